@@ -1,14 +1,14 @@
-# One GoogleTest program per layer from test/LAYER/*_test.cpp, one ctest entry per test case; lit and tidy as single entries.
-set(SINTER_TEST_DATA ${CMAKE_SOURCE_DIR}/test/data)
+# One GoogleTest program per layer from tests/LAYER/*_test.cpp, one ctest entry per test case; lit and tidy as single entries.
+set(SINTER_TEST_DATA ${CMAKE_SOURCE_DIR}/tests/data)
 function(sinter_tests layer)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/test/${layer}/*_test.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${layer}/*_test.cpp)
   if(NOT sources)
     return()
   endif()
   add_executable(${layer}_tests ${sources})
   target_link_libraries(${layer}_tests PRIVATE sinter_${layer} ${ARGN} GTest::gtest GTest::gmock GTest::gtest_main)
-  target_include_directories(${layer}_tests PRIVATE ${CMAKE_SOURCE_DIR}/test)
-  target_compile_definitions(${layer}_tests PRIVATE SINTER_TEST_DIR="${CMAKE_SOURCE_DIR}/test"
+  target_include_directories(${layer}_tests PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_compile_definitions(${layer}_tests PRIVATE SINTER_TEST_DIR="${CMAKE_SOURCE_DIR}/tests"
     SINTER_BIN_DIR="${CMAKE_BINARY_DIR}/bin" SINTER_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   gtest_discover_tests(${layer}_tests TEST_PREFIX ${layer}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
 endfunction()

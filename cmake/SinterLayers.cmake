@@ -1,10 +1,12 @@
 # Helpers that turn one folder of src/ into one library, and one main file into one program.
 find_program(SINTER_CCACHE ccache)
 if(SINTER_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${SINTER_CCACHE})
+  # The precompiled header is only cacheable with this sloppiness.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${SINTER_CCACHE})
 endif()
 set(SINTER_WARNINGS -Wall -Wextra -Wno-unused-parameter -Werror=return-type -Werror=unused-result)
-add_compile_options(${SINTER_FLAGS})
+add_compile_options(${SINTER_FLAGS} -Xclang -fno-pch-timestamp)
 add_link_options(${SINTER_FLAGS} -fuse-ld=lld)
 
 # sinter_layer(NAME DEPS layer... LIBS lib...): src/NAME/**.cpp but main.cpp as library sinter_NAME, without exceptions

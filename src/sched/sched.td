@@ -6,7 +6,7 @@ include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
-include "tile/tile.td"
+include "tile/tile_constraints.td"
 
 def Sched_Dialect : Dialect {
   let name = "sched";

@@ -10,6 +10,7 @@ include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "tile/tile_constraints.td"
 
 def Tile_Dialect : Dialect {
   let name = "tile";
@@ -62,7 +63,6 @@ def Tile_View : TypeDef<Tile_Dialect, "View", []> {
   }];
 }
 
-def Tile_Tile : Type<CPred<"::sinter::tile::isTileType($_self)">, "tile (a static tensor)">;
 def Tile_Scalar : AnyTypeOf<[AnyFloat, AnySignlessInteger, Index]>;
 
 // ---- structure ----
@@ -137,7 +137,7 @@ def Tile_LoadOp : Tile_Op<"load", []> {
   let summary = "a tile of a view at element offsets; elements outside are the padding value";
   let arguments = (ins Tile_View:$view, Variadic<Index>:$offsets, OptionalAttr<AnyAttr>:$pad);
   let results = (outs Tile_Tile:$result);
-  let assemblyFormat = "$view `[` $offsets `]` (`pad` $pad^)? attr-dict `:` type($view) `->` type($result)";
+  let assemblyFormat = "$view `[` $offsets `]` (`pad` `(` $pad^ `)`)? attr-dict `:` type($view) `->` type($result)";
   let hasVerifier = 1;
 }
 

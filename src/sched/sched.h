@@ -1,0 +1,10 @@
+// The sched dialect in C++; sched.td is the source of truth.
+#pragma once
+
+#include "tile/tile.h"
+
+#include "sched/sched_dialect.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "sched/sched_types.h.inc"
+#define GET_OP_CLASSES
+#include "sched/sched_ops.h.inc"

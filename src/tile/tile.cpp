@@ -1,0 +1,108 @@
+// Registration, types and folders of the tile dialect.
+#include "tile/tile.h"
+#include "tile/mlir_pch.h"
+
+using namespace mlir;
+
+#include "tile/tile_dialect.cpp.inc"
+#include "tile/tile_enums.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "tile/tile_types.cpp.inc"
+
+namespace sinter::tile {
+
+void TileDialect::initialize() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "tile/tile_types.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "tile/tile_ops.cpp.inc"
+      >();
+}
+
+bool isTileType(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.hasStaticShape() || llvm::is_contained(tensor.getShape(), 0))
+    return false;
+  Type element = tensor.getElementType();
+  return element.isIntOrIndexOrFloat() || isa<BlockType>(element);
+}
+
+Type ViewType::parse(AsmParser &parser) {
+  SmallVector<int64_t> shape;
+  Type element;
+  if (parser.parseLess() || parser.parseDimensionList(shape) || parser.parseType(element) ||
+      parser.parseComma())
+    return {};
+  StringRef word;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&word))
+    return {};
+  std::optional<Access> access = symbolizeAccess(word);
+  if (!access) {
+    parser.emitError(loc) << "found '" << word << "', expected in, out or inout";
+    return {};
+  }
+  int64_t interleave = 0;
+  bool strided = false;
+  while (succeeded(parser.parseOptionalComma())) {
+    loc = parser.getCurrentLocation();
+    if (succeeded(parser.parseOptionalKeyword("strided"))) {
+      strided = true;
+    } else if (succeeded(parser.parseOptionalKeyword("interleave"))) {
+      if (parser.parseEqual() || parser.parseInteger(interleave))
+        return {};
+    } else {
+      parser.emitError(loc) << "expected 'strided' or 'interleave = rows'";
+      return {};
+    }
+  }
+  if (parser.parseGreater())
+    return {};
+  return parser.getChecked<ViewType>(parser.getContext(), shape, element, *access, interleave,
+                                     strided);
+}
+
+void ViewType::print(AsmPrinter &printer) const {
+  printer << '<';
+  printer.printDimensionList(getShape());
+  if (!getShape().empty())
+    printer << 'x';
+  printer << getElementType() << ", " << stringifyAccess(getAccess());
+  if (getInterleave())
+    printer << ", interleave = " << getInterleave();
+  if (getStrided())
+    printer << ", strided";
+  printer << '>';
+}
+
+LogicalResult ViewType::verify(function_ref<InFlightDiagnostic()> emitError,
+                               ArrayRef<int64_t> shape, Type element, Access access,
+                               int64_t interleave, bool strided) {
+  if (shape.empty() || shape.size() > 6)
+    return emitError() << "view has " << shape.size() << " dimensions, expected 1 to 6";
+  for (int64_t extent : shape)
+    if (!ShapedType::isDynamic(extent) && extent <= 0)
+      return emitError() << "view has extent " << extent << ", expected a positive one or ?";
+  if (!element.isIntOrIndexOrFloat() && !isa<BlockType>(element))
+    return emitError() << "view has element type " << element
+                       << ", expected a scalar or !tile.block";
+  if (interleave && (interleave < 0 || shape.size() != 2 || access != Access::In))
+    return emitError() << "interleave = " << interleave
+                       << " is for two-dimensional in-views and positive row counts";
+  return success();
+}
+
+OpFoldResult DimOp::fold(FoldAdaptor) {
+  int64_t extent = getView().getType().getShape()[getAxis()];
+  if (ShapedType::isDynamic(extent))
+    return {};
+  return IntegerAttr::get(IndexType::get(getContext()), extent);
+}
+
+} // namespace sinter::tile
+
+#define GET_OP_CLASSES
+#include "tile/tile_ops.cpp.inc"

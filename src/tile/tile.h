@@ -1,0 +1,23 @@
+// The tile dialect in C++: types and operations; tile.td is the source of truth.
+#pragma once
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace sinter::tile {
+/// A ranked tensor with static, non-zero extents of a scalar or block-format element type.
+bool isTileType(mlir::Type type);
+} // namespace sinter::tile
+
+#include "tile/tile_dialect.h.inc"
+#include "tile/tile_enums.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "tile/tile_types.h.inc"
+#define GET_OP_CLASSES
+#include "tile/tile_ops.h.inc"

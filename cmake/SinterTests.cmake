@@ -24,3 +24,19 @@ if(SINTER_COMPILER)
     endif()
   endforeach()
 endif()
+
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+add_test(NAME tidy COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/tests/tidy/tidy.py ${CMAKE_SOURCE_DIR})
+set_tests_properties(tidy PROPERTIES TIMEOUT 300)
+
+# lit and FileCheck come from the same LLVM as the compiler; lit.cfg.py reads the folders given here.
+file(GLOB_RECURSE SINTER_LIT_TESTS CONFIGURE_DEPENDS
+  ${CMAKE_SOURCE_DIR}/tests/lit/*.mlir ${CMAKE_SOURCE_DIR}/tests/lit/*.tile)
+if(SINTER_COMPILER AND TARGET sinter-compiler AND SINTER_LIT_TESTS)
+  find_program(SINTER_LIT NAMES lit PATHS ${LLVM_TOOLS_BINARY_DIR} NO_DEFAULT_PATH REQUIRED)
+  find_program(SINTER_FILECHECK NAMES FileCheck PATHS ${LLVM_TOOLS_BINARY_DIR} NO_DEFAULT_PATH REQUIRED)
+  add_test(NAME lit COMMAND ${Python3_EXECUTABLE} -B ${SINTER_LIT} --verbose --order=lexical
+    --param sinter_bin=${CMAKE_BINARY_DIR}/bin --param sinter_obj=${CMAKE_BINARY_DIR}/lit
+    --param llvm_bin=${LLVM_TOOLS_BINARY_DIR} ${CMAKE_SOURCE_DIR}/tests/lit)
+  set_tests_properties(lit PROPERTIES TIMEOUT 600)
+endif()

@@ -1,0 +1,121 @@
+"""Rules on one file at a time. Each takes a SourceFile and yields (line, message)."""
+
+import re
+
+import cpp_text
+import layers
+
+MAX_FILE_LINES = 800
+MAX_FUNCTION_LINES = 70
+MAX_COLUMNS = 100
+
+# Words are put together from halves so that this file passes its own rules.
+_UNFINISHED = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
+_MACHINE_PATH = re.compile(
+    r"(?<![\w.$}~-])(?:/ho" r"me/\w|/ro" r"ot/|/Us" r"ers/\w|/wo" r"rk/\w)|[A-Z]:\\\\?Us" r"ers"
+)
+_REGISTRY_HOST = re.compile(r"py" r"pi\.org|python" r"hosted\.org|npm" r"js\.(?:com|org)|crates\.io")
+_BANNED_CALL = re.compile(
+    r"\bstd::regex\b|(?<!\w)<regex>"
+    r"|\b(?:std::)?(?:sto(?:i|l|ll|ul|ull|f|d|ld)|strcpy|strcat|v?sprintf|gets|strtok)\s*\("
+    r"|(?<![\w.:>])(?:std::|::)?(?:system|popen|rand|srand|ato(?:i|l|ll|f))\s*\("
+)
+_SNAKE = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*(?:\.[a-z0-9]+)+")
+_COMMENT = {
+    "cpp": ("//", "/*"),
+    "td": ("//",),
+    "mlir": ("//",),
+    "tile": ("//",),
+    "cmake": ("#",),
+    "script": ("#",),
+    "py": ("#", '"""'),
+}
+
+
+def layer_order(file):
+    """The layers of a source file's includes, and that a quoted include names a file."""
+    if file.kind != "cpp":
+        return
+    for line, path, angled in cpp_text.includes(file.text):
+        if path.startswith(layers.COMPILER_HEADERS):
+            if file.layer is not None and file.layer not in layers.COMPILER_SIDE:
+                yield line, f"layer '{file.layer}' includes '{path}', expected no MLIR, LLVM or lld"
+            continue
+        first = path.split("/")[0]
+        ours = "/" in path and first in layers.names()
+        if ours and file.layer is not None and first not in layers.visible(file.layer):
+            allowed = ", ".join(sorted(layers.visible(file.layer)))
+            yield line, f"layer '{file.layer}' includes '{path}', expected one of: {allowed}"
+        quoted = not angled and file.top in ("src", "include", "tests")
+        if quoted and not path.endswith(".inc") and not file.resolves(path):
+            yield line, f"include \"{path}\" names no file of this tree, expected \"layer/file.h\""
+
+
+def banned_calls(file):
+    if file.kind != "cpp":
+        return
+    for number, line in enumerate(cpp_text.strip(file.text).split("\n"), 1):
+        for match in _BANNED_CALL.finditer(line):
+            yield number, f"'{match.group(0).strip()}' is banned"
+
+
+def function_length(file):
+    if file.kind != "cpp" or file.path.endswith(".inc"):
+        return
+    try:
+        found = cpp_text.functions(file.text)
+    except ValueError as error:
+        yield 1, f"functions cannot be measured: {error}"
+        return
+    for first, last in found:
+        if last - first + 1 > MAX_FUNCTION_LINES:
+            yield first, f"a function has {last - first + 1} lines, at most {MAX_FUNCTION_LINES}"
+
+
+def file_length(file):
+    count = len(file.text.splitlines())
+    if file.kind is not None and count > MAX_FILE_LINES:
+        yield 1, f"the file has {count} lines, at most {MAX_FILE_LINES}"
+
+
+def line_length(file):
+    if file.kind != "cpp":
+        return
+    for number, line in enumerate(file.text.split("\n"), 1):
+        if len(line) > MAX_COLUMNS:
+            yield number, f"the line has {len(line)} columns, at most {MAX_COLUMNS}"
+
+
+def opening_comment(file):
+    starts = _COMMENT.get(file.kind)
+    if starts is None:
+        return
+    lines = file.text.split("\n")
+    if lines[0].startswith("#!"):
+        lines = lines[1:]
+    if not lines or not lines[0].startswith(starts) or len(lines[0].strip("/#*\" -=")) < 10:
+        yield 1, "the file does not open with a comment on its purpose"
+
+
+def file_name(file):
+    name = file.path.rsplit("/", 1)[-1]
+    named_by_others = name in ("CMakeLists.txt", "README.md")
+    if file.top in ("src", "include", "tests", "bench") and not file.is_data and not named_by_others:
+        if not _SNAKE.fullmatch(name):
+            yield 1, f"the file is named '{name}', expected snake_case"
+
+
+def words(file):
+    if file.is_data:
+        return
+    for number, line in enumerate(file.text.split("\n"), 1):
+        if match := _UNFINISHED.search(line):
+            yield number, f"'{match.group(0)}' marks unfinished work"
+        if match := _MACHINE_PATH.search(line):
+            yield number, f"'{match.group(0)}' is a path of one machine"
+        if match := _REGISTRY_HOST.search(line):
+            yield number, f"'{match.group(0)}' is a registry's host"
+
+
+ALL = (layer_order, banned_calls, function_length, file_length, line_length, opening_comment,
+       file_name, words)

@@ -1,0 +1,42 @@
+"""Which layer sees which: the one table behind the include check."""
+
+_CHAIN = {
+    "base": [],
+    "numeric": ["base"],
+    "layout": ["numeric"],
+    "format": ["layout"],
+    "hal": ["layout"],
+    "plan": ["layout"],
+    "runtime": ["format", "hal", "plan"],
+    "llm": ["runtime"],
+    "serve": ["llm"],
+    "cli": ["serve"],
+    "tile": ["layout"],
+    "sched": ["tile"],
+    "target": ["sched"],
+    "kernels": ["tile"],
+    "graph": ["tile"],
+    "models": ["graph"],
+    "engine": ["format", "graph", "kernels", "models", "sched", "target", "plan"],
+    "compiler": ["engine", "sinter"],  # the compiler's program; include/sinter is the public API
+    "sinter": [],
+}
+
+# The only layers that may include a header of MLIR, LLVM or lld.
+COMPILER_SIDE = {"graph", "tile", "sched", "target", "kernels", "models", "engine", "compiler"}
+COMPILER_HEADERS = ("mlir/", "mlir-c/", "llvm/", "llvm-c/", "lld/", "clang/", "clang-c/")
+
+
+def names():
+    return _CHAIN.keys()
+
+
+def visible(layer):
+    """The layers that `layer` may include, itself among them."""
+    seen, todo = set(), [layer]
+    while todo:
+        name = todo.pop()
+        if name not in seen:
+            seen.add(name)
+            todo.extend(_CHAIN[name])
+    return seen

@@ -1,0 +1,153 @@
+"""Tidy's own tests: a clean small tree passes, and each rule catches a file that breaks it."""
+
+import pathlib
+import tempfile
+import unittest
+
+import cpp_text
+import layers
+import tidy
+
+CLEAN = {
+    "CMakeLists.txt": "# Builds the layers of this tree.\nsinter_layer(base)\nsinter_layer(plan)\n",
+    "cmake/Tests.cmake": "# Builds the tests of this tree.\nforeach(layer base plan)\nendforeach()\n",
+    "src/base/size.h": "// Sizes that remember overflow.\n#pragma once\n",
+    "src/base/size.cpp": '// Printing of sizes, for messages.\n#include "base/size.h"\n',
+    "src/plan/plan.cpp": '// Reading of plans, for the runtime.\n#include "base/size.h"\n',
+    "tests/base/size_test.cpp": '// Sizes overflow as promised.\nauto f = "good.bin";\n',
+    "tests/data/good.bin": "x\n",
+}
+
+
+def findings(changes):
+    """What tidy finds in the clean tree with `changes` laid over it."""
+    with tempfile.TemporaryDirectory() as folder:
+        for path, text in {**CLEAN, **changes}.items():
+            file = pathlib.Path(folder, path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        return tidy.check(folder)
+
+
+class TidyTest(unittest.TestCase):
+    def expect_one(self, path, text, message):
+        """Exactly one finding, in `path`, with `message` in it."""
+        found = findings({path: text})
+        self.assertEqual(len(found), 1, found)
+        self.assertTrue(found[0].startswith(path + ":"), found)
+        self.assertIn(message, found[0])
+
+    def test_a_clean_tree_has_no_findings(self):
+        self.assertEqual(findings({}), [])
+
+    def test_an_empty_tree_is_a_finding(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(len(tidy.check(folder)), 1)
+
+    def test_a_lower_layer_may_not_include_a_higher_one(self):
+        self.expect_one("src/base/up.cpp", '// Looks up at a plan.\n#include "plan/plan.cpp"\n',
+                        "layer 'base' includes")
+
+    def test_a_test_may_not_include_a_higher_layer(self):
+        self.expect_one("tests/base/up_test.cpp", '// Looks up at a plan.\n#include "plan/plan.cpp"\n',
+                        "layer 'base' includes")
+
+    def test_brackets_do_not_hide_a_layer(self):
+        self.expect_one("src/base/up.cpp", "// Looks up at a plan.\n#include <plan/plan.cpp>\n",
+                        "layer 'base' includes")
+
+    def test_only_the_compiler_side_includes_llvm(self):
+        for header in ("mlir/IR/Value.h", "llvm/ADT/Twine.h", "lld/Common/Driver.h"):
+            self.expect_one("src/plan/x.cpp", f'// Includes a compiler.\n#include "{header}"\n',
+                            "expected no MLIR")
+
+    def test_an_include_names_a_file(self):
+        self.expect_one("src/base/gone.cpp", '// Includes nothing.\n#include "base/gone.h"\n',
+                        "names no file")
+
+    def test_an_include_in_a_comment_is_none(self):
+        self.assertEqual(findings({"src/base/c.cpp": '// Has words.\n/*\n#include "gone.h"\n*/\n'}), [])
+
+    def test_banned_calls_are_found(self):
+        for call in ("std::reg" "ex r", "std::sto" "i(s)", "sto" "f (s)", "str" "cpy(a, b)", "spr"
+                     "intf(a, b)", "::sys" "tem(a)", "std::ra" "nd()", "ato" "i(s)"):
+            self.expect_one("src/base/c.cpp",
+                            f"// Calls what is banned.\nvoid f() {{ {call}; }}\n", "is banned")
+
+    def test_words_like_banned_calls_are_let_be(self):
+        text = ("// Calls nothing banned: ato" "i(s).\n"
+                'void f() { opera' 'nd(); message.sys' 'tem("ra' 'nd()"); }\n')
+        self.assertEqual(findings({"src/base/c.cpp": text}), [])
+
+    def test_a_function_of_71_lines_is_too_long(self):
+        body = '  g("}"); // }\n' * 69
+        self.expect_one("src/base/f.cpp", "// One long function.\nint f(int a) {\n" + body + "}\n",
+                        "has 71 lines")
+
+    def test_a_function_of_70_lines_is_not(self):
+        body = "  g('{', 1'000);\n" * 68
+        self.assertEqual(findings({"src/base/f.cpp": "// One function.\nnamespace a {\nint f() const {\n"
+                                   + body + "}\n} // namespace a\n"}), [])
+
+    def test_a_file_of_801_lines_is_too_long(self):
+        self.expect_one("src/base/f.cpp", "// One long file.\n" + "int a;\n" * 800, "801 lines")
+
+    def test_a_line_of_101_columns_is_too_long(self):
+        self.expect_one("src/base/f.cpp", "// One long line.\n" + "a" * 101 + "\n", "101 columns")
+
+    def test_columns_are_characters_not_bytes(self):
+        self.assertEqual(findings({"src/base/f.cpp": "// One wide line.\n" + "é" * 100 + "\n"}), [])
+
+    def test_a_file_opens_with_a_comment(self):
+        for path in ("src/base/f.cpp", "cmake/F.cmake", "tools/f.py"):
+            self.expect_one(path, "\n\n", "does not open")
+
+    def test_file_names_are_snake_case(self):
+        self.expect_one("src/base/FooBar.cpp", "// A file with a bad name.\n", "snake_case")
+
+    def test_unfinished_work_and_machine_paths_are_found(self):
+        self.expect_one("src/base/f.cpp", "// TO" "DO: a purpose.\n", "unfinished")
+        self.expect_one("README.md", "FIX" "ME\n", "unfinished")
+        self.expect_one("README.md", "see /ho" "me/me/x\n", "one machine")
+        self.expect_one("tools/get", "#!/bin/sh\n# Gets a thing.\ncurl https://py" "pi.org\n", "host")
+
+    def test_a_source_that_nothing_builds_is_found(self):
+        self.expect_one("src/hal/f.cpp", "// Not in any library.\n", "builds this file")
+        self.expect_one("src/base/main.cpp", "// Not in any program.\n", "no program")
+        self.expect_one("tests/base/helper.cpp", "// Not in any test.\n", "no test program")
+        self.expect_one("tests/hal/hal_test.cpp", "// Not in any test.\n", "no test program")
+
+    def test_a_header_that_nothing_includes_is_found(self):
+        self.expect_one("src/base/alone.h", "// A header without readers.\n", "no file includes")
+
+    def test_data_that_nothing_names_is_found(self):
+        self.expect_one("tests/data/unused.bin", "x\n", "names this data file")
+
+    def test_the_layers_are_as_designed(self):
+        self.assertEqual(layers.visible("plan"), {"base", "numeric", "layout", "plan"})
+        self.assertIn("runtime", layers.visible("cli"))
+        self.assertNotIn("format", layers.visible("graph"))
+        self.assertNotIn("engine", layers.visible("cli"))
+        for layer in layers.names():
+            for below in layers.visible(layer) - {layer}:
+                self.assertNotIn(layer, layers.visible(below), f"{layer} and {below} see each other")
+
+
+class FunctionsTest(unittest.TestCase):
+    def test_only_functions_count_as_functions(self):
+        text = ("namespace a {\nstruct S {\n  S() : a{1} {\n  }\n  int b = {3};\n};\n"
+                "enum class E { kA };\nconst int t[] = {1,\n2};\nauto f() -> int {\n if (a) {\n}\n}\n}\n")
+        self.assertEqual(cpp_text.functions(text), [(3, 4), (10, 13)])
+
+    def test_literals_and_directives_hide_no_brace(self):
+        text = '#define A {\nint f() { return R"x({)x"[0] + \'{\' + 1\'0; } // {\n'
+        self.assertEqual(cpp_text.functions(text), [(2, 2)])
+
+    def test_braces_that_do_not_balance_are_an_error(self):
+        for text in ("void f() {\n", "}\n"):
+            with self.assertRaises(ValueError):
+                cpp_text.functions(text)
+
+
+if __name__ == "__main__":
+    unittest.main()

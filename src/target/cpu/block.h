@@ -1,0 +1,14 @@
+// Blocking: a tile kernel becomes loops over register blocks and scratch, the CPU's scheduled form.
+#pragma once
+
+#include "target/cpu/demand.h"
+#include "target/cpu/facts.h"
+#include "target/cpu/placement.h"
+
+namespace sinter::target::cpu {
+
+/// Returns a new kernel in `module` with tile values replaced by register blocks of at most the accumulator budget,
+/// streamed from views or held in sched buffers. Fails with a diagnostic at the operation that it has no form for.
+mlir::FailureOr<tile::KernelOp> blockKernel(tile::KernelOp kernel, const CpuFacts &facts);
+
+} // namespace sinter::target::cpu

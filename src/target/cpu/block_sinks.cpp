@@ -1,0 +1,206 @@
+// Blocking, sinks: loops over the blocks of a value that end in a view, in scratch or in a reduction.
+#include "target/cpu/blocker.h"
+
+using namespace mlir;
+
+namespace sinter::target::cpu {
+
+// Vectors of one row that a stream computes at a time: enough to hide latency, few enough to stay in registers.
+static constexpr int64_t kStreamVectors = 4;
+
+static std::optional<int64_t> constantOf(Value value) {
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return constant.getSExtValue();
+  return std::nullopt;
+}
+
+SmallVector<int64_t> Blocker::streamStep(RankedTensorType type) {
+  SmallVector<int64_t> step(type.getRank(), 1);
+  int64_t columns = type.getShape().back();
+  int64_t wide = facts_.lanes * kStreamVectors;
+  step.back() = columns >= wide ? wide : std::min(columns, facts_.lanes);
+  if (isa<tile::BlockType>(type.getElementType()))
+    step.back() = 32;
+  return step;
+}
+
+// Walks one axis: whole steps in a loop up to the trimmed extent, then what is left of the tile's own extent.
+LogicalResult Blocker::blockAxis(Value value, int64_t axis, ArrayRef<int64_t> step, Block &block,
+                                 BlockSink sink) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (axis == type.getRank())
+    return sink(block);
+  int64_t extentHere = type.getDimSize(axis), by = std::min(step[axis], extentHere);
+  int64_t whole = extentHere / by * by;
+  Value limit = extent(value, axis);
+  auto body = [&](Value at, int64_t size) {
+    block.offsets[axis] = at;
+    block.shape[axis] = size;
+    return blockAxis(value, axis + 1, step, block, sink);
+  };
+  if (whole == by && whole == extentHere && constantOf(limit))
+    return body(index(0), by);
+  Value end = limit;
+  if (whole != extentHere)
+    end = b_.createOrFold<arith::MinSIOp>(loc_, limit, index(whole));
+  auto loop = scf::ForOp::create(b_, loc_, index(0), end, index(by));
+  {
+    OpBuilder::InsertionGuard guard(b_);
+    b_.setInsertionPointToStart(loop.getBody());
+    if (failed(body(loop.getInductionVar(), by)))
+      return failure();
+  }
+  int64_t rest = extentHere - whole;
+  for (int64_t at = whole, size = std::min(rest, facts_.lanes); rest > 0;
+       at += size, rest -= size, size = std::min(rest, facts_.lanes))
+    if (failed(body(index(at), size)))
+      return failure();
+  return success();
+}
+
+LogicalResult Blocker::forEachBlock(Value value, ArrayRef<int64_t> step, BlockSink sink) {
+  int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
+  Block block{SmallVector<Value>(rank), SmallVector<int64_t>(rank)};
+  return blockAxis(value, 0, step, block, sink);
+}
+
+LogicalResult Blocker::sinkStore(tile::StoreOp store) {
+  Value value = store.getValue();
+  return forEachBlock(value, streamStep(cast<RankedTensorType>(value.getType())), [&](const Block &block) {
+    FailureOr<Value> part = stream(value, block);
+    if (failed(part))
+      return failure();
+    SmallVector<Value> offsets;
+    for (auto [base, offset] : llvm::zip_equal(store.getOffsets(), block.offsets))
+      offsets.push_back(add(mapped(base), offset));
+    tile::StoreOp::create(b_, loc_, *part, mapped(store.getView()), offsets);
+    return success();
+  });
+}
+
+LogicalResult Blocker::sinkInto(Value value, Value buffer) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> step = streamStep(type);
+  if (layoutOf_.lookup(buffer).transposed) {
+    // Lanes run along the first axis, which the buffer stores contiguously.
+    step.assign(step.size(), 1);
+    step.front() = std::min(type.getDimSize(0), facts_.lanes);
+  }
+  return forEachBlock(value, step, [&](const Block &block) {
+    FailureOr<Value> part = stream(value, block);
+    if (failed(part))
+      return failure();
+    write(*part, buffer, block.offsets);
+    return success();
+  });
+}
+
+static Value neutral(OpBuilder &b, Location loc, tile::ReduceKind kind, RankedTensorType type) {
+  Type element = type.getElementType();
+  TypedAttr attr;
+  if (auto floating = dyn_cast<FloatType>(element)) {
+    const llvm::fltSemantics &s = floating.getFloatSemantics();
+    APFloat v = kind == tile::ReduceKind::Sum   ? APFloat::getZero(s)
+                : kind == tile::ReduceKind::Max ? APFloat::getInf(s, /*Negative=*/true)
+                                                : APFloat::getInf(s);
+    attr = DenseElementsAttr::get(type, v);
+  } else {
+    unsigned bits = element.getIntOrFloatBitWidth();
+    APInt v = kind == tile::ReduceKind::Sum   ? APInt::getZero(bits)
+              : kind == tile::ReduceKind::Max ? APInt::getSignedMinValue(bits)
+                                              : APInt::getSignedMaxValue(bits);
+    attr = DenseElementsAttr::get(type, v);
+  }
+  return arith::ConstantOp::create(b, loc, attr);
+}
+
+static Value combine(OpBuilder &b, Location loc, tile::ReduceKind kind, Value x, Value y) {
+  bool floating = isa<FloatType>(getElementTypeOrSelf(x.getType()));
+  switch (kind) {
+  case tile::ReduceKind::Sum:
+    if (floating)
+      return arith::AddFOp::create(b, loc, x, y);
+    return arith::AddIOp::create(b, loc, x, y);
+  case tile::ReduceKind::Max:
+    if (floating)
+      return arith::MaximumFOp::create(b, loc, x, y);
+    return arith::MaxSIOp::create(b, loc, x, y);
+  case tile::ReduceKind::Min:
+    if (floating)
+      return arith::MinimumFOp::create(b, loc, x, y);
+    return arith::MinSIOp::create(b, loc, x, y);
+  }
+  llvm_unreachable("closed enum");
+}
+
+// Along the reduced axis, blocks accumulate lane by lane; a block's lanes then fold in tile.reduce's fixed tree.
+LogicalResult Blocker::sinkReduce(tile::ReduceOp reduce) {
+  Value value = reduce.getValue(), result = reduce.getResult();
+  auto type = cast<RankedTensorType>(value.getType());
+  int64_t axis = reduce.getAxis(), length = type.getDimSize(axis);
+  bool lanes = axis == type.getRank() - 1;
+  Value buffer = allocate(cast<RankedTensorType>(result.getType()), {});
+  SmallVector<int64_t> step = streamStep(cast<RankedTensorType>(result.getType()));
+  int64_t by = lanes ? streamStep(type).back() : 1;
+  LogicalResult done = forEachBlock(result, step, [&](const Block &block) -> LogicalResult {
+    auto part = [&](Value at, int64_t size) {
+      Block source = block;
+      source.offsets[axis] = at;
+      source.shape[axis] = size;
+      return stream(value, source);
+    };
+    Block shape = block;
+    shape.shape[axis] = by;
+    auto blockOf = RankedTensorType::get(shape.shape, type.getElementType());
+    auto loop = scf::ForOp::create(b_, loc_, index(0), index(length / by * by), index(by),
+                                   ValueRange{neutral(b_, loc_, reduce.getKind(), blockOf)});
+    {
+      OpBuilder::InsertionGuard guard(b_);
+      b_.setInsertionPointToEnd(loop.getBody());
+      FailureOr<Value> next = part(loop.getInductionVar(), by);
+      if (failed(next))
+        return failure();
+      scf::YieldOp::create(b_, loc_, ValueRange{combine(b_, loc_, reduce.getKind(), loop.getRegionIterArg(0), *next)});
+    }
+    auto resultType = RankedTensorType::get(block.shape, type.getElementType());
+    auto fold = [&](Value v) -> Value {
+      return lanes ? tile::ReduceOp::create(b_, loc_, resultType, reduce.getKind(), v, axis).getResult() : v;
+    };
+    Value total = fold(loop.getResult(0));
+    if (int64_t rest = length % by) {
+      FailureOr<Value> tail = part(index(length - rest), rest);
+      if (failed(tail))
+        return failure();
+      total = combine(b_, loc_, reduce.getKind(), total, fold(*tail));
+    }
+    write(total, buffer, block.offsets);
+    return success();
+  });
+  scratch_[result] = buffer;
+  return done;
+}
+
+LogicalResult Blocker::sinkConcat(tile::ConcatOp concat) {
+  Value buffer = allocate(cast<RankedTensorType>(concat.getResult().getType()), {});
+  int64_t start = 0;
+  for (Value value : concat.getValues()) {
+    auto type = cast<RankedTensorType>(value.getType());
+    LogicalResult done = forEachBlock(value, streamStep(type), [&](const Block &block) {
+      FailureOr<Value> part = stream(value, block);
+      if (failed(part))
+        return failure();
+      SmallVector<Value> offsets = block.offsets;
+      offsets[concat.getAxis()] = add(offsets[concat.getAxis()], index(start));
+      write(*part, buffer, offsets);
+      return success();
+    });
+    if (failed(done))
+      return failure();
+    start += type.getDimSize(concat.getAxis());
+  }
+  scratch_[concat.getResult()] = buffer;
+  return success();
+}
+
+} // namespace sinter::target::cpu

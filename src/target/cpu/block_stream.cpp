@@ -1,0 +1,140 @@
+// Blocking, streams: one register block of a value, computed from blocks of its operands.
+#include "target/cpu/blocker.h"
+
+using namespace mlir;
+
+namespace sinter::target::cpu {
+
+static RankedTensorType blockType(Value value, const Block &block) {
+  return RankedTensorType::get(block.shape, cast<RankedTensorType>(value.getType()).getElementType());
+}
+
+FailureOr<Value> Blocker::streamConstant(arith::ConstantOp op, const Block &block) {
+  auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
+  if (!dense || !dense.isSplat())
+    return op.emitOpError() << "is a tile of differing constants, expected one value: use iota or a view";
+  auto type = blockType(op.getResult(), block);
+  return arith::ConstantOp::create(b_, loc_, type, dense.resizeSplat(type)).getResult();
+}
+
+FailureOr<Value> Blocker::streamBroadcast(tile::BroadcastOp op, const Block &block) {
+  auto from = cast<RankedTensorType>(op.getValue().getType());
+  Block source = block;
+  for (int64_t axis = 0; axis < from.getRank(); ++axis)
+    if (from.getDimSize(axis) == 1) {
+      source.offsets[axis] = index(0);
+      source.shape[axis] = 1;
+    }
+  FailureOr<Value> value = stream(op.getValue(), source);
+  if (failed(value) || source.shape == block.shape)
+    return value;
+  return tile::BroadcastOp::create(b_, loc_, blockType(op.getResult(), block), *value).getResult();
+}
+
+FailureOr<Value> Blocker::streamLoad(tile::LoadOp op, const Block &block) {
+  SmallVector<Value> offsets;
+  for (auto [base, offset] : llvm::zip_equal(op.getOffsets(), block.offsets))
+    offsets.push_back(add(mapped(base), offset));
+  return tile::LoadOp::create(b_, loc_, blockType(op.getResult(), block), mapped(op.getView()),
+                              offsets, op.getPadAttr())
+      .getResult();
+}
+
+FailureOr<Value> Blocker::streamIota(tile::IotaOp op, const Block &block) {
+  auto type = blockType(op.getResult(), block);
+  Value steps = tile::IotaOp::create(b_, loc_, type, op.getAxisAttr());
+  Value start = block.offsets[op.getAxis()];
+  if (!type.getElementType().isIndex())
+    start = arith::IndexCastOp::create(b_, loc_, type.getElementType(), start);
+  Value base = tile::SplatOp::create(b_, loc_, type, start);
+  return arith::AddIOp::create(b_, loc_, steps, base).getResult();
+}
+
+FailureOr<Value> Blocker::streamReshape(tile::ReshapeOp op, const Block &block) {
+  auto from = cast<RankedTensorType>(op.getValue().getType());
+  auto to = cast<RankedTensorType>(op.getResult().getType());
+  Block source;
+  int64_t next = 0;
+  for (int64_t axis = 0; axis < from.getRank(); ++axis) {
+    if (from.getDimSize(axis) == 1) {
+      source.offsets.push_back(index(0));
+      source.shape.push_back(1);
+      continue;
+    }
+    while (to.getDimSize(next) == 1)
+      ++next;
+    source.offsets.push_back(block.offsets[next]);
+    source.shape.push_back(block.shape[next++]);
+  }
+  FailureOr<Value> value = stream(op.getValue(), source);
+  if (failed(value))
+    return failure();
+  return tile::ReshapeOp::create(b_, loc_, blockType(op.getResult(), block), *value).getResult();
+}
+
+FailureOr<Value> Blocker::streamPermute(tile::PermuteOp op, const Block &block) {
+  Block source{SmallVector<Value>(block.offsets.size()), SmallVector<int64_t>(block.shape.size())};
+  for (auto [axis, from] : llvm::enumerate(op.getOrder())) {
+    source.offsets[from] = block.offsets[axis];
+    source.shape[from] = block.shape[axis];
+  }
+  FailureOr<Value> value = stream(op.getValue(), source);
+  if (failed(value))
+    return failure();
+  return tile::PermuteOp::create(b_, loc_, blockType(op.getResult(), block), *value, op.getOrderAttr())
+      .getResult();
+}
+
+FailureOr<Value> Blocker::streamSlice(tile::SliceOp op, const Block &block) {
+  Block source = block;
+  for (auto [offset, start] : llvm::zip_equal(source.offsets, op.getOffsets()))
+    offset = add(offset, index(start));
+  return stream(op.getValue(), source);
+}
+
+FailureOr<Value> Blocker::streamElementwise(Operation *op, const Block &block) {
+  IRMapping operands;
+  for (Value operand : op->getOperands()) {
+    if (!isa<RankedTensorType>(operand.getType())) {
+      operands.map(operand, mapped(operand));
+      continue;
+    }
+    FailureOr<Value> value = stream(operand, block);
+    if (failed(value))
+      return failure();
+    operands.map(operand, *value);
+  }
+  Operation *clone = b_.cloneWithoutRegions(*op, operands);
+  clone->getResult(0).setType(blockType(op->getResult(0), block));
+  return clone->getResult(0);
+}
+
+FailureOr<Value> Blocker::stream(Value value, const Block &block) {
+  if (Value buffer = scratch_.lookup(value))
+    return read(buffer, block);
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return emitError(value.getLoc()) << "tile argument has no place in scratch";
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    return streamConstant(constant, block);
+  if (auto broadcast = dyn_cast<tile::BroadcastOp>(op))
+    return streamBroadcast(broadcast, block);
+  if (auto load = dyn_cast<tile::LoadOp>(op))
+    return streamLoad(load, block);
+  if (auto iota = dyn_cast<tile::IotaOp>(op))
+    return streamIota(iota, block);
+  if (auto splat = dyn_cast<tile::SplatOp>(op))
+    return tile::SplatOp::create(b_, loc_, blockType(value, block), mapped(splat.getValue())).getResult();
+  if (auto reshape = dyn_cast<tile::ReshapeOp>(op);
+      reshape && isStreamable(op))
+    return streamReshape(reshape, block);
+  if (auto permute = dyn_cast<tile::PermuteOp>(op))
+    return streamPermute(permute, block);
+  if (auto slice = dyn_cast<tile::SliceOp>(op))
+    return streamSlice(slice, block);
+  if (op->hasTrait<OpTrait::Elementwise>() || isa<tile::QuantizeOp, tile::DecodeOp>(op))
+    return streamElementwise(op, block);
+  return op->emitOpError() << "has no form on a CPU yet: its result cannot be computed block by block";
+}
+
+} // namespace sinter::target::cpu

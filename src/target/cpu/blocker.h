@@ -1,0 +1,97 @@
+// The blocking pass's state, shared by its files: values already rewritten, scratch, and how a block is asked for.
+#pragma once
+
+#include "sched/sched.h"
+#include "target/cpu/demand.h"
+#include "target/cpu/facts.h"
+#include "target/cpu/placement.h"
+#include "tile/mlir_pch.h"
+
+namespace sinter::target::cpu {
+
+using mlir::ArrayRef;
+using mlir::Location;
+using mlir::LogicalResult;
+using mlir::RankedTensorType;
+using mlir::SmallVector;
+using mlir::Type;
+using mlir::Value;
+
+/// A rectangle of a tile: where it starts (index values) and its static extents.
+struct Block {
+  SmallVector<Value> offsets;
+  SmallVector<int64_t> shape;
+};
+
+class Blocker {
+public:
+  Blocker(tile::KernelOp kernel, const CpuFacts &facts)
+      : kernel_(kernel), facts_(facts), placement_(placeTiles(kernel, facts)), demand_(kernel),
+        b_(kernel.getContext()) {}
+
+  mlir::FailureOr<tile::KernelOp> run();
+
+private:
+  using BlockSink = llvm::function_ref<LogicalResult(const Block &)>;
+
+  // block.cpp: the walk over the kernel and its loops
+  LogicalResult visitBlock(mlir::Block *from);
+  LogicalResult visit(mlir::Operation *op);
+  LogicalResult visitFor(mlir::scf::ForOp loop);
+  LogicalResult visitIf(mlir::scf::IfOp op);
+  LogicalResult yieldInto(ArrayRef<Value> yielded, ArrayRef<Value> targets);
+  LogicalResult materialise(Value value);
+
+  // block_sinks.cpp: what ends a stream
+  LogicalResult sinkStore(tile::StoreOp store);
+  LogicalResult sinkInto(Value value, Value buffer);
+  LogicalResult sinkReduce(tile::ReduceOp reduce);
+  LogicalResult sinkConcat(tile::ConcatOp concat);
+  LogicalResult forEachBlock(Value value, ArrayRef<int64_t> step, BlockSink sink);
+  LogicalResult blockAxis(Value value, int64_t axis, ArrayRef<int64_t> step, Block &block,
+                          BlockSink sink);
+  SmallVector<int64_t> streamStep(RankedTensorType type);
+
+  // block_dot.cpp: contractions
+  LogicalResult sinkDot(tile::DotOp dot);
+  LogicalResult dotColumns(tile::DotOp dot, Value into, int64_t step);
+  LogicalResult dotRows(tile::DotOp dot, Value into, Value column, int64_t columns);
+  LogicalResult dotBlock(tile::DotOp dot, Value into, Value row, int64_t rows, Value column,
+                         int64_t columns);
+  mlir::FailureOr<Value> dotStep(tile::DotOp dot, Value acc, Value row, int64_t rows, Value column,
+                                 int64_t columns, Value k, int64_t depth);
+  bool accumulatesInPlace(tile::DotOp dot, mlir::scf::ForOp loop, unsigned index);
+
+  // block_stream.cpp: one block of a value
+  mlir::FailureOr<Value> stream(Value value, const Block &block);
+  mlir::FailureOr<Value> streamBroadcast(tile::BroadcastOp op, const Block &block);
+  mlir::FailureOr<Value> streamLoad(tile::LoadOp op, const Block &block);
+  mlir::FailureOr<Value> streamIota(tile::IotaOp op, const Block &block);
+  mlir::FailureOr<Value> streamReshape(tile::ReshapeOp op, const Block &block);
+  mlir::FailureOr<Value> streamPermute(tile::PermuteOp op, const Block &block);
+  mlir::FailureOr<Value> streamSlice(tile::SliceOp op, const Block &block);
+  mlir::FailureOr<Value> streamElementwise(mlir::Operation *op, const Block &block);
+  mlir::FailureOr<Value> streamConstant(mlir::arith::ConstantOp op, const Block &block);
+
+  // small helpers
+  Value index(int64_t value);
+  Value add(Value a, Value b);
+  Value extent(Value value, int64_t axis); // trimmed extent, an index value
+  Value allocate(RankedTensorType type, ScratchLayout layout);
+  Value read(Value buffer, const Block &block);
+  void write(Value value, Value buffer, ArrayRef<Value> offsets);
+  Value mapped(Value value) { return map_.lookupOrDefault(value); }
+  bool available(Value value); // a scalar of the old kernel that already has a place in the new one
+
+  tile::KernelOp kernel_;
+  const CpuFacts &facts_;
+  Placement placement_;
+  DemandAnalysis demand_;
+  mlir::OpBuilder b_;
+  Location loc_ = mlir::UnknownLoc::get(kernel_.getContext());
+  mlir::IRMapping map_;                      // scalars and views: old to new
+  llvm::DenseMap<Value, Value> scratch_;     // tile values: old to buffer
+  llvm::DenseMap<Value, ScratchLayout> layoutOf_; // buffers
+};
+
+} // namespace sinter::target::cpu

@@ -1,0 +1,144 @@
+// The backward demand analysis: a fixpoint over the kernel in reverse program order.
+#include "tile/mlir_pch.h"
+
+#include "target/cpu/demand.h"
+
+using namespace mlir;
+
+namespace sinter::target::cpu {
+
+DemandAnalysis::DemandAnalysis(tile::KernelOp kernel) {
+  SmallVector<Operation *> order;
+  kernel.walk<WalkOrder::PreOrder>([&](Operation *op) { order.push_back(op); });
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (Operation *op : llvm::reverse(order))
+      changed |= visit(op);
+  }
+}
+
+Demand DemandAnalysis::of(Value value, int64_t axis) const {
+  auto it = demands_.find(value);
+  if (it == demands_.end() || it->second[axis].kind == Demand::None)
+    return {Demand::Full, {}, {}, 0};
+  return it->second[axis];
+}
+
+bool DemandAnalysis::merge(Value value, int64_t axis, Demand demand) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || demand.kind == Demand::None)
+    return false;
+  auto &axes = demands_[value];
+  axes.resize(type.getRank());
+  Demand &mine = axes[axis];
+  if (mine == demand || mine.kind == Demand::Full)
+    return false;
+  mine = mine.kind == Demand::None ? demand : Demand{Demand::Full, {}, {}, 0};
+  return true;
+}
+
+bool DemandAnalysis::mergeFull(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  bool changed = false;
+  for (int64_t axis = 0; type && axis < type.getRank(); ++axis)
+    changed |= merge(value, axis, {Demand::Full, {}, {}, 0});
+  return changed;
+}
+
+// `to` is needed wherever `from` is; extents of 1 are needed whole.
+bool DemandAnalysis::mergeAll(Value from, Value to) {
+  auto a = dyn_cast<RankedTensorType>(from.getType()), b = dyn_cast<RankedTensorType>(to.getType());
+  if (!a || !b)
+    return false;
+  if (a.getRank() != b.getRank())
+    return mergeFull(to);
+  auto it = demands_.find(from);
+  if (it == demands_.end())
+    return false;
+  SmallVector<Demand> axes = it->second;
+  bool changed = false;
+  for (int64_t axis = 0; axis < b.getRank(); ++axis)
+    changed |= merge(to, axis, b.getDimSize(axis) == a.getDimSize(axis)
+                                   ? axes[axis]
+                                   : Demand{Demand::Full, {}, {}, 0});
+  return changed;
+}
+
+bool DemandAnalysis::visitStore(tile::StoreOp store) {
+  bool changed = false;
+  for (auto [axis, offset] : llvm::enumerate(store.getOffsets()))
+    changed |= merge(store.getValue(), axis,
+                     {Demand::Edge, store.getView(), offset, static_cast<int64_t>(axis)});
+  return changed;
+}
+
+bool DemandAnalysis::visitDot(tile::DotOp dot) {
+  bool changed = mergeAll(dot.getResult(), dot.getAcc());
+  auto it = demands_.find(dot.getResult());
+  if (it == demands_.end())
+    return changed;
+  SmallVector<Demand> axes = it->second;
+  int64_t nAxis = dot.getTransposeB() ? 0 : 1;
+  Demand full{Demand::Full, {}, {}, 0};
+  changed |= merge(dot.getA(), 0, axes[0]);
+  changed |= merge(dot.getA(), 1, full);
+  changed |= merge(dot.getB(), nAxis, axes[1]);
+  changed |= merge(dot.getB(), 1 - nAxis, full);
+  return changed;
+}
+
+bool DemandAnalysis::visitReduce(tile::ReduceOp reduce) {
+  auto it = demands_.find(reduce.getResult());
+  if (it == demands_.end())
+    return false;
+  SmallVector<Demand> axes = it->second;
+  bool changed = false;
+  for (auto [axis, demand] : llvm::enumerate(axes))
+    changed |= merge(reduce.getValue(), axis,
+                     axis == reduce.getAxis() ? Demand{Demand::Full, {}, {}, 0} : demand);
+  return changed;
+}
+
+bool DemandAnalysis::visitLoop(Operation *op) {
+  auto loop = dyn_cast<scf::ForOp>(op);
+  bool changed = false;
+  if (!loop) {
+    for (Value operand : op->getOperands())
+      changed |= mergeFull(operand);
+    return changed;
+  }
+  auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
+  for (auto [i, arg] : llvm::enumerate(loop.getRegionIterArgs())) {
+    Value result = loop.getResult(i), init = loop.getInitArgs()[i], next = yield.getOperand(i);
+    for (Value to : {Value(arg), next, init})
+      changed |= mergeAll(result, to);
+    for (Value to : {next, init})
+      changed |= mergeAll(arg, to);
+  }
+  return changed;
+}
+
+bool DemandAnalysis::visit(Operation *op) {
+  if (auto store = dyn_cast<tile::StoreOp>(op))
+    return visitStore(store);
+  if (auto dot = dyn_cast<tile::DotOp>(op))
+    return visitDot(dot);
+  if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+    return visitReduce(reduce);
+  if (isa<scf::YieldOp>(op) && isa<scf::ForOp>(op->getParentOp()))
+    return false;
+  if (op->getNumRegions() || isa<scf::YieldOp>(op))
+    return visitLoop(op);
+  if (isa<tile::PermuteOp, tile::SliceOp, tile::ConcatOp, tile::ReshapeOp>(op))
+    return llvm::any_of(llvm::to_vector(llvm::map_range(
+                            op->getOperands(), [&](Value v) { return mergeFull(v); })),
+                        [](bool b) { return b; });
+  bool changed = false;
+  for (Value result : op->getResults())
+    for (Value operand : op->getOperands())
+      changed |= mergeAll(result, operand);
+  return changed;
+}
+
+} // namespace sinter::target::cpu

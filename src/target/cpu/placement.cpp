@@ -1,0 +1,139 @@
+// Placement: results of sinks and loop-carried tiles live in scratch; the rest streams unless recomputing costs more.
+#include "tile/mlir_pch.h"
+
+#include "target/cpu/placement.h"
+
+using namespace mlir;
+
+namespace sinter::target::cpu {
+
+// Recomputing more arithmetic than this for a second reader costs more than a store and a load.
+static constexpr int64_t kRecomputeLimit = 3;
+// A dot reads each b element once per row block: below this many rows packing b costs more than it saves.
+static constexpr int64_t kPackRows = 32;
+// A dot reads each a element once per column block; copying a pays from this many columns.
+static constexpr int64_t kCopyColumns = 32;
+// Rows of a copied operand are spread over cache sets by one line.
+static constexpr int64_t kRowPaddingBytes = 64;
+
+static bool onlyUnitAxesMove(RankedTensorType from, RankedTensorType to) {
+  auto isOne = [](int64_t e) { return e == 1; };
+  SmallVector<int64_t> a(from.getShape()), b(to.getShape());
+  llvm::erase_if(a, isOne);
+  llvm::erase_if(b, isOne);
+  return a == b;
+}
+
+static bool isInView(Value view) { return cast<tile::ViewType>(view.getType()).getAccess() == tile::Access::In; }
+
+bool isStreamable(Operation *op) {
+  if (auto load = dyn_cast<tile::LoadOp>(op))
+    return isInView(load.getView());
+  if (auto reshape = dyn_cast<tile::ReshapeOp>(op))
+    return onlyUnitAxesMove(cast<RankedTensorType>(reshape.getValue().getType()),
+                            cast<RankedTensorType>(reshape.getResult().getType()));
+  if (isa<tile::SplatOp, tile::IotaOp, tile::BroadcastOp, tile::PermuteOp, tile::SliceOp,
+          tile::QuantizeOp, tile::DecodeOp, arith::ConstantOp>(op))
+    return true;
+  return op->hasTrait<OpTrait::Elementwise>();
+}
+
+static int64_t costOf(Operation *op) {
+  if (isa<tile::SplatOp, tile::IotaOp, tile::BroadcastOp, tile::ReshapeOp, tile::PermuteOp,
+          tile::SliceOp, arith::ConstantOp>(op))
+    return 0;
+  if (isa<arith::DivFOp, math::SqrtOp, tile::QuantizeOp, tile::DecodeOp>(op))
+    return kRecomputeLimit + 1;
+  return 1;
+}
+
+namespace {
+class Placer {
+public:
+  Placer(tile::KernelOp kernel) : kernel_(kernel) {}
+  Placement run();
+
+private:
+  void placeResult(Operation *op);
+  void placeDotOperands(tile::DotOp dot);
+  bool worthScratch(Operation *op, Value result);
+  int64_t coneCost(Value value);
+
+  tile::KernelOp kernel_;
+  Placement placement_;
+  llvm::DenseMap<Value, int64_t> cost_;
+};
+} // namespace
+
+// Operations in the cone that a reader would recompute; values are visited in program order, so operands are known.
+int64_t Placer::coneCost(Value value) {
+  if (placement_.of(value) == Place::Scratch)
+    return 0;
+  return cost_.lookup(value);
+}
+
+bool Placer::worthScratch(Operation *op, Value result) {
+  int64_t cost = coneCost(result);
+  bool deeper = llvm::any_of(result.getUsers(), [&](Operation *user) {
+    return user->getBlock() != op->getBlock() && !isa<scf::YieldOp>(user);
+  });
+  if (isa<tile::LoadOp>(op))
+    return false;
+  if (deeper && cost > 0 && !isa<tile::LoadOp>(op))
+    return true;
+  return !result.hasOneUse() && cost > kRecomputeLimit;
+}
+
+void Placer::placeResult(Operation *op) {
+  for (Value result : op->getResults()) {
+    if (!isa<RankedTensorType>(result.getType()))
+      continue;
+    if (!isStreamable(op)) {
+      placement_.places[result] = Place::Scratch;
+      continue;
+    }
+    int64_t cost = costOf(op);
+    for (Value operand : op->getOperands())
+      cost += coneCost(operand);
+    cost_[result] = cost;
+    if (worthScratch(op, result))
+      placement_.places[result] = Place::Scratch;
+  }
+}
+
+static bool isBlockTile(Value value) {
+  return isa<tile::BlockType>(cast<RankedTensorType>(value.getType()).getElementType());
+}
+
+void Placer::placeDotOperands(tile::DotOp dot) {
+  auto acc = cast<RankedTensorType>(dot.getAcc().getType());
+  int64_t rows = acc.getDimSize(0), columns = acc.getDimSize(1);
+  auto padding = [](Value v) {
+    unsigned bits = cast<RankedTensorType>(v.getType()).getElementTypeBitWidth();
+    return kRowPaddingBytes * 8 / bits;
+  };
+  if (!isBlockTile(dot.getA()) && columns >= kCopyColumns && rows > 1) {
+    placement_.places[dot.getA()] = Place::Scratch;
+    placement_.layouts[dot.getA()].rowPadding = padding(dot.getA());
+  }
+  if (!isBlockTile(dot.getB()) && rows >= kPackRows && placement_.of(dot.getB()) == Place::Stream) {
+    placement_.places[dot.getB()] = Place::Scratch;
+    placement_.layouts[dot.getB()].transposed = dot.getTransposeB();
+  }
+}
+
+Placement Placer::run() {
+  kernel_.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
+      for (Value arg : loop.getRegionIterArgs())
+        if (isa<RankedTensorType>(arg.getType()))
+          placement_.places[arg] = Place::Scratch;
+    placeResult(op);
+  });
+  kernel_.walk([&](tile::DotOp dot) { placeDotOperands(dot); });
+  return std::move(placement_);
+}
+
+Placement placeTiles(tile::KernelOp kernel, const CpuFacts &) { return Placer(kernel).run(); }
+
+} // namespace sinter::target::cpu

@@ -1,0 +1,232 @@
+// Reads a plan file that may be hostile.
+#include "base/checked.h"
+#include "plan/encoding.h"
+#include "plan/file.h"
+
+#include <algorithm>
+#include <xxhash.h>
+
+namespace sinter::plan {
+namespace {
+
+// The least bytes that one encoded entry takes, to bound announced counts. An expression takes at
+// least 3.
+constexpr uint64_t kMinExprBytes = 3;
+constexpr uint64_t kMinSymbolBytes = 4 + 8 + 8;
+constexpr uint64_t kMinModuleBytes = 4 + 8;
+constexpr uint64_t kMinKernelBytes = 4 + 4 + 4 + 4 + 4 + 8;
+constexpr uint64_t kMinBufferBytes = 4 + 1 + kMinExprBytes;
+constexpr uint64_t kMinProcedureBytes = 4 + 1;
+
+class PlanReader {
+public:
+  explicit PlanReader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+
+  Result<Plan> run() {
+    SINTER_TRY(checkHeader());
+    SINTER_TRY(checkSum());
+    next_ = kPlanHeaderBytes;
+    SINTER_TRY(section(SectionTag::Facts, "facts", &PlanReader::readFacts));
+    SINTER_TRY(section(SectionTag::Symbols, "symbols", &PlanReader::readSymbols));
+    SINTER_TRY(section(SectionTag::Modules, "modules", &PlanReader::readModules));
+    SINTER_TRY(section(SectionTag::Kernels, "kernels", &PlanReader::readKernels));
+    SINTER_TRY(section(SectionTag::Buffers, "buffers", &PlanReader::readBuffers));
+    SINTER_TRY(section(SectionTag::Procedures, "procedures", &PlanReader::readProcedures));
+    if (next_ != end())
+      return fail(Code::Corrupt, std::to_string(end() - next_) + " bytes follow the last section",
+                  next_);
+    SINTER_TRY(validate(plan_, offsets_));
+    return std::move(plan_);
+  }
+
+private:
+  uint64_t end() const { return bytes_.size() - kPlanChecksumBytes; }
+  Result<void> checkHeader();
+  Result<void> checkSum();
+  Result<void> section(SectionTag tag, const char *name, void (PlanReader::*read)(Reader &));
+  void readFacts(Reader &in);
+  void readSymbols(Reader &in);
+  void readModules(Reader &in);
+  void readKernels(Reader &in);
+  void readBuffers(Reader &in);
+  void readProcedures(Reader &in);
+
+  std::span<const uint8_t> bytes_;
+  uint64_t next_ = 0;
+  Plan plan_;
+  PlanOffsets offsets_;
+};
+
+Result<void> PlanReader::checkHeader() {
+  const std::size_t shown = std::min(bytes_.size(), kPlanMagic.size());
+  if (!std::equal(bytes_.begin(), bytes_.begin() + shown, kPlanMagic.begin()))
+    return fail(Code::Corrupt, "not a plan file: it does not begin with 'SINTRPLN'", 0);
+  if (bytes_.size() < kPlanHeaderBytes + kPlanChecksumBytes)
+    return fail(Code::Truncated,
+                "plan file has " + std::to_string(bytes_.size()) + " bytes, expected at least " +
+                    std::to_string(kPlanHeaderBytes + kPlanChecksumBytes),
+                bytes_.size());
+  Reader in(bytes_, kPlanMagic.size(), kPlanHeaderBytes);
+  const uint32_t version = in.u32();
+  const uint32_t sections = in.u32();
+  const uint64_t total = in.u64();
+  if (version != kPlanVersion)
+    return fail(Code::Unsupported,
+                "plan file has version " + std::to_string(version) + ", expected " +
+                    std::to_string(kPlanVersion),
+                8);
+  if (sections != std::size(kSectionOrder))
+    return fail(Code::Corrupt,
+                "plan file has " + std::to_string(sections) + " sections, expected " +
+                    std::to_string(std::size(kSectionOrder)),
+                12);
+  if (bytes_.size() < total)
+    return fail(Code::Truncated,
+                "plan file has " + std::to_string(bytes_.size()) + " bytes, expected " +
+                    std::to_string(total),
+                bytes_.size());
+  if (bytes_.size() > total)
+    return fail(Code::Corrupt,
+                "plan file has " + std::to_string(bytes_.size()) + " bytes, expected " +
+                    std::to_string(total),
+                total);
+  return {};
+}
+
+Result<void> PlanReader::checkSum() {
+  XXH128_canonical_t sum;
+  XXH128_canonicalFromHash(&sum, XXH3_128bits(bytes_.data(), end()));
+  if (!std::equal(sum.digest, sum.digest + kPlanChecksumBytes, bytes_.data() + end()))
+    return fail(Code::Corrupt, "plan file does not match its checksum", end());
+  return {};
+}
+
+Result<void> PlanReader::section(SectionTag tag, const char *name,
+                                 void (PlanReader::*read)(Reader &)) {
+  Reader header(bytes_, next_, end());
+  const uint32_t found = header.u32();
+  const uint64_t size = header.u64();
+  if (!header.ok())
+    return fail(Code::Corrupt, std::string("section '") + name + "' is missing", next_);
+  if (found != static_cast<uint32_t>(tag))
+    return fail(Code::Corrupt,
+                "section has tag " + std::to_string(found) + ", expected '" + name + "'", next_);
+  if (size > header.left())
+    return fail(Code::Corrupt,
+                std::string("section '") + name + "' has " + std::to_string(size) + " bytes, " +
+                    std::to_string(header.left()) + " are left",
+                next_);
+  Reader in(bytes_, header.offset(), header.offset() + size);
+  (this->*read)(in);
+  SINTER_TRY(in.finish(name));
+  next_ = header.offset() + size;
+  return {};
+}
+
+void PlanReader::readFacts(Reader &in) {
+  plan_.modelDigest = in.text();
+  plan_.modelBytes = in.u64();
+  const uint32_t properties = in.count(12, "properties");
+  for (uint32_t i = 0; i < properties && in.ok(); ++i) {
+    std::string name = in.text();
+    const int64_t value = in.i64();
+    if (!plan_.properties.emplace(std::move(name), value).second)
+      in.bad("two properties have the same name");
+  }
+  const uint32_t texts = in.count(8, "texts");
+  for (uint32_t i = 0; i < texts && in.ok(); ++i) {
+    std::string name = in.text();
+    std::string value = in.text();
+    if (!plan_.texts.emplace(std::move(name), std::move(value)).second)
+      in.bad("two texts have the same name");
+  }
+}
+
+void PlanReader::readSymbols(Reader &in) {
+  const uint32_t count = in.count(kMinSymbolBytes, "symbols");
+  for (uint32_t i = 0; i < count && in.ok(); ++i) {
+    offsets_.symbols.push_back(in.offset());
+    Symbol &symbol = plan_.symbols.emplace_back();
+    symbol.name = in.text();
+    symbol.min = in.i64();
+    symbol.max = in.i64();
+  }
+}
+
+void PlanReader::readModules(Reader &in) {
+  const uint32_t count = in.count(kMinModuleBytes, "modules");
+  for (uint32_t i = 0; i < count && in.ok(); ++i) {
+    offsets_.modules.push_back(in.offset());
+    Module &module = plan_.modules.emplace_back();
+    module.target = in.text();
+    module.code = in.blob();
+  }
+}
+
+void PlanReader::readKernels(Reader &in) {
+  const uint32_t count = in.count(kMinKernelBytes, "kernels");
+  for (uint32_t i = 0; i < count && in.ok(); ++i) {
+    offsets_.kernels.push_back(in.offset());
+    Kernel &kernel = plan_.kernels.emplace_back();
+    kernel.name = in.text();
+    kernel.module.index = in.u32();
+    kernel.symbol = in.text();
+    kernel.bufferCount = in.u32();
+    kernel.scalarCount = in.u32();
+    kernel.scratchBytes = in.u64();
+  }
+}
+
+PackRecipe readRecipe(Reader &in) {
+  PackRecipe recipe;
+  recipe.mode = static_cast<PackMode>(in.u8());
+  recipe.rowsPerAtom = in.u32();
+  recipe.blockBytes = in.u32();
+  recipe.blocksPerRow = in.u32();
+  const uint32_t fields = in.count(13, "packing fields", kMaxPackFields);
+  for (uint32_t i = 0; i < fields && in.ok(); ++i) {
+    PackField &field = recipe.fields.emplace_back();
+    field.offset = in.u32();
+    field.bytes = in.u32();
+    field.unit = in.u32();
+    field.xorByte = in.u8();
+  }
+  return recipe;
+}
+
+void PlanReader::readBuffers(Reader &in) {
+  const uint32_t count = in.count(kMinBufferBytes, "buffers");
+  for (uint32_t i = 0; i < count && in.ok(); ++i) {
+    offsets_.buffers.push_back(in.offset());
+    Buffer &buffer = plan_.buffers.emplace_back();
+    buffer.name = in.text();
+    buffer.kind = static_cast<BufferKind>(in.u8());
+    buffer.bytes = in.expr();
+    if (buffer.kind == BufferKind::Constant)
+      buffer.data = in.blob();
+    if (buffer.kind != BufferKind::Weight)
+      continue;
+    const uint32_t tensors = in.count(4, "tensors");
+    for (uint32_t t = 0; t < tensors && in.ok(); ++t)
+      buffer.tensors.push_back(in.text());
+    buffer.pack = readRecipe(in);
+  }
+}
+
+void PlanReader::readProcedures(Reader &in) {
+  const uint32_t count = in.count(kMinProcedureBytes, "procedures");
+  for (uint32_t i = 0; i < count && in.ok(); ++i) {
+    offsets_.procedures.push_back(in.offset());
+    Procedure &procedure = plan_.procedures.emplace_back();
+    procedure.name = in.text();
+    procedure.steps = readSteps(in, offsets_.steps);
+  }
+}
+
+} // namespace
+
+Result<Plan> parse(std::span<const uint8_t> bytes) {
+  return PlanReader(bytes).run();
+}
+
+} // namespace sinter::plan

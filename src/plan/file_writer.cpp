@@ -1,0 +1,133 @@
+// Writes a plan file.
+#include "base/check.h"
+#include "plan/encoding.h"
+#include "plan/file.h"
+
+#include <xxhash.h>
+
+namespace sinter::plan {
+namespace {
+
+void writeFacts(Writer &out, const Plan &plan) {
+  out.text(plan.modelDigest);
+  out.u64(plan.modelBytes);
+  out.count(plan.properties.size());
+  for (const auto &[name, value] : plan.properties) {
+    out.text(name);
+    out.i64(value);
+  }
+  out.count(plan.texts.size());
+  for (const auto &[name, value] : plan.texts) {
+    out.text(name);
+    out.text(value);
+  }
+}
+
+void writeSymbols(Writer &out, const Plan &plan) {
+  out.count(plan.symbols.size());
+  for (const Symbol &symbol : plan.symbols) {
+    out.text(symbol.name);
+    out.i64(symbol.min);
+    out.i64(symbol.max);
+  }
+}
+
+void writeModules(Writer &out, const Plan &plan) {
+  out.count(plan.modules.size());
+  for (const Module &module : plan.modules) {
+    out.text(module.target);
+    out.blob(module.code);
+  }
+}
+
+void writeKernels(Writer &out, const Plan &plan) {
+  out.count(plan.kernels.size());
+  for (const Kernel &kernel : plan.kernels) {
+    out.text(kernel.name);
+    out.u32(kernel.module.index);
+    out.text(kernel.symbol);
+    out.u32(kernel.bufferCount);
+    out.u32(kernel.scalarCount);
+    out.u64(kernel.scratchBytes);
+  }
+}
+
+void writeRecipe(Writer &out, const PackRecipe &recipe) {
+  out.u8(static_cast<uint8_t>(recipe.mode));
+  out.u32(recipe.rowsPerAtom);
+  out.u32(recipe.blockBytes);
+  out.u32(recipe.blocksPerRow);
+  out.count(recipe.fields.size());
+  for (const PackField &field : recipe.fields) {
+    out.u32(field.offset);
+    out.u32(field.bytes);
+    out.u32(field.unit);
+    out.u8(field.xorByte);
+  }
+}
+
+void writeBuffers(Writer &out, const Plan &plan) {
+  out.count(plan.buffers.size());
+  for (const Buffer &buffer : plan.buffers) {
+    out.text(buffer.name);
+    out.u8(static_cast<uint8_t>(buffer.kind));
+    out.expr(buffer.bytes);
+    if (buffer.kind == BufferKind::Weight) {
+      out.count(buffer.tensors.size());
+      for (const std::string &tensor : buffer.tensors)
+        out.text(tensor);
+      writeRecipe(out, buffer.pack);
+    } else if (buffer.kind == BufferKind::Constant) {
+      out.blob(buffer.data);
+    }
+  }
+}
+
+void writeProcedures(Writer &out, const Plan &plan) {
+  out.count(plan.procedures.size());
+  for (const Procedure &procedure : plan.procedures) {
+    out.text(procedure.name);
+    writeSteps(out, procedure.steps);
+  }
+}
+
+void writeSection(Writer &out, SectionTag tag, void (*write)(Writer &, const Plan &),
+                  const Plan &plan) {
+  Writer contents;
+  write(contents, plan);
+  out.u32(static_cast<uint32_t>(tag));
+  out.blob(contents.bytes());
+}
+
+} // namespace
+
+void sealPlan(std::span<uint8_t> bytes) {
+  SINTER_CHECK(bytes.size() >= kPlanChecksumBytes);
+  const std::size_t sealed = bytes.size() - kPlanChecksumBytes;
+  XXH128_canonical_t sum;
+  XXH128_canonicalFromHash(&sum, XXH3_128bits(bytes.data(), sealed));
+  std::copy(sum.digest, sum.digest + kPlanChecksumBytes, bytes.data() + sealed);
+}
+
+Result<std::vector<uint8_t>> serialize(const Plan &plan) {
+  SINTER_TRY(validate(plan));
+  Writer out;
+  out.raw({reinterpret_cast<const uint8_t *>(kPlanMagic.data()), kPlanMagic.size()});
+  out.u32(kPlanVersion);
+  out.u32(std::size(kSectionOrder));
+  out.u64(0);
+  writeSection(out, SectionTag::Facts, writeFacts, plan);
+  writeSection(out, SectionTag::Symbols, writeSymbols, plan);
+  writeSection(out, SectionTag::Modules, writeModules, plan);
+  writeSection(out, SectionTag::Kernels, writeKernels, plan);
+  writeSection(out, SectionTag::Buffers, writeBuffers, plan);
+  writeSection(out, SectionTag::Procedures, writeProcedures, plan);
+  std::vector<uint8_t> bytes = std::move(out.bytes());
+  bytes.resize(bytes.size() + kPlanChecksumBytes);
+  for (int i = 0; i < 8; ++i)
+    bytes[16 + i] = static_cast<uint8_t>(bytes.size() >> (8 * i));
+  sealPlan(bytes);
+  return bytes;
+}
+
+} // namespace sinter::plan

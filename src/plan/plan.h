@@ -1,0 +1,219 @@
+// A plan: kernels, buffers and procedures that execute one model on one device. It holds native
+// code and no weights: those are named in the model file and packed while it is loaded.
+#pragma once
+
+#include "base/status.h"
+#include "plan/expr.h"
+#include "plan/ids.h"
+
+#include <array>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace sinter::plan {
+
+// Limits that validate() enforces; a compiler that needs more must split its procedures.
+inline constexpr uint32_t kMaxNesting = 16;      // If and Loop inside one another, in a procedure
+inline constexpr uint32_t kMaxInlinedDepth = 64; // the same with all calls inlined
+inline constexpr uint32_t kMaxInlinedSteps = 1 << 20; // steps and buffer arguments, calls inlined
+inline constexpr uint32_t kMaxKernelBuffers = 64;
+inline constexpr uint32_t kMaxKernelScalars = 256;
+inline constexpr uint64_t kMaxScratchBytes = uint64_t(1) << 30; // per thread
+inline constexpr uint32_t kMaxPackFields = 64;
+inline constexpr uint32_t kMaxRowsPerAtom = 1 << 16;
+inline constexpr uint32_t kMaxBlockBytes = 1 << 20;
+
+// A named integer that is fixed when a plan is bound (tokens in the step, pages of cache), or that
+// counts the iterations of a Loop. Values outside [min, max] are refused.
+struct Symbol {
+  std::string name;
+  int64_t min = 0;
+  int64_t max = INT64_MAX;
+
+  friend bool operator==(const Symbol &, const Symbol &) = default;
+};
+
+// Native code for one target, such as "cpu:x86_64+avx512vnni"; for cpu an ELF shared object.
+struct Module {
+  std::string target;
+  std::vector<uint8_t> code;
+
+  friend bool operator==(const Module &, const Module &) = default;
+};
+
+// One entry point of a module. `scratchBytes` is what each thread must have at hand while it runs
+// it.
+struct Kernel {
+  std::string name; // unique, for explain
+  ModuleId module;
+  std::string symbol; // in the module
+  uint32_t bufferCount = 0;
+  uint32_t scalarCount = 0;
+  uint64_t scratchBytes = 0;
+
+  friend bool operator==(const Kernel &, const Kernel &) = default;
+};
+
+enum class BufferKind : uint8_t {
+  Input,  // written by the caller before a run
+  Output, // read by the caller after a run
+  State, // zero at first, keeps its contents from run to run; may grow from one binding to the next
+  Weight,   // packed from the model file at load; only read
+  Constant, // inline bytes of the plan; only read
+  Temp, // undefined at the start of a run and of every iteration of the innermost loop that holds
+        // all its uses; shares memory with other Temps
+};
+inline constexpr uint8_t kBufferKindCount = 6;
+
+// How a weight's bytes come from the tensors' bytes in the file, which are joined end to end in the
+// order named. Direct: as they are (one tensor: the mapped bytes themselves, no copy). Interleave:
+// see below.
+enum class PackMode : uint8_t { Direct, Interleave };
+
+// One part of a block: bytes [offset, offset + bytes), moved in units of `unit` bytes.
+struct PackField {
+  uint32_t offset = 0;
+  uint32_t bytes = 0; // a multiple of `unit`
+  uint32_t unit = 1;
+  uint8_t xorByte = 0;
+
+  friend bool operator==(const PackField &, const PackField &) = default;
+};
+
+// Interleave: the source is rows of `blocksPerRow` blocks of `blockBytes` bytes. The destination
+// holds, for each group of `rowsPerAtom` rows, for each block index, for each field in order, for
+// each unit u of the field, for each row of the group: that unit's bytes, each XOR xorByte. Rows
+// beyond the last are blocks of zero bytes (and so packed as xorByte). The fields cover a block's
+// bytes exactly once, so sizes are preserved but for those rows. All of it is zero for Direct.
+struct PackRecipe {
+  PackMode mode = PackMode::Direct;
+  uint32_t rowsPerAtom = 0;
+  uint32_t blockBytes = 0;
+  uint32_t blocksPerRow = 0;
+  std::vector<PackField> fields;
+
+  friend bool operator==(const PackRecipe &, const PackRecipe &) = default;
+};
+
+// Memory that steps work on. `bytes` may use symbols that no Loop counts; for Weight and Constant
+// it is a constant.
+struct Buffer {
+  std::string name; // unique
+  BufferKind kind = BufferKind::Temp;
+  Expr bytes;
+  std::vector<std::string> tensors; // Weight: the file's tensors, joined along rows
+  PackRecipe pack;                  // Weight
+  std::vector<uint8_t> data;        // Constant: exactly `bytes` bytes
+
+  friend bool operator==(const Buffer &, const Buffer &) = default;
+};
+
+struct BufferArg {
+  BufferId buffer;
+  Expr byteOffset;
+
+  friend bool operator==(const BufferArg &, const BufferArg &) = default;
+};
+
+// Runs a kernel once per point of the grid (x fastest, any order, in parallel). A grid with a zero
+// extent does nothing. Launches of a procedure follow one another: each sees what the ones before
+// it wrote.
+struct Launch {
+  KernelId kernel;
+  std::array<Expr, 3> grid = {Expr(1), Expr(1), Expr(1)};
+  std::vector<BufferArg> buffers;
+  std::vector<Expr> scalars;
+  Expr bytesMoved; // for explain, as is `operations`
+  Expr operations;
+  std::string label;
+
+  friend bool operator==(const Launch &, const Launch &) = default;
+};
+
+// Copies bytes between buffers (not into Weight or Constant); the ranges must not overlap.
+struct Copy {
+  BufferId src;
+  Expr srcOffset;
+  BufferId dst;
+  Expr dstOffset;
+  Expr bytes;
+
+  friend bool operator==(const Copy &, const Copy &) = default;
+};
+
+// Runs another procedure's steps. Calls form no cycle.
+struct Call {
+  ProcedureId procedure;
+
+  friend bool operator==(const Call &, const Call &) = default;
+};
+
+struct Step;
+
+// Runs `thenSteps` when the condition is not 0, else `elseSteps`. Decided when the plan is bound.
+struct If {
+  Expr condition;
+  std::vector<Step> thenSteps;
+  std::vector<Step> elseSteps;
+
+  friend bool operator==(const If &, const If &);
+};
+
+// Runs `body` for induction = 0 .. count - 1; a count below 1 runs nothing. The symbol has its
+// former value again afterwards; outside every loop that counts it, it is its own minimum.
+struct Loop {
+  SymbolId induction;
+  Expr count;
+  std::vector<Step> body;
+
+  friend bool operator==(const Loop &, const Loop &);
+};
+
+struct Step {
+  std::variant<Launch, Copy, Call, If, Loop> op;
+
+  friend bool operator==(const Step &, const Step &) = default;
+};
+
+inline bool operator==(const If &a, const If &b) {
+  return a.condition == b.condition && a.thenSteps == b.thenSteps && a.elseSteps == b.elseSteps;
+}
+inline bool operator==(const Loop &a, const Loop &b) {
+  return a.induction == b.induction && a.count == b.count && a.body == b.body;
+}
+
+struct Procedure {
+  std::string name; // unique
+  std::vector<Step> steps;
+
+  friend bool operator==(const Procedure &, const Procedure &) = default;
+};
+
+// The whole. `modelDigest` is of the model file's header and tensor table; with `modelBytes`, the
+// file's size, it says which file the weights come from (empty and 0 when there are none).
+struct Plan {
+  std::string modelDigest;
+  uint64_t modelBytes = 0;
+  std::map<std::string, int64_t> properties;
+  std::map<std::string, std::string> texts;
+  std::vector<Symbol> symbols;
+  std::vector<Module> modules;
+  std::vector<Kernel> kernels;
+  std::vector<Buffer> buffers;
+  std::vector<Procedure> procedures;
+
+  friend bool operator==(const Plan &, const Plan &) = default;
+};
+
+// The entry of that name, or nothing. Linear in the table's length: look names up once, not per
+// step.
+std::optional<SymbolId> findSymbol(const Plan &plan, std::string_view name);
+std::optional<BufferId> findBuffer(const Plan &plan, std::string_view name);
+std::optional<ProcedureId> findProcedure(const Plan &plan, std::string_view name);
+
+// "input", "output", "state", "weight", "constant" or "temp".
+const char *kindName(BufferKind kind);
+
+} // namespace sinter::plan

@@ -1,0 +1,306 @@
+// Structural checks of a plan's tables and steps. The calls between procedures are checked in
+// call_graph.cpp.
+#include "plan/validate.h"
+
+#include "plan/call_graph.h"
+#include "plan/walk.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace sinter::plan {
+namespace {
+
+class Validator {
+public:
+  Validator(const Plan &plan, const PlanOffsets &offsets) : plan_(plan), offsets_(offsets) {}
+
+  Result<void> run() {
+    SINTER_TRY(checkSymbols());
+    SINTER_TRY(checkModules());
+    SINTER_TRY(checkKernels());
+    findInductions();
+    SINTER_TRY(checkBuffers());
+    SINTER_TRY(checkProcedures());
+    return checkCallGraph(plan_, offsets_.procedures);
+  }
+
+private:
+  Result<void> checkSymbols();
+  Result<void> checkModules();
+  Result<void> checkKernels();
+  Result<void> checkBuffers();
+  Result<void> checkProcedures();
+  void findInductions();
+  Result<void> checkWeight(const Buffer &buffer);
+  Result<void> checkKindOfBuffer(const Buffer &buffer);
+  Result<void> checkLaunch(const Launch &launch);
+  Result<void> checkCopy(const Copy &copy);
+  Result<void> checkStep(const Step &step, uint32_t depth);
+  Result<void> checkBufferId(BufferId id);
+  Result<void> checkExpr(const Expr &expr, const std::string &what);
+  Result<void> checkName(const std::string &name, const char *table);
+
+  void at(const std::vector<uint64_t> &table, std::size_t index) {
+    where_ = index < table.size() ? std::optional(table[index]) : std::nullopt;
+  }
+  Fail bad(std::string message) const { return fail(Code::Corrupt, std::move(message), where_); }
+
+  const Plan &plan_;
+  const PlanOffsets &offsets_;
+  std::optional<uint64_t> where_;
+  std::unordered_set<std::string_view> names_; // of the table being checked
+  std::vector<bool> inductions_;               // symbols that some Loop counts
+};
+
+Result<void> Validator::checkName(const std::string &name, const char *table) {
+  if (name.empty())
+    return bad(std::string("a ") + table + " has no name");
+  if (!names_.insert(name).second)
+    return bad(std::string("two entries of the ") + table + " table are named '" + name + "'");
+  return {};
+}
+
+Result<void> Validator::checkExpr(const Expr &expr, const std::string &what) {
+  if (auto ok = expr.check(static_cast<uint32_t>(plan_.symbols.size())); !ok)
+    return bad(what + ": " + ok.error().message);
+  return {};
+}
+
+Result<void> Validator::checkSymbols() {
+  names_.clear();
+  for (std::size_t i = 0; i < plan_.symbols.size(); ++i) {
+    const Symbol &symbol = plan_.symbols[i];
+    at(offsets_.symbols, i);
+    SINTER_TRY(checkName(symbol.name, "symbol"));
+    if (symbol.min > symbol.max)
+      return bad("symbol '" + symbol.name + "' has minimum " + std::to_string(symbol.min) +
+                 " above its maximum " + std::to_string(symbol.max));
+  }
+  return {};
+}
+
+Result<void> Validator::checkModules() {
+  for (std::size_t i = 0; i < plan_.modules.size(); ++i) {
+    at(offsets_.modules, i);
+    if (plan_.modules[i].target.empty())
+      return bad("module " + std::to_string(i) + " names no target");
+  }
+  return {};
+}
+
+Result<void> Validator::checkKernels() {
+  names_.clear();
+  for (std::size_t i = 0; i < plan_.kernels.size(); ++i) {
+    const Kernel &kernel = plan_.kernels[i];
+    at(offsets_.kernels, i);
+    SINTER_TRY(checkName(kernel.name, "kernel"));
+    const std::string what = "kernel '" + kernel.name + "'";
+    if (kernel.module.index >= plan_.modules.size())
+      return bad(what + " is in module " + std::to_string(kernel.module.index) + ", the plan has " +
+                 std::to_string(plan_.modules.size()));
+    if (kernel.symbol.empty())
+      return bad(what + " names no symbol of its module");
+    if (kernel.bufferCount > kMaxKernelBuffers || kernel.scalarCount > kMaxKernelScalars)
+      return bad(what + " takes " + std::to_string(kernel.bufferCount) + " buffers and " +
+                 std::to_string(kernel.scalarCount) + " scalars, expected at most " +
+                 std::to_string(kMaxKernelBuffers) + " and " + std::to_string(kMaxKernelScalars));
+    if (kernel.scratchBytes > kMaxScratchBytes)
+      return bad(what + " needs " + std::to_string(kernel.scratchBytes) +
+                 " scratch bytes a thread, expected at most " + std::to_string(kMaxScratchBytes));
+  }
+  return {};
+}
+
+void Validator::findInductions() {
+  inductions_.assign(plan_.symbols.size(), false);
+  for (const Procedure &procedure : plan_.procedures)
+    for (StepWalker walker(procedure.steps); walker.next();)
+      if (const auto *loop = std::get_if<Loop>(&walker.step().op))
+        if (loop->induction.index < inductions_.size())
+          inductions_[loop->induction.index] = true;
+}
+
+Result<void> Validator::checkBuffers() {
+  names_.clear();
+  for (std::size_t i = 0; i < plan_.buffers.size(); ++i) {
+    const Buffer &buffer = plan_.buffers[i];
+    at(offsets_.buffers, i);
+    SINTER_TRY(checkName(buffer.name, "buffer"));
+    SINTER_TRY(checkExpr(buffer.bytes, "size of buffer '" + buffer.name + "'"));
+    SINTER_TRY(checkKindOfBuffer(buffer));
+    for (const ExprNode &node : buffer.bytes.nodes())
+      if (node.op == ExprOp::Symbol && inductions_[static_cast<std::size_t>(node.value)])
+        return bad("size of buffer '" + buffer.name + "' uses '" +
+                   plan_.symbols[static_cast<std::size_t>(node.value)].name +
+                   "', which a loop counts");
+  }
+  return {};
+}
+
+Result<void> Validator::checkKindOfBuffer(const Buffer &buffer) {
+  const std::string what = "buffer '" + buffer.name + "'";
+  if (static_cast<uint8_t>(buffer.kind) >= kBufferKindCount)
+    return bad(what + " has kind " + std::to_string(static_cast<uint8_t>(buffer.kind)) +
+               ", expected less than " + std::to_string(kBufferKindCount));
+  const bool weight = buffer.kind == BufferKind::Weight;
+  const bool constant = buffer.kind == BufferKind::Constant;
+  if (!weight && (!buffer.tensors.empty() || buffer.pack != PackRecipe{}))
+    return bad(what + " is no weight, but names tensors or a packing");
+  if (!constant && !buffer.data.empty())
+    return bad(what + " is no constant, but has " + std::to_string(buffer.data.size()) + " bytes");
+  if (!weight && !constant)
+    return {};
+  auto bytes = buffer.bytes.constant();
+  if (!bytes || *bytes < 0)
+    return bad(what + " is a " + kindName(buffer.kind) +
+               ", its size must be a constant of at least 0");
+  if (constant && static_cast<uint64_t>(*bytes) != buffer.data.size())
+    return bad(what + " has " + std::to_string(buffer.data.size()) + " bytes, expected " +
+               std::to_string(*bytes));
+  return weight ? checkWeight(buffer) : Result<void>();
+}
+
+Result<void> Validator::checkWeight(const Buffer &buffer) {
+  const std::string what = "weight '" + buffer.name + "'";
+  if (buffer.tensors.empty())
+    return bad(what + " names no tensor");
+  for (const std::string &tensor : buffer.tensors)
+    if (tensor.empty())
+      return bad(what + " names a tensor with an empty name");
+  if (auto ok = validateRecipe(buffer.pack, what); !ok)
+    return bad(ok.error().message);
+  return {};
+}
+
+Result<void> Validator::checkBufferId(BufferId id) {
+  if (id.index >= plan_.buffers.size())
+    return bad("step uses buffer " + std::to_string(id.index) + ", the plan has " +
+               std::to_string(plan_.buffers.size()));
+  return {};
+}
+
+Result<void> Validator::checkLaunch(const Launch &launch) {
+  if (launch.kernel.index >= plan_.kernels.size())
+    return bad("launch '" + launch.label + "' runs kernel " + std::to_string(launch.kernel.index) +
+               ", the plan has " + std::to_string(plan_.kernels.size()));
+  const Kernel &kernel = plan_.kernels[launch.kernel.index];
+  if (launch.buffers.size() != kernel.bufferCount || launch.scalars.size() != kernel.scalarCount)
+    return bad("launch of '" + kernel.name + "' passes " + std::to_string(launch.buffers.size()) +
+               " buffers and " + std::to_string(launch.scalars.size()) + " scalars, expected " +
+               std::to_string(kernel.bufferCount) + " and " + std::to_string(kernel.scalarCount));
+  const std::string what = "launch of '" + kernel.name + "'";
+  for (const Expr &extent : launch.grid)
+    SINTER_TRY(checkExpr(extent, what));
+  for (const BufferArg &arg : launch.buffers) {
+    SINTER_TRY(checkBufferId(arg.buffer));
+    SINTER_TRY(checkExpr(arg.byteOffset, what));
+  }
+  for (const Expr &scalar : launch.scalars)
+    SINTER_TRY(checkExpr(scalar, what));
+  SINTER_TRY(checkExpr(launch.bytesMoved, what));
+  return checkExpr(launch.operations, what);
+}
+
+Result<void> Validator::checkCopy(const Copy &copy) {
+  SINTER_TRY(checkBufferId(copy.src));
+  SINTER_TRY(checkBufferId(copy.dst));
+  const Buffer &dst = plan_.buffers[copy.dst.index];
+  if (dst.kind == BufferKind::Weight || dst.kind == BufferKind::Constant)
+    return bad("copy writes to " + std::string(kindName(dst.kind)) + " '" + dst.name +
+               "', which is only read");
+  SINTER_TRY(checkExpr(copy.srcOffset, "copy"));
+  SINTER_TRY(checkExpr(copy.dstOffset, "copy"));
+  return checkExpr(copy.bytes, "copy");
+}
+
+Result<void> Validator::checkStep(const Step &step, uint32_t depth) {
+  if (const auto *launch = std::get_if<Launch>(&step.op))
+    return checkLaunch(*launch);
+  if (const auto *copy = std::get_if<Copy>(&step.op))
+    return checkCopy(*copy);
+  if (const auto *call = std::get_if<Call>(&step.op)) {
+    if (call->procedure.index >= plan_.procedures.size())
+      return bad("call of procedure " + std::to_string(call->procedure.index) + ", the plan has " +
+                 std::to_string(plan_.procedures.size()));
+    return {};
+  }
+  if (depth >= kMaxNesting)
+    return bad("steps are nested more than " + std::to_string(kMaxNesting) + " deep");
+  if (const auto *branch = std::get_if<If>(&step.op))
+    return checkExpr(branch->condition, "condition");
+  const auto &loop = std::get<Loop>(step.op);
+  if (loop.induction.index >= plan_.symbols.size())
+    return bad("loop counts symbol " + std::to_string(loop.induction.index) + ", the plan has " +
+               std::to_string(plan_.symbols.size()));
+  return checkExpr(loop.count, "loop count");
+}
+
+Result<void> Validator::checkProcedures() {
+  names_.clear();
+  std::size_t stepIndex = 0;
+  for (std::size_t i = 0; i < plan_.procedures.size(); ++i) {
+    const Procedure &procedure = plan_.procedures[i];
+    at(offsets_.procedures, i);
+    SINTER_TRY(checkName(procedure.name, "procedure"));
+    for (StepWalker walker(procedure.steps); walker.next();) {
+      if (walker.event() != WalkEvent::Step)
+        continue;
+      at(offsets_.steps, stepIndex++);
+      if (auto ok = checkStep(walker.step(), walker.depth()); !ok)
+        return bad("procedure '" + procedure.name + "': " + ok.error().message);
+    }
+  }
+  return {};
+}
+
+// Whether the fields, in any order, cover [0, blockBytes) without a gap or an overlap.
+bool fieldsTileBlock(std::vector<PackField> fields, uint32_t blockBytes) {
+  std::sort(fields.begin(), fields.end(),
+            [](const PackField &a, const PackField &b) { return a.offset < b.offset; });
+  uint64_t end = 0;
+  for (const PackField &field : fields) {
+    if (field.offset != end)
+      return false;
+    end += field.bytes;
+  }
+  return end == blockBytes;
+}
+
+} // namespace
+
+Result<void> validateRecipe(const PackRecipe &recipe, const std::string &what) {
+  auto bad = [&](std::string message) { return fail(Code::Corrupt, what + " " + message); };
+  if (recipe.mode == PackMode::Direct) {
+    if (recipe != PackRecipe{})
+      return bad("is used as it is, but describes an interleaving");
+    return {};
+  }
+  if (recipe.mode != PackMode::Interleave)
+    return bad("has packing " + std::to_string(static_cast<uint8_t>(recipe.mode)) +
+               ", expected 0 or 1");
+  if (recipe.rowsPerAtom == 0 || recipe.rowsPerAtom > kMaxRowsPerAtom)
+    return bad("packs " + std::to_string(recipe.rowsPerAtom) + " rows together, expected 1 to " +
+               std::to_string(kMaxRowsPerAtom));
+  if (recipe.blockBytes == 0 || recipe.blockBytes > kMaxBlockBytes || recipe.blocksPerRow == 0)
+    return bad("has rows of " + std::to_string(recipe.blocksPerRow) + " blocks of " +
+               std::to_string(recipe.blockBytes) + " bytes, expected at least 1 of 1 to " +
+               std::to_string(kMaxBlockBytes));
+  if (recipe.fields.empty() || recipe.fields.size() > kMaxPackFields)
+    return bad("has " + std::to_string(recipe.fields.size()) + " packing fields, expected 1 to " +
+               std::to_string(kMaxPackFields));
+  for (const PackField &field : recipe.fields)
+    if (field.bytes == 0 || field.unit == 0 || field.bytes % field.unit != 0)
+      return bad("has a packing field of " + std::to_string(field.bytes) + " bytes in units of " +
+                 std::to_string(field.unit) + ", expected a multiple");
+  if (!fieldsTileBlock(recipe.fields, recipe.blockBytes))
+    return bad("has packing fields that do not cover each of a block's " +
+               std::to_string(recipe.blockBytes) + " bytes once");
+  return {};
+}
+
+Result<void> validate(const Plan &plan, const PlanOffsets &offsets) {
+  return Validator(plan, offsets).run();
+}
+
+} // namespace sinter::plan

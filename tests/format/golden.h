@@ -34,7 +34,7 @@ struct Golden {
 
 inline Golden readGolden(const std::string &kind, std::string_view type) {
   std::string path =
-      std::string(SINTER_TEST_DIR) + "/data/format/" + kind + "_" + std::string(type) + ".bin";
+      std::string(SINTER_TEST_DIR) + "/data/format/" + kind + "/" + std::string(type) + ".bin";
   std::ifstream file(path, std::ios::binary);
   std::vector<char> raw((std::istreambuf_iterator<char>(file)), {});
   Golden golden;

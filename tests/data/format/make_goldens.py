@@ -5,8 +5,8 @@ Q8_K, Q1_0, Q2_0) from a line of numpy here.
 
 Usage: make_goldens.py FOLDER    (gguf 0.19.0, numpy 2; the same bytes on every run)
 
-decode_TYPE.bin:   "SGLD", u32 blocks, u32 block bytes, u32 block length, the blocks, one f32 an element
-quantize_TYPE.bin: the same header and order, the elements being the input
+decode/TYPE.bin:   "SGLD", u32 blocks, u32 block bytes, u32 block length, the blocks, one f32 an element
+quantize/TYPE.bin: the same header and order, the elements being the input
 """
 import pathlib
 import struct
@@ -125,12 +125,12 @@ def main(folder):
     for name, (length, _) in SIZES.items():
         rng = np.random.default_rng(sum(map(ord, name)))
         blocks = decode_blocks(name, rng)
-        write(folder / f"decode_{name}.bin", blocks, decode(name, blocks), length)
+        write(folder / "decode" / f"{name}.bin", blocks, decode(name, blocks), length)
     for name in ROUNDED:
         length, size = SIZES[name]
         values = quantize_rows(max(length, 32), np.random.default_rng(7))
         blocks = quants.quantize(values, T[name]).view(np.uint8).reshape(-1, size)
-        write(folder / f"quantize_{name}.bin", blocks, values, length)
+        write(folder / "quantize" / f"{name}.bin", blocks, values, length)
 
 
 main(sys.argv[1])

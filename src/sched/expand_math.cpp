@@ -1,0 +1,154 @@
+// Range reductions and polynomials for f32. Coefficients are Taylor or Chebyshev values of the functions themselves.
+#include "tile/mlir_pch.h"
+
+#include "sched/expand_math.h"
+#include <numbers>
+
+using namespace mlir;
+
+namespace sinter::sched {
+
+namespace {
+/// Builds f32 arithmetic on one shape: a scalar or a tile.
+struct Float32 {
+  OpBuilder &b;
+  Location loc;
+  Type type; // f32 or a tile of f32
+
+  Type ints() const {
+    Type i32 = IntegerType::get(type.getContext(), 32);
+    if (auto tile = dyn_cast<RankedTensorType>(type))
+      return tile.clone(i32);
+    return i32;
+  }
+  Value constant(double v) const {
+    TypedAttr attr = b.getF32FloatAttr(static_cast<float>(v));
+    if (auto tile = dyn_cast<RankedTensorType>(type))
+      attr = DenseElementsAttr::get(tile, static_cast<float>(v));
+    return arith::ConstantOp::create(b, loc, attr);
+  }
+  Value integer(int32_t v) const {
+    TypedAttr attr = b.getI32IntegerAttr(v);
+    if (auto tile = dyn_cast<RankedTensorType>(ints()))
+      attr = DenseElementsAttr::get(tile, v);
+    return arith::ConstantOp::create(b, loc, attr);
+  }
+  Value add(Value x, Value y) const { return arith::AddFOp::create(b, loc, x, y); }
+  Value sub(Value x, Value y) const { return arith::SubFOp::create(b, loc, x, y); }
+  Value mul(Value x, Value y) const { return arith::MulFOp::create(b, loc, x, y); }
+  Value div(Value x, Value y) const { return arith::DivFOp::create(b, loc, x, y); }
+  Value fma(Value x, Value y, Value z) const { return math::FmaOp::create(b, loc, x, y, z); }
+  Value round(Value x) const { return math::RoundEvenOp::create(b, loc, x); }
+  Value toInt(Value x) const { return arith::FPToSIOp::create(b, loc, ints(), x); }
+  Value toFloat(Value x) const { return arith::SIToFPOp::create(b, loc, type, x); }
+  Value bitsOf(Value x) const { return arith::BitcastOp::create(b, loc, ints(), x); }
+  Value fromBits(Value x) const { return arith::BitcastOp::create(b, loc, type, x); }
+  Value select(Value c, Value x, Value y) const { return arith::SelectOp::create(b, loc, c, x, y); }
+  Value less(Value x, Value y) const { return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, x, y); }
+  /// c[0] + x (c[1] + x (c[2] + ...)), by Horner's scheme.
+  Value polynomial(Value x, ArrayRef<double> c) const {
+    Value sum = constant(c.back());
+    for (double next : llvm::reverse(c.drop_back()))
+      sum = fma(sum, x, constant(next));
+    return sum;
+  }
+};
+} // namespace
+
+// exp(x) = 2^n exp(r), |r| <= ln2 / 2, Taylor to r^7 (relative error below 2e-7 with the rounding of the steps).
+// Below -87.3 the result is 0, above 88.7 infinity; NaN stays.
+static Value expandExp(const Float32 &f, Value x) {
+  Value n = f.round(f.mul(x, f.constant(1.0 / std::numbers::ln2)));
+  Value r = f.fma(n, f.constant(-0.693359375), x);
+  r = f.fma(n, f.constant(2.12194440e-4), r);
+  Value p = f.polynomial(r, {1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040});
+  Value low = f.less(x, f.constant(-87.3)), high = f.less(f.constant(88.7), x);
+  Value safe = f.select(low, f.constant(0), f.select(high, f.constant(0), n));
+  Value scale = arith::ShLIOp::create(f.b, f.loc, arith::AddIOp::create(f.b, f.loc, f.toInt(safe), f.integer(127)),
+                                      f.integer(23));
+  Value y = f.mul(p, f.fromBits(scale));
+  y = f.select(low, f.constant(0), y);
+  return f.select(high, f.constant(std::numeric_limits<double>::infinity()), y);
+}
+
+// log(x) = e ln2 + 2 atanh(s), s = (m - 1) / (m + 1), m in [sqrt(1/2), sqrt(2)); series to s^9 (error below 3e-7).
+// Normal positive numbers only; zero gives -infinity, negatives NaN.
+static Value expandLog(const Float32 &f, Value x) {
+  Value bits = f.bitsOf(x);
+  Value shifted = arith::SubIOp::create(f.b, f.loc, bits, f.integer(0x3f3504f3));
+  Value e = arith::ShRSIOp::create(f.b, f.loc, shifted, f.integer(23));
+  Value m = f.fromBits(
+      arith::SubIOp::create(f.b, f.loc, bits, arith::ShLIOp::create(f.b, f.loc, e, f.integer(23))));
+  Value s = f.div(f.sub(m, f.constant(1)), f.add(m, f.constant(1)));
+  Value s2 = f.mul(s, s);
+  Value series = f.polynomial(s2, {2.0, 2.0 / 3, 2.0 / 5, 2.0 / 7, 2.0 / 9});
+  Value y = f.fma(f.toFloat(e), f.constant(std::numbers::ln2), f.mul(s, series));
+  Value zero = f.constant(0);
+  Value isZero = arith::CmpFOp::create(f.b, f.loc, arith::CmpFPredicate::OEQ, x, zero);
+  y = f.select(isZero, f.constant(-std::numeric_limits<double>::infinity()), y);
+  return f.select(f.less(x, zero), f.constant(std::numeric_limits<double>::quiet_NaN()), y);
+}
+
+// tanh(x) = 1 - 2 / (exp(2x) + 1) for |x| >= 0.625, an odd series to x^11 below (error below 4e-7).
+static Value expandTanh(const Float32 &f, Value x) {
+  Value far = f.sub(f.constant(1), f.div(f.constant(2), f.add(expandExp(f, f.mul(x, f.constant(2))), f.constant(1))));
+  Value x2 = f.mul(x, x);
+  Value near = f.mul(x, f.polynomial(x2, {1.0, -1.0 / 3, 2.0 / 15, -17.0 / 315, 62.0 / 2835, -1382.0 / 155925}));
+  Value small = f.less(math::AbsFOp::create(f.b, f.loc, x), f.constant(0.625));
+  return f.select(small, near, far);
+}
+
+// sin or cos by quadrant: x - q pi/2 in three steps (Cody and Waite; |x| up to 1e5), Taylor to r^9 and r^10.
+static Value expandSinCos(const Float32 &f, Value x, bool cosine) {
+  Value q = f.round(f.mul(x, f.constant(2 * std::numbers::inv_pi)));
+  Value r = f.fma(q, f.constant(-1.5703125), x);
+  r = f.fma(q, f.constant(-4.837512969970703e-4), r);
+  r = f.fma(q, f.constant(-7.549789948768648e-8), r);
+  Value r2 = f.mul(r, r);
+  Value sine = f.mul(r, f.polynomial(r2, {1.0, -1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880}));
+  Value cos = f.polynomial(r2, {1.0, -1.0 / 2, 1.0 / 24, -1.0 / 720, 1.0 / 40320, -1.0 / 3628800});
+  Value quadrant = f.toInt(q);
+  if (cosine)
+    quadrant = arith::AddIOp::create(f.b, f.loc, quadrant, f.integer(1));
+  auto bit = [&](int32_t mask) -> Value {
+    Value masked = arith::AndIOp::create(f.b, f.loc, quadrant, f.integer(mask));
+    return arith::CmpIOp::create(f.b, f.loc, arith::CmpIPredicate::ne, masked, f.integer(0));
+  };
+  Value y = f.select(bit(1), cos, sine);
+  return f.select(bit(2), arith::NegFOp::create(f.b, f.loc, y), y);
+}
+
+static Value expand(const Float32 &f, Operation *op) {
+  Value x = op->getOperand(0);
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case([&](math::ExpOp) { return expandExp(f, x); })
+      .Case([&](math::Exp2Op) { return expandExp(f, f.mul(x, f.constant(std::numbers::ln2))); })
+      .Case([&](math::LogOp) { return expandLog(f, x); })
+      .Case([&](math::TanhOp) { return expandTanh(f, x); })
+      .Case([&](math::SinOp) { return expandSinCos(f, x, false); })
+      .Case([&](math::CosOp) { return expandSinCos(f, x, true); })
+      .Case([&](math::RsqrtOp) { return f.div(f.constant(1), math::SqrtOp::create(f.b, f.loc, x)); })
+      .Default([](Operation *) { return Value(); });
+}
+
+LogicalResult expandMath(Operation *root) {
+  SmallVector<Operation *> work;
+  root->walk([&](Operation *op) {
+    if (isa_and_nonnull<math::MathDialect>(op->getDialect()) &&
+        !isa<math::FmaOp, math::SqrtOp, math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp, math::RoundEvenOp>(op))
+      work.push_back(op);
+  });
+  for (Operation *op : work) {
+    if (!getElementTypeOrSelf(op->getResult(0).getType()).isF32())
+      return op->emitOpError() << "works on " << op->getResult(0).getType() << ", expected f32: extend it first";
+    OpBuilder b(op);
+    Value value = expand({b, op->getLoc(), op->getResult(0).getType()}, op);
+    if (!value)
+      return op->emitOpError() << "has no expansion, expected one of exp, exp2, log, tanh, sin, cos, rsqrt";
+    op->getResult(0).replaceAllUsesWith(value);
+    op->erase();
+  }
+  return success();
+}
+
+} // namespace sinter::sched

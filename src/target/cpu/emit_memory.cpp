@@ -1,0 +1,236 @@
+// Emission, memory: addresses, bounds and masks of views; blocks of scratch.
+#include "target/cpu/emitter.h"
+
+using namespace mlir;
+
+namespace sinter::target::cpu {
+
+Value Emitter::pointer(Value base, Value elements, Type element) {
+  Value offset = arith::IndexCastOp::create(b_, loc_, b_.getI64Type(), elements);
+  return LLVM::GEPOp::create(b_, loc_, base.getType(), element, base, ArrayRef<LLVM::GEPArg>{offset});
+}
+
+void Emitter::emitWindow(tile::WindowOp op) {
+  EmittedView view = views_.find(op.getView())->second;
+  view.type = op.getResult().getType();
+  for (auto [axis, origin] : llvm::enumerate(scalarsOf(op.getOrigins()))) {
+    Value left = b_.createOrFold<arith::SubIOp>(loc_, view.dims[axis], origin);
+    left = b_.createOrFold<arith::MaxSIOp>(loc_, left, index(0));
+    view.dims[axis] = b_.createOrFold<arith::MinSIOp>(loc_, left, scalarOf(op.getExtents()[axis]));
+    view.origin[axis] = add(view.origin[axis], origin);
+  }
+  views_[op.getResult()] = view;
+}
+
+void Emitter::emitGather(tile::GatherOp op) {
+  const EmittedView &pages = views_.find(op.getPages())->second;
+  const EmittedView &indices = views_.find(op.getIndex())->second;
+  EmittedView view{op.getResult().getType(), pages.base, {}, {}, {}, {}, {}, {}, op.getPages().getType().getShape()[1]};
+  view.pageIndex = pointer(indices.base, mul(indices.origin[0], indices.strides[0]), b_.getI32Type());
+  view.pageCount = pages.dims[0];
+  view.rowStride = pages.strides[1];
+  view.dims.push_back(mul(indices.dims[0], index(view.pageRows)));
+  view.origin.push_back(index(0));
+  view.strides.push_back(pages.strides[0]);
+  for (int64_t axis = 2; axis < pages.type.getRank(); ++axis) {
+    view.dims.push_back(pages.dims[axis]);
+    view.origin.push_back(pages.origin[axis]);
+    view.strides.push_back(pages.strides[axis]);
+  }
+  views_[op.getResult()] = view;
+}
+
+// The axis along which neighbouring elements are neighbours in memory, or -1.
+int64_t Emitter::contiguousAxis(const EmittedView &view) {
+  if (view.type.getInterleave())
+    return 0;
+  return view.type.getStrided() ? -1 : view.type.getRank() - 1;
+}
+
+static Value andOf(OpBuilder &b, Location loc, Value a, Value c) {
+  return a ? b.createOrFold<arith::AndIOp>(loc, a, c) : c;
+}
+
+Emitter::Place Emitter::placeOf(const EmittedView &view, ArrayRef<Value> at, int64_t lane) {
+  Place place;
+  Value linear = index(0);
+  for (int64_t axis = 0; axis < view.type.getRank(); ++axis) {
+    if (axis == lane)
+      place.remaining = b_.createOrFold<arith::SubIOp>(loc_, view.dims[axis], at[axis]);
+    else
+      place.valid = andOf(b_, loc_, place.valid,
+                          b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::ult, at[axis], view.dims[axis]));
+    Value where = add(at[axis], view.origin[axis]);
+    if (axis > 0 || !view.pageIndex) {
+      linear = add(linear, mul(where, view.strides[axis]));
+      continue;
+    }
+    Value slot = b_.createOrFold<arith::DivUIOp>(loc_, where, index(view.pageRows));
+    Value row = b_.createOrFold<arith::RemUIOp>(loc_, where, index(view.pageRows));
+    Value inside = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::ult, at[axis], view.dims[axis]);
+    Value safe = arith::SelectOp::create(b_, loc_, inside, slot, index(0));
+    Value fallback = arith::SelectOp::create(b_, loc_, inside, view.pageIndex, scratch_);
+    Value page = LLVM::LoadOp::create(b_, loc_, b_.getI32Type(), pointer(fallback, safe, b_.getI32Type()), 4);
+    page = arith::IndexCastOp::create(b_, loc_, b_.getIndexType(), page);
+    Value exists = arith::CmpIOp::create(b_, loc_, arith::CmpIPredicate::ult, page, view.pageCount);
+    place.valid = andOf(b_, loc_, place.valid, exists);
+    linear = add(linear, add(mul(page, view.strides[0]), mul(row, view.rowStride)));
+  }
+  place.pointer = pointer(view.base, linear, view.type.getElementType());
+  return place;
+}
+
+Value Emitter::maskOf(const Place &place, int64_t count) {
+  auto type = VectorType::get({count}, b_.getI32Type());
+  SmallVector<int32_t> lanes(llvm::to_vector(llvm::seq<int32_t>(0, count)));
+  Value steps = arith::ConstantOp::create(b_, loc_, DenseIntElementsAttr::get(type, lanes));
+  Value left = place.remaining ? place.remaining : index(count);
+  left = b_.createOrFold<arith::MinSIOp>(loc_, left, index(count));
+  if (place.valid)
+    left = arith::SelectOp::create(b_, loc_, place.valid, left, index(0));
+  Value narrow = arith::IndexCastOp::create(b_, loc_, b_.getI32Type(), left);
+  Value limit = vector::BroadcastOp::create(b_, loc_, type, narrow);
+  return arith::CmpIOp::create(b_, loc_, arith::CmpIPredicate::slt, steps, limit);
+}
+
+static Value padValue(OpBuilder &b, Location loc, Type element, TypedAttr pad) {
+  return arith::ConstantOp::create(b, loc, pad ? pad : cast<TypedAttr>(b.getZeroAttr(element)));
+}
+
+Value Emitter::loadPiece(const Place &place, Type element, int64_t count, TypedAttr pad) {
+  int64_t bytes = llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+  if (count == 1) {
+    Value inside = place.valid;
+    if (place.remaining)
+      inside = andOf(b_, loc_, inside,
+                     b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::sgt, place.remaining, index(0)));
+    if (!inside)
+      return LLVM::LoadOp::create(b_, loc_, element, place.pointer, bytes);
+    Value from = arith::SelectOp::create(b_, loc_, inside, place.pointer, scratch_);
+    Value loaded = LLVM::LoadOp::create(b_, loc_, element, from, bytes);
+    return arith::SelectOp::create(b_, loc_, inside, loaded, padValue(b_, loc_, element, pad));
+  }
+  auto type = VectorType::get({count}, element);
+  if (!place.valid && !place.remaining)
+    return LLVM::LoadOp::create(b_, loc_, type, place.pointer, bytes);
+  Value through = vector::BroadcastOp::create(b_, loc_, type, padValue(b_, loc_, element, pad));
+  return LLVM::MaskedLoadOp::create(b_, loc_, type, place.pointer, maskOf(place, count), through,
+                                    static_cast<uint32_t>(bytes));
+}
+
+void Emitter::storePiece(const Place &place, Value value, int64_t count) {
+  Type element = getElementTypeOrSelf(value.getType());
+  int64_t bytes = llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+  if (count > 1) {
+    LLVM::MaskedStoreOp::create(b_, loc_, value, place.pointer, maskOf(place, count), bytes);
+    return;
+  }
+  Value inside = place.valid;
+  if (place.remaining)
+    inside = andOf(b_, loc_, inside,
+                   b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::sgt, place.remaining, index(0)));
+  auto branch = scf::IfOp::create(b_, loc_, inside, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b_);
+  b_.setInsertionPointToStart(&branch.getThenRegion().front());
+  LLVM::StoreOp::create(b_, loc_, value, place.pointer, bytes);
+}
+
+LogicalResult Emitter::emitLoad(tile::LoadOp op) {
+  const EmittedView &view = views_.find(op.getView())->second;
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  if (isa<tile::BlockType>(type.getElementType()))
+    return success(); // read by the dot or decode that uses it
+  int64_t lane = contiguousAxis(view);
+  if (lane >= 0 && type.getDimSize(lane) == 1)
+    lane = -1;
+  SmallVector<Value> offsets = scalarsOf(op.getOffsets());
+  auto pad = dyn_cast_if_present<TypedAttr>(op.getPadAttr());
+  Pieces pieces{SmallVector<int64_t>(type.getShape()), lane, false, {}};
+  forEachPiece(type.getShape(), lane, [&](ArrayRef<int64_t> at, int64_t width) {
+    SmallVector<Value> where;
+    for (auto [offset, step] : llvm::zip_equal(offsets, at))
+      where.push_back(add(offset, index(step)));
+    pieces.values.push_back(loadPiece(placeOf(view, where, lane), type.getElementType(), width, pad));
+  });
+  tiles_[op.getResult()] = pieces;
+  return success();
+}
+
+LogicalResult Emitter::emitLoadScalar(tile::LoadScalarOp op) {
+  const EmittedView &view = views_.find(op.getView())->second;
+  Place place = placeOf(view, scalarsOf(op.getOffsets()), -1);
+  map_.map(op.getResult(), loadPiece(place, op.getResult().getType(), 1, {}));
+  return success();
+}
+
+LogicalResult Emitter::emitStore(tile::StoreOp op) {
+  const EmittedView &view = views_.find(op.getView())->second;
+  auto type = cast<RankedTensorType>(op.getValue().getType());
+  if (isa<tile::BlockType>(type.getElementType()))
+    return op.emitOpError() << "stores " << type << ", which the CPU target has no form for yet";
+  int64_t lane = contiguousAxis(view);
+  if (lane >= 0 && type.getDimSize(lane) == 1)
+    lane = -1;
+  SmallVector<Value> offsets = scalarsOf(op.getOffsets());
+  Pieces pieces = relayout(tiles_.find(op.getValue())->second, lane);
+  size_t next = 0;
+  forEachPiece(type.getShape(), lane, [&](ArrayRef<int64_t> at, int64_t width) {
+    SmallVector<Value> where;
+    for (auto [offset, step] : llvm::zip_equal(offsets, at))
+      where.push_back(add(offset, index(step)));
+    storePiece(placeOf(view, where, lane), pieces.values[next++], width);
+  });
+  return success();
+}
+
+Value Emitter::bufferPointer(Value buffer, ArrayRef<Value> offsets, ArrayRef<int64_t> at) {
+  auto type = cast<sched::BufferType>(buffer.getType());
+  Value linear = index(0);
+  int64_t fixed = 0;
+  for (auto [offset, step, stride] : llvm::zip_equal(offsets, at, type.getStrides())) {
+    linear = add(linear, mul(offset, index(stride)));
+    fixed += step * stride;
+  }
+  int64_t bytes = llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
+  Value base = LLVM::GEPOp::create(
+      b_, loc_, scratch_.getType(), b_.getI8Type(), scratch_,
+      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(scratchOffset_.lookup(buffer) + fixed * bytes)});
+  return pointer(base, linear, type.getElementType());
+}
+
+static int64_t bufferLane(sched::BufferType type, ArrayRef<int64_t> shape) {
+  for (int64_t axis = shape.size() - 1; axis >= 0; --axis)
+    if (type.getStrides()[axis] == 1 && shape[axis] > 1)
+      return axis;
+  return -1;
+}
+
+LogicalResult Emitter::emitRead(sched::ReadOp op) {
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  auto buffer = cast<sched::BufferType>(op.getBuffer().getType());
+  int64_t lane = bufferLane(buffer, type.getShape());
+  SmallVector<Value> offsets = scalarsOf(op.getOffsets());
+  Pieces pieces{SmallVector<int64_t>(type.getShape()), lane, false, {}};
+  forEachPiece(type.getShape(), lane, [&](ArrayRef<int64_t> at, int64_t width) {
+    Place place{bufferPointer(op.getBuffer(), offsets, at), {}, {}};
+    pieces.values.push_back(loadPiece(place, type.getElementType(), width, {}));
+  });
+  tiles_[op.getResult()] = pieces;
+  return success();
+}
+
+LogicalResult Emitter::emitWrite(sched::WriteOp op) {
+  auto type = cast<RankedTensorType>(op.getValue().getType());
+  auto buffer = cast<sched::BufferType>(op.getBuffer().getType());
+  int64_t lane = bufferLane(buffer, type.getShape());
+  SmallVector<Value> offsets = scalarsOf(op.getOffsets());
+  Pieces pieces = relayout(tiles_.find(op.getValue())->second, lane);
+  int64_t bytes = llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
+  size_t next = 0;
+  forEachPiece(type.getShape(), lane, [&](ArrayRef<int64_t> at, int64_t) {
+    LLVM::StoreOp::create(b_, loc_, pieces.values[next++], bufferPointer(op.getBuffer(), offsets, at), bytes);
+  });
+  return success();
+}
+
+} // namespace sinter::target::cpu

@@ -1,0 +1,118 @@
+// The emitter's state, shared by its files: how a register block is held in vectors and how views are addressed.
+#pragma once
+
+#include "target/cpu/emit.h"
+
+namespace sinter::target::cpu {
+
+using mlir::ArrayRef;
+using mlir::Location;
+using mlir::LogicalResult;
+using mlir::RankedTensorType;
+using mlir::SmallVector;
+using mlir::Type;
+using mlir::Value;
+
+/// A register block in vectors. `lane` is the axis that vectors run along (-1: every element is a scalar of its own).
+/// Pieces are ordered by the other axes row-major, then along the lane axis. A splat is one scalar for all elements.
+struct Pieces {
+  SmallVector<int64_t> shape;
+  int64_t lane = -1;
+  bool splat = false;
+  SmallVector<Value> values;
+};
+
+/// A view in the emitted function. Gathered views keep their pages' strides in `strides[0]` (page) and `rowStride`.
+struct EmittedView {
+  tile::ViewType type;
+  Value base;
+  SmallVector<Value> origin, dims, strides; // index values
+  Value pageIndex;                          // pointer to i32 page numbers; null when not gathered
+  Value pageCount;                          // pages that exist
+  Value rowStride;
+  int64_t pageRows = 0;
+};
+
+class Emitter {
+public:
+  Emitter(tile::KernelOp kernel, mlir::ModuleOp module, const CpuFacts &facts)
+      : kernel_(kernel), module_(module), facts_(facts), b_(kernel.getContext()) {}
+
+  mlir::FailureOr<EmittedKernel> run();
+
+private:
+  // emit.cpp
+  void bindArguments(mlir::LLVM::LLVMFuncOp function);
+  void bindView(Value view, Value buffers, Value scalars);
+  LogicalResult emitBlock(mlir::Block &block);
+  LogicalResult emit(mlir::Operation *op);
+  LogicalResult emitFor(mlir::scf::ForOp loop);
+  LogicalResult emitIf(mlir::scf::IfOp op);
+  LogicalResult emitScalar(mlir::Operation *op);
+  SmallVector<Value> yielded(mlir::Operation *terminator);
+  Value nextScalar(Value scalars);
+
+  // emit_memory.cpp
+  void emitWindow(tile::WindowOp op);
+  void emitGather(tile::GatherOp op);
+  LogicalResult emitLoad(tile::LoadOp op);
+  LogicalResult emitLoadScalar(tile::LoadScalarOp op);
+  LogicalResult emitStore(tile::StoreOp op);
+  LogicalResult emitRead(sched::ReadOp op);
+  LogicalResult emitWrite(sched::WriteOp op);
+  int64_t contiguousAxis(const EmittedView &view);
+  struct Place {
+    Value pointer;   // of the first element
+    Value valid;     // i1; null when always
+    Value remaining; // index: elements along the lane axis from here to the view's end; null when enough
+  };
+  Place placeOf(const EmittedView &view, ArrayRef<Value> at, int64_t lane);
+  Value loadPiece(const Place &place, Type element, int64_t count, mlir::TypedAttr pad);
+  void storePiece(const Place &place, Value value, int64_t count);
+  Value maskOf(const Place &place, int64_t count);
+  Value pointer(Value base, Value elements, Type element);
+  Value bufferPointer(Value buffer, ArrayRef<Value> offsets, ArrayRef<int64_t> at);
+
+  // emit_tile.cpp
+  LogicalResult emitElementwise(mlir::Operation *op);
+  LogicalResult emitConstant(mlir::arith::ConstantOp op);
+  LogicalResult emitIota(tile::IotaOp op);
+  LogicalResult emitBroadcast(tile::BroadcastOp op);
+  LogicalResult emitReshape(tile::ReshapeOp op);
+  LogicalResult emitPermute(tile::PermuteOp op);
+  LogicalResult emitReduce(tile::ReduceOp op);
+  LogicalResult emitDot(tile::DotOp op);
+
+  // pieces
+  int64_t canonicalLane(ArrayRef<int64_t> shape);
+  int64_t piecesAlong(int64_t extent) { return llvm::divideCeil(extent, facts_.lanes); }
+  int64_t pieceWidth(int64_t extent, int64_t piece);
+  Type pieceType(Type element, int64_t width);
+  SmallVector<Type> pieceTypes(RankedTensorType type);
+  Pieces relayout(const Pieces &from, int64_t lane);
+  Value element(const Pieces &from, ArrayRef<int64_t> at);
+  Value splatTo(Value scalar, int64_t width);
+  /// Calls f(coordinates of the piece's first element, width) for each piece in order.
+  void forEachPiece(ArrayRef<int64_t> shape, int64_t lane,
+                    llvm::function_ref<void(ArrayRef<int64_t>, int64_t)> f);
+
+  Value index(int64_t value);
+  Value add(Value a, Value b);
+  Value mul(Value a, Value b);
+  Value scalarOf(Value value) { return map_.lookup(value); }
+  SmallVector<Value> scalarsOf(mlir::ValueRange values);
+
+  tile::KernelOp kernel_;
+  mlir::ModuleOp module_;
+  const CpuFacts &facts_;
+  mlir::OpBuilder b_;
+  Location loc_ = mlir::UnknownLoc::get(kernel_.getContext());
+  mlir::IRMapping map_;
+  llvm::DenseMap<Value, Pieces> tiles_;
+  llvm::DenseMap<Value, EmittedView> views_;
+  llvm::DenseMap<Value, int64_t> scratchOffset_;
+  Value scratch_, programIds_[3];
+  EmittedKernel result_;
+};
+
+} // namespace sinter::target::cpu

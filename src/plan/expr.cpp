@@ -129,8 +129,8 @@ Result<int64_t> evaluate(const Expr &expr, std::span<const int64_t> symbolValues
   uint32_t depth = 0;
   for (const ExprNode &node : expr.nodes()) {
     if (!isLeaf(node.op)) {
-      if (depth < 2)
-        return fail(Code::Corrupt, "expression has an operator without its two operands");
+      if (depth < 2 || static_cast<uint8_t>(node.op) >= kExprOpCount)
+        return fail(Code::Corrupt, "expression has an unknown operator or one without operands");
       auto value = apply(node.op, stack[depth - 2], stack[depth - 1]);
       if (!value)
         return cannotApply(node.op, stack[depth - 2], stack[depth - 1]);

@@ -1,0 +1,160 @@
+// What a plan must satisfy: one fault at a time is put into a sound plan.
+#include "plan/validate.h"
+
+#include "plan/sample_plan.h"
+
+#include <functional>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sinter::plan {
+namespace {
+
+struct Fault {
+  const char *name;
+  std::function<void(Plan &)> put;
+  const char *message; // a part of it
+};
+
+void PrintTo(const Fault &fault, std::ostream *out) {
+  *out << fault.name;
+}
+
+const Expr kNoNodes(std::vector<ExprNode>{});
+
+Launch &launchOf(Plan &plan) {
+  return std::get<Launch>(plan.procedures[0].steps[0].op);
+}
+Loop &loopOf(Plan &plan) {
+  return std::get<Loop>(plan.procedures[0].steps[1].op);
+}
+If &ifOf(Plan &plan) {
+  return std::get<If>(plan.procedures[0].steps[2].op);
+}
+Copy &copyOf(Plan &plan) {
+  return std::get<Copy>(plan.procedures[1].steps[0].op);
+}
+PackRecipe &packOf(Plan &plan) {
+  return plan.buffers[kWeight.index].pack;
+}
+
+void nest(Plan &plan, uint32_t levels) {
+  for (uint32_t i = 0; i < levels; ++i) {
+    std::vector<Step> outer;
+    outer.push_back({If{Expr(1), std::move(plan.procedures[1].steps), {}}});
+    plan.procedures[1].steps = std::move(outer);
+  }
+}
+
+// Procedure i calls procedure i + 1 twice, so that the first one holds 2^count copies of the last.
+void addDoublingCalls(Plan &plan, uint32_t count) {
+  const auto first = static_cast<uint32_t>(plan.procedures.size());
+  for (uint32_t i = 0; i < count; ++i) {
+    const Step call{Call{ProcedureId{first + i + 1}}};
+    plan.procedures.push_back({"double" + std::to_string(i), {call, call}});
+  }
+  plan.procedures.push_back({"last", {{Copy{kTempA, Expr(0), kTempB, Expr(0), Expr(1)}}}});
+}
+
+const Fault kFaults[] = {
+    {"SymbolUnnamed", [](Plan &p) { p.symbols[0].name = ""; }, "a symbol has no name"},
+    {"SymbolTwice", [](Plan &p) { p.symbols[1].name = "tokens"; }, "are named 'tokens'"},
+    {"SymbolBounds", [](Plan &p) { p.symbols[0].min = 513; }, "minimum 513 above its maximum 512"},
+    {"ModuleTarget", [](Plan &p) { p.modules[0].target = ""; }, "names no target"},
+    {"KernelTwice", [](Plan &p) { p.kernels[1].name = "norm"; }, "are named 'norm'"},
+    {"KernelModule", [](Plan &p) { p.kernels[0].module.index = 1; }, "is in module 1"},
+    {"KernelSymbol", [](Plan &p) { p.kernels[0].symbol = ""; }, "names no symbol"},
+    {"KernelBuffers", [](Plan &p) { p.kernels[0].bufferCount = 65; }, "takes 65 buffers"},
+    {"KernelScalars", [](Plan &p) { p.kernels[0].scalarCount = 257; }, "257 scalars"},
+    {"KernelScratch", [](Plan &p) { p.kernels[0].scratchBytes = UINT64_MAX; }, "scratch bytes"},
+    {"BufferUnnamed", [](Plan &p) { p.buffers[0].name = ""; }, "a buffer has no name"},
+    {"BufferTwice", [](Plan &p) { p.buffers[0].name = "b"; }, "are named 'b'"},
+    {"BufferKind", [](Plan &p) { p.buffers[0].kind = BufferKind(6); }, "kind 6, expected"},
+    {"BufferSymbol", [](Plan &p) { p.buffers[0].bytes = symbol(SymbolId{2}); }, "symbol 2"},
+    {"BufferInduction", [](Plan &p) { p.buffers[0].bytes = symbol(kLayer); },
+     "which a loop counts"},
+    {"TempTensor", [](Plan &p) { p.buffers[5].tensors = {"t"}; }, "is no weight"},
+    {"TempPack", [](Plan &p) { p.buffers[5].pack = samplePack(); }, "is no weight"},
+    {"TempData", [](Plan &p) { p.buffers[5].data = {1}; }, "is no constant"},
+    {"WeightSize", [](Plan &p) { p.buffers[3].bytes = symbol(kTokens); }, "must be a constant"},
+    {"WeightNegative", [](Plan &p) { p.buffers[3].bytes = Expr(-1); }, "must be a constant"},
+    {"WeightNoTensor", [](Plan &p) { p.buffers[3].tensors = {}; }, "names no tensor"},
+    {"WeightEmptyTensor", [](Plan &p) { p.buffers[3].tensors = {""}; }, "empty name"},
+    {"ConstantSize", [](Plan &p) { p.buffers[4].bytes = Expr(4); }, "has 3 bytes, expected 4"},
+    {"PackMode", [](Plan &p) { packOf(p).mode = PackMode(2); }, "packing 2, expected 0 or 1"},
+    {"PackDirect", [](Plan &p) { packOf(p).mode = PackMode::Direct; }, "describes an interleaving"},
+    {"PackRows", [](Plan &p) { packOf(p).rowsPerAtom = 0; }, "packs 0 rows"},
+    {"PackManyRows", [](Plan &p) { packOf(p).rowsPerAtom = 65537; }, "packs 65537 rows"},
+    {"PackBlock", [](Plan &p) { packOf(p).blockBytes = 0; }, "blocks of 0 bytes"},
+    {"PackBlocks", [](Plan &p) { packOf(p).blocksPerRow = 0; }, "rows of 0 blocks"},
+    {"PackNoField", [](Plan &p) { packOf(p).fields = {}; }, "has 0 packing fields"},
+    {"PackUnit", [](Plan &p) { packOf(p).fields[0].unit = 3; }, "4 bytes in units of 3"},
+    {"PackZeroUnit", [](Plan &p) { packOf(p).fields[0].unit = 0; }, "in units of 0"},
+    {"PackGap", [](Plan &p) { packOf(p).fields[1].bytes = 1; }, "cover each"},
+    {"PackOverlap", [](Plan &p) { packOf(p).fields[1].offset = 1; }, "cover each"},
+    {"PackWrap", [](Plan &p) { packOf(p).fields[0].offset = UINT32_MAX - 1; }, "cover each"},
+    {"ProcedureTwice", [](Plan &p) { p.procedures[1].name = "step"; }, "are named 'step'"},
+    {"LaunchKernel", [](Plan &p) { launchOf(p).kernel.index = 2; }, "runs kernel 2"},
+    {"LaunchNoKernel", [](Plan &p) { launchOf(p).kernel = KernelId{}; }, "runs kernel 4294967295"},
+    {"LaunchBuffers", [](Plan &p) { launchOf(p).buffers.pop_back(); }, "passes 1 buffers"},
+    {"LaunchScalars", [](Plan &p) { launchOf(p).scalars.push_back(Expr(1)); },
+     "2 scalars, expected"},
+    {"LaunchBuffer", [](Plan &p) { launchOf(p).buffers[1].buffer.index = 7; }, "uses buffer 7"},
+    {"LaunchGrid", [](Plan &p) { launchOf(p).grid[2] = symbol(SymbolId{5}); }, "symbol 5"},
+    {"LaunchOffset", [](Plan &p) { launchOf(p).buffers[0].byteOffset = kNoNodes; }, "0 nodes"},
+    {"LaunchScalar", [](Plan &p) { launchOf(p).scalars[0] = symbol(SymbolId{2}); }, "symbol 2"},
+    {"CopySource", [](Plan &p) { copyOf(p).src.index = 7; }, "uses buffer 7"},
+    {"CopyToWeight", [](Plan &p) { copyOf(p).dst = kWeight; }, "which is only read"},
+    {"CopyToConstant", [](Plan &p) { copyOf(p).dst = kTable; }, "which is only read"},
+    {"CopyBytes", [](Plan &p) { copyOf(p).bytes = kNoNodes; }, "0 nodes"},
+    {"LoopSymbol", [](Plan &p) { loopOf(p).induction.index = 2; }, "loop counts symbol 2"},
+    {"LoopCount", [](Plan &p) { loopOf(p).count = kNoNodes; }, "loop count: "},
+    {"IfCondition", [](Plan &p) { ifOf(p).condition = symbol(SymbolId{2}); }, "condition: "},
+    {"CallTarget", [](Plan &p) { p.procedures[1].steps = {{Call{ProcedureId{2}}}}; },
+     "procedure 2"},
+    {"CallSelf", [](Plan &p) { p.procedures[1].steps = {{Call{ProcedureId{1}}}}; }, "calls itself"},
+    {"CallCycle", [](Plan &p) { p.procedures[1].steps = {{Call{ProcedureId{0}}}}; },
+     "calls itself"},
+    {"Nesting", [](Plan &p) { nest(p, kMaxNesting + 1); }, "nested more than 16"},
+    {"DeepNesting", [](Plan &p) { nest(p, 1000); }, "nested more than 16"},
+    {"DoublingCalls", [](Plan &p) { addDoublingCalls(p, 40); }, "more than 1048576 steps"},
+};
+
+class ValidateFault : public ::testing::TestWithParam<Fault> {};
+
+TEST_P(ValidateFault, IsFoundAndNamed) {
+  Plan plan = samplePlan();
+  ASSERT_TRUE(validate(plan).has_value()) << validate(plan).error().message;
+  GetParam().put(plan);
+  auto ok = validate(plan);
+  ASSERT_FALSE(ok.has_value());
+  EXPECT_EQ(ok.error().code, Code::Corrupt);
+  EXPECT_THAT(ok.error().message, ::testing::HasSubstr(GetParam().message));
+}
+
+INSTANTIATE_TEST_SUITE_P(Plan, ValidateFault, ::testing::ValuesIn(kFaults),
+                         [](const auto &info) { return std::string(info.param.name); });
+
+TEST(Validate, AChainOfCallsWithinTheLimitPasses) {
+  Plan plan;
+  for (uint32_t i = 0; i + 1 < kMaxInlinedDepth; ++i)
+    plan.procedures.push_back({"p" + std::to_string(i), {{Call{ProcedureId{i + 1}}}}});
+  plan.procedures.push_back({"last", {}});
+  EXPECT_TRUE(validate(plan).has_value());
+  plan.procedures.back().steps = {{Call{ProcedureId{kMaxInlinedDepth}}}};
+  plan.procedures.push_back({"more", {{If{}}}});
+  auto ok = validate(plan);
+  ASSERT_FALSE(ok.has_value());
+  EXPECT_THAT(ok.error().message, ::testing::HasSubstr("nested more than 64"));
+}
+
+TEST(Validate, AFaultInAParsedPlanCarriesItsByteOffset) {
+  Plan plan = samplePlan();
+  plan.buffers[2].name = "";
+  PlanOffsets offsets;
+  offsets.buffers = {100, 110, 120};
+  EXPECT_EQ(validate(plan, offsets).error().byteOffset, 120u);
+}
+
+} // namespace
+} // namespace sinter::plan

@@ -11,7 +11,7 @@ _CHAIN = {
     "llm": ["runtime"],
     "serve": ["llm"],
     "cli": ["serve"],
-    "tile": ["layout"],
+    "tile": ["layout", "sinter"],  # the kernel front is offered through include/sinter
     "sched": ["tile"],
     "target": ["sched"],
     "kernels": ["tile"],

@@ -33,10 +33,10 @@ set_tests_properties(tidy PROPERTIES TIMEOUT 300)
 file(GLOB_RECURSE SINTER_LIT_TESTS CONFIGURE_DEPENDS
   ${CMAKE_SOURCE_DIR}/tests/lit/*.mlir ${CMAKE_SOURCE_DIR}/tests/lit/*.tile)
 if(SINTER_COMPILER AND TARGET sinter-compiler AND SINTER_LIT_TESTS)
-  find_program(SINTER_LIT NAMES lit PATHS ${LLVM_TOOLS_BINARY_DIR} NO_DEFAULT_PATH REQUIRED)
-  find_program(SINTER_FILECHECK NAMES FileCheck PATHS ${LLVM_TOOLS_BINARY_DIR} NO_DEFAULT_PATH REQUIRED)
+  find_program(SINTER_LIT NAMES lit PATHS ${LLVM_BIN} NO_DEFAULT_PATH REQUIRED)
+  find_program(SINTER_FILECHECK NAMES FileCheck PATHS ${LLVM_BIN} NO_DEFAULT_PATH REQUIRED)
   add_test(NAME lit COMMAND ${Python3_EXECUTABLE} -B ${SINTER_LIT} --verbose --order=lexical
     --param sinter_bin=${CMAKE_BINARY_DIR}/bin --param sinter_obj=${CMAKE_BINARY_DIR}/lit
-    --param llvm_bin=${LLVM_TOOLS_BINARY_DIR} ${CMAKE_SOURCE_DIR}/tests/lit)
+    --param llvm_bin=${LLVM_BIN} ${CMAKE_SOURCE_DIR}/tests/lit)
   set_tests_properties(lit PROPERTIES TIMEOUT 600)
 endif()

@@ -18,8 +18,8 @@ _CHAIN = {
     "graph": ["tile"],
     "models": ["graph"],
     "engine": ["format", "graph", "kernels", "models", "sched", "target", "plan"],
-    "compiler": ["engine", "sinter"],  # the compiler's program; include/sinter is the public API
-    "sinter": [],
+    "compiler": ["engine", "hal", "sinter"],  # the compiler's program
+    "sinter": [],  # include/sinter, the public API
 }
 
 # The only layers that may include a header of MLIR, LLVM or lld.

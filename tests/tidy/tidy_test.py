@@ -117,6 +117,15 @@ class TidyTest(unittest.TestCase):
         self.expect_one("tests/base/helper.cpp", "// Not in any test.\n", "no test program")
         self.expect_one("tests/hal/hal_test.cpp", "// Not in any test.\n", "no test program")
 
+    def test_a_link_against_the_layers_is_found(self):
+        self.expect_one("cmake/More.cmake", "# More layers.\nsinter_layer(hal DEPS layout plan LIBS dl)\n",
+                        "layer 'hal' links 'plan'")
+
+    def test_a_folder_that_cmake_globs_is_built(self):
+        self.assertEqual(findings({
+            "cmake/More.cmake": "# More programs.\nfile(GLOB f ${CMAKE_SOURCE_DIR}/tests/fuzz/*.cpp)\n",
+            "tests/fuzz/plan_fuzz.cpp": "// Feeds bytes to plans.\n"}), [])
+
     def test_a_header_that_nothing_includes_is_found(self):
         self.expect_one("src/base/alone.h", "// A header without readers.\n", "no file includes")
 

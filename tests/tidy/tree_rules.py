@@ -3,6 +3,7 @@
 import re
 
 import cpp_text
+import layers
 
 
 def _build_text(tree):
@@ -12,7 +13,7 @@ def _build_text(tree):
 def sources_are_built(tree):
     """Each .cpp of src/ lies in a layer that CMake builds, or is the main file of a program."""
     build = re.sub(r"#[^\n]*", "", _build_text(tree))
-    built = set(re.findall(r"\bsinter_layer\(\s*(\w+)", build))
+    built = set(re.findall(r"\bsinter_(?:compiler_)?layer\(\s*(\w+)", build))
     for file in tree.files:
         if file.top != "src" or not file.path.endswith(".cpp"):
             continue
@@ -21,6 +22,19 @@ def sources_are_built(tree):
                 yield file.path, 1, "no program is built from this main file"
         elif file.layer not in built:
             yield file.path, 1, f"no sinter_layer({file.layer}) builds this file"
+
+
+def links_follow_layers(tree):
+    """What CMake links to a layer is what the layer may include."""
+    for file in tree.files:
+        if file.kind != "cmake":
+            continue
+        for match in re.finditer(r"\bsinter_(?:compiler_)?layer\(\s*(\w+)([^)]*)\)", file.text):
+            layer, line = match.group(1), file.text.count("\n", 0, match.start()) + 1
+            deps = re.search(r"\bDEPS\b((?:\s+\w+)*)", match.group(2).split("LIBS")[0])
+            for dep in deps.group(1).split() if deps else []:
+                if layer in layers.names() and dep not in layers.visible(layer):
+                    yield file.path, line, f"layer '{layer}' links '{dep}', which it may not include"
 
 
 def tests_are_built(tree):
@@ -35,6 +49,7 @@ def tests_are_built(tree):
             continue
         name = file.path.rsplit("/", 1)[-1]
         globbed = name.endswith("_test.cpp") and file.layer in listed
+        globbed |= file.path.rsplit("/", 1)[0] + "/*" in build
         if not globbed and name not in build:
             yield file.path, 1, "no test program is built from this file"
 
@@ -64,4 +79,5 @@ def data_is_used(tree):
             yield file.path, 1, "no test or script names this data file"
 
 
-ALL = (sources_are_built, tests_are_built, headers_are_included, data_is_used)
+ALL = (sources_are_built, links_follow_layers, tests_are_built, headers_are_included,
+       data_is_used)

@@ -1,7 +1,7 @@
 // Rounding numbers into blocks by the format table's rule. The order of operations is the formats'
 // reference: codes come from the unrounded f32 scale, whose reciprocal is rounded once.
 #include "base/check.h"
-#include "format/block_format.h"
+#include "numeric/block_format.h"
 #include "numeric/half.h"
 
 #include <algorithm>

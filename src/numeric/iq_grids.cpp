@@ -1,7 +1,7 @@
 // The numbers behind iq_grids.h, written by tests/data/format/make_grids.py. Lane k of a
 // packed code is the digit at bit k * (bits per digit), an index into the levels.
 // clang-format off
-#include "format/iq_grids.h"
+#include "numeric/iq_grids.h"
 
 #include <cstddef>
 

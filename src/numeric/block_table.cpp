@@ -1,8 +1,8 @@
 // The table of GGUF's tensor types.
 #include "base/check.h"
 #include "base/checked.h"
-#include "format/block_format.h"
-#include "format/iq_grids.h"
+#include "numeric/block_format.h"
+#include "numeric/iq_grids.h"
 
 #include <algorithm>
 #include <initializer_list>

@@ -1,6 +1,6 @@
 // The generic reader of quantised blocks, derived from the format table alone.
 #include "base/check.h"
-#include "format/block_format.h"
+#include "numeric/block_format.h"
 #include "numeric/half.h"
 
 #include <bit>

@@ -1,0 +1,99 @@
+// Greedy decoding with the peer (llama.cpp), for comparing tokens and logits.
+//
+//   peer_greedy MODEL PROMPTS.jsonl N [--logits FILE] [--threads T]
+//
+// Each line of PROMPTS.jsonl is {"tokens":[...]}. One JSON line is printed per
+// prompt: {"tokens":[N ids], "top2_gap":[N gaps]}; entry i comes from the same
+// logits row i, and row 0 is the last prompt position. Decoding does not stop at
+// an end-of-text token; a tie goes to the lowest id. FILE gets the rows as raw
+// f32, [prompts][N][n_vocab], no header. Every prompt starts from an empty cache.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "llama.h"
+#include "nlohmann/json.hpp"
+
+static constexpr int kContext = 1024;
+
+[[noreturn]] static void die(const std::string & what) {
+    std::fprintf(stderr, "peer_greedy: %s\n", what.c_str());
+    std::exit(1);
+}
+
+static void log_errors(ggml_log_level level, const char * text, void *) {
+    if (level == GGML_LOG_LEVEL_ERROR) std::fputs(text, stderr);
+}
+
+int main(int argc, char ** argv) {
+    if (argc < 4) die("usage: peer_greedy MODEL PROMPTS.jsonl N [--logits FILE] [--threads T]");
+    const int n_gen = std::atoi(argv[3]);
+    int n_threads = 2;
+    const char * logits_path = nullptr;
+    for (int i = 4; i < argc; i += 2) {
+        const std::string opt = argv[i];
+        if (i + 1 >= argc) die("no value for " + opt);
+        if (opt == "--logits") logits_path = argv[i + 1];
+        else if (opt == "--threads") n_threads = std::atoi(argv[i + 1]);
+        else die("unknown option " + opt);
+    }
+    if (n_gen < 1 || n_threads < 1) die("N and T must be at least 1");
+
+    llama_log_set(log_errors, nullptr);
+    llama_backend_init();
+    llama_model * model = llama_model_load_from_file(argv[1], llama_model_default_params());
+    if (!model) die("cannot load the model");
+    const int n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(model));
+
+    llama_context_params cp = llama_context_default_params();
+    cp.n_ctx = kContext;
+    cp.n_batch = kContext;
+    cp.n_threads = n_threads;
+    cp.n_threads_batch = n_threads;
+    cp.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
+    llama_context * ctx = llama_init_from_model(model, cp);
+    if (!ctx) die("cannot make a context");
+
+    std::ifstream in(argv[2]);
+    if (!in) die("cannot read the prompts");
+    std::FILE * dump = logits_path ? std::fopen(logits_path, "wb") : nullptr;
+    if (logits_path && !dump) die("cannot write the logits file");
+
+    std::string line;
+    while (std::getline(in, line)) {
+        if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+        std::vector<llama_token> feed = nlohmann::json::parse(line).at("tokens").get<std::vector<llama_token>>();
+        if (feed.empty()) die("empty prompt");
+        if (feed.size() + n_gen - 1 > kContext) die("prompt and N exceed the context");
+
+        llama_memory_clear(llama_get_memory(ctx), true);
+        std::vector<llama_token> out;
+        std::vector<float> gaps;
+        for (int step = 0; step < n_gen; ++step) {
+            if (llama_decode(ctx, llama_batch_get_one(feed.data(), (int32_t) feed.size())) != 0) die("decode failed");
+            const float * row = llama_get_logits_ith(ctx, -1);
+            if (!row) die("no logits");
+            if (dump && std::fwrite(row, sizeof(float), n_vocab, dump) != (size_t) n_vocab) die("short write");
+            const int best = (int) (std::max_element(row, row + n_vocab) - row);
+            float second = -INFINITY;
+            for (int i = 0; i < n_vocab; ++i) {
+                if (i != best && row[i] > second) second = row[i];
+            }
+            out.push_back(best);
+            gaps.push_back(row[best] - second);
+            feed.assign(1, best);
+        }
+        std::printf("%s\n", nlohmann::ordered_json{{"tokens", out}, {"top2_gap", gaps}}.dump().c_str());
+        std::fflush(stdout);
+    }
+    std::fprintf(stderr, "n_vocab %d\n", n_vocab);
+    if (dump && std::fclose(dump) != 0) die("cannot finish the logits file");
+    llama_free(ctx);
+    llama_model_free(model);
+    llama_backend_free();
+    return 0;
+}

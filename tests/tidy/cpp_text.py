@@ -14,7 +14,9 @@ _TOKEN = re.compile(
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(<[^>\n]+>|"[^"\n]+")', re.MULTILINE)
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.MULTILINE)
 _AFTER_INITIALISER = re.compile(r"\s*[,{]")
-_SCOPE_WORD = re.compile(r"\b(?:namespace|class|struct|union|enum|extern|requires|concept)\b")
+_SCOPE_HEAD = re.compile(r"\b(?:namespace|class|struct|union|enum|extern|concept)\b[^()]*$")
+_SCOPE_WORD = re.compile(r"\b(?:class|struct|union|enum)\b")
+_TEMPLATE_PARAMETER = re.compile(r"\b(?:class|struct|typename)\b(?=\s*\w*\s*(?:=[^,>]*)?[,>])")
 
 
 def _blank(text):
@@ -47,13 +49,12 @@ def includes(text):
 def _opens_function(head):
     """Whether `head`, the code between the last ; { or } and a {, begins a function's body."""
     head = re.sub(r"\b(?:public|private|protected)\s*:", " ", head).strip()
-    if "(" not in head or head.endswith(("=", ",", "(", "return")):
+    head = _TEMPLATE_PARAMETER.sub(" ", head)
+    if "(" not in head or head.endswith(("=", ",", "(", "return")) or _SCOPE_HEAD.search(head):
         return False
+    # `struct Foo makeFoo() {` is a function; `class alignas(64) Foo {` is none.
     scope = _SCOPE_WORD.search(head)
-    if scope is None or scope.start() > head.index("("):
-        return True
-    # `struct Foo makeFoo() {` and `enum Kind kind() {` are functions; `class alignas(64) Foo {` is not.
-    return scope.group(0) not in ("namespace", "concept") and head.endswith((")", "const"))
+    return scope is None or scope.start() > head.index("(") or head.endswith((")", "const", "noexcept"))
 
 
 def functions(text):

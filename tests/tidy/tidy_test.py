@@ -148,6 +148,15 @@ class FunctionsTest(unittest.TestCase):
                 "enum class E { kA };\nconst int t[] = {1,\n2};\nauto f() -> int {\n if (a) {\n}\n}\n}\n")
         self.assertEqual(cpp_text.functions(text), [(3, 4), (10, 13)])
 
+    def test_macros_before_a_scope_make_it_no_function(self):
+        text = "MACRO(elf)\nnamespace a {\nclass alignas(64) B : C<int> {\n};\nint f() {}\n}\n"
+        self.assertEqual(cpp_text.functions(text), [(5, 5)])
+
+    def test_templates_and_elaborated_types_are_functions(self):
+        text = ("template <class T, typename U = int> auto f() -> std::vector<T> {\n}\n"
+                "struct S g(int) {\n}\nenum E h() const {\n}\n")
+        self.assertEqual(cpp_text.functions(text), [(1, 2), (3, 4), (5, 6)])
+
     def test_literals_and_directives_hide_no_brace(self):
         text = '#define A {\nint f() { return R"x({)x"[0] + \'{\' + 1\'0; } // {\n'
         self.assertEqual(cpp_text.functions(text), [(2, 2)])

@@ -26,6 +26,16 @@ FailureOr<Value> Blocker::dotStep(tile::DotOp dot, Value acc, Value row, int64_t
   return tile::DotOp::create(b_, loc_, acc.getType(), *av, *bv, acc, dot.getTransposeB()).getResult();
 }
 
+// Groups beyond the weights' own length are zero and add nothing: their exact end replaces a bound in the loop.
+Value Blocker::groupsEnd(tile::DotOp dot, int64_t depth) {
+  auto load = dot.getB().getDefiningOp<tile::LoadOp>();
+  if (!load)
+    return index(depth);
+  Value dim = b_.createOrFold<tile::DimOp>(loc_, mapped(load.getView()), 1u);
+  Value left = b_.createOrFold<arith::SubIOp>(loc_, dim, mapped(load.getOffsets()[1]));
+  return b_.createOrFold<arith::MinSIOp>(loc_, left, index(depth));
+}
+
 LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t rows, Value column,
                                 int64_t columns) {
   int64_t depth = cast<RankedTensorType>(dot.getA().getType()).getDimSize(1);
@@ -34,7 +44,8 @@ LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t 
   FailureOr<Value> acc = stream(dot.getAcc(), {{row, column}, {rows, columns}});
   if (failed(acc))
     return failure();
-  auto loop = scf::ForOp::create(b_, loc_, index(0), index(depth), index(step * unroll), ValueRange{*acc});
+  Value end = blocks ? groupsEnd(dot, depth) : index(depth);
+  auto loop = scf::ForOp::create(b_, loc_, index(0), end, index(step * unroll), ValueRange{*acc});
   {
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToEnd(loop.getBody());

@@ -60,6 +60,7 @@ private:
                          int64_t columns);
   mlir::FailureOr<Value> dotStep(tile::DotOp dot, Value acc, Value row, int64_t rows, Value column,
                                  int64_t columns, Value k, int64_t depth);
+  Value groupsEnd(tile::DotOp dot, int64_t depth);
   bool accumulatesInPlace(tile::DotOp dot, mlir::scf::ForOp loop, unsigned index);
 
   // block_stream.cpp: one block of a value

@@ -67,6 +67,13 @@ void Emitter::bindArguments(LLVM::LLVMFuncOp function) {
   }
 }
 
+// Blocks outside a view read as zeros: scale 0 and sum 0.
+void Emitter::clearGuard() {
+  auto type = VectorType::get({kGuardBytes / 4}, b_.getI32Type());
+  Value zeros = arith::ConstantOp::create(b_, loc_, b_.getZeroAttr(type));
+  LLVM::StoreOp::create(b_, loc_, zeros, scratch_, kScratchAlignment);
+}
+
 SmallVector<Value> Emitter::yielded(Operation *terminator) {
   SmallVector<Value> values;
   for (Value operand : terminator->getOperands()) {
@@ -184,6 +191,8 @@ LogicalResult Emitter::emit(Operation *op) {
       .Case([&](tile::PermuteOp o) { return emitPermute(o); })
       .Case([&](tile::ReduceOp o) { return emitReduce(o); })
       .Case([&](tile::DotOp o) { return emitDot(o); })
+      .Case([&](tile::DecodeOp o) { return emitDecode(o); })
+      .Case([&](tile::QuantizeOp) { return success(); }) // written by the store that uses it
       .Case([&](tile::SplatOp o) {
         tiles_[o.getResult()] = {SmallVector<int64_t>(cast<RankedTensorType>(o.getType()).getShape()), -1, true,
                                  {scalarOf(o.getValue())}};
@@ -218,6 +227,7 @@ FailureOr<EmittedKernel> Emitter::run() {
     function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), b_.getUnitAttr());
   b_.setInsertionPointToStart(function.addEntryBlock(b_));
   bindArguments(function);
+  clearGuard();
   if (failed(emitBlock(kernel_.getBody().front()))) {
     function.erase();
     return failure();

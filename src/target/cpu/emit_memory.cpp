@@ -54,6 +54,7 @@ static Value andOf(OpBuilder &b, Location loc, Value a, Value c) {
 Emitter::Place Emitter::placeOf(const EmittedView &view, ArrayRef<Value> at, int64_t lane) {
   Place place;
   Value linear = index(0);
+  int64_t interleave = view.type.getInterleave();
   for (int64_t axis = 0; axis < view.type.getRank(); ++axis) {
     if (axis == lane)
       place.remaining = b_.createOrFold<arith::SubIOp>(loc_, view.dims[axis], at[axis]);
@@ -61,6 +62,14 @@ Emitter::Place Emitter::placeOf(const EmittedView &view, ArrayRef<Value> at, int
       place.valid = andOf(b_, loc_, place.valid,
                           b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::ult, at[axis], view.dims[axis]));
     Value where = add(at[axis], view.origin[axis]);
+    if (interleave) {
+      // Row r, column k of packed rows: ((r / R) * row stride + k) * R + r mod R.
+      Value group = b_.createOrFold<arith::DivUIOp>(loc_, where, index(interleave));
+      Value inGroup = b_.createOrFold<arith::RemUIOp>(loc_, where, index(interleave));
+      linear = axis == 0 ? add(mul(mul(group, view.strides[0]), index(interleave)), inGroup)
+                         : add(linear, mul(where, index(interleave)));
+      continue;
+    }
     if (axis > 0 || !view.pageIndex) {
       linear = add(linear, mul(where, view.strides[axis]));
       continue;
@@ -76,7 +85,9 @@ Emitter::Place Emitter::placeOf(const EmittedView &view, ArrayRef<Value> at, int
     place.valid = andOf(b_, loc_, place.valid, exists);
     linear = add(linear, add(mul(page, view.strides[0]), mul(row, view.rowStride)));
   }
-  place.pointer = pointer(view.base, linear, view.type.getElementType());
+  place.elements = linear;
+  if (!isa<tile::BlockType>(view.type.getElementType()))
+    place.pointer = pointer(view.base, linear, view.type.getElementType());
   return place;
 }
 
@@ -166,8 +177,11 @@ LogicalResult Emitter::emitLoadScalar(tile::LoadScalarOp op) {
 LogicalResult Emitter::emitStore(tile::StoreOp op) {
   const EmittedView &view = views_.find(op.getView())->second;
   auto type = cast<RankedTensorType>(op.getValue().getType());
-  if (isa<tile::BlockType>(type.getElementType()))
-    return op.emitOpError() << "stores " << type << ", which the CPU target has no form for yet";
+  if (isa<tile::BlockType>(type.getElementType())) {
+    if (auto quantize = op.getValue().getDefiningOp<tile::QuantizeOp>())
+      return storeQuantized(op, quantize);
+    return op.emitOpError() << "stores " << type << ", expected a tile that tile.quantize made";
+  }
   int64_t lane = contiguousAxis(view);
   if (lane >= 0 && type.getDimSize(lane) == 1)
     lane = -1;
@@ -212,7 +226,7 @@ LogicalResult Emitter::emitRead(sched::ReadOp op) {
   SmallVector<Value> offsets = scalarsOf(op.getOffsets());
   Pieces pieces{SmallVector<int64_t>(type.getShape()), lane, false, {}};
   forEachPiece(type.getShape(), lane, [&](ArrayRef<int64_t> at, int64_t width) {
-    Place place{bufferPointer(op.getBuffer(), offsets, at), {}, {}};
+    Place place{bufferPointer(op.getBuffer(), offsets, at), {}, {}, {}};
     pieces.values.push_back(loadPiece(place, type.getElementType(), width, {}));
   });
   tiles_[op.getResult()] = pieces;

@@ -298,6 +298,8 @@ LogicalResult Emitter::emitReduce(tile::ReduceOp op) {
 LogicalResult Emitter::emitDot(tile::DotOp op) {
   auto aType = cast<RankedTensorType>(op.getA().getType());
   auto accType = cast<RankedTensorType>(op.getAcc().getType());
+  if (isa<tile::BlockType>(aType.getElementType()))
+    return emitBlockDot(op);
   if (!isa<FloatType>(aType.getElementType()) || !accType.getElementType().isF32())
     return op.emitOpError() << "multiplies " << aType << ", which the CPU target has no form for yet";
   int64_t rows = accType.getDimSize(0), columns = accType.getDimSize(1), depth = aType.getDimSize(1);

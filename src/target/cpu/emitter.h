@@ -3,6 +3,11 @@
 
 #include "target/cpu/emit.h"
 
+namespace sinter {
+struct BlockFormat;
+struct DotPacking;
+} // namespace sinter
+
 namespace sinter::target::cpu {
 
 using mlir::ArrayRef;
@@ -43,6 +48,7 @@ public:
 private:
   // emit.cpp
   void bindArguments(mlir::LLVM::LLVMFuncOp function);
+  void clearGuard();
   void bindView(Value view, Value buffers, Value scalars);
   LogicalResult emitBlock(mlir::Block &block);
   LogicalResult emit(mlir::Operation *op);
@@ -65,6 +71,7 @@ private:
     Value pointer;   // of the first element
     Value valid;     // i1; null when always
     Value remaining; // index: elements along the lane axis from here to the view's end; null when enough
+    Value elements;  // index: the element's number from the view's base
   };
   Place placeOf(const EmittedView &view, ArrayRef<Value> at, int64_t lane);
   Value loadPiece(const Place &place, Type element, int64_t count, mlir::TypedAttr pad);
@@ -82,6 +89,21 @@ private:
   LogicalResult emitPermute(tile::PermuteOp op);
   LogicalResult emitReduce(tile::ReduceOp op);
   LogicalResult emitDot(tile::DotOp op);
+
+  // emit_blocks.cpp
+  LogicalResult emitDecode(tile::DecodeOp op);
+  mlir::FailureOr<Value> decodePiece(tile::DecodeOp op, const BlockFormat &format, Value block, int64_t first,
+                                     int64_t width);
+  LogicalResult storeQuantized(tile::StoreOp op, tile::QuantizeOp quantize);
+  void quantizeBlock(ArrayRef<Value> vectors, Value block);
+  LogicalResult emitBlockDot(tile::DotOp op);
+  void dotGroup(const DotPacking &packing, Value base, int64_t firstRow, ArrayRef<Value> blocksA, Pieces &acc,
+                int64_t piece, int64_t perRow);
+  Value byteDot(Value acc, Value codes, Value activation);
+  Value blockPointer(const EmittedView &view, Value row, Value column, int64_t length, int64_t bytes);
+  Value bytesAt(Value base, Value offset);
+  Value bytesAt(Value base, int64_t offset);
+  Value loadAt(Value pointer, Type type, int64_t alignment);
 
   // pieces
   int64_t canonicalLane(ArrayRef<int64_t> shape);

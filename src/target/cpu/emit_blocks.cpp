@@ -1,0 +1,288 @@
+// Emission, block formats: integer dots per group, quantising and decoding, all derived from the format table.
+#include "target/cpu/emitter.h"
+
+#include "numeric/dot_packing.h"
+
+using namespace mlir;
+
+namespace sinter::target::cpu {
+
+static const BlockFormat *formatOf(Type element) {
+  return findBlockFormat(cast<tile::BlockType>(element).getFormat().upper());
+}
+
+Value Emitter::bytesAt(Value base, Value offset) { return pointer(base, offset, b_.getI8Type()); }
+
+Value Emitter::bytesAt(Value base, int64_t offset) {
+  return LLVM::GEPOp::create(b_, loc_, base.getType(), b_.getI8Type(), base,
+                             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+}
+
+Value Emitter::loadAt(Value pointer, Type type, int64_t alignment) {
+  return LLVM::LoadOp::create(b_, loc_, type, pointer, alignment);
+}
+
+// The block of row `row` at element `column`, as bytes in the view's own order; reads of rows outside touch the guard.
+Value Emitter::blockPointer(const EmittedView &view, Value row, Value column, int64_t length, int64_t bytes) {
+  Value inside = arith::CmpIOp::create(b_, loc_, arith::CmpIPredicate::ult, row, view.dims[0]);
+  Value elements = add(mul(add(row, view.origin[0]), view.strides[0]), add(column, view.origin[1]));
+  Value block = arith::DivUIOp::create(b_, loc_, elements, index(length));
+  Value at = bytesAt(view.base, mul(block, index(bytes)));
+  return arith::SelectOp::create(b_, loc_, inside, at, scratch_);
+}
+
+// ---- quantise ----
+
+static Value absMax(OpBuilder &b, Location loc, ArrayRef<Value> vectors) {
+  Value most;
+  for (Value v : vectors) {
+    Value size = math::AbsFOp::create(b, loc, v);
+    most = most ? arith::MaximumFOp::create(b, loc, most, size).getResult() : size;
+  }
+  return vector::ReductionOp::create(b, loc, vector::CombiningKind::MAXIMUMF, most);
+}
+
+// Writes one A8 block from 32 f32 elements held in vectors.
+void Emitter::quantizeBlock(ArrayRef<Value> vectors, Value block) {
+  auto f32 = b_.getF32Type();
+  auto constant = [&](float v) -> Value { return arith::ConstantOp::create(b_, loc_, b_.getF32FloatAttr(v)); };
+  Value most = absMax(b_, loc_, vectors);
+  Value scale = arith::DivFOp::create(b_, loc_, most, constant(127));
+  Value isZero = arith::CmpFOp::create(b_, loc_, arith::CmpFPredicate::OEQ, most, constant(0));
+  Value inverse = arith::DivFOp::create(b_, loc_, constant(1), scale);
+  inverse = arith::SelectOp::create(b_, loc_, isZero, constant(0), inverse);
+  Value sum;
+  int64_t at = kActivationCodeOffset;
+  for (Value v : vectors) {
+    auto type = cast<VectorType>(v.getType());
+    Value scaled = arith::MulFOp::create(b_, loc_, v, vector::BroadcastOp::create(b_, loc_, type, inverse));
+    Value rounded = math::RoundEvenOp::create(b_, loc_, scaled);
+    Value codes = arith::FPToSIOp::create(b_, loc_, type.clone(b_.getI32Type()), rounded);
+    Value part = vector::ReductionOp::create(b_, loc_, vector::CombiningKind::ADD, codes);
+    sum = sum ? arith::AddIOp::create(b_, loc_, sum, part).getResult() : part;
+    Value bytes = arith::TruncIOp::create(b_, loc_, type.clone(b_.getI8Type()), codes);
+    LLVM::StoreOp::create(b_, loc_, bytes, bytesAt(block, at), 1);
+    at += type.getDimSize(0);
+  }
+  LLVM::StoreOp::create(b_, loc_, scale, block, f32.getWidth() / 8);
+  LLVM::StoreOp::create(b_, loc_, sum, bytesAt(block, kActivationSumOffset), 4);
+}
+
+LogicalResult Emitter::storeQuantized(tile::StoreOp op, tile::QuantizeOp quantize) {
+  auto type = cast<RankedTensorType>(op.getValue().getType());
+  const EmittedView &view = views_.find(op.getView())->second;
+  if (cast<tile::BlockType>(type.getElementType()).getFormat().upper() != kActivationName)
+    return op.emitOpError() << "quantizes to " << type.getElementType() << ", expected !tile.block<\"A8\">";
+  if (type.getRank() != 2 || type.getDimSize(0) != 1 || type.getDimSize(1) % kActivationLength)
+    return op.emitOpError() << "stores a block of " << type << ", expected one row of whole groups";
+  const Pieces pieces = relayout(tiles_.find(quantize.getValue())->second, 1);
+  SmallVector<Value> at = scalarsOf(op.getOffsets());
+  int64_t perBlock = kActivationLength / facts_.lanes;
+  Value inside = arith::CmpIOp::create(b_, loc_, arith::CmpIPredicate::ult, at[0], view.dims[0]);
+  for (int64_t start = 0, block = 0; start < type.getDimSize(1); start += kActivationLength, ++block) {
+    Value column = add(at[1], index(start));
+    Value fits = arith::CmpIOp::create(b_, loc_, arith::CmpIPredicate::ult, column, view.dims[1]);
+    auto branch = scf::IfOp::create(b_, loc_, arith::AndIOp::create(b_, loc_, inside, fits), false);
+    OpBuilder::InsertionGuard guard(b_);
+    b_.setInsertionPointToStart(&branch.getThenRegion().front());
+    Value elements = add(mul(add(at[0], view.origin[0]), view.strides[0]), add(column, view.origin[1]));
+    Value index32 = arith::DivUIOp::create(b_, loc_, elements, index(kActivationLength));
+    quantizeBlock(ArrayRef(pieces.values).slice(block * perBlock, perBlock),
+                  bytesAt(view.base, mul(index32, index(kActivationBytes))));
+  }
+  return success();
+}
+
+// ---- decode ----
+
+// Elements [first, first + width) of a block as f32: neighbours in one plane at one shift.
+FailureOr<Value> Emitter::decodePiece(tile::DecodeOp op, const BlockFormat &format, Value block, int64_t first,
+                                      int64_t width) {
+  const BitPlane &plane = format.code.planes[0];
+  for (int64_t i = 0; i < width; ++i)
+    if (plane.map.byte(first + i) != plane.map.byte(first) + i ||
+        plane.map.shift(first + i) != plane.map.shift(first) || format.codeOf(first + i).code != first + i)
+      return op.emitOpError() << "decodes " << format.name.data() << ", whose neighbouring codes lie in different places";
+  auto bytes = VectorType::get({width}, b_.getI8Type());
+  auto splat = [&](TypedAttr attr, VectorType type) -> Value {
+    return arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(type, ArrayRef<Attribute>(attr)));
+  };
+  Value codes = loadAt(bytesAt(block, plane.map.byte(first)), bytes, 1);
+  auto f32s = bytes.clone(b_.getF32Type());
+  Value numbers;
+  if (format.code.number == Number::Signed) {
+    numbers = arith::SIToFPOp::create(b_, loc_, f32s, codes);
+  } else {
+    codes = arith::ShRUIOp::create(b_, loc_, codes, splat(b_.getI8IntegerAttr(plane.map.shift(first)), bytes));
+    codes = arith::AndIOp::create(b_, loc_, codes, splat(b_.getI8IntegerAttr((1 << plane.width) - 1), bytes));
+    numbers = arith::UIToFPOp::create(b_, loc_, f32s, codes);
+  }
+  auto factor = [&](const GroupFactor &g) -> Value {
+    Value half = loadAt(bytesAt(block, g.level1.planes[0].map.byte(0)), b_.getF16Type(), 2);
+    Value wide = arith::ExtFOp::create(b_, loc_, b_.getF32Type(), half);
+    if (g.offset < 0)
+      wide = arith::NegFOp::create(b_, loc_, wide);
+    return vector::BroadcastOp::create(b_, loc_, f32s, wide);
+  };
+  if (format.zero.base != 0)
+    numbers = arith::SubFOp::create(b_, loc_, numbers, splat(b_.getF32FloatAttr(format.zero.base), f32s));
+  Value result = arith::MulFOp::create(b_, loc_, factor(format.scale), numbers);
+  if (format.min.present())
+    result = arith::SubFOp::create(b_, loc_, result, factor(format.min));
+  return result;
+}
+
+LogicalResult Emitter::emitDecode(tile::DecodeOp op) {
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  auto from = cast<RankedTensorType>(op.getValue().getType());
+  auto load = op.getValue().getDefiningOp<tile::LoadOp>();
+  const BlockFormat *format = formatOf(from.getElementType());
+  Result<DotPacking> simple = format ? dotPacking(*format) : Result<DotPacking>(fail(Code::NotFound, "format is unknown"));
+  if (!load || !simple)
+    return op.emitOpError() << "decodes " << from << ": "
+                            << (simple ? "expected a tile loaded from a view" : simple.error().message);
+  const EmittedView &view = views_.find(load.getView())->second;
+  int64_t length = format->blockLength, last = type.getRank() - 1;
+  SmallVector<Value> offsets = scalarsOf(load.getOffsets());
+  Pieces pieces{SmallVector<int64_t>(type.getShape()), last, false, {}};
+  bool good = type.getDimSize(last) % facts_.lanes == 0;
+  forEachPiece(type.getShape(), last, [&](ArrayRef<int64_t> at, int64_t width) {
+    if (!good)
+      return;
+    SmallVector<Value> where;
+    for (auto [offset, step] : llvm::zip_equal(offsets, at))
+      where.push_back(add(offset, index(step)));
+    Place place = placeOf(view, where, -1);
+    Value block = arith::DivUIOp::create(b_, loc_, place.elements, index(length));
+    Value pointerOf = bytesAt(view.base, mul(block, index(format->blockBytes)));
+    if (place.valid)
+      pointerOf = arith::SelectOp::create(b_, loc_, place.valid, pointerOf, scratch_);
+    FailureOr<Value> piece = decodePiece(op, *format, pointerOf, at[last] % length, width);
+    good &= succeeded(piece);
+    if (good)
+      pieces.values.push_back(*piece);
+  });
+  if (!good)
+    return op.emitOpError() << "decodes " << type << " in parts that are not whole vectors";
+  tiles_[op.getResult()] = pieces;
+  return success();
+}
+
+// ---- dot ----
+
+namespace {
+/// One block of sixteen rows of b, ready for the dots of every row of a.
+struct WeightGroup {
+  SmallVector<Value> codes; // per four elements: 64 bytes, one unit per row
+  Value scale, min;         // per row
+};
+} // namespace
+
+Value Emitter::byteDot(Value acc, Value codes, Value activation) {
+  auto words = cast<VectorType>(acc.getType());
+  auto bytes = VectorType::get({words.getDimSize(0) * 4}, b_.getI8Type());
+  Value spread = vector::BroadcastOp::create(b_, loc_, words, activation);
+  if (facts_.vnni) {
+    Value a = LLVM::BitcastOp::create(b_, loc_, bytes, spread);
+    return LLVM::CallIntrinsicOp::create(b_, loc_, words, b_.getStringAttr("llvm.x86.avx512.vpdpbusd.512"),
+                                         ValueRange{acc, codes, a})
+        .getResult(0);
+  }
+  Value packed = LLVM::BitcastOp::create(b_, loc_, words, codes);
+  auto word = [&](int32_t v) -> Value {
+    return arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(words, v));
+  };
+  for (int32_t i = 0; i < 4; ++i) {
+    Value weight = arith::AndIOp::create(b_, loc_, arith::ShRUIOp::create(b_, loc_, packed, word(8 * i)), word(255));
+    Value value = arith::ShLIOp::create(b_, loc_, spread, word(24 - 8 * i));
+    value = arith::ShRSIOp::create(b_, loc_, value, word(24));
+    acc = arith::AddIOp::create(b_, loc_, acc, arith::MulIOp::create(b_, loc_, weight, value));
+  }
+  return acc;
+}
+
+LogicalResult Emitter::emitBlockDot(tile::DotOp op) {
+  auto accType = cast<RankedTensorType>(op.getAcc().getType());
+  auto loadA = op.getA().getDefiningOp<tile::LoadOp>(), loadB = op.getB().getDefiningOp<tile::LoadOp>();
+  if (!loadA || !loadB)
+    return op.emitOpError() << "needs block-format operands loaded from views";
+  const EmittedView &a = views_.find(loadA.getView())->second, &w = views_.find(loadB.getView())->second;
+  const BlockFormat *format = formatOf(w.type.getElementType());
+  Result<DotPacking> packing = format ? dotPacking(*format) : Result<DotPacking>(fail(Code::NotFound, "format is unknown"));
+  if (!packing)
+    return op.emitOpError() << packing.error().message;
+  if (w.type.getInterleave() != kInterleavedRows || accType.getDimSize(1) % kInterleavedRows)
+    return op.emitOpError() << "reads b as " << w.type << " in blocks of " << accType.getDimSize(1)
+                            << " rows, expected whole groups of interleave = " << kInterleavedRows;
+  if (cast<tile::BlockType>(a.type.getElementType()).getFormat().upper() != kActivationName)
+    return op.emitOpError() << "multiplies by activations of " << a.type.getElementType() << ", expected A8";
+  SmallVector<Value> atA = scalarsOf(loadA.getOffsets()), atB = scalarsOf(loadB.getOffsets());
+  Pieces acc = relayout(tiles_.find(op.getAcc())->second, canonicalLane(accType.getShape()));
+  Value kBlock = arith::DivUIOp::create(b_, loc_, atB[1], index(format->blockLength));
+  Value rowBlocks = arith::DivUIOp::create(b_, loc_, w.strides[0], index(format->blockLength));
+  int64_t rows = accType.getDimSize(0), perRow = piecesAlong(accType.getDimSize(1));
+  SmallVector<Value> blocksA;
+  for (int64_t r = 0; r < rows; ++r)
+    blocksA.push_back(blockPointer(a, add(atA[0], index(r)), atA[1], kActivationLength, kActivationBytes));
+  int64_t halves = kInterleavedRows / facts_.lanes; // vectors per group of rows
+  for (int64_t p = 0; p < perRow; ++p) {
+    Value group = arith::DivUIOp::create(b_, loc_, add(atB[0], index(p * facts_.lanes)), index(kInterleavedRows));
+    Value block = add(mul(group, rowBlocks), kBlock);
+    Value base = bytesAt(w.base, mul(block, index(int64_t(format->blockBytes) * kInterleavedRows)));
+    dotGroup(*packing, base, (p % halves) * facts_.lanes, blocksA, acc, p, perRow);
+  }
+  tiles_[op.getResult()] = acc;
+  return success();
+}
+
+// acc[r][piece] += one group of 32 for every row r: an exact integer dot, then the scales, then the minima.
+void Emitter::dotGroup(const DotPacking &packing, Value base, int64_t firstRow, ArrayRef<Value> blocksA, Pieces &acc,
+                       int64_t piece, int64_t perRow) {
+  int64_t lanes = facts_.lanes;
+  auto words = VectorType::get({lanes}, b_.getI32Type());
+  auto floats = VectorType::get({lanes}, b_.getF32Type());
+  auto bytes = VectorType::get({lanes * 4}, b_.getI8Type());
+  auto splatByte = [&](int64_t v) -> Value {
+    return arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(bytes, static_cast<int8_t>(v)));
+  };
+  WeightGroup weights;
+  int64_t start = 0;
+  for (auto [i, field] : llvm::enumerate(packing.fields)) {
+    if (i + 1 < packing.fields.size()) {
+      Value half = loadAt(bytesAt(base, start + firstRow * 2), VectorType::get({lanes}, b_.getF16Type()), 2);
+      (i == 0 ? weights.scale : weights.min) = arith::ExtFOp::create(b_, loc_, floats, half);
+      start += int64_t(field.bytes) * kInterleavedRows;
+    }
+  }
+  if (packing.hasMin && packing.minSign > 0)
+    weights.min = arith::NegFOp::create(b_, loc_, weights.min);
+  SmallVector<Value> units(packing.fields.back().bytes / 4);
+  for (auto [u, unit] : llvm::enumerate(units))
+    unit = loadAt(bytesAt(base, start + (u * kInterleavedRows + firstRow) * 4), bytes, 4);
+  for (const CodeGroup &group : packing.groups) {
+    Value codes = units[group.unit];
+    if (group.shift)
+      codes = arith::ShRUIOp::create(b_, loc_, codes, splatByte(group.shift));
+    if (packing.mask != 0xff && group.shift + llvm::popcount(packing.mask) < 8)
+      codes = arith::AndIOp::create(b_, loc_, codes, splatByte(packing.mask));
+    weights.codes.push_back(codes);
+  }
+  for (auto [r, block] : llvm::enumerate(blocksA)) {
+    Value scaleA = loadAt(block, b_.getF32Type(), 4);
+    Value sumA = loadAt(bytesAt(block, kActivationSumOffset), b_.getI32Type(), 4);
+    Value start32 = arith::MulIOp::create(b_, loc_, sumA,
+                                          arith::ConstantOp::create(b_, loc_, b_.getI32IntegerAttr(-packing.zero)));
+    Value dot = vector::BroadcastOp::create(b_, loc_, words, start32);
+    for (auto [g, codes] : llvm::enumerate(weights.codes))
+      dot = byteDot(dot, codes, loadAt(bytesAt(block, kActivationCodeOffset + 4 * g), b_.getI32Type(), 4));
+    Value &sum = acc.values[r * perRow + piece];
+    Value scale = arith::MulFOp::create(b_, loc_, weights.scale, vector::BroadcastOp::create(b_, loc_, floats, scaleA));
+    sum = math::FmaOp::create(b_, loc_, arith::SIToFPOp::create(b_, loc_, floats, dot), scale, sum);
+    if (!packing.hasMin)
+      continue;
+    Value total = arith::MulFOp::create(b_, loc_, scaleA, arith::SIToFPOp::create(b_, loc_, b_.getF32Type(), sumA));
+    sum = math::FmaOp::create(b_, loc_, weights.min, vector::BroadcastOp::create(b_, loc_, floats, total), sum);
+  }
+}
+
+} // namespace sinter::target::cpu

@@ -1,0 +1,130 @@
+// What the process may use: control group files of both versions, processors, memory.
+#include "hal/cgroup.h"
+#include "hal/cpu/host_cpu.h"
+#include "hal/host_memory.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
+
+namespace sinter::hal {
+namespace {
+
+class CgroupTest : public ::testing::Test {
+protected:
+  void SetUp() override {
+    std::string pattern = ::testing::TempDir() + "sinter-cgroup-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    root_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+  void put(const std::string &path, const std::string &text) {
+    const std::filesystem::path file = root_ + "/" + path;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+  }
+  CgroupLimits limits() { return cgroupLimits(root_); }
+
+  std::string root_;
+};
+
+TEST_F(CgroupTest, NothingReadableIsNoLimit) {
+  EXPECT_FALSE(limits().cpus.has_value());
+  EXPECT_FALSE(limits().memoryBytes.has_value());
+}
+
+TEST_F(CgroupTest, VersionTwoLimitsAreRead) {
+  put("proc/self/cgroup", "0::/a/b\n");
+  put("sys/fs/cgroup/a/b/cpu.max", "150000 100000\n");
+  put("sys/fs/cgroup/a/b/memory.max", "1048576\n");
+  EXPECT_EQ(limits().cpus, 1.5);
+  EXPECT_EQ(limits().memoryBytes, 1048576u);
+}
+
+TEST_F(CgroupTest, TheTightestLimitOfTheGroupsAboveHolds) {
+  put("proc/self/cgroup", "0::/a/b\n");
+  put("sys/fs/cgroup/a/b/cpu.max", "400000 100000\n");
+  put("sys/fs/cgroup/a/cpu.max", "200000 100000\n");
+  put("sys/fs/cgroup/cpu.max", "max 100000\n");
+  EXPECT_EQ(limits().cpus, 2.0);
+}
+
+TEST_F(CgroupTest, MaxIsNoLimit) {
+  put("proc/self/cgroup", "0::/\n");
+  put("sys/fs/cgroup/cpu.max", "max 100000\n");
+  put("sys/fs/cgroup/memory.max", "max\n");
+  EXPECT_FALSE(limits().cpus.has_value());
+  EXPECT_FALSE(limits().memoryBytes.has_value());
+}
+
+TEST_F(CgroupTest, VersionOneLimitsAreRead) {
+  put("proc/self/cgroup", "4:memory:/job\n2:cpu,cpuacct:/job\n1:name=systemd:/\n");
+  put("sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "300000\n");
+  put("sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us", "100000\n");
+  put("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "2097152\n");
+  EXPECT_EQ(limits().cpus, 3.0);
+  EXPECT_EQ(limits().memoryBytes, 2097152u);
+}
+
+TEST_F(CgroupTest, NonsenseIsNoLimit) {
+  put("proc/self/cgroup", "0::/a\nrubbish\n:\n5:cpu\n0::/../../etc\n");
+  put("sys/fs/cgroup/a/cpu.max", "-1 0\n");
+  put("sys/fs/cgroup/a/memory.max", "99999999999999999999999999\n");
+  EXPECT_FALSE(limits().cpus.has_value());
+  EXPECT_FALSE(limits().memoryBytes.has_value());
+}
+
+TEST(HostCpu, UsesNoMoreProcessorsThanTheAffinityMaskAllows) {
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  CPU_ZERO(&one);
+  for (int i = 0; CPU_COUNT(&one) == 0; ++i)
+    if (CPU_ISSET(i, &before))
+      CPU_SET(i, &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  EXPECT_EQ(usableCpus(), 1u);
+  ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+  EXPECT_LE(usableCpus(), static_cast<uint32_t>(CPU_COUNT(&before)));
+}
+
+TEST(HostCpu, RunsCodeForItsOwnTarget) {
+  EXPECT_TRUE(checkTarget(hostTarget()).has_value()) << hostTarget();
+}
+
+TEST(HostCpu, FindsTheFeaturesThatTheSystemLists) {
+  std::ifstream in("/proc/cpuinfo");
+  const std::string info((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const auto features = hostFeatures();
+  for (auto [ours, systems] : {std::pair("avx2", " avx2 "), std::pair("avx512f", " avx512f "),
+                               std::pair("avx512vnni", " avx512_vnni "), std::pair("fma", " fma "),
+                               std::pair("avxvnni", " avx_vnni ")})
+    EXPECT_EQ(std::find(features.begin(), features.end(), ours) != features.end(),
+              info.find(systems) != std::string::npos)
+        << ours;
+}
+
+TEST(HostMemory, LargeMemoryLiesOnHugePages) {
+  constexpr uint64_t kHuge = uint64_t(2) << 20;
+  auto memory = HostMemory::allocate(3 * kHuge + 1);
+  ASSERT_TRUE(memory.has_value()) << memory.error().toString();
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(memory->data()) % kHuge, 0u);
+  memory->data()[3 * kHuge] = 1;
+}
+
+TEST(HostMemory, AMoveKeepsTheBytes) {
+  auto memory = HostMemory::allocate(100);
+  ASSERT_TRUE(memory.has_value());
+  uint8_t *data = memory->data();
+  HostMemory moved = std::move(*memory);
+  EXPECT_EQ(moved.data(), data);
+}
+
+TEST(HostMemory, TheProcessMayUseSomeMemory) {
+  EXPECT_GT(usableMemoryBytes(), uint64_t(1) << 20);
+}
+
+} // namespace
+} // namespace sinter::hal

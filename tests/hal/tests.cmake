@@ -1,0 +1,9 @@
+# The kernels that tests of hal and runtime load: one shared object, compiled without the build's own flags.
+set(SINTER_TEST_KERNELS ${CMAKE_BINARY_DIR}/lib/test_kernels.so)
+add_custom_command(OUTPUT ${SINTER_TEST_KERNELS}
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/lib
+  COMMAND ${CMAKE_C_COMPILER} -std=c11 -O2 -ffreestanding -fPIC -shared -nostdlib -fuse-ld=lld
+    -o ${SINTER_TEST_KERNELS} ${CMAKE_CURRENT_LIST_DIR}/kernels.c
+  DEPENDS ${CMAKE_CURRENT_LIST_DIR}/kernels.c VERBATIM)
+add_custom_target(sinter_test_kernels DEPENDS ${SINTER_TEST_KERNELS})
+add_dependencies(hal_tests sinter_test_kernels)

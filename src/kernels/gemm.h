@@ -1,0 +1,26 @@
+// The matrix product kernel: out = epilogue(prologue(A) . B) with f32 accumulation in ascending K.
+#pragma once
+
+#include "kernels/fields.h"
+#include "kernels/slots.h"
+
+namespace sinter::kernels {
+
+// Arguments: a [M, K], b [K, N] ([N, K] with transposeB), out [M, N]. Grid x walks N, y walks M. Operands of one plain
+// type multiply as they are, of two as f32. Where b is a block format, transposeB must hold and a is one too, or is
+// quantised to `activation` as it is loaded. `prologue` sees a's f32 tile, and having one makes a f32 first; `epilogue`
+// sees the f32 accumulator.
+struct Gemm {
+  kernel::Element a = kernel::F32, b = kernel::F32, out = kernel::F32;
+  kernel::Element activation = kernel::block("q8a");
+  bool transposeB = true;
+  int64_t n = kernel::dyn, k = kernel::dyn; // where they are static
+  int64_t blockM = 96, blockN = 64, blockK = 256;
+  int64_t interleave = 0; // rows of b packed side by side
+  Slot prologue, epilogue;
+};
+
+void gemm(kernel::KernelBuilder &k, const Gemm &p);
+void visitFields(Gemm &p, FieldVisitor &visitor);
+
+} // namespace sinter::kernels

@@ -1,0 +1,176 @@
+// The kernel table, and setting parameter structs from text.
+#include "kernels/registry.h"
+
+#include "kernels/elementwise.h"
+#include "kernels/gemm.h"
+#include "kernels/rows.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+
+namespace sinter::kernels {
+
+using kernel::Element;
+using kernel::dyn;
+
+static std::string extentText(int64_t extent) {
+  return extent == dyn ? "dyn" : std::to_string(extent);
+}
+
+static std::string formatText(const Element &element) {
+  std::string name = element.name();
+  return element.isBlock() ? name.substr(6, name.size() - 7) : name;
+}
+
+// Lists the fields of a struct with the values they have.
+class Describer : public FieldVisitor {
+public:
+  explicit Describer(std::vector<ParamInfo> &params) : params_(params) {}
+  void integer(std::string_view name, int64_t &value, int64_t low, int64_t high,
+               std::string_view help) override {
+    add(name, ParamKind::Integer, std::to_string(value), help);
+    params_.back().low = low;
+    params_.back().high = high;
+  }
+  void extent(std::string_view name, int64_t &value, std::string_view help) override {
+    add(name, ParamKind::Extent, extentText(value), help);
+  }
+  void format(std::string_view name, Element &value, std::string_view help) override {
+    add(name, ParamKind::Format, formatText(value), help);
+  }
+  void flag(std::string_view name, bool &value, std::string_view help) override {
+    add(name, ParamKind::Flag, value ? "true" : "false", help);
+  }
+
+private:
+  void add(std::string_view name, ParamKind kind, std::string standard, std::string_view help) {
+    params_.push_back({std::string(name), kind, std::move(standard), std::string(help)});
+  }
+  std::vector<ParamInfo> &params_;
+};
+
+// Sets the fields that settings name, and keeps the first complaint.
+class Setter : public FieldVisitor {
+public:
+  explicit Setter(const Settings &settings) : settings_(settings) {}
+  void integer(std::string_view name, int64_t &value, int64_t low, int64_t high,
+               std::string_view) override {
+    if (const std::string *text = find(name); text && !parse(*text, low, high, value))
+      complain(name, *text, "an integer from " + std::to_string(low) + " to " +
+                                std::to_string(high));
+  }
+  void extent(std::string_view name, int64_t &value, std::string_view) override {
+    const std::string *text = find(name);
+    if (!text)
+      return;
+    if (*text == "dyn")
+      value = dyn;
+    else if (!parse(*text, 1, INT64_MAX, value))
+      complain(name, *text, "a positive integer or dyn");
+  }
+  void format(std::string_view name, Element &value, std::string_view) override {
+    constexpr std::array kPlain = {"f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2",
+                                   "i1",  "i8",  "i16", "i32",  "i64",    "index"};
+    const std::string *text = find(name);
+    if (!text)
+      return;
+    bool plain = std::find(kPlain.begin(), kPlain.end(), *text) != kPlain.end();
+    value = plain ? Element(*text) : kernel::block(*text);
+  }
+  void flag(std::string_view name, bool &value, std::string_view) override {
+    const std::string *text = find(name);
+    if (!text)
+      return;
+    if (*text != "true" && *text != "false")
+      complain(name, *text, "true or false");
+    value = *text == "true";
+  }
+
+  // After the visit: the first complaint, or that a setting names no field.
+  Result<void> finish(const std::string &kernel) const {
+    if (complaint_)
+      return tl::unexpected(*complaint_);
+    for (const auto &[name, text] : settings_)
+      if (std::find(seen_.begin(), seen_.end(), name) == seen_.end())
+        return fail(Code::InvalidArgument, "kernel '" + kernel + "' has no parameter '" + name +
+                                               "', expected one of: " + known());
+    return {};
+  }
+
+private:
+  std::string known() const {
+    std::string names;
+    for (const std::string &name : seen_)
+      names += (names.empty() ? "" : ", ") + name;
+    return names;
+  }
+  const std::string *find(std::string_view name) {
+    seen_.emplace_back(name);
+    auto found = settings_.find(seen_.back());
+    return found == settings_.end() ? nullptr : &found->second;
+  }
+  static bool parse(const std::string &text, int64_t low, int64_t high, int64_t &value) {
+    int64_t number = 0;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size() || number < low || number > high)
+      return false;
+    value = number;
+    return true;
+  }
+  void complain(std::string_view name, const std::string &text, const std::string &expected) {
+    if (!complaint_)
+      complaint_ = Status{Code::InvalidArgument, "parameter '" + std::string(name) + "' is '" +
+                                                     text + "', expected " + expected};
+  }
+
+  const Settings &settings_;
+  std::vector<std::string> seen_;
+  std::optional<Status> complaint_;
+};
+
+template <class P>
+static KernelEntry entry(std::string name, std::string summary,
+                         void (*build)(kernel::KernelBuilder &, const P &)) {
+  KernelEntry entry;
+  entry.name = name;
+  entry.summary = std::move(summary);
+  P standard;
+  Describer describer(entry.params);
+  visitFields(standard, describer);
+  entry.define = [name, build](kernel::Module &module, const std::string &as,
+                               const Settings &settings) -> Result<void> {
+    P params;
+    Setter setter(settings);
+    visitFields(params, setter);
+    SINTER_TRY(setter.finish(name));
+    module.kernel(as, [&](kernel::KernelBuilder &k) { build(k, params); });
+    return {};
+  };
+  return entry;
+}
+
+std::vector<KernelEntry> kernelRegistry() {
+  return {
+      entry<Add>("add", "a + b", add),
+      entry<SiluMul>("silu_mul", "silu(gate) * up", siluMul),
+      entry<RmsNorm>("rms_norm", "rows over their root mean square, times a weight", rmsNorm),
+      entry<LayerNorm>("layer_norm", "rows to mean 0 and variance 1, weight and bias", layerNorm),
+      entry<Softmax>("softmax", "rows to exponentials of sum 1", softmax),
+      entry<Gemm>("gemm", "matrix product with f32 accumulation", gemm),
+  };
+}
+
+Result<KernelEntry> findKernel(std::string_view name) {
+  std::string names;
+  for (KernelEntry &entry : kernelRegistry()) {
+    if (entry.name == name)
+      return std::move(entry);
+    names += (names.empty() ? "" : ", ") + entry.name;
+  }
+  return fail(Code::NotFound,
+              "no kernel is named '" + std::string(name) + "', expected one of: " + names);
+}
+
+} // namespace sinter::kernels

@@ -1,0 +1,54 @@
+// What kernel sources share: slots that graph fusion fills, and loads and stores that convert.
+#pragma once
+
+#include "sinter/kernel.h"
+
+#include <functional>
+
+namespace sinter::kernels {
+
+using kernel::Element;
+using kernel::KernelBuilder;
+using kernel::Scalar;
+using kernel::Tile;
+using kernel::View;
+
+// Where a tile lies in its two-dimensional operand.
+struct TilePlace {
+  Scalar row, column;
+  int64_t rows, columns;
+};
+
+// A hole of a kernel source. `declare` runs once, after the kernel's own arguments, and adds arguments of its own;
+// `apply` may run several times and maps an f32 tile (or whatever the kernel's header says) to one of the same shape.
+// Empty functions leave the tile as it is.
+struct Slot {
+  std::function<void(KernelBuilder &)> declare;
+  std::function<Tile(KernelBuilder &, Tile, const TilePlace &)> apply;
+
+  void open(KernelBuilder &k) const {
+    if (declare)
+      declare(k);
+  }
+  Tile operator()(KernelBuilder &k, const Tile &tile, const TilePlace &place) const {
+    return apply ? apply(k, tile, place) : tile;
+  }
+};
+
+// The f32 values of a tile of any float or block format.
+inline Tile toF32(const Tile &tile, Element from) {
+  return from.isBlock() ? decode(tile) : convert(tile, kernel::F32);
+}
+
+// The f32 values of a view's tile at `place`.
+inline Tile loadF32(const View &view, Element element, const TilePlace &place) {
+  return toF32(load(view, {place.row, place.column}, {place.rows, place.columns}), element);
+}
+
+// Stores an f32 tile as `element`; a block format quantises.
+inline void storeF32(const View &view, Element element, const TilePlace &place, const Tile &tile) {
+  store(view, {place.row, place.column},
+        element.isBlock() ? quantize(tile, element) : convert(tile, element));
+}
+
+} // namespace sinter::kernels

@@ -46,6 +46,6 @@ inline constexpr uint32_t kActivationLength = 32;
 inline constexpr uint32_t kActivationBytes = 40;
 inline constexpr uint32_t kActivationSumOffset = 4;
 inline constexpr uint32_t kActivationCodeOffset = 8;
-inline constexpr std::string_view kActivationName = "A8";
+inline constexpr std::string_view kActivationName = "Q8A";
 
 } // namespace sinter

@@ -42,7 +42,7 @@ static Value absMax(OpBuilder &b, Location loc, ArrayRef<Value> vectors) {
   return vector::ReductionOp::create(b, loc, vector::CombiningKind::MAXIMUMF, most);
 }
 
-// Writes one A8 block from 32 f32 elements held in vectors.
+// Writes one q8a block from 32 f32 elements held in vectors.
 void Emitter::quantizeBlock(ArrayRef<Value> vectors, Value block) {
   auto f32 = b_.getF32Type();
   auto constant = [&](float v) -> Value { return arith::ConstantOp::create(b_, loc_, b_.getF32FloatAttr(v)); };
@@ -72,7 +72,7 @@ LogicalResult Emitter::storeQuantized(tile::StoreOp op, tile::QuantizeOp quantiz
   auto type = cast<RankedTensorType>(op.getValue().getType());
   const EmittedView &view = views_.find(op.getView())->second;
   if (cast<tile::BlockType>(type.getElementType()).getFormat().upper() != kActivationName)
-    return op.emitOpError() << "quantizes to " << type.getElementType() << ", expected !tile.block<\"A8\">";
+    return op.emitOpError() << "quantizes to " << type.getElementType() << ", expected !tile.block<\"q8a\">";
   if (type.getRank() != 2 || type.getDimSize(0) != 1 || type.getDimSize(1) % kActivationLength)
     return op.emitOpError() << "stores a block of " << type << ", expected one row of whole groups";
   const Pieces pieces = relayout(tiles_.find(quantize.getValue())->second, 1);
@@ -215,7 +215,7 @@ LogicalResult Emitter::emitBlockDot(tile::DotOp op) {
     return op.emitOpError() << "reads b as " << w.type << " in blocks of " << accType.getDimSize(1)
                             << " rows, expected whole groups of interleave = " << kInterleavedRows;
   if (cast<tile::BlockType>(a.type.getElementType()).getFormat().upper() != kActivationName)
-    return op.emitOpError() << "multiplies by activations of " << a.type.getElementType() << ", expected A8";
+    return op.emitOpError() << "multiplies by activations of " << a.type.getElementType() << ", expected q8a";
   SmallVector<Value> atA = scalarsOf(loadA.getOffsets()), atB = scalarsOf(loadB.getOffsets());
   Pieces acc = relayout(tiles_.find(op.getAcc())->second, canonicalLane(accType.getShape()));
   Value kBlock = arith::DivUIOp::create(b_, loc_, atB[1], index(format->blockLength));

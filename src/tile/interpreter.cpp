@@ -139,18 +139,6 @@ private:
 
 } // namespace
 
-static Result<void> verifyKernel(KernelOp kernel) {
-  std::string found;
-  ScopedDiagnosticHandler handler(kernel.getContext(), [&](Diagnostic &diagnostic) {
-    if (found.empty())
-      found = locationText(diagnostic.getLocation()) + ": " + diagnostic.str();
-    return success();
-  });
-  if (failed(mlir::verify(kernel)))
-    return fail(Code::InvalidArgument, found);
-  return {};
-}
-
 // Evaluates what tile.grid depends on; its verifier keeps that to plain operations of the body.
 static Result<std::array<int64_t, 3>> evaluateGrid(KernelOp kernel, Task &task) {
   GridOp grid = kernel.getGrid();
@@ -192,7 +180,9 @@ static Result<void> runProgram(KernelOp kernel, Engine &engine, const Task &argu
 Result<RunStatistics> interpretKernelWith(KernelOp kernel, ArrayRef<Argument> arguments,
                                           const InterpreterOptions &options, Extension *extension,
                                           ReduceOrder order) {
-  SINTER_TRY(verifyKernel(kernel));
+  SINTER_TRY(collectDiagnostics(kernel.getContext(), [&] { return mlir::verify(kernel); }));
+  if (extension)
+    SINTER_TRY(extension->checkKernel(kernel));
   Engine engine(options, extension, order);
   Task shared(engine, nullptr, "");
   SINTER_TRY(ArgumentBinder(kernel, shared).bindAll(arguments));

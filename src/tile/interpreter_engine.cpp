@@ -19,6 +19,18 @@ std::string locationText(Location location) {
   return text;
 }
 
+Result<void> collectDiagnostics(MLIRContext *context, function_ref<LogicalResult()> check) {
+  std::string found;
+  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
+    if (found.empty())
+      found = locationText(diagnostic.getLocation()) + ": " + diagnostic.str();
+    return success();
+  });
+  if (failed(check()))
+    return sinter::fail(Code::InvalidArgument, found);
+  return {};
+}
+
 // ---- one call ----
 
 OpCall::OpCall(Operation &op, Task &task) : op(op), task(task) {

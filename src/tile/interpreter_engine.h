@@ -19,6 +19,10 @@ class Task;
 /// "file:line:column" where the location has one, else MLIR's own text.
 std::string locationText(mlir::Location location);
 
+/// InvalidArgument with the first diagnostic, and its place, where `check` fails.
+Result<void> collectDiagnostics(mlir::MLIRContext *context,
+                                llvm::function_ref<mlir::LogicalResult()> check);
+
 /// What executing one operation did: it is done, or it has to wait and will be executed again.
 enum class Step : uint8_t { Done, Wait };
 
@@ -31,6 +35,8 @@ public:
   virtual ~Extension() = default;
   /// Executes an operation that the engine does not know.
   virtual Result<Step> execute(mlir::Operation &op, Task &task) = 0;
+  /// Called once, on the kernel that the verifier has passed.
+  virtual Result<void> checkKernel(KernelOp kernel) = 0;
   /// Called before and after each program of the grid.
   virtual void beginProgram() = 0;
   virtual Result<void> endProgram() = 0;

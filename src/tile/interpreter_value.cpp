@@ -120,6 +120,18 @@ void writeInts(Tile &tile, int64_t start, ArrayRef<uint64_t> values) {
   }
 }
 
+void clearUnusedBits(Tile &tile) {
+  Element element = tile.element();
+  if (!element.isInt() || element.bits == element.bytes * 8)
+    return;
+  uint64_t values[kChunk];
+  for (int64_t start = 0; start < tile.count(); start += kChunk) {
+    MutableArrayRef<uint64_t> chunk(values, std::min(kChunk, tile.count() - start));
+    readInts(tile, start, chunk);
+    writeInts(tile, start, chunk);
+  }
+}
+
 // ---- floats ----
 
 template <typename T, typename F, typename Out>

@@ -91,6 +91,8 @@ void readInts(const Tile &tile, int64_t start, llvm::MutableArrayRef<uint64_t> o
 /// Rounds each value once to the tile's float type, or cuts it to the tile's integer width.
 void writeDoubles(Tile &tile, int64_t start, llvm::ArrayRef<double> values);
 void writeInts(Tile &tile, int64_t start, llvm::ArrayRef<uint64_t> values);
+/// Clears the bits beyond an integer type's width, which memory may hold and tiles may not.
+void clearUnusedBits(Tile &tile);
 /// All elements as f32; the type is not f64.
 llvm::SmallVector<float, 0> toFloats(const Tile &tile);
 

@@ -132,16 +132,6 @@ static void copyElements(std::byte *to, int64_t toStride, const std::byte *from,
     std::memcpy(to + i * toStride * bytes, from + i * fromStride * bytes, bytes);
 }
 
-// Memory may hold anything in the bits beyond an integer's width; tiles may not.
-static void maskInts(Tile &tile) {
-  Element element = tile.element();
-  if (!element.isInt() || element.bits == element.bytes * 8)
-    return;
-  SmallVector<uint64_t, 0> values(tile.count());
-  readInts(tile, 0, values);
-  writeInts(tile, 0, values);
-}
-
 int64_t loadTile(const View &view, ArrayRef<int64_t> offsets, Tile &tile) {
   int64_t bytes = view.element.bytes, copied = 0;
   Lines(view, offsets, tile.shape()).visit([&](const Line &line) {
@@ -149,7 +139,7 @@ int64_t loadTile(const View &view, ArrayRef<int64_t> offsets, Tile &tile) {
                  line.count, bytes);
     copied += line.count;
   });
-  maskInts(tile);
+  clearUnusedBits(tile);
   return copied;
 }
 

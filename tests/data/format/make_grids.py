@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes src/format/iq_grids.cpp: the grids of ggml's IQ types, each code packed into one number.
+"""Writes src/numeric/iq_grids.cpp: the grids of ggml's IQ types, each code packed into one number.
 
 Usage: make_grids.py OUT.cpp    (needs the pip package gguf)
 """
@@ -14,7 +14,7 @@ GRIDS = [("Iq2Xxs", quants.IQ2_XXS, 2), ("Iq2Xs", quants.IQ2_XS, 2), ("Iq2S", qu
 HEAD = """// The numbers behind iq_grids.h, written by tests/data/format/make_grids.py. Lane k of a
 // packed code is the digit at bit k * (bits per digit), an index into the levels.
 // clang-format off
-#include "format/iq_grids.h"
+#include "numeric/iq_grids.h"
 
 #include <cstddef>
 

@@ -1,5 +1,5 @@
 // Rounding into blocks: the reference's bytes, bounded error, and what is refused.
-#include "format/golden.h"
+#include "numeric/golden.h"
 
 #include <limits>
 

@@ -1,5 +1,5 @@
 // Every format decodes its golden blocks bit for bit.
-#include "format/golden.h"
+#include "numeric/golden.h"
 
 #include <algorithm>
 

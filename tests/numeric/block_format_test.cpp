@@ -1,5 +1,5 @@
 // The format table contradicts neither itself nor ggml's sizes.
-#include "format/golden.h"
+#include "numeric/golden.h"
 
 #include <map>
 #include <set>

@@ -54,9 +54,9 @@ bool isHiddenType(TokenType type) {
 }
 
 Result<TokenType> typeOf(const VocabularyData &data, size_t token) {
-  int32_t stated = data.types.empty() ? static_cast<int32_t>(TokenType::Normal) : data.types[token];
-  if (stated < static_cast<int32_t>(TokenType::Normal) ||
-      stated > static_cast<int32_t>(TokenType::Byte))
+  int64_t stated = data.types.empty() ? static_cast<int64_t>(TokenType::Normal) : data.types[token];
+  if (stated < static_cast<int64_t>(TokenType::Normal) ||
+      stated > static_cast<int64_t>(TokenType::Byte))
     return fail(Code::Corrupt, "token " + std::to_string(token) + " has type " +
                                    std::to_string(stated) + ", expected 1 to 6");
   return isKnownEnd(data.tokens[token]) ? TokenType::Control : static_cast<TokenType>(stated);

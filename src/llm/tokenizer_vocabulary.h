@@ -26,7 +26,7 @@ enum class TokenType : int32_t {
 // What a file says about its tokenizer. Views into the file; nothing here has been checked.
 struct VocabularyData {
   std::vector<std::string_view> tokens;
-  std::vector<int32_t> types;           // one for each token, or none at all: every token is normal
+  std::vector<int64_t> types;           // one for each token, or none at all: every token is normal
   std::vector<std::string_view> merges; // "left right", best first
   std::string_view pre;
   std::optional<int64_t> bos, eos, eot;

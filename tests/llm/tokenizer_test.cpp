@@ -1,0 +1,270 @@
+// Tokenizers and detokenizers: what they promise, and vocabularies that contradict themselves.
+#include "llm/tokenizer.h"
+
+#include "llm/detokenizer.h"
+#include "llm/token_test_data.h"
+
+#include <gmock/gmock.h>
+
+namespace sinter {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Tokenizer smallTokenizer() {
+  return std::move(*Tokenizer::create(smallVocabulary()));
+}
+
+// The error that a vocabulary gets after `spoil` has been at it.
+template <typename Spoil> Status refusal(Spoil spoil) {
+  VocabularyData data = smallVocabulary();
+  spoil(data);
+  auto made = Tokenizer::create(data);
+  EXPECT_FALSE(made.has_value());
+  return made ? Status{Code::Internal, "no error"} : made.error();
+}
+
+TEST(Tokenizer, MergesInOrderOfRankNotOfPlace) {
+  VocabularyData data = smallVocabulary();
+  data.tokens.push_back("bc");
+  data.types.push_back(1);
+  data.merges = {"b c", "a b", "ab c"};
+  auto tokenizer = Tokenizer::create(data);
+  EXPECT_THAT(idsOf(*tokenizer, "abc"), ElementsAre(0, 9));
+}
+
+TEST(Tokenizer, OfEqualMergesTheLeftmostIsFirst) {
+  VocabularyData data = smallVocabulary();
+  data.tokens.push_back("aa");
+  data.types.push_back(1);
+  data.merges = {"a a"};
+  auto tokenizer = Tokenizer::create(data);
+  EXPECT_THAT(idsOf(*tokenizer, "aaa"), ElementsAre(9, 0));
+}
+
+TEST(Tokenizer, ARepeatedMergeKeepsItsFirstRank) {
+  VocabularyData data = smallVocabulary();
+  data.tokens.push_back("bc");
+  data.types.push_back(1);
+  data.merges = {"b c", "a b", "ab c", "b c"};
+  auto tokenizer = Tokenizer::create(data);
+  EXPECT_THAT(idsOf(*tokenizer, "abc"), ElementsAre(0, 9));
+}
+
+TEST(Tokenizer, ControlTokensInTextAreTextUnlessAskedFor) {
+  Tokenizer tokenizer = smallTokenizer();
+  EXPECT_THAT(idsOf(tokenizer, "ab<end>c", {.parseSpecial = true}), ElementsAre(4, 6, 2));
+  EXPECT_THAT(idsOf(tokenizer, "ab<end>c"), ElementsAre(4, 3, 2));
+}
+
+TEST(Tokenizer, UserDefinedTokensAreTakenAlways) {
+  EXPECT_THAT(idsOf(smallTokenizer(), "a<cut>b"), ElementsAre(0, 7, 1));
+}
+
+TEST(Tokenizer, ControlTokensAreReadInMarkupPartsAndNotInOthers) {
+  std::vector<PromptPart> parts = {
+      {"a<end>", true}, {"b<end>", false}, {"<en", true}, {"d>", true}};
+  auto encoding = smallTokenizer().encode(parts);
+  EXPECT_THAT(encoding->ids, ElementsAre(0, 6, 1, 3, 6));
+}
+
+TEST(Tokenizer, AControlTokenDoesNotFormAcrossTheBorderOfTrust) {
+  std::vector<PromptPart> parts = {{"<en", true}, {"d>", false}};
+  EXPECT_THAT(smallTokenizer().encode(parts)->ids, ElementsAre(3));
+}
+
+TEST(Tokenizer, WordsRunAcrossTheBordersOfParts) {
+  std::vector<PromptPart> parts = {{"a", true}, {"b", false}, {"c", false}};
+  EXPECT_THAT(smallTokenizer().encode(parts)->ids, ElementsAre(5));
+}
+
+TEST(Tokenizer, NoMergeMakesAControlToken) {
+  VocabularyData data = smallVocabulary();
+  data.types[4] = 3;
+  auto tokenizer = Tokenizer::create(data);
+  EXPECT_THAT(idsOf(*tokenizer, "abc"), ElementsAre(0, 1, 2));
+}
+
+TEST(Tokenizer, BytesWithoutATokenAreCountedAsDropped) {
+  auto encoding = smallTokenizer().encode("aXYb");
+  EXPECT_THAT(encoding->ids, ElementsAre(0, 1));
+  EXPECT_EQ(encoding->droppedBytes, 2u);
+}
+
+TEST(Tokenizer, BytesThatAreNotUtf8AreCountedAsReplaced) {
+  auto encoding = smolLm2Tokenizer().encode("a\xFF\xFE");
+  EXPECT_EQ(encoding->replacedBytes, 2u);
+  EXPECT_EQ(encoding->ids, idsOf(smolLm2Tokenizer(), "a\uFFFD\uFFFD"));
+}
+
+TEST(Tokenizer, BeginAndEndTokensAreAddedWhereTheVocabularyWantsThem) {
+  VocabularyData data = smallVocabulary();
+  data.bos = 7;
+  data.addBos = data.addEos = true;
+  auto tokenizer = Tokenizer::create(data);
+  EXPECT_THAT(idsOf(*tokenizer, "a"), ElementsAre(7, 0, 6));
+  EXPECT_THAT(idsOf(*tokenizer, "a", {.addSpecial = false}), ElementsAre(0));
+}
+
+TEST(Tokenizer, Llama3VocabulariesAddTheBeginTokenUnlessTheFileSaysNo) {
+  VocabularyData data = smallVocabulary();
+  data.pre = "llama-bpe";
+  data.bos = 7;
+  EXPECT_TRUE(Tokenizer::create(data)->addsBos());
+  data.addBos = false;
+  EXPECT_FALSE(Tokenizer::create(data)->addsBos());
+}
+
+TEST(Tokenizer, Llama3VocabulariesTakeWholeWordsBeforeMerges) {
+  VocabularyData data = smallVocabulary();
+  data.pre = "llama-bpe";
+  data.tokens.push_back("abcd");
+  data.types.push_back(1);
+  EXPECT_THAT(idsOf(*Tokenizer::create(data), "abcd"), ElementsAre(9));
+  data.pre = "gpt-2";
+  EXPECT_THAT(idsOf(*Tokenizer::create(data), "abcd"), ElementsAre(5, 3));
+}
+
+TEST(Tokenizer, AMegabyteOfOneLetterIsEncodedWhole) {
+  std::string text(1 << 20, 'a');
+  auto ids = idsOf(smolLm2Tokenizer(), text);
+  EXPECT_EQ(detokenize(smolLm2Tokenizer(), ids), text);
+}
+
+TEST(Tokenizer, KnowsWhereGenerationEnds) {
+  const Tokenizer &tokenizer = smolLm2Tokenizer();
+  EXPECT_TRUE(tokenizer.endsGeneration(*tokenizer.findSpecial("<|im_end|>")));
+  EXPECT_TRUE(tokenizer.endsGeneration(*tokenizer.findSpecial("<|endoftext|>")));
+  EXPECT_FALSE(tokenizer.endsGeneration(*tokenizer.findSpecial("<|im_start|>")));
+  EXPECT_EQ(tokenizer.eot(), tokenizer.findSpecial("<|im_end|>"));
+}
+
+TEST(Tokenizer, AKnownEndTextIsAControlTokenWhateverItsTypeSays) {
+  VocabularyData data = smallVocabulary();
+  data.tokens.push_back("<|im_end|>");
+  data.types.push_back(1);
+  auto tokenizer = Tokenizer::create(data);
+  EXPECT_TRUE(tokenizer->isHidden(9));
+  EXPECT_TRUE(tokenizer->endsGeneration(9));
+}
+
+TEST(Tokenizer, AnEmptyTokenIsNeverFoundAndRendersNothing) {
+  VocabularyData data = smallVocabulary();
+  data.tokens[7] = data.tokens[8] = "";
+  auto tokenizer = Tokenizer::create(data);
+  ASSERT_TRUE(tokenizer.has_value()) << tokenizer.error().toString();
+  EXPECT_THAT(idsOf(*tokenizer, "a"), ElementsAre(0));
+  EXPECT_EQ(tokenizer->piece(7), "");
+}
+
+TEST(HostileVocabulary, WithoutTokensIsCorrupt) {
+  Status status = refusal([](VocabularyData &data) { data.tokens.clear(); });
+  EXPECT_EQ(status.code, Code::Corrupt);
+  EXPECT_THAT(status.message, HasSubstr("no tokens"));
+}
+
+TEST(HostileVocabulary, WithAnotherNumberOfTypesIsCorrupt) {
+  Status status = refusal([](VocabularyData &data) { data.types.pop_back(); });
+  EXPECT_EQ(status.code, Code::Corrupt);
+  EXPECT_THAT(status.message, HasSubstr("8 token types, expected 9"));
+}
+
+TEST(HostileVocabulary, WithATypeThatDoesNotExistIsCorrupt) {
+  for (int64_t type : {int64_t{0}, int64_t{-1}, int64_t{7}, INT64_MIN, INT64_MAX}) {
+    Status status = refusal([&](VocabularyData &data) { data.types[2] = type; });
+    EXPECT_EQ(status.code, Code::Corrupt);
+    EXPECT_THAT(status.message, HasSubstr("token 2 has type " + std::to_string(type)));
+  }
+}
+
+TEST(HostileVocabulary, WithATextTwiceIsCorruptAndNamesBothTokens) {
+  Status status = refusal([](VocabularyData &data) { data.tokens[3] = "b"; });
+  EXPECT_EQ(status.code, Code::Corrupt);
+  EXPECT_THAT(status.message, HasSubstr("tokens 1 and 3 are both 'b'"));
+}
+
+TEST(HostileVocabulary, WithAMergeOfAnUnknownTokenIsCorruptAndNamesIt) {
+  Status status = refusal([](VocabularyData &data) { data.merges[1] = "ab zz"; });
+  EXPECT_EQ(status.code, Code::Corrupt);
+  EXPECT_THAT(status.message, HasSubstr("merge 1 'ab zz' names 'zz'"));
+}
+
+TEST(HostileVocabulary, WithAMergeIntoAnUnknownTokenIsCorruptAndNamesIt) {
+  Status status = refusal([](VocabularyData &data) { data.merges[1] = "c d"; });
+  EXPECT_EQ(status.code, Code::Corrupt);
+  EXPECT_THAT(status.message, HasSubstr("makes 'cd'"));
+}
+
+TEST(HostileVocabulary, WithAMergeThatIsNoPairIsCorrupt) {
+  for (std::string_view merge : {"", " ", "ab", "a ", " b"}) {
+    Status status = refusal([&](VocabularyData &data) { data.merges[0] = merge; });
+    EXPECT_EQ(status.code, Code::Corrupt) << merge;
+    EXPECT_THAT(status.message, HasSubstr("merge 0")) << merge;
+  }
+}
+
+TEST(HostileVocabulary, WithASpecialIdOutsideItIsCorrupt) {
+  for (int64_t id : {int64_t{-1}, int64_t{9}, INT64_MIN, INT64_MAX}) {
+    Status status = refusal([&](VocabularyData &data) { data.eos = id; });
+    EXPECT_EQ(status.code, Code::Corrupt);
+    EXPECT_THAT(status.message, HasSubstr("end-of-text token id is " + std::to_string(id)));
+  }
+}
+
+TEST(HostileVocabulary, ThatWantsABeginTokenButNamesNoneIsCorrupt) {
+  Status status = refusal([](VocabularyData &data) { data.addBos = true; });
+  EXPECT_EQ(status.code, Code::Corrupt);
+  EXPECT_THAT(status.message, HasSubstr("begin-of-text"));
+}
+
+TEST(HostileVocabulary, WithTextsThatAreNotUtf8StillStreamsValidText) {
+  VocabularyData data = smallVocabulary();
+  data.tokens[7] = "\xFF\x80";
+  data.tokens[3] = "\xE4";
+  auto tokenizer = Tokenizer::create(data);
+  ASSERT_TRUE(tokenizer.has_value()) << tokenizer.error().toString();
+  EXPECT_EQ(detokenize(*tokenizer, std::vector<TokenId>{7, 3, 0}), "\uFFFD\uFFFD\uFFFDa");
+}
+
+TEST(Detokenizer, HoldsACharacterBackUntilItsLastByte) {
+  const Tokenizer &tokenizer = smolLm2Tokenizer();
+  auto ids = idsOf(tokenizer, "🫠");
+  ASSERT_GE(ids.size(), 2u);
+  Detokenizer stream(tokenizer);
+  for (size_t i = 0; i + 1 < ids.size(); ++i)
+    EXPECT_EQ(stream.push(ids[i]), "");
+  EXPECT_EQ(stream.push(ids.back()), "🫠");
+}
+
+TEST(Detokenizer, WhatIsLeftAtTheEndIsRepairedOnce) {
+  const Tokenizer &tokenizer = smolLm2Tokenizer();
+  auto ids = idsOf(tokenizer, "中🫠");
+  Detokenizer stream(tokenizer);
+  std::string text;
+  for (size_t i = 0; i + 1 < ids.size(); ++i)
+    text += *stream.push(ids[i]);
+  text += stream.finish();
+  EXPECT_THAT(text, testing::StartsWith("中\uFFFD"));
+  EXPECT_EQ(stream.finish(), "");
+}
+
+TEST(Detokenizer, ControlTokensShowOnlyWhenAskedFor) {
+  std::vector<TokenId> ids = {0, 6, 7};
+  EXPECT_EQ(detokenize(smallTokenizer(), ids), "a<cut>");
+  EXPECT_EQ(detokenize(smallTokenizer(), ids, true), "a<end><cut>");
+}
+
+TEST(Detokenizer, AnIdOutsideTheVocabularyIsAnErrorAndChangesNothing) {
+  Tokenizer tokenizer = smallTokenizer();
+  Detokenizer stream(tokenizer);
+  for (TokenId id : {-1, 9, INT32_MIN, INT32_MAX}) {
+    auto text = stream.push(id);
+    ASSERT_FALSE(text.has_value());
+    EXPECT_EQ(text.error().code, Code::InvalidArgument);
+  }
+  EXPECT_EQ(stream.push(0), "a");
+}
+
+} // namespace
+} // namespace sinter

@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 
+#include <bit>
 #include <cstring>
 #include <span>
 #include <string>
@@ -37,6 +38,7 @@ public:
   template <typename T> Result<T> number(std::string_view what) {
     static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>);
     SINTER_ASSIGN(auto raw, take(sizeof(T), what));
+    static_assert(std::endian::native == std::endian::little, "numbers are copied as they lie");
     T value;
     std::memcpy(&value, raw.data(), sizeof(T));
     return value;

@@ -166,6 +166,16 @@ TEST_F(GgufSample, ViewsSurviveAMove) {
   EXPECT_NE(moved.findTensor("second"), nullptr);
 }
 
+TEST(Gguf, BoolArraysAndUnsignedArraysReadAsTheirElements) {
+  GgufWriter writer;
+  writer.header(0, 2).array("b", Bool, 3).u8(1).u8(0).u8(1);
+  writer.array("u", U64, 1).u64(std::numeric_limits<uint64_t>::max());
+  auto file = GgufFile::parse(writer.bytes());
+  ASSERT_TRUE(file.has_value()) << file.error().toString();
+  EXPECT_EQ(file->getBools("b"), (std::vector<bool>{true, false, true}));
+  EXPECT_EQ(file->getU64s("u"), (std::vector<uint64_t>{std::numeric_limits<uint64_t>::max()}));
+}
+
 TEST(Gguf, VersionTwoReadsAsVersionThree) {
   GgufWriter writer = sample(2);
   auto file = GgufFile::parse(writer.bytes());
@@ -224,6 +234,14 @@ TEST(GgufDigest, ChangesWithMetadataTableAndSizeButNotWithWeights) {
   EXPECT_NE(changed(24 + 8), original); // the first key
   bytes.push_back(0);
   EXPECT_NE(digestOf(bytes), original);
+}
+
+// Plans name models by this value: python3 -c "hashlib.sha256(bytes + struct.pack('<Q', size))".
+TEST(GgufDigest, OfTheRealVocabularyNeverChanges) {
+  auto file = GgufFile::open(std::string(SINTER_TEST_DIR) + "/data/vocab/smollm2.gguf.vocab");
+  ASSERT_TRUE(file.has_value()) << file.error().toString();
+  EXPECT_EQ(file->digest()->hex(),
+            "818c35a2e4f47ec6070589ed2b0dfa4cdd4ba0e83df87391d61c85ac8f77b80d");
 }
 
 class GgufOnDisk : public ::testing::Test {

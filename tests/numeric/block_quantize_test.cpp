@@ -24,6 +24,21 @@ INSTANTIATE_TEST_SUITE_P(Formats, BlockQuantize,
                          ::testing::Values("F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0"),
                          [](const auto &info) { return std::string(info.param); });
 
+TEST(QuantizeRow, F32KeepsEveryBitIncludingNan) {
+  std::vector<float> values = {std::bit_cast<float>(0x7fa12345u), -0.0f, 1e-40f,
+                               -std::numeric_limits<float>::infinity()};
+  std::vector<uint8_t> bytes(16);
+  ASSERT_TRUE(quantizeRow(blockFormat(TensorType::F32), values, bytes).has_value());
+  EXPECT_EQ(std::memcmp(bytes.data(), values.data(), 16), 0);
+}
+
+TEST(QuantizeRow, ElementsThatConvertOnTheirOwnMayBeInfinite) {
+  std::vector<float> values = {std::numeric_limits<float>::infinity(), 1e30f};
+  std::vector<uint8_t> bytes(4);
+  ASSERT_TRUE(quantizeRow(blockFormat(TensorType::F16), values, bytes).has_value());
+  EXPECT_EQ(bytes, (std::vector<uint8_t>{0x00, 0x7c, 0x00, 0x7c}));
+}
+
 TEST(QuantizeRow, OverwritesWhatTheBufferHeld) {
   const BlockFormat &format = blockFormat(TensorType::Q5_1);
   std::vector<float> values(32);

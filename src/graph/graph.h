@@ -1,0 +1,37 @@
+// The graph dialect in C++: operations and symbolic extents; graph.td is the source of truth.
+#pragma once
+
+#include "mlir/IR/TensorEncoding.h"
+#include "tile/tile.h"
+
+namespace sinter::graph {
+/// A ranked tensor of a scalar or block format element whose dynamic extents all have symbols.
+bool isGraphTensor(mlir::Type type);
+
+/// A graph tensor: extents are numbers or symbols.
+struct Extent {
+  int64_t size = 0;
+  llvm::StringRef symbol; // where not empty, the extent is dynamic
+
+  Extent(int64_t size) : size(size) {}
+  Extent(llvm::StringRef symbol) : symbol(symbol) {}
+  Extent(const char *symbol) : symbol(symbol) {}
+};
+mlir::RankedTensorType tensorOf(llvm::ArrayRef<Extent> shape, mlir::Type element);
+
+/// The symbol of axis `axis`; empty where the extent is static.
+llvm::StringRef symbolOf(mlir::RankedTensorType type, int64_t axis);
+
+/// Whether two axes have the same static extent or the same symbol.
+bool sameExtent(mlir::RankedTensorType a, int64_t axisA, mlir::RankedTensorType b, int64_t axisB);
+
+/// Loads the graph dialect and those that its regions and functions use.
+void loadDialects(mlir::MLIRContext &context);
+} // namespace sinter::graph
+
+#include "graph/graph_dialect.h.inc"
+#include "graph/graph_enums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "graph/graph_attrs.h.inc"
+#define GET_OP_CLASSES
+#include "graph/graph_ops.h.inc"

@@ -1,0 +1,205 @@
+// The graph dialect: a model as operations on tensors whose dynamic extents carry symbols.
+#ifndef SINTER_GRAPH_TD
+#define SINTER_GRAPH_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/TensorEncoding.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Graph_Dialect : Dialect {
+  let name = "graph";
+  let cppNamespace = "::sinter::graph";
+  let summary = "models: operations on tensors with symbolic extents";
+  let description = [{
+    At most 45 operations. Elementwise work lives in regions of `map` in arith and math. State (the KV cache) is a value
+    like any other: an operation that writes it returns its next version, and only the last version may be read.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let dependentDialects = ["::sinter::tile::TileDialect", "mlir::arith::ArithDialect",
+                           "mlir::math::MathDialect"];
+}
+
+class Graph_Op<string mnemonic, list<Trait> traits = []> : Op<Graph_Dialect, mnemonic, traits>;
+
+// ---- symbolic extents ----
+
+def Graph_Dims : AttrDef<Graph_Dialect, "Dims", [
+    DeclareAttrInterfaceMethods<VerifiableTensorEncoding, ["verifyEncoding"]>]> {
+  let mnemonic = "dims";
+  let summary = "the symbols of a tensor's dynamic extents, in order";
+  let description = [{
+    `tensor<?x576xf32, #graph.dims<T>>`: equal symbols are equal extents. A tensor with dynamic extents has this
+    encoding, with one symbol for each of them; a static tensor has none.
+  }];
+  let parameters = (ins ArrayRefParameter<"mlir::StringAttr">:$symbols);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Graph_Tensor : Type<CPred<"::sinter::graph::isGraphTensor($_self)">,
+    "tensor of a scalar or block format, with a symbol for each dynamic extent",
+    "::mlir::RankedTensorType">;
+
+def Graph_Pairing : I32EnumAttr<"Pairing", "which elements of a head rotate together", [
+    I32EnumAttrCase<"Neighbours", 0, "neighbours">, I32EnumAttrCase<"Halves", 1, "halves">]> {
+  let cppNamespace = "::sinter::graph";
+}
+
+// ---- edges of the graph ----
+
+def Graph_InputOp : Graph_Op<"input", [Pure]> {
+  let summary = "a tensor that the caller writes before each run";
+  let arguments = (ins StrAttr:$name);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$name attr-dict `:` type($result)";
+}
+
+def Graph_StateOp : Graph_Op<"state", []> {
+  let summary = "a tensor that keeps its contents from run to run; zero at first";
+  let arguments = (ins StrAttr:$name);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$name attr-dict `:` type($result)";
+}
+
+def Graph_WeightOp : Graph_Op<"weight", [Pure]> {
+  let summary = "tensors of the model file, joined along the first axis";
+  let arguments = (ins StrArrayAttr:$tensors);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$tensors attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Graph_OutputOp : Graph_Op<"output", []> {
+  let summary = "a tensor that the caller reads after each run";
+  let arguments = (ins StrAttr:$name, Graph_Tensor:$value);
+  let assemblyFormat = "$name `,` $value attr-dict `:` type($value)";
+}
+
+// ---- arithmetic ----
+
+def Graph_GatherOp : Graph_Op<"gather", [Pure]> {
+  let summary = "rows of a matrix by index, decoded to f32; indices outside give zero rows";
+  let arguments = (ins Graph_Tensor:$table, Graph_Tensor:$index);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$table `,` $index attr-dict `:` type($table) `,` type($index) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Graph_NormOp : Graph_Op<"norm", [Pure]> {
+  let summary = "x / sqrt(mean(x^2) + eps) * weight along the last axis";
+  let arguments = (ins Graph_Tensor:$value, Graph_Tensor:$weight, F32Attr:$eps);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$value `,` $weight `eps` $eps attr-dict `:` type($value) `,` type($weight) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Graph_ContractOp : Graph_Op<"contract", [Pure]> {
+  let summary = "[M, K] x [N, K]^T -> [M, N] in f32";
+  let description = [{
+    Two block formats multiply as tile.dot defines; otherwise a is f32 and b any format, decoded.
+  }];
+  let arguments = (ins Graph_Tensor:$a, Graph_Tensor:$b);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$a `,` $b attr-dict `:` type($a) `,` type($b) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Graph_MapOp : Graph_Op<"map", [Pure, SingleBlock]> {
+  let summary = "elementwise work on tensors of one shape: a region in arith and math on their elements";
+  let arguments = (ins Variadic<Graph_Tensor>:$values);
+  let results = (outs Graph_Tensor:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$values attr-dict `:` type($values) `->` type($result) $body";
+  let hasVerifier = 1;
+}
+
+def Graph_YieldOp : Graph_Op<"yield", [Pure, Terminator, HasParent<"MapOp">]> {
+  let summary = "the element that a map makes";
+  let arguments = (ins AnyType:$value);
+  let assemblyFormat = "$value attr-dict `:` type($value)";
+}
+
+def Graph_QuantizeOp : Graph_Op<"quantize", [Pure]> {
+  let summary = "rounds f32 rows to a block format";
+  let arguments = (ins Graph_Tensor:$value);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+// ---- shapes ----
+
+def Graph_ReshapeOp : Graph_Op<"reshape", [Pure]> {
+  let summary = "the same elements in row-major order; the first axis stays";
+  let arguments = (ins Graph_Tensor:$value);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Graph_SliceOp : Graph_Op<"slice", [Pure]> {
+  let summary = "columns [offset, offset + n) of a matrix";
+  let arguments = (ins Graph_Tensor:$value, ConfinedAttr<I64Attr, [IntNonNegative]>:$offset);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$value `from` $offset attr-dict `:` type($value) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+// ---- attention ----
+
+def Graph_RopeOp : Graph_Op<"rope", [Pure]> {
+  let summary = "rotates pairs of each head's first `dims` elements by position * base^(-2 i / dims)";
+  let description = [{
+    `value` is [T, heads, D], `positions` i32 [T]. Pair i is elements (2 i, 2 i + 1) for neighbours and
+    (i, i + dims / 2) for halves. The optional `factors`, f32 [dims / 2], divide the angles.
+  }];
+  let arguments = (ins Graph_Tensor:$value, Graph_Tensor:$positions, Optional<Graph_Tensor>:$factors,
+                       Graph_Pairing:$pairing, ConfinedAttr<I64Attr, [IntPositive]>:$dims, F32Attr:$base);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = [{
+    $pairing $value `,` $positions (`factors` $factors^)? `dims` $dims `base` $base attr-dict
+    `:` type($value) `,` type($positions) (`,` type($factors)^)? `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Graph_ScatterOp : Graph_Op<"scatter", [Pure]> {
+  let summary = "writes row t of `rows` to row slots[t] of a paged state";
+  let description = [{
+    `rows` is [T, heads, D], `slots` i32 [T]; slot s is row s mod R of page s div R, R the extent of the state's axis
+    `row_axis`. The state is [pages, heads, D, R] (row_axis 3) or [pages, R, heads, D] (row_axis 1). Negative slots and
+    slots beyond the last page drop the row. Distinct rows go to distinct slots.
+  }];
+  let arguments = (ins Graph_Tensor:$rows, Graph_Tensor:$state, Graph_Tensor:$slots,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$row_axis);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = [{
+    $rows `,` $state `,` $slots `row_axis` $row_axis attr-dict
+    `:` type($rows) `,` type($state) `,` type($slots) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Graph_AttendOp : Graph_Op<"attend", [Pure]> {
+  let summary = "causal grouped attention of ragged query rows over paged keys and values";
+  let description = [{
+    `query` [T, heads, D]; `keys` [pages, kv heads, D, R]; `values` [pages, R, kv heads, D]; `page_table` i32 [S, P];
+    `lengths` i32 [S], keys of each sequence including this step's; `blocks` i32 [B, 3]: sequence, first row in `query`,
+    rows. Row t sees the keys of its sequence at positions 0 to positions[t]. Query head h reads kv head
+    h div (heads / kv heads).
+  }];
+  let arguments = (ins Graph_Tensor:$query, Graph_Tensor:$keys, Graph_Tensor:$values,
+                       Graph_Tensor:$positions, Graph_Tensor:$page_table, Graph_Tensor:$lengths,
+                       Graph_Tensor:$blocks, F32Attr:$scale);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = [{
+    $query `,` $keys `,` $values `,` $positions `,` $page_table `,` $lengths `,` $blocks `scale` $scale attr-dict
+    `:` type($query) `,` type($keys) `,` type($values) `,` type($positions) `,` type($page_table) `,` type($lengths)
+    `,` type($blocks) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif

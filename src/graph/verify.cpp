@@ -1,0 +1,259 @@
+// What makes a graph well formed: shapes, symbols and element types of each operation.
+#include "graph/graph.h"
+#include "tile/mlir_pch.h"
+
+using namespace mlir;
+
+namespace sinter::graph {
+
+namespace {
+
+/// Checks of one operation; each returns failure after a diagnostic on it.
+class Check {
+public:
+  explicit Check(Operation *op) : op_(op) {}
+
+  LogicalResult rank(StringRef what, RankedTensorType type, int64_t expected) const {
+    if (type.getRank() == expected)
+      return success();
+    return op_->emitOpError() << what << " is " << type << ", expected " << expected
+                              << " dimensions";
+  }
+  LogicalResult element(StringRef what, RankedTensorType type, Type expected) const {
+    if (type.getElementType() == expected)
+      return success();
+    return op_->emitOpError() << what << " is " << type << ", expected elements " << expected;
+  }
+  LogicalResult f32(StringRef what, RankedTensorType type) const {
+    return element(what, type, Float32Type::get(type.getContext()));
+  }
+  // One axis of two tensors that must agree.
+  LogicalResult agree(StringRef what, RankedTensorType a, int64_t axisA, StringRef other,
+                      RankedTensorType b, int64_t axisB) const {
+    if (sameExtent(a, axisA, b, axisB))
+      return success();
+    return op_->emitOpError() << what << " is " << a << " and " << other << " is " << b
+                              << ", expected axis " << axisA << " of the first to equal axis "
+                              << axisB << " of the second";
+  }
+  LogicalResult sameShape(StringRef what, RankedTensorType a, StringRef other,
+                          RankedTensorType b) const {
+    if (failed(rank(what, a, b.getRank())))
+      return failure();
+    for (int64_t axis = 0; axis < a.getRank(); ++axis)
+      if (failed(agree(what, a, axis, other, b, axis)))
+        return failure();
+    return success();
+  }
+  LogicalResult same(StringRef what, Type found, Type expected) const {
+    if (found == expected)
+      return success();
+    return op_->emitOpError() << what << " is " << found << ", expected " << expected;
+  }
+  // i32 indices of the given rank.
+  LogicalResult indices(StringRef what, RankedTensorType type, int64_t expected) const {
+    if (failed(rank(what, type, expected)))
+      return failure();
+    return element(what, type, IntegerType::get(type.getContext(), 32));
+  }
+
+private:
+  Operation *op_;
+};
+
+} // namespace
+
+LogicalResult WeightOp::verify() {
+  if (getTensors().empty())
+    return emitOpError() << "names no tensor, expected at least one";
+  if (!getResult().getType().hasStaticShape())
+    return emitOpError() << "is " << getResult().getType() << ", expected static extents";
+  return success();
+}
+
+LogicalResult GatherOp::verify() {
+  Check check(*this);
+  RankedTensorType table = getTable().getType(), index = getIndex().getType();
+  RankedTensorType result = getResult().getType();
+  if (failed(check.rank("table", table, 2)) || failed(check.indices("index", index, 1)) ||
+      failed(check.rank("result", result, 2)) || failed(check.f32("result", result)) ||
+      failed(check.agree("index", index, 0, "result", result, 0)))
+    return failure();
+  return check.agree("table", table, 1, "result", result, 1);
+}
+
+LogicalResult NormOp::verify() {
+  Check check(*this);
+  RankedTensorType value = getValue().getType(), weight = getWeight().getType();
+  if (failed(check.f32("value", value)) || failed(check.rank("weight", weight, 1)) ||
+      failed(check.f32("weight", weight)) ||
+      failed(check.agree("value", value, value.getRank() - 1, "weight", weight, 0)))
+    return failure();
+  return check.same("result", getResult().getType(), value);
+}
+
+LogicalResult ContractOp::verify() {
+  Check check(*this);
+  RankedTensorType a = getA().getType(), b = getB().getType(), result = getResult().getType();
+  if (failed(check.rank("a", a, 2)) || failed(check.rank("b", b, 2)) ||
+      failed(check.rank("result", result, 2)) || failed(check.f32("result", result)) ||
+      failed(check.agree("a", a, 1, "b", b, 1)) ||
+      failed(check.agree("a", a, 0, "result", result, 0)) ||
+      failed(check.agree("b", b, 0, "result", result, 1)))
+    return failure();
+  bool blocks = isa<tile::BlockType>(a.getElementType());
+  if (blocks && !isa<tile::BlockType>(b.getElementType()))
+    return emitOpError() << "multiplies " << a.getElementType() << " with " << b.getElementType()
+                         << ", expected a block format on both sides or f32 on the left";
+  return blocks ? success() : check.f32("a", a);
+}
+
+LogicalResult MapOp::verify() {
+  Check check(*this);
+  if (getValues().empty())
+    return emitOpError() << "has no operand, expected at least one";
+  RankedTensorType result = getResult().getType();
+  for (Value value : getValues())
+    if (failed(
+            check.sameShape("operand", cast<RankedTensorType>(value.getType()), "result", result)))
+      return failure();
+  mlir::Block &block = getBody().front();
+  if (block.getNumArguments() != getValues().size())
+    return emitOpError() << "has " << getValues().size() << " operands and "
+                         << block.getNumArguments() << " region arguments, expected as many";
+  for (auto [value, argument] : llvm::zip_equal(getValues(), block.getArguments()))
+    if (failed(check.same("region argument", argument.getType(),
+                          cast<RankedTensorType>(value.getType()).getElementType())))
+      return failure();
+  for (Operation &op : block)
+    if (!isa<YieldOp>(op) && !isa<arith::ArithDialect, math::MathDialect>(op.getDialect()))
+      return emitOpError() << "contains '" << op.getName() << "', expected arith and math only";
+  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (!yield)
+    return emitOpError() << "ends in '" << block.getTerminator()->getName()
+                         << "', expected graph.yield";
+  return check.same("yielded element", yield.getValue().getType(), result.getElementType());
+}
+
+LogicalResult QuantizeOp::verify() {
+  Check check(*this);
+  RankedTensorType value = getValue().getType(), result = getResult().getType();
+  if (failed(check.f32("value", value)) ||
+      failed(check.sameShape("value", value, "result", result)))
+    return failure();
+  if (!isa<tile::BlockType>(result.getElementType()))
+    return emitOpError() << "makes " << result << ", expected a block format";
+  return success();
+}
+
+LogicalResult ReshapeOp::verify() {
+  Check check(*this);
+  RankedTensorType from = getValue().getType(), to = getResult().getType();
+  auto staticInside = [](RankedTensorType type) {
+    return llvm::none_of(type.getShape().drop_front(), ShapedType::isDynamic);
+  };
+  if (!staticInside(from) || !staticInside(to))
+    return emitOpError() << "turns " << from << " into " << to
+                         << ", expected only the first extent to be dynamic";
+  if (failed(check.agree("value", from, 0, "result", to, 0)))
+    return failure();
+  if (ShapedType::getNumElements(from.getShape().drop_front()) !=
+          ShapedType::getNumElements(to.getShape().drop_front()) ||
+      from.getElementType() != to.getElementType())
+    return emitOpError() << "turns " << from << " into " << to << ", expected the same elements";
+  return success();
+}
+
+LogicalResult SliceOp::verify() {
+  Check check(*this);
+  RankedTensorType from = getValue().getType(), to = getResult().getType();
+  if (failed(check.rank("value", from, 2)) || failed(check.rank("result", to, 2)) ||
+      failed(check.agree("value", from, 0, "result", to, 0)) ||
+      failed(check.element("result", to, from.getElementType())))
+    return failure();
+  int64_t columns = from.getDimSize(1), taken = to.getDimSize(1);
+  if (from.isDynamicDim(1) || to.isDynamicDim(1) || taken > columns ||
+      static_cast<int64_t>(getOffset()) > columns - taken)
+    return emitOpError() << "takes columns from " << getOffset() << " of " << from << " into " << to
+                         << ", expected a range inside";
+  return success();
+}
+
+LogicalResult RopeOp::verify() {
+  Check check(*this);
+  RankedTensorType value = getValue().getType();
+  if (failed(check.rank("value", value, 3)) || failed(check.f32("value", value)) ||
+      failed(check.indices("positions", getPositions().getType(), 1)) ||
+      failed(check.agree("value", value, 0, "positions", getPositions().getType(), 0)) ||
+      failed(check.same("result", getResult().getType(), value)))
+    return failure();
+  int64_t dims = getDims();
+  if (dims % 2 != 0 || value.isDynamicDim(2) || dims > value.getDimSize(2))
+    return emitOpError() << "rotates " << dims << " elements of heads in " << value
+                         << ", expected an even number of at most the last extent";
+  if (!getBase().isFinite() || getBase().isNegative() || getBase().isZero())
+    return emitOpError() << "has a base that is not a positive number";
+  if (!getFactors())
+    return success();
+  Type expected = RankedTensorType::get({dims / 2}, Float32Type::get(getContext()));
+  return check.same("factors", getFactors().getType(), expected);
+}
+
+LogicalResult ScatterOp::verify() {
+  Check check(*this);
+  RankedTensorType rows = getRows().getType(), state = getState().getType();
+  if (failed(check.rank("rows", rows, 3)) || failed(check.f32("rows", rows)) ||
+      failed(check.rank("state", state, 4)) ||
+      failed(check.indices("slots", getSlots().getType(), 1)) ||
+      failed(check.agree("rows", rows, 0, "slots", getSlots().getType(), 0)) ||
+      failed(check.same("result", getResult().getType(), state)))
+    return failure();
+  if (getRowAxis() != 1 && getRowAxis() != 3)
+    return emitOpError() << "has row_axis " << getRowAxis() << ", expected 1 or 3";
+  int64_t heads = getRowAxis() == 3 ? 1 : 2;
+  if (state.isDynamicDim(getRowAxis()))
+    return emitOpError() << "writes to " << state << ", expected a static number of page rows";
+  if (failed(check.agree("rows", rows, 1, "state", state, heads)))
+    return failure();
+  return check.agree("rows", rows, 2, "state", state, heads + 1);
+}
+
+static LogicalResult verifyAttendIndices(AttendOp op, Check check) {
+  RankedTensorType query = op.getQuery().getType(), blocks = op.getBlocks().getType();
+  if (failed(check.indices("positions", op.getPositions().getType(), 1)) ||
+      failed(check.agree("query", query, 0, "positions", op.getPositions().getType(), 0)) ||
+      failed(check.indices("page table", op.getPageTable().getType(), 2)) ||
+      failed(check.indices("lengths", op.getLengths().getType(), 1)) ||
+      failed(check.agree("page table", op.getPageTable().getType(), 0, "lengths",
+                         op.getLengths().getType(), 0)) ||
+      failed(check.indices("blocks", blocks, 2)))
+    return failure();
+  if (blocks.getDimSize(1) != 3)
+    return op.emitOpError() << "blocks are " << blocks
+                            << ", expected three columns: sequence, first row, rows";
+  return success();
+}
+
+LogicalResult AttendOp::verify() {
+  Check check(*this);
+  RankedTensorType query = getQuery().getType(), keys = getKeys().getType();
+  RankedTensorType values = getValues().getType();
+  if (failed(check.rank("query", query, 3)) || failed(check.f32("query", query)) ||
+      failed(check.rank("keys", keys, 4)) || failed(check.rank("values", values, 4)) ||
+      failed(check.agree("query", query, 2, "keys", keys, 2)) ||
+      failed(check.agree("keys", keys, 0, "values", values, 0)) ||
+      failed(check.agree("keys", keys, 1, "values", values, 2)) ||
+      failed(check.agree("keys", keys, 2, "values", values, 3)) ||
+      failed(check.agree("keys", keys, 3, "values", values, 1)) ||
+      failed(check.same("result", getResult().getType(), query)))
+    return failure();
+  int64_t heads = query.getDimSize(1), kvHeads = keys.getDimSize(1);
+  if (query.isDynamicDim(1) || keys.isDynamicDim(1) || heads % kvHeads != 0)
+    return emitOpError() << "has query " << query << " and keys " << keys
+                         << ", expected heads to be a multiple of the keys' heads";
+  if (keys.isDynamicDim(3))
+    return emitOpError() << "keys are " << keys << ", expected a static number of page rows";
+  return verifyAttendIndices(*this, check);
+}
+
+} // namespace sinter::graph

@@ -82,6 +82,9 @@ add_dependencies(sinter_graph sinter_graph_tablegen)
 sinter_compiler_layer(models DEPS graph)
 sinter_compiler_layer(engine DEPS format graph models kernels target plan)
 sinter_compiler_layer(compiler DEPS engine hal)
+target_compile_definitions(sinter_compiler PRIVATE SINTER_INCLUDE_DIR="${CMAKE_SOURCE_DIR}/include")
 sinter_program(sinter-compiler MAIN src/compiler/main.cpp DEPS compiler)
-target_precompile_headers(sinter-compiler REUSE_FROM sinter_tile)
-target_compile_options(sinter-compiler PRIVATE -fno-exceptions -fpch-instantiate-templates)
+# -fPIC comes after -fPIE and wins: code that shares the header must be compiled as the header was.
+target_compile_options(sinter-compiler PRIVATE -fPIC -fno-exceptions -fpch-instantiate-templates)
+# Kernel sources loaded as shared objects resolve the front against the program.
+set_target_properties(sinter-compiler PROPERTIES ENABLE_EXPORTS ON)

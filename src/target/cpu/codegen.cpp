@@ -24,6 +24,8 @@ static std::string print(Operation *op) {
 }
 
 Result<OwningOpRef<ModuleOp>> scheduleKernels(ModuleOp source, const CpuFacts &facts) {
+  source.getContext()->loadDialect<sched::SchedDialect, tile::TileDialect, arith::ArithDialect, math::MathDialect,
+                                   scf::SCFDialect>();
   OwningOpRef<ModuleOp> module(cast<ModuleOp>(source->clone()));
   PassManager before(source.getContext());
   before.addPass(createCanonicalizerPass());
@@ -63,6 +65,7 @@ Result<CompiledModule> compileKernels(ModuleOp source, const CpuFacts &facts, St
   SINTER_ASSIGN(OwningOpRef<ModuleOp> scheduled, scheduleKernels(source, facts));
   if (stages && stages->wanted)
     stages->sched = print(*scheduled);
+  source.getContext()->loadDialect<LLVM::LLVMDialect, vector::VectorDialect>();
   CompiledModule result;
   OwningOpRef<ModuleOp> emitted(ModuleOp::create(source.getLoc()));
   for (auto kernel : scheduled->getOps<tile::KernelOp>()) {

@@ -17,7 +17,7 @@ struct Level {
 } // namespace
 
 static const std::vector<Level> &levels() {
-  static const std::vector<std::string> kBase = {"sse4.2", "popcnt", "bmi", "bmi2", "lzcnt",
+  static const std::vector<std::string> kBase = {"sse4.2", "popcnt", "bmi", "bmi2",
                                                  "avx",    "avx2",   "fma", "f16c"};
   static const std::vector<Level> kLevels = [] {
     std::vector<std::string> wide = kBase;
@@ -33,9 +33,11 @@ static const std::vector<Level> &levels() {
 }
 
 std::string CpuFacts::targetName() const {
-  if (lanes == 16)
-    return vnni ? "cpu:x86_64+avx512vnni" : "cpu:x86_64+avx512";
-  return "cpu:x86_64+avx2";
+  std::string name = "cpu:x86_64";
+  for (const std::string &feature : features)
+    if (feature.front() == '+')
+      name += feature;
+  return name;
 }
 
 static CpuFacts fromLevel(const Level &level, std::string cpu) {

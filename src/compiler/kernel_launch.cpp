@@ -1,0 +1,250 @@
+// Arguments, grids and launches of single kernels.
+#include "tile/mlir_pch.h"
+
+#include "compiler/kernel_launch.h"
+#include "numeric/block_format.h"
+#include "numeric/dot_packing.h"
+#include "numeric/half.h"
+#include <bit>
+#include <cstring>
+#include <random>
+
+using namespace mlir;
+
+namespace sinter::compiler {
+
+static std::string argumentName(tile::KernelOp kernel, unsigned index) {
+  if (auto name = kernel.getArgAttrOfType<StringAttr>(index, "tile.name"))
+    return name.str();
+  return "arg" + std::to_string(index);
+}
+
+static Result<uint64_t> viewBytes(tile::ViewType type, const std::vector<int64_t> &shape) {
+  uint64_t elements = 1;
+  for (int64_t extent : shape)
+    if (extent < 0 || __builtin_mul_overflow(elements, static_cast<uint64_t>(extent), &elements) || elements > (1ull << 36))
+      return fail(Code::InvalidArgument, "a view is too large: more than 2^36 elements");
+  if (auto block = dyn_cast<tile::BlockType>(type.getElementType())) {
+    if (block.getFormat().upper() == kActivationName)
+      return elements / kActivationLength * kActivationBytes;
+    const BlockFormat *format = findBlockFormat(block.getFormat().upper());
+    if (!format || shape.back() % format->blockLength)
+      return fail(Code::InvalidArgument, "a view of " + block.getFormat().str() + " has rows of " +
+                                             std::to_string(shape.back()) + ", expected whole blocks");
+    return elements / format->blockLength * format->blockBytes;
+  }
+  return elements * llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
+}
+
+static void fillRandom(tile::ViewType type, std::vector<uint8_t> &bytes, std::mt19937_64 &random) {
+  Type element = type.getElementType();
+  std::normal_distribution<float> normal;
+  auto fill = [&](auto make) {
+    using T = decltype(make());
+    for (size_t at = 0; at + sizeof(T) <= bytes.size(); at += sizeof(T)) {
+      T value = make();
+      std::memcpy(bytes.data() + at, &value, sizeof value);
+    }
+  };
+  if (element.isF32())
+    fill([&] { return normal(random); });
+  else if (element.isF16())
+    fill([&] { return f32ToF16(normal(random)); });
+  else if (element.isBF16())
+    fill([&] { return f32ToBf16(normal(random)); });
+  else if (element.isInteger(32))
+    fill([&] { return static_cast<int32_t>(random() % 7); });
+  else
+    fill([&] { return static_cast<uint8_t>(random() % 13); });
+}
+
+Result<std::vector<KernelArgument>> makeArguments(tile::KernelOp kernel, const ArgumentRequest &request) {
+  std::mt19937_64 random(request.seed);
+  std::vector<KernelArgument> arguments;
+  for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes())) {
+    KernelArgument argument{argumentName(kernel, index), type, false, {}, {}, {}, 0};
+    auto view = dyn_cast<tile::ViewType>(type);
+    if (!view) {
+      auto it = request.scalars.find(argument.name);
+      argument.scalar = it == request.scalars.end() ? (isa<FloatType>(type) ? 1e-5 : 1) : it->second;
+      arguments.push_back(std::move(argument));
+      continue;
+    }
+    argument.written = view.isWritable();
+    for (int64_t extent : view.getShape())
+      argument.shape.push_back(ShapedType::isDynamic(extent) ? request.size : extent);
+    if (auto it = request.shapes.find(argument.name); it != request.shapes.end()) {
+      if (it->second.size() != argument.shape.size())
+        return fail(Code::InvalidArgument, "argument '" + argument.name + "' has " + std::to_string(argument.shape.size()) +
+                                               " dimensions, but its shape names " + std::to_string(it->second.size()));
+      argument.shape = it->second;
+    }
+    argument.strides.assign(argument.shape.size(), 1);
+    for (size_t axis = argument.shape.size() - 1; axis > 0; --axis)
+      argument.strides[axis - 1] = argument.strides[axis] * argument.shape[axis];
+    SINTER_ASSIGN(uint64_t bytes, viewBytes(view, argument.shape));
+    argument.bytes.assign(bytes, 0xff);
+    if (view.isReadable())
+      fillRandom(view, argument.bytes, random);
+    arguments.push_back(std::move(argument));
+  }
+  return arguments;
+}
+
+// ---- grid ----
+
+namespace {
+/// Evaluates index arithmetic over dimensions, scalar arguments and constants.
+class IndexEvaluator {
+public:
+  IndexEvaluator(tile::KernelOp kernel, const std::vector<KernelArgument> &arguments)
+      : kernel_(kernel), arguments_(arguments) {}
+
+  std::optional<int64_t> operator()(Value value) {
+    if (auto arg = dyn_cast<BlockArgument>(value)) {
+      if (arg.getOwner() != &kernel_.getBody().front())
+        return std::nullopt;
+      return static_cast<int64_t>(arguments_[arg.getArgNumber()].scalar);
+    }
+    Operation *op = value.getDefiningOp();
+    if (auto constant = dyn_cast<arith::ConstantIndexOp>(op))
+      return constant.value();
+    if (auto dim = dyn_cast<tile::DimOp>(op))
+      if (auto arg = dyn_cast<BlockArgument>(dim.getView()))
+        return arguments_[arg.getArgNumber()].shape[dim.getAxis()];
+    if (op->getNumOperands() != 2)
+      return std::nullopt;
+    std::optional<int64_t> a = (*this)(op->getOperand(0)), b = (*this)(op->getOperand(1));
+    if (!a || !b)
+      return std::nullopt;
+    return llvm::TypeSwitch<Operation *, std::optional<int64_t>>(op)
+        .Case([&](arith::AddIOp) { return *a + *b; })
+        .Case([&](arith::SubIOp) { return *a - *b; })
+        .Case([&](arith::MulIOp) { return *a * *b; })
+        .Case([&](arith::MinSIOp) { return std::min(*a, *b); })
+        .Case([&](arith::MaxSIOp) { return std::max(*a, *b); })
+        .Case([&](arith::CeilDivSIOp) -> std::optional<int64_t> {
+          if (*b <= 0)
+            return std::nullopt;
+          return llvm::divideCeilSigned(*a, *b);
+        })
+        .Default([](Operation *) { return std::nullopt; });
+  }
+
+private:
+  tile::KernelOp kernel_;
+  const std::vector<KernelArgument> &arguments_;
+};
+} // namespace
+
+Result<hal::Grid> evaluateGrid(tile::KernelOp kernel, const std::vector<KernelArgument> &arguments) {
+  IndexEvaluator evaluate(kernel, arguments);
+  hal::Grid grid{};
+  tile::GridOp op = kernel.getGrid();
+  Value axes[] = {op.getX(), op.getY(), op.getZ()};
+  for (int i = 0; i < 3; ++i) {
+    std::optional<int64_t> extent = evaluate(axes[i]);
+    if (!extent || *extent < 0)
+      return fail(Code::InvalidArgument, "the grid's axis " + std::to_string(i) + " cannot be evaluated from the arguments");
+    grid[i] = *extent;
+  }
+  return grid;
+}
+
+double dotOperations(tile::KernelOp kernel, const std::vector<KernelArgument> &arguments, hal::Grid grid) {
+  IndexEvaluator evaluate(kernel, arguments);
+  double total = 0;
+  kernel.walk([&](tile::DotOp dot) {
+    auto acc = cast<RankedTensorType>(dot.getAcc().getType());
+    double work = 2.0 * acc.getNumElements() * cast<RankedTensorType>(dot.getA().getType()).getDimSize(1);
+    for (auto loop = dot->getParentOfType<scf::ForOp>(); loop; loop = loop->getParentOfType<scf::ForOp>()) {
+      std::optional<int64_t> low = evaluate(loop.getLowerBound()), high = evaluate(loop.getUpperBound()),
+                             step = evaluate(loop.getStep());
+      work *= low && high && step && *step > 0 ? double(llvm::divideCeilSigned(*high - *low, *step)) : 0;
+    }
+    total += work;
+  });
+  return total * grid[0] * grid[1] * grid[2];
+}
+
+// ---- launching ----
+
+static void appendScalars(const KernelArgument &argument, std::vector<int64_t> &scalars) {
+  if (auto view = dyn_cast<tile::ViewType>(argument.type)) {
+    llvm::append_range(scalars, argument.shape);
+    size_t strides = view.getStrided() ? argument.strides.size() : argument.strides.size() - 1;
+    llvm::append_range(scalars, ArrayRef(argument.strides).take_front(strides));
+    return;
+  }
+  if (argument.type.isF32())
+    scalars.push_back(std::bit_cast<int32_t>(static_cast<float>(argument.scalar)));
+  else if (argument.type.isF64())
+    scalars.push_back(std::bit_cast<int64_t>(argument.scalar));
+  else
+    scalars.push_back(static_cast<int64_t>(argument.scalar));
+}
+
+Result<BoundKernel> BoundKernel::create(hal::Device &device, const target::cpu::CompiledModule &code,
+                                        const std::string &target, size_t index, hal::Grid grid,
+                                        std::vector<KernelArgument> &arguments) {
+  BoundKernel bound;
+  bound.grid_ = grid;
+  const target::cpu::EmittedKernel &facts = code.kernels[index];
+  SINTER_ASSIGN(bound.module_, device.loadModule(target, code.sharedObject));
+  SINTER_ASSIGN(bound.kernel_, bound.module_->kernel({facts.symbol, static_cast<uint32_t>(facts.bufferCount),
+                                                      static_cast<uint32_t>(facts.scalarCount),
+                                                      static_cast<uint64_t>(facts.scratchBytes)}));
+  SINTER_ASSIGN(bound.stream_, device.createStream());
+  for (KernelArgument &argument : arguments) {
+    appendScalars(argument, bound.scalars_);
+    if (!isa<tile::ViewType>(argument.type))
+      continue;
+    SINTER_ASSIGN(auto buffer, device.allocate(std::max<uint64_t>(1, argument.bytes.size())));
+    SINTER_TRY(bound.stream_->write(*buffer, 0, argument.bytes));
+    bound.bindings_.push_back({buffer.get(), 0});
+    bound.buffers_.push_back(std::move(buffer));
+  }
+  SINTER_TRY(bound.stream_->synchronize());
+  return bound;
+}
+
+Result<void> BoundKernel::launch() {
+  SINTER_TRY(stream_->launch(*kernel_, grid_, bindings_, scalars_));
+  return stream_->synchronize();
+}
+
+Result<void> BoundKernel::readBack(std::vector<KernelArgument> &arguments) {
+  size_t next = 0;
+  for (KernelArgument &argument : arguments) {
+    if (!isa<tile::ViewType>(argument.type))
+      continue;
+    if (argument.written)
+      SINTER_TRY(stream_->read(*buffers_[next], 0, argument.bytes));
+    ++next;
+  }
+  return stream_->synchronize();
+}
+
+Result<tile::RunStatistics> interpret(tile::KernelOp kernel, std::vector<KernelArgument> &arguments) {
+  std::vector<tile::Argument> list;
+  for (KernelArgument &argument : arguments) {
+    if (isa<tile::ViewType>(argument.type)) {
+      tile::HostView view;
+      view.data = reinterpret_cast<std::byte *>(argument.bytes.data());
+      view.shape.assign(argument.shape.begin(), argument.shape.end());
+      view.strides.assign(argument.strides.begin(), argument.strides.end());
+      list.push_back(view);
+    } else if (argument.type.isF32()) {
+      list.push_back(tile::f32Argument(static_cast<float>(argument.scalar)));
+    } else if (argument.type.isIndex()) {
+      list.push_back(tile::indexArgument(static_cast<int64_t>(argument.scalar)));
+    } else if (auto integer = dyn_cast<IntegerType>(argument.type)) {
+      list.push_back(llvm::APInt(integer.getWidth(), static_cast<int64_t>(argument.scalar), true));
+    } else {
+      return fail(Code::Unsupported, "argument '" + argument.name + "' has a scalar type that runs cannot pass");
+    }
+  }
+  return tile::interpretKernel(kernel, list);
+}
+
+} // namespace sinter::compiler

@@ -1,0 +1,63 @@
+// Running one kernel for `sinter kernel run` and `bench`: its arguments, its grid, the device and the reference.
+#pragma once
+
+#include "hal/hal.h"
+#include "target/cpu/codegen.h"
+#include "tile/interpreter.h"
+#include <map>
+#include <string>
+#include <vector>
+
+namespace sinter::compiler {
+
+// What the command line says of the arguments.
+struct ArgumentRequest {
+  std::map<std::string, std::vector<int64_t>> shapes; // by argument name
+  std::map<std::string, double> scalars;              // by argument name
+  int64_t size = 256;                                 // of every dynamic extent not named
+  uint64_t seed = 1;
+};
+
+// One argument with its memory.
+struct KernelArgument {
+  std::string name;
+  mlir::Type type;
+  bool written = false;
+  std::vector<int64_t> shape, strides; // views
+  std::vector<uint8_t> bytes;          // views
+  double scalar = 0;                   // scalars
+};
+
+// Random contents (normal floats, small integers); outputs start as NaN bytes. Unsupported names a view that
+// cannot be made up.
+Result<std::vector<KernelArgument>> makeArguments(tile::KernelOp kernel, const ArgumentRequest &request);
+
+// The grid, evaluated from the arguments.
+Result<hal::Grid> evaluateGrid(tile::KernelOp kernel, const std::vector<KernelArgument> &arguments);
+
+// A compiled kernel bound to its arguments on a device. Outputs are read back into the arguments by `readBack`.
+class BoundKernel {
+public:
+  static Result<BoundKernel> create(hal::Device &device, const target::cpu::CompiledModule &code,
+                                    const std::string &target, size_t index, hal::Grid grid,
+                                    std::vector<KernelArgument> &arguments);
+  Result<void> launch();
+  Result<void> readBack(std::vector<KernelArgument> &arguments);
+
+private:
+  hal::Grid grid_{};
+  std::unique_ptr<hal::Module> module_;
+  std::unique_ptr<hal::Kernel> kernel_;
+  std::unique_ptr<hal::Stream> stream_;
+  std::vector<std::unique_ptr<hal::Buffer>> buffers_;
+  std::vector<hal::BufferBinding> bindings_;
+  std::vector<int64_t> scalars_;
+};
+
+// Runs the tile interpreter on the arguments in place.
+Result<tile::RunStatistics> interpret(tile::KernelOp kernel, std::vector<KernelArgument> &arguments);
+
+// Arithmetic of all dots in one launch, tiles counted whole; 0 where a loop's bounds are not simple.
+double dotOperations(tile::KernelOp kernel, const std::vector<KernelArgument> &arguments, hal::Grid grid);
+
+} // namespace sinter::compiler

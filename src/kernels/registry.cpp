@@ -1,9 +1,11 @@
 // The kernel table, and setting parameter structs from text.
 #include "kernels/registry.h"
 
+#include "kernels/attention.h"
 #include "kernels/elementwise.h"
 #include "kernels/gemm.h"
 #include "kernels/rows.h"
+#include "kernels/tokens.h"
 
 #include <algorithm>
 #include <array>
@@ -159,6 +161,11 @@ std::vector<KernelEntry> kernelRegistry() {
       entry<LayerNorm>("layer_norm", "rows to mean 0 and variance 1, weight and bias", layerNorm),
       entry<Softmax>("softmax", "rows to exponentials of sum 1", softmax),
       entry<Gemm>("gemm", "matrix product with f32 accumulation", gemm),
+      entry<QuantizeRows>("quantize_rows", "rows to a block format", quantizeRows),
+      entry<Embed>("embed", "rows of a table by token id", embed),
+      entry<Rope>("rope", "rotary positions on query or key heads", rope),
+      entry<KvWrite>("kv_write", "keys and values into page pools", kvWrite),
+      entry<Attention>("attention", "paged causal attention, ragged, grouped heads", attention),
   };
 }
 

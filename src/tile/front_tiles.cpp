@@ -87,8 +87,9 @@ SinterValue FrontSession::permute(SinterValue tile, ArrayRef<int64_t> order, At 
                          Twine(from.getRank()) + " axes once");
   for (int64_t axis : order)
     shape.push_back(from.getDimSize(axis));
-  return make<PermuteOp>(at, RankedTensorType::get(shape, from.getElementType()), value,
-                         builder_.getDenseI64ArrayAttr(order));
+  RankedTensorType to = tileType(shape, from.getElementType(), at);
+  return to ? make<PermuteOp>(at, to, value, builder_.getDenseI64ArrayAttr(order))
+            : SINTER_VALUE_POISON;
 }
 
 SinterValue FrontSession::slice(SinterValue tile, ArrayRef<int64_t> offsets,
@@ -152,7 +153,7 @@ SinterValue FrontSession::reduce(uint32_t kind, SinterValue tile, uint32_t axis,
   if (axis >= from.getRank())
     return error(at, "reduction along axis " + Twine(axis) + " of " + describe(from) +
                          ", expected an axis below " + Twine(from.getRank()));
-  if (!from.getElementType().isIntOrFloat())
+  if (!from.getElementType().isIntOrFloat() || from.getElementType().isInteger(1))
     return error(at, "reduction of " + describe(from) + ", expected integer or float elements");
   SmallVector<int64_t> shape(from.getShape());
   shape[axis] = 1;
@@ -206,7 +207,8 @@ SinterValue FrontSession::quantize(SinterValue tile, StringRef element, At at) {
   if (!isa<BlockType>(format) || !from.getElementType().isF32())
     return error(at, "quantize of " + describe(from) + " to " + describe(format) +
                          ", expected f32 elements and a block format");
-  return make<QuantizeOp>(at, RankedTensorType::get(from.getShape(), format), value);
+  RankedTensorType to = tileType(from.getShape(), format, at);
+  return to ? make<QuantizeOp>(at, to, value) : SINTER_VALUE_POISON;
 }
 
 SinterValue FrontSession::decode(SinterValue tile, At at) {

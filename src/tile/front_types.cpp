@@ -3,6 +3,8 @@
 #include "tile/front_session.h"
 #include "base/checked.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "numeric/block_format.h"
+#include "numeric/dot_packing.h"
 
 using namespace mlir;
 
@@ -40,11 +42,24 @@ std::string describe(Type type) {
   return elementText(type);
 }
 
+// Elements of one block; 0 where the name is none of a block-scaled format.
+static uint32_t blockLength(StringRef format) {
+  std::string name = format.upper();
+  if (name == StringRef(kActivationName).upper())
+    return kActivationLength;
+  const BlockFormat *known = findBlockFormat(std::string_view(name));
+  return known && !known->isPlain() ? known->blockLength : 0;
+}
+
 Type FrontSession::elementType(StringRef name, At at) {
   StringRef format = name;
-  if (format.consume_front("block<") && format.consume_back(">") && !format.empty() &&
-      llvm::all_of(format, [](char c) { return llvm::isAlnum(c) || c == '_'; }))
-    return BlockType::get(builder_.getContext(), format);
+  if (format.consume_front("block<") && format.consume_back(">")) {
+    if (format == format.lower() && blockLength(format))
+      return BlockType::get(builder_.getContext(), format);
+    error(at, "block format '" + format + "' is not known, expected one such as q4_1 or " +
+                  kActivationName);
+    return {};
+  }
   Type type = llvm::StringSwitch<Type>(name)
                   .Case("f64", builder_.getF64Type())
                   .Case("f32", builder_.getF32Type())
@@ -85,7 +100,16 @@ RankedTensorType FrontSession::tileType(ArrayRef<int64_t> shape, Type element, A
                   Twine(kMaxTileElements) + " elements");
     return {};
   }
-  return RankedTensorType::get(shape, element);
+  auto type = RankedTensorType::get(shape, element);
+  if (auto block = dyn_cast<BlockType>(element)) {
+    uint32_t length = blockLength(block.getFormat());
+    if (length && shape.back() % length != 0) {
+      error(at, describe(type) + " ends inside a block, expected a last extent of whole blocks of " +
+                    Twine(length));
+      return {};
+    }
+  }
+  return type;
 }
 
 TypedAttr FrontSession::literal(const SinterOperand &operand, Type type, At at) {

@@ -1,0 +1,147 @@
+// Paged attention in the tile language.
+#include "kernels/attention.h"
+
+#include <limits>
+
+namespace sinter::kernels {
+
+using namespace kernel;
+
+namespace {
+
+struct AttentionViews {
+  View q, keyPool, valuePool, pageTable, blocks, lengths, positions, out;
+  Scalar scale;
+};
+
+// What one program works on.
+struct Block {
+  Scalar sequence, head, first, rows, length;
+  Tile queries;   // [rows, headDim], scaled
+  Tile positions; // [rows, 1]
+};
+
+} // namespace
+
+static AttentionViews declareViews(KernelBuilder &k, const Attention &p) {
+  int64_t heads = p.kvHeads * p.groupHeads;
+  AttentionViews v;
+  v.q = k.in("q", p.in, {dyn, heads, p.headDim});
+  v.keyPool = k.in("k_pool", p.pool, {dyn, p.kvHeads, p.headDim, p.pageRows});
+  v.valuePool = k.in("v_pool", p.pool, {dyn, p.pageRows, p.kvHeads, p.headDim});
+  v.pageTable = k.in("page_table", I32, {dyn, dyn});
+  v.blocks = k.in("blocks", I32, {dyn, 3});
+  v.lengths = k.in("kv_lengths", I32, {dyn});
+  v.positions = k.in("positions", I32, {dyn, 1});
+  v.out = k.out("out", p.out, {dyn, heads, p.headDim});
+  v.scale = k.scalar("scale", F32);
+  p.scores.open(k);
+  k.grid(v.blocks.dim(0), p.kvHeads);
+  return v;
+}
+
+// Rows of queries of other sequences are cut off by windows, so a block reads zeros there and writes nothing.
+static View rowsOf(const Attention &p, const Block &b, const View &view) {
+  return window(view, {b.first, 0, 0}, {b.rows, p.kvHeads * p.groupHeads, p.headDim});
+}
+
+static Block loadBlock(KernelBuilder &k, const Attention &p, const AttentionViews &v) {
+  Scalar id = k.programId(0);
+  Block b;
+  b.head = k.programId(1);
+  b.sequence = loadScalar(v.blocks, {id, 0});
+  b.first = convert(loadScalar(v.blocks, {id, 1}), Index);
+  b.rows = convert(loadScalar(v.blocks, {id, 2}), Index);
+  b.length = loadScalar(v.lengths, {b.sequence});
+  int64_t rows = p.blockQueries * p.groupHeads;
+  Tile queries = load(rowsOf(p, b, v.q), {0, b.head * p.groupHeads, 0},
+                      {p.blockQueries, p.groupHeads, p.headDim});
+  b.queries = convert(reshape(convert(queries, F32), {rows, p.headDim}) * v.scale, p.compute);
+  Tile positions = load(window(v.positions, {b.first, 0}, {b.rows, 1}), {0, 0},
+                        {p.blockQueries, 1});
+  b.positions = reshape(broadcast(positions, {p.blockQueries, p.groupHeads}), {rows, 1});
+  return b;
+}
+
+// One past the last position that any row of the block attends to.
+static Scalar endOfKeys(const Attention &p, const AttentionViews &v, const Block &b) {
+  Scalar end = b.length;
+  if (p.causal)
+    end = min(end, loadScalar(v.positions, {b.first + b.rows - 1, 0}) + 1);
+  return select(b.rows > 0, end, 0);
+}
+
+// The first page that any row sees. Those before it add exact zeros, so leaving them out changes no bit.
+static Scalar startOfKeys(KernelBuilder &k, const Attention &p, const AttentionViews &v,
+                          const Block &b) {
+  if (!p.window)
+    return k.constant(I32, 0);
+  Scalar first = loadScalar(v.positions, {b.first, 0}) - (p.window - 1);
+  return floorDiv(max(first, 0), p.pageRows) * p.pageRows;
+}
+
+// Scores of a page's keys, minus infinity where a row does not attend.
+static Tile pageScores(KernelBuilder &k, const Attention &p, const AttentionViews &v,
+                       const Block &b, const Scalar &page, const Scalar &start) {
+  int64_t rows = p.blockQueries * p.groupHeads;
+  Tile keys = reshape(load(v.keyPool, {page, b.head, 0, 0}, {1, 1, p.headDim, p.pageRows}),
+                      {p.headDim, p.pageRows});
+  Tile scores = dot(b.queries, convert(keys, p.compute), k.zeros(F32, {rows, p.pageRows}));
+  scores = p.scores(k, scores, {k.constant(Index, 0), start, rows, p.pageRows});
+  Tile position = k.iota({1, p.pageRows}, 1) + convert(start, I32);
+  Tile seen = position < b.length;
+  if (p.causal)
+    seen = logicalAnd(seen, position <= b.positions);
+  if (p.window)
+    seen = logicalAnd(seen, position > b.positions - p.window);
+  return select(seen, scores, -std::numeric_limits<double>::infinity());
+}
+
+// A page's values; rows that hold none are zero, since their weights of zero would keep a stale infinity.
+static Tile pageValues(const Attention &p, const AttentionViews &v, const Block &b,
+                       const Scalar &page, const Scalar &start) {
+  View stored = window(v.valuePool, {page, 0, 0, 0},
+                       {1, convert(b.length, Index) - start, p.kvHeads, p.headDim});
+  Tile values = load(stored, {0, 0, b.head, 0}, {1, p.pageRows, 1, p.headDim});
+  return convert(reshape(values, {p.pageRows, p.headDim}), p.compute);
+}
+
+void attention(KernelBuilder &k, const Attention &p) {
+  AttentionViews v = declareViews(k, p);
+  Block b = loadBlock(k, p, v);
+  int64_t rows = p.blockQueries * p.groupHeads;
+  // The running maximum starts finite, so that a fully masked page never subtracts infinities.
+  Tile lowest = k.full(F32, {rows, 1}, std::numeric_limits<float>::lowest());
+  auto step = [&](Scalar start, Tile high, Tile total, Tile acc) {
+    Scalar page = loadScalar(v.pageTable, {b.sequence, floorDiv(start, p.pageRows)});
+    Tile scores = pageScores(k, p, v, b, page, start);
+    Tile next = max(high, reduceMax(scores, 1));
+    Tile weights = exp(scores - next), shrink = exp(high - next);
+    Tile values = pageValues(p, v, b, page, start);
+    return std::tuple{next, total * shrink + reduceSum(weights, 1),
+                      dot(convert(weights, p.compute), values, acc * shrink)};
+  };
+  auto [high, total, acc] =
+      k.forLoop(startOfKeys(k, p, v, b), endOfKeys(p, v, b), p.pageRows,
+                std::tuple{lowest, k.zeros(F32, {rows, 1}), k.zeros(F32, {rows, p.headDim})}, step);
+  // A row that attends nothing gives zeros.
+  Tile result = acc / select(total > 0, total, 1);
+  store(rowsOf(p, b, v.out), {0, b.head * p.groupHeads, 0},
+        convert(reshape(result, {p.blockQueries, p.groupHeads, p.headDim}), p.out));
+}
+
+void visitFields(Attention &p, FieldVisitor &visitor) {
+  visitor.format("in", p.in, "element type of q");
+  visitor.format("pool", p.pool, "element type of the pools");
+  visitor.format("out", p.out, "element type of out");
+  visitor.format("compute", p.compute, "element type of the products' operands");
+  visitor.integer("kv_heads", p.kvHeads, 1, kMaxBlock, "heads of keys and values");
+  visitor.integer("group_heads", p.groupHeads, 1, kMaxBlock, "query heads of one of them");
+  visitor.integer("head_dim", p.headDim, 1, kMaxBlock, "elements of a head");
+  visitor.integer("page_rows", p.pageRows, 1, kMaxBlock, "positions of a page");
+  visitor.integer("block_queries", p.blockQueries, 1, kMaxBlock, "rows of q of one program");
+  visitor.integer("window", p.window, 0, INT32_MAX, "positions a row looks back; 0: all");
+  visitor.flag("causal", p.causal, "rows attend no later positions");
+}
+
+} // namespace sinter::kernels

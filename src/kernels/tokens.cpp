@@ -1,0 +1,108 @@
+// Token row kernels in the tile language.
+#include "kernels/tokens.h"
+
+namespace sinter::kernels {
+
+using namespace kernel;
+
+void quantizeRows(KernelBuilder &k, const QuantizeRows &p) {
+  View x = k.in("x", p.in, {dyn, p.columns});
+  View out = k.out("out", p.out, {dyn, p.columns});
+  p.prologue.open(k);
+  k.grid(ceilDiv(out.dim(1), p.blockColumns), ceilDiv(out.dim(0), p.blockRows));
+  TilePlace place = {k.programId(1) * p.blockRows, k.programId(0) * p.blockColumns, p.blockRows,
+                     p.blockColumns};
+  storeF32(out, p.out, place, p.prologue(k, loadF32(x, p.in, place), place));
+}
+
+void embed(KernelBuilder &k, const Embed &p) {
+  View ids = k.in("ids", I32, {dyn});
+  View table = k.in("table", p.table, {dyn, 1, p.columns});
+  View out = k.out("out", p.out, {dyn, p.columns});
+  p.epilogue.open(k);
+  k.grid(ceilDiv(out.dim(1), p.blockColumns), ceilDiv(out.dim(0), p.blockRows));
+  TilePlace place = {k.programId(1) * p.blockRows, k.programId(0) * p.blockColumns, p.blockRows,
+                     p.blockColumns};
+  Tile rows = loadF32(gather(table, ids), p.table, place);
+  storeF32(out, p.out, place, p.epilogue(k, rows, place));
+}
+
+void rope(KernelBuilder &k, const Rope &p) {
+  std::vector<int64_t> shape = p.halves ? std::vector<int64_t>{dyn, p.heads, 2, p.pairs}
+                                        : std::vector<int64_t>{dyn, p.heads, p.pairs, 2};
+  std::vector<int64_t> half = p.halves ? std::vector<int64_t>{p.blockRows, p.blockHeads, 1, p.pairs}
+                                       : std::vector<int64_t>{p.blockRows, p.blockHeads, p.pairs, 1};
+  View x = p.inPlace ? k.inout("x", p.in, shape) : k.in("x", p.in, shape);
+  View positions = k.in("positions", I32, {dyn, 1});
+  View frequencies = k.in("frequencies", F32, {dyn});
+  View out = p.inPlace ? x : k.out("out", p.out, shape);
+  Element outElement = p.inPlace ? p.in : p.out;
+  k.grid(ceilDiv(x.dim(1), p.blockHeads), ceilDiv(x.dim(0), p.blockRows));
+  Scalar row = k.programId(1) * p.blockRows, head = k.programId(0) * p.blockHeads;
+
+  Tile position = convert(load(positions, {row, 0}, {p.blockRows, 1}), F32);
+  Tile frequency = load(frequencies, {0}, {p.pairs});
+  Tile angle = reshape(position * reshape(frequency, {1, p.pairs}),
+                       {p.blockRows, 1, half[2], half[3]});
+  Tile sine = sin(angle), cosine = cos(angle);
+  int64_t second = p.halves ? 0 : 1;
+  Tile a = convert(load(x, {row, head, 0, 0}, half), F32);
+  Tile b = convert(load(x, {row, head, 1 - second, second}, half), F32);
+  store(out, {row, head, 0, 0}, convert(a * cosine - b * sine, outElement));
+  store(out, {row, head, 1 - second, second}, convert(a * sine + b * cosine, outElement));
+}
+
+void kvWrite(KernelBuilder &k, const KvWrite &p) {
+  View keys = k.in("k", p.in, {dyn, p.kvHeads, p.headDim});
+  View values = k.in("v", p.in, {dyn, p.kvHeads, p.headDim});
+  View slots = k.in("slots", I32, {dyn});
+  View keyPool = k.inout("k_pool", p.pool, {dyn, p.kvHeads, p.headDim, p.pageRows});
+  View valuePool = k.inout("v_pool", p.pool, {dyn, p.pageRows, p.kvHeads, p.headDim});
+  k.grid(slots.dim(0));
+  Scalar token = k.programId(0);
+
+  // Rounding down keeps a negative slot on a negative page, where stores are dropped.
+  Scalar slot = loadScalar(slots, {token});
+  Scalar page = floorDiv(slot, p.pageRows), row = slot - page * p.pageRows;
+  Tile key = convert(load(keys, {token, 0, 0}, {1, p.kvHeads, p.headDim}), p.pool);
+  Tile value = convert(load(values, {token, 0, 0}, {1, p.kvHeads, p.headDim}), p.pool);
+  store(keyPool, {page, 0, 0, row}, reshape(key, {1, p.kvHeads, p.headDim, 1}));
+  store(valuePool, {page, row, 0, 0}, reshape(value, {1, 1, p.kvHeads, p.headDim}));
+}
+
+void visitFields(QuantizeRows &p, FieldVisitor &visitor) {
+  visitor.format("in", p.in, "element type of x");
+  visitor.format("out", p.out, "block format of out");
+  visitor.extent("columns", p.columns, "K where it is static");
+  visitor.integer("block_rows", p.blockRows, 1, kMaxBlock, "rows of one program");
+  visitor.integer("block_columns", p.blockColumns, 1, kMaxBlock, "columns of one program");
+}
+
+void visitFields(Embed &p, FieldVisitor &visitor) {
+  visitor.format("table", p.table, "element type of the table");
+  visitor.format("out", p.out, "element type of out");
+  visitor.extent("columns", p.columns, "K where it is static");
+  visitor.integer("block_rows", p.blockRows, 1, kMaxBlock, "tokens of one program");
+  visitor.integer("block_columns", p.blockColumns, 1, kMaxBlock, "columns of one program");
+}
+
+void visitFields(Rope &p, FieldVisitor &visitor) {
+  visitor.format("in", p.in, "element type of x");
+  visitor.format("out", p.out, "element type of out");
+  visitor.extent("heads", p.heads, "heads where they are static");
+  visitor.integer("pairs", p.pairs, 1, kMaxBlock, "half of a head's elements");
+  visitor.integer("block_rows", p.blockRows, 1, kMaxBlock, "tokens of one program");
+  visitor.integer("block_heads", p.blockHeads, 1, kMaxBlock, "heads of one program");
+  visitor.flag("halves", p.halves, "pair (i, i + pairs) instead of (2i, 2i + 1)");
+  visitor.flag("in_place", p.inPlace, "x is inout and there is no out");
+}
+
+void visitFields(KvWrite &p, FieldVisitor &visitor) {
+  visitor.format("in", p.in, "element type of k and v");
+  visitor.format("pool", p.pool, "element type of the pools");
+  visitor.integer("kv_heads", p.kvHeads, 1, kMaxBlock, "heads of k and v");
+  visitor.integer("head_dim", p.headDim, 1, kMaxBlock, "elements of a head");
+  visitor.integer("page_rows", p.pageRows, 1, kMaxBlock, "tokens of a page");
+}
+
+} // namespace sinter::kernels

@@ -1,0 +1,58 @@
+// Kernels on rows of tokens: quantize_rows, embed, rope, kv_write.
+#pragma once
+
+#include "kernels/fields.h"
+#include "kernels/slots.h"
+
+namespace sinter::kernels {
+
+// Rounds rows to a block format. Arguments: x [M, K], out [M, K] of `out`. Grid x walks K, y walks M. `prologue` maps
+// the loaded f32 values.
+struct QuantizeRows {
+  kernel::Element in = kernel::F32, out = kernel::block("q8a");
+  int64_t columns = kernel::dyn;
+  int64_t blockRows = 1, blockColumns = 512;
+  Slot prologue;
+};
+
+// Rows of a table by token id; an id outside the table gives zeros. Arguments: ids i32 [T], table [V, 1, K] of any
+// format, out [T, K]. Grid x walks K, y walks T.
+struct Embed {
+  kernel::Element table = kernel::F32, out = kernel::F32;
+  int64_t columns = kernel::dyn;
+  int64_t blockRows = 1, blockColumns = 512;
+  Slot epilogue;
+};
+
+// Rotates pairs of elements of each head by position * frequency: (a, b) to (a cos - b sin, a sin + b cos). Arguments:
+// x [T, heads, pairs, 2] ([T, heads, 2, pairs] with `halves`), positions i32 [T, 1], frequencies f32 [pairs] in radians
+// per position, out like x. With `inPlace` x is inout and there is no out. Pairs beyond the frequencies stay as they
+// are. Grid x walks heads, y walks T.
+struct Rope {
+  kernel::Element in = kernel::F32, out = kernel::F32;
+  int64_t heads = kernel::dyn;
+  int64_t pairs = 32; // half of a head's elements
+  int64_t blockRows = 1, blockHeads = 8;
+  bool halves = false; // pair (i, i + pairs), not (2i, 2i + 1)
+  bool inPlace = false;
+};
+
+// Scatters the keys and values of tokens into page pools. Arguments: k, v [T, kvHeads, headDim], slots i32 [T] (page *
+// pageRows + row; negative: the token is not stored), k_pool [pages, kvHeads, headDim, pageRows] (keys are lanes),
+// v_pool [pages, pageRows, kvHeads, headDim], both inout. Grid x walks T.
+struct KvWrite {
+  kernel::Element in = kernel::F32, pool = kernel::F16;
+  int64_t kvHeads = 8, headDim = 64, pageRows = 64;
+};
+
+void quantizeRows(kernel::KernelBuilder &k, const QuantizeRows &p);
+void embed(kernel::KernelBuilder &k, const Embed &p);
+void rope(kernel::KernelBuilder &k, const Rope &p);
+void kvWrite(kernel::KernelBuilder &k, const KvWrite &p);
+
+void visitFields(QuantizeRows &p, FieldVisitor &visitor);
+void visitFields(Embed &p, FieldVisitor &visitor);
+void visitFields(Rope &p, FieldVisitor &visitor);
+void visitFields(KvWrite &p, FieldVisitor &visitor);
+
+} // namespace sinter::kernels

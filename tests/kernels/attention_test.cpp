@@ -1,0 +1,174 @@
+// Paged attention in the interpreter: against f64, and that a sequence's bits do not depend on its batch.
+#include "tile/mlir_pch.h"
+#include "kernels/run_support.h"
+
+#include <limits>
+#include <map>
+
+namespace sinter::kernels {
+namespace {
+
+constexpr int64_t kHeads = 2, kGroup = 3, kDim = 5, kPageRows = 4;
+constexpr float kScale = 0.4f;
+const uint16_t kStale = 0x7c00; // an infinity left over in a pool
+
+// A sequence with `length` stored positions whose last `rows` are asked for.
+struct Sequence {
+  int64_t length, rows;
+  uint64_t seed;
+};
+
+// A ragged batch as the runtime lays it out.
+struct Batch {
+  Batch(const std::vector<Sequence> &sequences, int64_t blockQueries) : sequences(sequences) {
+    for (const Sequence &s : sequences)
+      pagesPerSequence = std::max(pagesPerSequence, (s.length + kPageRows - 1) / kPageRows);
+    int64_t pages = pagesPerSequence * count() + 1;
+    keyPool.assign(pages * kHeads * kDim * kPageRows, kStale);
+    valuePool.assign(keyPool.size(), kStale);
+    table.assign(count() * pagesPerSequence, 0);
+    for (int64_t s = 0; s < count(); ++s)
+      addSequence(s, blockQueries);
+    out.assign(q.size(), 99.0f);
+  }
+
+  int64_t count() const { return static_cast<int64_t>(sequences.size()); }
+  int64_t tokens() const { return static_cast<int64_t>(positions.size()); }
+
+  void addSequence(int64_t s, int64_t blockQueries) {
+    const Sequence &seq = sequences[s];
+    auto keys = randomFloats(seq.length * kHeads * kDim, seq.seed * 3);
+    auto values = randomFloats(keys.size(), seq.seed * 3 + 1);
+    auto queries = randomFloats(seq.rows * kHeads * kGroup * kDim, seq.seed * 3 + 2);
+    // Pages in an order of their own, from the end of the pool.
+    for (int64_t p = 0; p < pagesPerSequence; ++p)
+      table[s * pagesPerSequence + p] =
+          static_cast<int32_t>(pagesPerSequence * count() - p * count() - s);
+    for (int64_t t = 0; t < seq.length; ++t)
+      for (int64_t i = 0; i < kHeads * kDim; ++i)
+        write(s, t, i, keys[t * kHeads * kDim + i], values[t * kHeads * kDim + i]);
+    for (int64_t row = 0; row < seq.rows; row += blockQueries) {
+      blocks.push_back(static_cast<int32_t>(s));
+      blocks.push_back(static_cast<int32_t>(tokens() + row));
+      blocks.push_back(static_cast<int32_t>(std::min(blockQueries, seq.rows - row)));
+    }
+    for (int64_t row = 0; row < seq.rows; ++row)
+      positions.push_back(static_cast<int32_t>(seq.length - seq.rows + row));
+    q.insert(q.end(), queries.begin(), queries.end());
+    lengths.push_back(static_cast<int32_t>(seq.length));
+  }
+
+  void write(int64_t s, int64_t t, int64_t i, float key, float value) {
+    int64_t page = table[s * pagesPerSequence + t / kPageRows], row = t % kPageRows;
+    keyPool[(page * kHeads * kDim + i) * kPageRows + row] = f32ToF16(key);
+    valuePool[(page * kPageRows + row) * kHeads * kDim + i] = f32ToF16(value);
+  }
+  double key(int64_t s, int64_t t, int64_t i) const {
+    int64_t page = table[s * pagesPerSequence + t / kPageRows], row = t % kPageRows;
+    return f16ToF32(keyPool[(page * kHeads * kDim + i) * kPageRows + row]);
+  }
+  double value(int64_t s, int64_t t, int64_t i) const {
+    int64_t page = table[s * pagesPerSequence + t / kPageRows], row = t % kPageRows;
+    return f16ToF32(valuePool[(page * kPageRows + row) * kHeads * kDim + i]);
+  }
+
+  void run(Settings settings) {
+    settings.insert({{"kv_heads", "2"}, {"group_heads", "3"}, {"head_dim", "5"}, {"page_rows", "4"}});
+    int64_t pages = pagesPerSequence * count() + 1, heads = kHeads * kGroup;
+    int64_t programs = static_cast<int64_t>(blocks.size()) / 3;
+    runKernel("attention", settings,
+              {viewOf(q, {tokens(), heads, kDim}), viewOf(keyPool, {pages, kHeads, kDim, kPageRows}),
+               viewOf(valuePool, {pages, kPageRows, kHeads, kDim}),
+               viewOf(table, {count(), pagesPerSequence}), viewOf(blocks, {programs, 3}),
+               viewOf(lengths, {count()}), viewOf(positions, {tokens(), 1}),
+               viewOf(out, {tokens(), heads, kDim}), tile::f32Argument(kScale)});
+  }
+
+  // Row `token` of sequence s attends [low, high).
+  std::vector<double> row(int64_t s, int64_t token, int64_t head, int64_t low, int64_t high) const {
+    std::vector<double> weights, result(kDim, 0.0);
+    double sum = 0;
+    int64_t base = head / kGroup * kDim;
+    for (int64_t t = low; t < high; ++t) {
+      double score = 0;
+      for (int64_t i = 0; i < kDim; ++i)
+        score += q[(token * kHeads * kGroup + head) * kDim + i] * key(s, t, base + i) * kScale;
+      weights.push_back(std::exp(score));
+      sum += weights.back();
+    }
+    for (int64_t t = low; t < high; ++t)
+      for (int64_t i = 0; i < kDim; ++i)
+        result[i] += weights[t - low] / sum * value(s, t, base + i);
+    return result;
+  }
+
+  // `window` 0: all earlier positions; not causal: the whole sequence.
+  std::vector<double> reference(int64_t window, bool causal) const {
+    std::vector<double> expected;
+    int64_t token = 0;
+    for (int64_t s = 0; s < count(); ++s)
+      for (int64_t r = 0; r < sequences[s].rows; ++r, ++token)
+        for (int64_t head = 0; head < kHeads * kGroup; ++head) {
+          int64_t high = causal ? positions[token] + 1 : sequences[s].length;
+          int64_t low = window ? std::max<int64_t>(0, positions[token] + 1 - window) : 0;
+          for (double value : row(s, token, head, low, high))
+            expected.push_back(value);
+        }
+    return expected;
+  }
+
+  std::vector<Sequence> sequences;
+  int64_t pagesPerSequence = 1;
+  std::vector<uint16_t> keyPool, valuePool;
+  std::vector<float> q, out;
+  std::vector<int32_t> table, blocks, lengths, positions;
+};
+
+// One position, whole pages, one more and one less, prompts of several blocks, continued prompts.
+const std::vector<Sequence> kRagged = {{1, 1, 1}, {4, 4, 2}, {5, 1, 3}, {3, 2, 4}, {13, 13, 5}, {17, 6, 6}};
+
+TEST(Attention, RowsOfARaggedBatchAttendTheirOwnPast) {
+  Batch batch(kRagged, 1);
+  batch.run({{"block_queries", "1"}});
+  expectClose(batch.out, batch.reference(0, true), 2e-5, 2e-6);
+}
+
+TEST(Attention, BlocksOfQueriesGiveTheSameBitsAsSingleRows) {
+  Batch single(kRagged, 1), blocked(kRagged, 4);
+  single.run({{"block_queries", "1"}});
+  blocked.run({{"block_queries", "4"}});
+  ASSERT_NE(single.blocks.size(), blocked.blocks.size());
+  EXPECT_EQ(single.out, blocked.out);
+}
+
+TEST(Attention, ASequenceHasTheSameBitsAloneAndInABatch) {
+  Batch batch(kRagged, 4), alone({kRagged[4]}, 4);
+  batch.run({{"block_queries", "4"}});
+  alone.run({{"block_queries", "4"}});
+  size_t row = kHeads * kGroup * kDim, first = (1 + 4 + 1 + 2) * row;
+  std::vector<float> part(batch.out.begin() + first, batch.out.begin() + first + 13 * row);
+  EXPECT_EQ(part, alone.out);
+}
+
+TEST(Attention, AWindowForgetsWhatLiesFurtherBack) {
+  Batch batch(kRagged, 4);
+  batch.run({{"block_queries", "4"}, {"window", "3"}});
+  expectClose(batch.out, batch.reference(3, true), 2e-5, 2e-6);
+}
+
+TEST(Attention, WithoutCausalityRowsAttendTheWholeSequence) {
+  Batch batch(kRagged, 4);
+  batch.run({{"block_queries", "4"}, {"causal", "false"}});
+  expectClose(batch.out, batch.reference(0, false), 2e-5, 2e-6);
+}
+
+TEST(Attention, AnUnusedBlockWritesNothing) {
+  Batch batch({{5, 2, 1}}, 2);
+  batch.blocks.insert(batch.blocks.end(), {0, 0, 0});
+  auto expected = batch.reference(0, true);
+  batch.run({{"block_queries", "2"}});
+  expectClose(batch.out, expected, 2e-5, 2e-6);
+}
+
+} // namespace
+} // namespace sinter::kernels

@@ -1,0 +1,104 @@
+// Token row kernels in the interpreter: embeddings, rotary positions, cache writes.
+#include "tile/mlir_pch.h"
+#include "kernels/run_support.h"
+
+namespace sinter::kernels {
+namespace {
+
+TEST(Embed, RowsFollowTheIdsAndUnknownIdsGiveZeros) {
+  const int64_t vocabulary = 7, columns = 33;
+  auto table = randomFloats(vocabulary * columns, 1);
+  std::vector<int32_t> ids = {6, 0, -1, 3, 7, 3};
+  int64_t tokens = static_cast<int64_t>(ids.size());
+  std::vector<float> out(tokens * columns, 99);
+  runKernel("embed", {{"block_rows", "4"}, {"block_columns", "32"}},
+            {viewOf(ids, {tokens}), viewOf(table, {vocabulary, 1, columns}),
+             viewOf(out, {tokens, columns})});
+  for (int64_t t = 0; t < tokens; ++t)
+    for (int64_t j = 0; j < columns; ++j) {
+      bool known = ids[t] >= 0 && ids[t] < vocabulary;
+      ASSERT_EQ(out[t * columns + j], known ? table[ids[t] * columns + j] : 0.0f)
+          << "token " << t << " column " << j;
+    }
+}
+
+struct RopeData {
+  static constexpr int64_t kTokens = 3, kHeads = 5, kPairs = 7;
+  std::vector<float> x = randomFloats(kTokens * kHeads * kPairs * 2, 1);
+  std::vector<int32_t> positions = {0, 17, 1000};
+  std::vector<float> frequencies = {1.0f, 0.5f, 0.25f, 0.1f, 0.03f, 0.001f, 0.0f};
+  // The reference; element (token, head, pair, half) lies at index(...).
+  template <class F> std::vector<double> rotated(F index) const {
+    std::vector<double> out(x.size());
+    for (int64_t t = 0; t < kTokens; ++t)
+      for (int64_t h = 0; h < kHeads; ++h)
+        for (int64_t i = 0; i < kPairs; ++i) {
+          double angle = static_cast<float>(positions[t]) * frequencies[i];
+          double a = x[index(t, h, i, 0)], b = x[index(t, h, i, 1)];
+          out[index(t, h, i, 0)] = a * std::cos(angle) - b * std::sin(angle);
+          out[index(t, h, i, 1)] = a * std::sin(angle) + b * std::cos(angle);
+        }
+    return out;
+  }
+};
+
+int64_t neighbours(int64_t t, int64_t h, int64_t i, int64_t half) {
+  return ((t * RopeData::kHeads + h) * RopeData::kPairs + i) * 2 + half;
+}
+
+int64_t halves(int64_t t, int64_t h, int64_t i, int64_t half) {
+  return ((t * RopeData::kHeads + h) * 2 + half) * RopeData::kPairs + i;
+}
+
+TEST(Rope, NeighbouringElementsRotateByTheirPosition) {
+  RopeData d;
+  std::vector<float> out(d.x.size(), 99);
+  runKernel("rope", {{"pairs", "7"}, {"block_heads", "2"}, {"block_rows", "2"}},
+            {viewOf(d.x, {3, 5, 7, 2}), viewOf(d.positions, {3, 1}), viewOf(d.frequencies, {7}),
+             viewOf(out, {3, 5, 7, 2})});
+  expectClose(out, d.rotated(neighbours), 0, 1e-4);
+}
+
+TEST(Rope, HalvesOfAHeadRotateInPlace) {
+  RopeData d;
+  auto expected = d.rotated(halves);
+  runKernel("rope", {{"pairs", "7"}, {"halves", "true"}, {"in_place", "true"}},
+            {viewOf(d.x, {3, 5, 2, 7}), viewOf(d.positions, {3, 1}), viewOf(d.frequencies, {7})});
+  expectClose(d.x, expected, 0, 1e-4);
+}
+
+TEST(Rope, PairsBeyondTheFrequenciesStay) {
+  RopeData d;
+  std::vector<float> out(d.x.size(), 99);
+  runKernel("rope", {{"pairs", "7"}},
+            {viewOf(d.x, {3, 5, 7, 2}), viewOf(d.positions, {3, 1}), viewOf(d.frequencies, {4}),
+             viewOf(out, {3, 5, 7, 2})});
+  for (int64_t t = 0; t < 3; ++t)
+    for (int64_t i = 4; i < 7; ++i)
+      for (int64_t half = 0; half < 2; ++half)
+        ASSERT_EQ(out[neighbours(t, 4, i, half)], d.x[neighbours(t, 4, i, half)]);
+}
+
+TEST(KvWrite, TokensLandInTheirSlotsAndNowhereElse) {
+  const int64_t pages = 3, rows = 4, heads = 2, dim = 5, tokens = 4;
+  auto keys = randomFloats(tokens * heads * dim, 1), values = randomFloats(tokens * heads * dim, 2);
+  std::vector<int32_t> slots = {9, -1, 0, 12}; // 12 lies behind the pool
+  std::vector<uint16_t> keyPool(pages * heads * dim * rows, 0x1234), valuePool = keyPool;
+  std::vector<uint16_t> wantedKeys = keyPool, wantedValues = keyPool;
+  for (int64_t t : {0, 2})
+    for (int64_t h = 0; h < heads; ++h)
+      for (int64_t i = 0; i < dim; ++i) {
+        int64_t page = slots[t] / rows, row = slots[t] % rows, from = (t * heads + h) * dim + i;
+        wantedKeys[((page * heads + h) * dim + i) * rows + row] = f32ToF16(keys[from]);
+        wantedValues[((page * rows + row) * heads + h) * dim + i] = f32ToF16(values[from]);
+      }
+  runKernel("kv_write", {{"kv_heads", "2"}, {"head_dim", "5"}, {"page_rows", "4"}},
+            {viewOf(keys, {tokens, heads, dim}), viewOf(values, {tokens, heads, dim}),
+             viewOf(slots, {tokens}), viewOf(keyPool, {pages, heads, dim, rows}),
+             viewOf(valuePool, {pages, rows, heads, dim})});
+  EXPECT_EQ(keyPool, wantedKeys);
+  EXPECT_EQ(valuePool, wantedValues);
+}
+
+} // namespace
+} // namespace sinter::kernels

@@ -1,6 +1,8 @@
 // Blocking, sinks: loops over the blocks of a value that end in a view, in scratch or in a reduction.
 #include "target/cpu/blocker.h"
 
+#include "numeric/dot_packing.h"
+
 using namespace mlir;
 
 namespace sinter::target::cpu {
@@ -15,14 +17,30 @@ static std::optional<int64_t> constantOf(Value value) {
   return std::nullopt;
 }
 
+// Lanes run along the last axis that has more than one element.
 SmallVector<int64_t> Blocker::streamStep(RankedTensorType type) {
   SmallVector<int64_t> step(type.getRank(), 1);
-  int64_t columns = type.getShape().back();
-  int64_t wide = facts_.lanes * kStreamVectors;
-  step.back() = columns >= wide ? wide : std::min(columns, facts_.lanes);
+  int64_t lane = type.getRank() - 1;
+  while (lane > 0 && type.getDimSize(lane) == 1)
+    --lane;
+  int64_t columns = type.getDimSize(lane), wide = facts_.lanes * kStreamVectors;
+  step[lane] = columns >= wide ? wide : std::min(columns, facts_.lanes);
   if (isa<tile::BlockType>(type.getElementType()))
-    step.back() = 32;
+    step[lane] = kActivationLength;
   return step;
+}
+
+// A reshape that joins or splits its innermost axis is read element by element.
+SmallVector<int64_t> Blocker::streamStepOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  auto reshape = value.getDefiningOp<tile::ReshapeOp>();
+  if (reshape && !isStreamable(reshape) && !scratch_.count(value)) {
+    SmallVector<int64_t> step(type.getRank(), 1);
+    if (cast<RankedTensorType>(reshape.getValue().getType()).getShape().back() == type.getShape().back())
+      step.back() = streamStep(type).back();
+    return step;
+  }
+  return streamStep(type);
 }
 
 // Walks one axis: whole steps in a loop up to the trimmed extent, then what is left of the tile's own extent.
@@ -67,7 +85,7 @@ LogicalResult Blocker::forEachBlock(Value value, ArrayRef<int64_t> step, BlockSi
 
 LogicalResult Blocker::sinkStore(tile::StoreOp store) {
   Value value = store.getValue();
-  return forEachBlock(value, streamStep(cast<RankedTensorType>(value.getType())), [&](const Block &block) {
+  return forEachBlock(value, streamStepOf(value), [&](const Block &block) {
     FailureOr<Value> part = stream(value, block);
     if (failed(part))
       return failure();
@@ -81,7 +99,7 @@ LogicalResult Blocker::sinkStore(tile::StoreOp store) {
 
 LogicalResult Blocker::sinkInto(Value value, Value buffer) {
   auto type = cast<RankedTensorType>(value.getType());
-  SmallVector<int64_t> step = streamStep(type);
+  SmallVector<int64_t> step = streamStepOf(value);
   if (layoutOf_.lookup(buffer).transposed) {
     // Lanes run along the first axis, which the buffer stores contiguously.
     step.assign(step.size(), 1);

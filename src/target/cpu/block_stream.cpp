@@ -50,14 +50,13 @@ FailureOr<Value> Blocker::streamIota(tile::IotaOp op, const Block &block) {
   return arith::AddIOp::create(b_, loc_, steps, base).getResult();
 }
 
-FailureOr<Value> Blocker::streamReshape(tile::ReshapeOp op, const Block &block) {
-  auto from = cast<RankedTensorType>(op.getValue().getType());
-  auto to = cast<RankedTensorType>(op.getResult().getType());
+// Offsets of the same elements in a shape with other axes of extent 1.
+static Block withoutUnitAxes(const Block &block, RankedTensorType from, RankedTensorType to, Value zero) {
   Block source;
   int64_t next = 0;
   for (int64_t axis = 0; axis < from.getRank(); ++axis) {
     if (from.getDimSize(axis) == 1) {
-      source.offsets.push_back(index(0));
+      source.offsets.push_back(zero);
       source.shape.push_back(1);
       continue;
     }
@@ -65,6 +64,38 @@ FailureOr<Value> Blocker::streamReshape(tile::ReshapeOp op, const Block &block) 
       ++next;
     source.offsets.push_back(block.offsets[next]);
     source.shape.push_back(block.shape[next++]);
+  }
+  return source;
+}
+
+// A block whose first `axes` extents are 1, found again in `from` by its row-major position there.
+Block Blocker::relinearise(const Block &block, RankedTensorType from, RankedTensorType to, int64_t kept) {
+  Value linear = index(0);
+  for (int64_t axis = 0; axis + kept < to.getRank(); ++axis)
+    linear = add(b_.createOrFold<arith::MulIOp>(loc_, linear, index(to.getDimSize(axis))), block.offsets[axis]);
+  Block source{SmallVector<Value>(from.getRank()), SmallVector<int64_t>(from.getRank(), 1)};
+  for (int64_t i = 0; i < kept; ++i) {
+    source.offsets[from.getRank() - 1 - i] = block.offsets[to.getRank() - 1 - i];
+    source.shape[from.getRank() - 1 - i] = block.shape[to.getRank() - 1 - i];
+  }
+  for (int64_t axis = from.getRank() - 1 - kept; axis >= 0; --axis) {
+    source.offsets[axis] = b_.createOrFold<arith::RemUIOp>(loc_, linear, index(from.getDimSize(axis)));
+    linear = b_.createOrFold<arith::DivUIOp>(loc_, linear, index(from.getDimSize(axis)));
+  }
+  return source;
+}
+
+FailureOr<Value> Blocker::streamReshape(tile::ReshapeOp op, const Block &block) {
+  auto from = cast<RankedTensorType>(op.getValue().getType());
+  auto to = cast<RankedTensorType>(op.getResult().getType());
+  Block source;
+  if (isStreamable(op)) {
+    source = withoutUnitAxes(block, from, to, index(0));
+  } else {
+    int64_t kept = from.getShape().back() == to.getShape().back() ? 1 : 0;
+    if (llvm::any_of(ArrayRef(block.shape).drop_back(kept), [](int64_t e) { return e != 1; }))
+      return op.emitOpError() << "is read in blocks of several rows, expected one row at a time";
+    source = relinearise(block, from, to, kept);
   }
   FailureOr<Value> value = stream(op.getValue(), source);
   if (failed(value))
@@ -125,8 +156,7 @@ FailureOr<Value> Blocker::stream(Value value, const Block &block) {
     return streamIota(iota, block);
   if (auto splat = dyn_cast<tile::SplatOp>(op))
     return tile::SplatOp::create(b_, loc_, blockType(value, block), mapped(splat.getValue())).getResult();
-  if (auto reshape = dyn_cast<tile::ReshapeOp>(op);
-      reshape && isStreamable(op))
+  if (auto reshape = dyn_cast<tile::ReshapeOp>(op))
     return streamReshape(reshape, block);
   if (auto permute = dyn_cast<tile::PermuteOp>(op))
     return streamPermute(permute, block);

@@ -51,6 +51,7 @@ private:
   LogicalResult blockAxis(Value value, int64_t axis, ArrayRef<int64_t> step, Block &block,
                           BlockSink sink);
   SmallVector<int64_t> streamStep(RankedTensorType type);
+  SmallVector<int64_t> streamStepOf(Value value);
 
   // block_dot.cpp: contractions
   LogicalResult sinkDot(tile::DotOp dot);
@@ -68,6 +69,7 @@ private:
   mlir::FailureOr<Value> streamBroadcast(tile::BroadcastOp op, const Block &block);
   mlir::FailureOr<Value> streamLoad(tile::LoadOp op, const Block &block);
   mlir::FailureOr<Value> streamIota(tile::IotaOp op, const Block &block);
+  Block relinearise(const Block &block, RankedTensorType from, RankedTensorType to, int64_t kept);
   mlir::FailureOr<Value> streamReshape(tile::ReshapeOp op, const Block &block);
   mlir::FailureOr<Value> streamPermute(tile::PermuteOp op, const Block &block);
   mlir::FailureOr<Value> streamSlice(tile::SliceOp op, const Block &block);

@@ -2,9 +2,11 @@
 #include "tile/mlir_pch.h"
 
 #include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "sched/expand_math.h"
 #include "target/cpu/block.h"
 #include "target/cpu/codegen.h"
@@ -47,6 +49,10 @@ Result<OwningOpRef<ModuleOp>> scheduleKernels(ModuleOp source, const CpuFacts &f
 }
 
 static LogicalResult lowerToLlvm(ModuleOp module) {
+  RewritePatternSet divisions(module.getContext());
+  arith::populateCeilFloorDivExpandOpsPatterns(divisions);
+  if (failed(applyPatternsGreedily(module, std::move(divisions))))
+    return failure();
   PassManager passes(module.getContext());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());

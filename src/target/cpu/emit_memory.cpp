@@ -47,6 +47,29 @@ int64_t Emitter::contiguousAxis(const EmittedView &view) {
   return view.type.getStrided() ? -1 : view.type.getRank() - 1;
 }
 
+// Lanes run along the contiguous axis where the block has several elements there, else along any axis that fills a
+// vector, element by element.
+int64_t Emitter::laneAxis(const EmittedView &view, ArrayRef<int64_t> shape) {
+  int64_t lane = contiguousAxis(view);
+  if (lane >= 0 && shape[lane] > 1)
+    return lane;
+  for (int64_t axis = shape.size() - 1; axis >= 0; --axis)
+    if (shape[axis] >= facts_.lanes && !view.type.getInterleave() && !(axis == 0 && view.pageIndex))
+      return axis;
+  return -1;
+}
+
+// One pointer per lane, `laneStride` elements apart.
+Value Emitter::lanePointers(const Place &place, Type element, int64_t count) {
+  auto indices = VectorType::get({count}, b_.getI64Type());
+  SmallVector<int64_t> lanes(llvm::to_vector(llvm::seq<int64_t>(0, count)));
+  Value steps = arith::ConstantOp::create(b_, loc_, DenseIntElementsAttr::get(indices, lanes));
+  Value stride = arith::IndexCastOp::create(b_, loc_, b_.getI64Type(), place.laneStride);
+  Value offsets = arith::MulIOp::create(b_, loc_, steps, vector::BroadcastOp::create(b_, loc_, indices, stride));
+  auto pointers = VectorType::get({count}, place.pointer.getType());
+  return LLVM::GEPOp::create(b_, loc_, pointers, element, place.pointer, ArrayRef<LLVM::GEPArg>{offsets});
+}
+
 static Value andOf(OpBuilder &b, Location loc, Value a, Value c) {
   return a ? b.createOrFold<arith::AndIOp>(loc, a, c) : c;
 }
@@ -85,6 +108,8 @@ Emitter::Place Emitter::placeOf(const EmittedView &view, ArrayRef<Value> at, int
     place.valid = andOf(b_, loc_, place.valid, exists);
     linear = add(linear, add(mul(page, view.strides[0]), mul(row, view.rowStride)));
   }
+  if (lane >= 0 && lane != contiguousAxis(view))
+    place.laneStride = view.strides[lane];
   place.elements = linear;
   if (!isa<tile::BlockType>(view.type.getElementType()))
     place.pointer = pointer(view.base, linear, view.type.getElementType());
@@ -122,6 +147,11 @@ Value Emitter::loadPiece(const Place &place, Type element, int64_t count, TypedA
     return arith::SelectOp::create(b_, loc_, inside, loaded, padValue(b_, loc_, element, pad));
   }
   auto type = VectorType::get({count}, element);
+  if (place.laneStride) {
+    Value through = vector::BroadcastOp::create(b_, loc_, type, padValue(b_, loc_, element, pad));
+    return LLVM::masked_gather::create(b_, loc_, type, lanePointers(place, element, count), maskOf(place, count),
+                                       ValueRange{through}, static_cast<uint32_t>(bytes));
+  }
   if (!place.valid && !place.remaining)
     return LLVM::LoadOp::create(b_, loc_, type, place.pointer, bytes);
   Value through = vector::BroadcastOp::create(b_, loc_, type, padValue(b_, loc_, element, pad));
@@ -132,6 +162,11 @@ Value Emitter::loadPiece(const Place &place, Type element, int64_t count, TypedA
 void Emitter::storePiece(const Place &place, Value value, int64_t count) {
   Type element = getElementTypeOrSelf(value.getType());
   int64_t bytes = llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+  if (place.laneStride && count > 1) {
+    LLVM::masked_scatter::create(b_, loc_, value, lanePointers(place, element, count), maskOf(place, count),
+                                 static_cast<uint32_t>(bytes));
+    return;
+  }
   if (count > 1) {
     LLVM::MaskedStoreOp::create(b_, loc_, value, place.pointer, maskOf(place, count), bytes);
     return;
@@ -151,9 +186,7 @@ LogicalResult Emitter::emitLoad(tile::LoadOp op) {
   auto type = cast<RankedTensorType>(op.getResult().getType());
   if (isa<tile::BlockType>(type.getElementType()))
     return success(); // read by the dot or decode that uses it
-  int64_t lane = contiguousAxis(view);
-  if (lane >= 0 && type.getDimSize(lane) == 1)
-    lane = -1;
+  int64_t lane = laneAxis(view, type.getShape());
   SmallVector<Value> offsets = scalarsOf(op.getOffsets());
   auto pad = dyn_cast_if_present<TypedAttr>(op.getPadAttr());
   Pieces pieces{SmallVector<int64_t>(type.getShape()), lane, false, {}};
@@ -182,9 +215,7 @@ LogicalResult Emitter::emitStore(tile::StoreOp op) {
       return storeQuantized(op, quantize);
     return op.emitOpError() << "stores " << type << ", expected a tile that tile.quantize made";
   }
-  int64_t lane = contiguousAxis(view);
-  if (lane >= 0 && type.getDimSize(lane) == 1)
-    lane = -1;
+  int64_t lane = laneAxis(view, type.getShape());
   SmallVector<Value> offsets = scalarsOf(op.getOffsets());
   Pieces pieces = relayout(tiles_.find(op.getValue())->second, lane);
   size_t next = 0;
@@ -226,7 +257,7 @@ LogicalResult Emitter::emitRead(sched::ReadOp op) {
   SmallVector<Value> offsets = scalarsOf(op.getOffsets());
   Pieces pieces{SmallVector<int64_t>(type.getShape()), lane, false, {}};
   forEachPiece(type.getShape(), lane, [&](ArrayRef<int64_t> at, int64_t width) {
-    Place place{bufferPointer(op.getBuffer(), offsets, at), {}, {}, {}};
+    Place place{bufferPointer(op.getBuffer(), offsets, at), {}, {}, {}, {}};
     pieces.values.push_back(loadPiece(place, type.getElementType(), width, {}));
   });
   tiles_[op.getResult()] = pieces;

@@ -67,12 +67,15 @@ private:
   LogicalResult emitRead(sched::ReadOp op);
   LogicalResult emitWrite(sched::WriteOp op);
   int64_t contiguousAxis(const EmittedView &view);
+  int64_t laneAxis(const EmittedView &view, ArrayRef<int64_t> shape);
   struct Place {
     Value pointer;   // of the first element
     Value valid;     // i1; null when always
     Value remaining; // index: elements along the lane axis from here to the view's end; null when enough
+    Value laneStride; // index: elements between lanes; null when they are neighbours
     Value elements;  // index: the element's number from the view's base
   };
+  Value lanePointers(const Place &place, Type element, int64_t count);
   Place placeOf(const EmittedView &view, ArrayRef<Value> at, int64_t lane);
   Value loadPiece(const Place &place, Type element, int64_t count, mlir::TypedAttr pad);
   void storePiece(const Place &place, Value value, int64_t count);

@@ -77,9 +77,10 @@ bool Placer::worthScratch(Operation *op, Value result) {
   bool deeper = llvm::any_of(result.getUsers(), [&](Operation *user) {
     return user->getBlock() != op->getBlock() && !isa<scf::YieldOp>(user);
   });
-  if (isa<tile::LoadOp>(op))
+  // Loads are as cheap again, and truth values have no bytes of their own.
+  if (isa<tile::LoadOp>(op) || getElementTypeOrSelf(result.getType()).isInteger(1))
     return false;
-  if (deeper && cost > 0 && !isa<tile::LoadOp>(op))
+  if (deeper && cost > 0)
     return true;
   return !result.hasOneUse() && cost > kRecomputeLimit;
 }

@@ -203,7 +203,7 @@ static Result<void> benchKernel(const Options &options, tile::KernelModule &sour
 
 static Result<void> emitKernelStages(const Options &options, tile::KernelModule &source) {
   SmallVector<StringRef> wanted;
-  StringRef(options.stage).split(wanted, ',');
+  StringRef(options.stage.getValue()).split(wanted, ',');
   for (StringRef stage : wanted)
     if (!llvm::is_contained({"tile", "sched", "llvm", "asm"}, stage))
       return fail(Code::InvalidArgument, "found stage '" + stage.str() + "', expected tile, sched, llvm or asm");

@@ -153,31 +153,32 @@ def Graph_RopeOp : Graph_Op<"rope", [Pure]> {
   let summary = "rotates pairs of each head's first `dims` elements by position * base^(-2 i / dims)";
   let description = [{
     `value` is [T, heads, D], `positions` i32 [T]. Pair i is elements (2 i, 2 i + 1) for neighbours and
-    (i, i + dims / 2) for halves. The optional `factors`, f32 [dims / 2], divide the angles.
+    (i, i + dims / 2) for halves.
   }];
-  let arguments = (ins Graph_Tensor:$value, Graph_Tensor:$positions, Optional<Graph_Tensor>:$factors,
-                       Graph_Pairing:$pairing, ConfinedAttr<I64Attr, [IntPositive]>:$dims, F32Attr:$base);
+  let arguments = (ins Graph_Tensor:$value, Graph_Tensor:$positions, Graph_Pairing:$pairing,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$dims, F32Attr:$base);
   let results = (outs Graph_Tensor:$result);
   let assemblyFormat = [{
-    $pairing $value `,` $positions (`factors` $factors^)? `dims` $dims `base` $base attr-dict
-    `:` type($value) `,` type($positions) (`,` type($factors)^)? `->` type($result)
+    $pairing $value `,` $positions `dims` $dims `base` $base attr-dict
+    `:` type($value) `,` type($positions) `->` type($result)
   }];
   let hasVerifier = 1;
 }
 
 def Graph_ScatterOp : Graph_Op<"scatter", [Pure]> {
-  let summary = "writes row t of `rows` to row slots[t] of a paged state";
+  let summary = "writes the keys and values of tokens to rows of the paged KV state";
   let description = [{
-    `rows` is [T, heads, D], `slots` i32 [T]; slot s is row s mod R of page s div R, R the extent of the state's axis
-    `row_axis`. The state is [pages, heads, D, R] (row_axis 3) or [pages, R, heads, D] (row_axis 1). Negative slots and
-    slots beyond the last page drop the row. Distinct rows go to distinct slots.
+    `keys` and `values` are [T, kv heads, D], `slots` i32 [T]: slot s is row s mod R of page s div R. `key_pool` is
+    [pages, kv heads, D, R], `value_pool` [pages, R, kv heads, D]; the results are their next versions. Negative slots
+    and slots beyond the last page drop the token. Distinct tokens go to distinct slots.
   }];
-  let arguments = (ins Graph_Tensor:$rows, Graph_Tensor:$state, Graph_Tensor:$slots,
-                       ConfinedAttr<I64Attr, [IntPositive]>:$row_axis);
-  let results = (outs Graph_Tensor:$result);
+  let arguments = (ins Graph_Tensor:$keys, Graph_Tensor:$values, Graph_Tensor:$slots,
+                       Graph_Tensor:$key_pool, Graph_Tensor:$value_pool);
+  let results = (outs Graph_Tensor:$new_keys, Graph_Tensor:$new_values);
   let assemblyFormat = [{
-    $rows `,` $state `,` $slots `row_axis` $row_axis attr-dict
-    `:` type($rows) `,` type($state) `,` type($slots) `->` type($result)
+    $keys `,` $values `at` $slots `into` $key_pool `,` $value_pool attr-dict
+    `:` type($keys) `,` type($values) `,` type($slots) `into` type($key_pool) `,` type($value_pool)
+    `->` type($new_keys) `,` type($new_values)
   }];
   let hasVerifier = 1;
 }

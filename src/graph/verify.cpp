@@ -193,29 +193,37 @@ LogicalResult RopeOp::verify() {
                          << ", expected an even number of at most the last extent";
   if (!getBase().isFinite() || getBase().isNegative() || getBase().isZero())
     return emitOpError() << "has a base that is not a positive number";
-  if (!getFactors())
-    return success();
-  Type expected = RankedTensorType::get({dims / 2}, Float32Type::get(getContext()));
-  return check.same("factors", getFactors().getType(), expected);
+  return success();
+}
+
+// Key pools are [pages, heads, D, R], value pools [pages, R, heads, D].
+static LogicalResult verifyPools(Operation *op, RankedTensorType keys, RankedTensorType values) {
+  Check check(op);
+  if (failed(check.rank("key pool", keys, 4)) || failed(check.rank("value pool", values, 4)) ||
+      failed(check.agree("key pool", keys, 0, "value pool", values, 0)) ||
+      failed(check.agree("key pool", keys, 1, "value pool", values, 2)) ||
+      failed(check.agree("key pool", keys, 2, "value pool", values, 3)) ||
+      failed(check.agree("key pool", keys, 3, "value pool", values, 1)))
+    return failure();
+  if (keys.isDynamicDim(1) || keys.isDynamicDim(2) || keys.isDynamicDim(3))
+    return op->emitOpError() << "key pool is " << keys
+                             << ", expected only the number of pages to be dynamic";
+  return success();
 }
 
 LogicalResult ScatterOp::verify() {
   Check check(*this);
-  RankedTensorType rows = getRows().getType(), state = getState().getType();
-  if (failed(check.rank("rows", rows, 3)) || failed(check.f32("rows", rows)) ||
-      failed(check.rank("state", state, 4)) ||
+  RankedTensorType keys = getKeys().getType(), keyPool = getKeyPool().getType();
+  if (failed(check.rank("keys", keys, 3)) || failed(check.f32("keys", keys)) ||
+      failed(check.same("values", getValues().getType(), keys)) ||
       failed(check.indices("slots", getSlots().getType(), 1)) ||
-      failed(check.agree("rows", rows, 0, "slots", getSlots().getType(), 0)) ||
-      failed(check.same("result", getResult().getType(), state)))
+      failed(check.agree("keys", keys, 0, "slots", getSlots().getType(), 0)) ||
+      failed(verifyPools(*this, keyPool, getValuePool().getType())) ||
+      failed(check.agree("keys", keys, 1, "key pool", keyPool, 1)) ||
+      failed(check.agree("keys", keys, 2, "key pool", keyPool, 2)) ||
+      failed(check.same("new keys", getNewKeys().getType(), keyPool)))
     return failure();
-  if (getRowAxis() != 1 && getRowAxis() != 3)
-    return emitOpError() << "has row_axis " << getRowAxis() << ", expected 1 or 3";
-  int64_t heads = getRowAxis() == 3 ? 1 : 2;
-  if (state.isDynamicDim(getRowAxis()))
-    return emitOpError() << "writes to " << state << ", expected a static number of page rows";
-  if (failed(check.agree("rows", rows, 1, "state", state, heads)))
-    return failure();
-  return check.agree("rows", rows, 2, "state", state, heads + 1);
+  return check.same("new values", getNewValues().getType(), getValuePool().getType());
 }
 
 static LogicalResult verifyAttendIndices(AttendOp op, Check check) {
@@ -237,22 +245,14 @@ static LogicalResult verifyAttendIndices(AttendOp op, Check check) {
 LogicalResult AttendOp::verify() {
   Check check(*this);
   RankedTensorType query = getQuery().getType(), keys = getKeys().getType();
-  RankedTensorType values = getValues().getType();
   if (failed(check.rank("query", query, 3)) || failed(check.f32("query", query)) ||
-      failed(check.rank("keys", keys, 4)) || failed(check.rank("values", values, 4)) ||
-      failed(check.agree("query", query, 2, "keys", keys, 2)) ||
-      failed(check.agree("keys", keys, 0, "values", values, 0)) ||
-      failed(check.agree("keys", keys, 1, "values", values, 2)) ||
-      failed(check.agree("keys", keys, 2, "values", values, 3)) ||
-      failed(check.agree("keys", keys, 3, "values", values, 1)) ||
+      failed(verifyPools(*this, keys, getValues().getType())) ||
+      failed(check.agree("query", query, 2, "key pool", keys, 2)) ||
       failed(check.same("result", getResult().getType(), query)))
     return failure();
-  int64_t heads = query.getDimSize(1), kvHeads = keys.getDimSize(1);
-  if (query.isDynamicDim(1) || keys.isDynamicDim(1) || heads % kvHeads != 0)
-    return emitOpError() << "has query " << query << " and keys " << keys
+  if (query.isDynamicDim(1) || query.getDimSize(1) % keys.getDimSize(1) != 0)
+    return emitOpError() << "has query " << query << " and key pool " << keys
                          << ", expected heads to be a multiple of the keys' heads";
-  if (keys.isDynamicDim(3))
-    return emitOpError() << "keys are " << keys << ", expected a static number of page rows";
   return verifyAttendIndices(*this, check);
 }
 

@@ -1,4 +1,5 @@
-// The graph dialect's text reads back as it was printed, and what is not well formed is refused in one sentence.
+// The graph dialect's text reads back as it was printed, and what is not well formed is refused in
+// one sentence.
 #include "graph/graph.h"
 #include "tile/mlir_pch.h"
 
@@ -9,6 +10,30 @@ namespace sinter::graph {
 namespace {
 
 using testing::HasSubstr;
+
+// Types that the cases share; an alias is only text.
+constexpr const char *kTypes = R"(
+!act = tensor<?x64x!tile.block<"q8a">, #graph.dims<T>>
+!table = tensor<100x64x!tile.block<"q8_0">>
+!w = tensor<96x64x!tile.block<"q4_1">>
+!x = tensor<?x64xf32, #graph.dims<T>>
+!qk = tensor<?x96xf32, #graph.dims<T>>
+!k = tensor<?x32xf32, #graph.dims<T>>
+!qh = tensor<?x4x16xf32, #graph.dims<T>>
+!kh = tensor<?x2x16xf32, #graph.dims<T>>
+!qh3 = tensor<?x3x16xf32, #graph.dims<T>>
+!keys = tensor<?x2x16x32xf16, #graph.dims<C>>
+!values = tensor<?x32x2x16xf16, #graph.dims<C>>
+!t = tensor<?xi32, #graph.dims<T>>
+!s = tensor<?xi32, #graph.dims<S>>
+!pages = tensor<?x?xi32, #graph.dims<S, P>>
+!blocks = tensor<?x3xi32, #graph.dims<B>>
+!keys3 = tensor<?x3x16x32xf16, #graph.dims<C>>
+!values3 = tensor<?x32x3x16xf16, #graph.dims<C>>
+!values64 = tensor<?x64x2x16xf16, #graph.dims<C>>
+!w8 = tensor<8x64xf32>
+!x8 = tensor<?x8xf32, #graph.dims<T>>
+)";
 
 class Graph : public testing::Test {
 protected:
@@ -24,8 +49,8 @@ protected:
       messages_ += diagnostic.str() + "\n";
       return mlir::success();
     });
-    return mlir::parseSourceString<mlir::ModuleOp>("func.func @step() {\n" + body + "\nreturn\n}",
-                                                   &context_);
+    return mlir::parseSourceString<mlir::ModuleOp>(
+        std::string(kTypes) + "func.func @step() {\n" + body + "\nreturn\n}", &context_);
   }
   std::string print(mlir::ModuleOp module) {
     std::string text;
@@ -44,36 +69,37 @@ protected:
 };
 
 constexpr const char *kLayer = R"(
-  %tokens = graph.input "tokens" : tensor<?xi32, #graph.dims<T>>
-  %positions = graph.input "positions" : tensor<?xi32, #graph.dims<T>>
-  %slots = graph.input "kv_slots" : tensor<?xi32, #graph.dims<T>>
-  %pages = graph.input "page_table" : tensor<?x?xi32, #graph.dims<S, P>>
-  %lengths = graph.input "kv_lengths" : tensor<?xi32, #graph.dims<S>>
-  %blocks = graph.input "blocks" : tensor<?x3xi32, #graph.dims<B>>
-  %table = graph.weight ["embed"] : tensor<100x64x!tile.block<"q8_0">>
-  %w = graph.weight ["q", "k"] : tensor<96x64x!tile.block<"q4_1">>
+  %tokens = graph.input "tokens" : !t
+  %positions = graph.input "positions" : !t
+  %slots = graph.input "kv_slots" : !t
+  %pages = graph.input "page_table" : !pages
+  %lengths = graph.input "kv_lengths" : !s
+  %blocks = graph.input "blocks" : !blocks
+  %table = graph.weight ["embed"] : !table
+  %w = graph.weight ["q", "k"] : !w
   %gain = graph.weight ["norm"] : tensor<64xf32>
-  %x = graph.gather %table, %tokens : tensor<100x64x!tile.block<"q8_0">>, tensor<?xi32, #graph.dims<T>> -> tensor<?x64xf32, #graph.dims<T>>
-  %n = graph.norm %x, %gain eps 1.0e-5 : tensor<?x64xf32, #graph.dims<T>>, tensor<64xf32> -> tensor<?x64xf32, #graph.dims<T>>
-  %a = graph.quantize %n : tensor<?x64xf32, #graph.dims<T>> -> tensor<?x64x!tile.block<"q8a">, #graph.dims<T>>
-  %qk = graph.contract %a, %w : tensor<?x64x!tile.block<"q8a">, #graph.dims<T>>, tensor<96x64x!tile.block<"q4_1">> -> tensor<?x96xf32, #graph.dims<T>>
-  %q = graph.slice %qk from 0 : tensor<?x96xf32, #graph.dims<T>> -> tensor<?x64xf32, #graph.dims<T>>
-  %k = graph.slice %qk from 64 : tensor<?x96xf32, #graph.dims<T>> -> tensor<?x32xf32, #graph.dims<T>>
-  %qh = graph.reshape %q : tensor<?x64xf32, #graph.dims<T>> -> tensor<?x4x16xf32, #graph.dims<T>>
-  %kh = graph.reshape %k : tensor<?x32xf32, #graph.dims<T>> -> tensor<?x2x16xf32, #graph.dims<T>>
-  %qr = graph.rope neighbours %qh, %positions dims 16 base 1.0e4 : tensor<?x4x16xf32, #graph.dims<T>>, tensor<?xi32, #graph.dims<T>> -> tensor<?x4x16xf32, #graph.dims<T>>
-  %ks = graph.state "k" : tensor<?x2x16x32xf16, #graph.dims<C>>
-  %vs = graph.state "v" : tensor<?x32x2x16xf16, #graph.dims<C>>
-  %ks1 = graph.scatter %kh, %ks, %slots row_axis 3 : tensor<?x2x16xf32, #graph.dims<T>>, tensor<?x2x16x32xf16, #graph.dims<C>>, tensor<?xi32, #graph.dims<T>> -> tensor<?x2x16x32xf16, #graph.dims<C>>
-  %vs1 = graph.scatter %kh, %vs, %slots row_axis 1 : tensor<?x2x16xf32, #graph.dims<T>>, tensor<?x32x2x16xf16, #graph.dims<C>>, tensor<?xi32, #graph.dims<T>> -> tensor<?x32x2x16xf16, #graph.dims<C>>
-  %o = graph.attend %qr, %ks1, %vs1, %positions, %pages, %lengths, %blocks scale 0.25 : tensor<?x4x16xf32, #graph.dims<T>>, tensor<?x2x16x32xf16, #graph.dims<C>>, tensor<?x32x2x16xf16, #graph.dims<C>>, tensor<?xi32, #graph.dims<T>>, tensor<?x?xi32, #graph.dims<S, P>>, tensor<?xi32, #graph.dims<S>>, tensor<?x3xi32, #graph.dims<B>> -> tensor<?x4x16xf32, #graph.dims<T>>
-  %flat = graph.reshape %o : tensor<?x4x16xf32, #graph.dims<T>> -> tensor<?x64xf32, #graph.dims<T>>
-  %sum = graph.map %flat, %x : tensor<?x64xf32, #graph.dims<T>>, tensor<?x64xf32, #graph.dims<T>> -> tensor<?x64xf32, #graph.dims<T>> {
+  %x = graph.gather %table, %tokens : !table, !t -> !x
+  %n = graph.norm %x, %gain eps 1.0e-5 : !x, tensor<64xf32> -> !x
+  %a = graph.quantize %n : !x -> !act
+  %qk = graph.contract %a, %w : !act, !w -> !qk
+  %q = graph.slice %qk from 0 : !qk -> !x
+  %k = graph.slice %qk from 64 : !qk -> !k
+  %qh = graph.reshape %q : !x -> !qh
+  %kh = graph.reshape %k : !k -> !kh
+  %qr = graph.rope neighbours %qh, %positions dims 16 base 1.0e4 : !qh, !t -> !qh
+  %ks = graph.state "k" : !keys
+  %vs = graph.state "v" : !values
+  %ks1, %vs1 = graph.scatter %kh, %kh at %slots into %ks, %vs
+      : !kh, !kh, !t into !keys, !values -> !keys, !values
+  %o = graph.attend %qr, %ks1, %vs1, %positions, %pages, %lengths, %blocks scale 0.25
+      : !qh, !keys, !values, !t, !pages, !s, !blocks -> !qh
+  %flat = graph.reshape %o : !qh -> !x
+  %sum = graph.map %flat, %x : !x, !x -> !x {
   ^bb0(%l: f32, %r: f32):
     %s = arith.addf %l, %r : f32
     graph.yield %s : f32
   }
-  graph.output "rows", %sum : tensor<?x64xf32, #graph.dims<T>>
+  graph.output "rows", %sum : !x
 )";
 
 TEST_F(Graph, TextOfEveryOperationReadsBackTheSame) {
@@ -109,29 +135,29 @@ TEST_F(Graph, WeightWithoutTensorIsRefused) {
 
 TEST_F(Graph, GatherOfAnotherWidthIsRefused) {
   refuses(R"(%t = graph.weight ["t"] : tensor<8x4xf32>
-    %i = graph.input "i" : tensor<?xi32, #graph.dims<T>>
-    %g = graph.gather %t, %i : tensor<8x4xf32>, tensor<?xi32, #graph.dims<T>> -> tensor<?x5xf32, #graph.dims<T>>)",
+    %i = graph.input "i" : !t
+    %g = graph.gather %t, %i : tensor<8x4xf32>, !t -> tensor<?x5xf32, #graph.dims<T>>)",
           "expected axis 1 of the first to equal axis 1 of the second");
 }
 
 TEST_F(Graph, ContractOverDifferentExtentsIsRefused) {
-  refuses(R"(%a = graph.input "a" : tensor<?x64xf32, #graph.dims<T>>
+  refuses(R"(%a = graph.input "a" : !x
     %b = graph.weight ["b"] : tensor<8x32xf32>
-    %c = graph.contract %a, %b : tensor<?x64xf32, #graph.dims<T>>, tensor<8x32xf32> -> tensor<?x8xf32, #graph.dims<T>>)",
+    %c = graph.contract %a, %b : !x, tensor<8x32xf32> -> !x8)",
           "a is 'tensor<?x64xf32, #graph.dims<T>>' and b is 'tensor<8x32xf32>', expected axis 1");
 }
 
 TEST_F(Graph, ContractWithAnotherSymbolIsRefused) {
-  refuses(R"(%a = graph.input "a" : tensor<?x64xf32, #graph.dims<T>>
-    %b = graph.weight ["b"] : tensor<8x64xf32>
-    %c = graph.contract %a, %b : tensor<?x64xf32, #graph.dims<T>>, tensor<8x64xf32> -> tensor<?x8xf32, #graph.dims<R>>)",
+  refuses(R"(%a = graph.input "a" : !x
+    %b = graph.weight ["b"] : !w8
+    %c = graph.contract %a, %b : !x, !w8 -> tensor<?x8xf32, #graph.dims<R>>)",
           "expected axis 0 of the first to equal axis 0 of the second");
 }
 
 TEST_F(Graph, QuantizedActivationsNeedABlockFormatOnTheRight) {
-  refuses(R"(%a = graph.input "a" : tensor<?x64x!tile.block<"q8a">, #graph.dims<T>>
-    %b = graph.weight ["b"] : tensor<8x64xf32>
-    %c = graph.contract %a, %b : tensor<?x64x!tile.block<"q8a">, #graph.dims<T>>, tensor<8x64xf32> -> tensor<?x8xf32, #graph.dims<T>>)",
+  refuses(R"(%a = graph.input "a" : !act
+    %b = graph.weight ["b"] : !w8
+    %c = graph.contract %a, %b : !act, !w8 -> !x8)",
           "expected a block format on both sides or f32 on the left");
 }
 
@@ -146,41 +172,54 @@ TEST_F(Graph, MapWithWorkOfAnotherDialectIsRefused) {
 }
 
 TEST_F(Graph, SliceBeyondTheLastColumnIsRefused) {
-  refuses(R"(%a = graph.input "a" : tensor<?x64xf32, #graph.dims<T>>
-    %s = graph.slice %a from 40 : tensor<?x64xf32, #graph.dims<T>> -> tensor<?x32xf32, #graph.dims<T>>)",
+  refuses(R"(%a = graph.input "a" : !x
+    %s = graph.slice %a from 40 : !x -> !k)",
           "takes columns from 40");
 }
 
 TEST_F(Graph, ReshapeToOtherElementsIsRefused) {
-  refuses(R"(%a = graph.input "a" : tensor<?x64xf32, #graph.dims<T>>
-    %s = graph.reshape %a : tensor<?x64xf32, #graph.dims<T>> -> tensor<?x3x16xf32, #graph.dims<T>>)",
+  refuses(R"(%a = graph.input "a" : !x
+    %s = graph.reshape %a : !x -> !qh3)",
           "expected the same elements");
 }
 
 TEST_F(Graph, RopeOverMoreThanAHeadIsRefused) {
-  refuses(R"(%a = graph.input "a" : tensor<?x2x16xf32, #graph.dims<T>>
-    %p = graph.input "p" : tensor<?xi32, #graph.dims<T>>
-    %r = graph.rope halves %a, %p dims 18 base 1.0e4 : tensor<?x2x16xf32, #graph.dims<T>>, tensor<?xi32, #graph.dims<T>> -> tensor<?x2x16xf32, #graph.dims<T>>)",
+  refuses(R"(%a = graph.input "a" : !kh
+    %p = graph.input "p" : !t
+    %r = graph.rope halves %a, %p dims 18 base 1.0e4 : !kh, !t -> !kh)",
           "rotates 18 elements");
 }
 
 TEST_F(Graph, ScatterIntoAnotherHeadCountIsRefused) {
-  refuses(R"(%r = graph.input "r" : tensor<?x2x16xf32, #graph.dims<T>>
-    %s = graph.state "s" : tensor<?x32x3x16xf16, #graph.dims<C>>
-    %i = graph.input "i" : tensor<?xi32, #graph.dims<T>>
-    %n = graph.scatter %r, %s, %i row_axis 1 : tensor<?x2x16xf32, #graph.dims<T>>, tensor<?x32x3x16xf16, #graph.dims<C>>, tensor<?xi32, #graph.dims<T>> -> tensor<?x32x3x16xf16, #graph.dims<C>>)",
-          "expected axis 1 of the first to equal axis 2 of the second");
+  refuses(R"(%r = graph.input "r" : !kh
+    %k = graph.state "k" : !keys3
+    %v = graph.state "v" : !values3
+    %i = graph.input "i" : !t
+    %a, %b = graph.scatter %r, %r at %i into %k, %v
+        : !kh, !kh, !t into !keys3, !values3 -> !keys3, !values3)",
+          "expected axis 1 of the first to equal axis 1 of the second");
+}
+
+TEST_F(Graph, PoolsOfDifferentPageRowsAreRefused) {
+  refuses(R"(%r = graph.input "r" : !kh
+    %k = graph.state "k" : !keys
+    %v = graph.state "v" : !values64
+    %i = graph.input "i" : !t
+    %a, %b = graph.scatter %r, %r at %i into %k, %v
+        : !kh, !kh, !t into !keys, !values64 -> !keys, !values64)",
+          "expected axis 3 of the first to equal axis 1 of the second");
 }
 
 TEST_F(Graph, HeadsThatAreNoMultipleOfKeyHeadsAreRefused) {
-  refuses(R"(%q = graph.input "q" : tensor<?x3x16xf32, #graph.dims<T>>
-    %k = graph.state "k" : tensor<?x2x16x32xf16, #graph.dims<C>>
-    %v = graph.state "v" : tensor<?x32x2x16xf16, #graph.dims<C>>
-    %p = graph.input "p" : tensor<?xi32, #graph.dims<T>>
-    %t = graph.input "t" : tensor<?x?xi32, #graph.dims<S, P>>
-    %l = graph.input "l" : tensor<?xi32, #graph.dims<S>>
-    %b = graph.input "b" : tensor<?x3xi32, #graph.dims<B>>
-    %o = graph.attend %q, %k, %v, %p, %t, %l, %b scale 0.25 : tensor<?x3x16xf32, #graph.dims<T>>, tensor<?x2x16x32xf16, #graph.dims<C>>, tensor<?x32x2x16xf16, #graph.dims<C>>, tensor<?xi32, #graph.dims<T>>, tensor<?x?xi32, #graph.dims<S, P>>, tensor<?xi32, #graph.dims<S>>, tensor<?x3xi32, #graph.dims<B>> -> tensor<?x3x16xf32, #graph.dims<T>>)",
+  refuses(R"(%q = graph.input "q" : !qh3
+    %k = graph.state "k" : !keys
+    %v = graph.state "v" : !values
+    %p = graph.input "p" : !t
+    %t = graph.input "t" : !pages
+    %l = graph.input "l" : !s
+    %b = graph.input "b" : !blocks
+    %o = graph.attend %q, %k, %v, %p, %t, %l, %b scale 0.25
+        : !qh3, !keys, !values, !t, !pages, !s, !blocks -> !qh3)",
           "expected heads to be a multiple of the keys' heads");
 }
 

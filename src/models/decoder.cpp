@@ -1,0 +1,235 @@
+// Builds a decoder's step: embedding, layers of attention and gated feed-forward, rows of logits.
+#include "tile/mlir_pch.h"
+
+#include "models/decoder.h"
+#include "models/tensor_names.h"
+
+#include <set>
+
+using namespace mlir;
+
+namespace sinter::models {
+
+using graph::Extent;
+using graph::tensorOf;
+
+namespace {
+
+std::string shapeText(llvm::ArrayRef<int64_t> shape) {
+  std::string text;
+  for (int64_t extent : shape)
+    text += (text.empty() ? "[" : ", ") + std::to_string(extent);
+  return text + "]";
+}
+
+// The graph's name for a file's format; null where it has none.
+Type elementOf(MLIRContext *context, const BlockFormat &format) {
+  switch (format.type) {
+  case TensorType::F32:
+    return Float32Type::get(context);
+  case TensorType::F16:
+    return Float16Type::get(context);
+  case TensorType::BF16:
+    return BFloat16Type::get(context);
+  default:
+    if (format.isPlain())
+      return {};
+    return tile::BlockType::get(context, StringRef(format.name).lower());
+  }
+}
+
+// The inputs that say where tokens are.
+struct Placement {
+  Value positions, slots, pageTable, lengths, blocks;
+};
+
+class Builder {
+public:
+  Builder(MLIRContext &context, const DecoderFeatures &features, const ModelSource &source,
+          const DecoderOptions &options)
+      : b_(&context), loc_(UnknownLoc::get(&context)), f_(features), source_(source),
+        options_(options) {}
+
+  Result<OwningOpRef<ModuleOp>> build();
+
+private:
+  Value input(StringRef name, ArrayRef<Extent> shape) {
+    return graph::InputOp::create(b_, loc_, tensorOf(shape, b_.getI32Type()), name);
+  }
+  RankedTensorType rows(Value like, int64_t columns) {
+    StringRef symbol = graph::symbolOf(cast<RankedTensorType>(like.getType()), 0);
+    return tensorOf({symbol, columns}, b_.getF32Type());
+  }
+  Value reshape(Value value, int64_t heads) {
+    auto type = tensorOf({"T", heads, f_.headDim}, b_.getF32Type());
+    return graph::ReshapeOp::create(b_, loc_, type, value);
+  }
+  Value add(Value a, Value b);
+  Value siluMul(Value gate, Value up);
+  Result<Value> weight(std::string name, std::vector<int64_t> shape);
+  Result<Value> norm(Value x, std::string name);
+  Result<Value> linear(Value x, std::string name, int64_t rows);
+  Value rope(Value heads, const Placement &at);
+  Result<Value> attention(Value x, int64_t layer, const Placement &at);
+  Result<Value> feedForward(Value x, int64_t layer);
+  Result<void> buildStep();
+  Result<void> checkAllUsed() const;
+
+  OpBuilder b_;
+  Location loc_;
+  const DecoderFeatures &f_;
+  const ModelSource &source_;
+  const DecoderOptions &options_;
+  std::set<std::string, std::less<>> used_; // tensors
+};
+
+Result<Value> Builder::weight(std::string name, std::vector<int64_t> shape) {
+  std::optional<TensorInfo> tensor = source_.tensor(name);
+  if (!tensor)
+    return fail(Code::NotFound, "the model has no tensor '" + name + "', expected one of shape " +
+                                    shapeText(shape));
+  if (tensor->shape != shape)
+    return fail(Code::Corrupt, "tensor '" + name + "' has shape " + shapeText(tensor->shape) +
+                                   ", expected " + shapeText(shape));
+  Type element = elementOf(b_.getContext(), *tensor->format);
+  if (!element || (shape.size() == 1 && !element.isF32()))
+    return fail(Code::Unsupported, "tensor '" + name + "' has type " +
+                                       std::string(tensor->format->name) + ", expected " +
+                                       (shape.size() == 1 ? "F32" : "F32, F16, BF16 or blocks"));
+  used_.insert(name);
+  auto type = RankedTensorType::get(shape, element);
+  Value value = graph::WeightOp::create(b_, loc_, type, b_.getStrArrayAttr({name}));
+  return value;
+}
+
+Result<Value> Builder::norm(Value x, std::string name) {
+  SINTER_ASSIGN(Value gain, weight(std::move(name), {f_.width}));
+  Value result =
+      graph::NormOp::create(b_, loc_, x.getType(), x, gain, b_.getF32FloatAttr(f_.normEps));
+  return result;
+}
+
+Result<Value> Builder::linear(Value x, std::string name, int64_t rowCount) {
+  int64_t columns = cast<RankedTensorType>(x.getType()).getDimSize(1);
+  SINTER_ASSIGN(Value matrix, weight(std::move(name), {rowCount, columns}));
+  Value result = graph::ContractOp::create(b_, loc_, rows(x, rowCount), x, matrix);
+  return result;
+}
+
+// An elementwise map of two equal tensors.
+static Value mapOf(OpBuilder &b, Location loc, Value left, Value right,
+                   llvm::function_ref<Value(Value, Value)> body) {
+  auto map = graph::MapOp::create(b, loc, left.getType(), ValueRange{left, right});
+  OpBuilder::InsertionGuard guard(b);
+  Type element = getElementTypeOrSelf(left.getType());
+  mlir::Block *block = b.createBlock(&map.getBody(), {}, {element, element}, {loc, loc});
+  graph::YieldOp::create(b, loc, body(block->getArgument(0), block->getArgument(1)));
+  return map.getResult();
+}
+
+Value Builder::add(Value a, Value b) {
+  return mapOf(b_, loc_, a, b,
+               [&](Value x, Value y) -> Value { return arith::AddFOp::create(b_, loc_, x, y); });
+}
+
+// gate / (1 + exp(-gate)) * up
+Value Builder::siluMul(Value gate, Value up) {
+  return mapOf(b_, loc_, gate, up, [&](Value x, Value y) -> Value {
+    Value one = arith::ConstantOp::create(b_, loc_, b_.getF32FloatAttr(1));
+    Value power = math::ExpOp::create(b_, loc_, arith::NegFOp::create(b_, loc_, x));
+    Value silu = arith::DivFOp::create(b_, loc_, x, arith::AddFOp::create(b_, loc_, one, power));
+    return arith::MulFOp::create(b_, loc_, silu, y);
+  });
+}
+
+Value Builder::rope(Value heads, const Placement &at) {
+  return graph::RopeOp::create(b_, loc_, heads.getType(), heads, at.positions, f_.family.rope,
+                               static_cast<uint64_t>(f_.ropeDims), llvm::APFloat(f_.ropeBase));
+}
+
+Result<Value> Builder::attention(Value x, int64_t layer, const Placement &at) {
+  SINTER_ASSIGN(Value n, norm(x, layerTensor(layer, kAttentionNorm)));
+  SINTER_ASSIGN(Value q, linear(n, layerTensor(layer, kQuery), f_.heads * f_.headDim));
+  SINTER_ASSIGN(Value k, linear(n, layerTensor(layer, kKey), f_.kvHeads * f_.headDim));
+  SINTER_ASSIGN(Value v, linear(n, layerTensor(layer, kValue), f_.kvHeads * f_.headDim));
+  Type f16 = b_.getF16Type();
+  auto keyType = tensorOf({"N", f_.kvHeads, f_.headDim, options_.pageRows}, f16);
+  auto valueType = tensorOf({"N", options_.pageRows, f_.kvHeads, f_.headDim}, f16);
+  std::string name = "kv." + std::to_string(layer);
+  Value keyPool = graph::StateOp::create(b_, loc_, keyType, name + ".keys");
+  Value valuePool = graph::StateOp::create(b_, loc_, valueType, name + ".values");
+  Value query = rope(reshape(q, f_.heads), at), keys = rope(reshape(k, f_.kvHeads), at);
+  auto pools = graph::ScatterOp::create(b_, loc_, keyType, valueType, keys, reshape(v, f_.kvHeads),
+                                        at.slots, keyPool, valuePool);
+  float scale = 1.0f / std::sqrt(static_cast<float>(f_.headDim));
+  Value attended = graph::AttendOp::create(b_, loc_, query.getType(), query, pools.getNewKeys(),
+                                           pools.getNewValues(), at.positions, at.pageTable,
+                                           at.lengths, at.blocks, b_.getF32FloatAttr(scale));
+  int64_t columns = f_.heads * f_.headDim;
+  Value flat = graph::ReshapeOp::create(b_, loc_, rows(x, columns), attended);
+  return linear(flat, layerTensor(layer, kAttentionOutput), f_.width);
+}
+
+Result<Value> Builder::feedForward(Value x, int64_t layer) {
+  SINTER_ASSIGN(Value n, norm(x, layerTensor(layer, kFeedForwardNorm)));
+  SINTER_ASSIGN(Value gate, linear(n, layerTensor(layer, kGate), f_.feedForward));
+  SINTER_ASSIGN(Value up, linear(n, layerTensor(layer, kUp), f_.feedForward));
+  return linear(siluMul(gate, up), layerTensor(layer, kDown), f_.width);
+}
+
+Result<void> Builder::buildStep() {
+  Value tokens = input("tokens", {"T"});
+  Placement at{input("positions", {"T"}), input("kv_slots", {"T"}), input("page_table", {"S", "P"}),
+               input("kv_lengths", {"S"}), input("blocks", {"B", 3})};
+  Value wanted = input("logit_rows", {"R"});
+  Type f32 = b_.getF32Type();
+  SINTER_ASSIGN(Value table, weight(std::string(kTokenEmbedding), {f_.vocabulary, f_.width}));
+  Value x = graph::GatherOp::create(b_, loc_, tensorOf({"T", f_.width}, f32), table, tokens);
+  for (int64_t layer = 0; layer < f_.layers; ++layer) {
+    SINTER_ASSIGN(Value attended, attention(x, layer, at));
+    x = add(x, attended);
+    SINTER_ASSIGN(Value fed, feedForward(x, layer));
+    x = add(x, fed);
+  }
+  Value last = graph::GatherOp::create(b_, loc_, tensorOf({"R", f_.width}, f32), x, wanted);
+  SINTER_ASSIGN(Value n, norm(last, std::string(kOutputNorm)));
+  std::string_view output = f_.tiedOutput ? kTokenEmbedding : kOutput;
+  SINTER_ASSIGN(Value logits, linear(n, std::string(output), f_.vocabulary));
+  graph::OutputOp::create(b_, loc_, "logits", logits);
+  return {};
+}
+
+// A tensor that the step leaves out would change what the model computes.
+Result<void> Builder::checkAllUsed() const {
+  for (const std::string &name : source_.tensorNames())
+    if (!used_.contains(name))
+      return fail(Code::Unsupported, "the model has a tensor '" + name +
+                                         "', which a decoder of "
+                                         "architecture '" +
+                                         std::string(f_.family.architecture) +
+                                         "' has no place for");
+  return {};
+}
+
+Result<OwningOpRef<ModuleOp>> Builder::build() {
+  OwningOpRef<ModuleOp> module(ModuleOp::create(loc_));
+  b_.setInsertionPointToEnd(module->getBody());
+  auto step = func::FuncOp::create(b_, loc_, "step", b_.getFunctionType({}, {}));
+  b_.setInsertionPointToStart(step.addEntryBlock());
+  SINTER_TRY(buildStep());
+  func::ReturnOp::create(b_, loc_);
+  SINTER_TRY(checkAllUsed());
+  if (failed(verify(*module)))
+    return fail(Code::Internal, "the decoder's graph is not well formed");
+  return module;
+}
+
+} // namespace
+
+Result<OwningOpRef<ModuleOp>> buildDecoder(MLIRContext &context, const DecoderFeatures &features,
+                                           const ModelSource &source,
+                                           const DecoderOptions &options) {
+  return Builder(context, features, source, options).build();
+}
+
+} // namespace sinter::models

@@ -1,0 +1,39 @@
+// Decoder-only language models as features: what distinguishes one from another, read from metadata
+// and checked.
+#pragma once
+
+#include "graph/graph.h"
+#include "models/model_source.h"
+
+namespace sinter::models {
+
+// What the architecture's name alone decides.
+struct DecoderFamily {
+  std::string_view architecture; // general.architecture, and the prefix of its keys
+  graph::Pairing rope;
+};
+
+inline constexpr DecoderFamily kDecoderFamilies[] = {
+    {"llama", graph::Pairing::Neighbours},
+};
+
+struct DecoderFeatures {
+  DecoderFamily family;
+  int64_t layers = 0;
+  int64_t width = 0;       // elements of a token's row
+  int64_t feedForward = 0; // elements of the hidden row
+  int64_t heads = 0, kvHeads = 0, headDim = 0;
+  int64_t ropeDims = 0;
+  int64_t contextLength = 0; // positions that the model was made for
+  int64_t vocabulary = 0;
+  float ropeBase = 0, normEps = 0;
+  bool tiedOutput = false; // the embedding is the output matrix too
+};
+
+// Unsupported: an architecture or a feature that no family here has. NotFound and Corrupt: a key is
+// missing, or its value is not one that a model can have. Each message names the key, what was
+// found and what was expected. Tensors are not checked but for the embedding's number of rows,
+// which is the vocabulary.
+Result<DecoderFeatures> readDecoder(const ModelSource &source);
+
+} // namespace sinter::models

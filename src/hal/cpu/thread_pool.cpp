@@ -16,7 +16,7 @@ namespace {
 constexpr uint32_t kSpins = 500;
 
 // Chunks for each thread: enough to even out threads that lose their core for a while.
-constexpr uint64_t kChunksPerThread = 8;
+constexpr uint64_t kChunksPerThread = 4;
 
 void pause() {
 #if defined(__x86_64__)

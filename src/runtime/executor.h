@@ -1,0 +1,142 @@
+// Executes a plan on a device: loads its code, packs its weights, places its buffers and runs its
+// procedures.
+//
+// Use: create() once; then for each step bind() the sizes, write the inputs, run() a procedure,
+// read the outputs. A step whose sizes were bound lately costs neither evaluation nor placement
+// again.
+#pragma once
+
+#include "hal/hal.h"
+#include "plan/lifetime.h"
+#include "plan/plan.h"
+#include "runtime/commands.h"
+#include "runtime/weight_source.h"
+
+#include <list>
+
+namespace sinter::runtime {
+
+struct ExecutorOptions {
+  uint32_t bindingsKept = 8;   // least recently used ones are dropped; at least 1
+  uint64_t maxSteps = 1 << 20; // and arguments of one procedure, loops unrolled
+  bool captureGraphs = true;   // where the device has them
+};
+
+// Time of one launch of the last run.
+struct LaunchSample {
+  const plan::Launch *launch;
+  hal::Grid grid;
+  int64_t bytesMoved;
+  int64_t operations;
+  uint64_t nanoseconds;
+};
+
+// Bytes of device memory.
+struct MemoryUse {
+  uint64_t weights = 0; // packed
+  uint64_t mapped = 0;  // weights used where the model file is mapped
+  uint64_t constants = 0;
+  uint64_t inputsAndOutputs = 0;
+  uint64_t state = 0;
+  uint64_t arena = 0; // all Temp buffers
+};
+
+// Belongs to one thread at a time. An error leaves the executor usable; a run that failed leaves
+// outputs and state undefined.
+class Executor {
+public:
+  // `device` and `weights` must outlive the executor; `weights` may be null when the plan has none.
+  // Fails as validate(), Device::loadModule and WeightSource::tensor do, and when a tensor's size
+  // is not the plan's.
+  static Result<std::unique_ptr<Executor>> create(hal::Device &device,
+                                                  std::shared_ptr<const plan::Plan> plan,
+                                                  WeightSource *weights,
+                                                  const ExecutorOptions &options = {});
+
+  const plan::Plan &plan() const { return *plan_; }
+
+  // Fixes every symbol: one value each, in the plan's order; those that loops count are ignored.
+  // InvalidArgument: a value out of its bounds or a size that cannot be computed. Exhausted: no
+  // memory. The contents of Input, Output and State buffers are kept, also when they move because
+  // they grew. After an error the former binding holds.
+  Result<void> bind(std::span<const int64_t> symbolValues);
+
+  // Host access to an Input, Output or State buffer, of the size that the binding gives it, until
+  // the next bind(). InvalidArgument: not bound, or a buffer of another kind. Unsupported: the
+  // device's memory is not host-visible.
+  Result<std::span<uint8_t>> buffer(plan::BufferId id);
+  Result<std::span<uint8_t>> buffer(std::string_view name);
+  // The same by copying, on every device. `bytes` is at most the buffer's size.
+  Result<void> setBuffer(std::string_view name, std::span<const uint8_t> bytes);
+  Result<void> readBuffer(std::string_view name, std::span<uint8_t> bytes);
+  // Makes the caller's device memory the buffer, for good. A binding that needs more than it has is
+  // refused.
+  Result<void> attachBuffer(std::string_view name, std::shared_ptr<hal::Buffer> memory);
+  // Sets all State buffers to zero.
+  Result<void> clearState();
+
+  // Runs a procedure of the plan to its end. InvalidArgument: not bound.
+  Result<void> run(plan::ProcedureId procedure);
+  Result<void> run(std::string_view procedure);
+
+  // The commands that run() would submit, for explain. Valid until the next call of another member.
+  Result<const CommandList *> commands(plan::ProcedureId procedure);
+
+  // While on, run() waits for each launch and notes its time. Unsupported: the device cannot time.
+  Result<void> setProfiling(bool on);
+  std::span<const LaunchSample> samples() const { return samples_; }
+
+  const MemoryUse &memory() const { return memory_; }
+
+private:
+  // A procedure under one binding.
+  struct Prepared {
+    CommandList list;
+    std::unique_ptr<hal::Graph> graph;
+  };
+  struct Binding {
+    std::vector<int64_t> symbols;
+    std::vector<uint64_t> bufferBytes;
+    std::vector<std::unique_ptr<Prepared>> procedures; // null until first run
+  };
+
+  Executor(hal::Device &device, std::shared_ptr<const plan::Plan> plan,
+           const ExecutorOptions &options);
+  Result<void> loadCode();
+  Result<void> loadBuffers(WeightSource *weights);
+  Result<void> loadConstant(plan::BufferId id);
+  Result<void> loadWeight(plan::BufferId id, WeightSource &source);
+
+  Result<Binding> makeBinding(std::vector<int64_t> symbols) const;
+  Result<std::vector<int64_t>> checkSymbols(std::span<const int64_t> values) const;
+  Result<void> reserveBuffers(const Binding &binding);
+  Result<void> reserve(plan::BufferId id, uint64_t bytes);
+  Result<void> reserveArena(uint64_t bytes);
+  void countMemory();
+  void forgetCommands();
+
+  Result<plan::BufferId> accessible(std::string_view name) const;
+  Result<Prepared *> prepare(plan::ProcedureId procedure);
+  Result<void> submit(const CommandList &list);
+  Result<void> submitTimed(const CommandList &list);
+  Result<void> execute(const CommandList &list, const Command &command);
+
+  hal::Device &device_;
+  std::shared_ptr<const plan::Plan> plan_;
+  ExecutorOptions options_;
+  std::vector<std::unique_ptr<hal::Module>> modules_;
+  std::vector<std::unique_ptr<hal::Kernel>> kernels_;
+  std::unique_ptr<hal::Stream> stream_;
+  std::vector<std::shared_ptr<hal::Buffer>> buffers_; // all but Temp, null until first bound
+  std::vector<bool> attached_;                        // the caller's memory
+  std::unique_ptr<hal::Buffer> arena_;
+  std::vector<bool> inductions_; // symbols that loops count
+  std::vector<std::optional<std::vector<plan::Lifetime>>>
+      lifetimes_;                           // by procedure, when first run
+  std::list<Binding> bindings_;             // the current one first
+  std::unique_ptr<hal::Event> start_, end_; // set while profiling
+  std::vector<LaunchSample> samples_;
+  MemoryUse memory_;
+};
+
+} // namespace sinter::runtime

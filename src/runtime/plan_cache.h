@@ -1,0 +1,80 @@
+// The folder of built plans: found by the content they were built from, safe against other
+// processes and crashes.
+#pragma once
+
+#include "plan/plan.h"
+
+#include <functional>
+#include <span>
+
+namespace sinter::runtime {
+
+inline constexpr uint64_t kMaxPlanFileBytes = uint64_t(2) << 30;
+
+// The name of a plan that was built from all of `parts` (model digest, target, options, compiler
+// version, ...): 32 hexadecimal digits of XXH3_128 over the parts and their lengths.
+std::string planKey(std::span<const std::string_view> parts);
+
+// What find() saw. Neither field set: there is no such plan.
+struct CacheLookup {
+  std::optional<plan::Plan> plan;
+  std::string damage; // one line that says how the entry is damaged, and that it is built again
+};
+
+// Shows that this process builds one key's plan; released when destroyed, also by the system when
+// the process dies.
+class BuildLock {
+public:
+  BuildLock(BuildLock &&other) noexcept;
+  BuildLock &operator=(BuildLock &&other) noexcept;
+  ~BuildLock();
+
+private:
+  friend class PlanCache;
+  explicit BuildLock(int fd) : fd_(fd) {}
+
+  int fd_;
+};
+
+// Any number of processes and threads may use one folder at a time. Keys are planKey()'s.
+class PlanCache {
+public:
+  // The user's own: $XDG_CACHE_HOME/sinter, else $HOME/.cache/sinter. NotFound when neither is set.
+  static Result<PlanCache> open();
+  // Makes the folder with mode 0700 where it is missing. Plans hold native code, so a folder that
+  // others may write to or that another user owns is refused: Permission.
+  static Result<PlanCache> openAt(const std::string &folder);
+
+  PlanCache(PlanCache &&other) noexcept;
+  PlanCache &operator=(PlanCache &&other) noexcept;
+  ~PlanCache();
+
+  const std::string &folder() const { return folder_; }
+
+  // A damaged entry is no error. Permission: an entry that another user owns or others may write
+  // to.
+  Result<CacheLookup> find(const std::string &key) const;
+  // Waits for another process that builds the same plan. Timeout after `timeoutMs`. Clears what a
+  // killed builder left.
+  Result<BuildLock> lock(const std::string &key, uint32_t timeoutMs) const;
+  // Writes an entry whole or not at all. Exhausted, with the numbers, when the disk is full.
+  Result<void> publish(const std::string &key, const plan::Plan &plan) const;
+
+  // The plan of that key: found, or built by `build` and published, by one process however many
+  // ask. `note` is called with one line when a damaged entry is built again or a built plan cannot
+  // be kept.
+  using Build = std::function<Result<plan::Plan>()>;
+  using Note = std::function<void(const std::string &line)>;
+  Result<plan::Plan> findOrBuild(const std::string &key, uint32_t timeoutMs, const Build &build,
+                                 const Note &note) const;
+
+private:
+  PlanCache(std::string folder, int fd) : folder_(std::move(folder)), fd_(fd) {}
+  Result<std::optional<std::vector<uint8_t>>> readEntry(const std::string &name) const;
+  void removeLeftovers(const std::string &key) const;
+
+  std::string folder_;
+  int fd_; // of the folder: entries stay in it should its path be replaced
+};
+
+} // namespace sinter::runtime

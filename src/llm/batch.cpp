@@ -1,0 +1,96 @@
+// Lays sequences of any lengths side by side as the inputs of one step.
+#include "llm/batch.h"
+
+#include "base/check.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace sinter {
+namespace {
+
+Result<void> checkPart(const BatchPart &part, size_t index, const BatchShape &shape) {
+  const std::string who = "sequence " + std::to_string(index) + " of the batch";
+  if (part.tokens.empty())
+    return fail(Code::InvalidArgument, who + " has no tokens");
+  for (TokenId id : part.tokens)
+    if (id < 0 || static_cast<uint32_t>(id) >= shape.vocabSize)
+      return fail(Code::InvalidArgument, who + " has token " + std::to_string(id) +
+                                             ", expected one below " +
+                                             std::to_string(shape.vocabSize));
+  const uint64_t end = uint64_t{part.position} + part.tokens.size();
+  if (end > uint64_t{std::numeric_limits<int32_t>::max()} || end > part.pages->capacity())
+    return fail(Code::InvalidArgument, who + " reaches position " + std::to_string(end) +
+                                           ", its pages hold " +
+                                           std::to_string(part.pages->capacity()));
+  if (part.pages->pages().size() > shape.pagesPerSequence)
+    return fail(Code::InvalidArgument, who + " has " + std::to_string(part.pages->pages().size()) +
+                                           " pages, expected at most " +
+                                           std::to_string(shape.pagesPerSequence));
+  return {};
+}
+
+void addTokens(const BatchPart &part, Batch &batch) {
+  for (size_t i = 0; i < part.tokens.size(); ++i) {
+    batch.tokens.push_back(part.tokens[i]);
+    batch.positions.push_back(static_cast<int32_t>(part.position + i));
+    batch.kvSlots.push_back(part.pages->slot(uint64_t{part.position} + i));
+  }
+}
+
+void addPages(const BatchPart &part, uint32_t width, Batch &batch) {
+  for (PageId page : part.pages->pages())
+    batch.pageTable.push_back(static_cast<int32_t>(page.index));
+  batch.pageTable.resize(batch.pageTable.size() + (width - part.pages->pages().size()), 0);
+}
+
+void addBlocks(const BatchPart &part, int32_t sequence, int32_t firstToken, uint32_t queryBlock,
+               Batch &batch) {
+  const size_t count = part.tokens.size();
+  for (size_t begin = 0; begin < count; begin += queryBlock) {
+    const size_t rows = std::min<size_t>(queryBlock, count - begin);
+    batch.blocks.insert(batch.blocks.end(), {sequence, firstToken + static_cast<int32_t>(begin),
+                                             static_cast<int32_t>(rows)});
+  }
+}
+
+void addLogitRows(const BatchPart &part, int32_t firstToken, Batch &batch) {
+  const int32_t count = static_cast<int32_t>(part.tokens.size());
+  if (part.logits == LogitsWanted::None)
+    return;
+  for (int32_t i = part.logits == LogitsWanted::All ? 0 : count - 1; i < count; ++i)
+    batch.logitRows.push_back(firstToken + i);
+}
+
+} // namespace
+
+void Batch::clear() {
+  pagesPerSequence = 0;
+  for (auto *list : {&tokens, &positions, &kvSlots, &pageTable, &kvLengths, &blocks, &logitRows})
+    list->clear();
+}
+
+Result<void> buildBatch(std::span<const BatchPart> parts, const BatchShape &shape, Batch &batch) {
+  SINTER_CHECK(shape.queryBlock >= 1 && shape.pagesPerSequence >= 1);
+  batch.clear();
+  uint64_t total = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    SINTER_TRY(checkPart(parts[i], i, shape));
+    total += parts[i].tokens.size();
+  }
+  if (total > uint64_t{std::numeric_limits<int32_t>::max()})
+    return fail(Code::InvalidArgument, "a batch of " + std::to_string(total) + " tokens");
+  batch.pagesPerSequence = shape.pagesPerSequence;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const BatchPart &part = parts[i];
+    const int32_t firstToken = static_cast<int32_t>(batch.tokens.size());
+    addTokens(part, batch);
+    addPages(part, shape.pagesPerSequence, batch);
+    batch.kvLengths.push_back(static_cast<int32_t>(part.position + part.tokens.size()));
+    addBlocks(part, static_cast<int32_t>(i), firstToken, shape.queryBlock, batch);
+    addLogitRows(part, firstToken, batch);
+  }
+  return {};
+}
+
+} // namespace sinter

@@ -1,0 +1,57 @@
+// Ragged batches: the tokens of several sequences in one step, as the plan's input buffers want
+// them.
+#pragma once
+
+#include "base/status.h"
+#include "llm/kv_pages.h"
+#include "llm/tokenizer_vocabulary.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace sinter {
+
+// Which of a part's tokens need logits.
+enum class LogitsWanted : uint8_t { None, Last, All };
+
+// The next tokens of one sequence: those at positions [position, position + tokens.size()). Their
+// keys and values go to the sequence's pages, which must reach that far; the rows before `position`
+// are there already.
+struct BatchPart {
+  std::span<const TokenId> tokens;
+  uint32_t position = 0;
+  const SequencePages *pages = nullptr;
+  LogitsWanted logits = LogitsWanted::Last;
+};
+
+// One step's inputs. See plan_names.h for what each array means; T, S, B and R are their sizes.
+struct Batch {
+  uint32_t pagesPerSequence = 0; // P
+  std::vector<int32_t> tokens, positions, kvSlots;
+  std::vector<int32_t> pageTable; // [S * P], 0 beyond a sequence's pages
+  std::vector<int32_t> kvLengths;
+  std::vector<int32_t> blocks; // [B * 3]
+  std::vector<int32_t> logitRows;
+
+  int64_t tokenCount() const { return static_cast<int64_t>(tokens.size()); }
+  int64_t sequenceCount() const { return static_cast<int64_t>(kvLengths.size()); }
+  int64_t blockCount() const { return static_cast<int64_t>(blocks.size() / 3); }
+  int64_t logitRowCount() const { return static_cast<int64_t>(logitRows.size()); }
+  void clear();
+};
+
+// What a plan demands of its batches.
+struct BatchShape {
+  uint32_t queryBlock = 1;       // most tokens of one attention block; at least 1
+  uint32_t pagesPerSequence = 1; // width of the page table; at least 1
+  uint32_t vocabSize = 1;        // token ids are below
+};
+
+// Fills `batch` (its memory is reused from step to step) from the parts: sequence i of the batch is
+// parts[i], and rows of logits come in the order of the parts. InvalidArgument: a part without
+// tokens, a token outside the vocabulary, pages that do not reach, or more pages than the table is
+// wide; the batch is then empty.
+Result<void> buildBatch(std::span<const BatchPart> parts, const BatchShape &shape, Batch &batch);
+
+} // namespace sinter

@@ -1,0 +1,77 @@
+// Puts a model's parts together and checks that they fit one another.
+#include "llm/model.h"
+
+#include "llm/vocabulary_from_gguf.h"
+
+namespace sinter {
+namespace {
+
+Fail withPath(const std::string &path, const Status &error) {
+  if (error.message.find(path) != std::string::npos)
+    return Fail(error);
+  return fail(error.code, path + ": " + error.message, error.byteOffset);
+}
+
+Result<ChatMl> chatOf(const VocabularyData &vocabulary) {
+  if (vocabulary.chatTemplate.empty())
+    return fail(Code::Unsupported, "the model file has no chat template");
+  return recogniseChatMl(vocabulary.chatTemplate);
+}
+
+Result<std::vector<TokenId>> idsOf(Result<Encoding> encoding) {
+  if (!encoding)
+    return Fail(encoding.error());
+  if (encoding->droppedBytes > 0)
+    return fail(Code::Unsupported, "the model's vocabulary has no token for " +
+                                       std::to_string(encoding->droppedBytes) +
+                                       " bytes of the prompt");
+  return std::move(encoding->ids);
+}
+
+} // namespace
+
+Result<ModelFile> ModelFile::open(const std::string &path) {
+  SINTER_ASSIGN(GgufFile gguf, GgufFile::open(path));
+  auto vocabulary = vocabularyFromGguf(gguf);
+  if (!vocabulary)
+    return withPath(path, vocabulary.error());
+  auto tokenizer = Tokenizer::create(*vocabulary);
+  if (!tokenizer)
+    return withPath(path, tokenizer.error());
+  Result<ChatMl> chat = chatOf(*vocabulary);
+  return ModelFile(path, std::move(gguf), std::move(*tokenizer), std::move(chat));
+}
+
+Result<std::vector<TokenId>> ModelFile::encodeRaw(std::string_view prompt) const {
+  return idsOf(tokenizer_.encode(prompt));
+}
+
+Result<std::vector<TokenId>> ModelFile::encodeChat(std::span<const ChatMessage> messages) const {
+  if (!chat_)
+    return Fail(chat_.error());
+  return idsOf(tokenizer_.encode(applyChatMl(*chat_, messages, true)));
+}
+
+Result<void> ModelFile::canChat() const {
+  if (!chat_)
+    return Fail(chat_.error());
+  return {};
+}
+
+Result<std::unique_ptr<Model>> Model::create(ModelFile file, std::shared_ptr<const plan::Plan> plan,
+                                             hal::Device &device,
+                                             const PlanRunnerOptions &options) {
+  std::unique_ptr<Model> model(new Model(std::move(file)));
+  SINTER_ASSIGN(model->runner_,
+                PlanRunner::create(device, model->file_.gguf(), std::move(plan), options));
+  const RunnerLimits &limits = model->runner_->limits();
+  if (model->tokenizer().size() > limits.vocabSize)
+    return fail(Code::Corrupt, "the tokenizer has " + std::to_string(model->tokenizer().size()) +
+                                   " tokens, the model's logits are for " +
+                                   std::to_string(limits.vocabSize));
+  SINTER_ASSIGN(PagePool pages, PagePool::create(limits.poolPages, limits.pageRows));
+  model->pages_ = std::make_unique<PagePool>(std::move(pages));
+  return model;
+}
+
+} // namespace sinter

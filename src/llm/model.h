@@ -1,0 +1,70 @@
+// A language model ready to answer: its file, tokenizer and template, and the runner of its plan.
+#pragma once
+
+#include "format/gguf.h"
+#include "hal/hal.h"
+#include "llm/chat_template.h"
+#include "llm/plan_runner.h"
+#include "llm/tokenizer.h"
+
+#include <memory>
+#include <string>
+
+namespace sinter {
+
+// A model file and what can be known of it without a plan.
+class ModelFile {
+public:
+  // Opens and checks the file and builds its tokenizer. Errors: those of GgufFile::open,
+  // vocabularyFromGguf and Tokenizer::create, each with the path.
+  static Result<ModelFile> open(const std::string &path);
+
+  const std::string &path() const { return path_; }
+  const GgufFile &gguf() const { return gguf_; }
+  const Tokenizer &tokenizer() const { return tokenizer_; }
+
+  // The tokens of a prompt as it stands. Unsupported where the vocabulary cannot express it.
+  Result<std::vector<TokenId>> encodeRaw(std::string_view prompt) const;
+  // The tokens of a conversation that asks for an answer. Unsupported where the file has no
+  // template, or one that is not ChatML.
+  Result<std::vector<TokenId>> encodeChat(std::span<const ChatMessage> messages) const;
+  // Whether encodeChat can work, with its error where it cannot.
+  Result<void> canChat() const;
+
+private:
+  ModelFile(std::string path, GgufFile gguf, Tokenizer tokenizer, Result<ChatMl> chat)
+      : path_(std::move(path)), gguf_(std::move(gguf)), tokenizer_(std::move(tokenizer)),
+        chat_(std::move(chat)) {}
+
+  std::string path_;
+  GgufFile gguf_;
+  Tokenizer tokenizer_;
+  Result<ChatMl> chat_;
+};
+
+// Owns all but the device, which must outlive it. Neither movable nor copyable: sessions borrow it.
+// For one thread.
+class Model {
+public:
+  // Fails as PlanRunner::create does, and with Corrupt where plan and tokenizer disagree.
+  static Result<std::unique_ptr<Model>> create(ModelFile file,
+                                               std::shared_ptr<const plan::Plan> plan,
+                                               hal::Device &device,
+                                               const PlanRunnerOptions &options = {});
+  Model(const Model &) = delete;
+  Model &operator=(const Model &) = delete;
+
+  const ModelFile &file() const { return file_; }
+  const Tokenizer &tokenizer() const { return file_.tokenizer(); }
+  PlanRunner &runner() { return *runner_; }
+  PagePool &pages() { return *pages_; }
+
+private:
+  explicit Model(ModelFile file) : file_(std::move(file)) {}
+
+  ModelFile file_;
+  std::unique_ptr<PlanRunner> runner_;
+  std::unique_ptr<PagePool> pages_;
+};
+
+} // namespace sinter

@@ -1,0 +1,37 @@
+// The contract between a language model's plan and the code that runs it: names of symbols,
+// buffers, properties and the procedure. The compiler writes them, nothing else in llm spells them.
+#pragma once
+
+namespace sinter::plan_names {
+
+inline constexpr const char *kStepProcedure = "step";
+
+// Symbols: tokens in this step, its sequences, attention query blocks, rows of logits wanted, page
+// table entries per sequence, pages of the KV pool.
+inline constexpr const char *kTokens = "T";
+inline constexpr const char *kSequences = "S";
+inline constexpr const char *kBlocks = "B";
+inline constexpr const char *kLogitRows = "R";
+inline constexpr const char *kPagesPerSequence = "P";
+inline constexpr const char *kPoolPages = "N";
+
+// Input buffers, all i32.
+inline constexpr const char *kTokenIds = "tokens";         // [T]
+inline constexpr const char *kPositions = "positions";     // [T]
+inline constexpr const char *kKvSlots = "kv_slots";        // [T], page * page_rows + row
+inline constexpr const char *kPageTable = "page_table";    // [S * P]
+inline constexpr const char *kKvLengths = "kv_lengths";    // [S], this step's tokens counted
+inline constexpr const char *kBlockTable = "blocks";       // [B * 3]: sequence, first token, tokens
+inline constexpr const char *kLogitIndices = "logit_rows"; // [R], indices of tokens
+
+// Output buffer, f32[R * vocab_size].
+inline constexpr const char *kLogits = "logits";
+
+// Properties.
+inline constexpr const char *kVocabSize = "vocab_size";
+inline constexpr const char *kContextLength = "context_length";
+inline constexpr const char *kPageRows = "page_rows";
+inline constexpr const char *kQueryBlock = "query_block";
+inline constexpr const char *kKvBytesPerPage = "kv_bytes";
+
+} // namespace sinter::plan_names

@@ -1,0 +1,204 @@
+// Binds a plan's symbols and buffers to batches.
+#include "llm/plan_runner.h"
+
+#include "llm/plan_names.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace sinter {
+namespace {
+
+namespace names = plan_names;
+
+// In the order in which step() writes them.
+constexpr std::array kInputs = {names::kTokenIds,    names::kPositions, names::kKvSlots,
+                                names::kPageTable,   names::kKvLengths, names::kBlockTable,
+                                names::kLogitIndices};
+
+Result<uint32_t> property(const plan::Plan &plan, const char *name) {
+  const auto found = plan.properties.find(name);
+  if (found == plan.properties.end())
+    return fail(Code::Corrupt, std::string("the plan has no property '") + name + "'");
+  if (found->second < 1 || found->second > std::numeric_limits<int32_t>::max())
+    return fail(Code::Corrupt, std::string("the plan's property '") + name + "' is " +
+                                   std::to_string(found->second) + ", expected 1 to 2147483647");
+  return static_cast<uint32_t>(found->second);
+}
+
+// A symbol's upper bound as a count; unbounded where the plan names no such symbol.
+uint32_t upperBound(const plan::Plan &plan, const char *name) {
+  const auto id = plan::findSymbol(plan, name);
+  const int64_t most = id ? plan.symbols[id->index].max : std::numeric_limits<int32_t>::max();
+  return static_cast<uint32_t>(std::clamp<int64_t>(most, 1, std::numeric_limits<int32_t>::max()));
+}
+
+Result<plan::BufferId> bufferOfKind(const plan::Plan &plan, const char *name,
+                                    plan::BufferKind kind) {
+  const auto id = plan::findBuffer(plan, name);
+  if (!id)
+    return fail(Code::Corrupt, std::string("the plan has no buffer '") + name + "'");
+  const plan::BufferKind found = plan.buffers[id->index].kind;
+  if (found != kind)
+    return fail(Code::Corrupt, std::string("the plan's buffer '") + name + "' is of kind " +
+                                   plan::kindName(found) + ", expected " + plan::kindName(kind));
+  return *id;
+}
+
+Result<void> checkSameModel(const plan::Plan &plan, const GgufFile &file) {
+  SINTER_ASSIGN(const Sha256Digest digest, file.digest());
+  if (plan.modelDigest == digest.hex() && plan.modelBytes == file.bytes().size())
+    return {};
+  return fail(Code::InvalidArgument, "the plan was made for another model file: of " +
+                                         std::to_string(plan.modelBytes) + " bytes, digest " +
+                                         plan.modelDigest.substr(0, 16) + "; this one has " +
+                                         std::to_string(file.bytes().size()) + " bytes, digest " +
+                                         digest.hex().substr(0, 16));
+}
+
+} // namespace
+
+Result<uint32_t> contextTokensOf(const plan::Plan &plan, uint32_t asked) {
+  SINTER_ASSIGN(const uint32_t most, property(plan, names::kContextLength));
+  if (asked > most)
+    return fail(Code::InvalidArgument, "a context of " + std::to_string(asked) +
+                                           " tokens was asked for, the model was made for " +
+                                           std::to_string(most));
+  return asked ? asked : std::min(most, kDefaultContextTokens);
+}
+
+Result<std::span<const uint8_t>> PlanRunner::Weights::tensor(std::string_view name) {
+  SINTER_ASSIGN(const GgufTensor *tensor, file_.tensor(name));
+  return tensor->bytes;
+}
+
+void PlanRunner::Weights::release(std::span<const uint8_t> bytes) {
+  runtime::dropMappedPages(bytes);
+}
+
+Result<std::unique_ptr<PlanRunner>> PlanRunner::create(hal::Device &device, const GgufFile &file,
+                                                       std::shared_ptr<const plan::Plan> plan,
+                                                       const PlanRunnerOptions &options) {
+  SINTER_TRY(checkSameModel(*plan, file));
+  std::unique_ptr<PlanRunner> runner(new PlanRunner(file, std::move(plan)));
+  SINTER_TRY(runner->readLimits(options));
+  SINTER_TRY(runner->readNames());
+  SINTER_TRY(runner->readSymbols());
+  SINTER_ASSIGN(runner->executor_,
+                runtime::Executor::create(device, runner->plan_, &runner->weights_));
+  if (!file.stillIntact())
+    return fail(Code::Corrupt, "the model file changed while its weights were read");
+  return runner;
+}
+
+Result<void> PlanRunner::readLimits(const PlanRunnerOptions &options) {
+  SINTER_ASSIGN(limits_.vocabSize, property(*plan_, names::kVocabSize));
+  SINTER_ASSIGN(limits_.contextTokens, contextTokensOf(*plan_, options.contextTokens));
+  SINTER_ASSIGN(limits_.pageRows, property(*plan_, names::kPageRows));
+  SINTER_ASSIGN(limits_.queryBlock, property(*plan_, names::kQueryBlock));
+  limits_.stepTokens =
+      std::min(std::max(options.maxStepTokens, 1u), upperBound(*plan_, names::kTokens));
+  limits_.stepSequences = upperBound(*plan_, names::kSequences);
+  const uint64_t poolTokens = std::max(options.poolTokens, limits_.contextTokens);
+  limits_.poolPages = static_cast<uint32_t>((poolTokens - 1) / limits_.pageRows + 1);
+  return {};
+}
+
+Result<void> PlanRunner::readNames() {
+  const auto step = plan::findProcedure(*plan_, names::kStepProcedure);
+  if (!step)
+    return fail(Code::Corrupt,
+                std::string("the plan has no procedure '") + names::kStepProcedure + "'");
+  names_.step = *step;
+  for (size_t i = 0; i < kInputs.size(); ++i) {
+    SINTER_ASSIGN(names_.inputs[i], bufferOfKind(*plan_, kInputs[i], plan::BufferKind::Input));
+  }
+  SINTER_ASSIGN(names_.logits, bufferOfKind(*plan_, names::kLogits, plan::BufferKind::Output));
+  return {};
+}
+
+// Symbols of other names count loops; the executor ignores their values.
+Result<void> PlanRunner::readSymbols() {
+  struct Known {
+    std::string_view name;
+    Size size;
+  };
+  static constexpr Known kKnown[] = {{names::kTokens, Size::Tokens},
+                                     {names::kSequences, Size::Sequences},
+                                     {names::kBlocks, Size::Blocks},
+                                     {names::kLogitRows, Size::LogitRows},
+                                     {names::kPagesPerSequence, Size::TableWidth},
+                                     {names::kPoolPages, Size::PoolPages}};
+  for (const plan::Symbol &symbol : plan_->symbols) {
+    const auto *known = std::find_if(std::begin(kKnown), std::end(kKnown),
+                                     [&](const Known &k) { return k.name == symbol.name; });
+    sizes_.push_back(known == std::end(kKnown) ? Size::Counted : known->size);
+    if (sizes_.back() == Size::LogitRows)
+      minLogitRows_ = std::max<int64_t>(symbol.min, 0);
+  }
+  symbolValues_.assign(sizes_.size(), 0);
+  return {};
+}
+
+Result<void> PlanRunner::bind(const Batch &batch) {
+  for (size_t i = 0; i < sizes_.size(); ++i) {
+    int64_t &value = symbolValues_[i];
+    switch (sizes_[i]) {
+    case Size::Tokens:
+      value = batch.tokenCount();
+      break;
+    case Size::Sequences:
+      value = batch.sequenceCount();
+      break;
+    case Size::Blocks:
+      value = batch.blockCount();
+      break;
+    case Size::LogitRows:
+      value = static_cast<int64_t>(logitRows_.size());
+      break;
+    case Size::TableWidth:
+      value = batch.pagesPerSequence;
+      break;
+    case Size::PoolPages:
+      value = limits_.poolPages;
+      break;
+    case Size::Counted:
+      break;
+    }
+  }
+  return executor_->bind(symbolValues_);
+}
+
+Result<void> PlanRunner::writeInputs(const Batch &batch) {
+  const std::array<const std::vector<int32_t> *, kInputs.size()> values = {
+      &batch.tokens,    &batch.positions, &batch.kvSlots, &batch.pageTable,
+      &batch.kvLengths, &batch.blocks,    &logitRows_};
+  for (size_t i = 0; i < values.size(); ++i) {
+    const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t *>(values[i]->data()),
+                                         values[i]->size() * sizeof(int32_t));
+    SINTER_TRY(executor_->setBuffer(kInputs[i], bytes));
+  }
+  return {};
+}
+
+Result<std::span<const float>> PlanRunner::step(const Batch &batch) {
+  if (!file_.stillIntact())
+    return fail(Code::Corrupt, "the model file changed while the model was running");
+  // A plan may demand a row of logits even where none is wanted.
+  logitRows_ = batch.logitRows;
+  while (static_cast<int64_t>(logitRows_.size()) < minLogitRows_)
+    logitRows_.push_back(0);
+  SINTER_TRY(bind(batch));
+  SINTER_TRY(writeInputs(batch));
+  SINTER_TRY(executor_->run(names_.step));
+  const size_t wanted = batch.logitRows.size() * size_t{limits_.vocabSize};
+  auto host = executor_->buffer(names_.logits);
+  if (host && host->size() >= wanted * sizeof(float))
+    return std::span(reinterpret_cast<const float *>(host->data()), wanted);
+  logits_.resize(wanted);
+  SINTER_TRY(executor_->readBuffer(names::kLogits, {reinterpret_cast<uint8_t *>(logits_.data()),
+                                                    logits_.size() * sizeof(float)}));
+  return std::span<const float>(logits_);
+}
+
+} // namespace sinter

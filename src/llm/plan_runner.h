@@ -1,0 +1,90 @@
+// Runs the steps of a language model's plan on a device.
+#pragma once
+
+#include "format/gguf.h"
+#include "hal/hal.h"
+#include "llm/step_runner.h"
+#include "plan/plan.h"
+#include "runtime/executor.h"
+
+#include <array>
+#include <memory>
+
+namespace sinter {
+
+struct PlanRunnerOptions {
+  uint32_t contextTokens = 0;   // 0: what the plan says, but at most kDefaultContextTokens
+  uint32_t poolTokens = 0;      // KV memory for so many tokens in all; 0: one sequence's context
+  uint32_t maxStepTokens = 512; // prompts are cut into steps of so many
+};
+inline constexpr uint32_t kDefaultContextTokens = 8192;
+
+// The context that a runner gets: InvalidArgument, with the numbers, where more is asked than the
+// model was made for.
+Result<uint32_t> contextTokensOf(const plan::Plan &plan, uint32_t asked);
+
+class PlanRunner : public StepRunner {
+public:
+  // `device` and `file` must outlive the runner. Checks that the plan was made for this file and
+  // keeps the contract of plan_names.h (Corrupt where it does not), loads it and packs its weights.
+  static Result<std::unique_ptr<PlanRunner>> create(hal::Device &device, const GgufFile &file,
+                                                    std::shared_ptr<const plan::Plan> plan,
+                                                    const PlanRunnerOptions &options);
+
+  const RunnerLimits &limits() const override { return limits_; }
+  // Fails also when the model file changed since it was opened (Corrupt).
+  Result<std::span<const float>> step(const Batch &batch) override;
+
+  // For explain and statistics.
+  runtime::Executor &executor() { return *executor_; }
+
+private:
+  // Numbers of the plan's symbols and buffers, looked up once.
+  struct Names {
+    plan::ProcedureId step;
+    std::array<plan::BufferId, 7> inputs; // in the order of plan_runner.cpp's kInputs
+    plan::BufferId logits;
+  };
+  // What each symbol of the plan is bound to, in the plan's order.
+  enum class Size : uint8_t {
+    Tokens,
+    Sequences,
+    Blocks,
+    LogitRows,
+    TableWidth,
+    PoolPages,
+    Counted
+  };
+
+  class Weights : public runtime::WeightSource {
+  public:
+    explicit Weights(const GgufFile &file) : file_(file) {}
+    Result<std::span<const uint8_t>> tensor(std::string_view name) override;
+    void release(std::span<const uint8_t> bytes) override;
+
+  private:
+    const GgufFile &file_;
+  };
+
+  PlanRunner(const GgufFile &file, std::shared_ptr<const plan::Plan> plan)
+      : file_(file), plan_(std::move(plan)), weights_(file) {}
+  Result<void> readLimits(const PlanRunnerOptions &options);
+  Result<void> readNames();
+  Result<void> readSymbols();
+  Result<void> bind(const Batch &batch);
+  Result<void> writeInputs(const Batch &batch);
+
+  const GgufFile &file_;
+  std::shared_ptr<const plan::Plan> plan_;
+  Weights weights_;
+  std::unique_ptr<runtime::Executor> executor_;
+  RunnerLimits limits_;
+  Names names_;
+  std::vector<Size> sizes_;
+  int64_t minLogitRows_ = 0;
+  std::vector<int64_t> symbolValues_;
+  std::vector<int32_t> logitRows_;
+  std::vector<float> logits_; // where the device's memory is not the host's
+};
+
+} // namespace sinter

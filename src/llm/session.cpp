@@ -1,0 +1,163 @@
+// Prefill in chunks, then one token a step.
+#include "llm/session.h"
+
+#include "llm/sampler.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace sinter {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double secondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+bool cancelled(const GenerateOptions &options) {
+  return options.cancel && options.cancel->load(std::memory_order_relaxed);
+}
+
+// -ln softmax(logits)[target], in f64 and shifted by the largest logit.
+double surprise(std::span<const float> logits, TokenId target) {
+  const double top = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const float logit : logits)
+    sum += std::exp(logit - top);
+  return std::log(sum) + top - logits[static_cast<size_t>(target)];
+}
+
+} // namespace
+
+const char *stopReasonName(StopReason reason) {
+  switch (reason) {
+  case StopReason::EndToken:
+    return "end of answer";
+  case StopReason::TokenLimit:
+    return "token limit";
+  case StopReason::ContextFull:
+    return "context full";
+  case StopReason::Cancelled:
+    return "cancelled";
+  }
+  return "unknown";
+}
+
+void Session::clear() {
+  cached_.clear();
+  pages_.shrink(0);
+}
+
+Result<void> Session::checkPrompt(std::span<const TokenId> prompt) const {
+  const uint32_t context = runner_.limits().contextTokens;
+  if (prompt.empty())
+    return fail(Code::InvalidArgument, "the prompt has no tokens, expected at least 1");
+  if (prompt.size() > context)
+    return fail(Code::InvalidArgument, "the prompt has " + std::to_string(prompt.size()) +
+                                           " tokens, the context holds " + std::to_string(context));
+  return {};
+}
+
+// At least the prompt's last token is computed again, for its logits.
+void Session::keepCommonPrefix(std::span<const TokenId> prompt) {
+  const auto ends = std::mismatch(cached_.begin(), cached_.end(), prompt.begin(), prompt.end());
+  const size_t common = static_cast<size_t>(ends.first - cached_.begin());
+  cached_.resize(std::min(common, prompt.size() - 1));
+  pages_.shrink(cached_.size());
+}
+
+Result<std::span<const float>> Session::advance(std::span<const TokenId> tokens,
+                                                LogitsWanted wanted) {
+  SINTER_TRY(pages_.reserve(cached_.size() + tokens.size()));
+  const BatchPart part{tokens, static_cast<uint32_t>(cached_.size()), &pages_, wanted};
+  SINTER_TRY(buildBatch({&part, 1}, runner_.limits().batchShape(), batch_));
+  auto logits = runner_.step(batch_);
+  if (logits)
+    cached_.insert(cached_.end(), tokens.begin(), tokens.end());
+  else
+    clear();
+  return logits;
+}
+
+// Returns the first token of the answer, or -1 when cancelled.
+Result<TokenId> Session::prefill(std::span<const TokenId> prompt, const GenerateOptions &options,
+                                 Generation &result) {
+  keepCommonPrefix(prompt);
+  result.promptTokens = prompt.size();
+  result.reusedTokens = cached_.size();
+  std::span<const float> logits;
+  while (cached_.size() < prompt.size()) {
+    if (cancelled(options))
+      return TokenId{-1};
+    const size_t count =
+        std::min<size_t>(runner_.limits().stepTokens, prompt.size() - cached_.size());
+    const bool last = cached_.size() + count == prompt.size();
+    SINTER_ASSIGN(logits, advance(prompt.subspan(cached_.size(), count),
+                                  last ? LogitsWanted::Last : LogitsWanted::None));
+  }
+  return sampleGreedy(logits);
+}
+
+Result<void> Session::decode(TokenId token, const GenerateOptions &options, const TokenSink &sink,
+                             Generation &result) {
+  while (true) {
+    if (!options.ignoreEndTokens && tokenizer_.contains(token) &&
+        tokenizer_.endsGeneration(token)) {
+      result.reason = StopReason::EndToken;
+      return {};
+    }
+    result.tokens.push_back(token);
+    SINTER_TRY(sink(token));
+    if (result.tokens.size() >= options.maxTokens) {
+      result.reason = StopReason::TokenLimit;
+      return {};
+    }
+    if (cached_.size() >= runner_.limits().contextTokens) {
+      result.reason = StopReason::ContextFull;
+      return {};
+    }
+    if (cancelled(options)) {
+      result.reason = StopReason::Cancelled;
+      return {};
+    }
+    SINTER_ASSIGN(const auto logits, advance({&token, 1}, LogitsWanted::Last));
+    SINTER_ASSIGN(token, sampleGreedy(logits));
+    ++result.decodeSteps;
+  }
+}
+
+Result<Generation> Session::generate(std::span<const TokenId> prompt,
+                                     const GenerateOptions &options, const TokenSink &sink) {
+  SINTER_TRY(checkPrompt(prompt));
+  Generation result;
+  const Clock::time_point start = Clock::now();
+  SINTER_ASSIGN(const TokenId first, prefill(prompt, options, result));
+  result.prefillSeconds = secondsSince(start);
+  if (first < 0 || options.maxTokens == 0) {
+    result.reason = first < 0 ? StopReason::Cancelled : StopReason::TokenLimit;
+    return result;
+  }
+  const Clock::time_point decodeStart = Clock::now();
+  SINTER_TRY(decode(first, options, sink, result));
+  result.decodeSeconds = secondsSince(decodeStart);
+  return result;
+}
+
+Result<double> Session::negativeLogLikelihood(std::span<const TokenId> tokens) {
+  SINTER_TRY(checkPrompt(tokens));
+  clear();
+  const size_t vocab = runner_.limits().vocabSize;
+  double sum = 0;
+  while (cached_.size() < tokens.size()) {
+    const size_t first = cached_.size();
+    const size_t count = std::min<size_t>(runner_.limits().stepTokens, tokens.size() - first);
+    SINTER_ASSIGN(const auto logits, advance(tokens.subspan(first, count), LogitsWanted::All));
+    for (size_t row = 0; row < count && first + row + 1 < tokens.size(); ++row)
+      sum += surprise(logits.subspan(row * vocab, vocab), tokens[first + row + 1]);
+  }
+  return sum;
+}
+
+} // namespace sinter

@@ -1,0 +1,85 @@
+// One conversation with a model: takes prompts, generates token by token, and keeps what the KV
+// memory holds so that a prompt that continues the last one is not computed again.
+#pragma once
+
+#include "llm/kv_pages.h"
+#include "llm/step_runner.h"
+#include "llm/tokenizer.h"
+
+#include <atomic>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace sinter {
+
+enum class StopReason : uint8_t {
+  EndToken,    // the model ended its answer
+  TokenLimit,  // as many tokens as asked for
+  ContextFull, // the context holds no further token
+  Cancelled,   // the cancel flag was set
+};
+// In words: "end of answer", "token limit", "context full", "cancelled".
+const char *stopReasonName(StopReason reason);
+
+struct GenerateOptions {
+  uint64_t maxTokens = UINT64_MAX;
+  // Read before each step; null: cannot be cancelled.
+  const std::atomic<bool> *cancel = nullptr;
+  // Goes on after end tokens, for benchmarks.
+  bool ignoreEndTokens = false;
+};
+
+struct Generation {
+  StopReason reason = StopReason::EndToken;
+  std::vector<TokenId> tokens; // as given to the sink
+  uint64_t promptTokens = 0;
+  uint64_t reusedTokens = 0; // of the prompt, already in the KV memory
+  uint64_t decodeSteps = 0;  // steps after the first token
+  double prefillSeconds = 0; // from the call to the first token; all of it if none came
+  double decodeSeconds = 0;  // from the first token to the end
+};
+
+// Called with each token as soon as it is chosen, end tokens apart; an error ends the generation
+// with that error.
+using TokenSink = std::function<Result<void>(TokenId)>;
+
+// Borrows all that it is given. For one thread.
+class Session {
+public:
+  Session(StepRunner &runner, PagePool &pages, const Tokenizer &tokenizer)
+      : runner_(runner), tokenizer_(tokenizer), pages_(pages) {}
+
+  // Continues `prompt`, the whole of it, greedily. InvalidArgument, with the numbers: the prompt is
+  // empty or longer than the context. Exhausted: the pool has too few pages. Errors of the runner
+  // and the sink are passed on; the session is usable after any of them.
+  Result<Generation> generate(std::span<const TokenId> prompt, const GenerateOptions &options,
+                              const TokenSink &sink);
+
+  // The sum of -ln p(token i | tokens before it) over i in [1, tokens.size()), for perplexity; the
+  // tokens must fit the context.
+  Result<double> negativeLogLikelihood(std::span<const TokenId> tokens);
+
+  // Forgets the conversation and gives its pages back.
+  void clear();
+
+  // Tokens whose keys and values are in the KV memory.
+  std::span<const TokenId> cached() const { return cached_; }
+
+private:
+  Result<void> checkPrompt(std::span<const TokenId> prompt) const;
+  void keepCommonPrefix(std::span<const TokenId> prompt);
+  Result<std::span<const float>> advance(std::span<const TokenId> tokens, LogitsWanted wanted);
+  Result<TokenId> prefill(std::span<const TokenId> prompt, const GenerateOptions &options,
+                          Generation &result);
+  Result<void> decode(TokenId first, const GenerateOptions &options, const TokenSink &sink,
+                      Generation &result);
+
+  StepRunner &runner_;
+  const Tokenizer &tokenizer_;
+  SequencePages pages_;
+  std::vector<TokenId> cached_;
+  Batch batch_;
+};
+
+} // namespace sinter

@@ -1,0 +1,41 @@
+// What runs a model's steps, as sessions see it: a batch in, rows of logits out.
+#pragma once
+
+#include "base/status.h"
+#include "llm/batch.h"
+
+#include <span>
+
+namespace sinter {
+
+// Fixed when a runner is made; all are at least 1.
+struct RunnerLimits {
+  uint32_t vocabSize = 1;
+  uint32_t contextTokens = 1; // of one sequence
+  uint32_t stepTokens = 1;    // most tokens in one step
+  uint32_t stepSequences = 1; // most sequences in one step
+  uint32_t queryBlock = 1;
+  uint32_t pageRows = 1;
+  uint32_t poolPages = 1;
+
+  // The batches that this runner takes: page tables wide enough for the whole context, so that a
+  // sequence's growth changes no size.
+  BatchShape batchShape() const {
+    return {queryBlock, (contextTokens - 1) / pageRows + 1, vocabSize};
+  }
+};
+
+// Keeps the KV memory from step to step. For one thread.
+class StepRunner {
+public:
+  virtual ~StepRunner() = default;
+
+  virtual const RunnerLimits &limits() const = 0;
+
+  // Writes the batch's keys and values to their slots and returns its rows of logits,
+  // [logitRowCount, vocabSize], valid until the next call. After an error the KV memory of the
+  // batch's sequences is undefined.
+  virtual Result<std::span<const float>> step(const Batch &batch) = 0;
+};
+
+} // namespace sinter

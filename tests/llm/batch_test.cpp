@@ -1,0 +1,151 @@
+// Ragged batches, as the plan's inputs want them.
+#include "llm/batch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace sinter {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr BatchShape kShape{4, 3, 100};
+
+struct TwoSequences {
+  TwoSequences() : pool(*PagePool::createInOrder(kOrder, 4)), first(pool), second(pool) {
+    EXPECT_TRUE(first.reserve(7).has_value());
+    EXPECT_TRUE(second.reserve(2).has_value());
+  }
+  static constexpr PageId kOrder[] = {{3}, {1}, {0}, {2}};
+  PagePool pool;
+  SequencePages first, second;
+  std::vector<TokenId> firstTokens = {10, 11, 12, 13, 14}, secondTokens = {20};
+  std::vector<BatchPart> parts = {{firstTokens, 2, &first, LogitsWanted::Last},
+                                  {secondTokens, 1, &second, LogitsWanted::Last}};
+};
+
+TEST(Batch, TokensOfAllSequencesFollowOneAnotherWithTheirOwnPositions) {
+  TwoSequences two;
+  Batch batch;
+  ASSERT_TRUE(buildBatch(two.parts, kShape, batch).has_value());
+  EXPECT_THAT(batch.tokens, ElementsAre(10, 11, 12, 13, 14, 20));
+  EXPECT_THAT(batch.positions, ElementsAre(2, 3, 4, 5, 6, 1));
+}
+
+TEST(Batch, SlotsLieInThePagesOfEachSequence) {
+  TwoSequences two;
+  Batch batch;
+  ASSERT_TRUE(buildBatch(two.parts, kShape, batch).has_value());
+  EXPECT_THAT(batch.kvSlots, ElementsAre(14, 15, 4, 5, 6, 1));
+}
+
+TEST(Batch, ThePageTableHasOnePaddedRowForEachSequence) {
+  TwoSequences two;
+  Batch batch;
+  ASSERT_TRUE(buildBatch(two.parts, kShape, batch).has_value());
+  EXPECT_EQ(batch.pagesPerSequence, 3u);
+  EXPECT_THAT(batch.pageTable, ElementsAre(3, 1, 0, 0, 0, 0));
+}
+
+TEST(Batch, LengthsCountTheTokensOfThisStep) {
+  TwoSequences two;
+  Batch batch;
+  ASSERT_TRUE(buildBatch(two.parts, kShape, batch).has_value());
+  EXPECT_THAT(batch.kvLengths, ElementsAre(7, 2));
+}
+
+TEST(Batch, AttentionBlocksHoldAtMostQueryBlockTokensOfOneSequence) {
+  TwoSequences two;
+  Batch batch;
+  ASSERT_TRUE(buildBatch(two.parts, kShape, batch).has_value());
+  EXPECT_THAT(batch.blocks, ElementsAre(0, 0, 4, 0, 4, 1, 1, 5, 1));
+}
+
+TEST(Batch, BlocksCoverEachTokenOnceAtLengthsAroundTheBlock) {
+  auto pool = PagePool::create(4, 64);
+  SequencePages pages(*pool);
+  ASSERT_TRUE(pages.reserve(200).has_value());
+  for (size_t length : {1, 3, 4, 5, 7, 8, 9, 31}) {
+    const std::vector<TokenId> tokens(length, 1);
+    const BatchPart part{tokens, 3, &pages, LogitsWanted::None};
+    Batch batch;
+    ASSERT_TRUE(buildBatch({&part, 1}, {4, 4, 2}, batch).has_value());
+    int32_t next = 0;
+    for (int64_t block = 0; block < batch.blockCount(); ++block) {
+      EXPECT_EQ(batch.blocks[block * 3 + 1], next);
+      EXPECT_LE(batch.blocks[block * 3 + 2], 4);
+      next += batch.blocks[block * 3 + 2];
+    }
+    EXPECT_EQ(next, static_cast<int32_t>(length));
+  }
+}
+
+TEST(Batch, LogitRowsAreTheLastTokenOrAllOrNone) {
+  TwoSequences two;
+  two.parts[0].logits = LogitsWanted::All;
+  Batch batch;
+  ASSERT_TRUE(buildBatch(two.parts, kShape, batch).has_value());
+  EXPECT_THAT(batch.logitRows, ElementsAre(0, 1, 2, 3, 4, 5));
+  two.parts[0].logits = LogitsWanted::None;
+  ASSERT_TRUE(buildBatch(two.parts, kShape, batch).has_value());
+  EXPECT_THAT(batch.logitRows, ElementsAre(5));
+}
+
+TEST(Batch, AReusedBatchKeepsNothingOfTheFormerOne) {
+  TwoSequences two;
+  Batch batch, fresh;
+  ASSERT_TRUE(buildBatch(two.parts, kShape, batch).has_value());
+  const std::span<const BatchPart> second(&two.parts[1], 1);
+  ASSERT_TRUE(buildBatch(second, kShape, batch).has_value());
+  ASSERT_TRUE(buildBatch(second, kShape, fresh).has_value());
+  EXPECT_EQ(batch.tokens, fresh.tokens);
+  EXPECT_EQ(batch.pageTable, fresh.pageTable);
+  EXPECT_EQ(batch.blocks, fresh.blocks);
+  EXPECT_EQ(batch.logitRows, fresh.logitRows);
+}
+
+struct Refusal {
+  const char *what;
+  void (*spoil)(TwoSequences &);
+  const char *message;
+};
+
+class BatchRefusal : public testing::TestWithParam<Refusal> {};
+
+TEST_P(BatchRefusal, SaysWhatWasFoundAndLeavesTheBatchEmpty) {
+  TwoSequences two;
+  GetParam().spoil(two);
+  Batch batch;
+  auto built = buildBatch(two.parts, kShape, batch);
+  ASSERT_FALSE(built.has_value());
+  EXPECT_EQ(built.error().code, Code::InvalidArgument);
+  EXPECT_EQ(built.error().message, GetParam().message);
+  EXPECT_EQ(batch.tokenCount(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Batch, BatchRefusal,
+    testing::Values(
+        Refusal{"NoTokens", [](TwoSequences &two) { two.parts[1].tokens = {}; },
+                "sequence 1 of the batch has no tokens"},
+        Refusal{"NegativeToken", [](TwoSequences &two) { two.firstTokens[3] = -1; },
+                "sequence 0 of the batch has token -1, expected one below 100"},
+        Refusal{"TokenBeyondVocabulary", [](TwoSequences &two) { two.secondTokens[0] = 100; },
+                "sequence 1 of the batch has token 100, expected one below 100"},
+        Refusal{"PagesDoNotReach", [](TwoSequences &two) { two.parts[0].position = 4; },
+                "sequence 0 of the batch reaches position 9, its pages hold 8"},
+        Refusal{"PositionOverflows", [](TwoSequences &two) { two.parts[0].position = UINT32_MAX; },
+                "sequence 0 of the batch reaches position 4294967300, its pages hold 8"},
+        Refusal{"TableTooNarrow",
+                [](TwoSequences &two) {
+                  two.second.shrink(0);
+                  ASSERT_TRUE(two.first.reserve(16).has_value());
+                  two.parts.pop_back();
+                },
+                "sequence 0 of the batch has 4 pages, expected at most 3"}),
+    [](const auto &info) { return std::string(info.param.what); });
+
+} // namespace
+} // namespace sinter

@@ -1,0 +1,69 @@
+// A runner without a model, for the tests of sessions: its KV memory holds the tokens themselves,
+// and the next token is a function of all tokens of a sequence, read back through the page table.
+#pragma once
+
+#include "llm/step_runner.h"
+
+#include <map>
+
+namespace sinter {
+
+class FakeRunner : public StepRunner {
+public:
+  // The first answer token of a sequence that sums up to a key here; else the sum itself, modulo
+  // the vocabulary.
+  std::map<int64_t, TokenId> scripted;
+  int64_t failAtStep = -1; // the step of this number fails
+  std::vector<int64_t> stepSizes;
+  RunnerLimits limits_{997, 64, 8, 4, 4, 4, 16};
+
+  const RunnerLimits &limits() const override { return limits_; }
+
+  static int64_t sumOf(std::span<const TokenId> tokens) {
+    int64_t sum = 0;
+    for (const TokenId token : tokens)
+      sum = sum * 31 % 10007 + token;
+    return sum;
+  }
+
+  TokenId next(std::span<const TokenId> tokens) const {
+    const int64_t sum = sumOf(tokens);
+    const auto found = scripted.find(sum);
+    return found == scripted.end() ? static_cast<TokenId>(sum % limits_.vocabSize) : found->second;
+  }
+
+  Result<std::span<const float>> step(const Batch &batch) override {
+    if (failAtStep == static_cast<int64_t>(stepSizes.size()))
+      return fail(Code::DeviceLost, "the device is gone");
+    stepSizes.push_back(batch.tokenCount());
+    for (int64_t i = 0; i < batch.tokenCount(); ++i)
+      memory_[batch.kvSlots[i]] = batch.tokens[i];
+    logits_.assign(batch.logitRows.size() * limits_.vocabSize, 0.0f);
+    for (size_t row = 0; row < batch.logitRows.size(); ++row)
+      logits_[row * limits_.vocabSize + next(sequenceUpTo(batch, batch.logitRows[row]))] = 1.0f;
+    return std::span<const float>(logits_);
+  }
+
+private:
+  // The tokens of the sequence of the batch's token `token`, up to that token.
+  std::vector<TokenId> sequenceUpTo(const Batch &batch, int32_t token) const {
+    int32_t sequence = -1;
+    for (int64_t block = 0; block < batch.blockCount(); ++block) {
+      const int32_t *entry = &batch.blocks[block * 3];
+      if (token >= entry[1] && token < entry[1] + entry[2])
+        sequence = entry[0];
+    }
+    std::vector<TokenId> tokens;
+    const int32_t rows = static_cast<int32_t>(limits_.pageRows);
+    for (int32_t i = 0; i <= batch.positions[token]; ++i) {
+      const int32_t page = batch.pageTable[sequence * batch.pagesPerSequence + i / rows];
+      tokens.push_back(memory_.at(page * rows + i % rows));
+    }
+    return tokens;
+  }
+
+  std::map<int32_t, TokenId> memory_;
+  std::vector<float> logits_;
+};
+
+} // namespace sinter

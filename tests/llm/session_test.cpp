@@ -1,0 +1,239 @@
+// Sessions over a runner whose answers depend on every token in the KV memory.
+#include "llm/session.h"
+
+#include "llm/fake_runner.h"
+#include "llm/token_test_data.h"
+
+#include <gmock/gmock.h>
+
+namespace sinter {
+namespace {
+
+using testing::ElementsAre;
+
+class SessionTest : public testing::Test {
+protected:
+  // What the fake model says after `prompt`.
+  std::vector<TokenId> expected(std::vector<TokenId> prompt, size_t count) const {
+    const size_t start = prompt.size();
+    while (prompt.size() < start + count)
+      prompt.push_back(runner.next(prompt));
+    return {prompt.begin() + static_cast<ptrdiff_t>(start), prompt.end()};
+  }
+
+  Result<Generation> generate(std::span<const TokenId> prompt, GenerateOptions options) {
+    return session.generate(prompt, options, [&](TokenId token) -> Result<void> {
+      shown.push_back(token);
+      return {};
+    });
+  }
+
+  FakeRunner runner;
+  PagePool pool = *PagePool::create(16, 4);
+  Tokenizer tokenizer = *Tokenizer::create(smallVocabulary()); // token 6 ends an answer
+  Session session{runner, pool, tokenizer};
+  std::vector<TokenId> shown;
+  int steps = 0;
+};
+
+TEST_F(SessionTest, TokensComeOneByOneAndAreReturned) {
+  const std::vector<TokenId> prompt = {3, 1, 4};
+  auto result = generate(prompt, {.maxTokens = 5});
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(shown, expected(prompt, 5));
+  EXPECT_EQ(result->tokens, shown);
+  EXPECT_EQ(result->reason, StopReason::TokenLimit);
+}
+
+TEST_F(SessionTest, APromptIsComputedInStepsOfAtMostTheRunnersTokens) {
+  const std::vector<TokenId> prompt(19, 7);
+  ASSERT_TRUE(generate(prompt, {.maxTokens = 1}).has_value());
+  EXPECT_THAT(runner.stepSizes, ElementsAre(8, 8, 3));
+}
+
+TEST_F(SessionTest, TheAnswerDoesNotDependOnHowThePromptIsCut) {
+  std::vector<TokenId> prompt(23);
+  for (size_t i = 0; i < prompt.size(); ++i)
+    prompt[i] = static_cast<TokenId>(i * i % 97);
+  for (uint32_t chunk : {1u, 2u, 7u, 8u, 23u, 64u}) {
+    shown.clear();
+    session.clear();
+    runner.limits_.stepTokens = chunk;
+    ASSERT_TRUE(generate(prompt, {.maxTokens = 6}).has_value());
+    EXPECT_EQ(shown, expected(prompt, 6)) << "chunks of " << chunk;
+  }
+}
+
+TEST_F(SessionTest, AnEndTokenStopsAndIsNotShown) {
+  const std::vector<TokenId> prompt = {1, 2};
+  const TokenId first = runner.next(prompt);
+  runner.scripted[FakeRunner::sumOf(std::vector<TokenId>{1, 2, first})] = 6;
+  auto result = generate(prompt, {.maxTokens = 9});
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(result->reason, StopReason::EndToken);
+  EXPECT_THAT(shown, ElementsAre(first));
+}
+
+TEST_F(SessionTest, EndTokensAreIgnoredWhenAsked) {
+  const std::vector<TokenId> prompt = {1, 2};
+  runner.scripted[FakeRunner::sumOf(prompt)] = 6;
+  auto result = generate(prompt, {.maxTokens = 3, .ignoreEndTokens = true});
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(result->tokens.size(), 3u);
+  EXPECT_EQ(result->tokens[0], 6);
+}
+
+TEST_F(SessionTest, APromptLongerThanTheContextIsRefusedWithTheNumbers) {
+  const std::vector<TokenId> prompt(65, 1);
+  auto result = generate(prompt, {});
+  ASSERT_FALSE(result.has_value());
+  EXPECT_EQ(result.error().code, Code::InvalidArgument);
+  EXPECT_EQ(result.error().message, "the prompt has 65 tokens, the context holds 64");
+  EXPECT_TRUE(runner.stepSizes.empty());
+}
+
+TEST_F(SessionTest, AnEmptyPromptIsRefused) {
+  auto result = generate({}, {});
+  ASSERT_FALSE(result.has_value());
+  EXPECT_EQ(result.error().message, "the prompt has no tokens, expected at least 1");
+}
+
+TEST_F(SessionTest, AFullContextStopsWithAReason) {
+  const std::vector<TokenId> prompt(62, 1);
+  auto result = generate(prompt, {.ignoreEndTokens = true});
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(result->reason, StopReason::ContextFull);
+  EXPECT_EQ(result->tokens, expected(prompt, 3));
+}
+
+TEST_F(SessionTest, APromptThatFillsTheContextGivesOneToken) {
+  const std::vector<TokenId> prompt(64, 1);
+  auto result = generate(prompt, {.ignoreEndTokens = true});
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(result->tokens.size(), 1u);
+  EXPECT_EQ(result->reason, StopReason::ContextFull);
+}
+
+TEST_F(SessionTest, ACancelledPromptShowsNothingAndKeepsWhatWasComputed) {
+  std::atomic<bool> cancel = true;
+  auto result = generate(std::vector<TokenId>(20, 1), {.cancel = &cancel});
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(result->reason, StopReason::Cancelled);
+  EXPECT_TRUE(shown.empty());
+  EXPECT_TRUE(runner.stepSizes.empty());
+}
+
+TEST_F(SessionTest, CancellingStopsAfterTheTokenAtHand) {
+  std::atomic<bool> cancel = false;
+  const std::vector<TokenId> prompt = {3, 1, 4};
+  auto result = session.generate(prompt, {.cancel = &cancel, .ignoreEndTokens = true},
+                                 [&](TokenId) -> Result<void> {
+                                   cancel = ++steps == 3;
+                                   return {};
+                                 });
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(result->reason, StopReason::Cancelled);
+  EXPECT_EQ(result->tokens, expected(prompt, 3));
+}
+
+TEST_F(SessionTest, AContinuedConversationComputesOnlyWhatIsNew) {
+  std::vector<TokenId> prompt = {3, 1, 4, 1, 5};
+  auto first = generate(prompt, {.maxTokens = 4});
+  ASSERT_TRUE(first.has_value());
+  prompt.insert(prompt.end(), first->tokens.begin(), first->tokens.end());
+  prompt.insert(prompt.end(), {9, 2});
+  shown.clear();
+  auto second = generate(prompt, {.maxTokens = 4});
+  ASSERT_TRUE(second.has_value());
+  // The last token of the first answer was shown but never computed.
+  EXPECT_EQ(second->reusedTokens, 8u);
+  EXPECT_EQ(shown, expected(prompt, 4));
+}
+
+TEST_F(SessionTest, ADifferentPromptForgetsFromTheFirstDifference) {
+  ASSERT_TRUE(generate(std::vector<TokenId>{3, 1, 4, 1, 5, 9, 2}, {.maxTokens = 6}).has_value());
+  const std::vector<TokenId> prompt = {3, 1, 4, 2, 2, 2};
+  shown.clear();
+  auto result = generate(prompt, {.maxTokens = 4});
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(result->reusedTokens, 3u);
+  EXPECT_EQ(shown, expected(prompt, 4));
+}
+
+TEST_F(SessionTest, TheSamePromptAgainComputesItsLastTokenOnly) {
+  const std::vector<TokenId> prompt = {3, 1, 4, 1, 5};
+  ASSERT_TRUE(generate(prompt, {.maxTokens = 3}).has_value());
+  shown.clear();
+  auto again = generate(prompt, {.maxTokens = 3});
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(again->reusedTokens, 4u);
+  EXPECT_EQ(shown, expected(prompt, 3));
+}
+
+TEST_F(SessionTest, AFailedStepIsReportedAndTheSessionStartsAfresh) {
+  runner.failAtStep = 1;
+  const std::vector<TokenId> prompt = {3, 1, 4};
+  auto failed = generate(prompt, {.maxTokens = 5});
+  ASSERT_FALSE(failed.has_value());
+  EXPECT_EQ(failed.error().code, Code::DeviceLost);
+  EXPECT_EQ(pool.freePages(), 16u);
+  runner.failAtStep = -1;
+  shown.clear();
+  ASSERT_TRUE(generate(prompt, {.maxTokens = 5}).has_value());
+  EXPECT_EQ(shown, expected(prompt, 5));
+}
+
+TEST_F(SessionTest, AnErrorOfTheSinkEndsTheGeneration) {
+  auto result = session.generate(std::vector<TokenId>{1, 2}, {}, [](TokenId) -> Result<void> {
+    return fail(Code::Cancelled, "nobody reads the answer");
+  });
+  ASSERT_FALSE(result.has_value());
+  EXPECT_EQ(result.error().message, "nobody reads the answer");
+}
+
+TEST_F(SessionTest, APoolThatOthersEmptiedIsAnErrorWithNumbers) {
+  SequencePages others(pool);
+  ASSERT_TRUE(others.reserve(15 * 4).has_value());
+  auto result = generate(std::vector<TokenId>(6, 1), {});
+  ASSERT_FALSE(result.has_value());
+  EXPECT_EQ(result.error().code, Code::Exhausted);
+}
+
+TEST_F(SessionTest, ClearingGivesAllPagesBack) {
+  ASSERT_TRUE(generate(std::vector<TokenId>(9, 1), {.maxTokens = 2}).has_value());
+  session.clear();
+  EXPECT_EQ(pool.freePages(), 16u);
+  EXPECT_TRUE(session.cached().empty());
+}
+
+TEST_F(SessionTest, LikelihoodOfEvenLogitsIsThatOfTheVocabulary) {
+  // Logits are 1 for the expected token and 0 for the others, whose likelihood is then 1 / (V-1+e).
+  std::vector<TokenId> tokens = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  auto sum = session.negativeLogLikelihood(tokens);
+  ASSERT_TRUE(sum.has_value());
+  EXPECT_NEAR(*sum, 10 * std::log(996 + std::exp(1.0)), 1e-9);
+}
+
+TEST_F(SessionTest, ThreeUnequalSequencesInOneBatchOverShuffledPagesSayWhatEachSaysAlone) {
+  const std::vector<PageId> order = {{7}, {2},  {11}, {0}, {15}, {4}, {9},  {1},
+                                     {3}, {14}, {6},  {5}, {13}, {8}, {10}, {12}};
+  PagePool shuffled = *PagePool::createInOrder(order, 4);
+  const std::vector<std::vector<TokenId>> prompts = {{3, 1, 4, 1, 5, 9}, {2}, {7, 1, 8, 2, 8}};
+  std::vector<SequencePages> pages;
+  std::vector<BatchPart> parts;
+  for (const auto &prompt : prompts) {
+    pages.emplace_back(shuffled);
+    ASSERT_TRUE(pages.back().reserve(prompt.size()).has_value());
+  }
+  for (size_t i = 0; i < prompts.size(); ++i)
+    parts.push_back({prompts[i], 0, &pages[i], LogitsWanted::Last});
+  Batch batch;
+  ASSERT_TRUE(buildBatch(parts, runner.limits().batchShape(), batch).has_value());
+  auto logits = runner.step(batch);
+  ASSERT_TRUE(logits.has_value());
+  for (size_t i = 0; i < prompts.size(); ++i)
+    EXPECT_EQ((*logits)[i * runner.limits().vocabSize + runner.next(prompts[i])], 1.0f) << i;
+}
+
+} // namespace
+} // namespace sinter

@@ -1,6 +1,7 @@
 // The graph dialect's text reads back as it was printed, and what is not well formed is refused in
 // one sentence.
 #include "graph/graph.h"
+#include "graph/passes.h"
 #include "tile/mlir_pch.h"
 
 #include <gmock/gmock.h>
@@ -10,6 +11,7 @@ namespace sinter::graph {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 // Types that the cases share; an alias is only text.
 constexpr const char *kTypes = R"(
@@ -221,6 +223,43 @@ TEST_F(Graph, HeadsThatAreNoMultipleOfKeyHeadsAreRefused) {
     %o = graph.attend %q, %k, %v, %p, %t, %l, %b scale 0.25
         : !qh3, !keys, !values, !t, !pages, !s, !blocks -> !qh3)",
           "expected heads to be a multiple of the keys' heads");
+}
+
+constexpr const char *kTwoContracts = R"(
+  %x = graph.input "x" : !x
+  %q = graph.weight ["q"] : tensor<64x64x!tile.block<"q4_1">>
+  %k = graph.weight ["k"] : tensor<32x64x!tile.block<"q4_1">>
+  %f = graph.weight ["f"] : tensor<8x64xf32>
+  %a = graph.contract %x, %q : !x, tensor<64x64x!tile.block<"q4_1">> -> !x
+  %b = graph.contract %x, %k : !x, tensor<32x64x!tile.block<"q4_1">> -> !k
+  %c = graph.contract %x, %f : !x, tensor<8x64xf32> -> !x8
+  graph.output "a", %a : !x
+  graph.output "b", %b : !k
+  graph.output "c", %c : !x8
+)";
+
+TEST_F(Graph, ContractsOfOneValueWithOneFormatAreJoinedAndSliced) {
+  auto module = parse(kTwoContracts);
+  ASSERT_TRUE(module) << messages_;
+  joinContracts(*module);
+  ASSERT_TRUE(mlir::succeeded(mlir::verify(*module)));
+  std::string text = print(*module);
+  EXPECT_THAT(text, HasSubstr("graph.weight [\"q\", \"k\"] : tensor<96x64x!tile.block<\"q4_1\">>"));
+  EXPECT_THAT(text, HasSubstr("from 64 : tensor<?x96xf32, #graph.dims<T>>"));
+  EXPECT_THAT(text, HasSubstr("graph.weight [\"f\"] : tensor<8x64xf32>"));
+  EXPECT_THAT(text, Not(HasSubstr("graph.weight [\"q\"]")));
+}
+
+TEST_F(Graph, ActivationsAreRoundedOnceForBlockFormatsOnly) {
+  auto module = parse(kTwoContracts);
+  ASSERT_TRUE(module) << messages_;
+  quantizeActivations(*module, "q8a");
+  ASSERT_TRUE(mlir::succeeded(mlir::verify(*module)));
+  int rounded = 0, left = 0;
+  module->walk([&](QuantizeOp) { ++rounded; });
+  module->walk([&](ContractOp op) { left += op.getA().getType().getElementType().isF32(); });
+  EXPECT_EQ(rounded, 1);
+  EXPECT_EQ(left, 1);
 }
 
 } // namespace

@@ -1,4 +1,5 @@
-// The tile language embedded in C++: kernels written as programs on tiles, compiled by Sinter to any target.
+// The tile language embedded in C++: kernels written as programs on tiles, compiled by Sinter to
+// any target.
 //
 //   SINTER_KERNELS(module) {
 //     module.kernel("scale", [](KernelBuilder &k) {
@@ -10,8 +11,9 @@
 //     });
 //   }
 //
-// Values are handles: cheap to copy, valid while their kernel is being built. A mistake never aborts: it is recorded
-// with the source line of the call, its result and all that is made from it stays silent, and the kernel is refused.
+// Values are handles: cheap to copy, valid while their kernel is being built. A mistake never
+// aborts: it is recorded with the source line of the call, its result and all that is made from it
+// stays silent, and the kernel is refused.
 #pragma once
 
 #include "sinter/kernel_abi.h"
@@ -68,7 +70,9 @@ private:
 
 inline constexpr Element F64{"f64"}, F32{"f32"}, F16{"f16"}, BF16{"bf16"}, F8E4M3{"f8e4m3"},
     F8E5M2{"f8e5m2"}, I1{"i1"}, I8{"i8"}, I16{"i16"}, I32{"i32"}, I64{"i64"}, Index{"index"};
-constexpr Element block(std::string_view format) { return Element::block(format); }
+constexpr Element block(std::string_view format) {
+  return Element::block(format);
+}
 
 // A handle to a tile, scalar or view. Default-constructed it is empty, which is a mistake to use.
 class Value {
@@ -121,8 +125,8 @@ concept Number = std::is_arithmetic_v<T>;
 
 // ---- arguments of calls ----
 
-// A value or a literal, which takes the element type of the values beside it. Implicit conversion notes the caller's
-// line, since operators cannot take one more argument.
+// A value or a literal, which takes the element type of the values beside it. Implicit conversion
+// notes the caller's line, since operators cannot take one more argument.
 class Operand {
 public:
   Operand(const Value &value, const Where &where = Where::current())
@@ -179,6 +183,10 @@ struct AnyOperand : Operand {
   AnyOperand(T number, const Where &where = Where::current()) : Operand(number, where) {}
 };
 
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winit-list-lifetime" // a List lives as long as its call
+#endif
 // A list argument: written in braces, or a vector or span. Borrowed for the call.
 template <class T> class List {
 public:
@@ -194,6 +202,9 @@ private:
   const T *data_;
   size_t size_;
 };
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 
 inline std::vector<SinterOperand> rawOperands(SinterKernelSession *session,
                                               std::span<const Operand> operands) {
@@ -205,7 +216,8 @@ inline std::vector<SinterOperand> rawOperands(SinterKernelSession *session,
 
 // ---- elementwise operations ----
 
-// All of them broadcast scalars, literals and extents of 1; element types must agree but for literals.
+// All of them broadcast scalars, literals and extents of 1; element types must agree but for
+// literals.
 inline Value elementwise(uint32_t op, std::initializer_list<Operand> operands, const Where &where) {
   SinterKernelSession *session = nullptr;
   for (const Operand &operand : operands)
@@ -214,22 +226,22 @@ inline Value elementwise(uint32_t op, std::initializer_list<Operand> operands, c
     return {};
   std::vector<SinterOperand> raw = rawOperands(session, {operands.begin(), operands.size()});
   SinterLocation at = location(where);
-  return {session, sinterKernelElementwise(session, op, raw.data(),
-                                           static_cast<uint32_t>(raw.size()), &at)};
+  return {session,
+          sinterKernelElementwise(session, op, raw.data(), static_cast<uint32_t>(raw.size()), &at)};
 }
 
-#define SINTER_KERNEL_OPERATOR(symbol, op)                                                        \
-  inline Tile operator symbol(const TileOperand &a, const AnyOperand &b) {                        \
-    return elementwise(op, {a, b}, a.where());                                                    \
-  }                                                                                               \
-  inline Tile operator symbol(const PlainOperand &a, const TileOperand &b) {                      \
-    return elementwise(op, {a, b}, a.where());                                                    \
-  }                                                                                               \
-  inline Scalar operator symbol(const ScalarOperand &a, const PlainOperand &b) {                  \
-    return elementwise(op, {a, b}, a.where());                                                    \
-  }                                                                                               \
-  inline Scalar operator symbol(const NumberOperand &a, const ScalarOperand &b) {                 \
-    return elementwise(op, {a, b}, a.where());                                                    \
+#define SINTER_KERNEL_OPERATOR(symbol, op)                                                         \
+  inline Tile operator symbol(const TileOperand &a, const AnyOperand &b) {                         \
+    return elementwise(op, {a, b}, a.where());                                                     \
+  }                                                                                                \
+  inline Tile operator symbol(const PlainOperand &a, const TileOperand &b) {                       \
+    return elementwise(op, {a, b}, a.where());                                                     \
+  }                                                                                                \
+  inline Scalar operator symbol(const ScalarOperand &a, const PlainOperand &b) {                   \
+    return elementwise(op, {a, b}, a.where());                                                     \
+  }                                                                                                \
+  inline Scalar operator symbol(const NumberOperand &a, const ScalarOperand &b) {                  \
+    return elementwise(op, {a, b}, a.where());                                                     \
   }
 SINTER_KERNEL_OPERATOR(+, SINTER_OP_ADD)
 SINTER_KERNEL_OPERATOR(-, SINTER_OP_SUB)
@@ -249,12 +261,12 @@ SINTER_KERNEL_OPERATOR(<<, SINTER_OP_SHL)
 SINTER_KERNEL_OPERATOR(>>, SINTER_OP_SHR)
 #undef SINTER_KERNEL_OPERATOR
 
-#define SINTER_KERNEL_ASSIGN(symbol, op)                                                          \
-  inline Tile &operator symbol(Tile &a, const AnyOperand &b) {                                    \
-    return a = elementwise(op, {Operand(a, b.where()), b}, b.where());                            \
-  }                                                                                               \
-  inline Scalar &operator symbol(Scalar &a, const PlainOperand &b) {                              \
-    return a = elementwise(op, {Operand(a, b.where()), b}, b.where());                            \
+#define SINTER_KERNEL_ASSIGN(symbol, op)                                                           \
+  inline Tile &operator symbol(Tile &a, const AnyOperand &b) {                                     \
+    return a = elementwise(op, {Operand(a, b.where()), b}, b.where());                             \
+  }                                                                                                \
+  inline Scalar &operator symbol(Scalar &a, const PlainOperand &b) {                               \
+    return a = elementwise(op, {Operand(a, b.where()), b}, b.where());                             \
   }
 SINTER_KERNEL_ASSIGN(+=, SINTER_OP_ADD)
 SINTER_KERNEL_ASSIGN(-=, SINTER_OP_SUB)
@@ -262,18 +274,22 @@ SINTER_KERNEL_ASSIGN(*=, SINTER_OP_MUL)
 SINTER_KERNEL_ASSIGN(/=, SINTER_OP_DIV)
 #undef SINTER_KERNEL_ASSIGN
 
-inline Tile operator-(const TileOperand &a) { return elementwise(SINTER_OP_NEG, {a}, a.where()); }
+inline Tile operator-(const TileOperand &a) {
+  return elementwise(SINTER_OP_NEG, {a}, a.where());
+}
 inline Scalar operator-(const ScalarOperand &a) {
   return elementwise(SINTER_OP_NEG, {a}, a.where());
 }
-inline Tile operator~(const TileOperand &a) { return elementwise(SINTER_OP_NOT, {a}, a.where()); }
+inline Tile operator~(const TileOperand &a) {
+  return elementwise(SINTER_OP_NOT, {a}, a.where());
+}
 inline Scalar operator~(const ScalarOperand &a) {
   return elementwise(SINTER_OP_NOT, {a}, a.where());
 }
 
-#define SINTER_KERNEL_UNARY(name, op)                                                             \
-  template <Numeric T> T name(const T &a, const Where &where = Where::current()) {                \
-    return elementwise(op, {a}, where);                                                           \
+#define SINTER_KERNEL_UNARY(name, op)                                                              \
+  template <Numeric T> T name(const T &a, const Where &where = Where::current()) {                 \
+    return elementwise(op, {a}, where);                                                            \
   }
 SINTER_KERNEL_UNARY(abs, SINTER_OP_ABS)
 SINTER_KERNEL_UNARY(exp, SINTER_OP_EXP)
@@ -297,10 +313,10 @@ template <class... T>
   requires((Numeric<T> || Number<T>) && ...) && (Numeric<T> || ...)
 using ResultOf = std::conditional_t<(std::same_as<T, Tile> || ...), Tile, Scalar>;
 
-#define SINTER_KERNEL_BINARY(name, op)                                                            \
-  template <class A, class B>                                                                     \
-  ResultOf<A, B> name(const A &a, const B &b, const Where &where = Where::current()) {            \
-    return elementwise(op, {a, b}, where);                                                        \
+#define SINTER_KERNEL_BINARY(name, op)                                                             \
+  template <class A, class B>                                                                      \
+  ResultOf<A, B> name(const A &a, const B &b, const Where &where = Where::current()) {             \
+    return elementwise(op, {a, b}, where);                                                         \
   }
 SINTER_KERNEL_BINARY(max, SINTER_OP_MAX) // NaN where either is
 SINTER_KERNEL_BINARY(min, SINTER_OP_MIN)
@@ -327,8 +343,8 @@ ResultOf<C, A, B> select(const C &condition, const A &a, const B &b,
 
 enum class Sign : uint32_t { Signed, Unsigned };
 
-// The same values in another element type: floats round to nearest even, float to integer truncates, wider integers
-// extend by `sign`, i1 is 0 or 1.
+// The same values in another element type: floats round to nearest even, float to integer
+// truncates, wider integers extend by `sign`, i1 is 0 or 1.
 template <Numeric T>
 T convert(const T &value, Element to, Sign sign = Sign::Signed,
           const Where &where = Where::current()) {
@@ -341,8 +357,7 @@ T convert(const T &value, Element to, Sign sign = Sign::Signed,
 }
 
 // The same bits as another element type of the same width.
-template <Numeric T>
-T bitcast(const T &value, Element to, const Where &where = Where::current()) {
+template <Numeric T> T bitcast(const T &value, Element to, const Where &where = Where::current()) {
   SinterLocation at = location(where);
   SinterKernelSession *session = value.session();
   if (!session)

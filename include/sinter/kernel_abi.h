@@ -4,7 +4,8 @@
  * Contracts shared by every function:
  *  - A session belongs to the compiler, is used by one thread and outlives every call.
  *  - A SinterValue names a tile, scalar or view of the session. SINTER_VALUE_EMPTY is "never made",
- *    SINTER_VALUE_POISON the result of a call that was refused: it is accepted everywhere, silently.
+ *    SINTER_VALUE_POISON the result of a call that was refused: it is accepted everywhere,
+ * silently.
  *  - Nothing aborts. A mistake is recorded as a diagnostic at `where` and the result is poison; the
  *    kernel is refused as a whole when it ends.
  *  - Element types are spelled f64 f32 f16 bf16 f8e4m3 f8e5m2 i1 i8 i16 i32 i64 index, and
@@ -50,14 +51,46 @@ enum { SINTER_REDUCE_SUM, SINTER_REDUCE_MAX, SINTER_REDUCE_MIN };
 
 /* Elementwise operations; integers are signed unless the name says otherwise. */
 enum {
-  SINTER_OP_ADD, SINTER_OP_SUB, SINTER_OP_MUL, SINTER_OP_DIV, SINTER_OP_REM,
-  SINTER_OP_CEIL_DIV, SINTER_OP_FLOOR_DIV, SINTER_OP_MAX, SINTER_OP_MIN, SINTER_OP_POW,
-  SINTER_OP_EQ, SINTER_OP_NE, SINTER_OP_LT, SINTER_OP_LE, SINTER_OP_GT, SINTER_OP_GE,
-  SINTER_OP_AND, SINTER_OP_OR, SINTER_OP_XOR, SINTER_OP_SHL, SINTER_OP_SHR, SINTER_OP_SHR_LOGICAL,
-  SINTER_OP_LOGICAL_AND, SINTER_OP_LOGICAL_OR,
-  SINTER_OP_NEG, SINTER_OP_NOT, SINTER_OP_LOGICAL_NOT, SINTER_OP_ABS, SINTER_OP_EXP,
-  SINTER_OP_EXP2, SINTER_OP_LOG, SINTER_OP_LOG2, SINTER_OP_SQRT, SINTER_OP_RSQRT, SINTER_OP_SIN,
-  SINTER_OP_COS, SINTER_OP_TANH, SINTER_OP_ERF, SINTER_OP_FLOOR, SINTER_OP_CEIL,
+  SINTER_OP_ADD,
+  SINTER_OP_SUB,
+  SINTER_OP_MUL,
+  SINTER_OP_DIV,
+  SINTER_OP_REM,
+  SINTER_OP_CEIL_DIV,
+  SINTER_OP_FLOOR_DIV,
+  SINTER_OP_MAX,
+  SINTER_OP_MIN,
+  SINTER_OP_POW,
+  SINTER_OP_EQ,
+  SINTER_OP_NE,
+  SINTER_OP_LT,
+  SINTER_OP_LE,
+  SINTER_OP_GT,
+  SINTER_OP_GE,
+  SINTER_OP_AND,
+  SINTER_OP_OR,
+  SINTER_OP_XOR,
+  SINTER_OP_SHL,
+  SINTER_OP_SHR,
+  SINTER_OP_SHR_LOGICAL,
+  SINTER_OP_LOGICAL_AND,
+  SINTER_OP_LOGICAL_OR,
+  SINTER_OP_NEG,
+  SINTER_OP_NOT,
+  SINTER_OP_LOGICAL_NOT,
+  SINTER_OP_ABS,
+  SINTER_OP_EXP,
+  SINTER_OP_EXP2,
+  SINTER_OP_LOG,
+  SINTER_OP_LOG2,
+  SINTER_OP_SQRT,
+  SINTER_OP_RSQRT,
+  SINTER_OP_SIN,
+  SINTER_OP_COS,
+  SINTER_OP_TANH,
+  SINTER_OP_ERF,
+  SINTER_OP_FLOOR,
+  SINTER_OP_CEIL,
   SINTER_OP_ROUND_EVEN,
   SINTER_OP_FMA,    /* a * b + c, rounded once */
   SINTER_OP_SELECT, /* condition, then, else */
@@ -86,15 +119,11 @@ SINTER_KERNEL_EXPORT SinterValue sinterKernelProgramId(SinterKernelSession *, ui
 
 SINTER_KERNEL_EXPORT SinterValue sinterKernelDim(SinterKernelSession *, SinterValue view,
                                                  uint32_t axis, const SinterLocation *where);
-SINTER_KERNEL_EXPORT SinterValue sinterKernelWindow(SinterKernelSession *, SinterValue view,
-                                                    const SinterOperand *origins,
-                                                    uint32_t originCount,
-                                                    const SinterOperand *extents,
-                                                    uint32_t extentCount,
-                                                    const SinterLocation *where);
+SINTER_KERNEL_EXPORT SinterValue sinterKernelWindow(
+    SinterKernelSession *, SinterValue view, const SinterOperand *origins, uint32_t originCount,
+    const SinterOperand *extents, uint32_t extentCount, const SinterLocation *where);
 SINTER_KERNEL_EXPORT SinterValue sinterKernelGather(SinterKernelSession *, SinterValue pages,
-                                                    SinterValue index,
-                                                    const SinterLocation *where);
+                                                    SinterValue index, const SinterLocation *where);
 /* `pad` is a literal, or nothing for zero. */
 SINTER_KERNEL_EXPORT SinterValue sinterKernelLoad(SinterKernelSession *, SinterValue view,
                                                   const SinterOperand *offsets,
@@ -142,9 +171,9 @@ SINTER_KERNEL_EXPORT SinterValue sinterKernelSlice(SinterKernelSession *, Sinter
                                                    const int64_t *offsets, uint32_t offsetCount,
                                                    const int64_t *shape, uint32_t rank,
                                                    const SinterLocation *where);
-SINTER_KERNEL_EXPORT SinterValue sinterKernelConcat(SinterKernelSession *,
-                                                    const SinterValue *tiles, uint32_t count,
-                                                    uint32_t axis, const SinterLocation *where);
+SINTER_KERNEL_EXPORT SinterValue sinterKernelConcat(SinterKernelSession *, const SinterValue *tiles,
+                                                    uint32_t count, uint32_t axis,
+                                                    const SinterLocation *where);
 SINTER_KERNEL_EXPORT SinterValue sinterKernelReduce(SinterKernelSession *, uint32_t kind,
                                                     SinterValue tile, uint32_t axis,
                                                     const SinterLocation *where);

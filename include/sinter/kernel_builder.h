@@ -1,4 +1,5 @@
-// The second half of sinter/kernel.h: memory, tile operations, control and the kernel itself. Include sinter/kernel.h.
+// The second half of sinter/kernel.h: memory, tile operations, control and the kernel itself.
+// Include sinter/kernel.h.
 #pragma once
 
 #include "sinter/kernel.h"
@@ -7,7 +8,8 @@ namespace sinter::kernel {
 
 // ---- memory ----
 
-// The tile of `shape` at element `offsets` of `view`. Elements outside the view are `pad`, a literal (zero if none).
+// The tile of `shape` at element `offsets` of `view`. Elements outside the view are `pad`, a
+// literal (zero if none).
 inline Tile load(const View &view, List<Operand> offsets, List<int64_t> shape,
                  const Operand &pad = Operand::none(), const Where &where = Where::current()) {
   SinterKernelSession *session = view.session();
@@ -53,12 +55,13 @@ inline View window(const View &view, List<Operand> origins, List<Operand> extent
   std::vector<SinterOperand> from = rawOperands(session, {origins.begin(), origins.size()});
   std::vector<SinterOperand> size = rawOperands(session, {extents.begin(), extents.size()});
   SinterLocation at = location(where);
-  return Value(session, sinterKernelWindow(session, view.idIn(session), from.data(),
-                                           origins.size(), size.data(), extents.size(), &at));
+  return Value(session, sinterKernelWindow(session, view.idIn(session), from.data(), origins.size(),
+                                           size.data(), extents.size(), &at));
 }
 
-// Rows page by page: `pages` is [P, R, ...] with R static, `index` holds page numbers (one dimension of I32). Row r of
-// the result [n * R, ...] is row r mod R of page index[r / R]; a page outside reads as padding and drops stores.
+// Rows page by page: `pages` is [P, R, ...] with R static, `index` holds page numbers (one
+// dimension of I32). Row r of the result [n * R, ...] is row r mod R of page index[r / R]; a page
+// outside reads as padding and drops stores.
 inline View gather(const View &pages, const View &index, const Where &where = Where::current()) {
   SinterKernelSession *session = pages.session();
   if (!session)
@@ -76,19 +79,19 @@ inline Tile splat(const Scalar &value, List<int64_t> shape, const Where &where =
     return {};
   SinterLocation at = location(where);
   SinterOperand raw = Operand(value).in(session);
-  return Value(session,
-               sinterKernelFull(session, nullptr, &raw, shape.data(), shape.size(), &at));
+  return Value(session, sinterKernelFull(session, nullptr, &raw, shape.data(), shape.size(), &at));
 }
 
-#define SINTER_KERNEL_TILE_CALL(call, ...)                                                        \
-  SinterKernelSession *session = tile.session();                                                  \
-  if (!session)                                                                                   \
-    return {};                                                                                    \
-  SinterLocation at = location(where);                                                            \
+#define SINTER_KERNEL_TILE_CALL(call, ...)                                                         \
+  SinterKernelSession *session = tile.session();                                                   \
+  if (!session)                                                                                    \
+    return {};                                                                                     \
+  SinterLocation at = location(where);                                                             \
   return Value(session, call(session, tile.idIn(session) __VA_OPT__(, ) __VA_ARGS__, &at))
 
 // Repeats extents of 1 up to `shape`.
-inline Tile broadcast(const Tile &tile, List<int64_t> shape, const Where &where = Where::current()) {
+inline Tile broadcast(const Tile &tile, List<int64_t> shape,
+                      const Where &where = Where::current()) {
   SINTER_KERNEL_TILE_CALL(sinterKernelBroadcast, shape.data(), shape.size());
 }
 
@@ -153,7 +156,8 @@ inline Tile reduceMin(const Tile &tile, uint32_t axis, const Where &where = Wher
   return reduce(SINTER_REDUCE_MIN, tile, axis, where);
 }
 
-// acc + a . b for a [M, K], b [K, N] ([N, K] with `transposeB`), acc [M, N] of F32 (I32 for I8 operands).
+// acc + a . b for a [M, K], b [K, N] ([N, K] with `transposeB`), acc [M, N] of F32 (I32 for I8
+// operands).
 inline Tile dot(const Tile &a, const Tile &b, const Tile &acc, bool transposeB = false,
                 const Where &where = Where::current()) {
   SinterKernelSession *session = a.session();
@@ -176,8 +180,8 @@ class KernelBuilder {
 public:
   explicit KernelBuilder(SinterKernelSession *session) : session_(session) {}
 
-  // Arguments, in the order of these calls. In-views never alias out-views; an element of an inout view belongs to one
-  // program.
+  // Arguments, in the order of these calls. In-views never alias out-views; an element of an inout
+  // view belongs to one program.
   View in(std::string_view name, Element element, List<int64_t> shape, ViewOptions options = {},
           const Where &where = Where::current()) {
     return view(name, element, SINTER_ACCESS_IN, shape, options, where);
@@ -192,11 +196,11 @@ public:
   }
   Scalar scalar(std::string_view name, Element element, const Where &where = Where::current()) {
     SinterLocation at = location(where);
-    return wrap(
-        sinterKernelScalar(session_, std::string(name).c_str(), element.name(), &at));
+    return wrap(sinterKernelScalar(session_, std::string(name).c_str(), element.name(), &at));
   }
 
-  // The number of programs, once per kernel, from literals, extents of arguments and scalar arguments.
+  // The number of programs, once per kernel, from literals, extents of arguments and scalar
+  // arguments.
   void grid(const Operand &x, const Operand &y = 1, const Operand &z = 1,
             const Where &where = Where::current()) {
     SinterOperand extents[3] = {x.in(session_), y.in(session_), z.in(session_)};
@@ -224,14 +228,15 @@ public:
   Tile iota(List<int64_t> shape, uint32_t axis, Element element = I32,
             const Where &where = Where::current()) {
     SinterLocation at = location(where);
-    return wrap(
-        sinterKernelIota(session_, element.name(), shape.data(), shape.size(), axis, &at));
+    return wrap(sinterKernelIota(session_, element.name(), shape.data(), shape.size(), axis, &at));
   }
 
-  // for (i = low; i < high; i += step): body(i, carried) returns the values carried into the next round.
+  // for (i = low; i < high; i += step): body(i, carried) returns the values carried into the next
+  // round.
   template <std::invocable<Scalar, std::span<Value>> Body>
   std::vector<Value> forLoop(const Operand &low, const Operand &high, const Operand &step,
-                             List<Value> carried, Body body, const Where &where = Where::current()) {
+                             List<Value> carried, Body body,
+                             const Where &where = Where::current()) {
     std::vector<SinterValue> ids = raw(carried);
     std::vector<Value> inner = beginFor(low, high, step, ids, where);
     std::vector<Value> yields = body(Scalar(inner.back()), std::span(inner).first(ids.size()));
@@ -282,7 +287,8 @@ public:
     return unpack<T...>(wrap(inner));
   }
 
-  // Both sides return void, a handle or a tuple of handles, of the same types. `condition` is an I1 scalar.
+  // Both sides return void, a handle or a tuple of handles, of the same types. `condition` is an I1
+  // scalar.
   template <std::invocable<> Then, std::invocable<> Else>
   auto ifElse(const Scalar &condition, Then thenBody, Else elseBody,
               const Where &where = Where::current()) {
@@ -293,8 +299,8 @@ public:
     sinterKernelIfElse(session_, yields.data(), static_cast<uint32_t>(yields.size()), &at);
     yields = raw(packResult(elseBody));
     std::vector<SinterValue> results(yields.size());
-    sinterKernelIfEnd(session_, yields.data(), static_cast<uint32_t>(yields.size()),
-                      results.data(), &at);
+    sinterKernelIfEnd(session_, yields.data(), static_cast<uint32_t>(yields.size()), results.data(),
+                      &at);
     return unpackResult(static_cast<R *>(nullptr), wrap(results));
   }
   template <std::invocable<> Then>
@@ -325,7 +331,8 @@ private:
     size_t next = 0;
     return std::tuple<T...>{T(values[next++])...};
   }
-  template <class R, class... T, class F> static R callTyped(F f, const std::vector<Value> &values) {
+  template <class R, class... T, class F>
+  static R callTyped(F f, const std::vector<Value> &values) {
     return [&]<size_t... I>(std::index_sequence<I...>) -> R {
       return f(T(values[I])...);
     }(std::index_sequence_for<T...>{});
@@ -357,11 +364,12 @@ private:
                                  shape.data(), shape.size(), options.interleave, options.strided,
                                  &at));
   }
-  Value fill(Element element, const NumberOperand &number, List<int64_t> shape, const Where &where) {
+  Value fill(Element element, const NumberOperand &number, List<int64_t> shape,
+             const Where &where) {
     SinterLocation at = location(where);
     SinterOperand literal = number.in(session_);
-    return wrap(sinterKernelFull(session_, element.name(), &literal, shape.data(), shape.size(),
-                                 &at));
+    return wrap(
+        sinterKernelFull(session_, element.name(), &literal, shape.data(), shape.size(), &at));
   }
   // The carried values of the body, then the counter.
   std::vector<Value> beginFor(const Operand &low, const Operand &high, const Operand &step,
@@ -407,14 +415,15 @@ private:
 
 } // namespace sinter::kernel
 
-// Opens a kernel source that is built into a shared object: SINTER_KERNELS(module) { module.kernel(...); ... }
-#define SINTER_KERNELS(module)                                                                    \
-  static void sinterDefineKernels(::sinter::kernel::Module &module);                              \
-  extern "C" SINTER_KERNEL_EXPORT uint32_t sinterKernelsAbiVersion() {                            \
-    return SINTER_KERNEL_ABI_VERSION;                                                             \
-  }                                                                                               \
-  extern "C" SINTER_KERNEL_EXPORT void sinterKernels(SinterKernelSession *session) {              \
-    ::sinter::kernel::Module sinterModule(session);                                               \
-    sinterDefineKernels(sinterModule);                                                            \
-  }                                                                                               \
+// Opens a kernel source that is built into a shared object: SINTER_KERNELS(module) {
+// module.kernel(...); ... }
+#define SINTER_KERNELS(module)                                                                     \
+  static void sinterDefineKernels(::sinter::kernel::Module &module);                               \
+  extern "C" SINTER_KERNEL_EXPORT uint32_t sinterKernelsAbiVersion() {                             \
+    return SINTER_KERNEL_ABI_VERSION;                                                              \
+  }                                                                                                \
+  extern "C" SINTER_KERNEL_EXPORT void sinterKernels(SinterKernelSession *session) {               \
+    ::sinter::kernel::Module sinterModule(session);                                                \
+    sinterDefineKernels(sinterModule);                                                             \
+  }                                                                                                \
   static void sinterDefineKernels(::sinter::kernel::Module &module)

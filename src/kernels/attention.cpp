@@ -40,7 +40,8 @@ static AttentionViews declareViews(KernelBuilder &k, const Attention &p) {
   return v;
 }
 
-// Rows of queries of other sequences are cut off by windows, so a block reads zeros there and writes nothing.
+// Rows of queries of other sequences are cut off by windows, so a block reads zeros there and
+// writes nothing.
 static View rowsOf(const Attention &p, const Block &b, const View &view) {
   return window(view, {b.first, 0, 0}, {b.rows, p.kvHeads * p.groupHeads, p.headDim});
 }
@@ -57,8 +58,8 @@ static Block loadBlock(KernelBuilder &k, const Attention &p, const AttentionView
   Tile queries = load(rowsOf(p, b, v.q), {0, b.head * p.groupHeads, 0},
                       {p.blockQueries, p.groupHeads, p.headDim});
   b.queries = convert(reshape(convert(queries, F32), {rows, p.headDim}) * v.scale, p.compute);
-  Tile positions = load(window(v.positions, {b.first, 0}, {b.rows, 1}), {0, 0},
-                        {p.blockQueries, 1});
+  Tile positions =
+      load(window(v.positions, {b.first, 0}, {b.rows, 1}), {0, 0}, {p.blockQueries, 1});
   b.positions = reshape(broadcast(positions, {p.blockQueries, p.groupHeads}), {rows, 1});
   return b;
 }
@@ -71,7 +72,8 @@ static Scalar endOfKeys(const Attention &p, const AttentionViews &v, const Block
   return select(b.rows > 0, end, 0);
 }
 
-// The first page that any row sees. Those before it add exact zeros, so leaving them out changes no bit.
+// The first page that any row sees. Those before it add exact zeros, so leaving them out changes no
+// bit.
 static Scalar startOfKeys(KernelBuilder &k, const Attention &p, const AttentionViews &v,
                           const Block &b) {
   if (!p.window)
@@ -97,7 +99,8 @@ static Tile pageScores(KernelBuilder &k, const Attention &p, const AttentionView
   return select(seen, scores, -std::numeric_limits<double>::infinity());
 }
 
-// A page's values; rows that hold none are zero, since their weights of zero would keep a stale infinity.
+// A page's values; rows that hold none are zero, since their weights of zero would keep a stale
+// infinity.
 static Tile pageValues(const Attention &p, const AttentionViews &v, const Block &b,
                        const Scalar &page, const Scalar &start) {
   View stored = window(v.valuePool, {page, 0, 0, 0},

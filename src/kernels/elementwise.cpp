@@ -34,7 +34,11 @@ static void visitBlocks(MapBlocks &p, FieldVisitor &visitor) {
   visitor.integer("block_columns", p.blockColumns, 1, kMaxBlock, "columns of one program");
 }
 
-void visitFields(Add &p, FieldVisitor &visitor) { visitBlocks(p, visitor); }
-void visitFields(SiluMul &p, FieldVisitor &visitor) { visitBlocks(p, visitor); }
+void visitFields(Add &p, FieldVisitor &visitor) {
+  visitBlocks(p, visitor);
+}
+void visitFields(SiluMul &p, FieldVisitor &visitor) {
+  visitBlocks(p, visitor);
+}
 
 } // namespace sinter::kernels

@@ -1,4 +1,5 @@
-// Kernels that map elements of [M, N] operands: add, silu_mul. Grid x walks columns and y rows; arithmetic is f32.
+// Kernels that map elements of [M, N] operands: add, silu_mul. Grid x walks columns and y rows;
+// arithmetic is f32.
 #pragma once
 
 #include "kernels/fields.h"
@@ -16,7 +17,8 @@ struct MapBlocks {
 // out = a + b. Arguments: a [M, N], b [M, N], out [M, N].
 struct Add : MapBlocks {};
 
-// out = gate / (1 + exp(-gate)) * up. Arguments: gate [M, N], up [M, N], out [M, N]; `a` is gate's type, `b` up's.
+// out = gate / (1 + exp(-gate)) * up. Arguments: gate [M, N], up [M, N], out [M, N]; `a` is gate's
+// type, `b` up's.
 struct SiluMul : MapBlocks {};
 
 void add(kernel::KernelBuilder &k, const Add &p);

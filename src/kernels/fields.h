@@ -1,4 +1,5 @@
-// How a kernel's parameter struct shows its fields, so that the command line, tests and the tuner set them by name.
+// How a kernel's parameter struct shows its fields, so that the command line, tests and the tuner
+// set them by name.
 #pragma once
 
 #include "sinter/kernel.h"
@@ -7,7 +8,8 @@
 
 namespace sinter::kernels {
 
-// Visits the fields of a parameter struct in a fixed order. Integers lie in [low, high]; an extent may also be dyn.
+// Visits the fields of a parameter struct in a fixed order. Integers lie in [low, high]; an extent
+// may also be dyn.
 class FieldVisitor {
 public:
   virtual ~FieldVisitor() = default;

@@ -20,9 +20,8 @@ static Tile loadA(KernelBuilder &k, const Gemm &p, const View &a, const TilePlac
 
 // The tile of b as the product takes it; `place` is in (K, N).
 static Tile loadB(const Gemm &p, const View &b, const TilePlace &place) {
-  Tile tile = p.transposeB
-                  ? load(b, {place.column, place.row}, {place.columns, place.rows})
-                  : load(b, {place.row, place.column}, {place.rows, place.columns});
+  Tile tile = p.transposeB ? load(b, {place.column, place.row}, {place.columns, place.rows})
+                           : load(b, {place.row, place.column}, {place.rows, place.columns});
   bool same = !p.prologue.apply ? p.a == p.b : p.b == F32;
   return p.b.isBlock() || same ? tile : convert(tile, F32);
 }

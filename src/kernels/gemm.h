@@ -6,10 +6,11 @@
 
 namespace sinter::kernels {
 
-// Arguments: a [M, K], b [K, N] ([N, K] with transposeB), out [M, N]. Grid x walks N, y walks M. Operands of one plain
-// type multiply as they are, of two as f32. Where b is a block format, transposeB must hold and a is one too, or is
-// quantised to `activation` as it is loaded. `prologue` sees a's f32 tile, and having one makes a f32 first; `epilogue`
-// sees the f32 accumulator.
+// Arguments: a [M, K], b [K, N] ([N, K] with transposeB), out [M, N]. Grid x walks N, y walks M.
+// Operands of one plain type multiply as they are, of two as f32. Where b is a block format,
+// transposeB must hold and a is one too, or is quantised to `activation` as it is loaded.
+// `prologue` sees a's f32 tile, and having one makes a f32 first; `epilogue` sees the f32
+// accumulator.
 struct Gemm {
   kernel::Element a = kernel::F32, b = kernel::F32, out = kernel::F32;
   kernel::Element activation = kernel::block("q8a");

@@ -14,8 +14,8 @@
 
 namespace sinter::kernels {
 
-using kernel::Element;
 using kernel::dyn;
+using kernel::Element;
 
 static std::string extentText(int64_t extent) {
   return extent == dyn ? "dyn" : std::to_string(extent);
@@ -60,8 +60,8 @@ public:
   void integer(std::string_view name, int64_t &value, int64_t low, int64_t high,
                std::string_view) override {
     if (const std::string *text = find(name); text && !parse(*text, low, high, value))
-      complain(name, *text, "an integer from " + std::to_string(low) + " to " +
-                                std::to_string(high));
+      complain(name, *text,
+               "an integer from " + std::to_string(low) + " to " + std::to_string(high));
   }
   void extent(std::string_view name, int64_t &value, std::string_view) override {
     const std::string *text = find(name);

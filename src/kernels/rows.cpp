@@ -24,8 +24,8 @@ static Tile loadRows(KernelBuilder &k, const RowBlocks &p, const View &x, const 
   return p.prologue(k, loadF32(x, p.in, place), place);
 }
 
-static void storeRows(KernelBuilder &k, const RowBlocks &p, const View &out,
-                      const TilePlace &place, const Tile &tile) {
+static void storeRows(KernelBuilder &k, const RowBlocks &p, const View &out, const TilePlace &place,
+                      const Tile &tile) {
   storeF32(out, p.out, place, p.epilogue(k, tile, place));
 }
 
@@ -64,7 +64,8 @@ void layerNorm(KernelBuilder &k, const LayerNorm &p) {
 
   Tile zero = k.zeros(F32, {p.blockRows, 1});
   Tile lanes = k.iota({1, p.blockColumns}, 1);
-  // Columns beyond the row count neither for the mean nor for the variance, whatever the prologue makes of them.
+  // Columns beyond the row count neither for the mean nor for the variance, whatever the prologue
+  // makes of them.
   auto inRow = [&](const Tile &value, const Scalar &column) {
     return select(lanes < convert(columns - column, I32), value, 0);
   };
@@ -96,16 +97,17 @@ void softmax(KernelBuilder &k, const Softmax &p) {
     return p.prologue(k, convert(tile, F32), place);
   };
 
-  // The running maximum starts finite, so that padding of minus infinity never meets itself in a difference.
+  // The running maximum starts finite, so that padding of minus infinity never meets itself in a
+  // difference.
   Tile lowest = k.full(F32, {p.blockRows, 1}, std::numeric_limits<float>::lowest());
   Tile zero = k.zeros(F32, {p.blockRows, 1});
-  auto [highest, total] = k.forLoop(
-      0, columns, p.blockColumns, std::tuple{lowest, zero},
-      [&](Scalar column, Tile high, Tile sum) {
-        Tile value = values(placeAt(p, row, column));
-        Tile next = max(high, reduceMax(value, 1));
-        return std::tuple{next, sum * exp(high - next) + reduceSum(exp(value - next), 1)};
-      });
+  auto [highest, total] =
+      k.forLoop(0, columns, p.blockColumns, std::tuple{lowest, zero},
+                [&](Scalar column, Tile high, Tile sum) {
+                  Tile value = values(placeAt(p, row, column));
+                  Tile next = max(high, reduceMax(value, 1));
+                  return std::tuple{next, sum * exp(high - next) + reduceSum(exp(value - next), 1)};
+                });
   Tile top = highest, scale = 1.0 / total;
   k.forLoop(0, columns, p.blockColumns, [&](Scalar column) {
     TilePlace place = placeAt(p, row, column);
@@ -131,6 +133,8 @@ void visitFields(LayerNorm &p, FieldVisitor &visitor) {
   visitor.format("weight", p.weight, "element type of weight and bias");
 }
 
-void visitFields(Softmax &p, FieldVisitor &visitor) { visitBlocks(p, visitor); }
+void visitFields(Softmax &p, FieldVisitor &visitor) {
+  visitBlocks(p, visitor);
+}
 
 } // namespace sinter::kernels

@@ -1,5 +1,6 @@
-// Kernels that normalise rows: rms_norm, layer_norm, softmax. All are [M, N] to [M, N], one program per block of rows
-// (grid x), with f32 arithmetic and columns in ascending blocks, so a row's bits depend on N and block_columns only.
+// Kernels that normalise rows: rms_norm, layer_norm, softmax. All are [M, N] to [M, N], one program
+// per block of rows (grid x), with f32 arithmetic and columns in ascending blocks, so a row's bits
+// depend on N and block_columns only.
 #pragma once
 
 #include "kernels/fields.h"
@@ -7,7 +8,8 @@
 
 namespace sinter::kernels {
 
-// What the three have in common. `prologue` maps loaded f32 values and `epilogue` those to be stored.
+// What the three have in common. `prologue` maps loaded f32 values and `epilogue` those to be
+// stored.
 struct RowBlocks {
   kernel::Element in = kernel::F32, out = kernel::F32;
   int64_t columns = kernel::dyn; // N where it is static
@@ -15,18 +17,20 @@ struct RowBlocks {
   Slot prologue, epilogue;
 };
 
-// out = x / sqrt(mean(x^2) + eps) * weight. Arguments: x [M, N], weight [1, N], out [M, N], eps f32.
+// out = x / sqrt(mean(x^2) + eps) * weight. Arguments: x [M, N], weight [1, N], out [M, N], eps
+// f32.
 struct RmsNorm : RowBlocks {
   kernel::Element weight = kernel::F32;
 };
 
-// out = (x - mean) / sqrt(variance + eps) * weight + bias, with the mean of squared deviations as variance.
-// Arguments: x [M, N], weight [1, N], bias [1, N], out [M, N], eps f32.
+// out = (x - mean) / sqrt(variance + eps) * weight + bias, with the mean of squared deviations as
+// variance. Arguments: x [M, N], weight [1, N], bias [1, N], out [M, N], eps f32.
 struct LayerNorm : RowBlocks {
   kernel::Element weight = kernel::F32;
 };
 
-// out = exp(x - max) / sum(exp(x - max)), max and sum found in one pass. Arguments: x [M, N], out [M, N].
+// out = exp(x - max) / sum(exp(x - max)), max and sum found in one pass. Arguments: x [M, N], out
+// [M, N].
 struct Softmax : RowBlocks {};
 
 void rmsNorm(kernel::KernelBuilder &k, const RmsNorm &p);

@@ -19,9 +19,9 @@ struct TilePlace {
   int64_t rows, columns;
 };
 
-// A hole of a kernel source. `declare` runs once, after the kernel's own arguments, and adds arguments of its own;
-// `apply` may run several times and maps an f32 tile (or whatever the kernel's header says) to one of the same shape.
-// Empty functions leave the tile as it is.
+// A hole of a kernel source. `declare` runs once, after the kernel's own arguments, and adds
+// arguments of its own; `apply` may run several times and maps an f32 tile (or whatever the
+// kernel's header says) to one of the same shape. Empty functions leave the tile as it is.
 struct Slot {
   std::function<void(KernelBuilder &)> declare;
   std::function<Tile(KernelBuilder &, Tile, const TilePlace &)> apply;

@@ -30,8 +30,9 @@ void embed(KernelBuilder &k, const Embed &p) {
 void rope(KernelBuilder &k, const Rope &p) {
   std::vector<int64_t> shape = p.halves ? std::vector<int64_t>{dyn, p.heads, 2, p.pairs}
                                         : std::vector<int64_t>{dyn, p.heads, p.pairs, 2};
-  std::vector<int64_t> half = p.halves ? std::vector<int64_t>{p.blockRows, p.blockHeads, 1, p.pairs}
-                                       : std::vector<int64_t>{p.blockRows, p.blockHeads, p.pairs, 1};
+  std::vector<int64_t> half = p.halves
+                                  ? std::vector<int64_t>{p.blockRows, p.blockHeads, 1, p.pairs}
+                                  : std::vector<int64_t>{p.blockRows, p.blockHeads, p.pairs, 1};
   View x = p.inPlace ? k.inout("x", p.in, shape) : k.in("x", p.in, shape);
   View positions = k.in("positions", I32, {dyn, 1});
   View frequencies = k.in("frequencies", F32, {dyn});
@@ -42,8 +43,8 @@ void rope(KernelBuilder &k, const Rope &p) {
 
   Tile position = convert(load(positions, {row, 0}, {p.blockRows, 1}), F32);
   Tile frequency = load(frequencies, {0}, {p.pairs});
-  Tile angle = reshape(position * reshape(frequency, {1, p.pairs}),
-                       {p.blockRows, 1, half[2], half[3]});
+  Tile angle =
+      reshape(position * reshape(frequency, {1, p.pairs}), {p.blockRows, 1, half[2], half[3]});
   Tile sine = sin(angle), cosine = cos(angle);
   int64_t second = p.halves ? 0 : 1;
   Tile a = convert(load(x, {row, head, 0, 0}, half), F32);

@@ -6,8 +6,8 @@
 
 namespace sinter::kernels {
 
-// Rounds rows to a block format. Arguments: x [M, K], out [M, K] of `out`. Grid x walks K, y walks M. `prologue` maps
-// the loaded f32 values.
+// Rounds rows to a block format. Arguments: x [M, K], out [M, K] of `out`. Grid x walks K, y walks
+// M. `prologue` maps the loaded f32 values.
 struct QuantizeRows {
   kernel::Element in = kernel::F32, out = kernel::block("q8a");
   int64_t columns = kernel::dyn;
@@ -15,8 +15,8 @@ struct QuantizeRows {
   Slot prologue;
 };
 
-// Rows of a table by token id; an id outside the table gives zeros. Arguments: ids i32 [T], table [V, 1, K] of any
-// format, out [T, K]. Grid x walks K, y walks T.
+// Rows of a table by token id; an id outside the table gives zeros. Arguments: ids i32 [T], table
+// [V, 1, K] of any format, out [T, K]. Grid x walks K, y walks T.
 struct Embed {
   kernel::Element table = kernel::F32, out = kernel::F32;
   int64_t columns = kernel::dyn;
@@ -24,10 +24,10 @@ struct Embed {
   Slot epilogue;
 };
 
-// Rotates pairs of elements of each head by position * frequency: (a, b) to (a cos - b sin, a sin + b cos). Arguments:
-// x [T, heads, pairs, 2] ([T, heads, 2, pairs] with `halves`), positions i32 [T, 1], frequencies f32 [pairs] in radians
-// per position, out like x. With `inPlace` x is inout and there is no out. Pairs beyond the frequencies stay as they
-// are. Grid x walks heads, y walks T.
+// Rotates pairs of elements of each head by position * frequency: (a, b) to (a cos - b sin, a sin +
+// b cos). Arguments: x [T, heads, pairs, 2] ([T, heads, 2, pairs] with `halves`), positions i32 [T,
+// 1], frequencies f32 [pairs] in radians per position, out like x. With `inPlace` x is inout and
+// there is no out. Pairs beyond the frequencies stay as they are. Grid x walks heads, y walks T.
 struct Rope {
   kernel::Element in = kernel::F32, out = kernel::F32;
   int64_t heads = kernel::dyn;
@@ -37,9 +37,10 @@ struct Rope {
   bool inPlace = false;
 };
 
-// Scatters the keys and values of tokens into page pools. Arguments: k, v [T, kvHeads, headDim], slots i32 [T] (page *
-// pageRows + row; negative: the token is not stored), k_pool [pages, kvHeads, headDim, pageRows] (keys are lanes),
-// v_pool [pages, pageRows, kvHeads, headDim], both inout. Grid x walks T.
+// Scatters the keys and values of tokens into page pools. Arguments: k, v [T, kvHeads, headDim],
+// slots i32 [T] (page * pageRows + row; negative: the token is not stored), k_pool [pages, kvHeads,
+// headDim, pageRows] (keys are lanes), v_pool [pages, pageRows, kvHeads, headDim], both inout. Grid
+// x walks T.
 struct KvWrite {
   kernel::Element in = kernel::F32, pool = kernel::F16;
   int64_t kvHeads = 8, headDim = 64, pageRows = 64;

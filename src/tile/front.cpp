@@ -1,7 +1,7 @@
 // Running kernel sources into modules, and reading and writing the textual form.
-#include "tile/mlir_pch.h"
 #include "tile/front.h"
 #include "tile/front_session.h"
+#include "tile/mlir_pch.h"
 
 #include <dlfcn.h>
 
@@ -42,14 +42,13 @@ Result<KernelModule> KernelModule::load(const std::string &path) {
   if (!object)
     return fail(Code::NotFound, "kernel source cannot be loaded: " + std::string(dlerror()));
   auto version = reinterpret_cast<uint32_t (*)()>(dlsym(object, "sinterKernelsAbiVersion"));
-  auto define =
-      reinterpret_cast<void (*)(SinterKernelSession *)>(dlsym(object, "sinterKernels"));
+  auto define = reinterpret_cast<void (*)(SinterKernelSession *)>(dlsym(object, "sinterKernels"));
   Result<KernelModule> result = fail(
       Code::InvalidArgument, "'" + path + "' defines no kernels, expected SINTER_KERNELS(module)");
   if (version && define && version() != SINTER_KERNEL_ABI_VERSION)
-    result = fail(Code::InvalidArgument,
-                  "'" + path + "' was built for kernel ABI " + std::to_string(version()) +
-                      ", expected " + std::to_string(SINTER_KERNEL_ABI_VERSION));
+    result = fail(Code::InvalidArgument, "'" + path + "' was built for kernel ABI " +
+                                             std::to_string(version()) + ", expected " +
+                                             std::to_string(SINTER_KERNEL_ABI_VERSION));
   else if (version && define)
     result = build([&](kernel::Module &module) { define(module.session()); });
   dlclose(object);

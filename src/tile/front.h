@@ -1,4 +1,5 @@
-// Building tile kernels from C++ sources that use sinter/kernel.h: in process, or from a shared object.
+// Building tile kernels from C++ sources that use sinter/kernel.h: in process, or from a shared
+// object.
 #pragma once
 
 #include "base/status.h"
@@ -43,11 +44,12 @@ BuiltKernels buildKernels(mlir::MLIRContext &context, const KernelSource &source
 class KernelModule {
 public:
   static KernelModule build(const KernelSource &source);
-  // Runs the SINTER_KERNELS of the shared object at `path`, which is code and trusted as such. NotFound: it cannot be
-  // opened; InvalidArgument: it is no kernel source, or one for another ABI version.
+  // Runs the SINTER_KERNELS of the shared object at `path`, which is code and trusted as such.
+  // NotFound: it cannot be opened; InvalidArgument: it is no kernel source, or one for another ABI
+  // version.
   static Result<KernelModule> load(const std::string &path);
-  // Parses and verifies the textual form; `name` stands for it in messages. InvalidArgument, with "name:line:column:"
-  // before each message, one a line.
+  // Parses and verifies the textual form; `name` stands for it in messages. InvalidArgument, with
+  // "name:line:column:" before each message, one a line.
   static Result<KernelModule> parse(const std::string &text, const std::string &name);
 
   bool ok() const { return kernels_.diagnostics.empty(); }

@@ -1,7 +1,7 @@
-// The entry points of kernel_abi.h: each turns plain C arguments into those of FrontSession. In one file, so that a
-// program which builds any kernel exports all of them.
-#include "tile/mlir_pch.h"
+// The entry points of kernel_abi.h: each turns plain C arguments into those of FrontSession. In one
+// file, so that a program which builds any kernel exports all of them.
 #include "tile/front_session.h"
+#include "tile/mlir_pch.h"
 
 using llvm::ArrayRef;
 using llvm::MutableArrayRef;
@@ -12,15 +12,17 @@ using Where = const SinterLocation *;
 
 // A null session is what a default-made handle has; its calls answer an empty value.
 #define SINTER_FRONT(call) (session ? session->call : SINTER_VALUE_EMPTY)
-#define SINTER_FRONT_VOID(call)                                                                   \
-  if (session)                                                                                    \
+#define SINTER_FRONT_VOID(call)                                                                    \
+  if (session)                                                                                     \
   session->call
 
 void sinterKernelBegin(Session *session, const char *name, Where where) {
   SINTER_FRONT_VOID(beginKernel(name, *where));
 }
 
-void sinterKernelEnd(Session *session, Where where) { SINTER_FRONT_VOID(endKernel(*where)); }
+void sinterKernelEnd(Session *session, Where where) {
+  SINTER_FRONT_VOID(endKernel(*where));
+}
 
 SinterValue sinterKernelView(Session *session, const char *name, const char *element,
                              uint32_t access, const int64_t *shape, uint32_t rank,
@@ -65,9 +67,8 @@ SinterValue sinterKernelLoad(Session *session, SinterValue view, const SinterOpe
       load(view, ArrayRef(offsets, offsetCount), ArrayRef(shape, rank), *pad, *where));
 }
 
-SinterValue sinterKernelLoadScalar(Session *session, SinterValue view,
-                                   const SinterOperand *offsets, uint32_t offsetCount,
-                                   Where where) {
+SinterValue sinterKernelLoadScalar(Session *session, SinterValue view, const SinterOperand *offsets,
+                                   uint32_t offsetCount, Where where) {
   return SINTER_FRONT(loadScalar(view, ArrayRef(offsets, offsetCount), *where));
 }
 
@@ -146,13 +147,12 @@ SinterValue sinterKernelDecode(Session *session, SinterValue tile, Where where) 
   return SINTER_FRONT(decode(tile, *where));
 }
 
-void sinterKernelForBegin(Session *session, const SinterOperand bounds[3],
-                          const SinterValue *inits, uint32_t count, SinterValue *induction,
-                          SinterValue *carried, Where where) {
+void sinterKernelForBegin(Session *session, const SinterOperand bounds[3], const SinterValue *inits,
+                          uint32_t count, SinterValue *induction, SinterValue *carried,
+                          Where where) {
   MutableArrayRef answers(carried, count);
   llvm::fill(answers, SINTER_VALUE_POISON);
-  *induction =
-      SINTER_FRONT(beginFor(ArrayRef(bounds, 3), ArrayRef(inits, count), answers, *where));
+  *induction = SINTER_FRONT(beginFor(ArrayRef(bounds, 3), ArrayRef(inits, count), answers, *where));
 }
 
 void sinterKernelForEnd(Session *session, const SinterValue *yields, uint32_t count,

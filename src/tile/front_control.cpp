@@ -1,6 +1,7 @@
-// The kernel front's loops and branches: opening and closing their regions, and carrying values in and out.
-#include "tile/mlir_pch.h"
+// The kernel front's loops and branches: opening and closing their regions, and carrying values in
+// and out.
 #include "tile/front_session.h"
+#include "tile/mlir_pch.h"
 
 using namespace mlir;
 
@@ -52,7 +53,8 @@ void FrontSession::answer(MutableArrayRef<SinterValue> out, ArrayRef<Value> init
   }
 }
 
-// The values that a body returns, one for each init that is not null; `otherwise` takes the place of what was refused.
+// The values that a body returns, one for each init that is not null; `otherwise` takes the place
+// of what was refused.
 SmallVector<Value> FrontSession::checkYields(const Frame &frame, ArrayRef<SinterValue> yields,
                                              ValueRange otherwise, StringRef what, At at) {
   if (yields.size() != frame.inits.size())
@@ -90,8 +92,8 @@ SinterValue FrontSession::beginFor(ArrayRef<SinterOperand> bounds, ArrayRef<Sint
   if (bounds[2].kind == SINTER_OPERAND_INTEGER && bounds[2].integer <= 0)
     error(at, "loop step is " + Twine(bounds[2].integer) + ", expected a positive one");
   SmallVector<Value> starts = useCarried(inits, at);
-  auto loop = scf::ForOp::create(builder_, loc(at), values[0], values[1], values[2],
-                                 present(starts));
+  auto loop =
+      scf::ForOp::create(builder_, loc(at), values[0], values[1], values[2], present(starts));
   push(FrameKind::For, loop, starts);
   Block *body = loop.getBody();
   if (!body->empty())
@@ -194,8 +196,8 @@ void FrontSession::ifElse(ArrayRef<SinterValue> yields, At at) {
   builder_.setInsertionPointToEnd(cast<scf::IfOp>(open->op).elseBlock());
 }
 
-// The branch again with results for the pairs of values that agree, and which ones those are: its types are known
-// only once both sides have ended.
+// The branch again with results for the pairs of values that agree, and which ones those are: its
+// types are known only once both sides have ended.
 scf::IfOp FrontSession::closeIf(const Frame &open, ArrayRef<SinterValue> ids,
                                 SmallVectorImpl<bool> &good, At at) {
   auto old = cast<scf::IfOp>(open.op);

@@ -1,13 +1,15 @@
-// The kernel front's elementwise operations: broadcasting, literals, and one table from operation to arith and math.
-#include "tile/mlir_pch.h"
+// The kernel front's elementwise operations: broadcasting, literals, and one table from operation
+// to arith and math.
 #include "tile/front_session.h"
+#include "tile/mlir_pch.h"
 
 using namespace mlir;
 
 namespace sinter::tile {
 
-// What an operation is called by its author, how many operands it takes, and what it becomes on floats and on
-// integers; a null name means that such elements are refused. "compare" and "own" are built by hand below.
+// What an operation is called by its author, how many operands it takes, and what it becomes on
+// floats and on integers; a null name means that such elements are refused. "compare" and "own" are
+// built by hand below.
 struct Rule {
   const char *name;
   unsigned operands;
@@ -71,7 +73,9 @@ static RankedTensorType tileTypeOf(Value value) {
   return dyn_cast<RankedTensorType>(value.getType());
 }
 
-static Type elementOf(Type type) { return getElementTypeOrSelf(type); }
+static Type elementOf(Type type) {
+  return getElementTypeOrSelf(type);
+}
 
 static Type sameShape(Type like, Type element) {
   if (auto tile = dyn_cast<RankedTensorType>(like))
@@ -149,8 +153,8 @@ Value FrontSession::expand(Value value, ArrayRef<int64_t> shape, At at) {
   return SplatOp::create(builder_, loc(at), to, value);
 }
 
-std::optional<SmallVector<Value>> FrontSession::unify(uint32_t op,
-                                                      ArrayRef<SinterOperand> operands, At at) {
+std::optional<SmallVector<Value>> FrontSession::unify(uint32_t op, ArrayRef<SinterOperand> operands,
+                                                      At at) {
   SmallVector<Value> values;
   bool poisoned = false;
   for (const SinterOperand &operand : operands) {
@@ -173,8 +177,8 @@ std::optional<SmallVector<Value>> FrontSession::unify(uint32_t op,
     if (!number)
       return std::nullopt;
     if (!common->shape.empty())
-      number = DenseElementsAttr::get(RankedTensorType::get(common->shape, common->element),
-                                      number);
+      number =
+          DenseElementsAttr::get(RankedTensorType::get(common->shape, common->element), number);
     value = constant(number, at);
   }
   return values;
@@ -222,10 +226,10 @@ SinterValue FrontSession::elementwise(uint32_t op, ArrayRef<SinterOperand> opera
   Value last = values->back();
   Type element = elementOf(last.getType());
   const char *name = isa<FloatType>(element) ? rule.onFloats : rule.onIntegers;
-  StringRef expected = isLogical(op)                        ? "i1"
-                       : !rule.onFloats                     ? "integer"
-                       : !rule.onIntegers                   ? "float"
-                                                            : "";
+  StringRef expected = isLogical(op)      ? "i1"
+                       : !rule.onFloats   ? "integer"
+                       : !rule.onIntegers ? "float"
+                                          : "";
   if (!name || (isLogical(op) && !element.isInteger(1)))
     return error(at, Twine(rule.name) + " of " + describe(last.getType()) + ", expected " +
                          expected + " elements");
@@ -243,7 +247,8 @@ SinterValue FrontSession::elementwise(uint32_t op, ArrayRef<SinterOperand> opera
 
 // ---- conversions ----
 
-// Two steps where no single operation exists: through f32 between 16-bit floats, through i64 between index and float.
+// Two steps where no single operation exists: through f32 between 16-bit floats, through i64
+// between index and float.
 Value FrontSession::convertValue(Value value, Type to, bool isUnsigned, At at) {
   Type from = elementOf(value.getType());
   if (from == to)

@@ -1,12 +1,14 @@
 // The kernel front's memory: extents, windows, gathers, loads and stores of views.
-#include "tile/mlir_pch.h"
 #include "tile/front_session.h"
+#include "tile/mlir_pch.h"
 
 using namespace mlir;
 
 namespace sinter::tile {
 
-static ViewType viewOf(Value value) { return cast<ViewType>(value.getType()); }
+static ViewType viewOf(Value value) {
+  return cast<ViewType>(value.getType());
+}
 
 SinterValue FrontSession::dim(SinterValue view, uint32_t axis, At at) {
   Value from = useView(view, "value", at);

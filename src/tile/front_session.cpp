@@ -1,6 +1,7 @@
-// Kernels of the front: opening and closing them, their arguments, and the rules of which value may be used where.
-#include "tile/mlir_pch.h"
+// Kernels of the front: opening and closing them, their arguments, and the rules of which value may
+// be used where.
 #include "tile/front_session.h"
+#include "tile/mlir_pch.h"
 
 using namespace mlir;
 
@@ -130,9 +131,9 @@ void FrontSession::beginKernel(StringRef name, At at) {
     error(at, "kernel '" + name + "' is defined twice");
   kernelNames_.push_back(name.str());
   builder_.setInsertionPointToEnd(module_->getBody());
-  kernel_ = KernelOp::create(builder_, loc(at), builder_.getStringAttr(name),
-                             TypeAttr::get(builder_.getFunctionType({}, {})), ArrayAttr(),
-                             ArrayAttr());
+  kernel_ =
+      KernelOp::create(builder_, loc(at), builder_.getStringAttr(name),
+                       TypeAttr::get(builder_.getFunctionType({}, {})), ArrayAttr(), ArrayAttr());
   builder_.setInsertionPointToStart(&kernel_.getBody().emplaceBlock());
 }
 
@@ -155,8 +156,8 @@ void FrontSession::endKernel(At at) {
 
 void FrontSession::finishKernel(At at) {
   if (!hasGrid_) {
-    error(at, "kernel '" + kernelNames_.back() +
-                  "' has no grid, expected one call of grid(x, y, z)");
+    error(at,
+          "kernel '" + kernelNames_.back() + "' has no grid, expected one call of grid(x, y, z)");
     return;
   }
   auto types = kernel_.getBody().getArgumentTypes();
@@ -224,8 +225,8 @@ void FrontSession::grid(ArrayRef<SinterOperand> extents, At at) {
   if (!inKernel(at))
     return;
   if (!frames_.empty() || hasGrid_) {
-    error(at, hasGrid_ ? "grid is given twice, expected once per kernel"
-                       : "grid is given inside a loop or branch, expected outside");
+    error(at, frames_.empty() ? "grid is given twice, expected once per kernel"
+                              : "grid is given inside a loop or branch, expected outside");
     return;
   }
   hasGrid_ = true;

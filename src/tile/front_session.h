@@ -1,4 +1,5 @@
-// The state behind one run of kernel sources: the module being built, the values handed out, the diagnostics.
+// The state behind one run of kernel sources: the module being built, the values handed out, the
+// diagnostics.
 #pragma once
 
 #include "sinter/kernel_abi.h"
@@ -84,7 +85,7 @@ private:
   struct Frame {
     FrameKind kind;
     mlir::Operation *op;
-    llvm::SmallVector<mlir::Value> inits; // null for a poisoned one
+    llvm::SmallVector<mlir::Value> inits;  // null for a poisoned one
     llvm::SmallVector<mlir::Value> yields; // of the then side, once it has ended
     mlir::OpBuilder::InsertPoint outside;
   };
@@ -105,7 +106,8 @@ private:
   // Runs the operation's own verifier; true when it holds, else its words become diagnostics and it
   // is erased.
   bool holds(mlir::Operation *op, At at);
-  // Calls `f`; what MLIR says meanwhile becomes diagnostics, at its own source line where it has one.
+  // Calls `f`; what MLIR says meanwhile becomes diagnostics, at its own source line where it has
+  // one.
   void capturing(At at, llvm::function_ref<void()> f);
   template <class Op, class... Args> SinterValue make(At at, Args &&...args) {
     Op op = Op::create(builder_, loc(at), std::forward<Args>(args)...);
@@ -130,17 +132,15 @@ private:
   // An index: an index or integer scalar, or an integer literal.
   mlir::Value useIndex(const SinterOperand &operand, llvm::StringRef what, At at);
   // All or nothing.
-  std::optional<llvm::SmallVector<mlir::Value>> useIndices(llvm::ArrayRef<SinterOperand> operands,
-                                                           llvm::StringRef what, size_t rank,
-                                                           At at);
+  std::optional<llvm::SmallVector<mlir::Value>>
+  useIndices(llvm::ArrayRef<SinterOperand> operands, llvm::StringRef what, size_t rank, At at);
 
   // ---- front_elementwise.cpp ----
   std::optional<Common> commonOf(llvm::ArrayRef<mlir::Value> values, size_t conditions, At at);
   bool addShape(Common &common, mlir::Value value, llvm::ArrayRef<mlir::Value> all, At at);
   mlir::Value expand(mlir::Value value, llvm::ArrayRef<int64_t> shape, At at);
-  std::optional<llvm::SmallVector<mlir::Value>> unify(uint32_t op,
-                                                      llvm::ArrayRef<SinterOperand> operands,
-                                                      At at);
+  std::optional<llvm::SmallVector<mlir::Value>>
+  unify(uint32_t op, llvm::ArrayRef<SinterOperand> operands, At at);
   mlir::Value convertValue(mlir::Value value, mlir::Type to, bool isUnsigned, At at);
 
   // ---- front_control.cpp ----
@@ -149,8 +149,7 @@ private:
   llvm::SmallVector<mlir::Value> useCarried(llvm::ArrayRef<SinterValue> ids, At at);
   void answer(llvm::MutableArrayRef<SinterValue> out, llvm::ArrayRef<mlir::Value> inits,
               mlir::ValueRange values);
-  llvm::SmallVector<mlir::Value> checkYields(const Frame &frame,
-                                             llvm::ArrayRef<SinterValue> yields,
+  llvm::SmallVector<mlir::Value> checkYields(const Frame &frame, llvm::ArrayRef<SinterValue> yields,
                                              mlir::ValueRange otherwise, llvm::StringRef what,
                                              At at);
   mlir::scf::IfOp closeIf(const Frame &frame, llvm::ArrayRef<SinterValue> ids,

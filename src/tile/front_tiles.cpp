@@ -1,12 +1,14 @@
 // The kernel front's tile operations: making, reshaping, joining, reducing and multiplying tiles.
-#include "tile/mlir_pch.h"
 #include "tile/front_session.h"
+#include "tile/mlir_pch.h"
 
 using namespace mlir;
 
 namespace sinter::tile {
 
-static RankedTensorType tileOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+static RankedTensorType tileOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
 
 SinterValue FrontSession::full(const char *element, const SinterOperand &value,
                                ArrayRef<int64_t> shape, At at) {
@@ -83,8 +85,9 @@ SinterValue FrontSession::permute(SinterValue tile, ArrayRef<int64_t> order, At 
   SmallVector<int64_t> sorted(order), shape;
   llvm::sort(sorted);
   if (!llvm::equal(sorted, llvm::seq<int64_t>(0, from.getRank())))
-    return error(at, "permute of " + describe(from) + ", expected an order that names each of its " +
-                         Twine(from.getRank()) + " axes once");
+    return error(at, "permute of " + describe(from) +
+                         ", expected an order that names each of its " + Twine(from.getRank()) +
+                         " axes once");
   for (int64_t axis : order)
     shape.push_back(from.getDimSize(axis));
   RankedTensorType to = tileType(shape, from.getElementType(), at);
@@ -100,8 +103,7 @@ SinterValue FrontSession::slice(SinterValue tile, ArrayRef<int64_t> offsets,
   RankedTensorType from = tileOf(value), to = tileType(shape, from.getElementType(), at);
   if (!to)
     return SINTER_VALUE_POISON;
-  if (to.getRank() != from.getRank() ||
-      static_cast<int64_t>(offsets.size()) != from.getRank())
+  if (to.getRank() != from.getRank() || static_cast<int64_t>(offsets.size()) != from.getRank())
     return error(at, "slice of " + describe(from) + " with " + Twine(offsets.size()) +
                          " offsets and " + Twine(shape.size()) + " extents, expected " +
                          Twine(from.getRank()) + " of each");
@@ -129,8 +131,8 @@ SinterValue FrontSession::concat(ArrayRef<SinterValue> tiles, uint32_t axis, At 
   for (Value value : ArrayRef(values).drop_front()) {
     RankedTensorType type = tileOf(value);
     SmallVector<int64_t> other(type.getShape());
-    bool same = type.getRank() == first.getRank() &&
-                type.getElementType() == first.getElementType();
+    bool same =
+        type.getRank() == first.getRank() && type.getElementType() == first.getElementType();
     for (int64_t i = 0; same && i < type.getRank(); ++i)
       same = i == axis || other[i] == shape[i];
     if (!same)
@@ -157,8 +159,7 @@ SinterValue FrontSession::reduce(uint32_t kind, SinterValue tile, uint32_t axis,
     return error(at, "reduction of " + describe(from) + ", expected integer or float elements");
   SmallVector<int64_t> shape(from.getShape());
   shape[axis] = 1;
-  return make<ReduceOp>(at, RankedTensorType::get(shape, from.getElementType()), *how, value,
-                        axis);
+  return make<ReduceOp>(at, RankedTensorType::get(shape, from.getElementType()), *how, value, axis);
 }
 
 SinterValue FrontSession::dot(SinterValue a, SinterValue b, SinterValue acc, bool transposeB,
@@ -169,20 +170,23 @@ SinterValue FrontSession::dot(SinterValue a, SinterValue b, SinterValue acc, boo
   RankedTensorType la = tileOf(left), rb = tileOf(right), to = tileOf(sum);
   for (auto [name, type] : {std::pair{"a", la}, {"b", rb}, {"acc", to}})
     if (type.getRank() != 2)
-      return error(at, "dot: " + Twine(name) + " is " + describe(type) +
-                           ", expected two dimensions");
+      return error(at,
+                   "dot: " + Twine(name) + " is " + describe(type) + ", expected two dimensions");
   int64_t k = rb.getDimSize(transposeB ? 1 : 0), n = rb.getDimSize(transposeB ? 0 : 1);
   if (la.getDimSize(1) != k)
     return error(at, "dot: a is " + describe(la) + " and b is " + describe(rb) +
-                         (transposeB ? " (transposed)" : "") + ", expected the same extent to "
-                         "contract, found " + Twine(la.getDimSize(1)) + " and " + Twine(k));
+                         (transposeB ? " (transposed)" : "") +
+                         ", expected the same extent to "
+                         "contract, found " +
+                         Twine(la.getDimSize(1)) + " and " + Twine(k));
   if (to.getDimSize(0) != la.getDimSize(0) || to.getDimSize(1) != n)
-    return error(at, "dot: acc is " + describe(to) + ", expected " + Twine(la.getDimSize(0)) +
-                         "x" + Twine(n));
+    return error(at, "dot: acc is " + describe(to) + ", expected " + Twine(la.getDimSize(0)) + "x" +
+                         Twine(n));
   bool blocks = isa<BlockType>(la.getElementType()) && isa<BlockType>(rb.getElementType());
   if (!blocks && la.getElementType() != rb.getElementType())
     return error(at, "dot: a has " + describe(la.getElementType()) + " and b has " +
-                         describe(rb.getElementType()) + " elements, expected the same type or two "
+                         describe(rb.getElementType()) +
+                         " elements, expected the same type or two "
                          "block formats");
   if (blocks && !transposeB)
     return error(at, "dot: b is " + describe(rb) +

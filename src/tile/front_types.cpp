@@ -1,10 +1,10 @@
 // Types, literals and operands of the kernel front, with the words in which it speaks of them.
-#include "tile/mlir_pch.h"
-#include "tile/front_session.h"
 #include "base/checked.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "numeric/block_format.h"
 #include "numeric/dot_packing.h"
+#include "tile/front_session.h"
+#include "tile/mlir_pch.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 
@@ -57,7 +57,7 @@ Type FrontSession::elementType(StringRef name, At at) {
     if (format == format.lower() && blockLength(format))
       return BlockType::get(builder_.getContext(), format);
     error(at, "block format '" + format + "' is not known, expected one such as q4_1 or " +
-                  kActivationName);
+                  StringRef(kActivationName).lower());
     return {};
   }
   Type type = llvm::StringSwitch<Type>(name)
@@ -96,15 +96,16 @@ RankedTensorType FrontSession::tileType(ArrayRef<int64_t> shape, Type element, A
     elements = elements * CheckedSize(extent);
   }
   if (!elements.value() || *elements.value() > kMaxTileElements) {
-    error(at, "tile<" + shapeText(shape) + elementText(element) + "> is too large, expected at most " +
-                  Twine(kMaxTileElements) + " elements");
+    error(at, "tile<" + shapeText(shape) + elementText(element) +
+                  "> is too large, expected at most " + Twine(kMaxTileElements) + " elements");
     return {};
   }
   auto type = RankedTensorType::get(shape, element);
   if (auto block = dyn_cast<BlockType>(element)) {
     uint32_t length = blockLength(block.getFormat());
     if (length && shape.back() % length != 0) {
-      error(at, describe(type) + " ends inside a block, expected a last extent of whole blocks of " +
+      error(at, describe(type) +
+                    " ends inside a block, expected a last extent of whole blocks of " +
                     Twine(length));
       return {};
     }

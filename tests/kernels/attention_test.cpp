@@ -1,6 +1,7 @@
-// Paged attention in the interpreter: against f64, and that a sequence's bits do not depend on its batch.
-#include "tile/mlir_pch.h"
+// Paged attention in the interpreter: against f64, and that a sequence's bits do not depend on its
+// batch.
 #include "kernels/run_support.h"
+#include "tile/mlir_pch.h"
 
 #include <limits>
 #include <map>
@@ -73,11 +74,13 @@ struct Batch {
   }
 
   void run(Settings settings) {
-    settings.insert({{"kv_heads", "2"}, {"group_heads", "3"}, {"head_dim", "5"}, {"page_rows", "4"}});
+    settings.insert(
+        {{"kv_heads", "2"}, {"group_heads", "3"}, {"head_dim", "5"}, {"page_rows", "4"}});
     int64_t pages = pagesPerSequence * count() + 1, heads = kHeads * kGroup;
     int64_t programs = static_cast<int64_t>(blocks.size()) / 3;
     runKernel("attention", settings,
-              {viewOf(q, {tokens(), heads, kDim}), viewOf(keyPool, {pages, kHeads, kDim, kPageRows}),
+              {viewOf(q, {tokens(), heads, kDim}),
+               viewOf(keyPool, {pages, kHeads, kDim, kPageRows}),
                viewOf(valuePool, {pages, kPageRows, kHeads, kDim}),
                viewOf(table, {count(), pagesPerSequence}), viewOf(blocks, {programs, 3}),
                viewOf(lengths, {count()}), viewOf(positions, {tokens(), 1}),
@@ -125,7 +128,8 @@ struct Batch {
 };
 
 // One position, whole pages, one more and one less, prompts of several blocks, continued prompts.
-const std::vector<Sequence> kRagged = {{1, 1, 1}, {4, 4, 2}, {5, 1, 3}, {3, 2, 4}, {13, 13, 5}, {17, 6, 6}};
+const std::vector<Sequence> kRagged = {{1, 1, 1}, {4, 4, 2},   {5, 1, 3},
+                                       {3, 2, 4}, {13, 13, 5}, {17, 6, 6}};
 
 TEST(Attention, RowsOfARaggedBatchAttendTheirOwnPast) {
   Batch batch(kRagged, 1);

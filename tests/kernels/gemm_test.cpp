@@ -1,7 +1,7 @@
 // The matrix product kernel in the interpreter, against f64 within a bound that grows with K.
-#include "tile/mlir_pch.h"
 #include "kernels/gemm.h"
 #include "kernels/run_support.h"
+#include "tile/mlir_pch.h"
 
 namespace sinter::kernels {
 namespace {
@@ -11,7 +11,8 @@ struct Extents {
 };
 
 // Blocks of 8 x 16 x 32: one element, primes, whole blocks, one more and one less.
-const Extents kExtents[] = {{1, 1, 1}, {3, 5, 7}, {8, 16, 32}, {9, 17, 33}, {7, 15, 31}, {13, 37, 97}};
+const Extents kExtents[] = {{1, 1, 1},   {3, 5, 7},   {8, 16, 32},
+                            {9, 17, 33}, {7, 15, 31}, {13, 37, 97}};
 const Settings kBlocks = {{"block_m", "8"}, {"block_n", "16"}, {"block_k", "32"}};
 
 // Within K roundings of the sum of magnitudes. `a` is [m, k], `b` [n, k] or [k, n].
@@ -95,9 +96,9 @@ TEST(Gemm, SlotsRunOnTheOperandAndOnTheAccumulator) {
       [&](kernel::Module &m) { m.kernel("fused", [&](KernelBuilder &k) { gemm(k, p); }); });
   ASSERT_TRUE(module.ok()) << module.diagnosticText();
   std::vector<float> a = {1, 2, 3, 4}, b = {1, 0, 0, 1}, add = {-5, 1}, out(4);
-  auto ran = tile::interpretKernel(*module.module().getOps<tile::KernelOp>().begin(),
-                                   {viewOf(a, {2, 2}), viewOf(b, {2, 2}), viewOf(out, {2, 2}),
-                                    viewOf(add, {1, 2})});
+  auto ran = tile::interpretKernel(
+      *module.module().getOps<tile::KernelOp>().begin(),
+      {viewOf(a, {2, 2}), viewOf(b, {2, 2}), viewOf(out, {2, 2}), viewOf(add, {1, 2})});
   ASSERT_TRUE(ran.has_value()) << ran.error().message;
   EXPECT_EQ(out, (std::vector<float>{0, 5, 1, 9}));
 }

@@ -1,7 +1,7 @@
 // Every kernel of the registry builds, verifies, and survives a trip through the textual form.
-#include "tile/mlir_pch.h"
 #include "kernels/registry.h"
 #include "tile/front.h"
+#include "tile/mlir_pch.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
-// Row normalisation and elementwise kernels in the interpreter, against references in f64 on odd shapes.
-#include "tile/mlir_pch.h"
+// Row normalisation and elementwise kernels in the interpreter, against references in f64 on odd
+// shapes.
 #include "kernels/run_support.h"
+#include "tile/mlir_pch.h"
 
 #include <limits>
 

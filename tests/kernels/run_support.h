@@ -1,4 +1,5 @@
-// Runs kernels of the registry in the interpreter: deterministic data, views of vectors, error bounds.
+// Runs kernels of the registry in the interpreter: deterministic data, views of vectors, error
+// bounds.
 #pragma once
 
 #include "kernels/registry.h"

@@ -1,6 +1,6 @@
 // Token row kernels in the interpreter: embeddings, rotary positions, cache writes.
-#include "tile/mlir_pch.h"
 #include "kernels/run_support.h"
+#include "tile/mlir_pch.h"
 
 namespace sinter::kernels {
 namespace {

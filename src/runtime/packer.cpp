@@ -18,17 +18,33 @@ uint64_t rowBytes(const plan::PackRecipe &recipe) {
   return uint64_t(recipe.blocksPerRow) * recipe.blockBytes;
 }
 
-// One unit of every row of a group; `kUnit` is the unit's bytes, or 0 for those given at run time.
-template <uint32_t kUnit>
+// One unit of every row of a group after the other, for units as large as the integer `Unit`. Whole
+// integers, because the compiler must take bytes of source and destination for the same ones.
+template <typename Unit>
 uint8_t *packUnits(const plan::PackField &field, std::span<const uint8_t *const> rows,
                    uint64_t blockOffset, uint8_t *dst) {
-  const uint32_t unit = kUnit ? kUnit : field.unit;
-  for (uint32_t at = 0; at < field.bytes; at += unit)
+  const auto mask = static_cast<Unit>(UINT64_C(0x0101010101010101) * field.xorByte);
+  for (uint32_t at = 0; at < field.bytes; at += sizeof(Unit))
     for (const uint8_t *row : rows) {
-      const uint8_t *src = row + blockOffset + field.offset + at;
-      for (uint32_t i = 0; i < unit; ++i)
-        dst[i] = src[i] ^ field.xorByte;
-      dst += unit;
+      Unit unit;
+      std::memcpy(&unit, row + blockOffset + field.offset + at, sizeof unit);
+      unit ^= mask;
+      std::memcpy(dst, &unit, sizeof unit);
+      dst += sizeof unit;
+    }
+  return dst;
+}
+
+// The same for units of any size.
+uint8_t *packLongUnits(const plan::PackField &field, std::span<const uint8_t *const> rows,
+                       uint64_t blockOffset, uint8_t *dst) {
+  for (uint32_t at = 0; at < field.bytes; at += field.unit)
+    for (const uint8_t *row : rows) {
+      std::memcpy(dst, row + blockOffset + field.offset + at, field.unit);
+      if (field.xorByte != 0)
+        for (uint32_t i = 0; i < field.unit; ++i)
+          dst[i] ^= field.xorByte;
+      dst += field.unit;
     }
   return dst;
 }
@@ -37,17 +53,15 @@ uint8_t *packField(const plan::PackField &field, std::span<const uint8_t *const>
                    uint64_t blockOffset, uint8_t *dst) {
   switch (field.unit) {
   case 1:
-    return packUnits<1>(field, rows, blockOffset, dst);
+    return packUnits<uint8_t>(field, rows, blockOffset, dst);
   case 2:
-    return packUnits<2>(field, rows, blockOffset, dst);
+    return packUnits<uint16_t>(field, rows, blockOffset, dst);
   case 4:
-    return packUnits<4>(field, rows, blockOffset, dst);
+    return packUnits<uint32_t>(field, rows, blockOffset, dst);
   case 8:
-    return packUnits<8>(field, rows, blockOffset, dst);
-  case 16:
-    return packUnits<16>(field, rows, blockOffset, dst);
+    return packUnits<uint64_t>(field, rows, blockOffset, dst);
   default:
-    return packUnits<0>(field, rows, blockOffset, dst);
+    return packLongUnits(field, rows, blockOffset, dst);
   }
 }
 

@@ -105,10 +105,10 @@ TEST_P(PackerTest, TensorsAreJoinedAlongRows) {
 }
 
 TEST_P(PackerTest, AWeightOfSeveralPartsIsAsDefinedAndAllOfItsSourceIsReleased) {
-  // 70 MiB in rows of 1 MiB: more than two parts.
-  const PackRecipe recipe{PackMode::Interleave, 4, 1 << 20, 1, {{0, 1 << 20, 4096, 1}}};
-  expectAsDefined(recipe, {35, 35});
-  EXPECT_EQ(source_.released, uint64_t(70) << 20);
+  // A part has at most 65536 rows, so these are four, one of them with rows of both tensors.
+  const PackRecipe recipe{PackMode::Interleave, 4, 3, 1, {{1, 2, 1, 1}, {0, 1, 1, 0}}};
+  expectAsDefined(recipe, {100001, 100002});
+  EXPECT_EQ(source_.released, 3u * 200003u);
 }
 
 TEST_P(PackerTest, DirectJoinsTensorsAsTheyAre) {

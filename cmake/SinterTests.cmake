@@ -16,8 +16,11 @@ foreach(layer base numeric layout format hal plan runtime llm cli)
   sinter_tests(${layer})
 endforeach()
 if(SINTER_COMPILER)
+  sinter_tests(target sinter_kernels sinter_hal) # conformance: registered kernels, loaded as the cpu driver does
   foreach(layer tile sched target kernels graph models engine)
-    sinter_tests(${layer})
+    if(NOT TARGET ${layer}_tests)
+      sinter_tests(${layer})
+    endif()
     if(TARGET ${layer}_tests)
       target_precompile_headers(${layer}_tests REUSE_FROM sinter_tile)
       target_compile_options(${layer}_tests PRIVATE -fPIC -fno-exceptions ${SINTER_WARNINGS}
@@ -40,4 +43,15 @@ if(SINTER_COMPILER AND TARGET sinter-compiler AND SINTER_LIT_TESTS)
     --param sinter_bin=${CMAKE_BINARY_DIR}/bin --param sinter_obj=${CMAKE_BINARY_DIR}/lit
     --param llvm_bin=${LLVM_BIN} ${CMAKE_SOURCE_DIR}/tests/lit)
   set_tests_properties(lit PROPERTIES TIMEOUT 600)
+endif()
+
+# libFuzzer programs, one per tests/fuzz/*_fuzz.cpp.
+if(SINTER_FUZZ)
+  file(GLOB SINTER_FUZZERS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/*_fuzz.cpp)
+  foreach(source IN LISTS SINTER_FUZZERS)
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(${name} ${source})
+    target_link_libraries(${name} PRIVATE sinter_llm -fsanitize=fuzzer)
+    target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  endforeach()
 endif()

@@ -24,26 +24,39 @@ struct Options {
   cl::SubCommand run{"run", "compile a kernel, run it and compare it with the interpreter"};
   cl::SubCommand bench{"bench", "time a compiled kernel"};
   cl::SubCommand emit{"emit", "print a stage of a kernel: tile, sched, llvm or asm"};
-  cl::SubCommand build{"build", "compile a C++ kernel source against include/sinter to the textual form"};
+  cl::SubCommand build{"build",
+                       "compile a C++ kernel source against include/sinter to the textual form"};
   cl::SubCommand list{"list", "list the registered kernels and their settings"};
-  cl::opt<std::string> source{cl::Positional, cl::desc("<name | FILE.tile | FILE.cpp>"), cl::Required, cl::cat(category),
-                              cl::sub(run), cl::sub(bench), cl::sub(emit), cl::sub(build)};
-  cl::list<std::string> set{"set", cl::desc("a setting of a registered kernel: block_m=32"), cl::cat(category),
-                            cl::sub(run), cl::sub(bench), cl::sub(emit)};
-  cl::list<std::string> shape{"shape", cl::desc("extents of a view: x=128x512"), cl::cat(category), cl::sub(run),
-                              cl::sub(bench)};
-  cl::list<std::string> scalar{"scalar", cl::desc("value of a scalar argument: eps=1e-5"), cl::cat(category),
-                               cl::sub(run), cl::sub(bench)};
-  cl::opt<int64_t> size{"size", cl::desc("every dynamic extent not given by --shape"), cl::init(256), cl::cat(category),
-                        cl::sub(run), cl::sub(bench)};
-  cl::opt<unsigned> threads{"threads", cl::desc("threads of the device (0: all)"), cl::init(0), cl::cat(category),
+  cl::opt<std::string> source{cl::Positional, cl::desc("<name | FILE.tile | FILE.cpp>"),
+                              cl::Required,   cl::cat(category),
+                              cl::sub(run),   cl::sub(bench),
+                              cl::sub(emit),  cl::sub(build)};
+  cl::list<std::string> set{"set",
+                            cl::desc("a setting of a registered kernel: block_m=32"),
+                            cl::cat(category),
+                            cl::sub(run),
+                            cl::sub(bench),
+                            cl::sub(emit)};
+  cl::list<std::string> shape{"shape", cl::desc("extents of a view: x=128x512"), cl::cat(category),
+                              cl::sub(run), cl::sub(bench)};
+  cl::list<std::string> scalar{"scalar", cl::desc("value of a scalar argument: eps=1e-5"),
+                               cl::cat(category), cl::sub(run), cl::sub(bench)};
+  cl::opt<int64_t> size{"size",        cl::desc("every dynamic extent not given by --shape"),
+                        cl::init(256), cl::cat(category),
+                        cl::sub(run),  cl::sub(bench)};
+  cl::opt<unsigned> threads{"threads",    cl::desc("threads of the device (0: all)"),
+                            cl::init(0),  cl::cat(category),
                             cl::sub(run), cl::sub(bench)};
-  cl::opt<unsigned> seconds{"seconds", cl::desc("how long to measure"), cl::init(1), cl::cat(category), cl::sub(bench)};
-  cl::opt<std::string> stage{"stage", cl::desc("tile, sched, llvm or asm (may be comma separated)"), cl::init("tile"),
-                             cl::cat(category), cl::sub(emit)};
-  cl::opt<std::string> level{"level", cl::desc("host, avx2, avx512 or avx512vnni"), cl::init("host"), cl::cat(category),
-                             cl::sub(run), cl::sub(bench), cl::sub(emit)};
-  cl::opt<std::string> output{"o", cl::desc("write here instead of standard output"), cl::cat(category), cl::sub(build)};
+  cl::opt<unsigned> seconds{"seconds", cl::desc("how long to measure"), cl::init(1),
+                            cl::cat(category), cl::sub(bench)};
+  cl::opt<std::string> stage{"stage", cl::desc("tile, sched, llvm or asm (may be comma separated)"),
+                             cl::init("tile"), cl::cat(category), cl::sub(emit)};
+  cl::opt<std::string> level{"level",          cl::desc("host, avx2, avx512 or avx512vnni"),
+                             cl::init("host"), cl::cat(category),
+                             cl::sub(run),     cl::sub(bench),
+                             cl::sub(emit)};
+  cl::opt<std::string> output{"o", cl::desc("write here instead of standard output"),
+                              cl::cat(category), cl::sub(build)};
 };
 } // namespace
 
@@ -62,7 +75,8 @@ static Result<ArgumentRequest> parseRequest(const Options &options) {
   ArgumentRequest request;
   request.size = options.size;
   if (options.size < 0)
-    return fail(Code::InvalidArgument, "found --size " + std::to_string(options.size) + ", expected 0 or more");
+    return fail(Code::InvalidArgument,
+                "found --size " + std::to_string(options.size) + ", expected 0 or more");
   for (StringRef item : options.shape) {
     auto [name, text] = item.split('=');
     SmallVector<StringRef> parts;
@@ -70,7 +84,8 @@ static Result<ArgumentRequest> parseRequest(const Options &options) {
     std::vector<int64_t> extents;
     for (StringRef part : parts)
       if (int64_t extent; part.getAsInteger(10, extent) || extent < 0)
-        return fail(Code::InvalidArgument, "found --shape " + item.str() + ", expected name=AxB with whole numbers");
+        return fail(Code::InvalidArgument,
+                    "found --shape " + item.str() + ", expected name=AxB with whole numbers");
       else
         extents.push_back(extent);
     request.shapes[name.str()] = extents;
@@ -86,7 +101,8 @@ static Result<ArgumentRequest> parseRequest(const Options &options) {
 }
 
 static Result<target::cpu::CpuFacts> factsOf(const Options &options) {
-  return options.level == "host" ? target::cpu::hostFacts() : target::cpu::factsFor(std::string(options.level));
+  return options.level == "host" ? target::cpu::hostFacts()
+                                 : target::cpu::factsFor(std::string(options.level));
 }
 
 // ---- comparing ----
@@ -116,7 +132,8 @@ static void printComparison(const KernelArgument &mine, const KernelArgument &re
     count *= extent;
   Type element = cast<tile::ViewType>(mine.type).getElementType();
   llvm::outs() << mine.name << ": " << bytes << " bytes, "
-               << (mine.bytes == reference.bytes ? "equal to the interpreter bit for bit" : "near the interpreter");
+               << (mine.bytes == reference.bytes ? "equal to the interpreter bit for bit"
+                                                 : "near the interpreter");
   if (mine.bytes != reference.bytes && !isa<tile::BlockType>(element)) {
     double worst = 0, largest = 0;
     for (size_t i = 0; i < count; ++i) {
@@ -154,13 +171,14 @@ static Result<Prepared> prepare(const Options &options, tile::KernelModule &sour
   Prepared prepared;
   SINTER_ASSIGN(prepared.arguments, makeArguments(kernel, request));
   SINTER_ASSIGN(prepared.grid, evaluateGrid(kernel, prepared.arguments));
-  SINTER_ASSIGN(target::cpu::CompiledModule code, target::cpu::compileKernels(source.module(), facts));
+  SINTER_ASSIGN(target::cpu::CompiledModule code,
+                target::cpu::compileKernels(source.module(), facts));
   prepared.registry = std::make_unique<hal::DriverRegistry>();
   SINTER_TRY(hal::addCpuDriver(*prepared.registry));
-  SINTER_ASSIGN(hal::Driver *driver, prepared.registry->find("cpu"));
+  SINTER_ASSIGN(hal::Driver * driver, prepared.registry->find("cpu"));
   SINTER_ASSIGN(prepared.device, driver->open(0, {options.threads}));
-  SINTER_ASSIGN(prepared.bound, BoundKernel::create(*prepared.device, code, facts.targetName(), 0, prepared.grid,
-                                                    prepared.arguments));
+  SINTER_ASSIGN(prepared.bound, BoundKernel::create(*prepared.device, code, facts.targetName(), 0,
+                                                    prepared.grid, prepared.arguments));
   return prepared;
 }
 
@@ -169,7 +187,8 @@ static Result<void> runKernel(const Options &options, tile::KernelModule &source
   std::vector<KernelArgument> reference = prepared.arguments;
   SINTER_TRY(prepared.bound->launch());
   SINTER_TRY(prepared.bound->readBack(prepared.arguments));
-  SINTER_ASSIGN(tile::RunStatistics statistics, interpret(*source.module().getOps<tile::KernelOp>().begin(), reference));
+  SINTER_ASSIGN(tile::RunStatistics statistics,
+                interpret(*source.module().getOps<tile::KernelOp>().begin(), reference));
   llvm::outs() << statistics.programs << " programs\n";
   for (size_t i = 0; i < reference.size(); ++i)
     if (reference[i].written)
@@ -192,9 +211,11 @@ static Result<void> benchKernel(const Options &options, tile::KernelModule &sour
   double median = times[times.size() / 2], bytes = 0;
   for (const KernelArgument &argument : prepared.arguments)
     bytes += argument.bytes.size();
-  double operations = dotOperations(*source.module().getOps<tile::KernelOp>().begin(), prepared.arguments, prepared.grid);
-  llvm::outs() << llvm::format("%zu launches, median %.1f us, fastest %.1f us; arguments %.2f GB/s", times.size(),
-                               median * 1e6, times.front() * 1e6, bytes / median / 1e9);
+  double operations = dotOperations(*source.module().getOps<tile::KernelOp>().begin(),
+                                    prepared.arguments, prepared.grid);
+  llvm::outs() << llvm::format("%zu launches, median %.1f us, fastest %.1f us; arguments %.2f GB/s",
+                               times.size(), median * 1e6, times.front() * 1e6,
+                               bytes / median / 1e9);
   if (operations > 0)
     llvm::outs() << llvm::format("; dots %.1f GOP/s", operations / median / 1e9);
   llvm::outs() << "\n";
@@ -206,7 +227,8 @@ static Result<void> emitKernelStages(const Options &options, tile::KernelModule 
   StringRef(options.stage.getValue()).split(wanted, ',');
   for (StringRef stage : wanted)
     if (!llvm::is_contained({"tile", "sched", "llvm", "asm"}, stage))
-      return fail(Code::InvalidArgument, "found stage '" + stage.str() + "', expected tile, sched, llvm or asm");
+      return fail(Code::InvalidArgument,
+                  "found stage '" + stage.str() + "', expected tile, sched, llvm or asm");
   target::cpu::Stages stages;
   stages.wanted = true;
   if (!(wanted.size() == 1 && wanted.front() == "tile")) {
@@ -232,7 +254,8 @@ static Result<void> buildKernels(const Options &options) {
   std::error_code error;
   llvm::raw_fd_ostream out(options.output, error);
   if (error)
-    return fail(Code::Permission, "cannot write '" + std::string(options.output) + "': " + error.message());
+    return fail(Code::Permission,
+                "cannot write '" + std::string(options.output) + "': " + error.message());
   out << module.text();
   out.close();
   if (out.has_error()) {
@@ -246,7 +269,8 @@ static Result<void> listKernels() {
   for (const kernels::KernelEntry &entry : kernels::kernelRegistry()) {
     llvm::outs() << entry.name << ": " << entry.summary << "\n";
     for (const kernels::ParamInfo &param : entry.params)
-      llvm::outs() << "    --set " << param.name << "=" << param.standard << "  " << param.help << "\n";
+      llvm::outs() << "    --set " << param.name << "=" << param.standard << "  " << param.help
+                   << "\n";
   }
   return {};
 }
@@ -268,13 +292,16 @@ static Result<void> dispatch(const Options &options) {
 int kernelCommand(int argc, char **argv) {
   Options options;
   cl::HideUnrelatedOptions(options.category);
-  for (cl::SubCommand *sub : {&options.run, &options.bench, &options.emit, &options.build, &options.list})
+  for (cl::SubCommand *sub :
+       {&options.run, &options.bench, &options.emit, &options.build, &options.list})
     cl::HideUnrelatedOptions(options.category, *sub);
-  if (!cl::ParseCommandLineOptions(argc, argv, "sinter kernel: compile, run, time and print single kernels\n",
+  if (!cl::ParseCommandLineOptions(argc, argv,
+                                   "sinter kernel: compile, run, time and print single kernels\n",
                                    &llvm::errs(), nullptr, nullptr, false))
     return 2;
   if (!options.run && !options.bench && !options.emit && !options.build && !options.list) {
-    llvm::errs() << "sinter kernel: expected run, bench, emit, build or list; see sinter kernel --help\n";
+    llvm::errs()
+        << "sinter kernel: expected run, bench, emit, build or list; see sinter kernel --help\n";
     return 2;
   }
   Result<void> done = dispatch(options);

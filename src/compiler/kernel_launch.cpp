@@ -22,7 +22,8 @@ static std::string argumentName(tile::KernelOp kernel, unsigned index) {
 static Result<uint64_t> viewBytes(tile::ViewType type, const std::vector<int64_t> &shape) {
   uint64_t elements = 1;
   for (int64_t extent : shape)
-    if (extent < 0 || __builtin_mul_overflow(elements, static_cast<uint64_t>(extent), &elements) || elements > (1ull << 36))
+    if (extent < 0 || __builtin_mul_overflow(elements, static_cast<uint64_t>(extent), &elements) ||
+        elements > (1ull << 36))
       return fail(Code::InvalidArgument, "a view is too large: more than 2^36 elements");
   if (auto block = dyn_cast<tile::BlockType>(type.getElementType())) {
     if (block.getFormat().upper() == kActivationName)
@@ -30,7 +31,8 @@ static Result<uint64_t> viewBytes(tile::ViewType type, const std::vector<int64_t
     const BlockFormat *format = findBlockFormat(block.getFormat().upper());
     if (!format || shape.back() % format->blockLength)
       return fail(Code::InvalidArgument, "a view of " + block.getFormat().str() + " has rows of " +
-                                             std::to_string(shape.back()) + ", expected whole blocks");
+                                             std::to_string(shape.back()) +
+                                             ", expected whole blocks");
     return elements / format->blockLength * format->blockBytes;
   }
   return elements * llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
@@ -58,7 +60,8 @@ static void fillRandom(tile::ViewType type, std::vector<uint8_t> &bytes, std::mt
     fill([&] { return static_cast<uint8_t>(random() % 13); });
 }
 
-Result<std::vector<KernelArgument>> makeArguments(tile::KernelOp kernel, const ArgumentRequest &request) {
+Result<std::vector<KernelArgument>> makeArguments(tile::KernelOp kernel,
+                                                  const ArgumentRequest &request) {
   std::mt19937_64 random(request.seed);
   std::vector<KernelArgument> arguments;
   for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes())) {
@@ -66,7 +69,8 @@ Result<std::vector<KernelArgument>> makeArguments(tile::KernelOp kernel, const A
     auto view = dyn_cast<tile::ViewType>(type);
     if (!view) {
       auto it = request.scalars.find(argument.name);
-      argument.scalar = it == request.scalars.end() ? (isa<FloatType>(type) ? 1e-5 : 1) : it->second;
+      argument.scalar =
+          it == request.scalars.end() ? (isa<FloatType>(type) ? 1e-5 : 1) : it->second;
       arguments.push_back(std::move(argument));
       continue;
     }
@@ -75,8 +79,10 @@ Result<std::vector<KernelArgument>> makeArguments(tile::KernelOp kernel, const A
       argument.shape.push_back(ShapedType::isDynamic(extent) ? request.size : extent);
     if (auto it = request.shapes.find(argument.name); it != request.shapes.end()) {
       if (it->second.size() != argument.shape.size())
-        return fail(Code::InvalidArgument, "argument '" + argument.name + "' has " + std::to_string(argument.shape.size()) +
-                                               " dimensions, but its shape names " + std::to_string(it->second.size()));
+        return fail(Code::InvalidArgument, "argument '" + argument.name + "' has " +
+                                               std::to_string(argument.shape.size()) +
+                                               " dimensions, but its shape names " +
+                                               std::to_string(it->second.size()));
       argument.shape = it->second;
     }
     argument.strides.assign(argument.shape.size(), 1);
@@ -137,7 +143,8 @@ private:
 };
 } // namespace
 
-Result<hal::Grid> evaluateGrid(tile::KernelOp kernel, const std::vector<KernelArgument> &arguments) {
+Result<hal::Grid> evaluateGrid(tile::KernelOp kernel,
+                               const std::vector<KernelArgument> &arguments) {
   IndexEvaluator evaluate(kernel, arguments);
   hal::Grid grid{};
   tile::GridOp op = kernel.getGrid();
@@ -145,22 +152,27 @@ Result<hal::Grid> evaluateGrid(tile::KernelOp kernel, const std::vector<KernelAr
   for (int i = 0; i < 3; ++i) {
     std::optional<int64_t> extent = evaluate(axes[i]);
     if (!extent || *extent < 0)
-      return fail(Code::InvalidArgument, "the grid's axis " + std::to_string(i) + " cannot be evaluated from the arguments");
+      return fail(Code::InvalidArgument, "the grid's axis " + std::to_string(i) +
+                                             " cannot be evaluated from the arguments");
     grid[i] = *extent;
   }
   return grid;
 }
 
-double dotOperations(tile::KernelOp kernel, const std::vector<KernelArgument> &arguments, hal::Grid grid) {
+double dotOperations(tile::KernelOp kernel, const std::vector<KernelArgument> &arguments,
+                     hal::Grid grid) {
   IndexEvaluator evaluate(kernel, arguments);
   double total = 0;
   kernel.walk([&](tile::DotOp dot) {
     auto acc = cast<RankedTensorType>(dot.getAcc().getType());
-    double work = 2.0 * acc.getNumElements() * cast<RankedTensorType>(dot.getA().getType()).getDimSize(1);
-    for (auto loop = dot->getParentOfType<scf::ForOp>(); loop; loop = loop->getParentOfType<scf::ForOp>()) {
-      std::optional<int64_t> low = evaluate(loop.getLowerBound()), high = evaluate(loop.getUpperBound()),
-                             step = evaluate(loop.getStep());
-      work *= low && high && step && *step > 0 ? double(llvm::divideCeilSigned(*high - *low, *step)) : 0;
+    double work =
+        2.0 * acc.getNumElements() * cast<RankedTensorType>(dot.getA().getType()).getDimSize(1);
+    for (auto loop = dot->getParentOfType<scf::ForOp>(); loop;
+         loop = loop->getParentOfType<scf::ForOp>()) {
+      std::optional<int64_t> low = evaluate(loop.getLowerBound()),
+                             high = evaluate(loop.getUpperBound()), step = evaluate(loop.getStep());
+      work *= low && high && step && *step > 0 ? double(llvm::divideCeilSigned(*high - *low, *step))
+                                               : 0;
     }
     total += work;
   });
@@ -184,16 +196,18 @@ static void appendScalars(const KernelArgument &argument, std::vector<int64_t> &
     scalars.push_back(static_cast<int64_t>(argument.scalar));
 }
 
-Result<BoundKernel> BoundKernel::create(hal::Device &device, const target::cpu::CompiledModule &code,
+Result<BoundKernel> BoundKernel::create(hal::Device &device,
+                                        const target::cpu::CompiledModule &code,
                                         const std::string &target, size_t index, hal::Grid grid,
                                         std::vector<KernelArgument> &arguments) {
   BoundKernel bound;
   bound.grid_ = grid;
   const target::cpu::EmittedKernel &facts = code.kernels[index];
   SINTER_ASSIGN(bound.module_, device.loadModule(target, code.sharedObject));
-  SINTER_ASSIGN(bound.kernel_, bound.module_->kernel({facts.symbol, static_cast<uint32_t>(facts.bufferCount),
-                                                      static_cast<uint32_t>(facts.scalarCount),
-                                                      static_cast<uint64_t>(facts.scratchBytes)}));
+  SINTER_ASSIGN(bound.kernel_,
+                bound.module_->kernel({facts.symbol, static_cast<uint32_t>(facts.bufferCount),
+                                       static_cast<uint32_t>(facts.scalarCount),
+                                       static_cast<uint64_t>(facts.scratchBytes)}));
   SINTER_ASSIGN(bound.stream_, device.createStream());
   for (KernelArgument &argument : arguments) {
     appendScalars(argument, bound.scalars_);
@@ -225,7 +239,8 @@ Result<void> BoundKernel::readBack(std::vector<KernelArgument> &arguments) {
   return stream_->synchronize();
 }
 
-Result<tile::RunStatistics> interpret(tile::KernelOp kernel, std::vector<KernelArgument> &arguments) {
+Result<tile::RunStatistics> interpret(tile::KernelOp kernel,
+                                      std::vector<KernelArgument> &arguments) {
   std::vector<tile::Argument> list;
   for (KernelArgument &argument : arguments) {
     if (isa<tile::ViewType>(argument.type)) {
@@ -241,7 +256,8 @@ Result<tile::RunStatistics> interpret(tile::KernelOp kernel, std::vector<KernelA
     } else if (auto integer = dyn_cast<IntegerType>(argument.type)) {
       list.push_back(llvm::APInt(integer.getWidth(), static_cast<int64_t>(argument.scalar), true));
     } else {
-      return fail(Code::Unsupported, "argument '" + argument.name + "' has a scalar type that runs cannot pass");
+      return fail(Code::Unsupported,
+                  "argument '" + argument.name + "' has a scalar type that runs cannot pass");
     }
   }
   return tile::interpretKernel(kernel, list);

@@ -1,4 +1,5 @@
-// Running one kernel for `sinter kernel run` and `bench`: its arguments, its grid, the device and the reference.
+// Running one kernel for `sinter kernel run` and `bench`: its arguments, its grid, the device and
+// the reference.
 #pragma once
 
 #include "hal/hal.h"
@@ -28,14 +29,16 @@ struct KernelArgument {
   double scalar = 0;                   // scalars
 };
 
-// Random contents (normal floats, small integers); outputs start as NaN bytes. Unsupported names a view that
-// cannot be made up.
-Result<std::vector<KernelArgument>> makeArguments(tile::KernelOp kernel, const ArgumentRequest &request);
+// Random contents (normal floats, small integers); outputs start as NaN bytes. Unsupported names a
+// view that cannot be made up.
+Result<std::vector<KernelArgument>> makeArguments(tile::KernelOp kernel,
+                                                  const ArgumentRequest &request);
 
 // The grid, evaluated from the arguments.
 Result<hal::Grid> evaluateGrid(tile::KernelOp kernel, const std::vector<KernelArgument> &arguments);
 
-// A compiled kernel bound to its arguments on a device. Outputs are read back into the arguments by `readBack`.
+// A compiled kernel bound to its arguments on a device. Outputs are read back into the arguments by
+// `readBack`.
 class BoundKernel {
 public:
   static Result<BoundKernel> create(hal::Device &device, const target::cpu::CompiledModule &code,
@@ -55,9 +58,12 @@ private:
 };
 
 // Runs the tile interpreter on the arguments in place.
-Result<tile::RunStatistics> interpret(tile::KernelOp kernel, std::vector<KernelArgument> &arguments);
+Result<tile::RunStatistics> interpret(tile::KernelOp kernel,
+                                      std::vector<KernelArgument> &arguments);
 
-// Arithmetic of all dots in one launch, tiles counted whole; 0 where a loop's bounds are not simple.
-double dotOperations(tile::KernelOp kernel, const std::vector<KernelArgument> &arguments, hal::Grid grid);
+// Arithmetic of all dots in one launch, tiles counted whole; 0 where a loop's bounds are not
+// simple.
+double dotOperations(tile::KernelOp kernel, const std::vector<KernelArgument> &arguments,
+                     hal::Grid grid);
 
 } // namespace sinter::compiler

@@ -28,20 +28,25 @@ static Result<std::string> findCompiler() {
   for (const char *name : {"clang++-22", "clang++", "g++", "c++"})
     if (auto path = llvm::sys::findProgramByName(name))
       return *path;
-  return fail(Code::NotFound, "no C++ compiler found, expected clang++-22, clang++, g++ or c++ on PATH");
+  return fail(Code::NotFound,
+              "no C++ compiler found, expected clang++-22, clang++, g++ or c++ on PATH");
 }
 
-static Result<void> compileSource(const std::string &source, const std::string &object, const std::string &log) {
+static Result<void> compileSource(const std::string &source, const std::string &object,
+                                  const std::string &log) {
   SINTER_ASSIGN(std::string compiler, findCompiler());
   std::string include = "-I" + includeFolder();
-  llvm::StringRef args[] = {compiler, "-std=c++20", "-O1", "-fPIC", "-shared", include, source, "-o", object};
+  llvm::StringRef args[] = {compiler, "-std=c++20", "-O1", "-fPIC", "-shared",
+                            include,  source,       "-o",  object};
   std::optional<llvm::StringRef> redirects[] = {"", log, log};
   std::string message;
-  int status = llvm::sys::ExecuteAndWait(compiler, args, std::nullopt, redirects, /*SecondsToWait=*/300, 0, &message);
+  int status = llvm::sys::ExecuteAndWait(compiler, args, std::nullopt, redirects,
+                                         /*SecondsToWait=*/300, 0, &message);
   if (status == 0)
     return {};
   Result<std::string> text = readFile(log);
-  return fail(Code::InvalidArgument, "'" + source + "' does not compile:\n" + (text ? *text : message));
+  return fail(Code::InvalidArgument,
+              "'" + source + "' does not compile:\n" + (text ? *text : message));
 }
 
 Result<tile::KernelModule> buildSource(const std::string &path) {
@@ -59,7 +64,8 @@ Result<tile::KernelModule> buildSource(const std::string &path) {
   return result;
 }
 
-static Result<tile::KernelModule> buildRegistered(const kernels::KernelEntry &entry, const kernels::Settings &settings) {
+static Result<tile::KernelModule> buildRegistered(const kernels::KernelEntry &entry,
+                                                  const kernels::Settings &settings) {
   Result<void> defined;
   tile::KernelModule module = tile::KernelModule::build(
       [&](kernel::Module &m) { defined = entry.define(m, entry.name, settings); });
@@ -73,11 +79,13 @@ Result<tile::KernelModule> loadKernels(const std::string &what, const kernels::S
     if (entry)
       return buildRegistered(*entry, settings);
     if (!settings.empty())
-      return fail(Code::InvalidArgument, "settings are for registered kernels; " + entry.error().message);
+      return fail(Code::InvalidArgument,
+                  "settings are for registered kernels; " + entry.error().message);
     if (llvm::sys::path::extension(what) == ".cpp")
       return buildSource(what);
     if (!llvm::sys::fs::exists(what))
-      return fail(Code::NotFound, "'" + what + "' is neither a file nor a kernel; " + entry.error().message);
+      return fail(Code::NotFound,
+                  "'" + what + "' is neither a file nor a kernel; " + entry.error().message);
     SINTER_ASSIGN(std::string text, readFile(what));
     return tile::KernelModule::parse(text, what);
   };

@@ -6,11 +6,13 @@
 
 namespace sinter::compiler {
 
-// `what` is a registered kernel's name, a file with the textual form, or a .cpp source against include/sinter, which is
-// compiled with clang and run. InvalidArgument holds all diagnostics, one a line.
+// `what` is a registered kernel's name, a file with the textual form, or a .cpp source against
+// include/sinter, which is compiled with clang and run. InvalidArgument holds all diagnostics, one
+// a line.
 Result<tile::KernelModule> loadKernels(const std::string &what, const kernels::Settings &settings);
 
-// Compiles a C++ kernel source to a shared object in a temporary folder and runs it. NotFound: no compiler.
+// Compiles a C++ kernel source to a shared object in a temporary folder and runs it. NotFound: no
+// compiler.
 Result<tile::KernelModule> buildSource(const std::string &path);
 
 } // namespace sinter::compiler

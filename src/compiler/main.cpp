@@ -1,4 +1,5 @@
-// sinter-compiler: the compiler's own process, so that its crash, memory and time never touch the caller.
+// sinter-compiler: the compiler's own process, so that its crash, memory and time never touch the
+// caller.
 #include "compiler/kernel_command.h"
 
 #include <cstdio>
@@ -8,6 +9,7 @@ int main(int argc, char **argv) {
   std::string_view command = argc > 1 ? argv[1] : "";
   if (command == "kernel")
     return sinter::compiler::kernelCommand(argc - 1, argv + 1);
-  std::fprintf(stderr, "sinter-compiler: expected kernel; found '%s'\n", argc > 1 ? argv[1] : "nothing");
+  std::fprintf(stderr, "sinter-compiler: expected kernel; found '%s'\n",
+               argc > 1 ? argv[1] : "nothing");
   return 2;
 }

@@ -12,8 +12,9 @@ static Fail refuse(const BlockFormat &format, const char *why) {
 }
 
 static bool isPerBlockHalf(const GroupFactor &factor, const BlockFormat &format) {
-  return factor.level1.planeCount == 1 && factor.level1.number == Number::F16 && factor.level2Length == 0 &&
-         factor.level1Length == format.blockLength && std::fabs(factor.offset) == 1;
+  return factor.level1.planeCount == 1 && factor.level1.number == Number::F16 &&
+         factor.level2Length == 0 && factor.level1Length == format.blockLength &&
+         std::fabs(factor.offset) == 1;
 }
 
 static Result<void> packCodes(const BlockFormat &format, DotPacking &packing) {
@@ -28,7 +29,8 @@ static Result<void> packCodes(const BlockFormat &format, DotPacking &packing) {
   for (uint32_t e = 0; e < format.blockLength; e += 4) {
     CodeGroup group{(plane.map.byte(e) - first) / 4, plane.map.shift(e)};
     for (uint32_t i = 0; i < 4; ++i)
-      if (plane.map.byte(e + i) - first != group.unit * 4 + i || plane.map.shift(e + i) != group.shift)
+      if (plane.map.byte(e + i) - first != group.unit * 4 + i ||
+          plane.map.shift(e + i) != group.shift)
         return refuse(format, "neighbouring codes in different places");
     packing.groups.push_back(group);
   }
@@ -44,10 +46,11 @@ static Result<void> packCodes(const BlockFormat &format, DotPacking &packing) {
 Result<DotPacking> dotPacking(const BlockFormat &format) {
   if (format.isPlain() || format.table.present() || format.sign.present())
     return refuse(format, "no plain scaled codes");
-  if (format.blockLength != kActivationLength || format.code.planeCount != 1 || format.code.planes[0].width > 8)
+  if (format.blockLength != kActivationLength || format.code.planeCount != 1 ||
+      format.code.planes[0].width > 8)
     return refuse(format, "blocks of another length or codes in several planes");
-  if (!isPerBlockHalf(format.scale, format) || (format.min.present() && !isPerBlockHalf(format.min, format)) ||
-      format.zero.field.present())
+  if (!isPerBlockHalf(format.scale, format) ||
+      (format.min.present() && !isPerBlockHalf(format.min, format)) || format.zero.field.present())
     return refuse(format, "scales within the block");
   DotPacking packing;
   packing.format = &format;

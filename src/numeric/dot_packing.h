@@ -1,5 +1,5 @@
-// How block-scaled weights and activations are laid out for integer dot instructions: derived from the format table,
-// read by packing recipes, generated kernels and the interpreter alike.
+// How block-scaled weights and activations are laid out for integer dot instructions: derived from
+// the format table, read by packing recipes, generated kernels and the interpreter alike.
 #pragma once
 
 #include "base/status.h"
@@ -11,7 +11,8 @@ namespace sinter {
 // Rows whose blocks are stored side by side, unit by unit.
 inline constexpr uint32_t kInterleavedRows = 16;
 
-// A stretch of a block whose units (of `unitBytes`) interleave row by row; each byte is XORed with `xorByte`.
+// A stretch of a block whose units (of `unitBytes`) interleave row by row; each byte is XORed with
+// `xorByte`.
 struct PackedField {
   uint32_t offset = 0; // in the file's block
   uint32_t bytes = 0;
@@ -31,17 +32,18 @@ struct DotPacking {
   std::vector<PackedField> fields; // scale, minimum where there is one, codes
   std::vector<CodeGroup> groups;   // blockLength / 4 of them
   uint8_t mask = 0xff;
-  int32_t zero = 0;        // of the unsigned code
+  int32_t zero = 0; // of the unsigned code
   bool hasMin = false;
-  float minSign = 1;       // minimum = minSign * the stored number
+  float minSign = 1; // minimum = minSign * the stored number
 };
 
-// Unsupported, in one sentence, where a format's codes do not lie so (several planes, tables, signs, two-level scales).
+// Unsupported, in one sentence, where a format's codes do not lie so (several planes, tables,
+// signs, two-level scales).
 Result<DotPacking> dotPacking(const BlockFormat &format);
 
-// The activation format of integer dots, Sinter's own: 32 elements in 40 bytes: scale (f32), sum of the codes (i32),
-// 32 codes (i8). scale = largest magnitude / 127; code = value * (1 / scale), ties to even; all zero when the largest
-// magnitude is zero.
+// The activation format of integer dots, Sinter's own: 32 elements in 40 bytes: scale (f32), sum of
+// the codes (i32), 32 codes (i8). scale = largest magnitude / 127; code = value * (1 / scale), ties
+// to even; all zero when the largest magnitude is zero.
 inline constexpr uint32_t kActivationLength = 32;
 inline constexpr uint32_t kActivationBytes = 40;
 inline constexpr uint32_t kActivationSumOffset = 4;

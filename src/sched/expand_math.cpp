@@ -1,4 +1,5 @@
-// Range reductions and polynomials for f32. Coefficients are Taylor or Chebyshev values of the functions themselves.
+// Range reductions and polynomials for f32. Coefficients are Taylor or Chebyshev values of the
+// functions themselves.
 #include "tile/mlir_pch.h"
 
 #include "sched/expand_math.h"
@@ -44,7 +45,9 @@ struct Float32 {
   Value bitsOf(Value x) const { return arith::BitcastOp::create(b, loc, ints(), x); }
   Value fromBits(Value x) const { return arith::BitcastOp::create(b, loc, type, x); }
   Value select(Value c, Value x, Value y) const { return arith::SelectOp::create(b, loc, c, x, y); }
-  Value less(Value x, Value y) const { return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, x, y); }
+  Value less(Value x, Value y) const {
+    return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, x, y);
+  }
   /// c[0] + x (c[1] + x (c[2] + ...)), by Horner's scheme.
   Value polynomial(Value x, ArrayRef<double> c) const {
     Value sum = constant(c.back());
@@ -55,24 +58,25 @@ struct Float32 {
 };
 } // namespace
 
-// exp(x) = 2^n exp(r), |r| <= ln2 / 2, Taylor to r^7 (relative error below 2e-7 with the rounding of the steps).
-// Below -87.3 the result is 0, above 88.7 infinity; NaN stays.
+// exp(x) = 2^n exp(r), |r| <= ln2 / 2, Taylor to r^7 (relative error below 2e-7 with the rounding
+// of the steps). Below -87.3 the result is 0, above 88.7 infinity; NaN stays.
 static Value expandExp(const Float32 &f, Value x) {
   Value n = f.round(f.mul(x, f.constant(1.0 / std::numbers::ln2)));
   Value r = f.fma(n, f.constant(-0.693359375), x);
   r = f.fma(n, f.constant(2.12194440e-4), r);
-  Value p = f.polynomial(r, {1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040});
+  Value p =
+      f.polynomial(r, {1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040});
   Value low = f.less(x, f.constant(-87.3)), high = f.less(f.constant(88.7), x);
   Value safe = f.select(low, f.constant(0), f.select(high, f.constant(0), n));
-  Value scale = arith::ShLIOp::create(f.b, f.loc, arith::AddIOp::create(f.b, f.loc, f.toInt(safe), f.integer(127)),
-                                      f.integer(23));
+  Value scale = arith::ShLIOp::create(
+      f.b, f.loc, arith::AddIOp::create(f.b, f.loc, f.toInt(safe), f.integer(127)), f.integer(23));
   Value y = f.mul(p, f.fromBits(scale));
   y = f.select(low, f.constant(0), y);
   return f.select(high, f.constant(std::numeric_limits<double>::infinity()), y);
 }
 
-// log(x) = e ln2 + 2 atanh(s), s = (m - 1) / (m + 1), m in [sqrt(1/2), sqrt(2)); series to s^9 (error below 3e-7).
-// Normal positive numbers only; zero gives -infinity, negatives NaN.
+// log(x) = e ln2 + 2 atanh(s), s = (m - 1) / (m + 1), m in [sqrt(1/2), sqrt(2)); series to s^9
+// (error below 3e-7). Normal positive numbers only; zero gives -infinity, negatives NaN.
 static Value expandLog(const Float32 &f, Value x) {
   Value bits = f.bitsOf(x);
   Value shifted = arith::SubIOp::create(f.b, f.loc, bits, f.integer(0x3f3504f3));
@@ -91,14 +95,18 @@ static Value expandLog(const Float32 &f, Value x) {
 
 // tanh(x) = 1 - 2 / (exp(2x) + 1) for |x| >= 0.625, an odd series to x^11 below (error below 4e-7).
 static Value expandTanh(const Float32 &f, Value x) {
-  Value far = f.sub(f.constant(1), f.div(f.constant(2), f.add(expandExp(f, f.mul(x, f.constant(2))), f.constant(1))));
+  Value far =
+      f.sub(f.constant(1),
+            f.div(f.constant(2), f.add(expandExp(f, f.mul(x, f.constant(2))), f.constant(1))));
   Value x2 = f.mul(x, x);
-  Value near = f.mul(x, f.polynomial(x2, {1.0, -1.0 / 3, 2.0 / 15, -17.0 / 315, 62.0 / 2835, -1382.0 / 155925}));
+  Value near = f.mul(
+      x, f.polynomial(x2, {1.0, -1.0 / 3, 2.0 / 15, -17.0 / 315, 62.0 / 2835, -1382.0 / 155925}));
   Value small = f.less(math::AbsFOp::create(f.b, f.loc, x), f.constant(0.625));
   return f.select(small, near, far);
 }
 
-// sin or cos by quadrant: x - q pi/2 in three steps (Cody and Waite; |x| up to 1e5), Taylor to r^9 and r^10.
+// sin or cos by quadrant: x - q pi/2 in three steps (Cody and Waite; |x| up to 1e5), Taylor to r^9
+// and r^10.
 static Value expandSinCos(const Float32 &f, Value x, bool cosine) {
   Value q = f.round(f.mul(x, f.constant(2 * std::numbers::inv_pi)));
   Value r = f.fma(q, f.constant(-1.5703125), x);
@@ -127,7 +135,8 @@ static Value expand(const Float32 &f, Operation *op) {
       .Case([&](math::TanhOp) { return expandTanh(f, x); })
       .Case([&](math::SinOp) { return expandSinCos(f, x, false); })
       .Case([&](math::CosOp) { return expandSinCos(f, x, true); })
-      .Case([&](math::RsqrtOp) { return f.div(f.constant(1), math::SqrtOp::create(f.b, f.loc, x)); })
+      .Case(
+          [&](math::RsqrtOp) { return f.div(f.constant(1), math::SqrtOp::create(f.b, f.loc, x)); })
       .Default([](Operation *) { return Value(); });
 }
 
@@ -135,16 +144,19 @@ LogicalResult expandMath(Operation *root) {
   SmallVector<Operation *> work;
   root->walk([&](Operation *op) {
     if (isa_and_nonnull<math::MathDialect>(op->getDialect()) &&
-        !isa<math::FmaOp, math::SqrtOp, math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp, math::RoundEvenOp>(op))
+        !isa<math::FmaOp, math::SqrtOp, math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp,
+             math::RoundEvenOp>(op))
       work.push_back(op);
   });
   for (Operation *op : work) {
     if (!getElementTypeOrSelf(op->getResult(0).getType()).isF32())
-      return op->emitOpError() << "works on " << op->getResult(0).getType() << ", expected f32: extend it first";
+      return op->emitOpError() << "works on " << op->getResult(0).getType()
+                               << ", expected f32: extend it first";
     OpBuilder b(op);
     Value value = expand({b, op->getLoc(), op->getResult(0).getType()}, op);
     if (!value)
-      return op->emitOpError() << "has no expansion, expected one of exp, exp2, log, tanh, sin, cos, rsqrt";
+      return op->emitOpError()
+             << "has no expansion, expected one of exp, exp2, log, tanh, sin, cos, rsqrt";
     op->getResult(0).replaceAllUsesWith(value);
     op->erase();
   }

@@ -1,13 +1,14 @@
-// Transcendental functions as arithmetic of our own, so that every target and the scheduled interpreter agree bit for bit.
+// Transcendental functions as arithmetic of our own, so that every target and the scheduled
+// interpreter agree bit for bit.
 #pragma once
 
 #include "tile/mlir_pch.h"
 
 namespace sinter::sched {
 
-/// Rewrites math.exp, exp2, log, tanh, sin, cos, erf and rsqrt on f32 scalars and tiles below `root` into arith and
-/// math.fma. Polynomials are minimax or Taylor forms on reduced ranges; worst errors are stated beside each. Fails with
-/// a diagnostic on another math function or element type.
+/// Rewrites math.exp, exp2, log, tanh, sin, cos, erf and rsqrt on f32 scalars and tiles below
+/// `root` into arith and math.fma. Polynomials are minimax or Taylor forms on reduced ranges; worst
+/// errors are stated beside each. Fails with a diagnostic on another math function or element type.
 mlir::LogicalResult expandMath(mlir::Operation *root);
 
 } // namespace sinter::sched

@@ -4,8 +4,8 @@
 
 #include "base/check.h"
 #include "base/checked.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "sched/interpreter_scratch.h"
+#include "llvm/Support/FormatVariadic.h"
 
 #include <deque>
 
@@ -42,8 +42,7 @@ public:
   }
   std::string describe() {
     return llvm::formatv("channel {0} (made at {1}, holds {2} of {3} tiles)", number_,
-                         tile::locationText(op_.getLoc()), tiles_.size(),
-                         op_.getType().getDepth());
+                         tile::locationText(op_.getLoc()), tiles_.size(), op_.getType().getDepth());
   }
 
 private:
@@ -109,7 +108,7 @@ private:
 
   Result<Step> allocate(AllocOp op, Task &task) {
     std::optional<tile::Element> element = tile::elementOf(op.getType().getElementType());
-    if (!element)
+    if (!element || element->isBlock())
       return task.fail(*op, Code::Unsupported, "holds elements that the interpreter does not");
     SINTER_ASSIGN(uint64_t bytes, bytesOf(op, *element, task));
     uint64_t base = op.getOffset().value_or(0);
@@ -126,8 +125,8 @@ private:
     if (op.getOffset())
       placed_ = arena;
     arena->grow(*end);
-    task.bind(op.getResult(), std::make_shared<Buffer>(op.getType(), *element, std::move(arena),
-                                                       base, ++allocs_));
+    task.bind(op.getResult(),
+              std::make_shared<Buffer>(op.getType(), *element, std::move(arena), base, ++allocs_));
     return Step::Done;
   }
 
@@ -151,8 +150,7 @@ private:
     const Tile &block = std::get<Tile>(task.lookup(op.getValue()));
     SINTER_TRY(task.engine().charge(*op, block.count(), task));
     auto offsets = offsetsOf(task, op.getOffsets());
-    SINTER_TRY(
-        objectOf<Buffer>(task, op.getBuffer())->write(block, {*op, task, offsets}));
+    SINTER_TRY(objectOf<Buffer>(task, op.getBuffer())->write(block, {*op, task, offsets}));
     return Step::Done;
   }
 
@@ -272,8 +270,7 @@ Result<tile::RunStatistics> interpretKernel(tile::KernelOp kernel,
                                             ArrayRef<tile::Argument> arguments,
                                             const InterpreterOptions &options) {
   SchedExtension extension(options);
-  return tile::interpretKernelWith(kernel, arguments, options, &extension,
-                                   tile::ReduceOrder::Tree);
+  return tile::interpretKernelWith(kernel, arguments, options, &extension, tile::ReduceOrder::Tree);
 }
 
 } // namespace sinter::sched

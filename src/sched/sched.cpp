@@ -43,8 +43,7 @@ void BufferType::print(AsmPrinter &printer) const {
 }
 
 LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 ArrayRef<int64_t> shape, Type element,
-                                 ArrayRef<int64_t> strides) {
+                                 ArrayRef<int64_t> shape, Type element, ArrayRef<int64_t> strides) {
   if (shape.empty() || shape.size() != strides.size())
     return emitError() << "buffer has " << shape.size() << " extents and " << strides.size()
                        << " strides, expected as many and at least one";
@@ -71,8 +70,8 @@ static LogicalResult verifyBlock(Operation *op, BufferType buffer, Type tile, si
   auto block = cast<RankedTensorType>(tile);
   if (block.getRank() != static_cast<int64_t>(buffer.getShape().size()) ||
       offsets != buffer.getShape().size())
-    return op->emitOpError() << "block " << block << " with " << offsets
-                             << " offsets does not fit " << buffer;
+    return op->emitOpError() << "block " << block << " with " << offsets << " offsets does not fit "
+                             << buffer;
   if (block.getElementType() != buffer.getElementType())
     return op->emitOpError() << "block has elements " << block.getElementType() << ", expected "
                              << buffer.getElementType();
@@ -89,15 +88,13 @@ LogicalResult WriteOp::verify() {
 
 LogicalResult PutOp::verify() {
   if (getValue().getType() != getChannel().getType().getElementType())
-    return emitOpError() << "puts " << getValue().getType() << " into "
-                         << getChannel().getType();
+    return emitOpError() << "puts " << getValue().getType() << " into " << getChannel().getType();
   return success();
 }
 
 LogicalResult GetOp::verify() {
   if (getResult().getType() != getChannel().getType().getElementType())
-    return emitOpError() << "gets " << getResult().getType() << " from "
-                         << getChannel().getType();
+    return emitOpError() << "gets " << getResult().getType() << " from " << getChannel().getType();
   return success();
 }
 

@@ -7,7 +7,9 @@ using namespace mlir;
 
 namespace sinter::tile {
 
-static RankedTensorType tileOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+static RankedTensorType tileOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
 
 static LogicalResult expectRank(Operation *op, StringRef what, int64_t found, int64_t expected) {
   if (found == expected)
@@ -25,9 +27,8 @@ static LogicalResult expectSame(Operation *op, StringRef what, Type found, Type 
 
 ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
   auto build = [](Builder &b, ArrayRef<Type> args, ArrayRef<Type> results,
-                  function_interface_impl::VariadicFlag, std::string &) {
-    return b.getFunctionType(args, results);
-  };
+                  function_interface_impl::VariadicFlag,
+                  std::string &) { return b.getFunctionType(args, results); };
   return function_interface_impl::parseFunctionOp(
       parser, result, /*allowVariadic=*/false, getFunctionTypeAttrName(result.name), build,
       getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
@@ -39,7 +40,9 @@ void KernelOp::print(OpAsmPrinter &printer) {
                                            getResAttrsAttrName());
 }
 
-GridOp KernelOp::getGrid() { return *getBody().getOps<GridOp>().begin(); }
+GridOp KernelOp::getGrid() {
+  return *getBody().getOps<GridOp>().begin();
+}
 
 LogicalResult KernelOp::verify() {
   if (!getResultTypes().empty())
@@ -175,8 +178,8 @@ LogicalResult IotaOp::verify() {
 LogicalResult BroadcastOp::verify() {
   RankedTensorType from = tileOf(getValue()), to = tileOf(getResult());
   if (failed(expectRank(*this, "result", to.getRank(), from.getRank())) ||
-      failed(expectSame(*this, "result's element type", to.getElementType(),
-                        from.getElementType())))
+      failed(
+          expectSame(*this, "result's element type", to.getElementType(), from.getElementType())))
     return failure();
   for (int64_t axis = 0; axis < from.getRank(); ++axis)
     if (from.getDimSize(axis) != to.getDimSize(axis) && from.getDimSize(axis) != 1)
@@ -197,7 +200,8 @@ LogicalResult PermuteOp::verify() {
   SmallVector<int64_t> sorted(getOrder());
   llvm::sort(sorted);
   for (auto [index, axis] : llvm::enumerate(sorted))
-    if (static_cast<int64_t>(index) != axis || static_cast<int64_t>(sorted.size()) != from.getRank())
+    if (static_cast<int64_t>(index) != axis ||
+        static_cast<int64_t>(sorted.size()) != from.getRank())
       return emitOpError() << "order is not a permutation of " << from.getRank() << " axes";
   if (static_cast<int64_t>(sorted.size()) != from.getRank())
     return emitOpError() << "order names " << sorted.size() << " axes, expected " << from.getRank();
@@ -211,12 +215,11 @@ LogicalResult SliceOp::verify() {
   RankedTensorType from = tileOf(getValue()), to = tileOf(getResult());
   if (failed(expectRank(*this, "result", to.getRank(), from.getRank())) ||
       failed(expectRank(*this, "offset", getOffsets().size(), from.getRank())) ||
-      failed(expectSame(*this, "result's element type", to.getElementType(),
-                        from.getElementType())))
+      failed(
+          expectSame(*this, "result's element type", to.getElementType(), from.getElementType())))
     return failure();
   for (int64_t axis = 0; axis < from.getRank(); ++axis)
-    if (getOffsets()[axis] < 0 ||
-        getOffsets()[axis] > from.getDimSize(axis) - to.getDimSize(axis))
+    if (getOffsets()[axis] < 0 || getOffsets()[axis] > from.getDimSize(axis) - to.getDimSize(axis))
       return emitOpError() << "takes " << to.getDimSize(axis) << " from " << getOffsets()[axis]
                            << " of axis " << axis << ", which has " << from.getDimSize(axis);
   return success();

@@ -26,6 +26,9 @@ _CHAIN = {
 COMPILER_SIDE = {"graph", "tile", "sched", "target", "kernels", "models", "engine", "compiler"}
 COMPILER_HEADERS = ("mlir/", "mlir-c/", "llvm/", "llvm-c/", "lld/", "clang/", "clang-c/")
 
+# Tests that launch what their layer compiles see the device and the kernels too.
+TEST_EXTRA = {"target": {"hal", "kernels"}}
+
 
 def names():
     return _CHAIN.keys()

@@ -92,11 +92,11 @@ class TidyTest(unittest.TestCase):
     def test_a_file_of_801_lines_is_too_long(self):
         self.expect_one("src/base/f.cpp", "// One long file.\n" + "int a;\n" * 800, "801 lines")
 
-    def test_a_line_of_101_columns_is_too_long(self):
-        self.expect_one("src/base/f.cpp", "// One long line.\n" + "a" * 101 + "\n", "101 columns")
+    def test_a_line_of_121_columns_is_too_long(self):
+        self.expect_one("src/base/f.cpp", "// One long line.\n" + "a" * 121 + "\n", "121 columns")
 
     def test_columns_are_characters_not_bytes(self):
-        self.assertEqual(findings({"src/base/f.cpp": "// One wide line.\n" + "é" * 100 + "\n"}), [])
+        self.assertEqual(findings({"src/base/f.cpp": "// One wide line.\n" + "é" * 120 + "\n"}), [])
 
     def test_a_file_opens_with_a_comment(self):
         for path in ("src/base/f.cpp", "cmake/F.cmake", "tools/f.py"):

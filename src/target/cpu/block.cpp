@@ -1,4 +1,5 @@
-// Blocking, the walk: scalars are cloned, streams wait for their readers, sinks become loops over register blocks.
+// Blocking, the walk: scalars are cloned, streams wait for their readers, sinks become loops over
+// register blocks.
 #include "target/cpu/blocker.h"
 
 #include "target/cpu/block.h"
@@ -7,11 +8,17 @@ using namespace mlir;
 
 namespace sinter::target::cpu {
 
-static bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
+static bool isTile(Value value) {
+  return isa<RankedTensorType>(value.getType());
+}
 
-Value Blocker::index(int64_t value) { return arith::ConstantIndexOp::create(b_, loc_, value); }
+Value Blocker::index(int64_t value) {
+  return arith::ConstantIndexOp::create(b_, loc_, value);
+}
 
-Value Blocker::add(Value a, Value b) { return b_.createOrFold<arith::AddIOp>(loc_, a, b); }
+Value Blocker::add(Value a, Value b) {
+  return b_.createOrFold<arith::AddIOp>(loc_, a, b);
+}
 
 bool Blocker::available(Value value) {
   Value now = map_.lookupOrNull(value);
@@ -27,8 +34,8 @@ Value Blocker::extent(Value value, int64_t axis) {
   if (demand.kind != Demand::Edge || full == 1 || !available(demand.view) ||
       !available(demand.offset))
     return index(full);
-  Value dim = b_.createOrFold<tile::DimOp>(loc_, mapped(demand.view),
-                                           static_cast<uint32_t>(demand.axis));
+  Value dim =
+      b_.createOrFold<tile::DimOp>(loc_, mapped(demand.view), static_cast<uint32_t>(demand.axis));
   Value left = b_.createOrFold<arith::SubIOp>(loc_, dim, mapped(demand.offset));
   Value trimmed = b_.createOrFold<arith::MinSIOp>(loc_, left, index(full));
   return b_.createOrFold<arith::MaxSIOp>(loc_, trimmed, index(0));
@@ -45,7 +52,8 @@ Value Blocker::allocate(RankedTensorType type, ScratchLayout layout) {
     if (i == type.getRank() - 2)
       strides[order[i]] += layout.rowPadding;
   }
-  auto buffer = sched::BufferType::get(b_.getContext(), type.getShape(), type.getElementType(), strides);
+  auto buffer =
+      sched::BufferType::get(b_.getContext(), type.getShape(), type.getElementType(), strides);
   Value result = sched::AllocOp::create(b_, loc_, buffer, IntegerAttr());
   layoutOf_[result] = layout;
   return result;
@@ -73,8 +81,8 @@ LogicalResult Blocker::materialise(Value value) {
   return success();
 }
 
-// Evaluates yields that are not in their target already: first into scratch of their own, since one yield may still
-// read what another target holds, then into the targets.
+// Evaluates yields that are not in their target already: first into scratch of their own, since one
+// yield may still read what another target holds, then into the targets.
 LogicalResult Blocker::yieldInto(ArrayRef<Value> yielded, ArrayRef<Value> targets) {
   SmallVector<std::pair<Value, Value>> copies;
   for (auto [value, target] : llvm::zip_equal(yielded, targets)) {
@@ -105,8 +113,8 @@ LogicalResult Blocker::visitFor(scf::ForOp loop) {
     scratch_[arg] = scratch_[result] = buffer;
     targets.push_back(buffer);
   }
-  auto now = scf::ForOp::create(b_, loc_, mapped(loop.getLowerBound()), mapped(loop.getUpperBound()),
-                                mapped(loop.getStep()), scalars);
+  auto now = scf::ForOp::create(b_, loc_, mapped(loop.getLowerBound()),
+                                mapped(loop.getUpperBound()), mapped(loop.getStep()), scalars);
   map_.map(loop.getInductionVar(), now.getInductionVar());
   unsigned next = 0;
   for (auto [arg, result] : llvm::zip_equal(loop.getRegionIterArgs(), loop.getResults()))
@@ -141,7 +149,8 @@ LogicalResult Blocker::visitIf(scf::IfOp op) {
     else
       scalars.push_back(result.getType());
   }
-  auto now = scf::IfOp::create(b_, loc_, scalars, mapped(op.getCondition()), !op.getElseRegion().empty());
+  auto now =
+      scf::IfOp::create(b_, loc_, scalars, mapped(op.getCondition()), !op.getElseRegion().empty());
   unsigned next = 0;
   for (Value result : op.getResults())
     if (!isTile(result))
@@ -186,7 +195,8 @@ LogicalResult Blocker::visit(Operation *op) {
     return success();
   }
   if (op->getNumResults() != 1 || op->getNumRegions())
-    return op->emitOpError() << "has no form on a CPU yet: found tiles in an operation with regions";
+    return op->emitOpError()
+           << "has no form on a CPU yet: found tiles in an operation with regions";
   Value result = op->getResult(0);
   return placement_.of(result) == Place::Scratch ? materialise(result) : success();
 }

@@ -7,8 +7,9 @@
 
 namespace sinter::target::cpu {
 
-/// Returns a new kernel in `module` with tile values replaced by register blocks of at most the accumulator budget,
-/// streamed from views or held in sched buffers. Fails with a diagnostic at the operation that it has no form for.
+/// Returns a new kernel in `module` with tile values replaced by register blocks of at most the
+/// accumulator budget, streamed from views or held in sched buffers. Fails with a diagnostic at the
+/// operation that it has no form for.
 mlir::FailureOr<tile::KernelOp> blockKernel(tile::KernelOp kernel, const CpuFacts &facts);
 
 } // namespace sinter::target::cpu

@@ -1,4 +1,5 @@
-// Blocking, contractions: register blocks of accumulators over a K loop, sized for the register file.
+// Blocking, contractions: register blocks of accumulators over a K loop, sized for the register
+// file.
 #include "target/cpu/blocker.h"
 
 using namespace mlir;
@@ -7,9 +8,11 @@ namespace sinter::target::cpu {
 
 // K steps per trip of the inner loop, to amortise its counter.
 static constexpr int64_t kUnrollK = 4;
-// Vectors side by side in a block of many rows: two share each broadcast of a and leave twelve rows on 32 registers.
+// Vectors side by side in a block of many rows: two share each broadcast of a and leave twelve rows
+// on 32 registers.
 static constexpr int64_t kWideVectors = 2;
-// Vectors side by side in a block of one row: independent sums that hide the latency of the multiply-add.
+// Vectors side by side in a block of one row: independent sums that hide the latency of the
+// multiply-add.
 static constexpr int64_t kRowVectors = 4;
 
 static bool isBlockTile(Value value) {
@@ -19,14 +22,17 @@ static bool isBlockTile(Value value) {
 FailureOr<Value> Blocker::dotStep(tile::DotOp dot, Value acc, Value row, int64_t rows, Value column,
                                   int64_t columns, Value k, int64_t depth) {
   Block a{{row, k}, {rows, depth}};
-  Block b = dot.getTransposeB() ? Block{{column, k}, {columns, depth}} : Block{{k, column}, {depth, columns}};
+  Block b = dot.getTransposeB() ? Block{{column, k}, {columns, depth}}
+                                : Block{{k, column}, {depth, columns}};
   FailureOr<Value> av = stream(dot.getA(), a), bv = stream(dot.getB(), b);
   if (failed(av) || failed(bv))
     return failure();
-  return tile::DotOp::create(b_, loc_, acc.getType(), *av, *bv, acc, dot.getTransposeB()).getResult();
+  return tile::DotOp::create(b_, loc_, acc.getType(), *av, *bv, acc, dot.getTransposeB())
+      .getResult();
 }
 
-// Groups beyond the weights' own length are zero and add nothing: their exact end replaces a bound in the loop.
+// Groups beyond the weights' own length are zero and add nothing: their exact end replaces a bound
+// in the loop.
 Value Blocker::groupsEnd(tile::DotOp dot, int64_t depth) {
   auto load = dot.getB().getDefiningOp<tile::LoadOp>();
   if (!load)
@@ -51,7 +57,8 @@ LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t 
     b_.setInsertionPointToEnd(loop.getBody());
     FailureOr<Value> sum = Value(loop.getRegionIterArg(0));
     for (int64_t u = 0; u < unroll && succeeded(sum); ++u)
-      sum = dotStep(dot, *sum, row, rows, column, columns, add(loop.getInductionVar(), index(u * step)), step);
+      sum = dotStep(dot, *sum, row, rows, column, columns,
+                    add(loop.getInductionVar(), index(u * step)), step);
     if (failed(sum))
       return failure();
     scf::YieldOp::create(b_, loc_, ValueRange{*sum});
@@ -60,7 +67,8 @@ LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t 
   return success();
 }
 
-// Rows in blocks of the largest size that fits, then of 4, then single ones, so that few rows cost few.
+// Rows in blocks of the largest size that fits, then of 4, then single ones, so that few rows cost
+// few.
 LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, Value column, int64_t columns) {
   int64_t tileRows = cast<RankedTensorType>(dot.getAcc().getType()).getDimSize(0);
   int64_t vectors = llvm::divideCeil(columns, facts_.lanes);
@@ -93,7 +101,8 @@ LogicalResult Blocker::dotColumns(tile::DotOp dot, Value into, int64_t step) {
   int64_t whole = columns / step * step;
   Value limit = extent(dot.getAcc(), 1);
   if (whole) {
-    Value end = whole == columns ? limit : b_.createOrFold<arith::MinSIOp>(loc_, limit, index(whole));
+    Value end =
+        whole == columns ? limit : b_.createOrFold<arith::MinSIOp>(loc_, limit, index(whole));
     auto loop = scf::ForOp::create(b_, loc_, index(0), end, index(step));
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToStart(loop.getBody());
@@ -109,7 +118,8 @@ LogicalResult Blocker::dotColumns(tile::DotOp dot, Value into, int64_t step) {
   return success();
 }
 
-// A dot may overwrite the loop-carried tile that it adds to when nobody else reads that tile afterwards.
+// A dot may overwrite the loop-carried tile that it adds to when nobody else reads that tile
+// afterwards.
 bool Blocker::accumulatesInPlace(tile::DotOp dot, scf::ForOp loop, unsigned index) {
   Value arg = loop.getRegionIterArg(index);
   auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());

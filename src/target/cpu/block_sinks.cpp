@@ -1,4 +1,5 @@
-// Blocking, sinks: loops over the blocks of a value that end in a view, in scratch or in a reduction.
+// Blocking, sinks: loops over the blocks of a value that end in a view, in scratch or in a
+// reduction.
 #include "target/cpu/blocker.h"
 
 #include "numeric/dot_packing.h"
@@ -7,7 +8,8 @@ using namespace mlir;
 
 namespace sinter::target::cpu {
 
-// Vectors of one row that a stream computes at a time: enough to hide latency, few enough to stay in registers.
+// Vectors of one row that a stream computes at a time: enough to hide latency, few enough to stay
+// in registers.
 static constexpr int64_t kStreamVectors = 4;
 
 static std::optional<int64_t> constantOf(Value value) {
@@ -36,14 +38,16 @@ SmallVector<int64_t> Blocker::streamStepOf(Value value) {
   auto reshape = value.getDefiningOp<tile::ReshapeOp>();
   if (reshape && !isStreamable(reshape) && !scratch_.count(value)) {
     SmallVector<int64_t> step(type.getRank(), 1);
-    if (cast<RankedTensorType>(reshape.getValue().getType()).getShape().back() == type.getShape().back())
+    if (cast<RankedTensorType>(reshape.getValue().getType()).getShape().back() ==
+        type.getShape().back())
       step.back() = streamStep(type).back();
     return step;
   }
   return streamStep(type);
 }
 
-// Walks one axis: whole steps in a loop up to the trimmed extent, then what is left of the tile's own extent.
+// Walks one axis: whole steps in a loop up to the trimmed extent, then what is left of the tile's
+// own extent.
 LogicalResult Blocker::blockAxis(Value value, int64_t axis, ArrayRef<int64_t> step, Block &block,
                                  BlockSink sink) {
   auto type = cast<RankedTensorType>(value.getType());
@@ -152,7 +156,8 @@ static Value combine(OpBuilder &b, Location loc, tile::ReduceKind kind, Value x,
   llvm_unreachable("closed enum");
 }
 
-// Along the reduced axis, blocks accumulate lane by lane; a block's lanes then fold in tile.reduce's fixed tree.
+// Along the reduced axis, blocks accumulate lane by lane; a block's lanes then fold in
+// tile.reduce's fixed tree.
 LogicalResult Blocker::sinkReduce(tile::ReduceOp reduce) {
   Value value = reduce.getValue(), result = reduce.getResult();
   auto type = cast<RankedTensorType>(value.getType());
@@ -179,11 +184,15 @@ LogicalResult Blocker::sinkReduce(tile::ReduceOp reduce) {
       FailureOr<Value> next = part(loop.getInductionVar(), by);
       if (failed(next))
         return failure();
-      scf::YieldOp::create(b_, loc_, ValueRange{combine(b_, loc_, reduce.getKind(), loop.getRegionIterArg(0), *next)});
+      scf::YieldOp::create(
+          b_, loc_,
+          ValueRange{combine(b_, loc_, reduce.getKind(), loop.getRegionIterArg(0), *next)});
     }
     auto resultType = RankedTensorType::get(block.shape, type.getElementType());
     auto fold = [&](Value v) -> Value {
-      return lanes ? tile::ReduceOp::create(b_, loc_, resultType, reduce.getKind(), v, axis).getResult() : v;
+      return lanes ? tile::ReduceOp::create(b_, loc_, resultType, reduce.getKind(), v, axis)
+                         .getResult()
+                   : v;
     };
     Value total = fold(loop.getResult(0));
     if (int64_t rest = length % by) {

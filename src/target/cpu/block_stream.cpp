@@ -6,13 +6,15 @@ using namespace mlir;
 namespace sinter::target::cpu {
 
 static RankedTensorType blockType(Value value, const Block &block) {
-  return RankedTensorType::get(block.shape, cast<RankedTensorType>(value.getType()).getElementType());
+  return RankedTensorType::get(block.shape,
+                               cast<RankedTensorType>(value.getType()).getElementType());
 }
 
 FailureOr<Value> Blocker::streamConstant(arith::ConstantOp op, const Block &block) {
   auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
   if (!dense || !dense.isSplat())
-    return op.emitOpError() << "is a tile of differing constants, expected one value: use iota or a view";
+    return op.emitOpError()
+           << "is a tile of differing constants, expected one value: use iota or a view";
   auto type = blockType(op.getResult(), block);
   return arith::ConstantOp::create(b_, loc_, type, dense.resizeSplat(type)).getResult();
 }
@@ -51,7 +53,8 @@ FailureOr<Value> Blocker::streamIota(tile::IotaOp op, const Block &block) {
 }
 
 // Offsets of the same elements in a shape with other axes of extent 1.
-static Block withoutUnitAxes(const Block &block, RankedTensorType from, RankedTensorType to, Value zero) {
+static Block withoutUnitAxes(const Block &block, RankedTensorType from, RankedTensorType to,
+                             Value zero) {
   Block source;
   int64_t next = 0;
   for (int64_t axis = 0; axis < from.getRank(); ++axis) {
@@ -69,17 +72,20 @@ static Block withoutUnitAxes(const Block &block, RankedTensorType from, RankedTe
 }
 
 // A block whose first `axes` extents are 1, found again in `from` by its row-major position there.
-Block Blocker::relinearise(const Block &block, RankedTensorType from, RankedTensorType to, int64_t kept) {
+Block Blocker::relinearise(const Block &block, RankedTensorType from, RankedTensorType to,
+                           int64_t kept) {
   Value linear = index(0);
   for (int64_t axis = 0; axis + kept < to.getRank(); ++axis)
-    linear = add(b_.createOrFold<arith::MulIOp>(loc_, linear, index(to.getDimSize(axis))), block.offsets[axis]);
+    linear = add(b_.createOrFold<arith::MulIOp>(loc_, linear, index(to.getDimSize(axis))),
+                 block.offsets[axis]);
   Block source{SmallVector<Value>(from.getRank()), SmallVector<int64_t>(from.getRank(), 1)};
   for (int64_t i = 0; i < kept; ++i) {
     source.offsets[from.getRank() - 1 - i] = block.offsets[to.getRank() - 1 - i];
     source.shape[from.getRank() - 1 - i] = block.shape[to.getRank() - 1 - i];
   }
   for (int64_t axis = from.getRank() - 1 - kept; axis >= 0; --axis) {
-    source.offsets[axis] = b_.createOrFold<arith::RemUIOp>(loc_, linear, index(from.getDimSize(axis)));
+    source.offsets[axis] =
+        b_.createOrFold<arith::RemUIOp>(loc_, linear, index(from.getDimSize(axis)));
     linear = b_.createOrFold<arith::DivUIOp>(loc_, linear, index(from.getDimSize(axis)));
   }
   return source;
@@ -112,7 +118,8 @@ FailureOr<Value> Blocker::streamPermute(tile::PermuteOp op, const Block &block) 
   FailureOr<Value> value = stream(op.getValue(), source);
   if (failed(value))
     return failure();
-  return tile::PermuteOp::create(b_, loc_, blockType(op.getResult(), block), *value, op.getOrderAttr())
+  return tile::PermuteOp::create(b_, loc_, blockType(op.getResult(), block), *value,
+                                 op.getOrderAttr())
       .getResult();
 }
 
@@ -155,7 +162,8 @@ FailureOr<Value> Blocker::stream(Value value, const Block &block) {
   if (auto iota = dyn_cast<tile::IotaOp>(op))
     return streamIota(iota, block);
   if (auto splat = dyn_cast<tile::SplatOp>(op))
-    return tile::SplatOp::create(b_, loc_, blockType(value, block), mapped(splat.getValue())).getResult();
+    return tile::SplatOp::create(b_, loc_, blockType(value, block), mapped(splat.getValue()))
+        .getResult();
   if (auto reshape = dyn_cast<tile::ReshapeOp>(op))
     return streamReshape(reshape, block);
   if (auto permute = dyn_cast<tile::PermuteOp>(op))
@@ -164,7 +172,8 @@ FailureOr<Value> Blocker::stream(Value value, const Block &block) {
     return streamSlice(slice, block);
   if (op->hasTrait<OpTrait::Elementwise>() || isa<tile::QuantizeOp, tile::DecodeOp>(op))
     return streamElementwise(op, block);
-  return op->emitOpError() << "has no form on a CPU yet: its result cannot be computed block by block";
+  return op->emitOpError()
+         << "has no form on a CPU yet: its result cannot be computed block by block";
 }
 
 } // namespace sinter::target::cpu

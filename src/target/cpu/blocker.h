@@ -1,4 +1,5 @@
-// The blocking pass's state, shared by its files: values already rewritten, scratch, and how a block is asked for.
+// The blocking pass's state, shared by its files: values already rewritten, scratch, and how a
+// block is asked for.
 #pragma once
 
 #include "sched/sched.h"
@@ -92,8 +93,8 @@ private:
   DemandAnalysis demand_;
   mlir::OpBuilder b_;
   Location loc_ = mlir::UnknownLoc::get(kernel_.getContext());
-  mlir::IRMapping map_;                      // scalars and views: old to new
-  llvm::DenseMap<Value, Value> scratch_;     // tile values: old to buffer
+  mlir::IRMapping map_;                           // scalars and views: old to new
+  llvm::DenseMap<Value, Value> scratch_;          // tile values: old to buffer
   llvm::DenseMap<Value, ScratchLayout> layoutOf_; // buffers
 };
 

@@ -10,6 +10,7 @@
 #include "sched/expand_math.h"
 #include "target/cpu/block.h"
 #include "target/cpu/codegen.h"
+#include "target/cpu/lower_floats.h"
 #include "target/cpu/object.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -26,8 +27,9 @@ static std::string print(Operation *op) {
 }
 
 Result<OwningOpRef<ModuleOp>> scheduleKernels(ModuleOp source, const CpuFacts &facts) {
-  source.getContext()->loadDialect<sched::SchedDialect, tile::TileDialect, arith::ArithDialect, math::MathDialect,
-                                   scf::SCFDialect>();
+  source.getContext()
+      ->loadDialect<sched::SchedDialect, tile::TileDialect, arith::ArithDialect, math::MathDialect,
+                    scf::SCFDialect>();
   OwningOpRef<ModuleOp> module(cast<ModuleOp>(source->clone()));
   PassManager before(source.getContext());
   before.addPass(createCanonicalizerPass());
@@ -37,7 +39,8 @@ Result<OwningOpRef<ModuleOp>> scheduleKernels(ModuleOp source, const CpuFacts &f
   for (auto kernel : llvm::make_early_inc_range(module->getOps<tile::KernelOp>())) {
     FailureOr<tile::KernelOp> blocked = blockKernel(kernel, facts);
     if (failed(blocked))
-      return fail(Code::Unsupported, "kernel '" + kernel.getSymName().str() + "' could not be blocked for a CPU");
+      return fail(Code::Unsupported,
+                  "kernel '" + kernel.getSymName().str() + "' could not be blocked for a CPU");
     kernel.erase();
   }
   PassManager after(source.getContext());
@@ -49,6 +52,7 @@ Result<OwningOpRef<ModuleOp>> scheduleKernels(ModuleOp source, const CpuFacts &f
 }
 
 static LogicalResult lowerToLlvm(ModuleOp module) {
+  lowerFloats(module);
   RewritePatternSet divisions(module.getContext());
   arith::populateCeilFloorDivExpandOpsPatterns(divisions);
   if (failed(applyPatternsGreedily(module, std::move(divisions))))
@@ -77,7 +81,8 @@ Result<CompiledModule> compileKernels(ModuleOp source, const CpuFacts &facts, St
   for (auto kernel : scheduled->getOps<tile::KernelOp>()) {
     FailureOr<EmittedKernel> one = emitKernel(kernel, *emitted, facts);
     if (failed(one))
-      return fail(Code::Unsupported, "kernel '" + kernel.getSymName().str() + "' could not be emitted for a CPU");
+      return fail(Code::Unsupported,
+                  "kernel '" + kernel.getSymName().str() + "' could not be emitted for a CPU");
     result.kernels.push_back(*one);
   }
   if (failed(lowerToLlvm(*emitted)))

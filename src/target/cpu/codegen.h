@@ -17,11 +17,13 @@ struct CompiledModule {
   std::vector<EmittedKernel> kernels; // in the order of the kernels of the source module
 };
 
-/// Compiles every tile.kernel of `source`. `source` is left unchanged. Diagnostics go to the context's handler; the
-/// Status names the stage that failed.
-Result<CompiledModule> compileKernels(mlir::ModuleOp source, const CpuFacts &facts, Stages *stages = nullptr);
+/// Compiles every tile.kernel of `source`. `source` is left unchanged. Diagnostics go to the
+/// context's handler; the Status names the stage that failed.
+Result<CompiledModule> compileKernels(mlir::ModuleOp source, const CpuFacts &facts,
+                                      Stages *stages = nullptr);
 
 /// Tile kernels to their blocked, scheduled form, as a new module.
-Result<mlir::OwningOpRef<mlir::ModuleOp>> scheduleKernels(mlir::ModuleOp source, const CpuFacts &facts);
+Result<mlir::OwningOpRef<mlir::ModuleOp>> scheduleKernels(mlir::ModuleOp source,
+                                                          const CpuFacts &facts);
 
 } // namespace sinter::target::cpu

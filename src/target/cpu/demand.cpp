@@ -59,9 +59,9 @@ bool DemandAnalysis::mergeAll(Value from, Value to) {
   SmallVector<Demand> axes = it->second;
   bool changed = false;
   for (int64_t axis = 0; axis < b.getRank(); ++axis)
-    changed |= merge(to, axis, b.getDimSize(axis) == a.getDimSize(axis)
-                                   ? axes[axis]
-                                   : Demand{Demand::Full, {}, {}, 0});
+    changed |= merge(to, axis,
+                     b.getDimSize(axis) == a.getDimSize(axis) ? axes[axis]
+                                                              : Demand{Demand::Full, {}, {}, 0});
   return changed;
 }
 
@@ -131,9 +131,9 @@ bool DemandAnalysis::visit(Operation *op) {
   if (op->getNumRegions() || isa<scf::YieldOp>(op))
     return visitLoop(op);
   if (isa<tile::PermuteOp, tile::SliceOp, tile::ConcatOp, tile::ReshapeOp>(op))
-    return llvm::any_of(llvm::to_vector(llvm::map_range(
-                            op->getOperands(), [&](Value v) { return mergeFull(v); })),
-                        [](bool b) { return b; });
+    return llvm::any_of(
+        llvm::to_vector(llvm::map_range(op->getOperands(), [&](Value v) { return mergeFull(v); })),
+        [](bool b) { return b; });
   bool changed = false;
   for (Value result : op->getResults())
     for (Value operand : op->getOperands())

@@ -1,4 +1,5 @@
-// How far along each axis a tile value is ever read: rows beyond the last stored one are never computed.
+// How far along each axis a tile value is ever read: rows beyond the last stored one are never
+// computed.
 #pragma once
 
 #include "tile/tile.h"
@@ -8,7 +9,7 @@ namespace sinter::target::cpu {
 // The needed extent of one axis: everything, nothing yet, or up to the edge of a stored view.
 struct Demand {
   enum Kind : uint8_t { None, Edge, Full } kind = None;
-  mlir::Value view;   // Edge: extent is min(tile extent, dim(view, axis) - offset)
+  mlir::Value view; // Edge: extent is min(tile extent, dim(view, axis) - offset)
   mlir::Value offset;
   int64_t axis = 0;
 

@@ -9,11 +9,19 @@ namespace sinter::target::cpu {
 static constexpr int64_t kGuardBytes = 64;
 static constexpr int64_t kScratchAlignment = 64;
 
-static bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
+static bool isTile(Value value) {
+  return isa<RankedTensorType>(value.getType());
+}
 
-Value Emitter::index(int64_t value) { return arith::ConstantIndexOp::create(b_, loc_, value); }
-Value Emitter::add(Value a, Value b) { return b_.createOrFold<arith::AddIOp>(loc_, a, b); }
-Value Emitter::mul(Value a, Value b) { return b_.createOrFold<arith::MulIOp>(loc_, a, b); }
+Value Emitter::index(int64_t value) {
+  return arith::ConstantIndexOp::create(b_, loc_, value);
+}
+Value Emitter::add(Value a, Value b) {
+  return b_.createOrFold<arith::AddIOp>(loc_, a, b);
+}
+Value Emitter::mul(Value a, Value b) {
+  return b_.createOrFold<arith::MulIOp>(loc_, a, b);
+}
 
 SmallVector<Value> Emitter::scalarsOf(ValueRange values) {
   return llvm::map_to_vector(values, [&](Value v) { return scalarOf(v); });
@@ -22,25 +30,32 @@ SmallVector<Value> Emitter::scalarsOf(ValueRange values) {
 Value Emitter::nextScalar(Value scalars) {
   auto i64 = b_.getI64Type();
   auto ptr = LLVM::LLVMPointerType::get(b_.getContext());
-  Value at = LLVM::GEPOp::create(b_, loc_, ptr, i64, scalars,
-                                 ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(result_.scalarCount++)});
+  Value at =
+      LLVM::GEPOp::create(b_, loc_, ptr, i64, scalars,
+                          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(result_.scalarCount++)});
   return LLVM::LoadOp::create(b_, loc_, i64, at, 8, false, false, /*isInvariant=*/true);
 }
 
 void Emitter::bindView(Value view, Value buffers, Value scalars) {
   auto type = cast<tile::ViewType>(view.getType());
   auto ptr = LLVM::LLVMPointerType::get(b_.getContext());
-  Value at = LLVM::GEPOp::create(b_, loc_, ptr, ptr, buffers,
-                                 ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(result_.bufferCount++)});
-  EmittedView emitted{type, LLVM::LoadOp::create(b_, loc_, ptr, at, 8, false, false, true), {}, {}, {}, {}, {}, {}, 0};
-  auto scalar = [&] { return arith::IndexCastOp::create(b_, loc_, b_.getIndexType(), nextScalar(scalars)); };
+  Value at =
+      LLVM::GEPOp::create(b_, loc_, ptr, ptr, buffers,
+                          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(result_.bufferCount++)});
+  EmittedView emitted{
+      type, LLVM::LoadOp::create(b_, loc_, ptr, at, 8, false, false, true), {}, {}, {}, {}, {}, {},
+      0};
+  auto scalar = [&] {
+    return arith::IndexCastOp::create(b_, loc_, b_.getIndexType(), nextScalar(scalars));
+  };
   for (int64_t extent : type.getShape()) {
     Value passed = scalar();
     emitted.dims.push_back(ShapedType::isDynamic(extent) ? passed : index(extent));
     emitted.origin.push_back(index(0));
   }
   for (int64_t axis = 0; axis < type.getRank(); ++axis)
-    emitted.strides.push_back(axis + 1 == type.getRank() && !type.getStrided() ? index(1) : Value(scalar()));
+    emitted.strides.push_back(axis + 1 == type.getRank() && !type.getStrided() ? index(1)
+                                                                               : Value(scalar()));
   views_[view] = emitted;
 }
 
@@ -48,7 +63,8 @@ void Emitter::bindArguments(LLVM::LLVMFuncOp function) {
   Value buffers = function.getArgument(0), scalars = function.getArgument(1);
   scratch_ = function.getArgument(2);
   for (int i = 0; i < 3; ++i)
-    programIds_[i] = arith::IndexCastOp::create(b_, loc_, b_.getIndexType(), function.getArgument(3 + i));
+    programIds_[i] =
+        arith::IndexCastOp::create(b_, loc_, b_.getIndexType(), function.getArgument(3 + i));
   for (BlockArgument arg : kernel_.getBody().getArguments()) {
     if (isa<tile::ViewType>(arg.getType())) {
       bindView(arg, buffers, scalars);
@@ -60,8 +76,12 @@ void Emitter::bindArguments(LLVM::LLVMFuncOp function) {
       bits = arith::IndexCastOp::create(b_, loc_, type, bits);
     } else {
       unsigned width = type.getIntOrFloatBitWidth();
-      Value narrow = width == 64 ? bits : arith::TruncIOp::create(b_, loc_, b_.getIntegerType(width), bits).getResult();
-      bits = isa<FloatType>(type) ? arith::BitcastOp::create(b_, loc_, type, narrow).getResult() : narrow;
+      Value narrow =
+          width == 64
+              ? bits
+              : arith::TruncIOp::create(b_, loc_, b_.getIntegerType(width), bits).getResult();
+      bits = isa<FloatType>(type) ? arith::BitcastOp::create(b_, loc_, type, narrow).getResult()
+                                  : narrow;
     }
     map_.map(arg, bits);
   }
@@ -88,8 +108,10 @@ SmallVector<Value> Emitter::yielded(Operation *terminator) {
 }
 
 // Takes the pieces of `type` from the front of `values`.
-static Pieces takePieces(RankedTensorType type, int64_t lane, size_t count, ArrayRef<Value> &values) {
-  Pieces pieces{SmallVector<int64_t>(type.getShape()), lane, false, SmallVector<Value>(values.take_front(count))};
+static Pieces takePieces(RankedTensorType type, int64_t lane, size_t count,
+                         ArrayRef<Value> &values) {
+  Pieces pieces{SmallVector<int64_t>(type.getShape()), lane, false,
+                SmallVector<Value>(values.take_front(count))};
   values = values.drop_front(count);
   return pieces;
 }
@@ -104,21 +126,25 @@ LogicalResult Emitter::emitFor(scf::ForOp loop) {
     const Pieces &pieces = tiles_.find(init)->second;
     llvm::append_range(inits, relayout(pieces, canonicalLane(pieces.shape)).values);
   }
-  auto now = scf::ForOp::create(b_, loc_, scalarOf(loop.getLowerBound()), scalarOf(loop.getUpperBound()),
-                                scalarOf(loop.getStep()), inits);
+  auto now = scf::ForOp::create(b_, loc_, scalarOf(loop.getLowerBound()),
+                                scalarOf(loop.getUpperBound()), scalarOf(loop.getStep()), inits);
   map_.map(loop.getInductionVar(), now.getInductionVar());
   auto bind = [&](ValueRange old, ArrayRef<Value> values) {
     for (Value value : old) {
       if (auto type = dyn_cast<RankedTensorType>(value.getType())) {
-        tiles_[value] = takePieces(type, canonicalLane(type.getShape()), pieceTypes(type).size(), values);
+        tiles_[value] =
+            takePieces(type, canonicalLane(type.getShape()), pieceTypes(type).size(), values);
         continue;
       }
       map_.map(value, values.front());
       values = values.drop_front();
     }
   };
-  bind(loop.getRegionIterArgs(), llvm::to_vector(llvm::map_range(now.getRegionIterArgs(), [](BlockArgument a) { return Value(a); })));
-  bind(loop.getResults(), llvm::to_vector(llvm::map_range(now.getResults(), [](OpResult r) { return Value(r); })));
+  bind(loop.getRegionIterArgs(),
+       llvm::to_vector(
+           llvm::map_range(now.getRegionIterArgs(), [](BlockArgument a) { return Value(a); })));
+  bind(loop.getResults(),
+       llvm::to_vector(llvm::map_range(now.getResults(), [](OpResult r) { return Value(r); })));
   OpBuilder::InsertionGuard guard(b_);
   if (!now.getBody()->empty())
     now.getBody()->back().erase();
@@ -133,10 +159,12 @@ LogicalResult Emitter::emitIf(scf::IfOp op) {
   SmallVector<Type> types;
   for (Value result : op.getResults()) {
     if (isTile(result))
-      return op.emitOpError() << "carries a register block, expected scalars: blocking keeps tiles in scratch";
+      return op.emitOpError()
+             << "carries a register block, expected scalars: blocking keeps tiles in scratch";
     types.push_back(result.getType());
   }
-  auto now = scf::IfOp::create(b_, loc_, types, scalarOf(op.getCondition()), !op.getElseRegion().empty());
+  auto now =
+      scf::IfOp::create(b_, loc_, types, scalarOf(op.getCondition()), !op.getElseRegion().empty());
   for (auto [from, to] : llvm::zip(op->getRegions(), now->getRegions())) {
     if (from.empty())
       continue;
@@ -166,11 +194,13 @@ LogicalResult Emitter::emit(Operation *op) {
   if (auto id = dyn_cast<tile::ProgramIdOp>(op))
     return map_.map(id.getResult(), programIds_[id.getAxis()]), success();
   if (auto dim = dyn_cast<tile::DimOp>(op))
-    return map_.map(dim.getResult(), views_.find(dim.getView())->second.dims[dim.getAxis()]), success();
+    return map_.map(dim.getResult(), views_.find(dim.getView())->second.dims[dim.getAxis()]),
+           success();
   if (auto alloc = dyn_cast<sched::AllocOp>(op)) {
     auto type = cast<sched::BufferType>(alloc.getResult().getType());
     scratchOffset_[alloc.getResult()] = result_.scratchBytes;
-    int64_t bytes = type.getSpan() * llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
+    int64_t bytes =
+        type.getSpan() * llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
     result_.scratchBytes += llvm::alignTo(bytes, kScratchAlignment);
     return success();
   }
@@ -194,12 +224,16 @@ LogicalResult Emitter::emit(Operation *op) {
       .Case([&](tile::DecodeOp o) { return emitDecode(o); })
       .Case([&](tile::QuantizeOp) { return success(); }) // written by the store that uses it
       .Case([&](tile::SplatOp o) {
-        tiles_[o.getResult()] = {SmallVector<int64_t>(cast<RankedTensorType>(o.getType()).getShape()), -1, true,
-                                 {scalarOf(o.getValue())}};
+        tiles_[o.getResult()] = {
+            SmallVector<int64_t>(cast<RankedTensorType>(o.getType()).getShape()),
+            -1,
+            true,
+            {scalarOf(o.getValue())}};
         return success();
       })
       .Default([&](Operation *o) {
-        if (auto constant = dyn_cast<arith::ConstantOp>(o); constant && isTile(constant.getResult()))
+        if (auto constant = dyn_cast<arith::ConstantOp>(o);
+            constant && isTile(constant.getResult()))
           return emitConstant(constant);
         if (o->getNumResults() == 1 && isTile(o->getResult(0)))
           return emitElementwise(o);
@@ -221,7 +255,8 @@ FailureOr<EmittedKernel> Emitter::run() {
   b_.setInsertionPointToEnd(module_.getBody());
   auto ptr = LLVM::LLVMPointerType::get(b_.getContext());
   Type i64 = b_.getI64Type();
-  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b_.getContext()), {ptr, ptr, ptr, i64, i64, i64});
+  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b_.getContext()),
+                                          {ptr, ptr, ptr, i64, i64, i64});
   auto function = LLVM::LLVMFuncOp::create(b_, loc_, result_.symbol, type);
   for (unsigned i = 0; i < 3; ++i)
     function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), b_.getUnitAttr());

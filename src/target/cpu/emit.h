@@ -17,8 +17,9 @@ struct EmittedKernel {
 
 /// Emits `kernel` (blocked form) into `module` as
 /// `void symbol(ptr buffers, ptr scalars, ptr scratch, i64 x, i64 y, i64 z)`.
-/// Scalars, in argument order: a view's extents, then its strides in elements for every axis but a contiguous innermost
-/// one; a scalar argument's bits.
-mlir::FailureOr<EmittedKernel> emitKernel(tile::KernelOp kernel, mlir::ModuleOp module, const CpuFacts &facts);
+/// Scalars, in argument order: a view's extents, then its strides in elements for every axis but a
+/// contiguous innermost one; a scalar argument's bits.
+mlir::FailureOr<EmittedKernel> emitKernel(tile::KernelOp kernel, mlir::ModuleOp module,
+                                          const CpuFacts &facts);
 
 } // namespace sinter::target::cpu

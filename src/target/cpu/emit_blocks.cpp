@@ -1,4 +1,5 @@
-// Emission, block formats: integer dots per group, quantising and decoding, all derived from the format table.
+// Emission, block formats: integer dots per group, quantising and decoding, all derived from the
+// format table.
 #include "target/cpu/emitter.h"
 
 #include "numeric/dot_packing.h"
@@ -11,7 +12,9 @@ static const BlockFormat *formatOf(Type element) {
   return findBlockFormat(cast<tile::BlockType>(element).getFormat().upper());
 }
 
-Value Emitter::bytesAt(Value base, Value offset) { return pointer(base, offset, b_.getI8Type()); }
+Value Emitter::bytesAt(Value base, Value offset) {
+  return pointer(base, offset, b_.getI8Type());
+}
 
 Value Emitter::bytesAt(Value base, int64_t offset) {
   return LLVM::GEPOp::create(b_, loc_, base.getType(), b_.getI8Type(), base,
@@ -22,8 +25,10 @@ Value Emitter::loadAt(Value pointer, Type type, int64_t alignment) {
   return LLVM::LoadOp::create(b_, loc_, type, pointer, alignment);
 }
 
-// The block of row `row` at element `column`, as bytes in the view's own order; reads of rows outside touch the guard.
-Value Emitter::blockPointer(const EmittedView &view, Value row, Value column, int64_t length, int64_t bytes) {
+// The block of row `row` at element `column`, as bytes in the view's own order; reads of rows
+// outside touch the guard.
+Value Emitter::blockPointer(const EmittedView &view, Value row, Value column, int64_t length,
+                            int64_t bytes) {
   Value inside = arith::CmpIOp::create(b_, loc_, arith::CmpIPredicate::ult, row, view.dims[0]);
   Value elements = add(mul(add(row, view.origin[0]), view.strides[0]), add(column, view.origin[1]));
   Value block = arith::DivUIOp::create(b_, loc_, elements, index(length));
@@ -45,7 +50,9 @@ static Value absMax(OpBuilder &b, Location loc, ArrayRef<Value> vectors) {
 // Writes one q8a block from 32 f32 elements held in vectors.
 void Emitter::quantizeBlock(ArrayRef<Value> vectors, Value block) {
   auto f32 = b_.getF32Type();
-  auto constant = [&](float v) -> Value { return arith::ConstantOp::create(b_, loc_, b_.getF32FloatAttr(v)); };
+  auto constant = [&](float v) -> Value {
+    return arith::ConstantOp::create(b_, loc_, b_.getF32FloatAttr(v));
+  };
   Value most = absMax(b_, loc_, vectors);
   Value scale = arith::DivFOp::create(b_, loc_, most, constant(127));
   Value isZero = arith::CmpFOp::create(b_, loc_, arith::CmpFPredicate::OEQ, most, constant(0));
@@ -55,7 +62,8 @@ void Emitter::quantizeBlock(ArrayRef<Value> vectors, Value block) {
   int64_t at = kActivationCodeOffset;
   for (Value v : vectors) {
     auto type = cast<VectorType>(v.getType());
-    Value scaled = arith::MulFOp::create(b_, loc_, v, vector::BroadcastOp::create(b_, loc_, type, inverse));
+    Value scaled =
+        arith::MulFOp::create(b_, loc_, v, vector::BroadcastOp::create(b_, loc_, type, inverse));
     Value rounded = math::RoundEvenOp::create(b_, loc_, scaled);
     Value codes = arith::FPToSIOp::create(b_, loc_, type.clone(b_.getI32Type()), rounded);
     Value part = vector::ReductionOp::create(b_, loc_, vector::CombiningKind::ADD, codes);
@@ -72,20 +80,23 @@ LogicalResult Emitter::storeQuantized(tile::StoreOp op, tile::QuantizeOp quantiz
   auto type = cast<RankedTensorType>(op.getValue().getType());
   const EmittedView &view = views_.find(op.getView())->second;
   if (cast<tile::BlockType>(type.getElementType()).getFormat().upper() != kActivationName)
-    return op.emitOpError() << "quantizes to " << type.getElementType() << ", expected !tile.block<\"q8a\">";
+    return op.emitOpError() << "quantizes to " << type.getElementType()
+                            << ", expected !tile.block<\"q8a\">";
   if (type.getRank() != 2 || type.getDimSize(0) != 1 || type.getDimSize(1) % kActivationLength)
     return op.emitOpError() << "stores a block of " << type << ", expected one row of whole groups";
   const Pieces pieces = relayout(tiles_.find(quantize.getValue())->second, 1);
   SmallVector<Value> at = scalarsOf(op.getOffsets());
   int64_t perBlock = kActivationLength / facts_.lanes;
   Value inside = arith::CmpIOp::create(b_, loc_, arith::CmpIPredicate::ult, at[0], view.dims[0]);
-  for (int64_t start = 0, block = 0; start < type.getDimSize(1); start += kActivationLength, ++block) {
+  for (int64_t start = 0, block = 0; start < type.getDimSize(1);
+       start += kActivationLength, ++block) {
     Value column = add(at[1], index(start));
     Value fits = arith::CmpIOp::create(b_, loc_, arith::CmpIPredicate::ult, column, view.dims[1]);
     auto branch = scf::IfOp::create(b_, loc_, arith::AndIOp::create(b_, loc_, inside, fits), false);
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToStart(&branch.getThenRegion().front());
-    Value elements = add(mul(add(at[0], view.origin[0]), view.strides[0]), add(column, view.origin[1]));
+    Value elements =
+        add(mul(add(at[0], view.origin[0]), view.strides[0]), add(column, view.origin[1]));
     Value index32 = arith::DivUIOp::create(b_, loc_, elements, index(kActivationLength));
     quantizeBlock(ArrayRef(pieces.values).slice(block * perBlock, perBlock),
                   bytesAt(view.base, mul(index32, index(kActivationBytes))));
@@ -96,16 +107,19 @@ LogicalResult Emitter::storeQuantized(tile::StoreOp op, tile::QuantizeOp quantiz
 // ---- decode ----
 
 // Elements [first, first + width) of a block as f32: neighbours in one plane at one shift.
-FailureOr<Value> Emitter::decodePiece(tile::DecodeOp op, const BlockFormat &format, Value block, int64_t first,
-                                      int64_t width) {
+FailureOr<Value> Emitter::decodePiece(tile::DecodeOp op, const BlockFormat &format, Value block,
+                                      int64_t first, int64_t width) {
   const BitPlane &plane = format.code.planes[0];
   for (int64_t i = 0; i < width; ++i)
     if (plane.map.byte(first + i) != plane.map.byte(first) + i ||
-        plane.map.shift(first + i) != plane.map.shift(first) || format.codeOf(first + i).code != first + i)
-      return op.emitOpError() << "decodes " << format.name.data() << ", whose neighbouring codes lie in different places";
+        plane.map.shift(first + i) != plane.map.shift(first) ||
+        format.codeOf(first + i).code != first + i)
+      return op.emitOpError() << "decodes " << format.name.data()
+                              << ", whose neighbouring codes lie in different places";
   auto bytes = VectorType::get({width}, b_.getI8Type());
   auto splat = [&](TypedAttr attr, VectorType type) -> Value {
-    return arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(type, ArrayRef<Attribute>(attr)));
+    return arith::ConstantOp::create(b_, loc_,
+                                     DenseElementsAttr::get(type, ArrayRef<Attribute>(attr)));
   };
   Value codes = loadAt(bytesAt(block, plane.map.byte(first)), bytes, 1);
   auto f32s = bytes.clone(b_.getF32Type());
@@ -113,8 +127,10 @@ FailureOr<Value> Emitter::decodePiece(tile::DecodeOp op, const BlockFormat &form
   if (format.code.number == Number::Signed) {
     numbers = arith::SIToFPOp::create(b_, loc_, f32s, codes);
   } else {
-    codes = arith::ShRUIOp::create(b_, loc_, codes, splat(b_.getI8IntegerAttr(plane.map.shift(first)), bytes));
-    codes = arith::AndIOp::create(b_, loc_, codes, splat(b_.getI8IntegerAttr((1 << plane.width) - 1), bytes));
+    codes = arith::ShRUIOp::create(b_, loc_, codes,
+                                   splat(b_.getI8IntegerAttr(plane.map.shift(first)), bytes));
+    codes = arith::AndIOp::create(b_, loc_, codes,
+                                  splat(b_.getI8IntegerAttr((1 << plane.width) - 1), bytes));
     numbers = arith::UIToFPOp::create(b_, loc_, f32s, codes);
   }
   auto factor = [&](const GroupFactor &g) -> Value {
@@ -125,7 +141,8 @@ FailureOr<Value> Emitter::decodePiece(tile::DecodeOp op, const BlockFormat &form
     return vector::BroadcastOp::create(b_, loc_, f32s, wide);
   };
   if (format.zero.base != 0)
-    numbers = arith::SubFOp::create(b_, loc_, numbers, splat(b_.getF32FloatAttr(format.zero.base), f32s));
+    numbers =
+        arith::SubFOp::create(b_, loc_, numbers, splat(b_.getF32FloatAttr(format.zero.base), f32s));
   Value result = arith::MulFOp::create(b_, loc_, factor(format.scale), numbers);
   if (format.min.present())
     result = arith::SubFOp::create(b_, loc_, result, factor(format.min));
@@ -137,10 +154,12 @@ LogicalResult Emitter::emitDecode(tile::DecodeOp op) {
   auto from = cast<RankedTensorType>(op.getValue().getType());
   auto load = op.getValue().getDefiningOp<tile::LoadOp>();
   const BlockFormat *format = formatOf(from.getElementType());
-  Result<DotPacking> simple = format ? dotPacking(*format) : Result<DotPacking>(fail(Code::NotFound, "format is unknown"));
+  Result<DotPacking> simple =
+      format ? dotPacking(*format) : Result<DotPacking>(fail(Code::NotFound, "format is unknown"));
   if (!load || !simple)
     return op.emitOpError() << "decodes " << from << ": "
-                            << (simple ? "expected a tile loaded from a view" : simple.error().message);
+                            << (simple ? "expected a tile loaded from a view"
+                                       : simple.error().message);
   const EmittedView &view = views_.find(load.getView())->second;
   int64_t length = format->blockLength, last = type.getRank() - 1;
   SmallVector<Value> offsets = scalarsOf(load.getOffsets());
@@ -184,7 +203,8 @@ Value Emitter::byteDot(Value acc, Value codes, Value activation) {
   Value spread = vector::BroadcastOp::create(b_, loc_, words, activation);
   if (facts_.vnni) {
     Value a = LLVM::BitcastOp::create(b_, loc_, bytes, spread);
-    return LLVM::CallIntrinsicOp::create(b_, loc_, words, b_.getStringAttr("llvm.x86.avx512.vpdpbusd.512"),
+    return LLVM::CallIntrinsicOp::create(b_, loc_, words,
+                                         b_.getStringAttr("llvm.x86.avx512.vpdpbusd.512"),
                                          ValueRange{acc, codes, a})
         .getResult(0);
   }
@@ -193,7 +213,8 @@ Value Emitter::byteDot(Value acc, Value codes, Value activation) {
     return arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(words, v));
   };
   for (int32_t i = 0; i < 4; ++i) {
-    Value weight = arith::AndIOp::create(b_, loc_, arith::ShRUIOp::create(b_, loc_, packed, word(8 * i)), word(255));
+    Value weight = arith::AndIOp::create(
+        b_, loc_, arith::ShRUIOp::create(b_, loc_, packed, word(8 * i)), word(255));
     Value value = arith::ShLIOp::create(b_, loc_, spread, word(24 - 8 * i));
     value = arith::ShRSIOp::create(b_, loc_, value, word(24));
     acc = arith::AddIOp::create(b_, loc_, acc, arith::MulIOp::create(b_, loc_, weight, value));
@@ -203,19 +224,23 @@ Value Emitter::byteDot(Value acc, Value codes, Value activation) {
 
 LogicalResult Emitter::emitBlockDot(tile::DotOp op) {
   auto accType = cast<RankedTensorType>(op.getAcc().getType());
-  auto loadA = op.getA().getDefiningOp<tile::LoadOp>(), loadB = op.getB().getDefiningOp<tile::LoadOp>();
+  auto loadA = op.getA().getDefiningOp<tile::LoadOp>(),
+       loadB = op.getB().getDefiningOp<tile::LoadOp>();
   if (!loadA || !loadB)
     return op.emitOpError() << "needs block-format operands loaded from views";
-  const EmittedView &a = views_.find(loadA.getView())->second, &w = views_.find(loadB.getView())->second;
+  const EmittedView &a = views_.find(loadA.getView())->second,
+                    &w = views_.find(loadB.getView())->second;
   const BlockFormat *format = formatOf(w.type.getElementType());
-  Result<DotPacking> packing = format ? dotPacking(*format) : Result<DotPacking>(fail(Code::NotFound, "format is unknown"));
+  Result<DotPacking> packing =
+      format ? dotPacking(*format) : Result<DotPacking>(fail(Code::NotFound, "format is unknown"));
   if (!packing)
     return op.emitOpError() << packing.error().message;
   if (w.type.getInterleave() != kInterleavedRows || accType.getDimSize(1) % kInterleavedRows)
     return op.emitOpError() << "reads b as " << w.type << " in blocks of " << accType.getDimSize(1)
                             << " rows, expected whole groups of interleave = " << kInterleavedRows;
   if (cast<tile::BlockType>(a.type.getElementType()).getFormat().upper() != kActivationName)
-    return op.emitOpError() << "multiplies by activations of " << a.type.getElementType() << ", expected q8a";
+    return op.emitOpError() << "multiplies by activations of " << a.type.getElementType()
+                            << ", expected q8a";
   SmallVector<Value> atA = scalarsOf(loadA.getOffsets()), atB = scalarsOf(loadB.getOffsets());
   Pieces acc = relayout(tiles_.find(op.getAcc())->second, canonicalLane(accType.getShape()));
   Value kBlock = arith::DivUIOp::create(b_, loc_, atB[1], index(format->blockLength));
@@ -223,10 +248,12 @@ LogicalResult Emitter::emitBlockDot(tile::DotOp op) {
   int64_t rows = accType.getDimSize(0), perRow = piecesAlong(accType.getDimSize(1));
   SmallVector<Value> blocksA;
   for (int64_t r = 0; r < rows; ++r)
-    blocksA.push_back(blockPointer(a, add(atA[0], index(r)), atA[1], kActivationLength, kActivationBytes));
+    blocksA.push_back(
+        blockPointer(a, add(atA[0], index(r)), atA[1], kActivationLength, kActivationBytes));
   int64_t halves = kInterleavedRows / facts_.lanes; // vectors per group of rows
   for (int64_t p = 0; p < perRow; ++p) {
-    Value group = arith::DivUIOp::create(b_, loc_, add(atB[0], index(p * facts_.lanes)), index(kInterleavedRows));
+    Value group = arith::DivUIOp::create(b_, loc_, add(atB[0], index(p * facts_.lanes)),
+                                         index(kInterleavedRows));
     Value block = add(mul(group, rowBlocks), kBlock);
     Value base = bytesAt(w.base, mul(block, index(int64_t(format->blockBytes) * kInterleavedRows)));
     dotGroup(*packing, base, (p % halves) * facts_.lanes, blocksA, acc, p, perRow);
@@ -235,21 +262,24 @@ LogicalResult Emitter::emitBlockDot(tile::DotOp op) {
   return success();
 }
 
-// acc[r][piece] += one group of 32 for every row r: an exact integer dot, then the scales, then the minima.
-void Emitter::dotGroup(const DotPacking &packing, Value base, int64_t firstRow, ArrayRef<Value> blocksA, Pieces &acc,
-                       int64_t piece, int64_t perRow) {
+// acc[r][piece] += one group of 32 for every row r: an exact integer dot, then the scales, then the
+// minima.
+void Emitter::dotGroup(const DotPacking &packing, Value base, int64_t firstRow,
+                       ArrayRef<Value> blocksA, Pieces &acc, int64_t piece, int64_t perRow) {
   int64_t lanes = facts_.lanes;
   auto words = VectorType::get({lanes}, b_.getI32Type());
   auto floats = VectorType::get({lanes}, b_.getF32Type());
   auto bytes = VectorType::get({lanes * 4}, b_.getI8Type());
   auto splatByte = [&](int64_t v) -> Value {
-    return arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(bytes, static_cast<int8_t>(v)));
+    return arith::ConstantOp::create(b_, loc_,
+                                     DenseElementsAttr::get(bytes, static_cast<int8_t>(v)));
   };
   WeightGroup weights;
   int64_t start = 0;
   for (auto [i, field] : llvm::enumerate(packing.fields)) {
     if (i + 1 < packing.fields.size()) {
-      Value half = loadAt(bytesAt(base, start + firstRow * 2), VectorType::get({lanes}, b_.getF16Type()), 2);
+      Value half =
+          loadAt(bytesAt(base, start + firstRow * 2), VectorType::get({lanes}, b_.getF16Type()), 2);
       (i == 0 ? weights.scale : weights.min) = arith::ExtFOp::create(b_, loc_, floats, half);
       start += int64_t(field.bytes) * kInterleavedRows;
     }
@@ -270,18 +300,22 @@ void Emitter::dotGroup(const DotPacking &packing, Value base, int64_t firstRow, 
   for (auto [r, block] : llvm::enumerate(blocksA)) {
     Value scaleA = loadAt(block, b_.getF32Type(), 4);
     Value sumA = loadAt(bytesAt(block, kActivationSumOffset), b_.getI32Type(), 4);
-    Value start32 = arith::MulIOp::create(b_, loc_, sumA,
-                                          arith::ConstantOp::create(b_, loc_, b_.getI32IntegerAttr(-packing.zero)));
+    Value start32 = arith::MulIOp::create(
+        b_, loc_, sumA, arith::ConstantOp::create(b_, loc_, b_.getI32IntegerAttr(-packing.zero)));
     Value dot = vector::BroadcastOp::create(b_, loc_, words, start32);
     for (auto [g, codes] : llvm::enumerate(weights.codes))
-      dot = byteDot(dot, codes, loadAt(bytesAt(block, kActivationCodeOffset + 4 * g), b_.getI32Type(), 4));
+      dot = byteDot(dot, codes,
+                    loadAt(bytesAt(block, kActivationCodeOffset + 4 * g), b_.getI32Type(), 4));
     Value &sum = acc.values[r * perRow + piece];
-    Value scale = arith::MulFOp::create(b_, loc_, weights.scale, vector::BroadcastOp::create(b_, loc_, floats, scaleA));
+    Value scale = arith::MulFOp::create(b_, loc_, weights.scale,
+                                        vector::BroadcastOp::create(b_, loc_, floats, scaleA));
     sum = math::FmaOp::create(b_, loc_, arith::SIToFPOp::create(b_, loc_, floats, dot), scale, sum);
     if (!packing.hasMin)
       continue;
-    Value total = arith::MulFOp::create(b_, loc_, scaleA, arith::SIToFPOp::create(b_, loc_, b_.getF32Type(), sumA));
-    sum = math::FmaOp::create(b_, loc_, weights.min, vector::BroadcastOp::create(b_, loc_, floats, total), sum);
+    Value total = arith::MulFOp::create(b_, loc_, scaleA,
+                                        arith::SIToFPOp::create(b_, loc_, b_.getF32Type(), sumA));
+    sum = math::FmaOp::create(b_, loc_, weights.min,
+                              vector::BroadcastOp::create(b_, loc_, floats, total), sum);
   }
 }
 

@@ -7,7 +7,8 @@ namespace sinter::target::cpu {
 
 Value Emitter::pointer(Value base, Value elements, Type element) {
   Value offset = arith::IndexCastOp::create(b_, loc_, b_.getI64Type(), elements);
-  return LLVM::GEPOp::create(b_, loc_, base.getType(), element, base, ArrayRef<LLVM::GEPArg>{offset});
+  return LLVM::GEPOp::create(b_, loc_, base.getType(), element, base,
+                             ArrayRef<LLVM::GEPArg>{offset});
 }
 
 void Emitter::emitWindow(tile::WindowOp op) {
@@ -25,8 +26,17 @@ void Emitter::emitWindow(tile::WindowOp op) {
 void Emitter::emitGather(tile::GatherOp op) {
   const EmittedView &pages = views_.find(op.getPages())->second;
   const EmittedView &indices = views_.find(op.getIndex())->second;
-  EmittedView view{op.getResult().getType(), pages.base, {}, {}, {}, {}, {}, {}, op.getPages().getType().getShape()[1]};
-  view.pageIndex = pointer(indices.base, mul(indices.origin[0], indices.strides[0]), b_.getI32Type());
+  EmittedView view{op.getResult().getType(),
+                   pages.base,
+                   {},
+                   {},
+                   {},
+                   {},
+                   {},
+                   {},
+                   op.getPages().getType().getShape()[1]};
+  view.pageIndex =
+      pointer(indices.base, mul(indices.origin[0], indices.strides[0]), b_.getI32Type());
   view.pageCount = pages.dims[0];
   view.rowStride = pages.strides[1];
   view.dims.push_back(mul(indices.dims[0], index(view.pageRows)));
@@ -47,8 +57,8 @@ int64_t Emitter::contiguousAxis(const EmittedView &view) {
   return view.type.getStrided() ? -1 : view.type.getRank() - 1;
 }
 
-// Lanes run along the contiguous axis where the block has several elements there, else along any axis that fills a
-// vector, element by element.
+// Lanes run along the contiguous axis where the block has several elements there, else along any
+// axis that fills a vector, element by element.
 int64_t Emitter::laneAxis(const EmittedView &view, ArrayRef<int64_t> shape) {
   int64_t lane = contiguousAxis(view);
   if (lane >= 0 && shape[lane] > 1)
@@ -65,9 +75,11 @@ Value Emitter::lanePointers(const Place &place, Type element, int64_t count) {
   SmallVector<int64_t> lanes(llvm::to_vector(llvm::seq<int64_t>(0, count)));
   Value steps = arith::ConstantOp::create(b_, loc_, DenseIntElementsAttr::get(indices, lanes));
   Value stride = arith::IndexCastOp::create(b_, loc_, b_.getI64Type(), place.laneStride);
-  Value offsets = arith::MulIOp::create(b_, loc_, steps, vector::BroadcastOp::create(b_, loc_, indices, stride));
+  Value offsets = arith::MulIOp::create(b_, loc_, steps,
+                                        vector::BroadcastOp::create(b_, loc_, indices, stride));
   auto pointers = VectorType::get({count}, place.pointer.getType());
-  return LLVM::GEPOp::create(b_, loc_, pointers, element, place.pointer, ArrayRef<LLVM::GEPArg>{offsets});
+  return LLVM::GEPOp::create(b_, loc_, pointers, element, place.pointer,
+                             ArrayRef<LLVM::GEPArg>{offsets});
 }
 
 static Value andOf(OpBuilder &b, Location loc, Value a, Value c) {
@@ -83,7 +95,8 @@ Emitter::Place Emitter::placeOf(const EmittedView &view, ArrayRef<Value> at, int
       place.remaining = b_.createOrFold<arith::SubIOp>(loc_, view.dims[axis], at[axis]);
     else
       place.valid = andOf(b_, loc_, place.valid,
-                          b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::ult, at[axis], view.dims[axis]));
+                          b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::ult, at[axis],
+                                                         view.dims[axis]));
     Value where = add(at[axis], view.origin[axis]);
     if (interleave) {
       // Row r, column k of packed rows: ((r / R) * row stride + k) * R + r mod R.
@@ -99,10 +112,12 @@ Emitter::Place Emitter::placeOf(const EmittedView &view, ArrayRef<Value> at, int
     }
     Value slot = b_.createOrFold<arith::DivUIOp>(loc_, where, index(view.pageRows));
     Value row = b_.createOrFold<arith::RemUIOp>(loc_, where, index(view.pageRows));
-    Value inside = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::ult, at[axis], view.dims[axis]);
+    Value inside =
+        b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::ult, at[axis], view.dims[axis]);
     Value safe = arith::SelectOp::create(b_, loc_, inside, slot, index(0));
     Value fallback = arith::SelectOp::create(b_, loc_, inside, view.pageIndex, scratch_);
-    Value page = LLVM::LoadOp::create(b_, loc_, b_.getI32Type(), pointer(fallback, safe, b_.getI32Type()), 4);
+    Value page = LLVM::LoadOp::create(b_, loc_, b_.getI32Type(),
+                                      pointer(fallback, safe, b_.getI32Type()), 4);
     page = arith::IndexCastOp::create(b_, loc_, b_.getIndexType(), page);
     Value exists = arith::CmpIOp::create(b_, loc_, arith::CmpIPredicate::ult, page, view.pageCount);
     place.valid = andOf(b_, loc_, place.valid, exists);
@@ -139,7 +154,8 @@ Value Emitter::loadPiece(const Place &place, Type element, int64_t count, TypedA
     Value inside = place.valid;
     if (place.remaining)
       inside = andOf(b_, loc_, inside,
-                     b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::sgt, place.remaining, index(0)));
+                     b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::sgt,
+                                                    place.remaining, index(0)));
     if (!inside)
       return LLVM::LoadOp::create(b_, loc_, element, place.pointer, bytes);
     Value from = arith::SelectOp::create(b_, loc_, inside, place.pointer, scratch_);
@@ -149,8 +165,9 @@ Value Emitter::loadPiece(const Place &place, Type element, int64_t count, TypedA
   auto type = VectorType::get({count}, element);
   if (place.laneStride) {
     Value through = vector::BroadcastOp::create(b_, loc_, type, padValue(b_, loc_, element, pad));
-    return LLVM::masked_gather::create(b_, loc_, type, lanePointers(place, element, count), maskOf(place, count),
-                                       ValueRange{through}, static_cast<uint32_t>(bytes));
+    return LLVM::masked_gather::create(b_, loc_, type, lanePointers(place, element, count),
+                                       maskOf(place, count), ValueRange{through},
+                                       static_cast<uint32_t>(bytes));
   }
   if (!place.valid && !place.remaining)
     return LLVM::LoadOp::create(b_, loc_, type, place.pointer, bytes);
@@ -163,8 +180,8 @@ void Emitter::storePiece(const Place &place, Value value, int64_t count) {
   Type element = getElementTypeOrSelf(value.getType());
   int64_t bytes = llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
   if (place.laneStride && count > 1) {
-    LLVM::masked_scatter::create(b_, loc_, value, lanePointers(place, element, count), maskOf(place, count),
-                                 static_cast<uint32_t>(bytes));
+    LLVM::masked_scatter::create(b_, loc_, value, lanePointers(place, element, count),
+                                 maskOf(place, count), static_cast<uint32_t>(bytes));
     return;
   }
   if (count > 1) {
@@ -173,8 +190,9 @@ void Emitter::storePiece(const Place &place, Value value, int64_t count) {
   }
   Value inside = place.valid;
   if (place.remaining)
-    inside = andOf(b_, loc_, inside,
-                   b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::sgt, place.remaining, index(0)));
+    inside = andOf(
+        b_, loc_, inside,
+        b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::sgt, place.remaining, index(0)));
   auto branch = scf::IfOp::create(b_, loc_, inside, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPointToStart(&branch.getThenRegion().front());
@@ -194,7 +212,8 @@ LogicalResult Emitter::emitLoad(tile::LoadOp op) {
     SmallVector<Value> where;
     for (auto [offset, step] : llvm::zip_equal(offsets, at))
       where.push_back(add(offset, index(step)));
-    pieces.values.push_back(loadPiece(placeOf(view, where, lane), type.getElementType(), width, pad));
+    pieces.values.push_back(
+        loadPiece(placeOf(view, where, lane), type.getElementType(), width, pad));
   });
   tiles_[op.getResult()] = pieces;
   return success();
@@ -273,7 +292,8 @@ LogicalResult Emitter::emitWrite(sched::WriteOp op) {
   int64_t bytes = llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
   size_t next = 0;
   forEachPiece(type.getShape(), lane, [&](ArrayRef<int64_t> at, int64_t) {
-    LLVM::StoreOp::create(b_, loc_, pieces.values[next++], bufferPointer(op.getBuffer(), offsets, at), bytes);
+    LLVM::StoreOp::create(b_, loc_, pieces.values[next++],
+                          bufferPointer(op.getBuffer(), offsets, at), bytes);
   });
   return success();
 }

@@ -1,5 +1,5 @@
-// Emission, tiles: elementwise operations piece by piece, shape changes by relabelling, reductions in the fixed tree,
-// float dots as multiply-adds.
+// Emission, tiles: elementwise operations piece by piece, shape changes by relabelling, reductions
+// in the fixed tree, float dots as multiply-adds.
 #include "target/cpu/emitter.h"
 
 using namespace mlir;
@@ -8,7 +8,9 @@ namespace sinter::target::cpu {
 
 // ---- pieces ----
 
-int64_t Emitter::canonicalLane(ArrayRef<int64_t> shape) { return shape.back() > 1 ? shape.size() - 1 : -1; }
+int64_t Emitter::canonicalLane(ArrayRef<int64_t> shape) {
+  return shape.back() > 1 ? shape.size() - 1 : -1;
+}
 
 int64_t Emitter::pieceWidth(int64_t extent, int64_t piece) {
   return std::min(facts_.lanes, extent - piece * facts_.lanes);
@@ -44,9 +46,10 @@ void Emitter::forEachPiece(ArrayRef<int64_t> shape, int64_t lane,
 
 SmallVector<Type> Emitter::pieceTypes(RankedTensorType type) {
   SmallVector<Type> types;
-  forEachPiece(type.getShape(), canonicalLane(type.getShape()), [&](ArrayRef<int64_t>, int64_t width) {
-    types.push_back(pieceType(type.getElementType(), width));
-  });
+  forEachPiece(type.getShape(), canonicalLane(type.getShape()),
+               [&](ArrayRef<int64_t>, int64_t width) {
+                 types.push_back(pieceType(type.getElementType(), width));
+               });
   return types;
 }
 
@@ -96,7 +99,8 @@ Pieces Emitter::relayout(const Pieces &from, int64_t lane) {
 LogicalResult Emitter::emitConstant(arith::ConstantOp op) {
   auto dense = cast<DenseElementsAttr>(op.getValue());
   auto type = cast<RankedTensorType>(op.getType());
-  Value scalar = arith::ConstantOp::create(b_, loc_, cast<TypedAttr>(dense.getSplatValue<Attribute>()));
+  Value scalar =
+      arith::ConstantOp::create(b_, loc_, cast<TypedAttr>(dense.getSplatValue<Attribute>()));
   tiles_[op.getResult()] = {SmallVector<int64_t>(type.getShape()), -1, true, {scalar}};
   return success();
 }
@@ -108,9 +112,12 @@ LogicalResult Emitter::emitIota(tile::IotaOp op) {
   forEachPiece(type.getShape(), lane, [&](ArrayRef<int64_t> at, int64_t width) {
     SmallVector<Attribute> values;
     for (int64_t i = 0; i < width; ++i)
-      values.push_back(b_.getIntegerAttr(type.getElementType(), at[op.getAxis()] + (lane == op.getAxis() ? i : 0)));
-    TypedAttr attr = width == 1 ? cast<TypedAttr>(values.front())
-                                : DenseElementsAttr::get(VectorType::get({width}, type.getElementType()), values);
+      values.push_back(b_.getIntegerAttr(type.getElementType(),
+                                         at[op.getAxis()] + (lane == op.getAxis() ? i : 0)));
+    TypedAttr attr =
+        width == 1
+            ? cast<TypedAttr>(values.front())
+            : DenseElementsAttr::get(VectorType::get({width}, type.getElementType()), values);
     pieces.values.push_back(arith::ConstantOp::create(b_, loc_, attr));
   });
   tiles_[op.getResult()] = pieces;
@@ -126,8 +133,10 @@ LogicalResult Emitter::emitElementwise(Operation *op) {
     auto it = tiles_.find(operand);
     if (it == tiles_.end() && !map_.contains(operand))
       return op->emitOpError() << "has no form on a CPU yet: its operand is " << operand.getType();
-    operands.push_back(it != tiles_.end() ? it->second
-                                          : Pieces{SmallVector<int64_t>(type.getShape()), -1, true, {scalarOf(operand)}});
+    operands.push_back(
+        it != tiles_.end()
+            ? it->second
+            : Pieces{SmallVector<int64_t>(type.getShape()), -1, true, {scalarOf(operand)}});
     splat &= operands.back().splat;
     if (!operands.back().splat && operands.back().lane >= 0)
       lane = operands.back().lane;
@@ -223,7 +232,8 @@ LogicalResult Emitter::emitPermute(tile::PermuteOp op) {
     for (auto [axis, extent] : llvm::enumerate(from.shape))
       if (static_cast<int64_t>(axis) != from.lane)
         row = row * extent + source[axis];
-    result.values.push_back(from.values[row * perRow + (from.lane < 0 ? 0 : source[from.lane] / facts_.lanes)]);
+    result.values.push_back(
+        from.values[row * perRow + (from.lane < 0 ? 0 : source[from.lane] / facts_.lanes)]);
   });
   tiles_[op.getResult()] = result;
   return success();
@@ -235,22 +245,26 @@ static Value combine(OpBuilder &b, Location loc, tile::ReduceKind kind, Value x,
   bool floating = isa<FloatType>(getElementTypeOrSelf(x.getType()));
   switch (kind) {
   case tile::ReduceKind::Sum:
-    return floating ? arith::AddFOp::create(b, loc, x, y).getResult() : arith::AddIOp::create(b, loc, x, y).getResult();
+    return floating ? arith::AddFOp::create(b, loc, x, y).getResult()
+                    : arith::AddIOp::create(b, loc, x, y).getResult();
   case tile::ReduceKind::Max:
-    return floating ? arith::MaximumFOp::create(b, loc, x, y).getResult() : arith::MaxSIOp::create(b, loc, x, y).getResult();
+    return floating ? arith::MaximumFOp::create(b, loc, x, y).getResult()
+                    : arith::MaxSIOp::create(b, loc, x, y).getResult();
   case tile::ReduceKind::Min:
-    return floating ? arith::MinimumFOp::create(b, loc, x, y).getResult() : arith::MinSIOp::create(b, loc, x, y).getResult();
+    return floating ? arith::MinimumFOp::create(b, loc, x, y).getResult()
+                    : arith::MinSIOp::create(b, loc, x, y).getResult();
   }
   llvm_unreachable("closed enum");
 }
 
-// Halves fold onto each other until one lane is left: whole pieces first, then within one vector. Extents that are
-// not a power of two first fold their tail, which works on single elements.
+// Halves fold onto each other until one lane is left: whole pieces first, then within one vector.
+// Extents that are not a power of two first fold their tail, which works on single elements.
 LogicalResult Emitter::emitReduce(tile::ReduceOp op) {
   auto from = cast<RankedTensorType>(op.getValue().getType());
   int64_t axis = op.getAxis(), length = from.getDimSize(axis);
   const Pieces source = relayout(tiles_.find(op.getValue())->second, length > 1 ? axis : -1);
-  Pieces result{SmallVector<int64_t>(cast<RankedTensorType>(op.getType()).getShape()), -1, false, {}};
+  Pieces result{
+      SmallVector<int64_t>(cast<RankedTensorType>(op.getType()).getShape()), -1, false, {}};
   auto fold = [&](Value x, Value y) { return combine(b_, loc_, op.getKind(), x, y); };
   auto elements = [&](Value v, SmallVectorImpl<Value> &into) {
     auto vec = dyn_cast<VectorType>(v.getType());
@@ -301,8 +315,10 @@ LogicalResult Emitter::emitDot(tile::DotOp op) {
   if (isa<tile::BlockType>(aType.getElementType()))
     return emitBlockDot(op);
   if (!isa<FloatType>(aType.getElementType()) || !accType.getElementType().isF32())
-    return op.emitOpError() << "multiplies " << aType << ", which the CPU target has no form for yet";
-  int64_t rows = accType.getDimSize(0), columns = accType.getDimSize(1), depth = aType.getDimSize(1);
+    return op.emitOpError() << "multiplies " << aType
+                            << ", which the CPU target has no form for yet";
+  int64_t rows = accType.getDimSize(0), columns = accType.getDimSize(1),
+          depth = aType.getDimSize(1);
   int64_t columnAxis = op.getTransposeB() ? 0 : 1;
   Pieces a = relayout(tiles_.find(op.getA())->second, -1);
   Pieces b = relayout(tiles_.find(op.getB())->second, columns > 1 ? columnAxis : -1);
@@ -325,7 +341,8 @@ LogicalResult Emitter::emitDot(tile::DotOp op) {
       Value scalar = widen(a.values[r * depth + k]);
       for (int64_t p = 0; p < perRow; ++p) {
         Value &sum = acc.values[r * perRow + p];
-        sum = math::FmaOp::create(b_, loc_, splatTo(scalar, columns > 1 ? pieceWidth(columns, p) : 1), wideB[p], sum);
+        sum = math::FmaOp::create(
+            b_, loc_, splatTo(scalar, columns > 1 ? pieceWidth(columns, p) : 1), wideB[p], sum);
       }
     }
   }

@@ -1,4 +1,5 @@
-// The emitter's state, shared by its files: how a register block is held in vectors and how views are addressed.
+// The emitter's state, shared by its files: how a register block is held in vectors and how views
+// are addressed.
 #pragma once
 
 #include "target/cpu/emit.h"
@@ -18,8 +19,9 @@ using mlir::SmallVector;
 using mlir::Type;
 using mlir::Value;
 
-/// A register block in vectors. `lane` is the axis that vectors run along (-1: every element is a scalar of its own).
-/// Pieces are ordered by the other axes row-major, then along the lane axis. A splat is one scalar for all elements.
+/// A register block in vectors. `lane` is the axis that vectors run along (-1: every element is a
+/// scalar of its own). Pieces are ordered by the other axes row-major, then along the lane axis. A
+/// splat is one scalar for all elements.
 struct Pieces {
   SmallVector<int64_t> shape;
   int64_t lane = -1;
@@ -27,7 +29,8 @@ struct Pieces {
   SmallVector<Value> values;
 };
 
-/// A view in the emitted function. Gathered views keep their pages' strides in `strides[0]` (page) and `rowStride`.
+/// A view in the emitted function. Gathered views keep their pages' strides in `strides[0]` (page)
+/// and `rowStride`.
 struct EmittedView {
   tile::ViewType type;
   Value base;
@@ -69,11 +72,12 @@ private:
   int64_t contiguousAxis(const EmittedView &view);
   int64_t laneAxis(const EmittedView &view, ArrayRef<int64_t> shape);
   struct Place {
-    Value pointer;   // of the first element
-    Value valid;     // i1; null when always
-    Value remaining; // index: elements along the lane axis from here to the view's end; null when enough
+    Value pointer;    // of the first element
+    Value valid;      // i1; null when always
+    Value remaining;  // index: elements along the lane axis from here to the view's end; null when
+                      // enough
     Value laneStride; // index: elements between lanes; null when they are neighbours
-    Value elements;  // index: the element's number from the view's base
+    Value elements;   // index: the element's number from the view's base
   };
   Value lanePointers(const Place &place, Type element, int64_t count);
   Place placeOf(const EmittedView &view, ArrayRef<Value> at, int64_t lane);
@@ -95,15 +99,16 @@ private:
 
   // emit_blocks.cpp
   LogicalResult emitDecode(tile::DecodeOp op);
-  mlir::FailureOr<Value> decodePiece(tile::DecodeOp op, const BlockFormat &format, Value block, int64_t first,
-                                     int64_t width);
+  mlir::FailureOr<Value> decodePiece(tile::DecodeOp op, const BlockFormat &format, Value block,
+                                     int64_t first, int64_t width);
   LogicalResult storeQuantized(tile::StoreOp op, tile::QuantizeOp quantize);
   void quantizeBlock(ArrayRef<Value> vectors, Value block);
   LogicalResult emitBlockDot(tile::DotOp op);
-  void dotGroup(const DotPacking &packing, Value base, int64_t firstRow, ArrayRef<Value> blocksA, Pieces &acc,
-                int64_t piece, int64_t perRow);
+  void dotGroup(const DotPacking &packing, Value base, int64_t firstRow, ArrayRef<Value> blocksA,
+                Pieces &acc, int64_t piece, int64_t perRow);
   Value byteDot(Value acc, Value codes, Value activation);
-  Value blockPointer(const EmittedView &view, Value row, Value column, int64_t length, int64_t bytes);
+  Value blockPointer(const EmittedView &view, Value row, Value column, int64_t length,
+                     int64_t bytes);
   Value bytesAt(Value base, Value offset);
   Value bytesAt(Value base, int64_t offset);
   Value loadAt(Value pointer, Type type, int64_t alignment);

@@ -66,8 +66,8 @@ Result<CpuFacts> factsFor(std::string_view name) {
   for (const Level &level : levels())
     if (name == level.name)
       return fromLevel(level, level.lanes == 16 ? "skylake-avx512" : "haswell");
-  return fail(Code::InvalidArgument, "found CPU level '" + std::string(name) +
-                                         "', expected avx2, avx512 or avx512vnni");
+  return fail(Code::InvalidArgument,
+              "found CPU level '" + std::string(name) + "', expected avx2, avx512 or avx512vnni");
 }
 
 } // namespace sinter::target::cpu

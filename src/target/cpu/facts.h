@@ -16,7 +16,8 @@ struct CpuFacts {
   int64_t registers = 0;             // vector registers
   bool vnni = false;                 // u8 x s8 dot product of four bytes
 
-  // The target string that plans carry: "cpu:x86_64+sse4.2+...", every feature that the code may use.
+  // The target string that plans carry: "cpu:x86_64+sse4.2+...", every feature that the code may
+  // use.
   std::string targetName() const;
 
   // Accumulators that fit: three quarters of the register file, in vectors.

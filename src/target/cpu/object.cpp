@@ -1,8 +1,8 @@
 // The LLVM back end and lld, driven in process.
 #include "tile/mlir_pch.h"
 
-#include "target/cpu/object.h"
 #include "lld/Common/Driver.h"
+#include "target/cpu/object.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -50,8 +50,8 @@ static void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
 }
 
-static Result<llvm::SmallVector<char, 0>> generate(llvm::Module &module, llvm::TargetMachine &machine,
-                                                   llvm::CodeGenFileType kind) {
+static Result<llvm::SmallVector<char, 0>>
+generate(llvm::Module &module, llvm::TargetMachine &machine, llvm::CodeGenFileType kind) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream out(bytes);
   llvm::legacy::PassManager passes;
@@ -61,7 +61,8 @@ static Result<llvm::SmallVector<char, 0>> generate(llvm::Module &module, llvm::T
   return bytes;
 }
 
-Result<std::vector<uint8_t>> compileObject(llvm::Module &module, const CpuFacts &facts, std::string *assembly) {
+Result<std::vector<uint8_t>> compileObject(llvm::Module &module, const CpuFacts &facts,
+                                           std::string *assembly) {
   SINTER_ASSIGN(std::unique_ptr<llvm::TargetMachine> machine, targetMachine(facts));
   module.setTargetTriple(machine->getTargetTriple());
   module.setDataLayout(machine->createDataLayout());
@@ -89,12 +90,14 @@ Result<std::vector<uint8_t>> linkShared(const std::vector<uint8_t> &object) {
       stream.close();
       if (error || stream.has_error()) {
         stream.clear_error();
-        return fail(Code::Exhausted, "cannot write an object file for linking into " + folder.str().str());
+        return fail(Code::Exhausted,
+                    "cannot write an object file for linking into " + folder.str().str());
       }
     }
     std::string messages;
     llvm::raw_string_ostream log(messages);
-    const char *args[] = {"ld.lld", "-shared", "-z", "noexecstack", "--gc-sections", "-o", out.c_str(), in.c_str()};
+    const char *args[] = {"ld.lld",        "-shared", "-z",        "noexecstack",
+                          "--gc-sections", "-o",      out.c_str(), in.c_str()};
     lld::Result result = lld::lldMain(args, log, log, {{lld::Gnu, &lld::elf::link}});
     if (result.retCode != 0)
       return fail(Code::Internal, "lld could not link a kernel: " + messages);

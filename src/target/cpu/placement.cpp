@@ -1,4 +1,5 @@
-// Placement: results of sinks and loop-carried tiles live in scratch; the rest streams unless recomputing costs more.
+// Placement: results of sinks and loop-carried tiles live in scratch; the rest streams unless
+// recomputing costs more.
 #include "tile/mlir_pch.h"
 
 #include "target/cpu/placement.h"
@@ -9,7 +10,8 @@ namespace sinter::target::cpu {
 
 // Recomputing more arithmetic than this for a second reader costs more than a store and a load.
 static constexpr int64_t kRecomputeLimit = 3;
-// A dot reads each b element once per row block: below this many rows packing b costs more than it saves.
+// A dot reads each b element once per row block: below this many rows packing b costs more than it
+// saves.
 static constexpr int64_t kPackRows = 32;
 // A dot reads each a element once per column block; copying a pays from this many columns.
 static constexpr int64_t kCopyColumns = 32;
@@ -24,7 +26,9 @@ static bool onlyUnitAxesMove(RankedTensorType from, RankedTensorType to) {
   return a == b;
 }
 
-static bool isInView(Value view) { return cast<tile::ViewType>(view.getType()).getAccess() == tile::Access::In; }
+static bool isInView(Value view) {
+  return cast<tile::ViewType>(view.getType()).getAccess() == tile::Access::In;
+}
 
 bool isStreamable(Operation *op) {
   if (auto load = dyn_cast<tile::LoadOp>(op))
@@ -65,7 +69,8 @@ private:
 };
 } // namespace
 
-// Operations in the cone that a reader would recompute; values are visited in program order, so operands are known.
+// Operations in the cone that a reader would recompute; values are visited in program order, so
+// operands are known.
 int64_t Placer::coneCost(Value value) {
   if (placement_.of(value) == Place::Scratch)
     return 0;
@@ -135,6 +140,8 @@ Placement Placer::run() {
   return std::move(placement_);
 }
 
-Placement placeTiles(tile::KernelOp kernel, const CpuFacts &) { return Placer(kernel).run(); }
+Placement placeTiles(tile::KernelOp kernel, const CpuFacts &) {
+  return Placer(kernel).run();
+}
 
 } // namespace sinter::target::cpu

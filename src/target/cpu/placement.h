@@ -25,7 +25,8 @@ struct Placement {
   Place of(mlir::Value value) const { return places.lookup(value); }
 };
 
-// True for operations whose result a block of the same shape computes: elementwise, loads, broadcasts and their like.
+// True for operations whose result a block of the same shape computes: elementwise, loads,
+// broadcasts and their like.
 bool isStreamable(mlir::Operation *op);
 
 Placement placeTiles(tile::KernelOp kernel, const CpuFacts &facts);

@@ -31,14 +31,14 @@ static void log_errors(ggml_log_level level, const char * text, void *) {
 
 int main(int argc, char ** argv) {
     if (argc < 4) die("usage: peer_greedy MODEL PROMPTS.jsonl N [--logits FILE] [--threads T]");
-    const int n_gen = std::atoi(argv[3]);
+    const int n_gen = static_cast<int>(std::strtol(argv[3], nullptr, 10));
     int n_threads = 2;
     const char * logits_path = nullptr;
     for (int i = 4; i < argc; i += 2) {
         const std::string opt = argv[i];
         if (i + 1 >= argc) die("no value for " + opt);
         if (opt == "--logits") logits_path = argv[i + 1];
-        else if (opt == "--threads") n_threads = std::atoi(argv[i + 1]);
+        else if (opt == "--threads") n_threads = static_cast<int>(std::strtol(argv[i + 1], nullptr, 10));
         else die("unknown option " + opt);
     }
     if (n_gen < 1 || n_threads < 1) die("N and T must be at least 1");

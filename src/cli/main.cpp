@@ -1,1 +1,2 @@
+// The program `sinter`.
 int main() { return 0; }

@@ -1,0 +1,123 @@
+// Kernels on block-scaled formats in the interpreter: tables, rounding of rows, integer products.
+#include "kernels/run_support.h"
+#include "numeric/block_format.h"
+#include "numeric/dot_packing.h"
+#include "tile/mlir_pch.h"
+
+#include <cstring>
+
+namespace sinter::kernels {
+namespace {
+
+// Rows quantised by the format's rule, and the values that they then have.
+struct Coded {
+  Coded(const char *name, const std::vector<float> &values) : decoded(values.size()) {
+    const BlockFormat *format = findBlockFormat(std::string_view(name));
+    EXPECT_NE(format, nullptr);
+    bytes.resize(*format->rowBytes(values.size()));
+    EXPECT_TRUE(quantizeRow(*format, values, bytes).has_value());
+    decodeRow(*format, bytes, decoded);
+  }
+  std::vector<uint8_t> bytes;
+  std::vector<float> decoded;
+};
+
+// The values of rows in the activation format, by its definition in numeric/dot_packing.h.
+std::vector<float> activations(const std::vector<float> &values) {
+  std::vector<float> result;
+  for (size_t start = 0; start < values.size(); start += kActivationLength) {
+    float high = 0;
+    for (size_t i = 0; i < kActivationLength; ++i)
+      high = std::max(high, std::abs(values[start + i]));
+    float scale = high / 127, inverse = high == 0 ? 0 : 1 / scale;
+    for (size_t i = 0; i < kActivationLength; ++i)
+      result.push_back(scale * std::nearbyint(values[start + i] * inverse));
+  }
+  return result;
+}
+
+const std::pair<const char *, const char *> kFormats[] = {
+    {"q4_0", "Q4_0"}, {"q4_1", "Q4_1"}, {"q5_0", "Q5_0"}, {"q5_1", "Q5_1"}, {"q8_0", "Q8_0"}};
+
+TEST(EmbedBlocks, RowsOfACodedTableAreDecoded) {
+  const int64_t vocabulary = 5, columns = 96;
+  for (auto [name, upper] : kFormats) {
+    SCOPED_TRACE(name);
+    Coded table(upper, randomFloats(vocabulary * columns, 1));
+    std::vector<int32_t> ids = {4, 2, 0};
+    std::vector<float> out(3 * columns, 99);
+    runKernel("embed", {{"table", name}, {"block_rows", "2"}, {"block_columns", "64"}},
+              {viewOf(ids, {3}), viewOf(table.bytes, {vocabulary, 1, columns}),
+               viewOf(out, {3, columns})});
+    for (int64_t t = 0; t < 3; ++t)
+      for (int64_t j = 0; j < columns; ++j)
+        ASSERT_EQ(out[t * columns + j], table.decoded[ids[t] * columns + j]) << t << ", " << j;
+  }
+}
+
+TEST(QuantizeRows, RowsBecomeTheBlocksOfTheFormatsOwnRule) {
+  const int64_t rows = 3, columns = 160;
+  auto values = randomFloats(rows * columns, 7);
+  for (auto [name, upper] : kFormats) {
+    SCOPED_TRACE(name);
+    Coded expected(upper, values);
+    std::vector<uint8_t> out(expected.bytes.size(), 0xee);
+    runKernel("quantize_rows", {{"out", name}, {"block_rows", "2"}, {"block_columns", "64"}},
+              {viewOf(values, {rows, columns}), viewOf(out, {rows, columns})});
+    EXPECT_EQ(out, expected.bytes);
+  }
+}
+
+TEST(QuantizeRows, ActivationsKeepScaleSumAndCodes) {
+  const int64_t columns = 64;
+  auto values = randomFloats(columns, 8);
+  std::vector<uint8_t> out(columns / kActivationLength * kActivationBytes, 0xee);
+  runKernel("quantize_rows", {{"block_columns", "32"}},
+            {viewOf(values, {1, columns}), viewOf(out, {1, columns})});
+  auto expected = activations(values);
+  for (int64_t block = 0; block < columns / kActivationLength; ++block) {
+    const uint8_t *bytes = &out[block * kActivationBytes];
+    float scale;
+    int32_t sum, found = 0;
+    std::memcpy(&scale, bytes, sizeof scale);
+    std::memcpy(&sum, bytes + kActivationSumOffset, sizeof sum);
+    for (int64_t i = 0; i < kActivationLength; ++i) {
+      auto code = static_cast<int8_t>(bytes[kActivationCodeOffset + i]);
+      found += code;
+      ASSERT_EQ(scale * code, expected[block * kActivationLength + i]);
+    }
+    EXPECT_EQ(sum, found);
+  }
+}
+
+struct Extents {
+  int64_t m, n, k;
+};
+
+TEST(GemmBlocks, CodedWeightsMultiplyWithActivationsRoundedOnLoad) {
+  Settings settings = {{"block_m", "8"}, {"block_n", "16"}, {"block_k", "64"}};
+  for (auto [name, upper] : kFormats)
+    for (Extents e : {Extents{1, 1, 32}, Extents{9, 17, 96}, Extents{7, 15, 160}}) {
+      SCOPED_TRACE(name);
+      settings["b"] = name;
+      auto wide = randomFloats(e.m * e.k, 3), a = activations(wide);
+      Coded b(upper, randomFloats(e.n * e.k, 4));
+      std::vector<float> out(e.m * e.n, 99);
+      runKernel("gemm", settings,
+                {viewOf(wide, {e.m, e.k}), viewOf(b.bytes, {e.n, e.k}), viewOf(out, {e.m, e.n})});
+      for (int64_t i = 0; i < e.m; ++i)
+        for (int64_t j = 0; j < e.n; ++j) {
+          // Minima multiply sums of whole groups, so roundings are of magnitudes that may cancel.
+          double sum = 0, size = 0;
+          for (int64_t l = 0; l < e.k; ++l) {
+            sum += double(a[i * e.k + l]) * b.decoded[j * e.k + l];
+            size += std::abs(a[i * e.k + l]) * 2;
+          }
+          ASSERT_LE(std::abs(out[i * e.n + j] - sum), size * (e.k / 32 + 4) * 1.2e-7)
+              << i << ", " << j;
+        }
+    }
+}
+
+} // namespace
+} // namespace sinter::kernels

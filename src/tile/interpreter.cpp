@@ -1,8 +1,10 @@
-// Runs a kernel over its grid: arguments against their types, the grid from them, then each program.
+// Runs a kernel over its grid: arguments against their types, the grid from them, then each
+// program.
 #include "tile/interpreter.h"
 #include "tile/mlir_pch.h"
 
 #include "base/checked.h"
+#include "numeric/dot_packing.h"
 #include "tile/interpreter_engine.h"
 
 #include <cstring>
@@ -24,7 +26,9 @@ Argument indexArgument(int64_t value) {
   return llvm::APInt(64, static_cast<uint64_t>(value), /*isSigned=*/true);
 }
 
-Argument f32Argument(float value) { return llvm::APFloat(value); }
+Argument f32Argument(float value) {
+  return llvm::APFloat(value);
+}
 
 namespace {
 
@@ -89,28 +93,31 @@ private:
   }
 
   Result<RuntimeValue> convertView(ViewType type, Element element, const HostView &host) {
-    if (type.getInterleave())
-      return wrong("is interleaved by " + Twine(type.getInterleave()) + " rows",
-                   "a view in the file's order: the interpreter reads no packed weights",
-                   Code::Unsupported);
     size_t rank = type.getShape().size();
     if (host.shape.size() != rank || host.strides.size() != rank)
-      return wrong("has " + Twine(host.shape.size()) + " extents and " + Twine(host.strides.size()) +
-                       " strides",
+      return wrong("has " + Twine(host.shape.size()) + " extents and " +
+                       Twine(host.strides.size()) + " strides",
                    Twine(rank) + " of each");
     auto view = std::make_shared<View>();
     view->data = host.data;
     view->element = element;
-    CheckedSize last(element.bytes);
+    view->interleave = type.getInterleave();
+    if (view->interleave)
+      SINTER_TRY(checkInterleave(*view));
+    int64_t factor = std::max<int64_t>(view->interleave, 1);
+    CheckedSize last(0);
     bool empty = false;
     for (size_t axis = 0; axis < rank; ++axis) {
       SINTER_TRY(checkAxis(type, host, axis));
-      view->axes.push_back({0, host.shape[axis], host.strides[axis]});
+      SINTER_TRY(checkBlocks(element, host, axis));
       empty |= host.shape[axis] == 0;
-      last = last + CheckedSize(std::max<int64_t>(host.shape[axis], 1) - 1) *
-                        CheckedSize(host.strides[axis]) * CheckedSize(element.bytes);
+      CheckedSize stride = CheckedSize(host.strides[axis]) * CheckedSize(factor);
+      last = last + CheckedSize(std::max<int64_t>(host.shape[axis], 1) - 1) * stride;
+      if (stride.valid())
+        view->axes.push_back({0, host.shape[axis], static_cast<int64_t>(*stride.value())});
     }
-    if (!last.valid() || *last.value() > INT64_MAX)
+    CheckedSize end = (last + CheckedSize(factor)) * CheckedSize(element.bytes);
+    if (!end.valid() || *end.value() > INT64_MAX)
       return wrong("ends beyond the address space", "smaller strides");
     if (!host.data && !empty)
       return wrong("has no memory", "some for a view that is not empty");
@@ -129,6 +136,31 @@ private:
     if (axis + 1 == host.shape.size() && !type.getStrided() && stride != 1)
       return wrong("has stride " + Twine(stride) + " on its last axis",
                    "1 for a view that is not strided");
+    return {};
+  }
+
+  Result<void> checkBlocks(Element element, const HostView &host, size_t axis) {
+    bool last = axis + 1 == host.shape.size();
+    int64_t found = last ? host.shape[axis] : host.strides[axis];
+    if (found % element.length != 0)
+      return wrong("has " + Twine(last ? "extent " : "stride ") + Twine(found) + " on axis " +
+                       Twine(axis),
+                   "whole blocks of " + Twine(element.length) + " elements");
+    if (last && element.length > 1 && host.strides[axis] != 1)
+      return wrong("has stride " + Twine(host.strides[axis]) + " on its last axis",
+                   "1 for a block format");
+    return {};
+  }
+
+  Result<void> checkInterleave(const View &view) {
+    if (!view.element.isBlock())
+      return {};
+    if (view.interleave != kInterleavedRows || !view.element.format)
+      return wrong("is interleaved by " + Twine(view.interleave) + " rows",
+                   Twine(kInterleavedRows) + " for a block format of weights", Code::Unsupported);
+    if (auto packing = dotPacking(*view.element.format); !packing)
+      return wrong("is interleaved: " + packing.error().message, "a format that has a packing",
+                   Code::Unsupported);
     return {};
   }
 

@@ -10,11 +10,11 @@
 #pragma once
 
 #include "base/status.h"
+#include "tile/tile.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/APInt.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
-#include "tile/tile.h"
 
 #include <cstddef>
 #include <variant>

@@ -70,9 +70,9 @@ template <bool isSigned> Result<void> multiplyExtended(OpCall &call) {
   unsigned bits = a.element().bits;
   for (int64_t i = 0; i < a.count(); ++i) {
     unsigned __int128 product =
-        isSigned ? static_cast<unsigned __int128>(static_cast<__int128>(a.signedAt(i)) *
-                                                  b.signedAt(i))
-                 : static_cast<unsigned __int128>(a.unsignedAt(i)) * b.unsignedAt(i);
+        isSigned
+            ? static_cast<unsigned __int128>(static_cast<__int128>(a.signedAt(i)) * b.signedAt(i))
+            : static_cast<unsigned __int128>(a.unsignedAt(i)) * b.unsignedAt(i);
     writeInts(call.out(0), i, static_cast<uint64_t>(product));
     writeInts(call.out(1), i, static_cast<uint64_t>(product >> bits));
   }
@@ -219,6 +219,8 @@ static Result<void> select(OpCall &call) {
     return {};
   }
   size_t bytes = call.out().element().bytes;
+  if (call.out().element().isBlock())
+    return call.fail(Code::Unsupported, "chooses between elements of a block format");
   for (int64_t i = 0; i < condition.count(); ++i) {
     const Tile &from = call.tile(condition.as<uint8_t>()[i] ? 1 : 2);
     std::memcpy(call.out().data() + i * bytes, from.data() + i * bytes, bytes);

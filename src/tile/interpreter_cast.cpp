@@ -27,7 +27,7 @@ static Result<void> fillConstant(OpCall &call, Attribute value) {
     setElement(tile, 0, real.getValue().bitcastToAPInt());
     return {};
   }
-  auto dense = dyn_cast<DenseElementsAttr>(value);
+  auto dense = dyn_cast<DenseIntOrFPElementsAttr>(value);
   if (!dense)
     return call.fail(Code::Unsupported, "holds neither a number nor dense elements");
   int64_t at = 0;
@@ -69,8 +69,7 @@ template <bool isSigned> Result<void> resize(OpCall &call) {
 static Result<void> resizeFloat(OpCall &call) {
   auto mode = call.op.getAttrOfType<arith::RoundingModeAttr>("roundingmode");
   if (mode && mode.getValue() != arith::RoundingMode::to_nearest_even)
-    return call.fail(Code::Unsupported, "rounds " +
-                                            arith::stringifyRoundingMode(mode.getValue()) +
+    return call.fail(Code::Unsupported, "rounds " + arith::stringifyRoundingMode(mode.getValue()) +
                                             ", expected to_nearest_even");
   double x[kChunk];
   forChunks(call.out().count(), [&](int64_t start, int64_t n) {

@@ -35,7 +35,9 @@ Task::Values Task::operandsOf(Operation &op, unsigned first) const {
   return values;
 }
 
-static Tile counter(Type type, uint64_t value) { return Tile::integer(*elementOf(type), value); }
+static Tile counter(Type type, uint64_t value) {
+  return Tile::integer(*elementOf(type), value);
+}
 
 Result<void> Task::startFor(Operation &op) {
   auto loop = cast<scf::ForOp>(op);

@@ -1,6 +1,7 @@
 // Loops over the elements of tiles for one operation each: the operation is a template argument, so
-// that a tile costs one call. f32 is computed in float, every other float type in double and rounded
-// once (exact enough for + - * / sqrt of the small types: 53 bits exceed twice their precision).
+// that a tile costs one call. f32 is computed in float, every other float type in double and
+// rounded once (exact enough for + - * / sqrt of the small types: 53 bits exceed twice their
+// precision).
 #pragma once
 
 #include "tile/interpreter_engine.h"

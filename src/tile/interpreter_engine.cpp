@@ -38,7 +38,9 @@ OpCall::OpCall(Operation &op, Task &task) : op(op), task(task) {
     operands_.push_back(&task.lookup(operand));
 }
 
-const View &OpCall::view(unsigned at) const { return *viewPointer(at); }
+const View &OpCall::view(unsigned at) const {
+  return *viewPointer(at);
+}
 
 std::shared_ptr<const View> OpCall::viewPointer(unsigned at) const {
   return std::get<std::shared_ptr<const View>>(*operands_[at]);
@@ -51,9 +53,13 @@ SmallVector<int64_t, 6> OpCall::indices(unsigned first, unsigned count) const {
   return values;
 }
 
-Engine &OpCall::engine() const { return task.engine(); }
+Engine &OpCall::engine() const {
+  return task.engine();
+}
 
-Fail OpCall::fail(Code code, const Twine &message) const { return task.fail(op, code, message); }
+Fail OpCall::fail(Code code, const Twine &message) const {
+  return task.fail(op, code, message);
+}
 
 // ---- handlers and limits ----
 
@@ -64,6 +70,7 @@ Handlers::Handlers() {
   addViewHandlers(*this);
   addTileHandlers(*this);
   addReduceHandlers(*this);
+  addBlockHandlers(*this);
 }
 
 Engine::Engine(const InterpreterOptions &options, Extension *extension, ReduceOrder order)
@@ -93,18 +100,24 @@ Result<Tile> Engine::allocate(Operation &op, Type type, const Task &task) {
     std::string text;
     llvm::raw_string_ostream(text) << type;
     return task.fail(op, Code::Unsupported,
-                     "gives " + text + ", expected a tile or scalar of a float type or of integers "
-                                       "of at most 64 bits");
+                     "gives " + text +
+                         ", expected a tile or scalar of a float type or of integers "
+                         "of at most 64 bits");
   }
   if (!tensor)
     return Tile(*element, {}, nullptr);
+  ArrayRef<int64_t> shape = tensor.getShape();
+  if (element->isBlock() && (shape.empty() || shape.back() % element->length != 0))
+    return task.fail(op, Code::InvalidArgument,
+                     "gives a tile whose last axis is not whole blocks of " +
+                         Twine(element->length) + " elements");
   CheckedSize count(1);
-  for (int64_t extent : tensor.getShape())
+  for (int64_t extent : shape)
     count = count * CheckedSize(static_cast<uint64_t>(extent));
   std::optional<uint64_t> bytes = (count * CheckedSize(element->bytes)).value();
   SINTER_TRY(reserve(op, bytes.value_or(UINT64_MAX), task));
   SINTER_TRY(charge(op, *count.value(), task));
-  return Tile(*element, tensor.getShape(), &meter);
+  return Tile(*element, shape, &meter);
 }
 
 // ---- tasks ----

@@ -1,12 +1,13 @@
-// The interpreter's engine: runs operations of one program as tasks that can wait and go on, so that
-// higher dialects add operations, and control flow of their own, without the engine knowing them.
+// The interpreter's engine: runs operations of one program as tasks that can wait and go on, so
+// that higher dialects add operations, and control flow of their own, without the engine knowing
+// them.
 #pragma once
 
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/Twine.h"
 #include "mlir/IR/Operation.h"
 #include "tile/interpreter.h"
 #include "tile/interpreter_value.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/Twine.h"
 
 #include <array>
 #include <string>
@@ -90,6 +91,9 @@ void addMathHandlers(Handlers &handlers);
 void addViewHandlers(Handlers &handlers);
 void addTileHandlers(Handlers &handlers);
 void addReduceHandlers(Handlers &handlers);
+void addBlockHandlers(Handlers &handlers);
+/// tile.dot of two block formats.
+Result<void> blockDot(OpCall &call);
 
 /// What the tasks of one run share: limits, counts, constants and the place in the grid.
 class Engine {
@@ -147,7 +151,7 @@ private:
     mlir::Operation *owner; // null for a block that ends without a terminator
     mlir::Block *block;
     mlir::Block::iterator next;
-    uint64_t remaining;      // further iterations of a counted loop
+    uint64_t remaining;       // further iterations of a counted loop
     uint64_t induction, step; // its counter
   };
   using Values = llvm::SmallVector<RuntimeValue, 4>;

@@ -11,7 +11,9 @@ namespace sinter::tile {
 
 // ---- structure and views ----
 
-static Result<void> grid(OpCall &) { return {}; }
+static Result<void> grid(OpCall &) {
+  return {};
+}
 
 static Result<void> programId(OpCall &call) {
   call.out() = Tile::index(call.engine().programId[cast<ProgramIdOp>(call.op).getAxis()]);
@@ -77,16 +79,24 @@ static void fillPadding(Tile &tile, Attribute pad) {
   fill(tile, bytes);
 }
 
+static uint64_t bytesOf(const View &view, int64_t elements) {
+  return uint64_t(elements) / view.element.length * view.element.bytes;
+}
+
 static Result<void> load(OpCall &call) {
   auto op = cast<LoadOp>(call.op);
   const View &view = call.view(0);
   if (std::optional<Attribute> pad = op.getPad()) {
-    if (!isa<FloatAttr, IntegerAttr>(*pad))
+    if (!isa<FloatAttr, IntegerAttr>(*pad) || view.element.isBlock())
       return call.fail(Code::Unsupported, "pads with neither a float nor an integer");
     fillPadding(call.out(), *pad);
   }
-  int64_t loaded = loadTile(view, call.indices(1, view.rank()), call.out());
-  call.engine().statistics.bytesLoaded += uint64_t(loaded) * view.element.bytes;
+  auto offsets = call.indices(1, view.rank());
+  std::optional<int64_t> loaded = view.element.isBlock() ? loadBlocks(view, offsets, call.out())
+                                                         : loadTile(view, offsets, call.out());
+  if (!loaded)
+    return call.fail(Code::InvalidArgument, "begins within a block of its view");
+  call.engine().statistics.bytesLoaded += bytesOf(view, *loaded);
   return {};
 }
 
@@ -107,8 +117,12 @@ static Result<void> store(OpCall &call) {
   const Tile &tile = call.tile(0);
   const View &view = call.view(1);
   SINTER_TRY(call.engine().charge(call.op, tile.count(), call.task));
-  int64_t stored = storeTile(tile, view, call.indices(2, view.rank()));
-  call.engine().statistics.bytesStored += uint64_t(stored) * view.element.bytes;
+  auto offsets = call.indices(2, view.rank());
+  std::optional<int64_t> stored =
+      view.element.isBlock() ? storeBlocks(tile, view, offsets) : storeTile(tile, view, offsets);
+  if (!stored)
+    return call.fail(Code::InvalidArgument, "begins within a block of its view");
+  call.engine().statistics.bytesStored += bytesOf(view, *stored);
   return {};
 }
 
@@ -149,6 +163,13 @@ static void copyFrom(OpCall &call, int64_t first, const Strides &fromStrides) {
   size_t bytes = out.element().bytes;
   copyRectangle(out.shape(), out.data(), rowMajor(out.shape()), from.data() + first * bytes,
                 fromStrides, bytes);
+}
+
+// Runs F on tiles of scalars; blocks only load, store, quantize, decode and multiply.
+template <auto F> Result<void> onScalars(OpCall &call) {
+  if (call.out().element().isBlock())
+    return call.fail(Code::Unsupported, "moves elements of a block format, expected a scalar type");
+  return F(call);
 }
 
 static Result<void> splat(OpCall &call) {
@@ -225,11 +246,11 @@ void addViewHandlers(Handlers &handlers) {
 void addTileHandlers(Handlers &handlers) {
   handlers.add<SplatOp>(splat);
   handlers.add<IotaOp>(iota);
-  handlers.add<BroadcastOp>(broadcast);
-  handlers.add<ReshapeOp>(reshape);
-  handlers.add<PermuteOp>(permute);
-  handlers.add<SliceOp>(slice);
-  handlers.add<ConcatOp>(concat);
+  handlers.add<BroadcastOp>(onScalars<broadcast>);
+  handlers.add<ReshapeOp>(onScalars<reshape>);
+  handlers.add<PermuteOp>(onScalars<permute>);
+  handlers.add<SliceOp>(onScalars<slice>);
+  handlers.add<ConcatOp>(onScalars<concat>);
 }
 
 } // namespace sinter::tile

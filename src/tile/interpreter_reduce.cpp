@@ -137,6 +137,8 @@ static Result<void> dot(OpCall &call) {
   auto op = cast<DotOp>(call.op);
   const Tile &a = call.tile(0), &b = call.tile(1), &acc = call.tile(2);
   Element left = a.element(), right = b.element();
+  if (left.isBlock())
+    return blockDot(call);
   bool bytes = left.isInt() && right.isInt() && left.bits == 8 && right.bits == 8;
   bool floats = !left.isInt() && !right.isInt() && left.bytes <= 4 && right.bytes <= 4;
   if (!(floats && !acc.element().isInt()) && !(bytes && acc.element().isInt()))

@@ -2,8 +2,10 @@
 #include "tile/mlir_pch.h"
 
 #include "base/check.h"
+#include "numeric/dot_packing.h"
 #include "numeric/half.h"
 #include "tile/interpreter_value.h"
+#include "tile/tile.h"
 
 #include <bit>
 #include <cfloat>
@@ -14,11 +16,23 @@ using namespace mlir;
 namespace sinter::tile {
 
 static Element integerElement(unsigned bits) {
-  uint8_t bytes = bits <= 8 ? 1 : bits <= 16 ? 2 : bits <= 32 ? 4 : 8;
+  uint16_t bytes = bits <= 8 ? 1 : bits <= 16 ? 2 : bits <= 32 ? 4 : 8;
   return {ElementKind::Int, static_cast<uint8_t>(bits), bytes};
 }
 
+static std::optional<Element> blockElement(BlockType type) {
+  std::string name = type.getFormat().upper();
+  if (name == kActivationName)
+    return Element{ElementKind::Block, 0, kActivationBytes, kActivationLength, nullptr};
+  const BlockFormat *format = findBlockFormat(name);
+  if (!format)
+    return std::nullopt;
+  return Element{ElementKind::Block, 0, format->blockBytes, format->blockLength, format};
+}
+
 std::optional<Element> elementOf(Type type) {
+  if (auto block = dyn_cast<BlockType>(type))
+    return blockElement(block);
   if (type.isIndex())
     return integerElement(64);
   if (auto integer = dyn_cast<IntegerType>(type)) {
@@ -51,7 +65,7 @@ Tile::Tile(Element element, ArrayRef<int64_t> shape, MemoryMeter *meter)
     : element_(element), shape_(shape), count_(1) {
   for (int64_t extent : shape)
     count_ *= extent;
-  SINTER_CHECK(count_ > 0);
+  SINTER_CHECK(count_ > 0 && (!element.isBlock() || shape.back() % element.length == 0));
   if (byteCount() <= sizeof small_)
     return;
   if (meter)
@@ -75,7 +89,9 @@ uint64_t Tile::unsignedAt(int64_t at) const {
   return value;
 }
 
-int64_t Tile::signedAt(int64_t at) const { return signExtend(unsignedAt(at), element_.bits); }
+int64_t Tile::signedAt(int64_t at) const {
+  return signExtend(unsignedAt(at), element_.bits);
+}
 
 // ---- integers ----
 
@@ -157,7 +173,8 @@ static void readFloatsAs(const Tile &tile, int64_t start, MutableArrayRef<Out> o
   case ElementKind::E5M2:
     return convert<uint8_t>(tile, start, out, e5m2ToF32);
   case ElementKind::Int:
-    SINTER_CHECK(!"an integer tile read as floats");
+  case ElementKind::Block:
+    SINTER_CHECK(!"not a float tile");
   }
 }
 
@@ -209,7 +226,8 @@ void writeDoubles(Tile &tile, int64_t start, ArrayRef<double> values) {
     return convertBack<uint8_t>(tile, start, values,
                                 [](double v) { return f32ToE5m2(roundToOdd(v)); });
   case ElementKind::Int:
-    SINTER_CHECK(!"an integer tile written as floats");
+  case ElementKind::Block:
+    SINTER_CHECK(!"not a float tile");
   }
 }
 
@@ -227,6 +245,7 @@ double roundTo(Element element, double value) {
     return e5m2ToF32(f32ToE5m2(roundToOdd(value)));
   case ElementKind::F64:
   case ElementKind::Int:
+  case ElementKind::Block:
     return value;
   }
 }

@@ -3,9 +3,10 @@
 #pragma once
 
 #include "base/status.h"
+#include "mlir/IR/Types.h"
+#include "numeric/block_format.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
-#include "mlir/IR/Types.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -15,20 +16,23 @@
 
 namespace sinter::tile {
 
-enum class ElementKind : uint8_t { Int, F16, BF16, F32, F64, E4M3, E5M2 };
+enum class ElementKind : uint8_t { Int, F16, BF16, F32, F64, E4M3, E5M2, Block };
 
-/// How one element lies in memory.
+/// How one element, or one block of them, lies in memory.
 struct Element {
   ElementKind kind = ElementKind::Int;
-  uint8_t bits = 0;  // of an integer's value; index has 64
-  uint8_t bytes = 0; // 1, 2, 4 or 8
+  uint8_t bits = 0;                    // of an integer's value; index has 64
+  uint16_t bytes = 0;                  // 1, 2, 4 or 8; of a block, any
+  uint16_t length = 1;                 // elements of a block
+  const BlockFormat *format = nullptr; // of a block; null: the activation format
 
   bool isInt() const { return kind == ElementKind::Int; }
+  bool isBlock() const { return kind == ElementKind::Block; }
   /// All ones in the low `bits` bits.
   uint64_t mask() const { return bits == 64 ? ~uint64_t(0) : (uint64_t(1) << bits) - 1; }
 };
 
-/// None for types that the interpreter does not hold (integers beyond 64 bits, block formats).
+/// None for types that the interpreter does not hold (integers beyond 64 bits, unknown formats).
 std::optional<Element> elementOf(mlir::Type type);
 
 /// Bytes of live storage; outlives what it counts.
@@ -37,11 +41,12 @@ struct MemoryMeter {
 };
 
 /// Elements in row-major order; a scalar is a tile of rank 0. Copies share the bytes, so a tile is
-/// written only by the operation that makes it. Integers are kept zero-extended in their bytes.
+/// written only by the operation that makes it. Integers are kept zero-extended in their bytes. A
+/// tile of blocks holds whole blocks of the file's order along its last axis.
 class Tile {
 public:
   Tile() = default;
-  /// Zero elements of storage are not allowed; `count` is the product of `shape`.
+  /// Elements are zero. All extents are positive, the last one whole blocks.
   Tile(Element element, llvm::ArrayRef<int64_t> shape, MemoryMeter *meter);
 
   static Tile integer(Element element, uint64_t value);
@@ -51,7 +56,9 @@ public:
   llvm::ArrayRef<int64_t> shape() const { return shape_; }
   int64_t rank() const { return static_cast<int64_t>(shape_.size()); }
   int64_t count() const { return count_; }
-  uint64_t byteCount() const { return static_cast<uint64_t>(count_) * element_.bytes; }
+  uint64_t byteCount() const {
+    return static_cast<uint64_t>(count_) / element_.length * element_.bytes;
+  }
 
   const std::byte *data() const { return heap_ ? heap_->bytes.get() : small_; }
   std::byte *data() { return heap_ ? heap_->bytes.get() : small_; }
@@ -113,6 +120,8 @@ struct PageRows {
 };
 
 /// A rectangle of the host's memory. Coordinates outside [low, high) of an axis have no memory.
+/// Places count elements. With interleave = R, row r, column k lies at ((r / R) * row stride + k) *
+/// R + r mod R; blocks of R rows then lie unit by unit side by side (numeric/dot_packing.h).
 struct View {
   struct Axis {
     int64_t low = 0;
@@ -123,7 +132,9 @@ struct View {
   Element element;
   llvm::SmallVector<Axis, 4> axes;
   int64_t origin = 0;                   // of coordinate 0, in elements from data; wraps
-  std::shared_ptr<const PageRows> rows; // null: the first axis is an ordinary one
+  std::shared_ptr<const PageRows> rows; // null: the first axis is not gathered
+  int64_t interleave = 0;               // strides hold it as a factor then
+  int64_t firstRow = 0;                 // of an interleaved view: row of coordinate 0
 
   int64_t rank() const { return static_cast<int64_t>(axes.size()); }
   int64_t extent(int64_t axis) const { return std::max<int64_t>(axes[axis].high, 0); }
@@ -135,9 +146,13 @@ struct View {
 };
 
 /// Copies between a tile and the rectangle of its shape at `offsets`; returns the elements copied.
-/// Elements outside the view are left as they are.
+/// Elements outside the view are left as they are. Blocks have functions of their own.
 int64_t loadTile(const View &view, llvm::ArrayRef<int64_t> offsets, Tile &tile);
 int64_t storeTile(const Tile &tile, const View &view, llvm::ArrayRef<int64_t> offsets);
+/// The same for tiles of blocks; none where a block of the tile begins within a block of the view.
+std::optional<int64_t> loadBlocks(const View &view, llvm::ArrayRef<int64_t> offsets, Tile &tile);
+std::optional<int64_t> storeBlocks(const Tile &tile, const View &view,
+                                   llvm::ArrayRef<int64_t> offsets);
 
 /// What a value of a higher dialect's type refers to.
 class Object {

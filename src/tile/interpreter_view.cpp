@@ -39,8 +39,12 @@ std::optional<int64_t> View::locate(ArrayRef<int64_t> coordinates) const {
   for (auto [axis, coordinate] : llvm::zip(axes, coordinates))
     if (coordinate < axis.low || coordinate >= axis.high)
       return std::nullopt;
-  for (size_t axis = rows ? 1 : 0; axis < coordinates.size(); ++axis)
+  for (size_t axis = rows || interleave ? 1 : 0; axis < coordinates.size(); ++axis)
     at = wrappingMulAdd(coordinates[axis], axes[axis].stride, at);
+  if (interleave) {
+    int64_t row = wrappingMulAdd(1, firstRow, coordinates[0]);
+    return wrappingMulAdd(row / interleave, axes[0].stride, at + row % interleave);
+  }
   if (!rows)
     return at;
   std::optional<int64_t> row = locateRow(*rows, coordinates[0]);
@@ -55,9 +59,10 @@ View View::window(ArrayRef<int64_t> origins, ArrayRef<int64_t> extents) const {
     Axis &clipped = result.axes[axis];
     clipped.low = saturatingSub(clipped.low, origins[axis]);
     clipped.high = std::min(saturatingSub(clipped.high, origins[axis]), extents[axis]);
-    if (axis > 0 || !rows)
+    if (axis > 0 || (!rows && !interleave))
       result.origin = wrappingMulAdd(origins[axis], clipped.stride, result.origin);
   }
+  result.firstRow = wrappingMulAdd(1, origins[0], firstRow);
   if (rows) {
     auto moved = std::make_shared<PageRows>(*rows);
     if (__builtin_add_overflow(rows->firstRow, origins[0], &moved->firstRow))

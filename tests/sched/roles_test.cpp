@@ -53,27 +53,29 @@ std::string make(const std::string &channel) {
 std::string role(const std::string &name, const std::string &body) {
   return "sched.role \"" + name + "\" {\n" + body + "}\n";
 }
-std::string roles(const std::string &body) { return "sched.roles {\n" + body + "}\n"; }
-const char *const kStore =
-    "tile.store %r, %y[%c0] : tensor<16xf32>, !tile.view<16xf32, out>\n";
+std::string roles(const std::string &body) {
+  return "sched.roles {\n" + body + "}\n";
+}
+const char *const kStore = "tile.store %r, %y[%c0] : tensor<16xf32>, !tile.view<16xf32, out>\n";
 
 TEST(Roles, ATileArrivesAsItWasPut) {
-  auto outcome = runAround(make("%q") + roles(role("one", put("%t", "%q")) +
-                                              role("two", get("%r", "%q") + kStore)));
+  auto outcome = runAround(
+      make("%q") + roles(role("one", put("%t", "%q")) + role("two", get("%r", "%q") + kStore)));
   ASSERT_EQ(outcome.message, "succeeded");
   for (size_t i = 0; i < 16; ++i)
     EXPECT_EQ(outcome.values[i], float(i));
 }
 
 TEST(Roles, TheOrderOfRolesInTheTextDoesNotMatter) {
-  auto outcome = runAround(make("%q") + roles(role("two", get("%r", "%q") + kStore) +
-                                              role("one", put("%t", "%q"))));
+  auto outcome = runAround(
+      make("%q") + roles(role("two", get("%r", "%q") + kStore) + role("one", put("%t", "%q"))));
   ASSERT_EQ(outcome.message, "succeeded");
   EXPECT_EQ(outcome.values[7], 7.0f);
 }
 
 TEST(Roles, TilesLeaveAChannelInTheOrderTheyCame) {
-  std::string twice = put("%t", "%q") + "%d = arith.addf %t, %t : tensor<16xf32>\n" + put("%d", "%q");
+  std::string twice =
+      put("%t", "%q") + "%d = arith.addf %t, %t : tensor<16xf32>\n" + put("%d", "%q");
   auto outcome = runAround(
       make("%q") + roles(role("one", twice) +
                          role("two", get("%f", "%q") + get("%s", "%q") +
@@ -83,8 +85,8 @@ TEST(Roles, TilesLeaveAChannelInTheOrderTheyCame) {
 }
 
 TEST(Roles, AChannelThatIsNeverFilledIsADeadlock) {
-  auto outcome = runAround(make("%q") + roles(role("load", "") +
-                                              role("compute", get("%r", "%q") + kStore)));
+  auto outcome =
+      runAround(make("%q") + roles(role("load", "") + role("compute", get("%r", "%q") + kStore)));
   EXPECT_EQ(outcome.message,
             "kernel.mlir:9:1: 'sched.roles' deadlocks: role 'load' has ended; role 'compute' waits "
             "at kernel.mlir:13:6 to get from channel 0 (made at kernel.mlir:8:6, holds 0 of 1 "
@@ -104,10 +106,10 @@ TEST(Roles, TwoThatWaitForEachOtherAreADeadlock) {
 
 TEST(Roles, AChannelTooShallowForItsUseIsADeadlock) {
   // The producer fills %p twice before %q; the consumer wants %q first.
-  auto outcome = runAround(
-      make("%p") + make("%q") +
-      roles(role("load", put("%t", "%p") + put("%t", "%p") + put("%t", "%q")) +
-            role("compute", get("%v", "%q") + get("%u", "%p") + get("%w", "%p"))));
+  auto outcome =
+      runAround(make("%p") + make("%q") +
+                roles(role("load", put("%t", "%p") + put("%t", "%p") + put("%t", "%q")) +
+                      role("compute", get("%v", "%q") + get("%u", "%p") + get("%w", "%p"))));
   EXPECT_EQ(outcome.message,
             "kernel.mlir:10:1: 'sched.roles' deadlocks: role 'load' waits at kernel.mlir:13:1 to "
             "put into channel 0 (made at kernel.mlir:8:6, holds 1 of 1 tiles); role 'compute' "
@@ -119,9 +121,10 @@ TEST(Roles, ADeadlockIsFoundAtEveryQuantum) {
   InterpreterOptions options;
   options.quantum = 1;
   auto outcome = runAround(make("%q") + roles(role("only", get("%r", "%q") + kStore)), options);
-  EXPECT_EQ(outcome.message,
-            "kernel.mlir:9:1: 'sched.roles' deadlocks: role 'only' waits at kernel.mlir:11:6 to "
-            "get from channel 0 (made at kernel.mlir:8:6, holds 0 of 1 tiles) (in program 0, 0, 0)");
+  EXPECT_EQ(
+      outcome.message,
+      "kernel.mlir:9:1: 'sched.roles' deadlocks: role 'only' waits at kernel.mlir:11:6 to "
+      "get from channel 0 (made at kernel.mlir:8:6, holds 0 of 1 tiles) (in program 0, 0, 0)");
 }
 
 TEST(Roles, TilesLeftInAChannelAreReported) {
@@ -148,11 +151,11 @@ TEST(Roles, WithinARoleAreRefused) {
 }
 
 TEST(Roles, AnErrorInOneNamesIt) {
-  auto outcome = runAround(roles(role("fine", "") +
-                                 role("bad", "%b = sched.alloc : !sched.buffer<16xf32, strides = "
-                                             "[1]>\n%r = sched.read %b[%c0] : "
-                                             "!sched.buffer<16xf32, strides = [1]> -> "
-                                             "tensor<16xf32>\n")));
+  auto outcome = runAround(
+      roles(role("fine", "") + role("bad", "%b = sched.alloc : !sched.buffer<16xf32, strides = "
+                                           "[1]>\n%r = sched.read %b[%c0] : "
+                                           "!sched.buffer<16xf32, strides = [1]> -> "
+                                           "tensor<16xf32>\n")));
   EXPECT_EQ(outcome.message,
             "kernel.mlir:13:6: 'sched.read' reads scratch that was never written since its alloc, "
             "at element 0 of its block (in program 0, 0, 0, role 'bad')");

@@ -47,8 +47,9 @@ TEST(Scratch, BlocksLieWhereStridesSay) {
 }
 
 TEST(Scratch, ReadBeforeItIsWrittenIsReported) {
-  auto outcome = runAround(alloc("%b") + "%h = tile.slice %t [0] : tensor<16xf32> -> tensor<8xf32>\n" +
-                           write("%h", "%b", "%c0", 8) + read("%r", "%b", "%c0") + kStore);
+  auto outcome =
+      runAround(alloc("%b") + "%h = tile.slice %t [0] : tensor<16xf32> -> tensor<8xf32>\n" +
+                write("%h", "%b", "%c0", 8) + read("%r", "%b", "%c0") + kStore);
   EXPECT_EQ(outcome.message,
             "kernel.mlir:11:6: 'sched.read' reads scratch that was never written since its alloc, "
             "at element 8 of its block (in program 0, 0, 0)");
@@ -70,17 +71,18 @@ TEST(Scratch, PoisonOfIntegersIsABytePattern) {
     %b = sched.alloc : !sched.buffer<16xi16, strides = [1]>
     %i = sched.read %b[%c0] : !sched.buffer<16xi16, strides = [1]> -> tensor<16xi16>
     %r = arith.uitofp %i : tensor<16xi16> to tensor<16xf32>
-  )" + std::string(kStore), options);
+  )" + std::string(kStore),
+                           options);
   ASSERT_EQ(outcome.message, "succeeded");
   EXPECT_EQ(outcome.values[3], float(0xcdcd));
 }
 
 TEST(Scratch, AnAllocRunAgainForgetsWhatWasWritten) {
-  auto outcome = runAround("%c2 = arith.constant 2 : index\n"
-                           "scf.for %i = %c0 to %c2 step %c1 {\n" + alloc("%b") +
-                           "%first = arith.cmpi eq, %i, %c0 : index\nscf.if %first {\n" +
-                           write("%t", "%b", "%c0") + "}\n" + read("%r", "%b", "%c0") + kStore +
-                           "}\n");
+  auto outcome =
+      runAround("%c2 = arith.constant 2 : index\n"
+                "scf.for %i = %c0 to %c2 step %c1 {\n" +
+                alloc("%b") + "%first = arith.cmpi eq, %i, %c0 : index\nscf.if %first {\n" +
+                write("%t", "%b", "%c0") + "}\n" + read("%r", "%b", "%c0") + kStore + "}\n");
   EXPECT_EQ(outcome.message,
             "kernel.mlir:15:6: 'sched.read' reads scratch that was never written since its alloc, "
             "at element 0 of its block (in program 0, 0, 0)");
@@ -102,9 +104,9 @@ TEST(Scratch, ABlockBeforeTheStartIsReported) {
 }
 
 TEST(Scratch, ReadAfterAnOverlappingBufferWasWrittenIsReported) {
-  auto outcome = runAround(alloc("%a", "{offset = 0 : i64}") + alloc("%b", "{offset = 32 : i64}") +
-                           write("%t", "%a", "%c0") + write("%t", "%b", "%c0") +
-                           read("%r", "%a", "%c0"));
+  auto outcome =
+      runAround(alloc("%a", "{offset = 0 : i64}") + alloc("%b", "{offset = 32 : i64}") +
+                write("%t", "%a", "%c0") + write("%t", "%b", "%c0") + read("%r", "%a", "%c0"));
   EXPECT_EQ(outcome.message,
             "kernel.mlir:12:6: 'sched.read' reads scratch that was overwritten through another "
             "alloc, at element 8 of its block (in program 0, 0, 0)");
@@ -119,8 +121,8 @@ TEST(Scratch, BuffersPlacedSideBySideKeepTheirValues) {
 }
 
 TEST(Scratch, BeyondTheMemoryLimitIsRefused) {
-  auto outcome = runAround(
-      "%b = sched.alloc : !sched.buffer<100000x100000xf32, strides = [100000, 1]>\n");
+  auto outcome =
+      runAround("%b = sched.alloc : !sched.buffer<100000x100000xf32, strides = [100000, 1]>\n");
   EXPECT_EQ(outcome.message,
             "kernel.mlir:8:6: 'sched.alloc' needs 200000000000 bytes beside 64 live ones, expected "
             "at most 2147483648 together (in program 0, 0, 0)");
@@ -145,9 +147,8 @@ TEST(Scratch, WithANegativeStrideIsRefused) {
 
 TEST(TreeReduce, OfSixLanesFoldsTheTailThenHalves) {
   std::vector<std::string> lanes = {"0", "1", "2", "3", "4", "5"};
-  auto order = tile::treeReduce(std::span<std::string>(lanes), [](auto &a, auto &b) {
-    return "(" + a + "+" + b + ")";
-  });
+  auto order = tile::treeReduce(std::span<std::string>(lanes),
+                                [](auto &a, auto &b) { return "(" + a + "+" + b + ")"; });
   EXPECT_EQ(order, "(((0+4)+2)+((1+5)+3))");
 }
 
@@ -165,11 +166,13 @@ TEST_P(TreeSum, OfARegisterBlockIsBitForBitTheTree) {
   for (int i = 0; i < lanes; ++i)
     x[i] = 1.0f / float(i * i + 1) * (i % 3 ? 1 : -1);
   copy = x;
-  std::string text = "tile.kernel @k(%x: !tile.view<" + n + "xf32, in>, %y: !tile.view<1xf32, "
+  std::string text = "tile.kernel @k(%x: !tile.view<" + n +
+                     "xf32, in>, %y: !tile.view<1xf32, "
                      "out>) {\n%c0 = arith.constant 0 : index\n%c1 = arith.constant 1 : index\n"
-                     "tile.grid %c1, %c1, %c1\n%t = tile.load %x[%c0] : !tile.view<" + n +
-                     "xf32, in> -> tensor<" + n + "xf32>\n%s = tile.reduce sum %t axis 0 : tensor<" +
-                     n + "xf32> -> tensor<1xf32>\n"
+                     "tile.grid %c1, %c1, %c1\n%t = tile.load %x[%c0] : !tile.view<" +
+                     n + "xf32, in> -> tensor<" + n +
+                     "xf32>\n%s = tile.reduce sum %t axis 0 : tensor<" + n +
+                     "xf32> -> tensor<1xf32>\n"
                      "tile.store %s, %y[%c0] : tensor<1xf32>, !tile.view<1xf32, out>\n}";
   auto result = runKernel(text, {tile::HostView::contiguous(x.data(), {lanes}),
                                  tile::HostView::contiguous(y.data(), {1})});

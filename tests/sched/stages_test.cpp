@@ -11,11 +11,15 @@ std::string loop(const std::string &body) {
 }
 std::string add(const std::string &result, const std::string &a, const std::string &b,
                 const std::string &stage) {
-  return result + " = arith.addf " + a + ", " + b + (stage.empty() ? "" : " {sched.stage = " + stage + "}") +
-         " : tensor<16xf32>\n";
+  return result + " = arith.addf " + a + ", " + b +
+         (stage.empty() ? "" : " {sched.stage = " + stage + "}") + " : tensor<16xf32>\n";
 }
-std::string yield(const std::string &value) { return "scf.yield " + value + " : tensor<16xf32>\n"; }
-std::string check(const std::string &body) { return runAround(loop(body)).message; }
+std::string yield(const std::string &value) {
+  return "scf.yield " + value + " : tensor<16xf32>\n";
+}
+std::string check(const std::string &body) {
+  return runAround(loop(body)).message;
+}
 
 TEST(Stages, ThatOnlyGrowAreAccepted) {
   EXPECT_EQ(check(add("%a", "%t", "%t", "0") + add("%b", "%a", "%t", "1") +
@@ -48,8 +52,7 @@ TEST(Stages, UsesInsideRegionsCount) {
   EXPECT_EQ(check(add("%a", "%t", "%t", "1") +
                   "%true = arith.constant true\n"
                   "%b = scf.if %true -> tensor<16xf32> {\n" +
-                  yield("%a") + "} else {\n" + yield("%t") +
-                  "} {sched.stage = 0}\n" + yield("%b")),
+                  yield("%a") + "} else {\n" + yield("%t") + "} {sched.stage = 0}\n" + yield("%b")),
             "kernel.mlir:11:6: 'scf.if' op is in stage 0 but uses a value of stage 1");
 }
 

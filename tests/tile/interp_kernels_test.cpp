@@ -58,8 +58,8 @@ TEST_P(RmsNorm, AgreesWithPlainCodeInDouble) {
   int64_t rows = 3, n = GetParam();
   auto x = randomFloats(rows * n, 1), w = randomFloats(n, 2);
   std::vector<float> y(rows * n, NAN);
-  auto result = runKernel(kRmsNorm, {viewOf(x, {rows, n}), viewOf(w, {n}), viewOf(y, {rows, n}),
-                                     f32Argument(1e-5f)});
+  auto result = runKernel(
+      kRmsNorm, {viewOf(x, {rows, n}), viewOf(w, {n}), viewOf(y, {rows, n}), f32Argument(1e-5f)});
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(result->programs, 3u);
   for (int64_t row = 0; row < rows; ++row) {

@@ -59,22 +59,22 @@ inline std::string failureOf(const std::string &text, std::vector<Argument> argu
 /// Runs `body`, which maps tile %a (and %b) : tensor<Nx from> to %r : tensor<Nx to>.
 template <typename To, typename From>
 std::vector<To> runOnTiles(const std::string &fromType, const std::string &toType,
-                           const std::string &body, std::vector<From> a,
-                           std::vector<From> b = {}) {
+                           const std::string &body, std::vector<From> a, std::vector<From> b = {}) {
   std::string n = std::to_string(a.size());
   b.resize(a.size());
   std::vector<To> out(a.size());
   std::string from = n + "x" + fromType, to = n + "x" + toType;
-  std::string text = "tile.kernel @k(%x: !tile.view<" + from + ", in>, %y: !tile.view<" + from +
-                     ", in>, %z: !tile.view<" + to +
+  std::string text = "tile.kernel @k(%in0: !tile.view<" + from + ", in>, %in1: !tile.view<" + from +
+                     ", in>, %result: !tile.view<" + to +
                      ", out>) {\n%c0 = arith.constant 0 : index\n%c1 = arith.constant 1 : index\n"
                      "tile.grid %c1, %c1, %c1\n"
-                     "%a = tile.load %x[%c0] : !tile.view<" +
+                     "%a = tile.load %in0[%c0] : !tile.view<" +
                      from + ", in> -> tensor<" + from +
                      ">\n"
-                     "%b = tile.load %y[%c0] : !tile.view<" +
+                     "%b = tile.load %in1[%c0] : !tile.view<" +
                      from + ", in> -> tensor<" + from + ">\n" + body +
-                     "\ntile.store %r, %z[%c0] : tensor<" + to + ">, !tile.view<" + to + ", out>\n}";
+                     "\ntile.store %r, %result[%c0] : tensor<" + to + ">, !tile.view<" + to +
+                     ", out>\n}";
   int64_t count = static_cast<int64_t>(a.size());
   auto result = runKernel(text, {viewOf(a, {count}), viewOf(b, {count}), viewOf(out, {count})});
   EXPECT_TRUE(result.has_value()) << (result ? "" : result.error().message);

@@ -1,0 +1,274 @@
+// Block formats in the interpreter: loading and storing whole blocks, tile.quantize, tile.decode
+// and tile.dot of two block formats, all from the format table.
+#include "tile/mlir_pch.h"
+
+#include "numeric/dot_packing.h"
+#include "tile/interpreter_engine.h"
+
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+using namespace mlir;
+
+namespace sinter::tile {
+
+static std::span<const uint8_t> bytesOf(const Tile &tile) {
+  return {tile.as<uint8_t>(), tile.byteCount()};
+}
+
+// ---- memory ----
+
+// One block of the view at element `at`; none where no block begins there.
+template <typename Plain, typename Packed>
+static bool visitBlock(const View &view, int64_t at, Plain plain, Packed packed) {
+  int64_t rows = std::max<int64_t>(view.interleave, 1), length = view.element.length * rows;
+  int64_t row = at % length;
+  if (row >= rows)
+    return false;
+  std::byte *group = view.data + at / length * view.element.bytes * rows;
+  if (view.interleave)
+    packed(group, row);
+  else
+    plain(group);
+  return true;
+}
+
+// Gathers one row's block from `rows` blocks that lie unit by unit side by side.
+static void unpackBlock(const DotPacking &packing, const std::byte *group, int64_t row,
+                        int64_t rows, std::byte *to) {
+  for (const PackedField &field : packing.fields) {
+    for (uint32_t unit = 0; unit < field.bytes / field.unitBytes; ++unit)
+      for (uint32_t byte = 0; byte < field.unitBytes; ++byte)
+        to[field.offset + unit * field.unitBytes + byte] =
+            group[(unit * rows + row) * field.unitBytes + byte] ^ std::byte(field.xorByte);
+    group += field.bytes * rows;
+  }
+}
+
+// Calls body(block of the tile, element of the view) for each block that the view has; the body
+// says whether to go on.
+template <typename Body>
+static bool forBlocks(const View &view, ArrayRef<int64_t> offsets, const Tile &tile, Body body) {
+  int64_t length = tile.element().length;
+  SmallVector<int64_t, 6> coordinates(offsets.size());
+  for (int64_t block = 0; block < tile.count() / length; ++block) {
+    int64_t rest = block * length;
+    bool inside = true;
+    for (int64_t axis = tile.rank() - 1; axis >= 0; --axis) {
+      int64_t extent = tile.shape()[axis];
+      inside &= !__builtin_add_overflow(offsets[axis], rest % extent, &coordinates[axis]);
+      rest /= extent;
+    }
+    std::optional<int64_t> at = inside ? view.locate(coordinates) : std::nullopt;
+    if (at && !body(block, *at))
+      return false;
+  }
+  return true;
+}
+
+std::optional<int64_t> loadBlocks(const View &view, ArrayRef<int64_t> offsets, Tile &tile) {
+  size_t bytes = view.element.bytes;
+  std::optional<DotPacking> packing;
+  if (view.interleave)
+    packing = *dotPacking(*view.element.format);
+  int64_t loaded = 0;
+  bool whole = forBlocks(view, offsets, tile, [&](int64_t block, int64_t at) {
+    std::byte *to = tile.data() + block * bytes;
+    loaded += view.element.length;
+    return visitBlock(
+        view, at, [&](const std::byte *from) { std::memcpy(to, from, bytes); },
+        [&](const std::byte *group, int64_t row) {
+          unpackBlock(*packing, group, row, view.interleave, to);
+        });
+  });
+  return whole ? std::optional(loaded) : std::nullopt;
+}
+
+std::optional<int64_t> storeBlocks(const Tile &tile, const View &view, ArrayRef<int64_t> offsets) {
+  size_t bytes = view.element.bytes;
+  int64_t stored = 0;
+  // Interleaved views are read only.
+  bool whole = forBlocks(view, offsets, tile, [&](int64_t block, int64_t at) {
+    stored += view.element.length;
+    return visitBlock(
+        view, at, [&](std::byte *to) { std::memcpy(to, tile.data() + block * bytes, bytes); },
+        [](std::byte *, int64_t) {});
+  });
+  return whole ? std::optional(stored) : std::nullopt;
+}
+
+// ---- the activation format ----
+
+namespace {
+
+// One block of the activation format as it lies in memory.
+struct Activation {
+  float scale;
+  int32_t sum;
+  int8_t codes[kActivationLength];
+};
+static_assert(sizeof(Activation) == kActivationBytes &&
+              offsetof(Activation, sum) == kActivationSumOffset &&
+              offsetof(Activation, codes) == kActivationCodeOffset);
+
+} // namespace
+
+static Activation quantizeActivation(const float *values) {
+  float most = 0;
+  for (uint32_t i = 0; i < kActivationLength; ++i)
+    most = std::isnan(values[i]) || std::isnan(most) ? NAN : std::max(most, std::fabs(values[i]));
+  Activation block{most / 127, 0, {}};
+  float inverse = most == 0 ? 0 : 1 / block.scale;
+  for (uint32_t i = 0; i < kActivationLength; ++i) {
+    float code = std::nearbyint(values[i] * inverse);
+    // Beyond 127 only where the inverse of a subnormal scale is infinite, or a value is.
+    block.codes[i] =
+        std::isnan(code) ? int8_t(0) : static_cast<int8_t>(std::clamp(code, -127.0f, 127.0f));
+    block.sum += block.codes[i];
+  }
+  return block;
+}
+
+static Activation activationAt(const Tile &tile, int64_t block) {
+  Activation result;
+  std::memcpy(&result, tile.data() + block * kActivationBytes, sizeof result);
+  return result;
+}
+
+// ---- quantize and decode ----
+
+static Result<void> quantize(OpCall &call) {
+  const Tile &from = call.tile(0);
+  Tile &out = call.out();
+  if (!out.element().format) {
+    for (int64_t block = 0; block < out.count() / kActivationLength; ++block) {
+      Activation made = quantizeActivation(from.as<float>() + block * kActivationLength);
+      std::memcpy(out.data() + block * kActivationBytes, &made, sizeof made);
+    }
+    return {};
+  }
+  auto result = quantizeRow(*out.element().format, {from.as<float>(), size_t(from.count())},
+                            {out.as<uint8_t>(), out.byteCount()});
+  if (!result)
+    return call.fail(result.error().code, result.error().message);
+  return {};
+}
+
+static Result<void> decode(OpCall &call) {
+  const Tile &from = call.tile(0);
+  Tile &out = call.out();
+  if (from.element().format) {
+    decodeRow(*from.element().format, bytesOf(from), {out.as<float>(), size_t(out.count())});
+    return {};
+  }
+  for (int64_t i = 0; i < out.count(); ++i) {
+    Activation block = activationAt(from, i / kActivationLength);
+    out.as<float>()[i] = block.scale * block.codes[i % kActivationLength];
+  }
+  return {};
+}
+
+// ---- dot ----
+
+namespace {
+
+// A tile of blocks taken apart: value = scale * number - min, scale and min per group of elements.
+struct Parts {
+  int64_t group = 0; // elements
+  bool hasMin = false;
+  SmallVector<float, 0> numbers, scales, mins;
+};
+
+} // namespace
+
+// Elements that share one scale, and one minimum where the format has any.
+static int64_t groupOf(Element element) {
+  if (!element.format)
+    return kActivationLength;
+  const BlockFormat &format = *element.format;
+  int64_t group = format.scale.groupLength();
+  return format.min.present() ? std::gcd(group, int64_t(format.min.groupLength())) : group;
+}
+
+// T[code] - zero of the format table.
+static float numberOf(const BlockFormat &format, const uint8_t *block, uint32_t element) {
+  CodeAt at = format.codeOf(element);
+  float value = format.code.value(block, at.code);
+  if (format.table.present())
+    value = format.table.values[format.code.raw(block, at.code) * format.table.lanes + at.lane];
+  return (format.negated(block, element) ? -value : value) - format.zero.value(block, element);
+}
+
+static void appendActivation(const Tile &tile, int64_t block, Parts &parts) {
+  Activation activation = activationAt(tile, block);
+  parts.numbers.append(std::begin(activation.codes), std::end(activation.codes));
+  parts.scales.append(kActivationLength / parts.group, activation.scale);
+}
+
+static void appendBlock(const Tile &tile, int64_t block, Parts &parts) {
+  const BlockFormat &format = *tile.element().format;
+  const uint8_t *bytes = tile.as<uint8_t>() + block * format.blockBytes;
+  for (uint32_t e = 0; e < format.blockLength; ++e) {
+    parts.numbers.push_back(numberOf(format, bytes, e));
+    if (e % parts.group != 0)
+      continue;
+    parts.scales.push_back(format.scale.value(bytes, e));
+    if (parts.hasMin)
+      parts.mins.push_back(format.min.value(bytes, e));
+  }
+}
+
+static Parts takeApart(const Tile &tile, int64_t group) {
+  Parts parts;
+  parts.group = group;
+  parts.hasMin = tile.element().format && tile.element().format->min.present();
+  for (int64_t block = 0; block < tile.count() / tile.element().length; ++block)
+    tile.element().format ? appendBlock(tile, block, parts) : appendActivation(tile, block, parts);
+  return parts;
+}
+
+// acc plus the products of row i of a and row j of b, group by group. Products and sums of codes
+// are exact in double.
+static float dotRows(const Parts &a, const Parts &b, int64_t i, int64_t j, int64_t groups,
+                     float acc) {
+  for (int64_t g = 0; g < groups; ++g) {
+    int64_t left = i * groups + g, right = j * groups + g;
+    double dot = 0, sum = 0;
+    for (int64_t e = 0; e < a.group; ++e) {
+      double number = a.numbers[left * a.group + e];
+      dot += number * b.numbers[right * a.group + e];
+      sum += number;
+    }
+    acc = std::fma(static_cast<float>(dot), b.scales[right] * a.scales[left], acc);
+    if (b.hasMin)
+      acc = std::fma(-b.mins[right], a.scales[left] * static_cast<float>(sum), acc);
+  }
+  return acc;
+}
+
+Result<void> blockDot(OpCall &call) {
+  const Tile &a = call.tile(0), &b = call.tile(1), &acc = call.tile(2);
+  for (const Tile *tile : {&a, &b})
+    if (tile->element().format && tile->element().format->isPlain())
+      return call.fail(Code::Unsupported, "multiplies blocks without a scale");
+  if (a.element().format && a.element().format->min.present())
+    return call.fail(Code::Unsupported, "has an a with minima, expected them in b only");
+  int64_t k = a.shape()[1], group = std::gcd(groupOf(a.element()), groupOf(b.element()));
+  uint64_t elements = uint64_t(a.count()) + uint64_t(b.count());
+  SINTER_TRY(call.engine().reserve(call.op, 3 * elements * sizeof(float), call.task));
+  SINTER_TRY(call.engine().charge(call.op, uint64_t(acc.count()) * uint64_t(k), call.task));
+  Parts left = takeApart(a, group), right = takeApart(b, group);
+  int64_t n = acc.shape()[1];
+  for (int64_t at = 0; at < acc.count(); ++at)
+    call.out().as<float>()[at] =
+        dotRows(left, right, at / n, at % n, k / group, acc.as<float>()[at]);
+  return {};
+}
+
+void addBlockHandlers(Handlers &handlers) {
+  handlers.add<QuantizeOp>(quantize);
+  handlers.add<DecodeOp>(decode);
+}
+
+} // namespace sinter::tile

@@ -11,6 +11,7 @@ function(sinter_tests layer)
   target_compile_definitions(${layer}_tests PRIVATE SINTER_TEST_DIR="${CMAKE_SOURCE_DIR}/tests"
     SINTER_BIN_DIR="${CMAKE_BINARY_DIR}/bin" SINTER_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   gtest_discover_tests(${layer}_tests TEST_PREFIX ${layer}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+  include(${CMAKE_SOURCE_DIR}/tests/${layer}/tests.cmake OPTIONAL) # what the layer's tests load besides
 endfunction()
 foreach(layer base numeric layout format hal plan runtime llm cli)
   sinter_tests(${layer})

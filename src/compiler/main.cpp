@@ -1,6 +1,7 @@
 // sinter-compiler: the compiler's own process, so that its crash, memory and time never touch the
 // caller.
 #include "compiler/kernel_command.h"
+#include "compiler/plan_command.h"
 
 #include <cstdio>
 #include <string_view>
@@ -9,7 +10,9 @@ int main(int argc, char **argv) {
   std::string_view command = argc > 1 ? argv[1] : "";
   if (command == "kernel")
     return sinter::compiler::kernelCommand(argc - 1, argv + 1);
-  std::fprintf(stderr, "sinter-compiler: expected kernel; found '%s'\n",
+  if (command == "plan")
+    return sinter::compiler::planCommand(argc, argv);
+  std::fprintf(stderr, "sinter-compiler: expected kernel or plan; found '%s'\n",
                argc > 1 ? argv[1] : "nothing");
   return 2;
 }

@@ -140,7 +140,19 @@ Result<void> PlanRunner::readSymbols() {
   return {};
 }
 
+// Memory is taken as pages come into use, lowest first, so that a long context costs nothing before
+// it is filled. Doubling keeps the number of copies small.
+void PlanRunner::growPool(const Batch &batch) {
+  constexpr uint64_t kFirstTokens = 1024;
+  uint64_t pages = std::max<uint64_t>(boundPages_, (kFirstTokens - 1) / limits_.pageRows + 1);
+  for (const int32_t page : batch.pageTable)
+    while (static_cast<uint64_t>(page) >= pages)
+      pages *= 2;
+  boundPages_ = static_cast<uint32_t>(std::min<uint64_t>(pages, limits_.poolPages));
+}
+
 Result<void> PlanRunner::bind(const Batch &batch) {
+  growPool(batch);
   for (size_t i = 0; i < sizes_.size(); ++i) {
     int64_t &value = symbolValues_[i];
     switch (sizes_[i]) {
@@ -160,7 +172,7 @@ Result<void> PlanRunner::bind(const Batch &batch) {
       value = batch.pagesPerSequence;
       break;
     case Size::PoolPages:
-      value = limits_.poolPages;
+      value = boundPages_;
       break;
     case Size::Counted:
       break;

@@ -71,6 +71,7 @@ private:
   Result<void> readLimits(const PlanRunnerOptions &options);
   Result<void> readNames();
   Result<void> readSymbols();
+  void growPool(const Batch &batch);
   Result<void> bind(const Batch &batch);
   Result<void> writeInputs(const Batch &batch);
 
@@ -83,6 +84,7 @@ private:
   std::vector<Size> sizes_;
   int64_t minLogitRows_ = 0;
   std::vector<int64_t> symbolValues_;
+  uint32_t boundPages_ = 0; // of the pool; grows to limits_.poolPages with the pages in use
   std::vector<int32_t> logitRows_;
   std::vector<float> logits_; // where the device's memory is not the host's
 };

@@ -1,6 +1,7 @@
 // Prefill in chunks, then one token a step.
 #include "llm/session.h"
 
+#include "base/check.h"
 #include "llm/sampler.h"
 
 #include <algorithm>
@@ -145,7 +146,8 @@ Result<Generation> Session::generate(std::span<const TokenId> prompt,
   return result;
 }
 
-Result<double> Session::negativeLogLikelihood(std::span<const TokenId> tokens) {
+Result<double> Session::negativeLogLikelihood(std::span<const TokenId> tokens, size_t firstTarget) {
+  SINTER_CHECK(firstTarget >= 1);
   SINTER_TRY(checkPrompt(tokens));
   clear();
   const size_t vocab = runner_.limits().vocabSize;
@@ -155,7 +157,8 @@ Result<double> Session::negativeLogLikelihood(std::span<const TokenId> tokens) {
     const size_t count = std::min<size_t>(runner_.limits().stepTokens, tokens.size() - first);
     SINTER_ASSIGN(const auto logits, advance(tokens.subspan(first, count), LogitsWanted::All));
     for (size_t row = 0; row < count && first + row + 1 < tokens.size(); ++row)
-      sum += surprise(logits.subspan(row * vocab, vocab), tokens[first + row + 1]);
+      if (first + row + 1 >= firstTarget)
+        sum += surprise(logits.subspan(row * vocab, vocab), tokens[first + row + 1]);
   }
   return sum;
 }

@@ -41,13 +41,14 @@ struct DotPacking {
 // signs, two-level scales).
 Result<DotPacking> dotPacking(const BlockFormat &format);
 
-// The activation format of integer dots, Sinter's own: 32 elements in 40 bytes: scale (f32), sum of
-// the codes (i32), 32 codes (i8). scale = largest magnitude / 127; code = value * (1 / scale), ties
-// to even; all zero when the largest magnitude is zero.
+// The activation format of integer dots, Sinter's own: 32 elements in 44 bytes: scale (f32), scale
+// * sum of the codes (f32), sum of the codes (i32), 32 codes (i8). scale = largest magnitude / 127;
+// code = value * (1 / scale), ties to even; all zero when the largest magnitude is zero.
 inline constexpr uint32_t kActivationLength = 32;
-inline constexpr uint32_t kActivationBytes = 40;
-inline constexpr uint32_t kActivationSumOffset = 4;
-inline constexpr uint32_t kActivationCodeOffset = 8;
+inline constexpr uint32_t kActivationBytes = 44;
+inline constexpr uint32_t kActivationScaledSumOffset = 4;
+inline constexpr uint32_t kActivationSumOffset = 8;
+inline constexpr uint32_t kActivationCodeOffset = 12;
 inline constexpr std::string_view kActivationName = "Q8A";
 
 } // namespace sinter

@@ -105,10 +105,12 @@ namespace {
 // One block of the activation format as it lies in memory.
 struct Activation {
   float scale;
+  float scaledSum;
   int32_t sum;
   int8_t codes[kActivationLength];
 };
 static_assert(sizeof(Activation) == kActivationBytes &&
+              offsetof(Activation, scaledSum) == kActivationScaledSumOffset &&
               offsetof(Activation, sum) == kActivationSumOffset &&
               offsetof(Activation, codes) == kActivationCodeOffset);
 
@@ -118,7 +120,7 @@ static Activation quantizeActivation(const float *values) {
   float most = 0;
   for (uint32_t i = 0; i < kActivationLength; ++i)
     most = std::isnan(values[i]) || std::isnan(most) ? NAN : std::max(most, std::fabs(values[i]));
-  Activation block{most / 127, 0, {}};
+  Activation block{most / 127, 0, 0, {}};
   float inverse = most == 0 ? 0 : 1 / block.scale;
   for (uint32_t i = 0; i < kActivationLength; ++i) {
     float code = std::nearbyint(values[i] * inverse);
@@ -127,6 +129,7 @@ static Activation quantizeActivation(const float *values) {
         std::isnan(code) ? int8_t(0) : static_cast<int8_t>(std::clamp(code, -127.0f, 127.0f));
     block.sum += block.codes[i];
   }
+  block.scaledSum = block.scale * static_cast<float>(block.sum);
   return block;
 }
 

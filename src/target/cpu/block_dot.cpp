@@ -76,6 +76,12 @@ LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, Value column, int64_
   if (isBlockTile(dot.getA()))
     most = std::max<int64_t>(1, most / 2); // an integer sum beside each float one
   Value limit = extent(dot.getAcc(), 0);
+  // Blocks are read without a check of their own: rows end where a does.
+  if (auto load = dot.getA().getDefiningOp<tile::LoadOp>(); load && isBlockTile(dot.getA())) {
+    Value dim = b_.createOrFold<tile::DimOp>(loc_, mapped(load.getView()), 0u);
+    Value left = b_.createOrFold<arith::SubIOp>(loc_, dim, mapped(load.getOffsets()[0]));
+    limit = b_.createOrFold<arith::MinSIOp>(loc_, limit, left);
+  }
   Value from = index(0);
   SmallVector<int64_t> sizes{std::min(most, tileRows)};
   for (int64_t rows : {4, 1})

@@ -25,15 +25,15 @@ Value Emitter::loadAt(Value pointer, Type type, int64_t alignment) {
   return LLVM::LoadOp::create(b_, loc_, type, pointer, alignment);
 }
 
-// The block of row `row` at element `column`, as bytes in the view's own order; reads of rows
-// outside touch the guard.
+// The block of row `row` at element `column`, as bytes in the view's own order. Both terms are
+// whole blocks, so that a row's part stays outside of a loop over columns.
 Value Emitter::blockPointer(const EmittedView &view, Value row, Value column, int64_t length,
                             int64_t bytes) {
-  Value inside = arith::CmpIOp::create(b_, loc_, arith::CmpIPredicate::ult, row, view.dims[0]);
-  Value elements = add(mul(add(row, view.origin[0]), view.strides[0]), add(column, view.origin[1]));
-  Value block = arith::DivUIOp::create(b_, loc_, elements, index(length));
-  Value at = bytesAt(view.base, mul(block, index(bytes)));
-  return arith::SelectOp::create(b_, loc_, inside, at, scratch_);
+  auto blocks = [&](Value elements) {
+    return mul(arith::DivUIOp::create(b_, loc_, elements, index(length)), index(bytes));
+  };
+  Value start = bytesAt(view.base, blocks(mul(add(row, view.origin[0]), view.strides[0])));
+  return bytesAt(start, blocks(add(column, view.origin[1])));
 }
 
 // ---- quantise ----
@@ -45,6 +45,18 @@ static Value absMax(OpBuilder &b, Location loc, ArrayRef<Value> vectors) {
     most = most ? arith::MaximumFOp::create(b, loc, most, size).getResult() : size;
   }
   return vector::ReductionOp::create(b, loc, vector::CombiningKind::MAXIMUMF, most);
+}
+
+// Codes beyond 127 come only from the infinite inverse of a subnormal scale; NaN becomes 0.
+static Value withinCodes(OpBuilder &b, Location loc, Value rounded) {
+  auto type = cast<VectorType>(rounded.getType());
+  auto splat = [&](float v) -> Value {
+    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, v));
+  };
+  Value number = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD, rounded, rounded);
+  Value low = arith::MaxNumFOp::create(b, loc, rounded, splat(-127));
+  Value high = arith::MinNumFOp::create(b, loc, low, splat(127));
+  return arith::SelectOp::create(b, loc, number, high, splat(0));
 }
 
 // Writes one q8a block from 32 f32 elements held in vectors.
@@ -65,6 +77,7 @@ void Emitter::quantizeBlock(ArrayRef<Value> vectors, Value block) {
     Value scaled =
         arith::MulFOp::create(b_, loc_, v, vector::BroadcastOp::create(b_, loc_, type, inverse));
     Value rounded = math::RoundEvenOp::create(b_, loc_, scaled);
+    rounded = withinCodes(b_, loc_, rounded);
     Value codes = arith::FPToSIOp::create(b_, loc_, type.clone(b_.getI32Type()), rounded);
     Value part = vector::ReductionOp::create(b_, loc_, vector::CombiningKind::ADD, codes);
     sum = sum ? arith::AddIOp::create(b_, loc_, sum, part).getResult() : part;
@@ -74,6 +87,9 @@ void Emitter::quantizeBlock(ArrayRef<Value> vectors, Value block) {
   }
   LLVM::StoreOp::create(b_, loc_, scale, block, f32.getWidth() / 8);
   LLVM::StoreOp::create(b_, loc_, sum, bytesAt(block, kActivationSumOffset), 4);
+  Value scaledSum =
+      arith::MulFOp::create(b_, loc_, scale, arith::SIToFPOp::create(b_, loc_, f32, sum));
+  LLVM::StoreOp::create(b_, loc_, scaledSum, bytesAt(block, kActivationScaledSumOffset), 4);
 }
 
 LogicalResult Emitter::storeQuantized(tile::StoreOp op, tile::QuantizeOp quantize) {
@@ -299,10 +315,14 @@ void Emitter::dotGroup(const DotPacking &packing, Value base, int64_t firstRow,
   }
   for (auto [r, block] : llvm::enumerate(blocksA)) {
     Value scaleA = loadAt(block, b_.getF32Type(), 4);
-    Value sumA = loadAt(bytesAt(block, kActivationSumOffset), b_.getI32Type(), 4);
-    Value start32 = arith::MulIOp::create(
-        b_, loc_, sumA, arith::ConstantOp::create(b_, loc_, b_.getI32IntegerAttr(-packing.zero)));
-    Value dot = vector::BroadcastOp::create(b_, loc_, words, start32);
+    Value dot = arith::ConstantOp::create(b_, loc_, b_.getZeroAttr(words));
+    if (packing.zero) {
+      Value sumA = loadAt(bytesAt(block, kActivationSumOffset), b_.getI32Type(), 4);
+      Value zero = arith::ConstantOp::create(
+          b_, loc_, DenseElementsAttr::get(words, static_cast<int32_t>(-packing.zero)));
+      dot =
+          arith::MulIOp::create(b_, loc_, vector::BroadcastOp::create(b_, loc_, words, sumA), zero);
+    }
     for (auto [g, codes] : llvm::enumerate(weights.codes))
       dot = byteDot(dot, codes,
                     loadAt(bytesAt(block, kActivationCodeOffset + 4 * g), b_.getI32Type(), 4));
@@ -312,8 +332,7 @@ void Emitter::dotGroup(const DotPacking &packing, Value base, int64_t firstRow,
     sum = math::FmaOp::create(b_, loc_, arith::SIToFPOp::create(b_, loc_, floats, dot), scale, sum);
     if (!packing.hasMin)
       continue;
-    Value total = arith::MulFOp::create(b_, loc_, scaleA,
-                                        arith::SIToFPOp::create(b_, loc_, b_.getF32Type(), sumA));
+    Value total = loadAt(bytesAt(block, kActivationScaledSumOffset), b_.getF32Type(), 4);
     sum = math::FmaOp::create(b_, loc_, weights.min,
                               vector::BroadcastOp::create(b_, loc_, floats, total), sum);
   }

@@ -1,0 +1,118 @@
+// Range checks of every value of the command line.
+#include "cli/arguments.h"
+
+#include "cli/command_line.h"
+
+#include <charconv>
+#include <limits>
+
+namespace sinter::cli {
+namespace {
+
+// Context, prompt and token counts stay below what an i32 of a plan holds.
+constexpr uint64_t kMostTokens = std::numeric_limits<int32_t>::max();
+constexpr uint64_t kMostThreads = 4096;
+constexpr uint64_t kMostRepeats = 1000;
+
+Message usage(const std::string &text) {
+  return {kExitUsage, "sinter: " + text + "\n"};
+}
+
+// Sets `value` where the option was given.
+template <typename T>
+std::optional<Message> readCount(const std::optional<std::string> &text, const char *option,
+                                 uint64_t least, uint64_t most, T &value) {
+  if (!text)
+    return std::nullopt;
+  uint64_t number = 0;
+  const char *end = text->data() + text->size();
+  const auto parsed = std::from_chars(text->data(), end, number);
+  if (parsed.ec != std::errc() || parsed.ptr != end || number < least || number > most)
+    return usage(std::string(option) + " is '" + *text + "', expected a whole number from " +
+                 std::to_string(least) + " to " + std::to_string(most));
+  value = static_cast<T>(number);
+  return std::nullopt;
+}
+
+std::optional<Message> readTemperature(const std::optional<std::string> &text) {
+  if (!text)
+    return std::nullopt;
+  double number = 0;
+  const char *end = text->data() + text->size();
+  const auto parsed = std::from_chars(text->data(), end, number);
+  if (parsed.ec != std::errc() || parsed.ptr != end)
+    return usage("--temp is '" + *text + "', expected a number");
+  if (number != 0)
+    return usage("--temp is " + *text +
+                 ", expected 0: only greedy answers, the likeliest token each time, exist so far");
+  return std::nullopt;
+}
+
+std::optional<Message> readModel(const CommandLine &line, ModelArguments &model) {
+  model.model = line.model;
+  if (model.model.empty())
+    return usage("MODEL is empty, expected a path or a name");
+  if (auto bad = readCount(line.threads, "--threads", 1, kMostThreads, model.threads))
+    return bad;
+  return readCount(line.context, "--context", 1, kMostTokens, model.context);
+}
+
+std::optional<Message> read(const CommandLine &line, RunArguments &run) {
+  run.prompt = line.prompt;
+  run.raw = line.raw;
+  if (auto bad = readModel(line, run.model))
+    return bad;
+  if (auto bad = readTemperature(line.temperature))
+    return bad;
+  return readCount(line.tokens, "-n", 1, kMostTokens, run.tokens);
+}
+
+std::optional<Message> read(const CommandLine &line, BenchArguments &bench) {
+  bench.json = line.json;
+  if (auto bad = readModel(line, bench.model))
+    return bad;
+  if (auto bad = readCount(line.prompt, "--prompt", 1, kMostTokens / 2, bench.prompt))
+    return bad;
+  if (auto bad = readCount(line.generate, "--gen", 1, kMostTokens / 2, bench.generate))
+    return bad;
+  return readCount(line.repeat, "--repeat", 1, kMostRepeats, bench.repeat);
+}
+
+std::optional<Message> read(const CommandLine &line, ExplainArguments &explain) {
+  if (auto bad = readModel(line, explain.model))
+    return bad;
+  return readCount(line.prompt, "--prompt", 1, kMostTokens, explain.prompt);
+}
+
+std::optional<Message> read(const CommandLine &line, PerplexityArguments &perplexity) {
+  perplexity.file = line.file;
+  if (auto bad = readModel(line, perplexity.model))
+    return bad;
+  return readCount(line.window, "--window", 4, kMostTokens, perplexity.window);
+}
+
+template <typename T> tl::expected<Arguments, Message> readAs(const CommandLine &line) {
+  T arguments;
+  if (auto bad = read(line, arguments))
+    return tl::unexpected(std::move(*bad));
+  return arguments;
+}
+
+} // namespace
+
+tl::expected<Arguments, Message> parseArguments(std::span<const char *const> argv) {
+  auto line = splitCommandLine(argv);
+  if (!line)
+    return tl::unexpected(std::move(line).error());
+  if (line->command == "run")
+    return readAs<RunArguments>(*line);
+  if (line->command == "bench")
+    return readAs<BenchArguments>(*line);
+  if (line->command == "explain")
+    return readAs<ExplainArguments>(*line);
+  if (line->command == "perplexity")
+    return readAs<PerplexityArguments>(*line);
+  return DevicesArguments{};
+}
+
+} // namespace sinter::cli

@@ -1,0 +1,62 @@
+// The command line as checked values.
+#pragma once
+
+#include "base/status.h"
+#include "cli/exit_codes.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+
+namespace sinter::cli {
+
+// What every command that opens a model takes. Zero: the default.
+struct ModelArguments {
+  std::string model;
+  uint32_t threads = 0;
+  uint32_t context = 0; // tokens
+};
+
+struct RunArguments {
+  ModelArguments model;
+  std::optional<std::string> prompt;
+  uint64_t tokens = UINT64_MAX;
+  bool raw = false;
+};
+
+struct BenchArguments {
+  ModelArguments model;
+  uint32_t prompt = 512;
+  uint32_t generate = 128;
+  uint32_t repeat = 3;
+  bool json = false;
+};
+
+struct ExplainArguments {
+  ModelArguments model;
+  uint32_t prompt = 512;
+};
+
+struct PerplexityArguments {
+  ModelArguments model;
+  std::string file;
+  uint32_t window = 512;
+};
+
+struct DevicesArguments {};
+
+using Arguments = std::variant<RunArguments, BenchArguments, ExplainArguments, PerplexityArguments,
+                               DevicesArguments>;
+
+// Nothing is to be run: help to show, or a command line that makes no sense.
+struct Message {
+  int exitCode = kExitUsage;
+  std::string text; // for stdout where the exit code is 0, else for stderr; ends with a newline
+};
+
+// Checks a whole command line, argv[0] included.
+tl::expected<Arguments, Message> parseArguments(std::span<const char *const> argv);
+
+} // namespace sinter::cli

@@ -1,0 +1,22 @@
+// The command line as CLI11 splits it, before any value is looked at.
+#pragma once
+
+#include "cli/arguments.h"
+
+namespace sinter::cli {
+
+// Options that were not given are empty; those that were may be empty too.
+struct CommandLine {
+  std::string command; // "run", "bench", ...
+  std::string model;
+  std::string file;
+  std::optional<std::string> prompt, tokens, temperature, threads, context, generate, repeat,
+      window;
+  bool raw = false;
+  bool json = false;
+};
+
+// Splits; help, version and unknown options end in a Message.
+tl::expected<CommandLine, Message> splitCommandLine(std::span<const char *const> argv);
+
+} // namespace sinter::cli

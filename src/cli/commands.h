@@ -1,0 +1,20 @@
+// The commands of `sinter`. Each prints its result to stdout and returns an error to be printed, or
+// the exit code.
+#pragma once
+
+#include "cli/arguments.h"
+#include "cli/interrupts.h"
+
+namespace sinter::cli {
+
+Result<int> runCommand(const RunArguments &arguments, Interrupts &interrupts);
+Result<int> benchCommand(const BenchArguments &arguments, Interrupts &interrupts);
+Result<int> explainCommand(const ExplainArguments &arguments, Interrupts &interrupts);
+Result<int> perplexityCommand(const PerplexityArguments &arguments, Interrupts &interrupts);
+Result<int> devicesCommand();
+
+// Becomes `sinter-compiler kernel ...`: argv[0] of this program is replaced. Returns only when that
+// cannot be started.
+Result<int> kernelCommand(char *const *argv);
+
+} // namespace sinter::cli

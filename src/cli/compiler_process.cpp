@@ -1,0 +1,323 @@
+// posix_spawn, two pipes, and a watch that ends in every case.
+#include "cli/compiler_process.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <climits>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+namespace sinter::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kMaxLineBytes = 4096;   // of the child's output; longer lines are cut
+constexpr size_t kMaxErrorBytes = 16384; // kept of its stderr, from the end
+constexpr int kPollMs = 50;
+
+// Sanitizers reserve terabytes of address space.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr bool kLimitAddressSpace = false;
+#else
+constexpr bool kLimitAddressSpace = true;
+#endif
+#else
+constexpr bool kLimitAddressSpace = true;
+#endif
+
+// The read end of a pipe whose write end goes to the child.
+class Pipe {
+public:
+  Pipe() = default;
+  Pipe(const Pipe &) = delete;
+  Pipe &operator=(const Pipe &) = delete;
+  ~Pipe() {
+    closeRead();
+    closeWrite();
+  }
+  bool open() { return pipe2(ends_, O_CLOEXEC) == 0 && fcntl(ends_[0], F_SETFL, O_NONBLOCK) == 0; }
+  int readEnd() const { return ends_[0]; }
+  int writeEnd() const { return ends_[1]; }
+  void closeRead() { closeEnd(ends_[0]); }
+  void closeWrite() { closeEnd(ends_[1]); }
+
+private:
+  static void closeEnd(int &fd) {
+    if (fd >= 0)
+      close(fd);
+    fd = -1;
+  }
+  int ends_[2] = {-1, -1};
+};
+
+// Owns a child until it was waited for; a forgotten one is killed.
+class Child {
+public:
+  Child() = default;
+  Child(const Child &) = delete;
+  Child &operator=(const Child &) = delete;
+  ~Child() {
+    if (pid_ > 0)
+      stop();
+  }
+  Result<void> start(const std::string &program, std::span<const std::string> arguments,
+                     const Pipe &out, const Pipe &err);
+  pid_t pid() const { return pid_; }
+  // The wait status when it has ended.
+  std::optional<int> ended() {
+    int status = 0;
+    if (waitpid(pid_, &status, WNOHANG) != pid_)
+      return std::nullopt;
+    pid_ = -1;
+    return status;
+  }
+  // With all that it started: it leads a process group.
+  void stop() {
+    kill(-pid_, SIGKILL);
+    int status = 0;
+    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    pid_ = -1;
+  }
+
+private:
+  pid_t pid_ = -1;
+};
+
+Result<void> Child::start(const std::string &program, std::span<const std::string> arguments,
+                          const Pipe &out, const Pipe &err) {
+  std::vector<char *> argv = {const_cast<char *>(program.c_str())};
+  for (const std::string &argument : arguments)
+    argv.push_back(const_cast<char *>(argument.c_str()));
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&files, out.writeEnd(), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&files, err.writeEnd(), STDERR_FILENO);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  const int error = posix_spawn(&pid_, program.c_str(), &files, &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&files);
+  if (error == 0)
+    return {};
+  pid_ = -1;
+  return fail(error == ENOENT ? Code::NotFound : Code::Permission,
+              "cannot start the compiler '" + program + "': " + std::strerror(error));
+}
+
+void limitChild(pid_t pid, const CompilerLimits &limits) {
+  const rlimit noCore{0, 0};
+  prlimit(pid, RLIMIT_CORE, &noCore, nullptr);
+  const rlimit memory{limits.memoryBytes, limits.memoryBytes};
+  if (kLimitAddressSpace)
+    prlimit(pid, RLIMIT_AS, &memory, nullptr);
+}
+
+// The child's two outputs: lines of progress, and the end of what it said on stderr.
+class Outputs {
+public:
+  explicit Outputs(const ProgressSink &progress) : progress_(progress) {}
+  bool open() { return out_.open() && err_.open(); }
+  Pipe &out() { return out_; }
+  Pipe &err() { return err_; }
+
+  // Waits at most kPollMs for output and takes what is there; false when both are at their end.
+  bool read() {
+    pollfd watched[] = {{out_.readEnd(), POLLIN, 0}, {err_.readEnd(), POLLIN, 0}};
+    poll(watched, 2, kPollMs);
+    return drain();
+  }
+  bool drain() {
+    drain(out_, [this](std::string_view bytes) { addOut(bytes); });
+    drain(err_, [this](std::string_view bytes) { addErr(bytes); });
+    return out_.readEnd() >= 0 || err_.readEnd() >= 0;
+  }
+  // The last line that the child wrote to stderr, without its name in front.
+  std::string lastError() const;
+  const std::string &lastProgress() const { return lastProgress_; }
+
+private:
+  template <typename Take> static void drain(Pipe &pipe, Take take) {
+    char bytes[4096];
+    while (pipe.readEnd() >= 0) {
+      const ssize_t count = ::read(pipe.readEnd(), bytes, sizeof bytes);
+      if (count > 0)
+        take(std::string_view(bytes, static_cast<size_t>(count)));
+      else if (count == 0 || (errno != EAGAIN && errno != EINTR))
+        pipe.closeRead();
+      else if (errno == EAGAIN)
+        return;
+    }
+  }
+  void addOut(std::string_view bytes);
+  void addErr(std::string_view bytes) {
+    errors_.append(bytes);
+    if (errors_.size() > kMaxErrorBytes)
+      errors_.erase(0, errors_.size() - kMaxErrorBytes);
+  }
+
+  const ProgressSink &progress_;
+  Pipe out_, err_;
+  std::string line_, errors_, lastProgress_;
+};
+
+void Outputs::addOut(std::string_view bytes) {
+  for (const char byte : bytes) {
+    if (byte != '\n') {
+      if (line_.size() < kMaxLineBytes)
+        line_.push_back(byte);
+      continue;
+    }
+    if (const auto progress = parseProgress(line_)) {
+      lastProgress_ = progress->text;
+      progress_(*progress);
+    }
+    line_.clear();
+  }
+}
+
+std::string Outputs::lastError() const {
+  std::string_view text = errors_;
+  const size_t end = text.find_last_not_of(" \n\r\t");
+  if (end == std::string_view::npos)
+    return "";
+  text = text.substr(0, end + 1);
+  const size_t start = text.rfind('\n');
+  std::string last(start == std::string_view::npos ? text : text.substr(start + 1));
+  constexpr std::string_view kName = "sinter-compiler: ";
+  if (last.starts_with(kName))
+    last.erase(0, kName.size());
+  // Whatever the child printed must not steer the user's terminal.
+  std::replace_if(
+      last.begin(), last.end(), [](unsigned char c) { return c < 32 || c == 127; }, ' ');
+  return last;
+}
+
+Result<void> judge(int status, const Outputs &outputs) {
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    return {};
+  const std::string said = outputs.lastError();
+  const std::string during =
+      outputs.lastProgress().empty() ? "" : " during '" + outputs.lastProgress() + "'";
+  if (WIFSIGNALED(status)) {
+    const int number = WTERMSIG(status);
+    const char *name = sigabbrev_np(number);
+    return fail(Code::Internal, "the compiler was killed by signal " + std::to_string(number) +
+                                    " (SIG" + (name ? name : "?") + ")" + during +
+                                    (said.empty() ? "" : "; it said last: " + said));
+  }
+  if (said.empty())
+    return fail(Code::Internal, "the compiler ended with status " +
+                                    std::to_string(WEXITSTATUS(status)) + during +
+                                    " and said nothing");
+  return fail(Code::Internal, said);
+}
+
+Result<int> watch(Child &child, Outputs &outputs, const CompilerLimits &limits,
+                  const std::atomic<bool> &cancel) {
+  const auto end = Clock::now() + std::chrono::milliseconds(limits.timeoutMs);
+  for (bool open = true;;) {
+    if (open)
+      open = outputs.read();
+    else
+      usleep(1000);
+    if (const auto status = child.ended()) {
+      outputs.drain();
+      return *status;
+    }
+    if (cancel.load()) {
+      child.stop();
+      return fail(Code::Cancelled, "interrupted while the compiler was running");
+    }
+    if (Clock::now() >= end) {
+      child.stop();
+      return fail(Code::Timeout, "the compiler did not end within " +
+                                     std::to_string(limits.timeoutMs / 1000) +
+                                     " s and was stopped");
+    }
+  }
+}
+
+} // namespace
+
+std::optional<CompilerProgress> parseProgress(std::string_view line) {
+  constexpr std::string_view kWord = "progress ";
+  if (!line.starts_with(kWord))
+    return std::nullopt;
+  CompilerProgress progress;
+  const char *at = line.data() + kWord.size();
+  const char *end = line.data() + line.size();
+  for (uint64_t *number : {&progress.done, &progress.total}) {
+    const auto parsed = std::from_chars(at, end, *number);
+    if (parsed.ec != std::errc() || (parsed.ptr != end && *parsed.ptr != ' '))
+      return std::nullopt;
+    at = parsed.ptr == end ? end : parsed.ptr + 1;
+  }
+  if (progress.done > progress.total)
+    return std::nullopt;
+  progress.text.assign(at, end);
+  std::replace_if(
+      progress.text.begin(), progress.text.end(),
+      [](unsigned char c) { return c < 32 || c == 127; }, ' ');
+  return progress;
+}
+
+Result<std::string> findCompiler() {
+  std::string program;
+  if (const char *named = std::getenv("SINTER_COMPILER"); named && *named) {
+    program = named;
+  } else {
+    char self[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", self, sizeof self);
+    if (length <= 0 || length == static_cast<ssize_t>(sizeof self))
+      return fail(Code::NotFound, "cannot tell where this program lies (/proc/self/exe), to find "
+                                  "the compiler beside it");
+    program.assign(self, static_cast<size_t>(length));
+    program.replace(program.rfind('/') + 1, std::string::npos, "sinter-compiler");
+  }
+  if (access(program.c_str(), X_OK) != 0)
+    return fail(errno == ENOENT ? Code::NotFound : Code::Permission,
+                "cannot start the compiler '" + program + "': " + std::strerror(errno));
+  return program;
+}
+
+Result<void> runCompiler(const std::string &program, std::span<const std::string> arguments,
+                         const CompilerLimits &limits, const std::atomic<bool> &cancel,
+                         const ProgressSink &progress) {
+  Outputs outputs(progress);
+  if (!outputs.open())
+    return fail(Code::Exhausted,
+                std::string("cannot make a pipe for the compiler: ") + std::strerror(errno));
+  Child child;
+  SINTER_TRY(child.start(program, arguments, outputs.out(), outputs.err()));
+  limitChild(child.pid(), limits);
+  outputs.out().closeWrite();
+  outputs.err().closeWrite();
+  SINTER_ASSIGN(const int status, watch(child, outputs, limits, cancel));
+  return judge(status, outputs);
+}
+
+} // namespace sinter::cli

@@ -1,0 +1,42 @@
+// The compiler as a child process: started, watched, limited, and its end put in one sentence.
+#pragma once
+
+#include "base/status.h"
+
+#include <atomic>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sinter::cli {
+
+// The compiler program: $SINTER_COMPILER, else `sinter-compiler` in the folder of this program.
+// NotFound or Permission where it cannot be started.
+Result<std::string> findCompiler();
+
+// A line `progress DONE TOTAL TEXT` of the compiler's stdout.
+struct CompilerProgress {
+  uint64_t done = 0;
+  uint64_t total = 0;
+  std::string text;
+};
+using ProgressSink = std::function<void(const CompilerProgress &)>;
+
+struct CompilerLimits {
+  uint64_t memoryBytes = uint64_t(16) << 30; // of address space
+  uint32_t timeoutMs = 600'000;
+};
+
+// Runs `program` with `arguments` (argv[1] on) to its end; stdin is empty. What it writes to stderr
+// becomes the error's message when it fails. Internal: it was killed by a signal, or ended with
+// another status than 0; Timeout: it was stopped after limits.timeoutMs; Cancelled: `cancel` was
+// set and it was stopped; NotFound, Permission: it could not be started.
+Result<void> runCompiler(const std::string &program, std::span<const std::string> arguments,
+                         const CompilerLimits &limits, const std::atomic<bool> &cancel,
+                         const ProgressSink &progress);
+
+// Reads a progress line; nothing where it is none.
+std::optional<CompilerProgress> parseProgress(std::string_view line);
+
+} // namespace sinter::cli

@@ -1,0 +1,66 @@
+// A thread that reads SIGINT from a descriptor.
+#include "cli/interrupts.h"
+
+#include "cli/exit_codes.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace sinter::cli {
+
+Result<std::unique_ptr<Interrupts>> Interrupts::create() {
+  std::unique_ptr<Interrupts> made(new Interrupts());
+  sigset_t interrupt;
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &interrupt, nullptr);
+  made->signals_ = signalfd(-1, &interrupt, SFD_CLOEXEC | SFD_NONBLOCK);
+  made->stop_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (made->signals_ < 0 || made->stop_ < 0)
+    return fail(Code::Internal, std::string("cannot watch for Ctrl-C: ") + std::strerror(errno));
+  termios terminal;
+  if (tcgetattr(STDIN_FILENO, &terminal) == 0)
+    made->terminal_ = terminal;
+  made->thread_ = std::thread([raw = made.get()] { raw->watch(); });
+  return made;
+}
+
+Interrupts::~Interrupts() {
+  if (thread_.joinable()) {
+    const uint64_t one = 1;
+    // An eventfd takes a first value always.
+    (void)!write(stop_, &one, sizeof one);
+    thread_.join();
+  }
+  for (const int fd : {signals_, stop_})
+    if (fd >= 0)
+      close(fd);
+}
+
+void Interrupts::leave() {
+  if (terminal_)
+    tcsetattr(STDIN_FILENO, TCSANOW, &*terminal_);
+  _exit(kExitInterrupted);
+}
+
+void Interrupts::watch() {
+  pollfd watched[] = {{signals_, POLLIN, 0}, {stop_, POLLIN, 0}};
+  while (true) {
+    if (poll(watched, 2, -1) < 0 && errno != EINTR)
+      return;
+    if (watched[1].revents)
+      return;
+    signalfd_siginfo info;
+    if (read(signals_, &info, sizeof info) != sizeof info)
+      continue;
+    if (guards_ == 0 || flag_.exchange(true))
+      leave();
+  }
+}
+
+} // namespace sinter::cli

@@ -1,0 +1,55 @@
+// Ctrl-C as a flag where something can be stopped in order, and as the end of the process
+// elsewhere.
+#pragma once
+
+#include "base/status.h"
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <termios.h>
+#include <thread>
+
+namespace sinter::cli {
+
+// Takes SIGINT over from the process: one thread waits for it, so nothing runs in a signal handler.
+// Make one before any other thread, which then inherit the blocked signal. While a Guard lives the
+// signal sets the flag, and a second one before the flag was cleared ends the process; without a
+// Guard the first one does, with exit code 130 and the terminal as it was found.
+class Interrupts {
+public:
+  // Internal: the system has no descriptors left.
+  static Result<std::unique_ptr<Interrupts>> create();
+  ~Interrupts();
+  Interrupts(const Interrupts &) = delete;
+  Interrupts &operator=(const Interrupts &) = delete;
+
+  class Guard {
+  public:
+    explicit Guard(Interrupts &interrupts) : interrupts_(interrupts) { ++interrupts_.guards_; }
+    ~Guard() { --interrupts_.guards_; }
+    Guard(const Guard &) = delete;
+    Guard &operator=(const Guard &) = delete;
+
+  private:
+    Interrupts &interrupts_;
+  };
+
+  const std::atomic<bool> &flag() const { return flag_; }
+  bool pending() const { return flag_.load(); }
+  void clear() { flag_ = false; }
+
+private:
+  Interrupts() = default;
+  void watch();
+  [[noreturn]] void leave();
+
+  int signals_ = -1; // signalfd
+  int stop_ = -1;    // eventfd: the thread is to end
+  std::optional<termios> terminal_;
+  std::atomic<int> guards_ = 0;
+  std::atomic<bool> flag_ = false;
+  std::thread thread_;
+};
+
+} // namespace sinter::cli

@@ -1,0 +1,55 @@
+// Sums up a large block of memory on all threads.
+#include "cli/memory_bandwidth.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+
+namespace sinter::cli {
+namespace {
+
+constexpr uint64_t kBytes = uint64_t{256} << 20;
+constexpr uint64_t kPartBytes = uint64_t{1} << 20;
+constexpr int kPasses = 6;
+
+struct Reading {
+  const uint64_t *words;
+  std::atomic<uint64_t> sum = 0;
+};
+
+void readPart(void *context, int64_t index) {
+  auto &reading = *static_cast<Reading *>(context);
+  constexpr uint64_t kWords = kPartBytes / sizeof(uint64_t);
+  constexpr uint64_t kLanes = 16;
+  const uint64_t *words = reading.words + static_cast<uint64_t>(index) * kWords;
+  uint64_t sums[kLanes] = {};
+  for (uint64_t i = 0; i < kWords; i += kLanes)
+    for (uint64_t lane = 0; lane < kLanes; ++lane)
+      sums[lane] += words[i + lane];
+  uint64_t total = 0;
+  for (const uint64_t sum : sums)
+    total += sum;
+  reading.sum += total;
+}
+
+} // namespace
+
+Result<double> readBandwidth(hal::Device &device) {
+  SINTER_ASSIGN(const auto buffer, device.allocate(kBytes));
+  const std::span<uint8_t> bytes = buffer->host();
+  if (bytes.empty())
+    return hal::unsupported(device.info(), hal::Feature::HostVisible);
+  // Untouched pages may all be one page of zeros.
+  std::fill(bytes.begin(), bytes.end(), uint8_t{1});
+  Reading reading{reinterpret_cast<const uint64_t *>(bytes.data())};
+  double best = 0;
+  for (int pass = 0; pass < kPasses; ++pass) {
+    const auto start = std::chrono::steady_clock::now();
+    device.parallelFor(kBytes / kPartBytes, readPart, &reading);
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    best = std::max(best, kBytes / taken.count());
+  }
+  return best;
+}
+
+} // namespace sinter::cli

@@ -1,0 +1,63 @@
+// Model files by path or name, and the device that runs them.
+#include "cli/open_model.h"
+
+#include "cli/plan_store.h"
+#include "hal/cpu/cpu_driver.h"
+
+#include <cstdlib>
+#include <unistd.h>
+
+namespace sinter::cli {
+namespace {
+
+constexpr const char *kKnownModel = "smollm2";
+
+Result<std::string> cacheHome() {
+  const char *cache = std::getenv("XDG_CACHE_HOME");
+  if (cache && cache[0] == '/')
+    return std::string(cache);
+  const char *home = std::getenv("HOME");
+  if (home && home[0] == '/')
+    return std::string(home) + "/.cache";
+  return fail(Code::NotFound, "neither XDG_CACHE_HOME nor HOME names a folder to find models in");
+}
+
+Result<std::unique_ptr<hal::Device>> openDevice(uint32_t threads) {
+  hal::DriverRegistry registry;
+  SINTER_TRY(hal::addCpuDriver(registry));
+  SINTER_ASSIGN(hal::Driver * driver, registry.find("cpu"));
+  return driver->open(0, {threads});
+}
+
+} // namespace
+
+Result<std::string> modelPath(const std::string &model) {
+  if (model != kKnownModel)
+    return model;
+  SINTER_ASSIGN(const std::string cache, cacheHome());
+  const std::string path = cache + "/sinter/models/" + kKnownModel + ".gguf";
+  if (access(path.c_str(), F_OK) != 0)
+    return fail(Code::NotFound, std::string("model '") + kKnownModel + "' is not at '" + path +
+                                    "': run ./demo once, which fetches it");
+  return path;
+}
+
+Result<ModelFile> openModelFile(const ModelArguments &arguments) {
+  SINTER_ASSIGN(const std::string path, modelPath(arguments.model));
+  return ModelFile::open(path);
+}
+
+Result<OpenedModel> openModel(ModelFile file, const ModelArguments &arguments,
+                              Interrupts &interrupts) {
+  OpenedModel opened;
+  SINTER_ASSIGN(opened.device, openDevice(arguments.threads));
+  SINTER_ASSIGN(ObtainedPlan obtained, obtainPlan(file, opened.device->info().target, interrupts));
+  opened.buildSeconds = obtained.buildSeconds;
+  PlanRunnerOptions options;
+  options.contextTokens = arguments.context;
+  SINTER_ASSIGN(opened.model,
+                Model::create(std::move(file), std::move(obtained.plan), *opened.device, options));
+  return opened;
+}
+
+} // namespace sinter::cli

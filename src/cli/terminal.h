@@ -1,0 +1,52 @@
+// What goes to stdout and stderr, and how.
+#pragma once
+
+#include "base/status.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace sinter::cli {
+
+// "sinter: LINE" on stderr.
+void sayOnStderr(std::string_view line);
+
+// Writes all of it to stdout at once. An error (a full disk, a closed pipe) names the cause.
+Result<void> writeStdout(std::string_view text);
+
+bool stdinIsTerminal();
+bool stderrIsTerminal();
+
+// One line of progress on stderr: drawn over and over on a terminal, otherwise written once when
+// the work starts.
+class ProgressLine {
+public:
+  explicit ProgressLine(std::string title);
+  ~ProgressLine() { finish(); }
+  ProgressLine(const ProgressLine &) = delete;
+  ProgressLine &operator=(const ProgressLine &) = delete;
+
+  // `done` is at most `total`.
+  void show(uint64_t done, uint64_t total, std::string_view text);
+  // Takes the line away from a terminal.
+  void finish();
+
+private:
+  std::string title_;
+  bool terminal_;
+  bool drawn_ = false;
+};
+
+// "1.5 MiB", "0.8 KiB", "12 B".
+std::string bytesText(double bytes);
+// With `digits` digits after the point.
+std::string fixed(double value, int digits);
+
+// This process's largest resident memory so far, VmHWM of /proc/self/status; 0 where the system
+// does not say.
+uint64_t peakMemoryBytes();
+// Seconds since the system started this process (in ticks of 10 ms); 0 where it does not say.
+double secondsSinceProcessStart();
+
+} // namespace sinter::cli

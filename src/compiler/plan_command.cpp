@@ -1,0 +1,79 @@
+// The plan command: reads its arguments, builds, writes.
+#include "tile/mlir_pch.h"
+
+#include "compiler/plan_command.h"
+#include "engine/engine.h"
+#include "plan/file.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+
+namespace cl = llvm::cl;
+
+namespace sinter::compiler {
+
+namespace {
+struct Options {
+  cl::OptionCategory category{"sinter-compiler plan"};
+  cl::SubCommand plan{"plan", "builds the plan of a model"};
+  cl::opt<std::string> model{cl::Positional, cl::desc("<MODEL.gguf>"), cl::Required,
+                             cl::cat(category), cl::sub(plan)};
+  cl::opt<std::string> output{"o", cl::desc("the plan file to write"), cl::Required,
+                              cl::cat(category), cl::sub(plan)};
+  cl::opt<std::string> target{"target", cl::desc("host, avx2, avx512 or avx512vnni"),
+                              cl::init("host"), cl::cat(category), cl::sub(plan)};
+  cl::opt<int64_t> pageRows{"page-rows", cl::desc("positions of a page of the KV state"),
+                            cl::init(engine::EngineOptions().pageRows), cl::cat(category),
+                            cl::sub(plan)};
+  cl::opt<int64_t> queryBlock{"query-block", cl::desc("most query rows of an attention block"),
+                              cl::init(engine::EngineOptions().queryBlock), cl::cat(category),
+                              cl::sub(plan)};
+  cl::opt<unsigned> threads{"threads", cl::desc("threads that compile (0: all)"), cl::init(0),
+                            cl::cat(category), cl::sub(plan)};
+};
+} // namespace
+
+static Result<void> writeFile(const std::string &path, const std::vector<uint8_t> &bytes) {
+  std::error_code error;
+  llvm::raw_fd_ostream stream(path, error);
+  if (!error) {
+    stream.write(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+    stream.close();
+    error = stream.error();
+    stream.clear_error();
+  }
+  if (error)
+    return fail(Code::Internal, "cannot write '" + path + "': " + error.message());
+  return {};
+}
+
+static void printProgress(std::string_view stage, uint32_t done, uint32_t total) {
+  llvm::outs() << "progress " << done << " " << total << " " << llvm::StringRef(stage) << "\n";
+  llvm::outs().flush();
+}
+
+static Result<void> run(const Options &options) {
+  const std::string output = options.output; // linking in process resets all options
+  SINTER_ASSIGN(const GgufFile file, GgufFile::open(options.model));
+  engine::EngineOptions engine;
+  engine.target = options.target;
+  engine.pageRows = options.pageRows;
+  engine.queryBlock = options.queryBlock;
+  engine.threads = options.threads;
+  SINTER_ASSIGN(const plan::Plan plan, engine::buildPlan(file, engine, printProgress));
+  SINTER_ASSIGN(const std::vector<uint8_t> bytes, plan::serialize(plan));
+  return writeFile(output, bytes);
+}
+
+int planCommand(int argc, char **argv) {
+  Options options;
+  cl::HideUnrelatedOptions(options.category);
+  if (!cl::ParseCommandLineOptions(argc, argv, "", &llvm::errs()))
+    return 2;
+  const Result<void> done = run(options);
+  if (done)
+    return 0;
+  llvm::errs() << "sinter-compiler: " << done.error().toString() << "\n";
+  return 1;
+}
+
+} // namespace sinter::compiler

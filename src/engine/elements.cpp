@@ -1,0 +1,39 @@
+// Sizes and names of element types.
+#include "tile/mlir_pch.h"
+
+#include "base/check.h"
+#include "engine/elements.h"
+#include "numeric/dot_packing.h"
+
+namespace sinter::engine {
+
+static std::string formatName(mlir::Type element) {
+  return mlir::cast<tile::BlockType>(element).getFormat().upper();
+}
+
+const BlockFormat *blockFormatOf(mlir::Type element) {
+  return mlir::isa<tile::BlockType>(element) ? findBlockFormat(formatName(element)) : nullptr;
+}
+
+ElementBytes elementBytes(mlir::Type element) {
+  if (!mlir::isa<tile::BlockType>(element))
+    return {1, static_cast<int64_t>(llvm::divideCeil(element.getIntOrFloatBitWidth(), 8))};
+  if (formatName(element) == kActivationName)
+    return {kActivationLength, kActivationBytes};
+  const BlockFormat *format = blockFormatOf(element);
+  SINTER_CHECK(format);
+  return {format->blockLength, format->blockBytes};
+}
+
+kernel::Element kernelElement(mlir::Type element) {
+  if (auto block = mlir::dyn_cast<tile::BlockType>(element))
+    return kernel::block(block.getFormat());
+  if (element.isBF16())
+    return kernel::BF16;
+  if (element.isF16())
+    return kernel::F16;
+  SINTER_CHECK(element.isF32());
+  return kernel::F32;
+}
+
+} // namespace sinter::engine

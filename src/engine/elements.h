@@ -1,0 +1,24 @@
+// Element types of the graph as memory and as kernel parameters.
+#pragma once
+
+#include "numeric/block_format.h"
+#include "sinter/kernel.h"
+#include "tile/tile.h"
+
+namespace sinter::engine {
+
+// How elements of a type lie in memory: `length` of them in `bytes` bytes.
+struct ElementBytes {
+  int64_t length = 1;
+  int64_t bytes = 0;
+};
+
+// Of a scalar type, a format of the block format table, or the activation format.
+ElementBytes elementBytes(mlir::Type element);
+
+// The row of the block format table; null for scalars and for the activation format.
+const BlockFormat *blockFormatOf(mlir::Type element);
+
+kernel::Element kernelElement(mlir::Type element);
+
+} // namespace sinter::engine

@@ -1,0 +1,87 @@
+// The engine's table of contents: read features, build the graph, rewrite it, lower it, compile its
+// kernels.
+#include "tile/mlir_pch.h"
+
+#include "engine/engine.h"
+#include "engine/gguf_source.h"
+#include "engine/lowering.h"
+#include "graph/passes.h"
+#include "models/decoder.h"
+#include "numeric/dot_packing.h"
+#include "plan/validate.h"
+
+#include <thread>
+
+namespace sinter::engine {
+
+static Result<void> checkOptions(const EngineOptions &options) {
+  auto check = [](const char *name, int64_t value, int64_t most, int64_t multiple) -> Result<void> {
+    if (value >= 1 && value <= most && value % multiple == 0)
+      return {};
+    return fail(Code::InvalidArgument, std::string(name) + " is " + std::to_string(value) +
+                                           ", expected a multiple of " + std::to_string(multiple) +
+                                           " of at most " + std::to_string(most));
+  };
+  SINTER_TRY(check("the number of page rows", options.pageRows, 1024, 16));
+  return check("the query block", options.queryBlock, 256, 1);
+}
+
+static void describe(const models::DecoderFeatures &f, const EngineOptions &options,
+                     plan::Plan &plan) {
+  int64_t kvRowBytes = 2 * f.kvHeads * f.headDim * 2; // keys and values, two bytes each
+  plan.properties = {{"vocab_size", f.vocabulary},
+                     {"context_length", f.contextLength},
+                     {"page_rows", options.pageRows},
+                     {"query_block", options.queryBlock},
+                     {"kv_bytes", f.layers * kvRowBytes * options.pageRows},
+                     {"layers", f.layers},
+                     {"heads", f.heads},
+                     {"kv_heads", f.kvHeads},
+                     {"head_dim", f.headDim},
+                     {"rope_dims", f.ropeDims}};
+  plan.texts = {{"architecture", std::string(f.family.architecture)},
+                {"activation_format", std::string(kActivationName)},
+                {"rope_base", std::to_string(f.ropeBase)}};
+}
+
+static Result<plan::Plan> lowerModel(const GgufFile &file, const EngineOptions &options,
+                                     mlir::MLIRContext &context, KernelSet &kernels) {
+  GgufSource source(file);
+  SINTER_ASSIGN(models::DecoderFeatures features, models::readDecoder(source));
+  models::DecoderOptions decoder{options.pageRows};
+  SINTER_ASSIGN(mlir::OwningOpRef<mlir::ModuleOp> module,
+                models::buildDecoder(context, features, source, decoder));
+  graph::joinContracts(*module);
+  graph::quantizeActivations(*module, llvm::StringRef(kActivationName).lower());
+  LoweringOptions lowering;
+  lowering.queryBlock = options.queryBlock;
+  lowering.mostPagesPerSequence =
+      static_cast<int64_t>(llvm::divideCeil(features.contextLength, options.pageRows));
+  auto step = *module->getOps<mlir::func::FuncOp>().begin();
+  SINTER_ASSIGN(plan::Plan plan, Lowering(kernels, lowering).run(step));
+  describe(features, options, plan);
+  return plan;
+}
+
+Result<plan::Plan> buildPlan(const GgufFile &file, const EngineOptions &options,
+                             const Progress &progress) {
+  SINTER_TRY(checkOptions(options));
+  SINTER_ASSIGN(target::cpu::CpuFacts facts, options.target == "host"
+                                                 ? target::cpu::hostFacts()
+                                                 : target::cpu::factsFor(options.target));
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  graph::loadDialects(context);
+  KernelSet kernels(context);
+  progress("building the graph", 0, 1);
+  SINTER_ASSIGN(plan::Plan plan, lowerModel(file, options, context, kernels));
+  progress("building the graph", 1, 1);
+  uint32_t threads = options.threads ? options.threads : std::thread::hardware_concurrency();
+  SINTER_TRY(kernels.compile(facts, std::max(1u, threads), plan, progress));
+  SINTER_ASSIGN(Sha256Digest digest, file.digest());
+  plan.modelDigest = digest.hex();
+  plan.modelBytes = file.bytes().size();
+  SINTER_TRY(plan::validate(plan));
+  return plan;
+}
+
+} // namespace sinter::engine

@@ -1,0 +1,24 @@
+// The engine builder: a model file in, a plan out.
+#pragma once
+
+#include "engine/kernel_set.h"
+#include "format/gguf.h"
+#include "plan/plan.h"
+
+namespace sinter::engine {
+
+struct EngineOptions {
+  std::string target = "host"; // or a level that target::cpu::factsFor knows
+  int64_t pageRows = 64;       // positions of a page of the KV state; a multiple of 16
+  int64_t queryBlock = 16;     // most query rows of one attention block
+  uint32_t threads = 0;        // that compile; 0: as many as the machine runs
+};
+
+// The plan of a decoder-only language model for one target: procedure `step`, whose inputs, output
+// and properties are those of llm/plan_names.h, beside properties layers, heads, kv_heads,
+// head_dim, rope_dims and texts architecture, rope_base. Errors are readDecoder's, buildDecoder's
+// and the target's; InvalidArgument for options out of range.
+Result<plan::Plan> buildPlan(const GgufFile &file, const EngineOptions &options,
+                             const Progress &progress);
+
+} // namespace sinter::engine

@@ -1,0 +1,115 @@
+// Builds kernel instances in tile form, and compiles them in shares, one thread and one MLIR
+// context each.
+#include "tile/mlir_pch.h"
+
+#include "base/check.h"
+#include "engine/kernel_set.h"
+#include "target/cpu/codegen.h"
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+namespace sinter::engine {
+
+using plan::KernelId;
+
+Result<KernelId> KernelSet::add(std::string_view name, std::string key, Build build) {
+  if (auto found = ids_.find(key); found != ids_.end())
+    return found->second;
+  KernelId id{static_cast<uint32_t>(instances_.size())};
+  std::string symbol = std::string(name) + "_" + std::to_string(id.index);
+  tile::BuiltKernels built =
+      tile::buildKernels(context_, [&](kernel::Module &module) { module.kernel(symbol, build); });
+  if (!built.diagnostics.empty())
+    return fail(Code::Internal, "kernel " + key + ": " + built.diagnostics.front().toString());
+  ids_.emplace(key, id);
+  instances_.push_back(
+      {std::move(key), std::move(symbol), std::move(build), std::move(built.module)});
+  return id;
+}
+
+tile::KernelOp KernelSet::kernel(KernelId id) const {
+  SINTER_CHECK(id.index < instances_.size());
+  mlir::ModuleOp module = *instances_[id.index].module;
+  return *module.getOps<tile::KernelOp>().begin();
+}
+
+namespace {
+
+// The kernels first, first + step, first + 2 step, ... and their code.
+struct Share {
+  std::vector<uint32_t> kernels;
+  Result<target::cpu::CompiledModule> code = fail(Code::Cancelled, "not compiled");
+};
+
+} // namespace
+
+// Compiles kernels in a context of its own, so that shares run side by side.
+static Result<target::cpu::CompiledModule>
+compileShare(const std::function<void(kernel::Module &)> &source,
+             const target::cpu::CpuFacts &facts) {
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  std::string messages;
+  mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
+      messages += ": " + diagnostic.str();
+    return mlir::success();
+  });
+  tile::BuiltKernels built = tile::buildKernels(context, source);
+  if (!built.diagnostics.empty())
+    return fail(Code::Internal, built.diagnostics.front().toString());
+  auto code = target::cpu::compileKernels(*built.module, facts);
+  if (!code)
+    return fail(code.error().code, code.error().message + messages);
+  return code;
+}
+
+Result<void> KernelSet::compile(const target::cpu::CpuFacts &facts, uint32_t threads,
+                                plan::Plan &plan, const Progress &progress) const {
+  // More shares than threads even out unequal kernels; fewer share the cost of a link.
+  uint32_t count = std::max<uint32_t>(1, std::min<uint32_t>(threads * 3, instances_.size()));
+  std::vector<Share> shares(count);
+  for (uint32_t i = 0; i < instances_.size(); ++i)
+    shares[i % count].kernels.push_back(i);
+  std::atomic<uint32_t> next = 0, done = 0;
+  auto work = [&] {
+    for (uint32_t at; (at = next++) < count;) {
+      Share &share = shares[at];
+      share.code = compileShare(
+          [&](kernel::Module &module) {
+            for (uint32_t i : share.kernels)
+              module.kernel(instances_[i].symbol, instances_[i].build);
+          },
+          facts);
+      ++done;
+    }
+  };
+  std::vector<std::thread> workers;
+  for (uint32_t i = 1; i < std::min(threads, count); ++i)
+    workers.emplace_back(work);
+  progress("compiling kernels", 0, count);
+  work();
+  for (std::thread &worker : workers)
+    worker.join();
+  progress("compiling kernels", count, count);
+
+  plan.kernels.resize(instances_.size());
+  for (Share &share : shares) {
+    SINTER_ASSIGN(target::cpu::CompiledModule code, std::move(share.code));
+    plan::ModuleId module{static_cast<uint32_t>(plan.modules.size())};
+    plan.modules.push_back({facts.targetName(), std::move(code.sharedObject)});
+    SINTER_CHECK(code.kernels.size() == share.kernels.size());
+    for (auto [index, emitted] : llvm::zip_equal(share.kernels, code.kernels)) {
+      plan.kernels[index] = {instances_[index].key,
+                             module,
+                             emitted.symbol,
+                             static_cast<uint32_t>(emitted.bufferCount),
+                             static_cast<uint32_t>(emitted.scalarCount),
+                             static_cast<uint64_t>(emitted.scratchBytes)};
+    }
+  }
+  return {};
+}
+
+} // namespace sinter::engine

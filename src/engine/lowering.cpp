@@ -1,0 +1,374 @@
+// Lowering, the walk: each graph operation becomes launches of the kernels chosen for it.
+#include "tile/mlir_pch.h"
+
+#include "base/check.h"
+#include "engine/elements.h"
+#include "engine/kernel_choice.h"
+#include "engine/lowering.h"
+#include "engine/map_program.h"
+
+#include <cmath>
+#include <cstring>
+
+using namespace mlir;
+
+namespace sinter::engine {
+
+using plan::BufferId;
+using plan::BufferKind;
+using plan::Expr;
+using plan::KernelId;
+
+Lowering::Lowering(KernelSet &kernels, const LoweringOptions &options)
+    : kernels_(kernels), options_(options) {
+  const int64_t tokens = options.mostTokens;
+  plan_.symbols = {{"T", 1, tokens},
+                   {"S", 1, tokens},
+                   {"B", 1, tokens},
+                   {"R", 0, tokens},
+                   {"P", 1, options.mostPagesPerSequence},
+                   {"N", 1, INT32_MAX}};
+  for (uint32_t i = 0; i < plan_.symbols.size(); ++i)
+    symbols_[plan_.symbols[i].name] = {i};
+}
+
+// The name that the operation's location carries.
+static std::string labelOf(Operation *op) {
+  auto name = dyn_cast<NameLoc>(op->getLoc());
+  return name ? name.getName().str() : op->getName().stripDialect().str();
+}
+
+void Lowering::addLaunch(Steps &steps, KernelId kernel, const std::vector<BoundArgument> &arguments,
+                         Operation *op, std::string label) {
+  plan::Launch launch = makeLaunch(kernels_.kernel(kernel), kernel, arguments, std::move(label));
+  launch.bytesMoved = movedBytes(op);
+  launch.operations = operations(op);
+  steps.push_back({std::move(launch)});
+}
+
+Value Lowering::storedForm(Value value) {
+  if (!value.hasOneUse())
+    return value;
+  auto quantize = dyn_cast<graph::QuantizeOp>(*value.user_begin());
+  if (!quantize)
+    return value;
+  done_.insert(quantize);
+  return quantize.getResult();
+}
+
+graph::MapOp Lowering::epilogueOf(Value value) {
+  auto map = value.hasOneUse() ? dyn_cast<graph::MapOp>(*value.user_begin()) : graph::MapOp();
+  if (!map || outputs_.contains(value))
+    return {};
+  for (Value operand : map.getValues())
+    if (operand != value && !stored_.contains(operand))
+      return {};
+  return map;
+}
+
+static kernel::Element elementOf(Value value) {
+  return kernelElement(cast<RankedTensorType>(value.getType()).getElementType());
+}
+
+static int64_t columnsOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape().back();
+}
+
+// A tensor of one dimension as one row, or of i32 indices as one column.
+static BoundView asRow(const Stored &stored) {
+  return {
+      stored.buffer, stored.byteOffset, {Expr(1), stored.extents[0]}, {stored.extents[0], Expr(1)}};
+}
+static BoundView asColumn(const Stored &stored) {
+  return {stored.buffer, stored.byteOffset, {stored.extents[0], Expr(1)}, {Expr(1), Expr(1)}};
+}
+
+Result<void> Lowering::lowerGather(graph::GatherOp op) {
+  auto weight = op.getTable().getDefiningOp<graph::WeightOp>();
+  Stored table = weight ? directWeight(weight) : stored(op.getTable());
+  BoundView pages = table.view();
+  pages.extents.insert(pages.extents.begin() + 1, Expr(1));
+  pages.strides.insert(pages.strides.begin() + 1, table.strides[0]);
+  SINTER_ASSIGN(KernelId kernel,
+                kernels_.add("embed",
+                             chooseEmbed(columnsOf(op.getTable()), elementOf(op.getTable())),
+                             kernels::embed));
+  Stored out = allocate(op.getResult());
+  addLaunch(steps_, kernel, {stored(op.getIndex()).view(), pages, out.view()}, op, labelOf(op));
+  return {};
+}
+
+Result<void> Lowering::lowerNorm(graph::NormOp op) {
+  Value result = storedForm(op.getResult());
+  auto weight = op.getWeight().getDefiningOp<graph::WeightOp>();
+  if (!weight || op.getValue().getType().getRank() != 2)
+    return fail(Code::Unsupported, "a norm is not of a matrix by a weight, which has no kernel");
+  SINTER_ASSIGN(KernelId kernel,
+                kernels_.add("rms_norm", chooseNorm(columnsOf(op.getValue()), elementOf(result)),
+                             kernels::rmsNorm));
+  Stored out = allocate(result);
+  addLaunch(steps_, kernel,
+            {stored(op.getValue()).view(), asRow(directWeight(weight)), out.view(),
+             f32Scalar(op.getEps().convertToFloat())},
+            op, labelOf(op));
+  return {};
+}
+
+std::vector<BoundArgument> Lowering::mapOperands(graph::MapOp map, Value tile) {
+  std::vector<BoundArgument> arguments;
+  bool skipped = false;
+  for (Value operand : map.getValues()) {
+    if (operand == tile && !skipped)
+      skipped = true;
+    else
+      arguments.push_back(stored(operand).view());
+  }
+  return arguments;
+}
+
+static uint32_t operandNumber(graph::MapOp map, Value value) {
+  return static_cast<uint32_t>(llvm::find(map.getValues(), value) - map.getValues().begin());
+}
+
+Result<void> Lowering::lowerContract(graph::ContractOp op) {
+  auto weight = op.getB().getDefiningOp<graph::WeightOp>();
+  if (!weight)
+    return fail(Code::Unsupported, "a contraction is not with a weight, which has no kernel");
+  SINTER_ASSIGN(Stored matrix, packedWeight(weight));
+  graph::MapOp epilogue = epilogueOf(op.getResult());
+  Value result = epilogue ? epilogue.getResult() : op.getResult();
+  int64_t n = columnsOf(op.getResult()), k = columnsOf(op.getA());
+  std::vector<BoundArgument> arguments = {stored(op.getA()).view(), matrix.view()};
+  arguments.push_back(allocate(result).view());
+  kernels::Slot slot;
+  std::string variant;
+  if (epilogue) {
+    SINTER_ASSIGN(MapProgram program, readMap(epilogue));
+    uint32_t tile = operandNumber(epilogue, op.getResult());
+    slot = mapSlot(program, tile, n);
+    variant = " epilogue " + std::to_string(tile) + " " + program.text();
+    llvm::append_range(arguments, mapOperands(epilogue, op.getResult()));
+    done_.insert(epilogue);
+  }
+  auto emit = [&](RowBucket rows) -> Result<Steps> {
+    kernels::Gemm p = chooseGemm(elementOf(op.getA()), elementOf(op.getB()), n, k, rows);
+    p.epilogue = slot;
+    SINTER_ASSIGN(KernelId kernel, kernels_.add("gemm", p, kernels::gemm, variant));
+    Steps steps;
+    addLaunch(steps, kernel, arguments, op, labelOf(op));
+    return steps;
+  };
+  SINTER_ASSIGN(Steps many, emit(RowBucket::Many));
+  SINTER_ASSIGN(Steps one, emit(RowBucket::One));
+  Expr more = plan::add(extentOf(op.getA().getType(), 0), Expr(-1));
+  steps_.push_back({plan::If{more, std::move(many), std::move(one)}});
+  return {};
+}
+
+Result<void> Lowering::lowerMap(graph::MapOp op) {
+  Value result = storedForm(op.getResult());
+  RankedTensorType type = op.getResult().getType();
+  if (type.getRank() != 2 || type.isDynamicDim(1))
+    return fail(Code::Unsupported, "a map is not of matrices, which has no kernel");
+  SINTER_ASSIGN(MapProgram program, readMap(op));
+  kernels::QuantizeRows p = chooseStream(columnsOf(op.getResult()), elementOf(result));
+  p.prologue = mapSlot(program, 0, columnsOf(op.getResult()));
+  SINTER_ASSIGN(KernelId kernel,
+                kernels_.add("map", p, kernels::quantizeRows, " " + program.text()));
+  std::vector<BoundArgument> arguments = {stored(op.getValues()[0]).view(),
+                                          allocate(result).view()};
+  llvm::append_range(arguments, mapOperands(op, op.getValues()[0]));
+  addLaunch(steps_, kernel, arguments, op, labelOf(op));
+  return {};
+}
+
+Result<void> Lowering::lowerQuantize(graph::QuantizeOp op) {
+  SINTER_ASSIGN(KernelId kernel,
+                kernels_.add("quantize_rows",
+                             chooseStream(columnsOf(op.getValue()), elementOf(op.getResult())),
+                             kernels::quantizeRows));
+  Stored out = allocate(op.getResult());
+  addLaunch(steps_, kernel, {stored(op.getValue()).view(), out.view()}, op, labelOf(op));
+  return {};
+}
+
+// Whether nothing but its one reader sees the memory of `value`.
+bool Lowering::ownsMemory(Value value) {
+  if (!value.hasOneUse() || outputs_.contains(value))
+    return false;
+  if (auto reshape = value.getDefiningOp<graph::ReshapeOp>())
+    return ownsMemory(reshape.getValue());
+  auto slice = value.getDefiningOp<graph::SliceOp>();
+  if (!slice)
+    return !isa<graph::InputOp>(value.getDefiningOp());
+  int64_t first = slice.getOffset(), end = first + columnsOf(slice.getResult());
+  return llvm::all_of(slice.getValue().getUsers(), [&](Operation *user) {
+    auto other = dyn_cast<graph::SliceOp>(user);
+    return other &&
+           (other == slice || static_cast<int64_t>(other.getOffset()) >= end ||
+            static_cast<int64_t>(other.getOffset()) + columnsOf(other.getResult()) <= first);
+  });
+}
+
+// Radians per position of each pair.
+static std::vector<uint8_t> frequencies(graph::RopeOp op) {
+  int64_t dims = op.getDims();
+  std::vector<uint8_t> bytes(dims / 2 * sizeof(float));
+  double base = op.getBase().convertToFloat();
+  for (int64_t i = 0; i < dims / 2; ++i) {
+    float value = static_cast<float>(std::pow(base, -2.0 * i / dims));
+    std::memcpy(bytes.data() + i * sizeof value, &value, sizeof value);
+  }
+  return bytes;
+}
+
+Result<void> Lowering::lowerRope(graph::RopeOp op) {
+  RankedTensorType type = op.getValue().getType();
+  int64_t heads = type.getDimSize(1), headDim = type.getDimSize(2), dims = op.getDims();
+  bool halves = op.getPairing() == graph::Pairing::Halves;
+  if (headDim % 2 != 0 || (halves && dims != headDim))
+    return fail(Code::Unsupported, "a rotation of " + std::to_string(dims) +
+                                       " elements of heads of " + std::to_string(headDim) +
+                                       " has no kernel");
+  bool inPlace = ownsMemory(op.getValue());
+  SINTER_ASSIGN(KernelId kernel,
+                kernels_.add("rope", chooseRope(heads, headDim, halves, inPlace), kernels::rope));
+  Stored in = stored(op.getValue());
+  Stored out = inPlace ? stored_[op.getResult()] = in : allocate(op.getResult());
+  int64_t inner = halves ? headDim / 2 : 2;
+  auto pairs = [&](const Stored &s) {
+    return BoundView{s.buffer,
+                     s.byteOffset,
+                     {s.extents[0], Expr(heads), Expr(headDim / inner), Expr(inner)},
+                     {s.strides[0], s.strides[1], Expr(inner), Expr(1)}};
+  };
+  std::string name =
+      "frequencies." + std::to_string(dims) + "." + std::to_string(op.getBase().convertToFloat());
+  BufferId table = constantBuffer(name, frequencies(op));
+  BoundView angles{table, Expr(0), {Expr(dims / 2)}, {Expr(1)}};
+  std::vector<BoundArgument> arguments = {pairs(in), asColumn(stored(op.getPositions())), angles};
+  if (!inPlace)
+    arguments.push_back(pairs(out));
+  addLaunch(steps_, kernel, arguments, op, labelOf(op));
+  return {};
+}
+
+Result<void> Lowering::lowerScatter(graph::ScatterOp op) {
+  RankedTensorType pool = op.getKeyPool().getType();
+  if (!pool.getElementType().isF16())
+    return fail(Code::Unsupported, "the KV state is not F16, which has no kernel");
+  SINTER_ASSIGN(KernelId kernel, kernels_.add("kv_write",
+                                              chooseKvWrite(pool.getDimSize(1), pool.getDimSize(2),
+                                                            pool.getDimSize(3)),
+                                              kernels::kvWrite));
+  stored_[op.getNewKeys()] = stored(op.getKeyPool());
+  stored_[op.getNewValues()] = stored(op.getValuePool());
+  addLaunch(steps_, kernel,
+            {stored(op.getKeys()).view(), stored(op.getValues()).view(),
+             stored(op.getSlots()).view(), stored(op.getKeyPool()).view(),
+             stored(op.getValuePool()).view()},
+            op, labelOf(op));
+  return {};
+}
+
+Result<void> Lowering::lowerAttend(graph::AttendOp op) {
+  RankedTensorType query = op.getQuery().getType(), pool = op.getKeys().getType();
+  int64_t kvHeads = pool.getDimSize(1);
+  AttentionShape shape{kvHeads, query.getDimSize(1) / kvHeads, pool.getDimSize(2),
+                       pool.getDimSize(3)};
+  Stored out = allocate(op.getResult());
+  std::vector<BoundArgument> arguments = {stored(op.getQuery()).view(),
+                                          stored(op.getKeys()).view(),
+                                          stored(op.getValues()).view(),
+                                          stored(op.getPageTable()).view(),
+                                          stored(op.getBlocks()).view(),
+                                          stored(op.getLengths()).view(),
+                                          asColumn(stored(op.getPositions())),
+                                          out.view(),
+                                          f32Scalar(op.getScale().convertToFloat())};
+  auto emit = [&](RowBucket rows) -> Result<Steps> {
+    SINTER_ASSIGN(KernelId kernel,
+                  kernels_.add("attention", chooseAttention(shape, options_.queryBlock, rows),
+                               kernels::attention));
+    Steps steps;
+    addLaunch(steps, kernel, arguments, op, labelOf(op));
+    return steps;
+  };
+  SINTER_ASSIGN(Steps many, emit(RowBucket::Many));
+  SINTER_ASSIGN(Steps one, emit(RowBucket::One));
+  // As many blocks as tokens: every block is one row.
+  Expr blocks = extentOf(op.getBlocks().getType(), 0), tokens = extentOf(query, 0);
+  Expr more = plan::add(tokens, plan::mul(blocks, Expr(-1)));
+  steps_.push_back({plan::If{more, std::move(many), std::move(one)}});
+  return {};
+}
+
+// Inner extents have no gaps, so only the first stride stays as it is.
+void Lowering::lowerReshape(graph::ReshapeOp op) {
+  Stored from = stored(op.getValue());
+  Stored to{from.buffer, from.byteOffset, extentsOf(op.getResult().getType()), {}};
+  to.strides = packedStrides(to.extents);
+  to.strides[0] = from.strides[0];
+  stored_[op.getResult()] = std::move(to);
+}
+
+void Lowering::lowerSlice(graph::SliceOp op) {
+  Stored part = stored(op.getValue());
+  RankedTensorType type = op.getResult().getType();
+  ElementBytes size = elementBytes(type.getElementType());
+  SINTER_CHECK(static_cast<int64_t>(op.getOffset()) % size.length == 0);
+  Expr bytes(static_cast<int64_t>(op.getOffset()) / size.length * size.bytes);
+  part.byteOffset = plan::add(part.byteOffset, bytes);
+  part.extents = extentsOf(type);
+  stored_[op.getResult()] = std::move(part);
+}
+
+Result<void> Lowering::lower(Operation &op) {
+  if (done_.contains(&op))
+    return {};
+  auto edge = [&](StringRef name, Value value, BufferKind kind) {
+    auto type = cast<RankedTensorType>(value.getType());
+    stored_[value] = makeStored(addBuffer(name.str(), kind, bytesOf(type)), type);
+    return Result<void>();
+  };
+  return llvm::TypeSwitch<Operation *, Result<void>>(&op)
+      .Case([&](graph::InputOp o) { return edge(o.getName(), o.getResult(), BufferKind::Input); })
+      .Case([&](graph::StateOp o) { return edge(o.getName(), o.getResult(), BufferKind::State); })
+      .Case([&](graph::WeightOp) { return Result<void>(); }) // packed as its readers want it
+      .Case([&](graph::OutputOp) { return Result<void>(); }) // named when its value is stored
+      .Case([&](graph::ReshapeOp o) { return lowerReshape(o), Result<void>(); })
+      .Case([&](graph::SliceOp o) { return lowerSlice(o), Result<void>(); })
+      .Case([&](graph::GatherOp o) { return lowerGather(o); })
+      .Case([&](graph::NormOp o) { return lowerNorm(o); })
+      .Case([&](graph::ContractOp o) { return lowerContract(o); })
+      .Case([&](graph::MapOp o) { return lowerMap(o); })
+      .Case([&](graph::QuantizeOp o) { return lowerQuantize(o); })
+      .Case([&](graph::RopeOp o) { return lowerRope(o); })
+      .Case([&](graph::ScatterOp o) { return lowerScatter(o); })
+      .Case([&](graph::AttendOp o) { return lowerAttend(o); })
+      .Case([&](func::ReturnOp) { return Result<void>(); })
+      .Default([&](Operation *o) -> Result<void> {
+        return fail(Code::Unsupported,
+                    "operation '" + o->getName().getStringRef().str() + "' has no kernel");
+      });
+}
+
+Result<plan::Plan> Lowering::run(func::FuncOp function) {
+  Result<void> outputs;
+  function.walk([&](graph::OutputOp op) {
+    Operation *maker = op.getValue().getDefiningOp();
+    if (!maker ||
+        isa<graph::InputOp, graph::StateOp, graph::WeightOp, graph::ReshapeOp, graph::SliceOp>(
+            maker))
+      outputs = fail(Code::Unsupported, "output '" + op.getName().str() +
+                                            "' is no computed tensor, which has no form");
+    outputs_[op.getValue()] = op.getName().str();
+  });
+  SINTER_TRY(std::move(outputs));
+  for (Operation &op : function.getBody().front())
+    SINTER_TRY(lower(op));
+  plan_.procedures.push_back({function.getSymName().str(), std::move(steps_)});
+  return std::move(plan_);
+}
+
+} // namespace sinter::engine

@@ -1,0 +1,85 @@
+// A graph becomes a plan: values become buffers, operations launches of kernels.
+#pragma once
+
+#include "engine/kernel_set.h"
+#include "engine/launch.h"
+#include "graph/graph.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace sinter::engine {
+
+struct LoweringOptions {
+  int64_t queryBlock = 16;                         // most query rows of an attention block
+  int64_t mostTokens = 1 << 16;                    // of one step
+  int64_t mostPagesPerSequence = int64_t(1) << 24; // entries of a row of the page table
+};
+
+// Where a tensor lies. Extents and strides count elements.
+struct Stored {
+  plan::BufferId buffer;
+  plan::Expr byteOffset;
+  std::vector<plan::Expr> extents, strides;
+
+  BoundView view() const { return {buffer, byteOffset, extents, strides}; }
+};
+
+// Lowers one function. Use: construct, run() once.
+class Lowering {
+public:
+  Lowering(KernelSet &kernels, const LoweringOptions &options);
+
+  // Symbols, buffers and the procedure named as the function; kernels are in the set. Unsupported:
+  // an operation, format or shape without a kernel; the message names what it is.
+  Result<plan::Plan> run(mlir::func::FuncOp function);
+
+private:
+  using Steps = std::vector<plan::Step>;
+
+  Result<void> lower(mlir::Operation &op);
+  Result<void> lowerGather(graph::GatherOp op);
+  Result<void> lowerNorm(graph::NormOp op);
+  Result<void> lowerContract(graph::ContractOp op);
+  Result<void> lowerMap(graph::MapOp op);
+  Result<void> lowerQuantize(graph::QuantizeOp op);
+  Result<void> lowerRope(graph::RopeOp op);
+  Result<void> lowerScatter(graph::ScatterOp op);
+  Result<void> lowerAttend(graph::AttendOp op);
+  void lowerReshape(graph::ReshapeOp op);
+  void lowerSlice(graph::SliceOp op);
+
+  // The value that a kernel for `value` stores: its rounded form where nothing else reads it.
+  mlir::Value storedForm(mlir::Value value);
+  // The map that alone reads `value` and can take it as a kernel's epilogue, or null.
+  graph::MapOp epilogueOf(mlir::Value value);
+  bool ownsMemory(mlir::Value value);
+
+  // memory.cpp
+  plan::Expr extentOf(mlir::RankedTensorType type, int64_t axis);
+  std::vector<plan::Expr> extentsOf(mlir::RankedTensorType type);
+  plan::Expr bytesOf(mlir::RankedTensorType type);
+  Stored makeStored(plan::BufferId buffer, mlir::RankedTensorType type);
+  plan::BufferId addBuffer(std::string name, plan::BufferKind kind, plan::Expr bytes);
+  Stored allocate(mlir::Value value);
+  const Stored &stored(mlir::Value value) const;
+  Stored directWeight(graph::WeightOp op);
+  Result<Stored> packedWeight(graph::WeightOp op);
+  plan::BufferId constantBuffer(const std::string &name, std::vector<uint8_t> bytes);
+  std::vector<BoundArgument> mapOperands(graph::MapOp map, mlir::Value tile);
+
+  void addLaunch(Steps &steps, plan::KernelId kernel, const std::vector<BoundArgument> &arguments,
+                 mlir::Operation *op, std::string label);
+  plan::Expr movedBytes(mlir::Operation *op);
+  plan::Expr operations(mlir::Operation *op);
+
+  KernelSet &kernels_;
+  LoweringOptions options_;
+  plan::Plan plan_;
+  Steps steps_;
+  std::map<std::string, plan::SymbolId, std::less<>> symbols_;
+  std::map<std::string, plan::BufferId, std::less<>> named_; // weights and constants
+  llvm::DenseMap<mlir::Value, Stored> stored_;
+  llvm::DenseMap<mlir::Value, std::string> outputs_; // values that an output names
+  llvm::DenseSet<mlir::Operation *> done_;           // lowered with an operation before them
+};
+
+} // namespace sinter::engine

@@ -1,0 +1,166 @@
+// Lowering, memory: symbols, buffers and views of tensors, and what launches cost.
+#include "tile/mlir_pch.h"
+
+#include "base/check.h"
+#include "engine/elements.h"
+#include "engine/lowering.h"
+#include "engine/weights.h"
+
+using namespace mlir;
+
+namespace sinter::engine {
+
+using plan::BufferId;
+using plan::BufferKind;
+using plan::Expr;
+
+Expr Lowering::extentOf(RankedTensorType type, int64_t axis) {
+  if (!type.isDynamicDim(axis))
+    return Expr(type.getDimSize(axis));
+  auto found = symbols_.find(graph::symbolOf(type, axis));
+  SINTER_CHECK(found != symbols_.end());
+  return plan::symbol(found->second);
+}
+
+std::vector<Expr> Lowering::extentsOf(RankedTensorType type) {
+  std::vector<Expr> extents;
+  for (int64_t axis = 0; axis < type.getRank(); ++axis)
+    extents.push_back(extentOf(type, axis));
+  return extents;
+}
+
+// Blocks lie along the last axis.
+Expr Lowering::bytesOf(RankedTensorType type) {
+  ElementBytes size = elementBytes(type.getElementType());
+  std::vector<Expr> extents = extentsOf(type);
+  Expr bytes = size.length == 1 ? plan::mul(extents.back(), Expr(size.bytes))
+                                : Expr(type.getShape().back() / size.length * size.bytes);
+  for (size_t axis = extents.size() - 1; axis-- > 0;)
+    bytes = plan::mul(bytes, extents[axis]);
+  return bytes;
+}
+
+Stored Lowering::makeStored(BufferId buffer, RankedTensorType type) {
+  std::vector<Expr> extents = extentsOf(type);
+  std::vector<Expr> strides = packedStrides(extents);
+  return {buffer, Expr(0), std::move(extents), std::move(strides)};
+}
+
+BufferId Lowering::addBuffer(std::string name, BufferKind kind, Expr bytes) {
+  BufferId id{static_cast<uint32_t>(plan_.buffers.size())};
+  plan_.buffers.push_back({std::move(name), kind, std::move(bytes), {}, {}, {}});
+  return id;
+}
+
+Stored Lowering::allocate(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  auto output = outputs_.find(value);
+  std::string name =
+      output != outputs_.end() ? output->second : "temp." + std::to_string(plan_.buffers.size());
+  BufferKind kind = output != outputs_.end() ? BufferKind::Output : BufferKind::Temp;
+  return stored_[value] = makeStored(addBuffer(std::move(name), kind, bytesOf(type)), type);
+}
+
+const Stored &Lowering::stored(Value value) const {
+  auto found = stored_.find(value);
+  SINTER_CHECK(found != stored_.end());
+  return found->second;
+}
+
+static std::string joinedName(graph::WeightOp op) {
+  std::string name;
+  for (Attribute tensor : op.getTensors())
+    name += (name.empty() ? "" : "+") + cast<StringAttr>(tensor).getValue().str();
+  return name;
+}
+
+static std::vector<std::string> tensorsOf(graph::WeightOp op) {
+  std::vector<std::string> names;
+  for (Attribute tensor : op.getTensors())
+    names.push_back(cast<StringAttr>(tensor).getValue().str());
+  return names;
+}
+
+// The file's own order.
+Stored Lowering::directWeight(graph::WeightOp op) {
+  RankedTensorType type = op.getResult().getType();
+  std::string name = joinedName(op);
+  auto [found, isNew] = named_.try_emplace(name);
+  if (isNew) {
+    found->second = addBuffer(name, BufferKind::Weight, bytesOf(type));
+    plan_.buffers.back().tensors = tensorsOf(op);
+  }
+  return makeStored(found->second, type);
+}
+
+// Interleaved rows, as matrix products read them.
+Result<Stored> Lowering::packedWeight(graph::WeightOp op) {
+  RankedTensorType type = op.getResult().getType();
+  std::string name = joinedName(op);
+  auto recipe = interleavedRecipe(type.getElementType(), type.getDimSize(1));
+  if (!recipe)
+    return fail(recipe.error().code, "tensor '" + name + "': " + recipe.error().message);
+  auto [found, isNew] = named_.try_emplace(name + " interleaved");
+  if (isNew) {
+    int64_t rows = llvm::alignTo(type.getDimSize(0), interleavedRows());
+    auto padded = RankedTensorType::get({rows, type.getDimSize(1)}, type.getElementType());
+    found->second = addBuffer(found->first, BufferKind::Weight, bytesOf(padded));
+    plan_.buffers.back().tensors = tensorsOf(op);
+    plan_.buffers.back().pack = std::move(*recipe);
+  }
+  return makeStored(found->second, type);
+}
+
+BufferId Lowering::constantBuffer(const std::string &name, std::vector<uint8_t> bytes) {
+  auto [found, isNew] = named_.try_emplace(name);
+  if (isNew) {
+    found->second = addBuffer(name, BufferKind::Constant, Expr(static_cast<int64_t>(bytes.size())));
+    plan_.buffers.back().data = std::move(bytes);
+  }
+  return found->second;
+}
+
+// Bytes of the operands and results, each once. Attention's pools count as the pages that the table
+// can name.
+Expr Lowering::movedBytes(Operation *op) {
+  Expr total(0);
+  auto attend = dyn_cast<graph::AttendOp>(op);
+  auto count = [&](Value value) {
+    auto type = cast<RankedTensorType>(value.getType());
+    Expr bytes = bytesOf(type);
+    if (value.getDefiningOp<graph::StateOp>() || value.getDefiningOp<graph::ScatterOp>()) {
+      if (!attend)
+        return;
+      RankedTensorType table = attend.getPageTable().getType();
+      Expr page =
+          bytesOf(RankedTensorType::get(type.getShape().drop_front(), type.getElementType()));
+      bytes = plan::mul(plan::mul(extentOf(table, 0), extentOf(table, 1)), page);
+    }
+    if (auto gather = dyn_cast<graph::GatherOp>(op); gather && value == gather.getTable())
+      return;
+    total = plan::add(total, bytes);
+  };
+  llvm::for_each(op->getOperands(), count);
+  llvm::for_each(op->getResults(), count);
+  return total;
+}
+
+Expr Lowering::operations(Operation *op) {
+  auto elements = [&](RankedTensorType type) {
+    Expr product(1);
+    for (const Expr &extent : extentsOf(type))
+      product = plan::mul(product, extent);
+    return product;
+  };
+  auto result = cast<RankedTensorType>(op->getResult(0).getType());
+  if (auto contract = dyn_cast<graph::ContractOp>(op))
+    return plan::mul(elements(result), Expr(2 * contract.getA().getType().getDimSize(1)));
+  if (auto attend = dyn_cast<graph::AttendOp>(op)) {
+    Expr keys = plan::mul(extentOf(attend.getPageTable().getType(), 1),
+                          Expr(attend.getKeys().getType().getDimSize(3)));
+    return plan::mul(plan::mul(elements(result), keys), Expr(4));
+  }
+  return isa<graph::ScatterOp>(op) ? Expr(0) : elements(result);
+}
+
+} // namespace sinter::engine

@@ -1,0 +1,124 @@
+// Reads elementwise regions and replays them on tiles.
+#include "tile/mlir_pch.h"
+
+#include "engine/map_program.h"
+
+#include <bit>
+
+using namespace mlir;
+
+namespace sinter::engine {
+
+// The tile language's operation; kConstant where there is none.
+static uint32_t kernelOperation(Operation &op) {
+  return llvm::TypeSwitch<Operation *, uint32_t>(&op)
+      .Case([](arith::AddFOp) { return SINTER_OP_ADD; })
+      .Case([](arith::SubFOp) { return SINTER_OP_SUB; })
+      .Case([](arith::MulFOp) { return SINTER_OP_MUL; })
+      .Case([](arith::DivFOp) { return SINTER_OP_DIV; })
+      .Case([](arith::NegFOp) { return SINTER_OP_NEG; })
+      .Case([](arith::MaximumFOp) { return SINTER_OP_MAX; })
+      .Case([](arith::MinimumFOp) { return SINTER_OP_MIN; })
+      .Case([](math::AbsFOp) { return SINTER_OP_ABS; })
+      .Case([](math::ExpOp) { return SINTER_OP_EXP; })
+      .Case([](math::SqrtOp) { return SINTER_OP_SQRT; })
+      .Case([](math::RsqrtOp) { return SINTER_OP_RSQRT; })
+      .Case([](math::TanhOp) { return SINTER_OP_TANH; })
+      .Case([](math::ErfOp) { return SINTER_OP_ERF; })
+      .Case([](math::FmaOp) { return SINTER_OP_FMA; })
+      .Default([](Operation *) { return MapProgram::kConstant; });
+}
+
+// Exact, unlike decimal text.
+static std::string constantText(double value) {
+  return std::to_string(std::bit_cast<uint64_t>(value));
+}
+
+std::string MapProgram::text() const {
+  std::string text;
+  uint32_t value = operandCount;
+  for (const Node &node : nodes) {
+    text += "%" + std::to_string(value++) + "=";
+    if (node.op == kConstant) {
+      text += constantText(node.constant) + ";";
+      continue;
+    }
+    text += "op" + std::to_string(node.op);
+    for (uint32_t operand : node.operands)
+      text += " %" + std::to_string(operand);
+    text += ";";
+  }
+  return text + "%" + std::to_string(result);
+}
+
+Result<MapProgram> readMap(graph::MapOp map) {
+  MapProgram program;
+  llvm::DenseMap<Value, uint32_t> numbers;
+  mlir::Block &block = map.getBody().front();
+  for (BlockArgument argument : block.getArguments())
+    numbers[argument] = program.operandCount++;
+  for (Operation &op : block.without_terminator()) {
+    MapProgram::Node node{kernelOperation(op), {}, 0};
+    auto constant = dyn_cast<arith::ConstantOp>(op);
+    auto number = constant ? dyn_cast<FloatAttr>(constant.getValue()) : FloatAttr();
+    bool known = constant ? static_cast<bool>(number) : node.op != MapProgram::kConstant;
+    if (!known || !op.getResult(0).getType().isF32())
+      return fail(Code::Unsupported, "a map has '" + op.getName().getStringRef().str() +
+                                         "', which has no form in kernels on f32");
+    if (number)
+      node.constant = number.getValueAsDouble();
+    for (Value operand : op.getOperands())
+      node.operands.push_back(numbers.at(operand));
+    numbers[op.getResult(0)] = program.operandCount + static_cast<uint32_t>(program.nodes.size());
+    program.nodes.push_back(std::move(node));
+  }
+  program.result = numbers.at(cast<graph::YieldOp>(block.getTerminator()).getValue());
+  return program;
+}
+
+static kernel::Value elementwiseOf(uint32_t op, const std::vector<kernel::Operand> &operands) {
+  kernel::Where where = kernel::Where::current();
+  if (operands.size() == 1)
+    return kernel::elementwise(op, {operands[0]}, where);
+  if (operands.size() == 2)
+    return kernel::elementwise(op, {operands[0], operands[1]}, where);
+  return kernel::elementwise(op, {operands[0], operands[1], operands[2]}, where);
+}
+
+static kernel::Tile replay(kernel::KernelBuilder &k, const MapProgram &program,
+                           std::vector<kernel::Value> values, const kernels::TilePlace &place) {
+  for (const MapProgram::Node &node : program.nodes) {
+    if (node.op == MapProgram::kConstant) {
+      values.push_back(k.full(kernel::F32, {place.rows, place.columns}, node.constant));
+      continue;
+    }
+    std::vector<kernel::Operand> operands;
+    for (uint32_t operand : node.operands)
+      operands.emplace_back(values[operand]);
+    values.push_back(elementwiseOf(node.op, operands));
+  }
+  return values[program.result];
+}
+
+kernels::Slot mapSlot(const MapProgram &program, uint32_t tileOperand, int64_t columns) {
+  auto views = std::make_shared<std::vector<kernel::View>>();
+  kernels::Slot slot;
+  slot.declare = [program, tileOperand, columns, views](kernel::KernelBuilder &k) {
+    views->clear();
+    for (uint32_t i = 0; i < program.operandCount; ++i)
+      if (i != tileOperand)
+        views->push_back(k.in("operand" + std::to_string(i), kernel::F32, {kernel::dyn, columns}));
+  };
+  slot.apply = [program, tileOperand, views](kernel::KernelBuilder &k, kernel::Tile tile,
+                                             const kernels::TilePlace &place) {
+    std::vector<kernel::Value> values;
+    auto view = views->begin();
+    for (uint32_t i = 0; i < program.operandCount; ++i)
+      values.push_back(i == tileOperand ? kernel::Value(tile)
+                                        : kernels::loadF32(*view++, kernel::F32, place));
+    return replay(k, program, std::move(values), place);
+  };
+  return slot;
+}
+
+} // namespace sinter::engine

@@ -1,0 +1,39 @@
+// The region of a graph.map as data, and as the slot of a kernel source: elementwise work that
+// moves into kernels.
+#pragma once
+
+#include "base/status.h"
+#include "graph/graph.h"
+#include "kernels/slots.h"
+
+#include <vector>
+
+namespace sinter::engine {
+
+// Straight-line elementwise work in f32. Values are numbered: the operands first, then one a node;
+// the last node (or the only operand) is the result. Holds no MLIR, so that kernels can be built
+// from it on any thread.
+struct MapProgram {
+  struct Node {
+    uint32_t op = 0;                // SINTER_OP_...; `kConstant` for a constant
+    std::vector<uint32_t> operands; // values
+    double constant = 0;
+  };
+  static constexpr uint32_t kConstant = UINT32_MAX;
+
+  uint32_t operandCount = 0;
+  std::vector<Node> nodes;
+  uint32_t result = 0;
+
+  // "%2=op3 %0 %1;%2" for kernel keys: equal text means equal work.
+  std::string text() const;
+};
+
+// Unsupported: the region has an operation without a kernel form, or other elements than f32.
+Result<MapProgram> readMap(graph::MapOp map);
+
+// A slot that takes the kernel's tile as operand `tileOperand` of the program and loads the others
+// from f32 in-views [M, columns], which it declares in operand order.
+kernels::Slot mapSlot(const MapProgram &program, uint32_t tileOperand, int64_t columns);
+
+} // namespace sinter::engine

@@ -1,0 +1,34 @@
+// Packing recipes from the block format table.
+#include "tile/mlir_pch.h"
+
+#include "base/check.h"
+#include "engine/elements.h"
+#include "engine/weights.h"
+#include "numeric/dot_packing.h"
+
+namespace sinter::engine {
+
+int64_t interleavedRows() {
+  return kInterleavedRows;
+}
+
+Result<plan::PackRecipe> interleavedRecipe(mlir::Type element, int64_t columns) {
+  ElementBytes size = elementBytes(element);
+  SINTER_CHECK(columns % size.length == 0);
+  plan::PackRecipe recipe;
+  recipe.mode = plan::PackMode::Interleave;
+  recipe.rowsPerAtom = kInterleavedRows;
+  recipe.blockBytes = static_cast<uint32_t>(size.bytes);
+  recipe.blocksPerRow = static_cast<uint32_t>(columns / size.length);
+  const BlockFormat *format = blockFormatOf(element);
+  if (!format) {
+    recipe.fields.push_back({0, recipe.blockBytes, recipe.blockBytes, 0});
+    return recipe;
+  }
+  SINTER_ASSIGN(DotPacking packing, dotPacking(*format));
+  for (const PackedField &field : packing.fields)
+    recipe.fields.push_back({field.offset, field.bytes, field.unitBytes, field.xorByte});
+  return recipe;
+}
+
+} // namespace sinter::engine

@@ -1,0 +1,327 @@
+// Runs one kernel three ways on the same arguments: the tile interpreter, the scheduled
+// interpreter, compiled code between guard pages.
+#pragma once
+
+#include "hal/cpu/cpu_module.h"
+#include "numeric/block_format.h"
+#include "numeric/dot_packing.h"
+#include "numeric/half.h"
+#include "sched/interpreter.h"
+#include "target/cpu/codegen.h"
+#include "target/guarded_memory.h"
+#include "tile/front.h"
+#include "tile/mlir_pch.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/TargetParser/Host.h"
+#include <gtest/gtest.h>
+#include <random>
+
+namespace sinter::target::cpu {
+
+// One argument of a launch; a view's bytes as they lie in memory, gaps between rows included.
+struct LaunchArgument {
+  std::string name;
+  mlir::Type type;
+  std::vector<int64_t> shape, strides = {}; // of views; strides in elements
+  std::vector<uint8_t> bytes = {};          // of views
+  int64_t scalar = 0;                       // its bits
+
+  tile::ViewType view() const { return llvm::dyn_cast<tile::ViewType>(type); }
+  bool written() const { return view() && view().isWritable(); }
+};
+using LaunchArguments = std::vector<LaunchArgument>;
+
+// Bytes of `elements` neighbours of a type, whole blocks for a block format.
+inline int64_t bytesOf(mlir::Type element, int64_t elements) {
+  if (auto block = llvm::dyn_cast<tile::BlockType>(element)) {
+    if (block.getFormat().upper() == kActivationName)
+      return elements / kActivationLength * kActivationBytes;
+    const BlockFormat *format = findBlockFormat(block.getFormat().upper());
+    return elements / format->blockLength * format->blockBytes;
+  }
+  if (element.isIndex())
+    return elements * 8;
+  return elements * llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+}
+
+// Elements from a view's first to its last, both included; 0 where it has none.
+inline int64_t spanOf(const LaunchArgument &a) {
+  int64_t last = 0;
+  for (auto [extent, stride] : llvm::zip_equal(a.shape, a.strides)) {
+    if (extent == 0)
+      return 0;
+    last += (extent - 1) * stride;
+  }
+  return last + 1;
+}
+
+// ---- the three ways ----
+
+inline LaunchArguments interpreted(LaunchArguments arguments, tile::KernelOp kernel,
+                                   bool scheduled) {
+  std::vector<tile::Argument> list;
+  for (LaunchArgument &a : arguments) {
+    if (a.view()) {
+      tile::HostView view;
+      view.data = reinterpret_cast<std::byte *>(a.bytes.data());
+      view.shape.assign(a.shape.begin(), a.shape.end());
+      view.strides.assign(a.strides.begin(), a.strides.end());
+      list.push_back(view);
+    } else if (auto floating = llvm::dyn_cast<mlir::FloatType>(a.type)) {
+      llvm::APInt bits(floating.getWidth(), static_cast<uint64_t>(a.scalar), false, true);
+      list.push_back(llvm::APFloat(floating.getFloatSemantics(), bits));
+    } else {
+      unsigned width = a.type.isIndex() ? 64 : a.type.getIntOrFloatBitWidth();
+      list.push_back(llvm::APInt(width, static_cast<uint64_t>(a.scalar), true, true));
+    }
+  }
+  sched::InterpreterOptions options;
+  options.unwritten = sched::UnwrittenReads::Poison;
+  Result<tile::RunStatistics> result = scheduled ? sched::interpretKernel(kernel, list, options)
+                                                 : tile::interpretKernel(kernel, list);
+  EXPECT_TRUE(result.has_value()) << (scheduled ? "scheduled: " : "tile: ")
+                                  << result.error().toString();
+  return arguments;
+}
+
+// The grid for these arguments, by folding the kernel's own arithmetic; {-1, -1, -1} where it does
+// not fold.
+inline std::array<int64_t, 3> gridOf(tile::KernelOp kernel, const LaunchArguments &arguments) {
+  mlir::OwningOpRef<mlir::ModuleOp> module(mlir::ModuleOp::create(kernel.getLoc()));
+  mlir::OpBuilder b(module->getBody(), module->getBody()->begin());
+  auto copy = llvm::cast<tile::KernelOp>(b.clone(*kernel));
+  mlir::Block &body = copy.getBody().front();
+  b.setInsertionPointToStart(&body);
+  auto constant = [&](int64_t v) {
+    return mlir::arith::ConstantIndexOp::create(b, kernel.getLoc(), v).getResult();
+  };
+  copy.walk([&](tile::DimOp dim) {
+    if (auto arg = llvm::dyn_cast<mlir::BlockArgument>(dim.getView());
+        arg && arg.getOwner() == &body)
+      dim.getResult().replaceAllUsesWith(
+          constant(arguments[arg.getArgNumber()].shape[dim.getAxis()]));
+  });
+  for (auto [arg, given] : llvm::zip_equal(body.getArguments(), arguments))
+    if (arg.getType().isIndex())
+      arg.replaceAllUsesWith(constant(given.scalar));
+  mlir::PassManager passes(module->getContext());
+  passes.addPass(mlir::createCanonicalizerPass());
+  std::array<int64_t, 3> grid = {-1, -1, -1};
+  if (mlir::failed(passes.run(*module)))
+    return grid;
+  tile::GridOp op = copy.getGrid();
+  mlir::Value axes[] = {op.getX(), op.getY(), op.getZ()};
+  for (int i = 0; i < 3; ++i)
+    if (llvm::APInt value; mlir::matchPattern(axes[i], mlir::m_ConstantInt(&value)))
+      grid[i] = value.getSExtValue();
+  return grid;
+}
+
+struct ViewMemory {
+  std::vector<std::unique_ptr<GuardedMemory>> owned;
+  std::vector<void *> pointers;
+  std::vector<int64_t> scalars;
+};
+
+inline ViewMemory placeArguments(const LaunchArguments &arguments, GuardedEnd end) {
+  ViewMemory memory;
+  for (const LaunchArgument &a : arguments) {
+    if (!a.view()) {
+      memory.scalars.push_back(a.scalar);
+      continue;
+    }
+    llvm::append_range(memory.scalars, a.shape);
+    for (size_t axis = 0; axis + (a.view().getStrided() ? 0 : 1) < a.strides.size(); ++axis)
+      memory.scalars.push_back(a.strides[axis]);
+    mlir::Type element = a.view().getElementType();
+    size_t alignment = llvm::isa<tile::BlockType>(element) ? 2 : bytesOf(element, 1);
+    memory.owned.push_back(std::make_unique<GuardedMemory>(a.bytes.size(), end, alignment));
+    std::memcpy(memory.owned.back()->data(), a.bytes.data(), a.bytes.size());
+    if (!a.written())
+      memory.owned.back()->protect();
+    memory.pointers.push_back(memory.owned.back()->data());
+  }
+  return memory;
+}
+
+// Runs compiled code over the grid, with `end` of every view and of scratch against an unmapped
+// page.
+inline LaunchArguments launched(LaunchArguments arguments, const EmittedKernel &facts,
+                                hal::CpuKernelFunction function, std::array<int64_t, 3> grid,
+                                GuardedEnd end) {
+  ViewMemory memory = placeArguments(arguments, end);
+  EXPECT_EQ(static_cast<int64_t>(memory.pointers.size()), facts.bufferCount);
+  EXPECT_EQ(static_cast<int64_t>(memory.scalars.size()), facts.scalarCount);
+  GuardedMemory scratch(facts.scratchBytes, end, 64);
+  std::memset(scratch.data(), 0xff, facts.scratchBytes);
+  int signal = signalOf([&] {
+    for (int64_t z = 0; z < grid[2]; ++z)
+      for (int64_t y = 0; y < grid[1]; ++y)
+        for (int64_t x = 0; x < grid[0]; ++x)
+          function(memory.pointers.data(), memory.scalars.data(), scratch.data(), x, y, z);
+  });
+  EXPECT_EQ(signal, 0) << "compiled code died of signal " << signal << " (" << strsignal(signal)
+                       << ")";
+  EXPECT_TRUE(scratch.zonesUntouched()) << "compiled code wrote outside its scratch";
+  size_t next = 0;
+  for (LaunchArgument &a : arguments) {
+    if (!a.view())
+      continue;
+    GuardedMemory &here = *memory.owned[next++];
+    EXPECT_TRUE(here.zonesUntouched()) << "compiled code wrote outside view '" << a.name << "'";
+    a.bytes.assign(here.bytes().begin(), here.bytes().end());
+  }
+  return arguments;
+}
+
+// ---- comparing ----
+
+inline double elementAt(mlir::Type element, const std::vector<uint8_t> &bytes, int64_t index) {
+  auto read = [&]<class T>(T value) {
+    std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
+    return value;
+  };
+  if (element.isF32())
+    return read(float());
+  if (element.isF64())
+    return read(double());
+  if (element.isF16())
+    return f16ToF32(read(uint16_t()));
+  if (element.isBF16())
+    return bf16ToF32(read(uint16_t()));
+  if (element.isInteger(32))
+    return read(int32_t());
+  if (element.isInteger(16))
+    return read(int16_t());
+  if (element.isInteger(64) || element.isIndex())
+    return static_cast<double>(read(int64_t()));
+  return read(int8_t());
+}
+
+// The first element of a written view in which two runs differ by more than NaN's payload, as text;
+// empty where none.
+inline std::string firstDifference(const LaunchArguments &found, const LaunchArguments &expected) {
+  for (auto [a, b] : llvm::zip_equal(found, expected)) {
+    if (!a.written() || a.bytes == b.bytes)
+      continue;
+    mlir::Type element = a.view().getElementType();
+    bool block = llvm::isa<tile::BlockType>(element);
+    int64_t size = block ? 1 : bytesOf(element, 1);
+    for (int64_t i = 0; i < static_cast<int64_t>(a.bytes.size()) / size; ++i) {
+      if (std::memcmp(a.bytes.data() + i * size, b.bytes.data() + i * size, size) == 0)
+        continue;
+      double x = block ? a.bytes[i] : elementAt(element, a.bytes, i);
+      double y = block ? b.bytes[i] : elementAt(element, b.bytes, i);
+      if (std::isnan(x) && std::isnan(y))
+        continue;
+      char text[200];
+      std::snprintf(text, sizeof text, "'%s' differs at %lld: found %.9g, expected %.9g",
+                    a.name.c_str(), static_cast<long long>(i), x, y);
+      return text;
+    }
+  }
+  return {};
+}
+
+// How far an element may be from its reference: relative to its magnitude, plus an absolute part.
+struct Bound {
+  double relative = 0, absolute = 0;
+};
+
+// A half unit in the last place of the element type, as a relative error.
+inline double roundingOf(mlir::Type element) {
+  auto floating = llvm::dyn_cast<mlir::FloatType>(element);
+  return floating ? std::ldexp(1.0, -static_cast<int>(floating.getFPMantissaWidth())) : 0;
+}
+
+// Like firstDifference for values that may be apart by `bound` and one rounding of the element
+// type.
+inline std::string firstBeyond(const LaunchArguments &found, const LaunchArguments &expected,
+                               Bound bound) {
+  for (auto [a, b] : llvm::zip_equal(found, expected)) {
+    if (!a.written() || llvm::isa<tile::BlockType>(a.view().getElementType()))
+      continue;
+    mlir::Type element = a.view().getElementType();
+    double relative = bound.relative + 2 * roundingOf(element);
+    double absolute = bound.absolute + (element.isF16() ? std::ldexp(1.0, -24) : 0);
+    for (int64_t i = 0; i < static_cast<int64_t>(a.bytes.size()) / bytesOf(element, 1); ++i) {
+      double x = elementAt(element, a.bytes, i), y = elementAt(element, b.bytes, i);
+      bool same = x == y || (std::isnan(x) && std::isnan(y));
+      if (same || std::abs(x - y) <= relative * std::abs(y) + absolute)
+        continue;
+      char text[200];
+      std::snprintf(text, sizeof text,
+                    "'%s' is beyond its bound at %lld: found %.9g, expected %.9g", a.name.c_str(),
+                    static_cast<long long>(i), x, y);
+      return text;
+    }
+  }
+  return {};
+}
+
+// ---- compiling ----
+
+inline const std::vector<std::string> &levelNames() {
+  static const std::vector<std::string> names = {"avx512vnni", "avx512", "avx2"};
+  return names;
+}
+
+// Facts of a level, with the reason where this processor cannot run it.
+struct HostLevel {
+  CpuFacts facts;
+  std::string missing;
+};
+
+inline HostLevel hostLevel(const std::string &name) {
+  HostLevel level{*factsFor(name), {}};
+  llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+  for (llvm::StringRef feature : level.facts.features)
+    if (feature.consume_front("+") && !host.lookup(feature))
+      level.missing = "this processor has no " + feature.str() + ", which " + name + " code needs";
+  return level;
+}
+
+// The kernels of one module compiled for one level.
+class CompiledKernels {
+public:
+  static Result<CompiledKernels> compile(mlir::ModuleOp module, const CpuFacts &facts) {
+    CompiledKernels result;
+    result.source_ = module;
+    SINTER_ASSIGN(result.scheduled_, scheduleKernels(module, facts));
+    SINTER_ASSIGN(result.code_, compileKernels(module, facts));
+    SINTER_ASSIGN(result.object_, hal::SharedObject::load(result.code_.sharedObject));
+    return result;
+  }
+
+  tile::KernelOp kernel() { return *source_.getOps<tile::KernelOp>().begin(); }
+  tile::KernelOp scheduledKernel() { return *scheduled_->getOps<tile::KernelOp>().begin(); }
+
+  // Runs the module's only kernel the three ways; `bound` is between compiled code and the tile
+  // interpreter. Returns what compiled code wrote.
+  LaunchArguments check(const LaunchArguments &arguments, Bound bound) {
+    std::array<int64_t, 3> grid = gridOf(kernel(), arguments);
+    EXPECT_GE(grid[0], 0) << "the grid does not fold";
+    const EmittedKernel &facts = code_.kernels.front();
+    auto function = reinterpret_cast<hal::CpuKernelFunction>(object_->find(facts.symbol));
+    EXPECT_NE(function, nullptr);
+    LaunchArguments reference = interpreted(arguments, kernel(), false);
+    LaunchArguments scheduled = interpreted(arguments, scheduledKernel(), true);
+    if (testing::Test::HasFailure())
+      return arguments;
+    LaunchArguments back = launched(arguments, facts, function, grid, GuardedEnd::Back);
+    LaunchArguments front = launched(arguments, facts, function, grid, GuardedEnd::Front);
+    EXPECT_EQ(firstDifference(back, scheduled), "") << "compiled against scheduled";
+    EXPECT_EQ(firstDifference(front, back), "") << "compiled twice";
+    EXPECT_EQ(firstBeyond(back, reference, bound), "") << "compiled against the tile interpreter";
+    return back;
+  }
+
+private:
+  mlir::ModuleOp source_;
+  mlir::OwningOpRef<mlir::ModuleOp> scheduled_;
+  CompiledModule code_;
+  std::shared_ptr<hal::SharedObject> object_;
+};
+
+} // namespace sinter::target::cpu

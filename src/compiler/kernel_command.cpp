@@ -19,7 +19,17 @@ namespace cl = llvm::cl;
 namespace sinter::compiler {
 
 namespace {
+// What was asked for. Linking in process resets llvm::cl's options, so they are read out at once.
 struct Options {
+  bool run, bench, emit, build, list;
+  std::string source;
+  std::vector<std::string> set, shape, scalar;
+  int64_t size;
+  unsigned threads, seconds;
+  std::string stage, level, output;
+};
+
+struct CommandLine {
   cl::OptionCategory category{"sinter kernel"};
   cl::SubCommand run{"run", "compile a kernel, run it and compare it with the interpreter"};
   cl::SubCommand bench{"bench", "time a compiled kernel"};
@@ -57,6 +67,24 @@ struct Options {
                              cl::sub(emit)};
   cl::opt<std::string> output{"o", cl::desc("write here instead of standard output"),
                               cl::cat(category), cl::sub(build)};
+
+  Options read() const {
+    return {.run = bool(run),
+            .bench = bool(bench),
+            .emit = bool(emit),
+            .build = bool(build),
+            .list = bool(list),
+            .source = source,
+            .set = {set.begin(), set.end()},
+            .shape = {shape.begin(), shape.end()},
+            .scalar = {scalar.begin(), scalar.end()},
+            .size = size,
+            .threads = threads,
+            .seconds = seconds,
+            .stage = stage,
+            .level = level,
+            .output = output};
+  }
 };
 } // namespace
 
@@ -224,7 +252,7 @@ static Result<void> benchKernel(const Options &options, tile::KernelModule &sour
 
 static Result<void> emitKernelStages(const Options &options, tile::KernelModule &source) {
   SmallVector<StringRef> wanted;
-  StringRef(options.stage.getValue()).split(wanted, ',');
+  StringRef(options.stage).split(wanted, ',');
   for (StringRef stage : wanted)
     if (!llvm::is_contained({"tile", "sched", "llvm", "asm"}, stage))
       return fail(Code::InvalidArgument,
@@ -290,15 +318,15 @@ static Result<void> dispatch(const Options &options) {
 }
 
 int kernelCommand(int argc, char **argv) {
-  Options options;
-  cl::HideUnrelatedOptions(options.category);
-  for (cl::SubCommand *sub :
-       {&options.run, &options.bench, &options.emit, &options.build, &options.list})
-    cl::HideUnrelatedOptions(options.category, *sub);
+  CommandLine line;
+  cl::HideUnrelatedOptions(line.category);
+  for (cl::SubCommand *sub : {&line.run, &line.bench, &line.emit, &line.build, &line.list})
+    cl::HideUnrelatedOptions(line.category, *sub);
   if (!cl::ParseCommandLineOptions(argc, argv,
                                    "sinter kernel: compile, run, time and print single kernels\n",
                                    &llvm::errs(), nullptr, nullptr, false))
     return 2;
+  const Options options = line.read();
   if (!options.run && !options.bench && !options.emit && !options.build && !options.list) {
     llvm::errs()
         << "sinter kernel: expected run, bench, emit, build or list; see sinter kernel --help\n";

@@ -27,7 +27,14 @@ struct Shape {
   Value bitcast(Value x, Type element) const {
     return arith::BitcastOp::create(b, loc, of(element), x);
   }
+  // bf16 is the upper half of an f32.
+  Value extendBf16(Value x) const {
+    Value wide = arith::ExtUIOp::create(b, loc, ints(32), bitcast(x, b.getIntegerType(16)));
+    return bitcast(arith::ShLIOp::create(b, loc, wide, constant(32, 16)), b.getF32Type());
+  }
   Value extend(Value x, Type element) const {
+    if (getElementTypeOrSelf(x.getType()).isBF16() && !element.isBF16())
+      x = extendBf16(x);
     return x.getType() == of(element) ? x
                                       : arith::ExtFOp::create(b, loc, of(element), x).getResult();
   }
@@ -131,12 +138,42 @@ static Value replacement(OpBuilder &b, Operation *op) {
             : arith::UIToFPOp::create(b, op->getLoc(), wide, op->getOperand(0)).getResult();
     return narrow(s, exact, element);
   }
-  if (isa<arith::ExtFOp, arith::BitcastOp, arith::SelectOp>(op) || !onBf16(op))
+  if (isa<arith::BitcastOp, arith::SelectOp>(op) || !onBf16(op))
     return {};
+  if (isa<arith::ExtFOp>(op))
+    return s.extend(op->getOperand(0), element);
   return widened(s, op);
 }
 
+// Loads and stores of bf16 as those of i16: LLVM rounds through library calls where it has to widen
+// a masked bf16 vector.
+static void moveAsBits(Operation *op) {
+  OpBuilder b(op);
+  for (OpOperand &operand : op->getOpOperands()) {
+    Type type = operand.get().getType();
+    if (!getElementTypeOrSelf(type).isBF16())
+      continue;
+    Shape s{b, op->getLoc(), type};
+    operand.set(s.bitcast(operand.get(), b.getIntegerType(16)));
+  }
+  for (OpResult result : op->getResults()) {
+    Type type = result.getType();
+    if (!getElementTypeOrSelf(type).isBF16())
+      continue;
+    Shape s{b, op->getLoc(), type};
+    result.setType(s.ints(16));
+    b.setInsertionPointAfter(op);
+    Value back = s.bitcast(result, b.getBF16Type());
+    result.replaceAllUsesExcept(back, back.getDefiningOp());
+  }
+}
+
 void lowerFloats(Operation *root) {
+  root->walk([](Operation *op) {
+    if (isa<LLVM::LoadOp, LLVM::StoreOp, LLVM::MaskedLoadOp, LLVM::MaskedStoreOp,
+            LLVM::masked_gather, LLVM::masked_scatter>(op))
+      moveAsBits(op);
+  });
   SmallVector<Operation *> work;
   root->walk([&](Operation *op) {
     if (isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Compares Sinter's greedy tokens and logits with a peer's on fixed prompts.
+
+    compare_greedy.py --sinter BINDIR --peer BINDIR [--prompts FILE] [--steps N] MODEL.gguf...
+
+BINDIR of --sinter holds sinter-compiler and text_greedy (target `benchmarks`), that of --peer holds
+peer_greedy (bench/peer/build_llama_cpp.sh). Both get the same token ids, choose the largest logit N
+times and keep every row of logits. Rows are compared as far as both saw the same tokens: up to and
+with the row where the choices first differ. Such a difference passes only if there the peer's two
+largest logits are closer than twice the largest difference of any logit seen so far, and that
+difference is at most 0.5 (0.05 for a file whose matrices are F16). Exit code 0: every prompt passes.
+"""
+
+import argparse
+import array
+import json
+import operator
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+CONTEXT = 1024
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("models", nargs="+", type=pathlib.Path, metavar="MODEL.gguf")
+    parser.add_argument("--sinter", required=True, type=pathlib.Path, metavar="BINDIR")
+    parser.add_argument("--peer", required=True, type=pathlib.Path, metavar="BINDIR")
+    parser.add_argument("--prompts", default=HERE / "prompts.json", type=pathlib.Path)
+    parser.add_argument("--steps", default=64, type=int)
+    parser.add_argument("--json", type=pathlib.Path, help="also write the results to this file")
+    return parser.parse_args()
+
+
+def run(command):
+    """The JSON lines that a program prints."""
+    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def run_sinter(args, model, work):
+    texts = json.loads(args.prompts.read_text(encoding="utf-8"))
+    paths = []
+    for index, text in enumerate(texts):
+        paths.append(work / f"{index}.txt")
+        paths[-1].write_bytes(text.encode("utf-8"))
+    plan = work / "plan"
+    subprocess.run(
+        [args.sinter / "sinter-compiler", "plan", model, "-o", plan],
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+    command = [args.sinter / "text_greedy", model, plan, args.steps, work / "sinter.f32", *paths]
+    return run(command)
+
+
+def run_peer(args, model, prompts, work):
+    path = work / "prompts.jsonl"
+    path.write_text("".join(json.dumps({"tokens": ids}) + "\n" for ids in prompts))
+    command = [args.peer / "peer_greedy", model, path, args.steps]
+    return run(command + ["--logits", work / "peer.f32", "--threads", 2])
+
+
+class Rows:
+    """Rows of f32 in a file, read one at a time."""
+
+    def __init__(self, path, count):
+        self._file = open(path, "rb")
+        self.width = path.stat().st_size // 4 // count
+        if self.width * 4 * count != path.stat().st_size:
+            raise SystemExit(f"{path}: {path.stat().st_size} bytes, expected {count} equal rows")
+
+    def __getitem__(self, index):
+        self._file.seek(index * self.width * 4)
+        row = array.array("f")
+        row.fromfile(self._file, self.width)
+        return row
+
+
+def largest_difference(a, b):
+    """Of any pair; not a number where a row holds one."""
+    differences = list(map(operator.sub, a, b))
+    total = sum(differences)
+    return max(max(differences), -min(differences)) if total == total else total
+
+
+def judge(sinter, peer, sinter_rows, peer_rows, first_row, limit):
+    """One prompt: the result as a dict."""
+    largest = 0.0
+    for step, (ours, theirs) in enumerate(zip(sinter["tokens"], peer["tokens"])):
+        row = peer_rows[first_row + step]
+        difference = largest_difference(sinter_rows[first_row + step], row)
+        if not difference <= largest:
+            largest = difference
+        if ours != theirs:
+            second, first = sorted(row)[-2:]
+            gap = first - second
+            passes = gap < 2 * largest and largest <= limit
+            return {"same": step, "difference": largest, "gap": gap, "pass": passes}
+    passes = largest <= limit
+    return {"same": len(peer["tokens"]), "difference": largest, "gap": None, "pass": passes}
+
+
+def compare(args, model):
+    limit = 0.05 if "F16" in model.name.upper() else 0.5
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        sinter = run_sinter(args, model, work)
+        prompts = [entry["prompt"] for entry in sinter]
+        if any(len(ids) + args.steps > CONTEXT for ids in prompts):
+            raise SystemExit(f"a prompt and {args.steps} steps exceed {CONTEXT} tokens")
+        peer = run_peer(args, model, prompts, work)
+        rows = [Rows(work / name, len(prompts) * args.steps) for name in ("sinter.f32", "peer.f32")]
+        if rows[0].width != rows[1].width:
+            raise SystemExit(f"logits: {rows[0].width} and {rows[1].width} wide")
+        results = []
+        for index, (ours, theirs) in enumerate(zip(sinter, peer, strict=True)):
+            result = judge(ours, theirs, *rows, index * args.steps, limit)
+            results.append({"prompt_tokens": len(prompts[index]), **result})
+    return {"model": model.name, "limit": limit, "steps": args.steps, "prompts": results}
+
+
+def show(report):
+    print(f"{report['model']}: logits may differ by {report['limit']}")
+    print("prompt  tokens  same  largest difference  peer's gap")
+    for index, result in enumerate(report["prompts"]):
+        gap = "" if result["gap"] is None else f"{result['gap']:.4f}"
+        verdict = "PASS" if result["pass"] else "FAIL"
+        print(
+            f"{index:6}  {result['prompt_tokens']:6}  {result['same']:4}"
+            f"  {result['difference']:18.4f}  {gap:>10}  {verdict}"
+        )
+    same = sum(result["gap"] is None for result in report["prompts"])
+    passed = sum(result["pass"] for result in report["prompts"])
+    count = len(report["prompts"])
+    largest = max(result["difference"] for result in report["prompts"])
+    print(
+        f"{report['model']}: {same} of {count} identical, largest difference {largest:.4f},"
+        f" {passed} pass: {'PASS' if passed == count else 'FAIL'}\n",
+        flush=True,
+    )
+    return passed == count
+
+
+def main():
+    args = parse_arguments()
+    reports = [compare(args, model) for model in args.models]
+    passed = [show(report) for report in reports]
+    if args.json:
+        args.json.write_text(json.dumps(reports, indent=1) + "\n")
+    return 0 if all(passed) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,128 @@
+// Greedy decoding with Sinter, for comparing tokens and logits with a peer's:
+//
+//   text_greedy MODEL PLAN N LOGITS PROMPT.txt...
+//
+// One JSON line per prompt file: {"prompt":[ids],"tokens":[N ids]}. LOGITS gets the rows that the
+// tokens were chosen from as raw f32, [prompts][N][vocabulary], no header; row 0 of a prompt is its
+// last position. Decoding does not stop at end tokens. Every prompt starts from an empty cache.
+#include "base/mapped_file.h"
+#include "hal/cpu/cpu_driver.h"
+#include "llm/model.h"
+#include "llm/sampler.h"
+#include "plan/file.h"
+
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+
+namespace sinter {
+namespace {
+
+constexpr uint32_t kContextTokens = 1024, kThreads = 2;
+
+struct Arguments {
+  std::string model, plan, logits;
+  uint32_t count = 0;
+  std::vector<std::string> prompts;
+};
+
+struct FileCloser {
+  void operator()(std::FILE *file) const { std::fclose(file); }
+};
+using OutputFile = std::unique_ptr<std::FILE, FileCloser>;
+
+Result<Arguments> parseArguments(std::span<char *> given) {
+  if (given.size() < 6)
+    return fail(Code::InvalidArgument, "usage: text_greedy MODEL PLAN N LOGITS PROMPT.txt...");
+  Arguments arguments{given[1], given[2], given[4], 0, {given.begin() + 5, given.end()}};
+  const char *end = given[3] + std::strlen(given[3]);
+  const auto [stop, error] = std::from_chars(given[3], end, arguments.count);
+  if (error != std::errc() || stop != end || arguments.count < 1)
+    return fail(Code::InvalidArgument, std::string("N is '") + given[3] + "', expected 1 or more");
+  return arguments;
+}
+
+Result<std::unique_ptr<Model>> openModel(const Arguments &arguments, hal::Device &device) {
+  SINTER_ASSIGN(ModelFile file, ModelFile::open(arguments.model));
+  SINTER_ASSIGN(const MappedFile bytes, MappedFile::open(arguments.plan));
+  SINTER_ASSIGN(plan::Plan plan, plan::parse(bytes.bytes()));
+  PlanRunnerOptions options;
+  options.contextTokens = kContextTokens;
+  return Model::create(std::move(file), std::make_shared<plan::Plan>(std::move(plan)), device,
+                       options);
+}
+
+// The logits of the last of `tokens`, which follow the `position` tokens that `pages` hold.
+Result<std::span<const float>> advance(Model &model, SequencePages &pages, uint32_t position,
+                                       std::span<const TokenId> tokens) {
+  SINTER_TRY(pages.reserve(position + tokens.size()));
+  const BatchPart part{tokens, position, &pages, LogitsWanted::Last};
+  Batch batch;
+  SINTER_TRY(buildBatch({&part, 1}, model.runner().limits().batchShape(), batch));
+  return model.runner().step(batch);
+}
+
+Result<std::vector<TokenId>> decode(Model &model, std::span<const TokenId> prompt, uint32_t count,
+                                    std::FILE *logits) {
+  const uint32_t chunk = model.runner().limits().stepTokens;
+  SequencePages pages(model.pages());
+  uint32_t position = 0;
+  for (; prompt.size() - position > chunk; position += chunk)
+    SINTER_TRY(advance(model, pages, position, prompt.subspan(position, chunk)));
+  std::vector<TokenId> feed(prompt.begin() + position, prompt.end()), chosen;
+  while (chosen.size() < count) {
+    SINTER_ASSIGN(const std::span<const float> row, advance(model, pages, position, feed));
+    if (std::fwrite(row.data(), sizeof(float), row.size(), logits) != row.size())
+      return fail(Code::Exhausted, "cannot write the logits");
+    position += static_cast<uint32_t>(feed.size());
+    SINTER_ASSIGN(const TokenId token, sampleGreedy(row));
+    chosen.push_back(token);
+    feed = {token};
+  }
+  return chosen;
+}
+
+void printIds(const char *name, std::span<const TokenId> ids) {
+  std::printf("\"%s\":[", name);
+  for (size_t i = 0; i < ids.size(); ++i)
+    std::printf("%s%d", i ? "," : "", static_cast<int>(ids[i]));
+  std::printf("]");
+}
+
+Result<void> run(const Arguments &arguments) {
+  hal::DriverRegistry registry;
+  SINTER_TRY(hal::addCpuDriver(registry));
+  SINTER_ASSIGN(hal::Driver * driver, registry.find("cpu"));
+  SINTER_ASSIGN(const auto device, driver->open(0, {kThreads}));
+  SINTER_ASSIGN(const auto model, openModel(arguments, *device));
+  const OutputFile logits(std::fopen(arguments.logits.c_str(), "wb"));
+  if (!logits)
+    return fail(Code::NotFound, "cannot write '" + arguments.logits + "'");
+  for (const std::string &path : arguments.prompts) {
+    SINTER_ASSIGN(const MappedFile text, MappedFile::open(path));
+    SINTER_ASSIGN(const auto prompt,
+                  model->file().encodeRaw(
+                      {reinterpret_cast<const char *>(text.bytes().data()), text.bytes().size()}));
+    SINTER_ASSIGN(const auto chosen, decode(*model, prompt, arguments.count, logits.get()));
+    std::printf("{");
+    printIds("prompt", prompt);
+    std::printf(",");
+    printIds("tokens", chosen);
+    std::printf("}\n");
+  }
+  if (std::fflush(logits.get()) != 0 || std::fflush(stdout) != 0)
+    return fail(Code::Exhausted, "cannot finish writing");
+  return {};
+}
+
+} // namespace
+} // namespace sinter
+
+int main(int argc, char **argv) {
+  const auto arguments = sinter::parseArguments({argv, static_cast<size_t>(argc)});
+  const auto done = arguments ? sinter::run(*arguments) : tl::unexpected(arguments.error());
+  if (done)
+    return 0;
+  std::fprintf(stderr, "text_greedy: %s\n", done.error().toString().c_str());
+  return arguments ? 1 : 2;
+}

@@ -1,0 +1,19 @@
+# Benchmark programs against peers: no part of `all`, built by the target `benchmarks`. A peer that is not installed
+# leaves its program out.
+add_custom_target(benchmarks)
+find_path(SINTER_DNNL_INCLUDE dnnl.h)
+find_library(SINTER_DNNL dnnl)
+find_path(SINTER_CBLAS_INCLUDE cblas.h PATH_SUFFIXES openblas-pthread ${CMAKE_LIBRARY_ARCHITECTURE}
+  ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread)
+find_library(SINTER_OPENBLAS openblas PATH_SUFFIXES openblas-pthread)
+if(SINTER_COMPILER AND SINTER_DNNL AND SINTER_DNNL_INCLUDE AND SINTER_OPENBLAS AND SINTER_CBLAS_INCLUDE)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/gemm/*.cpp)
+  add_executable(bench_gemm EXCLUDE_FROM_ALL ${sources})
+  target_include_directories(bench_gemm SYSTEM PRIVATE ${SINTER_DNNL_INCLUDE} ${SINTER_CBLAS_INCLUDE})
+  target_link_libraries(bench_gemm PRIVATE sinter_compiler sinter_runtime ${SINTER_DNNL} ${SINTER_OPENBLAS}
+    ${CMAKE_DL_LIBS})
+  target_precompile_headers(bench_gemm REUSE_FROM sinter_tile)
+  # -fPIC comes after -fPIE and wins: code that shares the header must be compiled as the header was.
+  target_compile_options(bench_gemm PRIVATE -fPIC -fno-exceptions ${SINTER_WARNINGS} -fpch-instantiate-templates)
+  add_dependencies(benchmarks bench_gemm)
+endif()

@@ -1,0 +1,154 @@
+// Quantising by the format table, packing by recipe, and the f64 reference.
+#include "operands.h"
+
+#include "engine/elements.h"
+#include "engine/weights.h"
+#include "numeric/block_format.h"
+#include "numeric/dot_packing.h"
+#include "numeric/half.h"
+#include "runtime/packer.h"
+#include "tile/front.h"
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+namespace sinter::bench {
+namespace {
+
+constexpr int kSamples = 256;
+
+// One row of the activation format; `values` becomes what the codes stand for.
+void quantizeActivations(std::span<float> values, uint8_t *out) {
+  for (size_t at = 0; at < values.size(); at += kActivationLength, out += kActivationBytes) {
+    float most = 0;
+    for (uint32_t i = 0; i < kActivationLength; ++i)
+      most = std::max(most, std::fabs(values[at + i]));
+    const float scale = most / 127, inverse = most == 0 ? 0 : 1 / scale;
+    int32_t sum = 0;
+    for (uint32_t i = 0; i < kActivationLength; ++i) {
+      const auto code = static_cast<int8_t>(std::nearbyint(values[at + i] * inverse));
+      sum += code;
+      values[at + i] = scale * code;
+      out[kActivationCodeOffset + i] = static_cast<uint8_t>(code);
+    }
+    const float scaledSum = scale * static_cast<float>(sum);
+    std::memcpy(out, &scale, sizeof scale);
+    std::memcpy(out + kActivationScaledSumOffset, &scaledSum, sizeof scaledSum);
+    std::memcpy(out + kActivationSumOffset, &sum, sizeof sum);
+  }
+}
+
+Result<void> roundActivations(Matrix &matrix) {
+  if (matrix.columns % kActivationLength)
+    return fail(Code::InvalidArgument, "rows of " + std::to_string(matrix.columns) +
+                                           " elements, expected whole blocks of q8a");
+  const size_t rowBytes = matrix.columns / kActivationLength * kActivationBytes;
+  matrix.bytes.resize(rowBytes * matrix.rows);
+  for (int64_t row = 0; row < matrix.rows; ++row)
+    quantizeActivations(std::span(matrix.values).subspan(row * matrix.columns, matrix.columns),
+                        matrix.bytes.data() + row * rowBytes);
+  return {};
+}
+
+std::string upper(std::string text) {
+  for (char &c : text)
+    c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return text;
+}
+
+Result<void> roundByTable(Matrix &matrix) {
+  const BlockFormat *format = findBlockFormat(upper(matrix.format));
+  if (!format)
+    return fail(Code::Unsupported, "format '" + matrix.format + "' is unknown");
+  const auto rowBytes = format->rowBytes(matrix.columns);
+  if (!rowBytes)
+    return fail(Code::InvalidArgument, "rows of " + std::to_string(matrix.columns) +
+                                           " elements, expected whole blocks of " + matrix.format);
+  matrix.bytes.resize(*rowBytes * matrix.rows);
+  SINTER_TRY(quantizeRow(*format, matrix.values, matrix.bytes));
+  decodeRow(*format, matrix.bytes, matrix.values);
+  return {};
+}
+
+// Tensors that are all in memory already.
+class NoSource : public runtime::WeightSource {
+public:
+  Result<std::span<const uint8_t>> tensor(std::string_view name) override {
+    return fail(Code::NotFound, "no tensor '" + std::string(name) + "'");
+  }
+};
+
+mlir::Type elementType(mlir::MLIRContext &context, const std::string &format) {
+  mlir::Builder b(&context);
+  if (format == "f32")
+    return b.getF32Type();
+  if (format == "f16")
+    return b.getF16Type();
+  if (format == "bf16")
+    return b.getBF16Type();
+  return tile::BlockType::get(&context, b.getStringAttr(format));
+}
+
+} // namespace
+
+Result<Matrix> randomMatrix(int64_t rows, int64_t columns, const std::string &format,
+                            uint64_t seed) {
+  Matrix matrix{format, rows, columns, std::vector<float>(rows * columns), {}};
+  std::mt19937 random(static_cast<uint32_t>(seed));
+  std::normal_distribution<float> normal;
+  for (float &value : matrix.values)
+    value = normal(random);
+  SINTER_TRY(format == "q8a" ? roundActivations(matrix) : roundByTable(matrix));
+  return matrix;
+}
+
+Matrix transposed(const Matrix &matrix) {
+  Matrix result{matrix.format, matrix.columns, matrix.rows, matrix.values, {}};
+  for (int64_t row = 0; row < matrix.rows; ++row)
+    for (int64_t column = 0; column < matrix.columns; ++column)
+      result.values[column * matrix.rows + row] = matrix.values[row * matrix.columns + column];
+  result.bytes.resize(result.values.size() * sizeof(float));
+  std::memcpy(result.bytes.data(), result.values.data(), result.bytes.size());
+  return result;
+}
+
+Result<std::vector<uint8_t>> interleaved(const Matrix &matrix, hal::Device &device) {
+  mlir::MLIRContext context;
+  tile::loadKernelDialects(context);
+  SINTER_ASSIGN(const plan::PackRecipe recipe,
+                engine::interleavedRecipe(elementType(context, matrix.format), matrix.columns));
+  const std::span<const uint8_t> tensors[] = {matrix.bytes};
+  SINTER_ASSIGN(const uint64_t bytes, runtime::packedBytes(recipe, tensors));
+  std::vector<uint8_t> packed(bytes);
+  NoSource source;
+  SINTER_TRY(runtime::pack(recipe, tensors, packed, device, source));
+  return packed;
+}
+
+Result<void> checkProduct(const Matrix &a, const Matrix &b, int64_t n, const float *out,
+                          const std::string &who) {
+  std::mt19937_64 random(7);
+  for (int sample = 0; sample < kSamples; ++sample) {
+    const int64_t row = static_cast<int64_t>(random() % a.rows);
+    const int64_t column = static_cast<int64_t>(random() % n);
+    const float *left = a.values.data() + row * a.columns;
+    const float *right = b.values.data() + column % b.rows * b.columns;
+    double sum = 0, size = 0;
+    for (int64_t k = 0; k < a.columns; ++k) {
+      const double product = static_cast<double>(left[k]) * right[k];
+      sum += product;
+      size += std::fabs(product);
+    }
+    const double bound = size * static_cast<double>(a.columns) * 0x1p-24;
+    const double found = out[row * n + column];
+    if (!(std::fabs(found - sum) <= bound))
+      return fail(Code::Corrupt, who + ": entry [" + std::to_string(row) + ", " +
+                                     std::to_string(column) + "] is " + std::to_string(found) +
+                                     ", expected " + std::to_string(sum) + " within " +
+                                     std::to_string(bound));
+  }
+  return {};
+}
+
+} // namespace sinter::bench

@@ -45,8 +45,12 @@ inline int64_t bytesOf(mlir::Type element, int64_t elements) {
   return elements * llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
 }
 
-// Elements from a view's first to its last, both included; 0 where it has none.
+// Elements from a view's first to its last, both included; 0 where it has none. Packed rows are
+// whole groups.
 inline int64_t spanOf(const LaunchArgument &a) {
+  if (int64_t rows = a.view().getInterleave();
+      rows && llvm::all_of(a.shape, [](int64_t e) { return e > 0; }))
+    return llvm::alignTo(a.shape[0], rows) * a.strides[0];
   int64_t last = 0;
   for (auto [extent, stride] : llvm::zip_equal(a.shape, a.strides)) {
     if (extent == 0)
@@ -199,26 +203,51 @@ inline double elementAt(mlir::Type element, const std::vector<uint8_t> &bytes, i
   return read(int8_t());
 }
 
-// The first element of a written view in which two runs differ by more than NaN's payload, as text;
-// empty where none.
+// A written view as numbers, one for each element of plain types. A block of the activation format
+// is its two floats, its sum and its codes; other blocks are their bytes.
+inline std::vector<double> numbersOf(const LaunchArgument &a) {
+  mlir::Type element = a.view().getElementType();
+  std::vector<double> numbers;
+  auto block = llvm::dyn_cast<tile::BlockType>(element);
+  if (!block) {
+    for (int64_t i = 0; i < static_cast<int64_t>(a.bytes.size()) / bytesOf(element, 1); ++i)
+      numbers.push_back(elementAt(element, a.bytes, i));
+    return numbers;
+  }
+  bool activation = block.getFormat().upper() == kActivationName;
+  for (size_t at = 0; at < a.bytes.size(); ++at) {
+    size_t inBlock = at % kActivationBytes;
+    if (!activation || inBlock >= kActivationCodeOffset) {
+      numbers.push_back(activation ? static_cast<int8_t>(a.bytes[at]) : a.bytes[at]);
+    } else if (inBlock % 4 == 0) {
+      int32_t word;
+      std::memcpy(&word, a.bytes.data() + at, sizeof word);
+      numbers.push_back(inBlock == kActivationSumOffset ? word : std::bit_cast<float>(word));
+    }
+  }
+  return numbers;
+}
+
+// Where and how two views differ.
+inline std::string differenceText(const LaunchArgument &a, const char *what, size_t index,
+                                  double found, double expected) {
+  char text[200];
+  std::snprintf(text, sizeof text, "'%s' %s at %zu: found %.9g, expected %.9g", a.name.c_str(),
+                what, index, found, expected);
+  return text;
+}
+
+// The first number of a written view in which two runs differ by more than NaN's payload, as text;
+// empty where none. Zeros differ by their sign.
 inline std::string firstDifference(const LaunchArguments &found, const LaunchArguments &expected) {
   for (auto [a, b] : llvm::zip_equal(found, expected)) {
     if (!a.written() || a.bytes == b.bytes)
       continue;
-    mlir::Type element = a.view().getElementType();
-    bool block = llvm::isa<tile::BlockType>(element);
-    int64_t size = block ? 1 : bytesOf(element, 1);
-    for (int64_t i = 0; i < static_cast<int64_t>(a.bytes.size()) / size; ++i) {
-      if (std::memcmp(a.bytes.data() + i * size, b.bytes.data() + i * size, size) == 0)
-        continue;
-      double x = block ? a.bytes[i] : elementAt(element, a.bytes, i);
-      double y = block ? b.bytes[i] : elementAt(element, b.bytes, i);
-      if (std::isnan(x) && std::isnan(y))
-        continue;
-      char text[200];
-      std::snprintf(text, sizeof text, "'%s' differs at %lld: found %.9g, expected %.9g",
-                    a.name.c_str(), static_cast<long long>(i), x, y);
-      return text;
+    std::vector<double> x = numbersOf(a), y = numbersOf(b);
+    for (size_t i = 0; i < x.size(); ++i) {
+      bool same = x[i] == y[i] && std::signbit(x[i]) == std::signbit(y[i]);
+      if (!same && !(std::isnan(x[i]) && std::isnan(y[i])))
+        return differenceText(a, "differs", i, x[i], y[i]);
     }
   }
   return {};
@@ -235,26 +264,60 @@ inline double roundingOf(mlir::Type element) {
   return floating ? std::ldexp(1.0, -static_cast<int>(floating.getFPMantissaWidth())) : 0;
 }
 
+// The values of a view of the activation format, and the scale that each has.
+struct Activations {
+  std::vector<double> values, scales;
+};
+
+inline Activations activationsOf(const LaunchArgument &a) {
+  Activations result;
+  for (size_t at = 0; at < a.bytes.size(); at += kActivationBytes) {
+    float scale;
+    std::memcpy(&scale, a.bytes.data() + at, sizeof scale);
+    for (size_t i = 0; i < kActivationLength; ++i) {
+      auto code = static_cast<int8_t>(a.bytes[at + kActivationCodeOffset + i]);
+      result.values.push_back(static_cast<double>(scale) * code);
+      result.scales.push_back(scale);
+    }
+  }
+  return result;
+}
+
+// Codes of values that lie `bound` apart differ by one at most.
+inline std::string firstActivationBeyond(const LaunchArgument &a, const LaunchArgument &b,
+                                         Bound bound) {
+  Activations x = activationsOf(a), y = activationsOf(b);
+  for (size_t i = 0; i < x.values.size(); ++i) {
+    double step = std::abs(y.scales[i]) * (1 + 127 * bound.relative) + bound.absolute;
+    bool near = std::abs(x.values[i] - y.values[i]) <= step;
+    if (!near && !(std::isnan(x.values[i]) && std::isnan(y.values[i])))
+      return differenceText(a, "is beyond its bound", i, x.values[i], y.values[i]);
+  }
+  return {};
+}
+
 // Like firstDifference for values that may be apart by `bound` and one rounding of the element
 // type.
 inline std::string firstBeyond(const LaunchArguments &found, const LaunchArguments &expected,
                                Bound bound) {
+  if (std::isinf(bound.relative))
+    return {};
   for (auto [a, b] : llvm::zip_equal(found, expected)) {
-    if (!a.written() || llvm::isa<tile::BlockType>(a.view().getElementType()))
+    if (!a.written())
       continue;
     mlir::Type element = a.view().getElementType();
+    if (llvm::isa<tile::BlockType>(element)) {
+      if (std::string text = firstActivationBeyond(a, b, bound); !text.empty())
+        return text;
+      continue;
+    }
     double relative = bound.relative + 2 * roundingOf(element);
     double absolute = bound.absolute + (element.isF16() ? std::ldexp(1.0, -24) : 0);
-    for (int64_t i = 0; i < static_cast<int64_t>(a.bytes.size()) / bytesOf(element, 1); ++i) {
-      double x = elementAt(element, a.bytes, i), y = elementAt(element, b.bytes, i);
-      bool same = x == y || (std::isnan(x) && std::isnan(y));
-      if (same || std::abs(x - y) <= relative * std::abs(y) + absolute)
-        continue;
-      char text[200];
-      std::snprintf(text, sizeof text,
-                    "'%s' is beyond its bound at %lld: found %.9g, expected %.9g", a.name.c_str(),
-                    static_cast<long long>(i), x, y);
-      return text;
+    std::vector<double> x = numbersOf(a), y = numbersOf(b);
+    for (size_t i = 0; i < x.size(); ++i) {
+      bool same = x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]));
+      if (!same && !(std::abs(x[i] - y[i]) <= relative * std::abs(y[i]) + absolute))
+        return differenceText(a, "is beyond its bound", i, x[i], y[i]);
     }
   }
   return {};

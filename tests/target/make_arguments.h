@@ -2,11 +2,10 @@
 // between rows.
 #pragma once
 
+#include "target/fill_blocks.h"
 #include "target/launch.h"
 
 namespace sinter::target::cpu {
-
-using Random = std::mt19937_64;
 
 // Extents by name; "1" and other numbers stand for themselves.
 using Extents = std::map<std::string, int64_t>;
@@ -58,6 +57,11 @@ template <class F> void forEachElement(const LaunchArgument &a, F f) {
     count *= extent;
   for (int64_t i = 0; i < count; ++i) {
     int64_t rest = i, at = 0;
+    if (int64_t rows = a.view().getInterleave()) {
+      int64_t row = i / a.shape[1], column = i % a.shape[1];
+      f((row / rows * a.strides[0] + column) * rows + row % rows, i);
+      continue;
+    }
     for (size_t axis = a.shape.size(); axis-- > 0; rest /= a.shape[axis])
       at += rest % a.shape[axis] * a.strides[axis];
     f(at, i);
@@ -78,6 +82,8 @@ inline void fillNormal(LaunchArgument &a, Random &random) {
 // Replaces one element in five by NaN, an infinity, a zero, a subnormal or a huge number.
 inline void sprinkleSpecials(LaunchArgument &a, Random &random) {
   mlir::Type element = a.view().getElementType();
+  if (llvm::isa<tile::BlockType>(element))
+    fillBlocks(a, true, random);
   if (!llvm::isa<mlir::FloatType>(element))
     return;
   const double values[] = {NAN, INFINITY, -INFINITY, 0.0, -0.0, 1e-41, -3e-42, 3e38, -88.9, 89.0};
@@ -100,8 +106,7 @@ inline std::string argumentName(tile::KernelOp kernel, unsigned index) {
   return name ? name.str() : "arg" + std::to_string(index);
 }
 
-// Random arguments; scalars are 1e-5 or 1 and can be set afterwards. Views of block formats stay
-// zero.
+// Random arguments; scalars are 1e-5 or 1 and can be set afterwards.
 inline LaunchArguments makeArguments(tile::KernelOp kernel, const ViewShapes &shapes,
                                      const Extents &extents, int64_t gap, Random &random) {
   LaunchArguments arguments;
@@ -115,10 +120,11 @@ inline LaunchArguments makeArguments(tile::KernelOp kernel, const ViewShapes &sh
       for (const std::string &extent : it->second)
         a.shape.push_back(extentOf(extent, extents));
       bool block = llvm::isa<tile::BlockType>(a.view().getElementType());
-      layOut(a, block ? 0 : gap);
-      if (!block)
-        poison(a.bytes);
-      if (!block && a.view().isReadable())
+      layOut(a, block || a.view().getInterleave() ? 0 : gap);
+      poison(a.bytes);
+      if (a.view().isReadable() && block)
+        fillBlocks(a, false, random);
+      else if (a.view().isReadable())
         fillNormal(a, random);
     } else {
       a.scalar = a.type.isF32() ? std::bit_cast<int32_t>(1e-5f) : 1;

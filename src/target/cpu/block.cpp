@@ -20,6 +20,11 @@ Value Blocker::add(Value a, Value b) {
   return b_.createOrFold<arith::AddIOp>(loc_, a, b);
 }
 
+Value Blocker::floorTo(Value value, int64_t multiple) {
+  return b_.createOrFold<arith::MulIOp>(
+      loc_, b_.createOrFold<arith::DivUIOp>(loc_, value, index(multiple)), index(multiple));
+}
+
 bool Blocker::available(Value value) {
   Value now = map_.lookupOrNull(value);
   if (!now)

@@ -2,6 +2,8 @@
 // file.
 #include "target/cpu/blocker.h"
 
+#include "numeric/dot_packing.h"
+
 using namespace mlir;
 
 namespace sinter::target::cpu {
@@ -89,9 +91,7 @@ LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, Value column, int64_
       sizes.push_back(rows);
   for (int64_t rows : sizes) {
     Value left = b_.createOrFold<arith::SubIOp>(loc_, limit, from);
-    Value whole = b_.createOrFold<arith::MulIOp>(
-        loc_, b_.createOrFold<arith::DivUIOp>(loc_, left, index(rows)), index(rows));
-    Value end = add(from, whole);
+    Value end = add(from, floorTo(left, rows));
     auto loop = scf::ForOp::create(b_, loc_, from, end, index(rows));
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToStart(loop.getBody());
@@ -102,6 +102,14 @@ LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, Value column, int64_
   return success();
 }
 
+LogicalResult Blocker::dotColumnLoop(tile::DotOp dot, Value into, Value from, Value end,
+                                     int64_t step) {
+  auto loop = scf::ForOp::create(b_, loc_, from, end, index(step));
+  OpBuilder::InsertionGuard guard(b_);
+  b_.setInsertionPointToStart(loop.getBody());
+  return dotRows(dot, into, loop.getInductionVar(), step);
+}
+
 LogicalResult Blocker::dotColumns(tile::DotOp dot, Value into, int64_t step) {
   int64_t columns = cast<RankedTensorType>(dot.getAcc().getType()).getDimSize(1);
   int64_t whole = columns / step * step;
@@ -109,10 +117,11 @@ LogicalResult Blocker::dotColumns(tile::DotOp dot, Value into, int64_t step) {
   if (whole) {
     Value end =
         whole == columns ? limit : b_.createOrFold<arith::MinSIOp>(loc_, limit, index(whole));
-    auto loop = scf::ForOp::create(b_, loc_, index(0), end, index(step));
-    OpBuilder::InsertionGuard guard(b_);
-    b_.setInsertionPointToStart(loop.getBody());
-    if (failed(dotRows(dot, into, loop.getInductionVar(), step)))
+    // Packed rows end with their group of rows: a block of several groups must lie inside.
+    bool groups = isBlockTile(dot.getA()) && step > kInterleavedRows;
+    Value full = groups ? floorTo(end, step) : end;
+    if (failed(dotColumnLoop(dot, into, index(0), full, step)) ||
+        (groups && failed(dotColumnLoop(dot, into, full, end, kInterleavedRows))))
       return failure();
   }
   for (int64_t at = whole; at < columns;) {
@@ -153,6 +162,8 @@ LogicalResult Blocker::sinkDot(tile::DotOp dot) {
   if (isBlockTile(dot.getA()))
     vectors = type.getDimSize(0) == 1 ? 2 : 1;
   int64_t step = std::min(type.getDimSize(1), vectors * facts_.lanes);
+  if (isBlockTile(dot.getA()))
+    step = std::max<int64_t>(step, kInterleavedRows);
   if (failed(dotColumns(dot, into, step)))
     return failure();
   scratch_[dot.getResult()] = into;

@@ -57,6 +57,7 @@ private:
   // block_dot.cpp: contractions
   LogicalResult sinkDot(tile::DotOp dot);
   LogicalResult dotColumns(tile::DotOp dot, Value into, int64_t step);
+  LogicalResult dotColumnLoop(tile::DotOp dot, Value into, Value from, Value end, int64_t step);
   LogicalResult dotRows(tile::DotOp dot, Value into, Value column, int64_t columns);
   LogicalResult dotBlock(tile::DotOp dot, Value into, Value row, int64_t rows, Value column,
                          int64_t columns);
@@ -80,7 +81,8 @@ private:
   // small helpers
   Value index(int64_t value);
   Value add(Value a, Value b);
-  Value extent(Value value, int64_t axis); // trimmed extent, an index value
+  Value floorTo(Value value, int64_t multiple); // of a value that is not negative
+  Value extent(Value value, int64_t axis);      // trimmed extent, an index value
   Value allocate(RankedTensorType type, ScratchLayout layout);
   Value read(Value buffer, const Block &block);
   void write(Value value, Value buffer, ArrayRef<Value> offsets);

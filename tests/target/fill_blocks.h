@@ -1,0 +1,116 @@
+// Contents of views of block formats: random rows quantised by the format's rule, packed where the
+// view is.
+#pragma once
+
+#include "target/launch.h"
+
+namespace sinter::target::cpu {
+
+using Random = std::mt19937_64;
+
+// One block of the activation format, by its definition in numeric/dot_packing.h.
+inline void quantizeActivation(std::span<const float> values, uint8_t *to) {
+  float high = 0;
+  for (float value : values)
+    high = std::max(high, std::abs(value));
+  float scale = high / 127, inverse = high == 0 ? 0 : 1 / scale;
+  int32_t sum = 0;
+  for (uint32_t i = 0; i < kActivationLength; ++i) {
+    auto code = static_cast<int8_t>(std::nearbyint(values[i] * inverse));
+    to[kActivationCodeOffset + i] = static_cast<uint8_t>(code);
+    sum += code;
+  }
+  float scaledSum = scale * static_cast<float>(sum);
+  std::memcpy(to, &scale, sizeof scale);
+  std::memcpy(to + kActivationScaledSumOffset, &scaledSum, sizeof scaledSum);
+  std::memcpy(to + kActivationSumOffset, &sum, sizeof sum);
+}
+
+// Gives an activation block another scale, with the scaled sum that belongs to it.
+inline void setActivationScale(uint8_t *block, float scale) {
+  int32_t sum;
+  std::memcpy(&sum, block + kActivationSumOffset, sizeof sum);
+  float scaledSum = scale * static_cast<float>(sum);
+  std::memcpy(block, &scale, sizeof scale);
+  std::memcpy(block + kActivationScaledSumOffset, &scaledSum, sizeof scaledSum);
+}
+
+// Blocks in row-major order. With `specials` one block in five has a scale that is NaN, infinite,
+// zero or subnormal; any bytes are a valid block of the format table.
+inline std::vector<uint8_t> randomBlocks(mlir::Type element, int64_t blocks, bool specials,
+                                         Random &random) {
+  auto name = llvm::cast<tile::BlockType>(element).getFormat().upper();
+  const BlockFormat *format = findBlockFormat(name);
+  int64_t length = format ? format->blockLength : kActivationLength;
+  int64_t size = format ? format->blockBytes : kActivationBytes;
+  std::normal_distribution<float> normal;
+  std::vector<float> values(length);
+  std::vector<uint8_t> bytes(blocks * size);
+  const float scales[] = {NAN, INFINITY, -INFINITY, 0.0f, -0.0f, 1e-41f, 3e38f};
+  for (int64_t b = 0; b < blocks; ++b) {
+    uint8_t *to = bytes.data() + b * size;
+    for (float &value : values)
+      value = normal(random);
+    if (format)
+      EXPECT_TRUE(quantizeRow(*format, values, {to, static_cast<size_t>(size)}).has_value());
+    else
+      quantizeActivation(values, to);
+    if (!specials || random() % 5 != 0)
+      continue;
+    float scale = scales[random() % std::size(scales)];
+    if (!format) {
+      setActivationScale(to, scale);
+      continue;
+    }
+    uint16_t half = f32ToF16(scale); // formats with integer dots open with their scale
+    std::memcpy(to, &half, sizeof half);
+  }
+  return bytes;
+}
+
+// Blocks of `rows` rows side by side, unit by unit, as numeric/dot_packing.h says; rows beyond the
+// last are zero bits.
+inline std::vector<uint8_t> interleaveBlocks(const std::vector<uint8_t> &bytes,
+                                             const DotPacking &packing, int64_t rows,
+                                             int64_t blocksPerRow) {
+  int64_t size = packing.format->blockBytes;
+  int64_t count = static_cast<int64_t>(bytes.size()) / size / blocksPerRow;
+  std::vector<uint8_t> packed(llvm::alignTo(count, rows) * blocksPerRow * size);
+  for (int64_t row = 0; row < count; ++row)
+    for (int64_t block = 0; block < blocksPerRow; ++block) {
+      const uint8_t *from = bytes.data() + (row * blocksPerRow + block) * size;
+      uint8_t *to = packed.data() + (row / rows * blocksPerRow + block) * size * rows;
+      for (const PackedField &field : packing.fields) {
+        for (uint32_t i = 0; i < field.bytes; ++i) {
+          uint32_t unit = i / field.unitBytes, byte = i % field.unitBytes;
+          to[(unit * rows + row % rows) * field.unitBytes + byte] =
+              from[field.offset + i] ^ field.xorByte;
+        }
+        to += field.bytes * rows;
+      }
+    }
+  return packed;
+}
+
+// Fills a view of a block format, which has no gaps.
+inline void fillBlocks(LaunchArgument &a, bool specials, Random &random) {
+  mlir::Type element = a.view().getElementType();
+  auto name = llvm::cast<tile::BlockType>(element).getFormat().upper();
+  const BlockFormat *format = findBlockFormat(name);
+  int64_t length = format ? format->blockLength : kActivationLength, elements = 1;
+  for (int64_t extent : a.shape)
+    elements *= extent;
+  EXPECT_EQ(a.shape.back() % length, 0) << "rows of '" << a.name << "' are no whole blocks";
+  if (elements == 0)
+    return;
+  std::vector<uint8_t> bytes = randomBlocks(element, elements / length, specials, random);
+  if (int64_t rows = a.view().getInterleave()) {
+    Result<DotPacking> packing = dotPacking(*format);
+    ASSERT_TRUE(packing.has_value()) << packing.error().message;
+    bytes = interleaveBlocks(bytes, *packing, rows, a.shape[1] / length);
+  }
+  ASSERT_EQ(bytes.size(), a.bytes.size());
+  a.bytes = std::move(bytes);
+}
+
+} // namespace sinter::target::cpu

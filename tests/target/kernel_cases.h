@@ -1,0 +1,153 @@
+// What the conformance test knows of one kernel instance, and the cases of elementwise, row and
+// matrix kernels.
+#pragma once
+
+#include "kernels/registry.h"
+#include "target/make_arguments.h"
+
+namespace sinter::target::cpu {
+
+// One instance of one kernel.
+struct KernelCase {
+  std::string label, kernel;
+  kernels::Settings settings;
+  ViewShapes views;
+  std::map<std::string, std::vector<int64_t>> extents;
+  Bound bound; // between compiled code and the tile interpreter
+  // Adds extents that follow from others.
+  std::function<void(Extents &)> derive = {};
+  // Sets what random numbers would not make sense of.
+  std::function<void(LaunchArguments &, const Extents &, Random &)> prepare = {};
+  // Instead of the registry's entry with `settings`: an instance with slots.
+  std::function<void(kernel::KernelBuilder &)> build = {};
+  int rounds = 2; // how often each extent has each of its values
+};
+using KernelCases = std::vector<KernelCase>;
+
+// Both sum rows with rounding errors of their own; exp is good to a few units in the last place.
+inline constexpr Bound kRows = {4e-6, 4e-6};
+
+// Extents along an axis that holds whole blocks.
+inline std::vector<int64_t> blockExtents(int64_t tile) {
+  std::vector<int64_t> extents = {0, 32, 7 * 32, tile - 32, tile, tile + 32};
+  llvm::erase_if(extents, [](int64_t e) { return e < 0; });
+  return extents;
+}
+
+inline std::string sizeText(std::initializer_list<int64_t> sizes) {
+  std::string text;
+  for (int64_t size : sizes)
+    text += (text.empty() ? "" : "x") + std::to_string(size);
+  return text;
+}
+
+// ---- elementwise and row kernels ----
+
+inline KernelCase mapCase(const std::string &kernel, const std::string &a, const std::string &b,
+                          const std::string &type, Bound bound) {
+  return {kernel + "_" + type,
+          kernel,
+          {{"a", type}, {"b", type}, {"out", type}, {"block_rows", "2"}, {"block_columns", "48"}},
+          {{a, {"M", "N"}}, {b, {"M", "N"}}, {"out", {"M", "N"}}},
+          {{"M", oddExtents(2)}, {"N", oddExtents(48)}},
+          bound};
+}
+
+inline KernelCase rowsCase(const std::string &kernel, int64_t rows, int64_t columns,
+                           const std::string &type) {
+  return {kernel + "_" + type + "_" + sizeText({rows, columns}),
+          kernel,
+          {{"in", type},
+           {"out", type},
+           {"block_rows", std::to_string(rows)},
+           {"block_columns", std::to_string(columns)}},
+          {{"x", {"M", "N"}}, {"weight", {"1", "N"}}, {"bias", {"1", "N"}}, {"out", {"M", "N"}}},
+          {{"M", oddExtents(rows)}, {"N", oddExtents(columns)}},
+          kRows};
+}
+
+// A row kernel that rounds its result to the activation format.
+inline KernelCase roundedRowsCase(const std::string &kernel, int64_t rows, int64_t columns,
+                                  Bound bound) {
+  KernelCase c = rowsCase(kernel, rows, columns, "f32");
+  c.label = kernel + "_q8a_" + sizeText({rows, columns});
+  c.settings["out"] = "q8a";
+  c.extents["N"] = blockExtents(columns);
+  c.bound = bound;
+  return c;
+}
+
+inline void addRowCases(KernelCases &cases) {
+  for (const char *type : {"f32", "f16", "bf16"}) {
+    cases.push_back(mapCase("add", "a", "b", type, {0, 0}));
+    cases.push_back(mapCase("silu_mul", "gate", "up", type, {1e-6, 1e-37}));
+    for (const char *kernel : {"rms_norm", "layer_norm", "softmax"})
+      cases.push_back(rowsCase(kernel, 4, 64, type));
+  }
+  for (const char *kernel : {"rms_norm", "layer_norm", "softmax"}) {
+    cases.push_back(rowsCase(kernel, 1, 17, "f32"));
+    cases.push_back(rowsCase(kernel, 3, 128, "f32"));
+    cases.push_back(roundedRowsCase(kernel, 3, 64, kRows));
+  }
+  cases.push_back(roundedRowsCase("quantize_rows", 2, 64, {0, 0}));
+  cases.push_back(roundedRowsCase("quantize_rows", 1, 160, {0, 0}));
+  KernelCase narrow = roundedRowsCase("quantize_rows", 1, 96, {0, 0});
+  narrow.label = "quantize_rows_q8a_from_f16";
+  narrow.settings["in"] = "f16";
+  cases.push_back(narrow);
+}
+
+// ---- matrix products ----
+
+// One fma per step of K, ascending, on both sides: equal bits.
+inline KernelCase gemmCase(const std::string &a, const std::string &b, bool transposed, int64_t m,
+                           int64_t n, int64_t k) {
+  std::string types = a == b ? a : a + "_" + b;
+  return {
+      "gemm_" + types + (transposed ? "_nt_" : "_nn_") + sizeText({m, n, k}),
+      "gemm",
+      {{"a", a},
+       {"b", b},
+       {"transpose_b", transposed ? "true" : "false"},
+       {"block_m", std::to_string(m)},
+       {"block_n", std::to_string(n)},
+       {"block_k", std::to_string(k)}},
+      {{"a", {"M", "K"}},
+       {"b", transposed ? std::vector<std::string>{"N", "K"} : std::vector<std::string>{"K", "N"}},
+       {"out", {"M", "N"}}},
+      {{"M", oddExtents(m)}, {"N", oddExtents(n)}, {"K", oddExtents(k)}},
+      {0, 0}};
+}
+
+inline KernelCase interleaved(KernelCase c) {
+  c.label += "_packed";
+  c.settings["interleave"] = "16";
+  return c;
+}
+
+inline KernelCase blockGemmCase(const std::string &a, const std::string &b, int64_t m, int64_t n,
+                                int64_t k) {
+  KernelCase c = gemmCase(a, b, true, m, n, k);
+  c.extents["K"] = blockExtents(k);
+  return interleaved(c);
+}
+
+inline void addGemmCases(KernelCases &cases) {
+  for (const char *type : {"f32", "f16", "bf16"})
+    for (bool transposed : {false, true}) {
+      cases.push_back(gemmCase(type, type, transposed, 48, 64, 16));
+      cases.push_back(gemmCase(type, type, transposed, 1, 128, 32));
+      cases.push_back(gemmCase(type, type, transposed, 7, 40, 13));
+    }
+  for (const char *type : {"f32", "f16", "bf16"}) {
+    cases.push_back(interleaved(gemmCase("f32", type, true, 36, 64, 32)));
+    cases.push_back(interleaved(gemmCase("f32", type, true, 1, 64, 64)));
+  }
+  for (const char *format : {"q4_0", "q4_1", "q8_0"}) {
+    cases.push_back(blockGemmCase("q8a", format, 24, 64, 64));
+    cases.push_back(blockGemmCase("q8a", format, 1, 64, 128));
+    cases.push_back(blockGemmCase("q8a", format, 7, 48, 32));
+  }
+}
+
+} // namespace sinter::target::cpu

@@ -1,0 +1,131 @@
+// Conformance cases of kernels whose slots are filled, as graph fusion fills them.
+#pragma once
+
+#include "kernels/attention.h"
+#include "kernels/elementwise.h"
+#include "kernels/gemm.h"
+#include "kernels/rows.h"
+#include "kernels/tokens.h"
+#include "target/token_cases.h"
+
+namespace sinter::target::cpu {
+
+// tile / (1 + exp(-tile)) + the element of the f32 view `name` [M, N] at the same place.
+inline kernels::Slot siluAndAddSlot(const std::string &name) {
+  auto view = std::make_shared<kernel::View>();
+  kernels::Slot slot;
+  slot.declare = [=](kernel::KernelBuilder &k) {
+    *view = k.in(name, kernel::F32, {kernel::dyn, kernel::dyn});
+  };
+  slot.apply = [=](kernel::KernelBuilder &, kernel::Tile tile, const kernels::TilePlace &place) {
+    kernel::Tile other = kernels::loadF32(*view, kernel::F32, place);
+    return tile / (1.0 + exp(-tile)) + other;
+  };
+  return slot;
+}
+
+// tile * 0.5, a slot without arguments.
+inline kernels::Slot halveSlot() {
+  kernels::Slot slot;
+  slot.apply = [](kernel::KernelBuilder &, kernel::Tile tile, const kernels::TilePlace &) {
+    return tile * 0.5;
+  };
+  return slot;
+}
+
+// `c` with slots: `params` as it stands instead of the case's settings.
+template <class P>
+KernelCase withSlots(KernelCase c, const std::string &suffix, const P &params,
+                     void (*build)(kernel::KernelBuilder &, const P &)) {
+  c.label += "_" + suffix;
+  c.build = [params, build](kernel::KernelBuilder &k) { build(k, params); };
+  return c;
+}
+
+inline kernels::Gemm gemmParams(kernel::Element a, kernel::Element b, int64_t m, int64_t n,
+                                int64_t k, int64_t interleave) {
+  kernels::Gemm p;
+  p.a = a;
+  p.b = b;
+  p.blockM = m;
+  p.blockN = n;
+  p.blockK = k;
+  p.interleave = interleave;
+  return p;
+}
+
+inline void addGemmSlotCases(KernelCases &cases) {
+  KernelCase plain = gemmCase("f32", "f32", true, 24, 48, 16);
+  kernels::Gemm p = gemmParams(kernel::F32, kernel::F32, 24, 48, 16, 0);
+  p.prologue = halveSlot();
+  cases.push_back(withSlots(plain, "prologue", p, kernels::gemm));
+  plain.views["residual"] = {"M", "N"};
+  plain.bound = {4e-6, 4e-6};
+  p.epilogue = siluAndAddSlot("residual");
+  cases.push_back(withSlots(plain, "both_slots", p, kernels::gemm));
+  for (const char *format : {"q4_1", "q8_0"})
+    for (int64_t m : {1, 12}) {
+      KernelCase block = blockGemmCase("q8a", format, m, 64, 64);
+      block.views["residual"] = {"M", "N"};
+      block.bound = {4e-6, 4e-6};
+      kernels::Gemm q = gemmParams(kernel::block("q8a"), kernel::block(format), m, 64, 64, 16);
+      q.epilogue = siluAndAddSlot("residual");
+      cases.push_back(withSlots(block, "epilogue", q, kernels::gemm));
+    }
+}
+
+inline void addRowSlotCases(KernelCases &cases) {
+  kernels::RmsNorm norm;
+  norm.blockRows = 2;
+  norm.blockColumns = 64;
+  norm.prologue = halveSlot();
+  norm.epilogue = siluAndAddSlot("other");
+  KernelCase c = rowsCase("rms_norm", 2, 64, "f32");
+  c.views["other"] = {"M", "N"};
+  cases.push_back(withSlots(c, "both_slots", norm, kernels::rmsNorm));
+
+  kernels::QuantizeRows rows;
+  rows.blockColumns = 64;
+  rows.prologue = siluAndAddSlot("other");
+  c = roundedRowsCase("quantize_rows", 1, 64, kRows);
+  c.views["other"] = {"M", "N"};
+  cases.push_back(withSlots(c, "prologue", rows, kernels::quantizeRows));
+
+  kernels::Add add;
+  add.blockRows = 2;
+  add.blockColumns = 48;
+  add.epilogue = siluAndAddSlot("other");
+  c = mapCase("add", "a", "b", "f32", kRows);
+  c.views["other"] = {"M", "N"};
+  cases.push_back(withSlots(c, "epilogue", add, kernels::add));
+
+  kernels::Embed embed;
+  embed.table = kernel::block("q8_0");
+  embed.blockColumns = 64;
+  embed.epilogue = halveSlot();
+  cases.push_back(withSlots(embedCase("q8_0", 1, 64), "epilogue", embed, kernels::embed));
+}
+
+inline void addAttentionSlotCases(KernelCases &cases) {
+  AttentionCase a{.blockQueries = 2};
+  kernels::Attention p;
+  p.kvHeads = a.kvHeads;
+  p.groupHeads = a.groupHeads;
+  p.headDim = a.headDim;
+  p.pageRows = a.pageRows;
+  p.blockQueries = a.blockQueries;
+  p.scores.apply = [](kernel::KernelBuilder &, kernel::Tile tile, const kernels::TilePlace &) {
+    return tanh(tile * 0.1) * 10.0;
+  };
+  KernelCase c = attentionCase(a);
+  c.bound = {2e-5, 2e-5}; // ten times the error of tanh in each score
+  cases.push_back(withSlots(c, "capped_scores", p, kernels::attention));
+}
+
+inline void addSlotCases(KernelCases &cases) {
+  addGemmSlotCases(cases);
+  addRowSlotCases(cases);
+  addAttentionSlotCases(cases);
+}
+
+} // namespace sinter::target::cpu

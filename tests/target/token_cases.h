@@ -1,0 +1,225 @@
+// Conformance cases of kernels on rows of tokens: embeddings, rotary positions, cache writes and
+// attention over ragged batches.
+#pragma once
+
+#include "target/kernel_cases.h"
+
+namespace sinter::target::cpu {
+
+inline void setScalar(LaunchArguments &arguments, const std::string &name, float value) {
+  argumentNamed(arguments, name).scalar = std::bit_cast<int32_t>(value);
+}
+
+// Sets a dense view of i32.
+inline void setIntegers(LaunchArguments &arguments, const std::string &name,
+                        const std::vector<int32_t> &values) {
+  LaunchArgument &a = argumentNamed(arguments, name);
+  forEachElement(a, [&](int64_t at, int64_t number) {
+    setElement(a.view().getElementType(), a.bytes, at, values.at(number));
+  });
+}
+
+// ---- embeddings ----
+
+// Random ids reach from -9 to 9, so that some are no row of the table.
+inline KernelCase embedCase(const std::string &table, int64_t rows, int64_t columns) {
+  bool plain = table.front() != 'q';
+  return {"embed_" + table + "_" + sizeText({rows, columns}),
+          "embed",
+          {{"table", table},
+           {"block_rows", std::to_string(rows)},
+           {"block_columns", std::to_string(columns)}},
+          {{"ids", {"T"}}, {"table", {"V", "1", "K"}}, {"out", {"T", "K"}}},
+          {{"T", oddExtents(rows)},
+           {"V", {0, 1, 7}},
+           {"K", plain ? oddExtents(columns) : blockExtents(columns)}},
+          {0, 0}};
+}
+
+// ---- rotary positions ----
+
+// Positions of long contexts, and some that no model has.
+inline void prepareRope(LaunchArguments &arguments, const Extents &extents, Random &random) {
+  std::vector<int32_t> positions(extents.at("T"));
+  for (int32_t &position : positions)
+    position = static_cast<int32_t>(random() % (random() % 4 == 0 ? 1 << 20 : 2048));
+  setIntegers(arguments, "positions", positions);
+}
+
+inline KernelCase ropeCase(const std::string &type, int64_t pairs, bool halves, bool inPlace) {
+  std::string count = std::to_string(pairs);
+  std::vector<std::string> shape = halves ? std::vector<std::string>{"T", "H", "2", count}
+                                          : std::vector<std::string>{"T", "H", count, "2"};
+  KernelCase c{"rope_" + type + "_" + count + (halves ? "_halves" : "_neighbours") +
+                   (inPlace ? "_in_place" : ""),
+               "rope",
+               {{"in", type},
+                {"out", type},
+                {"pairs", count},
+                {"block_rows", "2"},
+                {"block_heads", "3"},
+                {"halves", halves ? "true" : "false"},
+                {"in_place", inPlace ? "true" : "false"}},
+               {{"x", shape}, {"positions", {"T", "1"}}, {"frequencies", {"F"}}, {"out", shape}},
+               {{"T", oddExtents(2)}, {"H", oddExtents(3)}, {"F", oddExtents(pairs)}},
+               {0, 2e-6}}; // sines and cosines of both are good to a few units of 1
+  c.prepare = prepareRope;
+  return c;
+}
+
+// ---- cache writes ----
+
+// Each token has a slot of its own; some lie before or behind the pool.
+inline void prepareSlots(LaunchArguments &arguments, const Extents &extents, Random &random) {
+  const LaunchArgument &pool = argumentNamed(arguments, "v_pool");
+  int64_t slots = pool.shape[0] * pool.shape[1];
+  std::vector<int32_t> order(slots + 2 * extents.at("T") + 8);
+  std::iota(order.begin(), order.end(), static_cast<int32_t>(-extents.at("T") - 4));
+  std::shuffle(order.begin(), order.end(), random);
+  order.resize(extents.at("T"));
+  setIntegers(arguments, "slots", order);
+}
+
+inline KernelCase kvWriteCase(const std::string &pool, int64_t heads, int64_t dim, int64_t rows) {
+  std::string h = std::to_string(heads), d = std::to_string(dim), r = std::to_string(rows);
+  KernelCase c{"kv_write_" + pool + "_" + sizeText({heads, dim, rows}),
+               "kv_write",
+               {{"pool", pool}, {"kv_heads", h}, {"head_dim", d}, {"page_rows", r}},
+               {{"k", {"T", h, d}},
+                {"v", {"T", h, d}},
+                {"slots", {"T"}},
+                {"k_pool", {"P", h, d, r}},
+                {"v_pool", {"P", r, h, d}}},
+               {{"T", oddExtents(16)}, {"P", {0, 1, 3}}},
+               {0, 0}};
+  c.prepare = prepareSlots;
+  return c;
+}
+
+// ---- attention ----
+
+// A batch of sequences: what is stored of each, and how many rows at its end are asked for.
+struct RaggedBatch {
+  std::vector<int32_t> lengths, rows;
+};
+
+// A function of the extents S, L (about the longest sequence) and seed.
+inline RaggedBatch raggedBatch(const Extents &extents) {
+  Random random(extents.at("seed"));
+  RaggedBatch batch;
+  for (int64_t s = 0; s < extents.at("S"); ++s) {
+    int64_t length = s == 0 ? extents.at("L") : static_cast<int64_t>(random() % 20);
+    batch.lengths.push_back(static_cast<int32_t>(length));
+    batch.rows.push_back(
+        static_cast<int32_t>(length ? random() % std::min<int64_t>(length, 9) : 0));
+  }
+  return batch;
+}
+
+inline std::vector<int32_t> attentionBlocks(const RaggedBatch &batch, int64_t blockQueries) {
+  std::vector<int32_t> blocks = {0, 0, 0}; // unused
+  int32_t first = 0;
+  for (size_t s = 0; s < batch.rows.size(); ++s) {
+    for (int64_t row = 0; row < batch.rows[s]; row += blockQueries)
+      blocks.insert(blocks.end(),
+                    {static_cast<int32_t>(s), static_cast<int32_t>(first + row),
+                     static_cast<int32_t>(std::min(blockQueries, batch.rows[s] - row))});
+    first += batch.rows[s];
+  }
+  return blocks;
+}
+
+struct AttentionCase {
+  std::string pool = "f16";
+  int64_t kvHeads = 2, groupHeads = 3, headDim = 16, pageRows = 16, blockQueries = 1, window = 0;
+  bool causal = true;
+
+  std::string label() const {
+    return "attention_" + pool + "_" +
+           sizeText({kvHeads, groupHeads, headDim, pageRows, blockQueries}) +
+           (window ? "_window" : "") + (causal ? "" : "_whole");
+  }
+};
+
+inline void deriveAttention(const AttentionCase &a, Extents &extents) {
+  RaggedBatch batch = raggedBatch(extents);
+  int64_t tokens = 0, pages = 1;
+  for (size_t s = 0; s < batch.rows.size(); ++s) {
+    tokens += batch.rows[s];
+    pages = std::max<int64_t>(pages, llvm::divideCeil(batch.lengths[s], a.pageRows));
+  }
+  extents["T"] = tokens;
+  extents["P"] = pages;
+  extents["N"] = pages * extents.at("S") + 1;
+  extents["B"] = static_cast<int64_t>(attentionBlocks(batch, a.blockQueries).size()) / 3;
+}
+
+inline void prepareAttention(const AttentionCase &a, LaunchArguments &arguments,
+                             const Extents &extents, Random &random) {
+  RaggedBatch batch = raggedBatch(extents);
+  std::vector<int32_t> pages(extents.at("N")), positions;
+  std::iota(pages.begin(), pages.end(), 0);
+  std::shuffle(pages.begin(), pages.end(), random);
+  pages.resize(extents.at("S") * extents.at("P"));
+  for (size_t s = 0; s < batch.rows.size(); ++s)
+    for (int32_t row = 0; row < batch.rows[s]; ++row)
+      positions.push_back(batch.lengths[s] - batch.rows[s] + row);
+  setIntegers(arguments, "page_table", pages);
+  setIntegers(arguments, "blocks", attentionBlocks(batch, a.blockQueries));
+  setIntegers(arguments, "kv_lengths", batch.lengths);
+  setIntegers(arguments, "positions", positions);
+  setScalar(arguments, "scale", 0.4f);
+}
+
+inline KernelCase attentionCase(const AttentionCase &a) {
+  std::string heads = std::to_string(a.kvHeads), dim = std::to_string(a.headDim);
+  std::string rows = std::to_string(a.pageRows), all = std::to_string(a.kvHeads * a.groupHeads);
+  KernelCase c{a.label(),
+               "attention",
+               {{"pool", a.pool},
+                {"kv_heads", heads},
+                {"group_heads", std::to_string(a.groupHeads)},
+                {"head_dim", dim},
+                {"page_rows", rows},
+                {"block_queries", std::to_string(a.blockQueries)},
+                {"window", std::to_string(a.window)},
+                {"causal", a.causal ? "true" : "false"}},
+               {{"q", {"T", all, dim}},
+                {"k_pool", {"N", heads, dim, rows}},
+                {"v_pool", {"N", rows, heads, dim}},
+                {"page_table", {"S", "P"}},
+                {"blocks", {"B", "3"}},
+                {"kv_lengths", {"S"}},
+                {"positions", {"T", "1"}},
+                {"out", {"T", all, dim}}},
+               {{"S", {1, 2, 3}}, {"L", oddExtents(a.pageRows)}, {"seed", {1, 2, 3, 4, 5}}},
+               {2e-5, 4e-6}};
+  c.derive = [a](Extents &extents) { deriveAttention(a, extents); };
+  c.prepare = [a](LaunchArguments &arguments, const Extents &extents, Random &random) {
+    prepareAttention(a, arguments, extents, random);
+  };
+  c.rounds = 1;
+  return c;
+}
+
+inline void addTokenCases(KernelCases &cases) {
+  for (const char *table : {"f32", "f16", "bf16", "q4_0", "q4_1", "q8_0"})
+    cases.push_back(embedCase(table, 2, 64));
+  cases.push_back(embedCase("f32", 1, 17));
+  for (const char *type : {"f32", "f16", "bf16"})
+    cases.push_back(ropeCase(type, 8, false, false));
+  cases.push_back(ropeCase("f32", 7, false, true));
+  cases.push_back(ropeCase("f32", 32, true, false));
+  cases.push_back(ropeCase("f32", 13, true, true));
+  cases.push_back(kvWriteCase("f16", 2, 5, 4));
+  cases.push_back(kvWriteCase("f16", 3, 64, 16));
+  cases.push_back(kvWriteCase("bf16", 1, 17, 1));
+  cases.push_back(attentionCase({}));
+  cases.push_back(attentionCase({.blockQueries = 4}));
+  cases.push_back(attentionCase({.headDim = 5, .pageRows = 4, .blockQueries = 3, .window = 3}));
+  cases.push_back(attentionCase({.headDim = 5, .pageRows = 4, .blockQueries = 2, .causal = false}));
+  cases.push_back(attentionCase({.kvHeads = 1, .groupHeads = 1, .headDim = 17, .pageRows = 1}));
+  cases.push_back(attentionCase({.pool = "bf16", .blockQueries = 2}));
+}
+
+} // namespace sinter::target::cpu

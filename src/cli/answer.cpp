@@ -12,9 +12,10 @@ Result<Answer> writeAnswer(Session &session, const Tokenizer &tokenizer,
                            std::span<const TokenId> prompt, const GenerateOptions &options) {
   Answer answer;
   Detokenizer detokenizer(tokenizer);
+  const bool terminal = stdoutIsTerminal();
   auto write = [&](const std::string &text) {
     answer.text += text;
-    return writeStdout(text);
+    return writeStdout(terminal ? withoutControls(text, "\n\t") : text);
   };
   auto generation = session.generate(prompt, options, [&](TokenId token) -> Result<void> {
     SINTER_ASSIGN(const std::string text, detokenizer.push(token));

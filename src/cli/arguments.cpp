@@ -15,7 +15,7 @@ constexpr uint64_t kMostThreads = 4096;
 constexpr uint64_t kMostRepeats = 1000;
 
 Message usage(const std::string &text) {
-  return {kExitUsage, "sinter: " + text + "\n"};
+  return {kExitUsage, text};
 }
 
 // Sets `value` where the option was given.
@@ -60,6 +60,8 @@ std::optional<Message> readModel(const CommandLine &line, ModelArguments &model)
 std::optional<Message> read(const CommandLine &line, RunArguments &run) {
   run.prompt = line.prompt;
   run.raw = line.raw;
+  if (run.prompt && run.prompt->empty())
+    return usage("--prompt is empty, expected some text");
   if (auto bad = readModel(line, run.model))
     return bad;
   if (auto bad = readTemperature(line.temperature))
@@ -79,6 +81,7 @@ std::optional<Message> read(const CommandLine &line, BenchArguments &bench) {
 }
 
 std::optional<Message> read(const CommandLine &line, ExplainArguments &explain) {
+  explain.verbose = line.verbose;
   if (auto bad = readModel(line, explain.model))
     return bad;
   return readCount(line.prompt, "--prompt", 1, kMostTokens, explain.prompt);

@@ -37,6 +37,7 @@ struct BenchArguments {
 struct ExplainArguments {
   ModelArguments model;
   uint32_t prompt = 512;
+  bool verbose = false;
 };
 
 struct PerplexityArguments {
@@ -53,7 +54,7 @@ using Arguments = std::variant<RunArguments, BenchArguments, ExplainArguments, P
 // Nothing is to be run: help to show, or a command line that makes no sense.
 struct Message {
   int exitCode = kExitUsage;
-  std::string text; // for stdout where the exit code is 0, else for stderr; ends with a newline
+  std::string text; // where the exit code is 0 the help, for stdout; else one sentence
 };
 
 // Checks a whole command line, argv[0] included.

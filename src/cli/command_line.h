@@ -14,6 +14,7 @@ struct CommandLine {
       window;
   bool raw = false;
   bool json = false;
+  bool verbose = false;
 };
 
 // Splits; help, version and unknown options end in a Message.

@@ -2,6 +2,7 @@
 #include "cli/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cctype>
 
 namespace sinter::cli {
@@ -17,7 +18,8 @@ Examples:
   sinter bench smollm2 --prompt 512 --gen 128 --threads 2 --json
   sinter kernel --help                            single kernels: run, bench, emit
 
-Only answers and results go to stdout; progress, statistics and errors go to stderr.
+Only answers and results go to standard output; progress, figures and errors go to standard
+error. What controls a terminal is not sent to one.
 A model is compiled once, by the program sinter-compiler beside this one, in a child
 process; its plan is kept in ${XDG_CACHE_HOME:-~/.cache}/sinter.
 
@@ -26,43 +28,53 @@ Exit codes:
   1    the input or the environment is at fault: a missing or damaged file, no memory,
        a compiler that failed
   2    the command line makes no sense
-  130  interrupted by Ctrl-C
+  130  interrupted by Ctrl-C; 128 + N in general when signal N ended it
 
 Environment:
-  SINTER_COMPILER  the compiler to start instead of the one beside this program
-  XDG_CACHE_HOME   where models and plans are kept, instead of ~/.cache)";
+  SINTER_COMPILER         the compiler to start instead of the one beside this program
+  SINTER_COMPILE_SECONDS  how long the compiler may take (default: 600)
+  XDG_CACHE_HOME          where models and plans are kept, instead of ~/.cache
+)";
+
+constexpr const char *kChatFooter = R"(
+In a chat, /help lists the commands, Ctrl-C stops an answer, Ctrl-D leaves.
+)";
+
+// As given, an empty text too; the types of CLI11 that know "not given" take "" and "{}" for it.
+CLI::Option *addText(CLI::App &command, const char *name, std::optional<std::string> &value,
+                     const char *description, const char *type = "N") {
+  return command
+      .add_option_function<std::string>(
+          name, [&value](const std::string &text) { value = text; }, description)
+      ->type_name(type);
+}
 
 void addModel(CLI::App &command, CommandLine &line) {
-  command.add_option("MODEL", line.model, "a .gguf file, or smollm2")->required();
-  command
-      .add_option("--threads", line.threads, "threads to use (default: all this process may use)")
-      ->type_name("N");
+  command.add_option("MODEL", line.model, "a .gguf file, or smollm2")->required()->type_name("");
+  addText(command, "--threads", line.threads,
+          "threads to use (default: all that this process may use)");
 }
 
 void addContext(CLI::App &command, CommandLine &line) {
-  command
-      .add_option("--context", line.context,
-                  "tokens that prompt and answer may have together (default: the model's own, at "
-                  "most 8192)")
-      ->type_name("N");
+  addText(command, "--context", line.context,
+          "tokens that prompt and answer may have together (default: the model's own, at most "
+          "8192)");
 }
 
 void addRun(CLI::App &app, CommandLine &line) {
   CLI::App *run = app.add_subcommand("run", "answer a prompt, or chat");
   run->description("Answers one prompt, or opens a chat when standard input is a terminal and no "
                    "prompt is given.\nWithout -p and without a terminal the prompt is read from "
-                   "standard input.");
+                   "standard input;\na newline at its end is dropped unless --raw is given.");
   addModel(*run, line);
   addContext(*run, line);
-  run->add_option("-p,--prompt", line.prompt, "the prompt")->type_name("TEXT");
-  run->add_option("-n,--tokens", line.tokens,
-                  "at most so many tokens an answer (default: no limit)")
-      ->type_name("N");
-  run->add_option("--temp", line.temperature,
-                  "temperature; only 0 exists so far: the likeliest token each time")
-      ->type_name("0");
+  addText(*run, "-p,--prompt", line.prompt, "the prompt", "TEXT");
+  addText(*run, "-n,--tokens", line.tokens, "at most so many tokens an answer (default: no limit)");
+  addText(*run, "--temp", line.temperature,
+          "temperature; only 0 exists so far: the likeliest token each time", "0");
   run->add_flag("--raw", line.raw,
                 "give the prompt to the model as it stands, without its template");
+  run->footer(kChatFooter);
 }
 
 void addBench(CLI::App &app, CommandLine &line) {
@@ -73,10 +85,9 @@ void addBench(CLI::App &app, CommandLine &line) {
       "the prompt, so at a depth of --prompt tokens.");
   addModel(*bench, line);
   addContext(*bench, line);
-  bench->add_option("--prompt", line.prompt, "tokens of the prompt (default: 512)")->type_name("N");
-  bench->add_option("--gen", line.generate, "tokens to generate (default: 128)")->type_name("N");
-  bench->add_option("--repeat", line.repeat, "runs to take the median of (default: 3)")
-      ->type_name("N");
+  addText(*bench, "--prompt", line.prompt, "tokens of the prompt (default: 512)");
+  addText(*bench, "--gen", line.generate, "tokens to generate (default: 128)");
+  addText(*bench, "--repeat", line.repeat, "runs to take the median of (default: 3)");
   bench->add_flag("--json", line.json, "print one JSON object instead of a table");
 }
 
@@ -86,15 +97,14 @@ void addOthers(CLI::App &app, CommandLine &line) {
                        "launches, bytes,\noperations, the time that memory alone would take, and "
                        "the measured time.");
   addModel(*explain, line);
-  explain->add_option("--prompt", line.prompt, "tokens of the first step (default: 512)")
-      ->type_name("N");
+  addText(*explain, "--prompt", line.prompt, "tokens of the first step (default: 512)");
+  explain->add_flag("--verbose", line.verbose, "each kernel's whole list of parameters too");
   CLI::App *perplexity = app.add_subcommand("perplexity", "score a text");
   perplexity->description(
       "Cuts the text into windows and scores the second half of each, as llama-perplexity does.");
   addModel(*perplexity, line);
-  perplexity->add_option("FILE", line.file, "the text")->required();
-  perplexity->add_option("--window", line.window, "tokens of a window (default: 512)")
-      ->type_name("N");
+  perplexity->add_option("FILE", line.file, "the text")->required()->type_name("");
+  addText(*perplexity, "--window", line.window, "tokens of a window (default: 512)");
   app.add_subcommand("devices", "list the devices of this machine");
   // Handled before the command line is split: sinter-compiler has its own options.
   app.add_subcommand("kernel", "work on one kernel (sinter kernel --help)");
@@ -114,11 +124,17 @@ const CLI::App &deepest(const CLI::App &app) {
   return chosen.empty() ? app : *chosen.front();
 }
 
+// What nobody asked for is the better reason than what is missing, which CLI11 looks at first.
 Message usageError(const CLI::App &app, const std::string &what) {
   const CLI::App &command = deepest(app);
-  const std::string name =
-      &command == &app ? std::string("sinter") : "sinter " + command.get_name();
-  return {kExitUsage, "sinter: " + lowered(what) + "; see " + name + " --help\n"};
+  const std::vector<std::string> strangers = app.remaining(true);
+  if (&command == &app)
+    return {kExitUsage, (strangers.empty() ? std::string("expected a command")
+                                           : "no command '" + strangers.front() + "'") +
+                            "; see sinter --help"};
+  return {kExitUsage,
+          (strangers.empty() ? lowered(what) : "'" + strangers.front() + "' was not expected") +
+              "; see sinter " + command.get_name() + " --help"};
 }
 
 } // namespace
@@ -126,18 +142,17 @@ Message usageError(const CLI::App &app, const std::string &what) {
 tl::expected<CommandLine, Message> splitCommandLine(std::span<const char *const> argv) {
   CommandLine line;
   CLI::App app("Sinter runs AI models by compiling them for the processor at hand.", "sinter");
-  app.footer(kFooter);
   app.set_version_flag("--version", "sinter " SINTER_VERSION);
   app.require_subcommand(1);
   addRun(app, line);
   addBench(app, line);
   addOthers(app, line);
+  app.footer(kFooter); // last, since commands take it over when they are made
   try {
     app.parse(static_cast<int>(argv.size()), argv.data());
   } catch (const CLI::CallForHelp &) {
     const CLI::App &command = deepest(app);
-    return tl::unexpected(
-        Message{kExitOk, command.help(&command == &app ? "" : "sinter " + command.get_name())});
+    return tl::unexpected(Message{kExitOk, command.help(&command == &app ? "" : "sinter")});
   } catch (const CLI::CallForVersion &) {
     return tl::unexpected(Message{kExitOk, "sinter " SINTER_VERSION "\n"});
   } catch (const CLI::ParseError &error) {

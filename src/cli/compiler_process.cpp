@@ -26,6 +26,8 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kMaxLineBytes = 4096;   // of the child's output; longer lines are cut
 constexpr size_t kMaxErrorBytes = 16384; // kept of its stderr, from the end
 constexpr int kPollMs = 50;
+constexpr int kReadsAtOnce = 64; // then the clock is looked at, however much there is
+constexpr int kOutputFd = 3;     // of kCompilerOutput
 
 // Sanitizers reserve terabytes of address space.
 #if defined(__has_feature)
@@ -74,7 +76,7 @@ public:
       stop();
   }
   Result<void> start(const std::string &program, std::span<const std::string> arguments,
-                     const Pipe &out, const Pipe &err);
+                     const Pipe &out, const Pipe &err, int output);
   pid_t pid() const { return pid_; }
   // The wait status when it has ended.
   std::optional<int> ended() {
@@ -98,7 +100,7 @@ private:
 };
 
 Result<void> Child::start(const std::string &program, std::span<const std::string> arguments,
-                          const Pipe &out, const Pipe &err) {
+                          const Pipe &out, const Pipe &err, int output) {
   std::vector<char *> argv = {const_cast<char *>(program.c_str())};
   for (const std::string &argument : arguments)
     argv.push_back(const_cast<char *>(argument.c_str()));
@@ -108,6 +110,7 @@ Result<void> Child::start(const std::string &program, std::span<const std::strin
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&files, out.writeEnd(), STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&files, err.writeEnd(), STDERR_FILENO);
+  posix_spawn_file_actions_adddup2(&files, output, kOutputFd);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none, all;
@@ -162,7 +165,7 @@ public:
 private:
   template <typename Take> static void drain(Pipe &pipe, Take take) {
     char bytes[4096];
-    while (pipe.readEnd() >= 0) {
+    for (int i = 0; i < kReadsAtOnce && pipe.readEnd() >= 0; ++i) {
       const ssize_t count = ::read(pipe.readEnd(), bytes, sizeof bytes);
       if (count > 0)
         take(std::string_view(bytes, static_cast<size_t>(count)));
@@ -210,9 +213,6 @@ std::string Outputs::lastError() const {
   constexpr std::string_view kName = "sinter-compiler: ";
   if (last.starts_with(kName))
     last.erase(0, kName.size());
-  // Whatever the child printed must not steer the user's terminal.
-  std::replace_if(
-      last.begin(), last.end(), [](unsigned char c) { return c < 32 || c == 127; }, ' ');
   return last;
 }
 
@@ -279,9 +279,6 @@ std::optional<CompilerProgress> parseProgress(std::string_view line) {
   if (progress.done > progress.total)
     return std::nullopt;
   progress.text.assign(at, end);
-  std::replace_if(
-      progress.text.begin(), progress.text.end(),
-      [](unsigned char c) { return c < 32 || c == 127; }, ' ');
   return progress;
 }
 
@@ -304,15 +301,32 @@ Result<std::string> findCompiler() {
   return program;
 }
 
+Result<CompilerLimits> compilerLimits() {
+  constexpr uint32_t kMostSeconds = 24 * 3600;
+  CompilerLimits limits;
+  const char *text = std::getenv("SINTER_COMPILE_SECONDS");
+  if (!text || !*text)
+    return limits;
+  uint32_t seconds = 0;
+  const char *end = text + std::strlen(text);
+  const auto parsed = std::from_chars(text, end, seconds);
+  if (parsed.ec != std::errc() || parsed.ptr != end || seconds < 1 || seconds > kMostSeconds)
+    return fail(Code::InvalidArgument, std::string("SINTER_COMPILE_SECONDS is '") + text +
+                                           "', expected a whole number from 1 to " +
+                                           std::to_string(kMostSeconds));
+  limits.timeoutMs = seconds * 1000;
+  return limits;
+}
+
 Result<void> runCompiler(const std::string &program, std::span<const std::string> arguments,
-                         const CompilerLimits &limits, const std::atomic<bool> &cancel,
+                         int output, const CompilerLimits &limits, const std::atomic<bool> &cancel,
                          const ProgressSink &progress) {
   Outputs outputs(progress);
   if (!outputs.open())
     return fail(Code::Exhausted,
                 std::string("cannot make a pipe for the compiler: ") + std::strerror(errno));
   Child child;
-  SINTER_TRY(child.start(program, arguments, outputs.out(), outputs.err()));
+  SINTER_TRY(child.start(program, arguments, outputs.out(), outputs.err(), output));
   limitChild(child.pid(), limits);
   outputs.out().closeWrite();
   outputs.err().closeWrite();

@@ -23,17 +23,24 @@ struct CompilerProgress {
 };
 using ProgressSink = std::function<void(const CompilerProgress &)>;
 
+// Where the child finds the file that is its output.
+inline constexpr const char *kCompilerOutput = "/proc/self/fd/3";
+
 struct CompilerLimits {
   uint64_t memoryBytes = uint64_t(16) << 30; // of address space
   uint32_t timeoutMs = 600'000;
 };
 
-// Runs `program` with `arguments` (argv[1] on) to its end; stdin is empty. What it writes to stderr
-// becomes the error's message when it fails. Internal: it was killed by a signal, or ended with
-// another status than 0; Timeout: it was stopped after limits.timeoutMs; Cancelled: `cancel` was
-// set and it was stopped; NotFound, Permission: it could not be started.
+// The default, with the time of $SINTER_COMPILE_SECONDS; InvalidArgument where that is none.
+Result<CompilerLimits> compilerLimits();
+
+// Runs `program` with `arguments` (argv[1] on) to its end; stdin is empty and kCompilerOutput is
+// the open file `output`. What it writes to stderr becomes the error's message when it fails.
+// Internal: it was killed by a signal, or ended with another status than 0; Timeout: it was stopped
+// after limits.timeoutMs; Cancelled: `cancel` was set and it was stopped; NotFound, Permission: it
+// could not be started.
 Result<void> runCompiler(const std::string &program, std::span<const std::string> arguments,
-                         const CompilerLimits &limits, const std::atomic<bool> &cancel,
+                         int output, const CompilerLimits &limits, const std::atomic<bool> &cancel,
                          const ProgressSink &progress);
 
 // Reads a progress line; nothing where it is none.

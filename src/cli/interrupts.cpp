@@ -1,4 +1,4 @@
-// A thread that reads SIGINT from a descriptor.
+// A thread that reads signals from a descriptor.
 #include "cli/interrupts.h"
 
 #include "cli/exit_codes.h"
@@ -12,17 +12,28 @@
 #include <unistd.h>
 
 namespace sinter::cli {
+namespace {
+
+bool isIgnored(int signal) {
+  struct sigaction action;
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+} // namespace
 
 Result<std::unique_ptr<Interrupts>> Interrupts::create() {
   std::unique_ptr<Interrupts> made(new Interrupts());
-  sigset_t interrupt;
-  sigemptyset(&interrupt);
-  sigaddset(&interrupt, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &interrupt, nullptr);
-  made->signals_ = signalfd(-1, &interrupt, SFD_CLOEXEC | SFD_NONBLOCK);
+  sigset_t taken;
+  sigemptyset(&taken);
+  // A blocked signal is delivered even where the shell or nohup had it ignored.
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    if (!isIgnored(signal))
+      sigaddset(&taken, signal);
+  pthread_sigmask(SIG_BLOCK, &taken, nullptr);
+  made->signals_ = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
   made->stop_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (made->signals_ < 0 || made->stop_ < 0)
-    return fail(Code::Internal, std::string("cannot watch for Ctrl-C: ") + std::strerror(errno));
+    return fail(Code::Internal, std::string("cannot watch for signals: ") + std::strerror(errno));
   termios terminal;
   if (tcgetattr(STDIN_FILENO, &terminal) == 0)
     made->terminal_ = terminal;
@@ -42,10 +53,10 @@ Interrupts::~Interrupts() {
       close(fd);
 }
 
-void Interrupts::leave() {
+void Interrupts::leave(int signal) {
   if (terminal_)
     tcsetattr(STDIN_FILENO, TCSANOW, &*terminal_);
-  _exit(kExitInterrupted);
+  _exit(kExitSignal + signal);
 }
 
 void Interrupts::watch() {
@@ -58,8 +69,9 @@ void Interrupts::watch() {
     signalfd_siginfo info;
     if (read(signals_, &info, sizeof info) != sizeof info)
       continue;
-    if (guards_ == 0 || flag_.exchange(true))
-      leave();
+    const int signal = static_cast<int>(info.ssi_signo);
+    if (signal != SIGINT || guards_ == 0 || flag_.exchange(true))
+      leave(signal);
   }
 }
 

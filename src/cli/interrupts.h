@@ -1,5 +1,5 @@
 // Ctrl-C as a flag where something can be stopped in order, and as the end of the process
-// elsewhere.
+// elsewhere; SIGTERM and SIGHUP as an end that leaves the terminal in order.
 #pragma once
 
 #include "base/status.h"
@@ -12,10 +12,11 @@
 
 namespace sinter::cli {
 
-// Takes SIGINT over from the process: one thread waits for it, so nothing runs in a signal handler.
-// Make one before any other thread, which then inherit the blocked signal. While a Guard lives the
-// signal sets the flag, and a second one before the flag was cleared ends the process; without a
-// Guard the first one does, with exit code 130 and the terminal as it was found.
+// Takes SIGINT, SIGTERM and SIGHUP over from the process, those apart that it was started to
+// ignore: one thread waits for them, so nothing runs in a signal handler. Make one before any other
+// thread, which then inherit the blocked signals. While a Guard lives SIGINT sets the flag, and a
+// second one before the flag was cleared ends the process; without a Guard the first one does, as
+// the other two always do, with exit code 128 + signal and the terminal as it was found.
 class Interrupts {
 public:
   // Internal: the system has no descriptors left.
@@ -42,7 +43,7 @@ public:
 private:
   Interrupts() = default;
   void watch();
-  [[noreturn]] void leave();
+  [[noreturn]] void leave(int signal);
 
   int signals_ = -1; // signalfd
   int stop_ = -1;    // eventfd: the thread is to end

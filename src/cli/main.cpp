@@ -5,8 +5,8 @@
 #include "cli/terminal.h"
 
 #include <csignal>
-#include <cstdio>
 #include <cstring>
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace {
@@ -14,9 +14,19 @@ namespace {
 using namespace sinter;
 using namespace sinter::cli;
 
-// Reads of a mapped model file whose end was cut off fault; nothing can go on after that.
+// The numbers 0 to 2 stay with the standard streams where those were closed, so that no other file
+// gets one. What is opened here refuses to be read (0) or written (1), as a closed file would.
+void reserveStandardStreams() {
+  constexpr int kModes[] = {O_WRONLY, O_RDONLY, O_RDWR};
+  // The lowest free number is given out, so going up fills each gap by itself.
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
+    if (fcntl(fd, F_GETFD) < 0)
+      (void)!open("/dev/null", kModes[fd]);
+}
+
+// Reads of a mapped file whose end was cut off fault; nothing can go on after that.
 void sayFileIsGone(int) {
-  constexpr char kText[] = "\nsinter: the model file was cut short while it was in use\n";
+  constexpr char kText[] = "\nsinter: a file was cut short while it was in use\n";
   (void)!write(STDERR_FILENO, kText, sizeof kText - 1);
   _exit(kExitFailure);
 }
@@ -25,8 +35,9 @@ void prepareSignals() {
   struct sigaction action{};
   action.sa_handler = sayFileIsGone;
   sigaction(SIGBUS, &action, nullptr);
-  // A file size limit is then an error of the write that hits it.
+  // A file size limit and a closed pipe are then errors of the write that meets them.
   std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
 }
 
 int report(const Result<int> &result) {
@@ -53,15 +64,18 @@ Result<int> dispatch(const Arguments &arguments, Interrupts &interrupts) {
 } // namespace
 
 int main(int argc, char **argv) {
+  reserveStandardStreams();
   if (argc > 1 && std::strcmp(argv[1], "kernel") == 0)
     return report(kernelCommand(argv));
+  prepareSignals();
   const auto arguments = parseArguments({argv, static_cast<size_t>(argc)});
   if (!arguments) {
     const Message &message = arguments.error();
-    std::fputs(message.text.c_str(), message.exitCode == kExitOk ? stdout : stderr);
+    if (message.exitCode == kExitOk)
+      return report(writeStdout(message.text).map([] { return kExitOk; }));
+    sayOnStderr(message.text);
     return message.exitCode;
   }
-  prepareSignals();
   const auto interrupts = Interrupts::create();
   if (!interrupts)
     return report(Fail(interrupts.error()));

@@ -11,6 +11,7 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,10 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr const char *kTarget = "host";
-constexpr CompilerLimits kLimits;
-// A process that waits for another one's build outlasts that build's own limit.
-constexpr uint32_t kWaitMs = kLimits.timeoutMs + 30'000;
+constexpr const char *kTarget = "host"; // what the compiler is asked for
 
 // A compiler that was built anew is another one, though its path is the same.
 Result<std::string> compilerIdentity(const std::string &program) {
@@ -38,30 +36,36 @@ Result<std::string> compilerIdentity(const std::string &program) {
   return identity;
 }
 
-// A file that is gone at the end of its scope.
-class TemporaryFile {
+// A file in memory, so that a full disk or a killed process leaves nothing behind.
+class MemoryFile {
 public:
-  explicit TemporaryFile(std::string path) : path_(std::move(path)) {}
-  ~TemporaryFile() { unlink(path_.c_str()); }
-  TemporaryFile(const TemporaryFile &) = delete;
-  TemporaryFile &operator=(const TemporaryFile &) = delete;
-  const std::string &path() const { return path_; }
+  MemoryFile() : fd_(memfd_create("sinter-plan", MFD_CLOEXEC)) {}
+  ~MemoryFile() {
+    if (fd_ >= 0)
+      close(fd_);
+  }
+  MemoryFile(const MemoryFile &) = delete;
+  MemoryFile &operator=(const MemoryFile &) = delete;
+  int fd() const { return fd_; }
+  std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
 
 private:
-  std::string path_;
+  int fd_;
 };
 
-Result<plan::Plan> readPlan(const std::string &path) {
-  auto file = MappedFile::open(path);
+Result<plan::Plan> readPlan(const MemoryFile &output) {
+  auto file = MappedFile::open(output.path());
+  if (!file && file.error().code == Code::Truncated)
+    return fail(Code::Corrupt, "the compiler ended well but wrote no plan");
   if (!file)
-    return fail(Code::Corrupt, "the compiler ended well but left no plan: " + file.error().message);
+    return Fail(std::move(file).error());
   auto plan = plan::parse(file->bytes());
   if (!plan)
     return fail(Code::Corrupt, "the compiler wrote a damaged plan: " + plan.error().toString());
   return plan;
 }
 
-// The compiler is another process with another working folder to come, so the path is whole.
+// One that does not look like an option.
 std::string absolutePath(const std::string &path) {
   char *whole = realpath(path.c_str(), nullptr);
   std::string result = whole ? whole : path;
@@ -69,25 +73,59 @@ std::string absolutePath(const std::string &path) {
   return result;
 }
 
-Result<plan::Plan> build(const ModelFile &model, const std::string &compiler,
-                         const std::string &output, Interrupts &interrupts) {
-  const TemporaryFile file(output);
-  const Interrupts::Guard guard(interrupts);
+struct Building {
+  const ModelFile &model;
+  const std::string &compiler;
+  CompilerLimits limits;
+  Interrupts &interrupts;
+  double seconds = 0; // that it took; 0: not done
+};
+
+Result<plan::Plan> build(Building &building) {
+  const std::string &path = building.model.path();
+  const MemoryFile output;
+  if (output.fd() < 0)
+    return fail(Code::Exhausted,
+                std::string("cannot make a file in memory for the plan: ") + std::strerror(errno));
+  const auto start = Clock::now();
+  const Interrupts::Guard guard(building.interrupts);
   ProgressLine line("building the plan");
   const std::string arguments[] = {
-      "plan", absolutePath(model.path()), "-o", file.path(), "--target", kTarget};
-  const auto built = runCompiler(compiler, arguments, kLimits, interrupts.flag(),
-                                 [&](const CompilerProgress &progress) {
+      "plan",       absolutePath(path),      "-o", kCompilerOutput, "--target", kTarget,
+      "--end-with", std::to_string(getpid())};
+  const auto built = runCompiler(building.compiler, arguments, output.fd(), building.limits,
+                                 building.interrupts.flag(), [&](const CompilerProgress &progress) {
                                    line.show(progress.done, progress.total, progress.text);
                                  });
   line.finish();
   if (!built)
     return fail(built.error().code,
-                "cannot build the plan of '" + model.path() + "': " + built.error().message);
-  if (!model.gguf().stillIntact())
-    return fail(Code::Corrupt,
-                "'" + model.path() + "' changed while its plan was built; run this again");
-  return readPlan(file.path());
+                "cannot build the plan of '" + path + "': " + built.error().message);
+  if (!building.model.gguf().stillIntact())
+    return fail(Code::Corrupt, "'" + path + "' changed while its plan was built; run this again");
+  building.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return readPlan(output);
+}
+
+// Without a cache that can be used, and trusted, the plan is built for this process alone.
+Result<plan::Plan> findOrBuild(const std::string &key, Building &building) {
+  const auto note = [](const std::string &line) { sayOnStderr(line); };
+  // A process that waits for another one's build outlasts that build's own limit.
+  const uint32_t waitMs = building.limits.timeoutMs + 30'000;
+  bool begun = false;
+  const auto cache = runtime::PlanCache::open();
+  auto plan = !cache ? Result<plan::Plan>(Fail(cache.error()))
+                     : cache->findOrBuild(
+                           key, waitMs,
+                           [&] {
+                             begun = true;
+                             return build(building);
+                           },
+                           note);
+  if (plan || begun || plan.error().code == Code::Timeout)
+    return plan;
+  note("plans are not kept: " + plan.error().toString());
+  return build(building);
 }
 
 } // namespace
@@ -101,22 +139,11 @@ Result<ObtainedPlan> obtainPlan(const ModelFile &model, const std::string &targe
   const std::string version = std::to_string(plan::kPlanVersion);
   const std::string_view parts[] = {"model-plan", version, digestHex, identity, target, kTarget};
   const std::string key = runtime::planKey(parts);
-  SINTER_ASSIGN(const runtime::PlanCache cache, runtime::PlanCache::open());
+  Building building{model, compiler, {}, interrupts};
+  SINTER_ASSIGN(building.limits, compilerLimits());
+  SINTER_ASSIGN(plan::Plan plan, findOrBuild(key, building));
   ObtainedPlan result;
-  // The cache clears files of this name that a killed process left.
-  const std::string output =
-      cache.folder() + "/" + key + ".tmp-compiler-" + std::to_string(getpid());
-  SINTER_ASSIGN(plan::Plan plan,
-                cache.findOrBuild(
-                    key, kWaitMs,
-                    [&] {
-                      const auto start = Clock::now();
-                      auto built = build(model, compiler, output, interrupts);
-                      result.buildSeconds =
-                          std::chrono::duration<double>(Clock::now() - start).count();
-                      return built;
-                    },
-                    [](const std::string &note) { sayOnStderr(note); }));
+  result.buildSeconds = building.seconds;
   result.plan = std::make_shared<const plan::Plan>(std::move(plan));
   return result;
 }

@@ -14,7 +14,8 @@ struct ObtainedPlan {
 
 // `target` is the device's, and part of the plan's key, as are the model's digest and the compiler
 // program itself. Progress and notes (a damaged entry that is built again, a plan that cannot be
-// kept) go to stderr. Errors: PlanCache's, findCompiler's and runCompiler's, and Corrupt when what
+// kept, a cache that cannot be used or trusted) go to stderr. Errors: findCompiler's and
+// runCompiler's, Timeout where another process builds the plan for too long, and Corrupt when what
 // the compiler wrote is not a plan.
 Result<ObtainedPlan> obtainPlan(const ModelFile &model, const std::string &target,
                                 Interrupts &interrupts);

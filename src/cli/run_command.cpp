@@ -5,32 +5,19 @@
 #include "cli/open_model.h"
 #include "cli/terminal.h"
 
-#include <cerrno>
-#include <cstring>
-#include <unistd.h>
-
 namespace sinter::cli {
 namespace {
 
 constexpr size_t kMostPromptBytes = size_t{64} << 20; // from standard input
 
-Result<std::string> readStdin() {
-  std::string text;
-  char bytes[65536];
-  while (true) {
-    const ssize_t count = read(STDIN_FILENO, bytes, sizeof bytes);
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count < 0)
-      return fail(Code::Internal, std::string("cannot read the prompt from standard input: ") +
-                                      std::strerror(errno));
-    if (count == 0)
-      return text;
-    text.append(bytes, static_cast<size_t>(count));
-    if (text.size() > kMostPromptBytes)
-      return fail(Code::InvalidArgument, "the prompt on standard input has more than " +
-                                             std::to_string(kMostPromptBytes) + " bytes");
-  }
+Result<std::string> readPrompt(bool raw) {
+  SINTER_ASSIGN(std::string prompt, readStdin(kMostPromptBytes));
+  // The one that `echo` and editors put there.
+  if (!raw && prompt.ends_with('\n'))
+    prompt.pop_back();
+  if (prompt.empty())
+    return fail(Code::InvalidArgument, "the prompt on standard input is empty");
+  return prompt;
 }
 
 Result<std::vector<TokenId>> encode(const ModelFile &file, const std::string &prompt, bool raw) {
@@ -69,7 +56,7 @@ Result<int> runCommand(const RunArguments &arguments, Interrupts &interrupts) {
     return fail(Code::InvalidArgument, "--raw needs a prompt: give one with -p");
   if (stdinIsTerminal())
     return chat(std::move(file), arguments, interrupts);
-  SINTER_ASSIGN(const std::string prompt, readStdin());
+  SINTER_ASSIGN(const std::string prompt, readPrompt(arguments.raw));
   return answerOnce(std::move(file), arguments, prompt, interrupts);
 }
 

@@ -9,6 +9,7 @@
 #include <ctime>
 #include <fstream>
 #include <iterator>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -39,16 +40,49 @@ uint64_t leadingNumber(std::string_view text) {
   return number;
 }
 
+bool isControl(unsigned char c) {
+  return c < 0x20 || c == 0x7f;
+}
+
+// Whether the call is to be made again: it was interrupted, or the other side made the stream
+// non-blocking, which is then waited for.
+bool isWorthAnotherTry(int fd, short events) {
+  if (errno == EINTR)
+    return true;
+  if (errno != EAGAIN)
+    return false;
+  pollfd watched = {fd, events, 0};
+  return poll(&watched, 1, -1) >= 0 || errno == EINTR;
+}
+
 } // namespace
 
+std::string withoutControls(std::string_view text, std::string_view kept) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
+    const bool wide = c == 0xc2 && next >= 0x80 && next < 0xa0; // U+0080 to U+009F in UTF-8
+    if (!wide && (!isControl(c) || kept.find(text[i]) != std::string_view::npos)) {
+      out += text[i];
+      continue;
+    }
+    char code[8];
+    std::snprintf(code, sizeof code, "\\x%02x", wide ? next : c);
+    out += code;
+    i += wide;
+  }
+  return out;
+}
+
 void sayOnStderr(std::string_view line) {
-  writeStderr("sinter: " + std::string(line) + "\n");
+  writeStderr("sinter: " + withoutControls(line) + "\n");
 }
 
 Result<void> writeStdout(std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = write(STDOUT_FILENO, text.data(), text.size());
-    if (count < 0 && errno == EINTR)
+    if (count < 0 && isWorthAnotherTry(STDOUT_FILENO, POLLOUT))
       continue;
     if (count < 0)
       return fail(errno == ENOSPC ? Code::Exhausted : Code::Internal,
@@ -58,8 +92,30 @@ Result<void> writeStdout(std::string_view text) {
   return {};
 }
 
+Result<std::string> readStdin(size_t mostBytes) {
+  std::string text;
+  char bytes[65536];
+  while (true) {
+    const ssize_t count = read(STDIN_FILENO, bytes, sizeof bytes);
+    if (count < 0 && isWorthAnotherTry(STDIN_FILENO, POLLIN))
+      continue;
+    if (count < 0)
+      return fail(Code::Internal,
+                  std::string("cannot read standard input: ") + std::strerror(errno));
+    if (count == 0)
+      return text;
+    text.append(bytes, static_cast<size_t>(count));
+    if (text.size() > mostBytes)
+      return fail(Code::InvalidArgument,
+                  "standard input has more than " + std::to_string(mostBytes) + " bytes");
+  }
+}
+
 bool stdinIsTerminal() {
   return isatty(STDIN_FILENO) == 1;
+}
+bool stdoutIsTerminal() {
+  return isatty(STDOUT_FILENO) == 1;
 }
 bool stderrIsTerminal() {
   return isatty(STDERR_FILENO) == 1;
@@ -78,7 +134,7 @@ void ProgressLine::show(uint64_t done, uint64_t total, std::string_view text) {
   const uint64_t filled = total ? done * kBarCells / total : 0;
   std::string line = title_ + " [" + std::string(filled, '#') +
                      std::string(kBarCells - filled, '.') + "] " + std::to_string(done) + "/" +
-                     std::to_string(total) + " " + std::string(text);
+                     std::to_string(total) + " " + withoutControls(text);
   line.resize(std::min(line.size(), terminalColumns() - 1));
   writeStderr("\r\x1b[K" + line);
   drawn_ = true;

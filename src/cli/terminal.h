@@ -9,13 +9,20 @@
 
 namespace sinter::cli {
 
-// "sinter: LINE" on stderr.
+// With each control character, those in `kept` apart, as text (\x1b), so that what comes from a
+// file cannot steer a terminal.
+std::string withoutControls(std::string_view text, std::string_view kept = "");
+
+// "sinter: LINE" on stderr, without controls.
 void sayOnStderr(std::string_view line);
 
 // Writes all of it to stdout at once. An error (a full disk, a closed pipe) names the cause.
 Result<void> writeStdout(std::string_view text);
+// All of stdin. InvalidArgument: more than `mostBytes`; Internal: it cannot be read.
+Result<std::string> readStdin(size_t mostBytes);
 
 bool stdinIsTerminal();
+bool stdoutIsTerminal();
 bool stderrIsTerminal();
 
 // One line of progress on stderr: drawn over and over on a terminal, otherwise written once when

@@ -7,6 +7,10 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 
+#include <csignal>
+#include <sys/prctl.h>
+#include <unistd.h>
+
 namespace cl = llvm::cl;
 
 namespace sinter::compiler {
@@ -27,6 +31,8 @@ struct Options {
   cl::opt<int64_t> queryBlock{"query-block", cl::desc("most query rows of an attention block"),
                               cl::init(engine::EngineOptions().queryBlock), cl::cat(category),
                               cl::sub(plan)};
+  cl::opt<int> endWith{"end-with", cl::desc("end when this parent process does"), cl::init(0),
+                       cl::cat(category), cl::sub(plan)};
   cl::opt<unsigned> threads{"threads", cl::desc("threads that compile (0: all)"), cl::init(0),
                             cl::cat(category), cl::sub(plan)};
 };
@@ -51,7 +57,17 @@ static void printProgress(std::string_view stage, uint32_t done, uint32_t total)
   llvm::outs().flush();
 }
 
+// The user of a caller that was killed waits for nothing; a parent that is gone already sends no
+// signal.
+static void endWith(pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (kill(parent, 0) != 0)
+    _exit(1);
+}
+
 static Result<void> run(const Options &options) {
+  if (options.endWith > 0)
+    endWith(options.endWith);
   const std::string output = options.output; // linking in process resets all options
   SINTER_ASSIGN(const GgufFile file, GgufFile::open(options.model));
   engine::EngineOptions engine;

@@ -14,6 +14,8 @@
 #include "llvm/TargetParser/Triple.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 
+#include <mutex>
+
 LLD_HAS_DRIVER(elf)
 
 namespace sinter::target::cpu {
@@ -76,6 +78,13 @@ Result<std::vector<uint8_t>> compileObject(llvm::Module &module, const CpuFacts 
   return std::vector<uint8_t>(object.begin(), object.end());
 }
 
+// lld keeps its state in one context per process, while kernels are compiled on several threads.
+static lld::Result linkAlone(llvm::ArrayRef<const char *> arguments, llvm::raw_ostream &log) {
+  static std::mutex mutex;
+  std::lock_guard lock(mutex);
+  return lld::lldMain(arguments, log, log, {{lld::Gnu, &lld::elf::link}});
+}
+
 Result<std::vector<uint8_t>> linkShared(const std::vector<uint8_t> &object) {
   llvm::SmallString<128> folder;
   if (std::error_code error = llvm::sys::fs::createUniqueDirectory("sinter-link", folder))
@@ -98,7 +107,7 @@ Result<std::vector<uint8_t>> linkShared(const std::vector<uint8_t> &object) {
     llvm::raw_string_ostream log(messages);
     const char *args[] = {"ld.lld",        "-shared", "-z",        "noexecstack",
                           "--gc-sections", "-o",      out.c_str(), in.c_str()};
-    lld::Result result = lld::lldMain(args, log, log, {{lld::Gnu, &lld::elf::link}});
+    lld::Result result = linkAlone(args, log);
     if (result.retCode != 0)
       return fail(Code::Internal, "lld could not link a kernel: " + messages);
     auto buffer = llvm::MemoryBuffer::getFile(out);

@@ -17,3 +17,8 @@ if(SINTER_COMPILER AND SINTER_DNNL AND SINTER_DNNL_INCLUDE AND SINTER_OPENBLAS A
   target_compile_options(bench_gemm PRIVATE -fPIC -fno-exceptions ${SINTER_WARNINGS} -fpch-instantiate-templates)
   add_dependencies(benchmarks bench_gemm)
 endif()
+
+sinter_program(text_greedy MAIN bench/text/greedy.cpp DEPS llm)
+target_compile_options(text_greedy PRIVATE -fno-exceptions)
+set_target_properties(text_greedy PROPERTIES EXCLUDE_FROM_ALL ON)
+add_dependencies(benchmarks text_greedy)

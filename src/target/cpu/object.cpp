@@ -105,8 +105,10 @@ Result<std::vector<uint8_t>> linkShared(const std::vector<uint8_t> &object) {
     }
     std::string messages;
     llvm::raw_string_ostream log(messages);
-    const char *args[] = {"ld.lld",        "-shared", "-z",        "noexecstack",
-                          "--gc-sections", "-o",      out.c_str(), in.c_str()};
+    // On more threads of its own lld 22.1.8 crashed in one of seven builds while other threads of
+    // this process compiled.
+    const char *args[] = {"ld.lld",      "-shared", "-z",        "noexecstack", "--gc-sections",
+                          "--threads=1", "-o",      out.c_str(), in.c_str()};
     lld::Result result = linkAlone(args, log);
     if (result.retCode != 0)
       return fail(Code::Internal, "lld could not link a kernel: " + messages);

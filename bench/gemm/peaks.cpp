@@ -82,16 +82,33 @@ std::vector<PeakLoop> byteDotLoops() {
   return {{"VNNI peak, AVX-512", 2 * kBytes512 * kAccumulators512, byteDot512}};
 }
 
-uint64_t readAll(std::span<const uint64_t> words) {
-  constexpr size_t kLanes = 64;
-  uint64_t sums[kLanes] = {};
-  for (size_t i = 0; i + kLanes <= words.size(); i += kLanes)
-    for (size_t lane = 0; lane < kLanes; ++lane)
-      sums[lane] += words[i + lane];
+// The caller's function is compiled for several processors, so this must be part of it.
+__attribute__((always_inline)) static inline uint64_t sum(std::span<const uint64_t> words) {
+  using Vector = uint64_t __attribute__((vector_size(64), aligned(8)));
+  constexpr size_t kVectors = 4, kWords = sizeof(Vector) / sizeof(uint64_t);
+  Vector sums[kVectors] = {};
+  for (size_t i = 0; i + kVectors * kWords <= words.size(); i += kVectors * kWords)
+    for (size_t v = 0; v < kVectors; ++v)
+      sums[v] += *reinterpret_cast<const Vector *>(words.data() + i + v * kWords);
   uint64_t total = 0;
-  for (uint64_t sum : sums)
-    total += sum;
+  for (const Vector &vector : sums)
+    for (size_t word = 0; word < kWords; ++word)
+      total += vector[word];
   return total;
+}
+
+__attribute__((target("avx512f"))) static uint64_t sum512(std::span<const uint64_t> words) {
+  return sum(words);
+}
+
+__attribute__((target("avx2"))) static uint64_t sum256(std::span<const uint64_t> words) {
+  return sum(words);
+}
+
+uint64_t readAll(std::span<const uint64_t> words) {
+  if (__builtin_cpu_supports("avx512f"))
+    return sum512(words);
+  return __builtin_cpu_supports("avx2") ? sum256(words) : sum(words);
 }
 
 } // namespace sinter::bench

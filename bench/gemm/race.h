@@ -19,7 +19,8 @@ struct Racer {
 
 double median(std::vector<double> values);
 
-// `rounds` rounds in which each racer runs for about `seconds`. The first error ends it.
+// `rounds` rounds in which each racer runs once untimed and then for about `seconds`. The first
+// error ends it.
 Result<void> race(std::vector<Racer> &racers, int rounds, double seconds = 0.02);
 
 // The median over rounds of one racer's rate over another's in the same round.

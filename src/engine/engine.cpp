@@ -66,6 +66,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, const EngineOptions &
 Result<plan::Plan> buildPlan(const GgufFile &file, const EngineOptions &options,
                              const Progress &progress) {
   SINTER_TRY(checkOptions(options));
+  SINTER_TRY(file.checkWhole());
   SINTER_ASSIGN(target::cpu::CpuFacts facts, options.target == "host"
                                                  ? target::cpu::hostFacts()
                                                  : target::cpu::factsFor(options.target));

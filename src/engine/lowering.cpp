@@ -85,7 +85,8 @@ static BoundView asColumn(const Stored &stored) {
 
 Result<void> Lowering::lowerGather(graph::GatherOp op) {
   auto weight = op.getTable().getDefiningOp<graph::WeightOp>();
-  Stored table = weight ? directWeight(weight) : stored(op.getTable());
+  SINTER_ASSIGN(Stored table,
+                weight ? directWeight(weight) : Result<Stored>(stored(op.getTable())));
   BoundView pages = table.view();
   pages.extents.insert(pages.extents.begin() + 1, Expr(1));
   pages.strides.insert(pages.strides.begin() + 1, table.strides[0]);
@@ -106,9 +107,10 @@ Result<void> Lowering::lowerNorm(graph::NormOp op) {
   SINTER_ASSIGN(KernelId kernel,
                 kernels_.add("rms_norm", chooseNorm(columnsOf(op.getValue()), elementOf(result)),
                              kernels::rmsNorm));
+  SINTER_ASSIGN(Stored gain, directWeight(weight));
   Stored out = allocate(result);
   addLaunch(steps_, kernel,
-            {stored(op.getValue()).view(), asRow(directWeight(weight)), out.view(),
+            {stored(op.getValue()).view(), asRow(gain), out.view(),
              f32Scalar(op.getEps().convertToFloat())},
             op, labelOf(op));
   return {};
@@ -199,8 +201,13 @@ bool Lowering::ownsMemory(Value value) {
   if (auto reshape = value.getDefiningOp<graph::ReshapeOp>())
     return ownsMemory(reshape.getValue());
   auto slice = value.getDefiningOp<graph::SliceOp>();
+  Value whole = slice ? slice.getValue() : value;
+  if (isa<graph::InputOp, graph::StateOp, graph::ScatterOp>(whole.getDefiningOp()))
+    return false;
   if (!slice)
-    return !isa<graph::InputOp>(value.getDefiningOp());
+    return true;
+  if (isa<graph::ReshapeOp, graph::SliceOp>(whole.getDefiningOp()))
+    return false; // memory that others may see under another shape
   int64_t first = slice.getOffset(), end = first + columnsOf(slice.getResult());
   return llvm::all_of(slice.getValue().getUsers(), [&](Operation *user) {
     auto other = dyn_cast<graph::SliceOp>(user);

@@ -61,7 +61,7 @@ private:
   plan::BufferId addBuffer(std::string name, plan::BufferKind kind, plan::Expr bytes);
   Stored allocate(mlir::Value value);
   const Stored &stored(mlir::Value value) const;
-  Stored directWeight(graph::WeightOp op);
+  Result<Stored> directWeight(graph::WeightOp op);
   Result<Stored> packedWeight(graph::WeightOp op);
   plan::BufferId constantBuffer(const std::string &name, std::vector<uint8_t> bytes);
   std::vector<BoundArgument> mapOperands(graph::MapOp map, mlir::Value tile);

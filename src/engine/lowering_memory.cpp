@@ -5,6 +5,7 @@
 #include "engine/elements.h"
 #include "engine/lowering.h"
 #include "engine/weights.h"
+#include "numeric/dot_packing.h"
 
 using namespace mlir;
 
@@ -82,9 +83,12 @@ static std::vector<std::string> tensorsOf(graph::WeightOp op) {
 }
 
 // The file's own order.
-Stored Lowering::directWeight(graph::WeightOp op) {
+Result<Stored> Lowering::directWeight(graph::WeightOp op) {
   RankedTensorType type = op.getResult().getType();
   std::string name = joinedName(op);
+  if (const BlockFormat *format = blockFormatOf(type.getElementType()))
+    if (Result<DotPacking> codes = dotPacking(*format); !codes)
+      return fail(codes.error().code, "tensor '" + name + "': " + codes.error().message);
   auto [found, isNew] = named_.try_emplace(name);
   if (isNew) {
     found->second = addBuffer(name, BufferKind::Weight, bytesOf(type));

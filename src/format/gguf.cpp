@@ -239,6 +239,17 @@ Result<std::vector<bool>> GgufFile::getBools(std::string_view key) const {
   return array<bool>(require(key), "an array of bools", elementBool);
 }
 
+Result<void> GgufFile::checkWhole() const {
+  SINTER_ASSIGN(uint64_t count, getU64Or("split.count", 1));
+  if (count <= 1)
+    return {};
+  SINTER_ASSIGN(uint64_t before, getU64Or("split.no", 0));
+  return fail(Code::Unsupported, "the file is part " + std::to_string(before + 1) + " of " +
+                                     std::to_string(count) +
+                                     " of a split model, expected a model in one file: join the "
+                                     "parts first");
+}
+
 Result<Sha256Digest> GgufFile::digest() const {
   std::array<uint8_t, 8> size;
   for (size_t i = 0; i < size.size(); ++i)

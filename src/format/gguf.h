@@ -125,6 +125,9 @@ public:
   Result<std::vector<float>> getF32s(std::string_view key) const;
   Result<std::vector<bool>> getBools(std::string_view key) const;
 
+  // Unsupported: the file is one part of a model that was split into several.
+  Result<void> checkWhole() const;
+
   // What names this model: SHA-256 of the header, metadata and tensor table, then the file's size
   // as 8 little-endian bytes. The weights are not read.
   Result<Sha256Digest> digest() const;

@@ -32,6 +32,8 @@ Result<std::vector<TokenId>> idsOf(Result<Encoding> encoding) {
 
 Result<ModelFile> ModelFile::open(const std::string &path) {
   SINTER_ASSIGN(GgufFile gguf, GgufFile::open(path));
+  if (Result<void> whole = gguf.checkWhole(); !whole)
+    return withPath(path, whole.error());
   auto vocabulary = vocabularyFromGguf(gguf);
   if (!vocabulary)
     return withPath(path, vocabulary.error());

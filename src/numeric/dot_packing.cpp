@@ -61,6 +61,11 @@ Result<DotPacking> dotPacking(const BlockFormat &format) {
     packing.fields.push_back({format.min.level1.planes[0].map.byte(0), 2, 2, 0});
   }
   SINTER_TRY(packCodes(format, packing));
+  uint32_t packed = 0;
+  for (const PackedField &field : packing.fields)
+    packed += field.bytes;
+  if (packed != format.blockBytes)
+    return refuse(format, "bytes beside scales, minima and codes");
   return packing;
 }
 

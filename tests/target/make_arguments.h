@@ -14,8 +14,11 @@ using Extents = std::map<std::string, int64_t>;
 using ViewShapes = std::map<std::string, std::vector<std::string>>;
 
 inline int64_t extentOf(const std::string &name, const Extents &extents) {
-  auto it = extents.find(name);
-  return it == extents.end() ? std::stoll(name) : it->second;
+  int64_t number = 0;
+  if (auto it = extents.find(name); it != extents.end())
+    return it->second;
+  EXPECT_FALSE(llvm::StringRef(name).getAsInteger(10, number)) << "no extent '" << name << "'";
+  return number;
 }
 
 // Every byte that no element of an input view occupies, and every output: a signalling NaN for f32

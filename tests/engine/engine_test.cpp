@@ -1,0 +1,261 @@
+// From model file to plan: what a plan says of its model, that equal models give equal bytes, and
+// one sentence for each model that cannot run.
+#include "engine/engine.h"
+#include "engine/tiny_gguf.h"
+#include "numeric/dot_packing.h"
+#include "plan/file.h"
+#include "plan/validate.h"
+#include "tile/mlir_pch.h"
+
+#include <gtest/gtest.h>
+#include <set>
+
+namespace sinter::engine {
+namespace {
+
+using models::FakeSource;
+
+std::string refusal(const FakeSource &source, const EngineOptions &options = quickOptions()) {
+  auto plan = planOf(source, options);
+  return plan ? "" : plan.error().message;
+}
+
+// A plan, and what was said while it was built.
+struct WatchedPlan {
+  Result<plan::Plan> plan = fail(Code::NotFound, "not built");
+  std::vector<std::tuple<std::string, uint32_t, uint32_t>> progress;
+};
+
+WatchedPlan buildWatched() {
+  WatchedPlan watched;
+  std::vector<uint8_t> bytes = ggufOf(tinyLlama());
+  auto file = GgufFile::parse(bytes);
+  EXPECT_TRUE(file);
+  watched.plan =
+      buildPlan(*file, quickOptions(), [&](std::string_view stage, uint32_t done, uint32_t total) {
+        watched.progress.emplace_back(stage, done, total);
+      });
+  return watched;
+}
+
+// Built once for the tests that only look at it.
+const WatchedPlan &watchedPlan() {
+  static const WatchedPlan watched = buildWatched();
+  return watched;
+}
+const Result<plan::Plan> &tinyPlan() {
+  return watchedPlan().plan;
+}
+
+TEST(Engine, ProgressOfEachStageEndsWithAllWorkDone) {
+  std::map<std::string, std::pair<uint32_t, uint32_t>> last;
+  for (const auto &[stage, done, total] : watchedPlan().progress)
+    last[stage] = {done, total};
+  ASSERT_TRUE(last.contains("building the graph"));
+  ASSERT_TRUE(last.contains("compiling kernels"));
+  for (const auto &[stage, counts] : last)
+    EXPECT_EQ(counts.first, counts.second) << stage;
+}
+
+TEST(Engine, PlanOfASmallModelIsValidAndReadsBack) {
+  const Result<plan::Plan> &plan = tinyPlan();
+  ASSERT_TRUE(plan) << plan.error().toString();
+  ASSERT_TRUE(plan::validate(*plan));
+  auto bytes = plan::serialize(*plan);
+  ASSERT_TRUE(bytes) << bytes.error().toString();
+  auto back = plan::parse(*bytes);
+  ASSERT_TRUE(back) << back.error().toString();
+  EXPECT_TRUE(*back == *plan);
+}
+
+TEST(Engine, PlanNamesItsModelAndShape) {
+  std::vector<uint8_t> bytes = ggufOf(tinyLlama());
+  const Result<plan::Plan> &plan = tinyPlan();
+  ASSERT_TRUE(plan) << plan.error().toString();
+  EXPECT_EQ(plan->modelDigest, GgufFile::parse(bytes)->digest()->hex());
+  EXPECT_EQ(plan->modelBytes, bytes.size());
+  const std::map<std::string, int64_t> expected = {
+      {"vocab_size", 100}, {"context_length", 256},
+      {"page_rows", 16},   {"query_block", 1},
+      {"layers", 1},       {"heads", 4},
+      {"kv_heads", 2},     {"head_dim", 16},
+      {"rope_dims", 16},   {"kv_bytes", 16 * 2 * 2 * 16 * 2}};
+  EXPECT_EQ(plan->properties, expected);
+  EXPECT_EQ(plan->texts.at("architecture"), "llama");
+}
+
+TEST(Engine, StepHasTheContractsSymbolsAndBuffers) {
+  const Result<plan::Plan> &plan = tinyPlan();
+  ASSERT_TRUE(plan) << plan.error().toString();
+  for (const char *name : {"T", "S", "B", "R", "P", "N"})
+    EXPECT_TRUE(plan::findSymbol(*plan, name)) << name;
+  for (const char *name :
+       {"tokens", "positions", "kv_slots", "page_table", "kv_lengths", "blocks", "logit_rows"}) {
+    auto buffer = plan::findBuffer(*plan, name);
+    ASSERT_TRUE(buffer) << name;
+    EXPECT_EQ(plan->buffers[buffer->index].kind, plan::BufferKind::Input) << name;
+  }
+  auto logits = plan::findBuffer(*plan, "logits");
+  ASSERT_TRUE(logits);
+  EXPECT_EQ(plan->buffers[logits->index].kind, plan::BufferKind::Output);
+  EXPECT_TRUE(plan::findProcedure(*plan, "step"));
+}
+
+TEST(Engine, EveryTensorOfTheFileHasAPlace) {
+  FakeSource source = tinyLlama();
+  const Result<plan::Plan> &plan = tinyPlan();
+  ASSERT_TRUE(plan) << plan.error().toString();
+  std::set<std::string> named;
+  for (const plan::Buffer &buffer : plan->buffers)
+    named.insert(buffer.tensors.begin(), buffer.tensors.end());
+  std::set<std::string> expected;
+  for (const std::string &name : source.tensorNames())
+    expected.insert(name);
+  EXPECT_EQ(named, expected);
+}
+
+using FormatAndLevel = std::pair<TensorType, const char *>;
+class EngineFormats : public testing::TestWithParam<FormatAndLevel> {};
+
+TEST_P(EngineFormats, MakeAPlan) {
+  EngineOptions options = quickOptions();
+  options.target = GetParam().second;
+  auto plan = planOf(tinyLlama(GetParam().first), options);
+  EXPECT_TRUE(plan) << plan.error().toString();
+}
+
+// Every format with kernels and every level, in few plans.
+INSTANTIATE_TEST_SUITE_P(Engine, EngineFormats,
+                         testing::Values(FormatAndLevel{TensorType::F32, "avx512"},
+                                         FormatAndLevel{TensorType::F16, "avx512vnni"},
+                                         FormatAndLevel{TensorType::BF16, "avx2"},
+                                         FormatAndLevel{TensorType::Q8_0, "avx512vnni"},
+                                         FormatAndLevel{TensorType::Q4_1, "avx512"},
+                                         FormatAndLevel{TensorType::Q4_0, "avx2"}),
+                         [](const auto &info) {
+                           return std::string(blockFormat(info.param.first).name) + "_" +
+                                  info.param.second;
+                         });
+
+std::vector<uint8_t> bytesWith(uint32_t threads) {
+  EngineOptions options = quickOptions();
+  options.threads = threads;
+  auto plan = planOf(tinyLlama(), options);
+  EXPECT_TRUE(plan) << plan.error().toString();
+  return *plan::serialize(*plan);
+}
+
+TEST(Engine, EqualModelsGiveEqualBytesWhateverTheThreads) {
+  std::vector<uint8_t> first = bytesWith(4), second = bytesWith(4), alone = bytesWith(1);
+  EXPECT_TRUE(first == second);
+  auto withoutModules = [](const std::vector<uint8_t> &bytes) {
+    plan::Plan plan = *plan::parse(bytes);
+    plan.modules.clear(); // how kernels share modules depends on the number of threads
+    for (plan::Kernel &kernel : plan.kernels)
+      kernel.module = {};
+    return plan;
+  };
+  EXPECT_TRUE(withoutModules(first) == withoutModules(alone));
+}
+
+// ---- refusals ----
+
+TEST(Engine, UnknownArchitectureIsNamed) {
+  FakeSource source = tinyLlama();
+  source.values["general.architecture"] = std::string("mamba");
+  EXPECT_EQ(refusal(source), "the model's architecture is 'mamba', expected one of: llama");
+}
+
+TEST(Engine, MissingTensorIsNamedWithItsShape) {
+  FakeSource source = tinyLlama();
+  source.tensors.erase("blk.0.ffn_up.weight");
+  EXPECT_EQ(refusal(source),
+            "the model has no tensor 'blk.0.ffn_up.weight', expected one of shape [96, 64]");
+}
+
+TEST(Engine, TensorOfAnotherShapeIsNamedWithBoth) {
+  FakeSource source = tinyLlama();
+  source.matrix("blk.0.attn_k.weight", {64, 64}, TensorType::Q4_1);
+  EXPECT_EQ(refusal(source), "tensor 'blk.0.attn_k.weight' has shape [64, 64], expected [32, 64]");
+}
+
+TEST(Engine, HeadsOfAnOddSizeAreRefused) {
+  FakeSource source = tinyLlama(TensorType::F32);
+  source.values["llama.attention.key_length"] = int64_t(15);
+  EXPECT_EQ(refusal(source),
+            "'llama.rope.dimension_count' is 15, expected an even number of at most 15");
+}
+
+TEST(Engine, OddHeadsWithAnEvenRotationAreRefused) {
+  FakeSource source = tinyLlama(TensorType::F32);
+  source.values["llama.attention.key_length"] = int64_t(15);
+  source.values["llama.rope.dimension_count"] = int64_t(14);
+  source.matrix("blk.0.attn_q.weight", {60, 64}, TensorType::F32);
+  source.matrix("blk.0.attn_k.weight", {30, 64}, TensorType::F32);
+  source.matrix("blk.0.attn_v.weight", {30, 64}, TensorType::F32);
+  source.matrix("blk.0.attn_output.weight", {64, 60}, TensorType::F32);
+  EXPECT_EQ(refusal(source), "a rotation of 14 elements of heads of 15 has no kernel");
+}
+
+TEST(Engine, TargetThatIsNoneIsRefused) {
+  EngineOptions options = quickOptions();
+  options.target = "avx1024";
+  EXPECT_EQ(refusal(tinyLlama(), options),
+            "found CPU level 'avx1024', expected avx2, avx512 or avx512vnni");
+}
+
+TEST(Engine, OptionsOutOfRangeAreRefused) {
+  EngineOptions pages = quickOptions(), queries = quickOptions();
+  pages.pageRows = 24;
+  queries.queryBlock = 0;
+  EXPECT_EQ(refusal(tinyLlama(), pages),
+            "the number of page rows is 24, expected a multiple of 16 of at most 1024");
+  EXPECT_EQ(refusal(tinyLlama(), queries),
+            "the query block is 0, expected a multiple of 1 of at most 256");
+}
+
+TEST(Engine, PartsOfASplitModelAreRefused) {
+  FakeSource source = tinyLlama();
+  source.values["split.count"] = int64_t(3);
+  source.values["split.no"] = int64_t(1);
+  EXPECT_EQ(refusal(source), "the file is part 2 of 3 of a split model, expected a model in one "
+                             "file: join the parts first");
+  source.values["split.count"] = int64_t(1);
+  std::vector<uint8_t> bytes = ggufOf(source);
+  EXPECT_TRUE(GgufFile::parse(bytes)->checkWhole());
+}
+
+// Every block format of the table, as matrices and as the embedding: a plan, or one sentence that
+// names a tensor and its type.
+// Every type of the table that has blocks fitting the rows: as a matrix.
+TEST(Engine, MatricesOfTypesWithoutKernelAreNamed) {
+  int refused = 0;
+  for (const BlockFormat &format : blockFormats()) {
+    bool half = format.type == TensorType::F16 || format.type == TensorType::BF16;
+    if (64 % format.blockLength || half || format.type == TensorType::F32 || dotPacking(format))
+      continue;
+    FakeSource source = tinyLlama(TensorType::F32);
+    source.matrix("blk.0.ffn_up.weight", {96, 64}, format.type);
+    std::string message = refusal(source);
+    EXPECT_TRUE(message.starts_with("tensor 'blk.0.ffn_up.weight'")) << message;
+    EXPECT_NE(message.find(format.name), std::string::npos) << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+    ++refused;
+  }
+  EXPECT_GT(refused, 3);
+}
+
+TEST(Engine, EmbeddingsOfTypesWithoutKernelAreNamed) {
+  for (TensorType type :
+       {TensorType::Q5_0, TensorType::Q8_1, TensorType::IQ4_NL, TensorType::MXFP4}) {
+    FakeSource source = tinyLlama(TensorType::F32);
+    source.matrix("token_embd.weight", {100, 64}, type);
+    source.matrix("output.weight", {100, 64}, TensorType::F32);
+    std::string message = refusal(source);
+    EXPECT_TRUE(message.starts_with("tensor 'token_embd.weight'")) << message;
+    EXPECT_NE(message.find(blockFormat(type).name), std::string::npos) << message;
+  }
+}
+
+} // namespace
+} // namespace sinter::engine

@@ -1,0 +1,73 @@
+// Block sizes: what every choice must keep, whatever the model's extents.
+#include "engine/kernel_choice.h"
+#include "engine/kernel_set.h"
+#include "engine/weights.h"
+#include "tile/mlir_pch.h"
+
+#include <gtest/gtest.h>
+
+namespace sinter::engine {
+namespace {
+
+// Hidden rows, odd ones, and one whose only group divisor is a group itself.
+constexpr int64_t kColumns[] = {1, 32, 33, 64, 576, 960, 1024, 1184, 1536, 2048, 4099, 49152};
+
+TEST(KernelChoice, ColumnStepsAreWholeGroupsOfTheActivationFormat) {
+  for (int64_t columns : kColumns) {
+    int64_t block = chooseNorm(columns, kernel::F32).blockColumns;
+    EXPECT_EQ(block % 32, 0) << columns;
+    EXPECT_GE(block, 32) << columns;
+    EXPECT_LE(block, 1024) << columns;
+  }
+}
+
+TEST(KernelChoice, ColumnStepsDivideRowsThatCanBeDivided) {
+  for (int64_t columns : {32, 64, 576, 960, 1024, 1536, 2048, 49152})
+    EXPECT_EQ(columns % chooseStream(columns, kernel::F32).blockColumns, 0) << columns;
+}
+
+TEST(KernelChoice, RowKernelsAgreeOnTheirSteps) {
+  for (int64_t columns : kColumns) {
+    int64_t block = chooseNorm(columns, kernel::block("q8a")).blockColumns;
+    EXPECT_EQ(chooseStream(columns, kernel::block("q8a")).blockColumns, block);
+    EXPECT_EQ(chooseEmbed(columns, kernel::F16).blockColumns, block);
+  }
+}
+
+TEST(KernelChoice, OneRowAndManySumInTheSameOrder) {
+  auto many = chooseGemm(kernel::F32, kernel::F16, 576, 1536, RowBucket::Many);
+  auto one = chooseGemm(kernel::F32, kernel::F16, 576, 1536, RowBucket::One);
+  EXPECT_EQ(one.blockM, 1);
+  EXPECT_GT(many.blockM, 1);
+  one.blockM = many.blockM;
+  EXPECT_EQ(kernelKey("gemm", one), kernelKey("gemm", many));
+}
+
+TEST(KernelChoice, ProductsReadPackedRowsAndStepOverWholeBlocks) {
+  auto p = chooseGemm(kernel::block("q8a"), kernel::block("q4_1"), 576, 1536, RowBucket::Many);
+  EXPECT_EQ(p.interleave, interleavedRows());
+  EXPECT_TRUE(p.transposeB);
+  EXPECT_EQ(p.blockN % p.interleave, 0);
+  EXPECT_EQ(p.blockK % 256, 0); // the longest block of the format table
+}
+
+TEST(KernelChoice, AttentionOfOneRowWalksTheSamePages) {
+  AttentionShape shape{3, 2, 64, 48};
+  auto many = chooseAttention(shape, 16, RowBucket::Many);
+  auto one = chooseAttention(shape, 16, RowBucket::One);
+  EXPECT_EQ(many.blockQueries, 16);
+  EXPECT_EQ(one.blockQueries, 1);
+  one.blockQueries = many.blockQueries;
+  EXPECT_EQ(kernelKey("attention", one), kernelKey("attention", many));
+}
+
+TEST(KernelChoice, RotationsTakePairsOfAHead) {
+  auto p = chooseRope(9, 64, true, true);
+  EXPECT_EQ(p.heads, 9);
+  EXPECT_EQ(p.pairs, 32);
+  EXPECT_TRUE(p.halves);
+  EXPECT_TRUE(p.inPlace);
+}
+
+} // namespace
+} // namespace sinter::engine

@@ -1,0 +1,336 @@
+// Small graphs as plans: which buffers there are, what is launched, in which order and under which
+// condition.
+#include "engine/graph_text.h"
+#include "engine/lowering.h"
+#include "tile/mlir_pch.h"
+
+#include <gmock/gmock.h>
+
+namespace sinter::engine {
+namespace {
+
+using plan::BufferKind;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// A graph as a plan, with the names that its ids stand for.
+class Lowered {
+public:
+  explicit Lowered(const std::string &body)
+      : graph_(body), kernels_(graph_.context()),
+        result_(Lowering(kernels_, LoweringOptions()).run(graph_.step())) {}
+
+  const Result<plan::Plan> &result() const { return result_; }
+  const plan::Plan &plan() const { return *result_; }
+  const std::vector<plan::Step> &steps() const { return plan().procedures.at(0).steps; }
+  template <class T> const T &step(size_t index) const { return std::get<T>(steps().at(index).op); }
+
+  std::vector<std::string> buffers() const {
+    std::vector<std::string> names;
+    for (const plan::Buffer &buffer : plan().buffers)
+      names.push_back(std::string(plan::kindName(buffer.kind)) + " " + buffer.name);
+    return names;
+  }
+  const plan::Buffer &buffer(const std::string &name) const {
+    auto id = plan::findBuffer(plan(), name);
+    EXPECT_TRUE(id) << name;
+    return plan().buffers.at(id ? id->index : 0);
+  }
+  std::string text(const plan::Expr &expr) const {
+    std::vector<std::string> names;
+    for (const plan::Symbol &symbol : plan().symbols)
+      names.push_back(symbol.name);
+    return plan::toString(expr, names);
+  }
+  // Buffer names of a launch, with "+offset" where there is one.
+  std::vector<std::string> arguments(const plan::Launch &launch) const {
+    std::vector<std::string> names;
+    for (const plan::BufferArg &argument : launch.buffers) {
+      std::string offset = text(argument.byteOffset);
+      names.push_back(plan().buffers.at(argument.buffer.index).name +
+                      (offset == "0" ? "" : "+" + offset));
+    }
+    return names;
+  }
+  std::string symbolOf(const plan::Launch &launch) {
+    return kernels_.kernel(launch.kernel).getSymName().str();
+  }
+  size_t kernelCount() const { return kernels_.size(); }
+  std::string kernelText(const plan::Launch &launch) {
+    std::string text;
+    llvm::raw_string_ostream(text) << kernels_.kernel(launch.kernel);
+    return text;
+  }
+
+private:
+  GraphText graph_;
+  KernelSet kernels_;
+  Result<plan::Plan> result_;
+};
+
+constexpr const char *kNormThenProduct = R"(
+  %x = graph.input "x" : !x
+  %gain = graph.weight ["gain"] : tensor<64xf32>
+  %w = graph.weight ["w"] : tensor<24x64x!tile.block<"q4_1">>
+  %n = graph.norm %x, %gain eps 1.0e-5 : !x, tensor<64xf32> -> !x
+  %a = graph.quantize %n : !x -> tensor<?x64x!tile.block<"q8a">, #graph.dims<T>>
+  %c = graph.contract %a, %w : tensor<?x64x!tile.block<"q8a">, #graph.dims<T>>,
+      tensor<24x64x!tile.block<"q4_1">> -> tensor<?x24xf32, #graph.dims<T>>
+  graph.output "c", %c : tensor<?x24xf32, #graph.dims<T>>
+)";
+
+TEST(Lowering, ValuesBecomeBuffersOfTheirKind) {
+  Lowered lowered(kNormThenProduct);
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  EXPECT_THAT(lowered.buffers(), ElementsAre("input x", "weight gain", StartsWith("temp temp."),
+                                             "weight w interleaved", "output c"));
+}
+
+TEST(Lowering, BuffersHaveTheBytesOfTheirTensors) {
+  Lowered lowered(kNormThenProduct);
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  EXPECT_EQ(lowered.text(lowered.buffer("x").bytes), "256 * T");
+  EXPECT_EQ(lowered.text(lowered.plan().buffers[2].bytes), "88 * T"); // two groups of q8a
+  EXPECT_EQ(lowered.text(lowered.buffer("c").bytes), "96 * T");
+}
+
+TEST(Lowering, PackedRowsArePaddedToWholeGroups) {
+  Lowered lowered(kNormThenProduct);
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  const plan::Buffer &weight = lowered.buffer("w interleaved");
+  EXPECT_EQ(weight.bytes.constant(), 32 * 2 * 20);
+  EXPECT_THAT(weight.tensors, ElementsAre("w"));
+  EXPECT_EQ(weight.pack.mode, plan::PackMode::Interleave);
+  EXPECT_EQ(weight.pack.blocksPerRow, 2u);
+}
+
+TEST(Lowering, ANormThatIsOnlyRoundedStoresRoundedValues) {
+  Lowered lowered(kNormThenProduct);
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  ASSERT_EQ(lowered.steps().size(), 2u);
+  const auto &norm = lowered.step<plan::Launch>(0);
+  EXPECT_THAT(lowered.symbolOf(norm), StartsWith("rms_norm"));
+  EXPECT_THAT(lowered.kernelText(norm), HasSubstr("block<\"q8a\">, out"));
+}
+
+TEST(Lowering, AProductBranchesOnWhetherThereIsMoreThanOneRow) {
+  Lowered lowered(kNormThenProduct);
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  const auto &branch = lowered.step<plan::If>(1);
+  for (int64_t rows : {1, 2, 17}) {
+    const int64_t symbols[] = {rows, 1, 1, 1, 1, 1};
+    EXPECT_EQ(*plan::evaluate(branch.condition, symbols) != 0, rows > 1) << rows;
+  }
+  ASSERT_EQ(branch.thenSteps.size(), 1u);
+  ASSERT_EQ(branch.elseSteps.size(), 1u);
+  const auto &many = std::get<plan::Launch>(branch.thenSteps[0].op);
+  const auto &one = std::get<plan::Launch>(branch.elseSteps[0].op);
+  EXPECT_NE(many.kernel.index, one.kernel.index);
+  EXPECT_EQ(lowered.arguments(many), lowered.arguments(one));
+}
+
+TEST(Lowering, LabelsAreTheNamesThatLocationsCarry) {
+  Lowered lowered(R"(
+    %x = graph.input "x" : !x
+    %gain = graph.weight ["gain"] : tensor<64xf32>
+    %n = graph.norm %x, %gain eps 1.0e-5 : !x, tensor<64xf32> -> !x loc("layer 3: norm")
+    %m = graph.norm %n, %gain eps 1.0e-5 : !x, tensor<64xf32> -> !x
+    graph.output "m", %m : !x
+  )");
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  EXPECT_EQ(lowered.step<plan::Launch>(0).label, "layer 3: norm");
+  EXPECT_EQ(lowered.step<plan::Launch>(1).label, "norm");
+  EXPECT_EQ(lowered.kernelCount(), 1u);
+}
+
+constexpr const char *kResidual = R"(
+  %x = graph.input "x" : !x
+  %w = graph.weight ["w"] : tensor<64x64xf16>
+  %c = graph.contract %x, %w : !x, tensor<64x64xf16> -> !x
+  %s = graph.map %c, %x : !x, !x -> !x {
+  ^bb0(%a: f32, %b: f32):
+    %r = arith.addf %a, %b : f32
+    graph.yield %r : f32
+  }
+  graph.output "s", %s : !x
+)";
+
+TEST(Lowering, AMapThatAloneReadsAProductIsItsEpilogue) {
+  Lowered lowered(kResidual);
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  ASSERT_EQ(lowered.steps().size(), 1u);
+  const auto &branch = lowered.step<plan::If>(0);
+  EXPECT_THAT(lowered.arguments(std::get<plan::Launch>(branch.thenSteps[0].op)),
+              ElementsAre("x", "w interleaved", "s", "x"));
+  EXPECT_THAT(lowered.buffers(), ElementsAre("input x", "weight w interleaved", "output s"));
+}
+
+TEST(Lowering, AMapOfAProductThatIsAnOutputStaysALaunch) {
+  std::string text = kResidual;
+  Lowered lowered(text + "graph.output \"c\", %c : !x");
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  ASSERT_EQ(lowered.steps().size(), 2u);
+  EXPECT_THAT(lowered.symbolOf(lowered.step<plan::Launch>(1)), StartsWith("map"));
+  EXPECT_EQ(lowered.buffer("c").kind, BufferKind::Output);
+}
+
+TEST(Lowering, MapsWithOtherWorkAreOtherKernels) {
+  std::string map = R"(
+    %M = graph.map %x, %x : !x, !x -> !x {
+    ^bb0(%a: f32, %b: f32):
+      %r = arith.OP %a, %b : f32
+      graph.yield %r : f32
+    }
+    graph.output "M", %M : !x
+  )";
+  auto with = [&](std::string name, const std::string &op) {
+    std::string text = map;
+    text.replace(text.find("OP"), 2, op);
+    for (size_t at = 0; (at = text.find('M', at)) != std::string::npos; at += name.size())
+      text.replace(at, 1, name);
+    return text;
+  };
+  Lowered lowered("%x = graph.input \"x\" : !x\n" + with("p", "addf") + with("q", "mulf") +
+                  with("r", "addf"));
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  EXPECT_EQ(lowered.steps().size(), 3u);
+  EXPECT_EQ(lowered.kernelCount(), 2u);
+}
+
+TEST(Lowering, SlicesAreTheirValuesMemoryAtAnOffset) {
+  Lowered lowered(R"(
+    %x = graph.input "x" : !x
+    %a = graph.slice %x from 48 : !x -> tensor<?x16xf32, #graph.dims<T>>
+    %m = graph.map %a : tensor<?x16xf32, #graph.dims<T>> -> tensor<?x16xf32, #graph.dims<T>> {
+    ^bb0(%v: f32):
+      %r = arith.negf %v : f32
+      graph.yield %r : f32
+    }
+    graph.output "m", %m : tensor<?x16xf32, #graph.dims<T>>
+  )");
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  const auto &launch = lowered.step<plan::Launch>(0);
+  EXPECT_THAT(lowered.arguments(launch), ElementsAre("x+192", "m"));
+  EXPECT_EQ(lowered.text(launch.scalars.at(2)), "64"); // the row stride is still x's
+}
+
+constexpr const char *kRope = R"(
+  %p = graph.input "p" : !t
+  %x = graph.input "x" : !x
+  %w = graph.weight ["w"] : tensor<64x64xf32>
+  %c = graph.contract %x, %w : !x, tensor<64x64xf32> -> !x
+  %h = graph.reshape %c : !x -> tensor<?x4x16xf32, #graph.dims<T>>
+  %r = graph.rope neighbours %h, %p dims 16 base 1.0e4
+      : tensor<?x4x16xf32, #graph.dims<T>>, !t -> tensor<?x4x16xf32, #graph.dims<T>>
+  %f = graph.reshape %r : tensor<?x4x16xf32, #graph.dims<T>> -> !x
+  %m = graph.map %f : !x -> !x {
+  ^bb0(%v: f32):
+    %n = arith.negf %v : f32
+    graph.yield %n : f32
+  }
+  graph.output "m", %m : !x
+)";
+
+TEST(Lowering, ARotationOfMemoryThatNobodyElseReadsIsInPlace) {
+  Lowered lowered(kRope);
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  const auto &rope = lowered.step<plan::Launch>(1);
+  EXPECT_THAT(lowered.arguments(rope),
+              ElementsAre(StartsWith("temp."), "p", StartsWith("frequencies.16.")));
+  EXPECT_EQ(lowered.buffer(lowered.arguments(rope)[2]).data.size(), 8 * sizeof(float));
+}
+
+TEST(Lowering, ARotationOfMemoryThatIsReadAgainIsNot) {
+  std::string text = kRope;
+  Lowered lowered(text + "graph.output \"c\", %c : !x");
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  EXPECT_THAT(lowered.arguments(lowered.step<plan::Launch>(1)),
+              ElementsAre("c", "p", StartsWith("frequencies.16."), StartsWith("temp.")));
+}
+
+TEST(Lowering, ARotationOfAPartOfAnInputIsNotInPlace) {
+  Lowered lowered(R"(
+    %p = graph.input "p" : !t
+    %x = graph.input "x" : !x
+    %s = graph.slice %x from 32 : !x -> tensor<?x32xf32, #graph.dims<T>>
+    %h = graph.reshape %s : tensor<?x32xf32, #graph.dims<T>> -> tensor<?x2x16xf32, #graph.dims<T>>
+    %r = graph.rope neighbours %h, %p dims 16 base 1.0e4
+        : tensor<?x2x16xf32, #graph.dims<T>>, !t -> tensor<?x2x16xf32, #graph.dims<T>>
+    graph.output "r", %r : tensor<?x2x16xf32, #graph.dims<T>>
+  )");
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  EXPECT_THAT(lowered.arguments(lowered.step<plan::Launch>(0)),
+              ElementsAre("x+128", "p", StartsWith("frequencies.16."), "r"));
+}
+
+TEST(Lowering, StatesAreUpdatedWhereTheyLie) {
+  Lowered lowered(R"(
+    %k = graph.input "k" : tensor<?x2x16xf32, #graph.dims<T>>
+    %i = graph.input "i" : !t
+    %ks = graph.state "keys" : tensor<?x2x16x32xf16, #graph.dims<N>>
+    %vs = graph.state "values" : tensor<?x32x2x16xf16, #graph.dims<N>>
+    %a, %b = graph.scatter %k, %k at %i into %ks, %vs
+        : tensor<?x2x16xf32, #graph.dims<T>>, tensor<?x2x16xf32, #graph.dims<T>>, !t
+        into tensor<?x2x16x32xf16, #graph.dims<N>>, tensor<?x32x2x16xf16, #graph.dims<N>>
+        -> tensor<?x2x16x32xf16, #graph.dims<N>>, tensor<?x32x2x16xf16, #graph.dims<N>>
+  )");
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  EXPECT_THAT(lowered.buffers(), ElementsAre("input k", "input i", "state keys", "state values"));
+  EXPECT_THAT(lowered.arguments(lowered.step<plan::Launch>(0)),
+              ElementsAre("k", "k", "i", "keys", "values"));
+  EXPECT_EQ(lowered.text(lowered.buffer("keys").bytes), "2048 * N");
+}
+
+// ---- refusals ----
+
+std::string refusalOf(const std::string &body) {
+  Lowered lowered(body);
+  EXPECT_FALSE(lowered.result());
+  EXPECT_EQ(lowered.result().error().code, Code::Unsupported);
+  return lowered.result().error().message;
+}
+
+TEST(Lowering, AProductOfTwoComputedTensorsIsRefused) {
+  EXPECT_EQ(refusalOf(R"(
+    %x = graph.input "x" : !x
+    %y = graph.input "y" : tensor<8x64xf32>
+    %c = graph.contract %x, %y : !x, tensor<8x64xf32> -> tensor<?x8xf32, #graph.dims<T>>
+    graph.output "c", %c : tensor<?x8xf32, #graph.dims<T>>
+  )"),
+            "a contraction is not with a weight, which has no kernel");
+}
+
+TEST(Lowering, AnOutputThatNothingComputesIsRefused) {
+  EXPECT_EQ(refusalOf("%x = graph.input \"x\" : !x\ngraph.output \"x2\", %x : !x"),
+            "output 'x2' is no computed tensor, which has no form");
+}
+
+TEST(Lowering, AMapOfOtherThanMatricesIsRefused) {
+  EXPECT_EQ(refusalOf(R"(
+    %x = graph.input "x" : tensor<?xf32, #graph.dims<T>>
+    %m = graph.map %x : tensor<?xf32, #graph.dims<T>> -> tensor<?xf32, #graph.dims<T>> {
+    ^bb0(%v: f32):
+      graph.yield %v : f32
+    }
+    graph.output "m", %m : tensor<?xf32, #graph.dims<T>>
+  )"),
+            "a map is not of matrices, which has no kernel");
+}
+
+TEST(Lowering, AStateOfAnotherElementIsRefused) {
+  EXPECT_EQ(refusalOf(R"(
+    %k = graph.input "k" : tensor<?x2x16xf32, #graph.dims<T>>
+    %i = graph.input "i" : !t
+    %ks = graph.state "keys" : tensor<?x2x16x32xf32, #graph.dims<N>>
+    %vs = graph.state "values" : tensor<?x32x2x16xf32, #graph.dims<N>>
+    %a, %b = graph.scatter %k, %k at %i into %ks, %vs
+        : tensor<?x2x16xf32, #graph.dims<T>>, tensor<?x2x16xf32, #graph.dims<T>>, !t
+        into tensor<?x2x16x32xf32, #graph.dims<N>>, tensor<?x32x2x16xf32, #graph.dims<N>>
+        -> tensor<?x2x16x32xf32, #graph.dims<N>>, tensor<?x32x2x16xf32, #graph.dims<N>>
+  )"),
+            "the KV state is not F16, which has no kernel");
+}
+
+} // namespace
+} // namespace sinter::engine

@@ -1,0 +1,84 @@
+// Packing recipes: what they keep of each format, and which formats have none.
+#include "engine/elements.h"
+#include "engine/weights.h"
+#include "numeric/dot_packing.h"
+#include "plan/validate.h"
+#include "tile/mlir_pch.h"
+
+#include <gtest/gtest.h>
+
+namespace sinter::engine {
+namespace {
+
+class Weights : public testing::Test {
+protected:
+  Weights() { context_.loadDialect<tile::TileDialect>(); }
+  mlir::Type block(llvm::StringRef name) { return tile::BlockType::get(&context_, name); }
+
+  mlir::MLIRContext context_;
+};
+
+TEST_F(Weights, EveryRecipeIsOneThatPlansAccept) {
+  for (mlir::Type element :
+       {block("q4_0"), block("q4_1"), block("q8_0"), mlir::Type(mlir::Float32Type::get(&context_)),
+        mlir::Type(mlir::Float16Type::get(&context_)),
+        mlir::Type(mlir::BFloat16Type::get(&context_))}) {
+    auto recipe = interleavedRecipe(element, 96);
+    ASSERT_TRUE(recipe) << recipe.error().message;
+    auto valid = plan::validateRecipe(*recipe, "recipe");
+    EXPECT_TRUE(valid) << valid.error().message;
+  }
+}
+
+TEST_F(Weights, PlainElementsMoveOneByOne) {
+  auto recipe = interleavedRecipe(mlir::Float16Type::get(&context_), 96);
+  ASSERT_TRUE(recipe) << recipe.error().message;
+  EXPECT_EQ(recipe->mode, plan::PackMode::Interleave);
+  EXPECT_EQ(recipe->rowsPerAtom, kInterleavedRows);
+  EXPECT_EQ(recipe->blockBytes, 2u);
+  EXPECT_EQ(recipe->blocksPerRow, 96u);
+  EXPECT_EQ(recipe->fields, (std::vector<plan::PackField>{{0, 2, 2, 0}}));
+}
+
+TEST_F(Weights, BlocksMoveAsTheIntegerDotReadsThem) {
+  auto recipe = interleavedRecipe(block("q4_1"), 96);
+  ASSERT_TRUE(recipe) << recipe.error().message;
+  EXPECT_EQ(recipe->blockBytes, 20u);
+  EXPECT_EQ(recipe->blocksPerRow, 3u);
+  EXPECT_EQ(recipe->fields,
+            (std::vector<plan::PackField>{{0, 2, 2, 0}, {2, 2, 2, 0}, {4, 16, 4, 0}}));
+}
+
+TEST_F(Weights, SignedCodesBecomeUnsignedOnes) {
+  auto recipe = interleavedRecipe(block("q8_0"), 64);
+  ASSERT_TRUE(recipe) << recipe.error().message;
+  EXPECT_EQ(recipe->fields, (std::vector<plan::PackField>{{0, 2, 2, 0}, {2, 32, 4, 0x80}}));
+}
+
+TEST_F(Weights, AFormatWithoutPackingIsNamedInOneSentence) {
+  int refused = 0;
+  for (const BlockFormat &format : blockFormats()) {
+    if (format.isPlain())
+      continue;
+    auto recipe = interleavedRecipe(block(llvm::StringRef(format.name).lower()), 256);
+    if (recipe)
+      continue;
+    ++refused;
+    EXPECT_EQ(recipe.error().code, Code::Unsupported);
+    EXPECT_NE(recipe.error().message.find(format.name), std::string::npos)
+        << recipe.error().message;
+    EXPECT_EQ(recipe.error().message.find('\n'), std::string::npos);
+  }
+  EXPECT_GT(refused, 0);
+}
+
+TEST_F(Weights, ElementsTakeTheBytesOfTheirFormat) {
+  EXPECT_EQ(elementBytes(block("q4_1")).bytes, 20);
+  EXPECT_EQ(elementBytes(block("q4_1")).length, 32);
+  EXPECT_EQ(elementBytes(block("q8a")).bytes, int64_t(kActivationBytes));
+  EXPECT_EQ(elementBytes(mlir::BFloat16Type::get(&context_)).bytes, 2);
+  EXPECT_EQ(blockFormatOf(block("q8a")), nullptr);
+}
+
+} // namespace
+} // namespace sinter::engine

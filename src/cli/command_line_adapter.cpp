@@ -2,7 +2,6 @@
 #include "cli/command_line.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cctype>
 
 namespace sinter::cli {
@@ -127,14 +126,14 @@ const CLI::App &deepest(const CLI::App &app) {
 // What nobody asked for is the better reason than what is missing, which CLI11 looks at first.
 Message usageError(const CLI::App &app, const std::string &what) {
   const CLI::App &command = deepest(app);
+  const bool top = &command == &app;
   const std::vector<std::string> strangers = app.remaining(true);
-  if (&command == &app)
-    return {kExitUsage, (strangers.empty() ? std::string("expected a command")
-                                           : "no command '" + strangers.front() + "'") +
-                            "; see sinter --help"};
-  return {kExitUsage,
-          (strangers.empty() ? lowered(what) : "'" + strangers.front() + "' was not expected") +
-              "; see sinter " + command.get_name() + " --help"};
+  std::string reason = top ? "expected a command" : lowered(what);
+  if (!strangers.empty() && top && !strangers.front().starts_with('-'))
+    reason = "no command '" + strangers.front() + "'";
+  else if (!strangers.empty())
+    reason = "'" + strangers.front() + "' was not expected";
+  return {kExitUsage, reason + "; see sinter " + (top ? "" : command.get_name() + " ") + "--help"};
 }
 
 } // namespace

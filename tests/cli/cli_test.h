@@ -1,0 +1,132 @@
+// What tests of the program `sinter` share: a folder of their own, a tiny model in it, and the
+// program as a child.
+#pragma once
+
+#include "cli/child.h"
+#include "cli/tiny_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+namespace sinter {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+inline const std::string kSinter = SINTER_BIN_DIR "/sinter";
+
+class CliTest : public testing::Test {
+protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "sinter-cli-XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    model_ = writeModel("tiny.gguf");
+    // Plans of the tiny model serve all tests but those that are about the cache.
+    useCache(SINTER_BIN_DIR "/../cli_tests_cache");
+    for (const char *ours : {"SINTER_COMPILER", "SINTER_COMPILE_SECONDS"})
+      options_.environment[ours] = std::nullopt;
+    options_.environment["HOME"] = folder_;
+    options_.environment["TERM"] = "dumb";
+    options_.environment["INPUTRC"] = "/dev/null";
+  }
+  void TearDown() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+
+  // The folder under which plans are kept.
+  void useCache(const std::string &folder) {
+    std::filesystem::create_directories(folder);
+    options_.environment["XDG_CACHE_HOME"] = folder;
+    cache_ = folder + "/sinter";
+  }
+  void useOwnCache() { useCache(folder_ + "/cache"); }
+
+  std::string path(const std::string &name) const { return folder_ + "/" + name; }
+  std::string write(const std::string &name, std::string_view bytes) const {
+    std::ofstream(path(name), std::ios::binary).write(bytes.data(), std::ssize(bytes));
+    return path(name);
+  }
+  std::string writeModel(const std::string &name, const TinyModel &model = {}) const {
+    const std::vector<uint8_t> bytes = tinyModel(model);
+    return write(name, {reinterpret_cast<const char *>(bytes.data()), bytes.size()});
+  }
+  static std::string read(const std::string &path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  // Children that root starts are from now on those of a user without rights, who owns the
+  // test's folder.
+  void loseRights() {
+    if (geteuid() != 0)
+      return;
+    constexpr uid_t kNobody = 65534;
+    for (const auto &entry : std::filesystem::recursive_directory_iterator(folder_))
+      ASSERT_EQ(chown(entry.path().c_str(), kNobody, kNobody), 0);
+    ASSERT_EQ(chown(folder_.c_str(), kNobody, kNobody), 0);
+    options_.before = [] {
+      if (setgid(kNobody) != 0 || setuid(kNobody) != 0)
+        _exit(125);
+    };
+  }
+  // A shell script that stands in for the compiler from now on.
+  void useCompiler(const std::string &script) {
+    const std::string program = write("compiler", "#!/bin/sh\n" + script + "\n");
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    options_.environment["SINTER_COMPILER"] = program;
+  }
+
+  std::vector<std::string> command(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), kSinter);
+    return arguments;
+  }
+  Outcome sinter(std::vector<std::string> arguments,
+                 const std::optional<std::string> &input = std::nullopt) const {
+    return runChild(command(std::move(arguments)), options_, input);
+  }
+  // A short answer of the tiny model.
+  Outcome answer() const { return sinter({"run", model_, "-p", "hi", "-n", "4"}); }
+
+  std::string folder_, model_, cache_;
+  ChildOptions options_;
+};
+
+// Lines on stderr, apart from the one that says that a plan is built.
+inline std::vector<std::string> messages(const Outcome &outcome) {
+  std::vector<std::string> lines;
+  std::istringstream text(outcome.err);
+  for (std::string line; std::getline(text, line);)
+    if (line != "sinter: building the plan")
+      lines.push_back(line);
+  return lines;
+}
+
+inline bool isOneError(const Outcome &outcome, const std::string &text) {
+  const std::vector<std::string> lines = messages(outcome);
+  return !outcome.late && lines.size() == 1 && lines[0].starts_with("sinter: ") &&
+         lines[0].find(text) != std::string::npos;
+}
+
+// Ended by itself with that exit code.
+MATCHER_P(EndedWith, code, "") {
+  return arg.code == code && !arg.late;
+}
+// The input or the environment is at fault: exit code 1, no result, one line that holds `text`.
+MATCHER_P(FailedSaying, text, "") {
+  return arg.code == 1 && arg.out.empty() && isOneError(arg, text);
+}
+// The command line makes no sense: the same with exit code 2.
+MATCHER_P(RefusedSaying, text, "") {
+  return arg.code == 2 && arg.out.empty() && isOneError(arg, text);
+}
+
+} // namespace sinter

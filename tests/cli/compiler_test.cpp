@@ -1,0 +1,142 @@
+// The compiler as a child that fails in every way that it can.
+#include "cli/cli_test.h"
+
+#include <sys/prctl.h>
+
+namespace sinter {
+namespace {
+
+class Compiler : public CliTest {
+protected:
+  void SetUp() override {
+    CliTest::SetUp();
+    useOwnCache();
+  }
+  // What a compiler of that script makes of an answer; no plan may be kept.
+  Outcome answerWith(const std::string &script) {
+    useCompiler(script);
+    const Outcome outcome = answer();
+    if (std::filesystem::exists(cache_))
+      for (const auto &entry : std::filesystem::directory_iterator(cache_))
+        EXPECT_NE(entry.path().extension(), ".plan");
+    return outcome;
+  }
+  void limitSeconds(const std::string &text) {
+    options_.environment["SINTER_COMPILE_SECONDS"] = text;
+  }
+};
+
+TEST_F(Compiler, ThatIsMissingIsNamed) {
+  options_.environment["SINTER_COMPILER"] = path("nowhere");
+  EXPECT_THAT(answer(), FailedSaying("cannot start the compiler '" + path("nowhere") + "'"));
+}
+
+TEST_F(Compiler, ThatMayNotBeRunIsNamed) {
+  options_.environment["SINTER_COMPILER"] = write("text", "no program");
+  EXPECT_THAT(answer(), FailedSaying("Permission denied"));
+  std::filesystem::permissions(path("text"), std::filesystem::perms::owner_all);
+  EXPECT_THAT(answer(), FailedSaying("Exec format error"));
+}
+
+TEST_F(Compiler, ThatIsAFolderIsNamed) {
+  options_.environment["SINTER_COMPILER"] = folder_;
+  EXPECT_THAT(answer(), FailedSaying("cannot start the compiler"));
+}
+
+TEST_F(Compiler, ThatIsKilledIsSaidWithTheSignalAndTheWorkAtHand) {
+  EXPECT_THAT(answerWith("kill -KILL $$"), FailedSaying("signal 9 (SIGKILL)"));
+  EXPECT_THAT(answerWith("echo progress 1 2 thinking; sleep 0.2; kill -SEGV $$"),
+              FailedSaying("signal 11 (SIGSEGV) during 'thinking'"));
+}
+
+TEST_F(Compiler, ThatFailsIsQuotedByItsLastLine) {
+  const Outcome outcome =
+      answerWith("echo first >&2; echo 'sinter-compiler: the second' >&2; exit 1");
+  EXPECT_THAT(outcome, FailedSaying("tiny.gguf': the second"));
+}
+
+TEST_F(Compiler, ThatFailsSilentlyIsSaidWithItsStatus) {
+  EXPECT_THAT(answerWith("exit 1"), FailedSaying("ended with status 1 and said nothing"));
+  EXPECT_THAT(answerWith("exit 77"), FailedSaying("ended with status 77 and said nothing"));
+}
+
+TEST_F(Compiler, ThatSteersTerminalsIsQuotedAsText) {
+  EXPECT_THAT(answerWith("printf 'a\\033[31mb\\n' >&2; exit 1"), FailedSaying("a\\x1b[31mb"));
+}
+
+TEST_F(Compiler, ThatHangsIsStoppedAtItsLimit) {
+  limitSeconds("1");
+  EXPECT_THAT(answerWith("sleep 100"), FailedSaying("did not end within 1 s"));
+}
+
+TEST_F(Compiler, ThatClosesItsOutputsAndHangsIsStoppedAtItsLimit) {
+  limitSeconds("1");
+  EXPECT_THAT(answerWith("exec >&- 2>&-; sleep 100"), FailedSaying("did not end within 1 s"));
+}
+
+TEST_F(Compiler, ThatFloodsItsOutputsIsStoppedAtItsLimit) {
+  limitSeconds("1");
+  EXPECT_THAT(answerWith("yes >&2 & exec yes 'progress 1 2 x'"),
+              FailedSaying("did not end within 1 s"));
+}
+
+TEST_F(Compiler, ThatLeavesAProcessBehindWithItsPipesIsNotWaitedFor) {
+  EXPECT_THAT(answerWith("sleep 30 & exit 3"), FailedSaying("status 3"));
+}
+
+TEST_F(Compiler, ThatPrintsGarbageAndNoPlanIsSaid) {
+  EXPECT_THAT(answerWith("head -c 100000 /dev/urandom"), FailedSaying("wrote no plan"));
+  EXPECT_THAT(answerWith("echo progress 18446744073709551615 18446744073709551615 x; "
+                         "echo progress -1 99999999999999999999; echo progress; echo progress 9 1"),
+              FailedSaying("wrote no plan"));
+}
+
+TEST_F(Compiler, ThatWritesABrokenPlanIsSaid) {
+  EXPECT_THAT(answerWith("echo nonsense > \"$4\""), FailedSaying("wrote a damaged plan"));
+  EXPECT_THAT(answerWith("head -c 5000000 /dev/zero > \"$4\""),
+              FailedSaying("wrote a damaged plan"));
+}
+
+TEST_F(Compiler, LimitsThatMakeNoSenseAreRefused) {
+  for (const char *text : {"0", "-1", "x", "1.5", "86401", "99999999999999999999"}) {
+    limitSeconds(text);
+    EXPECT_THAT(answer(), FailedSaying("SINTER_COMPILE_SECONDS is '" + std::string(text) + "'"));
+  }
+}
+
+TEST_F(Compiler, InterruptStopsItWithAllThatItStarted) {
+  const std::string alive = path("alive");
+  useCompiler("(sleep 3; touch '" + alive + "') & sleep 100");
+  Child child(command({"run", model_, "-p", "hi"}), options_);
+  ASSERT_TRUE(child.sees("building the plan"));
+  usleep(300'000);
+  child.send(SIGINT);
+  EXPECT_THAT(child.wait(10), EndedWith(130));
+  sleep(4);
+  EXPECT_FALSE(std::filesystem::exists(alive));
+}
+
+// A stopped compiler would wait for ever, and ends by nothing but a signal.
+TEST_F(Compiler, EndsWithAParentThatWasKilled) {
+  ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+  const std::string pidFile = path("pid");
+  useCompiler("echo $$ > '" + pidFile + "'; exec '" SINTER_BIN_DIR "/sinter-compiler' \"$@\"");
+  Child child(command({"run", model_, "-p", "hi"}), options_);
+  ASSERT_TRUE(child.sees("building the plan"));
+  pid_t compiler = 0;
+  while (!(std::istringstream(read(pidFile)) >> compiler))
+    usleep(1000);
+  usleep(200'000); // past the compiler's own start
+  ASSERT_EQ(kill(compiler, SIGSTOP), 0);
+  child.send(SIGKILL);
+  child.wait(10);
+  int status = 0;
+  const Deadline deadline = secondsFromNow(10);
+  while (waitpid(compiler, &status, WNOHANG) == 0 && std::chrono::steady_clock::now() < deadline)
+    usleep(10'000);
+  EXPECT_TRUE(WIFSIGNALED(status)) << "the compiler lives on";
+  kill(compiler, SIGKILL);
+}
+
+} // namespace
+} // namespace sinter

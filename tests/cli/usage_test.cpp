@@ -1,0 +1,114 @@
+// Command lines: those that make no sense, and the help for those that do.
+#include "cli/cli_test.h"
+
+namespace sinter {
+namespace {
+
+struct Misuse {
+  const char *name;
+  std::vector<std::string> arguments; // MODEL stands for the model's path
+  const char *message;
+};
+std::ostream &operator<<(std::ostream &stream, const Misuse &misuse) {
+  return stream << misuse.name;
+}
+
+class Usage : public CliTest {};
+class UsageError : public CliTest, public testing::WithParamInterface<Misuse> {};
+
+TEST_P(UsageError, IsOneSentenceAndExitCode2) {
+  std::vector<std::string> arguments = GetParam().arguments;
+  std::replace(arguments.begin(), arguments.end(), std::string("MODEL"), model_);
+  const Outcome outcome = sinter(arguments);
+  EXPECT_THAT(outcome, RefusedSaying(GetParam().message));
+}
+
+const std::string kHuge(400, '9');
+const Misuse kMisuses[] = {
+    {"NoCommand", {}, "expected a command"},
+    {"UnknownCommand", {"foo"}, "no command 'foo'"},
+    {"EmptyCommand", {""}, "no command ''"},
+    {"UnknownGlobalOption", {"--foo"}, "'--foo' was not expected"},
+    {"NoModel", {"run"}, "MODEL is required"},
+    {"EmptyModel", {"run", ""}, "MODEL is empty"},
+    {"UnknownOption", {"run", "MODEL", "--foo"}, "'--foo' was not expected"},
+    {"UnknownOptionWithoutModel", {"run", "--foo"}, "'--foo' was not expected"},
+    {"OptionOfAnotherCommand", {"run", "MODEL", "--json"}, "'--json' was not expected"},
+    {"TwoModels", {"run", "MODEL", "other"}, "'other' was not expected"},
+    {"OptionTwice", {"run", "MODEL", "-n", "1", "-n", "2"}, "--tokens"},
+    {"OptionWithoutValue", {"run", "MODEL", "-n"}, "--tokens"},
+    {"EmptyPrompt", {"run", "MODEL", "-p", ""}, "--prompt is empty"},
+    {"ZeroTokens", {"run", "MODEL", "-n", "0"}, "-n is '0', expected a whole number from 1"},
+    {"NegativeTokens", {"run", "MODEL", "-n", "-5"}, "-n is '-5'"},
+    {"HugeTokens", {"run", "MODEL", "-n", kHuge}, "expected a whole number"},
+    {"TokensThatAreNoNumber", {"run", "MODEL", "-n", "many"}, "-n is 'many'"},
+    {"TokensWithARest", {"run", "MODEL", "-n", "5x"}, "-n is '5x'"},
+    {"FractionOfATokens", {"run", "MODEL", "-n", "1.5"}, "-n is '1.5'"},
+    {"HexadecimalTokens", {"run", "MODEL", "-n", "0x10"}, "-n is '0x10'"},
+    {"SpaceBeforeTokens", {"run", "MODEL", "-n", " 5"}, "-n is ' 5'"},
+    {"EmptyTokens", {"run", "MODEL", "-n", ""}, "-n is ''"},
+    {"ZeroContext", {"run", "MODEL", "--context", "0"}, "--context is '0'"},
+    {"ContextOf64Bits", {"run", "MODEL", "--context", "18446744073709551616"}, "--context"},
+    {"ZeroThreads", {"run", "MODEL", "--threads", "0"}, "--threads is '0'"},
+    {"TooManyThreads", {"run", "MODEL", "--threads", "4097"}, "from 1 to 4096"},
+    {"WarmTemperature", {"run", "MODEL", "--temp", "0.7"}, "--temp is 0.7, expected 0"},
+    {"TemperatureThatIsNoNumber", {"run", "MODEL", "--temp", "hot"}, "--temp is 'hot'"},
+    {"TemperatureNan", {"run", "MODEL", "--temp", "nan"}, "--temp is nan"},
+    {"BenchZeroPrompt", {"bench", "MODEL", "--prompt", "0"}, "--prompt is '0'"},
+    {"BenchHugeGen", {"bench", "MODEL", "--gen", "4294967296"}, "--gen is '4294967296'"},
+    {"BenchZeroRepeat", {"bench", "MODEL", "--repeat", "0"}, "--repeat is '0'"},
+    {"ExplainZeroPrompt", {"explain", "MODEL", "--prompt", "0"}, "--prompt is '0'"},
+    {"PerplexityWithoutFile", {"perplexity", "MODEL"}, "FILE is required"},
+    {"PerplexitySmallWindow", {"perplexity", "MODEL", "f", "--window", "1"}, "--window is '1'"},
+    {"DevicesWithArgument", {"devices", "all"}, "'all' was not expected"},
+    {"ControlsInAnOption", {"run", "MODEL", "--\x1b[2J"}, "'--\\x1b[2J' was not expected"},
+};
+INSTANTIATE_TEST_SUITE_P(Misuses, UsageError, testing::ValuesIn(kMisuses),
+                         [](const auto &info) { return std::string(info.param.name); });
+
+TEST_F(Usage, HelpNamesEveryCommandAndEveryExitCode) {
+  const Outcome outcome = sinter({"--help"});
+  EXPECT_THAT(outcome, EndedWith(0));
+  EXPECT_THAT(outcome.err, IsEmpty());
+  for (const char *word : {"run", "bench", "explain", "perplexity", "devices", "kernel", "smollm2",
+                           "Exit codes", "\n  0 ", "\n  1 ", "\n  2 ", "\n  130 ",
+                           "SINTER_COMPILER", "SINTER_COMPILE_SECONDS", "XDG_CACHE_HOME"})
+    EXPECT_THAT(outcome.out, HasSubstr(word));
+}
+
+TEST_F(Usage, HelpOfACommandShowsItsOptionsAndFitsATerminal) {
+  for (const char *command : {"run", "bench", "explain", "perplexity", "devices"}) {
+    const Outcome outcome = sinter({command, "--help"});
+    EXPECT_THAT(outcome, EndedWith(0));
+    EXPECT_THAT(outcome.out, HasSubstr("Usage: sinter " + std::string(command) + " "));
+    std::istringstream lines(outcome.out);
+    for (std::string line; std::getline(lines, line);)
+      EXPECT_LE(line.size(), 120u) << line;
+  }
+}
+
+TEST_F(Usage, VersionIsOneLine) {
+  const Outcome outcome = sinter({"--version"});
+  EXPECT_THAT(outcome, EndedWith(0));
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1);
+  EXPECT_TRUE(outcome.out.starts_with("sinter ")) << outcome.out;
+}
+
+TEST_F(Usage, HelpToAFullDiskIsAnError) {
+  options_.out = Stream::Full;
+  EXPECT_THAT(sinter({"--help"}), FailedSaying("cannot write to standard output"));
+}
+
+TEST_F(Usage, DevicesListsTheProcessor) {
+  const Outcome outcome = sinter({"devices"});
+  EXPECT_THAT(outcome, EndedWith(0));
+  EXPECT_THAT(outcome.out, HasSubstr("cpu:0"));
+}
+
+TEST_F(Usage, KernelPassesItsWordsAndExitCodeOn) {
+  EXPECT_THAT(sinter({"kernel", "list"}), EndedWith(0));
+  EXPECT_THAT(sinter({"kernel", "nonsense"}), EndedWith(2));
+}
+
+} // namespace
+} // namespace sinter

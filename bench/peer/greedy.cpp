@@ -1,12 +1,14 @@
 // Greedy decoding with the peer (llama.cpp), for comparing tokens and logits.
 //
-//   peer_greedy MODEL PROMPTS.jsonl N [--logits FILE] [--threads T]
+//   peer_greedy MODEL PROMPTS.jsonl N [--logits FILE] [--threads T] [--chunk C] [--flash on|off]
 //
 // Each line of PROMPTS.jsonl is {"tokens":[...]}. One JSON line is printed per
 // prompt: {"tokens":[N ids], "top2_gap":[N gaps]}; entry i comes from the same
 // logits row i, and row 0 is the last prompt position. Decoding does not stop at
 // an end-of-text token; a tie goes to the lowest id. FILE gets the rows as raw
 // f32, [prompts][N][n_vocab], no header. Every prompt starts from an empty cache.
+// The last two options show how far the peer differs from itself: prompts are fed
+// C tokens at a time (default: whole), with flash attention on (default) or off.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -25,23 +27,38 @@ static constexpr int kContext = 1024;
     std::exit(1);
 }
 
+// Feeds all of `tokens` and returns the logits of the last one.
+static const float * decode(llama_context * ctx, std::vector<llama_token> & tokens, size_t chunk) {
+    for (size_t at = 0; at < tokens.size(); at += chunk) {
+        const size_t n = std::min(chunk, tokens.size() - at);
+        if (llama_decode(ctx, llama_batch_get_one(tokens.data() + at, (int32_t) n)) != 0) die("decode failed");
+    }
+    const float * row = llama_get_logits_ith(ctx, -1);
+    if (!row) die("no logits");
+    return row;
+}
+
 static void log_errors(ggml_log_level level, const char * text, void *) {
     if (level == GGML_LOG_LEVEL_ERROR) std::fputs(text, stderr);
 }
 
 int main(int argc, char ** argv) {
-    if (argc < 4) die("usage: peer_greedy MODEL PROMPTS.jsonl N [--logits FILE] [--threads T]");
+    if (argc < 4) die("usage: peer_greedy MODEL PROMPTS.jsonl N [--logits FILE] [--threads T] [--chunk C] [--flash on|off]");
     const int n_gen = static_cast<int>(std::strtol(argv[3], nullptr, 10));
     int n_threads = 2;
+    int chunk = kContext;
+    bool flash = true;
     const char * logits_path = nullptr;
     for (int i = 4; i < argc; i += 2) {
         const std::string opt = argv[i];
         if (i + 1 >= argc) die("no value for " + opt);
         if (opt == "--logits") logits_path = argv[i + 1];
         else if (opt == "--threads") n_threads = static_cast<int>(std::strtol(argv[i + 1], nullptr, 10));
+        else if (opt == "--chunk") chunk = static_cast<int>(std::strtol(argv[i + 1], nullptr, 10));
+        else if (opt == "--flash") flash = argv[i + 1] == std::string("on");
         else die("unknown option " + opt);
     }
-    if (n_gen < 1 || n_threads < 1) die("N and T must be at least 1");
+    if (n_gen < 1 || n_threads < 1 || chunk < 1) die("N, T and C must be at least 1");
 
     llama_log_set(log_errors, nullptr);
     llama_backend_init();
@@ -54,7 +71,7 @@ int main(int argc, char ** argv) {
     cp.n_batch = kContext;
     cp.n_threads = n_threads;
     cp.n_threads_batch = n_threads;
-    cp.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
+    cp.flash_attn_type = flash ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
     llama_context * ctx = llama_init_from_model(model, cp);
     if (!ctx) die("cannot make a context");
 
@@ -74,9 +91,7 @@ int main(int argc, char ** argv) {
         std::vector<llama_token> out;
         std::vector<float> gaps;
         for (int step = 0; step < n_gen; ++step) {
-            if (llama_decode(ctx, llama_batch_get_one(feed.data(), (int32_t) feed.size())) != 0) die("decode failed");
-            const float * row = llama_get_logits_ith(ctx, -1);
-            if (!row) die("no logits");
+            const float * row = decode(ctx, feed, chunk);
             if (dump && std::fwrite(row, sizeof(float), n_vocab, dump) != (size_t) n_vocab) die("short write");
             const int best = (int) (std::max_element(row, row + n_vocab) - row);
             float second = -INFINITY;

@@ -73,7 +73,7 @@ def compare(args, model):
         raise SystemExit(f"windows of {model.name}: {our_windows}, the peer's {peer_windows}")
     windows, window = our_windows
     if windows * window < MIN_TOKENS:
-        raise SystemExit(f"the text has {windows} windows of {window}, expected {MIN_TOKENS} tokens")
+        raise SystemExit(f"{windows} windows of {window}, expected {MIN_TOKENS} tokens or more")
     return {
         "model": model.name,
         "windows": windows,

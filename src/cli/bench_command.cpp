@@ -6,6 +6,7 @@
 #include "llm/session.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace sinter::cli {
 namespace {
@@ -67,33 +68,22 @@ Result<void> measure(Session &session, const Tokenizer &tokenizer, const BenchAr
   return {};
 }
 
-// A JSON string's content.
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '"' || c == '\\')
-      out += '\\';
-    if (static_cast<unsigned char>(c) < 32)
-      out += ' ';
-    else
-      out += c;
-  }
-  return out;
-}
-
 std::string json(const BenchArguments &arguments, const Figures &figures) {
-  const auto quoted = [](std::string_view text) { return "\"" + escaped(text) + "\""; };
-  return "{\"model\": " + quoted(arguments.model.model) +
-         ", \"device\": " + quoted(figures.device) +
-         ", \"threads\": " + std::to_string(figures.threads) +
-         ", \"prompt\": " + std::to_string(arguments.prompt) +
-         ", \"gen\": " + std::to_string(arguments.generate) +
-         ", \"repeat\": " + std::to_string(arguments.repeat) +
-         ", \"prefill_tokens_per_second\": " + fixed(figures.prefill, 3) +
-         ", \"decode_tokens_per_second\": " + fixed(figures.decode, 3) +
-         ", \"first_token_seconds\": " + fixed(figures.firstTokenSeconds, 4) +
-         ", \"plan_build_seconds\": " + fixed(figures.buildSeconds, 3) +
-         ", \"peak_bytes\": " + std::to_string(figures.peakBytes) + "}\n";
+  const nlohmann::ordered_json object = {
+      {"model", arguments.model.model},
+      {"device", figures.device},
+      {"threads", figures.threads},
+      {"prompt", arguments.prompt},
+      {"gen", arguments.generate},
+      {"repeat", arguments.repeat},
+      {"prefill_tokens_per_second", figures.prefill},
+      {"decode_tokens_per_second", figures.decode},
+      {"first_token_seconds", figures.firstTokenSeconds},
+      {"plan_build_seconds", figures.buildSeconds},
+      {"peak_bytes", figures.peakBytes}};
+  // File names need not be UTF-8, JSON must.
+  using Object = nlohmann::ordered_json;
+  return object.dump(-1, ' ', false, Object::error_handler_t::replace) + "\n";
 }
 
 std::string table(const BenchArguments &arguments, const Figures &figures) {

@@ -53,7 +53,10 @@ Result<int> runCommand(const RunArguments &arguments, Interrupts &interrupts) {
   if (arguments.prompt)
     return answerOnce(std::move(file), arguments, *arguments.prompt, interrupts);
   if (stdinIsTerminal() && arguments.raw)
-    return fail(Code::InvalidArgument, "--raw needs a prompt: give one with -p");
+{
+    sayOnStderr("--raw needs a prompt: give one with -p");
+    return kExitUsage;
+  }
   if (stdinIsTerminal())
     return chat(std::move(file), arguments, interrupts);
   SINTER_ASSIGN(const std::string prompt, readPrompt(arguments.raw));

@@ -56,8 +56,8 @@ static void fillRandom(tile::ViewType type, std::vector<uint8_t> &bytes, std::mt
     fill([&] { return f32ToBf16(normal(random)); });
   else if (element.isInteger(32))
     fill([&] { return static_cast<int32_t>(random() % 7); });
-  else
-    fill([&] { return static_cast<uint8_t>(random() % 13); });
+  else // scales read from such bytes are normal numbers of f16 and of f32
+    fill([&] { return static_cast<uint8_t>(0x20 + random() % 16); });
 }
 
 Result<std::vector<KernelArgument>> makeArguments(tile::KernelOp kernel,

@@ -44,6 +44,16 @@ static void describe(const models::DecoderFeatures &f, const EngineOptions &opti
                 {"rope_base", std::to_string(f.ropeBase)}};
 }
 
+// What would be launched if each operation had a kernel of its own, for explain.
+static int64_t countOperations(mlir::ModuleOp module) {
+  int64_t count = 0;
+  module.walk([&](mlir::Operation *op) {
+    count += llvm::isa<graph::GatherOp, graph::NormOp, graph::ContractOp, graph::MapOp,
+                       graph::RopeOp, graph::ScatterOp, graph::AttendOp>(op);
+  });
+  return count;
+}
+
 static Result<plan::Plan> lowerModel(const GgufFile &file, const EngineOptions &options,
                                      mlir::MLIRContext &context, KernelSet &kernels) {
   GgufSource source(file);
@@ -51,6 +61,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, const EngineOptions &
   models::DecoderOptions decoder{options.pageRows};
   SINTER_ASSIGN(mlir::OwningOpRef<mlir::ModuleOp> module,
                 models::buildDecoder(context, features, source, decoder));
+  const int64_t operationCount = countOperations(*module);
   graph::joinContracts(*module);
   graph::quantizeActivations(*module, llvm::StringRef(kActivationName).lower());
   LoweringOptions lowering;
@@ -60,6 +71,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, const EngineOptions &
   auto step = *module->getOps<mlir::func::FuncOp>().begin();
   SINTER_ASSIGN(plan::Plan plan, Lowering(kernels, lowering).run(step));
   describe(features, options, plan);
+  plan.properties["graph_operations"] = operationCount;
   return plan;
 }
 

@@ -2,6 +2,7 @@
 %sinter and pipe into FileCheck. CMake passes the folders; see cmake/SinterTests.cmake."""
 
 import os
+import sys
 
 import lit.formats
 
@@ -27,6 +28,7 @@ bins, llvm = folder("sinter_bin"), folder("llvm_bin")
 config.substitutions += [
     ("%sinter_compiler", os.path.join(bins, "sinter-compiler")),
     (r"%sinter\b", os.path.join(bins, "sinter")),
+    ("%loops", f"{sys.executable} -B {os.path.join(config.test_source_root, 'loops.py')}"),
 ]
 for tool in ("FileCheck", "not", "count", "split-file", "mlir-opt"):
     if os.path.exists(os.path.join(llvm, tool)):

@@ -205,14 +205,6 @@ LogicalResult Emitter::emitDecode(tile::DecodeOp op) {
 
 // ---- dot ----
 
-namespace {
-/// One block of sixteen rows of b, ready for the dots of every row of a.
-struct WeightGroup {
-  SmallVector<Value> codes; // per four elements: 64 bytes, one unit per row
-  Value scale, min;         // per row
-};
-} // namespace
-
 Value Emitter::byteDot(Value acc, Value codes, Value activation) {
   auto words = cast<VectorType>(acc.getType());
   auto bytes = VectorType::get({words.getDimSize(0) * 4}, b_.getI8Type());
@@ -278,63 +270,81 @@ LogicalResult Emitter::emitBlockDot(tile::DotOp op) {
   return success();
 }
 
-// acc[r][piece] += one group of 32 for every row r: an exact integer dot, then the scales, then the
-// minima.
-void Emitter::dotGroup(const DotPacking &packing, Value base, int64_t firstRow,
-                       ArrayRef<Value> blocksA, Pieces &acc, int64_t piece, int64_t perRow) {
-  int64_t lanes = facts_.lanes;
-  auto words = VectorType::get({lanes}, b_.getI32Type());
-  auto floats = VectorType::get({lanes}, b_.getF32Type());
-  auto bytes = VectorType::get({lanes * 4}, b_.getI8Type());
+// The start of each row's integer sum: what the codes' zero point takes off.
+SmallVector<Value> Emitter::dotStarts(const DotPacking &packing, ArrayRef<Value> blocksA,
+                                      VectorType words) {
+  SmallVector<Value> starts(blocksA.size(),
+                            arith::ConstantOp::create(b_, loc_, b_.getZeroAttr(words)));
+  if (!packing.zero)
+    return starts;
+  Value zero = arith::ConstantOp::create(
+      b_, loc_, DenseElementsAttr::get(words, static_cast<int32_t>(-packing.zero)));
+  for (auto [start, block] : llvm::zip_equal(starts, blocksA)) {
+    Value sum = loadAt(bytesAt(block, kActivationSumOffset), b_.getI32Type(), 4);
+    start =
+        arith::MulIOp::create(b_, loc_, vector::BroadcastOp::create(b_, loc_, words, sum), zero);
+  }
+  return starts;
+}
+
+// Exact integer dots of one group of 32 with every row of a. Rows are the innermost loop, so that
+// neighbouring instructions are independent.
+SmallVector<Value> Emitter::integerDots(const DotPacking &packing, Value codesBase,
+                                        ArrayRef<Value> blocksA) {
+  auto words = VectorType::get({facts_.lanes}, b_.getI32Type());
+  auto bytes = VectorType::get({facts_.lanes * 4}, b_.getI8Type());
   auto splatByte = [&](int64_t v) -> Value {
     return arith::ConstantOp::create(b_, loc_,
                                      DenseElementsAttr::get(bytes, static_cast<int8_t>(v)));
   };
-  WeightGroup weights;
-  int64_t start = 0;
-  for (auto [i, field] : llvm::enumerate(packing.fields)) {
-    if (i + 1 < packing.fields.size()) {
-      Value half =
-          loadAt(bytesAt(base, start + firstRow * 2), VectorType::get({lanes}, b_.getF16Type()), 2);
-      (i == 0 ? weights.scale : weights.min) = arith::ExtFOp::create(b_, loc_, floats, half);
-      start += int64_t(field.bytes) * kInterleavedRows;
+  SmallVector<Value> dots = dotStarts(packing, blocksA, words);
+  for (uint32_t unit = 0; unit < packing.fields.back().bytes / 4; ++unit) {
+    Value stored = loadAt(bytesAt(codesBase, int64_t(unit) * kInterleavedRows * 4), bytes, 4);
+    for (auto [g, group] : llvm::enumerate(packing.groups)) {
+      if (group.unit != unit)
+        continue;
+      Value codes = stored;
+      if (group.shift)
+        codes = arith::ShRUIOp::create(b_, loc_, codes, splatByte(group.shift));
+      if (packing.mask != 0xff && group.shift + llvm::popcount(packing.mask) < 8)
+        codes = arith::AndIOp::create(b_, loc_, codes, splatByte(packing.mask));
+      for (auto [dot, block] : llvm::zip_equal(dots, blocksA))
+        dot = byteDot(dot, codes,
+                      loadAt(bytesAt(block, kActivationCodeOffset + 4 * g), b_.getI32Type(), 4));
     }
   }
+  return dots;
+}
+
+// acc[r][piece] += one group of 32 for every row r: an exact integer dot, then the scales, then the
+// minima.
+void Emitter::dotGroup(const DotPacking &packing, Value base, int64_t firstRow,
+                       ArrayRef<Value> blocksA, Pieces &acc, int64_t piece, int64_t perRow) {
+  auto floats = VectorType::get({facts_.lanes}, b_.getF32Type());
+  auto halves = VectorType::get({facts_.lanes}, b_.getF16Type());
+  auto factor = [&](int64_t offset) -> Value {
+    Value half = loadAt(bytesAt(base, offset * kInterleavedRows + firstRow * 2), halves, 2);
+    return arith::ExtFOp::create(b_, loc_, floats, half);
+  };
+  auto spread = [&](Value block, int64_t offset) -> Value {
+    Value scalar = loadAt(bytesAt(block, offset), b_.getF32Type(), 4);
+    return vector::BroadcastOp::create(b_, loc_, floats, scalar);
+  };
+  int64_t codes = 0; // bytes of a row before its codes
+  for (const PackedField &field : ArrayRef(packing.fields).drop_back())
+    codes += field.bytes;
+  SmallVector<Value> dots =
+      integerDots(packing, bytesAt(base, codes * kInterleavedRows + firstRow * 4), blocksA);
+  Value scaleB = factor(0), minB = packing.hasMin ? factor(packing.fields[0].bytes) : Value();
   if (packing.hasMin && packing.minSign > 0)
-    weights.min = arith::NegFOp::create(b_, loc_, weights.min);
-  SmallVector<Value> units(packing.fields.back().bytes / 4);
-  for (auto [u, unit] : llvm::enumerate(units))
-    unit = loadAt(bytesAt(base, start + (u * kInterleavedRows + firstRow) * 4), bytes, 4);
-  for (const CodeGroup &group : packing.groups) {
-    Value codes = units[group.unit];
-    if (group.shift)
-      codes = arith::ShRUIOp::create(b_, loc_, codes, splatByte(group.shift));
-    if (packing.mask != 0xff && group.shift + llvm::popcount(packing.mask) < 8)
-      codes = arith::AndIOp::create(b_, loc_, codes, splatByte(packing.mask));
-    weights.codes.push_back(codes);
-  }
+    minB = arith::NegFOp::create(b_, loc_, minB);
   for (auto [r, block] : llvm::enumerate(blocksA)) {
-    Value scaleA = loadAt(block, b_.getF32Type(), 4);
-    Value dot = arith::ConstantOp::create(b_, loc_, b_.getZeroAttr(words));
-    if (packing.zero) {
-      Value sumA = loadAt(bytesAt(block, kActivationSumOffset), b_.getI32Type(), 4);
-      Value zero = arith::ConstantOp::create(
-          b_, loc_, DenseElementsAttr::get(words, static_cast<int32_t>(-packing.zero)));
-      dot =
-          arith::MulIOp::create(b_, loc_, vector::BroadcastOp::create(b_, loc_, words, sumA), zero);
-    }
-    for (auto [g, codes] : llvm::enumerate(weights.codes))
-      dot = byteDot(dot, codes,
-                    loadAt(bytesAt(block, kActivationCodeOffset + 4 * g), b_.getI32Type(), 4));
     Value &sum = acc.values[r * perRow + piece];
-    Value scale = arith::MulFOp::create(b_, loc_, weights.scale,
-                                        vector::BroadcastOp::create(b_, loc_, floats, scaleA));
-    sum = math::FmaOp::create(b_, loc_, arith::SIToFPOp::create(b_, loc_, floats, dot), scale, sum);
-    if (!packing.hasMin)
-      continue;
-    Value total = loadAt(bytesAt(block, kActivationScaledSumOffset), b_.getF32Type(), 4);
-    sum = math::FmaOp::create(b_, loc_, weights.min,
-                              vector::BroadcastOp::create(b_, loc_, floats, total), sum);
+    Value scale = arith::MulFOp::create(b_, loc_, scaleB, spread(block, 0));
+    Value dot = arith::SIToFPOp::create(b_, loc_, floats, dots[r]);
+    sum = math::FmaOp::create(b_, loc_, dot, scale, sum);
+    if (minB)
+      sum = math::FmaOp::create(b_, loc_, minB, spread(block, kActivationScaledSumOffset), sum);
   }
 }
 

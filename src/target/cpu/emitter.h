@@ -104,6 +104,10 @@ private:
   LogicalResult storeQuantized(tile::StoreOp op, tile::QuantizeOp quantize);
   void quantizeBlock(ArrayRef<Value> vectors, Value block);
   LogicalResult emitBlockDot(tile::DotOp op);
+  mlir::SmallVector<mlir::Value>
+  dotStarts(const DotPacking &packing, mlir::ArrayRef<mlir::Value> blocksA, mlir::VectorType words);
+  mlir::SmallVector<mlir::Value> integerDots(const DotPacking &packing, mlir::Value codesBase,
+                                             mlir::ArrayRef<mlir::Value> blocksA);
   void dotGroup(const DotPacking &packing, Value base, int64_t firstRow, ArrayRef<Value> blocksA,
                 Pieces &acc, int64_t piece, int64_t perRow);
   Value byteDot(Value acc, Value codes, Value activation);

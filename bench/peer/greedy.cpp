@@ -43,7 +43,8 @@ static void log_errors(ggml_log_level level, const char * text, void *) {
 }
 
 int main(int argc, char ** argv) {
-    if (argc < 4) die("usage: peer_greedy MODEL PROMPTS.jsonl N [--logits FILE] [--threads T] [--chunk C] [--flash on|off]");
+    if (argc < 4) die("usage: peer_greedy MODEL PROMPTS.jsonl N [--logits FILE] [--threads T] [--chunk C]"
+                      " [--flash on|off]");
     const int n_gen = static_cast<int>(std::strtol(argv[3], nullptr, 10));
     int n_threads = 2;
     int chunk = kContext;

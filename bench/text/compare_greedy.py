@@ -160,8 +160,8 @@ def show(report):
     passed = sum(result["pass"] for result in prompts)
     largest = max(result["difference"] for result in prompts)
     print(
-        f"{report['model']}: {report['sides']}: of {count} prompts {same} identical, {within} within"
-        f" the limit, largest difference {largest:.4f}, {passed} pass:"
+        f"{report['model']}: {report['sides']}: of {count} prompts {same} identical,"
+        f" {within} within the limit, largest difference {largest:.4f}, {passed} pass:"
         f" {'PASS' if passed == count else 'FAIL'}\n",
         flush=True,
     )

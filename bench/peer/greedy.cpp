@@ -46,8 +46,7 @@ int main(int argc, char ** argv) {
     if (argc < 4) die("usage: peer_greedy MODEL PROMPTS.jsonl N [--logits FILE] [--threads T] [--chunk C]"
                       " [--flash on|off]");
     const int n_gen = static_cast<int>(std::strtol(argv[3], nullptr, 10));
-    int n_threads = 2;
-    int chunk = kContext;
+    int n_threads = 2, chunk = kContext;
     bool flash = true;
     const char * logits_path = nullptr;
     for (int i = 4; i < argc; i += 2) {

@@ -69,18 +69,17 @@ Result<void> measure(Session &session, const Tokenizer &tokenizer, const BenchAr
 }
 
 std::string json(const BenchArguments &arguments, const Figures &figures) {
-  const nlohmann::ordered_json object = {
-      {"model", arguments.model.model},
-      {"device", figures.device},
-      {"threads", figures.threads},
-      {"prompt", arguments.prompt},
-      {"gen", arguments.generate},
-      {"repeat", arguments.repeat},
-      {"prefill_tokens_per_second", figures.prefill},
-      {"decode_tokens_per_second", figures.decode},
-      {"first_token_seconds", figures.firstTokenSeconds},
-      {"plan_build_seconds", figures.buildSeconds},
-      {"peak_bytes", figures.peakBytes}};
+  const nlohmann::ordered_json object = {{"model", arguments.model.model},
+                                         {"device", figures.device},
+                                         {"threads", figures.threads},
+                                         {"prompt", arguments.prompt},
+                                         {"gen", arguments.generate},
+                                         {"repeat", arguments.repeat},
+                                         {"prefill_tokens_per_second", figures.prefill},
+                                         {"decode_tokens_per_second", figures.decode},
+                                         {"first_token_seconds", figures.firstTokenSeconds},
+                                         {"plan_build_seconds", figures.buildSeconds},
+                                         {"peak_bytes", figures.peakBytes}};
   // File names need not be UTF-8, JSON must.
   using Object = nlohmann::ordered_json;
   return object.dump(-1, ' ', false, Object::error_handler_t::replace) + "\n";

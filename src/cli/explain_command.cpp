@@ -1,5 +1,6 @@
 // sinter explain: what a step consists of, and what each kernel costs.
 #include "cli/commands.h"
+#include "cli/kernel_names.h"
 #include "cli/memory_bandwidth.h"
 #include "cli/open_model.h"
 #include "cli/table.h"
@@ -7,34 +8,21 @@
 #include "llm/session.h"
 
 #include <algorithm>
-#include <map>
 
 namespace sinter::cli {
 namespace {
 
 constexpr int kRounds = 5; // of which each launch's best time counts
 
-struct Launch {
-  uint32_t kernel;
-  std::string label;
-  int64_t bytes, operations;
-  uint64_t nanoseconds;
-};
-using Step = std::vector<Launch>;
+// The samples of one step, each with the best of its times.
+using Step = std::vector<runtime::LaunchSample>;
 
-// Takes the samples of the executor's last run into `step`, keeping the better time of each launch.
 void takeSamples(runtime::Executor &executor, Step &step) {
   const auto samples = executor.samples();
-  const bool first = step.size() != samples.size();
-  if (first)
-    step.clear();
-  for (size_t i = 0; i < samples.size(); ++i) {
-    const runtime::LaunchSample &sample = samples[i];
-    if (first)
-      step.push_back({sample.launch->kernel.index, sample.launch->label, sample.bytesMoved,
-                      sample.operations, sample.nanoseconds});
-    step[i].nanoseconds = std::min(step[i].nanoseconds, sample.nanoseconds);
-  }
+  if (step.size() != samples.size())
+    step.assign(samples.begin(), samples.end());
+  for (size_t i = 0; i < samples.size(); ++i)
+    step[i].nanoseconds = std::min(step[i].nanoseconds, samples[i].nanoseconds);
 }
 
 struct Steps {
@@ -47,7 +35,9 @@ Result<Steps> measure(Model &model, uint32_t promptTokens) {
   SINTER_TRY(executor.setProfiling(true));
   const std::vector<TokenId> prompt(promptTokens, 0);
   Steps steps;
+  ProgressLine progress("measuring");
   for (int round = 0; round < kRounds; ++round) {
+    progress.show(static_cast<uint64_t>(round), kRounds, "rounds");
     session.clear();
     size_t tokens = 0;
     SINTER_TRY(session.generate(
@@ -59,58 +49,88 @@ Result<Steps> measure(Model &model, uint32_t promptTokens) {
   return steps;
 }
 
-struct Sums {
+// The launches of a step that do the same, in one layer after the other.
+struct Row {
+  std::string role;
+  uint32_t kernel = 0;
   uint64_t launches = 0;
   double bytes = 0, operations = 0, seconds = 0;
 
-  void add(const Launch &launch) {
+  void add(const runtime::LaunchSample &sample) {
     ++launches;
-    bytes += static_cast<double>(launch.bytes);
-    operations += static_cast<double>(launch.operations);
-    seconds += static_cast<double>(launch.nanoseconds) * 1e-9;
+    bytes += static_cast<double>(sample.bytesMoved);
+    operations += static_cast<double>(sample.operations);
+    seconds += static_cast<double>(sample.nanoseconds) * 1e-9;
   }
 };
 
-void addRow(Table &table, const std::string &name, const Sums &sums, double bandwidth) {
-  const double seconds = std::max(sums.seconds, 1e-9);
-  table.addRow({name, std::to_string(sums.launches), fixed(sums.bytes / 1e6, 2),
-                fixed(sums.operations / 1e6, 1), fixed(sums.bytes / bandwidth * 1e6, 1),
-                fixed(sums.seconds * 1e6, 1), fixed(sums.bytes / seconds / 1e9, 1),
-                fixed(sums.operations / seconds / 1e9, 1)});
+// In the order in which the step comes to them first.
+std::vector<Row> rowsOf(const plan::Plan &plan, const Step &step) {
+  std::vector<Row> rows;
+  for (const runtime::LaunchSample &sample : step) {
+    const std::string role = roleOf(plan, *sample.launch);
+    const uint32_t kernel = sample.launch->kernel.index;
+    auto row = std::find_if(rows.begin(), rows.end(), [&](const Row &seen) {
+      return seen.kernel == kernel && seen.role == role;
+    });
+    if (row == rows.end())
+      row = rows.insert(row, {role, kernel});
+    row->add(sample);
+  }
+  return rows;
+}
+
+std::vector<std::string> namesOf(const plan::Plan &plan, const std::vector<Row> &rows) {
+  std::vector<std::string> names;
+  for (const Row &row : rows)
+    names.push_back(plan.kernels[row.kernel].name);
+  return names;
 }
 
 std::string stepTable(const plan::Plan &plan, const Step &step, double bandwidth) {
-  std::map<uint32_t, Sums> byKernel;
-  Sums all;
-  for (const Launch &launch : step) {
-    byKernel[launch.kernel].add(launch);
-    all.add(launch);
-  }
-  std::vector<std::pair<uint32_t, Sums>> order(byKernel.begin(), byKernel.end());
-  std::stable_sort(order.begin(), order.end(), [](const auto &a, const auto &b) {
-    return a.second.seconds > b.second.seconds;
-  });
-  Table table({"kernel", "launches", "MB", "Mop", "floor us", "us", "GB/s", "Gop/s"});
-  for (const auto &[kernel, sums] : order)
-    addRow(table, plan.kernels[kernel].name, sums, bandwidth);
-  addRow(table, "all", all, bandwidth);
+  const std::vector<Row> rows = rowsOf(plan, step);
+  const std::vector<std::string> names = shortKernelNames(namesOf(plan, rows));
+  Row all{"all", 0};
+  for (const runtime::LaunchSample &sample : step)
+    all.add(sample);
+  Table table({"what", "kernel", "launches", "MB", "Mop", "floor us", "us", "share %"});
+  const auto addRow = [&](const Row &row, const std::string &name) {
+    const double share = all.seconds > 0 ? row.seconds / all.seconds * 100 : 0;
+    table.addRow({row.role, name, std::to_string(row.launches), fixed(row.bytes / 1e6, 2),
+                  fixed(row.operations / 1e6, 1), fixed(row.bytes / bandwidth * 1e6, 1),
+                  fixed(row.seconds * 1e6, 1), fixed(share, 1)});
+  };
+  for (size_t i = 0; i < rows.size(); ++i)
+    addRow(rows[i], names[i]);
+  addRow(all, "");
   return table.text();
 }
 
-// What the compiler wrote down about the plan, such as what fusion and packing saved.
-std::string planFacts(const plan::Plan &plan, const runtime::MemoryUse &memory) {
+std::string kernelList(const plan::Plan &plan) {
+  std::string out = "\nkernels\n";
+  for (const plan::Kernel &kernel : plan.kernels)
+    out += kernel.name + "\n";
+  return out;
+}
+
+std::string mebibytes(uint64_t bytes) {
+  return bytesText(static_cast<double>(bytes));
+}
+
+// What the compiler wrote down about the plan, and what its passes saved.
+std::string planFacts(const plan::Plan &plan, const Step &step, const runtime::MemoryUse &memory) {
   std::string out;
   for (const auto &[name, text] : plan.texts)
     out += name + ": " + text + "\n";
-  const auto line = [&](const char *name, uint64_t bytes) {
-    out += std::string(name) + ": " + bytesText(static_cast<double>(bytes)) + "\n";
-  };
-  line("weights, packed", memory.weights);
-  line("weights, as mapped", memory.mapped);
-  line("constants", memory.constants);
-  line("KV memory", memory.state);
-  line("inputs and outputs", memory.inputsAndOutputs);
-  line("temporary buffers", memory.arena);
+  if (const auto found = plan.properties.find("graph_operations"); found != plan.properties.end())
+    out += "fusion: " + std::to_string(found->second) + " operations of the graph run as " +
+           std::to_string(step.size()) + " launches\n";
+  out += "packing: " + mebibytes(memory.weights) +
+         " of weights lie in the order in which kernels read them, " + mebibytes(memory.mapped) +
+         " are read where the file is mapped\n";
+  out += "memory: KV " + mebibytes(memory.state) + ", temporary " + mebibytes(memory.arena) +
+         ", inputs and outputs " + mebibytes(memory.inputsAndOutputs) + ", constants " +
+         mebibytes(memory.constants) + "\n";
   return out;
 }
 
@@ -118,7 +138,10 @@ std::string planFacts(const plan::Plan &plan, const runtime::MemoryUse &memory) 
 
 Result<int> explainCommand(const ExplainArguments &arguments, Interrupts &interrupts) {
   SINTER_ASSIGN(ModelFile file, openModelFile(arguments.model));
-  SINTER_ASSIGN(const OpenedModel opened, openModel(std::move(file), arguments.model, interrupts));
+  // No wider than the steps need, since the bytes of attention are those of a full context.
+  ModelArguments modelArguments = arguments.model;
+  modelArguments.context = arguments.prompt + 1;
+  SINTER_ASSIGN(const OpenedModel opened, openModel(std::move(file), modelArguments, interrupts));
   Model &model = *opened.model;
   const RunnerLimits &limits = model.runner().limits();
   const uint32_t most = std::min(limits.stepTokens, limits.contextTokens - 1);
@@ -128,12 +151,14 @@ Result<int> explainCommand(const ExplainArguments &arguments, Interrupts &interr
   SINTER_ASSIGN(const double bandwidth, readBandwidth(*opened.device));
   SINTER_ASSIGN(const Steps steps, measure(model, arguments.prompt));
   const plan::Plan &plan = model.runner().executor().plan();
-  std::string out = planFacts(plan, model.runner().executor().memory());
-  out += "memory read at " + fixed(bandwidth / 1e9, 1) +
-         " GB/s; the floor is the time that moving the bytes takes at that rate\n";
-  out += "\nstep of " + std::to_string(arguments.prompt) + " tokens\n" +
+  std::string out = planFacts(plan, steps.decode, model.runner().executor().memory());
+  out += "floor: the time that moving the bytes takes at " + fixed(bandwidth / 1e9, 1) +
+         " GB/s, the rate at which memory was read just now\n";
+  out += "\nstep of " + std::to_string(arguments.prompt) + " tokens, in order\n" +
          stepTable(plan, steps.prompt, bandwidth);
-  out += "\nstep of 1 token\n" + stepTable(plan, steps.decode, bandwidth);
+  out += "\nstep of 1 token, in order\n" + stepTable(plan, steps.decode, bandwidth);
+  if (arguments.verbose)
+    out += kernelList(plan);
   SINTER_TRY(writeStdout(out));
   return kExitOk;
 }

@@ -52,8 +52,7 @@ Result<int> runCommand(const RunArguments &arguments, Interrupts &interrupts) {
   SINTER_ASSIGN(ModelFile file, openModelFile(arguments.model));
   if (arguments.prompt)
     return answerOnce(std::move(file), arguments, *arguments.prompt, interrupts);
-  if (stdinIsTerminal() && arguments.raw)
-{
+  if (stdinIsTerminal() && arguments.raw) {
     sayOnStderr("--raw needs a prompt: give one with -p");
     return kExitUsage;
   }

@@ -38,25 +38,37 @@ Value Emitter::blockPointer(const EmittedView &view, Value row, Value column, in
 
 // ---- quantise ----
 
+// The largest magnitude, found as integers: the bits of magnitudes are in the same order, with NaN
+// above all of them.
 static Value absMax(OpBuilder &b, Location loc, ArrayRef<Value> vectors) {
+  auto bits = cast<VectorType>(vectors.front().getType()).clone(b.getI32Type());
+  Value mask = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(bits, int32_t(0x7fffffff)));
   Value most;
   for (Value v : vectors) {
-    Value size = math::AbsFOp::create(b, loc, v);
-    most = most ? arith::MaximumFOp::create(b, loc, most, size).getResult() : size;
+    Value size = arith::AndIOp::create(b, loc, arith::BitcastOp::create(b, loc, bits, v), mask);
+    most = most ? arith::MaxSIOp::create(b, loc, most, size).getResult() : size;
   }
-  return vector::ReductionOp::create(b, loc, vector::CombiningKind::MAXIMUMF, most);
+  Value one = vector::ReductionOp::create(b, loc, vector::CombiningKind::MAXSI, most);
+  return arith::BitcastOp::create(b, loc, b.getF32Type(), one);
 }
 
-// Codes beyond 127 come only from the infinite inverse of a subnormal scale; NaN becomes 0.
-static Value withinCodes(OpBuilder &b, Location loc, Value rounded) {
+// Rounded values as codes. Those beyond 127 come only from the infinite inverse of a subnormal
+// scale; NaN becomes 0. The range is known, so that the plain conversion is exact.
+static Value codesOf(OpBuilder &b, Location loc, Value rounded) {
   auto type = cast<VectorType>(rounded.getType());
   auto splat = [&](float v) -> Value {
     return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, v));
   };
+  auto pick = [&](arith::CmpFPredicate predicate, Value x, Value limit) -> Value {
+    Value keeps = arith::CmpFOp::create(b, loc, predicate, x, limit);
+    return arith::SelectOp::create(b, loc, keeps, x, limit);
+  };
+  Value inside = pick(arith::CmpFPredicate::OLT, rounded, splat(127));
+  inside = pick(arith::CmpFPredicate::OGT, inside, splat(-127));
+  Value codes = LLVM::FPToSIOp::create(b, loc, type.clone(b.getI32Type()), inside);
   Value number = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD, rounded, rounded);
-  Value low = arith::MaxNumFOp::create(b, loc, rounded, splat(-127));
-  Value high = arith::MinNumFOp::create(b, loc, low, splat(127));
-  return arith::SelectOp::create(b, loc, number, high, splat(0));
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(codes.getType()));
+  return arith::SelectOp::create(b, loc, number, codes, zero);
 }
 
 // Writes one q8a block from 32 f32 elements held in vectors.
@@ -77,8 +89,7 @@ void Emitter::quantizeBlock(ArrayRef<Value> vectors, Value block) {
     Value scaled =
         arith::MulFOp::create(b_, loc_, v, vector::BroadcastOp::create(b_, loc_, type, inverse));
     Value rounded = math::RoundEvenOp::create(b_, loc_, scaled);
-    rounded = withinCodes(b_, loc_, rounded);
-    Value codes = arith::FPToSIOp::create(b_, loc_, type.clone(b_.getI32Type()), rounded);
+    Value codes = codesOf(b_, loc_, rounded);
     Value part = vector::ReductionOp::create(b_, loc_, vector::CombiningKind::ADD, codes);
     sum = sum ? arith::AddIOp::create(b_, loc_, sum, part).getResult() : part;
     Value bytes = arith::TruncIOp::create(b_, loc_, type.clone(b_.getI8Type()), codes);

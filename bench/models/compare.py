@@ -1,0 +1,298 @@
+#!/usr/bin/env python3
+"""Compares `sinter bench` with the peer's llama-bench on GGUF models: alternating fresh processes,
+medians and pairwise ratios, peak memory, time to first token, cold compile time, and the bars.
+
+Rounds are appended to --out, so that a long comparison can be made in pieces; figures of another
+build of Sinter are never mixed in. Only the standard library is needed.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import fcntl
+import hashlib
+import json
+import os
+import pathlib
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+PROMPT, GENERATE, CONTEXT = 512, 128, 1024
+# Bars on speed hold for the format that the project promises them for; the others for every model.
+SPEED_BARS = {"Q4_1": {"prefill": 3.0, "decode": 1.5}}
+FIRST_TOKEN_SECONDS, COLD_COMPILE_SECONDS = 0.3, 8.0
+LEAST_ROUNDS = 10
+FOREIGN_SHARE, ATTEMPTS = 0.04, 8
+
+
+@dataclasses.dataclass
+class Finished:
+    """What a process printed and took. `foreign` and `steal` are shares of the machine's time that
+    other processes and other guests of the host took while it ran."""
+    text: str
+    peak_bytes: int
+    foreign: float
+    steal: float
+
+
+class Disturbed(Exception):
+    """Other processes took more of the machine than a measurement bears."""
+
+
+def cpu_seconds():
+    """Seconds that all processors together were busy, stolen and there since boot."""
+    ticks = [int(n) for n in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    user, nice, system, idle, wait, irq, softirq, steal = (n / os.sysconf("SC_CLK_TCK") for n in ticks)
+    busy = user + nice + system + irq + softirq
+    return busy, steal, busy + steal + idle + wait
+
+
+def run(command, environment=None):
+    """Runs a process to its end; ends all on failure."""
+    before = cpu_seconds()
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors,
+                                   env={**os.environ, **(environment or {})})
+        text = process.stdout.read().decode()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            errors.seek(0)
+            sys.exit(f"{shlex.join(command)} ended with {process.returncode}:\n"
+                     + errors.read().decode(errors="replace")[-2000:])
+    busy, steal, total = (b - a for a, b in zip(before, cpu_seconds()))
+    own = usage.ru_utime + usage.ru_stime
+    return Finished(text, usage.ru_maxrss * 1024, max(0, busy - own) / total, steal / total)
+
+
+@contextlib.contextmanager
+def locked(path):
+    """Holds a lock that other users of the machine take, where one is given."""
+    if path is None:
+        yield
+        return
+    with open(path, "a", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+class Watch:
+    """Keeps the worst disturbance of a round's processes."""
+
+    def __init__(self):
+        self.foreign = self.steal = 0.0
+
+    def see(self, finished):
+        self.foreign = max(self.foreign, finished.foreign)
+        self.steal = max(self.steal, finished.steal)
+        if self.foreign > FOREIGN_SHARE:
+            raise Disturbed
+        return finished
+
+
+class Sinter:
+    def __init__(self, program, threads):
+        self.program, self.threads = program, str(threads)
+
+    def bench(self, watch, model, prompt, generate, environment=None):
+        command = [self.program, "bench", model, "--prompt", str(prompt), "--gen", str(generate),
+                   "--threads", self.threads, "--json"]
+        return json.loads(watch.see(run(command, environment)).text)
+
+    def round(self, watch, model):
+        found = self.bench(watch, model, PROMPT, GENERATE)
+        if found["plan_build_seconds"] > 0:  # the plan was not in the cache: this start was cold
+            found = self.bench(watch, model, PROMPT, GENERATE)
+        return {"prefill": found["prefill_tokens_per_second"],
+                "decode": found["decode_tokens_per_second"],
+                "first_token_seconds": found["first_token_seconds"],
+                "peak_bytes": found["peak_bytes"]}
+
+    def cold(self, watch, model):
+        """Seconds to build the plan with an empty cache."""
+        with tempfile.TemporaryDirectory() as cache:
+            found = self.bench(watch, model, 16, 1, {"XDG_CACHE_HOME": cache})
+        if found["plan_build_seconds"] <= 0:
+            sys.exit("an empty cache built no plan: the cold start was not measured")
+        return found["plan_build_seconds"]
+
+
+class Peer:
+    def __init__(self, program, threads):
+        self.program, self.threads = program, str(threads)
+
+    def bench(self, watch, model, prompt, generate, depth, repeat):
+        command = [self.program, "-m", model, "-t", self.threads, "-fa", "on", "-o", "json",
+                   "-p", str(prompt), "-n", str(generate), "-d", str(depth), "-r", str(repeat)]
+        finished = watch.see(run(command))
+        tests = json.loads(finished.text)
+        if len(tests) != 1:
+            sys.exit(f"llama-bench gave {len(tests)} tests, expected 1")
+        return statistics.median(tests[0]["samples_ts"]), finished.peak_bytes
+
+    def round(self, watch, model):
+        prefill, _ = self.bench(watch, model, PROMPT, 0, 0, 3)
+        decode, _ = self.bench(watch, model, 0, GENERATE, PROMPT, 3)
+        return {"prefill": prefill, "decode": decode}
+
+    def peak(self, watch, model):
+        """Peak bytes with a full context, as Sinter has it."""
+        return self.bench(watch, model, 0, GENERATE, CONTEXT - GENERATE, 1)[1]
+
+
+# ---- results ----
+
+def build_digest(program):
+    """Names what is measured: the program and the compiler beside it."""
+    digest = hashlib.sha256()
+    for name in ("sinter", "sinter-compiler"):
+        path = pathlib.Path(program).with_name(name)
+        if path.exists():
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def cpu_name():
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return "unknown"
+
+
+def commit_of_tree():
+    here = pathlib.Path(__file__).resolve().parent
+    def git(*arguments):
+        return subprocess.run(["git", "-C", here, *arguments], capture_output=True, text=True,
+                              check=False).stdout.strip()
+    return git("rev-parse", "--short=12", "HEAD") + ("+" if git("status", "--porcelain") else "")
+
+
+def load_results(path, identity):
+    if not path.exists():
+        return {**identity, "models": {}}
+    results = json.loads(path.read_text())
+    for key in ("build", "cpu", "threads"):
+        if results.get(key) != identity[key]:
+            sys.exit(f"{path.name} holds figures of {key} {results.get(key)}, this is "
+                     f"{identity[key]}: name another --out")
+    return results
+
+
+def save(path, results):
+    temporary = path.with_name(path.name + ".new")
+    temporary.write_text(json.dumps(results, indent=1) + "\n")
+    temporary.replace(path)
+
+
+def one_round(entry, model, sinter, peer):
+    """Adds one round, and the figures that are taken once for every three rounds."""
+    watch, done = Watch(), len(entry["rounds"])
+    one = {}
+    sides = [("sinter", sinter), ("peer", peer)]
+    for name, side in sides if done % 2 == 0 else reversed(sides):
+        one[name] = side.round(watch, model)
+    extra = (sinter.cold(watch, model), peer.peak(watch, model)) if done % 3 == 0 else None
+    entry["rounds"].append({**one, "foreign": watch.foreign, "steal": watch.steal})
+    if extra:
+        entry["cold_seconds"].append(extra[0])
+        entry["peer_peak_bytes"].append(extra[1])
+
+
+def measure(entry, model, rounds, sinter, peer, lock):
+    """Adds rounds; a disturbed one is taken again."""
+    for _ in range(rounds):
+        for attempt in range(ATTEMPTS):
+            try:
+                with locked(lock):
+                    one_round(entry, model, sinter, peer)
+                break
+            except Disturbed:
+                print("other processes were busy: this round is taken again", file=sys.stderr)
+                time.sleep(5 * (attempt + 1))
+        else:
+            sys.exit(f"the machine was busy in {ATTEMPTS} attempts at one round")
+        yield
+
+
+# ---- the table ----
+
+def spread(values):
+    return f"{min(values):.4g} to {max(values):.4g}"
+
+
+def rows_of(label, entry):
+    """(what, Sinter, peer, ratio or figure under the bar, bar text, passed or None)"""
+    rounds = entry["rounds"]
+    bars = next((bar for name, bar in SPEED_BARS.items() if name in label), {})
+    rows = []
+    for what in ("prefill", "decode"):
+        mine = [r["sinter"][what] for r in rounds]
+        theirs = [r["peer"][what] for r in rounds]
+        ratios = [a / b for a, b in zip(mine, theirs)]
+        middle, bar = statistics.median(ratios), bars.get(what)
+        rows.append((f"{what}, tok/s", f"{statistics.median(mine):.1f}",
+                     f"{statistics.median(theirs):.1f}", f"{middle:.2f} ({spread(ratios)})",
+                     f">= {bar}" if bar else "", middle >= bar if bar else None))
+    peak = statistics.median(r["sinter"]["peak_bytes"] for r in rounds) / 2**20
+    peer_peak = statistics.median(entry["peer_peak_bytes"]) / 2**20
+    rows.append(("peak memory, MiB", f"{peak:.1f}", f"{peer_peak:.1f}", f"{peak / peer_peak:.2f}",
+                 "<= 1", peak <= peer_peak))
+    first = [r["sinter"]["first_token_seconds"] for r in rounds]
+    rows.append(("first token, s", f"{statistics.median(first):.3f}", "", spread(first),
+                 f"<= {FIRST_TOKEN_SECONDS}", statistics.median(first) <= FIRST_TOKEN_SECONDS))
+    cold = entry["cold_seconds"]
+    rows.append(("cold compile, s", f"{statistics.median(cold):.2f}", "", spread(cold),
+                 f"<= {COLD_COMPILE_SECONDS}", statistics.median(cold) <= COLD_COMPILE_SECONDS))
+    return rows
+
+
+def report(results):
+    print(f"{results['cpu']}, {results['threads']} threads, commit {results['commit']}, "
+          f"build {results['build']}")
+    for label, entry in results["models"].items():
+        count = len(entry["rounds"])
+        few = "" if count >= LEAST_ROUNDS else f" (bars want {LEAST_ROUNDS})"
+        print(f"\n{label}: {count} rounds{few}")
+        print(f"  {'':18} {'Sinter':>10} {'peer':>10}   {'pairwise ratio, spread':32} bar")
+        for what, mine, theirs, ratio, bar, passed in rows_of(label, entry):
+            verdict = "" if passed is None else "PASS" if passed else "FAIL"
+            print(f"  {what:18} {mine:>10} {theirs:>10}   {ratio:32} {bar:8} {verdict}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sinter", help="the program sinter, its compiler beside it")
+    parser.add_argument("--llama-bench", help="the peer's llama-bench")
+    parser.add_argument("--model", action="append", default=[], help="a GGUF file (repeatable)")
+    parser.add_argument("--rounds", type=int, default=LEAST_ROUNDS, help="rounds to add")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--lock", help="a file to hold locked during each round")
+    parser.add_argument("--commit", help="commit of the build; the tree's where not given")
+    parser.add_argument("--out", type=pathlib.Path, required=True, help="results (JSON)")
+    options = parser.parse_args()
+    if not options.model:
+        report(json.loads(options.out.read_text()))
+        return
+    if not options.sinter or not options.llama_bench:
+        parser.error("--model needs --sinter and --llama-bench")
+    sinter = Sinter(options.sinter, options.threads)
+    peer = Peer(options.llama_bench, options.threads)
+    identity = {"commit": options.commit or commit_of_tree(), "cpu": cpu_name(),
+                "build": build_digest(options.sinter), "threads": options.threads}
+    results = load_results(options.out, identity)
+    for model in options.model:
+        label = pathlib.Path(model).stem
+        entry = results["models"].setdefault(
+            label, {"rounds": [], "cold_seconds": [], "peer_peak_bytes": []})
+        for _ in measure(entry, model, options.rounds, sinter, peer, options.lock):
+            save(options.out, results)
+    report(results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+// The chat, at a terminal of its own.
+#include "cli/cli_test.h"
+
+#include <termios.h>
+
+namespace sinter {
+namespace {
+
+class ChatTest : public CliTest {
+protected:
+  void SetUp() override {
+    CliTest::SetUp();
+    ASSERT_THAT(answer(), EndedWith(0)); // so that the plan is there
+    options_.in = options_.out = options_.err = Stream::Terminal;
+  }
+  std::vector<std::string> chat(const std::string &tokens = "8") const {
+    return command({"run", model_, "-n", tokens, "--context", "131072"});
+  }
+};
+
+constexpr const char *kFigures = "peak memory";
+constexpr const char *kInterruptKey = "\x03", *kEndKey = "\x04";
+
+TEST_F(ChatTest, AnswersMessagesUntilTheEndOfInput) {
+  Child child(chat(), options_);
+  ASSERT_TRUE(child.sees("/help lists the commands"));
+  for (const char *message : {"hello\n", "and again\n"}) {
+    ASSERT_TRUE(child.sees("> "));
+    child.type(message);
+    ASSERT_TRUE(child.sees(kFigures)) << child.output();
+  }
+  ASSERT_TRUE(child.sees("> "));
+  child.type(kEndKey);
+  EXPECT_THAT(child.wait(20), EndedWith(0));
+}
+
+TEST_F(ChatTest, HelpListsTheCommandsAndUnknownOnesAreNamed) {
+  Child child(chat(), options_);
+  ASSERT_TRUE(child.sees("> "));
+  child.type("/help\n");
+  EXPECT_TRUE(child.sees("/clear")) << child.output();
+  EXPECT_TRUE(child.sees("/quit"));
+  child.type("/nonsense\n");
+  EXPECT_TRUE(child.sees("no command '/nonsense'"));
+  child.type("/quit\n");
+  EXPECT_THAT(child.wait(20), EndedWith(0));
+}
+
+TEST_F(ChatTest, InterruptKeyStopsTheAnswerAndNotTheProgram) {
+  Child child(chat("100000"), options_);
+  ASSERT_TRUE(child.sees("> "));
+  child.type("hello\n");
+  ASSERT_TRUE(child.sees("hello\r\n"));
+  usleep(500'000); // into the answer
+  child.type(kInterruptKey);
+  ASSERT_TRUE(child.sees("cancelled")) << child.output();
+  ASSERT_TRUE(child.sees("> "));
+  child.type("/quit\n");
+  EXPECT_THAT(child.wait(20), EndedWith(0));
+}
+
+TEST_F(ChatTest, InterruptKeyAtThePromptClearsTheLine) {
+  Child child(chat(), options_);
+  ASSERT_TRUE(child.sees("> "));
+  child.type("/quit");
+  child.type(kInterruptKey);
+  ASSERT_TRUE(child.sees("> "));
+  child.type("/help\n");
+  EXPECT_TRUE(child.sees("/clear")) << child.output();
+  child.type("/quit\n");
+  EXPECT_THAT(child.wait(20), EndedWith(0));
+}
+
+TEST_F(ChatTest, InterruptKeyDuringCompilationEndsTheProgram) {
+  useOwnCache();
+  useCompiler("sleep 100");
+  Child child(chat(), options_);
+  usleep(500'000);
+  child.type(kInterruptKey);
+  EXPECT_THAT(child.wait(20), EndedWith(130));
+}
+
+TEST_F(ChatTest, ConversationFillsTheContextAndCanBeCleared) {
+  Child child(command({"run", model_, "-n", "8", "--context", "100"}), options_);
+  const std::string message(40, 'x');
+  ASSERT_TRUE(child.sees("> "));
+  child.type(message + "\n");
+  ASSERT_TRUE(child.sees(kFigures)) << child.output();
+  child.type(message + "\n");
+  ASSERT_TRUE(child.sees("the context holds 100; /clear starts a new one")) << child.output();
+  child.type("/clear\n");
+  ASSERT_TRUE(child.sees("a new conversation"));
+  child.type(message + "\n");
+  EXPECT_TRUE(child.sees(kFigures)) << child.output();
+  child.type("/quit\n");
+  EXPECT_THAT(child.wait(20), EndedWith(0));
+}
+
+TEST_F(ChatTest, LinesThatEndInABackslashGoOn) {
+  Child child(chat(), options_);
+  ASSERT_TRUE(child.sees("> "));
+  child.type("one\\\n");
+  ASSERT_TRUE(child.sees(". ")) << child.output();
+  child.type("two\n");
+  EXPECT_TRUE(child.sees(kFigures)) << child.output();
+  child.type("/quit\n");
+  EXPECT_THAT(child.wait(20), EndedWith(0));
+}
+
+TEST_F(ChatTest, HangUpEndsIt) {
+  Child child(chat(), options_);
+  ASSERT_TRUE(child.sees("> "));
+  child.send(SIGHUP);
+  EXPECT_THAT(child.wait(20), EndedWith(128 + SIGHUP));
+}
+
+TEST_F(ChatTest, OtherTemplatesAreRefusedBeforeAnythingIsBuilt) {
+  const std::string model = writeModel("a.gguf", {.chatTemplate = "{{ bos_token }}[INST]"});
+  Child child(command({"run", model}), options_);
+  EXPECT_TRUE(child.sees("sinter: "));
+  const Outcome outcome = child.wait(20);
+  EXPECT_THAT(outcome, EndedWith(1));
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1) << outcome;
+}
+
+TEST_F(ChatTest, RawNeedsAPrompt) {
+  Child child(command({"run", model_, "--raw"}), options_);
+  EXPECT_TRUE(child.sees("--raw needs a prompt"));
+  EXPECT_THAT(child.wait(20), EndedWith(2));
+}
+
+TEST_F(ChatTest, OddKeysAndBytesDoNoHarm) {
+  Child child(chat(), options_);
+  ASSERT_TRUE(child.sees("> "));
+  child.type("\x1b[A\x1b[B\x1b[999;999H\x1bOP\t\xff\xfe\xe2\x82 caf\xc3\xa9\n");
+  EXPECT_TRUE(child.sees(kFigures)) << child.output();
+  child.type("/quit\n");
+  EXPECT_THAT(child.wait(20), EndedWith(0));
+}
+
+TEST_F(ChatTest, WorksInATerminalWithoutSizeOrType) {
+  options_.environment["TERM"] = std::nullopt;
+  options_.before = [] {
+    const winsize none = {0, 0, 0, 0};
+    ioctl(0, TIOCSWINSZ, &none);
+  };
+  Child child(chat(), options_);
+  ASSERT_TRUE(child.sees("> "));
+  child.type("hello\n");
+  EXPECT_TRUE(child.sees(kFigures)) << child.output();
+  child.type("/quit\n");
+  EXPECT_THAT(child.wait(20), EndedWith(0));
+}
+
+} // namespace
+} // namespace sinter

@@ -1,0 +1,91 @@
+// The commands that measure: bench, explain, perplexity.
+#include "cli/cli_test.h"
+
+#include <nlohmann/json.hpp>
+
+namespace sinter {
+namespace {
+
+class Figures : public CliTest {};
+
+TEST_F(Figures, BenchPrintsOneJsonObject) {
+  const Outcome outcome = sinter({"bench", model_, "--prompt", "32", "--gen", "8", "--threads", "2",
+                                  "--repeat", "2", "--json"});
+  EXPECT_THAT(outcome, EndedWith(0));
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1) << outcome;
+  const auto json = nlohmann::json::parse(outcome.out, nullptr, false);
+  ASSERT_TRUE(json.is_object()) << outcome;
+  for (const char *name : {"prefill_tokens_per_second", "decode_tokens_per_second",
+                           "first_token_seconds", "peak_bytes"}) {
+    ASSERT_TRUE(json.contains(name) && json[name].is_number()) << name;
+    EXPECT_GT(json[name].get<double>(), 0) << name;
+  }
+  EXPECT_EQ(json["prompt"], 32);
+  EXPECT_EQ(json["threads"], 2);
+}
+
+TEST_F(Figures, BenchJsonHoldsModelNamesOfAnyBytes) {
+  const std::string odd = path("a\"\\\n\x01\xff.gguf");
+  std::filesystem::copy_file(model_, odd);
+  const Outcome outcome =
+      sinter({"bench", odd, "--prompt", "4", "--gen", "2", "--repeat", "1", "--json"});
+  const auto json = nlohmann::json::parse(outcome.out, nullptr, false);
+  ASSERT_TRUE(json.is_object()) << outcome;
+  EXPECT_THAT(json["model"].get<std::string>(), HasSubstr("a\"\\\n\x01"));
+}
+
+TEST_F(Figures, BenchPrintsATableWithProgress) {
+  const Outcome outcome = sinter({"bench", model_, "--prompt", "8", "--gen", "4"});
+  EXPECT_THAT(outcome, EndedWith(0));
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("prefill 8"), HasSubstr("decode 4 after 8"),
+                                 HasSubstr("first token"), HasSubstr("peak memory")));
+  EXPECT_THAT(outcome.err, HasSubstr("measuring"));
+}
+
+TEST_F(Figures, BenchOfMoreThanTheContextIsRefusedWithTheNumbers) {
+  EXPECT_THAT(sinter({"bench", model_, "--prompt", "100", "--gen", "100", "--context", "150"}),
+              FailedSaying("--prompt and --gen take 200 tokens, --context is 150"));
+  EXPECT_THAT(sinter({"bench", model_, "--prompt", "1000000"}), FailedSaying("131072"));
+}
+
+TEST_F(Figures, ExplainShowsTheKernelsOfBothStepsInOneWidth) {
+  const Outcome outcome = sinter({"explain", model_, "--prompt", "40"});
+  EXPECT_THAT(outcome, EndedWith(0));
+  for (const char *word : {"step of 40 tokens", "step of 1 token", "floor", "gemm", "attention",
+                           "rms_norm", "launches", "fusion", "packing"})
+    EXPECT_THAT(outcome.out, HasSubstr(word));
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);)
+    EXPECT_LE(line.size(), 120u) << line;
+}
+
+TEST_F(Figures, ExplainVerboselyNamesEveryParameter) {
+  const Outcome brief = sinter({"explain", model_, "--prompt", "4"});
+  const Outcome verbose = sinter({"explain", model_, "--prompt", "4", "--verbose"});
+  EXPECT_THAT(verbose, EndedWith(0));
+  EXPECT_THAT(verbose.out, HasSubstr("transpose_b=true"));
+  EXPECT_THAT(brief.out, Not(HasSubstr("transpose_b=true")));
+}
+
+TEST_F(Figures, ExplainOfMoreThanAStepIsRefusedWithTheNumbers) {
+  EXPECT_THAT(sinter({"explain", model_, "--prompt", "100000"}),
+              FailedSaying("--prompt is 100000, one step takes at most"));
+}
+
+TEST_F(Figures, PerplexityScoresAText) {
+  const std::string text = write("text", std::string(300, 'a'));
+  const Outcome outcome = sinter({"perplexity", model_, text, "--window", "64"});
+  EXPECT_THAT(outcome, EndedWith(0));
+  EXPECT_THAT(outcome.out, HasSubstr("in 4 windows of 64"));
+}
+
+TEST_F(Figures, PerplexityRefusesATextShorterThanAWindow) {
+  const std::string text = write("text", "short");
+  EXPECT_THAT(sinter({"perplexity", model_, text}), FailedSaying("has 5 tokens"));
+  EXPECT_THAT(sinter({"perplexity", model_, write("none", "")}), FailedSaying("none"));
+  EXPECT_THAT(sinter({"perplexity", model_, folder_}), FailedSaying(folder_));
+  EXPECT_THAT(sinter({"perplexity", model_, path("missing")}), FailedSaying("missing"));
+}
+
+} // namespace
+} // namespace sinter

@@ -73,7 +73,7 @@ Result<void> KernelSet::compile(const target::cpu::CpuFacts &facts, uint32_t thr
   for (uint32_t i = 0; i < instances_.size(); ++i)
     shares[i % count].kernels.push_back(i);
   std::atomic<uint32_t> next = 0, done = 0;
-  auto work = [&] {
+  auto work = [&](auto report) {
     for (uint32_t at; (at = next++) < count;) {
       Share &share = shares[at];
       share.code = compileShare(
@@ -82,14 +82,14 @@ Result<void> KernelSet::compile(const target::cpu::CpuFacts &facts, uint32_t thr
               module.kernel(instances_[i].symbol, instances_[i].build);
           },
           facts);
-      ++done;
+      report(++done);
     }
   };
   std::vector<std::thread> workers;
   for (uint32_t i = 1; i < std::min(threads, count); ++i)
-    workers.emplace_back(work);
+    workers.emplace_back(work, [](uint32_t) {});
   progress("compiling kernels", 0, count);
-  work();
+  work([&](uint32_t finished) { progress("compiling kernels", finished, count); });
   for (std::thread &worker : workers)
     worker.join();
   progress("compiling kernels", count, count);

@@ -33,20 +33,29 @@ Result<std::unique_ptr<Interrupts>> Interrupts::create() {
   made->signals_ = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
   made->stop_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (made->signals_ < 0 || made->stop_ < 0)
-    return fail(Code::Internal, std::string("cannot watch for signals: ") + std::strerror(errno));
+    return fail(Code::Exhausted, std::string("cannot watch for signals: ") + std::strerror(errno));
   termios terminal;
   if (tcgetattr(STDIN_FILENO, &terminal) == 0)
     made->terminal_ = terminal;
-  made->thread_ = std::thread([raw = made.get()] { raw->watch(); });
+  // std::thread has no way but to throw where there is no memory for one.
+  pthread_t thread;
+  const auto run = [](void *self) -> void * {
+    static_cast<Interrupts *>(self)->watch();
+    return nullptr;
+  };
+  if (const int error = pthread_create(&thread, nullptr, run, made.get()); error != 0)
+    return fail(Code::Exhausted, std::string("cannot start the thread that watches for signals: ") +
+                                     std::strerror(error));
+  made->thread_ = thread;
   return made;
 }
 
 Interrupts::~Interrupts() {
-  if (thread_.joinable()) {
+  if (thread_) {
     const uint64_t one = 1;
     // An eventfd takes a first value always.
     (void)!write(stop_, &one, sizeof one);
-    thread_.join();
+    pthread_join(*thread_, nullptr);
   }
   for (const int fd : {signals_, stop_})
     if (fd >= 0)

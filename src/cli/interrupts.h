@@ -7,8 +7,8 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <pthread.h>
 #include <termios.h>
-#include <thread>
 
 namespace sinter::cli {
 
@@ -19,7 +19,7 @@ namespace sinter::cli {
 // the other two always do, with exit code 128 + signal and the terminal as it was found.
 class Interrupts {
 public:
-  // Internal: the system has no descriptors left.
+  // Exhausted: the system has no descriptors, threads or memory left.
   static Result<std::unique_ptr<Interrupts>> create();
   ~Interrupts();
   Interrupts(const Interrupts &) = delete;
@@ -50,7 +50,7 @@ private:
   std::optional<termios> terminal_;
   std::atomic<int> guards_ = 0;
   std::atomic<bool> flag_ = false;
-  std::thread thread_;
+  std::optional<pthread_t> thread_;
 };
 
 } // namespace sinter::cli

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <new>
 #include <unistd.h>
 
 namespace {
@@ -27,6 +28,13 @@ void reserveStandardStreams() {
 // Reads of a mapped file whose end was cut off fault; nothing can go on after that.
 void sayFileIsGone(int) {
   constexpr char kText[] = "\nsinter: a file was cut short while it was in use\n";
+  (void)!write(STDERR_FILENO, kText, sizeof kText - 1);
+  _exit(kExitFailure);
+}
+
+// Nothing that failed to get memory could go on: there are no exceptions to unwind.
+void sayOutOfMemory() {
+  constexpr char kText[] = "\nsinter: out of memory\n";
   (void)!write(STDERR_FILENO, kText, sizeof kText - 1);
   _exit(kExitFailure);
 }
@@ -65,6 +73,7 @@ Result<int> dispatch(const Arguments &arguments, Interrupts &interrupts) {
 
 int main(int argc, char **argv) {
   reserveStandardStreams();
+  std::set_new_handler(sayOutOfMemory);
   if (argc > 1 && std::strcmp(argv[1], "kernel") == 0)
     return report(kernelCommand(argv));
   prepareSignals();

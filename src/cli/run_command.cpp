@@ -23,11 +23,10 @@ Result<std::string> readPrompt(bool raw) {
 Result<std::vector<TokenId>> encode(const ModelFile &file, const std::string &prompt, bool raw) {
   if (raw)
     return file.encodeRaw(prompt);
-  auto ids = file.encodeChat(std::vector<ChatMessage>{{"user", prompt}});
-  if (!ids)
-    return fail(ids.error().code,
-                ids.error().message + "; --raw gives the prompt to the model as it stands");
-  return ids;
+  if (const auto can = file.canChat(); !can)
+    return fail(can.error().code,
+                can.error().message + "; --raw gives the prompt to the model as it stands");
+  return file.encodeChat(std::vector<ChatMessage>{{"user", prompt}});
 }
 
 Result<int> answerOnce(ModelFile file, const RunArguments &arguments, const std::string &prompt,

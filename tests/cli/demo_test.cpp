@@ -17,7 +17,8 @@ TEST_F(Demo, WithoutANetworkTheModelIsSaidToBeOutOfReachAndNothingIsLeft) {
   options_.environment["PIP_NO_INDEX"] = "1";
   const Outcome outcome = fetch();
   EXPECT_THAT(outcome, EndedWith(1));
-  EXPECT_THAT(outcome.err, HasSubstr("fetch-model: the model could not be downloaded"));
+  EXPECT_TRUE(outcome.err.starts_with("fetch-model: the model could not be downloaded")) << outcome;
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome;
   EXPECT_THAT(outcome.err, HasSubstr(cache_ + "/models/smollm2.gguf"));
   EXPECT_TRUE(std::filesystem::is_empty(cache_ + "/models"));
 }

@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-#define SINTER_KERNEL_ABI_VERSION 1u
+#define SINTER_KERNEL_ABI_VERSION 2u
 #define SINTER_KERNEL_EXPORT __attribute__((visibility("default")))
 #define SINTER_VALUE_EMPTY 0u
 #define SINTER_VALUE_POISON 0xfffffffeu
@@ -122,8 +122,10 @@ SINTER_KERNEL_EXPORT SinterValue sinterKernelDim(SinterKernelSession *, SinterVa
 SINTER_KERNEL_EXPORT SinterValue sinterKernelWindow(
     SinterKernelSession *, SinterValue view, const SinterOperand *origins, uint32_t originCount,
     const SinterOperand *extents, uint32_t extentCount, const SinterLocation *where);
+/* `byRow`: the index holds row numbers, not page numbers. */
 SINTER_KERNEL_EXPORT SinterValue sinterKernelGather(SinterKernelSession *, SinterValue pages,
-                                                    SinterValue index, const SinterLocation *where);
+                                                    SinterValue index, uint32_t byRow,
+                                                    const SinterLocation *where);
 /* `pad` is a literal, or nothing for zero. */
 SINTER_KERNEL_EXPORT SinterValue sinterKernelLoad(SinterKernelSession *, SinterValue view,
                                                   const SinterOperand *offsets,

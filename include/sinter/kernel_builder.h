@@ -59,15 +59,27 @@ inline View window(const View &view, List<Operand> origins, List<Operand> extent
                                            size.data(), extents.size(), &at));
 }
 
-// Rows page by page: `pages` is [P, R, ...] with R static, `index` holds page numbers (one
-// dimension of I32). Row r of the result [n * R, ...] is row r mod R of page index[r / R]; a page
-// outside reads as padding and drops stores.
-inline View gather(const View &pages, const View &index, const Where &where = Where::current()) {
+inline View gather(const View &pages, const View &index, bool byRow, const Where &where) {
   SinterKernelSession *session = pages.session();
   if (!session)
     return {};
   SinterLocation at = location(where);
-  return Value(session, sinterKernelGather(session, pages.idIn(session), index.idIn(session), &at));
+  return Value(session,
+               sinterKernelGather(session, pages.idIn(session), index.idIn(session), byRow, &at));
+}
+
+// Rows page by page: `pages` is [P, R, ...] with R static, `index` holds page numbers (one
+// dimension of I32). Row r of the result [n * R, ...] is row r mod R of page index[r / R]; a page
+// outside reads as padding and drops stores.
+inline View gather(const View &pages, const View &index, const Where &where = Where::current()) {
+  return gather(pages, index, false, where);
+}
+
+// Rows one by one: `index` holds row numbers. Row r of the result [n, ...] is row index[r] mod R of
+// page index[r] / R.
+inline View gatherRows(const View &pages, const View &index,
+                       const Where &where = Where::current()) {
+  return gather(pages, index, true, where);
 }
 
 // ---- tiles ----

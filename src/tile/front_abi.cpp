@@ -56,8 +56,8 @@ SinterValue sinterKernelWindow(Session *session, SinterValue view, const SinterO
 }
 
 SinterValue sinterKernelGather(Session *session, SinterValue pages, SinterValue index,
-                               Where where) {
-  return SINTER_FRONT(gather(pages, index, *where));
+                               uint32_t byRow, Where where) {
+  return SINTER_FRONT(gather(pages, index, byRow != 0, *where));
 }
 
 SinterValue sinterKernelLoad(Session *session, SinterValue view, const SinterOperand *offsets,

@@ -54,7 +54,7 @@ SinterValue FrontSession::window(SinterValue view, ArrayRef<SinterOperand> origi
   return make<WindowOp>(at, to, from, *origin, *extent);
 }
 
-SinterValue FrontSession::gather(SinterValue pages, SinterValue index, At at) {
+SinterValue FrontSession::gather(SinterValue pages, SinterValue index, bool byRow, At at) {
   Value from = useView(pages, "pages", at), numbers = useView(index, "index", at);
   if (!from || !numbers)
     return SINTER_VALUE_POISON;
@@ -67,12 +67,12 @@ SinterValue FrontSession::gather(SinterValue pages, SinterValue index, At at) {
   if (!indexType.isReadable())
     return error(at, "index is " + describe(indexType) + ", expected an in or inout view");
   SmallVector<int64_t> shape(type.getShape().drop_front());
-  int64_t count = indexType.getShape()[0], rows = shape[0];
+  int64_t count = indexType.getShape()[0], rows = byRow ? 1 : shape[0];
   if (ShapedType::isDynamic(count) || llvm::MulOverflow(count, rows, shape[0]))
     shape[0] = ShapedType::kDynamic;
   auto to = ViewType::get(builder_.getContext(), shape, type.getElementType(), type.getAccess(),
                           /*interleave=*/0, type.getStrided());
-  return make<GatherOp>(at, to, from, numbers);
+  return make<GatherOp>(at, to, from, numbers, byRow);
 }
 
 SinterValue FrontSession::load(SinterValue view, ArrayRef<SinterOperand> offsets,

@@ -34,7 +34,7 @@ public:
   SinterValue dim(SinterValue view, uint32_t axis, At at);
   SinterValue window(SinterValue view, llvm::ArrayRef<SinterOperand> origins,
                      llvm::ArrayRef<SinterOperand> extents, At at);
-  SinterValue gather(SinterValue pages, SinterValue index, At at);
+  SinterValue gather(SinterValue pages, SinterValue index, bool byRow, At at);
   SinterValue load(SinterValue view, llvm::ArrayRef<SinterOperand> offsets,
                    llvm::ArrayRef<int64_t> shape, const SinterOperand &pad, At at);
   SinterValue loadScalar(SinterValue view, llvm::ArrayRef<SinterOperand> offsets, At at);

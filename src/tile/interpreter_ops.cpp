@@ -46,8 +46,9 @@ static Result<void> window(OpCall &call) {
 static Result<void> gather(OpCall &call) {
   const View &pages = call.view(0);
   int64_t rowsPerPage = cast<ViewType>(call.op.getOperand(0).getType()).getShape()[1];
+  bool byRow = cast<GatherOp>(call.op).getByRow();
   int64_t rows;
-  if (__builtin_mul_overflow(call.view(1).extent(0), rowsPerPage, &rows))
+  if (__builtin_mul_overflow(call.view(1).extent(0), byRow ? 1 : rowsPerPage, &rows))
     return call.fail(Code::InvalidArgument, "gathers more rows than fit 64 bits");
   View view;
   view.data = pages.data;
@@ -58,6 +59,7 @@ static Result<void> gather(OpCall &call) {
   source->pages = call.viewPointer(0);
   source->index = call.viewPointer(1);
   source->rowsPerPage = rowsPerPage;
+  source->byRow = byRow;
   view.rows = std::move(source);
   return setView(call, std::move(view));
 }

@@ -112,11 +112,13 @@ double roundTo(Element element, double value);
 struct View;
 
 /// Rows of a gathered view: its row r is row q mod rowsPerPage of the page index[q div rowsPerPage]
-/// with q = firstRow + r.
+/// with q = firstRow + r; with `byRow`, row i mod rowsPerPage of the page i div rowsPerPage with i =
+/// index[q].
 struct PageRows {
   std::shared_ptr<const View> pages, index;
   int64_t firstRow = 0;
   int64_t rowsPerPage = 1;
+  bool byRow = false;
 };
 
 /// A rectangle of the host's memory. Coordinates outside [low, high) of an axis have no memory.

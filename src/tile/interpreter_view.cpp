@@ -26,12 +26,16 @@ static std::optional<int64_t> locateRow(const PageRows &rows, int64_t row) {
   int64_t place;
   if (__builtin_add_overflow(rows.firstRow, row, &place) || place < 0)
     return std::nullopt;
-  std::optional<int64_t> at = rows.index->locate(place / rows.rowsPerPage);
+  std::optional<int64_t> at = rows.index->locate(rows.byRow ? place : place / rows.rowsPerPage);
   if (!at)
     return std::nullopt;
-  int32_t page;
-  std::memcpy(&page, rows.index->data + *at * int64_t(sizeof page), sizeof page);
-  return rows.pages->locate({page, place % rows.rowsPerPage});
+  int32_t number;
+  std::memcpy(&number, rows.index->data + *at * int64_t(sizeof number), sizeof number);
+  if (!rows.byRow)
+    return rows.pages->locate({number, place % rows.rowsPerPage});
+  if (number < 0)
+    return std::nullopt;
+  return rows.pages->locate({number / rows.rowsPerPage, number % rows.rowsPerPage});
 }
 
 std::optional<int64_t> View::locate(ArrayRef<int64_t> coordinates) const {

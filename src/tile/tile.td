@@ -126,8 +126,10 @@ def Tile_GatherOp : Tile_Op<"gather", [Pure]> {
   let description = [{
     `pages` is [P, R, ...] with R static, `index` a view of n i32 page numbers. The result is [n * R, ...]: its row r
     is row r mod R of page index[r div R]. An index outside [0, P) reads as the padding value and drops stores.
+    With `by_row` the index holds n row numbers and the result is [n, ...]: its row r is row index[r] mod R of page
+    index[r] div R.
   }];
-  let arguments = (ins Tile_View:$pages, Tile_View:$index);
+  let arguments = (ins Tile_View:$pages, Tile_View:$index, UnitAttr:$by_row);
   let results = (outs Tile_View:$result);
   let assemblyFormat = "$pages `,` $index attr-dict `:` type($pages) `,` type($index) `->` type($result)";
   let hasVerifier = 1;

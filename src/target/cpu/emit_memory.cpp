@@ -34,12 +34,13 @@ void Emitter::emitGather(tile::GatherOp op) {
                    {},
                    {},
                    {},
-                   op.getPages().getType().getShape()[1]};
+                   op.getPages().getType().getShape()[1],
+                   op.getByRow()};
   view.pageIndex =
       pointer(indices.base, mul(indices.origin[0], indices.strides[0]), b_.getI32Type());
   view.pageCount = pages.dims[0];
   view.rowStride = pages.strides[1];
-  view.dims.push_back(mul(indices.dims[0], index(view.pageRows)));
+  view.dims.push_back(view.byRow ? indices.dims[0] : mul(indices.dims[0], index(view.pageRows)));
   view.origin.push_back(index(0));
   view.strides.push_back(pages.strides[0]);
   for (int64_t axis = 2; axis < pages.type.getRank(); ++axis) {
@@ -86,6 +87,22 @@ static Value andOf(OpBuilder &b, Location loc, Value a, Value c) {
   return a ? b.createOrFold<arith::AndIOp>(loc, a, c) : c;
 }
 
+// Page and row of a gathered view's row; the page is out of range where the row's number is.
+std::pair<Value, Value> Emitter::gatheredRow(const EmittedView &view, Value at, Value where) {
+  Value rows = index(view.pageRows);
+  Value entry = view.byRow ? where : b_.createOrFold<arith::DivUIOp>(loc_, where, rows);
+  Value inside = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::ult, at, view.dims[0]);
+  Value safe = arith::SelectOp::create(b_, loc_, inside, entry, index(0));
+  Value from = arith::SelectOp::create(b_, loc_, inside, view.pageIndex, scratch_);
+  Value number =
+      LLVM::LoadOp::create(b_, loc_, b_.getI32Type(), pointer(from, safe, b_.getI32Type()), 4);
+  number = arith::IndexCastOp::create(b_, loc_, b_.getIndexType(), number);
+  if (!view.byRow)
+    return {number, b_.createOrFold<arith::RemUIOp>(loc_, where, rows)};
+  return {b_.createOrFold<arith::DivUIOp>(loc_, number, rows),
+          b_.createOrFold<arith::RemUIOp>(loc_, number, rows)};
+}
+
 Emitter::Place Emitter::placeOf(const EmittedView &view, ArrayRef<Value> at, int64_t lane) {
   Place place;
   Value linear = index(0);
@@ -110,15 +127,7 @@ Emitter::Place Emitter::placeOf(const EmittedView &view, ArrayRef<Value> at, int
       linear = add(linear, mul(where, view.strides[axis]));
       continue;
     }
-    Value slot = b_.createOrFold<arith::DivUIOp>(loc_, where, index(view.pageRows));
-    Value row = b_.createOrFold<arith::RemUIOp>(loc_, where, index(view.pageRows));
-    Value inside =
-        b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::ult, at[axis], view.dims[axis]);
-    Value safe = arith::SelectOp::create(b_, loc_, inside, slot, index(0));
-    Value fallback = arith::SelectOp::create(b_, loc_, inside, view.pageIndex, scratch_);
-    Value page = LLVM::LoadOp::create(b_, loc_, b_.getI32Type(),
-                                      pointer(fallback, safe, b_.getI32Type()), 4);
-    page = arith::IndexCastOp::create(b_, loc_, b_.getIndexType(), page);
+    auto [page, row] = gatheredRow(view, at[axis], where);
     Value exists = arith::CmpIOp::create(b_, loc_, arith::CmpIPredicate::ult, page, view.pageCount);
     place.valid = andOf(b_, loc_, place.valid, exists);
     linear = add(linear, add(mul(page, view.strides[0]), mul(row, view.rowStride)));

@@ -35,10 +35,11 @@ struct EmittedView {
   tile::ViewType type;
   Value base;
   SmallVector<Value> origin, dims, strides; // index values
-  Value pageIndex;                          // pointer to i32 page numbers; null when not gathered
+  Value pageIndex;                          // pointer to i32 numbers; null when not gathered
   Value pageCount;                          // pages that exist
   Value rowStride;
   int64_t pageRows = 0;
+  bool byRow = false; // the index holds row numbers
 };
 
 class Emitter {
@@ -80,6 +81,7 @@ private:
     Value elements;   // index: the element's number from the view's base
   };
   Value lanePointers(const Place &place, Type element, int64_t count);
+  std::pair<Value, Value> gatheredRow(const EmittedView &view, Value at, Value where);
   Place placeOf(const EmittedView &view, ArrayRef<Value> at, int64_t lane);
   Value loadPiece(const Place &place, Type element, int64_t count, mlir::TypedAttr pad);
   void storePiece(const Place &place, Value value, int64_t count);

@@ -66,8 +66,8 @@ static Value roundToBf16(const Shape &s, Value x) {
   Value bits = s.bitcast(x, b.getI32Type());
   Value high = arith::ShRUIOp::create(b, s.loc, bits, s.constant(32, 16));
   Value tie = arith::AndIOp::create(b, s.loc, high, s.constant(32, 1));
-  Value rounded = arith::AddIOp::create(
-      b, s.loc, arith::AddIOp::create(b, s.loc, bits, tie), s.constant(32, 0x7fff));
+  Value rounded = arith::AddIOp::create(b, s.loc, arith::AddIOp::create(b, s.loc, bits, tie),
+                                        s.constant(32, 0x7fff));
   rounded = arith::ShRUIOp::create(b, s.loc, rounded, s.constant(32, 16));
   Value quiet = arith::OrIOp::create(b, s.loc, high, s.constant(32, 0x40));
   Value nan = s.compare(arith::CmpFPredicate::UNO, x, x);
@@ -84,7 +84,9 @@ static Value narrow(const Shape &s, Value x, Type element) {
   return arith::TruncFOp::create(s.b, s.loc, s.of(element), x);
 }
 
-static bool isSmall(Type type) { return type.isF16() || type.isBF16(); }
+static bool isSmall(Type type) {
+  return type.isF16() || type.isBF16();
+}
 
 static bool onBf16(Operation *op) {
   return llvm::any_of(op->getOperandTypes(),

@@ -130,7 +130,7 @@ void attention(KernelBuilder &k, const Attention &p) {
   // A row that attends nothing gives zeros.
   Tile result = acc / select(total > 0, total, 1);
   store(rowsOf(p, b, v.out), {0, b.head * p.groupHeads, 0},
-        convert(reshape(result, {p.blockQueries, p.groupHeads, p.headDim}), p.out));
+        fromF32(reshape(result, {p.blockQueries, p.groupHeads, p.headDim}), p.out));
 }
 
 void visitFields(Attention &p, FieldVisitor &visitor) {

@@ -30,10 +30,15 @@ void gemm(KernelBuilder &k, const Gemm &p) {
   View a = k.in("a", p.a, {dyn, p.k});
   View b = p.transposeB ? k.in("b", p.b, {p.n, p.k}, {.interleave = p.interleave})
                         : k.in("b", p.b, {p.k, p.n}, {.interleave = p.interleave});
-  View out = k.out("out", p.out, {dyn, p.n});
+  View out;
+  if (p.sink)
+    p.sink.declare(k);
+  else
+    out = k.out("out", p.out, {dyn, p.n});
   p.prologue.open(k);
   p.epilogue.open(k);
-  k.grid(ceilDiv(out.dim(1), p.blockN), ceilDiv(out.dim(0), p.blockM));
+  Scalar columns = p.sink ? b.dim(p.transposeB ? 0 : 1) : out.dim(1);
+  k.grid(ceilDiv(columns, p.blockN), ceilDiv(p.sink ? a.dim(0) : out.dim(0), p.blockM));
   TilePlace place = {k.programId(1) * p.blockM, k.programId(0) * p.blockN, p.blockM, p.blockN};
 
   Tile zero = k.zeros(F32, {p.blockM, p.blockN});
@@ -41,7 +46,11 @@ void gemm(KernelBuilder &k, const Gemm &p) {
     Tile left = loadA(k, p, a, {place.row, step, p.blockM, p.blockK});
     return dot(left, loadB(p, b, {step, place.column, p.blockK, p.blockN}), acc, p.transposeB);
   });
-  storeF32(out, p.out, place, p.epilogue(k, sum, place));
+  Tile result = p.epilogue(k, sum, place);
+  if (p.sink)
+    p.sink.store(k, result, place);
+  else
+    storeF32(out, p.out, place, result);
 }
 
 void visitFields(Gemm &p, FieldVisitor &visitor) {

@@ -10,7 +10,8 @@ namespace sinter::kernels {
 // Operands of one plain type multiply as they are, of two as f32. Where b is a block format,
 // transposeB must hold and a is one too, or is quantised to `activation` as it is loaded.
 // `prologue` sees a's f32 tile, and having one makes a f32 first; `epilogue` sees the f32
-// accumulator.
+// accumulator. With a `sink`, which takes the epilogue's tiles, there is no out: the sink's
+// arguments take its place.
 struct Gemm {
   kernel::Element a = kernel::F32, b = kernel::F32, out = kernel::F32;
   kernel::Element activation = kernel::block("q8a");
@@ -19,6 +20,7 @@ struct Gemm {
   int64_t blockM = 96, blockN = 64, blockK = 256;
   int64_t interleave = 0; // rows of b packed side by side
   Slot prologue, epilogue;
+  Sink sink;
 };
 
 void gemm(kernel::KernelBuilder &k, const Gemm &p);

@@ -35,6 +35,15 @@ struct Slot {
   }
 };
 
+// Where a kernel's result tiles go when that is not one view: `declare` adds the arguments, after
+// the kernel's own and those of its slots; `store` may run several times and writes an f32 tile.
+struct Sink {
+  std::function<void(KernelBuilder &)> declare;
+  std::function<void(KernelBuilder &, Tile, const TilePlace &)> store;
+
+  explicit operator bool() const { return static_cast<bool>(store); }
+};
+
 // The f32 values of a tile of any float or block format.
 inline Tile toF32(const Tile &tile, Element from) {
   return from.isBlock() ? decode(tile) : convert(tile, kernel::F32);
@@ -45,10 +54,14 @@ inline Tile loadF32(const View &view, Element element, const TilePlace &place) {
   return toF32(load(view, {place.row, place.column}, {place.rows, place.columns}), element);
 }
 
-// Stores an f32 tile as `element`; a block format quantises.
+// An f32 tile as a tile of `element`; a block format quantises.
+inline Tile fromF32(const Tile &tile, Element element) {
+  return element.isBlock() ? quantize(tile, element) : convert(tile, element);
+}
+
+// Stores an f32 tile as `element`.
 inline void storeF32(const View &view, Element element, const TilePlace &place, const Tile &tile) {
-  store(view, {place.row, place.column},
-        element.isBlock() ? quantize(tile, element) : convert(tile, element));
+  store(view, {place.row, place.column}, fromF32(tile, element));
 }
 
 } // namespace sinter::kernels

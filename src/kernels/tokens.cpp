@@ -53,22 +53,24 @@ void rope(KernelBuilder &k, const Rope &p) {
   store(out, {row, head, 1 - second, second}, convert(a * sine + b * cosine, outElement));
 }
 
+KvPools declarePools(KernelBuilder &k, Element element, int64_t kvHeads, int64_t headDim,
+                     int64_t pageRows) {
+  return {k.inout("k_pool", element, {dyn, pageRows, kvHeads, headDim}, {.strided = true}),
+          k.inout("v_pool", element, {dyn, pageRows, kvHeads, headDim})};
+}
+
 void kvWrite(KernelBuilder &k, const KvWrite &p) {
   View keys = k.in("k", p.in, {dyn, p.kvHeads, p.headDim});
   View values = k.in("v", p.in, {dyn, p.kvHeads, p.headDim});
   View slots = k.in("slots", I32, {dyn});
-  View keyPool = k.inout("k_pool", p.pool, {dyn, p.kvHeads, p.headDim, p.pageRows});
-  View valuePool = k.inout("v_pool", p.pool, {dyn, p.pageRows, p.kvHeads, p.headDim});
+  KvPools pools = declarePools(k, p.pool, p.kvHeads, p.headDim, p.pageRows);
   k.grid(slots.dim(0));
   Scalar token = k.programId(0);
 
-  // Rounding down keeps a negative slot on a negative page, where stores are dropped.
-  Scalar slot = loadScalar(slots, {token});
-  Scalar page = floorDiv(slot, p.pageRows), row = slot - page * p.pageRows;
-  Tile key = convert(load(keys, {token, 0, 0}, {1, p.kvHeads, p.headDim}), p.pool);
-  Tile value = convert(load(values, {token, 0, 0}, {1, p.kvHeads, p.headDim}), p.pool);
-  store(keyPool, {page, 0, 0, row}, reshape(key, {1, p.kvHeads, p.headDim, 1}));
-  store(valuePool, {page, row, 0, 0}, reshape(value, {1, 1, p.kvHeads, p.headDim}));
+  Tile key = load(keys, {token, 0, 0}, {1, p.kvHeads, p.headDim});
+  Tile value = load(values, {token, 0, 0}, {1, p.kvHeads, p.headDim});
+  store(gatherRows(pools.keys, slots), {token, 0, 0}, convert(key, p.pool));
+  store(gatherRows(pools.values, slots), {token, 0, 0}, convert(value, p.pool));
 }
 
 void visitFields(QuantizeRows &p, FieldVisitor &visitor) {

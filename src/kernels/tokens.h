@@ -38,13 +38,19 @@ struct Rope {
 };
 
 // Scatters the keys and values of tokens into page pools. Arguments: k, v [T, kvHeads, headDim],
-// slots i32 [T] (page * pageRows + row; negative: the token is not stored), k_pool [pages, kvHeads,
-// headDim, pageRows] (keys are lanes), v_pool [pages, pageRows, kvHeads, headDim], both inout. Grid
-// x walks T.
+// slots i32 [T] (page * pageRows + row; negative: the token is not stored), k_pool and v_pool
+// [pages, pageRows, kvHeads, headDim], both inout, the first with any strides. Grid x walks T.
 struct KvWrite {
   kernel::Element in = kernel::F32, pool = kernel::F16;
   int64_t kvHeads = 8, headDim = 64, pageRows = 64;
 };
+
+// The KV state of one layer as programs write to it, by slot through gatherRows.
+struct KvPools {
+  kernel::View keys, values;
+};
+KvPools declarePools(kernel::KernelBuilder &k, kernel::Element element, int64_t kvHeads,
+                     int64_t headDim, int64_t pageRows);
 
 void quantizeRows(kernel::KernelBuilder &k, const QuantizeRows &p);
 void embed(kernel::KernelBuilder &k, const Embed &p);

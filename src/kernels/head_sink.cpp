@@ -1,0 +1,72 @@
+// Rotation and scatter of heads in the tile language.
+#include "kernels/head_sink.h"
+
+#include "kernels/tokens.h"
+
+#include <memory>
+
+namespace sinter::kernels {
+
+using namespace kernel;
+
+namespace {
+
+struct HeadViews {
+  View positions, frequencies, slots, q;
+  KvPools pools;
+};
+
+} // namespace
+
+static HeadViews declareViews(KernelBuilder &k, const Heads &p) {
+  HeadViews v;
+  v.positions = k.in("positions", I32, {dyn, 1});
+  v.frequencies = k.in("frequencies", F32, {p.headDim / 2});
+  v.slots = k.in("slots", I32, {dyn});
+  v.pools = declarePools(k, p.pool, p.kvHeads, p.headDim, p.pageRows);
+  v.q = k.out("q", p.out, {dyn, p.heads, p.headDim});
+  return v;
+}
+
+// Stores a head's rows [rows, columns] from column `column` of the head on.
+static void storeHead(const View &view, Element element, const Scalar &row, const Scalar &head,
+                      int64_t column, const Tile &tile, int64_t rows, int64_t columns) {
+  store(view, {row, head, column}, reshape(convert(tile, element), {rows, 1, columns}));
+}
+
+// Rotates the halves of a head and stores them.
+static void storeRotated(const HeadViews &v, const View &view, Element element,
+                         const TilePlace &place, const Scalar &head, const Tile &tile) {
+  int64_t half = place.columns / 2;
+  Tile position = convert(load(v.positions, {place.row, 0}, {place.rows, 1}), F32);
+  Tile frequency = reshape(load(v.frequencies, {0}, {half}), {1, half});
+  Tile angle = position * frequency, sine = sin(angle), cosine = cos(angle);
+  Tile a = slice(tile, {0, 0}, {place.rows, half}), b = slice(tile, {0, half}, {place.rows, half});
+  storeHead(view, element, place.row, head, 0, a * cosine - b * sine, place.rows, half);
+  storeHead(view, element, place.row, head, half, a * sine + b * cosine, place.rows, half);
+}
+
+static void storeHeads(KernelBuilder &k, const Heads &p, const HeadViews &v, const Tile &tile,
+                       const TilePlace &place) {
+  Scalar head = place.column / p.headDim;
+  k.ifThen(head < p.heads,
+           [&] { storeRotated(v, v.q, p.out, place, head, tile); });
+  Scalar keyHead = head - p.heads, valueHead = keyHead - p.kvHeads;
+  k.ifThen(logicalAnd(keyHead >= 0, keyHead < p.kvHeads), [&] {
+    storeRotated(v, gatherRows(v.pools.keys, v.slots), p.pool, place, keyHead, tile);
+  });
+  k.ifThen(valueHead >= 0, [&] {
+    storeHead(gatherRows(v.pools.values, v.slots), p.pool, place.row, valueHead, 0, tile,
+              place.rows, place.columns);
+  });
+}
+
+Sink headSink(const Heads &p) {
+  auto views = std::make_shared<HeadViews>();
+  return {[p, views](KernelBuilder &k) { *views = declareViews(k, p); },
+          [p, views](KernelBuilder &k, const Tile &tile, const TilePlace &place) {
+            storeHeads(k, p, *views, tile, place);
+          }};
+}
+
+} // namespace sinter::kernels

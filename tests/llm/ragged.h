@@ -1,0 +1,172 @@
+// Runs schedules of steps over several sequences and keeps every row of logits, for tests on what
+// the bits of a sequence depend on.
+#pragma once
+
+#include "hal/cpu/cpu_driver.h"
+#include "llm/plan_runner.h"
+#include "llm/tiny_model.h"
+
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <set>
+
+namespace sinter {
+
+// The next `count` tokens of sequence `sequence`.
+struct Portion {
+  size_t sequence;
+  uint32_t count;
+};
+// Each inner list is one batch.
+using Schedule = std::vector<std::vector<Portion>>;
+
+// A model with its plan and device, from which runners are made.
+struct LoadedModel {
+  std::unique_ptr<GgufFile> file;
+  std::shared_ptr<const plan::Plan> plan;
+
+  explicit operator bool() const { return file && plan; }
+
+  static LoadedModel open(const std::string &path, const std::vector<std::string> &options) {
+    auto file = GgufFile::open(path);
+    EXPECT_TRUE(file.has_value()) << file.error().toString();
+    if (!file)
+      return {};
+    return {std::make_unique<GgufFile>(std::move(*file)), planByCompiler(path, options)};
+  }
+};
+
+struct RaggedOptions {
+  uint32_t threads = 2;
+  bool shuffledPages = false;
+  uint32_t context = 256;
+};
+
+inline std::unique_ptr<hal::Device> openCpu(uint32_t threads) {
+  hal::DriverRegistry registry;
+  EXPECT_TRUE(hal::addCpuDriver(registry).has_value());
+  auto driver = registry.find("cpu");
+  EXPECT_TRUE(driver.has_value());
+  auto device = (*driver)->open(0, {threads});
+  EXPECT_TRUE(device.has_value()) << device.error().toString();
+  return device ? std::move(*device) : nullptr;
+}
+
+// Bits of the rows of logits of one sequence, from its first token on.
+using Logits = std::vector<uint32_t>;
+
+class RaggedRun {
+public:
+  RaggedRun(const LoadedModel &model, const std::vector<std::vector<TokenId>> &sequences,
+            const RaggedOptions &options = {})
+      : sequences_(sequences), device_(openCpu(options.threads)), logits_(sequences.size()) {
+    PlanRunnerOptions runner;
+    runner.contextTokens = options.context;
+    runner.poolTokens = options.context * static_cast<uint32_t>(sequences.size() + 1);
+    auto made = PlanRunner::create(*device_, *model.file, model.plan, runner);
+    EXPECT_TRUE(made.has_value()) << made.error().toString();
+    if (!made)
+      return;
+    runner_ = std::move(*made);
+    std::vector<PageId> order(runner_->limits().poolPages);
+    for (uint32_t i = 0; i < order.size(); ++i)
+      order[i].index = i;
+    if (options.shuffledPages)
+      shuffle(order);
+    pool_ = std::make_unique<PagePool>(*PagePool::createInOrder(order, runner_->limits().pageRows));
+    for (size_t i = 0; i < sequences.size(); ++i)
+      pages_.emplace_back(*pool_);
+    done_.assign(sequences.size(), 0);
+  }
+
+  // Runs the steps and returns the logits of each sequence's tokens so far.
+  const std::vector<Logits> &run(const Schedule &schedule) {
+    for (const std::vector<Portion> &step : schedule)
+      if (runner_ && !testing::Test::HasFailure())
+        runStep(step);
+    return logits_;
+  }
+  std::span<const PageId> pagesOf(size_t sequence) const { return pages_[sequence].pages(); }
+  uint32_t vocabulary() const { return runner_ ? runner_->limits().vocabSize : 0; }
+
+private:
+  static void shuffle(std::vector<PageId> &order) {
+    std::mt19937 random(7);
+    for (size_t i = order.size(); i > 1; --i)
+      std::swap(order[i - 1], order[random() % i]);
+  }
+
+  void runStep(const std::vector<Portion> &step) {
+    std::vector<BatchPart> parts;
+    for (const Portion &portion : step) {
+      const uint32_t begin = done_[portion.sequence];
+      const auto reserved = pages_[portion.sequence].reserve(begin + portion.count);
+      ASSERT_TRUE(reserved.has_value()) << reserved.error().toString();
+      parts.push_back({std::span(sequences_[portion.sequence]).subspan(begin, portion.count), begin,
+                       &pages_[portion.sequence], LogitsWanted::All});
+    }
+    Batch batch;
+    const auto built = buildBatch(parts, runner_->limits().batchShape(), batch);
+    ASSERT_TRUE(built.has_value()) << built.error().toString();
+    const auto rows = runner_->step(batch);
+    ASSERT_TRUE(rows.has_value()) << rows.error().toString();
+    const float *row = rows->data();
+    for (const Portion &portion : step) {
+      Logits &logits = logits_[portion.sequence];
+      const size_t old = logits.size(), more = size_t{portion.count} * vocabulary();
+      logits.resize(old + more);
+      std::memcpy(logits.data() + old, row, more * sizeof(float));
+      row += more;
+      done_[portion.sequence] += portion.count;
+    }
+  }
+
+  std::vector<std::vector<TokenId>> sequences_;
+  std::unique_ptr<hal::Device> device_;
+  std::unique_ptr<PlanRunner> runner_;
+  std::unique_ptr<PagePool> pool_;
+  std::vector<SequencePages> pages_;
+  std::vector<uint32_t> done_;
+  std::vector<Logits> logits_;
+};
+
+// Of these lengths, with tokens below `vocabulary`; no two begin alike.
+inline std::vector<std::vector<TokenId>> randomSequences(const std::vector<uint32_t> &lengths,
+                                                         uint32_t vocabulary) {
+  std::mt19937 random(3);
+  std::vector<std::vector<TokenId>> sequences;
+  for (const uint32_t length : lengths) {
+    std::vector<TokenId> &tokens = sequences.emplace_back(length);
+    for (TokenId &token : tokens)
+      token = static_cast<TokenId>(random() % vocabulary);
+    tokens[0] = static_cast<TokenId>(sequences.size());
+  }
+  return sequences;
+}
+
+// The logits of one sequence that runs alone, at once, over pages in order.
+inline Logits logitsAlone(const LoadedModel &model, const std::vector<TokenId> &tokens,
+                          const RaggedOptions &options = {}) {
+  RaggedRun run(model, {tokens}, options);
+  return run.run({{{0, static_cast<uint32_t>(tokens.size())}}})[0];
+}
+
+// The first token whose logits differ, with the largest difference of that row; empty where all
+// bits are equal.
+inline std::string firstDifference(const Logits &found, const Logits &expected,
+                                   uint32_t vocabulary) {
+  if (found.size() != expected.size())
+    return std::to_string(found.size()) + " logits, expected " + std::to_string(expected.size());
+  const auto at = std::mismatch(found.begin(), found.end(), expected.begin()).first - found.begin();
+  if (static_cast<size_t>(at) == found.size())
+    return {};
+  const size_t row = static_cast<size_t>(at) / vocabulary;
+  float largest = 0;
+  for (size_t i = row * vocabulary; i < (row + 1) * vocabulary; ++i)
+    largest = std::max(
+        largest, std::fabs(std::bit_cast<float>(found[i]) - std::bit_cast<float>(expected[i])));
+  return "token " + std::to_string(row) + " differs by " + std::to_string(largest);
+}
+
+} // namespace sinter

@@ -1,0 +1,4 @@
+# Plans of the tests' models are built by the compiler as a child.
+if(TARGET sinter-compiler)
+  add_dependencies(llm_tests sinter-compiler)
+endif()

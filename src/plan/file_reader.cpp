@@ -177,6 +177,18 @@ void PlanReader::readKernels(Reader &in) {
   }
 }
 
+RowSegment readRowSegment(Reader &in) {
+  RowSegment segment;
+  segment.firstSource = in.u32();
+  const uint32_t modes = in.count(4 + 4, "row modes", kMaxRowModes);
+  for (uint32_t i = 0; i < modes && in.ok(); ++i) {
+    RowMode &mode = segment.modes.emplace_back();
+    mode.extent = in.u32();
+    mode.stride = in.u32();
+  }
+  return segment;
+}
+
 PackRecipe readRecipe(Reader &in) {
   PackRecipe recipe;
   recipe.mode = static_cast<PackMode>(in.u8());
@@ -191,6 +203,9 @@ PackRecipe readRecipe(Reader &in) {
     field.unit = in.u32();
     field.xorByte = in.u8();
   }
+  const uint32_t segments = in.count(4 + 4, "row segments", kMaxRowSegments);
+  for (uint32_t i = 0; i < segments && in.ok(); ++i)
+    recipe.rowOrder.push_back(readRowSegment(in));
   return recipe;
 }
 

@@ -64,6 +64,15 @@ void writeRecipe(Writer &out, const PackRecipe &recipe) {
     out.u32(field.unit);
     out.u8(field.xorByte);
   }
+  out.count(recipe.rowOrder.size());
+  for (const RowSegment &segment : recipe.rowOrder) {
+    out.u32(segment.firstSource);
+    out.count(segment.modes.size());
+    for (const RowMode &mode : segment.modes) {
+      out.u32(mode.extent);
+      out.u32(mode.stride);
+    }
+  }
 }
 
 void writeBuffers(Writer &out, const Plan &plan) {

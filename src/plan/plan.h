@@ -24,6 +24,8 @@ inline constexpr uint64_t kMaxScratchBytes = uint64_t(1) << 30; // per thread
 inline constexpr uint32_t kMaxPackFields = 64;
 inline constexpr uint32_t kMaxRowsPerAtom = 1 << 16;
 inline constexpr uint32_t kMaxBlockBytes = 1 << 20;
+inline constexpr uint32_t kMaxRowSegments = 16;
+inline constexpr uint32_t kMaxRowModes = 8;
 
 // A named integer that is fixed when a plan is bound (tokens in the step, pages of cache), or that
 // counts the iterations of a Loop. Values outside [min, max] are refused.
@@ -82,17 +84,38 @@ struct PackField {
   friend bool operator==(const PackField &, const PackField &) = default;
 };
 
-// Interleave: the source is rows of `blocksPerRow` blocks of `blockBytes` bytes. The destination
-// holds, for each group of `rowsPerAtom` rows, for each block index, for each field in order, for
-// each unit u of the field, for each row of the group: that unit's bytes, each XOR xorByte. Rows
-// beyond the last are blocks of zero bytes (and so packed as xorByte). The fields cover a block's
-// bytes exactly once, so sizes are preserved but for those rows. All of it is zero for Direct.
+// A digit of a row number: `extent` values, each `stride` source rows after the one before.
+struct RowMode {
+  uint32_t extent = 1;
+  uint32_t stride = 0;
+
+  friend bool operator==(const RowMode &, const RowMode &) = default;
+};
+
+// As many rows as the product of the extents (1 without modes). Row i comes from source row
+// firstSource + the sum of digit * stride, with the digits of i in mixed radix, the first mode's
+// fastest.
+struct RowSegment {
+  uint32_t firstSource = 0;
+  std::vector<RowMode> modes; // at most kMaxRowModes
+
+  friend bool operator==(const RowSegment &, const RowSegment &) = default;
+};
+
+// Interleave: the source is rows of `blocksPerRow` blocks of `blockBytes` bytes, put into the order
+// of `rowOrder`'s segments one after another, which take each row exactly once (none: rows stay in
+// place). The destination holds, for each group of `rowsPerAtom` rows, for each block index, for
+// each field in order, for each unit u of the field, for each row of the group: that unit's bytes,
+// each XOR xorByte. Rows beyond the last are blocks of zero bytes (and so packed as xorByte). The
+// fields cover a block's bytes exactly once, so sizes are preserved but for those rows. All of it
+// is zero for Direct.
 struct PackRecipe {
   PackMode mode = PackMode::Direct;
   uint32_t rowsPerAtom = 0;
   uint32_t blockBytes = 0;
   uint32_t blocksPerRow = 0;
   std::vector<PackField> fields;
+  std::vector<RowSegment> rowOrder = {}; // at most kMaxRowSegments
 
   friend bool operator==(const PackRecipe &, const PackRecipe &) = default;
 };

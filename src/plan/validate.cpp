@@ -3,6 +3,7 @@
 #include "plan/validate.h"
 
 #include "plan/call_graph.h"
+#include "plan/row_order.h"
 #include "plan/walk.h"
 
 #include <algorithm>
@@ -170,6 +171,16 @@ Result<void> Validator::checkWeight(const Buffer &buffer) {
       return bad(what + " names a tensor with an empty name");
   if (auto ok = validateRecipe(buffer.pack, what); !ok)
     return bad(ok.error().message);
+  if (buffer.pack.rowOrder.empty())
+    return {};
+  const CheckedSize rows = orderedRows(buffer.pack.rowOrder);
+  const CheckedSize bytes = alignUp(rows, buffer.pack.rowsPerAtom) * rowBytes(buffer.pack);
+  const auto expected = static_cast<uint64_t>(*buffer.bytes.constant());
+  if (bytes.value() != expected)
+    return bad(what + " orders " + std::to_string(*rows.value()) + " rows of " +
+               std::to_string(rowBytes(buffer.pack)) + " bytes in groups of " +
+               std::to_string(buffer.pack.rowsPerAtom) + ", expected " + std::to_string(expected) +
+               " bytes in all");
   return {};
 }
 
@@ -296,7 +307,7 @@ Result<void> validateRecipe(const PackRecipe &recipe, const std::string &what) {
   if (!fieldsTileBlock(recipe.fields, recipe.blockBytes))
     return bad("has packing fields that do not cover each of a block's " +
                std::to_string(recipe.blockBytes) + " bytes once");
-  return {};
+  return validateRowOrder(recipe.rowOrder, what);
 }
 
 Result<void> validate(const Plan &plan, const PlanOffsets &offsets) {

@@ -2,7 +2,7 @@
 #include "runtime/packer.h"
 
 #include "base/check.h"
-#include "base/checked.h"
+#include "plan/row_order.h"
 
 #include <algorithm>
 #include <cstring>
@@ -13,10 +13,6 @@ namespace {
 // What is packed between two releases of the source: large beside a page, small beside a model.
 constexpr uint64_t kPartBytes = uint64_t(32) << 20;
 constexpr uint64_t kPartRows = 1 << 16;
-
-uint64_t rowBytes(const plan::PackRecipe &recipe) {
-  return uint64_t(recipe.blocksPerRow) * recipe.blockBytes;
-}
 
 // One unit of every row of a group after the other, for units as large as the integer `Unit`. Whole
 // integers, because the compiler must take bytes of source and destination for the same ones.
@@ -65,51 +61,101 @@ uint8_t *packField(const plan::PackField &field, std::span<const uint8_t *const>
   }
 }
 
-// Packs rows of several tensors as if they were one.
+// Bytes of several tensors as rows of one, with a walk over them in a recipe's order.
+class RowSource {
+public:
+  // Each tensor is a whole number of rows.
+  RowSource(const plan::PackRecipe &recipe, std::span<const std::span<const uint8_t>> tensors)
+      : tensors_(tensors), rowBytes_(plan::rowBytes(recipe)), ordered_(!recipe.rowOrder.empty()),
+        walker_(recipe.rowOrder) {
+    for (std::span<const uint8_t> tensor : tensors)
+      ends_.push_back(rows() + tensor.size() / rowBytes_);
+  }
+
+  uint64_t rows() const { return ends_.empty() ? 0 : ends_.back(); }
+  bool done() const { return taken_ == rows(); }
+
+  std::span<const uint8_t> next() {
+    const uint64_t row = ordered_ ? walker_.next() : taken_;
+    ++taken_;
+    if (row < begin_ || row >= ends_[tensor_])
+      seek(row);
+    return tensors_[tensor_].subspan((row - begin_) * rowBytes_, rowBytes_);
+  }
+
+private:
+  void seek(uint64_t row) {
+    tensor_ = static_cast<std::size_t>(std::ranges::upper_bound(ends_, row) - ends_.begin());
+    begin_ = tensor_ == 0 ? 0 : ends_[tensor_ - 1];
+  }
+
+  std::span<const std::span<const uint8_t>> tensors_;
+  uint64_t rowBytes_;
+  bool ordered_;
+  plan::RowWalker walker_;
+  std::vector<uint64_t> ends_; // the row after each tensor's last
+  uint64_t taken_ = 0;
+  std::size_t tensor_ = 0; // of the row last taken
+  uint64_t begin_ = 0;     // its first row
+};
+
+// Bytes to release, neighbours as one: what is no whole page of its own is not given back.
+class Released {
+public:
+  void add(std::span<const uint8_t> bytes) {
+    if (!runs_.empty() && runs_.back().data() + runs_.back().size() == bytes.data())
+      runs_.back() = {runs_.back().data(), runs_.back().size() + bytes.size()};
+    else
+      runs_.push_back(bytes);
+  }
+
+  void releaseTo(WeightSource &source) {
+    std::ranges::sort(runs_, {}, [](const auto &run) { return run.data(); });
+    Released joined;
+    for (std::span<const uint8_t> run : runs_)
+      joined.add(run);
+    for (std::span<const uint8_t> run : joined.runs_)
+      source.release(run);
+    runs_.clear();
+  }
+
+private:
+  std::vector<std::span<const uint8_t>> runs_;
+};
+
+// Packs the rows of several tensors as if they were one.
 class Interleaver {
 public:
   Interleaver(const plan::PackRecipe &recipe, std::span<const std::span<const uint8_t>> tensors,
               std::span<uint8_t> dst)
-      : recipe_(recipe), tensors_(tensors), dst_(dst), rowBytes_(rowBytes(recipe)) {}
+      : recipe_(recipe), source_(recipe, tensors), dst_(dst), rowBytes_(plan::rowBytes(recipe)) {}
 
   void run(hal::Device &device, WeightSource &source) {
     const uint64_t atom = recipe_.rowsPerAtom;
     const uint64_t rowsOfPart = std::clamp<uint64_t>(kPartBytes / rowBytes_, 1, kPartRows);
     const uint64_t groupsOfPart = std::max<uint64_t>(rowsOfPart / atom, 1);
     for (uint64_t done = 0; done < dst_.size();) {
-      rows_.clear();
-      released_.clear();
-      while (rows_.size() < groupsOfPart * atom && takeRow())
-        ;
-      // Rows beyond the last are blocks of zeros.
-      if (rows_.size() % atom != 0)
-        zeros_.resize(rowBytes_);
-      while (rows_.size() % atom != 0)
-        rows_.push_back(zeros_.data());
+      takeRows(groupsOfPart * atom);
       partDst_ = dst_.data() + done;
       device.parallelFor(static_cast<int64_t>(rows_.size() / atom), packGroup, this);
       done += rows_.size() * rowBytes_;
-      for (std::span<const uint8_t> bytes : released_)
-        source.release(bytes);
+      released_.releaseTo(source);
     }
   }
 
 private:
-  bool takeRow() {
-    while (tensor_ < tensors_.size() && offset_ == tensors_[tensor_].size()) {
-      ++tensor_;
-      offset_ = 0;
+  void takeRows(uint64_t count) {
+    rows_.clear();
+    while (rows_.size() < count && !source_.done()) {
+      const std::span<const uint8_t> row = source_.next();
+      released_.add(row);
+      rows_.push_back(row.data());
     }
-    if (tensor_ == tensors_.size())
-      return false;
-    const std::span<const uint8_t> row = tensors_[tensor_].subspan(offset_, rowBytes_);
-    if (!released_.empty() && released_.back().data() + released_.back().size() == row.data())
-      released_.back() = {released_.back().data(), released_.back().size() + rowBytes_};
-    else
-      released_.push_back(row);
-    rows_.push_back(row.data());
-    offset_ += rowBytes_;
-    return true;
+    // Rows beyond the last are blocks of zeros.
+    if (rows_.size() % recipe_.rowsPerAtom != 0)
+      zeros_.resize(rowBytes_);
+    while (rows_.size() % recipe_.rowsPerAtom != 0)
+      rows_.push_back(zeros_.data());
   }
 
   static void packGroup(void *context, int64_t index) {
@@ -124,14 +170,12 @@ private:
   }
 
   const plan::PackRecipe &recipe_;
-  std::span<const std::span<const uint8_t>> tensors_;
+  RowSource source_;
   std::span<uint8_t> dst_;
   uint64_t rowBytes_;
   std::vector<uint8_t> zeros_;
-  std::size_t tensor_ = 0;                         // of the next row
-  uint64_t offset_ = 0;                            // of the next row in its tensor
-  std::vector<const uint8_t *> rows_;              // of the part at hand
-  std::vector<std::span<const uint8_t>> released_; // the source of those rows
+  std::vector<const uint8_t *> rows_; // of the part at hand
+  Released released_;                 // the source of those rows
   uint8_t *partDst_ = nullptr;
 };
 
@@ -161,6 +205,8 @@ Result<void> pack(const plan::PackRecipe &recipe, std::span<const std::span<cons
   SINTER_ASSIGN(const uint64_t bytes, packedBytes(recipe, tensors));
   SINTER_CHECK(bytes == dst.size());
   if (recipe.mode == plan::PackMode::Interleave) {
+    if (!recipe.rowOrder.empty())
+      SINTER_TRY(plan::checkPermutation(recipe.rowOrder, RowSource(recipe, tensors).rows()));
     Interleaver(recipe, tensors, dst).run(device, source);
     return {};
   }

@@ -14,7 +14,8 @@ Result<uint64_t> packedBytes(const plan::PackRecipe &recipe,
                              std::span<const std::span<const uint8_t>> tensors);
 
 // Packs `tensors` into `dst`, whose size must be packedBytes(). Works on a part of the rows at a
-// time on the device's threads, and releases each part to `source` when it is done.
+// time on the device's threads, and releases each part to `source` when it is done. InvalidArgument
+// when the recipe's row order does not take each row once.
 Result<void> pack(const plan::PackRecipe &recipe, std::span<const std::span<const uint8_t>> tensors,
                   std::span<uint8_t> dst, hal::Device &device, WeightSource &source);
 

@@ -178,8 +178,31 @@ TEST(HostilePlan, AnotherMagicIsNoPlan) {
 
 TEST(HostilePlan, AnotherVersionIsUnsupportedNotCorrupt) {
   Bytes bytes = sampleBytes();
-  put(bytes, 8, 2, 4);
+  put(bytes, 8, kPlanVersion + 1, 4);
   EXPECT_EQ(errorOf(sealed(bytes)).code, Code::Unsupported);
+}
+
+TEST(HostilePlan, TheVersionBeforeRowOrdersIsUnsupported) {
+  Bytes bytes = sampleBytes();
+  put(bytes, 8, 1, 4);
+  EXPECT_EQ(errorOf(sealed(bytes)).message, "plan file has version 1, expected 2");
+}
+
+TEST(HostilePlan, HugeCountsOfRowSegmentsAndModesAreRefusedWhereTheyStand) {
+  const Bytes bytes = sampleBytes();
+  // The sample's three segments, the first of which begins at row 1 and has two modes.
+  const Bytes order = {3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0};
+  const auto at = static_cast<std::size_t>(
+      std::search(bytes.begin(), bytes.end(), order.begin(), order.end()) - bytes.begin());
+  ASSERT_LT(at, bytes.size());
+  for (auto [where, limit] : {std::pair(at, kMaxRowSegments), {at + 8, kMaxRowModes}})
+    for (uint32_t count : {limit + 1, UINT32_MAX}) {
+      Bytes wild = bytes;
+      put(wild, where, count, 4);
+      const Status error = errorOf(sealed(wild));
+      EXPECT_THAT(error.message, ::testing::HasSubstr(std::to_string(count) + " row "));
+      EXPECT_EQ(error.byteOffset, where);
+    }
 }
 
 TEST(HostilePlan, AnotherNumberOfSectionsIsRefused) {

@@ -12,7 +12,12 @@ inline constexpr BufferId kInput{0}, kOutput{1}, kCache{2}, kWeight{3}, kTable{4
 inline constexpr ProcedureId kStepProcedure{0}, kLayerProcedure{1};
 
 inline PackRecipe samplePack() {
-  return {PackMode::Interleave, 4, 6, 2, {{2, 4, 2, 0x80}, {0, 2, 1, 0}}};
+  return {PackMode::Interleave,
+          4,
+          6,
+          2,
+          {{2, 4, 2, 0x80}, {0, 2, 1, 0}},
+          {{1, {{2, 2}, {1, 7}}}, {2, {}}, {0, {}}}};
 }
 
 inline Launch sampleLaunch(BufferId in, BufferId out) {

@@ -38,6 +38,10 @@ PackRecipe &packOf(Plan &plan) {
   return plan.buffers[kWeight.index].pack;
 }
 
+std::vector<RowSegment> &orderOf(Plan &plan) {
+  return packOf(plan).rowOrder;
+}
+
 void nest(Plan &plan, uint32_t levels) {
   for (uint32_t i = 0; i < levels; ++i) {
     std::vector<Step> outer;
@@ -93,6 +97,27 @@ const Fault kFaults[] = {
     {"PackGap", [](Plan &p) { packOf(p).fields[1].bytes = 1; }, "cover each"},
     {"PackOverlap", [](Plan &p) { packOf(p).fields[1].offset = 1; }, "cover each"},
     {"PackWrap", [](Plan &p) { packOf(p).fields[0].offset = UINT32_MAX - 1; }, "cover each"},
+    {"OrderDirect", [](Plan &p) { packOf(p) = {.rowOrder = {{}}}; }, "describes an interleaving"},
+    {"OrderSegments", [](Plan &p) { orderOf(p).assign(17, {}); },
+     "weight 'weight' has a row order of 17 segments, expected at most 16"},
+    {"OrderModes", [](Plan &p) { orderOf(p)[0].modes.assign(9, {}); },
+     "weight 'weight' has a row segment of 9 modes, expected at most 8"},
+    {"OrderExtent", [](Plan &p) { orderOf(p)[0].modes[1].extent = 0; },
+     "weight 'weight' has a row mode of extent 0, expected at least 1"},
+    {"OrderProduct", [](Plan &p) { orderOf(p)[0].modes.assign(8, {UINT32_MAX, 0}); },
+     "weight 'weight' orders more rows than 64 bits count"},
+    {"OrderSum", [](Plan &p) { orderOf(p).assign(16, {0, {{1u << 31, 0}, {1u << 31, 0}}}); },
+     "weight 'weight' orders more rows than 64 bits count"},
+    {"OrderFirst", [](Plan &p) { orderOf(p)[2].firstSource = 4; },
+     "weight 'weight' orders 4 rows, but row segment 2 reaches beyond them"},
+    {"OrderStride", [](Plan &p) { orderOf(p)[0].modes[0].stride = 3; },
+     "weight 'weight' orders 4 rows, but row segment 0 reaches beyond them"},
+    {"OrderReach", [](Plan &p) { orderOf(p)[0].modes[0] = {UINT32_MAX, UINT32_MAX}; },
+     "orders 4294967297 rows, but row segment 0 reaches beyond them"},
+    {"OrderMany", [](Plan &p) { orderOf(p)[1].modes = {{2, 1}}; },
+     "weight 'weight' orders 5 rows of 12 bytes in groups of 4, expected 48 bytes in all"},
+    {"OrderWild", [](Plan &p) { orderOf(p) = {{0, {{UINT32_MAX, 1}, {UINT32_MAX, 0}}}}; },
+     "orders 18446744065119617025 rows of 12 bytes in groups of 4, expected 48"},
     {"ProcedureTwice", [](Plan &p) { p.procedures[1].name = "step"; }, "are named 'step'"},
     {"LaunchKernel", [](Plan &p) { launchOf(p).kernel.index = 2; }, "runs kernel 2"},
     {"LaunchNoKernel", [](Plan &p) { launchOf(p).kernel = KernelId{}; }, "runs kernel 4294967295"},
@@ -146,6 +171,14 @@ TEST(Validate, AChainOfCallsWithinTheLimitPasses) {
   auto ok = validate(plan);
   ASSERT_FALSE(ok.has_value());
   EXPECT_THAT(ok.error().message, ::testing::HasSubstr("nested more than 64"));
+}
+
+TEST(Validate, ARowOrderLeavesRoomForRowsOfPadding) {
+  Plan plan = samplePlan();
+  orderOf(plan) = {{0, {{3, 1}}}};
+  EXPECT_TRUE(validate(plan).has_value()) << validate(plan).error().message;
+  orderOf(plan) = {};
+  EXPECT_TRUE(validate(plan).has_value()) << validate(plan).error().message;
 }
 
 TEST(Validate, AFaultInAParsedPlanCarriesItsByteOffset) {

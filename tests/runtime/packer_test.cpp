@@ -5,6 +5,7 @@
 #include "plan/validate.h"
 
 #include <gtest/gtest.h>
+#include <numeric>
 #include <random>
 
 namespace sinter::runtime {
@@ -21,17 +22,47 @@ public:
   Result<std::span<const uint8_t>> tensor(std::string_view name) override {
     return fail(Code::NotFound, "no tensor '" + std::string(name) + "'");
   }
-  void release(std::span<const uint8_t> bytes) override { released += bytes.size(); }
+  void release(std::span<const uint8_t> bytes) override {
+    released += bytes.size();
+    ++releases;
+  }
 
   uint64_t released = 0;
+  uint64_t releases = 0;
 };
+
+// The source rows in the order of the destination, by the definition of a segment.
+std::vector<std::size_t> sourceRows(const PackRecipe &recipe, std::size_t rows) {
+  std::vector<std::size_t> result;
+  for (const plan::RowSegment &segment : recipe.rowOrder) {
+    std::size_t count = 1;
+    for (const plan::RowMode &mode : segment.modes)
+      count *= mode.extent;
+    for (std::size_t i = 0; i < count; ++i) {
+      std::size_t row = segment.firstSource, rest = i;
+      for (const plan::RowMode &mode : segment.modes) {
+        row += rest % mode.extent * mode.stride;
+        rest /= mode.extent;
+      }
+      result.push_back(row);
+    }
+  }
+  if (recipe.rowOrder.empty()) {
+    result.resize(rows);
+    std::iota(result.begin(), result.end(), 0);
+  }
+  return result;
+}
 
 // The definition, row by row and byte by byte.
 Bytes packedByDefinition(const PackRecipe &recipe, const std::vector<Bytes> &tensors) {
   const std::size_t rowBytes = std::size_t(recipe.blocksPerRow) * recipe.blockBytes;
-  Bytes source;
+  Bytes joined, source;
   for (const Bytes &tensor : tensors)
-    source.insert(source.end(), tensor.begin(), tensor.end());
+    joined.insert(joined.end(), tensor.begin(), tensor.end());
+  for (std::size_t row : sourceRows(recipe, joined.size() / rowBytes))
+    source.insert(source.end(), joined.begin() + static_cast<std::ptrdiff_t>(row * rowBytes),
+                  joined.begin() + static_cast<std::ptrdiff_t>((row + 1) * rowBytes));
   const std::size_t atomBytes = rowBytes * recipe.rowsPerAtom;
   source.resize((source.size() + atomBytes - 1) / atomBytes * atomBytes);
   Bytes result;
@@ -46,6 +77,26 @@ Bytes packedByDefinition(const PackRecipe &recipe, const std::vector<Bytes> &ten
                                field.xorByte);
   return result;
 }
+
+std::vector<Bytes> randomTensors(const PackRecipe &recipe, const std::vector<std::size_t> &rows) {
+  std::mt19937 random(1);
+  std::vector<Bytes> tensors;
+  for (std::size_t count : rows) {
+    Bytes &tensor = tensors.emplace_back(count * recipe.blocksPerRow * recipe.blockBytes);
+    for (uint8_t &byte : tensor)
+      byte = static_cast<uint8_t>(random());
+  }
+  return tensors;
+}
+
+PackRecipe orderedRecipe(std::vector<plan::RowSegment> order) {
+  return {PackMode::Interleave, 8, 18, 2, {{0, 2, 2, 0}, {2, 16, 4, 0x88}}, std::move(order)};
+}
+
+// Gate and up of 1536 rows each, in turns of 32.
+const std::vector<plan::RowSegment> kGateUp = {{0, {{32, 1}, {2, 1536}, {48, 32}}}};
+// Nine heads of 64 rows whose pairs (2i, 2i + 1) become halves.
+const std::vector<plan::RowSegment> kHalves = {{0, {{32, 2}, {2, 1}, {9, 64}}}};
 
 class PackerTest : public ::testing::TestWithParam<uint32_t> {
 protected:
@@ -62,14 +113,17 @@ protected:
   }
   void expectAsDefined(const PackRecipe &recipe, const std::vector<std::size_t> &rows) {
     ASSERT_TRUE(plan::validateRecipe(recipe, "recipe").has_value());
-    std::mt19937 random(1);
-    std::vector<Bytes> tensors;
-    for (std::size_t count : rows) {
-      Bytes &tensor = tensors.emplace_back(count * recipe.blocksPerRow * recipe.blockBytes);
-      for (uint8_t &byte : tensor)
-        byte = static_cast<uint8_t>(random());
-    }
+    const std::vector<Bytes> tensors = randomTensors(recipe, rows);
     EXPECT_EQ(packed(recipe, tensors), packedByDefinition(recipe, tensors));
+  }
+  Status errorOf(const PackRecipe &recipe, const std::vector<std::size_t> &rows) {
+    EXPECT_TRUE(plan::validateRecipe(recipe, "recipe").has_value());
+    const std::vector<Bytes> tensors = randomTensors(recipe, rows);
+    const std::vector<std::span<const uint8_t>> spans(tensors.begin(), tensors.end());
+    Bytes result(packedBytes(recipe, spans).value());
+    auto ok = pack(recipe, spans, result, *device_, source_);
+    EXPECT_FALSE(ok.has_value());
+    return ok ? Status{Code::Internal, ""} : ok.error();
   }
 
   hal::DriverRegistry registry_;
@@ -109,6 +163,68 @@ TEST_P(PackerTest, AWeightOfSeveralPartsIsAsDefinedAndAllOfItsSourceIsReleased) 
   const PackRecipe recipe{PackMode::Interleave, 4, 3, 1, {{1, 2, 1, 1}, {0, 1, 1, 0}}};
   expectAsDefined(recipe, {100001, 100002});
   EXPECT_EQ(source_.released, 3u * 200003u);
+}
+
+TEST_P(PackerTest, ARowOrderByHand) {
+  PackRecipe recipe{PackMode::Interleave, 2, 1, 1, {{0, 1, 1, 0}}};
+  recipe.rowOrder = {{4, {}}, {0, {{2, 2}, {2, 1}}}};
+  EXPECT_EQ(packed(recipe, {{10, 11}, {12, 13, 14}}), (Bytes{14, 10, 12, 11, 13, 0}));
+}
+
+TEST_P(PackerTest, TheIdentityOrderIsNoOrder) {
+  for (const std::vector<plan::RowSegment> &order :
+       {std::vector<plan::RowSegment>{{0, {{13, 1}}}}, {{0, {{4, 1}, {3, 4}}}, {12, {}}}}) {
+    const auto tensors = randomTensors(orderedRecipe({}), {6, 7});
+    EXPECT_EQ(packed(orderedRecipe(order), tensors), packed(orderedRecipe({}), tensors));
+  }
+}
+
+TEST_P(PackerTest, GateAndUpInTurnsAreAsDefined) {
+  expectAsDefined(orderedRecipe(kGateUp), {1536, 1536});
+}
+
+TEST_P(PackerTest, PairsThatBecomeHalvesAreAsDefined) {
+  expectAsDefined(orderedRecipe(kHalves), {576});
+}
+
+TEST_P(PackerTest, AnOrderAcrossTensorsAndIntoPaddingIsAsDefined) {
+  expectAsDefined(orderedRecipe({{12, {}}, {0, {{3, 4}, {4, 1}}}}), {5, 0, 1, 7});
+}
+
+TEST_P(PackerTest, AnOrderOverSeveralPartsIsAsDefinedAndReleasesEachRowOnce) {
+  // A transpose, so that every part takes rows from end to end of both tensors.
+  PackRecipe recipe{PackMode::Interleave, 4, 3, 1, {{1, 2, 1, 1}, {0, 1, 1, 0}}};
+  recipe.rowOrder = {{0, {{500, 401}, {401, 1}}}};
+  expectAsDefined(recipe, {100000, 100500});
+  EXPECT_EQ(source_.released, 3u * 200500u);
+}
+
+TEST_P(PackerTest, NeighboursAreReleasedAsOne) {
+  (void)packed(orderedRecipe(kHalves), randomTensors(orderedRecipe({}), {576}));
+  EXPECT_EQ(source_.releases, 1u);
+}
+
+TEST_P(PackerTest, AnOrderThatTakesARowTwiceIsRefused) {
+  const Status error = errorOf(orderedRecipe({{0, {{2, 1}, {2, 1}}}}), {4});
+  EXPECT_EQ(error.code, Code::InvalidArgument);
+  EXPECT_EQ(error.message, "the row order takes row 1 twice, expected each of 4 once");
+  EXPECT_EQ(errorOf(orderedRecipe({{0, {{6, 1}}}, {5, {{2, 1}}}}), {8}).message,
+            "the row order takes row 5 twice, expected each of 8 once");
+  EXPECT_EQ(source_.releases, 0u);
+}
+
+TEST_P(PackerTest, AnOrderOfMoreOrFewerRowsThanTheTensorsIsRefused) {
+  // Five and seven rows pack to the one group that six do.
+  for (std::size_t rows : {5, 7, 0}) {
+    const Status error = errorOf(orderedRecipe({{0, {{6, 1}}}}), {rows});
+    EXPECT_EQ(error.code, Code::InvalidArgument);
+    EXPECT_EQ(error.message, "the row order has 6 rows, the tensors have " + std::to_string(rows));
+  }
+}
+
+TEST_P(PackerTest, AnOrderOfWildSizeIsRefusedBeforeItIsWalked) {
+  const Status error = errorOf(orderedRecipe({{0, {{UINT32_MAX, 1}, {UINT32_MAX, 0}}}}), {8});
+  EXPECT_EQ(error.message, "the row order has 18446744065119617025 rows, the tensors have 8");
 }
 
 TEST_P(PackerTest, DirectJoinsTensorsAsTheyAre) {

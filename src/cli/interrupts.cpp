@@ -2,6 +2,7 @@
 #include "cli/interrupts.h"
 
 #include "cli/exit_codes.h"
+#include "cli/terminal.h"
 
 #include <cerrno>
 #include <csignal>
@@ -65,6 +66,9 @@ Interrupts::~Interrupts() {
 void Interrupts::leave(int signal) {
   if (terminal_)
     tcsetattr(STDIN_FILENO, TCSANOW, &*terminal_);
+  // What is drawn there may be half a line.
+  if (stderrIsTerminal())
+    (void)!write(STDERR_FILENO, "\n", 1);
   _exit(kExitSignal + signal);
 }
 

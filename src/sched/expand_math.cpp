@@ -58,15 +58,12 @@ struct Float32 {
 };
 } // namespace
 
-// exp(x) = 2^n exp(r), |r| <= ln2 / 2, Taylor to r^7 (relative error below 2e-7 with the rounding
-// of the steps). Below -87.3 the result is 0, above 88.7 infinity; NaN stays.
-static Value expandExp(const Float32 &f, Value x) {
-  Value n = f.round(f.mul(x, f.constant(1.0 / std::numbers::ln2)));
-  Value r = f.fma(n, f.constant(-0.693359375), x);
-  r = f.fma(n, f.constant(2.12194440e-4), r);
+// 2^n exp(r) with |r| <= ln2 / 2, Taylor to r^7 (relative error below 2e-7 with the rounding of the
+// steps), where x lies from `lowest` to `highest`; 0 below, infinity above; NaN stays.
+static Value scaledExp(const Float32 &f, Value x, Value n, Value r, double lowest, double highest) {
   Value p =
       f.polynomial(r, {1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040});
-  Value low = f.less(x, f.constant(-87.3)), high = f.less(f.constant(88.7), x);
+  Value low = f.less(x, f.constant(lowest)), high = f.less(f.constant(highest), x);
   Value safe = f.select(low, f.constant(0), f.select(high, f.constant(0), n));
   Value scale = arith::ShLIOp::create(
       f.b, f.loc, arith::AddIOp::create(f.b, f.loc, f.toInt(safe), f.integer(127)), f.integer(23));
@@ -75,10 +72,25 @@ static Value expandExp(const Float32 &f, Value x) {
   return f.select(high, f.constant(std::numeric_limits<double>::infinity()), y);
 }
 
+// From 2^127.5 = exp(88.376) on, n is 128 and the result infinity.
+static Value expandExp(const Float32 &f, Value x) {
+  Value n = f.round(f.mul(x, f.constant(1.0 / std::numbers::ln2)));
+  Value r = f.fma(n, f.constant(-0.693359375), x);
+  r = f.fma(n, f.constant(2.12194440e-4), r);
+  return scaledExp(f, x, n, r, -87.3, 88.7);
+}
+
+static Value expandExp2(const Float32 &f, Value x) {
+  Value n = f.round(x);
+  return scaledExp(f, x, n, f.mul(f.sub(x, n), f.constant(std::numbers::ln2)), -126, 127.99);
+}
+
 // log(x) = e ln2 + 2 atanh(s), s = (m - 1) / (m + 1), m in [sqrt(1/2), sqrt(2)); series to s^9
-// (error below 3e-7). Normal positive numbers only; zero gives -infinity, negatives NaN.
+// (error below 3e-7); subnormal numbers are scaled first. Zero gives -infinity, negatives NaN;
+// infinity and NaN stay.
 static Value expandLog(const Float32 &f, Value x) {
-  Value bits = f.bitsOf(x);
+  Value tiny = f.less(x, f.constant(std::numeric_limits<float>::min()));
+  Value bits = f.bitsOf(f.select(tiny, f.mul(x, f.constant(1 << 24)), x));
   Value shifted = arith::SubIOp::create(f.b, f.loc, bits, f.integer(0x3f3504f3));
   Value e = arith::ShRSIOp::create(f.b, f.loc, shifted, f.integer(23));
   Value m = f.fromBits(
@@ -86,14 +98,17 @@ static Value expandLog(const Float32 &f, Value x) {
   Value s = f.div(f.sub(m, f.constant(1)), f.add(m, f.constant(1)));
   Value s2 = f.mul(s, s);
   Value series = f.polynomial(s2, {2.0, 2.0 / 3, 2.0 / 5, 2.0 / 7, 2.0 / 9});
-  Value y = f.fma(f.toFloat(e), f.constant(std::numbers::ln2), f.mul(s, series));
+  Value power = f.sub(f.toFloat(e), f.select(tiny, f.constant(24), f.constant(0)));
+  Value y = f.fma(power, f.constant(std::numbers::ln2), f.mul(s, series));
+  Value infinity = f.constant(std::numeric_limits<double>::infinity());
+  y = f.select(f.less(x, infinity), y, x);
   Value zero = f.constant(0);
   Value isZero = arith::CmpFOp::create(f.b, f.loc, arith::CmpFPredicate::OEQ, x, zero);
   y = f.select(isZero, f.constant(-std::numeric_limits<double>::infinity()), y);
   return f.select(f.less(x, zero), f.constant(std::numeric_limits<double>::quiet_NaN()), y);
 }
 
-// tanh(x) = 1 - 2 / (exp(2x) + 1) for |x| >= 0.625, an odd series to x^11 below (error below 4e-7).
+// tanh(x) = 1 - 2 / (exp(2x) + 1) for |x| >= 0.4, an odd series to x^11 below (error below 4e-7).
 static Value expandTanh(const Float32 &f, Value x) {
   Value far =
       f.sub(f.constant(1),
@@ -101,7 +116,7 @@ static Value expandTanh(const Float32 &f, Value x) {
   Value x2 = f.mul(x, x);
   Value near = f.mul(
       x, f.polynomial(x2, {1.0, -1.0 / 3, 2.0 / 15, -17.0 / 315, 62.0 / 2835, -1382.0 / 155925}));
-  Value small = f.less(math::AbsFOp::create(f.b, f.loc, x), f.constant(0.625));
+  Value small = f.less(math::AbsFOp::create(f.b, f.loc, x), f.constant(0.4));
   return f.select(small, near, far);
 }
 
@@ -130,7 +145,7 @@ static Value expand(const Float32 &f, Operation *op) {
   Value x = op->getOperand(0);
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case([&](math::ExpOp) { return expandExp(f, x); })
-      .Case([&](math::Exp2Op) { return expandExp(f, f.mul(x, f.constant(std::numbers::ln2))); })
+      .Case([&](math::Exp2Op) { return expandExp2(f, x); })
       .Case([&](math::LogOp) { return expandLog(f, x); })
       .Case([&](math::TanhOp) { return expandTanh(f, x); })
       .Case([&](math::SinOp) { return expandSinCos(f, x, false); })

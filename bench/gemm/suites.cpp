@@ -313,7 +313,8 @@ Result<void> benchSweep(hal::Device &device, const BenchOptions &options) {
   const int64_t distinct = std::min<int64_t>(options.n, kDistinctRows);
   SINTER_ASSIGN(const Matrix b, randomMatrix(distinct, options.k, options.b, 2));
   std::vector<GeneratedProduct> products;
-  std::vector<Racer> racers;
+  const std::vector<PeakLoop> loops = a.format == "q8a" ? byteDotLoops() : fmaLoops();
+  std::vector<Racer> racers = peakRacers(device, loops);
   const std::vector<Settings> list = combinations(options.sweeps);
   products.reserve(list.size());
   for (const Settings &settings : list) {
@@ -335,13 +336,15 @@ Result<void> benchSweep(hal::Device &device, const BenchOptions &options) {
         racer(std::move(name), operations(options.m, options.n, options.k), products.back()));
   }
   SINTER_TRY(race(racers, options.rounds, 0.005));
+  const Racer peak = loops.empty() ? Racer{} : fastest(slice(racers, 0, loops.size()));
   std::sort(racers.begin(), racers.end(),
             [](const Racer &x, const Racer &y) { return median(x.rates) > median(y.rates); });
   std::printf("%s x %s, m=%ld n=%ld k=%ld, %u threads\n", options.a.c_str(), options.b.c_str(),
               options.m, options.n, options.k, options.threads);
   for (const Racer &entry : racers)
-    std::printf("  %-64s %8.1f GOP/s %8.1f us\n", entry.name.c_str(), median(entry.rates) / 1e9,
-                entry.work / median(entry.rates) * 1e6);
+    std::printf("  %-64s %8.1f GOP/s %10.1f us  %.3f of the peak\n", entry.name.c_str(),
+                median(entry.rates) / 1e9, entry.work / median(entry.rates) * 1e6,
+                ratio(entry, peak));
   return {};
 }
 

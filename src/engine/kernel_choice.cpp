@@ -77,9 +77,10 @@ kernels::KvWrite chooseKvWrite(int64_t kvHeads, int64_t headDim, int64_t pageRow
   return p;
 }
 
-kernels::Attention chooseAttention(const AttentionShape &shape, int64_t queryBlock,
-                                   RowBucket rows) {
+kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element out,
+                                   int64_t queryBlock, RowBucket rows) {
   kernels::Attention p;
+  p.out = out;
   p.kvHeads = shape.kvHeads;
   p.groupHeads = shape.groupHeads;
   p.headDim = shape.headDim;

@@ -27,6 +27,7 @@ struct AttentionShape {
   int64_t kvHeads = 0, groupHeads = 0, headDim = 0, pageRows = 0;
 };
 // `queryBlock` is the most query rows of a block of many.
-kernels::Attention chooseAttention(const AttentionShape &shape, int64_t queryBlock, RowBucket rows);
+kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element out,
+                                   int64_t queryBlock, RowBucket rows);
 
 } // namespace sinter::engine

@@ -32,8 +32,7 @@ Lowering::Lowering(KernelSet &kernels, const LoweringOptions &options)
     symbols_[plan_.symbols[i].name] = {i};
 }
 
-// The name that the operation's location carries.
-static std::string labelOf(Operation *op) {
+std::string labelOf(Operation *op) {
   auto name = dyn_cast<NameLoc>(op->getLoc());
   return name ? name.getName().str() : op->getName().stripDialect().str();
 }
@@ -56,31 +55,25 @@ Value Lowering::storedForm(Value value) {
   return quantize.getResult();
 }
 
-graph::MapOp Lowering::epilogueOf(Value value) {
-  auto map = value.hasOneUse() ? dyn_cast<graph::MapOp>(*value.user_begin()) : graph::MapOp();
-  if (!map || outputs_.contains(value))
-    return {};
-  for (Value operand : map.getValues())
-    if (operand != value && !stored_.contains(operand))
-      return {};
-  return map;
-}
-
-static kernel::Element elementOf(Value value) {
+kernel::Element elementOf(Value value) {
   return kernelElement(cast<RankedTensorType>(value.getType()).getElementType());
 }
 
-static int64_t columnsOf(Value value) {
+int64_t columnsOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape().back();
 }
 
-// A tensor of one dimension as one row, or of i32 indices as one column.
-static BoundView asRow(const Stored &stored) {
+BoundView asRow(const Stored &stored) {
   return {
       stored.buffer, stored.byteOffset, {Expr(1), stored.extents[0]}, {stored.extents[0], Expr(1)}};
 }
-static BoundView asColumn(const Stored &stored) {
+BoundView asColumn(const Stored &stored) {
   return {stored.buffer, stored.byteOffset, {stored.extents[0], Expr(1)}, {Expr(1), Expr(1)}};
+}
+
+BoundView keysByRow(const Stored &pool) {
+  const std::vector<Expr> &e = pool.extents, &s = pool.strides;
+  return {pool.buffer, pool.byteOffset, {e[0], e[3], e[1], e[2]}, {s[0], s[3], s[1], s[2]}};
 }
 
 Result<void> Lowering::lowerGather(graph::GatherOp op) {
@@ -116,48 +109,35 @@ Result<void> Lowering::lowerNorm(graph::NormOp op) {
   return {};
 }
 
-std::vector<BoundArgument> Lowering::mapOperands(graph::MapOp map, Value tile) {
+// Operands of a map but for those that a kernel holds as tiles.
+std::vector<BoundArgument> Lowering::mapOperands(graph::MapOp map, ValueRange tiles) {
   std::vector<BoundArgument> arguments;
-  bool skipped = false;
-  for (Value operand : map.getValues()) {
-    if (operand == tile && !skipped)
-      skipped = true;
-    else
+  for (Value operand : map.getValues())
+    if (!llvm::is_contained(tiles, operand))
       arguments.push_back(stored(operand).view());
-  }
   return arguments;
-}
-
-static uint32_t operandNumber(graph::MapOp map, Value value) {
-  return static_cast<uint32_t>(llvm::find(map.getValues(), value) - map.getValues().begin());
 }
 
 Result<void> Lowering::lowerContract(graph::ContractOp op) {
   auto weight = op.getB().getDefiningOp<graph::WeightOp>();
   if (!weight)
     return fail(Code::Unsupported, "a contraction is not with a weight, which has no kernel");
-  SINTER_ASSIGN(Stored matrix, packedWeight(weight));
-  graph::MapOp epilogue = epilogueOf(op.getResult());
-  Value result = epilogue ? epilogue.getResult() : op.getResult();
-  int64_t n = columnsOf(op.getResult()), k = columnsOf(op.getA());
+  SINTER_ASSIGN(Epilogue epilogue, epilogueOf(op));
+  SINTER_ASSIGN(Stored matrix, packedWeight(weight, epilogue.rowOrder));
   std::vector<BoundArgument> arguments = {stored(op.getA()).view(), matrix.view()};
-  arguments.push_back(allocate(result).view());
-  kernels::Slot slot;
-  std::string variant;
-  if (epilogue) {
-    SINTER_ASSIGN(MapProgram program, readMap(epilogue));
-    uint32_t tile = operandNumber(epilogue, op.getResult());
-    slot = mapSlot(program, tile, n);
-    variant = " epilogue " + std::to_string(tile) + " " + program.text();
-    llvm::append_range(arguments, mapOperands(epilogue, op.getResult()));
-    done_.insert(epilogue);
-  }
+  llvm::append_range(arguments, epilogue.arguments);
   auto emit = [&](RowBucket rows) -> Result<Steps> {
-    kernels::Gemm p = chooseGemm(elementOf(op.getA()), elementOf(op.getB()), n, k, rows);
-    p.epilogue = slot;
-    SINTER_ASSIGN(KernelId kernel, kernels_.add("gemm", p, kernels::gemm, variant));
+    kernels::Gemm p = chooseGemm(elementOf(op.getA()), elementOf(op.getB()),
+                                 columnsOf(op.getResult()), columnsOf(op.getA()), rows);
+    p.sink = epilogue.sink;
+    if (epilogue.blockColumns)
+      p.blockN = epilogue.blockColumns;
+    SINTER_ASSIGN(KernelId kernel, kernels_.add("gemm", p, kernels::gemm, epilogue.text));
     Steps steps;
     addLaunch(steps, kernel, arguments, op, labelOf(op));
+    std::get<plan::Launch>(steps.back().op).bytesMoved =
+        plan::add(plan::add(bytesOf(op.getA().getType()), bytesOf(weight.getResult().getType())),
+                  epilogue.bytes);
     return steps;
   };
   SINTER_ASSIGN(Steps many, emit(RowBucket::Many));
@@ -179,7 +159,7 @@ Result<void> Lowering::lowerMap(graph::MapOp op) {
                 kernels_.add("map", p, kernels::quantizeRows, " " + program.text()));
   std::vector<BoundArgument> arguments = {stored(op.getValues()[0]).view(),
                                           allocate(result).view()};
-  llvm::append_range(arguments, mapOperands(op, op.getValues()[0]));
+  llvm::append_range(arguments, mapOperands(op, op.getValues().take_front()));
   addLaunch(steps_, kernel, arguments, op, labelOf(op));
   return {};
 }
@@ -229,6 +209,13 @@ static std::vector<uint8_t> frequencies(graph::RopeOp op) {
   return bytes;
 }
 
+BoundView Lowering::frequencyTable(graph::RopeOp op) {
+  int64_t dims = op.getDims();
+  std::string name =
+      "frequencies." + std::to_string(dims) + "." + std::to_string(op.getBase().convertToFloat());
+  return {constantBuffer(name, frequencies(op)), Expr(0), {Expr(dims / 2)}, {Expr(1)}};
+}
+
 Result<void> Lowering::lowerRope(graph::RopeOp op) {
   RankedTensorType type = op.getValue().getType();
   int64_t heads = type.getDimSize(1), headDim = type.getDimSize(2), dims = op.getDims();
@@ -249,11 +236,8 @@ Result<void> Lowering::lowerRope(graph::RopeOp op) {
                      {s.extents[0], Expr(heads), Expr(headDim / inner), Expr(inner)},
                      {s.strides[0], s.strides[1], Expr(inner), Expr(1)}};
   };
-  std::string name =
-      "frequencies." + std::to_string(dims) + "." + std::to_string(op.getBase().convertToFloat());
-  BufferId table = constantBuffer(name, frequencies(op));
-  BoundView angles{table, Expr(0), {Expr(dims / 2)}, {Expr(1)}};
-  std::vector<BoundArgument> arguments = {pairs(in), asColumn(stored(op.getPositions())), angles};
+  std::vector<BoundArgument> arguments = {pairs(in), asColumn(stored(op.getPositions())),
+                                          frequencyTable(op)};
   if (!inPlace)
     arguments.push_back(pairs(out));
   addLaunch(steps_, kernel, arguments, op, labelOf(op));
@@ -272,10 +256,23 @@ Result<void> Lowering::lowerScatter(graph::ScatterOp op) {
   stored_[op.getNewValues()] = stored(op.getValuePool());
   addLaunch(steps_, kernel,
             {stored(op.getKeys()).view(), stored(op.getValues()).view(),
-             stored(op.getSlots()).view(), stored(op.getKeyPool()).view(),
+             stored(op.getSlots()).view(), keysByRow(stored(op.getKeyPool())),
              stored(op.getValuePool()).view()},
             op, labelOf(op));
   return {};
+}
+
+// The rounded rows of joined heads where nothing else reads what attention makes, else `value`.
+Value Lowering::attendedForm(Value value) {
+  auto joined =
+      value.hasOneUse() ? dyn_cast<graph::ReshapeOp>(*value.user_begin()) : graph::ReshapeOp();
+  if (!joined)
+    return value;
+  Value rounded = storedForm(joined.getResult());
+  if (rounded == joined.getResult())
+    return value;
+  done_.insert(joined);
+  return rounded;
 }
 
 Result<void> Lowering::lowerAttend(graph::AttendOp op) {
@@ -283,7 +280,12 @@ Result<void> Lowering::lowerAttend(graph::AttendOp op) {
   int64_t kvHeads = pool.getDimSize(1);
   AttentionShape shape{kvHeads, query.getDimSize(1) / kvHeads, pool.getDimSize(2),
                        pool.getDimSize(3)};
-  Stored out = allocate(op.getResult());
+  Value result = attendedForm(op.getResult());
+  Stored out = allocate(result);
+  if (result != op.getResult()) { // rows of joined heads, seen head by head
+    out.extents = extentsOf(op.getResult().getType());
+    out.strides = packedStrides(out.extents);
+  }
   std::vector<BoundArgument> arguments = {stored(op.getQuery()).view(),
                                           stored(op.getKeys()).view(),
                                           stored(op.getValues()).view(),
@@ -295,7 +297,8 @@ Result<void> Lowering::lowerAttend(graph::AttendOp op) {
                                           f32Scalar(op.getScale().convertToFloat())};
   auto emit = [&](RowBucket rows) -> Result<Steps> {
     SINTER_ASSIGN(KernelId kernel,
-                  kernels_.add("attention", chooseAttention(shape, options_.queryBlock, rows),
+                  kernels_.add("attention",
+                               chooseAttention(shape, elementOf(result), options_.queryBlock, rows),
                                kernels::attention));
     Steps steps;
     addLaunch(steps, kernel, arguments, op, labelOf(op));
@@ -330,17 +333,23 @@ void Lowering::lowerSlice(graph::SliceOp op) {
   stored_[op.getResult()] = std::move(part);
 }
 
-Result<void> Lowering::lower(Operation &op) {
-  if (done_.contains(&op))
-    return {};
+// Inputs and state have memory before all else, so that a launch may reach ahead for them.
+void Lowering::lowerEdge(Operation &op) {
   auto edge = [&](StringRef name, Value value, BufferKind kind) {
     auto type = cast<RankedTensorType>(value.getType());
     stored_[value] = makeStored(addBuffer(name.str(), kind, bytesOf(type)), type);
-    return Result<void>();
+    done_.insert(&op);
   };
+  if (auto input = dyn_cast<graph::InputOp>(op))
+    edge(input.getName(), input.getResult(), BufferKind::Input);
+  else if (auto state = dyn_cast<graph::StateOp>(op))
+    edge(state.getName(), state.getResult(), BufferKind::State);
+}
+
+Result<void> Lowering::lower(Operation &op) {
+  if (done_.contains(&op))
+    return {};
   return llvm::TypeSwitch<Operation *, Result<void>>(&op)
-      .Case([&](graph::InputOp o) { return edge(o.getName(), o.getResult(), BufferKind::Input); })
-      .Case([&](graph::StateOp o) { return edge(o.getName(), o.getResult(), BufferKind::State); })
       .Case([&](graph::WeightOp) { return Result<void>(); }) // packed as its readers want it
       .Case([&](graph::OutputOp) { return Result<void>(); }) // named when its value is stored
       .Case([&](graph::ReshapeOp o) { return lowerReshape(o), Result<void>(); })
@@ -372,6 +381,8 @@ Result<plan::Plan> Lowering::run(func::FuncOp function) {
     outputs_[op.getValue()] = op.getName().str();
   });
   SINTER_TRY(std::move(outputs));
+  for (Operation &op : function.getBody().front())
+    lowerEdge(op);
   for (Operation &op : function.getBody().front())
     SINTER_TRY(lower(op));
   plan_.procedures.push_back({function.getSymName().str(), std::move(steps_)});

@@ -4,6 +4,7 @@
 #include "engine/kernel_set.h"
 #include "engine/launch.h"
 #include "graph/graph.h"
+#include "kernels/slots.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace sinter::engine {
@@ -23,6 +24,26 @@ struct Stored {
   BoundView view() const { return {buffer, byteOffset, extents, strides}; }
 };
 
+// The name that the operation's location carries.
+std::string labelOf(mlir::Operation *op);
+kernel::Element elementOf(mlir::Value value);
+int64_t columnsOf(mlir::Value value);
+// A tensor of one dimension as one row, or as one column.
+BoundView asRow(const Stored &stored);
+BoundView asColumn(const Stored &stored);
+// A pool of keys [pages, heads, headDim, rows] as [pages, rows, heads, headDim].
+BoundView keysByRow(const Stored &pool);
+
+// What a contraction's launch does with its result, and how its weight's rows lie for that.
+struct Epilogue {
+  kernels::Sink sink;
+  std::string text; // what the sink does, for kernel keys
+  std::vector<plan::RowSegment> rowOrder;
+  int64_t blockColumns = 0;             // of one program; 0: the kernel's choice
+  std::vector<BoundArgument> arguments; // after a and b
+  plan::Expr bytes;                     // that they move
+};
+
 // Lowers one function. Use: construct, run() once.
 class Lowering {
 public:
@@ -35,6 +56,7 @@ public:
 private:
   using Steps = std::vector<plan::Step>;
 
+  void lowerEdge(mlir::Operation &op);
   Result<void> lower(mlir::Operation &op);
   Result<void> lowerGather(graph::GatherOp op);
   Result<void> lowerNorm(graph::NormOp op);
@@ -49,8 +71,13 @@ private:
 
   // The value that a kernel for `value` stores: its rounded form where nothing else reads it.
   mlir::Value storedForm(mlir::Value value);
-  // The map that alone reads `value` and can take it as a kernel's epilogue, or null.
-  graph::MapOp epilogueOf(mlir::Value value);
+  mlir::Value attendedForm(mlir::Value value);
+
+  // epilogues.cpp: what follows a contraction and is done on its tiles
+  Result<Epilogue> epilogueOf(graph::ContractOp op);
+  Result<std::optional<Epilogue>> mapEpilogue(graph::ContractOp op);
+  Result<std::optional<Epilogue>> headEpilogue(graph::ContractOp op);
+  Epilogue plainEpilogue(graph::ContractOp op);
   bool ownsMemory(mlir::Value value);
 
   // memory.cpp
@@ -62,9 +89,10 @@ private:
   Stored allocate(mlir::Value value);
   const Stored &stored(mlir::Value value) const;
   Result<Stored> directWeight(graph::WeightOp op);
-  Result<Stored> packedWeight(graph::WeightOp op);
+  Result<Stored> packedWeight(graph::WeightOp op, std::vector<plan::RowSegment> rowOrder);
   plan::BufferId constantBuffer(const std::string &name, std::vector<uint8_t> bytes);
-  std::vector<BoundArgument> mapOperands(graph::MapOp map, mlir::Value tile);
+  std::vector<BoundArgument> mapOperands(graph::MapOp map, mlir::ValueRange tiles);
+  BoundView frequencyTable(graph::RopeOp op);
 
   void addLaunch(Steps &steps, plan::KernelId kernel, const std::vector<BoundArgument> &arguments,
                  mlir::Operation *op, std::string label);

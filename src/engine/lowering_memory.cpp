@@ -98,19 +98,30 @@ Result<Stored> Lowering::directWeight(graph::WeightOp op) {
 }
 
 // Interleaved rows, as matrix products read them.
-Result<Stored> Lowering::packedWeight(graph::WeightOp op) {
+static std::string textOf(const std::vector<plan::RowSegment> &order) {
+  std::string text;
+  for (const plan::RowSegment &segment : order) {
+    text += " from " + std::to_string(segment.firstSource);
+    for (const plan::RowMode &mode : segment.modes)
+      text += " " + std::to_string(mode.extent) + ":" + std::to_string(mode.stride);
+  }
+  return text;
+}
+
+Result<Stored> Lowering::packedWeight(graph::WeightOp op, std::vector<plan::RowSegment> rowOrder) {
   RankedTensorType type = op.getResult().getType();
   std::string name = joinedName(op);
   auto recipe = interleavedRecipe(type.getElementType(), type.getDimSize(1));
   if (!recipe)
     return fail(recipe.error().code, "tensor '" + name + "': " + recipe.error().message);
-  auto [found, isNew] = named_.try_emplace(name + " interleaved");
+  auto [found, isNew] = named_.try_emplace(name + " interleaved" + textOf(rowOrder));
   if (isNew) {
     int64_t rows = llvm::alignTo(type.getDimSize(0), interleavedRows());
     auto padded = RankedTensorType::get({rows, type.getDimSize(1)}, type.getElementType());
     found->second = addBuffer(found->first, BufferKind::Weight, bytesOf(padded));
     plan_.buffers.back().tensors = tensorsOf(op);
     plan_.buffers.back().pack = std::move(*recipe);
+    plan_.buffers.back().pack.rowOrder = std::move(rowOrder);
   }
   return makeStored(found->second, type);
 }

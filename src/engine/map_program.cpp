@@ -100,25 +100,73 @@ static kernel::Tile replay(kernel::KernelBuilder &k, const MapProgram &program,
   return values[program.result];
 }
 
-kernels::Slot mapSlot(const MapProgram &program, uint32_t tileOperand, int64_t columns) {
-  auto views = std::make_shared<std::vector<kernel::View>>();
-  kernels::Slot slot;
-  slot.declare = [program, tileOperand, columns, views](kernel::KernelBuilder &k) {
-    views->clear();
-    for (uint32_t i = 0; i < program.operandCount; ++i)
-      if (i != tileOperand)
-        views->push_back(k.in("operand" + std::to_string(i), kernel::F32, {kernel::dyn, columns}));
-  };
-  slot.apply = [program, tileOperand, views](kernel::KernelBuilder &k, kernel::Tile tile,
-                                             const kernels::TilePlace &place) {
+namespace {
+
+// The operands of a map that are no tiles of the kernel, as views.
+class OperandViews {
+public:
+  OperandViews(const MapProgram &program, std::vector<uint32_t> tileOperands, int64_t columns)
+      : program_(program), tileOperands_(std::move(tileOperands)), columns_(columns) {}
+
+  void declare(kernel::KernelBuilder &k) {
+    views_.clear();
+    for (uint32_t i = 0; i < program_.operandCount; ++i)
+      if (!llvm::is_contained(tileOperands_, i))
+        views_.push_back(k.in("operand" + std::to_string(i), kernel::F32, {kernel::dyn, columns_}));
+  }
+
+  // The map of `tiles`, one for each tile operand in turn.
+  kernel::Tile apply(kernel::KernelBuilder &k, const std::vector<kernel::Tile> &tiles,
+                     const kernels::TilePlace &place) const {
     std::vector<kernel::Value> values;
-    auto view = views->begin();
-    for (uint32_t i = 0; i < program.operandCount; ++i)
-      values.push_back(i == tileOperand ? kernel::Value(tile)
-                                        : kernels::loadF32(*view++, kernel::F32, place));
-    return replay(k, program, std::move(values), place);
-  };
+    auto view = views_.begin();
+    for (uint32_t i = 0; i < program_.operandCount; ++i) {
+      auto tile = llvm::find(tileOperands_, i);
+      values.push_back(tile == tileOperands_.end()
+                           ? kernel::Value(kernels::loadF32(*view++, kernel::F32, place))
+                           : kernel::Value(tiles[tile - tileOperands_.begin()]));
+    }
+    return replay(k, program_, std::move(values), place);
+  }
+
+private:
+  MapProgram program_;
+  std::vector<uint32_t> tileOperands_;
+  int64_t columns_;
+  std::vector<kernel::View> views_;
+};
+
+} // namespace
+
+kernels::Slot mapSlot(const MapProgram &program, uint32_t tileOperand, int64_t columns) {
+  auto views = std::make_shared<OperandViews>(program, std::vector{tileOperand}, columns);
+  kernels::Slot slot;
+  slot.declare = [views](kernel::KernelBuilder &k) { views->declare(k); };
+  slot.apply = [views](kernel::KernelBuilder &k, const kernel::Tile &tile,
+                       const kernels::TilePlace &place) { return views->apply(k, {tile}, place); };
   return slot;
+}
+
+kernels::Sink mapSink(const MapProgram &program, const std::vector<uint32_t> &tileOperands,
+                      int64_t columns, kernel::Element out) {
+  auto views = std::make_shared<OperandViews>(program, tileOperands, columns);
+  auto result = std::make_shared<kernel::View>();
+  int64_t parts = static_cast<int64_t>(tileOperands.size());
+  kernels::Sink sink;
+  sink.declare = [views, result, columns, out](kernel::KernelBuilder &k) {
+    *result = k.out("out", out, {kernel::dyn, columns});
+    views->declare(k);
+  };
+  sink.store = [views, result, parts, out](kernel::KernelBuilder &k, const kernel::Tile &tile,
+                                           const kernels::TilePlace &place) {
+    int64_t width = place.columns / parts;
+    kernels::TilePlace part = {place.row, place.column / parts, place.rows, width};
+    std::vector<kernel::Tile> tiles;
+    for (int64_t i = 0; i < parts; ++i)
+      tiles.push_back(slice(tile, {0, i * width}, {place.rows, width}));
+    kernels::storeF32(*result, out, part, views->apply(k, tiles, part));
+  };
+  return sink;
 }
 
 } // namespace sinter::engine

@@ -109,22 +109,21 @@ LogicalResult Emitter::storeQuantized(tile::StoreOp op, tile::QuantizeOp quantiz
   if (cast<tile::BlockType>(type.getElementType()).getFormat().upper() != kActivationName)
     return op.emitOpError() << "quantizes to " << type.getElementType()
                             << ", expected !tile.block<\"q8a\">";
-  if (type.getRank() != 2 || type.getDimSize(0) != 1 || type.getDimSize(1) % kActivationLength)
+  int64_t last = type.getRank() - 1;
+  if (type.getNumElements() != type.getDimSize(last) || type.getDimSize(last) % kActivationLength)
     return op.emitOpError() << "stores a block of " << type << ", expected one row of whole groups";
-  const Pieces pieces = relayout(tiles_.find(quantize.getValue())->second, 1);
+  const Pieces pieces = relayout(tiles_.find(quantize.getValue())->second, last);
   SmallVector<Value> at = scalarsOf(op.getOffsets());
+  Value firstColumn = at[last];
   int64_t perBlock = kActivationLength / facts_.lanes;
-  Value inside = arith::CmpIOp::create(b_, loc_, arith::CmpIPredicate::ult, at[0], view.dims[0]);
-  for (int64_t start = 0, block = 0; start < type.getDimSize(1);
+  for (int64_t start = 0, block = 0; start < type.getDimSize(last);
        start += kActivationLength, ++block) {
-    Value column = add(at[1], index(start));
-    Value fits = arith::CmpIOp::create(b_, loc_, arith::CmpIPredicate::ult, column, view.dims[1]);
-    auto branch = scf::IfOp::create(b_, loc_, arith::AndIOp::create(b_, loc_, inside, fits), false);
+    at[last] = add(firstColumn, index(start));
+    Place place = placeOf(view, at, -1);
+    auto branch = scf::IfOp::create(b_, loc_, place.valid, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToStart(&branch.getThenRegion().front());
-    Value elements =
-        add(mul(add(at[0], view.origin[0]), view.strides[0]), add(column, view.origin[1]));
-    Value index32 = arith::DivUIOp::create(b_, loc_, elements, index(kActivationLength));
+    Value index32 = arith::DivUIOp::create(b_, loc_, place.elements, index(kActivationLength));
     quantizeBlock(ArrayRef(pieces.values).slice(block * perBlock, perBlock),
                   bytesAt(view.base, mul(index32, index(kActivationBytes))));
   }

@@ -96,11 +96,17 @@ inline void sprinkleSpecials(LaunchArgument &a, Random &random) {
   });
 }
 
-// Strides without gaps but for `gap` elements after each row, the innermost axis' lines.
+// Strides without gaps but for `gap` elements after each line. Lines run along the innermost axis,
+// in a strided view of more than two along the second, as a pool of keys lies in memory.
 inline void layOut(LaunchArgument &a, int64_t gap) {
+  std::vector<size_t> order(a.shape.size());
+  std::iota(order.begin(), order.end(), size_t(0));
+  if (a.view().getStrided() && order.size() > 2)
+    std::rotate(order.begin() + 1, order.begin() + 2, order.end());
   a.strides.assign(a.shape.size(), 1);
-  for (size_t axis = a.shape.size() - 1; axis > 0; --axis)
-    a.strides[axis - 1] = a.strides[axis] * a.shape[axis] + (axis + 1 == a.shape.size() ? gap : 0);
+  for (size_t i = order.size() - 1; i > 0; --i)
+    a.strides[order[i - 1]] =
+        a.strides[order[i]] * a.shape[order[i]] + (i + 1 == order.size() ? gap : 0);
   a.bytes.resize(bytesOf(a.view().getElementType(), spanOf(a)));
 }
 

@@ -4,6 +4,7 @@
 #include "kernels/attention.h"
 #include "kernels/elementwise.h"
 #include "kernels/gemm.h"
+#include "kernels/head_sink.h"
 #include "kernels/rows.h"
 #include "kernels/tokens.h"
 #include "target/token_cases.h"
@@ -122,8 +123,53 @@ inline void addAttentionSlotCases(KernelCases &cases) {
   cases.push_back(withSlots(c, "capped_scores", p, kernels::attention));
 }
 
+// The joined product of queries, keys and values, whose heads rotate and scatter as they come.
+inline KernelCase headSinkCase(const std::string &b, int64_t m, const kernels::Heads &heads) {
+  int64_t columns = (heads.heads + 2 * heads.kvHeads) * heads.headDim;
+  bool blocks = b.front() == 'q';
+  std::string a = blocks ? "q8a" : "f32", n = std::to_string(columns);
+  std::string count = std::to_string(heads.heads), kvCount = std::to_string(heads.kvHeads);
+  std::string dim = std::to_string(heads.headDim), rows = std::to_string(heads.pageRows);
+  KernelCase c = blocks ? blockGemmCase(a, b, m, heads.headDim, 64)
+                        : interleaved(gemmCase(a, b, true, m, heads.headDim, 32));
+  c.extents.erase("N");
+  c.extents["P"] = {0, 1, 3};
+  c.views = {{"a", {"M", "K"}},
+             {"b", {n, "K"}},
+             {"positions", {"M", "1"}},
+             {"frequencies", {std::to_string(heads.headDim / 2)}},
+             {"slots", {"M"}},
+             {"k_pool", {"P", rows, kvCount, dim}},
+             {"v_pool", {"P", rows, kvCount, dim}},
+             {"q", {"M", count, dim}}};
+  c.derive = [](Extents &extents) { extents["T"] = extents.at("M"); };
+  c.prepare = [](LaunchArguments &arguments, const Extents &extents, Random &random) {
+    prepareRope(arguments, extents, random);
+    prepareSlots(arguments, extents, random);
+  };
+  c.bound = {4e-6, 4e-5}; // sums of up to 96 products, by sines and cosines
+  kernels::Gemm p = gemmParams(blocks ? kernel::block(a) : kernel::F32,
+                               blocks ? kernel::block(b) : kernel::Element(b), m, heads.headDim,
+                               blocks ? 64 : 32, 16);
+  p.n = columns;
+  p.sink = kernels::headSink(heads);
+  return withSlots(c, "heads_" + sizeText({heads.heads, heads.kvHeads}), p, kernels::gemm);
+}
+
+inline void addSinkCases(KernelCases &cases) {
+  kernels::Heads heads;
+  heads.heads = 3;
+  heads.kvHeads = 1;
+  heads.headDim = 64;
+  heads.pageRows = 16;
+  for (const char *format : {"f16", "q4_1", "q8_0"})
+    for (int64_t m : {1, 12})
+      cases.push_back(headSinkCase(format, m, heads));
+}
+
 inline void addSlotCases(KernelCases &cases) {
   addGemmSlotCases(cases);
+  addSinkCases(cases);
   addRowSlotCases(cases);
   addAttentionSlotCases(cases);
 }

@@ -88,7 +88,7 @@ inline KernelCase kvWriteCase(const std::string &pool, int64_t heads, int64_t di
                {{"k", {"T", h, d}},
                 {"v", {"T", h, d}},
                 {"slots", {"T"}},
-                {"k_pool", {"P", h, d, r}},
+                {"k_pool", {"P", r, h, d}},
                 {"v_pool", {"P", r, h, d}}},
                {{"T", oddExtents(16)}, {"P", {0, 1, 3}}},
                {0, 0}};
@@ -130,12 +130,12 @@ inline std::vector<int32_t> attentionBlocks(const RaggedBatch &batch, int64_t bl
 }
 
 struct AttentionCase {
-  std::string pool = "f16";
+  std::string pool = "f16", out = "f32";
   int64_t kvHeads = 2, groupHeads = 3, headDim = 16, pageRows = 16, blockQueries = 1, window = 0;
   bool causal = true;
 
   std::string label() const {
-    return "attention_" + pool + "_" +
+    return "attention_" + pool + (out == "f32" ? "_" : "_to_" + out + "_") +
            sizeText({kvHeads, groupHeads, headDim, pageRows, blockQueries}) +
            (window ? "_window" : "") + (causal ? "" : "_whole");
   }
@@ -177,6 +177,7 @@ inline KernelCase attentionCase(const AttentionCase &a) {
   KernelCase c{a.label(),
                "attention",
                {{"pool", a.pool},
+                {"out", a.out},
                 {"kv_heads", heads},
                 {"group_heads", std::to_string(a.groupHeads)},
                 {"head_dim", dim},
@@ -220,6 +221,8 @@ inline void addTokenCases(KernelCases &cases) {
   cases.push_back(attentionCase({.headDim = 5, .pageRows = 4, .blockQueries = 2, .causal = false}));
   cases.push_back(attentionCase({.kvHeads = 1, .groupHeads = 1, .headDim = 17, .pageRows = 1}));
   cases.push_back(attentionCase({.pool = "bf16", .blockQueries = 2}));
+  for (int64_t dim : {32, 64})
+    cases.push_back(attentionCase({.out = "q8a", .headDim = dim, .blockQueries = dim / 32}));
 }
 
 } // namespace sinter::target::cpu

@@ -144,7 +144,7 @@ inline void addGemmCases(KernelCases &cases) {
     cases.push_back(interleaved(gemmCase("f32", type, true, 1, 64, 64)));
   }
   for (const char *format : {"q4_0", "q4_1", "q8_0"}) {
-    cases.push_back(blockGemmCase("q8a", format, 24, 64, 64));
+    cases.push_back(blockGemmCase("q8a", format, 24, 32, 64));
     cases.push_back(blockGemmCase("q8a", format, 1, 64, 128));
     cases.push_back(blockGemmCase("q8a", format, 7, 48, 32));
   }

@@ -66,10 +66,10 @@ inline void addGemmSlotCases(KernelCases &cases) {
   cases.push_back(withSlots(plain, "both_slots", p, kernels::gemm));
   for (const char *format : {"q4_1", "q8_0"})
     for (int64_t m : {1, 12}) {
-      KernelCase block = blockGemmCase("q8a", format, m, 64, 64);
+      KernelCase block = blockGemmCase("q8a", format, m, 32, 64);
       block.views["residual"] = {"M", "N"};
       block.bound = {4e-6, 4e-6};
-      kernels::Gemm q = gemmParams(kernel::block("q8a"), kernel::block(format), m, 64, 64, 16);
+      kernels::Gemm q = gemmParams(kernel::block("q8a"), kernel::block(format), m, 32, 64, 16);
       q.epilogue = siluAndAddSlot("residual");
       cases.push_back(withSlots(block, "epilogue", q, kernels::gemm));
     }
@@ -160,11 +160,12 @@ inline void addSinkCases(KernelCases &cases) {
   kernels::Heads heads;
   heads.heads = 3;
   heads.kvHeads = 1;
-  heads.headDim = 64;
   heads.pageRows = 16;
   for (const char *format : {"f16", "q4_1", "q8_0"})
-    for (int64_t m : {1, 12})
+    for (int64_t m : {1, 6}) {
+      heads.headDim = m == 1 ? 64 : 32;
       cases.push_back(headSinkCase(format, m, heads));
+    }
 }
 
 inline void addSlotCases(KernelCases &cases) {

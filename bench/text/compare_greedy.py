@@ -91,6 +91,11 @@ def largest_difference(a, b):
     return max(max(differences), -min(differences)) if total == total else total
 
 
+def is_far(result):
+    """Whether the peer's choice was clearer than the differences of logits explain."""
+    return not result["gap"] < 2 * result["difference"]
+
+
 def judge(sinter, peer, sinter_rows, peer_rows, first_row, limit):
     """One prompt: the result as a dict."""
     largest = 0.0
@@ -103,8 +108,8 @@ def judge(sinter, peer, sinter_rows, peer_rows, first_row, limit):
         if ours != theirs:
             second, first = sorted(row)[-2:]
             gap = first - second
-            passes = gap < 2 * largest and largest <= limit
-            return {"same": step, "difference": largest, "gap": gap, "pass": passes}
+            result = {"same": step, "difference": largest, "gap": gap}
+            return {**result, "pass": not is_far(result) and largest <= limit}
     return {"same": len(peer["tokens"]), "difference": largest, "gap": None, "pass": True}
 
 
@@ -157,11 +162,13 @@ def show(report):
     prompts, count = report["prompts"], len(report["prompts"])
     same = sum(result["same"] == report["steps"] for result in prompts)
     within = sum(result["difference"] <= report["limit"] for result in prompts)
+    close = sum(result["gap"] is not None and not is_far(result) for result in prompts)
     passed = sum(result["pass"] for result in prompts)
     largest = max(result["difference"] for result in prompts)
     print(
         f"{report['model']}: {report['sides']}: of {count} prompts {same} identical,"
-        f" {within} within the limit, largest difference {largest:.4f}, {passed} pass:"
+        f" {close} differ first at a near tie, {within} within the limit,"
+        f" largest difference {largest:.4f}, {passed} pass:"
         f" {'PASS' if passed == count else 'FAIL'}\n",
         flush=True,
     )

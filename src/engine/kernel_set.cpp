@@ -73,11 +73,15 @@ Result<void> KernelSet::compile(const target::cpu::CpuFacts &facts, uint32_t thr
   for (uint32_t i = 0; i < instances_.size(); ++i)
     shares[i % count].kernels.push_back(i);
   std::atomic<uint32_t> next = 0, done = 0;
+  std::mutex building;
   auto work = [&](auto report) {
     for (uint32_t at; (at = next++) < count;) {
       Share &share = shares[at];
       share.code = compileShare(
           [&](kernel::Module &module) {
+            // Slots of one fused region are filled in several instances and keep what they
+            // declared.
+            std::lock_guard lock(building);
             for (uint32_t i : share.kernels)
               module.kernel(instances_[i].symbol, instances_[i].build);
           },

@@ -6,6 +6,7 @@
 #include "engine/kernel_choice.h"
 #include "engine/lowering.h"
 #include "engine/map_program.h"
+#include "numeric/dot_packing.h"
 
 #include <cmath>
 #include <cstring>
@@ -266,7 +267,9 @@ Result<void> Lowering::lowerScatter(graph::ScatterOp op) {
 Value Lowering::attendedForm(Value value) {
   auto joined =
       value.hasOneUse() ? dyn_cast<graph::ReshapeOp>(*value.user_begin()) : graph::ReshapeOp();
-  if (!joined)
+  bool wholeBlocks =
+      cast<RankedTensorType>(value.getType()).getShape().back() % kActivationLength == 0;
+  if (!joined || !wholeBlocks)
     return value;
   Value rounded = storedForm(joined.getResult());
   if (rounded == joined.getResult())

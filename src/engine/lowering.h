@@ -87,7 +87,7 @@ private:
   Stored makeStored(plan::BufferId buffer, mlir::RankedTensorType type);
   plan::BufferId addBuffer(std::string name, plan::BufferKind kind, plan::Expr bytes);
   Stored allocate(mlir::Value value);
-  const Stored &stored(mlir::Value value) const;
+  Stored stored(mlir::Value value) const; // a copy: the table moves as it grows
   Result<Stored> directWeight(graph::WeightOp op);
   Result<Stored> packedWeight(graph::WeightOp op, std::vector<plan::RowSegment> rowOrder);
   plan::BufferId constantBuffer(const std::string &name, std::vector<uint8_t> bytes);

@@ -62,7 +62,7 @@ Stored Lowering::allocate(Value value) {
   return stored_[value] = makeStored(addBuffer(std::move(name), kind, bytesOf(type)), type);
 }
 
-const Stored &Lowering::stored(Value value) const {
+Stored Lowering::stored(Value value) const {
   auto found = stored_.find(value);
   SINTER_CHECK(found != stored_.end());
   return found->second;

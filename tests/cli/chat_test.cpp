@@ -51,7 +51,7 @@ TEST_F(ChatTest, InterruptKeyStopsTheAnswerAndNotTheProgram) {
   ASSERT_TRUE(child.sees("> "));
   child.type("hello\n");
   ASSERT_TRUE(child.sees("hello\r\n"));
-  usleep(500'000); // into the answer
+  ASSERT_TRUE(child.hasOutput(child.output().size() + 100)); // of the answer
   child.type(kInterruptKey);
   ASSERT_TRUE(child.sees("cancelled")) << child.output();
   ASSERT_TRUE(child.sees("> "));
@@ -73,9 +73,9 @@ TEST_F(ChatTest, InterruptKeyAtThePromptClearsTheLine) {
 
 TEST_F(ChatTest, InterruptKeyDuringCompilationEndsTheProgram) {
   useOwnCache();
-  useCompiler("sleep 100");
+  useCompiler("echo progress 0 1 x; sleep 100");
   Child child(chat(), options_);
-  usleep(500'000);
+  ASSERT_TRUE(child.sees("building the plan"));
   child.type(kInterruptKey);
   EXPECT_THAT(child.wait(20), EndedWith(130));
 }

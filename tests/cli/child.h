@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <optional>
@@ -108,14 +109,27 @@ public:
         return false;
     }
   }
-  // Whether it wrote anything to stdout.
-  bool hasOutput(Deadline deadline = secondsFromNow(20)) {
-    while (outcome_.out.empty())
+  // Whether it wrote more than so many bytes to stdout.
+  bool hasOutput(size_t bytes = 0, Deadline deadline = secondsFromNow(20)) {
+    while (outcome_.out.size() <= bytes)
       if (!take(deadline))
         return false;
     return true;
   }
   const std::string &output() const { return outcome_.out; }
+  // Whether the program took its signals over, so that none ends it as the system would.
+  bool takesSignals(Deadline deadline = secondsFromNow(20)) const {
+    constexpr std::string_view kBlocked = "SigBlk:";
+    while (std::chrono::steady_clock::now() < deadline) {
+      std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+      for (std::string line; std::getline(status, line);)
+        if (line.starts_with(kBlocked) &&
+            std::strtoull(line.c_str() + kBlocked.size(), nullptr, 16) >> (SIGINT - 1) & 1)
+          return true;
+      usleep(1000);
+    }
+    return false;
+  }
 
   // Waits for the end.
   Outcome wait(int seconds = 60) {

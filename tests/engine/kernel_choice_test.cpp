@@ -53,8 +53,8 @@ TEST(KernelChoice, ProductsReadPackedRowsAndStepOverWholeBlocks) {
 
 TEST(KernelChoice, AttentionOfOneRowWalksTheSamePages) {
   AttentionShape shape{3, 2, 64, 48};
-  auto many = chooseAttention(shape, 16, RowBucket::Many);
-  auto one = chooseAttention(shape, 16, RowBucket::One);
+  auto many = chooseAttention(shape, kernel::F32, 16, RowBucket::Many);
+  auto one = chooseAttention(shape, kernel::F32, 16, RowBucket::One);
   EXPECT_EQ(many.blockQueries, 16);
   EXPECT_EQ(one.blockQueries, 1);
   one.blockQueries = many.blockQueries;

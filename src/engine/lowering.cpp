@@ -113,8 +113,11 @@ Result<void> Lowering::lowerNorm(graph::NormOp op) {
 // Operands of a map but for those that a kernel holds as tiles.
 std::vector<BoundArgument> Lowering::mapOperands(graph::MapOp map, ValueRange tiles) {
   std::vector<BoundArgument> arguments;
+  SmallVector<Value> held(tiles);
   for (Value operand : map.getValues())
-    if (!llvm::is_contained(tiles, operand))
+    if (auto *tile = llvm::find(held, operand); tile != held.end())
+      held.erase(tile); // a map may read the same value again
+    else
       arguments.push_back(stored(operand).view());
   return arguments;
 }

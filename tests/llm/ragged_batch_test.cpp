@@ -10,6 +10,8 @@ struct Setting {
   const char *name;
   TensorType matrices, embedding;
   const char *target;
+
+  friend void PrintTo(const Setting &setting, std::ostream *stream) { *stream << setting.name; }
 };
 
 class RaggedBatchTest : public testing::TestWithParam<Setting> {

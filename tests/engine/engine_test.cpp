@@ -160,6 +160,37 @@ TEST(Engine, EqualModelsGiveEqualBytesWhateverTheThreads) {
   EXPECT_TRUE(withoutModules(first) == withoutModules(alone));
 }
 
+// Launches of one layer and of all that is around them, in the branch for many rows.
+size_t launchesOf(const plan::Plan &plan) {
+  return plan.procedures.at(0).steps.size();
+}
+
+// A model with two heads over one, of `headDim` elements each.
+FakeSource headsOf(int64_t headDim, TensorType type) {
+  FakeSource source = tinyLlama(type);
+  source.values["llama.attention.head_count"] = int64_t(2);
+  source.values["llama.attention.head_count_kv"] = int64_t(1);
+  source.values["llama.attention.key_length"] = headDim;
+  source.matrix("blk.0.attn_q.weight", {2 * headDim, 64}, type);
+  source.matrix("blk.0.attn_k.weight", {headDim, 64}, type);
+  source.matrix("blk.0.attn_v.weight", {headDim, 64}, type);
+  source.matrix("blk.0.attn_output.weight", {64, 2 * headDim}, type);
+  return source;
+}
+
+TEST(Engine, ALayerOfWholeHeadsIsSevenLaunchesOrFewer) {
+  auto plan = planOf(headsOf(64, TensorType::Q4_1));
+  ASSERT_TRUE(plan) << plan.error().toString();
+  EXPECT_LE(launchesOf(*plan), 7u + 4u); // embedding before, rows, norm and logits behind
+}
+
+TEST(Engine, HeadsOfAnySizeMakeAPlan) {
+  for (int64_t headDim : {16, 48, 80}) {
+    auto plan = planOf(headsOf(headDim, TensorType::Q8_0));
+    EXPECT_TRUE(plan) << headDim << ": " << plan.error().toString();
+  }
+}
+
 // ---- refusals ----
 
 TEST(Engine, UnknownArchitectureIsNamed) {

@@ -282,6 +282,72 @@ TEST(Lowering, StatesAreUpdatedWhereTheyLie) {
   EXPECT_EQ(lowered.text(lowered.buffer("keys").bytes), "2048 * N");
 }
 
+// ---- what runs on the tiles of a product ----
+
+// A gated feed-forward's first half, whose weights are joined: gate then up, `n` columns each.
+std::string gated(int64_t n, const std::string &more = {}) {
+  std::string text = R"(
+    %x = graph.input "x" : !x
+    %w = graph.weight ["gate", "up"] : tensor<WIDExq4_1>
+    %a = graph.quantize %x : !x -> !rounded
+    %c = graph.contract %a, %w : !rounded, tensor<WIDExq4_1> -> tensor<?xBOTHxf32, #graph.dims<T>>
+    %g = graph.slice %c from 0 : tensor<?xBOTHxf32, #graph.dims<T>> -> !half
+    %u = graph.slice %c from ONE : tensor<?xBOTHxf32, #graph.dims<T>> -> !half
+    %m = graph.map %g, %u : !half, !half -> !half {
+    ^bb0(%p: f32, %q: f32):
+      %r = arith.mulf %p, %q : f32
+      graph.yield %r : f32
+    }
+    graph.output "m", %m : !half
+  )" + more;
+  const std::pair<std::string, std::string> words[] = {
+      {"WIDExq4_1", std::to_string(2 * n) + "x64x!tile.block<\"q4_1\">"},
+      {"BOTH", std::to_string(2 * n)},
+      {"ONE", std::to_string(n)},
+      {"!half", "tensor<?x" + std::to_string(n) + "xf32, #graph.dims<T>>"},
+      {"!rounded", "tensor<?x64x!tile.block<\"q8a\">, #graph.dims<T>>"}};
+  for (const auto &[word, meaning] : words)
+    for (size_t at; (at = text.find(word)) != std::string::npos;)
+      text.replace(at, word.size(), meaning);
+  return text;
+}
+
+TEST(Lowering, AMapOfEqualPartsOfAProductRunsOnItsTiles) {
+  Lowered lowered(gated(96));
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  ASSERT_EQ(lowered.steps().size(), 2u); // rounding, product
+  const auto &branch = lowered.step<plan::If>(1);
+  const auto &launch = std::get<plan::Launch>(branch.thenSteps[0].op);
+  ASSERT_EQ(launch.buffers.size(), 3u);
+  EXPECT_EQ(lowered.arguments(launch)[2], "m");
+  EXPECT_EQ(lowered.text(lowered.buffer("m").bytes), "384 * T");
+}
+
+TEST(Lowering, PartsOfAProductLieSideBySideInItsWeight) {
+  Lowered lowered(gated(96));
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  for (const plan::Buffer &buffer : lowered.plan().buffers) {
+    if (buffer.kind != BufferKind::Weight)
+      continue;
+    EXPECT_THAT(buffer.tensors, ElementsAre("gate", "up"));
+    EXPECT_FALSE(buffer.pack.rowOrder.empty());
+  }
+}
+
+TEST(Lowering, PartsThatAreNoWholeGroupsStayALaunch) {
+  Lowered lowered(gated(80));
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  ASSERT_EQ(lowered.steps().size(), 3u); // rounding, product, map
+  EXPECT_THAT(lowered.symbolOf(lowered.step<plan::Launch>(2)), StartsWith("map"));
+}
+
+TEST(Lowering, PartsThatAreReadAgainStayALaunch) {
+  Lowered lowered(gated(96, "graph.output \"c\", %c : tensor<?xBOTHxf32, #graph.dims<T>>"));
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  EXPECT_EQ(lowered.steps().size(), 3u);
+  EXPECT_EQ(lowered.buffer("c").kind, BufferKind::Output);
+}
+
 // ---- refusals ----
 
 std::string refusalOf(const std::string &body) {

@@ -1,5 +1,6 @@
 // bench_gemm: generated matrix products against this machine's own peaks and against oneDNN and
 // OpenBLAS, all in one process and in turns.
+#include "disturbance.h"
 #include "hal/cpu/cpu_driver.h"
 #include "suites.h"
 
@@ -109,6 +110,7 @@ Result<void> run(const Request &request) {
   SINTER_ASSIGN(hal::Driver * driver, registry.find("cpu"));
   SINTER_ASSIGN(const auto device, driver->open(0, {request.options.threads}));
   std::printf("%s, %u threads\n", device->info().name.c_str(), device->info().computeUnits);
+  const bench::Disturbance disturbance;
   for (const std::string &table : request.tables) {
     if (table == "float")
       SINTER_TRY(bench::benchFloat(*device, request.options));
@@ -122,6 +124,7 @@ Result<void> run(const Request &request) {
       return fail(Code::InvalidArgument,
                   "found '" + table + "', expected float, blocks, row or sweep");
   }
+  std::printf("other processes took %.1f %% of the machine meanwhile\n", disturbance.share() * 100);
   return {};
 }
 

@@ -49,8 +49,7 @@ static void storeRotated(const HeadViews &v, const View &view, Element element,
 static void storeHeads(KernelBuilder &k, const Heads &p, const HeadViews &v, const Tile &tile,
                        const TilePlace &place) {
   Scalar head = place.column / p.headDim;
-  k.ifThen(head < p.heads,
-           [&] { storeRotated(v, v.q, p.out, place, head, tile); });
+  k.ifThen(head < p.heads, [&] { storeRotated(v, v.q, p.out, place, head, tile); });
   Scalar keyHead = head - p.heads, valueHead = keyHead - p.kvHeads;
   k.ifThen(logicalAnd(keyHead >= 0, keyHead < p.kvHeads), [&] {
     storeRotated(v, gatherRows(v.pools.keys, v.slots), p.pool, place, keyHead, tile);
@@ -67,6 +66,23 @@ Sink headSink(const Heads &p) {
           [p, views](KernelBuilder &k, const Tile &tile, const TilePlace &place) {
             storeHeads(k, p, *views, tile, place);
           }};
+}
+
+void headGemm(KernelBuilder &k, const HeadGemm &p) {
+  Gemm product = p.gemm;
+  product.n = (p.heads.heads + 2 * p.heads.kvHeads) * p.heads.headDim;
+  product.blockN = p.heads.headDim;
+  product.sink = headSink(p.heads);
+  gemm(k, product);
+}
+
+void visitFields(HeadGemm &p, FieldVisitor &visitor) {
+  visitFields(p.gemm, visitor);
+  visitor.integer("heads", p.heads.heads, 1, kMaxBlock, "heads of queries");
+  visitor.integer("kv_heads", p.heads.kvHeads, 1, kMaxBlock, "heads of keys, and of values");
+  visitor.integer("head_dim", p.heads.headDim, 2, kMaxBlock, "columns of a head");
+  visitor.integer("page_rows", p.heads.pageRows, 1, kMaxBlock, "tokens of a page");
+  visitor.format("pool", p.heads.pool, "element type of the pools");
 }
 
 } // namespace sinter::kernels

@@ -1,7 +1,7 @@
 // Where the joined product of queries, keys and values goes: rotated, to attention's operands.
 #pragma once
 
-#include "kernels/slots.h"
+#include "kernels/gemm.h"
 
 namespace sinter::kernels {
 
@@ -17,5 +17,15 @@ struct Heads {
 // [T] (page * pageRows + row; negative: not stored), k_pool and v_pool as for KvWrite, q [T, heads,
 // headDim]. Tiles must be headDim wide.
 Sink headSink(const Heads &p);
+
+// A matrix product into that sink, one head a program: n and blockN of the product follow from the
+// heads.
+struct HeadGemm {
+  Gemm gemm;
+  Heads heads;
+};
+
+void headGemm(kernel::KernelBuilder &k, const HeadGemm &p);
+void visitFields(HeadGemm &p, FieldVisitor &visitor);
 
 } // namespace sinter::kernels

@@ -4,6 +4,7 @@
 #include "kernels/attention.h"
 #include "kernels/elementwise.h"
 #include "kernels/gemm.h"
+#include "kernels/head_sink.h"
 #include "kernels/rows.h"
 #include "kernels/tokens.h"
 
@@ -161,6 +162,7 @@ std::vector<KernelEntry> kernelRegistry() {
       entry<LayerNorm>("layer_norm", "rows to mean 0 and variance 1, weight and bias", layerNorm),
       entry<Softmax>("softmax", "rows to exponentials of sum 1", softmax),
       entry<Gemm>("gemm", "matrix product with f32 accumulation", gemm),
+      entry<HeadGemm>("gemm_heads", "matrix product into rotated heads and the KV state", headGemm),
       entry<QuantizeRows>("quantize_rows", "rows to a block format", quantizeRows),
       entry<Embed>("embed", "rows of a table by token id", embed),
       entry<Rope>("rope", "rotary positions on query or key heads", rope),

@@ -10,27 +10,58 @@ namespace sinter::target::cpu {
 
 // K steps per trip of the inner loop, to amortise its counter.
 static constexpr int64_t kUnrollK = 4;
-// Vectors side by side in a block of many rows: two share each broadcast of a and leave twelve rows
-// on 32 registers.
-static constexpr int64_t kWideVectors = 2;
-// Vectors side by side in a block of one row: independent sums that hide the latency of the
-// multiply-add.
-static constexpr int64_t kRowVectors = 4;
+// Vectors side by side: more would need columns that few tiles have.
+static constexpr int64_t kMostVectors = 4;
 
 static bool isBlockTile(Value value) {
   return isa<tile::BlockType>(cast<RankedTensorType>(value.getType()).getElementType());
 }
 
-FailureOr<Value> Blocker::dotStep(tile::DotOp dot, Value acc, Value row, int64_t rows, Value column,
-                                  int64_t columns, Value k, int64_t depth) {
-  Block a{{row, k}, {rows, depth}};
-  Block b = dot.getTransposeB() ? Block{{column, k}, {columns, depth}}
-                                : Block{{k, column}, {depth, columns}};
-  FailureOr<Value> av = stream(dot.getA(), a), bv = stream(dot.getB(), b);
+int64_t Blocker::unrollOf(int64_t depth) {
+  return depth % kUnrollK == 0 ? kUnrollK : 1;
+}
+
+// Rows that fit beside so many vectors of columns: their sums within the budget, and registers left
+// for the vectors and one element of a.
+static int64_t rowsBeside(const CpuFacts &facts, int64_t vectors, int64_t tileRows) {
+  int64_t most = std::min(facts.accumulatorBudget(), facts.registers - vectors - 1) / vectors;
+  return std::clamp<int64_t>(most, 1, tileRows);
+}
+
+// Vectors side by side that take the fewest loads of a and b over all of a tile's columns: a block
+// of r rows and v vectors loads r + v times for r * v multiply-adds.
+static int64_t vectorsFor(const CpuFacts &facts, int64_t tileRows, int64_t columns) {
+  int64_t best = 1;
+  double fewest = 0;
+  for (int64_t v = 1; v <= std::max<int64_t>(1, std::min(kMostVectors, columns / facts.lanes));
+       ++v) {
+    auto loads = [&](int64_t vectors) {
+      double rows = static_cast<double>(rowsBeside(facts, vectors, tileRows));
+      return (rows + static_cast<double>(vectors)) / rows;
+    };
+    int64_t panels = columns / (v * facts.lanes);
+    int64_t rest = llvm::divideCeil(columns - panels * v * facts.lanes, facts.lanes);
+    double all = static_cast<double>(panels) * loads(v) + static_cast<double>(rest) * loads(1);
+    if (v == 1 || all < fewest) {
+      best = v;
+      fewest = all;
+    }
+  }
+  return best;
+}
+
+FailureOr<Value> Blocker::dotStep(tile::DotOp dot, Value acc, Value row, int64_t rows,
+                                  const Columns &columns, Value k, int64_t depth) {
+  FailureOr<Value> av = stream(dot.getA(), {{row, k}, {rows, depth}});
+  bool across = dot.getTransposeB();
+  Value at = columns.packed ? index(0) : columns.from;
+  Block b =
+      across ? Block{{at, k}, {columns.count, depth}} : Block{{k, at}, {depth, columns.count}};
+  FailureOr<Value> bv =
+      columns.packed ? FailureOr<Value>(read(columns.packed, b)) : stream(dot.getB(), b);
   if (failed(av) || failed(bv))
     return failure();
-  return tile::DotOp::create(b_, loc_, acc.getType(), *av, *bv, acc, dot.getTransposeB())
-      .getResult();
+  return tile::DotOp::create(b_, loc_, acc.getType(), *av, *bv, acc, across).getResult();
 }
 
 // Groups beyond the weights' own length are zero and add nothing: their exact end replaces a bound
@@ -44,39 +75,40 @@ Value Blocker::groupsEnd(tile::DotOp dot, int64_t depth) {
   return b_.createOrFold<arith::MinSIOp>(loc_, left, index(depth));
 }
 
-LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t rows, Value column,
-                                int64_t columns) {
+LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t rows,
+                                const Columns &columns) {
   int64_t depth = cast<RankedTensorType>(dot.getA().getType()).getDimSize(1);
   bool blocks = isBlockTile(dot.getA());
-  int64_t step = blocks ? 32 : 1, unroll = blocks ? 1 : (depth % kUnrollK == 0 ? kUnrollK : 1);
-  FailureOr<Value> acc = stream(dot.getAcc(), {{row, column}, {rows, columns}});
+  int64_t step = blocks ? 32 : 1, unroll = blocks ? 1 : unrollOf(depth);
+  FailureOr<Value> acc = stream(dot.getAcc(), {{row, columns.from}, {rows, columns.count}});
   if (failed(acc))
     return failure();
-  Value end = blocks ? groupsEnd(dot, depth) : index(depth);
+  Value end = blocks ? groupsEnd(dot, depth) : depthEnd(dot, depth, unroll);
   auto loop = scf::ForOp::create(b_, loc_, index(0), end, index(step * unroll), ValueRange{*acc});
   {
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToEnd(loop.getBody());
     FailureOr<Value> sum = Value(loop.getRegionIterArg(0));
     for (int64_t u = 0; u < unroll && succeeded(sum); ++u)
-      sum = dotStep(dot, *sum, row, rows, column, columns,
-                    add(loop.getInductionVar(), index(u * step)), step);
+      sum = dotStep(dot, *sum, row, rows, columns, add(loop.getInductionVar(), index(u * step)),
+                    step);
     if (failed(sum))
       return failure();
     scf::YieldOp::create(b_, loc_, ValueRange{*sum});
   }
-  write(loop.getResult(0), into, {row, column});
+  write(loop.getResult(0), into, {row, columns.from});
   return success();
 }
 
 // Rows in blocks of the largest size that fits, then of 4, then single ones, so that few rows cost
 // few.
-LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, Value column, int64_t columns) {
+LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, const Columns &columns) {
   int64_t tileRows = cast<RankedTensorType>(dot.getAcc().getType()).getDimSize(0);
-  int64_t vectors = llvm::divideCeil(columns, facts_.lanes);
-  int64_t most = std::max<int64_t>(1, facts_.accumulatorBudget() / vectors);
+  int64_t vectors = llvm::divideCeil(columns.count, facts_.lanes);
+  int64_t most = rowsBeside(facts_, vectors, tileRows);
   if (isBlockTile(dot.getA()))
-    most = std::max<int64_t>(1, most / 2); // an integer sum beside each float one
+    most = std::clamp<int64_t>(facts_.accumulatorBudget() / vectors / 2, 1,
+                               tileRows); // an integer sum beside each float one
   Value limit = extent(dot.getAcc(), 0);
   // Blocks are read without a check of their own: rows end where a does.
   if (auto load = dot.getA().getDefiningOp<tile::LoadOp>(); load && isBlockTile(dot.getA())) {
@@ -85,7 +117,7 @@ LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, Value column, int64_
     limit = b_.createOrFold<arith::MinSIOp>(loc_, limit, left);
   }
   Value from = index(0);
-  SmallVector<int64_t> sizes{std::min(most, tileRows)};
+  SmallVector<int64_t> sizes{most};
   for (int64_t rows : {4, 1})
     if (rows < sizes.back())
       sizes.push_back(rows);
@@ -95,11 +127,18 @@ LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, Value column, int64_
     auto loop = scf::ForOp::create(b_, loc_, from, end, index(rows));
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToStart(loop.getBody());
-    if (failed(dotBlock(dot, into, loop.getInductionVar(), rows, column, columns)))
+    if (failed(dotBlock(dot, into, loop.getInductionVar(), rows, columns)))
       return failure();
     from = end;
   }
   return success();
+}
+
+LogicalResult Blocker::dotColumnsAt(tile::DotOp dot, Value into, Value from, int64_t count) {
+  Columns columns{from, count, {}};
+  if (placement_.of(dot.getB()) == Place::Packed && failed(packColumns(dot, columns)))
+    return failure();
+  return dotRows(dot, into, columns);
 }
 
 LogicalResult Blocker::dotColumnLoop(tile::DotOp dot, Value into, Value from, Value end,
@@ -107,7 +146,7 @@ LogicalResult Blocker::dotColumnLoop(tile::DotOp dot, Value into, Value from, Va
   auto loop = scf::ForOp::create(b_, loc_, from, end, index(step));
   OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPointToStart(loop.getBody());
-  return dotRows(dot, into, loop.getInductionVar(), step);
+  return dotColumnsAt(dot, into, loop.getInductionVar(), step);
 }
 
 LogicalResult Blocker::dotColumns(tile::DotOp dot, Value into, int64_t step) {
@@ -126,7 +165,7 @@ LogicalResult Blocker::dotColumns(tile::DotOp dot, Value into, int64_t step) {
   }
   for (int64_t at = whole; at < columns;) {
     int64_t size = std::min(columns - at, facts_.lanes);
-    if (failed(dotRows(dot, into, index(at), size)))
+    if (failed(dotColumnsAt(dot, into, index(at), size)))
       return failure();
     at += size;
   }
@@ -158,7 +197,7 @@ LogicalResult Blocker::sinkDot(tile::DotOp dot) {
         into = scratch_.lookup(loop.getRegionIterArg(i));
   if (!into)
     into = allocate(type, {});
-  int64_t vectors = type.getDimSize(0) == 1 ? kRowVectors : kWideVectors;
+  int64_t vectors = vectorsFor(facts_, type.getDimSize(0), type.getDimSize(1));
   if (isBlockTile(dot.getA()))
     vectors = type.getDimSize(0) == 1 ? 2 : 1;
   int64_t step = std::min(type.getDimSize(1), vectors * facts_.lanes);

@@ -147,7 +147,33 @@ FailureOr<Value> Blocker::streamElementwise(Operation *op, const Block &block) {
   return clone->getResult(0);
 }
 
+// Offsets and extents as numbers; equal constants are equal.
+static std::vector<int64_t> placeKey(const Block &block) {
+  std::vector<int64_t> key;
+  for (Value offset : block.offsets) {
+    APInt constant;
+    bool fixed = matchPattern(offset, m_ConstantInt(&constant));
+    key.push_back(fixed);
+    key.push_back(fixed ? constant.getSExtValue()
+                        : reinterpret_cast<intptr_t>(offset.getAsOpaquePointer()));
+  }
+  key.insert(key.end(), block.shape.begin(), block.shape.end());
+  return key;
+}
+
+// What is asked for twice at one place is computed once.
 FailureOr<Value> Blocker::stream(Value value, const Block &block) {
+  std::tuple key(static_cast<void *>(b_.getInsertionBlock()), value.getAsOpaquePointer(),
+                 placeKey(block));
+  if (auto found = streamed_.find(key); found != streamed_.end())
+    return found->second;
+  FailureOr<Value> made = streamOnce(value, block);
+  if (succeeded(made))
+    streamed_.emplace(std::move(key), *made);
+  return made;
+}
+
+FailureOr<Value> Blocker::streamOnce(Value value, const Block &block) {
   if (Value buffer = scratch_.lookup(value))
     return read(buffer, block);
   Operation *op = value.getDefiningOp();

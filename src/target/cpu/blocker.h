@@ -24,6 +24,13 @@ struct Block {
   SmallVector<int64_t> shape;
 };
 
+// Columns of a product that are computed together.
+struct Columns {
+  Value from;
+  int64_t count = 0;
+  Value packed; // b's part of them in scratch; null where b is streamed
+};
+
 class Blocker {
 public:
   Blocker(tile::KernelOp kernel, const CpuFacts &facts)
@@ -58,16 +65,29 @@ private:
   LogicalResult sinkDot(tile::DotOp dot);
   LogicalResult dotColumns(tile::DotOp dot, Value into, int64_t step);
   LogicalResult dotColumnLoop(tile::DotOp dot, Value into, Value from, Value end, int64_t step);
-  LogicalResult dotRows(tile::DotOp dot, Value into, Value column, int64_t columns);
-  LogicalResult dotBlock(tile::DotOp dot, Value into, Value row, int64_t rows, Value column,
-                         int64_t columns);
-  mlir::FailureOr<Value> dotStep(tile::DotOp dot, Value acc, Value row, int64_t rows, Value column,
-                                 int64_t columns, Value k, int64_t depth);
+  LogicalResult dotColumnsAt(tile::DotOp dot, Value into, Value from, int64_t count);
+  LogicalResult dotRows(tile::DotOp dot, Value into, const Columns &columns);
+  LogicalResult dotBlock(tile::DotOp dot, Value into, Value row, int64_t rows,
+                         const Columns &columns);
+  mlir::FailureOr<Value> dotStep(tile::DotOp dot, Value acc, Value row, int64_t rows,
+                                 const Columns &columns, Value k, int64_t depth);
   Value groupsEnd(tile::DotOp dot, int64_t depth);
   bool accumulatesInPlace(tile::DotOp dot, mlir::scf::ForOp loop, unsigned index);
+  static int64_t unrollOf(int64_t depth); // K steps of one trip
+
+  // block_pack.cpp: b's part of some columns
+  LogicalResult packColumns(tile::DotOp dot, Columns &columns);
+  LogicalResult packSquares(tile::DotOp dot, const Columns &columns, Value end, int64_t depth);
+  LogicalResult packBlock(tile::DotOp dot, const Columns &columns, Value column, int64_t count,
+                          Value k, int64_t depth);
+  // Where b's own K ends in this step, in whole trips: padding beyond multiplies by zero.
+  Value depthEnd(tile::DotOp dot, int64_t depth, int64_t step);
+  LogicalResult loopOver(Value from, Value end, int64_t step,
+                         llvm::function_ref<LogicalResult(Value)> body);
 
   // block_stream.cpp: one block of a value
   mlir::FailureOr<Value> stream(Value value, const Block &block);
+  mlir::FailureOr<Value> streamOnce(Value value, const Block &block);
   mlir::FailureOr<Value> streamBroadcast(tile::BroadcastOp op, const Block &block);
   mlir::FailureOr<Value> streamLoad(tile::LoadOp op, const Block &block);
   mlir::FailureOr<Value> streamIota(tile::IotaOp op, const Block &block);
@@ -98,6 +118,8 @@ private:
   mlir::IRMapping map_;                           // scalars and views: old to new
   llvm::DenseMap<Value, Value> scratch_;          // tile values: old to buffer
   llvm::DenseMap<Value, ScratchLayout> layoutOf_; // buffers
+  // Blocks of values by where code is being added, the value, and where the block lies.
+  std::map<std::tuple<void *, void *, std::vector<int64_t>>, Value> streamed_;
 };
 
 } // namespace sinter::target::cpu

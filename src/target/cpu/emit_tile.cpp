@@ -75,10 +75,38 @@ Value Emitter::element(const Pieces &from, ArrayRef<int64_t> at) {
   return vector::ExtractOp::create(b_, loc_, piece, along % facts_.lanes);
 }
 
+// Squares of vectors turn by exchanging halves, quarters and so on between pairs of rows.
+static void turnSquare(OpBuilder &b, Location loc, MutableArrayRef<Value> rows) {
+  auto lanes = static_cast<int64_t>(rows.size());
+  for (int64_t half = lanes / 2; half; half /= 2) {
+    SmallVector<int64_t> low(lanes), high(lanes);
+    for (int64_t i = 0; i < lanes; ++i) {
+      bool second = i & half;
+      low[i] = second ? lanes + i - half : i;
+      high[i] = second ? lanes + i : i + half;
+    }
+    for (int64_t r = 0; r < lanes; ++r) {
+      if (r & half)
+        continue;
+      Value x = rows[r], y = rows[r + half];
+      rows[r] = vector::ShuffleOp::create(b, loc, x, y, low);
+      rows[r + half] = vector::ShuffleOp::create(b, loc, x, y, high);
+    }
+  }
+}
+
 Pieces Emitter::relayout(const Pieces &from, int64_t lane) {
   if (from.lane == lane && !from.splat)
     return from;
   Pieces to{from.shape, lane, false, {}};
+  bool square = !from.splat && lane >= 0 && from.lane >= 0 && from.shape[lane] == facts_.lanes &&
+                from.shape[from.lane] == facts_.lanes &&
+                static_cast<int64_t>(from.values.size()) == facts_.lanes;
+  if (square) {
+    to.values = from.values;
+    turnSquare(b_, loc_, to.values);
+    return to;
+  }
   forEachPiece(from.shape, lane, [&](ArrayRef<int64_t> at, int64_t width) {
     if (from.splat || width == 1) {
       to.values.push_back(from.splat ? splatTo(from.values.front(), width) : element(from, at));

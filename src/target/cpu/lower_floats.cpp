@@ -147,35 +147,45 @@ static Value replacement(OpBuilder &b, Operation *op) {
   return widened(s, op);
 }
 
-// Loads and stores of bf16 as those of i16: LLVM rounds through library calls where it has to widen
-// a masked bf16 vector.
-static void moveAsBits(Operation *op) {
-  OpBuilder b(op);
-  for (OpOperand &operand : op->getOpOperands()) {
-    Type type = operand.get().getType();
-    if (!getElementTypeOrSelf(type).isBF16())
-      continue;
-    Shape s{b, op->getLoc(), type};
-    operand.set(s.bitcast(operand.get(), b.getIntegerType(16)));
-  }
-  for (OpResult result : op->getResults()) {
-    Type type = result.getType();
-    if (!getElementTypeOrSelf(type).isBF16())
-      continue;
-    Shape s{b, op->getLoc(), type};
-    result.setType(s.ints(16));
-    b.setInsertionPointAfter(op);
-    Value back = s.bitcast(result, b.getBF16Type());
-    result.replaceAllUsesExcept(back, back.getDefiningOp());
-  }
+static Type asBits(Type type) {
+  auto bits = [&] { return IntegerType::get(type.getContext(), 16); };
+  if (auto vector = dyn_cast<VectorType>(type); vector && vector.getElementType().isBF16())
+    return vector.clone(bits());
+  return type.isBF16() ? bits() : type;
+}
+
+static TypedAttr asBits(TypedAttr value) {
+  if (auto number = dyn_cast<FloatAttr>(value))
+    return IntegerAttr::get(asBits(number.getType()), number.getValue().bitcastToAPInt());
+  return cast<DenseElementsAttr>(value).bitcast(
+      cast<VectorType>(asBits(value.getType())).getElementType());
+}
+
+// bf16 as i16 wherever it is only moved: LLVM moves it through f32 and library calls where the
+// machine has no instructions on it.
+static void moveAsBits(Operation *root) {
+  SmallVector<arith::BitcastOp> casts;
+  root->walk([&](Operation *op) {
+    for (Region &region : op->getRegions())
+      for (mlir::Block &block : region)
+        for (BlockArgument argument : block.getArguments())
+          argument.setType(asBits(argument.getType()));
+    auto constant = dyn_cast<arith::ConstantOp>(op);
+    if (constant && asBits(constant.getType()) != constant.getType())
+      constant.setValueAttr(asBits(constant.getValue()));
+    for (OpResult result : op->getResults())
+      result.setType(asBits(result.getType()));
+    if (auto cast = dyn_cast<arith::BitcastOp>(op))
+      casts.push_back(cast);
+  });
+  for (arith::BitcastOp cast : casts)
+    if (cast.getIn().getType() == cast.getType()) {
+      cast.replaceAllUsesWith(cast.getIn());
+      cast.erase();
+    }
 }
 
 void lowerFloats(Operation *root) {
-  root->walk([](Operation *op) {
-    if (isa<LLVM::LoadOp, LLVM::StoreOp, LLVM::MaskedLoadOp, LLVM::MaskedStoreOp,
-            LLVM::masked_gather, LLVM::masked_scatter>(op))
-      moveAsBits(op);
-  });
   SmallVector<Operation *> work;
   root->walk([&](Operation *op) {
     if (isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
@@ -189,6 +199,7 @@ void lowerFloats(Operation *root) {
       op->erase();
     }
   }
+  moveAsBits(root);
 }
 
 } // namespace sinter::target::cpu

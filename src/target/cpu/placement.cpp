@@ -58,6 +58,8 @@ public:
   Placement run();
 
 private:
+  void findCollectors();
+  Operation *commonCollector(Operation *a, Operation *b) const;
   void placeResult(Operation *op);
   void placeDotOperands(tile::DotOp dot);
   bool worthScratch(Operation *op, Value result);
@@ -66,8 +68,44 @@ private:
   tile::KernelOp kernel_;
   Placement placement_;
   llvm::DenseMap<Value, int64_t> cost_;
+  // The nearest later operation that every reader of an operation's result streams into; null where
+  // its readers end in several places. And how many collectors follow.
+  llvm::DenseMap<Operation *, Operation *> collector_;
+  llvm::DenseMap<Operation *, int64_t> depth_;
 };
 } // namespace
+
+// Whether readers of the operation's result ask block by block where it itself is asked.
+static bool passesOn(Operation *op) {
+  return op->getNumResults() == 1 && isa<RankedTensorType>(op->getResult(0).getType()) &&
+         isStreamable(op);
+}
+
+Operation *Placer::commonCollector(Operation *a, Operation *b) const {
+  while (a != b) {
+    if (!a || !b)
+      return nullptr;
+    Operation *&deeper = depth_.lookup(a) >= depth_.lookup(b) ? a : b;
+    deeper = collector_.lookup(deeper);
+  }
+  return a;
+}
+
+// Post-dominators of the graph of streams, readers before what they read.
+void Placer::findCollectors() {
+  SmallVector<Operation *> order;
+  kernel_.walk<WalkOrder::PreOrder>([&](Operation *op) { order.push_back(op); });
+  for (Operation *op : llvm::reverse(order)) {
+    if (!passesOn(op) || op->use_empty())
+      continue; // a sink: streams end here
+    Operation *common = *op->user_begin();
+    for (Operation *user : op->getUsers())
+      common =
+          common && user->getBlock() == op->getBlock() ? commonCollector(common, user) : nullptr;
+    collector_[op] = common;
+    depth_[op] = common ? depth_.lookup(common) + 1 : 0;
+  }
+}
 
 // Operations in the cone that a reader would recompute; values are visited in program order, so
 // operands are known.
@@ -87,7 +125,7 @@ bool Placer::worthScratch(Operation *op, Value result) {
     return false;
   if (deeper && cost > 0)
     return true;
-  return !result.hasOneUse() && cost > kRecomputeLimit;
+  return !result.hasOneUse() && !collector_.lookup(op) && cost > kRecomputeLimit;
 }
 
 void Placer::placeResult(Operation *op) {
@@ -123,12 +161,14 @@ void Placer::placeDotOperands(tile::DotOp dot) {
     placement_.layouts[dot.getA()].rowPadding = padding(dot.getA());
   }
   if (!isBlockTile(dot.getB()) && rows >= kPackRows && placement_.of(dot.getB()) == Place::Stream) {
-    placement_.places[dot.getB()] = Place::Scratch;
+    bool alone = dot.getB().hasOneUse();
+    placement_.places[dot.getB()] = alone ? Place::Packed : Place::Scratch;
     placement_.layouts[dot.getB()].transposed = dot.getTransposeB();
   }
 }
 
 Placement Placer::run() {
+  findCollectors();
   kernel_.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
       for (Value arg : loop.getRegionIterArgs())

@@ -7,8 +7,9 @@
 namespace sinter::target::cpu {
 
 enum class Place : uint8_t {
-  Stream, // recomputed block by block wherever a sink asks for it
-  Scratch // computed once into cache-resident scratch
+  Stream,  // recomputed block by block wherever a sink asks for it
+  Scratch, // computed once into cache-resident scratch
+  Packed   // a dot's b operand: copied into scratch part by part, as the dot walks its columns
 };
 
 // How one value of scratch is laid out.

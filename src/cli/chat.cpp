@@ -16,7 +16,7 @@ constexpr const char *kHelp = R"(/clear   start a new conversation
 /help    show this
 /quit    leave, as does Ctrl-D
 Ctrl-C stops an answer; what was said until then stays in the conversation.
-A line that ends in \ goes on in the next one; the arrow keys recall earlier lines.
+A message may begin with / after a space; a line that ends in \ goes on in the next one; the arrow keys recall earlier lines.
 )";
 
 class Chat {
@@ -30,12 +30,14 @@ public:
     while (auto line = readMessage()) {
       if (line->empty())
         continue;
-      if (*line == "/quit" || *line == "/exit")
-        return kExitOk;
-      if (line->front() == '/')
-        obey(*line);
-      else
+      if (line->front() != '/') {
         SINTER_TRY(answer(*line));
+        continue;
+      }
+      const std::string command = line->substr(0, line->find_last_not_of(" \t") + 1);
+      if (command == "/quit" || command == "/exit")
+        return kExitOk;
+      obey(command);
     }
     std::fputs("\n", stderr);
     return kExitOk;

@@ -47,8 +47,10 @@ LineEditor::LineEditor() {
   rl_catch_signals = 0;
   rl_outstream = stderr;
   // A tab is a tab: there is nothing to complete.
-  rl_bind_key('\t', rl_insert);
-  rl_bind_key(kControlC, clearLine);
+  for (Keymap map : {emacs_standard_keymap, vi_insertion_keymap, vi_movement_keymap}) {
+    rl_bind_key_in_map('\t', rl_insert, map);
+    rl_bind_key_in_map(kControlC, clearLine, map);
+  }
   using_history();
 }
 

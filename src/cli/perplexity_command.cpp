@@ -47,6 +47,9 @@ Result<int> perplexityCommand(const PerplexityArguments &arguments, Interrupts &
     progress.show(i + 1, windows, "windows");
   }
   progress.finish();
+  if (!std::isfinite(sum))
+    return fail(Code::Corrupt, "the model's scores of the text are not numbers: the weights or a "
+                               "kernel must be damaged");
   const size_t count = windows * (window - firstTarget);
   SINTER_TRY(writeStdout("perplexity " + fixed(std::exp(sum / static_cast<double>(count)), 4) +
                          " over " + std::to_string(count) + " tokens in " +

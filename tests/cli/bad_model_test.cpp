@@ -141,6 +141,16 @@ TEST_F(BadModel, FlippedBitsEndInAnAnswerOrOneError) {
   EXPECT_GT(refused, 0u);
 }
 
+TEST_F(BadModel, WeightsThatAreNoNumbersAreSaid) {
+  const std::string model = writeModel("nan.gguf", {.scale = 0x7e00});
+  const std::string text = write("text", std::string(100, 'a'));
+  EXPECT_THAT(sinter({"run", model, "-p", "hi"}), FailedSaying("not numbers"));
+  const Outcome scored = sinter({"perplexity", model, text, "--window", "8"});
+  EXPECT_THAT(scored, EndedWith(1));
+  EXPECT_THAT(scored.out, IsEmpty());
+  EXPECT_THAT(scored.err, HasSubstr("not numbers"));
+}
+
 TEST_F(BadModel, FileThatIsCutWhileItIsReadIsOneError) {
   Child child(command({"run", model_, "-p", "hi", "--context", "131072"}), options_);
   ASSERT_TRUE(child.hasOutput());

@@ -92,9 +92,13 @@ TEST(KvWrite, TokensLandInTheirSlotsAndNowhereElse) {
         wantedKeys[((page * heads + h) * dim + i) * rows + row] = f32ToF16(keys[from]);
         wantedValues[((page * rows + row) * heads + h) * dim + i] = f32ToF16(values[from]);
       }
+  // Keys lie [pages, heads, dim, rows], and are seen by row.
+  tile::HostView keysByRow = {reinterpret_cast<std::byte *>(keyPool.data()),
+                              {pages, rows, heads, dim},
+                              {heads * dim * rows, 1, dim * rows, rows}};
   runKernel("kv_write", {{"kv_heads", "2"}, {"head_dim", "5"}, {"page_rows", "4"}},
             {viewOf(keys, {tokens, heads, dim}), viewOf(values, {tokens, heads, dim}),
-             viewOf(slots, {tokens}), viewOf(keyPool, {pages, heads, dim, rows}),
+             viewOf(slots, {tokens}), keysByRow,
              viewOf(valuePool, {pages, rows, heads, dim})});
   EXPECT_EQ(keyPool, wantedKeys);
   EXPECT_EQ(valuePool, wantedValues);

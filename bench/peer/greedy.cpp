@@ -22,93 +22,115 @@
 
 static constexpr int kContext = 1024;
 
-[[noreturn]] static void die(const std::string & what) {
-    std::fprintf(stderr, "peer_greedy: %s\n", what.c_str());
-    std::exit(1);
+[[noreturn]] static void die(const std::string &what) {
+  std::fprintf(stderr, "peer_greedy: %s\n", what.c_str());
+  std::exit(1);
 }
 
 // Feeds all of `tokens` and returns the logits of the last one.
-static const float * decode(llama_context * ctx, std::vector<llama_token> & tokens, size_t chunk) {
-    for (size_t at = 0; at < tokens.size(); at += chunk) {
-        const size_t n = std::min(chunk, tokens.size() - at);
-        if (llama_decode(ctx, llama_batch_get_one(tokens.data() + at, (int32_t) n)) != 0) die("decode failed");
-    }
-    const float * row = llama_get_logits_ith(ctx, -1);
-    if (!row) die("no logits");
-    return row;
+static const float *decode(llama_context *ctx, std::vector<llama_token> &tokens, size_t chunk) {
+  for (size_t at = 0; at < tokens.size(); at += chunk) {
+    const size_t n = std::min(chunk, tokens.size() - at);
+    if (llama_decode(ctx, llama_batch_get_one(tokens.data() + at, (int32_t)n)) != 0)
+      die("decode failed");
+  }
+  const float *row = llama_get_logits_ith(ctx, -1);
+  if (!row)
+    die("no logits");
+  return row;
 }
 
-static void log_errors(ggml_log_level level, const char * text, void *) {
-    if (level == GGML_LOG_LEVEL_ERROR) std::fputs(text, stderr);
+static void log_errors(ggml_log_level level, const char *text, void *) {
+  if (level == GGML_LOG_LEVEL_ERROR)
+    std::fputs(text, stderr);
 }
 
-int main(int argc, char ** argv) {
-    if (argc < 4) die("usage: peer_greedy MODEL PROMPTS.jsonl N [--logits FILE] [--threads T] [--chunk C]"
-                      " [--flash on|off]");
-    const int n_gen = static_cast<int>(std::strtol(argv[3], nullptr, 10));
-    int n_threads = 2, chunk = kContext;
-    bool flash = true;
-    const char * logits_path = nullptr;
-    for (int i = 4; i < argc; i += 2) {
-        const std::string opt = argv[i];
-        if (i + 1 >= argc) die("no value for " + opt);
-        if (opt == "--logits") logits_path = argv[i + 1];
-        else if (opt == "--threads") n_threads = static_cast<int>(std::strtol(argv[i + 1], nullptr, 10));
-        else if (opt == "--chunk") chunk = static_cast<int>(std::strtol(argv[i + 1], nullptr, 10));
-        else if (opt == "--flash") flash = argv[i + 1] == std::string("on");
-        else die("unknown option " + opt);
+int main(int argc, char **argv) {
+  if (argc < 4)
+    die("usage: peer_greedy MODEL PROMPTS.jsonl N [--logits FILE] [--threads T] [--chunk C]"
+        " [--flash on|off]");
+  const int n_gen = static_cast<int>(std::strtol(argv[3], nullptr, 10));
+  int n_threads = 2, chunk = kContext;
+  bool flash = true;
+  const char *logits_path = nullptr;
+  for (int i = 4; i < argc; i += 2) {
+    const std::string opt = argv[i];
+    if (i + 1 >= argc)
+      die("no value for " + opt);
+    if (opt == "--logits")
+      logits_path = argv[i + 1];
+    else if (opt == "--threads")
+      n_threads = static_cast<int>(std::strtol(argv[i + 1], nullptr, 10));
+    else if (opt == "--chunk")
+      chunk = static_cast<int>(std::strtol(argv[i + 1], nullptr, 10));
+    else if (opt == "--flash")
+      flash = argv[i + 1] == std::string("on");
+    else
+      die("unknown option " + opt);
+  }
+  if (n_gen < 1 || n_threads < 1 || chunk < 1)
+    die("N, T and C must be at least 1");
+
+  llama_log_set(log_errors, nullptr);
+  llama_backend_init();
+  llama_model *model = llama_model_load_from_file(argv[1], llama_model_default_params());
+  if (!model)
+    die("cannot load the model");
+  const int n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(model));
+
+  llama_context_params cp = llama_context_default_params();
+  cp.n_ctx = kContext;
+  cp.n_batch = kContext;
+  cp.n_threads = n_threads;
+  cp.n_threads_batch = n_threads;
+  cp.flash_attn_type = flash ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  llama_context *ctx = llama_init_from_model(model, cp);
+  if (!ctx)
+    die("cannot make a context");
+
+  std::ifstream in(argv[2]);
+  if (!in)
+    die("cannot read the prompts");
+  std::FILE *dump = logits_path ? std::fopen(logits_path, "wb") : nullptr;
+  if (logits_path && !dump)
+    die("cannot write the logits file");
+
+  std::string line;
+  while (std::getline(in, line)) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos)
+      continue;
+    std::vector<llama_token> feed =
+        nlohmann::json::parse(line).at("tokens").get<std::vector<llama_token>>();
+    if (feed.empty())
+      die("empty prompt");
+    if (feed.size() + n_gen - 1 > kContext)
+      die("prompt and N exceed the context");
+
+    llama_memory_clear(llama_get_memory(ctx), true);
+    std::vector<llama_token> out;
+    std::vector<float> gaps;
+    for (int step = 0; step < n_gen; ++step) {
+      const float *row = decode(ctx, feed, chunk);
+      if (dump && std::fwrite(row, sizeof(float), n_vocab, dump) != (size_t)n_vocab)
+        die("short write");
+      const int best = (int)(std::max_element(row, row + n_vocab) - row);
+      float second = -INFINITY;
+      for (int i = 0; i < n_vocab; ++i) {
+        if (i != best && row[i] > second)
+          second = row[i];
+      }
+      out.push_back(best);
+      gaps.push_back(row[best] - second);
+      feed.assign(1, best);
     }
-    if (n_gen < 1 || n_threads < 1 || chunk < 1) die("N, T and C must be at least 1");
-
-    llama_log_set(log_errors, nullptr);
-    llama_backend_init();
-    llama_model * model = llama_model_load_from_file(argv[1], llama_model_default_params());
-    if (!model) die("cannot load the model");
-    const int n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(model));
-
-    llama_context_params cp = llama_context_default_params();
-    cp.n_ctx = kContext;
-    cp.n_batch = kContext;
-    cp.n_threads = n_threads;
-    cp.n_threads_batch = n_threads;
-    cp.flash_attn_type = flash ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
-    llama_context * ctx = llama_init_from_model(model, cp);
-    if (!ctx) die("cannot make a context");
-
-    std::ifstream in(argv[2]);
-    if (!in) die("cannot read the prompts");
-    std::FILE * dump = logits_path ? std::fopen(logits_path, "wb") : nullptr;
-    if (logits_path && !dump) die("cannot write the logits file");
-
-    std::string line;
-    while (std::getline(in, line)) {
-        if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-        std::vector<llama_token> feed = nlohmann::json::parse(line).at("tokens").get<std::vector<llama_token>>();
-        if (feed.empty()) die("empty prompt");
-        if (feed.size() + n_gen - 1 > kContext) die("prompt and N exceed the context");
-
-        llama_memory_clear(llama_get_memory(ctx), true);
-        std::vector<llama_token> out;
-        std::vector<float> gaps;
-        for (int step = 0; step < n_gen; ++step) {
-            const float * row = decode(ctx, feed, chunk);
-            if (dump && std::fwrite(row, sizeof(float), n_vocab, dump) != (size_t) n_vocab) die("short write");
-            const int best = (int) (std::max_element(row, row + n_vocab) - row);
-            float second = -INFINITY;
-            for (int i = 0; i < n_vocab; ++i) {
-                if (i != best && row[i] > second) second = row[i];
-            }
-            out.push_back(best);
-            gaps.push_back(row[best] - second);
-            feed.assign(1, best);
-        }
-        std::printf("%s\n", nlohmann::ordered_json{{"tokens", out}, {"top2_gap", gaps}}.dump().c_str());
-        std::fflush(stdout);
-    }
-    std::fprintf(stderr, "n_vocab %d\n", n_vocab);
-    if (dump && std::fclose(dump) != 0) die("cannot finish the logits file");
-    llama_free(ctx);
-    llama_model_free(model);
-    llama_backend_free();
-    return 0;
+    std::printf("%s\n", nlohmann::ordered_json{{"tokens", out}, {"top2_gap", gaps}}.dump().c_str());
+    std::fflush(stdout);
+  }
+  std::fprintf(stderr, "n_vocab %d\n", n_vocab);
+  if (dump && std::fclose(dump) != 0)
+    die("cannot finish the logits file");
+  llama_free(ctx);
+  llama_model_free(model);
+  llama_backend_free();
+  return 0;
 }

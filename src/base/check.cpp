@@ -7,7 +7,8 @@
 namespace sinter {
 
 void checkFailed(const char *condition, const char *file, int line) {
-  std::fprintf(stderr, "sinter: internal error: '%s' does not hold (%s:%d)\n", condition, file, line);
+  std::fprintf(stderr, "sinter: internal error: '%s' does not hold (%s:%d)\n", condition, file,
+               line);
   std::abort();
 }
 

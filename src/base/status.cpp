@@ -5,17 +5,28 @@ namespace sinter {
 
 const char *codeName(Code code) {
   switch (code) {
-  case Code::InvalidArgument: return "invalid-argument";
-  case Code::Truncated: return "truncated";
-  case Code::Corrupt: return "corrupt";
-  case Code::Unsupported: return "unsupported";
-  case Code::NotFound: return "not-found";
-  case Code::Permission: return "permission";
-  case Code::Exhausted: return "exhausted";
-  case Code::Timeout: return "timeout";
-  case Code::Cancelled: return "cancelled";
-  case Code::DeviceLost: return "device-lost";
-  case Code::Internal: return "internal";
+  case Code::InvalidArgument:
+    return "invalid-argument";
+  case Code::Truncated:
+    return "truncated";
+  case Code::Corrupt:
+    return "corrupt";
+  case Code::Unsupported:
+    return "unsupported";
+  case Code::NotFound:
+    return "not-found";
+  case Code::Permission:
+    return "permission";
+  case Code::Exhausted:
+    return "exhausted";
+  case Code::Timeout:
+    return "timeout";
+  case Code::Cancelled:
+    return "cancelled";
+  case Code::DeviceLost:
+    return "device-lost";
+  case Code::Internal:
+    return "internal";
   }
   return "unknown";
 }

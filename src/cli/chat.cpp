@@ -16,7 +16,8 @@ constexpr const char *kHelp = R"(/clear   start a new conversation
 /help    show this
 /quit    leave, as does Ctrl-D
 Ctrl-C stops an answer; what was said until then stays in the conversation.
-A message may begin with / after a space; a line that ends in \ goes on in the next one; the arrow keys recall earlier lines.
+A message may begin with / after a space; a line that ends in \ goes on in the next one.
+The arrow keys recall earlier lines.
 )";
 
 class Chat {

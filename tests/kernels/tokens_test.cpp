@@ -98,8 +98,7 @@ TEST(KvWrite, TokensLandInTheirSlotsAndNowhereElse) {
                               {heads * dim * rows, 1, dim * rows, rows}};
   runKernel("kv_write", {{"kv_heads", "2"}, {"head_dim", "5"}, {"page_rows", "4"}},
             {viewOf(keys, {tokens, heads, dim}), viewOf(values, {tokens, heads, dim}),
-             viewOf(slots, {tokens}), keysByRow,
-             viewOf(valuePool, {pages, rows, heads, dim})});
+             viewOf(slots, {tokens}), keysByRow, viewOf(valuePool, {pages, rows, heads, dim})});
   EXPECT_EQ(keyPool, wantedKeys);
   EXPECT_EQ(valuePool, wantedValues);
 }

@@ -41,7 +41,8 @@ TEST(Pretokenizer, EveryNameIsInOneFamilyAndCompiles) {
 }
 
 TEST(Pretokenizer, EveryFamilyCoversTheTextWithWordsThatAreNotEmpty) {
-  std::string text = " Don't\tpay  $1,234.56 in 中文字 — naïve\r\n\n  x\u0301 ١٢٣ 👩‍👩‍👧 \u00a0 "
+  std::string text = " Don't\tpay  $1,234.56 in 中文字 — naïve\r\n\n  x\u0301 ١٢٣ 👩‍👩‍👧 "
+                     "\u00a0 "
                      "end  ";
   for (const PretokenizerFamily &family : pretokenizerFamilies()) {
     std::string joined;

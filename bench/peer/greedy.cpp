@@ -45,86 +45,107 @@ static void log_errors(ggml_log_level level, const char *text, void *) {
     std::fputs(text, stderr);
 }
 
-int main(int argc, char **argv) {
+struct Options {
+  const char *model, *prompts, *logits = nullptr;
+  int count, threads = 2, chunk = kContext;
+  bool flash = true;
+};
+
+static int to_int(const char *text) {
+  return static_cast<int>(std::strtol(text, nullptr, 10));
+}
+
+static Options parse(int argc, char **argv) {
   if (argc < 4)
     die("usage: peer_greedy MODEL PROMPTS.jsonl N [--logits FILE] [--threads T] [--chunk C]"
         " [--flash on|off]");
-  const int n_gen = static_cast<int>(std::strtol(argv[3], nullptr, 10));
-  int n_threads = 2, chunk = kContext;
-  bool flash = true;
-  const char *logits_path = nullptr;
+  Options o;
+  o.model = argv[1];
+  o.prompts = argv[2];
+  o.count = to_int(argv[3]);
   for (int i = 4; i < argc; i += 2) {
     const std::string opt = argv[i];
     if (i + 1 >= argc)
       die("no value for " + opt);
     if (opt == "--logits")
-      logits_path = argv[i + 1];
+      o.logits = argv[i + 1];
     else if (opt == "--threads")
-      n_threads = static_cast<int>(std::strtol(argv[i + 1], nullptr, 10));
+      o.threads = to_int(argv[i + 1]);
     else if (opt == "--chunk")
-      chunk = static_cast<int>(std::strtol(argv[i + 1], nullptr, 10));
+      o.chunk = to_int(argv[i + 1]);
     else if (opt == "--flash")
-      flash = argv[i + 1] == std::string("on");
+      o.flash = argv[i + 1] == std::string("on");
     else
       die("unknown option " + opt);
   }
-  if (n_gen < 1 || n_threads < 1 || chunk < 1)
+  if (o.count < 1 || o.threads < 1 || o.chunk < 1)
     die("N, T and C must be at least 1");
+  return o;
+}
 
-  llama_log_set(log_errors, nullptr);
-  llama_backend_init();
-  llama_model *model = llama_model_load_from_file(argv[1], llama_model_default_params());
-  if (!model)
-    die("cannot load the model");
-  const int n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(model));
-
+static llama_context *make_context(llama_model *model, const Options &o) {
   llama_context_params cp = llama_context_default_params();
   cp.n_ctx = kContext;
   cp.n_batch = kContext;
-  cp.n_threads = n_threads;
-  cp.n_threads_batch = n_threads;
-  cp.flash_attn_type = flash ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  cp.n_threads = o.threads;
+  cp.n_threads_batch = o.threads;
+  cp.flash_attn_type = o.flash ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
   llama_context *ctx = llama_init_from_model(model, cp);
   if (!ctx)
     die("cannot make a context");
+  return ctx;
+}
 
-  std::ifstream in(argv[2]);
+// Continues one prompt and prints its line.
+static void run(llama_context *ctx, std::vector<llama_token> feed, const Options &o, int n_vocab,
+                std::FILE *dump) {
+  if (feed.empty())
+    die("empty prompt");
+  if (feed.size() + o.count - 1 > kContext)
+    die("prompt and N exceed the context");
+  llama_memory_clear(llama_get_memory(ctx), true);
+  std::vector<llama_token> out;
+  std::vector<float> gaps;
+  for (int step = 0; step < o.count; ++step) {
+    const float *row = decode(ctx, feed, static_cast<size_t>(o.chunk));
+    if (dump && std::fwrite(row, sizeof(float), n_vocab, dump) != (size_t)n_vocab)
+      die("short write");
+    const int best = (int)(std::max_element(row, row + n_vocab) - row);
+    float second = -INFINITY;
+    for (int i = 0; i < n_vocab; ++i) {
+      if (i != best && row[i] > second)
+        second = row[i];
+    }
+    out.push_back(best);
+    gaps.push_back(row[best] - second);
+    feed.assign(1, best);
+  }
+  std::printf("%s\n", nlohmann::ordered_json{{"tokens", out}, {"top2_gap", gaps}}.dump().c_str());
+  std::fflush(stdout);
+}
+
+int main(int argc, char **argv) {
+  const Options o = parse(argc, argv);
+  llama_log_set(log_errors, nullptr);
+  llama_backend_init();
+  llama_model *model = llama_model_load_from_file(o.model, llama_model_default_params());
+  if (!model)
+    die("cannot load the model");
+  const int n_vocab = llama_vocab_n_tokens(llama_model_get_vocab(model));
+  llama_context *ctx = make_context(model, o);
+  std::ifstream in(o.prompts);
   if (!in)
     die("cannot read the prompts");
-  std::FILE *dump = logits_path ? std::fopen(logits_path, "wb") : nullptr;
-  if (logits_path && !dump)
+  std::FILE *dump = o.logits ? std::fopen(o.logits, "wb") : nullptr;
+  if (o.logits && !dump)
     die("cannot write the logits file");
 
   std::string line;
   while (std::getline(in, line)) {
     if (line.find_first_not_of(" \t\r") == std::string::npos)
       continue;
-    std::vector<llama_token> feed =
-        nlohmann::json::parse(line).at("tokens").get<std::vector<llama_token>>();
-    if (feed.empty())
-      die("empty prompt");
-    if (feed.size() + n_gen - 1 > kContext)
-      die("prompt and N exceed the context");
-
-    llama_memory_clear(llama_get_memory(ctx), true);
-    std::vector<llama_token> out;
-    std::vector<float> gaps;
-    for (int step = 0; step < n_gen; ++step) {
-      const float *row = decode(ctx, feed, chunk);
-      if (dump && std::fwrite(row, sizeof(float), n_vocab, dump) != (size_t)n_vocab)
-        die("short write");
-      const int best = (int)(std::max_element(row, row + n_vocab) - row);
-      float second = -INFINITY;
-      for (int i = 0; i < n_vocab; ++i) {
-        if (i != best && row[i] > second)
-          second = row[i];
-      }
-      out.push_back(best);
-      gaps.push_back(row[best] - second);
-      feed.assign(1, best);
-    }
-    std::printf("%s\n", nlohmann::ordered_json{{"tokens", out}, {"top2_gap", gaps}}.dump().c_str());
-    std::fflush(stdout);
+    run(ctx, nlohmann::json::parse(line).at("tokens").get<std::vector<llama_token>>(), o, n_vocab,
+        dump);
   }
   std::fprintf(stderr, "n_vocab %d\n", n_vocab);
   if (dump && std::fclose(dump) != 0)

@@ -42,7 +42,7 @@ TEST_F(ChatTest, HelpListsTheCommandsAndUnknownOnesAreNamed) {
   EXPECT_TRUE(child.sees("/quit"));
   child.type("/nonsense\n");
   EXPECT_TRUE(child.sees("no command '/nonsense'"));
-  child.type("/quit\n");
+  child.type("/quit  \n");
   EXPECT_THAT(child.wait(20), EndedWith(0));
 }
 

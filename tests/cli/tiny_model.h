@@ -21,6 +21,7 @@ struct TinyModel {
       "{{ '<|im_start|>assistant\n' }}{% endif %}"; // empty: the file has none
   uint32_t context = 1 << 17;                       // tokens
   TensorType matrices = TensorType::Q8_0;           // or F32
+  uint16_t scale = 0x1800;                          // of each block, a half: 2^-9
 };
 
 // 256 tokens of one byte each, one of two bytes and two of control. Answers are printable ASCII and
@@ -141,7 +142,7 @@ private:
       const auto code = static_cast<int8_t>(silent ? 0 : static_cast<int>(random_() % 255) - 127);
       if (tensor.type == TensorType::Q8_0) {
         if (i % kBlock == 0)
-          file_.put(uint16_t{0x1800}); // 2^-9
+          file_.put(model_.scale);
         file_.put(code);
       } else {
         file_.put(norm ? 1.0f : static_cast<float>(code) / 512);

@@ -149,12 +149,13 @@ inline KernelCase headSinkCase(const std::string &b, int64_t m, const kernels::H
     prepareSlots(arguments, extents, random);
   };
   c.bound = {4e-6, 4e-5}; // sums of up to 96 products, by sines and cosines
-  kernels::Gemm p = gemmParams(blocks ? kernel::block(a) : kernel::F32,
-                               blocks ? kernel::block(b) : kernel::Element(b), m, heads.headDim,
-                               blocks ? 64 : 32, 16);
-  p.n = columns;
-  p.sink = kernels::headSink(heads);
-  return withSlots(c, "heads_" + sizeText({heads.heads, heads.kvHeads}), p, kernels::gemm);
+  c.kernel = "gemm_heads";
+  kernels::HeadGemm p;
+  p.gemm = gemmParams(blocks ? kernel::block(a) : kernel::F32,
+                      blocks ? kernel::block(b) : kernel::Element(b), m, heads.headDim,
+                      blocks ? 64 : 32, 16);
+  p.heads = heads;
+  return withSlots(c, "heads_" + sizeText({heads.heads, heads.kvHeads}), p, kernels::headGemm);
 }
 
 inline void addSinkCases(KernelCases &cases) {

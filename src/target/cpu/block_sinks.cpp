@@ -165,6 +165,8 @@ LogicalResult Blocker::sinkReduce(tile::ReduceOp reduce) {
   bool lanes = axis == type.getRank() - 1;
   Value buffer = allocate(cast<RankedTensorType>(result.getType()), {});
   SmallVector<int64_t> step = streamStep(cast<RankedTensorType>(result.getType()));
+  if (lanes)
+    step.assign(step.size(), 1); // the lanes of one row fill the registers
   int64_t by = lanes ? streamStep(type).back() : 1;
   LogicalResult done = forEachBlock(result, step, [&](const Block &block) -> LogicalResult {
     auto part = [&](Value at, int64_t size) {

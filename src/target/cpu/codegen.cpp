@@ -12,6 +12,7 @@
 #include "target/cpu/codegen.h"
 #include "target/cpu/lower_floats.h"
 #include "target/cpu/object.h"
+#include "target/cpu/verify_budget.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 
@@ -48,6 +49,10 @@ Result<OwningOpRef<ModuleOp>> scheduleKernels(ModuleOp source, const CpuFacts &f
   after.addPass(createCSEPass());
   if (failed(after.run(*module)))
     return fail(Code::Internal, "the scheduled form of the kernels is not well formed");
+  for (auto kernel : module->getOps<tile::KernelOp>())
+    if (failed(verifyBudget(kernel, facts)))
+      return fail(Code::Unsupported,
+                  "kernel '" + kernel.getSymName().str() + "' takes more than the CPU has");
   return module;
 }
 

@@ -16,6 +16,10 @@ add_library(sinter_mlir INTERFACE)
 target_include_directories(sinter_mlir SYSTEM INTERFACE ${LLVM_INC})
 target_include_directories(sinter_mlir INTERFACE ${CMAKE_BINARY_DIR}/generated)
 target_link_libraries(sinter_mlir INTERFACE ${SINTER_LIBMLIR} ${SINTER_LIBLLVM})
+if(SINTER_FLAGS MATCHES "fsanitize=[a-z,]*address")
+  add_library(sinter_asan_options OBJECT ${CMAKE_SOURCE_DIR}/cmake/asan_options.cpp)
+  target_link_libraries(sinter_mlir INTERFACE $<TARGET_OBJECTS:sinter_asan_options>)
+endif()
 
 # sinter_dialect(LAYER NAME): src/LAYER/NAME.td -> generated/LAYER/NAME_{ops,types,attrs,enums,dialect}.{h,cpp}.inc
 function(sinter_dialect layer name)

@@ -1,6 +1,7 @@
-// Options of AddressSanitizer for programs that link LLVM: its headers poison memory of its bump
-// allocators, which the distribution's libraries, not instrumented, hand out without taking the
-// poison back.
+// Options of AddressSanitizer for programs that link LLVM. The distribution's libraries are not
+// instrumented: they never take back the poison that LLVM's headers put on memory of bump
+// allocators, and they replace a thread's signal stack, which the sanitizer would then unmap when
+// the thread ends.
 extern "C" const char *__asan_default_options() {
-  return "allow_user_poisoning=0";
+  return "allow_user_poisoning=0:use_sigaltstack=0";
 }

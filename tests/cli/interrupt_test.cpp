@@ -14,7 +14,7 @@ protected:
 
 TEST_F(Interrupt, DuringAnAnswerEndsItWithItsFiguresAnd130) {
   Child child(longAnswer(), options_);
-  ASSERT_TRUE(child.hasOutput());
+  ASSERT_TRUE(child.hasOutput(1000)); // many tokens, so that there is a rate
   child.send(SIGINT);
   const Outcome outcome = child.wait(20);
   EXPECT_THAT(outcome, EndedWith(130));

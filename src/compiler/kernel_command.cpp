@@ -59,8 +59,15 @@ struct CommandLine {
                             cl::sub(run), cl::sub(bench)};
   cl::opt<unsigned> seconds{"seconds", cl::desc("how long to measure"), cl::init(1),
                             cl::cat(category), cl::sub(bench)};
-  cl::opt<std::string> stage{"stage", cl::desc("tile, sched, llvm or asm (may be comma separated)"),
-                             cl::init("tile"), cl::cat(category), cl::sub(emit)};
+  cl::opt<std::string> stage{
+      "emit",
+      cl::desc("print these stages: tile, sched, llvm, asm, comma separated"),
+      cl::cat(category),
+      cl::sub(run),
+      cl::sub(bench),
+      cl::sub(emit)};
+  cl::alias stageAlias{"stage", cl::desc("the same as --emit"), cl::aliasopt(stage),
+                       cl::cat(category)};
   cl::opt<std::string> level{"level",          cl::desc("host, avx2, avx512 or avx512vnni"),
                              cl::init("host"), cl::cat(category),
                              cl::sub(run),     cl::sub(bench),
@@ -250,24 +257,25 @@ static Result<void> benchKernel(const Options &options, tile::KernelModule &sour
   return {};
 }
 
-static Result<void> emitKernelStages(const Options &options, tile::KernelModule &source) {
+static Result<void> emitKernelStages(StringRef stages, const Options &options,
+                                     tile::KernelModule &source) {
   SmallVector<StringRef> wanted;
-  StringRef(options.stage).split(wanted, ',');
+  stages.split(wanted, ',');
   for (StringRef stage : wanted)
     if (!llvm::is_contained({"tile", "sched", "llvm", "asm"}, stage))
       return fail(Code::InvalidArgument,
                   "found stage '" + stage.str() + "', expected tile, sched, llvm or asm");
-  target::cpu::Stages stages;
-  stages.wanted = true;
+  target::cpu::Stages forms;
+  forms.wanted = true;
   if (!(wanted.size() == 1 && wanted.front() == "tile")) {
     SINTER_ASSIGN(target::cpu::CpuFacts facts, factsOf(options));
-    SINTER_TRY(target::cpu::compileKernels(source.module(), facts, &stages));
+    SINTER_TRY(target::cpu::compileKernels(source.module(), facts, &forms));
   }
   for (StringRef stage : wanted)
     llvm::outs() << (stage == "tile"    ? source.text()
-                     : stage == "sched" ? stages.sched
-                     : stage == "llvm"  ? stages.llvm
-                                        : stages.assembly);
+                     : stage == "sched" ? forms.sched
+                     : stage == "llvm"  ? forms.llvm
+                                        : forms.assembly);
   return {};
 }
 
@@ -310,11 +318,13 @@ static Result<void> dispatch(const Options &options) {
     return buildKernels(options);
   SINTER_ASSIGN(kernels::Settings settings, parseSettings(options.set));
   SINTER_ASSIGN(tile::KernelModule source, loadKernels(options.source, settings));
+  if (options.emit)
+    return emitKernelStages(options.stage.empty() ? "tile" : options.stage, options, source);
+  if (!options.stage.empty())
+    SINTER_TRY(emitKernelStages(options.stage, options, source));
   if (options.run)
     return runKernel(options, source);
-  if (options.bench)
-    return benchKernel(options, source);
-  return emitKernelStages(options, source);
+  return benchKernel(options, source);
 }
 
 int kernelCommand(int argc, char **argv) {

@@ -58,31 +58,31 @@ struct Float32 {
 };
 } // namespace
 
-// 2^n exp(r) with |r| <= ln2 / 2, Taylor to r^7 (relative error below 2e-7 with the rounding of the
-// steps), where x lies from `lowest` to `highest`; 0 below, infinity above; NaN stays.
+// 2^n exp(r) as 2^(n - 1) times 2 exp(r), so that n = 128 has a scale, with |r| <= ln2 / 2, Taylor
+// to r^7 (relative error below 2e-7 with the rounding of the steps), where x lies from `lowest` to
+// `highest`; 0 below, infinity above; NaN stays.
 static Value scaledExp(const Float32 &f, Value x, Value n, Value r, double lowest, double highest) {
-  Value p =
-      f.polynomial(r, {1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040});
+  Value p = f.polynomial(r, {2.0, 2.0, 1.0, 1.0 / 3, 1.0 / 12, 1.0 / 60, 1.0 / 360, 1.0 / 2520});
   Value low = f.less(x, f.constant(lowest)), high = f.less(f.constant(highest), x);
   Value safe = f.select(low, f.constant(0), f.select(high, f.constant(0), n));
   Value scale = arith::ShLIOp::create(
-      f.b, f.loc, arith::AddIOp::create(f.b, f.loc, f.toInt(safe), f.integer(127)), f.integer(23));
+      f.b, f.loc, arith::AddIOp::create(f.b, f.loc, f.toInt(safe), f.integer(126)), f.integer(23));
   Value y = f.mul(p, f.fromBits(scale));
   y = f.select(low, f.constant(0), y);
   return f.select(high, f.constant(std::numeric_limits<double>::infinity()), y);
 }
 
-// From 2^127.5 = exp(88.376) on, n is 128 and the result infinity.
+// Below 2^-125.4 the result is 0.
 static Value expandExp(const Float32 &f, Value x) {
   Value n = f.round(f.mul(x, f.constant(1.0 / std::numbers::ln2)));
   Value r = f.fma(n, f.constant(-0.693359375), x);
   r = f.fma(n, f.constant(2.12194440e-4), r);
-  return scaledExp(f, x, n, r, -87.3, 88.7);
+  return scaledExp(f, x, n, r, -86.9, 88.73);
 }
 
 static Value expandExp2(const Float32 &f, Value x) {
   Value n = f.round(x);
-  return scaledExp(f, x, n, f.mul(f.sub(x, n), f.constant(std::numbers::ln2)), -126, 127.99);
+  return scaledExp(f, x, n, f.mul(f.sub(x, n), f.constant(std::numbers::ln2)), -125, 128);
 }
 
 // log(x) = e ln2 + 2 atanh(s), s = (m - 1) / (m + 1), m in [sqrt(1/2), sqrt(2)); series to s^9
@@ -120,6 +120,26 @@ static Value expandTanh(const Float32 &f, Value x) {
   return f.select(small, near, far);
 }
 
+static Value expandLog2(const Float32 &f, Value x) {
+  return f.mul(expandLog(f, x), f.constant(std::numbers::log2e));
+}
+
+// An odd series to x^11 for |x| < 0.5, else 1 - t (a1 + t (a2 + ...)) exp(-x^2) with t = 1 / (1 + p
+// |x|) (Abramowitz and Stegun 7.1.26): error below 4e-7.
+static Value expandErf(const Float32 &f, Value x) {
+  Value x2 = f.mul(x, x), size = math::AbsFOp::create(f.b, f.loc, x);
+  constexpr double k = 2 * std::numbers::inv_sqrtpi;
+  Value near = f.mul(x, f.polynomial(x2, {k, -k / 3, k / 10, -k / 42, k / 216, -k / 1320}));
+  Value t = f.div(f.constant(1), f.fma(size, f.constant(0.3275911), f.constant(1)));
+  Value tail = f.mul(
+      t, f.polynomial(t, {0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429}));
+  Value far =
+      f.sub(f.constant(1), f.mul(tail, expandExp(f, arith::NegFOp::create(f.b, f.loc, x2))));
+  Value negative = f.less(x, f.constant(0));
+  far = f.select(negative, arith::NegFOp::create(f.b, f.loc, far), far);
+  return f.select(f.less(size, f.constant(0.5)), near, far);
+}
+
 // sin or cos by quadrant: x - q pi/2 in three steps (Cody and Waite; |x| up to 1e5), Taylor to r^9
 // and r^10.
 static Value expandSinCos(const Float32 &f, Value x, bool cosine) {
@@ -147,6 +167,8 @@ static Value expand(const Float32 &f, Operation *op) {
       .Case([&](math::ExpOp) { return expandExp(f, x); })
       .Case([&](math::Exp2Op) { return expandExp2(f, x); })
       .Case([&](math::LogOp) { return expandLog(f, x); })
+      .Case([&](math::Log2Op) { return expandLog2(f, x); })
+      .Case([&](math::ErfOp) { return expandErf(f, x); })
       .Case([&](math::TanhOp) { return expandTanh(f, x); })
       .Case([&](math::SinOp) { return expandSinCos(f, x, false); })
       .Case([&](math::CosOp) { return expandSinCos(f, x, true); })
@@ -170,8 +192,8 @@ LogicalResult expandMath(Operation *root) {
     OpBuilder b(op);
     Value value = expand({b, op->getLoc(), op->getResult(0).getType()}, op);
     if (!value)
-      return op->emitOpError()
-             << "has no expansion, expected one of exp, exp2, log, tanh, sin, cos, rsqrt";
+      return op->emitOpError() << "has no expansion, expected one of exp, exp2, log, log2, tanh, "
+                                  "erf, sin, cos, rsqrt";
     op->getResult(0).replaceAllUsesWith(value);
     op->erase();
   }

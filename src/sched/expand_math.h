@@ -6,7 +6,7 @@
 
 namespace sinter::sched {
 
-/// Rewrites math.exp, exp2, log, tanh, sin, cos, erf and rsqrt on f32 scalars and tiles below
+/// Rewrites math.exp, exp2, log, log2, tanh, erf, sin, cos and rsqrt on f32 scalars and tiles below
 /// `root` into arith and math.fma. Polynomials are minimax or Taylor forms on reduced ranges; worst
 /// errors are stated beside each. Fails with a diagnostic on another math function or element type.
 mlir::LogicalResult expandMath(mlir::Operation *root);

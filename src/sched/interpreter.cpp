@@ -78,6 +78,8 @@ public:
       return readBlock(read, task);
     if (auto write = dyn_cast<WriteOp>(op))
       return writeBlock(write, task);
+    if (isa<PrefetchOp>(op))
+      return Step::Done;
     if (auto channel = dyn_cast<ChannelOp>(op))
       return makeChannel(channel, task);
     if (auto put = dyn_cast<PutOp>(op))

@@ -86,6 +86,16 @@ LogicalResult WriteOp::verify() {
   return verifyBlock(*this, getBuffer().getType(), getValue().getType(), getOffsets().size());
 }
 
+LogicalResult PrefetchOp::verify() {
+  size_t rank = getView().getType().getShape().size();
+  if (getOffsets().size() != rank || getExtents().size() != rank)
+    return emitOpError() << "has " << getOffsets().size() << " offsets and " << getExtents().size()
+                         << " extents, expected " << rank << " of each for " << getView().getType();
+  if (llvm::any_of(getExtents(), [](int64_t extent) { return extent < 1; }))
+    return emitOpError() << "has extents " << getExtents() << ", expected positive ones";
+  return success();
+}
+
 LogicalResult PutOp::verify() {
   if (getValue().getType() != getChannel().getType().getElementType())
     return emitOpError() << "puts " << getValue().getType() << " into " << getChannel().getType();

@@ -61,6 +61,16 @@ def Sched_WriteOp : Sched_Op<"write", []> {
   let hasVerifier = 1;
 }
 
+def Sched_View : Type<CPred<"::llvm::isa<::sinter::tile::ViewType>($_self)">, "view",
+                      "::sinter::tile::ViewType">;
+
+def Sched_PrefetchOp : Sched_Op<"prefetch", []> {
+  let summary = "brings a block of a view nearer before it is read; outside the view it does nothing";
+  let arguments = (ins Sched_View:$view, Variadic<Index>:$offsets, DenseI64ArrayAttr:$extents);
+  let assemblyFormat = "$view `[` $offsets `]` $extents attr-dict `:` type($view)";
+  let hasVerifier = 1;
+}
+
 def Sched_ChannelOp : Sched_Op<"make_channel", []> {
   let summary = "an empty channel";
   let results = (outs Sched_Channel:$result);

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "engine/kernel_set.h"
 #include "target/cpu/codegen.h"
+#include "target/cpu/object.h"
 
 #include <atomic>
 #include <mutex>
@@ -40,13 +41,13 @@ namespace {
 // The kernels first, first + step, first + 2 step, ... and their code.
 struct Share {
   std::vector<uint32_t> kernels;
-  Result<target::cpu::CompiledModule> code = fail(Code::Cancelled, "not compiled");
+  Result<target::cpu::CompiledObject> code = fail(Code::Cancelled, "not compiled");
 };
 
 } // namespace
 
 // Compiles kernels in a context of its own, so that shares run side by side.
-static Result<target::cpu::CompiledModule>
+static Result<target::cpu::CompiledObject>
 compileShare(const std::function<void(kernel::Module &)> &source,
              const target::cpu::CpuFacts &facts) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
@@ -59,7 +60,7 @@ compileShare(const std::function<void(kernel::Module &)> &source,
   tile::BuiltKernels built = tile::buildKernels(context, source);
   if (!built.diagnostics.empty())
     return fail(Code::Internal, built.diagnostics.front().toString());
-  auto code = target::cpu::compileKernels(*built.module, facts);
+  auto code = target::cpu::compileToObject(*built.module, facts);
   if (!code)
     return fail(code.error().code, code.error().message + messages);
   return code;
@@ -67,7 +68,7 @@ compileShare(const std::function<void(kernel::Module &)> &source,
 
 Result<void> KernelSet::compile(const target::cpu::CpuFacts &facts, uint32_t threads,
                                 plan::Plan &plan, const Progress &progress) const {
-  // More shares than threads even out unequal kernels; fewer share the cost of a link.
+  // More shares than threads even out unequal kernels.
   uint32_t count = std::max<uint32_t>(1, std::min<uint32_t>(threads * 3, instances_.size()));
   std::vector<Share> shares(count);
   for (uint32_t i = 0; i < instances_.size(); ++i)
@@ -98,21 +99,23 @@ Result<void> KernelSet::compile(const target::cpu::CpuFacts &facts, uint32_t thr
     worker.join();
   progress("compiling kernels", count, count);
 
+  std::vector<std::vector<uint8_t>> objects;
   plan.kernels.resize(instances_.size());
   for (Share &share : shares) {
-    SINTER_ASSIGN(target::cpu::CompiledModule code, std::move(share.code));
-    plan::ModuleId module{static_cast<uint32_t>(plan.modules.size())};
-    plan.modules.push_back({facts.targetName(), std::move(code.sharedObject)});
+    SINTER_ASSIGN(target::cpu::CompiledObject code, std::move(share.code));
+    objects.push_back(std::move(code.object));
     SINTER_CHECK(code.kernels.size() == share.kernels.size());
     for (auto [index, emitted] : llvm::zip_equal(share.kernels, code.kernels)) {
       plan.kernels[index] = {instances_[index].key,
-                             module,
+                             plan::ModuleId{0},
                              emitted.symbol,
                              static_cast<uint32_t>(emitted.bufferCount),
                              static_cast<uint32_t>(emitted.scalarCount),
                              static_cast<uint64_t>(emitted.scratchBytes)};
     }
   }
+  SINTER_ASSIGN(std::vector<uint8_t> shared, target::cpu::linkShared(objects));
+  plan.modules = {{facts.targetName(), std::move(shared)}};
   return {};
 }
 

@@ -76,12 +76,12 @@ static LogicalResult lowerToLlvm(ModuleOp module) {
   return passes.run(module);
 }
 
-Result<CompiledModule> compileKernels(ModuleOp source, const CpuFacts &facts, Stages *stages) {
+Result<CompiledObject> compileToObject(ModuleOp source, const CpuFacts &facts, Stages *stages) {
   SINTER_ASSIGN(OwningOpRef<ModuleOp> scheduled, scheduleKernels(source, facts));
   if (stages && stages->wanted)
     stages->sched = print(*scheduled);
   source.getContext()->loadDialect<LLVM::LLVMDialect, vector::VectorDialect>();
-  CompiledModule result;
+  CompiledObject result;
   OwningOpRef<ModuleOp> emitted(ModuleOp::create(source.getLoc()));
   for (auto kernel : scheduled->getOps<tile::KernelOp>()) {
     FailureOr<EmittedKernel> one = emitKernel(kernel, *emitted, facts);
@@ -99,12 +99,19 @@ Result<CompiledModule> compileKernels(ModuleOp source, const CpuFacts &facts, St
   if (!module)
     return fail(Code::Internal, "the kernels could not be translated to LLVM IR");
   std::string *assembly = stages && stages->wanted ? &stages->assembly : nullptr;
-  SINTER_ASSIGN(std::vector<uint8_t> object, compileObject(*module, facts, assembly));
+  SINTER_ASSIGN(result.object, compileObject(*module, facts, assembly));
   if (stages && stages->wanted) {
     llvm::raw_string_ostream out(stages->llvm);
     module->print(out, nullptr);
   }
-  SINTER_ASSIGN(result.sharedObject, linkShared(object));
+  return result;
+}
+
+Result<CompiledModule> compileKernels(ModuleOp source, const CpuFacts &facts, Stages *stages) {
+  SINTER_ASSIGN(CompiledObject code, compileToObject(source, facts, stages));
+  CompiledModule result;
+  SINTER_ASSIGN(result.sharedObject, linkShared({&code.object, 1}));
+  result.kernels = std::move(code.kernels);
   return result;
 }
 

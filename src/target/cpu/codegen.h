@@ -12,13 +12,23 @@ struct Stages {
   std::string sched, llvm, assembly;
 };
 
+/// Code of kernels, in the order of the kernels of the source module.
+struct CompiledObject {
+  std::vector<uint8_t> object; // relocatable
+  std::vector<EmittedKernel> kernels;
+};
 struct CompiledModule {
   std::vector<uint8_t> sharedObject;
-  std::vector<EmittedKernel> kernels; // in the order of the kernels of the source module
+  std::vector<EmittedKernel> kernels;
 };
 
-/// Compiles every tile.kernel of `source`. `source` is left unchanged. Diagnostics go to the
-/// context's handler; the Status names the stage that failed.
+/// Compiles every tile.kernel of `source`, which is left unchanged. Diagnostics go to the context's
+/// handler; the Status names the stage that failed. Threads may do so side by side, each with a
+/// context of its own.
+Result<CompiledObject> compileToObject(mlir::ModuleOp source, const CpuFacts &facts,
+                                       Stages *stages = nullptr);
+
+/// The same, and links it: on one thread at a time (see linkShared).
 Result<CompiledModule> compileKernels(mlir::ModuleOp source, const CpuFacts &facts,
                                       Stages *stages = nullptr);
 

@@ -14,8 +14,6 @@
 #include "llvm/TargetParser/Triple.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 
-#include <mutex>
-
 LLD_HAS_DRIVER(elf)
 
 namespace sinter::target::cpu {
@@ -78,46 +76,45 @@ Result<std::vector<uint8_t>> compileObject(llvm::Module &module, const CpuFacts 
   return std::vector<uint8_t>(object.begin(), object.end());
 }
 
-// lld keeps its state in one context per process, while kernels are compiled on several threads.
-static lld::Result linkAlone(llvm::ArrayRef<const char *> arguments, llvm::raw_ostream &log) {
-  static std::mutex mutex;
-  std::lock_guard lock(mutex);
-  return lld::lldMain(arguments, log, log, {{lld::Gnu, &lld::elf::link}});
+static Result<void> writeObject(const std::vector<uint8_t> &object, const std::string &path) {
+  std::error_code error;
+  llvm::raw_fd_ostream stream(path, error);
+  if (!error)
+    stream.write(reinterpret_cast<const char *>(object.data()), object.size());
+  stream.close();
+  if (!error && !stream.has_error())
+    return {};
+  stream.clear_error();
+  return fail(Code::Exhausted, "cannot write an object file for linking: " + path);
 }
 
-Result<std::vector<uint8_t>> linkShared(const std::vector<uint8_t> &object) {
+static Result<std::vector<uint8_t>> linkIn(const std::string &folder,
+                                           std::span<const std::vector<uint8_t>> objects) {
+  std::string out = folder + "/k.so", messages;
+  std::vector<std::string> inputs;
+  for (const std::vector<uint8_t> &object : objects) {
+    inputs.push_back(folder + "/" + std::to_string(inputs.size()) + ".o");
+    SINTER_TRY(writeObject(object, inputs.back()));
+  }
+  std::vector<const char *> arguments = {"ld.lld",        "-shared",     "-z", "noexecstack",
+                                         "--gc-sections", "--threads=1", "-o", out.c_str()};
+  for (const std::string &input : inputs)
+    arguments.push_back(input.c_str());
+  llvm::raw_string_ostream log(messages);
+  lld::Result result = lld::lldMain(arguments, log, log, {{lld::Gnu, &lld::elf::link}});
+  if (result.retCode != 0)
+    return fail(Code::Internal, "lld could not link the kernels: " + messages);
+  auto buffer = llvm::MemoryBuffer::getFile(out);
+  if (!buffer)
+    return fail(Code::Internal, "lld's output cannot be read: " + buffer.getError().message());
+  return std::vector<uint8_t>((*buffer)->getBufferStart(), (*buffer)->getBufferEnd());
+}
+
+Result<std::vector<uint8_t>> linkShared(std::span<const std::vector<uint8_t>> objects) {
   llvm::SmallString<128> folder;
   if (std::error_code error = llvm::sys::fs::createUniqueDirectory("sinter-link", folder))
     return fail(Code::Permission, "cannot make a temporary folder for linking: " + error.message());
-  std::string in = (folder + "/k.o").str(), out = (folder + "/k.so").str();
-  auto link = [&]() -> Result<std::vector<uint8_t>> {
-    std::error_code error;
-    {
-      llvm::raw_fd_ostream stream(in, error);
-      if (!error)
-        stream.write(reinterpret_cast<const char *>(object.data()), object.size());
-      stream.close();
-      if (error || stream.has_error()) {
-        stream.clear_error();
-        return fail(Code::Exhausted,
-                    "cannot write an object file for linking into " + folder.str().str());
-      }
-    }
-    std::string messages;
-    llvm::raw_string_ostream log(messages);
-    // On more threads of its own lld 22.1.8 crashed in one of seven builds while other threads of
-    // this process compiled.
-    const char *args[] = {"ld.lld",      "-shared", "-z",        "noexecstack", "--gc-sections",
-                          "--threads=1", "-o",      out.c_str(), in.c_str()};
-    lld::Result result = linkAlone(args, log);
-    if (result.retCode != 0)
-      return fail(Code::Internal, "lld could not link a kernel: " + messages);
-    auto buffer = llvm::MemoryBuffer::getFile(out);
-    if (!buffer)
-      return fail(Code::Internal, "lld's output cannot be read: " + buffer.getError().message());
-    return std::vector<uint8_t>((*buffer)->getBufferStart(), (*buffer)->getBufferEnd());
-  };
-  Result<std::vector<uint8_t>> result = link();
+  Result<std::vector<uint8_t>> result = linkIn(folder.str().str(), objects);
   llvm::sys::fs::remove_directories(folder);
   return result;
 }

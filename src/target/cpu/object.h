@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "target/cpu/facts.h"
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,8 @@ namespace sinter::target::cpu {
 Result<std::vector<uint8_t>> compileObject(llvm::Module &module, const CpuFacts &facts,
                                            std::string *assembly);
 
-/// Links one object into a shared object with lld, through a private folder that is removed again.
-Result<std::vector<uint8_t>> linkShared(const std::vector<uint8_t> &object);
+/// Links objects into one shared object with lld, through a private folder that is removed again.
+/// lld resets LLVM's options, which are the process's own: no other thread may compile meanwhile.
+Result<std::vector<uint8_t>> linkShared(std::span<const std::vector<uint8_t>> objects);
 
 } // namespace sinter::target::cpu

@@ -141,7 +141,7 @@ inline ViewMemory placeArguments(const LaunchArguments &arguments, GuardedEnd en
     mlir::Type element = a.view().getElementType();
     size_t alignment = llvm::isa<tile::BlockType>(element) ? 2 : bytesOf(element, 1);
     memory.owned.push_back(std::make_unique<GuardedMemory>(a.bytes.size(), end, alignment));
-    std::memcpy(memory.owned.back()->data(), a.bytes.data(), a.bytes.size());
+    llvm::copy(a.bytes, memory.owned.back()->data());
     if (!a.written())
       memory.owned.back()->protect();
     memory.pointers.push_back(memory.owned.back()->data());

@@ -26,7 +26,7 @@ PROMPT, GENERATE, CONTEXT = 512, 128, 1024
 SPEED_BARS = {"Q4_1": {"prefill": 3.0, "decode": 1.5}}
 FIRST_TOKEN_SECONDS, COLD_COMPILE_SECONDS = 0.3, 8.0
 LEAST_ROUNDS = 10
-FOREIGN_SHARE, ATTEMPTS = 0.04, 8
+ATTEMPTS, RETRY_SECONDS = 60, 3  # of a process that others disturbed
 
 
 @dataclasses.dataclass
@@ -39,10 +39,6 @@ class Finished:
     steal: float
 
 
-class Disturbed(Exception):
-    """Other processes took more of the machine than a measurement bears."""
-
-
 def cpu_seconds():
     """Seconds that all processors together were busy, stolen and there since boot."""
     ticks = [int(n) for n in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
@@ -51,7 +47,7 @@ def cpu_seconds():
     return busy, steal, busy + steal + idle + wait
 
 
-def run(command, environment=None):
+def run_once(command, environment):
     """Runs a process to its end; ends all on failure."""
     before = cpu_seconds()
     with tempfile.TemporaryFile() as errors:
@@ -80,68 +76,79 @@ def locked(path):
         yield
 
 
-class Watch:
-    """Keeps the worst disturbance of a round's processes."""
+class Machine:
+    """Runs processes one at a time, each again when others were busy meanwhile. Keeps the worst
+    disturbance among the runs that counted."""
 
-    def __init__(self):
+    def __init__(self, lock, most_foreign):
+        self.lock, self.most_foreign = lock, most_foreign
+        self.forget()
+
+    def forget(self):
         self.foreign = self.steal = 0.0
 
-    def see(self, finished):
-        self.foreign = max(self.foreign, finished.foreign)
-        self.steal = max(self.steal, finished.steal)
-        if self.foreign > FOREIGN_SHARE:
-            raise Disturbed
-        return finished
+    def run(self, command, environment=None):
+        for attempt in range(ATTEMPTS):
+            with locked(self.lock):
+                finished = run_once(command, environment)
+            if finished.foreign <= self.most_foreign:
+                self.foreign = max(self.foreign, finished.foreign)
+                self.steal = max(self.steal, finished.steal)
+                return finished
+            print(f"others took {finished.foreign:.0%} of the machine (attempt {attempt + 1})",
+                  file=sys.stderr)
+            time.sleep(RETRY_SECONDS)
+        sys.exit(f"the machine was busy in {ATTEMPTS} attempts at {shlex.join(command)}")
 
 
 class Sinter:
-    def __init__(self, program, threads):
-        self.program, self.threads = program, str(threads)
+    def __init__(self, machine, program, threads):
+        self.machine, self.program, self.threads = machine, program, str(threads)
 
-    def bench(self, watch, model, prompt, generate, environment=None):
+    def bench(self, model, prompt, generate, environment=None):
         command = [self.program, "bench", model, "--prompt", str(prompt), "--gen", str(generate),
                    "--threads", self.threads, "--json"]
-        return json.loads(watch.see(run(command, environment)).text)
+        return json.loads(self.machine.run(command, environment).text)
 
-    def round(self, watch, model):
-        found = self.bench(watch, model, PROMPT, GENERATE)
+    def round(self, model):
+        found = self.bench(model, PROMPT, GENERATE)
         if found["plan_build_seconds"] > 0:  # the plan was not in the cache: this start was cold
-            found = self.bench(watch, model, PROMPT, GENERATE)
+            found = self.bench(model, PROMPT, GENERATE)
         return {"prefill": found["prefill_tokens_per_second"],
                 "decode": found["decode_tokens_per_second"],
                 "first_token_seconds": found["first_token_seconds"],
                 "peak_bytes": found["peak_bytes"]}
 
-    def cold(self, watch, model):
+    def cold(self, model):
         """Seconds to build the plan with an empty cache."""
         with tempfile.TemporaryDirectory() as cache:
-            found = self.bench(watch, model, 16, 1, {"XDG_CACHE_HOME": cache})
+            found = self.bench(model, 16, 1, {"XDG_CACHE_HOME": cache})
         if found["plan_build_seconds"] <= 0:
             sys.exit("an empty cache built no plan: the cold start was not measured")
         return found["plan_build_seconds"]
 
 
 class Peer:
-    def __init__(self, program, threads):
-        self.program, self.threads = program, str(threads)
+    def __init__(self, machine, program, threads):
+        self.machine, self.program, self.threads = machine, program, str(threads)
 
-    def bench(self, watch, model, prompt, generate, depth, repeat):
+    def bench(self, model, prompt, generate, depth, repeat):
         command = [self.program, "-m", model, "-t", self.threads, "-fa", "on", "-o", "json",
                    "-p", str(prompt), "-n", str(generate), "-d", str(depth), "-r", str(repeat)]
-        finished = watch.see(run(command))
+        finished = self.machine.run(command)
         tests = json.loads(finished.text)
         if len(tests) != 1:
             sys.exit(f"llama-bench gave {len(tests)} tests, expected 1")
         return statistics.median(tests[0]["samples_ts"]), finished.peak_bytes
 
-    def round(self, watch, model):
-        prefill, _ = self.bench(watch, model, PROMPT, 0, 0, 3)
-        decode, _ = self.bench(watch, model, 0, GENERATE, PROMPT, 3)
+    def round(self, model):
+        prefill, _ = self.bench(model, PROMPT, 0, 0, 3)
+        decode, _ = self.bench(model, 0, GENERATE, PROMPT, 3)
         return {"prefill": prefill, "decode": decode}
 
-    def peak(self, watch, model):
+    def peak(self, model):
         """Peak bytes with a full context, as Sinter has it."""
-        return self.bench(watch, model, 0, GENERATE, CONTEXT - GENERATE, 1)[1]
+        return self.bench(model, 0, GENERATE, CONTEXT - GENERATE, 1)[1]
 
 
 # ---- results ----
@@ -188,34 +195,17 @@ def save(path, results):
     temporary.replace(path)
 
 
-def one_round(entry, model, sinter, peer):
+def one_round(entry, model, machine, sinter, peer):
     """Adds one round, and the figures that are taken once for every three rounds."""
-    watch, done = Watch(), len(entry["rounds"])
-    one = {}
+    machine.forget()
+    done, one = len(entry["rounds"]), {}
     sides = [("sinter", sinter), ("peer", peer)]
     for name, side in sides if done % 2 == 0 else reversed(sides):
-        one[name] = side.round(watch, model)
-    extra = (sinter.cold(watch, model), peer.peak(watch, model)) if done % 3 == 0 else None
-    entry["rounds"].append({**one, "foreign": watch.foreign, "steal": watch.steal})
-    if extra:
-        entry["cold_seconds"].append(extra[0])
-        entry["peer_peak_bytes"].append(extra[1])
-
-
-def measure(entry, model, rounds, sinter, peer, lock):
-    """Adds rounds; a disturbed one is taken again."""
-    for _ in range(rounds):
-        for attempt in range(ATTEMPTS):
-            try:
-                with locked(lock):
-                    one_round(entry, model, sinter, peer)
-                break
-            except Disturbed:
-                print("other processes were busy: this round is taken again", file=sys.stderr)
-                time.sleep(5 * (attempt + 1))
-        else:
-            sys.exit(f"the machine was busy in {ATTEMPTS} attempts at one round")
-        yield
+        one[name] = side.round(model)
+    if done % 3 == 0:
+        entry["cold_seconds"].append(sinter.cold(model))
+        entry["peer_peak_bytes"].append(peer.peak(model))
+    entry["rounds"].append({**one, "foreign": machine.foreign, "steal": machine.steal})
 
 
 # ---- the table ----
@@ -271,7 +261,9 @@ def main():
     parser.add_argument("--model", action="append", default=[], help="a GGUF file (repeatable)")
     parser.add_argument("--rounds", type=int, default=LEAST_ROUNDS, help="rounds to add")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--lock", help="a file to hold locked during each round")
+    parser.add_argument("--lock", help="a file to hold locked while a process runs")
+    parser.add_argument("--foreign", type=float, default=0.04,
+                        help="share of the machine that others may take while a process runs")
     parser.add_argument("--commit", help="commit of the build; the tree's where not given")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="results (JSON)")
     options = parser.parse_args()
@@ -280,8 +272,9 @@ def main():
         return
     if not options.sinter or not options.llama_bench:
         parser.error("--model needs --sinter and --llama-bench")
-    sinter = Sinter(options.sinter, options.threads)
-    peer = Peer(options.llama_bench, options.threads)
+    machine = Machine(options.lock, options.foreign)
+    sinter = Sinter(machine, options.sinter, options.threads)
+    peer = Peer(machine, options.llama_bench, options.threads)
     identity = {"commit": options.commit or commit_of_tree(), "cpu": cpu_name(),
                 "build": build_digest(options.sinter), "threads": options.threads}
     results = load_results(options.out, identity)
@@ -289,7 +282,8 @@ def main():
         label = pathlib.Path(model).stem
         entry = results["models"].setdefault(
             label, {"rounds": [], "cold_seconds": [], "peer_peak_bytes": []})
-        for _ in measure(entry, model, options.rounds, sinter, peer, options.lock):
+        for _ in range(options.rounds):
+            one_round(entry, model, machine, sinter, peer)
             save(options.out, results)
     report(results)
 

@@ -1,0 +1,82 @@
+// What must hold of whatever vocabulary, text and template come from bytes; shared by the fuzzer
+// and the test that replays its corpus.
+#pragma once
+
+#include "llm/chat_template.h"
+#include "llm/detokenizer.h"
+#include "llm/unicode.h"
+
+#include <iterator>
+#include <string>
+#include <string_view>
+
+namespace sinter {
+
+// Takes bytes apart from the front; past their end all is zero or empty.
+class ByteDealer {
+public:
+  explicit ByteDealer(std::string_view bytes) : bytes_(bytes) {}
+  uint8_t byte() {
+    const std::string_view taken = take(1);
+    return taken.empty() ? 0 : static_cast<uint8_t>(taken[0]);
+  }
+  std::string_view take(size_t length) {
+    const std::string_view taken = bytes_.substr(0, length);
+    bytes_.remove_prefix(taken.size());
+    return taken;
+  }
+  std::string_view rest() { return take(bytes_.size()); }
+
+private:
+  std::string_view bytes_;
+};
+
+inline VocabularyData vocabularyFrom(ByteDealer &input) {
+  constexpr std::string_view kPres[] = {"gpt-2", "smollm", "llama-bpe", "deepseek-v3", "tekken"};
+  VocabularyData data;
+  data.pre = kPres[input.byte() % std::size(kPres)];
+  for (uint8_t tokens = input.byte() % 32; tokens > 0; --tokens) {
+    data.types.push_back(input.byte() % 8);
+    data.tokens.push_back(input.take(input.byte() % 8));
+  }
+  for (uint8_t merges = input.byte() % 16; merges > 0; --merges)
+    data.merges.push_back(input.take(input.byte() % 8));
+  data.eos = static_cast<int8_t>(input.byte());
+  return data;
+}
+
+// What is wrong with the text that the tokens of `text` stream as; empty when nothing is.
+inline std::string inconsistencyOfRoundTrip(const Tokenizer &tokenizer, std::string_view text,
+                                            bool parseSpecial) {
+  auto encoding = tokenizer.encode(text, {.parseSpecial = parseSpecial});
+  if (!encoding)
+    return "";
+  Detokenizer stream(tokenizer, true);
+  std::string shown;
+  for (TokenId id : encoding->ids) {
+    const auto more = stream.push(id);
+    if (!more)
+      return "a token of the encoding is refused: " + more.error().message;
+    if (validUtf8Prefix(*more) != more->size())
+      return "a piece is no UTF-8";
+    shown += *more;
+  }
+  shown += stream.finish();
+  return validUtf8Prefix(shown) == shown.size() ? "" : "the end is no UTF-8";
+}
+
+// What is wrong with the tokenizer, or the template, that `bytes` make; empty when nothing is.
+inline std::string tokenizerInconsistencyOf(std::string_view bytes) {
+  ByteDealer input(bytes);
+  if (input.byte() % 4 == 0) {
+    (void)recogniseChatMl(input.rest());
+    return "";
+  }
+  auto tokenizer = Tokenizer::create(vocabularyFrom(input));
+  if (!tokenizer)
+    return "";
+  const bool parseSpecial = input.byte() & 1;
+  return inconsistencyOfRoundTrip(*tokenizer, input.rest(), parseSpecial);
+}
+
+} // namespace sinter

@@ -227,6 +227,7 @@ Result<CacheLookup> PlanCache::find(const std::string &key) const {
   auto plan = plan::parse(**bytes);
   if (!plan)
     return damaged(plan.error());
+  utimensat(fd_, (key + ".plan").c_str(), nullptr, AT_SYMLINK_NOFOLLOW); // used now
   return CacheLookup{std::move(*plan), ""};
 }
 
@@ -251,15 +252,35 @@ Result<BuildLock> PlanCache::lock(const std::string &key, uint32_t timeoutMs) co
   return BuildLock(file.take());
 }
 
-void PlanCache::removeLeftovers(const std::string &key) const {
+void PlanCache::forEachName(const std::function<void(const char *name)> &visit) const {
   DIR *folder = fdopendir(openat(fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder)
     return;
-  const std::string prefix = key + ".tmp-";
   while (const dirent *entry = readdir(folder))
-    if (std::string_view(entry->d_name).starts_with(prefix))
-      unlinkat(fd_, entry->d_name, 0);
+    visit(entry->d_name);
   closedir(folder);
+}
+
+void PlanCache::removeLeftovers(const std::string &key) const {
+  const std::string prefix = key + ".tmp-";
+  forEachName([&](const char *name) {
+    if (std::string_view(name).starts_with(prefix))
+      unlinkat(fd_, name, 0);
+  });
+}
+
+// Lock files stay: a process may hold one that has no entry yet.
+void PlanCache::removeOldest() const {
+  std::vector<std::pair<std::pair<int64_t, int64_t>, std::string>> plans; // by time of last use
+  forEachName([&](const char *name) {
+    struct stat info;
+    if (std::string_view(name).ends_with(".plan") &&
+        fstatat(fd_, name, &info, AT_SYMLINK_NOFOLLOW) == 0)
+      plans.push_back({{info.st_mtim.tv_sec, info.st_mtim.tv_nsec}, name});
+  });
+  std::sort(plans.begin(), plans.end());
+  for (size_t i = 0; i + kMostPlans < plans.size(); ++i)
+    unlinkat(fd_, plans[i].second.c_str(), 0);
 }
 
 Result<void> PlanCache::publish(const std::string &key, const plan::Plan &plan) const {
@@ -278,6 +299,7 @@ Result<void> PlanCache::publish(const std::string &key, const plan::Plan &plan) 
     unlinkat(fd_, temporary.c_str(), 0);
   else if (fsync(fd_) != 0)
     return systemFailed(what, errno);
+  removeOldest();
   return written;
 }
 

@@ -10,6 +10,7 @@
 namespace sinter::runtime {
 
 inline constexpr uint64_t kMaxPlanFileBytes = uint64_t(2) << 30;
+inline constexpr size_t kMostPlans = 64; // entries of one folder; those used least lately go
 
 // The name of a plan that was built from all of `parts` (model digest, target, options, compiler
 // version, ...): 32 hexadecimal digits of XXH3_128 over the parts and their lengths.
@@ -57,7 +58,8 @@ public:
   // Waits for another process that builds the same plan. Timeout after `timeoutMs`. Clears what a
   // killed builder left.
   Result<BuildLock> lock(const std::string &key, uint32_t timeoutMs) const;
-  // Writes an entry whole or not at all. Exhausted, with the numbers, when the disk is full.
+  // Writes an entry whole or not at all, and removes the entries beyond kMostPlans that were found
+  // or written least lately. Exhausted, with the numbers, when the disk is full.
   Result<void> publish(const std::string &key, const plan::Plan &plan) const;
 
   // The plan of that key: found, or built by `build` and published, by one process however many
@@ -72,6 +74,8 @@ private:
   PlanCache(std::string folder, int fd) : folder_(std::move(folder)), fd_(fd) {}
   Result<std::optional<std::vector<uint8_t>>> readEntry(const std::string &name) const;
   void removeLeftovers(const std::string &key) const;
+  void removeOldest() const;
+  void forEachName(const std::function<void(const char *name)> &visit) const;
 
   std::string folder_;
   int fd_; // of the folder: entries stay in it should its path be replaced

@@ -6,6 +6,7 @@
 #include "plan/sample_plan.h"
 
 #include <csignal>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
@@ -90,6 +91,27 @@ TEST_F(PlanCacheTest, ASecondPublishReplacesTheFirst) {
   ASSERT_TRUE(cache.publish(key_, plan::Plan{}).has_value());
   ASSERT_TRUE(cache.publish(key_, plan::samplePlan()).has_value());
   EXPECT_EQ(cache.find(key_).value().plan, plan::samplePlan());
+}
+
+TEST_F(PlanCacheTest, ThePlanThatWasUsedLeastLatelyMakesRoom) {
+  const PlanCache cache = open();
+  std::vector<std::string> keys;
+  for (size_t i = 0; i <= kMostPlans; ++i) {
+    const std::string number = std::to_string(i);
+    const std::string_view parts[] = {"model", number};
+    keys.push_back(planKey(parts));
+    ASSERT_TRUE(cache.publish(keys.back(), plan::samplePlan()).has_value());
+    // Times of files are coarse: the i-th was written i seconds after the first.
+    const timespec times[2] = {{1000 + int64_t(i), 0}, {1000 + int64_t(i), 0}};
+    ASSERT_EQ(utimensat(AT_FDCWD, (folder_ + "/" + keys.back() + ".plan").c_str(), times, 0), 0);
+    if (i == 1)
+      ASSERT_TRUE(cache.find(keys[0]).value().plan.has_value()); // used now
+  }
+  ASSERT_TRUE(cache.publish(key_, plan::samplePlan()).has_value());
+  EXPECT_EQ(files().size(), kMostPlans);
+  EXPECT_TRUE(cache.find(keys[0]).value().plan.has_value());
+  EXPECT_FALSE(cache.find(keys[1]).value().plan.has_value());
+  EXPECT_TRUE(cache.find(keys.back()).value().plan.has_value());
 }
 
 TEST_F(PlanCacheTest, APlanIsBuiltOnceAndThenFound) {

@@ -308,7 +308,13 @@ Result<plan::Plan> PlanCache::findOrBuild(const std::string &key, uint32_t timeo
   SINTER_ASSIGN(CacheLookup before, find(key));
   if (before.plan)
     return std::move(*before.plan);
-  SINTER_ASSIGN(const BuildLock lock, this->lock(key, timeoutMs));
+  Result<BuildLock> lock = this->lock(key, 0);
+  if (!lock && lock.error().code == Code::Timeout && timeoutMs > 0) {
+    note("another process is building this plan: waiting for it");
+    lock = this->lock(key, timeoutMs);
+  }
+  if (!lock)
+    return Fail(lock.error());
   // Whoever held the lock may have built it meanwhile.
   SINTER_ASSIGN(CacheLookup found, find(key));
   if (found.plan)

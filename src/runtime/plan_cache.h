@@ -63,8 +63,8 @@ public:
   Result<void> publish(const std::string &key, const plan::Plan &plan) const;
 
   // The plan of that key: found, or built by `build` and published, by one process however many
-  // ask. `note` is called with one line when a damaged entry is built again or a built plan cannot
-  // be kept.
+  // ask. `note` is called with one line when another process has to be waited for, a damaged entry
+  // is built again or a built plan cannot be kept.
   using Build = std::function<Result<plan::Plan>()>;
   using Note = std::function<void(const std::string &line)>;
   Result<plan::Plan> findOrBuild(const std::string &key, uint32_t timeoutMs, const Build &build,

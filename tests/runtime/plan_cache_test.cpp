@@ -291,6 +291,18 @@ TEST_F(PlanCacheTest, AHeldLockTimesOutWithASentence) {
   EXPECT_EQ(second.error().code, Code::Timeout);
 }
 
+TEST_F(PlanCacheTest, ThatAnotherProcessBuildsIsSaidBeforeTheWait) {
+  const PlanCache cache = open();
+  auto held = cache.lock(key_, 0);
+  ASSERT_TRUE(held.has_value());
+  auto plan = cache.findOrBuild(
+      key_, 1, []() -> Result<plan::Plan> { return plan::samplePlan(); },
+      [&](const std::string &line) { notes_.push_back(line); });
+  EXPECT_FALSE(plan.has_value());
+  EXPECT_EQ(notes_,
+            (std::vector<std::string>{"another process is building this plan: waiting for it"}));
+}
+
 TEST_F(PlanCacheTest, LocksOfTwoKeysAreApart) {
   const PlanCache cache = open();
   const std::string_view parts[] = {"other"};

@@ -303,18 +303,21 @@ Result<void> PlanCache::publish(const std::string &key, const plan::Plan &plan) 
   return written;
 }
 
+Result<BuildLock> PlanCache::waitForLock(const std::string &key, uint32_t timeoutMs,
+                                         const Note &note) const {
+  Result<BuildLock> atOnce = lock(key, 0);
+  if (atOnce || atOnce.error().code != Code::Timeout || timeoutMs == 0)
+    return atOnce;
+  note("another process is building this plan: waiting for it");
+  return lock(key, timeoutMs);
+}
+
 Result<plan::Plan> PlanCache::findOrBuild(const std::string &key, uint32_t timeoutMs,
                                           const Build &build, const Note &note) const {
   SINTER_ASSIGN(CacheLookup before, find(key));
   if (before.plan)
     return std::move(*before.plan);
-  Result<BuildLock> lock = this->lock(key, 0);
-  if (!lock && lock.error().code == Code::Timeout && timeoutMs > 0) {
-    note("another process is building this plan: waiting for it");
-    lock = this->lock(key, timeoutMs);
-  }
-  if (!lock)
-    return Fail(lock.error());
+  SINTER_ASSIGN(const BuildLock lock, waitForLock(key, timeoutMs, note));
   // Whoever held the lock may have built it meanwhile.
   SINTER_ASSIGN(CacheLookup found, find(key));
   if (found.plan)

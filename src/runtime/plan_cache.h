@@ -73,6 +73,7 @@ public:
 private:
   PlanCache(std::string folder, int fd) : folder_(std::move(folder)), fd_(fd) {}
   Result<std::optional<std::vector<uint8_t>>> readEntry(const std::string &name) const;
+  Result<BuildLock> waitForLock(const std::string &key, uint32_t timeoutMs, const Note &note) const;
   void removeLeftovers(const std::string &key) const;
   void removeOldest() const;
   void forEachName(const std::function<void(const char *name)> &visit) const;

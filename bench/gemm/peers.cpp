@@ -6,7 +6,6 @@
 #include <dnnl.h>
 
 #include <string>
-#include <vector>
 
 namespace sinter::bench {
 namespace {
@@ -131,6 +130,10 @@ void setPeerThreads(int threads) {
   using SetThreads = void (*)(int);
   if (auto set = reinterpret_cast<SetThreads>(dlsym(RTLD_DEFAULT, "omp_set_num_threads")))
     set(threads);
+}
+
+std::string openBlasKernels() {
+  return openblas_get_corename();
 }
 
 std::unique_ptr<PeerProduct> openBlasProduct(const Product &product) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 namespace sinter::bench {
 
@@ -25,6 +26,9 @@ struct Product {
 
 // How many threads both libraries use from now on.
 void setPeerThreads(int threads);
+
+// The processor family whose kernels OpenBLAS runs.
+std::string openBlasKernels();
 
 std::unique_ptr<PeerProduct> openBlasProduct(const Product &product);
 

@@ -205,7 +205,7 @@ Result<void> benchFloat(hal::Device &device, const BenchOptions &options) {
   const double work = operations(options.m, options.n, options.k);
   racers.push_back(racer("Sinter, b [K, N]", work, *table.plain));
   racers.push_back(racer("Sinter, b prepacked", work, *table.packed));
-  racers.push_back(racer("OpenBLAS", work, *table.peers[0]));
+  racers.push_back(racer("OpenBLAS, " + openBlasKernels(), work, *table.peers[0]));
   racers.push_back(racer("oneDNN", work, *table.peers[1]));
   racers.push_back(racer("oneDNN, b prepacked", work, *table.peers[2]));
   SINTER_TRY(race(racers, options.rounds));

@@ -25,6 +25,8 @@ inline const std::string kSinter = SINTER_BIN_DIR "/sinter";
 
 class CliTest : public testing::Test {
 protected:
+  // A skip said here keeps derived classes from setting anything up.
+  CliTest() { skipWithoutCompiler(); }
   void SetUp() override {
     std::string name = testing::TempDir() + "sinter-cli-XXXXXX";
     ASSERT_NE(mkdtemp(name.data()), nullptr);
@@ -41,6 +43,11 @@ protected:
   void TearDown() override {
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
+  }
+
+  static void skipWithoutCompiler() {
+    if (!std::filesystem::exists(SINTER_BIN_DIR "/sinter-compiler"))
+      GTEST_SKIP() << "sinter-compiler was not built";
   }
 
   // The folder under which plans are kept.

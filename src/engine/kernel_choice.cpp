@@ -54,8 +54,10 @@ kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_
   p.n = n;
   p.k = k;
   p.interleave = interleavedRows();
-  if (rows == RowBucket::One)
-    p.blockM = 1;
+  // Integer dots gain nothing from wide blocks; plain products copy a once for each of them. Both
+  // leave enough blocks of a few hundred rows for several threads.
+  p.blockM = rows == RowBucket::One ? 1 : b.isBlock() ? 96 : 192;
+  p.blockN = rows == RowBucket::One || b.isBlock() ? 64 : 192;
   return p;
 }
 

@@ -45,7 +45,8 @@ TEST(KernelRegistry, EveryDefaultIsASettingThatChangesNothing) {
 }
 
 TEST(KernelRegistry, SettingsReachTheKernel) {
-  std::string text = define("gemm", {{"n", "64"}, {"k", "dyn"}, {"b", "q8_0"}, {"block_m", "7"}});
+  std::string text = define(
+      "gemm", {{"n", "64"}, {"k", "dyn"}, {"b", "q8_0"}, {"block_m", "7"}, {"block_n", "64"}});
   EXPECT_NE(text.find("!tile.view<64x?x!tile.block<\"q8_0\">, in>"), std::string::npos) << text;
   EXPECT_NE(text.find("tensor<7x64xf32>"), std::string::npos) << text;
 }

@@ -87,10 +87,12 @@ LogicalResult WriteOp::verify() {
 }
 
 LogicalResult PrefetchOp::verify() {
-  size_t rank = getView().getType().getShape().size();
+  Type type = getMemory().getType();
+  auto view = dyn_cast<tile::ViewType>(type);
+  size_t rank = view ? view.getShape().size() : cast<BufferType>(type).getShape().size();
   if (getOffsets().size() != rank || getExtents().size() != rank)
     return emitOpError() << "has " << getOffsets().size() << " offsets and " << getExtents().size()
-                         << " extents, expected " << rank << " of each for " << getView().getType();
+                         << " extents, expected " << rank << " of each for " << type;
   if (llvm::any_of(getExtents(), [](int64_t extent) { return extent < 1; }))
     return emitOpError() << "has extents " << getExtents() << ", expected positive ones";
   return success();

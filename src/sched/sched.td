@@ -61,13 +61,13 @@ def Sched_WriteOp : Sched_Op<"write", []> {
   let hasVerifier = 1;
 }
 
-def Sched_View : Type<CPred<"::llvm::isa<::sinter::tile::ViewType>($_self)">, "view",
-                      "::sinter::tile::ViewType">;
+def Sched_Memory : Type<CPred<"::llvm::isa<::sinter::tile::ViewType, ::sinter::sched::BufferType>($_self)">,
+                        "view or buffer">;
 
 def Sched_PrefetchOp : Sched_Op<"prefetch", []> {
-  let summary = "brings a block of a view nearer before it is read; outside the view it does nothing";
-  let arguments = (ins Sched_View:$view, Variadic<Index>:$offsets, DenseI64ArrayAttr:$extents);
-  let assemblyFormat = "$view `[` $offsets `]` $extents attr-dict `:` type($view)";
+  let summary = "brings a block of memory nearer before it is read; it may reach beyond, and may do nothing";
+  let arguments = (ins Sched_Memory:$memory, Variadic<Index>:$offsets, DenseI64ArrayAttr:$extents);
+  let assemblyFormat = "$memory `[` $offsets `]` $extents attr-dict `:` type($memory)";
   let hasVerifier = 1;
 }
 

@@ -46,6 +46,26 @@ TEST(Scratch, BlocksLieWhereStridesSay) {
     EXPECT_EQ(outcome.values[i], float(i / 4 * 4 + 1)) << i;
 }
 
+TEST(Scratch, PrefetchesReadNothingAndMayReachBeyond) {
+  auto outcome = runAround(
+      alloc("%b") + "sched.prefetch %b[%c12] [16] : !sched.buffer<16xf32, strides = [1]>\n" +
+      write("%t", "%b", "%c0") + "sched.prefetch %x[%c12] [16] : !tile.view<16xf32, in>\n" +
+      read("%r", "%b", "%c0") + kStore);
+  ASSERT_EQ(outcome.message, "succeeded");
+  EXPECT_EQ(outcome.values[11], 11.0f);
+}
+
+TEST(Scratch, PrefetchesHaveOneExtentForEachAxis) {
+  auto messageWith = [](const std::string &extents) {
+    return runAround("sched.prefetch %x[%c0] " + extents + " : !tile.view<16xf32, in>\n" +
+                     "%r = arith.addf %t, %t : tensor<16xf32>\n" + kStore)
+        .message;
+  };
+  EXPECT_EQ(messageWith("[4]"), "succeeded");
+  EXPECT_EQ(messageWith("[4, 1]"), "the text does not parse");
+  EXPECT_EQ(messageWith("[0]"), "the text does not parse");
+}
+
 TEST(Scratch, ReadBeforeItIsWrittenIsReported) {
   auto outcome =
       runAround(alloc("%b") + "%h = tile.slice %t [0] : tensor<16xf32> -> tensor<8xf32>\n" +

@@ -8,8 +8,6 @@ using namespace mlir;
 
 namespace sinter::target::cpu {
 
-// K steps per trip of the inner loop, to amortise its counter.
-static constexpr int64_t kUnrollK = 4;
 // Vectors side by side: more would need columns that few tiles have.
 static constexpr int64_t kMostVectors = 4;
 
@@ -22,9 +20,9 @@ int64_t Blocker::unrollOf(int64_t depth) {
 }
 
 // Rows that fit beside so many vectors of columns: their sums within the budget, and registers left
-// for the vectors and one element of a.
+// for the vectors, one element of a and one load ahead.
 static int64_t rowsBeside(const CpuFacts &facts, int64_t vectors, int64_t tileRows) {
-  int64_t most = std::min(facts.accumulatorBudget(), facts.registers - vectors - 1) / vectors;
+  int64_t most = std::min(facts.accumulatorBudget(), facts.registers - vectors - 2) / vectors;
   return std::clamp<int64_t>(most, 1, tileRows);
 }
 
@@ -89,6 +87,8 @@ LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t 
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToEnd(loop.getBody());
     FailureOr<Value> sum = Value(loop.getRegionIterArg(0));
+    if (columns.packed && rows > 1)
+      prefetchNext(dot, into, columns, row, rows, loop.getInductionVar());
     for (int64_t u = 0; u < unroll && succeeded(sum); ++u)
       sum = dotStep(dot, *sum, row, rows, columns, add(loop.getInductionVar(), index(u * step)),
                     step);

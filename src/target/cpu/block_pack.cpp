@@ -6,8 +6,7 @@ using namespace mlir;
 
 namespace sinter::target::cpu {
 
-// The load that a value only converts.
-static tile::LoadOp loadOf(Value value) {
+tile::LoadOp loadOf(Value value) {
   while (auto widened = value.getDefiningOp<arith::ExtFOp>())
     value = widened.getIn();
   return value.getDefiningOp<tile::LoadOp>();

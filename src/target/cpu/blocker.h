@@ -31,6 +31,12 @@ struct Columns {
   Value packed; // b's part of them in scratch; null where b is streamed
 };
 
+// The load that a value only converts; null where there is none.
+tile::LoadOp loadOf(Value value);
+
+// K steps per trip of a product's inner loop, to amortise its counter.
+inline constexpr int64_t kUnrollK = 4;
+
 class Blocker {
 public:
   Blocker(tile::KernelOp kernel, const CpuFacts &facts)
@@ -85,6 +91,17 @@ private:
   LogicalResult loopOver(Value from, Value end, int64_t step,
                          llvm::function_ref<LogicalResult(Value)> body);
 
+  // block_prefetch.cpp: in one trip of the K loop, lines that the next panel or step reads
+  void prefetchNext(tile::DotOp dot, Value into, const Columns &columns, Value row, int64_t rows,
+                    Value k);
+  void prefetchRows(tile::DotOp dot, const Columns &columns, Value row, int64_t rows, Value next);
+  void prefetchSums(tile::DotOp dot, Value into, const Columns &columns, Value row, int64_t rows,
+                    Value k);
+  void prefetchLine(Value memory, Type element, Value line, Value row, int64_t rows, Value column,
+                    int64_t columns);
+  void prefetchPanel(tile::DotOp dot, const Columns &columns, Value row, int64_t rows, Value k,
+                     Value column);
+
   // block_stream.cpp: one block of a value
   mlir::FailureOr<Value> stream(Value value, const Block &block);
   mlir::FailureOr<Value> streamOnce(Value value, const Block &block);
@@ -101,6 +118,8 @@ private:
   // small helpers
   Value index(int64_t value);
   Value add(Value a, Value b);
+  Value divided(Value value, int64_t by);
+  Value multiplied(Value value, int64_t by);
   Value floorTo(Value value, int64_t multiple); // of a value that is not negative
   Value extent(Value value, int64_t axis);      // trimmed extent, an index value
   Value allocate(RankedTensorType type, ScratchLayout layout);

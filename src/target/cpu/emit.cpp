@@ -215,6 +215,7 @@ LogicalResult Emitter::emit(Operation *op) {
       .Case([&](tile::StoreOp o) { return emitStore(o); })
       .Case([&](sched::ReadOp o) { return emitRead(o); })
       .Case([&](sched::WriteOp o) { return emitWrite(o); })
+      .Case([&](sched::PrefetchOp o) { return emitPrefetch(o), success(); })
       .Case([&](tile::IotaOp o) { return emitIota(o); })
       .Case([&](tile::BroadcastOp o) { return emitBroadcast(o); })
       .Case([&](tile::ReshapeOp o) { return emitReshape(o); })

@@ -5,6 +5,9 @@ using namespace mlir;
 
 namespace sinter::target::cpu {
 
+// Into the second level: what comes early would push the current step's operands out of the first.
+static constexpr int32_t kPrefetchLevel = 2;
+
 Value Emitter::pointer(Value base, Value elements, Type element) {
   Value offset = arith::IndexCastOp::create(b_, loc_, b_.getI64Type(), elements);
   return LLVM::GEPOp::create(b_, loc_, base.getType(), element, base,
@@ -305,6 +308,50 @@ LogicalResult Emitter::emitWrite(sched::WriteOp op) {
                           bufferPointer(op.getBuffer(), offsets, at), bytes);
   });
   return success();
+}
+
+void Emitter::emitPrefetchAt(Value pointer) {
+  LLVM::Prefetch::create(b_, loc_, pointer, /*rw=*/0, /*hint=*/kPrefetchLevel, /*cache=*/1);
+}
+
+// One instruction for each line. Rows of gathered and strided views have no known neighbours.
+void Emitter::emitPrefetch(sched::PrefetchOp op) {
+  SmallVector<Value> offsets = scalarsOf(op.getOffsets());
+  SmallVector<int64_t> steps(offsets.size(), 1);
+  auto forEachLine = [&](llvm::function_ref<void(ArrayRef<int64_t>)> f) {
+    SmallVector<int64_t> at(steps.size(), 0);
+    for (bool more = true; more;) {
+      f(at);
+      more = false;
+      for (int64_t axis = at.size() - 1; axis >= 0 && !more; --axis) {
+        at[axis] += steps[axis];
+        more = at[axis] < op.getExtents()[axis];
+        at[axis] = more ? at[axis] : 0;
+      }
+    }
+  };
+  auto perLine = [](Type element) { return kLineBytes * 8 / element.getIntOrFloatBitWidth(); };
+  if (auto buffer = dyn_cast<sched::BufferType>(op.getMemory().getType())) {
+    for (auto [step, stride] : llvm::zip_equal(steps, buffer.getStrides()))
+      step = stride == 1 ? perLine(buffer.getElementType()) : 1;
+    return forEachLine(
+        [&](ArrayRef<int64_t> at) { emitPrefetchAt(bufferPointer(op.getMemory(), offsets, at)); });
+  }
+  const EmittedView &view = views_.find(op.getMemory())->second;
+  int64_t lane = contiguousAxis(view), interleave = view.type.getInterleave();
+  if (view.pageIndex || lane < 0)
+    return;
+  steps[lane] = perLine(view.type.getElementType());
+  if (interleave) {
+    steps[1] = std::max<int64_t>(1, steps[lane] / interleave);
+    steps[0] = interleave;
+  }
+  forEachLine([&](ArrayRef<int64_t> at) {
+    SmallVector<Value> where;
+    for (auto [offset, along] : llvm::zip_equal(offsets, at))
+      where.push_back(add(offset, index(along)));
+    emitPrefetchAt(placeOf(view, where, lane).pointer);
+  });
 }
 
 } // namespace sinter::target::cpu

@@ -70,6 +70,8 @@ private:
   LogicalResult emitStore(tile::StoreOp op);
   LogicalResult emitRead(sched::ReadOp op);
   LogicalResult emitWrite(sched::WriteOp op);
+  void emitPrefetch(sched::PrefetchOp op);
+  void emitPrefetchAt(Value pointer);
   int64_t contiguousAxis(const EmittedView &view);
   int64_t laneAxis(const EmittedView &view, ArrayRef<int64_t> shape);
   struct Place {

@@ -9,6 +9,8 @@
 
 namespace sinter::target::cpu {
 
+inline constexpr int64_t kLineBytes = 64; // of every cache on x86-64
+
 struct CpuFacts {
   std::string cpu;                   // LLVM's processor name, for scheduling models
   std::vector<std::string> features; // LLVM features, each "+name"

@@ -120,12 +120,17 @@ public:
   // Whether the program took its signals over, so that none ends it as the system would.
   bool takesSignals(Deadline deadline = secondsFromNow(20)) const {
     constexpr std::string_view kBlocked = "SigBlk:";
+    // The C library blocks all signals for moments, the program only those that it takes.
+    const auto has = [](uint64_t set, int signal) { return (set >> (signal - 1) & 1) != 0; };
     while (std::chrono::steady_clock::now() < deadline) {
       std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
-      for (std::string line; std::getline(status, line);)
-        if (line.starts_with(kBlocked) &&
-            std::strtoull(line.c_str() + kBlocked.size(), nullptr, 16) >> (SIGINT - 1) & 1)
+      for (std::string line; std::getline(status, line);) {
+        if (!line.starts_with(kBlocked))
+          continue;
+        const uint64_t set = std::strtoull(line.c_str() + kBlocked.size(), nullptr, 16);
+        if (has(set, SIGINT) && !has(set, SIGUSR1))
           return true;
+      }
       usleep(1000);
     }
     return false;

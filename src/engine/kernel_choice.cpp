@@ -9,6 +9,11 @@ namespace sinter::engine {
 // Columns of one step of a row kernel: whole groups of the activation format.
 static constexpr int64_t kMostColumns = 1024;
 static constexpr int64_t kColumnGroup = 32;
+// Columns that the CPU multiplies together, and of the widest tile of a product.
+static constexpr int64_t kPanelColumns = 64;
+static constexpr int64_t kMostProductColumns = 8 * kPanelColumns;
+// Elements of the longest block of the format table.
+static constexpr int64_t kLongestBlock = 256;
 
 // The largest whole divisor of `columns` that is a number of groups and not too long, so that no
 // step is cut; otherwise steps of half the most, with a cut last one.
@@ -46,6 +51,31 @@ kernels::Embed chooseEmbed(int64_t columns, kernel::Element table) {
   return p;
 }
 
+// Columns of a product's tile: as many panels of the CPU's as leave an even number of whole tiles,
+// so that two threads have equal shares even of few rows; whole tiles where no number is even.
+static int64_t productColumns(int64_t n) {
+  for (int64_t multiple : {2, 1})
+    for (int64_t columns = kMostProductColumns; columns >= kPanelColumns; columns -= kPanelColumns)
+      if (n > 0 && n % (columns * multiple) == 0)
+        return columns;
+  return kMostProductColumns;
+}
+
+// Tiles of a product. Plain ones of many rows copy a once for each tile's columns and b once for
+// its rows, so tiles are wide; 128 steps of a panel of b, 32 KiB, stay in the first level of cache,
+// and sums and copies in the second (f32 1024^3 on one thread: 0.87 of the FMA rate, 0.70 in tiles
+// of 96 x 64). What copies nothing takes all of K in one step: integer dots gain 5 %, one row of
+// f16 at K = 576 22 %. Sums ascend along K in any steps.
+static void chooseBlocks(kernels::Gemm &p, RowBucket rows) {
+  bool blocks = p.b.isBlock(), one = rows == RowBucket::One;
+  p.blockM = one ? 1 : blocks ? 96 : 240;
+  p.blockN = one || blocks ? 64 : productColumns(p.n);
+  bool copies = blocks ? !p.a.isBlock() : !one;
+  p.blockK = blocks ? 256 : 128;
+  if (!copies && p.k > 0 && p.k <= kernels::kMaxBlock)
+    p.blockK = llvm::alignTo(p.k, kLongestBlock);
+}
+
 kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_t k,
                          RowBucket rows) {
   kernels::Gemm p;
@@ -54,10 +84,7 @@ kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_
   p.n = n;
   p.k = k;
   p.interleave = interleavedRows();
-  // Integer dots gain nothing from wide blocks; plain products copy a once for each of them. Both
-  // leave enough blocks of a few hundred rows for several threads.
-  p.blockM = rows == RowBucket::One ? 1 : b.isBlock() ? 96 : 192;
-  p.blockN = rows == RowBucket::One || b.isBlock() ? 64 : 192;
+  chooseBlocks(p, rows);
   return p;
 }
 

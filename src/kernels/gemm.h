@@ -17,7 +17,7 @@ struct Gemm {
   kernel::Element activation = kernel::block("q8a");
   bool transposeB = true;
   int64_t n = kernel::dyn, k = kernel::dyn; // where they are static
-  int64_t blockM = 192, blockN = 256, blockK = 256;
+  int64_t blockM = 240, blockN = 512, blockK = 128;
   int64_t interleave = 0; // rows of b packed side by side
   Slot prologue, epilogue;
   Sink sink;

@@ -41,6 +41,7 @@ TEST(KernelChoice, OneRowAndManySumInTheSameOrder) {
   EXPECT_GT(many.blockM, 1);
   one.blockM = many.blockM;
   one.blockN = many.blockN; // sums run along K alone
+  one.blockK = many.blockK; // and ascend in steps of any length
   EXPECT_EQ(kernelKey("gemm", one), kernelKey("gemm", many));
 }
 
@@ -50,6 +51,15 @@ TEST(KernelChoice, ProductsReadPackedRowsAndStepOverWholeBlocks) {
   EXPECT_TRUE(p.transposeB);
   EXPECT_EQ(p.blockN % p.interleave, 0);
   EXPECT_EQ(p.blockK % 256, 0); // the longest block of the format table
+}
+
+TEST(KernelChoice, ProductsAreCutIntoWholeTilesOfPanels) {
+  for (int64_t n : {192, 576, 960, 1024, 1536, 3072, 49152}) {
+    auto p = chooseGemm(kernel::F32, kernel::F16, n, 576, RowBucket::Many);
+    EXPECT_EQ(n % p.blockN, 0) << n;
+    EXPECT_EQ(p.blockN % 64, 0) << n;
+  }
+  EXPECT_EQ(1536 / chooseGemm(kernel::F32, kernel::F16, 1536, 576, RowBucket::Many).blockN % 2, 0);
 }
 
 TEST(KernelChoice, AttentionOfOneRowWalksTheSamePages) {

@@ -27,19 +27,6 @@ Value Blocker::multiplied(Value value, int64_t by) {
   return b_.createOrFold<arith::MulIOp>(loc_, value, index(by));
 }
 
-// A share of the block's rows of a in each panel.
-void Blocker::prefetchRows(tile::DotOp dot, const Columns &columns, Value row, int64_t rows,
-                           Value next) {
-  tile::LoadOp load = loadOf(dot.getA());
-  int64_t all = cast<RankedTensorType>(dot.getAcc().getType()).getDimSize(1);
-  int64_t share = llvm::divideCeil(rows, llvm::divideCeil(all, columns.count));
-  Value first = multiplied(divided(columns.from, columns.count), share);
-  first = b_.createOrFold<arith::MinSIOp>(loc_, first, index(rows - share));
-  Value at = add(mapped(load.getOffsets()[0]), add(row, first));
-  sched::PrefetchOp::create(b_, loc_, mapped(load.getView()), ValueRange{at, next},
-                            b_.getDenseI64ArrayAttr({share, 1}));
-}
-
 // The row blocks of one panel share the panel at (k, column), which lies in lines along its columns
 // or along K.
 void Blocker::prefetchPanel(tile::DotOp dot, const Columns &columns, Value row, int64_t rows,
@@ -155,8 +142,6 @@ void Blocker::prefetchNext(tile::DotOp dot, Value into, const Columns &columns, 
   Value panelK = arith::SelectOp::create(b_, loc_, inside, now, next);
   prefetchPanel(dot, columns, row, rows, add(panelK, k), column);
   prefetchSums(dot, into, columns, row, rows, k);
-  if (placement_.of(dot.getA()) == Place::Scratch && loopAlong(dot, loadOf(dot.getA()), 1))
-    prefetchRows(dot, columns, row, rows, add(next, k));
 }
 
 } // namespace sinter::target::cpu

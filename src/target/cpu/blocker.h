@@ -94,7 +94,6 @@ private:
   // block_prefetch.cpp: in one trip of the K loop, lines that the next panel or step reads
   void prefetchNext(tile::DotOp dot, Value into, const Columns &columns, Value row, int64_t rows,
                     Value k);
-  void prefetchRows(tile::DotOp dot, const Columns &columns, Value row, int64_t rows, Value next);
   void prefetchSums(tile::DotOp dot, Value into, const Columns &columns, Value row, int64_t rows,
                     Value k);
   void prefetchLine(Value memory, Type element, Value line, Value row, int64_t rows, Value column,

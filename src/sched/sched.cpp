@@ -1,16 +1,22 @@
 // Registration, types and verifiers of the sched dialect.
-#include "sched/sched.h"
+#include "sched/lanes.h"
 #include "tile/mlir_pch.h"
 
 using namespace mlir;
 
 #include "sched/sched_dialect.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "sched/sched_attrs.cpp.inc"
 #define GET_TYPEDEF_CLASSES
 #include "sched/sched_types.cpp.inc"
 
 namespace sinter::sched {
 
 void SchedDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "sched/sched_attrs.cpp.inc"
+      >();
   addTypes<
 #define GET_TYPEDEF_LIST
 #include "sched/sched_types.cpp.inc"
@@ -19,6 +25,81 @@ void SchedDialect::initialize() {
 #define GET_OP_LIST
 #include "sched/sched_ops.cpp.inc"
       >();
+}
+
+static ParseResult parseBits(AsmParser &parser, StringRef name, SmallVector<int32_t> &bits) {
+  auto parseBit = [&]() -> ParseResult {
+    if (succeeded(parser.parseOptionalStar())) {
+      bits.push_back(-1);
+      return success();
+    }
+    std::string text;
+    if (parser.parseString(&text))
+      return failure();
+    unsigned axis = 0, bit = 0;
+    auto [left, right] = StringRef(text).split('.');
+    if (left.getAsInteger(10, axis) || right.getAsInteger(10, bit) || axis >= 16 ||
+        bit >= kBitsPerAxis)
+      return parser.emitError(parser.getCurrentLocation())
+             << "found bit \"" << text << "\", expected \"axis.bit\"";
+    bits.push_back(static_cast<int32_t>(axis * kBitsPerAxis + bit));
+    return success();
+  };
+  return failure(parser.parseKeyword(name) || parser.parseEqual() ||
+                 parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseBit));
+}
+
+static void printBits(AsmPrinter &printer, StringRef name, ArrayRef<int32_t> bits) {
+  printer << name << " = [";
+  llvm::interleaveComma(bits, printer, [&](int32_t encoded) {
+    LaneBit bit = decodeLaneBit(encoded);
+    if (bit.axis < 0)
+      printer << '*';
+    else
+      printer << '"' << bit.axis << '.' << bit.bit << '"';
+  });
+  printer << ']';
+}
+
+Attribute LanesAttr::parse(AsmParser &parser, Type) {
+  SmallVector<int32_t> registers, threads;
+  if (parser.parseLess() || parseBits(parser, "registers", registers) || parser.parseComma() ||
+      parseBits(parser, "threads", threads) || parser.parseGreater())
+    return {};
+  return parser.getChecked<LanesAttr>(parser.getContext(), registers, threads);
+}
+
+void LanesAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  printBits(printer, "registers", getRegisters());
+  printer << ", ";
+  printBits(printer, "threads", getThreads());
+  printer << '>';
+}
+
+LogicalResult LanesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                ArrayRef<int32_t> registers, ArrayRef<int32_t> threads) {
+  if (threads.size() > 10 || registers.size() > 16)
+    return emitError() << "lanes have " << threads.size() << " thread bits and " << registers.size()
+                       << " register bits, expected at most 10 and 16";
+  SmallVector<uint64_t> seen(16, 0);
+  for (ArrayRef<int32_t> bits : {registers, threads})
+    for (int32_t encoded : bits) {
+      LaneBit bit = decodeLaneBit(encoded);
+      if (bit.axis < 0)
+        continue;
+      if (bit.axis >= 16)
+        return emitError() << "lanes name axis " << bit.axis << ", expected one below 16";
+      if (seen[bit.axis] >> bit.bit & 1)
+        return emitError() << "lanes name bit " << bit.bit << " of axis " << bit.axis << " twice";
+      seen[bit.axis] |= uint64_t(1) << bit.bit;
+    }
+  if (llvm::is_contained(registers, -1))
+    return emitError() << "a register bit of lanes has no axis";
+  for (auto [axis, mask] : llvm::enumerate(seen))
+    if (mask & (mask + 1))
+      return emitError() << "lanes leave out a bit of axis " << axis;
+  return success();
 }
 
 Type BufferType::parse(AsmParser &parser) {
@@ -107,6 +188,15 @@ LogicalResult PutOp::verify() {
 LogicalResult GetOp::verify() {
   if (getResult().getType() != getChannel().getType().getElementType())
     return emitOpError() << "gets " << getResult().getType() << " from " << getChannel().getType();
+  return success();
+}
+
+LogicalResult ConvertOp::verify() {
+  auto from = cast<RankedTensorType>(getValue().getType()),
+       to = cast<RankedTensorType>(getResult().getType());
+  if (from.getShape() != to.getShape() || from.getElementType() != to.getElementType())
+    return emitOpError() << "converts " << from << " to " << to
+                         << ", expected the same shape and elements";
   return success();
 }
 

@@ -4,6 +4,8 @@
 #include "tile/tile.h"
 
 #include "sched/sched_dialect.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "sched/sched_attrs.h.inc"
 #define GET_TYPEDEF_CLASSES
 #include "sched/sched_types.h.inc"
 #define GET_OP_CLASSES

@@ -5,6 +5,7 @@
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "tile/tile_constraints.td"
 
@@ -13,6 +14,7 @@ def Sched_Dialect : Dialect {
   let cppNamespace = "::sinter::sched";
   let summary = "scheduled kernels: scratch, register blocks, roles, channels, stages";
   let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
   let dependentDialects = ["::sinter::tile::TileDialect"];
 }
 
@@ -104,6 +106,99 @@ def Sched_RoleOp : Sched_Op<"role", [HasParent<"RolesOp">, SingleBlock, NoTermin
   let arguments = (ins StrAttr:$name);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$name $body attr-dict";
+}
+
+// ---- lanes: kernels whose programs are blocks of threads ----
+//
+// First every tile's type gets its layout over the registers of the block's threads (`lanes`, the
+// tensor's encoding; `convert` between two of them). Then the kernel is distributed: what follows is
+// the code of each thread, scalars and short vectors only, with the attributes `sched.threads` and
+// `sched.shared` (bytes) on the kernel. Control flow is the same for all threads of a block.
+
+def Sched_Lanes : AttrDef<Sched_Dialect, "Lanes", []> {
+  let mnemonic = "lanes";
+  let summary = "which thread and register hold which element of a tile";
+  let description = [{
+    `#sched.lanes<registers = ["1.0", "1.1"], threads = ["1.2", "1.3", "0.0", *]>`: bit 0 of a register's number is bit 0 of the
+    coordinate along axis 1, and so on; bit 3 of a thread's number chooses among copies. The bits of each axis are
+    distinct and leave no gap; together they are the atom, which repeats along every axis until the tile is covered:
+    higher register numbers count the repeats, last axis fastest.
+  }];
+  // each bit as axis * 64 + bit, or -1
+  let parameters = (ins ArrayRefParameter<"int32_t">:$registers, ArrayRefParameter<"int32_t">:$threads);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Sched_ConvertOp : Sched_Op<"convert", [Pure]> {
+  let summary = "the same tile in another layout";
+  let arguments = (ins Tile_Tile:$value);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Sched_View : Type<CPred<"::llvm::isa<::sinter::tile::ViewType>($_self)">, "view">;
+
+def Sched_Word : AnyTypeOf<[AnyFloat, AnySignlessInteger, VectorOfRankAndType<[1], [AnyFloat, AnySignlessInteger]>]>;
+
+def Sched_ThreadOp : Sched_Op<"thread", [Pure]> {
+  let summary = "this thread's number in its block, x of one axis";
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+def Sched_StrideOp : Sched_Op<"stride", [Pure]> {
+  let summary = "elements (blocks, along the last axis of a block format) between neighbours of a view's axis";
+  let arguments = (ins Sched_View:$view, ConfinedAttr<I32Attr, [IntNonNegative]>:$axis);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$view `,` $axis attr-dict `:` type($view)";
+}
+
+def Sched_ViewLoadOp : Sched_Op<"view_load", [AllTypesMatch<["other", "result"]>]> {
+  let summary = "a scalar or vector at a byte offset of a kernel argument; `other` where not `when`, without touching memory";
+  let description = "The offset is a multiple of the result's size, unless `align` (bytes) says less.";
+  let arguments = (ins Sched_View:$view, Index:$byte, I1:$when, Sched_Word:$other, OptionalAttr<I64Attr>:$align);
+  let results = (outs Sched_Word:$result);
+  let assemblyFormat = "$view `[` $byte `]` `when` $when `else` $other attr-dict `:` type($view) `->` type($result)";
+}
+
+def Sched_ViewStoreOp : Sched_Op<"view_store", []> {
+  let summary = "writes a scalar or vector at a byte offset of a kernel argument where `when`";
+  let arguments = (ins Sched_Word:$value, Sched_View:$view, Index:$byte, I1:$when, OptionalAttr<I64Attr>:$align);
+  let assemblyFormat = "$value `,` $view `[` $byte `]` `when` $when attr-dict `:` type($value) `,` type($view)";
+}
+
+def Sched_SharedLoadOp : Sched_Op<"shared_load", []> {
+  let summary = "a scalar or vector at a byte offset of the block's shared memory, a multiple of its size";
+  let arguments = (ins I32:$byte);
+  let results = (outs Sched_Word:$result);
+  let assemblyFormat = "`[` $byte `]` attr-dict `:` type($result)";
+}
+
+def Sched_SharedStoreOp : Sched_Op<"shared_store", []> {
+  let summary = "writes a scalar or vector at a byte offset of the block's shared memory where `when`";
+  let arguments = (ins Sched_Word:$value, I32:$byte, I1:$when);
+  let assemblyFormat = "$value `,` `[` $byte `]` `when` $when attr-dict `:` type($value)";
+}
+
+def Sched_BarrierOp : Sched_Op<"barrier", []> {
+  let summary = "waits for all threads of the block; what they wrote to shared memory is seen after it";
+  let assemblyFormat = "attr-dict";
+}
+
+def Sched_ShuffleOp : Sched_Op<"shuffle", [AllTypesMatch<["value", "result"]>]> {
+  let summary = "the value of thread number XOR `mask`, which lies in the same subgroup";
+  let arguments = (ins AnyTypeOf<[I32, F32]>:$value, ConfinedAttr<I32Attr, [IntPositive]>:$mask);
+  let results = (outs AnyTypeOf<[I32, F32]>:$result);
+  let assemblyFormat = "$value `xor` $mask attr-dict `:` type($result)";
+}
+
+def Sched_MatrixOp : Sched_Op<"matrix", [AllTypesMatch<["acc", "result"]>]> {
+  let summary = "one matrix instruction of a subgroup: acc + a . b, fragments as the instruction's table lays them out";
+  let arguments = (ins StrAttr:$instruction, Sched_Word:$a, Sched_Word:$b, Sched_Word:$acc);
+  let results = (outs Sched_Word:$result);
+  let assemblyFormat = "$instruction $a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($acc)";
 }
 
 #endif

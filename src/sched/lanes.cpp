@@ -1,0 +1,180 @@
+// The attribute #sched.lanes and its arithmetic.
+#include "sched/lanes.h"
+#include "base/check.h"
+#include "tile/mlir_pch.h"
+
+using namespace mlir;
+
+namespace sinter::sched {
+
+int32_t encodeLaneBit(LaneBit bit) {
+  return bit.axis < 0 ? -1 : bit.axis * kBitsPerAxis + bit.bit;
+}
+
+LaneBit decodeLaneBit(int32_t number) {
+  return number < 0 ? LaneBit() : LaneBit{number / kBitsPerAxis, number % kBitsPerAxis};
+}
+
+LaneLayout::LaneLayout(ArrayRef<int64_t> shape, SmallVector<LaneBit> registers,
+                       SmallVector<LaneBit> threads)
+    : shape_(shape), registers_(std::move(registers)), threads_(std::move(threads)),
+      atomBits_(shape.size(), 0) {
+  for (const auto *bits : {&registers_, &threads_})
+    for (LaneBit bit : *bits)
+      if (bit.axis >= 0)
+        atomBits_[bit.axis] = std::max(atomBits_[bit.axis], bit.bit + 1);
+}
+
+LaneLayout LaneLayout::of(Type type) {
+  auto tile = cast<RankedTensorType>(type);
+  auto lanes = dyn_cast_or_null<LanesAttr>(tile.getEncoding());
+  SINTER_CHECK(lanes);
+  SmallVector<LaneBit> registers, threads;
+  llvm::transform(lanes.getRegisters(), std::back_inserter(registers), decodeLaneBit);
+  llvm::transform(lanes.getThreads(), std::back_inserter(threads), decodeLaneBit);
+  return LaneLayout(tile.getShape(), std::move(registers), std::move(threads));
+}
+
+LaneLayout LaneLayout::blocked(ArrayRef<int64_t> shape, int64_t threads, int axis, int vectorBits) {
+  SmallVector<LaneBit> registers, threadBits;
+  SmallVector<int> used(shape.size(), 0);
+  for (int bit = 0; bit < vectorBits; ++bit)
+    registers.push_back({axis, used[axis]++});
+  SmallVector<int> axes{axis};
+  for (int other = static_cast<int>(shape.size()) - 1; other >= 0; --other)
+    if (other != axis)
+      axes.push_back(other);
+  int left = llvm::Log2_64(threads);
+  for (int at : axes)
+    for (; left && (int64_t(1) << used[at]) < shape[at]; --left)
+      threadBits.push_back({at, used[at]++});
+  threadBits.append(left, LaneBit());
+  return LaneLayout(shape, std::move(registers), std::move(threadBits));
+}
+
+LanesAttr LaneLayout::attribute(MLIRContext *context) const {
+  SmallVector<int32_t> registers, threads;
+  llvm::transform(registers_, std::back_inserter(registers), encodeLaneBit);
+  llvm::transform(threads_, std::back_inserter(threads), encodeLaneBit);
+  return LanesAttr::get(context, registers, threads);
+}
+
+RankedTensorType LaneLayout::encode(RankedTensorType tile) const {
+  return RankedTensorType::get(tile.getShape(), tile.getElementType(),
+                               attribute(tile.getContext()));
+}
+
+int64_t LaneLayout::registers() const {
+  int64_t count = int64_t(1) << registers_.size();
+  for (int axis = 0; axis < rank(); ++axis)
+    count *= repeats(axis);
+  return count;
+}
+
+static void addBits(ArrayRef<LaneBit> bits, int64_t number, SmallVector<int64_t> &coords) {
+  for (auto [at, bit] : llvm::enumerate(bits))
+    if (bit.axis >= 0 && (number >> at & 1))
+      coords[bit.axis] += int64_t(1) << bit.bit;
+}
+
+SmallVector<int64_t> LaneLayout::registerCoords(int64_t number) const {
+  SmallVector<int64_t> coords(shape_.size(), 0);
+  addBits(registers_, number, coords);
+  number >>= registers_.size();
+  for (int axis = rank() - 1; axis >= 0; --axis) {
+    coords[axis] += number % repeats(axis) * atom(axis);
+    number /= repeats(axis);
+  }
+  return coords;
+}
+
+SmallVector<int64_t> LaneLayout::threadCoords(int64_t thread) const {
+  SmallVector<int64_t> coords(shape_.size(), 0);
+  addBits(threads_, thread, coords);
+  return coords;
+}
+
+int64_t LaneLayout::registerAt(ArrayRef<int64_t> coords) const {
+  int64_t number = 0, low = 0;
+  for (int axis = 0; axis < rank(); ++axis)
+    number = number * repeats(axis) + coords[axis] / atom(axis);
+  for (auto [at, bit] : llvm::enumerate(registers_))
+    low |= (coords[bit.axis] >> bit.bit & 1) << at;
+  return number << registers_.size() | low;
+}
+
+int64_t LaneLayout::copies() const {
+  int64_t mask = 0;
+  for (auto [at, bit] : llvm::enumerate(threads_))
+    if (bit.axis < 0)
+      mask |= int64_t(1) << at;
+  return mask;
+}
+
+int64_t LaneLayout::vector(int axis) const {
+  int64_t run = 1;
+  for (int at = 0; at < static_cast<int>(registers_.size()) && registers_[at] == LaneBit{axis, at};
+       ++at)
+    run *= 2;
+  return run;
+}
+
+LaneLayout LaneLayout::reduced(int axis) const {
+  SmallVector<int64_t> shape(shape_);
+  shape[axis] = 1;
+  SmallVector<LaneBit> registers, threads(threads_);
+  llvm::copy_if(registers_, std::back_inserter(registers),
+                [&](LaneBit bit) { return bit.axis != axis; });
+  for (LaneBit &bit : threads)
+    if (bit.axis == axis)
+      bit = LaneBit();
+  return LaneLayout(shape, std::move(registers), std::move(threads));
+}
+
+LaneLayout LaneLayout::permuted(ArrayRef<int64_t> order) const {
+  SmallVector<int64_t> shape(shape_.size()), place(shape_.size());
+  for (auto [at, from] : llvm::enumerate(order)) {
+    shape[at] = shape_[from];
+    place[from] = static_cast<int64_t>(at);
+  }
+  auto moved = [&](SmallVector<LaneBit> bits) {
+    for (LaneBit &bit : bits)
+      if (bit.axis >= 0)
+        bit.axis = static_cast<int>(place[bit.axis]);
+    return bits;
+  };
+  return LaneLayout(shape, moved(registers_), moved(threads_));
+}
+
+LaneLayout LaneLayout::withShape(ArrayRef<int64_t> shape) const {
+  return LaneLayout(shape, registers_, threads_);
+}
+
+Result<layout::Layout> LaneLayout::toLayout() const {
+  SmallVector<uint64_t> columns;
+  SmallVector<uint32_t> base;
+  uint32_t outBits = 0;
+  for (int bits : atomBits_) {
+    base.push_back(outBits);
+    outBits += static_cast<uint32_t>(bits);
+  }
+  for (const auto *bits : {&registers_, &threads_})
+    for (LaneBit bit : *bits)
+      columns.push_back(bit.axis < 0 ? 0 : uint64_t(1) << (base[bit.axis] + bit.bit));
+  std::vector<layout::Dim> ins{
+      {"register", static_cast<uint64_t>(registers()), static_cast<uint32_t>(registers_.size())},
+      {"thread", static_cast<uint64_t>(threads()), static_cast<uint32_t>(threads_.size())}};
+  std::vector<layout::Dim> outs;
+  std::vector<layout::Repeat> repeats;
+  for (int axis = 0; axis < rank(); ++axis)
+    outs.push_back({"axis" + std::to_string(axis), static_cast<uint64_t>(shape_[axis]),
+                    static_cast<uint32_t>(atomBits_[axis])});
+  for (int axis = rank() - 1; axis >= 0; --axis)
+    repeats.push_back(
+        {0, static_cast<uint64_t>(this->repeats(axis)), static_cast<uint32_t>(axis), 1});
+  SINTER_ASSIGN(auto atom, layout::LinearMap::fromColumns(
+                               std::vector<uint64_t>(columns.begin(), columns.end()), outBits));
+  return layout::Layout::make(std::move(ins), std::move(outs), std::move(atom), std::move(repeats));
+}
+
+} // namespace sinter::sched

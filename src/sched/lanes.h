@@ -1,0 +1,78 @@
+// How tiles lie in the registers of a block's threads: the attribute #sched.lanes with a shape.
+#pragma once
+
+#include "layout/layout.h"
+#include "sched/sched.h"
+
+namespace sinter::sched {
+
+/// A bit of a coordinate; axis -1 is none: threads that differ in it hold copies.
+struct LaneBit {
+  int axis = -1;
+  int bit = 0;
+  bool operator==(const LaneBit &) const = default;
+};
+
+/// The attribute's number for a bit, and back.
+inline constexpr int kBitsPerAxis = 64;
+int32_t encodeLaneBit(LaneBit bit);
+LaneBit decodeLaneBit(int32_t number);
+
+/// The layout of one tile. Registers count the atom's register bits first, then the atom's repeats,
+/// last axis fastest. Coordinates at or above the tile's extents are padding.
+class LaneLayout {
+public:
+  LaneLayout(llvm::ArrayRef<int64_t> shape, llvm::SmallVector<LaneBit> registers,
+             llvm::SmallVector<LaneBit> threads);
+  /// The layout of a tile type that has one.
+  static LaneLayout of(mlir::Type tile);
+  /// 2^vectorBits neighbours along `axis` in one thread, threads along that axis first and along
+  /// the others from the last to the first; threads that are left over hold copies.
+  static LaneLayout blocked(llvm::ArrayRef<int64_t> shape, int64_t threads, int axis,
+                            int vectorBits);
+
+  LanesAttr attribute(mlir::MLIRContext *context) const;
+  /// `tile` with this layout as its encoding.
+  mlir::RankedTensorType encode(mlir::RankedTensorType tile) const;
+
+  llvm::ArrayRef<int64_t> shape() const { return shape_; }
+  llvm::ArrayRef<LaneBit> registerBits() const { return registers_; }
+  llvm::ArrayRef<LaneBit> threadBits() const { return threads_; }
+  int rank() const { return static_cast<int>(shape_.size()); }
+  int64_t threads() const { return int64_t(1) << threads_.size(); }
+  /// Elements that one atom covers along an axis, a power of two, and how many atoms cover it.
+  int64_t atom(int axis) const { return int64_t(1) << atomBits_[axis]; }
+  int64_t repeats(int axis) const { return llvm::divideCeil(shape_[axis], atom(axis)); }
+  /// Values that each thread holds.
+  int64_t registers() const;
+
+  /// The part of the coordinates that a register's number gives, and the part that a thread's does;
+  /// a coordinate is their sum.
+  llvm::SmallVector<int64_t> registerCoords(int64_t number) const;
+  llvm::SmallVector<int64_t> threadCoords(int64_t thread) const;
+  /// The register that holds the coordinates whose thread part is zero; they must be such a part.
+  int64_t registerAt(llvm::ArrayRef<int64_t> coords) const;
+  /// Thread bits that copy, as a mask: of each set of copies, the thread without these bits is
+  /// first.
+  int64_t copies() const;
+  /// How many neighbours along `axis` a thread holds in consecutive registers, a power of two.
+  int64_t vector(int axis) const;
+
+  /// The layout of the tile with extent 1 along `axis`.
+  LaneLayout reduced(int axis) const;
+  LaneLayout permuted(llvm::ArrayRef<int64_t> order) const;
+  /// The same bits for another shape of the same rank.
+  LaneLayout withShape(llvm::ArrayRef<int64_t> shape) const;
+
+  /// (register, thread) -> coordinates, as the layout library has it.
+  Result<layout::Layout> toLayout() const;
+
+  bool operator==(const LaneLayout &) const = default;
+
+private:
+  llvm::SmallVector<int64_t> shape_;
+  llvm::SmallVector<LaneBit> registers_, threads_;
+  llvm::SmallVector<int> atomBits_;
+};
+
+} // namespace sinter::sched

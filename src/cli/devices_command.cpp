@@ -3,12 +3,14 @@
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "hal/cpu/cpu_driver.h"
+#include "hal/cuda/cuda_driver.h"
 
 namespace sinter::cli {
 
 Result<int> devicesCommand() {
   hal::DriverRegistry registry;
   SINTER_TRY(hal::addCpuDriver(registry));
+  SINTER_TRY(hal::addCudaDriver(registry));
   Table table({"device", "name", "units", "memory", "target"});
   for (const auto &driver : registry.drivers()) {
     auto devices = driver->devices();

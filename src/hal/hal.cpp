@@ -17,6 +17,8 @@ const char *featureName(Feature feature) {
     return "captured graphs";
   case Feature::Timing:
     return "event timing";
+  case Feature::Scratch:
+    return "scratch memory of kernels";
   }
   return "unknown";
 }

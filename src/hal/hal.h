@@ -27,6 +27,7 @@ enum class Feature : uint8_t {
   WrapMemory,    // Device::wrap
   CapturedGraph, // Stream::beginCapture
   Timing,        // Event::nanosecondsSince
+  Scratch,       // KernelSpec::scratchBytes above 0
 };
 const char *featureName(Feature feature);
 
@@ -94,7 +95,8 @@ class Module {
 public:
   virtual ~Module() = default;
 
-  // NotFound: the module has no such symbol. Exhausted: no memory for the scratch.
+  // NotFound: the module has no such symbol. Exhausted: no memory for the scratch, or more threads
+  // or shared bytes than the device has.
   virtual Result<std::unique_ptr<Kernel>> kernel(const KernelSpec &spec) = 0;
 };
 
@@ -150,7 +152,8 @@ public:
   virtual void beginStep() {}
   virtual void endStep() {}
 
-  // Between the two, commands are kept instead of run.
+  // Between the two, commands are kept instead of run. Writes, reads and synchronize() belong
+  // outside: a driver that executes refuses them with InvalidArgument.
   virtual Result<void> beginCapture() = 0;
   virtual Result<std::unique_ptr<Graph>> endCapture() = 0;
   virtual Result<void> submit(const Graph &graph) = 0;
@@ -198,6 +201,8 @@ public:
 struct DeviceOptions {
   uint32_t threads =
       0; // of a cpu device, the caller's among them; 0: as many as the process may use
+  // A wait for commands that takes longer loses the device, where a device can hang; 0: no limit.
+  double watchdogSeconds = 0;
 };
 
 class Driver {

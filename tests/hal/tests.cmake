@@ -7,3 +7,5 @@ add_custom_command(OUTPUT ${SINTER_TEST_KERNELS}
   DEPENDS ${CMAKE_CURRENT_LIST_DIR}/kernels.c VERBATIM)
 add_custom_target(sinter_test_kernels DEPENDS ${SINTER_TEST_KERNELS})
 add_dependencies(hal_tests sinter_test_kernels)
+# The program with ../lib/test_kernels.so is carried to machines that have a device and little else.
+target_link_options(hal_tests PRIVATE -Wl,--as-needed)

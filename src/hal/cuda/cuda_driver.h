@@ -1,0 +1,42 @@
+// The cuda driver: NVIDIA devices through the system's own driver library, opened at run time.
+//
+// Kernels are PTX text that the library assembles at load. An entry point's parameters are one
+// 64-bit device address for each buffer binding, with its offset added, and then one 64-bit integer
+// for each scalar. One program of a grid is one block of KernelSpec::threads threads.
+#pragma once
+
+#include "hal/hal.h"
+
+namespace sinter::hal {
+
+// Where the driver library's functions come from.
+class CudaLibrary {
+public:
+  virtual ~CudaLibrary() = default;
+  virtual std::string name() const = 0;
+  // Null when there is no such function.
+  virtual void *find(const char *symbol) const = 0;
+};
+
+// Makes the library available; called once, when devices are first asked for.
+using CudaLibraryOpener = Result<std::unique_ptr<CudaLibrary>> (*)();
+// The system's libcuda.so.1. NotFound: it is not installed.
+Result<std::unique_ptr<CudaLibrary>> openSystemCudaLibrary();
+
+// Never fails for want of a driver library or a device: devices() and open() then say what is
+// missing.
+Result<void> addCudaDriver(DriverRegistry &registry,
+                           CudaLibraryOpener opener = openSystemCudaLibrary);
+
+// What the driver library's assembler made of a kernel.
+struct CudaKernelResources {
+  uint32_t registersPerThread = 0;
+  uint64_t staticSharedBytes = 0;
+  uint64_t localBytesPerThread = 0; // spilled registers and arrays
+  uint32_t maxThreads = 0;          // of one block
+};
+
+// `kernel` was made by a cuda device's module.
+CudaKernelResources cudaKernelResources(const Kernel &kernel);
+
+} // namespace sinter::hal

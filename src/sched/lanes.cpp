@@ -35,19 +35,22 @@ LaneLayout LaneLayout::of(Type type) {
   return LaneLayout(tile.getShape(), std::move(registers), std::move(threads));
 }
 
-LaneLayout LaneLayout::blocked(ArrayRef<int64_t> shape, int64_t threads, int axis, int vectorBits) {
+LaneLayout LaneLayout::blocked(ArrayRef<int64_t> shape, int64_t threads, int64_t subgroup, int axis,
+                               int vectorBits) {
   SmallVector<LaneBit> registers, threadBits;
   SmallVector<int> used(shape.size(), 0);
   for (int bit = 0; bit < vectorBits; ++bit)
     registers.push_back({axis, used[axis]++});
-  SmallVector<int> axes{axis};
+  int left = llvm::Log2_64(threads);
+  auto spread = [&](int along, int most) {
+    for (; left && most && (int64_t(1) << used[along]) < shape[along]; --left, --most)
+      threadBits.push_back({along, used[along]++});
+  };
+  spread(axis, llvm::Log2_64(subgroup));
   for (int other = static_cast<int>(shape.size()) - 1; other >= 0; --other)
     if (other != axis)
-      axes.push_back(other);
-  int left = llvm::Log2_64(threads);
-  for (int at : axes)
-    for (; left && (int64_t(1) << used[at]) < shape[at]; --left)
-      threadBits.push_back({at, used[at]++});
+      spread(other, left);
+  spread(axis, left);
   threadBits.append(left, LaneBit());
   return LaneLayout(shape, std::move(registers), std::move(threadBits));
 }

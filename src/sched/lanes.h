@@ -26,10 +26,11 @@ public:
              llvm::SmallVector<LaneBit> threads);
   /// The layout of a tile type that has one.
   static LaneLayout of(mlir::Type tile);
-  /// 2^vectorBits neighbours along `axis` in one thread, threads along that axis first and along
-  /// the others from the last to the first; threads that are left over hold copies.
-  static LaneLayout blocked(llvm::ArrayRef<int64_t> shape, int64_t threads, int axis,
-                            int vectorBits);
+  /// 2^vectorBits neighbours along `axis` in one thread; a subgroup's threads along that axis, the
+  /// subgroups along the others from the last to the first, then along it again; threads that are
+  /// left over hold copies.
+  static LaneLayout blocked(llvm::ArrayRef<int64_t> shape, int64_t threads, int64_t subgroup,
+                            int axis, int vectorBits);
 
   LanesAttr attribute(mlir::MLIRContext *context) const;
   /// `tile` with this layout as its encoding.

@@ -1,0 +1,302 @@
+// Values that must lie alike form classes; each class gets one layout, large tiles first.
+#include "sched/assign_lanes.h"
+#include "sched/dot_lanes.h"
+#include "sched/lanes.h"
+#include "llvm/ADT/IntEqClasses.h"
+
+using namespace mlir;
+
+namespace sinter::sched {
+namespace {
+
+// Elements that a thread should hold of the largest tile.
+constexpr int64_t kElementsPerThread = 16;
+constexpr int64_t kSumsPerThread = 64;
+constexpr int64_t kMostStreamThreads = 512;
+constexpr int64_t kMostDotThreads = 256;
+
+bool isLaneTile(Value value) {
+  auto tile = dyn_cast<RankedTensorType>(value.getType());
+  return tile && !isa<tile::BlockType>(tile.getElementType());
+}
+
+RankedTensorType tileType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+bool isFree(Operation *op) {
+  return isa<tile::SplatOp, tile::IotaOp>(op) ||
+         (isa<arith::ConstantOp>(op) && isLaneTile(op->getResult(0)));
+}
+
+// Constants and the like cost nothing to repeat, so each use has its own, in its own layout.
+void repeatFreeValues(tile::KernelOp kernel) {
+  SmallVector<Operation *> work;
+  kernel.walk([&](Operation *op) {
+    if (isFree(op))
+      work.push_back(op);
+  });
+  for (Operation *op : work) {
+    SmallVector<OpOperand *> uses;
+    for (OpOperand &use : op->getUses())
+      uses.push_back(&use);
+    for (OpOperand *use : llvm::drop_begin(uses, uses.empty() ? 0 : 1)) {
+      OpBuilder b(op);
+      use->set(b.clone(*op)->getResult(0));
+    }
+  }
+}
+
+struct Class {
+  SmallVector<Value> values;
+  SmallVector<int64_t> shape;
+  tile::DotOp dot; // whose sums are in the class
+  std::optional<LaneLayout> layout;
+  int64_t elements() const { return llvm::product_of(shape); }
+};
+
+class Assigner {
+public:
+  Assigner(tile::KernelOp kernel, const LaneFacts &facts) : kernel_(kernel), facts_(facts) {}
+
+  LogicalResult run() {
+    repeatFreeValues(kernel_);
+    collect();
+    chooseThreads();
+    chooseLayouts();
+    for (Class &c : classes_)
+      for (Value value : c.values)
+        setType(value, *c.layout);
+    return success(!kernel_
+                        .walk([&](Operation *op) {
+                          return failed(mend(op)) ? WalkResult::interrupt() : WalkResult::advance();
+                        })
+                        .wasInterrupted());
+  }
+
+private:
+  void collect();
+  void join(Operation *op, llvm::function_ref<void(Value, Value)> same);
+  void chooseThreads();
+  void chooseLayouts();
+  LaneLayout choose(const Class &c);
+  LaneLayout blockedFor(const Class &c);
+  const LaneLayout *larger(const Class &c);
+  LaneLayout layoutOf(Value value) { return *classes_[classOf_.lookup(value)].layout; }
+  void setType(Value value, const LaneLayout &layout) {
+    auto type = layout.encode(tileType(value));
+    value.setType(type);
+    if (auto constant = value.getDefiningOp<arith::ConstantOp>()) {
+      auto elements = cast<DenseElementsAttr>(constant.getValue());
+      constant.setValueAttr(elements.reshape(type));
+    }
+  }
+  LogicalResult mend(Operation *op);
+  void wantOperand(OpOperand &operand, const LaneLayout &layout);
+  void makeResult(OpResult result, const LaneLayout &layout);
+
+  tile::KernelOp kernel_;
+  const LaneFacts &facts_;
+  std::vector<Class> classes_;
+  DenseMap<Value, unsigned> classOf_;
+  int64_t threads_ = 0;
+};
+
+// Calls same(a, b) for values of this operation that lie alike.
+void Assigner::join(Operation *op, llvm::function_ref<void(Value, Value)> same) {
+  auto both = [&](Value a, Value b) {
+    if (isLaneTile(a))
+      same(a, b);
+  };
+  if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
+    for (auto [init, arg, result, yielded] :
+         llvm::zip_equal(loop.getInitArgs(), loop.getRegionIterArgs(), loop.getResults(),
+                         yield.getOperands())) {
+      both(init, arg);
+      both(arg, result);
+      both(result, yielded);
+    }
+    return;
+  }
+  if (auto branch = dyn_cast<scf::IfOp>(op)) {
+    for (Region &region : branch->getRegions())
+      if (!region.empty())
+        for (auto [result, yielded] :
+             llvm::zip_equal(branch.getResults(), region.front().getTerminator()->getOperands()))
+          both(result, yielded);
+    return;
+  }
+  if (auto dot = dyn_cast<tile::DotOp>(op))
+    return both(dot.getAcc(), dot.getResult());
+  if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) || op->getNumResults() != 1 ||
+      !isLaneTile(op->getResult(0)))
+    return;
+  for (Value operand : op->getOperands())
+    if (isLaneTile(operand))
+      same(operand, op->getResult(0));
+}
+
+void Assigner::collect() {
+  SmallVector<Value> values;
+  DenseMap<Value, unsigned> number;
+  auto note = [&](Value value) {
+    if (isLaneTile(value) && number.try_emplace(value, values.size()).second)
+      values.push_back(value);
+  };
+  kernel_.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    llvm::for_each(op->getResults(), note);
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        llvm::for_each(block.getArguments(), note);
+  });
+  llvm::IntEqClasses joined(values.size());
+  kernel_.walk([&](Operation *op) {
+    join(op, [&](Value a, Value b) { joined.join(number.lookup(a), number.lookup(b)); });
+  });
+  joined.compress();
+  classes_.resize(joined.getNumClasses());
+  for (auto [at, value] : llvm::enumerate(values)) {
+    Class &c = classes_[joined[at]];
+    c.values.push_back(value);
+    c.shape.assign(tileType(value).getShape().begin(), tileType(value).getShape().end());
+    if (auto dot = value.getDefiningOp<tile::DotOp>())
+      c.dot = dot;
+    classOf_[value] = joined[at];
+  }
+}
+
+void Assigner::chooseThreads() {
+  int64_t most = 1;
+  bool dots = llvm::any_of(classes_, [](const Class &c) { return static_cast<bool>(c.dot); });
+  for (const Class &c : classes_)
+    most = std::max(most, c.elements());
+  int64_t wanted = llvm::divideCeil(most, dots ? kSumsPerThread : kElementsPerThread);
+  int64_t limit = std::min(facts_.maxThreads, dots ? kMostDotThreads : kMostStreamThreads);
+  threads_ = std::clamp<int64_t>(llvm::PowerOf2Ceil(wanted), facts_.subgroup, limit);
+  kernel_->setAttr("sched.threads", OpBuilder(kernel_).getI64IntegerAttr(threads_));
+}
+
+void Assigner::chooseLayouts() {
+  SmallVector<Class *> order;
+  for (Class &c : classes_)
+    order.push_back(&c);
+  llvm::stable_sort(order, [](const Class *a, const Class *b) {
+    return std::pair(static_cast<bool>(a->dot), a->elements()) >
+           std::pair(static_cast<bool>(b->dot), b->elements());
+  });
+  for (Class *c : order)
+    c->layout = choose(*c);
+}
+
+// The layout of `from` for a tile that has extent 1 where its own extents do.
+LaneLayout reducedTo(LaneLayout from, ArrayRef<int64_t> shape) {
+  for (int axis = 0; axis < from.rank(); ++axis)
+    if (shape[axis] == 1 && from.shape()[axis] != 1)
+      from = from.reduced(axis);
+  return from;
+}
+
+// The layout, already chosen, of a tile that this class is reduced from or broadcast to.
+const LaneLayout *Assigner::larger(const Class &c) {
+  auto chosen = [&](Value value) -> const LaneLayout * {
+    auto found = classOf_.find(value);
+    return found == classOf_.end() || !classes_[found->second].layout
+               ? nullptr
+               : &*classes_[found->second].layout;
+  };
+  for (Value value : c.values) {
+    if (auto reduce = value.getDefiningOp<tile::ReduceOp>())
+      if (const LaneLayout *layout = chosen(reduce.getValue()))
+        return layout;
+    for (Operation *user : value.getUsers())
+      if (auto broadcast = dyn_cast<tile::BroadcastOp>(user))
+        if (const LaneLayout *layout = chosen(broadcast.getResult()))
+          return layout;
+  }
+  return nullptr;
+}
+
+LaneLayout Assigner::choose(const Class &c) {
+  if (c.dot)
+    return chooseSumLayout(c.dot, threads_, facts_);
+  if (const LaneLayout *from = larger(c))
+    return reducedTo(*from, c.shape);
+  return blockedFor(c);
+}
+
+// The axis along which neighbours in memory lie.
+int memoryAxis(tile::ViewType view) {
+  if (view.getInterleave())
+    return 0;
+  return view.getStrided() ? -1 : static_cast<int>(view.getRank()) - 1;
+}
+
+LaneLayout Assigner::blockedFor(const Class &c) {
+  int axis = static_cast<int>(c.shape.size()) - 1;
+  int64_t bits = 0;
+  auto access = [&](tile::ViewType view) {
+    if (isa<tile::BlockType>(view.getElementType()))
+      return;
+    int64_t width = std::max<int64_t>(8, view.getElementType().getIntOrFloatBitWidth());
+    bits = bits ? std::min(bits, width) : width;
+    if (int along = memoryAxis(view); along >= 0 && c.shape[along] > 1)
+      axis = along;
+  };
+  for (Value value : c.values) {
+    if (auto load = value.getDefiningOp<tile::LoadOp>())
+      access(load.getView().getType());
+    for (Operation *user : value.getUsers())
+      if (auto store = dyn_cast<tile::StoreOp>(user))
+        access(store.getView().getType());
+  }
+  int64_t perThread = std::max<int64_t>(1, c.elements() / threads_);
+  int64_t most = bits ? facts_.vectorBytes * 8 / bits : 4;
+  int64_t vector = std::min({most, static_cast<int64_t>(llvm::bit_floor<uint64_t>(perThread)),
+                             static_cast<int64_t>(llvm::bit_floor<uint64_t>(c.shape[axis]))});
+  return LaneLayout::blocked(c.shape, threads_, facts_.subgroup, axis, llvm::Log2_64(vector));
+}
+
+// ---- where operations themselves fix how operands and results lie to one another ----
+
+void Assigner::wantOperand(OpOperand &operand, const LaneLayout &layout) {
+  if (LaneLayout::of(operand.get().getType()) == layout)
+    return;
+  OpBuilder b(operand.getOwner());
+  operand.set(ConvertOp::create(b, operand.getOwner()->getLoc(),
+                                layout.encode(tileType(operand.get())), operand.get()));
+}
+
+void Assigner::makeResult(OpResult result, const LaneLayout &layout) {
+  auto wanted = tileType(result);
+  if (LaneLayout::of(wanted) == layout)
+    return;
+  OpBuilder b(result.getOwner());
+  b.setInsertionPointAfter(result.getOwner());
+  result.setType(layout.encode(wanted));
+  auto convert = ConvertOp::create(b, result.getOwner()->getLoc(), wanted, result);
+  result.replaceAllUsesExcept(convert.getResult(), convert);
+}
+
+LogicalResult Assigner::mend(Operation *op) {
+  if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
+    makeResult(reduce->getResult(0),
+               LaneLayout::of(reduce.getValue().getType()).reduced(reduce.getAxis()));
+  } else if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
+    LaneLayout wide = LaneLayout::of(broadcast.getResult().getType());
+    wantOperand(broadcast.getValueMutable(),
+                reducedTo(wide, tileType(broadcast.getValue()).getShape()));
+  } else if (auto permute = dyn_cast<tile::PermuteOp>(op)) {
+    makeResult(permute->getResult(0),
+               LaneLayout::of(permute.getValue().getType()).permuted(permute.getOrder()));
+  }
+  return success();
+}
+
+} // namespace
+
+LogicalResult assignLanes(tile::KernelOp kernel, const LaneFacts &facts) {
+  return Assigner(kernel, facts).run();
+}
+
+} // namespace sinter::sched

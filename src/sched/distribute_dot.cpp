@@ -1,0 +1,89 @@
+// Distribution, products: operands go to shared memory, K by K each thread multiplies what its sums
+// need.
+#include "sched/distributor.h"
+
+using namespace mlir;
+
+namespace sinter::sched {
+
+static constexpr int64_t kStepsPerTrip = 4;
+
+// The layout of a line of a product's sums: the row (axis 0) or column (axis 1) coordinates that
+// one thread holds, without repeats of the same.
+static LaneLayout lineOf(const LaneLayout &sums, int axis) {
+  SmallVector<LaneBit> registers, threads;
+  for (LaneBit bit : sums.registerBits())
+    if (bit.axis == axis)
+      registers.push_back({0, bit.bit});
+  for (LaneBit bit : sums.threadBits())
+    threads.push_back(bit.axis == axis ? LaneBit{0, bit.bit} : LaneBit());
+  return LaneLayout({sums.shape()[axis]}, std::move(registers), std::move(threads));
+}
+
+// Operands as the sums' element type, so that each step is one multiply-add.
+static SmallVector<Value> widened(OpBuilder &b, Location loc, ArrayRef<Value> values, Type to) {
+  return llvm::map_to_vector(values, [&](Value value) -> Value {
+    if (value.getType() == to)
+      return value;
+    if (isa<FloatType>(to))
+      return arith::ExtFOp::create(b, loc, to, value);
+    return arith::ExtSIOp::create(b, loc, to, value);
+  });
+}
+
+LogicalResult Distributor::emitDot(tile::DotOp op) {
+  if (isa<tile::BlockType>(cast<RankedTensorType>(op.getA().getType()).getElementType()))
+    return op.emitOpError() << "multiplies blocks, which has no form for threads yet";
+  return emitSums(op);
+}
+
+LogicalResult Distributor::emitSums(tile::DotOp op) {
+  LaneLayout sums = LaneLayout::of(op.getResult().getType());
+  LaneLayout left = LaneLayout::of(op.getA().getType()),
+             right = LaneLayout::of(op.getB().getType());
+  Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
+  int64_t m = sums.shape()[0], n = sums.shape()[1], k = left.shape()[1];
+  FailureOr<SharedTile> a = place(op, {k, m}, element, 0);
+  if (failed(a))
+    return failure();
+  int64_t after = llvm::alignTo(a->strides[0] * k * elementBytes(element), 16);
+  FailureOr<SharedTile> b = place(op, {k, n}, element, after);
+  if (failed(b))
+    return failure();
+  barrier();
+  put(*a, left, widened(b_, loc_, registersOf(op.getA()), element), {0, 0}, {1, 0});
+  put(*b, right, widened(b_, loc_, registersOf(op.getB()), element), {0, 0},
+      op.getTransposeB() ? ArrayRef<int64_t>{1, 0} : ArrayRef<int64_t>{0, 1});
+  barrier();
+  LaneLayout rows = lineOf(sums, 0), columns = lineOf(sums, 1);
+  int64_t steps = k % kStepsPerTrip ? 1 : kStepsPerTrip;
+  auto loop =
+      scf::ForOp::create(b_, loc_, index(0), index(k), index(steps), registersOf(op.getAcc()));
+  OpBuilder::InsertionGuard guard(b_);
+  if (!loop.getBody()->empty())
+    loop.getBody()->back().erase();
+  b_.setInsertionPointToEnd(loop.getBody());
+  Registers acc(loop.getRegionIterArgs());
+  Value at = b_.createOrFold<arith::IndexCastOp>(loc_, b_.getI32Type(), loop.getInductionVar());
+  for (int64_t step = 0; step < steps; ++step) {
+    auto line = [&](const SharedTile &tile, const LaneLayout &layout) {
+      step_ = add(mul(at, int32(tile.strides[0] * elementBytes(element))), int32(0));
+      return take(tile, layout, element, {step, 0}, {1});
+    };
+    Registers leftLine = line(*a, rows), rightLine = line(*b, columns);
+    for (auto [number, sum] : llvm::enumerate(acc)) {
+      SmallVector<int64_t> coords = sums.registerCoords(static_cast<int64_t>(number));
+      Value x = leftLine[rows.registerAt({coords[0]})],
+            y = rightLine[columns.registerAt({coords[1]})];
+      sum = isa<FloatType>(element)
+                ? math::FmaOp::create(b_, loc_, x, y, sum).getResult()
+                : arith::AddIOp::create(b_, loc_, sum, arith::MulIOp::create(b_, loc_, x, y));
+    }
+  }
+  step_ = {};
+  scf::YieldOp::create(b_, loc_, acc);
+  registers_[op.getResult()] = Registers(loop.getResults());
+  return success();
+}
+
+} // namespace sinter::sched

@@ -1,0 +1,227 @@
+// Distribution, shared memory: tiles that threads hand to one another. Every hand-over is a
+// barrier, the writes, a barrier, the reads, so that places can be used again.
+#include "sched/distributor.h"
+
+using namespace mlir;
+
+namespace sinter::sched {
+
+static constexpr int64_t kBankBytes = 16; // added to rows, so that columns fall in several banks
+
+ArrayRef<Value> Distributor::threadPart(const LaneLayout &layout) {
+  LaneLayout bare = layout.withShape(SmallVector<int64_t>(layout.rank(), 1));
+  Attribute key = ArrayAttr::get(kernel_.getContext(), {bare.attribute(kernel_.getContext()),
+                                                        b_.getI64IntegerAttr(layout.rank())});
+  auto [found, isNew] = threadParts_.try_emplace(key);
+  if (!isNew)
+    return found->second;
+  OpBuilder::InsertionGuard guard(b_);
+  b_.setInsertionPointAfter(entry_);
+  SmallVector<Value> parts(layout.rank(), int32(0));
+  ArrayRef<LaneBit> bits = layout.threadBits();
+  for (size_t at = 0; at < bits.size();) {
+    size_t run = 1;
+    while (bits[at].axis >= 0 && at + run < bits.size() &&
+           bits[at + run] == LaneBit{bits[at].axis, bits[at].bit + static_cast<int>(run)})
+      ++run;
+    if (bits[at].axis >= 0) {
+      Value part = b_.createOrFold<arith::ShRUIOp>(loc_, thread_, int32(at));
+      part = b_.createOrFold<arith::AndIOp>(loc_, part, int32((int64_t(1) << run) - 1));
+      part = b_.createOrFold<arith::ShLIOp>(loc_, part, int32(bits[at].bit));
+      parts[bits[at].axis] = b_.createOrFold<arith::OrIOp>(loc_, parts[bits[at].axis], part);
+    }
+    at += run;
+  }
+  return threadParts_[key] = parts;
+}
+
+// Bytes of the coordinate that threads decide, at most.
+static int64_t mostThreadPart(const LaneLayout &layout, int axis) {
+  int64_t most = 0;
+  for (LaneBit bit : layout.threadBits())
+    if (bit.axis == axis)
+      most += int64_t(1) << bit.bit;
+  return most;
+}
+
+bool Distributor::isPadding(const LaneLayout &layout, int64_t number) {
+  SmallVector<int64_t> parts = layout.registerCoords(number);
+  for (int axis = 0; axis < layout.rank(); ++axis)
+    if (parts[axis] >= layout.shape()[axis])
+      return true;
+  return false;
+}
+
+Value Distributor::inTile(const LaneLayout &layout, int64_t number) {
+  SmallVector<int64_t> parts = layout.registerCoords(number);
+  Value inside;
+  for (int axis = 0; axis < layout.rank(); ++axis) {
+    int64_t left = layout.shape()[axis] - parts[axis];
+    if (mostThreadPart(layout, axis) < left)
+      continue;
+    Value within = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::slt,
+                                                  threadPart(layout)[axis], int32(left));
+    inside = both(inside, within);
+  }
+  return inside;
+}
+
+Value Distributor::firstCopy(const LaneLayout &layout) {
+  int64_t copies = layout.copies();
+  if (!copies)
+    return {};
+  Value bits = b_.createOrFold<arith::AndIOp>(loc_, thread_, int32(copies));
+  return b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::eq, bits, int32(0));
+}
+
+// i1 lies in bytes.
+static Type storedAs(Type element) {
+  return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element;
+}
+
+FailureOr<SharedTile> Distributor::place(Operation *op, ArrayRef<int64_t> shape, Type element,
+                                         int64_t base) {
+  SharedTile shared{SmallVector<int64_t>(shape.size(), 1), base, storedAs(element)};
+  int64_t bytes = elementBytes(shared.element), stride = 1;
+  for (int axis = static_cast<int>(shape.size()) - 1; axis >= 0; --axis) {
+    shared.strides[axis] = stride;
+    stride *= shape[axis];
+    if (axis + 1 == static_cast<int>(shape.size()) && shape[axis] > 1 && shape.size() > 1)
+      stride = llvm::alignTo(stride * bytes, kBankBytes) / bytes + kBankBytes / bytes;
+  }
+  int64_t end = base + llvm::alignTo(stride * bytes, kBankBytes);
+  shared_ = std::max(shared_, end);
+  if (end > facts_.maxShared) {
+    op->emitOpError() << "needs " << end << " bytes of shared memory, expected at most "
+                      << facts_.maxShared << ": choose smaller blocks";
+    return failure();
+  }
+  return shared;
+}
+
+// Byte offset of an element: constants of the register beside the thread's share. `axes[i]` is the
+// memory axis of the layout's axis i.
+static std::pair<int64_t, SmallVector<int64_t>> sharedStrides(const SharedTile &shared,
+                                                              const LaneLayout &layout,
+                                                              ArrayRef<int64_t> offset,
+                                                              ArrayRef<int64_t> axes) {
+  int64_t bytes = elementBytes(shared.element), base = shared.base;
+  SmallVector<int64_t> strides;
+  for (int axis = 0; axis < layout.rank(); ++axis)
+    strides.push_back(shared.strides[axes[axis]] * bytes);
+  for (auto [at, stride] : llvm::zip_equal(offset, shared.strides))
+    base += at * stride * bytes;
+  return {base, strides};
+}
+
+// How many registers lie side by side in shared memory.
+static int64_t sharedVector(const LaneLayout &layout, ArrayRef<int64_t> strides, int64_t base,
+                            int64_t bytes, int64_t most) {
+  for (int axis = 0; axis < layout.rank(); ++axis) {
+    if (strides[axis] != bytes)
+      continue;
+    int64_t vector = std::min(layout.vector(axis), most / bytes);
+    auto fits = [&](int64_t v) {
+      bool even = base % (v * bytes) == 0 && layout.shape()[axis] % v == 0;
+      for (int other = 0; other < layout.rank(); ++other)
+        even &= other == axis || layout.shape()[other] == 1 || strides[other] % (v * bytes) == 0;
+      return even;
+    };
+    while (vector > 1 && !fits(vector))
+      vector /= 2;
+    if (vector > 1)
+      return vector;
+  }
+  return 1;
+}
+
+namespace {
+struct SharedPlan {
+  int64_t base;
+  SmallVector<int64_t> strides;
+  int64_t vector;
+  Value thread; // i32: bytes of the thread's part
+};
+} // namespace
+
+static int64_t registerBytes(const SharedPlan &plan, const LaneLayout &layout, int64_t number) {
+  int64_t byte = plan.base;
+  for (auto [part, stride] : llvm::zip_equal(layout.registerCoords(number), plan.strides))
+    byte += part * stride;
+  return byte;
+}
+
+void Distributor::put(const SharedTile &shared, const LaneLayout &layout, ArrayRef<Value> registers,
+                      ArrayRef<int64_t> offset, ArrayRef<int64_t> axes) {
+  auto [base, strides] = sharedStrides(shared, layout, offset, axes);
+  int64_t bytes = elementBytes(shared.element);
+  SharedPlan plan{base, strides, sharedVector(layout, strides, base, bytes, facts_.vectorBytes),
+                  int32(0)};
+  for (auto [part, stride] : llvm::zip_equal(threadPart(layout), strides))
+    plan.thread = add(plan.thread, mul(part, int32(stride)));
+  Value first = firstCopy(layout);
+  for (int64_t number = 0; number < layout.registers(); number += plan.vector) {
+    if (isPadding(layout, number))
+      continue;
+    SmallVector<Value> values(registers.slice(number, plan.vector));
+    for (Value &value : values)
+      if (value.getType() != shared.element)
+        value = arith::ExtUIOp::create(b_, loc_, shared.element, value);
+    Value when = both(first, inTile(layout, number));
+    SharedStoreOp::create(b_, loc_, vectorFrom(values),
+                          add(plan.thread, int32(registerBytes(plan, layout, number))),
+                          when ? when : yes());
+  }
+}
+
+Distributor::Registers Distributor::take(const SharedTile &shared, const LaneLayout &layout,
+                                         Type element, ArrayRef<int64_t> offset,
+                                         ArrayRef<int64_t> axes) {
+  auto [base, strides] = sharedStrides(shared, layout, offset, axes);
+  int64_t bytes = elementBytes(shared.element);
+  SharedPlan plan{base, strides, sharedVector(layout, strides, base, bytes, facts_.vectorBytes),
+                  int32(0)};
+  for (auto [part, stride] : llvm::zip_equal(threadPart(layout), strides))
+    plan.thread = add(plan.thread, mul(part, int32(stride)));
+  Type word =
+      plan.vector == 1 ? shared.element : Type(VectorType::get({plan.vector}, shared.element));
+  Registers registers;
+  for (int64_t number = 0; number < layout.registers(); number += plan.vector) {
+    if (isPadding(layout, number)) {
+      Value zero = arith::ConstantOp::create(b_, loc_, cast<TypedAttr>(b_.getZeroAttr(element)));
+      registers.append(plan.vector, zero);
+      continue;
+    }
+    Value at = add(plan.thread, int32(registerBytes(plan, layout, number)));
+    if (step_)
+      at = add(at, step_);
+    // A thread whose element is padding reads the first one.
+    if (Value inside = inTile(layout, number))
+      at = arith::SelectOp::create(b_, loc_, inside, at, int32(plan.base));
+    Value loaded = SharedLoadOp::create(b_, loc_, word, at);
+    for (Value value : scalarsOf(loaded, plan.vector))
+      registers.push_back(value.getType() == element
+                              ? value
+                              : arith::TruncIOp::create(b_, loc_, element, value).getResult());
+  }
+  return registers;
+}
+
+FailureOr<Distributor::Registers> Distributor::throughShared(Operation *op, const LaneLayout &from,
+                                                             ArrayRef<Value> registers,
+                                                             const LaneLayout &to,
+                                                             ArrayRef<int64_t> memoryShape,
+                                                             ArrayRef<int64_t> toOffset) {
+  Type element = registers.front().getType();
+  FailureOr<SharedTile> shared = place(op, memoryShape, element, 0);
+  if (failed(shared))
+    return failure();
+  SmallVector<int64_t> zeros(memoryShape.size(), 0);
+  auto axes = llvm::to_vector(llvm::seq<int64_t>(0, static_cast<int64_t>(memoryShape.size())));
+  barrier();
+  put(*shared, from, registers, zeros, axes);
+  barrier();
+  return take(*shared, to, element, toOffset, axes);
+}
+
+} // namespace sinter::sched

@@ -1,0 +1,174 @@
+// The state of distribution, shared by its files: what each thread holds of each tile, and how
+// views are addressed.
+#pragma once
+
+#include "sched/lane_facts.h"
+#include "sched/lanes.h"
+#include "tile/mlir_pch.h"
+
+namespace sinter::sched {
+
+using mlir::ArrayRef;
+using mlir::Location;
+using mlir::LogicalResult;
+using mlir::Operation;
+using mlir::RankedTensorType;
+using mlir::SmallVector;
+using mlir::Type;
+using mlir::Value;
+
+/// A view in the kernel being made. Index values count elements (blocks along the last axis of
+/// block formats). Gathered views read page or row numbers from `index`.
+struct LaneView {
+  tile::ViewType type;
+  Value argument;
+  SmallVector<Value> origin, dims, strides;
+  SmallVector<int64_t> originDivisor; // of the origin
+  SmallVector<bool> whole;            // the extent is the argument's own
+  Value index; // the argument with page or row numbers; null where not gathered
+  Value indexOrigin, indexStride;
+  Value pageCount, rowStride;
+  int64_t pageRows = 0;
+  bool byRow = false;
+};
+
+/// One load or store of a tile: what its registers' addresses and conditions share.
+struct LaneAccess {
+  LaneAccess(const LaneView &view, const LaneLayout &layout, int64_t vector)
+      : view(view), layout(layout), vector(vector) {}
+
+  const LaneView &view;
+  LaneLayout layout;
+  SmallVector<Value> at;      // index: offset and thread part along each axis
+  SmallVector<Value> uniform; // index: the offset alone
+  SmallVector<bool> all;      // the tile lies inside along this axis, or not at all
+  int64_t vector = 1;         // registers of one access
+  Value base;                 // index: bytes of the element at `at`
+  llvm::DenseMap<std::pair<int, int64_t>, Value> steps, inside;
+  llvm::DenseMap<int64_t, std::pair<Value, Value>> rows;
+};
+
+/// Which bytes of shared memory an operation uses, for as long as it runs.
+struct SharedTile {
+  SmallVector<int64_t> strides; // in elements, one for each axis
+  int64_t base = 0;             // bytes
+  Type element;                 // as stored
+};
+
+class Distributor {
+public:
+  Distributor(tile::KernelOp kernel, const LaneFacts &facts)
+      : kernel_(kernel), facts_(facts), b_(kernel.getContext()) {}
+  LogicalResult run();
+
+private:
+  using Registers = SmallVector<Value>;
+  using CoordsFn = llvm::function_ref<SmallVector<int64_t>(ArrayRef<int64_t>)>;
+
+  // distribute.cpp: structure and scalars
+  LogicalResult emitBody(mlir::Block &block);
+  Value alignedAtLaunch(mlir::Block &block);
+  LogicalResult emitBlock(mlir::Block &block);
+  LogicalResult emit(Operation *op);
+  LogicalResult emitFor(mlir::scf::ForOp loop);
+  LogicalResult emitIf(mlir::scf::IfOp branch);
+  LogicalResult emitScalar(Operation *op);
+  SmallVector<Value> flattened(mlir::ValueRange values);
+  void bindFlat(mlir::ValueRange old, mlir::ValueRange flat);
+
+  // distribute_memory.cpp: views
+  void bindView(mlir::BlockArgument view);
+  void emitWindow(tile::WindowOp op);
+  void emitGather(tile::GatherOp op);
+  LogicalResult emitLoad(tile::LoadOp op);
+  LogicalResult emitLoadScalar(tile::LoadScalarOp op);
+  LogicalResult emitStore(tile::StoreOp op);
+  LaneAccess accessOf(const LaneView &view, mlir::ValueRange offsets, const LaneLayout &layout);
+  int64_t vectorOf(const LaneView &view, mlir::ValueRange offsets, const LaneLayout &layout);
+  Value byteAt(LaneAccess &access, int64_t number);
+  Value whenAt(LaneAccess &access, int64_t number);
+  Value insideAxis(LaneAccess &access, int axis, int64_t part);
+  Value stepBytes(LaneAccess &access, int axis, int64_t part);
+  std::pair<Value, Value> gatheredRow(LaneAccess &access, int64_t part);
+  int64_t divisorOf(Value value);
+
+  // distribute_tile.cpp: tiles
+  LogicalResult emitElementwise(Operation *op);
+  LogicalResult emitConstant(mlir::arith::ConstantOp op);
+  void emitIota(tile::IotaOp op);
+  void emitBroadcast(tile::BroadcastOp op);
+  void emitPermute(tile::PermuteOp op);
+  LogicalResult emitReduce(tile::ReduceOp op);
+  Value combine(tile::ReduceKind kind, Value a, Value b);
+  Value acrossSubgroups(tile::ReduceKind kind, Value value, int64_t mask);
+  LogicalResult emitConvert(ConvertOp op);
+  LogicalResult emitReshape(tile::ReshapeOp op);
+  LogicalResult emitSlice(tile::SliceOp op);
+  LogicalResult emitConcat(tile::ConcatOp op);
+
+  // distribute_dot.cpp: products
+  LogicalResult emitDot(tile::DotOp op);
+  LogicalResult emitSums(tile::DotOp op);
+
+  // distribute_shared.cpp: tiles through shared memory
+  mlir::FailureOr<SharedTile> place(Operation *op, ArrayRef<int64_t> shape, Type element,
+                                    int64_t base);
+  void put(const SharedTile &shared, const LaneLayout &layout, ArrayRef<Value> registers,
+           ArrayRef<int64_t> offset, ArrayRef<int64_t> axes);
+  Registers take(const SharedTile &shared, const LaneLayout &layout, Type element,
+                 ArrayRef<int64_t> offset, ArrayRef<int64_t> axes);
+  mlir::FailureOr<Registers> throughShared(Operation *op, const LaneLayout &from,
+                                           ArrayRef<Value> registers, const LaneLayout &to,
+                                           ArrayRef<int64_t> memoryShape,
+                                           ArrayRef<int64_t> toOffset);
+  void barrier() { BarrierOp::create(b_, loc_); }
+
+  // coordinates
+  ArrayRef<Value> threadPart(const LaneLayout &layout); // i32, one for each axis
+  /// i1: whether a register's element lies in the tile; null where it always does.
+  Value inTile(const LaneLayout &layout, int64_t number);
+  /// Whether no thread's element of this register lies in the tile.
+  static bool isPadding(const LaneLayout &layout, int64_t number);
+  Value firstCopy(const LaneLayout &layout); // i1; null where there are no copies
+
+  // small builders
+  Value index(int64_t value) { return mlir::arith::ConstantIndexOp::create(b_, loc_, value); }
+  Value int32(int64_t value) {
+    return mlir::arith::ConstantIntOp::create(b_, loc_, b_.getI32Type(), value);
+  }
+  Value yes() { return mlir::arith::ConstantIntOp::create(b_, loc_, b_.getI1Type(), 1); }
+  Value add(Value a, Value b) { return b_.createOrFold<mlir::arith::AddIOp>(loc_, a, b); }
+  Value mul(Value a, Value b) { return b_.createOrFold<mlir::arith::MulIOp>(loc_, a, b); }
+  Value both(Value a, Value b) {
+    return !a ? b : !b ? a : b_.createOrFold<mlir::arith::AndIOp>(loc_, a, b);
+  }
+  Value toIndex(Value int32) {
+    return b_.createOrFold<mlir::arith::IndexCastUIOp>(loc_, b_.getIndexType(), int32);
+  }
+  Value vectorFrom(ArrayRef<Value> values);
+  SmallVector<Value> scalarsOf(Value word, int64_t count);
+  Value scalarOf(Value value) { return map_.lookupOrDefault(value); }
+  SmallVector<Value> scalarsOf(mlir::ValueRange values) {
+    return llvm::map_to_vector(values, [&](Value v) { return scalarOf(v); });
+  }
+  Registers &registersOf(Value tile) { return registers_.find(tile)->second; }
+
+  tile::KernelOp kernel_;
+  const LaneFacts &facts_;
+  mlir::OpBuilder b_;
+  Location loc_ = mlir::UnknownLoc::get(kernel_.getContext());
+  mlir::IRMapping map_;
+  llvm::DenseMap<Value, Registers> registers_;
+  llvm::DenseMap<Value, LaneView> views_;
+  llvm::DenseMap<mlir::Attribute, SmallVector<Value>> threadParts_;
+  Operation *entry_ = nullptr; // before which thread parts are computed
+  Value thread_;
+  Value step_; // i32: bytes that a loop adds to what is taken from shared memory; null outside
+  bool aligned_ = false;      // extents and strides are multiples of vectors
+  bool wantsAligned_ = false; // some access would be wider if they were
+  int64_t shared_ = 0;
+};
+
+int64_t elementBytes(Type element);
+
+} // namespace sinter::sched

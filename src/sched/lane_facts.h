@@ -1,0 +1,20 @@
+// What passes must know of a processor whose programs are blocks of threads.
+#pragma once
+
+#include "llvm/ADT/SmallVector.h"
+
+#include <cstdint>
+#include <string>
+
+namespace sinter::sched {
+
+struct LaneFacts {
+  int64_t subgroup = 32;      // threads that shuffle among themselves, a power of two
+  int64_t maxThreads = 1024;  // of a block
+  int64_t maxShared = 49152;  // bytes of a block
+  int64_t maxRegisters = 255; // 32-bit ones of a thread
+  int64_t vectorBytes = 16;   // of the widest access of one thread
+  llvm::SmallVector<std::string> instructions; // matrix instructions (sched/matrix_instructions.h)
+};
+
+} // namespace sinter::sched

@@ -1,0 +1,38 @@
+// Expand, assign layouts, distribute; canonical in between.
+#include "sched/schedule_lanes.h"
+#include "sched/assign_lanes.h"
+#include "sched/distribute.h"
+#include "sched/expand_math.h"
+
+using namespace mlir;
+
+namespace sinter::sched {
+
+static LogicalResult simplify(ModuleOp module) {
+  PassManager passes(module.getContext());
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
+  return passes.run(module);
+}
+
+Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const LaneFacts &facts) {
+  source.getContext()
+      ->loadDialect<SchedDialect, tile::TileDialect, arith::ArithDialect, math::MathDialect,
+                    scf::SCFDialect, vector::VectorDialect>();
+  OwningOpRef<ModuleOp> module(cast<ModuleOp>(source->clone()));
+  if (failed(expandMath(*module)) || failed(simplify(*module)))
+    return fail(Code::Unsupported, "the kernel's arithmetic could not be expanded");
+  for (auto kernel : module->getOps<tile::KernelOp>()) {
+    if (failed(assignLanes(kernel, facts)))
+      return fail(Code::Unsupported,
+                  "kernel '" + kernel.getSymName().str() + "' could not be laid out over threads");
+    if (failed(distribute(kernel, facts)))
+      return fail(Code::Unsupported, "kernel '" + kernel.getSymName().str() +
+                                         "' could not be distributed over threads");
+  }
+  if (failed(simplify(*module)) || failed(verify(*module)))
+    return fail(Code::Internal, "the distributed form of the kernels is not well formed");
+  return module;
+}
+
+} // namespace sinter::sched

@@ -181,10 +181,8 @@ void Assigner::chooseLayouts() {
   SmallVector<Class *> order;
   for (Class &c : classes_)
     order.push_back(&c);
-  llvm::stable_sort(order, [](const Class *a, const Class *b) {
-    return std::pair(static_cast<bool>(a->dot), a->elements()) >
-           std::pair(static_cast<bool>(b->dot), b->elements());
-  });
+  auto rank = [](const Class *c) { return std::pair(static_cast<bool>(c->dot), c->elements()); };
+  llvm::stable_sort(order, [&](const Class *a, const Class *b) { return rank(a) > rank(b); });
   for (Class *c : order)
     c->layout = choose(*c);
 }
@@ -219,7 +217,7 @@ const LaneLayout *Assigner::larger(const Class &c) {
 
 LaneLayout Assigner::choose(const Class &c) {
   if (c.dot)
-    return chooseSumLayout(c.dot, threads_, facts_);
+    return chooseDotLanes(c.dot, threads_, facts_).sums;
   if (const LaneLayout *from = larger(c))
     return reducedTo(*from, c.shape);
   return blockedFor(c);
@@ -289,6 +287,13 @@ LogicalResult Assigner::mend(Operation *op) {
   } else if (auto permute = dyn_cast<tile::PermuteOp>(op)) {
     makeResult(permute->getResult(0),
                LaneLayout::of(permute.getValue().getType()).permuted(permute.getOrder()));
+  } else if (auto dot = dyn_cast<tile::DotOp>(op)) {
+    DotLanes lanes = chooseDotLanes(dot, threads_, facts_);
+    if (!lanes.instruction || LaneLayout::of(dot.getResult().getType()) != lanes.sums)
+      return success();
+    dot->setAttr(kInstruction, StringAttr::get(op->getContext(), lanes.instruction->name));
+    wantOperand(dot.getAMutable(), lanes.a);
+    wantOperand(dot.getBMutable(), lanes.b);
   }
   return success();
 }

@@ -1,6 +1,8 @@
 // Distribution, products: operands go to shared memory, K by K each thread multiplies what its sums
 // need.
+#include "base/check.h"
 #include "sched/distributor.h"
+#include "sched/dot_lanes.h"
 
 using namespace mlir;
 
@@ -34,7 +36,42 @@ static SmallVector<Value> widened(OpBuilder &b, Location loc, ArrayRef<Value> va
 LogicalResult Distributor::emitDot(tile::DotOp op) {
   if (isa<tile::BlockType>(cast<RankedTensorType>(op.getA().getType()).getElementType()))
     return op.emitOpError() << "multiplies blocks, which has no form for threads yet";
-  return emitSums(op);
+  return op->hasAttr(kInstruction) ? emitMatrix(op) : emitSums(op);
+}
+
+// The registers of one fragment: an atom's, at the given coordinates.
+static Value fragmentAt(Distributor::Registers &registers, const LaneLayout &layout,
+                        ArrayRef<int64_t> coords, llvm::function_ref<Value(ArrayRef<Value>)> pack) {
+  int64_t first = layout.registerAt(coords);
+  int64_t count = int64_t(1) << layout.registerBits().size();
+  return pack(ArrayRef<Value>(registers).slice(first, count));
+}
+
+// Operands lie as the instruction wants them; K ascends for each sum.
+LogicalResult Distributor::emitMatrix(tile::DotOp op) {
+  auto name = op->getAttrOfType<StringAttr>(kInstruction);
+  const MatrixInstruction *instruction = findMatrixInstruction(name);
+  SINTER_CHECK(instruction);
+  LaneLayout sums = LaneLayout::of(op.getResult().getType()),
+             left = LaneLayout::of(op.getA().getType()),
+             right = LaneLayout::of(op.getB().getType());
+  Registers a = registersOf(op.getA()), b = registersOf(op.getB()), acc = registersOf(op.getAcc());
+  auto pack = [&](ArrayRef<Value> values) { return vectorFrom(values); };
+  int64_t count = int64_t(1) << sums.registerBits().size();
+  for (int64_t k = 0; k < left.shape()[1]; k += instruction->k)
+    for (int64_t m = 0; m < sums.shape()[0]; m += sums.atom(0))
+      for (int64_t n = 0; n < sums.shape()[1]; n += sums.atom(1)) {
+        SmallVector<int64_t> atB{k, n};
+        if (op.getTransposeB())
+          std::swap(atB[0], atB[1]);
+        int64_t first = sums.registerAt({m, n});
+        Value sum = MatrixOp::create(b_, loc_, name, fragmentAt(a, left, {m, k}, pack),
+                                     fragmentAt(b, right, atB, pack),
+                                     vectorFrom(ArrayRef<Value>(acc).slice(first, count)));
+        llvm::copy(scalarsOf(sum, count), acc.begin() + first);
+      }
+  registers_[op.getResult()] = std::move(acc);
+  return success();
 }
 
 LogicalResult Distributor::emitSums(tile::DotOp op) {

@@ -195,10 +195,15 @@ Distributor::Registers Distributor::take(const SharedTile &shared, const LaneLay
     Value at = add(plan.thread, int32(registerBytes(plan, layout, number)));
     if (step_)
       at = add(at, step_);
-    // A thread whose element is padding reads the first one.
-    if (Value inside = inTile(layout, number))
+    // A thread whose element is padding has zero there.
+    Value inside = inTile(layout, number);
+    if (inside)
       at = arith::SelectOp::create(b_, loc_, inside, at, int32(plan.base));
     Value loaded = SharedLoadOp::create(b_, loc_, word, at);
+    if (inside) {
+      Value zero = arith::ConstantOp::create(b_, loc_, cast<TypedAttr>(b_.getZeroAttr(word)));
+      loaded = arith::SelectOp::create(b_, loc_, inside, loaded, zero);
+    }
     for (Value value : scalarsOf(loaded, plan.vector))
       registers.push_back(value.getType() == element
                               ? value

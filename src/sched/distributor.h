@@ -59,10 +59,10 @@ class Distributor {
 public:
   Distributor(tile::KernelOp kernel, const LaneFacts &facts)
       : kernel_(kernel), facts_(facts), b_(kernel.getContext()) {}
+  using Registers = SmallVector<Value>;
   LogicalResult run();
 
 private:
-  using Registers = SmallVector<Value>;
   using CoordsFn = llvm::function_ref<SmallVector<int64_t>(ArrayRef<int64_t>)>;
 
   // distribute.cpp: structure and scalars
@@ -109,6 +109,7 @@ private:
   // distribute_dot.cpp: products
   LogicalResult emitDot(tile::DotOp op);
   LogicalResult emitSums(tile::DotOp op);
+  LogicalResult emitMatrix(tile::DotOp op);
 
   // distribute_shared.cpp: tiles through shared memory
   mlir::FailureOr<SharedTile> place(Operation *op, ArrayRef<int64_t> shape, Type element,

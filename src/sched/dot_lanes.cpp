@@ -1,4 +1,4 @@
-// The sums of a product over threads: square shares, four neighbours along each axis.
+// The sums of a product over threads.
 #include "sched/dot_lanes.h"
 
 using namespace mlir;
@@ -7,16 +7,25 @@ namespace sinter::sched {
 
 static constexpr int64_t kNeighbours = 4;
 
-LaneLayout chooseSumLayout(tile::DotOp dot, int64_t threads, const LaneFacts &) {
-  auto type = cast<RankedTensorType>(dot.getResult().getType());
-  int64_t m = type.getDimSize(0), n = type.getDimSize(1);
+static ArrayRef<int64_t> shapeOf(Value tile) {
+  return cast<RankedTensorType>(tile.getType()).getShape();
+}
+
+static Type elementOf(Value tile) {
+  return cast<RankedTensorType>(tile.getType()).getElementType();
+}
+
+// ---- without an instruction: four neighbours along each axis, in square shares ----
+
+static LaneLayout threadSums(ArrayRef<int64_t> shape, int64_t threads) {
+  int64_t m = shape[0], n = shape[1];
   int64_t most = llvm::PowerOf2Ceil(n), along = 1;
   while (along * 2 <= std::min(threads, most) && along * along * m < threads * n)
     along *= 2;
   SmallVector<LaneBit> registers, lanes;
-  auto spread = [](SmallVector<LaneBit> &bits, int axis, int first, int64_t count) {
+  auto spread = [](SmallVector<LaneBit> &bits, int axis, int64_t first, int64_t count) {
     for (int bit = 0; bit < static_cast<int>(llvm::Log2_64(count)); ++bit)
-      bits.push_back({axis, first + bit});
+      bits.push_back({axis, static_cast<int>(llvm::Log2_64(first)) + bit});
   };
   auto share = [](int64_t extent, int64_t over) {
     return std::min<int64_t>(kNeighbours,
@@ -24,12 +33,95 @@ LaneLayout chooseSumLayout(tile::DotOp dot, int64_t threads, const LaneFacts &) 
   };
   int64_t down = std::min<int64_t>(threads / along, llvm::PowerOf2Ceil(m));
   int64_t columns = share(n, along), rows = share(m, down);
-  spread(registers, 1, 0, columns);
-  spread(registers, 0, 0, rows);
-  spread(lanes, 1, static_cast<int>(llvm::Log2_64(columns)), along);
-  spread(lanes, 0, static_cast<int>(llvm::Log2_64(rows)), down);
+  spread(registers, 1, 1, columns);
+  spread(registers, 0, 1, rows);
+  spread(lanes, 1, columns, along);
+  spread(lanes, 0, rows, down);
   lanes.append(llvm::Log2_64(threads / along / down), LaneBit());
-  return LaneLayout(type.getShape(), std::move(registers), std::move(lanes));
+  return LaneLayout(shape, std::move(registers), std::move(lanes));
+}
+
+// ---- with one ----
+
+static bool isElement(MatrixElement element, Type type) {
+  switch (element) {
+  case MatrixElement::F16:
+    return type.isF16();
+  case MatrixElement::BF16:
+    return type.isBF16();
+  case MatrixElement::F32:
+    return type.isF32();
+  case MatrixElement::S8:
+    return type.isInteger(8);
+  case MatrixElement::S32:
+    return type.isInteger(32);
+  case MatrixElement::TF32: // rounds operands, which nobody asked for
+  case MatrixElement::U8:   // integers of tiles are signed
+    return false;
+  }
+  return false;
+}
+
+static const MatrixInstruction *findInstruction(tile::DotOp dot, const LaneFacts &facts) {
+  for (const std::string &name : facts.instructions) {
+    const MatrixInstruction *found = findMatrixInstruction(name);
+    if (found && isElement(found->aElement, elementOf(dot.getA())) &&
+        isElement(found->bElement, elementOf(dot.getB())) &&
+        isElement(found->cElement, elementOf(dot.getResult())))
+      return found;
+  }
+  return nullptr;
+}
+
+// How subgroups share the sums: for each of their bits the axis, above the instruction's own bits;
+// -1 where nothing is left to share.
+static SmallVector<int> shareSubgroups(const MatrixInstruction &instruction,
+                                       ArrayRef<int64_t> shape, int64_t subgroups) {
+  int64_t tiles[2] = {static_cast<int64_t>(llvm::divideCeil(shape[0], instruction.m)),
+                      static_cast<int64_t>(llvm::divideCeil(shape[1], instruction.n))};
+  int64_t rows = shape[0], columns = shape[1];
+  SmallVector<int> axes;
+  for (; subgroups > 1; subgroups /= 2) {
+    int axis = tiles[0] > 1 && (rows >= columns || tiles[1] <= 1) ? 0 : 1;
+    if (tiles[axis] <= 1) {
+      axes.push_back(-1);
+      continue;
+    }
+    tiles[axis] = llvm::divideCeil(tiles[axis], 2);
+    (axis == 0 ? rows : columns) /= 2;
+    axes.push_back(axis);
+  }
+  return axes;
+}
+
+// A fragment's layout for all subgroups. `own[axis]` is the operand's axis of the sums' axis, -1
+// where it has none; `bits` counts the instruction's bits along the sums' axes.
+static LaneLayout spread(const LaneLayout &fragment, ArrayRef<int64_t> shape, ArrayRef<int> axes,
+                         std::array<int, 2> own, std::array<int, 2> bits) {
+  SmallVector<LaneBit> threads(fragment.threadBits());
+  for (int axis : axes)
+    threads.push_back(axis < 0 || own[axis] < 0 ? LaneBit() : LaneBit{own[axis], bits[axis]++});
+  return LaneLayout(shape, SmallVector<LaneBit>(fragment.registerBits()), std::move(threads));
+}
+
+DotLanes chooseDotLanes(tile::DotOp dot, int64_t threads, const LaneFacts &facts) {
+  ArrayRef<int64_t> shape = shapeOf(dot.getResult());
+  const MatrixInstruction *instruction = findInstruction(dot, facts);
+  if (!instruction || instruction->lanes != facts.subgroup) {
+    LaneLayout sums = threadSums(shape, threads);
+    return {nullptr, sums, sums, sums};
+  }
+  SmallVector<int> axes = shareSubgroups(*instruction, shape, threads / facts.subgroup);
+  std::array<int, 2> bits{static_cast<int>(llvm::Log2_64(instruction->m)),
+                          static_cast<int>(llvm::Log2_64(instruction->n))};
+  LaneLayout sums = spread(instruction->layoutC(), shape, axes, {0, 1}, bits);
+  LaneLayout a = spread(instruction->layoutA(), shapeOf(dot.getA()), axes, {0, -1}, bits);
+  LaneLayout fragment = instruction->layoutB();
+  bool transposed = dot.getTransposeB();
+  if (transposed)
+    fragment = fragment.permuted({1, 0});
+  LaneLayout b = spread(fragment, shapeOf(dot.getB()), axes, {-1, transposed ? 0 : 1}, bits);
+  return {instruction, sums, a, b};
 }
 
 } // namespace sinter::sched

@@ -1,13 +1,24 @@
-// Layouts of products: where the sums lie.
+// Layouts of products: where sums and operands lie, and the instruction that multiplies them.
 #pragma once
 
 #include "sched/lane_facts.h"
 #include "sched/lanes.h"
+#include "sched/matrix_instructions.h"
 #include "tile/mlir_pch.h"
 
 namespace sinter::sched {
 
-/// The layout of a product's sums over `threads` threads, each with about as many rows as columns.
-LaneLayout chooseSumLayout(tile::DotOp dot, int64_t threads, const LaneFacts &facts);
+/// The attribute of a tile.dot that names its matrix instruction.
+inline constexpr llvm::StringLiteral kInstruction = "sched.instruction";
+
+struct DotLanes {
+  const MatrixInstruction *instruction = nullptr; // null: each thread multiplies for its own sums
+  LaneLayout sums;
+  LaneLayout a, b; // of the operand tiles, b as it stands (transposed or not); for an instruction
+};
+
+/// The first of the processor's instructions that takes the operands' elements, on sums shared out
+/// in squares among subgroups; without one, square shares of about as many rows as columns.
+DotLanes chooseDotLanes(tile::DotOp dot, int64_t threads, const LaneFacts &facts);
 
 } // namespace sinter::sched

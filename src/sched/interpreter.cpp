@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "sched/interpreter_lanes.h"
 #include "sched/interpreter_scratch.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -271,6 +272,11 @@ private:
 Result<tile::RunStatistics> interpretKernel(tile::KernelOp kernel,
                                             ArrayRef<tile::Argument> arguments,
                                             const InterpreterOptions &options) {
+  if (isLaneForm(kernel)) {
+    std::unique_ptr<tile::Extension> lanes = makeLaneExtension(options);
+    return tile::interpretKernelWith(kernel, arguments, options, lanes.get(),
+                                     tile::ReduceOrder::Tree);
+  }
   SchedExtension extension(options);
   return tile::interpretKernelWith(kernel, arguments, options, &extension, tile::ReduceOrder::Tree);
 }

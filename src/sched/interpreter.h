@@ -1,5 +1,6 @@
 // The reference for scheduled kernels: the tile interpreter with scratch memory, register blocks,
-// roles and channels, where a deadlock is a message and not a hung device.
+// roles and channels, where a deadlock is a message and not a hung device; and for kernels in lane
+// form, where a race is one.
 #pragma once
 
 #include "tile/interpreter.h"
@@ -12,11 +13,19 @@ enum class UnwrittenReads : uint8_t {
   Poison, // gives NaN, or bytes 0xCD for integers
 };
 
+/// What a device gives the blocks of a kernel in lane form.
+struct LaneLimits {
+  int64_t subgroup = 32;      // threads that shuffle and multiply together, a power of two
+  int64_t maxThreads = 1024;  // of a block
+  int64_t maxShared = 232448; // bytes of a block; the most that a Hopper gives
+};
+
 struct InterpreterOptions : tile::InterpreterOptions {
   UnwrittenReads unwritten = UnwrittenReads::Report;
   /// Operations that a role runs before the next role's turn; 0: until it waits or ends. Results of
   /// a correct kernel do not depend on it.
   uint64_t quantum = 0;
+  LaneLimits lanes;
 };
 
 /// Like tile::interpretKernel, for kernels with operations of both dialects. `tile.reduce` combines
@@ -24,6 +33,16 @@ struct InterpreterOptions : tile::InterpreterOptions {
 /// moreover: stages that verifyStages refuses; a block outside its buffer; a deadlock (every role
 /// that has not ended waits), with each role's place and its channel's state; roles that end with
 /// tiles left in a channel; scratch read before it is written.
+///
+/// A kernel in lane form (`sched.threads`) runs block by block, the threads of a block in step:
+/// each operation for all threads, then the next one. Numbers are those of the tile interpreter; a
+/// matrix instruction takes one f32 fma per step of k, ascending, and exact i32 steps that wrap.
+/// InvalidArgument moreover: a kernel that verifyLanes refuses; a condition or bound that differs
+/// between threads; an access outside its argument or shared memory, misaligned, or of a byte
+/// between the elements of a view; shared memory read before it is written; within one barrier
+/// interval, a byte that one thread writes and another reads or writes (a view's byte may get the
+/// same value twice); a view's byte that one program writes and another reads, or gives another
+/// value; copies of one element of a matrix operand that differ.
 Result<tile::RunStatistics> interpretKernel(tile::KernelOp kernel,
                                             llvm::ArrayRef<tile::Argument> arguments,
                                             const InterpreterOptions &options = {});
@@ -33,5 +52,11 @@ Result<tile::RunStatistics> interpretKernel(tile::KernelOp kernel,
 /// belongs to the latest stage of its operands; one with regions uses what its regions use. Memory
 /// is not looked at. Emits a diagnostic at the first use that is too early.
 mlir::LogicalResult verifyStages(tile::KernelOp kernel);
+
+/// Checks that a kernel with `sched.threads` is in lane form, as sched.td describes it, within the
+/// limits: only the form's operations on scalars and vectors of one dimension, views that are
+/// arguments and whose access allows the operation, shuffles within a subgroup, matrix instructions
+/// of the table with its types. Emits a diagnostic at the first that is not.
+mlir::LogicalResult verifyLanes(tile::KernelOp kernel, const LaneLimits &limits);
 
 } // namespace sinter::sched

@@ -12,9 +12,12 @@ Result<Step> Task::dispatch(Operation &op) {
     SINTER_TRY(std::move(result));
     return Step::Done;
   };
+  Extension *extension = engine_.extension;
   if (!isa<scf::SCFDialect>(op.getDialect()))
-    return execute(op);
+    return extension && extension->executesAll() ? extension->execute(op, *this) : execute(op);
   SINTER_TRY(engine_.charge(op, 0, *this));
+  if (extension)
+    SINTER_TRY(extension->checkControl(op, *this));
   if (isa<scf::ForOp>(op))
     return done(startFor(op));
   if (isa<scf::IfOp>(op))

@@ -41,6 +41,11 @@ public:
   /// Called before and after each program of the grid.
   virtual void beginProgram() = 0;
   virtual Result<void> endProgram() = 0;
+  /// Whether execute() gets a program's every operation but scf's, those that the engine knows too.
+  virtual bool executesAll() const { return false; }
+  /// Called before each operation of scf; the engine reads only the first element of its conditions
+  /// and bounds.
+  virtual Result<void> checkControl(mlir::Operation &, Task &) { return {}; }
 };
 
 /// One evaluation of an operation with operands at hand and results allocated, zero, by its types.
@@ -48,6 +53,9 @@ public:
 class OpCall {
 public:
   OpCall(mlir::Operation &op, Task &task);
+  /// With other values for the operands, which the caller keeps.
+  OpCall(mlir::Operation &op, Task &task, llvm::ArrayRef<const RuntimeValue *> operands)
+      : op(op), task(task), operands_(operands) {}
 
   const RuntimeValue &operand(unsigned at) const { return *operands_[at]; }
   const Tile &tile(unsigned at) const { return std::get<Tile>(*operands_[at]); }

@@ -1,0 +1,31 @@
+// Kernels in lane form as an extension of the tile interpreter's engine.
+#pragma once
+
+#include "sched/interpreter.h"
+#include "tile/interpreter_engine.h"
+
+#include <memory>
+
+namespace sinter::sched {
+
+/// Attributes of a kernel in lane form: threads of a block, and bytes of its shared memory.
+inline constexpr const char *kThreadsName = "sched.threads";
+inline constexpr const char *kSharedName = "sched.shared";
+
+bool isLaneForm(tile::KernelOp kernel);
+
+/// How a scalar or a vector of one dimension lies in memory; count is 1 for a scalar.
+struct LaneWord {
+  tile::Element element;
+  int64_t count = 1;
+  bool isVector = false;
+
+  int64_t bytes() const { return count * element.bytes; }
+};
+/// None for types that lane form does not have.
+std::optional<LaneWord> laneWordOf(mlir::Type type);
+
+/// Runs blocks of kernels that verifyLanes passes, which checkKernel asks. `options` outlives it.
+std::unique_ptr<tile::Extension> makeLaneExtension(const InterpreterOptions &options);
+
+} // namespace sinter::sched

@@ -1,0 +1,193 @@
+// What makes a kernel one in lane form: the check before it runs.
+#include "tile/mlir_pch.h"
+
+#include "sched/interpreter_lanes.h"
+#include "sched/matrix_instructions.h"
+
+using namespace mlir;
+
+namespace sinter::sched {
+
+bool isLaneForm(tile::KernelOp kernel) {
+  return kernel->hasAttr(kThreadsName);
+}
+
+static bool isLaneScalar(Type type) {
+  if (auto integer = dyn_cast<IntegerType>(type))
+    return integer.isSignless() && llvm::is_contained({1u, 8u, 16u, 32u, 64u}, integer.getWidth());
+  return type.isIndex() || type.isF16() || type.isBF16() || type.isF32();
+}
+
+std::optional<LaneWord> laneWordOf(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  if (vector && (vector.getRank() != 1 || vector.isScalable()))
+    return std::nullopt;
+  Type scalar = vector ? vector.getElementType() : type;
+  if (!isLaneScalar(scalar))
+    return std::nullopt;
+  return LaneWord{*tile::elementOf(scalar), vector ? vector.getDimSize(0) : 1, vector != nullptr};
+}
+
+namespace {
+
+class LaneVerifier {
+public:
+  LaneVerifier(tile::KernelOp kernel, const LaneLimits &limits)
+      : kernel_(kernel), limits_(limits) {}
+
+  LogicalResult verify() {
+    if (failed(readAttributes()))
+      return failure();
+    WalkResult result = kernel_.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+      return failed(verifyOperation(*op)) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    return failure(result.wasInterrupted());
+  }
+
+private:
+  LogicalResult readAttribute(StringRef name, int64_t &value) {
+    Attribute attribute = kernel_->getAttr(name);
+    if (!attribute)
+      return success();
+    auto integer = dyn_cast<IntegerAttr>(attribute);
+    if (!integer || !integer.getType().isSignlessInteger(64))
+      return kernel_.emitOpError() << "has " << name << " = " << attribute << ", expected an i64";
+    value = integer.getInt();
+    return success();
+  }
+
+  LogicalResult readAttributes() {
+    int64_t shared = 0;
+    if (failed(readAttribute(kThreadsName, threads_)) || failed(readAttribute(kSharedName, shared)))
+      return failure();
+    int64_t most = std::min<int64_t>(limits_.maxThreads, 1024);
+    if (threads_ < 1 || !llvm::isPowerOf2_64(threads_) || threads_ > most)
+      return kernel_.emitOpError() << "has blocks of " << threads_
+                                   << " threads, expected a power of two of at most " << most;
+    if (shared < 0 || shared > limits_.maxShared)
+      return kernel_.emitOpError()
+             << "needs " << shared << " bytes of shared memory, expected 0 to "
+             << limits_.maxShared;
+    return success();
+  }
+
+  LogicalResult verifyOperation(Operation &op) {
+    if (failed(verifyTypes(op)))
+      return failure();
+    if (isa<arith::ArithDialect, math::MathDialect>(op.getDialect()) ||
+        isa<scf::ForOp, scf::IfOp, scf::YieldOp, vector::FromElementsOp, vector::BitCastOp,
+            tile::GridOp, tile::ProgramIdOp, ThreadOp, BarrierOp>(op))
+      return success();
+    return TypeSwitch<Operation *, LogicalResult>(&op)
+        .Case<tile::DimOp, StrideOp>([&](auto view) { return verifyAxis(view); })
+        .Case([&](vector::ExtractOp extract) { return verifyExtract(extract); })
+        .Case([&](ViewLoadOp load) {
+          return verifyAccess(load, load.getView(), load.getType(), load.getAlign(), false);
+        })
+        .Case([&](ViewStoreOp store) {
+          return verifyAccess(store, store.getView(), store.getValue().getType(), store.getAlign(),
+                              true);
+        })
+        .Case([&](SharedLoadOp load) { return verifyWord(load, load.getType()); })
+        .Case([&](SharedStoreOp store) { return verifyWord(store, store.getValue().getType()); })
+        .Case([&](ShuffleOp shuffle) { return verifyShuffle(shuffle); })
+        .Case([&](MatrixOp matrix) { return verifyMatrix(matrix); })
+        .Default([&](Operation *other) {
+          return other->emitOpError() << "is no operation of a kernel in lane form";
+        });
+  }
+
+  LogicalResult verifyTypes(Operation &op) {
+    SmallVector<Type> types(op.getResultTypes());
+    llvm::copy_if(op.getOperandTypes(), std::back_inserter(types),
+                  [](Type type) { return !isa<tile::ViewType>(type); });
+    for (Region &region : op.getRegions())
+      for (Block &block : region)
+        llvm::append_range(types, block.getArgumentTypes());
+    for (Type type : types)
+      if (!laneWordOf(type))
+        return op.emitOpError() << "has " << type
+                                << ", expected index, i1, i8, i16, i32, i64, f16, bf16, f32 or a "
+                                   "vector of them of one dimension";
+    return success();
+  }
+
+  LogicalResult verifyView(Operation *op, Value view) {
+    auto argument = dyn_cast<BlockArgument>(view);
+    if (argument && argument.getOwner() == &kernel_.getBody().front())
+      return success();
+    return op->emitOpError() << "has a view that is no argument of the kernel";
+  }
+
+  template <typename Op> LogicalResult verifyAxis(Op op) {
+    auto type = cast<tile::ViewType>(op.getView().getType());
+    if (static_cast<int64_t>(op.getAxis()) >= type.getRank())
+      return op.emitOpError() << "asks for axis " << op.getAxis() << " of a view with "
+                              << type.getRank() << " dimensions";
+    return verifyView(op, op.getView());
+  }
+
+  LogicalResult verifyExtract(vector::ExtractOp op) {
+    if (op.getStaticPosition().size() != 1 || op.hasDynamicPosition())
+      return op.emitOpError() << "has no static position of one dimension";
+    return success();
+  }
+
+  LogicalResult verifyWord(Operation *op, Type type) {
+    std::optional<LaneWord> word = laneWordOf(type);
+    if (!word || getElementTypeOrSelf(type).isIndex() || word->element.bits % 8 != 0)
+      return op->emitOpError() << "moves " << type << ", expected elements of whole bytes";
+    return success();
+  }
+
+  LogicalResult verifyAccess(Operation *op, Value view, Type word, std::optional<int64_t> align,
+                             bool isStore) {
+    auto type = cast<tile::ViewType>(view.getType());
+    if (isStore ? !type.isWritable() : !type.isReadable())
+      return op->emitOpError() << (isStore ? "writes an in view" : "reads an out view");
+    if (align && (*align < 1 || !llvm::isPowerOf2_64(*align)))
+      return op->emitOpError() << "is aligned to " << *align << " bytes, expected a power of two";
+    return failure(failed(verifyView(op, view)) || failed(verifyWord(op, word)));
+  }
+
+  LogicalResult verifyShuffle(ShuffleOp op) {
+    int64_t width = std::min(threads_, limits_.subgroup);
+    if (op.getMask() >= width)
+      return op.emitOpError() << "reaches " << op.getMask()
+                              << " threads away, expected a mask below " << width
+                              << ", the threads of a subgroup";
+    return success();
+  }
+
+  LogicalResult verifyMatrix(MatrixOp op) {
+    const MatrixInstruction *instruction = findMatrixInstruction(op.getInstruction());
+    if (!instruction)
+      return op.emitOpError() << "names '" << op.getInstruction()
+                              << "', which is not in the table of matrix instructions";
+    if (instruction->lanes != limits_.subgroup || threads_ % instruction->lanes != 0)
+      return op.emitOpError() << "names '" << instruction->name << "' of " << instruction->lanes
+                              << " lanes in blocks of " << threads_ << " threads and subgroups of "
+                              << limits_.subgroup;
+    MLIRContext *context = op.getContext();
+    Type a = instruction->typeA(context), b = instruction->typeB(context),
+         c = instruction->typeC(context);
+    if (op.getA().getType() != a || op.getB().getType() != b || op.getAcc().getType() != c)
+      return op.emitOpError() << "multiplies " << op.getA().getType() << " with "
+                              << op.getB().getType() << " into " << op.getAcc().getType()
+                              << ", expected " << a << ", " << b << " and " << c << " of '"
+                              << instruction->name << "'";
+    return success();
+  }
+
+  tile::KernelOp kernel_;
+  const LaneLimits &limits_;
+  int64_t threads_ = 0;
+};
+
+} // namespace
+
+LogicalResult verifyLanes(tile::KernelOp kernel, const LaneLimits &limits) {
+  return LaneVerifier(kernel, limits).verify();
+}
+
+} // namespace sinter::sched

@@ -157,6 +157,7 @@ TEST_P(Conformance, ACopyWithinABufferMustNotOverlap) {
   auto memory = buffer(8);
   EXPECT_EQ(codeOf(stream_->copy(*memory, 0, *memory, 3, 4)), Code::InvalidArgument);
   EXPECT_TRUE(stream_->copy(*memory, 0, *memory, 4, 4).has_value());
+  EXPECT_TRUE(stream_->synchronize().has_value());
 }
 
 TEST_P(Conformance, WrappedMemoryIsTheCallersOwn) {
@@ -169,6 +170,7 @@ TEST_P(Conformance, WrappedMemoryIsTheCallersOwn) {
   auto memory = good(std::move(wrapped));
   EXPECT_EQ(memory->host().data(), bytes.data());
   EXPECT_TRUE(stream_->fill(*memory, 1, 1, 7).has_value());
+  EXPECT_TRUE(stream_->synchronize().has_value());
   EXPECT_EQ(bytes[1], has(Feature::Execute) ? 7 : 2);
 }
 
@@ -222,6 +224,7 @@ TEST_P(Conformance, ALaunchWithOtherCountsThanTheKernelsIsRefused) {
   EXPECT_EQ(codeOf(stream_->launch(*count, one, two, three.first(2))), Code::InvalidArgument);
   EXPECT_EQ(codeOf(stream_->launch(*count, one, two.first(1), three)), Code::InvalidArgument);
   EXPECT_TRUE(stream_->launch(*count, one, two.first(1), three.first(2)).has_value());
+  EXPECT_TRUE(stream_->synchronize().has_value());
 }
 
 TEST_P(Conformance, ABindingBeyondItsBufferIsRefused) {
@@ -280,6 +283,7 @@ TEST_P(Conformance, AKernelOutlivesItsModule) {
   auto nothing = kernel("do_nothing", 0, 0);
   module_.reset();
   EXPECT_TRUE(stream_->launch(*nothing, {3, 1, 1}, {}, {}).has_value());
+  EXPECT_TRUE(stream_->synchronize().has_value());
 }
 
 TEST_P(Conformance, EventsMeasureOrSayThatTheyCannot) {
@@ -305,6 +309,7 @@ TEST_P(Conformance, GraphsAreCapturedOrSaidToBeUnsupported) {
   ASSERT_TRUE(begun.has_value());
   auto graph = good(stream_->endCapture());
   EXPECT_TRUE(stream_->submit(*graph).has_value());
+  EXPECT_TRUE(stream_->synchronize().has_value());
 }
 
 TEST_P(Conformance, ACapturedGraphRunsOncePerSubmission) {

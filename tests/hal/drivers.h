@@ -7,8 +7,10 @@
 #include "hal/cuda/cuda_driver.h"
 #include "hal/null/null_driver.h"
 
+#include "hal/fake_cuda.h"
 #include "hal/kernels_ptx.h"
 #include "hal/test_kernels.h"
+#include "hal/vulkan_cases.h"
 
 #include <set>
 
@@ -81,6 +83,14 @@ inline const DriverCase kDrivers[] = {
      kTestTarget,
      testKernels},
     {"Chaos", "chaos", addCalmChaos, 2, 1, {Feature::CapturedGraph}, kTestTarget, testKernels},
+    {"CudaOnAFakeLibrary",
+     "cuda",
+     fake::addFakeCuda,
+     0,
+     32,
+     {Feature::HostVisible, Feature::WrapMemory, Feature::Scratch},
+     "cuda:sm_80",
+     ptxKernels},
     {"Cuda",
      "cuda",
      addDefaultCuda,
@@ -89,6 +99,42 @@ inline const DriverCase kDrivers[] = {
      {Feature::HostVisible, Feature::WrapMemory, Feature::Scratch},
      "cuda:sm_80",
      ptxKernels,
+     true},
+    {"VulkanMapped",
+     "vulkan",
+     addMappedVulkan,
+     0,
+     kVulkanTestThreads,
+     {Feature::WrapMemory, Feature::Scratch},
+     kVulkanTestTarget,
+     vulkanKernels,
+     true},
+    {"VulkanStaged",
+     "vulkan",
+     addStagedVulkan,
+     0,
+     kVulkanTestThreads,
+     {Feature::HostVisible, Feature::WrapMemory, Feature::Scratch},
+     kVulkanTestTarget,
+     vulkanKernels,
+     true},
+    {"VulkanValidatedMapped",
+     "vulkan",
+     addValidatedMappedVulkan,
+     0,
+     kVulkanTestThreads,
+     {Feature::WrapMemory, Feature::Scratch},
+     kVulkanTestTarget,
+     vulkanKernels,
+     true},
+    {"VulkanValidatedStaged",
+     "vulkan",
+     addValidatedStagedVulkan,
+     0,
+     kVulkanTestThreads,
+     {Feature::HostVisible, Feature::WrapMemory, Feature::Scratch},
+     kVulkanTestTarget,
+     vulkanKernels,
      true},
 };
 

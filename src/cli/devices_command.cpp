@@ -4,6 +4,7 @@
 #include "cli/terminal.h"
 #include "hal/cpu/cpu_driver.h"
 #include "hal/cuda/cuda_driver.h"
+#include "hal/vulkan/vulkan_driver.h"
 
 namespace sinter::cli {
 
@@ -11,6 +12,7 @@ Result<int> devicesCommand() {
   hal::DriverRegistry registry;
   SINTER_TRY(hal::addCpuDriver(registry));
   SINTER_TRY(hal::addCudaDriver(registry));
+  SINTER_TRY(hal::addVulkanDriver(registry));
   Table table({"device", "name", "units", "memory", "target"});
   for (const auto &driver : registry.drivers()) {
     auto devices = driver->devices();

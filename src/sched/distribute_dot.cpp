@@ -47,6 +47,19 @@ static Value fragmentAt(Distributor::Registers &registers, const LaneLayout &lay
   return pack(ArrayRef<Value>(registers).slice(first, count));
 }
 
+// The registers of a tile, zero where they lie beyond its extent along K: padding may hold
+// anything, and infinity times zero is no zero.
+Distributor::Registers Distributor::clearedBeyond(Value tile, int axis) {
+  LaneLayout layout = LaneLayout::of(tile.getType());
+  Registers registers = registersOf(tile);
+  Value zero = arith::ConstantOp::create(
+      b_, loc_, cast<TypedAttr>(b_.getZeroAttr(registers.front().getType())));
+  for (auto [number, value] : llvm::enumerate(registers))
+    if (Value inside = inAxis(layout, static_cast<int64_t>(number), axis))
+      value = arith::SelectOp::create(b_, loc_, inside, value, zero);
+  return registers;
+}
+
 // Operands lie as the instruction wants them; K ascends for each sum.
 LogicalResult Distributor::emitMatrix(tile::DotOp op) {
   auto name = op->getAttrOfType<StringAttr>(kInstruction);
@@ -55,7 +68,8 @@ LogicalResult Distributor::emitMatrix(tile::DotOp op) {
   LaneLayout sums = LaneLayout::of(op.getResult().getType()),
              left = LaneLayout::of(op.getA().getType()),
              right = LaneLayout::of(op.getB().getType());
-  Registers a = registersOf(op.getA()), b = registersOf(op.getB()), acc = registersOf(op.getAcc());
+  Registers a = clearedBeyond(op.getA(), 1), b = clearedBeyond(op.getB(), op.getTransposeB()),
+            acc = registersOf(op.getAcc());
   auto pack = [&](ArrayRef<Value> values) { return vectorFrom(values); };
   int64_t count = int64_t(1) << sums.registerBits().size();
   for (int64_t k = 0; k < left.shape()[1]; k += instruction->k)

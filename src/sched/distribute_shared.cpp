@@ -52,17 +52,19 @@ bool Distributor::isPadding(const LaneLayout &layout, int64_t number) {
   return false;
 }
 
+Value Distributor::inAxis(const LaneLayout &layout, int64_t number, int axis) {
+  int64_t left = layout.shape()[axis] - layout.registerCoords(number)[axis];
+  if (mostThreadPart(layout, axis) < left)
+    return {};
+  return b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::slt, threadPart(layout)[axis],
+                                        int32(left));
+}
+
 Value Distributor::inTile(const LaneLayout &layout, int64_t number) {
-  SmallVector<int64_t> parts = layout.registerCoords(number);
   Value inside;
-  for (int axis = 0; axis < layout.rank(); ++axis) {
-    int64_t left = layout.shape()[axis] - parts[axis];
-    if (mostThreadPart(layout, axis) < left)
-      continue;
-    Value within = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::slt,
-                                                  threadPart(layout)[axis], int32(left));
-    inside = both(inside, within);
-  }
+  for (int axis = 0; axis < layout.rank(); ++axis)
+    if (Value within = inAxis(layout, number, axis))
+      inside = both(inside, within);
   return inside;
 }
 
@@ -195,15 +197,10 @@ Distributor::Registers Distributor::take(const SharedTile &shared, const LaneLay
     Value at = add(plan.thread, int32(registerBytes(plan, layout, number)));
     if (step_)
       at = add(at, step_);
-    // A thread whose element is padding has zero there.
-    Value inside = inTile(layout, number);
-    if (inside)
+    // A thread whose element is padding reads the first one.
+    if (Value inside = inTile(layout, number))
       at = arith::SelectOp::create(b_, loc_, inside, at, int32(plan.base));
     Value loaded = SharedLoadOp::create(b_, loc_, word, at);
-    if (inside) {
-      Value zero = arith::ConstantOp::create(b_, loc_, cast<TypedAttr>(b_.getZeroAttr(word)));
-      loaded = arith::SelectOp::create(b_, loc_, inside, loaded, zero);
-    }
     for (Value value : scalarsOf(loaded, plan.vector))
       registers.push_back(value.getType() == element
                               ? value

@@ -110,6 +110,7 @@ private:
   LogicalResult emitDot(tile::DotOp op);
   LogicalResult emitSums(tile::DotOp op);
   LogicalResult emitMatrix(tile::DotOp op);
+  Registers clearedBeyond(Value tile, int axis);
 
   // distribute_shared.cpp: tiles through shared memory
   mlir::FailureOr<SharedTile> place(Operation *op, ArrayRef<int64_t> shape, Type element,
@@ -128,6 +129,8 @@ private:
   ArrayRef<Value> threadPart(const LaneLayout &layout); // i32, one for each axis
   /// i1: whether a register's element lies in the tile; null where it always does.
   Value inTile(const LaneLayout &layout, int64_t number);
+  /// The same along one axis.
+  Value inAxis(const LaneLayout &layout, int64_t number, int axis);
   /// Whether no thread's element of this register lies in the tile.
   static bool isPadding(const LaneLayout &layout, int64_t number);
   Value firstCopy(const LaneLayout &layout); // i1; null where there are no copies

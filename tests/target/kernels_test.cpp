@@ -3,56 +3,19 @@
 // host.
 #include "tile/mlir_pch.h"
 
-#include "target/slot_cases.h"
+#include "target/conformance_cases.h"
 
 using namespace mlir;
 
 namespace sinter::target::cpu {
 namespace {
 
-KernelCases makeCases() {
-  KernelCases cases;
-  addRowCases(cases);
-  addGemmCases(cases);
-  addTokenCases(cases);
-  addSlotCases(cases);
-  return cases;
-}
-
-const KernelCases &allCases() {
-  static const KernelCases cases = makeCases();
-  return cases;
-}
-
-tile::KernelModule buildCase(const KernelCase &c) {
-  return tile::KernelModule::build([&](kernel::Module &defined) {
-    if (c.build)
-      return defined.kernel(c.kernel, c.build);
-    auto defining = kernels::findKernel(c.kernel)->define(defined, c.kernel, c.settings);
-    ASSERT_TRUE(defining.has_value()) << defining.error().message;
-  });
-}
-
-void sprinkleInputs(LaunchArguments &arguments, Random &random) {
-  for (LaunchArgument &a : arguments)
-    if (a.view() && a.view().isReadable())
-      sprinkleSpecials(a, random);
-}
-
 // Checks one shape, with normal and with special values.
 void checkExtents(const KernelCase &c, const Extents &extents, CompiledKernels &compiled,
                   Random &random) {
-  std::string trace;
-  for (const auto &[name, extent] : extents)
-    trace += name + "=" + std::to_string(extent) + " ";
   for (bool specials : {false, true}) {
-    LaunchArguments arguments =
-        makeArguments(compiled.kernel(), c.views, extents, random() % 3 * 5, random);
-    if (c.prepare)
-      c.prepare(arguments, extents, random);
-    if (specials)
-      sprinkleInputs(arguments, random);
-    SCOPED_TRACE(trace + (specials ? "with special values" : ""));
+    LaunchArguments arguments = caseArguments(c, compiled.kernel(), extents, specials, random);
+    SCOPED_TRACE(extentsText(extents) + (specials ? " with special values" : ""));
     compiled.check(arguments, specials ? Bound{INFINITY, INFINITY} : c.bound);
     if (testing::Test::HasFailure())
       return;

@@ -62,8 +62,8 @@ inline int64_t spanOf(const LaunchArgument &a) {
 
 // ---- the three ways ----
 
-inline LaunchArguments interpreted(LaunchArguments arguments, tile::KernelOp kernel,
-                                   bool scheduled) {
+inline LaunchArguments interpreted(LaunchArguments arguments, tile::KernelOp kernel, bool scheduled,
+                                   sched::InterpreterOptions options = {}) {
   std::vector<tile::Argument> list;
   for (LaunchArgument &a : arguments) {
     if (a.view()) {
@@ -80,7 +80,6 @@ inline LaunchArguments interpreted(LaunchArguments arguments, tile::KernelOp ker
       list.push_back(llvm::APInt(width, static_cast<uint64_t>(a.scalar), true, true));
     }
   }
-  sched::InterpreterOptions options;
   options.unwritten = sched::UnwrittenReads::Poison;
   Result<tile::RunStatistics> result = scheduled ? sched::interpretKernel(kernel, list, options)
                                                  : tile::interpretKernel(kernel, list);

@@ -1,0 +1,56 @@
+// All conformance cases, and how a case is built and its arguments made: what every way of running
+// kernels is tested with.
+#pragma once
+
+#include "target/slot_cases.h"
+
+namespace sinter::target::cpu {
+
+inline KernelCases makeCases() {
+  KernelCases cases;
+  addRowCases(cases);
+  addGemmCases(cases);
+  addTokenCases(cases);
+  addSlotCases(cases);
+  return cases;
+}
+
+inline const KernelCases &allCases() {
+  static const KernelCases cases = makeCases();
+  return cases;
+}
+
+inline tile::KernelModule buildCase(const KernelCase &c) {
+  return tile::KernelModule::build([&](kernel::Module &defined) {
+    if (c.build)
+      return defined.kernel(c.kernel, c.build);
+    auto defining = kernels::findKernel(c.kernel)->define(defined, c.kernel, c.settings);
+    ASSERT_TRUE(defining.has_value()) << defining.error().message;
+  });
+}
+
+inline void sprinkleInputs(LaunchArguments &arguments, Random &random) {
+  for (LaunchArgument &a : arguments)
+    if (a.view() && a.view().isReadable())
+      sprinkleSpecials(a, random);
+}
+
+// Arguments of a case for one set of extents, with normal or with special values.
+inline LaunchArguments caseArguments(const KernelCase &c, tile::KernelOp kernel,
+                                     const Extents &extents, bool specials, Random &random) {
+  LaunchArguments arguments = makeArguments(kernel, c.views, extents, random() % 3 * 5, random);
+  if (c.prepare)
+    c.prepare(arguments, extents, random);
+  if (specials)
+    sprinkleInputs(arguments, random);
+  return arguments;
+}
+
+inline std::string extentsText(const Extents &extents) {
+  std::string text;
+  for (const auto &[name, extent] : extents)
+    text += (text.empty() ? "" : " ") + name + "=" + std::to_string(extent);
+  return text;
+}
+
+} // namespace sinter::target::cpu

@@ -1,12 +1,10 @@
-// Arguments, grids and launches of single kernels.
+// Arguments, grids and cases of single kernels.
 #include "tile/mlir_pch.h"
 
 #include "compiler/kernel_launch.h"
 #include "numeric/block_format.h"
 #include "numeric/dot_packing.h"
-#include "numeric/half.h"
 #include <bit>
-#include <cstring>
 #include <random>
 
 using namespace mlir;
@@ -38,26 +36,14 @@ static Result<uint64_t> viewBytes(tile::ViewType type, const std::vector<int64_t
   return elements * llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
 }
 
-static void fillRandom(tile::ViewType type, std::vector<uint8_t> &bytes, std::mt19937_64 &random) {
-  Type element = type.getElementType();
-  std::normal_distribution<float> normal;
-  auto fill = [&](auto make) {
-    using T = decltype(make());
-    for (size_t at = 0; at + sizeof(T) <= bytes.size(); at += sizeof(T)) {
-      T value = make();
-      std::memcpy(bytes.data() + at, &value, sizeof value);
-    }
-  };
+static hal::ElementKind kindOf(Type element) {
   if (element.isF32())
-    fill([&] { return normal(random); });
-  else if (element.isF16())
-    fill([&] { return f32ToF16(normal(random)); });
-  else if (element.isBF16())
-    fill([&] { return f32ToBf16(normal(random)); });
-  else if (element.isInteger(32))
-    fill([&] { return static_cast<int32_t>(random() % 7); });
-  else // scales read from such bytes are normal numbers of f16 and of f32
-    fill([&] { return static_cast<uint8_t>(0x20 + random() % 16); });
+    return hal::ElementKind::F32;
+  if (element.isF16())
+    return hal::ElementKind::F16;
+  if (element.isBF16())
+    return hal::ElementKind::BF16;
+  return element.isInteger(32) ? hal::ElementKind::I32 : hal::ElementKind::Byte;
 }
 
 Result<std::vector<KernelArgument>> makeArguments(tile::KernelOp kernel,
@@ -91,7 +77,7 @@ Result<std::vector<KernelArgument>> makeArguments(tile::KernelOp kernel,
     SINTER_ASSIGN(uint64_t bytes, viewBytes(view, argument.shape));
     argument.bytes.assign(bytes, 0xff);
     if (view.isReadable())
-      fillRandom(view, argument.bytes, random);
+      hal::fillRandom(kindOf(view.getElementType()), argument.bytes, random);
     arguments.push_back(std::move(argument));
   }
   return arguments;
@@ -196,47 +182,33 @@ static void appendScalars(const KernelArgument &argument, std::vector<int64_t> &
     scalars.push_back(static_cast<int64_t>(argument.scalar));
 }
 
-Result<BoundKernel> BoundKernel::create(hal::Device &device,
-                                        const target::cpu::CompiledModule &code,
-                                        const std::string &target, size_t index, hal::Grid grid,
-                                        std::vector<KernelArgument> &arguments) {
-  BoundKernel bound;
-  bound.grid_ = grid;
-  const target::cpu::EmittedKernel &facts = code.kernels[index];
-  SINTER_ASSIGN(bound.module_, device.loadModule(target, code.sharedObject));
-  SINTER_ASSIGN(bound.kernel_,
-                bound.module_->kernel({facts.symbol, static_cast<uint32_t>(facts.bufferCount),
-                                       static_cast<uint32_t>(facts.scalarCount),
-                                       static_cast<uint64_t>(facts.scratchBytes)}));
-  SINTER_ASSIGN(bound.stream_, device.createStream());
-  for (KernelArgument &argument : arguments) {
-    appendScalars(argument, bound.scalars_);
-    if (!isa<tile::ViewType>(argument.type))
-      continue;
-    SINTER_ASSIGN(auto buffer, device.allocate(std::max<uint64_t>(1, argument.bytes.size())));
-    SINTER_TRY(bound.stream_->write(*buffer, 0, argument.bytes));
-    bound.bindings_.push_back({buffer.get(), 0});
-    bound.buffers_.push_back(std::move(buffer));
+hal::KernelCase makeCase(const target::CompiledModule &code, const std::string &target,
+                         size_t index, hal::Grid grid, uint64_t seed,
+                         const std::vector<KernelArgument> &arguments) {
+  const target::EmittedKernel &facts = code.kernels[index];
+  hal::KernelCase kernel;
+  kernel.label = facts.symbol;
+  kernel.target = target;
+  kernel.code = code.code;
+  kernel.spec = {facts.symbol,
+                 static_cast<uint32_t>(facts.bufferCount),
+                 static_cast<uint32_t>(facts.scalarCount),
+                 static_cast<uint64_t>(facts.scratchBytes),
+                 static_cast<uint32_t>(facts.threads),
+                 static_cast<uint64_t>(facts.sharedBytes)};
+  kernel.grid = grid;
+  kernel.seed = seed;
+  for (const KernelArgument &argument : arguments) {
+    appendScalars(argument, kernel.scalars);
+    if (auto view = dyn_cast<tile::ViewType>(argument.type))
+      kernel.views.push_back({argument.name,
+                              kindOf(view.getElementType()),
+                              argument.bytes.size(),
+                              view.isReadable(),
+                              argument.written,
+                              {}});
   }
-  SINTER_TRY(bound.stream_->synchronize());
-  return bound;
-}
-
-Result<void> BoundKernel::launch() {
-  SINTER_TRY(stream_->launch(*kernel_, grid_, bindings_, scalars_));
-  return stream_->synchronize();
-}
-
-Result<void> BoundKernel::readBack(std::vector<KernelArgument> &arguments) {
-  size_t next = 0;
-  for (KernelArgument &argument : arguments) {
-    if (!isa<tile::ViewType>(argument.type))
-      continue;
-    if (argument.written)
-      SINTER_TRY(stream_->read(*buffers_[next], 0, argument.bytes));
-    ++next;
-  }
-  return stream_->synchronize();
+  return kernel;
 }
 
 Result<tile::RunStatistics> interpret(tile::KernelOp kernel,

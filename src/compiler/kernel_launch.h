@@ -2,8 +2,8 @@
 // the reference.
 #pragma once
 
-#include "hal/hal.h"
-#include "target/cpu/codegen.h"
+#include "hal/kernel_case.h"
+#include "target/target.h"
 #include "tile/interpreter.h"
 #include <map>
 #include <string>
@@ -37,25 +37,11 @@ Result<std::vector<KernelArgument>> makeArguments(tile::KernelOp kernel,
 // The grid, evaluated from the arguments.
 Result<hal::Grid> evaluateGrid(tile::KernelOp kernel, const std::vector<KernelArgument> &arguments);
 
-// A compiled kernel bound to its arguments on a device. Outputs are read back into the arguments by
-// `readBack`.
-class BoundKernel {
-public:
-  static Result<BoundKernel> create(hal::Device &device, const target::cpu::CompiledModule &code,
-                                    const std::string &target, size_t index, hal::Grid grid,
-                                    std::vector<KernelArgument> &arguments);
-  Result<void> launch();
-  Result<void> readBack(std::vector<KernelArgument> &arguments);
-
-private:
-  hal::Grid grid_{};
-  std::unique_ptr<hal::Module> module_;
-  std::unique_ptr<hal::Kernel> kernel_;
-  std::unique_ptr<hal::Stream> stream_;
-  std::vector<std::unique_ptr<hal::Buffer>> buffers_;
-  std::vector<hal::BufferBinding> bindings_;
-  std::vector<int64_t> scalars_;
-};
+// The launch of kernel `index` of `code` with these arguments, which are filled from `seed` again
+// wherever it runs.
+hal::KernelCase makeCase(const target::CompiledModule &code, const std::string &target,
+                         size_t index, hal::Grid grid, uint64_t seed,
+                         const std::vector<KernelArgument> &arguments);
 
 // Runs the tile interpreter on the arguments in place.
 Result<tile::RunStatistics> interpret(tile::KernelOp kernel,

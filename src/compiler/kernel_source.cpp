@@ -1,7 +1,9 @@
 // Loading kernels by name, text or C++ source.
 #include "tile/mlir_pch.h"
 
+#include "compiler/kernel_defaults.h"
 #include "compiler/kernel_source.h"
+#include "sched/sched.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -73,11 +75,12 @@ static Result<tile::KernelModule> buildRegistered(const kernels::KernelEntry &en
   return module;
 }
 
-Result<tile::KernelModule> loadKernels(const std::string &what, const kernels::Settings &settings) {
+Result<tile::KernelModule> loadKernels(const std::string &what, const kernels::Settings &settings,
+                                       std::string_view target) {
   auto load = [&]() -> Result<tile::KernelModule> {
     Result<kernels::KernelEntry> entry = kernels::findKernel(what);
     if (entry)
-      return buildRegistered(*entry, settings);
+      return buildRegistered(*entry, withDefaults(*entry, target, settings));
     if (!settings.empty())
       return fail(Code::InvalidArgument,
                   "settings are for registered kernels; " + entry.error().message);
@@ -87,7 +90,9 @@ Result<tile::KernelModule> loadKernels(const std::string &what, const kernels::S
       return fail(Code::NotFound,
                   "'" + what + "' is neither a file nor a kernel; " + entry.error().message);
     SINTER_ASSIGN(std::string text, readFile(what));
-    return tile::KernelModule::parse(text, what);
+    mlir::DialectRegistry scheduled;
+    scheduled.insert<sched::SchedDialect, mlir::vector::VectorDialect>();
+    return tile::KernelModule::parse(text, what, &scheduled);
   };
   SINTER_ASSIGN(tile::KernelModule module, load());
   if (!module.ok())

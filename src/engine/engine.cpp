@@ -9,6 +9,7 @@
 #include "models/decoder.h"
 #include "numeric/dot_packing.h"
 #include "plan/validate.h"
+#include "target/registry.h"
 
 #include <thread>
 
@@ -79,9 +80,7 @@ Result<plan::Plan> buildPlan(const GgufFile &file, const EngineOptions &options,
                              const Progress &progress) {
   SINTER_TRY(checkOptions(options));
   SINTER_TRY(file.checkWhole());
-  SINTER_ASSIGN(target::cpu::CpuFacts facts, options.target == "host"
-                                                 ? target::cpu::hostFacts()
-                                                 : target::cpu::factsFor(options.target));
+  SINTER_ASSIGN(std::unique_ptr<target::Target> target, target::findTarget(options.target));
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   graph::loadDialects(context);
   KernelSet kernels(context);
@@ -89,7 +88,7 @@ Result<plan::Plan> buildPlan(const GgufFile &file, const EngineOptions &options,
   SINTER_ASSIGN(plan::Plan plan, lowerModel(file, options, context, kernels));
   progress("building the graph", 1, 1);
   uint32_t threads = options.threads ? options.threads : std::thread::hardware_concurrency();
-  SINTER_TRY(kernels.compile(facts, std::max(1u, threads), plan, progress));
+  SINTER_TRY(kernels.compile(*target, std::max(1u, threads), plan, progress));
   SINTER_ASSIGN(Sha256Digest digest, file.digest());
   plan.modelDigest = digest.hex();
   plan.modelBytes = file.bytes().size();

@@ -4,8 +4,6 @@
 
 #include "base/check.h"
 #include "engine/kernel_set.h"
-#include "target/cpu/codegen.h"
-#include "target/cpu/object.h"
 
 #include <atomic>
 #include <mutex>
@@ -41,15 +39,14 @@ namespace {
 // The kernels first, first + step, first + 2 step, ... and their code.
 struct Share {
   std::vector<uint32_t> kernels;
-  Result<target::cpu::CompiledObject> code = fail(Code::Cancelled, "not compiled");
+  Result<target::CompiledModule> code = fail(Code::Cancelled, "not compiled");
 };
 
 } // namespace
 
 // Compiles kernels in a context of its own, so that shares run side by side.
-static Result<target::cpu::CompiledObject>
-compileShare(const std::function<void(kernel::Module &)> &source,
-             const target::cpu::CpuFacts &facts) {
+static Result<target::CompiledModule>
+compileShare(const std::function<void(kernel::Module &)> &source, const target::Target &target) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   std::string messages;
   mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
@@ -60,14 +57,14 @@ compileShare(const std::function<void(kernel::Module &)> &source,
   tile::BuiltKernels built = tile::buildKernels(context, source);
   if (!built.diagnostics.empty())
     return fail(Code::Internal, built.diagnostics.front().toString());
-  auto code = target::cpu::compileToObject(*built.module, facts);
+  auto code = target.compilePart(*built.module, nullptr);
   if (!code)
     return fail(code.error().code, code.error().message + messages);
   return code;
 }
 
-Result<void> KernelSet::compile(const target::cpu::CpuFacts &facts, uint32_t threads,
-                                plan::Plan &plan, const Progress &progress) const {
+Result<void> KernelSet::compile(const target::Target &target, uint32_t threads, plan::Plan &plan,
+                                const Progress &progress) const {
   // More shares than threads even out unequal kernels.
   uint32_t count = std::max<uint32_t>(1, std::min<uint32_t>(threads * 3, instances_.size()));
   std::vector<Share> shares(count);
@@ -86,7 +83,7 @@ Result<void> KernelSet::compile(const target::cpu::CpuFacts &facts, uint32_t thr
             for (uint32_t i : share.kernels)
               module.kernel(instances_[i].symbol, instances_[i].build);
           },
-          facts);
+          target);
       report(++done);
     }
   };
@@ -102,8 +99,8 @@ Result<void> KernelSet::compile(const target::cpu::CpuFacts &facts, uint32_t thr
   std::vector<std::vector<uint8_t>> objects;
   plan.kernels.resize(instances_.size());
   for (Share &share : shares) {
-    SINTER_ASSIGN(target::cpu::CompiledObject code, std::move(share.code));
-    objects.push_back(std::move(code.object));
+    SINTER_ASSIGN(target::CompiledModule code, std::move(share.code));
+    objects.push_back(std::move(code.code));
     SINTER_CHECK(code.kernels.size() == share.kernels.size());
     for (auto [index, emitted] : llvm::zip_equal(share.kernels, code.kernels)) {
       plan.kernels[index] = {instances_[index].key,
@@ -114,8 +111,8 @@ Result<void> KernelSet::compile(const target::cpu::CpuFacts &facts, uint32_t thr
                              static_cast<uint64_t>(emitted.scratchBytes)};
     }
   }
-  SINTER_ASSIGN(std::vector<uint8_t> shared, target::cpu::linkShared(objects));
-  plan.modules = {{facts.targetName(), std::move(shared)}};
+  SINTER_ASSIGN(std::vector<uint8_t> shared, target.link(objects));
+  plan.modules = {{target.name(), std::move(shared)}};
   return {};
 }
 

@@ -3,7 +3,7 @@
 
 #include "kernels/fields.h"
 #include "plan/plan.h"
-#include "target/cpu/facts.h"
+#include "target/target.h"
 #include "tile/front.h"
 #include "tile/tile.h"
 
@@ -42,8 +42,8 @@ public:
   tile::KernelOp kernel(plan::KernelId id) const;
 
   // Native code of all kernels, as modules and kernels of `plan` under their ids. Unsupported: a
-  // kernel has no form on this machine; the message has the target's own words.
-  Result<void> compile(const target::cpu::CpuFacts &facts, uint32_t threads, plan::Plan &plan,
+  // kernel has no form on the target; the message has the target's own words.
+  Result<void> compile(const target::Target &target, uint32_t threads, plan::Plan &plan,
                        const Progress &progress) const;
 
 private:

@@ -55,9 +55,12 @@ Result<KernelModule> KernelModule::load(const std::string &path) {
   return result;
 }
 
-Result<KernelModule> KernelModule::parse(const std::string &text, const std::string &name) {
+Result<KernelModule> KernelModule::parse(const std::string &text, const std::string &name,
+                                         const DialectRegistry *more) {
   KernelModule result(makeContext());
   loadKernelDialects(*result.context_);
+  if (more)
+    result.context_->appendDialectRegistry(*more);
   std::string messages;
   ScopedDiagnosticHandler capture(result.context_.get(), [&](Diagnostic &diagnostic) {
     std::string place = name;

@@ -49,8 +49,10 @@ public:
   // version.
   static Result<KernelModule> load(const std::string &path);
   // Parses and verifies the textual form; `name` stands for it in messages. InvalidArgument, with
-  // "name:line:column:" before each message, one a line.
-  static Result<KernelModule> parse(const std::string &text, const std::string &name);
+  // "name:line:column:" before each message, one a line. `more` holds dialects that the text may
+  // use beside those of kernel sources.
+  static Result<KernelModule> parse(const std::string &text, const std::string &name,
+                                    const mlir::DialectRegistry *more = nullptr);
 
   bool ok() const { return kernels_.diagnostics.empty(); }
   const std::vector<FrontDiagnostic> &diagnostics() const { return kernels_.diagnostics; }

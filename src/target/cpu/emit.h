@@ -3,17 +3,12 @@
 
 #include "sched/sched.h"
 #include "target/cpu/facts.h"
+#include "target/target.h"
 #include "tile/mlir_pch.h"
 
 namespace sinter::target::cpu {
 
-/// What the runtime must know to launch an emitted kernel.
-struct EmittedKernel {
-  std::string symbol;
-  int64_t bufferCount = 0;
-  int64_t scalarCount = 0;
-  int64_t scratchBytes = 0;
-};
+using target::EmittedKernel;
 
 /// Emits `kernel` (blocked form) into `module` as
 /// `void symbol(ptr buffers, ptr scalars, ptr scratch, i64 x, i64 y, i64 z)`.

@@ -1,0 +1,117 @@
+// Kernel cases, one by one or a list of them.
+#include "tile/mlir_pch.h"
+
+#include "compiler/kernel_pack.h"
+#include "compiler/kernel_source.h"
+#include "target/registry.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace mlir;
+
+namespace sinter::compiler {
+
+Result<PreparedCase> prepareCase(const KernelOptions &options, const target::Target &target,
+                                 tile::KernelModule &source, CaseKind kind) {
+  auto kernels = source.module().getOps<tile::KernelOp>();
+  if (kernels.empty())
+    return fail(Code::InvalidArgument, "'" + options.source + "' has no kernel");
+  tile::KernelOp kernel = *kernels.begin();
+  SINTER_ASSIGN(ArgumentRequest request, parseRequest(options));
+  SINTER_ASSIGN(std::vector<KernelArgument> arguments, makeArguments(kernel, request));
+  SINTER_ASSIGN(hal::Grid grid, evaluateGrid(kernel, arguments));
+  SINTER_ASSIGN(target::CompiledModule code, target::compileKernels(target, source.module()));
+  PreparedCase prepared{makeCase(code, target.name(), 0, grid, request.seed, arguments), 0};
+  prepared.launch.operations = dotOperations(kernel, arguments, grid);
+  if (kind == CaseKind::Time)
+    return prepared;
+  SINTER_ASSIGN(tile::RunStatistics statistics, interpret(kernel, arguments));
+  prepared.programs = statistics.programs;
+  size_t next = 0;
+  for (KernelArgument &argument : arguments)
+    if (isa<tile::ViewType>(argument.type))
+      if (hal::CaseView &view = prepared.launch.views[next++]; view.written)
+        view.expected = std::move(argument.bytes);
+  return prepared;
+}
+
+// ---- lists ----
+
+static Result<KernelOptions> parseLine(StringRef line) {
+  SmallVector<StringRef> words;
+  line.split(words, ' ', -1, /*KeepEmpty=*/false);
+  KernelOptions options{.action = KernelAction::Run, .source = ""};
+  if (words.size() < 2 || (words[0] != "run" && words[0] != "bench"))
+    return fail(Code::InvalidArgument, "found '" + line.str() +
+                                           "', expected run or bench and a "
+                                           "kernel");
+  options.action = words[0] == "run" ? KernelAction::Run : KernelAction::Bench;
+  options.source = words[1].str();
+  for (size_t at = 2; at < words.size(); at += 2) {
+    if (at + 1 == words.size())
+      return fail(Code::InvalidArgument, "found " + words[at].str() + " without a value");
+    std::string value = words[at + 1].str();
+    if (words[at] == "--set")
+      options.set.push_back(value);
+    else if (words[at] == "--shape")
+      options.shape.push_back(value);
+    else if (words[at] == "--scalar")
+      options.scalar.push_back(value);
+    else if (words[at] != "--size" || words[at + 1].getAsInteger(10, options.size))
+      return fail(Code::InvalidArgument,
+                  "found " + words[at].str() + " " + value +
+                      ", expected --set, --shape, --scalar or --size with a number");
+  }
+  return options;
+}
+
+static Result<hal::KernelCase> caseOf(StringRef line, const target::Target &target) {
+  SINTER_ASSIGN(KernelOptions options, parseLine(line));
+  SINTER_ASSIGN(kernels::Settings settings, parseSettings(options.set));
+  SINTER_ASSIGN(tile::KernelModule source, loadKernels(options.source, settings, target.name()));
+  CaseKind kind = options.action == KernelAction::Run ? CaseKind::Check : CaseKind::Time;
+  SINTER_ASSIGN(PreparedCase prepared, prepareCase(options, target, source, kind));
+  prepared.launch.label = line.str();
+  return std::move(prepared.launch);
+}
+
+static Result<void> writeFile(const std::string &path, ArrayRef<uint8_t> bytes) {
+  std::error_code error;
+  llvm::raw_fd_ostream out(path, error);
+  if (!error) {
+    out.write(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+    out.close();
+    error = out.error();
+    out.clear_error();
+  }
+  if (error)
+    return fail(Code::Permission, "cannot write '" + path + "': " + error.message());
+  return {};
+}
+
+Result<void> packKernels(const KernelOptions &options) {
+  if (options.output.empty() || options.target.empty())
+    return fail(Code::InvalidArgument, "pack takes --target and -o FILE");
+  SINTER_ASSIGN(std::unique_ptr<target::Target> target, target::findTarget(options.target));
+  auto text = llvm::MemoryBuffer::getFile(options.source, /*IsText=*/true);
+  if (!text)
+    return fail(Code::NotFound,
+                "cannot read '" + options.source + "': " + text.getError().message());
+  std::vector<hal::KernelCase> cases;
+  SmallVector<StringRef> lines;
+  (*text)->getBuffer().split(lines, '\n');
+  for (auto [number, raw] : llvm::enumerate(lines)) {
+    StringRef line = raw.take_until([](char c) { return c == '#'; }).trim();
+    if (line.empty())
+      continue;
+    Result<hal::KernelCase> one = caseOf(line, *target);
+    if (!one)
+      return fail(one.error().code,
+                  options.source + ":" + std::to_string(number + 1) + ": " + one.error().message);
+    cases.push_back(std::move(*one));
+  }
+  llvm::errs() << cases.size() << " cases for " << target->name() << "\n";
+  return writeFile(options.output, hal::writeBundle(cases));
+}
+
+} // namespace sinter::compiler

@@ -1,0 +1,77 @@
+// One launch of one kernel with made-up arguments: what `sinter kernel` runs, checks and times,
+// here or on a machine without a compiler.
+#pragma once
+
+#include "hal/hal.h"
+
+#include <random>
+
+namespace sinter::hal {
+
+// What a view's bytes are, for filling and comparing them. Block formats and the like are bytes.
+enum class ElementKind : uint8_t { F32, F16, BF16, I32, Byte };
+
+// Contents for tests: floats near a normal distribution, integers from 0 to 6, bytes such that
+// scales read from them are normal numbers of f16 and of f32. The same everywhere for one state of
+// `random`.
+void fillRandom(ElementKind kind, std::span<uint8_t> bytes, std::mt19937_64 &random);
+
+// An output beside its reference.
+struct Comparison {
+  std::string name;
+  uint64_t bytes = 0;
+  bool equal = false;   // bit for bit
+  bool within = false;  // see compareElements
+  double worst = 0;     // largest difference, of numbers
+  double largest = 0;   // magnitude in the reference
+  uint64_t outside = 0; // elements beyond the bound; bytes that differ, of bytes
+};
+
+// Numbers are within the bound where |mine - reference| <= u |reference| + 2^-16 of the largest
+// magnitude, u = 2^-16 for f32, 2^-10 for f16, 2^-7 for bf16; NaN matches NaN. Integers and bytes
+// must be equal.
+Comparison compareElements(std::string name, ElementKind kind, std::span<const uint8_t> mine,
+                           std::span<const uint8_t> reference);
+
+struct CaseView {
+  std::string name;
+  ElementKind kind = ElementKind::F32;
+  uint64_t bytes = 0;
+  bool read = false, written = false; // by the kernel
+  std::vector<uint8_t> expected;      // of a written view; empty where nothing is compared
+};
+
+struct KernelCase {
+  std::string label;
+  std::string target;
+  std::vector<uint8_t> code;
+  KernelSpec spec;
+  Grid grid{};
+  uint64_t seed = 1;
+  std::vector<CaseView> views; // in argument order; those read are filled in this order
+  std::vector<int64_t> scalars;
+  double operations = 0; // of its dots
+};
+
+// Launches the case once; one comparison for each view that has an expectation. Views that are only
+// written start as bytes of 0xff.
+Result<std::vector<Comparison>> runCase(Device &device, const KernelCase &kernel);
+
+struct CaseTiming {
+  uint64_t launches = 0;
+  double median = 0, fastest = 0; // seconds of one launch
+};
+
+// Launches the case for about `seconds`: by the device's own clock, many launches between two
+// events, where it has one, else each by the host's.
+Result<CaseTiming> benchCase(Device &device, const KernelCase &kernel, double seconds);
+
+// Lines for people, each with its newline.
+std::string comparisonText(const Comparison &comparison);
+std::string timingText(const CaseTiming &timing, const KernelCase &kernel);
+
+// A file of cases. It holds native code and is trusted as such; damage is Corrupt or Truncated.
+std::vector<uint8_t> writeBundle(std::span<const KernelCase> cases);
+Result<std::vector<KernelCase>> readBundle(std::span<const uint8_t> file);
+
+} // namespace sinter::hal

@@ -1,0 +1,71 @@
+// The CPU target: compileToObject and linkShared as parts and link.
+#include "tile/mlir_pch.h"
+
+#include "target/cpu/codegen.h"
+#include "target/cpu/cpu_target.h"
+#include "target/cpu/object.h"
+
+namespace sinter::target::cpu {
+
+static constexpr std::string_view kLevels[] = {"avx2", "avx512", "avx512vnni"};
+
+namespace {
+class CpuTarget : public Target {
+public:
+  explicit CpuTarget(CpuFacts facts) : facts_(std::move(facts)) {}
+
+  std::string name() const override { return facts_.targetName(); }
+  std::vector<std::string> stageNames() const override { return {"sched", "llvm", "asm"}; }
+
+  Result<target::CompiledModule> compilePart(mlir::ModuleOp source,
+                                             target::Stages *stages) const override {
+    Stages texts;
+    texts.wanted = stages != nullptr;
+    SINTER_ASSIGN(CompiledObject code, compileToObject(source, facts_, &texts));
+    if (stages) {
+      stages->add("sched", std::move(texts.sched));
+      stages->add("llvm", std::move(texts.llvm));
+      stages->add("asm", std::move(texts.assembly));
+    }
+    return target::CompiledModule{std::move(code.object), std::move(code.kernels)};
+  }
+
+  Result<std::vector<uint8_t>> link(std::span<const std::vector<uint8_t>> parts) const override {
+    return linkShared(parts);
+  }
+
+private:
+  CpuFacts facts_;
+};
+} // namespace
+
+std::unique_ptr<Target> makeCpuTarget(CpuFacts facts) {
+  return std::make_unique<CpuTarget>(std::move(facts));
+}
+
+bool isCpuLevel(std::string_view name) {
+  return llvm::is_contained(kLevels, name);
+}
+
+std::string cpuTargetNames() {
+  std::string names = "cpu:host";
+  for (std::string_view level : kLevels)
+    names += ", cpu:" + std::string(level);
+  return names;
+}
+
+Result<std::unique_ptr<Target>> findCpuTarget(std::string_view rest) {
+  if (rest == "host") {
+    SINTER_ASSIGN(CpuFacts facts, hostFacts());
+    return makeCpuTarget(std::move(facts));
+  }
+  for (std::string_view level : kLevels) {
+    SINTER_ASSIGN(CpuFacts facts, factsFor(level));
+    if (rest == level || "cpu:" + std::string(rest) == facts.targetName())
+      return makeCpuTarget(std::move(facts));
+  }
+  return fail(Code::InvalidArgument, "found CPU target 'cpu:" + std::string(rest) +
+                                         "', expected one of " + cpuTargetNames());
+}
+
+} // namespace sinter::target::cpu

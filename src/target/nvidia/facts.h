@@ -1,0 +1,23 @@
+// What the NVIDIA target knows of each architecture that it names.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace sinter::target::nvidia {
+
+struct NvidiaFacts {
+  std::string_view architecture; // "sm_90a"
+  std::string_view ptx;          // LLVM's feature for the oldest PTX version that has it
+  int64_t sharedBytes;           // of one block at most, by opt-in
+  int major;                     // of the compute capability
+  int64_t registers = 255;       // of one thread at most
+};
+
+/// Null for a name that is not in the table.
+const NvidiaFacts *findFacts(std::string_view architecture);
+/// "cuda:sm_80, cuda:sm_86, ...".
+std::string nvidiaTargetNames();
+
+} // namespace sinter::target::nvidia

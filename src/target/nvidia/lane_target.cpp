@@ -1,0 +1,284 @@
+// Lane operations in NVVM intrinsics, and in PTX where LLVM has none: memory under a predicate and
+// products of a subgroup.
+#include "target/nvidia/lane_target.h"
+#include "sched/matrix_instructions.h"
+#include "target/nvidia/ptx.h"
+#include "tile/mlir_pch.h"
+
+using namespace mlir;
+
+namespace sinter::target::nvidia {
+
+using simt::Site;
+using simt::Words;
+
+static constexpr int64_t kSubgroup = 32;
+// Accesses of shared memory are of 16 bytes at most; tiles for bulk copies need more.
+static constexpr int64_t kSharedAlignment = 128;
+
+static Value intrinsic(Site s, Type type, StringRef name, ValueRange operands = {}) {
+  return LLVM::CallIntrinsicOp::create(s.b, s.loc, type, s.b.getStringAttr(name), operands)
+      .getResult(0);
+}
+
+static Value constant(Site s, int64_t value) {
+  return arith::ConstantOp::create(s.b, s.loc, s.b.getI32IntegerAttr(static_cast<int32_t>(value)));
+}
+
+void NvidiaLanes::declareKernel(LLVM::LLVMFuncOp function, int64_t threads) const {
+  Builder b(function.getContext());
+  function.setCConv(LLVM::cconv::CConv::PTX_Kernel);
+  auto attribute = [&](StringRef name, const std::string &value) {
+    return b.getArrayAttr({b.getStringAttr(name), b.getStringAttr(value)});
+  };
+  function.setPassthroughAttr(
+      b.getArrayAttr({attribute("nvvm.reqntid", std::to_string(threads) + ",1,1"),
+                      attribute("nvvm.maxntid", std::to_string(threads) + ",1,1")}));
+}
+
+LLVM::GlobalOp NvidiaLanes::declareShared(ModuleOp module, StringRef, int64_t) const {
+  if (auto declared = module.lookupSymbol<LLVM::GlobalOp>(kSharedName))
+    return declared;
+  OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
+  return LLVM::GlobalOp::create(b, module.getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), 0),
+                                /*isConstant=*/false, LLVM::Linkage::External, kSharedName,
+                                Attribute(), kSharedAlignment, simt::kSharedSpace);
+}
+
+Value NvidiaLanes::threadId(Site s) const {
+  return intrinsic(s, s.b.getI32Type(), "llvm.nvvm.read.ptx.sreg.tid.x");
+}
+
+Value NvidiaLanes::programId(Site s, int axis) const {
+  static constexpr const char *kNames[] = {"llvm.nvvm.read.ptx.sreg.ctaid.x",
+                                           "llvm.nvvm.read.ptx.sreg.ctaid.y",
+                                           "llvm.nvvm.read.ptx.sreg.ctaid.z"};
+  return intrinsic(s, s.b.getI32Type(), kNames[axis]);
+}
+
+void NvidiaLanes::barrier(Site s) const {
+  LLVM::CallIntrinsicOp::create(s.b, s.loc,
+                                s.b.getStringAttr("llvm.nvvm.barrier.cta.sync.aligned.all"),
+                                ValueRange{constant(s, 0)});
+}
+
+Value NvidiaLanes::shuffle(Site s, Value value, int32_t mask, int64_t threads) const {
+  int64_t members = (int64_t(1) << std::min(threads, kSubgroup)) - 1;
+  return intrinsic(s, s.b.getI32Type(), "llvm.nvvm.shfl.sync.bfly.i32",
+                   {constant(s, members), value, constant(s, mask), constant(s, kSubgroup - 1)});
+}
+
+// ---- inline PTX ----
+
+/// An instruction's operands in PTX: "{$0, $1}" from `first` on.
+static std::string operandList(unsigned first, size_t count) {
+  std::string text = count == 1 ? "" : "{";
+  for (size_t i = 0; i < count; ++i)
+    text += (i ? ", $" : "$") + std::to_string(first + i);
+  return text + (count == 1 ? "" : "}");
+}
+
+static const char *constraintOf(Type word) {
+  if (word.isF32())
+    return "f";
+  switch (word.getIntOrFloatBitWidth()) {
+  case 1:
+    return "b";
+  case 32:
+    return "r";
+  case 64:
+    return "l";
+  default:
+    return "h";
+  }
+}
+
+static SmallVector<Value> wordsOf(Site s, Value words) {
+  auto type = dyn_cast<VectorType>(words.getType());
+  if (!type)
+    return {words};
+  SmallVector<Value> list;
+  for (int64_t i = 0; i < type.getNumElements(); ++i)
+    list.push_back(vector::ExtractOp::create(s.b, s.loc, words, i));
+  return list;
+}
+
+/// One piece of PTX whose results are `count` words of `word`. `tied` are the results' first
+/// values.
+static SmallVector<Value> ptx(Site s, const std::string &text, Type word, size_t count,
+                              ArrayRef<Value> tied, ArrayRef<Value> operands, bool effects) {
+  std::string constraints;
+  auto add = [&](const std::string &next) {
+    constraints += (constraints.empty() ? "" : ",") + next;
+  };
+  SmallVector<Value> all;
+  for (size_t i = 0; i < count; ++i)
+    add(std::string("=") + constraintOf(word));
+  for (auto [i, value] : llvm::enumerate(tied)) {
+    add(std::to_string(i));
+    all.push_back(value);
+  }
+  for (Value value : operands) {
+    add(isa<LLVM::LLVMPointerType>(value.getType())
+            ? (cast<LLVM::LLVMPointerType>(value.getType()).getAddressSpace() == simt::kSharedSpace
+                   ? "r"
+                   : "l")
+            : constraintOf(value.getType()));
+    all.push_back(value);
+  }
+  if (effects)
+    add("~{memory}");
+  Type result = count == 0   ? Type(LLVM::LLVMVoidType::get(s.b.getContext()))
+                : count == 1 ? word
+                             : LLVM::LLVMStructType::getLiteral(s.b.getContext(),
+                                                                SmallVector<Type>(count, word));
+  auto op = LLVM::InlineAsmOp::create(s.b, s.loc, count ? TypeRange(result) : TypeRange(), all,
+                                      text, constraints, effects, false, LLVM::TailCallKind::None,
+                                      LLVM::AsmDialectAttr(), ArrayAttr());
+  if (count == 0)
+    return {};
+  if (count == 1)
+    return {op.getResult(0)};
+  SmallVector<Value> results;
+  for (size_t i = 0; i < count; ++i)
+    results.push_back(
+        LLVM::ExtractValueOp::create(s.b, s.loc, op.getResult(0), static_cast<int64_t>(i)));
+  return results;
+}
+
+static Value packed(Site s, ArrayRef<Value> words) {
+  if (words.size() == 1)
+    return words.front();
+  auto type = VectorType::get({int64_t(words.size())}, words.front().getType());
+  return vector::FromElementsOp::create(s.b, s.loc, type, words);
+}
+
+/// ".v4.b32"
+static std::string moved(Words words) {
+  return (words.count == 1 ? "" : ".v" + std::to_string(words.count)) + ".b" +
+         std::to_string(words.bits);
+}
+
+// Registers have 16 bits at least.
+static Type registerType(Site s, Words words) {
+  return s.b.getIntegerType(std::max(words.bits, 16u));
+}
+
+static const char *spaceOf(Value pointer) {
+  auto type = cast<LLVM::LLVMPointerType>(pointer.getType());
+  return type.getAddressSpace() == simt::kSharedSpace ? ".shared" : ".global";
+}
+
+Value NvidiaLanes::loadWhen(Site s, Value pointer, Value when, Value other, bool constant) const {
+  Words words = simt::wordsOf(other.getType());
+  Type word = registerType(s, words);
+  SmallVector<Value> initial = wordsOf(s, other);
+  for (Value &value : initial)
+    if (value.getType() != word)
+      value = arith::ExtUIOp::create(s.b, s.loc, word, value);
+  std::string text = "@$" + std::to_string(2 * words.count + 1) + " ld" + spaceOf(pointer) +
+                     (constant ? ".nc" : "") + moved(words) + " " + operandList(0, words.count) +
+                     ", [$" + std::to_string(2 * words.count) + "];";
+  SmallVector<Value> loaded =
+      ptx(s, text, word, words.count, initial, {pointer, when}, /*effects=*/!constant);
+  for (Value &value : loaded)
+    if (words.bits < 16)
+      value = arith::TruncIOp::create(s.b, s.loc, s.b.getIntegerType(words.bits), value);
+  return packed(s, loaded);
+}
+
+void NvidiaLanes::storeWhen(Site s, Value words, Value pointer, Value when) const {
+  Words shape = simt::wordsOf(words.getType());
+  Type word = registerType(s, shape);
+  SmallVector<Value> operands{pointer, when};
+  for (Value value : wordsOf(s, words))
+    operands.push_back(value.getType() == word
+                           ? value
+                           : arith::ExtUIOp::create(s.b, s.loc, word, value).getResult());
+  ptx(s,
+      std::string("@$1 st") + spaceOf(pointer) + moved(shape) + " [$0], " +
+          operandList(2, shape.count) + ";",
+      word, 0, {}, operands, /*effects=*/true);
+}
+
+// ---- products ----
+
+static const char *elementName(sched::MatrixElement element) {
+  switch (element) {
+  case sched::MatrixElement::F16:
+    return "f16";
+  case sched::MatrixElement::BF16:
+    return "bf16";
+  case sched::MatrixElement::TF32:
+    return "tf32";
+  case sched::MatrixElement::F32:
+    return "f32";
+  case sched::MatrixElement::S8:
+    return "s8";
+  case sched::MatrixElement::U8:
+    return "u8";
+  case sched::MatrixElement::S32:
+    return "s32";
+  }
+  return "";
+}
+
+static SmallVector<Value> asWords(Site s, Value fragment) {
+  auto type = cast<VectorType>(fragment.getType());
+  Type i32 = s.b.getI32Type();
+  Type integers = type.clone(s.b.getIntegerType(type.getElementTypeBitWidth()));
+  if (integers != type)
+    fragment = arith::BitcastOp::create(s.b, s.loc, integers, fragment);
+  int64_t words = type.getNumElements() * type.getElementTypeBitWidth() / 32;
+  return wordsOf(s, vector::BitCastOp::create(s.b, s.loc, VectorType::get({words}, i32), fragment));
+}
+
+FailureOr<Value> NvidiaLanes::matrix(Site s, sched::MatrixOp op) const {
+  const sched::MatrixInstruction *info = sched::findMatrixInstruction(op.getInstruction());
+  if (!info || !op.getInstruction().starts_with("nvidia.mma."))
+    return op.emitOpError() << "names '" << op.getInstruction()
+                            << "', expected an instruction nvidia.mma.* of the table";
+  MLIRContext *context = op.getContext();
+  if (op.getA().getType() != info->typeA(context) || op.getB().getType() != info->typeB(context) ||
+      op.getAcc().getType() != info->typeC(context))
+    return op.emitOpError() << "has fragments " << op.getA().getType() << ", "
+                            << op.getB().getType() << ", " << op.getAcc().getType() << ", expected "
+                            << info->typeA(context) << ", " << info->typeB(context) << ", "
+                            << info->typeC(context);
+  SmallVector<Value> a = asWords(s, op.getA()), b = asWords(s, op.getB()),
+                     acc = wordsOf(s, op.getAcc());
+  std::string shape =
+      "m" + std::to_string(info->m) + "n" + std::to_string(info->n) + "k" + std::to_string(info->k);
+  std::string sums = elementName(info->cElement);
+  unsigned first = static_cast<unsigned>(2 * acc.size());
+  std::string text = "mma.sync.aligned." + shape + ".row.col." + sums + "." +
+                     elementName(info->aElement) + "." + elementName(info->bElement) + "." + sums +
+                     " " + operandList(0, acc.size()) + ", " + operandList(first, a.size()) + ", " +
+                     operandList(first + a.size(), b.size()) + ", " + operandList(0, acc.size()) +
+                     ";";
+  SmallVector<Value> operands(a);
+  operands.append(b);
+  return packed(s, ptx(s, text, acc.front().getType(), acc.size(), acc, operands, false));
+}
+
+// ---- arithmetic ----
+
+// cvt saturates and takes NaN to zero, as the language asks; LLVM's plain conversion need not.
+static Value toInteger(Site s, Operation *op, bool isSigned) {
+  Type from = op->getOperand(0).getType(), to = op->getResult(0).getType();
+  StringRef name = isSigned ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
+  if (from.isF32() && to.isInteger(32))
+    return ptx(s, isSigned ? "cvt.rzi.s32.f32 $0, $1;" : "cvt.rzi.u32.f32 $0, $1;", to, 1, {},
+               {op->getOperand(0)}, false)
+        .front();
+  return intrinsic(s, to, name, {op->getOperand(0)});
+}
+
+Value NvidiaLanes::elementwise(Site s, Operation *op) const {
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case([&](arith::FPToSIOp) { return toInteger(s, op, true); })
+      .Case([&](arith::FPToUIOp) { return toInteger(s, op, false); })
+      .Default([](Operation *) { return Value(); });
+}
+
+} // namespace sinter::target::nvidia

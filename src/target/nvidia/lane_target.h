@@ -1,0 +1,26 @@
+// The lane operations that NVIDIA's hardware has its own way, as NVVM intrinsics and inline PTX.
+#pragma once
+
+#include "target/simt/emit_llvm.h"
+
+namespace sinter::target::nvidia {
+
+class NvidiaLanes : public simt::LaneTarget {
+public:
+  void declareKernel(mlir::LLVM::LLVMFuncOp function, int64_t threads) const override;
+  mlir::LLVM::GlobalOp declareShared(mlir::ModuleOp module, llvm::StringRef symbol,
+                                     int64_t bytes) const override;
+  mlir::Value threadId(simt::Site s) const override;
+  mlir::Value programId(simt::Site s, int axis) const override;
+  void barrier(simt::Site s) const override;
+  mlir::Value shuffle(simt::Site s, mlir::Value value, int32_t mask,
+                      int64_t threads) const override;
+  mlir::FailureOr<mlir::Value> matrix(simt::Site s, sched::MatrixOp op) const override;
+  mlir::Value loadWhen(simt::Site s, mlir::Value pointer, mlir::Value when, mlir::Value other,
+                       bool constant) const override;
+  void storeWhen(simt::Site s, mlir::Value words, mlir::Value pointer,
+                 mlir::Value when) const override;
+  mlir::Value elementwise(simt::Site s, mlir::Operation *op) const override;
+};
+
+} // namespace sinter::target::nvidia

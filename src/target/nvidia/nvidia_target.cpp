@@ -1,0 +1,95 @@
+// The NVIDIA target's table of contents: schedule, emit, lower, translate, print PTX.
+#include "tile/mlir_pch.h"
+
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "target/nvidia/lane_target.h"
+#include "target/nvidia/nvidia_target.h"
+#include "target/nvidia/ptx.h"
+#include "target/nvidia/schedule.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+
+using namespace mlir;
+
+namespace sinter::target::nvidia {
+
+namespace {
+class NvidiaTarget : public Target {
+public:
+  explicit NvidiaTarget(const NvidiaFacts &facts) : facts_(facts) {}
+
+  std::string name() const override { return "cuda:" + std::string(facts_.architecture); }
+  std::vector<std::string> stageNames() const override { return {"sched", "llvm", "ptx"}; }
+  Result<CompiledModule> compilePart(ModuleOp source, Stages *stages) const override;
+  Result<std::vector<uint8_t>> link(std::span<const std::vector<uint8_t>> parts) const override;
+
+private:
+  Result<OwningOpRef<ModuleOp>> emit(ModuleOp scheduled, std::vector<EmittedKernel> &kernels) const;
+
+  const NvidiaFacts &facts_; // a row of the table
+};
+} // namespace
+
+Result<OwningOpRef<ModuleOp>> NvidiaTarget::emit(ModuleOp scheduled,
+                                                 std::vector<EmittedKernel> &kernels) const {
+  scheduled.getContext()->loadDialect<LLVM::LLVMDialect, vector::VectorDialect>();
+  OwningOpRef<ModuleOp> emitted(ModuleOp::create(scheduled.getLoc()));
+  for (auto kernel : scheduled.getOps<tile::KernelOp>()) {
+    FailureOr<EmittedKernel> one = simt::emitLanes(kernel, *emitted, NvidiaLanes());
+    if (failed(one))
+      return fail(Code::Unsupported,
+                  "kernel '" + kernel.getSymName().str() + "' could not be emitted for " + name());
+    if (one->sharedBytes > facts_.sharedBytes)
+      return fail(Code::Unsupported, "kernel '" + one->symbol + "' needs " +
+                                         std::to_string(one->sharedBytes) +
+                                         " bytes of shared memory, " + name() + " has " +
+                                         std::to_string(facts_.sharedBytes));
+    kernels.push_back(*one);
+  }
+  if (failed(simt::lowerToLlvm(*emitted)))
+    return fail(Code::Internal, "the kernels could not be lowered to LLVM");
+  return emitted;
+}
+
+Result<CompiledModule> NvidiaTarget::compilePart(ModuleOp source, Stages *stages) const {
+  SINTER_ASSIGN(OwningOpRef<ModuleOp> scheduled, scheduleForLanes(source, facts_));
+  if (stages)
+    stages->add("sched", printed(*scheduled));
+  CompiledModule result;
+  SINTER_ASSIGN(OwningOpRef<ModuleOp> emitted, emit(*scheduled, result.kernels));
+  registerBuiltinDialectTranslation(*source.getContext());
+  registerLLVMDialectTranslation(*source.getContext());
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> module = translateModuleToLLVMIR(*emitted, context);
+  if (!module)
+    return fail(Code::Internal, "the kernels could not be translated to LLVM IR");
+  SINTER_ASSIGN(std::string ptx, compilePtx(*module, facts_));
+  if (stages) {
+    std::string text;
+    llvm::raw_string_ostream out(text);
+    module->print(out, nullptr);
+    stages->add("llvm", std::move(text));
+    stages->add("ptx", ptx);
+  }
+  result.code.assign(ptx.begin(), ptx.end());
+  return result;
+}
+
+Result<std::vector<uint8_t>> NvidiaTarget::link(std::span<const std::vector<uint8_t>> parts) const {
+  std::vector<std::string_view> texts;
+  for (const std::vector<uint8_t> &part : parts)
+    texts.emplace_back(reinterpret_cast<const char *>(part.data()), part.size());
+  SINTER_ASSIGN(std::string joined, joinPtx(texts));
+  return std::vector<uint8_t>(joined.begin(), joined.end());
+}
+
+Result<std::unique_ptr<Target>> findNvidiaTarget(std::string_view rest) {
+  if (const NvidiaFacts *facts = findFacts(rest))
+    return std::make_unique<NvidiaTarget>(*facts);
+  return fail(Code::InvalidArgument, "found CUDA target 'cuda:" + std::string(rest) +
+                                         "', expected one of " + nvidiaTargetNames());
+}
+
+} // namespace sinter::target::nvidia

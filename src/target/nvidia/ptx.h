@@ -1,0 +1,28 @@
+// LLVM IR to PTX, and several PTX texts to one.
+#pragma once
+
+#include "base/status.h"
+#include "target/nvidia/facts.h"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace llvm {
+class Module;
+} // namespace llvm
+
+namespace sinter::target::nvidia {
+
+/// Every kernel's dynamic shared memory: one array whose size is given at launch.
+inline constexpr const char *kSharedName = "sinter_shared";
+
+/// Optimises `module` for the architecture and prints it as PTX. Threads may do so side by side,
+/// each with modules of a context of its own.
+Result<std::string> compilePtx(llvm::Module &module, const NvidiaFacts &facts);
+
+/// One text with one header; the texts are compilePtx's for one architecture. Internal: two have an
+/// entry point of the same name, or one is not of that form.
+Result<std::string> joinPtx(std::span<const std::string_view> texts);
+
+} // namespace sinter::target::nvidia

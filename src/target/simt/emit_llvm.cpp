@@ -1,0 +1,288 @@
+// Emission, the walk: the body moves into a function, then each lane operation is replaced in
+// place.
+#include "target/simt/emit_llvm_memory.h"
+#include "tile/mlir_pch.h"
+
+using namespace mlir;
+
+namespace sinter::target::simt {
+
+namespace {
+/// A view argument in the function.
+struct BoundView {
+  Value base;
+  SmallVector<Value> dims, strides; // index
+  bool constant = false;            // no program writes it
+};
+
+class Emitter {
+public:
+  Emitter(tile::KernelOp kernel, ModuleOp module, const LaneTarget &target)
+      : kernel_(kernel), module_(module), target_(target), b_(kernel.getContext()) {}
+
+  FailureOr<EmittedKernel> run();
+
+private:
+  LogicalResult readAttributes();
+  LLVM::LLVMFuncOp makeFunction();
+  void bindArguments(mlir::Block &entry, mlir::Block &body);
+  BoundView bindView(tile::ViewType type, Value base);
+  Value nextScalar();
+  LogicalResult replace(Operation *op);
+  Value value(Site s, Operation *op);
+  LogicalResult matrix(Site s, sched::MatrixOp op);
+  LogicalResult load(Site s, sched::ViewLoadOp op);
+  LogicalResult store(Site s, sched::ViewStoreOp op);
+  LogicalResult sharedLoad(Site s, sched::SharedLoadOp op);
+  LogicalResult sharedStore(Site s, sched::SharedStoreOp op);
+  Value sharedPointer(Site s, Value byte);
+  FailureOr<BoundView *> viewOf(Operation *op, Value view);
+
+  tile::KernelOp kernel_;
+  ModuleOp module_;
+  const LaneTarget &target_;
+  OpBuilder b_;
+  EmittedKernel result_;
+  LLVM::GlobalOp shared_;
+  mlir::Block *entry_ = nullptr;
+  llvm::DenseMap<Value, BoundView> views_;
+};
+} // namespace
+
+LogicalResult Emitter::readAttributes() {
+  auto threads = kernel_->getAttrOfType<IntegerAttr>("sched.threads");
+  auto shared = kernel_->getAttrOfType<IntegerAttr>("sched.shared");
+  if (!threads || threads.getInt() < 1 || threads.getInt() > kMaxThreads ||
+      !llvm::isPowerOf2_64(threads.getInt()))
+    return kernel_.emitOpError() << "has sched.threads = " << kernel_->getAttr("sched.threads")
+                                 << ", expected a power of two of at most " << kMaxThreads;
+  if (shared && shared.getInt() < 0)
+    return kernel_.emitOpError() << "has sched.shared = " << shared << ", expected bytes";
+  result_.symbol = kernel_.getSymName().str();
+  result_.threads = threads.getInt();
+  result_.sharedBytes = shared ? shared.getInt() : 0;
+  return success();
+}
+
+LLVM::LLVMFuncOp Emitter::makeFunction() {
+  Type pointer = LLVM::LLVMPointerType::get(b_.getContext(), kGlobalSpace);
+  SmallVector<Type> types;
+  SmallVector<bool> constant;
+  for (Type type : kernel_.getArgumentTypes()) {
+    auto view = dyn_cast<tile::ViewType>(type);
+    result_.bufferCount += view ? 1 : 0;
+    result_.scalarCount += view ? view.getRank() * 2 - (view.getStrided() ? 0 : 1) : 1;
+    if (view)
+      constant.push_back(!view.isWritable());
+  }
+  types.append(result_.bufferCount, pointer);
+  types.append(result_.scalarCount, b_.getI64Type());
+  b_.setInsertionPointToEnd(module_.getBody());
+  auto function = LLVM::LLVMFuncOp::create(
+      b_, kernel_.getLoc(), result_.symbol,
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b_.getContext()), types));
+  for (auto [index, reads] : llvm::enumerate(constant)) {
+    function.setArgAttr(index, LLVM::LLVMDialect::getNoAliasAttrName(), b_.getUnitAttr());
+    if (reads)
+      function.setArgAttr(index, LLVM::LLVMDialect::getReadonlyAttrName(), b_.getUnitAttr());
+  }
+  target_.declareKernel(function, result_.threads);
+  return function;
+}
+
+Value Emitter::nextScalar() {
+  return entry_->getArgument(result_.bufferCount + result_.scalarCount++);
+}
+
+BoundView Emitter::bindView(tile::ViewType type, Value base) {
+  BoundView view{base, {}, {}, !type.isWritable()};
+  Location loc = kernel_.getLoc();
+  auto scalar = [&]() -> Value {
+    return arith::IndexCastOp::create(b_, loc, b_.getIndexType(), nextScalar());
+  };
+  for (int64_t extent : type.getShape()) {
+    Value passed = scalar();
+    view.dims.push_back(ShapedType::isDynamic(extent)
+                            ? passed
+                            : arith::ConstantIndexOp::create(b_, loc, extent).getResult());
+  }
+  for (int64_t axis = 0; axis < type.getRank(); ++axis)
+    view.strides.push_back(axis + 1 == type.getRank() && !type.getStrided()
+                               ? arith::ConstantIndexOp::create(b_, loc, 1).getResult()
+                               : scalar());
+  return view;
+}
+
+void Emitter::bindArguments(mlir::Block &entry, mlir::Block &body) {
+  b_.setInsertionPointToStart(&entry);
+  entry_ = &entry;
+  int64_t buffer = 0;
+  result_.scalarCount = 0; // counted again as they are bound
+  for (BlockArgument arg : body.getArguments()) {
+    Type type = arg.getType();
+    if (auto view = dyn_cast<tile::ViewType>(type)) {
+      views_[arg] = bindView(view, entry.getArgument(buffer++));
+      continue;
+    }
+    Value bits = nextScalar();
+    if (type.isIndex()) {
+      bits = arith::IndexCastOp::create(b_, arg.getLoc(), type, bits);
+    } else if (unsigned width = type.getIntOrFloatBitWidth(); true) {
+      if (width < 64)
+        bits = arith::TruncIOp::create(b_, arg.getLoc(), b_.getIntegerType(width), bits);
+      if (isa<FloatType>(type))
+        bits = arith::BitcastOp::create(b_, arg.getLoc(), type, bits);
+    }
+    arg.replaceAllUsesWith(bits);
+  }
+}
+
+FailureOr<BoundView *> Emitter::viewOf(Operation *op, Value view) {
+  auto found = views_.find(view);
+  if (found == views_.end())
+    return op->emitOpError() << "reaches a view that is no kernel argument";
+  return &found->second;
+}
+
+static Value widened(Site s, Value value) {
+  Value wide = arith::ExtUIOp::create(s.b, s.loc, s.b.getI64Type(), value);
+  return arith::IndexCastOp::create(s.b, s.loc, s.b.getIndexType(), wide);
+}
+
+LogicalResult Emitter::load(Site s, sched::ViewLoadOp op) {
+  FailureOr<BoundView *> view = viewOf(op, op.getView());
+  if (failed(view))
+    return failure();
+  FailureOr<Value> loaded =
+      emitLoad(s, op, target_, bytePointer(s, (*view)->base, op.getByte()), (*view)->constant);
+  if (failed(loaded))
+    return failure();
+  op.getResult().replaceAllUsesWith(*loaded);
+  return success();
+}
+
+LogicalResult Emitter::store(Site s, sched::ViewStoreOp op) {
+  FailureOr<BoundView *> view = viewOf(op, op.getView());
+  if (failed(view))
+    return failure();
+  return emitStore(s, op, target_, op.getValue(), bytePointer(s, (*view)->base, op.getByte()),
+                   op.getWhen(), op.getAlign());
+}
+
+Value Emitter::sharedPointer(Site s, Value byte) {
+  if (!shared_)
+    shared_ = target_.declareShared(module_, result_.symbol, result_.sharedBytes);
+  auto pointer = LLVM::LLVMPointerType::get(s.b.getContext(), kSharedSpace);
+  Value base = LLVM::AddressOfOp::create(s.b, s.loc, shared_);
+  return LLVM::GEPOp::create(s.b, s.loc, pointer, s.b.getI8Type(), base,
+                             ArrayRef<LLVM::GEPArg>{byte},
+                             LLVM::GEPNoWrapFlags::inbounds | LLVM::GEPNoWrapFlags::nuw);
+}
+
+LogicalResult Emitter::sharedLoad(Site s, sched::SharedLoadOp op) {
+  FailureOr<Value> loaded = emitPlainLoad(s, op, sharedPointer(s, op.getByte()));
+  if (failed(loaded))
+    return failure();
+  op.getResult().replaceAllUsesWith(*loaded);
+  return success();
+}
+
+LogicalResult Emitter::sharedStore(Site s, sched::SharedStoreOp op) {
+  return emitStore(s, op, target_, op.getValue(), sharedPointer(s, op.getByte()), op.getWhen(),
+                   std::nullopt);
+}
+
+LogicalResult Emitter::matrix(Site s, sched::MatrixOp op) {
+  FailureOr<Value> result = target_.matrix(s, op);
+  if (failed(result))
+    return failure();
+  op.getResult().replaceAllUsesWith(*result);
+  return success();
+}
+
+// The value of an operation that only computes; null where it is none of these.
+Value Emitter::value(Site s, Operation *op) {
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case([&](tile::ProgramIdOp o) { return widened(s, target_.programId(s, o.getAxis())); })
+      .Case([&](tile::DimOp o) {
+        auto view = views_.find(o.getView());
+        return view == views_.end() ? Value() : view->second.dims[o.getAxis()];
+      })
+      .Case([&](sched::StrideOp o) {
+        auto view = views_.find(o.getView());
+        return view == views_.end() ? Value() : view->second.strides[o.getAxis()];
+      })
+      .Case([&](sched::ThreadOp) { return target_.threadId(s); })
+      .Case([&](sched::ShuffleOp o) -> Value {
+        Type i32 = s.b.getI32Type();
+        Value bits = o.getValue();
+        if (bits.getType() != i32)
+          bits = arith::BitcastOp::create(s.b, s.loc, i32, bits);
+        bits = target_.shuffle(s, bits, static_cast<int32_t>(o.getMask()), result_.threads);
+        return o.getType() == i32
+                   ? bits
+                   : arith::BitcastOp::create(s.b, s.loc, o.getType(), bits).getResult();
+      })
+      .Default([&](Operation *o) {
+        return isa<arith::ArithDialect, math::MathDialect, vector::VectorDialect>(o->getDialect())
+                   ? target_.elementwise(s, o)
+                   : Value();
+      });
+}
+
+LogicalResult Emitter::replace(Operation *op) {
+  b_.setInsertionPoint(op);
+  Site s{b_, op->getLoc()};
+  if (op->getNumResults() == 1)
+    if (Value result = value(s, op)) {
+      op->getResult(0).replaceAllUsesWith(result);
+      return op->erase(), success();
+    }
+  bool known = true;
+  LogicalResult done = llvm::TypeSwitch<Operation *, LogicalResult>(op)
+                           .Case([&](tile::GridOp) { return success(); })
+                           .Case([&](sched::BarrierOp) { return target_.barrier(s), success(); })
+                           .Case([&](sched::ViewLoadOp o) { return load(s, o); })
+                           .Case([&](sched::ViewStoreOp o) { return store(s, o); })
+                           .Case([&](sched::SharedLoadOp o) { return sharedLoad(s, o); })
+                           .Case([&](sched::SharedStoreOp o) { return sharedStore(s, o); })
+                           .Case([&](sched::MatrixOp o) { return matrix(s, o); })
+                           .Default([&](Operation *) { return known = false, success(); });
+  if (known && succeeded(done))
+    op->erase();
+  if (!known && isa<tile::TileDialect, sched::SchedDialect>(op->getDialect()))
+    return op->emitOpError() << "has no form in a kernel of threads, expected the lane form";
+  return done;
+}
+
+FailureOr<EmittedKernel> Emitter::run() {
+  if (failed(readAttributes()))
+    return failure();
+  OwningOpRef<tile::KernelOp> copy(cast<tile::KernelOp>(kernel_->clone()));
+  mlir::Block &body = copy->getBody().front();
+  LLVM::LLVMFuncOp function = makeFunction();
+  mlir::Block &entry = *function.addEntryBlock(b_);
+  bindArguments(entry, body);
+  SmallVector<Operation *> work;
+  body.walk([&](Operation *op) { work.push_back(op); });
+  entry.getOperations().splice(entry.end(), body.getOperations());
+  LogicalResult done = success();
+  for (Operation *op : work)
+    if (succeeded(done))
+      done = replace(op);
+  b_.setInsertionPointToEnd(&entry);
+  LLVM::ReturnOp::create(b_, kernel_.getLoc(), ValueRange());
+  if (failed(done)) {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(entry)))
+      op.dropAllUses(), op.erase();
+    return function.erase(), failure();
+  }
+  return result_;
+}
+
+FailureOr<EmittedKernel> emitLanes(tile::KernelOp kernel, ModuleOp module,
+                                   const LaneTarget &target) {
+  return Emitter(kernel, module, target).run();
+}
+
+} // namespace sinter::target::simt

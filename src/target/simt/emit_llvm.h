@@ -1,0 +1,70 @@
+// Emission of the lane form to the LLVM dialect: what targets whose programs are blocks of threads,
+// with LLVM back ends, share. A target gives the few operations that its hardware has its own way.
+#pragma once
+
+#include "sched/sched.h"
+#include "target/target.h"
+#include "tile/mlir_pch.h"
+
+namespace sinter::target::simt {
+
+inline constexpr unsigned kGlobalSpace = 1; // pointers to buffers
+inline constexpr unsigned kSharedSpace = 3; // pointers to a block's shared memory
+inline constexpr int64_t kMaxThreads = 1024;
+inline constexpr int64_t kMaxAccessBytes = 16; // of one instruction
+
+/// Place of code to build.
+struct Site {
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+};
+
+/// What differs between LLVM targets. Each function builds at its site; values are scalars of one
+/// thread. Stateless.
+class LaneTarget {
+public:
+  virtual ~LaneTarget() = default;
+
+  /// Calling convention and attributes of an entry point whose blocks have `threads` threads.
+  virtual void declareKernel(mlir::LLVM::LLVMFuncOp function, int64_t threads) const = 0;
+  /// The block's shared memory, an array in space 3: of its own size unless overridden.
+  virtual mlir::LLVM::GlobalOp declareShared(mlir::ModuleOp module, llvm::StringRef symbol,
+                                             int64_t bytes) const;
+
+  virtual mlir::Value threadId(Site s) const = 0;            // i32
+  virtual mlir::Value programId(Site s, int axis) const = 0; // i32
+  virtual void barrier(Site s) const = 0;
+  /// The i32 of thread XOR `mask`.
+  virtual mlir::Value shuffle(Site s, mlir::Value value, int32_t mask, int64_t threads) const = 0;
+  /// Fails with a diagnostic for an instruction that the target lacks.
+  virtual mlir::FailureOr<mlir::Value> matrix(Site s, sched::MatrixOp op) const = 0;
+
+  /// Words (an integer or a vector of 2 or 4, aligned to its size) at `pointer` where `when`, else
+  /// `other`; `constant` memory is not written while the kernel runs. A branch unless overridden.
+  virtual mlir::Value loadWhen(Site s, mlir::Value pointer, mlir::Value when, mlir::Value other,
+                               bool constant) const;
+  virtual void storeWhen(Site s, mlir::Value words, mlir::Value pointer, mlir::Value when) const;
+
+  /// What stands for an operation of arith, math or vector; null where LLVM's own form serves.
+  virtual mlir::Value elementwise(Site s, mlir::Operation *op) const { return {}; }
+};
+
+/// Emits `kernel` (lane form) into `module` as `void symbol(buffers..., i64 scalars...)`: one
+/// pointer of space 1 a view, then for each argument in order a view's extents and its strides in
+/// elements for every axis but a contiguous innermost one, or a scalar argument's bits. The
+/// function still has operations of scf, arith, math and vector: lowerToLlvm takes them.
+mlir::FailureOr<EmittedKernel> emitLanes(tile::KernelOp kernel, mlir::ModuleOp module,
+                                         const LaneTarget &target);
+
+/// Leaves only the LLVM dialect.
+mlir::LogicalResult lowerToLlvm(mlir::ModuleOp module);
+
+/// Words of an access: `count` integers of `bits` each in one instruction.
+struct Words {
+  unsigned bits = 32;
+  unsigned count = 1;
+  mlir::Type type(mlir::MLIRContext *context) const;
+};
+Words wordsOf(mlir::Type type);
+
+} // namespace sinter::target::simt

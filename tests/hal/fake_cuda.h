@@ -62,21 +62,35 @@ struct Library {
 
   uint64_t allocated = 0;
   std::map<DevicePtr, uint64_t> buffers;
-  int64_t hostBuffers = 0, streams = 0, events = 0, modules = 0, graphs = 0, contexts = 0;
+  std::map<const void *, std::shared_ptr<void>> objects; // memory, streams, events, graphs
+  int64_t modules = 0, contexts = 0;
   int64_t setCurrentCalls = 0, waitsForEver = 0;
   bool current = false;
   int32_t captureMode = 0;
   std::set<FakeStream *> capturing;
   std::vector<Launch> launches;
 
-  int64_t living() const {
-    return int64_t(buffers.size()) + hostBuffers + streams + events + modules + graphs + contexts;
-  }
+  int64_t living() const { return int64_t(objects.size()) + modules + contexts; }
 };
 
 inline Library &library() {
   static Library state;
   return state;
+}
+
+// Objects are the library's, which a lost device's user may not give back.
+template <typename Handle, typename Object> Handle keep(Object object) {
+  auto kept = std::make_shared<Object>(std::move(object));
+  library().objects[kept.get()] = kept;
+  return reinterpret_cast<Handle>(kept.get());
+}
+inline void *keepMemory(std::size_t bytes) {
+  void *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  library().objects[memory] = std::shared_ptr<void>(memory, std::free);
+  return memory;
+}
+inline ApiResult destroy(const void *object) {
+  return library().objects.erase(object) ? kSuccess : kInvalidValue;
 }
 
 template <typename T> T &at(uint64_t address) {
@@ -181,7 +195,7 @@ inline ApiResult memAlloc(DevicePtr *address, std::size_t bytes) {
     return error;
   if (bytes > library().memoryBytes - library().allocated)
     return kOutOfMemory;
-  *address = DevicePtr(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+  *address = DevicePtr(keepMemory(bytes));
   std::memset(reinterpret_cast<void *>(*address), 0xcd, bytes);
   library().buffers[*address] = bytes;
   library().allocated += bytes;
@@ -197,8 +211,7 @@ inline ApiResult memFree(DevicePtr address) {
     return kInvalidValue;
   library().allocated -= found->second;
   library().buffers.erase(found);
-  std::free(reinterpret_cast<void *>(address));
-  return kSuccess;
+  return destroy(reinterpret_cast<void *>(address));
 }
 
 inline ApiResult moduleLoad(ModuleHandle *module, const void *, uint32_t options, JitOption *option,
@@ -267,9 +280,8 @@ inline ApiResult endCapture(StreamHandle handle, GraphHandle *graph) {
   auto *stream = reinterpret_cast<FakeStream *>(handle);
   stream->capturing = false;
   library().capturing.erase(stream);
-  *graph = reinterpret_cast<GraphHandle>(new FakeGraph(std::move(stream->captured)));
+  *graph = keep<GraphHandle>(FakeGraph(std::move(stream->captured)));
   stream->captured.clear();
-  ++library().graphs;
   return entered();
 }
 
@@ -278,12 +290,6 @@ inline ApiResult launchGraph(GraphExecHandle exec, StreamHandle handle) {
     if (const ApiResult error = push(handle, command.run); error != kSuccess)
       return error;
   return entered();
-}
-
-template <typename Object> ApiResult destroy(void *handle, int64_t Library::*count) {
-  delete static_cast<Object *>(handle);
-  --(library().*count);
-  return kSuccess;
 }
 
 // The functions by name. Each entry's type is checked against the table of cuda_api.h.
@@ -358,12 +364,12 @@ private:
     api_.memAlloc = memAlloc;
     api_.memFree = memFree;
     api_.memHostAlloc = [](void **address, std::size_t bytes, uint32_t) {
-      *address = std::malloc(bytes);
-      return ++library().hostBuffers, enteredOutside();
+      *address = keepMemory(bytes);
+      return enteredOutside();
     };
     api_.memFreeHost = [](void *address) {
-      std::free(address);
-      return --library().hostBuffers, enteredOutside();
+      const ApiResult error = enteredOutside();
+      return error == kSuccess ? destroy(address) : error;
     };
     api_.memcpyHtoDAsync = [](DevicePtr dst, const void *src, std::size_t n, StreamHandle s) {
       return push(s, [=] { std::memcpy(reinterpret_cast<void *>(dst), src, n); });
@@ -402,12 +408,10 @@ private:
 
   void addStreams() {
     api_.streamCreate = [](StreamHandle *stream, uint32_t flags) {
-      *stream = reinterpret_cast<StreamHandle>(new FakeStream());
-      return ++library().streams, flags == kStreamNonBlocking ? entered() : kInvalidValue;
+      *stream = keep<StreamHandle>(FakeStream());
+      return flags == kStreamNonBlocking ? entered() : kInvalidValue;
     };
-    api_.streamDestroy = [](StreamHandle stream) {
-      return destroy<FakeStream>(stream, &Library::streams);
-    };
+    api_.streamDestroy = [](StreamHandle stream) { return destroy(stream); };
     api_.streamQuery = [](StreamHandle stream) {
       return wait(reinterpret_cast<FakeStream *>(stream), nullptr, true);
     };
@@ -415,12 +419,10 @@ private:
       return wait(reinterpret_cast<FakeStream *>(stream), nullptr, false);
     };
     api_.eventCreate = [](EventHandle *event, uint32_t) {
-      *event = reinterpret_cast<EventHandle>(new FakeEvent());
-      return ++library().events, entered();
+      *event = keep<EventHandle>(FakeEvent());
+      return entered();
     };
-    api_.eventDestroy = [](EventHandle event) {
-      return destroy<FakeEvent>(event, &Library::events);
-    };
+    api_.eventDestroy = [](EventHandle event) { return destroy(event); };
     api_.eventRecord = [](EventHandle event, StreamHandle stream) {
       reinterpret_cast<FakeEvent *>(event)->stream = reinterpret_cast<FakeStream *>(stream);
       return push(stream, nullptr, event);
@@ -443,16 +445,11 @@ private:
       return std::swap(*mode, library().captureMode), kSuccess;
     };
     api_.graphInstantiate = [](GraphExecHandle *exec, GraphHandle graph, unsigned long long) {
-      *exec =
-          reinterpret_cast<GraphExecHandle>(new FakeGraph(*reinterpret_cast<FakeGraph *>(graph)));
-      return ++library().graphs, enteredOutside();
+      *exec = keep<GraphExecHandle>(FakeGraph(*reinterpret_cast<FakeGraph *>(graph)));
+      return enteredOutside();
     };
-    api_.graphDestroy = [](GraphHandle graph) {
-      return destroy<FakeGraph>(graph, &Library::graphs);
-    };
-    api_.graphExecDestroy = [](GraphExecHandle exec) {
-      return destroy<FakeGraph>(exec, &Library::graphs);
-    };
+    api_.graphDestroy = [](GraphHandle graph) { return destroy(graph); };
+    api_.graphExecDestroy = [](GraphExecHandle exec) { return destroy(exec); };
     api_.graphLaunch = launchGraph;
   }
 

@@ -18,7 +18,7 @@ struct ChaosFaults {
   // The device is lost from this command on, counted from 0 over its streams: launches, copies,
   // fills, writes, reads, records, submissions and synchronisations. Then every call that makes or
   // runs something fails with DeviceLost.
-  std::optional<uint64_t> lostFromCommand;
+  std::optional<uint64_t> lostFromCommand = std::nullopt;
 };
 
 // What the devices of one chaos driver made that still lives, and what they were asked for.

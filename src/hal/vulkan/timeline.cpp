@@ -100,8 +100,9 @@ Fail Timeline::hangs(uint64_t number) {
   std::string what = "commands";
   for (const Pending &pending : pending_)
     if (pending.number == number && pending.dispatches)
-      what =
-          std::to_string(pending.dispatches) + " dispatches, the last of '" + pending.symbol + "',";
+      what = std::to_string(pending.dispatches) +
+             (pending.dispatches == 1 ? " dispatch" : " dispatches, the last") + " of '" +
+             pending.symbol + "'";
   return context_.abandon("device '" + context_.physical().name + "': " + what +
                           " did not end within " + secondsText(context_.watchdogNs()) +
                           " s; the device is given up");

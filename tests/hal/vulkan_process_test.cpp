@@ -1,0 +1,167 @@
+// The vulkan driver in processes of their own: other loaders and drivers, other subgroups, and
+// devices that hang, which no process gets rid of.
+#include "hal/vulkan_cases.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+namespace sinter::hal {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// Ends a child process with what was found on standard error.
+[[noreturn]] void leave(bool good, const std::string &found) {
+  std::fprintf(stderr, "%s\n", found.c_str());
+  _exit(good ? 0 : 1);
+}
+
+std::string textOf(const Status &status) {
+  return std::string(codeName(status.code)) + ": " + status.message;
+}
+
+// The first software device, whose driver reads the variables that these tests set.
+Result<uint32_t> softwareDevice(Driver &driver) {
+  SINTER_ASSIGN(const auto devices, driver.devices());
+  for (uint32_t i = 0; i < devices.size(); ++i)
+    if (devices[i].name.find("llvmpipe") != std::string::npos)
+      return i;
+  return fail(Code::NotFound, "there is no llvmpipe");
+}
+
+Status openingStatus(const VulkanOptions &options) {
+  DriverRegistry registry;
+  if (!addVulkanDriver(registry, options))
+    return {Code::Internal, "the driver was not added"};
+  auto device = (*registry.find("vulkan"))->open(0, {});
+  return device ? Status{Code::Cancelled, "it was opened"} : device.error();
+}
+
+class VulkanProcess : public ::testing::Test {
+protected:
+  void SetUp() override {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    DriverRegistry registry;
+    ASSERT_TRUE(addVulkanDriver(registry).has_value());
+    if (auto found = softwareDevice(**registry.find("vulkan")); !found)
+      GTEST_SKIP() << found.error().toString();
+  }
+};
+
+TEST(VulkanLoader, AMissingLoaderIsSaid) {
+  const Status status = openingStatus({.loader = "libvulkan-of-nowhere.so.1"});
+  EXPECT_EQ(status.code, Code::NotFound);
+  EXPECT_THAT(status.message,
+              AllOf(HasSubstr("no Vulkan loader"), HasSubstr("libvulkan-of-nowhere.so.1")));
+}
+
+TEST(VulkanLoader, ALibraryThatIsNoLoaderIsSaid) {
+  const Status status = openingStatus({.loader = "libm.so.6"});
+  EXPECT_EQ(status.code, Code::Unsupported);
+  EXPECT_THAT(status.message, HasSubstr("'libm.so.6' has no vkGetInstanceProcAddr"));
+}
+
+TEST_F(VulkanProcess, ALoaderWithoutADriverIsSaid) {
+  EXPECT_EXIT(
+      {
+        setenv("VK_DRIVER_FILES", "/nowhere/driver.json", 1);
+        setenv("VK_ICD_FILENAMES", "/nowhere/driver.json", 1);
+        leave(true, textOf(openingStatus({})));
+      },
+      ::testing::ExitedWithCode(0), "not-found: .*no installed driver fits the loader");
+}
+
+TEST_F(VulkanProcess, TheValidationLayerIsHeard) {
+  DriverRegistry registry;
+  ASSERT_TRUE(addValidatedMappedVulkan(registry).has_value());
+  if (auto devices = (*registry.find("vulkan"))->devices(); !devices)
+    GTEST_SKIP() << devices.error().toString();
+  EXPECT_EXIT(
+      {
+        // A module whose ids lie beyond its bound: valid as far as the driver reads it.
+        auto code = vulkanKernels();
+        const uint32_t bound = 2;
+        std::memcpy(code.data() + 3 * sizeof bound, &bound, sizeof bound);
+        DriverRegistry inner;
+        VulkanOptions options;
+        options.onValidation = [](const char *message) { leave(true, message); };
+        (void)addVulkanDriver(inner, options).has_value();
+        auto device = (*inner.find("vulkan"))->open(0, {});
+        (void)(*device)->loadModule(kVulkanTestTarget, code).has_value();
+        leave(false, "the layer said nothing");
+      },
+      ::testing::ExitedWithCode(0), "SPIR-V");
+}
+
+// What subgroup_size writes on a device whose vectors have `bits`.
+std::string subgroupsWith(const char *bits) {
+  setenv("LP_NATIVE_VECTOR_WIDTH", bits, 1);
+  DriverRegistry registry;
+  (void)addMappedVulkan(registry).has_value();
+  Driver &driver = **registry.find("vulkan");
+  auto device = driver.open(*softwareDevice(driver), {});
+  auto stream = (*device)->createStream();
+  auto module = (*device)->loadModule(kVulkanTestTarget, vulkanKernels());
+  auto kernel = (*module)->kernel({"subgroup_size", 1, 0, 0, kVulkanTestThreads});
+  auto out = (*device)->allocate(8);
+  const BufferBinding bindings[] = {{out->get(), 0}};
+  if (!(*stream)->launch(**kernel, {1, 1, 1}, bindings, {}) || !(*stream)->synchronize())
+    return "it did not run";
+  const std::string target = (*device)->info().target;
+  return target.substr(0, target.find("+", target.find("+") + 1)) + " has " +
+         std::to_string((*out)->host()[0]);
+}
+
+TEST_F(VulkanProcess, SubgroupsFollowTheWidthOfTheSoftwareDevice) {
+  EXPECT_EXIT(leave(true, subgroupsWith("128")), ::testing::ExitedWithCode(0), "subgroup4 has 4");
+  EXPECT_EXIT(leave(true, subgroupsWith("256")), ::testing::ExitedWithCode(0), "subgroup8 has 8");
+  EXPECT_EXIT(leave(true, subgroupsWith("512")), ::testing::ExitedWithCode(0), "subgroup16 has 16");
+}
+
+// Launches a kernel that does not end, under a watchdog, and says what each call then answers.
+void hang(const VulkanOptions &options) {
+  DriverRegistry registry;
+  (void)addVulkanDriver(registry, options).has_value();
+  Driver &driver = **registry.find("vulkan");
+  std::string said;
+  bool lost = true;
+  const auto note = [&](const auto &result) {
+    lost &= !result && result.error().code == Code::DeviceLost;
+    said = result ? "a call on a lost device succeeded" : result.error().message;
+  };
+  {
+    auto device = driver.open(*softwareDevice(driver), {.watchdogSeconds = 0.2});
+    auto module = (*device)->loadModule(kVulkanTestTarget, vulkanKernels());
+    auto kernel = (*module)->kernel({"spin", 1, 1, 0, kVulkanTestThreads});
+    auto stop = (*device)->allocate(16);
+    auto stream = (*device)->createStream();
+    const BufferBinding bindings[] = {{stop->get(), 0}};
+    const Grid grid = {65535, 65535, 1};
+    if (!(*stream)->launch(**kernel, grid, bindings, {{INT64_MAX}}))
+      leave(false, "the launch failed");
+    note((*stream)->synchronize());
+    note((*stream)->launch(**kernel, grid, bindings, {{1}}));
+    note((*stream)->synchronize());
+    note((*device)->allocate(8));
+    note((*device)->createStream());
+    note((*device)->createEvent());
+    note((*module)->kernel({"spin", 1, 1, 0, kVulkanTestThreads}));
+  }
+  leave(lost, said);
+}
+
+TEST_F(VulkanProcess, AKernelThatHangsLosesTheDeviceInOneSentence) {
+  constexpr const char *kSentence = "llvmpipe.*1 dispatch of 'spin' did not end within 0.2 s";
+  EXPECT_EXIT(hang({.mapping = VulkanOptions::Mapping::Always}), ::testing::ExitedWithCode(0),
+              kSentence);
+  EXPECT_EXIT(hang({.mapping = VulkanOptions::Mapping::Never}), ::testing::ExitedWithCode(0),
+              kSentence);
+}
+
+} // namespace
+} // namespace sinter::hal

@@ -48,9 +48,9 @@ public:
   bool executesAll() const override { return true; }
 
   Result<void> checkControl(Operation &op, Task &task) override {
-    static constexpr const char *kBounds[] = {"lower bound", "upper bound", "step"};
+    static constexpr const char *kBounds[] = {"a lower bound", "an upper bound", "a step"};
     if (auto branch = dyn_cast<scf::IfOp>(op))
-      return checkUniform(op, branch.getCondition(), "condition", task);
+      return checkUniform(op, branch.getCondition(), "a condition", task);
     if (auto loop = dyn_cast<scf::ForOp>(op))
       for (auto [value, name] :
            llvm::zip_equal(op.getOperands().take_front(loop.getNumControlOperands()), kBounds))
@@ -146,7 +146,7 @@ private:
     for (int64_t thread = 1; thread < tile.count(); ++thread)
       if (tile.unsignedAt(thread) != tile.unsignedAt(0))
         return task.fail(op, Code::InvalidArgument,
-                         "has a " + name + " that differs between threads: " + textOf(tile, 0) +
+                         "has " + name + " that differs between threads: " + textOf(tile, 0) +
                              " in thread 0, " + textOf(tile, thread) + " in thread " +
                              Twine(thread));
     return {};

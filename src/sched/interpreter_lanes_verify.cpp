@@ -74,13 +74,17 @@ private:
   LogicalResult verifyOperation(Operation &op) {
     if (failed(verifyTypes(op)))
       return failure();
-    if (isa<arith::ArithDialect, math::MathDialect>(op.getDialect()) ||
-        isa<scf::ForOp, scf::IfOp, scf::YieldOp, vector::FromElementsOp, vector::BitCastOp,
-            tile::GridOp, tile::ProgramIdOp, ThreadOp, BarrierOp>(op))
+    if (isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect()) ||
+        isa<scf::ForOp, scf::IfOp, scf::YieldOp, vector::FromElementsOp, tile::GridOp,
+            tile::ProgramIdOp, ThreadOp, BarrierOp>(op))
       return success();
     return TypeSwitch<Operation *, LogicalResult>(&op)
         .Case<tile::DimOp, StrideOp>([&](auto view) { return verifyAxis(view); })
         .Case([&](vector::ExtractOp extract) { return verifyExtract(extract); })
+        .Case([&](vector::BitCastOp cast) {
+          return failure(failed(verifyWord(cast, cast.getSource().getType())) ||
+                         failed(verifyWord(cast, cast.getType())));
+        })
         .Case([&](ViewLoadOp load) {
           return verifyAccess(load, load.getView(), load.getType(), load.getAlign(), false);
         })

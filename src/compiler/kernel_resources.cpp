@@ -46,7 +46,8 @@ static Result<void> printByPtxas(const std::string &ptxas, StringRef architectur
     return fail(Code::Permission, "cannot make a temporary folder: " + error.message());
   Result<std::string> said = assemble(ptxas, architecture, code, flags, folder);
   llvm::sys::fs::remove_directories(folder);
-  SINTER_TRY(std::move(said));
+  if (!said)
+    return tl::unexpected(said.error());
   SmallVector<StringRef> lines;
   StringRef(*said).split(lines, '\n', -1, /*KeepEmpty=*/false);
   for (StringRef line : lines) {

@@ -28,12 +28,8 @@ static Value constant(Site s, int64_t value) {
 void NvidiaLanes::declareKernel(LLVM::LLVMFuncOp function, int64_t threads) const {
   Builder b(function.getContext());
   function.setCConv(LLVM::cconv::CConv::PTX_Kernel);
-  auto attribute = [&](StringRef name, const std::string &value) {
-    return b.getArrayAttr({b.getStringAttr(name), b.getStringAttr(value)});
-  };
-  function.setPassthroughAttr(
-      b.getArrayAttr({attribute("nvvm.reqntid", std::to_string(threads) + ",1,1"),
-                      attribute("nvvm.maxntid", std::to_string(threads) + ",1,1")}));
+  function.setPassthroughAttr(b.getArrayAttr({b.getArrayAttr(
+      {b.getStringAttr("nvvm.reqntid"), b.getStringAttr(std::to_string(threads) + ",1,1")})}));
 }
 
 LLVM::GlobalOp NvidiaLanes::declareShared(ModuleOp module, StringRef, int64_t) const {

@@ -276,105 +276,58 @@ TEST(LaneBlocks, RowsThatLieOnOneAnotherAreOneRow) {
 
 // ---- a product ----
 
-// 128 threads: thread n owns column n of c and keeps its 128 sums; a and b pass through shared
-// memory in `depth` steps of k.
-std::string productText(int m, int k, int depth) {
-  std::string rows = std::to_string(m), steps = std::to_string(depth), sums, firsts, types, yields;
-  std::string compute, stores;
-  for (int row = 0; row < m; ++row) {
-    std::string r = std::to_string(row);
-    std::string comma = row ? ", " : "";
-    sums += comma + "%s" + r + " = %f0";
-    types += comma + "f32";
-    yields += comma + "%d" + r;
-    compute += "%p" + r + " = arith.constant " + std::to_string(row * depth * 4) + " : i32\n%q" +
-               r + " = arith.addi %kb, %p" + r + " : i32\n%a" + r + " = sched.shared_load [%q" + r +
-               "] : f32\n%d" + r + " = math.fma %a" + r + ", %bv, %s" + r + " : f32\n";
-    stores += "%o" + r + " = arith.constant " + std::to_string(row * 128 * 4) + " : index\n%w" + r +
-              " = arith.addi %o" + r + ", %b4 : index\nsched.view_store %r#" + r + ", %c[%w" + r +
-              "] when %yes : f32, !tile.view<?xf32, out>\n";
-  }
-  std::string kText = std::to_string(k), bytes = std::to_string((m + 128) * depth * 4);
+// Thread n owns column n of c, whose 128 rows are one vector; a's columns pass through shared
+// memory. a is [k, m] in memory, b [k, n] and c [n, m].
+std::string productText(const std::string &steps) {
+  std::string times;
+  for (int row = 0; row < 128; ++row)
+    times += row ? ", %bk" : "%bk";
   return "tile.kernel @k(%a: !tile.view<?xf32, in>, %b: !tile.view<?xf32, in>, "
-         "%c: !tile.view<?xf32, out>) attributes {sched.threads = 128 : i64, sched.shared = " +
-         bytes +
-         " : i64} {\n%c0 = arith.constant 0 : index\n%c1 = arith.constant 1 : index\n"
-         "%c4 = arith.constant 4 : index\n%i4 = arith.constant 4 : i32\n"
+         "%c: !tile.view<?xf32, out>) attributes {sched.threads = 128 : i64, "
+         "sched.shared = 512 : i64} {\n"
+         "%c0 = arith.constant 0 : index\n%c1 = arith.constant 1 : index\n"
+         "%c4 = arith.constant 4 : index\n%row = arith.constant 512 : index\n"
+         "%i4 = arith.constant 4 : i32\n%i0 = arith.constant 0 : i32\n"
          "%f0 = arith.constant 0.0 : f32\n%yes = arith.constant true\n"
+         "%v0 = arith.constant dense<0.0> : vector<128xf32>\n"
          "%k = arith.constant " +
-         kText + " : index\n%depth = arith.constant " + steps +
-         " : index\n%n128 = arith.constant 512 : index\n%i128 = arith.constant 512 : i32\n"
-         "%row4 = arith.constant " +
-         std::to_string(4 * k) + " : index\n%base = arith.constant " +
-         std::to_string(m * depth * 4) + " : i32\n%steps4 = arith.constant " +
-         std::to_string(depth * 4) +
-         " : i32\ntile.grid %c1, %c1, %c1\n%t = sched.thread\n"
+         steps +
+         " : index\ntile.grid %c1, %c1, %c1\n%t = sched.thread\n"
          "%ti = arith.index_castui %t : i32 to index\n%b4 = arith.muli %ti, %c4 : index\n"
-         "%t4 = arith.muli %t, %i4 : i32\n%trow = arith.muli %ti, %row4 : index\n"
-         "%tshared = arith.muli %t, %steps4 : i32\n"
-         "%r:" +
-         rows + " = scf.for %kk = %c0 to %k step %depth iter_args(" + sums + ") -> (" + types +
-         ") {\n"
-         "scf.for %j = %c0 to %depth step %c1 {\n"
-         "%kj = arith.addi %kk, %j : index\n%ka = arith.muli %kj, %c4 : index\n"
-         "%pa = arith.addi %trow, %ka : index\n"
-         "%va = sched.view_load %a[%pa] when %yes else %f0 : !tile.view<?xf32, in> -> f32\n"
-         "%kn = arith.muli %kj, %n128 : index\n%pb = arith.addi %kn, %b4 : index\n"
-         "%vb = sched.view_load %b[%pb] when %yes else %f0 : !tile.view<?xf32, in> -> f32\n"
-         "%ji = arith.index_cast %j : index to i32\n%j4 = arith.muli %ji, %i4 : i32\n"
-         "%sa = arith.addi %tshared, %j4 : i32\n%jn = arith.muli %ji, %i128 : i32\n"
-         "%sb = arith.addi %jn, %t4 : i32\n%sbb = arith.addi %sb, %base : i32\n"
-         "sched.shared_store %va, [%sa] when %yes : f32\n"
-         "sched.shared_store %vb, [%sbb] when %yes : f32\n}\nsched.barrier\n"
-         "%in:" +
-         rows + " = scf.for %j = %c0 to %depth step %c1 iter_args(" +
-         [&] {
-           std::string inner = sums;
-           for (size_t at = 0; (at = inner.find("%s", at)) != std::string::npos; ++at)
-             inner.replace(at, 2, "%u");
-           for (size_t at = 0, row = 0; (at = inner.find("%f0", at)) != std::string::npos; ++row)
-             inner.replace(at, 3, "%s" + std::to_string(row));
-           return inner;
-         }() +
-         ") -> (" + types +
-         ") {\n%ji = arith.index_cast %j : index to i32\n%kb = arith.muli %ji, %i4 : i32\n"
-         "%jn = arith.muli %ji, %i128 : i32\n%sb = arith.addi %jn, %t4 : i32\n"
-         "%sbb = arith.addi %sb, %base : i32\n%bv = sched.shared_load [%sbb] : f32\n" +
-         [&] {
-           std::string inner = compute;
-           for (size_t at = 0; (at = inner.find(", %s", at)) != std::string::npos; ++at)
-             inner.replace(at, 4, ", %u");
-           return inner;
-         }() +
-         "scf.yield " + yields + " : " + types + "\n}\nsched.barrier\nscf.yield " +
-         [&] {
-           std::string outer;
-           for (int row = 0; row < m; ++row)
-             outer += (row ? ", %in#" : "%in#") + std::to_string(row);
-           return outer;
-         }() +
-         " : " + types + "\n}\n" + stores + "}\n";
+         "%t4 = arith.muli %t, %i4 : i32\n"
+         "%r = scf.for %i = %c0 to %k step %c1 iter_args(%sum = %v0) -> (vector<128xf32>) {\n"
+         "%line = arith.muli %i, %row : index\n%at = arith.addi %line, %b4 : index\n"
+         "%ak = sched.view_load %a[%at] when %yes else %f0 : !tile.view<?xf32, in> -> f32\n"
+         "%bk = sched.view_load %b[%at] when %yes else %f0 : !tile.view<?xf32, in> -> f32\n"
+         "sched.shared_store %ak, [%t4] when %yes : f32\nsched.barrier\n"
+         "%av = sched.shared_load [%i0] : vector<128xf32>\n"
+         "%bv = vector.from_elements " +
+         times +
+         " : vector<128xf32>\n%next = math.fma %av, %bv, %sum : vector<128xf32>\n"
+         "sched.barrier\nscf.yield %next : vector<128xf32>\n}\n"
+         "%to = arith.muli %ti, %row : index\n"
+         "sched.view_store %r, %c[%to] when %yes : vector<128xf32>, !tile.view<?xf32, out>\n}\n";
 }
 
 TEST(LaneBlocks, AProductThroughSharedMemoryIsThePlainOne) {
   constexpr int kM = 128, kN = 128, kK = 64;
   std::mt19937 engine(5);
   std::uniform_real_distribution<float> uniform(-1, 1);
-  std::vector<float> a(kM * kK), b(kK * kN), c(kM * kN);
+  std::vector<float> a(kK * kM), b(kK * kN), c(kN * kM);
   for (auto *values : {&a, &b})
     for (float &value : *values)
       value = uniform(engine);
   auto result =
-      runLanes(productText(kM, kK, 16), {tile::HostView::contiguous(a.data(), {kM * kK}),
-                                         tile::HostView::contiguous(b.data(), {kK * kN}),
-                                         tile::HostView::contiguous(c.data(), {kM * kN})});
+      runLanes(productText(std::to_string(kK)), {tile::HostView::contiguous(a.data(), {kK * kM}),
+                                                 tile::HostView::contiguous(b.data(), {kK * kN}),
+                                                 tile::HostView::contiguous(c.data(), {kN * kM})});
   ASSERT_TRUE(result) << result.error().message;
   for (int row = 0; row < kM; ++row)
     for (int column = 0; column < kN; ++column) {
       float sum = 0;
       for (int k = 0; k < kK; ++k)
-        sum = std::fma(a[row * kK + k], b[k * kN + column], sum);
-      ASSERT_EQ(c[row * kN + column], sum) << row << ", " << column;
+        sum = std::fma(a[k * kM + row], b[k * kN + column], sum);
+      ASSERT_EQ(c[column * kM + row], sum) << row << ", " << column;
     }
 }
 

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace sinter::hal {
 namespace {
@@ -165,6 +166,7 @@ TEST_F(CudaDevice, TimeBetweenEventsCoversTheWorkBetween) {
 // `words`, a later call fails with it too, and everything can be destroyed.
 [[noreturn]] void expectLost(double watchdogSeconds, const char *words, const KernelSpec &spec,
                              std::vector<int64_t> scalars) {
+  alarm(30); // a process that cannot end is a failure, not a hang of the tests
   {
     auto opened = open(watchdogSeconds);
     if (!opened)

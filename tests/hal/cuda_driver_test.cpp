@@ -298,13 +298,19 @@ TEST_F(CudaDriver, AThreadOfAnotherContextGetsThisOne) {
   EXPECT_TRUE(device_->allocate(8).has_value());
 }
 
-TEST_F(CudaDriver, MemoryCodeAndKernelsCanBeMadeBesideACapture) {
+TEST_F(CudaDriver, MemoryCodeKernelsAndTransfersOfOthersGoOnBesideACapture) {
   open();
+  auto other = device_->createStream().value();
+  auto memory = device_->allocate(8).value();
+  std::vector<uint8_t> bytes(8);
   auto nothing = module_->kernel({"do_nothing", 0, 0}).value();
   ASSERT_TRUE(stream_->beginCapture().has_value());
   EXPECT_TRUE(device_->allocate(8).has_value());
   EXPECT_TRUE(device_->loadModule("cuda:sm_80", bytesOf(kPtx)).has_value());
   EXPECT_TRUE(module_->kernel({"do_nothing", 0, 0}).has_value());
+  EXPECT_TRUE(other->write(*memory, 0, bytes).has_value());
+  EXPECT_TRUE(other->read(*memory, 0, bytes).has_value());
+  EXPECT_TRUE(other->synchronize().has_value());
   ASSERT_TRUE(stream_->launch(*nothing, {1, 1, 1}, {}, {}).has_value());
   EXPECT_TRUE(stream_->endCapture().has_value());
 }

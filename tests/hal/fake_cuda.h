@@ -150,7 +150,7 @@ inline ApiResult push(StreamHandle handle, std::function<void()> run, const void
 }
 
 inline ApiResult wait(FakeStream *stream, const void *event, bool poll) {
-  if (const ApiResult error = entered(); error != kSuccess)
+  if (const ApiResult error = enteredOutside(); error != kSuccess)
     return error;
   if (stream && stream->capturing)
     return kCaptureUnsupported;

@@ -96,12 +96,14 @@ template <typename Query> Result<void> Context::poll(Query query, const char *ca
 }
 
 Result<void> Context::wait(StreamHandle stream) {
+  const OutsideOfCaptures outside(*api_);
   if (watchdogSeconds_ > 0)
     return poll([&] { return api_->streamQuery(stream); }, "cuStreamQuery");
   return check(api_->streamSynchronize(stream), "cuStreamSynchronize");
 }
 
 Result<void> Context::wait(EventHandle event) {
+  const OutsideOfCaptures outside(*api_);
   if (watchdogSeconds_ > 0)
     return poll([&] { return api_->eventQuery(event); }, "cuEventQuery");
   return check(api_->eventSynchronize(event), "cuEventSynchronize");

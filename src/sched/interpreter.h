@@ -3,6 +3,7 @@
 // form, where a race is one.
 #pragma once
 
+#include "sched/lane_facts.h"
 #include "tile/interpreter.h"
 
 namespace sinter::sched {
@@ -13,19 +14,13 @@ enum class UnwrittenReads : uint8_t {
   Poison, // gives NaN, or bytes 0xCD for integers
 };
 
-/// What a device gives the blocks of a kernel in lane form.
-struct LaneLimits {
-  int64_t subgroup = 32;      // threads that shuffle and multiply together, a power of two
-  int64_t maxThreads = 1024;  // of a block
-  int64_t maxShared = 232448; // bytes of a block; the most that a Hopper gives
-};
-
 struct InterpreterOptions : tile::InterpreterOptions {
   UnwrittenReads unwritten = UnwrittenReads::Report;
   /// Operations that a role runs before the next role's turn; 0: until it waits or ends. Results of
   /// a correct kernel do not depend on it.
   uint64_t quantum = 0;
-  LaneLimits lanes;
+  /// What bounds the blocks of a kernel in lane form: subgroups, threads, shared memory.
+  LaneFacts lanes;
 };
 
 /// Like tile::interpretKernel, for kernels with operations of both dialects. `tile.reduce` combines
@@ -53,10 +48,10 @@ Result<tile::RunStatistics> interpretKernel(tile::KernelOp kernel,
 /// is not looked at. Emits a diagnostic at the first use that is too early.
 mlir::LogicalResult verifyStages(tile::KernelOp kernel);
 
-/// Checks that a kernel with `sched.threads` is in lane form, as sched.td describes it, within the
-/// limits: only the form's operations on scalars and vectors of one dimension, views that are
-/// arguments and whose access allows the operation, shuffles within a subgroup, matrix instructions
-/// of the table with its types. Emits a diagnostic at the first that is not.
-mlir::LogicalResult verifyLanes(tile::KernelOp kernel, const LaneLimits &limits);
+/// Checks that a kernel with `sched.threads` is in lane form, as sched.td describes it, within what
+/// the processor has: only the form's operations on scalars and vectors of one dimension, views
+/// that are arguments and whose access allows the operation, shuffles within a subgroup, matrix
+/// instructions of the table with its types. Emits a diagnostic at the first that is not.
+mlir::LogicalResult verifyLanes(tile::KernelOp kernel, const LaneFacts &facts);
 
 } // namespace sinter::sched

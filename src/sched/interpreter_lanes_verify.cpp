@@ -32,8 +32,7 @@ namespace {
 
 class LaneVerifier {
 public:
-  LaneVerifier(tile::KernelOp kernel, const LaneLimits &limits)
-      : kernel_(kernel), limits_(limits) {}
+  LaneVerifier(tile::KernelOp kernel, const LaneFacts &facts) : kernel_(kernel), facts_(facts) {}
 
   LogicalResult verify() {
     if (failed(readAttributes()))
@@ -60,14 +59,13 @@ private:
     int64_t shared = 0;
     if (failed(readAttribute(kThreadsName, threads_)) || failed(readAttribute(kSharedName, shared)))
       return failure();
-    int64_t most = std::min<int64_t>(limits_.maxThreads, 1024);
+    int64_t most = std::min<int64_t>(facts_.maxThreads, 1024);
     if (threads_ < 1 || !llvm::isPowerOf2_64(threads_) || threads_ > most)
       return kernel_.emitOpError() << "has blocks of " << threads_
                                    << " threads, expected a power of two of at most " << most;
-    if (shared < 0 || shared > limits_.maxShared)
+    if (shared < 0 || shared > facts_.maxShared)
       return kernel_.emitOpError()
-             << "needs " << shared << " bytes of shared memory, expected 0 to "
-             << limits_.maxShared;
+             << "needs " << shared << " bytes of shared memory, expected 0 to " << facts_.maxShared;
     return success();
   }
 
@@ -155,7 +153,7 @@ private:
   }
 
   LogicalResult verifyShuffle(ShuffleOp op) {
-    int64_t width = std::min(threads_, limits_.subgroup);
+    int64_t width = std::min(threads_, facts_.subgroup);
     if (op.getMask() >= width)
       return op.emitOpError() << "reaches " << op.getMask()
                               << " threads away, expected a mask below " << width
@@ -168,10 +166,10 @@ private:
     if (!instruction)
       return op.emitOpError() << "names '" << op.getInstruction()
                               << "', which is not in the table of matrix instructions";
-    if (instruction->lanes != limits_.subgroup || threads_ % instruction->lanes != 0)
+    if (instruction->lanes != facts_.subgroup || threads_ % instruction->lanes != 0)
       return op.emitOpError() << "names '" << instruction->name << "' of " << instruction->lanes
                               << " lanes in blocks of " << threads_ << " threads and subgroups of "
-                              << limits_.subgroup;
+                              << facts_.subgroup;
     MLIRContext *context = op.getContext();
     Type a = instruction->typeA(context), b = instruction->typeB(context),
          c = instruction->typeC(context);
@@ -184,14 +182,14 @@ private:
   }
 
   tile::KernelOp kernel_;
-  const LaneLimits &limits_;
+  const LaneFacts &facts_;
   int64_t threads_ = 0;
 };
 
 } // namespace
 
-LogicalResult verifyLanes(tile::KernelOp kernel, const LaneLimits &limits) {
-  return LaneVerifier(kernel, limits).verify();
+LogicalResult verifyLanes(tile::KernelOp kernel, const LaneFacts &facts) {
+  return LaneVerifier(kernel, facts).verify();
 }
 
 } // namespace sinter::sched

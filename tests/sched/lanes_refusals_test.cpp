@@ -266,9 +266,8 @@ TEST(LaneRefusals, MoreSharedMemoryThanTheDeviceHas) {
 }
 
 TEST(LaneRefusals, LessThanNoSharedMemory) {
-  EXPECT_EQ(
-      refusal("", {.shared = -1}),
-      verifier("1:1: 'tile.kernel'", "needs -1 bytes of shared memory, expected 0 to 232448"));
+  EXPECT_EQ(refusal("", {.shared = -1}),
+            verifier("1:1: 'tile.kernel'", "needs -1 bytes of shared memory, expected 0 to 49152"));
 }
 
 TEST(LaneRefusals, BlocksWhoseThreadsAreNoPowerOfTwo) {

@@ -69,6 +69,8 @@ TEST(Spirv, SpoiltModulesAreCorrupt) {
       {0, 0x03022307, "big-endian"},
       {3, 0, "an id bound of 0"},
       {3, 0xffffffff, "an id bound of 4294967295"},
+      {3, 4, "defines id 4, expected 1 to the bound of 4 less 1"},
+      {21, 0, "defines id 0"},
       {5, 0, "has 0 words"},
       {5, 0xffff0011, "has 65535 words"},
       {11, 4, "no entry point of execution model GLCompute"},

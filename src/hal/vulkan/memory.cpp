@@ -11,6 +11,9 @@ namespace {
 constexpr uint64_t kAlignment = 256; // of the strictest known device's storage buffers
 // 4,096 allocations, the least that a device must allow, make 256 GiB of such blocks.
 constexpr uint64_t kBlockBytes = 64 << 20;
+// Types that bypass the device's caches, for debugging; they want a feature that is not turned on.
+constexpr VkMemoryPropertyFlags kUncached =
+    VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD | VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD;
 constexpr uint64_t kSmallBlockBytes = 4
                                       << 20; // where the host's view of device memory may be small
 
@@ -99,10 +102,11 @@ Fail Memory::exhausted(uint64_t bytes) const {
 Result<MemoryRange> Memory::allocate(MemoryUse use, uint64_t bytes) {
   SINTER_TRY(context_.alive());
   const PhysicalDevice &device = context_.physical();
-  if (bytes > device.maxAllocationBytes || bytes > device.memoryBytes ||
-      bytes > UINT64_MAX - kAlignment)
+  if (bytes > device.memoryBytes || bytes > UINT64_MAX - kAlignment)
     return exhausted(bytes);
   const uint64_t rounded = std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  if (rounded > device.maxAllocationBytes)
+    return exhausted(bytes);
   const bool own = rounded > blockBytes(use) / 4;
   if (!own)
     for (auto &block : blocks_)
@@ -202,7 +206,8 @@ VkResult Memory::takeMemory(MemoryBlock &block, MemoryUse use, const VkMemoryReq
   for (VkMemoryPropertyFlags wish : wishes(use, context_.mapped()))
     for (uint32_t type = 0; type < memory.memoryTypeCount; ++type) {
       const VkMemoryType &offered = memory.memoryTypes[type];
-      if ((offered.propertyFlags & wish) != wish || !(needed.memoryTypeBits >> type & 1) ||
+      if ((offered.propertyFlags & wish) != wish || (offered.propertyFlags & kUncached) ||
+          !(needed.memoryTypeBits >> type & 1) ||
           needed.size > memory.memoryHeaps[offered.heapIndex].size)
         continue;
       info.memoryTypeIndex = type;

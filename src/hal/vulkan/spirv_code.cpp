@@ -22,6 +22,26 @@ enum Op : uint32_t {
 constexpr uint32_t kGlCompute = 5;
 constexpr uint32_t kLocalSize = 17;
 
+// Instructions that define an id, and the word that it is in. Not all: a driver sizes its tables by
+// the bound, and what is here is most of what any kernel consists of.
+struct Definer {
+  uint32_t first, last; // opcodes
+  std::size_t word;
+};
+constexpr Definer kDefiners[] = {
+    {19, 38, 1},   // types
+    {41, 46, 2},   // constants
+    {48, 52, 2},   // specialisation constants
+    {54, 55, 2},   // functions and their parameters
+    {57, 57, 2},   // calls
+    {59, 61, 2},   // variables, loads
+    {65, 68, 2},   // access chains
+    {77, 84, 2},   // composites
+    {109, 205, 2}, // conversions, arithmetic, comparison, bits
+    {245, 245, 2}, // phis
+    {248, 248, 1}, // labels
+};
+
 class Reader {
 public:
   explicit Reader(SpirvCode &code) : code_(code) {}
@@ -43,6 +63,7 @@ public:
 
 private:
   Result<void> take(std::size_t at, std::span<const uint32_t> words) {
+    SINTER_TRY(checkDefined(at, words));
     switch (words[0] & 0xffff) {
     case kOpCapability:
       if (words.size() != 2)
@@ -67,6 +88,23 @@ private:
     default:
       return {};
     }
+  }
+
+  Result<void> checkDefined(std::size_t at, std::span<const uint32_t> words) const {
+    const uint32_t op = words[0] & 0xffff, bound = code_.words[3];
+    for (const Definer &definer : kDefiners) {
+      if (op < definer.first || op > definer.last)
+        continue;
+      if (words.size() <= definer.word)
+        return malformed("instruction", at);
+      const uint32_t id = words[definer.word];
+      if (id == 0 || id >= bound)
+        return fail(Code::Corrupt,
+                    "SPIR-V instruction defines id " + std::to_string(id) +
+                        ", expected 1 to the bound of " + std::to_string(bound) + " less 1",
+                    at * sizeof(uint32_t));
+    }
+    return {};
   }
 
   Result<void> takeEntryPoint(std::size_t at, std::span<const uint32_t> words) {

@@ -25,8 +25,9 @@ struct SpirvCode {
 };
 
 // Corrupt, with the byte: no whole words, another magic, an id bound out of range, instructions
-// that are empty or reach beyond the end, a function that does not end, an entry point without a
-// function. That the instructions make sense is for the producer to see to.
+// that are empty or reach beyond the end, an id that is not below the bound where it is defined, a
+// function that does not end, an entry point without a function. That the instructions make sense
+// is for the producer to see to.
 Result<SpirvCode> readSpirv(std::span<const uint8_t> code);
 
 } // namespace sinter::hal::vulkan

@@ -196,15 +196,18 @@ Result<void> VulkanStream::write(Buffer &dst, uint64_t offset, std::span<const u
   if (bytes.empty())
     return {};
   const bool mapped = !dst.host().empty();
-  SINTER_ASSIGN(const bool idleNow, idle());
-  if (bytes.size() <= kSmallWrite && !(mapped && idleNow)) {
+  bool direct = false;
+  if (mapped) {
+    SINTER_ASSIGN(direct, idle());
+  }
+  if (!direct && bytes.size() <= kSmallWrite) {
     SINTER_ASSIGN(Batch *const batch, batchFor(bytes.size()));
     batch->write(rangeOf(dst), offset, bytes);
     return {};
   }
   if (!mapped)
     return stagedWrite(rangeOf(dst), offset, bytes);
-  if (!idleNow)
+  if (!direct)
     SINTER_TRY(synchronize());
   std::memcpy(dst.host().data() + offset, bytes.data(), bytes.size());
   return {};

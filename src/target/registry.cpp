@@ -4,6 +4,7 @@
 #include "target/cpu/cpu_target.h"
 #include "target/nvidia/nvidia_target.h"
 #include "target/registry.h"
+#include "target/vulkan/vulkan_target.h"
 
 namespace sinter::target {
 
@@ -18,6 +19,7 @@ struct Vendor {
 static constexpr Vendor kVendors[] = {
     {"cpu:", cpu::findCpuTarget, cpu::cpuTargetNames},
     {"cuda:", nvidia::findNvidiaTarget, nvidia::nvidiaTargetNames},
+    {"vulkan:", vulkan::findVulkanTarget, vulkan::vulkanTargetNames},
 };
 
 Result<std::unique_ptr<Target>> findTarget(std::string_view name) {

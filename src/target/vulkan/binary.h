@@ -1,0 +1,18 @@
+// SPIR-V modules as bytes: parts that can be joined, and the binary that devices load.
+#pragma once
+
+#include "base/status.h"
+#include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
+
+#include <span>
+#include <vector>
+
+namespace sinter::target::vulkan {
+
+std::vector<uint8_t> writePart(mlir::spirv::ModuleOp module);
+
+/// One SPIR-V binary, little-endian words, with the entry points of all parts; their names are
+/// distinct. Internal: a part is not writePart's, or two have an entry point of the same name.
+Result<std::vector<uint8_t>> linkParts(std::span<const std::vector<uint8_t>> parts);
+
+} // namespace sinter::target::vulkan

@@ -1,0 +1,65 @@
+// The Vulkan target's table of contents: schedule, emit, write.
+#include "target/vulkan/vulkan_target.h"
+#include "sched/sched.h"
+#include "sched/schedule_lanes.h"
+#include "target/vulkan/binary.h"
+#include "target/vulkan/emit_spirv.h"
+#include "tile/mlir_pch.h"
+
+using namespace mlir;
+
+namespace sinter::target::vulkan {
+
+namespace {
+class VulkanTarget : public Target {
+public:
+  explicit VulkanTarget(VulkanFacts facts) : facts_(std::move(facts)) {}
+
+  std::string name() const override { return facts_.name(); }
+  std::vector<std::string> stageNames() const override { return {"sched", "spirv"}; }
+  Result<CompiledModule> compilePart(ModuleOp source, Stages *stages) const override;
+  Result<std::vector<uint8_t>> link(std::span<const std::vector<uint8_t>> parts) const override {
+    return linkParts(parts);
+  }
+
+private:
+  Result<OwningOpRef<ModuleOp>> schedule(ModuleOp source) const;
+
+  VulkanFacts facts_;
+};
+} // namespace
+
+// Kernels that have lane form already are taken as they are.
+Result<OwningOpRef<ModuleOp>> VulkanTarget::schedule(ModuleOp source) const {
+  bool scheduled = llvm::all_of(source.getOps<tile::KernelOp>(), [](tile::KernelOp kernel) {
+    return kernel->hasAttr("sched.threads");
+  });
+  if (scheduled)
+    return OwningOpRef<ModuleOp>(cast<ModuleOp>(source->clone()));
+  sched::LaneFacts lanes;
+  lanes.subgroup = facts_.subgroup;
+  lanes.maxThreads = facts_.threads;
+  lanes.maxShared = facts_.sharedBytes;
+  return sched::scheduleForLanes(source, lanes);
+}
+
+Result<CompiledModule> VulkanTarget::compilePart(ModuleOp source, Stages *stages) const {
+  SINTER_ASSIGN(OwningOpRef<ModuleOp> scheduled, schedule(source));
+  if (stages)
+    stages->add("sched", printed(*scheduled));
+  SINTER_ASSIGN(EmittedModule emitted, emitSpirv(*scheduled, facts_));
+  if (stages)
+    stages->add("spirv", printed(*emitted.module));
+  return CompiledModule{writePart(*emitted.module), std::move(emitted.kernels)};
+}
+
+Result<std::unique_ptr<Target>> findVulkanTarget(std::string_view rest) {
+  SINTER_ASSIGN(VulkanFacts facts, parseFacts(rest));
+  return std::make_unique<VulkanTarget>(std::move(facts));
+}
+
+std::string vulkanTargetNames() {
+  return VulkanFacts().name();
+}
+
+} // namespace sinter::target::vulkan

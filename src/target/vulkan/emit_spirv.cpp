@@ -337,8 +337,11 @@ LogicalResult Emitter::emitFor(scf::ForOp loop) {
   Region &region = now.getBody();
   Block *entry = b_.createBlock(&region);
   Block *header = b_.createBlock(&region, {}, types, SmallVector<Location>(types.size(), loc_));
-  Block *body = b_.createBlock(&region), *next = b_.createBlock(&region),
-        *merge = b_.createBlock(&region);
+  ArrayRef<Type> stateTypes = ArrayRef<Type>(types).drop_front();
+  Block *body = b_.createBlock(&region);
+  Block *next =
+      b_.createBlock(&region, {}, stateTypes, SmallVector<Location>(stateTypes.size(), loc_));
+  Block *merge = b_.createBlock(&region);
   ValueRange iterated = header->getArguments().drop_front();
   Value number = header->getArgument(0);
   b_.setInsertionPointToEnd(entry);
@@ -355,9 +358,11 @@ LogicalResult Emitter::emitFor(scf::ForOp loop) {
   b_.setInsertionPointToEnd(body);
   if (failed(emitBlock(*loop.getBody())))
     return failure();
-  spirv::BranchOp::create(b_, loc_, next);
+  // The serializer knows results of loops in a phi only where the phi comes after them.
+  spirv::BranchOp::create(b_, loc_, next,
+                          flattened(loop.getBody()->getTerminator()->getOperands()));
   b_.setInsertionPointToEnd(next);
-  Scalars after = flattened(loop.getBody()->getTerminator()->getOperands());
+  Scalars after(next->getArguments().begin(), next->getArguments().end());
   after.insert(after.begin(), site().make<spirv::IAddOp>(number.getType(), number, step));
   spirv::BranchOp::create(b_, loc_, header, after);
   bindFlat(loop.getResults(), now.getResults());

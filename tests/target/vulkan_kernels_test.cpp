@@ -1,0 +1,154 @@
+// Conformance of registered kernels on Vulkan: SPIR-V that the validator takes, and on the software
+// device with each width of its subgroups, results near the tile interpreter's.
+#include "tile/mlir_pch.h"
+
+#include "hal/vulkan/vulkan_driver.h"
+#include "target/conformance_cases.h"
+#include "target/device_launch.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Program.h"
+
+#include <gmock/gmock.h>
+
+using namespace mlir;
+
+namespace sinter::target::vulkan {
+namespace {
+
+using namespace cpu;
+
+constexpr const char *kAllFeatures = "+float16+int16+int8";
+
+// Kernels that have no form for threads yet. The list only shrinks: a case of it that compiles is a
+// failure.
+const std::set<std::string> &unsupported() {
+  static const std::set<std::string> labels = {};
+  return labels;
+}
+
+Result<std::unique_ptr<Target>> targetOf(int64_t subgroup, const std::string &features) {
+  return findTarget("vulkan:1.3+subgroup" + std::to_string(subgroup) + features +
+                    "+threads1024+shared32768");
+}
+
+// The software device with subgroups of `size`. A process has those that it began with.
+Result<std::unique_ptr<hal::Device>> softwareDevice(int64_t size) {
+  setenv("LP_NATIVE_VECTOR_WIDTH", std::to_string(size * 32).c_str(), 1);
+  hal::DriverRegistry registry;
+  SINTER_TRY(hal::addVulkanDriver(registry));
+  SINTER_ASSIGN(hal::Driver * driver, registry.find("vulkan"));
+  SINTER_ASSIGN(auto devices, driver->devices());
+  for (uint32_t i = 0; i < devices.size(); ++i) {
+    if (devices[i].name.find("llvmpipe") == std::string::npos)
+      continue;
+    if (devices[i].target.find("+subgroup" + std::to_string(size) + "+") == std::string::npos)
+      return fail(sinter::Code::NotFound,
+                  "this process's llvmpipe has other subgroups: '" + devices[i].target + "'");
+    return driver->open(i, {});
+  }
+  return fail(sinter::Code::NotFound, "there is no llvmpipe");
+}
+
+std::string caseName(size_t index) {
+  return allCases()[index].label;
+}
+
+// ---- the binary ----
+
+// What spirv-val says of a module; empty where it is valid.
+std::string complaintOf(const std::vector<uint8_t> &code, StringRef program) {
+  SmallString<64> input, output;
+  int file = -1;
+  if (llvm::sys::fs::createTemporaryFile("kernel", "spv", file, input) ||
+      llvm::sys::fs::createTemporaryFile("kernel", "txt", output))
+    return "no temporary file";
+  {
+    llvm::raw_fd_ostream out(file, true);
+    out.write(reinterpret_cast<const char *>(code.data()), code.size());
+  }
+  std::optional<StringRef> redirects[] = {std::nullopt, StringRef(output), StringRef(output)};
+  int result = llvm::sys::ExecuteAndWait(
+      program, {program, "--target-env", "vulkan1.3", StringRef(input)}, std::nullopt, redirects);
+  auto said = llvm::MemoryBuffer::getFile(output);
+  std::string text = said ? (*said)->getBuffer().str() : "";
+  llvm::sys::fs::remove(input);
+  llvm::sys::fs::remove(output);
+  return result == 0 ? "" : "status " + std::to_string(result) + ": " + text;
+}
+
+class VulkanBinary : public testing::TestWithParam<std::tuple<size_t, std::string>> {};
+
+TEST_P(VulkanBinary, IsValid) {
+  const auto &[index, features] = GetParam();
+  const KernelCase &c = allCases()[index];
+  auto program = llvm::sys::findProgramByName("spirv-val");
+  if (!program)
+    GTEST_SKIP() << "there is no spirv-val (package spirv-tools)";
+  tile::KernelModule module = buildCase(c);
+  ASSERT_TRUE(module.ok()) << module.diagnosticText();
+  auto target = targetOf(32, features);
+  ASSERT_TRUE(target) << target.error().toString();
+  auto code = compileKernels(**target, module.module());
+  ASSERT_EQ(code.has_value(), !unsupported().contains(c.label))
+      << (code ? "an unexpected pass" : code.error().toString());
+  if (code)
+    EXPECT_EQ(complaintOf(code->code, *program), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, VulkanBinary,
+                         testing::Combine(testing::Range(size_t(0), allCases().size()),
+                                          testing::Values(kAllFeatures, "")),
+                         [](const auto &info) {
+                           bool all = !std::get<1>(info.param).empty();
+                           return caseName(std::get<0>(info.param)) +
+                                  (all ? "_all_types" : "_plain_types");
+                         });
+
+// ---- the device ----
+
+void checkExtents(const KernelCase &c, const Extents &extents, DeviceKernel &kernel,
+                  Random &random) {
+  SCOPED_TRACE(extentsText(extents));
+  LaunchArguments arguments = caseArguments(c, kernel.source(), extents, false, random);
+  auto found = kernel.launch(arguments);
+  ASSERT_TRUE(found) << found.error().toString();
+  EXPECT_EQ(firstBeyond(*found, interpreted(arguments, kernel.source(), false), c.bound), "");
+}
+
+class VulkanConformance : public testing::TestWithParam<std::tuple<size_t, int64_t>> {};
+
+TEST_P(VulkanConformance, Holds) {
+  const auto &[index, subgroup] = GetParam();
+  const KernelCase &c = allCases()[index];
+  if (unsupported().contains(c.label))
+    GTEST_SKIP() << "kernels with blocks have no form for threads yet";
+  auto device = softwareDevice(subgroup);
+  if (!device)
+    GTEST_SKIP() << device.error().toString();
+  tile::KernelModule module = buildCase(c);
+  ASSERT_TRUE(module.ok()) << module.diagnosticText();
+  auto target = findTarget((*device)->info().target);
+  ASSERT_TRUE(target) << target.error().toString();
+  auto kernel = DeviceKernel::load(module.module(), **target, **device);
+  ASSERT_TRUE(kernel) << kernel.error().toString();
+  Random random(index);
+  for (Extents &extents : mixExtents(c.extents, 1, random)) {
+    if (c.derive)
+      c.derive(extents);
+    checkExtents(c, extents, *kernel, random);
+    if (HasFailure())
+      return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, VulkanConformance,
+                         testing::Combine(testing::Range(size_t(0), allCases().size()),
+                                          testing::Values(4, 8, 16)),
+                         [](const auto &info) {
+                           return caseName(std::get<0>(info.param)) + "_subgroup" +
+                                  std::to_string(std::get<1>(info.param));
+                         });
+
+} // namespace
+} // namespace sinter::target::vulkan

@@ -49,9 +49,8 @@ protected:
     good(stream_->read(from, 0, bytes));
     return bytes;
   }
-  // The elements that `symbol` counted, less their places and 1: zero where each was counted once.
-  std::vector<int64_t> countOn(const char *symbol, const Grid &grid,
-                               std::span<const int64_t> scalars) {
+  // Runs `symbol` on `grid` and says how many points it did not count once, in their places.
+  std::size_t miscountsOn(const char *symbol, const Grid &grid, std::span<const int64_t> scalars) {
     const auto points = static_cast<std::size_t>(grid[0] * grid[1] * grid[2]);
     auto out = buffer(points * sizeof(int64_t));
     const BufferBinding bindings[] = {{out.get(), 0}};
@@ -60,9 +59,10 @@ protected:
     std::vector<int64_t> found(points);
     const auto bytes = read(*out);
     std::memcpy(found.data(), bytes.data(), bytes.size());
+    std::size_t wrong = 0;
     for (std::size_t i = 0; i < points; ++i)
-      found[i] -= static_cast<int64_t>(i) + 1;
-    return found;
+      wrong += found[i] != static_cast<int64_t>(i) + 1;
+    return wrong;
   }
 
   DriverRegistry registry_;
@@ -75,12 +75,12 @@ protected:
 TEST_P(VulkanDriver, AGridBeyondTheDevicesLimitRunsEachPointOnce) {
   for (const Grid &grid :
        {Grid{65536 + 3, 1, 1}, Grid{1, 65536 + 5, 1}, Grid{2, 1, 65536}, Grid{200001, 2, 1}})
-    EXPECT_THAT(countOn("count_points", grid, {{grid[0], grid[1]}}), Each(0));
+    EXPECT_EQ(miscountsOn("count_points", grid, {{grid[0], grid[1]}}), 0u) << grid[0];
 }
 
 TEST_P(VulkanDriver, TheArgumentBlockHoldsTheExtentsOfTheWholeGrid) {
   for (const Grid &grid : {Grid{3, 5, 7}, Grid{65537, 2, 2}, Grid{2, 65537, 2}})
-    EXPECT_THAT(countOn("count_by_extents", grid, {}), Each(0));
+    EXPECT_EQ(miscountsOn("count_by_extents", grid, {}), 0u) << grid[0];
 }
 
 TEST_P(VulkanDriver, AGridOfTooManyDispatchesIsRefusedWithTheNumbers) {

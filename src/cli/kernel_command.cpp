@@ -1,4 +1,5 @@
 // sinter kernel: the compiler's own command under this program's name.
+#include "cli/bundle_command.h"
 #include "cli/commands.h"
 #include "cli/compiler_process.h"
 
@@ -9,6 +10,8 @@
 namespace sinter::cli {
 
 Result<int> kernelCommand(char *const *argv) {
+  if (namesBundle(argv))
+    return bundleCommand(argv);
   SINTER_ASSIGN(const std::string program, findCompiler());
   std::vector<char *> arguments = {const_cast<char *>(program.c_str())};
   for (char *const *argument = argv + 1; *argument; ++argument)

@@ -63,8 +63,9 @@ static Result<void> printStages(const KernelOptions &options, Session &session) 
   const std::vector<std::string> known = session.target->stageNames();
   for (StringRef stage : wanted)
     if (stage != "tile" && !llvm::is_contained(known, stage))
-      return fail(Code::InvalidArgument,
-                  "found stage '" + stage.str() + "', expected tile, " + llvm::join(known, ", "));
+      return fail(Code::InvalidArgument, "found stage '" + stage.str() + "', expected tile, " +
+                                             llvm::join(ArrayRef(known).drop_back(), ", ") +
+                                             " or " + known.back());
   target::Stages stages;
   if (llvm::any_of(wanted, [](StringRef stage) { return stage != "tile"; }))
     SINTER_TRY(session.target->compilePart(session.source->module(), &stages));

@@ -36,7 +36,6 @@ static Result<std::unique_ptr<llvm::TargetMachine>> targetMachine(const NvidiaFa
     return fail(Code::Internal, "LLVM has no NVPTX back end: " + error);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  options.MCOptions.ABIName = "shortptr"; // shared memory is addressed by 32 bits
   return std::unique_ptr<llvm::TargetMachine>(
       target->createTargetMachine(triple, facts.architecture, facts.ptx, options, std::nullopt,
                                   std::nullopt, llvm::CodeGenOptLevel::Aggressive));

@@ -7,8 +7,9 @@
 
 namespace sinter::target::nvidia {
 
-/// A new module in which every kernel has lane form; a kernel that has it already (`sched.threads`)
-/// is taken as it is. Diagnostics go to the context's handler; the Status names the kernel.
+/// A new module in which every kernel has lane form; where all have it already (`sched.threads`)
+/// they are taken as they are. Diagnostics go to the context's handler; the Status names the
+/// kernel.
 Result<mlir::OwningOpRef<mlir::ModuleOp>> scheduleForLanes(mlir::ModuleOp source,
                                                            const NvidiaFacts &facts);
 

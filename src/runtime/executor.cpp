@@ -40,6 +40,12 @@ Executor::Executor(hal::Device &device, std::shared_ptr<const plan::Plan> plan,
   options_.bindingsKept = std::max(options_.bindingsKept, 1u);
 }
 
+Executor::~Executor() {
+  // After an error, commands may still use what is destroyed next; a lost device has none.
+  if (stream_)
+    (void)stream_->synchronize();
+}
+
 Result<std::unique_ptr<Executor>> Executor::create(hal::Device &device,
                                                    std::shared_ptr<const plan::Plan> plan,
                                                    WeightSource *weights,
@@ -272,8 +278,10 @@ Result<Executor::Prepared *> Executor::prepare(plan::ProcedureId procedure) {
   auto prepared = std::make_unique<Prepared>(Prepared{std::move(*list), nullptr});
   if (options_.captureGraphs && device_.supports(hal::Feature::CapturedGraph)) {
     SINTER_TRY(stream_->beginCapture());
-    SINTER_TRY(submit(prepared->list));
-    SINTER_ASSIGN(prepared->graph, stream_->endCapture());
+    auto submitted = submit(prepared->list);
+    auto graph = stream_->endCapture(); // after a failure too: the stream has to run again
+    SINTER_TRY(std::move(submitted));
+    SINTER_ASSIGN(prepared->graph, std::move(graph));
   }
   return (binding.procedures[procedure.index] = std::move(prepared)).get();
 }
@@ -294,14 +302,14 @@ Result<void> Executor::run(plan::ProcedureId procedure) {
   SINTER_ASSIGN(Prepared * prepared, prepare(procedure));
   if (start_)
     return submitTimed(prepared->list);
+  Result<void> submitted;
   {
     hal::StepScope step(*stream_);
-    if (prepared->graph)
-      SINTER_TRY(stream_->submit(*prepared->graph));
-    else
-      SINTER_TRY(submit(prepared->list));
+    submitted = prepared->graph ? stream_->submit(*prepared->graph) : submit(prepared->list);
   }
-  return stream_->synchronize();
+  // What came before a command that failed still uses the buffers.
+  auto ended = stream_->synchronize();
+  return submitted ? ended : submitted;
 }
 
 Result<void> Executor::execute(const CommandList &list, const Command &command) {

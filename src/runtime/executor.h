@@ -53,6 +53,8 @@ public:
                                                   WeightSource *weights,
                                                   const ExecutorOptions &options = {});
 
+  ~Executor();
+
   const plan::Plan &plan() const { return *plan_; }
 
   // Fixes every symbol: one value each, in the plan's order; those that loops count are ignored.

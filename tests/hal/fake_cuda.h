@@ -106,6 +106,12 @@ inline std::map<std::string, Function> testFunctions() {
         const uint64_t point = (z * l.parameters[2] + y) * l.parameters[1] + x;
         at<uint64_t>(l.parameters[0] + 8 * point) += 1 + point;
       }};
+  functions["add_f32"] = {
+      .parameters = 4, .run = [](const Launch &l, uint64_t x, uint64_t, uint64_t) {
+        for (uint64_t i = 16 * x; i < std::min(l.parameters[3], 16 * x + 16); ++i)
+          at<float>(l.parameters[2] + 4 * i) =
+              at<float>(l.parameters[0] + 4 * i) + at<float>(l.parameters[1] + 4 * i);
+      }};
   functions["scale_f32"] = {
       .parameters = 4, .run = [](const Launch &l, uint64_t x, uint64_t, uint64_t) {
         for (uint64_t i = 16 * x; i < std::min(l.parameters[2], 16 * x + 16); ++i)

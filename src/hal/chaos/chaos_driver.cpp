@@ -180,8 +180,10 @@ public:
     return inner_->record(static_cast<ChaosEvent &>(event).inner());
   }
   Result<void> synchronize() override {
-    SINTER_TRY(fate_.command());
-    return inner_->synchronize();
+    // A lost device runs nothing any more, but the inner one has to be waited for.
+    const auto alive = fate_.command();
+    auto ended = inner_->synchronize();
+    return alive ? ended : alive;
   }
   void beginStep() override { inner_->beginStep(); }
   void endStep() override { inner_->endStep(); }
@@ -190,8 +192,9 @@ public:
     return inner_->beginCapture();
   }
   Result<std::unique_ptr<Graph>> endCapture() override {
+    auto ended = inner_->endCapture(); // in any case, or the inner stream keeps capturing
     SINTER_TRY(fate_.alive());
-    SINTER_ASSIGN(auto graph, inner_->endCapture());
+    SINTER_ASSIGN(auto graph, std::move(ended));
     return std::make_unique<ChaosGraph>(std::move(graph), fate_.ledger());
   }
   Result<void> submit(const Graph &graph) override {

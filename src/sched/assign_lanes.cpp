@@ -80,8 +80,11 @@ private:
   void chooseThreads();
   void chooseLayouts();
   LaneLayout choose(const Class &c);
+  static bool touchesMemory(const Class &c);
+  std::optional<LaneLayout> derived(const Class &c);
+  std::optional<LaneLayout> derivedFrom(Operation *user, Value value, const Class &c,
+                                        llvm::function_ref<const LaneLayout *(Value)> chosen);
   LaneLayout blockedFor(const Class &c);
-  const LaneLayout *larger(const Class &c);
   LaneLayout layoutOf(Value value) { return *classes_[classOf_.lookup(value)].layout; }
   void setType(Value value, const LaneLayout &layout) {
     auto type = layout.encode(tileType(value));
@@ -177,14 +180,36 @@ void Assigner::chooseThreads() {
   kernel_->setAttr("sched.threads", OpBuilder(kernel_).getI64IntegerAttr(threads_));
 }
 
+// Products first, then what follows from a class that has its layout, then the largest of the rest,
+// those that memory is read to or written from before others.
 void Assigner::chooseLayouts() {
-  SmallVector<Class *> order;
+  SmallVector<Class *> left;
   for (Class &c : classes_)
-    order.push_back(&c);
-  auto rank = [](const Class *c) { return std::pair(static_cast<bool>(c->dot), c->elements()); };
-  llvm::stable_sort(order, [&](const Class *a, const Class *b) { return rank(a) > rank(b); });
-  for (Class *c : order)
-    c->layout = choose(*c);
+    left.push_back(&c);
+  auto rank = [&](const Class *c) {
+    return std::tuple(static_cast<bool>(c->dot), c->elements(), touchesMemory(*c),
+                      classes_.data() - c);
+  };
+  llvm::sort(left, [&](const Class *a, const Class *b) { return rank(a) > rank(b); });
+  while (!left.empty()) {
+    Class **next = left.begin();
+    std::optional<LaneLayout> layout;
+    if (!(*next)->dot)
+      for (Class *&c : left)
+        if ((layout = derived(*c))) {
+          next = &c;
+          break;
+        }
+    (*next)->layout = layout ? *layout : choose(**next);
+    left.erase(next);
+  }
+}
+
+bool Assigner::touchesMemory(const Class &c) {
+  return llvm::any_of(c.values, [](Value value) {
+    return isa_and_nonnull<tile::LoadOp>(value.getDefiningOp()) ||
+           llvm::any_of(value.getUsers(), llvm::IsaPred<tile::StoreOp>);
+  });
 }
 
 // The layout of `from` for a tile that has extent 1 where its own extents do.
@@ -195,8 +220,9 @@ LaneLayout reducedTo(LaneLayout from, ArrayRef<int64_t> shape) {
   return from;
 }
 
-// The layout, already chosen, of a tile that this class is reduced from or broadcast to.
-const LaneLayout *Assigner::larger(const Class &c) {
+// The layout that follows from one already chosen: of a tile that this class is reduced from,
+// broadcast to, reshaped or permuted; of the product that multiplies it as it is read.
+std::optional<LaneLayout> Assigner::derived(const Class &c) {
   auto chosen = [&](Value value) -> const LaneLayout * {
     auto found = classOf_.find(value);
     return found == classOf_.end() || !classes_[found->second].layout
@@ -206,21 +232,41 @@ const LaneLayout *Assigner::larger(const Class &c) {
   for (Value value : c.values) {
     if (auto reduce = value.getDefiningOp<tile::ReduceOp>())
       if (const LaneLayout *layout = chosen(reduce.getValue()))
-        return layout;
+        return layout->reduced(reduce.getAxis());
+    if (auto permute = value.getDefiningOp<tile::PermuteOp>())
+      if (const LaneLayout *layout = chosen(permute.getValue()))
+        return layout->permuted(permute.getOrder());
+    if (auto reshape = value.getDefiningOp<tile::ReshapeOp>())
+      if (const LaneLayout *layout = chosen(reshape.getValue()))
+        if (auto same = layout->reshaped(c.shape))
+          return same;
     for (Operation *user : value.getUsers())
-      if (auto broadcast = dyn_cast<tile::BroadcastOp>(user))
-        if (const LaneLayout *layout = chosen(broadcast.getResult()))
-          return layout;
+      if (auto layout = derivedFrom(user, value, c, chosen))
+        return layout;
   }
-  return nullptr;
+  return std::nullopt;
+}
+
+std::optional<LaneLayout>
+Assigner::derivedFrom(Operation *user, Value value, const Class &c,
+                      llvm::function_ref<const LaneLayout *(Value)> chosen) {
+  if (auto broadcast = dyn_cast<tile::BroadcastOp>(user))
+    if (const LaneLayout *layout = chosen(broadcast.getResult()))
+      return reducedTo(*layout, c.shape);
+  if (auto reshape = dyn_cast<tile::ReshapeOp>(user))
+    if (const LaneLayout *layout = chosen(reshape.getResult()))
+      return layout->reshaped(c.shape);
+  auto dot = dyn_cast<tile::DotOp>(user);
+  if (!dot || !value.getDefiningOp<BlockLoadOp>())
+    return std::nullopt;
+  DotLanes lanes = chooseDotLanes(dot, threads_, facts_);
+  if (!lanes.instruction)
+    return std::nullopt;
+  return value == dot.getA() ? lanes.a : lanes.b;
 }
 
 LaneLayout Assigner::choose(const Class &c) {
-  if (c.dot)
-    return chooseDotLanes(c.dot, threads_, facts_).sums;
-  if (const LaneLayout *from = larger(c))
-    return reducedTo(*from, c.shape);
-  return blockedFor(c);
+  return c.dot ? chooseDotLanes(c.dot, threads_, facts_).sums : blockedFor(c);
 }
 
 // The axis along which neighbours in memory lie.
@@ -287,6 +333,10 @@ LogicalResult Assigner::mend(Operation *op) {
   } else if (auto permute = dyn_cast<tile::PermuteOp>(op)) {
     makeResult(permute->getResult(0),
                LaneLayout::of(permute.getValue().getType()).permuted(permute.getOrder()));
+  } else if (auto reshape = dyn_cast<tile::ReshapeOp>(op)) {
+    if (auto same = LaneLayout::of(reshape.getValue().getType())
+                        .reshaped(tileType(reshape.getResult()).getShape()))
+      makeResult(reshape->getResult(0), *same);
   } else if (auto dot = dyn_cast<tile::DotOp>(op)) {
     DotLanes lanes = chooseDotLanes(dot, threads_, facts_);
     if (!lanes.instruction || LaneLayout::of(dot.getResult().getType()) != lanes.sums)

@@ -102,6 +102,8 @@ LogicalResult Distributor::emit(Operation *op) {
       .Case([&](tile::LoadOp o) { return emitLoad(o); })
       .Case([&](tile::LoadScalarOp o) { return emitLoadScalar(o); })
       .Case([&](tile::StoreOp o) { return emitStore(o); })
+      .Case([&](BlockLoadOp o) { return emitBlockLoad(o); })
+      .Case([&](BlockStoreOp o) { return emitBlockStore(o); })
       .Case([&](tile::IotaOp o) { return emitIota(o), success(); })
       .Case([&](tile::BroadcastOp o) { return emitBroadcast(o), success(); })
       .Case([&](tile::PermuteOp o) { return emitPermute(o), success(); })

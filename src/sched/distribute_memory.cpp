@@ -1,16 +1,30 @@
 // Distribution, memory: each thread's addresses, conditions and vector widths in views.
 #include "base/check.h"
+#include "numeric/dot_packing.h"
 #include "sched/distributor.h"
 
 using namespace mlir;
 
 namespace sinter::sched {
 
+// Bytes and elements of what a view is made of. Unknown formats are refused where they are read.
+static std::pair<int64_t, int64_t> unitOf(Type element) {
+  auto block = dyn_cast<tile::BlockType>(element);
+  if (!block)
+    return {elementBytes(element), 1};
+  if (block.getFormat().upper() == kActivationName)
+    return {kActivationBytes, kActivationLength};
+  const BlockFormat *format = findBlockFormat(block.getFormat().upper());
+  return format ? std::pair<int64_t, int64_t>(format->blockBytes, format->blockLength)
+                : std::pair<int64_t, int64_t>(1, 1);
+}
+
 void Distributor::bindView(BlockArgument argument) {
   auto type = cast<tile::ViewType>(argument.getType());
   LaneView view;
   view.type = type;
   view.argument = map_.lookup(argument);
+  std::tie(view.bytes, view.length) = unitOf(type.getElementType());
   auto rank = static_cast<unsigned>(type.getRank());
   for (unsigned axis = 0; axis < rank; ++axis) {
     int64_t extent = type.getShape()[axis];
@@ -19,8 +33,10 @@ void Distributor::bindView(BlockArgument argument) {
                             : index(extent));
     view.origin.push_back(index(0));
     bool next = axis + 1 == rank && !type.getStrided();
-    view.strides.push_back(next ? index(1)
-                                : StrideOp::create(b_, loc_, view.argument, axis).getResult());
+    Value stride = next ? index(1) : StrideOp::create(b_, loc_, view.argument, axis).getResult();
+    if (view.length > 1 && !next)
+      stride = b_.createOrFold<arith::DivUIOp>(loc_, stride, index(view.length));
+    view.strides.push_back(stride);
   }
   view.originDivisor.assign(rank, 0);
   view.whole.assign(rank, true);
@@ -70,6 +86,8 @@ void Distributor::emitGather(tile::GatherOp op) {
   LaneView view;
   view.type = op.getResult().getType();
   view.argument = pages.argument;
+  view.bytes = pages.bytes;
+  view.length = pages.length;
   view.index = indices.argument;
   view.indexOrigin = indices.origin[0];
   view.indexStride = indices.strides[0];
@@ -102,7 +120,7 @@ static int contiguousAxis(tile::ViewType view) {
 // multiples of their number.
 int64_t Distributor::vectorOf(const LaneView &view, ValueRange offsets, const LaneLayout &layout) {
   int axis = contiguousAxis(view.type);
-  if (axis < 0 || !view.whole[axis] || (axis == 0 && view.index))
+  if (axis < 0 || view.length > 1 || !view.whole[axis] || (axis == 0 && view.index))
     return 1;
   int64_t vector =
       std::min(layout.vector(axis), facts_.vectorBytes / elementBytes(view.type.getElementType()));
@@ -120,7 +138,6 @@ LaneAccess Distributor::accessOf(const LaneView &view, ValueRange offsets,
                                  const LaneLayout &layout) {
   LaneAccess access(view, layout, vectorOf(view, offsets, layout));
   ArrayRef<Value> parts = threadPart(layout);
-  int64_t bytes = elementBytes(view.type.getElementType());
   Value base = index(0);
   for (int axis = 0; axis < layout.rank(); ++axis) {
     Value offset = scalarOf(offsets[axis]);
@@ -129,10 +146,11 @@ LaneAccess Distributor::accessOf(const LaneView &view, ValueRange offsets,
     int64_t extent = layout.shape()[axis], dim = view.type.getShape()[axis];
     access.all.push_back(!ShapedType::isDynamic(dim) && view.whole[axis] && dim % extent == 0 &&
                          divisorOf(offsets[axis]) % extent == 0 && extent % layout.atom(axis) == 0);
-    if (view.type.getInterleave() || (axis == 0 && view.index))
+    bool inBlocks = view.length > 1 && axis + 1 == layout.rank();
+    if (view.type.getInterleave() || inBlocks || (axis == 0 && view.index))
       continue;
     Value where = add(view.origin[axis], access.at[axis]);
-    base = add(base, mul(where, mul(view.strides[axis], index(bytes))));
+    base = add(base, mul(where, mul(view.strides[axis], index(view.bytes))));
   }
   access.base = base;
   return access;
@@ -164,7 +182,9 @@ Value Distributor::stepBytes(LaneAccess &access, int axis, int64_t part) {
   if (step)
     return step;
   const LaneView &view = access.view;
-  int64_t bytes = elementBytes(view.type.getElementType());
+  int64_t bytes = view.bytes;
+  if (view.length > 1 && axis + 1 == access.layout.rank())
+    return step = index(0);
   if (int64_t interleave = view.type.getInterleave()) {
     // Row r, column k of packed rows: ((r / R) * row stride + k) * R + r mod R.
     Value where = add(add(view.origin[axis], access.at[axis]), index(part));
@@ -173,7 +193,7 @@ Value Distributor::stepBytes(LaneAccess &access, int axis, int64_t part) {
     Value group = b_.createOrFold<arith::DivUIOp>(loc_, where, index(interleave));
     Value inGroup = b_.createOrFold<arith::RemUIOp>(loc_, where, index(interleave));
     Value rows = mul(mul(group, view.strides[0]), index(interleave * bytes));
-    return step = add(rows, mul(inGroup, index(bytes)));
+    return step = view.length > 1 ? rows : add(rows, mul(inGroup, index(bytes)));
   }
   if (axis == 0 && view.index) {
     auto [page, row] = gatheredRow(access, part);

@@ -204,33 +204,6 @@ LogicalResult Distributor::emitConvert(ConvertOp op) {
   return success();
 }
 
-// The same bits on the other shape's axes, where the shapes differ only in axes of extent 1.
-static std::optional<LaneLayout> withoutUnits(const LaneLayout &layout, ArrayRef<int64_t> shape) {
-  SmallVector<int64_t> axes;
-  int64_t next = 0;
-  for (int axis = 0; axis < layout.rank(); ++axis) {
-    if (layout.shape()[axis] == 1) {
-      axes.push_back(-1);
-      continue;
-    }
-    while (next < static_cast<int64_t>(shape.size()) && shape[next] == 1)
-      ++next;
-    if (next == static_cast<int64_t>(shape.size()) || shape[next] != layout.shape()[axis])
-      return std::nullopt;
-    axes.push_back(next++);
-  }
-  SmallVector<LaneBit> registers, threads(layout.threadBits());
-  for (LaneBit bit : layout.registerBits())
-    if (axes[bit.axis] < 0)
-      return std::nullopt;
-    else
-      registers.push_back({static_cast<int>(axes[bit.axis]), bit.bit});
-  for (LaneBit &bit : threads)
-    if (bit.axis >= 0)
-      bit = axes[bit.axis] < 0 ? LaneBit() : LaneBit{static_cast<int>(axes[bit.axis]), bit.bit};
-  return LaneLayout(shape, std::move(registers), std::move(threads));
-}
-
 // Row-major strides of `shape` as a tile of one axis has them.
 static SharedTile flatTile(const SharedTile &memory, ArrayRef<int64_t> shape) {
   SharedTile flat{SmallVector<int64_t>(shape.size(), 1), memory.base, memory.element};
@@ -248,7 +221,7 @@ LogicalResult Distributor::emitReshape(tile::ReshapeOp op) {
   LaneLayout from = LaneLayout::of(op.getValue().getType()),
              to = LaneLayout::of(op.getResult().getType());
   const Registers values = registersOf(op.getValue());
-  if (withoutUnits(from, to.shape()) == std::optional(to)) {
+  if (from.reshaped(to.shape()) == std::optional(to)) {
     registers_[op.getResult()] = values;
     return success();
   }

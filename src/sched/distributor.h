@@ -17,14 +17,17 @@ using mlir::SmallVector;
 using mlir::Type;
 using mlir::Value;
 
-/// A view in the kernel being made. Index values count elements (blocks along the last axis of
-/// block formats). Gathered views read page or row numbers from `index`.
+/// A view in the kernel being made. Origins and extents count elements, strides elements or whole
+/// blocks of a block format, along whose last axis blocks follow one another. Gathered views read
+/// page or row numbers from `index`.
 struct LaneView {
   tile::ViewType type;
   Value argument;
   SmallVector<Value> origin, dims, strides;
   SmallVector<int64_t> originDivisor; // of the origin
   SmallVector<bool> whole;            // the extent is the argument's own
+  int64_t bytes = 0;                  // of an element, of a block for a block format
+  int64_t length = 1;                 // elements of a block
   Value index; // the argument with page or row numbers; null where not gathered
   Value indexOrigin, indexStride;
   Value pageCount, rowStride;
@@ -105,6 +108,19 @@ private:
   LogicalResult emitReshape(tile::ReshapeOp op);
   LogicalResult emitSlice(tile::SliceOp op);
   LogicalResult emitConcat(tile::ConcatOp op);
+
+  // distribute_blocks.cpp: parts of blocks
+  LogicalResult emitBlockLoad(BlockLoadOp op);
+  LogicalResult emitBlockStore(BlockStoreOp op);
+  struct BlockPlace {
+    Value byte;    // of the block's first byte, or of its group of packed blocks
+    Value inGroup; // index: the row's number in that group; null where rows are not packed
+    Value when;
+  };
+  BlockPlace blockAt(LaneAccess &access, int64_t number, int64_t elements);
+  Registers codesOf(LaneAccess &access, int64_t width);
+  Value factorAt(const BlockPlace &place, const LaneView &view, llvm::StringRef field);
+  Value valueOf(const BlockPlace &place, const LaneView &view, Value code);
 
   // distribute_dot.cpp: products
   LogicalResult emitDot(tile::DotOp op);

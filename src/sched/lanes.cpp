@@ -149,6 +149,73 @@ LaneLayout LaneLayout::permuted(ArrayRef<int64_t> order) const {
   return LaneLayout(shape, moved(registers_), moved(threads_));
 }
 
+namespace {
+/// Matches the axes of two shapes from the last to the first and says where each axis' bits go.
+struct AxisMatcher {
+  const LaneLayout &from;
+  ArrayRef<int64_t> to;
+  SmallVector<SmallVector<LaneBit>> bits; // of each axis of `from`
+
+  bool match();
+
+private:
+  void give(int axis, int target, int firstBit, int count) {
+    for (int bit = 0; bit < count; ++bit)
+      bits[axis].push_back({target, firstBit + bit});
+  }
+  int left(int axis) { // bits of the atom that have no place yet
+    return static_cast<int>(llvm::Log2_64(from.atom(axis)) - bits[axis].size());
+  }
+};
+} // namespace
+
+bool AxisMatcher::match() {
+  bits.resize(from.rank());
+  int i = from.rank() - 1, j = static_cast<int>(to.size()) - 1;
+  int64_t a = i < 0 ? 1 : from.shape()[i], c = j < 0 ? 1 : to[j];
+  int below = 0; // bits of axis j that axes after i have
+  while (i >= 0 || j >= 0) {
+    if (i >= 0 && j >= 0 && a == c) {
+      give(i, j, below, left(i));
+      below = 0;
+      a = --i < 0 ? 1 : from.shape()[i];
+      c = --j < 0 ? 1 : to[j];
+    } else if (j >= 0 && c == 1 && below == 0) {
+      c = --j < 0 ? 1 : to[j];
+    } else if (i >= 0 && a == 1 && left(i) == 0) {
+      a = --i < 0 ? 1 : from.shape()[i];
+    } else if (i >= 0 && j >= 0 && a > c && a % c == 0 && llvm::isPowerOf2_64(c) &&
+               (int64_t(1) << left(i)) >= c) {
+      give(i, j, below, static_cast<int>(llvm::Log2_64(c)));
+      below = 0;
+      a /= c;
+      c = --j < 0 ? 1 : to[j];
+    } else if (i >= 0 && j >= 0 && a < c && c % a == 0 && llvm::isPowerOf2_64(a) &&
+               (int64_t(1) << left(i)) == a) {
+      below += left(i);
+      give(i, j, below - left(i), left(i));
+      c /= a;
+      a = --i < 0 ? 1 : from.shape()[i];
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::optional<LaneLayout> LaneLayout::reshaped(ArrayRef<int64_t> shape) const {
+  AxisMatcher matcher{*this, shape, {}};
+  if (!matcher.match())
+    return std::nullopt;
+  auto moved = [&](SmallVector<LaneBit> all) {
+    for (LaneBit &bit : all)
+      if (bit.axis >= 0)
+        bit = matcher.bits[bit.axis][bit.bit];
+    return all;
+  };
+  return LaneLayout(shape, moved(registers_), moved(threads_));
+}
+
 LaneLayout LaneLayout::withShape(ArrayRef<int64_t> shape) const {
   return LaneLayout(shape, registers_, threads_);
 }

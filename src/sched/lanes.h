@@ -62,6 +62,9 @@ public:
   /// The layout of the tile with extent 1 along `axis`.
   LaneLayout reduced(int axis) const;
   LaneLayout permuted(llvm::ArrayRef<int64_t> order) const;
+  /// The layout in which each register still holds the same element, row-major, of a tile of
+  /// another shape; nothing where the bits do not fall on its axes.
+  std::optional<LaneLayout> reshaped(llvm::ArrayRef<int64_t> shape) const;
   /// The same bits for another shape of the same rank.
   LaneLayout withShape(llvm::ArrayRef<int64_t> shape) const;
 

@@ -140,6 +140,25 @@ def Sched_ConvertOp : Sched_Op<"convert", [Pure]> {
 
 def Sched_View : Type<CPred<"::llvm::isa<::sinter::tile::ViewType>($_self)">, "view">;
 
+// Before distribution, block formats become loads and stores of their parts.
+
+def Sched_BlockLoadOp : Sched_Op<"block_load", []> {
+  let summary = "a part of each block or element of a block-format view: `code`, `value`, `scale`, `min` or `scaled_sum`";
+  let description = [{
+    The offsets lie at the start of a block. `code` (i8, the integer that the scale multiplies) and `value` (f32) have one
+    element for each of the view's; the others (f32) have one for each block along the last axis. Zero outside the view.
+  }];
+  let arguments = (ins StrAttr:$field, Sched_View:$view, Variadic<Index>:$offsets);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$field $view `[` $offsets `]` attr-dict `:` type($view) `->` type($result)";
+}
+
+def Sched_BlockStoreOp : Sched_Op<"block_store", []> {
+  let summary = "writes a part of each block: `code` (i8), `scale`, `scaled_sum` (f32) or `sum` (i32)";
+  let arguments = (ins StrAttr:$field, Tile_Tile:$value, Sched_View:$view, Variadic<Index>:$offsets);
+  let assemblyFormat = "$field $value `,` $view `[` $offsets `]` attr-dict `:` type($value) `,` type($view)";
+}
+
 def Sched_Word : AnyTypeOf<[AnyFloat, AnySignlessInteger, VectorOfRankAndType<[1], [AnyFloat, AnySignlessInteger]>]>;
 
 def Sched_ThreadOp : Sched_Op<"thread", [Pure]> {

@@ -2,6 +2,7 @@
 #include "sched/schedule_lanes.h"
 #include "sched/assign_lanes.h"
 #include "sched/distribute.h"
+#include "sched/expand_blocks.h"
 #include "sched/expand_math.h"
 
 using namespace mlir;
@@ -20,6 +21,10 @@ Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const LaneFacts 
       ->loadDialect<SchedDialect, tile::TileDialect, arith::ArithDialect, math::MathDialect,
                     scf::SCFDialect, vector::VectorDialect>();
   OwningOpRef<ModuleOp> module(cast<ModuleOp>(source->clone()));
+  for (auto kernel : module->getOps<tile::KernelOp>())
+    if (failed(expandBlocks(kernel)))
+      return fail(Code::Unsupported, "kernel '" + kernel.getSymName().str() +
+                                         "': its block formats could not be expanded");
   if (failed(expandMath(*module)) || failed(simplify(*module)))
     return fail(Code::Unsupported, "the kernel's arithmetic could not be expanded");
   for (auto kernel : module->getOps<tile::KernelOp>()) {

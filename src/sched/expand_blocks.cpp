@@ -1,0 +1,203 @@
+// A product of blocks is one exact integer product a group, scaled; the order of operations is that
+// of tile.dot's definition.
+#include "sched/expand_blocks.h"
+#include "numeric/dot_packing.h"
+
+using namespace mlir;
+
+namespace sinter::sched {
+namespace {
+
+constexpr int64_t kGroup = kActivationLength;
+
+RankedTensorType tileType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+tile::BlockType blockType(Value tile) {
+  return dyn_cast<tile::BlockType>(tileType(tile).getElementType());
+}
+
+bool isActivation(tile::BlockType type) {
+  return type.getFormat().upper() == kActivationName;
+}
+
+// Builds on one operation's place.
+struct Rewriter {
+  OpBuilder b;
+  Location loc;
+
+  explicit Rewriter(Operation *op) : b(op), loc(op->getLoc()) {}
+
+  RankedTensorType f32(ArrayRef<int64_t> shape) {
+    return RankedTensorType::get(shape, b.getF32Type());
+  }
+  RankedTensorType i32(ArrayRef<int64_t> shape) {
+    return RankedTensorType::get(shape, b.getI32Type());
+  }
+  RankedTensorType i8(ArrayRef<int64_t> shape) {
+    return RankedTensorType::get(shape, b.getI8Type());
+  }
+  Value splat(RankedTensorType type, double value) {
+    Attribute element = isa<FloatType>(type.getElementType())
+                            ? Attribute(b.getFloatAttr(type.getElementType(), value))
+                            : b.getIntegerAttr(type.getElementType(), static_cast<int64_t>(value));
+    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, element));
+  }
+  Value part(StringRef field, Value view, ValueRange offsets, RankedTensorType type) {
+    return BlockLoadOp::create(b, loc, type, field, view, offsets);
+  }
+  Value broadcast(Value value, ArrayRef<int64_t> shape) {
+    return tile::BroadcastOp::create(b, loc, tileType(value).clone(shape), value);
+  }
+  Value turned(Value column) {
+    int64_t n = tileType(column).getDimSize(0);
+    return tile::ReshapeOp::create(b, loc, tileType(column).clone({1, n}), column);
+  }
+};
+
+Value plus(Rewriter &r, Value index, Value more) {
+  return r.b.createOrFold<arith::AddIOp>(r.loc, index, more);
+}
+
+// ---- products ----
+
+// One group at `k` along K: acc = fma(dot, scale_b * scale_a, acc), then the minima.
+Value addGroup(Rewriter &r, tile::DotOp dot, tile::LoadOp a, tile::LoadOp b, bool hasMin, Value k,
+               Value acc) {
+  int64_t m = tileType(dot.getAcc()).getDimSize(0), n = tileType(dot.getAcc()).getDimSize(1);
+  SmallVector<Value> atA{a.getOffsets()[0], plus(r, a.getOffsets()[1], k)},
+      atB{b.getOffsets()[0], plus(r, b.getOffsets()[1], k)};
+  Value codesA = r.part("code", a.getView(), atA, r.i8({m, kGroup})),
+        codesB = r.part("code", b.getView(), atB, r.i8({n, kGroup}));
+  Value whole = tile::DotOp::create(r.b, r.loc, r.i32({m, n}), codesA, codesB,
+                                    r.splat(r.i32({m, n}), 0), true);
+  Value exact = arith::SIToFPOp::create(r.b, r.loc, r.f32({m, n}), whole);
+  auto factors = [&](StringRef fieldA, StringRef fieldB) {
+    Value left = r.part(fieldA, a.getView(), atA, r.f32({m, 1})),
+          right = r.part(fieldB, b.getView(), atB, r.f32({n, 1}));
+    return std::pair(r.broadcast(left, {m, n}), r.broadcast(r.turned(right), {m, n}));
+  };
+  auto [scaleA, scaleB] = factors("scale", "scale");
+  Value scale = arith::MulFOp::create(r.b, r.loc, scaleB, scaleA);
+  acc = math::FmaOp::create(r.b, r.loc, exact, scale, acc);
+  if (!hasMin)
+    return acc;
+  auto [sums, minima] = factors("scaled_sum", "min");
+  return math::FmaOp::create(r.b, r.loc, minima, sums, acc);
+}
+
+LogicalResult expandDot(tile::DotOp dot) {
+  auto a = dot.getA().getDefiningOp<tile::LoadOp>(), b = dot.getB().getDefiningOp<tile::LoadOp>();
+  if (!a || !b || !dot.getTransposeB())
+    return dot.emitOpError() << "multiplies blocks that are not loaded from views of rows along K";
+  if (!isActivation(blockType(dot.getA())))
+    return dot.emitOpError() << "multiplies by activations of " << blockType(dot.getA())
+                             << ", expected q8a";
+  const BlockFormat *format = findBlockFormat(blockType(dot.getB()).getFormat().upper());
+  Result<DotPacking> packing =
+      format ? dotPacking(*format) : Result<DotPacking>(fail(Code::NotFound, "format is unknown"));
+  if (!packing)
+    return dot.emitOpError() << packing.error().message;
+  Rewriter r(dot);
+  int64_t k = tileType(dot.getA()).getDimSize(1);
+  auto index = [&](int64_t v) { return arith::ConstantIndexOp::create(r.b, r.loc, v).getResult(); };
+  auto loop = scf::ForOp::create(r.b, r.loc, index(0), index(k), index(kGroup), dot.getAcc());
+  if (!loop.getBody()->empty())
+    loop.getBody()->back().erase();
+  r.b.setInsertionPointToEnd(loop.getBody());
+  Value sum =
+      addGroup(r, dot, a, b, packing->hasMin, loop.getInductionVar(), loop.getRegionIterArg(0));
+  scf::YieldOp::create(r.b, r.loc, sum);
+  dot.getResult().replaceAllUsesWith(loop.getResult(0));
+  dot.erase();
+  return success();
+}
+
+// ---- decoding and quantising ----
+
+LogicalResult expandDecode(tile::DecodeOp decode) {
+  auto load = decode.getValue().getDefiningOp<tile::LoadOp>();
+  if (!load)
+    return decode.emitOpError() << "decodes a tile that is not loaded from a view";
+  Rewriter r(decode);
+  Value value = r.part("value", load.getView(), load.getOffsets(), tileType(decode.getResult()));
+  decode.getResult().replaceAllUsesWith(value);
+  decode.erase();
+  return success();
+}
+
+// scale = largest magnitude / 127; code = value * (1 / scale), ties to even; zero where the largest
+// magnitude is zero.
+LogicalResult expandStore(tile::StoreOp store, tile::QuantizeOp quantize) {
+  if (!isActivation(blockType(store.getValue())))
+    return store.emitOpError() << "quantizes to " << blockType(store.getValue())
+                               << ", expected !tile.block<\"q8a\">";
+  Rewriter r(store);
+  OpBuilder &b = r.b;
+  Location loc = r.loc;
+  auto type = tileType(quantize.getValue());
+  SmallVector<int64_t> grouped(type.getShape().drop_back()), blocks, whole(type.getShape());
+  if (whole.back() % kGroup)
+    return store.emitOpError() << "quantizes " << type << ", expected whole groups of " << kGroup;
+  grouped.push_back(whole.back() / kGroup);
+  blocks = grouped;
+  blocks.push_back(1);
+  SmallVector<int64_t> groups(grouped);
+  grouped.push_back(kGroup);
+  Value x = tile::ReshapeOp::create(b, loc, r.f32(grouped), quantize.getValue());
+  auto axis = static_cast<uint32_t>(grouped.size() - 1);
+  Value most = tile::ReduceOp::create(b, loc, r.f32(blocks), tile::ReduceKind::Max,
+                                      math::AbsFOp::create(b, loc, x), axis);
+  Value scale = arith::DivFOp::create(b, loc, most, r.splat(r.f32(blocks), 127));
+  Value zero = r.splat(r.f32(blocks), 0);
+  Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, most, zero);
+  Value inverse = arith::DivFOp::create(b, loc, r.splat(r.f32(blocks), 1), scale);
+  inverse = arith::SelectOp::create(b, loc, isZero, zero, inverse);
+  Value scaled = arith::MulFOp::create(b, loc, x, r.broadcast(inverse, grouped));
+  Value codes =
+      arith::FPToSIOp::create(b, loc, r.i32(grouped), math::RoundEvenOp::create(b, loc, scaled));
+  Value sum = tile::ReduceOp::create(b, loc, r.i32(blocks), tile::ReduceKind::Sum, codes, axis);
+  Value scaledSum =
+      arith::MulFOp::create(b, loc, scale, arith::SIToFPOp::create(b, loc, r.f32(blocks), sum));
+  auto put = [&](StringRef field, Value value, ArrayRef<int64_t> shape) {
+    value = tile::ReshapeOp::create(b, loc, tileType(value).clone(shape), value);
+    BlockStoreOp::create(b, loc, field, value, store.getView(), store.getOffsets());
+  };
+  put("code", arith::TruncIOp::create(b, loc, r.i8(grouped), codes), whole);
+  put("scale", scale, groups);
+  put("scaled_sum", scaledSum, groups);
+  put("sum", sum, groups);
+  store.erase();
+  return success();
+}
+
+} // namespace
+
+LogicalResult expandBlocks(tile::KernelOp kernel) {
+  SmallVector<Operation *> work;
+  kernel.walk([&](Operation *op) {
+    if (isa<tile::DotOp, tile::DecodeOp, tile::StoreOp>(op))
+      work.push_back(op);
+  });
+  for (Operation *op : work) {
+    LogicalResult done = success();
+    if (auto dot = dyn_cast<tile::DotOp>(op); dot && blockType(dot.getA()))
+      done = expandDot(dot);
+    else if (auto decode = dyn_cast<tile::DecodeOp>(op))
+      done = expandDecode(decode);
+    else if (auto store = dyn_cast<tile::StoreOp>(op))
+      if (auto quantize = store.getValue().getDefiningOp<tile::QuantizeOp>())
+        done = expandStore(store, quantize);
+    if (failed(done))
+      return failure();
+  }
+  kernel.walk([](Operation *op) {
+    if (isa<tile::LoadOp, tile::QuantizeOp>(op) && op->use_empty() &&
+        isa<tile::BlockType>(tileType(op->getResult(0)).getElementType()))
+      op->erase();
+  });
+  return success();
+}
+
+} // namespace sinter::sched

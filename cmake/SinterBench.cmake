@@ -22,3 +22,9 @@ sinter_program(text_greedy MAIN bench/text/greedy.cpp DEPS llm)
 target_compile_options(text_greedy PRIVATE -fno-exceptions)
 set_target_properties(text_greedy PROPERTIES EXCLUDE_FROM_ALL ON)
 add_dependencies(benchmarks text_greedy)
+
+sinter_program(bench_device MAIN bench/device/main.cpp DEPS hal)
+target_compile_options(bench_device PRIVATE -fno-exceptions)
+target_link_options(bench_device PRIVATE -Wl,--as-needed) # carried to machines that have a device and little else
+set_target_properties(bench_device PROPERTIES EXCLUDE_FROM_ALL ON)
+add_dependencies(benchmarks bench_device)

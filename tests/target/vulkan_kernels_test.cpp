@@ -20,13 +20,6 @@ using namespace cpu;
 
 constexpr const char *kAllFeatures = "+float16+int16+int8";
 
-// Kernels that have no form for threads yet. The list only shrinks: a case of it that compiles is a
-// failure.
-const std::set<std::string> &unsupported() {
-  static const std::set<std::string> labels = {};
-  return labels;
-}
-
 Result<std::unique_ptr<Target>> targetOf(int64_t subgroup, const std::string &features) {
   return findTarget("vulkan:1.3+subgroup" + std::to_string(subgroup) + features +
                     "+threads1024+shared32768");
@@ -90,10 +83,8 @@ TEST_P(VulkanBinary, IsValid) {
   auto target = targetOf(32, features);
   ASSERT_TRUE(target) << target.error().toString();
   auto code = compileKernels(**target, module.module());
-  ASSERT_EQ(code.has_value(), !unsupported().contains(c.label))
-      << (code ? "an unexpected pass" : code.error().toString());
-  if (code)
-    EXPECT_EQ(complaintOf(code->code, *program), "");
+  ASSERT_TRUE(code) << code.error().toString();
+  EXPECT_EQ(complaintOf(code->code, *program), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, VulkanBinary,
@@ -121,8 +112,6 @@ class VulkanConformance : public testing::TestWithParam<std::tuple<size_t, int64
 TEST_P(VulkanConformance, Holds) {
   const auto &[index, subgroup] = GetParam();
   const KernelCase &c = allCases()[index];
-  if (unsupported().contains(c.label))
-    GTEST_SKIP() << "kernels with blocks have no form for threads yet";
   auto device = softwareDevice(subgroup);
   if (!device)
     GTEST_SKIP() << device.error().toString();

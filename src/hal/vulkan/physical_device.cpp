@@ -134,6 +134,19 @@ void addCooperativeShapes(PFN_vkGetInstanceProcAddr getInstanceProcAddr, VkInsta
   }
 }
 
+// Vulkan does not say whether Fma is a product and a sum; the processors behind these drivers have
+// one instruction for it that rounds once. llvmpipe, for one, rounds twice.
+bool fusesMultiplyAdd(VkDriverId driver) {
+  constexpr VkDriverId kKnown[] = {VK_DRIVER_ID_AMD_PROPRIETARY,
+                                   VK_DRIVER_ID_AMD_OPEN_SOURCE,
+                                   VK_DRIVER_ID_MESA_RADV,
+                                   VK_DRIVER_ID_NVIDIA_PROPRIETARY,
+                                   VK_DRIVER_ID_INTEL_PROPRIETARY_WINDOWS,
+                                   VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA,
+                                   static_cast<VkDriverId>(23)}; // Mesa's NVK
+  return std::find(std::begin(kKnown), std::end(kKnown), driver) != std::end(kKnown);
+}
+
 TargetText targetOf(const PhysicalDevice &device, const Properties &properties) {
   const Abilities &a = device.abilities;
   const VkPhysicalDeviceLimits &limits = properties.core.properties.limits;
@@ -143,9 +156,14 @@ TargetText targetOf(const PhysicalDevice &device, const Properties &properties) 
   target.subgroup = properties.v11.subgroupSize;
   target.threads = limits.maxComputeWorkGroupInvocations;
   target.shared = limits.maxComputeSharedMemorySize;
-  const std::pair<bool, const char *> named[] = {{a.int8, "int8"},         {a.int16, "int16"},
-                                                 {a.float16, "float16"},   {a.float64, "float64"},
-                                                 {a.bfloat16, "bfloat16"}, {a.dot, "dot"}};
+  const std::pair<bool, const char *> named[] = {
+      {a.int8, "int8"},
+      {a.int16, "int16"},
+      {a.float16, "float16"},
+      {a.float64, "float64"},
+      {a.bfloat16, "bfloat16"},
+      {a.dot, "dot"},
+      {fusesMultiplyAdd(properties.v12.driverID), "fma"}};
   for (const auto &[has, name] : named)
     if (has)
       target.features.insert(name);

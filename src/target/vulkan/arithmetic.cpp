@@ -11,7 +11,7 @@ struct Element {
   Site c;
   Operation *op;
   ArrayRef<Value> x;
-  bool nativeHalf;
+  const Native &native;
 
   Type from() const { return getElementTypeOrSelf(op->getOperand(0).getType()); }
   Type to() const { return getElementTypeOrSelf(op->getResult(0).getType()); }
@@ -19,7 +19,7 @@ struct Element {
 
   Value sint(size_t i) const { return signExtended(c, x[i], bitsOf(from())); }
   Value uint(size_t i) const { return zeroExtended(c, x[i], bitsOf(from())); }
-  Value real(size_t i) const { return widened(c, x[i], from(), nativeHalf); }
+  Value real(size_t i) const { return widened(c, x[i], from(), native.half); }
   Value result(Value f32) const { return narrowed(c, f32, to()); }
 
   template <class Op> Value plain() const { return c.make<Op>(carrier(), x[0], x[1]); }
@@ -246,6 +246,21 @@ static Value integerOf(const Element &e) {
       .Default([](Operation *) { return Value(); });
 }
 
+// The product of two f32 is an f64, and so, nearly always, is what the sum rounds to.
+static Value fused(const Element &e) {
+  Site c = e.c;
+  if (!e.to().isF32())
+    return {};
+  if (e.native.fma || !e.native.wide)
+    return c.make<spirv::GLFmaOp>(c.f32(), e.x[0], e.x[1], e.x[2]);
+  Type f64 = c.b.getF64Type();
+  SmallVector<Value> wide;
+  for (Value x : e.x)
+    wide.push_back(c.make<spirv::FConvertOp>(f64, x));
+  Value product = c.makeExact<spirv::FMulOp>(f64, {wide[0], wide[1]});
+  return c.make<spirv::FConvertOp>(c.f32(), c.makeExact<spirv::FAddOp>(f64, {product, wide[2]}));
+}
+
 static Value floatOf(const Element &e) {
   return llvm::TypeSwitch<Operation *, Value>(e.op)
       .Case([&](arith::AddFOp) { return e.exact<spirv::FAddOp>(); })
@@ -254,10 +269,7 @@ static Value floatOf(const Element &e) {
       .Case([&](arith::DivFOp) { return e.exact<spirv::FDivOp>(); })
       .Case([&](arith::NegFOp) { return bitwiseFloat(e, false); })
       .Case([&](math::AbsFOp) { return bitwiseFloat(e, true); })
-      .Case([&](math::FmaOp) {
-        return e.to().isF32() ? e.c.make<spirv::GLFmaOp>(e.c.f32(), e.x[0], e.x[1], e.x[2])
-                              : Value();
-      })
+      .Case([&](math::FmaOp) { return fused(e); })
       .Case([&](math::SqrtOp) { return e.unary<spirv::GLSqrtOp>(); })
       .Case([&](math::FloorOp) { return e.unary<spirv::GLFloorOp>(); })
       .Case([&](math::CeilOp) { return e.unary<spirv::GLCeilOp>(); })
@@ -286,8 +298,8 @@ static bool suitsBool(Operation *op) {
              arith::IndexCastOp, arith::IndexCastUIOp, arith::SIToFPOp, arith::UIToFPOp>(op);
 }
 
-Value elementOf(Site c, Operation *op, ArrayRef<Value> x, bool nativeHalf) {
-  Element e{c, op, x, nativeHalf};
+Value elementOf(Site c, Operation *op, ArrayRef<Value> x, const Native &native) {
+  Element e{c, op, x, native};
   if (isa<arith::SelectOp>(op))
     return c.select(x[0], x[1], x[2]);
   if (isa<arith::BitcastOp>(op))

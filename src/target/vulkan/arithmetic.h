@@ -5,12 +5,20 @@
 
 namespace sinter::target::vulkan {
 
+/// What the device does itself.
+struct Native {
+  bool half = false; // it widens f16
+  bool fma = false;  // its fma rounds once
+  bool wide = false; // it computes with f64, which stands in for such an fma
+};
+
 /// The value of `op`, of arith or math, for one element: `x` are its operands' elements. Null where
-/// SPIR-V has no form for it. `nativeHalf`: the device computes with f16.
+/// SPIR-V has no form for it.
 ///
 /// Sums, products, conversions, minima and maxima are exact to the last bit. Vulkan lets a quotient
-/// be 2.5 units in the last place off and a root 3, an fma be rounded twice, and a result below the
-/// smallest normal number be zero.
-Value elementOf(Site c, mlir::Operation *op, ArrayRef<Value> x, bool nativeHalf);
+/// be 2.5 units in the last place off and a root 3, and a result below the smallest normal number
+/// be zero. An fma rounds once (with f64 for it, but for one case in 2^29), twice where the device
+/// has neither.
+Value elementOf(Site c, mlir::Operation *op, ArrayRef<Value> x, const Native &native);
 
 } // namespace sinter::target::vulkan

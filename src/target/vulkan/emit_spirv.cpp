@@ -226,6 +226,9 @@ LogicalResult Emitter::emitConstant(arith::ConstantOp op) {
 LogicalResult Emitter::emitElementwise(Operation *op) {
   if (op->getNumResults() != 1)
     return op->emitOpError() << "has no form in SPIR-V";
+  const Native native = {facts_.has("float16"), facts_.has("fma"), facts_.has("float64")};
+  if (isa<math::FmaOp>(op) && !native.fma && native.wide)
+    capabilities_.insert(spirv::Capability::Float64);
   auto vector = dyn_cast<VectorType>(op->getResult(0).getType());
   Scalars results;
   for (int64_t i = 0; i < (vector ? vector.getNumElements() : 1); ++i) {
@@ -234,7 +237,7 @@ LogicalResult Emitter::emitElementwise(Operation *op) {
       const Scalars &elements = values_.find(operand)->second;
       x.push_back(elements.size() == 1 ? elements.front() : elements[i]);
     }
-    results.push_back(elementOf(site(), op, x, facts_.has("float16")));
+    results.push_back(elementOf(site(), op, x, native));
     if (!results.back())
       return op->emitOpError() << "has no form in SPIR-V";
   }

@@ -339,6 +339,14 @@ TEST_F(CudaDriver, EverythingIsReleased) {
   EXPECT_EQ(fake::library().living(), 0);
 }
 
+TEST_F(CudaDriver, AStreamEndsAfterTheTransfersThatUseItsPinnedMemory) {
+  open();
+  auto memory = device_->allocate(100).value();
+  ASSERT_TRUE(stream_->write(*memory, 0, std::vector<uint8_t>(100)).has_value());
+  stream_.reset();
+  EXPECT_EQ(fake::library().abandoned, 0u);
+}
+
 TEST_F(CudaDriver, AFaultLosesTheDeviceAndLaterCallsNameIt) {
   open();
   auto memory = device_->allocate(100).value();

@@ -65,6 +65,7 @@ struct Library {
   std::map<const void *, std::shared_ptr<void>> objects; // memory, streams, events, graphs
   int64_t modules = 0, contexts = 0;
   int64_t setCurrentCalls = 0, waitsForEver = 0;
+  std::size_t abandoned = 0; // commands of streams destroyed before they ran
   bool current = false;
   int32_t captureMode = 0;
   std::set<FakeStream *> capturing;
@@ -417,7 +418,10 @@ private:
       *stream = keep<StreamHandle>(FakeStream());
       return flags == kStreamNonBlocking ? entered() : kInvalidValue;
     };
-    api_.streamDestroy = [](StreamHandle stream) { return destroy(stream); };
+    api_.streamDestroy = [](StreamHandle stream) {
+      library().abandoned += reinterpret_cast<FakeStream *>(stream)->queue.size();
+      return destroy(stream);
+    };
     api_.streamQuery = [](StreamHandle stream) {
       return wait(reinterpret_cast<FakeStream *>(stream), nullptr, true);
     };

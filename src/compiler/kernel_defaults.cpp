@@ -8,7 +8,7 @@ namespace sinter::compiler {
 
 namespace {
 struct Default {
-  std::string_view kernels; // of these names, each between commas
+  std::string_view kernels; // of these names, each between commas; empty: all with the setting
   std::string_view setting;
   int64_t value; // kWholeRow: the columns where they are static and one block can hold them
 };
@@ -25,9 +25,9 @@ static constexpr Default kThreads[] = {
     {",rms_norm,layer_norm,softmax,", "block_columns", kWholeRow},
     {",add,silu_mul,", "block_rows", 1},
     {",add,silu_mul,", "block_columns", 2048},
-    {",gemm,", "block_m", 64},
-    {",gemm,", "block_n", 64},
-    {",gemm,", "block_k", 32},
+    {"", "block_m", 128},
+    {"", "block_n", 128},
+    {"", "block_k", 32},
 };
 
 static int64_t wholeRow(const kernels::Settings &settings) {
@@ -43,8 +43,12 @@ kernels::Settings withDefaults(const kernels::KernelEntry &entry, std::string_vi
                                kernels::Settings given) {
   if (target.starts_with("cpu:"))
     return given;
+  auto has = [&](std::string_view setting) {
+    return llvm::any_of(entry.params, [&](const auto &param) { return param.name == setting; });
+  };
   for (const Default &row : kThreads)
-    if (row.kernels.find("," + entry.name + ",") != std::string_view::npos)
+    if (has(row.setting) &&
+        (row.kernels.empty() || row.kernels.find("," + entry.name + ",") != std::string_view::npos))
       given.try_emplace(std::string(row.setting),
                         std::to_string(row.value == kWholeRow ? wholeRow(given) : row.value));
   return given;

@@ -23,8 +23,9 @@ struct Options {
                              cl::cat(category), cl::sub(plan)};
   cl::opt<std::string> output{"o", cl::desc("the plan file to write"), cl::Required,
                               cl::cat(category), cl::sub(plan)};
-  cl::opt<std::string> target{"target", cl::desc("host, avx2, avx512 or avx512vnni"),
-                              cl::init("host"), cl::cat(category), cl::sub(plan)};
+  cl::opt<std::string> target{
+      "target", cl::desc("targets, with commas between: host, cpu:avx2, cuda:sm_90a, ..."),
+      cl::init("host"), cl::cat(category), cl::sub(plan)};
   cl::opt<int64_t> pageRows{"page-rows", cl::desc("positions of a page of the KV state"),
                             cl::init(engine::EngineOptions().pageRows), cl::cat(category),
                             cl::sub(plan)};
@@ -71,12 +72,19 @@ static Result<void> run(const Options &options) {
   const std::string output = options.output; // linking in process resets all options
   SINTER_ASSIGN(const GgufFile file, GgufFile::open(options.model));
   engine::EngineOptions engine;
-  engine.target = options.target;
   engine.pageRows = options.pageRows;
   engine.queryBlock = options.queryBlock;
   engine.threads = options.threads;
-  SINTER_ASSIGN(const plan::Plan plan, engine::buildPlan(file, engine, printProgress));
-  SINTER_ASSIGN(const std::vector<uint8_t> bytes, plan::serialize(plan));
+  llvm::SmallVector<llvm::StringRef> targets;
+  const std::string named = options.target;
+  llvm::StringRef(named).split(targets, ',');
+  std::vector<uint8_t> bytes; // the file of each target's plan, one after another
+  for (llvm::StringRef target : targets) {
+    engine.target = target.str();
+    SINTER_ASSIGN(const plan::Plan plan, engine::buildPlan(file, engine, printProgress));
+    SINTER_ASSIGN(const std::vector<uint8_t> part, plan::serialize(plan));
+    bytes.insert(bytes.end(), part.begin(), part.end());
+  }
   return writeFile(output, bytes);
 }
 

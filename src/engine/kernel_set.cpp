@@ -108,7 +108,9 @@ Result<void> KernelSet::compile(const target::Target &target, uint32_t threads, 
                              emitted.symbol,
                              static_cast<uint32_t>(emitted.bufferCount),
                              static_cast<uint32_t>(emitted.scalarCount),
-                             static_cast<uint64_t>(emitted.scratchBytes)};
+                             static_cast<uint64_t>(emitted.scratchBytes),
+                             static_cast<uint32_t>(emitted.threads),
+                             static_cast<uint64_t>(emitted.sharedBytes)};
     }
   }
   SINTER_ASSIGN(std::vector<uint8_t> shared, target.link(objects));

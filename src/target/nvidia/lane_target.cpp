@@ -270,11 +270,53 @@ static Value toInteger(Site s, Operation *op, bool isSigned) {
   return intrinsic(s, to, name, {op->getOperand(0)});
 }
 
+// The processor's own function where an approximation will do.
+static Value approximate(Site s, Operation *op) {
+  const char *name = llvm::TypeSwitch<Operation *, const char *>(op)
+                         .Case([](math::Exp2Op) { return "ex2.approx.ftz.f32"; })
+                         .Case([](math::Log2Op) { return "lg2.approx.f32"; })
+                         .Case([](math::RsqrtOp) { return "rsqrt.approx.f32"; })
+                         .Case([](math::TanhOp) { return "tanh.approx.f32"; })
+                         .Default([](Operation *) { return nullptr; });
+  if (!name || !op->getResult(0).getType().isF32())
+    return {};
+  auto flags = cast<arith::ArithFastMathInterface>(op).getFastMathFlagsAttr();
+  if (!flags || !bitEnumContainsAll(flags.getValue(), arith::FastMathFlags::afn))
+    return {};
+  return ptx(s, std::string(name) + " $0, $1;", op->getResult(0).getType(), 1, {},
+             {op->getOperand(0)}, false)
+      .front();
+}
+
+// Numbers that are rounded to 16 bits and lie side by side are rounded two at a time.
+static Value roundedPairs(Site s, vector::FromElementsOp op) {
+  Type element = op.getType().getElementType();
+  SmallVector<Value> sources;
+  for (Value value : op.getElements()) {
+    auto rounded = value.getDefiningOp<arith::TruncFOp>();
+    if (!rounded || !rounded.getIn().getType().isF32())
+      return {};
+    sources.push_back(rounded.getIn());
+  }
+  if (!(element.isF16() || element.isBF16()) || sources.size() % 2 || sources.empty())
+    return {};
+  std::string text = std::string("cvt.rn.") + (element.isF16() ? "f16" : "bf16") +
+                     "x2.f32 $0, $1, $2;"; // $1 is the upper half
+  SmallVector<Value> words;
+  for (size_t i = 0; i < sources.size(); i += 2)
+    words.push_back(
+        ptx(s, text, s.b.getI32Type(), 1, {}, {sources[i + 1], sources[i]}, false).front());
+  auto type = VectorType::get({int64_t(words.size())}, s.b.getI32Type());
+  Value packed = vector::FromElementsOp::create(s.b, s.loc, type, words);
+  return vector::BitCastOp::create(s.b, s.loc, op.getType(), packed);
+}
+
 Value NvidiaLanes::elementwise(Site s, Operation *op) const {
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case([&](arith::FPToSIOp) { return toInteger(s, op, true); })
       .Case([&](arith::FPToUIOp) { return toInteger(s, op, false); })
-      .Default([](Operation *) { return Value(); });
+      .Case([&](vector::FromElementsOp o) { return roundedPairs(s, o); })
+      .Default([&](Operation *o) { return approximate(s, o); });
 }
 
 } // namespace sinter::target::nvidia

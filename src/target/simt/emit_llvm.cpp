@@ -230,6 +230,12 @@ Value Emitter::value(Site s, Operation *op) {
       });
 }
 
+// LLVM would call a library for the others.
+static bool isNative(Operation *op) {
+  return isa<math::FmaOp, math::SqrtOp, math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp,
+             math::RoundEvenOp>(op);
+}
+
 LogicalResult Emitter::replace(Operation *op) {
   b_.setInsertionPoint(op);
   Site s{b_, op->getLoc()};
@@ -252,6 +258,8 @@ LogicalResult Emitter::replace(Operation *op) {
     op->erase();
   if (!known && isa<tile::TileDialect, sched::SchedDialect>(op->getDialect()))
     return op->emitOpError() << "has no form in a kernel of threads, expected the lane form";
+  if (!known && isa<math::MathDialect>(op->getDialect()) && !isNative(op))
+    return op->emitOpError() << "is no instruction of the target, expected it expanded";
   return done;
 }
 

@@ -107,17 +107,24 @@ void checkExtents(const KernelCase &c, const Extents &extents, DeviceKernel &ker
   EXPECT_EQ(firstBeyond(*found, interpreted(arguments, kernel.source(), false), c.bound), "");
 }
 
-class VulkanConformance : public testing::TestWithParam<std::tuple<size_t, int64_t>> {};
+// Subgroups of the device, and whether code uses all types that it computes with.
+struct DeviceKind {
+  int64_t subgroup;
+  bool allTypes;
+};
+
+class VulkanConformance : public testing::TestWithParam<std::tuple<size_t, DeviceKind>> {};
 
 TEST_P(VulkanConformance, Holds) {
-  const auto &[index, subgroup] = GetParam();
+  const auto &[index, kind] = GetParam();
   const KernelCase &c = allCases()[index];
-  auto device = softwareDevice(subgroup);
+  auto device = softwareDevice(kind.subgroup);
   if (!device)
     GTEST_SKIP() << device.error().toString();
   tile::KernelModule module = buildCase(c);
   ASSERT_TRUE(module.ok()) << module.diagnosticText();
-  auto target = findTarget((*device)->info().target);
+  auto target =
+      kind.allTypes ? findTarget((*device)->info().target) : targetOf(kind.subgroup, "+float64");
   ASSERT_TRUE(target) << target.error().toString();
   auto kernel = DeviceKernel::load(module.module(), **target, **device);
   ASSERT_TRUE(kernel) << kernel.error().toString();
@@ -133,10 +140,14 @@ TEST_P(VulkanConformance, Holds) {
 
 INSTANTIATE_TEST_SUITE_P(Kernels, VulkanConformance,
                          testing::Combine(testing::Range(size_t(0), allCases().size()),
-                                          testing::Values(4, 8, 16)),
+                                          testing::Values(DeviceKind{4, true}, DeviceKind{8, true},
+                                                          DeviceKind{16, true},
+                                                          DeviceKind{8, false})),
                          [](const auto &info) {
+                           const DeviceKind &kind = std::get<1>(info.param);
                            return caseName(std::get<0>(info.param)) + "_subgroup" +
-                                  std::to_string(std::get<1>(info.param));
+                                  std::to_string(kind.subgroup) +
+                                  (kind.allTypes ? "" : "_plain_types");
                          });
 
 } // namespace

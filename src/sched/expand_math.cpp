@@ -161,8 +161,29 @@ static Value expandSinCos(const Float32 &f, Value x, bool cosine) {
   return f.select(bit(2), arith::NegFOp::create(f.b, f.loc, y), y);
 }
 
-static Value expand(const Float32 &f, Operation *op) {
+static Value ownExp2(const Float32 &f, Value x) {
+  return math::Exp2Op::create(f.b, f.loc, x, arith::FastMathFlags::afn);
+}
+
+// 2^(x log2 e) with the product in two parts, of which the small one is taken by its first two
+// terms: error below 4 units in the last place. Beyond the clamp the result is 0 or infinity.
+static Value expByExp2(const Float32 &f, Value x) {
+  x = f.select(f.less(x, f.constant(-110)), f.constant(-110), x);
+  x = f.select(f.less(f.constant(110), x), f.constant(110), x);
+  constexpr auto high = static_cast<float>(std::numbers::log2e);
+  constexpr double low = std::numbers::log2e - high;
+  Value whole = f.mul(x, f.constant(high));
+  Value rest = f.fma(x, f.constant(high), arith::NegFOp::create(f.b, f.loc, whole));
+  rest = f.fma(x, f.constant(low), rest);
+  return f.mul(ownExp2(f, whole), f.fma(rest, f.constant(std::numbers::ln2), f.constant(1)));
+}
+
+static Value expand(const Float32 &f, Operation *op, const MathOptions &options) {
   Value x = op->getOperand(0);
+  if (options.ownExp2 && isa<math::ExpOp>(op))
+    return expByExp2(f, x);
+  if (options.ownExp2 && isa<math::Exp2Op>(op))
+    return ownExp2(f, x);
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case([&](math::ExpOp) { return expandExp(f, x); })
       .Case([&](math::Exp2Op) { return expandExp2(f, x); })
@@ -177,7 +198,7 @@ static Value expand(const Float32 &f, Operation *op) {
       .Default([](Operation *) { return Value(); });
 }
 
-LogicalResult expandMath(Operation *root) {
+LogicalResult expandMath(Operation *root, const MathOptions &options) {
   SmallVector<Operation *> work;
   root->walk([&](Operation *op) {
     if (isa_and_nonnull<math::MathDialect>(op->getDialect()) &&
@@ -190,7 +211,7 @@ LogicalResult expandMath(Operation *root) {
       return op->emitOpError() << "works on " << op->getResult(0).getType()
                                << ", expected f32: extend it first";
     OpBuilder b(op);
-    Value value = expand({b, op->getLoc(), op->getResult(0).getType()}, op);
+    Value value = expand({b, op->getLoc(), op->getResult(0).getType()}, op, options);
     if (!value)
       return op->emitOpError() << "has no expansion, expected one of exp, exp2, log, log2, tanh, "
                                   "erf, sin, cos, rsqrt";

@@ -33,6 +33,8 @@ constexpr Fragments kMfma32 = {{"k0 k1", "m0 m1 m2 m3 m4 k2"},
                                {"m0 m1 m3 m4", "n0 n1 n2 n3 n4 m2"}};
 // v_mfma_f32_16x16x16: i = lane % 16, k = 4 * (lane / 16) + element; c's i is 4 * (lane / 16) +
 // register. v_mfma_i32_16x16x32_i8: the same with k = 8 * (lane / 16) + element.
+// v_mfma_f32_32x32x2_f32: i = lane % 32, k = lane / 32; c as above.
+constexpr Fragments kMfma32F32 = {{"", "m0 m1 m2 m3 m4 k0"}, {"", "n0 n1 n2 n3 n4 k0"}, kMfma32.c};
 constexpr FragmentBits kMfma16C = {"m0 m1", "n0 n1 n2 n3 m2 m3"};
 constexpr Fragments kMfma16 = {
     {"k0 k1", "m0 m1 m2 m3 k2 k3"}, {"k0 k1", "n0 n1 n2 n3 k2 k3"}, kMfma16C};
@@ -65,11 +67,15 @@ constexpr MatrixInstruction kInstructions[] = {
     {"amd.mfma.f32.32x32x8.bf16", 32, 32, 8, 64, BF16, BF16, F32, kMfma32},
     {"amd.mfma.f32.16x16x16.f16", 16, 16, 16, 64, F16, F16, F32, kMfma16},
     {"amd.mfma.f32.16x16x16.bf16", 16, 16, 16, 64, BF16, BF16, F32, kMfma16},
+    {"amd.mfma.f32.32x32x2.f32", 32, 32, 2, 64, F32, F32, F32, kMfma32F32},
+    {"amd.mfma.i32.32x32x8.i8", 32, 32, 8, 64, S8, S8, S32, kMfma32},
     {"amd.mfma.i32.16x16x32.i8", 16, 16, 32, 64, S8, S8, S32, kMfma8},
     {"amd.wmma.gfx11.f32.16x16x16.f16", 16, 16, 16, 32, F16, F16, F32, kWmma11},
     {"amd.wmma.gfx11.f32.16x16x16.bf16", 16, 16, 16, 32, BF16, BF16, F32, kWmma11},
+    {"amd.wmma.gfx11.i32.16x16x16.iu8", 16, 16, 16, 32, S8, S8, S32, kWmma11},
     {"amd.wmma.gfx12.f32.16x16x16.f16", 16, 16, 16, 32, F16, F16, F32, kWmma12},
     {"amd.wmma.gfx12.f32.16x16x16.bf16", 16, 16, 16, 32, BF16, BF16, F32, kWmma12},
+    {"amd.wmma.gfx12.i32.16x16x16.iu8", 16, 16, 16, 32, S8, S8, S32, kWmma12},
     {"metal.simdgroup.8x8x8.f32.f16", 8, 8, 8, 32, F16, F16, F32, kSimdgroup},
     {"metal.simdgroup.8x8x8.f32.bf16", 8, 8, 8, 32, BF16, BF16, F32, kSimdgroup},
     {"metal.simdgroup.8x8x8.f32.f32", 8, 8, 8, 32, F32, F32, F32, kSimdgroup},
@@ -79,7 +85,7 @@ constexpr MatrixInstruction kInstructions[] = {
 SmallVector<LaneBit> parseBits(StringRef text, StringRef axes) {
   SmallVector<LaneBit> bits;
   SmallVector<StringRef> words;
-  text.split(words, ' ');
+  text.split(words, ' ', -1, /*KeepEmpty=*/false);
   for (StringRef word : words) {
     if (word == "*") {
       bits.emplace_back();

@@ -16,16 +16,28 @@ static LogicalResult simplify(ModuleOp module) {
   return passes.run(module);
 }
 
+// Divisions of f32 tiles that a kernel's source asks for may be the processor's own. Those that
+// quantising adds stay exact.
+static void relaxDivisions(ModuleOp module) {
+  module.walk([](arith::DivFOp op) {
+    auto tile = dyn_cast<RankedTensorType>(op.getType());
+    if (tile && tile.getElementType().isF32())
+      op.setFastmath(op.getFastmath() | arith::FastMathFlags::arcp);
+  });
+}
+
 Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const LaneFacts &facts) {
   source.getContext()
       ->loadDialect<SchedDialect, tile::TileDialect, arith::ArithDialect, math::MathDialect,
                     scf::SCFDialect, vector::VectorDialect>();
   OwningOpRef<ModuleOp> module(cast<ModuleOp>(source->clone()));
+  if (facts.ownDivision)
+    relaxDivisions(*module);
   for (auto kernel : module->getOps<tile::KernelOp>())
     if (failed(expandBlocks(kernel)))
       return fail(Code::Unsupported, "kernel '" + kernel.getSymName().str() +
                                          "': its block formats could not be expanded");
-  if (failed(expandMath(*module)) || failed(simplify(*module)))
+  if (failed(expandMath(*module, {facts.ownExp2})) || failed(simplify(*module)))
     return fail(Code::Unsupported, "the kernel's arithmetic could not be expanded");
   for (auto kernel : module->getOps<tile::KernelOp>()) {
     if (failed(assignLanes(kernel, facts)))

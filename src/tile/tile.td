@@ -135,8 +135,11 @@ def Tile_GatherOp : Tile_Op<"gather", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Tile_LoadOp : Tile_Op<"load", []> {
+def Tile_LoadOp : Tile_Op<"load", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "a tile of a view at element offsets; elements outside are the padding value";
+  let description = [{
+    No program writes an in-view, so a load of one has no effect and two of the same place are one.
+  }];
   let arguments = (ins Tile_View:$view, Variadic<Index>:$offsets, OptionalAttr<AnyAttr>:$pad);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$view `[` $offsets `]` (`pad` `(` $pad^ `)`)? attr-dict `:` type($view) `->` type($result)";

@@ -129,6 +129,12 @@ static LogicalResult verifyTransfer(Operation *op, ViewType view, RankedTensorTy
   return expectSame(op, "tile's element type", tile.getElementType(), view.getElementType());
 }
 
+void LoadOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  if (getView().getType().isWritable())
+    effects.emplace_back(MemoryEffects::Read::get(), &getViewMutable());
+}
+
 LogicalResult LoadOp::verify() {
   ViewType view = getView().getType();
   if (!view.isReadable())

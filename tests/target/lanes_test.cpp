@@ -21,6 +21,8 @@ const std::vector<LaneKind> &laneKinds() {
       {"plain8", {.subgroup = 8, .maxThreads = 256, .maxShared = 32768}},
       {"nvidia",
        {.maxShared = 232448,
+        .ownExp2 = true,
+        .ownDivision = true,
         .instructions = {"nvidia.mma.m16n8k16.f32.f16", "nvidia.mma.m16n8k16.f32.bf16",
                          "nvidia.mma.m16n8k32.s32.s8"}}},
       {"amd64",

@@ -311,10 +311,20 @@ static Value roundedPairs(Site s, vector::FromElementsOp op) {
   return vector::BitCastOp::create(s.b, s.loc, op.getType(), packed);
 }
 
+// Good to 2 units in the last place over the whole range, where that will do.
+static Value division(Site s, arith::DivFOp op) {
+  bool relaxed = bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::arcp);
+  if (!relaxed || !op.getType().isF32())
+    return {};
+  return ptx(s, "div.full.f32 $0, $1, $2;", op.getType(), 1, {}, {op.getLhs(), op.getRhs()}, false)
+      .front();
+}
+
 Value NvidiaLanes::elementwise(Site s, Operation *op) const {
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case([&](arith::FPToSIOp) { return toInteger(s, op, true); })
       .Case([&](arith::FPToUIOp) { return toInteger(s, op, false); })
+      .Case([&](arith::DivFOp o) { return division(s, o); })
       .Case([&](vector::FromElementsOp o) { return roundedPairs(s, o); })
       .Default([&](Operation *o) { return approximate(s, o); });
 }

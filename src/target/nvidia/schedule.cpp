@@ -12,6 +12,7 @@ static sched::LaneFacts laneFacts(const NvidiaFacts &facts) {
   sched::LaneFacts lanes;
   lanes.maxShared = facts.sharedBytes;
   lanes.maxRegisters = facts.registers;
+  lanes.ownExp2 = lanes.ownDivision = true;
   for (const sched::MatrixInstruction &instruction : sched::matrixInstructions())
     if (StringRef(instruction.name).starts_with("nvidia.mma."))
       lanes.instructions.push_back(instruction.name);

@@ -52,6 +52,12 @@ std::optional<Message> readModel(const CommandLine &line, ModelArguments &model)
   model.model = line.model;
   if (model.model.empty())
     return usage("MODEL is empty, expected a path or a name");
+  if (line.device && !(model.device = parseDeviceName(*line.device)))
+    return usage("--device is '" + *line.device +
+                 "', expected auto, cpu, cuda or vulkan, or one of several such as cuda:1");
+  if (line.plan && line.plan->empty())
+    return usage("--plan is empty, expected a file");
+  model.plan = line.plan.value_or("");
   if (auto bad = readCount(line.threads, "--threads", 1, kMostThreads, model.threads))
     return bad;
   return readCount(line.context, "--context", 1, kMostTokens, model.context);
@@ -94,6 +100,15 @@ std::optional<Message> read(const CommandLine &line, PerplexityArguments &perple
   return readCount(line.window, "--window", 4, kMostTokens, perplexity.window);
 }
 
+std::optional<Message> read(const CommandLine &line, CompileArguments &compile) {
+  compile = {line.model, line.targets, line.output};
+  if (compile.model.empty())
+    return usage("MODEL is empty, expected a path or a name");
+  if (compile.targets.empty() || compile.output.empty())
+    return usage("--target and -o are expected to name targets and a file");
+  return std::nullopt;
+}
+
 template <typename T> tl::expected<Arguments, Message> readAs(const CommandLine &line) {
   T arguments;
   if (auto bad = read(line, arguments))
@@ -115,6 +130,8 @@ tl::expected<Arguments, Message> parseArguments(std::span<const char *const> arg
     return readAs<ExplainArguments>(*line);
   if (line->command == "perplexity")
     return readAs<PerplexityArguments>(*line);
+  if (line->command == "compile")
+    return readAs<CompileArguments>(*line);
   return DevicesArguments{};
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "cli/exit_codes.h"
+#include "cli/open_device.h"
 
 #include <cstdint>
 #include <optional>
@@ -17,6 +18,8 @@ struct ModelArguments {
   std::string model;
   uint32_t threads = 0;
   uint32_t context = 0; // tokens
+  std::optional<DeviceName> device;
+  std::string plan; // a file; empty: found in the cache, or built
 };
 
 struct RunArguments {
@@ -46,10 +49,16 @@ struct PerplexityArguments {
   uint32_t window = 512;
 };
 
+struct CompileArguments {
+  std::string model;
+  std::string targets; // with commas between them
+  std::string output;
+};
+
 struct DevicesArguments {};
 
 using Arguments = std::variant<RunArguments, BenchArguments, ExplainArguments, PerplexityArguments,
-                               DevicesArguments>;
+                               CompileArguments, DevicesArguments>;
 
 // Nothing is to be run: help to show, or a command line that makes no sense.
 struct Message {

@@ -9,9 +9,9 @@ namespace sinter::cli {
 struct CommandLine {
   std::string command; // "run", "bench", ...
   std::string model;
-  std::string file;
+  std::string file, targets, output;
   std::optional<std::string> prompt, tokens, temperature, threads, context, generate, repeat,
-      window;
+      window, device, plan;
   bool raw = false;
   bool json = false;
   bool verbose = false;

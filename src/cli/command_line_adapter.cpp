@@ -15,6 +15,8 @@ Examples:
   sinter run smollm2                              a chat in the terminal
   sinter run smollm2 -p "Why is the sky blue?"    one answer, to a pipe too
   sinter bench smollm2 --prompt 512 --gen 128 --threads 2 --json
+  sinter run smollm2 --device cuda                on a GPU
+  sinter compile smollm2 --target cuda:sm_90a,cpu -o smollm2.plan
   sinter kernel --help                            single kernels: run, bench, emit
 
 Only answers and results go to standard output; progress, figures and errors go to standard
@@ -48,8 +50,18 @@ CLI::Option *addText(CLI::App &command, const char *name, std::optional<std::str
       ->type_name(type);
 }
 
-void addModel(CLI::App &command, CommandLine &line) {
+void addModelName(CLI::App &command, CommandLine &line) {
   command.add_option("MODEL", line.model, "a .gguf file, or smollm2")->required()->type_name("");
+}
+
+void addModel(CLI::App &command, CommandLine &line) {
+  addModelName(command, line);
+  addText(command, "--device", line.device,
+          "auto, cpu, cuda, vulkan, cuda:1 for the second (default: a hardware GPU, "
+          "else cpu)",
+          "NAME");
+  addText(command, "--plan", line.plan,
+          "a plan made by `sinter compile`; it holds code, so trust it like a program", "FILE");
   addText(command, "--threads", line.threads,
           "threads to use (default: all that this process may use)");
 }
@@ -104,6 +116,20 @@ void addOthers(CLI::App &app, CommandLine &line) {
   addModel(*perplexity, line);
   perplexity->add_option("FILE", line.file, "the text")->required()->type_name("");
   addText(*perplexity, "--window", line.window, "tokens of a window (default: 512)");
+  CLI::App *compile = app.add_subcommand("compile", "build a model's plan for other machines");
+  compile->description("Builds one file with a plan for each target, none of which this machine "
+                       "need have.\n`sinter run MODEL --plan FILE` runs it where there is no "
+                       "compiler.");
+  addModelName(*compile, line);
+  compile
+      ->add_option("--target", line.targets,
+                   "targets with commas between them: cpu, cuda:sm_90a, ... as `sinter "
+                   "devices` prints them")
+      ->required()
+      ->type_name("LIST");
+  compile->add_option("-o,--output", line.output, "the file to write")
+      ->required()
+      ->type_name("FILE");
   app.add_subcommand("devices", "list the devices of this machine");
   // Handled before the command line is split: sinter-compiler has its own options.
   app.add_subcommand("kernel", "work on one kernel (sinter kernel --help)");

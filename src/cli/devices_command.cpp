@@ -1,18 +1,14 @@
 // sinter devices: what there is to run on.
 #include "cli/commands.h"
+#include "cli/open_device.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
-#include "hal/cpu/cpu_driver.h"
-#include "hal/cuda/cuda_driver.h"
-#include "hal/vulkan/vulkan_driver.h"
 
 namespace sinter::cli {
 
 Result<int> devicesCommand() {
   hal::DriverRegistry registry;
-  SINTER_TRY(hal::addCpuDriver(registry));
-  SINTER_TRY(hal::addCudaDriver(registry));
-  SINTER_TRY(hal::addVulkanDriver(registry));
+  SINTER_TRY(addDrivers(registry));
   Table table({"device", "name", "units", "memory", "target"});
   for (const auto &driver : registry.drivers()) {
     auto devices = driver->devices();

@@ -66,6 +66,8 @@ Result<int> dispatch(const Arguments &arguments, Interrupts &interrupts) {
     return explainCommand(*explain, interrupts);
   if (const auto *perplexity = std::get_if<PerplexityArguments>(&arguments))
     return perplexityCommand(*perplexity, interrupts);
+  if (const auto *compile = std::get_if<CompileArguments>(&arguments))
+    return compileCommand(*compile, interrupts);
   return devicesCommand();
 }
 

@@ -2,7 +2,7 @@
 #include "cli/open_model.h"
 
 #include "cli/plan_store.h"
-#include "hal/cpu/cpu_driver.h"
+#include "cli/terminal.h"
 
 #include <cstdlib>
 #include <unistd.h>
@@ -20,13 +20,6 @@ Result<std::string> cacheHome() {
   if (home && home[0] == '/')
     return std::string(home) + "/.cache";
   return fail(Code::NotFound, "neither XDG_CACHE_HOME nor HOME names a folder to find models in");
-}
-
-Result<std::unique_ptr<hal::Device>> openDevice(uint32_t threads) {
-  hal::DriverRegistry registry;
-  SINTER_TRY(hal::addCpuDriver(registry));
-  SINTER_ASSIGN(hal::Driver * driver, registry.find("cpu"));
-  return driver->open(0, {threads});
 }
 
 } // namespace
@@ -50,8 +43,13 @@ Result<ModelFile> openModelFile(const ModelArguments &arguments) {
 Result<OpenedModel> openModel(ModelFile file, const ModelArguments &arguments,
                               Interrupts &interrupts) {
   OpenedModel opened;
-  SINTER_ASSIGN(opened.device, openDevice(arguments.threads));
-  SINTER_ASSIGN(ObtainedPlan obtained, obtainPlan(file, opened.device->info().target, interrupts));
+  SINTER_ASSIGN(DeviceChoice choice, openDevice(arguments.device, arguments.threads));
+  if (!choice.why.empty())
+    sayOnStderr(choice.why);
+  opened.device = std::move(choice.device);
+  SINTER_ASSIGN(ObtainedPlan obtained,
+                arguments.plan.empty() ? obtainPlan(file, opened.device->info().target, interrupts)
+                                       : readPlanFile(arguments.plan, *opened.device));
   opened.buildSeconds = obtained.buildSeconds;
   PlanRunnerOptions options;
   options.contextTokens = arguments.context;

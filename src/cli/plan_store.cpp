@@ -11,6 +11,7 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,7 +21,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr const char *kTarget = "host"; // what the compiler is asked for
+// What the compiler is asked for: it knows this machine's CPU better than a name says.
+std::string askedTarget(const std::string &target) {
+  return target.starts_with("cpu:") ? "host" : target;
+}
 
 // A compiler that was built anew is another one, though its path is the same.
 Result<std::string> compilerIdentity(const std::string &program) {
@@ -76,24 +80,21 @@ std::string absolutePath(const std::string &path) {
 struct Building {
   const ModelFile &model;
   const std::string &compiler;
+  std::string target; // as the compiler is asked for it
   CompilerLimits limits;
   Interrupts &interrupts;
   double seconds = 0; // that it took; 0: not done
 };
 
-Result<plan::Plan> build(Building &building) {
+// Runs the compiler, whose output is the open file `output`.
+Result<void> compile(const Building &building, int output) {
   const std::string &path = building.model.path();
-  const MemoryFile output;
-  if (output.fd() < 0)
-    return fail(Code::Exhausted,
-                std::string("cannot make a file in memory for the plan: ") + std::strerror(errno));
-  const auto start = Clock::now();
   const Interrupts::Guard guard(building.interrupts);
   ProgressLine line("building the plan");
   const std::string arguments[] = {
-      "plan",       absolutePath(path),      "-o", kCompilerOutput, "--target", kTarget,
-      "--end-with", std::to_string(getpid())};
-  const auto built = runCompiler(building.compiler, arguments, output.fd(), building.limits,
+      "plan",     absolutePath(path), "-o",         kCompilerOutput,
+      "--target", building.target,    "--end-with", std::to_string(getpid())};
+  const auto built = runCompiler(building.compiler, arguments, output, building.limits,
                                  building.interrupts.flag(), [&](const CompilerProgress &progress) {
                                    line.show(progress.done, progress.total, progress.text);
                                  });
@@ -103,6 +104,16 @@ Result<plan::Plan> build(Building &building) {
                 "cannot build the plan of '" + path + "': " + built.error().message);
   if (!building.model.gguf().stillIntact())
     return fail(Code::Corrupt, "'" + path + "' changed while its plan was built; run this again");
+  return {};
+}
+
+Result<plan::Plan> build(Building &building) {
+  const MemoryFile output;
+  if (output.fd() < 0)
+    return fail(Code::Exhausted,
+                std::string("cannot make a file in memory for the plan: ") + std::strerror(errno));
+  const auto start = Clock::now();
+  SINTER_TRY(compile(building, output.fd()));
   building.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return readPlan(output);
 }
@@ -137,15 +148,52 @@ Result<ObtainedPlan> obtainPlan(const ModelFile &model, const std::string &targe
   SINTER_ASSIGN(const Sha256Digest digest, model.gguf().digest());
   const std::string digestHex = digest.hex();
   const std::string version = std::to_string(plan::kPlanVersion);
-  const std::string_view parts[] = {"model-plan", version, digestHex, identity, target, kTarget};
+  const std::string asked = askedTarget(target);
+  const std::string_view parts[] = {"model-plan", version, digestHex, identity, target, asked};
   const std::string key = runtime::planKey(parts);
-  Building building{model, compiler, {}, interrupts};
+  Building building{model, compiler, asked, {}, interrupts};
   SINTER_ASSIGN(building.limits, compilerLimits());
   SINTER_ASSIGN(plan::Plan plan, findOrBuild(key, building));
   ObtainedPlan result;
   result.buildSeconds = building.seconds;
   result.plan = std::make_shared<const plan::Plan>(std::move(plan));
   return result;
+}
+
+// Whether the device takes code of the plan's target: it says so before it looks at the code.
+static bool runsOn(hal::Device &device, const plan::Plan &plan) {
+  if (!targetOf(plan).starts_with(device.info().driver + ":"))
+    return false;
+  const auto module = device.loadModule(targetOf(plan), {});
+  return module || module.error().code != Code::Unsupported;
+}
+
+Result<ObtainedPlan> readPlanFile(const std::string &path, hal::Device &device) {
+  SINTER_ASSIGN(const MappedFile file, MappedFile::open(path));
+  auto plan = plan::parseFor(file.bytes(), device.info().target,
+                             [&](const plan::Plan &one) { return runsOn(device, one); });
+  if (!plan)
+    return fail(plan.error().code, "'" + path + "': " + plan.error().message,
+                plan.error().byteOffset);
+  return ObtainedPlan{std::make_shared<const plan::Plan>(std::move(*plan)), 0};
+}
+
+Result<void> compileTo(const ModelFile &model, const std::string &targets,
+                       const std::string &output, Interrupts &interrupts) {
+  SINTER_ASSIGN(const std::string compiler, findCompiler());
+  Building building{model, compiler, targets, {}, interrupts};
+  SINTER_ASSIGN(building.limits, compilerLimits());
+  const std::string part = output + ".part";
+  const int fd = open(part.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (fd < 0)
+    return fail(Code::Permission, "cannot write '" + part + "': " + std::strerror(errno));
+  Result<void> done = compile(building, fd);
+  close(fd);
+  if (done && rename(part.c_str(), output.c_str()) != 0)
+    done = fail(Code::Permission, "cannot write '" + output + "': " + std::strerror(errno));
+  if (!done)
+    unlink(part.c_str());
+  return done;
 }
 
 } // namespace sinter::cli

@@ -3,6 +3,7 @@
 
 #include "cli/compiler_process.h"
 #include "cli/interrupts.h"
+#include "hal/hal.h"
 #include "llm/model.h"
 
 namespace sinter::cli {
@@ -19,5 +20,14 @@ struct ObtainedPlan {
 // the compiler wrote is not a plan.
 Result<ObtainedPlan> obtainPlan(const ModelFile &model, const std::string &target,
                                 Interrupts &interrupts);
+
+// The plan for `device` in a file that `sinter compile` wrote. NotFound, naming the targets that
+// the file has plans for: none of them runs on the device.
+Result<ObtainedPlan> readPlanFile(const std::string &path, hal::Device &device);
+
+// Builds the plans for all of `targets` (with commas between them) into the file `output`, which is
+// written whole or not at all. Errors as obtainPlan's, and Permission where it cannot be written.
+Result<void> compileTo(const ModelFile &model, const std::string &targets,
+                       const std::string &output, Interrupts &interrupts);
 
 } // namespace sinter::cli

@@ -56,7 +56,8 @@ static int64_t countOperations(mlir::ModuleOp module) {
 }
 
 static Result<plan::Plan> lowerModel(const GgufFile &file, const EngineOptions &options,
-                                     mlir::MLIRContext &context, KernelSet &kernels) {
+                                     Programs programs, mlir::MLIRContext &context,
+                                     KernelSet &kernels) {
   GgufSource source(file);
   SINTER_ASSIGN(models::DecoderFeatures features, models::readDecoder(source));
   models::DecoderOptions decoder{options.pageRows};
@@ -66,6 +67,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, const EngineOptions &
   graph::joinContracts(*module);
   graph::quantizeActivations(*module, llvm::StringRef(kActivationName).lower());
   LoweringOptions lowering;
+  lowering.programs = programs;
   lowering.queryBlock = options.queryBlock;
   lowering.mostPagesPerSequence =
       static_cast<int64_t>(llvm::divideCeil(features.contextLength, options.pageRows));
@@ -81,11 +83,14 @@ Result<plan::Plan> buildPlan(const GgufFile &file, const EngineOptions &options,
   SINTER_TRY(checkOptions(options));
   SINTER_TRY(file.checkWhole());
   SINTER_ASSIGN(std::unique_ptr<target::Target> target, target::findTarget(options.target));
+  const Programs programs = programsOf(target->name());
+  EngineOptions fitted = options;
+  fitted.queryBlock = chooseQueryBlock(options.queryBlock, programs);
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   graph::loadDialects(context);
   KernelSet kernels(context);
   progress("building the graph", 0, 1);
-  SINTER_ASSIGN(plan::Plan plan, lowerModel(file, options, context, kernels));
+  SINTER_ASSIGN(plan::Plan plan, lowerModel(file, fitted, programs, context, kernels));
   progress("building the graph", 1, 1);
   uint32_t threads = options.threads ? options.threads : std::thread::hardware_concurrency();
   SINTER_TRY(kernels.compile(*target, std::max(1u, threads), plan, progress));

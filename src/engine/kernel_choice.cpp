@@ -1,4 +1,4 @@
-// Block sizes for the CPU target.
+// Block sizes for tasks on cores and for blocks of threads.
 #include "tile/mlir_pch.h"
 
 #include "engine/kernel_choice.h"
@@ -6,48 +6,64 @@
 
 namespace sinter::engine {
 
-// Columns of one step of a row kernel: whole groups of the activation format.
+// Columns of one step of a row kernel: whole groups of the activation format. Threads hold a whole
+// row, some 16 elements each.
 static constexpr int64_t kMostColumns = 1024;
+static constexpr int64_t kMostThreadColumns = 8192;
 static constexpr int64_t kColumnGroup = 32;
 // Columns that the CPU multiplies together, and of the widest tile of a product.
 static constexpr int64_t kPanelColumns = 64;
 static constexpr int64_t kMostProductColumns = 8 * kPanelColumns;
 // Elements of the longest block of the format table.
 static constexpr int64_t kLongestBlock = 256;
+// Tiles of products over threads: what a block holds in registers and shares, and for one row
+// programs enough for all multiprocessors, of whole groups of the activation format.
+static constexpr int64_t kThreadRows = 64, kThreadColumns = 64, kThreadStep = 64;
+static constexpr int64_t kThreadPlainStep = 32;
+static constexpr int64_t kThreadColumnsOfOne = 32;
+// Query rows of an attention block of threads: few, since most blocks of a step that generates
+// have one.
+static constexpr int64_t kThreadQueries = 4;
+
+Programs programsOf(std::string_view target) {
+  return target.starts_with("cpu:") ? Programs::Tasks : Programs::Threads;
+}
 
 // The largest whole divisor of `columns` that is a number of groups and not too long, so that no
 // step is cut; otherwise steps of half the most, with a cut last one.
-static int64_t columnBlock(int64_t columns) {
+static int64_t columnBlock(int64_t columns, Programs programs) {
+  if (programs == Programs::Threads)
+    return std::min<int64_t>(kMostThreadColumns, llvm::alignTo(columns, kColumnGroup));
   for (int64_t block = kMostColumns; block > kColumnGroup; block -= kColumnGroup)
     if (columns % block == 0)
       return block;
   return std::min<int64_t>(kMostColumns / 2, llvm::alignTo(columns, kColumnGroup));
 }
 
-kernels::RmsNorm chooseNorm(int64_t columns, kernel::Element out) {
+kernels::RmsNorm chooseNorm(int64_t columns, kernel::Element out, Programs programs) {
   kernels::RmsNorm p;
   p.out = out;
   p.columns = columns;
   p.blockRows = 1;
-  p.blockColumns = columnBlock(columns);
+  p.blockColumns = columnBlock(columns, programs);
   return p;
 }
 
-kernels::QuantizeRows chooseStream(int64_t columns, kernel::Element out) {
+kernels::QuantizeRows chooseStream(int64_t columns, kernel::Element out, Programs programs) {
   kernels::QuantizeRows p;
   p.out = out;
   p.columns = columns;
   p.blockRows = 1;
-  p.blockColumns = columnBlock(columns);
+  p.blockColumns = columnBlock(columns, programs);
   return p;
 }
 
-kernels::Embed chooseEmbed(int64_t columns, kernel::Element table) {
+kernels::Embed chooseEmbed(int64_t columns, kernel::Element table, Programs programs) {
   kernels::Embed p;
   p.table = table;
   p.columns = columns;
   p.blockRows = 1;
-  p.blockColumns = columnBlock(columns);
+  p.blockColumns = columnBlock(columns, programs);
   return p;
 }
 
@@ -66,7 +82,7 @@ static int64_t productColumns(int64_t n) {
 // and sums and copies in the second (f32 1024^3 on one thread: 0.87 of the FMA rate, 0.70 in tiles
 // of 96 x 64). What copies nothing takes all of K in one step: integer dots gain 5 %, one row of
 // f16 at K = 576 22 %. Sums ascend along K in any steps.
-static void chooseBlocks(kernels::Gemm &p, RowBucket rows) {
+static void chooseTaskBlocks(kernels::Gemm &p, RowBucket rows) {
   bool blocks = p.b.isBlock(), one = rows == RowBucket::One;
   p.blockM = one ? 1 : blocks ? 96 : 240;
   p.blockN = one || blocks ? 64 : productColumns(p.n);
@@ -76,15 +92,25 @@ static void chooseBlocks(kernels::Gemm &p, RowBucket rows) {
     p.blockK = llvm::alignTo(p.k, kLongestBlock);
 }
 
-kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_t k,
-                         RowBucket rows) {
+static void chooseThreadBlocks(kernels::Gemm &p, RowBucket rows) {
+  bool one = rows == RowBucket::One;
+  p.blockM = one ? 1 : kThreadRows;
+  p.blockN = one ? kThreadColumnsOfOne : kThreadColumns;
+  p.blockK = p.b.isBlock() ? kThreadStep : kThreadPlainStep;
+}
+
+kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_t k, RowBucket rows,
+                         Programs programs) {
   kernels::Gemm p;
   p.a = a;
   p.b = b;
   p.n = n;
   p.k = k;
   p.interleave = interleavedRows();
-  chooseBlocks(p, rows);
+  if (programs == Programs::Tasks)
+    chooseTaskBlocks(p, rows);
+  else
+    chooseThreadBlocks(p, rows);
   return p;
 }
 
@@ -107,15 +133,19 @@ kernels::KvWrite chooseKvWrite(int64_t kvHeads, int64_t headDim, int64_t pageRow
 }
 
 kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element out,
-                                   int64_t queryBlock, RowBucket rows) {
+                                   int64_t queryBlock, RowBucket rows, Programs programs) {
   kernels::Attention p;
   p.out = out;
   p.kvHeads = shape.kvHeads;
   p.groupHeads = shape.groupHeads;
   p.headDim = shape.headDim;
   p.pageRows = shape.pageRows;
-  p.blockQueries = rows == RowBucket::One ? 1 : queryBlock;
+  p.blockQueries = rows == RowBucket::One && programs == Programs::Tasks ? 1 : queryBlock;
   return p;
+}
+
+int64_t chooseQueryBlock(int64_t asked, Programs programs) {
+  return programs == Programs::Tasks ? asked : std::min(asked, kThreadQueries);
 }
 
 } // namespace sinter::engine

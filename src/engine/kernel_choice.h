@@ -1,6 +1,6 @@
-// Which instance of which kernel runs a graph operation: block sizes from static extents and from
-// how many rows there are. All variants of one operation reduce in the same order, so that a row's
-// bits do not depend on the choice.
+// Which instance of which kernel runs a graph operation: block sizes from static extents, from how
+// many rows there are, and from what runs a program. All variants of one operation reduce in the
+// same order, so that a row's bits do not depend on the choice.
 #pragma once
 
 #include "kernels/attention.h"
@@ -14,20 +14,33 @@ namespace sinter::engine {
 // How many rows a launch has.
 enum class RowBucket { Many, One };
 
-kernels::RmsNorm chooseNorm(int64_t columns, kernel::Element out);
+// What one program is: a task that a core goes through, or a block of threads.
+enum class Programs { Tasks, Threads };
+// Of a target's name.
+Programs programsOf(std::string_view target);
+
+kernels::RmsNorm chooseNorm(int64_t columns, kernel::Element out,
+                            Programs programs = Programs::Tasks);
 // A stream of [M, columns] f32 through a map region to f32 or a block format.
-kernels::QuantizeRows chooseStream(int64_t columns, kernel::Element out);
-kernels::Embed chooseEmbed(int64_t columns, kernel::Element table);
-kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_t k,
-                         RowBucket rows);
+kernels::QuantizeRows chooseStream(int64_t columns, kernel::Element out,
+                                   Programs programs = Programs::Tasks);
+kernels::Embed chooseEmbed(int64_t columns, kernel::Element table,
+                           Programs programs = Programs::Tasks);
+kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_t k, RowBucket rows,
+                         Programs programs = Programs::Tasks);
 kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPlace);
 kernels::KvWrite chooseKvWrite(int64_t kvHeads, int64_t headDim, int64_t pageRows);
 
 struct AttentionShape {
   int64_t kvHeads = 0, groupHeads = 0, headDim = 0, pageRows = 0;
 };
-// `queryBlock` is the most query rows of a block of many.
+// `queryBlock` is the most query rows of a block of many. Blocks of threads have one form for all
+// numbers of rows: how threads share a page's scores, and so the order of their sums, depends on
+// it.
 kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element out,
-                                   int64_t queryBlock, RowBucket rows);
+                                   int64_t queryBlock, RowBucket rows,
+                                   Programs programs = Programs::Tasks);
+// The query rows of a block of many where up to `asked` are allowed.
+int64_t chooseQueryBlock(int64_t asked, Programs programs);
 
 } // namespace sinter::engine

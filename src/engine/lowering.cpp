@@ -86,7 +86,8 @@ Result<void> Lowering::lowerGather(graph::GatherOp op) {
   pages.strides.insert(pages.strides.begin() + 1, table.strides[0]);
   SINTER_ASSIGN(KernelId kernel,
                 kernels_.add("embed",
-                             chooseEmbed(columnsOf(op.getTable()), elementOf(op.getTable())),
+                             chooseEmbed(columnsOf(op.getTable()), elementOf(op.getTable()),
+                                         options_.programs),
                              kernels::embed));
   Stored out = allocate(op.getResult());
   addLaunch(steps_, kernel, {stored(op.getIndex()).view(), pages, out.view()}, op, labelOf(op));
@@ -98,9 +99,10 @@ Result<void> Lowering::lowerNorm(graph::NormOp op) {
   auto weight = op.getWeight().getDefiningOp<graph::WeightOp>();
   if (!weight || op.getValue().getType().getRank() != 2)
     return fail(Code::Unsupported, "a norm is not of a matrix by a weight, which has no kernel");
-  SINTER_ASSIGN(KernelId kernel,
-                kernels_.add("rms_norm", chooseNorm(columnsOf(op.getValue()), elementOf(result)),
-                             kernels::rmsNorm));
+  SINTER_ASSIGN(KernelId kernel, kernels_.add("rms_norm",
+                                              chooseNorm(columnsOf(op.getValue()),
+                                                         elementOf(result), options_.programs),
+                                              kernels::rmsNorm));
   SINTER_ASSIGN(Stored gain, directWeight(weight));
   Stored out = allocate(result);
   addLaunch(steps_, kernel,
@@ -131,8 +133,9 @@ Result<void> Lowering::lowerContract(graph::ContractOp op) {
   std::vector<BoundArgument> arguments = {stored(op.getA()).view(), matrix.view()};
   llvm::append_range(arguments, epilogue.arguments);
   auto emit = [&](RowBucket rows) -> Result<Steps> {
-    kernels::Gemm p = chooseGemm(elementOf(op.getA()), elementOf(op.getB()),
-                                 columnsOf(op.getResult()), columnsOf(op.getA()), rows);
+    kernels::Gemm p =
+        chooseGemm(elementOf(op.getA()), elementOf(op.getB()), columnsOf(op.getResult()),
+                   columnsOf(op.getA()), rows, options_.programs);
     p.sink = epilogue.sink;
     if (epilogue.blockColumns)
       p.blockN = epilogue.blockColumns;
@@ -157,7 +160,8 @@ Result<void> Lowering::lowerMap(graph::MapOp op) {
   if (type.getRank() != 2 || type.isDynamicDim(1))
     return fail(Code::Unsupported, "a map is not of matrices, which has no kernel");
   SINTER_ASSIGN(MapProgram program, readMap(op));
-  kernels::QuantizeRows p = chooseStream(columnsOf(op.getResult()), elementOf(result));
+  kernels::QuantizeRows p =
+      chooseStream(columnsOf(op.getResult()), elementOf(result), options_.programs);
   p.prologue = mapSlot(program, 0, columnsOf(op.getResult()));
   SINTER_ASSIGN(KernelId kernel,
                 kernels_.add("map", p, kernels::quantizeRows, " " + program.text()));
@@ -171,7 +175,8 @@ Result<void> Lowering::lowerMap(graph::MapOp op) {
 Result<void> Lowering::lowerQuantize(graph::QuantizeOp op) {
   SINTER_ASSIGN(KernelId kernel,
                 kernels_.add("quantize_rows",
-                             chooseStream(columnsOf(op.getValue()), elementOf(op.getResult())),
+                             chooseStream(columnsOf(op.getValue()), elementOf(op.getResult()),
+                                          options_.programs),
                              kernels::quantizeRows));
   Stored out = allocate(op.getResult());
   addLaunch(steps_, kernel, {stored(op.getValue()).view(), out.view()}, op, labelOf(op));
@@ -304,7 +309,8 @@ Result<void> Lowering::lowerAttend(graph::AttendOp op) {
   auto emit = [&](RowBucket rows) -> Result<Steps> {
     SINTER_ASSIGN(KernelId kernel,
                   kernels_.add("attention",
-                               chooseAttention(shape, elementOf(result), options_.queryBlock, rows),
+                               chooseAttention(shape, elementOf(result), options_.queryBlock, rows,
+                                               options_.programs),
                                kernels::attention));
     Steps steps;
     addLaunch(steps, kernel, arguments, op, labelOf(op));

@@ -1,6 +1,7 @@
 // A graph becomes a plan: values become buffers, operations launches of kernels.
 #pragma once
 
+#include "engine/kernel_choice.h"
 #include "engine/kernel_set.h"
 #include "engine/launch.h"
 #include "graph/graph.h"
@@ -10,6 +11,7 @@
 namespace sinter::engine {
 
 struct LoweringOptions {
+  Programs programs = Programs::Tasks;
   int64_t queryBlock = 16;                         // most query rows of an attention block
   int64_t mostTokens = 1 << 16;                    // of one step
   int64_t mostPagesPerSequence = int64_t(1) << 24; // entries of a row of the page table

@@ -1,6 +1,7 @@
 // Binds a plan's symbols and buffers to batches.
 #include "llm/plan_runner.h"
 
+#include "base/checked.h"
 #include "llm/plan_names.h"
 
 #include <algorithm>
@@ -84,6 +85,7 @@ Result<std::unique_ptr<PlanRunner>> PlanRunner::create(hal::Device &device, cons
   SINTER_TRY(runner->readLimits(options));
   SINTER_TRY(runner->readNames());
   SINTER_TRY(runner->readSymbols());
+  SINTER_TRY(runner->checkFits(device.info()));
   SINTER_ASSIGN(runner->executor_,
                 runtime::Executor::create(device, runner->plan_, &runner->weights_));
   if (!file.stillIntact())
@@ -102,6 +104,29 @@ Result<void> PlanRunner::readLimits(const PlanRunnerOptions &options) {
   const uint64_t poolTokens = std::max(options.poolTokens, limits_.contextTokens);
   limits_.poolPages = static_cast<uint32_t>((poolTokens - 1) / limits_.pageRows + 1);
   return {};
+}
+
+// Weights and the KV state of the whole pool, before any of it is loaded.
+Result<void> PlanRunner::checkFits(const hal::DeviceInfo &device) const {
+  CheckedSize weights = 0;
+  for (const plan::Buffer &buffer : plan_->buffers)
+    if (const auto bytes = buffer.bytes.constant(); bytes && *bytes > 0)
+      weights = weights + static_cast<uint64_t>(*bytes);
+  const auto perPage = plan_->properties.find(names::kKvBytesPerPage);
+  const int64_t pageBytes = perPage == plan_->properties.end() ? 0 : perPage->second;
+  const CheckedSize kv =
+      CheckedSize(limits_.poolPages) * static_cast<uint64_t>(std::max<int64_t>(pageBytes, 0));
+  const CheckedSize all = weights + kv;
+  if (all.valid() && *all.value() <= device.memoryBytes)
+    return {};
+  const auto text = [](const CheckedSize &size) {
+    return size.valid() ? std::to_string(*size.value()) : std::string("more than 2^64");
+  };
+  return fail(Code::Exhausted, "the model takes " + text(weights) + " bytes of weights and " +
+                                   text(kv) + " of KV state for " +
+                                   std::to_string(limits_.contextTokens) + " tokens, device '" +
+                                   device.name + "' has " + std::to_string(device.memoryBytes) +
+                                   " bytes; a smaller --context takes less KV state");
 }
 
 Result<void> PlanRunner::readNames() {

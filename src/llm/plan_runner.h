@@ -69,6 +69,7 @@ private:
   PlanRunner(const GgufFile &file, std::shared_ptr<const plan::Plan> plan)
       : file_(file), plan_(std::move(plan)), weights_(file) {}
   Result<void> readLimits(const PlanRunnerOptions &options);
+  Result<void> checkFits(const hal::DeviceInfo &device) const;
   Result<void> readNames();
   Result<void> readSymbols();
   void growPool(const Batch &batch);

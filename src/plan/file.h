@@ -8,12 +8,13 @@
 
 #include "plan/plan.h"
 
+#include <functional>
 #include <span>
 
 namespace sinter::plan {
 
 inline constexpr std::string_view kPlanMagic = "SINTRPLN";
-inline constexpr uint32_t kPlanVersion = 2;
+inline constexpr uint32_t kPlanVersion = 3;
 inline constexpr std::size_t kPlanHeaderBytes = 24;
 inline constexpr std::size_t kPlanChecksumBytes = 16;
 
@@ -25,6 +26,13 @@ Result<std::vector<uint8_t>> serialize(const Plan &plan);
 // multiple of its size, and a plan that parses satisfies validate(). Truncated: the file is shorter
 // than it says. Unsupported: another version. Corrupt, with a byte offset: everything else.
 Result<Plan> parse(std::span<const uint8_t> bytes);
+
+// Plans of one model for several targets are a file of their files one after another. The plan
+// whose modules are for `target`; else, where `fits` is given, the first whose target it takes.
+// Errors of a part are parse()'s; NotFound, naming the targets there are: none of them fits.
+using TargetTest = std::function<bool(const Plan &)>;
+Result<Plan> parseFor(std::span<const uint8_t> bytes, std::string_view target,
+                      const TargetTest &fits = {});
 
 // Writes the checksum of all the other bytes into the last 16 of `bytes`, which must have at
 // least 16.

@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kMinExprBytes = 3;
 constexpr uint64_t kMinSymbolBytes = 4 + 8 + 8;
 constexpr uint64_t kMinModuleBytes = 4 + 8;
-constexpr uint64_t kMinKernelBytes = 4 + 4 + 4 + 4 + 4 + 8;
+constexpr uint64_t kMinKernelBytes = 4 + 4 + 4 + 4 + 4 + 8 + 4 + 8;
 constexpr uint64_t kMinBufferBytes = 4 + 1 + kMinExprBytes;
 constexpr uint64_t kMinProcedureBytes = 4 + 1;
 
@@ -174,6 +174,8 @@ void PlanReader::readKernels(Reader &in) {
     kernel.bufferCount = in.u32();
     kernel.scalarCount = in.u32();
     kernel.scratchBytes = in.u64();
+    kernel.threads = in.u32();
+    kernel.sharedBytes = in.u64();
   }
 }
 
@@ -242,6 +244,36 @@ void PlanReader::readProcedures(Reader &in) {
 
 Result<Plan> parse(std::span<const uint8_t> bytes) {
   return PlanReader(bytes).run();
+}
+
+// The bytes of the first of several files that follow one another; all that is left where the
+// header is none.
+static std::span<const uint8_t> firstFile(std::span<const uint8_t> bytes) {
+  if (bytes.size() < kPlanHeaderBytes)
+    return bytes;
+  Reader in(bytes, kPlanMagic.size() + 8, kPlanHeaderBytes);
+  const uint64_t total = in.u64();
+  return total >= kPlanHeaderBytes && total < bytes.size() ? bytes.first(total) : bytes;
+}
+
+Result<Plan> parseFor(std::span<const uint8_t> bytes, std::string_view target,
+                      const TargetTest &fits) {
+  std::optional<Plan> second; // one that fits, though it names another target
+  std::string targets;
+  do {
+    const std::span<const uint8_t> file = firstFile(bytes);
+    SINTER_ASSIGN(Plan plan, parse(file));
+    bytes = bytes.subspan(file.size());
+    if (targetOf(plan) == target)
+      return plan;
+    targets += (targets.empty() ? "" : ", ") + std::string(targetOf(plan));
+    if (!second && fits && fits(plan))
+      second = std::move(plan);
+  } while (!bytes.empty());
+  if (second)
+    return std::move(*second);
+  return fail(Code::NotFound,
+              "the plan is for " + targets + ", expected '" + std::string(target) + "'");
 }
 
 } // namespace sinter::plan

@@ -49,6 +49,8 @@ void writeKernels(Writer &out, const Plan &plan) {
     out.u32(kernel.bufferCount);
     out.u32(kernel.scalarCount);
     out.u64(kernel.scratchBytes);
+    out.u32(kernel.threads);
+    out.u64(kernel.sharedBytes);
   }
 }
 

@@ -26,6 +26,10 @@ std::optional<ProcedureId> findProcedure(const Plan &plan, std::string_view name
   return find<ProcedureId>(plan.procedures, name);
 }
 
+std::string_view targetOf(const Plan &plan) {
+  return plan.modules.empty() ? std::string_view() : plan.modules.front().target;
+}
+
 const char *kindName(BufferKind kind) {
   switch (kind) {
   case BufferKind::Input:

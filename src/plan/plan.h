@@ -21,6 +21,8 @@ inline constexpr uint32_t kMaxInlinedSteps = 1 << 20; // steps and buffer argume
 inline constexpr uint32_t kMaxKernelBuffers = 64;
 inline constexpr uint32_t kMaxKernelScalars = 256;
 inline constexpr uint64_t kMaxScratchBytes = uint64_t(1) << 30; // per thread
+inline constexpr uint32_t kMaxThreads = 1 << 16;                // of one program
+inline constexpr uint64_t kMaxSharedBytes = uint64_t(1) << 24;  // of one program
 inline constexpr uint32_t kMaxPackFields = 64;
 inline constexpr uint32_t kMaxRowsPerAtom = 1 << 16;
 inline constexpr uint32_t kMaxBlockBytes = 1 << 20;
@@ -37,7 +39,8 @@ struct Symbol {
   friend bool operator==(const Symbol &, const Symbol &) = default;
 };
 
-// Native code for one target, such as "cpu:x86_64+avx512vnni"; for cpu an ELF shared object.
+// Native code for one target, such as "cpu:x86_64+avx512vnni": for cpu an ELF shared object, for
+// cuda PTX text, for vulkan SPIR-V.
 struct Module {
   std::string target;
   std::vector<uint8_t> code;
@@ -46,7 +49,7 @@ struct Module {
 };
 
 // One entry point of a module. `scratchBytes` is what each thread must have at hand while it runs
-// it.
+// it; `threads` and `sharedBytes` are those of one program, where programs are blocks of threads.
 struct Kernel {
   std::string name; // unique, for explain
   ModuleId module;
@@ -54,6 +57,8 @@ struct Kernel {
   uint32_t bufferCount = 0;
   uint32_t scalarCount = 0;
   uint64_t scratchBytes = 0;
+  uint32_t threads = 1;
+  uint64_t sharedBytes = 0;
 
   friend bool operator==(const Kernel &, const Kernel &) = default;
 };
@@ -235,6 +240,9 @@ struct Plan {
 std::optional<SymbolId> findSymbol(const Plan &plan, std::string_view name);
 std::optional<BufferId> findBuffer(const Plan &plan, std::string_view name);
 std::optional<ProcedureId> findProcedure(const Plan &plan, std::string_view name);
+
+// What the plan's code was made for: its first module's target, empty where it has no code.
+std::string_view targetOf(const Plan &plan);
 
 // "input", "output", "state", "weight", "constant" or "temp".
 const char *kindName(BufferKind kind);

@@ -109,6 +109,12 @@ Result<void> Validator::checkKernels() {
     if (kernel.scratchBytes > kMaxScratchBytes)
       return bad(what + " needs " + std::to_string(kernel.scratchBytes) +
                  " scratch bytes a thread, expected at most " + std::to_string(kMaxScratchBytes));
+    if (kernel.threads < 1 || kernel.threads > kMaxThreads)
+      return bad(what + " has " + std::to_string(kernel.threads) +
+                 " threads a program, expected 1 to " + std::to_string(kMaxThreads));
+    if (kernel.sharedBytes > kMaxSharedBytes)
+      return bad(what + " shares " + std::to_string(kernel.sharedBytes) +
+                 " bytes in a program, expected at most " + std::to_string(kMaxSharedBytes));
   }
   return {};
 }

@@ -276,14 +276,16 @@ Result<Executor::Prepared *> Executor::prepare(plan::ProcedureId procedure) {
     return fail(list.error().code, "procedure '" + plan_->procedures[procedure.index].name +
                                        "': " + list.error().message);
   auto prepared = std::make_unique<Prepared>(Prepared{std::move(*list), nullptr});
-  if (options_.captureGraphs && device_.supports(hal::Feature::CapturedGraph)) {
-    SINTER_TRY(stream_->beginCapture());
-    auto submitted = submit(prepared->list);
-    auto graph = stream_->endCapture(); // after a failure too: the stream has to run again
-    SINTER_TRY(std::move(submitted));
-    SINTER_ASSIGN(prepared->graph, std::move(graph));
-  }
   return (binding.procedures[procedure.index] = std::move(prepared)).get();
+}
+
+Result<void> Executor::capture(Prepared &prepared) {
+  SINTER_TRY(stream_->beginCapture());
+  auto submitted = submit(prepared.list);
+  auto graph = stream_->endCapture(); // after a failure too: the stream has to run again
+  SINTER_TRY(std::move(submitted));
+  SINTER_ASSIGN(prepared.graph, std::move(graph));
+  return {};
 }
 
 Result<const CommandList *> Executor::commands(plan::ProcedureId procedure) {
@@ -302,6 +304,11 @@ Result<void> Executor::run(plan::ProcedureId procedure) {
   SINTER_ASSIGN(Prepared * prepared, prepare(procedure));
   if (start_)
     return submitTimed(prepared->list);
+  // What runs once, such as the steps of a prompt, is not worth a graph.
+  if (prepared->ran && !prepared->graph && options_.captureGraphs &&
+      device_.supports(hal::Feature::CapturedGraph))
+    SINTER_TRY(capture(*prepared));
+  prepared->ran = true;
   Result<void> submitted;
   {
     hal::StepScope step(*stream_);

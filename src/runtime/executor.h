@@ -19,7 +19,7 @@ namespace sinter::runtime {
 struct ExecutorOptions {
   uint32_t bindingsKept = 8;   // least recently used ones are dropped; at least 1
   uint64_t maxSteps = 1 << 20; // and arguments of one procedure, loops unrolled
-  bool captureGraphs = true;   // where the device has them
+  bool captureGraphs = true;   // of what runs again as it is, where the device has them
 };
 
 // Time of one launch of the last run.
@@ -94,7 +94,8 @@ private:
   // A procedure under one binding.
   struct Prepared {
     CommandList list;
-    std::unique_ptr<hal::Graph> graph;
+    std::unique_ptr<hal::Graph> graph; // from the second run on, where the device has them
+    bool ran = false;
   };
   struct Binding {
     std::vector<int64_t> symbols;
@@ -105,6 +106,7 @@ private:
   Executor(hal::Device &device, std::shared_ptr<const plan::Plan> plan,
            const ExecutorOptions &options);
   Result<void> loadCode();
+  Result<void> checkFits() const;
   Result<void> loadBuffers(WeightSource *weights);
   Result<void> loadConstant(plan::BufferId id);
   Result<void> loadWeight(plan::BufferId id, WeightSource &source);
@@ -119,6 +121,7 @@ private:
 
   Result<plan::BufferId> accessible(std::string_view name) const;
   Result<Prepared *> prepare(plan::ProcedureId procedure);
+  Result<void> capture(Prepared &prepared);
   Result<void> submit(const CommandList &list);
   Result<void> submitTimed(const CommandList &list);
   Result<void> execute(const CommandList &list, const Command &command);

@@ -1,7 +1,8 @@
 // The executor's loading side: modules, kernels, constants and weights.
-#include "hal/host_memory.h"
 #include "runtime/executor.h"
 #include "runtime/packer.h"
+
+#include "base/checked.h"
 
 namespace sinter::runtime {
 
@@ -13,14 +14,32 @@ Result<void> Executor::loadCode() {
     if (!module) {
       SINTER_ASSIGN(module, device_.loadModule(code.target, code.code));
     }
-    SINTER_ASSIGN(auto loaded, module->kernel({kernel.symbol, kernel.bufferCount,
-                                               kernel.scalarCount, kernel.scratchBytes}));
+    SINTER_ASSIGN(auto loaded,
+                  module->kernel({kernel.symbol, kernel.bufferCount, kernel.scalarCount,
+                                  kernel.scratchBytes, kernel.threads, kernel.sharedBytes}));
     kernels_.push_back(std::move(loaded));
   }
   return {};
 }
 
+// What the plan takes whatever its symbols are.
+Result<void> Executor::checkFits() const {
+  CheckedSize bytes = 0;
+  for (const plan::Buffer &buffer : plan_->buffers)
+    if (buffer.kind == plan::BufferKind::Weight || buffer.kind == plan::BufferKind::Constant)
+      bytes = bytes + static_cast<uint64_t>(*buffer.bytes.constant());
+  const hal::DeviceInfo &info = device_.info();
+  if (bytes.valid() && *bytes.value() <= info.memoryBytes)
+    return {};
+  return fail(Code::Exhausted,
+              "the model's weights take " +
+                  (bytes.valid() ? std::to_string(*bytes.value()) : "more than 2^64") +
+                  " bytes, device '" + info.name + "' has " + std::to_string(info.memoryBytes));
+}
+
 Result<void> Executor::loadBuffers(WeightSource *weights) {
+  if (!device_.supports(hal::Feature::WrapMemory)) // else weights may stay where the file is mapped
+    SINTER_TRY(checkFits());
   for (uint32_t i = 0; i < buffers_.size(); ++i) {
     const plan::Buffer &buffer = plan_->buffers[i];
     if (buffer.kind == plan::BufferKind::Constant)
@@ -33,7 +52,7 @@ Result<void> Executor::loadBuffers(WeightSource *weights) {
     if (auto ok = loadWeight({i}, *weights); !ok)
       return fail(ok.error().code, "weight '" + buffer.name + "': " + ok.error().message);
   }
-  return {};
+  return stream_->synchronize();
 }
 
 Result<void> Executor::loadConstant(plan::BufferId id) {
@@ -65,11 +84,13 @@ Result<void> Executor::loadWeight(plan::BufferId id, WeightSource &source) {
   memory_.weights += bytes;
   if (device_.supports(hal::Feature::HostVisible))
     return pack(weight.pack, tensors, buffers_[id.index]->host(), device_, source);
-  SINTER_ASSIGN(const hal::HostMemory staging, hal::HostMemory::allocate(bytes));
-  const std::span<uint8_t> packed(staging.data(), bytes);
-  SINTER_TRY(pack(weight.pack, tensors, packed, device_, source));
-  SINTER_TRY(stream_->write(*buffers_[id.index], 0, packed));
-  return stream_->synchronize();
+  hal::Buffer &buffer = *buffers_[id.index];
+  return packInParts(
+      weight.pack, tensors,
+      [&](uint64_t offset, std::span<const uint8_t> part) {
+        return stream_->write(buffer, offset, part);
+      },
+      device_, source);
 }
 
 } // namespace sinter::runtime

@@ -2,6 +2,7 @@
 #include "runtime/packer.h"
 
 #include "base/check.h"
+#include "hal/host_memory.h"
 #include "plan/row_order.h"
 
 #include <algorithm>
@@ -126,24 +127,28 @@ private:
 // Packs the rows of several tensors as if they were one.
 class Interleaver {
 public:
-  Interleaver(const plan::PackRecipe &recipe, std::span<const std::span<const uint8_t>> tensors,
-              std::span<uint8_t> dst)
-      : recipe_(recipe), source_(recipe, tensors), dst_(dst), rowBytes_(plan::rowBytes(recipe)) {}
+  Interleaver(const plan::PackRecipe &recipe, std::span<const std::span<const uint8_t>> tensors)
+      : recipe_(recipe), source_(recipe, tensors), rowBytes_(plan::rowBytes(recipe)) {}
 
-  void run(hal::Device &device, WeightSource &source) {
-    const uint64_t atom = recipe_.rowsPerAtom;
-    const uint64_t rowsOfPart = std::clamp<uint64_t>(kPartBytes / rowBytes_, 1, kPartRows);
-    const uint64_t groupsOfPart = std::max<uint64_t>(rowsOfPart / atom, 1);
-    for (uint64_t done = 0; done < dst_.size();) {
-      takeRows(groupsOfPart * atom);
-      partDst_ = dst_.data() + done;
-      device.parallelFor(static_cast<int64_t>(rows_.size() / atom), packGroup, this);
-      done += rows_.size() * rowBytes_;
-      released_.releaseTo(source);
-    }
+  bool done() const { return source_.done(); }
+  // Packs the next part to `dst`, which has mostBytes() or the bytes that are left, and returns its
+  // bytes.
+  uint64_t packPart(uint8_t *dst, hal::Device &device, WeightSource &source) {
+    takeRows(rowsOfPart());
+    partDst_ = dst;
+    device.parallelFor(static_cast<int64_t>(rows_.size() / recipe_.rowsPerAtom), packGroup, this);
+    released_.releaseTo(source);
+    return rows_.size() * rowBytes_;
   }
+  uint64_t mostBytes() const { return rowsOfPart() * rowBytes_; }
 
 private:
+  uint64_t rowsOfPart() const {
+    const uint64_t atom = recipe_.rowsPerAtom;
+    const uint64_t rows = std::clamp<uint64_t>(kPartBytes / rowBytes_, 1, kPartRows);
+    return std::max<uint64_t>(rows / atom, 1) * atom;
+  }
+
   void takeRows(uint64_t count) {
     rows_.clear();
     while (rows_.size() < count && !source_.done()) {
@@ -171,7 +176,6 @@ private:
 
   const plan::PackRecipe &recipe_;
   RowSource source_;
-  std::span<uint8_t> dst_;
   uint64_t rowBytes_;
   std::vector<uint8_t> zeros_;
   std::vector<const uint8_t *> rows_; // of the part at hand
@@ -200,14 +204,21 @@ Result<uint64_t> packedBytes(const plan::PackRecipe &recipe,
   return *total.value();
 }
 
+static Result<void> checkOrder(const plan::PackRecipe &recipe,
+                               std::span<const std::span<const uint8_t>> tensors) {
+  if (recipe.rowOrder.empty())
+    return {};
+  return plan::checkPermutation(recipe.rowOrder, RowSource(recipe, tensors).rows());
+}
+
 Result<void> pack(const plan::PackRecipe &recipe, std::span<const std::span<const uint8_t>> tensors,
                   std::span<uint8_t> dst, hal::Device &device, WeightSource &source) {
   SINTER_ASSIGN(const uint64_t bytes, packedBytes(recipe, tensors));
   SINTER_CHECK(bytes == dst.size());
   if (recipe.mode == plan::PackMode::Interleave) {
-    if (!recipe.rowOrder.empty())
-      SINTER_TRY(plan::checkPermutation(recipe.rowOrder, RowSource(recipe, tensors).rows()));
-    Interleaver(recipe, tensors, dst).run(device, source);
+    SINTER_TRY(checkOrder(recipe, tensors));
+    for (Interleaver parts(recipe, tensors); !parts.done();)
+      dst = dst.subspan(parts.packPart(dst.data(), device, source));
     return {};
   }
   for (std::span<const uint8_t> tensor : tensors) {
@@ -216,6 +227,34 @@ Result<void> pack(const plan::PackRecipe &recipe, std::span<const std::span<cons
     dst = dst.subspan(tensor.size());
     source.release(tensor);
   }
+  return {};
+}
+
+Result<void> packInParts(const plan::PackRecipe &recipe,
+                         std::span<const std::span<const uint8_t>> tensors, const PackedSink &sink,
+                         hal::Device &device, WeightSource &source) {
+  SINTER_ASSIGN(const uint64_t bytes, packedBytes(recipe, tensors));
+  uint64_t offset = 0;
+  if (recipe.mode == plan::PackMode::Interleave) {
+    SINTER_TRY(checkOrder(recipe, tensors));
+    Interleaver parts(recipe, tensors);
+    SINTER_ASSIGN(const hal::HostMemory part,
+                  hal::HostMemory::allocate(std::min(parts.mostBytes(), bytes)));
+    while (!parts.done()) {
+      const uint64_t packed = parts.packPart(part.data(), device, source);
+      SINTER_TRY(sink(offset, {part.data(), packed}));
+      offset += packed;
+    }
+    return {};
+  }
+  for (std::span<const uint8_t> tensor : tensors)
+    while (!tensor.empty()) {
+      const auto part = tensor.first(std::min<uint64_t>(tensor.size(), kPartBytes));
+      SINTER_TRY(sink(offset, part));
+      source.release(part);
+      offset += part.size();
+      tensor = tensor.subspan(part.size());
+    }
   return {};
 }
 

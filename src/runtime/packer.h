@@ -5,6 +5,8 @@
 #include "plan/plan.h"
 #include "runtime/weight_source.h"
 
+#include <functional>
+
 namespace sinter::runtime {
 
 // Bytes of the packed form of `tensors` joined end to end (see plan::PackRecipe). InvalidArgument
@@ -18,5 +20,14 @@ Result<uint64_t> packedBytes(const plan::PackRecipe &recipe,
 // when the recipe's row order does not take each row once.
 Result<void> pack(const plan::PackRecipe &recipe, std::span<const std::span<const uint8_t>> tensors,
                   std::span<uint8_t> dst, hal::Device &device, WeightSource &source);
+
+// Takes packed bytes that begin `offset` bytes into the weight, in ascending order; they are gone
+// when it returns.
+using PackedSink = std::function<Result<void>(uint64_t offset, std::span<const uint8_t> bytes)>;
+// The same in parts, each of which goes to `sink`: takes little memory, however large the weight.
+// The sink's errors are passed on.
+Result<void> packInParts(const plan::PackRecipe &recipe,
+                         std::span<const std::span<const uint8_t>> tensors, const PackedSink &sink,
+                         hal::Device &device, WeightSource &source);
 
 } // namespace sinter::runtime

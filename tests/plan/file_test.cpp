@@ -59,5 +59,48 @@ TEST(PlanFile, NestingUpToTheLimitIsReadBack) {
   EXPECT_EQ(parse(*bytes).value(), plan);
 }
 
+// Files of the sample for these targets, one after another.
+std::vector<uint8_t> filesFor(const std::vector<std::string> &targets) {
+  std::vector<uint8_t> bytes;
+  for (const std::string &target : targets) {
+    Plan plan = samplePlan();
+    plan.modules[0].target = target;
+    const auto file = serialize(plan).value();
+    bytes.insert(bytes.end(), file.begin(), file.end());
+  }
+  return bytes;
+}
+
+TEST(PlanFile, OfSeveralTargetsTheOneAskedForIsRead) {
+  const auto bytes = filesFor({"cpu:a", "cuda:b", "vulkan:c"});
+  for (const char *target : {"cpu:a", "cuda:b", "vulkan:c"}) {
+    auto plan = parseFor(bytes, target);
+    ASSERT_TRUE(plan.has_value()) << plan.error().toString();
+    EXPECT_EQ(targetOf(*plan), target);
+  }
+}
+
+TEST(PlanFile, WithoutTheTargetAskedForTheFirstThatFitsIsRead) {
+  const auto fits = [](const Plan &plan) { return targetOf(plan).starts_with("cuda:"); };
+  auto plan = parseFor(filesFor({"cpu:a", "cuda:b", "cuda:c"}), "cuda:d", fits);
+  ASSERT_TRUE(plan.has_value()) << plan.error().toString();
+  EXPECT_EQ(targetOf(*plan), "cuda:b");
+}
+
+TEST(PlanFile, WithoutATargetThatFitsAllAreNamed) {
+  auto plan = parseFor(filesFor({"cpu:a", "cuda:b"}), "vulkan:c");
+  ASSERT_FALSE(plan.has_value());
+  EXPECT_EQ(plan.error().code, Code::NotFound);
+  EXPECT_EQ(plan.error().message, "the plan is for cpu:a, cuda:b, expected 'vulkan:c'");
+}
+
+TEST(PlanFile, DamageInAnyOfSeveralFilesIsFound) {
+  auto bytes = filesFor({"cpu:a", "cuda:b"});
+  bytes[bytes.size() / 2 + 40] ^= 1;
+  EXPECT_FALSE(parseFor(bytes, "vulkan:c").has_value());
+  bytes.resize(bytes.size() - 1);
+  EXPECT_FALSE(parseFor(bytes, "vulkan:c").has_value());
+}
+
 } // namespace
 } // namespace sinter::plan

@@ -182,10 +182,10 @@ TEST(HostilePlan, AnotherVersionIsUnsupportedNotCorrupt) {
   EXPECT_EQ(errorOf(sealed(bytes)).code, Code::Unsupported);
 }
 
-TEST(HostilePlan, TheVersionBeforeRowOrdersIsUnsupported) {
+TEST(HostilePlan, TheVersionBeforeThreadsOfKernelsIsUnsupported) {
   Bytes bytes = sampleBytes();
-  put(bytes, 8, 1, 4);
-  EXPECT_EQ(errorOf(sealed(bytes)).message, "plan file has version 1, expected 2");
+  put(bytes, 8, 2, 4);
+  EXPECT_EQ(errorOf(sealed(bytes)).message, "plan file has version 2, expected 3");
 }
 
 TEST(HostilePlan, HugeCountsOfRowSegmentsAndModesAreRefusedWhereTheyStand) {

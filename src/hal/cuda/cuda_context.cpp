@@ -11,7 +11,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // A wait asks without pause for as long as short kernels take, then sleeps longer and longer.
-constexpr auto kBusyWait = std::chrono::microseconds(200);
+constexpr auto kBusyWait = std::chrono::milliseconds(10);
 constexpr auto kShortestSleep = std::chrono::microseconds(10);
 constexpr auto kLongestSleep = std::chrono::microseconds(1000);
 

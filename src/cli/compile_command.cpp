@@ -1,0 +1,15 @@
+// sinter compile: one file with a model's plans for several targets.
+#include "cli/commands.h"
+#include "cli/open_model.h"
+#include "cli/plan_store.h"
+
+namespace sinter::cli {
+
+Result<int> compileCommand(const CompileArguments &arguments, Interrupts &interrupts) {
+  SINTER_ASSIGN(const std::string path, modelPath(arguments.model));
+  SINTER_ASSIGN(const ModelFile model, ModelFile::open(path));
+  SINTER_TRY(compileTo(model, arguments.targets, arguments.output, interrupts));
+  return kExitOk;
+}
+
+} // namespace sinter::cli

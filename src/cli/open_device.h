@@ -1,0 +1,32 @@
+// From --device to a device that runs models, and why it is that one.
+#pragma once
+
+#include "hal/hal.h"
+
+#include <optional>
+#include <string>
+
+namespace sinter::cli {
+
+// What --device may say: "auto", or a driver, with or without a number ("cuda", "vulkan:1").
+struct DeviceName {
+  std::string driver; // "auto" too
+  uint32_t index = 0;
+};
+// Nothing where `text` is no such name.
+std::optional<DeviceName> parseDeviceName(std::string_view text);
+
+struct DeviceChoice {
+  std::unique_ptr<hal::Device> device;
+  std::string why; // one line; empty where the command line named the device
+};
+
+// Without a name the first hardware GPU, else the CPU, and a line where that is no CPU. `auto`
+// chooses likewise and always says what and why. A device of software is opened by name only.
+// NotFound, in one sentence: the driver or the device is not there; nothing takes its place.
+Result<DeviceChoice> openDevice(const std::optional<DeviceName> &name, uint32_t threads);
+
+// All drivers of models: cpu, cuda, vulkan.
+Result<void> addDrivers(hal::DriverRegistry &registry);
+
+} // namespace sinter::cli

@@ -79,8 +79,8 @@ static Result<void> runKernel(const KernelOptions &options, Session &session, Ca
   SINTER_ASSIGN(PreparedCase prepared,
                 prepareCase(options, *session.target, *session.source, kind));
   if (options.resources)
-    SINTER_TRY(printResources(*session.target, prepared.launch.code, options.deviceFlags,
-                              session.device.get(), &prepared.launch.spec));
+    SINTER_TRY(printResources(*session.target, prepared.launch.code, {&prepared.launch.spec, 1},
+                              options.deviceFlags, session.device.get()));
   if (kind == CaseKind::Time) {
     SINTER_ASSIGN(hal::CaseTiming timing,
                   hal::benchCase(*session.device, prepared.launch, options.seconds));
@@ -101,7 +101,9 @@ static Result<void> emitKernel(const KernelOptions &options, Session &session) {
     return {};
   SINTER_ASSIGN(target::CompiledModule code,
                 target::compileKernels(*session.target, session.source->module()));
-  return printResources(*session.target, code.code, options.deviceFlags, nullptr, nullptr);
+  std::vector<hal::KernelSpec> kernels;
+  llvm::transform(code.kernels, std::back_inserter(kernels), specOf);
+  return printResources(*session.target, code.code, kernels, options.deviceFlags, nullptr);
 }
 
 static Result<void> buildKernels(const KernelOptions &options) {

@@ -182,6 +182,15 @@ static void appendScalars(const KernelArgument &argument, std::vector<int64_t> &
     scalars.push_back(static_cast<int64_t>(argument.scalar));
 }
 
+hal::KernelSpec specOf(const target::EmittedKernel &kernel) {
+  return {kernel.symbol,
+          static_cast<uint32_t>(kernel.bufferCount),
+          static_cast<uint32_t>(kernel.scalarCount),
+          static_cast<uint64_t>(kernel.scratchBytes),
+          static_cast<uint32_t>(kernel.threads),
+          static_cast<uint64_t>(kernel.sharedBytes)};
+}
+
 hal::KernelCase makeCase(const target::CompiledModule &code, const std::string &target,
                          size_t index, hal::Grid grid, uint64_t seed,
                          const std::vector<KernelArgument> &arguments) {
@@ -190,12 +199,7 @@ hal::KernelCase makeCase(const target::CompiledModule &code, const std::string &
   kernel.label = facts.symbol;
   kernel.target = target;
   kernel.code = code.code;
-  kernel.spec = {facts.symbol,
-                 static_cast<uint32_t>(facts.bufferCount),
-                 static_cast<uint32_t>(facts.scalarCount),
-                 static_cast<uint64_t>(facts.scratchBytes),
-                 static_cast<uint32_t>(facts.threads),
-                 static_cast<uint64_t>(facts.sharedBytes)};
+  kernel.spec = specOf(facts);
   kernel.grid = grid;
   kernel.seed = seed;
   for (const KernelArgument &argument : arguments) {

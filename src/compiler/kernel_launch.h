@@ -37,6 +37,9 @@ Result<std::vector<KernelArgument>> makeArguments(tile::KernelOp kernel,
 // The grid, evaluated from the arguments.
 Result<hal::Grid> evaluateGrid(tile::KernelOp kernel, const std::vector<KernelArgument> &arguments);
 
+// What a device is told of a kernel.
+hal::KernelSpec specOf(const target::EmittedKernel &kernel);
+
 // The launch of kernel `index` of `code` with these arguments, which are filled from `seed` again
 // wherever it runs.
 hal::KernelCase makeCase(const target::CompiledModule &code, const std::string &target,

@@ -3,6 +3,7 @@
 
 #include "compiler/kernel_resources.h"
 #include "hal/cuda/cuda_driver.h"
+#include "target/nvidia/facts.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
@@ -35,12 +36,38 @@ static Result<std::string> assemble(const std::string &ptxas, StringRef architec
   auto text = llvm::MemoryBuffer::getFile(log, /*IsText=*/true);
   std::string said = text ? (*text)->getBuffer().str() : message;
   if (status != 0)
-    return fail(Code::InvalidArgument, "ptxas refuses the kernels: " + said);
+    return fail(Code::InvalidArgument,
+                "ptxas refuses the kernels: " + StringRef(said).rtrim().str());
   return said;
 }
 
+static void printKernel(StringRef architecture, const hal::KernelSpec &spec, int64_t registers,
+                        StringRef spills, int64_t staticShared) {
+  int64_t shared = staticShared + static_cast<int64_t>(spec.sharedBytes);
+  llvm::outs() << spec.symbol << ": " << spec.threads << " threads of " << registers
+               << " registers, " << spills << ", " << shared << " bytes of shared memory";
+  if (const auto *facts = target::nvidia::findFacts({architecture.data(), architecture.size()})) {
+    int64_t blocks =
+        target::nvidia::blocksPerMultiprocessor(*facts, spec.threads, registers, shared);
+    llvm::outs() << "; " << blocks << " blocks a multiprocessor, "
+                 << blocks * spec.threads * 100 / facts->residentThreads << " % of its threads";
+  }
+  llvm::outs() << "\n";
+}
+
+// The number before the first place of `word` in `line`; 0 where there is none.
+static int64_t numberBefore(StringRef line, StringRef word) {
+  StringRef before = line.take_front(std::min(line.find(word), line.size())).rtrim();
+  int64_t number = 0;
+  if (before.take_back(before.size() - before.find_last_of(' ') - 1).getAsInteger(10, number))
+    return 0;
+  return number;
+}
+
 static Result<void> printByPtxas(const std::string &ptxas, StringRef architecture,
-                                 const std::vector<uint8_t> &code, const std::string &flags) {
+                                 const std::vector<uint8_t> &code,
+                                 std::span<const hal::KernelSpec> kernels,
+                                 const std::string &flags) {
   llvm::SmallString<128> folder;
   if (std::error_code error = llvm::sys::fs::createUniqueDirectory("sinter-ptxas", folder))
     return fail(Code::Permission, "cannot make a temporary folder: " + error.message());
@@ -50,29 +77,38 @@ static Result<void> printByPtxas(const std::string &ptxas, StringRef architectur
     return tl::unexpected(said.error());
   SmallVector<StringRef> lines;
   StringRef(*said).split(lines, '\n', -1, /*KeepEmpty=*/false);
+  const hal::KernelSpec *kernel = nullptr;
+  std::string spills;
   for (StringRef line : lines) {
-    line.consume_front("ptxas info    : ");
-    if (line.contains("Compiling entry function") || line.contains("stack frame") ||
-        line.contains("registers"))
-      llvm::outs() << line.trim() << "\n";
+    if (line.contains("Compiling entry function"))
+      for (const hal::KernelSpec &spec : kernels)
+        kernel = line.contains("'" + spec.symbol + "'") ? &spec : kernel;
+    if (line.contains("spill stores"))
+      spills = std::to_string(numberBefore(line, "bytes spill stores")) + " spilled bytes";
+    if (kernel && line.contains("registers"))
+      printKernel(architecture, *kernel, numberBefore(line, "registers"), spills,
+                  numberBefore(line, "bytes smem"));
   }
   return {};
 }
 
-static Result<void> printByDriver(hal::Device &device, const std::string &target,
-                                  const std::vector<uint8_t> &code, const hal::KernelSpec &spec) {
-  SINTER_ASSIGN(auto module, device.loadModule(target, code));
-  SINTER_ASSIGN(auto kernel, module->kernel(spec));
-  hal::CudaKernelResources r = hal::cudaKernelResources(*kernel);
-  llvm::outs() << spec.symbol << ": " << spec.threads << " threads, " << r.registersPerThread
-               << " registers and " << r.localBytesPerThread << " spilled bytes each, "
-               << r.staticSharedBytes + spec.sharedBytes << " bytes of shared memory\n";
+static Result<void> printByDriver(hal::Device &device, const target::Target &target,
+                                  StringRef architecture, const std::vector<uint8_t> &code,
+                                  std::span<const hal::KernelSpec> kernels) {
+  SINTER_ASSIGN(auto module, device.loadModule(target.name(), code));
+  for (const hal::KernelSpec &spec : kernels) {
+    SINTER_ASSIGN(auto kernel, module->kernel(spec));
+    hal::CudaKernelResources found = hal::cudaKernelResources(*kernel);
+    printKernel(architecture, spec, found.registersPerThread,
+                std::to_string(found.localBytesPerThread) + " spilled bytes",
+                static_cast<int64_t>(found.staticSharedBytes));
+  }
   return {};
 }
 
 Result<void> printResources(const target::Target &target, const std::vector<uint8_t> &code,
-                            const std::string &flags, hal::Device *device,
-                            const hal::KernelSpec *spec) {
+                            std::span<const hal::KernelSpec> kernels, const std::string &flags,
+                            hal::Device *device) {
   std::string name = target.name();
   StringRef architecture = name;
   if (!architecture.consume_front("cuda:")) {
@@ -80,11 +116,11 @@ Result<void> printResources(const target::Target &target, const std::vector<uint
     return {};
   }
   if (auto ptxas = llvm::sys::findProgramByName("ptxas"))
-    return printByPtxas(*ptxas, architecture, code, flags);
+    return printByPtxas(*ptxas, architecture, code, kernels, flags);
   if (!flags.empty())
     return fail(Code::NotFound, "flags are for ptxas, which is not on PATH");
-  if (device && spec && device->info().driver == "cuda")
-    return printByDriver(*device, name, code, *spec);
+  if (device && device->info().driver == "cuda")
+    return printByDriver(*device, target, architecture, code, kernels);
   llvm::outs() << "registers and spills need ptxas on PATH or a cuda device: none is here\n";
   return {};
 }

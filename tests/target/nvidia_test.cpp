@@ -1,5 +1,6 @@
 // The NVIDIA target apart from what it prints of single kernels: joining parts, launch facts,
 // names.
+#include "target/nvidia/facts.h"
 #include "target/nvidia/nvidia_target.h"
 #include "target/nvidia/ptx.h"
 #include "target/registry.h"
@@ -115,6 +116,16 @@ TEST(NvidiaTarget, IsThereForEachArchitectureThatTheErrorNames) {
     std::string text(code->code.begin(), code->code.end());
     EXPECT_THAT(text, HasSubstr(".target " + name.substr(5).str() + "\n"));
   }
+}
+
+TEST(NvidiaFacts, OccupancyIsWhatTheScarcestResourceAllows) {
+  const NvidiaFacts *facts = findFacts("sm_90");
+  ASSERT_NE(facts, nullptr);
+  EXPECT_EQ(blocksPerMultiprocessor(*facts, 256, 32, 0), 8) << "2,048 threads";
+  EXPECT_EQ(blocksPerMultiprocessor(*facts, 32, 16, 0), 32) << "32 blocks";
+  EXPECT_EQ(blocksPerMultiprocessor(*facts, 256, 128, 0), 2) << "65,536 registers";
+  EXPECT_EQ(blocksPerMultiprocessor(*facts, 128, 32, 113 * 1024), 2) << "228 KiB shared";
+  EXPECT_EQ(blocksPerMultiprocessor(*facts, 1024, 128, 0), 0) << "twice the registers there are";
 }
 
 TEST(Registry, NamesTheTargetsThatThereAreWhereOneIsUnknown) {

@@ -11,9 +11,14 @@ struct NvidiaFacts {
   std::string_view architecture; // "sm_90a"
   std::string_view ptx;          // LLVM's feature for the oldest PTX version that has it
   int64_t sharedBytes;           // of one block at most, by opt-in
-  int major;                     // of the compute capability
+  int64_t residentThreads;       // of one multiprocessor at most
+  int64_t residentBlocks;        // likewise
   int64_t registers = 255;       // of one thread at most
 };
+
+/// Blocks that one multiprocessor holds at a time; 0 where not one fits.
+int64_t blocksPerMultiprocessor(const NvidiaFacts &facts, int64_t threads, int64_t registers,
+                                int64_t sharedBytes);
 
 /// Null for a name that is not in the table.
 const NvidiaFacts *findFacts(std::string_view architecture);

@@ -1,6 +1,7 @@
 // One line for each vendor: the prefix of its target strings, how one is found, what there is.
 #include "tile/mlir_pch.h"
 
+#include "target/amd/amd_target.h"
 #include "target/cpu/cpu_target.h"
 #include "target/nvidia/nvidia_target.h"
 #include "target/registry.h"
@@ -19,6 +20,7 @@ struct Vendor {
 static constexpr Vendor kVendors[] = {
     {"cpu:", cpu::findCpuTarget, cpu::cpuTargetNames},
     {"cuda:", nvidia::findNvidiaTarget, nvidia::nvidiaTargetNames},
+    {"amd:", amd::findAmdTarget, amd::amdTargetNames},
     {"vulkan:", vulkan::findVulkanTarget, vulkan::vulkanTargetNames},
 };
 

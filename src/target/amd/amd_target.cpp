@@ -1,0 +1,99 @@
+// The AMD target's table of contents: schedule, emit, lower, translate, compile, link, check.
+#include "tile/mlir_pch.h"
+
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "target/amd/amd_target.h"
+#include "target/amd/code_object.h"
+#include "target/amd/lane_target.h"
+#include "target/amd/metadata_notes.h"
+#include "target/amd/object.h"
+#include "target/amd/schedule.h"
+#include "target/cpu/object.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+
+using namespace mlir;
+
+namespace sinter::target::amd {
+
+namespace {
+class AmdTarget : public Target {
+public:
+  explicit AmdTarget(const AmdFacts &facts) : facts_(facts) {}
+
+  std::string name() const override { return "amd:" + std::string(facts_.processor); }
+  std::vector<std::string> stageNames() const override { return {"sched", "llvm", "gcn"}; }
+  Result<CompiledModule> compilePart(ModuleOp source, Stages *stages) const override;
+  Result<std::vector<uint8_t>> link(std::span<const std::vector<uint8_t>> parts) const override;
+
+private:
+  Result<OwningOpRef<ModuleOp>> emit(ModuleOp scheduled, std::vector<EmittedKernel> &kernels) const;
+
+  const AmdFacts &facts_; // a row of the table
+};
+} // namespace
+
+Result<OwningOpRef<ModuleOp>> AmdTarget::emit(ModuleOp scheduled,
+                                              std::vector<EmittedKernel> &kernels) const {
+  scheduled.getContext()->loadDialect<LLVM::LLVMDialect, vector::VectorDialect>();
+  OwningOpRef<ModuleOp> emitted(ModuleOp::create(scheduled.getLoc()));
+  for (auto kernel : scheduled.getOps<tile::KernelOp>()) {
+    FailureOr<EmittedKernel> one = simt::emitLanes(kernel, *emitted, AmdLanes(facts_));
+    if (failed(one))
+      return fail(Code::Unsupported,
+                  "kernel '" + kernel.getSymName().str() + "' could not be emitted for " + name());
+    if (one->sharedBytes > facts_.sharedBytes)
+      return fail(Code::Unsupported, "kernel '" + one->symbol + "' needs " +
+                                         std::to_string(one->sharedBytes) +
+                                         " bytes of shared memory, " + name() + " has " +
+                                         std::to_string(facts_.sharedBytes));
+    kernels.push_back(*one);
+  }
+  if (failed(simt::lowerToLlvm(*emitted)))
+    return fail(Code::Internal, "the kernels could not be lowered to LLVM");
+  return emitted;
+}
+
+Result<CompiledModule> AmdTarget::compilePart(ModuleOp source, Stages *stages) const {
+  SINTER_ASSIGN(OwningOpRef<ModuleOp> scheduled, scheduleForLanes(source, facts_));
+  if (stages)
+    stages->add("sched", printed(*scheduled));
+  CompiledModule result;
+  SINTER_ASSIGN(OwningOpRef<ModuleOp> emitted, emit(*scheduled, result.kernels));
+  registerBuiltinDialectTranslation(*source.getContext());
+  registerLLVMDialectTranslation(*source.getContext());
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> module = translateModuleToLLVMIR(*emitted, context);
+  if (!module)
+    return fail(Code::Internal, "the kernels could not be translated to LLVM IR");
+  std::string assembly;
+  SINTER_ASSIGN(result.code, compileObject(*module, facts_, stages ? &assembly : nullptr));
+  if (stages) {
+    std::string text;
+    llvm::raw_string_ostream out(text);
+    module->print(out, nullptr);
+    stages->add("llvm", std::move(text));
+    stages->add("gcn", std::move(assembly));
+  }
+  SINTER_ASSIGN(CodeObject object, readCodeObject(result.code));
+  SINTER_TRY(checkCodeObject(object, result.kernels, facts_));
+  return result;
+}
+
+Result<std::vector<uint8_t>> AmdTarget::link(std::span<const std::vector<uint8_t>> parts) const {
+  SINTER_ASSIGN(std::vector<uint8_t> linked, cpu::linkShared(parts));
+  SINTER_ASSIGN(linked, joinMetadata(std::move(linked)));
+  SINTER_TRY(readCodeObject(linked));
+  return linked;
+}
+
+Result<std::unique_ptr<Target>> findAmdTarget(std::string_view rest) {
+  if (const AmdFacts *facts = findFacts(rest))
+    return std::make_unique<AmdTarget>(*facts);
+  return fail(Code::InvalidArgument, "found AMD target 'amd:" + std::string(rest) +
+                                         "', expected one of " + amdTargetNames());
+}
+
+} // namespace sinter::target::amd

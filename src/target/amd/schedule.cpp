@@ -1,0 +1,29 @@
+// The passes that all targets of threads share, with what AMD's processors have.
+#include "target/amd/schedule.h"
+#include "sched/sched.h"
+#include "sched/schedule_lanes.h"
+#include "tile/mlir_pch.h"
+
+using namespace mlir;
+
+namespace sinter::target::amd {
+
+sched::LaneFacts laneFacts(const AmdFacts &facts) {
+  sched::LaneFacts lanes;
+  lanes.subgroup = facts.subgroup;
+  lanes.maxThreads = facts.maxThreads;
+  lanes.maxShared = facts.sharedBytes;
+  lanes.maxRegisters = facts.registers;
+  for (std::string_view instruction : facts.instructions)
+    lanes.instructions.emplace_back(instruction);
+  return lanes;
+}
+
+Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const AmdFacts &facts) {
+  auto hasLanes = [](tile::KernelOp kernel) { return kernel->hasAttr("sched.threads"); };
+  if (llvm::all_of(source.getOps<tile::KernelOp>(), hasLanes))
+    return OwningOpRef<ModuleOp>(cast<ModuleOp>(source->clone()));
+  return sched::scheduleForLanes(source, laneFacts(facts));
+}
+
+} // namespace sinter::target::amd

@@ -3,6 +3,7 @@
 
 #include "target/amd/amd_target.h"
 #include "target/cpu/cpu_target.h"
+#include "target/metal/metal_target.h"
 #include "target/nvidia/nvidia_target.h"
 #include "target/registry.h"
 #include "target/vulkan/vulkan_target.h"
@@ -21,6 +22,7 @@ static constexpr Vendor kVendors[] = {
     {"cpu:", cpu::findCpuTarget, cpu::cpuTargetNames},
     {"cuda:", nvidia::findNvidiaTarget, nvidia::nvidiaTargetNames},
     {"amd:", amd::findAmdTarget, amd::amdTargetNames},
+    {"metal:", metal::findMetalTarget, metal::metalTargetNames},
     {"vulkan:", vulkan::findVulkanTarget, vulkan::vulkanTargetNames},
 };
 

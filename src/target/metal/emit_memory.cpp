@@ -1,0 +1,265 @@
+// Emission, memory: an access is one vector's, or cut where its alignment or MSL's types ask for
+// it.
+#include "target/metal/emitter.h"
+
+using namespace mlir;
+
+namespace sinter::target::metal {
+
+static constexpr int64_t kMostAccessBytes = 16;
+static constexpr unsigned kUnitBits = 32;
+
+/// Where and in what parts a value moves.
+struct Emitter::Access {
+  std::string space;   // "device", "device const", "threadgroup"
+  std::string pointer; // to bytes
+  std::string offset;
+  int64_t chunk; // bytes that one access may move
+  bool packed;   // aligned to elements, not to pieces
+
+  std::string at(const std::string &type, int64_t byte) const {
+    std::string sum = pointer + " + " + offset;
+    if (byte)
+      sum += " + " + std::to_string(byte) + "u";
+    return "*(" + space + " " + type + " *)(" + sum + ")";
+  }
+};
+
+// ---- bits ----
+
+static int64_t bytesOf(Type type) {
+  return countOf(type) * bitsOf(getElementTypeOrSelf(type)) / 8;
+}
+
+// The largest power of two that divides the bytes of all pieces.
+static int64_t unitBytes(Type type) {
+  int64_t all = kMostAccessBytes;
+  for (int64_t count : pieceCounts(type))
+    all |= count * bitsOf(getElementTypeOrSelf(type)) / 8;
+  return all & -all;
+}
+
+static std::string asType(const std::string &to, const std::string &text) {
+  return "as_type<" + to + ">(" + text + ")";
+}
+
+static std::string vectorOf(const std::string &type, ArrayRef<std::string> elements) {
+  if (elements.size() == 1)
+    return elements.front();
+  return type + std::to_string(elements.size()) + "(" + llvm::join(elements, ", ") + ")";
+}
+
+// An unsigned integer of `bits`, which elements from `first` on make up together.
+std::string Emitter::unitOf(Value value, int64_t first, unsigned bits) {
+  Type type = getElementTypeOrSelf(value.getType());
+  unsigned own = bitsOf(type);
+  std::string unit = unsignedName(bits), name = scalarName(type, facts_);
+  SmallVector<std::string> elements;
+  for (int64_t i = first; i < first + int64_t(std::max(1u, bits / own)); ++i)
+    elements.push_back(element(value, i));
+  if (elements.size() == 1 && name == unit)
+    return elements.front();
+  return asType(unit, vectorOf(name, elements));
+}
+
+// Unsigned integers of `bits` that hold the value, the lowest first.
+SmallVector<std::string> Emitter::unitsOf(Value value, unsigned bits) {
+  SmallVector<std::string> units;
+  unsigned own = bitsOf(getElementTypeOrSelf(value.getType()));
+  int64_t perUnit = std::max(1u, bits / own);
+  for (int64_t i = 0; i < countOf(value.getType()); i += perUnit) {
+    if (own <= bits) {
+      units.push_back(unitOf(value, i, bits));
+      continue;
+    }
+    std::string whole = unitOf(value, i, own);
+    for (unsigned shift = 0; shift < own; shift += bits)
+      units.push_back(unsignedName(bits) + "(" + whole +
+                      (shift ? " >> " + std::to_string(shift) + "u" : "") + ")");
+  }
+  return units;
+}
+
+// The pieces of a value of `type` from such units.
+Emitter::Pieces Emitter::piecesOf(ArrayRef<std::string> units, unsigned bits, Type type) {
+  Type element = getElementTypeOrSelf(type);
+  unsigned own = bitsOf(element);
+  Pieces result;
+  for (int64_t count : pieceCounts(type)) {
+    std::string name = vectorName(element, count, facts_);
+    if (own > bits) {
+      SmallVector<std::string> elements;
+      for (int64_t i = 0; i < count; ++i) {
+        std::string sum, wide = own == 64 ? "ulong" : "uint";
+        for (unsigned part = 0; part < own / bits; ++part)
+          sum += (part ? " | " : "") + wide + "(" + units[part] + ")" +
+                 (part ? " << " + std::to_string(part * bits) + "u" : "");
+        elements.push_back(unsignedName(own) + "(" + sum + ")");
+        units = units.drop_front(own / bits);
+      }
+      result.push_back(asType(name, vectorOf(unsignedName(own), elements)));
+      continue;
+    }
+    ArrayRef<std::string> mine = units.take_front(count * own / bits);
+    units = units.drop_front(mine.size());
+    result.push_back(asType(name, vectorOf(unsignedName(bits), mine)));
+  }
+  return result;
+}
+
+LogicalResult Emitter::emitBitcast(vector::BitCastOp op) {
+  Type from = op.getSource().getType(), to = op.getType();
+  if (bitsOf(getElementTypeOrSelf(from)) % 8 || bitsOf(getElementTypeOrSelf(to)) % 8)
+    return op.emitOpError() << "works on " << from << " and " << to
+                            << ", expected elements of whole bytes";
+  if (pieceCounts(from).size() == 1 && pieceCounts(to).size() == 1 && countOf(from) != 3 &&
+      countOf(to) != 3) {
+    std::string name = vectorName(getElementTypeOrSelf(to), countOf(to), facts_);
+    bind(op.getResult(), {asType(name, scalar(op.getSource()))});
+    return define(op.getResult(), Pieces(pieces(op.getResult()))), success();
+  }
+  auto bits = static_cast<unsigned>(
+      std::min<int64_t>(kUnitBits, 8 * std::min(unitBytes(from), unitBytes(to))));
+  define(op.getResult(), piecesOf(unitsOf(op.getSource(), bits), bits, to));
+  return success();
+}
+
+// ---- accesses ----
+
+FailureOr<Emitter::Access> Emitter::accessOf(Operation *op, Type type, Value view, Value byte,
+                                             std::optional<int64_t> align) {
+  int64_t element = bitsOf(getElementTypeOrSelf(type)) / 8;
+  if (bitsOf(getElementTypeOrSelf(type)) % 8)
+    return op->emitOpError() << "moves " << type << ", expected elements of whole bytes";
+  if (align && (*align < 1 || !llvm::isPowerOf2_64(static_cast<uint64_t>(*align))))
+    return op->emitOpError() << "has align = " << *align << ", expected a power of two";
+  int64_t bytes = bytesOf(type);
+  int64_t chunk = std::min({kMostAccessBytes, bytes & -bytes, align.value_or(kMostAccessBytes)});
+  Access access{"threadgroup", "shared", scalar(byte), chunk, false};
+  bool whole = pieceCounts(type).size() == 1 && chunk == bytes;
+  access.packed = !whole && chunk < unitBytes(type) && chunk >= element;
+  if (!view)
+    return access;
+  auto found = views_.find(view);
+  if (found == views_.end())
+    return op->emitOpError() << "reaches a view that is no kernel argument";
+  bool writable = cast<tile::ViewType>(view.getType()).isWritable();
+  access.space = writable ? "device" : "device const";
+  access.pointer = "args." + found->second + "_data";
+  return access;
+}
+
+static bool isTrue(Value when) {
+  return !when || matchPattern(when, m_One());
+}
+
+static std::string chunkName(int64_t bytes) {
+  if (bytes <= 4)
+    return unsignedName(static_cast<unsigned>(bytes * 8));
+  return "uint" + std::to_string(bytes / 4);
+}
+
+void Emitter::load(Value result, const Access &access, Value when, Value other) {
+  Type type = result.getType(), element = getElementTypeOrSelf(type);
+  std::string guard = isTrue(when) ? "" : scalar(when) + " ? ";
+  auto guarded = [&](const std::string &text, const std::string &instead) {
+    return guard.empty() ? text : guard + text + " : " + instead;
+  };
+  SmallVector<int64_t> counts = pieceCounts(type);
+  if ((counts.size() == 1 && access.chunk == bytesOf(type)) || access.packed) {
+    Pieces loaded;
+    int64_t byte = 0;
+    for (auto [i, count] : llvm::enumerate(counts)) {
+      std::string name = vectorName(element, count, facts_);
+      std::string text = access.at((access.packed && count > 1 ? "packed_" : "") + name, byte);
+      if (access.packed && count > 1)
+        text = name + "(" + text + ")";
+      loaded.push_back(guarded(text, guard.empty() ? "" : pieces(other)[i]));
+      byte += count * bitsOf(element) / 8;
+    }
+    return define(result, loaded);
+  }
+  auto bits = static_cast<unsigned>(std::min<int64_t>(kUnitBits, access.chunk * 8));
+  int64_t perChunk = access.chunk * 8 / bits;
+  SmallVector<std::string> others, units;
+  if (!guard.empty())
+    others = unitsOf(other, bits);
+  std::string name = nextName() + "_word";
+  for (int64_t i = 0; i < bytesOf(type) / access.chunk; ++i) {
+    std::string word = name + std::to_string(i), chunk = chunkName(access.chunk);
+    ArrayRef<std::string> instead(others);
+    if (!guard.empty())
+      instead = instead.slice(i * perChunk, perChunk);
+    line(chunk + " " + word + " = " +
+         guarded(access.at(chunk, i * access.chunk),
+                 guard.empty() ? "" : vectorOf(unsignedName(bits), instead)) +
+         ";");
+    for (int64_t part = 0; part < perChunk; ++part)
+      units.push_back(perChunk == 1 ? word : word + "." + "xyzw"[part]);
+  }
+  define(result, piecesOf(units, bits, type));
+}
+
+void Emitter::store(Value value, const Access &access, Value when) {
+  if (when && matchPattern(when, m_Zero()))
+    return;
+  Type type = value.getType(), element = getElementTypeOrSelf(type);
+  std::string guard = isTrue(when) ? "" : "if (" + scalar(when) + ") ";
+  SmallVector<int64_t> counts = pieceCounts(type);
+  if ((counts.size() == 1 && access.chunk == bytesOf(type)) || access.packed) {
+    int64_t byte = 0;
+    for (auto [i, count] : llvm::enumerate(counts)) {
+      std::string name =
+          (access.packed && count > 1 ? "packed_" : "") + vectorName(element, count, facts_);
+      std::string text = pieces(value)[i];
+      if (access.packed && count > 1)
+        text = name + "(" + text + ")";
+      line(guard + access.at(name, byte) + " = " + text + ";");
+      byte += count * bitsOf(element) / 8;
+    }
+    return;
+  }
+  auto bits = static_cast<unsigned>(std::min<int64_t>(kUnitBits, access.chunk * 8));
+  int64_t perChunk = access.chunk * 8 / bits;
+  SmallVector<std::string> units = unitsOf(value, bits);
+  for (int64_t i = 0; i < bytesOf(type) / access.chunk; ++i)
+    line(guard + access.at(chunkName(access.chunk), i * access.chunk) + " = " +
+         vectorOf(unsignedName(bits), ArrayRef(units).slice(i * perChunk, perChunk)) + ";");
+}
+
+LogicalResult Emitter::emitLoad(sched::ViewLoadOp op) {
+  FailureOr<Access> access = accessOf(op, op.getType(), op.getView(), op.getByte(), op.getAlign());
+  if (failed(access))
+    return failure();
+  if (matchPattern(op.getWhen(), m_Zero()))
+    return bind(op.getResult(), Pieces(pieces(op.getOther()))), success();
+  return load(op.getResult(), *access, op.getWhen(), op.getOther()), success();
+}
+
+LogicalResult Emitter::emitStore(sched::ViewStoreOp op) {
+  FailureOr<Access> access =
+      accessOf(op, op.getValue().getType(), op.getView(), op.getByte(), op.getAlign());
+  if (failed(access))
+    return failure();
+  return store(op.getValue(), *access, op.getWhen()), success();
+}
+
+LogicalResult Emitter::emitSharedLoad(sched::SharedLoadOp op) {
+  if (!result_.sharedBytes)
+    return op.emitOpError() << "reads shared memory, of which the kernel declares none";
+  FailureOr<Access> access = accessOf(op, op.getType(), {}, op.getByte(), std::nullopt);
+  if (failed(access))
+    return failure();
+  return load(op.getResult(), *access, {}, {}), success();
+}
+
+LogicalResult Emitter::emitSharedStore(sched::SharedStoreOp op) {
+  if (!result_.sharedBytes)
+    return op.emitOpError() << "writes shared memory, of which the kernel declares none";
+  FailureOr<Access> access = accessOf(op, op.getValue().getType(), {}, op.getByte(), std::nullopt);
+  if (failed(access))
+    return failure();
+  return store(op.getValue(), *access, op.getWhen()), success();
+}
+
+} // namespace sinter::target::metal

@@ -50,7 +50,7 @@ void repeatFreeValues(tile::KernelOp kernel) {
 struct Class {
   SmallVector<Value> values;
   SmallVector<int64_t> shape;
-  tile::DotOp dot; // whose sums are in the class
+  Operation *dot = nullptr; // whose sums are in the class
   std::optional<LaneLayout> layout;
   int64_t elements() const { return llvm::product_of(shape); }
 };
@@ -62,7 +62,6 @@ public:
   LogicalResult run() {
     repeatFreeValues(kernel_);
     collect();
-    chooseThreads();
     chooseLayouts();
     for (Class &c : classes_)
       for (Value value : c.values)
@@ -77,7 +76,6 @@ public:
 private:
   void collect();
   void join(Operation *op, llvm::function_ref<void(Value, Value)> same);
-  void chooseThreads();
   void chooseLayouts();
   LaneLayout choose(const Class &c);
   static bool touchesMemory(const Class &c);
@@ -102,7 +100,7 @@ private:
   const LaneFacts &facts_;
   std::vector<Class> classes_;
   DenseMap<Value, unsigned> classOf_;
-  int64_t threads_ = 0;
+  int64_t threads_ = kernel_->getAttrOfType<IntegerAttr>("sched.threads").getInt();
 };
 
 // Calls same(a, b) for values of this operation that lie alike.
@@ -132,6 +130,10 @@ void Assigner::join(Operation *op, llvm::function_ref<void(Value, Value)> same) 
   }
   if (auto dot = dyn_cast<tile::DotOp>(op))
     return both(dot.getAcc(), dot.getResult());
+  if (auto dot = dyn_cast<RingDotOp>(op))
+    return both(dot.getAcc(), dot.getResult());
+  if (auto settle = dyn_cast<SettleOp>(op))
+    return both(settle.getAcc(), settle.getResult());
   if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) || op->getNumResults() != 1 ||
       !isLaneTile(op->getResult(0)))
     return;
@@ -163,21 +165,10 @@ void Assigner::collect() {
     Class &c = classes_[joined[at]];
     c.values.push_back(value);
     c.shape.assign(tileType(value).getShape().begin(), tileType(value).getShape().end());
-    if (auto dot = value.getDefiningOp<tile::DotOp>())
-      c.dot = dot;
+    if (isa_and_nonnull<tile::DotOp, RingDotOp>(value.getDefiningOp()))
+      c.dot = value.getDefiningOp();
     classOf_[value] = joined[at];
   }
-}
-
-void Assigner::chooseThreads() {
-  int64_t most = 1;
-  bool dots = llvm::any_of(classes_, [](const Class &c) { return static_cast<bool>(c.dot); });
-  for (const Class &c : classes_)
-    most = std::max(most, c.elements());
-  int64_t wanted = llvm::divideCeil(most, dots ? kSumsPerThread : kElementsPerThread);
-  int64_t limit = std::min(facts_.maxThreads, dots ? kMostDotThreads : kMostStreamThreads);
-  threads_ = std::clamp<int64_t>(llvm::PowerOf2Ceil(wanted), facts_.subgroup, limit);
-  kernel_->setAttr("sched.threads", OpBuilder(kernel_).getI64IntegerAttr(threads_));
 }
 
 // Products first, then what follows from a class that has its layout, then the largest of the rest,
@@ -187,8 +178,7 @@ void Assigner::chooseLayouts() {
   for (Class &c : classes_)
     left.push_back(&c);
   auto rank = [&](const Class *c) {
-    return std::tuple(static_cast<bool>(c->dot), c->elements(), touchesMemory(*c),
-                      classes_.data() - c);
+    return std::tuple(c->dot != nullptr, c->elements(), touchesMemory(*c), classes_.data() - c);
   };
   llvm::sort(left, [&](const Class *a, const Class *b) { return rank(a) > rank(b); });
   while (!left.empty()) {
@@ -257,7 +247,7 @@ Assigner::derivedFrom(Operation *user, Value value, const Class &c,
     if (const LaneLayout *layout = chosen(reshape.getResult()))
       return layout->reshaped(c.shape);
   auto dot = dyn_cast<tile::DotOp>(user);
-  if (!dot || !value.getDefiningOp<BlockLoadOp>())
+  if (!dot || !isa_and_nonnull<BlockLoadOp, RingReadOp>(value.getDefiningOp()))
     return std::nullopt;
   DotLanes lanes = chooseDotLanes(dot, threads_, facts_);
   if (!lanes.instruction)
@@ -266,7 +256,9 @@ Assigner::derivedFrom(Operation *user, Value value, const Class &c,
 }
 
 LaneLayout Assigner::choose(const Class &c) {
-  return c.dot ? chooseDotLanes(c.dot, threads_, facts_).sums : blockedFor(c);
+  if (auto dot = dyn_cast_or_null<RingDotOp>(c.dot))
+    return sharedSums(*findMatrixInstruction(dot.getInstruction()), c.shape, threads_);
+  return c.dot ? chooseDotLanes(cast<tile::DotOp>(c.dot), threads_, facts_).sums : blockedFor(c);
 }
 
 // The axis along which neighbours in memory lie.
@@ -349,6 +341,20 @@ LogicalResult Assigner::mend(Operation *op) {
 }
 
 } // namespace
+
+int64_t chooseThreads(tile::KernelOp kernel, const LaneFacts &facts) {
+  int64_t most = 1;
+  bool dots = false;
+  kernel.walk([&](Operation *op) {
+    dots |= isa<tile::DotOp>(op);
+    for (Value result : op->getResults())
+      if (isLaneTile(result))
+        most = std::max(most, tileType(result).getNumElements());
+  });
+  int64_t wanted = llvm::divideCeil(most, dots ? kSumsPerThread : kElementsPerThread);
+  int64_t limit = std::min(facts.maxThreads, dots ? kMostDotThreads : kMostStreamThreads);
+  return std::clamp<int64_t>(llvm::PowerOf2Ceil(wanted), facts.subgroup, limit);
+}
 
 LogicalResult assignLanes(tile::KernelOp kernel, const LaneFacts &facts) {
   return Assigner(kernel, facts).run();

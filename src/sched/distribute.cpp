@@ -104,6 +104,16 @@ LogicalResult Distributor::emit(Operation *op) {
       .Case([&](tile::StoreOp o) { return emitStore(o); })
       .Case([&](BlockLoadOp o) { return emitBlockLoad(o); })
       .Case([&](BlockStoreOp o) { return emitBlockStore(o); })
+      .Case([&](RingOp o) { return emitRing(o); })
+      .Case([&](FetchOp o) { return emitFetch(o); })
+      .Case([&](CommitOp) { return CopyCommitOp::create(b_, loc_), success(); })
+      .Case([&](AwaitOp o) {
+        CopyWaitOp::create(b_, loc_, o.getPending());
+        return barrier(), success();
+      })
+      .Case([&](RingReadOp o) { return emitRingRead(o); })
+      .Case([&](RingDotOp o) { return emitRingDot(o); })
+      .Case([&](SettleOp o) { return emitSettle(o); })
       .Case([&](tile::IotaOp o) { return emitIota(o), success(); })
       .Case([&](tile::BroadcastOp o) { return emitBroadcast(o), success(); })
       .Case([&](tile::PermuteOp o) { return emitPermute(o), success(); })

@@ -83,6 +83,7 @@ static Type storedAs(Type element) {
 
 FailureOr<SharedTile> Distributor::place(Operation *op, ArrayRef<int64_t> shape, Type element,
                                          int64_t base) {
+  base += ringEnd_;
   SharedTile shared{SmallVector<int64_t>(shape.size(), 1), base, storedAs(element)};
   int64_t bytes = elementBytes(shared.element), stride = 1;
   for (int axis = static_cast<int>(shape.size()) - 1; axis >= 0; --axis) {

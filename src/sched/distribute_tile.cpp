@@ -121,9 +121,9 @@ static TypedAttr neutral(tile::ReduceKind kind, Type type) {
 Value Distributor::acrossSubgroups(tile::ReduceKind kind, Value value, int64_t mask) {
   int64_t threads = kernel_->getAttrOfType<IntegerAttr>("sched.threads").getInt();
   int64_t bytes = elementBytes(value.getType());
-  shared_ = std::max(shared_, threads * bytes);
+  shared_ = std::max(shared_, ringEnd_ + threads * bytes);
   barrier();
-  SharedStoreOp::create(b_, loc_, value, mul(thread_, int32(bytes)), yes());
+  SharedStoreOp::create(b_, loc_, value, add(mul(thread_, int32(bytes)), int32(ringEnd_)), yes());
   barrier();
   Value base = b_.createOrFold<arith::AndIOp>(loc_, thread_, int32((threads - 1) & ~mask));
   Value total;

@@ -58,6 +58,14 @@ struct SharedTile {
   Type element;                 // as stored
 };
 
+/// Where a ring's places lie in shared memory.
+struct LaneRing {
+  int64_t base = 0, placeBytes = 0, rowBytes = 0;
+  bool swizzled = false;
+};
+
+struct MatrixInstruction;
+
 class Distributor {
 public:
   Distributor(tile::KernelOp kernel, const LaneFacts &facts)
@@ -128,6 +136,17 @@ private:
   LogicalResult emitMatrix(tile::DotOp op);
   Registers clearedBeyond(Value tile, int axis);
 
+  // distribute_ring.cpp: tiles fetched ahead
+  LogicalResult emitRing(RingOp op);
+  LogicalResult emitFetch(FetchOp op);
+  LogicalResult emitRingRead(RingReadOp op);
+  LogicalResult emitRingDot(RingDotOp op);
+  LogicalResult emitSettle(SettleOp op);
+  Value placeByte(const LaneRing &ring, Value place);
+  Value ringByte(const LaneRing &ring, const LaneLayout &layout, int64_t number, int64_t bytes);
+  Value operandStart(const LaneLayout &sums, const MatrixInstruction &instruction, int axis);
+  void waitForSums(const LaneLayout &sums, Registers &acc, int64_t pending, bool commit);
+
   // distribute_shared.cpp: tiles through shared memory
   mlir::FailureOr<SharedTile> place(Operation *op, ArrayRef<int64_t> shape, Type element,
                                     int64_t base);
@@ -180,13 +199,15 @@ private:
   mlir::IRMapping map_;
   llvm::DenseMap<Value, Registers> registers_;
   llvm::DenseMap<Value, LaneView> views_;
+  llvm::DenseMap<Operation *, LaneRing> rings_;
   llvm::DenseMap<mlir::Attribute, SmallVector<Value>> threadParts_;
   Operation *entry_ = nullptr; // before which thread parts are computed
   Value thread_;
   Value step_; // i32: bytes that a loop adds to what is taken from shared memory; null outside
   bool aligned_ = false;      // extents and strides are multiples of vectors
   bool wantsAligned_ = false; // some access would be wider if they were
-  int64_t shared_ = 0;
+  int64_t shared_ = 0;        // bytes of shared memory
+  int64_t ringEnd_ = 0;       // of which rings have those below
 };
 
 int64_t elementBytes(Type element);

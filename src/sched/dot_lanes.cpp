@@ -6,6 +6,8 @@ using namespace mlir;
 namespace sinter::sched {
 
 static constexpr int64_t kNeighbours = 4;
+static constexpr int64_t kSharedRowBytes = 128;
+static constexpr int64_t kMostSums = 128; // registers of one thread's sums
 
 static ArrayRef<int64_t> shapeOf(Value tile) {
   return cast<RankedTensorType>(tile.getType()).getShape();
@@ -65,7 +67,7 @@ static bool isElement(MatrixElement element, Type type) {
 static const MatrixInstruction *findInstruction(tile::DotOp dot, const LaneFacts &facts) {
   for (const std::string &name : facts.instructions) {
     const MatrixInstruction *found = findMatrixInstruction(name);
-    if (found && isElement(found->aElement, elementOf(dot.getA())) &&
+    if (found && !found->sharedOperands && isElement(found->aElement, elementOf(dot.getA())) &&
         isElement(found->bElement, elementOf(dot.getB())) &&
         isElement(found->cElement, elementOf(dot.getResult())))
       return found;
@@ -102,6 +104,35 @@ static LaneLayout spread(const LaneLayout &fragment, ArrayRef<int64_t> shape, Ar
   for (int axis : axes)
     threads.push_back(axis < 0 || own[axis] < 0 ? LaneBit() : LaneBit{own[axis], bits[axis]++});
   return LaneLayout(shape, SmallVector<LaneBit>(fragment.registerBits()), std::move(threads));
+}
+
+LaneLayout sharedSums(const MatrixInstruction &instruction, ArrayRef<int64_t> shape,
+                      int64_t threads) {
+  SmallVector<int> axes = shareSubgroups(instruction, shape, threads / instruction.lanes);
+  std::array<int, 2> bits{static_cast<int>(llvm::Log2_64(instruction.m)),
+                          static_cast<int>(llvm::Log2_64(instruction.n))};
+  return spread(instruction.layoutC(), shape, axes, {0, 1}, bits);
+}
+
+// Rows of 128 bytes, whole instructions for every thread, and sums that registers hold.
+const MatrixInstruction *findSharedInstruction(tile::DotOp dot, int64_t threads,
+                                               const LaneFacts &facts) {
+  ArrayRef<int64_t> shape = shapeOf(dot.getResult());
+  if (!dot.getTransposeB() || shapeOf(dot.getA())[1] * 2 != kSharedRowBytes ||
+      shape[0] * shape[1] / threads > kMostSums)
+    return nullptr;
+  for (const std::string &name : facts.instructions) {
+    const MatrixInstruction *found = findMatrixInstruction(name);
+    if (!found || !found->sharedOperands || threads % found->lanes ||
+        !isElement(found->aElement, elementOf(dot.getA())) ||
+        !isElement(found->bElement, elementOf(dot.getB())))
+      continue;
+    LaneLayout sums = sharedSums(*found, shape, threads);
+    bool whole = shape[0] % sums.atom(0) == 0 && shape[1] % sums.atom(1) == 0 && !sums.copies();
+    if (whole)
+      return found;
+  }
+  return nullptr;
 }
 
 DotLanes chooseDotLanes(tile::DotOp dot, int64_t threads, const LaneFacts &facts) {

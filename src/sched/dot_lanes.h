@@ -21,4 +21,13 @@ struct DotLanes {
 /// in squares among subgroups; without one, square shares of about as many rows as columns.
 DotLanes chooseDotLanes(tile::DotOp dot, int64_t threads, const LaneFacts &facts);
 
+/// The instruction that multiplies this product's operands from shared memory; null where the
+/// processor has none, or none for these tiles.
+const MatrixInstruction *findSharedInstruction(tile::DotOp dot, int64_t threads,
+                                               const LaneFacts &facts);
+
+/// Sums of such an instruction over `threads` threads.
+LaneLayout sharedSums(const MatrixInstruction &instruction, llvm::ArrayRef<int64_t> shape,
+                      int64_t threads);
+
 } // namespace sinter::sched

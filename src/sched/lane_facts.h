@@ -14,8 +14,10 @@ struct LaneFacts {
   int64_t maxShared = 49152;  // bytes of a block
   int64_t maxRegisters = 255; // 32-bit ones of a thread
   int64_t vectorBytes = 16;   // of the widest access of one thread
-  bool ownExp2 = false;       // has an exp2 of about 2 units in the last place
-  bool ownDivision = false;   // has a division of that accuracy
+  bool asyncCopies =
+      false;            // has copies from memory to shared memory that threads need not wait for
+  bool ownExp2 = false; // has an exp2 of about 2 units in the last place
+  bool ownDivision = false;                    // has a division of that accuracy
   llvm::SmallVector<std::string> instructions; // matrix instructions (sched/matrix_instructions.h)
 };
 

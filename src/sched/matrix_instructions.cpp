@@ -24,6 +24,13 @@ constexpr Fragments kMmaTf32 = {{"m3 k2", "k0 k1 m0 m1 m2"}, {"k2", "k0 k1 n0 n1
 constexpr Fragments kMma8 = {
     {"k0 k1 m3 k4", "k2 k3 m0 m1 m2"}, {"k0 k1 k4", "k2 k3 n0 n1 n2"}, kMmaC};
 
+// wgmma.m64nNk16, four subgroups together: rows as in mma within 16 of each subgroup, columns in
+// groups of 8 by the register's upper bits. Operands lie in shared memory.
+constexpr const char *kWgmmaLanes = "n1 n2 m0 m1 m2 m4 m5";
+constexpr Fragments kWgmma256 = {{"", ""}, {"", ""}, {"n0 m3 n3 n4 n5 n6 n7", kWgmmaLanes}};
+constexpr Fragments kWgmma128 = {{"", ""}, {"", ""}, {"n0 m3 n3 n4 n5 n6", kWgmmaLanes}};
+constexpr Fragments kWgmma64 = {{"", ""}, {"", ""}, {"n0 m3 n3 n4 n5", kWgmmaLanes}};
+
 // AMD: the mappings from registers to elements that the AMD Matrix Instruction Calculator prints
 // for CDNA3, RDNA3 and RDNA4 (their instruction set documents have the same figures). b mirrors a.
 // v_mfma_f32_32x32x8: i = lane % 32, k = 4 * (lane / 32) + element; c's i is
@@ -58,6 +65,12 @@ constexpr Fragments kSimdgroup = {
     {"k0", "k1 m0 m1 k2 m2"}, {"n0", "n1 k0 k1 n2 k2"}, {"n0", "n1 m0 m1 n2 m2"}};
 
 constexpr MatrixInstruction kInstructions[] = {
+    {"nvidia.wgmma.m64n256k16.f32.f16", 64, 256, 16, 128, F16, F16, F32, kWgmma256, true},
+    {"nvidia.wgmma.m64n128k16.f32.f16", 64, 128, 16, 128, F16, F16, F32, kWgmma128, true},
+    {"nvidia.wgmma.m64n64k16.f32.f16", 64, 64, 16, 128, F16, F16, F32, kWgmma64, true},
+    {"nvidia.wgmma.m64n256k16.f32.bf16", 64, 256, 16, 128, BF16, BF16, F32, kWgmma256, true},
+    {"nvidia.wgmma.m64n128k16.f32.bf16", 64, 128, 16, 128, BF16, BF16, F32, kWgmma128, true},
+    {"nvidia.wgmma.m64n64k16.f32.bf16", 64, 64, 16, 128, BF16, BF16, F32, kWgmma64, true},
     {"nvidia.mma.m16n8k16.f32.f16", 16, 8, 16, 32, F16, F16, F32, kMma16},
     {"nvidia.mma.m16n8k16.f32.bf16", 16, 8, 16, 32, BF16, BF16, F32, kMma16},
     {"nvidia.mma.m16n8k8.f32.tf32", 16, 8, 8, 32, TF32, TF32, F32, kMmaTf32},

@@ -29,6 +29,7 @@ struct MatrixInstruction {
   int64_t lanes; // of the subgroup
   MatrixElement aElement, bElement, cElement;
   Fragments fragments;
+  bool sharedOperands = false; // a and b [n, k] lie in shared memory; they have no fragments
 
   LaneLayout layoutA() const;
   LaneLayout layoutB() const;

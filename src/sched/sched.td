@@ -220,4 +220,98 @@ def Sched_MatrixOp : Sched_Op<"matrix", [AllTypesMatch<["acc", "result"]>]> {
   let assemblyFormat = "$instruction $a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($acc)";
 }
 
+
+// ---- rings: tiles that copies of their own bring into shared memory ahead of their use ----
+
+def Sched_Ring : TypeDef<Sched_Dialect, "Ring", []> {
+  let mnemonic = "ring";
+  let summary = "places for `depth` tiles in the block's shared memory";
+  let parameters = (ins "int64_t":$depth, "mlir::RankedTensorType":$tile);
+  let assemblyFormat = "`<` $depth `,` $tile `>`";
+}
+
+def Sched_RingOp : Sched_Op<"make_ring", []> {
+  let summary = "an empty ring; `swizzled` as matrix instructions read it that take operands from shared memory";
+  let arguments = (ins UnitAttr:$swizzled);
+  let results = (outs Sched_Ring:$result);
+  let assemblyFormat = "(`swizzled` $swizzled^)? attr-dict `:` type($result)";
+}
+
+def Sched_FetchOp : Sched_Op<"fetch", []> {
+  let summary = "starts to copy a tile of a view to a place of a ring; zero outside the view";
+  let arguments = (ins Sched_View:$view, Variadic<Index>:$offsets, Sched_Ring:$ring, I32:$place);
+  let assemblyFormat = "$view `[` $offsets `]` `to` $ring `[` $place `]` attr-dict `:` type($view) `,` type($ring)";
+}
+
+def Sched_CommitOp : Sched_Op<"commit", []> {
+  let summary = "makes the fetches since the last one a group";
+  let assemblyFormat = "attr-dict";
+}
+
+def Sched_AwaitOp : Sched_Op<"await", []> {
+  let summary = "waits until all threads' groups but the `pending` youngest have landed, and for all threads";
+  let arguments = (ins I32Attr:$pending);
+  let assemblyFormat = "$pending attr-dict";
+}
+
+def Sched_RingReadOp : Sched_Op<"ring_read", []> {
+  let summary = "the tile at a place of a ring";
+  let arguments = (ins Sched_Ring:$ring, I32:$place);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$ring `[` $place `]` attr-dict `:` type($ring) `->` type($result)";
+}
+
+def Sched_RingDotOp : Sched_Op<"ring_dot", []> {
+  let summary = "acc + a . b^T of two rings' tiles by an instruction that reads shared memory; in flight until settled";
+  let description = "All but the `pending` youngest such products of this thread have ended when it is done.";
+  let arguments = (ins StrAttr:$instruction, Sched_Ring:$a, Sched_Ring:$b, I32:$place, Tile_Tile:$acc, I32Attr:$pending);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$instruction $a `,` $b `[` $place `]` `,` $acc `pending` $pending attr-dict `:` type($a) `,` type($b) `,` type($acc) `->` type($result)";
+}
+
+def Sched_SettleOp : Sched_Op<"settle", []> {
+  let summary = "the sums of products in flight once they have ended";
+  let arguments = (ins Tile_Tile:$acc);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$acc attr-dict `:` type($acc) `->` type($result)";
+}
+
+// The same for each thread, in lane form.
+
+def Sched_CopyAsyncOp : Sched_Op<"copy_async", []> {
+  let summary = "starts to copy 16 bytes of a kernel argument to shared memory; zeros where not `when`";
+  let arguments = (ins Sched_View:$view, Index:$byte, I1:$when, I32:$shared);
+  let assemblyFormat = "$view `[` $byte `]` `when` $when `to` $shared attr-dict `:` type($view)";
+}
+
+def Sched_CopyCommitOp : Sched_Op<"copy_commit", []> {
+  let summary = "makes this thread's copies since the last one a group";
+  let assemblyFormat = "attr-dict";
+}
+
+def Sched_CopyWaitOp : Sched_Op<"copy_wait", []> {
+  let summary = "waits until this thread's groups but the `pending` youngest have landed, for matrix instructions too";
+  let arguments = (ins I32Attr:$pending);
+  let assemblyFormat = "$pending attr-dict";
+}
+
+def Sched_MatrixAsyncOp : Sched_Op<"matrix_async", [AllTypesMatch<["acc", "result"]>]> {
+  let summary = "starts acc + a . b^T of tiles in shared memory, rows of 128 bytes, their 16-byte pieces XORed with the row's number";
+  let arguments = (ins StrAttr:$instruction, I32:$a, I32:$b, Sched_Word:$acc);
+  let results = (outs Sched_Word:$result);
+  let assemblyFormat = "$instruction `[` $a `]` `,` `[` $b `]` `,` $acc attr-dict `:` type($acc)";
+}
+
+def Sched_MatrixFenceOp : Sched_Op<"matrix_fence", []> {
+  let summary = "orders registers before the matrix instructions that start after it";
+  let assemblyFormat = "attr-dict";
+}
+
+def Sched_MatrixWaitOp : Sched_Op<"matrix_wait", [AllTypesMatch<["acc", "result"]>]> {
+  let summary = "ends a group of started matrix instructions and waits for all groups but the `pending` youngest; the sums pass through";
+  let arguments = (ins I32Attr:$pending, UnitAttr:$commit, Sched_Word:$acc);
+  let results = (outs Sched_Word:$result);
+  let assemblyFormat = "$pending (`commit` $commit^)? $acc attr-dict `:` type($acc)";
+}
+
 #endif

@@ -4,6 +4,7 @@
 #include "sched/distribute.h"
 #include "sched/expand_blocks.h"
 #include "sched/expand_math.h"
+#include "sched/pipeline_dots.h"
 
 using namespace mlir;
 
@@ -40,6 +41,11 @@ Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const LaneFacts 
   if (failed(expandMath(*module, {facts.ownExp2})) || failed(simplify(*module)))
     return fail(Code::Unsupported, "the kernel's arithmetic could not be expanded");
   for (auto kernel : module->getOps<tile::KernelOp>()) {
+    int64_t threads = chooseThreads(kernel, facts);
+    kernel->setAttr("sched.threads", Builder(kernel.getContext()).getI64IntegerAttr(threads));
+    groupPrograms(kernel);
+    if (facts.asyncCopies)
+      pipelineDots(kernel, threads, facts);
     if (failed(assignLanes(kernel, facts)))
       return fail(Code::Unsupported,
                   "kernel '" + kernel.getSymName().str() + "' could not be laid out over threads");

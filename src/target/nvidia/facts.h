@@ -14,6 +14,7 @@ struct NvidiaFacts {
   int64_t residentThreads;       // of one multiprocessor at most
   int64_t residentBlocks;        // likewise
   int64_t registers = 255;       // of one thread at most
+  bool groupProducts = false;    // wgmma: four warps multiply from shared memory
 };
 
 /// Blocks that one multiprocessor holds at a time; 0 where not one fits.

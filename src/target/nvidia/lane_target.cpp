@@ -257,6 +257,74 @@ FailureOr<Value> NvidiaLanes::matrix(Site s, sched::MatrixOp op) const {
   return packed(s, ptx(s, text, acc.front().getType(), acc.size(), acc, operands, false));
 }
 
+// ---- copies and products that run on their own ----
+
+// The address that instructions take: 32 bits within the block's shared memory.
+static Value sharedAddress(Site s, Value pointer) {
+  return LLVM::PtrToIntOp::create(s.b, s.loc, s.b.getI32Type(), pointer);
+}
+
+// A tile of rows of 128 bytes, 8 rows of 1024 bytes after one another, with their pieces XORed
+// (PTX ISA, "Matrix descriptor": address / 16, leading offset / 16 (unused), stride / 16, mode 1).
+static Value descriptor(Site s, Value pointer) {
+  Type i64 = s.b.getI64Type();
+  auto wide = [&](uint64_t v) -> Value {
+    return arith::ConstantOp::create(s.b, s.loc, s.b.getI64IntegerAttr(static_cast<int64_t>(v)));
+  };
+  Value address = arith::ExtUIOp::create(s.b, s.loc, i64, sharedAddress(s, pointer));
+  address = arith::AndIOp::create(s.b, s.loc, address, wide(0x3ffff));
+  address = arith::ShRUIOp::create(s.b, s.loc, address, wide(4));
+  return arith::OrIOp::create(s.b, s.loc, address,
+                              wide(uint64_t(1) << 16 | uint64_t(64) << 32 | uint64_t(1) << 62));
+}
+
+static FailureOr<Value> groupProduct(Site s, sched::MatrixAsyncOp op, ArrayRef<Value> operands) {
+  const sched::MatrixInstruction *info = sched::findMatrixInstruction(op.getInstruction());
+  if (!info || !info->sharedOperands)
+    return op.emitOpError() << "names '" << op.getInstruction()
+                            << "', expected an instruction nvidia.wgmma.* of the table";
+  SmallVector<Value> acc = wordsOf(s, operands[2]);
+  std::string element = elementName(info->aElement);
+  size_t first = 2 * acc.size();
+  std::string text = "{ .reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned.m64n" +
+                     std::to_string(info->n) + "k16.f32." + element + "." + element + " " +
+                     operandList(0, acc.size()) + ", $" + std::to_string(first) + ", $" +
+                     std::to_string(first + 1) + ", p, 1, 1, 0, 0; }";
+  return packed(s, ptx(s, text, acc.front().getType(), acc.size(), acc,
+                       {descriptor(s, operands[0]), descriptor(s, operands[1])}, true));
+}
+
+// Sums that are still in flight must not be touched, not even by a copy.
+static Value groupWait(Site s, sched::MatrixWaitOp op, Value sums) {
+  SmallVector<Value> acc = op.getPending() ? SmallVector<Value>() : wordsOf(s, sums);
+  std::string text = std::string(op.getCommit() ? "wgmma.commit_group.sync.aligned; " : "") +
+                     "wgmma.wait_group.sync.aligned " + std::to_string(op.getPending()) + ";";
+  SmallVector<Value> settled = ptx(s, text, s.b.getF32Type(), acc.size(), acc, {}, true);
+  return acc.empty() ? sums : packed(s, settled);
+}
+
+FailureOr<Value> NvidiaLanes::asynchronous(Site s, Operation *op, ArrayRef<Value> operands) const {
+  auto plain = [&](const std::string &text, ArrayRef<Value> values = {}) -> FailureOr<Value> {
+    ptx(s, text, s.b.getI32Type(), 0, {}, values, true);
+    return Value();
+  };
+  if (isa<sched::CopyAsyncOp>(op)) {
+    Value bytes = arith::SelectOp::create(s.b, s.loc, operands[1], constant(s, 16), constant(s, 0));
+    return plain("cp.async.cg.shared.global [$0], [$1], 16, $2;",
+                 {sharedAddress(s, operands[2]), operands[0], bytes});
+  }
+  if (isa<sched::CopyCommitOp>(op))
+    return plain("cp.async.commit_group;");
+  if (auto wait = dyn_cast<sched::CopyWaitOp>(op))
+    return plain("cp.async.wait_group " + std::to_string(wait.getPending()) + ";" +
+                 (facts_.groupProducts ? " fence.proxy.async.shared::cta;" : ""));
+  if (isa<sched::MatrixFenceOp>(op))
+    return plain("wgmma.fence.sync.aligned;");
+  if (auto product = dyn_cast<sched::MatrixAsyncOp>(op))
+    return groupProduct(s, product, operands);
+  return groupWait(s, cast<sched::MatrixWaitOp>(op), operands[0]);
+}
+
 // ---- arithmetic ----
 
 // cvt saturates and takes NaN to zero, as the language asks; LLVM's plain conversion need not.

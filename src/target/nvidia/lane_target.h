@@ -1,12 +1,15 @@
 // The lane operations that NVIDIA's hardware has its own way, as NVVM intrinsics and inline PTX.
 #pragma once
 
+#include "target/nvidia/facts.h"
 #include "target/simt/emit_llvm.h"
 
 namespace sinter::target::nvidia {
 
 class NvidiaLanes : public simt::LaneTarget {
 public:
+  explicit NvidiaLanes(const NvidiaFacts &facts) : facts_(facts) {}
+
   void declareKernel(mlir::LLVM::LLVMFuncOp function, int64_t threads) const override;
   mlir::LLVM::GlobalOp declareShared(mlir::ModuleOp module, llvm::StringRef symbol,
                                      int64_t bytes) const override;
@@ -16,11 +19,16 @@ public:
   mlir::Value shuffle(simt::Site s, mlir::Value value, int32_t mask,
                       int64_t threads) const override;
   mlir::FailureOr<mlir::Value> matrix(simt::Site s, sched::MatrixOp op) const override;
+  mlir::FailureOr<mlir::Value> asynchronous(simt::Site s, mlir::Operation *op,
+                                            mlir::ArrayRef<mlir::Value> operands) const override;
   mlir::Value loadWhen(simt::Site s, mlir::Value pointer, mlir::Value when, mlir::Value other,
                        bool constant) const override;
   void storeWhen(simt::Site s, mlir::Value words, mlir::Value pointer,
                  mlir::Value when) const override;
   mlir::Value elementwise(simt::Site s, mlir::Operation *op) const override;
+
+private:
+  const NvidiaFacts &facts_;
 };
 
 } // namespace sinter::target::nvidia

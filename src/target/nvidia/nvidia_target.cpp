@@ -37,7 +37,7 @@ Result<OwningOpRef<ModuleOp>> NvidiaTarget::emit(ModuleOp scheduled,
   scheduled.getContext()->loadDialect<LLVM::LLVMDialect, vector::VectorDialect>();
   OwningOpRef<ModuleOp> emitted(ModuleOp::create(scheduled.getLoc()));
   for (auto kernel : scheduled.getOps<tile::KernelOp>()) {
-    FailureOr<EmittedKernel> one = simt::emitLanes(kernel, *emitted, NvidiaLanes());
+    FailureOr<EmittedKernel> one = simt::emitLanes(kernel, *emitted, NvidiaLanes(facts_));
     if (failed(one))
       return fail(Code::Unsupported,
                   "kernel '" + kernel.getSymName().str() + "' could not be emitted for " + name());

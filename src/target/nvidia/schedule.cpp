@@ -13,9 +13,13 @@ static sched::LaneFacts laneFacts(const NvidiaFacts &facts) {
   lanes.maxShared = facts.sharedBytes;
   lanes.maxRegisters = facts.registers;
   lanes.ownExp2 = lanes.ownDivision = true;
-  for (const sched::MatrixInstruction &instruction : sched::matrixInstructions())
-    if (StringRef(instruction.name).starts_with("nvidia.mma."))
+  lanes.asyncCopies = true;
+  for (const sched::MatrixInstruction &instruction : sched::matrixInstructions()) {
+    StringRef name = instruction.name;
+    if (name.starts_with("nvidia.mma.") ||
+        (facts.groupProducts && name.starts_with("nvidia.wgmma.")))
       lanes.instructions.push_back(instruction.name);
+  }
   return lanes;
 }
 

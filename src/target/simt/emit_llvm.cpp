@@ -31,6 +31,7 @@ private:
   LogicalResult replace(Operation *op);
   Value value(Site s, Operation *op);
   LogicalResult matrix(Site s, sched::MatrixOp op);
+  LogicalResult asynchronous(Site s, Operation *op);
   LogicalResult load(Site s, sched::ViewLoadOp op);
   LogicalResult store(Site s, sched::ViewStoreOp op);
   LogicalResult sharedLoad(Site s, sched::SharedLoadOp op);
@@ -200,6 +201,32 @@ LogicalResult Emitter::matrix(Site s, sched::MatrixOp op) {
   return success();
 }
 
+FailureOr<Value> LaneTarget::asynchronous(Site, Operation *op, ArrayRef<Value>) const {
+  return op->emitOpError() << "is no operation of this target";
+}
+
+LogicalResult Emitter::asynchronous(Site s, Operation *op) {
+  SmallVector<Value> operands;
+  if (auto copy = dyn_cast<sched::CopyAsyncOp>(op)) {
+    FailureOr<BoundView *> view = viewOf(op, copy.getView());
+    if (failed(view))
+      return failure();
+    operands = {bytePointer(s, (*view)->base, copy.getByte()), copy.getWhen(),
+                sharedPointer(s, copy.getShared())};
+  } else if (auto product = dyn_cast<sched::MatrixAsyncOp>(op)) {
+    operands = {sharedPointer(s, product.getA()), sharedPointer(s, product.getB()),
+                product.getAcc()};
+  } else {
+    operands.assign(op->operand_begin(), op->operand_end());
+  }
+  FailureOr<Value> result = target_.asynchronous(s, op, operands);
+  if (failed(result))
+    return failure();
+  if (*result)
+    op->getResult(0).replaceAllUsesWith(*result);
+  return success();
+}
+
 // The value of an operation that only computes; null where it is none of these.
 Value Emitter::value(Site s, Operation *op) {
   return llvm::TypeSwitch<Operation *, Value>(op)
@@ -253,6 +280,9 @@ LogicalResult Emitter::replace(Operation *op) {
                            .Case([&](sched::SharedLoadOp o) { return sharedLoad(s, o); })
                            .Case([&](sched::SharedStoreOp o) { return sharedStore(s, o); })
                            .Case([&](sched::MatrixOp o) { return matrix(s, o); })
+                           .Case<sched::CopyAsyncOp, sched::CopyCommitOp, sched::CopyWaitOp,
+                                 sched::MatrixAsyncOp, sched::MatrixFenceOp, sched::MatrixWaitOp>(
+                               [&](Operation *o) { return asynchronous(s, o); })
                            .Default([&](Operation *) { return known = false, success(); });
   if (known && succeeded(done))
     op->erase();

@@ -39,6 +39,13 @@ public:
   /// Fails with a diagnostic for an instruction that the target lacks.
   virtual mlir::FailureOr<mlir::Value> matrix(Site s, sched::MatrixOp op) const = 0;
 
+  /// Copies and products that threads do not wait for: copy_async with {global pointer, when,
+  /// shared pointer}, matrix_async with {pointers to a and b, acc}, matrix_wait with {acc}, and
+  /// copy_commit, copy_wait and matrix_fence. The result, null where there is none. A diagnostic
+  /// unless overridden.
+  virtual mlir::FailureOr<mlir::Value> asynchronous(Site s, mlir::Operation *op,
+                                                    mlir::ArrayRef<mlir::Value> operands) const;
+
   /// Words (an integer or a vector of 2 or 4, aligned to its size) at `pointer` where `when`, else
   /// `other`; `constant` memory is not written while the kernel runs. A branch unless overridden.
   virtual mlir::Value loadWhen(Site s, mlir::Value pointer, mlir::Value when, mlir::Value other,

@@ -1,0 +1,171 @@
+// Distribution, rings: each thread copies pieces of 16 bytes; rows are padded by a piece where
+// threads read fragments, or their pieces XORed with the row's number where instructions read them.
+#include "base/check.h"
+#include "sched/distributor.h"
+#include "sched/dot_lanes.h"
+
+using namespace mlir;
+
+namespace sinter::sched {
+
+static constexpr int64_t kPiece = 16; // bytes of a copy
+static constexpr int64_t kRingAlignment = 1024;
+static constexpr int64_t kSwizzledRow = 128; // bytes
+static constexpr int64_t kSwizzledRows = 8;  // after which the pattern repeats
+
+LogicalResult Distributor::emitRing(RingOp op) {
+  auto [found, isNew] = rings_.try_emplace(op);
+  auto type = cast<RingType>(op.getResult().getType());
+  if (isNew) {
+    LaneRing &ring = found->second;
+    ArrayRef<int64_t> shape = type.getTile().getShape();
+    int64_t row = shape[1] * elementBytes(type.getTile().getElementType());
+    ring.swizzled = op.getSwizzled();
+    if (ring.swizzled && row != kSwizzledRow)
+      return op.emitOpError() << "has rows of " << row << " bytes, expected " << kSwizzledRow;
+    ring.rowBytes = ring.swizzled ? row : row + kPiece;
+    ring.placeBytes =
+        llvm::alignTo(shape[0] * ring.rowBytes, ring.swizzled ? kRingAlignment : kPiece);
+    ring.base = llvm::alignTo(ringEnd_, kRingAlignment);
+    ringEnd_ = llvm::alignTo(ring.base + type.getDepth() * ring.placeBytes, kRingAlignment);
+    shared_ = std::max(shared_, ringEnd_);
+    if (ringEnd_ > facts_.maxShared)
+      return op.emitOpError() << "needs " << ringEnd_
+                              << " bytes of shared memory, expected at most " << facts_.maxShared
+                              << ": choose smaller blocks";
+  }
+  // What threads still read elsewhere in shared memory they have read.
+  barrier();
+  return success();
+}
+
+Value Distributor::placeByte(const LaneRing &ring, Value place) {
+  return add(mul(scalarOf(place), int32(ring.placeBytes)), int32(ring.base));
+}
+
+// Byte of a register's element within a place.
+Value Distributor::ringByte(const LaneRing &ring, const LaneLayout &layout, int64_t number,
+                            int64_t bytes) {
+  SmallVector<int64_t> parts = layout.registerCoords(number);
+  ArrayRef<Value> thread = threadPart(layout);
+  Value row = add(thread[0], int32(parts[0]));
+  if (!ring.swizzled)
+    return add(mul(row, int32(ring.rowBytes)), mul(add(thread[1], int32(parts[1])), int32(bytes)));
+  int64_t perPiece = kPiece / bytes;
+  Value inPattern = parts[0] % kSwizzledRows ? row : thread[0];
+  inPattern = b_.createOrFold<arith::AndIOp>(loc_, inPattern, int32(kSwizzledRows - 1));
+  Value piece = b_.createOrFold<arith::ShRUIOp>(loc_, thread[1], int32(llvm::Log2_64(perPiece)));
+  piece = add(piece, int32(parts[1] / perPiece));
+  piece = b_.createOrFold<arith::XOrIOp>(loc_, piece, inPattern);
+  Value within = b_.createOrFold<arith::AndIOp>(loc_, thread[1], int32(perPiece - 1));
+  within = mul(add(within, int32(parts[1] % perPiece)), int32(bytes));
+  return add(add(mul(row, int32(kSwizzledRow)), mul(piece, int32(kPiece))), within);
+}
+
+LogicalResult Distributor::emitFetch(FetchOp op) {
+  const LaneRing &ring = rings_.find(op.getRing().getDefiningOp())->second;
+  RankedTensorType tile = cast<RingType>(op.getRing().getType()).getTile();
+  int64_t bytes = elementBytes(tile.getElementType());
+  int64_t threads = kernel_->getAttrOfType<IntegerAttr>("sched.threads").getInt();
+  LaneLayout layout = LaneLayout::blocked(tile.getShape(), threads, facts_.subgroup, 1,
+                                          static_cast<int>(llvm::Log2_64(kPiece / bytes)));
+  LaneAccess access = accessOf(views_.find(op.getView())->second, op.getOffsets(), layout);
+  Value start = placeByte(ring, op.getPlace()), first = firstCopy(layout);
+  bool whole = access.vector * bytes == kPiece;
+  Value zero =
+      arith::ConstantOp::create(b_, loc_, cast<TypedAttr>(b_.getZeroAttr(tile.getElementType())));
+  for (int64_t number = 0; number < layout.registers(); number += access.vector) {
+    if (isPadding(layout, number))
+      continue;
+    Value inside = whenAt(access, number), at = byteAt(access, number);
+    Value shared = add(start, ringByte(ring, layout, number, bytes));
+    if (whole && !first && !inTile(layout, number)) {
+      CopyAsyncOp::create(b_, loc_, access.view.argument, at, inside ? inside : yes(), shared);
+      continue;
+    }
+    Value others = vectorFrom(SmallVector<Value>(access.vector, zero));
+    Value word = ViewLoadOp::create(b_, loc_, access.view.argument, at, inside ? inside : yes(),
+                                    others, IntegerAttr());
+    Value own = both(first, inTile(layout, number));
+    SharedStoreOp::create(b_, loc_, word, shared, own ? own : yes());
+  }
+  return success();
+}
+
+LogicalResult Distributor::emitRingRead(RingReadOp op) {
+  const LaneRing &ring = rings_.find(op.getRing().getDefiningOp())->second;
+  if (ring.swizzled)
+    return op.emitOpError() << "reads a swizzled ring, expected a plain one";
+  LaneLayout layout = LaneLayout::of(op.getResult().getType());
+  Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
+  int64_t bytes = elementBytes(element);
+  SharedTile shared{{ring.rowBytes / bytes, 1}, ring.base, element};
+  step_ = mul(scalarOf(op.getPlace()), int32(ring.placeBytes));
+  registers_[op.getResult()] = take(shared, layout, element, {0, 0}, {0, 1});
+  step_ = {};
+  return success();
+}
+
+// The rows of an operand that this thread's group of subgroups multiplies, in bytes.
+Value Distributor::operandStart(const LaneLayout &sums, const MatrixInstruction &instruction,
+                                int axis) {
+  Value start = int32(0);
+  auto own = static_cast<size_t>(llvm::Log2_64(instruction.lanes));
+  for (size_t at = own; at < sums.threadBits().size(); ++at) {
+    LaneBit bit = sums.threadBits()[at];
+    if (bit.axis != axis)
+      continue;
+    Value one = b_.createOrFold<arith::ShRUIOp>(loc_, thread_, int32(at));
+    one = b_.createOrFold<arith::AndIOp>(loc_, one, int32(1));
+    start = add(start, mul(one, int32((int64_t(1) << bit.bit) * kSwizzledRow)));
+  }
+  return start;
+}
+
+LogicalResult Distributor::emitRingDot(RingDotOp op) {
+  const LaneRing &left = rings_.find(op.getA().getDefiningOp())->second,
+                 &right = rings_.find(op.getB().getDefiningOp())->second;
+  const MatrixInstruction *instruction = findMatrixInstruction(op.getInstruction());
+  SINTER_CHECK(instruction && instruction->sharedOperands && left.swizzled && right.swizzled);
+  LaneLayout sums = LaneLayout::of(op.getResult().getType());
+  RankedTensorType tile = cast<RingType>(op.getA().getType()).getTile();
+  int64_t stepBytes = instruction->k * elementBytes(tile.getElementType());
+  Value a = add(placeByte(left, op.getPlace()), operandStart(sums, *instruction, 0)),
+        b = add(placeByte(right, op.getPlace()), operandStart(sums, *instruction, 1));
+  Registers acc = registersOf(op.getAcc());
+  int64_t count = int64_t(1) << sums.registerBits().size();
+  MatrixFenceOp::create(b_, loc_);
+  for (int64_t m = 0; m < sums.shape()[0]; m += sums.atom(0))
+    for (int64_t n = 0; n < sums.shape()[1]; n += sums.atom(1)) {
+      int64_t first = sums.registerAt({m, n});
+      Value sum = vectorFrom(ArrayRef<Value>(acc).slice(first, count));
+      for (int64_t k = 0; k < kSwizzledRow; k += stepBytes)
+        sum = MatrixAsyncOp::create(b_, loc_, op.getInstruction(),
+                                    add(a, int32(m * kSwizzledRow + k)),
+                                    add(b, int32(n * kSwizzledRow + k)), sum);
+      llvm::copy(scalarsOf(sum, count), acc.begin() + first);
+    }
+  // Threads that copy themselves would touch registers beside sums in flight.
+  waitForSums(sums, acc, aligned_ ? op.getPending() : 0, true);
+  registers_[op.getResult()] = std::move(acc);
+  return success();
+}
+
+void Distributor::waitForSums(const LaneLayout &sums, Registers &acc, int64_t pending,
+                              bool commit) {
+  int64_t count = int64_t(1) << sums.registerBits().size();
+  for (int64_t first = 0; first < static_cast<int64_t>(acc.size()); first += count) {
+    Value sum = vectorFrom(ArrayRef<Value>(acc).slice(first, count));
+    sum = MatrixWaitOp::create(b_, loc_, static_cast<uint32_t>(pending), commit && first == 0, sum);
+    llvm::copy(scalarsOf(sum, count), acc.begin() + first);
+  }
+}
+
+LogicalResult Distributor::emitSettle(SettleOp op) {
+  Registers acc = registersOf(op.getAcc());
+  waitForSums(LaneLayout::of(op.getResult().getType()), acc, 0, false);
+  registers_[op.getResult()] = std::move(acc);
+  return success();
+}
+
+} // namespace sinter::sched

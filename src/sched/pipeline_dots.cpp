@@ -1,0 +1,219 @@
+// The loop at step n: wait for the tiles of step n, multiply, fetch those of a later step into the
+// place that was read last but one or two.
+#include "sched/pipeline_dots.h"
+#include "sched/dot_lanes.h"
+
+using namespace mlir;
+
+namespace sinter::sched {
+namespace {
+
+constexpr int64_t kMostDepth = 4;
+constexpr int64_t kSharedMargin = 1024; // left for other uses
+constexpr int64_t kCopyBytes = 16;
+constexpr int64_t kProgramRows = 8; // of a group
+
+RankedTensorType tileType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+int64_t bytesOf(Value tile) {
+  return tileType(tile).getNumElements() * tileType(tile).getElementTypeBitWidth() / 8;
+}
+
+// What one loop's product is made of.
+struct Pipeline {
+  scf::ForOp loop;
+  tile::DotOp dot;
+  tile::LoadOp a, b;
+  const MatrixInstruction *instruction;
+  int64_t step = 0, depth = 0;
+
+  bool shared() const { return instruction->sharedOperands; }
+  // Steps that fetches run ahead: places are free once every subgroup has ended its product.
+  int64_t ahead() const { return depth - (shared() ? 2 : 1); }
+};
+
+// A load that fetches can stand for: of a view that nobody writes, whole pieces of 16 bytes in
+// memory, at a place that the step alone decides.
+tile::LoadOp fetchable(scf::ForOp loop, Value tile) {
+  auto load = tile.getDefiningOp<tile::LoadOp>();
+  if (!load || load->getBlock() != loop.getBody() || !load->hasOneUse() || load.getPadAttr())
+    return {};
+  tile::ViewType view = load.getView().getType();
+  bool plain = !view.isWritable() && !view.getInterleave() && !view.getStrided() &&
+               !load.getView().getDefiningOp<tile::GatherOp>() && view.getRank() == 2 &&
+               loop.isDefinedOutsideOfLoop(load.getView());
+  if (!plain || view.getElementType().getIntOrFloatBitWidth() != 16 ||
+      tileType(tile).getDimSize(1) * 2 % kCopyBytes)
+    return {};
+  for (Value offset : load.getOffsets())
+    if (offset != loop.getInductionVar() && !loop.isDefinedOutsideOfLoop(offset))
+      return {};
+  return load;
+}
+
+// Sums in flight may only go around the loop.
+bool flowsAround(Pipeline &p) {
+  auto acc = dyn_cast<BlockArgument>(p.dot.getAcc());
+  if (!acc || acc.getOwner() != p.loop.getBody() || !acc.hasOneUse() || !p.dot->hasOneUse())
+    return false;
+  auto yield = dyn_cast<scf::YieldOp>(*p.dot->user_begin());
+  return yield && p.loop.getTiedLoopYieldedValue(acc)->get() == p.dot.getResult() &&
+         p.dot.getTransposeB();
+}
+
+std::optional<Pipeline> match(scf::ForOp loop, int64_t threads, const LaneFacts &facts) {
+  Pipeline p{loop, {}, {}, {}, nullptr};
+  int dots = 0;
+  for (tile::DotOp dot : loop.getOps<tile::DotOp>()) {
+    p.dot = dot;
+    ++dots;
+  }
+  auto step = getConstantIntValue(loop.getStep());
+  if (dots != 1 || !step)
+    return std::nullopt;
+  p.step = *step;
+  p.a = fetchable(loop, p.dot.getA());
+  p.b = fetchable(loop, p.dot.getB());
+  p.instruction = flowsAround(p) ? findSharedInstruction(p.dot, threads, facts) : nullptr;
+  if (!p.instruction)
+    p.instruction = chooseDotLanes(p.dot, threads, facts).instruction;
+  if (!p.a || !p.b || !p.instruction)
+    return std::nullopt;
+  int64_t stage = bytesOf(p.dot.getA()) + bytesOf(p.dot.getB());
+  if (!p.shared()) // rows are padded by a piece
+    stage +=
+        (tileType(p.dot.getA()).getDimSize(0) + tileType(p.dot.getB()).getDimSize(0)) * kCopyBytes;
+  p.depth = std::min(kMostDepth, (facts.maxShared - kSharedMargin) / stage);
+  if (p.depth < (p.shared() ? 3 : 2))
+    return std::nullopt;
+  return p;
+}
+
+class Rewriter {
+public:
+  explicit Rewriter(Pipeline p) : p_(p), b_(p.loop), loc_(p.loop.getLoc()) {}
+  void run();
+
+private:
+  Value make(Value tile) {
+    auto type = RingType::get(b_.getContext(), p_.depth, tileType(tile));
+    return RingOp::create(b_, loc_, type, p_.shared());
+  }
+  Value index(int64_t value) { return arith::ConstantIndexOp::create(b_, loc_, value); }
+  Value place(Value step) {
+    Value number = b_.createOrFold<arith::RemUIOp>(loc_, step, index(p_.depth));
+    return b_.createOrFold<arith::IndexCastOp>(loc_, b_.getI32Type(), number);
+  }
+  // Fetches both tiles of the step that begins at `at`.
+  void fetch(Value at, Value where) {
+    for (auto [load, ring] : {std::pair(p_.a, ringA_), std::pair(p_.b, ringB_)}) {
+      SmallVector<Value> offsets(load.getOffsets());
+      for (Value &offset : offsets)
+        if (offset == p_.loop.getInductionVar())
+          offset = at;
+      FetchOp::create(b_, loc_, load.getView(), offsets, ring, where);
+    }
+    CommitOp::create(b_, loc_);
+  }
+  Value product(Value where);
+
+  Pipeline p_;
+  OpBuilder b_;
+  Location loc_;
+  Value ringA_, ringB_;
+};
+
+Value Rewriter::product(Value where) {
+  tile::DotOp dot = p_.dot;
+  if (p_.shared())
+    return RingDotOp::create(b_, loc_, dot.getResult().getType(), p_.instruction->name, ringA_,
+                             ringB_, where, dot.getAcc(), 1);
+  Value a = RingReadOp::create(b_, loc_, dot.getA().getType(), ringA_, where),
+        b = RingReadOp::create(b_, loc_, dot.getB().getType(), ringB_, where);
+  return tile::DotOp::create(b_, loc_, dot.getResult().getType(), a, b, dot.getAcc(),
+                             dot.getTransposeB());
+}
+
+void Rewriter::run() {
+  ringA_ = make(p_.dot.getA());
+  ringB_ = make(p_.dot.getB());
+  Value lower = p_.loop.getLowerBound();
+  for (int64_t ahead = 0; ahead < p_.ahead(); ++ahead) {
+    Value at = b_.createOrFold<arith::AddIOp>(loc_, lower, index(ahead * p_.step));
+    fetch(at, place(index(ahead)));
+  }
+  b_.setInsertionPoint(p_.dot);
+  Value at = p_.loop.getInductionVar();
+  Value number = b_.createOrFold<arith::SubIOp>(loc_, at, lower);
+  number = b_.createOrFold<arith::DivUIOp>(loc_, number, index(p_.step));
+  AwaitOp::create(b_, loc_, static_cast<uint32_t>(p_.ahead() - 1));
+  Value sums = product(place(number));
+  fetch(b_.createOrFold<arith::AddIOp>(loc_, at, index(p_.ahead() * p_.step)),
+        place(b_.createOrFold<arith::AddIOp>(loc_, number, index(p_.ahead()))));
+  p_.dot.getResult().replaceAllUsesWith(sums);
+  p_.dot.erase();
+  p_.a.erase();
+  p_.b.erase();
+  b_.setInsertionPointAfter(p_.loop);
+  // Nothing is on its way any more when shared memory gets another use.
+  AwaitOp::create(b_, loc_, 0);
+  if (!p_.shared())
+    return;
+  for (OpResult result : p_.loop.getResults())
+    if (isa<RankedTensorType>(result.getType())) {
+      auto settled = SettleOp::create(b_, loc_, result.getType(), result);
+      result.replaceAllUsesExcept(settled.getResult(), settled);
+    }
+}
+
+} // namespace
+
+void pipelineDots(tile::KernelOp kernel, int64_t threads, const LaneFacts &facts) {
+  SmallVector<scf::ForOp> loops;
+  kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
+  for (scf::ForOp loop : loops)
+    if (std::optional<Pipeline> p = match(loop, threads, facts))
+      Rewriter(*p).run();
+}
+
+void groupPrograms(tile::KernelOp kernel) {
+  bool dots = false;
+  kernel.walk([&](tile::DotOp) { dots = true; });
+  tile::GridOp grid = kernel.getGrid();
+  auto isOne = [](Value v) { return getConstantIntValue(v) == int64_t(1); };
+  if (!dots || !isOne(grid.getZ()) || isOne(grid.getX()) || isOne(grid.getY()))
+    return;
+  SmallVector<tile::ProgramIdOp> ids;
+  kernel.walk([&](tile::ProgramIdOp op) { ids.push_back(op); });
+  OpBuilder b(grid);
+  b.setInsertionPointAfter(grid);
+  Location loc = grid.getLoc();
+  if (llvm::any_of(ids, [&](tile::ProgramIdOp op) {
+        return op->getBlock() == grid->getBlock() && op->isBeforeInBlock(grid);
+      }))
+    return;
+  auto fold = [&]<class Op>(Value x, Value y) { return b.createOrFold<Op>(loc, x, y); };
+  Value x = tile::ProgramIdOp::create(b, loc, 0u), y = tile::ProgramIdOp::create(b, loc, 1u);
+  Value columns = grid.getX(), rows = grid.getY();
+  Value most = arith::ConstantIndexOp::create(b, loc, kProgramRows);
+  Value number = fold.template operator()<arith::AddIOp>(
+      fold.template operator()<arith::MulIOp>(y, columns), x);
+  Value perGroup = fold.template operator()<arith::MulIOp>(columns, most);
+  Value group = fold.template operator()<arith::DivUIOp>(number, perGroup);
+  Value inGroup = fold.template operator()<arith::RemUIOp>(number, perGroup);
+  Value first = fold.template operator()<arith::MulIOp>(group, most);
+  Value left = fold.template operator()<arith::SubIOp>(rows, first);
+  Value height = fold.template operator()<arith::MinUIOp>(left, most);
+  Value row = fold.template operator()<arith::AddIOp>(
+      first, fold.template operator()<arith::RemUIOp>(inGroup, height));
+  Value column = fold.template operator()<arith::DivUIOp>(inGroup, height);
+  for (tile::ProgramIdOp op : ids) {
+    if (op.getAxis() < 2)
+      op.getResult().replaceAllUsesWith(op.getAxis() == 0 ? column : row);
+    op.erase();
+  }
+}
+
+} // namespace sinter::sched

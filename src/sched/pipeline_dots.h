@@ -1,0 +1,20 @@
+// Products ahead of their operands: tiles that a loop multiplies are fetched to rings in shared
+// memory some steps before.
+#pragma once
+
+#include "sched/lane_facts.h"
+#include "sched/sched.h"
+#include "tile/mlir_pch.h"
+
+namespace sinter::sched {
+
+/// Rewrites each loop of `kernel` whose product takes two 16-bit tiles as they are loaded: the
+/// loads become fetches to rings as deep as shared memory allows, and with an instruction that
+/// reads shared memory the product reads the rings. Loops that it declines keep their form.
+void pipelineDots(tile::KernelOp kernel, int64_t threads, const LaneFacts &facts);
+
+/// Programs in an order in which neighbours share operands: rows in groups, columns by columns
+/// within a group. For kernels of products on a grid of two axes.
+void groupPrograms(tile::KernelOp kernel);
+
+} // namespace sinter::sched

@@ -5,16 +5,51 @@
 #include "target/amd/metadata_notes.h"
 #include "llvm/BinaryFormat/AMDGPUMetadataVerifier.h"
 #include "llvm/BinaryFormat/MsgPackDocument.h"
+#include "llvm/BinaryFormat/MsgPackReader.h"
 
 namespace sinter::target::amd {
 
 using llvm::msgpack::MapDocNode;
 
 static constexpr int64_t kWordBytes = 8;
+static constexpr size_t kMaxLevels = 16; // twice what metadata nest
 static constexpr std::string_view kTriple = "amdgcn-amd-amdhsa--";
 
 static Fail corrupt(const std::string &message) {
   return fail(Code::Corrupt, "code object: " + message);
+}
+
+// Names in maps are strings, and all values of kinds that metadata have: LLVM's document takes
+// other names for granted.
+static bool isPlain(llvm::StringRef text) {
+  using llvm::msgpack::Type;
+  struct Level {
+    uint64_t left; // objects
+    bool map;
+  };
+  llvm::msgpack::Reader reader(text);
+  llvm::SmallVector<Level> levels{{1, false}};
+  while (true) {
+    while (levels.back().left == 0) {
+      levels.pop_back();
+      if (levels.empty())
+        return true;
+    }
+    bool name = levels.back().map && levels.back().left % 2 == 0;
+    llvm::msgpack::Object object;
+    llvm::Expected<bool> read = reader.read(object);
+    if (!read || !*read)
+      return llvm::consumeError(read.takeError()), false;
+    --levels.back().left;
+    bool nests = object.Kind == Type::Map || object.Kind == Type::Array;
+    if ((name && object.Kind != Type::String) || (nests && levels.size() == kMaxLevels))
+      return false;
+    if (nests)
+      levels.push_back({object.Kind == Type::Map ? uint64_t(object.Length) * 2 : object.Length,
+                        object.Kind == Type::Map});
+    else if (!llvm::is_contained({Type::String, Type::Int, Type::UInt, Type::Boolean}, object.Kind))
+      return false;
+  }
 }
 
 // Zero where it is absent; the verifier has seen to what must be there, and to its kind.
@@ -71,9 +106,10 @@ Result<CodeObject> readCodeObject(std::span<const uint8_t> bytes) {
   if (notes.size() != 1)
     return corrupt("found " + std::to_string(notes.size()) + " notes of metadata, expected 1");
   SINTER_ASSIGN(std::vector<std::string_view> symbols, definedSymbols(bytes));
+  llvm::StringRef text(notes[0].data(), notes[0].size());
   llvm::msgpack::Document document;
-  if (!document.readFromBlob(llvm::StringRef(notes[0].data(), notes[0].size()), /*Multi=*/false))
-    return corrupt("its metadata are no MessagePack");
+  if (!isPlain(text) || !document.readFromBlob(text, /*Multi=*/false))
+    return corrupt("its metadata are no plain MessagePack");
   if (!llvm::AMDGPU::HSAMD::V3::MetadataVerifier(/*Strict=*/true).verify(document.getRoot()))
     return corrupt("its metadata lack what they must have");
   MapDocNode root = document.getRoot().getMap();

@@ -2,9 +2,9 @@
 // device with each width of its subgroups, results near the tile interpreter's.
 #include "tile/mlir_pch.h"
 
-#include "hal/vulkan/vulkan_driver.h"
 #include "target/conformance_cases.h"
 #include "target/device_launch.h"
+#include "target/vulkan_device.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
@@ -19,29 +19,6 @@ namespace {
 using namespace cpu;
 
 constexpr const char *kAllFeatures = "+float16+int16+int8";
-
-Result<std::unique_ptr<Target>> targetOf(int64_t subgroup, const std::string &features) {
-  return findTarget("vulkan:1.3+subgroup" + std::to_string(subgroup) + features +
-                    "+threads1024+shared32768");
-}
-
-// The software device with subgroups of `size`. A process has those that it began with.
-Result<std::unique_ptr<hal::Device>> softwareDevice(int64_t size) {
-  setenv("LP_NATIVE_VECTOR_WIDTH", std::to_string(size * 32).c_str(), 1);
-  hal::DriverRegistry registry;
-  SINTER_TRY(hal::addVulkanDriver(registry));
-  SINTER_ASSIGN(hal::Driver * driver, registry.find("vulkan"));
-  SINTER_ASSIGN(auto devices, driver->devices());
-  for (uint32_t i = 0; i < devices.size(); ++i) {
-    if (devices[i].name.find("llvmpipe") == std::string::npos)
-      continue;
-    if (devices[i].target.find("+subgroup" + std::to_string(size) + "+") == std::string::npos)
-      return fail(sinter::Code::NotFound,
-                  "this process's llvmpipe has other subgroups: '" + devices[i].target + "'");
-    return driver->open(i, {});
-  }
-  return fail(sinter::Code::NotFound, "there is no llvmpipe");
-}
 
 std::string caseName(size_t index) {
   return allCases()[index].label;
@@ -80,7 +57,7 @@ TEST_P(VulkanBinary, IsValid) {
     GTEST_SKIP() << "there is no spirv-val (package spirv-tools)";
   tile::KernelModule module = buildCase(c);
   ASSERT_TRUE(module.ok()) << module.diagnosticText();
-  auto target = targetOf(32, features);
+  auto target = findTarget(plainTarget(32, features));
   ASSERT_TRUE(target) << target.error().toString();
   auto code = compileKernels(**target, module.module());
   ASSERT_TRUE(code) << code.error().toString();
@@ -123,8 +100,8 @@ TEST_P(VulkanConformance, Holds) {
     GTEST_SKIP() << device.error().toString();
   tile::KernelModule module = buildCase(c);
   ASSERT_TRUE(module.ok()) << module.diagnosticText();
-  auto target =
-      kind.allTypes ? findTarget((*device)->info().target) : targetOf(kind.subgroup, "+float64");
+  auto target = kind.allTypes ? findTarget((*device)->info().target)
+                              : findTarget(plainTarget(kind.subgroup, "+float64"));
   ASSERT_TRUE(target) << target.error().toString();
   auto kernel = DeviceKernel::load(module.module(), **target, **device);
   ASSERT_TRUE(kernel) << kernel.error().toString();

@@ -145,15 +145,23 @@ struct Cut {
 
 static Cut cutOf(Type type, std::optional<int64_t> align) {
   int64_t total = bytesOf(type), chunk = std::min(kMostAccessBytes, total & -total);
-  if (align && *align > 0)
-    chunk = std::min(chunk, *align & -*align);
+  if (align)
+    chunk = std::min(chunk, *align);
   int64_t piece = std::min<int64_t>(chunk, 4);
   return {chunk, total / chunk, static_cast<unsigned>(piece * 8), chunk / piece};
+}
+
+static LogicalResult checkAlign(Operation *op, std::optional<int64_t> align) {
+  if (!align || (*align > 0 && llvm::isPowerOf2_64(static_cast<uint64_t>(*align))))
+    return success();
+  return op->emitOpError() << "has align = " << *align << ", expected a power of two";
 }
 
 // Where `when` does not hold, the argument block is read instead, and the value left unused: no
 // branch, so that several loads can be under way.
 LogicalResult Emitter::emitLoad(sched::ViewLoadOp op) {
+  if (failed(checkAlign(op, op.getAlign())))
+    return failure();
   Site c = site();
   Cut cut = cutOf(op.getResult().getType(), op.getAlign());
   bool always = matchPattern(op.getWhen(), m_One());
@@ -178,6 +186,8 @@ LogicalResult Emitter::emitLoad(sched::ViewLoadOp op) {
 }
 
 LogicalResult Emitter::emitStore(sched::ViewStoreOp op) {
+  if (failed(checkAlign(op, op.getAlign())))
+    return failure();
   if (matchPattern(op.getWhen(), m_Zero()))
     return success();
   Site c = site();

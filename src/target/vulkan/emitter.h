@@ -28,9 +28,19 @@ public:
 private:
   using Scalars = SmallVector<Value, 1>; // one for each element
 
-  // emit_spirv.cpp: entry point, arguments, structure
+  // emit_spirv.cpp: the walk
   mlir::LogicalResult readAttributes();
   mlir::LogicalResult checkTypes();
+  mlir::LogicalResult emitBlock(mlir::Block &block);
+  mlir::LogicalResult emit(mlir::Operation *op);
+  mlir::LogicalResult emitElementwise(mlir::Operation *op);
+  mlir::LogicalResult emitConstant(mlir::arith::ConstantOp op);
+  mlir::LogicalResult emitExtract(mlir::vector::ExtractOp op);
+  Site site() { return {b_, loc_}; }
+  Value scalar(Value value) { return values_.find(value)->second.front(); }
+  void define(Value old, Value now) { values_[old] = {now}; }
+
+  // emit_entry.cpp: entry point, arguments, threads
   mlir::spirv::FuncOp makeFunction();
   void bindArguments(mlir::Block &body);
   void finishEntryPoint(mlir::spirv::FuncOp function);
@@ -38,24 +48,18 @@ private:
   Value builtin(mlir::spirv::BuiltIn kind, llvm::StringRef name, int axis);
   mlir::spirv::GlobalVariableOp global(llvm::StringRef name, Type type, mlir::Attribute builtin);
   Value addressOf(mlir::spirv::GlobalVariableOp variable);
-  mlir::LogicalResult emitBlock(mlir::Block &block);
-  mlir::LogicalResult emit(mlir::Operation *op);
-  mlir::LogicalResult emitFor(mlir::scf::ForOp loop);
-  mlir::LogicalResult emitIf(mlir::scf::IfOp branch);
-  mlir::LogicalResult emitElementwise(mlir::Operation *op);
-  mlir::LogicalResult emitConstant(mlir::arith::ConstantOp op);
-  mlir::LogicalResult emitExtract(mlir::vector::ExtractOp op);
   Value viewWord(mlir::Operation *op, Value view, bool stride, int64_t axis);
   Value thread();
   Value programId(int axis);
   Value shuffle(sched::ShuffleOp op);
   void barrier();
-  Site site() { return {b_, loc_}; }
-  Value scalar(Value value) { return values_.find(value)->second.front(); }
+
+  // emit_structure.cpp: loops and branches
+  mlir::LogicalResult emitFor(mlir::scf::ForOp loop);
+  mlir::LogicalResult emitIf(mlir::scf::IfOp branch);
   Scalars flattened(mlir::ValueRange values);
   void bindFlat(mlir::ValueRange old, mlir::ValueRange flat);
   SmallVector<Type> flatTypes(mlir::TypeRange types);
-  void define(Value old, Value now) { values_[old] = {now}; }
 
   // emit_memory.cpp: views and shared memory
   mlir::LogicalResult emitLoad(sched::ViewLoadOp op);

@@ -132,8 +132,9 @@ Type storageType(MLIRContext *context, MatrixElement element) {
   }
 }
 
-VectorType fragmentType(MLIRContext *context, MatrixElement element, const LaneLayout &layout) {
-  return VectorType::get({layout.registers()}, storageType(context, element));
+Type fragmentType(MLIRContext *context, MatrixElement element, const LaneLayout &layout) {
+  Type number = storageType(context, element);
+  return layout.registers() == 1 ? number : VectorType::get({layout.registers()}, number);
 }
 
 } // namespace
@@ -150,15 +151,15 @@ LaneLayout MatrixInstruction::layoutC() const {
   return makeLayout(m, n, fragments.c, "mn");
 }
 
-VectorType MatrixInstruction::typeA(MLIRContext *context) const {
+Type MatrixInstruction::typeA(MLIRContext *context) const {
   return fragmentType(context, aElement, layoutA());
 }
 
-VectorType MatrixInstruction::typeB(MLIRContext *context) const {
+Type MatrixInstruction::typeB(MLIRContext *context) const {
   return fragmentType(context, bElement, layoutB());
 }
 
-VectorType MatrixInstruction::typeC(MLIRContext *context) const {
+Type MatrixInstruction::typeC(MLIRContext *context) const {
   return fragmentType(context, cElement, layoutC());
 }
 

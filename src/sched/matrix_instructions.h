@@ -34,10 +34,10 @@ struct MatrixInstruction {
   LaneLayout layoutA() const;
   LaneLayout layoutB() const;
   LaneLayout layoutC() const;
-  /// The vectors that each lane holds.
-  mlir::VectorType typeA(mlir::MLIRContext *context) const;
-  mlir::VectorType typeB(mlir::MLIRContext *context) const;
-  mlir::VectorType typeC(mlir::MLIRContext *context) const;
+  /// What each lane holds: a vector, or a scalar where that is one number.
+  mlir::Type typeA(mlir::MLIRContext *context) const;
+  mlir::Type typeB(mlir::MLIRContext *context) const;
+  mlir::Type typeC(mlir::MLIRContext *context) const;
 };
 
 /// All of them, in no particular order.

@@ -149,21 +149,24 @@ std::string textOf(mlir::Type type) {
 // Each thread loads its fragments of %a, %b and %c, multiplies and stores to %d.
 std::string productKernel(const MatrixInstruction &row, int64_t subgroups) {
   mlir::MLIRContext context;
-  mlir::VectorType types[] = {row.typeA(&context), row.typeB(&context), row.typeC(&context)};
+  mlir::Type types[] = {row.typeA(&context), row.typeB(&context), row.typeC(&context)};
   std::string arguments, body;
   const char *const names[] = {"a", "b", "c"};
   for (int at = 0; at < 3; ++at) {
     std::string name = names[at], type = textOf(types[at]);
-    std::string view = "!tile.view<?x" + textOf(types[at].getElementType()) + ", in>";
-    int64_t bytes = types[at].getNumElements() * types[at].getElementTypeBitWidth() / 8;
+    auto vector = llvm::dyn_cast<mlir::VectorType>(types[at]);
+    mlir::Type number = mlir::getElementTypeOrSelf(types[at]);
+    std::string view = "!tile.view<?x" + textOf(number) + ", in>";
+    std::string zero = number.isInteger() ? "0" : "0.0";
+    int64_t bytes = (vector ? vector.getNumElements() : 1) * number.getIntOrFloatBitWidth() / 8;
     arguments += "%" + name + ": " + view + ", ";
     body += "%n" + name + " = arith.constant " + std::to_string(bytes) + " : index\n%o" + name +
-            " = arith.muli %ti, %n" + name + " : index\n%z" + name + " = arith.constant dense<0" +
-            (types[at].getElementType().isInteger() ? "" : ".0") + "> : " + type + "\n%v" + name +
+            " = arith.muli %ti, %n" + name + " : index\n%z" + name + " = arith.constant " +
+            (vector ? "dense<" + zero + ">" : zero) + " : " + type + "\n%v" + name +
             " = sched.view_load %" + name + "[%o" + name + "] when %yes else %z" + name + " : " +
             view + " -> " + type + "\n";
   }
-  std::string out = "!tile.view<?x" + textOf(types[2].getElementType()) + ", out>";
+  std::string out = "!tile.view<?x" + textOf(mlir::getElementTypeOrSelf(types[2])) + ", out>";
   return "tile.kernel @k(" + arguments + "%d: " + out +
          ") attributes {sched.threads = " + std::to_string(row.lanes * subgroups) +
          " : i64} {\n%c1 = arith.constant 1 : index\ntile.grid %c1, %c1, %c1\n"

@@ -59,8 +59,7 @@ static Value laidOut(Site s, Value fragment, Operands operands) {
   auto type = dyn_cast<VectorType>(fragment.getType());
   if (!type)
     return fragment;
-  unsigned width = type.getElementTypeBitWidth();
-  int64_t bits = type.getNumElements() * width;
+  int64_t bits = type.getNumElements() * type.getElementTypeBitWidth();
   switch (operands) {
   case Operands::Same:
     return fragment;
@@ -72,24 +71,16 @@ static Value laidOut(Site s, Value fragment, Operands operands) {
   case Operands::Scalar:
     break;
   }
-  Type whole =
-      width == bits ? type.getElementType() : s.b.getIntegerType(static_cast<unsigned>(bits));
-  if (width != bits)
-    fragment = vector::BitCastOp::create(s.b, s.loc, VectorType::get({1}, whole), fragment);
+  Type whole = s.b.getIntegerType(static_cast<unsigned>(bits));
+  fragment = vector::BitCastOp::create(s.b, s.loc, VectorType::get({1}, whole), fragment);
   return vector::ExtractOp::create(s.b, s.loc, fragment, 0);
-}
-
-// One number may stand for a vector of one.
-static bool isFragment(Value found, VectorType expected) {
-  return found.getType() == expected ||
-         (expected.getNumElements() == 1 && found.getType() == expected.getElementType());
 }
 
 static LogicalResult checkFragments(sched::MatrixOp op) {
   const sched::MatrixInstruction *info = sched::findMatrixInstruction(op.getInstruction());
   MLIRContext *context = op.getContext();
-  if (info && isFragment(op.getA(), info->typeA(context)) &&
-      isFragment(op.getB(), info->typeB(context)) && isFragment(op.getAcc(), info->typeC(context)))
+  if (info && op.getA().getType() == info->typeA(context) &&
+      op.getB().getType() == info->typeB(context) && op.getAcc().getType() == info->typeC(context))
     return success();
   InFlightDiagnostic message = op.emitOpError()
                                << "has fragments " << op.getA().getType() << ", "

@@ -28,3 +28,9 @@ target_compile_options(bench_device PRIVATE -fno-exceptions)
 target_link_options(bench_device PRIVATE -Wl,--as-needed) # carried to machines that have a device and little else
 set_target_properties(bench_device PROPERTIES EXCLUDE_FROM_ALL ON)
 add_dependencies(benchmarks bench_device)
+
+sinter_program(random_weights MAIN bench/models/random_weights.cpp DEPS format)
+target_compile_options(random_weights PRIVATE -fno-exceptions)
+sinter_portable(random_weights)
+set_target_properties(random_weights PROPERTIES EXCLUDE_FROM_ALL ON)
+add_dependencies(benchmarks random_weights)

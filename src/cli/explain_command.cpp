@@ -13,6 +13,7 @@ namespace sinter::cli {
 namespace {
 
 constexpr int kRounds = 5; // of which each launch's best time counts
+constexpr uint32_t kWholeSteps = 16;
 
 // The samples of one step, each with the best of its times.
 using Step = std::vector<runtime::LaunchSample>;
@@ -27,6 +28,7 @@ void takeSamples(runtime::Executor &executor, Step &step) {
 
 struct Steps {
   Step prompt, decode;
+  double wholeDecodeSeconds = 0; // of a step that runs as it does outside of explain
 };
 
 Result<Steps> measure(Model &model, uint32_t promptTokens) {
@@ -46,6 +48,12 @@ Result<Steps> measure(Model &model, uint32_t promptTokens) {
           return {};
         }));
   }
+  SINTER_TRY(executor.setProfiling(false));
+  session.clear();
+  SINTER_ASSIGN(const Generation whole,
+                session.generate(prompt, {.maxTokens = kWholeSteps + 1, .ignoreEndTokens = true},
+                                 [](TokenId) -> Result<void> { return {}; }));
+  steps.wholeDecodeSeconds = whole.decodeSeconds / static_cast<double>(whole.decodeSteps);
   return steps;
 }
 
@@ -87,6 +95,13 @@ std::vector<std::string> namesOf(const plan::Plan &plan, const std::vector<Row> 
   return names;
 }
 
+double kernelSeconds(const Step &step) {
+  double seconds = 0;
+  for (const runtime::LaunchSample &sample : step)
+    seconds += static_cast<double>(sample.nanoseconds) * 1e-9;
+  return seconds;
+}
+
 std::string stepTable(const plan::Plan &plan, const Step &step, double bandwidth) {
   const std::vector<Row> rows = rowsOf(plan, step);
   const std::vector<std::string> names = shortKernelNames(namesOf(plan, rows));
@@ -117,6 +132,24 @@ std::string mebibytes(uint64_t bytes) {
   return bytesText(static_cast<double>(bytes));
 }
 
+// The device that runs the plan, and the threads of its programs.
+std::string deviceFacts(const hal::DeviceInfo &info, const plan::Plan &plan) {
+  uint32_t least = UINT32_MAX, most = 0;
+  uint64_t shared = 0;
+  for (const plan::Kernel &kernel : plan.kernels) {
+    least = std::min(least, kernel.threads);
+    most = std::max(most, kernel.threads);
+    shared = std::max(shared, kernel.sharedBytes);
+  }
+  std::string out = "device: " + info.driver + ", " + info.name + ", " +
+                    std::to_string(info.computeUnits) + " units, " + mebibytes(info.memoryBytes) +
+                    "\ntarget: " + std::string(targetOf(plan)) + "\n";
+  if (most > 1)
+    out += "programs: blocks of " + std::to_string(least) + " to " + std::to_string(most) +
+           " threads that share up to " + mebibytes(shared) + "\n";
+  return out;
+}
+
 // What the compiler wrote down about the plan, and what its passes saved.
 std::string planFacts(const plan::Plan &plan, const Step &step, const runtime::MemoryUse &memory) {
   std::string out;
@@ -140,23 +173,29 @@ Result<int> explainCommand(const ExplainArguments &arguments, Interrupts &interr
   SINTER_ASSIGN(ModelFile file, openModelFile(arguments.model));
   // No wider than the steps need, since the bytes of attention are those of a full context.
   ModelArguments modelArguments = arguments.model;
-  modelArguments.context = arguments.prompt + 1;
+  modelArguments.context = arguments.prompt + kWholeSteps + 1;
   SINTER_ASSIGN(const OpenedModel opened, openModel(std::move(file), modelArguments, interrupts));
   Model &model = *opened.model;
   const RunnerLimits &limits = model.runner().limits();
-  const uint32_t most = std::min(limits.stepTokens, limits.contextTokens - 1);
+  const uint32_t most = std::min(limits.stepTokens, limits.contextTokens - kWholeSteps - 1);
   if (arguments.prompt > most)
     return fail(Code::InvalidArgument, "--prompt is " + std::to_string(arguments.prompt) +
                                            ", one step takes at most " + std::to_string(most));
-  SINTER_ASSIGN(const double bandwidth, readBandwidth(*opened.device));
+  SINTER_ASSIGN(const Bandwidth measured, measureBandwidth(*opened.device));
+  const double bandwidth = measured.bytesPerSecond;
   SINTER_ASSIGN(const Steps steps, measure(model, arguments.prompt));
   const plan::Plan &plan = model.runner().executor().plan();
-  std::string out = planFacts(plan, steps.decode, model.runner().executor().memory());
-  out += "floor: the time that moving the bytes takes at " + fixed(bandwidth / 1e9, 1) +
-         " GB/s, the rate at which memory was read just now\n";
+  std::string out = deviceFacts(opened.device->info(), plan);
+  out += planFacts(plan, steps.decode, model.runner().executor().memory());
+  out += "floor: the time that moving the bytes takes at " + fixed(bandwidth / 1e9, 1) + " GB/s, " +
+         measured.what + "\n";
   out += "\nstep of " + std::to_string(arguments.prompt) + " tokens, in order\n" +
          stepTable(plan, steps.prompt, bandwidth);
   out += "\nstep of 1 token, in order\n" + stepTable(plan, steps.decode, bandwidth);
+  out += "a step of 1 token as it runs, with its sampling: " +
+         fixed(steps.wholeDecodeSeconds * 1e6, 1) + " us; its " +
+         std::to_string(steps.decode.size()) + " kernels, each timed alone, take " +
+         fixed(kernelSeconds(steps.decode) * 1e6, 1) + " us\n";
   if (arguments.verbose)
     out += kernelList(plan);
   SINTER_TRY(writeStdout(out));

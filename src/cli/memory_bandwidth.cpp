@@ -1,4 +1,5 @@
-// Sums up a large block of memory on all threads.
+// Sums up a large block of memory on all threads where those are the host's; copies one where the
+// device has memory of its own.
 #include "cli/memory_bandwidth.h"
 
 #include <algorithm>
@@ -32,9 +33,7 @@ void readPart(void *context, int64_t index) {
   reading.sum += total;
 }
 
-} // namespace
-
-Result<double> readBandwidth(hal::Device &device) {
+Result<double> hostBandwidth(hal::Device &device) {
   SINTER_ASSIGN(const auto buffer, device.allocate(kBytes));
   const std::span<uint8_t> bytes = buffer->host();
   if (bytes.empty())
@@ -50,6 +49,36 @@ Result<double> readBandwidth(hal::Device &device) {
     best = std::max(best, kBytes / taken.count());
   }
   return best;
+}
+
+// A copy moves each byte twice.
+Result<double> copyBandwidth(hal::Device &device) {
+  SINTER_ASSIGN(const auto from, device.allocate(kBytes));
+  SINTER_ASSIGN(const auto to, device.allocate(kBytes));
+  SINTER_ASSIGN(const auto stream, device.createStream());
+  SINTER_ASSIGN(const auto end, device.createEvent());
+  SINTER_ASSIGN(const auto start, device.createEvent());
+  double best = 0;
+  for (int pass = 0; pass < kPasses; ++pass) {
+    SINTER_TRY(stream->record(*start));
+    SINTER_TRY(stream->copy(*to, 0, *from, 0, kBytes));
+    SINTER_TRY(stream->record(*end));
+    SINTER_TRY(stream->synchronize());
+    SINTER_ASSIGN(const uint64_t nanoseconds, end->nanosecondsSince(*start));
+    best = std::max(best, 2e9 * kBytes / static_cast<double>(std::max<uint64_t>(nanoseconds, 1)));
+  }
+  return best;
+}
+
+} // namespace
+
+Result<Bandwidth> measureBandwidth(hal::Device &device) {
+  if (!device.supports(hal::Feature::WrapMemory)) {
+    SINTER_ASSIGN(const double copied, copyBandwidth(device));
+    return Bandwidth{copied, "the rate at which a copy moved bytes in the device just now"};
+  }
+  SINTER_ASSIGN(const double read, hostBandwidth(device));
+  return Bandwidth{read, "the rate at which memory was read just now"};
 }
 
 } // namespace sinter::cli

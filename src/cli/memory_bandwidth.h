@@ -1,12 +1,17 @@
-// The rate at which a device's threads read memory, for the floor that explain shows.
+// The rate at which a device moves memory, for the floor that explain shows.
 #pragma once
 
 #include "hal/hal.h"
 
 namespace sinter::cli {
 
-// Bytes per second over memory far larger than the caches, the best of a few passes. Exhausted
-// where there is no such memory.
-Result<double> readBandwidth(hal::Device &device);
+struct Bandwidth {
+  double bytesPerSecond = 0;
+  const char *what = ""; // was measured, in words
+};
+
+// Over memory far larger than the caches, the best of a few passes. Exhausted where there is no
+// such memory.
+Result<Bandwidth> measureBandwidth(hal::Device &device);
 
 } // namespace sinter::cli

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "hal/cpu/cpu_driver.h"
+#include "hal/cuda/cuda_driver.h"
+#include "hal/vulkan/vulkan_driver.h"
 #include "llm/plan_runner.h"
 #include "llm/tiny_model.h"
 
@@ -41,14 +43,21 @@ struct RaggedOptions {
   uint32_t threads = 2;
   bool shuffledPages = false;
   uint32_t context = 256;
+  std::string driver = "cpu";
 };
 
-inline std::unique_ptr<hal::Device> openCpu(uint32_t threads) {
+// The driver's first device.
+inline Result<std::unique_ptr<hal::Device>> openFirst(const std::string &driver, uint32_t threads) {
   hal::DriverRegistry registry;
-  EXPECT_TRUE(hal::addCpuDriver(registry).has_value());
-  auto driver = registry.find("cpu");
-  EXPECT_TRUE(driver.has_value());
-  auto device = (*driver)->open(0, {threads});
+  SINTER_TRY(hal::addCpuDriver(registry));
+  SINTER_TRY(hal::addCudaDriver(registry));
+  SINTER_TRY(hal::addVulkanDriver(registry));
+  SINTER_ASSIGN(hal::Driver * found, registry.find(driver));
+  return found->open(0, {threads});
+}
+
+inline std::unique_ptr<hal::Device> openCpu(uint32_t threads) {
+  auto device = openFirst("cpu", threads);
   EXPECT_TRUE(device.has_value()) << device.error().toString();
   return device ? std::move(*device) : nullptr;
 }
@@ -60,7 +69,12 @@ class RaggedRun {
 public:
   RaggedRun(const LoadedModel &model, const std::vector<std::vector<TokenId>> &sequences,
             const RaggedOptions &options = {})
-      : sequences_(sequences), device_(openCpu(options.threads)), logits_(sequences.size()) {
+      : sequences_(sequences), logits_(sequences.size()) {
+    auto device = openFirst(options.driver, options.threads);
+    EXPECT_TRUE(device.has_value()) << device.error().toString();
+    if (!device)
+      return;
+    device_ = std::move(*device);
     PlanRunnerOptions runner;
     runner.contextTokens = options.context;
     runner.poolTokens = options.context * static_cast<uint32_t>(sequences.size() + 1);

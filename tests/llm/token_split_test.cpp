@@ -41,9 +41,10 @@ TEST(Pretokenizer, EveryNameIsInOneFamilyAndCompiles) {
 }
 
 TEST(Pretokenizer, EveryFamilyCoversTheTextWithWordsThatAreNotEmpty) {
-  std::string text = " Don't\tpay  $1,234.56 in 中文字 — naïve\r\n\n  x\u0301 ١٢٣ 👩‍👩‍👧 "
-                     "\u00a0 "
-                     "end  ";
+  std::string text =
+      " Don't\tpay  $1,234.56 in 中文字 — naïve\r\n\n  x\u0301 ١٢٣ 👩‍👩‍👧 "
+      "\u00a0 "
+      "end  ";
   for (const PretokenizerFamily &family : pretokenizerFamilies()) {
     std::string joined;
     for (const std::string &word : wordsOf(family.names[0], text)) {

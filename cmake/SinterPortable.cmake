@@ -1,0 +1,21 @@
+# Programs for systems without our libraries, which bring all but the C library and drivers along. A folder that holds
+# nothing but archives is searched first, so each library comes from its archive; one that has none stays shared.
+set(SINTER_ARCHIVES ${CMAKE_BINARY_DIR}/archives)
+file(MAKE_DIRECTORY ${SINTER_ARCHIVES})
+foreach(name crypto xxhash pcre2-8 readline tinfo)
+  find_library(SINTER_ARCHIVE_${name} NAMES lib${name}.a)
+  if(SINTER_ARCHIVE_${name})
+    file(CREATE_LINK ${SINTER_ARCHIVE_${name}} ${SINTER_ARCHIVES}/lib${name}.a SYMBOLIC)
+  endif()
+endforeach()
+
+function(sinter_portable name)
+  target_link_options(${name} PRIVATE -L${SINTER_ARCHIVES} -static-libstdc++ -static-libgcc)
+endfunction()
+
+# The program `sinter`, without a compiler beside it: it runs plans of `sinter compile`. No part of `all`.
+if(SINTER_ARCHIVE_tinfo)
+  sinter_program(sinter-portable MAIN src/cli/main.cpp DEPS cli LIBS tinfo)
+  sinter_portable(sinter-portable)
+  set_target_properties(sinter-portable PROPERTIES EXCLUDE_FROM_ALL ON)
+endif()

@@ -1,0 +1,124 @@
+// Small models on every device that this machine has: their greedy tokens are the CPU's, and the
+// bits of a sequence do not depend on what else is in a step.
+#include "llm/ragged.h"
+
+#include <algorithm>
+
+namespace sinter {
+namespace {
+
+constexpr uint32_t kVocabulary = 320;
+
+struct OnDevice {
+  const char *driver;
+  TensorType matrices;
+
+  friend void PrintTo(const OnDevice &on, std::ostream *stream) {
+    *stream << on.driver << " " << blockFormat(on.matrices).name;
+  }
+};
+
+class DeviceModelTest : public testing::TestWithParam<OnDevice> {
+protected:
+  void SetUp() override {
+    if (!haveCompiler())
+      GTEST_SKIP() << compilerPath() << " was not built";
+    const auto device = openFirst(GetParam().driver, 2);
+    if (!device)
+      GTEST_SKIP() << device.error().message;
+    RandomLlama shape;
+    shape.matrices = shape.embedding = GetParam().matrices;
+    shape.vocabulary = kVocabulary;
+    const std::vector<uint8_t> bytes = randomLlama(shape);
+    std::ofstream(folder_.file("model.gguf"), std::ios::binary)
+        .write(reinterpret_cast<const char *>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    model_ = open((*device)->info().target);
+    ASSERT_TRUE(static_cast<bool>(model_));
+    options_.driver = GetParam().driver;
+  }
+  LoadedModel open(const std::string &target) const {
+    return LoadedModel::open(
+        folder_.file("model.gguf"),
+        {"--page-rows", "16", "--target", target.starts_with("cpu:") ? "host" : target});
+  }
+  // The likeliest token after each of the last `count` tokens.
+  static std::vector<TokenId> likeliest(const Logits &logits, size_t count) {
+    std::vector<TokenId> tokens;
+    for (size_t row = logits.size() / kVocabulary - count; row < logits.size() / kVocabulary;
+         ++row) {
+      const auto bits = std::span(logits).subspan(row * kVocabulary, kVocabulary);
+      const auto best = std::ranges::max_element(
+          bits, {}, [](uint32_t value) { return std::bit_cast<float>(value); });
+      tokens.push_back(static_cast<TokenId>(best - bits.begin()));
+    }
+    return tokens;
+  }
+  void expectAlone(const std::vector<Logits> &found,
+                   const std::vector<std::vector<TokenId>> &sequences) {
+    ASSERT_EQ(found.size(), sequences.size());
+    for (size_t i = 0; i < found.size(); ++i) {
+      ASSERT_FALSE(found[i].empty());
+      EXPECT_EQ(firstDifference(found[i], logitsAlone(model_, sequences[i], options_), kVocabulary),
+                "")
+          << "sequence " << i;
+    }
+  }
+
+  const ScratchFolder folder_;
+  LoadedModel model_;
+  RaggedOptions options_;
+};
+
+// What a device would say next is the CPU's answer at each step of that answer, so it is the same.
+TEST_P(DeviceModelTest, GreedyTokensAreTheCpus) {
+  constexpr size_t kSteps = 12;
+  const LoadedModel onCpu = open("host");
+  ASSERT_TRUE(static_cast<bool>(onCpu));
+  std::vector<TokenId> tokens = randomSequences({21}, kVocabulary)[0], expected;
+  for (size_t step = 0; step < kSteps; ++step) {
+    const Logits logits = logitsAlone(onCpu, tokens);
+    ASSERT_EQ(logits.size(), tokens.size() * kVocabulary);
+    expected.push_back(likeliest(logits, 1)[0]);
+    tokens.push_back(expected.back());
+  }
+  tokens.pop_back();
+  const Logits found = logitsAlone(model_, tokens, options_);
+  ASSERT_EQ(found.size(), tokens.size() * kVocabulary);
+  EXPECT_EQ(likeliest(found, kSteps), expected);
+}
+
+TEST_P(DeviceModelTest, RowsOfOneEightAndSixtyFiveTokensHaveEqualBits) {
+  const auto sequences = randomSequences({65}, kVocabulary);
+  RaggedRun run(model_, sequences, options_);
+  for (uint32_t at = 0; at < 65; at += at < 56 ? 8 : 1)
+    run.run({{{0, at < 56 ? 8u : 1u}}});
+  expectAlone(run.run({}), sequences);
+}
+
+TEST_P(DeviceModelTest, ThreeUnequalSequencesInStepsTogetherHaveTheBitsOfEachAlone) {
+  const auto sequences = randomSequences({5, 19, 34}, kVocabulary);
+  RaggedOptions shuffled = options_;
+  shuffled.shuffledPages = true;
+  RaggedRun run(model_, sequences, shuffled);
+  expectAlone(run.run({{{2, 30}, {1, 17}}, {{0, 3}, {1, 1}, {2, 1}}, {{1, 1}, {2, 3}, {0, 2}}}),
+              sequences);
+}
+
+std::vector<OnDevice> everywhere() {
+  std::vector<OnDevice> all;
+  for (const char *driver : {"cpu", "vulkan", "cuda"})
+    for (const TensorType type :
+         {TensorType::F32, TensorType::F16, TensorType::Q8_0, TensorType::Q4_1})
+      all.push_back({driver, type});
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceModelTest, testing::ValuesIn(everywhere()),
+                         [](const auto &info) {
+                           return std::string(info.param.driver) + "_" +
+                                  std::string(blockFormat(info.param.matrices).name);
+                         });
+
+} // namespace
+} // namespace sinter

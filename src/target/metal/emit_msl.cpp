@@ -64,6 +64,8 @@ std::string Emitter::typeOfPiece(Value value, size_t piece) {
 }
 
 std::string Emitter::element(Value value, int64_t index) {
+  if (DenseElementsAttr constant; matchPattern(value, m_Constant(&constant)))
+    return literal(constant.getValues<Attribute>()[index], facts_);
   const std::string &piece = pieces(value)[static_cast<size_t>(index / kPieceElements)];
   int64_t first = index / kPieceElements * kPieceElements;
   if (countOf(value.getType()) - first == 1)

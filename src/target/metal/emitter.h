@@ -56,8 +56,12 @@ private:
   struct Access;
   mlir::FailureOr<Access> accessOf(mlir::Operation *op, Type type, Value view, Value byte,
                                    std::optional<int64_t> align);
-  void load(Value result, const Access &access, Value when, Value other);
-  void store(Value value, const Access &access, Value when);
+  struct Guard;
+  Guard guardOf(Value when, Value other = {});
+  void load(Value result, const Access &access, const Guard &guard);
+  void loadPieces(Value result, const Access &access, const Guard &guard);
+  void store(Value value, const Access &access, const Guard &guard);
+  std::string chunkOf(Value value, size_t first, int64_t chunk);
   SmallVector<std::string> unitsOf(Value value, unsigned bits);
   std::string unitOf(Value value, int64_t first, unsigned bits);
   Pieces piecesOf(ArrayRef<std::string> units, unsigned bits, Type type);

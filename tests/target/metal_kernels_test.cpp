@@ -1,0 +1,82 @@
+// Conformance of registered kernels on Metal in an emulation: the printed MSL, compiled against a
+// shim of Apple's headers, gives results near the tile interpreter's, whatever the order of
+// threads.
+#include "tile/mlir_pch.h"
+
+#include "target/conformance_cases.h"
+#include "target/metal_object.h"
+#include "target/registry.h"
+
+using namespace mlir;
+
+namespace sinter::target::metal {
+namespace {
+
+using namespace cpu;
+
+// Kernels that have no form for threads yet. The list only shrinks: a case of it that compiles is a
+// failure.
+const std::set<std::string> &unsupported() {
+  static const std::set<std::string> labels = {};
+  return labels;
+}
+
+class MetalConformance : public testing::TestWithParam<std::tuple<size_t, std::string>> {};
+
+void checkExtents(const KernelCase &c, const Extents &extents, const EmittedKernel &emitted,
+                  tile::KernelOp kernel, const MetalObject &object, Random &random) {
+  SCOPED_TRACE(extentsText(extents));
+  LaunchArguments arguments = caseArguments(c, kernel, extents, false, random);
+  std::array<int64_t, 3> grid = gridOf(kernel, arguments);
+  ASSERT_GE(grid[0], 0) << "the grid does not fold";
+  LaunchArguments found = object.launch(arguments, emitted, grid, GuardedEnd::Back, false);
+  LaunchArguments again = object.launch(arguments, emitted, grid, GuardedEnd::Front, true);
+  EXPECT_EQ(firstDifference(again, found), "") << "the other order of threads";
+  EXPECT_EQ(firstBeyond(found, interpreted(arguments, kernel, false), c.bound), "");
+}
+
+TEST_P(MetalConformance, Holds) {
+  const auto &[index, family] = GetParam();
+  const KernelCase &c = allCases()[index];
+  tile::KernelModule module = buildCase(c);
+  ASSERT_TRUE(module.ok()) << module.diagnosticText();
+  auto target = findTarget("metal:" + family);
+  ASSERT_TRUE(target) << target.error().toString();
+  auto code = compileKernels(**target, module.module());
+  ASSERT_EQ(code.has_value(), !unsupported().contains(c.label))
+      << (code ? "an unexpected pass" : code.error().toString());
+  if (!code)
+    return;
+  std::string_view source(reinterpret_cast<const char *>(code->code.data()), code->code.size());
+  auto object = MetalObject::compile(source, code->kernels);
+  ASSERT_TRUE(object) << object.error().toString();
+  tile::KernelOp kernel = *module.module().getOps<tile::KernelOp>().begin();
+  Random random(index);
+  for (Extents &extents : mixExtents(c.extents, 1, random)) {
+    if (c.derive)
+      c.derive(extents);
+    checkExtents(c, extents, code->kernels.front(), kernel, *object, random);
+    if (HasFailure())
+      return;
+  }
+}
+
+// Families differ in bf16 only.
+std::vector<std::tuple<size_t, std::string>> casesOfFamilies() {
+  std::vector<std::tuple<size_t, std::string>> list;
+  for (size_t index = 0; index < allCases().size(); ++index) {
+    list.emplace_back(index, "apple9");
+    if (allCases()[index].label.find("bf16") != std::string::npos)
+      list.emplace_back(index, "apple7");
+  }
+  return list;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, MetalConformance, testing::ValuesIn(casesOfFamilies()),
+                         [](const auto &info) {
+                           return allCases()[std::get<0>(info.param)].label + "_" +
+                                  std::get<1>(info.param);
+                         });
+
+} // namespace
+} // namespace sinter::target::metal

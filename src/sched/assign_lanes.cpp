@@ -10,7 +10,7 @@ namespace sinter::sched {
 namespace {
 
 // Elements that a thread should hold of the largest tile.
-constexpr int64_t kElementsPerThread = 16;
+constexpr int64_t kElementsPerThread = 32;
 constexpr int64_t kSumsPerThread = 64;
 constexpr int64_t kMostStreamThreads = 512;
 constexpr int64_t kMostDotThreads = 256;

@@ -49,6 +49,7 @@ LogicalResult Distributor::emitFor(scf::ForOp loop) {
   if (!now.getBody()->empty())
     now.getBody()->back().erase();
   b_.setInsertionPointToEnd(now.getBody());
+  sharedUsed_ = true; // by the round before
   if (failed(emitBlock(*loop.getBody())))
     return failure();
   scf::YieldOp::create(b_, loc_, flattened(loop.getBody()->getTerminator()->getOperands()));
@@ -173,6 +174,7 @@ LogicalResult Distributor::emitBody(Block &block) {
   auto branch = scf::IfOp::create(b_, loc_, TypeRange(), alignedAtLaunch(block), true);
   for (bool aligned : {true, false}) {
     aligned_ = aligned;
+    sharedUsed_ = false;
     Region &region = aligned ? branch.getThenRegion() : branch.getElseRegion();
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToStart(&region.front());

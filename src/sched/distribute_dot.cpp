@@ -101,7 +101,7 @@ LogicalResult Distributor::emitSums(tile::DotOp op) {
   FailureOr<SharedTile> b = place(op, {k, n}, element, after);
   if (failed(b))
     return failure();
-  barrier();
+  claimShared();
   put(*a, left, widened(b_, loc_, registersOf(op.getA()), element), {0, 0}, {1, 0});
   put(*b, right, widened(b_, loc_, registersOf(op.getB()), element), {0, 0},
       op.getTransposeB() ? ArrayRef<int64_t>{1, 0} : ArrayRef<int64_t>{0, 1});

@@ -34,8 +34,7 @@ LogicalResult Distributor::emitRing(RingOp op) {
                               << " bytes of shared memory, expected at most " << facts_.maxShared
                               << ": choose smaller blocks";
   }
-  // What threads still read elsewhere in shared memory they have read.
-  barrier();
+  claimShared();
   return success();
 }
 
@@ -92,6 +91,57 @@ LogicalResult Distributor::emitFetch(FetchOp op) {
   return success();
 }
 
+// Pairs of neighbours along the last axis, four threads along it and eight along the other: the
+// rows of 8 x 8 matrices.
+static bool isMatrixLayout(const LaneLayout &layout) {
+  if (layout.rank() != 2 || layout.registerBits().empty() || layout.threadBits().size() < 5)
+    return false;
+  ArrayRef<LaneBit> lanes = layout.threadBits();
+  return layout.registerBits()[0] == LaneBit{1, 0} && lanes[0] == LaneBit{1, 1} &&
+         lanes[1] == LaneBit{1, 2} && lanes[2] == LaneBit{0, 0} && lanes[3] == LaneBit{0, 1} &&
+         lanes[4] == LaneBit{0, 2};
+}
+
+std::optional<Distributor::Registers> Distributor::takeMatrices(const SharedTile &shared,
+                                                                const LaneLayout &layout) {
+  constexpr int64_t kRegisters = 8; // of one load
+  int64_t bytes = elementBytes(shared.element), rowBytes = shared.strides[0] * bytes;
+  bool whole = bytes == 2 && rowBytes % kPiece == 0 && isMatrixLayout(layout) &&
+               layout.registers() % kRegisters == 0;
+  for (int axis = 0; whole && axis < 2; ++axis)
+    whole = layout.shape()[axis] % layout.atom(axis) == 0;
+  if (!facts_.matrixLoads || !whole)
+    return std::nullopt;
+  auto byteOf = [&](int64_t number) {
+    SmallVector<int64_t> parts = layout.registerCoords(number);
+    return parts[0] * rowBytes + parts[1] * bytes;
+  };
+  int64_t second = byteOf(2), third = byteOf(4);
+  for (int64_t number = 0; number < layout.registers(); number += kRegisters)
+    if (byteOf(number + 2) != byteOf(number) + second ||
+        byteOf(number + 4) != byteOf(number) + third ||
+        byteOf(number + 6) != byteOf(number) + second + third)
+      return std::nullopt;
+  auto bit = [&](int64_t at, int64_t weight) {
+    Value one = b_.createOrFold<arith::ShRUIOp>(loc_, thread_, int32(at));
+    return mul(b_.createOrFold<arith::AndIOp>(loc_, one, int32(1)), int32(weight));
+  };
+  Value row = b_.createOrFold<arith::AndIOp>(loc_, thread_, int32(7));
+  Value start = add(mul(row, int32(rowBytes)), add(bit(3, second), bit(4, third)));
+  for (size_t at = 5; at < layout.threadBits().size(); ++at)
+    if (LaneBit own = layout.threadBits()[at]; own.axis >= 0)
+      start = add(start, bit(static_cast<int64_t>(at),
+                             (int64_t(1) << own.bit) * (own.axis == 0 ? rowBytes : bytes)));
+  start = add(add(start, step_), int32(shared.base));
+  Registers registers;
+  for (int64_t number = 0; number < layout.registers(); number += kRegisters) {
+    Value loaded = SharedMatricesOp::create(b_, loc_, VectorType::get({kRegisters}, shared.element),
+                                            add(start, int32(byteOf(number))));
+    llvm::append_range(registers, scalarsOf(loaded, kRegisters));
+  }
+  return registers;
+}
+
 LogicalResult Distributor::emitRingRead(RingReadOp op) {
   const LaneRing &ring = rings_.find(op.getRing().getDefiningOp())->second;
   if (ring.swizzled)
@@ -101,7 +151,8 @@ LogicalResult Distributor::emitRingRead(RingReadOp op) {
   int64_t bytes = elementBytes(element);
   SharedTile shared{{ring.rowBytes / bytes, 1}, ring.base, element};
   step_ = mul(scalarOf(op.getPlace()), int32(ring.placeBytes));
-  registers_[op.getResult()] = take(shared, layout, element, {0, 0}, {0, 1});
+  std::optional<Registers> matrices = takeMatrices(shared, layout);
+  registers_[op.getResult()] = matrices ? *matrices : take(shared, layout, element, {0, 0}, {0, 1});
   step_ = {};
   return success();
 }

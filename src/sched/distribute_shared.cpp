@@ -221,7 +221,7 @@ FailureOr<Distributor::Registers> Distributor::throughShared(Operation *op, cons
     return failure();
   SmallVector<int64_t> zeros(memoryShape.size(), 0);
   auto axes = llvm::to_vector(llvm::seq<int64_t>(0, static_cast<int64_t>(memoryShape.size())));
-  barrier();
+  claimShared();
   put(*shared, from, registers, zeros, axes);
   barrier();
   return take(*shared, to, element, toOffset, axes);

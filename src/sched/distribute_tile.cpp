@@ -122,7 +122,7 @@ Value Distributor::acrossSubgroups(tile::ReduceKind kind, Value value, int64_t m
   int64_t threads = kernel_->getAttrOfType<IntegerAttr>("sched.threads").getInt();
   int64_t bytes = elementBytes(value.getType());
   shared_ = std::max(shared_, ringEnd_ + threads * bytes);
-  barrier();
+  claimShared();
   SharedStoreOp::create(b_, loc_, value, add(mul(thread_, int32(bytes)), int32(ringEnd_)), yes());
   barrier();
   Value base = b_.createOrFold<arith::AndIOp>(loc_, thread_, int32((threads - 1) & ~mask));
@@ -229,7 +229,7 @@ LogicalResult Distributor::emitReshape(tile::ReshapeOp op) {
   FailureOr<SharedTile> memory = place(op, {llvm::product_of(from.shape())}, element, 0);
   if (failed(memory))
     return failure();
-  barrier();
+  claimShared();
   put(flatTile(*memory, from.shape()), from, values, SmallVector<int64_t>(from.rank(), 0),
       inOrder(from.rank()));
   barrier();
@@ -256,7 +256,7 @@ LogicalResult Distributor::emitConcat(tile::ConcatOp op) {
   if (failed(memory))
     return failure();
   SmallVector<int64_t> offset(to.rank(), 0);
-  barrier();
+  claimShared();
   for (Value value : op.getValues()) {
     LaneLayout from = LaneLayout::of(value.getType());
     put(*memory, from, registersOf(value), offset, inOrder(to.rank()));

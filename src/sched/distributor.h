@@ -154,11 +154,19 @@ private:
            ArrayRef<int64_t> offset, ArrayRef<int64_t> axes);
   Registers take(const SharedTile &shared, const LaneLayout &layout, Type element,
                  ArrayRef<int64_t> offset, ArrayRef<int64_t> axes);
+  /// The same by matrix loads; nothing where the layout is not theirs.
+  std::optional<Registers> takeMatrices(const SharedTile &shared, const LaneLayout &layout);
   mlir::FailureOr<Registers> throughShared(Operation *op, const LaneLayout &from,
                                            ArrayRef<Value> registers, const LaneLayout &to,
                                            ArrayRef<int64_t> memoryShape,
                                            ArrayRef<int64_t> toOffset);
   void barrier() { BarrierOp::create(b_, loc_); }
+  /// Before shared memory gets a new use: waits for what threads still read there.
+  void claimShared() {
+    if (sharedUsed_)
+      barrier();
+    sharedUsed_ = true;
+  }
 
   // coordinates
   ArrayRef<Value> threadPart(const LaneLayout &layout); // i32, one for each axis
@@ -206,6 +214,7 @@ private:
   Value step_; // i32: bytes that a loop adds to what is taken from shared memory; null outside
   bool aligned_ = false;      // extents and strides are multiples of vectors
   bool wantsAligned_ = false; // some access would be wider if they were
+  bool sharedUsed_ = false;   // by an operation that may run before the next one
   int64_t shared_ = 0;        // bytes of shared memory
   int64_t ringEnd_ = 0;       // of which rings have those below
 };

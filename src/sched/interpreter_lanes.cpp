@@ -5,7 +5,8 @@
 
 #include "base/checked.h"
 #include "sched/interpreter_lanes_matrix.h"
-#include "sched/interpreter_lanes_memory.h"
+#include "sched/interpreter_lanes_shared.h"
+#include "sched/interpreter_lanes_sums.h"
 
 #include <cstring>
 
@@ -16,6 +17,10 @@ using sinter::tile::Tile;
 
 namespace sinter::sched {
 namespace {
+
+// How matrix instructions find rows in shared memory: their pieces XORed with the row's number in a
+// pattern.
+constexpr int64_t kRowBytes = 128, kPatternRows = 8;
 
 // A value of one operation's operand or result: uniform values have the shape [] or [count], the
 // others [threads] or [threads, count].
@@ -37,14 +42,26 @@ public:
       return integer ? integer.getInt() : 0;
     };
     threads_ = attribute(kThreadsName);
-    shared_.emplace(static_cast<uint64_t>(attribute(kSharedName)));
+    kernel.walk([&](Operation *op) { isAsynchronous_ |= isa<CopyAsyncOp, MatrixAsyncOp>(op); });
+    shared_.emplace(static_cast<uint64_t>(attribute(kSharedName)), isAsynchronous_);
     number_ = Tile({tile::ElementKind::Int, 32, 4}, shapeOf(LaneWord(), true), nullptr);
     for (int64_t thread = 0; thread < threads_; ++thread)
       tile::writeInts(number_, thread, static_cast<uint64_t>(thread));
     return {};
   }
-  void beginProgram() override { clock_.beginProgram(); }
-  Result<void> endProgram() override { return {}; }
+  void beginProgram() override {
+    clock_.beginProgram();
+    shared_->beginProgram();
+    sums_.beginProgram();
+  }
+  Result<void> endProgram() override {
+    Operation *op = shared_->copyInFlight();
+    if (!op)
+      op = sums_.productInFlight();
+    if (op)
+      return fail(Code::InvalidArgument, nameText(*op) + " is in flight when its program ends");
+    return {};
+  }
   bool executesAll() const override { return true; }
 
   Result<void> checkControl(Operation &op, Task &task) override {
@@ -66,7 +83,9 @@ public:
       clock_.barrier();
       return Step::Done;
     }
+    SINTER_TRY(checkFlights(op, task));
     SINTER_TRY(dispatch(op, task));
+    noteRegisters(op, task);
     return Step::Done;
   }
 
@@ -84,6 +103,14 @@ private:
         .Case([&](SharedStoreOp store) { return sharedStore(store, task); })
         .Case([&](ShuffleOp shuffle) { return this->shuffle(shuffle, task); })
         .Case([&](MatrixOp matrix) { return multiply(matrix, task); })
+        .Case([&](CopyAsyncOp copy) { return startCopy(copy, task); })
+        .Case([&](CopyCommitOp) { return shared_->commitCopies(), Result<void>(); })
+        .Case([&](CopyWaitOp wait) {
+          return shared_->waitForCopies(clock_, wait.getPending()), Result<void>();
+        })
+        .Case([&](MatrixFenceOp) { return sums_.fence(), Result<void>(); })
+        .Case([&](MatrixAsyncOp matrix) { return startProduct(matrix, task); })
+        .Case([&](MatrixWaitOp wait) { return waitForProducts(wait, task); })
         .Case([&](vector::FromElementsOp elements) { return join(elements, task); })
         .Case([&](vector::ExtractOp extract) { return this->extract(extract, task); })
         .Case([&](vector::BitCastOp cast) { return bitcast(cast, task); })
@@ -191,7 +218,9 @@ private:
 
   // ---- vectors ----
 
-  Result<void> join(vector::FromElementsOp op, Task &task) const {
+  Result<void> join(vector::FromElementsOp op, Task &task) {
+    if (heldOf(op.getElements().front(), task))
+      return joinFlying(op, task);
     bool varies = llvm::any_of(op.getElements(),
                                [&](mlir::Value value) { return valueOf(value, task).varies(); });
     SINTER_ASSIGN(Tile out, allocate(*op, op.getType(), varies, task));
@@ -207,8 +236,14 @@ private:
     return {};
   }
 
-  Result<void> extract(vector::ExtractOp op, Task &task) const {
+  Result<void> extract(vector::ExtractOp op, Task &task) {
     LaneValue from = valueOf(op.getSource(), task);
+    if (const SumsInFlight::Held *held = heldOf(op.getSource(), task)) {
+      SINTER_ASSIGN(Tile out, poisoned(*op, task));
+      sums_.derive(SumsInFlight::Held(*held), op.getStaticPosition()[0], out, op.getResult());
+      task.bind(op.getResult(), std::move(out));
+      return {};
+    }
     SINTER_ASSIGN(Tile out, allocate(*op, op.getType(), from.varies(), task));
     size_t size = out.element().bytes;
     int64_t position = op.getStaticPosition()[0];
@@ -361,11 +396,221 @@ private:
     return {};
   }
 
+  // ---- copies and products that threads need not wait for ----
+
+  static std::string nameText(Operation &op) {
+    return "'" + op.getName().getStringRef().str() + "' at " + tile::locationText(op.getLoc());
+  }
+
+  const SumsInFlight::Held *heldOf(mlir::Value value, const Task &task) const {
+    const auto *tile = std::get_if<Tile>(&task.lookup(value));
+    return tile && !sums_.none() ? sums_.find(*tile) : nullptr;
+  }
+
+  // Sums in flight may be handed on, and taken apart and put together again as registers are.
+  Result<void> checkFlights(Operation &op, Task &task) const {
+    if (sums_.none())
+      return {};
+    for (mlir::Value operand : op.getOperands()) {
+      const SumsInFlight::Held *held = heldOf(operand, task);
+      if (!held)
+        continue;
+      if (held->takenBy)
+        return task.fail(op, Code::InvalidArgument,
+                         "uses sums of " + nameText(*held->op) + " after " +
+                             nameText(*held->takenBy) +
+                             " has taken them, expected the result of that");
+      if (!isa<MatrixAsyncOp, MatrixWaitOp, vector::ExtractOp, vector::FromElementsOp>(op))
+        return task.fail(op, Code::InvalidArgument,
+                         "reads sums of " + nameText(*held->op) +
+                             ", which is in flight, expected a 'sched.matrix_wait' for its group "
+                             "between");
+    }
+    return {};
+  }
+
+  // Values that an operation gives lie in registers, which a fence orders before products.
+  void noteRegisters(Operation &op, Task &task) {
+    if (!isAsynchronous_)
+      return;
+    auto isWritten = [&](mlir::Value value) { return sums_.isWritten(*valueOf(value, task).tile); };
+    bool writes = !isa<MatrixAsyncOp, MatrixWaitOp>(op);
+    if (isa<vector::ExtractOp, vector::FromElementsOp>(op))
+      writes = llvm::any_of(op.getOperands(), isWritten);
+    for (mlir::Value result : op.getResults())
+      sums_.noteResult(*valueOf(result, task).tile, writes);
+  }
+
+  Result<Tile> poisoned(Operation &op, Task &task) const {
+    SINTER_ASSIGN(Tile out, allocate(op, op.getResult(0).getType(), true, task));
+    std::memset(out.data(), 0xff, out.byteCount()); // NaN
+    return out;
+  }
+
+  Result<void> joinFlying(vector::FromElementsOp op, Task &task) {
+    const SumsInFlight::Held *first = heldOf(op.getElements().front(), task);
+    auto all = laneWordOf(op.getType())->count;
+    bool whole = all == sums_.registersOf(*first);
+    for (auto [at, element] : llvm::enumerate(op.getElements())) {
+      const SumsInFlight::Held *held = heldOf(element, task);
+      whole &= held && held->number == first->number && held->element == static_cast<int64_t>(at);
+    }
+    if (!whole)
+      return task.fail(*op, Code::InvalidArgument,
+                       "joins sums of " + nameText(*first->op) +
+                           ", which is in flight, expected all of them in their order");
+    SINTER_ASSIGN(Tile out, poisoned(*op, task));
+    sums_.derive(SumsInFlight::Held(*first), -1, out, op.getResult());
+    task.bind(op.getResult(), std::move(out));
+    return {};
+  }
+
+  Result<void> startCopy(CopyAsyncOp op, Task &task) {
+    LaneAccess access{*op, task, clock_};
+    SINTER_ASSIGN(ViewMemory * memory, memoryOf(access, op.getView(), task));
+    SINTER_ASSIGN(Tile places, expanded(*op, op.getByte(), task));
+    SINTER_ASSIGN(Tile when, expanded(*op, op.getWhen(), task));
+    SINTER_ASSIGN(Tile shared, expanded(*op, op.getShared(), task));
+    SINTER_TRY(task.engine().charge(*op, static_cast<uint64_t>(threads_), task));
+    for (int64_t thread = 0; thread < threads_; ++thread) {
+      std::array<std::byte, kPieceBytes> piece{};
+      if (when.unsignedAt(thread)) {
+        SINTER_TRY(memory->load(access, thread, places.signedAt(thread), kPieceBytes, piece));
+        task.engine().statistics.bytesLoaded += kPieceBytes;
+      }
+      SINTER_TRY(shared_->startCopy(access, thread, shared.signedAt(thread), piece));
+    }
+    return {};
+  }
+
+  // The place that all threads of a group give.
+  Result<int64_t> placeOf(Operation &op, const Tile &places, StringRef name, int64_t first,
+                          int64_t lanes, Task &task) const {
+    int64_t place = places.signedAt(first);
+    for (int64_t thread = first; thread < first + lanes; ++thread)
+      if (places.signedAt(thread) != place)
+        return task.fail(op, Code::InvalidArgument,
+                         "has a place of " + name + " that differs between threads: " +
+                             textOf(places, first) + " in thread " + Twine(first) + ", " +
+                             textOf(places, thread) + " in thread " + Twine(thread));
+    return place;
+  }
+
+  // Rows of k elements: pieces of rows of 128 bytes, XORed with the row's number, from `place` on.
+  Result<Tile> operandOf(const LaneAccess &access, const ProductRead &read, VectorType type,
+                         int64_t rows, int64_t place, StringRef name) {
+    tile::Element element = laneWordOf(type)->element;
+    int64_t bytes = type.getNumElements() / rows * element.bytes, within = place % kRowBytes;
+    if (place < 0 || place % (kRowBytes * kPatternRows) != within || within % bytes)
+      return access.task.fail(access.op, Code::InvalidArgument,
+                              "has " + name + " at byte " + Twine(place) +
+                                  " of shared memory, expected a multiple of " +
+                                  Twine(kRowBytes * kPatternRows) + " plus one of " + Twine(bytes) +
+                                  " within the row");
+    Tile out(element, {type.getNumElements()}, nullptr);
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t byte = 0; byte < bytes; byte += kPieceBytes) {
+        int64_t swizzle = row % kPatternRows * kPieceBytes;
+        int64_t at = place - within + row * kRowBytes + ((within + byte) ^ swizzle);
+        MutableArrayRef<std::byte> piece(out.data() + row * bytes + byte, kPieceBytes);
+        SINTER_ASSIGN(bool written, shared_->readForProduct(access, read, at, piece));
+        if (written)
+          continue;
+        if (options_.unwritten == UnwrittenReads::Report)
+          return access.task.fail(access.op, Code::InvalidArgument,
+                                  "reads row " + Twine(row) + " of " + name + " at byte " +
+                                      Twine(at) +
+                                      " of shared memory, which this program has not all written");
+        llvm::fill(piece, std::byte(0xff)); // NaN
+      }
+    return out;
+  }
+
+  static Tile transposed(const Tile &tile, int64_t rows) {
+    Tile out(tile.element(), {tile.count()}, nullptr);
+    int64_t columns = tile.count() / rows, size = tile.element().bytes;
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t column = 0; column < columns; ++column)
+        std::memcpy(out.data() + (column * rows + row) * size,
+                    tile.data() + (row * columns + column) * size, size);
+    return out;
+  }
+
+  // The sums that a product adds to, which it takes over if they are in flight.
+  Result<Tile> sumsFor(MatrixAsyncOp op, const MatrixInstruction &instruction, Task &task) {
+    if (const SumsInFlight::Held *held = heldOf(op.getAcc(), task)) {
+      const FlyingSums &flying = sums_.sumsOf(*held);
+      if (flying.instruction->n != instruction.n || flying.instruction->m != instruction.m)
+        return task.fail(*op, Code::InvalidArgument,
+                         Twine("adds by '") + instruction.name + "' to sums in flight of '" +
+                             flying.instruction->name + "', expected instructions of one shape");
+      return sums_.take(*held, *op).sums;
+    }
+    LaneValue acc = valueOf(op.getAcc(), task);
+    if (!sums_.isOrdered(*acc.tile))
+      return task.fail(*op, Code::InvalidArgument,
+                       "adds to registers that threads have written, expected a "
+                       "'sched.matrix_fence' between");
+    return expand(*op, acc, task);
+  }
+
+  Result<void> startProduct(MatrixAsyncOp op, Task &task) {
+    const MatrixInstruction &instruction = *findMatrixInstruction(op.getInstruction());
+    const MatrixUnit &unit = units_.try_emplace(&instruction, instruction).first->second;
+    uint64_t each = static_cast<uint64_t>(instruction.m * instruction.n * instruction.k);
+    uint64_t groups = static_cast<uint64_t>(threads_ / instruction.lanes);
+    SINTER_TRY(task.engine().charge(*op, each * groups, task));
+    SINTER_ASSIGN(Tile a, expanded(*op, op.getA(), task));
+    SINTER_ASSIGN(Tile b, expanded(*op, op.getB(), task));
+    SINTER_ASSIGN(Tile acc, sumsFor(op, instruction, task));
+    SINTER_ASSIGN(Tile sums, allocate(*op, op.getType(), true, task));
+    LaneAccess access{*op, task, clock_};
+    auto typeA = cast<VectorType>(instruction.typeA(op.getContext())),
+         typeB = cast<VectorType>(instruction.typeB(op.getContext()));
+    for (int64_t first = 0; first < threads_; first += instruction.lanes) {
+      ProductRead read{first, instruction.lanes, sums_.openGroup()};
+      SINTER_ASSIGN(int64_t atA, placeOf(*op, a, "a", first, instruction.lanes, task));
+      SINTER_ASSIGN(int64_t atB, placeOf(*op, b, "b", first, instruction.lanes, task));
+      SINTER_ASSIGN(Tile left, operandOf(access, read, typeA, instruction.m, atA, "a"));
+      SINTER_ASSIGN(Tile right, operandOf(access, read, typeB, instruction.n, atB, "b"));
+      SINTER_TRY(unit.multiplyShared(left, transposed(right, instruction.n), acc, sums, first));
+    }
+    return fly(*op, {std::move(sums), op, &instruction, sums_.openGroup()}, task);
+  }
+
+  Result<void> fly(Operation &op, FlyingSums sums, Task &task) {
+    SINTER_ASSIGN(Tile out, poisoned(op, task));
+    sums_.start(std::move(sums), out, op.getResult(0));
+    task.bind(op.getResult(0), std::move(out));
+    return {};
+  }
+
+  Result<void> waitForProducts(MatrixWaitOp op, Task &task) {
+    sums_.wait(op.getCommit(), op.getPending());
+    shared_->endProducts(clock_, sums_.ended());
+    const SumsInFlight::Held *held = heldOf(op.getAcc(), task);
+    if (!held) {
+      task.bind(op.getResult(), Tile(*valueOf(op.getAcc(), task).tile));
+      return {};
+    }
+    if (held->element >= 0)
+      return task.fail(*op, Code::InvalidArgument,
+                       "passes one of the sums of " + nameText(*held->op) +
+                           ", which is in flight, expected all of them");
+    FlyingSums sums = sums_.take(*held, *op);
+    if (sums.group >= sums_.ended())
+      return fly(*op, std::move(sums), task);
+    task.bind(op.getResult(), std::move(sums.sums));
+    return {};
+  }
+
   const InterpreterOptions &options_;
   int64_t threads_ = 1;
   Tile number_; // of each thread
   LaneClock clock_;
+  bool isAsynchronous_ = false; // has copies or products that threads need not wait for
   std::optional<SharedMemory> shared_;
+  SumsInFlight sums_;
   llvm::DenseMap<mlir::Value, std::unique_ptr<ViewMemory>> views_;
   std::map<const MatrixInstruction *, MatrixUnit> units_;
 };

@@ -40,11 +40,15 @@ public:
   /// d = c + a . b for every subgroup of tiles [threads, registers].
   Result<void> multiply(const tile::Tile &a, const tile::Tile &b, const tile::Tile &c,
                         tile::Tile &d) const;
+  /// The same for the lanes from `firstThread` of an instruction with shared operands: a and b are
+  /// row-major, [m, k] and [k, n].
+  Result<void> multiplyShared(const tile::Tile &a, const tile::Tile &b, const tile::Tile &c,
+                              tile::Tile &d, int64_t firstThread) const;
 
 private:
   template <typename T>
   Result<void> multiplySubgroup(const tile::Tile &a, const tile::Tile &b, const tile::Tile &c,
-                                tile::Tile &d, int64_t firstThread) const;
+                                tile::Tile &d, int64_t firstOfOperands, int64_t firstThread) const;
 
   int64_t lanes_;
   Fragment a_, b_, c_;

@@ -46,8 +46,8 @@ static Fail fail(const LaneAccess &access, const Twine &message) {
   return access.task.fail(access.op, Code::InvalidArgument, message);
 }
 
-static Result<void> checkPlace(const LaneAccess &access, const Twine &memory, uint64_t size,
-                               int64_t thread, int64_t at, int64_t align, uint64_t count) {
+Result<void> checkPlace(const LaneAccess &access, const Twine &memory, uint64_t size,
+                        int64_t thread, int64_t at, int64_t align, uint64_t count) {
   if (at < 0 || count > size || static_cast<uint64_t>(at) > size - count)
     return fail(access, "of thread " + Twine(thread) + " touches " + Twine(count) +
                             " bytes from byte " + Twine(at) + " of " + memory + ", which has " +
@@ -55,47 +55,6 @@ static Result<void> checkPlace(const LaneAccess &access, const Twine &memory, ui
   if (at % align != 0)
     return fail(access, "of thread " + Twine(thread) + " touches byte " + Twine(at) + " of " +
                             memory + ", expected a multiple of " + Twine(align));
-  return {};
-}
-
-// ---- shared memory ----
-
-static Fail sharedRace(const LaneAccess &access, int64_t thread, uint64_t byte, StringRef verb,
-                       int64_t other, StringRef otherVerb) {
-  return fail(access, "of thread " + Twine(thread) + " " + verb + " byte " + Twine(byte) +
-                          " of shared memory, which thread " + Twine(other) + " " + otherVerb +
-                          " in the same barrier interval");
-}
-
-Result<bool> SharedMemory::load(const LaneAccess &access, int64_t thread, int64_t at,
-                                MutableArrayRef<std::byte> out) {
-  SINTER_TRY(checkPlace(access, "shared memory", bytes_.size(), thread, at,
-                        static_cast<int64_t>(out.size()), out.size()));
-  bool written = true;
-  for (uint64_t byte = at; byte < at + out.size(); ++byte) {
-    AccessLog::Entry writer = log_.writer(byte);
-    written &= writer.interval >= access.clock.program;
-    if (writer.interval == access.clock.now && writer.thread != thread)
-      return sharedRace(access, thread, byte, "reads", writer.thread, "writes");
-    log_.read(byte, thread, access.clock.now);
-  }
-  std::memcpy(out.data(), bytes_.data() + at, out.size());
-  return written;
-}
-
-Result<void> SharedMemory::store(const LaneAccess &access, int64_t thread, int64_t at,
-                                 ArrayRef<std::byte> value) {
-  SINTER_TRY(checkPlace(access, "shared memory", bytes_.size(), thread, at,
-                        static_cast<int64_t>(value.size()), value.size()));
-  for (uint64_t byte = at; byte < at + value.size(); ++byte) {
-    AccessLog::Entry writer = log_.writer(byte), reader = log_.reader(byte, thread);
-    if (writer.interval == access.clock.now && writer.thread != thread)
-      return sharedRace(access, thread, byte, "writes", writer.thread, "writes");
-    if (reader.interval == access.clock.now && reader.thread != thread)
-      return sharedRace(access, thread, byte, "writes", reader.thread, "reads");
-    log_.write(byte, thread, access.clock.now);
-  }
-  std::memcpy(bytes_.data() + at, value.data(), value.size());
   return {};
 }
 

@@ -47,21 +47,10 @@ private:
   std::vector<uint64_t> readers_; // interval, 10 bits of a thread, 10 of another or the same
 };
 
-/// What threads of one block share. Accesses are a multiple of their size away from its start.
-class SharedMemory {
-public:
-  explicit SharedMemory(uint64_t bytes) : bytes_(bytes), log_(bytes) {}
-
-  /// Whether every byte was written by this program.
-  Result<bool> load(const LaneAccess &access, int64_t thread, int64_t at,
-                    llvm::MutableArrayRef<std::byte> out);
-  Result<void> store(const LaneAccess &access, int64_t thread, int64_t at,
-                     llvm::ArrayRef<std::byte> value);
-
-private:
-  std::vector<std::byte> bytes_;
-  AccessLog log_;
-};
+/// Refuses an access of thread `thread` to bytes [at, at + count) of `memory`, which has `size`, if
+/// it lies outside or not at a multiple of `align`.
+Result<void> checkPlace(const LaneAccess &access, const llvm::Twine &memory, uint64_t size,
+                        int64_t thread, int64_t at, int64_t align, uint64_t count);
 
 /// The memory of one view argument; lasts for the launch.
 class ViewMemory {

@@ -74,7 +74,7 @@ private:
       return failure();
     if (isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect()) ||
         isa<scf::ForOp, scf::IfOp, scf::YieldOp, vector::FromElementsOp, tile::GridOp,
-            tile::ProgramIdOp, ThreadOp, BarrierOp>(op))
+            tile::ProgramIdOp, ThreadOp, BarrierOp, CopyCommitOp, MatrixFenceOp>(op))
       return success();
     return TypeSwitch<Operation *, LogicalResult>(&op)
         .Case<tile::DimOp, StrideOp>([&](auto view) { return verifyAxis(view); })
@@ -94,6 +94,10 @@ private:
         .Case([&](SharedStoreOp store) { return verifyWord(store, store.getValue().getType()); })
         .Case([&](ShuffleOp shuffle) { return verifyShuffle(shuffle); })
         .Case([&](MatrixOp matrix) { return verifyMatrix(matrix); })
+        .Case([&](CopyAsyncOp copy) { return verifyCopy(copy); })
+        .Case([&](CopyWaitOp wait) { return verifyPending(wait, wait.getPending()); })
+        .Case([&](MatrixAsyncOp matrix) { return verifyMatrixAsync(matrix); })
+        .Case([&](MatrixWaitOp wait) { return verifyPending(wait, wait.getPending()); })
         .Default([&](Operation *other) {
           return other->emitOpError() << "is no operation of a kernel in lane form";
         });
@@ -161,15 +165,56 @@ private:
     return success();
   }
 
-  LogicalResult verifyMatrix(MatrixOp op) {
-    const MatrixInstruction *instruction = findMatrixInstruction(op.getInstruction());
+  // Nobody may write what a copy reads at a time that nobody knows.
+  LogicalResult verifyCopy(CopyAsyncOp op) {
+    auto type = cast<tile::ViewType>(op.getView().getType());
+    if (type.isWritable())
+      return op.emitOpError() << "copies from a view that programs write, expected an in view";
+    return verifyView(op, op.getView());
+  }
+
+  LogicalResult verifyPending(Operation *op, uint32_t pending) {
+    if (pending <= INT32_MAX)
+      return success();
+    return op->emitOpError() << "leaves " << static_cast<int32_t>(pending)
+                             << " groups pending, expected 0 or more";
+  }
+
+  // The instruction of an operation, if it takes its operands from there.
+  FailureOr<const MatrixInstruction *> instructionOf(Operation *op, StringRef name, bool shared) {
+    const MatrixInstruction *instruction = findMatrixInstruction(name);
     if (!instruction)
-      return op.emitOpError() << "names '" << op.getInstruction()
-                              << "', which is not in the table of matrix instructions";
-    if (instruction->lanes != facts_.subgroup || threads_ % instruction->lanes != 0)
-      return op.emitOpError() << "names '" << instruction->name << "' of " << instruction->lanes
-                              << " lanes in blocks of " << threads_ << " threads and subgroups of "
-                              << facts_.subgroup;
+      return op->emitOpError() << "names '" << name
+                               << "', which is not in the table of matrix instructions";
+    if (instruction->sharedOperands != shared)
+      return op->emitOpError() << "names '" << name << "', whose operands lie in "
+                               << (shared ? "registers" : "shared memory") << ", expected "
+                               << (shared ? "'sched.matrix'" : "'sched.matrix_async'") << " for it";
+    bool fits =
+        shared ? instruction->lanes % facts_.subgroup == 0 : instruction->lanes == facts_.subgroup;
+    if (!fits || threads_ % instruction->lanes != 0)
+      return op->emitOpError() << "names '" << instruction->name << "' of " << instruction->lanes
+                               << " lanes in blocks of " << threads_ << " threads and subgroups of "
+                               << facts_.subgroup;
+    return instruction;
+  }
+
+  LogicalResult verifyMatrixAsync(MatrixAsyncOp op) {
+    auto instruction = instructionOf(op, op.getInstruction(), true);
+    if (failed(instruction))
+      return failure();
+    Type sums = (*instruction)->typeC(op.getContext());
+    if (op.getAcc().getType() == sums)
+      return success();
+    return op.emitOpError() << "adds to " << op.getAcc().getType() << ", expected " << sums
+                            << " of '" << (*instruction)->name << "'";
+  }
+
+  LogicalResult verifyMatrix(MatrixOp op) {
+    auto found = instructionOf(op, op.getInstruction(), false);
+    if (failed(found))
+      return failure();
+    const MatrixInstruction *instruction = *found;
     MLIRContext *context = op.getContext();
     Type a = instruction->typeA(context), b = instruction->typeB(context),
          c = instruction->typeC(context);

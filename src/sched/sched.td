@@ -201,6 +201,17 @@ def Sched_SharedStoreOp : Sched_Op<"shared_store", []> {
   let assemblyFormat = "$value `,` `[` $byte `]` `when` $when attr-dict `:` type($value)";
 }
 
+def Sched_SharedMatricesOp : Sched_Op<"shared_matrices", []> {
+  let summary = "four 8 x 8 matrices of 16-bit elements, of which each of 32 threads gives the place of one row";
+  let description = [{
+    Thread t gives row t mod 8 of matrix t / 8 (16 bytes, a multiple of 16) and gets of each matrix, in their order, the
+    elements 2 (t mod 4) and 2 (t mod 4) + 1 of row t / 4.
+  }];
+  let arguments = (ins I32:$byte);
+  let results = (outs Sched_Word:$result);
+  let assemblyFormat = "`[` $byte `]` attr-dict `:` type($result)";
+}
+
 def Sched_BarrierOp : Sched_Op<"barrier", []> {
   let summary = "waits for all threads of the block; what they wrote to shared memory is seen after it";
   let assemblyFormat = "attr-dict";

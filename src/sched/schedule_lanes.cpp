@@ -4,11 +4,15 @@
 #include "sched/distribute.h"
 #include "sched/expand_blocks.h"
 #include "sched/expand_math.h"
+#include "sched/hoist_loads.h"
 #include "sched/pipeline_dots.h"
 
 using namespace mlir;
 
 namespace sinter::sched {
+
+// Of loads, for each thread: a quarter of its registers.
+static constexpr int64_t kEarlyElements = 64;
 
 static LogicalResult simplify(ModuleOp module) {
   PassManager passes(module.getContext());
@@ -44,6 +48,7 @@ Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const LaneFacts 
     int64_t threads = chooseThreads(kernel, facts);
     kernel->setAttr("sched.threads", Builder(kernel.getContext()).getI64IntegerAttr(threads));
     groupPrograms(kernel);
+    hoistLoads(kernel, threads, kEarlyElements);
     if (facts.asyncCopies)
       pipelineDots(kernel, threads, facts);
     if (failed(assignLanes(kernel, facts)))

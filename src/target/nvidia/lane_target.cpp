@@ -308,6 +308,13 @@ FailureOr<Value> NvidiaLanes::asynchronous(Site s, Operation *op, ArrayRef<Value
     ptx(s, text, s.b.getI32Type(), 0, {}, values, true);
     return Value();
   };
+  if (isa<sched::SharedMatricesOp>(op)) {
+    SmallVector<Value> words =
+        ptx(s, "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0, $1, $2, $3}, [$4];", s.b.getI32Type(),
+            4, {}, {sharedAddress(s, operands[0])}, true);
+    return vector::BitCastOp::create(s.b, s.loc, op->getResult(0).getType(), packed(s, words))
+        .getResult();
+  }
   if (isa<sched::CopyAsyncOp>(op)) {
     Value bytes = arith::SelectOp::create(s.b, s.loc, operands[1], constant(s, 16), constant(s, 0));
     return plain("cp.async.cg.shared.global [$0], [$1], 16, $2;",

@@ -13,7 +13,7 @@ static sched::LaneFacts laneFacts(const NvidiaFacts &facts) {
   lanes.maxShared = facts.sharedBytes;
   lanes.maxRegisters = facts.registers;
   lanes.ownExp2 = lanes.ownDivision = true;
-  lanes.asyncCopies = true;
+  lanes.asyncCopies = lanes.matrixLoads = true;
   for (const sched::MatrixInstruction &instruction : sched::matrixInstructions()) {
     StringRef name = instruction.name;
     if (name.starts_with("nvidia.mma.") ||

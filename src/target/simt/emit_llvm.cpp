@@ -216,6 +216,8 @@ LogicalResult Emitter::asynchronous(Site s, Operation *op) {
   } else if (auto product = dyn_cast<sched::MatrixAsyncOp>(op)) {
     operands = {sharedPointer(s, product.getA()), sharedPointer(s, product.getB()),
                 product.getAcc()};
+  } else if (auto matrices = dyn_cast<sched::SharedMatricesOp>(op)) {
+    operands = {sharedPointer(s, matrices.getByte())};
   } else {
     operands.assign(op->operand_begin(), op->operand_end());
   }
@@ -272,18 +274,19 @@ LogicalResult Emitter::replace(Operation *op) {
       return op->erase(), success();
     }
   bool known = true;
-  LogicalResult done = llvm::TypeSwitch<Operation *, LogicalResult>(op)
-                           .Case([&](tile::GridOp) { return success(); })
-                           .Case([&](sched::BarrierOp) { return target_.barrier(s), success(); })
-                           .Case([&](sched::ViewLoadOp o) { return load(s, o); })
-                           .Case([&](sched::ViewStoreOp o) { return store(s, o); })
-                           .Case([&](sched::SharedLoadOp o) { return sharedLoad(s, o); })
-                           .Case([&](sched::SharedStoreOp o) { return sharedStore(s, o); })
-                           .Case([&](sched::MatrixOp o) { return matrix(s, o); })
-                           .Case<sched::CopyAsyncOp, sched::CopyCommitOp, sched::CopyWaitOp,
-                                 sched::MatrixAsyncOp, sched::MatrixFenceOp, sched::MatrixWaitOp>(
-                               [&](Operation *o) { return asynchronous(s, o); })
-                           .Default([&](Operation *) { return known = false, success(); });
+  LogicalResult done =
+      llvm::TypeSwitch<Operation *, LogicalResult>(op)
+          .Case([&](tile::GridOp) { return success(); })
+          .Case([&](sched::BarrierOp) { return target_.barrier(s), success(); })
+          .Case([&](sched::ViewLoadOp o) { return load(s, o); })
+          .Case([&](sched::ViewStoreOp o) { return store(s, o); })
+          .Case([&](sched::SharedLoadOp o) { return sharedLoad(s, o); })
+          .Case([&](sched::SharedStoreOp o) { return sharedStore(s, o); })
+          .Case([&](sched::MatrixOp o) { return matrix(s, o); })
+          .Case<sched::SharedMatricesOp, sched::CopyAsyncOp, sched::CopyCommitOp, sched::CopyWaitOp,
+                sched::MatrixAsyncOp, sched::MatrixFenceOp, sched::MatrixWaitOp>(
+              [&](Operation *o) { return asynchronous(s, o); })
+          .Default([&](Operation *) { return known = false, success(); });
   if (known && succeeded(done))
     op->erase();
   if (!known && isa<tile::TileDialect, sched::SchedDialect>(op->getDialect()))

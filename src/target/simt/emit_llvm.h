@@ -39,7 +39,8 @@ public:
   /// Fails with a diagnostic for an instruction that the target lacks.
   virtual mlir::FailureOr<mlir::Value> matrix(Site s, sched::MatrixOp op) const = 0;
 
-  /// Copies and products that threads do not wait for: copy_async with {global pointer, when,
+  /// What only some targets have: shared_matrices with {shared pointer}; copies and products that
+  /// threads do not wait for: copy_async with {global pointer, when,
   /// shared pointer}, matrix_async with {pointers to a and b, acc}, matrix_wait with {acc}, and
   /// copy_commit, copy_wait and matrix_fence. The result, null where there is none. A diagnostic
   /// unless overridden.

@@ -56,6 +56,14 @@ static Result<void> open(const KernelOptions &options, bool needsDevice, Session
 
 // ---- subcommands ----
 
+// MLIR's own handler shows errors only.
+static LogicalResult showWarning(Diagnostic &diagnostic) {
+  if (diagnostic.getSeverity() != DiagnosticSeverity::Warning)
+    return failure();
+  llvm::errs() << diagnostic.getLocation() << ": warning: " << diagnostic << "\n";
+  return success();
+}
+
 static Result<void> printStages(const KernelOptions &options, Session &session) {
   SmallVector<StringRef> wanted;
   const std::string asked = options.stages.empty() ? "tile" : options.stages;
@@ -67,6 +75,7 @@ static Result<void> printStages(const KernelOptions &options, Session &session) 
                                              llvm::join(ArrayRef(known).drop_back(), ", ") +
                                              " or " + known.back());
   target::Stages stages;
+  ScopedDiagnosticHandler warnings(session.source->module().getContext(), showWarning);
   if (llvm::any_of(wanted, [](StringRef stage) { return stage != "tile"; }))
     SINTER_TRY(session.target->compilePart(session.source->module(), &stages));
   for (StringRef stage : wanted)

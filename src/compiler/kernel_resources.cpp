@@ -112,7 +112,15 @@ Result<void> printResources(const target::Target &target, const std::vector<uint
   std::string name = target.name();
   StringRef architecture = name;
   if (!architecture.consume_front("cuda:")) {
-    llvm::outs() << "resources are known of cuda targets, not of '" << name << "'\n";
+    if (!flags.empty())
+      return fail(Code::InvalidArgument,
+                  "flags are for ptxas, which takes no code of '" + name + "'");
+    SINTER_ASSIGN(std::string told, target.resources(code));
+    if (!told.empty()) {
+      llvm::outs() << told;
+      return {};
+    }
+    llvm::outs() << "resources are known of cuda and amd targets, not of '" << name << "'\n";
     return {};
   }
   if (auto ptxas = llvm::sys::findProgramByName("ptxas"))

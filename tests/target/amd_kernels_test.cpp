@@ -51,7 +51,8 @@ TEST_P(AmdCompiles, ToACodeObjectThatAgrees) {
   EXPECT_EQ(found.threads, emitted.threads);
   EXPECT_EQ(found.subgroup, findFacts(processor)->subgroup);
   EXPECT_LE(found.sharedBytes, emitted.sharedBytes);
-  EXPECT_EQ(found.scratchBytes, 0);
+  EXPECT_EQ(found.scratchBytes > 0, diagnostics.find("in memory") != std::string::npos)
+      << "spills are right, never silent: " << diagnostics;
   EXPECT_LE(found.vectorRegisters, findFacts(processor)->registers);
 }
 

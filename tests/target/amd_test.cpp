@@ -192,12 +192,15 @@ TEST(CheckCodeObject, NamesWhatDiffers) {
   EXPECT_THAT(refusal([](KernelMetadata &k) { k.name = "other"; }), HasSubstr("lacks kernel 'k'"));
 }
 
-TEST(CheckCodeObject, RefusesSpills) {
-  EXPECT_THAT(refusal([](KernelMetadata &k) { k.vectorSpills = 7, k.scratchBytes = 32; }),
-              HasSubstr("spills 7 vector registers to 32 bytes"));
-}
-
 // ---- resources ----
+
+TEST(SpillText, NamesWhatLiesInMemoryAndIsEmptyWhereNothingDoes) {
+  KernelMetadata kernel = someKernel();
+  EXPECT_EQ(spillText(kernel, gfx942()), "");
+  kernel.vectorSpills = 7, kernel.scratchBytes = 32;
+  EXPECT_THAT(spillText(kernel, gfx942()),
+              HasSubstr("'k' keeps 32 bytes of each thread in memory, 7 spilled registers"));
+}
 
 TEST(SubgroupsPerSimd, IsLimitedByRegistersSharedMemoryAndTheUnit) {
   const AmdFacts &cdna = gfx942(), &rdna = *findFacts("gfx1100");

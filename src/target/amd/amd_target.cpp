@@ -27,9 +27,11 @@ public:
   std::vector<std::string> stageNames() const override { return {"sched", "llvm", "gcn"}; }
   Result<CompiledModule> compilePart(ModuleOp source, Stages *stages) const override;
   Result<std::vector<uint8_t>> link(std::span<const std::vector<uint8_t>> parts) const override;
+  Result<std::string> resources(std::span<const uint8_t> code) const override;
 
 private:
   Result<OwningOpRef<ModuleOp>> emit(ModuleOp scheduled, std::vector<EmittedKernel> &kernels) const;
+  void warnOfSpills(ModuleOp source, const CodeObject &object) const;
 
   const AmdFacts &facts_; // a row of the table
 };
@@ -56,6 +58,14 @@ Result<OwningOpRef<ModuleOp>> AmdTarget::emit(ModuleOp scheduled,
   return emitted;
 }
 
+// Such a kernel is right, and slow.
+void AmdTarget::warnOfSpills(ModuleOp source, const CodeObject &object) const {
+  for (const KernelMetadata &kernel : object.kernels)
+    if (std::string text = spillText(kernel, facts_); !text.empty())
+      if (auto op = source.lookupSymbol<tile::KernelOp>(kernel.name))
+        op.emitWarning() << text;
+}
+
 Result<CompiledModule> AmdTarget::compilePart(ModuleOp source, Stages *stages) const {
   SINTER_ASSIGN(OwningOpRef<ModuleOp> scheduled, scheduleForLanes(source, facts_));
   if (stages)
@@ -68,17 +78,15 @@ Result<CompiledModule> AmdTarget::compilePart(ModuleOp source, Stages *stages) c
   std::unique_ptr<llvm::Module> module = translateModuleToLLVMIR(*emitted, context);
   if (!module)
     return fail(Code::Internal, "the kernels could not be translated to LLVM IR");
-  std::string assembly;
-  SINTER_ASSIGN(result.code, compileObject(*module, facts_, stages ? &assembly : nullptr));
+  ObjectTexts texts;
+  SINTER_ASSIGN(result.code, compileObject(*module, facts_, stages ? &texts : nullptr));
   if (stages) {
-    std::string text;
-    llvm::raw_string_ostream out(text);
-    module->print(out, nullptr);
-    stages->add("llvm", std::move(text));
-    stages->add("gcn", std::move(assembly));
+    stages->add("llvm", std::move(texts.llvm));
+    stages->add("gcn", std::move(texts.assembly));
   }
   SINTER_ASSIGN(CodeObject object, readCodeObject(result.code));
   SINTER_TRY(checkCodeObject(object, result.kernels, facts_));
+  warnOfSpills(source, object);
   return result;
 }
 
@@ -87,6 +95,11 @@ Result<std::vector<uint8_t>> AmdTarget::link(std::span<const std::vector<uint8_t
   SINTER_ASSIGN(linked, joinMetadata(std::move(linked)));
   SINTER_TRY(readCodeObject(linked));
   return linked;
+}
+
+Result<std::string> AmdTarget::resources(std::span<const uint8_t> code) const {
+  SINTER_ASSIGN(CodeObject object, readCodeObject(code));
+  return resourcesText(object, facts_);
 }
 
 Result<std::unique_ptr<Target>> findAmdTarget(std::string_view rest) {

@@ -34,10 +34,13 @@ struct CodeObject {
 Result<CodeObject> readCodeObject(std::span<const uint8_t> bytes);
 
 /// What the code object says agrees with what was emitted for `facts`: kernels and their
-/// arguments, threads, shared memory. Internal: it does not. Unsupported: a kernel spills registers
-/// or takes more than a block may.
+/// arguments, threads, shared memory. Internal: it does not. Unsupported: a kernel takes more
+/// shared memory than a block may.
 Result<void> checkCodeObject(const CodeObject &object, std::span<const EmittedKernel> kernels,
                              const AmdFacts &facts);
+
+/// What is wrong where a kernel's values do not fit its registers; empty where they do.
+std::string spillText(const KernelMetadata &kernel, const AmdFacts &facts);
 
 /// Subgroups that a SIMD unit holds at once, as far as registers, shared memory and the unit's own
 /// limit let it.

@@ -108,8 +108,18 @@ generate(llvm::Module &module, llvm::TargetMachine &machine, llvm::CodeGenFileTy
   return bytes;
 }
 
+static Result<void> printTexts(const llvm::Module &module, llvm::TargetMachine &machine,
+                               ObjectTexts &texts) {
+  llvm::raw_string_ostream out(texts.llvm);
+  module.print(out, nullptr);
+  std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
+  SINTER_ASSIGN(auto assembly, generate(*copy, machine, llvm::CodeGenFileType::AssemblyFile));
+  texts.assembly.assign(assembly.begin(), assembly.end());
+  return {};
+}
+
 Result<std::vector<uint8_t>> compileObject(llvm::Module &module, const AmdFacts &facts,
-                                           std::string *assembly) {
+                                           ObjectTexts *texts) {
   SINTER_ASSIGN(std::unique_ptr<llvm::TargetMachine> machine, targetMachine(facts));
   std::string errors;
   module.getContext().setDiagnosticHandler(std::make_unique<Collector>(errors));
@@ -118,12 +128,9 @@ Result<std::vector<uint8_t>> compileObject(llvm::Module &module, const AmdFacts 
   module.setDataLayout(machine->createDataLayout());
   describeInlineAssembly(module);
   optimise(module, *machine);
-  if (assembly) {
-    std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
-    SINTER_ASSIGN(auto text, generate(*copy, *machine, llvm::CodeGenFileType::AssemblyFile));
-    assembly->assign(text.begin(), text.end());
-    errors.clear(); // the object's are the same
-  }
+  if (texts)
+    SINTER_TRY(printTexts(module, *machine, *texts));
+  errors.clear(); // the object's are the same
   SINTER_ASSIGN(auto object, generate(module, *machine, llvm::CodeGenFileType::ObjectFile));
   module.getContext().setDiagnosticHandler(nullptr);
   if (!errors.empty())

@@ -14,9 +14,14 @@ class Module;
 
 namespace sinter::target::amd {
 
-/// Optimises `module` for the processor and returns a relocatable object; `assembly`, where given,
-/// receives its text. Unsupported, in LLVM's words, where the back end refuses a kernel.
+/// What the back end takes, and what it makes of it.
+struct ObjectTexts {
+  std::string llvm, assembly;
+};
+
+/// Optimises `module` for the processor and returns a relocatable object; `texts` are filled in
+/// where given. Unsupported, in LLVM's words, where the back end refuses a kernel.
 Result<std::vector<uint8_t>> compileObject(llvm::Module &module, const AmdFacts &facts,
-                                           std::string *assembly);
+                                           ObjectTexts *texts);
 
 } // namespace sinter::target::amd

@@ -431,6 +431,92 @@ TEST(MetalMatrix, IsTheInterpretersProduct) {
   checkAll({multiplying("f16"), multiplying("f32")}, "apple7");
 }
 
+// ---- arguments ----
+
+// Runs the text's one kernel as one program, with these bits of its scalars; the last argument's
+// bytes.
+std::vector<uint8_t> runOnce(const std::string &text, std::vector<int64_t> scalars) {
+  LaneText parsed(text);
+  auto target = findTarget("metal:apple9");
+  EXPECT_TRUE(parsed.ok()) << text;
+  if (!parsed.ok())
+    return {};
+  auto code = compileKernels(**target, parsed.module());
+  EXPECT_TRUE(code) << code.error().toString() << "\n" << text;
+  if (!code)
+    return {};
+  std::string_view source(reinterpret_cast<const char *>(code->code.data()), code->code.size());
+  auto object = MetalObject::compile(source, code->kernels);
+  EXPECT_TRUE(object) << object.error().toString();
+  if (!object)
+    return {};
+  LaunchArguments arguments;
+  for (Type type : (*parsed.module().getOps<tile::KernelOp>().begin()).getArgumentTypes()) {
+    LaunchArgument a{"v" + number(static_cast<int64_t>(arguments.size())), type, {}};
+    if (a.view()) {
+      a.shape = {1};
+      layOut(a, 0);
+      setElement(a.view().getElementType(), a.bytes, 0, static_cast<double>(arguments.size() + 1));
+    } else {
+      a.scalar = scalars.front();
+      scalars.erase(scalars.begin());
+    }
+    arguments.push_back(std::move(a));
+  }
+  return object->launch(arguments, code->kernels.front(), {1, 1, 1}, GuardedEnd::Back, false)
+      .back()
+      .bytes;
+}
+
+TEST(MetalArguments, MoreViewsThanMetalHasBuffersAreReached) {
+  static constexpr int64_t kViews = 40;
+  std::string arguments, body;
+  for (int64_t i = 0; i < kViews; ++i) {
+    arguments += "%x" + number(i) + ": !tile.view<?xi32, in>, ";
+    body += "%l" + number(i) + " = sched.view_load %x" + number(i) + "[%c0] when %yes else %s0" +
+            " : !tile.view<?xi32, in> -> i32\n%s" + number(i + 1) + " = arith.addi %s" + number(i) +
+            ", %l" + number(i) + " : i32\n";
+  }
+  std::vector<uint8_t> bytes = runOnce(
+      "tile.kernel @views(" + arguments +
+          "%out: !tile.view<?xi32, out>) attributes {sched.threads = 1 : i64, sched.shared = 0 : "
+          "i64} {\n%c0 = arith.constant 0 : index\n%c1 = arith.constant 1 : index\n"
+          "tile.grid %c1, %c1, %c1\n%yes = arith.constant true\n%s0 = arith.constant 0 : i32\n" +
+          body + "sched.view_store %s" + number(kViews) +
+          ", %out[%c0] when %yes : i32, !tile.view<?xi32, out>\n}\n",
+      {});
+  ASSERT_EQ(bytes.size(), 4u);
+  int32_t sum = 0;
+  std::memcpy(&sum, bytes.data(), sizeof sum);
+  EXPECT_EQ(sum, kViews * (kViews + 1) / 2);
+}
+
+TEST(MetalArguments, ScalarsOfEachTypeArriveWithTheirBits) {
+  struct Scalar {
+    std::string type, integer; // of the same width
+    int64_t bits;
+  };
+  const Scalar scalars[] = {{"i8", "i8", -3},          {"i16", "i16", -300},
+                            {"i32", "i32", -70000},    {"i64", "i64", INT64_MIN},
+                            {"f16", "i16", 0x3e01},    {"bf16", "i16", 0x3fc1},
+                            {"f32", "i32", 0x40490fdb}};
+  for (const Scalar &scalar : scalars) {
+    std::string cast = scalar.type == scalar.integer
+                           ? "%b = arith.addi %v, %zero : " + scalar.integer
+                           : "%b = arith.bitcast %v : " + scalar.type + " to " + scalar.integer;
+    std::vector<uint8_t> bytes = runOnce(
+        "tile.kernel @scalar(%v: " + scalar.type + ", %out: !tile.view<?x" + scalar.integer +
+            ", out>) attributes {sched.threads = 1 : i64, sched.shared = 0 : i64} {\n"
+            "%c0 = arith.constant 0 : index\n%c1 = arith.constant 1 : index\n"
+            "tile.grid %c1, %c1, %c1\n%yes = arith.constant true\n%zero = arith.constant 0 : " +
+            scalar.integer + "\n" + cast + "\nsched.view_store %b, %out[%c0] when %yes : " +
+            scalar.integer + ", !tile.view<?x" + scalar.integer + ", out>\n}\n",
+        {scalar.bits});
+    EXPECT_FALSE(bytes.empty());
+    EXPECT_EQ(std::memcmp(bytes.data(), &scalar.bits, bytes.size()), 0) << scalar.type;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Lanes, MetalOperation, testing::Values("apple7", "apple9"),
                          [](const auto &info) { return info.param; });
 

@@ -200,6 +200,11 @@ TEST(MetalTarget, RefusesWhatHasNoFormInOneSentence) {
                      "arith.truncf %d : f64 to f32\n"
                      "sched.view_store %v, %out[%zero] when %yes : f32, !tile.view<?xf32, out>"),
        "which has no form in MSL"},
+      {laneText("k", "%v = arith.constant dense<0.0> : vector<100000000xf32>\n"
+                     "%s = arith.addf %v, %v : vector<100000000xf32>\n"
+                     "sched.view_store %s, %out[%zero] when %yes : vector<100000000xf32>, "
+                     "!tile.view<?xf32, out>"),
+       "which has no form in MSL"},
       {laneText("k", "%a = arith.constant dense<0.0> : vector<2xbf16>\n"
                      "%c = arith.constant dense<0.0> : vector<2xf32>\n"
                      "%d = sched.matrix \"metal.simdgroup.8x8x8.f32.bf16\" %a, %a, %c : "

@@ -38,7 +38,8 @@ LogicalResult Emitter::checkTypes() {
   auto known = [&](Type type) {
     auto vector = dyn_cast<VectorType>(type);
     return isa<tile::ViewType>(type) ||
-           ((!vector || (vector.getRank() == 1 && !vector.isScalable())) &&
+           ((!vector || (vector.getRank() == 1 && !vector.isScalable() &&
+                         vector.getNumElements() <= kMostElements)) &&
             !scalarName(getElementTypeOrSelf(type), facts_).empty());
   };
   for (Type type : kernel_.getArgumentTypes())

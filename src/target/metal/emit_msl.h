@@ -19,8 +19,9 @@ inline constexpr llvm::StringLiteral kInstructionPrefix = "metal.simdgroup.8x8x8
 /// but a contiguous innermost one, or a scalar's bits; then the grid's extents. A kernel with
 /// EmittedKernel::sharedBytes has threadgroup memory 0 of that length, a multiple of 16.
 /// Threadgroups have EmittedKernel::threads threads along x; addresses of views are multiples of
-/// 16. A part for joinSource (source.h). Diagnostics go to the context's handler; the Status names
-/// the kernel.
+/// 16. The text asks for exact arithmetic, and so must who compiles it: MTLMathModeSafe, or no fast
+/// math where there is no such mode. The result is a part for joinSource (source.h). Diagnostics go
+/// to the context's handler; the Status names the kernel.
 Result<std::string> emitMsl(mlir::ModuleOp lanes, const MetalFacts &facts,
                             std::vector<EmittedKernel> &kernels);
 

@@ -14,6 +14,7 @@ struct MetalFacts {
   int64_t subgroup = 32;
   int64_t threads = 1024;      // of a threadgroup at most
   int64_t sharedBytes = 32768; // of a threadgroup at most
+  int64_t registers = 128;     // of 32 bits, of a thread at most
 };
 
 /// All families, the oldest first.

@@ -46,6 +46,7 @@ Result<OwningOpRef<ModuleOp>> MetalTarget::schedule(ModuleOp source) const {
   lanes.subgroup = facts_.subgroup;
   lanes.maxThreads = facts_.threads;
   lanes.maxShared = facts_.sharedBytes;
+  lanes.maxRegisters = facts_.registers;
   for (const sched::MatrixInstruction &row : sched::matrixInstructions())
     if (StringRef(row.name).starts_with(kInstructionPrefix) &&
         (facts_.bfloat || row.aElement != sched::MatrixElement::BF16))

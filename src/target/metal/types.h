@@ -11,6 +11,8 @@ namespace sinter::target::metal {
 /// MSL has vectors of two, three and four elements: a longer one is held in pieces of four, what
 /// is left over in a shorter one.
 inline constexpr int64_t kPieceElements = 4;
+/// Of a vector at most: what is printed grows with them.
+inline constexpr int64_t kMostElements = 256;
 
 int64_t countOf(mlir::Type type); // elements; 1 of a scalar
 llvm::SmallVector<int64_t> pieceCounts(mlir::Type type);

@@ -20,6 +20,7 @@ endif()
 
 sinter_program(text_greedy MAIN bench/text/greedy.cpp DEPS llm)
 target_compile_options(text_greedy PRIVATE -fno-exceptions)
+sinter_portable(text_greedy)
 set_target_properties(text_greedy PROPERTIES EXCLUDE_FROM_ALL ON)
 add_dependencies(benchmarks text_greedy)
 

@@ -1,12 +1,14 @@
 // Greedy decoding with Sinter, for comparing tokens and logits with a peer's:
 //
-//   text_greedy MODEL PLAN N LOGITS PROMPT.txt...
+//   text_greedy [--device cpu|cuda|vulkan] MODEL PLAN N LOGITS PROMPT.txt...
 //
 // One JSON line per prompt file: {"prompt":[ids],"tokens":[N ids]}. LOGITS gets the rows that the
 // tokens were chosen from as raw f32, [prompts][N][vocabulary], no header; row 0 of a prompt is its
 // last position. Decoding does not stop at end tokens. Every prompt starts from an empty cache.
 #include "base/mapped_file.h"
 #include "hal/cpu/cpu_driver.h"
+#include "hal/cuda/cuda_driver.h"
+#include "hal/vulkan/vulkan_driver.h"
 #include "llm/model.h"
 #include "llm/sampler.h"
 #include "plan/file.h"
@@ -21,6 +23,7 @@ namespace {
 constexpr uint32_t kContextTokens = 1024, kThreads = 2;
 
 struct Arguments {
+  std::string device = "cpu";
   std::string model, plan, logits;
   uint32_t count = 0;
   std::vector<std::string> prompts;
@@ -32,9 +35,18 @@ struct FileCloser {
 using OutputFile = std::unique_ptr<std::FILE, FileCloser>;
 
 Result<Arguments> parseArguments(std::span<char *> given) {
+  Arguments arguments;
+  if (given.size() > 3 && std::strcmp(given[1], "--device") == 0) {
+    arguments.device = given[2];
+    given = given.subspan(2);
+  }
   if (given.size() < 6)
-    return fail(Code::InvalidArgument, "usage: text_greedy MODEL PLAN N LOGITS PROMPT.txt...");
-  Arguments arguments{given[1], given[2], given[4], 0, {given.begin() + 5, given.end()}};
+    return fail(Code::InvalidArgument,
+                "usage: text_greedy [--device NAME] MODEL PLAN N LOGITS PROMPT.txt...");
+  arguments.model = given[1];
+  arguments.plan = given[2];
+  arguments.logits = given[4];
+  arguments.prompts = {given.begin() + 5, given.end()};
   const char *end = given[3] + std::strlen(given[3]);
   const auto [stop, error] = std::from_chars(given[3], end, arguments.count);
   if (error != std::errc() || stop != end || arguments.count < 1)
@@ -45,7 +57,10 @@ Result<Arguments> parseArguments(std::span<char *> given) {
 Result<std::unique_ptr<Model>> openModel(const Arguments &arguments, hal::Device &device) {
   SINTER_ASSIGN(ModelFile file, ModelFile::open(arguments.model));
   SINTER_ASSIGN(const MappedFile bytes, MappedFile::open(arguments.plan));
-  SINTER_ASSIGN(plan::Plan plan, plan::parse(bytes.bytes()));
+  SINTER_ASSIGN(plan::Plan plan,
+                plan::parseFor(bytes.bytes(), device.info().target, [&](const plan::Plan &one) {
+                  return targetOf(one).starts_with(device.info().driver + ":");
+                }));
   PlanRunnerOptions options;
   options.contextTokens = kContextTokens;
   return Model::create(std::move(file), std::make_shared<plan::Plan>(std::move(plan)), device,
@@ -92,7 +107,9 @@ void printIds(const char *name, std::span<const TokenId> ids) {
 Result<void> run(const Arguments &arguments) {
   hal::DriverRegistry registry;
   SINTER_TRY(hal::addCpuDriver(registry));
-  SINTER_ASSIGN(hal::Driver * driver, registry.find("cpu"));
+  SINTER_TRY(hal::addCudaDriver(registry));
+  SINTER_TRY(hal::addVulkanDriver(registry));
+  SINTER_ASSIGN(hal::Driver * driver, registry.find(arguments.device));
   SINTER_ASSIGN(const auto device, driver->open(0, {kThreads}));
   SINTER_ASSIGN(const auto model, openModel(arguments, *device));
   const OutputFile logits(std::fopen(arguments.logits.c_str(), "wb"));

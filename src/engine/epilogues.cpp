@@ -98,6 +98,8 @@ Result<std::optional<Epilogue>> Lowering::mapEpilogue(graph::ContractOp op) {
     operands.push_back(
         number(llvm::find(match->map.getValues(), part) - match->map.getValues().begin()));
   epilogue.sink = mapSink(program, operands, columns, elementOf(result));
+  if (elementOf(result).isBlock())
+    epilogue.columnMultiple = kActivationLength;
   epilogue.text = " map to " + std::string(elementOf(result).name());
   for (uint32_t operand : operands)
     epilogue.text += " " + std::to_string(operand);

@@ -137,8 +137,9 @@ Result<void> Lowering::lowerContract(graph::ContractOp op) {
         chooseGemm(elementOf(op.getA()), elementOf(op.getB()), columnsOf(op.getResult()),
                    columnsOf(op.getA()), rows, options_.programs);
     p.sink = epilogue.sink;
-    if (epilogue.blockColumns)
-      p.blockN = epilogue.blockColumns;
+    p.blockN = epilogue.blockColumns
+                   ? epilogue.blockColumns
+                   : static_cast<int64_t>(llvm::alignTo(p.blockN, epilogue.columnMultiple));
     SINTER_ASSIGN(KernelId kernel, kernels_.add("gemm", p, kernels::gemm, epilogue.text));
     Steps steps;
     addLaunch(steps, kernel, arguments, op, labelOf(op));

@@ -41,7 +41,8 @@ struct Epilogue {
   kernels::Sink sink;
   std::string text; // what the sink does, for kernel keys
   std::vector<plan::RowSegment> rowOrder;
-  int64_t blockColumns = 0;             // of one program; 0: the kernel's choice
+  int64_t blockColumns = 0;             // of one program; 0: the kernel's choice, in
+  int64_t columnMultiple = 1;           // multiples of this
   std::vector<BoundArgument> arguments; // after a and b
   plan::Expr bytes;                     // that they move
 };

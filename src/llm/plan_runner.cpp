@@ -85,7 +85,8 @@ Result<std::unique_ptr<PlanRunner>> PlanRunner::create(hal::Device &device, cons
   SINTER_TRY(runner->readLimits(options));
   SINTER_TRY(runner->readNames());
   SINTER_TRY(runner->readSymbols());
-  SINTER_TRY(runner->checkFits(device.info()));
+  if (!device.supports(hal::Feature::WrapMemory)) // else it takes memory as it comes into use
+    SINTER_TRY(runner->checkFits(device.info()));
   SINTER_ASSIGN(runner->executor_,
                 runtime::Executor::create(device, runner->plan_, &runner->weights_));
   if (!file.stillIntact())

@@ -19,8 +19,7 @@ static constexpr int64_t kLongestBlock = 256;
 // Tiles of products over threads: what a block holds in registers and shares, and for one row as
 // many programs as there can be, each of the rows that are packed side by side.
 static constexpr int64_t kThreadRows = 64, kThreadColumns = 64, kThreadStep = 64;
-static constexpr int64_t kThreadPlainStep =
-    16; // 16 KiB, the least that is shared, hold both operands
+static constexpr int64_t kThreadPlainStep = 32;
 static constexpr int64_t kThreadColumnsOfOne = 16;
 // Query rows of an attention block of threads: few, since most blocks of a step that generates
 // have one.

@@ -2,7 +2,7 @@
 #include "target/amd/amd_target.h"
 #include "target/amd/code_object.h"
 #include "target/amd/metadata_notes.h"
-#include "target/cpu/object.h"
+#include "target/machine_code.h"
 #include "target/registry.h"
 
 #include "kernels/elementwise.h"
@@ -147,7 +147,7 @@ TEST(ReadCodeObject, RefusesWhatIsForAnotherProcessor) {
 
 TEST(ReadCodeObject, RefusesAFileWithTwoNotes) {
   auto linked =
-      cpu::linkShared(std::vector{part("amd:gfx942", "one").code, part("amd:gfx942", "two").code});
+      linkShared(std::vector{part("amd:gfx942", "one").code, part("amd:gfx942", "two").code});
   ASSERT_TRUE(linked) << linked.error().toString();
   auto object = readCodeObject(*linked);
   ASSERT_FALSE(object);

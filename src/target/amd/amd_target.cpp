@@ -10,7 +10,7 @@
 #include "target/amd/metadata_notes.h"
 #include "target/amd/object.h"
 #include "target/amd/schedule.h"
-#include "target/cpu/object.h"
+#include "target/machine_code.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 
@@ -91,7 +91,7 @@ Result<CompiledModule> AmdTarget::compilePart(ModuleOp source, Stages *stages) c
 }
 
 Result<std::vector<uint8_t>> AmdTarget::link(std::span<const std::vector<uint8_t>> parts) const {
-  SINTER_ASSIGN(std::vector<uint8_t> linked, cpu::linkShared(parts));
+  SINTER_ASSIGN(std::vector<uint8_t> linked, linkShared(parts));
   SINTER_ASSIGN(linked, joinMetadata(std::move(linked)));
   SINTER_TRY(readCodeObject(linked));
   return linked;

@@ -2,14 +2,15 @@
 #include "tile/mlir_pch.h"
 
 #include "target/amd/object.h"
+#include "target/machine_code.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Triple.h"
@@ -80,23 +81,6 @@ static void describeInlineAssembly(llvm::Module &module) {
     }
 }
 
-static void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = false; // kernels choose their own vectors
-  tuning.SLPVectorization = false;
-  llvm::PassBuilder builder(&machine, tuning);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager callGraph;
-  llvm::ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(callGraph);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, callGraph, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
-}
-
 static Result<llvm::SmallVector<char, 0>>
 generate(llvm::Module &module, llvm::TargetMachine &machine, llvm::CodeGenFileType kind) {
   llvm::SmallVector<char, 0> bytes;
@@ -127,7 +111,7 @@ Result<std::vector<uint8_t>> compileObject(llvm::Module &module, const AmdFacts 
   module.setTargetTriple(machine->getTargetTriple());
   module.setDataLayout(machine->createDataLayout());
   describeInlineAssembly(module);
-  optimise(module, *machine);
+  optimise(module, *machine, Effort::Most);
   if (texts)
     SINTER_TRY(printTexts(module, *machine, *texts));
   errors.clear(); // the object's are the same

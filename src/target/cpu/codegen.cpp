@@ -13,6 +13,7 @@
 #include "target/cpu/lower_floats.h"
 #include "target/cpu/object.h"
 #include "target/cpu/verify_budget.h"
+#include "target/machine_code.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 

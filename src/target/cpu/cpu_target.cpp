@@ -3,7 +3,7 @@
 
 #include "target/cpu/codegen.h"
 #include "target/cpu/cpu_target.h"
-#include "target/cpu/object.h"
+#include "target/machine_code.h"
 
 namespace sinter::target::cpu {
 

@@ -87,6 +87,8 @@ private:
   std::vector<int64_t> symbolValues_;
   uint32_t boundPages_ = 0; // of the pool; grows to limits_.poolPages with the pages in use
   std::vector<int32_t> logitRows_;
+  // What each input holds: most of them stay as they are from step to step, and a write takes time.
+  std::array<std::vector<int32_t>, 7> written_;
   std::vector<float> logits_; // where the device's memory is not the host's
 };
 

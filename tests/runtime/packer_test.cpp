@@ -105,6 +105,25 @@ protected:
     device_ = std::move(*registry_.find("cpu").value()->open(0, {GetParam()}));
   }
 
+  // What the parts give when they are put together; each begins where the one before it ended.
+  Bytes packedInParts(const PackRecipe &recipe, const std::vector<Bytes> &tensors,
+                      std::size_t &largest) {
+    const std::vector<std::span<const uint8_t>> spans(tensors.begin(), tensors.end());
+    Bytes result;
+    NotingSource source;
+    const auto done = packInParts(
+        recipe, spans,
+        [&](uint64_t offset, std::span<const uint8_t> part) -> Result<void> {
+          EXPECT_EQ(offset, result.size());
+          largest = std::max(largest, part.size());
+          result.insert(result.end(), part.begin(), part.end());
+          return {};
+        },
+        *device_, source);
+    EXPECT_TRUE(done.has_value()) << done.error().toString();
+    return result;
+  }
+
   Bytes packed(const PackRecipe &recipe, const std::vector<Bytes> &tensors) {
     const std::vector<std::span<const uint8_t>> spans(tensors.begin(), tensors.end());
     Bytes result(packedBytes(recipe, spans).value());
@@ -230,6 +249,49 @@ TEST_P(PackerTest, AnOrderOfWildSizeIsRefusedBeforeItIsWalked) {
 TEST_P(PackerTest, DirectJoinsTensorsAsTheyAre) {
   EXPECT_EQ(packed({}, {{1, 2}, {}, {3}}), (Bytes{1, 2, 3}));
   EXPECT_EQ(source_.released, 3u);
+}
+
+TEST_P(PackerTest, PartsTogetherAreTheWholeAndNoneIsLarge) {
+  constexpr std::size_t kMostBytes = std::size_t{33} << 20;
+  const PackRecipe recipe{PackMode::Interleave, 16, 1024, 4, {{0, 1024, 4, 0x80}}, {}};
+  const auto tensors = randomTensors(recipe, {9000, 9003});
+  std::size_t largest = 0;
+  const Bytes found = packedInParts(recipe, tensors, largest);
+  EXPECT_TRUE(found == packed(recipe, tensors));
+  EXPECT_LT(largest, kMostBytes);
+  EXPECT_GT(found.size(), 2 * kMostBytes);
+}
+
+TEST_P(PackerTest, PartsOfOrderedRowsTogetherAreTheWhole) {
+  const PackRecipe recipe = orderedRecipe(kGateUp);
+  const auto tensors = randomTensors(recipe, {1536, 1536});
+  std::size_t largest = 0;
+  EXPECT_TRUE(packedInParts(recipe, tensors, largest) == packed(recipe, tensors));
+}
+
+TEST_P(PackerTest, PartsOfTensorsAsTheyAreJoinThem) {
+  const PackRecipe recipe;
+  const std::vector<Bytes> tensors = {Bytes(std::size_t{40} << 20, 1), {}, Bytes(7, 2)};
+  std::size_t largest = 0;
+  EXPECT_TRUE(packedInParts(recipe, tensors, largest) == packed(recipe, tensors));
+}
+
+TEST_P(PackerTest, AnErrorOfTheSinkEndsThePacking) {
+  const PackRecipe recipe = orderedRecipe(kHalves);
+  const auto tensors = randomTensors(recipe, {576});
+  const std::vector<std::span<const uint8_t>> spans(tensors.begin(), tensors.end());
+  NotingSource source;
+  int calls = 0;
+  const auto done = packInParts(
+      recipe, spans,
+      [&](uint64_t, std::span<const uint8_t>) -> Result<void> {
+        ++calls;
+        return fail(Code::DeviceLost, "gone");
+      },
+      *device_, source);
+  ASSERT_FALSE(done.has_value());
+  EXPECT_EQ(done.error().message, "gone");
+  EXPECT_EQ(calls, 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, PackerTest, ::testing::Values(1, 2));

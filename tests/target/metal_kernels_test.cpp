@@ -35,6 +35,22 @@ void checkExtents(const KernelCase &c, const Extents &extents, const EmittedKern
   EXPECT_EQ(firstBeyond(found, interpreted(arguments, kernel, false), c.bound), "");
 }
 
+// NaN, infinities and subnormal numbers go the way that the scheduled kernel sends them, bit for
+// bit.
+void checkSpecials(const KernelCase &c, const Extents &extents, const EmittedKernel &emitted,
+                   const std::string &scheduled, const MetalObject &object, Random &random) {
+  SCOPED_TRACE(extentsText(extents) + " with special values");
+  DialectRegistry dialects;
+  dialects.insert<sched::SchedDialect, vector::VectorDialect>();
+  auto module = tile::KernelModule::parse(scheduled, "scheduled.tile", &dialects);
+  ASSERT_TRUE(module && module->ok());
+  tile::KernelOp lanes = *module->module().getOps<tile::KernelOp>().begin();
+  LaunchArguments arguments = caseArguments(c, lanes, extents, true, random);
+  std::array<int64_t, 3> grid = gridOf(lanes, arguments);
+  LaunchArguments found = object.launch(arguments, emitted, grid, GuardedEnd::Front, false);
+  EXPECT_EQ(firstDifference(found, interpreted(arguments, lanes, true)), "");
+}
+
 TEST_P(MetalConformance, Holds) {
   const auto &[index, family] = GetParam();
   const KernelCase &c = allCases()[index];
@@ -42,7 +58,8 @@ TEST_P(MetalConformance, Holds) {
   ASSERT_TRUE(module.ok()) << module.diagnosticText();
   auto target = findTarget("metal:" + family);
   ASSERT_TRUE(target) << target.error().toString();
-  auto code = compileKernels(**target, module.module());
+  target::Stages stages;
+  auto code = compileKernels(**target, module.module(), &stages);
   ASSERT_EQ(code.has_value(), !unsupported().contains(c.label))
       << (code ? "an unexpected pass" : code.error().toString());
   if (!code)
@@ -52,13 +69,15 @@ TEST_P(MetalConformance, Holds) {
   ASSERT_TRUE(object) << object.error().toString();
   tile::KernelOp kernel = *module.module().getOps<tile::KernelOp>().begin();
   Random random(index);
-  for (Extents &extents : mixExtents(c.extents, 1, random)) {
+  std::vector<Extents> list = mixExtents(c.extents, 1, random);
+  for (Extents &extents : list) {
     if (c.derive)
       c.derive(extents);
     checkExtents(c, extents, code->kernels.front(), kernel, *object, random);
     if (HasFailure())
       return;
   }
+  checkSpecials(c, list.back(), code->kernels.front(), *stages.find("sched"), *object, random);
 }
 
 // Families differ in bf16 only.

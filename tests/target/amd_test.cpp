@@ -10,6 +10,8 @@
 #include "tile/front.h"
 #include "tile/mlir_pch.h"
 
+#include "llvm/Support/Endian.h"
+
 #include <gmock/gmock.h>
 
 namespace sinter::target::amd {
@@ -78,6 +80,35 @@ TEST(AmdTarget, LinksPartsThatWereCompiledApartUnderOneNote) {
   for (const KernelMetadata &kernel : object->kernels)
     found.push_back(kernel.name);
   EXPECT_EQ(found, names);
+}
+
+/// Bytes of the file's segment of notes, and of the first note in it.
+std::pair<uint64_t, uint64_t> noteSizes(const std::vector<uint8_t> &file) {
+  using llvm::support::endian::read32le, llvm::support::endian::read64le;
+  constexpr uint32_t kNoteSegment = 4;
+  const uint8_t *segments = file.data() + read64le(file.data() + 32);
+  for (size_t i = 0; i < llvm::support::endian::read16le(file.data() + 56); ++i) {
+    const uint8_t *segment = segments + i * 56;
+    const uint8_t *note = file.data() + read64le(segment + 8);
+    if (read32le(segment) == kNoteSegment)
+      return {read64le(segment + 32),
+              12 + llvm::alignTo(read32le(note), 4) + llvm::alignTo(read32le(note + 4), 4)};
+  }
+  return {};
+}
+
+TEST(AmdTarget, LeavesNothingBesideTheOneNoteInItsSegment) {
+  auto target = findTarget("amd:gfx942");
+  ASSERT_TRUE(target);
+  std::vector<std::vector<uint8_t>> parts;
+  for (const char *name : {"one", "two", "three"}) {
+    parts.push_back(part("amd:gfx942", name).code);
+    auto linked = (*target)->link(parts);
+    ASSERT_TRUE(linked) << linked.error().toString();
+    auto [segment, note] = noteSizes(*linked);
+    EXPECT_GT(note, 100u) << name;
+    EXPECT_EQ(segment, note) << name;
+  }
 }
 
 TEST(AmdTarget, LinksNoPartsForDifferentProcessors) {

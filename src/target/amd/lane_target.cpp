@@ -144,23 +144,17 @@ static Value approximate(Site s, Operation *op) {
   return intrinsic(s, op->getResult(0).getType(), name, {op->getOperand(0)});
 }
 
-// Conversions saturate and take NaN to zero, as the language asks; LLVM's plain ones need not, and
-// those that do are seven instructions where the hardware's own is one.
-static Value toInteger(Site s, Operation *op, bool isSigned) {
-  Type from = op->getOperand(0).getType(), to = op->getResult(0).getType();
-  if (!from.isF32() || !to.isInteger(32))
-    return intrinsic(s, to, isSigned ? "llvm.fptosi.sat" : "llvm.fptoui.sat", {op->getOperand(0)});
-  return LLVM::InlineAsmOp::create(s.b, s.loc, to, op->getOperand(0),
-                                   isSigned ? "v_cvt_i32_f32 $0, $1" : "v_cvt_u32_f32 $0, $1",
-                                   "=v,v", /*has_side_effects=*/false, /*is_align_stack=*/false,
-                                   LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
-      .getResult(0);
+// Conversions saturate and take NaN to zero, as the language asks; LLVM's plain ones need not. (The
+// hardware's own does in one instruction, but as inline assembly it would miss the waits that LLVM
+// puts between instructions whose results come late.)
+static Value toInteger(Site s, Operation *op, StringRef name) {
+  return intrinsic(s, op->getResult(0).getType(), name, {op->getOperand(0)});
 }
 
 Value AmdLanes::elementwise(Site s, Operation *op) const {
   return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case([&](arith::FPToSIOp) { return toInteger(s, op, true); })
-      .Case([&](arith::FPToUIOp) { return toInteger(s, op, false); })
+      .Case([&](arith::FPToSIOp) { return toInteger(s, op, "llvm.fptosi.sat"); })
+      .Case([&](arith::FPToUIOp) { return toInteger(s, op, "llvm.fptoui.sat"); })
       .Default([&](Operation *o) { return approximate(s, o); });
 }
 

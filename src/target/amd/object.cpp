@@ -5,9 +5,6 @@
 #include "target/machine_code.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
-#include "llvm/IR/InlineAsm.h"
-#include "llvm/IR/InstIterator.h"
-#include "llvm/IR/Instructions.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -47,7 +44,6 @@ static void initialise() {
     LLVMInitializeAMDGPUTarget();
     LLVMInitializeAMDGPUTargetMC();
     LLVMInitializeAMDGPUAsmPrinter();
-    LLVMInitializeAMDGPUAsmParser(); // for inline assembly
     return true;
   }();
   (void)once;
@@ -65,20 +61,6 @@ static Result<std::unique_ptr<llvm::TargetMachine>> targetMachine(const AmdFacts
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
       triple, facts.processor, facts.features, options, llvm::Reloc::PIC_, std::nullopt,
       llvm::CodeGenOptLevel::Aggressive));
-}
-
-// Inline assembly without effects only computes.
-static void describeInlineAssembly(llvm::Module &module) {
-  for (llvm::Function &function : module)
-    for (llvm::Instruction &instruction : llvm::instructions(function)) {
-      auto *call = llvm::dyn_cast<llvm::CallInst>(&instruction);
-      auto *text = call ? llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand()) : nullptr;
-      if (!text || text->hasSideEffects())
-        continue;
-      call->setMemoryEffects(llvm::MemoryEffects::none());
-      call->addFnAttr(llvm::Attribute::NoUnwind);
-      call->addFnAttr(llvm::Attribute::WillReturn);
-    }
 }
 
 static Result<llvm::SmallVector<char, 0>>
@@ -110,7 +92,6 @@ Result<std::vector<uint8_t>> compileObject(llvm::Module &module, const AmdFacts 
   module.addModuleFlag(llvm::Module::Error, "amdhsa_code_object_version", kCodeObjectVersion);
   module.setTargetTriple(machine->getTargetTriple());
   module.setDataLayout(machine->createDataLayout());
-  describeInlineAssembly(module);
   optimise(module, *machine, Effort::Most);
   if (texts)
     SINTER_TRY(printTexts(module, *machine, *texts));

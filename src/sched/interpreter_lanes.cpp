@@ -101,6 +101,7 @@ private:
         .Case([&](ViewStoreOp store) { return viewStore(store, task); })
         .Case([&](SharedLoadOp load) { return sharedLoad(load, task); })
         .Case([&](SharedStoreOp store) { return sharedStore(store, task); })
+        .Case([&](SharedMatricesOp load) { return sharedMatrices(load, task); })
         .Case([&](ShuffleOp shuffle) { return this->shuffle(shuffle, task); })
         .Case([&](MatrixOp matrix) { return multiply(matrix, task); })
         .Case([&](CopyAsyncOp copy) { return startCopy(copy, task); })
@@ -333,13 +334,46 @@ private:
       SINTER_ASSIGN(bool written, shared_->load(access, thread, places.signedAt(thread), word));
       if (written)
         continue;
-      if (options_.unwritten == UnwrittenReads::Report)
-        return task.fail(*op, Code::InvalidArgument,
-                         "of thread " + Twine(thread) + " reads " + Twine(size) +
-                             " bytes from byte " + Twine(places.signedAt(thread)) +
-                             " of shared memory, which this program has not all written");
+      SINTER_TRY(reportUnwritten(*op, thread, places.signedAt(thread), size, task));
       poison(out, thread);
     }
+    task.bind(op.getResult(), std::move(out));
+    return {};
+  }
+
+  Result<void> reportUnwritten(Operation &op, int64_t thread, int64_t at, size_t size,
+                               Task &task) const {
+    if (options_.unwritten == UnwrittenReads::Poison)
+      return {};
+    return task.fail(op, Code::InvalidArgument,
+                     "of thread " + Twine(thread) + " reads " + Twine(size) + " bytes from byte " +
+                         Twine(at) + " of shared memory, which this program has not all written");
+  }
+
+  // Each row is read by the thread that gives its place, and by others: as if by its neighbour.
+  Result<void> sharedMatrices(SharedMatricesOp op, Task &task) {
+    using Row = std::array<std::byte, kPieceBytes>;
+    LaneAccess access{*op, task, clock_};
+    SINTER_ASSIGN(Tile places, expanded(*op, op.getByte(), task));
+    SINTER_ASSIGN(Tile out, allocate(*op, op.getType(), true, task));
+    std::vector<Row> rows(threads_);
+    for (int64_t thread = 0; thread < threads_; ++thread) {
+      int64_t at = places.signedAt(thread);
+      SINTER_ASSIGN(bool written, shared_->load(access, thread, at, rows[thread]));
+      SINTER_TRY(shared_->load(access, thread ^ 1, at, rows[thread]));
+      if (written)
+        continue;
+      SINTER_TRY(reportUnwritten(*op, thread, at, kPieceBytes, task));
+      rows[thread].fill(std::byte(0xff)); // NaN
+    }
+    constexpr int64_t kLanes = 32, kRows = 8, kPair = 4; // bytes of what one thread gets of a row
+    for (int64_t thread = 0; thread < threads_; ++thread)
+      for (int64_t matrix = 0; matrix < kLanes / kRows; ++matrix) {
+        int64_t lane = thread % kLanes;
+        const Row &row = rows[thread - lane + matrix * kRows + lane / kPair];
+        std::memcpy(out.data() + thread * kPieceBytes + matrix * kPair,
+                    row.data() + lane % kPair * kPair, kPair);
+      }
     task.bind(op.getResult(), std::move(out));
     return {};
   }
@@ -537,15 +571,9 @@ private:
   }
 
   // The sums that a product adds to, which it takes over if they are in flight.
-  Result<Tile> sumsFor(MatrixAsyncOp op, const MatrixInstruction &instruction, Task &task) {
-    if (const SumsInFlight::Held *held = heldOf(op.getAcc(), task)) {
-      const FlyingSums &flying = sums_.sumsOf(*held);
-      if (flying.instruction->n != instruction.n || flying.instruction->m != instruction.m)
-        return task.fail(*op, Code::InvalidArgument,
-                         Twine("adds by '") + instruction.name + "' to sums in flight of '" +
-                             flying.instruction->name + "', expected instructions of one shape");
+  Result<Tile> sumsFor(MatrixAsyncOp op, Task &task) {
+    if (const SumsInFlight::Held *held = heldOf(op.getAcc(), task))
       return sums_.take(*held, *op).sums;
-    }
     LaneValue acc = valueOf(op.getAcc(), task);
     if (!sums_.isOrdered(*acc.tile))
       return task.fail(*op, Code::InvalidArgument,
@@ -562,7 +590,7 @@ private:
     SINTER_TRY(task.engine().charge(*op, each * groups, task));
     SINTER_ASSIGN(Tile a, expanded(*op, op.getA(), task));
     SINTER_ASSIGN(Tile b, expanded(*op, op.getB(), task));
-    SINTER_ASSIGN(Tile acc, sumsFor(op, instruction, task));
+    SINTER_ASSIGN(Tile acc, sumsFor(op, task));
     SINTER_ASSIGN(Tile sums, allocate(*op, op.getType(), true, task));
     LaneAccess access{*op, task, clock_};
     auto typeA = cast<VectorType>(instruction.typeA(op.getContext())),
@@ -575,7 +603,7 @@ private:
       SINTER_ASSIGN(Tile right, operandOf(access, read, typeB, instruction.n, atB, "b"));
       SINTER_TRY(unit.multiplyShared(left, transposed(right, instruction.n), acc, sums, first));
     }
-    return fly(*op, {std::move(sums), op, &instruction, sums_.openGroup()}, task);
+    return fly(*op, {std::move(sums), op, sums_.openGroup()}, task);
   }
 
   Result<void> fly(Operation &op, FlyingSums sums, Task &task) {

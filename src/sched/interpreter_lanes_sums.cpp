@@ -23,7 +23,7 @@ const SumsInFlight::Held *SumsInFlight::find(const tile::Tile &tile) const {
 }
 
 int64_t SumsInFlight::registersOf(const Held &held) const {
-  return sumsOf(held).sums.shape().back();
+  return flights_.at(held.number).sums.shape().back();
 }
 
 void SumsInFlight::hold(Held held) {

@@ -2,7 +2,6 @@
 // and who may use these.
 #pragma once
 
-#include "sched/matrix_instructions.h"
 #include "tile/interpreter_engine.h"
 
 #include <map>
@@ -14,7 +13,6 @@ namespace sinter::sched {
 struct FlyingSums {
   tile::Tile sums;
   mlir::Operation *op = nullptr;
-  const MatrixInstruction *instruction = nullptr;
   uint64_t group = 0;
 };
 
@@ -35,8 +33,7 @@ public:
   bool none() const { return held_.empty(); }
   /// Null where the value is no sums in flight.
   const Held *find(const tile::Tile &tile) const;
-  const FlyingSums &sumsOf(const Held &held) const { return flights_.at(held.number); }
-  /// How many sums each thread has of them.
+  /// How many sums each thread has of those that `held` stands for.
   int64_t registersOf(const Held &held) const;
 
   /// `tile`, the value of `origin`, stands for `sums` from here on. Its storage is its own.

@@ -92,6 +92,7 @@ private:
         })
         .Case([&](SharedLoadOp load) { return verifyWord(load, load.getType()); })
         .Case([&](SharedStoreOp store) { return verifyWord(store, store.getValue().getType()); })
+        .Case([&](SharedMatricesOp load) { return verifyMatrices(load); })
         .Case([&](ShuffleOp shuffle) { return verifyShuffle(shuffle); })
         .Case([&](MatrixOp matrix) { return verifyMatrix(matrix); })
         .Case([&](CopyAsyncOp copy) { return verifyCopy(copy); })
@@ -197,6 +198,18 @@ private:
                                << " lanes in blocks of " << threads_ << " threads and subgroups of "
                                << facts_.subgroup;
     return instruction;
+  }
+
+  LogicalResult verifyMatrices(SharedMatricesOp op) {
+    constexpr int64_t kLanes = 32, kElements = 8;
+    auto type = dyn_cast<VectorType>(op.getType());
+    if (!type || type.getNumElements() != kElements || type.getElementTypeBitWidth() != 16)
+      return op.emitOpError() << "gives " << op.getType() << ", expected " << kElements
+                              << " elements of 16 bits";
+    if (facts_.subgroup == kLanes && threads_ % kLanes == 0)
+      return success();
+    return op.emitOpError() << "is for subgroups of " << kLanes << " threads, found blocks of "
+                            << threads_ << " threads and subgroups of " << facts_.subgroup;
   }
 
   LogicalResult verifyMatrixAsync(MatrixAsyncOp op) {

@@ -15,6 +15,21 @@ struct LaneKind {
   sched::LaneFacts facts;
 };
 
+// Facts of a processor with copies that threads need not wait for.
+sched::LaneFacts asyncFacts(int64_t maxShared, bool groupProducts) {
+  sched::LaneFacts facts;
+  facts.maxShared = maxShared;
+  facts.asyncCopies = facts.matrixLoads = true;
+  if (groupProducts)
+    for (const char *type : {"f16", "bf16"})
+      for (const char *columns : {"256", "128", "64"})
+        facts.instructions.push_back(std::string("nvidia.wgmma.m64n") + columns + "k16.f32." +
+                                     type);
+  for (const char *type : {"f16", "bf16"})
+    facts.instructions.push_back(std::string("nvidia.mma.m16n8k16.f32.") + type);
+  return facts;
+}
+
 const std::vector<LaneKind> &laneKinds() {
   static const std::vector<LaneKind> kinds = {
       {"plain32", {}},
@@ -37,27 +52,55 @@ const std::vector<LaneKind> &laneKinds() {
   return kinds;
 }
 
-class LaneConformance : public testing::TestWithParam<std::tuple<size_t, size_t>> {};
+// Kinds that bring operands to shared memory ahead of their use: as deep as their pipelines go, and
+// with shared memory for the fewest places.
+const std::vector<LaneKind> &asyncKinds() {
+  static const std::vector<LaneKind> kinds = {
+      {"ampere", asyncFacts(166912, false)},
+      {"hopper", asyncFacts(232448, true)},
+      {"ampere_shallow", asyncFacts(58 * 1024, false)},
+      {"hopper_shallow", asyncFacts(74 * 1024, true)},
+  };
+  return kinds;
+}
 
-TEST_P(LaneConformance, Holds) {
-  const KernelCase &c = allCases()[std::get<0>(GetParam())];
-  const LaneKind &kind = laneKinds()[std::get<1>(GetParam())];
-  tile::KernelModule source = buildCase(c);
-  ASSERT_TRUE(source.ok()) << source.diagnosticText();
-  std::string diagnostics;
-  ScopedDiagnosticHandler handler(source.module().getContext(), [&](Diagnostic &d) {
-    diagnostics += d.str() + "\n";
+// A kernel for blocks of threads; without it, why there is none.
+struct Scheduled {
+  tile::KernelModule source;
+  OwningOpRef<ModuleOp> lanes;
+  std::string message;
+};
+
+Scheduled schedule(const KernelCase &c, const sched::LaneFacts &facts) {
+  Scheduled s{buildCase(c), nullptr, ""};
+  s.message = s.source.diagnosticText();
+  if (!s.source.ok())
+    return s;
+  ScopedDiagnosticHandler handler(s.source.module().getContext(), [&](Diagnostic &d) {
+    s.message += d.str() + "\n";
     return success();
   });
-  auto scheduled = sched::scheduleForLanes(source.module(), kind.facts);
-  ASSERT_TRUE(scheduled.has_value()) << scheduled.error().toString() << "\n" << diagnostics;
-  tile::KernelOp kernel = *source.module().getOps<tile::KernelOp>().begin();
-  tile::KernelOp lanes = *(*scheduled)->getOps<tile::KernelOp>().begin();
+  auto lanes = sched::scheduleForLanes(s.source.module(), facts);
+  if (lanes)
+    s.lanes = std::move(*lanes);
+  else
+    s.message += lanes.error().toString();
+  return s;
+}
+
+tile::KernelOp kernelOf(ModuleOp module) {
+  return *module.getOps<tile::KernelOp>().begin();
+}
+
+void expectNearTileInterpreter(const KernelCase &c, const LaneKind &kind, unsigned seed) {
+  Scheduled s = schedule(c, kind.facts);
+  ASSERT_TRUE(s.lanes) << s.message;
+  tile::KernelOp kernel = kernelOf(s.source.module()), lanes = kernelOf(*s.lanes);
   sched::InterpreterOptions options;
   options.lanes.subgroup = kind.facts.subgroup;
   options.lanes.maxThreads = kind.facts.maxThreads;
   options.lanes.maxShared = kind.facts.maxShared;
-  Random random(std::get<0>(GetParam()));
+  Random random(seed);
   for (Extents &extents : mixExtents(c.extents, c.rounds, random)) {
     if (c.derive)
       c.derive(extents);
@@ -66,20 +109,78 @@ TEST_P(LaneConformance, Holds) {
     LaunchArguments reference = interpreted(arguments, kernel, false);
     LaunchArguments found = interpreted(arguments, lanes, true, options);
     EXPECT_EQ(firstBeyond(found, reference, c.bound), "") << "lanes against the tile interpreter";
-    if (HasFailure())
+    if (testing::Test::HasFailure())
       return;
   }
 }
 
-std::string caseName(const testing::TestParamInfo<std::tuple<size_t, size_t>> &info) {
-  return allCases()[std::get<0>(info.param)].label + "_" +
-         laneKinds()[std::get<1>(info.param)].name;
-}
+using Indices = testing::TestParamInfo<std::tuple<size_t, size_t>>;
 
+class LaneConformance : public testing::TestWithParam<std::tuple<size_t, size_t>> {};
+TEST_P(LaneConformance, Holds) {
+  auto [at, kind] = GetParam();
+  expectNearTileInterpreter(allCases()[at], laneKinds()[kind], static_cast<unsigned>(at));
+}
 INSTANTIATE_TEST_SUITE_P(Kernels, LaneConformance,
                          testing::Combine(testing::Range(size_t(0), allCases().size()),
                                           testing::Range(size_t(0), laneKinds().size())),
-                         caseName);
+                         [](const Indices &info) {
+                           return allCases()[std::get<0>(info.param)].label + "_" +
+                                  laneKinds()[std::get<1>(info.param)].name;
+                         });
+
+// ---- products ahead of their operands ----
+
+// Rows of whole vectors, so that operands are copied, or rows of any length, so that they are not.
+KernelCase ringCase(const std::string &type, int64_t m, int64_t n, bool whole) {
+  KernelCase c = gemmCase(type, type, true, m, n, 64);
+  c.label = "ring_" + c.label + (whole ? "_whole" : "_odd");
+  c.rounds = 1;
+  c.extents["M"] = {1, m - 1, m, m + 1};
+  c.extents["N"] =
+      whole ? std::vector<int64_t>{8, n, n + 8, 24} : std::vector<int64_t>{1, n - 1, n + 1, 17};
+  c.extents["K"] = whole ? std::vector<int64_t>{0, 8, 64, 72, 200, 256, 328}
+                         : std::vector<int64_t>{1, 63, 65, 127, 200};
+  return c;
+}
+
+KernelCase ringSlotCase(int64_t m, int64_t n) {
+  KernelCase c = ringCase("bf16", m, n, true);
+  c.views["residual"] = {"M", "N"};
+  c.bound = {4e-6, 4e-6};
+  kernels::Gemm p = gemmParams(kernel::BF16, kernel::BF16, m, n, 64, 0);
+  p.epilogue = siluAndAddSlot("residual");
+  return withSlots(c, "epilogue", p, kernels::gemm);
+}
+
+const KernelCases &ringCases() {
+  static const KernelCases cases = [] {
+    KernelCases made;
+    for (const char *type : {"bf16", "f16"})
+      for (auto [m, n] : {std::pair(64, 64), std::pair(128, 64), std::pair(64, 128)})
+        for (bool whole : {true, false})
+          made.push_back(ringCase(type, m, n, whole));
+    made.push_back(ringCase("bf16", 128, 128, true));
+    made.push_back(ringCase("bf16", 64, 256, true));
+    made.push_back(ringSlotCase(64, 64));
+    made.push_back(ringSlotCase(128, 64));
+    return made;
+  }();
+  return cases;
+}
+
+class RingConformance : public testing::TestWithParam<std::tuple<size_t, size_t>> {};
+TEST_P(RingConformance, Holds) {
+  auto [at, kind] = GetParam();
+  expectNearTileInterpreter(ringCases()[at], asyncKinds()[kind], static_cast<unsigned>(at));
+}
+INSTANTIATE_TEST_SUITE_P(Kernels, RingConformance,
+                         testing::Combine(testing::Range(size_t(0), ringCases().size()),
+                                          testing::Range(size_t(0), asyncKinds().size())),
+                         [](const Indices &info) {
+                           return ringCases()[std::get<0>(info.param)].label + "_" +
+                                  asyncKinds()[std::get<1>(info.param)].name;
+                         });
 
 } // namespace
 } // namespace sinter::target::cpu

@@ -402,6 +402,16 @@ TEST_P(MetalOperation, OfElementsOfALoopsVariablesReadsThemBeforeTheyChange) {
            GetParam());
 }
 
+TEST_P(MetalOperation, OfLoadsThatNeverHappenIsAValueOfItsOwn) {
+  checkAll({{"never", "f32", "f32",
+             "%no = arith.constant false\n%c5 = arith.constant 5 : index\n"
+             "%p, %q = scf.for %i = %c0 to %c5 step %c1 iter_args(%s = %x, %t = %y) -> (f32, f32) "
+             "{\n%o = sched.view_load %a[%byte] when %no else %s : !tile.view<?xf32, in> -> f32\n"
+             "%u = arith.addf %s, %t : f32\nscf.yield %u, %o : f32, f32\n}\n"
+             "%r = arith.addf %p, %q : f32\n"}},
+           GetParam());
+}
+
 TEST_P(MetalOperation, OfShufflesReachesTheThreadsOfTheSimdgroup) {
   std::vector<Operation> list;
   for (const char *type : {"i32", "f32"})

@@ -193,6 +193,8 @@ TEST(MetalTarget, RefusesWhatHasNoFormInOneSentence) {
       {laneText("k", "%t = sched.thread\n%v = sched.shared_load [%t] : f32\n"
                      "sched.view_store %v, %out[%zero] when %yes : f32, !tile.view<?xf32, out>"),
        "of which the kernel declares none"},
+      {laneText("k", "sched.view_store %l, %x[%zero] when %yes : f32, !tile.view<?xf32, in>"),
+       "expected an out or inout view"},
       {laneText("k", "%v = math.exp %l : f32\n"
                      "sched.view_store %v, %out[%zero] when %yes : f32, !tile.view<?xf32, out>"),
        "expected it expanded"},

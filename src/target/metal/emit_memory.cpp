@@ -279,11 +279,14 @@ LogicalResult Emitter::emitLoad(sched::ViewLoadOp op) {
   if (failed(access))
     return failure();
   if (matchPattern(op.getWhen(), m_Zero()))
-    return bind(op.getResult(), Pieces(pieces(op.getOther()))), success();
+    return define(op.getResult(), Pieces(pieces(op.getOther()))), success();
   return load(op.getResult(), *access, guardOf(op.getWhen(), op.getOther())), success();
 }
 
 LogicalResult Emitter::emitStore(sched::ViewStoreOp op) {
+  if (!cast<tile::ViewType>(op.getView().getType()).isWritable())
+    return op.emitOpError() << "writes to " << op.getView().getType()
+                            << ", expected an out or inout view";
   FailureOr<Access> access =
       accessOf(op, op.getValue().getType(), op.getView(), op.getByte(), op.getAlign());
   if (failed(access))

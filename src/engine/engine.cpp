@@ -65,7 +65,8 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, const EngineOptions &
                 models::buildDecoder(context, features, source, decoder));
   const int64_t operationCount = countOperations(*module);
   graph::joinContracts(*module);
-  graph::quantizeActivations(*module, llvm::StringRef(kActivationName).lower());
+  graph::quantizeActivations(*module, llvm::StringRef(kActivationName).lower(),
+                             programs == Programs::Threads);
   LoweringOptions lowering;
   lowering.programs = programs;
   lowering.queryBlock = options.queryBlock;

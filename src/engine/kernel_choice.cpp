@@ -19,12 +19,7 @@ static constexpr int64_t kLongestBlock = 256;
 // Tiles of products over threads: what a block holds in registers and shares, and for one row as
 // many programs as there can be, each of the rows that are packed side by side.
 static constexpr int64_t kThreadRows = 64, kThreadColumns = 64, kThreadStep = 64;
-static constexpr int64_t kThreadPlainStep = 32;
-static constexpr int64_t kThreadColumnsOfOne = 16;
-// Query rows of an attention block of threads: few, since most blocks of a step that generates
-// have one.
-static constexpr int64_t kThreadQueries = 4;
-
+static constexpr int64_t kThreadColumnsOfOne = 8, kMostStepOfOne = 576;
 Programs programsOf(std::string_view target) {
   return target.starts_with("cpu:") ? Programs::Tasks : Programs::Threads;
 }
@@ -92,11 +87,15 @@ static void chooseTaskBlocks(kernels::Gemm &p, RowBucket rows) {
     p.blockK = llvm::alignTo(p.k, kLongestBlock);
 }
 
+// One row takes as much of K at once as registers hold, so that all of it is on its way together.
 static void chooseThreadBlocks(kernels::Gemm &p, RowBucket rows) {
   bool one = rows == RowBucket::One;
   p.blockM = one ? 1 : kThreadRows;
   p.blockN = one ? kThreadColumnsOfOne : kThreadColumns;
-  p.blockK = p.b.isBlock() ? kThreadStep : kThreadPlainStep;
+  p.blockK = kThreadStep;
+  for (int64_t step = kThreadStep; one && p.k > 0 && step <= kMostStepOfOne; step += kColumnGroup)
+    if (p.k % step == 0)
+      p.blockK = step;
 }
 
 kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_t k, RowBucket rows,
@@ -106,7 +105,8 @@ kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_
   p.b = b;
   p.n = n;
   p.k = k;
-  p.interleave = interleavedRows();
+  int64_t sideBySide = interleavedRows(b.isBlock(), programs);
+  p.interleave = sideBySide == 1 ? 0 : sideBySide;
   if (programs == Programs::Tasks)
     chooseTaskBlocks(p, rows);
   else
@@ -140,12 +140,14 @@ kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element 
   p.groupHeads = shape.groupHeads;
   p.headDim = shape.headDim;
   p.pageRows = shape.pageRows;
-  p.blockQueries = rows == RowBucket::One && programs == Programs::Tasks ? 1 : queryBlock;
+  p.blockQueries = rows == RowBucket::One ? 1 : queryBlock;
+  if (programs == Programs::Threads)
+    p.compute = kernel::F16; // as the KV state is, for matrix instructions
   return p;
 }
 
 int64_t chooseQueryBlock(int64_t asked, Programs programs) {
-  return programs == Programs::Tasks ? asked : std::min(asked, kThreadQueries);
+  return asked;
 }
 
 } // namespace sinter::engine

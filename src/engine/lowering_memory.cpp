@@ -111,12 +111,14 @@ static std::string textOf(const std::vector<plan::RowSegment> &order) {
 Result<Stored> Lowering::packedWeight(graph::WeightOp op, std::vector<plan::RowSegment> rowOrder) {
   RankedTensorType type = op.getResult().getType();
   std::string name = joinedName(op);
-  auto recipe = interleavedRecipe(type.getElementType(), type.getDimSize(1));
+  int64_t sideBySide =
+      interleavedRows(isa<tile::BlockType>(type.getElementType()), options_.programs);
+  auto recipe = interleavedRecipe(type.getElementType(), type.getDimSize(1), sideBySide);
   if (!recipe)
     return fail(recipe.error().code, "tensor '" + name + "': " + recipe.error().message);
   auto [found, isNew] = named_.try_emplace(name + " interleaved" + textOf(rowOrder));
   if (isNew) {
-    int64_t rows = llvm::alignTo(type.getDimSize(0), interleavedRows());
+    int64_t rows = llvm::alignTo(type.getDimSize(0), sideBySide);
     auto padded = RankedTensorType::get({rows, type.getDimSize(1)}, type.getElementType());
     found->second = addBuffer(found->first, BufferKind::Weight, bytesOf(padded));
     plan_.buffers.back().tensors = tensorsOf(op);

@@ -8,19 +8,23 @@
 
 namespace sinter::engine {
 
-int64_t interleavedRows() {
-  return kInterleavedRows;
+int64_t interleavedRows(bool ofBlocks, Programs programs) {
+  return ofBlocks || programs == Programs::Tasks ? kInterleavedRows : 1;
 }
 
-Result<plan::PackRecipe> interleavedRecipe(mlir::Type element, int64_t columns) {
+Result<plan::PackRecipe> interleavedRecipe(mlir::Type element, int64_t columns, int64_t rows) {
   ElementBytes size = elementBytes(element);
   SINTER_CHECK(columns % size.length == 0);
   plan::PackRecipe recipe;
   recipe.mode = plan::PackMode::Interleave;
-  recipe.rowsPerAtom = kInterleavedRows;
+  recipe.rowsPerAtom = static_cast<uint32_t>(rows);
   recipe.blockBytes = static_cast<uint32_t>(size.bytes);
   recipe.blocksPerRow = static_cast<uint32_t>(columns / size.length);
   const BlockFormat *format = blockFormatOf(element);
+  if (!format && rows == 1) {
+    recipe.blockBytes *= recipe.blocksPerRow;
+    recipe.blocksPerRow = 1;
+  }
   if (!format) {
     recipe.fields.push_back({0, recipe.blockBytes, recipe.blockBytes, 0});
     return recipe;

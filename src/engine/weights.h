@@ -1,16 +1,19 @@
-// How the weights of a matrix product are packed for the CPU target.
+// How the weights of a matrix product are packed.
 #pragma once
 
+#include "engine/kernel_choice.h"
 #include "plan/plan.h"
 #include "tile/tile.h"
 
 namespace sinter::engine {
 
-// Rows of a packed matrix that lie side by side.
-int64_t interleavedRows();
+// Rows of a weight that lie side by side; 1 where rows stay whole: blocks of threads fetch pieces
+// of rows of scalars.
+int64_t interleavedRows(bool ofBlocks, Programs programs);
 
-// The recipe that interleaves rows of `columns` elements: block formats as the integer dot reads
-// them, scalars one by one. Unsupported, in one sentence about the format: it has no such packing.
-Result<plan::PackRecipe> interleavedRecipe(mlir::Type element, int64_t columns);
+// The recipe that interleaves `rows` rows of `columns` elements: block formats as the integer dot
+// reads them, scalars one by one. Unsupported, in one sentence about the format: it has no such
+// packing.
+Result<plan::PackRecipe> interleavedRecipe(mlir::Type element, int64_t columns, int64_t rows);
 
 } // namespace sinter::engine

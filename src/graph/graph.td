@@ -122,7 +122,7 @@ def Graph_YieldOp : Graph_Op<"yield", [Pure, Terminator, HasParent<"MapOp">]> {
 }
 
 def Graph_QuantizeOp : Graph_Op<"quantize", [Pure]> {
-  let summary = "rounds f32 rows to a block format";
+  let summary = "rounds f32 rows to a block format or a shorter float";
   let arguments = (ins Graph_Tensor:$value);
   let results = (outs Graph_Tensor:$result);
   let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";

@@ -7,21 +7,24 @@ using namespace mlir;
 
 namespace sinter::graph {
 
-void quantizeActivations(ModuleOp module, StringRef activation) {
-  llvm::DenseMap<Value, Value> rounded;
+void quantizeActivations(ModuleOp module, StringRef activation, bool roundScalars) {
+  llvm::DenseMap<std::pair<Value, Type>, Value> rounded;
   auto format = tile::BlockType::get(module.getContext(), activation);
   module.walk([&](ContractOp contract) {
     Value a = contract.getA();
     auto type = cast<RankedTensorType>(a.getType());
-    if (!isa<tile::BlockType>(contract.getB().getType().getElementType()) ||
-        !type.getElementType().isF32())
+    Type weights = contract.getB().getType().getElementType();
+    bool blocks = isa<tile::BlockType>(weights);
+    bool scalars = roundScalars && (weights.isF16() || weights.isBF16());
+    if (!(blocks || scalars) || !type.getElementType().isF32())
       return;
-    Value &value = rounded[a];
+    Type to = blocks ? Type(format) : weights;
+    Value &value = rounded[{a, to}];
     if (!value) {
       OpBuilder b(module.getContext());
       b.setInsertionPointAfterValue(a);
-      auto blocks = RankedTensorType::get(type.getShape(), format, type.getEncoding());
-      value = QuantizeOp::create(b, contract.getLoc(), blocks, a);
+      auto rows = RankedTensorType::get(type.getShape(), to, type.getEncoding());
+      value = QuantizeOp::create(b, contract.getLoc(), rows, a);
     }
     contract.getAMutable().assign(value);
   });

@@ -141,8 +141,9 @@ LogicalResult QuantizeOp::verify() {
   if (failed(check.f32("value", value)) ||
       failed(check.sameShape("value", value, "result", result)))
     return failure();
-  if (!isa<tile::BlockType>(result.getElementType()))
-    return emitOpError() << "makes " << result << ", expected a block format";
+  Type element = result.getElementType();
+  if (!isa<tile::BlockType>(element) && !element.isF16() && !element.isBF16())
+    return emitOpError() << "makes " << result << ", expected a block format, f16 or bf16";
   return success();
 }
 

@@ -11,7 +11,9 @@ namespace {
 
 // Elements that a thread should hold of the largest tile.
 constexpr int64_t kElementsPerThread = 32;
-constexpr int64_t kSumsPerThread = 64;
+constexpr int64_t kSumsPerThread = 32;
+// Tiles of fewer rows keep a subgroup busy by their columns alone.
+constexpr int64_t kFewRows = 16, kColumnsPerSubgroup = 8;
 constexpr int64_t kMostStreamThreads = 512;
 constexpr int64_t kMostDotThreads = 256;
 
@@ -247,7 +249,12 @@ Assigner::derivedFrom(Operation *user, Value value, const Class &c,
     if (const LaneLayout *layout = chosen(reshape.getResult()))
       return layout->reshaped(c.shape);
   auto dot = dyn_cast<tile::DotOp>(user);
-  if (!dot || !isa_and_nonnull<BlockLoadOp, RingReadOp>(value.getDefiningOp()))
+  // What is multiplied as it is read lies as the instruction wants it, where nothing is gained by
+  // sharing it among subgroups.
+  bool few = dot && tileType(dot.getResult()).getDimSize(0) <= kFewRows;
+  Operation *source = value.getDefiningOp();
+  if (!dot || !(isa_and_nonnull<BlockLoadOp, RingReadOp>(source) ||
+                (few && isa_and_nonnull<tile::LoadOp>(source))))
     return std::nullopt;
   DotLanes lanes = chooseDotLanes(dot, threads_, facts_);
   if (!lanes.instruction)
@@ -343,15 +350,21 @@ LogicalResult Assigner::mend(Operation *op) {
 } // namespace
 
 int64_t chooseThreads(tile::KernelOp kernel, const LaneFacts &facts) {
-  int64_t most = 1;
+  int64_t most = 1, wanted = 1;
   bool dots = false;
   kernel.walk([&](Operation *op) {
-    dots |= isa<tile::DotOp>(op);
     for (Value result : op->getResults())
       if (isLaneTile(result))
         most = std::max(most, tileType(result).getNumElements());
+    auto dot = dyn_cast<tile::DotOp>(op);
+    dots |= static_cast<bool>(dot);
+    if (dot && tileType(dot.getResult()).getDimSize(0) <= kFewRows)
+      wanted = std::max<int64_t>(
+          wanted, llvm::divideCeil(tileType(dot.getResult()).getDimSize(1), kColumnsPerSubgroup) *
+                      facts.subgroup);
   });
-  int64_t wanted = llvm::divideCeil(most, dots ? kSumsPerThread : kElementsPerThread);
+  if (wanted == 1)
+    wanted = llvm::divideCeil(most, dots ? kSumsPerThread : kElementsPerThread);
   int64_t limit = std::min(facts.maxThreads, dots ? kMostDotThreads : kMostStreamThreads);
   return std::clamp<int64_t>(llvm::PowerOf2Ceil(wanted), facts.subgroup, limit);
 }

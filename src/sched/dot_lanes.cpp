@@ -6,6 +6,7 @@ using namespace mlir;
 namespace sinter::sched {
 
 static constexpr int64_t kNeighbours = 4;
+static constexpr int64_t kManyRows = 64;
 static constexpr int64_t kSharedRowBytes = 128;
 static constexpr int64_t kMostSums = 128; // registers of one thread's sums
 
@@ -22,7 +23,10 @@ static Type elementOf(Value tile) {
 static LaneLayout threadSums(ArrayRef<int64_t> shape, int64_t threads) {
   int64_t m = shape[0], n = shape[1];
   int64_t most = llvm::PowerOf2Ceil(n), along = 1;
-  while (along * 2 <= std::min(threads, most) && along * along * m < threads * n)
+  // Of few rows the columns alone, so that how a row is shared does not depend on how many.
+  bool few = m < kManyRows;
+  while (along * 2 <= std::min(threads, few ? (most + kNeighbours - 1) / kNeighbours : most) &&
+         (few || along * along * m < threads * n))
     along *= 2;
   SmallVector<LaneBit> registers, lanes;
   auto spread = [](SmallVector<LaneBit> &bits, int axis, int64_t first, int64_t count) {
@@ -84,7 +88,9 @@ static SmallVector<int> shareSubgroups(const MatrixInstruction &instruction,
   int64_t rows = shape[0], columns = shape[1];
   SmallVector<int> axes;
   for (; subgroups > 1; subgroups /= 2) {
-    int axis = tiles[0] > 1 && (rows >= columns || tiles[1] <= 1) ? 0 : 1;
+    // Of few rows always the columns, so that how a row is shared does not depend on how many.
+    bool down = tiles[0] > 1 && (rows >= columns || tiles[1] <= 1) && shape[0] >= kManyRows;
+    int axis = down ? 0 : 1;
     if (tiles[axis] <= 1) {
       axes.push_back(-1);
       continue;

@@ -62,29 +62,55 @@ Value plus(Rewriter &r, Value index, Value more) {
 
 // ---- products ----
 
-// One group at `k` along K: acc = fma(dot, scale_b * scale_a, acc), then the minima.
-Value addGroup(Rewriter &r, tile::DotOp dot, tile::LoadOp a, tile::LoadOp b, bool hasMin, Value k,
-               Value acc) {
+// What one group at `k` along K needs of memory.
+struct Group {
+  Value codesA, codesB, scaleA, scaleB, sumA, minB;
+};
+
+Group loadGroup(Rewriter &r, tile::DotOp dot, tile::LoadOp a, tile::LoadOp b, bool hasMin,
+                Value k) {
   int64_t m = tileType(dot.getAcc()).getDimSize(0), n = tileType(dot.getAcc()).getDimSize(1);
   SmallVector<Value> atA{a.getOffsets()[0], plus(r, a.getOffsets()[1], k)},
       atB{b.getOffsets()[0], plus(r, b.getOffsets()[1], k)};
-  Value codesA = r.part("code", a.getView(), atA, r.i8({m, kGroup})),
-        codesB = r.part("code", b.getView(), atB, r.i8({n, kGroup}));
-  Value whole = tile::DotOp::create(r.b, r.loc, r.i32({m, n}), codesA, codesB,
-                                    r.splat(r.i32({m, n}), 0), true);
-  Value exact = arith::SIToFPOp::create(r.b, r.loc, r.f32({m, n}), whole);
-  auto factors = [&](StringRef fieldA, StringRef fieldB) {
-    Value left = r.part(fieldA, a.getView(), atA, r.f32({m, 1})),
-          right = r.part(fieldB, b.getView(), atB, r.f32({n, 1}));
-    return std::pair(r.broadcast(left, {m, n}), r.broadcast(r.turned(right), {m, n}));
-  };
-  auto [scaleA, scaleB] = factors("scale", "scale");
-  Value scale = arith::MulFOp::create(r.b, r.loc, scaleB, scaleA);
+  auto left = [&](StringRef field) { return r.part(field, a.getView(), atA, r.f32({m, 1})); };
+  auto right = [&](StringRef field) { return r.part(field, b.getView(), atB, r.f32({n, 1})); };
+  Group g;
+  g.codesA = r.part("code", a.getView(), atA, r.i8({m, kGroup}));
+  g.codesB = r.part("code", b.getView(), atB, r.i8({n, kGroup}));
+  g.scaleA = left("scale");
+  g.scaleB = right("scale");
+  g.sumA = hasMin ? left("scaled_sum") : Value();
+  g.minB = hasMin ? right("min") : Value();
+  return g;
+}
+
+// acc = fma(dot, scale_b * scale_a, acc), then the minima.
+Value addGroup(Rewriter &r, const Group &g, Value acc) {
+  SmallVector<int64_t> shape(tileType(acc).getShape());
+  Value whole = tile::DotOp::create(r.b, r.loc, r.i32(shape), g.codesA, g.codesB,
+                                    r.splat(r.i32(shape), 0), true);
+  Value exact = arith::SIToFPOp::create(r.b, r.loc, r.f32(shape), whole);
+  auto rows = [&](Value left) { return r.broadcast(left, shape); };
+  auto columns = [&](Value right) { return r.broadcast(r.turned(right), shape); };
+  Value scale = arith::MulFOp::create(r.b, r.loc, columns(g.scaleB), rows(g.scaleA));
   acc = math::FmaOp::create(r.b, r.loc, exact, scale, acc);
-  if (!hasMin)
+  if (!g.minB)
     return acc;
-  auto [sums, minima] = factors("scaled_sum", "min");
-  return math::FmaOp::create(r.b, r.loc, minima, sums, acc);
+  return math::FmaOp::create(r.b, r.loc, columns(g.minB), rows(g.sumA), acc);
+}
+
+// Groups that are read together: of few rows, which wait for memory, as many as registers hold.
+int64_t groupsTogether(tile::DotOp dot, int64_t groups) {
+  constexpr int64_t kFewRows = 16, kMost = 18, kCodes = 8192;
+  int64_t rows = tileType(dot.getAcc()).getDimSize(0),
+          columns = tileType(dot.getAcc()).getDimSize(1);
+  if (rows > kFewRows)
+    return 1;
+  int64_t together = std::clamp<int64_t>(kCodes / (columns * kGroup), 1, kMost);
+  together = std::min(together, groups);
+  while (groups % together)
+    --together;
+  return together;
 }
 
 LogicalResult expandDot(tile::DotOp dot) {
@@ -102,12 +128,19 @@ LogicalResult expandDot(tile::DotOp dot) {
   Rewriter r(dot);
   int64_t k = tileType(dot.getA()).getDimSize(1);
   auto index = [&](int64_t v) { return arith::ConstantIndexOp::create(r.b, r.loc, v).getResult(); };
-  auto loop = scf::ForOp::create(r.b, r.loc, index(0), index(k), index(kGroup), dot.getAcc());
+  int64_t together = groupsTogether(dot, k / kGroup);
+  auto loop =
+      scf::ForOp::create(r.b, r.loc, index(0), index(k), index(kGroup * together), dot.getAcc());
   if (!loop.getBody()->empty())
     loop.getBody()->back().erase();
   r.b.setInsertionPointToEnd(loop.getBody());
-  Value sum =
-      addGroup(r, dot, a, b, packing->hasMin, loop.getInductionVar(), loop.getRegionIterArg(0));
+  SmallVector<Group> read;
+  for (int64_t g = 0; g < together; ++g)
+    read.push_back(loadGroup(r, dot, a, b, packing->hasMin,
+                             plus(r, loop.getInductionVar(), index(g * kGroup))));
+  Value sum = loop.getRegionIterArg(0);
+  for (const Group &group : read)
+    sum = addGroup(r, group, sum);
   scf::YieldOp::create(r.b, r.loc, sum);
   dot.getResult().replaceAllUsesWith(loop.getResult(0));
   dot.erase();

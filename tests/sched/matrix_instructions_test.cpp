@@ -13,6 +13,16 @@ namespace sinter::sched {
 namespace {
 
 class Instruction : public testing::TestWithParam<MatrixInstruction> {};
+class OfRegisters : public Instruction {};    // those whose operands lie in registers
+class OfSharedMemory : public Instruction {}; // those whose operands lie in shared memory
+
+std::vector<MatrixInstruction> instructionsOf(bool shared) {
+  std::vector<MatrixInstruction> rows;
+  for (const MatrixInstruction &row : matrixInstructions())
+    if (row.sharedOperands == shared)
+      rows.push_back(row);
+  return rows;
+}
 
 std::string nameOf(const testing::TestParamInfo<MatrixInstruction> &info) {
   std::string name = info.param.name;
@@ -39,11 +49,24 @@ void expectCovered(const LaneLayout &layout, int64_t lanes) {
     EXPECT_EQ(held, copies);
 }
 
-TEST_P(Instruction, HoldsEveryElementAsOftenAsItsCopies) {
+TEST_P(OfRegisters, HoldEveryElementAsOftenAsItsCopies) {
   const MatrixInstruction &row = GetParam();
   expectCovered(row.layoutA(), row.lanes);
   expectCovered(row.layoutB(), row.lanes);
-  expectCovered(row.layoutC(), row.lanes);
+}
+
+TEST_P(Instruction, HoldsEveryResult) {
+  expectCovered(GetParam().layoutC(), GetParam().lanes);
+}
+
+// Rows of 128 bytes, in patterns of 8, are whole for the operands, and their elements have 16 bits.
+TEST_P(OfSharedMemory, HaveOperandsOfWholePatterns) {
+  const MatrixInstruction &row = GetParam();
+  EXPECT_EQ(row.m % 8, 0);
+  EXPECT_EQ(row.n % 8, 0);
+  EXPECT_EQ(128 % (2 * row.k), 0);
+  for (MatrixElement element : {row.aElement, row.bElement})
+    EXPECT_TRUE(element == MatrixElement::F16 || element == MatrixElement::BF16);
 }
 
 TEST_P(Instruction, HoldsNoCopiesOfResults) {
@@ -196,7 +219,17 @@ double expectedAt(const Operand &a, const Operand &b, const Operand &c, int64_t 
   return sum;
 }
 
-TEST_P(Instruction, MultipliesAsAPlainProductDoes) {
+void expectProducts(const Operand &a, const Operand &b, const Operand &c,
+                    const std::vector<std::byte> &d) {
+  ASSERT_EQ(c.places.size() * 4, d.size());
+  for (size_t at = 0; at < c.places.size(); ++at) {
+    uint32_t bits;
+    std::memcpy(&bits, d.data() + 4 * at, 4);
+    ASSERT_EQ(decode(c.element, bits), expectedAt(a, b, c, c.places[at])) << at;
+  }
+}
+
+TEST_P(OfRegisters, MultiplyAsAPlainProductDoes) {
   const MatrixInstruction &row = GetParam();
   constexpr int64_t kSubgroups = 2;
   Operand a(row.layoutA(), row.aElement, kSubgroups, 1),
@@ -209,14 +242,94 @@ TEST_P(Instruction, MultipliesAsAPlainProductDoes) {
                           viewOf(c.fragments, c.element), viewOf(d, c.element)},
                          options);
   ASSERT_TRUE(result) << result.error().message;
-  ASSERT_EQ(c.places.size() * 4, d.size());
-  for (size_t at = 0; at < c.places.size(); ++at) {
-    uint32_t bits;
-    std::memcpy(&bits, d.data() + 4 * at, 4);
-    ASSERT_EQ(decode(c.element, bits), expectedAt(a, b, c, c.places[at])) << at;
+  expectProducts(a, b, c, d);
+}
+
+// ---- products of shared memory ----
+
+constexpr int64_t kRow = 128, kPiece = 16; // bytes
+
+// Shared memory with a matrix for each group of threads, [rows, k], from byte `within` of each row
+// on; every other byte is of a NaN.
+std::vector<std::byte> imageOf(const Operand &operand, bool transposed, int64_t groups,
+                               int64_t within) {
+  int64_t rows = transposed ? operand.columns : operand.rows;
+  int64_t k = transposed ? operand.rows : operand.columns;
+  std::vector<std::byte> image(groups * rows * kRow, std::byte(0xff));
+  for (int64_t at = 0; at < groups * rows * k; ++at) {
+    int64_t line = at / k, group = line / rows, row = line % rows, step = at % k;
+    int64_t byte = within + 2 * step, piece = byte / kPiece ^ line % 8;
+    int64_t from = transposed ? step * rows + row : row * k + step;
+    std::memcpy(&image[line * kRow + piece * kPiece + byte % kPiece],
+                &operand.bits[group * rows * k + from], 2);
+  }
+  return image;
+}
+
+// Copies %a and %b to shared memory, and each group of threads multiplies its own matrices.
+std::string sharedProductKernel(const MatrixInstruction &row, int64_t groups, int64_t within) {
+  mlir::MLIRContext context;
+  std::string sums = textOf(row.typeC(&context)), number = std::to_string(row.lanes * groups);
+  int64_t aBytes = row.m * kRow, bBytes = row.n * kRow;
+  auto constant = [](const std::string &name, int64_t value, const std::string &type) {
+    return "%" + name + " = arith.constant " + std::to_string(value) + " : " + type + "\n";
+  };
+  auto copies = [](const std::string &name) {
+    return "scf.for %i = %c0 to %e" + name + " step %step {\n%at = arith.addi %i, %t16 : index\n" +
+           "%to = arith.addi %at, %s" + name +
+           " : index\n%place = arith.index_cast %to : index to i32\n"
+           "sched.copy_async %" +
+           name + "[%at] when %yes to %place : !tile.view<?xi16, in>\n}\n";
+  };
+  return "tile.kernel @k(%a: !tile.view<?xi16, in>, %b: !tile.view<?xi16, in>, "
+         "%c: !tile.view<?xf32, in>, %d: !tile.view<?xf32, out>) attributes {sched.threads = " +
+         number + " : i64, sched.shared = " + std::to_string(groups * (aBytes + bBytes)) +
+         " : i64} {\n" + constant("c1", 1, "index") + "tile.grid %c1, %c1, %c1\n" +
+         constant("c0", 0, "index") + constant("c16", kPiece, "index") +
+         constant("step", row.lanes * groups * kPiece, "index") +
+         constant("ea", groups * aBytes, "index") + constant("eb", groups * bBytes, "index") +
+         constant("sa", 0, "index") + constant("sb", groups * aBytes, "index") +
+         constant("lanes", row.lanes, "i32") + constant("am", aBytes, "i32") +
+         constant("bm", bBytes, "i32") + constant("aw", within, "i32") +
+         constant("bw", groups * aBytes + within, "i32") +
+         constant("nc", 4 * row.m * row.n / row.lanes, "index") +
+         "%yes = arith.constant true\n%t = sched.thread\n"
+         "%ti = arith.index_castui %t : i32 to index\n%t16 = arith.muli %ti, %c16 : index\n" +
+         copies("a") + copies("b") +
+         "sched.copy_commit\nsched.copy_wait 0\nsched.barrier\n"
+         "%oc = arith.muli %ti, %nc : index\n%zc = arith.constant dense<0.0> : " +
+         sums + "\n%vc = sched.view_load %c[%oc] when %yes else %zc : !tile.view<?xf32, in> -> " +
+         sums +
+         "\n%group = arith.divui %t, %lanes : i32\n"
+         "%ag = arith.muli %group, %am : i32\n%ap = arith.addi %ag, %aw : i32\n"
+         "%bg = arith.muli %group, %bm : i32\n%bp = arith.addi %bg, %bw : i32\n"
+         "sched.matrix_fence\n%f = sched.matrix_async \"" +
+         row.name + "\" [%ap], [%bp], %vc : " + sums +
+         "\n%r = sched.matrix_wait 0 commit %f : " + sums +
+         "\nsched.view_store %r, %d[%oc] when %yes : " + sums + ", !tile.view<?xf32, out>\n}\n";
+}
+
+TEST_P(OfSharedMemory, MultiplyAsAPlainProductDoesAtEachStepOfARow) {
+  const MatrixInstruction &row = GetParam();
+  constexpr int64_t kGroups = 2;
+  Operand a(row.layoutA(), row.aElement, kGroups, 1), b(row.layoutB(), row.bElement, kGroups, 2),
+      c(row.layoutC(), row.cElement, kGroups, 3);
+  InterpreterOptions options;
+  options.lanes.maxShared = 1 << 17;
+  for (int64_t within = 0; within < kRow; within += 2 * row.k) {
+    std::vector<std::byte> left = imageOf(a, false, kGroups, within),
+                           right = imageOf(b, true, kGroups, within), d(c.fragments.size());
+    auto result = runLanes(sharedProductKernel(row, kGroups, within),
+                           {viewOf(left, a.element), viewOf(right, b.element),
+                            viewOf(c.fragments, c.element), viewOf(d, c.element)},
+                           options);
+    ASSERT_TRUE(result) << result.error().message;
+    expectProducts(a, b, c, d);
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(Table, OfRegisters, testing::ValuesIn(instructionsOf(false)), nameOf);
+INSTANTIATE_TEST_SUITE_P(Table, OfSharedMemory, testing::ValuesIn(instructionsOf(true)), nameOf);
 INSTANTIATE_TEST_SUITE_P(Table, Instruction,
                          testing::ValuesIn(matrixInstructions().begin(),
                                            matrixInstructions().end()),
@@ -258,6 +371,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Place{"nvidia.mma.m16n8k16.f32.f16", 'a', 31, 4, 7, 14},
                     Place{"nvidia.mma.m16n8k16.f32.bf16", 'b', 6, 2, 12, 1},
                     Place{"nvidia.mma.m16n8k16.f32.bf16", 'c', 6, 2, 9, 4},
+                    Place{"nvidia.wgmma.m64n256k16.f32.f16", 'c', 37, 6, 25, 10},
+                    Place{"nvidia.wgmma.m64n256k16.f32.bf16", 'c', 127, 127, 63, 255},
+                    Place{"nvidia.wgmma.m64n128k16.f32.f16", 'c', 1, 63, 8, 123},
+                    Place{"nvidia.wgmma.m64n64k16.f32.bf16", 'c', 64, 29, 32, 57},
                     Place{"nvidia.mma.m16n8k8.f32.tf32", 'a', 6, 1, 9, 2},
                     Place{"nvidia.mma.m16n8k8.f32.tf32", 'b', 6, 1, 6, 1},
                     Place{"nvidia.mma.m16n8k32.s32.s8", 'a', 1, 6, 8, 6},

@@ -7,52 +7,19 @@
 #include <cstdlib>
 #include <cstring>
 #include <sys/mman.h>
+#include <ucontext.h>
 
 namespace metal_shim {
 
 inline constexpr uint32_t kMostThreads = 1024, kLanes = 32, kSlotBytes = 16;
 inline constexpr size_t kStackBytes = 256 << 10;
 
-enum class State : uint8_t { Ready, AtSimdgroup, AtThreadgroup, Ended };
-
-struct Fiber {
-  void *stack = nullptr; // where it goes on
-  uint32_t simdgroup = 0, lane = 0;
-  State state = State::Ended;
-  uint32_t meetings = 0; // with its simdgroup
-};
-
-// What the lanes of a simdgroup show each other. Two sets in turn: a lane may show its next value
-// while others still read the last.
-struct alignas(16) Slots {
-  unsigned char bytes[2][kLanes * kSlotBytes];
-};
-
-struct Machine {
-  Fiber fibers[kMostThreads];
-  Slots slots[kMostThreads / kLanes];
-  unsigned char *stacks = nullptr;
-  void *scheduler = nullptr;
-  Fiber *running = nullptr;
-  uint32_t threads = 0;
-  bool backwards = false;
-  void (*program)(void *) = nullptr; // what each fiber calls
-  void *argument = nullptr;
-};
-
-inline Machine machine;
-
-inline Fiber &current() {
-  return *machine.running;
-}
-
-[[noreturn]] inline void die(const char *what) {
-  std::fprintf(stderr, "metal shim: %s\n", what);
-  std::abort();
-}
-
-// Saves what a call must keep on the stack, leaves its top in *from and goes on at `to`.
+// Where a fiber goes on, and switching from one to another.
 #if defined(__x86_64__)
+struct Context {
+  void *stack = nullptr; // on top of it what a call must keep
+};
+
 extern "C" void sinterShimSwitch(void **from, void *to);
 asm(R"(
   .text
@@ -75,50 +42,78 @@ sinterShimSwitch:
   popq %rbp
   retq
 )");
-inline constexpr size_t kSavedWords = 6;
-#elif defined(__aarch64__)
-extern "C" void sinterShimSwitch(void **from, void *to);
-asm(R"(
-  .text
-  .weak sinterShimSwitch
-  .type sinterShimSwitch, %function
-sinterShimSwitch:
-  sub sp, sp, #176
-  stp x19, x20, [sp, #0]
-  stp x21, x22, [sp, #16]
-  stp x23, x24, [sp, #32]
-  stp x25, x26, [sp, #48]
-  stp x27, x28, [sp, #64]
-  stp x29, x30, [sp, #80]
-  stp d8, d9, [sp, #96]
-  stp d10, d11, [sp, #112]
-  stp d12, d13, [sp, #128]
-  stp d14, d15, [sp, #144]
-  mov x9, sp
-  str x9, [x0]
-  mov sp, x1
-  ldp x19, x20, [sp, #0]
-  ldp x21, x22, [sp, #16]
-  ldp x23, x24, [sp, #32]
-  ldp x25, x26, [sp, #48]
-  ldp x27, x28, [sp, #64]
-  ldp x29, x30, [sp, #80]
-  ldp d8, d9, [sp, #96]
-  ldp d10, d11, [sp, #112]
-  ldp d12, d13, [sp, #128]
-  ldp d14, d15, [sp, #144]
-  add sp, sp, #176
-  ret
-)");
-inline constexpr size_t kSavedWords = 11; // up to x30
+
+inline void switchContext(Context &from, Context &to) {
+  sinterShimSwitch(&from.stack, to.stack);
+}
+
+inline void prepareContext(Context &context, unsigned char *stack, size_t bytes, void (*entry)()) {
+  static constexpr size_t kSavedWords = 6;
+  auto *top = reinterpret_cast<uintptr_t *>(stack + bytes);
+  *--top = 0; // the entry finds the stack as after a call
+  *--top = reinterpret_cast<uintptr_t>(entry);
+  context.stack = top - kSavedWords;
+}
 #else
-#error "fibers switch on x86-64 and ARM64 only"
+struct Context {
+  ucontext_t state;
+};
+
+inline void switchContext(Context &from, Context &to) {
+  swapcontext(&from.state, &to.state);
+}
+
+inline void prepareContext(Context &context, unsigned char *stack, size_t bytes, void (*entry)()) {
+  getcontext(&context.state);
+  context.state.uc_stack.ss_sp = stack;
+  context.state.uc_stack.ss_size = bytes;
+  context.state.uc_link = nullptr;
+  makecontext(&context.state, entry, 0);
+}
 #endif
+
+enum class State : uint8_t { Ready, AtSimdgroup, AtThreadgroup, Ended };
+
+struct Fiber {
+  Context context;
+  uint32_t simdgroup = 0, lane = 0;
+  State state = State::Ended;
+  uint32_t meetings = 0; // with its simdgroup
+};
+
+// What the lanes of a simdgroup show each other. Two sets in turn: a lane may show its next value
+// while others still read the last.
+struct alignas(16) Slots {
+  unsigned char bytes[2][kLanes * kSlotBytes];
+};
+
+struct Machine {
+  Fiber fibers[kMostThreads];
+  Slots slots[kMostThreads / kLanes];
+  unsigned char *stacks = nullptr;
+  Context scheduler;
+  Fiber *running = nullptr;
+  uint32_t threads = 0;
+  bool backwards = false;
+  void (*program)(void *) = nullptr; // what each fiber calls
+  void *argument = nullptr;
+};
+
+inline Machine machine;
+
+inline Fiber &current() {
+  return *machine.running;
+}
+
+[[noreturn]] inline void die(const char *what) {
+  std::fprintf(stderr, "metal shim: %s\n", what);
+  std::abort();
+}
 
 inline void stop(State state) {
   Fiber &fiber = current();
   fiber.state = state;
-  sinterShimSwitch(&fiber.stack, machine.scheduler);
+  switchContext(fiber.context, machine.scheduler);
 }
 
 inline void meetThreadgroup() {
@@ -142,16 +137,11 @@ inline void enter() {
 
 inline void prepare(uint32_t index) {
   Fiber &fiber = machine.fibers[index];
-  auto *top = reinterpret_cast<uintptr_t *>(machine.stacks + (index + 1) * kStackBytes);
-#if defined(__x86_64__)
-  *--top = 0; // enter() finds the stack as after a call
-  *--top = reinterpret_cast<uintptr_t>(&enter);
-  top -= kSavedWords;
-#else
-  top -= 22;
-  top[kSavedWords] = reinterpret_cast<uintptr_t>(&enter);
-#endif
-  fiber = {top, index / kLanes, index % kLanes, State::Ready, 0};
+  fiber.simdgroup = index / kLanes;
+  fiber.lane = index % kLanes;
+  fiber.state = State::Ready;
+  fiber.meetings = 0;
+  prepareContext(fiber.context, machine.stacks + index * kStackBytes, kStackBytes, enter);
 }
 
 // Runs the fibers of a simdgroup until they end or all wait for the threadgroup.
@@ -162,7 +152,7 @@ inline void runSimdgroup(uint32_t first, uint32_t count) {
       Fiber &fiber = machine.fibers[first + (machine.backwards ? count - 1 - i : i)];
       if (fiber.state == State::Ready) {
         machine.running = &fiber;
-        sinterShimSwitch(&machine.scheduler, fiber.stack);
+        switchContext(machine.scheduler, fiber.context);
       }
       ++seen[static_cast<size_t>(fiber.state)];
     }

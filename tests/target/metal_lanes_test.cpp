@@ -527,6 +527,23 @@ TEST(MetalArguments, ScalarsOfEachTypeArriveWithTheirBits) {
   }
 }
 
+// ---- the shim itself ----
+
+// A barrier that only threads below `first` reach.
+std::string divergingText(int64_t first) {
+  return "tile.kernel @diverge(%out: !tile.view<?xi32, out>) attributes {sched.threads = 64 : i64, "
+         "sched.shared = 0 : i64} {\n%c1 = arith.constant 1 : index\n"
+         "tile.grid %c1, %c1, %c1\n%thread = sched.thread\n%first = arith.constant " +
+         number(first) +
+         " : i32\n%some = arith.cmpi ult, %thread, %first : i32\n"
+         "scf.if %some {\n sched.barrier\n}\n}\n";
+}
+
+TEST(MetalShimDeathTest, ThreadsThatMeetInDifferentPlacesAreAnErrorNotAHang) {
+  EXPECT_DEATH(runOnce(divergingText(1), {}), "threads of a simdgroup meet in different places");
+  EXPECT_DEATH(runOnce(divergingText(32), {}), "threads end while others wait at a barrier");
+}
+
 INSTANTIATE_TEST_SUITE_P(Lanes, MetalOperation, testing::Values("apple7", "apple9"),
                          [](const auto &info) { return info.param; });
 

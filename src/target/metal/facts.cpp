@@ -1,4 +1,5 @@
-// The table of families: Apple's "Metal Feature Set Tables" and MSL 3.2, section 2.1.
+// The table of families, by Apple's "Metal Feature Set Tables". The oldest keeps to what systems
+// before MSL 3.1 take, which have no bfloat.
 #include "target/metal/facts.h"
 
 #include "llvm/ADT/STLExtras.h"

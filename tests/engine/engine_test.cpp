@@ -125,17 +125,30 @@ TEST_P(EngineFormats, MakeAPlan) {
   EXPECT_TRUE(plan) << plan.error().toString();
 }
 
-// Every format with kernels and every level, in few plans.
+constexpr const char *kVulkanTarget = "vulkan:1.3+subgroup32+int8+int16+shared32768";
+
+// Every format with kernels and every level, in few plans; blocks of threads with every format.
 INSTANTIATE_TEST_SUITE_P(Engine, EngineFormats,
                          testing::Values(FormatAndLevel{TensorType::F32, "avx512"},
                                          FormatAndLevel{TensorType::F16, "avx512vnni"},
                                          FormatAndLevel{TensorType::BF16, "avx2"},
                                          FormatAndLevel{TensorType::Q8_0, "avx512vnni"},
                                          FormatAndLevel{TensorType::Q4_1, "avx512"},
-                                         FormatAndLevel{TensorType::Q4_0, "avx2"}),
+                                         FormatAndLevel{TensorType::Q4_0, "avx2"},
+                                         FormatAndLevel{TensorType::F32, "cuda:sm_90a"},
+                                         FormatAndLevel{TensorType::F32, kVulkanTarget},
+                                         FormatAndLevel{TensorType::F16, "cuda:sm_90a"},
+                                         FormatAndLevel{TensorType::F16, kVulkanTarget},
+                                         FormatAndLevel{TensorType::Q8_0, "cuda:sm_90a"},
+                                         FormatAndLevel{TensorType::Q8_0, kVulkanTarget},
+                                         FormatAndLevel{TensorType::Q4_1, "cuda:sm_90a"},
+                                         FormatAndLevel{TensorType::Q4_1, kVulkanTarget}),
                          [](const auto &info) {
-                           return std::string(blockFormat(info.param.first).name) + "_" +
-                                  info.param.second;
+                           std::string name = std::string(blockFormat(info.param.first).name) +
+                                              "_" + info.param.second;
+                           for (char &c : name)
+                             c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+                           return name;
                          });
 
 std::vector<uint8_t> bytesWith(uint32_t threads) {
@@ -189,6 +202,21 @@ TEST(Engine, HeadsOfAnySizeMakeAPlan) {
     auto plan = planOf(headsOf(headDim, TensorType::Q8_0));
     EXPECT_TRUE(plan) << headDim << ": " << plan.error().toString();
   }
+}
+
+TEST(Engine, KernelsOfBlocksOfThreadsCarryTheirThreadsAndSharedMemory) {
+  EngineOptions options = quickOptions();
+  options.target = "cuda:sm_90a";
+  auto plan = planOf(tinyLlama(), options);
+  ASSERT_TRUE(plan) << plan.error().toString();
+  EXPECT_EQ(plan::targetOf(*plan), "cuda:sm_90a");
+  uint64_t shared = 0;
+  for (const plan::Kernel &kernel : plan->kernels) {
+    EXPECT_GE(kernel.threads, 32u) << kernel.name;
+    EXPECT_EQ(kernel.scratchBytes, 0u) << kernel.name;
+    shared += kernel.sharedBytes;
+  }
+  EXPECT_GT(shared, 0u);
 }
 
 // ---- refusals ----

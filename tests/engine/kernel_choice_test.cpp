@@ -2,6 +2,7 @@
 #include "engine/kernel_choice.h"
 #include "engine/kernel_set.h"
 #include "engine/weights.h"
+#include "numeric/dot_packing.h"
 #include "tile/mlir_pch.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +48,7 @@ TEST(KernelChoice, OneRowAndManySumInTheSameOrder) {
 
 TEST(KernelChoice, ProductsReadPackedRowsAndStepOverWholeBlocks) {
   auto p = chooseGemm(kernel::block("q8a"), kernel::block("q4_1"), 576, 1536, RowBucket::Many);
-  EXPECT_EQ(p.interleave, interleavedRows());
+  EXPECT_EQ(p.interleave, kInterleavedRows);
   EXPECT_TRUE(p.transposeB);
   EXPECT_EQ(p.blockN % p.interleave, 0);
   EXPECT_EQ(p.blockK % 256, 0); // the longest block of the format table
@@ -78,6 +79,38 @@ TEST(KernelChoice, RotationsTakePairsOfAHead) {
   EXPECT_EQ(p.pairs, 32);
   EXPECT_TRUE(p.halves);
   EXPECT_TRUE(p.inPlace);
+}
+
+// ---- blocks of threads ----
+
+TEST(KernelChoice, BlocksOfThreadsHoldWholeRows) {
+  for (int64_t columns : {32, 64, 576, 960, 1536, 4096, 8192}) {
+    EXPECT_EQ(chooseNorm(columns, kernel::F32, Programs::Threads).blockColumns, columns);
+    EXPECT_EQ(chooseStream(columns, kernel::F32, Programs::Threads).blockColumns, columns);
+    EXPECT_EQ(chooseEmbed(columns, kernel::F32, Programs::Threads).blockColumns, columns);
+  }
+  EXPECT_LE(chooseNorm(49152, kernel::F32, Programs::Threads).blockColumns, 8192);
+}
+
+TEST(KernelChoice, BlocksOfThreadsSumOneRowAndManyInTheSameOrder) {
+  for (kernel::Element weight : {kernel::F16, kernel::block("q8_0")}) {
+    auto choose = [&](RowBucket rows) {
+      return chooseGemm(kernel::F32, weight, 576, 1536, rows, Programs::Threads);
+    };
+    auto many = choose(RowBucket::Many), one = choose(RowBucket::One);
+    EXPECT_EQ(one.blockM, 1);
+    EXPECT_GT(many.blockM, 1);
+    one.blockM = many.blockM;
+    one.blockN = many.blockN;
+    one.blockK = many.blockK;
+    EXPECT_EQ(kernelKey("gemm", one), kernelKey("gemm", many));
+  }
+}
+
+TEST(KernelChoice, OnlyCpuTargetsRunTasks) {
+  EXPECT_EQ(programsOf("cpu:x86_64+avx2"), Programs::Tasks);
+  EXPECT_EQ(programsOf("cuda:sm_90a"), Programs::Threads);
+  EXPECT_EQ(programsOf("vulkan:1.3+subgroup32"), Programs::Threads);
 }
 
 } // namespace

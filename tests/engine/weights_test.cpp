@@ -23,7 +23,7 @@ TEST_F(Weights, EveryRecipeIsOneThatPlansAccept) {
        {block("q4_0"), block("q4_1"), block("q8_0"), mlir::Type(mlir::Float32Type::get(&context_)),
         mlir::Type(mlir::Float16Type::get(&context_)),
         mlir::Type(mlir::BFloat16Type::get(&context_))}) {
-    auto recipe = interleavedRecipe(element, 96);
+    auto recipe = interleavedRecipe(element, 96, kInterleavedRows);
     ASSERT_TRUE(recipe) << recipe.error().message;
     auto valid = plan::validateRecipe(*recipe, "recipe");
     EXPECT_TRUE(valid) << valid.error().message;
@@ -31,7 +31,7 @@ TEST_F(Weights, EveryRecipeIsOneThatPlansAccept) {
 }
 
 TEST_F(Weights, PlainElementsMoveOneByOne) {
-  auto recipe = interleavedRecipe(mlir::Float16Type::get(&context_), 96);
+  auto recipe = interleavedRecipe(mlir::Float16Type::get(&context_), 96, kInterleavedRows);
   ASSERT_TRUE(recipe) << recipe.error().message;
   EXPECT_EQ(recipe->mode, plan::PackMode::Interleave);
   EXPECT_EQ(recipe->rowsPerAtom, kInterleavedRows);
@@ -41,7 +41,7 @@ TEST_F(Weights, PlainElementsMoveOneByOne) {
 }
 
 TEST_F(Weights, BlocksMoveAsTheIntegerDotReadsThem) {
-  auto recipe = interleavedRecipe(block("q4_1"), 96);
+  auto recipe = interleavedRecipe(block("q4_1"), 96, kInterleavedRows);
   ASSERT_TRUE(recipe) << recipe.error().message;
   EXPECT_EQ(recipe->blockBytes, 20u);
   EXPECT_EQ(recipe->blocksPerRow, 3u);
@@ -50,7 +50,7 @@ TEST_F(Weights, BlocksMoveAsTheIntegerDotReadsThem) {
 }
 
 TEST_F(Weights, SignedCodesBecomeUnsignedOnes) {
-  auto recipe = interleavedRecipe(block("q8_0"), 64);
+  auto recipe = interleavedRecipe(block("q8_0"), 64, kInterleavedRows);
   ASSERT_TRUE(recipe) << recipe.error().message;
   EXPECT_EQ(recipe->fields, (std::vector<plan::PackField>{{0, 2, 2, 0}, {2, 32, 4, 0x80}}));
 }
@@ -60,7 +60,8 @@ TEST_F(Weights, AFormatWithoutPackingIsNamedInOneSentence) {
   for (const BlockFormat &format : blockFormats()) {
     if (format.isPlain())
       continue;
-    auto recipe = interleavedRecipe(block(llvm::StringRef(format.name).lower()), 256);
+    auto recipe =
+        interleavedRecipe(block(llvm::StringRef(format.name).lower()), 256, kInterleavedRows);
     if (recipe)
       continue;
     ++refused;

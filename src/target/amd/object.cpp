@@ -26,10 +26,11 @@ public:
   bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
     if (info.getSeverity() != llvm::DS_Error)
       return true;
-    llvm::raw_string_ostream out(errors_);
+    std::string text;
+    llvm::raw_string_ostream out(text);
     llvm::DiagnosticPrinterRawOStream printer(out);
-    out << (errors_.empty() ? "" : "; ");
     info.print(printer);
+    errors_ += (errors_.empty() ? "" : "; ") + llvm::StringRef(text).trim().str();
     return true;
   }
 

@@ -7,6 +7,8 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/rows.h"
+#include "mlir/Parser/Parser.h"
+#include "sched/sched.h"
 #include "tile/front.h"
 #include "tile/mlir_pch.h"
 
@@ -60,6 +62,46 @@ TEST(AmdTarget, SaysWhatALaunchNeedsAsTheCodeObjectDoes) {
   EXPECT_EQ(found.scratchBytes, 0);
   EXPECT_GT(found.vectorRegisters, 0);
   EXPECT_GT(found.scalarRegisters, 0);
+}
+
+TEST(AmdTarget, GivesEachKernelOfAModuleItsOwnSharedMemory) {
+  constexpr const char *kText = R"(
+tile.kernel @small(%x: !tile.view<?xi32, out>)
+  attributes {sched.threads = 64 : i64, sched.shared = 512 : i64} { BODY }
+tile.kernel @large(%x: !tile.view<?xi32, out>)
+  attributes {sched.threads = 64 : i64, sched.shared = 40000 : i64} { BODY }
+)";
+  constexpr std::string_view kBody = R"(
+  %one = arith.constant 1 : index
+  tile.grid %one, %one, %one
+  %yes = arith.constant true
+  %zero = arith.constant 0 : index
+  %other = arith.constant 252 : i32
+  %c4 = arith.constant 4 : i32
+  %thread = sched.thread
+  %byte = arith.muli %thread, %c4 : i32
+  %mirror = arith.subi %other, %byte : i32
+  sched.shared_store %thread, [%byte] when %yes : i32
+  sched.barrier
+  %found = sched.shared_load [%mirror] : i32
+  sched.view_store %found, %x[%zero] when %yes : i32, !tile.view<?xi32, out>
+)";
+  std::string text = kText;
+  for (size_t at; (at = text.find("BODY")) != std::string::npos;)
+    text.replace(at, 4, kBody);
+  mlir::MLIRContext context;
+  context.loadDialect<sched::SchedDialect, tile::TileDialect, mlir::arith::ArithDialect>();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  ASSERT_TRUE(module);
+  auto target = findTarget("amd:gfx90a");
+  ASSERT_TRUE(target);
+  auto code = compileKernels(**target, *module);
+  ASSERT_TRUE(code) << code.error().toString();
+  auto object = readCodeObject(code->code);
+  ASSERT_TRUE(object) << object.error().toString();
+  ASSERT_EQ(object->kernels.size(), 2u);
+  EXPECT_EQ(object->kernels[0].sharedBytes, 512);
+  EXPECT_EQ(object->kernels[1].sharedBytes, 40000);
 }
 
 TEST(AmdTarget, LinksPartsThatWereCompiledApartUnderOneNote) {

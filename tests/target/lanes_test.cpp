@@ -15,6 +15,10 @@ struct LaneKind {
   sched::LaneFacts facts;
 };
 
+// Bytes of shared memory for rings of the most places, and for the fewest, of which products that
+// read shared memory want more.
+constexpr int64_t kDeep = 166912, kShallow = 58 * 1024, kShallowShared = 74 * 1024;
+
 // Facts of a processor with copies that threads need not wait for.
 sched::LaneFacts asyncFacts(int64_t maxShared, bool groupProducts) {
   sched::LaneFacts facts;
@@ -56,10 +60,10 @@ const std::vector<LaneKind> &laneKinds() {
 // with shared memory for the fewest places.
 const std::vector<LaneKind> &asyncKinds() {
   static const std::vector<LaneKind> kinds = {
-      {"ampere", asyncFacts(166912, false)},
+      {"ampere", asyncFacts(kDeep, false)},
       {"hopper", asyncFacts(232448, true)},
-      {"ampere_shallow", asyncFacts(58 * 1024, false)},
-      {"hopper_shallow", asyncFacts(74 * 1024, true)},
+      {"ampere_shallow", asyncFacts(kShallow, false)},
+      {"hopper_shallow", asyncFacts(kShallowShared, true)},
   };
   return kinds;
 }
@@ -153,34 +157,95 @@ KernelCase ringSlotCase(int64_t m, int64_t n) {
   return withSlots(c, "epilogue", p, kernels::gemm);
 }
 
-const KernelCases &ringCases() {
-  static const KernelCases cases = [] {
-    KernelCases made;
-    for (const char *type : {"bf16", "f16"})
+struct RingRun {
+  KernelCase c;
+  LaneKind kind;
+};
+
+const std::vector<RingRun> &ringRuns() {
+  static const std::vector<RingRun> runs = [] {
+    KernelCases cases = {ringSlotCase(64, 64), ringCase("bf16", 128, 128, true),
+                         ringCase("bf16", 64, 256, true), ringCase("bf16", 256, 128, true)};
+    cases.back().extents = {{"M", {1, 257}}, {"N", {8, 136}}, {"K", {72, 200}}};
+    for (bool whole : {true, false}) {
+      cases.push_back(ringCase("f16", 64, 64, whole));
       for (auto [m, n] : {std::pair(64, 64), std::pair(128, 64), std::pair(64, 128)})
-        for (bool whole : {true, false})
-          made.push_back(ringCase(type, m, n, whole));
-    made.push_back(ringCase("bf16", 128, 128, true));
-    made.push_back(ringCase("bf16", 64, 256, true));
-    made.push_back(ringSlotCase(64, 64));
-    made.push_back(ringSlotCase(128, 64));
+        cases.push_back(ringCase("bf16", m, n, whole));
+    }
+    std::vector<RingRun> made;
+    for (const KernelCase &c : cases)
+      for (const LaneKind &kind : asyncKinds())
+        made.push_back({c, kind});
     return made;
   }();
-  return cases;
+  return runs;
 }
 
-class RingConformance : public testing::TestWithParam<std::tuple<size_t, size_t>> {};
+class RingConformance : public testing::TestWithParam<size_t> {};
 TEST_P(RingConformance, Holds) {
-  auto [at, kind] = GetParam();
-  expectNearTileInterpreter(ringCases()[at], asyncKinds()[kind], static_cast<unsigned>(at));
+  const RingRun &run = ringRuns()[GetParam()];
+  expectNearTileInterpreter(run.c, run.kind, static_cast<unsigned>(GetParam()));
 }
-INSTANTIATE_TEST_SUITE_P(Kernels, RingConformance,
-                         testing::Combine(testing::Range(size_t(0), ringCases().size()),
-                                          testing::Range(size_t(0), asyncKinds().size())),
-                         [](const Indices &info) {
-                           return ringCases()[std::get<0>(info.param)].label + "_" +
-                                  asyncKinds()[std::get<1>(info.param)].name;
+INSTANTIATE_TEST_SUITE_P(Kernels, RingConformance, testing::Range(size_t(0), ringRuns().size()),
+                         [](const testing::TestParamInfo<size_t> &info) {
+                           return ringRuns()[info.param].c.label + "_" +
+                                  ringRuns()[info.param].kind.name;
                          });
+
+// What a kernel in lane form is made of.
+struct Parts {
+  int copies = 0, products = 0, instructions = 0, matrixLoads = 0;
+  int pending = -1; // the most groups that a wait leaves, -1 without waits
+  std::string message;
+};
+
+Parts partsOf(const KernelCase &c, const sched::LaneFacts &facts) {
+  Parts parts;
+  Scheduled s = schedule(c, facts);
+  parts.message = s.message;
+  if (!s.lanes)
+    return parts;
+  s.lanes->walk([&](Operation *op) {
+    parts.copies += isa<sched::CopyAsyncOp>(op);
+    parts.products += isa<sched::MatrixAsyncOp>(op);
+    parts.instructions += isa<sched::MatrixOp>(op);
+    parts.matrixLoads += isa<sched::SharedMatricesOp>(op);
+    if (auto wait = dyn_cast<sched::CopyWaitOp>(op))
+      parts.pending = std::max(parts.pending, static_cast<int>(wait.getPending()));
+  });
+  return parts;
+}
+
+TEST(RingSchedules, MultiplyFromSharedMemoryWhereAnInstructionDoes) {
+  Parts parts = partsOf(ringCase("bf16", 128, 64, true), asyncFacts(kDeep, true));
+  EXPECT_GT(parts.copies, 0) << parts.message;
+  EXPECT_GT(parts.products, 0);
+  EXPECT_EQ(parts.instructions + parts.matrixLoads, 0);
+}
+
+TEST(RingSchedules, LoadMatricesWhereInstructionsTakeRegisters) {
+  Parts parts = partsOf(ringCase("bf16", 128, 64, true), asyncFacts(kDeep, false));
+  EXPECT_GT(parts.copies, 0) << parts.message;
+  EXPECT_GT(parts.instructions, 0);
+  EXPECT_GT(parts.matrixLoads, 0);
+  EXPECT_EQ(parts.products, 0);
+}
+
+TEST(RingSchedules, FetchAsFarAheadAsSharedMemoryAllows) {
+  KernelCase c = ringCase("bf16", 128, 64, true);
+  EXPECT_EQ(partsOf(c, asyncFacts(kDeep, false)).pending, 2);
+  EXPECT_EQ(partsOf(c, asyncFacts(kShallow, false)).pending, 0);
+  EXPECT_EQ(partsOf(c, asyncFacts(kDeep, true)).pending, 1);
+  EXPECT_EQ(partsOf(c, asyncFacts(kShallowShared, true)).pending, 0);
+}
+
+TEST(RingSchedules, DeclineWhereSharedMemoryHoldsTooFewPlaces) {
+  for (bool groupProducts : {false, true}) {
+    Parts parts = partsOf(ringCase("bf16", 128, 128, true), asyncFacts(kShallow, groupProducts));
+    EXPECT_EQ(parts.copies + parts.products, 0);
+    EXPECT_GT(parts.instructions, 0) << parts.message;
+  }
+}
 
 } // namespace
 } // namespace sinter::target::cpu

@@ -23,7 +23,8 @@ static Result<void> checkOptions(const EngineOptions &options) {
                                            ", expected a multiple of " + std::to_string(multiple) +
                                            " of at most " + std::to_string(most));
   };
-  SINTER_TRY(check("the number of page rows", options.pageRows, 1024, 16));
+  if (options.pageRows)
+    SINTER_TRY(check("the number of page rows", options.pageRows, 1024, 16));
   return check("the query block", options.queryBlock, 256, 1);
 }
 
@@ -87,6 +88,8 @@ Result<plan::Plan> buildPlan(const GgufFile &file, const EngineOptions &options,
   const Programs programs = programsOf(target->name());
   EngineOptions fitted = options;
   fitted.queryBlock = chooseQueryBlock(options.queryBlock, programs);
+  if (!options.pageRows)
+    fitted.pageRows = choosePageRows(target->sharedBytes());
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   graph::loadDialects(context);
   KernelSet kernels(context);

@@ -146,6 +146,11 @@ kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element 
   return p;
 }
 
+int64_t choosePageRows(int64_t sharedBytes) {
+  constexpr int64_t kUsual = 64, kWide = 256, kBytesForWide = 96 * 1024;
+  return sharedBytes >= kBytesForWide ? kWide : kUsual;
+}
+
 int64_t chooseQueryBlock(int64_t asked, Programs programs) {
   return asked;
 }

@@ -40,6 +40,9 @@ struct AttentionShape {
 kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element out,
                                    int64_t queryBlock, RowBucket rows,
                                    Programs programs = Programs::Tasks);
+// Positions of a page of the KV state for programs that share so many bytes (0: tasks). Attention
+// goes page by page, and each page is one wait for memory.
+int64_t choosePageRows(int64_t sharedBytes);
 // The query rows of a block of many where up to `asked` are allowed.
 int64_t chooseQueryBlock(int64_t asked, Programs programs);
 

@@ -101,13 +101,10 @@ Value addGroup(Rewriter &r, const Group &g, Value acc) {
 
 // Groups that are read together: of few rows, which wait for memory, as many as registers hold.
 int64_t groupsTogether(tile::DotOp dot, int64_t groups) {
-  constexpr int64_t kFewRows = 16, kMost = 18, kCodes = 8192;
-  int64_t rows = tileType(dot.getAcc()).getDimSize(0),
-          columns = tileType(dot.getAcc()).getDimSize(1);
-  if (rows > kFewRows)
+  constexpr int64_t kFewRows = 16, kMost = 18;
+  if (tileType(dot.getAcc()).getDimSize(0) > kFewRows)
     return 1;
-  int64_t together = std::clamp<int64_t>(kCodes / (columns * kGroup), 1, kMost);
-  together = std::min(together, groups);
+  int64_t together = std::min(kMost, groups);
   while (groups % together)
     --together;
   return together;

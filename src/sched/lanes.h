@@ -6,6 +6,9 @@
 
 namespace sinter::sched {
 
+/// The attribute of a kernel whose threads mostly wait for memory.
+inline constexpr llvm::StringLiteral kLatencyBound = "sched.latency_bound";
+
 /// A bit of a coordinate; axis -1 is none: threads that differ in it hold copies.
 struct LaneBit {
   int axis = -1;

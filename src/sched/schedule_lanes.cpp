@@ -5,6 +5,8 @@
 #include "sched/expand_blocks.h"
 #include "sched/expand_math.h"
 #include "sched/hoist_loads.h"
+#include "sched/interpreter_lanes.h"
+#include "sched/lanes.h"
 #include "sched/pipeline_dots.h"
 
 using namespace mlir;
@@ -31,7 +33,40 @@ static void relaxDivisions(ModuleOp module) {
   });
 }
 
-Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const LaneFacts &facts) {
+// Whether all products have so few rows that reading their operands is all there is to do.
+static bool isOfFewRows(tile::KernelOp kernel) {
+  constexpr int64_t kFewRows = 16;
+  bool any = false, few = true;
+  kernel.walk([&](tile::DotOp dot) {
+    any = true;
+    few &= cast<RankedTensorType>(dot.getResult().getType()).getDimSize(0) <= kFewRows;
+  });
+  return any && few;
+}
+
+// Threads, the order of programs, and what is loaded ahead.
+static void schedule(tile::KernelOp kernel, const LaneFacts &facts) {
+  int64_t threads = chooseThreads(kernel, facts);
+  kernel->setAttr(kThreadsName, Builder(kernel.getContext()).getI64IntegerAttr(threads));
+  if (isOfFewRows(kernel))
+    kernel->setAttr(kLatencyBound, UnitAttr::get(kernel.getContext()));
+  groupPrograms(kernel);
+  hoistLoads(kernel, threads, kEarlyElements);
+  if (facts.asyncCopies)
+    pipelineDots(kernel, threads, facts);
+}
+
+bool hasTiles(tile::KernelOp kernel) {
+  return kernel
+      ->walk([](Operation *op) {
+        bool any = llvm::any_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
+        return any ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const LaneFacts &facts,
+                                               function_ref<void(ModuleOp)> laidOut) {
   source.getContext()
       ->loadDialect<SchedDialect, tile::TileDialect, arith::ArithDialect, math::MathDialect,
                     scf::SCFDialect, vector::VectorDialect>();
@@ -45,19 +80,18 @@ Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const LaneFacts 
   if (failed(expandMath(*module, {facts.ownExp2})) || failed(simplify(*module)))
     return fail(Code::Unsupported, "the kernel's arithmetic could not be expanded");
   for (auto kernel : module->getOps<tile::KernelOp>()) {
-    int64_t threads = chooseThreads(kernel, facts);
-    kernel->setAttr("sched.threads", Builder(kernel.getContext()).getI64IntegerAttr(threads));
-    groupPrograms(kernel);
-    hoistLoads(kernel, threads, kEarlyElements);
-    if (facts.asyncCopies)
-      pipelineDots(kernel, threads, facts);
+    if (!kernel->hasAttr(kThreadsName))
+      schedule(kernel, facts);
     if (failed(assignLanes(kernel, facts)))
       return fail(Code::Unsupported,
                   "kernel '" + kernel.getSymName().str() + "' could not be laid out over threads");
+  }
+  if (laidOut)
+    laidOut(*module);
+  for (auto kernel : module->getOps<tile::KernelOp>())
     if (failed(distribute(kernel, facts)))
       return fail(Code::Unsupported, "kernel '" + kernel.getSymName().str() +
                                          "' could not be distributed over threads");
-  }
   if (failed(simplify(*module)) || failed(verify(*module)))
     return fail(Code::Internal, "the distributed form of the kernels is not well formed");
   return module;

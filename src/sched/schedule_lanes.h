@@ -3,13 +3,19 @@
 
 #include "base/status.h"
 #include "sched/lane_facts.h"
+#include "sched/sched.h"
 #include "tile/mlir_pch.h"
 
 namespace sinter::sched {
 
-/// A copy of `source` with every kernel in lane form. Diagnostics go to the context's handler; the
-/// Status names the kernel and the step that failed.
-Result<mlir::OwningOpRef<mlir::ModuleOp>> scheduleForLanes(mlir::ModuleOp source,
-                                                           const LaneFacts &facts);
+bool hasTiles(tile::KernelOp kernel);
+
+/// A copy of `source` with every kernel in lane form. A kernel that says how many threads it has
+/// (`sched.threads`) is scheduled by hand: it is laid out and distributed only. Diagnostics go to
+/// the context's handler; the Status names the kernel and the step that failed. `laidOut`, if
+/// given, sees the kernels before they are distributed: tiles with their layouts.
+Result<mlir::OwningOpRef<mlir::ModuleOp>>
+scheduleForLanes(mlir::ModuleOp source, const LaneFacts &facts,
+                 llvm::function_ref<void(mlir::ModuleOp)> laidOut = {});
 
 } // namespace sinter::sched

@@ -53,6 +53,8 @@ public:
   /// Parts, whose kernels have distinct symbols, as one module that devices load. One thread at a
   /// time, and none compiles meanwhile.
   virtual Result<std::vector<uint8_t>> link(std::span<const std::vector<uint8_t>> parts) const = 0;
+  /// Bytes that the threads of one program can share; 0 where a program is a task on a core.
+  virtual int64_t sharedBytes() const { return 0; }
   /// Registers, spills and shared memory of linked code's kernels, a line for each; empty where only
   /// an assembler or a driver knows them.
   virtual Result<std::string> resources(std::span<const uint8_t> code) const { return {}; }

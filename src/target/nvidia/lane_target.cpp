@@ -32,6 +32,14 @@ void NvidiaLanes::declareKernel(LLVM::LLVMFuncOp function, int64_t threads) cons
       {b.getStringAttr("nvvm.reqntid"), b.getStringAttr(std::to_string(threads) + ",1,1")})}));
 }
 
+// One block a multiprocessor is enough: the assembler then issues loads early.
+void NvidiaLanes::preferRegisters(LLVM::LLVMFuncOp function) const {
+  Builder b(function.getContext());
+  SmallVector<Attribute> attributes(function.getPassthroughAttr().getValue());
+  attributes.push_back(b.getArrayAttr({b.getStringAttr("nvvm.minctasm"), b.getStringAttr("1")}));
+  function.setPassthroughAttr(b.getArrayAttr(attributes));
+}
+
 LLVM::GlobalOp NvidiaLanes::declareShared(ModuleOp module, StringRef, int64_t) const {
   if (auto declared = module.lookupSymbol<LLVM::GlobalOp>(kSharedName))
     return declared;

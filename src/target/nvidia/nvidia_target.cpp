@@ -21,7 +21,10 @@ public:
   explicit NvidiaTarget(const NvidiaFacts &facts) : facts_(facts) {}
 
   std::string name() const override { return "cuda:" + std::string(facts_.architecture); }
-  std::vector<std::string> stageNames() const override { return {"sched", "llvm", "ptx"}; }
+  std::vector<std::string> stageNames() const override {
+    return {"layout", "sched", "llvm", "ptx"};
+  }
+  int64_t sharedBytes() const override { return facts_.sharedBytes; }
   Result<CompiledModule> compilePart(ModuleOp source, Stages *stages) const override;
   Result<std::vector<uint8_t>> link(std::span<const std::vector<uint8_t>> parts) const override;
 
@@ -54,7 +57,11 @@ Result<OwningOpRef<ModuleOp>> NvidiaTarget::emit(ModuleOp scheduled,
 }
 
 Result<CompiledModule> NvidiaTarget::compilePart(ModuleOp source, Stages *stages) const {
-  SINTER_ASSIGN(OwningOpRef<ModuleOp> scheduled, scheduleForLanes(source, facts_));
+  auto addLayout = [&](ModuleOp laidOut) {
+    if (stages)
+      stages->add("layout", printed(laidOut));
+  };
+  SINTER_ASSIGN(OwningOpRef<ModuleOp> scheduled, scheduleForLanes(source, facts_, addLayout));
   if (stages)
     stages->add("sched", printed(*scheduled));
   CompiledModule result;

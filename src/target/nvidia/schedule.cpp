@@ -23,11 +23,18 @@ static sched::LaneFacts laneFacts(const NvidiaFacts &facts) {
   return lanes;
 }
 
-Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const NvidiaFacts &facts) {
-  auto hasLanes = [](tile::KernelOp kernel) { return kernel->hasAttr("sched.threads"); };
-  if (llvm::all_of(source.getOps<tile::KernelOp>(), hasLanes))
+Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const NvidiaFacts &facts,
+                                               function_ref<void(ModuleOp)> laidOut) {
+  // A kernel with threads may have tiles still, fetched and multiplied as its author wants.
+  auto hasLanes = [](tile::KernelOp kernel) {
+    return kernel->hasAttr("sched.threads") && !sched::hasTiles(kernel);
+  };
+  if (llvm::all_of(source.getOps<tile::KernelOp>(), hasLanes)) {
+    if (laidOut)
+      laidOut(source);
     return OwningOpRef<ModuleOp>(cast<ModuleOp>(source->clone()));
-  return sched::scheduleForLanes(source, laneFacts(facts));
+  }
+  return sched::scheduleForLanes(source, laneFacts(facts), laidOut);
 }
 
 } // namespace sinter::target::nvidia

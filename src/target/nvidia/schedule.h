@@ -9,8 +9,9 @@ namespace sinter::target::nvidia {
 
 /// A new module in which every kernel has lane form; where all have it already (`sched.threads`)
 /// they are taken as they are. Diagnostics go to the context's handler; the Status names the
-/// kernel.
-Result<mlir::OwningOpRef<mlir::ModuleOp>> scheduleForLanes(mlir::ModuleOp source,
-                                                           const NvidiaFacts &facts);
+/// kernel. `laidOut` as sched::scheduleForLanes has it.
+Result<mlir::OwningOpRef<mlir::ModuleOp>>
+scheduleForLanes(mlir::ModuleOp source, const NvidiaFacts &facts,
+                 llvm::function_ref<void(mlir::ModuleOp)> laidOut = {});
 
 } // namespace sinter::target::nvidia

@@ -1,5 +1,6 @@
 // Emission, the walk: the body moves into a function, then each lane operation is replaced in
 // place.
+#include "sched/lanes.h"
 #include "target/simt/emit_llvm_memory.h"
 #include "tile/mlir_pch.h"
 
@@ -88,6 +89,8 @@ LLVM::LLVMFuncOp Emitter::makeFunction() {
       function.setArgAttr(index, LLVM::LLVMDialect::getReadonlyAttrName(), b_.getUnitAttr());
   }
   target_.declareKernel(function, result_.threads);
+  if (kernel_->hasAttr(sched::kLatencyBound))
+    target_.preferRegisters(function);
   return function;
 }
 

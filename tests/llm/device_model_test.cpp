@@ -42,17 +42,18 @@ protected:
         folder_.file("model.gguf"),
         {"--page-rows", "16", "--target", target.starts_with("cpu:") ? "host" : target});
   }
-  // The likeliest token after each of the last `count` tokens.
-  static std::vector<TokenId> likeliest(const Logits &logits, size_t count) {
-    std::vector<TokenId> tokens;
-    for (size_t row = logits.size() / kVocabulary - count; row < logits.size() / kVocabulary;
-         ++row) {
-      const auto bits = std::span(logits).subspan(row * kVocabulary, kVocabulary);
-      const auto best = std::ranges::max_element(
-          bits, {}, [](uint32_t value) { return std::bit_cast<float>(value); });
-      tokens.push_back(static_cast<TokenId>(best - bits.begin()));
-    }
-    return tokens;
+  static std::span<const uint32_t> rowOf(const Logits &logits, size_t token) {
+    return std::span(logits).subspan(token * kVocabulary, kVocabulary);
+  }
+  static float logitOf(uint32_t bits) { return std::bit_cast<float>(bits); }
+  static TokenId likeliest(std::span<const uint32_t> row) {
+    return static_cast<TokenId>(std::ranges::max_element(row, {}, logitOf) - row.begin());
+  }
+  // How far the token's logit lies below the largest, as a share of what the row spans.
+  static float distance(std::span<const uint32_t> row, TokenId token) {
+    const auto [low, high] = std::ranges::minmax_element(row, {}, logitOf);
+    const float most = logitOf(*high), span = most - logitOf(*low);
+    return span > 0 ? (most - logitOf(row[static_cast<size_t>(token)])) / span : 1;
   }
   void expectAlone(const std::vector<Logits> &found,
                    const std::vector<std::vector<TokenId>> &sequences) {
@@ -70,22 +71,28 @@ protected:
   RaggedOptions options_;
 };
 
-// What a device would say next is the CPU's answer at each step of that answer, so it is the same.
-TEST_P(DeviceModelTest, GreedyTokensAreTheCpus) {
+// At each step of the CPU's own answer. Where two tokens are nearly as likely, either will do:
+// rounding decides.
+TEST_P(DeviceModelTest, GreedyTokensAreTheCpusButForNearTies) {
   constexpr size_t kSteps = 12;
+  constexpr float kNearTie = 0.02f;
   const LoadedModel onCpu = open("host");
   ASSERT_TRUE(static_cast<bool>(onCpu));
-  std::vector<TokenId> tokens = randomSequences({21}, kVocabulary)[0], expected;
+  std::vector<TokenId> tokens = randomSequences({21}, kVocabulary)[0];
+  const size_t prompt = tokens.size();
   for (size_t step = 0; step < kSteps; ++step) {
     const Logits logits = logitsAlone(onCpu, tokens);
     ASSERT_EQ(logits.size(), tokens.size() * kVocabulary);
-    expected.push_back(likeliest(logits, 1)[0]);
-    tokens.push_back(expected.back());
+    tokens.push_back(likeliest(rowOf(logits, tokens.size() - 1)));
   }
-  tokens.pop_back();
   const Logits found = logitsAlone(model_, tokens, options_);
   ASSERT_EQ(found.size(), tokens.size() * kVocabulary);
-  EXPECT_EQ(likeliest(found, kSteps), expected);
+  size_t same = 0;
+  for (size_t at = prompt; at < tokens.size(); ++at) {
+    EXPECT_LE(distance(rowOf(found, at - 1), tokens[at]), kNearTie) << "token " << at;
+    same += likeliest(rowOf(found, at - 1)) == tokens[at];
+  }
+  EXPECT_GE(same, kSteps - 2);
 }
 
 TEST_P(DeviceModelTest, RowsOfOneEightAndSixtyFiveTokensHaveEqualBits) {

@@ -57,8 +57,9 @@ static int64_t countOperations(mlir::ModuleOp module) {
 }
 
 static Result<plan::Plan> lowerModel(const GgufFile &file, const EngineOptions &options,
-                                     Programs programs, mlir::MLIRContext &context,
+                                     const target::Target &target, mlir::MLIRContext &context,
                                      KernelSet &kernels) {
+  const Programs programs = programsOf(target.name());
   GgufSource source(file);
   SINTER_ASSIGN(models::DecoderFeatures features, models::readDecoder(source));
   models::DecoderOptions decoder{options.pageRows};
@@ -70,6 +71,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, const EngineOptions &
                              programs == Programs::Threads);
   LoweringOptions lowering;
   lowering.programs = programs;
+  lowering.sharedBytes = std::max(target.sharedBytes(), kLeastSharedBytes);
   lowering.queryBlock = options.queryBlock;
   lowering.mostPagesPerSequence =
       static_cast<int64_t>(llvm::divideCeil(features.contextLength, options.pageRows));
@@ -94,7 +96,7 @@ Result<plan::Plan> buildPlan(const GgufFile &file, const EngineOptions &options,
   graph::loadDialects(context);
   KernelSet kernels(context);
   progress("building the graph", 0, 1);
-  SINTER_ASSIGN(plan::Plan plan, lowerModel(file, fitted, programs, context, kernels));
+  SINTER_ASSIGN(plan::Plan plan, lowerModel(file, fitted, *target, context, kernels));
   progress("building the graph", 1, 1);
   uint32_t threads = options.threads ? options.threads : std::thread::hardware_concurrency();
   SINTER_TRY(kernels.compile(*target, std::max(1u, threads), plan, progress));

@@ -88,7 +88,7 @@ static void chooseTaskBlocks(kernels::Gemm &p, RowBucket rows) {
 }
 
 // One row takes as much of K at once as registers hold, so that all of it is on its way together.
-static void chooseThreadBlocks(kernels::Gemm &p, RowBucket rows) {
+static void chooseThreadBlocks(kernels::Gemm &p, RowBucket rows, int64_t sharedBytes) {
   bool one = rows == RowBucket::One;
   p.blockM = one ? 1 : kThreadRows;
   p.blockN = one ? kThreadColumnsOfOne : kThreadColumns;
@@ -96,10 +96,15 @@ static void chooseThreadBlocks(kernels::Gemm &p, RowBucket rows) {
   for (int64_t step = kThreadStep; one && p.k > 0 && step <= kMostStepOfOne; step += kColumnGroup)
     if (p.k % step == 0)
       p.blockK = step;
+  // Where no instruction multiplies them, operands are shared as f32 in padded rows.
+  constexpr int64_t kBytes = sizeof(float), kPadding = 4, kLeastStep = 16;
+  auto shared = [&] { return (p.blockM + p.blockN) * (p.blockK + kPadding) * kBytes; };
+  while (!p.b.isBlock() && p.blockK > kLeastStep && shared() > sharedBytes)
+    p.blockK = llvm::alignTo(p.blockK / 2, kLeastStep);
 }
 
 kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_t k, RowBucket rows,
-                         Programs programs) {
+                         Programs programs, int64_t sharedBytes) {
   kernels::Gemm p;
   p.a = a;
   p.b = b;
@@ -110,7 +115,7 @@ kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_
   if (programs == Programs::Tasks)
     chooseTaskBlocks(p, rows);
   else
-    chooseThreadBlocks(p, rows);
+    chooseThreadBlocks(p, rows, sharedBytes);
   return p;
 }
 

@@ -16,6 +16,8 @@ enum class RowBucket { Many, One };
 
 // What one program is: a task that a core goes through, or a block of threads.
 enum class Programs { Tasks, Threads };
+// What every processor of threads has for a program to share.
+inline constexpr int64_t kLeastSharedBytes = 16 * 1024;
 // Of a target's name.
 Programs programsOf(std::string_view target);
 
@@ -26,8 +28,10 @@ kernels::QuantizeRows chooseStream(int64_t columns, kernel::Element out,
                                    Programs programs = Programs::Tasks);
 kernels::Embed chooseEmbed(int64_t columns, kernel::Element table,
                            Programs programs = Programs::Tasks);
+// `sharedBytes` is what the threads of one program share at most.
 kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_t k, RowBucket rows,
-                         Programs programs = Programs::Tasks);
+                         Programs programs = Programs::Tasks,
+                         int64_t sharedBytes = kLeastSharedBytes);
 kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPlace);
 kernels::KvWrite chooseKvWrite(int64_t kvHeads, int64_t headDim, int64_t pageRows);
 

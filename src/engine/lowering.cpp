@@ -135,7 +135,7 @@ Result<void> Lowering::lowerContract(graph::ContractOp op) {
   auto emit = [&](RowBucket rows) -> Result<Steps> {
     kernels::Gemm p =
         chooseGemm(elementOf(op.getA()), elementOf(op.getB()), columnsOf(op.getResult()),
-                   columnsOf(op.getA()), rows, options_.programs);
+                   columnsOf(op.getA()), rows, options_.programs, options_.sharedBytes);
     p.sink = epilogue.sink;
     p.blockN = epilogue.blockColumns
                    ? epilogue.blockColumns

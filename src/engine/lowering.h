@@ -12,6 +12,7 @@ namespace sinter::engine {
 
 struct LoweringOptions {
   Programs programs = Programs::Tasks;
+  int64_t sharedBytes = kLeastSharedBytes;         // of a program of threads
   int64_t queryBlock = 16;                         // most query rows of an attention block
   int64_t mostTokens = 1 << 16;                    // of one step
   int64_t mostPagesPerSequence = int64_t(1) << 24; // entries of a row of the page table

@@ -17,6 +17,7 @@ public:
 
   std::string name() const override { return facts_.name(); }
   std::vector<std::string> stageNames() const override { return {"sched", "spirv"}; }
+  int64_t sharedBytes() const override { return facts_.sharedBytes; }
   Result<CompiledModule> compilePart(ModuleOp source, Stages *stages) const override;
   Result<std::vector<uint8_t>> link(std::span<const std::vector<uint8_t>> parts) const override {
     return linkParts(parts);

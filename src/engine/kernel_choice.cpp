@@ -88,7 +88,7 @@ static void chooseTaskBlocks(kernels::Gemm &p, RowBucket rows) {
 }
 
 // One row takes as much of K at once as registers hold, so that all of it is on its way together.
-static void chooseThreadBlocks(kernels::Gemm &p, RowBucket rows, int64_t sharedBytes) {
+static void chooseThreadBlocks(kernels::Gemm &p, RowBucket rows) {
   bool one = rows == RowBucket::One;
   p.blockM = one ? 1 : kThreadRows;
   p.blockN = one ? kThreadColumnsOfOne : kThreadColumns;
@@ -96,15 +96,10 @@ static void chooseThreadBlocks(kernels::Gemm &p, RowBucket rows, int64_t sharedB
   for (int64_t step = kThreadStep; one && p.k > 0 && step <= kMostStepOfOne; step += kColumnGroup)
     if (p.k % step == 0)
       p.blockK = step;
-  // Where no instruction multiplies them, operands are shared as f32 in padded rows.
-  constexpr int64_t kBytes = sizeof(float), kPadding = 4, kLeastStep = 16;
-  auto shared = [&] { return (p.blockM + p.blockN) * (p.blockK + kPadding) * kBytes; };
-  while (!p.b.isBlock() && p.blockK > kLeastStep && shared() > sharedBytes)
-    p.blockK = llvm::alignTo(p.blockK / 2, kLeastStep);
 }
 
 kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_t k, RowBucket rows,
-                         Programs programs, int64_t sharedBytes) {
+                         Programs programs) {
   kernels::Gemm p;
   p.a = a;
   p.b = b;
@@ -115,8 +110,20 @@ kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_
   if (programs == Programs::Tasks)
     chooseTaskBlocks(p, rows);
   else
-    chooseThreadBlocks(p, rows, sharedBytes);
+    chooseThreadBlocks(p, rows);
   return p;
+}
+
+// Where no instruction multiplies them, operands of scalars are shared as f32, in rows that are
+// padded by a sixteenth.
+void fitStep(kernels::Gemm &p, int64_t sharedBytes) {
+  constexpr int64_t kLeastStep = 16;
+  auto shared = [&] {
+    return (p.blockM + p.blockN) * (p.blockK + p.blockK / kLeastStep) *
+           static_cast<int64_t>(sizeof(float));
+  };
+  while (!p.b.isBlock() && p.blockK > kLeastStep && shared() > sharedBytes)
+    p.blockK = llvm::alignTo(p.blockK / 2, kLeastStep);
 }
 
 kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPlace) {

@@ -28,10 +28,10 @@ kernels::QuantizeRows chooseStream(int64_t columns, kernel::Element out,
                                    Programs programs = Programs::Tasks);
 kernels::Embed chooseEmbed(int64_t columns, kernel::Element table,
                            Programs programs = Programs::Tasks);
-// `sharedBytes` is what the threads of one program share at most.
 kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_t k, RowBucket rows,
-                         Programs programs = Programs::Tasks,
-                         int64_t sharedBytes = kLeastSharedBytes);
+                         Programs programs = Programs::Tasks);
+// Shortens the steps of a product over threads until its operands fit into what a program shares.
+void fitStep(kernels::Gemm &p, int64_t sharedBytes);
 kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPlace);
 kernels::KvWrite chooseKvWrite(int64_t kvHeads, int64_t headDim, int64_t pageRows);
 

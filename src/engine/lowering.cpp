@@ -135,11 +135,13 @@ Result<void> Lowering::lowerContract(graph::ContractOp op) {
   auto emit = [&](RowBucket rows) -> Result<Steps> {
     kernels::Gemm p =
         chooseGemm(elementOf(op.getA()), elementOf(op.getB()), columnsOf(op.getResult()),
-                   columnsOf(op.getA()), rows, options_.programs, options_.sharedBytes);
+                   columnsOf(op.getA()), rows, options_.programs);
     p.sink = epilogue.sink;
     p.blockN = epilogue.blockColumns
                    ? epilogue.blockColumns
                    : static_cast<int64_t>(llvm::alignTo(p.blockN, epilogue.columnMultiple));
+    if (options_.programs == Programs::Threads)
+      fitStep(p, options_.sharedBytes);
     SINTER_ASSIGN(KernelId kernel, kernels_.add("gemm", p, kernels::gemm, epilogue.text));
     Steps steps;
     addLaunch(steps, kernel, arguments, op, labelOf(op));

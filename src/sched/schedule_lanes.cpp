@@ -8,6 +8,7 @@
 #include "sched/interpreter_lanes.h"
 #include "sched/lanes.h"
 #include "sched/pipeline_dots.h"
+#include "sched/verify_rings.h"
 
 using namespace mlir;
 
@@ -56,13 +57,8 @@ static void schedule(tile::KernelOp kernel, const LaneFacts &facts) {
     pipelineDots(kernel, threads, facts);
 }
 
-bool hasTiles(tile::KernelOp kernel) {
-  return kernel
-      ->walk([](Operation *op) {
-        bool any = llvm::any_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
-        return any ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
+bool hasRings(tile::KernelOp kernel) {
+  return kernel->walk([](RingOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
 Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const LaneFacts &facts,
@@ -82,6 +78,9 @@ Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const LaneFacts 
   for (auto kernel : module->getOps<tile::KernelOp>()) {
     if (!kernel->hasAttr(kThreadsName))
       schedule(kernel, facts);
+    if (failed(verifyRings(kernel, facts)))
+      return fail(Code::Unsupported, "kernel '" + kernel.getSymName().str() +
+                                         "' is not scheduled as the processor needs it");
     if (failed(assignLanes(kernel, facts)))
       return fail(Code::Unsupported,
                   "kernel '" + kernel.getSymName().str() + "' could not be laid out over threads");

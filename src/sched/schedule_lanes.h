@@ -8,7 +8,8 @@
 
 namespace sinter::sched {
 
-bool hasTiles(tile::KernelOp kernel);
+/// Whether the kernel fetches tiles ahead of their use (sched.make_ring).
+bool hasRings(tile::KernelOp kernel);
 
 /// A copy of `source` with every kernel in lane form. A kernel that says how many threads it has
 /// (`sched.threads`) is scheduled by hand: it is laid out and distributed only. Diagnostics go to

@@ -1,0 +1,79 @@
+// A product ahead of its operands, written by hand: what the passes make of the gemm kernel is the same, thread by thread
+// (the order of constants aside).
+// RUN: %sinter_compiler kernel emit %s --target cuda:sm_90a --emit sched | grep -v arith.constant > %t.hand
+// RUN: %sinter_compiler kernel emit gemm --set a=bf16 --set b=bf16 --set transpose_b=true --set block_m=128 --set block_n=64 --set block_k=64 --target cuda:sm_90a --emit sched | grep -v arith.constant > %t.made
+// RUN: diff %t.hand %t.made
+// RUN: FileCheck %s < %t.hand
+
+// CHECK: sched.threads = 256
+// CHECK: sched.copy_async
+// CHECK: sched.matrix_async "nvidia.wgmma.m64n64k16.f32.bf16"
+!a = !tile.view<?x?xbf16, in>
+!b = !tile.view<?x?xbf16, in>
+!out = !tile.view<?x?xf32, out>
+!sums = tensor<128x64xf32>
+!ringA = !sched.ring<4, tensor<128x64xbf16>>
+!ringB = !sched.ring<4, tensor<64x64xbf16>>
+tile.kernel @gemm(%a: !a {tile.name = "a"}, %b: !b {tile.name = "b"}, %out: !out {tile.name = "out"}) attributes {sched.threads = 256 : i64} {
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0.0> : !sums
+  %c0 = arith.constant 0 : index
+  %n = tile.dim %out, 1 : !out
+  %columns = arith.ceildivsi %n, %c64 : index
+  %m = tile.dim %out, 0 : !out
+  %rows = arith.ceildivsi %m, %c128 : index
+  tile.grid %columns, %rows, %c1
+
+  // Groups of 8 rows of programs, column by column.
+  %x = tile.program_id 0
+  %y = tile.program_id 1
+  %c8 = arith.constant 8 : index
+  %before = arith.muli %y, %columns : index
+  %number = arith.addi %before, %x : index
+  %perGroup = arith.muli %columns, %c8 : index
+  %group = arith.divui %number, %perGroup : index
+  %inGroup = arith.remui %number, %perGroup : index
+  %firstRow = arith.muli %group, %c8 : index
+  %rowsLeft = arith.subi %rows, %firstRow : index
+  %height = arith.minui %rowsLeft, %c8 : index
+  %rowInGroup = arith.remui %inGroup, %height : index
+  %row = arith.addi %firstRow, %rowInGroup : index
+  %column = arith.divui %inGroup, %height : index
+  %atM = arith.muli %row, %c128 : index
+  %atN = arith.muli %column, %c64 : index
+
+  // Two steps ahead; of four places, one is read, one is still being read.
+  %k = tile.dim %a, 1 : !a
+  %ringA = sched.make_ring swizzled : !ringA
+  %ringB = sched.make_ring swizzled : !ringB
+  %place0 = arith.constant 0 : i32
+  sched.fetch %a[%atM, %c0] to %ringA[%place0] : !a, !ringA
+  sched.fetch %b[%atN, %c0] to %ringB[%place0] : !b, !ringB
+  sched.commit
+  %place1 = arith.constant 1 : i32
+  sched.fetch %a[%atM, %c64] to %ringA[%place1] : !a, !ringA
+  sched.fetch %b[%atN, %c64] to %ringB[%place1] : !b, !ringB
+  sched.commit
+  %c2 = arith.constant 2 : index
+  %depth = arith.constant 4 : index
+  %flying = scf.for %at = %c0 to %k step %c64 iter_args(%acc = %zero) -> !sums {
+    %step = arith.divui %at, %c64 : index
+    sched.await 1
+    %inRing = arith.remui %step, %depth : index
+    %place = arith.index_cast %inRing : index to i32
+    %sum = sched.ring_dot "nvidia.wgmma.m64n64k16.f32.bf16" %ringA, %ringB[%place], %acc pending 1 : !ringA, !ringB, !sums -> !sums
+    %later = arith.addi %at, %c128 : index
+    %stepLater = arith.addi %step, %c2 : index
+    %inRingLater = arith.remui %stepLater, %depth : index
+    %placeLater = arith.index_cast %inRingLater : index to i32
+    sched.fetch %a[%atM, %later] to %ringA[%placeLater] : !a, !ringA
+    sched.fetch %b[%atN, %later] to %ringB[%placeLater] : !b, !ringB
+    sched.commit
+    scf.yield %sum : !sums
+  }
+  sched.await 0
+  %sums = sched.settle %flying : !sums -> !sums
+  tile.store %sums, %out[%atM, %atN] : !sums, !out
+}

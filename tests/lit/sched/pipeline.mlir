@@ -1,0 +1,59 @@
+// Which products are fetched ahead, seen before distribution: deep rings where shared memory has room, none where a tile is
+// no product of two 16-bit tiles as they are loaded.
+// RUN: %sinter_compiler kernel emit gemm --set a=f16 --set b=f16 --set block_m=128 --set block_n=128 --set block_k=64 --target cuda:sm_90a --emit layout | FileCheck %s --check-prefixes=COMMON,SHARED
+// RUN: %sinter_compiler kernel emit gemm --set a=f16 --set b=f16 --set block_m=128 --set block_n=128 --set block_k=64 --target cuda:sm_80 --emit layout | FileCheck %s --check-prefixes=COMMON,REGISTERS
+// RUN: %sinter_compiler kernel emit gemm --set a=f16 --set b=f16 --set block_m=128 --set block_n=128 --set block_k=64 --target cuda:sm_86 --emit layout | FileCheck %s --check-prefixes=COMMON,SHALLOW
+// RUN: %sinter_compiler kernel emit gemm --set a=f16 --set b=f16 --set transpose_b=false --set block_m=64 --set block_n=128 --set block_k=64 --target cuda:sm_90a --emit layout | FileCheck %s --check-prefixes=COMMON,COLUMNS
+// RUN: %sinter_compiler kernel emit gemm --set a=f32 --set b=f32 --set block_m=64 --set block_n=64 --set block_k=32 --target cuda:sm_90a --emit layout | FileCheck %s --check-prefixes=COMMON,DECLINED
+// RUN: %sinter_compiler kernel emit gemm --set a=f16 --set b=f16 --set block_m=64 --set block_n=64 --set block_k=20 --target cuda:sm_90a --emit layout | FileCheck %s --check-prefixes=COMMON,DECLINED
+// RUN: %sinter_compiler kernel emit gemm --set a=f16 --set b=f16 --set block_m=128 --set block_n=64 --set block_k=128 --target cuda:sm_86 --emit layout | FileCheck %s --check-prefixes=COMMON,DECLINED
+// RUN: %sinter_compiler kernel emit gemm --set a=f16 --set b=f32 --set block_m=64 --set block_n=64 --set block_k=32 --target cuda:sm_90a --emit layout | FileCheck %s --check-prefixes=COMMON,DECLINED
+
+// COMMON: tile.kernel @gemm
+// COMMON-SAME: sched.threads =
+
+// The instruction reads shared memory: the product of the step before may still read its place.
+// SHARED: sched.make_ring swizzled : <4, tensor<128x64xf16>>
+// SHARED: sched.make_ring swizzled : <4, tensor<128x64xf16>>
+// SHARED-COUNT-2: sched.commit
+// SHARED: scf.for
+// SHARED-NOT: tile.load
+// SHARED: sched.await 1
+// SHARED-NEXT: arith
+// SHARED: sched.ring_dot "nvidia.wgmma.m64n128k16.f32.f16" {{.*}} pending 1
+// SHARED: sched.fetch
+// SHARED: sched.fetch
+// SHARED-NEXT: sched.commit
+// SHARED-NEXT: scf.yield
+// SHARED: sched.await 0
+// SHARED-NEXT: sched.settle
+// SHARED-NEXT: tile.store
+
+// Fragments are read from the place of this step.
+// REGISTERS: sched.make_ring : <4, tensor<128x64xf16>>
+// REGISTERS-COUNT-3: sched.commit
+// REGISTERS: scf.for
+// REGISTERS-NOT: tile.load
+// REGISTERS: sched.await 2
+// REGISTERS: sched.ring_read
+// REGISTERS: sched.ring_read
+// REGISTERS: tile.dot {{.*}}"nvidia.mma.m16n8k16.f32.f16"
+// REGISTERS: scf.yield
+// REGISTERS: sched.await 0
+// REGISTERS-NOT: sched.settle
+
+// 99 KiB hold two places.
+// SHALLOW: sched.make_ring : <2, tensor<128x64xf16>>
+// SHALLOW: sched.await 0
+// SHALLOW: sched.ring_read
+
+// No instruction of shared memory takes b by columns.
+// COLUMNS: sched.make_ring : <4, tensor<64x64xf16>>
+// COLUMNS: sched.make_ring : <4, tensor<64x128xf16>>
+// COLUMNS-NOT: sched.ring_dot
+// COLUMNS: tile.dot
+
+// DECLINED-NOT: sched.make_ring
+// DECLINED: scf.for
+// DECLINED: tile.load
+// DECLINED: tile.dot

@@ -1,0 +1,176 @@
+// Kernels with rings written by hand: each departure from what the processor needs is refused by
+// name before the kernel is distributed.
+#include "sched/lanes_support.h"
+#include "sched/schedule_lanes.h"
+
+#include "tile/interpreter_engine.h"
+
+namespace sinter::sched {
+namespace {
+
+// A product of 64 x 64 sums by an instruction that reads shared memory.
+constexpr const char *kKernel = R"(
+tile.kernel @k(%a: !tile.view<?x?xbf16, in>, %b: !tile.view<?x?xbf16, in>, %out: !tile.view<?x?xf32, out>)
+    attributes {sched.threads = 128 : i64} {
+  %c1 = arith.constant 1 : index
+  %c0 = arith.constant 0 : index
+  %i0 = arith.constant 0 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  tile.grid %c1, %c1, %c1
+  %left = sched.make_ring swizzled : !sched.ring<3, tensor<64x64xbf16>>
+  %right = sched.make_ring swizzled : !sched.ring<3, tensor<64x64xbf16>>
+  sched.fetch %a[%c0, %c0] to %left[%i0] : !tile.view<?x?xbf16, in>, !sched.ring<3, tensor<64x64xbf16>>
+  sched.fetch %b[%c0, %c0] to %right[%i0] : !tile.view<?x?xbf16, in>, !sched.ring<3, tensor<64x64xbf16>>
+  sched.commit
+  sched.await 0
+  %flying = sched.ring_dot "nvidia.wgmma.m64n64k16.f32.bf16" %left, %right[%i0], %zero pending 0 : !sched.ring<3, tensor<64x64xbf16>>, !sched.ring<3, tensor<64x64xbf16>>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %sums = sched.settle %flying : tensor<64x64xf32> -> tensor<64x64xf32>
+  tile.store %sums, %out[%c0, %c0] : tensor<64x64xf32>, !tile.view<?x?xf32, out>
+}
+)";
+
+LaneFacts hopper() {
+  LaneFacts facts;
+  facts.maxShared = 232448;
+  facts.asyncCopies = true;
+  facts.instructions = {"nvidia.wgmma.m64n64k16.f32.bf16", "nvidia.wgmma.m64n64k16.f32.f16",
+                        "nvidia.mma.m16n8k16.f32.bf16"};
+  return facts;
+}
+
+std::string replaced(std::string text, const std::string &from, const std::string &to) {
+  EXPECT_NE(text.find(from), std::string::npos) << from;
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+// The first diagnostic of scheduling, without its place; "scheduled" without one.
+std::string scheduling(const std::string &text, const LaneFacts &facts) {
+  mlir::MLIRContext context;
+  context
+      .loadDialect<tile::TileDialect, SchedDialect, mlir::arith::ArithDialect,
+                   mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
+  std::string message;
+  mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
+    if (message.empty())
+      message = diagnostic.str();
+    return mlir::success();
+  });
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, "kernel.mlir");
+  if (!module)
+    return "does not parse: " + message;
+  auto scheduled = scheduleForLanes(*module, facts);
+  return scheduled ? "scheduled" : message;
+}
+
+TEST(Rings, MayBeWrittenByHand) {
+  EXPECT_EQ(scheduling(kKernel, hopper()), "scheduled");
+}
+
+struct Departure {
+  const char *name, *from, *to, *message;
+};
+
+class RingRefusals : public testing::TestWithParam<Departure> {};
+TEST_P(RingRefusals, NameWhatWasFoundAndExpected) {
+  const Departure &departure = GetParam();
+  EXPECT_EQ(scheduling(replaced(kKernel, departure.from, departure.to), hopper()),
+            departure.message);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kernels, RingRefusals,
+    testing::Values(
+        Departure{"ThreadsThatAreNoNumber", "128 : i64", "\"128\"",
+                  "'tile.kernel' op has sched.threads = \"128\", expected an i64"},
+        Departure{
+            "ThreadsThatAreNoPowerOfTwo", "128 : i64", "96 : i64",
+            "'tile.kernel' op has blocks of 96 threads, expected a power of two from 32 to 1024"},
+        Departure{
+            "ThreadsBeyondTheBlock", "128 : i64", "2048 : i64",
+            "'tile.kernel' op has blocks of 2048 threads, expected a power of two from 32 to 1024"},
+        Departure{
+            "FewerThreadsThanASubgroup", "128 : i64", "16 : i64",
+            "'tile.kernel' op has blocks of 16 threads, expected a power of two from 32 to 1024"},
+        Departure{"NoPlaces", "ring<3,", "ring<0,",
+                  "'sched.make_ring' op has 0 places for 'tensor<64x64xbf16>', expected at least "
+                  "one and at most 232448 bytes"},
+        Departure{"PlacesBeyondSharedMemory", "ring<3,", "ring<1000,",
+                  "'sched.make_ring' op has 1000 places for 'tensor<64x64xbf16>', expected at "
+                  "least one and at most 232448 bytes"},
+        Departure{"PlacesBeyondWhatCanBeCounted", "ring<3,", "ring<9223372036854775807,",
+                  "'sched.make_ring' op has 9223372036854775807 places for 'tensor<64x64xbf16>', "
+                  "expected at least one and at most 232448 bytes"},
+        Departure{"TilesOfOneAxis", "ring<3, tensor<64x64xbf16>>", "ring<3, tensor<64xbf16>>",
+                  "'sched.make_ring' op has places for 'tensor<64xbf16>', expected a tile of two "
+                  "axes with elements of 8, 16 or 32 bits"},
+        Departure{"RowsOfPartsOfPieces", "ring<3, tensor<64x64xbf16>>",
+                  "ring<3, tensor<64x4xbf16>>",
+                  "'sched.make_ring' op has places for 'tensor<64x4xbf16>', expected rows of whole "
+                  "pieces of 16 bytes"},
+        Departure{"PlainRings", "make_ring swizzled", "make_ring",
+                  "'sched.ring_dot' op multiplies 'tensor<64x64xbf16>' with 'tensor<64x64xbf16>', "
+                  "expected swizzled rings with rows of 128 bytes of the operands of "
+                  "'nvidia.wgmma.m64n64k16.f32.bf16'"},
+        Departure{"RowsOfAnotherLength", "ring<3, tensor<64x64xbf16>>",
+                  "ring<3, tensor<64x32xbf16>>",
+                  "'sched.ring_dot' op multiplies 'tensor<64x32xbf16>' with 'tensor<64x32xbf16>', "
+                  "expected swizzled rings with rows of 128 bytes of the operands of "
+                  "'nvidia.wgmma.m64n64k16.f32.bf16'"},
+        Departure{"InstructionsThatTakeRegisters", "nvidia.wgmma.m64n64k16.f32.bf16",
+                  "nvidia.mma.m16n8k16.f32.bf16",
+                  "'sched.ring_dot' op names 'nvidia.mma.m16n8k16.f32.bf16', expected an "
+                  "instruction of the processor that reads shared memory"},
+        Departure{"InstructionsOfOtherElements", "nvidia.wgmma.m64n64k16.f32.bf16",
+                  "nvidia.wgmma.m64n64k16.f32.f16",
+                  "'sched.ring_dot' op multiplies 'tensor<64x64xbf16>' with 'tensor<64x64xbf16>', "
+                  "expected swizzled rings with rows of 128 bytes of the operands of "
+                  "'nvidia.wgmma.m64n64k16.f32.f16'"},
+        Departure{"InstructionsThatTheProcessorLacks", "nvidia.wgmma.m64n64k16.f32.bf16",
+                  "nvidia.wgmma.m64n128k16.f32.bf16",
+                  "'sched.ring_dot' op names 'nvidia.wgmma.m64n128k16.f32.bf16', expected an "
+                  "instruction of the processor that reads shared memory"},
+        Departure{"SumsOfAnotherShape", "tensor<64x64xf32>", "tensor<64x32xf32>",
+                  "'sched.ring_dot' op has 'tensor<64x32xf32>', expected 'tensor<64x64xf32>'"},
+        Departure{"SumsThatDoNotShareOut", "128 : i64", "256 : i64",
+                  "'sched.ring_dot' op gives 64 x 64 sums to 256 threads, expected whole "
+                  "instructions 'nvidia.wgmma.m64n64k16.f32.bf16' for each group of 128"},
+        Departure{"FewerThanNoPendingProducts", "pending 0", "pending -1",
+                  "'sched.ring_dot' op leaves -1 groups pending, expected 0 or more"},
+        Departure{"FewerThanNoPendingCopies", "sched.await 0", "sched.await -1",
+                  "'sched.await' op leaves -1 groups pending, expected 0 or more"},
+        Departure{"ViewsThatProgramsWrite", "!tile.view<?x?xbf16, in>",
+                  "!tile.view<?x?xbf16, inout>",
+                  "'sched.fetch' op copies from '!tile.view<?x?xbf16, inout>' at 2 offsets, "
+                  "expected a plain in view of two axes"},
+        Departure{"ViewsOfStridedRows", "!tile.view<?x?xbf16, in>",
+                  "!tile.view<?x?xbf16, in, strided>",
+                  "'sched.fetch' op copies from '!tile.view<?x?xbf16, in, strided>' at 2 offsets, "
+                  "expected a plain in view of two axes"},
+        Departure{"ViewsOfOtherElements", "!tile.view<?x?xbf16, in>", "!tile.view<?x?xf16, in>",
+                  "'sched.fetch' op copies elements 'f16' to places for 'tensor<64x64xbf16>'"}),
+    [](const testing::TestParamInfo<Departure> &info) { return std::string(info.param.name); });
+
+TEST(Rings, DoNotGoAroundLoops) {
+  std::string ring = "!sched.ring<3, tensor<64x64xbf16>>";
+  std::string loop = "%n = tile.dim %a, 0 : !tile.view<?x?xbf16, in>\n"
+                     "  %other = scf.for %i = %c0 to %n step %c1 iter_args(%r = %right) -> " +
+                     ring + " {\n  scf.yield %left : " + ring +
+                     "\n  }\n  sched.fetch %b[%c0, %c0] to ";
+  std::string text = replaced(kKernel, "sched.fetch %b[%c0, %c0] to %right", loop + "%other");
+  EXPECT_EQ(scheduling(text, hopper()),
+            "'sched.fetch' op uses a ring that is no result of 'sched.make_ring'");
+}
+
+TEST(Rings, AreReadPlainWhereRegistersMultiply) {
+  std::string text = replaced(kKernel, "%sums = sched.settle %flying : tensor<64x64xf32> ->",
+                              "%tile = sched.ring_read %left[%i0] : !sched.ring<3, "
+                              "tensor<64x64xbf16>> -> tensor<64x64xbf16>\n  %sums = sched.settle "
+                              "%flying : tensor<64x64xf32> ->");
+  EXPECT_EQ(scheduling(text, hopper()),
+            "'sched.ring_read' op reads a swizzled ring, expected a plain one");
+}
+
+} // namespace
+} // namespace sinter::sched

@@ -39,10 +39,21 @@ SharedMemory::SharedMemory(uint64_t bytes, bool asynchronous)
       pieces_(asynchronous ? llvm::divideCeil(bytes, uint64_t(kPieceBytes)) : 0) {}
 
 void SharedMemory::beginProgram() {
-  llvm::fill(pieces_, Piece());
+  for (uint64_t number : touched_)
+    pieces_[number] = Piece();
+  touched_.clear();
+  multiplying_.clear();
+  oldestProduct_ = UINT64_MAX;
   copies_.clear();
   stored_.clear();
   copyGroups_ = 0;
+}
+
+SharedMemory::Piece *SharedMemory::touch(uint64_t byte) {
+  Piece *piece = pieceOf(byte);
+  if (piece && !std::exchange(piece->isTouched, true))
+    touched_.push_back(byte / kPieceBytes);
+  return piece;
 }
 
 // ---- who is in the way ----
@@ -118,7 +129,7 @@ Result<void> SharedMemory::store(const LaneAccess &access, int64_t thread, int64
   for (uint64_t byte = at; byte < at + value.size(); ++byte) {
     SINTER_TRY(checkWrite(access, thread, "writes", byte));
     log_.write(byte, thread, access.clock.now);
-    Piece *piece = pieceOf(byte);
+    Piece *piece = touch(byte);
     if (!piece)
       continue;
     piece->copy = nullptr;
@@ -140,7 +151,7 @@ Result<void> SharedMemory::startCopy(const LaneAccess &access, int64_t thread, i
   Copy &copy =
       copies_.emplace_back(Copy{&access.op, thread, static_cast<uint64_t>(at), copyGroups_, {}});
   llvm::copy(piece, copy.piece.begin());
-  Piece *to = pieceOf(copy.at);
+  Piece *to = touch(copy.at);
   to->copy = &access.op;
   to->copying = true;
   return {};
@@ -173,7 +184,7 @@ Result<bool> SharedMemory::readForProduct(const LaneAccess &access, const Produc
                         kPieceBytes, kPieceBytes));
   bool written = true;
   std::string who = ofThreads(product);
-  Piece *from = pieceOf(at);
+  Piece *from = touch(at);
   for (uint64_t byte = at; byte < static_cast<uint64_t>(at + kPieceBytes); ++byte) {
     SINTER_TRY(checkLanded(access, who, "reads", byte));
     AccessLog::Entry writer = log_.writer(byte);
@@ -188,21 +199,30 @@ Result<bool> SharedMemory::readForProduct(const LaneAccess &access, const Produc
   std::memcpy(piece.data(), bytes_.data() + at, kPieceBytes);
   from->product = &access.op;
   from->read = product;
-  from->multiplying = true;
+  oldestProduct_ = std::min(oldestProduct_, product.group);
+  if (!std::exchange(from->multiplying, true))
+    multiplying_.push_back(at / kPieceBytes);
   return written;
 }
 
 void SharedMemory::endProducts(const LaneClock &clock, uint64_t ended) {
-  for (auto [number, piece] : llvm::enumerate(pieces_)) {
-    if (!piece.multiplying || piece.read.group >= ended)
-      continue;
+  if (oldestProduct_ >= ended)
+    return;
+  oldestProduct_ = UINT64_MAX;
+  llvm::erase_if(multiplying_, [&](uint64_t number) {
+    Piece &piece = pieces_[number];
+    if (piece.read.group >= ended) {
+      oldestProduct_ = std::min(oldestProduct_, piece.read.group);
+      return false;
+    }
     piece.multiplying = false;
     piece.readIn = clock.now;
     // As two threads of the group, so that each thread finds another one that has read.
     for (uint64_t byte = number * kPieceBytes; byte < (number + 1) * kPieceBytes; ++byte)
       for (int64_t thread : {0, 1})
         log_.read(byte, piece.read.firstThread + thread, clock.now);
-  }
+    return true;
+  });
 }
 
 } // namespace sinter::sched

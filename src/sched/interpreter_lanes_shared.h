@@ -57,7 +57,7 @@ private:
     ProductRead read;
     uint64_t readIn = 0;    // the interval in which the product ended
     uint64_t orderedIn = 0; // the interval in which stores to it were ordered before products
-    bool copying = false, multiplying = false, isStored = false;
+    bool isTouched = false, copying = false, multiplying = false, isStored = false;
   };
   struct Copy {
     mlir::Operation *op;
@@ -66,6 +66,8 @@ private:
     std::array<std::byte, kPieceBytes> piece;
   };
   Piece *pieceOf(uint64_t byte) { return pieces_.empty() ? nullptr : &pieces_[byte / kPieceBytes]; }
+  /// The piece, which the next program finds as new.
+  Piece *touch(uint64_t byte);
   std::string writerText(uint64_t byte, int64_t thread);
   std::string readerText(uint64_t byte, int64_t thread, uint64_t interval);
   Result<void> checkLanded(const LaneAccess &access, llvm::StringRef who, llvm::StringRef verb,
@@ -75,10 +77,13 @@ private:
 
   std::vector<std::byte> bytes_;
   AccessLog log_;
-  std::vector<Piece> pieces_;    // empty where nothing is asynchronous
-  std::deque<Copy> copies_;      // in flight, oldest first
-  std::vector<uint64_t> stored_; // pieces with stores that are not ordered before products
+  std::vector<Piece> pieces_;         // empty where nothing is asynchronous
+  std::vector<uint64_t> touched_;     // pieces that are not new
+  std::vector<uint64_t> multiplying_; // pieces that products read
+  std::vector<uint64_t> stored_;      // pieces with stores that are not ordered before products
+  std::deque<Copy> copies_;           // in flight, oldest first
   uint64_t copyGroups_ = 0;
+  uint64_t oldestProduct_ = UINT64_MAX; // no piece is read by a product of a group below
 };
 
 } // namespace sinter::sched

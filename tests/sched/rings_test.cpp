@@ -23,7 +23,8 @@ tile.kernel @k(%a: !tile.view<?x?xbf16, in>, %b: !tile.view<?x?xbf16, in>, %out:
   sched.fetch %b[%c0, %c0] to %right[%i0] : !tile.view<?x?xbf16, in>, !sched.ring<3, tensor<64x64xbf16>>
   sched.commit
   sched.await 0
-  %flying = sched.ring_dot "nvidia.wgmma.m64n64k16.f32.bf16" %left, %right[%i0], %zero pending 0 : !sched.ring<3, tensor<64x64xbf16>>, !sched.ring<3, tensor<64x64xbf16>>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %flying = sched.ring_dot "nvidia.wgmma.m64n64k16.f32.bf16" %left, %right[%i0], %zero pending 0
+      : !sched.ring<3, tensor<64x64xbf16>>, !sched.ring<3, tensor<64x64xbf16>>, tensor<64x64xf32> -> tensor<64x64xf32>
   %sums = sched.settle %flying : tensor<64x64xf32> -> tensor<64x64xf32>
   tile.store %sums, %out[%c0, %c0] : tensor<64x64xf32>, !tile.view<?x?xf32, out>
 }

@@ -2,6 +2,7 @@
 // of tile.dot's definition.
 #include "sched/expand_blocks.h"
 #include "numeric/dot_packing.h"
+#include "sched/matrix_instructions.h"
 
 using namespace mlir;
 
@@ -110,7 +111,7 @@ int64_t groupsTogether(tile::DotOp dot, int64_t groups) {
   return together;
 }
 
-LogicalResult expandDot(tile::DotOp dot) {
+LogicalResult expandDot(tile::DotOp dot, bool together) {
   auto a = dot.getA().getDefiningOp<tile::LoadOp>(), b = dot.getB().getDefiningOp<tile::LoadOp>();
   if (!a || !b || !dot.getTransposeB())
     return dot.emitOpError() << "multiplies blocks that are not loaded from views of rows along K";
@@ -125,14 +126,14 @@ LogicalResult expandDot(tile::DotOp dot) {
   Rewriter r(dot);
   int64_t k = tileType(dot.getA()).getDimSize(1);
   auto index = [&](int64_t v) { return arith::ConstantIndexOp::create(r.b, r.loc, v).getResult(); };
-  int64_t together = groupsTogether(dot, k / kGroup);
+  int64_t groups = together ? groupsTogether(dot, k / kGroup) : 1;
   auto loop =
-      scf::ForOp::create(r.b, r.loc, index(0), index(k), index(kGroup * together), dot.getAcc());
+      scf::ForOp::create(r.b, r.loc, index(0), index(k), index(kGroup * groups), dot.getAcc());
   if (!loop.getBody()->empty())
     loop.getBody()->back().erase();
   r.b.setInsertionPointToEnd(loop.getBody());
   SmallVector<Group> read;
-  for (int64_t g = 0; g < together; ++g)
+  for (int64_t g = 0; g < groups; ++g)
     read.push_back(loadGroup(r, dot, a, b, packing->hasMin,
                              plus(r, loop.getInductionVar(), index(g * kGroup))));
   Value sum = loop.getRegionIterArg(0);
@@ -204,7 +205,17 @@ LogicalResult expandStore(tile::StoreOp store, tile::QuantizeOp quantize) {
 
 } // namespace
 
-LogicalResult expandBlocks(tile::KernelOp kernel) {
+// Whether an instruction multiplies the codes: without one, products go through shared memory one
+// after the other, and reading ahead only makes code long.
+static bool multipliesCodes(const LaneFacts &facts) {
+  return llvm::any_of(facts.instructions, [](const std::string &name) {
+    const MatrixInstruction *found = findMatrixInstruction(name);
+    return found && found->aElement == MatrixElement::S8 && found->bElement == MatrixElement::S8;
+  });
+}
+
+LogicalResult expandBlocks(tile::KernelOp kernel, const LaneFacts &facts) {
+  bool together = multipliesCodes(facts);
   SmallVector<Operation *> work;
   kernel.walk([&](Operation *op) {
     if (isa<tile::DotOp, tile::DecodeOp, tile::StoreOp>(op))
@@ -213,7 +224,7 @@ LogicalResult expandBlocks(tile::KernelOp kernel) {
   for (Operation *op : work) {
     LogicalResult done = success();
     if (auto dot = dyn_cast<tile::DotOp>(op); dot && blockType(dot.getA()))
-      done = expandDot(dot);
+      done = expandDot(dot, together);
     else if (auto decode = dyn_cast<tile::DecodeOp>(op))
       done = expandDecode(decode);
     else if (auto store = dyn_cast<tile::StoreOp>(op))

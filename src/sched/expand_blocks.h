@@ -2,6 +2,7 @@
 // their codes, scales and minima.
 #pragma once
 
+#include "sched/lane_facts.h"
 #include "sched/sched.h"
 #include "tile/mlir_pch.h"
 
@@ -10,6 +11,6 @@ namespace sinter::sched {
 /// Rewrites every tile.dot of two block formats, tile.decode and stored tile.quantize of `kernel`
 /// to sched.block_load, sched.block_store and arithmetic, with the same results bit for bit.
 /// Formats are those of numeric/dot_packing.h. What cannot be rewritten is a diagnostic.
-mlir::LogicalResult expandBlocks(tile::KernelOp kernel);
+mlir::LogicalResult expandBlocks(tile::KernelOp kernel, const LaneFacts &facts);
 
 } // namespace sinter::sched

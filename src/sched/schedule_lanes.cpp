@@ -70,7 +70,7 @@ Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const LaneFacts 
   if (facts.ownDivision)
     relaxDivisions(*module);
   for (auto kernel : module->getOps<tile::KernelOp>())
-    if (failed(expandBlocks(kernel)))
+    if (failed(expandBlocks(kernel, facts)))
       return fail(Code::Unsupported, "kernel '" + kernel.getSymName().str() +
                                          "': its block formats could not be expanded");
   if (failed(expandMath(*module, {facts.ownExp2})) || failed(simplify(*module)))

@@ -196,11 +196,11 @@ Distributor::Registers Distributor::take(const SharedTile &shared, const LaneLay
       continue;
     }
     Value at = add(plan.thread, int32(registerBytes(plan, layout, number)));
-    if (step_)
-      at = add(at, step_);
     // A thread whose element is padding reads the first one.
     if (Value inside = inTile(layout, number))
       at = arith::SelectOp::create(b_, loc_, inside, at, int32(plan.base));
+    if (step_)
+      at = add(at, step_);
     Value loaded = SharedLoadOp::create(b_, loc_, word, at);
     for (Value value : scalarsOf(loaded, plan.vector))
       registers.push_back(value.getType() == element

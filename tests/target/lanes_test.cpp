@@ -176,6 +176,10 @@ const std::vector<RingRun> &ringRuns() {
     for (const KernelCase &c : cases)
       for (const LaneKind &kind : asyncKinds())
         made.push_back({c, kind});
+    for (const KernelCase &c : allCases())
+      for (const LaneKind &kind : ArrayRef(asyncKinds()).take_front(2))
+        if (c.kernel == "gemm" && c.settings.at("a") != "q8a")
+          made.push_back({c, kind});
     return made;
   }();
   return runs;

@@ -67,7 +67,7 @@ TEST(NvidiaTarget, SaysWhatALaunchNeeds) {
   auto code = compile("cuda:sm_90", [](kernel::Module &module) {
     module.kernel("rows", [](kernel::KernelBuilder &k) {
       kernels::RmsNorm p;
-      p.columns = p.blockColumns = 1024;
+      p.columns = p.blockColumns = 4096;
       p.blockRows = 1;
       kernels::rmsNorm(k, p);
     });

@@ -13,8 +13,8 @@ using simt::Site;
 using simt::Words;
 
 static constexpr int64_t kSubgroup = 32;
-// Accesses of shared memory are of 16 bytes at most; tiles for bulk copies need more.
-static constexpr int64_t kSharedAlignment = 128;
+// Instructions that read shared memory take its pieces in patterns of 1024 bytes.
+static constexpr int64_t kSharedAlignment = 1024;
 
 static Value intrinsic(Site s, Type type, StringRef name, ValueRange operands = {}) {
   return LLVM::CallIntrinsicOp::create(s.b, s.loc, type, s.b.getStringAttr(name), operands)

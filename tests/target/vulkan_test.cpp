@@ -35,7 +35,7 @@ Result<CompiledModule> normPart(const char *name) {
   return partOf([&](kernel::Module &module) {
     module.kernel(name, [](kernel::KernelBuilder &k) {
       kernels::RmsNorm p;
-      p.columns = p.blockColumns = 1024;
+      p.columns = p.blockColumns = 4096;
       p.blockRows = 1;
       kernels::rmsNorm(k, p);
     });

@@ -30,33 +30,11 @@ public:
   Result<std::string> resources(std::span<const uint8_t> code) const override;
 
 private:
-  Result<OwningOpRef<ModuleOp>> emit(ModuleOp scheduled, std::vector<EmittedKernel> &kernels) const;
   void warnOfSpills(ModuleOp source, const CodeObject &object) const;
 
   const AmdFacts &facts_; // a row of the table
 };
 } // namespace
-
-Result<OwningOpRef<ModuleOp>> AmdTarget::emit(ModuleOp scheduled,
-                                              std::vector<EmittedKernel> &kernels) const {
-  scheduled.getContext()->loadDialect<LLVM::LLVMDialect, vector::VectorDialect>();
-  OwningOpRef<ModuleOp> emitted(ModuleOp::create(scheduled.getLoc()));
-  for (auto kernel : scheduled.getOps<tile::KernelOp>()) {
-    FailureOr<EmittedKernel> one = simt::emitLanes(kernel, *emitted, AmdLanes(facts_));
-    if (failed(one))
-      return fail(Code::Unsupported,
-                  "kernel '" + kernel.getSymName().str() + "' could not be emitted for " + name());
-    if (one->sharedBytes > facts_.sharedBytes)
-      return fail(Code::Unsupported, "kernel '" + one->symbol + "' needs " +
-                                         std::to_string(one->sharedBytes) +
-                                         " bytes of shared memory, " + name() + " has " +
-                                         std::to_string(facts_.sharedBytes));
-    kernels.push_back(*one);
-  }
-  if (failed(simt::lowerToLlvm(*emitted)))
-    return fail(Code::Internal, "the kernels could not be lowered to LLVM");
-  return emitted;
-}
 
 // Such a kernel is right, and slow.
 void AmdTarget::warnOfSpills(ModuleOp source, const CodeObject &object) const {
@@ -71,7 +49,9 @@ Result<CompiledModule> AmdTarget::compilePart(ModuleOp source, Stages *stages) c
   if (stages)
     stages->add("sched", printed(*scheduled));
   CompiledModule result;
-  SINTER_ASSIGN(OwningOpRef<ModuleOp> emitted, emit(*scheduled, result.kernels));
+  SINTER_ASSIGN(
+      OwningOpRef<ModuleOp> emitted,
+      simt::emitModule(*scheduled, AmdLanes(facts_), name(), facts_.sharedBytes, result.kernels));
   registerBuiltinDialectTranslation(*source.getContext());
   registerLLVMDialectTranslation(*source.getContext());
   llvm::LLVMContext context;

@@ -29,32 +29,9 @@ public:
   Result<std::vector<uint8_t>> link(std::span<const std::vector<uint8_t>> parts) const override;
 
 private:
-  Result<OwningOpRef<ModuleOp>> emit(ModuleOp scheduled, std::vector<EmittedKernel> &kernels) const;
-
   const NvidiaFacts &facts_; // a row of the table
 };
 } // namespace
-
-Result<OwningOpRef<ModuleOp>> NvidiaTarget::emit(ModuleOp scheduled,
-                                                 std::vector<EmittedKernel> &kernels) const {
-  scheduled.getContext()->loadDialect<LLVM::LLVMDialect, vector::VectorDialect>();
-  OwningOpRef<ModuleOp> emitted(ModuleOp::create(scheduled.getLoc()));
-  for (auto kernel : scheduled.getOps<tile::KernelOp>()) {
-    FailureOr<EmittedKernel> one = simt::emitLanes(kernel, *emitted, NvidiaLanes(facts_));
-    if (failed(one))
-      return fail(Code::Unsupported,
-                  "kernel '" + kernel.getSymName().str() + "' could not be emitted for " + name());
-    if (one->sharedBytes > facts_.sharedBytes)
-      return fail(Code::Unsupported, "kernel '" + one->symbol + "' needs " +
-                                         std::to_string(one->sharedBytes) +
-                                         " bytes of shared memory, " + name() + " has " +
-                                         std::to_string(facts_.sharedBytes));
-    kernels.push_back(*one);
-  }
-  if (failed(simt::lowerToLlvm(*emitted)))
-    return fail(Code::Internal, "the kernels could not be lowered to LLVM");
-  return emitted;
-}
 
 Result<CompiledModule> NvidiaTarget::compilePart(ModuleOp source, Stages *stages) const {
   auto addLayout = [&](ModuleOp laidOut) {
@@ -65,7 +42,9 @@ Result<CompiledModule> NvidiaTarget::compilePart(ModuleOp source, Stages *stages
   if (stages)
     stages->add("sched", printed(*scheduled));
   CompiledModule result;
-  SINTER_ASSIGN(OwningOpRef<ModuleOp> emitted, emit(*scheduled, result.kernels));
+  SINTER_ASSIGN(OwningOpRef<ModuleOp> emitted,
+                simt::emitModule(*scheduled, NvidiaLanes(facts_), name(), facts_.sharedBytes,
+                                 result.kernels));
   registerBuiltinDialectTranslation(*source.getContext());
   registerLLVMDialectTranslation(*source.getContext());
   llvm::LLVMContext context;

@@ -329,4 +329,25 @@ FailureOr<EmittedKernel> emitLanes(tile::KernelOp kernel, ModuleOp module,
   return Emitter(kernel, module, target).run();
 }
 
+Result<OwningOpRef<ModuleOp>> emitModule(ModuleOp scheduled, const LaneTarget &target,
+                                         const std::string &name, int64_t sharedBytes,
+                                         std::vector<EmittedKernel> &kernels) {
+  scheduled.getContext()->loadDialect<LLVM::LLVMDialect, vector::VectorDialect>();
+  OwningOpRef<ModuleOp> emitted(ModuleOp::create(scheduled.getLoc()));
+  for (auto kernel : scheduled.getOps<tile::KernelOp>()) {
+    FailureOr<EmittedKernel> one = emitLanes(kernel, *emitted, target);
+    if (failed(one))
+      return fail(Code::Unsupported,
+                  "kernel '" + kernel.getSymName().str() + "' could not be emitted for " + name);
+    if (one->sharedBytes > sharedBytes)
+      return fail(Code::Unsupported,
+                  "kernel '" + one->symbol + "' needs " + std::to_string(one->sharedBytes) +
+                      " bytes of shared memory, " + name + " has " + std::to_string(sharedBytes));
+    kernels.push_back(*one);
+  }
+  if (failed(lowerToLlvm(*emitted)))
+    return fail(Code::Internal, "the kernels could not be lowered to LLVM");
+  return emitted;
+}
+
 } // namespace sinter::target::simt

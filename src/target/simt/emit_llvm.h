@@ -70,6 +70,14 @@ mlir::FailureOr<EmittedKernel> emitLanes(tile::KernelOp kernel, mlir::ModuleOp m
 /// Leaves only the LLVM dialect.
 mlir::LogicalResult lowerToLlvm(mlir::ModuleOp module);
 
+/// Every kernel of `scheduled` (lane form) in one module of the LLVM dialect, what they need
+/// appended to `kernels`. Unsupported, naming the kernel and the target called `name`: no form
+/// there, or more shared memory than the `sharedBytes` that it has.
+Result<mlir::OwningOpRef<mlir::ModuleOp>> emitModule(mlir::ModuleOp scheduled,
+                                                     const LaneTarget &target,
+                                                     const std::string &name, int64_t sharedBytes,
+                                                     std::vector<EmittedKernel> &kernels);
+
 /// Words of an access: `count` integers of `bits` each in one instruction.
 struct Words {
   unsigned bits = 32;

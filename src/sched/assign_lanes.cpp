@@ -11,6 +11,9 @@ namespace {
 
 // Elements that a thread should hold of the largest tile.
 constexpr int64_t kElementsPerThread = 32;
+// Where rows are reduced fewer threads have less to exchange (rms_norm and layer_norm of 8192
+// columns on an H200: 2 and 6 % faster than with half as many elements).
+constexpr int64_t kReducedPerThread = 64;
 constexpr int64_t kSumsPerThread = 32;
 // Tiles of fewer rows keep a subgroup busy by their columns alone.
 constexpr int64_t kFewRows = 16, kColumnsPerSubgroup = 8;
@@ -351,20 +354,23 @@ LogicalResult Assigner::mend(Operation *op) {
 
 int64_t chooseThreads(tile::KernelOp kernel, const LaneFacts &facts) {
   int64_t most = 1, wanted = 1;
-  bool dots = false;
+  bool dots = false, reduces = false;
   kernel.walk([&](Operation *op) {
     for (Value result : op->getResults())
       if (isLaneTile(result))
         most = std::max(most, tileType(result).getNumElements());
     auto dot = dyn_cast<tile::DotOp>(op);
     dots |= static_cast<bool>(dot);
+    reduces |= isa<tile::ReduceOp>(op);
     if (dot && tileType(dot.getResult()).getDimSize(0) <= kFewRows)
       wanted = std::max<int64_t>(
           wanted, llvm::divideCeil(tileType(dot.getResult()).getDimSize(1), kColumnsPerSubgroup) *
                       facts.subgroup);
   });
   if (wanted == 1)
-    wanted = llvm::divideCeil(most, dots ? kSumsPerThread : kElementsPerThread);
+    wanted = llvm::divideCeil(most, dots      ? kSumsPerThread
+                                    : reduces ? kReducedPerThread
+                                              : kElementsPerThread);
   int64_t limit = std::min(facts.maxThreads, dots ? kMostDotThreads : kMostStreamThreads);
   return std::clamp<int64_t>(llvm::PowerOf2Ceil(wanted), facts.subgroup, limit);
 }

@@ -256,6 +256,8 @@ Assigner::derivedFrom(Operation *user, Value value, const Class &c,
   // sharing it among subgroups.
   bool few = dot && tileType(dot.getResult()).getDimSize(0) <= kFewRows;
   Operation *source = value.getDefiningOp();
+  if (auto shaped = dyn_cast_or_null<tile::ReshapeOp>(source))
+    source = shaped.getValue().getDefiningOp();
   if (!dot || !(isa_and_nonnull<BlockLoadOp, RingReadOp>(source) ||
                 (few && isa_and_nonnull<tile::LoadOp>(source))))
     return std::nullopt;

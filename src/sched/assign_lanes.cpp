@@ -9,17 +9,6 @@ using namespace mlir;
 namespace sinter::sched {
 namespace {
 
-// Elements that a thread should hold of the largest tile.
-constexpr int64_t kElementsPerThread = 32;
-// Where rows are reduced fewer threads have less to exchange (rms_norm and layer_norm of 8192
-// columns on an H200: 2 and 6 % faster than with half as many elements).
-constexpr int64_t kReducedPerThread = 64;
-constexpr int64_t kSumsPerThread = 32;
-// Tiles of fewer rows keep a subgroup busy by their columns alone.
-constexpr int64_t kFewRows = 16, kColumnsPerSubgroup = 8;
-constexpr int64_t kMostStreamThreads = 512;
-constexpr int64_t kMostDotThreads = 256;
-
 bool isLaneTile(Value value) {
   auto tile = dyn_cast<RankedTensorType>(value.getType());
   return tile && !isa<tile::BlockType>(tile.getElementType());
@@ -64,18 +53,14 @@ class Assigner {
 public:
   Assigner(tile::KernelOp kernel, const LaneFacts &facts) : kernel_(kernel), facts_(facts) {}
 
-  LogicalResult run() {
+  void run() {
     repeatFreeValues(kernel_);
     collect();
     chooseLayouts();
     for (Class &c : classes_)
       for (Value value : c.values)
         setType(value, *c.layout);
-    return success(!kernel_
-                        .walk([&](Operation *op) {
-                          return failed(mend(op)) ? WalkResult::interrupt() : WalkResult::advance();
-                        })
-                        .wasInterrupted());
+    kernel_.walk([&](Operation *op) { mend(op); });
   }
 
 private:
@@ -88,7 +73,6 @@ private:
   std::optional<LaneLayout> derivedFrom(Operation *user, Value value, const Class &c,
                                         llvm::function_ref<const LaneLayout *(Value)> chosen);
   LaneLayout blockedFor(const Class &c);
-  LaneLayout layoutOf(Value value) { return *classes_[classOf_.lookup(value)].layout; }
   void setType(Value value, const LaneLayout &layout) {
     auto type = layout.encode(tileType(value));
     value.setType(type);
@@ -97,7 +81,7 @@ private:
       constant.setValueAttr(elements.reshape(type));
     }
   }
-  LogicalResult mend(Operation *op);
+  void mend(Operation *op);
   void wantOperand(OpOperand &operand, const LaneLayout &layout);
   void makeResult(OpResult result, const LaneLayout &layout);
 
@@ -105,7 +89,7 @@ private:
   const LaneFacts &facts_;
   std::vector<Class> classes_;
   DenseMap<Value, unsigned> classOf_;
-  int64_t threads_ = kernel_->getAttrOfType<IntegerAttr>("sched.threads").getInt();
+  int64_t threads_ = kernel_->getAttrOfType<IntegerAttr>(kThreadsName).getInt();
 };
 
 // Calls same(a, b) for values of this operation that lie alike.
@@ -254,7 +238,7 @@ Assigner::derivedFrom(Operation *user, Value value, const Class &c,
   auto dot = dyn_cast<tile::DotOp>(user);
   // What is multiplied as it is read lies as the instruction wants it, where nothing is gained by
   // sharing it among subgroups.
-  bool few = dot && tileType(dot.getResult()).getDimSize(0) <= kFewRows;
+  bool few = dot && hasFewRows(dot);
   Operation *source = value.getDefiningOp();
   if (auto shaped = dyn_cast_or_null<tile::ReshapeOp>(source))
     source = shaped.getValue().getDefiningOp();
@@ -273,13 +257,6 @@ LaneLayout Assigner::choose(const Class &c) {
   return c.dot ? chooseDotLanes(cast<tile::DotOp>(c.dot), threads_, facts_).sums : blockedFor(c);
 }
 
-// The axis along which neighbours in memory lie.
-int memoryAxis(tile::ViewType view) {
-  if (view.getInterleave())
-    return 0;
-  return view.getStrided() ? -1 : static_cast<int>(view.getRank()) - 1;
-}
-
 LaneLayout Assigner::blockedFor(const Class &c) {
   int axis = static_cast<int>(c.shape.size()) - 1;
   int64_t bits = 0;
@@ -288,8 +265,8 @@ LaneLayout Assigner::blockedFor(const Class &c) {
       return;
     int64_t width = std::max<int64_t>(8, view.getElementType().getIntOrFloatBitWidth());
     bits = bits ? std::min(bits, width) : width;
-    if (int along = memoryAxis(view); along >= 0 && c.shape[along] > 1)
-      axis = along;
+    if (int64_t along = view.getContiguousAxis(); along >= 0 && c.shape[along] > 1)
+      axis = static_cast<int>(along);
   };
   for (Value value : c.values) {
     if (auto load = value.getDefiningOp<tile::LoadOp>())
@@ -326,7 +303,7 @@ void Assigner::makeResult(OpResult result, const LaneLayout &layout) {
   result.replaceAllUsesExcept(convert.getResult(), convert);
 }
 
-LogicalResult Assigner::mend(Operation *op) {
+void Assigner::mend(Operation *op) {
   if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
     makeResult(reduce->getResult(0),
                LaneLayout::of(reduce.getValue().getType()).reduced(reduce.getAxis()));
@@ -344,41 +321,17 @@ LogicalResult Assigner::mend(Operation *op) {
   } else if (auto dot = dyn_cast<tile::DotOp>(op)) {
     DotLanes lanes = chooseDotLanes(dot, threads_, facts_);
     if (!lanes.instruction || LaneLayout::of(dot.getResult().getType()) != lanes.sums)
-      return success();
+      return;
     dot->setAttr(kInstruction, StringAttr::get(op->getContext(), lanes.instruction->name));
     wantOperand(dot.getAMutable(), lanes.a);
     wantOperand(dot.getBMutable(), lanes.b);
   }
-  return success();
 }
 
 } // namespace
 
-int64_t chooseThreads(tile::KernelOp kernel, const LaneFacts &facts) {
-  int64_t most = 1, wanted = 1;
-  bool dots = false, reduces = false;
-  kernel.walk([&](Operation *op) {
-    for (Value result : op->getResults())
-      if (isLaneTile(result))
-        most = std::max(most, tileType(result).getNumElements());
-    auto dot = dyn_cast<tile::DotOp>(op);
-    dots |= static_cast<bool>(dot);
-    reduces |= isa<tile::ReduceOp>(op);
-    if (dot && tileType(dot.getResult()).getDimSize(0) <= kFewRows)
-      wanted = std::max<int64_t>(
-          wanted, llvm::divideCeil(tileType(dot.getResult()).getDimSize(1), kColumnsPerSubgroup) *
-                      facts.subgroup);
-  });
-  if (wanted == 1)
-    wanted = llvm::divideCeil(most, dots      ? kSumsPerThread
-                                    : reduces ? kReducedPerThread
-                                              : kElementsPerThread);
-  int64_t limit = std::min(facts.maxThreads, dots ? kMostDotThreads : kMostStreamThreads);
-  return std::clamp<int64_t>(llvm::PowerOf2Ceil(wanted), facts.subgroup, limit);
-}
-
-LogicalResult assignLanes(tile::KernelOp kernel, const LaneFacts &facts) {
-  return Assigner(kernel, facts).run();
+void assignLanes(tile::KernelOp kernel, const LaneFacts &facts) {
+  Assigner(kernel, facts).run();
 }
 
 } // namespace sinter::sched

@@ -196,7 +196,7 @@ LogicalResult Distributor::emitBody(Block &block) {
 LogicalResult Distributor::run() {
   loc_ = kernel_.getLoc();
   Block &old = kernel_.getBody().front();
-  int64_t threads = kernel_->getAttrOfType<IntegerAttr>("sched.threads").getInt();
+  int64_t threads = kernel_->getAttrOfType<IntegerAttr>(kThreadsName).getInt();
   if (threads > facts_.maxThreads)
     return kernel_.emitOpError() << "has blocks of " << threads << " threads, expected at most "
                                  << facts_.maxThreads;
@@ -222,7 +222,7 @@ LogicalResult Distributor::run() {
       bindView(argument);
   if (failed(emitBody(old)))
     return failure();
-  kernel_->setAttr("sched.shared", b_.getI64IntegerAttr(shared_));
+  kernel_->setAttr(kSharedName, b_.getI64IntegerAttr(shared_));
   old.dropAllReferences();
   old.dropAllUses();
   old.erase();

@@ -110,16 +110,10 @@ void Distributor::emitGather(tile::GatherOp op) {
   views_[op.getResult()] = view;
 }
 
-static int contiguousAxis(tile::ViewType view) {
-  if (view.getInterleave())
-    return 0;
-  return view.getStrided() ? -1 : static_cast<int>(view.getRank()) - 1;
-}
-
 // Registers that one access moves: neighbours in memory whose offset, extent and strides are
 // multiples of their number.
 int64_t Distributor::vectorOf(const LaneView &view, ValueRange offsets, const LaneLayout &layout) {
-  int axis = contiguousAxis(view.type);
+  auto axis = static_cast<int>(view.type.getContiguousAxis());
   if (axis < 0 || view.length > 1 || !view.whole[axis] || (axis == 0 && view.index))
     return 1;
   int64_t vector =

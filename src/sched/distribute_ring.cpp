@@ -65,7 +65,7 @@ LogicalResult Distributor::emitFetch(FetchOp op) {
   const LaneRing &ring = rings_.find(op.getRing().getDefiningOp())->second;
   RankedTensorType tile = cast<RingType>(op.getRing().getType()).getTile();
   int64_t bytes = elementBytes(tile.getElementType());
-  int64_t threads = kernel_->getAttrOfType<IntegerAttr>("sched.threads").getInt();
+  int64_t threads = kernel_->getAttrOfType<IntegerAttr>(kThreadsName).getInt();
   LaneLayout layout = LaneLayout::blocked(tile.getShape(), threads, facts_.subgroup, 1,
                                           static_cast<int>(llvm::Log2_64(kPiece / bytes)));
   LaneAccess access = accessOf(views_.find(op.getView())->second, op.getOffsets(), layout);

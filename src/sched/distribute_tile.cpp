@@ -119,7 +119,7 @@ static TypedAttr neutral(tile::ReduceKind kind, Type type) {
 // All threads write, and each combines those that differ from it in `mask`, ascending: all get the
 // same bits.
 Value Distributor::acrossSubgroups(tile::ReduceKind kind, Value value, int64_t mask) {
-  int64_t threads = kernel_->getAttrOfType<IntegerAttr>("sched.threads").getInt();
+  int64_t threads = kernel_->getAttrOfType<IntegerAttr>(kThreadsName).getInt();
   int64_t bytes = elementBytes(value.getType());
   shared_ = std::max(shared_, ringEnd_ + threads * bytes);
   claimShared();

@@ -18,6 +18,11 @@ static Type elementOf(Value tile) {
   return cast<RankedTensorType>(tile.getType()).getElementType();
 }
 
+bool hasFewRows(tile::DotOp dot) {
+  constexpr int64_t kFewRows = 16; // of the tallest instruction for them
+  return shapeOf(dot.getResult())[0] <= kFewRows;
+}
+
 // ---- without an instruction: four neighbours along each axis, in square shares ----
 
 static LaneLayout threadSums(ArrayRef<int64_t> shape, int64_t threads) {

@@ -11,6 +11,9 @@ namespace sinter::sched {
 /// The attribute of a tile.dot that names its matrix instruction.
 inline constexpr llvm::StringLiteral kInstruction = "sched.instruction";
 
+/// Whether a product has so few rows that reading its operands is all there is to do.
+bool hasFewRows(tile::DotOp dot);
+
 struct DotLanes {
   const MatrixInstruction *instruction = nullptr; // null: each thread multiplies for its own sums
   LaneLayout sums;

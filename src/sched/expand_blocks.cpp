@@ -2,6 +2,7 @@
 // of tile.dot's definition.
 #include "sched/expand_blocks.h"
 #include "numeric/dot_packing.h"
+#include "sched/dot_lanes.h"
 #include "sched/matrix_instructions.h"
 
 using namespace mlir;
@@ -102,8 +103,8 @@ Value addGroup(Rewriter &r, const Group &g, Value acc) {
 
 // Groups that are read together: of few rows, which wait for memory, as many as registers hold.
 int64_t groupsTogether(tile::DotOp dot, int64_t groups) {
-  constexpr int64_t kFewRows = 16, kMost = 18;
-  if (tileType(dot.getAcc()).getDimSize(0) > kFewRows)
+  constexpr int64_t kMost = 18;
+  if (!hasFewRows(dot))
     return 1;
   int64_t together = std::min(kMost, groups);
   while (groups % together)

@@ -3,6 +3,7 @@
 #include "sched/interpreter_lanes_block.h"
 
 #include "base/checked.h"
+#include "sched/lanes.h"
 
 #include <cstring>
 

@@ -8,10 +8,6 @@
 
 namespace sinter::sched {
 
-/// Attributes of a kernel in lane form: threads of a block, and bytes of its shared memory.
-inline constexpr const char *kThreadsName = "sched.threads";
-inline constexpr const char *kSharedName = "sched.shared";
-
 bool isLaneForm(tile::KernelOp kernel);
 
 /// How a scalar or a vector of one dimension lies in memory; count is 1 for a scalar.

@@ -2,6 +2,7 @@
 #include "tile/mlir_pch.h"
 
 #include "sched/interpreter_lanes.h"
+#include "sched/lanes.h"
 #include "sched/matrix_instructions.h"
 
 using namespace mlir;

@@ -7,6 +7,15 @@ using namespace mlir;
 
 namespace sinter::sched {
 
+FailureOr<int64_t> threadsOf(tile::KernelOp kernel, int64_t most) {
+  auto threads = kernel->getAttrOfType<IntegerAttr>(kThreadsName);
+  if (!threads || threads.getInt() < 1 || threads.getInt() > most ||
+      !llvm::isPowerOf2_64(static_cast<uint64_t>(threads.getInt())))
+    return kernel.emitOpError() << "has " << kThreadsName << " = " << kernel->getAttr(kThreadsName)
+                                << ", expected a power of two of at most " << most;
+  return threads.getInt();
+}
+
 int32_t encodeLaneBit(LaneBit bit) {
   return bit.axis < 0 ? -1 : bit.axis * kBitsPerAxis + bit.bit;
 }

@@ -6,6 +6,12 @@
 
 namespace sinter::sched {
 
+/// Attributes of a kernel in lane form: threads of a block, and bytes of its shared memory.
+inline constexpr llvm::StringLiteral kThreadsName = "sched.threads";
+inline constexpr llvm::StringLiteral kSharedName = "sched.shared";
+/// The threads of a block; a diagnostic unless they are a power of two of at most `most`.
+mlir::FailureOr<int64_t> threadsOf(tile::KernelOp kernel, int64_t most);
+
 /// The attribute of a kernel whose threads mostly wait for memory.
 inline constexpr llvm::StringLiteral kLatencyBound = "sched.latency_bound";
 

@@ -11,7 +11,6 @@ namespace {
 constexpr int64_t kMostDepth = 4;
 constexpr int64_t kSharedMargin = 1024; // left for other uses
 constexpr int64_t kCopyBytes = 16;
-constexpr int64_t kProgramRows = 8; // of a group
 
 RankedTensorType tileType(Value value) {
   return cast<RankedTensorType>(value.getType());
@@ -176,44 +175,6 @@ void pipelineDots(tile::KernelOp kernel, int64_t threads, const LaneFacts &facts
   for (scf::ForOp loop : loops)
     if (std::optional<Pipeline> p = match(loop, threads, facts))
       Rewriter(*p).run();
-}
-
-void groupPrograms(tile::KernelOp kernel) {
-  bool dots = false;
-  kernel.walk([&](tile::DotOp) { dots = true; });
-  tile::GridOp grid = kernel.getGrid();
-  auto isOne = [](Value v) { return getConstantIntValue(v) == int64_t(1); };
-  if (!dots || !isOne(grid.getZ()) || isOne(grid.getX()) || isOne(grid.getY()))
-    return;
-  SmallVector<tile::ProgramIdOp> ids;
-  kernel.walk([&](tile::ProgramIdOp op) { ids.push_back(op); });
-  OpBuilder b(grid);
-  b.setInsertionPointAfter(grid);
-  Location loc = grid.getLoc();
-  if (llvm::any_of(ids, [&](tile::ProgramIdOp op) {
-        return op->getBlock() == grid->getBlock() && op->isBeforeInBlock(grid);
-      }))
-    return;
-  auto fold = [&]<class Op>(Value x, Value y) { return b.createOrFold<Op>(loc, x, y); };
-  Value x = tile::ProgramIdOp::create(b, loc, 0u), y = tile::ProgramIdOp::create(b, loc, 1u);
-  Value columns = grid.getX(), rows = grid.getY();
-  Value most = arith::ConstantIndexOp::create(b, loc, kProgramRows);
-  Value number = fold.template operator()<arith::AddIOp>(
-      fold.template operator()<arith::MulIOp>(y, columns), x);
-  Value perGroup = fold.template operator()<arith::MulIOp>(columns, most);
-  Value group = fold.template operator()<arith::DivUIOp>(number, perGroup);
-  Value inGroup = fold.template operator()<arith::RemUIOp>(number, perGroup);
-  Value first = fold.template operator()<arith::MulIOp>(group, most);
-  Value left = fold.template operator()<arith::SubIOp>(rows, first);
-  Value height = fold.template operator()<arith::MinUIOp>(left, most);
-  Value row = fold.template operator()<arith::AddIOp>(
-      first, fold.template operator()<arith::RemUIOp>(inGroup, height));
-  Value column = fold.template operator()<arith::DivUIOp>(inGroup, height);
-  for (tile::ProgramIdOp op : ids) {
-    if (op.getAxis() < 2)
-      op.getResult().replaceAllUsesWith(op.getAxis() == 0 ? column : row);
-    op.erase();
-  }
 }
 
 } // namespace sinter::sched

@@ -13,8 +13,4 @@ namespace sinter::sched {
 /// reads shared memory the product reads the rings. Loops that it declines keep their form.
 void pipelineDots(tile::KernelOp kernel, int64_t threads, const LaneFacts &facts);
 
-/// Programs in an order in which neighbours share operands: rows in groups, columns by columns
-/// within a group. For kernels of products on a grid of two axes.
-void groupPrograms(tile::KernelOp kernel);
-
 } // namespace sinter::sched

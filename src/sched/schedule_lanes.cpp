@@ -1,11 +1,13 @@
 // Expand, assign layouts, distribute; canonical in between.
 #include "sched/schedule_lanes.h"
 #include "sched/assign_lanes.h"
+#include "sched/choose_threads.h"
 #include "sched/distribute.h"
+#include "sched/dot_lanes.h"
 #include "sched/expand_blocks.h"
 #include "sched/expand_math.h"
+#include "sched/group_programs.h"
 #include "sched/hoist_loads.h"
-#include "sched/interpreter_lanes.h"
 #include "sched/lanes.h"
 #include "sched/pipeline_dots.h"
 #include "sched/verify_rings.h"
@@ -34,13 +36,12 @@ static void relaxDivisions(ModuleOp module) {
   });
 }
 
-// Whether all products have so few rows that reading their operands is all there is to do.
+// Whether the kernel has products, all of few rows.
 static bool isOfFewRows(tile::KernelOp kernel) {
-  constexpr int64_t kFewRows = 16;
   bool any = false, few = true;
   kernel.walk([&](tile::DotOp dot) {
     any = true;
-    few &= cast<RankedTensorType>(dot.getResult().getType()).getDimSize(0) <= kFewRows;
+    few &= hasFewRows(dot);
   });
   return any && few;
 }
@@ -57,8 +58,10 @@ static void schedule(tile::KernelOp kernel, const LaneFacts &facts) {
     pipelineDots(kernel, threads, facts);
 }
 
-bool hasRings(tile::KernelOp kernel) {
-  return kernel->walk([](RingOp) { return WalkResult::interrupt(); }).wasInterrupted();
+// A kernel with threads may have tiles still, fetched ahead as its author wants.
+static bool hasLaneForm(tile::KernelOp kernel) {
+  return kernel->hasAttr(kThreadsName) &&
+         !kernel->walk([](RingOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
 Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const LaneFacts &facts,
@@ -67,6 +70,11 @@ Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const LaneFacts 
       ->loadDialect<SchedDialect, tile::TileDialect, arith::ArithDialect, math::MathDialect,
                     scf::SCFDialect, vector::VectorDialect>();
   OwningOpRef<ModuleOp> module(cast<ModuleOp>(source->clone()));
+  if (llvm::all_of(source.getOps<tile::KernelOp>(), hasLaneForm)) {
+    if (laidOut)
+      laidOut(source);
+    return module;
+  }
   if (facts.ownDivision)
     relaxDivisions(*module);
   for (auto kernel : module->getOps<tile::KernelOp>())
@@ -81,9 +89,7 @@ Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const LaneFacts 
     if (failed(verifyRings(kernel, facts)))
       return fail(Code::Unsupported, "kernel '" + kernel.getSymName().str() +
                                          "' is not scheduled as the processor needs it");
-    if (failed(assignLanes(kernel, facts)))
-      return fail(Code::Unsupported,
-                  "kernel '" + kernel.getSymName().str() + "' could not be laid out over threads");
+    assignLanes(kernel, facts);
   }
   if (laidOut)
     laidOut(*module);

@@ -8,10 +8,8 @@
 
 namespace sinter::sched {
 
-/// Whether the kernel fetches tiles ahead of their use (sched.make_ring).
-bool hasRings(tile::KernelOp kernel);
-
-/// A copy of `source` with every kernel in lane form. A kernel that says how many threads it has
+/// A copy of `source` with every kernel in lane form; where all have it already they are taken as
+/// they are. A kernel that says how many threads it has
 /// (`sched.threads`) is scheduled by hand: it is laid out and distributed only. Diagnostics go to
 /// the context's handler; the Status names the kernel and the step that failed. `laidOut`, if
 /// given, sees the kernels before they are distributed: tiles with their layouts.

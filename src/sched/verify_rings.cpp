@@ -2,7 +2,7 @@
 #include "sched/verify_rings.h"
 #include "base/checked.h"
 #include "sched/dot_lanes.h"
-#include "sched/interpreter_lanes.h"
+#include "sched/lanes.h"
 
 using namespace mlir;
 

@@ -60,6 +60,10 @@ def Tile_View : TypeDef<Tile_Dialect, "View", []> {
     int64_t getRank() const { return getShape().size(); }
     bool isWritable() const { return getAccess() != Access::In; }
     bool isReadable() const { return getAccess() != Access::Out; }
+    /// The axis along which neighbouring elements are neighbours in memory, or -1.
+    int64_t getContiguousAxis() const {
+      return getInterleave() ? 0 : getStrided() ? -1 : getRank() - 1;
+    }
   }];
 }
 

@@ -21,9 +21,6 @@ sched::LaneFacts laneFacts(const AmdFacts &facts) {
 }
 
 Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const AmdFacts &facts) {
-  auto hasLanes = [](tile::KernelOp kernel) { return kernel->hasAttr("sched.threads"); };
-  if (llvm::all_of(source.getOps<tile::KernelOp>(), hasLanes))
-    return OwningOpRef<ModuleOp>(cast<ModuleOp>(source->clone()));
   return sched::scheduleForLanes(source, laneFacts(facts));
 }
 

@@ -54,17 +54,10 @@ void Emitter::emitGather(tile::GatherOp op) {
   views_[op.getResult()] = view;
 }
 
-// The axis along which neighbouring elements are neighbours in memory, or -1.
-int64_t Emitter::contiguousAxis(const EmittedView &view) {
-  if (view.type.getInterleave())
-    return 0;
-  return view.type.getStrided() ? -1 : view.type.getRank() - 1;
-}
-
 // Lanes run along the contiguous axis where the block has several elements there, else along any
 // axis that fills a vector, element by element.
 int64_t Emitter::laneAxis(const EmittedView &view, ArrayRef<int64_t> shape) {
-  int64_t lane = contiguousAxis(view);
+  int64_t lane = view.type.getContiguousAxis();
   if (lane >= 0 && shape[lane] > 1)
     return lane;
   for (int64_t axis = shape.size() - 1; axis >= 0; --axis)
@@ -135,7 +128,7 @@ Emitter::Place Emitter::placeOf(const EmittedView &view, ArrayRef<Value> at, int
     place.valid = andOf(b_, loc_, place.valid, exists);
     linear = add(linear, add(mul(page, view.strides[0]), mul(row, view.rowStride)));
   }
-  if (lane >= 0 && lane != contiguousAxis(view))
+  if (lane >= 0 && lane != view.type.getContiguousAxis())
     place.laneStride = view.strides[lane];
   place.elements = linear;
   if (!isa<tile::BlockType>(view.type.getElementType()))
@@ -338,7 +331,7 @@ void Emitter::emitPrefetch(sched::PrefetchOp op) {
         [&](ArrayRef<int64_t> at) { emitPrefetchAt(bufferPointer(op.getMemory(), offsets, at)); });
   }
   const EmittedView &view = views_.find(op.getMemory())->second;
-  int64_t lane = contiguousAxis(view), interleave = view.type.getInterleave();
+  int64_t lane = view.type.getContiguousAxis(), interleave = view.type.getInterleave();
   if (view.pageIndex || lane < 0)
     return;
   steps[lane] = perLine(view.type.getElementType());

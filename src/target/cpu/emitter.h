@@ -72,7 +72,6 @@ private:
   LogicalResult emitWrite(sched::WriteOp op);
   void emitPrefetch(sched::PrefetchOp op);
   void emitPrefetchAt(Value pointer);
-  int64_t contiguousAxis(const EmittedView &view);
   int64_t laneAxis(const EmittedView &view, ArrayRef<int64_t> shape);
   struct Place {
     Value pointer;    // of the first element

@@ -2,6 +2,7 @@
 #include "target/metal/emit_msl.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "sched/lanes.h"
 #include "sched/matrix_instructions.h"
 #include "target/metal/arithmetic.h"
 #include "target/metal/emitter.h"
@@ -14,12 +15,10 @@ static constexpr int64_t kSharedUnit = 16; // threadgroup memory is given out by
 static constexpr size_t kMostNameLength = 48;
 
 LogicalResult Emitter::readAttributes() {
-  auto threads = kernel_->getAttrOfType<IntegerAttr>("sched.threads");
-  auto shared = kernel_->getAttrOfType<IntegerAttr>("sched.shared");
-  if (!threads || threads.getInt() < 1 || threads.getInt() > facts_.threads ||
-      !llvm::isPowerOf2_64(static_cast<uint64_t>(threads.getInt())))
-    return kernel_.emitOpError() << "has sched.threads = " << kernel_->getAttr("sched.threads")
-                                 << ", expected a power of two of at most " << facts_.threads;
+  FailureOr<int64_t> threads = sched::threadsOf(kernel_, facts_.threads);
+  auto shared = kernel_->getAttrOfType<IntegerAttr>(sched::kSharedName);
+  if (failed(threads))
+    return failure();
   if (shared && (shared.getInt() < 0 || shared.getInt() > facts_.sharedBytes))
     return kernel_.emitOpError() << "needs " << shared.getInt()
                                  << " bytes of threadgroup memory, expected at most "
@@ -28,7 +27,7 @@ LogicalResult Emitter::readAttributes() {
     return kernel_.emitOpError() << "has the name '" << kernel_.getSymName()
                                  << "', expected one that MSL leaves to kernels";
   result_.symbol = kernel_.getSymName().str();
-  result_.threads = threads.getInt();
+  result_.threads = *threads;
   int64_t bytes = shared ? shared.getInt() : 0;
   result_.sharedBytes = static_cast<int64_t>(llvm::alignTo(bytes, kSharedUnit));
   return success();

@@ -35,13 +35,7 @@ static Result<std::string> join(std::span<const std::vector<uint8_t>> parts) {
   return joinSource(texts);
 }
 
-// Kernels that have lane form already are taken as they are.
 Result<OwningOpRef<ModuleOp>> MetalTarget::schedule(ModuleOp source) const {
-  bool scheduled = llvm::all_of(source.getOps<tile::KernelOp>(), [](tile::KernelOp kernel) {
-    return kernel->hasAttr("sched.threads");
-  });
-  if (scheduled)
-    return OwningOpRef<ModuleOp>(cast<ModuleOp>(source->clone()));
   sched::LaneFacts lanes;
   lanes.subgroup = facts_.subgroup;
   lanes.maxThreads = facts_.threads;

@@ -25,15 +25,6 @@ static sched::LaneFacts laneFacts(const NvidiaFacts &facts) {
 
 Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const NvidiaFacts &facts,
                                                function_ref<void(ModuleOp)> laidOut) {
-  // A kernel with threads may have tiles still, fetched ahead as its author wants.
-  auto hasLanes = [](tile::KernelOp kernel) {
-    return kernel->hasAttr("sched.threads") && !sched::hasRings(kernel);
-  };
-  if (llvm::all_of(source.getOps<tile::KernelOp>(), hasLanes)) {
-    if (laidOut)
-      laidOut(source);
-    return OwningOpRef<ModuleOp>(cast<ModuleOp>(source->clone()));
-  }
   return sched::scheduleForLanes(source, laneFacts(facts), laidOut);
 }
 

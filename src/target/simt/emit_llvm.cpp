@@ -52,16 +52,14 @@ private:
 } // namespace
 
 LogicalResult Emitter::readAttributes() {
-  auto threads = kernel_->getAttrOfType<IntegerAttr>("sched.threads");
-  auto shared = kernel_->getAttrOfType<IntegerAttr>("sched.shared");
-  if (!threads || threads.getInt() < 1 || threads.getInt() > kMaxThreads ||
-      !llvm::isPowerOf2_64(threads.getInt()))
-    return kernel_.emitOpError() << "has sched.threads = " << kernel_->getAttr("sched.threads")
-                                 << ", expected a power of two of at most " << kMaxThreads;
+  FailureOr<int64_t> threads = sched::threadsOf(kernel_, kMaxThreads);
+  auto shared = kernel_->getAttrOfType<IntegerAttr>(sched::kSharedName);
+  if (failed(threads))
+    return failure();
   if (shared && shared.getInt() < 0)
     return kernel_.emitOpError() << "has sched.shared = " << shared << ", expected bytes";
   result_.symbol = kernel_.getSymName().str();
-  result_.threads = threads.getInt();
+  result_.threads = *threads;
   result_.sharedBytes = shared ? shared.getInt() : 0;
   return success();
 }

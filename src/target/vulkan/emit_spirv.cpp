@@ -3,6 +3,7 @@
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "sched/lanes.h"
 #include "target/vulkan/arithmetic.h"
 #include "target/vulkan/emitter.h"
 #include "tile/mlir_pch.h"
@@ -12,18 +13,16 @@ using namespace mlir;
 namespace sinter::target::vulkan {
 
 LogicalResult Emitter::readAttributes() {
-  auto threads = kernel_->getAttrOfType<IntegerAttr>("sched.threads");
-  auto shared = kernel_->getAttrOfType<IntegerAttr>("sched.shared");
-  if (!threads || threads.getInt() < 1 || threads.getInt() > facts_.threads ||
-      !llvm::isPowerOf2_64(static_cast<uint64_t>(threads.getInt())))
-    return kernel_.emitOpError() << "has sched.threads = " << kernel_->getAttr("sched.threads")
-                                 << ", expected a power of two of at most " << facts_.threads;
+  FailureOr<int64_t> threads = sched::threadsOf(kernel_, facts_.threads);
+  auto shared = kernel_->getAttrOfType<IntegerAttr>(sched::kSharedName);
+  if (failed(threads))
+    return failure();
   if (shared && (shared.getInt() < 0 || shared.getInt() > facts_.sharedBytes))
     return kernel_.emitOpError() << "needs " << shared.getInt()
                                  << " bytes of shared memory, expected at most "
                                  << facts_.sharedBytes;
   result_.symbol = kernel_.getSymName().str();
-  result_.threads = threads.getInt();
+  result_.threads = *threads;
   result_.sharedBytes = shared ? shared.getInt() : 0;
   kernel_.walk([&](sched::ShuffleOp) { shuffles_ = true; });
   return success();

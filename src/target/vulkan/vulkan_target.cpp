@@ -30,13 +30,7 @@ private:
 };
 } // namespace
 
-// Kernels that have lane form already are taken as they are.
 Result<OwningOpRef<ModuleOp>> VulkanTarget::schedule(ModuleOp source) const {
-  bool scheduled = llvm::all_of(source.getOps<tile::KernelOp>(), [](tile::KernelOp kernel) {
-    return kernel->hasAttr("sched.threads");
-  });
-  if (scheduled)
-    return OwningOpRef<ModuleOp>(cast<ModuleOp>(source->clone()));
   sched::LaneFacts lanes;
   lanes.subgroup = facts_.subgroup;
   lanes.maxThreads = facts_.threads;

@@ -1,0 +1,12 @@
+// The order of a product's programs.
+#pragma once
+
+#include "sched/sched.h"
+
+namespace sinter::sched {
+
+/// Renumbers the programs of a kernel of products on a grid of two axes, so that neighbours share
+/// operands: rows in groups, columns by columns within a group.
+void groupPrograms(tile::KernelOp kernel);
+
+} // namespace sinter::sched

@@ -6,15 +6,22 @@ find_library(SINTER_DNNL dnnl)
 find_path(SINTER_CBLAS_INCLUDE cblas.h PATH_SUFFIXES openblas-pthread ${CMAKE_LIBRARY_ARCHITECTURE}
   ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread)
 find_library(SINTER_OPENBLAS openblas PATH_SUFFIXES openblas-pthread)
+# The part that needs no peer is built by `all`, so that it cannot fall behind the compiler's interfaces.
+if(SINTER_COMPILER)
+  add_library(bench_gemm_generated OBJECT bench/gemm/generated.cpp bench/gemm/operands.cpp)
+  target_link_libraries(bench_gemm_generated PUBLIC sinter_compiler sinter_runtime)
+  target_precompile_headers(bench_gemm_generated REUSE_FROM sinter_tile)
+  # -fPIC comes after -fPIE and wins: code that shares the header must be compiled as the header was.
+  target_compile_options(bench_gemm_generated PUBLIC -fPIC -fno-exceptions ${SINTER_WARNINGS}
+    -fpch-instantiate-templates)
+endif()
 if(SINTER_COMPILER AND SINTER_DNNL AND SINTER_DNNL_INCLUDE AND SINTER_OPENBLAS AND SINTER_CBLAS_INCLUDE)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bench/gemm/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/(generated|operands)\\.cpp$")
   add_executable(bench_gemm EXCLUDE_FROM_ALL ${sources})
   target_include_directories(bench_gemm SYSTEM PRIVATE ${SINTER_DNNL_INCLUDE} ${SINTER_CBLAS_INCLUDE})
-  target_link_libraries(bench_gemm PRIVATE sinter_compiler sinter_runtime ${SINTER_DNNL} ${SINTER_OPENBLAS}
-    ${CMAKE_DL_LIBS})
+  target_link_libraries(bench_gemm PRIVATE bench_gemm_generated ${SINTER_DNNL} ${SINTER_OPENBLAS} ${CMAKE_DL_LIBS})
   target_precompile_headers(bench_gemm REUSE_FROM sinter_tile)
-  # -fPIC comes after -fPIE and wins: code that shares the header must be compiled as the header was.
-  target_compile_options(bench_gemm PRIVATE -fPIC -fno-exceptions ${SINTER_WARNINGS} -fpch-instantiate-templates)
   add_dependencies(benchmarks bench_gemm)
 endif()
 

@@ -1,7 +1,9 @@
 // Compiling and binding, as the kernel command does it.
 #include "generated.h"
 
-#include "target/cpu/codegen.h"
+#include "compiler/kernel_launch.h"
+#include "target/registry.h"
+#include "tile/front.h"
 
 #include <cstring>
 
@@ -35,15 +37,17 @@ private:
   std::map<std::string, int64_t> left_;
 };
 
-// What the caller gave, repeated over the bytes of the argument.
-Result<void> fillArgument(compiler::KernelArgument &argument, std::span<const uint8_t> bytes) {
-  if (bytes.empty() || argument.bytes.size() % bytes.size())
-    return fail(Code::InvalidArgument,
-                "argument '" + argument.name + "' has " + std::to_string(argument.bytes.size()) +
-                    " bytes, found operands of " + std::to_string(bytes.size()));
-  for (size_t at = 0; at < argument.bytes.size(); at += bytes.size())
-    std::memcpy(argument.bytes.data() + at, bytes.data(), bytes.size());
-  return {};
+// What the caller gave, repeated over the bytes of the view.
+Result<void> fillView(hal::BoundCase &bound, size_t view, uint64_t wanted,
+                      std::span<const uint8_t> bytes) {
+  if (bytes.empty() || wanted % bytes.size())
+    return fail(Code::InvalidArgument, "view " + std::to_string(view) + " has " +
+                                           std::to_string(wanted) + " bytes, found operands of " +
+                                           std::to_string(bytes.size()));
+  std::vector<uint8_t> all(wanted);
+  for (size_t at = 0; at < wanted; at += bytes.size())
+    std::memcpy(all.data() + at, bytes.data(), bytes.size());
+  return bound.write(view, all);
 }
 
 } // namespace
@@ -70,31 +74,33 @@ Result<GeneratedProduct> GeneratedProduct::create(hal::Device &device, const ker
   });
   if (!source.ok())
     return fail(Code::InvalidArgument, source.diagnosticText());
-  SINTER_ASSIGN(const target::cpu::CpuFacts facts, target::cpu::hostFacts());
-  SINTER_ASSIGN(const target::cpu::CompiledModule code,
-                target::cpu::compileKernels(source.module(), facts));
+  SINTER_ASSIGN(const std::unique_ptr<target::Target> target, target::findTarget("host"));
+  SINTER_ASSIGN(const target::CompiledModule code,
+                target::compileKernels(*target, source.module()));
   tile::KernelOp kernel = *source.module().getOps<tile::KernelOp>().begin();
   compiler::ArgumentRequest request;
   request.shapes["a"] = {m, k};
   request.shapes["b"] = gemm.transposeB ? std::vector{n, k} : std::vector{k, n};
   request.shapes["out"] = {m, n};
-  SINTER_ASSIGN(auto arguments, compiler::makeArguments(kernel, request));
-  SINTER_TRY(fillArgument(arguments[0], a));
-  SINTER_TRY(fillArgument(arguments[1], b));
+  SINTER_ASSIGN(const auto arguments, compiler::makeArguments(kernel, request));
   SINTER_ASSIGN(const hal::Grid grid, compiler::evaluateGrid(kernel, arguments));
-  auto bound = compiler::BoundKernel::create(device, code, facts.targetName(), 0, grid, arguments);
-  if (!bound)
-    return tl::unexpected(bound.error());
-  const uint64_t weightBytes = arguments[1].bytes.size();
-  arguments[0].bytes = {};
-  arguments[1].bytes = {};
-  return GeneratedProduct(std::move(source), std::move(*bound), std::move(arguments), weightBytes);
+  auto made = std::make_unique<hal::KernelCase>(
+      compiler::makeCase(code, target->name(), 0, grid, request.seed, arguments));
+  SINTER_ASSIGN(hal::BoundCase bound, hal::BoundCase::create(device, *made));
+  SINTER_TRY(fillView(bound, 0, made->views[0].bytes, a));
+  SINTER_TRY(fillView(bound, 1, made->views[1].bytes, b));
+  return GeneratedProduct(std::move(made), std::move(bound));
+}
+
+Result<void> GeneratedProduct::run() {
+  SINTER_TRY(bound_.launch());
+  return bound_.stream().synchronize();
 }
 
 Result<std::vector<float>> GeneratedProduct::output() {
-  SINTER_TRY(bound_.readBack(arguments_));
-  std::vector<float> out(arguments_[2].bytes.size() / sizeof(float));
-  std::memcpy(out.data(), arguments_[2].bytes.data(), out.size() * sizeof(float));
+  SINTER_ASSIGN(const std::vector<uint8_t> bytes, bound_.read(2));
+  std::vector<float> out(bytes.size() / sizeof(float));
+  std::memcpy(out.data(), bytes.data(), bytes.size());
   return out;
 }
 

@@ -1,11 +1,11 @@
 // A product that Sinter compiled for this machine, bound to its operands.
 #pragma once
 
-#include "compiler/kernel_launch.h"
+#include "hal/kernel_case.h"
 #include "kernels/gemm.h"
-#include "tile/front.h"
 
 #include <map>
+#include <memory>
 
 namespace sinter::bench {
 
@@ -24,22 +24,19 @@ public:
                                          int64_t n, int64_t k, std::span<const uint8_t> a,
                                          std::span<const uint8_t> b);
 
-  Result<void> run() { return bound_.launch(); }
+  // Returns when the product is there.
+  Result<void> run();
   // The last product, [m, n].
   Result<std::vector<float>> output();
   // Bytes of b.
-  uint64_t weightBytes() const { return weightBytes_; }
+  uint64_t weightBytes() const { return case_->views[1].bytes; }
 
 private:
-  GeneratedProduct(tile::KernelModule source, compiler::BoundKernel bound,
-                   std::vector<compiler::KernelArgument> arguments, uint64_t weightBytes)
-      : source_(std::move(source)), bound_(std::move(bound)), arguments_(std::move(arguments)),
-        weightBytes_(weightBytes) {}
+  GeneratedProduct(std::unique_ptr<hal::KernelCase> kernel, hal::BoundCase bound)
+      : case_(std::move(kernel)), bound_(std::move(bound)) {}
 
-  tile::KernelModule source_; // owns the arguments' types
-  compiler::BoundKernel bound_;
-  std::vector<compiler::KernelArgument> arguments_;
-  uint64_t weightBytes_;
+  std::unique_ptr<hal::KernelCase> case_;
+  hal::BoundCase bound_;
 };
 
 } // namespace sinter::bench

@@ -113,11 +113,12 @@ Matrix transposed(const Matrix &matrix) {
   return result;
 }
 
-Result<std::vector<uint8_t>> interleaved(const Matrix &matrix, hal::Device &device) {
+Result<std::vector<uint8_t>> interleaved(const Matrix &matrix, int64_t rows, hal::Device &device) {
   mlir::MLIRContext context;
   tile::loadKernelDialects(context);
-  SINTER_ASSIGN(const plan::PackRecipe recipe,
-                engine::interleavedRecipe(elementType(context, matrix.format), matrix.columns));
+  SINTER_ASSIGN(
+      const plan::PackRecipe recipe,
+      engine::interleavedRecipe(elementType(context, matrix.format), matrix.columns, rows));
   const std::span<const uint8_t> tensors[] = {matrix.bytes};
   SINTER_ASSIGN(const uint64_t bytes, runtime::packedBytes(recipe, tensors));
   std::vector<uint8_t> packed(bytes);

@@ -26,7 +26,7 @@ Result<Matrix> randomMatrix(int64_t rows, int64_t columns, const std::string &fo
 Matrix transposed(const Matrix &matrix);
 
 // The matrix with its rows side by side, by the engine's packing recipe and the runtime's packer.
-Result<std::vector<uint8_t>> interleaved(const Matrix &matrix, hal::Device &device);
+Result<std::vector<uint8_t>> interleaved(const Matrix &matrix, int64_t rows, hal::Device &device);
 
 // Compares sampled entries of `out` [a.rows, n] with the f64 product of a and b ([N, K], repeated
 // along N where n is larger). Fails with the worst entry where one lies outside of the bound of f32

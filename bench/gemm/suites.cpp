@@ -101,7 +101,7 @@ Result<void> check(GeneratedProduct &product, const Matrix &a, const Matrix &b, 
 Result<std::vector<uint8_t>> weightsFor(hal::Device &device, const kernels::Gemm &gemm,
                                         const Matrix &b) {
   if (gemm.interleave)
-    return interleaved(b, device);
+    return interleaved(b, gemm.interleave, device);
   return gemm.transposeB ? b.bytes : transposed(b).bytes;
 }
 

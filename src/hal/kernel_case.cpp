@@ -118,52 +118,57 @@ Comparison compareElements(std::string name, ElementKind kind, std::span<const u
 
 // ---- launching ----
 
-namespace {
-// A case with its memory on a device.
-struct Bound {
-  std::unique_ptr<Module> module;
-  std::unique_ptr<Kernel> kernel;
-  std::unique_ptr<Stream> stream;
-  std::vector<std::unique_ptr<Buffer>> buffers;
-  std::vector<BufferBinding> bindings;
-};
-} // namespace
-
-static Result<Bound> bind(Device &device, const KernelCase &kernel) {
-  Bound bound;
-  SINTER_ASSIGN(bound.module, device.loadModule(kernel.target, kernel.code));
-  SINTER_ASSIGN(bound.kernel, bound.module->kernel(kernel.spec));
-  SINTER_ASSIGN(bound.stream, device.createStream());
+Result<BoundCase> BoundCase::create(Device &device, const KernelCase &kernel) {
+  BoundCase bound(kernel);
+  SINTER_ASSIGN(bound.module_, device.loadModule(kernel.target, kernel.code));
+  SINTER_ASSIGN(bound.kernel_, bound.module_->kernel(kernel.spec));
+  SINTER_ASSIGN(bound.stream_, device.createStream());
   std::mt19937_64 random(kernel.seed);
   for (const CaseView &view : kernel.views) {
     SINTER_ASSIGN(auto buffer, device.allocate(std::max<uint64_t>(1, view.bytes)));
     std::vector<uint8_t> bytes(view.bytes, 0xff);
     if (view.read)
       fillRandom(view.kind, bytes, random);
-    SINTER_TRY(bound.stream->write(*buffer, 0, bytes));
-    bound.bindings.push_back({buffer.get(), 0});
-    bound.buffers.push_back(std::move(buffer));
+    SINTER_TRY(bound.stream_->write(*buffer, 0, bytes));
+    bound.bindings_.push_back({buffer.get(), 0});
+    bound.buffers_.push_back(std::move(buffer));
   }
-  SINTER_TRY(bound.stream->synchronize());
+  SINTER_TRY(bound.stream_->synchronize());
   return bound;
 }
 
-static Result<void> launch(Bound &bound, const KernelCase &kernel) {
-  return bound.stream->launch(*bound.kernel, kernel.grid, bound.bindings, kernel.scalars);
+Result<void> BoundCase::launch() {
+  return stream_->launch(*kernel_, case_->grid, bindings_, case_->scalars);
+}
+
+Result<void> BoundCase::write(size_t view, std::span<const uint8_t> bytes) {
+  if (view >= buffers_.size() || bytes.size() != case_->views[view].bytes)
+    return fail(Code::InvalidArgument, "found " + std::to_string(bytes.size()) +
+                                           " bytes for view " + std::to_string(view) +
+                                           ", which has others");
+  SINTER_TRY(stream_->write(*buffers_[view], 0, bytes));
+  return stream_->synchronize();
+}
+
+Result<std::vector<uint8_t>> BoundCase::read(size_t view) {
+  if (view >= buffers_.size())
+    return fail(Code::InvalidArgument, "found no view " + std::to_string(view));
+  std::vector<uint8_t> bytes(case_->views[view].bytes);
+  SINTER_TRY(stream_->read(*buffers_[view], 0, bytes));
+  SINTER_TRY(stream_->synchronize());
+  return bytes;
 }
 
 Result<std::vector<Comparison>> runCase(Device &device, const KernelCase &kernel) {
-  SINTER_ASSIGN(Bound bound, bind(device, kernel));
-  SINTER_TRY(launch(bound, kernel));
-  SINTER_TRY(bound.stream->synchronize());
+  SINTER_ASSIGN(BoundCase bound, BoundCase::create(device, kernel));
+  SINTER_TRY(bound.launch());
+  SINTER_TRY(bound.stream().synchronize());
   std::vector<Comparison> comparisons;
   for (size_t i = 0; i < kernel.views.size(); ++i) {
     const CaseView &view = kernel.views[i];
     if (!view.written || view.expected.size() != view.bytes)
       continue;
-    std::vector<uint8_t> bytes(view.bytes);
-    SINTER_TRY(bound.stream->read(*bound.buffers[i], 0, bytes));
-    SINTER_TRY(bound.stream->synchronize());
+    SINTER_ASSIGN(const std::vector<uint8_t> bytes, bound.read(i));
     comparisons.push_back(compareElements(view.name, view.kind, bytes, view.expected));
   }
   return comparisons;
@@ -177,22 +182,21 @@ static double secondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-static Result<double> timeByHost(Bound &bound, const KernelCase &kernel) {
+static Result<double> timeByHost(BoundCase &bound) {
   const auto start = Clock::now();
-  SINTER_TRY(launch(bound, kernel));
-  SINTER_TRY(bound.stream->synchronize());
+  SINTER_TRY(bound.launch());
+  SINTER_TRY(bound.stream().synchronize());
   return secondsSince(start);
 }
 
-static Result<double> timeByDevice(Device &device, Bound &bound, const KernelCase &kernel,
-                                   uint64_t count) {
+static Result<double> timeByDevice(Device &device, BoundCase &bound, uint64_t count) {
   SINTER_ASSIGN(auto before, device.createEvent());
   SINTER_ASSIGN(auto after, device.createEvent());
-  SINTER_TRY(bound.stream->record(*before));
+  SINTER_TRY(bound.stream().record(*before));
   for (uint64_t i = 0; i < count; ++i)
-    SINTER_TRY(launch(bound, kernel));
-  SINTER_TRY(bound.stream->record(*after));
-  SINTER_TRY(bound.stream->synchronize());
+    SINTER_TRY(bound.launch());
+  SINTER_TRY(bound.stream().record(*after));
+  SINTER_TRY(bound.stream().synchronize());
   SINTER_ASSIGN(uint64_t nanoseconds, after->nanosecondsSince(*before));
   return static_cast<double>(nanoseconds) * 1e-9 / static_cast<double>(count);
 }
@@ -206,15 +210,14 @@ static uint64_t batchOf(double seconds) {
 Result<CaseTiming> benchCase(Device &device, const KernelCase &kernel, double seconds) {
   // A host's events are read by the same clock, and its launches have nothing to overlap.
   const bool byDevice = device.supports(Feature::Timing) && !device.supports(Feature::HostVisible);
-  SINTER_ASSIGN(Bound bound, bind(device, kernel));
-  SINTER_ASSIGN(double first, timeByHost(bound, kernel));
-  SINTER_ASSIGN(first, timeByHost(bound, kernel));
+  SINTER_ASSIGN(BoundCase bound, BoundCase::create(device, kernel));
+  SINTER_ASSIGN(double first, timeByHost(bound));
+  SINTER_ASSIGN(first, timeByHost(bound));
   const uint64_t batch = byDevice ? batchOf(first) : 1;
   std::vector<double> times;
   const auto start = Clock::now();
   while (times.size() < 3 || secondsSince(start) < seconds) {
-    SINTER_ASSIGN(double time, byDevice ? timeByDevice(device, bound, kernel, batch)
-                                        : timeByHost(bound, kernel));
+    SINTER_ASSIGN(double time, byDevice ? timeByDevice(device, bound, batch) : timeByHost(bound));
     times.push_back(time);
   }
   std::sort(times.begin(), times.end());

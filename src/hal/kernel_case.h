@@ -53,6 +53,30 @@ struct KernelCase {
   double operations = 0; // of its dots
 };
 
+/// A case with its memory on a device, filled from the case's seed. The device and the case outlive
+/// it.
+class BoundCase {
+public:
+  static Result<BoundCase> create(Device &device, const KernelCase &kernel);
+
+  // Into the stream; returns before it has run where the device works on its own.
+  Result<void> launch();
+  // Views by their number: all of their bytes.
+  Result<void> write(size_t view, std::span<const uint8_t> bytes);
+  Result<std::vector<uint8_t>> read(size_t view);
+  Stream &stream() { return *stream_; }
+
+private:
+  explicit BoundCase(const KernelCase &kernel) : case_(&kernel) {}
+
+  const KernelCase *case_;
+  std::unique_ptr<Module> module_;
+  std::unique_ptr<Kernel> kernel_;
+  std::unique_ptr<Stream> stream_;
+  std::vector<std::unique_ptr<Buffer>> buffers_;
+  std::vector<BufferBinding> bindings_;
+};
+
 // Launches the case once; one comparison for each view that has an expectation. Views that are only
 // written start as bytes of 0xff.
 Result<std::vector<Comparison>> runCase(Device &device, const KernelCase &kernel);

@@ -11,10 +11,6 @@ namespace sinter::target::cpu {
 // Vectors side by side: more would need columns that few tiles have.
 static constexpr int64_t kMostVectors = 4;
 
-static bool isBlockTile(Value value) {
-  return isa<tile::BlockType>(cast<RankedTensorType>(value.getType()).getElementType());
-}
-
 int64_t Blocker::unrollOf(int64_t depth) {
   return depth % kUnrollK == 0 ? kUnrollK : 1;
 }
@@ -82,13 +78,18 @@ LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t 
   if (failed(acc))
     return failure();
   Value end = blocks ? groupsEnd(dot, depth) : depthEnd(dot, depth, unroll);
+  bool ahead = columns.packed && rows > 1 && loopAlongK(dot);
+  if (ahead) {
+    prefetchSums(dot, into, columns, row, rows);
+    prefetchRows(dot, columns, row, rows);
+  }
   auto loop = scf::ForOp::create(b_, loc_, index(0), end, index(step * unroll), ValueRange{*acc});
   {
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToEnd(loop.getBody());
     FailureOr<Value> sum = Value(loop.getRegionIterArg(0));
-    if (columns.packed && rows > 1)
-      prefetchNext(dot, into, columns, row, rows, loop.getInductionVar());
+    if (ahead)
+      prefetchNext(dot, columns, row, rows, loop.getInductionVar());
     for (int64_t u = 0; u < unroll && succeeded(sum); ++u)
       sum = dotStep(dot, *sum, row, rows, columns, add(loop.getInductionVar(), index(u * step)),
                     step);

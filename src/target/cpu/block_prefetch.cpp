@@ -1,18 +1,30 @@
-// Blocking, prefetches: while a product multiplies one panel, every trip of its K loop asks for a
-// few lines of what the next panel and the next step of K copy into scratch.
+// Blocking, prefetches: what the next block of sums and the next panel read is asked for while a
+// product multiplies.
 #include "target/cpu/blocker.h"
 
 using namespace mlir;
 
 namespace sinter::target::cpu {
 
-// The loop whose steps walk K in a load of this value, where it is the dot's own.
+// The loop around a dot whose steps walk this axis of the load in rows of known places; else null.
 static scf::ForOp loopAlong(tile::DotOp dot, tile::LoadOp load, unsigned axis) {
   auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
   bool walks = loop && load && load.getOffsets()[axis] == loop.getInductionVar();
   bool plain = load && !load.getView().getType().getStrided() &&
                !load.getView().getDefiningOp<tile::GatherOp>();
   return walks && plain ? loop : scf::ForOp();
+}
+
+scf::ForOp Blocker::loopAlongK(tile::DotOp dot) {
+  return loopAlong(dot, loadOf(dot.getB()), dot.getTransposeB() ? 1 : 0);
+}
+
+// Where K stands after this step of the loop; beyond the last one at its beginning again.
+Value Blocker::nextK(scf::ForOp loop, Value &more) {
+  Value after = add(mapped(loop.getInductionVar()), mapped(loop.getStep()));
+  more = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::slt, after,
+                                        mapped(loop.getUpperBound()));
+  return arith::SelectOp::create(b_, loc_, more, after, mapped(loop.getLowerBound()));
 }
 
 static int64_t elementsPerLine(tile::LoadOp load) {
@@ -86,53 +98,55 @@ static tile::StoreOp storeOf(tile::DotOp dot) {
   return {};
 }
 
-// Line number `line` of a block, counted along its rows; beyond the block its last row's lines.
-void Blocker::prefetchLine(Value memory, Type element, Value line, Value row, int64_t rows,
-                           Value column, int64_t columns) {
-  int64_t wide = kLineBytes * 8 / element.getIntOrFloatBitWidth();
-  int64_t lines = llvm::divideCeil(columns, wide);
-  Value inRow = b_.createOrFold<arith::RemUIOp>(loc_, line, index(lines));
-  Value inBlock = b_.createOrFold<arith::MinSIOp>(loc_, divided(line, lines), index(rows - 1));
-  sched::PrefetchOp::create(b_, loc_, memory,
-                            ValueRange{add(row, inBlock), add(column, multiplied(inRow, wide))},
-                            b_.getDenseI64ArrayAttr({1, 1}));
-}
-
-// A line a trip: of the sums of the row block below, and in the last step of what this block's sums
-// are stored to.
+// Before a block's K loop: the sums of the row block below, and in the last step what this block's
+// sums are stored to.
 void Blocker::prefetchSums(tile::DotOp dot, Value into, const Columns &columns, Value row,
-                           int64_t rows, Value k) {
-  Value trip = divided(k, kUnrollK);
-  auto type = cast<sched::BufferType>(into.getType());
-  prefetchLine(into, type.getElementType(), trip, add(row, index(rows)), rows, columns.from,
-               columns.count);
+                           int64_t rows) {
+  auto prefetch = [&](Value memory, Value atRow, Value atColumn) {
+    sched::PrefetchOp::create(b_, loc_, memory, ValueRange{atRow, atColumn},
+                              b_.getDenseI64ArrayAttr({rows, columns.count}));
+  };
+  prefetch(into, add(row, index(rows)), columns.from);
   tile::StoreOp store = storeOf(dot);
   bool plain = store && available(store.getView()) &&
                llvm::all_of(store.getOffsets(), [&](Value v) { return available(v); });
   if (!plain || isa<tile::BlockType>(store.getView().getType().getElementType()) ||
       store.getView().getDefiningOp<tile::GatherOp>())
     return;
-  auto loop = cast<scf::ForOp>(dot->getParentOp());
+  scf::ForOp loop = loopAlongK(dot);
   Value after = add(mapped(loop.getInductionVar()), mapped(loop.getStep()));
-  Value more = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::slt, after,
+  Value last = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::sge, after,
                                               mapped(loop.getUpperBound()));
-  Value line = arith::SelectOp::create(b_, loc_, more, index(0), trip);
-  prefetchLine(mapped(store.getView()), store.getView().getType().getElementType(), line,
-               add(mapped(store.getOffsets()[0]), row), rows,
-               add(mapped(store.getOffsets()[1]), columns.from), columns.count);
+  auto branch = scf::IfOp::create(b_, loc_, last, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b_);
+  b_.setInsertionPointToStart(branch.thenBlock());
+  prefetch(mapped(store.getView()), add(mapped(store.getOffsets()[0]), row),
+           add(mapped(store.getOffsets()[1]), columns.from));
 }
 
-void Blocker::prefetchNext(tile::DotOp dot, Value into, const Columns &columns, Value row,
-                           int64_t rows, Value k) {
-  scf::ForOp loop = loopAlong(dot, loadOf(dot.getB()), dot.getTransposeB() ? 1 : 0);
-  if (!loop)
+// Before a block's K loop: this panel's share of what the next step copies of a's rows.
+void Blocker::prefetchRows(tile::DotOp dot, const Columns &columns, Value row, int64_t rows) {
+  tile::LoadOp load = loadOf(dot.getA());
+  scf::ForOp loop = loopAlong(dot, load, 1);
+  if (!loop || isBlockTile(dot.getA()) || placement_.of(dot.getA()) != Place::Scratch)
     return;
+  Value more, next = nextK(loop, more);
+  int64_t depth = cast<RankedTensorType>(dot.getA().getType()).getDimSize(1);
+  int64_t all = cast<RankedTensorType>(dot.getAcc().getType()).getDimSize(1);
+  Value share = divided(multiplied(columns.from, depth), all);
+  sched::PrefetchOp::create(
+      b_, loc_, mapped(load.getView()),
+      ValueRange{add(mapped(load.getOffsets()[0]), row), add(next, share)},
+      b_.getDenseI64ArrayAttr({rows, (depth * columns.count + all - 1) / all}));
+}
+
+// In every trip of a block's K loop: its share of what the next panel packs.
+void Blocker::prefetchNext(tile::DotOp dot, const Columns &columns, Value row, int64_t rows,
+                           Value k) {
+  scf::ForOp loop = loopAlongK(dot);
   // After the last step comes the next program's first one, and its columns lie beside.
-  Value now = mapped(loop.getInductionVar());
-  Value after = add(now, mapped(loop.getStep()));
-  Value more = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::slt, after,
-                                              mapped(loop.getUpperBound()));
-  Value next = arith::SelectOp::create(b_, loc_, more, after, mapped(loop.getLowerBound()));
+  Value now = mapped(loop.getInductionVar()), more;
+  Value next = nextK(loop, more);
   int64_t all = cast<RankedTensorType>(dot.getAcc().getType()).getDimSize(1);
   Value beside = add(columns.from, index(columns.count));
   Value inside =
@@ -141,7 +155,6 @@ void Blocker::prefetchNext(tile::DotOp dot, Value into, const Columns &columns, 
   Value column = arith::SelectOp::create(b_, loc_, inside, beside, first);
   Value panelK = arith::SelectOp::create(b_, loc_, inside, now, next);
   prefetchPanel(dot, columns, row, rows, add(panelK, k), column);
-  prefetchSums(dot, into, columns, row, rows, k);
 }
 
 } // namespace sinter::target::cpu

@@ -34,6 +34,10 @@ struct Columns {
 // The load that a value only converts; null where there is none.
 tile::LoadOp loadOf(Value value);
 
+inline bool isBlockTile(Value value) {
+  return mlir::isa<tile::BlockType>(mlir::cast<RankedTensorType>(value.getType()).getElementType());
+}
+
 // K steps per trip of a product's inner loop, to amortise its counter.
 inline constexpr int64_t kUnrollK = 4;
 
@@ -91,13 +95,13 @@ private:
   LogicalResult loopOver(Value from, Value end, int64_t step,
                          llvm::function_ref<LogicalResult(Value)> body);
 
-  // block_prefetch.cpp: in one trip of the K loop, lines that the next panel or step reads
-  void prefetchNext(tile::DotOp dot, Value into, const Columns &columns, Value row, int64_t rows,
-                    Value k);
-  void prefetchSums(tile::DotOp dot, Value into, const Columns &columns, Value row, int64_t rows,
-                    Value k);
-  void prefetchLine(Value memory, Type element, Value line, Value row, int64_t rows, Value column,
-                    int64_t columns);
+  // block_prefetch.cpp: lines that the next block, panel or step reads
+  // The loop around a dot whose steps walk K of b in rows of known places; else null.
+  static mlir::scf::ForOp loopAlongK(tile::DotOp dot);
+  Value nextK(mlir::scf::ForOp loop, Value &more);
+  void prefetchRows(tile::DotOp dot, const Columns &columns, Value row, int64_t rows);
+  void prefetchSums(tile::DotOp dot, Value into, const Columns &columns, Value row, int64_t rows);
+  void prefetchNext(tile::DotOp dot, const Columns &columns, Value row, int64_t rows, Value k);
   void prefetchPanel(tile::DotOp dot, const Columns &columns, Value row, int64_t rows, Value k,
                      Value column);
 

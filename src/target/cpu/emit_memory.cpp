@@ -5,8 +5,9 @@ using namespace mlir;
 
 namespace sinter::target::cpu {
 
-// Into the second level: what comes early would push the current step's operands out of the first.
-static constexpr int32_t kPrefetchLevel = 2;
+// Levels as the instruction names them. Memory comes early: it goes to the second cache, where it
+// does not push the current step's operands out of the first.
+static constexpr int32_t kPrefetchScratch = 3, kPrefetchMemory = 2;
 
 Value Emitter::pointer(Value base, Value elements, Type element) {
   Value offset = arith::IndexCastOp::create(b_, loc_, b_.getI64Type(), elements);
@@ -303,8 +304,8 @@ LogicalResult Emitter::emitWrite(sched::WriteOp op) {
   return success();
 }
 
-void Emitter::emitPrefetchAt(Value pointer) {
-  LLVM::Prefetch::create(b_, loc_, pointer, /*rw=*/0, /*hint=*/kPrefetchLevel, /*cache=*/1);
+void Emitter::emitPrefetchAt(Value pointer, int32_t level) {
+  LLVM::Prefetch::create(b_, loc_, pointer, /*rw=*/0, /*hint=*/level, /*cache=*/1);
 }
 
 // One instruction for each line. Rows of gathered and strided views have no known neighbours.
@@ -327,8 +328,9 @@ void Emitter::emitPrefetch(sched::PrefetchOp op) {
   if (auto buffer = dyn_cast<sched::BufferType>(op.getMemory().getType())) {
     for (auto [step, stride] : llvm::zip_equal(steps, buffer.getStrides()))
       step = stride == 1 ? perLine(buffer.getElementType()) : 1;
-    return forEachLine(
-        [&](ArrayRef<int64_t> at) { emitPrefetchAt(bufferPointer(op.getMemory(), offsets, at)); });
+    return forEachLine([&](ArrayRef<int64_t> at) {
+      emitPrefetchAt(bufferPointer(op.getMemory(), offsets, at), kPrefetchScratch);
+    });
   }
   const EmittedView &view = views_.find(op.getMemory())->second;
   int64_t lane = view.type.getContiguousAxis(), interleave = view.type.getInterleave();
@@ -343,7 +345,7 @@ void Emitter::emitPrefetch(sched::PrefetchOp op) {
     SmallVector<Value> where;
     for (auto [offset, along] : llvm::zip_equal(offsets, at))
       where.push_back(add(offset, index(along)));
-    emitPrefetchAt(placeOf(view, where, lane).pointer);
+    emitPrefetchAt(placeOf(view, where, lane).pointer, kPrefetchMemory);
   });
 }
 

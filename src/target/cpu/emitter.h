@@ -71,7 +71,7 @@ private:
   LogicalResult emitRead(sched::ReadOp op);
   LogicalResult emitWrite(sched::WriteOp op);
   void emitPrefetch(sched::PrefetchOp op);
-  void emitPrefetchAt(Value pointer);
+  void emitPrefetchAt(Value pointer, int32_t level);
   int64_t laneAxis(const EmittedView &view, ArrayRef<int64_t> shape);
   struct Place {
     Value pointer;    // of the first element

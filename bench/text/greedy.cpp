@@ -5,6 +5,12 @@
 // One JSON line per prompt file: {"prompt":[ids],"tokens":[N ids]}. LOGITS gets the rows that the
 // tokens were chosen from as raw f32, [prompts][N][vocabulary], no header; row 0 of a prompt is its
 // last position. Decoding does not stop at end tokens. Every prompt starts from an empty cache.
+//
+//   text_greedy [--device NAME] --rows MODEL PLAN
+//
+// Whether a row's logits have the same bits among 1, 8, 65 and 512 rows of a prompt, and for a
+// generated token alone and among 8 sequences: a JSON line for each, exit status 1 where they
+// differ.
 #include "base/mapped_file.h"
 #include "hal/cpu/cpu_driver.h"
 #include "hal/cuda/cuda_driver.h"
@@ -26,6 +32,7 @@ struct Arguments {
   std::string device = "cpu";
   std::string model, plan, logits;
   uint32_t count = 0;
+  bool rows = false;
   std::vector<std::string> prompts;
 };
 
@@ -40,9 +47,15 @@ Result<Arguments> parseArguments(std::span<char *> given) {
     arguments.device = given[2];
     given = given.subspan(2);
   }
+  arguments.rows = given.size() == 4 && std::strcmp(given[1], "--rows") == 0;
+  if (arguments.rows) {
+    arguments.model = given[2];
+    arguments.plan = given[3];
+    return arguments;
+  }
   if (given.size() < 6)
-    return fail(Code::InvalidArgument,
-                "usage: text_greedy [--device NAME] MODEL PLAN N LOGITS PROMPT.txt...");
+    return fail(Code::InvalidArgument, "usage: text_greedy [--device NAME] MODEL PLAN N LOGITS "
+                                       "PROMPT.txt..., or --rows MODEL PLAN");
   arguments.model = given[1];
   arguments.plan = given[2];
   arguments.logits = given[4];
@@ -69,9 +82,10 @@ Result<std::unique_ptr<Model>> openModel(const Arguments &arguments, hal::Device
 
 // The logits of the last of `tokens`, which follow the `position` tokens that `pages` hold.
 Result<std::span<const float>> advance(Model &model, SequencePages &pages, uint32_t position,
-                                       std::span<const TokenId> tokens) {
+                                       std::span<const TokenId> tokens,
+                                       Phase phase = Phase::Prompt) {
   SINTER_TRY(pages.reserve(position + tokens.size()));
-  const BatchPart part{tokens, position, &pages, LogitsWanted::Last};
+  const BatchPart part{tokens, position, &pages, LogitsWanted::Last, phase};
   Batch batch;
   SINTER_TRY(buildBatch({&part, 1}, model.runner().limits().batchShape(), batch));
   return model.runner().step(batch);
@@ -86,7 +100,9 @@ Result<std::vector<TokenId>> decode(Model &model, std::span<const TokenId> promp
     SINTER_TRY(advance(model, pages, position, prompt.subspan(position, chunk)));
   std::vector<TokenId> feed(prompt.begin() + position, prompt.end()), chosen;
   while (chosen.size() < count) {
-    SINTER_ASSIGN(const std::span<const float> row, advance(model, pages, position, feed));
+    SINTER_ASSIGN(
+        const std::span<const float> row,
+        advance(model, pages, position, feed, chosen.empty() ? Phase::Prompt : Phase::Generated));
     if (std::fwrite(row.data(), sizeof(float), row.size(), logits) != row.size())
       return fail(Code::Exhausted, "cannot write the logits");
     position += static_cast<uint32_t>(feed.size());
@@ -104,6 +120,83 @@ void printIds(const char *name, std::span<const TokenId> ids) {
   std::printf("]");
 }
 
+// ---- equal bits ----
+
+// Some tokens, others for each sequence.
+std::vector<TokenId> someTokens(uint32_t vocabulary, size_t count, size_t sequence) {
+  std::vector<TokenId> tokens;
+  for (size_t i = 0; i < count; ++i)
+    tokens.push_back(static_cast<TokenId>((i * 7919 + sequence * 104729 + 17) % vocabulary));
+  return tokens;
+}
+
+Result<std::vector<float>> logitsOf(Model &model, std::span<const BatchPart> parts) {
+  Batch batch;
+  SINTER_TRY(buildBatch(parts, model.runner().limits().batchShape(), batch));
+  SINTER_ASSIGN(const std::span<const float> rows, model.runner().step(batch));
+  return std::vector(rows.begin(), rows.end());
+}
+
+bool report(const char *what, size_t count, bool equal) {
+  std::printf("{\"%s\":%zu,\"equal\":%s}\n", what, count, equal ? "true" : "false");
+  return equal;
+}
+
+bool sameBits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+Result<bool> promptRowsAreEqual(Model &model) {
+  const RunnerLimits &limits = model.runner().limits();
+  const std::vector<TokenId> tokens = someTokens(limits.vocabSize, limits.stepTokens, 0);
+  std::vector<float> most;
+  bool all = true;
+  for (size_t count : {tokens.size(), size_t{65}, size_t{8}, size_t{1}}) {
+    SequencePages pages(model.pages());
+    SINTER_TRY(pages.reserve(count));
+    const BatchPart part{std::span(tokens).first(count), 0, &pages, LogitsWanted::All};
+    SINTER_ASSIGN(std::vector<float> rows, logitsOf(model, {&part, 1}));
+    if (most.empty())
+      most = std::move(rows);
+    else
+      all &= report("prompt_rows", count, sameBits(rows, std::span(most).first(rows.size())));
+  }
+  return all;
+}
+
+// The logits of each sequence's second token, generated in steps of `together` sequences.
+Result<std::vector<float>> generatedRows(Model &model, size_t sequences, size_t together) {
+  std::vector<std::vector<TokenId>> tokens;
+  std::vector<std::unique_ptr<SequencePages>> pages;
+  for (size_t i = 0; i < sequences; ++i) {
+    tokens.push_back(someTokens(model.runner().limits().vocabSize, 12 + i, i));
+    pages.push_back(std::make_unique<SequencePages>(model.pages()));
+    SINTER_TRY(pages[i]->reserve(tokens[i].size()));
+    const BatchPart prompt{std::span(tokens[i]).first(tokens[i].size() - 1), 0, pages[i].get()};
+    SINTER_TRY(logitsOf(model, {&prompt, 1}));
+  }
+  std::vector<float> all;
+  for (size_t first = 0; first < sequences; first += together) {
+    std::vector<BatchPart> parts;
+    for (size_t i = first; i < first + together; ++i)
+      parts.push_back({std::span(tokens[i]).last(1), static_cast<uint32_t>(tokens[i].size() - 1),
+                       pages[i].get(), LogitsWanted::Last, Phase::Generated});
+    SINTER_ASSIGN(const std::vector<float> rows, logitsOf(model, parts));
+    all.insert(all.end(), rows.begin(), rows.end());
+  }
+  return all;
+}
+
+Result<bool> rowsAreEqual(Model &model) {
+  constexpr size_t kSequences = 8;
+  SINTER_ASSIGN(const bool prompts, promptRowsAreEqual(model));
+  SINTER_ASSIGN(const std::vector<float> alone, generatedRows(model, kSequences, 1));
+  SINTER_ASSIGN(const std::vector<float> together, generatedRows(model, kSequences, kSequences));
+  return report("generated_rows", kSequences, sameBits(alone, together)) && prompts;
+}
+
+// ---- answers ----
+
 Result<void> run(const Arguments &arguments) {
   hal::DriverRegistry registry;
   SINTER_TRY(hal::addCpuDriver(registry));
@@ -112,6 +205,12 @@ Result<void> run(const Arguments &arguments) {
   SINTER_ASSIGN(hal::Driver * driver, registry.find(arguments.device));
   SINTER_ASSIGN(const auto device, driver->open(0, {kThreads}));
   SINTER_ASSIGN(const auto model, openModel(arguments, *device));
+  if (arguments.rows) {
+    SINTER_ASSIGN(const bool equal, rowsAreEqual(*model));
+    if (!equal)
+      return fail(Code::Internal, "rows differ with their number");
+    return {};
+  }
   const OutputFile logits(std::fopen(arguments.logits.c_str(), "wb"));
   if (!logits)
     return fail(Code::NotFound, "cannot write '" + arguments.logits + "'");

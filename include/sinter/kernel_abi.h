@@ -99,13 +99,16 @@ enum {
 
 /* ---- kernels ---- */
 
+/* Of a view; others are refused. */
+enum { SINTER_VIEW_STRIDED = 1, SINTER_VIEW_CONSTANT = 2 };
+
 SINTER_KERNEL_EXPORT void sinterKernelBegin(SinterKernelSession *, const char *name,
                                             const SinterLocation *where);
 SINTER_KERNEL_EXPORT void sinterKernelEnd(SinterKernelSession *, const SinterLocation *where);
 SINTER_KERNEL_EXPORT SinterValue sinterKernelView(SinterKernelSession *, const char *name,
                                                   const char *element, uint32_t access,
                                                   const int64_t *shape, uint32_t rank,
-                                                  int64_t interleave, uint32_t strided,
+                                                  int64_t interleave, uint32_t flags,
                                                   const SinterLocation *where);
 SINTER_KERNEL_EXPORT SinterValue sinterKernelScalar(SinterKernelSession *, const char *name,
                                                     const char *element,

@@ -185,6 +185,7 @@ inline Tile dot(const Tile &a, const Tile &b, const Tile &acc, bool transposeB =
 struct ViewOptions {
   int64_t interleave = 0; // rows packed side by side; 0 is plain row order
   bool strided = false;   // the innermost stride is not 1 but given at launch
+  bool constant = false;  // an in-view whose contents no launch changes, such as weights
 };
 
 // What a kernel's function builds with. All of it must happen inside the function it is given to.
@@ -373,7 +374,9 @@ private:
             ViewOptions options, const Where &where) {
     SinterLocation at = location(where);
     return wrap(sinterKernelView(session_, std::string(name).c_str(), element.name(), access,
-                                 shape.data(), shape.size(), options.interleave, options.strided,
+                                 shape.data(), shape.size(), options.interleave,
+                                 (options.strided ? SINTER_VIEW_STRIDED : 0u) |
+                                     (options.constant ? SINTER_VIEW_CONSTANT : 0u),
                                  &at));
   }
   Value fill(Element element, const NumberOperand &number, List<int64_t> shape,

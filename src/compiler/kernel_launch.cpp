@@ -188,7 +188,8 @@ hal::KernelSpec specOf(const target::EmittedKernel &kernel) {
           static_cast<uint32_t>(kernel.scalarCount),
           static_cast<uint64_t>(kernel.scratchBytes),
           static_cast<uint32_t>(kernel.threads),
-          static_cast<uint64_t>(kernel.sharedBytes)};
+          static_cast<uint64_t>(kernel.sharedBytes),
+          kernel.overlaps};
 }
 
 hal::KernelCase makeCase(const target::CompiledModule &code, const std::string &target,

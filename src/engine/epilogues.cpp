@@ -20,6 +20,10 @@ using plan::RowSegment;
 static constexpr int64_t kPartColumns = 32;
 static_assert(kPartColumns % kActivationLength == 0 && kPartColumns % kInterleavedRows == 0);
 
+// Columns of a head that threads rotate with their partners beside them: those of one matrix
+// instruction, so that many programs share a row.
+static constexpr int64_t kGroupColumns = 8;
+
 // The most columns of a program that holds a whole head.
 static constexpr int64_t kMostHeadColumns = 256;
 
@@ -173,12 +177,23 @@ static std::optional<HeadsOfContract> matchHeads(Value result) {
   return fits ? std::optional(match) : std::nullopt;
 }
 
-// Rows in which neighbours that rotate together lie half a head apart.
-static std::vector<RowSegment> halvesFirst(const kernels::Heads &p) {
+// Rows in which columns that rotate together lie `group` apart; as they come where they do already.
+static std::vector<RowSegment> rotationOrder(const kernels::Heads &p, bool halves) {
   uint32_t half = number(p.headDim / 2), width = number(p.headDim);
+  uint32_t group = p.group ? number(p.group) : half;
+  if (halves && group == half)
+    return {};
+  uint32_t next = halves ? 1 : 2, partner = halves ? half : 1;
   uint32_t keys = number(p.heads * p.headDim), values = keys + number(p.kvHeads * p.headDim);
-  return {{0, {{half, 2}, {2, 1}, {number(p.heads), width}}},
-          {keys, {{half, 2}, {2, 1}, {number(p.kvHeads), width}}},
+  auto order = [&](int64_t heads) {
+    std::vector<plan::RowMode> modes = {{group, next}, {2, partner}};
+    if (group < half)
+      modes.push_back({half / group, group * next});
+    modes.push_back({number(heads), width});
+    return modes;
+  };
+  return {{0, order(p.heads)},
+          {keys, order(p.kvHeads)},
           {values, {{number(p.kvHeads * p.headDim), 1}}}};
 }
 
@@ -190,14 +205,18 @@ Result<std::optional<Epilogue>> Lowering::headEpilogue(graph::ContractOp op) {
   graph::ScatterOp scatter = match->scatter;
   RankedTensorType pool = scatter.getKeyPool().getType();
   kernels::Heads p{query.getDimSize(1), pool.getDimSize(1), pool.getDimSize(2), pool.getDimSize(3)};
+  if (options_.programs == Programs::Threads && p.headDim % (4 * kGroupColumns) == 0)
+    p.group = kGroupColumns;
   Epilogue epilogue;
   epilogue.sink = kernels::headSink(p);
   epilogue.text = " heads " + std::to_string(p.heads) + " kv_heads " + std::to_string(p.kvHeads) +
                   " head_dim " + std::to_string(p.headDim) + " page_rows " +
                   std::to_string(p.pageRows);
-  if (match->query.getPairing() != graph::Pairing::Halves)
-    epilogue.rowOrder = halvesFirst(p);
+  if (p.group)
+    epilogue.text += " group " + std::to_string(p.group);
+  epilogue.rowOrder = rotationOrder(p, match->query.getPairing() == graph::Pairing::Halves);
   epilogue.blockColumns = p.headDim;
+  epilogue.blockColumnsOfOne = p.group ? 2 * p.group : p.headDim;
   epilogue.arguments = {asColumn(stored(match->query.getPositions())),
                         frequencyTable(match->query),
                         stored(scatter.getSlots()).view(),

@@ -19,7 +19,7 @@ static constexpr int64_t kLongestBlock = 256;
 // Tiles of products over threads: what a block holds in registers and shares, and for one row as
 // many programs as there can be, each of the rows that are packed side by side.
 static constexpr int64_t kThreadRows = 64, kThreadColumns = 64, kThreadStep = 64;
-static constexpr int64_t kThreadColumnsOfOne = 8, kMostStepOfOne = 576;
+static constexpr int64_t kThreadColumnsOfOne = 8, kMostStepOfOne = 4096;
 Programs programsOf(std::string_view target) {
   return target.starts_with("cpu:") ? Programs::Tasks : Programs::Threads;
 }

@@ -110,7 +110,8 @@ Result<void> KernelSet::compile(const target::Target &target, uint32_t threads, 
                              static_cast<uint32_t>(emitted.scalarCount),
                              static_cast<uint64_t>(emitted.scratchBytes),
                              static_cast<uint32_t>(emitted.threads),
-                             static_cast<uint64_t>(emitted.sharedBytes)};
+                             static_cast<uint64_t>(emitted.sharedBytes),
+                             emitted.overlaps};
     }
   }
   SINTER_ASSIGN(std::vector<uint8_t> shared, target.link(objects));

@@ -28,7 +28,8 @@ Lowering::Lowering(KernelSet &kernels, const LoweringOptions &options)
                    {"B", 1, tokens},
                    {"R", 0, tokens},
                    {"P", 1, options.mostPagesPerSequence},
-                   {"N", 1, INT32_MAX}};
+                   {"N", 1, INT32_MAX},
+                   {"G", 0, 1}};
   for (uint32_t i = 0; i < plan_.symbols.size(); ++i)
     symbols_[plan_.symbols[i].name] = {i};
 }
@@ -105,11 +106,20 @@ Result<void> Lowering::lowerNorm(graph::NormOp op) {
                                               kernels::rmsNorm));
   SINTER_ASSIGN(Stored gain, directWeight(weight));
   Stored out = allocate(result);
-  addLaunch(steps_, kernel,
-            {stored(op.getValue()).view(), asRow(gain), out.view(),
-             f32Scalar(op.getEps().convertToFloat())},
-            op, labelOf(op));
+  BoundArgument x = stored(op.getValue()).view(), eps = f32Scalar(op.getEps().convertToFloat());
+  Steps steps;
+  addLaunch(steps, kernel, {x, asRow(gain), out.view(), eps}, op, labelOf(op));
+  if (isMadeByItsReader(result))
+    norms_[result] = {op, std::move(steps), {x}, {asRow(gain), eps}};
+  else
+    llvm::move(steps, std::back_inserter(steps_));
   return {};
+}
+
+// A launch costs threads more than a row's norm does: products of one row make their own.
+bool Lowering::isMadeByItsReader(Value norm) {
+  return options_.programs == Programs::Threads && norm.hasOneUse() && !outputs_.contains(norm) &&
+         isa<graph::ContractOp>(*norm.user_begin());
 }
 
 // Operands of a map but for those that a kernel holds as tiles.
@@ -130,20 +140,37 @@ Result<void> Lowering::lowerContract(graph::ContractOp op) {
     return fail(Code::Unsupported, "a contraction is not with a weight, which has no kernel");
   SINTER_ASSIGN(Epilogue epilogue, epilogueOf(op));
   SINTER_ASSIGN(Stored matrix, packedWeight(weight, epilogue.rowOrder));
-  std::vector<BoundArgument> arguments = {stored(op.getA()).view(), matrix.view()};
-  llvm::append_range(arguments, epilogue.arguments);
+  auto made = norms_.find(op.getA());
   auto emit = [&](RowBucket rows) -> Result<Steps> {
+    Norm *norm = made != norms_.end() ? &made->second : nullptr;
+    bool own = norm && rows == RowBucket::One;
     kernels::Gemm p =
-        chooseGemm(elementOf(op.getA()), elementOf(op.getB()), columnsOf(op.getResult()),
-                   columnsOf(op.getA()), rows, options_.programs);
+        chooseGemm(own ? kernel::F32 : elementOf(op.getA()), elementOf(op.getB()),
+                   columnsOf(op.getResult()), columnsOf(op.getA()), rows, options_.programs);
+    std::vector<BoundArgument> arguments = {
+        own ? norm->source.front() : BoundArgument(stored(op.getA()).view()), matrix.view()};
+    std::string variant = epilogue.text;
+    llvm::append_range(arguments, epilogue.arguments);
+    if (own) {
+      p.prologue = kernels::rmsNormSlot(elementOf(norm->op.getWeight()), p.k);
+      llvm::append_range(arguments, norm->parameters);
+      variant = variant.empty() ? " norm" : " norm+" + variant.substr(1);
+    }
     p.sink = epilogue.sink;
-    p.blockN = epilogue.blockColumns
-                   ? epilogue.blockColumns
-                   : static_cast<int64_t>(llvm::alignTo(p.blockN, epilogue.columnMultiple));
+    p.constantB = true;
+    if (options_.programs == Programs::Threads && rows == RowBucket::One)
+      p.activation = kernel::F32; // one row is no work for a matrix instruction
+    int64_t columns = rows == RowBucket::One && epilogue.blockColumnsOfOne
+                          ? epilogue.blockColumnsOfOne
+                          : epilogue.blockColumns;
+    p.blockN =
+        columns ? columns : static_cast<int64_t>(llvm::alignTo(p.blockN, epilogue.columnMultiple));
     if (options_.programs == Programs::Threads)
       fitStep(p, options_.sharedBytes);
-    SINTER_ASSIGN(KernelId kernel, kernels_.add("gemm", p, kernels::gemm, epilogue.text));
+    SINTER_ASSIGN(KernelId kernel, kernels_.add("gemm", p, kernels::gemm, variant));
     Steps steps;
+    if (norm && !own)
+      steps = norm->steps;
     addLaunch(steps, kernel, arguments, op, labelOf(op));
     std::get<plan::Launch>(steps.back().op).bytesMoved =
         plan::add(plan::add(bytesOf(op.getA().getType()), bytesOf(weight.getResult().getType())),
@@ -152,7 +179,10 @@ Result<void> Lowering::lowerContract(graph::ContractOp op) {
   };
   SINTER_ASSIGN(Steps many, emit(RowBucket::Many));
   SINTER_ASSIGN(Steps one, emit(RowBucket::One));
-  Expr more = plan::add(extentOf(op.getA().getType(), 0), Expr(-1));
+  // A processor of tasks makes the same bits either way; threads share K out by the row's phase.
+  Expr more = options_.programs == Programs::Tasks
+                  ? plan::add(extentOf(op.getA().getType(), 0), Expr(-1))
+                  : plan::add(Expr(1), plan::mul(plan::symbol(symbols_.at("G")), Expr(-1)));
   steps_.push_back({plan::If{more, std::move(many), std::move(one)}});
   return {};
 }

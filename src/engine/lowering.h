@@ -44,6 +44,7 @@ struct Epilogue {
   std::vector<plan::RowSegment> rowOrder;
   int64_t blockColumns = 0;             // of one program; 0: the kernel's choice, in
   int64_t columnMultiple = 1;           // multiples of this
+  int64_t blockColumnsOfOne = 0;        // of a program of one row; 0: as of others
   std::vector<BoundArgument> arguments; // after a and b
   plan::Expr bytes;                     // that they move
 };
@@ -59,11 +60,18 @@ public:
 
 private:
   using Steps = std::vector<plan::Step>;
+  // A norm whose only reader is a contraction.
+  struct Norm {
+    graph::NormOp op;
+    Steps steps; // that make the whole of it
+    std::vector<BoundArgument> source, parameters;
+  };
 
   void lowerEdge(mlir::Operation &op);
   Result<void> lower(mlir::Operation &op);
   Result<void> lowerGather(graph::GatherOp op);
   Result<void> lowerNorm(graph::NormOp op);
+  bool isMadeByItsReader(mlir::Value norm);
   Result<void> lowerContract(graph::ContractOp op);
   Result<void> lowerMap(graph::MapOp op);
   Result<void> lowerQuantize(graph::QuantizeOp op);
@@ -111,7 +119,8 @@ private:
   std::map<std::string, plan::BufferId, std::less<>> named_; // weights and constants
   llvm::DenseMap<mlir::Value, Stored> stored_;
   llvm::DenseMap<mlir::Value, std::string> outputs_; // values that an output names
-  llvm::DenseSet<mlir::Operation *> done_;           // lowered with an operation before them
+  llvm::DenseMap<mlir::Value, Norm> norms_; // that contractions of one row make for themselves
+  llvm::DenseSet<mlir::Operation *> done_;  // lowered with an operation before them
 };
 
 } // namespace sinter::engine

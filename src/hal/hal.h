@@ -73,6 +73,7 @@ struct KernelSpec {
   uint64_t scratchBytes = 0; // per thread of the device that runs it
   uint32_t threads = 1;      // of one program, where programs are blocks of threads
   uint64_t sharedBytes = 0;  // that the threads of one program share
+  bool overlaps = false;     // it waits by itself for the launches before it, and may begin early
 };
 
 class Kernel {

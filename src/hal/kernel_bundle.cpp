@@ -7,7 +7,7 @@
 
 namespace sinter::hal {
 
-static constexpr char kMagic[8] = {'s', 'i', 'n', 't', 'e', 'r', 'k', '1'};
+static constexpr char kMagic[8] = {'s', 'i', 'n', 't', 'e', 'r', 'k', '2'};
 static constexpr uint64_t kMostBytes = uint64_t(1) << 40; // of one view
 
 namespace {
@@ -98,7 +98,7 @@ static void writeCase(BundleWriter &out, const KernelCase &kernel) {
   out.text(kernel.spec.symbol);
   for (uint64_t value : {uint64_t(kernel.spec.bufferCount), uint64_t(kernel.spec.scalarCount),
                          kernel.spec.scratchBytes, uint64_t(kernel.spec.threads),
-                         kernel.spec.sharedBytes, kernel.seed})
+                         kernel.spec.sharedBytes, uint64_t(kernel.spec.overlaps), kernel.seed})
     out.number(value);
   for (int64_t extent : kernel.grid)
     out.number(static_cast<uint64_t>(extent));
@@ -149,6 +149,7 @@ static KernelCase readCase(BundleReader &in) {
   kernel.spec.scratchBytes = in.number(kMostBytes, "a scratch size");
   kernel.spec.threads = static_cast<uint32_t>(in.number(65536, "a number of threads"));
   kernel.spec.sharedBytes = in.number(kMostBytes, "a size of shared memory");
+  kernel.spec.overlaps = in.number(1, "whether a kernel overlaps");
   kernel.seed = in.number();
   for (int64_t &extent : kernel.grid)
     extent = static_cast<int64_t>(in.number(uint64_t(1) << 40, "a grid's extent"));

@@ -8,14 +8,16 @@ namespace sinter::kernels {
 
 // Arguments: a [M, K], b [K, N] ([N, K] with transposeB), out [M, N]. Grid x walks N, y walks M.
 // Operands of one plain type multiply as they are, of two as f32. Where b is a block format,
-// transposeB must hold and a is one too, or is quantised to `activation` as it is loaded.
-// `prologue` sees a's f32 tile, and having one makes a f32 first; `epilogue` sees the f32
-// accumulator. With a `sink`, which takes the epilogue's tiles, there is no out: the sink's
+// transposeB must hold and a is one too, or is quantised to `activation` as it is loaded; with f32
+// as `activation` b is decoded instead.
+// `prologue` is prepared, sees a's f32 tile, and having one makes a f32 first; `epilogue` sees the
+// f32 accumulator. With a `sink`, which takes the epilogue's tiles, there is no out: the sink's
 // arguments take its place.
 struct Gemm {
   kernel::Element a = kernel::F32, b = kernel::F32, out = kernel::F32;
   kernel::Element activation = kernel::block("q8a");
   bool transposeB = true;
+  bool constantB = false;                   // b is the same in every launch
   int64_t n = kernel::dyn, k = kernel::dyn; // where they are static
   int64_t blockM = 240, blockN = 512, blockK = 128;
   int64_t interleave = 0; // rows of b packed side by side

@@ -30,32 +30,50 @@ static HeadViews declareViews(KernelBuilder &k, const Heads &p) {
 
 // Stores a head's rows [rows, columns] from column `column` of the head on.
 static void storeHead(const View &view, Element element, const Scalar &row, const Scalar &head,
-                      int64_t column, const Tile &tile, int64_t rows, int64_t columns) {
+                      const Scalar &column, const Tile &tile, int64_t rows, int64_t columns) {
   store(view, {row, head, column}, reshape(convert(tile, element), {rows, 1, columns}));
 }
 
-// Rotates the halves of a head and stores them.
-static void storeRotated(const HeadViews &v, const View &view, Element element,
-                         const TilePlace &place, const Scalar &head, const Tile &tile) {
-  int64_t half = place.columns / 2;
-  Tile position = convert(load(v.positions, {place.row, 0}, {place.rows, 1}), F32);
-  Tile frequency = reshape(load(v.frequencies, {0}, {half}), {1, half});
-  Tile angle = position * frequency, sine = sin(angle), cosine = cos(angle);
-  Tile a = slice(tile, {0, 0}, {place.rows, half}), b = slice(tile, {0, half}, {place.rows, half});
-  storeHead(view, element, place.row, head, 0, a * cosine - b * sine, place.rows, half);
-  storeHead(view, element, place.row, head, half, a * sine + b * cosine, place.rows, half);
+static int64_t groupOf(const Heads &p) {
+  return p.group ? p.group : p.headDim / 2;
+}
+
+namespace {
+/// A tile's place among the heads.
+struct HeadPlace {
+  TilePlace tile;
+  Scalar head, column; // within the head
+};
+} // namespace
+
+// Rotates each group of a tile with its partners and stores both.
+static void storeRotated(const Heads &p, const HeadViews &v, const View &view, Element element,
+                         const HeadPlace &place, const Tile &tile) {
+  int64_t group = groupOf(p), rows = place.tile.rows, half = p.headDim / 2;
+  Scalar row = place.tile.row;
+  Tile position = convert(load(v.positions, {row, 0}, {rows, 1}), F32);
+  for (int64_t at = 0; at < place.tile.columns; at += 2 * group) {
+    Scalar pair = place.column / 2 + at / 2;
+    Tile frequency = reshape(load(v.frequencies, {pair}, {group}), {1, group});
+    Tile angle = position * frequency, sine = sin(angle), cosine = cos(angle);
+    Tile a = slice(tile, {0, at}, {rows, group}), b = slice(tile, {0, at + group}, {rows, group});
+    storeHead(view, element, row, place.head, pair, a * cosine - b * sine, rows, group);
+    storeHead(view, element, row, place.head, pair + half, a * sine + b * cosine, rows, group);
+  }
 }
 
 static void storeHeads(KernelBuilder &k, const Heads &p, const HeadViews &v, const Tile &tile,
                        const TilePlace &place) {
   Scalar head = place.column / p.headDim;
-  k.ifThen(head < p.heads, [&] { storeRotated(v, v.q, p.out, place, head, tile); });
+  bool whole = place.columns == p.headDim;
+  Scalar column = whole ? k.constant(Index, 0) : place.column - head * p.headDim;
+  k.ifThen(head < p.heads, [&] { storeRotated(p, v, v.q, p.out, {place, head, column}, tile); });
   Scalar keyHead = head - p.heads, valueHead = keyHead - p.kvHeads;
   k.ifThen(logicalAnd(keyHead >= 0, keyHead < p.kvHeads), [&] {
-    storeRotated(v, gatherRows(v.pools.keys, v.slots), p.pool, place, keyHead, tile);
+    storeRotated(p, v, gatherRows(v.pools.keys, v.slots), p.pool, {place, keyHead, column}, tile);
   });
   k.ifThen(valueHead >= 0, [&] {
-    storeHead(gatherRows(v.pools.values, v.slots), p.pool, place.row, valueHead, 0, tile,
+    storeHead(gatherRows(v.pools.values, v.slots), p.pool, place.row, valueHead, column, tile,
               place.rows, place.columns);
   });
 }
@@ -71,7 +89,7 @@ Sink headSink(const Heads &p) {
 void headGemm(KernelBuilder &k, const HeadGemm &p) {
   Gemm product = p.gemm;
   product.n = (p.heads.heads + 2 * p.heads.kvHeads) * p.heads.headDim;
-  product.blockN = p.heads.headDim;
+  product.blockN = p.heads.group ? 2 * p.heads.group : p.heads.headDim;
   product.sink = headSink(p.heads);
   gemm(k, product);
 }
@@ -81,6 +99,8 @@ void visitFields(HeadGemm &p, FieldVisitor &visitor) {
   visitor.integer("heads", p.heads.heads, 1, kMaxBlock, "heads of queries");
   visitor.integer("kv_heads", p.heads.kvHeads, 1, kMaxBlock, "heads of keys, and of values");
   visitor.integer("head_dim", p.heads.headDim, 2, kMaxBlock, "columns of a head");
+  visitor.integer("group", p.heads.group, 0, kMaxBlock,
+                  "columns beside their partners; 0: half a head");
   visitor.integer("page_rows", p.heads.pageRows, 1, kMaxBlock, "tokens of a page");
   visitor.format("pool", p.heads.pool, "element type of the pools");
 }

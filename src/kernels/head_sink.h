@@ -5,21 +5,22 @@
 
 namespace sinter::kernels {
 
-// One program holds the columns of one head: `heads` of queries, then `kvHeads` of keys, then as
-// many of values. In heads of queries and keys the second half of the columns rotates with the
-// first: column i with column i + headDim / 2.
+// The product's columns are `heads` heads of queries, then `kvHeads` of keys, then as many of
+// values. In heads of queries and keys column i is stored rotated with column i + headDim / 2; the
+// product has them in groups, `group` of the first half of a head beside their partners of the
+// second: halves of a head where it is 0.
 struct Heads {
-  int64_t heads = 8, kvHeads = 8, headDim = 64, pageRows = 64;
+  int64_t heads = 8, kvHeads = 8, headDim = 64, pageRows = 64, group = 0;
   kernel::Element out = kernel::F32, pool = kernel::F16;
 };
 
 // Arguments: positions i32 [T, 1], frequencies f32 [headDim / 2] in radians per position, slots i32
 // [T] (page * pageRows + row; negative: not stored), k_pool and v_pool as for KvWrite, q [T, heads,
-// headDim]. Tiles must be headDim wide.
+// headDim]. Tiles are a head wide, or a part of one that holds whole groups with their partners.
 Sink headSink(const Heads &p);
 
-// A matrix product into that sink, one head a program: n and blockN of the product follow from the
-// heads.
+// A matrix product into that sink: n of the product follows from the heads, blockN is that of a
+// head or, where there are groups, of one group with its partners.
 struct HeadGemm {
   Gemm gemm;
   Heads heads;

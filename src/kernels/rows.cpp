@@ -2,6 +2,7 @@
 #include "kernels/rows.h"
 
 #include <limits>
+#include <memory>
 
 namespace sinter::kernels {
 
@@ -52,6 +53,33 @@ void rmsNorm(KernelBuilder &k, const RmsNorm &p) {
     Tile value = loadRows(k, p, x, place) * scale;
     storeRows(k, p, out, place, value * loadShared(weight, p.weight, place));
   });
+}
+
+Slot rmsNormSlot(Element weight, int64_t columns) {
+  struct State {
+    View gain;
+    Scalar eps;
+    Tile scale;
+  };
+  auto state = std::make_shared<State>();
+  Slot slot;
+  slot.declare = [state, weight, columns](KernelBuilder &k) {
+    state->gain = k.in("norm_weight", weight, {1, columns}, {.constant = true});
+    state->eps = k.scalar("norm_eps", F32);
+  };
+  slot.prepare = [state](KernelBuilder &k, const View &x, const TilePlace &place) {
+    Scalar count = x.dim(1);
+    Tile zero = k.zeros(F32, {place.rows, 1});
+    Tile squares = k.forLoop(0, count, place.columns, zero, [&](Scalar column, Tile sum) {
+      Tile value = load(x, {place.row, column}, {place.rows, place.columns});
+      return sum + reduceSum(value * value, 1);
+    });
+    state->scale = rsqrt(squares / convert(count, F32) + state->eps);
+  };
+  slot.apply = [state, weight](KernelBuilder &, const Tile &tile, const TilePlace &place) {
+    return tile * state->scale * loadShared(state->gain, weight, place);
+  };
+  return slot;
 }
 
 void layerNorm(KernelBuilder &k, const LayerNorm &p) {

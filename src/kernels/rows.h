@@ -33,6 +33,10 @@ struct LayerNorm : RowBlocks {
 // [M, N].
 struct Softmax : RowBlocks {};
 
+// Rows of `columns` f32 elements, normalised as rmsNorm does, for a kernel that prepares its slot.
+// Arguments: norm_weight [1, columns], constant, and norm_eps f32.
+Slot rmsNormSlot(kernel::Element weight, int64_t columns);
+
 void rmsNorm(kernel::KernelBuilder &k, const RmsNorm &p);
 void layerNorm(kernel::KernelBuilder &k, const LayerNorm &p);
 void softmax(kernel::KernelBuilder &k, const Softmax &p);

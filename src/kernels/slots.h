@@ -20,15 +20,22 @@ struct TilePlace {
 };
 
 // A hole of a kernel source. `declare` runs once, after the kernel's own arguments, and adds
-// arguments of its own; `apply` may run several times and maps an f32 tile (or whatever the
-// kernel's header says) to one of the same shape. Empty functions leave the tile as it is.
+// arguments of its own; `prepare` runs once before the kernel's loops, where the kernel's header
+// says so, and sees the view that the slot's tiles come from, f32, and the first one's place;
+// `apply` may run several times and maps an f32 tile (or whatever the kernel's header says) to one
+// of the same shape. Empty functions leave the tile as it is.
 struct Slot {
   std::function<void(KernelBuilder &)> declare;
+  std::function<void(KernelBuilder &, const View &, const TilePlace &)> prepare;
   std::function<Tile(KernelBuilder &, Tile, const TilePlace &)> apply;
 
   void open(KernelBuilder &k) const {
     if (declare)
       declare(k);
+  }
+  void begin(KernelBuilder &k, const View &from, const TilePlace &place) const {
+    if (prepare)
+      prepare(k, from, place);
   }
   Tile operator()(KernelBuilder &k, const Tile &tile, const TilePlace &place) const {
     return apply ? apply(k, tile, place) : tile;

@@ -18,6 +18,9 @@ Result<void> checkPart(const BatchPart &part, size_t index, const BatchShape &sh
       return fail(Code::InvalidArgument, who + " has token " + std::to_string(id) +
                                              ", expected one below " +
                                              std::to_string(shape.vocabSize));
+  if (part.phase == Phase::Generated && part.tokens.size() != 1)
+    return fail(Code::InvalidArgument, who + " has " + std::to_string(part.tokens.size()) +
+                                           " generated tokens, expected 1");
   const uint64_t end = uint64_t{part.position} + part.tokens.size();
   if (end > uint64_t{std::numeric_limits<int32_t>::max()} || end > part.pages->capacity())
     return fail(Code::InvalidArgument, who + " reaches position " + std::to_string(end) +
@@ -66,6 +69,7 @@ void addLogitRows(const BatchPart &part, int32_t firstToken, Batch &batch) {
 
 void Batch::clear() {
   pagesPerSequence = 0;
+  phase = Phase::Prompt;
   for (auto *list : {&tokens, &positions, &kvSlots, &pageTable, &kvLengths, &blocks, &logitRows})
     list->clear();
 }
@@ -76,11 +80,16 @@ Result<void> buildBatch(std::span<const BatchPart> parts, const BatchShape &shap
   uint64_t total = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
     SINTER_TRY(checkPart(parts[i], i, shape));
+    if (parts[i].phase != parts[0].phase)
+      return fail(Code::InvalidArgument, "sequences 0 and " + std::to_string(i) +
+                                             " of the batch are in different phases, expected "
+                                             "steps of prompts or of generated tokens");
     total += parts[i].tokens.size();
   }
   if (total > uint64_t{std::numeric_limits<int32_t>::max()})
     return fail(Code::InvalidArgument, "a batch of " + std::to_string(total) + " tokens");
   batch.pagesPerSequence = shape.pagesPerSequence;
+  batch.phase = parts.empty() ? Phase::Prompt : parts[0].phase;
   for (size_t i = 0; i < parts.size(); ++i) {
     const BatchPart &part = parts[i];
     const int32_t firstToken = static_cast<int32_t>(batch.tokens.size());

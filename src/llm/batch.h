@@ -15,6 +15,13 @@ namespace sinter {
 // Which of a part's tokens need logits.
 enum class LogitsWanted : uint8_t { None, Last, All };
 
+// Rows of the two phases run in kernels of their own, so a step has one phase: then a row's bits do
+// not depend on how many there are.
+enum class Phase : uint8_t {
+  Prompt,
+  Generated, // one token a sequence, that was chosen from logits
+};
+
 // The next tokens of one sequence: those at positions [position, position + tokens.size()). Their
 // keys and values go to the sequence's pages, which must reach that far; the rows before `position`
 // are there already.
@@ -23,11 +30,13 @@ struct BatchPart {
   uint32_t position = 0;
   const SequencePages *pages = nullptr;
   LogitsWanted logits = LogitsWanted::Last;
+  Phase phase = Phase::Prompt;
 };
 
 // One step's inputs. See plan_names.h for what each array means; T, S, B and R are their sizes.
 struct Batch {
   uint32_t pagesPerSequence = 0; // P
+  Phase phase = Phase::Prompt;   // G is 1 where it is Generated
   std::vector<int32_t> tokens, positions, kvSlots;
   std::vector<int32_t> pageTable; // [S * P], 0 beyond a sequence's pages
   std::vector<int32_t> kvLengths;
@@ -50,8 +59,8 @@ struct BatchShape {
 
 // Fills `batch` (its memory is reused from step to step) from the parts: sequence i of the batch is
 // parts[i], and rows of logits come in the order of the parts. InvalidArgument: a part without
-// tokens, a token outside the vocabulary, pages that do not reach, or more pages than the table is
-// wide; the batch is then empty.
+// tokens, a token outside the vocabulary, pages that do not reach, more pages than the table is
+// wide, parts of two phases, or several generated tokens in a part; the batch is then empty.
 Result<void> buildBatch(std::span<const BatchPart> parts, const BatchShape &shape, Batch &batch);
 
 } // namespace sinter

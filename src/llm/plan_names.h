@@ -7,13 +7,14 @@ namespace sinter::plan_names {
 inline constexpr const char *kStepProcedure = "step";
 
 // Symbols: tokens in this step, its sequences, attention query blocks, rows of logits wanted, page
-// table entries per sequence, pages of the KV pool.
+// table entries per sequence, pages of the KV pool, 1 where the tokens were generated (0: prompts).
 inline constexpr const char *kTokens = "T";
 inline constexpr const char *kSequences = "S";
 inline constexpr const char *kBlocks = "B";
 inline constexpr const char *kLogitRows = "R";
 inline constexpr const char *kPagesPerSequence = "P";
 inline constexpr const char *kPoolPages = "N";
+inline constexpr const char *kGenerated = "G";
 
 // Input buffers, all i32.
 inline constexpr const char *kTokenIds = "tokens";         // [T]

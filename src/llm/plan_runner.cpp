@@ -154,7 +154,8 @@ Result<void> PlanRunner::readSymbols() {
                                      {names::kBlocks, Size::Blocks},
                                      {names::kLogitRows, Size::LogitRows},
                                      {names::kPagesPerSequence, Size::TableWidth},
-                                     {names::kPoolPages, Size::PoolPages}};
+                                     {names::kPoolPages, Size::PoolPages},
+                                     {names::kGenerated, Size::Generated}};
   for (const plan::Symbol &symbol : plan_->symbols) {
     const auto *known = std::find_if(std::begin(kKnown), std::end(kKnown),
                                      [&](const Known &k) { return k.name == symbol.name; });
@@ -199,6 +200,9 @@ Result<void> PlanRunner::bind(const Batch &batch) {
       break;
     case Size::PoolPages:
       value = boundPages_;
+      break;
+    case Size::Generated:
+      value = batch.phase == Phase::Generated;
       break;
     case Size::Counted:
       break;

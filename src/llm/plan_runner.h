@@ -53,6 +53,7 @@ private:
     LogitRows,
     TableWidth,
     PoolPages,
+    Generated,
     Counted
   };
 

@@ -70,9 +70,9 @@ void Session::keepCommonPrefix(std::span<const TokenId> prompt) {
 }
 
 Result<std::span<const float>> Session::advance(std::span<const TokenId> tokens,
-                                                LogitsWanted wanted) {
+                                                LogitsWanted wanted, Phase phase) {
   SINTER_TRY(pages_.reserve(cached_.size() + tokens.size()));
-  const BatchPart part{tokens, static_cast<uint32_t>(cached_.size()), &pages_, wanted};
+  const BatchPart part{tokens, static_cast<uint32_t>(cached_.size()), &pages_, wanted, phase};
   SINTER_TRY(buildBatch({&part, 1}, runner_.limits().batchShape(), batch_));
   auto logits = runner_.step(batch_);
   if (logits)
@@ -123,7 +123,7 @@ Result<void> Session::decode(TokenId token, const GenerateOptions &options, cons
       result.reason = StopReason::Cancelled;
       return {};
     }
-    SINTER_ASSIGN(const auto logits, advance({&token, 1}, LogitsWanted::Last));
+    SINTER_ASSIGN(const auto logits, advance({&token, 1}, LogitsWanted::Last, Phase::Generated));
     SINTER_ASSIGN(token, sampleGreedy(logits));
     ++result.decodeSteps;
   }

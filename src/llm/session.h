@@ -69,7 +69,8 @@ public:
 private:
   Result<void> checkPrompt(std::span<const TokenId> prompt) const;
   void keepCommonPrefix(std::span<const TokenId> prompt);
-  Result<std::span<const float>> advance(std::span<const TokenId> tokens, LogitsWanted wanted);
+  Result<std::span<const float>> advance(std::span<const TokenId> tokens, LogitsWanted wanted,
+                                         Phase phase = Phase::Prompt);
   Result<TokenId> prefill(std::span<const TokenId> prompt, const GenerateOptions &options,
                           Generation &result);
   Result<void> decode(TokenId first, const GenerateOptions &options, const TokenSink &sink,

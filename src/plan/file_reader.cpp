@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kMinExprBytes = 3;
 constexpr uint64_t kMinSymbolBytes = 4 + 8 + 8;
 constexpr uint64_t kMinModuleBytes = 4 + 8;
-constexpr uint64_t kMinKernelBytes = 4 + 4 + 4 + 4 + 4 + 8 + 4 + 8;
+constexpr uint64_t kMinKernelBytes = 4 + 4 + 4 + 4 + 4 + 8 + 4 + 8 + 1;
 constexpr uint64_t kMinBufferBytes = 4 + 1 + kMinExprBytes;
 constexpr uint64_t kMinProcedureBytes = 4 + 1;
 
@@ -176,6 +176,11 @@ void PlanReader::readKernels(Reader &in) {
     kernel.scratchBytes = in.u64();
     kernel.threads = in.u32();
     kernel.sharedBytes = in.u64();
+    const uint8_t overlaps = in.u8();
+    if (overlaps > 1)
+      in.bad("kernel " + std::to_string(i) + " overlaps launches by " + std::to_string(overlaps) +
+             ", expected 0 or 1");
+    kernel.overlaps = overlaps == 1;
   }
 }
 

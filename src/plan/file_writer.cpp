@@ -51,6 +51,7 @@ void writeKernels(Writer &out, const Plan &plan) {
     out.u64(kernel.scratchBytes);
     out.u32(kernel.threads);
     out.u64(kernel.sharedBytes);
+    out.u8(kernel.overlaps);
   }
 }
 

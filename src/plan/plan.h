@@ -59,6 +59,7 @@ struct Kernel {
   uint64_t scratchBytes = 0;
   uint32_t threads = 1;
   uint64_t sharedBytes = 0;
+  bool overlaps = false; // it waits by itself for the launches before it, and may begin early
 
   friend bool operator==(const Kernel &, const Kernel &) = default;
 };

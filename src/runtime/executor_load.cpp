@@ -14,9 +14,10 @@ Result<void> Executor::loadCode() {
     if (!module) {
       SINTER_ASSIGN(module, device_.loadModule(code.target, code.code));
     }
-    SINTER_ASSIGN(auto loaded,
-                  module->kernel({kernel.symbol, kernel.bufferCount, kernel.scalarCount,
-                                  kernel.scratchBytes, kernel.threads, kernel.sharedBytes}));
+    SINTER_ASSIGN(
+        auto loaded,
+        module->kernel({kernel.symbol, kernel.bufferCount, kernel.scalarCount, kernel.scratchBytes,
+                        kernel.threads, kernel.sharedBytes, kernel.overlaps}));
     kernels_.push_back(std::move(loaded));
   }
   return {};

@@ -94,6 +94,7 @@ LogicalResult Distributor::emit(Operation *op) {
       .Case([&](scf::ForOp o) { return emitFor(o); })
       .Case([&](scf::IfOp o) { return emitIf(o); })
       .Case([&](tile::GridOp) { return success(); })
+      .Case([&](AwaitLaunchesOp) { return AwaitLaunchesOp::create(b_, loc_), success(); })
       .Case([&](tile::DimOp o) {
         map_.map(o.getResult(), views_.find(o.getView())->second.dims[o.getAxis()]);
         return success();

@@ -22,7 +22,10 @@ Result<void> LaneExtension::checkKernel(tile::KernelOp kernel) {
     return integer ? integer.getInt() : 0;
   };
   threads_ = attribute(kThreadsName);
-  kernel.walk([&](Operation *op) { isAsynchronous_ |= isa<CopyAsyncOp, MatrixAsyncOp>(op); });
+  kernel.walk([&](Operation *op) {
+    isAsynchronous_ |= isa<CopyAsyncOp, MatrixAsyncOp>(op);
+    overlapsLaunches_ |= isa<AwaitLaunchesOp>(op);
+  });
   shared_.emplace(static_cast<uint64_t>(attribute(kSharedName)), isAsynchronous_);
   number_ = Tile({tile::ElementKind::Int, 32, 4}, shapeOf(LaneWord(), true), nullptr);
   for (int64_t thread = 0; thread < threads_; ++thread)
@@ -32,11 +35,15 @@ Result<void> LaneExtension::checkKernel(tile::KernelOp kernel) {
 
 void LaneExtension::beginProgram() {
   clock_.beginProgram();
+  hasAwaited_ = !overlapsLaunches_;
   shared_->beginProgram();
   sums_.beginProgram();
 }
 
 Result<void> LaneExtension::endProgram() {
+  if (!hasAwaited_)
+    return fail(Code::InvalidArgument,
+                "a program ends without sched.await_launches, which its kernel has");
   Operation *op = shared_->copyInFlight();
   if (!op)
     op = sums_.productInFlight();
@@ -85,6 +92,7 @@ Result<void> LaneExtension::dispatch(Operation &op, Task &task) {
       .Case([&](ShuffleOp shuffle) { return this->shuffle(shuffle, task); })
       .Case([&](MatrixOp matrix) { return multiply(matrix, task); })
       .Case([&](CopyAsyncOp copy) { return startCopy(copy, task); })
+      .Case([&](AwaitLaunchesOp) { return hasAwaited_ = true, Result<void>(); })
       .Case([&](CopyCommitOp) { return shared_->commitCopies(), Result<void>(); })
       .Case([&](CopyWaitOp wait) {
         return shared_->waitForCopies(clock_, wait.getPending()), Result<void>();

@@ -1,5 +1,6 @@
 // What threads of a block do at once: memory, exchanges, and instructions of a subgroup.
 #include "sched/interpreter_lanes_block.h"
+#include "sched/overlap_launches.h"
 
 #include <cstring>
 
@@ -21,6 +22,10 @@ Result<void> LaneExtension::readStride(StrideOp op, Task &task) const {
 
 Result<ViewMemory *> LaneExtension::memoryOf(const LaneAccess &access, mlir::Value view,
                                              Task &task) {
+  if (!hasAwaited_ && !isConstant(view))
+    return task.fail(access.op, Code::InvalidArgument,
+                     "touches argument " + Twine(cast<BlockArgument>(view).getArgNumber()) +
+                         ", which is not constant, before sched.await_launches");
   std::unique_ptr<ViewMemory> &memory = views_[view];
   if (!memory) {
     SINTER_ASSIGN(memory,

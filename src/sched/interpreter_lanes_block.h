@@ -92,6 +92,7 @@ private:
   tile::Tile number_; // of each thread
   LaneClock clock_;
   bool isAsynchronous_ = false; // has copies or products that threads need not wait for
+  bool overlapsLaunches_ = false, hasAwaited_ = true;
   std::optional<SharedMemory> shared_;
   SumsInFlight sums_;
   llvm::DenseMap<mlir::Value, std::unique_ptr<ViewMemory>> views_;

@@ -77,6 +77,8 @@ private:
         isa<scf::ForOp, scf::IfOp, scf::YieldOp, vector::FromElementsOp, tile::GridOp,
             tile::ProgramIdOp, ThreadOp, BarrierOp, CopyCommitOp, MatrixFenceOp>(op))
       return success();
+    if (isa<AwaitLaunchesOp>(op))
+      return success();
     return TypeSwitch<Operation *, LogicalResult>(&op)
         .Case<tile::DimOp, StrideOp>([&](auto view) { return verifyAxis(view); })
         .Case([&](vector::ExtractOp extract) { return verifyExtract(extract); })

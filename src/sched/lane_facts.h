@@ -16,9 +16,10 @@ struct LaneFacts {
   int64_t vectorBytes = 16;   // of the widest access of one thread
   bool asyncCopies =
       false; // has copies from memory to shared memory that threads need not wait for
-  bool matrixLoads = false; // reads 8 x 8 matrices of shared memory (sched.shared_matrices)
-  bool ownExp2 = false;     // has an exp2 of about 2 units in the last place
-  bool ownDivision = false; // has a division of that accuracy
+  bool matrixLoads = false;      // reads 8 x 8 matrices of shared memory (sched.shared_matrices)
+  bool overlapsLaunches = false; // a launch may begin before the one before it has ended
+  bool ownExp2 = false;          // has an exp2 of about 2 units in the last place
+  bool ownDivision = false;      // has a division of that accuracy
   llvm::SmallVector<std::string> instructions; // matrix instructions (sched/matrix_instructions.h)
 };
 

@@ -306,6 +306,15 @@ def Sched_CopyWaitOp : Sched_Op<"copy_wait", []> {
   let assemblyFormat = "$pending attr-dict";
 }
 
+def Sched_AwaitLaunchesOp : Sched_Op<"await_launches", []> {
+  let summary = "waits until the launches before this one have ended and what they wrote can be read; from here on the next one may begin";
+  let description = [{
+    A kernel that has it starts while the launches before it still run. Before it only views whose contents never change
+    (`tile.constant`) are read, and nothing is written. All threads reach it, in tile form and in lane form.
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
 def Sched_MatrixAsyncOp : Sched_Op<"matrix_async", [AllTypesMatch<["acc", "result"]>]> {
   let summary = "starts acc + a . b^T of tiles in shared memory, rows of 128 bytes, their 16-byte pieces XORed with the row's number";
   let arguments = (ins StrAttr:$instruction, I32:$a, I32:$b, Sched_Word:$acc);

@@ -9,7 +9,9 @@
 #include "sched/group_programs.h"
 #include "sched/hoist_loads.h"
 #include "sched/lanes.h"
+#include "sched/overlap_launches.h"
 #include "sched/pipeline_dots.h"
+#include "sched/reduce_dots.h"
 #include "sched/verify_rings.h"
 
 using namespace mlir;
@@ -54,6 +56,8 @@ static void schedule(tile::KernelOp kernel, const LaneFacts &facts) {
     kernel->setAttr(kLatencyBound, UnitAttr::get(kernel.getContext()));
   groupPrograms(kernel);
   hoistLoads(kernel, threads, kEarlyElements);
+  if (facts.overlapsLaunches)
+    overlapLaunches(kernel);
   if (facts.asyncCopies)
     pipelineDots(kernel, threads, facts);
 }
@@ -81,6 +85,9 @@ Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const LaneFacts 
     if (failed(expandBlocks(kernel, facts)))
       return fail(Code::Unsupported, "kernel '" + kernel.getSymName().str() +
                                          "': its block formats could not be expanded");
+  for (auto kernel : module->getOps<tile::KernelOp>())
+    if (!kernel->hasAttr(kThreadsName))
+      reduceDots(kernel);
   if (failed(expandMath(*module, {facts.ownExp2})) || failed(simplify(*module)))
     return fail(Code::Unsupported, "the kernel's arithmetic could not be expanded");
   for (auto kernel : module->getOps<tile::KernelOp>()) {

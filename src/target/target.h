@@ -21,6 +21,7 @@ struct EmittedKernel {
   int64_t scratchBytes = 0; // of one program that runs alone on a core
   int64_t threads = 1;      // of one program, where programs are blocks of threads
   int64_t sharedBytes = 0;  // that the threads of one program share
+  bool overlaps = false;    // it waits by itself for the launches before it
 };
 
 /// Code of kernels, in the order of the kernels of the source module.
@@ -55,8 +56,8 @@ public:
   virtual Result<std::vector<uint8_t>> link(std::span<const std::vector<uint8_t>> parts) const = 0;
   /// Bytes that the threads of one program can share; 0 where a program is a task on a core.
   virtual int64_t sharedBytes() const { return 0; }
-  /// Registers, spills and shared memory of linked code's kernels, a line for each; empty where only
-  /// an assembler or a driver knows them.
+  /// Registers, spills and shared memory of linked code's kernels, a line for each; empty where
+  /// only an assembler or a driver knows them.
   virtual Result<std::string> resources(std::span<const uint8_t> code) const { return {}; }
 };
 

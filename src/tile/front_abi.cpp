@@ -26,9 +26,9 @@ void sinterKernelEnd(Session *session, Where where) {
 
 SinterValue sinterKernelView(Session *session, const char *name, const char *element,
                              uint32_t access, const int64_t *shape, uint32_t rank,
-                             int64_t interleave, uint32_t strided, Where where) {
+                             int64_t interleave, uint32_t flags, Where where) {
   return SINTER_FRONT(
-      view(name, element, access, ArrayRef(shape, rank), interleave, strided != 0, *where));
+      view(name, element, access, ArrayRef(shape, rank), interleave, flags, *where));
 }
 
 SinterValue sinterKernelScalar(Session *session, const char *name, const char *element,

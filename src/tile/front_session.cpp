@@ -184,16 +184,22 @@ bool FrontSession::argumentsAllowed(StringRef name, At at) {
   return true;
 }
 
-SinterValue FrontSession::addArgument(Type type, StringRef name, At at) {
-  NamedAttribute named(builder_.getStringAttr("tile.name"), builder_.getStringAttr(name));
-  argumentNames_.push_back(builder_.getDictionaryAttr(named));
+SinterValue FrontSession::addArgument(Type type, StringRef name, At at, bool constant) {
+  SmallVector<NamedAttribute> attributes = {
+      {builder_.getStringAttr("tile.name"), builder_.getStringAttr(name)}};
+  if (constant)
+    attributes.push_back({builder_.getStringAttr(kConstantName), builder_.getUnitAttr()});
+  argumentNames_.push_back(builder_.getDictionaryAttr(attributes));
   return add(kernel_.getBody().addArgument(type, loc(at)));
 }
 
 SinterValue FrontSession::view(StringRef name, StringRef element, uint32_t access,
-                               ArrayRef<int64_t> shape, int64_t interleave, bool strided, At at) {
+                               ArrayRef<int64_t> shape, int64_t interleave, uint32_t flags, At at) {
   if (!argumentsAllowed(name, at))
     return SINTER_VALUE_POISON;
+  if (flags & ~uint32_t(SINTER_VIEW_STRIDED | SINTER_VIEW_CONSTANT))
+    return error(at, "view '" + name + "' has flags " + Twine(flags) +
+                         ", expected strided and constant at most");
   Type type = elementType(element, at);
   auto kind = symbolizeAccess(access);
   if (!kind)
@@ -204,9 +210,12 @@ SinterValue FrontSession::view(StringRef name, StringRef element, uint32_t acces
   ViewType view;
   capturing(at, [&] {
     view = ViewType::getChecked([&] { return mlir::emitError(loc(at)); }, builder_.getContext(),
-                                shape, type, *kind, interleave, strided);
+                                shape, type, *kind, interleave, (flags & SINTER_VIEW_STRIDED) != 0);
   });
-  return view ? addArgument(view, name, at) : SINTER_VALUE_POISON;
+  bool constant = flags & SINTER_VIEW_CONSTANT;
+  if (view && constant && view.isWritable())
+    return error(at, "view '" + name + "' is constant and written, expected access in");
+  return view ? addArgument(view, name, at, constant) : SINTER_VALUE_POISON;
 }
 
 SinterValue FrontSession::scalarArgument(StringRef name, StringRef element, At at) {

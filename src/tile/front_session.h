@@ -25,7 +25,7 @@ public:
   void beginKernel(llvm::StringRef name, At at);
   void endKernel(At at);
   SinterValue view(llvm::StringRef name, llvm::StringRef element, uint32_t access,
-                   llvm::ArrayRef<int64_t> shape, int64_t interleave, bool strided, At at);
+                   llvm::ArrayRef<int64_t> shape, int64_t interleave, uint32_t flags, At at);
   SinterValue scalarArgument(llvm::StringRef name, llvm::StringRef element, At at);
   void grid(llvm::ArrayRef<SinterOperand> extents, At at);
   SinterValue programId(uint32_t axis, At at);
@@ -116,7 +116,7 @@ private:
   mlir::Value constant(mlir::TypedAttr value, At at);
   mlir::Value indexConstant(int64_t value, At at);
   bool argumentsAllowed(llvm::StringRef name, At at);
-  SinterValue addArgument(mlir::Type type, llvm::StringRef name, At at);
+  SinterValue addArgument(mlir::Type type, llvm::StringRef name, At at, bool constant = false);
   void finishKernel(At at);
 
   // ---- front_types.cpp ----

@@ -13,6 +13,9 @@
 namespace sinter::tile {
 /// A ranked tensor with static, non-zero extents of a scalar or block-format element type.
 bool isTileType(mlir::Type type);
+
+/// Of a kernel's in-views: no launch changes what they show.
+inline constexpr llvm::StringLiteral kConstantName = "tile.constant";
 } // namespace sinter::tile
 
 #include "tile/tile_dialect.h.inc"

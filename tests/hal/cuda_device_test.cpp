@@ -102,7 +102,7 @@ TEST_F(CudaDevice, ALaunchThatTheDriverRefusesNamesTheKernelAndTheCall) {
   ASSERT_FALSE(launched.has_value());
   EXPECT_THAT(launched.error().message,
               AllOf(HasSubstr("launch of 'needs_64_threads' with 32 threads"),
-                    HasSubstr("cuLaunchKernel: CUDA_ERROR_")));
+                    HasSubstr("cuLaunchKernelEx: CUDA_ERROR_")));
   EXPECT_TRUE(cuda_.stream->synchronize().has_value());
 }
 

@@ -76,7 +76,7 @@ TEST_F(CudaDriver, AnOldDriverIsRefusedWithBothVersions) {
 
 TEST_F(CudaDriver, AnOldDriverIsCalledOldEvenWhereFunctionsAreMissing) {
   fake::library().version = 11080;
-  fake::library().missing = "cuLaunchKernel";
+  fake::library().missing = "cuLaunchKernelEx";
   EXPECT_EQ(errorOf(driver().devices()).code, Code::Unsupported);
 }
 

@@ -24,6 +24,7 @@ inline constexpr ApiResult kCaptureUnsupported = ApiResult(900);
 struct Launch {
   std::array<uint32_t, 3> grid = {};
   uint32_t threads = 0, sharedBytes = 0;
+  bool mayOverlap = false;
   std::vector<uint64_t> parameters;
 };
 
@@ -177,13 +178,18 @@ inline void runLaunch(const Function &function, const Launch &launch) {
         function.run(launch, x, y, z);
 }
 
-inline ApiResult launchKernel(FunctionHandle handle, uint32_t x, uint32_t y, uint32_t z,
-                              uint32_t threads, uint32_t, uint32_t, uint32_t sharedBytes,
-                              StreamHandle stream, void **, void **extra) {
+inline ApiResult launchKernel(const LaunchConfig *config, FunctionHandle handle, void **,
+                              void **extra) {
   const auto &function = *reinterpret_cast<Function *>(handle);
-  if (int32_t(threads) > function.maxThreads || int32_t(sharedBytes) > function.maxDynamicShared)
+  if (int32_t(config->block[0]) > function.maxThreads ||
+      int32_t(config->sharedBytes) > function.maxDynamicShared)
     return kInvalidValue;
-  Launch launch = {{x, y, z}, threads, sharedBytes, {}};
+  Launch launch = {{config->grid[0], config->grid[1], config->grid[2]},
+                   config->block[0],
+                   config->sharedBytes,
+                   config->attributeCount == 1 && config->attributes->id == kLaunchMayOverlap &&
+                       config->attributes->value.number == 1,
+                   {}};
   if (extra) {
     if (uintptr_t(extra[0]) != kLaunchBuffer || uintptr_t(extra[2]) != kLaunchBufferBytes ||
         extra[4] != nullptr)
@@ -194,7 +200,7 @@ inline ApiResult launchKernel(FunctionHandle handle, uint32_t x, uint32_t y, uin
   if (launch.parameters.size() != function.parameters)
     return kInvalidValue;
   library().launches.push_back(launch);
-  return push(stream, [&function, launch] { runLaunch(function, launch); });
+  return push(config->stream, [&function, launch] { runLaunch(function, launch); });
 }
 
 inline ApiResult memAlloc(DevicePtr *address, std::size_t bytes) {
@@ -410,7 +416,7 @@ private:
       reinterpret_cast<Function *>(handle)->maxDynamicShared = value;
       return entered();
     };
-    api_.launchKernel = launchKernel;
+    api_.launchKernelEx = launchKernel;
   }
 
   void addStreams() {

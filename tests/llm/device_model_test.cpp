@@ -85,7 +85,10 @@ TEST_P(DeviceModelTest, GreedyTokensAreTheCpusButForNearTies) {
     ASSERT_EQ(logits.size(), tokens.size() * kVocabulary);
     tokens.push_back(likeliest(rowOf(logits, tokens.size() - 1)));
   }
-  const Logits found = logitsAlone(model_, tokens, options_);
+  RaggedRun run(model_, {tokens}, options_);
+  run.run({{{0, static_cast<uint32_t>(prompt)}}});
+  const Logits found =
+      run.run(Schedule(kSteps, {{0, 1, Phase::Generated}})).front(); // as a session does
   ASSERT_EQ(found.size(), tokens.size() * kVocabulary);
   size_t same = 0;
   for (size_t at = prompt; at < tokens.size(); ++at) {
@@ -110,6 +113,26 @@ TEST_P(DeviceModelTest, ThreeUnequalSequencesInStepsTogetherHaveTheBitsOfEachAlo
   RaggedRun run(model_, sequences, shuffled);
   expectAlone(run.run({{{2, 30}, {1, 17}}, {{0, 3}, {1, 1}, {2, 1}}, {{1, 1}, {2, 3}, {0, 2}}}),
               sequences);
+}
+
+TEST_P(DeviceModelTest, GeneratedRowsOfSequencesTogetherHaveTheBitsOfEachAlone) {
+  const auto sequences = randomSequences({5, 19, 34}, kVocabulary);
+  constexpr uint32_t kGenerated = 3;
+  const auto promptOf = [&](size_t i) {
+    return Portion{i, static_cast<uint32_t>(sequences[i].size()) - kGenerated};
+  };
+  const auto next = [](size_t i) { return Portion{i, 1, Phase::Generated}; };
+  RaggedRun together(model_, sequences, options_);
+  const auto &found = together.run({{promptOf(0), promptOf(1), promptOf(2)},
+                                    {next(2), next(0)},
+                                    {next(0), next(1), next(2)},
+                                    {next(1), next(2), next(0)},
+                                    {next(1)}});
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    RaggedRun alone(model_, sequences, options_);
+    const auto &own = alone.run({{promptOf(i)}, {next(i)}, {next(i)}, {next(i)}});
+    EXPECT_EQ(firstDifference(found[i], own[i], kVocabulary), "") << "sequence " << i;
+  }
 }
 
 std::vector<OnDevice> everywhere() {

@@ -19,6 +19,7 @@ namespace sinter {
 struct Portion {
   size_t sequence;
   uint32_t count;
+  Phase phase = Phase::Prompt;
 };
 // Each inner list is one batch.
 using Schedule = std::vector<std::vector<Portion>>;
@@ -118,7 +119,7 @@ private:
       const auto reserved = pages_[portion.sequence].reserve(begin + portion.count);
       ASSERT_TRUE(reserved.has_value()) << reserved.error().toString();
       parts.push_back({std::span(sequences_[portion.sequence]).subspan(begin, portion.count), begin,
-                       &pages_[portion.sequence], LogitsWanted::All});
+                       &pages_[portion.sequence], LogitsWanted::All, portion.phase});
     }
     Batch batch;
     const auto built = buildBatch(parts, runner_->limits().batchShape(), batch);

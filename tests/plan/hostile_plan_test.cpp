@@ -182,10 +182,10 @@ TEST(HostilePlan, AnotherVersionIsUnsupportedNotCorrupt) {
   EXPECT_EQ(errorOf(sealed(bytes)).code, Code::Unsupported);
 }
 
-TEST(HostilePlan, TheVersionBeforeThreadsOfKernelsIsUnsupported) {
+TEST(HostilePlan, TheVersionBeforeThisOneIsUnsupported) {
   Bytes bytes = sampleBytes();
-  put(bytes, 8, 2, 4);
-  EXPECT_EQ(errorOf(sealed(bytes)).message, "plan file has version 2, expected 3");
+  put(bytes, 8, 3, 4);
+  EXPECT_EQ(errorOf(sealed(bytes)).message, "plan file has version 3, expected 4");
 }
 
 TEST(HostilePlan, HugeCountsOfRowSegmentsAndModesAreRefusedWhereTheyStand) {

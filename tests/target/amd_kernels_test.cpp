@@ -91,7 +91,8 @@ TEST_P(AmdLaneConformance, Holds) {
   cpu::LaunchArguments arguments = cpu::caseArguments(c, kernel, extents, false, random);
   cpu::LaunchArguments reference = cpu::interpreted(arguments, kernel, false);
   cpu::LaunchArguments found = cpu::interpreted(arguments, lanes, true, options);
-  EXPECT_EQ(cpu::firstBeyond(found, reference, c.bound), "") << cpu::extentsText(extents);
+  EXPECT_EQ(cpu::firstBeyond(found, reference, cpu::boundOnThreads(c)), "")
+      << cpu::extentsText(extents);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, AmdLaneConformance, testing::Range(size_t(0), allCases().size()),

@@ -27,6 +27,14 @@ using KernelCases = std::vector<KernelCase>;
 // Both sum rows with rounding errors of their own; exp is good to a few units in the last place.
 inline constexpr Bound kRows = {4e-6, 4e-6};
 
+// The bound where programs are blocks of threads, which sum a product of one row in parts.
+inline Bound boundOnThreads(const KernelCase &c) {
+  auto rows = c.settings.find("block_m");
+  if (rows == c.settings.end() || rows->second != "1")
+    return c.bound;
+  return {std::max(c.bound.relative, kRows.relative), std::max(c.bound.absolute, kRows.absolute)};
+}
+
 // Extents along an axis that holds whole blocks.
 inline std::vector<int64_t> blockExtents(int64_t tile) {
   std::vector<int64_t> extents = {0, 32, 7 * 32, tile - 32, tile, tile + 32};

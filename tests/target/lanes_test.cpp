@@ -112,7 +112,8 @@ void expectNearTileInterpreter(const KernelCase &c, const LaneKind &kind, unsign
     SCOPED_TRACE(extentsText(extents));
     LaunchArguments reference = interpreted(arguments, kernel, false);
     LaunchArguments found = interpreted(arguments, lanes, true, options);
-    EXPECT_EQ(firstBeyond(found, reference, c.bound), "") << "lanes against the tile interpreter";
+    EXPECT_EQ(firstBeyond(found, reference, boundOnThreads(c)), "")
+        << "lanes against the tile interpreter";
     if (testing::Test::HasFailure())
       return;
   }

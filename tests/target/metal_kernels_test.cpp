@@ -32,7 +32,7 @@ void checkExtents(const KernelCase &c, const Extents &extents, const EmittedKern
   LaunchArguments found = object.launch(arguments, emitted, grid, GuardedEnd::Back, false);
   LaunchArguments again = object.launch(arguments, emitted, grid, GuardedEnd::Front, true);
   EXPECT_EQ(firstDifference(again, found), "") << "the other order of threads";
-  EXPECT_EQ(firstBeyond(found, interpreted(arguments, kernel, false), c.bound), "");
+  EXPECT_EQ(firstBeyond(found, interpreted(arguments, kernel, false), boundOnThreads(c)), "");
 }
 
 // NaN, infinities and subnormal numbers go the way that the scheduled kernel sends them, bit for

@@ -155,7 +155,8 @@ inline KernelCase headSinkCase(const std::string &b, int64_t m, const kernels::H
                       blocks ? kernel::block(b) : kernel::Element(b), m, heads.headDim,
                       blocks ? 64 : 32, 16);
   p.heads = heads;
-  return withSlots(c, "heads_" + sizeText({heads.heads, heads.kvHeads}), p, kernels::headGemm);
+  return withSlots(c, "heads_" + sizeText({heads.heads, heads.kvHeads, heads.group}), p,
+                   kernels::headGemm);
 }
 
 inline void addSinkCases(KernelCases &cases) {
@@ -166,6 +167,9 @@ inline void addSinkCases(KernelCases &cases) {
   for (const char *format : {"f16", "q4_1", "q8_0"})
     for (int64_t m : {1, 6}) {
       heads.headDim = m == 1 ? 64 : 32;
+      heads.group = 0;
+      cases.push_back(headSinkCase(format, m, heads));
+      heads.group = 8;
       cases.push_back(headSinkCase(format, m, heads));
     }
 }

@@ -81,7 +81,8 @@ void checkExtents(const KernelCase &c, const Extents &extents, DeviceKernel &ker
   LaunchArguments arguments = caseArguments(c, kernel.source(), extents, false, random);
   auto found = kernel.launch(arguments);
   ASSERT_TRUE(found) << found.error().toString();
-  EXPECT_EQ(firstBeyond(*found, interpreted(arguments, kernel.source(), false), c.bound), "");
+  EXPECT_EQ(firstBeyond(*found, interpreted(arguments, kernel.source(), false), boundOnThreads(c)),
+            "");
 }
 
 // Subgroups of the device, and whether code uses all types that it computes with.

@@ -87,7 +87,23 @@ inline constexpr uint32_t kEventDisableTiming = 2;
 inline constexpr uint32_t kHostAllocDefault = 0;
 inline constexpr int32_t kCaptureThreadLocal = 1;
 inline constexpr int32_t kCaptureRelaxed = 2;
-// The list of cuLaunchKernel's `extra`: tag and value in turn.
+// CUlaunchAttribute and CUlaunchConfig.
+inline constexpr uint32_t kLaunchMayOverlap = 6; // programmatic stream serialization
+struct LaunchAttribute {
+  uint32_t id = 0, padding = 0;
+  union {
+    char bytes[64];
+    int32_t number;
+  } value = {};
+};
+struct LaunchConfig {
+  uint32_t grid[3] = {}, block[3] = {};
+  uint32_t sharedBytes = 0;
+  StreamHandle stream = nullptr;
+  LaunchAttribute *attributes = nullptr;
+  uint32_t attributeCount = 0;
+};
+// The list of cuLaunchKernelEx's `extra`: tag and value in turn.
 inline constexpr uintptr_t kLaunchEnd = 0, kLaunchBuffer = 1, kLaunchBufferBytes = 2;
 
 // X(result, member, symbol, parameters): what a driver of version 12.0 has.
@@ -130,10 +146,8 @@ inline constexpr uintptr_t kLaunchEnd = 0, kLaunchBuffer = 1, kLaunchBufferBytes
     (int32_t *value, FunctionAttribute attribute, FunctionHandle function))                        \
   X(funcSetAttribute, "cuFuncSetAttribute",                                                        \
     (FunctionHandle function, FunctionAttribute attribute, int32_t value))                         \
-  X(launchKernel, "cuLaunchKernel",                                                                \
-    (FunctionHandle function, uint32_t gridX, uint32_t gridY, uint32_t gridZ, uint32_t blockX,     \
-     uint32_t blockY, uint32_t blockZ, uint32_t sharedBytes, StreamHandle stream,                  \
-     void **parameters, void **extra))                                                             \
+  X(launchKernelEx, "cuLaunchKernelEx",                                                            \
+    (const LaunchConfig *config, FunctionHandle function, void **parameters, void **extra))        \
   X(streamCreate, "cuStreamCreate", (StreamHandle *stream, uint32_t flags))                        \
   X(streamDestroy, "cuStreamDestroy_v2", (StreamHandle stream))                                    \
   X(streamQuery, "cuStreamQuery", (StreamHandle stream))                                           \
@@ -168,6 +182,9 @@ public:
   // From version 12.4 on; null before.
   ApiResult (*funcGetParamInfo)(FunctionHandle function, std::size_t index, std::size_t *offset,
                                 std::size_t *bytes) = nullptr;
+
+  // Whether captured launches may overlap: from version 12.3 on.
+  bool overlapsInGraphs = false;
 
   // "cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected"
   std::string describe(ApiResult error, const char *call) const;

@@ -107,12 +107,21 @@ Result<void> CudaStream::launch(const Kernel &kernel, const Grid &grid,
                    reinterpret_cast<void *>(kLaunchBufferBytes), &bytes,
                    reinterpret_cast<void *>(kLaunchEnd)};
   const KernelSpec &spec = kernel.spec();
+  LaunchAttribute overlap{kLaunchMayOverlap};
+  overlap.value.number = 1;
+  LaunchConfig config;
+  for (int axis = 0; axis < 3; ++axis)
+    config.grid[axis] = static_cast<uint32_t>(grid[axis]);
+  config.block[0] = spec.threads;
+  config.block[1] = config.block[2] = 1;
+  config.sharedBytes = static_cast<uint32_t>(spec.sharedBytes);
+  config.stream = handle_;
+  config.attributes = &overlap;
+  config.attributeCount = spec.overlaps && context_.api().overlapsInGraphs ? 1 : 0;
   auto launched = context_.check(
-      context_.api().launchKernel(
-          static_cast<const CudaKernel &>(kernel).function(), static_cast<uint32_t>(grid[0]),
-          static_cast<uint32_t>(grid[1]), static_cast<uint32_t>(grid[2]), spec.threads, 1, 1,
-          static_cast<uint32_t>(spec.sharedBytes), handle_, nullptr, count ? extra : nullptr),
-      "cuLaunchKernel");
+      context_.api().launchKernelEx(&config, static_cast<const CudaKernel &>(kernel).function(),
+                                    nullptr, count ? extra : nullptr),
+      "cuLaunchKernelEx");
   if (!launched) [[unlikely]]
     return launchFailed(kernel, std::move(launched).error());
   return {};

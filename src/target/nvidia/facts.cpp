@@ -12,11 +12,11 @@ static constexpr NvidiaFacts kFacts[] = {
     {"sm_80", "+ptx70", 163 * kKiB, 2048, 32},
     {"sm_86", "+ptx71", 99 * kKiB, 1536, 16},
     {"sm_89", "+ptx78", 99 * kKiB, 1536, 24},
-    {"sm_90", "+ptx78", 227 * kKiB, 2048, 32},
-    {"sm_90a", "+ptx80", 227 * kKiB, 2048, 32, 255, true},
-    {"sm_100", "+ptx86", 227 * kKiB, 2048, 32},
-    {"sm_100a", "+ptx86", 227 * kKiB, 2048, 32},
-    {"sm_120", "+ptx87", 99 * kKiB, 1536, 24},
+    {"sm_90", "+ptx78", 227 * kKiB, 2048, 32, 255, true},
+    {"sm_90a", "+ptx80", 227 * kKiB, 2048, 32, 255, true, true},
+    {"sm_100", "+ptx86", 227 * kKiB, 2048, 32, 255, true},
+    {"sm_100a", "+ptx86", 227 * kKiB, 2048, 32, 255, true},
+    {"sm_120", "+ptx87", 99 * kKiB, 1536, 24, 255, true},
 };
 
 // Of every multiprocessor in the table: 65,536 registers, given out to warps in steps of 256;

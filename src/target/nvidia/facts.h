@@ -14,6 +14,7 @@ struct NvidiaFacts {
   int64_t residentThreads;       // of one multiprocessor at most
   int64_t residentBlocks;        // likewise
   int64_t registers = 255;       // of one thread at most
+  bool overlapsLaunches = false; // griddepcontrol: a launch may begin before the one before it ends
   bool groupProducts = false;    // wgmma: four warps multiply from shared memory
 };
 

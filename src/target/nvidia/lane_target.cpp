@@ -328,6 +328,8 @@ FailureOr<Value> NvidiaLanes::asynchronous(Site s, Operation *op, ArrayRef<Value
     return plain("cp.async.cg.shared.global [$0], [$1], 16, $2;",
                  {sharedAddress(s, operands[2]), operands[0], bytes});
   }
+  if (isa<sched::AwaitLaunchesOp>(op))
+    return plain("griddepcontrol.launch_dependents; griddepcontrol.wait;");
   if (isa<sched::CopyCommitOp>(op))
     return plain("cp.async.commit_group;");
   if (auto wait = dyn_cast<sched::CopyWaitOp>(op))

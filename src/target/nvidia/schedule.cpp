@@ -14,6 +14,7 @@ static sched::LaneFacts laneFacts(const NvidiaFacts &facts) {
   lanes.maxRegisters = facts.registers;
   lanes.ownExp2 = lanes.ownDivision = true;
   lanes.asyncCopies = lanes.matrixLoads = true;
+  lanes.overlapsLaunches = facts.overlapsLaunches;
   for (const sched::MatrixInstruction &instruction : sched::matrixInstructions()) {
     StringRef name = instruction.name;
     if (name.starts_with("nvidia.mma.") ||

@@ -13,7 +13,7 @@ namespace {
 struct BoundView {
   Value base;
   SmallVector<Value> dims, strides; // index
-  bool constant = false;            // no program writes it
+  bool constant = false;            // nobody writes it while the kernel runs
 };
 
 class Emitter {
@@ -27,7 +27,8 @@ private:
   LogicalResult readAttributes();
   LLVM::LLVMFuncOp makeFunction();
   void bindArguments(mlir::Block &entry, mlir::Block &body);
-  BoundView bindView(tile::ViewType type, Value base);
+  bool isConstant(BlockArgument argument);
+  BoundView bindView(tile::ViewType type, Value base, bool constant);
   Value nextScalar();
   LogicalResult replace(Operation *op);
   Value value(Site s, Operation *op);
@@ -58,6 +59,7 @@ LogicalResult Emitter::readAttributes() {
     return failure();
   if (shared && shared.getInt() < 0)
     return kernel_.emitOpError() << "has sched.shared = " << shared << ", expected bytes";
+  kernel_.walk([&](sched::AwaitLaunchesOp) { result_.overlaps = true; });
   result_.symbol = kernel_.getSymName().str();
   result_.threads = *threads;
   result_.sharedBytes = shared ? shared.getInt() : 0;
@@ -67,13 +69,16 @@ LogicalResult Emitter::readAttributes() {
 LLVM::LLVMFuncOp Emitter::makeFunction() {
   Type pointer = LLVM::LLVMPointerType::get(b_.getContext(), kGlobalSpace);
   SmallVector<Type> types;
+  SmallVector<tile::ViewType> views;
   SmallVector<bool> constant;
-  for (Type type : kernel_.getArgumentTypes()) {
-    auto view = dyn_cast<tile::ViewType>(type);
+  for (BlockArgument argument : kernel_.getBody().getArguments()) {
+    auto view = dyn_cast<tile::ViewType>(argument.getType());
     result_.bufferCount += view ? 1 : 0;
     result_.scalarCount += view ? view.getRank() * 2 - (view.getStrided() ? 0 : 1) : 1;
-    if (view)
-      constant.push_back(!view.isWritable());
+    if (!view)
+      continue;
+    views.push_back(view);
+    constant.push_back(isConstant(argument));
   }
   types.append(result_.bufferCount, pointer);
   types.append(result_.scalarCount, b_.getI64Type());
@@ -81,9 +86,11 @@ LLVM::LLVMFuncOp Emitter::makeFunction() {
   auto function = LLVM::LLVMFuncOp::create(
       b_, kernel_.getLoc(), result_.symbol,
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b_.getContext()), types));
-  for (auto [index, reads] : llvm::enumerate(constant)) {
-    function.setArgAttr(index, LLVM::LLVMDialect::getNoAliasAttrName(), b_.getUnitAttr());
-    if (reads)
+  for (auto [index, view] : llvm::enumerate(views)) {
+    // What earlier launches still write is no constant: its loads stay behind the wait.
+    if (constant[index] || view.isWritable())
+      function.setArgAttr(index, LLVM::LLVMDialect::getNoAliasAttrName(), b_.getUnitAttr());
+    if (constant[index])
       function.setArgAttr(index, LLVM::LLVMDialect::getReadonlyAttrName(), b_.getUnitAttr());
   }
   target_.declareKernel(function, result_.threads);
@@ -96,8 +103,14 @@ Value Emitter::nextScalar() {
   return entry_->getArgument(result_.bufferCount + result_.scalarCount++);
 }
 
-BoundView Emitter::bindView(tile::ViewType type, Value base) {
-  BoundView view{base, {}, {}, !type.isWritable()};
+bool Emitter::isConstant(BlockArgument argument) {
+  auto view = cast<tile::ViewType>(argument.getType());
+  return !view.isWritable() &&
+         (!result_.overlaps || kernel_.getArgAttr(argument.getArgNumber(), tile::kConstantName));
+}
+
+BoundView Emitter::bindView(tile::ViewType type, Value base, bool constant) {
+  BoundView view{base, {}, {}, constant};
   Location loc = kernel_.getLoc();
   auto scalar = [&]() -> Value {
     return arith::IndexCastOp::create(b_, loc, b_.getIndexType(), nextScalar());
@@ -123,7 +136,7 @@ void Emitter::bindArguments(mlir::Block &entry, mlir::Block &body) {
   for (BlockArgument arg : body.getArguments()) {
     Type type = arg.getType();
     if (auto view = dyn_cast<tile::ViewType>(type)) {
-      views_[arg] = bindView(view, entry.getArgument(buffer++));
+      views_[arg] = bindView(view, entry.getArgument(buffer++), isConstant(arg));
       continue;
     }
     Value bits = nextScalar();
@@ -284,9 +297,9 @@ LogicalResult Emitter::replace(Operation *op) {
           .Case([&](sched::SharedLoadOp o) { return sharedLoad(s, o); })
           .Case([&](sched::SharedStoreOp o) { return sharedStore(s, o); })
           .Case([&](sched::MatrixOp o) { return matrix(s, o); })
-          .Case<sched::SharedMatricesOp, sched::CopyAsyncOp, sched::CopyCommitOp, sched::CopyWaitOp,
-                sched::MatrixAsyncOp, sched::MatrixFenceOp, sched::MatrixWaitOp>(
-              [&](Operation *o) { return asynchronous(s, o); })
+          .Case<sched::AwaitLaunchesOp, sched::SharedMatricesOp, sched::CopyAsyncOp,
+                sched::CopyCommitOp, sched::CopyWaitOp, sched::MatrixAsyncOp, sched::MatrixFenceOp,
+                sched::MatrixWaitOp>([&](Operation *o) { return asynchronous(s, o); })
           .Default([&](Operation *) { return known = false, success(); });
   if (known && succeeded(done))
     op->erase();

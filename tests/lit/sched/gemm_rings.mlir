@@ -46,6 +46,7 @@ tile.kernel @gemm(%a: !a {tile.name = "a"}, %b: !b {tile.name = "b"}, %out: !out
 
   // Two steps ahead; of four places, one is read, one is still being read.
   %k = tile.dim %a, 1 : !a
+  sched.await_launches
   %ringA = sched.make_ring swizzled : !ringA
   %ringB = sched.make_ring swizzled : !ringB
   %place0 = arith.constant 0 : i32

@@ -27,6 +27,7 @@ namespace sinter {
 namespace {
 
 constexpr uint32_t kContextTokens = 1024, kThreads = 2;
+constexpr uint32_t kSequences = 8; // side by side, with --rows
 
 struct Arguments {
   std::string device = "cpu";
@@ -76,6 +77,7 @@ Result<std::unique_ptr<Model>> openModel(const Arguments &arguments, hal::Device
                 }));
   PlanRunnerOptions options;
   options.contextTokens = kContextTokens;
+  options.poolTokens = arguments.rows ? kSequences * kContextTokens : 0;
   return Model::create(std::move(file), std::make_shared<plan::Plan>(std::move(plan)), device,
                        options);
 }
@@ -188,7 +190,6 @@ Result<std::vector<float>> generatedRows(Model &model, size_t sequences, size_t 
 }
 
 Result<bool> rowsAreEqual(Model &model) {
-  constexpr size_t kSequences = 8;
   SINTER_ASSIGN(const bool prompts, promptRowsAreEqual(model));
   SINTER_ASSIGN(const std::vector<float> alone, generatedRows(model, kSequences, 1));
   SINTER_ASSIGN(const std::vector<float> together, generatedRows(model, kSequences, kSequences));

@@ -24,6 +24,7 @@ public:
   Result<void> checkKernel(tile::KernelOp kernel) override;
   void beginProgram() override;
   Result<void> endProgram() override;
+  void endRun() override { sums_.beginProgram(); }
   bool executesAll() const override { return true; }
   Result<void> checkControl(mlir::Operation &op, tile::Task &task) override;
   Result<tile::Step> execute(mlir::Operation &op, tile::Task &task) override;

@@ -7,6 +7,8 @@
 #include "numeric/dot_packing.h"
 #include "tile/interpreter_engine.h"
 
+#include "llvm/ADT/ScopeExit.h"
+
 #include <cstring>
 
 using namespace mlir;
@@ -216,6 +218,10 @@ Result<RunStatistics> interpretKernelWith(KernelOp kernel, ArrayRef<Argument> ar
   if (extension)
     SINTER_TRY(extension->checkKernel(kernel));
   Engine engine(options, extension, order);
+  auto letGo = llvm::make_scope_exit([&] {
+    if (extension)
+      extension->endRun();
+  });
   Task shared(engine, nullptr, "");
   SINTER_TRY(ArgumentBinder(kernel, shared).bindAll(arguments));
   SINTER_ASSIGN(auto grid, evaluateGrid(kernel, shared));

@@ -41,6 +41,8 @@ public:
   /// Called before and after each program of the grid.
   virtual void beginProgram() = 0;
   virtual Result<void> endProgram() = 0;
+  /// Called before the engine goes, whose meter counts every value: to let go of those kept.
+  virtual void endRun() {}
   /// Whether execute() gets a program's every operation but scf's, those that the engine knows too.
   virtual bool executesAll() const { return false; }
   /// Called before each operation of scf; the engine reads only the first element of its conditions

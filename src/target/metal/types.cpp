@@ -84,8 +84,7 @@ static std::string integerLiteral(const APInt &value, Type type) {
   if (bits == 1)
     return value.isZero() ? "false" : "true";
   // Offsets that go backwards read better with their sign.
-  bool backwards =
-      value.isNegative() && value.sge(APInt(bits, static_cast<uint64_t>(-65536), true));
+  bool backwards = value.isNegative() && value.getSExtValue() >= -65536;
   std::string digits = llvm::toString(value, 10, backwards);
   std::string name = unsignedName(bits);
   if (bits >= 32 && !backwards)

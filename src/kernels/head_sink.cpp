@@ -46,20 +46,26 @@ struct HeadPlace {
 };
 } // namespace
 
-// Rotates each group of a tile with its partners and stores both.
+// A tile's columns of the first half of a head, or their partners, in the order of the head.
+static Tile halfOf(const Tile &tile, int64_t rows, int64_t groups, int64_t group, int64_t which) {
+  if (groups == 1)
+    return slice(tile, {0, which * group}, {rows, group});
+  Tile parts = reshape(tile, {rows, groups, 2, group});
+  return reshape(slice(parts, {0, 0, which, 0}, {rows, groups, 1, group}), {rows, groups * group});
+}
+
+// Rotates the groups of a tile with their partners and stores both.
 static void storeRotated(const Heads &p, const HeadViews &v, const View &view, Element element,
                          const HeadPlace &place, const Tile &tile) {
-  int64_t group = groupOf(p), rows = place.tile.rows, half = p.headDim / 2;
-  Scalar row = place.tile.row;
+  int64_t group = groupOf(p), rows = place.tile.rows, pairs = place.tile.columns / 2;
+  Scalar row = place.tile.row, first = place.column / 2, second = first + p.headDim / 2;
   Tile position = convert(load(v.positions, {row, 0}, {rows, 1}), F32);
-  for (int64_t at = 0; at < place.tile.columns; at += 2 * group) {
-    Scalar pair = place.column / 2 + at / 2;
-    Tile frequency = reshape(load(v.frequencies, {pair}, {group}), {1, group});
-    Tile angle = position * frequency, sine = sin(angle), cosine = cos(angle);
-    Tile a = slice(tile, {0, at}, {rows, group}), b = slice(tile, {0, at + group}, {rows, group});
-    storeHead(view, element, row, place.head, pair, a * cosine - b * sine, rows, group);
-    storeHead(view, element, row, place.head, pair + half, a * sine + b * cosine, rows, group);
-  }
+  Tile frequency = reshape(load(v.frequencies, {first}, {pairs}), {1, pairs});
+  Tile angle = position * frequency, sine = sin(angle), cosine = cos(angle);
+  Tile a = halfOf(tile, rows, pairs / group, group, 0);
+  Tile b = halfOf(tile, rows, pairs / group, group, 1);
+  storeHead(view, element, row, place.head, first, a * cosine - b * sine, rows, pairs);
+  storeHead(view, element, row, place.head, second, a * sine + b * cosine, rows, pairs);
 }
 
 static void storeHeads(KernelBuilder &k, const Heads &p, const HeadViews &v, const Tile &tile,

@@ -272,6 +272,28 @@ TEST_F(CudaDriver, ALaunchPassesAddressesThenScalars) {
   EXPECT_EQ(launch.parameters[2], uint64_t(-5));
 }
 
+TEST_F(CudaDriver, KernelsThatWaitByThemselvesMayOverlap) {
+  fake::library().version = 12030;
+  open();
+  for (const bool waits : {false, true}) {
+    KernelSpec spec{"do_nothing"};
+    spec.overlaps = waits;
+    ASSERT_TRUE(stream_->launch(*module_->kernel(spec).value(), {1, 1, 1}, {}, {}).has_value());
+    EXPECT_EQ(fake::library().launches.back().mayOverlap, waits);
+  }
+  ASSERT_TRUE(stream_->synchronize().has_value());
+}
+
+TEST_F(CudaDriver, NothingOverlapsBeforeVersion123WhereGraphsCannot) {
+  fake::library().version = 12020;
+  open();
+  KernelSpec spec{"do_nothing"};
+  spec.overlaps = true;
+  ASSERT_TRUE(stream_->launch(*module_->kernel(spec).value(), {1, 1, 1}, {}, {}).has_value());
+  EXPECT_FALSE(fake::library().launches.back().mayOverlap);
+  ASSERT_TRUE(stream_->synchronize().has_value());
+}
+
 TEST_F(CudaDriver, AGridBeyondTheDevicesIsRefusedWithTheNumbers) {
   open();
   auto nothing = module_->kernel({"do_nothing", 0, 0}).value();

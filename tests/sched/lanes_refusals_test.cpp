@@ -14,6 +14,24 @@ std::string refusal(const std::string &body, const Block &block = {},
   return message;
 }
 
+// ---- launches that overlap ----
+
+TEST(LaneRefusals, TouchingWhatLaunchesWriteBeforeTheWaitForThem) {
+  EXPECT_EQ(refusal(load("%a", "%x", "%b4") + "sched.await_launches\n"),
+            "kernel.mlir:22:6: 'sched.view_load' touches argument 0, which is not constant, before "
+            "sched.await_launches");
+  EXPECT_EQ(refusal(store("%f1", "%y", "%b4") + "sched.await_launches\n"),
+            "kernel.mlir:22:1: 'sched.view_store' touches argument 1, which is not constant, "
+            "before sched.await_launches");
+  EXPECT_EQ(refusal("sched.await_launches\n" + load("%a", "%x", "%b4") + store("%a", "%y", "%b4")),
+            "succeeded");
+}
+
+TEST(LaneRefusals, AProgramThatEndsWithoutTheWaitItsKernelHas) {
+  EXPECT_EQ(refusal("scf.if %no {\nsched.await_launches\n}\n"),
+            "a program ends without sched.await_launches, which its kernel has");
+}
+
 // ---- races ----
 
 TEST(LaneRefusals, ReadingWhatAnotherThreadWritesNeedsABarrier) {

@@ -61,6 +61,14 @@ inline void addGemmSlotCases(KernelCases &cases) {
   kernels::Gemm p = gemmParams(kernel::F32, kernel::F32, 24, 48, 16, 0);
   p.prologue = halveSlot();
   cases.push_back(withSlots(plain, "prologue", p, kernels::gemm));
+  for (int64_t m : {1, 24}) { // a norm that takes K in steps
+    KernelCase normed = gemmCase("f32", "f32", true, m, 48, 16);
+    normed.views["norm_weight"] = {"1", "K"};
+    normed.bound = {1e-5, 1e-5};
+    kernels::Gemm q = gemmParams(kernel::F32, kernel::F32, m, 48, 16, 0);
+    q.prologue = kernels::rmsNormSlot(kernel::F32, kernel::dyn);
+    cases.push_back(withSlots(normed, "norm", q, kernels::gemm));
+  }
   plain.views["residual"] = {"M", "N"};
   plain.bound = {4e-6, 4e-6};
   p.epilogue = siluAndAddSlot("residual");
@@ -73,6 +81,13 @@ inline void addGemmSlotCases(KernelCases &cases) {
       kernels::Gemm q = gemmParams(kernel::block("q8a"), kernel::block(format), m, 32, 64, 16);
       q.epilogue = siluAndAddSlot("residual");
       cases.push_back(withSlots(block, "epilogue", q, kernels::gemm));
+      KernelCase decoded = gemmCase("f32", format, true, m, 32, 64);
+      decoded.extents["K"] = blockExtents(64);
+      decoded.bound = {1e-5, 1e-5};
+      kernels::Gemm d = gemmParams(kernel::F32, kernel::block(format), m, 32, 64, 0);
+      d.activation = kernel::F32;
+      decoded.forThreadsAlone = true;
+      cases.push_back(withSlots(decoded, "decoded", d, kernels::gemm));
     }
 }
 

@@ -3,7 +3,12 @@
 
 #include "lld/Common/Driver.h"
 #include "target/machine_code.h"
+#include "llvm/IR/DiagnosticHandler.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -29,6 +34,45 @@ void optimise(llvm::Module &module, llvm::TargetMachine &machine, Effort effort)
   builder.crossRegisterProxies(loops, functions, callGraph, modules);
   auto level = effort == Effort::Most ? llvm::OptimizationLevel::O3 : llvm::OptimizationLevel::O2;
   builder.buildPerModuleDefaultPipeline(level).run(module, modules);
+}
+
+namespace {
+// LLVM ends the process at an error unless somebody takes it.
+class Collector : public llvm::DiagnosticHandler {
+public:
+  explicit Collector(std::string &errors) : errors_(errors) {}
+
+  bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
+    if (info.getSeverity() != llvm::DS_Error)
+      return true;
+    std::string text;
+    llvm::raw_string_ostream out(text);
+    llvm::DiagnosticPrinterRawOStream printer(out);
+    info.print(printer);
+    errors_ += (errors_.empty() ? "" : "; ") + llvm::StringRef(text).trim().str();
+    return true;
+  }
+
+private:
+  std::string &errors_;
+};
+} // namespace
+
+Result<std::vector<uint8_t>> generate(llvm::Module &module, llvm::TargetMachine &machine,
+                                      llvm::CodeGenFileType kind) {
+  const std::string backEnd = std::string("LLVM's ") + machine.getTarget().getName() + " back end ";
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream out(bytes);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, out, nullptr, kind))
+    return fail(Code::Internal, backEnd + "cannot write this kind of file");
+  std::string errors;
+  module.getContext().setDiagnosticHandler(std::make_unique<Collector>(errors));
+  passes.run(module);
+  module.getContext().setDiagnosticHandler(nullptr);
+  if (!errors.empty())
+    return fail(Code::Unsupported, backEnd + "refuses a kernel: " + errors);
+  return std::vector<uint8_t>(bytes.begin(), bytes.end());
 }
 
 static Result<void> writeObject(const std::vector<uint8_t> &object, const std::string &path) {

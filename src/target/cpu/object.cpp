@@ -3,7 +3,6 @@
 
 #include "target/cpu/object.h"
 #include "target/machine_code.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
@@ -28,17 +27,6 @@ static Result<std::unique_ptr<llvm::TargetMachine>> targetMachine(const CpuFacts
       llvm::CodeGenOptLevel::Aggressive));
 }
 
-static Result<llvm::SmallVector<char, 0>>
-generate(llvm::Module &module, llvm::TargetMachine &machine, llvm::CodeGenFileType kind) {
-  llvm::SmallVector<char, 0> bytes;
-  llvm::raw_svector_ostream out(bytes);
-  llvm::legacy::PassManager passes;
-  if (machine.addPassesToEmitFile(passes, out, nullptr, kind))
-    return fail(Code::Internal, "LLVM's x86-64 back end cannot write this kind of file");
-  passes.run(module);
-  return bytes;
-}
-
 Result<std::vector<uint8_t>> compileObject(llvm::Module &module, const CpuFacts &facts,
                                            std::string *assembly) {
   SINTER_ASSIGN(std::unique_ptr<llvm::TargetMachine> machine, targetMachine(facts));
@@ -50,8 +38,7 @@ Result<std::vector<uint8_t>> compileObject(llvm::Module &module, const CpuFacts 
     SINTER_ASSIGN(auto text, generate(*copy, *machine, llvm::CodeGenFileType::AssemblyFile));
     assembly->assign(text.begin(), text.end());
   }
-  SINTER_ASSIGN(auto object, generate(module, *machine, llvm::CodeGenFileType::ObjectFile));
-  return std::vector<uint8_t>(object.begin(), object.end());
+  return generate(module, *machine, llvm::CodeGenFileType::ObjectFile);
 }
 
 } // namespace sinter::target::cpu

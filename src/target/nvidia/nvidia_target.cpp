@@ -51,12 +51,10 @@ Result<CompiledModule> NvidiaTarget::compilePart(ModuleOp source, Stages *stages
   std::unique_ptr<llvm::Module> module = translateModuleToLLVMIR(*emitted, context);
   if (!module)
     return fail(Code::Internal, "the kernels could not be translated to LLVM IR");
-  SINTER_ASSIGN(std::string ptx, compilePtx(*module, facts_));
+  std::string optimised;
+  SINTER_ASSIGN(std::string ptx, compilePtx(*module, facts_, stages ? &optimised : nullptr));
   if (stages) {
-    std::string text;
-    llvm::raw_string_ostream out(text);
-    module->print(out, nullptr);
-    stages->add("llvm", std::move(text));
+    stages->add("llvm", std::move(optimised));
     stages->add("ptx", ptx);
   }
   result.code.assign(ptx.begin(), ptx.end());

@@ -6,7 +6,6 @@
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
@@ -60,19 +59,20 @@ static void describeInlinePtx(llvm::Module &module) {
     }
 }
 
-Result<std::string> compilePtx(llvm::Module &module, const NvidiaFacts &facts) {
+Result<std::string> compilePtx(llvm::Module &module, const NvidiaFacts &facts,
+                               std::string *optimised) {
   SINTER_ASSIGN(std::unique_ptr<llvm::TargetMachine> machine, targetMachine(facts));
   module.setTargetTriple(machine->getTargetTriple());
   module.setDataLayout(machine->createDataLayout());
   describeInlinePtx(module);
   optimise(module, *machine, Effort::Most);
-  llvm::SmallString<0> text;
-  llvm::raw_svector_ostream out(text);
-  llvm::legacy::PassManager passes;
-  if (machine->addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::AssemblyFile))
-    return fail(Code::Internal, "LLVM's NVPTX back end cannot print PTX");
-  passes.run(module);
-  return text.str().str();
+  if (optimised) {
+    llvm::raw_string_ostream out(*optimised);
+    module.print(out, nullptr);
+  }
+  SINTER_ASSIGN(const std::vector<uint8_t> text,
+                generate(module, *machine, llvm::CodeGenFileType::AssemblyFile));
+  return std::string(text.begin(), text.end());
 }
 
 // ---- joining ----

@@ -17,9 +17,11 @@ namespace sinter::target::nvidia {
 /// Every kernel's dynamic shared memory: one array whose size is given at launch.
 inline constexpr const char *kSharedName = "sinter_shared";
 
-/// Optimises `module` for the architecture and prints it as PTX. Threads may do so side by side,
-/// each with modules of a context of its own.
-Result<std::string> compilePtx(llvm::Module &module, const NvidiaFacts &facts);
+/// Optimises `module` for the architecture, as text in `optimised` where given, and prints it as
+/// PTX. Unsupported, in LLVM's words, where the back end refuses a kernel. Threads may do so side
+/// by side, each with modules of a context of its own.
+Result<std::string> compilePtx(llvm::Module &module, const NvidiaFacts &facts,
+                               std::string *optimised = nullptr);
 
 /// One text with one header; the texts are compilePtx's for one architecture. Internal: two have an
 /// entry point of the same name, or one is not of that form.

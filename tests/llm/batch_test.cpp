@@ -144,7 +144,17 @@ INSTANTIATE_TEST_SUITE_P(
                   ASSERT_TRUE(two.first.reserve(16).has_value());
                   two.parts.pop_back();
                 },
-                "sequence 0 of the batch has 4 pages, expected at most 3"}),
+                "sequence 0 of the batch has 4 pages, expected at most 3"},
+        Refusal{"SeveralGeneratedTokens",
+                [](TwoSequences &two) { two.parts[0].phase = Phase::Generated; },
+                "sequence 0 of the batch has 5 generated tokens, expected 1"},
+        Refusal{"TwoPhases",
+                [](TwoSequences &two) {
+                  two.parts[1].tokens = two.parts[1].tokens.first(1);
+                  two.parts[1].phase = Phase::Generated;
+                },
+                "sequences 0 and 1 of the batch are in different phases, expected steps of prompts "
+                "or of generated tokens"}),
     [](const auto &info) { return std::string(info.param.what); });
 
 } // namespace

@@ -205,6 +205,19 @@ TEST(HostilePlan, HugeCountsOfRowSegmentsAndModesAreRefusedWhereTheyStand) {
     }
 }
 
+TEST(HostilePlan, AKernelThatNeitherOverlapsNorDoesNotIsRefusedByName) {
+  Plan plan = samplePlan();
+  plan.kernels.at(0).overlaps = false;
+  Bytes bytes = serialize(plan).value();
+  plan.kernels.at(0).overlaps = true;
+  const Bytes other = serialize(plan).value();
+  EXPECT_EQ(parse(other).value(), plan);
+  const auto at = std::mismatch(bytes.begin(), bytes.end() - kPlanChecksumBytes, other.begin());
+  *at.first = 2;
+  EXPECT_THAT(errorOf(sealed(bytes)).message,
+              ::testing::HasSubstr("kernel 0 overlaps launches by 2, expected 0 or 1"));
+}
+
 TEST(HostilePlan, AnotherNumberOfSectionsIsRefused) {
   Bytes bytes = sampleBytes();
   put(bytes, 12, 7, 4);

@@ -59,14 +59,4 @@ inline std::string publish(const std::string &value) {
   return "%few = arith.cmpi ult, %t, %i16 : i32\n" + store(value, "%y", "%b4", "%few");
 }
 
-/// The message of a kernel that must fail, without the program, which is 0, 0, 0.
-inline std::string refusal(const std::string &body, const Block &block = {},
-                           const InterpreterOptions &options = {}) {
-  std::string message = runBody(body, block, options).message;
-  const std::string tail = " (in program 0, 0, 0)";
-  if (size_t at = message.find(tail); at != std::string::npos)
-    message.erase(at);
-  return message;
-}
-
 } // namespace sinter::sched

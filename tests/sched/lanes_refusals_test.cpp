@@ -4,16 +4,6 @@
 namespace sinter::sched {
 namespace {
 
-// The message of a kernel that must fail, without the program, which is 0, 0, 0.
-std::string refusal(const std::string &body, const Block &block = {},
-                    const InterpreterOptions &options = {}) {
-  std::string message = runBody(body, block, options).message;
-  const std::string tail = " (in program 0, 0, 0)";
-  if (size_t at = message.find(tail); at != std::string::npos)
-    message.erase(at);
-  return message;
-}
-
 // ---- launches that overlap ----
 
 TEST(LaneRefusals, TouchingWhatLaunchesWriteBeforeTheWaitForThem) {

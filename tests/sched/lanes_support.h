@@ -106,4 +106,14 @@ inline LaneOutcome runBody(const std::string &body, const Block &block = {},
   return outcome;
 }
 
+/// The message of a kernel that must fail, without the program, which is 0, 0, 0.
+inline std::string refusal(const std::string &body, const Block &block = {},
+                           const InterpreterOptions &options = {}) {
+  std::string message = runBody(body, block, options).message;
+  const std::string tail = " (in program 0, 0, 0)";
+  if (size_t at = message.find(tail); at != std::string::npos)
+    message.erase(at);
+  return message;
+}
+
 } // namespace sinter::sched

@@ -95,6 +95,8 @@ const Refusal kRefusals[] = {
     {"InterleavedOutputs",
      [](Probe &p) { p.here(), p.k.out("y", F32, {dyn, 64}, {.interleave = 16}); },
      "interleave = 16 is for two-dimensional in-views and positive row counts"},
+    {"ConstantOutputs", [](Probe &p) { p.here(), p.k.out("y", F32, {dyn}, {.constant = true}); },
+     "view 'y' is constant and written, expected access in"},
     {"AnArgumentDeclaredTwice", [](Probe &p) { p.here(), p.k.in("x", F32, {dyn}); },
      "argument 'x' is declared twice"},
     {"AnArgumentWithoutAName", [](Probe &p) { p.here(), p.k.scalar("", F32); },

@@ -87,9 +87,12 @@ static void chooseTaskBlocks(kernels::Gemm &p, RowBucket rows) {
     p.blockK = llvm::alignTo(p.k, kLongestBlock);
 }
 
-// One row takes as much of K at once as registers hold, so that all of it is on its way together.
+// One row takes as much of K at once as registers hold, so that all of it is on its way together;
+// it is no work for a matrix instruction, so weights of blocks are decoded instead of rounding it.
 static void chooseThreadBlocks(kernels::Gemm &p, RowBucket rows) {
   bool one = rows == RowBucket::One;
+  if (one)
+    p.activation = kernel::F32;
   p.blockM = one ? 1 : kThreadRows;
   p.blockN = one ? kThreadColumnsOfOne : kThreadColumns;
   p.blockK = kThreadStep;

@@ -11,7 +11,7 @@
 
 namespace sinter::engine {
 
-// How many rows a launch has.
+// How many rows a program of a launch holds. On threads One is for generated rows, however many.
 enum class RowBucket { Many, One };
 
 // What one program is: a task that a core goes through, or a block of threads.

@@ -110,7 +110,7 @@ Result<void> Lowering::lowerNorm(graph::NormOp op) {
   Steps steps;
   addLaunch(steps, kernel, {x, asRow(gain), out.view(), eps}, op, labelOf(op));
   if (isMadeByItsReader(result))
-    norms_[result] = {op, std::move(steps), {x}, {asRow(gain), eps}};
+    norms_[result] = {op, std::move(steps), x, {asRow(gain), eps}};
   else
     llvm::move(steps, std::back_inserter(steps_));
   return {};
@@ -148,7 +148,7 @@ Result<void> Lowering::lowerContract(graph::ContractOp op) {
         chooseGemm(own ? kernel::F32 : elementOf(op.getA()), elementOf(op.getB()),
                    columnsOf(op.getResult()), columnsOf(op.getA()), rows, options_.programs);
     std::vector<BoundArgument> arguments = {
-        own ? norm->source.front() : BoundArgument(stored(op.getA()).view()), matrix.view()};
+        own ? norm->source : BoundArgument(stored(op.getA()).view()), matrix.view()};
     std::string variant = epilogue.text;
     llvm::append_range(arguments, epilogue.arguments);
     if (own) {
@@ -158,8 +158,6 @@ Result<void> Lowering::lowerContract(graph::ContractOp op) {
     }
     p.sink = epilogue.sink;
     p.constantB = true;
-    if (options_.programs == Programs::Threads && rows == RowBucket::One)
-      p.activation = kernel::F32; // one row is no work for a matrix instruction
     int64_t columns = rows == RowBucket::One && epilogue.blockColumnsOfOne
                           ? epilogue.blockColumnsOfOne
                           : epilogue.blockColumns;

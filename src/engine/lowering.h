@@ -64,7 +64,8 @@ private:
   struct Norm {
     graph::NormOp op;
     Steps steps; // that make the whole of it
-    std::vector<BoundArgument> source, parameters;
+    BoundArgument source;
+    std::vector<BoundArgument> parameters;
   };
 
   void lowerEdge(mlir::Operation &op);

@@ -60,7 +60,8 @@ void visitFields(Gemm &p, FieldVisitor &visitor) {
   visitor.format("a", p.a, "element type of a");
   visitor.format("b", p.b, "element type of b");
   visitor.format("out", p.out, "element type of out");
-  visitor.format("activation", p.activation, "block format of a where b is a block format");
+  visitor.format("activation", p.activation,
+                 "block format of a where b is a block format, or f32: b is decoded");
   visitor.flag("transpose_b", p.transposeB, "b is [N, K]");
   visitor.flag("constant_b", p.constantB, "b is the same in every launch");
   visitor.extent("n", p.n, "N where it is static");

@@ -34,10 +34,6 @@ struct Columns {
 // The load that a value only converts; null where there is none.
 tile::LoadOp loadOf(Value value);
 
-inline bool isBlockTile(Value value) {
-  return mlir::isa<tile::BlockType>(mlir::cast<RankedTensorType>(value.getType()).getElementType());
-}
-
 // K steps per trip of a product's inner loop, to amortise its counter.
 inline constexpr int64_t kUnrollK = 4;
 

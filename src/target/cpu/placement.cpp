@@ -145,10 +145,6 @@ void Placer::placeResult(Operation *op) {
   }
 }
 
-static bool isBlockTile(Value value) {
-  return isa<tile::BlockType>(cast<RankedTensorType>(value.getType()).getElementType());
-}
-
 void Placer::placeDotOperands(tile::DotOp dot) {
   auto acc = cast<RankedTensorType>(dot.getAcc().getType());
   int64_t rows = acc.getDimSize(0), columns = acc.getDimSize(1);

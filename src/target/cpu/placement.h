@@ -26,6 +26,11 @@ struct Placement {
   Place of(mlir::Value value) const { return places.lookup(value); }
 };
 
+inline bool isBlockTile(mlir::Value value) {
+  return mlir::isa<tile::BlockType>(
+      mlir::cast<mlir::RankedTensorType>(value.getType()).getElementType());
+}
+
 // True for operations whose result a block of the same shape computes: elementwise, loads,
 // broadcasts and their like.
 bool isStreamable(mlir::Operation *op);

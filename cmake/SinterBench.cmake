@@ -26,6 +26,7 @@ if(SINTER_COMPILER AND SINTER_DNNL AND SINTER_DNNL_INCLUDE AND SINTER_OPENBLAS A
 endif()
 
 sinter_program(text_greedy MAIN bench/text/greedy.cpp DEPS llm)
+target_sources(text_greedy PRIVATE bench/text/row_bits.cpp)
 target_compile_options(text_greedy PRIVATE -fno-exceptions)
 sinter_portable(text_greedy)
 set_target_properties(text_greedy PROPERTIES EXCLUDE_FROM_ALL ON)

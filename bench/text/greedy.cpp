@@ -18,6 +18,7 @@
 #include "llm/model.h"
 #include "llm/sampler.h"
 #include "plan/file.h"
+#include "row_bits.h"
 
 #include <charconv>
 #include <cstdio>
@@ -27,7 +28,6 @@ namespace sinter {
 namespace {
 
 constexpr uint32_t kContextTokens = 1024, kThreads = 2;
-constexpr uint32_t kSequences = 8; // side by side, with --rows
 
 struct Arguments {
   std::string device = "cpu";
@@ -77,7 +77,7 @@ Result<std::unique_ptr<Model>> openModel(const Arguments &arguments, hal::Device
                 }));
   PlanRunnerOptions options;
   options.contextTokens = kContextTokens;
-  options.poolTokens = arguments.rows ? kSequences * kContextTokens : 0;
+  options.poolTokens = arguments.rows ? kComparedSequences * kContextTokens : 0;
   return Model::create(std::move(file), std::make_shared<plan::Plan>(std::move(plan)), device,
                        options);
 }
@@ -121,82 +121,6 @@ void printIds(const char *name, std::span<const TokenId> ids) {
     std::printf("%s%d", i ? "," : "", static_cast<int>(ids[i]));
   std::printf("]");
 }
-
-// ---- equal bits ----
-
-// Some tokens, others for each sequence.
-std::vector<TokenId> someTokens(uint32_t vocabulary, size_t count, size_t sequence) {
-  std::vector<TokenId> tokens;
-  for (size_t i = 0; i < count; ++i)
-    tokens.push_back(static_cast<TokenId>((i * 7919 + sequence * 104729 + 17) % vocabulary));
-  return tokens;
-}
-
-Result<std::vector<float>> logitsOf(Model &model, std::span<const BatchPart> parts) {
-  Batch batch;
-  SINTER_TRY(buildBatch(parts, model.runner().limits().batchShape(), batch));
-  SINTER_ASSIGN(const std::span<const float> rows, model.runner().step(batch));
-  return std::vector(rows.begin(), rows.end());
-}
-
-bool report(const char *what, size_t count, bool equal) {
-  std::printf("{\"%s\":%zu,\"equal\":%s}\n", what, count, equal ? "true" : "false");
-  return equal;
-}
-
-bool sameBits(std::span<const float> a, std::span<const float> b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
-}
-
-Result<bool> promptRowsAreEqual(Model &model) {
-  const RunnerLimits &limits = model.runner().limits();
-  const std::vector<TokenId> tokens = someTokens(limits.vocabSize, limits.stepTokens, 0);
-  std::vector<float> most;
-  bool all = true;
-  for (size_t count : {tokens.size(), size_t{65}, size_t{8}, size_t{1}}) {
-    SequencePages pages(model.pages());
-    SINTER_TRY(pages.reserve(count));
-    const BatchPart part{std::span(tokens).first(count), 0, &pages, LogitsWanted::All};
-    SINTER_ASSIGN(std::vector<float> rows, logitsOf(model, {&part, 1}));
-    if (most.empty())
-      most = std::move(rows);
-    else
-      all &= report("prompt_rows", count, sameBits(rows, std::span(most).first(rows.size())));
-  }
-  return all;
-}
-
-// The logits of each sequence's second token, generated in steps of `together` sequences.
-Result<std::vector<float>> generatedRows(Model &model, size_t sequences, size_t together) {
-  std::vector<std::vector<TokenId>> tokens;
-  std::vector<std::unique_ptr<SequencePages>> pages;
-  for (size_t i = 0; i < sequences; ++i) {
-    tokens.push_back(someTokens(model.runner().limits().vocabSize, 12 + i, i));
-    pages.push_back(std::make_unique<SequencePages>(model.pages()));
-    SINTER_TRY(pages[i]->reserve(tokens[i].size()));
-    const BatchPart prompt{std::span(tokens[i]).first(tokens[i].size() - 1), 0, pages[i].get()};
-    SINTER_TRY(logitsOf(model, {&prompt, 1}));
-  }
-  std::vector<float> all;
-  for (size_t first = 0; first < sequences; first += together) {
-    std::vector<BatchPart> parts;
-    for (size_t i = first; i < first + together; ++i)
-      parts.push_back({std::span(tokens[i]).last(1), static_cast<uint32_t>(tokens[i].size() - 1),
-                       pages[i].get(), LogitsWanted::Last, Phase::Generated});
-    SINTER_ASSIGN(const std::vector<float> rows, logitsOf(model, parts));
-    all.insert(all.end(), rows.begin(), rows.end());
-  }
-  return all;
-}
-
-Result<bool> rowsAreEqual(Model &model) {
-  SINTER_ASSIGN(const bool prompts, promptRowsAreEqual(model));
-  SINTER_ASSIGN(const std::vector<float> alone, generatedRows(model, kSequences, 1));
-  SINTER_ASSIGN(const std::vector<float> together, generatedRows(model, kSequences, kSequences));
-  return report("generated_rows", kSequences, sameBits(alone, together)) && prompts;
-}
-
-// ---- answers ----
 
 Result<void> run(const Arguments &arguments) {
   hal::DriverRegistry registry;

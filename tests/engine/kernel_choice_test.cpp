@@ -92,7 +92,7 @@ TEST(KernelChoice, BlocksOfThreadsHoldWholeRows) {
   EXPECT_LE(chooseNorm(49152, kernel::F32, Programs::Threads).blockColumns, 8192);
 }
 
-TEST(KernelChoice, BlocksOfThreadsSumOneRowAndManyInTheSameOrder) {
+TEST(KernelChoice, OneRowOnThreadsDiffersFromManyInItsBlocksAndUnroundedActivations) {
   for (kernel::Element weight : {kernel::F16, kernel::block("q8_0")}) {
     auto choose = [&](RowBucket rows) {
       return chooseGemm(kernel::F32, weight, 576, 1536, rows, Programs::Threads);
@@ -100,6 +100,8 @@ TEST(KernelChoice, BlocksOfThreadsSumOneRowAndManyInTheSameOrder) {
     auto many = choose(RowBucket::Many), one = choose(RowBucket::One);
     EXPECT_EQ(one.blockM, 1);
     EXPECT_GT(many.blockM, 1);
+    EXPECT_EQ(one.activation, kernel::F32);
+    one.activation = many.activation;
     one.blockM = many.blockM;
     one.blockN = many.blockN;
     one.blockK = many.blockK;

@@ -69,6 +69,12 @@ inline void addGemmSlotCases(KernelCases &cases) {
     q.prologue = kernels::rmsNormSlot(kernel::F32, kernel::dyn);
     cases.push_back(withSlots(normed, "norm", q, kernels::gemm));
   }
+  kernels::Gemm scaled = gemmParams(kernel::F32, kernel::F32, 24, 48, 16, 0);
+  scaled.epilogue = halveSlot();
+  scaled.out = kernel::F16;
+  KernelCase rounded = gemmCase("f32", "f32", true, 24, 48, 16);
+  rounded.settings["out"] = "f16";
+  cases.push_back(withSlots(rounded, "scaled", scaled, kernels::gemm));
   plain.views["residual"] = {"M", "N"};
   plain.bound = {4e-6, 4e-6};
   p.epilogue = siluAndAddSlot("residual");

@@ -105,15 +105,16 @@ LogicalResult Blocker::yieldInto(ArrayRef<Value> yielded, ArrayRef<Value> target
 
 LogicalResult Blocker::visitFor(scf::ForOp loop) {
   SmallVector<Value> scalars, targets;
-  for (auto [init, arg, result] :
-       llvm::zip_equal(loop.getInitArgs(), loop.getRegionIterArgs(), loop.getResults())) {
+  for (auto [i, init, arg, result] :
+       llvm::enumerate(loop.getInitArgs(), loop.getRegionIterArgs(), loop.getResults())) {
     if (!isTile(init)) {
       scalars.push_back(mapped(init));
       targets.push_back({});
       continue;
     }
     Value buffer = allocate(cast<RankedTensorType>(init.getType()), {});
-    if (failed(sinkInto(init, buffer)))
+    auto fill = [&, init = Value(init)] { return sinkInto(init, buffer); };
+    if (failed(beginsInRegisters(loop, i) ? onlyIf(hasNoTrips(loop), fill) : fill()))
       return failure();
     scratch_[arg] = scratch_[result] = buffer;
     targets.push_back(buffer);
@@ -186,8 +187,11 @@ LogicalResult Blocker::visit(Operation *op) {
     return visitFor(loop);
   if (auto branch = dyn_cast<scf::IfOp>(op))
     return visitIf(branch);
-  if (auto store = dyn_cast<tile::StoreOp>(op))
-    return sinkStore(store);
+  if (auto store = dyn_cast<tile::StoreOp>(op)) {
+    scf::ForOp storing = storedInLoop_.lookup(store);
+    return storing ? onlyIf(hasNoTrips(storing), [&] { return sinkStore(store); })
+                   : sinkStore(store);
+  }
   if (auto dot = dyn_cast<tile::DotOp>(op))
     return sinkDot(dot);
   if (auto reduce = dyn_cast<tile::ReduceOp>(op))

@@ -74,7 +74,8 @@ LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t 
   int64_t depth = cast<RankedTensorType>(dot.getA().getType()).getDimSize(1);
   bool blocks = isBlockTile(dot.getA());
   int64_t step = blocks ? 32 : 1, unroll = blocks ? 1 : unrollOf(depth);
-  FailureOr<Value> acc = stream(dot.getAcc(), {{row, columns.from}, {rows, columns.count}});
+  Block block{{row, columns.from}, {rows, columns.count}};
+  FailureOr<Value> acc = sumsBefore(dot, block);
   if (failed(acc))
     return failure();
   Value end = blocks ? groupsEnd(dot, depth) : depthEnd(dot, depth, unroll);
@@ -97,8 +98,7 @@ LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t 
       return failure();
     scf::YieldOp::create(b_, loc_, ValueRange{*sum});
   }
-  write(loop.getResult(0), into, {row, columns.from});
-  return success();
+  return sumsAfter(dot, loop.getResult(0), into, block);
 }
 
 // Rows in blocks of the largest size that fits, then of 4, then single ones, so that few rows cost

@@ -75,29 +75,6 @@ void Blocker::prefetchPanel(tile::DotOp dot, const Columns &columns, Value row, 
   }
 }
 
-// The store that a loop's tile ends in, element by element.
-static tile::StoreOp storeOf(Value value) {
-  while (value.hasOneUse()) {
-    Operation *user = *value.user_begin();
-    if (auto store = dyn_cast<tile::StoreOp>(user))
-      return store.getValue() == value ? store : tile::StoreOp();
-    if (user->getNumResults() != 1 || user->getResult(0).getType() != value.getType() ||
-        !user->hasTrait<OpTrait::Elementwise>())
-      return {};
-    value = user->getResult(0);
-  }
-  return {};
-}
-
-static tile::StoreOp storeOf(tile::DotOp dot) {
-  auto loop = cast<scf::ForOp>(dot->getParentOp());
-  auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
-  for (auto [yielded, result] : llvm::zip_equal(yield.getOperands(), loop.getResults()))
-    if (yielded == dot.getResult())
-      return storeOf(result);
-  return {};
-}
-
 // Before a block's K loop: the sums of the row block below, and in the last step what this block's
 // sums are stored to.
 void Blocker::prefetchSums(tile::DotOp dot, Value into, const Columns &columns, Value row,
@@ -107,21 +84,14 @@ void Blocker::prefetchSums(tile::DotOp dot, Value into, const Columns &columns, 
                               b_.getDenseI64ArrayAttr({rows, columns.count}));
   };
   prefetch(into, add(row, index(rows)), columns.from);
-  tile::StoreOp store = storeOf(dot);
-  bool plain = store && available(store.getView()) &&
-               llvm::all_of(store.getOffsets(), [&](Value v) { return available(v); });
-  if (!plain || isa<tile::BlockType>(store.getView().getType().getElementType()) ||
-      store.getView().getDefiningOp<tile::GatherOp>())
+  tile::StoreOp store = plainStoreOf(dot);
+  if (!store)
     return;
-  scf::ForOp loop = loopAlongK(dot);
-  Value after = add(mapped(loop.getInductionVar()), mapped(loop.getStep()));
-  Value last = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::sge, after,
-                                              mapped(loop.getUpperBound()));
-  auto branch = scf::IfOp::create(b_, loc_, last, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b_);
-  b_.setInsertionPointToStart(branch.thenBlock());
-  prefetch(mapped(store.getView()), add(mapped(store.getOffsets()[0]), row),
-           add(mapped(store.getOffsets()[1]), columns.from));
+  (void)onlyIf(isLastTrip(loopAlongK(dot)), [&] {
+    prefetch(mapped(store.getView()), add(mapped(store.getOffsets()[0]), row),
+             add(mapped(store.getOffsets()[1]), columns.from));
+    return success();
+  });
 }
 
 // Before a block's K loop: this panel's share of what the next step copies of a's rows.

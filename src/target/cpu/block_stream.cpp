@@ -161,10 +161,17 @@ static std::vector<int64_t> placeKey(const Block &block) {
   return key;
 }
 
+std::tuple<void *, void *, std::vector<int64_t>> Blocker::keyOf(Value value, const Block &block) {
+  return {b_.getInsertionBlock(), value.getAsOpaquePointer(), placeKey(block)};
+}
+
+void Blocker::remember(Value value, const Block &block, Value part) {
+  streamed_.emplace(keyOf(value, block), part);
+}
+
 // What is asked for twice at one place is computed once.
 FailureOr<Value> Blocker::stream(Value value, const Block &block) {
-  std::tuple key(static_cast<void *>(b_.getInsertionBlock()), value.getAsOpaquePointer(),
-                 placeKey(block));
+  auto key = keyOf(value, block);
   if (auto found = streamed_.find(key); found != streamed_.end())
     return found->second;
   FailureOr<Value> made = streamOnce(value, block);

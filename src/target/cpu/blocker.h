@@ -81,6 +81,19 @@ private:
   bool accumulatesInPlace(tile::DotOp dot, mlir::scf::ForOp loop, unsigned index);
   static int64_t unrollOf(int64_t depth); // K steps of one trip
 
+  // block_sums.cpp: where the sums of a loop's product begin and end
+  bool beginsInRegisters(mlir::scf::ForOp loop, unsigned index);
+  mlir::FailureOr<Value> sumsBefore(tile::DotOp dot, const Block &block);
+  LogicalResult sumsAfter(tile::DotOp dot, Value sums, Value into, const Block &block);
+  // The store to a plain view that a loop's product ends in; else null.
+  tile::StoreOp plainStoreOf(tile::DotOp dot);
+  tile::StoreOp storeInLoop(tile::DotOp dot);
+  LogicalResult storeSums(tile::StoreOp store, Value tile, Value sums, const Block &block);
+  bool streamsBeside(Value value, Value sums, int64_t &cost);
+  Value hasNoTrips(mlir::scf::ForOp loop);
+  Value isLastTrip(mlir::scf::ForOp loop);
+  LogicalResult onlyIf(Value condition, llvm::function_ref<LogicalResult()> body);
+
   // block_pack.cpp: b's part of some columns
   LogicalResult packColumns(tile::DotOp dot, Columns &columns);
   LogicalResult packSquares(tile::DotOp dot, const Columns &columns, Value end, int64_t depth);
@@ -103,6 +116,8 @@ private:
 
   // block_stream.cpp: one block of a value
   mlir::FailureOr<Value> stream(Value value, const Block &block);
+  void remember(Value value, const Block &block, Value part); // where code is being added
+  std::tuple<void *, void *, std::vector<int64_t>> keyOf(Value value, const Block &block);
   mlir::FailureOr<Value> streamOnce(Value value, const Block &block);
   mlir::FailureOr<Value> streamBroadcast(tile::BroadcastOp op, const Block &block);
   mlir::FailureOr<Value> streamLoad(tile::LoadOp op, const Block &block);
@@ -136,6 +151,7 @@ private:
   mlir::IRMapping map_;                           // scalars and views: old to new
   llvm::DenseMap<Value, Value> scratch_;          // tile values: old to buffer
   llvm::DenseMap<Value, ScratchLayout> layoutOf_; // buffers
+  llvm::DenseMap<mlir::Operation *, mlir::scf::ForOp> storedInLoop_; // stores that loops make
   // Blocks of values by where code is being added, the value, and where the block lies.
   std::map<std::tuple<void *, void *, std::vector<int64_t>>, Value> streamed_;
 };

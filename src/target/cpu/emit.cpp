@@ -116,6 +116,18 @@ static Pieces takePieces(RankedTensorType type, int64_t lane, size_t count,
   return pieces;
 }
 
+void Emitter::bind(ValueRange old, ArrayRef<Value> values) {
+  for (Value value : old) {
+    if (auto type = dyn_cast<RankedTensorType>(value.getType())) {
+      tiles_[value] =
+          takePieces(type, canonicalLane(type.getShape()), pieceTypes(type).size(), values);
+      continue;
+    }
+    map_.map(value, values.front());
+    values = values.drop_front();
+  }
+}
+
 LogicalResult Emitter::emitFor(scf::ForOp loop) {
   SmallVector<Value> inits;
   for (Value init : loop.getInitArgs()) {
@@ -129,22 +141,8 @@ LogicalResult Emitter::emitFor(scf::ForOp loop) {
   auto now = scf::ForOp::create(b_, loc_, scalarOf(loop.getLowerBound()),
                                 scalarOf(loop.getUpperBound()), scalarOf(loop.getStep()), inits);
   map_.map(loop.getInductionVar(), now.getInductionVar());
-  auto bind = [&](ValueRange old, ArrayRef<Value> values) {
-    for (Value value : old) {
-      if (auto type = dyn_cast<RankedTensorType>(value.getType())) {
-        tiles_[value] =
-            takePieces(type, canonicalLane(type.getShape()), pieceTypes(type).size(), values);
-        continue;
-      }
-      map_.map(value, values.front());
-      values = values.drop_front();
-    }
-  };
-  bind(loop.getRegionIterArgs(),
-       llvm::to_vector(
-           llvm::map_range(now.getRegionIterArgs(), [](BlockArgument a) { return Value(a); })));
-  bind(loop.getResults(),
-       llvm::to_vector(llvm::map_range(now.getResults(), [](OpResult r) { return Value(r); })));
+  bind(loop.getRegionIterArgs(), llvm::to_vector_of<Value>(now.getRegionIterArgs()));
+  bind(loop.getResults(), llvm::to_vector_of<Value>(now.getResults()));
   OpBuilder::InsertionGuard guard(b_);
   if (!now.getBody()->empty())
     now.getBody()->back().erase();
@@ -157,12 +155,11 @@ LogicalResult Emitter::emitFor(scf::ForOp loop) {
 
 LogicalResult Emitter::emitIf(scf::IfOp op) {
   SmallVector<Type> types;
-  for (Value result : op.getResults()) {
-    if (isTile(result))
-      return op.emitOpError()
-             << "carries a register block, expected scalars: blocking keeps tiles in scratch";
-    types.push_back(result.getType());
-  }
+  for (Type type : op.getResultTypes())
+    if (auto tile = dyn_cast<RankedTensorType>(type))
+      llvm::append_range(types, pieceTypes(tile));
+    else
+      types.push_back(type);
   auto now =
       scf::IfOp::create(b_, loc_, types, scalarOf(op.getCondition()), !op.getElseRegion().empty());
   for (auto [from, to] : llvm::zip(op->getRegions(), now->getRegions())) {
@@ -176,8 +173,7 @@ LogicalResult Emitter::emitIf(scf::IfOp op) {
       return failure();
     scf::YieldOp::create(b_, loc_, yielded(from.front().getTerminator()));
   }
-  for (auto [old, value] : llvm::zip_equal(op.getResults(), now.getResults()))
-    map_.map(old, value);
+  bind(op.getResults(), llvm::to_vector_of<Value>(now.getResults()));
   return success();
 }
 

@@ -60,6 +60,7 @@ private:
   LogicalResult emitIf(mlir::scf::IfOp op);
   LogicalResult emitScalar(mlir::Operation *op);
   SmallVector<Value> yielded(mlir::Operation *terminator);
+  void bind(mlir::ValueRange old, ArrayRef<Value> values); // of rebuilt control flow
   Value nextScalar(Value scalars);
 
   // emit_memory.cpp

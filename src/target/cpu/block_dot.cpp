@@ -115,6 +115,7 @@ LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, const Columns &colum
   if (auto load = dot.getA().getDefiningOp<tile::LoadOp>(); load && isBlockTile(dot.getA())) {
     Value dim = b_.createOrFold<tile::DimOp>(loc_, mapped(load.getView()), 0u);
     Value left = b_.createOrFold<arith::SubIOp>(loc_, dim, mapped(load.getOffsets()[0]));
+    left = b_.createOrFold<arith::MaxSIOp>(loc_, left, index(0));
     limit = b_.createOrFold<arith::MinSIOp>(loc_, limit, left);
   }
   Value from = index(0);

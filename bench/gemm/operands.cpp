@@ -35,7 +35,8 @@ void quantizeActivations(std::span<float> values, uint8_t *out) {
     const float scaledSum = scale * static_cast<float>(sum);
     std::memcpy(out, &scale, sizeof scale);
     std::memcpy(out + kActivationScaledSumOffset, &scaledSum, sizeof scaledSum);
-    std::memcpy(out + kActivationSumOffset, &sum, sizeof sum);
+    const int32_t start = -kActivationStartZero * sum;
+    std::memcpy(out + kActivationStartOffset, &start, sizeof start);
   }
 }
 

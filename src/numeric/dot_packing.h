@@ -42,12 +42,14 @@ struct DotPacking {
 Result<DotPacking> dotPacking(const BlockFormat &format);
 
 // The activation format of integer dots, Sinter's own: 32 elements in 44 bytes: scale (f32), scale
-// * sum of the codes (f32), sum of the codes (i32), 32 codes (i8). scale = largest magnitude / 127;
-// code = value * (1 / scale), ties to even; all zero when the largest magnitude is zero.
+// * sum of the codes (f32), -128 * sum of the codes (i32: where a dot with codes whose zero is 128
+// starts), 32 codes (i8). scale = largest magnitude / 127; code = value * (1 / scale), ties to even;
+// all zero when the largest magnitude is zero.
 inline constexpr uint32_t kActivationLength = 32;
 inline constexpr uint32_t kActivationBytes = 44;
 inline constexpr uint32_t kActivationScaledSumOffset = 4;
-inline constexpr uint32_t kActivationSumOffset = 8;
+inline constexpr uint32_t kActivationStartOffset = 8;
+inline constexpr int32_t kActivationStartZero = 128;
 inline constexpr uint32_t kActivationCodeOffset = 12;
 inline constexpr std::string_view kActivationName = "Q8A";
 

@@ -315,7 +315,7 @@ LogicalResult Distributor::emitBlockStore(BlockStoreOp op) {
   int64_t width = codes && layout.vector(last) >= kWord ? kWord : 1;
   int64_t offset = field == "scale"        ? 0
                    : field == "scaled_sum" ? kActivationScaledSumOffset
-                   : field == "sum"        ? kActivationSumOffset
+                   : field == "start"      ? kActivationStartOffset
                                            : kActivationCodeOffset;
   Value first = firstCopy(layout);
   Value inBlock = index(0);

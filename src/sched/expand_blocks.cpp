@@ -192,6 +192,8 @@ LogicalResult expandStore(tile::StoreOp store, tile::QuantizeOp quantize) {
   Value sum = tile::ReduceOp::create(b, loc, r.i32(blocks), tile::ReduceKind::Sum, codes, axis);
   Value scaledSum =
       arith::MulFOp::create(b, loc, scale, arith::SIToFPOp::create(b, loc, r.f32(blocks), sum));
+  Value start = arith::ConstantOp::create(
+      b, loc, DenseElementsAttr::get(r.i32(blocks), -kActivationStartZero));
   auto put = [&](StringRef field, Value value, ArrayRef<int64_t> shape) {
     value = tile::ReshapeOp::create(b, loc, tileType(value).clone(shape), value);
     BlockStoreOp::create(b, loc, field, value, store.getView(), store.getOffsets());
@@ -199,7 +201,7 @@ LogicalResult expandStore(tile::StoreOp store, tile::QuantizeOp quantize) {
   put("code", arith::TruncIOp::create(b, loc, r.i8(grouped), codes), whole);
   put("scale", scale, groups);
   put("scaled_sum", scaledSum, groups);
-  put("sum", sum, groups);
+  put("start", arith::MulIOp::create(b, loc, sum, start), groups);
   store.erase();
   return success();
 }

@@ -106,12 +106,12 @@ namespace {
 struct Activation {
   float scale;
   float scaledSum;
-  int32_t sum;
+  int32_t start;
   int8_t codes[kActivationLength];
 };
 static_assert(sizeof(Activation) == kActivationBytes &&
               offsetof(Activation, scaledSum) == kActivationScaledSumOffset &&
-              offsetof(Activation, sum) == kActivationSumOffset &&
+              offsetof(Activation, start) == kActivationStartOffset &&
               offsetof(Activation, codes) == kActivationCodeOffset);
 
 } // namespace
@@ -122,14 +122,16 @@ static Activation quantizeActivation(const float *values) {
     most = std::isnan(values[i]) || std::isnan(most) ? NAN : std::max(most, std::fabs(values[i]));
   Activation block{most / 127, 0, 0, {}};
   float inverse = most == 0 ? 0 : 1 / block.scale;
+  int32_t sum = 0;
   for (uint32_t i = 0; i < kActivationLength; ++i) {
     float code = std::nearbyint(values[i] * inverse);
     // Beyond 127 only where the inverse of a subnormal scale is infinite, or a value is.
     block.codes[i] =
         std::isnan(code) ? int8_t(0) : static_cast<int8_t>(std::clamp(code, -127.0f, 127.0f));
-    block.sum += block.codes[i];
+    sum += block.codes[i];
   }
-  block.scaledSum = block.scale * static_cast<float>(block.sum);
+  block.scaledSum = block.scale * static_cast<float>(sum);
+  block.start = -kActivationStartZero * sum;
   return block;
 }
 

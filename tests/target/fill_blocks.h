@@ -23,14 +23,15 @@ inline void quantizeActivation(std::span<const float> values, uint8_t *to) {
   float scaledSum = scale * static_cast<float>(sum);
   std::memcpy(to, &scale, sizeof scale);
   std::memcpy(to + kActivationScaledSumOffset, &scaledSum, sizeof scaledSum);
-  std::memcpy(to + kActivationSumOffset, &sum, sizeof sum);
+  int32_t start = -kActivationStartZero * sum;
+  std::memcpy(to + kActivationStartOffset, &start, sizeof start);
 }
 
 // Gives an activation block another scale, with the scaled sum that belongs to it.
 inline void setActivationScale(uint8_t *block, float scale) {
-  int32_t sum;
-  std::memcpy(&sum, block + kActivationSumOffset, sizeof sum);
-  float scaledSum = scale * static_cast<float>(sum);
+  int32_t start;
+  std::memcpy(&start, block + kActivationStartOffset, sizeof start);
+  float scaledSum = scale * static_cast<float>(start / -kActivationStartZero);
   std::memcpy(block, &scale, sizeof scale);
   std::memcpy(block + kActivationScaledSumOffset, &scaledSum, sizeof scaledSum);
 }

@@ -221,7 +221,7 @@ inline std::vector<double> numbersOf(const LaunchArgument &a) {
     } else if (inBlock % 4 == 0) {
       int32_t word;
       std::memcpy(&word, a.bytes.data() + at, sizeof word);
-      numbers.push_back(inBlock == kActivationSumOffset ? word : std::bit_cast<float>(word));
+      numbers.push_back(inBlock == kActivationStartOffset ? word : std::bit_cast<float>(word));
     }
   }
   return numbers;

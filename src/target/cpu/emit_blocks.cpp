@@ -97,7 +97,10 @@ void Emitter::quantizeBlock(ArrayRef<Value> vectors, Value block) {
     at += type.getDimSize(0);
   }
   LLVM::StoreOp::create(b_, loc_, scale, block, f32.getWidth() / 8);
-  LLVM::StoreOp::create(b_, loc_, sum, bytesAt(block, kActivationSumOffset), 4);
+  Value start = arith::MulIOp::create(
+      b_, loc_, sum,
+      arith::ConstantOp::create(b_, loc_, b_.getI32IntegerAttr(-kActivationStartZero)));
+  LLVM::StoreOp::create(b_, loc_, start, bytesAt(block, kActivationStartOffset), 4);
   Value scaledSum =
       arith::MulFOp::create(b_, loc_, scale, arith::SIToFPOp::create(b_, loc_, f32, sum));
   LLVM::StoreOp::create(b_, loc_, scaledSum, bytesAt(block, kActivationScaledSumOffset), 4);
@@ -287,12 +290,19 @@ SmallVector<Value> Emitter::dotStarts(const DotPacking &packing, ArrayRef<Value>
                             arith::ConstantOp::create(b_, loc_, b_.getZeroAttr(words)));
   if (!packing.zero)
     return starts;
-  Value zero = arith::ConstantOp::create(
-      b_, loc_, DenseElementsAttr::get(words, static_cast<int32_t>(-packing.zero)));
+  // start * zero / 128 without a remainder: a shift where the zero is a power of two.
+  auto divisor = static_cast<int32_t>(std::gcd(packing.zero, kActivationStartZero));
+  auto splat = [&](int32_t v) -> Value {
+    return arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(words, v));
+  };
   for (auto [start, block] : llvm::zip_equal(starts, blocksA)) {
-    Value sum = loadAt(bytesAt(block, kActivationSumOffset), b_.getI32Type(), 4);
-    start =
-        arith::MulIOp::create(b_, loc_, vector::BroadcastOp::create(b_, loc_, words, sum), zero);
+    Value stored = loadAt(bytesAt(block, kActivationStartOffset), b_.getI32Type(), 4);
+    start = vector::BroadcastOp::create(b_, loc_, words, stored);
+    if (divisor != kActivationStartZero)
+      start = arith::ShRSIOp::create(b_, loc_, start,
+                                     splat(llvm::Log2_32(kActivationStartZero / divisor)));
+    if (divisor != packing.zero)
+      start = arith::MulIOp::create(b_, loc_, start, splat(packing.zero / divisor));
   }
   return starts;
 }

@@ -79,11 +79,11 @@ LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t 
   if (failed(acc))
     return failure();
   Value end = blocks ? groupsEnd(dot, depth) : depthEnd(dot, depth, unroll);
-  bool ahead = columns.packed && rows > 1 && loopAlongK(dot);
+  bool stepped = rows > 1 && loopAlongK(dot), ahead = columns.packed && stepped;
+  if (ahead || (blocks && stepped))
+    prefetchSums(dot, into, columns, row, rows);
   if (ahead)
     prefetchRows(dot, columns, row, rows);
-  if (ahead || (blocks && rows > 1 && loopAlongK(dot)))
-    prefetchSums(dot, into, columns, row, rows);
   auto loop = scf::ForOp::create(b_, loc_, index(0), end, index(step * unroll), ValueRange{*acc});
   {
     OpBuilder::InsertionGuard guard(b_);

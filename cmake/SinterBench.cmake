@@ -32,6 +32,11 @@ sinter_portable(text_greedy)
 set_target_properties(text_greedy PROPERTIES EXCLUDE_FROM_ALL ON)
 add_dependencies(benchmarks text_greedy)
 
+sinter_program(text_sampler MAIN bench/text/sampler.cpp DEPS llm)
+target_compile_options(text_sampler PRIVATE -fno-exceptions)
+set_target_properties(text_sampler PROPERTIES EXCLUDE_FROM_ALL ON)
+add_dependencies(benchmarks text_sampler)
+
 sinter_program(bench_device MAIN bench/device/main.cpp DEPS hal)
 target_compile_options(bench_device PRIVATE -fno-exceptions)
 target_link_options(bench_device PRIVATE -Wl,--as-needed) # carried to machines that have a device and little else

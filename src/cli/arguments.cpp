@@ -2,6 +2,7 @@
 #include "cli/arguments.h"
 
 #include "cli/command_line.h"
+#include "cli/sampling_options.h"
 
 #include <charconv>
 #include <limits>
@@ -34,20 +35,6 @@ std::optional<Message> readCount(const std::optional<std::string> &text, const c
   return std::nullopt;
 }
 
-std::optional<Message> readTemperature(const std::optional<std::string> &text) {
-  if (!text)
-    return std::nullopt;
-  double number = 0;
-  const char *end = text->data() + text->size();
-  const auto parsed = std::from_chars(text->data(), end, number);
-  if (parsed.ec != std::errc() || parsed.ptr != end)
-    return usage("--temp is '" + *text + "', expected a number");
-  if (number != 0)
-    return usage("--temp is " + *text +
-                 ", expected 0: only greedy answers, the likeliest token each time, exist so far");
-  return std::nullopt;
-}
-
 std::optional<Message> readModel(const CommandLine &line, ModelArguments &model) {
   model.model = line.model;
   if (model.model.empty())
@@ -70,8 +57,9 @@ std::optional<Message> read(const CommandLine &line, RunArguments &run) {
     return usage("--prompt is empty, expected some text");
   if (auto bad = readModel(line, run.model))
     return bad;
-  if (auto bad = readTemperature(line.temperature))
+  if (auto bad = readSampler(line.sampling, run.sampler))
     return bad;
+  run.drawsSeed = run.sampler.temperature != 0 && !line.sampling.values.contains("--seed");
   return readCount(line.tokens, "-n", 1, kMostTokens, run.tokens);
 }
 

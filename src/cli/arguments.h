@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "cli/exit_codes.h"
 #include "cli/open_device.h"
+#include "llm/sampler_settings.h"
 
 #include <cstdint>
 #include <optional>
@@ -27,6 +28,8 @@ struct RunArguments {
   std::optional<std::string> prompt;
   uint64_t tokens = UINT64_MAX;
   bool raw = false;
+  SamplerSettings sampler; // of one seed for the whole run
+  bool drawsSeed = false;  // tokens are drawn and no seed was given
 };
 
 struct BenchArguments {

@@ -22,8 +22,9 @@ The arrow keys recall earlier lines.
 
 class Chat {
 public:
-  Chat(OpenedModel opened, const RunArguments &arguments, Interrupts &interrupts)
-      : opened_(std::move(opened)), arguments_(arguments), interrupts_(interrupts),
+  Chat(OpenedModel opened, Sampler sampler, const RunArguments &arguments, Interrupts &interrupts)
+      : opened_(std::move(opened)), sampler_(std::move(sampler)), arguments_(arguments),
+        interrupts_(interrupts),
         session_(opened_.model->runner(), opened_.model->pages(), opened_.model->tokenizer()) {}
 
   Result<int> run() {
@@ -94,17 +95,19 @@ private:
     }
     const Interrupts::Guard guard(interrupts_);
     interrupts_.clear();
-    SINTER_ASSIGN(const Answer answer,
-                  writeAnswer(session_, opened_.model->tokenizer(), *ids,
-                              {.maxTokens = arguments_.tokens, .cancel = &interrupts_.flag()}));
+    SINTER_ASSIGN(const Answer answer, writeAnswer(session_, opened_.model->tokenizer(), *ids,
+                                                   {.maxTokens = arguments_.tokens,
+                                                    .cancel = &interrupts_.flag(),
+                                                    .sampler = &sampler_}));
     interrupts_.clear();
     SINTER_TRY(writeStdout("\n"));
     messages_.push_back({"assistant", answer.text});
-    sayFigures(answer.generation, answer.generation.prefillSeconds, 0);
+    sayFigures(answer.generation, sampler_.settings(), answer.generation.prefillSeconds, 0);
     return {};
   }
 
   OpenedModel opened_;
+  Sampler sampler_; // its random numbers go on from answer to answer
   const RunArguments &arguments_;
   Interrupts &interrupts_;
   Session session_;
@@ -117,7 +120,8 @@ private:
 Result<int> chat(ModelFile file, const RunArguments &arguments, Interrupts &interrupts) {
   SINTER_TRY(file.canChat());
   SINTER_ASSIGN(OpenedModel opened, openModel(std::move(file), arguments.model, interrupts));
-  return Chat(std::move(opened), arguments, interrupts).run();
+  SINTER_ASSIGN(Sampler sampler, makeSampler(arguments, opened.model->tokenizer()));
+  return Chat(std::move(opened), std::move(sampler), arguments, interrupts).run();
 }
 
 } // namespace sinter::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/arguments.h"
+#include "cli/sampling_options.h"
 
 namespace sinter::cli {
 
@@ -10,11 +11,12 @@ struct CommandLine {
   std::string command; // "run", "bench", ...
   std::string model;
   std::string file, targets, output;
-  std::optional<std::string> prompt, tokens, temperature, threads, context, generate, repeat,
-      window, device, plan;
+  std::optional<std::string> prompt, tokens, threads, context, generate, repeat, window, device,
+      plan;
   bool raw = false;
   bool json = false;
   bool verbose = false;
+  SamplingTexts sampling;
 };
 
 // Splits; help, version and unknown options end in a Message.

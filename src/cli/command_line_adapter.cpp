@@ -72,6 +72,26 @@ void addContext(CLI::App &command, CommandLine &line) {
           "8192)");
 }
 
+// CLI11 calls back for each time that an option is given, in their order.
+void addSampling(CLI::App &command, SamplingTexts &texts) {
+  for (const SamplingOption &option : samplingOptions()) {
+    const std::string name = option.name;
+    command
+        .add_option_function<std::string>(
+            name,
+            [&texts, name, list = option.isList](const std::string &text) {
+              if (list)
+                texts.lists[name].push_back(text);
+              else
+                texts.values[name] = text;
+            },
+            option.help)
+        ->type_name(option.type)
+        ->group(option.group)
+        ->trigger_on_parse(option.isList);
+  }
+}
+
 void addRun(CLI::App &app, CommandLine &line) {
   CLI::App *run = app.add_subcommand("run", "answer a prompt, or chat");
   run->description("Answers one prompt, or opens a chat when standard input is a terminal and no "
@@ -81,10 +101,9 @@ void addRun(CLI::App &app, CommandLine &line) {
   addContext(*run, line);
   addText(*run, "-p,--prompt", line.prompt, "the prompt", "TEXT");
   addText(*run, "-n,--tokens", line.tokens, "at most so many tokens an answer (default: no limit)");
-  addText(*run, "--temp", line.temperature,
-          "temperature; only 0 exists so far: the likeliest token each time", "0");
   run->add_flag("--raw", line.raw,
                 "give the prompt to the model as it stands, without its template");
+  addSampling(*run, line.sampling);
   run->footer(kChatFooter);
 }
 

@@ -35,13 +35,16 @@ Result<int> answerOnce(ModelFile file, const RunArguments &arguments, const std:
   SINTER_ASSIGN(OpenedModel opened, openModel(std::move(file), arguments.model, interrupts));
   Model &model = *opened.model;
   Session session(model.runner(), model.pages(), model.tokenizer());
+  SINTER_ASSIGN(Sampler sampler, makeSampler(arguments, model.tokenizer()));
   const Interrupts::Guard guard(interrupts);
   const double start = secondsSinceProcessStart();
-  SINTER_ASSIGN(const Answer answer,
-                writeAnswer(session, model.tokenizer(), ids,
-                            {.maxTokens = arguments.tokens, .cancel = &interrupts.flag()}));
+  SINTER_ASSIGN(const Answer answer, writeAnswer(session, model.tokenizer(), ids,
+                                                 {.maxTokens = arguments.tokens,
+                                                  .cancel = &interrupts.flag(),
+                                                  .sampler = &sampler}));
   SINTER_TRY(writeStdout("\n"));
-  sayFigures(answer.generation, start + answer.generation.prefillSeconds, opened.buildSeconds);
+  sayFigures(answer.generation, sampler.settings(), start + answer.generation.prefillSeconds,
+             opened.buildSeconds);
   return answer.generation.reason == StopReason::Cancelled ? kExitInterrupted : kExitOk;
 }
 
@@ -49,6 +52,7 @@ Result<int> answerOnce(ModelFile file, const RunArguments &arguments, const std:
 
 Result<int> runCommand(const RunArguments &arguments, Interrupts &interrupts) {
   SINTER_ASSIGN(ModelFile file, openModelFile(arguments.model));
+  SINTER_TRY(arguments.sampler.checkVocabulary(file.tokenizer().size()));
   if (arguments.prompt)
     return answerOnce(std::move(file), arguments, *arguments.prompt, interrupts);
   if (stdinIsTerminal() && arguments.raw) {

@@ -2,7 +2,6 @@
 #include "llm/session.h"
 
 #include "base/check.h"
-#include "llm/sampler.h"
 
 #include <algorithm>
 #include <chrono>
@@ -82,6 +81,14 @@ Result<std::span<const float>> Session::advance(std::span<const TokenId> tokens,
   return logits;
 }
 
+Result<TokenId> Session::choose(std::span<const float> logits, const GenerateOptions &options) {
+  if (!options.sampler)
+    return sampleGreedy(logits);
+  SINTER_ASSIGN(const TokenId token, options.sampler->sample(logits, scratch_));
+  options.sampler->accept(token);
+  return token;
+}
+
 // Returns the first token of the answer, or -1 when cancelled.
 Result<TokenId> Session::prefill(std::span<const TokenId> prompt, const GenerateOptions &options,
                                  Generation &result) {
@@ -98,7 +105,7 @@ Result<TokenId> Session::prefill(std::span<const TokenId> prompt, const Generate
     SINTER_ASSIGN(logits, advance(prompt.subspan(cached_.size(), count),
                                   last ? LogitsWanted::Last : LogitsWanted::None));
   }
-  return sampleGreedy(logits);
+  return choose(logits, options);
 }
 
 Result<void> Session::decode(TokenId token, const GenerateOptions &options, const TokenSink &sink,
@@ -124,7 +131,7 @@ Result<void> Session::decode(TokenId token, const GenerateOptions &options, cons
       return {};
     }
     SINTER_ASSIGN(const auto logits, advance({&token, 1}, LogitsWanted::Last, Phase::Generated));
-    SINTER_ASSIGN(token, sampleGreedy(logits));
+    SINTER_ASSIGN(token, choose(logits, options));
     ++result.decodeSteps;
   }
 }
@@ -134,6 +141,8 @@ Result<Generation> Session::generate(std::span<const TokenId> prompt,
   SINTER_TRY(checkPrompt(prompt));
   Generation result;
   const Clock::time_point start = Clock::now();
+  if (options.sampler)
+    options.sampler->begin(prompt);
   SINTER_ASSIGN(const TokenId first, prefill(prompt, options, result));
   result.prefillSeconds = secondsSince(start);
   if (first < 0 || options.maxTokens == 0) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "llm/kv_pages.h"
+#include "llm/sampler.h"
 #include "llm/step_runner.h"
 #include "llm/tokenizer.h"
 
@@ -26,6 +27,8 @@ struct GenerateOptions {
   uint64_t maxTokens = UINT64_MAX;
   // Read before each step; null: cannot be cancelled.
   const std::atomic<bool> *cancel = nullptr;
+  // Chooses the tokens, and begins with the prompt; null: greedy choice.
+  Sampler *sampler = nullptr;
   // Goes on after end tokens, for benchmarks.
   bool ignoreEndTokens = false;
 };
@@ -50,9 +53,9 @@ public:
   Session(StepRunner &runner, PagePool &pages, const Tokenizer &tokenizer)
       : runner_(runner), tokenizer_(tokenizer), pages_(pages) {}
 
-  // Continues `prompt`, the whole of it, greedily. InvalidArgument, with the numbers: the prompt is
-  // empty or longer than the context. Exhausted: the pool has too few pages. Errors of the runner
-  // and the sink are passed on; the session is usable after any of them.
+  // Continues `prompt`, the whole of it. InvalidArgument, with the numbers: the prompt is empty or
+  // longer than the context. Exhausted: the pool has too few pages. Errors of the runner, the
+  // sampler and the sink are passed on; the session is usable after any of them.
   Result<Generation> generate(std::span<const TokenId> prompt, const GenerateOptions &options,
                               const TokenSink &sink);
 
@@ -71,6 +74,7 @@ private:
   void keepCommonPrefix(std::span<const TokenId> prompt);
   Result<std::span<const float>> advance(std::span<const TokenId> tokens, LogitsWanted wanted,
                                          Phase phase = Phase::Prompt);
+  Result<TokenId> choose(std::span<const float> logits, const GenerateOptions &options);
   Result<TokenId> prefill(std::span<const TokenId> prompt, const GenerateOptions &options,
                           Generation &result);
   Result<void> decode(TokenId first, const GenerateOptions &options, const TokenSink &sink,
@@ -81,6 +85,7 @@ private:
   SequencePages pages_;
   std::vector<TokenId> cached_;
   Batch batch_;
+  SamplerScratch scratch_;
 };
 
 } // namespace sinter

@@ -199,6 +199,48 @@ TEST_F(SessionTest, APoolThatOthersEmptiedIsAnErrorWithNumbers) {
   EXPECT_EQ(result.error().code, Code::Exhausted);
 }
 
+TEST_F(SessionTest, TheSamplerChoosesAndSeesPromptAndAnswer) {
+  Sampler sampler = *Sampler::create({.presencePenalty = 2}, 997, &tokenizer);
+  std::vector<TokenId> prompt = {3, 1, 4};
+  runner.scripted[FakeRunner::sumOf(prompt)] = 4; // of the prompt, so the lowest other id comes
+  auto result = generate(prompt, {.maxTokens = 2, .sampler = &sampler});
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(shown[0], 0);
+  const TokenId next = runner.next(std::vector<TokenId>{3, 1, 4, 0});
+  EXPECT_EQ(shown[1], next == 0 ? 2 : next); // 0 was said by now
+}
+
+TEST_F(SessionTest, ANewPromptIsNotPenalisedForTheLastOne) {
+  Sampler sampler = *Sampler::create({.presencePenalty = 2}, 997, &tokenizer);
+  ASSERT_TRUE(generate(std::vector<TokenId>{3, 1, 4}, {.maxTokens = 3, .sampler = &sampler}));
+  shown.clear();
+  const std::vector<TokenId> prompt = {2, 7};
+  ASSERT_TRUE(generate(prompt, {.maxTokens = 1, .sampler = &sampler}).has_value());
+  EXPECT_EQ(shown, expected(prompt, 1));
+}
+
+TEST_F(SessionTest, DrawnAnswersRepeatBySeed) {
+  const std::vector<TokenId> prompt = {3, 1, 4};
+  std::vector<std::vector<TokenId>> answers;
+  for (const uint64_t seed : {5, 5, 6}) {
+    Sampler sampler = *Sampler::create({.temperature = 1, .seed = seed}, 997, &tokenizer);
+    auto result = generate(prompt, {.maxTokens = 8, .sampler = &sampler, .ignoreEndTokens = true});
+    ASSERT_TRUE(result.has_value());
+    answers.push_back(result->tokens);
+  }
+  EXPECT_EQ(answers[0], answers[1]);
+  EXPECT_NE(answers[0], answers[2]);
+}
+
+TEST_F(SessionTest, AnErrorOfTheSamplerIsReportedAndTheSessionGoesOn) {
+  Sampler sampler = *Sampler::create({}, 998, &tokenizer); // one more than there are logits
+  auto failed = generate(std::vector<TokenId>{3, 1, 4}, {.maxTokens = 5, .sampler = &sampler});
+  ASSERT_FALSE(failed.has_value());
+  EXPECT_EQ(failed.error().code, Code::Internal);
+  ASSERT_TRUE(generate(std::vector<TokenId>{3, 1, 4}, {.maxTokens = 5}).has_value());
+  EXPECT_EQ(shown, expected({3, 1, 4}, 5));
+}
+
 TEST_F(SessionTest, ClearingGivesAllPagesBack) {
   ASSERT_TRUE(generate(std::vector<TokenId>(9, 1), {.maxTokens = 2}).has_value());
   session.clear();

@@ -88,7 +88,7 @@ Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const LaneFacts 
   for (auto kernel : module->getOps<tile::KernelOp>())
     if (!kernel->hasAttr(kThreadsName))
       reduceDots(kernel);
-  if (failed(expandMath(*module, {facts.ownExp2})) || failed(simplify(*module)))
+  if (failed(expandMath(*module, facts.ownExp2)) || failed(simplify(*module)))
     return fail(Code::Unsupported, "the kernel's arithmetic could not be expanded");
   for (auto kernel : module->getOps<tile::KernelOp>()) {
     if (!kernel->hasAttr(kThreadsName))

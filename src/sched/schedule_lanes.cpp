@@ -6,6 +6,7 @@
 #include "sched/dot_lanes.h"
 #include "sched/expand_blocks.h"
 #include "sched/expand_math.h"
+#include "sched/fold_ranges.h"
 #include "sched/group_programs.h"
 #include "sched/hoist_loads.h"
 #include "sched/lanes.h"
@@ -104,7 +105,8 @@ Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const LaneFacts 
     if (failed(distribute(kernel, facts)))
       return fail(Code::Unsupported, "kernel '" + kernel.getSymName().str() +
                                          "' could not be distributed over threads");
-  if (failed(simplify(*module)) || failed(verify(*module)))
+  if (failed(simplify(*module)) || failed(foldRanges(*module)) || failed(simplify(*module)) ||
+      failed(verify(*module)))
     return fail(Code::Internal, "the distributed form of the kernels is not well formed");
   return module;
 }

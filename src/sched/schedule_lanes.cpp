@@ -13,6 +13,7 @@
 #include "sched/overlap_launches.h"
 #include "sched/pipeline_dots.h"
 #include "sched/reduce_dots.h"
+#include "sched/stage_dots.h"
 #include "sched/verify_rings.h"
 
 using namespace mlir;
@@ -61,6 +62,7 @@ static void schedule(tile::KernelOp kernel, const LaneFacts &facts) {
     overlapLaunches(kernel);
   if (facts.asyncCopies)
     pipelineDots(kernel, threads, facts);
+  stageDots(kernel, threads, facts);
 }
 
 // A kernel with threads may have tiles still, fetched ahead as its author wants.

@@ -71,6 +71,10 @@ const std::vector<LaneKind> &asyncKinds() {
       {"hopper", asyncFacts(232448, true)},
       {"ampere_shallow", asyncFacts(kShallow, false)},
       {"hopper_shallow", asyncFacts(kShallowShared, true)},
+      {"vulkan",
+       {.maxShared = 131072,
+        .instructions = {"vulkan.cooperative.16x16x16.f32.f16",
+                         "vulkan.cooperative.16x16x16.f32.bf16"}}},
   };
   return kinds;
 }

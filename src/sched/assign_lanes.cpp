@@ -154,7 +154,7 @@ void Assigner::collect() {
     Class &c = classes_[joined[at]];
     c.values.push_back(value);
     c.shape.assign(tileType(value).getShape().begin(), tileType(value).getShape().end());
-    if (isa_and_nonnull<tile::DotOp, RingDotOp>(value.getDefiningOp()))
+    if (isa_and_nonnull<tile::DotOp, RingDotOp, SumsReadOp>(value.getDefiningOp()))
       c.dot = value.getDefiningOp();
     classOf_[value] = joined[at];
   }
@@ -254,6 +254,8 @@ Assigner::derivedFrom(Operation *user, Value value, const Class &c,
 LaneLayout Assigner::choose(const Class &c) {
   if (auto dot = dyn_cast_or_null<RingDotOp>(c.dot))
     return sharedSums(*findMatrixInstruction(dot.getInstruction()), c.shape, threads_);
+  if (auto read = dyn_cast_or_null<SumsReadOp>(c.dot))
+    return sharedSums(*findMatrixInstruction(read.getInstruction()), c.shape, threads_);
   return c.dot ? chooseDotLanes(cast<tile::DotOp>(c.dot), threads_, facts_).sums : blockedFor(c);
 }
 

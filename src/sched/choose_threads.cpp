@@ -14,6 +14,10 @@ static constexpr int64_t kElementsPerThread = 32;
 // columns on an H200: 2 and 6 % faster than with half as many elements).
 static constexpr int64_t kReducedPerThread = 64;
 static constexpr int64_t kSumsPerThread = 32;
+// Of a block whose subgroups read operands from shared memory for every step: 64 x 64 a subgroup
+// reads least for its products.
+static constexpr int64_t kOpaqueSumsPerThread = 128;
+static constexpr int64_t kFewestOpaqueThreads = 128;
 // Products of few rows keep a subgroup busy by their columns alone.
 static constexpr int64_t kColumnsPerSubgroup = 8;
 static constexpr int64_t kMostStreamThreads = 512;
@@ -23,11 +27,17 @@ namespace {
 struct Work {
   int64_t elements = 1;      // of the largest tile
   int64_t fewRowColumns = 0; // of the widest product of few rows
-  bool dots = false, reduces = false;
+  bool dots = false, reduces = false, opaque = false;
 };
 } // namespace
 
-static Work workOf(tile::KernelOp kernel) {
+static int64_t opaqueThreads(tile::DotOp dot) {
+  int64_t sums = cast<RankedTensorType>(dot.getResult().getType()).getNumElements();
+  int64_t wanted = llvm::PowerOf2Ceil(llvm::divideCeil(sums, kOpaqueSumsPerThread));
+  return std::clamp(wanted, kFewestOpaqueThreads, kMostDotThreads);
+}
+
+static Work workOf(tile::KernelOp kernel, const LaneFacts &facts) {
   Work work;
   kernel.walk([&](Operation *op) {
     for (Type type : op->getResultTypes())
@@ -37,6 +47,7 @@ static Work workOf(tile::KernelOp kernel) {
     work.reduces |= isa<tile::ReduceOp>(op);
     auto dot = dyn_cast<tile::DotOp>(op);
     work.dots |= static_cast<bool>(dot);
+    work.opaque |= dot && findOpaqueInstruction(dot, opaqueThreads(dot), facts);
     if (dot && hasFewRows(dot))
       work.fewRowColumns = std::max(
           work.fewRowColumns, cast<RankedTensorType>(dot.getResult().getType()).getDimSize(1));
@@ -45,13 +56,16 @@ static Work workOf(tile::KernelOp kernel) {
 }
 
 int64_t chooseThreads(tile::KernelOp kernel, const LaneFacts &facts) {
-  Work work = workOf(kernel);
-  int64_t perThread = work.dots      ? kSumsPerThread
+  Work work = workOf(kernel, facts);
+  int64_t perThread = work.opaque    ? kOpaqueSumsPerThread
+                      : work.dots    ? kSumsPerThread
                       : work.reduces ? kReducedPerThread
                                      : kElementsPerThread;
   int64_t wanted = work.fewRowColumns
                        ? llvm::divideCeil(work.fewRowColumns, kColumnsPerSubgroup) * facts.subgroup
                        : llvm::divideCeil(work.elements, perThread);
+  if (work.opaque)
+    wanted = std::max(wanted, kFewestOpaqueThreads);
   int64_t limit = std::min(facts.maxThreads, work.dots ? kMostDotThreads : kMostStreamThreads);
   return std::clamp<int64_t>(llvm::PowerOf2Ceil(wanted), facts.subgroup, limit);
 }

@@ -159,7 +159,7 @@ LogicalResult Distributor::emitRingRead(RingReadOp op) {
 
 // The rows of an operand that this thread's group of subgroups multiplies, in bytes.
 Value Distributor::operandStart(const LaneLayout &sums, const MatrixInstruction &instruction,
-                                int axis) {
+                                int axis, int64_t rowBytes) {
   Value start = int32(0);
   auto own = static_cast<size_t>(llvm::Log2_64(instruction.lanes));
   for (size_t at = own; at < sums.threadBits().size(); ++at) {
@@ -168,7 +168,7 @@ Value Distributor::operandStart(const LaneLayout &sums, const MatrixInstruction 
       continue;
     Value one = b_.createOrFold<arith::ShRUIOp>(loc_, thread_, int32(at));
     one = b_.createOrFold<arith::AndIOp>(loc_, one, int32(1));
-    start = add(start, mul(one, int32((int64_t(1) << bit.bit) * kSwizzledRow)));
+    start = add(start, mul(one, int32((int64_t(1) << bit.bit) * rowBytes)));
   }
   return start;
 }
@@ -181,8 +181,8 @@ LogicalResult Distributor::emitRingDot(RingDotOp op) {
   LaneLayout sums = LaneLayout::of(op.getResult().getType());
   RankedTensorType tile = cast<RingType>(op.getA().getType()).getTile();
   int64_t stepBytes = instruction->k * elementBytes(tile.getElementType());
-  Value a = add(placeByte(left, op.getPlace()), operandStart(sums, *instruction, 0)),
-        b = add(placeByte(right, op.getPlace()), operandStart(sums, *instruction, 1));
+  Value a = add(placeByte(left, op.getPlace()), operandStart(sums, *instruction, 0, kSwizzledRow)),
+        b = add(placeByte(right, op.getPlace()), operandStart(sums, *instruction, 1, kSwizzledRow));
   Registers acc = registersOf(op.getAcc());
   int64_t count = int64_t(1) << sums.registerBits().size();
   MatrixFenceOp::create(b_, loc_);

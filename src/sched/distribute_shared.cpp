@@ -162,6 +162,8 @@ void Distributor::put(const SharedTile &shared, const LaneLayout &layout, ArrayR
                   int32(0)};
   for (auto [part, stride] : llvm::zip_equal(threadPart(layout), strides))
     plan.thread = add(plan.thread, mul(part, int32(stride)));
+  if (step_)
+    plan.thread = add(plan.thread, step_);
   Value first = firstCopy(layout);
   for (int64_t number = 0; number < layout.registers(); number += plan.vector) {
     if (isPadding(layout, number))

@@ -144,8 +144,14 @@ private:
   LogicalResult emitSettle(SettleOp op);
   Value placeByte(const LaneRing &ring, Value place);
   Value ringByte(const LaneRing &ring, const LaneLayout &layout, int64_t number, int64_t bytes);
-  Value operandStart(const LaneLayout &sums, const MatrixInstruction &instruction, int axis);
+  Value operandStart(const LaneLayout &sums, const MatrixInstruction &instruction, int axis,
+                     int64_t rowBytes);
   void waitForSums(const LaneLayout &sums, Registers &acc, int64_t pending, bool commit);
+
+  // distribute_sums.cpp: products with sums that no register holds
+  LogicalResult emitRingPut(RingPutOp op);
+  LogicalResult emitRingAdd(RingAddOp op);
+  LogicalResult emitSumsRead(SumsReadOp op);
 
   // distribute_shared.cpp: tiles through shared memory
   mlir::FailureOr<SharedTile> place(Operation *op, ArrayRef<int64_t> shape, Type element,
@@ -211,7 +217,7 @@ private:
   llvm::DenseMap<mlir::Attribute, SmallVector<Value>> threadParts_;
   Operation *entry_ = nullptr; // before which thread parts are computed
   Value thread_;
-  Value step_; // i32: bytes that a loop adds to what is taken from shared memory; null outside
+  Value step_; // i32: bytes that a loop adds to where shared memory is accessed; null outside
   bool aligned_ = false;      // extents and strides are multiples of vectors
   bool wantsAligned_ = false; // some access would be wider if they were
   bool sharedUsed_ = false;   // by an operation that may run before the next one

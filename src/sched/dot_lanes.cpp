@@ -76,7 +76,8 @@ static bool isElement(MatrixElement element, Type type) {
 static const MatrixInstruction *findInstruction(tile::DotOp dot, const LaneFacts &facts) {
   for (const std::string &name : facts.instructions) {
     const MatrixInstruction *found = findMatrixInstruction(name);
-    if (found && !found->sharedOperands && isElement(found->aElement, elementOf(dot.getA())) &&
+    if (found && !found->sharedOperands && !found->opaqueSums &&
+        isElement(found->aElement, elementOf(dot.getA())) &&
         isElement(found->bElement, elementOf(dot.getB())) &&
         isElement(found->cElement, elementOf(dot.getResult())))
       return found;
@@ -144,6 +145,30 @@ const MatrixInstruction *findSharedInstruction(tile::DotOp dot, int64_t threads,
       return found;
   }
   return nullptr;
+}
+
+const MatrixInstruction *findOpaqueInstruction(tile::DotOp dot, int64_t threads,
+                                               const LaneFacts &facts) {
+  ArrayRef<int64_t> shape = shapeOf(dot.getResult());
+  if (!dot.getTransposeB() || shape[0] * shape[1] / threads > kMostSums)
+    return nullptr;
+  for (const std::string &name : facts.instructions) {
+    const MatrixInstruction *found = findMatrixInstruction(name);
+    if (!found || !found->opaqueSums || found->lanes != facts.subgroup || threads % found->lanes ||
+        shapeOf(dot.getA())[1] % found->k || !isElement(found->aElement, elementOf(dot.getA())) ||
+        !isElement(found->bElement, elementOf(dot.getB())))
+      continue;
+    LaneLayout sums = sharedSums(*found, shape, threads);
+    if (shape[0] % sums.atom(0) == 0 && shape[1] % sums.atom(1) == 0 && !sums.copies())
+      return found;
+  }
+  return nullptr;
+}
+
+std::array<int64_t, 2> fragmentCounts(const MatrixInstruction &instruction, ArrayRef<int64_t> shape,
+                                      int64_t threads) {
+  LaneLayout sums = sharedSums(instruction, shape, threads);
+  return {shape[0] / sums.atom(0), shape[1] / sums.atom(1)};
 }
 
 DotLanes chooseDotLanes(tile::DotOp dot, int64_t threads, const LaneFacts &facts) {

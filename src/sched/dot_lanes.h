@@ -29,6 +29,14 @@ DotLanes chooseDotLanes(tile::DotOp dot, int64_t threads, const LaneFacts &facts
 const MatrixInstruction *findSharedInstruction(tile::DotOp dot, int64_t threads,
                                                const LaneFacts &facts);
 
+/// The same for an instruction whose sums lie where the processor alone knows.
+const MatrixInstruction *findOpaqueInstruction(tile::DotOp dot, int64_t threads,
+                                               const LaneFacts &facts);
+
+/// Fragments of such an instruction that each subgroup has of `shape`, down and across.
+std::array<int64_t, 2> fragmentCounts(const MatrixInstruction &instruction,
+                                      llvm::ArrayRef<int64_t> shape, int64_t threads);
+
 /// Sums of such an instruction over `threads` threads.
 LaneLayout sharedSums(const MatrixInstruction &instruction, llvm::ArrayRef<int64_t> shape,
                       int64_t threads);

@@ -15,6 +15,7 @@ struct Float32 {
   OpBuilder &b;
   Location loc;
   Type type; // f32 or a tile of f32
+  OwnExp2 own;
 
   Type ints() const {
     Type i32 = IntegerType::get(type.getContext(), 32);
@@ -43,6 +44,9 @@ struct Float32 {
   Value toInt(Value x) const { return arith::FPToSIOp::create(b, loc, ints(), x); }
   Value toFloat(Value x) const { return arith::SIToFPOp::create(b, loc, type, x); }
   Value bitsOf(Value x) const { return arith::BitcastOp::create(b, loc, ints(), x); }
+  Value shiftedLeft(Value x, int32_t by) const {
+    return arith::ShLIOp::create(b, loc, x, integer(by));
+  }
   Value fromBits(Value x) const { return arith::BitcastOp::create(b, loc, type, x); }
   Value select(Value c, Value x, Value y) const { return arith::SelectOp::create(b, loc, c, x, y); }
   Value less(Value x, Value y) const {
@@ -65,22 +69,82 @@ static Value scaledExp(const Float32 &f, Value x, Value n, Value r, double lowes
   Value p = f.polynomial(r, {2.0, 2.0, 1.0, 1.0 / 3, 1.0 / 12, 1.0 / 60, 1.0 / 360, 1.0 / 2520});
   Value low = f.less(x, f.constant(lowest)), high = f.less(f.constant(highest), x);
   Value safe = f.select(low, f.constant(0), f.select(high, f.constant(0), n));
-  Value scale = arith::ShLIOp::create(
-      f.b, f.loc, arith::AddIOp::create(f.b, f.loc, f.toInt(safe), f.integer(126)), f.integer(23));
+  Value scale = f.shiftedLeft(arith::AddIOp::create(f.b, f.loc, f.toInt(safe), f.integer(126)), 23);
   Value y = f.mul(p, f.fromBits(scale));
   y = f.select(low, f.constant(0), y);
   return f.select(high, f.constant(std::numeric_limits<double>::infinity()), y);
 }
 
-// Below 2^-125.4 the result is 0.
+static Value ownExp2(const Float32 &f, Value x) {
+  return math::Exp2Op::create(f.b, f.loc, x, arith::FastMathFlags::afn);
+}
+
+// 2^(x log2 e) with the product in two parts, of which the small one is taken by its first two
+// terms: error below 4 units in the last place. Beyond the clamp the result is 0 or infinity.
+static Value expByExp2(const Float32 &f, Value x) {
+  x = f.select(f.less(x, f.constant(-110)), f.constant(-110), x);
+  x = f.select(f.less(f.constant(110), x), f.constant(110), x);
+  constexpr auto high = static_cast<float>(std::numbers::log2e);
+  constexpr double low = std::numbers::log2e - high;
+  Value whole = f.mul(x, f.constant(high));
+  Value rest = f.fma(x, f.constant(high), arith::NegFOp::create(f.b, f.loc, whole));
+  rest = f.fma(x, f.constant(low), rest);
+  return f.mul(ownExp2(f, whole), f.fma(rest, f.constant(std::numbers::ln2), f.constant(1)));
+}
+
+namespace {
+struct Power {
+  Value n, scale; // an integer, and 2^n
+};
+} // namespace
+
+// Added to which a number below 2^22 leaves the integer nearest to it in the lowest bits.
+static constexpr double kIntegerShift = 0x1.8p23;
+static constexpr int32_t kIntegerShiftBits = 0x4b400000, kOneBits = 0x3f800000;
+
+// n from x + kIntegerShift, held from -127, where the scale is 0, to 127. A larger x, infinity and
+// NaN are left to what is scaled.
+static Power nearestPower(const Float32 &f, Value shifted) {
+  Value bits = f.bitsOf(shifted);
+  bits = arith::MaxSIOp::create(f.b, f.loc, bits, f.integer(kIntegerShiftBits - 127));
+  bits = arith::MinSIOp::create(f.b, f.loc, bits, f.integer(kIntegerShiftBits + 127));
+  Value scale = arith::AddIOp::create(f.b, f.loc, f.shiftedLeft(bits, 23), f.integer(kOneBits));
+  return {f.sub(f.fromBits(bits), f.constant(kIntegerShift)), f.fromBits(scale)};
+}
+
+// ln2 in two parts, of which the first times n is exact.
+static Value lessPowers(const Float32 &f, Value x, Value n) {
+  return f.fma(n, f.constant(2.12194440e-4), f.fma(n, f.constant(-0.693359375), x));
+}
+
+// One unit in the last place more than the processor's exp2 of |r| <= 1 / 2. Below 2^-126.5 the
+// result is 0.
+static Value expNearZero(const Float32 &f, Value x) {
+  Power p = nearestPower(f, f.fma(x, f.constant(std::numbers::log2e), f.constant(kIntegerShift)));
+  Value r = f.mul(lessPowers(f, x, p.n), f.constant(std::numbers::log2e));
+  return f.mul(ownExp2(f, r), p.scale);
+}
+
+static Value exp2NearZero(const Float32 &f, Value x) {
+  Power p = nearestPower(f, f.add(x, f.constant(kIntegerShift)));
+  return f.mul(ownExp2(f, f.sub(x, p.n)), p.scale);
+}
+
+// By a polynomial, below 2^-125.4 the result is 0.
 static Value expandExp(const Float32 &f, Value x) {
+  if (f.own == OwnExp2::Everywhere)
+    return expByExp2(f, x);
+  if (f.own == OwnExp2::NearZero)
+    return expNearZero(f, x);
   Value n = f.round(f.mul(x, f.constant(1.0 / std::numbers::ln2)));
-  Value r = f.fma(n, f.constant(-0.693359375), x);
-  r = f.fma(n, f.constant(2.12194440e-4), r);
-  return scaledExp(f, x, n, r, -86.9, 88.73);
+  return scaledExp(f, x, n, lessPowers(f, x, n), -86.9, 88.73);
 }
 
 static Value expandExp2(const Float32 &f, Value x) {
+  if (f.own == OwnExp2::Everywhere)
+    return ownExp2(f, x);
+  if (f.own == OwnExp2::NearZero)
+    return exp2NearZero(f, x);
   Value n = f.round(x);
   return scaledExp(f, x, n, f.mul(f.sub(x, n), f.constant(std::numbers::ln2)), -125, 128);
 }
@@ -161,29 +225,8 @@ static Value expandSinCos(const Float32 &f, Value x, bool cosine) {
   return f.select(bit(2), arith::NegFOp::create(f.b, f.loc, y), y);
 }
 
-static Value ownExp2(const Float32 &f, Value x) {
-  return math::Exp2Op::create(f.b, f.loc, x, arith::FastMathFlags::afn);
-}
-
-// 2^(x log2 e) with the product in two parts, of which the small one is taken by its first two
-// terms: error below 4 units in the last place. Beyond the clamp the result is 0 or infinity.
-static Value expByExp2(const Float32 &f, Value x) {
-  x = f.select(f.less(x, f.constant(-110)), f.constant(-110), x);
-  x = f.select(f.less(f.constant(110), x), f.constant(110), x);
-  constexpr auto high = static_cast<float>(std::numbers::log2e);
-  constexpr double low = std::numbers::log2e - high;
-  Value whole = f.mul(x, f.constant(high));
-  Value rest = f.fma(x, f.constant(high), arith::NegFOp::create(f.b, f.loc, whole));
-  rest = f.fma(x, f.constant(low), rest);
-  return f.mul(ownExp2(f, whole), f.fma(rest, f.constant(std::numbers::ln2), f.constant(1)));
-}
-
-static Value expand(const Float32 &f, Operation *op, const MathOptions &options) {
+static Value expand(const Float32 &f, Operation *op) {
   Value x = op->getOperand(0);
-  if (options.ownExp2 && isa<math::ExpOp>(op))
-    return expByExp2(f, x);
-  if (options.ownExp2 && isa<math::Exp2Op>(op))
-    return ownExp2(f, x);
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case([&](math::ExpOp) { return expandExp(f, x); })
       .Case([&](math::Exp2Op) { return expandExp2(f, x); })
@@ -198,7 +241,7 @@ static Value expand(const Float32 &f, Operation *op, const MathOptions &options)
       .Default([](Operation *) { return Value(); });
 }
 
-LogicalResult expandMath(Operation *root, const MathOptions &options) {
+LogicalResult expandMath(Operation *root, OwnExp2 own) {
   SmallVector<Operation *> work;
   root->walk([&](Operation *op) {
     if (isa_and_nonnull<math::MathDialect>(op->getDialect()) &&
@@ -211,7 +254,7 @@ LogicalResult expandMath(Operation *root, const MathOptions &options) {
       return op->emitOpError() << "works on " << op->getResult(0).getType()
                                << ", expected f32: extend it first";
     OpBuilder b(op);
-    Value value = expand({b, op->getLoc(), op->getResult(0).getType()}, op, options);
+    Value value = expand({b, op->getLoc(), op->getResult(0).getType(), own}, op);
     if (!value)
       return op->emitOpError() << "has no expansion, expected one of exp, exp2, log, log2, tanh, "
                                   "erf, sin, cos, rsqrt";

@@ -2,19 +2,16 @@
 // interpreter agree bit for bit.
 #pragma once
 
+#include "sched/lane_facts.h"
 #include "tile/mlir_pch.h"
 
 namespace sinter::sched {
 
-struct MathOptions {
-  /// Keep exp2 as the processor's own function (good to 2 units in the last place, subnormal
-  /// results as zero), and exp in terms of it; marks them afn.
-  bool ownExp2 = false;
-};
-
 /// Rewrites math.exp, exp2, log, log2, tanh, erf, sin, cos and rsqrt on f32 scalars and tiles below
 /// `root` into arith and math.fma. Polynomials are minimax or Taylor forms on reduced ranges; worst
-/// errors are stated beside each. Fails with a diagnostic on another math function or element type.
-mlir::LogicalResult expandMath(mlir::Operation *root, const MathOptions &options = {});
+/// errors are stated beside each; an exp2 of the processor's own stays where it is good, marked
+/// afn, subnormal results are then as good as zero. Fails with a diagnostic on another math
+/// function or element type.
+mlir::LogicalResult expandMath(mlir::Operation *root, OwnExp2 own = OwnExp2::Nowhere);
 
 } // namespace sinter::sched

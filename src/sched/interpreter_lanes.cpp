@@ -38,6 +38,7 @@ void LaneExtension::beginProgram() {
   hasAwaited_ = !overlapsLaunches_;
   shared_->beginProgram();
   sums_.beginProgram();
+  opaque_.clear();
 }
 
 Result<void> LaneExtension::endProgram() {
@@ -100,6 +101,9 @@ Result<void> LaneExtension::dispatch(Operation &op, Task &task) {
       .Case([&](MatrixFenceOp) { return sums_.fence(), Result<void>(); })
       .Case([&](MatrixAsyncOp matrix) { return startProduct(matrix, task); })
       .Case([&](MatrixWaitOp wait) { return waitForProducts(wait, task); })
+      .Case([&](SumsClearOp clear) { return clearSums(clear, task); })
+      .Case([&](SumsAddOp add) { return addToSums(add, task); })
+      .Case([&](SumsTakeOp take) { return takeSums(take, task); })
       .Case([&](vector::FromElementsOp elements) { return join(elements, task); })
       .Case([&](vector::ExtractOp extract) { return this->extract(extract, task); })
       .Case([&](vector::BitCastOp cast) { return bitcast(cast, task); })

@@ -24,7 +24,10 @@ public:
   Result<void> checkKernel(tile::KernelOp kernel) override;
   void beginProgram() override;
   Result<void> endProgram() override;
-  void endRun() override { sums_.beginProgram(); }
+  void endRun() override {
+    sums_.beginProgram();
+    opaque_.clear();
+  }
   bool executesAll() const override { return true; }
   Result<void> checkControl(mlir::Operation &op, tile::Task &task) override;
   Result<tile::Step> execute(mlir::Operation &op, tile::Task &task) override;
@@ -88,6 +91,14 @@ private:
   Result<void> fly(mlir::Operation &op, FlyingSums sums, tile::Task &task);
   Result<void> waitForProducts(MatrixWaitOp op, tile::Task &task);
 
+  // interpreter_lanes_opaque.cpp: products whose sums no register holds
+  Result<void> clearSums(SumsClearOp op, tile::Task &task);
+  Result<tile::Tile *> opaqueAt(mlir::Operation &op, uint64_t number, tile::Task &task);
+  Result<tile::Tile> rowsOf(const LaneAccess &access, int64_t first, int64_t lanes, mlir::Type type,
+                            int64_t rows, int64_t place, int64_t rowBytes, tile::Task &task);
+  Result<void> addToSums(SumsAddOp op, tile::Task &task);
+  Result<void> takeSums(SumsTakeOp op, tile::Task &task);
+
   const InterpreterOptions &options_;
   int64_t threads_ = 1;
   tile::Tile number_; // of each thread
@@ -96,6 +107,7 @@ private:
   bool overlapsLaunches_ = false, hasAwaited_ = true;
   std::optional<SharedMemory> shared_;
   SumsInFlight sums_;
+  std::map<uint64_t, tile::Tile> opaque_; // fragments by number, as the table lays them out
   llvm::DenseMap<mlir::Value, std::unique_ptr<ViewMemory>> views_;
   std::map<const MatrixInstruction *, MatrixUnit> units_;
 };

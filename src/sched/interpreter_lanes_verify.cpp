@@ -102,6 +102,7 @@ private:
         .Case([&](CopyWaitOp wait) { return verifyPending(wait, wait.getPending()); })
         .Case([&](MatrixAsyncOp matrix) { return verifyMatrixAsync(matrix); })
         .Case([&](MatrixWaitOp wait) { return verifyPending(wait, wait.getPending()); })
+        .Case<SumsClearOp, SumsAddOp, SumsTakeOp>([&](auto sums) { return verifySums(sums); })
         .Default([&](Operation *other) {
           return other->emitOpError() << "is no operation of a kernel in lane form";
         });
@@ -190,6 +191,8 @@ private:
     if (!instruction)
       return op->emitOpError() << "names '" << name
                                << "', which is not in the table of matrix instructions";
+    if (instruction->opaqueSums)
+      return op->emitOpError() << "names '" << name << "', expected 'sched.sums_add' for it";
     if (instruction->sharedOperands != shared)
       return op->emitOpError() << "names '" << name << "', whose operands lie in "
                                << (shared ? "registers" : "shared memory") << ", expected "
@@ -224,6 +227,41 @@ private:
       return success();
     return op.emitOpError() << "adds to " << op.getAcc().getType() << ", expected " << sums
                             << " of '" << (*instruction)->name << "'";
+  }
+
+  template <typename Op> LogicalResult verifySums(Op op) {
+    const MatrixInstruction *instruction = findMatrixInstruction(op.getInstruction());
+    if (!instruction || !instruction->opaqueSums || instruction->lanes != facts_.subgroup ||
+        threads_ % instruction->lanes != 0)
+      return op.emitOpError() << "names '" << op.getInstruction() << "' in blocks of " << threads_
+                              << " threads and subgroups of " << facts_.subgroup
+                              << ", expected an instruction of a subgroup with opaque sums";
+    if constexpr (std::is_same_v<Op, SumsTakeOp>) {
+      Type sums = instruction->typeC(op.getContext());
+      if (op.getType() != sums)
+        return op.emitOpError() << "gives " << op.getType() << ", expected " << sums << " of '"
+                                << instruction->name << "'";
+    }
+    if constexpr (std::is_same_v<Op, SumsAddOp>)
+      return verifyPlaces(op);
+    return success();
+  }
+
+  LogicalResult verifyPlaces(SumsAddOp op) {
+    constexpr int64_t kPiece = 16, kMostFragments = 64;
+    auto fits = [](ArrayRef<int64_t> list, int64_t multiple, int64_t most) {
+      return list.size() == 2 && llvm::all_of(list, [&](int64_t each) {
+               return each > 0 && each % multiple == 0 && each <= most;
+             });
+    };
+    if (fits(op.getRows(), kPiece, facts_.maxShared) &&
+        fits(op.getSteps(), kPiece, facts_.maxShared) && fits(op.getCounts(), 1, kMostFragments))
+      return success();
+    return op.emitOpError() << "has rows " << op.getRows() << ", steps " << op.getSteps()
+                            << " and counts " << op.getCounts()
+                            << ", expected two of each: multiples of " << kPiece
+                            << " bytes within shared memory, and 1 to " << kMostFragments
+                            << " fragments";
   }
 
   LogicalResult verifyMatrix(MatrixOp op) {

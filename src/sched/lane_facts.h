@@ -8,6 +8,9 @@
 
 namespace sinter::sched {
 
+/// Where a processor's own exp2 is good to a few units in the last place.
+enum class OwnExp2 : uint8_t { Nowhere, NearZero, Everywhere };
+
 struct LaneFacts {
   int64_t subgroup = 32;      // threads that shuffle among themselves, a power of two
   int64_t maxThreads = 1024;  // of a block
@@ -18,8 +21,8 @@ struct LaneFacts {
       false; // has copies from memory to shared memory that threads need not wait for
   bool matrixLoads = false;      // reads 8 x 8 matrices of shared memory (sched.shared_matrices)
   bool overlapsLaunches = false; // a launch may begin before the one before it has ended
-  bool ownExp2 = false;          // has an exp2 of about 2 units in the last place
-  bool ownDivision = false;      // has a division of that accuracy
+  OwnExp2 ownExp2 = OwnExp2::Nowhere;
+  bool ownDivision = false;                    // has a division of about 2 units in the last place
   llvm::SmallVector<std::string> instructions; // matrix instructions (sched/matrix_instructions.h)
 };
 

@@ -64,6 +64,10 @@ constexpr Fragments kWmma12 = {
 constexpr Fragments kSimdgroup = {
     {"k0", "k1 m0 m1 k2 m2"}, {"n0", "n1 k0 k1 n2 k2"}, {"n0", "n1 m0 m1 n2 m2"}};
 
+// SPV_KHR_cooperative_matrix leaves where elements lie to the device. Sums are taken row by row of
+// shared memory: eight columns for each lane.
+constexpr Fragments kCooperative = {{"", ""}, {"", ""}, {"n0 n1 n2", "n3 m0 m1 m2 m3"}};
+
 constexpr MatrixInstruction kInstructions[] = {
     {"nvidia.wgmma.m64n256k16.f32.f16", 64, 256, 16, 128, F16, F16, F32, kWgmma256, true},
     {"nvidia.wgmma.m64n128k16.f32.f16", 64, 128, 16, 128, F16, F16, F32, kWgmma128, true},
@@ -92,6 +96,10 @@ constexpr MatrixInstruction kInstructions[] = {
     {"metal.simdgroup.8x8x8.f32.f16", 8, 8, 8, 32, F16, F16, F32, kSimdgroup},
     {"metal.simdgroup.8x8x8.f32.bf16", 8, 8, 8, 32, BF16, BF16, F32, kSimdgroup},
     {"metal.simdgroup.8x8x8.f32.f32", 8, 8, 8, 32, F32, F32, F32, kSimdgroup},
+    {"vulkan.cooperative.16x16x16.f32.f16", 16, 16, 16, 32, F16, F16, F32, kCooperative, false,
+     true},
+    {"vulkan.cooperative.16x16x16.f32.bf16", 16, 16, 16, 32, BF16, BF16, F32, kCooperative, false,
+     true},
 };
 
 // `axes` names the rows' axis and the columns'.

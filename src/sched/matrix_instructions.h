@@ -30,6 +30,9 @@ struct MatrixInstruction {
   MatrixElement aElement, bElement, cElement;
   Fragments fragments;
   bool sharedOperands = false; // a and b [n, k] lie in shared memory; they have no fragments
+  // The same, in rows a constant number of bytes apart. Where an element of c lies only the
+  // processor knows; it has the layout of the table once sched.sums_take has taken it.
+  bool opaqueSums = false;
 
   LaneLayout layoutA() const;
   LaneLayout layoutB() const;

@@ -287,6 +287,53 @@ def Sched_SettleOp : Sched_Op<"settle", []> {
   let assemblyFormat = "$acc attr-dict `:` type($acc) `->` type($result)";
 }
 
+// ---- products whose sums lie where the processor alone knows: numbered fragments of each subgroup ----
+
+def Sched_RingPutOp : Sched_Op<"ring_put", []> {
+  let summary = "writes a tile to a place of a ring; seen after a barrier";
+  let arguments = (ins Tile_Tile:$value, Sched_Ring:$ring, I32:$place);
+  let assemblyFormat = "$value `to` $ring `[` $place `]` attr-dict `:` type($value) `,` type($ring)";
+}
+
+def Sched_RingAddOp : Sched_Op<"ring_add", []> {
+  let summary = "adds a . b^T of two rings' tiles to the sums whose fragments begin at `first`";
+  let arguments = (ins StrAttr:$instruction, Sched_Ring:$a, Sched_Ring:$b, I32:$place, I64Attr:$first);
+  let assemblyFormat = "$instruction $a `,` $b `[` $place `]` `to` $first attr-dict `:` type($a) `,` type($b)";
+}
+
+def Sched_SumsReadOp : Sched_Op<"sums_read", []> {
+  let summary = "the sums whose fragments begin at `first`, as the instruction's table lays them out";
+  let arguments = (ins StrAttr:$instruction, I64Attr:$first);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$instruction $first attr-dict `:` type($result)";
+}
+
+// In tile form and in lane form.
+def Sched_SumsClearOp : Sched_Op<"sums_clear", []> {
+  let summary = "makes the `count` fragments from `first` on zero";
+  let arguments = (ins StrAttr:$instruction, I64Attr:$first, I64Attr:$count);
+  let assemblyFormat = "$instruction $first `count` $count attr-dict";
+}
+
+def Sched_SumsAddOp : Sched_Op<"sums_add", []> {
+  let summary = "adds a . b^T to fragments, of operands whose rows lie `rows` bytes apart in shared memory";
+  let description = [{
+    There are `counts` fragments of a and of b, `steps` bytes from one to the next; the product of number i of a and j of
+    b goes to fragment `first` + i counts[1] + j. All bytes are multiples of 16, and the same in the subgroup.
+  }];
+  let arguments = (ins StrAttr:$instruction, I32:$a, I32:$b, DenseI64ArrayAttr:$rows, DenseI64ArrayAttr:$steps,
+                       DenseI64ArrayAttr:$counts, I64Attr:$first);
+  let assemblyFormat = "$instruction `[` $a `]` `,` `[` $b `]` `to` $first `rows` $rows `steps` $steps `counts` $counts attr-dict";
+}
+
+def Sched_SumsTakeOp : Sched_Op<"sums_take", []> {
+  let summary = "a fragment as the instruction's table lays out c, by way of shared memory that is the subgroup's own";
+  let description = "As many bytes as the fragment has, from `byte` on, a multiple of 16 and the same in the subgroup.";
+  let arguments = (ins StrAttr:$instruction, I64Attr:$number, I32:$byte);
+  let results = (outs Sched_Word:$result);
+  let assemblyFormat = "$instruction $number `by` `[` $byte `]` attr-dict `:` type($result)";
+}
+
 // The same for each thread, in lane form.
 
 def Sched_CopyAsyncOp : Sched_Op<"copy_async", []> {

@@ -6,12 +6,14 @@
 #include "sched/dot_lanes.h"
 #include "sched/expand_blocks.h"
 #include "sched/expand_math.h"
+#include "sched/fold_ranges.h"
 #include "sched/group_programs.h"
 #include "sched/hoist_loads.h"
 #include "sched/lanes.h"
 #include "sched/overlap_launches.h"
 #include "sched/pipeline_dots.h"
 #include "sched/reduce_dots.h"
+#include "sched/stage_dots.h"
 #include "sched/verify_rings.h"
 
 using namespace mlir;
@@ -60,6 +62,7 @@ static void schedule(tile::KernelOp kernel, const LaneFacts &facts) {
     overlapLaunches(kernel);
   if (facts.asyncCopies)
     pipelineDots(kernel, threads, facts);
+  stageDots(kernel, threads, facts);
 }
 
 // A kernel with threads may have tiles still, fetched ahead as its author wants.
@@ -88,7 +91,7 @@ Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const LaneFacts 
   for (auto kernel : module->getOps<tile::KernelOp>())
     if (!kernel->hasAttr(kThreadsName))
       reduceDots(kernel);
-  if (failed(expandMath(*module, {facts.ownExp2})) || failed(simplify(*module)))
+  if (failed(expandMath(*module, facts.ownExp2)) || failed(simplify(*module)))
     return fail(Code::Unsupported, "the kernel's arithmetic could not be expanded");
   for (auto kernel : module->getOps<tile::KernelOp>()) {
     if (!kernel->hasAttr(kThreadsName))
@@ -104,7 +107,8 @@ Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const LaneFacts 
     if (failed(distribute(kernel, facts)))
       return fail(Code::Unsupported, "kernel '" + kernel.getSymName().str() +
                                          "' could not be distributed over threads");
-  if (failed(simplify(*module)) || failed(verify(*module)))
+  if (failed(simplify(*module)) || failed(foldRanges(*module)) || failed(simplify(*module)) ||
+      failed(verify(*module)))
     return fail(Code::Internal, "the distributed form of the kernels is not well formed");
   return module;
 }

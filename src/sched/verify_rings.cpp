@@ -51,6 +51,9 @@ private:
         .Case([&](RingReadOp read) { return verifyRead(read); })
         .Case([&](RingDotOp dot) { return verifyDot(dot); })
         .Case([&](SettleOp settle) { return verifySettle(settle); })
+        .Case([&](RingPutOp put) { return verifyPut(put); })
+        .Case([&](RingAddOp add) { return verifyAdd(add); })
+        .Case([&](SumsReadOp read) { return verifySumsRead(read); })
         .Default([](Operation *) { return success(); });
   }
 
@@ -163,6 +166,55 @@ private:
     if (!tile || !tile.getElementType().isF32())
       return op.emitOpError() << "settles " << op.getAcc().getType() << ", expected sums in f32";
     return verifyTile(op, op.getResult(), tile.getShape(), tile.getElementType());
+  }
+
+  LogicalResult verifyPut(RingPutOp op) {
+    if (isSwizzled(op.getRing()))
+      return op.emitOpError() << "writes to a swizzled ring, expected a plain one";
+    RankedTensorType tile = tileOf(op.getRing());
+    return verifyTile(op, op.getValue(), tile.getShape(), tile.getElementType());
+  }
+
+  // The processor's instruction, if each subgroup has whole fragments of the sums.
+  FailureOr<const MatrixInstruction *> opaqueInstruction(Operation *op, StringRef name,
+                                                         ArrayRef<int64_t> shape) {
+    const MatrixInstruction *found = findMatrixInstruction(name);
+    bool fits = found && found->opaqueSums && found->lanes == facts_.subgroup &&
+                llvm::is_contained(facts_.instructions, name) && shape.size() == 2;
+    if (fits) {
+      LaneLayout sums = sharedSums(*found, shape, threads_);
+      fits = shape[0] % sums.atom(0) == 0 && shape[1] % sums.atom(1) == 0 && !sums.copies();
+    }
+    if (fits)
+      return found;
+    return op->emitOpError() << "names '" << name << "' for sums of " << shape << " over "
+                             << threads_ << " threads, expected an instruction of the processor "
+                             << "with opaque sums, and whole fragments for each subgroup";
+  }
+
+  LogicalResult verifyAdd(RingAddOp op) {
+    RankedTensorType a = tileOf(op.getA()), b = tileOf(op.getB());
+    auto found = opaqueInstruction(op, op.getInstruction(), {a.getDimSize(0), b.getDimSize(0)});
+    if (failed(found))
+      return failure();
+    MLIRContext *context = op.getContext();
+    bool fits = !isSwizzled(op.getA()) && !isSwizzled(op.getB()) &&
+                a.getDimSize(1) == b.getDimSize(1) && a.getDimSize(1) % (*found)->k == 0;
+    for (auto [tile, type] :
+         {std::pair(a, (*found)->typeA(context)), std::pair(b, (*found)->typeB(context))})
+      fits &= tile.getElementType() == getElementTypeOrSelf(type);
+    if (fits)
+      return success();
+    return op.emitOpError() << "multiplies " << a << " with " << b
+                            << ", expected plain rings of the operands of '" << (*found)->name
+                            << "' with whole steps of " << (*found)->k;
+  }
+
+  LogicalResult verifySumsRead(SumsReadOp op) {
+    auto tile = dyn_cast<RankedTensorType>(op.getResult().getType());
+    if (!tile || !tile.getElementType().isF32())
+      return op.emitOpError() << "gives " << op.getResult().getType() << ", expected sums in f32";
+    return failure(failed(opaqueInstruction(op, op.getInstruction(), tile.getShape())));
   }
 
   tile::KernelOp kernel_;

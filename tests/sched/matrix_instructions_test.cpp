@@ -19,7 +19,7 @@ class OfSharedMemory : public Instruction {}; // those whose operands lie in sha
 std::vector<MatrixInstruction> instructionsOf(bool shared) {
   std::vector<MatrixInstruction> rows;
   for (const MatrixInstruction &row : matrixInstructions())
-    if (row.sharedOperands == shared)
+    if (row.sharedOperands == shared && !row.opaqueSums)
       rows.push_back(row);
   return rows;
 }

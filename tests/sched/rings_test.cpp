@@ -173,5 +173,57 @@ TEST(Rings, AreReadPlainWhereRegistersMultiply) {
             "'sched.ring_read' op reads a swizzled ring, expected a plain one");
 }
 
+// ---- sums that no register holds ----
+
+constexpr const char *kOpaque = R"(
+tile.kernel @k(%a: !tile.view<?x?xbf16, in>, %out: !tile.view<?x?xf32, out>)
+    attributes {sched.threads = 128 : i64} {
+  %c1 = arith.constant 1 : index
+  %c0 = arith.constant 0 : index
+  %i0 = arith.constant 0 : i32
+  tile.grid %c1, %c1, %c1
+  %ring = sched.make_ring : !sched.ring<2, tensor<64x32xbf16>>
+  sched.sums_clear "vulkan.cooperative.16x16x16.f32.bf16" 0 count 4
+  %tile = tile.load %a[%c0, %c0] : !tile.view<?x?xbf16, in> -> tensor<64x32xbf16>
+  sched.ring_put %tile to %ring[%i0] : tensor<64x32xbf16>, !sched.ring<2, tensor<64x32xbf16>>
+  sched.barrier
+  sched.ring_add "vulkan.cooperative.16x16x16.f32.bf16" %ring, %ring[%i0] to 0
+      : !sched.ring<2, tensor<64x32xbf16>>, !sched.ring<2, tensor<64x32xbf16>>
+  sched.barrier
+  %sums = sched.sums_read "vulkan.cooperative.16x16x16.f32.bf16" 0 : tensor<64x64xf32>
+  tile.store %sums, %out[%c0, %c0] : tensor<64x64xf32>, !tile.view<?x?xf32, out>
+}
+)";
+
+std::string opaqueWith(const std::string &from, const std::string &to) {
+  LaneFacts facts;
+  facts.instructions = {"vulkan.cooperative.16x16x16.f32.f16",
+                        "vulkan.cooperative.16x16x16.f32.bf16"};
+  return scheduling(replaced(kOpaque, from, to), facts);
+}
+
+TEST(OpaqueRings, AreRefusedWhereTheProductDoesNotFit) {
+  const std::string bf16 = "cooperative.16x16x16.f32.bf16";
+  EXPECT_EQ(opaqueWith("@k", "@product"), "scheduled");
+  EXPECT_EQ(opaqueWith(bf16, "cooperative.16x16x16.f32.f16"),
+            "'sched.ring_add' op multiplies 'tensor<64x32xbf16>' with 'tensor<64x32xbf16>', "
+            "expected plain rings of the operands of 'vulkan.cooperative.16x16x16.f32.f16' with "
+            "whole steps of 16");
+  EXPECT_EQ(opaqueWith("64x32xbf16", "64x24xbf16"),
+            "'sched.ring_add' op multiplies 'tensor<64x24xbf16>' with 'tensor<64x24xbf16>', "
+            "expected plain rings of the operands of 'vulkan.cooperative.16x16x16.f32.bf16' with "
+            "whole steps of 16");
+  EXPECT_EQ(opaqueWith("vulkan." + bf16, "nvidia.mma.m16n8k16.f32.bf16"),
+            "'sched.ring_add' op names 'nvidia.mma.m16n8k16.f32.bf16' for sums of 64, 64 over 128 "
+            "threads, expected an instruction of the processor with opaque sums, and whole "
+            "fragments for each subgroup");
+  EXPECT_EQ(opaqueWith("tensor<64x64xf32>", "tensor<64x24xf32>"),
+            "'sched.sums_read' op names 'vulkan.cooperative.16x16x16.f32.bf16' for sums of 64, 24 "
+            "over 128 threads, expected an instruction of the processor with opaque sums, and "
+            "whole fragments for each subgroup");
+  EXPECT_EQ(opaqueWith("make_ring :", "make_ring swizzled :"),
+            "'sched.ring_put' op writes to a swizzled ring, expected a plain one");
+}
+
 } // namespace
 } // namespace sinter::sched

@@ -38,9 +38,16 @@ const std::vector<LaneKind> &laneKinds() {
   static const std::vector<LaneKind> kinds = {
       {"plain32", {}},
       {"plain8", {.subgroup = 8, .maxThreads = 256, .maxShared = 32768}},
+      {"vulkan8",
+       {.subgroup = 8,
+        .maxThreads = 256,
+        .maxShared = 32768,
+        .ownExp2 = sched::OwnExp2::NearZero,
+        .ownDivision = true,
+        .instructions = {}}},
       {"nvidia",
        {.maxShared = 232448,
-        .ownExp2 = true,
+        .ownExp2 = sched::OwnExp2::Everywhere,
         .ownDivision = true,
         .instructions = {"nvidia.mma.m16n8k16.f32.f16", "nvidia.mma.m16n8k16.f32.bf16",
                          "nvidia.mma.m16n8k32.s32.s8"}}},
@@ -64,6 +71,10 @@ const std::vector<LaneKind> &asyncKinds() {
       {"hopper", asyncFacts(232448, true)},
       {"ampere_shallow", asyncFacts(kShallow, false)},
       {"hopper_shallow", asyncFacts(kShallowShared, true)},
+      {"vulkan",
+       {.maxShared = 131072,
+        .instructions = {"vulkan.cooperative.16x16x16.f32.f16",
+                         "vulkan.cooperative.16x16x16.f32.bf16"}}},
   };
   return kinds;
 }

@@ -233,6 +233,8 @@ void addFloatOperations(std::vector<Operation> &list) {
   list.push_back(cast("bitcast", "f32", "i32"));
   // Units in the last place that Vulkan leaves open.
   list.push_back(binary("arith.divf", "f32", false, 2.5 * 0x1p-23));
+  list.push_back({"reciprocal_f32", "f32", "f32", "%r = arith.divf %x, %y fastmath<arcp> : f32\n",
+                  true, 4 * 0x1p-23});
   list.push_back(unary("math.sqrt", "f32", 3 * 0x1p-23));
   list.push_back({"fma_f32", "f32", "f32", "%r = math.fma %x, %y, %x : f32\n"});
 }
@@ -347,6 +349,56 @@ TEST(VulkanBitcast, VectorsKeepTheirBytes) {
                          "%signed = arith.extsi %byte5 : i8 to i32\n"
                          "%r = arith.xori %low, %signed : i32\n"),
               features, false, 0);
+}
+
+// ---- functions ----
+
+constexpr int64_t kPoints = 4096;
+
+// `function` of numbers from -140 to 140, then of what is beyond, on the device.
+Result<std::pair<std::vector<double>, std::vector<double>>> tabulated(const std::string &function) {
+  const std::string view = "!tile.view<" + number(kPoints) + "xf32, ", tile = "tensor<64xf32>";
+  LaneText parsed("tile.kernel @table(%x: " + view + "in>, %out: " + view +
+                  "out>) {\n%c1 = arith.constant 1 : index\n%blocks = arith.constant " +
+                  number(kPoints / 64) +
+                  " : index\ntile.grid %blocks, %c1, %c1\n%c64 = arith.constant 64 : index\n"
+                  "%number = tile.program_id 0\n%p = arith.muli %number, %c64 : index\n"
+                  "%t = tile.load %x[%p] : " +
+                  view + "in> -> " + tile + "\n%r = " + function + " %t : " + tile +
+                  "\ntile.store %r, %out[%p] : " + tile + ", " + view + "out>\n}\n");
+  if (!parsed.ok())
+    return fail(Code::InvalidArgument, "the table's kernel is malformed");
+  SINTER_ASSIGN(auto device, softwareDevice(kSubgroup));
+  SINTER_ASSIGN(auto target, findTarget(plainTarget(kSubgroup, "+float64")));
+  SINTER_ASSIGN(auto kernel, DeviceKernel::load(parsed.module(), *target, *device));
+  LaunchArguments arguments;
+  for (Type type : kernel.source().getArgumentTypes()) {
+    LaunchArgument a{"v" + number(static_cast<int64_t>(arguments.size())), type, {kPoints}};
+    layOut(a, 0);
+    arguments.push_back(std::move(a));
+  }
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double beyond[] = {infinity, -infinity, 1e30, -1e30, std::nan(""), 0, -0.0, 1e-30};
+  for (int64_t i = 0; i < kPoints; ++i)
+    setElement(Float32Type::get(parsed.module().getContext()), arguments[0].bytes, i,
+               i < 8 ? beyond[i] : -140 + 280.0 * static_cast<double>(i) / kPoints);
+  SINTER_ASSIGN(LaunchArguments found, kernel.launch(arguments));
+  return std::pair(numbersOf(arguments[0]), numbersOf(found[1]));
+}
+
+TEST(VulkanFunctions, OfExponentsAreNearFromZeroToInfinity) {
+  for (const std::string function : {"math.exp", "math.exp2"}) {
+    auto table = tabulated(function);
+    if (!table && table.error().code == Code::NotFound)
+      GTEST_SKIP() << table.error().toString();
+    ASSERT_TRUE(table) << table.error().toString();
+    for (auto [x, y] : llvm::zip(table->first, table->second)) {
+      double expected = static_cast<float>(function == "math.exp" ? std::exp(x) : std::exp2(x));
+      bool near = std::abs(y - expected) <= std::max(6 * 0x1p-23 * expected, 0x1p-126);
+      EXPECT_TRUE(near || y == expected || (std::isnan(x) && std::isnan(y)))
+          << function << " of " << x << " is " << y << ", expected " << expected;
+    }
+  }
 }
 
 } // namespace

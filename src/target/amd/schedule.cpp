@@ -14,7 +14,8 @@ sched::LaneFacts laneFacts(const AmdFacts &facts) {
   lanes.maxThreads = facts.maxThreads;
   lanes.maxShared = facts.sharedBytes;
   lanes.maxRegisters = facts.registers;
-  lanes.ownExp2 = lanes.ownDivision = true; // v_exp_f32; v_rcp_f32 and a product
+  lanes.ownExp2 = sched::OwnExp2::Everywhere; // v_exp_f32
+  lanes.ownDivision = true;                   // v_rcp_f32 and a product
   for (std::string_view instruction : facts.instructions)
     lanes.instructions.emplace_back(instruction);
   return lanes;

@@ -12,7 +12,8 @@ static sched::LaneFacts laneFacts(const NvidiaFacts &facts) {
   sched::LaneFacts lanes;
   lanes.maxShared = facts.sharedBytes;
   lanes.maxRegisters = facts.registers;
-  lanes.ownExp2 = lanes.ownDivision = true;
+  lanes.ownExp2 = sched::OwnExp2::Everywhere;
+  lanes.ownDivision = true;
   lanes.asyncCopies = lanes.matrixLoads = true;
   lanes.overlapsLaunches = facts.overlapsLaunches;
   for (const sched::MatrixInstruction &instruction : sched::matrixInstructions()) {

@@ -36,11 +36,6 @@ struct Element {
     return result(c.makeExact<Op>(c.f32(), operands));
   }
   template <class Op> Value unary() const { return result(c.make<Op>(c.f32(), real(0))); }
-  template <class Less> Value extremum(bool isSigned, bool max) const {
-    Value a = isSigned ? sint(0) : uint(0), b = isSigned ? sint(1) : uint(1);
-    Value less = c.make<Less>(c.i1(), a, b);
-    return max ? c.select(less, b, a) : c.select(less, a, b);
-  }
 };
 } // namespace
 
@@ -128,18 +123,32 @@ static Value compareFloats(const Element &e, arith::CmpFPredicate predicate) {
   return {};
 }
 
+// Of equal numbers, which differ in a zero's sign if at all: for a minimum -0 where there is one,
+// for a maximum where there is no other. Where one is NaN, a NaN.
+static Value mergedBits(Site c, Value a, Value b, bool max) {
+  Value x = c.make<spirv::BitcastOp>(c.i32(), a), y = c.make<spirv::BitcastOp>(c.i32(), b);
+  Value bits = c.make<spirv::BitwiseOrOp>(c.i32(), x, y);
+  if (max)
+    bits = c.make<spirv::BitwiseOrOp>(c.i32(),
+                                      c.make<spirv::BitwiseAndOp>(c.i32(), bits, c.word(INT32_MAX)),
+                                      c.make<spirv::BitwiseAndOp>(c.i32(), x, y));
+  return c.make<spirv::BitcastOp>(c.f32(), bits);
+}
+
 // The larger or smaller, -0 below +0. Where one is NaN: NaN if `keepNan`, else the other.
 static Value extremumOfFloats(const Element &e, bool max, bool keepNan) {
   Site c = e.c;
-  Value a = e.real(0), b = e.real(1);
-  Value first =
-      max ? compared<spirv::FOrdGreaterThanOp>(c, a, b) : compared<spirv::FOrdLessThanOp>(c, a, b);
-  Value chosen = c.select(either(c, first, isNan(c, keepNan ? a : b)), a, b);
-  Value bitsA = c.make<spirv::BitcastOp>(c.i32(), a), bitsB = c.make<spirv::BitcastOp>(c.i32(), b);
-  Value zero = max ? c.make<spirv::BitwiseAndOp>(c.i32(), bitsA, bitsB)
-                   : c.make<spirv::BitwiseOrOp>(c.i32(), bitsA, bitsB);
-  Value equal = compared<spirv::FOrdEqualOp>(c, a, b);
-  return e.result(c.select(equal, c.make<spirv::BitcastOp>(c.f32(), zero), chosen));
+  Value a = e.real(0), b = e.real(1), equal, chosen;
+  if (keepNan) {
+    chosen = max ? c.make<spirv::GLFMaxOp>(c.f32(), a, b) : c.make<spirv::GLFMinOp>(c.f32(), a, b);
+    equal = compared<spirv::FUnordEqualOp>(c, a, b);
+  } else {
+    Value first = max ? compared<spirv::FOrdGreaterThanOp>(c, a, b)
+                      : compared<spirv::FOrdLessThanOp>(c, a, b);
+    chosen = c.select(either(c, first, isNan(c, b)), a, b);
+    equal = compared<spirv::FOrdEqualOp>(c, a, b);
+  }
+  return e.result(c.select(equal, mergedBits(c, a, b, max), chosen));
 }
 
 // Between integers. From 64 bits only the lower ones are kept.
@@ -234,10 +243,10 @@ static Value integerOf(const Element &e) {
       .Case([&](arith::RemUIOp) { return e.unsignedOp<spirv::UModOp>(); })
       .Case([&](arith::DivSIOp) { return e.signedOp<spirv::SDivOp>(); })
       .Case([&](arith::RemSIOp) { return e.signedOp<spirv::SRemOp>(); })
-      .Case([&](arith::MaxSIOp) { return e.extremum<spirv::SLessThanOp>(true, true); })
-      .Case([&](arith::MinSIOp) { return e.extremum<spirv::SLessThanOp>(true, false); })
-      .Case([&](arith::MaxUIOp) { return e.extremum<spirv::ULessThanOp>(false, true); })
-      .Case([&](arith::MinUIOp) { return e.extremum<spirv::ULessThanOp>(false, false); })
+      .Case([&](arith::MaxSIOp) { return e.signedOp<spirv::GLSMaxOp>(); })
+      .Case([&](arith::MinSIOp) { return e.signedOp<spirv::GLSMinOp>(); })
+      .Case([&](arith::MaxUIOp) { return e.unsignedOp<spirv::GLUMaxOp>(); })
+      .Case([&](arith::MinUIOp) { return e.unsignedOp<spirv::GLUMinOp>(); })
       .Case([&](arith::CmpIOp o) { return compareIntegers(e, o.getPredicate()); })
       .Case<arith::ExtSIOp, arith::IndexCastOp>([&](Operation *) { return resized(e, true); })
       .Case<arith::ExtUIOp, arith::TruncIOp, arith::IndexCastUIOp>(
@@ -261,12 +270,22 @@ static Value fused(const Element &e) {
   return c.make<spirv::FConvertOp>(c.f32(), c.makeExact<spirv::FAddOp>(f64, {product, wide[2]}));
 }
 
+// A reciprocal and a product where that will do. What is decorated as exact, drivers may divide to
+// the last bit, in a branch of its own.
+static Value quotient(const Element &e, arith::DivFOp op) {
+  Site c = e.c;
+  if (!bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::arcp))
+    return e.exact<spirv::FDivOp>();
+  Value reciprocal = c.make<spirv::FDivOp>(c.f32(), c.real(1), e.real(1));
+  return e.result(c.makeExact<spirv::FMulOp>(c.f32(), {e.real(0), reciprocal}));
+}
+
 static Value floatOf(const Element &e) {
   return llvm::TypeSwitch<Operation *, Value>(e.op)
       .Case([&](arith::AddFOp) { return e.exact<spirv::FAddOp>(); })
       .Case([&](arith::SubFOp) { return e.exact<spirv::FSubOp>(); })
       .Case([&](arith::MulFOp) { return e.exact<spirv::FMulOp>(); })
-      .Case([&](arith::DivFOp) { return e.exact<spirv::FDivOp>(); })
+      .Case([&](arith::DivFOp o) { return quotient(e, o); })
       .Case([&](arith::NegFOp) { return bitwiseFloat(e, false); })
       .Case([&](math::AbsFOp) { return bitwiseFloat(e, true); })
       .Case([&](math::FmaOp) { return fused(e); })

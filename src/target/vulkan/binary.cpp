@@ -49,10 +49,22 @@ static Result<void> join(spirv::ModuleOp into, spirv::ModuleOp from) {
   return {};
 }
 
-static spirv::VerCapExtAttr withCapabilities(spirv::VerCapExtAttr a, spirv::VerCapExtAttr b) {
+spirv::VerCapExtAttr tripleOf(const std::set<spirv::Capability> &capabilities,
+                              MLIRContext *context) {
+  bool cooperative = capabilities.contains(spirv::Capability::CooperativeMatrixKHR);
+  SmallVector<spirv::Extension> extensions;
+  if (cooperative)
+    extensions.push_back(spirv::Extension::SPV_KHR_cooperative_matrix);
+  if (capabilities.contains(spirv::Capability::BFloat16TypeKHR))
+    extensions.push_back(spirv::Extension::SPV_KHR_bfloat16);
+  return spirv::VerCapExtAttr::get(cooperative ? spirv::Version::V_1_6 : spirv::Version::V_1_5,
+                                   llvm::to_vector(capabilities), extensions, context);
+}
+
+static spirv::VerCapExtAttr joined(spirv::VerCapExtAttr a, spirv::VerCapExtAttr b) {
   std::set<spirv::Capability> all(a.getCapabilities().begin(), a.getCapabilities().end());
   all.insert(b.getCapabilities().begin(), b.getCapabilities().end());
-  return spirv::VerCapExtAttr::get(a.getVersion(), llvm::to_vector(all), {}, a.getContext());
+  return tripleOf(all, a.getContext());
 }
 
 Result<std::vector<uint8_t>> linkParts(std::span<const std::vector<uint8_t>> parts) {
@@ -69,7 +81,7 @@ Result<std::vector<uint8_t>> linkParts(std::span<const std::vector<uint8_t>> par
       continue;
     }
     SINTER_TRY(join(*whole, *module));
-    whole->setVceTripleAttr(withCapabilities(*whole->getVceTriple(), *module->getVceTriple()));
+    whole->setVceTripleAttr(joined(*whole->getVceTriple(), *module->getVceTriple()));
   }
   SmallVector<uint32_t> words;
   spirv::SerializationOptions options;

@@ -4,10 +4,15 @@
 #include "base/status.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
 
+#include <set>
 #include <span>
 #include <vector>
 
 namespace sinter::target::vulkan {
+
+/// The oldest version with what `capabilities` name, and their extensions.
+mlir::spirv::VerCapExtAttr tripleOf(const std::set<mlir::spirv::Capability> &capabilities,
+                                    mlir::MLIRContext *context);
 
 std::vector<uint8_t> writePart(mlir::spirv::ModuleOp module);
 

@@ -66,7 +66,28 @@ static Value shiftedRight(Site c, Value value, unsigned by) {
   return by ? c.make<spirv::ShiftRightLogicalOp>(value.getType(), value, c.word(by)) : value;
 }
 
+// Whose upper half `value` is, shifted down to 0; null where it is none.
+static Value upperHalfSource(Value value) {
+  auto shift = value.getDefiningOp<spirv::ShiftRightLogicalOp>();
+  auto by = shift && value.getType().isInteger(32)
+                ? shift.getOperand2().getDefiningOp<spirv::ConstantOp>()
+                : nullptr;
+  auto bits = by ? dyn_cast<IntegerAttr>(by.getValue()) : nullptr;
+  return bits && bits.getInt() == 16 ? shift.getOperand1() : Value();
+}
+
+// The lower half of `value` moved up, in one step where it was moved down before.
+static Value upperHalf(Site c, Value value) {
+  if (Value source = upperHalfSource(value))
+    return c.make<spirv::BitwiseAndOp>(c.i32(), source, c.word(-0x10000));
+  return c.make<spirv::ShiftLeftLogicalOp>(c.i32(), value, c.word(16));
+}
+
 static Value joined(Site c, ArrayRef<Value> parts, unsigned from, Type whole) {
+  if (from == 16 && whole.isInteger(32)) {
+    Value low = upperHalfSource(parts[0]) ? parts[0] : zeroExtended(c, parts[0], 16);
+    return c.make<spirv::BitwiseOrOp>(whole, low, upperHalf(c, parts[1]));
+  }
   Value sum;
   for (auto [number, part] : llvm::enumerate(parts)) {
     Value bits =
@@ -103,7 +124,8 @@ SmallVector<Value> repacked(Site c, ArrayRef<Value> values, unsigned from, unsig
 static constexpr int kF16Bias = 112; // f32's exponent bias less f16's
 static constexpr int kF16Shift = 13; // f32's fraction bits less f16's
 static constexpr int kF32Fraction = 23;
-static constexpr int64_t kF32Infinity = 0x7f800000, kF16Infinity = 0x7c00, kF16Nan = 0x7e00;
+static constexpr int64_t kF32Infinity = 0x7f800000, kF32Nan = 0x7fc00000;
+static constexpr int64_t kF16Infinity = 0x7c00, kF16Nan = 0x7e00;
 
 static Value combine(Site c, Value a, Value b) {
   return c.make<spirv::BitwiseOrOp>(c.i32(), a, b);
@@ -164,21 +186,20 @@ static Value f16FromF32(Site c, Value value) {
   return combine(c, result, sign);
 }
 
+// What is rounded is the upper half; carried into it, the lower one with what makes ties even.
 static Value bf16FromF32(Site c, Value value) {
   Value bits = c.make<spirv::BitcastOp>(c.i32(), value);
-  Value odd = masked(c, right(c, bits, 16), 1);
-  Value rounded = right(c, c.make<spirv::IAddOp>(c.i32(), plus(c, bits, 0x7fff), odd), 16);
-  Value quiet = combine(c, right(c, bits, 16), c.word(0x40));
-  Value nan =
-      c.make<spirv::UGreaterThanOp>(c.i1(), masked(c, bits, 0x7fffffff), c.word(kF32Infinity));
-  return c.select(nan, quiet, rounded);
+  Value odd = c.make<spirv::BitFieldUExtractOp>(c.i32(), bits, c.word(16), c.word(1));
+  Value rounded = c.make<spirv::IAddOp>(c.i32(), plus(c, bits, 0x7fff), odd);
+  Value nan = c.make<spirv::FUnordNotEqualOp>(c.i1(), value, value);
+  return right(c, c.select(nan, c.word(kF32Nan), rounded), 16);
 }
 
 Value widened(Site c, Value value, Type type, bool native) {
   if (type.isF32())
     return value;
   if (type.isBF16())
-    return asFloat(c, left(c, value, 16));
+    return asFloat(c, upperHalf(c, value));
   if (!native)
     return f32FromF16(c, value);
   Type pair = VectorType::get({2}, c.f32());

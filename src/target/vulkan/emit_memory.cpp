@@ -178,11 +178,28 @@ LogicalResult Emitter::emitLoad(sched::ViewLoadOp op) {
       address = c.select(when, address, argumentBlock_);
     llvm::append_range(pieces, loadChunk(address, cut.bytes));
   }
-  if (!always)
-    for (auto [piece, other] : llvm::zip_equal(pieces, others))
-      piece = c.select(when, piece, other);
-  values_[op.getResult()] = elementsOf(pieces, cut.bits, op.getResult().getType());
+  Loaded loaded{std::move(pieces), std::move(others), always ? Value() : when};
+  if (shared_.inPieces && cut.bits == 32 && isHandedOver(op))
+    handedOver_[op.getResult()] = std::move(loaded);
+  else
+    values_[op.getResult()] = elementsOf(completed(loaded), cut.bits, op.getResult().getType());
   return success();
+}
+
+// What comes between a load and its only use, in shared memory, is not to wait for it.
+bool Emitter::isHandedOver(sched::ViewLoadOp op) {
+  if (!op->hasOneUse() || bytesOf(op.getResult().getType()) % kMostAccessBytes)
+    return false;
+  auto store = dyn_cast<sched::SharedStoreOp>(*op->user_begin());
+  return store && store->getBlock() == op->getBlock();
+}
+
+SmallVector<Value> Emitter::completed(const Loaded &loaded) {
+  SmallVector<Value> pieces(loaded.pieces);
+  if (loaded.when)
+    for (auto [piece, other] : llvm::zip_equal(pieces, loaded.others))
+      piece = site().select(loaded.when, piece, other);
+  return pieces;
 }
 
 LogicalResult Emitter::emitStore(sched::ViewStoreOp op) {
@@ -214,16 +231,23 @@ void Emitter::declareShared() {
     narrowest =
         std::min<int64_t>(narrowest, bitsInMemory(elementOfWord(op.getValue().getType())) / 8);
   });
-  if (narrowest == 2 && facts_.has("int16"))
+  if (shared_.inPieces)
+    narrowest = 4;
+  else if (narrowest == 2 && facts_.has("int16"))
     capabilities_.insert(spirv::Capability::Int16);
   else if (narrowest == 1 && facts_.has("int8"))
     capabilities_.insert(spirv::Capability::Int8);
   else
     narrowest = 4;
   shared_.unitBytes = static_cast<unsigned>(narrowest);
-  Type unit = b_.getIntegerType(shared_.unitBytes * 8);
+  Type element = b_.getIntegerType(shared_.unitBytes * 8);
+  int64_t bytes = narrowest;
+  if (shared_.inPieces) {
+    element = chunkType(b_, kMostAccessBytes);
+    bytes = kMostAccessBytes;
+  }
   auto array = spirv::ArrayType::get(
-      unit, static_cast<unsigned>(llvm::divideCeil(result_.sharedBytes, narrowest)));
+      element, static_cast<unsigned>(llvm::divideCeil(result_.sharedBytes, bytes)));
   shared_.variable =
       global(result_.symbol + "_shared",
              spirv::PointerType::get(array, spirv::StorageClass::Workgroup), Attribute());
@@ -240,7 +264,35 @@ Value Emitter::sharedUnit(Value byte, int64_t unit) {
     index = c.make<spirv::IAddOp>(c.i32(), index, c.word(unit));
   auto type = spirv::PointerType::get(b_.getIntegerType(shared_.unitBytes * 8),
                                       spirv::StorageClass::Workgroup);
+  SmallVector<Value> indices{index};
+  if (shared_.inPieces)
+    indices = {c.make<spirv::ShiftRightLogicalOp>(c.i32(), index, c.word(2)),
+               c.make<spirv::BitwiseAndOp>(c.i32(), index, c.word(3))};
+  return c.make<spirv::AccessChainOp>(type, addressOf(shared_.variable), ValueRange(indices));
+}
+
+// The address of the vector `piece` vectors after the one that begins at the byte.
+Value Emitter::sharedPiece(Value byte, int64_t piece) {
+  Site c = site();
+  Value index =
+      c.make<spirv::ShiftRightLogicalOp>(c.i32(), byte, c.word(llvm::Log2_64(kMostAccessBytes)));
+  if (piece)
+    index = c.make<spirv::IAddOp>(c.i32(), index, c.word(piece));
+  auto type =
+      spirv::PointerType::get(chunkType(b_, kMostAccessBytes), spirv::StorageClass::Workgroup);
   return c.make<spirv::AccessChainOp>(type, addressOf(shared_.variable), ValueRange(index));
+}
+
+// Words of whole vectors.
+SmallVector<Value> Emitter::sharedPieces(Value byte, int64_t bytes) {
+  SmallVector<Value> words;
+  for (int64_t piece = 0; piece < bytes / kMostAccessBytes; ++piece) {
+    Value loaded = spirv::LoadOp::create(b_, loc_, sharedPiece(byte, piece),
+                                         access(b_, spirv::MemoryAccess::NonPrivatePointer));
+    for (int32_t i = 0; i < 4; ++i)
+      words.push_back(spirv::CompositeExtractOp::create(b_, loc_, loaded, ArrayRef<int32_t>{i}));
+  }
+  return words;
 }
 
 LogicalResult Emitter::emitSharedLoad(sched::SharedLoadOp op) {
@@ -250,6 +302,10 @@ LogicalResult Emitter::emitSharedLoad(sched::SharedLoadOp op) {
   Site c = site();
   Value byte = scalar(op.getByte());
   int64_t total = bytesOf(op.getResult().getType()), unit = shared_.unitBytes;
+  if (shared_.inPieces && total % kMostAccessBytes == 0) {
+    values_[op.getResult()] = elementsOf(sharedPieces(byte, total), 32, op.getResult().getType());
+    return success();
+  }
   SmallVector<Value> pieces;
   for (int64_t at = 0; at < std::max<int64_t>(1, total / unit); ++at) {
     Value loaded = spirv::LoadOp::create(b_, loc_, sharedUnit(byte, at),
@@ -280,6 +336,18 @@ void Emitter::storePartOfWord(Value byte, Value value, unsigned bits) {
   spirv::AtomicOrOp::create(b_, loc_, c.i32(), pointer, spirv::Scope::Workgroup, none, placed);
 }
 
+void Emitter::storePieces(sched::SharedStoreOp op, Value byte, ArrayRef<Value> words) {
+  for (size_t at = 0; at < words.size(); at += 4) {
+    Value whole = spirv::CompositeConstructOp::create(b_, loc_, chunkType(b_, kMostAccessBytes),
+                                                      words.slice(at, 4));
+    Value pointer = sharedPiece(byte, static_cast<int64_t>(at / 4));
+    writeWhen(op.getWhen(), [=, this] {
+      spirv::StoreOp::create(b_, loc_, pointer, whole,
+                             access(b_, spirv::MemoryAccess::NonPrivatePointer), IntegerAttr());
+    });
+  }
+}
+
 LogicalResult Emitter::emitSharedStore(sched::SharedStoreOp op) {
   declareShared();
   if (!shared_.variable)
@@ -288,6 +356,8 @@ LogicalResult Emitter::emitSharedStore(sched::SharedStoreOp op) {
     return success();
   Site c = site();
   Value byte = scalar(op.getByte());
+  if (auto loaded = handedOver_.find(op.getValue()); loaded != handedOver_.end())
+    return storePieces(op, byte, completed(loaded->second)), success();
   int64_t total = bytesOf(op.getValue().getType()), unit = shared_.unitBytes;
   auto bits = static_cast<unsigned>(std::min(unit, total) * 8);
   SmallVector<Value> pieces = piecesOf(op.getValue(), bits);
@@ -296,6 +366,8 @@ LogicalResult Emitter::emitSharedStore(sched::SharedStoreOp op) {
     writeWhen(op.getWhen(), [=, this] { storePartOfWord(byte, piece, bits); });
     return success();
   }
+  if (shared_.inPieces && total % kMostAccessBytes == 0)
+    return storePieces(op, byte, pieces), success();
   for (auto [at, piece] : llvm::enumerate(pieces)) {
     Value pointer = sharedUnit(byte, static_cast<int64_t>(at));
     Value stored = piece;

@@ -5,6 +5,7 @@
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "sched/lanes.h"
 #include "target/vulkan/arithmetic.h"
+#include "target/vulkan/binary.h"
 #include "target/vulkan/emitter.h"
 #include "tile/mlir_pch.h"
 
@@ -24,7 +25,10 @@ LogicalResult Emitter::readAttributes() {
   result_.symbol = kernel_.getSymName().str();
   result_.threads = *threads;
   result_.sharedBytes = shared ? shared.getInt() : 0;
-  kernel_.walk([&](sched::ShuffleOp) { shuffles_ = true; });
+  kernel_.walk([&](Operation *op) {
+    shuffles_ |= isa<sched::ShuffleOp, sched::SumsTakeOp>(op);
+    shared_.inPieces |= isa<sched::SumsAddOp, sched::SumsTakeOp>(op);
+  });
   return success();
 }
 
@@ -115,6 +119,9 @@ LogicalResult Emitter::emit(Operation *op) {
       .Case([&](sched::ViewStoreOp o) { return emitStore(o); })
       .Case([&](sched::SharedLoadOp o) { return emitSharedLoad(o); })
       .Case([&](sched::SharedStoreOp o) { return emitSharedStore(o); })
+      .Case([&](sched::SumsClearOp o) { return emitSumsClear(o); })
+      .Case([&](sched::SumsAddOp o) { return emitSumsAdd(o); })
+      .Case([&](sched::SumsTakeOp o) { return emitSumsTake(o); })
       .Case([&](sched::MatrixOp o) {
         return o.emitOpError() << "names '" << o.getInstruction()
                                << "', expected products without matrix instructions on Vulkan";
@@ -215,8 +222,7 @@ Result<EmittedModule> emitSpirv(ModuleOp lanes, const VulkanFacts &facts) {
                                                  "' could not be emitted for " + facts.name());
     result.kernels.push_back(*one);
   }
-  result.module->setVceTripleAttr(
-      spirv::VerCapExtAttr::get(spirv::Version::V_1_5, llvm::to_vector(capabilities), {}, context));
+  result.module->setVceTripleAttr(tripleOf(capabilities, context));
   if (failed(simplify(*result.module)) || failed(verify(*result.module)))
     return fail(sinter::Code::Internal, "the kernels' SPIR-V is not well formed");
   return result;

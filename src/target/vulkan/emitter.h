@@ -15,6 +15,18 @@ using Capabilities = std::set<mlir::spirv::Capability>;
 struct SharedMemory {
   mlir::spirv::GlobalVariableOp variable;
   unsigned unitBytes = 4;
+  bool inPieces = false; // units are elements of vectors of 16 bytes, which can be accessed whole
+};
+
+/// What a load has read, words that are to be replaced by others where not `when` (null: nowhere).
+struct Loaded {
+  SmallVector<Value> pieces, others;
+  Value when;
+};
+
+/// Types of a product's operands and sums.
+struct CooperativeTypes {
+  mlir::spirv::CooperativeMatrixType a, b, sums;
 };
 
 class Emitter {
@@ -68,17 +80,32 @@ private:
   mlir::LogicalResult emitSharedStore(sched::SharedStoreOp op);
   Value addressAt(Value view, Value byte);
   SmallVector<Value> loadChunk(Value address, int64_t bytes);
+  static bool isHandedOver(sched::ViewLoadOp op);
+  SmallVector<Value> completed(const Loaded &loaded);
   void storeChunk(Value address, ArrayRef<Value> pieces, int64_t bytes);
   void declareShared();
   Value sharedUnit(Value byte, int64_t unit);
+  Value sharedPiece(Value byte, int64_t piece);
+  SmallVector<Value> sharedPieces(Value byte, int64_t bytes);
   Value sharedWord(sched::SharedLoadOp op, unsigned bits);
   void storePartOfWord(Value byte, Value value, unsigned bits);
+  void storePieces(sched::SharedStoreOp op, Value byte, ArrayRef<Value> words);
   Scalars elementsOf(ArrayRef<Value> pieces, unsigned bits, Type type);
   SmallVector<Value> piecesOf(Value value, unsigned bits);
   /// Runs `write` where `when`, in one selection with the writes before it if their condition is
   /// the same.
   void writeWhen(Value when, std::function<void()> write);
   void flushWrites();
+
+  // emit_matrix.cpp: cooperative matrices
+  mlir::FailureOr<CooperativeTypes> cooperativeTypes(mlir::Operation *op, llvm::StringRef name);
+  Value sumsVariable(uint64_t number, Type type);
+  mlir::LogicalResult emitSumsClear(sched::SumsClearOp op);
+  SmallVector<Value> operandMatrices(Value byte, Type type, int64_t rowBytes, int64_t stepBytes,
+                                     int64_t count, bool columns);
+  mlir::LogicalResult emitSumsAdd(sched::SumsAddOp op);
+  void subgroupBarrier();
+  mlir::LogicalResult emitSumsTake(sched::SumsTakeOp op);
 
   tile::KernelOp kernel_;
   mlir::spirv::ModuleOp module_;
@@ -88,6 +115,7 @@ private:
   mlir::Location loc_ = mlir::UnknownLoc::get(kernel_.getContext());
   EmittedKernel result_;
   llvm::DenseMap<Value, Scalars> values_;
+  llvm::DenseMap<Value, Loaded> handedOver_;                 // to shared memory, as they are read
   llvm::DenseMap<Value, std::pair<int64_t, int64_t>> views_; // words of address and first extent
   llvm::MapVector<int64_t, Value> words_;
   llvm::StringMap<Value> builtins_;
@@ -95,8 +123,9 @@ private:
   mlir::Operation *entry_ = nullptr; // after which words of the arguments are read
   Value argumentBlock_;              // i64
   SharedMemory shared_;
-  bool shuffles_ = false;
-  Value writesWhen_; // i1
+  bool shuffles_ = false;                // or works by subgroups in another way
+  llvm::DenseMap<uint64_t, Value> sums_; // variables of cooperative matrices, by number
+  Value writesWhen_;                     // i1
   SmallVector<std::function<void()>> writes_;
 };
 

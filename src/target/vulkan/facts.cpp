@@ -20,6 +20,18 @@ std::string VulkanFacts::name() const {
   return text + "+threads" + std::to_string(threads) + "+shared" + std::to_string(sharedBytes);
 }
 
+std::vector<std::string_view> VulkanFacts::matrixInstructions() const {
+  constexpr int kCooperativeMinor = 3, kCooperativeSubgroup = 32;
+  std::vector<std::string_view> names;
+  if (minor < kCooperativeMinor || subgroup != kCooperativeSubgroup)
+    return names;
+  if (has("coop16x16x16_f16_f16_f32_f32") && has("float16"))
+    names.emplace_back("vulkan.cooperative.16x16x16.f32.f16");
+  if (has("coop16x16x16_bf16_bf16_f32_f32") && has("bfloat16"))
+    names.emplace_back("vulkan.cooperative.16x16x16.f32.bf16");
+  return names;
+}
+
 static Fail malformed(std::string_view rest, const std::string &what) {
   return fail(Code::InvalidArgument, "found target 'vulkan:" + std::string(rest) + "', " + what +
                                          " is not of the form "

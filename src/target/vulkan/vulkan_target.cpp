@@ -35,6 +35,10 @@ Result<OwningOpRef<ModuleOp>> VulkanTarget::schedule(ModuleOp source) const {
   lanes.subgroup = facts_.subgroup;
   lanes.maxThreads = facts_.threads;
   lanes.maxShared = facts_.sharedBytes;
+  lanes.ownExp2 = sched::OwnExp2::NearZero; // Vulkan lets exp2 be 3 + 2 |x| units off
+  lanes.ownDivision = true;
+  for (std::string_view instruction : facts_.matrixInstructions())
+    lanes.instructions.emplace_back(instruction);
   return sched::scheduleForLanes(source, lanes);
 }
 

@@ -2,6 +2,8 @@
 // order in which it is read.
 #include "target/cpu/blocker.h"
 
+#include "numeric/dot_packing.h"
+
 using namespace mlir;
 
 namespace sinter::target::cpu {
@@ -9,7 +11,18 @@ namespace sinter::target::cpu {
 tile::LoadOp loadOf(Value value) {
   while (auto widened = value.getDefiningOp<arith::ExtFOp>())
     value = widened.getIn();
+  if (auto decoded = decodingOf(value))
+    value = decoded.getValue();
   return value.getDefiningOp<tile::LoadOp>();
+}
+
+int64_t decodedLength(Value value) {
+  tile::DecodeOp decode = decodingOf(value);
+  if (!decode)
+    return 1;
+  auto block = cast<tile::BlockType>(getElementTypeOrSelf(decode.getValue().getType()));
+  const BlockFormat *format = findBlockFormat(block.getFormat().upper());
+  return format ? format->blockLength : kActivationLength;
 }
 
 // Whether neighbours along the last axis are neighbours in memory.
@@ -73,6 +86,25 @@ LogicalResult Blocker::packSquares(tile::DotOp dot, const Columns &columns, Valu
                   [&](Value k) { return packBlock(dot, columns, index(whole), rest, k, 1); });
 }
 
+// Whole blocks along K, whose vectors turn as those of squares; each at a known place of its block.
+LogicalResult Blocker::packDecoded(tile::DotOp dot, const Columns &columns, Value end) {
+  int64_t lanes = facts_.lanes, whole = columns.count / lanes * lanes;
+  int64_t length = decodedLength(dot.getB());
+  auto along = [&](Value column, int64_t count) {
+    return loopOver(index(0), end, length, [&](Value k) {
+      for (int64_t at = 0; at < length; at += lanes)
+        if (failed(packBlock(dot, columns, column, count, add(k, index(at)), lanes)))
+          return failure();
+      return success();
+    });
+  };
+  if (failed(loopOver(index(0), index(whole), lanes,
+                      [&](Value column) { return along(column, lanes); })))
+    return failure();
+  int64_t rest = columns.count - whole;
+  return rest ? along(index(whole), rest) : success();
+}
+
 LogicalResult Blocker::packColumns(tile::DotOp dot, Columns &columns) {
   auto type = cast<RankedTensorType>(dot.getB().getType());
   bool across = dot.getTransposeB();
@@ -82,6 +114,8 @@ LogicalResult Blocker::packColumns(tile::DotOp dot, Columns &columns) {
     std::swap(shape[0], shape[1]);
   columns.packed = allocate(RankedTensorType::get(shape, type.getElementType()), {across, 0});
   Value end = depthEnd(dot, depth, unrollOf(depth));
+  if (across && decodingOf(dot.getB()))
+    return packDecoded(dot, columns, end);
   if (across && runsAlongLastAxis(dot.getB()))
     return packSquares(dot, columns, end, depth);
   return loopOver(index(0), end, 1,

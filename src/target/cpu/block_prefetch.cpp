@@ -16,6 +16,8 @@ static scf::ForOp loopAlong(tile::DotOp dot, tile::LoadOp load, unsigned axis) {
 }
 
 scf::ForOp Blocker::loopAlongK(tile::DotOp dot) {
+  if (decodingOf(dot.getB()))
+    return {};
   return loopAlong(dot, loadOf(dot.getB()), dot.getTransposeB() ? 1 : 0);
 }
 

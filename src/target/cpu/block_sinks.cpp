@@ -87,9 +87,40 @@ LogicalResult Blocker::forEachBlock(Value value, ArrayRef<int64_t> step, BlockSi
   return blockAxis(value, 0, step, block, sink);
 }
 
+// The longest block that the value's cone decodes along its last axis.
+static int64_t longestDecoded(Value value, unsigned depth = 0) {
+  constexpr unsigned kDeepest = 32;
+  int64_t length = decodedLength(value);
+  Operation *op = value.getDefiningOp();
+  if (length == 1 && op && op->hasTrait<OpTrait::Elementwise>() && depth < kDeepest)
+    for (Value operand : op->getOperands())
+      length = std::max(length, longestDecoded(operand, depth + 1));
+  return length;
+}
+
+// As forEachBlock, but where blocks of a format are longer than a step, steps stand at known places
+// of them.
+LogicalResult Blocker::forEachPart(Value value, ArrayRef<int64_t> step, BlockSink sink) {
+  int64_t length = longestDecoded(value), part = step.back();
+  if (length <= part || scratch_.count(value))
+    return forEachBlock(value, step, sink);
+  SmallVector<int64_t> whole(step);
+  whole.back() = length;
+  return forEachBlock(value, whole, [&](const Block &block) {
+    for (int64_t at = 0; at < block.shape.back(); at += part) {
+      Block each = block;
+      each.offsets.back() = add(block.offsets.back(), index(at));
+      each.shape.back() = std::min(part, block.shape.back() - at);
+      if (failed(sink(each)))
+        return failure();
+    }
+    return success();
+  });
+}
+
 LogicalResult Blocker::sinkStore(tile::StoreOp store) {
   Value value = store.getValue();
-  return forEachBlock(value, streamStepOf(value), [&](const Block &block) {
+  return forEachPart(value, streamStepOf(value), [&](const Block &block) {
     FailureOr<Value> part = stream(value, block);
     if (failed(part))
       return failure();
@@ -109,7 +140,7 @@ LogicalResult Blocker::sinkInto(Value value, Value buffer) {
     step.assign(step.size(), 1);
     step.front() = std::min(type.getDimSize(0), facts_.lanes);
   }
-  return forEachBlock(value, step, [&](const Block &block) {
+  return forEachPart(value, step, [&](const Block &block) {
     FailureOr<Value> part = stream(value, block);
     if (failed(part))
       return failure();

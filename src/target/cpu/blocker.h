@@ -31,8 +31,10 @@ struct Columns {
   Value packed; // b's part of them in scratch; null where b is streamed
 };
 
-// The load that a value only converts; null where there is none.
+// The load that a value only converts or decodes; null where there is none.
 tile::LoadOp loadOf(Value value);
+// Elements of a block that a value decodes; 1 where it decodes nothing.
+int64_t decodedLength(Value value);
 
 // K steps per trip of a product's inner loop, to amortise its counter.
 inline constexpr int64_t kUnrollK = 4;
@@ -62,6 +64,7 @@ private:
   LogicalResult sinkReduce(tile::ReduceOp reduce);
   LogicalResult sinkConcat(tile::ConcatOp concat);
   LogicalResult forEachBlock(Value value, ArrayRef<int64_t> step, BlockSink sink);
+  LogicalResult forEachPart(Value value, ArrayRef<int64_t> step, BlockSink sink);
   LogicalResult blockAxis(Value value, int64_t axis, ArrayRef<int64_t> step, Block &block,
                           BlockSink sink);
   SmallVector<int64_t> streamStep(RankedTensorType type);
@@ -97,6 +100,7 @@ private:
   // block_pack.cpp: b's part of some columns
   LogicalResult packColumns(tile::DotOp dot, Columns &columns);
   LogicalResult packSquares(tile::DotOp dot, const Columns &columns, Value end, int64_t depth);
+  LogicalResult packDecoded(tile::DotOp dot, const Columns &columns, Value end);
   LogicalResult packBlock(tile::DotOp dot, const Columns &columns, Value column, int64_t count,
                           Value k, int64_t depth);
   // Where b's own K ends in this step, in whole trips: padding beyond multiplies by zero.

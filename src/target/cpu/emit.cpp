@@ -5,8 +5,9 @@ using namespace mlir;
 
 namespace sinter::target::cpu {
 
-// Scratch starts with bytes that reads outside a view may touch instead of memory.
-static constexpr int64_t kGuardBytes = 64;
+// Scratch starts with bytes that reads outside a view may touch instead of memory: a block of the
+// largest format.
+static constexpr int64_t kGuardBytes = 320;
 static constexpr int64_t kScratchAlignment = 64;
 
 static bool isTile(Value value) {

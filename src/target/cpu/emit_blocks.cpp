@@ -1,5 +1,4 @@
-// Emission, block formats: integer dots per group, quantising and decoding, all derived from the
-// format table.
+// Emission, block formats: integer dots per group and quantising, derived from the format table.
 #include "target/cpu/emitter.h"
 
 #include "numeric/dot_packing.h"
@@ -130,89 +129,6 @@ LogicalResult Emitter::storeQuantized(tile::StoreOp op, tile::QuantizeOp quantiz
     quantizeBlock(ArrayRef(pieces.values).slice(block * perBlock, perBlock),
                   bytesAt(view.base, mul(index32, index(kActivationBytes))));
   }
-  return success();
-}
-
-// ---- decode ----
-
-// Elements [first, first + width) of a block as f32: neighbours in one plane at one shift.
-FailureOr<Value> Emitter::decodePiece(tile::DecodeOp op, const BlockFormat &format, Value block,
-                                      int64_t first, int64_t width) {
-  const BitPlane &plane = format.code.planes[0];
-  for (int64_t i = 0; i < width; ++i)
-    if (plane.map.byte(first + i) != plane.map.byte(first) + i ||
-        plane.map.shift(first + i) != plane.map.shift(first) ||
-        format.codeOf(first + i).code != first + i)
-      return op.emitOpError() << "decodes " << format.name.data()
-                              << ", whose neighbouring codes lie in different places";
-  auto bytes = VectorType::get({width}, b_.getI8Type());
-  auto splat = [&](TypedAttr attr, VectorType type) -> Value {
-    return arith::ConstantOp::create(b_, loc_,
-                                     DenseElementsAttr::get(type, ArrayRef<Attribute>(attr)));
-  };
-  Value codes = loadAt(bytesAt(block, plane.map.byte(first)), bytes, 1);
-  auto f32s = bytes.clone(b_.getF32Type());
-  Value numbers;
-  if (format.code.number == Number::Signed) {
-    numbers = arith::SIToFPOp::create(b_, loc_, f32s, codes);
-  } else {
-    codes = arith::ShRUIOp::create(b_, loc_, codes,
-                                   splat(b_.getI8IntegerAttr(plane.map.shift(first)), bytes));
-    codes = arith::AndIOp::create(b_, loc_, codes,
-                                  splat(b_.getI8IntegerAttr((1 << plane.width) - 1), bytes));
-    numbers = arith::UIToFPOp::create(b_, loc_, f32s, codes);
-  }
-  auto factor = [&](const GroupFactor &g) -> Value {
-    Value half = loadAt(bytesAt(block, g.level1.planes[0].map.byte(0)), b_.getF16Type(), 2);
-    Value wide = arith::ExtFOp::create(b_, loc_, b_.getF32Type(), half);
-    if (g.offset < 0)
-      wide = arith::NegFOp::create(b_, loc_, wide);
-    return vector::BroadcastOp::create(b_, loc_, f32s, wide);
-  };
-  if (format.zero.base != 0)
-    numbers =
-        arith::SubFOp::create(b_, loc_, numbers, splat(b_.getF32FloatAttr(format.zero.base), f32s));
-  Value result = arith::MulFOp::create(b_, loc_, factor(format.scale), numbers);
-  if (format.min.present())
-    result = arith::SubFOp::create(b_, loc_, result, factor(format.min));
-  return result;
-}
-
-LogicalResult Emitter::emitDecode(tile::DecodeOp op) {
-  auto type = cast<RankedTensorType>(op.getResult().getType());
-  auto from = cast<RankedTensorType>(op.getValue().getType());
-  auto load = op.getValue().getDefiningOp<tile::LoadOp>();
-  const BlockFormat *format = formatOf(from.getElementType());
-  Result<DotPacking> simple =
-      format ? dotPacking(*format) : Result<DotPacking>(fail(Code::NotFound, "format is unknown"));
-  if (!load || !simple)
-    return op.emitOpError() << "decodes " << from << ": "
-                            << (simple ? "expected a tile loaded from a view"
-                                       : simple.error().message);
-  const EmittedView &view = views_.find(load.getView())->second;
-  int64_t length = format->blockLength, last = type.getRank() - 1;
-  SmallVector<Value> offsets = scalarsOf(load.getOffsets());
-  Pieces pieces{SmallVector<int64_t>(type.getShape()), last, false, {}};
-  bool good = type.getDimSize(last) % facts_.lanes == 0;
-  forEachPiece(type.getShape(), last, [&](ArrayRef<int64_t> at, int64_t width) {
-    if (!good)
-      return;
-    SmallVector<Value> where;
-    for (auto [offset, step] : llvm::zip_equal(offsets, at))
-      where.push_back(add(offset, index(step)));
-    Place place = placeOf(view, where, -1);
-    Value block = arith::DivUIOp::create(b_, loc_, place.elements, index(length));
-    Value pointerOf = bytesAt(view.base, mul(block, index(format->blockBytes)));
-    if (place.valid)
-      pointerOf = arith::SelectOp::create(b_, loc_, place.valid, pointerOf, scratch_);
-    FailureOr<Value> piece = decodePiece(op, *format, pointerOf, at[last] % length, width);
-    good &= succeeded(piece);
-    if (good)
-      pieces.values.push_back(*piece);
-  });
-  if (!good)
-    return op.emitOpError() << "decodes " << type << " in parts that are not whole vectors";
-  tiles_[op.getResult()] = pieces;
   return success();
 }
 

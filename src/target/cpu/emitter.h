@@ -101,10 +101,11 @@ private:
   LogicalResult emitReduce(tile::ReduceOp op);
   LogicalResult emitDot(tile::DotOp op);
 
-  // emit_blocks.cpp
+  // emit_decode.cpp
   LogicalResult emitDecode(tile::DecodeOp op);
-  mlir::FailureOr<Value> decodePiece(tile::DecodeOp op, const BlockFormat &format, Value block,
-                                     int64_t first, int64_t width);
+  Value tableOf(const BlockFormat &format);
+
+  // emit_blocks.cpp
   LogicalResult storeQuantized(tile::StoreOp op, tile::QuantizeOp quantize);
   void quantizeBlock(ArrayRef<Value> vectors, Value block);
   LogicalResult emitBlockDot(tile::DotOp op);

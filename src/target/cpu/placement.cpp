@@ -42,6 +42,12 @@ bool isStreamable(Operation *op) {
   return op->hasTrait<OpTrait::Elementwise>();
 }
 
+tile::DecodeOp decodingOf(Value value) {
+  while (auto narrowed = value.getDefiningOp<arith::TruncFOp>())
+    value = narrowed.getIn();
+  return value.getDefiningOp<tile::DecodeOp>();
+}
+
 static int64_t costOf(Operation *op) {
   if (isa<tile::SplatOp, tile::IotaOp, tile::BroadcastOp, tile::ReshapeOp, tile::PermuteOp,
           tile::SliceOp, arith::ConstantOp>(op))
@@ -156,7 +162,8 @@ void Placer::placeDotOperands(tile::DotOp dot) {
     placement_.places[dot.getA()] = Place::Scratch;
     placement_.layouts[dot.getA()].rowPadding = padding(dot.getA());
   }
-  if (!isBlockTile(dot.getB()) && rows >= kPackRows && placement_.of(dot.getB()) == Place::Stream) {
+  bool packs = rows >= kPackRows || decodingOf(dot.getB());
+  if (!isBlockTile(dot.getB()) && packs && placement_.of(dot.getB()) == Place::Stream) {
     bool alone = dot.getB().hasOneUse();
     placement_.places[dot.getB()] = alone ? Place::Packed : Place::Scratch;
     placement_.layouts[dot.getB()].transposed = dot.getTransposeB();

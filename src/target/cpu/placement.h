@@ -34,6 +34,8 @@ inline bool isBlockTile(mlir::Value value) {
 // True for operations whose result a block of the same shape computes: elementwise, loads,
 // broadcasts and their like.
 bool isStreamable(mlir::Operation *op);
+/// The decoding of a block format that a value converts at most; null where there is none.
+tile::DecodeOp decodingOf(mlir::Value value);
 
 Placement placeTiles(tile::KernelOp kernel, const CpuFacts &facts);
 

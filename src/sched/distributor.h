@@ -213,7 +213,7 @@ private:
   Value thread_;
   Value step_; // i32: bytes that a loop adds to what is taken from shared memory; null outside
   bool aligned_ = false;      // extents and strides are multiples of vectors
-  bool wantsAligned_ = false; // some access would be wider if they were
+  llvm::DenseSet<Value> wide_; // arguments whose accesses would be wider if they were
   bool sharedUsed_ = false;   // by an operation that may run before the next one
   int64_t shared_ = 0;        // bytes of shared memory
   int64_t ringEnd_ = 0;       // of which rings have those below

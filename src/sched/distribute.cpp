@@ -115,6 +115,7 @@ LogicalResult Distributor::emit(Operation *op) {
       })
       .Case([&](RingReadOp o) { return emitRingRead(o); })
       .Case([&](RingDotOp o) { return emitRingDot(o); })
+      .Case([&](TileDotOp o) { return emitTileDot(o); })
       .Case([&](SettleOp o) { return emitSettle(o); })
       .Case([&](tile::IotaOp o) { return emitIota(o), success(); })
       .Case([&](tile::BroadcastOp o) { return emitBroadcast(o), success(); })
@@ -177,6 +178,8 @@ LogicalResult Distributor::emitBody(Block &block) {
   for (bool aligned : {true, false}) {
     aligned_ = aligned;
     sharedUsed_ = false;
+    rings_.clear(); // they begin where they began in the other body
+    ringEnd_ = 0;
     Region &region = aligned ? branch.getThenRegion() : branch.getElseRegion();
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToStart(&region.front());

@@ -30,10 +30,13 @@ struct MatrixInstruction {
   MatrixElement aElement, bElement, cElement;
   Fragments fragments;
   bool sharedOperands = false; // a and b [n, k] lie in shared memory; they have no fragments
+  bool sharedB = false;        // b [k, n] lies in shared memory and has no fragment
 
   LaneLayout layoutA() const;
   LaneLayout layoutB() const;
   LaneLayout layoutC() const;
+  /// Whether it runs on its own and takes an operand from shared memory.
+  bool isAsynchronous() const { return sharedOperands || sharedB; }
   /// What each lane holds: a vector, or a scalar where that is one number.
   mlir::Type typeA(mlir::MLIRContext *context) const;
   mlir::Type typeB(mlir::MLIRContext *context) const;

@@ -10,6 +10,7 @@
 #include "sched/hoist_loads.h"
 #include "sched/lanes.h"
 #include "sched/overlap_launches.h"
+#include "sched/pipeline_chains.h"
 #include "sched/pipeline_dots.h"
 #include "sched/reduce_dots.h"
 #include "sched/verify_rings.h"
@@ -58,8 +59,10 @@ static void schedule(tile::KernelOp kernel, const LaneFacts &facts) {
   hoistLoads(kernel, threads, kEarlyElements);
   if (facts.overlapsLaunches)
     overlapLaunches(kernel);
-  if (facts.asyncCopies)
+  if (facts.asyncCopies) {
+    pipelineChains(kernel, threads, facts);
     pipelineDots(kernel, threads, facts);
+  }
 }
 
 // A kernel with threads may have tiles still, fetched ahead as its author wants.

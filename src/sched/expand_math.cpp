@@ -3,6 +3,7 @@
 #include "tile/mlir_pch.h"
 
 #include "sched/expand_math.h"
+#include "sched/sched.h"
 #include <numbers>
 
 using namespace mlir;
@@ -178,8 +179,33 @@ static Value expByExp2(const Float32 &f, Value x) {
   return f.mul(ownExp2(f, whole), f.fma(rest, f.constant(std::numbers::ln2), f.constant(1)));
 }
 
+static bool isMaximum(Value value) {
+  auto reduce = value.getDefiningOp<tile::ReduceOp>();
+  return value.getDefiningOp<arith::MaximumFOp>() ||
+         (reduce && reduce.getKind() == tile::ReduceKind::Max);
+}
+
+// exp(x - m) of rows and their maxima as 2^(x log2 e - m log2 e), one step a number. Rounding m
+// log2 e shifts all of a row alike, by no more than rounding x and m did. The lowest number stays
+// finite, so that x of minus infinity gives 0.
+static Value expBelowMaximum(const Float32 &f, Value x) {
+  auto difference = x.getDefiningOp<arith::SubFOp>();
+  auto wide = difference ? difference.getRhs().getDefiningOp<tile::BroadcastOp>() : nullptr;
+  if (!wide || !isMaximum(wide.getValue()))
+    return {};
+  Float32 row{f.b, f.loc, wide.getValue().getType()};
+  Value scaled = row.mul(wide.getValue(), row.constant(-std::numbers::log2e));
+  scaled = arith::MinimumFOp::create(f.b, f.loc, scaled,
+                                     row.constant(std::numeric_limits<float>::max()));
+  Value all = tile::BroadcastOp::create(f.b, f.loc, wide.getType(), scaled);
+  return ownExp2(f, f.fma(difference.getLhs(), f.constant(std::numbers::log2e), all));
+}
+
 static Value expand(const Float32 &f, Operation *op, const MathOptions &options) {
   Value x = op->getOperand(0);
+  if (options.ownExp2 && isa<math::ExpOp>(op))
+    if (Value below = expBelowMaximum(f, x))
+      return below;
   if (options.ownExp2 && isa<math::ExpOp>(op))
     return expByExp2(f, x);
   if (options.ownExp2 && isa<math::Exp2Op>(op))

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Times PyTorch's kernels on the first CUDA device: cuBLAS products, torch.compile's row kernels.
+"""Times PyTorch's kernels on the first CUDA device: cuBLAS products, torch.compile's row kernels, cuDNN's
+attention.
 
 Prints one JSON object: name -> median microseconds of a launch. Needs PyTorch with CUDA and, for
 torch.compile, Triton. Inputs are random; the device's own clock is read around many launches.
@@ -9,6 +10,8 @@ import json
 import statistics
 
 import torch
+
+import attention
 
 
 def median_us(run, seconds):
@@ -59,12 +62,18 @@ def main():
     parser.add_argument("--sizes", default="4096,8192,16384", help="edges of square products")
     parser.add_argument("--rows", type=int, default=16384)
     parser.add_argument("--columns", type=int, default=8192)
+    parser.add_argument("--lengths", default="4096,16384", help="of attention's sequences")
+    parser.add_argument("--only", default="", help="figures whose names hold this")
     parser.add_argument("--seconds", type=float, default=0.5, help="for each figure")
     arguments = parser.parse_args()
     sizes = [int(size) for size in arguments.sizes.split(",") if size]
     figures = {"device": torch.cuda.get_device_name(0), "torch": torch.__version__}
-    for group in (products(sizes, torch.bfloat16), rows(arguments.rows, arguments.columns, torch.bfloat16)):
+    lengths = [int(length) for length in arguments.lengths.split(",") if length]
+    for group in (products(sizes, torch.bfloat16), rows(arguments.rows, arguments.columns, torch.bfloat16),
+                  attention.peers(lengths)):
         for name, run in group:
+            if arguments.only not in name:
+                continue
             figures[name] = round(median_us(run, arguments.seconds), 2)
     source = torch.randn(1 << 29, device="cuda")
     target = torch.empty_like(source)

@@ -8,13 +8,14 @@
 #include "hal/kernel_case.h"
 
 #include <charconv>
+#include <fstream>
 #include <string_view>
 
 namespace sinter::cli {
 namespace {
 
 struct BundleOptions {
-  std::string file, device, only;
+  std::string file, device, only, dump;
   bool bench = false;
   double seconds = 1;
 };
@@ -32,6 +33,8 @@ Result<BundleOptions> readOptions(char *const *argv) {
       options.device = value;
     } else if (name == "--only") {
       options.only = value;
+    } else if (name == "--dump") {
+      options.dump = value;
     } else if (name == "--seconds") {
       const auto read = std::from_chars(value.data(), value.data() + value.size(), options.seconds);
       if (read.ec != std::errc() || read.ptr != value.data() + value.size() ||
@@ -39,8 +42,8 @@ Result<BundleOptions> readOptions(char *const *argv) {
         return fail(Code::InvalidArgument,
                     "--seconds is '" + std::string(value) + "', expected 0 to 3600");
     } else {
-      return fail(Code::InvalidArgument,
-                  "found " + std::string(name) + ", expected --device, --seconds or --only");
+      return fail(Code::InvalidArgument, "found " + std::string(name) +
+                                             ", expected --device, --seconds, --only or --dump");
     }
   }
   return options;
@@ -63,6 +66,24 @@ bool isChecked(const hal::KernelCase &kernel) {
   return false;
 }
 
+// Every view after one launch, as DIRECTORY/NAME.bin, for checks elsewhere.
+Result<void> dumpViews(hal::Device &device, const hal::KernelCase &kernel,
+                       const std::string &directory) {
+  SINTER_ASSIGN(hal::BoundCase bound, hal::BoundCase::create(device, kernel));
+  SINTER_TRY(bound.launch());
+  SINTER_TRY(bound.stream().synchronize());
+  for (size_t i = 0; i < kernel.views.size(); ++i) {
+    SINTER_ASSIGN(const std::vector<uint8_t> bytes, bound.read(i));
+    const std::string path = directory + "/" + kernel.views[i].name + ".bin";
+    std::ofstream out(path, std::ios::binary);
+    out.write(reinterpret_cast<const char *>(bytes.data()),
+              static_cast<std::streamsize>(bytes.size()));
+    if (!out.flush())
+      return fail(Code::Permission, "cannot write '" + path + "'");
+  }
+  return {};
+}
+
 // One case's lines; true where all of its outputs are within their bounds.
 Result<bool> runOne(hal::Device &device, const hal::KernelCase &kernel,
                     const BundleOptions &options) {
@@ -71,6 +92,8 @@ Result<bool> runOne(hal::Device &device, const hal::KernelCase &kernel,
   if (options.bench) {
     SINTER_ASSIGN(hal::CaseTiming timing, hal::benchCase(device, kernel, options.seconds));
     text += "  " + hal::timingText(timing, kernel);
+    if (!options.dump.empty())
+      SINTER_TRY(dumpViews(device, kernel, options.dump));
   } else {
     SINTER_ASSIGN(std::vector<hal::Comparison> comparisons, hal::runCase(device, kernel));
     for (const hal::Comparison &comparison : comparisons) {

@@ -46,12 +46,29 @@ static hal::ElementKind kindOf(Type element) {
   return element.isInteger(32) ? hal::ElementKind::I32 : hal::ElementKind::Byte;
 }
 
+static Result<void> fillTerms(ArrayRef<FillTerm> terms, tile::ViewType view,
+                              KernelArgument &argument) {
+  if (!view.isReadable() || !view.getElementType().isInteger(32))
+    return fail(Code::InvalidArgument, "argument '" + argument.name + "' is no i32 view to fill");
+  auto count = static_cast<int64_t>(argument.bytes.size() / sizeof(int32_t));
+  for (int64_t at = 0; at < count; ++at) {
+    const FillTerm &term = terms[at % terms.size()];
+    int64_t row = at / static_cast<int64_t>(terms.size()) % term.modulus / term.each;
+    auto value = static_cast<int32_t>(term.start + term.step * row);
+    std::memcpy(argument.bytes.data() + at * sizeof value, &value, sizeof value);
+  }
+  argument.filled = true;
+  return {};
+}
+
 Result<std::vector<KernelArgument>> makeArguments(tile::KernelOp kernel,
                                                   const ArgumentRequest &request) {
   std::mt19937_64 random(request.seed);
   std::vector<KernelArgument> arguments;
   for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes())) {
-    KernelArgument argument{argumentName(kernel, index), type, false, {}, {}, {}, 0};
+    KernelArgument argument;
+    argument.name = argumentName(kernel, index);
+    argument.type = type;
     auto view = dyn_cast<tile::ViewType>(type);
     if (!view) {
       auto it = request.scalars.find(argument.name);
@@ -76,7 +93,9 @@ Result<std::vector<KernelArgument>> makeArguments(tile::KernelOp kernel,
       argument.strides[axis - 1] = argument.strides[axis] * argument.shape[axis];
     SINTER_ASSIGN(uint64_t bytes, viewBytes(view, argument.shape));
     argument.bytes.assign(bytes, 0xff);
-    if (view.isReadable())
+    if (auto it = request.fills.find(argument.name); it != request.fills.end())
+      SINTER_TRY(fillTerms(it->second, view, argument));
+    else if (view.isReadable())
       hal::fillRandom(kindOf(view.getElementType()), argument.bytes, random);
     arguments.push_back(std::move(argument));
   }
@@ -211,7 +230,8 @@ hal::KernelCase makeCase(const target::CompiledModule &code, const std::string &
                               argument.bytes.size(),
                               view.isReadable(),
                               argument.written,
-                              {}});
+                              {},
+                              argument.filled ? argument.bytes : std::vector<uint8_t>()});
   }
   return kernel;
 }

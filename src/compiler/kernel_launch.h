@@ -11,10 +11,16 @@
 
 namespace sinter::compiler {
 
+// Row r of a column holds start + step * ((r mod modulus) / each); without a modulus r as it is.
+struct FillTerm {
+  int64_t start = 0, step = 0, each = 1, modulus = INT64_MAX;
+};
+
 // What the command line says of the arguments.
 struct ArgumentRequest {
   std::map<std::string, std::vector<int64_t>> shapes; // by argument name
   std::map<std::string, double> scalars;              // by argument name
+  std::map<std::string, std::vector<FillTerm>> fills; // by argument name: of each column
   int64_t size = 256;                                 // of every dynamic extent not named
   uint64_t seed = 1;
 };
@@ -26,11 +32,12 @@ struct KernelArgument {
   bool written = false;
   std::vector<int64_t> shape, strides; // views
   std::vector<uint8_t> bytes;          // views
+  bool filled = false;                 // as the command line says
   double scalar = 0;                   // scalars
 };
 
-// Random contents (normal floats, small integers); outputs start as NaN bytes. Unsupported names a
-// view that cannot be made up.
+// Random contents (normal floats, small integers) where the request fills none; outputs start as
+// NaN bytes. Unsupported names a view that cannot be made up.
 Result<std::vector<KernelArgument>> makeArguments(tile::KernelOp kernel,
                                                   const ArgumentRequest &request);
 

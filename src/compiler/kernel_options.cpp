@@ -41,6 +41,10 @@ struct CommandLine {
                               cl::sub(run), cl::sub(bench)};
   cl::list<std::string> scalar{"scalar", cl::desc("value of a scalar argument: eps=1e-5"),
                                cl::cat(category), cl::sub(run), cl::sub(bench)};
+  cl::list<std::string> fill{"fill",
+                             cl::desc("whole numbers of an i32 view, by columns of its last axis "
+                                      "as start[+step][/each][%modulus] of the row: pages=0+1"),
+                             cl::cat(category), cl::sub(run), cl::sub(bench)};
   cl::opt<int64_t> size{"size",        cl::desc("every dynamic extent not given by --shape"),
                         cl::init(256), cl::cat(category),
                         cl::sub(run),  cl::sub(bench)};
@@ -90,6 +94,7 @@ struct CommandLine {
             .set = {set.begin(), set.end()},
             .shape = {shape.begin(), shape.end()},
             .scalar = {scalar.begin(), scalar.end()},
+            .fill = {fill.begin(), fill.end()},
             .size = size,
             .threads = threads,
             .seconds = seconds,
@@ -136,6 +141,38 @@ Result<kernels::Settings> parseSettings(const std::vector<std::string> &list) {
   return settings;
 }
 
+// start[+step | -step][/each][%modulus]
+static std::optional<FillTerm> parseTerm(StringRef text) {
+  FillTerm term;
+  if (text.consumeInteger(10, term.start))
+    return std::nullopt;
+  for (auto [sign, number] :
+       {std::pair('+', &term.step), {'/', &term.each}, {'%', &term.modulus}}) {
+    bool down = sign == '+' && text.starts_with("-");
+    if (!down && !text.consume_front(StringRef(&sign, 1)))
+      continue;
+    if (text.consumeInteger(10, *number) || (sign != '+' && *number < 1))
+      return std::nullopt;
+  }
+  return text.empty() ? std::optional(term) : std::nullopt;
+}
+
+static Result<void> parseFill(StringRef item, ArgumentRequest &request) {
+  auto [name, text] = item.split('=');
+  SmallVector<StringRef> parts;
+  text.split(parts, ',');
+  std::vector<FillTerm> terms;
+  for (StringRef part : parts)
+    if (std::optional<FillTerm> term = parseTerm(part))
+      terms.push_back(*term);
+    else
+      return fail(Code::InvalidArgument,
+                  "found --fill " + item.str() +
+                      ", expected name=start[+step][/each][%modulus], one term a column");
+  request.fills[name.str()] = std::move(terms);
+  return {};
+}
+
 Result<ArgumentRequest> parseRequest(const KernelOptions &options) {
   ArgumentRequest request;
   request.size = options.size;
@@ -155,6 +192,8 @@ Result<ArgumentRequest> parseRequest(const KernelOptions &options) {
         extents.push_back(extent);
     request.shapes[name.str()] = extents;
   }
+  for (StringRef item : options.fill)
+    SINTER_TRY(parseFill(item, request));
   for (StringRef item : options.scalar) {
     auto [name, text] = item.split('=');
     if (double value; text.getAsDouble(value))

@@ -14,8 +14,9 @@ enum class KernelAction { Run, Bench, Emit, Pack, Build, List };
 struct KernelOptions {
   KernelAction action;
   std::string source; // of a pack: the list of kernels
-  std::vector<std::string> set = {}, shape = {}, scalar = {};
+  std::vector<std::string> set = {}, shape = {}, scalar = {}, fill = {};
   int64_t size = 256;
+  double floor = 0x1p-16; // of comparisons, as a share of the largest magnitude
   unsigned threads = 0, seconds = 1;
   std::string stages = {}; // to print, comma separated
   std::string target = {}; // empty: the device's

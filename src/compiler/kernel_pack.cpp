@@ -22,6 +22,7 @@ Result<PreparedCase> prepareCase(const KernelOptions &options, const target::Tar
   SINTER_ASSIGN(hal::Grid grid, evaluateGrid(kernel, arguments));
   SINTER_ASSIGN(target::CompiledModule code, target::compileKernels(target, source.module()));
   PreparedCase prepared{makeCase(code, target.name(), 0, grid, request.seed, arguments), 0};
+  prepared.launch.floor = options.floor;
   prepared.launch.operations = dotOperations(kernel, arguments, grid);
   if (kind == CaseKind::Time)
     return prepared;
@@ -57,10 +58,13 @@ static Result<KernelOptions> parseLine(StringRef line) {
       options.shape.push_back(value);
     else if (words[at] == "--scalar")
       options.scalar.push_back(value);
-    else if (words[at] != "--size" || words[at + 1].getAsInteger(10, options.size))
-      return fail(Code::InvalidArgument,
-                  "found " + words[at].str() + " " + value +
-                      ", expected --set, --shape, --scalar or --size with a number");
+    else if (words[at] == "--fill")
+      options.fill.push_back(value);
+    else if (!(words[at] == "--size" && !words[at + 1].getAsInteger(10, options.size)) &&
+             !(words[at] == "--floor" && !words[at + 1].getAsDouble(options.floor)))
+      return fail(Code::InvalidArgument, "found " + words[at].str() + " " + value +
+                                             ", expected --set, --shape, --scalar, --fill, or "
+                                             "--size or --floor with a number");
   }
   return options;
 }

@@ -7,7 +7,7 @@
 
 namespace sinter::hal {
 
-static constexpr char kMagic[8] = {'s', 'i', 'n', 't', 'e', 'r', 'k', '2'};
+static constexpr char kMagic[8] = {'s', 'i', 'n', 't', 'e', 'r', 'k', '3'};
 static constexpr uint64_t kMostBytes = uint64_t(1) << 40; // of one view
 
 namespace {
@@ -103,6 +103,7 @@ static void writeCase(BundleWriter &out, const KernelCase &kernel) {
   for (int64_t extent : kernel.grid)
     out.number(static_cast<uint64_t>(extent));
   out.number(std::bit_cast<uint64_t>(kernel.operations));
+  out.number(std::bit_cast<uint64_t>(kernel.floor));
   out.number(kernel.scalars.size());
   for (int64_t scalar : kernel.scalars)
     out.number(static_cast<uint64_t>(scalar));
@@ -113,6 +114,7 @@ static void writeCase(BundleWriter &out, const KernelCase &kernel) {
     out.number(view.bytes);
     out.number((view.read ? 1 : 0) + (view.written ? 2 : 0));
     out.blob(view.expected);
+    out.blob(view.contents);
   }
 }
 
@@ -135,6 +137,10 @@ static CaseView readView(BundleReader &in) {
   view.read = use & 1;
   view.written = use & 2;
   view.expected = in.blob();
+  view.contents = in.blob();
+  if (!view.contents.empty() && view.contents.size() != view.bytes)
+    in.bad("view '" + view.name + "' has " + std::to_string(view.contents.size()) +
+           " bytes of contents, expected " + std::to_string(view.bytes));
   return view;
 }
 
@@ -154,9 +160,10 @@ static KernelCase readCase(BundleReader &in) {
   for (int64_t &extent : kernel.grid)
     extent = static_cast<int64_t>(in.number(uint64_t(1) << 40, "a grid's extent"));
   kernel.operations = std::bit_cast<double>(in.number());
+  kernel.floor = std::bit_cast<double>(in.number());
   for (uint64_t left = in.count(8, "a number of scalars"); left > 0 && in.ok(); --left)
     kernel.scalars.push_back(static_cast<int64_t>(in.number()));
-  for (uint64_t left = in.count(40, "a number of views"); left > 0 && in.ok(); --left)
+  for (uint64_t left = in.count(48, "a number of views"); left > 0 && in.ok(); --left)
     kernel.views.push_back(readView(in));
   if (kernel.scalars.size() != kernel.spec.scalarCount ||
       kernel.views.size() != kernel.spec.bufferCount)
@@ -175,7 +182,7 @@ Result<std::vector<KernelCase>> readBundle(std::span<const uint8_t> file) {
                 0);
   BundleReader in(file.subspan(sizeof kMagic));
   std::vector<KernelCase> cases;
-  for (uint64_t left = in.count(128, "a number of cases"); left > 0 && in.ok(); --left)
+  for (uint64_t left = in.count(136, "a number of cases"); left > 0 && in.ok(); --left)
     cases.push_back(readCase(in));
   SINTER_TRY(in.finish());
   return cases;

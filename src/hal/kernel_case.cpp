@@ -96,13 +96,13 @@ static double unitOf(ElementKind kind) {
 }
 
 Comparison compareElements(std::string name, ElementKind kind, std::span<const uint8_t> mine,
-                           std::span<const uint8_t> reference) {
+                           std::span<const uint8_t> reference, double share) {
   Comparison result{std::move(name), mine.size()};
   const size_t count = std::min(mine.size(), reference.size()) / elementBytes(kind);
   for (size_t i = 0; i < count; ++i)
     if (double value = std::fabs(elementAt(kind, reference, i)); std::isfinite(value))
       result.largest = std::max(result.largest, value);
-  const double unit = unitOf(kind), floor = unit ? result.largest * 0x1p-16 : 0;
+  const double unit = unitOf(kind), floor = unit ? result.largest * share : 0;
   for (size_t i = 0; i < count; ++i) {
     const double a = elementAt(kind, mine, i), b = elementAt(kind, reference, i);
     if (a == b || (std::isnan(a) && std::isnan(b)))
@@ -127,7 +127,9 @@ Result<BoundCase> BoundCase::create(Device &device, const KernelCase &kernel) {
   for (const CaseView &view : kernel.views) {
     SINTER_ASSIGN(auto buffer, device.allocate(std::max<uint64_t>(1, view.bytes)));
     std::vector<uint8_t> bytes(view.bytes, 0xff);
-    if (view.read)
+    if (!view.contents.empty())
+      bytes = view.contents;
+    else if (view.read)
       fillRandom(view.kind, bytes, random);
     SINTER_TRY(bound.stream_->write(*buffer, 0, bytes));
     bound.bindings_.push_back({buffer.get(), 0});
@@ -169,7 +171,8 @@ Result<std::vector<Comparison>> runCase(Device &device, const KernelCase &kernel
     if (!view.written || view.expected.size() != view.bytes)
       continue;
     SINTER_ASSIGN(const std::vector<uint8_t> bytes, bound.read(i));
-    comparisons.push_back(compareElements(view.name, view.kind, bytes, view.expected));
+    comparisons.push_back(
+        compareElements(view.name, view.kind, bytes, view.expected, kernel.floor));
   }
   return comparisons;
 }

@@ -28,10 +28,10 @@ struct Comparison {
 };
 
 // Numbers are within the bound where |mine - reference| <= u |reference| + 2^-16 of the largest
-// magnitude, u = 2^-16 for f32, 2^-10 for f16, 2^-7 for bf16; NaN matches NaN. Integers and bytes
-// must be equal.
+// magnitude, or the share `floor` of it, u = 2^-16 for f32, 2^-10 for f16, 2^-7 for bf16; NaN
+// matches NaN. Integers and bytes must be equal.
 Comparison compareElements(std::string name, ElementKind kind, std::span<const uint8_t> mine,
-                           std::span<const uint8_t> reference);
+                           std::span<const uint8_t> reference, double floor = 0x1p-16);
 
 struct CaseView {
   std::string name;
@@ -39,6 +39,7 @@ struct CaseView {
   uint64_t bytes = 0;
   bool read = false, written = false; // by the kernel
   std::vector<uint8_t> expected;      // of a written view; empty where nothing is compared
+  std::vector<uint8_t> contents;      // of a read view; random where empty
 };
 
 struct KernelCase {
@@ -50,7 +51,8 @@ struct KernelCase {
   uint64_t seed = 1;
   std::vector<CaseView> views; // in argument order; those read are filled in this order
   std::vector<int64_t> scalars;
-  double operations = 0; // of its dots
+  double operations = 0;  // of its dots
+  double floor = 0x1p-16; // of its comparisons
 };
 
 /// A case with its memory on a device, filled from the case's seed. The device and the case outlive

@@ -19,6 +19,7 @@ struct Block {
   Scalar sequence, head, first, rows, length;
   Tile queries;   // [rows, headDim], scaled
   Tile positions; // [rows, 1]
+  Tile ends;      // [rows, 1]: one past the last position that each row attends to
 };
 
 } // namespace
@@ -61,6 +62,7 @@ static Block loadBlock(KernelBuilder &k, const Attention &p, const AttentionView
   Tile positions =
       load(window(v.positions, {b.first, 0}, {b.rows, 1}), {0, 0}, {p.blockQueries, 1});
   b.positions = reshape(broadcast(positions, {p.blockQueries, p.groupHeads}), {rows, 1});
+  b.ends = p.causal ? min(b.positions + 1, b.length) : k.full(I32, {rows, 1}, 0) + b.length;
   return b;
 }
 
@@ -91,9 +93,7 @@ static Tile pageScores(KernelBuilder &k, const Attention &p, const AttentionView
   Tile scores = dot(b.queries, convert(keys, p.compute), k.zeros(F32, {rows, p.pageRows}));
   scores = p.scores(k, scores, {k.constant(Index, 0), start, rows, p.pageRows});
   Tile position = k.iota({1, p.pageRows}, 1) + convert(start, I32);
-  Tile seen = position < b.length;
-  if (p.causal)
-    seen = logicalAnd(seen, position <= b.positions);
+  Tile seen = position < b.ends;
   if (p.window)
     seen = logicalAnd(seen, position > b.positions - p.window);
   return select(seen, scores, -std::numeric_limits<double>::infinity());

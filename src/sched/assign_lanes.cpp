@@ -121,6 +121,8 @@ void Assigner::join(Operation *op, llvm::function_ref<void(Value, Value)> same) 
     return both(dot.getAcc(), dot.getResult());
   if (auto dot = dyn_cast<RingDotOp>(op))
     return both(dot.getAcc(), dot.getResult());
+  if (auto dot = dyn_cast<TileDotOp>(op))
+    return both(dot.getAcc(), dot.getResult());
   if (auto settle = dyn_cast<SettleOp>(op))
     return both(settle.getAcc(), settle.getResult());
   if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) || op->getNumResults() != 1 ||
@@ -154,7 +156,7 @@ void Assigner::collect() {
     Class &c = classes_[joined[at]];
     c.values.push_back(value);
     c.shape.assign(tileType(value).getShape().begin(), tileType(value).getShape().end());
-    if (isa_and_nonnull<tile::DotOp, RingDotOp, SumsReadOp>(value.getDefiningOp()))
+    if (isa_and_nonnull<tile::DotOp, RingDotOp, TileDotOp, SumsReadOp>(value.getDefiningOp()))
       c.dot = value.getDefiningOp();
     classOf_[value] = joined[at];
   }
@@ -256,6 +258,8 @@ LaneLayout Assigner::choose(const Class &c) {
     return sharedSums(*findMatrixInstruction(dot.getInstruction()), c.shape, threads_);
   if (auto read = dyn_cast_or_null<SumsReadOp>(c.dot))
     return sharedSums(*findMatrixInstruction(read.getInstruction()), c.shape, threads_);
+  if (auto dot = dyn_cast_or_null<TileDotOp>(c.dot))
+    return sharedSums(*findMatrixInstruction(dot.getInstruction()), c.shape, threads_);
   return c.dot ? chooseDotLanes(cast<tile::DotOp>(c.dot), threads_, facts_).sums : blockedFor(c);
 }
 
@@ -290,8 +294,16 @@ void Assigner::wantOperand(OpOperand &operand, const LaneLayout &layout) {
   if (LaneLayout::of(operand.get().getType()) == layout)
     return;
   OpBuilder b(operand.getOwner());
-  operand.set(ConvertOp::create(b, operand.getOwner()->getLoc(),
-                                layout.encode(tileType(operand.get())), operand.get()));
+  RankedTensorType type = layout.encode(tileType(operand.get()));
+  Operation *source = operand.get().getDefiningOp();
+  if (source && isa<TileDotOp>(operand.getOwner())) {
+    // What several products read, or one in every round of a loop, is converted once.
+    auto known = dyn_cast<ConvertOp>(source->getNextNode());
+    if (known && known.getValue() == operand.get() && known.getType() == type)
+      return operand.set(known);
+    b.setInsertionPointAfter(source);
+  }
+  operand.set(ConvertOp::create(b, operand.getOwner()->getLoc(), type, operand.get()));
 }
 
 void Assigner::makeResult(OpResult result, const LaneLayout &layout) {
@@ -320,6 +332,10 @@ void Assigner::mend(Operation *op) {
     if (auto same = LaneLayout::of(reshape.getValue().getType())
                         .reshaped(tileType(reshape.getResult()).getShape()))
       makeResult(reshape->getResult(0), *same);
+  } else if (auto dot = dyn_cast<TileDotOp>(op)) {
+    auto sums = tileType(dot.getResult()), left = tileType(dot.getA());
+    wantOperand(dot.getAMutable(), tileOperand(*findMatrixInstruction(dot.getInstruction()),
+                                               left.getShape(), sums.getShape(), threads_));
   } else if (auto dot = dyn_cast<tile::DotOp>(op)) {
     DotLanes lanes = chooseDotLanes(dot, threads_, facts_);
     if (!lanes.instruction || LaneLayout::of(dot.getResult().getType()) != lanes.sums)

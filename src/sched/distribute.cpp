@@ -115,6 +115,7 @@ LogicalResult Distributor::emit(Operation *op) {
       })
       .Case([&](RingReadOp o) { return emitRingRead(o); })
       .Case([&](RingDotOp o) { return emitRingDot(o); })
+      .Case([&](TileDotOp o) { return emitTileDot(o); })
       .Case([&](SettleOp o) { return emitSettle(o); })
       .Case([&](RingPutOp o) { return emitRingPut(o); })
       .Case([&](RingAddOp o) { return emitRingAdd(o); })
@@ -151,12 +152,13 @@ LogicalResult Distributor::emitBlock(Block &block) {
   return success();
 }
 
-// Whether at this launch every view's last extent and its other strides are multiples of vectors.
+// Whether at this launch the last extent and the other strides of every view with wide accesses are
+// multiples of vectors.
 Value Distributor::alignedAtLaunch(Block &block) {
   Value aligned = yes();
   for (BlockArgument argument : block.getArguments()) {
     auto type = dyn_cast<tile::ViewType>(argument.getType());
-    if (!type || isa<tile::BlockType>(type.getElementType()) || type.getStrided())
+    if (!type || !wide_.contains(map_.lookup(argument)))
       continue;
     const LaneView &view = views_.find(argument)->second;
     Value all = view.dims.back();
@@ -175,25 +177,30 @@ Value Distributor::alignedAtLaunch(Block &block) {
 
 // The body once, or twice behind the question whether accesses can be wide.
 LogicalResult Distributor::emitBody(Block &block) {
-  auto branch = scf::IfOp::create(b_, loc_, TypeRange(), alignedAtLaunch(block), true);
+  auto branch = scf::IfOp::create(b_, loc_, TypeRange(), yes(), true);
   for (bool aligned : {true, false}) {
     aligned_ = aligned;
     sharedUsed_ = false;
+    rings_.clear(); // they begin where they began in the other body
+    ringEnd_ = 0;
     Region &region = aligned ? branch.getThenRegion() : branch.getElseRegion();
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToStart(&region.front());
     if (failed(emitBlock(block)))
       return failure();
-    if (aligned && !wantsAligned_) {
+    if (aligned && wide_.empty()) {
       // Nothing depends on it: the one body stands alone.
       Block &only = region.front();
       only.getTerminator()->erase();
       branch->getBlock()->getOperations().splice(branch->getIterator(), only.getOperations());
-      break;
+      branch.erase();
+      return success();
     }
   }
-  if (!wantsAligned_)
-    branch.erase();
+  OpBuilder::InsertionGuard guard(b_);
+  b_.setInsertionPoint(branch);
+  loc_ = branch.getLoc();
+  branch.getConditionMutable().assign(alignedAtLaunch(block));
   return success();
 }
 

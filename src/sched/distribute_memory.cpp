@@ -124,7 +124,8 @@ int64_t Distributor::vectorOf(const LaneView &view, ValueRange offsets, const La
     divisor = std::gcd(divisor, interleave);
   while (vector > 1 && divisor % vector)
     vector /= 2;
-  wantsAligned_ |= vector > 1;
+  if (vector > 1)
+    wide_.insert(view.argument);
   return aligned_ ? vector : 1;
 }
 

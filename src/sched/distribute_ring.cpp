@@ -21,11 +21,13 @@ LogicalResult Distributor::emitRing(RingOp op) {
     ArrayRef<int64_t> shape = type.getTile().getShape();
     int64_t row = shape[1] * elementBytes(type.getTile().getElementType());
     ring.swizzled = op.getSwizzled();
-    if (ring.swizzled && row != kSwizzledRow)
-      return op.emitOpError() << "has rows of " << row << " bytes, expected " << kSwizzledRow;
-    ring.rowBytes = ring.swizzled ? row : row + kPiece;
-    ring.placeBytes =
-        llvm::alignTo(shape[0] * ring.rowBytes, ring.swizzled ? kRingAlignment : kPiece);
+    if (ring.swizzled && (row % kSwizzledRow || (row > kSwizzledRow && shape[0] % kSwizzledRows)))
+      return op.emitOpError() << "has " << shape[0] << " rows of " << row
+                              << " bytes, expected whole panels of " << kSwizzledRow;
+    ring.rowBytes = ring.swizzled ? kSwizzledRow : row + kPiece;
+    ring.panelBytes = shape[0] * kSwizzledRow;
+    int64_t bytes = ring.swizzled ? row / kSwizzledRow * ring.panelBytes : shape[0] * ring.rowBytes;
+    ring.placeBytes = llvm::alignTo(bytes, ring.swizzled ? kRingAlignment : kPiece);
     ring.base = llvm::alignTo(ringEnd_, kRingAlignment);
     ringEnd_ = llvm::alignTo(ring.base + type.getDepth() * ring.placeBytes, kRingAlignment);
     shared_ = std::max(shared_, ringEnd_);
@@ -50,15 +52,35 @@ Value Distributor::ringByte(const LaneRing &ring, const LaneLayout &layout, int6
   Value row = add(thread[0], int32(parts[0]));
   if (!ring.swizzled)
     return add(mul(row, int32(ring.rowBytes)), mul(add(thread[1], int32(parts[1])), int32(bytes)));
-  int64_t perPiece = kPiece / bytes;
+  int64_t perPiece = kPiece / bytes, perRow = kSwizzledRow / bytes;
   Value inPattern = parts[0] % kSwizzledRows ? row : thread[0];
   inPattern = b_.createOrFold<arith::AndIOp>(loc_, inPattern, int32(kSwizzledRows - 1));
-  Value piece = b_.createOrFold<arith::ShRUIOp>(loc_, thread[1], int32(llvm::Log2_64(perPiece)));
-  piece = add(piece, int32(parts[1] / perPiece));
+  Value column = thread[1], panel = int32(0);
+  if (layout.shape()[1] > perRow) {
+    panel = b_.createOrFold<arith::ShRUIOp>(loc_, column, int32(llvm::Log2_64(perRow)));
+    panel = mul(add(panel, int32(parts[1] / perRow)), int32(ring.panelBytes));
+    column = b_.createOrFold<arith::AndIOp>(loc_, column, int32(perRow - 1));
+  }
+  int64_t part = parts[1] % perRow;
+  Value piece = b_.createOrFold<arith::ShRUIOp>(loc_, column, int32(llvm::Log2_64(perPiece)));
+  piece = add(piece, int32(part / perPiece));
   piece = b_.createOrFold<arith::XOrIOp>(loc_, piece, inPattern);
-  Value within = b_.createOrFold<arith::AndIOp>(loc_, thread[1], int32(perPiece - 1));
-  within = mul(add(within, int32(parts[1] % perPiece)), int32(bytes));
-  return add(add(mul(row, int32(kSwizzledRow)), mul(piece, int32(kPiece))), within);
+  Value within = b_.createOrFold<arith::AndIOp>(loc_, column, int32(perPiece - 1));
+  within = mul(add(within, int32(part % perPiece)), int32(bytes));
+  return add(panel, add(add(mul(row, int32(kSwizzledRow)), mul(piece, int32(kPiece))), within));
+}
+
+// A layout of two axes for a view that has them as its `axes`, with extent 1 along the others.
+static LaneLayout within(const LaneLayout &tile, int64_t rank, ArrayRef<int64_t> axes) {
+  SmallVector<int64_t> shape(rank, 1);
+  auto moved = [&](ArrayRef<LaneBit> bits) {
+    return llvm::map_to_vector(bits, [&](LaneBit bit) {
+      return bit.axis < 0 ? bit : LaneBit{static_cast<int>(axes[bit.axis]), bit.bit};
+    });
+  };
+  for (auto [axis, extent] : llvm::zip_equal(axes, tile.shape()))
+    shape[axis] = extent;
+  return LaneLayout(shape, moved(tile.registerBits()), moved(tile.threadBits()));
 }
 
 LogicalResult Distributor::emitFetch(FetchOp op) {
@@ -68,15 +90,20 @@ LogicalResult Distributor::emitFetch(FetchOp op) {
   int64_t threads = kernel_->getAttrOfType<IntegerAttr>(kThreadsName).getInt();
   LaneLayout layout = LaneLayout::blocked(tile.getShape(), threads, facts_.subgroup, 1,
                                           static_cast<int>(llvm::Log2_64(kPiece / bytes)));
-  LaneAccess access = accessOf(views_.find(op.getView())->second, op.getOffsets(), layout);
+  int64_t rank = static_cast<int64_t>(op.getOffsets().size());
+  SmallVector<int64_t> axes =
+      op.getAxes() ? SmallVector<int64_t>(*op.getAxes()) : SmallVector<int64_t>{rank - 2, rank - 1};
+  LaneAccess access =
+      accessOf(views_.find(op.getView())->second, op.getOffsets(), within(layout, rank, axes));
   Value start = placeByte(ring, op.getPlace()), first = firstCopy(layout);
+  Value when = op.getWhen() ? scalarOf(op.getWhen()) : Value();
   bool whole = access.vector * bytes == kPiece;
   Value zero =
       arith::ConstantOp::create(b_, loc_, cast<TypedAttr>(b_.getZeroAttr(tile.getElementType())));
   for (int64_t number = 0; number < layout.registers(); number += access.vector) {
     if (isPadding(layout, number))
       continue;
-    Value inside = whenAt(access, number), at = byteAt(access, number);
+    Value inside = both(when, whenAt(access, number)), at = byteAt(access, number);
     Value shared = add(start, ringByte(ring, layout, number, bytes));
     if (whole && !first && !inTile(layout, number)) {
       CopyAsyncOp::create(b_, loc_, access.view.argument, at, inside ? inside : yes(), shared);
@@ -157,9 +184,10 @@ LogicalResult Distributor::emitRingRead(RingReadOp op) {
   return success();
 }
 
-// The rows of an operand that this thread's group of subgroups multiplies, in bytes.
+// What of an operand this thread's group of subgroups multiplies, in bytes, of which each of the
+// sums' coordinates along `axis` has `bytes`.
 Value Distributor::operandStart(const LaneLayout &sums, const MatrixInstruction &instruction,
-                                int axis, int64_t rowBytes) {
+                                int axis, int64_t bytes) {
   Value start = int32(0);
   auto own = static_cast<size_t>(llvm::Log2_64(instruction.lanes));
   for (size_t at = own; at < sums.threadBits().size(); ++at) {
@@ -168,7 +196,7 @@ Value Distributor::operandStart(const LaneLayout &sums, const MatrixInstruction 
       continue;
     Value one = b_.createOrFold<arith::ShRUIOp>(loc_, thread_, int32(at));
     one = b_.createOrFold<arith::AndIOp>(loc_, one, int32(1));
-    start = add(start, mul(one, int32((int64_t(1) << bit.bit) * rowBytes)));
+    start = add(start, mul(one, int32((int64_t(1) << bit.bit) * bytes)));
   }
   return start;
 }
@@ -200,6 +228,53 @@ LogicalResult Distributor::emitRingDot(RingDotOp op) {
   waitForSums(sums, acc, aligned_ ? op.getPending() : 0, true);
   registers_[op.getResult()] = std::move(acc);
   return success();
+}
+
+LogicalResult Distributor::emitTileDot(TileDotOp op) {
+  const LaneRing &ring = rings_.find(op.getB().getDefiningOp())->second;
+  const MatrixInstruction *instruction = findMatrixInstruction(op.getInstruction());
+  SINTER_CHECK(instruction && instruction->sharedB && ring.swizzled);
+  LaneLayout sums = LaneLayout::of(op.getResult().getType()),
+             left = LaneLayout::of(op.getA().getType());
+  int64_t bytes = elementBytes(cast<RankedTensorType>(op.getA().getType()).getElementType());
+  int64_t perRow = kSwizzledRow / bytes;
+  // Columns of groups of subgroups are whole panels apart.
+  Value b = add(placeByte(ring, op.getPlace()),
+                operandStart(sums, *instruction, 1, ring.panelBytes / perRow));
+  Registers acc = registersOf(op.getAcc());
+  const Registers &a = registersOf(op.getA());
+  int64_t count = int64_t(1) << sums.registerBits().size(), each = int64_t(1)
+                                                                   << left.registerBits().size();
+  SmallVector<Value> parts, started;
+  for (int64_t first = 0; first < static_cast<int64_t>(a.size()); first += each)
+    parts.push_back(pinned(ArrayRef<Value>(a).slice(first, each)));
+  for (int64_t first = 0; first < static_cast<int64_t>(acc.size()); first += count)
+    started.push_back(pinned(ArrayRef<Value>(acc).slice(first, count)));
+  MatrixFenceOp::create(b_, loc_);
+  for (int64_t m = 0; m < sums.shape()[0]; m += sums.atom(0))
+    for (int64_t n = 0; n < sums.shape()[1]; n += sums.atom(1)) {
+      int64_t first = sums.registerAt({m, n});
+      Value sum = started[first / count];
+      for (int64_t k = 0; k < left.shape()[1]; k += instruction->k)
+        sum = MatrixTileAsyncOp::create(
+            b_, loc_, op.getInstruction(), parts[left.registerAt({m, k}) / each],
+            add(b, int32(n / perRow * ring.panelBytes + k * kSwizzledRow)), ring.panelBytes, sum);
+      llvm::copy(scalarsOf(sum, count), acc.begin() + first);
+    }
+  waitForSums(sums, acc, aligned_ ? INT32_MAX : 0, true);
+  registers_[op.getResult()] = std::move(acc);
+  return success();
+}
+
+// A vector of registers that are written before a fence, which matters where this block writes
+// them.
+Value Distributor::pinned(ArrayRef<Value> registers) {
+  Value vector = vectorFrom(registers);
+  bool written = llvm::any_of(registers, [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    return op && op->getBlock() == b_.getInsertionBlock() && !op->hasTrait<OpTrait::ConstantLike>();
+  });
+  return written ? PinOp::create(b_, loc_, vector) : vector;
 }
 
 void Distributor::waitForSums(const LaneLayout &sums, Registers &acc, int64_t pending,

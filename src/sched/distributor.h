@@ -60,7 +60,7 @@ struct SharedTile {
 
 /// Where a ring's places lie in shared memory.
 struct LaneRing {
-  int64_t base = 0, placeBytes = 0, rowBytes = 0;
+  int64_t base = 0, placeBytes = 0, rowBytes = 0, panelBytes = 0;
   bool swizzled = false;
 };
 
@@ -141,11 +141,13 @@ private:
   LogicalResult emitFetch(FetchOp op);
   LogicalResult emitRingRead(RingReadOp op);
   LogicalResult emitRingDot(RingDotOp op);
+  LogicalResult emitTileDot(TileDotOp op);
   LogicalResult emitSettle(SettleOp op);
+  Value pinned(ArrayRef<Value> registers);
   Value placeByte(const LaneRing &ring, Value place);
   Value ringByte(const LaneRing &ring, const LaneLayout &layout, int64_t number, int64_t bytes);
   Value operandStart(const LaneLayout &sums, const MatrixInstruction &instruction, int axis,
-                     int64_t rowBytes);
+                     int64_t bytes);
   void waitForSums(const LaneLayout &sums, Registers &acc, int64_t pending, bool commit);
 
   // distribute_sums.cpp: products with sums that no register holds
@@ -217,12 +219,12 @@ private:
   llvm::DenseMap<mlir::Attribute, SmallVector<Value>> threadParts_;
   Operation *entry_ = nullptr; // before which thread parts are computed
   Value thread_;
-  Value step_; // i32: bytes that a loop adds to where shared memory is accessed; null outside
-  bool aligned_ = false;      // extents and strides are multiples of vectors
-  bool wantsAligned_ = false; // some access would be wider if they were
-  bool sharedUsed_ = false;   // by an operation that may run before the next one
-  int64_t shared_ = 0;        // bytes of shared memory
-  int64_t ringEnd_ = 0;       // of which rings have those below
+  Value step_; // i32: bytes that a loop adds to what is taken from shared memory; null outside
+  bool aligned_ = false;       // extents and strides are multiples of vectors
+  llvm::DenseSet<Value> wide_; // arguments whose accesses would be wider if they were
+  bool sharedUsed_ = false;    // by an operation that may run before the next one
+  int64_t shared_ = 0;         // bytes of shared memory
+  int64_t ringEnd_ = 0;        // of which rings have those below
 };
 
 int64_t elementBytes(Type element);

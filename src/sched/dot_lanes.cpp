@@ -76,7 +76,7 @@ static bool isElement(MatrixElement element, Type type) {
 static const MatrixInstruction *findInstruction(tile::DotOp dot, const LaneFacts &facts) {
   for (const std::string &name : facts.instructions) {
     const MatrixInstruction *found = findMatrixInstruction(name);
-    if (found && !found->sharedOperands && !found->opaqueSums &&
+    if (found && !found->isAsynchronous() && !found->opaqueSums &&
         isElement(found->aElement, elementOf(dot.getA())) &&
         isElement(found->bElement, elementOf(dot.getB())) &&
         isElement(found->cElement, elementOf(dot.getResult())))
@@ -126,6 +126,11 @@ LaneLayout sharedSums(const MatrixInstruction &instruction, ArrayRef<int64_t> sh
   return spread(instruction.layoutC(), shape, axes, {0, 1}, bits);
 }
 
+static bool isWhole(const LaneLayout &sums) {
+  return sums.shape()[0] % sums.atom(0) == 0 && sums.shape()[1] % sums.atom(1) == 0 &&
+         !sums.copies();
+}
+
 // Rows of 128 bytes, whole instructions for every thread, and sums that registers hold.
 const MatrixInstruction *findSharedInstruction(tile::DotOp dot, int64_t threads,
                                                const LaneFacts &facts) {
@@ -139,9 +144,7 @@ const MatrixInstruction *findSharedInstruction(tile::DotOp dot, int64_t threads,
         !isElement(found->aElement, elementOf(dot.getA())) ||
         !isElement(found->bElement, elementOf(dot.getB())))
       continue;
-    LaneLayout sums = sharedSums(*found, shape, threads);
-    bool whole = shape[0] % sums.atom(0) == 0 && shape[1] % sums.atom(1) == 0 && !sums.copies();
-    if (whole)
+    if (isWhole(sharedSums(*found, shape, threads)))
       return found;
   }
   return nullptr;
@@ -165,10 +168,39 @@ const MatrixInstruction *findOpaqueInstruction(tile::DotOp dot, int64_t threads,
   return nullptr;
 }
 
+const MatrixInstruction *findTileInstruction(tile::DotOp dot, int64_t threads,
+                                             const LaneFacts &facts) {
+  ArrayRef<int64_t> shape = shapeOf(dot.getResult());
+  int64_t k = shapeOf(dot.getA())[1];
+  if (dot.getTransposeB() || shape[1] * 2 % kSharedRowBytes)
+    return nullptr;
+  for (const std::string &name : facts.instructions) {
+    const MatrixInstruction *found = findMatrixInstruction(name);
+    if (!found || !found->sharedB || threads % found->lanes || k % found->k ||
+        !isElement(found->aElement, elementOf(dot.getA())) ||
+        !isElement(found->bElement, elementOf(dot.getB())) ||
+        !isElement(found->cElement, elementOf(dot.getResult())))
+      continue;
+    // Groups share rows alone, so that one product's sums are the next one's operand.
+    LaneLayout sums = sharedSums(*found, shape, threads);
+    if (isWhole(sums) && sums.atom(0) == found->m * (threads / found->lanes))
+      return found;
+  }
+  return nullptr;
+}
+
 std::array<int64_t, 2> fragmentCounts(const MatrixInstruction &instruction, ArrayRef<int64_t> shape,
                                       int64_t threads) {
   LaneLayout sums = sharedSums(instruction, shape, threads);
   return {shape[0] / sums.atom(0), shape[1] / sums.atom(1)};
+}
+
+LaneLayout tileOperand(const MatrixInstruction &instruction, ArrayRef<int64_t> shape,
+                       ArrayRef<int64_t> sums, int64_t threads) {
+  SmallVector<int> axes = shareSubgroups(instruction, sums, threads / instruction.lanes);
+  std::array<int, 2> bits{static_cast<int>(llvm::Log2_64(instruction.m)),
+                          static_cast<int>(llvm::Log2_64(instruction.n))};
+  return spread(instruction.layoutA(), shape, axes, {0, -1}, bits);
 }
 
 DotLanes chooseDotLanes(tile::DotOp dot, int64_t threads, const LaneFacts &facts) {

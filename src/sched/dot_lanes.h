@@ -37,6 +37,14 @@ const MatrixInstruction *findOpaqueInstruction(tile::DotOp dot, int64_t threads,
 std::array<int64_t, 2> fragmentCounts(const MatrixInstruction &instruction,
                                       llvm::ArrayRef<int64_t> shape, int64_t threads);
 
+/// The instruction that multiplies a tile in registers with b [k, n] in shared memory, its rows
+/// alone shared out among groups of subgroups; null likewise.
+const MatrixInstruction *findTileInstruction(tile::DotOp dot, int64_t threads,
+                                             const LaneFacts &facts);
+/// The layout of that tile, of `shape`, for sums of the shape `sums`.
+LaneLayout tileOperand(const MatrixInstruction &instruction, llvm::ArrayRef<int64_t> shape,
+                       llvm::ArrayRef<int64_t> sums, int64_t threads);
+
 /// Sums of such an instruction over `threads` threads.
 LaneLayout sharedSums(const MatrixInstruction &instruction, llvm::ArrayRef<int64_t> shape,
                       int64_t threads);

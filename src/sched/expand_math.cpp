@@ -3,6 +3,7 @@
 #include "tile/mlir_pch.h"
 
 #include "sched/expand_math.h"
+#include "sched/sched.h"
 #include <numbers>
 
 using namespace mlir;
@@ -130,10 +131,34 @@ static Value exp2NearZero(const Float32 &f, Value x) {
   return f.mul(ownExp2(f, f.sub(x, p.n)), p.scale);
 }
 
+static bool isMaximum(Value value) {
+  auto reduce = value.getDefiningOp<tile::ReduceOp>();
+  return value.getDefiningOp<arith::MaximumFOp>() ||
+         (reduce && reduce.getKind() == tile::ReduceKind::Max);
+}
+
+// exp(x - m) of rows and their maxima as 2^(x log2 e - m log2 e), one step a number. Rounding m
+// log2 e shifts all of a row alike, by no more than rounding x and m did. The lowest number stays
+// finite, so that x of minus infinity gives 0.
+static Value expBelowMaximum(const Float32 &f, Value x) {
+  auto difference = x.getDefiningOp<arith::SubFOp>();
+  auto wide = difference ? difference.getRhs().getDefiningOp<tile::BroadcastOp>() : nullptr;
+  if (!wide || !isMaximum(wide.getValue()))
+    return {};
+  Float32 row{f.b, f.loc, wide.getValue().getType(), f.own};
+  Value scaled = row.mul(wide.getValue(), row.constant(-std::numbers::log2e));
+  scaled = arith::MinimumFOp::create(f.b, f.loc, scaled,
+                                     row.constant(std::numeric_limits<float>::max()));
+  Value all = tile::BroadcastOp::create(f.b, f.loc, wide.getType(), scaled);
+  return ownExp2(f, f.fma(difference.getLhs(), f.constant(std::numbers::log2e), all));
+}
+
 // By a polynomial, below 2^-125.4 the result is 0.
 static Value expandExp(const Float32 &f, Value x) {
-  if (f.own == OwnExp2::Everywhere)
-    return expByExp2(f, x);
+  if (f.own == OwnExp2::Everywhere) {
+    Value below = expBelowMaximum(f, x);
+    return below ? below : expByExp2(f, x);
+  }
   if (f.own == OwnExp2::NearZero)
     return expNearZero(f, x);
   Value n = f.round(f.mul(x, f.constant(1.0 / std::numbers::ln2)));

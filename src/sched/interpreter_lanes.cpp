@@ -23,7 +23,7 @@ Result<void> LaneExtension::checkKernel(tile::KernelOp kernel) {
   };
   threads_ = attribute(kThreadsName);
   kernel.walk([&](Operation *op) {
-    isAsynchronous_ |= isa<CopyAsyncOp, MatrixAsyncOp>(op);
+    isAsynchronous_ |= isa<CopyAsyncOp, MatrixAsyncOp, MatrixTileAsyncOp>(op);
     overlapsLaunches_ |= isa<AwaitLaunchesOp>(op);
   });
   shared_.emplace(static_cast<uint64_t>(attribute(kSharedName)), isAsynchronous_);
@@ -100,6 +100,11 @@ Result<void> LaneExtension::dispatch(Operation &op, Task &task) {
       })
       .Case([&](MatrixFenceOp) { return sums_.fence(), Result<void>(); })
       .Case([&](MatrixAsyncOp matrix) { return startProduct(matrix, task); })
+      .Case([&](MatrixTileAsyncOp matrix) { return startTileProduct(matrix, task); })
+      .Case([&](PinOp pin) {
+        Tile value = *valueOf(pin.getValue(), task).tile;
+        return task.bind(pin.getResult(), std::move(value)), Result<void>();
+      })
       .Case([&](MatrixWaitOp wait) { return waitForProducts(wait, task); })
       .Case([&](SumsClearOp clear) { return clearSums(clear, task); })
       .Case([&](SumsAddOp add) { return addToSums(add, task); })

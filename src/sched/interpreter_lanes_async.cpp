@@ -37,7 +37,8 @@ Result<void> LaneExtension::checkFlights(Operation &op, Task &task) const {
                        "uses sums of " + nameText(*held->op) + " after " +
                            nameText(*held->takenBy) +
                            " has taken them, expected the result of that");
-    if (!isa<MatrixAsyncOp, MatrixWaitOp, vector::ExtractOp, vector::FromElementsOp>(op))
+    if (!isa<MatrixAsyncOp, MatrixTileAsyncOp, MatrixWaitOp, vector::ExtractOp,
+             vector::FromElementsOp>(op))
       return task.fail(op, Code::InvalidArgument,
                        "reads sums of " + nameText(*held->op) +
                            ", which is in flight, expected a 'sched.matrix_wait' for its group "
@@ -51,7 +52,7 @@ void LaneExtension::noteRegisters(Operation &op, Task &task) {
   if (!isAsynchronous_)
     return;
   auto isWritten = [&](mlir::Value value) { return sums_.isWritten(*valueOf(value, task).tile); };
-  bool writes = !isa<MatrixAsyncOp, MatrixWaitOp>(op);
+  bool writes = !isa<MatrixAsyncOp, MatrixTileAsyncOp, MatrixWaitOp>(op);
   if (isa<vector::ExtractOp, vector::FromElementsOp>(op))
     writes = llvm::any_of(op.getOperands(), isWritten);
   for (mlir::Value result : op.getResults())
@@ -130,15 +131,44 @@ Result<Tile> LaneExtension::operandOf(const LaneAccess &access, const ProductRea
       int64_t swizzle = row % kPatternRows * kPieceBytes;
       int64_t at = place - within + row * kRowBytes + ((within + byte) ^ swizzle);
       MutableArrayRef<std::byte> piece(out.data() + row * bytes + byte, kPieceBytes);
-      SINTER_ASSIGN(bool written, shared_->readForProduct(access, read, at, piece));
-      if (written)
-        continue;
-      if (options_.unwritten == UnwrittenReads::Report)
-        return access.task.fail(access.op, Code::InvalidArgument,
-                                "reads row " + Twine(row) + " of " + name + " at byte " +
-                                    Twine(at) +
-                                    " of shared memory, which this program has not all written");
-      llvm::fill(piece, std::byte(0xff)); // NaN
+      SINTER_TRY(readPiece(access, read, at, row, name, piece));
+    }
+  return out;
+}
+
+Result<void> LaneExtension::readPiece(const LaneAccess &access, const ProductRead &read, int64_t at,
+                                      int64_t row, StringRef name,
+                                      MutableArrayRef<std::byte> piece) {
+  SINTER_ASSIGN(bool written, shared_->readForProduct(access, read, at, piece));
+  if (written)
+    return {};
+  if (options_.unwritten == UnwrittenReads::Report)
+    return access.task.fail(access.op, Code::InvalidArgument,
+                            "reads row " + Twine(row) + " of " + name + " at byte " + Twine(at) +
+                                " of shared memory, which this program has not all written");
+  llvm::fill(piece, std::byte(0xff)); // NaN
+  return {};
+}
+
+// Rows along k in panels of 128 bytes, [k, n].
+Result<Tile> LaneExtension::panelsOf(const LaneAccess &access, const ProductRead &read,
+                                     const MatrixInstruction &instruction, int64_t place,
+                                     int64_t panel) {
+  constexpr int64_t kPattern = kRowBytes * kPatternRows;
+  if (place < 0 || place % kPattern || panel < 0 || panel % kPattern)
+    return access.task.fail(access.op, Code::InvalidArgument,
+                            "has b at byte " + Twine(place) + " of shared memory in panels of " +
+                                Twine(panel) + " bytes, expected multiples of " + Twine(kPattern));
+  auto type = cast<VectorType>(instruction.typeB(access.op.getContext()));
+  tile::Element element = laneWordOf(type)->element;
+  Tile out(element, {type.getNumElements()}, nullptr);
+  int64_t rowBytes = instruction.n * element.bytes;
+  for (int64_t row = 0; row < instruction.k; ++row)
+    for (int64_t byte = 0; byte < rowBytes; byte += kPieceBytes) {
+      int64_t swizzled = (byte % kRowBytes) ^ (row % kPatternRows * kPieceBytes);
+      int64_t at = place + byte / kRowBytes * panel + row * kRowBytes + swizzled;
+      MutableArrayRef<std::byte> piece(out.data() + row * rowBytes + byte, kPieceBytes);
+      SINTER_TRY(readPiece(access, read, at, row, "b", piece));
     }
   return out;
 }
@@ -154,15 +184,15 @@ Tile LaneExtension::transposed(const Tile &tile, int64_t rows) {
 }
 
 // The sums that a product adds to, which it takes over if they are in flight.
-Result<Tile> LaneExtension::sumsFor(MatrixAsyncOp op, Task &task) {
-  if (const SumsInFlight::Held *held = heldOf(op.getAcc(), task))
-    return sums_.take(*held, *op).sums;
-  LaneValue acc = valueOf(op.getAcc(), task);
+Result<Tile> LaneExtension::sumsFor(Operation &op, mlir::Value sums, Task &task) {
+  if (const SumsInFlight::Held *held = heldOf(sums, task))
+    return sums_.take(*held, op).sums;
+  LaneValue acc = valueOf(sums, task);
   if (!sums_.isOrdered(*acc.tile))
-    return task.fail(*op, Code::InvalidArgument,
+    return task.fail(op, Code::InvalidArgument,
                      "adds to registers that threads have written, expected a "
                      "'sched.matrix_fence' between");
-  return expand(*op, acc, task);
+  return expand(op, acc, task);
 }
 
 Result<void> LaneExtension::startProduct(MatrixAsyncOp op, Task &task) {
@@ -173,7 +203,7 @@ Result<void> LaneExtension::startProduct(MatrixAsyncOp op, Task &task) {
   SINTER_TRY(task.engine().charge(*op, each * groups, task));
   SINTER_ASSIGN(Tile a, expanded(*op, op.getA(), task));
   SINTER_ASSIGN(Tile b, expanded(*op, op.getB(), task));
-  SINTER_ASSIGN(Tile acc, sumsFor(op, task));
+  SINTER_ASSIGN(Tile acc, sumsFor(*op, op.getAcc(), task));
   SINTER_ASSIGN(Tile sums, allocate(*op, op.getType(), true, task));
   LaneAccess access{*op, task, clock_};
   auto typeA = cast<VectorType>(instruction.typeA(op.getContext())),
@@ -185,6 +215,31 @@ Result<void> LaneExtension::startProduct(MatrixAsyncOp op, Task &task) {
     SINTER_ASSIGN(Tile left, operandOf(access, read, typeA, instruction.m, atA, "a"));
     SINTER_ASSIGN(Tile right, operandOf(access, read, typeB, instruction.n, atB, "b"));
     SINTER_TRY(unit.multiplyShared(left, transposed(right, instruction.n), acc, sums, first));
+  }
+  return fly(*op, {std::move(sums), op, sums_.openGroup()}, task);
+}
+
+Result<void> LaneExtension::startTileProduct(MatrixTileAsyncOp op, Task &task) {
+  const MatrixInstruction &instruction = *findMatrixInstruction(op.getInstruction());
+  const MatrixUnit &unit = units_.try_emplace(&instruction, instruction).first->second;
+  uint64_t each = static_cast<uint64_t>(instruction.m * instruction.n * instruction.k);
+  uint64_t groups = static_cast<uint64_t>(threads_ / instruction.lanes);
+  SINTER_TRY(task.engine().charge(*op, each * groups, task));
+  LaneValue fragments = valueOf(op.getA(), task);
+  if (heldOf(op.getA(), task) || !sums_.isOrdered(*fragments.tile))
+    return task.fail(*op, Code::InvalidArgument,
+                     "multiplies registers that threads have written, expected a "
+                     "'sched.matrix_fence' between");
+  SINTER_ASSIGN(Tile a, expand(*op, fragments, task));
+  SINTER_ASSIGN(Tile b, expanded(*op, op.getB(), task));
+  SINTER_ASSIGN(Tile acc, sumsFor(*op, op.getAcc(), task));
+  SINTER_ASSIGN(Tile sums, allocate(*op, op.getType(), true, task));
+  LaneAccess access{*op, task, clock_};
+  for (int64_t first = 0; first < threads_; first += instruction.lanes) {
+    ProductRead read{first, instruction.lanes, sums_.openGroup()};
+    SINTER_ASSIGN(int64_t at, placeOf(*op, b, "b", first, instruction.lanes, task));
+    SINTER_ASSIGN(Tile right, panelsOf(access, read, instruction, at, op.getPanel()));
+    SINTER_TRY(unit.multiplyTile(a, right, acc, sums, first));
   }
   return fly(*op, {std::move(sums), op, sums_.openGroup()}, task);
 }

@@ -85,8 +85,13 @@ private:
   Result<tile::Tile> operandOf(const LaneAccess &access, const ProductRead &read,
                                mlir::VectorType type, int64_t rows, int64_t place,
                                llvm::StringRef name);
+  Result<tile::Tile> panelsOf(const LaneAccess &access, const ProductRead &read,
+                              const MatrixInstruction &instruction, int64_t place, int64_t panel);
+  Result<void> readPiece(const LaneAccess &access, const ProductRead &read, int64_t at, int64_t row,
+                         llvm::StringRef name, llvm::MutableArrayRef<std::byte> piece);
   static tile::Tile transposed(const tile::Tile &tile, int64_t rows);
-  Result<tile::Tile> sumsFor(MatrixAsyncOp op, tile::Task &task);
+  Result<tile::Tile> sumsFor(mlir::Operation &op, mlir::Value acc, tile::Task &task);
+  Result<void> startTileProduct(MatrixTileAsyncOp op, tile::Task &task);
   Result<void> startProduct(MatrixAsyncOp op, tile::Task &task);
   Result<void> fly(mlir::Operation &op, FlyingSums sums, tile::Task &task);
   Result<void> waitForProducts(MatrixWaitOp op, tile::Task &task);

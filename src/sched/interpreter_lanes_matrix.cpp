@@ -85,10 +85,10 @@ static uint32_t multiplyAdd(uint32_t a, uint32_t b, uint32_t c) {
 
 template <typename T>
 Result<void> MatrixUnit::multiplySubgroup(const tile::Tile &a, const tile::Tile &b,
-                                          const tile::Tile &c, tile::Tile &d,
-                                          int64_t firstOfOperands, int64_t firstThread) const {
-  SINTER_ASSIGN(std::vector<T> left, a_.gather<T>(a, firstOfOperands));
-  SINTER_ASSIGN(std::vector<T> right, b_.gather<T>(b, firstOfOperands));
+                                          const tile::Tile &c, tile::Tile &d, int64_t firstOfA,
+                                          int64_t firstOfB, int64_t firstThread) const {
+  SINTER_ASSIGN(std::vector<T> left, a_.gather<T>(a, firstOfA));
+  SINTER_ASSIGN(std::vector<T> right, b_.gather<T>(b, firstOfB));
   SINTER_ASSIGN(std::vector<T> sum, c_.gather<T>(c, firstThread));
   int64_t k = a_.columns(), n = c_.columns();
   for (int64_t row = 0; row < c_.rows(); ++row)
@@ -103,16 +103,22 @@ Result<void> MatrixUnit::multiplySubgroup(const tile::Tile &a, const tile::Tile 
 Result<void> MatrixUnit::multiply(const tile::Tile &a, const tile::Tile &b, const tile::Tile &c,
                                   tile::Tile &d) const {
   for (int64_t first = 0; first < c.shape()[0]; first += lanes_)
-    SINTER_TRY(c_.isInt() ? multiplySubgroup<uint32_t>(a, b, c, d, first, first)
-                          : multiplySubgroup<float>(a, b, c, d, first, first));
+    SINTER_TRY(c_.isInt() ? multiplySubgroup<uint32_t>(a, b, c, d, first, first, first)
+                          : multiplySubgroup<float>(a, b, c, d, first, first, first));
   return {};
 }
 
 Result<void> MatrixUnit::multiplyShared(const tile::Tile &a, const tile::Tile &b,
                                         const tile::Tile &c, tile::Tile &d,
                                         int64_t firstThread) const {
-  return c_.isInt() ? multiplySubgroup<uint32_t>(a, b, c, d, 0, firstThread)
-                    : multiplySubgroup<float>(a, b, c, d, 0, firstThread);
+  return c_.isInt() ? multiplySubgroup<uint32_t>(a, b, c, d, 0, 0, firstThread)
+                    : multiplySubgroup<float>(a, b, c, d, 0, 0, firstThread);
+}
+
+Result<void> MatrixUnit::multiplyTile(const tile::Tile &a, const tile::Tile &b, const tile::Tile &c,
+                                      tile::Tile &d, int64_t firstThread) const {
+  return c_.isInt() ? multiplySubgroup<uint32_t>(a, b, c, d, firstThread, 0, firstThread)
+                    : multiplySubgroup<float>(a, b, c, d, firstThread, 0, firstThread);
 }
 
 } // namespace sinter::sched

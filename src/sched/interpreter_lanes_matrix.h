@@ -44,11 +44,15 @@ public:
   /// row-major, [m, k] and [k, n].
   Result<void> multiplyShared(const tile::Tile &a, const tile::Tile &b, const tile::Tile &c,
                               tile::Tile &d, int64_t firstThread) const;
+  /// Likewise with b [k, n] alone in shared memory: a has a fragment.
+  Result<void> multiplyTile(const tile::Tile &a, const tile::Tile &b, const tile::Tile &c,
+                            tile::Tile &d, int64_t firstThread) const;
 
 private:
   template <typename T>
   Result<void> multiplySubgroup(const tile::Tile &a, const tile::Tile &b, const tile::Tile &c,
-                                tile::Tile &d, int64_t firstOfOperands, int64_t firstThread) const;
+                                tile::Tile &d, int64_t firstOfA, int64_t firstOfB,
+                                int64_t firstThread) const;
 
   int64_t lanes_;
   Fragment a_, b_, c_;

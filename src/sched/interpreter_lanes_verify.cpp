@@ -101,6 +101,8 @@ private:
         .Case([&](CopyAsyncOp copy) { return verifyCopy(copy); })
         .Case([&](CopyWaitOp wait) { return verifyPending(wait, wait.getPending()); })
         .Case([&](MatrixAsyncOp matrix) { return verifyMatrixAsync(matrix); })
+        .Case([&](MatrixTileAsyncOp matrix) { return verifyMatrixTile(matrix); })
+        .Case([&](PinOp pin) { return verifyWord(pin, pin.getType()); })
         .Case([&](MatrixWaitOp wait) { return verifyPending(wait, wait.getPending()); })
         .Case<SumsClearOp, SumsAddOp, SumsTakeOp>([&](auto sums) { return verifySums(sums); })
         .Default([&](Operation *other) {
@@ -186,19 +188,30 @@ private:
   }
 
   // The instruction of an operation, if it takes its operands from there.
-  FailureOr<const MatrixInstruction *> instructionOf(Operation *op, StringRef name, bool shared) {
+  enum class Operands : uint8_t { Registers, Shared, SharedB };
+  FailureOr<const MatrixInstruction *> instructionOf(Operation *op, StringRef name,
+                                                     Operands shared) {
     const MatrixInstruction *instruction = findMatrixInstruction(name);
     if (!instruction)
       return op->emitOpError() << "names '" << name
                                << "', which is not in the table of matrix instructions";
     if (instruction->opaqueSums)
       return op->emitOpError() << "names '" << name << "', expected 'sched.sums_add' for it";
-    if (instruction->sharedOperands != shared)
-      return op->emitOpError() << "names '" << name << "', whose operands lie in "
-                               << (shared ? "registers" : "shared memory") << ", expected "
-                               << (shared ? "'sched.matrix'" : "'sched.matrix_async'") << " for it";
-    bool fits =
-        shared ? instruction->lanes % facts_.subgroup == 0 : instruction->lanes == facts_.subgroup;
+    auto has = [](const MatrixInstruction &row) {
+      return row.sharedOperands ? Operands::Shared
+             : row.sharedB      ? Operands::SharedB
+                                : Operands::Registers;
+    };
+    static constexpr const char *kPlaces[] = {
+        "operands lie in registers", "operands lie in shared memory", "b lies in shared memory"};
+    static constexpr const char *kOperations[] = {"'sched.matrix'", "'sched.matrix_async'",
+                                                  "'sched.matrix_tile_async'"};
+    if (has(*instruction) != shared)
+      return op->emitOpError() << "names '" << name << "', whose "
+                               << kPlaces[static_cast<int>(has(*instruction))] << ", expected "
+                               << kOperations[static_cast<int>(has(*instruction))] << " for it";
+    bool fits = shared != Operands::Registers ? instruction->lanes % facts_.subgroup == 0
+                                              : instruction->lanes == facts_.subgroup;
     if (!fits || threads_ % instruction->lanes != 0)
       return op->emitOpError() << "names '" << instruction->name << "' of " << instruction->lanes
                                << " lanes in blocks of " << threads_ << " threads and subgroups of "
@@ -219,7 +232,7 @@ private:
   }
 
   LogicalResult verifyMatrixAsync(MatrixAsyncOp op) {
-    auto instruction = instructionOf(op, op.getInstruction(), true);
+    auto instruction = instructionOf(op, op.getInstruction(), Operands::Shared);
     if (failed(instruction))
       return failure();
     Type sums = (*instruction)->typeC(op.getContext());
@@ -264,8 +277,20 @@ private:
                             << " fragments";
   }
 
+  LogicalResult verifyMatrixTile(MatrixTileAsyncOp op) {
+    auto instruction = instructionOf(op, op.getInstruction(), Operands::SharedB);
+    if (failed(instruction))
+      return failure();
+    Type a = (*instruction)->typeA(op.getContext()), sums = (*instruction)->typeC(op.getContext());
+    if (op.getA().getType() == a && op.getAcc().getType() == sums)
+      return success();
+    return op.emitOpError() << "multiplies " << op.getA().getType() << " into "
+                            << op.getAcc().getType() << ", expected " << a << " and " << sums
+                            << " of '" << (*instruction)->name << "'";
+  }
+
   LogicalResult verifyMatrix(MatrixOp op) {
-    auto found = instructionOf(op, op.getInstruction(), false);
+    auto found = instructionOf(op, op.getInstruction(), Operands::Registers);
     if (failed(found))
       return failure();
     const MatrixInstruction *instruction = *found;

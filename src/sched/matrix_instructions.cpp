@@ -30,6 +30,11 @@ constexpr const char *kWgmmaLanes = "n1 n2 m0 m1 m2 m4 m5";
 constexpr Fragments kWgmma256 = {{"", ""}, {"", ""}, {"n0 m3 n3 n4 n5 n6 n7", kWgmmaLanes}};
 constexpr Fragments kWgmma128 = {{"", ""}, {"", ""}, {"n0 m3 n3 n4 n5 n6", kWgmmaLanes}};
 constexpr Fragments kWgmma64 = {{"", ""}, {"", ""}, {"n0 m3 n3 n4 n5", kWgmmaLanes}};
+// The same with a in registers, where c has its first 16 columns.
+constexpr FragmentBits kWgmmaA = {"k0 m3 k3", "k1 k2 m0 m1 m2 m4 m5"};
+constexpr Fragments kWgmmaA256 = {kWgmmaA, {"", ""}, kWgmma256.c};
+constexpr Fragments kWgmmaA128 = {kWgmmaA, {"", ""}, kWgmma128.c};
+constexpr Fragments kWgmmaA64 = {kWgmmaA, {"", ""}, kWgmma64.c};
 
 // AMD: the mappings from registers to elements that the AMD Matrix Instruction Calculator prints
 // for CDNA3, RDNA3 and RDNA4 (their instruction set documents have the same figures). b mirrors a.
@@ -75,6 +80,17 @@ constexpr MatrixInstruction kInstructions[] = {
     {"nvidia.wgmma.m64n256k16.f32.bf16", 64, 256, 16, 128, BF16, BF16, F32, kWgmma256, true},
     {"nvidia.wgmma.m64n128k16.f32.bf16", 64, 128, 16, 128, BF16, BF16, F32, kWgmma128, true},
     {"nvidia.wgmma.m64n64k16.f32.bf16", 64, 64, 16, 128, BF16, BF16, F32, kWgmma64, true},
+    {"nvidia.wgmma.ra.m64n256k16.f32.f16", 64, 256, 16, 128, F16, F16, F32, kWgmmaA256, false,
+     true},
+    {"nvidia.wgmma.ra.m64n128k16.f32.f16", 64, 128, 16, 128, F16, F16, F32, kWgmmaA128, false,
+     true},
+    {"nvidia.wgmma.ra.m64n64k16.f32.f16", 64, 64, 16, 128, F16, F16, F32, kWgmmaA64, false, true},
+    {"nvidia.wgmma.ra.m64n256k16.f32.bf16", 64, 256, 16, 128, BF16, BF16, F32, kWgmmaA256, false,
+     true},
+    {"nvidia.wgmma.ra.m64n128k16.f32.bf16", 64, 128, 16, 128, BF16, BF16, F32, kWgmmaA128, false,
+     true},
+    {"nvidia.wgmma.ra.m64n64k16.f32.bf16", 64, 64, 16, 128, BF16, BF16, F32, kWgmmaA64, false,
+     true},
     {"nvidia.mma.m16n8k16.f32.f16", 16, 8, 16, 32, F16, F16, F32, kMma16},
     {"nvidia.mma.m16n8k16.f32.bf16", 16, 8, 16, 32, BF16, BF16, F32, kMma16},
     {"nvidia.mma.m16n8k8.f32.tf32", 16, 8, 8, 32, TF32, TF32, F32, kMmaTf32},
@@ -97,9 +113,9 @@ constexpr MatrixInstruction kInstructions[] = {
     {"metal.simdgroup.8x8x8.f32.bf16", 8, 8, 8, 32, BF16, BF16, F32, kSimdgroup},
     {"metal.simdgroup.8x8x8.f32.f32", 8, 8, 8, 32, F32, F32, F32, kSimdgroup},
     {"vulkan.cooperative.16x16x16.f32.f16", 16, 16, 16, 32, F16, F16, F32, kCooperative, false,
-     true},
+     false, true},
     {"vulkan.cooperative.16x16x16.f32.bf16", 16, 16, 16, 32, BF16, BF16, F32, kCooperative, false,
-     true},
+     false, true},
 };
 
 // `axes` names the rows' axis and the columns'.

@@ -30,6 +30,7 @@ struct MatrixInstruction {
   MatrixElement aElement, bElement, cElement;
   Fragments fragments;
   bool sharedOperands = false; // a and b [n, k] lie in shared memory; they have no fragments
+  bool sharedB = false;        // b [k, n] lies in shared memory and has no fragment
   // The same, in rows a constant number of bytes apart. Where an element of c lies only the
   // processor knows; it has the layout of the table once sched.sums_take has taken it.
   bool opaqueSums = false;
@@ -37,6 +38,8 @@ struct MatrixInstruction {
   LaneLayout layoutA() const;
   LaneLayout layoutB() const;
   LaneLayout layoutC() const;
+  /// Whether it runs on its own and takes an operand from shared memory.
+  bool isAsynchronous() const { return sharedOperands || sharedB; }
   /// What each lane holds: a vector, or a scalar where that is one number.
   mlir::Type typeA(mlir::MLIRContext *context) const;
   mlir::Type typeB(mlir::MLIRContext *context) const;

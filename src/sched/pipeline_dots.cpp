@@ -112,7 +112,7 @@ private:
       for (Value &offset : offsets)
         if (offset == p_.loop.getInductionVar())
           offset = at;
-      FetchOp::create(b_, loc_, load.getView(), offsets, ring, where);
+      FetchOp::create(b_, loc_, load.getView(), offsets, ring, where, Value(), DenseI64ArrayAttr());
     }
     CommitOp::create(b_, loc_);
   }

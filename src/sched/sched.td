@@ -248,10 +248,11 @@ def Sched_RingOp : Sched_Op<"make_ring", []> {
   let assemblyFormat = "(`swizzled` $swizzled^)? attr-dict `:` type($result)";
 }
 
-def Sched_FetchOp : Sched_Op<"fetch", []> {
-  let summary = "starts to copy a tile of a view to a place of a ring; zero outside the view";
-  let arguments = (ins Sched_View:$view, Variadic<Index>:$offsets, Sched_Ring:$ring, I32:$place);
-  let assemblyFormat = "$view `[` $offsets `]` `to` $ring `[` $place `]` attr-dict `:` type($view) `,` type($ring)";
+def Sched_FetchOp : Sched_Op<"fetch", [AttrSizedOperandSegments]> {
+  let summary = "starts to copy a tile of a view to a place of a ring; zero outside the view and where not `when`";
+  let description = "The tile's two axes are the view's last ones, or the two of `axes`, ascending; it has extent 1 along the others.";
+  let arguments = (ins Sched_View:$view, Variadic<Index>:$offsets, Sched_Ring:$ring, I32:$place, Optional<I1>:$when, OptionalAttr<DenseI64ArrayAttr>:$axes);
+  let assemblyFormat = "$view `[` $offsets `]` (`axes` $axes^)? `to` $ring `[` $place `]` (`when` $when^)? attr-dict `:` type($view) `,` type($ring)";
 }
 
 def Sched_CommitOp : Sched_Op<"commit", []> {
@@ -278,6 +279,13 @@ def Sched_RingDotOp : Sched_Op<"ring_dot", []> {
   let arguments = (ins StrAttr:$instruction, Sched_Ring:$a, Sched_Ring:$b, I32:$place, Tile_Tile:$acc, I32Attr:$pending);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$instruction $a `,` $b `[` $place `]` `,` $acc `pending` $pending attr-dict `:` type($a) `,` type($b) `,` type($acc) `->` type($result)";
+}
+
+def Sched_TileDotOp : Sched_Op<"tile_dot", []> {
+  let summary = "acc + a . b of a tile in registers and a swizzled ring's tile [k, n]; in flight until settled";
+  let arguments = (ins StrAttr:$instruction, Tile_Tile:$a, Sched_Ring:$b, I32:$place, Tile_Tile:$acc);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$instruction $a `,` $b `[` $place `]` `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($acc) `->` type($result)";
 }
 
 def Sched_SettleOp : Sched_Op<"settle", []> {
@@ -369,6 +377,24 @@ def Sched_MatrixAsyncOp : Sched_Op<"matrix_async", [AllTypesMatch<["acc", "resul
   let assemblyFormat = "$instruction `[` $a `]` `,` `[` $b `]` `,` $acc attr-dict `:` type($acc)";
 }
 
+def Sched_MatrixTileAsyncOp : Sched_Op<"matrix_tile_async", [AllTypesMatch<["acc", "result"]>]> {
+  let summary = "starts acc + a . b, a's fragment in registers, b in shared memory as rows along k";
+  let description = [{
+    Rows of b are cut in panels of 128 bytes, `panel` bytes apart; a panel has its rows after one another, their 16-byte
+    pieces XORed with the row's number.
+  }];
+  let arguments = (ins StrAttr:$instruction, Sched_Word:$a, I32:$b, I64Attr:$panel, Sched_Word:$acc);
+  let results = (outs Sched_Word:$result);
+  let assemblyFormat = "$instruction $a `,` `[` $b `]` `panel` $panel `,` $acc attr-dict `:` type($a) `,` type($acc)";
+}
+
+def Sched_PinOp : Sched_Op<"pin", [AllTypesMatch<["value", "result"]>]> {
+  let summary = "the value, whose registers are written before the matrix_fence that follows";
+  let arguments = (ins Sched_Word:$value);
+  let results = (outs Sched_Word:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value)";
+}
+
 def Sched_MatrixFenceOp : Sched_Op<"matrix_fence", []> {
   let summary = "orders registers before the matrix instructions that start after it";
   let assemblyFormat = "attr-dict";
@@ -376,6 +402,7 @@ def Sched_MatrixFenceOp : Sched_Op<"matrix_fence", []> {
 
 def Sched_MatrixWaitOp : Sched_Op<"matrix_wait", [AllTypesMatch<["acc", "result"]>]> {
   let summary = "ends a group of started matrix instructions and waits for all groups but the `pending` youngest; the sums pass through";
+  let description = "2147483647 pending groups: does not wait.";
   let arguments = (ins I32Attr:$pending, UnitAttr:$commit, Sched_Word:$acc);
   let results = (outs Sched_Word:$result);
   let assemblyFormat = "$pending (`commit` $commit^)? $acc attr-dict `:` type($acc)";

@@ -11,6 +11,7 @@
 #include "sched/hoist_loads.h"
 #include "sched/lanes.h"
 #include "sched/overlap_launches.h"
+#include "sched/pipeline_chains.h"
 #include "sched/pipeline_dots.h"
 #include "sched/reduce_dots.h"
 #include "sched/stage_dots.h"
@@ -60,8 +61,10 @@ static void schedule(tile::KernelOp kernel, const LaneFacts &facts) {
   hoistLoads(kernel, threads, kEarlyElements);
   if (facts.overlapsLaunches)
     overlapLaunches(kernel);
-  if (facts.asyncCopies)
+  if (facts.asyncCopies) {
+    pipelineChains(kernel, threads, facts);
     pipelineDots(kernel, threads, facts);
+  }
   stageDots(kernel, threads, facts);
 }
 

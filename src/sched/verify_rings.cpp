@@ -50,6 +50,7 @@ private:
         .Case([&](AwaitOp await) { return verifyPending(await, await.getPending()); })
         .Case([&](RingReadOp read) { return verifyRead(read); })
         .Case([&](RingDotOp dot) { return verifyDot(dot); })
+        .Case([&](TileDotOp dot) { return verifyTileDot(dot); })
         .Case([&](SettleOp settle) { return verifySettle(settle); })
         .Case([&](RingPutOp put) { return verifyPut(put); })
         .Case([&](RingAddOp add) { return verifyAdd(add); })
@@ -87,9 +88,14 @@ private:
     auto view = cast<tile::ViewType>(op.getView().getType());
     bool plain = view.isReadable() && !view.isWritable() && !view.getInterleave() &&
                  !view.getStrided() && !op.getView().getDefiningOp<tile::GatherOp>();
-    if (!plain || view.getRank() != 2 || op.getOffsets().size() != 2)
-      return op.emitOpError() << "copies from " << view << " at " << op.getOffsets().size()
+    auto rank = static_cast<int64_t>(op.getOffsets().size());
+    if (!plain || view.getRank() != rank || rank < 2 || (rank > 2 && !op.getAxes()))
+      return op.emitOpError() << "copies from " << view << " at " << rank
                               << " offsets, expected a plain in view of two axes";
+    if (std::optional<ArrayRef<int64_t>> axes = op.getAxes())
+      if (axes->size() != 2 || (*axes)[0] < 0 || (*axes)[0] >= (*axes)[1] || (*axes)[1] >= rank)
+        return op.emitOpError() << "copies along axes " << *axes << " of " << view
+                                << ", expected two of them, ascending";
     if (view.getElementType() == tileOf(op.getRing()).getElementType())
       return success();
     return op.emitOpError() << "copies elements " << view.getElementType() << " to places for "
@@ -147,7 +153,34 @@ private:
     return verifyShares(op, *instruction, shape);
   }
 
-  LogicalResult verifyShares(RingDotOp op, const MatrixInstruction &instruction,
+  LogicalResult verifyTileDot(TileDotOp op) {
+    const MatrixInstruction *instruction = findMatrixInstruction(op.getInstruction());
+    if (!instruction || !instruction->sharedB ||
+        !llvm::is_contained(facts_.instructions, op.getInstruction()))
+      return op.emitOpError() << "names '" << op.getInstruction()
+                              << "', expected an instruction of the processor that reads b in "
+                                 "shared memory";
+    MLIRContext *context = op.getContext();
+    auto a = cast<RankedTensorType>(op.getA().getType());
+    RankedTensorType b = tileOf(op.getB());
+    Type element = getElementTypeOrSelf(instruction->typeA(context));
+    if (a.getRank() != 2 || a.getElementType() != element || b.getElementType() != element ||
+        !isSwizzled(op.getB()) || a.getDimSize(1) != b.getDimSize(0) ||
+        b.getDimSize(0) % instruction->k ||
+        b.getDimSize(1) * b.getElementTypeBitWidth() % (kSwizzledRowBytes * 8))
+      return op.emitOpError() << "multiplies " << a << " with " << b
+                              << ", expected a tile and a swizzled ring with rows of whole "
+                              << kSwizzledRowBytes << " bytes of the operands of '"
+                              << instruction->name << "'";
+    SmallVector<int64_t> shape{a.getDimSize(0), b.getDimSize(1)};
+    Type sum = getElementTypeOrSelf(instruction->typeC(context));
+    if (failed(verifyTile(op, op.getAcc(), shape, sum)) ||
+        failed(verifyTile(op, op.getResult(), shape, sum)))
+      return failure();
+    return verifyShares(op, *instruction, shape);
+  }
+
+  LogicalResult verifyShares(Operation *op, const MatrixInstruction &instruction,
                              ArrayRef<int64_t> shape) {
     bool whole = threads_ % instruction.lanes == 0;
     if (whole) {
@@ -156,9 +189,9 @@ private:
     }
     if (whole)
       return success();
-    return op.emitOpError() << "gives " << shape[0] << " x " << shape[1] << " sums to " << threads_
-                            << " threads, expected whole instructions '" << instruction.name
-                            << "' for each group of " << instruction.lanes;
+    return op->emitOpError() << "gives " << shape[0] << " x " << shape[1] << " sums to " << threads_
+                             << " threads, expected whole instructions '" << instruction.name
+                             << "' for each group of " << instruction.lanes;
   }
 
   LogicalResult verifySettle(SettleOp op) {

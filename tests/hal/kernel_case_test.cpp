@@ -30,6 +30,8 @@ KernelCase someCase() {
                   {"out", ElementKind::F32, 8, false, true, bytesOf({1, 2})}};
   kernel.scalars = {-1, 2, 3};
   kernel.operations = 1.5;
+  kernel.floor = 0.25;
+  kernel.views[0].contents = {1, 2, 3, 4, 5, 6};
   return kernel;
 }
 
@@ -56,6 +58,12 @@ TEST(KernelCase, FloatsHaveMeanZeroAndVarianceOne) {
   }
   EXPECT_NEAR(sum / 1e5, 0, 0.02);
   EXPECT_NEAR(squares / 1e5, 1, 0.02);
+}
+
+TEST(KernelCase, SmallDifferencesAreWithinTheirFloor) {
+  auto reference = bytesOf({4, 0}), mine = bytesOf({4, 0.5f});
+  EXPECT_FALSE(compareElements("out", ElementKind::F32, mine, reference, 0.1).within);
+  EXPECT_TRUE(compareElements("out", ElementKind::F32, mine, reference, 0.2).within);
 }
 
 TEST(KernelCase, OneWrongElementIsOutsideTheBound) {
@@ -108,6 +116,8 @@ TEST(KernelBundle, ReadsBackWhatWasWritten) {
   EXPECT_EQ(back.scalars, one.scalars);
   EXPECT_EQ(back.seed, one.seed);
   EXPECT_EQ(back.operations, one.operations);
+  EXPECT_EQ(back.floor, one.floor);
+  EXPECT_EQ(back.views[0].contents, one.views[0].contents);
   EXPECT_EQ(back.views.back().expected, one.views.back().expected);
   EXPECT_EQ(back.views.front().kind, ElementKind::BF16);
 }

@@ -83,6 +83,63 @@ TEST(LaneProducts, MayEndUnread) {
             "succeeded");
 }
 
+// Rows of b run along k here and hold 0, 1, 0, 1: a thread's second column sums a's 16 ones.
+const std::string kOnes = "%ones = arith.constant dense<1.0> : vector<8xbf16>\n";
+std::string multiplyTile(const std::string &result, const std::string &a = "%ones",
+                         const std::string &b = "%ib", const std::string &panel = "8192") {
+  return result + " = sched.matrix_tile_async \"nvidia.wgmma.ra.m64n64k16.f32.bf16\" " + a + ", [" +
+         b + "] panel " + panel + ", %zero : vector<8xbf16>, vector<32xf32>\n";
+}
+
+TEST(LaneTileProducts, GiveTheirSumsWithTheWait) {
+  for (auto [element, sum] : {std::pair(0, 0), std::pair(1, 16)}) {
+    LaneOutcome outcome = runBody(kOnes + kReady + multiplyTile("%d") + matrixWait("%w", "%d") +
+                                      extract("%e", "%w", element) + publish("%e"),
+                                  kProducts);
+    EXPECT_EQ(outcome.message, "succeeded");
+    EXPECT_THAT(outcome.y, testing::Each(sum));
+  }
+}
+
+TEST(LaneTileProducts, TakePinnedRegisters) {
+  EXPECT_EQ(ofProduct(kOnes + kReady + "%sum = arith.addf %ones, %ones : vector<8xbf16>\n" +
+                      "%pinned = sched.pin %sum : vector<8xbf16>\nsched.matrix_fence\n" +
+                      multiplyTile("%d", "%pinned") + matrixWait("%w", "%d")),
+            "succeeded");
+}
+
+TEST(LaneTileProductRefusals, RegistersWrittenAfterTheFence) {
+  EXPECT_EQ(ofProduct(kOnes + kReady + "%sum = arith.addf %ones, %ones : vector<8xbf16>\n" +
+                      multiplyTile("%d", "%sum") + matrixWait("%w", "%d")),
+            "kernel.mlir:38:6: 'sched.matrix_tile_async' multiplies registers that threads have "
+            "written, expected a 'sched.matrix_fence' between");
+}
+
+TEST(LaneTileProductRefusals, PlacesWithinAPattern) {
+  EXPECT_EQ(
+      ofProduct(kOnes + kReady + multiplyTile("%d", "%ones", "%i16") + matrixWait("%w", "%d")),
+      "kernel.mlir:37:6: 'sched.matrix_tile_async' has b at byte 16 of shared memory in "
+      "panels of 8192 bytes, expected multiples of 1024");
+}
+
+TEST(LaneTileProductRefusals, WritingWhatTheyRead) {
+  EXPECT_EQ(ofProduct(kOnes + kReady + multiplyTile("%d") +
+                      "%there = arith.addi %s16, %ib : i32\n" +
+                      "sched.shared_store %v1, [%there] when %yes : vector<4xf32>\n"),
+            "kernel.mlir:39:1: 'sched.shared_store' of thread 0 writes byte 8192 of shared memory, "
+            "which 'sched.matrix_tile_async' at kernel.mlir:37:6 of threads 0 to 127 still reads");
+}
+
+TEST(LaneTileProductRefusals, InstructionsThatReadBoth) {
+  EXPECT_EQ(
+      ofProduct(kOperands + kOnes +
+                "%d = sched.matrix_tile_async \"nvidia.wgmma.m64n64k16.f32.bf16\" %ones, [%i0] "
+                "panel 0, %zero : vector<8xbf16>, vector<32xf32>\n"),
+      "kernel.mlir:34:6: 'sched.matrix_tile_async' op names "
+      "'nvidia.wgmma.m64n64k16.f32.bf16', whose operands lie in shared memory, expected "
+      "'sched.matrix_async' for it");
+}
+
 // ---- broken products ----
 
 TEST(LaneProductRefusals, ReadingSumsOnTheirWay) {

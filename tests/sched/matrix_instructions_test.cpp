@@ -15,11 +15,12 @@ namespace {
 class Instruction : public testing::TestWithParam<MatrixInstruction> {};
 class OfRegisters : public Instruction {};    // those whose operands lie in registers
 class OfSharedMemory : public Instruction {}; // those whose operands lie in shared memory
+class OfBoth : public Instruction {};         // those of a in registers, b in shared memory
 
-std::vector<MatrixInstruction> instructionsOf(bool shared) {
+std::vector<MatrixInstruction> instructionsOf(bool sharedA, bool sharedB) {
   std::vector<MatrixInstruction> rows;
   for (const MatrixInstruction &row : matrixInstructions())
-    if (row.sharedOperands == shared && !row.opaqueSums)
+    if (row.sharedOperands == sharedA && row.isAsynchronous() == sharedB && !row.opaqueSums)
       rows.push_back(row);
   return rows;
 }
@@ -53,6 +54,14 @@ TEST_P(OfRegisters, HoldEveryElementAsOftenAsItsCopies) {
   const MatrixInstruction &row = GetParam();
   expectCovered(row.layoutA(), row.lanes);
   expectCovered(row.layoutB(), row.lanes);
+}
+
+// b's rows are cut in panels of 64 elements; one product's sums are the next one's a.
+TEST_P(OfBoth, HoldEveryElementWhereSumsLie) {
+  const MatrixInstruction &row = GetParam();
+  expectCovered(row.layoutA(), row.lanes);
+  EXPECT_EQ(row.n % 64, 0);
+  EXPECT_EQ(row.layoutA().threadBits(), row.layoutC().threadBits());
 }
 
 TEST_P(Instruction, HoldsEveryResult) {
@@ -328,8 +337,11 @@ TEST_P(OfSharedMemory, MultiplyAsAPlainProductDoesAtEachStepOfARow) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, OfRegisters, testing::ValuesIn(instructionsOf(false)), nameOf);
-INSTANTIATE_TEST_SUITE_P(Table, OfSharedMemory, testing::ValuesIn(instructionsOf(true)), nameOf);
+INSTANTIATE_TEST_SUITE_P(Table, OfRegisters, testing::ValuesIn(instructionsOf(false, false)),
+                         nameOf);
+INSTANTIATE_TEST_SUITE_P(Table, OfBoth, testing::ValuesIn(instructionsOf(false, true)), nameOf);
+INSTANTIATE_TEST_SUITE_P(Table, OfSharedMemory, testing::ValuesIn(instructionsOf(true, true)),
+                         nameOf);
 INSTANTIATE_TEST_SUITE_P(Table, Instruction,
                          testing::ValuesIn(matrixInstructions().begin(),
                                            matrixInstructions().end()),

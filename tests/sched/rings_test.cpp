@@ -35,7 +35,7 @@ LaneFacts hopper() {
   facts.maxShared = 232448;
   facts.asyncCopies = true;
   facts.instructions = {"nvidia.wgmma.m64n64k16.f32.bf16", "nvidia.wgmma.m64n64k16.f32.f16",
-                        "nvidia.mma.m16n8k16.f32.bf16"};
+                        "nvidia.wgmma.ra.m64n64k16.f32.bf16", "nvidia.mma.m16n8k16.f32.bf16"};
   return facts;
 }
 
@@ -224,6 +224,66 @@ TEST(OpaqueRings, AreRefusedWhereTheProductDoesNotFit) {
   EXPECT_EQ(opaqueWith("make_ring :", "make_ring swizzled :"),
             "'sched.ring_put' op writes to a swizzled ring, expected a plain one");
 }
+
+// ---- a tile in registers with a ring ----
+
+constexpr const char *kTileKernel = R"(
+tile.kernel @k(%a: !tile.view<?x?xbf16, in>, %b: !tile.view<?x4x?x64xbf16, in>, %out: !tile.view<?x?xf32, out>)
+    attributes {sched.threads = 128 : i64} {
+  %c1 = arith.constant 1 : index
+  %c0 = arith.constant 0 : index
+  %i0 = arith.constant 0 : i32
+  %yes = arith.constant true
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  tile.grid %c1, %c1, %c1
+  %left = tile.load %a[%c0, %c0] : !tile.view<?x?xbf16, in> -> tensor<64x32xbf16>
+  %right = sched.make_ring swizzled : !sched.ring<2, tensor<32x64xbf16>>
+  sched.fetch %b[%c0, %c1, %c0, %c0] axes [2, 3] to %right[%i0] when %yes
+      : !tile.view<?x4x?x64xbf16, in>, !sched.ring<2, tensor<32x64xbf16>>
+  sched.commit
+  sched.await 0
+  %flying = sched.tile_dot "nvidia.wgmma.ra.m64n64k16.f32.bf16" %left, %right[%i0], %zero
+      : tensor<64x32xbf16>, !sched.ring<2, tensor<32x64xbf16>>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %sums = sched.settle %flying : tensor<64x64xf32> -> tensor<64x64xf32>
+  tile.store %sums, %out[%c0, %c0] : tensor<64x64xf32>, !tile.view<?x?xf32, out>
+}
+)";
+
+TEST(TileDots, MayBeWrittenByHand) {
+  EXPECT_EQ(scheduling(kTileKernel, hopper()), "scheduled");
+}
+
+class TileDotRefusals : public testing::TestWithParam<Departure> {};
+TEST_P(TileDotRefusals, NameWhatWasFoundAndExpected) {
+  const Departure &departure = GetParam();
+  EXPECT_EQ(scheduling(replaced(kTileKernel, departure.from, departure.to), hopper()),
+            departure.message);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kernels, TileDotRefusals,
+    testing::Values(
+        Departure{"InstructionsThatReadBoth", "wgmma.ra.", "wgmma.",
+                  "'sched.tile_dot' op names 'nvidia.wgmma.m64n64k16.f32.bf16', expected an "
+                  "instruction of the processor that reads b in shared memory"},
+        Departure{"PlainRings", "make_ring swizzled", "make_ring",
+                  "'sched.tile_dot' op multiplies 'tensor<64x32xbf16>' with "
+                  "'tensor<32x64xbf16>', expected a tile and a swizzled ring with rows of whole "
+                  "128 bytes of the operands of 'nvidia.wgmma.ra.m64n64k16.f32.bf16'"},
+        Departure{"TilesOfAnotherDepth", "64x32xbf16", "64x16xbf16",
+                  "'sched.tile_dot' op multiplies 'tensor<64x16xbf16>' with "
+                  "'tensor<32x64xbf16>', expected a tile and a swizzled ring with rows of whole "
+                  "128 bytes of the operands of 'nvidia.wgmma.ra.m64n64k16.f32.bf16'"},
+        Departure{"SumsThatDoNotShareOut", "128 : i64", "256 : i64",
+                  "'sched.tile_dot' op gives 64 x 64 sums to 256 threads, expected whole "
+                  "instructions 'nvidia.wgmma.ra.m64n64k16.f32.bf16' for each group of 128"},
+        Departure{"ViewsOfMoreAxesThanTold", "axes [2, 3] ", "",
+                  "'sched.fetch' op copies from '!tile.view<?x4x?x64xbf16, in>' at 4 offsets, "
+                  "expected a plain in view of two axes"},
+        Departure{"AxesInNoOrder", "axes [2, 3]", "axes [3, 2]",
+                  "'sched.fetch' op copies along axes 3, 2 of '!tile.view<?x4x?x64xbf16, in>', "
+                  "expected two of them, ascending"}),
+    [](const testing::TestParamInfo<Departure> &info) { return std::string(info.param.name); });
 
 } // namespace
 } // namespace sinter::sched

@@ -27,8 +27,9 @@ sched::LaneFacts asyncFacts(int64_t maxShared, bool groupProducts) {
   if (groupProducts)
     for (const char *type : {"f16", "bf16"})
       for (const char *columns : {"256", "128", "64"})
-        facts.instructions.push_back(std::string("nvidia.wgmma.m64n") + columns + "k16.f32." +
-                                     type);
+        for (const char *operands : {"", "ra."})
+          facts.instructions.push_back(std::string("nvidia.wgmma.") + operands + "m64n" + columns +
+                                       "k16.f32." + type);
   for (const char *type : {"f16", "bf16"})
     facts.instructions.push_back(std::string("nvidia.mma.m16n8k16.f32.") + type);
   return facts;
@@ -169,6 +170,22 @@ KernelCase ringSlotCase(int64_t m, int64_t n) {
   return withSlots(c, "epilogue", p, kernels::gemm);
 }
 
+// Attention whose products are made of whole instructions.
+KernelCase chainCase(int64_t rows, int64_t headDim, int64_t pageRows, int64_t window = 0) {
+  KernelCase c = attentionCase({.pool = "bf16",
+                                .kvHeads = 2,
+                                .groupHeads = 1,
+                                .headDim = headDim,
+                                .pageRows = pageRows,
+                                .blockQueries = rows,
+                                .window = window});
+  c.label = "chain_" + c.label;
+  c.settings["compute"] = "bf16";
+  c.extents = {{"S", {1, 3}}, {"L", {1, 64, 65, 200, 330, 449}}, {"seed", {1, 2, 3, 4, 5}}};
+  c.bound = {2e-3, 2e-3}; // weights are rounded to bf16 after an exp of their own
+  return c;
+}
+
 struct RingRun {
   KernelCase c;
   LaneKind kind;
@@ -186,6 +203,10 @@ const std::vector<RingRun> &ringRuns() {
     }
     std::vector<RingRun> made;
     for (const KernelCase &c : cases)
+      for (const LaneKind &kind : asyncKinds())
+        made.push_back({c, kind});
+    for (const KernelCase &c : {chainCase(64, 64, 64), chainCase(64, 64, 64, 70),
+                                chainCase(128, 128, 64), chainCase(128, 128, 128)})
       for (const LaneKind &kind : asyncKinds())
         made.push_back({c, kind});
     for (const KernelCase &c : allCases())

@@ -19,8 +19,8 @@ class FieldReader {
 public:
   FieldReader(OpBuilder &b, Location loc, Value block) : b_(b), loc_(loc), block_(block) {}
 
-  /// Item `items[lane]` of the field as raw bits (i32) and as a number (f32); one lane where all are
-  /// the same.
+  /// Item `items[lane]` of the field as raw bits (i32) and as a number (f32); one lane where all
+  /// are the same.
   Value raw(const Field &field, ArrayRef<uint32_t> items);
   Value number(const Field &field, ArrayRef<uint32_t> items);
 
@@ -68,14 +68,13 @@ Value FieldReader::bytes(ArrayRef<uint32_t> at) {
   uint32_t first = *llvm::min_element(at), count = *llvm::max_element(at) - first + 1;
   Value from = LLVM::GEPOp::create(b_, loc_, block_.getType(), b_.getI8Type(), block_,
                                    ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(first)});
-  Value loaded = LLVM::LoadOp::create(b_, loc_, ofLanes(b_.getI8Type(), at.size() == 1 ? 1 : count),
-                                      from, 1);
+  Value loaded =
+      LLVM::LoadOp::create(b_, loc_, ofLanes(b_.getI8Type(), at.size() == 1 ? 1 : count), from, 1);
   if (at.size() > 1 && count == 1)
     loaded = vector::BroadcastOp::create(b_, loc_, ofLanes(b_.getI8Type(), at.size()), loaded);
   else if (at.size() > 1) {
-    SmallVector<int64_t> moves = llvm::map_to_vector(at, [&](uint32_t byte) -> int64_t {
-      return byte - first;
-    });
+    SmallVector<int64_t> moves =
+        llvm::map_to_vector(at, [&](uint32_t byte) -> int64_t { return byte - first; });
     bool inPlace = count == at.size() && llvm::equal(moves, llvm::seq<int64_t>(0, count));
     if (!inPlace)
       loaded = vector::ShuffleOp::create(b_, loc_, loaded, loaded, moves);
@@ -122,8 +121,8 @@ Value FieldReader::raw(const Field &field, ArrayRef<uint32_t> items) {
 // 2^(raw - 128), subnormal below 2.
 static Value e8m0Half(OpBuilder &b, Location loc, FieldReader &f, Value raw, Type floats) {
   Type type = raw.getType();
-  Value normal = arith::ShLIOp::create(
-      b, loc, arith::SubIOp::create(b, loc, raw, f.ints(type, 1)), f.ints(type, 23));
+  Value normal = arith::ShLIOp::create(b, loc, arith::SubIOp::create(b, loc, raw, f.ints(type, 1)),
+                                       f.ints(type, 23));
   Value tiny = arith::ShLIOp::create(b, loc, f.ints(type, 0x00200000), raw);
   Value small = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, raw, f.ints(type, 2));
   return arith::BitcastOp::create(b, loc, floats,
@@ -139,8 +138,8 @@ static Value ue4m3(OpBuilder &b, Location loc, FieldReader &f, Value raw, Type f
   Value tiny = arith::MulFOp::create(b, loc, arith::UIToFPOp::create(b, loc, floats, size),
                                      f.splat(floats, 1.0f / 512));
   Value small = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, size, f.ints(type, 8));
-  Value value = arith::SelectOp::create(
-      b, loc, small, tiny, arith::BitcastOp::create(b, loc, floats, normal));
+  Value value = arith::SelectOp::create(b, loc, small, tiny,
+                                        arith::BitcastOp::create(b, loc, floats, normal));
   Value none = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, raw, f.ints(type, 0x7f));
   return arith::SelectOp::create(b, loc, none, f.splat(floats, 0), value);
 }
@@ -149,8 +148,7 @@ Value FieldReader::number(const Field &field, ArrayRef<uint32_t> items) {
   Value bits = raw(field, items);
   Type type = bits.getType(), floats = f32s(bits);
   auto narrow = [&](Type element) -> Value {
-    Value half =
-        arith::TruncIOp::create(b_, loc_, clone(type, b_.getIntegerType(16)), bits);
+    Value half = arith::TruncIOp::create(b_, loc_, clone(type, b_.getIntegerType(16)), bits);
     half = arith::BitcastOp::create(b_, loc_, clone(type, element), half);
     return arith::ExtFOp::create(b_, loc_, floats, half);
   };
@@ -222,19 +220,20 @@ private:
 Value BlockDecoder::fromTable(Value table) {
   auto words = floats_.clone(b_.getI32Type());
   auto at = llvm::map_to_vector(elements_, [&](uint32_t e) { return format_.codeOf(e); });
-  Value raw = fields_.raw(format_.code,
-                          llvm::map_to_vector(at, [](const CodeAt &a) { return a.code; }));
+  Value raw =
+      fields_.raw(format_.code, llvm::map_to_vector(at, [](const CodeAt &a) { return a.code; }));
   if (raw.getType() != words)
     raw = vector::BroadcastOp::create(b_, loc_, words, raw);
   if (format_.table.lanes > 1) {
     raw = arith::MulIOp::create(b_, loc_, raw, fields_.ints(words, format_.table.lanes));
-    raw = arith::AddIOp::create(b_, loc_, raw, fields_.ints(words, llvm::map_to_vector(at, [](const CodeAt &a) {
-                                  return static_cast<int32_t>(a.lane);
-                                })));
+    raw = arith::AddIOp::create(b_, loc_, raw,
+                                fields_.ints(words, llvm::map_to_vector(at, [](const CodeAt &a) {
+                                               return static_cast<int32_t>(a.lane);
+                                             })));
   }
   auto pointers = VectorType::get(floats_.getShape(), table.getType());
-  Value entries = LLVM::GEPOp::create(b_, loc_, pointers, b_.getF32Type(), table,
-                                      ArrayRef<LLVM::GEPArg>{raw});
+  Value entries =
+      LLVM::GEPOp::create(b_, loc_, pointers, b_.getF32Type(), table, ArrayRef<LLVM::GEPArg>{raw});
   Value all = arith::ConstantOp::create(
       b_, loc_, DenseElementsAttr::get(floats_.clone(b_.getI1Type()), true));
   return LLVM::masked_gather::create(b_, loc_, floats_, entries, all,
@@ -251,8 +250,8 @@ Value BlockDecoder::negated(Value value) {
   if (format_.sign.width() < kLanes) {
     Value parity = LLVM::CtPopOp::create(b_, loc_, words, raw);
     parity = arith::AndIOp::create(b_, loc_, parity, fields_.ints(words, 1));
-    parity = arith::ShLIOp::create(
-        b_, loc_, parity, fields_.ints(words, static_cast<int32_t>(format_.sign.width())));
+    parity = arith::ShLIOp::create(b_, loc_, parity,
+                                   fields_.ints(words, static_cast<int32_t>(format_.sign.width())));
     raw = arith::OrIOp::create(b_, loc_, raw, parity);
   }
   auto up = llvm::map_to_vector(elements_,
@@ -260,8 +259,7 @@ Value BlockDecoder::negated(Value value) {
   Value sign = arith::ShLIOp::create(b_, loc_, raw, fields_.ints(words, up));
   sign = arith::AndIOp::create(b_, loc_, sign, fields_.ints(words, INT32_MIN));
   Value bits = arith::BitcastOp::create(b_, loc_, words, value);
-  return arith::BitcastOp::create(b_, loc_, floats_,
-                                  arith::XOrIOp::create(b_, loc_, bits, sign));
+  return arith::BitcastOp::create(b_, loc_, floats_, arith::XOrIOp::create(b_, loc_, bits, sign));
 }
 
 Value BlockDecoder::numbers(Value table) {
@@ -280,8 +278,8 @@ Value BlockDecoder::factor(const GroupFactor &factor) {
   if (!factor.level2Length && factor.offset == 1)
     return spread(outer);
   if (!factor.level2Length)
-    return spread(arith::MulFOp::create(b_, loc_, outer,
-                                        fields_.splat(outer.getType(), factor.offset)));
+    return spread(
+        arith::MulFOp::create(b_, loc_, outer, fields_.splat(outer.getType(), factor.offset)));
   Value inner = fields_.number(factor.level2, groups(factor.level2Length));
   Type type = inner.getType();
   if (factor.step != 1)
@@ -325,10 +323,10 @@ Value Emitter::tableOf(const BlockFormat &format) {
     auto type = RankedTensorType::get({static_cast<int64_t>(count)}, b_.getF32Type());
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToStart(module_.getBody());
-    global = LLVM::GlobalOp::create(
-        b_, loc_, LLVM::LLVMArrayType::get(b_.getF32Type(), count), /*isConstant=*/true,
-        LLVM::Linkage::Private, name, DenseElementsAttr::get(type, ArrayRef<float>(values)),
-        /*alignment=*/64);
+    global = LLVM::GlobalOp::create(b_, loc_, LLVM::LLVMArrayType::get(b_.getF32Type(), count),
+                                    /*isConstant=*/true, LLVM::Linkage::Private, name,
+                                    DenseElementsAttr::get(type, ArrayRef<float>(values)),
+                                    /*alignment=*/64);
   }
   return LLVM::AddressOfOp::create(b_, loc_, global);
 }
@@ -361,8 +359,9 @@ LogicalResult Emitter::emitDecode(tile::DecodeOp op) {
   auto load = op.getValue().getDefiningOp<tile::LoadOp>();
   const BlockFormat *format = formatOf(from.getElementType());
   if (!load || !format)
-    return op.emitOpError() << "decodes " << from << ", expected a tile of a file's block format "
-                            << "loaded from a view";
+    return op.emitOpError() << "decodes " << from << ": "
+                            << (format ? "expected a tile loaded from a view"
+                                       : "format is unknown");
   const EmittedView &view = views_.find(load.getView())->second;
   int64_t length = format->blockLength, last = type.getRank() - 1;
   std::optional<int64_t> first = remainderOf(load.getOffsets()[last], length);

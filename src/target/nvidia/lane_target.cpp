@@ -273,17 +273,15 @@ static Value sharedAddress(Site s, Value pointer) {
 }
 
 // A tile of rows of 128 bytes, 8 rows of 1024 bytes after one another, with their pieces XORed
-// (PTX ISA, "Matrix descriptor": address / 16, leading offset / 16 (unused), stride / 16, mode 1).
-static Value descriptor(Site s, Value pointer) {
-  Type i64 = s.b.getI64Type();
-  auto wide = [&](uint64_t v) -> Value {
-    return arith::ConstantOp::create(s.b, s.loc, s.b.getI64IntegerAttr(static_cast<int64_t>(v)));
-  };
-  Value address = arith::ExtUIOp::create(s.b, s.loc, i64, sharedAddress(s, pointer));
-  address = arith::AndIOp::create(s.b, s.loc, address, wide(0x3ffff));
-  address = arith::ShRUIOp::create(s.b, s.loc, address, wide(4));
-  return arith::OrIOp::create(s.b, s.loc, address,
-                              wide(uint64_t(1) << 16 | uint64_t(64) << 32 | uint64_t(1) << 62));
+// (PTX ISA, "Matrix descriptor": address / 16, leading offset / 16, stride / 16, mode 1). The
+// leading offset is from panel to panel, of operands whose rows run along k.
+static Value descriptor(Site s, Value pointer, int64_t panelBytes = 16) {
+  Value low = arith::ShRUIOp::create(s.b, s.loc, sharedAddress(s, pointer), constant(s, 4));
+  low = arith::AndIOp::create(s.b, s.loc, low, constant(s, 0x3fff));
+  low = arith::OrIOp::create(s.b, s.loc, low, constant(s, panelBytes / 16 << 16));
+  return ptx(s, "mov.b64 $0, {$1, $2};", s.b.getI64Type(), 1, {}, {low, constant(s, 64 | 1 << 30)},
+             false)
+      .front();
 }
 
 static FailureOr<Value> groupProduct(Site s, sched::MatrixAsyncOp op, ArrayRef<Value> operands) {
@@ -302,11 +300,53 @@ static FailureOr<Value> groupProduct(Site s, sched::MatrixAsyncOp op, ArrayRef<V
                        {descriptor(s, operands[0]), descriptor(s, operands[1])}, true));
 }
 
+static bool isZero(Value sums) {
+  auto made = sums.getDefiningOp<vector::FromElementsOp>();
+  return matchPattern(sums, m_AnyZeroFloat()) ||
+         (made && llvm::all_of(made.getElements(),
+                               [](Value each) { return matchPattern(each, m_AnyZeroFloat()); }));
+}
+
+static FailureOr<Value> tileProduct(Site s, sched::MatrixTileAsyncOp op, ArrayRef<Value> operands) {
+  const sched::MatrixInstruction *info = sched::findMatrixInstruction(op.getInstruction());
+  if (!info || !info->sharedB)
+    return op.emitOpError() << "names '" << op.getInstruction()
+                            << "', expected an instruction nvidia.wgmma.ra.* of the table";
+  SmallVector<Value> acc = wordsOf(s, operands[2]), all = asWords(s, operands[0]);
+  if (isZero(operands[2])) // the product starts its sums itself
+    acc.assign(acc.size(), LLVM::UndefOp::create(s.b, s.loc, acc.front().getType()));
+  std::string element = elementName(info->aElement);
+  size_t first = 2 * acc.size(), next = first + all.size();
+  std::string text = std::string("{ .reg .pred p; setp.ne.b32 p, ") +
+                     (isZero(operands[2]) ? "0" : "1") + ", 0; wgmma.mma_async.sync.aligned.m64n" +
+                     std::to_string(info->n) + "k16.f32." + element + "." + element + " " +
+                     operandList(0, acc.size()) + ", " +
+                     operandList(static_cast<unsigned>(first), all.size()) + ", $" +
+                     std::to_string(next) + ", p, 1, 1, 1; }";
+  all.push_back(descriptor(s, operands[1], op.getPanel()));
+  return packed(s, ptx(s, text, acc.front().getType(), acc.size(), acc, all, true));
+}
+
+// Nothing that makes these registers comes after this.
+static Value pinned(Site s, Value value) {
+  auto type = cast<VectorType>(value.getType());
+  if (type.getElementTypeBitWidth() == 32)
+    return packed(
+        s, ptx(s, "", type.getElementType(), type.getNumElements(), wordsOf(s, value), {}, true));
+  SmallVector<Value> words = asWords(s, value);
+  Value held = packed(s, ptx(s, "", s.b.getI32Type(), words.size(), words, {}, true));
+  if (words.size() == 1)
+    held = vector::FromElementsOp::create(s.b, s.loc, VectorType::get({1}, s.b.getI32Type()), held);
+  return vector::BitCastOp::create(s.b, s.loc, type, held);
+}
+
 // Sums that are still in flight must not be touched, not even by a copy.
 static Value groupWait(Site s, sched::MatrixWaitOp op, Value sums) {
   SmallVector<Value> acc = op.getPending() ? SmallVector<Value>() : wordsOf(s, sums);
-  std::string text = std::string(op.getCommit() ? "wgmma.commit_group.sync.aligned; " : "") +
-                     "wgmma.wait_group.sync.aligned " + std::to_string(op.getPending()) + ";";
+  std::string text = op.getCommit() ? "wgmma.commit_group.sync.aligned;" : "";
+  if (op.getPending() < INT32_MAX)
+    text += std::string(op.getCommit() ? " " : "") + "wgmma.wait_group.sync.aligned " +
+            std::to_string(op.getPending()) + ";";
   SmallVector<Value> settled = ptx(s, text, s.b.getF32Type(), acc.size(), acc, {}, true);
   return acc.empty() ? sums : packed(s, settled);
 }
@@ -339,6 +379,10 @@ FailureOr<Value> NvidiaLanes::asynchronous(Site s, Operation *op, ArrayRef<Value
     return plain("wgmma.fence.sync.aligned;");
   if (auto product = dyn_cast<sched::MatrixAsyncOp>(op))
     return groupProduct(s, product, operands);
+  if (auto product = dyn_cast<sched::MatrixTileAsyncOp>(op))
+    return tileProduct(s, product, operands);
+  if (isa<sched::PinOp>(op))
+    return pinned(s, operands[0]);
   return groupWait(s, cast<sched::MatrixWaitOp>(op), operands[0]);
 }
 

@@ -230,6 +230,8 @@ LogicalResult Emitter::asynchronous(Site s, Operation *op) {
   } else if (auto product = dyn_cast<sched::MatrixAsyncOp>(op)) {
     operands = {sharedPointer(s, product.getA()), sharedPointer(s, product.getB()),
                 product.getAcc()};
+  } else if (auto product = dyn_cast<sched::MatrixTileAsyncOp>(op)) {
+    operands = {product.getA(), sharedPointer(s, product.getB()), product.getAcc()};
   } else if (auto matrices = dyn_cast<sched::SharedMatricesOp>(op)) {
     operands = {sharedPointer(s, matrices.getByte())};
   } else {
@@ -299,7 +301,8 @@ LogicalResult Emitter::replace(Operation *op) {
           .Case([&](sched::MatrixOp o) { return matrix(s, o); })
           .Case<sched::AwaitLaunchesOp, sched::SharedMatricesOp, sched::CopyAsyncOp,
                 sched::CopyCommitOp, sched::CopyWaitOp, sched::MatrixAsyncOp, sched::MatrixFenceOp,
-                sched::MatrixWaitOp>([&](Operation *o) { return asynchronous(s, o); })
+                sched::MatrixTileAsyncOp, sched::PinOp, sched::MatrixWaitOp>(
+              [&](Operation *o) { return asynchronous(s, o); })
           .Default([&](Operation *) { return known = false, success(); });
   if (known && succeeded(done))
     op->erase();

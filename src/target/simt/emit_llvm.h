@@ -43,10 +43,10 @@ public:
   virtual mlir::FailureOr<mlir::Value> matrix(Site s, sched::MatrixOp op) const = 0;
 
   /// What only some targets have: shared_matrices with {shared pointer}; copies and products that
-  /// threads do not wait for: copy_async with {global pointer, when,
-  /// shared pointer}, matrix_async with {pointers to a and b, acc}, matrix_wait with {acc}, and
-  /// copy_commit, copy_wait and matrix_fence. The result, null where there is none. A diagnostic
-  /// unless overridden.
+  /// threads do not wait for: copy_async with {global pointer, when, shared pointer}, matrix_async
+  /// with {pointers to a and b, acc}, matrix_tile_async with {a, pointer to b, acc}, pin with
+  /// {value}, matrix_wait with {acc}, and copy_commit, copy_wait and matrix_fence. The result, null
+  /// where there is none. A diagnostic unless overridden.
   virtual mlir::FailureOr<mlir::Value> asynchronous(Site s, mlir::Operation *op,
                                                     mlir::ArrayRef<mlir::Value> operands) const;
 

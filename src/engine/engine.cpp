@@ -5,6 +5,7 @@
 #include "engine/engine.h"
 #include "engine/gguf_source.h"
 #include "engine/lowering.h"
+#include "engine/weights.h"
 #include "graph/passes.h"
 #include "models/decoder.h"
 #include "numeric/dot_packing.h"
@@ -67,8 +68,9 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, const EngineOptions &
                 models::buildDecoder(context, features, source, decoder));
   const int64_t operationCount = countOperations(*module);
   graph::joinContracts(*module);
-  graph::quantizeActivations(*module, llvm::StringRef(kActivationName).lower(),
-                             programs == Programs::Threads);
+  graph::quantizeActivations(
+      *module, llvm::StringRef(kActivationName).lower(),
+      [](mlir::Type weights) { return hasIntegerDot(weights); }, programs == Programs::Threads);
   LoweringOptions lowering;
   lowering.programs = programs;
   lowering.sharedBytes = std::max(target.sharedBytes(), kLeastSharedBytes);

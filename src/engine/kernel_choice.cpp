@@ -79,11 +79,11 @@ static int64_t productColumns(int64_t n) {
 // f16 at K = 576 22 %; their rows of a stay in the first level (36 rows: up to 12 % over 96 where b
 // and the result are large). Sums ascend along K in any steps.
 static void chooseTaskBlocks(kernels::Gemm &p, RowBucket rows) {
-  bool blocks = p.b.isBlock(), one = rows == RowBucket::One;
+  bool blocks = hasIntegerDot(p.b), one = rows == RowBucket::One;
   p.blockM = one ? 1 : blocks ? 36 : 240;
   p.blockN = one || blocks ? 64 : productColumns(p.n);
   bool copies = blocks ? !p.a.isBlock() : !one;
-  p.blockK = blocks ? 256 : 128;
+  p.blockK = blocks || p.b.isBlock() ? kLongestBlock : 128;
   if (!copies && p.k > 0 && p.k <= kernels::kMaxBlock)
     p.blockK = llvm::alignTo(p.k, kLongestBlock);
 }
@@ -109,7 +109,9 @@ kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_
   p.b = b;
   p.n = n;
   p.k = k;
-  int64_t sideBySide = interleavedRows(b.isBlock(), programs);
+  int64_t sideBySide = interleavedRows(b, programs);
+  if (b.isBlock() && !hasIntegerDot(b))
+    p.activation = kernel::F32;
   p.interleave = sideBySide == 1 ? 0 : sideBySide;
   if (programs == Programs::Tasks)
     chooseTaskBlocks(p, rows);

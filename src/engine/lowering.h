@@ -69,6 +69,7 @@ private:
   };
 
   void lowerEdge(mlir::Operation &op);
+  Result<void> checkFormat(mlir::Type element, const std::string &tensor) const;
   Result<void> lower(mlir::Operation &op);
   Result<void> lowerGather(graph::GatherOp op);
   Result<void> lowerNorm(graph::NormOp op);

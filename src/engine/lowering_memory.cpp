@@ -82,13 +82,22 @@ static std::vector<std::string> tensorsOf(graph::WeightOp op) {
   return names;
 }
 
+// Cores decode any format; threads so far those whose codes lie plainly.
+Result<void> Lowering::checkFormat(Type element, const std::string &tensor) const {
+  const BlockFormat *format = blockFormatOf(element);
+  if (!format || options_.programs == Programs::Tasks)
+    return {};
+  if (Result<DotPacking> codes = dotPacking(*format); !codes)
+    return fail(codes.error().code, "tensor '" + tensor + "': " + codes.error().message +
+                                        "; '--device cpu' runs it");
+  return {};
+}
+
 // The file's own order.
 Result<Stored> Lowering::directWeight(graph::WeightOp op) {
   RankedTensorType type = op.getResult().getType();
   std::string name = joinedName(op);
-  if (const BlockFormat *format = blockFormatOf(type.getElementType()))
-    if (Result<DotPacking> codes = dotPacking(*format); !codes)
-      return fail(codes.error().code, "tensor '" + name + "': " + codes.error().message);
+  SINTER_TRY(checkFormat(type.getElementType(), name));
   auto [found, isNew] = named_.try_emplace(name);
   if (isNew) {
     found->second = addBuffer(name, BufferKind::Weight, bytesOf(type));
@@ -111,8 +120,8 @@ static std::string textOf(const std::vector<plan::RowSegment> &order) {
 Result<Stored> Lowering::packedWeight(graph::WeightOp op, std::vector<plan::RowSegment> rowOrder) {
   RankedTensorType type = op.getResult().getType();
   std::string name = joinedName(op);
-  int64_t sideBySide =
-      interleavedRows(isa<tile::BlockType>(type.getElementType()), options_.programs);
+  SINTER_TRY(checkFormat(type.getElementType(), name));
+  int64_t sideBySide = interleavedRows(kernelElement(type.getElementType()), options_.programs);
   auto recipe = interleavedRecipe(type.getElementType(), type.getDimSize(1), sideBySide);
   if (!recipe)
     return fail(recipe.error().code, "tensor '" + name + "': " + recipe.error().message);

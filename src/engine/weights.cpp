@@ -8,8 +8,23 @@
 
 namespace sinter::engine {
 
-int64_t interleavedRows(bool ofBlocks, Programs programs) {
-  return ofBlocks || programs == Programs::Tasks ? kInterleavedRows : 1;
+static bool hasIntegerDot(const BlockFormat *format) {
+  return format && dotPacking(*format).has_value();
+}
+
+bool hasIntegerDot(mlir::Type element) {
+  return hasIntegerDot(blockFormatOf(element));
+}
+
+bool hasIntegerDot(const kernel::Element &element) {
+  llvm::StringRef name = element.name();
+  return name.consume_front("block<") && name.consume_back(">") &&
+         hasIntegerDot(findBlockFormat(name.upper()));
+}
+
+int64_t interleavedRows(const kernel::Element &element, Programs programs) {
+  bool beside = element.isBlock() ? hasIntegerDot(element) : programs == Programs::Tasks;
+  return beside ? kInterleavedRows : 1;
 }
 
 Result<plan::PackRecipe> interleavedRecipe(mlir::Type element, int64_t columns, int64_t rows) {
@@ -21,11 +36,11 @@ Result<plan::PackRecipe> interleavedRecipe(mlir::Type element, int64_t columns, 
   recipe.blockBytes = static_cast<uint32_t>(size.bytes);
   recipe.blocksPerRow = static_cast<uint32_t>(columns / size.length);
   const BlockFormat *format = blockFormatOf(element);
-  if (!format && rows == 1) {
+  if (rows == 1) {
     recipe.blockBytes *= recipe.blocksPerRow;
     recipe.blocksPerRow = 1;
   }
-  if (!format) {
+  if (!format || rows == 1) {
     recipe.fields.push_back({0, recipe.blockBytes, recipe.blockBytes, 0});
     return recipe;
   }

@@ -10,10 +10,10 @@ namespace sinter::graph {
 /// weights, and slices of its result: fewer launches, and a's rows are read once.
 void joinContracts(mlir::ModuleOp module);
 
-/// Where a f32 value is contracted with a block format, it is rounded to block format `activation`
-/// first, once for all its contractions.
+/// Where a f32 value is contracted with a block format that `rounds` holds for, it is rounded to
+/// block format `activation` first, once for all its contractions.
 /// With `roundScalars`, where it is contracted with f16 or bf16 it is rounded to that.
 void quantizeActivations(mlir::ModuleOp module, llvm::StringRef activation,
-                         bool roundScalars = false);
+                         llvm::function_ref<bool(mlir::Type)> rounds, bool roundScalars = false);
 
 } // namespace sinter::graph

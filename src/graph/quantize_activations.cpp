@@ -7,14 +7,15 @@ using namespace mlir;
 
 namespace sinter::graph {
 
-void quantizeActivations(ModuleOp module, StringRef activation, bool roundScalars) {
+void quantizeActivations(ModuleOp module, StringRef activation,
+                         llvm::function_ref<bool(Type)> rounds, bool roundScalars) {
   llvm::DenseMap<std::pair<Value, Type>, Value> rounded;
   auto format = tile::BlockType::get(module.getContext(), activation);
   module.walk([&](ContractOp contract) {
     Value a = contract.getA();
     auto type = cast<RankedTensorType>(a.getType());
     Type weights = contract.getB().getType().getElementType();
-    bool blocks = isa<tile::BlockType>(weights);
+    bool blocks = isa<tile::BlockType>(weights) && rounds(weights);
     bool scalars = roundScalars && (weights.isF16() || weights.isBF16());
     if (!(blocks || scalars) || !type.getElementType().isF32())
       return;

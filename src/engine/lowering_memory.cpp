@@ -88,8 +88,8 @@ Result<void> Lowering::checkFormat(Type element, const std::string &tensor) cons
   if (!format || options_.programs == Programs::Tasks)
     return {};
   if (Result<DotPacking> codes = dotPacking(*format); !codes)
-    return fail(codes.error().code, "tensor '" + tensor + "': " + codes.error().message +
-                                        "; '--device cpu' runs it");
+    return fail(codes.error().code,
+                "tensor '" + tensor + "': " + codes.error().message + "; '--device cpu' runs it");
   return {};
 }
 

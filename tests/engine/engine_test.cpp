@@ -286,18 +286,19 @@ TEST(Engine, PartsOfASplitModelAreRefused) {
   EXPECT_TRUE(GgufFile::parse(bytes)->checkWhole());
 }
 
-// Every block format of the table, as matrices and as the embedding: a plan, or one sentence that
-// names a tensor and its type.
-// Every type of the table that has blocks fitting the rows: as a matrix.
-TEST(Engine, MatricesOfTypesWithoutKernelAreNamed) {
+// Types whose codes no byte instruction reads: cores decode them, threads name tensor and type.
+TEST(Engine, MatricesOfEveryTypeRunOnCoresAndAreNamedForThreads) {
   int refused = 0;
+  EngineOptions threads = quickOptions();
+  threads.target = "cuda:sm_90a";
   for (const BlockFormat &format : blockFormats()) {
     bool half = format.type == TensorType::F16 || format.type == TensorType::BF16;
     if (64 % format.blockLength || half || format.type == TensorType::F32 || dotPacking(format))
       continue;
     FakeSource source = tinyLlama(TensorType::F32);
     source.matrix("blk.0.ffn_up.weight", {96, 64}, format.type);
-    std::string message = refusal(source);
+    EXPECT_EQ(refusal(source), "");
+    std::string message = refusal(source, threads);
     EXPECT_TRUE(message.starts_with("tensor 'blk.0.ffn_up.weight'")) << message;
     EXPECT_NE(message.find(format.name), std::string::npos) << message;
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
@@ -306,13 +307,16 @@ TEST(Engine, MatricesOfTypesWithoutKernelAreNamed) {
   EXPECT_GT(refused, 3);
 }
 
-TEST(Engine, EmbeddingsOfTypesWithoutKernelAreNamed) {
+TEST(Engine, EmbeddingsOfEveryTypeRunOnCoresAndAreNamedForThreads) {
+  EngineOptions threads = quickOptions();
+  threads.target = "cuda:sm_90a";
   for (TensorType type :
        {TensorType::Q5_0, TensorType::Q8_1, TensorType::IQ4_NL, TensorType::MXFP4}) {
     FakeSource source = tinyLlama(TensorType::F32);
     source.matrix("token_embd.weight", {100, 64}, type);
     source.matrix("output.weight", {100, 64}, TensorType::F32);
-    std::string message = refusal(source);
+    EXPECT_EQ(refusal(source), "");
+    std::string message = refusal(source, threads);
     EXPECT_TRUE(message.starts_with("tensor 'token_embd.weight'")) << message;
     EXPECT_NE(message.find(blockFormat(type).name), std::string::npos) << message;
   }

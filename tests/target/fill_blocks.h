@@ -36,6 +36,31 @@ inline void setActivationScale(uint8_t *block, float scale) {
   std::memcpy(block + kActivationScaledSumOffset, &scaledSum, sizeof scaledSum);
 }
 
+// Replaces the bits of item `index` of a field.
+inline void setRaw(const Field &field, uint8_t *block, uint32_t index, uint64_t raw) {
+  for (const BitPlane &plane : field.used())
+    for (uint32_t k = 0; k < plane.width; ++k) {
+      uint32_t bit = plane.map.bit(index) + k;
+      auto mask = static_cast<uint8_t>(1u << bit % 8);
+      bool on = raw >> (plane.shift + k) & 1;
+      block[bit / 8] = static_cast<uint8_t>(on ? block[bit / 8] | mask : block[bit / 8] & ~mask);
+    }
+}
+
+// Any bits are a block of a format without a rule of rounding; outer factors of a usual size.
+inline void fillAnyBlock(const BlockFormat &format, std::span<uint8_t> block, Random &random) {
+  for (uint8_t &byte : block)
+    byte = static_cast<uint8_t>(random());
+  for (const GroupFactor *factor : {&format.scale, &format.min})
+    for (uint32_t e = 0; factor->present() && e < format.blockLength; e += factor->level1Length) {
+      float value = 0.01f + static_cast<float>(random() % 64) / 1024;
+      uint64_t raw = factor->level1.number == Number::F16   ? f32ToF16(value)
+                     : factor->level1.number == Number::F32 ? std::bit_cast<uint32_t>(value)
+                                                            : 0x70 + random() % 15;
+      setRaw(factor->level1, block.data(), e / factor->level1Length, raw);
+    }
+}
+
 // Blocks in row-major order. With `specials` one block in five has a scale that is NaN, infinite,
 // zero or subnormal; any bytes are a valid block of the format table.
 inline std::vector<uint8_t> randomBlocks(mlir::Type element, int64_t blocks, bool specials,
@@ -52,7 +77,9 @@ inline std::vector<uint8_t> randomBlocks(mlir::Type element, int64_t blocks, boo
     uint8_t *to = bytes.data() + b * size;
     for (float &value : values)
       value = normal(random);
-    if (format)
+    if (format && format->rounding == Rounding::None)
+      fillAnyBlock(*format, {to, static_cast<size_t>(size)}, random);
+    else if (format)
       EXPECT_TRUE(quantizeRow(*format, values, {to, static_cast<size_t>(size)}).has_value());
     else
       quantizeActivation(values, to);
@@ -63,8 +90,8 @@ inline std::vector<uint8_t> randomBlocks(mlir::Type element, int64_t blocks, boo
       setActivationScale(to, scale);
       continue;
     }
-    uint16_t half = f32ToF16(scale); // formats with integer dots open with their scale
-    std::memcpy(to, &half, sizeof half);
+    if (format->scale.level1.number == Number::F16)
+      setRaw(format->scale.level1, to, 0, f32ToF16(scale));
   }
   return bytes;
 }

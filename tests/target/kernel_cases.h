@@ -20,8 +20,7 @@ struct KernelCase {
   std::function<void(LaunchArguments &, const Extents &, Random &)> prepare = {};
   // Instead of the registry's entry with `settings`: an instance with slots.
   std::function<void(kernel::KernelBuilder &)> build = {};
-  int rounds = 2;               // how often each extent has each of its values
-  bool forThreadsAlone = false; // has no form on a CPU, which says so
+  int rounds = 2; // how often each extent has each of its values
 };
 using KernelCases = std::vector<KernelCase>;
 

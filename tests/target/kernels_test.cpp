@@ -33,10 +33,6 @@ TEST_P(Conformance, Holds) {
   tile::KernelModule module = buildCase(c);
   ASSERT_TRUE(module.ok()) << module.diagnosticText();
   auto compiled = CompiledKernels::compile(module.module(), host.facts);
-  if (c.forThreadsAlone) {
-    EXPECT_FALSE(compiled.has_value()) << "it has a form now: strike it off the list";
-    return;
-  }
   ASSERT_TRUE(compiled.has_value()) << compiled.error().toString();
   Random random(index);
   for (Extents &extents : mixExtents(c.extents, c.rounds, random)) {

@@ -92,7 +92,6 @@ inline void addGemmSlotCases(KernelCases &cases) {
       decoded.bound = {1e-5, 1e-5};
       kernels::Gemm d = gemmParams(kernel::F32, kernel::block(format), m, 32, 64, 0);
       d.activation = kernel::F32;
-      decoded.forThreadsAlone = true;
       cases.push_back(withSlots(decoded, "decoded", d, kernels::gemm));
     }
 }

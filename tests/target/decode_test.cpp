@@ -1,0 +1,74 @@
+// Every block format of the table, decoded in products and as rows by number: compiled code equals
+// the interpreters bit for bit at every CPU level of this host.
+#include "tile/mlir_pch.h"
+
+#include "target/conformance_cases.h"
+
+using namespace mlir;
+
+namespace sinter::target::cpu {
+namespace {
+
+std::vector<const BlockFormat *> formatsOfBlocks() {
+  std::vector<const BlockFormat *> formats;
+  for (const BlockFormat &format : blockFormats())
+    if (!format.isPlain())
+      formats.push_back(&format);
+  return formats;
+}
+
+class Decoding : public testing::TestWithParam<std::tuple<const BlockFormat *, std::string>> {
+protected:
+  // Compiles the case and checks it on its extents, with usual and with special scales.
+  static void holds(const KernelCase &c, const std::string &level) {
+    HostLevel host = hostLevel(level);
+    if (!host.missing.empty())
+      GTEST_SKIP() << host.missing;
+    tile::KernelModule module = buildCase(c);
+    ASSERT_TRUE(module.ok()) << module.diagnosticText();
+    auto compiled = CompiledKernels::compile(module.module(), host.facts);
+    ASSERT_TRUE(compiled.has_value()) << compiled.error().toString();
+    Random random(17);
+    for (const Extents &extents : mixExtents(c.extents, c.rounds, random))
+      for (bool specials : {false, true}) {
+        LaunchArguments arguments = caseArguments(c, compiled->kernel(), extents, specials, random);
+        SCOPED_TRACE(extentsText(extents));
+        compiled->check(arguments, specials ? Bound{INFINITY, INFINITY} : c.bound);
+        if (HasFailure())
+          return;
+      }
+  }
+  const BlockFormat &format() const { return *std::get<0>(GetParam()); }
+  std::string name() const { return llvm::StringRef(format().name).lower(); }
+  std::vector<int64_t> wholeBlocks() const {
+    return {0, format().blockLength, 3 * format().blockLength};
+  }
+};
+
+TEST_P(Decoding, ProductsDecodeTheirWeights) {
+  for (int64_t m : {1, 9}) {
+    KernelCase c = gemmCase("f32", name(), true, m, 40, 256);
+    c.settings["activation"] = "f32";
+    c.extents["K"] = wholeBlocks();
+    c.rounds = 1;
+    c.bound = {1e-5, 1e-5};
+    holds(c, std::get<1>(GetParam()));
+  }
+}
+
+TEST_P(Decoding, RowsAreTakenByNumber) {
+  KernelCase c = embedCase(name(), 2, 512);
+  c.extents["K"] = wholeBlocks();
+  holds(c, std::get<1>(GetParam()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, Decoding,
+                         testing::Combine(testing::ValuesIn(formatsOfBlocks()),
+                                          testing::ValuesIn(levelNames())),
+                         [](const auto &info) {
+                           return std::string(std::get<0>(info.param)->name) + "_" +
+                                  std::get<1>(info.param);
+                         });
+
+} // namespace
+} // namespace sinter::target::cpu

@@ -37,6 +37,11 @@ target_compile_options(text_sampler PRIVATE -fno-exceptions)
 set_target_properties(text_sampler PROPERTIES EXCLUDE_FROM_ALL ON)
 add_dependencies(benchmarks text_sampler)
 
+sinter_program(text_scheduler MAIN bench/text/scheduler.cpp DEPS llm)
+target_compile_options(text_scheduler PRIVATE -fno-exceptions)
+set_target_properties(text_scheduler PROPERTIES EXCLUDE_FROM_ALL ON)
+add_dependencies(benchmarks text_scheduler)
+
 sinter_program(bench_device MAIN bench/device/main.cpp DEPS hal)
 target_compile_options(bench_device PRIVATE -fno-exceptions)
 target_link_options(bench_device PRIVATE -Wl,--as-needed) # carried to machines that have a device and little else

@@ -14,6 +14,7 @@ namespace {
 constexpr uint64_t kMostTokens = std::numeric_limits<int32_t>::max();
 constexpr uint64_t kMostThreads = 4096;
 constexpr uint64_t kMostRepeats = 1000;
+constexpr uint64_t kMostParallel = 65536;
 
 Message usage(const std::string &text) {
   return {kExitUsage, text};
@@ -70,6 +71,8 @@ std::optional<Message> read(const CommandLine &line, BenchArguments &bench) {
   if (auto bad = readCount(line.prompt, "--prompt", 1, kMostTokens / 2, bench.prompt))
     return bad;
   if (auto bad = readCount(line.generate, "--gen", 1, kMostTokens / 2, bench.generate))
+    return bad;
+  if (auto bad = readCount(line.parallel, "--parallel", 1, kMostParallel, bench.parallel))
     return bad;
   return readCount(line.repeat, "--repeat", 1, kMostRepeats, bench.repeat);
 }

@@ -37,6 +37,7 @@ struct BenchArguments {
   uint32_t prompt = 512;
   uint32_t generate = 128;
   uint32_t repeat = 3;
+  uint32_t parallel = 1; // sequences
   bool json = false;
 };
 

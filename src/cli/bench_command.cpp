@@ -1,15 +1,18 @@
-// sinter bench: speed and memory of one process.
+// sinter bench: speed and memory of one process, for one sequence or several side by side.
 #include "cli/commands.h"
 #include "cli/open_model.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
-#include "llm/session.h"
+#include "llm/scheduler.h"
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 namespace sinter::cli {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t kFirstPrompt = 16;    // tokens of the prompt for the time to first token
 constexpr uint32_t kLeastContext = 1024; // what comparisons with other programs use
@@ -24,17 +27,25 @@ struct Figures {
   std::string device;
 };
 
-// Ordinary tokens in a fixed order without meaning: what a step costs does not depend on them.
-std::vector<TokenId> madeUpPrompt(const Tokenizer &tokenizer, uint32_t count) {
-  std::vector<TokenId> prompt;
+// `count` prompts of ordinary tokens in a fixed order without meaning: what a step costs does not
+// depend on them.
+std::vector<std::vector<TokenId>> madeUpPrompts(const Tokenizer &tokenizer, uint32_t count,
+                                                uint32_t length) {
+  std::vector<std::vector<TokenId>> prompts(count);
   const uint64_t size = tokenizer.size();
   constexpr uint64_t kStride = 7919;
-  for (uint64_t i = 0; prompt.size() < count; ++i) {
-    const TokenId id = static_cast<TokenId>(i * kStride % size);
-    if (!tokenizer.isHidden(id) || i >= size)
-      prompt.push_back(id);
-  }
-  return prompt;
+  uint64_t i = 0;
+  for (std::vector<TokenId> &prompt : prompts)
+    for (; prompt.size() < length; ++i) {
+      const TokenId id = static_cast<TokenId>(i * kStride % size);
+      if (!tokenizer.isHidden(id) || i >= size)
+        prompt.push_back(id);
+    }
+  return prompts;
+}
+
+double secondsBetween(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
 }
 
 double median(std::vector<double> values) {
@@ -43,29 +54,68 @@ double median(std::vector<double> values) {
   return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-Result<Generation> generate(Session &session, std::span<const TokenId> prompt, uint64_t tokens) {
-  session.clear();
-  return session.generate(prompt, {.maxTokens = tokens, .ignoreEndTokens = true},
-                          [](TokenId) -> Result<void> { return {}; });
+struct Seconds {
+  double prefill = 0; // until each sequence has its first token
+  double decode = 0;  // from there to the end
+};
+
+// Generates `tokens` tokens after each of the prompts, side by side: first for all of them the
+// first token, then the others.
+Result<Seconds> generate(Scheduler &scheduler, const std::vector<std::vector<TokenId>> &prompts,
+                         uint64_t tokens) {
+  uint64_t generated = 0;
+  Result<void> failed;
+  const auto start = Clock::now();
+  for (const std::vector<TokenId> &prompt : prompts)
+    SINTER_TRY(scheduler.submit({.prompt = prompt,
+                                 .maxTokens = tokens,
+                                 .ignoreEndTokens = true,
+                                 .onToken = [&](TokenId) -> Result<void> {
+                                   ++generated;
+                                   return {};
+                                 },
+                                 .onEnd =
+                                     [&](Result<Generation> ended) {
+                                       if (!ended)
+                                         failed = Fail(std::move(ended).error());
+                                     }}));
+  while (generated < prompts.size() && scheduler.step())
+    ;
+  const auto middle = Clock::now();
+  while (scheduler.step())
+    ;
+  SINTER_TRY(failed);
+  return Seconds{secondsBetween(start, middle), secondsBetween(middle, Clock::now())};
 }
 
-Result<void> measure(Session &session, const Tokenizer &tokenizer, const BenchArguments &arguments,
-                     Figures &figures) {
+Result<void> measure(Scheduler &scheduler, const Tokenizer &tokenizer,
+                     const BenchArguments &arguments, Figures &figures) {
   ProgressLine progress("measuring");
-  const auto prompt = madeUpPrompt(tokenizer, arguments.prompt);
+  const auto prompts = madeUpPrompts(tokenizer, arguments.parallel, arguments.prompt);
   // Untimed: takes memory and prepares the sizes that are timed below.
-  SINTER_TRY(generate(session, prompt, 2));
+  SINTER_TRY(generate(scheduler, prompts, 2));
+  const double sequences = arguments.parallel;
   std::vector<double> prefill, decode;
   for (uint32_t i = 0; i < arguments.repeat; ++i) {
     progress.show(i, arguments.repeat, "runs");
-    SINTER_ASSIGN(const Generation run,
-                  generate(session, prompt, uint64_t{arguments.generate} + 1));
-    prefill.push_back(static_cast<double>(run.promptTokens) / run.prefillSeconds);
-    decode.push_back(static_cast<double>(run.decodeSteps) / run.decodeSeconds);
+    SINTER_ASSIGN(const Seconds run,
+                  generate(scheduler, prompts, uint64_t{arguments.generate} + 1));
+    prefill.push_back(sequences * arguments.prompt / run.prefill);
+    decode.push_back(sequences * arguments.generate / run.decode);
   }
   figures.prefill = median(std::move(prefill));
   figures.decode = median(std::move(decode));
   return {};
+}
+
+// All sequences are to be in every step that generates.
+Result<void> checkParallel(const RunnerLimits &limits, uint32_t parallel) {
+  const uint32_t most = std::min(limits.stepSequences, limits.stepTokens);
+  if (parallel <= most)
+    return {};
+  return fail(Code::InvalidArgument, "--parallel is " + std::to_string(parallel) +
+                                         ", one step takes at most " + std::to_string(most) +
+                                         " sequences");
 }
 
 std::string json(const BenchArguments &arguments, const Figures &figures) {
@@ -74,6 +124,7 @@ std::string json(const BenchArguments &arguments, const Figures &figures) {
                                          {"threads", figures.threads},
                                          {"prompt", arguments.prompt},
                                          {"gen", arguments.generate},
+                                         {"parallel", arguments.parallel},
                                          {"repeat", arguments.repeat},
                                          {"prefill_tokens_per_second", figures.prefill},
                                          {"decode_tokens_per_second", figures.decode},
@@ -88,9 +139,12 @@ std::string json(const BenchArguments &arguments, const Figures &figures) {
 std::string table(const BenchArguments &arguments, const Figures &figures) {
   Table table({"measure", "figure", "unit"});
   const std::string prompt = std::to_string(arguments.prompt);
-  table.addRow({"prefill " + prompt, fixed(figures.prefill, 1), "tokens per second"});
-  table.addRow({"decode " + std::to_string(arguments.generate) + " after " + prompt,
-                fixed(figures.decode, 1), "tokens per second"});
+  const bool several = arguments.parallel > 1;
+  const std::string times = several ? std::to_string(arguments.parallel) + " x " : "";
+  const std::string unit = several ? "tokens per second in all" : "tokens per second";
+  table.addRow({"prefill " + times + prompt, fixed(figures.prefill, 1), unit});
+  table.addRow({"decode " + times + std::to_string(arguments.generate) + " after " + prompt,
+                fixed(figures.decode, 1), unit});
   table.addRow({"first token of " + std::to_string(kFirstPrompt),
                 fixed(figures.firstTokenSeconds, 3), "seconds from process start"});
   if (figures.buildSeconds > 0)
@@ -112,16 +166,19 @@ Result<int> benchCommand(const BenchArguments &arguments, Interrupts &interrupts
     return fail(Code::InvalidArgument, "--prompt and --gen take " + std::to_string(needed) +
                                            " tokens, --context is " +
                                            std::to_string(modelArguments.context));
-  SINTER_ASSIGN(const OpenedModel opened, openModel(std::move(file), modelArguments, interrupts));
+  SINTER_ASSIGN(const OpenedModel opened,
+                openModel(std::move(file), modelArguments, interrupts, arguments.parallel));
   Model &model = *opened.model;
-  Session session(model.runner(), model.pages(), model.tokenizer());
+  SINTER_TRY(checkParallel(model.runner().limits(), arguments.parallel));
+  Scheduler scheduler(model.runner(), model.pages(), model.tokenizer(),
+                      {.waiting = arguments.parallel, .promptsFirst = true});
   Figures figures;
-  SINTER_TRY(generate(session, madeUpPrompt(model.tokenizer(), kFirstPrompt), 1));
+  SINTER_TRY(generate(scheduler, madeUpPrompts(model.tokenizer(), 1, kFirstPrompt), 1));
   figures.buildSeconds = opened.buildSeconds;
   figures.firstTokenSeconds = secondsSinceProcessStart() - opened.buildSeconds;
   figures.device = opened.device->info().name;
   figures.threads = opened.device->info().computeUnits;
-  SINTER_TRY(measure(session, model.tokenizer(), arguments, figures));
+  SINTER_TRY(measure(scheduler, model.tokenizer(), arguments, figures));
   figures.peakBytes = peakMemoryBytes();
   SINTER_TRY(writeStdout(arguments.json ? json(arguments, figures) : table(arguments, figures)));
   return kExitOk;

@@ -11,8 +11,8 @@ struct CommandLine {
   std::string command; // "run", "bench", ...
   std::string model;
   std::string file, targets, output;
-  std::optional<std::string> prompt, tokens, threads, context, generate, repeat, window, device,
-      plan;
+  std::optional<std::string> prompt, tokens, threads, context, generate, repeat, parallel, window,
+      device, plan;
   bool raw = false;
   bool json = false;
   bool verbose = false;

@@ -112,11 +112,13 @@ void addBench(CLI::App &app, CommandLine &line) {
   bench->description(
       "Measures, in this process, the time from its start to the first token of a 16-token\n"
       "prompt, then prefill and decode as medians of --repeat runs each. Decoding starts after\n"
-      "the prompt, so at a depth of --prompt tokens.");
+      "the prompt, so at a depth of --prompt tokens. With --parallel, that many sequences of\n"
+      "other tokens are computed side by side, and the figures are sums over them.");
   addModel(*bench, line);
   addContext(*bench, line);
   addText(*bench, "--prompt", line.prompt, "tokens of the prompt (default: 512)");
   addText(*bench, "--gen", line.generate, "tokens to generate (default: 128)");
+  addText(*bench, "--parallel", line.parallel, "sequences to compute side by side (default: 1)");
   addText(*bench, "--repeat", line.repeat, "runs to take the median of (default: 3)");
   bench->add_flag("--json", line.json, "print one JSON object instead of a table");
 }

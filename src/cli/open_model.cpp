@@ -41,7 +41,7 @@ Result<ModelFile> openModelFile(const ModelArguments &arguments) {
 }
 
 Result<OpenedModel> openModel(ModelFile file, const ModelArguments &arguments,
-                              Interrupts &interrupts) {
+                              Interrupts &interrupts, uint32_t sequences) {
   OpenedModel opened;
   SINTER_ASSIGN(DeviceChoice choice, openDevice(arguments.device, arguments.threads));
   if (!choice.why.empty())
@@ -53,6 +53,7 @@ Result<OpenedModel> openModel(ModelFile file, const ModelArguments &arguments,
   opened.buildSeconds = obtained.buildSeconds;
   PlanRunnerOptions options;
   options.contextTokens = arguments.context;
+  options.sequences = sequences;
   SINTER_ASSIGN(opened.model,
                 Model::create(std::move(file), std::move(obtained.plan), *opened.device, options));
   return opened;

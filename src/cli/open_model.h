@@ -17,9 +17,10 @@ struct OpenedModel {
   double buildSeconds = 0;      // of its plan; 0 when that was in the cache
 };
 
-// Runs the parts that need no plan first, so that what is wrong with a file is said at once.
+// Runs the parts that need no plan first, so that what is wrong with a file is said at once. There
+// is KV memory for `sequences` whole contexts.
 Result<OpenedModel> openModel(ModelFile file, const ModelArguments &arguments,
-                              Interrupts &interrupts);
+                              Interrupts &interrupts, uint32_t sequences = 1);
 Result<ModelFile> openModelFile(const ModelArguments &arguments);
 
 } // namespace sinter::cli

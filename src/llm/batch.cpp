@@ -10,26 +10,26 @@ namespace sinter {
 namespace {
 
 Result<void> checkPart(const BatchPart &part, size_t index, const BatchShape &shape) {
-  const std::string who = "sequence " + std::to_string(index) + " of the batch";
+  const auto who = [&] { return "sequence " + std::to_string(index) + " of the batch"; };
   if (part.tokens.empty())
-    return fail(Code::InvalidArgument, who + " has no tokens");
+    return fail(Code::InvalidArgument, who() + " has no tokens");
   for (TokenId id : part.tokens)
     if (id < 0 || static_cast<uint32_t>(id) >= shape.vocabSize)
-      return fail(Code::InvalidArgument, who + " has token " + std::to_string(id) +
+      return fail(Code::InvalidArgument, who() + " has token " + std::to_string(id) +
                                              ", expected one below " +
                                              std::to_string(shape.vocabSize));
   if (part.phase == Phase::Generated && part.tokens.size() != 1)
-    return fail(Code::InvalidArgument, who + " has " + std::to_string(part.tokens.size()) +
+    return fail(Code::InvalidArgument, who() + " has " + std::to_string(part.tokens.size()) +
                                            " generated tokens, expected 1");
   const uint64_t end = uint64_t{part.position} + part.tokens.size();
   if (end > uint64_t{std::numeric_limits<int32_t>::max()} || end > part.pages->capacity())
-    return fail(Code::InvalidArgument, who + " reaches position " + std::to_string(end) +
+    return fail(Code::InvalidArgument, who() + " reaches position " + std::to_string(end) +
                                            ", its pages hold " +
                                            std::to_string(part.pages->capacity()));
   if (part.pages->pages().size() > shape.pagesPerSequence)
-    return fail(Code::InvalidArgument, who + " has " + std::to_string(part.pages->pages().size()) +
-                                           " pages, expected at most " +
-                                           std::to_string(shape.pagesPerSequence));
+    return fail(Code::InvalidArgument,
+                who() + " has " + std::to_string(part.pages->pages().size()) +
+                    " pages, expected at most " + std::to_string(shape.pagesPerSequence));
   return {};
 }
 
@@ -41,10 +41,15 @@ void addTokens(const BatchPart &part, Batch &batch) {
   }
 }
 
-void addPages(const BatchPart &part, uint32_t width, Batch &batch) {
-  for (PageId page : part.pages->pages())
-    batch.pageTable.push_back(static_cast<int32_t>(page.index));
-  batch.pageTable.resize(batch.pageTable.size() + (width - part.pages->pages().size()), 0);
+// The table is large (the context's pages for each sequence) and mostly zeros.
+void addPages(std::span<const BatchPart> parts, uint32_t width, Batch &batch) {
+  batch.pageTable.assign(parts.size() * width, 0);
+  auto row = batch.pageTable.begin();
+  for (const BatchPart &part : parts) {
+    std::ranges::transform(part.pages->pages(), row,
+                           [](PageId page) { return static_cast<int32_t>(page.index); });
+    row += width;
+  }
 }
 
 void addBlocks(const BatchPart &part, int32_t sequence, int32_t firstToken, uint32_t queryBlock,
@@ -90,11 +95,11 @@ Result<void> buildBatch(std::span<const BatchPart> parts, const BatchShape &shap
     return fail(Code::InvalidArgument, "a batch of " + std::to_string(total) + " tokens");
   batch.pagesPerSequence = shape.pagesPerSequence;
   batch.phase = parts.empty() ? Phase::Prompt : parts[0].phase;
+  addPages(parts, shape.pagesPerSequence, batch);
   for (size_t i = 0; i < parts.size(); ++i) {
     const BatchPart &part = parts[i];
     const int32_t firstToken = static_cast<int32_t>(batch.tokens.size());
     addTokens(part, batch);
-    addPages(part, shape.pagesPerSequence, batch);
     batch.kvLengths.push_back(static_cast<int32_t>(part.position + part.tokens.size()));
     addBlocks(part, static_cast<int32_t>(i), firstToken, shape.queryBlock, batch);
     addLogitRows(part, firstToken, batch);

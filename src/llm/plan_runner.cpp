@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "llm/plan_names.h"
+#include "plan/walk.h"
 
 #include <algorithm>
 #include <limits>
@@ -46,6 +47,34 @@ Result<plan::BufferId> bufferOfKind(const plan::Plan &plan, const char *name,
   return *id;
 }
 
+bool reads(const plan::Expr &expr, plan::SymbolId symbol) {
+  return std::ranges::any_of(expr.nodes(), [&](const plan::ExprNode &node) {
+    return node.op == plan::ExprOp::Symbol && node.value == int64_t{symbol.index};
+  });
+}
+
+bool reads(const plan::Step &step, plan::SymbolId symbol) {
+  const auto any = [&](const auto &list) {
+    return std::ranges::any_of(list, [&](const plan::Expr &expr) { return reads(expr, symbol); });
+  };
+  if (const auto *branch = std::get_if<plan::If>(&step.op))
+    return reads(branch->condition, symbol);
+  if (const auto *loop = std::get_if<plan::Loop>(&step.op))
+    return reads(loop->count, symbol);
+  const auto *launch = std::get_if<plan::Launch>(&step.op);
+  return launch && (any(launch->grid) || any(launch->scalars));
+}
+
+// Whether any step depends on the phase of its rows. Where none does, both phases run the same.
+bool knowsPhases(const plan::Plan &plan) {
+  const auto phase = plan::findSymbol(plan, names::kGenerated);
+  for (const plan::Procedure &procedure : plan.procedures)
+    for (plan::StepWalker walker(procedure.steps); phase && walker.next();)
+      if (reads(walker.step(), *phase))
+        return true;
+  return false;
+}
+
 Result<void> checkSameModel(const plan::Plan &plan, const GgufFile &file) {
   SINTER_ASSIGN(const Sha256Digest digest, file.digest());
   if (plan.modelDigest == digest.hex() && plan.modelBytes == file.bytes().size())
@@ -85,7 +114,9 @@ Result<std::unique_ptr<PlanRunner>> PlanRunner::create(hal::Device &device, cons
   SINTER_TRY(runner->readLimits(options));
   SINTER_TRY(runner->readNames());
   SINTER_TRY(runner->readSymbols());
-  if (!device.supports(hal::Feature::WrapMemory)) // else it takes memory as it comes into use
+  // Where memory is taken as it comes into use, one sequence may never need all of its context.
+  const bool several = runner->limits_.poolPages > runner->contextPages();
+  if (several || !device.supports(hal::Feature::WrapMemory))
     SINTER_TRY(runner->checkFits(device.info()));
   SINTER_ASSIGN(runner->executor_,
                 runtime::Executor::create(device, runner->plan_, &runner->weights_));
@@ -102,8 +133,21 @@ Result<void> PlanRunner::readLimits(const PlanRunnerOptions &options) {
   limits_.stepTokens =
       std::min(std::max(options.maxStepTokens, 1u), upperBound(*plan_, names::kTokens));
   limits_.stepSequences = upperBound(*plan_, names::kSequences);
+  limits_.phasesAgree = !knowsPhases(*plan_);
+  return sizePool(options);
+}
+
+Result<void> PlanRunner::sizePool(const PlanRunnerOptions &options) {
   const uint64_t poolTokens = std::max(options.poolTokens, limits_.contextTokens);
-  limits_.poolPages = static_cast<uint32_t>((poolTokens - 1) / limits_.pageRows + 1);
+  const uint64_t pages = options.poolTokens ? (poolTokens - 1) / limits_.pageRows + 1
+                                            : contextPages() * std::max(options.sequences, 1u);
+  constexpr uint64_t kMostRows = std::numeric_limits<int32_t>::max();
+  if (pages > kMostRows / limits_.pageRows)
+    return fail(Code::InvalidArgument,
+                "KV memory for " + std::to_string(options.sequences) + " sequences of " +
+                    std::to_string(limits_.contextTokens) + " tokens was asked for, expected at " +
+                    "most " + std::to_string(kMostRows) + " tokens in all");
+  limits_.poolPages = static_cast<uint32_t>(pages);
   return {};
 }
 
@@ -125,9 +169,10 @@ Result<void> PlanRunner::checkFits(const hal::DeviceInfo &device) const {
   };
   return fail(Code::Exhausted, "the model takes " + text(weights) + " bytes of weights and " +
                                    text(kv) + " of KV state for " +
-                                   std::to_string(limits_.contextTokens) + " tokens, device '" +
-                                   device.name + "' has " + std::to_string(device.memoryBytes) +
-                                   " bytes; a smaller --context takes less KV state");
+                                   std::to_string(uint64_t{limits_.poolPages} * limits_.pageRows) +
+                                   " tokens, device '" + device.name + "' has " +
+                                   std::to_string(device.memoryBytes) +
+                                   " bytes; a smaller --context or fewer sequences take less KV state");
 }
 
 Result<void> PlanRunner::readNames() {

@@ -14,7 +14,8 @@ namespace sinter {
 
 struct PlanRunnerOptions {
   uint32_t contextTokens = 0;   // 0: what the plan says, but at most kDefaultContextTokens
-  uint32_t poolTokens = 0;      // KV memory for so many tokens in all; 0: one sequence's context
+  uint32_t sequences = 1;       // KV memory for the whole context of so many; at least 1
+  uint32_t poolTokens = 0;      // KV memory for so many tokens in all; 0: as `sequences` says
   uint32_t maxStepTokens = 512; // prompts are cut into steps of so many
 };
 inline constexpr uint32_t kDefaultContextTokens = 8192;
@@ -70,6 +71,8 @@ private:
   PlanRunner(const GgufFile &file, std::shared_ptr<const plan::Plan> plan)
       : file_(file), plan_(std::move(plan)), weights_(file) {}
   Result<void> readLimits(const PlanRunnerOptions &options);
+  Result<void> sizePool(const PlanRunnerOptions &options);
+  uint64_t contextPages() const { return (limits_.contextTokens - 1) / limits_.pageRows + 1; }
   Result<void> checkFits(const hal::DeviceInfo &device) const;
   Result<void> readNames();
   Result<void> readSymbols();

@@ -31,33 +31,9 @@ double surprise(std::span<const float> logits, TokenId target) {
 
 } // namespace
 
-const char *stopReasonName(StopReason reason) {
-  switch (reason) {
-  case StopReason::EndToken:
-    return "end of answer";
-  case StopReason::TokenLimit:
-    return "token limit";
-  case StopReason::ContextFull:
-    return "context full";
-  case StopReason::Cancelled:
-    return "cancelled";
-  }
-  return "unknown";
-}
-
 void Session::clear() {
   cached_.clear();
   pages_.shrink(0);
-}
-
-Result<void> Session::checkPrompt(std::span<const TokenId> prompt) const {
-  const uint32_t context = runner_.limits().contextTokens;
-  if (prompt.empty())
-    return fail(Code::InvalidArgument, "the prompt has no tokens, expected at least 1");
-  if (prompt.size() > context)
-    return fail(Code::InvalidArgument, "the prompt has " + std::to_string(prompt.size()) +
-                                           " tokens, the context holds " + std::to_string(context));
-  return {};
 }
 
 // At least the prompt's last token is computed again, for its logits.
@@ -111,8 +87,7 @@ Result<TokenId> Session::prefill(std::span<const TokenId> prompt, const Generate
 Result<void> Session::decode(TokenId token, const GenerateOptions &options, const TokenSink &sink,
                              Generation &result) {
   while (true) {
-    if (!options.ignoreEndTokens && tokenizer_.contains(token) &&
-        tokenizer_.endsGeneration(token)) {
+    if (!options.ignoreEndTokens && endsAnswer(tokenizer_, token)) {
       result.reason = StopReason::EndToken;
       return {};
     }
@@ -138,7 +113,7 @@ Result<void> Session::decode(TokenId token, const GenerateOptions &options, cons
 
 Result<Generation> Session::generate(std::span<const TokenId> prompt,
                                      const GenerateOptions &options, const TokenSink &sink) {
-  SINTER_TRY(checkPrompt(prompt));
+  SINTER_TRY(checkPrompt(prompt, runner_.limits()));
   Generation result;
   const Clock::time_point start = Clock::now();
   if (options.sampler)
@@ -157,7 +132,7 @@ Result<Generation> Session::generate(std::span<const TokenId> prompt,
 
 Result<double> Session::negativeLogLikelihood(std::span<const TokenId> tokens, size_t firstTarget) {
   SINTER_CHECK(firstTarget >= 1);
-  SINTER_TRY(checkPrompt(tokens));
+  SINTER_TRY(checkPrompt(tokens, runner_.limits()));
   clear();
   const size_t vocab = runner_.limits().vocabSize;
   double sum = 0;

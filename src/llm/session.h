@@ -2,26 +2,13 @@
 // memory holds so that a prompt that continues the last one is not computed again.
 #pragma once
 
+#include "llm/generation.h"
 #include "llm/kv_pages.h"
 #include "llm/sampler.h"
-#include "llm/step_runner.h"
-#include "llm/tokenizer.h"
 
 #include <atomic>
-#include <functional>
-#include <span>
-#include <vector>
 
 namespace sinter {
-
-enum class StopReason : uint8_t {
-  EndToken,    // the model ended its answer
-  TokenLimit,  // as many tokens as asked for
-  ContextFull, // the context holds no further token
-  Cancelled,   // the cancel flag was set
-};
-// In words: "end of answer", "token limit", "context full", "cancelled".
-const char *stopReasonName(StopReason reason);
 
 struct GenerateOptions {
   uint64_t maxTokens = UINT64_MAX;
@@ -32,20 +19,6 @@ struct GenerateOptions {
   // Goes on after end tokens, for benchmarks.
   bool ignoreEndTokens = false;
 };
-
-struct Generation {
-  StopReason reason = StopReason::EndToken;
-  std::vector<TokenId> tokens; // as given to the sink
-  uint64_t promptTokens = 0;
-  uint64_t reusedTokens = 0; // of the prompt, already in the KV memory
-  uint64_t decodeSteps = 0;  // steps after the first token
-  double prefillSeconds = 0; // from the call to the first token; all of it if none came
-  double decodeSeconds = 0;  // from the first token to the end
-};
-
-// Called with each token as soon as it is chosen, end tokens apart; an error ends the generation
-// with that error.
-using TokenSink = std::function<Result<void>(TokenId)>;
 
 // Borrows all that it is given. For one thread.
 class Session {
@@ -70,7 +43,6 @@ public:
   std::span<const TokenId> cached() const { return cached_; }
 
 private:
-  Result<void> checkPrompt(std::span<const TokenId> prompt) const;
   void keepCommonPrefix(std::span<const TokenId> prompt);
   Result<std::span<const float>> advance(std::span<const TokenId> tokens, LogitsWanted wanted,
                                          Phase phase = Phase::Prompt);

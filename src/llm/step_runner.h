@@ -8,7 +8,7 @@
 
 namespace sinter {
 
-// Fixed when a runner is made; all are at least 1.
+// Fixed when a runner is made; all numbers are at least 1.
 struct RunnerLimits {
   uint32_t vocabSize = 1;
   uint32_t contextTokens = 1; // of one sequence
@@ -17,6 +17,9 @@ struct RunnerLimits {
   uint32_t queryBlock = 1;
   uint32_t pageRows = 1;
   uint32_t poolPages = 1;
+  // A row has the same bits in either phase, so what was generated may be computed again as a part
+  // of a prompt.
+  bool phasesAgree = false;
 
   // The batches that this runner takes: page tables wide enough for the whole context, so that a
   // sequence's growth changes no size.

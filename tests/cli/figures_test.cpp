@@ -48,6 +48,30 @@ TEST_F(Figures, BenchOfMoreThanTheContextIsRefusedWithTheNumbers) {
   EXPECT_THAT(sinter({"bench", model_, "--prompt", "1000000"}), FailedSaying("131072"));
 }
 
+TEST_F(Figures, BenchOfSeveralSequencesPrintsTheirNumberAndTheirSums) {
+  const Outcome outcome = sinter({"bench", model_, "--prompt", "20", "--gen", "6", "--parallel",
+                                  "5", "--repeat", "1", "--json"});
+  EXPECT_THAT(outcome, EndedWith(0));
+  const auto json = nlohmann::json::parse(outcome.out, nullptr, false);
+  ASSERT_TRUE(json.is_object()) << outcome;
+  EXPECT_EQ(json["parallel"], 5);
+  EXPECT_GT(json["decode_tokens_per_second"].get<double>(), 0);
+  const Outcome table =
+      sinter({"bench", model_, "--prompt", "20", "--gen", "6", "--parallel", "5", "--repeat", "1"});
+  EXPECT_THAT(table.out, AllOf(HasSubstr("prefill 5 x 20"), HasSubstr("decode 5 x 6 after 20"),
+                               HasSubstr("tokens per second in all")));
+}
+
+TEST_F(Figures, BenchOfMoreSequencesThanAStepOrTheMemoryTakesIsRefusedWithTheNumbers) {
+  EXPECT_THAT(sinter({"bench", model_, "--prompt", "4", "--gen", "2", "--parallel", "600"}),
+              FailedSaying("--parallel is 600, one step takes at most 512 sequences"));
+  EXPECT_THAT(sinter({"bench", model_, "--parallel", "65536", "--context", "131072"}),
+              FailedSaying("KV memory for 65536 sequences of 131072 tokens was asked for, expected "
+                           "at most 2147483647 tokens in all"));
+  EXPECT_THAT(sinter({"bench", model_, "--parallel", "16000", "--context", "131072"}),
+              FailedSaying("of KV state for 2097152000 tokens, device"));
+}
+
 TEST_F(Figures, ExplainShowsTheKernelsOfBothStepsInOneWidth) {
   const Outcome outcome = sinter({"explain", model_, "--prompt", "40"});
   EXPECT_THAT(outcome, EndedWith(0));

@@ -2,9 +2,8 @@
 // and the next token is a function of all tokens of a sequence, read back through the page table.
 #pragma once
 
+#include "llm/batch_memory.h"
 #include "llm/step_runner.h"
-
-#include <map>
 
 namespace sinter {
 
@@ -36,33 +35,16 @@ public:
     if (failAtStep == static_cast<int64_t>(stepSizes.size()))
       return fail(Code::DeviceLost, "the device is gone");
     stepSizes.push_back(batch.tokenCount());
-    for (int64_t i = 0; i < batch.tokenCount(); ++i)
-      memory_[batch.kvSlots[i]] = batch.tokens[i];
+    memory_.write(batch);
     logits_.assign(batch.logitRows.size() * limits_.vocabSize, 0.0f);
     for (size_t row = 0; row < batch.logitRows.size(); ++row)
-      logits_[row * limits_.vocabSize + next(sequenceUpTo(batch, batch.logitRows[row]))] = 1.0f;
+      logits_[row * limits_.vocabSize + next(memory_.tokensUpTo(batch, batch.logitRows[row]))] =
+          1.0f;
     return std::span<const float>(logits_);
   }
 
 private:
-  // The tokens of the sequence of the batch's token `token`, up to that token.
-  std::vector<TokenId> sequenceUpTo(const Batch &batch, int32_t token) const {
-    int32_t sequence = -1;
-    for (int64_t block = 0; block < batch.blockCount(); ++block) {
-      const int32_t *entry = &batch.blocks[block * 3];
-      if (token >= entry[1] && token < entry[1] + entry[2])
-        sequence = entry[0];
-    }
-    std::vector<TokenId> tokens;
-    const int32_t rows = static_cast<int32_t>(limits_.pageRows);
-    for (int32_t i = 0; i <= batch.positions[token]; ++i) {
-      const int32_t page = batch.pageTable[sequence * batch.pagesPerSequence + i / rows];
-      tokens.push_back(memory_.at(page * rows + i % rows));
-    }
-    return tokens;
-  }
-
-  std::map<int32_t, TokenId> memory_;
+  BatchMemory memory_{limits_.pageRows};
   std::vector<float> logits_;
 };
 

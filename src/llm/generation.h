@@ -1,0 +1,42 @@
+// What generating for one prompt asks for and gives, whoever runs its steps.
+#pragma once
+
+#include "llm/step_runner.h"
+#include "llm/tokenizer.h"
+
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace sinter {
+
+enum class StopReason : uint8_t {
+  EndToken,    // the model ended its answer
+  TokenLimit,  // as many tokens as asked for
+  ContextFull, // the context holds no further token
+  Cancelled,   // the cancel flag was set
+};
+// In words: "end of answer", "token limit", "context full", "cancelled".
+const char *stopReasonName(StopReason reason);
+
+struct Generation {
+  StopReason reason = StopReason::EndToken;
+  std::vector<TokenId> tokens; // as given to the sink
+  uint64_t promptTokens = 0;
+  uint64_t reusedTokens = 0; // of the prompt, already in the KV memory
+  uint64_t decodeSteps = 0;  // steps after the first token
+  double prefillSeconds = 0; // from the call to the first token; all of it if none came
+  double decodeSeconds = 0;  // from the first token to the end
+};
+
+// Called with each token as soon as it is chosen, end tokens apart; an error ends the generation
+// with that error.
+using TokenSink = std::function<Result<void>(TokenId)>;
+
+// InvalidArgument, with the numbers: the prompt is empty or longer than the context.
+Result<void> checkPrompt(std::span<const TokenId> prompt, const RunnerLimits &limits);
+
+// Whether the model ends its answer with this token, which the tokenizer need not know.
+bool endsAnswer(const Tokenizer &tokenizer, TokenId token);
+
+} // namespace sinter

@@ -1,0 +1,316 @@
+// Which requests run, and what each step is made of.
+#include "llm/scheduler.h"
+
+#include "base/check.h"
+#include "llm/scheduled_sequence.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace sinter {
+namespace {
+
+double seconds(SchedulerClock::duration time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+} // namespace
+
+Scheduler::Scheduler(StepRunner &runner, PagePool &pages, const Tokenizer &tokenizer,
+                     const SchedulerOptions &options)
+    : runner_(runner), pool_(pages), tokenizer_(tokenizer), options_(options) {
+  const RunnerLimits &limits = runner.limits();
+  options_.sequences = std::clamp(std::min(limits.stepSequences, limits.stepTokens), 1u,
+                                  std::max(options.sequences, 1u));
+  options_.waiting = std::max(options.waiting, 1u);
+  options_.promptTokens = std::clamp(options.promptTokens, 1u, limits.stepTokens);
+}
+
+Scheduler::~Scheduler() = default;
+
+// Rows are tokens but for the last one, whose keys and values nobody reads.
+Result<void> Scheduler::checkFits(const Request &request) const {
+  const RunnerLimits &limits = runner_.limits();
+  const uint64_t room = limits.contextTokens - request.prompt.size();
+  const uint64_t answer = std::min(std::max<uint64_t>(request.maxTokens, 1) - 1, room);
+  const uint64_t rows = request.prompt.size() + answer;
+  if (pool_.pagesFor(rows) <= pool_.pageCount())
+    return {};
+  return fail(Code::Exhausted, "a prompt of " + std::to_string(request.prompt.size()) +
+                                   " tokens with its answer may take " + std::to_string(rows) +
+                                   " tokens of KV memory in " +
+                                   std::to_string(pool_.pagesFor(rows)) + " pages, the pool has " +
+                                   std::to_string(pool_.pageCount()) + " pages of " +
+                                   std::to_string(pool_.pageRows()));
+}
+
+Result<RequestId> Scheduler::submit(Request request) {
+  const RunnerLimits &limits = runner_.limits();
+  SINTER_TRY(checkPrompt(request.prompt, limits));
+  for (size_t i = 0; i < request.prompt.size(); ++i)
+    if (const TokenId id = request.prompt[i];
+        id < 0 || static_cast<uint32_t>(id) >= limits.vocabSize)
+      return fail(Code::InvalidArgument, "token " + std::to_string(i) + " of the prompt is " +
+                                             std::to_string(id) + ", expected one below " +
+                                             std::to_string(limits.vocabSize));
+  SINTER_TRY(checkFits(request));
+  if (waiting_.size() >= options_.waiting)
+    return fail(Code::Exhausted, std::to_string(waiting_.size()) +
+                                     " requests wait already, expected fewer than " +
+                                     std::to_string(options_.waiting));
+  const RequestId id{nextNumber_++};
+  waiting_.push_back(std::make_unique<Sequence>(id, std::move(request), pool_));
+  Sequence &sequence = *waiting_.back();
+  if (sequence.request.sampler)
+    sequence.request.sampler->begin(sequence.tokens);
+  return id;
+}
+
+Scheduler::Sequence *Scheduler::find(RequestId id) const {
+  for (const SequencePtr &sequence : running_)
+    if (sequence->id == id)
+      return sequence.get();
+  for (const SequencePtr &sequence : waiting_)
+    if (sequence->id == id)
+      return sequence.get();
+  return nullptr;
+}
+
+bool Scheduler::cancel(RequestId id) {
+  Sequence *sequence = find(id);
+  if (!sequence || sequence->result)
+    return false;
+  sequence->cancelled = true;
+  return true;
+}
+
+bool Scheduler::step() {
+  SINTER_CHECK(!stepping_);
+  stepping_ = true;
+  endCancelled();
+  begin();
+  if (!running_.empty()) {
+    const Phase phase = choosePhase();
+    plan_.clear();
+    if (phase == Phase::Prompt)
+      planPrompts();
+    else
+      planGenerated();
+    if (!plan_.empty())
+      run(phase);
+  }
+  deliver();
+  stepping_ = false;
+  return !idle();
+}
+
+void Scheduler::endCancelled() {
+  for (const SequencePtr &sequence : running_)
+    if (sequence->isCancelled())
+      end(*sequence, StopReason::Cancelled);
+  for (const SequencePtr &sequence : waiting_)
+    if (sequence->isCancelled())
+      end(*sequence, StopReason::Cancelled);
+  collectEnded();
+}
+
+// In the order of arrival, each with pages for what it holds. A page for each that runs stays free,
+// so that those grow for a while before one of them is stopped.
+void Scheduler::begin() {
+  while (!waiting_.empty() && running_.size() < options_.sequences) {
+    Sequence &next = *waiting_.front();
+    const uint64_t spare = running_.size();
+    if (pool_.pagesFor(next.tokens.size()) + spare > pool_.freePages() && !running_.empty())
+      return;
+    if (auto reserved = next.pages.reserve(next.tokens.size()); !reserved) {
+      end(next, std::move(reserved).error());
+      collectEnded();
+      continue;
+    }
+    running_.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+  }
+}
+
+Phase Scheduler::choosePhase() const {
+  const auto generates = [](const SequencePtr &sequence) { return sequence->generates(); };
+  if (std::ranges::none_of(running_, generates))
+    return Phase::Prompt;
+  if (std::ranges::all_of(running_, generates))
+    return Phase::Generated;
+  return options_.promptsFirst || last_ == Phase::Generated ? Phase::Prompt : Phase::Generated;
+}
+
+void Scheduler::planPrompts() {
+  left_.clear();
+  for (const SequencePtr &sequence : running_)
+    if (!sequence->generates()) {
+      plan_.push_back({sequence.get(), 0});
+      left_.push_back(static_cast<uint32_t>(sequence->promptRowsLeft()));
+    }
+  const bool alone = plan_.size() == running_.size() || options_.promptsFirst;
+  const auto shares =
+      shares_.share(left_, alone ? runner_.limits().stepTokens : options_.promptTokens);
+  for (size_t i = 0; i < plan_.size(); ++i)
+    plan_[i].rows = shares[i];
+  std::erase_if(plan_, [](const Part &part) { return part.rows == 0; });
+}
+
+// The oldest first, so that the one that is stopped has not been planned yet.
+void Scheduler::planGenerated() {
+  for (size_t i = 0; i < running_.size(); ++i) {
+    Sequence &sequence = *running_[i];
+    if (sequence.generates() && makeRoom(sequence))
+      plan_.push_back({&sequence, 1});
+  }
+  collectEnded();
+}
+
+// Pages for one more row. False: the sequence was stopped, or it has ended.
+bool Scheduler::makeRoom(Sequence &sequence) {
+  while (true) {
+    auto reserved = sequence.pages.reserve(sequence.cachedRows + 1);
+    if (reserved)
+      return true;
+    if (running_.size() == 1) {
+      end(sequence, std::move(reserved).error());
+      return false;
+    }
+    const bool itself = running_.back().get() == &sequence;
+    stopYoungest();
+    if (itself)
+      return false;
+  }
+}
+
+// Where phases differ, what was generated must be computed again as it was the first time: token by
+// token.
+void Scheduler::stopYoungest() {
+  SequencePtr youngest = std::move(running_.back());
+  running_.pop_back();
+  youngest->pages.shrink(0);
+  youngest->cachedRows = 0;
+  if (runner_.limits().phasesAgree)
+    youngest->promptRows = std::max(youngest->promptTokens, youngest->tokens.size() - 1);
+  waiting_.push_front(std::move(youngest));
+  ++counters_.stops;
+}
+
+void Scheduler::run(Phase phase) {
+  parts_.clear();
+  for (const Part &part : plan_)
+    addToBatch(part, phase);
+  auto logits = buildBatch(parts_, runner_.limits().batchShape(), batch_).and_then([&] {
+    return runner_.step(batch_);
+  });
+  last_ = phase;
+  ++(phase == Phase::Prompt ? counters_.promptSteps : counters_.generatedSteps);
+  now_ = SchedulerClock::now();
+  for (const Part &part : plan_) {
+    if (logits)
+      accept(part, *logits);
+    else
+      end(*part.sequence, logits.error());
+  }
+  collectEnded();
+}
+
+void Scheduler::addToBatch(const Part &part, Phase phase) {
+  const Sequence &sequence = *part.sequence;
+  const auto tokens = std::span(sequence.tokens).subspan(sequence.cachedRows, part.rows);
+  const bool last = sequence.cachedRows + part.rows == sequence.tokens.size();
+  parts_.push_back({tokens, static_cast<uint32_t>(sequence.cachedRows), &sequence.pages,
+                    last ? LogitsWanted::Last : LogitsWanted::None, phase});
+}
+
+// `logits` are those of this part and of the parts after it.
+void Scheduler::accept(const Part &part, std::span<const float> &logits) {
+  Sequence &sequence = *part.sequence;
+  const size_t end = sequence.cachedRows + part.rows;
+  counters_.rows += part.rows;
+  counters_.recomputedRows +=
+      std::min(end, sequence.mostRows) - std::min(sequence.cachedRows, sequence.mostRows);
+  sequence.cachedRows = end;
+  sequence.mostRows = std::max(sequence.mostRows, end);
+  if (end < sequence.tokens.size())
+    return;
+  const size_t vocabulary = runner_.limits().vocabSize;
+  choose(sequence, logits.first(vocabulary));
+  logits = logits.subspan(vocabulary);
+}
+
+void Scheduler::choose(Sequence &sequence, std::span<const float> logits) {
+  if (sequence.request.maxTokens == 0)
+    return end(sequence, StopReason::TokenLimit);
+  auto token = sequence.request.sampler ? sequence.request.sampler->sample(logits, scratch_)
+                                        : sampleGreedy(logits);
+  if (!token)
+    return end(sequence, std::move(token).error());
+  if (sequence.request.sampler)
+    sequence.request.sampler->accept(*token);
+  if (sequence.generatedTokens() == 0)
+    sequence.firstToken = now_;
+  else
+    ++sequence.decodeSteps;
+  if (!sequence.request.ignoreEndTokens && endsAnswer(tokenizer_, *token))
+    return end(sequence, StopReason::EndToken);
+  take(sequence, *token);
+}
+
+void Scheduler::take(Sequence &sequence, TokenId token) {
+  sequence.tokens.push_back(token);
+  if (const TokenSink &sink = sequence.request.onToken)
+    if (auto taken = sink(token); !taken)
+      return end(sequence, std::move(taken).error());
+  if (sequence.generatedTokens() >= sequence.request.maxTokens)
+    end(sequence, StopReason::TokenLimit);
+  else if (sequence.cachedRows >= runner_.limits().contextTokens)
+    end(sequence, StopReason::ContextFull);
+}
+
+void Scheduler::end(Sequence &sequence, StopReason reason) {
+  Generation generation;
+  generation.reason = reason;
+  const auto answer = std::span(sequence.tokens).subspan(sequence.promptTokens);
+  generation.tokens.assign(answer.begin(), answer.end());
+  generation.promptTokens = sequence.promptTokens;
+  generation.decodeSteps = sequence.decodeSteps;
+  const bool began = sequence.firstToken != SchedulerClock::time_point();
+  const auto now = SchedulerClock::now();
+  generation.prefillSeconds = seconds((began ? sequence.firstToken : now) - sequence.submitted);
+  generation.decodeSeconds = began ? seconds(now - sequence.firstToken) : 0;
+  sequence.result = std::move(generation);
+  anyEnded_ = true;
+}
+
+void Scheduler::end(Sequence &sequence, Status error) {
+  sequence.result = Fail(std::move(error));
+  anyEnded_ = true;
+}
+
+// Takes those that have ended out of the lists and gives their pages back; no caller holds a place
+// in the lists.
+void Scheduler::collectEnded() {
+  if (!anyEnded_)
+    return;
+  anyEnded_ = false;
+  const auto collect = [&](auto &list) {
+    for (SequencePtr &sequence : list)
+      if (sequence->result) {
+        sequence->pages.shrink(0);
+        ended_.push_back(std::move(sequence));
+      }
+    std::erase(list, nullptr);
+  };
+  collect(running_);
+  collect(waiting_);
+}
+
+void Scheduler::deliver() {
+  for (const SequencePtr &sequence : ended_)
+    if (const EndSink &sink = sequence->request.onEnd)
+      sink(std::move(*sequence->result));
+  ended_.clear();
+}
+
+} // namespace sinter

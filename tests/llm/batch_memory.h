@@ -1,0 +1,52 @@
+// The KV memory of runners without a model: what a step wrote to each slot, read back through the
+// page table, so that a mix-up of pages changes what is read.
+#pragma once
+
+#include "llm/batch.h"
+
+#include <map>
+
+namespace sinter {
+
+struct WrittenToken {
+  TokenId token;
+  Phase phase;
+};
+
+class BatchMemory {
+public:
+  explicit BatchMemory(uint32_t pageRows) : rows_(static_cast<int32_t>(pageRows)) {}
+
+  void write(const Batch &batch) {
+    for (size_t i = 0; i < batch.tokens.size(); ++i)
+      memory_[batch.kvSlots[i]] = {batch.tokens[i], batch.phase};
+  }
+
+  // The sequence of the batch's token `token`, up to that token.
+  std::vector<WrittenToken> sequenceUpTo(const Batch &batch, int32_t token) const {
+    int32_t sequence = -1;
+    for (int64_t block = 0; block < batch.blockCount(); ++block) {
+      const int32_t *entry = &batch.blocks[block * 3];
+      if (token >= entry[1] && token < entry[1] + entry[2])
+        sequence = entry[0];
+    }
+    std::vector<WrittenToken> tokens;
+    for (int32_t i = 0; i <= batch.positions[token]; ++i) {
+      const int32_t page = batch.pageTable[sequence * batch.pagesPerSequence + i / rows_];
+      tokens.push_back(memory_.at(page * rows_ + i % rows_));
+    }
+    return tokens;
+  }
+  std::vector<TokenId> tokensUpTo(const Batch &batch, int32_t token) const {
+    std::vector<TokenId> tokens;
+    for (const WrittenToken &written : sequenceUpTo(batch, token))
+      tokens.push_back(written.token);
+    return tokens;
+  }
+
+private:
+  int32_t rows_;
+  std::map<int32_t, WrittenToken> memory_;
+};
+
+} // namespace sinter

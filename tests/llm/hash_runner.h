@@ -1,0 +1,74 @@
+// A runner without a model, for the tests of the scheduler: logits are a hash of all rows of a
+// sequence, and of their phases where the limits say that phases differ. So tokens tell whether
+// every row was computed, where it belongs and as it was the first time.
+#pragma once
+
+#include "llm/batch_memory.h"
+#include "llm/step_runner.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace sinter {
+
+struct RunStep {
+  Phase phase;
+  int64_t rows, sequences;
+};
+
+class HashRunner : public StepRunner {
+public:
+  explicit HashRunner(const RunnerLimits &limits) : limits_(limits), memory_(limits.pageRows) {}
+
+  std::set<int64_t> failAt; // steps of these numbers fail
+  std::vector<RunStep> steps;
+
+  const RunnerLimits &limits() const override { return limits_; }
+
+  Result<std::span<const float>> step(const Batch &batch) override {
+    checkLimits(batch);
+    steps.push_back({batch.phase, batch.tokenCount(), batch.sequenceCount()});
+    if (failAt.contains(std::ssize(steps) - 1)) {
+      Batch damage = batch; // the memory of the batch's sequences is undefined from now on
+      for (int32_t &token : damage.tokens)
+        token ^= 1;
+      memory_.write(damage);
+      return fail(Code::DeviceLost, "the device is gone");
+    }
+    memory_.write(batch);
+    logits_.clear();
+    for (const int32_t token : batch.logitRows)
+      addRow(hashOf(memory_.sequenceUpTo(batch, token)));
+    return std::span<const float>(logits_);
+  }
+
+private:
+  static uint64_t mix(uint64_t hash, uint64_t value) {
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+    return hash ^ (hash >> 29);
+  }
+  uint64_t hashOf(std::span<const WrittenToken> tokens) const {
+    uint64_t hash = 1;
+    for (const WrittenToken &written : tokens)
+      hash = mix(hash, static_cast<uint64_t>(written.token) * 2 +
+                           (!limits_.phasesAgree && written.phase == Phase::Generated));
+    return hash;
+  }
+  void addRow(uint64_t hash) {
+    for (uint32_t i = 0; i < limits_.vocabSize; ++i)
+      logits_.push_back(static_cast<float>(mix(hash, i) >> 40) / (1 << 21));
+  }
+  void checkLimits(const Batch &batch) const {
+    EXPECT_GE(batch.tokenCount(), 1);
+    EXPECT_LE(batch.tokenCount(), limits_.stepTokens);
+    EXPECT_LE(batch.sequenceCount(), limits_.stepSequences);
+    EXPECT_EQ(batch.pagesPerSequence, limits_.batchShape().pagesPerSequence);
+  }
+
+  RunnerLimits limits_;
+  BatchMemory memory_;
+  std::vector<float> logits_;
+};
+
+} // namespace sinter

@@ -1,0 +1,123 @@
+// What the tests of the scheduler share: clients that note what a request gave, and what the same
+// request gives to a session of its own.
+#pragma once
+
+#include "llm/hash_runner.h"
+#include "llm/scheduler.h"
+#include "llm/session.h"
+#include "llm/token_test_data.h"
+
+#include <gmock/gmock.h>
+
+namespace sinter {
+
+// A request without its callbacks.
+struct Order {
+  std::vector<TokenId> prompt;
+  uint64_t maxTokens = UINT64_MAX;
+  SamplerSettings settings = {};
+  bool ignoreEndTokens = false;
+};
+
+// Outlives the request; stays where it is.
+struct Client {
+  Order order;
+  RequestId id;
+  std::vector<TokenId> shown;
+  std::vector<int64_t> shownAt; // steps before each token
+  std::optional<Result<Generation>> end;
+  std::atomic<bool> cancel = false;
+
+  bool endedWith(StopReason reason) const { return end && *end && (*end)->reason == reason; }
+};
+
+inline Sampler samplerOf(const Order &order, uint32_t vocabulary, const Tokenizer &tokenizer) {
+  auto sampler = Sampler::create(order.settings, vocabulary, &tokenizer);
+  EXPECT_TRUE(sampler.has_value()) << sampler.error().toString();
+  return sampler ? *sampler : *Sampler::create({}, vocabulary, &tokenizer);
+}
+
+// The answer where nothing else runs.
+inline Generation aloneOn(StepRunner &runner, const Tokenizer &tokenizer, const Order &order) {
+  const RunnerLimits &limits = runner.limits();
+  PagePool pool = *PagePool::create(limits.batchShape().pagesPerSequence, limits.pageRows);
+  Session session(runner, pool, tokenizer);
+  Sampler sampler = samplerOf(order, limits.vocabSize, tokenizer);
+  auto result = session.generate(
+      order.prompt,
+      {.maxTokens = order.maxTokens, .sampler = &sampler, .ignoreEndTokens = order.ignoreEndTokens},
+      [](TokenId) -> Result<void> { return {}; });
+  EXPECT_TRUE(result.has_value()) << result.error().toString();
+  return result ? *result : Generation();
+}
+
+// A scheduler over a HashRunner.
+class Desk {
+public:
+  explicit Desk(const RunnerLimits &limits, const SchedulerOptions &options = {})
+      : runner(limits), pool(*PagePool::create(limits.poolPages, limits.pageRows)),
+        scheduler(runner, pool, tokenizer, options) {}
+
+  Client &submit(Order order) {
+    auto client = trySubmit(std::move(order));
+    EXPECT_TRUE(client.has_value()) << client.error().toString();
+    return client ? **client : clients.emplace_back();
+  }
+  Result<Client *> trySubmit(Order order) {
+    Client &client = clients.emplace_back();
+    client.order = std::move(order);
+    SINTER_ASSIGN(client.id, scheduler.submit(requestOf(client)));
+    return &client;
+  }
+  Request requestOf(Client &client) {
+    return {.prompt = client.order.prompt,
+            .maxTokens = client.order.maxTokens,
+            .sampler = samplerOf(client.order, runner.limits().vocabSize, tokenizer),
+            .cancel = &client.cancel,
+            .ignoreEndTokens = client.order.ignoreEndTokens,
+            .onToken = [this, &client](TokenId token) -> Result<void> {
+              client.shown.push_back(token);
+              client.shownAt.push_back(std::ssize(runner.steps) - 1);
+              return {};
+            },
+            .onEnd =
+                [&client](Result<Generation> result) {
+                  EXPECT_FALSE(client.end.has_value()) << "ended twice";
+                  client.end = std::move(result);
+                }};
+  }
+  // To the end of all requests.
+  void run(int mostSteps = 5000) {
+    while (scheduler.step())
+      if (--mostSteps == 0) {
+        ADD_FAILURE() << "requests are left after all steps";
+        return;
+      }
+    EXPECT_EQ(pool.freePages(), pool.pageCount());
+  }
+  Generation alone(const Order &order) const {
+    HashRunner own(runner.limits());
+    return aloneOn(own, tokenizer, order);
+  }
+  void expectAsAlone(const Client &client) const {
+    const Generation expected = alone(client.order);
+    ASSERT_TRUE(client.end.has_value()) << "the request has not ended";
+    ASSERT_TRUE(client.end->has_value()) << client.end->error().toString();
+    EXPECT_EQ(client.shown, expected.tokens);
+    EXPECT_EQ((*client.end)->tokens, expected.tokens);
+    EXPECT_EQ((*client.end)->reason, expected.reason);
+    EXPECT_EQ((*client.end)->decodeSteps, expected.decodeSteps);
+  }
+  void expectAllAsAlone() const {
+    for (const Client &client : clients)
+      expectAsAlone(client);
+  }
+
+  Tokenizer tokenizer = *Tokenizer::create(smallVocabulary()); // token 6 ends an answer
+  HashRunner runner;
+  PagePool pool;
+  Scheduler scheduler;
+  std::deque<Client> clients;
+};
+
+} // namespace sinter

@@ -1,0 +1,128 @@
+// Many sequences over real kernels: every row of logits has the bits that it has alone, also where
+// pages run out and sequences are computed again.
+#include "llm/ragged.h"
+#include "llm/recording_runner.h"
+#include "llm/scheduler_check.h"
+
+namespace sinter {
+namespace {
+
+struct OnDevice {
+  const char *name, *driver;
+  TensorType matrices, embedding;
+
+  friend void PrintTo(const OnDevice &on, std::ostream *stream) { *stream << on.name; }
+};
+
+class SchedulerModelTest : public testing::TestWithParam<OnDevice> {
+protected:
+  static constexpr uint32_t kVocabulary = 320, kContext = 128;
+
+  void SetUp() override {
+    if (!haveCompiler())
+      GTEST_SKIP() << compilerPath() << " was not built";
+    auto device = openFirst(GetParam().driver, 2);
+    if (!device)
+      GTEST_SKIP() << device.error().message;
+    device_ = std::move(*device);
+    RandomLlama shape;
+    shape.matrices = GetParam().matrices;
+    shape.embedding = GetParam().embedding;
+    shape.vocabulary = kVocabulary;
+    const std::vector<uint8_t> bytes = randomLlama(shape);
+    std::ofstream(folder_.file("model.gguf"), std::ios::binary)
+        .write(reinterpret_cast<const char *>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    model_ = LoadedModel::open(folder_.file("model.gguf"),
+                               {"--target", onCores() ? "host" : device_->info().target,
+                                "--page-rows", "16", "--query-block", "4"});
+    ASSERT_TRUE(static_cast<bool>(model_));
+  }
+  static bool onCores() { return std::string_view(GetParam().driver) == "cpu"; }
+
+  std::unique_ptr<PlanRunner> runner(uint32_t sequences) {
+    auto made = PlanRunner::create(
+        *device_, *model_.file, model_.plan,
+        {.contextTokens = kContext, .sequences = sequences, .maxStepTokens = 48});
+    EXPECT_TRUE(made.has_value()) << made.error().toString();
+    return made ? std::move(*made) : nullptr;
+  }
+
+  // Greedy ones and drawn ones, with prompts of unequal lengths.
+  static std::vector<Order> orders() {
+    std::vector<Order> orders;
+    for (const auto &prompt : randomSequences({3, 70, 17, 33, 1, 48, 60, 25}, kVocabulary)) {
+      const bool drawn = orders.size() % 2;
+      orders.push_back({.prompt = prompt,
+                        .maxTokens = 30 + 3 * orders.size(),
+                        .settings = {.temperature = drawn ? 1.0 : 0.0, .seed = orders.size()},
+                        .ignoreEndTokens = true});
+    }
+    return orders;
+  }
+
+  // Submits one more request after every other step and runs to the end.
+  void runTogether(Scheduler &scheduler, std::deque<Client> &clients) {
+    size_t next = 0;
+    for (int step = 0; step == 0 || scheduler.step() || next < clients.size(); ++step)
+      if (step % 2 == 0 && next < clients.size())
+        submit(scheduler, clients[next++]);
+  }
+  void submit(Scheduler &scheduler, Client &client) {
+    auto id = scheduler.submit({.prompt = client.order.prompt,
+                                .maxTokens = client.order.maxTokens,
+                                .sampler = samplerOf(client.order, kVocabulary, tokenizer_),
+                                .ignoreEndTokens = true,
+                                .onEnd = [&](Result<Generation> end) { client.end = end; }});
+    EXPECT_TRUE(id.has_value()) << id.error().toString();
+  }
+
+  // Every row of logits and every token as alone.
+  SchedulerCounters expectAsAlone(uint32_t poolPages) {
+    const auto alone = runner(1), together = runner(8);
+    if (!alone || !together)
+      return {};
+    EXPECT_EQ(together->limits().phasesAgree, onCores()) << "threads share K out by the phase";
+    RecordingRunner expected(*alone), found(*together);
+    std::deque<Client> clients;
+    for (const Order &order : orders())
+      clients.emplace_back().order = order;
+    PagePool pool = *PagePool::create(poolPages, together->limits().pageRows);
+    Scheduler scheduler(found, pool, tokenizer_, {.promptTokens = 20});
+    runTogether(scheduler, clients);
+    for (const Client &client : clients) {
+      const Generation generation = aloneOn(expected, tokenizer_, client.order);
+      EXPECT_TRUE(client.end && *client.end && (*client.end)->tokens == generation.tokens);
+    }
+    EXPECT_TRUE(found.rows == expected.rows) << "some rows of logits have other bits";
+    EXPECT_EQ(found.changedRows, 0);
+    return scheduler.counters();
+  }
+
+  const ScratchFolder folder_;
+  const Tokenizer tokenizer_ = *Tokenizer::create(smallVocabulary());
+  LoadedModel model_;
+  std::unique_ptr<hal::Device> device_;
+};
+
+TEST_P(SchedulerModelTest, SequencesThatComeAndGoHaveTheBitsOfEachAlone) {
+  const SchedulerCounters counters = expectAsAlone(64);
+  EXPECT_EQ(counters.stops, 0u);
+}
+
+TEST_P(SchedulerModelTest, SequencesThatAreStoppedAndComputedAgainHaveTheBitsOfEachAlone) {
+  const SchedulerCounters counters = expectAsAlone(9);
+  EXPECT_GT(counters.stops, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Devices, SchedulerModelTest,
+    testing::Values(OnDevice{"cpu_Q4_1", "cpu", TensorType::Q4_1, TensorType::Q8_0},
+                    OnDevice{"cpu_Q8_0", "cpu", TensorType::Q8_0, TensorType::Q8_0},
+                    OnDevice{"cpu_F16", "cpu", TensorType::F16, TensorType::F16},
+                    OnDevice{"vulkan_Q8_0", "vulkan", TensorType::Q8_0, TensorType::Q8_0},
+                    OnDevice{"cuda_Q8_0", "cuda", TensorType::Q8_0, TensorType::Q8_0}),
+    [](const auto &info) { return info.param.name; });
+
+} // namespace
+} // namespace sinter

@@ -1,0 +1,147 @@
+// Requests of random lengths that come and go at random, on pools and steps of random sizes: each
+// gets what it gets alone, whatever else happens.
+#include "llm/scheduler_check.h"
+
+#include <random>
+
+namespace sinter {
+namespace {
+
+constexpr int kRounds = 150;
+
+class Dice {
+public:
+  explicit Dice(uint32_t seed) : random_(seed) {}
+  // From `least` to `most`.
+  uint32_t operator()(uint32_t least, uint32_t most) {
+    return least + static_cast<uint32_t>(random_() % (uint64_t{most} - least + 1));
+  }
+  bool oneIn(uint32_t count) { return (*this)(1, count) == 1; }
+
+private:
+  std::mt19937 random_;
+};
+
+RunnerLimits randomLimits(Dice &dice) {
+  RunnerLimits limits;
+  limits.vocabSize = 37; // so that end tokens come now and then
+  limits.contextTokens = dice(8, 48);
+  limits.stepTokens = dice(1, 20);
+  limits.stepSequences = dice(1, 8);
+  limits.queryBlock = dice(1, 4);
+  limits.pageRows = dice(1, 6);
+  const uint32_t whole = limits.batchShape().pagesPerSequence;
+  limits.poolPages = dice(whole, 4 * whole);
+  limits.phasesAgree = dice.oneIn(2);
+  return limits;
+}
+
+SchedulerOptions randomOptions(Dice &dice) {
+  return {.sequences = dice(1, 10),
+          .waiting = 1000,
+          .promptTokens = dice(1, 20),
+          .promptsFirst = dice.oneIn(4)};
+}
+
+Order randomOrder(Dice &dice, const RunnerLimits &limits) {
+  Order order;
+  order.prompt.resize(dice.oneIn(3) ? dice(1, limits.contextTokens)
+                                    : dice(1, (limits.contextTokens + 3) / 4));
+  for (TokenId &token : order.prompt)
+    token = static_cast<TokenId>(dice(0, limits.vocabSize - 1));
+  order.maxTokens = dice.oneIn(5) ? UINT64_MAX : dice(0, limits.contextTokens);
+  order.ignoreEndTokens = dice.oneIn(2);
+  if (dice.oneIn(2))
+    order.settings = {.temperature = 1, .repeatPenalty = 1.1, .seed = dice(0, 1000)};
+  if (order.settings.temperature != 0 && dice.oneIn(4))
+    order.settings.mirostat = 2;
+  return order;
+}
+
+// Requests come in bursts between steps; some are cancelled, by flag or by id.
+void runAtRandom(Desk &desk, Dice &dice, bool cancelling) {
+  uint32_t left = dice(1, 24);
+  for (int step = 0; step < 20000; ++step) {
+    for (; left > 0 && dice.oneIn(3); --left)
+      desk.submit(randomOrder(dice, desk.runner.limits()));
+    if (cancelling && !desk.clients.empty() && dice.oneIn(6)) {
+      Client &client = desk.clients[dice(0, static_cast<uint32_t>(desk.clients.size()) - 1)];
+      if (dice.oneIn(2))
+        client.cancel = true;
+      else
+        EXPECT_EQ(desk.scheduler.cancel(client.id), !client.end.has_value());
+    }
+    if (!desk.scheduler.step() && left == 0)
+      break;
+  }
+  ASSERT_TRUE(desk.scheduler.idle()) << "requests are left after all steps";
+  EXPECT_EQ(desk.pool.freePages(), desk.pool.pageCount());
+}
+
+bool isHeadOf(const std::vector<TokenId> &head, const std::vector<TokenId> &whole) {
+  return head.size() <= whole.size() && std::equal(head.begin(), head.end(), whole.begin());
+}
+
+TEST(SchedulerRandom, EachRequestGetsWhatItGetsAlone) {
+  uint64_t stops = 0;
+  for (int round = 0; round < kRounds && !testing::Test::HasFailure(); ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    Dice dice(static_cast<uint32_t>(round));
+    const RunnerLimits limits = randomLimits(dice);
+    Desk desk(limits, randomOptions(dice));
+    runAtRandom(desk, dice, false);
+    desk.expectAllAsAlone();
+    stops += desk.scheduler.counters().stops;
+  }
+  EXPECT_GT(stops, 100u) << "the pools were never too small";
+}
+
+TEST(SchedulerRandom, CancelledRequestsGetAHeadOfItAndTheOthersAllOfIt) {
+  int cancelled = 0;
+  for (int round = 0; round < kRounds && !testing::Test::HasFailure(); ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    Dice dice(static_cast<uint32_t>(1000 + round));
+    const RunnerLimits limits = randomLimits(dice);
+    Desk desk(limits, randomOptions(dice));
+    runAtRandom(desk, dice, true);
+    for (const Client &client : desk.clients) {
+      if (!client.endedWith(StopReason::Cancelled)) {
+        desk.expectAsAlone(client);
+        continue;
+      }
+      ++cancelled;
+      EXPECT_EQ((*client.end)->tokens, client.shown);
+      EXPECT_TRUE(isHeadOf(client.shown, desk.alone(client.order).tokens));
+    }
+  }
+  EXPECT_GT(cancelled, 100);
+}
+
+TEST(SchedulerRandom, FailingStepsEndTheirRequestsWithTheErrorAndNoOthers) {
+  int failed = 0, finished = 0;
+  for (int round = 0; round < kRounds && !testing::Test::HasFailure(); ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    Dice dice(static_cast<uint32_t>(2000 + round));
+    const RunnerLimits limits = randomLimits(dice);
+    Desk desk(limits, randomOptions(dice));
+    for (int64_t step = dice(0, 30); step < 2000; step += dice(1, 60))
+      desk.runner.failAt.insert(step);
+    runAtRandom(desk, dice, false);
+    for (const Client &client : desk.clients) {
+      ASSERT_TRUE(client.end.has_value());
+      if (client.end->has_value()) {
+        desk.expectAsAlone(client);
+        ++finished;
+        continue;
+      }
+      ++failed;
+      EXPECT_EQ(client.end->error().message, "the device is gone");
+      EXPECT_TRUE(isHeadOf(client.shown, desk.alone(client.order).tokens));
+    }
+  }
+  EXPECT_GT(failed, 100);
+  EXPECT_GT(finished, 100);
+}
+
+} // namespace
+} // namespace sinter

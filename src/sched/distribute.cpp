@@ -145,9 +145,11 @@ LogicalResult Distributor::emit(Operation *op) {
 }
 
 LogicalResult Distributor::emitBlock(Block &block) {
-  for (Operation &op : block)
+  for (Operation &op : block) {
     if (!isa<scf::YieldOp>(op) && failed(emit(&op)))
       return failure();
+    releaseRings(&op);
+  }
   return success();
 }
 
@@ -179,6 +181,8 @@ LogicalResult Distributor::emitBody(Block &block) {
   for (bool aligned : {true, false}) {
     aligned_ = aligned;
     sharedUsed_ = false;
+    rings_.clear();
+    ringEnd_ = 0;
     Region &region = aligned ? branch.getThenRegion() : branch.getElseRegion();
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToStart(&region.front());

@@ -128,8 +128,8 @@ Value Distributor::acrossSubgroups(tile::ReduceKind kind, Value value, int64_t m
   Value base = b_.createOrFold<arith::AndIOp>(loc_, thread_, int32((threads - 1) & ~mask));
   Value total;
   for (int64_t bits = 0;;) {
-    Value each =
-        SharedLoadOp::create(b_, loc_, value.getType(), mul(add(base, int32(bits)), int32(bytes)));
+    Value at = add(mul(add(base, int32(bits)), int32(bytes)), int32(ringEnd_));
+    Value each = SharedLoadOp::create(b_, loc_, value.getType(), at);
     total = total ? combine(kind, total, each) : each;
     bits = (bits - mask) & mask; // the next subset of the mask
     if (!bits)

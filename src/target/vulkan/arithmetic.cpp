@@ -20,7 +20,7 @@ struct Element {
   Value sint(size_t i) const { return signExtended(c, x[i], bitsOf(from())); }
   Value uint(size_t i) const { return zeroExtended(c, x[i], bitsOf(from())); }
   Value real(size_t i) const { return widened(c, x[i], from(), native.half); }
-  Value result(Value f32) const { return narrowed(c, f32, to()); }
+  Value result(Value f32) const { return narrowed(c, f32, to(), native.bfloat); }
 
   template <class Op> Value plain() const { return c.make<Op>(carrier(), x[0], x[1]); }
   /// Operations whose form on i1 is another.

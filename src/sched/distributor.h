@@ -112,6 +112,8 @@ private:
   void emitPermute(tile::PermuteOp op);
   LogicalResult emitReduce(tile::ReduceOp op);
   Value combine(tile::ReduceKind kind, Value a, Value b);
+  Value combined(Registers group, llvm::function_ref<Value(Value, Value)> two);
+  Value maximumByBits(ArrayRef<Value> group);
   Value acrossSubgroups(tile::ReduceKind kind, Value value, int64_t mask);
   LogicalResult emitConvert(ConvertOp op);
   LogicalResult emitReshape(tile::ReshapeOp op);

@@ -1,10 +1,7 @@
 // Kernels with rings written by hand: each departure from what the processor needs is refused by
 // name before the kernel is distributed.
 #include "sched/lanes.h"
-#include "sched/lanes_support.h"
-#include "sched/schedule_lanes.h"
-
-#include "tile/interpreter_engine.h"
+#include "sched/schedule_support.h"
 
 namespace sinter::sched {
 namespace {
@@ -45,38 +42,6 @@ std::string replaced(std::string text, const std::string &from, const std::strin
   for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
     text.replace(at, from.size(), to);
   return text;
-}
-
-// What is made of a kernel; with the first diagnostic of scheduling, without its place, where there
-// is one.
-struct Made {
-  std::unique_ptr<mlir::MLIRContext> context = std::make_unique<mlir::MLIRContext>();
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-  std::string message = "scheduled";
-
-  tile::KernelOp kernel() { return *module->getOps<tile::KernelOp>().begin(); }
-};
-
-Made made(const std::string &text, const LaneFacts &facts) {
-  Made result;
-  mlir::MLIRContext &context = *result.context;
-  context
-      .loadDialect<tile::TileDialect, SchedDialect, mlir::arith::ArithDialect,
-                   mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
-  std::string message;
-  mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
-    if (message.empty())
-      message = diagnostic.str();
-    return mlir::success();
-  });
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, "kernel.mlir");
-  auto scheduled =
-      module ? scheduleForLanes(*module, facts) : fail(Code::InvalidArgument, "does not parse");
-  if (scheduled)
-    result.module = std::move(*scheduled);
-  else
-    result.message = message;
-  return result;
 }
 
 std::string scheduling(const std::string &text, const LaneFacts &facts) {

@@ -55,6 +55,7 @@ const std::vector<LaneKind> &laneKinds() {
         .maxThreads = 256,
         .maxShared = 32768,
         .ownExp2 = sched::OwnExp2::NearZero,
+        .ownMaximum = false,
         .ownDivision = true,
         .instructions = {}}},
       {"nvidia",

@@ -146,9 +146,11 @@ LogicalResult Distributor::emit(Operation *op) {
 }
 
 LogicalResult Distributor::emitBlock(Block &block) {
-  for (Operation &op : block)
+  for (Operation &op : block) {
     if (!isa<scf::YieldOp>(op) && failed(emit(&op)))
       return failure();
+    releaseRings(&op);
+  }
   return success();
 }
 

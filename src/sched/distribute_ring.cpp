@@ -13,31 +13,54 @@ static constexpr int64_t kRingAlignment = 1024;
 static constexpr int64_t kSwizzledRow = 128; // bytes
 static constexpr int64_t kSwizzledRows = 8;  // after which the pattern repeats
 
-LogicalResult Distributor::emitRing(RingOp op) {
-  auto [found, isNew] = rings_.try_emplace(op);
-  auto type = cast<RingType>(op.getResult().getType());
-  if (isNew) {
-    LaneRing &ring = found->second;
-    ArrayRef<int64_t> shape = type.getTile().getShape();
-    int64_t row = shape[1] * elementBytes(type.getTile().getElementType());
-    ring.swizzled = op.getSwizzled();
-    if (ring.swizzled && (row % kSwizzledRow || (row > kSwizzledRow && shape[0] % kSwizzledRows)))
-      return op.emitOpError() << "has " << shape[0] << " rows of " << row
-                              << " bytes, expected whole panels of " << kSwizzledRow;
-    ring.rowBytes = ring.swizzled ? kSwizzledRow : row + kPiece;
-    ring.panelBytes = shape[0] * kSwizzledRow;
-    int64_t bytes = ring.swizzled ? row / kSwizzledRow * ring.panelBytes : shape[0] * ring.rowBytes;
-    ring.placeBytes = llvm::alignTo(bytes, ring.swizzled ? kRingAlignment : kPiece);
-    ring.base = llvm::alignTo(ringEnd_, kRingAlignment);
-    ringEnd_ = llvm::alignTo(ring.base + type.getDepth() * ring.placeBytes, kRingAlignment);
-    shared_ = std::max(shared_, ringEnd_);
-    if (ringEnd_ > facts_.maxShared)
-      return op.emitOpError() << "needs " << ringEnd_
-                              << " bytes of shared memory, expected at most " << facts_.maxShared
-                              << ": choose smaller blocks";
+// The operation of the ring's block with its last use; null where copies or products that threads
+// need not wait for may be under way after it.
+static Operation *lastUseOf(RingOp op) {
+  Operation *last = op;
+  for (Operation *user : op->getUsers()) {
+    if (!isa<RingPutOp, RingAddOp, RingReadOp>(user))
+      return nullptr;
+    Operation *at = op->getBlock()->findAncestorOpInBlock(*user);
+    if (last->isBeforeInBlock(at))
+      last = at;
   }
+  return last;
+}
+
+LogicalResult Distributor::emitRing(RingOp op) {
+  auto type = cast<RingType>(op.getResult().getType());
+  LaneRing ring;
+  ArrayRef<int64_t> shape = type.getTile().getShape();
+  int64_t row = shape[1] * elementBytes(type.getTile().getElementType());
+  ring.swizzled = op.getSwizzled();
+  if (ring.swizzled && (row % kSwizzledRow || (row > kSwizzledRow && shape[0] % kSwizzledRows)))
+    return op.emitOpError() << "has " << shape[0] << " rows of " << row
+                            << " bytes, expected whole panels of " << kSwizzledRow;
+  ring.rowBytes = ring.swizzled ? kSwizzledRow : row + kPiece;
+  ring.panelBytes = shape[0] * kSwizzledRow;
+  int64_t bytes = ring.swizzled ? row / kSwizzledRow * ring.panelBytes : shape[0] * ring.rowBytes;
+  ring.placeBytes = llvm::alignTo(bytes, ring.swizzled ? kRingAlignment : kPiece);
+  ring.base = llvm::alignTo(ringEnd_, kRingAlignment);
+  ring.end = llvm::alignTo(ring.base + type.getDepth() * ring.placeBytes, kRingAlignment);
+  ring.lastUse = lastUseOf(op);
+  ringEnd_ = ring.end;
+  shared_ = std::max(shared_, ringEnd_);
+  if (ringEnd_ > facts_.maxShared)
+    return op.emitOpError() << "needs " << ringEnd_ << " bytes of shared memory, expected at most "
+                            << facts_.maxShared << ": choose smaller blocks";
+  rings_[op] = ring;
   claimShared();
   return success();
+}
+
+void Distributor::releaseRings(Operation *op) {
+  int64_t end = 0;
+  for (auto &[made, ring] : rings_) {
+    if (ring.lastUse == op)
+      ring.end = 0;
+    end = std::max(end, ring.end);
+  }
+  ringEnd_ = end;
 }
 
 Value Distributor::placeByte(const LaneRing &ring, Value place) {

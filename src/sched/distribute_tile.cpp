@@ -7,6 +7,9 @@ using namespace mlir;
 
 namespace sinter::sched {
 
+// Values from which on a maximum by their bits costs less.
+static constexpr size_t kFewestByBits = 4;
+
 LogicalResult Distributor::emitElementwise(Operation *op) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   int64_t count = LaneLayout::of(type).registers();
@@ -103,6 +106,38 @@ Value Distributor::combine(tile::ReduceKind kind, Value a, Value b) {
   llvm_unreachable("every kind is handled");
 }
 
+// Registers in pairs, each half with the other.
+Value Distributor::combined(Registers group, llvm::function_ref<Value(Value, Value)> two) {
+  for (; group.size() > 1; group.resize(llvm::divideCeil(group.size(), 2)))
+    for (size_t at = 0, half = llvm::divideCeil(group.size(), 2); at + half < group.size(); ++at)
+      group[at] = two(group[at], group[at + half]);
+  return group.front();
+}
+
+// The same as MaximumFOps give, by three operations on bits for each value. As signed integers the
+// largest is the maximum if any has no sign bit; if all have one, it is the smallest of the
+// unsigned. NaN is above infinity, and with a sign bit above all unsigned.
+Value Distributor::maximumByBits(ArrayRef<Value> group) {
+  Type f32 = b_.getF32Type(), i32 = b_.getI32Type();
+  Registers bits;
+  for (Value value : group)
+    bits.push_back(arith::BitcastOp::create(b_, loc_, i32, value));
+  auto by = [&]<class Op>() {
+    return combined(bits, [&](Value a, Value b) -> Value { return Op::create(b_, loc_, a, b); });
+  };
+  Value top = by.operator()<arith::MaxSIOp>(), least = by.operator()<arith::MinUIOp>(),
+        most = by.operator()<arith::MaxUIOp>();
+  auto select = [&](arith::CmpIPredicate is, Value a, Value b, Value then, Value other) -> Value {
+    Value when = arith::CmpIOp::create(b_, loc_, is, a, b);
+    return arith::SelectOp::create(b_, loc_, when, then, other);
+  };
+  constexpr int64_t kMinusInfinity = 0xff800000;
+  Value found = select(arith::CmpIPredicate::slt, top, int32(0), least, top);
+  Value infinity = int32(static_cast<int32_t>(kMinusInfinity));
+  found = select(arith::CmpIPredicate::ugt, most, infinity, most, found);
+  return arith::BitcastOp::create(b_, loc_, f32, found);
+}
+
 static TypedAttr neutral(tile::ReduceKind kind, Type type) {
   Builder b(type.getContext());
   bool max = kind == tile::ReduceKind::Max;
@@ -128,8 +163,8 @@ Value Distributor::acrossSubgroups(tile::ReduceKind kind, Value value, int64_t m
   Value base = b_.createOrFold<arith::AndIOp>(loc_, thread_, int32((threads - 1) & ~mask));
   Value total;
   for (int64_t bits = 0;;) {
-    Value each =
-        SharedLoadOp::create(b_, loc_, value.getType(), mul(add(base, int32(bits)), int32(bytes)));
+    Value at = add(mul(add(base, int32(bits)), int32(bytes)), int32(ringEnd_));
+    Value each = SharedLoadOp::create(b_, loc_, value.getType(), at);
     total = total ? combine(kind, total, each) : each;
     bits = (bits - mask) & mask; // the next subset of the mask
     if (!bits)
@@ -165,10 +200,11 @@ LogicalResult Distributor::emitReduce(tile::ReduceOp op) {
   for (SmallVector<Value> &group : groups) {
     if (group.empty())
       group.push_back(none);
-    for (; group.size() > 1; group.resize(llvm::divideCeil(group.size(), 2)))
-      for (size_t at = 0, half = llvm::divideCeil(group.size(), 2); at + half < group.size(); ++at)
-        group[at] = combine(op.getKind(), group[at], group[at + half]);
-    Value value = group.front();
+    bool byBits = !facts_.ownMaximum && op.getKind() == tile::ReduceKind::Max &&
+                  isa<FloatType>(element) && group.size() >= kFewestByBits;
+    Value value =
+        byBits ? maximumByBits(group)
+               : combined(group, [&](Value a, Value b) { return combine(op.getKind(), a, b); });
     for (int64_t bit = 1; bit < facts_.subgroup; bit *= 2)
       if (threads & bit)
         value = combine(op.getKind(), value, ShuffleOp::create(b_, loc_, value, bit));

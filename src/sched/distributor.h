@@ -60,8 +60,9 @@ struct SharedTile {
 
 /// Where a ring's places lie in shared memory.
 struct LaneRing {
-  int64_t base = 0, placeBytes = 0, rowBytes = 0, panelBytes = 0;
+  int64_t base = 0, end = 0, placeBytes = 0, rowBytes = 0, panelBytes = 0;
   bool swizzled = false;
+  Operation *lastUse = nullptr; // after which others may have its bytes; null: for ever its own
 };
 
 struct MatrixInstruction;
@@ -111,6 +112,8 @@ private:
   void emitPermute(tile::PermuteOp op);
   LogicalResult emitReduce(tile::ReduceOp op);
   Value combine(tile::ReduceKind kind, Value a, Value b);
+  Value combined(Registers group, llvm::function_ref<Value(Value, Value)> two);
+  Value maximumByBits(ArrayRef<Value> group);
   Value acrossSubgroups(tile::ReduceKind kind, Value value, int64_t mask);
   LogicalResult emitConvert(ConvertOp op);
   LogicalResult emitReshape(tile::ReshapeOp op);
@@ -144,6 +147,8 @@ private:
   LogicalResult emitTileDot(TileDotOp op);
   LogicalResult emitSettle(SettleOp op);
   Value pinned(ArrayRef<Value> registers);
+  /// Rings that nothing reads or writes after `op` leave shared memory.
+  void releaseRings(Operation *op);
   Value placeByte(const LaneRing &ring, Value place);
   Value ringByte(const LaneRing &ring, const LaneLayout &layout, int64_t number, int64_t bytes);
   Value operandStart(const LaneLayout &sums, const MatrixInstruction &instruction, int axis,
@@ -224,7 +229,7 @@ private:
   llvm::DenseSet<Value> wide_; // arguments whose accesses would be wider if they were
   bool sharedUsed_ = false;    // by an operation that may run before the next one
   int64_t shared_ = 0;         // bytes of shared memory
-  int64_t ringEnd_ = 0;        // of which rings have those below
+  int64_t ringEnd_ = 0;        // of which live rings have those below
 };
 
 int64_t elementBytes(Type element);

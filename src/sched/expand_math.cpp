@@ -50,6 +50,12 @@ struct Float32 {
   }
   Value fromBits(Value x) const { return arith::BitcastOp::create(b, loc, type, x); }
   Value select(Value c, Value x, Value y) const { return arith::SelectOp::create(b, loc, c, x, y); }
+  /// x held from 0 to 1; of NaN, any of them or NaN.
+  Value unitRange(Value x) const {
+    auto flags = arith::FastMathFlags::nnan | arith::FastMathFlags::nsz;
+    Value most = arith::MaxNumFOp::create(b, loc, x, constant(0), flags);
+    return arith::MinNumFOp::create(b, loc, most, constant(1), flags);
+  }
   Value less(Value x, Value y) const {
     return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, x, y);
   }
@@ -95,22 +101,18 @@ static Value expByExp2(const Float32 &f, Value x) {
 
 namespace {
 struct Power {
-  Value n, scale; // an integer, and 2^n
+  Value minusN, scale; // of an integer n, -n and 2^n
 };
 } // namespace
 
-// Added to which a number below 2^22 leaves the integer nearest to it in the lowest bits.
-static constexpr double kIntegerShift = 0x1.8p23;
-static constexpr int32_t kIntegerShiftBits = 0x4b400000, kOneBits = 0x3f800000;
-
-// n from x + kIntegerShift, held from -127, where the scale is 0, to 127. A larger x, infinity and
-// NaN are left to what is scaled.
-static Power nearestPower(const Float32 &f, Value shifted) {
-  Value bits = f.bitsOf(shifted);
-  bits = arith::MaxSIOp::create(f.b, f.loc, bits, f.integer(kIntegerShiftBits - 127));
-  bits = arith::MinSIOp::create(f.b, f.loc, bits, f.integer(kIntegerShiftBits + 127));
-  Value scale = arith::AddIOp::create(f.b, f.loc, f.shiftedLeft(bits, 23), f.integer(kOneBits));
-  return {f.sub(f.fromBits(bits), f.constant(kIntegerShift)), f.fromBits(scale)};
+// The integer nearest to x times `factor`, from -127, where the scale is 0, to 127: a share of that
+// range, held from 0 to 1, which processors do on the way, then a number whose lowest bits are the
+// scale's exponent. What is beyond, infinity and NaN are left to what is scaled.
+static Power nearestPower(const Float32 &f, Value x, double factor) {
+  constexpr double kMost = 127, kShift = 0x1.8p23 + kMost; // units of 2^23 and more are integers
+  Value share = f.fma(x, f.constant(factor / (2 * kMost)), f.constant(0.5));
+  Value shifted = f.fma(f.unitRange(share), f.constant(2 * kMost), f.constant(kShift - kMost));
+  return {f.sub(f.constant(kShift), shifted), f.fromBits(f.shiftedLeft(f.bitsOf(shifted), 23))};
 }
 
 // ln2 in two parts, of which the first times n is exact.
@@ -118,17 +120,19 @@ static Value lessPowers(const Float32 &f, Value x, Value n) {
   return f.fma(n, f.constant(2.12194440e-4), f.fma(n, f.constant(-0.693359375), x));
 }
 
-// One unit in the last place more than the processor's exp2 of |r| <= 1 / 2. Below 2^-126.5 the
-// result is 0.
+// One unit in the last place more than the processor's exp2 of |r| <= 1 / 2, with log2 e in two
+// parts. Below 2^-126.5 the result is 0.
 static Value expNearZero(const Float32 &f, Value x) {
-  Power p = nearestPower(f, f.fma(x, f.constant(std::numbers::log2e), f.constant(kIntegerShift)));
-  Value r = f.mul(lessPowers(f, x, p.n), f.constant(std::numbers::log2e));
+  constexpr auto high = static_cast<float>(std::numbers::log2e);
+  constexpr double low = std::numbers::log2e - high;
+  Power p = nearestPower(f, x, std::numbers::log2e);
+  Value r = f.fma(x, f.constant(low), f.fma(x, f.constant(high), p.minusN));
   return f.mul(ownExp2(f, r), p.scale);
 }
 
 static Value exp2NearZero(const Float32 &f, Value x) {
-  Power p = nearestPower(f, f.add(x, f.constant(kIntegerShift)));
-  return f.mul(ownExp2(f, f.sub(x, p.n)), p.scale);
+  Power p = nearestPower(f, x, 1);
+  return f.mul(ownExp2(f, f.add(x, p.minusN)), p.scale);
 }
 
 static bool isMaximum(Value value) {

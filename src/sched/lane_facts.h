@@ -22,7 +22,8 @@ struct LaneFacts {
   bool matrixLoads = false;      // reads 8 x 8 matrices of shared memory (sched.shared_matrices)
   bool overlapsLaunches = false; // a launch may begin before the one before it has ended
   OwnExp2 ownExp2 = OwnExp2::Nowhere;
-  bool ownDivision = false;                    // has a division of about 2 units in the last place
+  bool ownMaximum = true;   // an instruction for a maximum that keeps NaN and has -0 below +0
+  bool ownDivision = false; // has a division of about 2 units in the last place
   llvm::SmallVector<std::string> instructions; // matrix instructions (sched/matrix_instructions.h)
 };
 

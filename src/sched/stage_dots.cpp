@@ -50,7 +50,7 @@ OpResult sumsOf(scf::ForOp loop, tile::DotOp dot) {
                                                                    : OpResult();
 }
 
-// Two places for both operands, and what the subgroups' fragments need to be taken.
+// Two places for both operands; once they are dead, what the subgroups' fragments need to be taken.
 bool fitsShared(Stage &s, int64_t threads, const LaneFacts &facts) {
   int64_t bytes = 0;
   for (Value tile : {s.dot.getA(), s.dot.getB()}) {
@@ -61,7 +61,7 @@ bool fitsShared(Stage &s, int64_t threads, const LaneFacts &facts) {
         llvm::alignTo(kPlaces * tileType(tile).getDimSize(0) * (row + kPadBytes), kRingAlignment);
   }
   int64_t fragments = threads / s.instruction->lanes * s.instruction->m * s.instruction->n * 4;
-  return bytes + fragments <= facts.maxShared;
+  return std::max(bytes, fragments) <= facts.maxShared;
 }
 
 std::optional<Stage> match(scf::ForOp loop, int64_t threads, const LaneFacts &facts) {
@@ -136,7 +136,6 @@ void Rewriter::run(int64_t count) {
   s_.a.erase();
   s_.b.erase();
   b_.setInsertionPointAfter(s_.loop);
-  BarrierOp::create(b_, loc_);
   s_.sums.replaceAllUsesWith(
       SumsReadOp::create(b_, loc_, s_.sums.getType(), name, first_).getResult());
 }

@@ -126,6 +126,10 @@ TEST_P(EngineFormats, MakeAPlan) {
 }
 
 constexpr const char *kVulkanTarget = "vulkan:1.3+subgroup32+int8+int16+shared32768";
+// Room for the places of a product's operands, or for what its epilogue exchanges.
+constexpr const char *kMatrixTarget =
+    "vulkan:1.4+subgroup32+bfloat16+coop16x16x16_bf16_bf16_f32_f32+coop16x16x16_f16_f16_f32_f32+"
+    "float16+float64+int16+int8+threads1024+shared49152";
 
 // Every format with kernels and every level, in few plans; blocks of threads with every format.
 INSTANTIATE_TEST_SUITE_P(Engine, EngineFormats,
@@ -139,6 +143,8 @@ INSTANTIATE_TEST_SUITE_P(Engine, EngineFormats,
                                          FormatAndLevel{TensorType::F32, kVulkanTarget},
                                          FormatAndLevel{TensorType::F16, "cuda:sm_90a"},
                                          FormatAndLevel{TensorType::F16, kVulkanTarget},
+                                         FormatAndLevel{TensorType::F16, kMatrixTarget},
+                                         FormatAndLevel{TensorType::F32, kMatrixTarget},
                                          FormatAndLevel{TensorType::Q8_0, "cuda:sm_90a"},
                                          FormatAndLevel{TensorType::Q8_0, kVulkanTarget},
                                          FormatAndLevel{TensorType::Q4_1, "cuda:sm_90a"},

@@ -63,6 +63,7 @@ struct FakeDevice {
                                           .bufferDeviceAddress = VK_TRUE,
                                           .vulkanMemoryModel = VK_TRUE,
                                           .vulkanMemoryModelDeviceScope = VK_TRUE};
+  VkPhysicalDeviceVulkan12Properties v12Properties = {};
 };
 
 FakeDevice &fakeOf(VkPhysicalDevice device) {
@@ -86,6 +87,12 @@ void VKAPI_PTR fakeFeatures(VkPhysicalDevice device, VkPhysicalDeviceFeatures2 *
   }
 }
 
+void VKAPI_PTR fakeProperties(VkPhysicalDevice device, VkPhysicalDeviceProperties2 *properties) {
+  for (auto *next = static_cast<VkBaseOutStructure *>(properties->pNext); next; next = next->pNext)
+    if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES)
+      copyBody(next, fakeOf(device).v12Properties);
+}
+
 void VKAPI_PTR fakePlainProperties(VkPhysicalDevice device, VkPhysicalDeviceProperties *out) {
   *out = {};
   out->apiVersion = fakeOf(device).apiVersion;
@@ -101,11 +108,11 @@ void VKAPI_PTR fakeQueues(VkPhysicalDevice device, uint32_t *count, VkQueueFamil
               {}};
 }
 
-std::vector<std::string> lacksOf(FakeDevice fake) {
+PhysicalDevice described(FakeDevice fake) {
   InstanceFunctions vk;
   vk.vkGetPhysicalDeviceFeatures2 = fakeFeatures;
   vk.vkGetPhysicalDeviceProperties = fakePlainProperties;
-  vk.vkGetPhysicalDeviceProperties2 = [](VkPhysicalDevice, VkPhysicalDeviceProperties2 *) {};
+  vk.vkGetPhysicalDeviceProperties2 = fakeProperties;
   vk.vkGetPhysicalDeviceMemoryProperties = [](VkPhysicalDevice,
                                               VkPhysicalDeviceMemoryProperties *) {};
   vk.vkGetPhysicalDeviceQueueFamilyProperties = fakeQueues;
@@ -114,8 +121,11 @@ std::vector<std::string> lacksOf(FakeDevice fake) {
     *count = 0;
     return VK_SUCCESS;
   };
-  return describeDevice(vk, nullptr, VK_NULL_HANDLE, reinterpret_cast<VkPhysicalDevice>(&fake))
-      .lacks;
+  return describeDevice(vk, nullptr, VK_NULL_HANDLE, reinterpret_cast<VkPhysicalDevice>(&fake));
+}
+
+std::vector<std::string> lacksOf(const FakeDevice &fake) {
+  return described(fake).lacks;
 }
 
 TEST(VulkanPhysicalDevice, WithAllThatIsNeededItLacksNothing) {
@@ -143,6 +153,22 @@ TEST(VulkanPhysicalDevice, EachMissingFeatureIsNamed) {
     change(device);
     EXPECT_THAT(lacksOf(device), ElementsAre(name));
   }
+}
+
+TEST(VulkanPhysicalDevice, RoundsBits16ToEvenWhereAllWidthsDo) {
+  FakeDevice device;
+  device.v12Properties.shaderRoundingModeRTEFloat16 = VK_TRUE;
+  device.v12Properties.shaderRoundingModeRTEFloat32 = VK_TRUE;
+  device.v12Properties.shaderSignedZeroInfNanPreserveFloat16 = VK_TRUE;
+  device.v12Properties.shaderSignedZeroInfNanPreserveFloat32 = VK_TRUE;
+  auto rounds = [](const FakeDevice &d) { return described(d).target.features.contains("even16"); };
+  EXPECT_TRUE(rounds(device));
+  device.core.shaderFloat64 = VK_TRUE;
+  EXPECT_FALSE(rounds(device));
+  device.v12Properties.shaderRoundingModeRTEFloat64 = VK_TRUE;
+  EXPECT_TRUE(rounds(device));
+  device.v12Properties.shaderRoundingModeRTEFloat16 = VK_FALSE;
+  EXPECT_FALSE(rounds(device));
 }
 
 } // namespace

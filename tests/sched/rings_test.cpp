@@ -1,9 +1,7 @@
 // Kernels with rings written by hand: each departure from what the processor needs is refused by
 // name before the kernel is distributed.
-#include "sched/lanes_support.h"
-#include "sched/schedule_lanes.h"
-
-#include "tile/interpreter_engine.h"
+#include "sched/lanes.h"
+#include "sched/schedule_support.h"
 
 namespace sinter::sched {
 namespace {
@@ -46,23 +44,8 @@ std::string replaced(std::string text, const std::string &from, const std::strin
   return text;
 }
 
-// The first diagnostic of scheduling, without its place; "scheduled" without one.
 std::string scheduling(const std::string &text, const LaneFacts &facts) {
-  mlir::MLIRContext context;
-  context
-      .loadDialect<tile::TileDialect, SchedDialect, mlir::arith::ArithDialect,
-                   mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
-  std::string message;
-  mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
-    if (message.empty())
-      message = diagnostic.str();
-    return mlir::success();
-  });
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, "kernel.mlir");
-  if (!module)
-    return "does not parse: " + message;
-  auto scheduled = scheduleForLanes(*module, facts);
-  return scheduled ? "scheduled" : message;
+  return made(text, facts).message;
 }
 
 TEST(Rings, MayBeWrittenByHand) {
@@ -173,6 +156,41 @@ TEST(Rings, AreReadPlainWhereRegistersMultiply) {
             "'sched.ring_read' op reads a swizzled ring, expected a plain one");
 }
 
+// ---- shared memory ----
+
+TEST(Rings, KeepTheirPlacesFromReductionsBesideThem) {
+  constexpr int64_t kColumns = 1024;
+  Made found = made(R"(
+tile.kernel @k(%x: !tile.view<1x1024xf32, in>, %most: !tile.view<1x1xf32, out>,
+    %copy: !tile.view<1x1024xf32, out>) attributes {sched.threads = 128 : i64} {
+  %c1 = arith.constant 1 : index
+  %c0 = arith.constant 0 : index
+  %i0 = arith.constant 0 : i32
+  tile.grid %c1, %c1, %c1
+  %ring = sched.make_ring : !sched.ring<1, tensor<1x1024xf32>>
+  %tile = tile.load %x[%c0, %c0] : !tile.view<1x1024xf32, in> -> tensor<1x1024xf32>
+  %negative = arith.negf %tile : tensor<1x1024xf32>
+  sched.ring_put %negative to %ring[%i0] : tensor<1x1024xf32>, !sched.ring<1, tensor<1x1024xf32>>
+  %max = tile.reduce max %tile axis 1 : tensor<1x1024xf32> -> tensor<1x1xf32>
+  %again = sched.ring_read %ring[%i0] : !sched.ring<1, tensor<1x1024xf32>> -> tensor<1x1024xf32>
+  tile.store %max, %most[%c0, %c0] : tensor<1x1xf32>, !tile.view<1x1xf32, out>
+  tile.store %again, %copy[%c0, %c0] : tensor<1x1024xf32>, !tile.view<1x1024xf32, out>
+}
+)",
+                    {});
+  ASSERT_EQ(found.message, "scheduled");
+  std::vector<float> x(kColumns), most(1), copy(kColumns), expected;
+  for (int64_t at = 0; at < kColumns; ++at)
+    expected.push_back(-(x[at] = static_cast<float>(1 + at)));
+  std::vector<tile::Argument> arguments{tile::HostView::contiguous(x.data(), {1, kColumns}),
+                                        tile::HostView::contiguous(most.data(), {1, 1}),
+                                        tile::HostView::contiguous(copy.data(), {1, kColumns})};
+  auto ran = sched::interpretKernel(found.kernel(), arguments);
+  ASSERT_TRUE(ran) << ran.error().message;
+  EXPECT_EQ(most.front(), kColumns);
+  EXPECT_EQ(copy, expected);
+}
+
 // ---- sums that no register holds ----
 
 constexpr const char *kOpaque = R"(
@@ -195,11 +213,22 @@ tile.kernel @k(%a: !tile.view<?x?xbf16, in>, %out: !tile.view<?x?xf32, out>)
 }
 )";
 
-std::string opaqueWith(const std::string &from, const std::string &to) {
+LaneFacts cooperative() {
   LaneFacts facts;
   facts.instructions = {"vulkan.cooperative.16x16x16.f32.f16",
                         "vulkan.cooperative.16x16x16.f32.bf16"};
-  return scheduling(replaced(kOpaque, from, to), facts);
+  return facts;
+}
+
+std::string opaqueWith(const std::string &from, const std::string &to) {
+  return scheduling(replaced(kOpaque, from, to), cooperative());
+}
+
+TEST(OpaqueRings, LeaveSharedMemoryToTheSumsAfterTheirLastUse) {
+  Made found = made(kOpaque, cooperative());
+  ASSERT_EQ(found.message, "scheduled");
+  EXPECT_EQ(found.kernel()->getAttrOfType<mlir::IntegerAttr>(kSharedName).getInt(),
+            2 * 64 * (64 + 16));
 }
 
 TEST(OpaqueRings, AreRefusedWhereTheProductDoesNotFit) {

@@ -19,6 +19,9 @@ struct LaneKind {
 // read shared memory want more.
 constexpr int64_t kDeep = 166912, kShallow = 58 * 1024, kShallowShared = 74 * 1024;
 
+// Of operands of 64 x 64, or of what is made of their sums, but not of both.
+constexpr int64_t kCooperativeShared = 48 * 1024;
+
 // Facts of a processor with copies that threads need not wait for.
 sched::LaneFacts asyncFacts(int64_t maxShared, bool groupProducts) {
   sched::LaneFacts facts;
@@ -35,6 +38,15 @@ sched::LaneFacts asyncFacts(int64_t maxShared, bool groupProducts) {
   return facts;
 }
 
+// Facts of a processor with products whose sums no register holds.
+sched::LaneFacts cooperativeFacts(int64_t maxShared) {
+  sched::LaneFacts facts;
+  facts.maxShared = maxShared;
+  facts.instructions = {"vulkan.cooperative.16x16x16.f32.f16",
+                        "vulkan.cooperative.16x16x16.f32.bf16"};
+  return facts;
+}
+
 const std::vector<LaneKind> &laneKinds() {
   static const std::vector<LaneKind> kinds = {
       {"plain32", {}},
@@ -44,6 +56,7 @@ const std::vector<LaneKind> &laneKinds() {
         .maxThreads = 256,
         .maxShared = 32768,
         .ownExp2 = sched::OwnExp2::NearZero,
+        .ownMaximum = false,
         .ownDivision = true,
         .instructions = {}}},
       {"nvidia",
@@ -72,10 +85,7 @@ const std::vector<LaneKind> &asyncKinds() {
       {"hopper", asyncFacts(232448, true)},
       {"ampere_shallow", asyncFacts(kShallow, false)},
       {"hopper_shallow", asyncFacts(kShallowShared, true)},
-      {"vulkan",
-       {.maxShared = 131072,
-        .instructions = {"vulkan.cooperative.16x16x16.f32.f16",
-                         "vulkan.cooperative.16x16x16.f32.bf16"}}},
+      {"vulkan", cooperativeFacts(131072)},
   };
   return kinds;
 }
@@ -186,6 +196,19 @@ KernelCase chainCase(int64_t rows, int64_t headDim, int64_t pageRows, int64_t wi
   return c;
 }
 
+// Whose epilogue hands sums on through the bytes that operands had.
+KernelCase ringSinkCase() {
+  kernels::Heads heads;
+  heads.heads = 3;
+  heads.kvHeads = 1;
+  heads.pageRows = 16;
+  heads.headDim = 64;
+  KernelCase c = headSinkCase("f16", 64, heads, "f16");
+  c.label = "ring_" + c.label;
+  c.rounds = 2;
+  return c;
+}
+
 struct RingRun {
   KernelCase c;
   LaneKind kind;
@@ -193,7 +216,7 @@ struct RingRun {
 
 const std::vector<RingRun> &ringRuns() {
   static const std::vector<RingRun> runs = [] {
-    KernelCases cases = {ringSlotCase(64, 64), ringCase("bf16", 128, 128, true),
+    KernelCases cases = {ringSlotCase(64, 64), ringSinkCase(), ringCase("bf16", 128, 128, true),
                          ringCase("bf16", 64, 256, true), ringCase("bf16", 256, 128, true)};
     cases.back().extents = {{"M", {1, 257}}, {"N", {8, 136}}, {"K", {72, 200}}};
     for (bool whole : {true, false}) {
@@ -209,6 +232,9 @@ const std::vector<RingRun> &ringRuns() {
                                 chainCase(128, 128, 64), chainCase(128, 128, 128)})
       for (const LaneKind &kind : asyncKinds())
         made.push_back({c, kind});
+    made.push_back(
+        {ringSlotCase(64, 64), {"vulkan_shallow", cooperativeFacts(kCooperativeShared)}});
+    made.push_back({ringSinkCase(), {"vulkan_shallow", cooperativeFacts(kCooperativeShared)}});
     for (const KernelCase &c : allCases())
       for (const LaneKind &kind : ArrayRef(asyncKinds()).take_front(2))
         if (c.kernel == "gemm" && c.settings.at("a") != "q8a")

@@ -144,11 +144,13 @@ inline void addAttentionSlotCases(KernelCases &cases) {
   cases.push_back(withSlots(c, "capped_scores", p, kernels::attention));
 }
 
-// The joined product of queries, keys and values, whose heads rotate and scatter as they come.
-inline KernelCase headSinkCase(const std::string &b, int64_t m, const kernels::Heads &heads) {
+// The joined product of queries, keys and values, whose heads rotate and scatter as they come, of
+// rows in `plain` elements where b is not of blocks.
+inline KernelCase headSinkCase(const std::string &b, int64_t m, const kernels::Heads &heads,
+                               const std::string &plain = "f32") {
   int64_t columns = (heads.heads + 2 * heads.kvHeads) * heads.headDim;
   bool blocks = b.front() == 'q';
-  std::string a = blocks ? "q8a" : "f32", n = std::to_string(columns);
+  std::string a = blocks ? "q8a" : plain, n = std::to_string(columns);
   std::string count = std::to_string(heads.heads), kvCount = std::to_string(heads.kvHeads);
   std::string dim = std::to_string(heads.headDim), rows = std::to_string(heads.pageRows);
   KernelCase c = blocks ? blockGemmCase(a, b, m, heads.headDim, 64)
@@ -171,7 +173,7 @@ inline KernelCase headSinkCase(const std::string &b, int64_t m, const kernels::H
   c.bound = {4e-6, 4e-5}; // sums of up to 96 products, by sines and cosines
   c.kernel = "gemm_heads";
   kernels::HeadGemm p;
-  p.gemm = gemmParams(blocks ? kernel::block(a) : kernel::F32,
+  p.gemm = gemmParams(blocks ? kernel::block(a) : kernel::Element(a),
                       blocks ? kernel::block(b) : kernel::Element(b), m, heads.headDim,
                       blocks ? 64 : 32, 16);
   p.heads = heads;

@@ -236,6 +236,12 @@ void addFloatOperations(std::vector<Operation> &list) {
   list.push_back({"reciprocal_f32", "f32", "f32", "%r = arith.divf %x, %y fastmath<arcp> : f32\n",
                   true, 4 * 0x1p-23});
   list.push_back(unary("math.sqrt", "f32", 3 * 0x1p-23));
+  list.push_back({"clamp_f32", "f32", "f32",
+                  "%zero = arith.constant 0.0 : f32\n%one = arith.constant 1.0 : f32\n"
+                  "%is = arith.cmpf ord, %x, %x : f32\n"
+                  "%number = arith.select %is, %x, %zero : f32\n"
+                  "%least = arith.maxnumf %number, %zero fastmath<nnan,nsz> : f32\n"
+                  "%r = arith.minnumf %least, %one fastmath<nnan,nsz> : f32\n"});
   list.push_back({"fma_f32", "f32", "f32", "%r = math.fma %x, %y, %x : f32\n"});
 }
 

@@ -87,6 +87,9 @@ Abilities abilitiesOf(const Features &features, const Properties &properties) {
   a.signedZeroInfNan = properties.v12.shaderSignedZeroInfNanPreserveFloat32;
   a.denormPreserve = properties.v12.shaderDenormPreserveFloat32;
   a.roundToEven = properties.v12.shaderRoundingModeRTEFloat32;
+  a.even16 = a.signedZeroInfNan && properties.v12.shaderSignedZeroInfNanPreserveFloat16 &&
+             a.roundToEven && properties.v12.shaderRoundingModeRTEFloat16 &&
+             (!a.float64 || properties.v12.shaderRoundingModeRTEFloat64);
   if (properties.v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT)
     a.subgroupOperations = properties.v11.subgroupSupportedOperations;
   return a;
@@ -157,13 +160,10 @@ TargetText targetOf(const PhysicalDevice &device, const Properties &properties) 
   target.threads = limits.maxComputeWorkGroupInvocations;
   target.shared = limits.maxComputeSharedMemorySize;
   const std::pair<bool, const char *> named[] = {
-      {a.int8, "int8"},
-      {a.int16, "int16"},
-      {a.float16, "float16"},
-      {a.float64, "float64"},
-      {a.bfloat16, "bfloat16"},
-      {a.dot, "dot"},
-      {fusesMultiplyAdd(properties.v12.driverID), "fma"}};
+      {a.int8, "int8"},         {a.int16, "int16"},
+      {a.float16, "float16"},   {a.float64, "float64"},
+      {a.bfloat16, "bfloat16"}, {a.dot, "dot"},
+      {a.even16, "even16"},     {fusesMultiplyAdd(properties.v12.driverID), "fma"}};
   for (const auto &[has, name] : named)
     if (has)
       target.features.insert(name);

@@ -48,6 +48,7 @@ struct Abilities {
   bool subgroupControl = false, fullSubgroups = false, dot = false, maintenance4 = false;
   bool cooperative = false, bfloat16 = false, bfloat16Dot = false, bfloat16Cooperative = false;
   bool signedZeroInfNan = false, denormPreserve = false, roundToEven = false; // of float32
+  bool even16 = false;                                                        // see target_text.h
   VkSubgroupFeatureFlags subgroupOperations = 0;
 };
 

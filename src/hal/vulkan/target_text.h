@@ -6,6 +6,8 @@
 //   sharedN     a workgroup has at most N bytes of workgroup memory
 //   int8, int16, float16, float64, bfloat16   arithmetic on the type
 //   fma         GLSL's Fma rounds once
+//   even16      all widths of floats together round to nearest even on demand, and NaN stays NaN in
+//               16 bits
 //   dot         the integer dot product instructions
 //   coopMxNxK_A_B_C_R   subgroup cooperative matrices of this shape, with these element types
 //               (f16 f32 f64 bf16 s8 s16 s32 s64 u8 u16 u32 u64) of a, b, c and the result

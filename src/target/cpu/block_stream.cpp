@@ -147,6 +147,51 @@ FailureOr<Value> Blocker::streamElementwise(Operation *op, const Block &block) {
   return clone->getResult(0);
 }
 
+// What the value is modulo `modulus`, where that is the same in every program and trip.
+static std::optional<int64_t> remainderOf(Value value, int64_t modulus) {
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return constant.getSExtValue() % modulus;
+  if (auto loop = dyn_cast_if_present<scf::ForOp>(value.getParentBlock()->getParentOp());
+      loop && loop.getInductionVar() == value) {
+    std::optional<int64_t> step = remainderOf(loop.getStep(), modulus);
+    return step && *step == 0 ? remainderOf(loop.getLowerBound(), modulus) : std::nullopt;
+  }
+  if (auto sum = value.getDefiningOp<arith::AddIOp>()) {
+    std::optional<int64_t> a = remainderOf(sum.getLhs(), modulus),
+                           b = remainderOf(sum.getRhs(), modulus);
+    return a && b ? std::optional((*a + *b) % modulus) : std::nullopt;
+  }
+  if (auto product = value.getDefiningOp<arith::MulIOp>())
+    for (Value factor : {product.getLhs(), product.getRhs()})
+      if (remainderOf(factor, modulus) == 0)
+        return 0;
+  return std::nullopt;
+}
+
+// Part of a tile of whole blocks, which alone can be loaded, at a place known of its block.
+FailureOr<Value> Blocker::streamDecode(tile::DecodeOp op, const Block &block) {
+  int64_t length = decodedLength(op.getResult()), last = block.shape.size() - 1;
+  if (block.shape[last] % length == 0)
+    return streamElementwise(op, block);
+  std::optional<int64_t> first = remainderOf(block.offsets[last], length);
+  if (!first || *first + block.shape[last] > length)
+    return op.emitOpError() << "is read in parts of " << block.shape[last]
+                            << " elements of blocks of " << length
+                            << ", expected each at one known place";
+  Block whole = block;
+  whole.offsets[last] = b_.createOrFold<arith::SubIOp>(loc_, block.offsets[last], index(*first));
+  whole.shape[last] = length;
+  FailureOr<Value> decoded = stream(op.getResult(), whole);
+  if (failed(decoded))
+    return failure();
+  SmallVector<int64_t> start(block.shape.size(), 0);
+  start[last] = *first;
+  return tile::SliceOp::create(b_, loc_, blockType(op.getResult(), block), *decoded,
+                               b_.getDenseI64ArrayAttr(start))
+      .getResult();
+}
+
 // Offsets and extents as numbers; equal constants are equal.
 static std::vector<int64_t> placeKey(const Block &block) {
   std::vector<int64_t> key;
@@ -203,7 +248,9 @@ FailureOr<Value> Blocker::streamOnce(Value value, const Block &block) {
     return streamPermute(permute, block);
   if (auto slice = dyn_cast<tile::SliceOp>(op))
     return streamSlice(slice, block);
-  if (op->hasTrait<OpTrait::Elementwise>() || isa<tile::QuantizeOp, tile::DecodeOp>(op))
+  if (auto decode = dyn_cast<tile::DecodeOp>(op))
+    return streamDecode(decode, block);
+  if (op->hasTrait<OpTrait::Elementwise>() || isa<tile::QuantizeOp>(op))
     return streamElementwise(op, block);
   return op->emitOpError()
          << "has no form on a CPU yet: its result cannot be computed block by block";

@@ -331,30 +331,9 @@ Value Emitter::tableOf(const BlockFormat &format) {
   return LLVM::AddressOfOp::create(b_, loc_, global);
 }
 
-// What the value is modulo `modulus`, where that is the same in every program and trip.
-static std::optional<int64_t> remainderOf(Value value, int64_t modulus) {
-  APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant)))
-    return constant.getSExtValue() % modulus;
-  if (auto loop = dyn_cast_if_present<scf::ForOp>(value.getParentBlock()->getParentOp());
-      loop && loop.getInductionVar() == value) {
-    std::optional<int64_t> step = remainderOf(loop.getStep(), modulus);
-    return step && *step == 0 ? remainderOf(loop.getLowerBound(), modulus) : std::nullopt;
-  }
-  if (auto sum = value.getDefiningOp<arith::AddIOp>()) {
-    std::optional<int64_t> a = remainderOf(sum.getLhs(), modulus),
-                           b = remainderOf(sum.getRhs(), modulus);
-    return a && b ? std::optional((*a + *b) % modulus) : std::nullopt;
-  }
-  if (auto product = value.getDefiningOp<arith::MulIOp>())
-    for (Value factor : {product.getLhs(), product.getRhs()})
-      if (remainderOf(factor, modulus) == 0)
-        return 0;
-  return std::nullopt;
-}
-
-LogicalResult Emitter::emitDecode(tile::DecodeOp op) {
-  auto type = cast<RankedTensorType>(op.getResult().getType());
+// Elements of `shape` from `start` on in a tile of whole blocks.
+LogicalResult Emitter::decodePart(tile::DecodeOp op, Value into, ArrayRef<int64_t> start) {
+  auto type = cast<RankedTensorType>(into.getType());
   auto from = cast<RankedTensorType>(op.getValue().getType());
   auto load = op.getValue().getDefiningOp<tile::LoadOp>();
   const BlockFormat *format = formatOf(from.getElementType());
@@ -364,29 +343,44 @@ LogicalResult Emitter::emitDecode(tile::DecodeOp op) {
                                        : "format is unknown");
   const EmittedView &view = views_.find(load.getView())->second;
   int64_t length = format->blockLength, last = type.getRank() - 1;
-  std::optional<int64_t> first = remainderOf(load.getOffsets()[last], length);
-  if (!first || type.getDimSize(last) % facts_.lanes != 0 || *first % facts_.lanes != 0 ||
+  if (type.getDimSize(last) % facts_.lanes != 0 || start[last] % facts_.lanes != 0 ||
       view.type.getInterleave())
     return op.emitOpError() << "decodes " << type << " of " << view.type
-                            << ", expected whole vectors from a known place of a block of rows "
-                            << "that are not side by side";
+                            << ", expected whole vectors of rows that are not side by side";
   SmallVector<Value> offsets = scalarsOf(load.getOffsets());
   Value table = tableOf(*format);
   Pieces pieces{SmallVector<int64_t>(type.getShape()), last, false, {}};
   forEachPiece(type.getShape(), last, [&](ArrayRef<int64_t> at, int64_t width) {
     SmallVector<Value> where;
-    for (auto [offset, step] : llvm::zip_equal(offsets, at))
-      where.push_back(add(offset, index(step)));
+    for (auto [offset, first, step] : llvm::zip_equal(offsets, start, at))
+      where.push_back(add(offset, index(first + step)));
     Place place = placeOf(view, where, -1);
     Value number = arith::DivUIOp::create(b_, loc_, place.elements, index(length));
     Value block = bytesAt(view.base, mul(number, index(format->blockBytes)));
     if (place.valid)
       block = arith::SelectOp::create(b_, loc_, place.valid, block, scratch_);
     pieces.values.push_back(
-        BlockDecoder(b_, loc_, block, *format, (*first + at[last]) % length, width).decode(table));
+        BlockDecoder(b_, loc_, block, *format, (start[last] + at[last]) % length, width)
+            .decode(table));
   });
-  tiles_[op.getResult()] = pieces;
+  tiles_[into] = pieces;
   return success();
+}
+
+// Parts that slices take are decoded where they are taken.
+LogicalResult Emitter::emitDecode(tile::DecodeOp op) {
+  if (llvm::all_of(op->getUsers(), [](Operation *user) { return isa<tile::SliceOp>(user); }))
+    return success();
+  SmallVector<int64_t> start(cast<RankedTensorType>(op.getType()).getRank(), 0);
+  return decodePart(op, op.getResult(), start);
+}
+
+LogicalResult Emitter::emitSlice(tile::SliceOp op) {
+  auto decode = op.getValue().getDefiningOp<tile::DecodeOp>();
+  if (!decode)
+    return op.emitOpError() << "takes a part of " << op.getValue().getType()
+                            << " in registers, expected one of a decoded tile";
+  return decodePart(decode, op.getResult(), op.getOffsets());
 }
 
 } // namespace sinter::target::cpu

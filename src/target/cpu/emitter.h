@@ -103,6 +103,8 @@ private:
 
   // emit_decode.cpp
   LogicalResult emitDecode(tile::DecodeOp op);
+  LogicalResult emitSlice(tile::SliceOp op);
+  LogicalResult decodePart(tile::DecodeOp op, Value into, ArrayRef<int64_t> start);
   Value tableOf(const BlockFormat &format);
 
   // emit_blocks.cpp

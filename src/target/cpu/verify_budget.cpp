@@ -28,9 +28,16 @@ static bool isReadByDots(Value value) {
   });
 }
 
+// What only slices read is decoded where they take it.
+static bool isReadBySlices(Value value) {
+  return value.getDefiningOp<tile::DecodeOp>() &&
+         llvm::all_of(value.getUsers(), [](Operation *user) { return isa<tile::SliceOp>(user); });
+}
+
 static LogicalResult verifyBlock(Operation *op, Value value, const CpuFacts &facts) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
-  if (!type || isa<tile::BlockType>(type.getElementType()) || isReadByDots(value))
+  if (!type || isa<tile::BlockType>(type.getElementType()) || isReadByDots(value) ||
+      isReadBySlices(value))
     return success();
   int64_t vectors = vectorsOf(type, facts.lanes);
   if (vectors <= facts.accumulatorBudget())

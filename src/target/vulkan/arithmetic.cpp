@@ -20,7 +20,7 @@ struct Element {
   Value sint(size_t i) const { return signExtended(c, x[i], bitsOf(from())); }
   Value uint(size_t i) const { return zeroExtended(c, x[i], bitsOf(from())); }
   Value real(size_t i) const { return widened(c, x[i], from(), native.half); }
-  Value result(Value f32) const { return narrowed(c, f32, to()); }
+  Value result(Value f32) const { return narrowed(c, f32, to(), native.bfloat); }
 
   template <class Op> Value plain() const { return c.make<Op>(carrier(), x[0], x[1]); }
   /// Operations whose form on i1 is another.
@@ -149,6 +149,31 @@ static Value extremumOfFloats(const Element &e, bool max, bool keepNan) {
     equal = compared<spirv::FOrdEqualOp>(c, a, b);
   }
   return e.result(c.select(equal, mergedBits(c, a, b, max), chosen));
+}
+
+static std::optional<double> constantOf(Value value) {
+  auto constant = value.getDefiningOp<spirv::ConstantOp>();
+  auto real = constant ? dyn_cast<FloatAttr>(constant.getValue()) : nullptr;
+  return real ? std::optional(real.getValueAsDouble()) : std::nullopt;
+}
+
+// Where NaN and the sign of a zero do not matter: the device's own, and both at once as a clamp,
+// which from 0 to 1 may be a part of the operation before it.
+static Value ownExtremum(const Element &e, bool max) {
+  Site c = e.c;
+  Value a = e.real(0), b = e.real(1);
+  if (max)
+    return e.result(c.make<spirv::GLFMaxOp>(c.f32(), a, b));
+  auto least = a.getDefiningOp<spirv::GLFMaxOp>();
+  auto low = least ? constantOf(least.getRhs()) : std::nullopt, high = constantOf(b);
+  if (low && high && *low <= *high)
+    return e.result(c.make<spirv::GLFClampOp>(c.f32(), least.getLhs(), least.getRhs(), b));
+  return e.result(c.make<spirv::GLFMinOp>(c.f32(), a, b));
+}
+
+static Value extremumNumber(const Element &e, arith::FastMathFlags flags, bool max) {
+  bool own = bitEnumContainsAll(flags, arith::FastMathFlags::nnan | arith::FastMathFlags::nsz);
+  return own ? ownExtremum(e, max) : extremumOfFloats(e, max, false);
 }
 
 // Between integers. From 64 bits only the lower ones are kept.
@@ -299,8 +324,8 @@ static Value floatOf(const Element &e) {
       })
       .Case([&](arith::MaximumFOp) { return extremumOfFloats(e, true, true); })
       .Case([&](arith::MinimumFOp) { return extremumOfFloats(e, false, true); })
-      .Case([&](arith::MaxNumFOp) { return extremumOfFloats(e, true, false); })
-      .Case([&](arith::MinNumFOp) { return extremumOfFloats(e, false, false); })
+      .Case([&](arith::MaxNumFOp o) { return extremumNumber(e, o.getFastmath(), true); })
+      .Case([&](arith::MinNumFOp o) { return extremumNumber(e, o.getFastmath(), false); })
       .Case([&](arith::CmpFOp o) { return compareFloats(e, o.getPredicate()); })
       .Case<arith::ExtFOp, arith::TruncFOp>([&](Operation *) { return e.result(e.real(0)); })
       .Case([&](arith::SIToFPOp) { return fromInteger(e, true); })

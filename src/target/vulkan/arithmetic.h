@@ -7,9 +7,10 @@ namespace sinter::target::vulkan {
 
 /// What the device does itself.
 struct Native {
-  bool half = false; // it widens f16
-  bool fma = false;  // its fma rounds once
-  bool wide = false; // it computes with f64, which stands in for such an fma
+  bool half = false;   // it widens f16
+  bool bfloat = false; // it rounds to bf16
+  bool fma = false;    // its fma rounds once
+  bool wide = false;   // it computes with f64, which stands in for such an fma
 };
 
 /// The value of `op`, of arith or math, for one element: `x` are its operands' elements. Null where

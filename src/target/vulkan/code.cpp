@@ -83,8 +83,37 @@ static Value upperHalf(Site c, Value value) {
   return c.make<spirv::ShiftLeftLogicalOp>(c.i32(), value, c.word(16));
 }
 
+// SPV_KHR_bfloat16 allows the type in conversions (OpBitcast among them) and composites, and leaves
+// the rounding of OpFConvert to Vulkan, which leaves it to the device unless the entry point has
+// RoundingModeRTE for the result's width; likewise that NaN stays NaN and SignedZeroInfNanPreserve.
+static Value roundedPair(Site c, Value low, Value high) {
+  Value pair = spirv::CompositeConstructOp::create(c.b, c.loc, VectorType::get({2}, c.f32()),
+                                                   ValueRange{low, high});
+  return c.make<spirv::BitcastOp>(
+      c.i32(), c.make<spirv::FConvertOp>(VectorType::get({2}, c.b.getBF16Type()), pair));
+}
+
+// The f32 whose rounding `value` is; null where it is none.
+static Value roundedSource(Value value) {
+  auto bits = value.getDefiningOp<spirv::BitcastOp>();
+  auto rounded = bits ? bits.getOperand().getDefiningOp<spirv::FConvertOp>() : nullptr;
+  auto pair = rounded ? rounded.getOperand().getDefiningOp<spirv::CompositeConstructOp>() : nullptr;
+  return pair ? pair.getConstituents().front() : Value();
+}
+
+bool roundsToBfloat16(Operation *code) {
+  auto rounds = [](spirv::FConvertOp op) {
+    bool is = getElementTypeOrSelf(op.getType()).isBF16();
+    return is ? WalkResult::interrupt() : WalkResult::advance();
+  };
+  return code->walk(rounds).wasInterrupted();
+}
+
 static Value joined(Site c, ArrayRef<Value> parts, unsigned from, Type whole) {
   if (from == 16 && whole.isInteger(32)) {
+    Value first = roundedSource(parts[0]), second = roundedSource(parts[1]);
+    if (first && second)
+      return roundedPair(c, first, second);
     Value low = upperHalfSource(parts[0]) ? parts[0] : zeroExtended(c, parts[0], 16);
     return c.make<spirv::BitwiseOrOp>(whole, low, upperHalf(c, parts[1]));
   }
@@ -207,8 +236,12 @@ Value widened(Site c, Value value, Type type, bool native) {
   return spirv::CompositeExtractOp::create(c.b, c.loc, both, ArrayRef<int32_t>{0});
 }
 
-Value narrowed(Site c, Value value, Type type) {
-  return type.isF32() ? value : type.isBF16() ? bf16FromF32(c, value) : f16FromF32(c, value);
+Value narrowed(Site c, Value value, Type type, bool native) {
+  if (type.isF32())
+    return value;
+  if (!type.isBF16())
+    return f16FromF32(c, value);
+  return native ? roundedPair(c, value, c.real(0)) : bf16FromF32(c, value);
 }
 
 } // namespace sinter::target::vulkan

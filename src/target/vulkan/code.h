@@ -59,8 +59,12 @@ Value fromBits(Site c, Value bits, Type type);
 SmallVector<Value> repacked(Site c, ArrayRef<Value> values, unsigned from, unsigned to);
 
 /// A float of the lane form as an f32, exact but for f16's subnormals where `native`: the device
-/// may take those for zero. An f32 rounded to nearest even; NaN stays NaN.
+/// may take those for zero. An f32 rounded to nearest even; NaN stays NaN. Where `native`, bf16 is
+/// the device's own type, two at a time where two are `joined`; the entry point must then ask for
+/// `roundsToBfloat16`'s modes.
 Value widened(Site c, Value value, Type type, bool native);
-Value narrowed(Site c, Value value, Type type);
+Value narrowed(Site c, Value value, Type type, bool native);
+/// Whether code has such roundings.
+bool roundsToBfloat16(mlir::Operation *code);
 
 } // namespace sinter::target::vulkan

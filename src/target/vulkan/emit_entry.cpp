@@ -48,8 +48,20 @@ void Emitter::finishEntryPoint(spirv::FuncOp function) {
   b_.setInsertionPointToEnd(module_.getBody());
   spirv::EntryPointOp::create(b_, kernel_.getLoc(), spirv::ExecutionModel::GLCompute, function,
                               interface_);
-  spirv::ExecutionModeOp::create(b_, kernel_.getLoc(), function, spirv::ExecutionMode::LocalSize,
-                                 {static_cast<int32_t>(result_.threads), 1, 1});
+  auto mode = [&](spirv::ExecutionMode kind, ArrayRef<int32_t> values) {
+    spirv::ExecutionModeOp::create(b_, kernel_.getLoc(), function, kind, values);
+  };
+  mode(spirv::ExecutionMode::LocalSize, {static_cast<int32_t>(result_.threads), 1, 1});
+  if (!roundsToBfloat16(function))
+    return;
+  using spirv::Capability;
+  capabilities_.insert({Capability::BFloat16TypeKHR, Capability::RoundingModeRTE,
+                        Capability::SignedZeroInfNanPreserve});
+  // A device may have one rounding for all widths alone.
+  for (int32_t bits : {16, 32, 64})
+    if (bits < 64 || facts_.has("float64"))
+      mode(spirv::ExecutionMode::RoundingModeRTE, bits);
+  mode(spirv::ExecutionMode::SignedZeroInfNanPreserve, 16);
 }
 
 // Word `number` of the argument block, read once where the kernel starts.

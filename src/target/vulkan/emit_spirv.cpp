@@ -2,6 +2,7 @@
 #include "target/vulkan/emit_spirv.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
+#include "mlir/IR/Iterators.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "sched/lanes.h"
 #include "target/vulkan/arithmetic.h"
@@ -77,7 +78,8 @@ LogicalResult Emitter::emitConstant(arith::ConstantOp op) {
 LogicalResult Emitter::emitElementwise(Operation *op) {
   if (op->getNumResults() != 1)
     return op->emitOpError() << "has no form in SPIR-V";
-  const Native native = {facts_.has("float16"), facts_.has("fma"), facts_.has("float64")};
+  const Native native = {facts_.has("float16"), facts_.has("bfloat16") && facts_.has("even16"),
+                         facts_.has("fma"), facts_.has("float64")};
   if (isa<math::FmaOp>(op) && !native.fma && native.wide)
     capabilities_.insert(spirv::Capability::Float64);
   auto vector = dyn_cast<VectorType>(op->getResult(0).getType());
@@ -198,7 +200,14 @@ static LogicalResult expandDivisions(ModuleOp module) {
 static LogicalResult simplify(spirv::ModuleOp module) {
   PassManager passes(module.getContext(), spirv::ModuleOp::getOperationName());
   passes.addPass(createCSEPass());
-  return passes.run(module);
+  if (failed(passes.run(module)))
+    return failure();
+  // What was built of values that nothing came to need, last use first.
+  module.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
+    if (isOpTriviallyDead(op))
+      op->erase();
+  });
+  return success();
 }
 
 Result<EmittedModule> emitSpirv(ModuleOp lanes, const VulkanFacts &facts) {

@@ -36,6 +36,7 @@ Result<OwningOpRef<ModuleOp>> VulkanTarget::schedule(ModuleOp source) const {
   lanes.maxThreads = facts_.threads;
   lanes.maxShared = facts_.sharedBytes;
   lanes.ownExp2 = sched::OwnExp2::NearZero; // Vulkan lets exp2 be 3 + 2 |x| units off
+  lanes.ownMaximum = false;
   lanes.ownDivision = true;
   for (std::string_view instruction : facts_.matrixInstructions())
     lanes.instructions.emplace_back(instruction);

@@ -167,12 +167,12 @@ Result<void> PlanRunner::checkFits(const hal::DeviceInfo &device) const {
   const auto text = [](const CheckedSize &size) {
     return size.valid() ? std::to_string(*size.value()) : std::string("more than 2^64");
   };
-  return fail(Code::Exhausted, "the model takes " + text(weights) + " bytes of weights and " +
-                                   text(kv) + " of KV state for " +
-                                   std::to_string(uint64_t{limits_.poolPages} * limits_.pageRows) +
-                                   " tokens, device '" + device.name + "' has " +
-                                   std::to_string(device.memoryBytes) +
-                                   " bytes; a smaller --context or fewer sequences take less KV state");
+  return fail(
+      Code::Exhausted,
+      "the model takes " + text(weights) + " bytes of weights and " + text(kv) +
+          " of KV state for " + std::to_string(uint64_t{limits_.poolPages} * limits_.pageRows) +
+          " tokens, device '" + device.name + "' has " + std::to_string(device.memoryBytes) +
+          " bytes; a smaller --context or fewer sequences take less KV state");
 }
 
 Result<void> PlanRunner::readNames() {

@@ -110,6 +110,7 @@ private:
   tile::KernelOp kernel_;
   mlir::spirv::ModuleOp module_;
   const VulkanFacts &facts_;
+  bool roundsToBfloat16_ = false; // by an operation, not by integers
   Capabilities &capabilities_;
   mlir::OpBuilder b_;
   mlir::Location loc_ = mlir::UnknownLoc::get(kernel_.getContext());

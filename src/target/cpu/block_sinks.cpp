@@ -88,14 +88,16 @@ LogicalResult Blocker::forEachBlock(Value value, ArrayRef<int64_t> step, BlockSi
 }
 
 // The longest block that the value's cone decodes along its last axis.
-static int64_t longestDecoded(Value value, unsigned depth = 0) {
-  constexpr unsigned kDeepest = 32;
-  int64_t length = decodedLength(value);
-  Operation *op = value.getDefiningOp();
-  if (length == 1 && op && op->hasTrait<OpTrait::Elementwise>() && depth < kDeepest)
-    for (Value operand : op->getOperands())
-      length = std::max(length, longestDecoded(operand, depth + 1));
-  return length;
+static int64_t longestDecoded(Value value) {
+  llvm::SetVector<Value> cone;
+  cone.insert(value);
+  int64_t longest = 1;
+  for (size_t at = 0; at < cone.size(); ++at) {
+    longest = std::max(longest, decodedLength(cone[at]));
+    if (Operation *op = cone[at].getDefiningOp(); op && op->hasTrait<OpTrait::Elementwise>())
+      cone.insert(op->operand_begin(), op->operand_end());
+  }
+  return longest;
 }
 
 // As forEachBlock, but where blocks of a format are longer than a step, steps stand at known places
@@ -120,16 +122,19 @@ LogicalResult Blocker::forEachPart(Value value, ArrayRef<int64_t> step, BlockSin
 
 LogicalResult Blocker::sinkStore(tile::StoreOp store) {
   Value value = store.getValue();
-  return forEachPart(value, streamStepOf(value), [&](const Block &block) {
-    FailureOr<Value> part = stream(value, block);
-    if (failed(part))
-      return failure();
-    SmallVector<Value> offsets;
-    for (auto [base, offset] : llvm::zip_equal(store.getOffsets(), block.offsets))
-      offsets.push_back(add(mapped(base), offset));
-    tile::StoreOp::create(b_, loc_, *part, mapped(store.getView()), offsets);
-    return success();
-  });
+  return forEachPart(value, streamStepOf(value),
+                     [&](const Block &block) { return storeBlock(store, block); });
+}
+
+LogicalResult Blocker::storeBlock(tile::StoreOp store, const Block &block) {
+  FailureOr<Value> part = stream(store.getValue(), block);
+  if (failed(part))
+    return failure();
+  SmallVector<Value> offsets;
+  for (auto [base, offset] : llvm::zip_equal(store.getOffsets(), block.offsets))
+    offsets.push_back(add(mapped(base), offset));
+  tile::StoreOp::create(b_, loc_, *part, mapped(store.getView()), offsets);
+  return success();
 }
 
 LogicalResult Blocker::sinkInto(Value value, Value buffer) {

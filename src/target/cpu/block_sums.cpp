@@ -146,18 +146,6 @@ tile::StoreOp Blocker::storeInLoop(tile::DotOp dot) {
   return streamsBeside(store.getValue(), loop.getResult(*tile), cost) ? store : tile::StoreOp();
 }
 
-LogicalResult Blocker::storeSums(tile::StoreOp store, Value tile, Value sums, const Block &block) {
-  remember(tile, block, sums);
-  FailureOr<Value> part = stream(store.getValue(), block);
-  if (failed(part))
-    return failure();
-  SmallVector<Value> offsets;
-  for (auto [base, offset] : llvm::zip_equal(store.getOffsets(), block.offsets))
-    offsets.push_back(add(mapped(base), offset));
-  tile::StoreOp::create(b_, loc_, *part, mapped(store.getView()), offsets);
-  return success();
-}
-
 Value Blocker::isLastTrip(scf::ForOp loop) {
   Value after = add(mapped(loop.getInductionVar()), mapped(loop.getStep()));
   return b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::sge, after,
@@ -177,7 +165,8 @@ LogicalResult Blocker::sumsAfter(tile::DotOp dot, Value sums, Value into, const 
   b_.setInsertionPointToStart(branch.elseBlock());
   write(sums, into, block.offsets);
   b_.setInsertionPointToStart(branch.thenBlock());
-  return storeSums(store, loop.getResult(*tileOfLoop(dot)), sums, block);
+  remember(loop.getResult(*tileOfLoop(dot)), block, sums);
+  return storeBlock(store, block);
 }
 
 } // namespace sinter::target::cpu

@@ -60,6 +60,7 @@ private:
 
   // block_sinks.cpp: what ends a stream
   LogicalResult sinkStore(tile::StoreOp store);
+  LogicalResult storeBlock(tile::StoreOp store, const Block &block);
   LogicalResult sinkInto(Value value, Value buffer);
   LogicalResult sinkReduce(tile::ReduceOp reduce);
   LogicalResult sinkConcat(tile::ConcatOp concat);
@@ -91,7 +92,6 @@ private:
   // The store to a plain view that a loop's product ends in; else null.
   tile::StoreOp plainStoreOf(tile::DotOp dot);
   tile::StoreOp storeInLoop(tile::DotOp dot);
-  LogicalResult storeSums(tile::StoreOp store, Value tile, Value sums, const Block &block);
   bool streamsBeside(Value value, Value sums, int64_t &cost);
   Value hasNoTrips(mlir::scf::ForOp loop);
   Value isLastTrip(mlir::scf::ForOp loop);

@@ -18,36 +18,27 @@ namespace {
 
 constexpr int kSamples = 256;
 
-// One row of the activation format; `values` becomes what the codes stand for.
-void quantizeActivations(std::span<float> values, uint8_t *out) {
-  for (size_t at = 0; at < values.size(); at += kActivationLength, out += kActivationBytes) {
-    float most = 0;
+// One row of an activation format; `values` becomes what the codes stand for.
+void quantizeActivations(const ActivationFormat &format, std::span<float> values, uint8_t *out) {
+  for (size_t at = 0; at < values.size(); at += kActivationLength, out += format.bytes()) {
+    const std::span<float> block = values.subspan(at, kActivationLength);
+    quantizeActivation(format, block, {out, format.bytes()});
+    float scale;
+    std::memcpy(&scale, out, sizeof scale);
     for (uint32_t i = 0; i < kActivationLength; ++i)
-      most = std::max(most, std::fabs(values[at + i]));
-    const float scale = most / 127, inverse = most == 0 ? 0 : 1 / scale;
-    int32_t sum = 0;
-    for (uint32_t i = 0; i < kActivationLength; ++i) {
-      const auto code = static_cast<int8_t>(std::nearbyint(values[at + i] * inverse));
-      sum += code;
-      values[at + i] = scale * code;
-      out[kActivationCodeOffset + i] = static_cast<uint8_t>(code);
-    }
-    const float scaledSum = scale * static_cast<float>(sum);
-    std::memcpy(out, &scale, sizeof scale);
-    std::memcpy(out + kActivationScaledSumOffset, &scaledSum, sizeof scaledSum);
-    const int32_t start = -kActivationStartZero * sum;
-    std::memcpy(out + kActivationStartOffset, &start, sizeof start);
+      block[i] = scale * static_cast<int8_t>(out[format.codeOffset() + i]);
   }
 }
 
-Result<void> roundActivations(Matrix &matrix) {
+Result<void> roundActivations(const ActivationFormat &format, Matrix &matrix) {
   if (matrix.columns % kActivationLength)
     return fail(Code::InvalidArgument, "rows of " + std::to_string(matrix.columns) +
-                                           " elements, expected whole blocks of q8a");
-  const size_t rowBytes = matrix.columns / kActivationLength * kActivationBytes;
+                                           " elements, expected whole blocks of activations");
+  const size_t rowBytes = matrix.columns / kActivationLength * format.bytes();
   matrix.bytes.resize(rowBytes * matrix.rows);
   for (int64_t row = 0; row < matrix.rows; ++row)
-    quantizeActivations(std::span(matrix.values).subspan(row * matrix.columns, matrix.columns),
+    quantizeActivations(format,
+                        std::span(matrix.values).subspan(row * matrix.columns, matrix.columns),
                         matrix.bytes.data() + row * rowBytes);
   return {};
 }
@@ -56,6 +47,24 @@ std::string upper(std::string text) {
   for (char &c : text)
     c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return text;
+}
+
+// Blocks of any bits, with outer factors of a usual size: formats without a rule of rounding.
+void fillBlocks(const BlockFormat &format, Matrix &matrix) {
+  std::mt19937 random(7);
+  for (uint8_t &byte : matrix.bytes)
+    byte = static_cast<uint8_t>(random());
+  for (size_t at = 0; at < matrix.bytes.size(); at += format.blockBytes)
+    for (const GroupFactor *factor : {&format.scale, &format.min})
+      for (uint32_t e = 0; factor->present() && e < format.blockLength; e += factor->level1Length)
+        for (const BitPlane &plane : factor->level1.used()) {
+          const uint16_t half = f32ToF16(1.0f / 64);
+          uint8_t *to = &matrix.bytes[at + plane.map.byte(e / factor->level1Length)];
+          if (factor->level1.number == Number::F16)
+            std::memcpy(to, &half, sizeof half);
+          else
+            *to = 0x78;
+        }
 }
 
 Result<void> roundByTable(Matrix &matrix) {
@@ -67,7 +76,10 @@ Result<void> roundByTable(Matrix &matrix) {
     return fail(Code::InvalidArgument, "rows of " + std::to_string(matrix.columns) +
                                            " elements, expected whole blocks of " + matrix.format);
   matrix.bytes.resize(*rowBytes * matrix.rows);
-  SINTER_TRY(quantizeRow(*format, matrix.values, matrix.bytes));
+  if (format->rounding == Rounding::None)
+    fillBlocks(*format, matrix);
+  else
+    SINTER_TRY(quantizeRow(*format, matrix.values, matrix.bytes));
   decodeRow(*format, matrix.bytes, matrix.values);
   return {};
 }
@@ -100,7 +112,8 @@ Result<Matrix> randomMatrix(int64_t rows, int64_t columns, const std::string &fo
   std::normal_distribution<float> normal;
   for (float &value : matrix.values)
     value = normal(random);
-  SINTER_TRY(format == "q8a" ? roundActivations(matrix) : roundByTable(matrix));
+  const ActivationFormat *activation = findActivationFormat(upper(format));
+  SINTER_TRY(activation ? roundActivations(*activation, matrix) : roundByTable(matrix));
   return matrix;
 }
 

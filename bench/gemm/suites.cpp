@@ -2,6 +2,7 @@
 #include "suites.h"
 
 #include "engine/kernel_choice.h"
+#include "engine/weights.h"
 #include "generated.h"
 #include "operands.h"
 #include "peaks.h"
@@ -215,21 +216,36 @@ Result<void> benchFloat(hal::Device &device, const BenchOptions &options) {
 
 // ---- 512 rows of block formats ----
 
+constexpr const char *kBlockFormats[] = {"q4_1", "q8_0", "q5_0",   "q4_k",  "q6_k",
+                                         "q3_k", "q2_k", "iq4_xs", "mxfp4", "nvfp4"};
+
+// The activation format for such weights; empty where rows of k are no whole blocks.
+static std::string activationBeside(std::string_view weights, int64_t k) {
+  const BlockFormat *format = findBlockFormat(llvm::StringRef(weights).upper());
+  if (!format || k % format->blockLength)
+    return {};
+  return llvm::StringRef(engine::activationFor(format, engine::Programs::Tasks)->name).lower();
+}
+
 Result<void> benchBlocks(hal::Device &device, const BenchOptions &options) {
   const std::vector<PeakLoop> loops = byteDotLoops();
   if (loops.empty())
     return fail(Code::Unsupported, "this processor has no AVX-512 VNNI to compare with");
-  std::printf("dots of %ld rows of q8a, b prepacked\n", kPromptRows);
-  for (const char *format : {"q4_1", "q8_0"})
+  std::printf("dots of %ld rows of rounded activations, b prepacked\n", kPromptRows);
+  for (const char *format : kBlockFormats)
     for (int64_t k : {576, 1536}) {
-      SINTER_ASSIGN(const Matrix a, randomMatrix(kPromptRows, k, "q8a", 1));
+      const std::string activation = activationBeside(format, k);
+      if (activation.empty())
+        continue;
+      SINTER_ASSIGN(const Matrix a, randomMatrix(kPromptRows, k, activation, 1));
       std::vector<GeneratedProduct> products;
       std::vector<Racer> racers = peakRacers(device, loops);
       const std::vector<int64_t> widths = {576, 1536, 3072};
       products.reserve(widths.size());
       for (int64_t n : widths) {
         SINTER_ASSIGN(const Matrix b, randomMatrix(n, k, format, 2));
-        SINTER_ASSIGN(const kernels::Gemm gemm, chosen(options, "q8a", format, kPromptRows, n, k));
+        SINTER_ASSIGN(const kernels::Gemm gemm,
+                      chosen(options, activation, format, kPromptRows, n, k));
         SINTER_ASSIGN(const std::vector<uint8_t> weights, weightsFor(device, gemm, b));
         auto made = GeneratedProduct::create(device, gemm, kPromptRows, n, k, a.bytes, weights);
         if (!made)
@@ -252,6 +268,9 @@ Result<void> benchBlocks(hal::Device &device, const BenchOptions &options) {
 
 // ---- one row ----
 
+constexpr const char *kOneRowFormats[] = {"q4_1", "q8_0",   "q5_0",  "q4_k",  "q6_k", "q3_k",
+                                          "q2_k", "iq4_xs", "mxfp4", "nvfp4", "f16",  "f32"};
+
 Result<void> benchOneRow(hal::Device &device, const BenchOptions &options) {
   SINTER_ASSIGN(const auto memory, device.allocate(kStreamedBytes));
   std::fill(memory->host().begin(), memory->host().end(), uint8_t{1}); // else one page of zeros
@@ -260,10 +279,13 @@ Result<void> benchOneRow(hal::Device &device, const BenchOptions &options) {
                 kReadParts,
                 std::vector<uint64_t>(kReadParts)};
   std::printf("one row over about %ld MiB of weights\n", kStreamedBytes >> 20);
-  for (const char *format : {"q4_1", "q8_0", "f16", "f32"})
+  for (const char *format : kOneRowFormats)
     for (int64_t k : {576, 1536}) {
-      const bool block = format[0] == 'q';
-      SINTER_ASSIGN(const Matrix a, randomMatrix(1, k, block ? "q8a" : "f32", 1));
+      const bool plain = format[0] == 'f';
+      const std::string activation = plain ? "f32" : activationBeside(format, k);
+      if (activation.empty())
+        continue;
+      SINTER_ASSIGN(const Matrix a, randomMatrix(1, k, activation, 1));
       SINTER_ASSIGN(const Matrix b, randomMatrix(kDistinctRows, k, format, 2));
       const int64_t copies = kStreamedBytes / static_cast<int64_t>(b.bytes.size());
       const int64_t n = kDistinctRows * copies;
@@ -313,7 +335,7 @@ Result<void> benchSweep(hal::Device &device, const BenchOptions &options) {
   const int64_t distinct = std::min<int64_t>(options.n, kDistinctRows);
   SINTER_ASSIGN(const Matrix b, randomMatrix(distinct, options.k, options.b, 2));
   std::vector<GeneratedProduct> products;
-  const std::vector<PeakLoop> loops = a.format == "q8a" ? byteDotLoops() : fmaLoops();
+  const std::vector<PeakLoop> loops = a.format.starts_with("q8a") ? byteDotLoops() : fmaLoops();
   std::vector<Racer> racers = peakRacers(device, loops);
   const std::vector<Settings> list = combinations(options.sweeps);
   products.reserve(list.size());

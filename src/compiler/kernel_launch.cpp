@@ -24,8 +24,8 @@ static Result<uint64_t> viewBytes(tile::ViewType type, const std::vector<int64_t
         elements > (1ull << 36))
       return fail(Code::InvalidArgument, "a view is too large: more than 2^36 elements");
   if (auto block = dyn_cast<tile::BlockType>(type.getElementType())) {
-    if (block.getFormat().upper() == kActivationName)
-      return elements / kActivationLength * kActivationBytes;
+    if (const auto *activation = findActivationFormat(block.getFormat().upper()))
+      return elements / kActivationLength * activation->bytes();
     const BlockFormat *format = findBlockFormat(block.getFormat().upper());
     if (!format || shape.back() % format->blockLength)
       return fail(Code::InvalidArgument, "a view of " + block.getFormat().str() + " has rows of " +

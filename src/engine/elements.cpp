@@ -7,20 +7,18 @@
 
 namespace sinter::engine {
 
-static std::string formatName(mlir::Type element) {
-  return mlir::cast<tile::BlockType>(element).getFormat().upper();
-}
-
-const BlockFormat *blockFormatOf(mlir::Type element) {
-  return mlir::isa<tile::BlockType>(element) ? findBlockFormat(formatName(element)) : nullptr;
+const BlockFormat *blockFormatOf(const kernel::Element &element) {
+  llvm::StringRef name = element.name();
+  bool isBlock = name.consume_front("block<") && name.consume_back(">");
+  return isBlock ? findBlockFormat(name.upper()) : nullptr;
 }
 
 ElementBytes elementBytes(mlir::Type element) {
   if (!mlir::isa<tile::BlockType>(element))
     return {1, static_cast<int64_t>(llvm::divideCeil(element.getIntOrFloatBitWidth(), 8))};
-  if (formatName(element) == kActivationName)
-    return {kActivationLength, kActivationBytes};
-  const BlockFormat *format = blockFormatOf(element);
+  if (const ActivationFormat *activation = tile::activationFormatOf(element))
+    return {kActivationLength, activation->bytes()};
+  const BlockFormat *format = tile::blockFormatOf(element);
   SINTER_CHECK(format);
   return {format->blockLength, format->blockBytes};
 }

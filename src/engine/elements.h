@@ -16,8 +16,9 @@ struct ElementBytes {
 // Of a scalar type, a format of the block format table, or the activation format.
 ElementBytes elementBytes(mlir::Type element);
 
-// The row of the block format table; null for scalars and for the activation format.
-const BlockFormat *blockFormatOf(mlir::Type element);
+// The row of the block format table; null for scalars and for activation formats.
+using tile::blockFormatOf;
+const BlockFormat *blockFormatOf(const kernel::Element &element);
 
 kernel::Element kernelElement(mlir::Type element);
 

@@ -69,8 +69,9 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, const EngineOptions &
   const int64_t operationCount = countOperations(*module);
   graph::joinContracts(*module);
   graph::quantizeActivations(
-      *module, llvm::StringRef(kActivationName).lower(),
-      [](mlir::Type weights) { return hasIntegerDot(weights); }, programs == Programs::Threads);
+      *module,
+      [&](mlir::Type weights) { return activationFor(tile::blockFormatOf(weights), programs); },
+      programs == Programs::Threads);
   LoweringOptions lowering;
   lowering.programs = programs;
   lowering.sharedBytes = std::max(target.sharedBytes(), kLeastSharedBytes);

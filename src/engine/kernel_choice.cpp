@@ -1,6 +1,7 @@
 // Block sizes for tasks on cores and for blocks of threads.
 #include "tile/mlir_pch.h"
 
+#include "engine/elements.h"
 #include "engine/kernel_choice.h"
 #include "engine/weights.h"
 
@@ -79,7 +80,7 @@ static int64_t productColumns(int64_t n) {
 // f16 at K = 576 22 %; their rows of a stay in the first level (36 rows: up to 12 % over 96 where b
 // and the result are large). Sums ascend along K in any steps.
 static void chooseTaskBlocks(kernels::Gemm &p, RowBucket rows) {
-  bool blocks = hasIntegerDot(p.b), one = rows == RowBucket::One;
+  bool blocks = p.b.isBlock() && p.activation.isBlock(), one = rows == RowBucket::One;
   p.blockM = one ? 1 : blocks ? 36 : 240;
   p.blockN = one || blocks ? 64 : productColumns(p.n);
   bool copies = blocks ? !p.a.isBlock() : !one;
@@ -110,8 +111,11 @@ kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_
   p.n = n;
   p.k = k;
   int64_t sideBySide = interleavedRows(b, programs);
-  if (b.isBlock() && !hasIntegerDot(b))
-    p.activation = kernel::F32;
+  if (b.isBlock()) {
+    const ActivationFormat *activation = activationFor(blockFormatOf(b), programs);
+    p.activation =
+        activation ? kernel::block(llvm::StringRef(activation->name).lower()) : kernel::F32;
+  }
   p.interleave = sideBySide == 1 ? 0 : sideBySide;
   if (programs == Programs::Tasks)
     chooseTaskBlocks(p, rows);

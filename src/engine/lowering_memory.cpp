@@ -87,7 +87,7 @@ Result<void> Lowering::checkFormat(Type element, const std::string &tensor) cons
   const BlockFormat *format = blockFormatOf(element);
   if (!format || options_.programs == Programs::Tasks)
     return {};
-  if (Result<DotPacking> codes = dotPacking(*format); !codes)
+  if (Result<DotPacking> codes = packingFor(*format, options_.programs); !codes)
     return fail(codes.error().code,
                 "tensor '" + tensor + "': " + codes.error().message + "; '--device cpu' runs it");
   return {};

@@ -8,22 +8,20 @@
 
 namespace sinter::engine {
 
-static bool hasIntegerDot(const BlockFormat *format) {
-  return format && dotPacking(*format).has_value();
+Result<DotPacking> packingFor(const BlockFormat &format, Programs programs) {
+  return programs == Programs::Tasks ? dotPacking(format) : plainDotPacking(format);
 }
 
-bool hasIntegerDot(mlir::Type element) {
-  return hasIntegerDot(blockFormatOf(element));
-}
-
-bool hasIntegerDot(const kernel::Element &element) {
-  llvm::StringRef name = element.name();
-  return name.consume_front("block<") && name.consume_back(">") &&
-         hasIntegerDot(findBlockFormat(name.upper()));
+const ActivationFormat *activationFor(const BlockFormat *format, Programs programs) {
+  if (!format)
+    return nullptr;
+  Result<DotPacking> packing = packingFor(*format, programs);
+  return packing ? &activationFormatFor(packing->groupLength) : nullptr;
 }
 
 int64_t interleavedRows(const kernel::Element &element, Programs programs) {
-  bool beside = element.isBlock() ? hasIntegerDot(element) : programs == Programs::Tasks;
+  bool beside = element.isBlock() ? activationFor(blockFormatOf(element), programs) != nullptr
+                                  : programs == Programs::Tasks;
   return beside ? kInterleavedRows : 1;
 }
 
@@ -46,7 +44,8 @@ Result<plan::PackRecipe> interleavedRecipe(mlir::Type element, int64_t columns, 
   }
   SINTER_ASSIGN(DotPacking packing, dotPacking(*format));
   for (const PackedField &field : packing.fields)
-    recipe.fields.push_back({field.offset, field.bytes, field.unitBytes, field.xorByte});
+    recipe.fields.push_back(
+        {field.offset, field.bytes, field.unitBytes, field.xorByte, field.itemBits});
   return recipe;
 }
 

@@ -2,15 +2,18 @@
 #pragma once
 
 #include "engine/kernel_choice.h"
+#include "numeric/dot_packing.h"
 #include "plan/plan.h"
 #include "tile/tile.h"
 
 namespace sinter::engine {
 
-// Whether blocks of this format are multiplied as integers with rounded activations; what is not is
-// decoded. False of scalars.
-bool hasIntegerDot(mlir::Type element);
-bool hasIntegerDot(const kernel::Element &element);
+// How such programs read blocks of this format for integer dots; Unsupported where they do not.
+Result<DotPacking> packingFor(const BlockFormat &format, Programs programs);
+
+// The format to which activations are rounded that multiply blocks of this format; null for scalars
+// and where blocks are decoded instead.
+const ActivationFormat *activationFor(const BlockFormat *format, Programs programs);
 
 // Rows of a weight that lie side by side; 1 where rows stay whole: blocks of threads fetch pieces
 // of rows of scalars, and decoded blocks stay as they are.

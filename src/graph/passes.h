@@ -3,6 +3,7 @@
 
 #include "graph/graph.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "numeric/activation_format.h"
 
 namespace sinter::graph {
 
@@ -10,10 +11,14 @@ namespace sinter::graph {
 /// weights, and slices of its result: fewer launches, and a's rows are read once.
 void joinContracts(mlir::ModuleOp module);
 
-/// Where a f32 value is contracted with a block format that `rounds` holds for, it is rounded to
-/// block format `activation` first, once for all its contractions.
+/// The format to which activations are rounded that multiply blocks of this type; null where these
+/// are decoded.
+using ActivationFor = llvm::function_ref<const ActivationFormat *(mlir::Type weights)>;
+
+/// Where a f32 value is contracted with block formats it is rounded first, once for all of them: to
+/// the format with the finest sums that one of them asks for.
 /// With `roundScalars`, where it is contracted with f16 or bf16 it is rounded to that.
-void quantizeActivations(mlir::ModuleOp module, llvm::StringRef activation,
-                         llvm::function_ref<bool(mlir::Type)> rounds, bool roundScalars = false);
+void quantizeActivations(mlir::ModuleOp module, ActivationFor activationFor,
+                         bool roundScalars = false);
 
 } // namespace sinter::graph

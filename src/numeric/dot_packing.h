@@ -1,8 +1,9 @@
-// How block-scaled weights and activations are laid out for integer dot instructions: derived from
-// the format table, read by packing recipes, generated kernels and the interpreter alike.
+// How block-scaled weights are laid out for integer dot instructions: derived from the format
+// table, read by packing recipes, generated kernels and the interpreter alike.
 #pragma once
 
 #include "base/status.h"
+#include "numeric/activation_format.h"
 #include "numeric/block_format.h"
 #include <vector>
 
@@ -12,45 +13,64 @@ namespace sinter {
 inline constexpr uint32_t kInterleavedRows = 16;
 
 // A stretch of a block whose units (of `unitBytes`) interleave row by row; each byte is XORed with
-// `xorByte`.
+// `xorByte`, and units of four bytes turn their items (see turnItems).
 struct PackedField {
   uint32_t offset = 0; // in the file's block
   uint32_t bytes = 0;
   uint32_t unitBytes = 0;
   uint8_t xorByte = 0;
+  uint8_t itemBits = 8;
 };
 
-// Four neighbouring elements of a block as one byte each of a code unit.
+// Puts item j of `itemBits` (1, 2, 4 or 8) bits of a word at byte j % 4, from bit j / 4 * itemBits
+// on, so that four neighbours lie in four bytes; and back.
+uint32_t turnItems(uint32_t word, uint8_t itemBits);
+uint32_t turnItemsBack(uint32_t word, uint8_t itemBits);
+
+// Bits of four neighbouring codes: those from `shift` on of the four bytes of one packed unit,
+// which become bits from `to` on of the codes.
+struct CodePart {
+  uint32_t byte = 0; // of the unit, in the packed block
+  uint8_t shift = 0;
+  uint8_t width = 0;
+  uint8_t to = 0;
+};
+
+// Four neighbouring elements of a block.
 struct CodeGroup {
-  uint32_t unit = 0;  // of the code field
-  uint32_t shift = 0; // bits to drop from each byte
+  std::array<CodePart, 2> parts{};
+  uint8_t partCount = 0;
+
+  std::span<const CodePart> used() const { return {parts.data(), partCount}; }
 };
 
-// A block format whose codes an unsigned-by-signed byte dot can read after a shift and a mask.
+// A block format whose codes an unsigned-by-signed byte dot can read: number = T - zero, with T the
+// code or an entry of `table`.
 struct DotPacking {
   const BlockFormat *format = nullptr;
-  std::vector<PackedField> fields; // scale, minimum where there is one, codes
+  std::vector<PackedField> fields; // in the file's order; each byte of a block once
   std::vector<CodeGroup> groups;   // blockLength / 4 of them
-  uint8_t mask = 0xff;
-  int32_t zero = 0; // of the unsigned code
-  bool hasMin = false;
-  float minSign = 1; // minimum = minSign * the stored number
+  std::vector<uint8_t> table;      // of 16 codes; empty where codes are numbers
+  uint32_t groupLength = 0;        // elements of one exact integer dot, 16 or 32
+  int32_t zero = 0;
+
+  // The field that holds byte `byte` of the file's block, and the bytes of a row's fields before
+  // it.
+  struct FieldAt {
+    const PackedField *field;
+    uint32_t before;
+  };
+  FieldAt fieldAt(uint32_t byte) const;
+  // Where that byte of row `row` lies in the packed blocks of kInterleavedRows rows.
+  uint32_t packedByte(uint32_t byte, uint32_t row) const;
 };
 
-// Unsupported, in one sentence, where a format's codes do not lie so (several planes, tables,
-// signs, two-level scales).
+// Unsupported, in one sentence, where a format's codes do not lie so (signs, tables of several
+// lanes, zero points that change).
 Result<DotPacking> dotPacking(const BlockFormat &format);
 
-// The activation format of integer dots, Sinter's own: 32 elements in 44 bytes: scale (f32), scale
-// * sum of the codes (f32), -128 * sum of the codes (i32: where a dot with codes whose zero is 128
-// starts), 32 codes (i8). scale = largest magnitude / 127; code = value * (1 / scale), ties to even;
-// all zero when the largest magnitude is zero.
-inline constexpr uint32_t kActivationLength = 32;
-inline constexpr uint32_t kActivationBytes = 44;
-inline constexpr uint32_t kActivationScaledSumOffset = 4;
-inline constexpr uint32_t kActivationStartOffset = 8;
-inline constexpr int32_t kActivationStartZero = 128;
-inline constexpr uint32_t kActivationCodeOffset = 12;
-inline constexpr std::string_view kActivationName = "Q8A";
+// As dotPacking, but Unsupported too unless codes lie in one plane, without a table, and a block is
+// kActivationLength elements of one F16 scale (and minimum).
+Result<DotPacking> plainDotPacking(const BlockFormat &format);
 
 } // namespace sinter

@@ -202,13 +202,14 @@ PackRecipe readRecipe(Reader &in) {
   recipe.rowsPerAtom = in.u32();
   recipe.blockBytes = in.u32();
   recipe.blocksPerRow = in.u32();
-  const uint32_t fields = in.count(13, "packing fields", kMaxPackFields);
+  const uint32_t fields = in.count(14, "packing fields", kMaxPackFields);
   for (uint32_t i = 0; i < fields && in.ok(); ++i) {
     PackField &field = recipe.fields.emplace_back();
     field.offset = in.u32();
     field.bytes = in.u32();
     field.unit = in.u32();
     field.xorByte = in.u8();
+    field.itemBits = in.u8();
   }
   const uint32_t segments = in.count(4 + 4, "row segments", kMaxRowSegments);
   for (uint32_t i = 0; i < segments && in.ok(); ++i)

@@ -66,6 +66,7 @@ void writeRecipe(Writer &out, const PackRecipe &recipe) {
     out.u32(field.bytes);
     out.u32(field.unit);
     out.u8(field.xorByte);
+    out.u8(field.itemBits);
   }
   out.count(recipe.rowOrder.size());
   for (const RowSegment &segment : recipe.rowOrder) {

@@ -80,12 +80,15 @@ inline constexpr uint8_t kBufferKindCount = 6;
 // see below.
 enum class PackMode : uint8_t { Direct, Interleave };
 
-// One part of a block: bytes [offset, offset + bytes), moved in units of `unit` bytes.
+// One part of a block: bytes [offset, offset + bytes), moved in units of `unit` bytes. In units of
+// four bytes items of fewer than 8 bits (1, 2 or 4) turn, as turnItems in numeric/dot_packing.h
+// says.
 struct PackField {
   uint32_t offset = 0;
   uint32_t bytes = 0; // a multiple of `unit`
   uint32_t unit = 1;
   uint8_t xorByte = 0;
+  uint8_t itemBits = 8;
 
   friend bool operator==(const PackField &, const PackField &) = default;
 };
@@ -112,9 +115,9 @@ struct RowSegment {
 // of `rowOrder`'s segments one after another, which take each row exactly once (none: rows stay in
 // place). The destination holds, for each group of `rowsPerAtom` rows, for each block index, for
 // each field in order, for each unit u of the field, for each row of the group: that unit's bytes,
-// each XOR xorByte. Rows beyond the last are blocks of zero bytes (and so packed as xorByte). The
-// fields cover a block's bytes exactly once, so sizes are preserved but for those rows. All of it
-// is zero for Direct.
+// its items turned, each XOR xorByte. Rows beyond the last are blocks of zero bytes (and so packed
+// as xorByte). The fields cover a block's bytes exactly once, so sizes are preserved but for those
+// rows. All of it is zero for Direct.
 struct PackRecipe {
   PackMode mode = PackMode::Direct;
   uint32_t rowsPerAtom = 0;

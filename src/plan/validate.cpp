@@ -7,6 +7,7 @@
 #include "plan/walk.h"
 
 #include <algorithm>
+#include <bit>
 #include <unordered_set>
 
 namespace sinter::plan {
@@ -310,6 +311,11 @@ Result<void> validateRecipe(const PackRecipe &recipe, const std::string &what) {
     if (field.bytes == 0 || field.unit == 0 || field.bytes % field.unit != 0)
       return bad("has a packing field of " + std::to_string(field.bytes) + " bytes in units of " +
                  std::to_string(field.unit) + ", expected a multiple");
+  for (const PackField &field : recipe.fields)
+    if (!std::has_single_bit(field.itemBits) || field.itemBits > 8 ||
+        (field.itemBits != 8 && field.unit != 4))
+      return bad("has items of " + std::to_string(field.itemBits) + " bits in units of " +
+                 std::to_string(field.unit) + " bytes, expected 8, or 1, 2 or 4 in units of 4");
   if (!fieldsTileBlock(recipe.fields, recipe.blockBytes))
     return bad("has packing fields that do not cover each of a block's " +
                std::to_string(recipe.blockBytes) + " bytes once");

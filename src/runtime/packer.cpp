@@ -3,10 +3,13 @@
 
 #include "base/check.h"
 #include "hal/host_memory.h"
+#include "numeric/dot_packing.h"
 #include "plan/row_order.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <map>
 
 namespace sinter::runtime {
 namespace {
@@ -46,7 +49,35 @@ uint8_t *packLongUnits(const plan::PackField &field, std::span<const uint8_t *co
   return dst;
 }
 
-uint8_t *packField(const plan::PackField &field, std::span<const uint8_t *const> rows,
+// Words with their items turned, by what each byte of a word becomes.
+class Turner {
+public:
+  explicit Turner(uint8_t itemBits) {
+    for (uint32_t byte = 0; byte < parts_.size(); ++byte)
+      for (uint32_t value = 0; value < parts_[byte].size(); ++value)
+        parts_[byte][value] = turnItems(value << 8 * byte, itemBits);
+  }
+
+  uint8_t *pack(const plan::PackField &field, std::span<const uint8_t *const> rows,
+                uint64_t blockOffset, uint8_t *dst) const {
+    const uint32_t mask = UINT32_C(0x01010101) * field.xorByte;
+    for (uint32_t at = 0; at < field.bytes; at += sizeof mask)
+      for (const uint8_t *row : rows) {
+        const uint8_t *bytes = row + blockOffset + field.offset + at;
+        uint32_t word = mask;
+        for (uint32_t byte = 0; byte < parts_.size(); ++byte)
+          word ^= parts_[byte][bytes[byte]];
+        std::memcpy(dst, &word, sizeof word);
+        dst += sizeof word;
+      }
+    return dst;
+  }
+
+private:
+  std::array<std::array<uint32_t, 256>, 4> parts_;
+};
+
+uint8_t *packWhole(const plan::PackField &field, std::span<const uint8_t *const> rows,
                    uint64_t blockOffset, uint8_t *dst) {
   switch (field.unit) {
   case 1:
@@ -128,7 +159,11 @@ private:
 class Interleaver {
 public:
   Interleaver(const plan::PackRecipe &recipe, std::span<const std::span<const uint8_t>> tensors)
-      : recipe_(recipe), source_(recipe, tensors), rowBytes_(plan::rowBytes(recipe)) {}
+      : recipe_(recipe), source_(recipe, tensors), rowBytes_(plan::rowBytes(recipe)) {
+    for (const plan::PackField &field : recipe.fields)
+      if (field.itemBits != 8 && !turners_.contains(field.itemBits))
+        turners_.emplace(field.itemBits, field.itemBits);
+  }
 
   bool done() const { return source_.done(); }
   // Packs the next part to `dst`, which has mostBytes() or the bytes that are left, and returns its
@@ -171,12 +206,20 @@ private:
     uint8_t *dst = self.partDst_ + group * atom * self.rowBytes_;
     for (uint64_t block = 0; block < self.recipe_.blocksPerRow; ++block)
       for (const plan::PackField &field : self.recipe_.fields)
-        dst = packField(field, rows, block * self.recipe_.blockBytes, dst);
+        dst = self.packField(field, rows, block * self.recipe_.blockBytes, dst);
+  }
+
+  uint8_t *packField(const plan::PackField &field, std::span<const uint8_t *const> rows,
+                     uint64_t blockOffset, uint8_t *dst) const {
+    if (field.itemBits == 8)
+      return packWhole(field, rows, blockOffset, dst);
+    return turners_.at(field.itemBits).pack(field, rows, blockOffset, dst);
   }
 
   const plan::PackRecipe &recipe_;
   RowSource source_;
   uint64_t rowBytes_;
+  std::map<uint8_t, Turner> turners_; // by the bits of an item
   std::vector<uint8_t> zeros_;
   std::vector<const uint8_t *> rows_; // of the part at hand
   Released released_;                 // the source of those rows

@@ -39,17 +39,17 @@ static Codes codesIn(tile::BlockType type) {
     return codes;
   }
   const BlockFormat *format = findBlockFormat(type.getFormat().upper());
-  Result<DotPacking> packing = dotPacking(*format);
+  Result<DotPacking> packing = plainDotPacking(*format);
   SINTER_CHECK(packing.has_value());
   const BitPlane &plane = format->code.planes[0];
   codes.first = plane.map.base;
   for (uint32_t bit = 0; bit < codes.weight.size(); ++bit)
     codes.weight[bit] = plane.map.weight[bit];
   codes.width = plane.width;
-  for (const PackedField &field : ArrayRef(packing->fields).drop_back())
-    codes.before += field.bytes;
-  codes.inFile = packing->fields.back().offset;
-  codes.packedXor = packing->fields.back().xorByte;
+  auto [field, before] = packing->fieldAt(plane.map.byte(0));
+  codes.before = before;
+  codes.inFile = field->offset;
+  codes.packedXor = field->xorByte;
   codes.zero = format->code.number == Number::Signed ? 0 : packing->zero;
   return codes;
 }
@@ -235,15 +235,10 @@ Value Distributor::factorAt(const BlockPlace &place, const LaneView &view, Strin
   int64_t offset = factor.level1.planes[0].map.byte(0), interleave = view.type.getInterleave();
   Value byte = add(place.byte, index(offset));
   if (interleave) {
-    Result<DotPacking> packing = dotPacking(format);
+    Result<DotPacking> packing = plainDotPacking(format);
     SINTER_CHECK(packing.has_value());
-    int64_t before = 0;
-    for (const PackedField &each : packing->fields) {
-      if (each.offset == offset)
-        break;
-      before += each.bytes;
-    }
-    byte = add(add(place.byte, index(before * interleave)), mul(place.inGroup, index(2)));
+    int64_t packed = packing->packedByte(static_cast<uint32_t>(offset), /*row=*/0);
+    byte = add(add(place.byte, index(packed)), mul(place.inGroup, index(2)));
   }
   Value half = arith::ConstantOp::create(b_, loc_, b_.getF16FloatAttr(0));
   Value stored = ViewLoadOp::create(b_, loc_, view.argument, byte, place.when, half, IntegerAttr());
@@ -270,7 +265,7 @@ LogicalResult Distributor::emitBlockLoad(BlockLoadOp op) {
   if (!isActivation(type)) {
     const BlockFormat *format = findBlockFormat(type.getFormat().upper());
     Result<DotPacking> packing =
-        format ? dotPacking(*format)
+        format ? plainDotPacking(*format)
                : Result<DotPacking>(fail(Code::NotFound, "format is unknown"));
     if (!packing)
       return op.emitOpError() << packing.error().message;

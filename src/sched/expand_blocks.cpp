@@ -120,8 +120,9 @@ LogicalResult expandDot(tile::DotOp dot, bool together) {
     return dot.emitOpError() << "multiplies by activations of " << blockType(dot.getA())
                              << ", expected q8a";
   const BlockFormat *format = findBlockFormat(blockType(dot.getB()).getFormat().upper());
-  Result<DotPacking> packing =
-      format ? dotPacking(*format) : Result<DotPacking>(fail(Code::NotFound, "format is unknown"));
+  Result<DotPacking> packing = format
+                                   ? plainDotPacking(*format)
+                                   : Result<DotPacking>(fail(Code::NotFound, "format is unknown"));
   if (!packing)
     return dot.emitOpError() << packing.error().message;
   Rewriter r(dot);
@@ -135,7 +136,7 @@ LogicalResult expandDot(tile::DotOp dot, bool together) {
   r.b.setInsertionPointToEnd(loop.getBody());
   SmallVector<Group> read;
   for (int64_t g = 0; g < groups; ++g)
-    read.push_back(loadGroup(r, dot, a, b, packing->hasMin,
+    read.push_back(loadGroup(r, dot, a, b, format->min.present(),
                              plus(r, loop.getInductionVar(), index(g * kGroup))));
   Value sum = loop.getRegionIterArg(0);
   for (const Group &group : read)

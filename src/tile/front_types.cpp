@@ -45,7 +45,7 @@ std::string describe(Type type) {
 // Elements of one block; 0 where the name is none of a block-scaled format.
 static uint32_t blockLength(StringRef format) {
   std::string name = format.upper();
-  if (name == StringRef(kActivationName).upper())
+  if (findActivationFormat(name))
     return kActivationLength;
   const BlockFormat *known = findBlockFormat(std::string_view(name));
   return known && !known->isPlain() ? known->blockLength : 0;

@@ -34,14 +34,26 @@ static bool visitBlock(const View &view, int64_t at, Plain plain, Packed packed)
   return true;
 }
 
+static void turnBack(const PackedField &field, std::byte *unit) {
+  if (field.itemBits == 8)
+    return;
+  uint32_t word;
+  std::memcpy(&word, unit, sizeof word);
+  word = turnItemsBack(word, field.itemBits);
+  std::memcpy(unit, &word, sizeof word);
+}
+
 // Gathers one row's block from `rows` blocks that lie unit by unit side by side.
 static void unpackBlock(const DotPacking &packing, const std::byte *group, int64_t row,
                         int64_t rows, std::byte *to) {
   for (const PackedField &field : packing.fields) {
-    for (uint32_t unit = 0; unit < field.bytes / field.unitBytes; ++unit)
+    for (uint32_t unit = 0; unit < field.bytes / field.unitBytes; ++unit) {
+      std::byte *into = to + field.offset + unit * field.unitBytes;
+      const std::byte *from = group + (unit * rows + row) * field.unitBytes;
       for (uint32_t byte = 0; byte < field.unitBytes; ++byte)
-        to[field.offset + unit * field.unitBytes + byte] =
-            group[(unit * rows + row) * field.unitBytes + byte] ^ std::byte(field.xorByte);
+        into[byte] = from[byte] ^ std::byte(field.xorByte);
+      turnBack(field, into);
+    }
     group += field.bytes * rows;
   }
 }
@@ -98,59 +110,43 @@ std::optional<int64_t> storeBlocks(const Tile &tile, const View &view, ArrayRef<
   return whole ? std::optional(stored) : std::nullopt;
 }
 
-// ---- the activation format ----
+// ---- activation formats ----
 
 namespace {
 
-// One block of the activation format as it lies in memory.
-struct Activation {
-  float scale;
-  float scaledSum;
-  int32_t start;
-  int8_t codes[kActivationLength];
+// One block of an activation format.
+class Activation {
+public:
+  Activation(const Tile &tile, int64_t block)
+      : format_(*tile.element().activation),
+        bytes_(tile.as<uint8_t>() + block * tile.element().bytes) {}
+
+  float scale() const {
+    float scale;
+    std::memcpy(&scale, bytes_, sizeof scale);
+    return scale;
+  }
+  int8_t code(uint32_t element) const {
+    return static_cast<int8_t>(bytes_[format_.codeOffset() + element]);
+  }
+
+private:
+  const ActivationFormat &format_;
+  const uint8_t *bytes_;
 };
-static_assert(sizeof(Activation) == kActivationBytes &&
-              offsetof(Activation, scaledSum) == kActivationScaledSumOffset &&
-              offsetof(Activation, start) == kActivationStartOffset &&
-              offsetof(Activation, codes) == kActivationCodeOffset);
 
 } // namespace
-
-static Activation quantizeActivation(const float *values) {
-  float most = 0;
-  for (uint32_t i = 0; i < kActivationLength; ++i)
-    most = std::isnan(values[i]) || std::isnan(most) ? NAN : std::max(most, std::fabs(values[i]));
-  Activation block{most / 127, 0, 0, {}};
-  float inverse = most == 0 ? 0 : 1 / block.scale;
-  int32_t sum = 0;
-  for (uint32_t i = 0; i < kActivationLength; ++i) {
-    float code = std::nearbyint(values[i] * inverse);
-    // Beyond 127 only where the inverse of a subnormal scale is infinite, or a value is.
-    block.codes[i] =
-        std::isnan(code) ? int8_t(0) : static_cast<int8_t>(std::clamp(code, -127.0f, 127.0f));
-    sum += block.codes[i];
-  }
-  block.scaledSum = block.scale * static_cast<float>(sum);
-  block.start = -kActivationStartZero * sum;
-  return block;
-}
-
-static Activation activationAt(const Tile &tile, int64_t block) {
-  Activation result;
-  std::memcpy(&result, tile.data() + block * kActivationBytes, sizeof result);
-  return result;
-}
 
 // ---- quantize and decode ----
 
 static Result<void> quantize(OpCall &call) {
   const Tile &from = call.tile(0);
   Tile &out = call.out();
-  if (!out.element().format) {
-    for (int64_t block = 0; block < out.count() / kActivationLength; ++block) {
-      Activation made = quantizeActivation(from.as<float>() + block * kActivationLength);
-      std::memcpy(out.data() + block * kActivationBytes, &made, sizeof made);
-    }
+  if (const ActivationFormat *activation = out.element().activation) {
+    for (int64_t block = 0; block < out.count() / kActivationLength; ++block)
+      quantizeActivation(*activation,
+                         {from.as<float>() + block * kActivationLength, kActivationLength},
+                         {out.as<uint8_t>() + block * activation->bytes(), activation->bytes()});
     return {};
   }
   auto result = quantizeRow(*out.element().format, {from.as<float>(), size_t(from.count())},
@@ -168,8 +164,8 @@ static Result<void> decode(OpCall &call) {
     return {};
   }
   for (int64_t i = 0; i < out.count(); ++i) {
-    Activation block = activationAt(from, i / kActivationLength);
-    out.as<float>()[i] = block.scale * block.codes[i % kActivationLength];
+    Activation block(from, i / kActivationLength);
+    out.as<float>()[i] = block.scale() * block.code(i % kActivationLength);
   }
   return {};
 }
@@ -206,9 +202,10 @@ static float numberOf(const BlockFormat &format, const uint8_t *block, uint32_t 
 }
 
 static void appendActivation(const Tile &tile, int64_t block, Parts &parts) {
-  Activation activation = activationAt(tile, block);
-  parts.numbers.append(std::begin(activation.codes), std::end(activation.codes));
-  parts.scales.append(kActivationLength / parts.group, activation.scale);
+  Activation activation(tile, block);
+  for (uint32_t e = 0; e < kActivationLength; ++e)
+    parts.numbers.push_back(activation.code(e));
+  parts.scales.append(kActivationLength / parts.group, activation.scale());
 }
 
 static void appendBlock(const Tile &tile, int64_t block, Parts &parts) {

@@ -22,8 +22,9 @@ static Element integerElement(unsigned bits) {
 
 static std::optional<Element> blockElement(BlockType type) {
   std::string name = type.getFormat().upper();
-  if (name == kActivationName)
-    return Element{ElementKind::Block, 0, kActivationBytes, kActivationLength, nullptr};
+  if (const ActivationFormat *activation = findActivationFormat(name))
+    return Element{ElementKind::Block, 0,       static_cast<uint16_t>(activation->bytes()),
+                   kActivationLength,  nullptr, activation};
   const BlockFormat *format = findBlockFormat(name);
   if (!format)
     return std::nullopt;

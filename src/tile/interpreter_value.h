@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "mlir/IR/Types.h"
+#include "numeric/activation_format.h"
 #include "numeric/block_format.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
@@ -24,7 +25,8 @@ struct Element {
   uint8_t bits = 0;                    // of an integer's value; index has 64
   uint16_t bytes = 0;                  // 1, 2, 4 or 8; of a block, any
   uint16_t length = 1;                 // elements of a block
-  const BlockFormat *format = nullptr; // of a block; null: the activation format
+  const BlockFormat *format = nullptr; // of a block; null: an activation format
+  const ActivationFormat *activation = nullptr;
 
   bool isInt() const { return kind == ElementKind::Int; }
   bool isBlock() const { return kind == ElementKind::Block; }
@@ -112,8 +114,8 @@ double roundTo(Element element, double value);
 struct View;
 
 /// Rows of a gathered view: its row r is row q mod rowsPerPage of the page index[q div rowsPerPage]
-/// with q = firstRow + r; with `byRow`, row i mod rowsPerPage of the page i div rowsPerPage with i =
-/// index[q].
+/// with q = firstRow + r; with `byRow`, row i mod rowsPerPage of the page i div rowsPerPage with i
+/// = index[q].
 struct PageRows {
   std::shared_ptr<const View> pages, index;
   int64_t firstRow = 0;

@@ -30,6 +30,16 @@ bool isTileType(Type type) {
   return element.isIntOrIndexOrFloat() || isa<BlockType>(element);
 }
 
+const BlockFormat *blockFormatOf(Type element) {
+  auto block = dyn_cast<BlockType>(element);
+  return block ? findBlockFormat(block.getFormat().upper()) : nullptr;
+}
+
+const ActivationFormat *activationFormatOf(Type element) {
+  auto block = dyn_cast<BlockType>(element);
+  return block ? findActivationFormat(block.getFormat().upper()) : nullptr;
+}
+
 Type ViewType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type element;

@@ -9,10 +9,16 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "numeric/activation_format.h"
+#include "numeric/block_format.h"
 
 namespace sinter::tile {
 /// A ranked tensor with static, non-zero extents of a scalar or block-format element type.
 bool isTileType(mlir::Type type);
+
+/// The row of the block format table, or the activation format, of a block type; null of others.
+const BlockFormat *blockFormatOf(mlir::Type element);
+const ActivationFormat *activationFormatOf(mlir::Type element);
 
 /// Of a kernel's in-views: no launch changes what they show.
 inline constexpr llvm::StringLiteral kConstantName = "tile.constant";

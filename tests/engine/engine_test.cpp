@@ -299,7 +299,8 @@ TEST(Engine, MatricesOfEveryTypeRunOnCoresAndAreNamedForThreads) {
   threads.target = "cuda:sm_90a";
   for (const BlockFormat &format : blockFormats()) {
     bool half = format.type == TensorType::F16 || format.type == TensorType::BF16;
-    if (64 % format.blockLength || half || format.type == TensorType::F32 || dotPacking(format))
+    if (64 % format.blockLength || half || format.type == TensorType::F32 ||
+        plainDotPacking(format))
       continue;
     FakeSource source = tinyLlama(TensorType::F32);
     source.matrix("blk.0.ffn_up.weight", {96, 64}, format.type);

@@ -19,11 +19,11 @@ protected:
 };
 
 TEST_F(Weights, EveryRecipeIsOneThatPlansAccept) {
-  for (mlir::Type element :
-       {block("q4_0"), block("q4_1"), block("q8_0"), mlir::Type(mlir::Float32Type::get(&context_)),
-        mlir::Type(mlir::Float16Type::get(&context_)),
-        mlir::Type(mlir::BFloat16Type::get(&context_))}) {
-    auto recipe = interleavedRecipe(element, 96, kInterleavedRows);
+  for (mlir::Type element : {block("q4_0"), block("q5_1"), block("q8_0"), block("nvfp4"),
+                             mlir::Type(mlir::Float32Type::get(&context_)),
+                             mlir::Type(mlir::Float16Type::get(&context_)),
+                             mlir::Type(mlir::BFloat16Type::get(&context_))}) {
+    auto recipe = interleavedRecipe(element, 192, kInterleavedRows);
     ASSERT_TRUE(recipe) << recipe.error().message;
     auto valid = plan::validateRecipe(*recipe, "recipe");
     EXPECT_TRUE(valid) << valid.error().message;
@@ -46,13 +46,27 @@ TEST_F(Weights, BlocksMoveAsTheIntegerDotReadsThem) {
   EXPECT_EQ(recipe->blockBytes, 20u);
   EXPECT_EQ(recipe->blocksPerRow, 3u);
   EXPECT_EQ(recipe->fields,
-            (std::vector<plan::PackField>{{0, 2, 2, 0}, {2, 2, 2, 0}, {4, 16, 4, 0}}));
+            (std::vector<plan::PackField>{{0, 4, 2, 0}, {4, 16, 4, 0}}));
 }
 
 TEST_F(Weights, SignedCodesBecomeUnsignedOnes) {
   auto recipe = interleavedRecipe(block("q8_0"), 64, kInterleavedRows);
   ASSERT_TRUE(recipe) << recipe.error().message;
   EXPECT_EQ(recipe->fields, (std::vector<plan::PackField>{{0, 2, 2, 0}, {2, 32, 4, 0x80}}));
+}
+
+TEST_F(Weights, BitsOfNeighboursTurnIntoNeighbouringBytes) {
+  auto recipe = interleavedRecipe(block("q5_0"), 64, kInterleavedRows);
+  ASSERT_TRUE(recipe) << recipe.error().message;
+  EXPECT_EQ(recipe->fields,
+            (std::vector<plan::PackField>{{0, 2, 2, 0}, {2, 4, 4, 0, 1}, {6, 16, 4, 0}}));
+}
+
+TEST_F(Weights, ScalesWithinABlockMoveByteByByte) {
+  auto recipe = interleavedRecipe(block("q6_k"), 512, kInterleavedRows);
+  ASSERT_TRUE(recipe) << recipe.error().message;
+  EXPECT_EQ(recipe->fields,
+            (std::vector<plan::PackField>{{0, 192, 4, 0}, {192, 16, 1, 0}, {208, 2, 2, 0}}));
 }
 
 TEST_F(Weights, AFormatWithoutPackingIsNamedInOneSentence) {

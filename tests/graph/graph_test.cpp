@@ -253,7 +253,7 @@ TEST_F(Graph, ContractsOfOneValueWithOneFormatAreJoinedAndSliced) {
 TEST_F(Graph, ActivationsAreRoundedOnceForBlockFormatsOnly) {
   auto module = parse(kTwoContracts);
   ASSERT_TRUE(module) << messages_;
-  quantizeActivations(*module, "q8a", [](mlir::Type) { return true; });
+  quantizeActivations(*module, [](mlir::Type) { return &kQ8a; });
   ASSERT_TRUE(mlir::succeeded(mlir::verify(*module)));
   int rounded = 0, left = 0;
   module->walk([&](QuantizeOp) { ++rounded; });

@@ -97,6 +97,13 @@ const Fault kFaults[] = {
     {"PackBlocks", [](Plan &p) { packOf(p).blocksPerRow = 0; }, "rows of 0 blocks"},
     {"PackNoField", [](Plan &p) { packOf(p).fields = {}; }, "has 0 packing fields"},
     {"PackUnit", [](Plan &p) { packOf(p).fields[0].unit = 3; }, "4 bytes in units of 3"},
+    {"PackItemBits", [](Plan &p) { packOf(p).fields[0].itemBits = 3; }, "items of 3 bits"},
+    {"PackItemsOfUnits",
+     [](Plan &p) {
+       packOf(p).fields[0].itemBits = 1;
+       packOf(p).fields[0].unit = 1;
+     },
+     "items of 1 bits in units of 1 bytes"},
     {"PackZeroUnit", [](Plan &p) { packOf(p).fields[0].unit = 0; }, "in units of 0"},
     {"PackGap", [](Plan &p) { packOf(p).fields[1].bytes = 1; }, "cover each"},
     {"PackOverlap", [](Plan &p) { packOf(p).fields[1].offset = 1; }, "cover each"},

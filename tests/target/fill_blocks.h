@@ -8,32 +8,16 @@ namespace sinter::target::cpu {
 
 using Random = std::mt19937_64;
 
-// One block of the activation format, by its definition in numeric/dot_packing.h.
-inline void quantizeActivation(std::span<const float> values, uint8_t *to) {
-  float high = 0;
-  for (float value : values)
-    high = std::max(high, std::abs(value));
-  float scale = high / 127, inverse = high == 0 ? 0 : 1 / scale;
-  int32_t sum = 0;
-  for (uint32_t i = 0; i < kActivationLength; ++i) {
-    auto code = static_cast<int8_t>(std::nearbyint(values[i] * inverse));
-    to[kActivationCodeOffset + i] = static_cast<uint8_t>(code);
-    sum += code;
-  }
-  float scaledSum = scale * static_cast<float>(sum);
-  std::memcpy(to, &scale, sizeof scale);
-  std::memcpy(to + kActivationScaledSumOffset, &scaledSum, sizeof scaledSum);
-  int32_t start = -kActivationStartZero * sum;
-  std::memcpy(to + kActivationStartOffset, &start, sizeof start);
-}
-
-// Gives an activation block another scale, with the scaled sum that belongs to it.
-inline void setActivationScale(uint8_t *block, float scale) {
-  int32_t start;
-  std::memcpy(&start, block + kActivationStartOffset, sizeof start);
-  float scaledSum = scale * static_cast<float>(start / -kActivationStartZero);
+// Gives an activation block another scale, with the scaled sums that belong to it.
+inline void setActivationScale(const ActivationFormat &format, uint8_t *block, float scale) {
   std::memcpy(block, &scale, sizeof scale);
-  std::memcpy(block + kActivationScaledSumOffset, &scaledSum, sizeof scaledSum);
+  for (uint32_t length : {kActivationLength, format.partLength})
+    for (uint32_t part = 0; part < kActivationLength / length; ++part) {
+      int32_t start;
+      std::memcpy(&start, block + format.startOffset(length, part), sizeof start);
+      float scaledSum = scale * static_cast<float>(start / -kActivationStartZero);
+      std::memcpy(block + format.scaledSumOffset(length, part), &scaledSum, sizeof scaledSum);
+    }
 }
 
 // Replaces the bits of item `index` of a field.
@@ -65,10 +49,10 @@ inline void fillAnyBlock(const BlockFormat &format, std::span<uint8_t> block, Ra
 // zero or subnormal; any bytes are a valid block of the format table.
 inline std::vector<uint8_t> randomBlocks(mlir::Type element, int64_t blocks, bool specials,
                                          Random &random) {
-  auto name = llvm::cast<tile::BlockType>(element).getFormat().upper();
-  const BlockFormat *format = findBlockFormat(name);
+  const BlockFormat *format = tile::blockFormatOf(element);
+  const ActivationFormat *activation = tile::activationFormatOf(element);
   int64_t length = format ? format->blockLength : kActivationLength;
-  int64_t size = format ? format->blockBytes : kActivationBytes;
+  int64_t size = format ? format->blockBytes : activation->bytes();
   std::normal_distribution<float> normal;
   std::vector<float> values(length);
   std::vector<uint8_t> bytes(blocks * size);
@@ -82,18 +66,27 @@ inline std::vector<uint8_t> randomBlocks(mlir::Type element, int64_t blocks, boo
     else if (format)
       EXPECT_TRUE(quantizeRow(*format, values, {to, static_cast<size_t>(size)}).has_value());
     else
-      quantizeActivation(values, to);
+      quantizeActivation(*activation, values, {to, static_cast<size_t>(size)});
     if (!specials || random() % 5 != 0)
       continue;
     float scale = scales[random() % std::size(scales)];
     if (!format) {
-      setActivationScale(to, scale);
+      setActivationScale(*activation, to, scale);
       continue;
     }
     if (format->scale.level1.number == Number::F16)
       setRaw(format->scale.level1, to, 0, f32ToF16(scale));
   }
   return bytes;
+}
+
+inline void turn(const PackedField &field, uint8_t *unit) {
+  if (field.itemBits == 8)
+    return;
+  uint32_t word;
+  std::memcpy(&word, unit, sizeof word);
+  word = turnItems(word, field.itemBits);
+  std::memcpy(unit, &word, sizeof word);
 }
 
 // Blocks of `rows` rows side by side, unit by unit, as numeric/dot_packing.h says; rows beyond the
@@ -109,10 +102,11 @@ inline std::vector<uint8_t> interleaveBlocks(const std::vector<uint8_t> &bytes,
       const uint8_t *from = bytes.data() + (row * blocksPerRow + block) * size;
       uint8_t *to = packed.data() + (row / rows * blocksPerRow + block) * size * rows;
       for (const PackedField &field : packing.fields) {
-        for (uint32_t i = 0; i < field.bytes; ++i) {
-          uint32_t unit = i / field.unitBytes, byte = i % field.unitBytes;
-          to[(unit * rows + row % rows) * field.unitBytes + byte] =
-              from[field.offset + i] ^ field.xorByte;
+        for (uint32_t unit = 0; unit < field.bytes / field.unitBytes; ++unit) {
+          uint8_t *into = to + (unit * rows + row % rows) * field.unitBytes;
+          for (uint32_t byte = 0; byte < field.unitBytes; ++byte)
+            into[byte] = from[field.offset + unit * field.unitBytes + byte] ^ field.xorByte;
+          turn(field, into);
         }
         to += field.bytes * rows;
       }

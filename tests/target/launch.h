@@ -35,8 +35,8 @@ using LaunchArguments = std::vector<LaunchArgument>;
 // Bytes of `elements` neighbours of a type, whole blocks for a block format.
 inline int64_t bytesOf(mlir::Type element, int64_t elements) {
   if (auto block = llvm::dyn_cast<tile::BlockType>(element)) {
-    if (block.getFormat().upper() == kActivationName)
-      return elements / kActivationLength * kActivationBytes;
+    if (const ActivationFormat *activation = tile::activationFormatOf(element))
+      return elements / kActivationLength * activation->bytes();
     const BlockFormat *format = findBlockFormat(block.getFormat().upper());
     return elements / format->blockLength * format->blockBytes;
   }
@@ -202,8 +202,16 @@ inline double elementAt(mlir::Type element, const std::vector<uint8_t> &bytes, i
   return read(int8_t());
 }
 
+// Whether an integer stands there in a block of activations.
+inline bool isStart(const ActivationFormat &format, size_t offset) {
+  bool found = offset == format.startOffset(kActivationLength, 0);
+  for (uint32_t part = 0; part < format.partSums(); ++part)
+    found |= offset == format.startOffset(format.partLength, part);
+  return found;
+}
+
 // A written view as numbers, one for each element of plain types. A block of the activation format
-// is its two floats, its sum and its codes; other blocks are their bytes.
+// is its floats, its starts and its codes; other blocks are their bytes.
 inline std::vector<double> numbersOf(const LaunchArgument &a) {
   mlir::Type element = a.view().getElementType();
   std::vector<double> numbers;
@@ -213,15 +221,15 @@ inline std::vector<double> numbersOf(const LaunchArgument &a) {
       numbers.push_back(elementAt(element, a.bytes, i));
     return numbers;
   }
-  bool activation = block.getFormat().upper() == kActivationName;
+  const ActivationFormat *activation = tile::activationFormatOf(element);
   for (size_t at = 0; at < a.bytes.size(); ++at) {
-    size_t inBlock = at % kActivationBytes;
-    if (!activation || inBlock >= kActivationCodeOffset) {
+    size_t inBlock = activation ? at % activation->bytes() : 0;
+    if (!activation || inBlock >= activation->codeOffset()) {
       numbers.push_back(activation ? static_cast<int8_t>(a.bytes[at]) : a.bytes[at]);
     } else if (inBlock % 4 == 0) {
       int32_t word;
       std::memcpy(&word, a.bytes.data() + at, sizeof word);
-      numbers.push_back(inBlock == kActivationStartOffset ? word : std::bit_cast<float>(word));
+      numbers.push_back(isStart(*activation, inBlock) ? word : std::bit_cast<float>(word));
     }
   }
   return numbers;
@@ -270,11 +278,12 @@ struct Activations {
 
 inline Activations activationsOf(const LaunchArgument &a) {
   Activations result;
-  for (size_t at = 0; at < a.bytes.size(); at += kActivationBytes) {
+  const ActivationFormat &format = *tile::activationFormatOf(a.view().getElementType());
+  for (size_t at = 0; at < a.bytes.size(); at += format.bytes()) {
     float scale;
     std::memcpy(&scale, a.bytes.data() + at, sizeof scale);
     for (size_t i = 0; i < kActivationLength; ++i) {
-      auto code = static_cast<int8_t>(a.bytes[at + kActivationCodeOffset + i]);
+      auto code = static_cast<int8_t>(a.bytes[at + format.codeOffset() + i]);
       result.values.push_back(static_cast<double>(scale) * code);
       result.scales.push_back(scale);
     }

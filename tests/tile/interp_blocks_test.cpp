@@ -249,9 +249,17 @@ Bytes packed(const BlockFormat &format, const Bytes &blocks, int64_t rows, int64
         for (uint32_t unit = 0; unit < field.bytes; unit += field.unitBytes)
           for (int64_t row = 0; row < kInterleavedRows; ++row) {
             size_t block = size_t((group * kInterleavedRows + row) * perRow + b);
+            Bytes bytes;
             for (uint32_t i = 0; i < field.unitBytes; ++i)
-              out.push_back(blocks[block * format.blockBytes + field.offset + unit + i] ^
-                            field.xorByte);
+              bytes.push_back(blocks[block * format.blockBytes + field.offset + unit + i] ^
+                              field.xorByte);
+            if (field.itemBits != 8) {
+              uint32_t word;
+              std::memcpy(&word, bytes.data(), sizeof word);
+              word = turnItems(word, field.itemBits);
+              std::memcpy(bytes.data(), &word, sizeof word);
+            }
+            out.insert(out.end(), bytes.begin(), bytes.end());
           }
   return out;
 }
@@ -268,7 +276,9 @@ TEST_P(PackedDot, OfInterleavedRowsIsBitForBitThatOfTheFilesOrder) {
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(std::memcmp(interleaved.c.data(), plain.c.data(), plain.c.size() * sizeof(float)), 0);
 }
-INSTANTIATE_TEST_SUITE_P(Formats, PackedDot, testing::Values("Q4_0", "Q4_1", "Q8_0"));
+INSTANTIATE_TEST_SUITE_P(Formats, PackedDot,
+                         testing::Values("Q4_0", "Q4_1", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q6_K",
+                                         "IQ4_XS", "MXFP4", "NVFP4", "Q2_0"));
 
 TEST(Blocks, OutsideTheirViewAddNothing) {
   // k = 256 is loaded from rows that end at 128.
@@ -349,12 +359,12 @@ TEST(Blocks, OfAnUnknownFormatAreNotHeld) {
 }
 
 TEST(Blocks, WithoutAPackingAreNotReadInterleaved) {
-  Bytes bytes(16 * 144);
+  Bytes bytes(16 * 66);
   std::string message =
-      failureOf("tile.kernel @k(%x: !tile.view<16x256x!tile.block<\"q4_K\">, in, interleave = 16>) "
+      failureOf("tile.kernel @k(%x: !tile.view<16x256x!tile.block<\"iq2_xxs\">, in, interleave = 16>) "
                 "{\n%c1 = arith.constant 1 : index\ntile.grid %c1, %c1, %c1\n}",
                 {HostView::contiguous(bytes.data(), {16, 256})});
-  EXPECT_NE(message.find("argument 0 is interleaved: format Q4_K has "), std::string::npos)
+  EXPECT_NE(message.find("argument 0 is interleaved: format IQ2_XXS has "), std::string::npos)
       << message;
 }
 

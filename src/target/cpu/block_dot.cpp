@@ -69,11 +69,17 @@ Value Blocker::groupsEnd(tile::DotOp dot, int64_t depth) {
   return b_.createOrFold<arith::MinSIOp>(loc_, left, index(depth));
 }
 
+// Elements of a block of weights.
+static int64_t blockLengthOf(Value weights) {
+  const BlockFormat *format = tile::blockFormatOf(getElementTypeOrSelf(weights.getType()));
+  return format ? format->blockLength : kActivationLength;
+}
+
 LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t rows,
                                 const Columns &columns) {
   int64_t depth = cast<RankedTensorType>(dot.getA().getType()).getDimSize(1);
   bool blocks = isBlockTile(dot.getA());
-  int64_t step = blocks ? 32 : 1, unroll = blocks ? 1 : unrollOf(depth);
+  int64_t step = blocks ? blockLengthOf(dot.getB()) : 1, unroll = blocks ? 1 : unrollOf(depth);
   Block block{{row, columns.from}, {rows, columns.count}};
   FailureOr<Value> acc = sumsBefore(dot, block);
   if (failed(acc))
@@ -192,6 +198,11 @@ bool Blocker::accumulatesInPlace(tile::DotOp dot, scf::ForOp loop, unsigned inde
 
 LogicalResult Blocker::sinkDot(tile::DotOp dot) {
   auto type = cast<RankedTensorType>(dot.getResult().getType());
+  int64_t depth = cast<RankedTensorType>(dot.getA().getType()).getDimSize(1);
+  if (isBlockTile(dot.getA()) && depth % blockLengthOf(dot.getB()))
+    return dot.emitOpError() << "multiplies " << depth
+                             << " elements along K at a time, expected whole blocks of "
+                             << blockLengthOf(dot.getB());
   Value into;
   if (auto loop = dyn_cast<scf::ForOp>(dot->getParentOp()))
     for (unsigned i = 0; i < loop.getNumRegionIterArgs() && !into; ++i)

@@ -20,8 +20,8 @@ int64_t decodedLength(Value value) {
   tile::DecodeOp decode = decodingOf(value);
   if (!decode)
     return 1;
-  auto block = cast<tile::BlockType>(getElementTypeOrSelf(decode.getValue().getType()));
-  const BlockFormat *format = findBlockFormat(block.getFormat().upper());
+  const BlockFormat *format =
+      tile::blockFormatOf(getElementTypeOrSelf(decode.getValue().getType()));
   return format ? format->blockLength : kActivationLength;
 }
 

@@ -2,12 +2,8 @@
 // are addressed.
 #pragma once
 
+#include "numeric/dot_packing.h"
 #include "target/cpu/emit.h"
-
-namespace sinter {
-struct BlockFormat;
-struct DotPacking;
-} // namespace sinter
 
 namespace sinter::target::cpu {
 
@@ -109,20 +105,18 @@ private:
 
   // emit_blocks.cpp
   LogicalResult storeQuantized(tile::StoreOp op, tile::QuantizeOp quantize);
-  void quantizeBlock(ArrayRef<Value> vectors, Value block);
-  LogicalResult emitBlockDot(tile::DotOp op);
-  mlir::SmallVector<mlir::Value>
-  dotStarts(const DotPacking &packing, mlir::ArrayRef<mlir::Value> blocksA, mlir::VectorType words);
-  mlir::SmallVector<mlir::Value> integerDots(const DotPacking &packing, mlir::Value codesBase,
-                                             mlir::ArrayRef<mlir::Value> blocksA);
-  void dotGroup(const DotPacking &packing, Value base, int64_t firstRow, ArrayRef<Value> blocksA,
-                Pieces &acc, int64_t piece, int64_t perRow);
-  Value byteDot(Value acc, Value codes, Value activation);
+  void quantizeBlock(const ActivationFormat &format, ArrayRef<Value> vectors, Value block);
+  void storeSum(const ActivationFormat &format, Value block, Value scale, Value sum,
+                uint32_t length, uint32_t part);
   Value blockPointer(const EmittedView &view, Value row, Value column, int64_t length,
                      int64_t bytes);
   Value bytesAt(Value base, Value offset);
   Value bytesAt(Value base, int64_t offset);
-  Value loadAt(Value pointer, Type type, int64_t alignment);
+
+  // emit_block_dot.cpp
+  LogicalResult emitBlockDot(tile::DotOp op);
+  mlir::FailureOr<DotPacking> blockDotPacking(tile::DotOp op, const EmittedView &a,
+                                              const EmittedView &w);
 
   // pieces
   int64_t canonicalLane(ArrayRef<int64_t> shape);

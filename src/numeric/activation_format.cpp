@@ -1,0 +1,69 @@
+// The activation formats by name and by what weights need, and their rounding.
+#include "numeric/activation_format.h"
+
+#include "base/check.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#pragma clang fp contract(off)
+
+namespace sinter {
+
+static constexpr ActivationFormat kFormats[] = {kQ8a, kQ8a16};
+
+std::span<const ActivationFormat> activationFormats() {
+  return kFormats;
+}
+
+const ActivationFormat *findActivationFormat(std::string_view name) {
+  auto *found = std::ranges::find(kFormats, name, &ActivationFormat::name);
+  return found != std::end(kFormats) ? found : nullptr;
+}
+
+const ActivationFormat &activationFormatFor(uint32_t groupLength) {
+  auto *found = std::ranges::find_if(kFormats, [&](const ActivationFormat &format) {
+    return groupLength % format.partLength == 0;
+  });
+  SINTER_CHECK(found != std::end(kFormats));
+  return *found;
+}
+
+static float largestMagnitude(std::span<const float> values) {
+  float most = 0;
+  for (float value : values)
+    most = std::isnan(value) || std::isnan(most) ? NAN : std::max(most, std::fabs(value));
+  return most;
+}
+
+template <typename Number> static void put(std::span<uint8_t> block, uint32_t at, Number number) {
+  std::memcpy(block.subspan(at, sizeof number).data(), &number, sizeof number);
+}
+
+void quantizeActivation(const ActivationFormat &format, std::span<const float> values,
+                        std::span<uint8_t> block) {
+  SINTER_CHECK(values.size() == kActivationLength && block.size() == format.bytes());
+  float most = largestMagnitude(values), scale = most / 127;
+  float inverse = most == 0 ? 0 : 1 / scale;
+  std::array<int8_t, kActivationLength> codes{};
+  for (uint32_t i = 0; i < kActivationLength; ++i) {
+    float code = std::nearbyint(values[i] * inverse);
+    // Beyond 127 only where the inverse of a subnormal scale is infinite, or a value is.
+    if (!std::isnan(code))
+      codes[i] = static_cast<int8_t>(std::clamp(code, -127.0f, 127.0f));
+  }
+  put(block, 0, scale);
+  for (uint32_t length : {kActivationLength, format.partLength})
+    for (uint32_t part = 0; part < kActivationLength / length; ++part) {
+      auto first = codes.begin() + part * length;
+      int32_t sum = std::accumulate(first, first + length, 0);
+      put(block, format.scaledSumOffset(length, part), scale * static_cast<float>(sum));
+      put(block, format.startOffset(length, part), -kActivationStartZero * sum);
+    }
+  std::memcpy(block.data() + format.codeOffset(), codes.data(), codes.size());
+}
+
+} // namespace sinter

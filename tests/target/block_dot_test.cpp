@@ -1,0 +1,97 @@
+// Integer dots of every block format that has a packing: compiled code equals the interpreters bit
+// for bit at every CPU level of this host.
+#include "tile/mlir_pch.h"
+
+#include "target/conformance_cases.h"
+
+using namespace mlir;
+
+namespace sinter::target::cpu {
+namespace {
+
+std::vector<const BlockFormat *> formatsOfDots() {
+  std::vector<const BlockFormat *> formats;
+  for (const BlockFormat &format : blockFormats())
+    if (dotPacking(format))
+      formats.push_back(&format);
+  return formats;
+}
+
+using Parameters = std::tuple<const BlockFormat *, std::string>;
+
+class BlockDots : public testing::TestWithParam<Parameters> {
+protected:
+  static std::string lower(std::string_view name) { return llvm::StringRef(name).lower(); }
+  const BlockFormat &format() const { return *std::get<0>(GetParam()); }
+  std::string activation() const {
+    return lower(activationFormatFor(dotPacking(format())->groupLength).name);
+  }
+  KernelCase productOf(int64_t m, int64_t n, int64_t blocks) const {
+    KernelCase c =
+        blockGemmCase(activation(), lower(format().name), m, n, blocks * format().blockLength);
+    c.extents["K"] = {format().blockLength * (2 * blocks + 1), 0, format().blockLength};
+    c.rounds = 1;
+    return c;
+  }
+  // Compiles the case and checks it on its extents, with usual and with special scales.
+  void holds(const KernelCase &c) const {
+    HostLevel host = hostLevel(std::get<1>(GetParam()));
+    if (!host.missing.empty())
+      GTEST_SKIP() << host.missing;
+    tile::KernelModule module = buildCase(c);
+    ASSERT_TRUE(module.ok()) << module.diagnosticText();
+    auto compiled = CompiledKernels::compile(module.module(), host.facts);
+    ASSERT_TRUE(compiled.has_value()) << compiled.error().toString();
+    Random random(29);
+    for (const Extents &extents : mixExtents(c.extents, c.rounds, random))
+      for (bool specials : {false, true}) {
+        LaunchArguments arguments = caseArguments(c, compiled->kernel(), extents, specials, random);
+        SCOPED_TRACE(extentsText(extents));
+        compiled->check(arguments, specials ? Bound{INFINITY, INFINITY} : c.bound);
+        if (HasFailure())
+          return;
+      }
+  }
+};
+
+TEST_P(BlockDots, OfManyRowsEqualTheInterpreters) {
+  holds(productOf(13, 32, 1));
+}
+
+TEST_P(BlockDots, OfOneRowEqualTheInterpreters) {
+  holds(productOf(1, 64, 2));
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, BlockDots,
+                         testing::Combine(testing::ValuesIn(formatsOfDots()),
+                                          testing::ValuesIn(levelNames())),
+                         [](const auto &info) {
+                           return std::string(std::get<0>(info.param)->name) + "_" +
+                                  std::get<1>(info.param);
+                         });
+
+class RoundedRows : public testing::TestWithParam<std::string> {};
+
+// Sums of halves stand beside those of whole blocks.
+TEST_P(RoundedRows, HaveTheSumsOfTheirFormat) {
+  HostLevel host = hostLevel(GetParam());
+  if (!host.missing.empty())
+    GTEST_SKIP() << host.missing;
+  KernelCase c = roundedRowsCase("quantize_rows", 2, 64, {0, 0});
+  c.settings["out"] = "q8a_16";
+  tile::KernelModule module = buildCase(c);
+  ASSERT_TRUE(module.ok()) << module.diagnosticText();
+  auto compiled = CompiledKernels::compile(module.module(), host.facts);
+  ASSERT_TRUE(compiled.has_value()) << compiled.error().toString();
+  Random random(31);
+  for (const Extents &extents : mixExtents(c.extents, c.rounds, random)) {
+    LaunchArguments arguments = caseArguments(c, compiled->kernel(), extents, false, random);
+    compiled->check(arguments, c.bound);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, RoundedRows, testing::ValuesIn(levelNames()),
+                         [](const auto &info) { return info.param; });
+
+} // namespace
+} // namespace sinter::target::cpu

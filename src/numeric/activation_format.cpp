@@ -32,6 +32,16 @@ const ActivationFormat &activationFormatFor(uint32_t groupLength) {
   return *found;
 }
 
+float activationScale(const uint8_t *block) {
+  float scale;
+  std::memcpy(&scale, block, sizeof scale);
+  return scale;
+}
+
+int8_t activationCode(const ActivationFormat &format, const uint8_t *block, uint32_t element) {
+  return static_cast<int8_t>(block[format.codeOffset() + element]);
+}
+
 static float largestMagnitude(std::span<const float> values) {
   float most = 0;
   for (float value : values)

@@ -48,6 +48,10 @@ const ActivationFormat &activationFormatFor(uint32_t groupLength);
 void quantizeActivation(const ActivationFormat &format, std::span<const float> values,
                         std::span<uint8_t> block);
 
+// Parts of a block.
+float activationScale(const uint8_t *block);
+int8_t activationCode(const ActivationFormat &format, const uint8_t *block, uint32_t element);
+
 // Those of Q8A.
 inline constexpr uint32_t kActivationBytes = kQ8a.bytes();
 inline constexpr uint32_t kActivationScaledSumOffset = kQ8a.scaledSumOffset(kActivationLength, 0);

@@ -105,26 +105,24 @@ bool BlockFormat::negated(const uint8_t *block, uint32_t element) const {
   return lane < sign.width() ? signs >> lane & 1 : std::popcount(signs) & 1;
 }
 
-namespace {
-
-float tableValue(const BlockFormat &format, const uint8_t *block, uint32_t element) {
-  CodeAt at = format.codeOf(element);
-  if (!format.table.present())
-    return format.code.value(block, at.code);
-  float value = format.table.values[format.code.raw(block, at.code) * format.table.lanes + at.lane];
-  return format.negated(block, element) ? -value : value;
+float BlockFormat::number(const uint8_t *block, uint32_t element) const {
+  CodeAt at = codeOf(element);
+  float value = table.present() ? table.values[code.raw(block, at.code) * table.lanes + at.lane]
+                                : code.value(block, at.code);
+  return (negated(block, element) ? -value : value) - zero.value(block, element);
 }
 
+namespace {
+
 void decodeBlock(const BlockFormat &format, const uint8_t *block, float *out) {
-  float scale = 0, min = 0, zero = 0;
+  float scale = 0, min = 0;
   for (uint32_t e = 0; e < format.blockLength; ++e) {
     // Every group length of every format is a multiple of 8.
     if (e % 8 == 0) {
       scale = format.scale.value(block, e);
-      zero = format.zero.value(block, e);
       min = format.min.present() ? format.min.value(block, e) : 0;
     }
-    float scaled = scale * (tableValue(format, block, e) - zero);
+    float scaled = scale * format.number(block, e);
     out[e] = format.min.present() ? scaled - min : scaled;
   }
 }

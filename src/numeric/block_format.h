@@ -215,6 +215,8 @@ struct BlockFormat {
   CodeAt codeOf(uint32_t element) const;
   // Whether the element is negated after the table.
   bool negated(const uint8_t *block, uint32_t element) const;
+  // T - zero(e) of the formula above.
+  float number(const uint8_t *block, uint32_t element) const;
   // Bytes of a row; none where `elements` is not a whole number of blocks or the size overflows.
   std::optional<uint64_t> rowBytes(uint64_t elements) const;
 };

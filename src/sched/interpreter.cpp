@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "sched/interpreter_lanes.h"
+#include "sched/interpreter_panels.h"
 #include "sched/interpreter_scratch.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -81,6 +82,10 @@ public:
       return writeBlock(write, task);
     if (isa<PrefetchOp>(op))
       return Step::Done;
+    if (auto expand = dyn_cast<ExpandOp>(op))
+      return executeExpand(expand, task).map([] { return Step::Done; });
+    if (auto dot = dyn_cast<PanelDotOp>(op))
+      return executePanelDot(dot, task).map([] { return Step::Done; });
     if (auto channel = dyn_cast<ChannelOp>(op))
       return makeChannel(channel, task);
     if (auto put = dyn_cast<PutOp>(op))

@@ -179,6 +179,60 @@ LogicalResult PrefetchOp::verify() {
   return success();
 }
 
+// Words, scales and minima of one part of N columns.
+static LogicalResult verifyPanel(Operation *op, Value words, Value scales, Value mins) {
+  auto type = cast<RankedTensorType>(words.getType());
+  auto scaleType = cast<RankedTensorType>(scales.getType());
+  constexpr int64_t kWords = kActivationLength / 4;
+  bool right = type.getRank() == 2 && type.getDimSize(0) == kWords &&
+               type.getElementType().isInteger(32) && scaleType.getRank() == 2 &&
+               scaleType.getDimSize(1) == type.getDimSize(1) &&
+               kActivationLength % scaleType.getDimSize(0) == 0 &&
+               scaleType.getElementType().isF32() && (!mins || mins.getType() == scaleType);
+  if (right)
+    return success();
+  return op->emitOpError() << "has words " << type << " and scales " << scaleType << ", expected "
+                           << kWords << "xNxi32, groups x N x f32, and minima"
+                           << " like the scales";
+}
+
+bool isReadByPanelDots(Value value) {
+  return !value.use_empty() && llvm::all_of(value.getUsers(), [&](Operation *user) {
+    auto dot = dyn_cast<PanelDotOp>(user);
+    return dot && dot.getAcc() != value && dot.getA() != value;
+  });
+}
+
+LogicalResult ExpandOp::verify() {
+  auto type = cast<RankedTensorType>(getBlocks().getType());
+  const BlockFormat *format = tile::blockFormatOf(type.getElementType());
+  auto words = cast<RankedTensorType>(getWords().getType());
+  if (!format || type.getRank() != 2 || type.getDimSize(1) != format->blockLength ||
+      type.getDimSize(0) != words.getDimSize(words.getRank() - 1))
+    return emitOpError() << "expands " << type << " to " << words
+                         << ", expected one block of each row and a column for each";
+  if (getPart() * kActivationLength >= format->blockLength)
+    return emitOpError() << "takes part " << getPart() << " of blocks of " << format->blockLength;
+  if (format->min.present() != static_cast<bool>(getMins()))
+    return emitOpError() << "has " << (getMins() ? "" : "no ") << "minima of " << type;
+  return verifyPanel(*this, getWords(), getScales(), getMins());
+}
+
+LogicalResult PanelDotOp::verify() {
+  auto a = cast<RankedTensorType>(getA().getType()),
+       acc = cast<RankedTensorType>(getAcc().getType());
+  auto words = cast<RankedTensorType>(getWords().getType());
+  bool right =
+      tile::activationFormatOf(a.getElementType()) && a.getRank() == 2 &&
+      a.getDimSize(1) == kActivationLength && acc.getElementType().isF32() &&
+      llvm::equal(acc.getShape(), ArrayRef<int64_t>{a.getDimSize(0), words.getShape().back()}) &&
+      getResult().getType() == acc;
+  if (!right)
+    return emitOpError() << "adds " << a << " . " << words << " to " << acc
+                         << ", expected one block of activations a row";
+  return verifyPanel(*this, getWords(), getScales(), getMins());
+}
+
 LogicalResult PutOp::verify() {
   if (getValue().getType() != getChannel().getType().getElementType())
     return emitOpError() << "puts " << getValue().getType() << " into " << getChannel().getType();

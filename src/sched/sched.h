@@ -3,6 +3,11 @@
 
 #include "tile/tile.h"
 
+namespace sinter::sched {
+/// Whether products read all of it as words, scales or minima.
+bool isReadByPanelDots(mlir::Value value);
+} // namespace sinter::sched
+
 #include "sched/sched_dialect.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "sched/sched_attrs.h.inc"

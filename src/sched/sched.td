@@ -73,6 +73,24 @@ def Sched_PrefetchOp : Sched_Op<"prefetch", []> {
   let hasVerifier = 1;
 }
 
+// ---- panels: columns of blocks made ready for integer dots, which many rows then share ----
+
+def Sched_ExpandOp : Sched_Op<"expand", []> {
+  let summary = "32 elements of a block of each of N rows: words [8, N] of four numbers T - zero + 128 as bytes, scales [groups, N], and minima where the format has them";
+  let arguments = (ins Tile_Tile:$blocks, I64Attr:$part);
+  let results = (outs Tile_Tile:$words, Tile_Tile:$scales, Optional<Tile_Tile>:$mins);
+  let assemblyFormat = "$blocks `part` $part attr-dict `:` type($blocks) `->` type(results)";
+  let hasVerifier = 1;
+}
+
+def Sched_PanelDotOp : Sched_Op<"panel_dot", []> {
+  let summary = "acc + a . b as tile.dot of blocks defines it, for one block of activations a row and an expanded part of b";
+  let arguments = (ins Tile_Tile:$a, Tile_Tile:$words, Tile_Tile:$scales, Tile_Tile:$acc, Optional<Tile_Tile>:$mins);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
 def Sched_ChannelOp : Sched_Op<"make_channel", []> {
   let summary = "an empty channel";
   let results = (outs Sched_Channel:$result);

@@ -110,32 +110,10 @@ std::optional<int64_t> storeBlocks(const Tile &tile, const View &view, ArrayRef<
   return whole ? std::optional(stored) : std::nullopt;
 }
 
-// ---- activation formats ----
-
-namespace {
-
-// One block of an activation format.
-class Activation {
-public:
-  Activation(const Tile &tile, int64_t block)
-      : format_(*tile.element().activation),
-        bytes_(tile.as<uint8_t>() + block * tile.element().bytes) {}
-
-  float scale() const {
-    float scale;
-    std::memcpy(&scale, bytes_, sizeof scale);
-    return scale;
-  }
-  int8_t code(uint32_t element) const {
-    return static_cast<int8_t>(bytes_[format_.codeOffset() + element]);
-  }
-
-private:
-  const ActivationFormat &format_;
-  const uint8_t *bytes_;
-};
-
-} // namespace
+// Block `block` of a tile of activations.
+static const uint8_t *activationAt(const Tile &tile, int64_t block) {
+  return tile.as<uint8_t>() + block * tile.element().bytes;
+}
 
 // ---- quantize and decode ----
 
@@ -164,8 +142,9 @@ static Result<void> decode(OpCall &call) {
     return {};
   }
   for (int64_t i = 0; i < out.count(); ++i) {
-    Activation block(from, i / kActivationLength);
-    out.as<float>()[i] = block.scale() * block.code(i % kActivationLength);
+    const uint8_t *block = activationAt(from, i / kActivationLength);
+    out.as<float>()[i] = activationScale(block) *
+                         activationCode(*from.element().activation, block, i % kActivationLength);
   }
   return {};
 }
@@ -192,27 +171,18 @@ static int64_t groupOf(Element element) {
   return format.min.present() ? std::gcd(group, int64_t(format.min.groupLength())) : group;
 }
 
-// T[code] - zero of the format table.
-static float numberOf(const BlockFormat &format, const uint8_t *block, uint32_t element) {
-  CodeAt at = format.codeOf(element);
-  float value = format.code.value(block, at.code);
-  if (format.table.present())
-    value = format.table.values[format.code.raw(block, at.code) * format.table.lanes + at.lane];
-  return (format.negated(block, element) ? -value : value) - format.zero.value(block, element);
-}
-
 static void appendActivation(const Tile &tile, int64_t block, Parts &parts) {
-  Activation activation(tile, block);
+  const uint8_t *bytes = activationAt(tile, block);
   for (uint32_t e = 0; e < kActivationLength; ++e)
-    parts.numbers.push_back(activation.code(e));
-  parts.scales.append(kActivationLength / parts.group, activation.scale());
+    parts.numbers.push_back(activationCode(*tile.element().activation, bytes, e));
+  parts.scales.append(kActivationLength / parts.group, activationScale(bytes));
 }
 
 static void appendBlock(const Tile &tile, int64_t block, Parts &parts) {
   const BlockFormat &format = *tile.element().format;
   const uint8_t *bytes = tile.as<uint8_t>() + block * format.blockBytes;
   for (uint32_t e = 0; e < format.blockLength; ++e) {
-    parts.numbers.push_back(numberOf(format, bytes, e));
+    parts.numbers.push_back(format.number(bytes, e));
     if (e % parts.group != 0)
       continue;
     parts.scales.push_back(format.scale.value(bytes, e));

@@ -40,6 +40,17 @@ const ActivationFormat *activationFormatOf(Type element) {
   return block ? findActivationFormat(block.getFormat().upper()) : nullptr;
 }
 
+std::optional<int64_t> ViewType::denseStride(int64_t axis) const {
+  ArrayRef<int64_t> inner = getShape().drop_front(axis + 1);
+  if (!isa<BlockType>(getElementType()) || llvm::any_of(inner, ShapedType::isDynamic))
+    return std::nullopt;
+  int64_t stride = 1;
+  for (int64_t extent : inner)
+    if (__builtin_mul_overflow(stride, extent, &stride))
+      return std::nullopt;
+  return stride;
+}
+
 Type ViewType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type element;

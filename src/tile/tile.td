@@ -48,7 +48,8 @@ def Tile_View : TypeDef<Tile_Dialect, "View", []> {
   let summary = "memory seen as an array of elements: shape, strides, element format, access";
   let description = [{
     `!tile.view<?x64xf32, in>`. Strides count elements (blocks for the last dimension of block formats) and are
-    passed at launch; the innermost stride is 1 unless `strided`. `interleave = R`: rows are packed in groups of R.
+    passed at launch; the innermost stride is 1 unless `strided`. Views of block formats whose inner extents are static
+    have no gaps, so that kernels know their strides. `interleave = R`: rows are packed in groups of R.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "mlir::Type":$elementType,
                         "::sinter::tile::Access":$access,
@@ -60,6 +61,8 @@ def Tile_View : TypeDef<Tile_Dialect, "View", []> {
     int64_t getRank() const { return getShape().size(); }
     bool isWritable() const { return getAccess() != Access::In; }
     bool isReadable() const { return getAccess() != Access::Out; }
+    /// The stride along the axis where the type tells it: of block formats with static inner extents.
+    std::optional<int64_t> denseStride(int64_t axis) const;
     /// The axis along which neighbouring elements are neighbours in memory, or -1.
     int64_t getContiguousAxis() const {
       return getInterleave() ? 0 : getStrided() ? -1 : getRank() - 1;

@@ -46,6 +46,8 @@ static int64_t vectorsFor(const CpuFacts &facts, int64_t tileRows, int64_t colum
 
 FailureOr<Value> Blocker::dotStep(tile::DotOp dot, Value acc, Value row, int64_t rows,
                                   const Columns &columns, Value k, int64_t depth) {
+  if (columns.words)
+    return panelStep(dot, acc, row, rows, columns, k);
   FailureOr<Value> av = stream(dot.getA(), {{row, k}, {rows, depth}});
   bool across = dot.getTransposeB();
   Value at = columns.packed ? index(0) : columns.from;
@@ -58,28 +60,12 @@ FailureOr<Value> Blocker::dotStep(tile::DotOp dot, Value acc, Value row, int64_t
   return tile::DotOp::create(b_, loc_, acc.getType(), *av, *bv, acc, across).getResult();
 }
 
-// Groups beyond the weights' own length are zero and add nothing: their exact end replaces a bound
-// in the loop.
-Value Blocker::groupsEnd(tile::DotOp dot, int64_t depth) {
-  auto load = dot.getB().getDefiningOp<tile::LoadOp>();
-  if (!load)
-    return index(depth);
-  Value dim = b_.createOrFold<tile::DimOp>(loc_, mapped(load.getView()), 1u);
-  Value left = b_.createOrFold<arith::SubIOp>(loc_, dim, mapped(load.getOffsets()[1]));
-  return b_.createOrFold<arith::MinSIOp>(loc_, left, index(depth));
-}
-
-// Elements of a block of weights.
-static int64_t blockLengthOf(Value weights) {
-  const BlockFormat *format = tile::blockFormatOf(getElementTypeOrSelf(weights.getType()));
-  return format ? format->blockLength : kActivationLength;
-}
-
 LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t rows,
                                 const Columns &columns) {
   int64_t depth = cast<RankedTensorType>(dot.getA().getType()).getDimSize(1);
   bool blocks = isBlockTile(dot.getA());
-  int64_t step = blocks ? blockLengthOf(dot.getB()) : 1, unroll = blocks ? 1 : unrollOf(depth);
+  int64_t step = !blocks ? 1 : columns.words ? kActivationLength : blockLengthOf(dot.getB());
+  int64_t unroll = blocks ? 1 : unrollOf(depth);
   Block block{{row, columns.from}, {rows, columns.count}};
   FailureOr<Value> acc = sumsBefore(dot, block);
   if (failed(acc))
@@ -107,27 +93,31 @@ LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t 
   return sumsAfter(dot, loop.getResult(0), into, block);
 }
 
-// Rows in blocks of the largest size that fits, then of 4, then single ones, so that few rows cost
-// few.
+// Rows of the sums. Blocks of activations are read without a check of their own: rows end where a
+// does.
+Value Blocker::rowLimit(tile::DotOp dot) {
+  Value limit = extent(dot.getAcc(), 0);
+  auto load = dot.getA().getDefiningOp<tile::LoadOp>();
+  if (!load || !isBlockTile(dot.getA()))
+    return limit;
+  Value dim = b_.createOrFold<tile::DimOp>(loc_, mapped(load.getView()), 0u);
+  Value left = b_.createOrFold<arith::SubIOp>(loc_, dim, mapped(load.getOffsets()[0]));
+  left = b_.createOrFold<arith::MaxSIOp>(loc_, left, index(0));
+  return b_.createOrFold<arith::MinSIOp>(loc_, limit, left);
+}
+
+// Rows in blocks of the largest size that fits, then of smaller ones, so that few rows cost few.
+// Weights are read once for each: blocks that are not expanded are worth a size between.
 LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, const Columns &columns) {
   int64_t tileRows = cast<RankedTensorType>(dot.getAcc().getType()).getDimSize(0);
   int64_t vectors = llvm::divideCeil(columns.count, facts_.lanes);
   int64_t most = rowsBeside(facts_, vectors, tileRows);
   if (isBlockTile(dot.getA()))
-    most = std::clamp<int64_t>(facts_.accumulatorBudget() / vectors / 2, 1,
-                               tileRows); // an integer sum beside each float one
-  Value limit = extent(dot.getAcc(), 0);
-  // Blocks are read without a check of their own: rows end where a does.
-  if (auto load = dot.getA().getDefiningOp<tile::LoadOp>(); load && isBlockTile(dot.getA())) {
-    Value dim = b_.createOrFold<tile::DimOp>(loc_, mapped(load.getView()), 0u);
-    Value left = b_.createOrFold<arith::SubIOp>(loc_, dim, mapped(load.getOffsets()[0]));
-    left = b_.createOrFold<arith::MaxSIOp>(loc_, left, index(0));
-    limit = b_.createOrFold<arith::MinSIOp>(loc_, limit, left);
-  }
-  Value from = index(0);
+    most = rowsOfBlocks(facts_, vectors, tileRows);
+  Value limit = rowLimit(dot), from = index(0);
   SmallVector<int64_t> sizes{most};
-  for (int64_t rows : {4, 1})
-    if (rows < sizes.back())
+  for (int64_t rows : {8, 4, 1})
+    if (rows < sizes.back() && (rows != 8 || (isBlockTile(dot.getA()) && !columns.words)))
       sizes.push_back(rows);
   for (int64_t rows : sizes) {
     Value left = b_.createOrFold<arith::SubIOp>(loc_, limit, from);
@@ -145,6 +135,19 @@ LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, const Columns &colum
 LogicalResult Blocker::dotColumnsAt(tile::DotOp dot, Value into, Value from, int64_t count) {
   Columns columns{from, count, {}};
   if (placement_.of(dot.getB()) == Place::Packed && failed(packColumns(dot, columns)))
+    return failure();
+  if (!expands(dot))
+    return dotRows(dot, into, columns);
+  Value most = index(rowsOfBlocks(facts_, llvm::divideCeil(count, facts_.lanes),
+                                  cast<RankedTensorType>(dot.getAcc().getType()).getDimSize(0)));
+  Value many = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::sgt, rowLimit(dot), most);
+  auto branch = scf::IfOp::create(b_, loc_, many, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b_);
+  b_.setInsertionPointToStart(branch.elseBlock());
+  if (failed(dotRows(dot, into, columns)))
+    return failure();
+  b_.setInsertionPointToStart(branch.thenBlock());
+  if (failed(expandColumns(dot, columns)))
     return failure();
   return dotRows(dot, into, columns);
 }

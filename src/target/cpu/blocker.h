@@ -29,10 +29,16 @@ struct Columns {
   Value from;
   int64_t count = 0;
   Value packed; // b's part of them in scratch; null where b is streamed
+  Value words, scales,
+      mins; // blocks of b expanded in scratch; null where they are read as they are
 };
 
 // The load that a value only converts or decodes; null where there is none.
 tile::LoadOp loadOf(Value value);
+// Elements of a block of weights.
+int64_t blockLengthOf(Value weights);
+// Sums of so many rows of blocks stay in registers beside `vectors` vectors of columns.
+int64_t rowsOfBlocks(const CpuFacts &facts, int64_t vectors, int64_t tileRows);
 // Elements of a block that a value decodes; 1 where it decodes nothing.
 int64_t decodedLength(Value value);
 
@@ -81,7 +87,6 @@ private:
                          const Columns &columns);
   mlir::FailureOr<Value> dotStep(tile::DotOp dot, Value acc, Value row, int64_t rows,
                                  const Columns &columns, Value k, int64_t depth);
-  Value groupsEnd(tile::DotOp dot, int64_t depth);
   bool accumulatesInPlace(tile::DotOp dot, mlir::scf::ForOp loop, unsigned index);
   static int64_t unrollOf(int64_t depth); // K steps of one trip
 
@@ -96,6 +101,17 @@ private:
   Value hasNoTrips(mlir::scf::ForOp loop);
   Value isLastTrip(mlir::scf::ForOp loop);
   LogicalResult onlyIf(Value condition, llvm::function_ref<LogicalResult()> body);
+
+  Value rowLimit(tile::DotOp dot);
+
+  // block_panels.cpp: blocks of some columns, expanded
+  bool expands(tile::DotOp dot);
+  LogicalResult expandColumns(tile::DotOp dot, Columns &columns);
+  LogicalResult expandPart(Value blocks, int64_t part, const Columns &columns, Value k);
+  mlir::FailureOr<Value> panelStep(tile::DotOp dot, Value acc, Value row, int64_t rows,
+                                   const Columns &columns, Value k);
+  // Where the weights' own K ends in this step.
+  Value groupsEnd(tile::DotOp dot, int64_t depth);
 
   // block_pack.cpp: b's part of some columns
   LogicalResult packColumns(tile::DotOp dot, Columns &columns);

@@ -54,9 +54,12 @@ void Emitter::bindView(Value view, Value buffers, Value scalars) {
     emitted.dims.push_back(ShapedType::isDynamic(extent) ? passed : index(extent));
     emitted.origin.push_back(index(0));
   }
-  for (int64_t axis = 0; axis < type.getRank(); ++axis)
-    emitted.strides.push_back(axis + 1 == type.getRank() && !type.getStrided() ? index(1)
-                                                                               : Value(scalar()));
+  for (int64_t axis = 0; axis < type.getRank(); ++axis) {
+    bool innermost = axis + 1 == type.getRank() && !type.getStrided();
+    Value passed = innermost ? index(1) : Value(scalar());
+    std::optional<int64_t> known = type.denseStride(axis);
+    emitted.strides.push_back(known ? index(*known) : passed);
+  }
   views_[view] = emitted;
 }
 
@@ -212,6 +215,8 @@ LogicalResult Emitter::emit(Operation *op) {
       .Case([&](tile::StoreOp o) { return emitStore(o); })
       .Case([&](sched::ReadOp o) { return emitRead(o); })
       .Case([&](sched::WriteOp o) { return emitWrite(o); })
+      .Case([&](sched::ExpandOp o) { return emitExpand(o); })
+      .Case([&](sched::PanelDotOp o) { return emitPanelDot(o); })
       .Case([&](sched::PrefetchOp o) { return emitPrefetch(o), success(); })
       .Case([&](tile::IotaOp o) { return emitIota(o); })
       .Case([&](tile::BroadcastOp o) { return emitBroadcast(o); })

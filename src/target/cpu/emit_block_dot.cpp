@@ -1,9 +1,7 @@
 // Emission, products of blocks: an exact integer dot of each group, then its scales and minima, all
 // derived from the format table.
-#include "target/cpu/block_fields.h"
+#include "target/cpu/dot_operand.h"
 #include "target/cpu/emitter.h"
-
-#include "numeric/dot_packing.h"
 
 using namespace mlir;
 
@@ -11,45 +9,39 @@ namespace sinter::target::cpu {
 
 namespace {
 
-/// Products of one piece of b's rows (a vector of them) with every row of a, group by group.
+/// Products of one vector of b's rows with every row of a, group by group.
 class GroupDots {
 public:
-  GroupDots(OpBuilder &b, Location loc, const CpuFacts &facts, const DotPacking &packing,
-            const ActivationFormat &activation, ArrayRef<Value> rows, Value base, uint32_t firstRow)
-      : b_(b), loc_(loc), facts_(facts), packing_(packing), activation_(activation), rows_(rows),
-        blocks_(b, loc, base, packing, firstRow, facts.lanes), fields_(b, loc, blocks_),
+  GroupDots(OpBuilder &b, Location loc, const CpuFacts &facts, DotOperand &operand,
+            const ActivationFormat &activation, ArrayRef<Value> rows)
+      : b_(b), loc_(loc), facts_(facts), operand_(operand), activation_(activation), rows_(rows),
         floats_(VectorType::get({facts.lanes}, b.getF32Type())),
         words_(VectorType::get({facts.lanes}, b.getI32Type())),
         bytes_(VectorType::get({facts.lanes * 4}, b.getI8Type())) {}
 
-  /// sums[row] += the group that begins at `element` of the block: an exact integer dot, then the
-  /// scales, then the minima.
-  void add(uint32_t element, MutableArrayRef<Value *> sums);
+  /// sums[row] += the group that begins at `element`: an exact integer dot, then the scales, then
+  /// the minima.
+  void add(uint32_t element, ArrayRef<Value *> sums);
 
 private:
   SmallVector<Value> integerDots(uint32_t element);
-  Value codesOf(const CodeGroup &group);
-  Value partOf(const CodePart &part);
-  Value fromTable(Value codes);
   Value startOf(Value row, uint32_t element);
   Value byteDot(Value acc, Value codes, Value activation);
   /// A number of a's block that holds the element, in all lanes.
   Value spread(Value row, uint32_t element, uint32_t offset, VectorType type);
 
-  Value constant(VectorType type, int64_t value) {
-    auto attribute = b_.getIntegerAttr(type.getElementType(), value);
-    return arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(type, Attribute(attribute)));
+  Value constant(int64_t value) {
+    return arith::ConstantOp::create(b_, loc_,
+                                     DenseElementsAttr::get(words_, static_cast<int32_t>(value)));
   }
-  uint32_t part(uint32_t element) { return element % kActivationLength / packing_.groupLength; }
+  uint32_t part(uint32_t element) { return element % kActivationLength / operand_.groupLength(); }
 
   OpBuilder &b_;
   Location loc_;
   const CpuFacts &facts_;
-  const DotPacking &packing_;
+  DotOperand &operand_;
   const ActivationFormat &activation_;
   ArrayRef<Value> rows_; // the first block of each row of a
-  PackedBlocks blocks_;
-  FieldReader fields_;
   VectorType floats_, words_, bytes_;
 };
 
@@ -74,10 +66,9 @@ Value GroupDots::byteDot(Value acc, Value codes, Value activation) {
   Value packed = LLVM::BitcastOp::create(b_, loc_, words_, codes);
   for (int64_t i = 0; i < 4; ++i) {
     Value weight = arith::AndIOp::create(
-        b_, loc_, arith::ShRUIOp::create(b_, loc_, packed, constant(words_, 8 * i)),
-        constant(words_, 255));
-    Value value = arith::ShLIOp::create(b_, loc_, activation, constant(words_, 24 - 8 * i));
-    value = arith::ShRSIOp::create(b_, loc_, value, constant(words_, 24));
+        b_, loc_, arith::ShRUIOp::create(b_, loc_, packed, constant(8 * i)), constant(255));
+    Value value = arith::ShLIOp::create(b_, loc_, activation, constant(24 - 8 * i));
+    value = arith::ShRSIOp::create(b_, loc_, value, constant(24));
     acc = arith::AddIOp::create(b_, loc_, acc, arith::MulIOp::create(b_, loc_, weight, value));
   }
   return acc;
@@ -86,66 +77,27 @@ Value GroupDots::byteDot(Value acc, Value codes, Value activation) {
 // Where a row's integer sum starts: what the codes' zero point takes off. The stored start is that
 // of kActivationStartZero, which leaves no remainder.
 Value GroupDots::startOf(Value row, uint32_t element) {
-  if (!packing_.zero)
-    return constant(words_, 0);
-  auto divisor = static_cast<int32_t>(std::gcd(packing_.zero, kActivationStartZero));
-  uint32_t offset = activation_.startOffset(packing_.groupLength, part(element));
+  int32_t zero = operand_.zero();
+  if (!zero)
+    return constant(0);
+  auto divisor = static_cast<int32_t>(std::gcd(zero, kActivationStartZero));
+  uint32_t offset = activation_.startOffset(operand_.groupLength(), part(element));
   Value start = spread(row, element, offset, words_);
   if (divisor != kActivationStartZero)
     start = arith::ShRSIOp::create(b_, loc_, start,
-                                   constant(words_, llvm::Log2_32(kActivationStartZero / divisor)));
-  if (divisor != packing_.zero)
-    start = arith::MulIOp::create(b_, loc_, start, constant(words_, packing_.zero / divisor));
+                                   constant(llvm::Log2_32(kActivationStartZero / divisor)));
+  if (divisor != zero)
+    start = arith::MulIOp::create(b_, loc_, start, constant(zero / divisor));
   return start;
 }
 
-// Bits of four codes of each row at their place.
-Value GroupDots::partOf(const CodePart &part) {
-  Value bits = blocks_.codes(part.byte);
-  if (part.shift)
-    bits = arith::ShRUIOp::create(b_, loc_, bits, constant(bytes_, part.shift));
-  if (part.shift + part.width < 8)
-    bits = arith::AndIOp::create(b_, loc_, bits,
-                                 constant(bytes_, static_cast<int8_t>((1 << part.width) - 1)));
-  if (part.to)
-    bits = arith::ShLIOp::create(b_, loc_, bits, constant(bytes_, part.to));
-  return bits;
-}
-
-Value GroupDots::fromTable(Value codes) {
-  SmallVector<int8_t> entries;
-  for (int64_t lane = 0; lane < bytes_.getNumElements(); ++lane)
-    entries.push_back(static_cast<int8_t>(packing_.table[lane % packing_.table.size()]));
-  Value table =
-      arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(bytes_, ArrayRef(entries)));
-  StringRef shuffle =
-      bytes_.getNumElements() == 64 ? "llvm.x86.avx512.pshuf.b.512" : "llvm.x86.avx2.pshuf.b";
-  return LLVM::CallIntrinsicOp::create(b_, loc_, bytes_, b_.getStringAttr(shuffle),
-                                       ValueRange{table, codes})
-      .getResult(0);
-}
-
-Value GroupDots::codesOf(const CodeGroup &group) {
-  Value codes;
-  for (const CodePart &part : group.used()) {
-    Value bits = partOf(part);
-    codes = codes ? arith::OrIOp::create(b_, loc_, codes, bits).getResult() : bits;
-  }
-  return packing_.table.empty() ? codes : fromTable(codes);
-}
-
 // Exact integer dots with every row of a. Rows are the innermost loop, so that neighbouring
-// instructions are independent; groups that read the same unit follow one another.
+// instructions are independent.
 SmallVector<Value> GroupDots::integerDots(uint32_t element) {
   SmallVector<Value> dots =
       llvm::map_to_vector(rows_, [&](Value row) { return startOf(row, element); });
-  auto order =
-      llvm::to_vector(llvm::seq<uint32_t>(element / 4, (element + packing_.groupLength) / 4));
-  llvm::stable_sort(order, [&](uint32_t x, uint32_t y) {
-    return packing_.groups[x].parts[0].byte < packing_.groups[y].parts[0].byte;
-  });
-  for (uint32_t group : order) {
-    Value codes = codesOf(packing_.groups[group]);
+  for (uint32_t group : operand_.order(element)) {
+    Value codes = operand_.codes(group);
     uint32_t offset = activation_.codeOffset() + 4 * group % kActivationLength;
     for (auto [dot, row] : llvm::zip_equal(dots, rows_))
       dot = byteDot(dot, codes, spread(row, element, offset, words_));
@@ -153,13 +105,12 @@ SmallVector<Value> GroupDots::integerDots(uint32_t element) {
   return dots;
 }
 
-void GroupDots::add(uint32_t element, MutableArrayRef<Value *> sums) {
-  const BlockFormat &format = *packing_.format;
+void GroupDots::add(uint32_t element, ArrayRef<Value *> sums) {
   SmallVector<Value> dots = integerDots(element);
-  Value scaleB = fields_.factor(format.scale, element), minB;
-  if (format.min.present())
-    minB = arith::NegFOp::create(b_, loc_, fields_.factor(format.min, element));
-  uint32_t sumOffset = activation_.scaledSumOffset(packing_.groupLength, part(element));
+  Value scaleB = operand_.scale(element), minB = operand_.min(element);
+  if (minB)
+    minB = arith::NegFOp::create(b_, loc_, minB);
+  uint32_t sumOffset = activation_.scaledSumOffset(operand_.groupLength(), part(element));
   for (auto [sum, dot, row] : llvm::zip_equal(sums, dots, rows_)) {
     Value scale =
         arith::MulFOp::create(b_, loc_, scaleB, spread(row, element, /*offset=*/0, floats_));
@@ -195,6 +146,41 @@ FailureOr<DotPacking> Emitter::blockDotPacking(tile::DotOp op, const EmittedView
   return *packing;
 }
 
+// The blocks of b at a load's place: one block along K of the vector of rows that begins at `row`.
+Value Emitter::packedBlocks(const EmittedView &w, const BlockFormat &format, ArrayRef<Value> at,
+                            int64_t row) {
+  Value group = arith::DivUIOp::create(b_, loc_, add(at[0], index(row)), index(kInterleavedRows));
+  Value rowBlocks = arith::DivUIOp::create(b_, loc_, w.strides[0], index(format.blockLength));
+  Value kBlock = arith::DivUIOp::create(b_, loc_, at[1], index(format.blockLength));
+  Value block = add(mul(group, rowBlocks), kBlock);
+  return bytesAt(w.base, mul(block, index(int64_t(format.blockBytes) * kInterleavedRows)));
+}
+
+// The first block of each row: rows at constant distances where K is static, so that one register
+// addresses all of them.
+SmallVector<Value> Emitter::activationRows(tile::LoadOp load, const ActivationFormat &activation) {
+  const EmittedView &a = views_.find(load.getView())->second;
+  SmallVector<Value> at = scalarsOf(load.getOffsets());
+  Value rowBlocks = b_.createOrFold<arith::DivUIOp>(loc_, a.strides[0], index(kActivationLength));
+  Value rowBytes = mul(rowBlocks, index(activation.bytes()));
+  Value column =
+      arith::DivUIOp::create(b_, loc_, add(at[1], a.origin[1]), index(kActivationLength));
+  Value first = bytesAt(a.base, mul(add(at[0], a.origin[0]), rowBytes));
+  first = bytesAt(first, mul(column, index(activation.bytes())));
+  SmallVector<Value> rows;
+  for (int64_t r = 0; r < cast<RankedTensorType>(load.getType()).getDimSize(0); ++r)
+    rows.push_back(r ? bytesAt(first, mul(rowBytes, index(r))) : first);
+  return rows;
+}
+
+// The sums of each row in one vector of columns.
+static SmallVector<Value *> sumsOf(Pieces &acc, int64_t piece, int64_t perRow) {
+  SmallVector<Value *> sums;
+  for (size_t at = piece; at < acc.values.size(); at += perRow)
+    sums.push_back(&acc.values[at]);
+  return sums;
+}
+
 LogicalResult Emitter::emitBlockDot(tile::DotOp op) {
   auto accType = cast<RankedTensorType>(op.getAcc().getType());
   auto loadA = op.getA().getDefiningOp<tile::LoadOp>(),
@@ -208,28 +194,100 @@ LogicalResult Emitter::emitBlockDot(tile::DotOp op) {
     return failure();
   const BlockFormat &format = *packing->format;
   const ActivationFormat &activation = *tile::activationFormatOf(a.type.getElementType());
-  SmallVector<Value> atA = scalarsOf(loadA.getOffsets()), atB = scalarsOf(loadB.getOffsets());
+  SmallVector<Value> atB = scalarsOf(loadB.getOffsets());
   Pieces acc = relayout(tiles_.find(op.getAcc())->second, canonicalLane(accType.getShape()));
-  Value kBlock = arith::DivUIOp::create(b_, loc_, atB[1], index(format.blockLength));
-  Value rowBlocks = arith::DivUIOp::create(b_, loc_, w.strides[0], index(format.blockLength));
-  int64_t rows = accType.getDimSize(0), perRow = piecesAlong(accType.getDimSize(1));
-  int64_t depth = cast<RankedTensorType>(op.getA().getType()).getDimSize(1);
-  SmallVector<Value> rowsA;
-  for (int64_t r = 0; r < rows; ++r)
-    rowsA.push_back(
-        blockPointer(a, add(atA[0], index(r)), atA[1], kActivationLength, activation.bytes()));
-  int64_t halves = kInterleavedRows / facts_.lanes; // vectors per group of rows
+  SmallVector<Value> rowsA = activationRows(loadA, activation);
+  for (int64_t p = 0, perRow = piecesAlong(accType.getDimSize(1)); p < perRow; ++p) {
+    int64_t row = p * facts_.lanes;
+    PackedOperand operand(b_, loc_, facts_, *packing, packedBlocks(w, format, atB, row),
+                          static_cast<uint32_t>(row % kInterleavedRows));
+    GroupDots dots(b_, loc_, facts_, operand, activation, rowsA);
+    SmallVector<Value *> sums = sumsOf(acc, p, perRow);
+    for (uint32_t element = 0; element < format.blockLength; element += packing->groupLength)
+      dots.add(element, sums);
+  }
+  tiles_[op.getResult()] = acc;
+  return success();
+}
+
+// Registers of an expanded part, filled column by column.
+static Pieces piecesOf(RankedTensorType type, int64_t perRow) {
+  return {SmallVector<int64_t>(type.getShape()), 1, false,
+          SmallVector<Value>(type.getDimSize(0) * perRow)};
+}
+
+LogicalResult Emitter::emitExpand(sched::ExpandOp op) {
+  auto load = op.getBlocks().getDefiningOp<tile::LoadOp>();
+  if (!load)
+    return op.emitOpError() << "needs blocks loaded from a view";
+  const EmittedView &w = views_.find(load.getView())->second;
+  const BlockFormat &format = *tile::blockFormatOf(w.type.getElementType());
+  Result<DotPacking> packing = dotPacking(format);
+  if (!packing || w.type.getInterleave() != kInterleavedRows)
+    return op.emitOpError() << "expands " << w.type
+                            << ", expected interleave = " << kInterleavedRows
+                            << " of a format that has a packing";
+  SmallVector<Value> at = scalarsOf(load.getOffsets());
+  auto wordType = cast<RankedTensorType>(op.getWords().getType());
+  auto factorType = cast<RankedTensorType>(op.getScales().getType());
+  int64_t perRow = piecesAlong(wordType.getDimSize(1));
+  Pieces words = piecesOf(wordType, perRow), scales = piecesOf(factorType, perRow), mins = scales;
+  auto first = static_cast<uint32_t>(op.getPart() * kActivationLength);
+  auto word = VectorType::get({facts_.lanes}, b_.getI32Type());
   for (int64_t p = 0; p < perRow; ++p) {
-    Value group = arith::DivUIOp::create(b_, loc_, add(atB[0], index(p * facts_.lanes)),
-                                         index(kInterleavedRows));
-    Value block = add(mul(group, rowBlocks), kBlock);
-    Value base = bytesAt(w.base, mul(block, index(int64_t(format.blockBytes) * kInterleavedRows)));
-    SmallVector<Value *> sums;
-    for (int64_t r = 0; r < rows; ++r)
-      sums.push_back(&acc.values[r * perRow + p]);
-    GroupDots dots(b_, loc_, facts_, *packing, activation, rowsA, base,
-                   static_cast<uint32_t>((p % halves) * facts_.lanes));
-    for (uint32_t element = 0; element < depth; element += packing->groupLength)
+    int64_t row = p * facts_.lanes;
+    PackedOperand operand(b_, loc_, facts_, *packing, packedBlocks(w, format, at, row),
+                          static_cast<uint32_t>(row % kInterleavedRows));
+    for (int64_t i = 0; i < wordType.getDimSize(0); ++i) {
+      Value codes = operand.codes(first / 4 + static_cast<uint32_t>(i), kActivationStartZero);
+      words.values[i * perRow + p] = LLVM::BitcastOp::create(b_, loc_, word, codes);
+    }
+    for (int64_t g = 0; g < factorType.getDimSize(0); ++g) {
+      uint32_t element = first + static_cast<uint32_t>(g) * packing->groupLength;
+      scales.values[g * perRow + p] = operand.scale(element);
+      if (op.getMins())
+        mins.values[g * perRow + p] = operand.min(element);
+    }
+  }
+  tiles_[op.getWords()] = words;
+  tiles_[op.getScales()] = scales;
+  if (op.getMins())
+    tiles_[op.getMins()] = mins;
+  return success();
+}
+
+LogicalResult Emitter::emitPanelDot(sched::PanelDotOp op) {
+  auto load = op.getA().getDefiningOp<tile::LoadOp>();
+  if (!load)
+    return op.emitOpError() << "needs activations loaded from a view";
+  for (Value part : {op.getWords(), op.getScales(), op.getMins()})
+    if (part && !part.getDefiningOp<sched::ReadOp>())
+      return op.emitOpError() << "needs panels read from scratch";
+  Type blocks = load.getView().getType().getElementType();
+  const ActivationFormat &activation = *tile::activationFormatOf(blocks);
+  auto accType = cast<RankedTensorType>(op.getAcc().getType());
+  int64_t perRow = piecesAlong(accType.getDimSize(1));
+  auto groups = cast<RankedTensorType>(op.getScales().getType()).getDimSize(0);
+  auto length = static_cast<uint32_t>(kActivationLength / groups);
+  if (length % activation.partLength)
+    return op.emitOpError() << "multiplies by activations of " << blocks << ", expected sums of "
+                            << length << " elements";
+  Pieces acc = relayout(tiles_.find(op.getAcc())->second, canonicalLane(accType.getShape()));
+  SmallVector<Value> rowsA = activationRows(load, activation);
+  for (int64_t p = 0; p < perRow; ++p) {
+    auto rowsOf = [&](Value tile) -> PanelOperand::Rows {
+      auto read = tile ? tile.getDefiningOp<sched::ReadOp>() : sched::ReadOp();
+      if (!read)
+        return {};
+      return [this, read, p](uint32_t row) {
+        return readPiece(read, {row, p * facts_.lanes}, facts_.lanes);
+      };
+    };
+    PanelOperand operand(b_, loc_, length, rowsOf(op.getWords()), rowsOf(op.getScales()),
+                         rowsOf(op.getMins()));
+    GroupDots dots(b_, loc_, facts_, operand, activation, rowsA);
+    SmallVector<Value *> sums = sumsOf(acc, p, perRow);
+    for (uint32_t element = 0; element < kActivationLength; element += length)
       dots.add(element, sums);
   }
   tiles_[op.getResult()] = acc;

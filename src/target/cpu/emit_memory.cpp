@@ -275,15 +275,21 @@ static int64_t bufferLane(sched::BufferType type, ArrayRef<int64_t> shape) {
   return -1;
 }
 
+// One register of a block of scratch.
+Value Emitter::readPiece(sched::ReadOp op, ArrayRef<int64_t> at, int64_t width) {
+  Place place{bufferPointer(op.getBuffer(), scalarsOf(op.getOffsets()), at), {}, {}, {}, {}};
+  return loadPiece(place, cast<RankedTensorType>(op.getType()).getElementType(), width, {});
+}
+
 LogicalResult Emitter::emitRead(sched::ReadOp op) {
+  if (sched::isReadByPanelDots(op.getResult()))
+    return success(); // register by register where they are multiplied
   auto type = cast<RankedTensorType>(op.getResult().getType());
   auto buffer = cast<sched::BufferType>(op.getBuffer().getType());
   int64_t lane = bufferLane(buffer, type.getShape());
-  SmallVector<Value> offsets = scalarsOf(op.getOffsets());
   Pieces pieces{SmallVector<int64_t>(type.getShape()), lane, false, {}};
   forEachPiece(type.getShape(), lane, [&](ArrayRef<int64_t> at, int64_t width) {
-    Place place{bufferPointer(op.getBuffer(), offsets, at), {}, {}, {}, {}};
-    pieces.values.push_back(loadPiece(place, type.getElementType(), width, {}));
+    pieces.values.push_back(readPiece(op, at, width));
   });
   tiles_[op.getResult()] = pieces;
   return success();

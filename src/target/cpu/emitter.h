@@ -66,6 +66,7 @@ private:
   LogicalResult emitLoadScalar(tile::LoadScalarOp op);
   LogicalResult emitStore(tile::StoreOp op);
   LogicalResult emitRead(sched::ReadOp op);
+  Value readPiece(sched::ReadOp op, ArrayRef<int64_t> at, int64_t width);
   LogicalResult emitWrite(sched::WriteOp op);
   void emitPrefetch(sched::PrefetchOp op);
   void emitPrefetchAt(Value pointer, int32_t level);
@@ -115,6 +116,11 @@ private:
 
   // emit_block_dot.cpp
   LogicalResult emitBlockDot(tile::DotOp op);
+  LogicalResult emitExpand(sched::ExpandOp op);
+  LogicalResult emitPanelDot(sched::PanelDotOp op);
+  Value packedBlocks(const EmittedView &w, const BlockFormat &format, ArrayRef<Value> at,
+                     int64_t row);
+  SmallVector<Value> activationRows(tile::LoadOp load, const ActivationFormat &activation);
   mlir::FailureOr<DotPacking> blockDotPacking(tile::DotOp op, const EmittedView &a,
                                               const EmittedView &w);
 

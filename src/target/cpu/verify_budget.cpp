@@ -34,10 +34,15 @@ static bool isReadBySlices(Value value) {
          llvm::all_of(value.getUsers(), [](Operation *user) { return isa<tile::SliceOp>(user); });
 }
 
+// Panels go to scratch register by register, and products read them so.
+static bool isPanel(Value value) {
+  return value.getDefiningOp<sched::ExpandOp>() || sched::isReadByPanelDots(value);
+}
+
 static LogicalResult verifyBlock(Operation *op, Value value, const CpuFacts &facts) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (!type || isa<tile::BlockType>(type.getElementType()) || isReadByDots(value) ||
-      isReadBySlices(value))
+      isReadBySlices(value) || isPanel(value))
     return success();
   int64_t vectors = vectorsOf(type, facts.lanes);
   if (vectors <= facts.accumulatorBudget())

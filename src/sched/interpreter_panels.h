@@ -1,0 +1,12 @@
+// Panels in the scheduled interpreter: expanding blocks, and products with what they become.
+#pragma once
+
+#include "sched/sched.h"
+#include "tile/interpreter_engine.h"
+
+namespace sinter::sched {
+
+Result<void> executeExpand(ExpandOp op, tile::Task &task);
+Result<void> executePanelDot(PanelDotOp op, tile::Task &task);
+
+} // namespace sinter::sched

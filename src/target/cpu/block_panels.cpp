@@ -1,0 +1,105 @@
+// Blocking, panels of blocks: codes, scales and minima of some columns made ready once for all rows
+// of a tile, side by side in scratch in the order in which they are read.
+#include "target/cpu/blocker.h"
+
+#include "numeric/dot_packing.h"
+
+using namespace mlir;
+
+namespace sinter::target::cpu {
+
+static constexpr int64_t kWordBytes = 4;
+
+int64_t blockLengthOf(Value weights) {
+  const BlockFormat *format = tile::blockFormatOf(getElementTypeOrSelf(weights.getType()));
+  return format ? format->blockLength : kActivationLength;
+}
+
+int64_t rowsOfBlocks(const CpuFacts &facts, int64_t vectors, int64_t tileRows) {
+  // An integer sum beside each float one.
+  return std::clamp<int64_t>(facts.accumulatorBudget() / vectors / 2, 1, tileRows);
+}
+
+// Groups of 32 elements with a scale each, in elements.
+static int64_t groupLengthOf(const BlockFormat &format) {
+  Result<DotPacking> packing = dotPacking(format);
+  return packing ? packing->groupLength : 0;
+}
+
+// Whether several blocks of rows read each column: otherwise it is read once, as it is.
+bool Blocker::expands(tile::DotOp dot) {
+  auto acc = cast<RankedTensorType>(dot.getAcc().getType());
+  if (!isBlockTile(dot.getA()) || !dot.getTransposeB())
+    return false;
+  const BlockFormat *format = tile::blockFormatOf(getElementTypeOrSelf(dot.getB().getType()));
+  return format && groupLengthOf(*format) &&
+         acc.getDimSize(0) > rowsOfBlocks(facts_, 1, acc.getDimSize(0));
+}
+
+// Groups beyond the weights' own length are zero and add nothing: their exact end replaces a bound
+// in the loop.
+Value Blocker::groupsEnd(tile::DotOp dot, int64_t depth) {
+  auto load = dot.getB().getDefiningOp<tile::LoadOp>();
+  if (!load)
+    return index(depth);
+  Value dim = b_.createOrFold<tile::DimOp>(loc_, mapped(load.getView()), 1u);
+  Value left = b_.createOrFold<arith::SubIOp>(loc_, dim, mapped(load.getOffsets()[1]));
+  return b_.createOrFold<arith::MinSIOp>(loc_, left, index(depth));
+}
+
+LogicalResult Blocker::expandPart(Value blocks, int64_t part, const Columns &columns, Value k) {
+  const BlockFormat &format = *tile::blockFormatOf(getElementTypeOrSelf(blocks.getType()));
+  int64_t group = groupLengthOf(format), first = part * kActivationLength;
+  auto words =
+      RankedTensorType::get({kActivationLength / kWordBytes, columns.count}, b_.getI32Type());
+  auto factors = RankedTensorType::get({kActivationLength / group, columns.count}, b_.getF32Type());
+  auto op = sched::ExpandOp::create(b_, loc_, words, factors, columns.mins ? Type(factors) : Type(),
+                                    blocks, b_.getI64IntegerAttr(part));
+  Value at = add(k, index(first)), zero = index(0);
+  write(op.getWords(), columns.words, {divided(at, kWordBytes), zero});
+  write(op.getScales(), columns.scales, {divided(at, group), zero});
+  if (columns.mins)
+    write(op.getMins(), columns.mins, {divided(at, group), zero});
+  return success();
+}
+
+LogicalResult Blocker::expandColumns(tile::DotOp dot, Columns &columns) {
+  const BlockFormat &format = *tile::blockFormatOf(getElementTypeOrSelf(dot.getB().getType()));
+  int64_t depth = cast<RankedTensorType>(dot.getB().getType()).getDimSize(1);
+  int64_t length = format.blockLength;
+  auto buffer = [&](int64_t elements, Type type) {
+    return allocate(RankedTensorType::get({depth / elements, columns.count}, type), {});
+  };
+  columns.words = buffer(kWordBytes, b_.getI32Type());
+  columns.scales = buffer(groupLengthOf(format), b_.getF32Type());
+  if (format.min.present())
+    columns.mins = buffer(groupLengthOf(format), b_.getF32Type());
+  return loopOver(index(0), groupsEnd(dot, depth), length, [&](Value k) -> LogicalResult {
+    FailureOr<Value> blocks = stream(dot.getB(), {{columns.from, k}, {columns.count, length}});
+    if (failed(blocks))
+      return failure();
+    for (int64_t part = 0; part < length / kActivationLength; ++part)
+      if (failed(expandPart(*blocks, part, columns, k)))
+        return failure();
+    return success();
+  });
+}
+
+FailureOr<Value> Blocker::panelStep(tile::DotOp dot, Value acc, Value row, int64_t rows,
+                                    const Columns &columns, Value k) {
+  FailureOr<Value> a = stream(dot.getA(), {{row, k}, {rows, kActivationLength}});
+  if (failed(a))
+    return failure();
+  auto part = [&](Value buffer, int64_t elements) -> Value {
+    int64_t count = kActivationLength / elements;
+    return read(buffer, {{divided(k, elements), index(0)}, {count, columns.count}});
+  };
+  const BlockFormat &format = *tile::blockFormatOf(getElementTypeOrSelf(dot.getB().getType()));
+  int64_t group = groupLengthOf(format);
+  return sched::PanelDotOp::create(b_, loc_, acc.getType(), *a, part(columns.words, kWordBytes),
+                                   part(columns.scales, group), acc,
+                                   columns.mins ? part(columns.mins, group) : Value())
+      .getResult();
+}
+
+} // namespace sinter::target::cpu

@@ -101,9 +101,9 @@ Move bestMove(const FitSums &s, bool withMin) {
           (s.residualLevel * s.level - s.residual * s.level2) / determinant};
 }
 
-// Where the extreme value meets the last level: the reach. A start lies `offset` levels beyond.
-constexpr float kOffsets[] = {0.0f, -1.0f, -0.75f, -0.5f, -0.25f, 0.25f,
-                              0.5f, 0.75f, 1.0f,   1.5f,  2.0f};
+// At offset 0 the extreme value meets the last level; a start lies so many levels beyond. Eleven
+// offsets instead of these took a fifth more time for at most 0.5 % less error (Q8_0).
+constexpr float kOffsets[] = {0.0f, -0.75f, -0.35f, 0.35f, 0.75f, 1.25f, 2.0f};
 
 class Search {
 public:

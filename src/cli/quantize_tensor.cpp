@@ -14,9 +14,9 @@ constexpr uint64_t kPieceElements = 16384; // every block length divides it
 constexpr uint64_t kBatchPieces = 64;
 constexpr uint64_t kCopyBytes = 4 << 20;
 
-std::string at(const GgufTensor &tensor, uint64_t element) {
+std::string at(const GgufTensor &tensor, uint64_t element, const char *column) {
   return "tensor '" + withoutControls(tensor.name) + "', row " +
-         std::to_string(element / tensor.dims[0]) + ", column " +
+         std::to_string(element / tensor.dims[0]) + ", " + column +
          std::to_string(element % tensor.dims[0]);
 }
 
@@ -45,14 +45,26 @@ struct TensorQuantizer::Batch {
     decodeRow(*tensor.format, from, values);
     for (uint64_t e = 0; e < count; ++e)
       if (!std::isfinite(values[e]))
-        return fail(Code::InvalidArgument, at(tensor, first + e) + ": found " +
+        return fail(Code::InvalidArgument, at(tensor, first + e, "column ") + ": found " +
                                                std::to_string(values[e]) +
                                                ", expected a finite number");
-    const auto done =
-        fitRow(format, values, out.subspan(bytesOf(format, begin), bytesOf(format, count)));
-    if (!done)
-      return fail(done.error().code,
-                  "in the piece from " + at(tensor, first) + " on: " + done.error().message);
+    out = out.subspan(bytesOf(format, begin), bytesOf(format, count));
+    return fitRow(format, values, out) ? Result<void>() : explain(first, values, out);
+  }
+
+  // The error again, of the row that it is in.
+  Result<void> explain(uint64_t first, std::span<const float> values,
+                       std::span<uint8_t> out) const {
+    for (uint64_t done = 0; done < values.size();) {
+      const uint64_t left = tensor.dims[0] - (first + done) % tensor.dims[0];
+      const uint64_t count = std::min<uint64_t>(left, values.size() - done);
+      const auto fitted = fitRow(format, values.subspan(done, count),
+                                 out.subspan(bytesOf(format, done), bytesOf(format, count)));
+      if (!fitted)
+        return fail(fitted.error().code,
+                    at(tensor, first + done, "from column ") + " on: " + fitted.error().message);
+      done += count;
+    }
     return {};
   }
 };

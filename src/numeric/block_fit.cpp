@@ -200,7 +200,7 @@ Result<void> convertRow(const BlockFormat &format, std::span<const float> values
   for (size_t e = 0; e < values.size(); ++e)
     if (!std::isfinite(format.code.value(out.data() + e * format.blockBytes, 0)))
       return fail(Code::Unsupported, "value " + std::to_string(e) + " of the row is " +
-                                         std::to_string(values[e]) + ", beyond the largest " +
+                                         sixDigits(double{values[e]}) + ", beyond the largest " +
                                          std::string(format.name));
   return {};
 }
@@ -224,7 +224,8 @@ Result<void> fitRow(const BlockFormat &format, std::span<const float> values,
   for (size_t e = 0; e < values.size(); ++e)
     if (!std::isfinite(values[e]))
       return fail(Code::InvalidArgument, "value " + std::to_string(e) + " of the row is " +
-                                             std::to_string(values[e]) + ", expected a finite one");
+                                             sixDigits(double{values[e]}) +
+                                             ", expected a finite one");
   if (format.isPlain())
     return convertRow(format, values, out);
   BlockFitter fitter(format);

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
+#include <cstdio>
 
 namespace sinter {
 namespace {
@@ -26,6 +26,12 @@ constexpr StoredNumber kStoredNumbers[] = {
 };
 
 } // namespace
+
+std::string sixDigits(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", number);
+  return text;
+}
 
 const StoredNumber *findStoredNumber(const GroupFactor &factor) {
   const auto *found =
@@ -52,9 +58,9 @@ Result<void> FactorFit::fit(const WeightedValues &wanted, int exponent) {
   const float level1 = fitGroup(levels_, wanted, rule).at.scale;
   if (!setLevel1(level1))
     return fail(Code::Unsupported, "a block needs a scale or minimum of " +
-                                       std::to_string(std::ldexp(double{level1}, exponent)) +
+                                       sixDigits(std::ldexp(double{level1}, exponent)) +
                                        ", beyond the largest " + std::string(number_->name) + ", " +
-                                       std::to_string(number_->value(number_->largestRaw)));
+                                       sixDigits(double{number_->value(number_->largestRaw)}));
   const std::span<const float> values = wanted.values();
   for (size_t g = 0; g < values.size(); ++g)
     index_[g] = levels_.nearest(level1_ != 0 ? values[g] / level1_ : 0);

@@ -3,6 +3,8 @@
 
 #include "numeric/group_fit.h"
 
+#include <string>
+
 namespace sinter {
 
 // How a level-1 number is stored, and what the largest is.
@@ -15,6 +17,9 @@ struct StoredNumber {
   uint64_t (*nearest)(float value);
   float (*value)(uint64_t raw);
 };
+
+// For messages.
+std::string sixDigits(double number);
 
 // Null where level 1 cannot be fitted.
 const StoredNumber *findStoredNumber(const GroupFactor &factor);

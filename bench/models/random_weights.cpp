@@ -6,7 +6,7 @@
 //                                                   first tensor, which are all that must be
 //                                                   carried
 //   random_weights fill OUT.gguf                    random weights, the same everywhere
-#include "format/gguf.h"
+#include "format/gguf_header.h"
 
 #include <cstdio>
 #include <cstring>
@@ -18,70 +18,14 @@ namespace {
 
 using namespace sinter;
 
-class Bytes {
-public:
-  void u32(uint64_t value) { number(value, 4); }
-  void u64(uint64_t value) { number(value, 8); }
-  void text(std::string_view value) {
-    u64(value.size());
-    raw({reinterpret_cast<const uint8_t *>(value.data()), value.size()});
-  }
-  void raw(std::span<const uint8_t> bytes) {
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-  }
-  void pad(uint64_t alignment) {
-    bytes_.resize((bytes_.size() + alignment - 1) / alignment * alignment);
-  }
-  const std::vector<uint8_t> &all() const { return bytes_; }
-
-private:
-  void number(uint64_t value, int bytes) {
-    for (int i = 0; i < bytes; ++i)
-      bytes_.push_back(static_cast<uint8_t>(value >> (8 * i)));
-  }
-  std::vector<uint8_t> bytes_;
-};
-
-struct Header {
-  std::vector<uint8_t> bytes;
-  uint64_t fileBytes = 0;
-};
-
-Result<Header> headerOf(const GgufFile &model, const BlockFormat &matrices) {
-  constexpr uint32_t kMagic = 0x46554747, kVersion = 3; // "GGUF"
-  Bytes out;
-  out.u32(kMagic);
-  out.u32(kVersion);
-  out.u64(model.tensors().size());
-  out.u64(model.values().size());
-  for (const GgufValue &value : model.values()) {
-    out.text(value.key);
-    out.u32(static_cast<uint32_t>(value.type));
-    if (value.isArray()) {
-      out.u32(static_cast<uint32_t>(value.elementType));
-      out.u64(value.count);
-    }
-    out.raw(value.bytes);
-  }
-  uint64_t offset = 0;
-  for (const GgufTensor &tensor : model.tensors()) {
-    const BlockFormat &format = tensor.rank > 1 ? matrices : *tensor.format;
-    const std::optional<uint64_t> rowBytes = format.rowBytes(tensor.dims[0]);
-    if (!rowBytes)
-      return fail(Code::InvalidArgument, "rows of '" + std::string(tensor.name) +
-                                             "' are no whole blocks of " +
-                                             std::string(format.name));
-    out.text(tensor.name);
-    out.u32(tensor.rank);
-    for (uint32_t i = 0; i < tensor.rank; ++i)
-      out.u64(tensor.dims[i]);
-    out.u32(static_cast<uint32_t>(format.type));
-    out.u64(offset);
-    const uint64_t alignment = model.alignment();
-    offset += (*rowBytes * tensor.rows() + alignment - 1) / alignment * alignment;
-  }
-  out.pad(model.alignment());
-  return Header{out.all(), out.all().size() + offset};
+Result<GgufHeader> headerOf(const GgufFile &model, const BlockFormat &matrices) {
+  GgufContents contents;
+  contents.values = model.values();
+  contents.alignment = model.alignment();
+  for (const GgufTensor &tensor : model.tensors())
+    contents.tensors.push_back(
+        {tensor.name, tensor.dims, tensor.rank, tensor.rank > 1 ? &matrices : tensor.format});
+  return makeGgufHeader(contents);
 }
 
 Result<void> writeAt(int fd, std::span<const uint8_t> bytes, uint64_t offset) {
@@ -100,7 +44,7 @@ Result<void> makeShape(const std::string &model, const std::string &type, const 
   const BlockFormat *format = findBlockFormat(type);
   if (!format)
     return fail(Code::InvalidArgument, "'" + type + "' is no tensor type, expected F16, Q8_0, ...");
-  SINTER_ASSIGN(const Header header, headerOf(file, *format));
+  SINTER_ASSIGN(const GgufHeader header, headerOf(file, *format));
   const int fd = open(out.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0 || ftruncate(fd, static_cast<off_t>(header.fileBytes)) != 0)
     return fail(Code::Internal, "cannot make '" + out + "': " + std::strerror(errno));

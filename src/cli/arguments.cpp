@@ -100,6 +100,31 @@ std::optional<Message> read(const CommandLine &line, CompileArguments &compile) 
   return std::nullopt;
 }
 
+std::optional<Message> readFormat(const std::optional<std::string> &text, const char *option,
+                                  const BlockFormat *&format) {
+  if (text && !(format = findFittedFormat(*text)))
+    return usage(std::string(option) + " is '" + *text + "', expected one of " +
+                 fittedFormatNames());
+  return std::nullopt;
+}
+
+std::optional<Message> read(const CommandLine &line, QuantizeArguments &quantize) {
+  quantize.model = line.model;
+  quantize.output = line.output;
+  if (quantize.model.empty())
+    return usage("MODEL is empty, expected a path or a name");
+  if (quantize.output.empty())
+    return usage("-o is empty, expected the file to write");
+  QuantizeTypes &types = quantize.types;
+  if (!(types.scheme = findScheme(line.type)))
+    return usage("--type is '" + line.type + "', expected one of " + schemeNames());
+  if (auto bad = readFormat(line.outputType, "--output-type", types.output))
+    return bad;
+  if (auto bad = readFormat(line.embeddingType, "--embedding-type", types.embedding))
+    return bad;
+  return readCount(line.threads, "--threads", 1, kMostThreads, quantize.threads);
+}
+
 template <typename T> tl::expected<Arguments, Message> readAs(const CommandLine &line) {
   T arguments;
   if (auto bad = read(line, arguments))
@@ -123,6 +148,8 @@ tl::expected<Arguments, Message> parseArguments(std::span<const char *const> arg
     return readAs<PerplexityArguments>(*line);
   if (line->command == "compile")
     return readAs<CompileArguments>(*line);
+  if (line->command == "quantize")
+    return readAs<QuantizeArguments>(*line);
   return DevicesArguments{};
 }
 

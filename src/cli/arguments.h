@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "cli/exit_codes.h"
 #include "cli/open_device.h"
+#include "cli/quantize_scheme.h"
 #include "llm/sampler_settings.h"
 
 #include <cstdint>
@@ -59,10 +60,17 @@ struct CompileArguments {
   std::string output;
 };
 
+struct QuantizeArguments {
+  std::string model;
+  std::string output; // a file
+  QuantizeTypes types;
+  uint32_t threads = 0; // 0: all that this process may use
+};
+
 struct DevicesArguments {};
 
 using Arguments = std::variant<RunArguments, BenchArguments, ExplainArguments, PerplexityArguments,
-                               CompileArguments, DevicesArguments>;
+                               CompileArguments, QuantizeArguments, DevicesArguments>;
 
 // Nothing is to be run: help to show, or a command line that makes no sense.
 struct Message {

@@ -10,9 +10,9 @@ namespace sinter::cli {
 struct CommandLine {
   std::string command; // "run", "bench", ...
   std::string model;
-  std::string file, targets, output;
+  std::string file, targets, output, type;
   std::optional<std::string> prompt, tokens, threads, context, generate, repeat, parallel, window,
-      device, plan;
+      device, plan, outputType, embeddingType;
   bool raw = false;
   bool json = false;
   bool verbose = false;

@@ -17,6 +17,7 @@ Examples:
   sinter bench smollm2 --prompt 512 --gen 128 --threads 2 --json
   sinter run smollm2 --device cuda                on a GPU
   sinter compile smollm2 --target cuda:sm_90a,cpu -o smollm2.plan
+  sinter quantize MODEL --type Q4_K_M -o SMALL.gguf
   sinter kernel --help                            single kernels: run, bench, emit
 
 Only answers and results go to standard output; progress, figures and errors go to standard
@@ -156,6 +157,26 @@ void addOthers(CLI::App &app, CommandLine &line) {
   app.add_subcommand("kernel", "work on one kernel (sinter kernel --help)");
 }
 
+void addQuantize(CLI::App &app, CommandLine &line) {
+  CLI::App *quantize = app.add_subcommand("quantize", "write a model with weights of another type");
+  quantize->description(
+      "Writes MODEL with its matrices as another type, searching the scales of least squared\n"
+      "error. Vectors and norms stay as they are. A type's name means that type for every\n"
+      "matrix; Q4_K_S, Q4_K_M, Q5_K_S and Q5_K_M give more bits to some, as llama.cpp's do.");
+  addModelName(*quantize, line);
+  quantize->add_option("--type", line.type, "Q4_0, Q8_0, Q4_K, Q4_K_M, IQ4_XS, MXFP4, F16, ...")
+      ->required()
+      ->type_name("TYPE");
+  quantize->add_option("-o,--output", line.output, "the file to write")
+      ->required()
+      ->type_name("FILE");
+  addText(*quantize, "--output-type", line.outputType,
+          "type of the output matrix, or of the embedding that is that too", "TYPE");
+  addText(*quantize, "--embedding-type", line.embeddingType, "type of the token embedding", "TYPE");
+  addText(*quantize, "--threads", line.threads,
+          "threads to use (default: all that this process may use)");
+}
+
 std::string lowered(std::string text) {
   if (text.size() > 1 && !std::isupper(static_cast<unsigned char>(text[1])))
     text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
@@ -193,6 +214,7 @@ tl::expected<CommandLine, Message> splitCommandLine(std::span<const char *const>
   addRun(app, line);
   addBench(app, line);
   addOthers(app, line);
+  addQuantize(app, line);
   app.footer(kFooter); // last, since commands take it over when they are made
   try {
     app.parse(static_cast<int>(argv.size()), argv.data());

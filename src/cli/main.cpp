@@ -68,6 +68,8 @@ Result<int> dispatch(const Arguments &arguments, Interrupts &interrupts) {
     return perplexityCommand(*perplexity, interrupts);
   if (const auto *compile = std::get_if<CompileArguments>(&arguments))
     return compileCommand(*compile, interrupts);
+  if (const auto *quantize = std::get_if<QuantizeArguments>(&arguments))
+    return quantizeCommand(*quantize, interrupts);
   return devicesCommand();
 }
 

@@ -4,6 +4,7 @@
 #include "numeric/half.h"
 
 #include <bit>
+#include <cstring>
 
 // A fused multiply-add would round once where the formats' definition rounds twice.
 #pragma clang fp contract(off)
@@ -45,9 +46,10 @@ uint64_t Field::raw(const uint8_t *block, uint32_t index) const {
 
 void Field::store(uint8_t *block, uint32_t index, uint64_t raw) const {
   for (const BitPlane &plane : used()) {
-    uint32_t at = plane.map.bit(index);
-    for (uint32_t k = 0; k < plane.width; ++k)
-      block[(at + k) / 8] |= static_cast<uint8_t>((raw >> (plane.shift + k) & 1) << (at + k) % 8);
+    const uint32_t at = plane.map.bit(index), shift = at % 8;
+    const uint64_t bits = (raw >> plane.shift & (~uint64_t{0} >> (64 - plane.width))) << shift;
+    for (uint32_t done = 0; done < plane.width + shift; done += 8)
+      block[(at + done) / 8] |= static_cast<uint8_t>(bits >> done);
   }
 }
 
@@ -127,16 +129,38 @@ void decodeBlock(const BlockFormat &format, const uint8_t *block, float *out) {
   }
 }
 
+template <typename Raw, typename Read>
+void readPlain(std::span<const uint8_t> bytes, std::span<float> out, Read read) {
+  for (size_t e = 0; e < out.size(); ++e) {
+    Raw raw;
+    std::memcpy(&raw, bytes.data() + e * sizeof raw, sizeof raw);
+    out[e] = read(raw);
+  }
+}
+
+// The types that weights come in are read whole, the others by their field.
+void decodePlain(const BlockFormat &format, std::span<const uint8_t> bytes, std::span<float> out) {
+  static_assert(std::endian::native == std::endian::little, "numbers are read as they lie");
+  switch (format.code.number) {
+  case Number::F16:
+    return readPlain<uint16_t>(bytes, out, f16ToF32);
+  case Number::BF16:
+    return readPlain<uint16_t>(bytes, out, bf16ToF32);
+  case Number::F32:
+    return readPlain<float>(bytes, out, [](float value) { return value; });
+  default:
+    for (size_t e = 0; e < out.size(); ++e)
+      out[e] = format.code.value(bytes.data() + e * format.blockBytes, 0);
+  }
+}
+
 } // namespace
 
 void decodeRow(const BlockFormat &format, std::span<const uint8_t> blocks, std::span<float> out) {
   auto bytes = format.rowBytes(out.size());
   SINTER_CHECK(bytes && *bytes == blocks.size());
-  if (format.isPlain()) {
-    for (size_t e = 0; e < out.size(); ++e)
-      out[e] = format.code.value(blocks.data() + e * format.blockBytes, 0);
-    return;
-  }
+  if (format.isPlain())
+    return decodePlain(format, blocks, out);
   for (size_t b = 0; b < out.size() / format.blockLength; ++b)
     decodeBlock(format, blocks.data() + b * format.blockBytes, out.data() + b * format.blockLength);
 }

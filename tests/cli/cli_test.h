@@ -107,12 +107,12 @@ protected:
   ChildOptions options_;
 };
 
-// Lines on stderr, apart from the one that says that a plan is built.
+// Lines on stderr, apart from those that say what is done now.
 inline std::vector<std::string> messages(const Outcome &outcome) {
   std::vector<std::string> lines;
   std::istringstream text(outcome.err);
   for (std::string line; std::getline(text, line);)
-    if (line != "sinter: building the plan")
+    if (line != "sinter: building the plan" && !line.starts_with("sinter: quantising to "))
       lines.push_back(line);
   return lines;
 }

@@ -61,6 +61,21 @@ const Misuse kMisuses[] = {
     {"ExplainZeroPrompt", {"explain", "MODEL", "--prompt", "0"}, "--prompt is '0'"},
     {"PerplexityWithoutFile", {"perplexity", "MODEL"}, "FILE is required"},
     {"PerplexitySmallWindow", {"perplexity", "MODEL", "f", "--window", "1"}, "--window is '1'"},
+    {"QuantizeWithoutType", {"quantize", "MODEL", "-o", "f"}, "--type is required"},
+    {"QuantizeWithoutOutput", {"quantize", "MODEL", "--type", "Q8_0"}, "--output is required"},
+    {"QuantizeEmptyOutput", {"quantize", "MODEL", "--type", "Q8_0", "-o", ""}, "-o is empty"},
+    {"QuantizeUnknownType",
+     {"quantize", "MODEL", "--type", "Q3_K_L", "-o", "f"},
+     "--type is 'Q3_K_L', expected one of F32, F16"},
+    {"QuantizeTypeOfGrids",
+     {"quantize", "MODEL", "--type", "IQ2_XXS", "-o", "f"},
+     "--type is 'IQ2_XXS', expected one of"},
+    {"QuantizeMixAsOutputType",
+     {"quantize", "MODEL", "--type", "Q8_0", "-o", "f", "--output-type", "Q4_K_M"},
+     "--output-type is 'Q4_K_M', expected one of F32"},
+    {"QuantizeZeroThreads",
+     {"quantize", "MODEL", "--type", "Q8_0", "-o", "f", "--threads", "0"},
+     "--threads is '0'"},
     {"DevicesWithArgument", {"devices", "all"}, "'all' was not expected"},
     {"ControlsInAnOption", {"run", "MODEL", "--\x1b[2J"}, "'--\\x1b[2J' was not expected"},
 };
@@ -71,14 +86,14 @@ TEST_F(Usage, HelpNamesEveryCommandAndEveryExitCode) {
   const Outcome outcome = sinter({"--help"});
   EXPECT_THAT(outcome, EndedWith(0));
   EXPECT_THAT(outcome.err, IsEmpty());
-  for (const char *word : {"run", "bench", "explain", "perplexity", "devices", "kernel", "smollm2",
-                           "Exit codes", "\n  0 ", "\n  1 ", "\n  2 ", "\n  130 ",
+  for (const char *word : {"run", "bench", "explain", "perplexity", "quantize", "devices", "kernel",
+                           "smollm2", "Exit codes", "\n  0 ", "\n  1 ", "\n  2 ", "\n  130 ",
                            "SINTER_COMPILER", "SINTER_COMPILE_SECONDS", "XDG_CACHE_HOME"})
     EXPECT_THAT(outcome.out, HasSubstr(word));
 }
 
 TEST_F(Usage, HelpOfACommandShowsItsOptionsAndFitsATerminal) {
-  for (const char *command : {"run", "bench", "explain", "perplexity", "devices"}) {
+  for (const char *command : {"run", "bench", "explain", "perplexity", "quantize", "devices"}) {
     const Outcome outcome = sinter({command, "--help"});
     EXPECT_THAT(outcome, EndedWith(0));
     EXPECT_THAT(outcome.out, HasSubstr("Usage: sinter " + std::string(command) + " "));

@@ -1,8 +1,9 @@
 // What must hold of whatever bytes the GGUF reader accepts; shared by its fuzzer and its tests.
 #pragma once
 
-#include "format/gguf.h"
+#include "format/gguf_header.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,31 @@ inline bool decodesItsFirstRow(const GgufTensor &tensor) {
   return true;
 }
 
+// Whether the file's contents, written anew, read as the same contents. Where alignment blows a
+// small file up, it is let be.
+inline bool survivesRewriting(const GgufFile &file) {
+  GgufContents contents;
+  contents.values = file.values();
+  contents.alignment = file.alignment();
+  for (const GgufTensor &tensor : file.tensors())
+    contents.tensors.push_back({tensor.name, tensor.dims, tensor.rank, tensor.format});
+  const auto header = makeGgufHeader(contents);
+  constexpr uint64_t kMostBytes = 1 << 26;
+  if (!header || header->fileBytes > kMostBytes)
+    return header.has_value();
+  std::vector<uint8_t> bytes = header->bytes;
+  bytes.resize(header->fileBytes);
+  const auto again = GgufFile::parse(bytes);
+  const auto sameTensor = [](const GgufTensor &a, const GgufTensor &b) {
+    return a.name == b.name && a.dims == b.dims && a.format == b.format;
+  };
+  const auto sameValue = [](const GgufValue &a, const GgufValue &b) {
+    return a.key == b.key && a.type == b.type && std::ranges::equal(a.bytes, b.bytes);
+  };
+  return again && std::ranges::equal(again->tensors(), file.tensors(), sameTensor) &&
+         std::ranges::equal(again->values(), file.values(), sameValue);
+}
+
 // Empty where `bytes` are refused or read as a file without contradictions; else what contradicts.
 inline std::string inconsistencyOf(std::span<const uint8_t> bytes) {
   auto file = GgufFile::parse(bytes);
@@ -64,6 +90,8 @@ inline std::string inconsistencyOf(std::span<const uint8_t> bytes) {
   }
   if (dataBytes > bytes.size())
     return "tensors overlap";
+  if (!survivesRewriting(*file))
+    return "rewriting";
   return file->digest() ? "" : "no digest";
 }
 

@@ -145,6 +145,14 @@ TEST(Attention, BlocksOfQueriesGiveTheSameBitsAsSingleRows) {
   EXPECT_EQ(single.out, blocked.out);
 }
 
+TEST(Attention, StepsOfSeveralPagesAttendTheSamePositions) {
+  for (const char *window : {"0", "3", "14"}) {
+    Batch batch(kRagged, 4);
+    batch.run({{"block_queries", "4"}, {"step_pages", "3"}, {"window", window}});
+    expectClose(batch.out, batch.reference(std::atoi(window), true), 2e-5, 2e-6);
+  }
+}
+
 TEST(Attention, ASequenceHasTheSameBitsAloneAndInABatch) {
   Batch batch(kRagged, 4), alone({kRagged[4]}, 4);
   batch.run({{"block_queries", "4"}});

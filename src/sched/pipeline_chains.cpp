@@ -10,10 +10,10 @@ namespace {
 
 constexpr int64_t kMostAhead = 3;       // steps that fetches run ahead
 constexpr int64_t kSharedMargin = 1024; // left for other uses
-// Registers of a thread that sums and operands leave to computing. With 16 fewer (192 taken, for 128
-// rows with heads and pages of 128) ptxas 12.8 and 13.0 make wrong code of right PTX: they compute
-// weights in the registers of the operand from outside of the loop, which nothing restores, with or
-// without products in flight. Of that code products read no lost register at 176.
+// Registers of a thread that sums and operands leave to computing. With 16 fewer (192 taken, for
+// 128 rows with heads and pages of 128) ptxas 12.8 and 13.0 make wrong code of right PTX: they
+// compute weights in the registers of the operand from outside of the loop, which nothing restores,
+// even if each product is waited for at once. Machine code with 176 taken has no such read.
 constexpr int64_t kOtherRegisters = 79;
 
 RankedTensorType tileType(Value value) {

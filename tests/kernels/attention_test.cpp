@@ -146,10 +146,10 @@ TEST(Attention, BlocksOfQueriesGiveTheSameBitsAsSingleRows) {
 }
 
 TEST(Attention, StepsOfSeveralPagesAttendTheSamePositions) {
-  for (const char *window : {"0", "3", "14"}) {
+  for (int64_t window : {0, 3, 14}) {
     Batch batch(kRagged, 4);
-    batch.run({{"block_queries", "4"}, {"step_pages", "3"}, {"window", window}});
-    expectClose(batch.out, batch.reference(std::atoi(window), true), 2e-5, 2e-6);
+    batch.run({{"block_queries", "4"}, {"step_pages", "3"}, {"window", std::to_string(window)}});
+    expectClose(batch.out, batch.reference(window, true), 2e-5, 2e-6);
   }
 }
 

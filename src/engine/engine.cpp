@@ -26,7 +26,7 @@ static Result<void> checkOptions(const EngineOptions &options) {
   };
   if (options.pageRows)
     SINTER_TRY(check("the number of page rows", options.pageRows, 1024, 16));
-  return check("the query block", options.queryBlock, 256, 1);
+  return options.queryBlock ? check("the query block", options.queryBlock, 256, 1) : Result<void>();
 }
 
 static void describe(const models::DecoderFeatures &f, const EngineOptions &options,
@@ -57,12 +57,17 @@ static int64_t countOperations(mlir::ModuleOp module) {
   return count;
 }
 
-static Result<plan::Plan> lowerModel(const GgufFile &file, const EngineOptions &options,
+static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options,
                                      const target::Target &target, mlir::MLIRContext &context,
                                      KernelSet &kernels) {
   const Programs programs = programsOf(target.name());
   GgufSource source(file);
   SINTER_ASSIGN(models::DecoderFeatures features, models::readDecoder(source));
+  const int64_t chainRows = target.chainRows(features.headDim);
+  if (!options.queryBlock)
+    options.queryBlock = chooseQueryBlock(features.heads / features.kvHeads, chainRows);
+  if (!options.pageRows)
+    options.pageRows = choosePageRows(target.sharedBytes(), chainRows);
   models::DecoderOptions decoder{options.pageRows};
   SINTER_ASSIGN(mlir::OwningOpRef<mlir::ModuleOp> module,
                 models::buildDecoder(context, features, source, decoder));
@@ -90,16 +95,11 @@ Result<plan::Plan> buildPlan(const GgufFile &file, const EngineOptions &options,
   SINTER_TRY(checkOptions(options));
   SINTER_TRY(file.checkWhole());
   SINTER_ASSIGN(std::unique_ptr<target::Target> target, target::findTarget(options.target));
-  const Programs programs = programsOf(target->name());
-  EngineOptions fitted = options;
-  fitted.queryBlock = chooseQueryBlock(options.queryBlock, programs);
-  if (!options.pageRows)
-    fitted.pageRows = choosePageRows(target->sharedBytes());
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   graph::loadDialects(context);
   KernelSet kernels(context);
   progress("building the graph", 0, 1);
-  SINTER_ASSIGN(plan::Plan plan, lowerModel(file, fitted, *target, context, kernels));
+  SINTER_ASSIGN(plan::Plan plan, lowerModel(file, options, *target, context, kernels));
   progress("building the graph", 1, 1);
   uint32_t threads = options.threads ? options.threads : std::thread::hardware_concurrency();
   SINTER_TRY(kernels.compile(*target, std::max(1u, threads), plan, progress));

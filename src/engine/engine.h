@@ -11,8 +11,8 @@ struct EngineOptions {
   std::string target = "host"; // or another that target::findTarget knows
   // Positions of a page of the KV state, a multiple of 16; 0: as suits the target.
   int64_t pageRows = 0;
-  int64_t queryBlock = 16; // most query rows of one attention block
-  uint32_t threads = 0;    // that compile; 0: as many as the machine runs
+  int64_t queryBlock = 0; // most query rows of one attention block; 0 likewise
+  uint32_t threads = 0;   // that compile; 0: as many as the machine runs
 };
 
 // The plan of a decoder-only language model for one target: procedure `step`, whose inputs, output

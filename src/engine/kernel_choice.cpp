@@ -21,6 +21,11 @@ static constexpr int64_t kLongestBlock = 256;
 // many programs as there can be, each of the rows that are packed side by side.
 static constexpr int64_t kThreadRows = 64, kThreadColumns = 64, kThreadStep = 64;
 static constexpr int64_t kThreadColumnsOfOne = 8, kMostStepOfOne = 4096;
+// Keys of a step of attention, and what a program shares where it may be long. Generated rows hold
+// so many numbers of a step's keys in registers, and of its values.
+static constexpr int64_t kUsualStep = 64, kLongStep = 256, kBytesForLongSteps = 96 * 1024;
+static constexpr int64_t kStepNumbers = 16384;
+
 Programs programsOf(std::string_view target) {
   return target.starts_with("cpu:") ? Programs::Tasks : Programs::Threads;
 }
@@ -155,7 +160,8 @@ kernels::KvWrite chooseKvWrite(int64_t kvHeads, int64_t headDim, int64_t pageRow
 }
 
 kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element out,
-                                   int64_t queryBlock, RowBucket rows, Programs programs) {
+                                   int64_t queryBlock, RowBucket rows, Programs programs,
+                                   int64_t sharedBytes) {
   kernels::Attention p;
   p.out = out;
   p.kvHeads = shape.kvHeads;
@@ -163,18 +169,24 @@ kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element 
   p.headDim = shape.headDim;
   p.pageRows = shape.pageRows;
   p.blockQueries = rows == RowBucket::One ? 1 : queryBlock;
-  if (programs == Programs::Threads)
-    p.compute = kernel::F16; // as the KV state is, for matrix instructions
+  if (programs == Programs::Tasks)
+    return p;
+  p.compute = kernel::F16; // as the KV state is, for matrix instructions
+  int64_t keys = std::min(kLongStep, kStepNumbers / shape.headDim);
+  if (rows == RowBucket::One && sharedBytes >= kBytesForLongSteps)
+    p.stepPages = std::max<int64_t>(1, keys / shape.pageRows);
   return p;
 }
 
-int64_t choosePageRows(int64_t sharedBytes) {
-  constexpr int64_t kUsual = 64, kWide = 256, kBytesForWide = 96 * 1024;
-  return sharedBytes >= kBytesForWide ? kWide : kUsual;
+// Each step of attention is one wait for memory, so it is long where a program has room for it. A
+// ring's steps wait for nothing; a thread's registers hold 64 scores of each of its rows.
+int64_t choosePageRows(int64_t sharedBytes, int64_t chainRows) {
+  return !chainRows && sharedBytes >= kBytesForLongSteps ? kLongStep : kUsualStep;
 }
 
-int64_t chooseQueryBlock(int64_t asked, Programs programs) {
-  return asked;
+int64_t chooseQueryBlock(int64_t groupHeads, int64_t chainRows) {
+  constexpr int64_t kUsual = 16;
+  return chainRows ? std::max<int64_t>(1, chainRows / groupHeads) : kUsual;
 }
 
 } // namespace sinter::engine

@@ -38,16 +38,16 @@ kernels::KvWrite chooseKvWrite(int64_t kvHeads, int64_t headDim, int64_t pageRow
 struct AttentionShape {
   int64_t kvHeads = 0, groupHeads = 0, headDim = 0, pageRows = 0;
 };
-// `queryBlock` is the most query rows of a block of many. Blocks of threads have one form for all
-// numbers of rows: how threads share a page's scores, and so the order of their sums, depends on
-// it.
+// `queryBlock` is the most query rows of a block of many. On threads One is for generated rows: how
+// threads share a page's scores, and so the order of their sums, differs.
 kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element out,
                                    int64_t queryBlock, RowBucket rows,
-                                   Programs programs = Programs::Tasks);
-// Positions of a page of the KV state for programs that share so many bytes (0: tasks). Attention
-// goes page by page, and each page is one wait for memory.
-int64_t choosePageRows(int64_t sharedBytes);
-// The query rows of a block of many where up to `asked` are allowed.
-int64_t chooseQueryBlock(int64_t asked, Programs programs);
+                                   Programs programs = Programs::Tasks, int64_t sharedBytes = 0);
+// Positions of a page of the KV state, for programs that share so many bytes (0: tasks) and whose
+// products from rings have so many rows (0: none; target::Target).
+int64_t choosePageRows(int64_t sharedBytes, int64_t chainRows);
+// The query rows of a block of many, with `groupHeads` query heads each: as many as fill
+// `chainRows`.
+int64_t chooseQueryBlock(int64_t groupHeads, int64_t chainRows);
 
 } // namespace sinter::engine

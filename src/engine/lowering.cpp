@@ -180,9 +180,14 @@ Result<void> Lowering::lowerContract(graph::ContractOp op) {
   // A processor of tasks makes the same bits either way; threads share K out by the row's phase.
   Expr more = options_.programs == Programs::Tasks
                   ? plan::add(extentOf(op.getA().getType(), 0), Expr(-1))
-                  : plan::add(Expr(1), plan::mul(plan::symbol(symbols_.at("G")), Expr(-1)));
+                  : inPrompts();
   steps_.push_back({plan::If{more, std::move(many), std::move(one)}});
   return {};
+}
+
+// 0 where rows were generated.
+Expr Lowering::inPrompts() const {
+  return plan::add(Expr(1), plan::mul(plan::symbol(symbols_.at("G")), Expr(-1)));
 }
 
 Result<void> Lowering::lowerMap(graph::MapOp op) {
@@ -341,7 +346,7 @@ Result<void> Lowering::lowerAttend(graph::AttendOp op) {
     SINTER_ASSIGN(KernelId kernel,
                   kernels_.add("attention",
                                chooseAttention(shape, elementOf(result), options_.queryBlock, rows,
-                                               options_.programs),
+                                               options_.programs, options_.sharedBytes),
                                kernels::attention));
     Steps steps;
     addLaunch(steps, kernel, arguments, op, labelOf(op));
@@ -349,9 +354,10 @@ Result<void> Lowering::lowerAttend(graph::AttendOp op) {
   };
   SINTER_ASSIGN(Steps many, emit(RowBucket::Many));
   SINTER_ASSIGN(Steps one, emit(RowBucket::One));
-  // As many blocks as tokens: every block is one row.
+  // On tasks blocks are of one row if there are as many as tokens.
   Expr blocks = extentOf(op.getBlocks().getType(), 0), tokens = extentOf(query, 0);
-  Expr more = plan::add(tokens, plan::mul(blocks, Expr(-1)));
+  Expr more = options_.programs == Programs::Tasks ? plan::add(tokens, plan::mul(blocks, Expr(-1)))
+                                                   : inPrompts();
   steps_.push_back({plan::If{more, std::move(many), std::move(one)}});
   return {};
 }

@@ -80,6 +80,7 @@ private:
   Result<void> lowerRope(graph::RopeOp op);
   Result<void> lowerScatter(graph::ScatterOp op);
   Result<void> lowerAttend(graph::AttendOp op);
+  plan::Expr inPrompts() const;
   void lowerReshape(graph::ReshapeOp op);
   void lowerSlice(graph::SliceOp op);
 

@@ -24,6 +24,10 @@ struct Block {
 
 } // namespace
 
+static int64_t stepKeys(const Attention &p) {
+  return p.pageRows * p.stepPages;
+}
+
 static AttentionViews declareViews(KernelBuilder &k, const Attention &p) {
   int64_t heads = p.kvHeads * p.groupHeads;
   AttentionViews v;
@@ -74,39 +78,66 @@ static Scalar endOfKeys(const Attention &p, const AttentionViews &v, const Block
   return select(b.rows > 0, end, 0);
 }
 
-// The first page that any row sees. Those before it add exact zeros, so leaving them out changes no
-// bit.
+// Where the first step that any row sees begins. Keys before it add exact zeros, so leaving them
+// out changes no bit.
 static Scalar startOfKeys(KernelBuilder &k, const Attention &p, const AttentionViews &v,
                           const Block &b) {
   if (!p.window)
     return k.constant(I32, 0);
   Scalar first = loadScalar(v.positions, {b.first, 0}) - (p.window - 1);
-  return floorDiv(max(first, 0), p.pageRows) * p.pageRows;
+  return floorDiv(max(first, 0), stepKeys(p)) * stepKeys(p);
 }
 
-// Scores of a page's keys, minus infinity where a row does not attend.
-static Tile pageScores(KernelBuilder &k, const Attention &p, const AttentionViews &v,
-                       const Block &b, const Scalar &page, const Scalar &start) {
+// The pages of a step whose first key is `start`; beyond the table, page 0.
+static std::vector<Scalar> stepPages(const Attention &p, const AttentionViews &v, const Block &b,
+                                     const Scalar &start) {
+  std::vector<Scalar> pages;
+  Scalar first = floorDiv(start, p.pageRows);
+  for (int64_t at = 0; at < p.stepPages; ++at)
+    pages.push_back(loadScalar(v.pageTable, {b.sequence, at ? first + at : first}));
+  return pages;
+}
+
+static Tile joined(const std::vector<Tile> &tiles, int64_t axis) {
+  return tiles.size() == 1 ? tiles.front() : concat(tiles, axis);
+}
+
+// [headDim, keys of the step]
+static Tile stepOfKeys(const Attention &p, const AttentionViews &v, const Block &b,
+                       const std::vector<Scalar> &pages) {
+  std::vector<Tile> tiles;
+  for (const Scalar &page : pages)
+    tiles.push_back(reshape(load(v.keyPool, {page, b.head, 0, 0}, {1, 1, p.headDim, p.pageRows}),
+                            {p.headDim, p.pageRows}));
+  return joined(tiles, 1);
+}
+
+// [keys of the step, headDim]; rows that hold none are zero, since their weights of zero would keep
+// a stale infinity.
+static Tile stepOfValues(const Attention &p, const AttentionViews &v, const Block &b,
+                         const std::vector<Scalar> &pages, const Scalar &start) {
+  std::vector<Tile> tiles;
+  Scalar left = convert(b.length, Index) - start;
+  for (size_t at = 0; at < pages.size(); ++at) {
+    Scalar rows = at ? max(left - static_cast<int64_t>(at) * p.pageRows, 0) : left;
+    View stored = window(v.valuePool, {pages[at], 0, 0, 0}, {1, rows, p.kvHeads, p.headDim});
+    tiles.push_back(reshape(load(stored, {0, 0, b.head, 0}, {1, p.pageRows, 1, p.headDim}),
+                            {p.pageRows, p.headDim}));
+  }
+  return joined(tiles, 0);
+}
+
+// Scores of a step's keys, minus infinity where a row does not attend.
+static Tile stepScores(KernelBuilder &k, const Attention &p, const Block &b, const Tile &keys,
+                       const Scalar &start) {
   int64_t rows = p.blockQueries * p.groupHeads;
-  Tile keys = reshape(load(v.keyPool, {page, b.head, 0, 0}, {1, 1, p.headDim, p.pageRows}),
-                      {p.headDim, p.pageRows});
-  Tile scores = dot(b.queries, convert(keys, p.compute), k.zeros(F32, {rows, p.pageRows}));
-  scores = p.scores(k, scores, {k.constant(Index, 0), start, rows, p.pageRows});
-  Tile position = k.iota({1, p.pageRows}, 1) + convert(start, I32);
+  Tile scores = dot(b.queries, convert(keys, p.compute), k.zeros(F32, {rows, stepKeys(p)}));
+  scores = p.scores(k, scores, {k.constant(Index, 0), start, rows, stepKeys(p)});
+  Tile position = k.iota({1, stepKeys(p)}, 1) + convert(start, I32);
   Tile seen = position < b.ends;
   if (p.window)
     seen = logicalAnd(seen, position > b.positions - p.window);
   return select(seen, scores, -std::numeric_limits<double>::infinity());
-}
-
-// A page's values; rows that hold none are zero, since their weights of zero would keep a stale
-// infinity.
-static Tile pageValues(const Attention &p, const AttentionViews &v, const Block &b,
-                       const Scalar &page, const Scalar &start) {
-  View stored = window(v.valuePool, {page, 0, 0, 0},
-                       {1, convert(b.length, Index) - start, p.kvHeads, p.headDim});
-  Tile values = load(stored, {0, 0, b.head, 0}, {1, p.pageRows, 1, p.headDim});
-  return convert(reshape(values, {p.pageRows, p.headDim}), p.compute);
 }
 
 void attention(KernelBuilder &k, const Attention &p) {
@@ -116,16 +147,17 @@ void attention(KernelBuilder &k, const Attention &p) {
   // The running maximum starts finite, so that a fully masked page never subtracts infinities.
   Tile lowest = k.full(F32, {rows, 1}, std::numeric_limits<float>::lowest());
   auto step = [&](Scalar start, Tile high, Tile total, Tile acc) {
-    Scalar page = loadScalar(v.pageTable, {b.sequence, floorDiv(start, p.pageRows)});
-    Tile scores = pageScores(k, p, v, b, page, start);
+    std::vector<Scalar> pages = stepPages(p, v, b, start);
+    Tile keys = stepOfKeys(p, v, b, pages), values = stepOfValues(p, v, b, pages, start);
+    Tile scores = stepScores(k, p, b, keys, start);
     Tile next = max(high, reduceMax(scores, 1));
     Tile weights = exp(scores - next), shrink = exp(high - next);
-    Tile values = pageValues(p, v, b, page, start);
+    values = convert(values, p.compute);
     return std::tuple{next, total * shrink + reduceSum(weights, 1),
                       dot(convert(weights, p.compute), values, acc * shrink)};
   };
   auto [high, total, acc] =
-      k.forLoop(startOfKeys(k, p, v, b), endOfKeys(p, v, b), p.pageRows,
+      k.forLoop(startOfKeys(k, p, v, b), endOfKeys(p, v, b), stepKeys(p),
                 std::tuple{lowest, k.zeros(F32, {rows, 1}), k.zeros(F32, {rows, p.headDim})}, step);
   // A row that attends nothing gives zeros.
   Tile result = acc / select(total > 0, total, 1);
@@ -142,6 +174,7 @@ void visitFields(Attention &p, FieldVisitor &visitor) {
   visitor.integer("group_heads", p.groupHeads, 1, kMaxBlock, "query heads of one of them");
   visitor.integer("head_dim", p.headDim, 1, kMaxBlock, "elements of a head");
   visitor.integer("page_rows", p.pageRows, 1, kMaxBlock, "positions of a page");
+  visitor.integer("step_pages", p.stepPages, 1, kMaxStepPages, "pages that a step takes");
   visitor.integer("block_queries", p.blockQueries, 1, kMaxBlock, "rows of q of one program");
   visitor.integer("window", p.window, 0, INT32_MAX, "positions a row looks back; 0: all");
   visitor.flag("causal", p.causal, "rows attend no later positions");

@@ -17,13 +17,15 @@ namespace sinter::kernels {
 //   scale f32                 on the scores
 // Grid x walks blocks, y key/value heads; a program holds the rows of a block times the group's
 // heads. Row t attends positions up to its own (`causal`), not further back than `window` (0: all).
-// Keys are taken a page at a time, from position 0 ascending, so a row's bits do not depend on the
-// rest of the batch. `scores` maps scaled scores, [rows, pageRows] at (row, key position), before
-// they are masked.
+// Keys are taken a step of `stepPages` pages at a time, from position 0 ascending, so a row's bits
+// do not depend on the rest of the batch. `scores` maps scaled scores, [rows, keys of a step] at
+// (row, key position), before they are masked.
+inline constexpr int64_t kMaxStepPages = 64;
 struct Attention {
   kernel::Element in = kernel::F32, pool = kernel::F16, out = kernel::F32;
   kernel::Element compute = kernel::F32; // of both products' operands
   int64_t kvHeads = 8, groupHeads = 4, headDim = 64, pageRows = 64;
+  int64_t stepPages = 1; // more are on their way together: fewer waits where few rows share them
   int64_t blockQueries = 1;
   int64_t window = 0;
   bool causal = true;

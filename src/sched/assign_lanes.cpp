@@ -201,6 +201,24 @@ LaneLayout reducedTo(LaneLayout from, ArrayRef<int64_t> shape) {
   return from;
 }
 
+Operation *makerOf(Value value) {
+  auto shaped = value.getDefiningOp<tile::ReshapeOp>();
+  return shaped ? shaped.getValue().getDefiningOp() : value.getDefiningOp();
+}
+
+bool isReadInParts(Value value) {
+  return isa_and_nonnull<BlockLoadOp, RingReadOp>(makerOf(value));
+}
+
+// Whether nothing is done with a tile of memory, or with several side by side.
+bool isRead(Value value) {
+  Operation *maker = makerOf(value);
+  if (auto concat = dyn_cast_or_null<tile::ConcatOp>(maker))
+    return llvm::all_of(concat.getValues(),
+                        [](Value part) { return isa_and_nonnull<tile::LoadOp>(makerOf(part)); });
+  return isReadInParts(value) || isa_and_nonnull<tile::LoadOp>(maker);
+}
+
 // The layout that follows from one already chosen: of a tile that this class is reduced from,
 // broadcast to, reshaped or permuted; of the product that multiplies it as it is read.
 std::optional<LaneLayout> Assigner::derived(const Class &c) {
@@ -237,15 +255,14 @@ Assigner::derivedFrom(Operation *user, Value value, const Class &c,
   if (auto reshape = dyn_cast<tile::ReshapeOp>(user))
     if (const LaneLayout *layout = chosen(reshape.getResult()))
       return layout->reshaped(c.shape);
+  if (auto concat = dyn_cast<tile::ConcatOp>(user))
+    if (const LaneLayout *layout = chosen(concat.getResult());
+        layout && layout->joins(c.shape, static_cast<int>(concat.getAxis())))
+      return layout->withShape(c.shape);
   auto dot = dyn_cast<tile::DotOp>(user);
   // What is multiplied as it is read lies as the instruction wants it, where nothing is gained by
   // sharing it among subgroups.
-  bool few = dot && hasFewRows(dot);
-  Operation *source = value.getDefiningOp();
-  if (auto shaped = dyn_cast_or_null<tile::ReshapeOp>(source))
-    source = shaped.getValue().getDefiningOp();
-  if (!dot || !(isa_and_nonnull<BlockLoadOp, RingReadOp>(source) ||
-                (few && isa_and_nonnull<tile::LoadOp>(source))))
+  if (!dot || !(hasFewRows(dot) ? isRead(value) : isReadInParts(value)))
     return std::nullopt;
   DotLanes lanes = chooseDotLanes(dot, threads_, facts_);
   if (!lanes.instruction)

@@ -13,18 +13,33 @@ static constexpr int64_t kRingAlignment = 1024;
 static constexpr int64_t kSwizzledRow = 128; // bytes
 static constexpr int64_t kSwizzledRows = 8;  // after which the pattern repeats
 
-// The operation of the ring's block with its last use; null where copies or products that threads
-// need not wait for may be under way after it.
+// The operation after `last` with which all copies of all threads have landed, where products that
+// read them have ended before; null where there is none in this block.
+static Operation *quietAfter(Operation *last, bool products) {
+  for (Operation *op = last->getNextNode(); op; op = op->getNextNode()) {
+    products &= !isa<SettleOp>(op);
+    auto await = dyn_cast<AwaitOp>(op);
+    if (await && await.getPending() == 0 && !products)
+      return op;
+  }
+  return nullptr;
+}
+
+// The operation of the ring's block with which its use ends; null where copies or products that
+// threads need not wait for may be under way after all of them.
 static Operation *lastUseOf(RingOp op) {
   Operation *last = op;
+  bool copies = false, products = false;
   for (Operation *user : op->getUsers()) {
-    if (!isa<RingPutOp, RingAddOp, RingReadOp>(user))
+    if (isa<RingDotOp>(user))
       return nullptr;
+    copies |= isa<FetchOp>(user);
+    products |= isa<TileDotOp>(user);
     Operation *at = op->getBlock()->findAncestorOpInBlock(*user);
     if (last->isBeforeInBlock(at))
       last = at;
   }
-  return last;
+  return copies || products ? quietAfter(last, products) : last;
 }
 
 LogicalResult Distributor::emitRing(RingOp op) {

@@ -188,7 +188,7 @@ LogicalResult Distributor::emitReduce(tile::ReduceOp op) {
     SmallVector<int64_t> coords = from.registerCoords(number);
     coords[axis] = 0;
     Value value = registersOf(op.getValue())[number];
-    if (Value inside = inTile(from, number))
+    if (Value inside = inAxis(from, number, axis)) // what lies beyond others stays there
       value = arith::SelectOp::create(b_, loc_, inside, value, none);
     groups[to.registerAt(coords)].push_back(value);
   }
@@ -285,7 +285,34 @@ LogicalResult Distributor::emitSlice(tile::SliceOp op) {
   return success();
 }
 
+// Tiles of whole atoms in the result's layout: each thread has its parts of the result already.
+bool Distributor::joinRegisters(tile::ConcatOp op) {
+  LaneLayout to = LaneLayout::of(op.getResult().getType());
+  auto axis = static_cast<int>(op.getAxis());
+  bool joins = llvm::all_of(op.getValues(), [&](Value value) {
+    LaneLayout from = LaneLayout::of(value.getType());
+    return to.joins(from.shape(), axis) && from == to.withShape(from.shape());
+  });
+  if (!joins)
+    return false;
+  Registers joined(to.registers());
+  int64_t offset = 0;
+  for (Value value : op.getValues()) {
+    LaneLayout from = LaneLayout::of(value.getType());
+    for (auto [number, each] : llvm::enumerate(registersOf(value))) {
+      SmallVector<int64_t> coords = from.registerCoords(static_cast<int64_t>(number));
+      coords[axis] += offset;
+      joined[to.registerAt(coords)] = each;
+    }
+    offset += from.shape()[axis];
+  }
+  registers_[op.getResult()] = std::move(joined);
+  return true;
+}
+
 LogicalResult Distributor::emitConcat(tile::ConcatOp op) {
+  if (joinRegisters(op))
+    return success();
   LaneLayout to = LaneLayout::of(op.getResult().getType());
   Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
   FailureOr<SharedTile> memory = place(op, to.shape(), element, 0);

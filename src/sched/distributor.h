@@ -118,6 +118,7 @@ private:
   LogicalResult emitConvert(ConvertOp op);
   LogicalResult emitReshape(tile::ReshapeOp op);
   LogicalResult emitSlice(tile::SliceOp op);
+  bool joinRegisters(tile::ConcatOp op);
   LogicalResult emitConcat(tile::ConcatOp op);
 
   // distribute_blocks.cpp: parts of blocks

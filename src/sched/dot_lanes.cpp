@@ -168,12 +168,17 @@ const MatrixInstruction *findOpaqueInstruction(tile::DotOp dot, int64_t threads,
   return nullptr;
 }
 
+int64_t wholePanels(int64_t columns) {
+  return llvm::alignTo(columns, kSharedRowBytes / 2);
+}
+
 const MatrixInstruction *findTileInstruction(tile::DotOp dot, int64_t threads,
                                              const LaneFacts &facts) {
-  ArrayRef<int64_t> shape = shapeOf(dot.getResult());
+  SmallVector<int64_t> shape(shapeOf(dot.getResult()));
   int64_t k = shapeOf(dot.getA())[1];
-  if (dot.getTransposeB() || shape[1] * 2 % kSharedRowBytes)
+  if (dot.getTransposeB() || hasFewRows(dot))
     return nullptr;
+  shape[1] = wholePanels(shape[1]);
   for (const std::string &name : facts.instructions) {
     const MatrixInstruction *found = findMatrixInstruction(name);
     if (!found || !found->sharedB || threads % found->lanes || k % found->k ||
@@ -181,12 +186,26 @@ const MatrixInstruction *findTileInstruction(tile::DotOp dot, int64_t threads,
         !isElement(found->bElement, elementOf(dot.getB())) ||
         !isElement(found->cElement, elementOf(dot.getResult())))
       continue;
-    // Groups share rows alone, so that one product's sums are the next one's operand.
+    // Groups share rows alone, so that one product's sums are the next one's operand. What lies
+    // beyond the last row is nobody's.
     LaneLayout sums = sharedSums(*found, shape, threads);
-    if (isWhole(sums) && sums.atom(0) == found->m * (threads / found->lanes))
+    if (shape[1] % sums.atom(1) == 0 && !sums.copies() &&
+        sums.atom(0) == found->m * (threads / found->lanes))
       return found;
   }
   return nullptr;
+}
+
+int64_t chainThreadsOf(tile::DotOp dot, const LaneFacts &facts) {
+  for (const std::string &name : facts.instructions) {
+    const MatrixInstruction *found = findMatrixInstruction(name);
+    if (!found || !found->sharedB)
+      continue;
+    int64_t groups = llvm::PowerOf2Ceil(llvm::divideCeil(shapeOf(dot.getResult())[0], found->m));
+    if (findTileInstruction(dot, groups * found->lanes, facts))
+      return groups * found->lanes;
+  }
+  return 0;
 }
 
 std::array<int64_t, 2> fragmentCounts(const MatrixInstruction &instruction, ArrayRef<int64_t> shape,

@@ -37,10 +37,16 @@ const MatrixInstruction *findOpaqueInstruction(tile::DotOp dot, int64_t threads,
 std::array<int64_t, 2> fragmentCounts(const MatrixInstruction &instruction,
                                       llvm::ArrayRef<int64_t> shape, int64_t threads);
 
+/// Columns of 16-bit elements in shared memory for so many: whole rows of 128 bytes.
+int64_t wholePanels(int64_t columns);
+
 /// The instruction that multiplies a tile in registers with b [k, n] in shared memory, its rows
-/// alone shared out among groups of subgroups; null likewise.
+/// alone shared out among groups of subgroups; null likewise. b has whole panels there, the last
+/// instruction may have rows to spare.
 const MatrixInstruction *findTileInstruction(tile::DotOp dot, int64_t threads,
                                              const LaneFacts &facts);
+/// Threads in as many groups as have rows of their own; 0 without such an instruction.
+int64_t chainThreadsOf(tile::DotOp dot, const LaneFacts &facts);
 /// The layout of that tile, of `shape`, for sums of the shape `sums`.
 LaneLayout tileOperand(const MatrixInstruction &instruction, llvm::ArrayRef<int64_t> shape,
                        llvm::ArrayRef<int64_t> sums, int64_t threads);

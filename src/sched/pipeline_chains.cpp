@@ -10,18 +10,18 @@ namespace {
 
 constexpr int64_t kMostAhead = 3;       // steps that fetches run ahead
 constexpr int64_t kSharedMargin = 1024; // left for other uses
-constexpr int64_t kWordBytes = 4;
-// Registers of a thread that sums and operands leave to computing. With 16 fewer (192 for 128 rows,
-// heads and pages of 128) ptxas 12.8 and 13.0 give both products' operands the same registers, and
-// an H200 wrong results.
+// Registers of a thread that sums and operands leave to computing. With 16 fewer (192 taken, for
+// 128 rows with heads and pages of 128) ptxas 12.8 and 13.0 make wrong code of right PTX: they
+// compute weights in the registers of the operand from outside of the loop, which nothing restores,
+// even if each product is waited for at once. Machine code with 176 taken has no such read.
 constexpr int64_t kOtherRegisters = 79;
 
 RankedTensorType tileType(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
-int64_t bytesOf(Value tile) {
-  return tileType(tile).getNumElements() * tileType(tile).getElementTypeBitWidth() / 8;
+int64_t bytesOf(RankedTensorType tile) {
+  return tile.getNumElements() * tile.getElementTypeBitWidth() / 8;
 }
 
 // A product and the load of its second operand, whose axes lie along `axes` of the view.
@@ -33,6 +33,13 @@ struct Product {
   bool leads = false; // needs nothing of the round before, nor of other products
   Value ring;
   int64_t depth = 0;
+
+  // What a place of the ring holds: the operand in whole panels, zero beyond its columns.
+  RankedTensorType place() const {
+    RankedTensorType operand = tileType(tile::DotOp(dot).getB());
+    return RankedTensorType::get({operand.getDimSize(0), wholePanels(operand.getDimSize(1))},
+                                 operand.getElementType());
+  }
 };
 
 struct Chain {
@@ -122,14 +129,18 @@ bool findAddresses(Chain &chain) {
   return true;
 }
 
-// Registers of a thread for all sums and operands.
+// Registers of a thread for all sums and operands, with those of rows and columns that instructions
+// have to spare.
 int64_t registersOf(const Chain &chain, int64_t threads, bool early) {
-  int64_t bytes = 0;
+  int64_t words = 0;
   for (const Product &p : chain.products) {
-    tile::DotOp dot = p.dot;
-    bytes += bytesOf(dot.getA()) + bytesOf(dot.getResult()) * (p.leads && early ? 2 : 1);
+    RankedTensorType a = tileType(tile::DotOp(p.dot).getA());
+    int64_t rows = llvm::divideCeil(a.getDimSize(0) * p.instruction->lanes, threads);
+    rows = static_cast<int64_t>(llvm::alignTo(rows, p.instruction->m));
+    int64_t sums = rows * p.place().getDimSize(1) * (p.leads && early ? 2 : 1);
+    words += (rows * a.getDimSize(1) / 2 + sums) / p.instruction->lanes;
   }
-  return bytes / kWordBytes / threads;
+  return words;
 }
 
 // Places of each ring: tiles of leading products are read until the end of a step, of others until
@@ -139,7 +150,7 @@ bool chooseDepths(Chain &chain, const LaneFacts &facts) {
     int64_t bytes = kSharedMargin;
     for (Product &p : chain.products) {
       p.depth = p.leads ? chain.ahead + !chain.early : chain.ahead + 2;
-      bytes += p.depth * bytesOf(p.dot.getB());
+      bytes += p.depth * bytesOf(p.place());
     }
     if (bytes <= facts.maxShared)
       return true;
@@ -264,8 +275,7 @@ Value Rewriter::start(Product &p, Value number, int64_t steps, Value a, Value ac
 // hands on beside its own: scalars, then sums.
 SmallVector<Value> Rewriter::prepare() {
   for (Product &p : c_.products)
-    p.ring = RingOp::create(b_, loc_,
-                            RingType::get(b_.getContext(), p.depth, tileType(p.dot.getB())), true);
+    p.ring = RingOp::create(b_, loc_, RingType::get(b_.getContext(), p.depth, p.place()), true);
   Value lower = c_.loop.getLowerBound(), first = int32(0);
   for (int64_t steps = 0; steps < c_.ahead; ++steps) {
     Value at = after(lower, steps);

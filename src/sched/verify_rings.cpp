@@ -172,12 +172,18 @@ private:
                               << ", expected a tile and a swizzled ring with rows of whole "
                               << kSwizzledRowBytes << " bytes of the operands of '"
                               << instruction->name << "'";
+    // The sums may have fewer columns than the ring's panels, and rows that fill no instruction.
+    auto sums = dyn_cast<RankedTensorType>(op.getResult().getType());
     SmallVector<int64_t> shape{a.getDimSize(0), b.getDimSize(1)};
+    int64_t atom = sharedSums(*instruction, shape, threads_).atom(0);
+    SmallVector<int64_t> whole{shape[0] + (atom - shape[0] % atom) % atom, shape[1]};
+    if (sums && sums.getRank() == 2 && wholePanels(sums.getDimSize(1)) == shape[1])
+      shape[1] = sums.getDimSize(1);
     Type sum = getElementTypeOrSelf(instruction->typeC(context));
     if (failed(verifyTile(op, op.getAcc(), shape, sum)) ||
         failed(verifyTile(op, op.getResult(), shape, sum)))
       return failure();
-    return verifyShares(op, *instruction, shape);
+    return verifyShares(op, *instruction, whole);
   }
 
   LogicalResult verifyShares(Operation *op, const MatrixInstruction &instruction,

@@ -56,6 +56,9 @@ public:
   virtual Result<std::vector<uint8_t>> link(std::span<const std::vector<uint8_t>> parts) const = 0;
   /// Bytes that the threads of one program can share; 0 where a program is a task on a core.
   virtual int64_t sharedBytes() const { return 0; }
+  /// Rows that a program of attention should have, with heads of so many numbers, for its products
+  /// to read rings that copies fill ahead (sched/pipeline_chains); 0 where they do not.
+  virtual int64_t chainRows(int64_t headDim) const { return 0; }
   /// Registers, spills and shared memory of linked code's kernels, a line for each; empty where
   /// only an assembler or a driver knows them.
   virtual Result<std::string> resources(std::span<const uint8_t> code) const { return {}; }

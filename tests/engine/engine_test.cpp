@@ -274,11 +274,11 @@ TEST(Engine, TargetThatIsNoneIsRefused) {
 TEST(Engine, OptionsOutOfRangeAreRefused) {
   EngineOptions pages = quickOptions(), queries = quickOptions();
   pages.pageRows = 24;
-  queries.queryBlock = 0;
+  queries.queryBlock = 257;
   EXPECT_EQ(refusal(tinyLlama(), pages),
             "the number of page rows is 24, expected a multiple of 16 of at most 1024");
   EXPECT_EQ(refusal(tinyLlama(), queries),
-            "the query block is 0, expected a multiple of 1 of at most 256");
+            "the query block is 257, expected a multiple of 1 of at most 256");
 }
 
 TEST(Engine, PartsOfASplitModelAreRefused) {

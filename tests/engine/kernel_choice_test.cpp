@@ -109,6 +109,32 @@ TEST(KernelChoice, OneRowOnThreadsDiffersFromManyInItsBlocksAndUnroundedActivati
   }
 }
 
+TEST(KernelChoice, BlocksOfQueriesFillTheRowsOfProductsFromRings) {
+  EXPECT_EQ(chooseQueryBlock(1, 128), 128);
+  EXPECT_EQ(chooseQueryBlock(3, 128), 42);
+  EXPECT_EQ(chooseQueryBlock(8, 128), 16);
+  EXPECT_EQ(chooseQueryBlock(200, 128), 1);
+  EXPECT_EQ(chooseQueryBlock(3, 0), 16);
+}
+
+TEST(KernelChoice, PagesAreShortForRingsAndLongWhereEachIsAWait) {
+  EXPECT_EQ(choosePageRows(227 * 1024, 128), 64);
+  EXPECT_EQ(choosePageRows(163 * 1024, 0), 256);
+  EXPECT_EQ(choosePageRows(48 * 1024, 0), 64);
+  EXPECT_EQ(choosePageRows(0, 0), 64);
+}
+
+TEST(KernelChoice, GeneratedRowsTakeSeveralPagesOnThreadsWithRoom) {
+  auto choose = [](AttentionShape shape, RowBucket rows, int64_t sharedBytes) {
+    return chooseAttention(shape, kernel::F32, 42, rows, Programs::Threads, sharedBytes).stepPages;
+  };
+  EXPECT_EQ(choose({3, 3, 64, 64}, RowBucket::One, 227 * 1024), 4);
+  EXPECT_EQ(choose({8, 4, 128, 64}, RowBucket::One, 227 * 1024), 2);
+  EXPECT_EQ(choose({8, 4, 256, 256}, RowBucket::One, 227 * 1024), 1);
+  EXPECT_EQ(choose({3, 3, 64, 64}, RowBucket::One, 48 * 1024), 1);
+  EXPECT_EQ(choose({3, 3, 64, 64}, RowBucket::Many, 227 * 1024), 1);
+}
+
 TEST(KernelChoice, OnlyCpuTargetsRunTasks) {
   EXPECT_EQ(programsOf("cpu:x86_64+avx2"), Programs::Tasks);
   EXPECT_EQ(programsOf("cuda:sm_90a"), Programs::Threads);

@@ -145,6 +145,14 @@ TEST(Attention, BlocksOfQueriesGiveTheSameBitsAsSingleRows) {
   EXPECT_EQ(single.out, blocked.out);
 }
 
+TEST(Attention, StepsOfSeveralPagesAttendTheSamePositions) {
+  for (int64_t window : {0, 3, 14}) {
+    Batch batch(kRagged, 4);
+    batch.run({{"block_queries", "4"}, {"step_pages", "3"}, {"window", std::to_string(window)}});
+    expectClose(batch.out, batch.reference(window, true), 2e-5, 2e-6);
+  }
+}
+
 TEST(Attention, ASequenceHasTheSameBitsAloneAndInABatch) {
   Batch batch(kRagged, 4), alone({kRagged[4]}, 4);
   batch.run({{"block_queries", "4"}});

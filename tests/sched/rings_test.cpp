@@ -282,6 +282,14 @@ TEST(TileDots, MayBeWrittenByHand) {
   EXPECT_EQ(scheduling(kTileKernel, hopper()), "scheduled");
 }
 
+// Rows that fill no instruction, and fewer sums than a ring's panels.
+TEST(TileDots, MayHaveRowsAndColumnsToSpare) {
+  std::string rows =
+      replaced(replaced(kTileKernel, "64x32xbf16", "50x32xbf16"), "64x64xf32", "50x64xf32");
+  EXPECT_EQ(scheduling(rows, hopper()), "scheduled");
+  EXPECT_EQ(scheduling(replaced(kTileKernel, "64x64xf32", "64x40xf32"), hopper()), "scheduled");
+}
+
 class TileDotRefusals : public testing::TestWithParam<Departure> {};
 TEST_P(TileDotRefusals, NameWhatWasFoundAndExpected) {
   const Departure &departure = GetParam();

@@ -180,20 +180,36 @@ KernelCase ringSlotCase(int64_t m, int64_t n) {
   return withSlots(c, "epilogue", p, kernels::gemm);
 }
 
-// Attention whose products are made of whole instructions.
-KernelCase chainCase(int64_t rows, int64_t headDim, int64_t pageRows, int64_t window = 0) {
-  KernelCase c = attentionCase({.pool = "bf16",
-                                .kvHeads = 2,
-                                .groupHeads = 1,
-                                .headDim = headDim,
-                                .pageRows = pageRows,
-                                .blockQueries = rows,
-                                .window = window});
+// Attention whose products processors' instructions make, in 16 bits.
+KernelCase chainCase(AttentionCase a) {
+  a.pool = "bf16";
+  KernelCase c = attentionCase(a);
   c.label = "chain_" + c.label;
   c.settings["compute"] = "bf16";
   c.extents = {{"S", {1, 3}}, {"L", {1, 64, 65, 200, 330, 449}}, {"seed", {1, 2, 3, 4, 5}}};
   c.bound = {2e-3, 2e-3}; // weights are rounded to bf16 after an exp of their own
   return c;
+}
+
+// Whole instructions and ones with rows or columns to spare; too many sums for a thread; few rows,
+// which take several pages at a time.
+KernelCases chainCases() {
+  KernelCases cases;
+  for (AttentionCase a : {AttentionCase{.headDim = 64, .blockQueries = 64},
+                          AttentionCase{.headDim = 64, .blockQueries = 64, .window = 70},
+                          AttentionCase{.headDim = 128, .blockQueries = 128},
+                          AttentionCase{.headDim = 96, .blockQueries = 64},
+                          AttentionCase{.headDim = 80, .blockQueries = 100}}) {
+    a.groupHeads = 1;
+    a.pageRows = 64;
+    cases.push_back(chainCase(a));
+  }
+  cases.push_back(
+      chainCase({.groupHeads = 1, .headDim = 128, .pageRows = 128, .blockQueries = 128}));
+  cases.push_back(chainCase({.headDim = 64, .pageRows = 64, .blockQueries = 21}));
+  cases.push_back(chainCase({.headDim = 64, .pageRows = 64, .blockQueries = 42}));
+  cases.push_back(chainCase({.headDim = 64, .pageRows = 64, .stepPages = 4}));
+  return cases;
 }
 
 // Whose epilogue hands sums on through the bytes that operands had.
@@ -228,8 +244,7 @@ const std::vector<RingRun> &ringRuns() {
     for (const KernelCase &c : cases)
       for (const LaneKind &kind : asyncKinds())
         made.push_back({c, kind});
-    for (const KernelCase &c : {chainCase(64, 64, 64), chainCase(64, 64, 64, 70),
-                                chainCase(128, 128, 64), chainCase(128, 128, 128)})
+    for (const KernelCase &c : chainCases())
       for (const LaneKind &kind : ArrayRef(asyncKinds()).drop_back()) // which copies nothing
         made.push_back({c, kind});
     made.push_back(

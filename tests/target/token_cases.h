@@ -132,12 +132,14 @@ inline std::vector<int32_t> attentionBlocks(const RaggedBatch &batch, int64_t bl
 struct AttentionCase {
   std::string pool = "f16", out = "f32";
   int64_t kvHeads = 2, groupHeads = 3, headDim = 16, pageRows = 16, blockQueries = 1, window = 0;
+  int64_t stepPages = 1;
   bool causal = true;
 
   std::string label() const {
     return "attention_" + pool + (out == "f32" ? "_" : "_to_" + out + "_") +
            sizeText({kvHeads, groupHeads, headDim, pageRows, blockQueries}) +
-           (window ? "_window" : "") + (causal ? "" : "_whole");
+           (stepPages > 1 ? "_steps" + std::to_string(stepPages) : "") + (window ? "_window" : "") +
+           (causal ? "" : "_whole");
   }
 };
 
@@ -183,6 +185,7 @@ inline KernelCase attentionCase(const AttentionCase &a) {
                 {"head_dim", dim},
                 {"page_rows", rows},
                 {"block_queries", std::to_string(a.blockQueries)},
+                {"step_pages", std::to_string(a.stepPages)},
                 {"window", std::to_string(a.window)},
                 {"causal", a.causal ? "true" : "false"}},
                {{"q", {"T", all, dim}},
@@ -221,6 +224,8 @@ inline void addTokenCases(KernelCases &cases) {
   cases.push_back(attentionCase({.headDim = 5, .pageRows = 4, .blockQueries = 2, .causal = false}));
   cases.push_back(attentionCase({.kvHeads = 1, .groupHeads = 1, .headDim = 17, .pageRows = 1}));
   cases.push_back(attentionCase({.pool = "bf16", .blockQueries = 2}));
+  cases.push_back(attentionCase({.headDim = 5, .pageRows = 4, .blockQueries = 2, .stepPages = 3}));
+  cases.push_back(attentionCase({.pageRows = 4, .blockQueries = 3, .window = 9, .stepPages = 4}));
   for (int64_t dim : {32, 64})
     cases.push_back(attentionCase({.out = "q8a", .headDim = dim, .blockQueries = dim / 32}));
 }

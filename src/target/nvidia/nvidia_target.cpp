@@ -15,6 +15,12 @@ using namespace mlir;
 
 namespace sinter::target::nvidia {
 
+// Of two groups of four warps: one block then has a multiprocessor's registers, and what it copies
+// serves twice the rows that one group has.
+static constexpr int64_t kChainRows = 128;
+// Whole steps of an instruction along a head, and sums that leave a thread registers to work with.
+static constexpr int64_t kChainStep = 16, kChainColumns = 128;
+
 namespace {
 class NvidiaTarget : public Target {
 public:
@@ -25,6 +31,10 @@ public:
     return {"layout", "sched", "llvm", "ptx"};
   }
   int64_t sharedBytes() const override { return facts_.sharedBytes; }
+  int64_t chainRows(int64_t headDim) const override {
+    bool fits = headDim % kChainStep == 0 && headDim <= kChainColumns;
+    return facts_.groupProducts && fits ? kChainRows : 0;
+  }
   Result<CompiledModule> compilePart(ModuleOp source, Stages *stages) const override;
   Result<std::vector<uint8_t>> link(std::span<const std::vector<uint8_t>> parts) const override;
 

@@ -184,8 +184,8 @@ TEST(HostilePlan, AnotherVersionIsUnsupportedNotCorrupt) {
 
 TEST(HostilePlan, TheVersionBeforeThisOneIsUnsupported) {
   Bytes bytes = sampleBytes();
-  put(bytes, 8, 3, 4);
-  EXPECT_EQ(errorOf(sealed(bytes)).message, "plan file has version 3, expected 4");
+  put(bytes, 8, 4, 4);
+  EXPECT_EQ(errorOf(sealed(bytes)).message, "plan file has version 4, expected 5");
 }
 
 TEST(HostilePlan, HugeCountsOfRowSegmentsAndModesAreRefusedWhereTheyStand) {

@@ -3,6 +3,7 @@
 #include "hal/cpu/cpu_driver.h"
 
 #include "hal/cpu/cpu_module.h"
+#include "hal/cpu/cpu_peak.h"
 #include "hal/cpu/cpu_stream.h"
 #include "hal/cpu/host_cpu.h"
 #include "hal/cpu/thread_pool.h"
@@ -66,6 +67,10 @@ public:
             call.task(call.context, i);
         },
         &call);
+  }
+
+  Result<PeakRate> peakRate(Arithmetic arithmetic) override {
+    return measurePeak(*this, arithmetic);
   }
 
 private:

@@ -12,7 +12,7 @@ struct CommandLine {
   std::string model;
   std::string file, targets, output;
   std::optional<std::string> prompt, tokens, threads, context, generate, repeat, parallel, window,
-      device, plan;
+      device, plan, svg;
   bool raw = false;
   bool json = false;
   bool verbose = false;

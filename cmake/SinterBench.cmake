@@ -48,6 +48,11 @@ target_link_options(bench_device PRIVATE -Wl,--as-needed) # carried to machines 
 set_target_properties(bench_device PROPERTIES EXCLUDE_FROM_ALL ON)
 add_dependencies(benchmarks bench_device)
 
+sinter_program(bench_pool MAIN bench/pool/main.cpp DEPS hal)
+target_compile_options(bench_pool PRIVATE -fno-exceptions)
+set_target_properties(bench_pool PROPERTIES EXCLUDE_FROM_ALL ON)
+add_dependencies(benchmarks bench_pool)
+
 sinter_program(random_weights MAIN bench/models/random_weights.cpp DEPS format)
 target_compile_options(random_weights PRIVATE -fno-exceptions)
 sinter_portable(random_weights)

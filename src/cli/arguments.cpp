@@ -79,6 +79,10 @@ std::optional<Message> read(const CommandLine &line, BenchArguments &bench) {
 
 std::optional<Message> read(const CommandLine &line, ExplainArguments &explain) {
   explain.verbose = line.verbose;
+  explain.json = line.json;
+  if (line.svg && line.svg->empty())
+    return usage("--svg is empty, expected a file");
+  explain.svg = line.svg.value_or("");
   if (auto bad = readModel(line, explain.model))
     return bad;
   return readCount(line.prompt, "--prompt", 1, kMostTokens, explain.prompt);

@@ -46,6 +46,8 @@ struct ExplainArguments {
   ModelArguments model;
   uint32_t prompt = 512;
   bool verbose = false;
+  bool json = false;
+  std::string svg; // a file to draw to; empty: none
 };
 
 struct PerplexityArguments {

@@ -1,6 +1,8 @@
 // sinter bench: speed and memory of one process, for one sequence or several side by side.
 #include "cli/commands.h"
+#include "cli/made_up_prompts.h"
 #include "cli/open_model.h"
+#include "cli/quantiles.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "llm/scheduler.h"
@@ -27,31 +29,8 @@ struct Figures {
   std::string device;
 };
 
-// `count` prompts of ordinary tokens in a fixed order without meaning: what a step costs does not
-// depend on them.
-std::vector<std::vector<TokenId>> madeUpPrompts(const Tokenizer &tokenizer, uint32_t count,
-                                                uint32_t length) {
-  std::vector<std::vector<TokenId>> prompts(count);
-  const uint64_t size = tokenizer.size();
-  constexpr uint64_t kStride = 7919;
-  uint64_t i = 0;
-  for (std::vector<TokenId> &prompt : prompts)
-    for (; prompt.size() < length; ++i) {
-      const TokenId id = static_cast<TokenId>(i * kStride % size);
-      if (!tokenizer.isHidden(id) || i >= size)
-        prompt.push_back(id);
-    }
-  return prompts;
-}
-
 double secondsBetween(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 struct Seconds {

@@ -124,14 +124,25 @@ void addBench(CLI::App &app, CommandLine &line) {
   bench->add_flag("--json", line.json, "print one JSON object instead of a table");
 }
 
-void addOthers(CLI::App &app, CommandLine &line) {
-  CLI::App *explain = app.add_subcommand("explain", "show a model's kernels and their times");
-  explain->description("Shows each kernel of a step of --prompt tokens and of a step of one token: "
-                       "launches, bytes,\noperations, the time that memory alone would take, and "
-                       "the measured time.");
+void addExplain(CLI::App &app, CommandLine &line) {
+  CLI::App *explain = app.add_subcommand("explain", "show a model's kernels, their times, and why");
+  explain->description(
+      "Shows each kernel of a step of --prompt tokens and of a step of one token: launches, "
+      "bytes,\n"
+      "operations, the least time that memory or arithmetic allows, measured on this machine or\n"
+      "told by its driver, and the median of its times in real steps; then which of the five\n"
+      "levers acted on it: fusion and scheduling, tiling and layout, precision and quantisation,\n"
+      "graph capture, autotuning.");
   addModel(*explain, line);
   addText(*explain, "--prompt", line.prompt, "tokens of the first step (default: 512)");
   explain->add_flag("--verbose", line.verbose, "each kernel's whole list of parameters too");
+  explain->add_flag("--json", line.json,
+                    "print one JSON object: model, device, plan, memory, roofs, levers, steps");
+  addText(*explain, "--svg", line.svg, "draw the kernels under this machine's roofline too",
+          "FILE");
+}
+
+void addOthers(CLI::App &app, CommandLine &line) {
   CLI::App *perplexity = app.add_subcommand("perplexity", "score a text");
   perplexity->description(
       "Cuts the text into windows and scores the second half of each, as llama-perplexity does.");
@@ -213,6 +224,7 @@ tl::expected<CommandLine, Message> splitCommandLine(std::span<const char *const>
   app.require_subcommand(1);
   addRun(app, line);
   addBench(app, line);
+  addExplain(app, line);
   addOthers(app, line);
   addQuantize(app, line);
   app.footer(kFooter); // last, since commands take it over when they are made

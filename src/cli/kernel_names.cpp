@@ -23,9 +23,10 @@ struct KernelName {
   std::string slots;
 };
 
+constexpr std::string_view kBlock = "block<";
+
 // "block<q8a>" as "q8a": the formats' names say that they are blocks.
 std::string withoutBlock(std::string parameter) {
-  constexpr std::string_view kBlock = "block<";
   const size_t at = parameter.find(kBlock);
   if (at == std::string::npos || !parameter.ends_with('>'))
     return parameter;
@@ -97,12 +98,31 @@ std::vector<std::string> shortKernelNames(std::span<const std::string> names) {
   return result;
 }
 
+std::vector<KernelParameter> kernelParameters(const std::string &kernelName) {
+  const size_t open = kernelName.find('('), close = kernelName.find(')');
+  std::vector<KernelParameter> parameters;
+  if (open == std::string::npos || close == std::string::npos || close < open)
+    return parameters;
+  for (const std::string &part :
+       split(std::string_view(kernelName).substr(open + 1, close - open - 1), ", ")) {
+    const std::string plain = withoutBlock(part);
+    const size_t equals = plain.find('=');
+    if (equals != std::string::npos)
+      parameters.push_back({plain.substr(0, equals), plain.substr(equals + 1), plain != part});
+  }
+  return parameters;
+}
+
+std::string tensorsText(const plan::Buffer &weight) {
+  return joined(weight.tensors);
+}
+
 std::string roleOf(const plan::Plan &plan, const plan::Launch &launch) {
   std::string role;
   for (const plan::BufferArg &argument : launch.buffers) {
     const plan::Buffer &buffer = plan.buffers[argument.buffer.index];
     if (buffer.kind == plan::BufferKind::Weight)
-      role += (role.empty() ? "" : ", ") + joined(buffer.tensors);
+      role += (role.empty() ? "" : ", ") + tensorsText(buffer);
   }
   return role.empty() ? launch.label : role;
 }

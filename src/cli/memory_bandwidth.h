@@ -10,7 +10,8 @@ struct Bandwidth {
   const char *what = ""; // was measured, in words
 };
 
-// Over memory far larger than the caches, the best of a few passes. Exhausted where there is no
+// Over memory larger than most caches, the best of a few passes through it, in parts short enough
+// that some are not disturbed by others. Exhausted where there is no
 // such memory.
 Result<Bandwidth> measureBandwidth(hal::Device &device);
 

@@ -2,6 +2,7 @@
 #include "cli/plan_store.h"
 
 #include "base/mapped_file.h"
+#include "cli/output_file.h"
 #include "cli/terminal.h"
 #include "plan/file.h"
 #include "runtime/plan_cache.h"
@@ -183,17 +184,9 @@ Result<void> compileTo(const ModelFile &model, const std::string &targets,
   SINTER_ASSIGN(const std::string compiler, findCompiler());
   Building building{model, compiler, targets, {}, interrupts};
   SINTER_ASSIGN(building.limits, compilerLimits());
-  const std::string part = output + ".part";
-  const int fd = open(part.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0)
-    return fail(Code::Permission, "cannot write '" + part + "': " + std::strerror(errno));
-  Result<void> done = compile(building, fd);
-  close(fd);
-  if (done && rename(part.c_str(), output.c_str()) != 0)
-    done = fail(Code::Permission, "cannot write '" + output + "': " + std::strerror(errno));
-  if (!done)
-    unlink(part.c_str());
-  return done;
+  SINTER_ASSIGN(OutputFile file, OutputFile::create(output, 0600));
+  SINTER_TRY(compile(building, file.fd()));
+  return file.keep();
 }
 
 } // namespace sinter::cli

@@ -34,4 +34,14 @@ kernel::Element kernelElement(mlir::Type element) {
   return kernel::F32;
 }
 
+std::string plainName(const kernel::Element &element) {
+  std::string_view name = element.name();
+  constexpr std::string_view kBlock = "block<";
+  if (!element.isBlock() || !name.starts_with(kBlock))
+    return std::string(name);
+  name.remove_prefix(kBlock.size());
+  name.remove_suffix(1);
+  return std::string(name);
+}
+
 } // namespace sinter::engine

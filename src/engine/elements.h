@@ -22,4 +22,7 @@ const BlockFormat *blockFormatOf(const kernel::Element &element);
 
 kernel::Element kernelElement(mlir::Type element);
 
+// "q8a" of block<q8a>; a scalar's name.
+std::string plainName(const kernel::Element &element);
+
 } // namespace sinter::engine

@@ -42,9 +42,8 @@ static void describe(const models::DecoderFeatures &f, const EngineOptions &opti
                      {"kv_heads", f.kvHeads},
                      {"head_dim", f.headDim},
                      {"rope_dims", f.ropeDims}};
-  plan.texts = {{"architecture", std::string(f.family.architecture)},
-                {"activation_format", std::string(kActivationName)},
-                {"rope_base", std::to_string(f.ropeBase)}};
+  plan.texts["architecture"] = f.family.architecture;
+  plan.texts["rope_base"] = std::to_string(f.ropeBase);
 }
 
 // What would be launched if each operation had a kernel of its own, for explain.
@@ -87,6 +86,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   SINTER_ASSIGN(plan::Plan plan, Lowering(kernels, lowering).run(step));
   describe(features, options, plan);
   plan.properties["graph_operations"] = operationCount;
+  plan.properties["tuned_kernels"] = 0; // block sizes come from kernel_choice's rules alone
   return plan;
 }
 

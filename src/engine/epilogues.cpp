@@ -122,6 +122,9 @@ Result<std::optional<Epilogue>> Lowering::mapEpilogue(graph::ContractOp op) {
     if (!llvm::is_contained(match->parts, operand))
       epilogue.bytes =
           plan::add(epilogue.bytes, bytesOf(cast<RankedTensorType>(operand.getType())));
+  epilogue.covers = {describe(match->map)};
+  if (result != match->map.getResult())
+    epilogue.covers.push_back(describe(result.getDefiningOp()));
   done_.insert(match->map);
   done_.insert(match->slices.begin(), match->slices.end());
   return epilogue;
@@ -229,8 +232,10 @@ Result<std::optional<Epilogue>> Lowering::headEpilogue(graph::ContractOp op) {
       plan::add(bytesOf(query), plan::mul(extentOf(query, 0), Expr(2 * p.kvHeads * p.headDim * 2)));
   done_.insert(match->between.begin(), match->between.end());
   for (Operation *taken :
-       {match->query.getOperation(), match->key.getOperation(), scatter.getOperation()})
+       {match->query.getOperation(), match->key.getOperation(), scatter.getOperation()}) {
+    epilogue.covers.push_back(describe(taken));
     done_.insert(taken);
+  }
   return epilogue;
 }
 

@@ -63,6 +63,19 @@ compileShare(const std::function<void(kernel::Module &)> &source, const target::
   return code;
 }
 
+// What the kernel's products multiply; f32 where it has none.
+static Arithmetic arithmeticOf(tile::KernelOp kernel) {
+  Arithmetic arithmetic = Arithmetic::F32;
+  kernel.walk([&](tile::DotOp dot) {
+    mlir::Type element = mlir::getElementTypeOrSelf(dot.getA());
+    arithmetic = mlir::isa<tile::BlockType>(element) ? Arithmetic::I8
+                 : element.isF16()                   ? Arithmetic::F16
+                 : element.isBF16()                  ? Arithmetic::Bf16
+                                                     : Arithmetic::F32;
+  });
+  return arithmetic;
+}
+
 Result<void> KernelSet::compile(const target::Target &target, uint32_t threads, plan::Plan &plan,
                                 const Progress &progress) const {
   // More shares than threads even out unequal kernels.
@@ -111,7 +124,8 @@ Result<void> KernelSet::compile(const target::Target &target, uint32_t threads, 
                              static_cast<uint64_t>(emitted.scratchBytes),
                              static_cast<uint32_t>(emitted.threads),
                              static_cast<uint64_t>(emitted.sharedBytes),
-                             emitted.overlaps};
+                             emitted.overlaps,
+                             arithmeticOf(kernel({index}))};
     }
   }
   SINTER_ASSIGN(std::vector<uint8_t> shared, target.link(objects));

@@ -29,7 +29,9 @@ Lowering::Lowering(KernelSet &kernels, const LoweringOptions &options)
                    {"R", 0, tokens},
                    {"P", 1, options.mostPagesPerSequence},
                    {"N", 1, INT32_MAX},
-                   {"G", 0, 1}};
+                   {"G", 0, 1},
+                   {"K", 0},
+                   {"V", 0}};
   for (uint32_t i = 0; i < plan_.symbols.size(); ++i)
     symbols_[plan_.symbols[i].name] = {i};
 }
@@ -39,11 +41,32 @@ std::string labelOf(Operation *op) {
   return name ? name.getName().str() : op->getName().stripDialect().str();
 }
 
+std::string describe(Operation *op) {
+  std::string text = op->getName().stripDialect().str();
+  if (auto contract = dyn_cast<graph::ContractOp>(op)) {
+    auto weight = contract.getB().getDefiningOp<graph::WeightOp>();
+    if (size_t joined = weight ? weight.getTensors().size() : 1; joined > 1)
+      text += " (" + std::to_string(joined) + " joined)";
+  } else if (auto quantize = dyn_cast<graph::QuantizeOp>(op)) {
+    text += " to " + plainName(elementOf(quantize.getResult()));
+  } else if (auto map = dyn_cast<graph::MapOp>(op)) {
+    std::string steps;
+    for (Operation &step : map.getBody().front().without_terminator())
+      if (!isa<arith::ConstantOp>(step))
+        steps += (steps.empty() ? "" : ", ") + step.getName().stripDialect().str();
+    text += " (" + steps + ")";
+  }
+  return text;
+}
+
 void Lowering::addLaunch(Steps &steps, KernelId kernel, const std::vector<BoundArgument> &arguments,
-                         Operation *op, std::string label) {
-  plan::Launch launch = makeLaunch(kernels_.kernel(kernel), kernel, arguments, std::move(label));
-  launch.bytesMoved = movedBytes(op);
+                         Operation *op, Value rounded) {
+  plan::Launch launch = makeLaunch(kernels_.kernel(kernel), kernel, arguments, labelOf(op));
+  launch.bytesMoved = movedBytes(op, rounded);
   launch.operations = operations(op);
+  launch.covers = {describe(op)};
+  if (auto quantize = rounded ? rounded.getDefiningOp<graph::QuantizeOp>() : graph::QuantizeOp())
+    launch.covers.push_back(describe(quantize));
   steps.push_back({std::move(launch)});
 }
 
@@ -91,7 +114,7 @@ Result<void> Lowering::lowerGather(graph::GatherOp op) {
                                          options_.programs),
                              kernels::embed));
   Stored out = allocate(op.getResult());
-  addLaunch(steps_, kernel, {stored(op.getIndex()).view(), pages, out.view()}, op, labelOf(op));
+  addLaunch(steps_, kernel, {stored(op.getIndex()).view(), pages, out.view()}, op);
   return {};
 }
 
@@ -108,7 +131,7 @@ Result<void> Lowering::lowerNorm(graph::NormOp op) {
   Stored out = allocate(result);
   BoundArgument x = stored(op.getValue()).view(), eps = f32Scalar(op.getEps().convertToFloat());
   Steps steps;
-  addLaunch(steps, kernel, {x, asRow(gain), out.view(), eps}, op, labelOf(op));
+  addLaunch(steps, kernel, {x, asRow(gain), out.view(), eps}, op, result);
   if (isMadeByItsReader(result))
     norms_[result] = {op, std::move(steps), x, {asRow(gain), eps}};
   else
@@ -156,6 +179,8 @@ Result<void> Lowering::lowerContract(graph::ContractOp op) {
       llvm::append_range(arguments, norm->parameters);
       variant = variant.empty() ? " norm" : " norm+" + variant.substr(1);
     }
+    const bool roundsInKernel = !p.a.isBlock() && p.b.isBlock() && p.activation.isBlock();
+    activations_[rows].insert(plainName(roundsInKernel ? p.activation : p.a));
     p.sink = epilogue.sink;
     p.constantB = true;
     int64_t columns = rows == RowBucket::One && epilogue.blockColumnsOfOne
@@ -169,10 +194,14 @@ Result<void> Lowering::lowerContract(graph::ContractOp op) {
     Steps steps;
     if (norm && !own)
       steps = norm->steps;
-    addLaunch(steps, kernel, arguments, op, labelOf(op));
-    std::get<plan::Launch>(steps.back().op).bytesMoved =
-        plan::add(plan::add(bytesOf(op.getA().getType()), bytesOf(weight.getResult().getType())),
-                  epilogue.bytes);
+    addLaunch(steps, kernel, arguments, op);
+    auto &launch = std::get<plan::Launch>(steps.back().op);
+    RankedTensorType left = own ? norm->op.getValue().getType() : op.getA().getType();
+    launch.bytesMoved =
+        plan::add(plan::add(bytesOf(left), bytesOf(weight.getResult().getType())), epilogue.bytes);
+    if (own)
+      launch.covers.insert(launch.covers.begin(), describe(norm->op));
+    llvm::append_range(launch.covers, epilogue.covers);
     return steps;
   };
   SINTER_ASSIGN(Steps many, emit(RowBucket::Many));
@@ -204,7 +233,7 @@ Result<void> Lowering::lowerMap(graph::MapOp op) {
   std::vector<BoundArgument> arguments = {stored(op.getValues()[0]).view(),
                                           allocate(result).view()};
   llvm::append_range(arguments, mapOperands(op, op.getValues().take_front()));
-  addLaunch(steps_, kernel, arguments, op, labelOf(op));
+  addLaunch(steps_, kernel, arguments, op, result);
   return {};
 }
 
@@ -215,7 +244,7 @@ Result<void> Lowering::lowerQuantize(graph::QuantizeOp op) {
                                           options_.programs),
                              kernels::quantizeRows));
   Stored out = allocate(op.getResult());
-  addLaunch(steps_, kernel, {stored(op.getValue()).view(), out.view()}, op, labelOf(op));
+  addLaunch(steps_, kernel, {stored(op.getValue()).view(), out.view()}, op);
   return {};
 }
 
@@ -285,7 +314,7 @@ Result<void> Lowering::lowerRope(graph::RopeOp op) {
                                           frequencyTable(op)};
   if (!inPlace)
     arguments.push_back(pairs(out));
-  addLaunch(steps_, kernel, arguments, op, labelOf(op));
+  addLaunch(steps_, kernel, arguments, op);
   return {};
 }
 
@@ -303,7 +332,7 @@ Result<void> Lowering::lowerScatter(graph::ScatterOp op) {
             {stored(op.getKeys()).view(), stored(op.getValues()).view(),
              stored(op.getSlots()).view(), keysByRow(stored(op.getKeyPool())),
              stored(op.getValuePool()).view()},
-            op, labelOf(op));
+            op);
   return {};
 }
 
@@ -349,7 +378,7 @@ Result<void> Lowering::lowerAttend(graph::AttendOp op) {
                                                options_.programs, options_.sharedBytes),
                                kernels::attention));
     Steps steps;
-    addLaunch(steps, kernel, arguments, op, labelOf(op));
+    addLaunch(steps, kernel, arguments, op, result);
     return steps;
   };
   SINTER_ASSIGN(Steps many, emit(RowBucket::Many));
@@ -418,6 +447,21 @@ Result<void> Lowering::lower(Operation &op) {
       });
 }
 
+static std::string joined(const std::set<std::string> &names) {
+  return llvm::join(names, ", ");
+}
+
+// In which formats rows meet weights.
+void Lowering::describeActivations() {
+  const std::string many = joined(activations_[RowBucket::Many]),
+                    one = joined(activations_[RowBucket::One]);
+  const bool byPhase = options_.programs == Programs::Threads;
+  plan_.texts["activations"] = many == one
+                                   ? many
+                                   : many + (byPhase ? " of prompts, " : " of several rows, ") +
+                                         one + (byPhase ? " of generated tokens" : " of one");
+}
+
 Result<plan::Plan> Lowering::run(func::FuncOp function) {
   Result<void> outputs;
   function.walk([&](graph::OutputOp op) {
@@ -435,6 +479,7 @@ Result<plan::Plan> Lowering::run(func::FuncOp function) {
   for (Operation &op : function.getBody().front())
     SINTER_TRY(lower(op));
   plan_.procedures.push_back({function.getSymName().str(), std::move(steps_)});
+  describeActivations();
   return std::move(plan_);
 }
 

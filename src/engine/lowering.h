@@ -8,6 +8,8 @@
 #include "kernels/slots.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <set>
+
 namespace sinter::engine {
 
 struct LoweringOptions {
@@ -29,6 +31,9 @@ struct Stored {
 
 // The name that the operation's location carries.
 std::string labelOf(mlir::Operation *op);
+// What the operation does, for explain: "norm", "contract (3 joined)", "map (negf, exp)",
+// "quantize to q8a".
+std::string describe(mlir::Operation *op);
 kernel::Element elementOf(mlir::Value value);
 int64_t columnsOf(mlir::Value value);
 // A tensor of one dimension as one row, or as one column.
@@ -47,6 +52,7 @@ struct Epilogue {
   int64_t blockColumnsOfOne = 0;        // of a program of one row; 0: as of others
   std::vector<BoundArgument> arguments; // after a and b
   plan::Expr bytes;                     // that they move
+  std::vector<std::string> covers;      // graph operations, in order
 };
 
 // Lowers one function. Use: construct, run() once.
@@ -109,9 +115,11 @@ private:
   std::vector<BoundArgument> mapOperands(graph::MapOp map, mlir::ValueRange tiles);
   BoundView frequencyTable(graph::RopeOp op);
 
+  // A launch that does `op`; where it stores the rounded form of the result, `rounded` is that.
   void addLaunch(Steps &steps, plan::KernelId kernel, const std::vector<BoundArgument> &arguments,
-                 mlir::Operation *op, std::string label);
-  plan::Expr movedBytes(mlir::Operation *op);
+                 mlir::Operation *op, mlir::Value rounded = {});
+  void describeActivations();
+  plan::Expr movedBytes(mlir::Operation *op, mlir::Value rounded);
   plan::Expr operations(mlir::Operation *op);
 
   KernelSet &kernels_;
@@ -124,6 +132,7 @@ private:
   llvm::DenseMap<mlir::Value, std::string> outputs_; // values that an output names
   llvm::DenseMap<mlir::Value, Norm> norms_; // that contractions of one row make for themselves
   llvm::DenseSet<mlir::Operation *> done_;  // lowered with an operation before them
+  std::map<RowBucket, std::set<std::string>> activations_; // formats that meet weights
 };
 
 } // namespace sinter::engine

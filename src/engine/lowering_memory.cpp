@@ -146,9 +146,9 @@ BufferId Lowering::constantBuffer(const std::string &name, std::vector<uint8_t> 
   return found->second;
 }
 
-// Bytes of the operands and results, each once. Attention's pools count as the pages that the table
-// can name.
-Expr Lowering::movedBytes(Operation *op) {
+// Bytes of the operands and results, each once; of tables and pools the rows that are read. With
+// `rounded` that is what is stored.
+Expr Lowering::movedBytes(Operation *op, Value rounded) {
   Expr total(0);
   auto attend = dyn_cast<graph::AttendOp>(op);
   auto count = [&](Value value) {
@@ -157,18 +157,36 @@ Expr Lowering::movedBytes(Operation *op) {
     if (value.getDefiningOp<graph::StateOp>() || value.getDefiningOp<graph::ScatterOp>()) {
       if (!attend)
         return;
-      RankedTensorType table = attend.getPageTable().getType();
-      Expr page =
-          bytesOf(RankedTensorType::get(type.getShape().drop_front(), type.getElementType()));
-      bytes = plan::mul(plan::mul(extentOf(table, 0), extentOf(table, 1)), page);
+      RankedTensorType pool = attend.getKeys().getType();
+      RankedTensorType row =
+          RankedTensorType::get({pool.getDimSize(1), pool.getDimSize(2)}, type.getElementType());
+      bytes = plan::mul(plan::symbol(symbols_.at("K")), bytesOf(row));
     }
-    if (auto gather = dyn_cast<graph::GatherOp>(op); gather && value == gather.getTable())
-      return;
+    if (auto gather = dyn_cast<graph::GatherOp>(op); gather && value == gather.getTable()) {
+      RankedTensorType row =
+          RankedTensorType::get(type.getShape().drop_front(), type.getElementType());
+      bytes = plan::mul(extentOf(gather.getIndex().getType(), 0), bytesOf(row));
+    }
     total = plan::add(total, bytes);
   };
   llvm::for_each(op->getOperands(), count);
-  llvm::for_each(op->getResults(), count);
+  if (rounded)
+    count(rounded);
+  else
+    llvm::for_each(op->getResults(), count);
   return total;
+}
+
+// A value's share of work that is not a product, an operation each: a norm squares, adds, scales
+// twice; half of a rotation is two products and their sum.
+static int64_t operationsOfElement(Operation *op) {
+  if (auto map = dyn_cast<graph::MapOp>(op)) {
+    int64_t steps = 0;
+    for (Operation &step : map.getBody().front().without_terminator())
+      steps += !isa<arith::ConstantOp>(step);
+    return steps;
+  }
+  return isa<graph::NormOp>(op) ? 4 : isa<graph::RopeOp>(op) ? 3 : 1;
 }
 
 Expr Lowering::operations(Operation *op) {
@@ -182,11 +200,11 @@ Expr Lowering::operations(Operation *op) {
   if (auto contract = dyn_cast<graph::ContractOp>(op))
     return plan::mul(elements(result), Expr(2 * contract.getA().getType().getDimSize(1)));
   if (auto attend = dyn_cast<graph::AttendOp>(op)) {
-    Expr keys = plan::mul(extentOf(attend.getPageTable().getType(), 1),
-                          Expr(attend.getKeys().getType().getDimSize(3)));
-    return plan::mul(plan::mul(elements(result), keys), Expr(4));
+    Expr perKey(4 * result.getDimSize(1) * result.getDimSize(2)); // scores and weighted sums
+    return plan::mul(plan::symbol(symbols_.at("V")), perKey);
   }
-  return isa<graph::ScatterOp>(op) ? Expr(0) : elements(result);
+  return isa<graph::ScatterOp>(op) ? Expr(0)
+                                   : plan::mul(elements(result), Expr(operationsOfElement(op)));
 }
 
 } // namespace sinter::engine

@@ -10,6 +10,8 @@
 namespace sinter::hal {
 namespace {
 
+constexpr int kMostLines = 64;
+
 std::vector<std::string> readWords(const std::string &path) {
   std::ifstream in(path);
   std::vector<std::string> words;
@@ -48,11 +50,26 @@ void readGroup(const std::string &folder, CgroupLimits &limits) {
   tighten(limits.memoryBytes, number(readWords(folder + "/memory.limit_in_bytes"), 0));
 }
 
-// Where the group files of one line of /proc/self/cgroup lie, such as "4:memory:/a/b" or "0::/a/b".
+// Where the group files of one line of /proc/self/cgroup may lie, such as "4:memory:/a/b" or
+// "0::/a/b".
 struct Hierarchy {
-  std::string mount;
+  std::vector<std::string> mounts;
   std::string group;
 };
+
+// Version 1 is mounted under the names of its controllers together, in either order, or under each
+// of them; version 2 at the top, or beside version 1.
+std::vector<std::string> mountsOf(const std::string &base, const std::string &controllers) {
+  if (controllers.empty())
+    return {base, base + "/unified"};
+  std::vector<std::string> mounts = {base + "/" + controllers};
+  for (size_t at = 0; controllers.find(',') != std::string::npos && at < controllers.size();) {
+    const size_t end = std::min(controllers.find(',', at), controllers.size());
+    mounts.push_back(base + "/" + controllers.substr(at, end - at));
+    at = end + 1;
+  }
+  return mounts;
+}
 
 std::optional<Hierarchy> hierarchyOf(const std::string &root, const std::string &line) {
   const auto first = line.find(':');
@@ -60,28 +77,34 @@ std::optional<Hierarchy> hierarchyOf(const std::string &root, const std::string 
   if (second == std::string::npos)
     return std::nullopt;
   const std::string controllers = line.substr(first + 1, second - first - 1);
-  const std::string base = root + "/sys/fs/cgroup";
   if (controllers.find("name=") != std::string::npos)
     return std::nullopt;
-  return Hierarchy{controllers.empty() ? base : base + "/" + controllers, line.substr(second + 1)};
+  return Hierarchy{mountsOf(root + "/sys/fs/cgroup", controllers), line.substr(second + 1)};
+}
+
+// A limit of any group above holds as well; in a container the path may be the host's and not
+// exist.
+void readGroupsUpFrom(const std::string &mount, std::string group, CgroupLimits &limits) {
+  while (!group.empty()) {
+    readGroup(mount + group, limits);
+    group.resize(group.rfind('/') == std::string::npos ? 0 : group.rfind('/'));
+  }
+  readGroup(mount, limits);
 }
 
 } // namespace
 
 CgroupLimits cgroupLimits(std::string_view root) {
   CgroupLimits limits;
-  for (const std::string &line : readWords(std::string(root) + "/proc/self/cgroup")) {
-    auto hierarchy = hierarchyOf(std::string(root), line);
+  std::ifstream in(std::string(root) + "/proc/self/cgroup");
+  int lines = 0;
+  for (std::string line; lines < kMostLines && std::getline(in, line);
+       ++lines) { // names have blanks
+    const auto hierarchy = hierarchyOf(std::string(root), line);
     if (!hierarchy || hierarchy->group.find("..") != std::string::npos)
       continue;
-    // A limit of any group above holds as well; in a container the path may be the host's and not
-    // exist.
-    std::string &group = hierarchy->group;
-    while (!group.empty()) {
-      readGroup(hierarchy->mount + group, limits);
-      group.resize(group.rfind('/') == std::string::npos ? 0 : group.rfind('/'));
-    }
-    readGroup(hierarchy->mount, limits);
+    for (const std::string &mount : hierarchy->mounts)
+      readGroupsUpFrom(mount, hierarchy->group, limits);
   }
   return limits;
 }

@@ -33,6 +33,11 @@ void Device::parallelFor(int64_t count, HostTask task, void *context) {
     task(context, i);
 }
 
+Result<PeakRate> Device::peakRate(Arithmetic arithmetic) {
+  return fail(Code::Unsupported, "device '" + info().name + "' of driver '" + info().driver +
+                                     "' does not tell its rate of " + arithmeticName(arithmetic));
+}
+
 Result<void> DriverRegistry::add(std::unique_ptr<Driver> driver) {
   for (const auto &known : drivers_)
     if (known->name() == driver->name())

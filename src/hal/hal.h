@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/status.h"
+#include "numeric/arithmetic.h"
 
 #include <array>
 #include <memory>
@@ -172,6 +173,12 @@ private:
   Stream &stream_;
 };
 
+// The most that all units of a device compute together.
+struct PeakRate {
+  double operationsPerSecond = 0;
+  std::string source; // in words: measured, or what was multiplied
+};
+
 class Device {
 public:
   virtual ~Device() = default;
@@ -197,6 +204,10 @@ public:
   // host threads.
   using HostTask = void (*)(void *context, int64_t index);
   virtual void parallelFor(int64_t count, HostTask task, void *context);
+
+  // Takes some milliseconds where it is measured. Unsupported: the device does not tell, or has no
+  // such arithmetic.
+  virtual Result<PeakRate> peakRate(Arithmetic arithmetic);
 };
 
 struct DeviceOptions {

@@ -15,6 +15,10 @@ inline constexpr const char *kLogitRows = "R";
 inline constexpr const char *kPagesPerSequence = "P";
 inline constexpr const char *kPoolPages = "N";
 inline constexpr const char *kGenerated = "G";
+// What attention reads, for costs alone, 0 unless steps are profiled: keys that the step's
+// sequences hold, and keys that its tokens see, summed over tokens.
+inline constexpr const char *kKeysHeld = "K";
+inline constexpr const char *kKeysSeen = "V";
 
 // Input buffers, all i32.
 inline constexpr const char *kTokenIds = "tokens";         // [T]

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace sinter {
 namespace {
@@ -200,7 +201,9 @@ Result<void> PlanRunner::readSymbols() {
                                      {names::kLogitRows, Size::LogitRows},
                                      {names::kPagesPerSequence, Size::TableWidth},
                                      {names::kPoolPages, Size::PoolPages},
-                                     {names::kGenerated, Size::Generated}};
+                                     {names::kGenerated, Size::Generated},
+                                     {names::kKeysHeld, Size::KeysHeld},
+                                     {names::kKeysSeen, Size::KeysSeen}};
   for (const plan::Symbol &symbol : plan_->symbols) {
     const auto *known = std::find_if(std::begin(kKnown), std::end(kKnown),
                                      [&](const Known &k) { return k.name == symbol.name; });
@@ -223,8 +226,13 @@ void PlanRunner::growPool(const Batch &batch) {
   boundPages_ = static_cast<uint32_t>(std::min<uint64_t>(pages, limits_.poolPages));
 }
 
+static int64_t sumOf(const std::vector<int32_t> &values) {
+  return std::accumulate(values.begin(), values.end(), int64_t{0});
+}
+
 Result<void> PlanRunner::bind(const Batch &batch) {
   growPool(batch);
+  const bool costs = executor_->profiling(); // they change in each step, sizes seldom do
   for (size_t i = 0; i < sizes_.size(); ++i) {
     int64_t &value = symbolValues_[i];
     switch (sizes_[i]) {
@@ -248,6 +256,12 @@ Result<void> PlanRunner::bind(const Batch &batch) {
       break;
     case Size::Generated:
       value = batch.phase == Phase::Generated;
+      break;
+    case Size::KeysHeld:
+      value = costs ? sumOf(batch.kvLengths) : 0;
+      break;
+    case Size::KeysSeen:
+      value = costs ? sumOf(batch.positions) + batch.tokenCount() : 0;
       break;
     case Size::Counted:
       break;

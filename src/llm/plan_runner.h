@@ -55,6 +55,8 @@ private:
     TableWidth,
     PoolPages,
     Generated,
+    KeysHeld,
+    KeysSeen,
     Counted
   };
 

@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kMinExprBytes = 3;
 constexpr uint64_t kMinSymbolBytes = 4 + 8 + 8;
 constexpr uint64_t kMinModuleBytes = 4 + 8;
-constexpr uint64_t kMinKernelBytes = 4 + 4 + 4 + 4 + 4 + 8 + 4 + 8 + 1;
+constexpr uint64_t kMinKernelBytes = 4 + 4 + 4 + 4 + 4 + 8 + 4 + 8 + 1 + 1;
 constexpr uint64_t kMinBufferBytes = 4 + 1 + kMinExprBytes;
 constexpr uint64_t kMinProcedureBytes = 4 + 1;
 
@@ -181,6 +181,7 @@ void PlanReader::readKernels(Reader &in) {
       in.bad("kernel " + std::to_string(i) + " overlaps launches by " + std::to_string(overlaps) +
              ", expected 0 or 1");
     kernel.overlaps = overlaps == 1;
+    kernel.arithmetic = static_cast<Arithmetic>(in.u8());
   }
 }
 

@@ -52,6 +52,7 @@ void writeKernels(Writer &out, const Plan &plan) {
     out.u32(kernel.threads);
     out.u64(kernel.sharedBytes);
     out.u8(kernel.overlaps);
+    out.u8(static_cast<uint8_t>(kernel.arithmetic));
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/status.h"
+#include "numeric/arithmetic.h"
 #include "plan/expr.h"
 #include "plan/ids.h"
 
@@ -28,6 +29,7 @@ inline constexpr uint32_t kMaxRowsPerAtom = 1 << 16;
 inline constexpr uint32_t kMaxBlockBytes = 1 << 20;
 inline constexpr uint32_t kMaxRowSegments = 16;
 inline constexpr uint32_t kMaxRowModes = 8;
+inline constexpr uint32_t kMaxCovered = 64;
 
 // A named integer that is fixed when a plan is bound (tokens in the step, pages of cache), or that
 // counts the iterations of a Loop. Values outside [min, max] are refused.
@@ -60,6 +62,7 @@ struct Kernel {
   uint32_t threads = 1;
   uint64_t sharedBytes = 0;
   bool overlaps = false; // it waits by itself for the launches before it, and may begin early
+  Arithmetic arithmetic = Arithmetic::F32; // of its products, for explain
 
   friend bool operator==(const Kernel &, const Kernel &) = default;
 };
@@ -157,9 +160,11 @@ struct Launch {
   std::array<Expr, 3> grid = {Expr(1), Expr(1), Expr(1)};
   std::vector<BufferArg> buffers;
   std::vector<Expr> scalars;
-  Expr bytesMoved; // for explain, as is `operations`
+  // For explain: the least that it must move and compute.
+  Expr bytesMoved;
   Expr operations;
   std::string label;
+  std::vector<std::string> covers; // operations of the graph, in order; at most kMaxCovered
 
   friend bool operator==(const Launch &, const Launch &) = default;
 };

@@ -20,6 +20,9 @@ void writeLaunch(Writer &out, const Launch &launch) {
   out.expr(launch.bytesMoved);
   out.expr(launch.operations);
   out.text(launch.label);
+  out.count(launch.covers.size());
+  for (const std::string &covered : launch.covers)
+    out.text(covered);
 }
 
 void writeStep(Writer &out, const Step &step) {
@@ -62,6 +65,9 @@ Launch readLaunch(Reader &in) {
   launch.bytesMoved = in.expr();
   launch.operations = in.expr();
   launch.label = in.text();
+  const uint32_t covers = in.count(4, "covered operations", kMaxCovered);
+  for (uint32_t i = 0; i < covers && in.ok(); ++i)
+    launch.covers.push_back(in.text());
   return launch;
 }
 

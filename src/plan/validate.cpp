@@ -116,6 +116,10 @@ Result<void> Validator::checkKernels() {
     if (kernel.sharedBytes > kMaxSharedBytes)
       return bad(what + " shares " + std::to_string(kernel.sharedBytes) +
                  " bytes in a program, expected at most " + std::to_string(kMaxSharedBytes));
+    const auto arithmetic = static_cast<uint8_t>(kernel.arithmetic);
+    if (arithmetic >= kArithmetics.size())
+      return bad(what + " has arithmetic " + std::to_string(arithmetic) + ", expected less than " +
+                 std::to_string(kArithmetics.size()));
   }
   return {};
 }

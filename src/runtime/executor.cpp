@@ -302,6 +302,7 @@ Result<void> Executor::run(std::string_view procedure) {
 
 Result<void> Executor::run(plan::ProcedureId procedure) {
   SINTER_ASSIGN(Prepared * prepared, prepare(procedure));
+  ranAsGraph_ = false;
   if (start_)
     return submitTimed(prepared->list);
   // What runs once, such as the steps of a prompt, is not worth a graph.
@@ -309,6 +310,7 @@ Result<void> Executor::run(plan::ProcedureId procedure) {
       device_.supports(hal::Feature::CapturedGraph))
     SINTER_TRY(capture(*prepared));
   prepared->ran = true;
+  ranAsGraph_ = prepared->graph != nullptr;
   Result<void> submitted;
   {
     hal::StepScope step(*stream_);

@@ -86,7 +86,10 @@ public:
 
   // While on, run() waits for each launch and notes its time. Unsupported: the device cannot time.
   Result<void> setProfiling(bool on);
+  bool profiling() const { return start_ != nullptr; }
   std::span<const LaunchSample> samples() const { return samples_; }
+  // Whether the last run was the submission of one recorded graph.
+  bool ranAsGraph() const { return ranAsGraph_; }
 
   const MemoryUse &memory() const { return memory_; }
 
@@ -141,6 +144,7 @@ private:
   std::list<Binding> bindings_;             // the current one first
   std::unique_ptr<hal::Event> start_, end_; // set while profiling
   std::vector<LaunchSample> samples_;
+  bool ranAsGraph_ = false;
   MemoryUse memory_;
 };
 

@@ -76,7 +76,8 @@ TEST_F(Figures, ExplainShowsTheKernelsOfBothStepsInOneWidth) {
   const Outcome outcome = sinter({"explain", model_, "--prompt", "40"});
   EXPECT_THAT(outcome, EndedWith(0));
   for (const char *word : {"step of 40 tokens", "step of 1 token", "floor", "gemm", "attention",
-                           "rms_norm", "launches", "fusion", "packing"})
+                           "rms_norm", "launches", "bound", "lie between kernels", "fusion",
+                           "tiling", "precision", "graph capture", "autotuning"})
     EXPECT_THAT(outcome.out, HasSubstr(word));
   std::istringstream lines(outcome.out);
   for (std::string line; std::getline(lines, line);)
@@ -89,6 +90,62 @@ TEST_F(Figures, ExplainVerboselyNamesEveryParameter) {
   EXPECT_THAT(verbose, EndedWith(0));
   EXPECT_THAT(verbose.out, HasSubstr("transpose_b=true"));
   EXPECT_THAT(brief.out, Not(HasSubstr("transpose_b=true")));
+}
+
+TEST_F(Figures, ExplainPrintsOneJsonObject) {
+  const Outcome outcome = sinter({"explain", model_, "--prompt", "40", "--json"});
+  EXPECT_THAT(outcome, EndedWith(0));
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1) << outcome;
+  const auto json = nlohmann::json::parse(outcome.out, nullptr, false);
+  ASSERT_TRUE(json.is_object()) << outcome;
+  EXPECT_EQ(json["model"], model_);
+  EXPECT_GT(json["roofs"]["bytes_per_second"].get<double>(), 0);
+  ASSERT_EQ(json["steps"].size(), 2u);
+  EXPECT_EQ(json["steps"][0]["tokens"], 40);
+  EXPECT_EQ(json["steps"][1]["tokens"], 1);
+  for (const auto &step : json["steps"]) {
+    double seconds = 0;
+    uint64_t launches = 0;
+    for (const auto &kernel : step["kernels"]) {
+      EXPECT_GT(kernel["floor_seconds"].get<double>(), 0) << kernel;
+      EXPECT_LE(kernel["low_seconds"], kernel["seconds"]) << kernel;
+      EXPECT_LE(kernel["seconds"], kernel["high_seconds"]) << kernel;
+      for (const char *lever : {"fusion", "tiling", "precision"})
+        EXPECT_NE(kernel["levers"][lever], "") << kernel;
+      seconds += kernel["seconds"].get<double>();
+      launches += kernel["launches"].get<uint64_t>();
+    }
+    EXPECT_DOUBLE_EQ(step["kernel_seconds"].get<double>(), seconds);
+    EXPECT_EQ(step["launches"], launches);
+  }
+}
+
+// Two layers of four heads of 16; a row at position p sees p + 1 keys.
+TEST_F(Figures, ExplainCountsTheKeysThatRowsSeeAndNotWholePages) {
+  const auto json =
+      nlohmann::json::parse(sinter({"explain", model_, "--prompt", "40", "--json"}).out);
+  const auto attention = [&](size_t step) {
+    for (const auto &kernel : json["steps"][step]["kernels"])
+      if (kernel["kernel"].get<std::string>().starts_with("attention"))
+        return kernel["operations"].get<double>();
+    return 0.0;
+  };
+  EXPECT_EQ(attention(0), 2 * 4 * 64 * (40 * 41 / 2));
+  EXPECT_EQ(attention(1), 2 * 4 * 64 * 41);
+}
+
+TEST_F(Figures, ExplainDrawsToAFileThatIsThereInFullOrNotAtAll) {
+  const std::string svg = path("roofs.svg");
+  const Outcome outcome = sinter({"explain", model_, "--prompt", "4", "--svg", svg});
+  EXPECT_THAT(outcome, EndedWith(0));
+  EXPECT_THAT(read(svg), AllOf(testing::StartsWith("<svg "), testing::EndsWith("</svg>\n")));
+  EXPECT_FALSE(std::filesystem::exists(svg + ".part"));
+  EXPECT_THAT(
+      sinter({"explain", model_, "--svg", path("no/folder.svg")}),
+      FailedSaying("cannot write '" + path("no/folder.svg.part") + "': No such file or directory"));
+  EXPECT_THAT(sinter({"explain", path("missing"), "--svg", path("left.svg")}),
+              FailedSaying("missing"));
+  EXPECT_FALSE(std::filesystem::exists(path("left.svg.part")));
 }
 
 TEST_F(Figures, ExplainOfMoreThanAStepIsRefusedWithTheNumbers) {

@@ -59,6 +59,7 @@ const Misuse kMisuses[] = {
      {"bench", "MODEL", "--parallel", "65537"},
      "--parallel is '65537', expected a whole number from 1 to 65536"},
     {"ExplainZeroPrompt", {"explain", "MODEL", "--prompt", "0"}, "--prompt is '0'"},
+    {"ExplainEmptySvg", {"explain", "MODEL", "--svg", ""}, "--svg is empty, expected a file"},
     {"PerplexityWithoutFile", {"perplexity", "MODEL"}, "FILE is required"},
     {"PerplexitySmallWindow", {"perplexity", "MODEL", "f", "--window", "1"}, "--window is '1'"},
     {"QuantizeWithoutType", {"quantize", "MODEL", "-o", "f"}, "--type is required"},

@@ -5,6 +5,7 @@
 #include "numeric/dot_packing.h"
 #include "plan/file.h"
 #include "plan/validate.h"
+#include "plan/walk.h"
 #include "tile/mlir_pch.h"
 
 #include <gmock/gmock.h>
@@ -74,13 +75,18 @@ TEST(Engine, PlanNamesItsModelAndShape) {
   ASSERT_TRUE(plan) << plan.error().toString();
   EXPECT_EQ(plan->modelDigest, GgufFile::parse(bytes)->digest()->hex());
   EXPECT_EQ(plan->modelBytes, bytes.size());
-  const std::map<std::string, int64_t> expected = {
-      {"vocab_size", 100},     {"context_length", 256},
-      {"page_rows", 16},       {"query_block", 1},
-      {"layers", 1},           {"heads", 4},
-      {"kv_heads", 2},         {"head_dim", 16},
-      {"rope_dims", 16},       {"kv_bytes", 16 * 2 * 2 * 16 * 2},
-      {"graph_operations", 20}};
+  const std::map<std::string, int64_t> expected = {{"vocab_size", 100},
+                                                   {"context_length", 256},
+                                                   {"page_rows", 16},
+                                                   {"query_block", 1},
+                                                   {"layers", 1},
+                                                   {"heads", 4},
+                                                   {"kv_heads", 2},
+                                                   {"head_dim", 16},
+                                                   {"rope_dims", 16},
+                                                   {"kv_bytes", 16 * 2 * 2 * 16 * 2},
+                                                   {"graph_operations", 20},
+                                                   {"tuned_kernels", 0}};
   EXPECT_EQ(plan->properties, expected);
   EXPECT_EQ(plan->texts.at("architecture"), "llama");
 }
@@ -223,6 +229,56 @@ TEST(Engine, KernelsOfBlocksOfThreadsCarryTheirThreadsAndSharedMemory) {
     shared += kernel.sharedBytes;
   }
   EXPECT_GT(shared, 0u);
+}
+
+// ---- what explain tells ----
+
+// Every launch of the plan, in either branch.
+std::vector<plan::Launch> allLaunches(const plan::Plan &plan) {
+  std::vector<plan::Launch> launches;
+  for (const plan::Procedure &procedure : plan.procedures)
+    for (plan::StepWalker walker(procedure.steps); walker.next();)
+      if (walker.event() == plan::WalkEvent::Step)
+        if (const auto *launch = std::get_if<plan::Launch>(&walker.step().op))
+          launches.push_back(*launch);
+  return launches;
+}
+
+TEST(Engine, LaunchesNameTheOperationsThatTheyCover) {
+  const auto plan = planOf(headsOf(64, TensorType::Q8_0));
+  ASSERT_TRUE(plan) << plan.error().toString();
+  std::set<std::vector<std::string>> covered;
+  for (const plan::Launch &launch : allLaunches(*plan))
+    covered.insert(launch.covers);
+  EXPECT_THAT(covered, testing::IsSupersetOf(std::vector<std::vector<std::string>>{
+                           {"gather"},
+                           {"norm", "quantize to q8a"},
+                           {"contract (3 joined)", "rope", "rope", "scatter"},
+                           {"attend", "quantize to q8a"}}));
+  for (const std::vector<std::string> &operations : covered)
+    EXPECT_FALSE(operations.empty());
+}
+
+TEST(Engine, ActivationsAreNamedByWhatMeetsTheWeights) {
+  const auto activations = [](TensorType type, const char *target) {
+    EngineOptions options = quickOptions();
+    options.target = target;
+    auto plan = planOf(headsOf(64, type), options);
+    EXPECT_TRUE(plan) << plan.error().toString();
+    return plan ? plan->texts.at("activations") : "";
+  };
+  EXPECT_EQ(activations(TensorType::Q8_0, "host"), "q8a");
+  EXPECT_EQ(activations(TensorType::F16, "host"), "f32");
+  EXPECT_THAT(activations(TensorType::Q8_0, "cuda:sm_90a"),
+              testing::MatchesRegex("q8a of prompts, .*f32.* of generated tokens"));
+}
+
+TEST(Engine, KernelsSayWhatTheirProductsMultiply) {
+  const auto plan = planOf(headsOf(64, TensorType::Q8_0));
+  ASSERT_TRUE(plan) << plan.error().toString();
+  for (const plan::Kernel &kernel : plan->kernels)
+    EXPECT_EQ(kernel.arithmetic, kernel.name.starts_with("gemm") ? Arithmetic::I8 : Arithmetic::F32)
+        << kernel.name;
 }
 
 // ---- refusals ----

@@ -55,6 +55,23 @@ protected:
   std::unique_ptr<Module> module_;
 };
 
+TEST_F(CudaDriver, PeakRatesAreUnitsTimesProductsTimesTheHighestClock) {
+  fake::library().capability = 90;
+  open();
+  const auto rate = device_->peakRate(Arithmetic::F16);
+  ASSERT_TRUE(rate.has_value()) << rate.error().toString();
+  EXPECT_DOUBLE_EQ(rate->operationsPerSecond, 132 * 2048 * 2.0 * 1.98e9);
+  EXPECT_EQ(rate->source, "132 units times 2048 products a clock, as published, at 1980 MHz");
+}
+
+TEST_F(CudaDriver, APeakRateOfAnUnknownCapabilityIsUnsupported) {
+  fake::library().capability = 77;
+  auto device = driver().open(0, {});
+  ASSERT_TRUE(device.has_value()) << device.error().toString();
+  EXPECT_EQ(errorOf((*device)->peakRate(Arithmetic::I8)).message,
+            "no rate of i8 is known for sm_77");
+}
+
 Result<std::unique_ptr<CudaLibrary>> openNothing() {
   return fail(Code::NotFound, "no library here");
 }

@@ -260,6 +260,7 @@ inline ApiResult deviceAttribute(int32_t *value, DeviceAttribute attribute, Devi
       {kMaxGridX, INT32_MAX},
       {kMaxGridY, 65535},
       {kMaxGridZ, 65535},
+      {kClockRate, 1980000},
       {kMultiprocessorCount, 132},
       {kComputeCapabilityMajor, library().capability / 10},
       {kComputeCapabilityMinor, library().capability % 10},

@@ -1,5 +1,6 @@
 // What the process may use: control group files of both versions, processors, memory.
 #include "hal/cgroup.h"
+#include "hal/cpu/cpu_driver.h"
 #include "hal/cpu/host_cpu.h"
 #include "hal/host_memory.h"
 
@@ -69,6 +70,34 @@ TEST_F(CgroupTest, VersionOneLimitsAreRead) {
   EXPECT_EQ(limits().memoryBytes, 2097152u);
 }
 
+TEST_F(CgroupTest, LimitsOfNestedGroupsOfVersionOneAreRead) {
+  put("proc/self/cgroup", "1:cpu,cpuacct:/pod/job\n");
+  put("sys/fs/cgroup/cpu,cpuacct/pod/cpu.cfs_quota_us", "150000\n");
+  put("sys/fs/cgroup/cpu,cpuacct/pod/cpu.cfs_period_us", "100000\n");
+  put("sys/fs/cgroup/cpu,cpuacct/pod/job/cpu.cfs_quota_us", "-1\n");
+  put("sys/fs/cgroup/cpu,cpuacct/pod/job/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(limits().cpus, 1.5);
+}
+
+TEST_F(CgroupTest, ControllersMountedUnderAnotherNameAreFound) {
+  put("proc/self/cgroup", "1:cpuacct,cpu:/job\n");
+  put("sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "200000\n");
+  put("sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(limits().cpus, 2.0);
+}
+
+TEST_F(CgroupTest, VersionTwoBesideVersionOneIsFound) {
+  put("proc/self/cgroup", "1:cpu:/\n0::/job\n");
+  put("sys/fs/cgroup/unified/job/cpu.max", "50000 100000\n");
+  EXPECT_EQ(limits().cpus, 0.5);
+}
+
+TEST_F(CgroupTest, GroupsWithBlanksInTheirNamesAreRead) {
+  put("proc/self/cgroup", "0::/my group/a\n");
+  put("sys/fs/cgroup/my group/cpu.max", "300000 100000\n");
+  EXPECT_EQ(limits().cpus, 3.0);
+}
+
 TEST_F(CgroupTest, NonsenseIsNoLimit) {
   put("proc/self/cgroup", "0::/a\nrubbish\n:\n5:cpu\n0::/../../etc\n");
   put("sys/fs/cgroup/a/cpu.max", "-1 0\n");
@@ -104,6 +133,22 @@ TEST(HostCpu, FindsTheFeaturesThatTheSystemLists) {
     EXPECT_EQ(std::find(features.begin(), features.end(), ours) != features.end(),
               info.find(systems) != std::string::npos)
         << ours;
+}
+
+TEST(HostCpu, MeasuresTheArithmeticThatKernelsUseAndNoOther) {
+  DriverRegistry registry;
+  ASSERT_TRUE(addCpuDriver(registry).has_value());
+  const auto device = registry.find("cpu").value()->open(0, {.threads = 2});
+  ASSERT_TRUE(device.has_value());
+  for (const Arithmetic arithmetic : {Arithmetic::F32, Arithmetic::I8}) {
+    const auto rate = (*device)->peakRate(arithmetic);
+    ASSERT_TRUE(rate.has_value()) << rate.error().toString();
+    EXPECT_GT(rate->operationsPerSecond, 0);
+    EXPECT_NE(rate->source.find(" on 2 threads"), std::string::npos) << rate->source;
+  }
+  const auto none = (*device)->peakRate(Arithmetic::Bf16);
+  ASSERT_FALSE(none.has_value());
+  EXPECT_EQ(none.error().message, "kernels have no products of bf16 on this processor");
 }
 
 TEST(HostMemory, LargeMemoryLiesOnHugePages) {

@@ -2,6 +2,8 @@
 // steps.
 #include "hal/cpu/thread_pool.h"
 
+#include <atomic>
+#include <chrono>
 #include <gtest/gtest.h>
 #include <thread>
 
@@ -88,7 +90,98 @@ TEST_P(ThreadPoolTest, IsTornDownInsideAnOpenStep) {
   EXPECT_EQ(pool_, nullptr);
 }
 
+TEST_P(ThreadPoolTest, CoversMorePointsThanAShareCounts) {
+  expectCovered(*pool_, int64_t{3} * WorkShare::kMostUnits + 7);
+}
+
+// The nodes' processors need not exist: a binding that is refused changes no result.
+TEST_P(ThreadPoolTest, CoversEveryIndexOnceOnSeveralNodes) {
+  auto pool = ThreadPool::create(GetParam(), {{0}, {1, 2}, {3}});
+  ASSERT_TRUE(pool.has_value()) << pool.error().toString();
+  for (int64_t count : {1, 2, 3, 7, 100, 1009})
+    expectCovered(**pool, count);
+}
+
+TEST_P(ThreadPoolTest, ThreadsThatWentToSleepWithinAStepWorkAgain) {
+  pool_->enterStep();
+  for (int round = 0; round < 3; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20)); // longer than any patience
+    expectCovered(*pool_, 40);
+  }
+  pool_->leaveStep();
+}
+
 INSTANTIATE_TEST_SUITE_P(Threads, ThreadPoolTest, ::testing::Values(1, 2, 3, 8, 33));
+
+TEST(WorkShare, PiecesShrinkToSingleUnitsAndCoverTheRangeOnce) {
+  WorkShare share;
+  share.open(1, 10, 110);
+  uint32_t next = 10, before = 100;
+  for (uint64_t seen = share.look();;) {
+    const WorkShare::Piece piece = WorkShare::pieceOf(seen, 2);
+    if (piece.empty())
+      break;
+    EXPECT_EQ(piece.first, next);
+    EXPECT_LE(piece.units(), before);
+    ASSERT_TRUE(share.take(seen, piece));
+    next = piece.last;
+    before = piece.units();
+    seen = share.look();
+  }
+  EXPECT_EQ(next, 110u);
+  EXPECT_EQ(before, 1u);
+}
+
+TEST(WorkShare, WhatWasSeenOfAnotherGenerationIsNotTaken) {
+  WorkShare share;
+  share.open(1, 0, 8);
+  uint64_t seen = share.look();
+  const WorkShare::Piece piece = WorkShare::pieceOf(seen, 1);
+  share.open(2, 0, 8);
+  EXPECT_FALSE(share.take(seen, piece));
+  EXPECT_EQ(seen, share.look()) << "the caller now knows what there is";
+  EXPECT_TRUE(share.take(seen, WorkShare::pieceOf(seen, 1)));
+}
+
+TEST(WorkShare, HoldsTheMostUnits) {
+  WorkShare share;
+  share.open(UINT32_MAX, 0, WorkShare::kMostUnits);
+  EXPECT_EQ(WorkShare::pieceOf(share.look(), 1).last, WorkShare::kMostUnits / 2);
+}
+
+uint32_t spinsOf(Patience &patience) {
+  uint32_t spins = 0;
+  while (patience.spin())
+    ++spins;
+  return spins;
+}
+
+TEST(Patience, FallsWithWaitsThatEndAsleepAndRisesWithOthers) {
+  Patience patience;
+  const uint32_t most = spinsOf(patience);
+  for (int wait = 0; wait < 20; ++wait)
+    patience.endedAsleep();
+  const uint32_t least = spinsOf(patience);
+  EXPECT_GT(least, 0u);
+  EXPECT_LT(least, most / 8);
+  for (int wait = 0; wait < 20; ++wait)
+    patience.endedAwake();
+  EXPECT_EQ(spinsOf(patience), most);
+}
+
+TEST(WaitWord, WhoSleepsIsWokenAndWhoSeesAChangeDoesNotSleep) {
+  WaitWord word;
+  word.sleepWhile(1); // it is 0
+  std::thread sleeper([&] {
+    while (word.load() == 0)
+      word.sleepWhile(0);
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(word.add(2), 0u);
+  word.wake(1);
+  sleeper.join();
+  EXPECT_EQ(word.load(), 2u);
+}
 
 } // namespace
 } // namespace sinter::hal

@@ -29,6 +29,7 @@ inline Launch sampleLaunch(BufferId in, BufferId out) {
   launch.bytesMoved = mul(symbol(kTokens), Expr(8));
   launch.operations = symbol(kTokens);
   launch.label = "layer.norm";
+  launch.covers = {"norm", "quantize to q8a"};
   return launch;
 }
 
@@ -40,7 +41,7 @@ inline Plan samplePlan() {
   plan.texts = {{"family", "sample"}};
   plan.symbols = {{"tokens", 1, 512}, {"layer", 0, 7}};
   plan.modules = {{"cpu:x86_64+avx2", {1, 2, 3}}};
-  plan.kernels = {{"norm", ModuleId{0}, "norm_f32", 2, 1, 4096, 128, 512},
+  plan.kernels = {{"norm", ModuleId{0}, "norm_f32", 2, 1, 4096, 128, 512, false, Arithmetic::I8},
                   {"end", ModuleId{0}, "end", 0, 0, 0}};
   const Expr rowBytes = mul(symbol(kTokens), Expr(4));
   plan.buffers = {{"input", BufferKind::Input, rowBytes, {}, {}, {}},

@@ -75,6 +75,8 @@ const Fault kFaults[] = {
     {"KernelThreads", [](Plan &p) { p.kernels[0].threads = UINT32_MAX; }, "threads a program"},
     {"KernelShared", [](Plan &p) { p.kernels[0].sharedBytes = UINT64_MAX; },
      "shares 18446744073709551615"},
+    {"KernelArithmetic", [](Plan &p) { p.kernels[0].arithmetic = Arithmetic(4); },
+     "has arithmetic 4, expected less than 4"},
     {"BufferUnnamed", [](Plan &p) { p.buffers[0].name = ""; }, "a buffer has no name"},
     {"BufferTwice", [](Plan &p) { p.buffers[0].name = "b"; }, "are named 'b'"},
     {"BufferKind", [](Plan &p) { p.buffers[0].kind = BufferKind(6); }, "kind 6, expected"},

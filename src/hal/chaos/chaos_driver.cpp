@@ -219,6 +219,7 @@ public:
 
   const DeviceInfo &info() const override { return info_; }
   bool supports(Feature feature) const override { return inner_->supports(feature); }
+  Result<PeakRate> peakRate(Arithmetic arithmetic) override { return inner_->peakRate(arithmetic); }
   Result<std::unique_ptr<Buffer>> allocate(uint64_t bytes) override {
     SINTER_TRY(fate_.draw(fate_.faults().allocation, Code::Exhausted,
                           ("allocation of " + std::to_string(bytes) + " bytes").c_str()));

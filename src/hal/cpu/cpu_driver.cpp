@@ -2,9 +2,12 @@
 // returns.
 #include "hal/cpu/cpu_driver.h"
 
+#include "hal/cgroup.h"
 #include "hal/cpu/cpu_module.h"
+#include "hal/cpu/cpu_peak.h"
 #include "hal/cpu/cpu_stream.h"
 #include "hal/cpu/host_cpu.h"
+#include "hal/cpu/numa.h"
 #include "hal/cpu/thread_pool.h"
 #include "hal/host_memory.h"
 
@@ -68,6 +71,10 @@ public:
         &call);
   }
 
+  Result<PeakRate> peakRate(Arithmetic arithmetic) override {
+    return measurePeak(*this, arithmetic);
+  }
+
 private:
   DeviceInfo info_;
   std::unique_ptr<ThreadPool> pool_;
@@ -92,7 +99,7 @@ public:
         options.threads ? options.threads : std::min(usableCpus(), kMaxThreads);
     // Before the threads: hostTarget() asks for what they inherit.
     DeviceInfo info = describe(threads);
-    SINTER_ASSIGN(auto pool, ThreadPool::create(threads));
+    SINTER_ASSIGN(auto pool, ThreadPool::create(threads, numaNodes(kSystemRoot, allowedCpus())));
     return std::make_unique<CpuDevice>(std::move(info), std::move(pool));
   }
 

@@ -126,19 +126,26 @@ Result<void> checkTarget(std::string_view target) {
   return {};
 }
 
-uint32_t usableCpus() {
+std::vector<uint32_t> allowedCpus() {
   // Machines with more processors than a cpu_set_t holds need a larger set; the call says so by
   // failing.
-  uint32_t cpus = 0;
-  for (int capacity = 1024; cpus == 0 && capacity <= 1 << 16; capacity *= 4) {
+  std::vector<uint32_t> cpus;
+  for (uint32_t capacity = 1024; cpus.empty() && capacity <= 1 << 16; capacity *= 4) {
     cpu_set_t *set = CPU_ALLOC(capacity);
     if (!set)
       break;
     const std::size_t bytes = CPU_ALLOC_SIZE(capacity);
     if (sched_getaffinity(0, bytes, set) == 0)
-      cpus = static_cast<uint32_t>(CPU_COUNT_S(bytes, set));
+      for (uint32_t cpu = 0; cpu < capacity; ++cpu)
+        if (CPU_ISSET_S(cpu, bytes, set))
+          cpus.push_back(cpu);
     CPU_FREE(set);
   }
+  return cpus;
+}
+
+uint32_t usableCpus() {
+  auto cpus = static_cast<uint32_t>(allowedCpus().size());
   if (auto limit = cgroupLimits(kSystemRoot).cpus; limit && *limit < cpus)
     cpus = static_cast<uint32_t>(*limit);
   return std::max<uint32_t>(cpus, 1);

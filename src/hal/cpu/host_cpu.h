@@ -19,8 +19,11 @@ std::string hostTarget();
 // not.
 Result<void> checkTarget(std::string_view target);
 
-// Processors that this process may run on: its affinity mask, no more than its control group's
-// time. At least 1.
+// The processors of this process's affinity mask, ascending; empty where the system does not tell.
+std::vector<uint32_t> allowedCpus();
+
+// How many threads can run at once: the processors of the affinity mask, but no more than whole
+// processors' worth of time that the control group gives. At least 1.
 uint32_t usableCpus();
 
 // The processor's name, or its architecture.

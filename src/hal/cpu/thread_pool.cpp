@@ -1,55 +1,51 @@
-// The pool's fork and join on two atomics, and the threads' waiting.
+// The pool's fork and join, and the threads' waiting.
 #include "hal/cpu/thread_pool.h"
 
 #include "base/check.h"
 
 #include <algorithm>
-#include <sched.h>
+#include <pthread.h>
 #include <string>
 
 namespace sinter::hal {
 namespace {
 
-// Pauses before a waiting thread offers its core to others: some 20 us, longer than the gap between
-// two launches of a step and far shorter than a time slice of whoever took the core of the thread
-// that is waited for.
-constexpr uint32_t kSpins = 500;
-
-// Chunks for each thread: enough to even out threads that lose their core for a while.
-constexpr uint64_t kChunksPerThread = 4;
-
-void pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("isb");
-#endif
+// Points go out in units where there are more than a share can count.
+int64_t pointsOfUnit(int64_t count) {
+  return (count - 1) / WorkShare::kMostUnits + 1;
 }
 
-// One wait of a loop on an atomic.
-class Backoff {
-public:
-  void wait() {
-    if (spins_ < kSpins) {
-      ++spins_;
-      pause();
-    } else {
-      sched_yield();
-    }
-  }
-
-private:
-  uint32_t spins_ = 0;
-};
+// A binding that the system refuses costs speed at most.
+void bindTo(pthread_t thread, const NumaNode &node) {
+  cpu_set_t *set = CPU_ALLOC(node.back() + 1);
+  if (!set)
+    return;
+  const size_t bytes = CPU_ALLOC_SIZE(node.back() + 1);
+  CPU_ZERO_S(bytes, set);
+  for (const uint32_t cpu : node)
+    CPU_SET_S(cpu, bytes, set);
+  (void)pthread_setaffinity_np(thread, bytes, set);
+  CPU_FREE(set);
+}
 
 } // namespace
 
-Result<std::unique_ptr<ThreadPool>> ThreadPool::create(uint32_t threads) {
+Result<std::unique_ptr<ThreadPool>> ThreadPool::create(uint32_t threads,
+                                                       const std::vector<NumaNode> &nodes) {
   SINTER_CHECK(threads >= 1);
-  std::unique_ptr<ThreadPool> pool(new ThreadPool(threads));
-  for (uint32_t i = 1; i < threads; ++i) {
-    Worker &worker = pool->workers_[i];
-    worker.pool = pool.get();
+  std::unique_ptr<ThreadPool> pool(new ThreadPool(threads, std::max<size_t>(nodes.size(), 1)));
+  SINTER_TRY(pool->start(nodes));
+  return pool;
+}
+
+Result<void> ThreadPool::start(const std::vector<NumaNode> &nodes) {
+  const std::vector<uint32_t> counts =
+      nodes.empty() ? std::vector<uint32_t>{threads_} : threadsOfNodes(nodes, threads_);
+  for (size_t i = 0; i < nodes_.size(); ++i)
+    nodes_[i].lastThread = (i ? nodes_[i - 1].lastThread : 0) + counts[i];
+  for (uint32_t i = 1; i < threads_; ++i) {
+    Worker &worker = workers_[i];
+    worker.pool = this;
     worker.index = i;
     auto body = [](void *argument) -> void * {
       auto *self = static_cast<Worker *>(argument);
@@ -58,31 +54,39 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::create(uint32_t threads) {
     };
     if (pthread_create(&worker.handle, nullptr, body, &worker) != 0)
       return fail(Code::Exhausted, "the system gave " + std::to_string(i) + " threads, expected " +
-                                       std::to_string(threads));
-    pool->started_ = i + 1;
+                                       std::to_string(threads_));
+    started_ = i + 1;
+    if (nodes.size() > 1)
+      bindTo(worker.handle, nodes[nodeOf(i)]);
   }
-  return pool;
+  return {};
 }
 
 ThreadPool::~ThreadPool() {
-  stopping_ = true;
-  signal_.fetch_add(2, std::memory_order_release);
-  signal_.notify_all();
+  signal_.setBits(kStopping);
+  signal_.wake(threads_);
   for (uint32_t i = 1; i < started_; ++i)
     pthread_join(workers_[i].handle, nullptr);
+}
+
+size_t ThreadPool::nodeOf(uint32_t thread) const {
+  size_t node = 0;
+  while (thread >= nodes_[node].lastThread)
+    ++node;
+  return node;
 }
 
 void ThreadPool::enterStep() {
   if (stepDepth_++ > 0 || threads_ == 1)
     return;
-  signal_.fetch_or(1, std::memory_order_release);
-  signal_.notify_all();
+  signal_.setBits(kStepOpen);
+  signal_.wake(threads_);
 }
 
 void ThreadPool::leaveStep() {
   SINTER_CHECK(stepDepth_ > 0);
   if (--stepDepth_ == 0)
-    signal_.fetch_and(~uint32_t(1), std::memory_order_release);
+    signal_.clearBits(kStepOpen);
 }
 
 void ThreadPool::run(int64_t count, Body body, void *context) {
@@ -91,43 +95,87 @@ void ThreadPool::run(int64_t count, Body body, void *context) {
   if (threads_ == 1 || count == 1)
     return body(context, 0, 0, count);
   enterStep();
-  const auto total = static_cast<uint64_t>(count);
-  job_ = {total, std::max<uint64_t>(1, total / (threads_ * kChunksPerThread)), body, context};
-  next_.store(job_.chunk * threads_, std::memory_order_relaxed);
-  busy_.store(threads_ - 1, std::memory_order_relaxed);
-  signal_.fetch_add(2, std::memory_order_release);
+  post(count, body, context);
   work(0);
-  for (Backoff backoff; busy_.load(std::memory_order_acquire) != 0;)
-    backoff.wait();
+  await();
   leaveStep();
 }
 
+// Nobody holds a piece of the job before, so nobody who still reads it will get one.
+void ThreadPool::post(int64_t count, Body body, void *context) {
+  const int64_t unit = pointsOfUnit(count);
+  const auto units = static_cast<uint32_t>((count - 1) / unit + 1);
+  job_.count.store(count, std::memory_order_relaxed);
+  job_.unit.store(unit, std::memory_order_relaxed);
+  job_.body.store(body, std::memory_order_relaxed);
+  job_.context.store(context, std::memory_order_relaxed);
+  left_.store(units);
+  ++generation_;
+  uint32_t first = 0;
+  for (Node &node : nodes_) {
+    const auto end = static_cast<uint32_t>(uint64_t{units} * node.lastThread / threads_);
+    node.share.open(generation_, first, end);
+    first = end;
+  }
+  signal_.add(kJob);
+  signal_.wake(units - 1);
+}
+
+void ThreadPool::await() {
+  bool slept = false;
+  for (uint32_t left; (left = left_.load()) != 0;)
+    if (!patience_.spin()) {
+      left_.sleepWhile(left);
+      slept = true;
+    }
+  slept ? patience_.endedAsleep() : patience_.endedAwake();
+}
+
+// The node's own part first, then what others have left.
 void ThreadPool::work(uint32_t thread) {
-  const Job job = job_;
-  for (uint64_t first = thread * job.chunk; first < job.count;) {
-    const uint64_t last = std::min(first + job.chunk, job.count);
-    job.body(job.context, thread, static_cast<int64_t>(first), static_cast<int64_t>(last));
-    first = next_.fetch_add(job.chunk, std::memory_order_relaxed);
+  const size_t own = nodeOf(thread);
+  for (size_t i = 0; i < nodes_.size(); ++i)
+    work(thread, nodes_[(own + i) % nodes_.size()].share);
+}
+
+void ThreadPool::work(uint32_t thread, WorkShare &share) {
+  for (uint64_t seen = share.look();;) {
+    const WorkShare::Piece piece = WorkShare::pieceOf(seen, threads_);
+    if (piece.empty())
+      return;
+    const int64_t count = job_.count.load(std::memory_order_relaxed);
+    const int64_t unit = job_.unit.load(std::memory_order_relaxed);
+    const Body body = job_.body.load(std::memory_order_relaxed);
+    void *context = job_.context.load(std::memory_order_relaxed);
+    if (!share.take(seen, piece))
+      continue;
+    body(context, thread, piece.first * unit, std::min(piece.last * unit, count));
+    if (left_.subtract(piece.units()) == piece.units())
+      left_.wake(1);
+    seen = share.look();
   }
 }
 
 void ThreadPool::workerLoop(uint32_t thread) {
   uint32_t seen = 0;
-  Backoff backoff;
+  Patience patience;
+  bool slept = false;
   for (;;) {
-    const uint32_t signal = signal_.load(std::memory_order_acquire);
-    if (signal >> 1 != seen) {
-      if (stopping_)
-        return;
-      seen = signal >> 1;
+    const uint32_t signal = signal_.load();
+    if (signal & kStopping)
+      return;
+    if (signal / kJob != seen) {
+      seen = signal / kJob;
+      slept ? patience.endedAsleep() : patience.endedAwake();
+      slept = false;
       work(thread);
-      busy_.fetch_sub(1, std::memory_order_release);
-      backoff = Backoff();
-    } else if ((signal & 1) == 0) {
-      signal_.wait(signal, std::memory_order_acquire);
-      backoff = Backoff();
-    } else {
-      backoff.wait();
+    } else if (!(signal & kStepOpen)) {
+      signal_.sleepWhile(signal); // there is nothing to learn between steps
+      patience.forget();
+      slept = false;
+    } else if (!patience.spin()) {
+      signal_.sleepWhile(signal);
+      slept = true;
     }
   }
 }

@@ -1,10 +1,12 @@
-// Threads that share the points of one launch after another: spinning within a step, parked between
+// Threads that share the points of one launch after another: awake within a step, parked between
 // steps.
 #pragma once
 
 #include "base/status.h"
+#include "hal/cpu/numa.h"
+#include "hal/cpu/waiting.h"
+#include "hal/cpu/work_share.h"
 
-#include <atomic>
 #include <memory>
 #include <pthread.h>
 #include <vector>
@@ -12,12 +14,19 @@
 namespace sinter::hal {
 
 // One caller at a time; the caller works as thread 0. Nothing but create() allocates or locks.
-// Measured on two cores of a Sapphire Rapids: a launch within a step costs well below 1 us beside
-// its work, one outside of a step the wake-up of the parked threads (about 20 us) on top.
+//
+// A job is done when its points are, whoever did them: a thread that has lost its core delays a job
+// by the piece that it holds, and not at all where it holds none. Whoever waits longer than others
+// usually take sleeps, so that its core is free for the thread that it waits for.
+// Measured on two cores of a Sapphire Rapids: bench/results/thread_pool.json.
 class ThreadPool {
 public:
-  // `threads` counts the caller and is at least 1. Exhausted: the system gives no more threads.
-  static Result<std::unique_ptr<ThreadPool>> create(uint32_t threads);
+  // `threads` counts the caller and is at least 1. With several nodes, each has its part of the
+  // threads and of every job's points: the same part each time, so that memory which a job wrote
+  // first lies near to those who read it in the same order. Threads but the caller are then bound
+  // to the processors of their node. Exhausted: the system gives no more threads.
+  static Result<std::unique_ptr<ThreadPool>> create(uint32_t threads,
+                                                    const std::vector<NumaNode> &nodes = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool &) = delete;
   ThreadPool &operator=(const ThreadPool &) = delete;
@@ -35,33 +44,47 @@ public:
   void leaveStep();
 
 private:
+  // What WorkShare lets threads read while it may be overwritten.
   struct Job {
-    uint64_t count = 0;
-    uint64_t chunk = 1;
-    Body body = nullptr;
-    void *context = nullptr;
+    std::atomic<int64_t> count = 0;
+    std::atomic<int64_t> unit = 1; // points of a unit
+    std::atomic<Body> body = nullptr;
+    std::atomic<void *> context = nullptr;
   };
   struct Worker {
     ThreadPool *pool;
     uint32_t index;
     pthread_t handle;
   };
+  // Threads [.., lastThread) of a node, after those of the nodes before it, and their part of jobs.
+  struct Node {
+    uint32_t lastThread = 0;
+    WorkShare share;
+  };
 
-  explicit ThreadPool(uint32_t threads) : threads_(threads), workers_(threads) {}
+  ThreadPool(uint32_t threads, size_t nodes)
+      : threads_(threads), workers_(threads), nodes_(nodes) {}
+  Result<void> start(const std::vector<NumaNode> &nodes);
+  void post(int64_t count, Body body, void *context);
+  void await();
   void workerLoop(uint32_t thread);
   void work(uint32_t thread);
+  void work(uint32_t thread, WorkShare &share);
+  size_t nodeOf(uint32_t thread) const;
 
   const uint32_t threads_;
   uint32_t started_ = 1; // threads that run, the caller among them
   uint32_t stepDepth_ = 0;
-  bool stopping_ = false; // read by workers after signal_ told them
+  uint32_t generation_ = 0;
+  Patience patience_; // the caller's
   std::vector<Worker> workers_;
+  std::vector<Node> nodes_;
 
-  // Bit 0: a step is open. The rest counts jobs; a change of it starts the next one.
-  alignas(64) std::atomic<uint32_t> signal_ = 0;
-  Job job_; // beside signal_: a worker that sees the signal has the job's line too
-  alignas(64) std::atomic<uint64_t> next_ = 0;
-  alignas(64) std::atomic<uint32_t> busy_ = 0; // workers that have not finished the job
+  // Whether a step is open, whether the pool stops, and jobs counted.
+  static constexpr uint32_t kStepOpen = 1, kStopping = 2, kJob = 4;
+  alignas(64) WaitWord signal_;
+  Job job_;                   // beside signal_: who sees the signal has the job's line too
+  alignas(64) WaitWord left_; // units of the job that are not done
 };
 
 } // namespace sinter::hal

@@ -59,6 +59,7 @@ enum DeviceAttribute : int32_t {
   kMaxGridX = 5,
   kMaxGridY = 6,
   kMaxGridZ = 7,
+  kClockRate = 13, // kHz, the highest
   kMultiprocessorCount = 16,
   kComputeCapabilityMajor = 75,
   kComputeCapabilityMinor = 76,

@@ -24,7 +24,8 @@ Result<DeviceLimits> deviceLimits(const Api &api, DeviceOrdinal device) {
                                              kMaxThreadsPerBlock,
                                              kMaxSharedBytesPerBlockOptIn,
                                              kComputeCapabilityMajor,
-                                             kComputeCapabilityMinor};
+                                             kComputeCapabilityMinor,
+                                             kClockRate};
   std::array<int32_t, std::size(kAttributes)> values = {};
   for (std::size_t i = 0; i < values.size(); ++i)
     SINTER_TRY(api.check(api.deviceGetAttribute(&values[i], kAttributes[i], device),
@@ -34,6 +35,7 @@ Result<DeviceLimits> deviceLimits(const Api &api, DeviceOrdinal device) {
   limits.maxThreads = static_cast<uint32_t>(values[3]);
   limits.maxSharedBytes = static_cast<uint64_t>(values[4]);
   limits.capability = static_cast<uint32_t>(10 * values[5] + values[6]);
+  limits.clockHz = values[7] * 1e3;
   return limits;
 }
 

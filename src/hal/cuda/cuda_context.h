@@ -14,6 +14,7 @@ struct DeviceLimits {
   uint32_t maxThreads = 0;     // of one block
   uint64_t maxSharedBytes = 0; // of one block, once a kernel opts in
   uint32_t capability = 0;     // 10 * major + minor
+  double clockHz = 0;          // the highest
 };
 Result<DeviceLimits> deviceLimits(const Api &api, DeviceOrdinal device);
 

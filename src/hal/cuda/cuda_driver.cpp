@@ -2,6 +2,7 @@
 #include "hal/cuda/cuda_driver.h"
 
 #include "hal/cuda/cuda_module.h"
+#include "hal/cuda/cuda_peak.h"
 #include "hal/cuda/cuda_stream.h"
 
 #include <cmath>
@@ -42,6 +43,14 @@ public:
   }
   Result<std::unique_ptr<Event>> createEvent() override {
     return cuda::CudaEvent::create(*context_);
+  }
+  Result<PeakRate> peakRate(Arithmetic arithmetic) override {
+    const cuda::DeviceLimits &limits = context_->limits();
+    SINTER_ASSIGN(const uint32_t products, cuda::productsPerClock(limits.capability, arithmetic));
+    const double rate = 2.0 * products * info().computeUnits * limits.clockHz;
+    return PeakRate{rate, std::to_string(info().computeUnits) + " units times " +
+                              std::to_string(products) + " products a clock, as published, at " +
+                              std::to_string(std::lround(limits.clockHz / 1e6)) + " MHz"};
   }
 
 private:

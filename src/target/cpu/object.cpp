@@ -12,9 +12,18 @@
 
 namespace sinter::target::cpu {
 
+// Two threads that register at once would enter the target twice.
+static void initialise() {
+  static const bool once = [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    return true;
+  }();
+  (void)once;
+}
+
 static Result<std::unique_ptr<llvm::TargetMachine>> targetMachine(const CpuFacts &facts) {
-  llvm::InitializeNativeTarget();
-  llvm::InitializeNativeTargetAsmPrinter();
+  initialise();
   llvm::Triple triple("x86_64-unknown-linux-gnu");
   std::string error;
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);

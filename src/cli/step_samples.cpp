@@ -1,0 +1,94 @@
+// Rounds of a prompt and some tokens, with and without a clock at each launch.
+#include "cli/step_samples.h"
+
+#include "base/check.h"
+#include "cli/made_up_prompts.h"
+#include "cli/terminal.h"
+#include "llm/session.h"
+
+#include <chrono>
+
+namespace sinter::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Medians of fewer rounds are not safe from what else the machine does.
+constexpr int kLeastRounds = 5, kMostRounds = 15;
+constexpr double kEnoughSeconds = 3;
+
+double secondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Passes steps on to the model's runner and keeps what they took.
+class SamplingRunner final : public StepRunner {
+public:
+  explicit SamplingRunner(PlanRunner &runner) : runner_(runner) {}
+
+  const RunnerLimits &limits() const override { return runner_.limits(); }
+  Result<std::span<const float>> step(const Batch &batch) override {
+    SampledStep &step = batch.phase == Phase::Generated ? steps.decode : steps.prompt;
+    const auto start = Clock::now();
+    auto logits = runner_.step(batch);
+    const double taken = secondsSince(start);
+    if (!logits)
+      return logits;
+    if (runner_.executor().profiling()) {
+      addTimes(step);
+    } else {
+      step.wholeSeconds.push_back(taken);
+      step.asGraph = runner_.executor().ranAsGraph();
+    }
+    return logits;
+  }
+
+  SampledSteps steps;
+
+private:
+  void addTimes(SampledStep &step) {
+    const auto samples = runner_.executor().samples();
+    if (step.launches.empty())
+      for (const runtime::LaunchSample &sample : samples)
+        step.launches.push_back(
+            {sample.launch, sample.grid, sample.bytesMoved, sample.operations, {}});
+    SINTER_CHECK(step.launches.size() == samples.size());
+    for (size_t i = 0; i < samples.size(); ++i)
+      step.launches[i].seconds.push_back(static_cast<double>(samples[i].nanoseconds) * 1e-9);
+  }
+
+  PlanRunner &runner_;
+};
+
+Result<void> runRound(Session &session, std::span<const TokenId> prompt) {
+  session.clear();
+  SINTER_TRY(session.generate(prompt, {.maxTokens = kSampledTokens + 1, .ignoreEndTokens = true},
+                              [](TokenId) -> Result<void> { return {}; }));
+  return {};
+}
+
+} // namespace
+
+Result<SampledSteps> sampleSteps(Model &model, uint32_t promptTokens) {
+  SamplingRunner runner(model.runner());
+  Session session(runner, model.pages(), model.tokenizer());
+  const std::vector<TokenId> prompt = madeUpPrompts(model.tokenizer(), 1, promptTokens).front();
+  ProgressLine progress("measuring");
+  SINTER_TRY(runRound(session, prompt)); // takes memory and prepares the sizes
+  runner.steps = {};
+  const auto start = Clock::now();
+  for (int round = 0;
+       round < kLeastRounds || (round < kMostRounds && secondsSince(start) < kEnoughSeconds);
+       ++round) {
+    progress.show(static_cast<uint64_t>(round), kMostRounds, "rounds");
+    for (const bool profiling : {true, false}) {
+      SINTER_TRY(model.runner().executor().setProfiling(profiling));
+      SINTER_TRY(runRound(session, prompt));
+    }
+  }
+  runner.steps.prompt.tokens = promptTokens;
+  runner.steps.decode.tokens = 1;
+  return std::move(runner.steps);
+}
+
+} // namespace sinter::cli

@@ -8,6 +8,8 @@ using namespace mlir;
 
 namespace sinter::target::cpu {
 
+// Rows that read blocks of weights as they are where more would have them expanded first.
+static constexpr int64_t kFewRows = 8;
 // Vectors side by side: more would need columns that few tiles have.
 static constexpr int64_t kMostVectors = 4;
 
@@ -106,18 +108,20 @@ Value Blocker::rowLimit(tile::DotOp dot) {
   return b_.createOrFold<arith::MinSIOp>(loc_, limit, left);
 }
 
-// Rows in blocks of the largest size that fits, then of smaller ones, so that few rows cost few.
-// Weights are read once for each: blocks that are not expanded are worth a size between.
+// Rows in blocks of the largest size that fits, then of 4, then single ones, so that few rows cost
+// few.
 LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, const Columns &columns) {
   int64_t tileRows = cast<RankedTensorType>(dot.getAcc().getType()).getDimSize(0);
   int64_t vectors = llvm::divideCeil(columns.count, facts_.lanes);
   int64_t most = rowsBeside(facts_, vectors, tileRows);
   if (isBlockTile(dot.getA()))
     most = rowsOfBlocks(facts_, vectors, tileRows);
+  if (expands(dot) && !columns.words)
+    most = std::min(most, kFewRows);
   Value limit = rowLimit(dot), from = index(0);
   SmallVector<int64_t> sizes{most};
-  for (int64_t rows : {8, 4, 1})
-    if (rows < sizes.back() && (rows != 8 || (isBlockTile(dot.getA()) && !columns.words)))
+  for (int64_t rows : {4, 1})
+    if (rows < sizes.back())
       sizes.push_back(rows);
   for (int64_t rows : sizes) {
     Value left = b_.createOrFold<arith::SubIOp>(loc_, limit, from);
@@ -138,9 +142,8 @@ LogicalResult Blocker::dotColumnsAt(tile::DotOp dot, Value into, Value from, int
     return failure();
   if (!expands(dot))
     return dotRows(dot, into, columns);
-  Value most = index(rowsOfBlocks(facts_, llvm::divideCeil(count, facts_.lanes),
-                                  cast<RankedTensorType>(dot.getAcc().getType()).getDimSize(0)));
-  Value many = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::sgt, rowLimit(dot), most);
+  Value many = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::sgt, rowLimit(dot),
+                                              index(kFewRows));
   auto branch = scf::IfOp::create(b_, loc_, many, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPointToStart(branch.elseBlock());

@@ -100,6 +100,26 @@ bool DemandAnalysis::visitReduce(tile::ReduceOp reduce) {
   return changed;
 }
 
+// Elements that only move: a leading axis that keeps its extent keeps its coordinates too.
+bool DemandAnalysis::visitMove(Operation *op) {
+  auto to = cast<RankedTensorType>(op->getResult(0).getType());
+  auto it = demands_.find(op->getResult(0));
+  if (it == demands_.end())
+    return false;
+  Demand rows = it->second[0], full{Demand::Full, {}, {}, 0};
+  bool changed = false;
+  for (Value from : op->getOperands()) {
+    auto type = dyn_cast<RankedTensorType>(from.getType());
+    if (!type)
+      continue;
+    bool keeps = !isa<tile::PermuteOp>(op) && type.getDimSize(0) == to.getDimSize(0);
+    changed |= merge(from, 0, keeps ? rows : full);
+    for (int64_t axis = 1; axis < type.getRank(); ++axis)
+      changed |= merge(from, axis, full);
+  }
+  return changed;
+}
+
 bool DemandAnalysis::visitLoop(Operation *op) {
   auto loop = dyn_cast<scf::ForOp>(op);
   bool changed = false;
@@ -131,9 +151,7 @@ bool DemandAnalysis::visit(Operation *op) {
   if (op->getNumRegions() || isa<scf::YieldOp>(op))
     return visitLoop(op);
   if (isa<tile::PermuteOp, tile::SliceOp, tile::ConcatOp, tile::ReshapeOp>(op))
-    return llvm::any_of(
-        llvm::to_vector(llvm::map_range(op->getOperands(), [&](Value v) { return mergeFull(v); })),
-        [](bool b) { return b; });
+    return visitMove(op);
   bool changed = false;
   for (Value result : op->getResults())
     for (Value operand : op->getOperands())

@@ -31,6 +31,7 @@ private:
   bool visitStore(tile::StoreOp store);
   bool visitDot(tile::DotOp dot);
   bool visitReduce(tile::ReduceOp reduce);
+  bool visitMove(mlir::Operation *op);
   bool visitLoop(mlir::Operation *op);
 
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Demand>> demands_;

@@ -16,17 +16,6 @@ Value Emitter::bytesAt(Value base, int64_t offset) {
                              ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
 }
 
-// The block of row `row` at element `column`, as bytes in the view's own order. Both terms are
-// whole blocks, so that a row's part stays outside of a loop over columns.
-Value Emitter::blockPointer(const EmittedView &view, Value row, Value column, int64_t length,
-                            int64_t bytes) {
-  auto blocks = [&](Value elements) {
-    return mul(arith::DivUIOp::create(b_, loc_, elements, index(length)), index(bytes));
-  };
-  Value start = bytesAt(view.base, blocks(mul(add(row, view.origin[0]), view.strides[0])));
-  return bytesAt(start, blocks(add(column, view.origin[1])));
-}
-
 // The largest magnitude, found as integers: the bits of magnitudes are in the same order, with NaN
 // above all of them.
 static Value absMax(OpBuilder &b, Location loc, ArrayRef<Value> vectors) {

@@ -109,8 +109,6 @@ private:
   void quantizeBlock(const ActivationFormat &format, ArrayRef<Value> vectors, Value block);
   void storeSum(const ActivationFormat &format, Value block, Value scale, Value sum,
                 uint32_t length, uint32_t part);
-  Value blockPointer(const EmittedView &view, Value row, Value column, int64_t length,
-                     int64_t bytes);
   Value bytesAt(Value base, Value offset);
   Value bytesAt(Value base, int64_t offset);
 

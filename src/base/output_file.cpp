@@ -36,11 +36,9 @@ std::string folderOf(const std::string &path) {
   return slash == std::string::npos ? "." : path.substr(0, std::max<size_t>(slash, 1));
 }
 
-constexpr mode_t kMode = 0666; // less the process's mask
-
 } // namespace
 
-Result<OutputFile> OutputFile::create(const std::string &path) {
+Result<OutputFile> OutputFile::create(const std::string &path, mode_t rights) {
   if (path.empty() || path.find('\0') != std::string::npos)
     return fail(Code::InvalidArgument, "the name of the file to write is empty or has a zero byte");
   struct stat info;
@@ -48,9 +46,9 @@ Result<OutputFile> OutputFile::create(const std::string &path) {
     return fail(Code::InvalidArgument,
                 "'" + path + "' is no regular file, expected one to replace, or nothing");
   OutputFile file(path, path + ".part-" + std::to_string(getpid()));
-  file.fd_ = open(folderOf(path).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, kMode);
+  file.fd_ = open(folderOf(path).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, rights);
   if (file.fd_ < 0) {
-    file.fd_ = open(file.part_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kMode);
+    file.fd_ = open(file.part_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, rights);
     file.named_ = file.fd_ >= 0;
   }
   if (file.fd_ < 0)

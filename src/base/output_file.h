@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string>
+#include <sys/types.h>
 
 namespace sinter {
 
@@ -15,12 +16,15 @@ class OutputFile {
 public:
   // InvalidArgument: `path` names something other than a regular file or nothing; NotFound,
   // Permission: there is no such folder, or no right to write there.
-  static Result<OutputFile> create(const std::string &path);
+  // `rights` as for open().
+  static Result<OutputFile> create(const std::string &path, mode_t rights = 0666);
 
   OutputFile(OutputFile &&other) noexcept;
   OutputFile &operator=(OutputFile &&) = delete;
   ~OutputFile();
 
+  // For another process that writes it.
+  int fd() const { return fd_; }
   // Takes room for `bytes` from the disk, where the file system can, and makes that the file's
   // size. Exhausted: there is not as much, naming how much was asked for.
   Result<void> reserve(uint64_t bytes);

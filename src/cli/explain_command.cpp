@@ -1,8 +1,8 @@
 // sinter explain: what a step consists of, what each kernel costs, and why.
+#include "base/output_file.h"
 #include "cli/commands.h"
 #include "cli/explain_report.h"
 #include "cli/open_model.h"
-#include "cli/output_file.h"
 #include "cli/terminal.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ Result<int> explainCommand(const ExplainArguments &arguments, Interrupts &interr
   SINTER_ASSIGN(ModelFile file, openModelFile(arguments.model));
   std::optional<OutputFile> drawing;
   if (!arguments.svg.empty()) { // what cannot be written is said before minutes are spent
-    SINTER_ASSIGN(OutputFile created, OutputFile::create(arguments.svg, 0666));
+    SINTER_ASSIGN(OutputFile created, OutputFile::create(arguments.svg));
     drawing.emplace(std::move(created));
   }
   ModelArguments modelArguments = arguments.model;
@@ -61,8 +61,9 @@ Result<int> explainCommand(const ExplainArguments &arguments, Interrupts &interr
   SINTER_TRY(checkPrompt(opened.model->runner().limits(), arguments.prompt));
   SINTER_ASSIGN(const ExplainReport report, makeReport(arguments, opened));
   if (drawing) {
-    SINTER_TRY(drawing->write(explainSvg(report)));
-    SINTER_TRY(drawing->keep());
+    const std::string svg = explainSvg(report);
+    SINTER_TRY(drawing->writeAt({reinterpret_cast<const uint8_t *>(svg.data()), svg.size()}, 0));
+    SINTER_TRY(drawing->commit());
   }
   std::string out = arguments.json ? explainJson(report) : explainText(report);
   if (arguments.verbose && !arguments.json)

@@ -2,7 +2,7 @@
 #include "cli/plan_store.h"
 
 #include "base/mapped_file.h"
-#include "cli/output_file.h"
+#include "base/output_file.h"
 #include "cli/terminal.h"
 #include "plan/file.h"
 #include "runtime/plan_cache.h"
@@ -186,7 +186,7 @@ Result<void> compileTo(const ModelFile &model, const std::string &targets,
   SINTER_ASSIGN(building.limits, compilerLimits());
   SINTER_ASSIGN(OutputFile file, OutputFile::create(output, 0600));
   SINTER_TRY(compile(building, file.fd()));
-  return file.keep();
+  return file.commit();
 }
 
 } // namespace sinter::cli

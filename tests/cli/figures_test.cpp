@@ -139,13 +139,12 @@ TEST_F(Figures, ExplainDrawsToAFileThatIsThereInFullOrNotAtAll) {
   const Outcome outcome = sinter({"explain", model_, "--prompt", "4", "--svg", svg});
   EXPECT_THAT(outcome, EndedWith(0));
   EXPECT_THAT(read(svg), AllOf(testing::StartsWith("<svg "), testing::EndsWith("</svg>\n")));
-  EXPECT_FALSE(std::filesystem::exists(svg + ".part"));
   EXPECT_THAT(
       sinter({"explain", model_, "--svg", path("no/folder.svg")}),
-      FailedSaying("cannot write '" + path("no/folder.svg.part") + "': No such file or directory"));
+      FailedSaying("cannot write '" + path("no/folder.svg") + "': No such file or directory"));
   EXPECT_THAT(sinter({"explain", path("missing"), "--svg", path("left.svg")}),
               FailedSaying("missing"));
-  EXPECT_FALSE(std::filesystem::exists(path("left.svg.part")));
+  EXPECT_FALSE(std::filesystem::exists(path("left.svg")));
 }
 
 TEST_F(Figures, ExplainOfMoreThanAStepIsRefusedWithTheNumbers) {

@@ -174,13 +174,16 @@ static Result<void> checkCodes(const BlockFormat &format) {
   return {};
 }
 
+uint32_t dotGroupLength(const BlockFormat &format) {
+  uint32_t length = std::gcd(kActivationLength, format.scale.groupLength());
+  return format.min.present() ? std::gcd(length, format.min.groupLength()) : length;
+}
+
 Result<DotPacking> dotPacking(const BlockFormat &format) {
   SINTER_TRY(checkCodes(format));
   DotPacking packing;
   packing.format = &format;
-  packing.groupLength = std::gcd(kActivationLength, format.scale.groupLength());
-  if (format.min.present())
-    packing.groupLength = std::gcd(packing.groupLength, format.min.groupLength());
+  packing.groupLength = dotGroupLength(format);
   packing.fields = fieldsOf(format);
   SINTER_TRY(packCodes(format, packing));
   packing.zero = static_cast<int32_t>(format.zero.base) +

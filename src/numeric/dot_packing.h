@@ -65,6 +65,9 @@ struct DotPacking {
   uint32_t packedByte(uint32_t byte, uint32_t row) const;
 };
 
+// Elements that one exact integer dot covers: 16 or 32.
+uint32_t dotGroupLength(const BlockFormat &format);
+
 // Unsupported, in one sentence, where a format's codes do not lie so (signs, tables of several
 // lanes, zero points that change).
 Result<DotPacking> dotPacking(const BlockFormat &format);

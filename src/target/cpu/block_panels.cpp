@@ -20,19 +20,13 @@ int64_t rowsOfBlocks(const CpuFacts &facts, int64_t vectors, int64_t tileRows) {
   return std::clamp<int64_t>(facts.accumulatorBudget() / vectors / 2, 1, tileRows);
 }
 
-// Groups of 32 elements with a scale each, in elements.
-static int64_t groupLengthOf(const BlockFormat &format) {
-  Result<DotPacking> packing = dotPacking(format);
-  return packing ? packing->groupLength : 0;
-}
-
 // Whether several blocks of rows read each column: otherwise it is read once, as it is.
 bool Blocker::expands(tile::DotOp dot) {
   auto acc = cast<RankedTensorType>(dot.getAcc().getType());
   if (!isBlockTile(dot.getA()) || !dot.getTransposeB())
     return false;
   const BlockFormat *format = tile::blockFormatOf(getElementTypeOrSelf(dot.getB().getType()));
-  return format && groupLengthOf(*format) &&
+  return format && dotPacking(*format) &&
          acc.getDimSize(0) > rowsOfBlocks(facts_, 1, acc.getDimSize(0));
 }
 
@@ -49,7 +43,7 @@ Value Blocker::groupsEnd(tile::DotOp dot, int64_t depth) {
 
 LogicalResult Blocker::expandPart(Value blocks, int64_t part, const Columns &columns, Value k) {
   const BlockFormat &format = *tile::blockFormatOf(getElementTypeOrSelf(blocks.getType()));
-  int64_t group = groupLengthOf(format), first = part * kActivationLength;
+  int64_t group = dotGroupLength(format), first = part * kActivationLength;
   auto words =
       RankedTensorType::get({kActivationLength / kWordBytes, columns.count}, b_.getI32Type());
   auto factors = RankedTensorType::get({kActivationLength / group, columns.count}, b_.getF32Type());
@@ -71,9 +65,9 @@ LogicalResult Blocker::expandColumns(tile::DotOp dot, Columns &columns) {
     return allocate(RankedTensorType::get({depth / elements, columns.count}, type), {});
   };
   columns.words = buffer(kWordBytes, b_.getI32Type());
-  columns.scales = buffer(groupLengthOf(format), b_.getF32Type());
+  columns.scales = buffer(dotGroupLength(format), b_.getF32Type());
   if (format.min.present())
-    columns.mins = buffer(groupLengthOf(format), b_.getF32Type());
+    columns.mins = buffer(dotGroupLength(format), b_.getF32Type());
   return loopOver(index(0), groupsEnd(dot, depth), length, [&](Value k) -> LogicalResult {
     FailureOr<Value> blocks = stream(dot.getB(), {{columns.from, k}, {columns.count, length}});
     if (failed(blocks))
@@ -95,7 +89,7 @@ FailureOr<Value> Blocker::panelStep(tile::DotOp dot, Value acc, Value row, int64
     return read(buffer, {{divided(k, elements), index(0)}, {count, columns.count}});
   };
   const BlockFormat &format = *tile::blockFormatOf(getElementTypeOrSelf(dot.getB().getType()));
-  int64_t group = groupLengthOf(format);
+  int64_t group = dotGroupLength(format);
   return sched::PanelDotOp::create(b_, loc_, acc.getType(), *a, part(columns.words, kWordBytes),
                                    part(columns.scales, group), acc,
                                    columns.mins ? part(columns.mins, group) : Value())

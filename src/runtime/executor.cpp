@@ -35,7 +35,7 @@ uint64_t grown(uint64_t bytes, uint64_t former) {
 Executor::Executor(hal::Device &device, std::shared_ptr<const plan::Plan> plan,
                    const ExecutorOptions &options)
     : device_(device), plan_(std::move(plan)), options_(options), buffers_(plan_->buffers.size()),
-      attached_(plan_->buffers.size()), inductions_(loopSymbols(*plan_)),
+      offsets_(plan_->buffers.size()), attached_(plan_->buffers.size()), inductions_(loopSymbols(*plan_)),
       lifetimes_(plan_->procedures.size()) {
   options_.bindingsKept = std::max(options_.bindingsKept, 1u);
 }
@@ -267,7 +267,7 @@ Result<Executor::Prepared *> Executor::prepare(plan::ProcedureId procedure) {
   SINTER_TRY(reserveArena(layout.bytes));
   std::vector<hal::BufferBinding> placements(plan_->buffers.size());
   for (std::size_t i = 0; i < placements.size(); ++i)
-    placements[i].buffer = buffers_[i].get();
+    placements[i] = {buffers_[i].get(), offsets_[i]};
   for (std::size_t i = 0; i < items.size(); ++i)
     placements[(*lives)[i].buffer.index] = {arena_.get(), layout.offsets[i]};
   auto list = instantiate(*plan_, procedure,

@@ -106,13 +106,24 @@ private:
     std::vector<std::unique_ptr<Prepared>> procedures; // null until first run
   };
 
+  // Where a weight's bytes come from.
+  struct Weight {
+    plan::BufferId id;
+    std::vector<std::span<const uint8_t>> tensors;
+    uint64_t bytes = 0;
+    bool mapped = false; // the device reads them where the file is mapped
+  };
+
   Executor(hal::Device &device, std::shared_ptr<const plan::Plan> plan,
            const ExecutorOptions &options);
   Result<void> loadCode();
   Result<void> checkFits() const;
   Result<void> loadBuffers(WeightSource *weights);
   Result<void> loadConstant(plan::BufferId id);
-  Result<void> loadWeight(plan::BufferId id, WeightSource &source);
+  Result<void> loadWeights(WeightSource *source);
+  Result<Weight> findWeight(plan::BufferId id, WeightSource &source) const;
+  Result<void> placeWeights(std::span<const Weight> weights);
+  Result<void> loadWeight(const Weight &weight, WeightSource &source);
 
   Result<Binding> makeBinding(std::vector<int64_t> symbols) const;
   Result<std::vector<int64_t>> checkSymbols(std::span<const int64_t> values) const;
@@ -136,6 +147,7 @@ private:
   std::vector<std::unique_ptr<hal::Kernel>> kernels_;
   std::unique_ptr<hal::Stream> stream_;
   std::vector<std::shared_ptr<hal::Buffer>> buffers_; // all but Temp, null until first bound
+  std::vector<uint64_t> offsets_;                     // in them; packed weights share one
   std::vector<bool> attached_;                        // the caller's memory
   std::unique_ptr<hal::Buffer> arena_;
   std::vector<bool> inductions_; // symbols that loops count

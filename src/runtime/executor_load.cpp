@@ -6,6 +6,10 @@
 
 namespace sinter::runtime {
 
+// Of one allocation, which a larger weight may exceed: well below what Vulkan's drivers allow.
+static constexpr uint64_t kPoolBytes = uint64_t(1) << 28;
+static constexpr uint64_t kPlaceAlignment = 4096; // no two weights share a page
+
 Result<void> Executor::loadCode() {
   modules_.resize(plan_->modules.size());
   for (const plan::Kernel &kernel : plan_->kernels) {
@@ -41,18 +45,10 @@ Result<void> Executor::checkFits() const {
 Result<void> Executor::loadBuffers(WeightSource *weights) {
   if (!device_.supports(hal::Feature::WrapMemory)) // else weights may stay where the file is mapped
     SINTER_TRY(checkFits());
-  for (uint32_t i = 0; i < buffers_.size(); ++i) {
-    const plan::Buffer &buffer = plan_->buffers[i];
-    if (buffer.kind == plan::BufferKind::Constant)
+  for (uint32_t i = 0; i < buffers_.size(); ++i)
+    if (plan_->buffers[i].kind == plan::BufferKind::Constant)
       SINTER_TRY(loadConstant({i}));
-    if (buffer.kind != plan::BufferKind::Weight)
-      continue;
-    if (!weights)
-      return fail(Code::InvalidArgument,
-                  "the plan has weight '" + buffer.name + "', but no model file was given");
-    if (auto ok = loadWeight({i}, *weights); !ok)
-      return fail(ok.error().code, "weight '" + buffer.name + "': " + ok.error().message);
-  }
+  SINTER_TRY(loadWeights(weights));
   return stream_->synchronize();
 }
 
@@ -64,32 +60,88 @@ Result<void> Executor::loadConstant(plan::BufferId id) {
   return stream_->synchronize();
 }
 
-Result<void> Executor::loadWeight(plan::BufferId id, WeightSource &source) {
-  const plan::Buffer &weight = plan_->buffers[id.index];
-  std::vector<std::span<const uint8_t>> tensors;
-  for (const std::string &name : weight.tensors) {
-    SINTER_ASSIGN(const auto bytes, source.tensor(name));
-    tensors.push_back(bytes);
+Result<void> Executor::loadWeights(WeightSource *source) {
+  const auto named = [&](plan::BufferId id, const Status &error) {
+    return fail(error.code, "weight '" + plan_->buffers[id.index].name + "': " + error.message);
+  };
+  std::vector<Weight> weights;
+  for (uint32_t i = 0; i < buffers_.size(); ++i) {
+    if (plan_->buffers[i].kind != plan::BufferKind::Weight)
+      continue;
+    if (!source)
+      return fail(Code::InvalidArgument, "the plan has weight '" + plan_->buffers[i].name +
+                                             "', but no model file was given");
+    auto weight = findWeight({i}, *source);
+    if (!weight)
+      return named({i}, weight.error());
+    weights.push_back(std::move(*weight));
   }
-  SINTER_ASSIGN(const uint64_t bytes, packedBytes(weight.pack, tensors));
-  if (const auto expected = static_cast<uint64_t>(*weight.bytes.constant()); bytes != expected)
-    return fail(Code::InvalidArgument, "the model's tensors give " + std::to_string(bytes) +
+  SINTER_TRY(placeWeights(weights));
+  for (const Weight &weight : weights)
+    if (auto ok = loadWeight(weight, *source); !ok)
+      return named(weight.id, ok.error());
+  return {};
+}
+
+Result<Executor::Weight> Executor::findWeight(plan::BufferId id, WeightSource &source) const {
+  const plan::Buffer &buffer = plan_->buffers[id.index];
+  Weight weight{.id = id, .tensors = {}};
+  for (const std::string &name : buffer.tensors) {
+    SINTER_ASSIGN(const auto bytes, source.tensor(name));
+    weight.tensors.push_back(bytes);
+  }
+  SINTER_ASSIGN(weight.bytes, packedBytes(buffer.pack, weight.tensors));
+  const auto expected = static_cast<uint64_t>(*buffer.bytes.constant());
+  if (weight.bytes != expected)
+    return fail(Code::InvalidArgument, "the model's tensors give " + std::to_string(weight.bytes) +
                                            " bytes, the plan expects " + std::to_string(expected));
-  if (weight.pack.mode == plan::PackMode::Direct && tensors.size() == 1 &&
-      device_.supports(hal::Feature::WrapMemory)) {
-    SINTER_ASSIGN(buffers_[id.index], device_.wrapReadOnly(tensors[0]));
-    memory_.mapped += bytes;
+  weight.mapped = buffer.pack.mode == plan::PackMode::Direct && weight.tensors.size() == 1 &&
+                  device_.supports(hal::Feature::WrapMemory);
+  return weight;
+}
+
+// Packed weights lie side by side in few allocations: alone, many are smaller than the pages that
+// processors like.
+Result<void> Executor::placeWeights(std::span<const Weight> weights) {
+  while (!weights.empty()) {
+    std::vector<const Weight *> pooled;
+    uint64_t end = 0;
+    for (; !weights.empty() && end < kPoolBytes; weights = weights.subspan(1)) {
+      if (weights.front().mapped)
+        continue;
+      const CheckedSize begin = alignUp(CheckedSize(end), kPlaceAlignment);
+      if (!(begin + weights.front().bytes).valid())
+        return fail(Code::Exhausted, "the model's weights take more than 2^64 bytes");
+      offsets_[weights.front().id.index] = *begin.value();
+      end = *(begin + weights.front().bytes).value();
+      pooled.push_back(&weights.front());
+    }
+    if (pooled.empty())
+      return {}; // all that were left are mapped
+    SINTER_ASSIGN(std::shared_ptr<hal::Buffer> pool, device_.allocate(end));
+    for (const Weight *weight : pooled)
+      buffers_[weight->id.index] = pool;
+  }
+  return {};
+}
+
+Result<void> Executor::loadWeight(const Weight &weight, WeightSource &source) {
+  const plan::PackRecipe &recipe = plan_->buffers[weight.id.index].pack;
+  std::shared_ptr<hal::Buffer> &buffer = buffers_[weight.id.index];
+  if (weight.mapped) {
+    SINTER_ASSIGN(buffer, device_.wrapReadOnly(weight.tensors[0]));
+    memory_.mapped += weight.bytes;
     return {};
   }
-  SINTER_ASSIGN(buffers_[id.index], device_.allocate(bytes));
-  memory_.weights += bytes;
+  memory_.weights += weight.bytes;
+  const uint64_t begin = offsets_[weight.id.index];
   if (device_.supports(hal::Feature::HostVisible))
-    return pack(weight.pack, tensors, buffers_[id.index]->host(), device_, source);
-  hal::Buffer &buffer = *buffers_[id.index];
+    return pack(recipe, weight.tensors, buffer->host().subspan(begin, weight.bytes), device_,
+                source);
   return packInParts(
-      weight.pack, tensors,
+      recipe, weight.tensors,
       [&](uint64_t offset, std::span<const uint8_t> part) {
-        return stream_->write(buffer, offset, part);
+        return stream_->write(*buffer, begin + offset, part);
       },
       device_, source);
 }

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <utility>
 
 namespace sinter::runtime {
 namespace {
@@ -18,13 +19,61 @@ namespace {
 constexpr uint64_t kPartBytes = uint64_t(32) << 20;
 constexpr uint64_t kPartRows = 1 << 16;
 
-// One unit of every row of a group after the other, for units as large as the integer `Unit`. Whole
-// integers, because the compiler must take bytes of source and destination for the same ones.
+constexpr uint32_t kVectorBytes = 16;
+
+template <typename Unit> constexpr uint32_t kUnits = kVectorBytes / sizeof(Unit); // of a vector
+
+template <typename Unit> using Vector = Unit __attribute__((vector_size(kVectorBytes)));
+
+// The units of the first, or second, halves of two vectors in turns.
+template <typename Unit, uint32_t Half, std::size_t... I>
+Vector<Unit> interleaved(Vector<Unit> a, Vector<Unit> b, std::index_sequence<I...>) {
+  constexpr uint32_t first = Half * kUnits<Unit> / 2;
+  return __builtin_shufflevector(a, b, (first + I / 2 + (I % 2) * kUnits<Unit>)...);
+}
+
+// A square of units with rows and columns exchanged: as many perfect shuffles of its rows as double
+// from one to its width.
+template <typename Unit> void transpose(std::array<Vector<Unit>, kUnits<Unit>> &square) {
+  constexpr auto indices = std::make_index_sequence<kUnits<Unit>>();
+  for (uint32_t width = 1; width < kUnits<Unit>; width *= 2) {
+    const std::array<Vector<Unit>, kUnits<Unit>> from = square;
+    for (uint32_t i = 0; i < kUnits<Unit> / 2; ++i) {
+      const Vector<Unit> upper = from[i], lower = from[i + kUnits<Unit> / 2];
+      square[2 * i] = interleaved<Unit, 0>(upper, lower, indices);
+      square[2 * i + 1] = interleaved<Unit, 1>(upper, lower, indices);
+    }
+  }
+}
+
+// One vector's worth of units of every row, where the rows are a whole number of squares.
+template <typename Unit>
+void packSquares(std::span<const uint8_t *const> rows, uint64_t offset, Unit mask, uint8_t *dst) {
+  const std::size_t stride = rows.size() * sizeof(Unit);
+  for (std::size_t row = 0; row < rows.size(); row += kUnits<Unit>) {
+    std::array<Vector<Unit>, kUnits<Unit>> square;
+    for (uint32_t i = 0; i < kUnits<Unit>; ++i) {
+      std::memcpy(&square[i], rows[row + i] + offset, kVectorBytes);
+      square[i] ^= mask;
+    }
+    transpose<Unit>(square);
+    for (uint32_t i = 0; i < kUnits<Unit>; ++i)
+      std::memcpy(dst + i * stride + row * sizeof(Unit), &square[i], kVectorBytes);
+  }
+}
+
+// One unit of every row of a group after the other, for units as large as the integer `Unit`.
 template <typename Unit>
 uint8_t *packUnits(const plan::PackField &field, std::span<const uint8_t *const> rows,
                    uint64_t blockOffset, uint8_t *dst) {
   const auto mask = static_cast<Unit>(UINT64_C(0x0101010101010101) * field.xorByte);
-  for (uint32_t at = 0; at < field.bytes; at += sizeof(Unit))
+  uint32_t at = 0;
+  if (rows.size() % kUnits<Unit> == 0)
+    for (; at + kVectorBytes <= field.bytes; at += kVectorBytes) {
+      packSquares<Unit>(rows, blockOffset + field.offset + at, mask, dst);
+      dst += kVectorBytes * rows.size();
+    }
+  for (; at < field.bytes; at += sizeof(Unit))
     for (const uint8_t *row : rows) {
       Unit unit;
       std::memcpy(&unit, row + blockOffset + field.offset + at, sizeof unit);
@@ -155,12 +204,24 @@ private:
   std::vector<std::span<const uint8_t>> runs_;
 };
 
+// The recipe with a row as one block where a block is a single field: its units lie in a row as
+// they lie in a block.
+plan::PackRecipe inLongBlocks(plan::PackRecipe recipe) {
+  const uint64_t bytes = plan::rowBytes(recipe);
+  if (recipe.fields.size() == 1 && recipe.fields[0].bytes == recipe.blockBytes &&
+      bytes <= UINT32_MAX) {
+    recipe.fields[0].bytes = recipe.blockBytes = static_cast<uint32_t>(bytes);
+    recipe.blocksPerRow = 1;
+  }
+  return recipe;
+}
+
 // Packs the rows of several tensors as if they were one.
 class Interleaver {
 public:
   Interleaver(const plan::PackRecipe &recipe, std::span<const std::span<const uint8_t>> tensors)
-      : recipe_(recipe), source_(recipe, tensors), rowBytes_(plan::rowBytes(recipe)) {
-    for (const plan::PackField &field : recipe.fields)
+      : recipe_(inLongBlocks(recipe)), source_(recipe, tensors), rowBytes_(plan::rowBytes(recipe)) {
+    for (const plan::PackField &field : recipe_.fields)
       if (field.itemBits != 8 && !turners_.contains(field.itemBits))
         turners_.emplace(field.itemBits, field.itemBits);
   }
@@ -216,7 +277,7 @@ private:
     return turners_.at(field.itemBits).pack(field, rows, blockOffset, dst);
   }
 
-  const plan::PackRecipe &recipe_;
+  plan::PackRecipe recipe_;
   RowSource source_;
   uint64_t rowBytes_;
   std::map<uint8_t, Turner> turners_; // by the bits of an item

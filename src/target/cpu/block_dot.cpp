@@ -137,7 +137,7 @@ LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, const Columns &colum
 }
 
 LogicalResult Blocker::dotColumnsAt(tile::DotOp dot, Value into, Value from, int64_t count) {
-  Columns columns{from, count, {}};
+  Columns columns{.from = from, .count = count};
   if (placement_.of(dot.getB()) == Place::Packed && failed(packColumns(dot, columns)))
     return failure();
   if (!expands(dot))

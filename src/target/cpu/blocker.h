@@ -26,11 +26,11 @@ struct Block {
 
 // Columns of a product that are computed together.
 struct Columns {
-  Value from;
+  Value from = {};
   int64_t count = 0;
-  Value packed; // b's part of them in scratch; null where b is streamed
-  Value words, scales,
-      mins; // blocks of b expanded in scratch; null where they are read as they are
+  Value packed = {}; // b's part of them in scratch; null where b is streamed
+  // Blocks of b expanded in scratch; null where they are read as they are.
+  Value words = {}, scales = {}, mins = {};
 };
 
 // The load that a value only converts or decodes; null where there is none.

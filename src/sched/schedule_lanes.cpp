@@ -51,6 +51,11 @@ static bool isOfFewRows(tile::KernelOp kernel) {
   return any && few;
 }
 
+static void markStream(tile::KernelOp kernel) {
+  if (!kernel.walk([](tile::DotOp) { return WalkResult::interrupt(); }).wasInterrupted())
+    kernel->setAttr(kStreams, UnitAttr::get(kernel.getContext()));
+}
+
 // Threads, the order of programs, and what is loaded ahead.
 static void schedule(tile::KernelOp kernel, const LaneFacts &facts) {
   int64_t threads = chooseThreads(kernel, facts);
@@ -92,8 +97,10 @@ Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const LaneFacts 
       return fail(Code::Unsupported, "kernel '" + kernel.getSymName().str() +
                                          "': its block formats could not be expanded");
   for (auto kernel : module->getOps<tile::KernelOp>())
-    if (!kernel->hasAttr(kThreadsName))
+    if (!kernel->hasAttr(kThreadsName)) {
+      markStream(kernel);
       reduceDots(kernel);
+    }
   if (failed(expandMath(*module, facts.ownExp2)) || failed(simplify(*module)))
     return fail(Code::Unsupported, "the kernel's arithmetic could not be expanded");
   for (auto kernel : module->getOps<tile::KernelOp>()) {

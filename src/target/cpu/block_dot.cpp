@@ -83,6 +83,8 @@ LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t 
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToEnd(loop.getBody());
     FailureOr<Value> sum = Value(loop.getRegionIterArg(0));
+    if (blocks && rows > 1 && !columns.words)
+      prefetchBlocks(dot, columns, loop.getInductionVar());
     if (ahead)
       prefetchNext(dot, columns, row, rows, loop.getInductionVar());
     for (int64_t u = 0; u < unroll && succeeded(sum); ++u)

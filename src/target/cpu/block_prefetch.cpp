@@ -6,6 +6,10 @@ using namespace mlir;
 
 namespace sinter::target::cpu {
 
+// How far ahead of the blocks that are multiplied others are fetched: 8 rows by 3072 x 576 of Q8_0
+// take 125 us without, 100 with 2048, 90 with 4096, 102 with 8192 (two threads of a Xeon).
+static constexpr int64_t kAheadBytes = 4096;
+
 // The loop around a dot whose steps walk this axis of the load in rows of known places; else null.
 static scf::ForOp loopAlong(tile::DotOp dot, tile::LoadOp load, unsigned axis) {
   auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
@@ -110,6 +114,22 @@ void Blocker::prefetchRows(tile::DotOp dot, const Columns &columns, Value row, i
       b_, loc_, mapped(load.getView()),
       ValueRange{add(mapped(load.getOffsets()[0]), row), add(next, share)},
       b_.getDenseI64ArrayAttr({rows, (depth * columns.count + all - 1) / all}));
+}
+
+// In every trip of a loop over blocks of weights: the ones some trips ahead, beyond the last column
+// those of the columns beside. One row's work is too short to hide what memory takes; without this
+// the work of several rows adds to it.
+void Blocker::prefetchBlocks(tile::DotOp dot, const Columns &columns, Value k) {
+  tile::LoadOp load = loadOf(dot.getB());
+  const BlockFormat *format = tile::blockFormatOf(getElementTypeOrSelf(dot.getB().getType()));
+  if (!load || !format)
+    return;
+  int64_t tripBytes = format->blockBytes * columns.count;
+  int64_t ahead = llvm::divideCeil(kAheadBytes, tripBytes) * format->blockLength;
+  sched::PrefetchOp::create(b_, loc_, mapped(load.getView()),
+                            ValueRange{add(mapped(load.getOffsets()[0]), columns.from),
+                                       add(add(mapped(load.getOffsets()[1]), k), index(ahead))},
+                            b_.getDenseI64ArrayAttr({columns.count, int64_t(format->blockLength)}));
 }
 
 // In every trip of a block's K loop: its share of what the next panel packs.

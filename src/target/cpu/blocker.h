@@ -131,6 +131,7 @@ private:
   void prefetchRows(tile::DotOp dot, const Columns &columns, Value row, int64_t rows);
   void prefetchSums(tile::DotOp dot, Value into, const Columns &columns, Value row, int64_t rows);
   void prefetchNext(tile::DotOp dot, const Columns &columns, Value row, int64_t rows, Value k);
+  void prefetchBlocks(tile::DotOp dot, const Columns &columns, Value k);
   void prefetchPanel(tile::DotOp dot, const Columns &columns, Value row, int64_t rows, Value k,
                      Value column);
 

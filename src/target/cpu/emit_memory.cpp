@@ -314,6 +314,23 @@ void Emitter::emitPrefetchAt(Value pointer, int32_t level) {
   LLVM::Prefetch::create(b_, loc_, pointer, /*rw=*/0, /*hint=*/level, /*cache=*/1);
 }
 
+// The blocks of rows that lie side by side, which begin with the first row of a group.
+void Emitter::emitPrefetchBlocks(sched::PrefetchOp op, const EmittedView &view) {
+  const BlockFormat *format = tile::blockFormatOf(view.type.getElementType());
+  int64_t interleave = view.type.getInterleave();
+  if (!format || !interleave)
+    return;
+  int64_t bytes = op.getExtents()[1] / format->blockLength * format->blockBytes * interleave;
+  SmallVector<Value> offsets = scalarsOf(op.getOffsets());
+  for (int64_t row = 0; row < op.getExtents()[0]; row += interleave) {
+    Place place = placeOf(view, {add(offsets[0], index(row)), offsets[1]}, -1);
+    Value number = arith::DivUIOp::create(b_, loc_, place.elements, index(format->blockLength));
+    Value first = bytesAt(view.base, mul(number, index(format->blockBytes)));
+    for (int64_t line = 0; line < bytes; line += kLineBytes)
+      emitPrefetchAt(bytesAt(first, index(line)), kPrefetchMemory);
+  }
+}
+
 // One instruction for each line. Rows of gathered and strided views have no known neighbours.
 void Emitter::emitPrefetch(sched::PrefetchOp op) {
   SmallVector<Value> offsets = scalarsOf(op.getOffsets());
@@ -340,6 +357,8 @@ void Emitter::emitPrefetch(sched::PrefetchOp op) {
   }
   const EmittedView &view = views_.find(op.getMemory())->second;
   int64_t lane = view.type.getContiguousAxis(), interleave = view.type.getInterleave();
+  if (isa<tile::BlockType>(view.type.getElementType()))
+    return emitPrefetchBlocks(op, view);
   if (view.pageIndex || lane < 0)
     return;
   steps[lane] = perLine(view.type.getElementType());

@@ -69,6 +69,7 @@ private:
   Value readPiece(sched::ReadOp op, ArrayRef<int64_t> at, int64_t width);
   LogicalResult emitWrite(sched::WriteOp op);
   void emitPrefetch(sched::PrefetchOp op);
+  void emitPrefetchBlocks(sched::PrefetchOp op, const EmittedView &view);
   void emitPrefetchAt(Value pointer, int32_t level);
   int64_t laneAxis(const EmittedView &view, ArrayRef<int64_t> shape);
   struct Place {

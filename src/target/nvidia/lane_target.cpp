@@ -9,6 +9,7 @@ using namespace mlir;
 
 namespace sinter::target::nvidia {
 
+using simt::LoadHints;
 using simt::Site;
 using simt::Words;
 
@@ -173,22 +174,50 @@ static const char *spaceOf(Value pointer) {
   return type.getAddressSpace() == simt::kSharedSpace ? ".shared" : ".global";
 }
 
-Value NvidiaLanes::loadWhen(Site s, Value pointer, Value when, Value other, bool constant) const {
-  Words words = simt::wordsOf(other.getType());
+// The second-level cache's policy for what it should keep.
+static Value keepPolicy(Site s) {
+  return ptx(s, "createpolicy.fractional.L2::evict_last.b64 $0, 1.0;", s.b.getI64Type(), 1, {}, {},
+             false)
+      .front();
+}
+
+// `other` are the words' values where not `when`; both null where every thread loads.
+static Value loadedBy(Site s, Value pointer, Words words, Value when, Value other,
+                      LoadHints hints) {
   Type word = registerType(s, words);
-  SmallVector<Value> initial = wordsOf(s, other);
+  SmallVector<Value> initial = other ? wordsOf(s, other) : SmallVector<Value>(), operands{pointer};
   for (Value &value : initial)
     if (value.getType() != word)
       value = arith::ExtUIOp::create(s.b, s.loc, word, value);
-  std::string text = "@$" + std::to_string(2 * words.count + 1) + " ld" + spaceOf(pointer) +
-                     (constant ? ".nc" : "") + moved(words) + " " + operandList(0, words.count) +
-                     ", [$" + std::to_string(2 * words.count) + "];";
+  auto next = [&, at = words.count + initial.size()]() mutable {
+    return "$" + std::to_string(at++);
+  };
+  std::string text = std::string("ld") + spaceOf(pointer) + (hints.constant ? ".nc" : "") +
+                     (hints.keep ? ".L2::cache_hint" : "") + moved(words) + " " +
+                     operandList(0, words.count) + ", [" + next() + "]";
+  if (hints.keep) {
+    operands.push_back(keepPolicy(s));
+    text += ", " + next();
+  }
+  if (when) {
+    operands.push_back(when);
+    text = "@" + next() + " " + text;
+  }
   SmallVector<Value> loaded =
-      ptx(s, text, word, words.count, initial, {pointer, when}, /*effects=*/!constant);
+      ptx(s, text + ";", word, words.count, initial, operands, /*effects=*/!hints.constant);
   for (Value &value : loaded)
     if (words.bits < 16)
       value = arith::TruncIOp::create(s.b, s.loc, s.b.getIntegerType(words.bits), value);
   return packed(s, loaded);
+}
+
+Value NvidiaLanes::load(Site s, Value pointer, Words words, LoadHints hints) const {
+  return hints.keep ? loadedBy(s, pointer, words, {}, {}, hints)
+                    : LaneTarget::load(s, pointer, words, hints);
+}
+
+Value NvidiaLanes::loadWhen(Site s, Value pointer, Value when, Value other, LoadHints hints) const {
+  return loadedBy(s, pointer, simt::wordsOf(other.getType()), when, other, hints);
 }
 
 void NvidiaLanes::storeWhen(Site s, Value words, Value pointer, Value when) const {

@@ -22,8 +22,10 @@ public:
   mlir::FailureOr<mlir::Value> matrix(simt::Site s, sched::MatrixOp op) const override;
   mlir::FailureOr<mlir::Value> asynchronous(simt::Site s, mlir::Operation *op,
                                             mlir::ArrayRef<mlir::Value> operands) const override;
+  mlir::Value load(simt::Site s, mlir::Value pointer, simt::Words words,
+                   simt::LoadHints hints) const override;
   mlir::Value loadWhen(simt::Site s, mlir::Value pointer, mlir::Value when, mlir::Value other,
-                       bool constant) const override;
+                       simt::LoadHints hints) const override;
   void storeWhen(simt::Site s, mlir::Value words, mlir::Value pointer,
                  mlir::Value when) const override;
   mlir::Value elementwise(simt::Site s, mlir::Operation *op) const override;

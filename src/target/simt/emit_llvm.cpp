@@ -168,8 +168,8 @@ LogicalResult Emitter::load(Site s, sched::ViewLoadOp op) {
   FailureOr<BoundView *> view = viewOf(op, op.getView());
   if (failed(view))
     return failure();
-  FailureOr<Value> loaded =
-      emitLoad(s, op, target_, bytePointer(s, (*view)->base, op.getByte()), (*view)->constant);
+  FailureOr<Value> loaded = emitLoad(s, op, target_, bytePointer(s, (*view)->base, op.getByte()),
+                                     {(*view)->constant, kernel_->hasAttr(sched::kStreams)});
   if (failed(loaded))
     return failure();
   op.getResult().replaceAllUsesWith(*loaded);
@@ -195,7 +195,7 @@ Value Emitter::sharedPointer(Site s, Value byte) {
 }
 
 LogicalResult Emitter::sharedLoad(Site s, sched::SharedLoadOp op) {
-  FailureOr<Value> loaded = emitPlainLoad(s, op, sharedPointer(s, op.getByte()));
+  FailureOr<Value> loaded = emitPlainLoad(s, op, target_, sharedPointer(s, op.getByte()));
   if (failed(loaded))
     return failure();
   op.getResult().replaceAllUsesWith(*loaded);

@@ -19,6 +19,21 @@ struct Site {
   mlir::Location loc;
 };
 
+/// Words of an access: `count` integers of `bits` each in one instruction.
+struct Words {
+  unsigned bits = 32;
+  unsigned count = 1;
+  unsigned bytes() const { return bits / 8 * count; }
+  mlir::Type type(mlir::MLIRContext *context) const;
+};
+Words wordsOf(mlir::Type type);
+
+/// What is known of a load.
+struct LoadHints {
+  bool constant = false; // the memory is not written while the kernel runs
+  bool keep = false;     // caches should let go of what the kernel writes before it
+};
+
 /// What differs between LLVM targets. Each function builds at its site; values are scalars of one
 /// thread. Stateless.
 class LaneTarget {
@@ -50,10 +65,12 @@ public:
   virtual mlir::FailureOr<mlir::Value> asynchronous(Site s, mlir::Operation *op,
                                                     mlir::ArrayRef<mlir::Value> operands) const;
 
-  /// Words (an integer or a vector of 2 or 4, aligned to its size) at `pointer` where `when`, else
-  /// `other`; `constant` memory is not written while the kernel runs. A branch unless overridden.
+  /// Words (an integer or a vector of 2 or 4, aligned to their size) at `pointer`. LLVM's own load
+  /// unless overridden.
+  virtual mlir::Value load(Site s, mlir::Value pointer, Words words, LoadHints hints) const;
+  /// The same where `when`, else `other`. A branch around `load` unless overridden.
   virtual mlir::Value loadWhen(Site s, mlir::Value pointer, mlir::Value when, mlir::Value other,
-                               bool constant) const;
+                               LoadHints hints) const;
   virtual void storeWhen(Site s, mlir::Value words, mlir::Value pointer, mlir::Value when) const;
 
   /// What stands for an operation of arith, math or vector; null where LLVM's own form serves.
@@ -77,13 +94,5 @@ Result<mlir::OwningOpRef<mlir::ModuleOp>> emitModule(mlir::ModuleOp scheduled,
                                                      const LaneTarget &target,
                                                      const std::string &name, int64_t sharedBytes,
                                                      std::vector<EmittedKernel> &kernels);
-
-/// Words of an access: `count` integers of `bits` each in one instruction.
-struct Words {
-  unsigned bits = 32;
-  unsigned count = 1;
-  mlir::Type type(mlir::MLIRContext *context) const;
-};
-Words wordsOf(mlir::Type type);
 
 } // namespace sinter::target::simt

@@ -116,14 +116,8 @@ static Value chunkPointer(Site s, Value pointer, int64_t bytes) {
                              ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)});
 }
 
-static Value plainLoad(Site s, Value pointer, const Cut &cut, bool constant) {
-  return LLVM::LoadOp::create(s.b, s.loc, cut.words.type(s.b.getContext()), pointer,
-                              static_cast<unsigned>(cut.chunkBytes()), /*isVolatile=*/false,
-                              /*isNonTemporal=*/false, constant);
-}
-
 FailureOr<Value> emitLoad(Site s, sched::ViewLoadOp op, const LaneTarget &target, Value pointer,
-                          bool constant) {
+                          LoadHints hints) {
   FailureOr<Cut> cut = cutOf(op, op.getType(), op.getAlign());
   if (failed(cut))
     return failure();
@@ -135,19 +129,21 @@ FailureOr<Value> emitLoad(Site s, sched::ViewLoadOp op, const LaneTarget &target
     others = split(s, op.getOther(), *cut);
   for (int64_t chunk = 0; chunk < cut->chunks; ++chunk) {
     Value at = chunkPointer(s, pointer, chunk * cut->chunkBytes());
-    parts.push_back(always ? plainLoad(s, at, *cut, constant)
-                           : target.loadWhen(s, at, op.getWhen(), others[chunk], constant));
+    parts.push_back(always ? target.load(s, at, cut->words, hints)
+                           : target.loadWhen(s, at, op.getWhen(), others[chunk], hints));
   }
   return join(s, parts, *cut, op.getType());
 }
 
-FailureOr<Value> emitPlainLoad(Site s, sched::SharedLoadOp op, Value pointer) {
+FailureOr<Value> emitPlainLoad(Site s, sched::SharedLoadOp op, const LaneTarget &target,
+                               Value pointer) {
   FailureOr<Cut> cut = cutOf(op, op.getType(), std::nullopt);
   if (failed(cut))
     return failure();
   SmallVector<Value> parts;
   for (int64_t chunk = 0; chunk < cut->chunks; ++chunk)
-    parts.push_back(plainLoad(s, chunkPointer(s, pointer, chunk * cut->chunkBytes()), *cut, false));
+    parts.push_back(
+        target.load(s, chunkPointer(s, pointer, chunk * cut->chunkBytes()), cut->words, {}));
   return join(s, parts, *cut, op.getType());
 }
 
@@ -169,17 +165,16 @@ LogicalResult emitStore(Site s, Operation *op, const LaneTarget &target, Value v
   return success();
 }
 
-static unsigned bytesOf(Type words) {
-  Words w = wordsOf(words);
-  return w.bits / 8 * w.count;
+Value LaneTarget::load(Site s, Value pointer, Words words, LoadHints hints) const {
+  return LLVM::LoadOp::create(s.b, s.loc, words.type(s.b.getContext()), pointer, words.bytes(),
+                              /*isVolatile=*/false, /*isNonTemporal=*/false, hints.constant);
 }
 
-Value LaneTarget::loadWhen(Site s, Value pointer, Value when, Value other, bool constant) const {
+Value LaneTarget::loadWhen(Site s, Value pointer, Value when, Value other, LoadHints hints) const {
   auto branch = scf::IfOp::create(s.b, s.loc, other.getType(), when, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(s.b);
   s.b.setInsertionPointToEnd(branch.thenBlock());
-  Value loaded = LLVM::LoadOp::create(s.b, s.loc, other.getType(), pointer,
-                                      bytesOf(other.getType()), false, false, constant);
+  Value loaded = load(s, pointer, wordsOf(other.getType()), hints);
   scf::YieldOp::create(s.b, s.loc, loaded);
   s.b.setInsertionPointToEnd(branch.elseBlock());
   scf::YieldOp::create(s.b, s.loc, other);
@@ -190,7 +185,7 @@ void LaneTarget::storeWhen(Site s, Value words, Value pointer, Value when) const
   auto branch = scf::IfOp::create(s.b, s.loc, when);
   OpBuilder::InsertionGuard guard(s.b);
   s.b.setInsertionPointToStart(branch.thenBlock());
-  LLVM::StoreOp::create(s.b, s.loc, words, pointer, bytesOf(words.getType()));
+  LLVM::StoreOp::create(s.b, s.loc, words, pointer, wordsOf(words.getType()).bytes());
 }
 
 LLVM::GlobalOp LaneTarget::declareShared(ModuleOp module, StringRef symbol, int64_t bytes) const {

@@ -26,7 +26,7 @@ protected:
       GTEST_SKIP() << host.missing;
     tile::KernelModule module = buildCase(c);
     ASSERT_TRUE(module.ok()) << module.diagnosticText();
-    auto compiled = CompiledKernels::compile(module.module(), host.facts);
+    auto compiled = CompiledKernels::compile(module.module(), host);
     ASSERT_TRUE(compiled.has_value()) << compiled.error().toString();
     Random random(17);
     for (const Extents &extents : mixExtents(c.extents, c.rounds, random))

@@ -12,11 +12,17 @@
 
 namespace sinter::target::cpu {
 
-// Two threads that register at once would enter the target twice.
+// Two threads that register at once would enter a target twice.
 static void initialise() {
   static const bool once = [] {
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
     return true;
   }();
   (void)once;
@@ -24,11 +30,11 @@ static void initialise() {
 
 static Result<std::unique_ptr<llvm::TargetMachine>> targetMachine(const CpuFacts &facts) {
   initialise();
-  llvm::Triple triple("x86_64-unknown-linux-gnu");
+  llvm::Triple triple(facts.arch + "-unknown-linux-gnu");
   std::string error;
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target)
-    return fail(Code::Internal, "LLVM has no x86-64 back end: " + error);
+    return fail(Code::Internal, "LLVM has no back end for " + facts.arch + ": " + error);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(

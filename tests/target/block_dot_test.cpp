@@ -1,5 +1,5 @@
 // Integer dots of every block format that has a packing: compiled code equals the interpreters bit
-// for bit at every CPU level of this host.
+// for bit at every CPU level.
 #include "tile/mlir_pch.h"
 
 #include "target/conformance_cases.h"

@@ -312,8 +312,7 @@ inline std::string firstBeyond(const LaunchArguments &found, const LaunchArgumen
 
 // ---- compiling ----
 
-// A level whose vectors are those of no level before it in the table: where kernels multiply no
-// blocks, others of its width have the same code.
+// A level for every width of vectors: the others differ from these in products of blocks alone.
 inline std::vector<std::string> vectorLevelNames() {
   return {"avx512", "avx2", "neon"};
 }

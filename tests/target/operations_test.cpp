@@ -265,7 +265,7 @@ INSTANTIATE_TEST_SUITE_P(Tile, Functions, testing::Range(size_t(0), std::size(kF
 
 INSTANTIATE_TEST_SUITE_P(Tile, Operations,
                          testing::Combine(testing::Range(size_t(0), allOperations().size()),
-                                          testing::ValuesIn(levelNames())),
+                                          testing::ValuesIn(vectorLevelNames())),
                          [](const auto &info) {
                            return allOperations()[std::get<0>(info.param)].name + "_" +
                                   std::get<1>(info.param);

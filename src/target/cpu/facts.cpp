@@ -11,8 +11,15 @@ namespace sinter::target::cpu {
 namespace {
 using Features = std::vector<std::string>; // without '+'
 
+// `baseline` is LLVM's name for a processor that has what all of the architecture have.
+struct Architecture {
+  const char *name, *baseline;
+};
+
 struct Level {
-  const char *name, *arch, *cpu;
+  const char *name;
+  Architecture arch;
+  const char *cpu; // that code is scheduled for where it is not for this machine
   int64_t lanes, registers;
   CpuInstructions instructions;
   Features features;
@@ -39,18 +46,21 @@ static Features with(Features features, std::initializer_list<const char *> more
   return features;
 }
 
+static constexpr Architecture kX86 = {"x86_64", "x86-64"}, kArm = {"aarch64", "generic"};
+
 static const std::vector<Level> &levels() {
   static const Features base = {"sse4.2", "popcnt", "bmi", "bmi2", "avx", "avx2", "fma", "f16c"};
   static const Features wide =
       with(base, {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"});
+  // Within an architecture the best comes last.
   static const std::vector<Level> levels = {
-      {"avx512vnni", "x86_64", "skylake-avx512", 16, 32, kAvx512Vnni, with(wide, {"avx512vnni"})},
-      {"avx512", "x86_64", "skylake-avx512", 16, 32, kAvx512, wide},
-      {"avxvnni", "x86_64", "haswell", 8, 16, kAvxVnni, with(base, {"avxvnni"})},
-      {"avx2", "x86_64", "haswell", 8, 16, kAvx2, base},
-      {"i8mm", "aarch64", "generic", 4, 32, kI8mm, {"dotprod", "i8mm"}},
-      {"dotprod", "aarch64", "generic", 4, 32, kDotprod, {"dotprod"}},
-      {"neon", "aarch64", "generic", 4, 32, kNeon, {}},
+      {"avx2", kX86, "haswell", 8, 16, kAvx2, base},
+      {"avxvnni", kX86, "haswell", 8, 16, kAvxVnni, with(base, {"avxvnni"})},
+      {"avx512", kX86, "skylake-avx512", 16, 32, kAvx512, wide},
+      {"avx512vnni", kX86, "skylake-avx512", 16, 32, kAvx512Vnni, with(wide, {"avx512vnni"})},
+      {"neon", kArm, "generic", 4, 32, kNeon, {}},
+      {"dotprod", kArm, "generic", 4, 32, kDotprod, {"dotprod"}},
+      {"i8mm", kArm, "generic", 4, 32, kI8mm, {"dotprod", "i8mm"}},
   };
   return levels;
 }
@@ -64,7 +74,8 @@ std::string CpuFacts::targetName() const {
 }
 
 static CpuFacts fromLevel(const Level &level, std::string cpu) {
-  CpuFacts facts{level.arch, std::move(cpu), {}, level.lanes, level.registers, level.instructions};
+  CpuFacts facts{level.arch.name, level.arch.baseline, std::move(cpu),    {},
+                 level.lanes,     level.registers,     level.instructions};
   for (const std::string &feature : level.features)
     facts.features.push_back("+" + feature);
   if (level.lanes == 16)
@@ -77,14 +88,16 @@ Result<CpuFacts> hostFacts() {
   const auto arch =
       llvm::Triple::getArchTypeName(llvm::Triple(llvm::sys::getDefaultTargetTriple()).getArch());
   llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
-  const Level *least = nullptr;
+  const Level *least = nullptr, *best = nullptr;
   for (const Level &level : levels()) {
-    if (arch != level.arch)
+    if (arch != level.arch.name)
       continue;
+    least = least ? least : &level;
     if (llvm::all_of(level.features, [&](const std::string &f) { return host.lookup(f); }))
-      return fromLevel(level, cpu);
-    least = &level;
+      best = &level;
   }
+  if (best)
+    return fromLevel(*best, cpu);
   if (!least)
     return fail(Code::Unsupported, "this processor is '" + arch.str() +
                                        "', expected x86_64 or aarch64 for the CPU target");

@@ -22,7 +22,8 @@ struct CpuInstructions {
 
 struct CpuFacts {
   std::string arch;                  // as triples and target strings name it
-  std::string cpu;                   // LLVM's processor name, for scheduling models
+  std::string baseline;              // LLVM's processor name, of what all of the architecture have
+  std::string cpu;                   // LLVM's processor name, for scheduling models only
   std::vector<std::string> features; // LLVM features, each "+name"
   int64_t lanes = 0;                 // f32 elements of the widest vector register
   int64_t registers = 0;             // vector registers
@@ -39,7 +40,7 @@ struct CpuFacts {
 // The machine that this process runs on; Unsupported names what is missing.
 Result<CpuFacts> hostFacts();
 
-// The names of all levels, the best first within an architecture.
+// The names of all levels, within an architecture the best last.
 std::vector<std::string> levelNames();
 
 // Facts for a named level: "avx2", "dotprod" and so on.

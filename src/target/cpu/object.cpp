@@ -38,8 +38,8 @@ static Result<std::unique_ptr<llvm::TargetMachine>> targetMachine(const CpuFacts
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, facts.cpu, llvm::join(facts.features, ","), options, llvm::Reloc::PIC_, std::nullopt,
-      llvm::CodeGenOptLevel::Aggressive));
+      triple, facts.baseline, llvm::join(facts.features, ","), options, llvm::Reloc::PIC_,
+      std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
 Result<std::vector<uint8_t>> compileObject(llvm::Module &module, const CpuFacts &facts,
@@ -47,6 +47,9 @@ Result<std::vector<uint8_t>> compileObject(llvm::Module &module, const CpuFacts 
   SINTER_ASSIGN(std::unique_ptr<llvm::TargetMachine> machine, targetMachine(facts));
   module.setTargetTriple(machine->getTargetTriple());
   module.setDataLayout(machine->createDataLayout());
+  // Scheduled for that processor, with no instructions but those of the features.
+  for (llvm::Function &function : module)
+    function.addFnAttr("tune-cpu", facts.cpu);
   optimise(module, *machine, Effort::Usual);
   if (assembly) {
     std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);

@@ -64,7 +64,7 @@ struct CommandLine {
                        cl::cat(category)};
   cl::opt<std::string> target{
       "target",
-      cl::desc("host, avx2, avx512, avx512vnni, cuda:sm_90a and so on; the device's "
+      cl::desc("host, avx2, avx512vnni, dotprod, cuda:sm_90a and so on; the device's "
                "unless given"),
       cl::cat(category),
       cl::sub(run),

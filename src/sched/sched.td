@@ -76,7 +76,7 @@ def Sched_PrefetchOp : Sched_Op<"prefetch", []> {
 // ---- panels: columns of blocks made ready for integer dots, which many rows then share ----
 
 def Sched_ExpandOp : Sched_Op<"expand", []> {
-  let summary = "32 elements of a block of each of N rows: words [8, N] of four numbers T - zero + 128 as bytes, scales [groups, N], and minima where the format has them";
+  let summary = "32 elements of a block of each of N rows: words [8, N] of four numbers T - zero + 128 as bytes (how a target keeps them is its own: only panel_dot reads them), scales [groups, N], and minima where the format has them";
   let arguments = (ins Tile_Tile:$blocks, I64Attr:$part);
   let results = (outs Tile_Tile:$words, Tile_Tile:$scales, Optional<Tile_Tile>:$mins);
   let assemblyFormat = "$blocks `part` $part attr-dict `:` type($blocks) `->` type(results)";

@@ -1,5 +1,5 @@
 // Integer dots of every block format that has a packing: compiled code equals the interpreters bit
-// for bit at every CPU level of this host.
+// for bit at every CPU level.
 #include "tile/mlir_pch.h"
 
 #include "target/conformance_cases.h"
@@ -40,7 +40,7 @@ protected:
       GTEST_SKIP() << host.missing;
     tile::KernelModule module = buildCase(c);
     ASSERT_TRUE(module.ok()) << module.diagnosticText();
-    auto compiled = CompiledKernels::compile(module.module(), host.facts);
+    auto compiled = CompiledKernels::compile(module.module(), host);
     ASSERT_TRUE(compiled.has_value()) << compiled.error().toString();
     Random random(29);
     for (const Extents &extents : mixExtents(c.extents, c.rounds, random))
@@ -81,7 +81,7 @@ TEST_P(RoundedRows, HaveTheSumsOfTheirFormat) {
   c.settings["out"] = "q8a_16";
   tile::KernelModule module = buildCase(c);
   ASSERT_TRUE(module.ok()) << module.diagnosticText();
-  auto compiled = CompiledKernels::compile(module.module(), host.facts);
+  auto compiled = CompiledKernels::compile(module.module(), host);
   ASSERT_TRUE(compiled.has_value()) << compiled.error().toString();
   Random random(31);
   for (const Extents &extents : mixExtents(c.extents, c.rounds, random)) {

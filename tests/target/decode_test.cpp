@@ -1,5 +1,5 @@
 // Every block format of the table, decoded in products and as rows by number: compiled code equals
-// the interpreters bit for bit at every CPU level of this host.
+// the interpreters bit for bit at every CPU vector width.
 #include "tile/mlir_pch.h"
 
 #include "target/conformance_cases.h"
@@ -26,7 +26,7 @@ protected:
       GTEST_SKIP() << host.missing;
     tile::KernelModule module = buildCase(c);
     ASSERT_TRUE(module.ok()) << module.diagnosticText();
-    auto compiled = CompiledKernels::compile(module.module(), host.facts);
+    auto compiled = CompiledKernels::compile(module.module(), host);
     ASSERT_TRUE(compiled.has_value()) << compiled.error().toString();
     Random random(17);
     for (const Extents &extents : mixExtents(c.extents, c.rounds, random))
@@ -62,7 +62,7 @@ TEST_P(Decoding, RowsAreTakenByNumber) {
 
 INSTANTIATE_TEST_SUITE_P(Formats, Decoding,
                          testing::Combine(testing::ValuesIn(formatsOfBlocks()),
-                                          testing::ValuesIn(levelNames())),
+                                          testing::ValuesIn(vectorLevelNames())),
                          [](const auto &info) {
                            return std::string(std::get<0>(info.param)->name) + "_" +
                                   std::get<1>(info.param);

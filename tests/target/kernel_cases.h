@@ -21,6 +21,8 @@ struct KernelCase {
   // Instead of the registry's entry with `settings`: an instance with slots.
   std::function<void(kernel::KernelBuilder &)> build = {};
   int rounds = 2; // how often each extent has each of its values
+
+  bool multipliesBlocks() const { return label.starts_with("gemm_q8a_"); }
 };
 using KernelCases = std::vector<KernelCase>;
 

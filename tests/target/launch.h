@@ -2,13 +2,13 @@
 // interpreter, compiled code between guard pages.
 #pragma once
 
-#include "hal/cpu/cpu_module.h"
 #include "numeric/block_format.h"
 #include "numeric/dot_packing.h"
 #include "numeric/half.h"
 #include "sched/interpreter.h"
 #include "target/cpu/codegen.h"
-#include "target/guarded_memory.h"
+#include "target/emulated.h"
+#include "target/guarded_launch.h"
 #include "tile/front.h"
 #include "tile/mlir_pch.h"
 
@@ -121,61 +121,40 @@ inline std::array<int64_t, 3> gridOf(tile::KernelOp kernel, const LaunchArgument
   return grid;
 }
 
-struct ViewMemory {
-  std::vector<std::unique_ptr<GuardedMemory>> owned;
-  std::vector<void *> pointers;
-  std::vector<int64_t> scalars;
-};
-
-inline ViewMemory placeArguments(const LaunchArguments &arguments, GuardedEnd end) {
-  ViewMemory memory;
+// The kernel's own form of the arguments.
+inline GuardedLaunch guardedLaunch(const LaunchArguments &arguments, const EmittedKernel &facts,
+                                   std::array<int64_t, 3> grid) {
+  GuardedLaunch launch{{}, {}, static_cast<uint64_t>(facts.scratchBytes), grid};
   for (const LaunchArgument &a : arguments) {
     if (!a.view()) {
-      memory.scalars.push_back(a.scalar);
+      launch.scalars.push_back(a.scalar);
       continue;
     }
-    llvm::append_range(memory.scalars, a.shape);
+    llvm::append_range(launch.scalars, a.shape);
     for (size_t axis = 0; axis + (a.view().getStrided() ? 0 : 1) < a.strides.size(); ++axis)
-      memory.scalars.push_back(a.strides[axis]);
+      launch.scalars.push_back(a.strides[axis]);
     mlir::Type element = a.view().getElementType();
-    size_t alignment = llvm::isa<tile::BlockType>(element) ? 2 : bytesOf(element, 1);
-    memory.owned.push_back(std::make_unique<GuardedMemory>(a.bytes.size(), end, alignment));
-    llvm::copy(a.bytes, memory.owned.back()->data());
-    if (!a.written())
-      memory.owned.back()->protect();
-    memory.pointers.push_back(memory.owned.back()->data());
+    auto alignment =
+        static_cast<size_t>(llvm::isa<tile::BlockType>(element) ? 2 : bytesOf(element, 1));
+    launch.views.push_back({a.name, a.bytes, alignment, a.written()});
   }
-  return memory;
+  EXPECT_EQ(static_cast<int64_t>(launch.views.size()), facts.bufferCount);
+  EXPECT_EQ(static_cast<int64_t>(launch.scalars.size()), facts.scalarCount);
+  return launch;
 }
 
-// Runs compiled code over the grid, with `end` of every view and of scratch against an unmapped
-// page.
-inline LaunchArguments launched(LaunchArguments arguments, const EmittedKernel &facts,
-                                hal::CpuKernelFunction function, std::array<int64_t, 3> grid,
-                                GuardedEnd end) {
-  ViewMemory memory = placeArguments(arguments, end);
-  EXPECT_EQ(static_cast<int64_t>(memory.pointers.size()), facts.bufferCount);
-  EXPECT_EQ(static_cast<int64_t>(memory.scalars.size()), facts.scalarCount);
-  GuardedMemory scratch(facts.scratchBytes, end, 64);
-  std::memset(scratch.data(), 0xff, facts.scratchBytes);
-  int signal = signalOf([&] {
-    for (int64_t z = 0; z < grid[2]; ++z)
-      for (int64_t y = 0; y < grid[1]; ++y)
-        for (int64_t x = 0; x < grid[0]; ++x)
-          function(memory.pointers.data(), memory.scalars.data(), scratch.data(), x, y, z);
-  });
-  EXPECT_EQ(signal, 0) << "compiled code died of signal " << signal << " (" << strsignal(signal)
-                       << ")";
-  EXPECT_TRUE(scratch.zonesUntouched()) << "compiled code wrote outside its scratch";
-  size_t next = 0;
-  for (LaunchArgument &a : arguments) {
-    if (!a.view())
-      continue;
-    GuardedMemory &here = *memory.owned[next++];
-    EXPECT_TRUE(here.zonesUntouched()) << "compiled code wrote outside view '" << a.name << "'";
-    a.bytes.assign(here.bytes().begin(), here.bytes().end());
-  }
-  return arguments;
+// The same for the emulated runner.
+inline hal::KernelCase emulatedCase(const GuardedLaunch &launch, const EmittedKernel &facts,
+                                    const CompiledModule &code, const std::string &target) {
+  hal::KernelCase kernel{{}, target, code.sharedObject};
+  kernel.spec = {facts.symbol, static_cast<uint32_t>(launch.views.size()),
+                 static_cast<uint32_t>(launch.scalars.size()), launch.scratchBytes};
+  kernel.grid = launch.grid;
+  kernel.scalars = launch.scalars;
+  for (const GuardedView &view : launch.views)
+    kernel.views.push_back(
+        {view.name, hal::ElementKind::Byte, view.bytes.size(), true, view.written, {}, view.bytes});
+  return kernel;
 }
 
 // ---- comparing ----
@@ -333,20 +312,31 @@ inline std::string firstBeyond(const LaunchArguments &found, const LaunchArgumen
 
 // ---- compiling ----
 
-inline const std::vector<std::string> &levelNames() {
-  static const std::vector<std::string> names = {"avx512vnni", "avx512", "avx2"};
-  return names;
+// A level for every width of vectors: the others differ from these in products of blocks alone.
+inline std::vector<std::string> vectorLevelNames() {
+  return {"avx512", "avx2", "neon"};
 }
 
-// Facts of a level, with the reason where this processor cannot run it.
+// Facts of a level, and where its code runs; or the reason why it cannot.
 struct HostLevel {
   CpuFacts facts;
+  std::string emulated; // a processor with these features and few others; empty: this machine's
   std::string missing;
 };
 
 inline HostLevel hostLevel(const std::string &name) {
-  HostLevel level{*factsFor(name), {}};
+  static const std::map<std::string, std::string> kProcessors = {
+      {"neon", "cortex-a53"}, {"dotprod", "cortex-a76"}, {"i8mm", "max"}};
+  HostLevel level{*factsFor(name), {}, {}};
+  auto processor = kProcessors.find(name);
+  if (processor != kProcessors.end() && level.facts.arch != hostFacts()->arch) {
+    level.emulated = processor->second;
+    level.missing = emulatorMissing();
+    return level;
+  }
   llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+  if (level.facts.arch != hostFacts()->arch)
+    level.missing = "this processor is not " + level.facts.arch;
   for (llvm::StringRef feature : level.facts.features)
     if (feature.consume_front("+") && !host.lookup(feature))
       level.missing = "this processor has no " + feature.str() + ", which " + name + " code needs";
@@ -356,12 +346,17 @@ inline HostLevel hostLevel(const std::string &name) {
 // The kernels of one module compiled for one level.
 class CompiledKernels {
 public:
-  static Result<CompiledKernels> compile(mlir::ModuleOp module, const CpuFacts &facts) {
+  static Result<CompiledKernels> compile(mlir::ModuleOp module, const HostLevel &level) {
     CompiledKernels result;
     result.source_ = module;
-    SINTER_ASSIGN(result.scheduled_, scheduleKernels(module, facts));
-    SINTER_ASSIGN(result.code_, compileKernels(module, facts));
-    SINTER_ASSIGN(result.object_, hal::SharedObject::load(result.code_.sharedObject));
+    result.target_ = level.facts.targetName();
+    SINTER_ASSIGN(result.scheduled_, scheduleKernels(module, level.facts));
+    SINTER_ASSIGN(result.code_, compileKernels(module, level.facts));
+    if (level.emulated.empty()) {
+      SINTER_ASSIGN(result.object_, hal::SharedObject::load(result.code_.sharedObject));
+    } else {
+      result.runner_ = std::make_unique<EmulatedRunner>(level.emulated, nullptr);
+    }
     return result;
   }
 
@@ -373,26 +368,47 @@ public:
   LaunchArguments check(const LaunchArguments &arguments, Bound bound) {
     std::array<int64_t, 3> grid = gridOf(kernel(), arguments);
     EXPECT_GE(grid[0], 0) << "the grid does not fold";
-    const EmittedKernel &facts = code_.kernels.front();
-    auto function = reinterpret_cast<hal::CpuKernelFunction>(object_->find(facts.symbol));
-    EXPECT_NE(function, nullptr);
     LaunchArguments reference = interpreted(arguments, kernel(), false);
     LaunchArguments scheduled = interpreted(arguments, scheduledKernel(), true);
     if (testing::Test::HasFailure())
       return arguments;
-    LaunchArguments back = launched(arguments, facts, function, grid, GuardedEnd::Back);
-    LaunchArguments front = launched(arguments, facts, function, grid, GuardedEnd::Front);
+    LaunchArguments back = launched(arguments, grid, GuardedEnd::Back);
+    LaunchArguments front = launched(arguments, grid, GuardedEnd::Front);
     EXPECT_EQ(firstDifference(back, scheduled), "") << "compiled against scheduled";
     EXPECT_EQ(firstDifference(front, back), "") << "compiled twice";
     EXPECT_EQ(firstBeyond(back, reference, bound), "") << "compiled against the tile interpreter";
     return back;
   }
 
+  // Runs compiled code over the grid, with `end` of every view and of scratch against an unmapped
+  // page.
+  LaunchArguments launched(LaunchArguments arguments, std::array<int64_t, 3> grid, GuardedEnd end) {
+    const EmittedKernel &facts = code_.kernels.front();
+    GuardedLaunch launch = guardedLaunch(arguments, facts, grid);
+    if (runner_) {
+      auto views = runner_->run(emulatedCase(launch, facts, code_, target_), end);
+      EXPECT_TRUE(views.has_value()) << views.error().message;
+      for (size_t i = 0; views && i < views->size(); ++i)
+        launch.views[i].bytes = std::move((*views)[i]);
+    } else {
+      auto function = reinterpret_cast<hal::CpuKernelFunction>(object_->find(facts.symbol));
+      EXPECT_NE(function, nullptr);
+      EXPECT_EQ(launchGuarded(launch, function, end), "");
+    }
+    size_t next = 0;
+    for (LaunchArgument &a : arguments)
+      if (a.view())
+        a.bytes = std::move(launch.views[next++].bytes);
+    return arguments;
+  }
+
 private:
   mlir::ModuleOp source_;
+  std::string target_;
   mlir::OwningOpRef<mlir::ModuleOp> scheduled_;
   CompiledModule code_;
-  std::shared_ptr<hal::SharedObject> object_;
+  std::shared_ptr<hal::SharedObject> object_; // null where the code is another architecture's
+  std::unique_ptr<EmulatedRunner> runner_;    // then it runs there
 };
 
 } // namespace sinter::target::cpu

@@ -180,7 +180,7 @@ TEST_P(Operations, Hold) {
     defined.kernel("operation", [&](KernelBuilder &k) { defineKernel(k, operation); });
   });
   ASSERT_TRUE(module.ok()) << module.diagnosticText();
-  auto compiled = CompiledKernels::compile(module.module(), host.facts);
+  auto compiled = CompiledKernels::compile(module.module(), host);
   ASSERT_TRUE(compiled.has_value()) << compiled.error().toString();
   Random random(index);
   ViewShapes views = {{"x", {"M", "N"}}, {"y", {"M", "N"}}, {"out", {"M", "N"}}};
@@ -227,7 +227,7 @@ std::pair<std::vector<float>, std::vector<float>> valuesOf(const Function &funct
       store(out, {0, 0}, function.of(load(x, {0, 0}, {1, 48})));
     });
   });
-  auto compiled = CompiledKernels::compile(module.module(), hostLevel("avx2").facts);
+  auto compiled = CompiledKernels::compile(module.module(), hostLevel("avx2"));
   EXPECT_TRUE(compiled.has_value()) << compiled.error().toString();
   Random random(1);
   LaunchArguments arguments =
@@ -265,7 +265,7 @@ INSTANTIATE_TEST_SUITE_P(Tile, Functions, testing::Range(size_t(0), std::size(kF
 
 INSTANTIATE_TEST_SUITE_P(Tile, Operations,
                          testing::Combine(testing::Range(size_t(0), allOperations().size()),
-                                          testing::ValuesIn(levelNames())),
+                                          testing::ValuesIn(vectorLevelNames())),
                          [](const auto &info) {
                            return allOperations()[std::get<0>(info.param)].name + "_" +
                                   std::get<1>(info.param);

@@ -139,6 +139,25 @@ int64_t fmaOf128(uint64_t rounds) {
   return static_cast<int64_t>(all[0]);
 }
 
+// Products of words, pairs of which are added up.
+int64_t wordsOf128(uint64_t rounds) {
+  int16x8_t words = vdupq_n_s16(1);
+  int32x4_t sums[kSums] = {};
+  for (uint64_t round = 0; round < rounds; ++round) {
+    asm("" : "+w"(words));
+#pragma clang loop unroll(full)
+    for (int32x4_t &sum : sums) {
+      int16x8_t products = vmlaq_s16(vmulq_s16(words, words), words, words);
+      asm("" : "+w"(products));
+      sum = vpadalq_s16(sum, products);
+    }
+  }
+  int32x4_t all = sums[0];
+  for (const int32x4_t &sum : sums)
+    all = vaddq_s32(all, sum);
+  return all[0];
+}
+
 __attribute__((target("dotprod"))) int64_t bytesOf128(uint64_t rounds) {
   const int8x16_t ones = vdupq_n_s8(1);
   int32x4_t sums[kSums] = {};
@@ -158,6 +177,7 @@ __attribute__((target("dotprod"))) int64_t bytesOf128(uint64_t rounds) {
 constexpr PeakLoop kLoops[] = {
     {Arithmetic::F32, "neon", 2 * 4 * kSums, fmaOf128},
     {Arithmetic::I8, "dotprod", 2 * 16 * kSums, bytesOf128},
+    {Arithmetic::I8, "neon", 2 * 16 * kSums, wordsOf128},
 };
 
 #else

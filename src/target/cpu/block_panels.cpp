@@ -16,8 +16,8 @@ int64_t blockLengthOf(Value weights) {
 }
 
 int64_t rowsOfBlocks(const CpuFacts &facts, int64_t vectors, int64_t tileRows) {
-  // An integer sum beside each float one.
-  return std::clamp<int64_t>(facts.accumulatorBudget() / vectors / 2, 1, tileRows);
+  // Vectors are taken one after another: a row has a float sum for each, an integer one for all.
+  return std::clamp<int64_t>(facts.accumulatorBudget() / (vectors + 1), 1, tileRows);
 }
 
 // Whether several blocks of rows read each column: otherwise it is read once, as it is.

@@ -7,8 +7,6 @@
 
 namespace sinter::target::cpu {
 
-static constexpr std::string_view kLevels[] = {"avx2", "avx512", "avx512vnni"};
-
 namespace {
 class CpuTarget : public Target {
 public:
@@ -44,13 +42,13 @@ std::unique_ptr<Target> makeCpuTarget(CpuFacts facts) {
 }
 
 bool isCpuLevel(std::string_view name) {
-  return llvm::is_contained(kLevels, name);
+  return llvm::is_contained(levelNames(), name);
 }
 
 std::string cpuTargetNames() {
   std::string names = "cpu:host";
-  for (std::string_view level : kLevels)
-    names += ", cpu:" + std::string(level);
+  for (const std::string &level : levelNames())
+    names += ", cpu:" + level;
   return names;
 }
 
@@ -59,7 +57,7 @@ Result<std::unique_ptr<Target>> findCpuTarget(std::string_view rest) {
     SINTER_ASSIGN(CpuFacts facts, hostFacts());
     return makeCpuTarget(std::move(facts));
   }
-  for (std::string_view level : kLevels) {
+  for (const std::string &level : levelNames()) {
     SINTER_ASSIGN(CpuFacts facts, factsFor(level));
     if (rest == level || "cpu:" + std::string(rest) == facts.targetName())
       return makeCpuTarget(std::move(facts));

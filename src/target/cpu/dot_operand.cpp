@@ -5,6 +5,17 @@ using namespace mlir;
 
 namespace sinter::target::cpu {
 
+int32_t zeroOf(const DotPacking &packing, const CpuFacts &facts) {
+  int32_t largest = packing.table.empty() ? (1 << packing.format->code.width()) - 1
+                                          : *llvm::max_element(packing.table);
+  bool fits = !facts.instructions.signedBytes || largest <= INT8_MAX;
+  return fits ? packing.zero : packing.zero + INT8_MIN;
+}
+
+int32_t panelZeroOf(const CpuFacts &facts) {
+  return facts.instructions.signedBytes ? 0 : kActivationStartZero;
+}
+
 SmallVector<uint32_t> DotOperand::order(uint32_t element) const {
   return llvm::to_vector(llvm::seq<uint32_t>(element / 4, (element + groupLength()) / 4));
 }
@@ -32,9 +43,7 @@ Value PackedOperand::fromTable(Value codes, int32_t more) {
     entries.push_back(static_cast<int8_t>(packing_.table[lane % packing_.table.size()] + more));
   Value table =
       arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(bytes_, ArrayRef(entries)));
-  StringRef shuffle =
-      bytes_.getNumElements() == 64 ? "llvm.x86.avx512.pshuf.b.512" : "llvm.x86.avx2.pshuf.b";
-  return LLVM::CallIntrinsicOp::create(b_, loc_, bytes_, b_.getStringAttr(shuffle),
+  return LLVM::CallIntrinsicOp::create(b_, loc_, bytes_, b_.getStringAttr(lookup_),
                                        ValueRange{table, codes})
       .getResult(0);
 }

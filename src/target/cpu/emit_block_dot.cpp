@@ -26,6 +26,10 @@ public:
 private:
   SmallVector<Value> integerDots(uint32_t element);
   Value startOf(Value row, uint32_t element);
+  Value callOf(const char *name, ValueRange operands); // of an instruction that gives words
+  Value halfOf(Value bytes, bool second, bool isSigned);
+  Value pairSums(Value acc, Value sums);
+  Value wordDots(Value acc, Value codes, Value activation);
   Value byteDot(Value acc, Value codes, Value activation);
   /// A number of a's block that holds the element, in all lanes.
   Value spread(Value row, uint32_t element, uint32_t offset, VectorType type);
@@ -55,23 +59,52 @@ Value GroupDots::spread(Value row, uint32_t element, uint32_t offset, VectorType
   return vector::BroadcastOp::create(b_, loc_, type, scalar);
 }
 
+Value GroupDots::callOf(const char *name, ValueRange operands) {
+  return LLVM::CallIntrinsicOp::create(b_, loc_, words_, b_.getStringAttr(name), operands)
+      .getResult(0);
+}
+
+// The first or the second byte of every pair as a word.
+Value GroupDots::halfOf(Value bytes, bool second, bool isSigned) {
+  auto type = VectorType::get({facts_.lanes * 2}, b_.getI16Type());
+  Value pairs = LLVM::BitcastOp::create(b_, loc_, type, bytes);
+  Value eight = arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(type, int16_t(8)));
+  if (!second)
+    pairs = arith::ShLIOp::create(b_, loc_, pairs, eight);
+  return isSigned ? arith::ShRSIOp::create(b_, loc_, pairs, eight).getResult()
+                  : arith::ShRUIOp::create(b_, loc_, pairs, eight).getResult();
+}
+
+// Pairs of products summed: of signed bytes, one of which is no less than -127, they fit a word.
+Value GroupDots::pairSums(Value acc, Value sums) {
+  Value pairs = LLVM::BitcastOp::create(b_, loc_, words_, sums);
+  Value half = constant(16);
+  Value low = arith::ShRSIOp::create(b_, loc_, arith::ShLIOp::create(b_, loc_, pairs, half), half);
+  Value high = arith::ShRSIOp::create(b_, loc_, pairs, half);
+  return arith::AddIOp::create(b_, loc_, arith::AddIOp::create(b_, loc_, acc, low), high);
+}
+
+// Without an instruction on bytes: products of words, of every second byte each time.
+Value GroupDots::wordDots(Value acc, Value codes, Value activation) {
+  const CpuInstructions &has = facts_.instructions;
+  Value sums;
+  for (bool second : {false, true}) {
+    Value x = halfOf(codes, second, has.signedBytes), y = halfOf(activation, second, true);
+    if (has.wordDot) {
+      acc = arith::AddIOp::create(b_, loc_, acc, callOf(has.wordDot, {x, y}));
+      continue;
+    }
+    Value product = arith::MulIOp::create(b_, loc_, x, y);
+    sums = sums ? arith::AddIOp::create(b_, loc_, sums, product).getResult() : product;
+  }
+  return sums ? pairSums(acc, sums) : acc;
+}
+
 Value GroupDots::byteDot(Value acc, Value codes, Value activation) {
-  if (facts_.vnni) {
-    Value a = LLVM::BitcastOp::create(b_, loc_, bytes_, activation);
-    return LLVM::CallIntrinsicOp::create(b_, loc_, words_,
-                                         b_.getStringAttr("llvm.x86.avx512.vpdpbusd.512"),
-                                         ValueRange{acc, codes, a})
-        .getResult(0);
-  }
-  Value packed = LLVM::BitcastOp::create(b_, loc_, words_, codes);
-  for (int64_t i = 0; i < 4; ++i) {
-    Value weight = arith::AndIOp::create(
-        b_, loc_, arith::ShRUIOp::create(b_, loc_, packed, constant(8 * i)), constant(255));
-    Value value = arith::ShLIOp::create(b_, loc_, activation, constant(24 - 8 * i));
-    value = arith::ShRSIOp::create(b_, loc_, value, constant(24));
-    acc = arith::AddIOp::create(b_, loc_, acc, arith::MulIOp::create(b_, loc_, weight, value));
-  }
-  return acc;
+  if (!facts_.instructions.byteDot)
+    return wordDots(acc, codes, activation);
+  Value a = LLVM::BitcastOp::create(b_, loc_, bytes_, activation);
+  return callOf(facts_.instructions.byteDot, {acc, codes, a});
 }
 
 // Where a row's integer sum starts: what the codes' zero point takes off. The stored start is that
@@ -239,7 +272,7 @@ LogicalResult Emitter::emitExpand(sched::ExpandOp op) {
     PackedOperand operand(b_, loc_, facts_, *packing, packedBlocks(w, format, at, row),
                           static_cast<uint32_t>(row % kInterleavedRows));
     for (int64_t i = 0; i < wordType.getDimSize(0); ++i) {
-      Value codes = operand.codes(first / 4 + static_cast<uint32_t>(i), kActivationStartZero);
+      Value codes = operand.codes(first / 4 + static_cast<uint32_t>(i), panelZeroOf(facts_));
       words.values[i * perRow + p] = LLVM::BitcastOp::create(b_, loc_, word, codes);
     }
     for (int64_t g = 0; g < factorType.getDimSize(0); ++g) {
@@ -283,7 +316,7 @@ LogicalResult Emitter::emitPanelDot(sched::PanelDotOp op) {
         return readPiece(read, {row, p * facts_.lanes}, facts_.lanes);
       };
     };
-    PanelOperand operand(b_, loc_, length, rowsOf(op.getWords()), rowsOf(op.getScales()),
+    PanelOperand operand(b_, loc_, facts_, length, rowsOf(op.getWords()), rowsOf(op.getScales()),
                          rowsOf(op.getMins()));
     GroupDots dots(b_, loc_, facts_, operand, activation, rowsA);
     SmallVector<Value *> sums = sumsOf(acc, p, perRow);

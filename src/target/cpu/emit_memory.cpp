@@ -154,32 +154,63 @@ static Value padValue(OpBuilder &b, Location loc, Type element, TypedAttr pad) {
   return arith::ConstantOp::create(b, loc, pad ? pad : cast<TypedAttr>(b.getZeroAttr(element)));
 }
 
-Value Emitter::loadPiece(const Place &place, Type element, int64_t count, TypedAttr pad) {
+// Whether all lanes lie inside; null where there is nothing to ask.
+Value Emitter::insideOf(const Place &place, int64_t count) {
+  if (!place.remaining)
+    return place.valid;
+  return andOf(b_, loc_, place.valid,
+               b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::sge, place.remaining,
+                                              index(count)));
+}
+
+bool Emitter::hasMasks(Type element) {
+  int64_t least = facts_.instructions.maskedBits;
+  return least && element.getIntOrFloatBitWidth() >= least;
+}
+
+Value Emitter::loadScalar(const Place &place, Type element, TypedAttr pad) {
   int64_t bytes = llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
-  if (count == 1) {
-    Value inside = place.valid;
-    if (place.remaining)
-      inside = andOf(b_, loc_, inside,
-                     b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::sgt,
-                                                    place.remaining, index(0)));
-    if (!inside)
-      return LLVM::LoadOp::create(b_, loc_, element, place.pointer, bytes);
-    Value from = arith::SelectOp::create(b_, loc_, inside, place.pointer, scratch_);
-    Value loaded = LLVM::LoadOp::create(b_, loc_, element, from, bytes);
-    return arith::SelectOp::create(b_, loc_, inside, loaded, padValue(b_, loc_, element, pad));
-  }
+  Value inside = insideOf(place, 1);
+  if (!inside)
+    return LLVM::LoadOp::create(b_, loc_, element, place.pointer, bytes);
+  Value from = arith::SelectOp::create(b_, loc_, inside, place.pointer, scratch_);
+  Value loaded = LLVM::LoadOp::create(b_, loc_, element, from, bytes);
+  return arith::SelectOp::create(b_, loc_, inside, loaded, padValue(b_, loc_, element, pad));
+}
+
+// Where masks cost a branch a lane, one branch takes whole vectors past them.
+Value Emitter::loadPiece(const Place &place, Type element, int64_t count, TypedAttr pad) {
+  if (count == 1)
+    return loadScalar(place, element, pad);
+  int64_t bytes = llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
   auto type = VectorType::get({count}, element);
-  if (place.laneStride) {
-    Value through = vector::BroadcastOp::create(b_, loc_, type, padValue(b_, loc_, element, pad));
+  if (!place.laneStride && !place.valid && !place.remaining)
+    return LLVM::LoadOp::create(b_, loc_, type, place.pointer, bytes);
+  Value through = vector::BroadcastOp::create(b_, loc_, type, padValue(b_, loc_, element, pad));
+  if (place.laneStride)
     return LLVM::masked_gather::create(b_, loc_, type, lanePointers(place, element, count),
                                        maskOf(place, count), ValueRange{through},
                                        static_cast<uint32_t>(bytes));
-  }
-  if (!place.valid && !place.remaining)
-    return LLVM::LoadOp::create(b_, loc_, type, place.pointer, bytes);
-  Value through = vector::BroadcastOp::create(b_, loc_, type, padValue(b_, loc_, element, pad));
-  return LLVM::MaskedLoadOp::create(b_, loc_, type, place.pointer, maskOf(place, count), through,
-                                    static_cast<uint32_t>(bytes));
+  auto masked = [&]() -> Value {
+    return LLVM::MaskedLoadOp::create(b_, loc_, type, place.pointer, maskOf(place, count), through,
+                                      static_cast<uint32_t>(bytes));
+  };
+  if (hasMasks(element))
+    return masked();
+  auto branch = scf::IfOp::create(b_, loc_, type, insideOf(place, count), /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b_);
+  b_.setInsertionPointToStart(branch.thenBlock());
+  Value whole = LLVM::LoadOp::create(b_, loc_, type, place.pointer, bytes);
+  scf::YieldOp::create(b_, loc_, whole);
+  b_.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b_, loc_, masked());
+  return branch.getResult(0);
+}
+
+void Emitter::storePlain(const Place &place, Value value) {
+  int64_t bytes =
+      llvm::divideCeil(getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth(), 8);
+  LLVM::StoreOp::create(b_, loc_, value, place.pointer, bytes);
 }
 
 void Emitter::storePiece(const Place &place, Value value, int64_t count) {
@@ -190,19 +221,22 @@ void Emitter::storePiece(const Place &place, Value value, int64_t count) {
                                  maskOf(place, count), static_cast<uint32_t>(bytes));
     return;
   }
-  if (count > 1) {
+  auto masked = [&] {
     LLVM::MaskedStoreOp::create(b_, loc_, value, place.pointer, maskOf(place, count), bytes);
-    return;
-  }
-  Value inside = place.valid;
-  if (place.remaining)
-    inside = andOf(
-        b_, loc_, inside,
-        b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::sgt, place.remaining, index(0)));
-  auto branch = scf::IfOp::create(b_, loc_, inside, /*withElseRegion=*/false);
+  };
+  if (count > 1 && hasMasks(element))
+    return masked();
+  Value inside = insideOf(place, count);
+  if (!inside)
+    return storePlain(place, value);
+  auto branch = scf::IfOp::create(b_, loc_, inside, /*withElseRegion=*/count > 1);
   OpBuilder::InsertionGuard guard(b_);
-  b_.setInsertionPointToStart(&branch.getThenRegion().front());
-  LLVM::StoreOp::create(b_, loc_, value, place.pointer, bytes);
+  b_.setInsertionPointToStart(branch.thenBlock());
+  storePlain(place, value);
+  if (count == 1)
+    return;
+  b_.setInsertionPointToStart(branch.elseBlock());
+  masked();
 }
 
 LogicalResult Emitter::emitLoad(tile::LoadOp op) {

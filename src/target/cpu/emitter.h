@@ -83,7 +83,11 @@ private:
   Value lanePointers(const Place &place, Type element, int64_t count);
   std::pair<Value, Value> gatheredRow(const EmittedView &view, Value at, Value where);
   Place placeOf(const EmittedView &view, ArrayRef<Value> at, int64_t lane);
+  Value insideOf(const Place &place, int64_t count);
+  bool hasMasks(Type element); // without a branch for each lane
+  Value loadScalar(const Place &place, Type element, mlir::TypedAttr pad);
   Value loadPiece(const Place &place, Type element, int64_t count, mlir::TypedAttr pad);
+  void storePlain(const Place &place, Value value);
   void storePiece(const Place &place, Value value, int64_t count);
   Value maskOf(const Place &place, int64_t count);
   Value pointer(Value base, Value elements, Type element);

@@ -1,39 +1,72 @@
-// The CPU levels that code is generated for, and how the host is matched to one.
+// The CPU levels that code is generated for, one row each, and how the host is matched to one.
 #include "tile/mlir_pch.h"
 
 #include "target/cpu/facts.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
 
 namespace sinter::target::cpu {
 
 namespace {
+using Features = std::vector<std::string>; // without '+'
+
+// `baseline` is LLVM's name for a processor that has what all of the architecture have.
+struct Architecture {
+  const char *name, *baseline;
+};
+
 struct Level {
   const char *name;
+  Architecture arch;
+  const char *cpu; // that code is scheduled for where it is not for this machine
   int64_t lanes, registers;
-  bool vnni;
-  std::vector<std::string> features; // without '+'
+  CpuInstructions instructions;
+  Features features;
 };
 } // namespace
 
+static constexpr CpuInstructions kAvx512Vnni = {"llvm.x86.avx512.vpdpbusd.512", nullptr,
+                                                "llvm.x86.avx512.pshuf.b.512", false, 8},
+                                 kAvx512 = {nullptr, "llvm.x86.avx512.pmaddw.d.512",
+                                            "llvm.x86.avx512.pshuf.b.512", false, 8},
+                                 kAvxVnni = {"llvm.x86.avx512.vpdpbusd.256", nullptr,
+                                             "llvm.x86.avx2.pshuf.b", false, 32},
+                                 kAvx2 = {nullptr, "llvm.x86.avx2.pmadd.wd",
+                                          "llvm.x86.avx2.pshuf.b", false, 32},
+                                 kI8mm = {"llvm.aarch64.neon.usdot.v4i32.v16i8", nullptr,
+                                          "llvm.aarch64.neon.tbl1.v16i8", false, 0},
+                                 kDotprod = {"llvm.aarch64.neon.sdot.v4i32.v16i8", nullptr,
+                                             "llvm.aarch64.neon.tbl1.v16i8", true, 0},
+                                 kNeon = {nullptr, nullptr, "llvm.aarch64.neon.tbl1.v16i8", true,
+                                          0};
+
+static Features with(Features features, std::initializer_list<const char *> more) {
+  features.insert(features.end(), more.begin(), more.end());
+  return features;
+}
+
+static constexpr Architecture kX86 = {"x86_64", "x86-64"}, kArm = {"aarch64", "generic"};
+
 static const std::vector<Level> &levels() {
-  static const std::vector<std::string> kBase = {"sse4.2", "popcnt", "bmi", "bmi2",
-                                                 "avx",    "avx2",   "fma", "f16c"};
-  static const std::vector<Level> kLevels = [] {
-    std::vector<std::string> wide = kBase;
-    for (const char *f : {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"})
-      wide.push_back(f);
-    std::vector<std::string> vnni = wide;
-    vnni.push_back("avx512vnni");
-    return std::vector<Level>{{"avx512vnni", 16, 32, true, vnni},
-                              {"avx512", 16, 32, false, wide},
-                              {"avx2", 8, 16, false, kBase}};
-  }();
-  return kLevels;
+  static const Features base = {"sse4.2", "popcnt", "bmi", "bmi2", "avx", "avx2", "fma", "f16c"};
+  static const Features wide =
+      with(base, {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"});
+  // Within an architecture the best comes last.
+  static const std::vector<Level> levels = {
+      {"avx2", kX86, "haswell", 8, 16, kAvx2, base},
+      {"avxvnni", kX86, "haswell", 8, 16, kAvxVnni, with(base, {"avxvnni"})},
+      {"avx512", kX86, "skylake-avx512", 16, 32, kAvx512, wide},
+      {"avx512vnni", kX86, "skylake-avx512", 16, 32, kAvx512Vnni, with(wide, {"avx512vnni"})},
+      {"neon", kArm, "generic", 4, 32, kNeon, {}},
+      {"dotprod", kArm, "generic", 4, 32, kDotprod, {"dotprod"}},
+      {"i8mm", kArm, "generic", 4, 32, kI8mm, {"dotprod", "i8mm"}},
+  };
+  return levels;
 }
 
 std::string CpuFacts::targetName() const {
-  std::string name = "cpu:x86_64";
+  std::string name = "cpu:" + arch;
   for (const std::string &feature : features)
     if (feature.front() == '+')
       name += feature;
@@ -41,33 +74,51 @@ std::string CpuFacts::targetName() const {
 }
 
 static CpuFacts fromLevel(const Level &level, std::string cpu) {
-  CpuFacts facts;
-  facts.cpu = std::move(cpu);
+  CpuFacts facts{level.arch.name, level.arch.baseline, std::move(cpu),    {},
+                 level.lanes,     level.registers,     level.instructions};
   for (const std::string &feature : level.features)
     facts.features.push_back("+" + feature);
   if (level.lanes == 16)
     facts.features.push_back("-prefer-256-bit");
-  facts.lanes = level.lanes;
-  facts.registers = level.registers;
-  facts.vnni = level.vnni;
   return facts;
 }
 
 Result<CpuFacts> hostFacts() {
+  const std::string cpu = llvm::sys::getHostCPUName().str();
+  const auto arch =
+      llvm::Triple::getArchTypeName(llvm::Triple(llvm::sys::getDefaultTargetTriple()).getArch());
   llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
-  for (const Level &level : levels())
+  const Level *least = nullptr, *best = nullptr;
+  for (const Level &level : levels()) {
+    if (arch != level.arch.name)
+      continue;
+    least = least ? least : &level;
     if (llvm::all_of(level.features, [&](const std::string &f) { return host.lookup(f); }))
-      return fromLevel(level, llvm::sys::getHostCPUName().str());
-  return fail(Code::Unsupported, "this processor ('" + llvm::sys::getHostCPUName().str() +
-                                     "') lacks AVX2 and FMA, which the CPU target needs");
+      best = &level;
+  }
+  if (best)
+    return fromLevel(*best, cpu);
+  if (!least)
+    return fail(Code::Unsupported, "this processor is '" + arch.str() +
+                                       "', expected x86_64 or aarch64 for the CPU target");
+  return fail(Code::Unsupported, "this processor ('" + cpu + "') lacks some of " +
+                                     llvm::join(least->features, ", ") +
+                                     ", which the CPU target needs");
+}
+
+std::vector<std::string> levelNames() {
+  std::vector<std::string> names;
+  for (const Level &level : levels())
+    names.emplace_back(level.name);
+  return names;
 }
 
 Result<CpuFacts> factsFor(std::string_view name) {
   for (const Level &level : levels())
     if (name == level.name)
-      return fromLevel(level, level.lanes == 16 ? "skylake-avx512" : "haswell");
-  return fail(Code::InvalidArgument,
-              "found CPU level '" + std::string(name) + "', expected avx2, avx512 or avx512vnni");
+      return fromLevel(level, level.cpu);
+  return fail(Code::InvalidArgument, "found CPU level '" + std::string(name) +
+                                         "', expected one of " + llvm::join(levelNames(), ", "));
 }
 
 } // namespace sinter::target::cpu

@@ -9,27 +9,41 @@
 
 namespace sinter::target::cpu {
 
-inline constexpr int64_t kLineBytes = 64; // of every cache on x86-64
+inline constexpr int64_t kLineBytes = 64; // of caches, on most processors
+
+// Instructions that kernels ask for by LLVM's names, for whole registers. Null: there is none.
+struct CpuInstructions {
+  const char *byteDot; // i32 lanes + four products of bytes, the first operand's times the second's
+  const char *wordDot; // i32 lanes of two products of signed words
+  const char *byteLookup; // bytes of a table of 16 by number, the table in every 16 bytes
+  bool signedBytes;   // weights are signed in dots, else unsigned; activations always are signed
+  int64_t maskedBits; // elements this wide or wider are loaded and stored under masks; 0: none
+};
 
 struct CpuFacts {
-  std::string cpu;                   // LLVM's processor name, for scheduling models
+  std::string arch;                  // as triples and target strings name it
+  std::string baseline;              // LLVM's processor name, of what all of the architecture have
+  std::string cpu;                   // LLVM's processor name, for scheduling models only
   std::vector<std::string> features; // LLVM features, each "+name"
   int64_t lanes = 0;                 // f32 elements of the widest vector register
   int64_t registers = 0;             // vector registers
-  bool vnni = false;                 // u8 x s8 dot product of four bytes
+  CpuInstructions instructions{};
 
-  // The target string that plans carry: "cpu:x86_64+sse4.2+...", every feature that the code may
-  // use.
+  // The target string that plans carry: "cpu:x86_64+sse4.2+...", "cpu:aarch64+dotprod": every
+  // feature that the code may use beyond those that all processors of the architecture have.
   std::string targetName() const;
 
   // Accumulators that fit: three quarters of the register file, in vectors.
   int64_t accumulatorBudget() const { return registers * 3 / 4; }
 };
 
-// The machine that this process runs on; Unsupported names what is missing (AVX2 and FMA at least).
+// The machine that this process runs on; Unsupported names what is missing.
 Result<CpuFacts> hostFacts();
 
-// Facts for a named level: "avx2", "avx512", "avx512vnni".
+// The names of all levels, within an architecture the best last.
+std::vector<std::string> levelNames();
+
+// Facts for a named level: "avx2", "dotprod" and so on.
 Result<CpuFacts> factsFor(std::string_view level);
 
 } // namespace sinter::target::cpu

@@ -1,4 +1,4 @@
-// Float operations that x86 has no exact instruction for, as ones that it has.
+// Float operations that processors have no exact instruction for, as ones that they have.
 #pragma once
 
 #include "tile/mlir_pch.h"

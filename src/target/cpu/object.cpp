@@ -12,11 +12,17 @@
 
 namespace sinter::target::cpu {
 
-// Two threads that register at once would enter the target twice.
+// Two threads that register at once would enter a target twice.
 static void initialise() {
   static const bool once = [] {
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
     return true;
   }();
   (void)once;
@@ -24,16 +30,16 @@ static void initialise() {
 
 static Result<std::unique_ptr<llvm::TargetMachine>> targetMachine(const CpuFacts &facts) {
   initialise();
-  llvm::Triple triple("x86_64-unknown-linux-gnu");
+  llvm::Triple triple(facts.arch + "-unknown-linux-gnu");
   std::string error;
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target)
-    return fail(Code::Internal, "LLVM has no x86-64 back end: " + error);
+    return fail(Code::Internal, "LLVM has no back end for " + facts.arch + ": " + error);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, facts.cpu, llvm::join(facts.features, ","), options, llvm::Reloc::PIC_, std::nullopt,
-      llvm::CodeGenOptLevel::Aggressive));
+      triple, facts.baseline, llvm::join(facts.features, ","), options, llvm::Reloc::PIC_,
+      std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
 Result<std::vector<uint8_t>> compileObject(llvm::Module &module, const CpuFacts &facts,
@@ -41,6 +47,9 @@ Result<std::vector<uint8_t>> compileObject(llvm::Module &module, const CpuFacts 
   SINTER_ASSIGN(std::unique_ptr<llvm::TargetMachine> machine, targetMachine(facts));
   module.setTargetTriple(machine->getTargetTriple());
   module.setDataLayout(machine->createDataLayout());
+  // Scheduled for that processor, with no instructions but those of the features.
+  for (llvm::Function &function : module)
+    function.addFnAttr("tune-cpu", facts.cpu);
   optimise(module, *machine, Effort::Usual);
   if (assembly) {
     std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);

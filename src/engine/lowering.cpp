@@ -96,7 +96,10 @@ BoundView asColumn(const Stored &stored) {
   return {stored.buffer, stored.byteOffset, {stored.extents[0], Expr(1)}, {Expr(1), Expr(1)}};
 }
 
-BoundView keysByRow(const Stored &pool) {
+BoundView Lowering::keysByRow(Value keys) const {
+  const Stored pool = stored(keys);
+  if (elementOf(keys).isBlock())
+    return pool.view();
   const std::vector<Expr> &e = pool.extents, &s = pool.strides;
   return {pool.buffer, pool.byteOffset, {e[0], e[3], e[1], e[2]}, {s[0], s[3], s[1], s[2]}};
 }
@@ -319,18 +322,16 @@ Result<void> Lowering::lowerRope(graph::RopeOp op) {
 }
 
 Result<void> Lowering::lowerScatter(graph::ScatterOp op) {
-  RankedTensorType pool = op.getKeyPool().getType();
-  if (!pool.getElementType().isF16())
-    return fail(Code::Unsupported, "the KV state is not F16, which has no kernel");
-  SINTER_ASSIGN(KernelId kernel, kernels_.add("kv_write",
-                                              chooseKvWrite(pool.getDimSize(1), pool.getDimSize(2),
-                                                            pool.getDimSize(3)),
-                                              kernels::kvWrite));
+  RankedTensorType pool = op.getValuePool().getType();
+  SINTER_ASSIGN(KernelId kernel,
+                kernels_.add("kv_write",
+                             chooseKvWrite(graph::poolShapeOf(pool), elementOf(op.getValuePool())),
+                             kernels::kvWrite));
   stored_[op.getNewKeys()] = stored(op.getKeyPool());
   stored_[op.getNewValues()] = stored(op.getValuePool());
   addLaunch(steps_, kernel,
             {stored(op.getKeys()).view(), stored(op.getValues()).view(),
-             stored(op.getSlots()).view(), keysByRow(stored(op.getKeyPool())),
+             stored(op.getSlots()).view(), keysByRow(op.getKeyPool()),
              stored(op.getValuePool()).view()},
             op);
   return {};
@@ -352,10 +353,10 @@ Value Lowering::attendedForm(Value value) {
 }
 
 Result<void> Lowering::lowerAttend(graph::AttendOp op) {
-  RankedTensorType query = op.getQuery().getType(), pool = op.getKeys().getType();
-  int64_t kvHeads = pool.getDimSize(1);
-  AttentionShape shape{kvHeads, query.getDimSize(1) / kvHeads, pool.getDimSize(2),
-                       pool.getDimSize(3)};
+  RankedTensorType query = op.getQuery().getType();
+  graph::PoolShape pool = graph::poolShapeOf(op.getValues().getType());
+  AttentionShape shape{pool.heads, query.getDimSize(1) / pool.heads, pool.dim, pool.rows,
+                       elementOf(op.getValues())};
   Value result = attendedForm(op.getResult());
   Stored out = allocate(result);
   if (result != op.getResult()) { // rows of joined heads, seen head by head

@@ -28,11 +28,18 @@ static int64_t stepKeys(const Attention &p) {
   return p.pageRows * p.stepPages;
 }
 
+// Blocks lie along a head, so keys in blocks lie row by row, as values do.
+static View declareKeys(KernelBuilder &k, const Attention &p) {
+  if (p.pool.isBlock())
+    return k.in("k_pool", p.pool, {dyn, p.pageRows, p.kvHeads, p.headDim});
+  return k.in("k_pool", p.pool, {dyn, p.kvHeads, p.headDim, p.pageRows});
+}
+
 static AttentionViews declareViews(KernelBuilder &k, const Attention &p) {
   int64_t heads = p.kvHeads * p.groupHeads;
   AttentionViews v;
   v.q = k.in("q", p.in, {dyn, heads, p.headDim});
-  v.keyPool = k.in("k_pool", p.pool, {dyn, p.kvHeads, p.headDim, p.pageRows});
+  v.keyPool = declareKeys(k, p);
   v.valuePool = k.in("v_pool", p.pool, {dyn, p.pageRows, p.kvHeads, p.headDim});
   v.pageTable = k.in("page_table", I32, {dyn, dyn});
   v.blocks = k.in("blocks", I32, {dyn, 3});
@@ -102,14 +109,24 @@ static Tile joined(const std::vector<Tile> &tiles, int64_t axis) {
   return tiles.size() == 1 ? tiles.front() : concat(tiles, axis);
 }
 
-// [headDim, keys of the step]
+// What a pool's tile holds, as numbers.
+static Tile numbersOf(const Attention &p, const Tile &tile) {
+  return p.pool.isBlock() ? decode(tile) : tile;
+}
+
+// [headDim, keys of the step]; of a pool of blocks [keys of the step, headDim]
 static Tile stepOfKeys(const Attention &p, const AttentionViews &v, const Block &b,
                        const std::vector<Scalar> &pages) {
   std::vector<Tile> tiles;
   for (const Scalar &page : pages)
-    tiles.push_back(reshape(load(v.keyPool, {page, b.head, 0, 0}, {1, 1, p.headDim, p.pageRows}),
-                            {p.headDim, p.pageRows}));
-  return joined(tiles, 1);
+    if (p.pool.isBlock())
+      tiles.push_back(reshape(
+          numbersOf(p, load(v.keyPool, {page, 0, b.head, 0}, {1, p.pageRows, 1, p.headDim})),
+          {p.pageRows, p.headDim}));
+    else
+      tiles.push_back(reshape(load(v.keyPool, {page, b.head, 0, 0}, {1, 1, p.headDim, p.pageRows}),
+                              {p.headDim, p.pageRows}));
+  return joined(tiles, p.pool.isBlock() ? 0 : 1);
 }
 
 // [keys of the step, headDim]; rows that hold none are zero, since their weights of zero would keep
@@ -121,8 +138,9 @@ static Tile stepOfValues(const Attention &p, const AttentionViews &v, const Bloc
   for (size_t at = 0; at < pages.size(); ++at) {
     Scalar rows = at ? max(left - static_cast<int64_t>(at) * p.pageRows, 0) : left;
     View stored = window(v.valuePool, {pages[at], 0, 0, 0}, {1, rows, p.kvHeads, p.headDim});
-    tiles.push_back(reshape(load(stored, {0, 0, b.head, 0}, {1, p.pageRows, 1, p.headDim}),
-                            {p.pageRows, p.headDim}));
+    tiles.push_back(
+        reshape(numbersOf(p, load(stored, {0, 0, b.head, 0}, {1, p.pageRows, 1, p.headDim})),
+                {p.pageRows, p.headDim}));
   }
   return joined(tiles, 0);
 }
@@ -131,7 +149,8 @@ static Tile stepOfValues(const Attention &p, const AttentionViews &v, const Bloc
 static Tile stepScores(KernelBuilder &k, const Attention &p, const Block &b, const Tile &keys,
                        const Scalar &start) {
   int64_t rows = p.blockQueries * p.groupHeads;
-  Tile scores = dot(b.queries, convert(keys, p.compute), k.zeros(F32, {rows, stepKeys(p)}));
+  Tile scores = dot(b.queries, convert(keys, p.compute), k.zeros(F32, {rows, stepKeys(p)}),
+                    /*transposeB=*/p.pool.isBlock());
   scores = p.scores(k, scores, {k.constant(Index, 0), start, rows, stepKeys(p)});
   Tile position = k.iota({1, stepKeys(p)}, 1) + convert(start, I32);
   Tile seen = position < b.ends;

@@ -8,7 +8,8 @@ namespace sinter::kernels {
 
 // Arguments:
 //   q [T, kvHeads * groupHeads, headDim]
-//   k_pool [pages, kvHeads, headDim, pageRows], v_pool [pages, pageRows, kvHeads, headDim]
+//   k_pool [pages, kvHeads, headDim, pageRows], v_pool [pages, pageRows, kvHeads, headDim]; pools of
+//   a block format, whose blocks lie along headDim, are both of the latter shape
 //   page_table i32 [S, P]     page of sequence s that holds its positions from p * pageRows
 //   blocks i32 [B, 3]         sequence, first row of q, rows (at most blockQueries; 0 for an unused
 //   block) kv_lengths i32 [S]        positions stored for a sequence, those of this step's rows

@@ -43,9 +43,13 @@ bool isStreamable(Operation *op) {
 }
 
 tile::DecodeOp decodingOf(Value value) {
-  while (auto narrowed = value.getDefiningOp<arith::TruncFOp>())
-    value = narrowed.getIn();
-  return value.getDefiningOp<tile::DecodeOp>();
+  while (true) {
+    Operation *op = value.getDefiningOp();
+    auto reshape = dyn_cast_if_present<tile::ReshapeOp>(op);
+    if (!isa_and_present<arith::TruncFOp>(op) && !(reshape && isStreamable(reshape)))
+      return dyn_cast_if_present<tile::DecodeOp>(op);
+    value = op->getOperand(0);
+  }
 }
 
 static int64_t costOf(Operation *op) {

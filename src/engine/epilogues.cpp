@@ -175,7 +175,8 @@ static std::optional<HeadsOfContract> matchHeads(Value result) {
     return std::nullopt;
   int64_t headDim = match.query.getValue().getType().getDimSize(2);
   bool fits = headDim % (2 * kInterleavedRows) == 0 && headDim <= kMostHeadColumns &&
-              static_cast<int64_t>(match.query.getDims()) == headDim;
+              static_cast<int64_t>(match.query.getDims()) == headDim &&
+              canBePool(match.scatter.getValuePool().getType());
   return fits ? std::optional(match) : std::nullopt;
 }
 
@@ -221,11 +222,12 @@ Result<std::optional<Epilogue>> Lowering::headEpilogue(graph::ContractOp op) {
   epilogue.rowOrder = rotationOrder(p, match->query.getPairing() == graph::Pairing::Halves);
   epilogue.blockColumns = p.headDim;
   epilogue.blockColumnsOfOne = p.group ? 2 * p.group : p.headDim;
+  auto [keys, values] = poolsByRow(scatter.getKeyPool(), scatter.getValuePool());
   epilogue.arguments = {asColumn(stored(match->query.getPositions())),
                         frequencyTable(match->query),
                         stored(scatter.getSlots()).view(),
-                        keysByRow(scatter.getKeyPool()),
-                        stored(scatter.getValuePool()).view(),
+                        keys,
+                        values,
                         allocate(match->query.getResult()).view()};
   stored_[scatter.getNewKeys()] = stored(scatter.getKeyPool());
   stored_[scatter.getNewValues()] = stored(scatter.getValuePool());

@@ -6,6 +6,7 @@
 #include "engine/kernel_choice.h"
 #include "engine/lowering.h"
 #include "engine/map_program.h"
+#include "numeric/byte_blocks.h"
 #include "numeric/dot_packing.h"
 
 #include <cmath>
@@ -96,12 +97,16 @@ BoundView asColumn(const Stored &stored) {
   return {stored.buffer, stored.byteOffset, {stored.extents[0], Expr(1)}, {Expr(1), Expr(1)}};
 }
 
-BoundView Lowering::keysByRow(Value keys) const {
-  const Stored pool = stored(keys);
-  if (elementOf(keys).isBlock())
-    return pool.view();
-  const std::vector<Expr> &e = pool.extents, &s = pool.strides;
-  return {pool.buffer, pool.byteOffset, {e[0], e[3], e[1], e[2]}, {s[0], s[3], s[1], s[2]}};
+std::array<BoundView, 2> Lowering::poolsByRow(Value keys, Value values) const {
+  auto byRow = [&](const Stored &pool, size_t row, size_t dim) -> BoundView {
+    const std::vector<Expr> &e = pool.extents, &s = pool.strides;
+    return {pool.buffer,
+            pool.byteOffset,
+            {e[0], e[row], e[1], e[dim]},
+            {s[0], s[row], s[1], s[dim]}};
+  };
+  bool blocks = elementOf(keys).isBlock();
+  return {byRow(stored(keys), blocks ? 2 : 3, blocks ? 3 : 2), byRow(stored(values), 2, 3)};
 }
 
 Result<void> Lowering::lowerGather(graph::GatherOp op) {
@@ -321,18 +326,29 @@ Result<void> Lowering::lowerRope(graph::RopeOp op) {
   return {};
 }
 
+bool canBePool(RankedTensorType values) {
+  const BlockFormat *format = tile::blockFormatOf(values.getElementType());
+  if (!format)
+    return values.getElementType().isF16();
+  return byteBlocks(*format) && graph::poolShapeOf(values).dim % format->blockLength == 0;
+}
+
 Result<void> Lowering::lowerScatter(graph::ScatterOp op) {
   RankedTensorType pool = op.getValuePool().getType();
+  if (!canBePool(pool))
+    return fail(Code::Unsupported, "the KV state is " +
+                                       plainName(elementOf(op.getValuePool())) +
+                                       ", expected f16 or whole blocks that kernels round to");
   SINTER_ASSIGN(KernelId kernel,
                 kernels_.add("kv_write",
                              chooseKvWrite(graph::poolShapeOf(pool), elementOf(op.getValuePool())),
                              kernels::kvWrite));
   stored_[op.getNewKeys()] = stored(op.getKeyPool());
   stored_[op.getNewValues()] = stored(op.getValuePool());
+  auto [keys, values] = poolsByRow(op.getKeyPool(), op.getValuePool());
   addLaunch(steps_, kernel,
             {stored(op.getKeys()).view(), stored(op.getValues()).view(),
-             stored(op.getSlots()).view(), keysByRow(op.getKeyPool()),
-             stored(op.getValuePool()).view()},
+             stored(op.getSlots()).view(), keys, values},
             op);
   return {};
 }

@@ -40,6 +40,8 @@ int64_t columnsOf(mlir::Value value);
 BoundView asRow(const Stored &stored);
 BoundView asColumn(const Stored &stored);
 
+// Whether there are kernels that write to such a pool.
+bool canBePool(mlir::RankedTensorType values);
 // What one position takes of a pool of values, and of one of keys.
 mlir::RankedTensorType rowOfPool(mlir::RankedTensorType values);
 
@@ -110,7 +112,8 @@ private:
   plan::BufferId addBuffer(std::string name, plan::BufferKind kind, plan::Expr bytes);
   Stored allocate(mlir::Value value);
   Stored stored(mlir::Value value) const; // a copy: the table moves as it grows
-  BoundView keysByRow(mlir::Value keys) const; // a pool of keys as [pages, rows, heads, headDim]
+  // Pools of keys and of values as [pages, rows, heads, headDim].
+  std::array<BoundView, 2> poolsByRow(mlir::Value keys, mlir::Value values) const;
   Result<Stored> directWeight(graph::WeightOp op);
   Result<Stored> packedWeight(graph::WeightOp op, std::vector<plan::RowSegment> rowOrder);
   plan::BufferId constantBuffer(const std::string &name, std::vector<uint8_t> bytes);

@@ -25,9 +25,9 @@ llvm::StringRef symbolOf(mlir::RankedTensorType type, int64_t axis);
 /// Whether two axes have the same static extent or the same symbol.
 bool sameExtent(mlir::RankedTensorType a, int64_t axisA, mlir::RankedTensorType b, int64_t axisB);
 
-/// Extents of a pool of values, [pages, rows, heads, dim].
+/// Extents of a pool of values, [pages, heads, rows, dim].
 struct PoolShape {
-  int64_t rows, heads, dim;
+  int64_t heads, rows, dim;
 };
 PoolShape poolShapeOf(mlir::RankedTensorType values);
 

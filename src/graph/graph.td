@@ -169,7 +169,7 @@ def Graph_ScatterOp : Graph_Op<"scatter", [Pure]> {
   let summary = "writes the keys and values of tokens to rows of the paged KV state";
   let description = [{
     `keys` and `values` are [T, kv heads, D], `slots` i32 [T]: slot s is row s mod R of page s div R. `key_pool` is
-    [pages, kv heads, D, R], `value_pool` [pages, R, kv heads, D]; pools of a block format, whose blocks lie along D, are
+    [pages, kv heads, D, R], `value_pool` [pages, kv heads, R, D]; pools of a block format, whose blocks lie along D, are
     both of the latter shape. The results are their next versions. Negative slots
     and slots beyond the last page drop the token. Distinct tokens go to distinct slots.
   }];

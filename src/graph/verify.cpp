@@ -197,11 +197,11 @@ LogicalResult RopeOp::verify() {
   return success();
 }
 
-// Value pools are [pages, R, heads, D], key pools [pages, heads, D, R] or, of blocks, as value pools.
+// Value pools are [pages, heads, R, D], key pools [pages, heads, D, R] or, of blocks, as value pools.
 static LogicalResult verifyPools(Operation *op, RankedTensorType keys, RankedTensorType values) {
   Check check(op);
   bool blocks = isa<tile::BlockType>(keys.getElementType());
-  const int64_t inValues[] = {0, blocks ? 1 : 2, blocks ? 2 : 3, blocks ? 3 : 1};
+  const int64_t inValues[] = {0, 1, blocks ? 2 : 3, blocks ? 3 : 2};
   if (failed(check.rank("key pool", keys, 4)) || failed(check.rank("value pool", values, 4)) ||
       failed(check.element("value pool", values, keys.getElementType())))
     return failure();
@@ -222,7 +222,7 @@ LogicalResult ScatterOp::verify() {
       failed(check.indices("slots", getSlots().getType(), 1)) ||
       failed(check.agree("keys", keys, 0, "slots", getSlots().getType(), 0)) ||
       failed(verifyPools(*this, keyPool, getValuePool().getType())) ||
-      failed(check.agree("keys", keys, 1, "value pool", getValuePool().getType(), 2)) ||
+      failed(check.agree("keys", keys, 1, "value pool", getValuePool().getType(), 1)) ||
       failed(check.agree("keys", keys, 2, "value pool", getValuePool().getType(), 3)) ||
       failed(check.same("new keys", getNewKeys().getType(), keyPool)))
     return failure();

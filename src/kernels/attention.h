@@ -8,7 +8,7 @@ namespace sinter::kernels {
 
 // Arguments:
 //   q [T, kvHeads * groupHeads, headDim]
-//   k_pool [pages, kvHeads, headDim, pageRows], v_pool [pages, pageRows, kvHeads, headDim]; pools of
+//   k_pool [pages, kvHeads, headDim, pageRows], v_pool [pages, kvHeads, pageRows, headDim]; pools of
 //   a block format, whose blocks lie along headDim, are both of the latter shape
 //   page_table i32 [S, P]     page of sequence s that holds its positions from p * pageRows
 //   blocks i32 [B, 3]         sequence, first row of q, rows (at most blockQueries; 0 for an unused

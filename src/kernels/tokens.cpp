@@ -55,9 +55,10 @@ void rope(KernelBuilder &k, const Rope &p) {
 
 KvPools declarePools(KernelBuilder &k, Element element, int64_t kvHeads, int64_t headDim,
                      int64_t pageRows) {
-  ViewOptions ofKeys{.strided = !element.isBlock()}; // keys in blocks lie as values do
-  return {k.inout("k_pool", element, {dyn, pageRows, kvHeads, headDim}, ofKeys),
-          k.inout("v_pool", element, {dyn, pageRows, kvHeads, headDim})};
+  ViewOptions strided{.strided = true}; // blocks know no gaps otherwise
+  return {k.inout("k_pool", element, {dyn, pageRows, kvHeads, headDim}, strided),
+          k.inout("v_pool", element, {dyn, pageRows, kvHeads, headDim},
+                  element.isBlock() ? strided : ViewOptions())};
 }
 
 static Tile toPool(const Tile &tile, const KvWrite &p) {

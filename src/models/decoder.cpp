@@ -154,7 +154,7 @@ Result<Value> Builder::attention(Value x, int64_t layer, const Placement &at) {
   SINTER_ASSIGN(Value k, linear(n, layerTensor(layer, kKey), f_.kvHeads * f_.headDim));
   SINTER_ASSIGN(Value v, linear(n, layerTensor(layer, kValue), f_.kvHeads * f_.headDim));
   Type element = elementOf(b_.getContext(), *options_.kv);
-  auto valueType = tensorOf({"N", options_.pageRows, f_.kvHeads, f_.headDim}, element);
+  auto valueType = tensorOf({"N", f_.kvHeads, options_.pageRows, f_.headDim}, element);
   auto keyType = options_.kv->isPlain()
                      ? tensorOf({"N", f_.kvHeads, f_.headDim, options_.pageRows}, element)
                      : valueType; // blocks lie along a head

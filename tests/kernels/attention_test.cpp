@@ -62,7 +62,7 @@ struct Batch {
   void write(int64_t s, int64_t t, int64_t i, float key, float value) {
     int64_t page = table[s * pagesPerSequence + t / kPageRows], row = t % kPageRows;
     keyPool[(page * kHeads * kDim + i) * kPageRows + row] = f32ToF16(key);
-    valuePool[(page * kPageRows + row) * kHeads * kDim + i] = f32ToF16(value);
+    valuePool[((page * kHeads + i / kDim) * kPageRows + row) * kDim + i % kDim] = f32ToF16(value);
   }
   double key(int64_t s, int64_t t, int64_t i) const {
     int64_t page = table[s * pagesPerSequence + t / kPageRows], row = t % kPageRows;
@@ -70,7 +70,7 @@ struct Batch {
   }
   double value(int64_t s, int64_t t, int64_t i) const {
     int64_t page = table[s * pagesPerSequence + t / kPageRows], row = t % kPageRows;
-    return f16ToF32(valuePool[(page * kPageRows + row) * kHeads * kDim + i]);
+    return f16ToF32(valuePool[((page * kHeads + i / kDim) * kPageRows + row) * kDim + i % kDim]);
   }
 
   void run(Settings settings) {
@@ -81,7 +81,7 @@ struct Batch {
     runKernel("attention", settings,
               {viewOf(q, {tokens(), heads, kDim}),
                viewOf(keyPool, {pages, kHeads, kDim, kPageRows}),
-               viewOf(valuePool, {pages, kPageRows, kHeads, kDim}),
+               viewOf(valuePool, {pages, kHeads, kPageRows, kDim}),
                viewOf(table, {count(), pagesPerSequence}), viewOf(blocks, {programs, 3}),
                viewOf(lengths, {count()}), viewOf(positions, {tokens(), 1}),
                viewOf(out, {tokens(), heads, kDim}), tile::f32Argument(kScale)});

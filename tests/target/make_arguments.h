@@ -97,11 +97,14 @@ inline void sprinkleSpecials(LaunchArgument &a, Random &random) {
 }
 
 // Strides without gaps but for `gap` elements after each line. Lines run along the innermost axis,
-// in a strided view of more than two along the second, as a pool of keys lies in memory.
+// in a strided view of more than two along the second, as a pool of keys lies in memory; of blocks,
+// which keep to the innermost axis, the second and third change places.
 inline void layOut(LaunchArgument &a, int64_t gap) {
   std::vector<size_t> order(a.shape.size());
   std::iota(order.begin(), order.end(), size_t(0));
-  if (a.view().getStrided() && order.size() > 2)
+  if (a.view().getStrided() && llvm::isa<tile::BlockType>(a.view().getElementType()))
+    std::swap(order.at(1), order.at(2));
+  else if (a.view().getStrided() && order.size() > 2)
     std::rotate(order.begin() + 1, order.begin() + 2, order.end());
   a.strides.assign(a.shape.size(), 1);
   for (size_t i = order.size() - 1; i > 0; --i)

@@ -94,10 +94,8 @@ Result<void> compile(const Building &building, int output) {
   const Interrupts::Guard guard(building.interrupts);
   ProgressLine line("building the plan");
   const std::string arguments[] = {
-      "plan",      absolutePath(path),
-      "-o",        kCompilerOutput,
-      "--target",  building.request.target,
-      "--kv-type", building.request.kvTypeOrDefault(),
+      "plan",       absolutePath(path),      "-o",        kCompilerOutput,
+      "--target",   building.request.target, "--kv-type", building.request.kvTypeOrDefault(),
       "--end-with", std::to_string(getpid())};
   const auto built = runCompiler(building.compiler, arguments, output, building.limits,
                                  building.interrupts.flag(), [&](const CompilerProgress &progress) {

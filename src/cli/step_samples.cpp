@@ -84,7 +84,8 @@ Result<void> runRound(Session &session, std::span<const TokenId> prompt, uint32_
 Result<SampledSteps> sampleSteps(Model &model, uint32_t depth, uint32_t promptTokens) {
   SamplingRunner runner(model.runner(), depth);
   Session session(runner, model.pages(), model.tokenizer());
-  const std::vector<TokenId> prompt = madeUpPrompts(model.tokenizer(), 1, depth + promptTokens).front();
+  const std::vector<TokenId> prompt =
+      madeUpPrompts(model.tokenizer(), 1, depth + promptTokens).front();
   ProgressLine progress("measuring");
   SINTER_TRY(runRound(session, prompt, depth)); // takes memory and prepares the sizes
   runner.steps = {};

@@ -100,10 +100,8 @@ BoundView asColumn(const Stored &stored) {
 std::array<BoundView, 2> Lowering::poolsByRow(Value keys, Value values) const {
   auto byRow = [&](const Stored &pool, size_t row, size_t dim) -> BoundView {
     const std::vector<Expr> &e = pool.extents, &s = pool.strides;
-    return {pool.buffer,
-            pool.byteOffset,
-            {e[0], e[row], e[1], e[dim]},
-            {s[0], s[row], s[1], s[dim]}};
+    return {
+        pool.buffer, pool.byteOffset, {e[0], e[row], e[1], e[dim]}, {s[0], s[row], s[1], s[dim]}};
   };
   bool blocks = elementOf(keys).isBlock();
   return {byRow(stored(keys), blocks ? 2 : 3, blocks ? 3 : 2), byRow(stored(values), 2, 3)};
@@ -336,8 +334,7 @@ bool canBePool(RankedTensorType values) {
 Result<void> Lowering::lowerScatter(graph::ScatterOp op) {
   RankedTensorType pool = op.getValuePool().getType();
   if (!canBePool(pool))
-    return fail(Code::Unsupported, "the KV state is " +
-                                       plainName(elementOf(op.getValuePool())) +
+    return fail(Code::Unsupported, "the KV state is " + plainName(elementOf(op.getValuePool())) +
                                        ", expected f16 or whole blocks that kernels round to");
   SINTER_ASSIGN(KernelId kernel,
                 kernels_.add("kv_write",

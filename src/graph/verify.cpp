@@ -197,7 +197,8 @@ LogicalResult RopeOp::verify() {
   return success();
 }
 
-// Value pools are [pages, heads, R, D], key pools [pages, heads, D, R] or, of blocks, as value pools.
+// Value pools are [pages, heads, R, D], key pools [pages, heads, D, R] or, of blocks, as value
+// pools.
 static LogicalResult verifyPools(Operation *op, RankedTensorType keys, RankedTensorType values) {
   Check check(op);
   bool blocks = isa<tile::BlockType>(keys.getElementType());

@@ -322,8 +322,8 @@ LogicalResult Distributor::emitBlockStore(BlockStoreOp op) {
   int last = layout.rank() - 1;
   bool codes = field == "code";
   int64_t offset = storedOffset(cast<tile::BlockType>(view.type.getElementType()), field);
-  bool words = codes && layout.vector(last) >= kWord && offset % kWord == 0 &&
-               view.bytes % kWord == 0;
+  bool words =
+      codes && layout.vector(last) >= kWord && offset % kWord == 0 && view.bytes % kWord == 0;
   int64_t width = words ? kWord : 1;
   Value first = firstCopy(layout);
   Value inBlock = index(0);

@@ -163,9 +163,10 @@ LogicalResult expandDecode(tile::DecodeOp decode) {
 
 /// A tile in groups of one block each, and what they are rounded with.
 struct Groups {
-  SmallVector<int64_t> elements, blocks, perBlock; // [..., blocks, length], [..., blocks, 1], [..., blocks]
-  uint32_t axis = 0;                               // along a block
-  Value most, scale, scaled;                       // largest magnitude; elements over the scale
+  SmallVector<int64_t> elements, blocks,
+      perBlock;              // [..., blocks, length], [..., blocks, 1], [..., blocks]
+  uint32_t axis = 0;         // along a block
+  Value most, scale, scaled; // largest magnitude; elements over the scale
 };
 
 // scale = largest magnitude / `top`; elements times 1 / scale, which is zero where the scale is
@@ -186,8 +187,8 @@ Groups scaledGroups(Rewriter &r, Value value, int64_t length, float top, bool ze
                                   math::AbsFOp::create(b, loc, x), g.axis);
   g.scale = arith::DivFOp::create(b, loc, g.most, r.splat(r.f32(g.blocks), top));
   Value zero = r.splat(r.f32(g.blocks), 0);
-  Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
-                                       zeroScale ? g.scale : g.most, zero);
+  Value isZero =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, zeroScale ? g.scale : g.most, zero);
   Value inverse = arith::DivFOp::create(b, loc, r.splat(r.f32(g.blocks), 1), g.scale);
   inverse = arith::SelectOp::create(b, loc, isZero, zero, inverse);
   g.scaled = arith::MulFOp::create(b, loc, x, r.broadcast(inverse, g.elements));
@@ -207,10 +208,9 @@ void storeActivations(Rewriter &r, tile::StoreOp store, Value value) {
   Groups g = scaledGroups(r, value, kGroup, 127, /*zeroScale=*/false);
   Value codes = arith::FPToSIOp::create(b, loc, r.i32(g.elements),
                                         math::RoundEvenOp::create(b, loc, g.scaled));
-  Value sum =
-      tile::ReduceOp::create(b, loc, r.i32(g.blocks), tile::ReduceKind::Sum, codes, g.axis);
-  Value scaledSum = arith::MulFOp::create(
-      b, loc, g.scale, arith::SIToFPOp::create(b, loc, r.f32(g.blocks), sum));
+  Value sum = tile::ReduceOp::create(b, loc, r.i32(g.blocks), tile::ReduceKind::Sum, codes, g.axis);
+  Value scaledSum =
+      arith::MulFOp::create(b, loc, g.scale, arith::SIToFPOp::create(b, loc, r.f32(g.blocks), sum));
   Value start = arith::ConstantOp::create(
       b, loc, DenseElementsAttr::get(r.i32(g.blocks), -kActivationStartZero));
   putPart(r, store, "code", arith::TruncIOp::create(b, loc, r.i8(g.elements), codes),
@@ -233,8 +233,8 @@ void storeBytes(Rewriter &r, tile::StoreOp store, Value value, const BlockFormat
                                    arith::SubFOp::create(b, loc, size, whole), r.splat(type, 0.5));
   Value next = arith::AddFOp::create(b, loc, whole, r.splat(type, 1));
   whole = arith::SelectOp::create(b, loc, up, next, whole);
-  Value below = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, g.scaled,
-                                      r.splat(type, 0));
+  Value below =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, g.scaled, r.splat(type, 0));
   whole = arith::SelectOp::create(b, loc, below, arith::NegFOp::create(b, loc, whole), whole);
   Value codes = arith::FPToSIOp::create(b, loc, r.i32(g.elements), whole);
   putPart(r, store, "code", arith::TruncIOp::create(b, loc, r.i8(g.elements), codes),
@@ -246,8 +246,8 @@ void storeBytes(Rewriter &r, tile::StoreOp store, Value value, const BlockFormat
 LogicalResult expandStore(tile::StoreOp store, tile::QuantizeOp quantize) {
   tile::BlockType type = blockType(store.getValue());
   const BlockFormat *format = tile::blockFormatOf(type);
-  Result<ByteBlocks> bytes = format ? byteBlocks(*format)
-                                    : Result<ByteBlocks>(fail(Code::NotFound, "format is unknown"));
+  Result<ByteBlocks> bytes =
+      format ? byteBlocks(*format) : Result<ByteBlocks>(fail(Code::NotFound, "format is unknown"));
   if (!isActivation(type) && !bytes)
     return store.emitOpError() << "quantizes to " << type << ": " << bytes.error().message;
   int64_t length = isActivation(type) ? kGroup : format->blockLength;

@@ -82,17 +82,19 @@ inline void fillNormal(LaunchArgument &a, Random &random) {
   });
 }
 
-// Replaces one element in five by NaN, an infinity, a zero, a subnormal or a huge number.
-inline void sprinkleSpecials(LaunchArgument &a, Random &random) {
+// Replaces one element in five by NaN, an infinity, a zero, a subnormal or a huge number; with
+// `small` by a zero or a subnormal.
+inline void sprinkleSpecials(LaunchArgument &a, Random &random, bool small = false) {
   mlir::Type element = a.view().getElementType();
   if (llvm::isa<tile::BlockType>(element))
     fillBlocks(a, true, random);
   if (!llvm::isa<mlir::FloatType>(element))
     return;
-  const double values[] = {NAN, INFINITY, -INFINITY, 0.0, -0.0, 1e-41, -3e-42, 3e38, -88.9, 89.0};
+  const double values[] = {0.0, -0.0, 1e-41, -3e-42, NAN, INFINITY, -INFINITY, 3e38, -88.9, 89.0};
+  const size_t count = small ? 4 : std::size(values);
   forEachElement(a, [&](int64_t at, int64_t) {
     if (random() % 5 == 0)
-      setElement(element, a.bytes, at, values[random() % std::size(values)]);
+      setElement(element, a.bytes, at, values[random() % count]);
   });
 }
 

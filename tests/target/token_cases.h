@@ -93,6 +93,7 @@ inline KernelCase kvWriteCase(const std::string &pool, int64_t heads, int64_t di
                {{"T", oddExtents(16)}, {"P", {0, 1, 3}}},
                {0, 0}};
   c.prepare = prepareSlots;
+  c.small = pool.front() == 'q';
   return c;
 }
 
@@ -232,8 +233,8 @@ inline void addTokenCases(KernelCases &cases) {
   cases.push_back(attentionCase({.pageRows = 4, .blockQueries = 3, .window = 9, .stepPages = 4}));
   for (int64_t dim : {32, 64, 96})
     for (int64_t queries : {1, 4})
-      cases.push_back(attentionCase(
-          {.pool = "q8_0", .headDim = dim, .pageRows = 64, .blockQueries = queries}));
+      cases.push_back(
+          attentionCase({.pool = "q8_0", .headDim = dim, .pageRows = 64, .blockQueries = queries}));
   cases.push_back(attentionCase(
       {.pool = "q8_0", .headDim = 64, .blockQueries = 2, .window = 9, .stepPages = 2}));
   for (int64_t dim : {32, 64})

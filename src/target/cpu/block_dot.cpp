@@ -25,8 +25,8 @@ static int64_t rowsBeside(const CpuFacts &facts, int64_t vectors, int64_t tileRo
 }
 
 // Vectors side by side that take the fewest loads of a and b over all of a tile's columns: a block
-// of r rows and v vectors loads r + v times for r * v multiply-adds. As many as make whole blocks of
-// `length` columns, where columns are decoded.
+// of r rows and v vectors loads r + v times for r * v multiply-adds. As many as make whole blocks
+// of `length` columns, where columns are decoded.
 static int64_t vectorsFor(const CpuFacts &facts, int64_t tileRows, int64_t columns,
                           int64_t length) {
   int64_t multiple = llvm::divideCeil(length, facts.lanes), best = multiple;

@@ -69,8 +69,8 @@ static Value roundedAway(OpBuilder &b, Location loc, Value x) {
 static Value bytesOf(OpBuilder &b, Location loc, Value rounded, int32_t most) {
   auto type = cast<VectorType>(rounded.getType());
   auto pick = [&](arith::CmpFPredicate predicate, Value x, int32_t limit) -> Value {
-    Value bound = arith::ConstantOp::create(
-        b, loc, DenseElementsAttr::get(type, static_cast<float>(limit)));
+    Value bound =
+        arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, static_cast<float>(limit)));
     Value keeps = arith::CmpFOp::create(b, loc, predicate, x, bound);
     return arith::SelectOp::create(b, loc, keeps, x, bound);
   };
@@ -87,8 +87,7 @@ void Emitter::roundBlock(const ByteBlocks &format, ArrayRef<Value> vectors, Valu
   };
   auto most = static_cast<float>(format.largestCode);
   Value scale = arith::DivFOp::create(b_, loc_, absMax(b_, loc_, vectors), constant(most));
-  Value isZero =
-      arith::CmpFOp::create(b_, loc_, arith::CmpFPredicate::OEQ, scale, constant(0));
+  Value isZero = arith::CmpFOp::create(b_, loc_, arith::CmpFPredicate::OEQ, scale, constant(0));
   Value inverse = arith::DivFOp::create(b_, loc_, constant(1), scale);
   inverse = arith::SelectOp::create(b_, loc_, isZero, constant(0), inverse);
   int64_t at = format.codeOffset;

@@ -57,9 +57,7 @@ void addModelName(CLI::App &command, CommandLine &line) {
 
 void addKvType(CLI::App &command, CommandLine &line) {
   addText(command, "--kv-type", line.kvType,
-          "what keys and values are kept in: f16, or q8_0 in about half the memory (default: f16, "
-          "or the plan's own)",
-          "TYPE");
+          "keep keys and values as f16 or q8_0 (default: f16, or the plan's own)", "TYPE");
 }
 
 void addModel(CLI::App &command, CommandLine &line) {

@@ -21,7 +21,7 @@ struct KernelCase {
   // Instead of the registry's entry with `settings`: an instance with slots.
   std::function<void(kernel::KernelBuilder &)> build = {};
   bool small = false; // special values are small: formats with an F16 scale hold no others
-  int rounds = 2; // how often each extent has each of its values
+  int rounds = 2;     // how often each extent has each of its values
 };
 using KernelCases = std::vector<KernelCase>;
 

@@ -105,6 +105,8 @@ private:
   LogicalResult emitDecode(tile::DecodeOp op);
   LogicalResult emitSlice(tile::SliceOp op);
   LogicalResult decodePart(tile::DecodeOp op, Value into, ArrayRef<int64_t> start);
+  SmallVector<Value> decodeColumns(const ByteBlocks &format, ArrayRef<Value> blocks, int64_t first);
+  Value blockAt(const EmittedView &view, const BlockFormat &format, ArrayRef<Value> at);
   Value tableOf(const BlockFormat &format);
 
   // emit_blocks.cpp

@@ -49,7 +49,7 @@ def largest_error(case, folder, rows=32):
     for row in torch.randint(len(positions), (rows,)).tolist() + [0, 127, 128, len(positions) - 1]:
         pages = table[row // length]
         k = keys[pages].cuda().double().permute(1, 2, 0, 3).flatten(2)
-        v = values[pages].cuda().double().permute(2, 0, 1, 3).flatten(1, 2)
+        v = values[pages].cuda().double().permute(1, 0, 2, 3).flatten(1, 2)
         seen = int(positions[row]) + 1
         scaled = (q[row].cuda().float() * scale).bfloat16().double()
         weights = torch.softmax(torch.einsum("hd,hdk->hk", scaled, k[:, :, :seen]), 1)

@@ -3,6 +3,7 @@
 
 #include "cli/command_line.h"
 #include "cli/sampling_options.h"
+#include "numeric/kv_type.h"
 
 #include <charconv>
 #include <limits>
@@ -36,6 +37,13 @@ std::optional<Message> readCount(const std::optional<std::string> &text, const c
   return std::nullopt;
 }
 
+std::optional<Message> readKvType(const CommandLine &line, std::string &kvType) {
+  if (line.kvType && !findKvType(*line.kvType))
+    return usage("--kv-type is '" + *line.kvType + "', expected one of " + kvTypeNames());
+  kvType = line.kvType.value_or("");
+  return std::nullopt;
+}
+
 std::optional<Message> readModel(const CommandLine &line, ModelArguments &model) {
   model.model = line.model;
   if (model.model.empty())
@@ -46,6 +54,8 @@ std::optional<Message> readModel(const CommandLine &line, ModelArguments &model)
   if (line.plan && line.plan->empty())
     return usage("--plan is empty, expected a file");
   model.plan = line.plan.value_or("");
+  if (auto bad = readKvType(line, model.kvType))
+    return bad;
   if (auto bad = readCount(line.threads, "--threads", 1, kMostThreads, model.threads))
     return bad;
   return readCount(line.context, "--context", 1, kMostTokens, model.context);
@@ -85,7 +95,9 @@ std::optional<Message> read(const CommandLine &line, ExplainArguments &explain) 
   explain.svg = line.svg.value_or("");
   if (auto bad = readModel(line, explain.model))
     return bad;
-  return readCount(line.prompt, "--prompt", 1, kMostTokens, explain.prompt);
+  if (auto bad = readCount(line.depth, "--depth", 0, kMostTokens / 2, explain.depth))
+    return bad;
+  return readCount(line.prompt, "--prompt", 1, kMostTokens / 2, explain.prompt);
 }
 
 std::optional<Message> read(const CommandLine &line, PerplexityArguments &perplexity) {
@@ -96,7 +108,9 @@ std::optional<Message> read(const CommandLine &line, PerplexityArguments &perple
 }
 
 std::optional<Message> read(const CommandLine &line, CompileArguments &compile) {
-  compile = {line.model, line.targets, line.output};
+  compile = {line.model, line.targets, line.output, ""};
+  if (auto bad = readKvType(line, compile.kvType))
+    return bad;
   if (compile.model.empty())
     return usage("MODEL is empty, expected a path or a name");
   if (compile.targets.empty() || compile.output.empty())

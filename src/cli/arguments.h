@@ -21,7 +21,8 @@ struct ModelArguments {
   uint32_t threads = 0;
   uint32_t context = 0; // tokens
   std::optional<DeviceName> device;
-  std::string plan; // a file; empty: found in the cache, or built
+  std::string plan;   // a file; empty: found in the cache, or built
+  std::string kvType; // numeric/kv_type.h; empty: the default, or what the plan file has
 };
 
 struct RunArguments {
@@ -45,6 +46,7 @@ struct BenchArguments {
 struct ExplainArguments {
   ModelArguments model;
   uint32_t prompt = 512;
+  uint32_t depth = 0; // tokens before it
   bool verbose = false;
   bool json = false;
   std::string svg; // a file to draw to; empty: none
@@ -60,6 +62,7 @@ struct CompileArguments {
   std::string model;
   std::string targets; // with commas between them
   std::string output;
+  std::string kvType; // empty: the default
 };
 
 struct QuantizeArguments {

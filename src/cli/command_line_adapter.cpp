@@ -55,6 +55,11 @@ void addModelName(CLI::App &command, CommandLine &line) {
   command.add_option("MODEL", line.model, "a .gguf file, or smollm2")->required()->type_name("");
 }
 
+void addKvType(CLI::App &command, CommandLine &line) {
+  addText(command, "--kv-type", line.kvType,
+          "keep keys and values as f16 or q8_0 (default: f16, or the plan's own)", "TYPE");
+}
+
 void addModel(CLI::App &command, CommandLine &line) {
   addModelName(command, line);
   addText(command, "--device", line.device,
@@ -65,6 +70,7 @@ void addModel(CLI::App &command, CommandLine &line) {
           "a plan made by `sinter compile`; it holds code, so trust it like a program", "FILE");
   addText(command, "--threads", line.threads,
           "threads to use (default: all that this process may use)");
+  addKvType(command, line);
 }
 
 void addContext(CLI::App &command, CommandLine &line) {
@@ -135,6 +141,8 @@ void addExplain(CLI::App &app, CommandLine &line) {
       "graph capture, autotuning.");
   addModel(*explain, line);
   addText(*explain, "--prompt", line.prompt, "tokens of the first step (default: 512)");
+  addText(*explain, "--depth", line.depth,
+          "tokens that the KV memory holds before the first step (default: 0)");
   explain->add_flag("--verbose", line.verbose, "each kernel's whole list of parameters too");
   explain->add_flag("--json", line.json,
                     "print one JSON object: model, device, plan, memory, roofs, levers, steps");
@@ -160,6 +168,7 @@ void addOthers(CLI::App &app, CommandLine &line) {
                    "devices` prints them")
       ->required()
       ->type_name("LIST");
+  addKvType(*compile, line);
   compile->add_option("-o,--output", line.output, "the file to write")
       ->required()
       ->type_name("FILE");

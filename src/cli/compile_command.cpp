@@ -8,7 +8,8 @@ namespace sinter::cli {
 Result<int> compileCommand(const CompileArguments &arguments, Interrupts &interrupts) {
   SINTER_ASSIGN(const std::string path, modelPath(arguments.model));
   SINTER_ASSIGN(const ModelFile model, ModelFile::open(path));
-  SINTER_TRY(compileTo(model, arguments.targets, arguments.output, interrupts));
+  const PlanRequest request{arguments.targets, arguments.kvType};
+  SINTER_TRY(compileTo(model, request, arguments.output, interrupts));
   return kExitOk;
 }
 

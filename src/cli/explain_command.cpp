@@ -12,12 +12,12 @@ namespace sinter::cli {
 namespace {
 
 // The context that the samples need; no wider, since the page table's width is a size of the step.
-uint32_t contextFor(uint32_t prompt) {
-  return prompt + kSampledTokens + 1;
+uint32_t contextFor(uint32_t tokens) {
+  return tokens + kSampledTokens + 1;
 }
 
 Result<void> checkPrompt(const RunnerLimits &limits, uint32_t prompt) {
-  const uint32_t most = std::min(limits.stepTokens, limits.contextTokens - contextFor(0));
+  const uint32_t most = limits.stepTokens;
   if (prompt <= most)
     return {};
   return fail(Code::InvalidArgument, "--prompt is " + std::to_string(prompt) +
@@ -32,7 +32,7 @@ Result<ExplainReport> makeReport(const ExplainArguments &arguments, const Opened
   report.recordsGraphs = opened.device->supports(hal::Feature::CapturedGraph);
   report.plan = &model.runner().executor().plan();
   SINTER_ASSIGN(report.roofs, measureRoofs(*opened.device));
-  SINTER_ASSIGN(const SampledSteps steps, sampleSteps(model, arguments.prompt));
+  SINTER_ASSIGN(const SampledSteps steps, sampleSteps(model, arguments.depth, arguments.prompt));
   report.memory = model.runner().executor().memory();
   for (const SampledStep *step : {&steps.prompt, &steps.decode})
     report.steps.push_back(figuresOf(*report.plan, report.device, report.roofs, *step));
@@ -56,7 +56,7 @@ Result<int> explainCommand(const ExplainArguments &arguments, Interrupts &interr
     drawing.emplace(std::move(created));
   }
   ModelArguments modelArguments = arguments.model;
-  modelArguments.context = contextFor(arguments.prompt);
+  modelArguments.context = contextFor(arguments.depth + arguments.prompt);
   SINTER_ASSIGN(const OpenedModel opened, openModel(std::move(file), modelArguments, interrupts));
   SINTER_TRY(checkPrompt(opened.model->runner().limits(), arguments.prompt));
   SINTER_ASSIGN(const ExplainReport report, makeReport(arguments, opened));

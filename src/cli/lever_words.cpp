@@ -3,6 +3,7 @@
 
 #include "cli/kernel_names.h"
 #include "cli/terminal.h"
+#include "llm/plan_names.h"
 
 #include <algorithm>
 
@@ -153,6 +154,8 @@ PlanWords wordsOf(const ExplainReport &report) {
   const auto activations = plan.texts.find("activations");
   words.precision = activations == plan.texts.end() ? "the plan does not say how rows are rounded"
                                                     : "rows meet weights as " + activations->second;
+  if (const auto kv = plan.texts.find(plan_names::kKvType); kv != plan.texts.end())
+    words.precision += "; keys and values are kept in " + kv->second;
   const bool asGraph =
       std::ranges::any_of(report.steps, [](const StepFigures &step) { return step.asGraph; });
   words.capture = !report.recordsGraphs

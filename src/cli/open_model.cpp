@@ -48,8 +48,9 @@ Result<OpenedModel> openModel(ModelFile file, const ModelArguments &arguments,
     sayOnStderr(choice.why);
   opened.device = std::move(choice.device);
   SINTER_ASSIGN(ObtainedPlan obtained,
-                arguments.plan.empty() ? obtainPlan(file, opened.device->info().target, interrupts)
-                                       : readPlanFile(arguments.plan, *opened.device));
+                arguments.plan.empty()
+                    ? obtainPlan(file, {opened.device->info().target, arguments.kvType}, interrupts)
+                    : readPlanFile(arguments.plan, *opened.device, arguments.kvType));
   opened.buildSeconds = obtained.buildSeconds;
   PlanRunnerOptions options;
   options.contextTokens = arguments.context;

@@ -4,6 +4,7 @@
 #include "base/mapped_file.h"
 #include "base/output_file.h"
 #include "cli/terminal.h"
+#include "llm/plan_names.h"
 #include "plan/file.h"
 #include "runtime/plan_cache.h"
 
@@ -81,7 +82,7 @@ std::string absolutePath(const std::string &path) {
 struct Building {
   const ModelFile &model;
   const std::string &compiler;
-  std::string target; // as the compiler is asked for it
+  PlanRequest request; // as the compiler is asked for it
   CompilerLimits limits;
   Interrupts &interrupts;
   double seconds = 0; // that it took; 0: not done
@@ -93,8 +94,9 @@ Result<void> compile(const Building &building, int output) {
   const Interrupts::Guard guard(building.interrupts);
   ProgressLine line("building the plan");
   const std::string arguments[] = {
-      "plan",     absolutePath(path), "-o",         kCompilerOutput,
-      "--target", building.target,    "--end-with", std::to_string(getpid())};
+      "plan",       absolutePath(path),      "-o",        kCompilerOutput,
+      "--target",   building.request.target, "--kv-type", building.request.kvTypeOrDefault(),
+      "--end-with", std::to_string(getpid())};
   const auto built = runCompiler(building.compiler, arguments, output, building.limits,
                                  building.interrupts.flag(), [&](const CompilerProgress &progress) {
                                    line.show(progress.done, progress.total, progress.text);
@@ -142,17 +144,18 @@ Result<plan::Plan> findOrBuild(const std::string &key, Building &building) {
 
 } // namespace
 
-Result<ObtainedPlan> obtainPlan(const ModelFile &model, const std::string &target,
+Result<ObtainedPlan> obtainPlan(const ModelFile &model, const PlanRequest &request,
                                 Interrupts &interrupts) {
   SINTER_ASSIGN(const std::string compiler, findCompiler());
   SINTER_ASSIGN(const std::string identity, compilerIdentity(compiler));
   SINTER_ASSIGN(const Sha256Digest digest, model.gguf().digest());
   const std::string digestHex = digest.hex();
   const std::string version = std::to_string(plan::kPlanVersion);
-  const std::string asked = askedTarget(target);
-  const std::string_view parts[] = {"model-plan", version, digestHex, identity, target, asked};
+  const std::string asked = askedTarget(request.target), kvType = request.kvTypeOrDefault();
+  const std::string_view parts[] = {"model-plan", version,        digestHex, identity,
+                                    kvType,       request.target, asked};
   const std::string key = runtime::planKey(parts);
-  Building building{model, compiler, asked, {}, interrupts};
+  Building building{model, compiler, {asked, kvType}, {}, interrupts};
   SINTER_ASSIGN(building.limits, compilerLimits());
   SINTER_ASSIGN(plan::Plan plan, findOrBuild(key, building));
   ObtainedPlan result;
@@ -169,20 +172,33 @@ static bool runsOn(hal::Device &device, const plan::Plan &plan) {
   return module || module.error().code != Code::Unsupported;
 }
 
-Result<ObtainedPlan> readPlanFile(const std::string &path, hal::Device &device) {
+// Plans that do not say are from before there was a choice.
+static Result<void> checkKvType(const plan::Plan &plan, const std::string &asked) {
+  const auto text = plan.texts.find(plan_names::kKvType);
+  const std::string found = text == plan.texts.end() ? std::string(kDefaultKvType) : text->second;
+  if (asked.empty() || found == asked)
+    return {};
+  return fail(Code::InvalidArgument,
+              "the plan keeps keys and values in " + found + ", --kv-type asks for " + asked);
+}
+
+Result<ObtainedPlan> readPlanFile(const std::string &path, hal::Device &device,
+                                  const std::string &kvType) {
   SINTER_ASSIGN(const MappedFile file, MappedFile::open(path));
   auto plan = plan::parseFor(file.bytes(), device.info().target,
                              [&](const plan::Plan &one) { return runsOn(device, one); });
   if (!plan)
     return fail(plan.error().code, "'" + path + "': " + plan.error().message,
                 plan.error().byteOffset);
+  if (const auto same = checkKvType(*plan, kvType); !same)
+    return fail(same.error().code, "'" + path + "': " + same.error().message);
   return ObtainedPlan{std::make_shared<const plan::Plan>(std::move(*plan)), 0};
 }
 
-Result<void> compileTo(const ModelFile &model, const std::string &targets,
+Result<void> compileTo(const ModelFile &model, const PlanRequest &request,
                        const std::string &output, Interrupts &interrupts) {
   SINTER_ASSIGN(const std::string compiler, findCompiler());
-  Building building{model, compiler, targets, {}, interrupts};
+  Building building{model, compiler, request, {}, interrupts};
   SINTER_ASSIGN(building.limits, compilerLimits());
   SINTER_ASSIGN(OutputFile file, OutputFile::create(output, 0600));
   SINTER_TRY(compile(building, file.fd()));

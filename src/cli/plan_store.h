@@ -5,6 +5,7 @@
 #include "cli/interrupts.h"
 #include "hal/hal.h"
 #include "llm/model.h"
+#include "numeric/kv_type.h"
 
 namespace sinter::cli {
 
@@ -13,21 +14,33 @@ struct ObtainedPlan {
   double buildSeconds = 0; // 0 when it was in the cache
 };
 
-// `target` is the device's, and part of the plan's key, as are the model's digest and the compiler
-// program itself. Progress and notes (a damaged entry that is built again, a plan that cannot be
+// What a plan is built for, and part of its key, as are the model's digest and the compiler program
+// itself.
+struct PlanRequest {
+  std::string target; // the device's; of compileTo several, with commas between them
+  std::string kvType; // of the KV state (numeric/kv_type.h); empty: the default
+
+  std::string kvTypeOrDefault() const {
+    return kvType.empty() ? std::string(kDefaultKvType) : kvType;
+  }
+};
+
+// Progress and notes (a damaged entry that is built again, a plan that cannot be
 // kept, a cache that cannot be used or trusted) go to stderr. Errors: findCompiler's and
 // runCompiler's, Timeout where another process builds the plan for too long, and Corrupt when what
 // the compiler wrote is not a plan.
-Result<ObtainedPlan> obtainPlan(const ModelFile &model, const std::string &target,
+Result<ObtainedPlan> obtainPlan(const ModelFile &model, const PlanRequest &request,
                                 Interrupts &interrupts);
 
 // The plan for `device` in a file that `sinter compile` wrote. NotFound, naming the targets that
-// the file has plans for: none of them runs on the device.
-Result<ObtainedPlan> readPlanFile(const std::string &path, hal::Device &device);
+// the file has plans for: none of them runs on the device. InvalidArgument: its KV state is of
+// another type than `kvType`, where that is not empty.
+Result<ObtainedPlan> readPlanFile(const std::string &path, hal::Device &device,
+                                  const std::string &kvType);
 
-// Builds the plans for all of `targets` (with commas between them) into the file `output`, which is
-// written whole or not at all. Errors as obtainPlan's, and Permission where it cannot be written.
-Result<void> compileTo(const ModelFile &model, const std::string &targets,
+// Builds the plans for all of the request's targets into the file `output`, which is written whole
+// or not at all. Errors as obtainPlan's, and Permission where it cannot be written.
+Result<void> compileTo(const ModelFile &model, const PlanRequest &request,
                        const std::string &output, Interrupts &interrupts);
 
 } // namespace sinter::cli

@@ -21,13 +21,16 @@ double secondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Passes steps on to the model's runner and keeps what they took.
+// Passes steps on to the model's runner and keeps what those after the first `depth` tokens took.
 class SamplingRunner final : public StepRunner {
 public:
-  explicit SamplingRunner(PlanRunner &runner) : runner_(runner) {}
+  SamplingRunner(PlanRunner &runner, uint32_t depth)
+      : runner_(runner), depth_(static_cast<int32_t>(depth)) {}
 
   const RunnerLimits &limits() const override { return runner_.limits(); }
   Result<std::span<const float>> step(const Batch &batch) override {
+    if (batch.positions.front() < depth_)
+      return runner_.step(batch);
     SampledStep &step = batch.phase == Phase::Generated ? steps.decode : steps.prompt;
     const auto start = Clock::now();
     auto logits = runner_.step(batch);
@@ -58,23 +61,33 @@ private:
   }
 
   PlanRunner &runner_;
+  int32_t depth_;
 };
 
-Result<void> runRound(Session &session, std::span<const TokenId> prompt) {
-  session.clear();
+Result<void> ignoreToken(TokenId) {
+  return {};
+}
+
+// What the KV memory holds of the first `depth` tokens stays from round to round, but for the last.
+Result<void> runRound(Session &session, std::span<const TokenId> prompt, uint32_t depth) {
+  if (depth == 0)
+    session.clear();
+  else
+    SINTER_TRY(session.generate(prompt.first(depth), {.maxTokens = 0}, ignoreToken));
   SINTER_TRY(session.generate(prompt, {.maxTokens = kSampledTokens + 1, .ignoreEndTokens = true},
-                              [](TokenId) -> Result<void> { return {}; }));
+                              ignoreToken));
   return {};
 }
 
 } // namespace
 
-Result<SampledSteps> sampleSteps(Model &model, uint32_t promptTokens) {
-  SamplingRunner runner(model.runner());
+Result<SampledSteps> sampleSteps(Model &model, uint32_t depth, uint32_t promptTokens) {
+  SamplingRunner runner(model.runner(), depth);
   Session session(runner, model.pages(), model.tokenizer());
-  const std::vector<TokenId> prompt = madeUpPrompts(model.tokenizer(), 1, promptTokens).front();
+  const std::vector<TokenId> prompt =
+      madeUpPrompts(model.tokenizer(), 1, depth + promptTokens).front();
   ProgressLine progress("measuring");
-  SINTER_TRY(runRound(session, prompt)); // takes memory and prepares the sizes
+  SINTER_TRY(runRound(session, prompt, depth)); // takes memory and prepares the sizes
   runner.steps = {};
   const auto start = Clock::now();
   for (int round = 0;
@@ -83,7 +96,7 @@ Result<SampledSteps> sampleSteps(Model &model, uint32_t promptTokens) {
     progress.show(static_cast<uint64_t>(round), kMostRounds, "rounds");
     for (const bool profiling : {true, false}) {
       SINTER_TRY(model.runner().executor().setProfiling(profiling));
-      SINTER_TRY(runRound(session, prompt));
+      SINTER_TRY(runRound(session, prompt, depth));
     }
   }
   runner.steps.prompt.tokens = promptTokens;

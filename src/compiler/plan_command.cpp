@@ -29,6 +29,9 @@ struct Options {
   cl::opt<int64_t> pageRows{"page-rows", cl::desc("positions of a page of the KV state"),
                             cl::init(engine::EngineOptions().pageRows), cl::cat(category),
                             cl::sub(plan)};
+  cl::opt<std::string> kvType{"kv-type", cl::desc("element type of the KV state: f16, q8_0"),
+                              cl::init(engine::EngineOptions().kvType), cl::cat(category),
+                              cl::sub(plan)};
   cl::opt<int64_t> queryBlock{"query-block", cl::desc("most query rows of an attention block"),
                               cl::init(engine::EngineOptions().queryBlock), cl::cat(category),
                               cl::sub(plan)};
@@ -73,6 +76,7 @@ static Result<void> run(const Options &options) {
   SINTER_ASSIGN(const GgufFile file, GgufFile::open(options.model));
   engine::EngineOptions engine;
   engine.pageRows = options.pageRows;
+  engine.kvType = options.kvType;
   engine.queryBlock = options.queryBlock;
   engine.threads = options.threads;
   llvm::SmallVector<llvm::StringRef> targets;

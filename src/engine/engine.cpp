@@ -24,6 +24,9 @@ static Result<void> checkOptions(const EngineOptions &options) {
                                            ", expected a multiple of " + std::to_string(multiple) +
                                            " of at most " + std::to_string(most));
   };
+  if (!findKvType(options.kvType))
+    return fail(Code::InvalidArgument, "the type of the KV state is '" + options.kvType +
+                                           "', expected one of " + kvTypeNames());
   if (options.pageRows)
     SINTER_TRY(check("the number of page rows", options.pageRows, 1024, 16));
   return options.queryBlock ? check("the query block", options.queryBlock, 256, 1) : Result<void>();
@@ -31,7 +34,8 @@ static Result<void> checkOptions(const EngineOptions &options) {
 
 static void describe(const models::DecoderFeatures &f, const EngineOptions &options,
                      plan::Plan &plan) {
-  int64_t kvRowBytes = 2 * f.kvHeads * f.headDim * 2; // keys and values, two bytes each
+  const BlockFormat &kv = *findKvType(options.kvType);
+  int64_t kvRowBytes = 2 * f.kvHeads * f.headDim / kv.blockLength * kv.blockBytes;
   plan.properties = {{"vocab_size", f.vocabulary},
                      {"context_length", f.contextLength},
                      {"page_rows", options.pageRows},
@@ -43,6 +47,7 @@ static void describe(const models::DecoderFeatures &f, const EngineOptions &opti
                      {"head_dim", f.headDim},
                      {"rope_dims", f.ropeDims}};
   plan.texts["architecture"] = f.family.architecture;
+  plan.texts["kv_type"] = options.kvType;
   plan.texts["rope_base"] = std::to_string(f.ropeBase);
 }
 
@@ -62,12 +67,13 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   const Programs programs = programsOf(target.name());
   GgufSource source(file);
   SINTER_ASSIGN(models::DecoderFeatures features, models::readDecoder(source));
-  const int64_t chainRows = target.chainRows(features.headDim);
+  const BlockFormat &kv = *findKvType(options.kvType);
+  const int64_t chainRows = kv.isPlain() ? target.chainRows(features.headDim) : 0;
   if (!options.queryBlock)
     options.queryBlock = chooseQueryBlock(features.heads / features.kvHeads, chainRows);
   if (!options.pageRows)
     options.pageRows = choosePageRows(target.sharedBytes(), chainRows);
-  models::DecoderOptions decoder{options.pageRows};
+  models::DecoderOptions decoder{options.pageRows, &kv};
   SINTER_ASSIGN(mlir::OwningOpRef<mlir::ModuleOp> module,
                 models::buildDecoder(context, features, source, decoder));
   const int64_t operationCount = countOperations(*module);

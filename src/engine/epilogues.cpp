@@ -176,7 +176,7 @@ static std::optional<HeadsOfContract> matchHeads(Value result) {
   int64_t headDim = match.query.getValue().getType().getDimSize(2);
   bool fits = headDim % (2 * kInterleavedRows) == 0 && headDim <= kMostHeadColumns &&
               static_cast<int64_t>(match.query.getDims()) == headDim &&
-              match.scatter.getKeyPool().getType().getElementType().isF16();
+              canBePool(match.scatter.getValuePool().getType());
   return fits ? std::optional(match) : std::nullopt;
 }
 
@@ -206,30 +206,33 @@ Result<std::optional<Epilogue>> Lowering::headEpilogue(graph::ContractOp op) {
     return std::nullopt;
   RankedTensorType query = match->query.getValue().getType();
   graph::ScatterOp scatter = match->scatter;
-  RankedTensorType pool = scatter.getKeyPool().getType();
-  kernels::Heads p{query.getDimSize(1), pool.getDimSize(1), pool.getDimSize(2), pool.getDimSize(3)};
-  if (options_.programs == Programs::Threads && p.headDim % (4 * kGroupColumns) == 0)
-    p.group = kGroupColumns;
+  graph::PoolShape pool = graph::poolShapeOf(scatter.getValuePool().getType());
+  kernels::Heads p{query.getDimSize(1), pool.heads, pool.dim, pool.rows};
+  p.pool = elementOf(scatter.getValuePool());
+  int64_t columns = p.pool.isBlock() ? kActivationLength : kGroupColumns;
+  if (options_.programs == Programs::Threads && p.headDim % (4 * columns) == 0)
+    p.group = columns;
   Epilogue epilogue;
   epilogue.sink = kernels::headSink(p);
   epilogue.text = " heads " + std::to_string(p.heads) + " kv_heads " + std::to_string(p.kvHeads) +
                   " head_dim " + std::to_string(p.headDim) + " page_rows " +
-                  std::to_string(p.pageRows);
+                  std::to_string(p.pageRows) + " pool " + plainName(p.pool);
   if (p.group)
     epilogue.text += " group " + std::to_string(p.group);
   epilogue.rowOrder = rotationOrder(p, match->query.getPairing() == graph::Pairing::Halves);
   epilogue.blockColumns = p.headDim;
   epilogue.blockColumnsOfOne = p.group ? 2 * p.group : p.headDim;
+  auto [keys, values] = poolsByRow(scatter.getKeyPool(), scatter.getValuePool());
   epilogue.arguments = {asColumn(stored(match->query.getPositions())),
                         frequencyTable(match->query),
                         stored(scatter.getSlots()).view(),
-                        keysByRow(stored(scatter.getKeyPool())),
-                        stored(scatter.getValuePool()).view(),
+                        keys,
+                        values,
                         allocate(match->query.getResult()).view()};
   stored_[scatter.getNewKeys()] = stored(scatter.getKeyPool());
   stored_[scatter.getNewValues()] = stored(scatter.getValuePool());
-  epilogue.bytes =
-      plan::add(bytesOf(query), plan::mul(extentOf(query, 0), Expr(2 * p.kvHeads * p.headDim * 2)));
+  Expr kvBytes = plan::mul(Expr(2), bytesOf(rowOfPool(scatter.getValuePool().getType())));
+  epilogue.bytes = plan::add(bytesOf(query), plan::mul(extentOf(query, 0), kvBytes));
   done_.insert(match->between.begin(), match->between.end());
   for (Operation *taken :
        {match->query.getOperation(), match->key.getOperation(), scatter.getOperation()}) {

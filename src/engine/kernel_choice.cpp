@@ -151,11 +151,12 @@ kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPla
   return p;
 }
 
-kernels::KvWrite chooseKvWrite(int64_t kvHeads, int64_t headDim, int64_t pageRows) {
+kernels::KvWrite chooseKvWrite(const graph::PoolShape &shape, kernel::Element pool) {
   kernels::KvWrite p;
-  p.kvHeads = kvHeads;
-  p.headDim = headDim;
-  p.pageRows = pageRows;
+  p.pool = pool;
+  p.kvHeads = shape.heads;
+  p.headDim = shape.dim;
+  p.pageRows = shape.rows;
   return p;
 }
 
@@ -163,6 +164,7 @@ kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element 
                                    int64_t queryBlock, RowBucket rows, Programs programs,
                                    int64_t sharedBytes) {
   kernels::Attention p;
+  p.pool = shape.pool;
   p.out = out;
   p.kvHeads = shape.kvHeads;
   p.groupHeads = shape.groupHeads;
@@ -171,7 +173,7 @@ kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element 
   p.blockQueries = rows == RowBucket::One ? 1 : queryBlock;
   if (programs == Programs::Tasks)
     return p;
-  p.compute = kernel::F16; // as the KV state is, for matrix instructions
+  p.compute = kernel::F16; // for matrix instructions
   int64_t keys = std::min(kLongStep, kStepNumbers / shape.headDim);
   if (rows == RowBucket::One && sharedBytes >= kBytesForLongSteps)
     p.stepPages = std::max<int64_t>(1, keys / shape.pageRows);

@@ -3,6 +3,7 @@
 // same order, so that a row's bits do not depend on the choice.
 #pragma once
 
+#include "graph/graph.h"
 #include "kernels/attention.h"
 #include "kernels/elementwise.h"
 #include "kernels/gemm.h"
@@ -33,10 +34,11 @@ kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_
 // Shortens the steps of a product over threads until its operands fit into what a program shares.
 void fitStep(kernels::Gemm &p, int64_t sharedBytes);
 kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPlace);
-kernels::KvWrite chooseKvWrite(int64_t kvHeads, int64_t headDim, int64_t pageRows);
+kernels::KvWrite chooseKvWrite(const graph::PoolShape &shape, kernel::Element pool);
 
 struct AttentionShape {
   int64_t kvHeads = 0, groupHeads = 0, headDim = 0, pageRows = 0;
+  kernel::Element pool = kernel::F16;
 };
 // `queryBlock` is the most query rows of a block of many. On threads One is for generated rows: how
 // threads share a page's scores, and so the order of their sums, differs.

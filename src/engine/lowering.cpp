@@ -6,6 +6,7 @@
 #include "engine/kernel_choice.h"
 #include "engine/lowering.h"
 #include "engine/map_program.h"
+#include "numeric/byte_blocks.h"
 #include "numeric/dot_packing.h"
 
 #include <cmath>
@@ -96,9 +97,14 @@ BoundView asColumn(const Stored &stored) {
   return {stored.buffer, stored.byteOffset, {stored.extents[0], Expr(1)}, {Expr(1), Expr(1)}};
 }
 
-BoundView keysByRow(const Stored &pool) {
-  const std::vector<Expr> &e = pool.extents, &s = pool.strides;
-  return {pool.buffer, pool.byteOffset, {e[0], e[3], e[1], e[2]}, {s[0], s[3], s[1], s[2]}};
+std::array<BoundView, 2> Lowering::poolsByRow(Value keys, Value values) const {
+  auto byRow = [&](const Stored &pool, size_t row, size_t dim) -> BoundView {
+    const std::vector<Expr> &e = pool.extents, &s = pool.strides;
+    return {
+        pool.buffer, pool.byteOffset, {e[0], e[row], e[1], e[dim]}, {s[0], s[row], s[1], s[dim]}};
+  };
+  bool blocks = elementOf(keys).isBlock();
+  return {byRow(stored(keys), blocks ? 2 : 3, blocks ? 3 : 2), byRow(stored(values), 2, 3)};
 }
 
 Result<void> Lowering::lowerGather(graph::GatherOp op) {
@@ -318,20 +324,28 @@ Result<void> Lowering::lowerRope(graph::RopeOp op) {
   return {};
 }
 
+bool canBePool(RankedTensorType values) {
+  const BlockFormat *format = tile::blockFormatOf(values.getElementType());
+  if (!format)
+    return values.getElementType().isF16();
+  return byteBlocks(*format) && graph::poolShapeOf(values).dim % format->blockLength == 0;
+}
+
 Result<void> Lowering::lowerScatter(graph::ScatterOp op) {
-  RankedTensorType pool = op.getKeyPool().getType();
-  if (!pool.getElementType().isF16())
-    return fail(Code::Unsupported, "the KV state is not F16, which has no kernel");
-  SINTER_ASSIGN(KernelId kernel, kernels_.add("kv_write",
-                                              chooseKvWrite(pool.getDimSize(1), pool.getDimSize(2),
-                                                            pool.getDimSize(3)),
-                                              kernels::kvWrite));
+  RankedTensorType pool = op.getValuePool().getType();
+  if (!canBePool(pool))
+    return fail(Code::Unsupported, "the KV state is " + plainName(elementOf(op.getValuePool())) +
+                                       ", expected f16 or whole blocks that kernels round to");
+  SINTER_ASSIGN(KernelId kernel,
+                kernels_.add("kv_write",
+                             chooseKvWrite(graph::poolShapeOf(pool), elementOf(op.getValuePool())),
+                             kernels::kvWrite));
   stored_[op.getNewKeys()] = stored(op.getKeyPool());
   stored_[op.getNewValues()] = stored(op.getValuePool());
+  auto [keys, values] = poolsByRow(op.getKeyPool(), op.getValuePool());
   addLaunch(steps_, kernel,
             {stored(op.getKeys()).view(), stored(op.getValues()).view(),
-             stored(op.getSlots()).view(), keysByRow(stored(op.getKeyPool())),
-             stored(op.getValuePool()).view()},
+             stored(op.getSlots()).view(), keys, values},
             op);
   return {};
 }
@@ -352,10 +366,10 @@ Value Lowering::attendedForm(Value value) {
 }
 
 Result<void> Lowering::lowerAttend(graph::AttendOp op) {
-  RankedTensorType query = op.getQuery().getType(), pool = op.getKeys().getType();
-  int64_t kvHeads = pool.getDimSize(1);
-  AttentionShape shape{kvHeads, query.getDimSize(1) / kvHeads, pool.getDimSize(2),
-                       pool.getDimSize(3)};
+  RankedTensorType query = op.getQuery().getType();
+  graph::PoolShape pool = graph::poolShapeOf(op.getValues().getType());
+  AttentionShape shape{pool.heads, query.getDimSize(1) / pool.heads, pool.dim, pool.rows,
+                       elementOf(op.getValues())};
   Value result = attendedForm(op.getResult());
   Stored out = allocate(result);
   if (result != op.getResult()) { // rows of joined heads, seen head by head

@@ -39,8 +39,11 @@ int64_t columnsOf(mlir::Value value);
 // A tensor of one dimension as one row, or as one column.
 BoundView asRow(const Stored &stored);
 BoundView asColumn(const Stored &stored);
-// A pool of keys [pages, heads, headDim, rows] as [pages, rows, heads, headDim].
-BoundView keysByRow(const Stored &pool);
+
+// Whether there are kernels that write to such a pool.
+bool canBePool(mlir::RankedTensorType values);
+// What one position takes of a pool of values, and of one of keys.
+mlir::RankedTensorType rowOfPool(mlir::RankedTensorType values);
 
 // What a contraction's launch does with its result, and how its weight's rows lie for that.
 struct Epilogue {
@@ -109,6 +112,8 @@ private:
   plan::BufferId addBuffer(std::string name, plan::BufferKind kind, plan::Expr bytes);
   Stored allocate(mlir::Value value);
   Stored stored(mlir::Value value) const; // a copy: the table moves as it grows
+  // Pools of keys and of values as [pages, rows, heads, headDim].
+  std::array<BoundView, 2> poolsByRow(mlir::Value keys, mlir::Value values) const;
   Result<Stored> directWeight(graph::WeightOp op);
   Result<Stored> packedWeight(graph::WeightOp op, std::vector<plan::RowSegment> rowOrder);
   plan::BufferId constantBuffer(const std::string &name, std::vector<uint8_t> bytes);

@@ -146,6 +146,11 @@ BufferId Lowering::constantBuffer(const std::string &name, std::vector<uint8_t> 
   return found->second;
 }
 
+RankedTensorType rowOfPool(RankedTensorType values) {
+  graph::PoolShape shape = graph::poolShapeOf(values);
+  return RankedTensorType::get({shape.heads, shape.dim}, values.getElementType());
+}
+
 // Bytes of the operands and results, each once; of tables and pools the rows that are read. With
 // `rounded` that is what is stored.
 Expr Lowering::movedBytes(Operation *op, Value rounded) {
@@ -157,9 +162,7 @@ Expr Lowering::movedBytes(Operation *op, Value rounded) {
     if (value.getDefiningOp<graph::StateOp>() || value.getDefiningOp<graph::ScatterOp>()) {
       if (!attend)
         return;
-      RankedTensorType pool = attend.getKeys().getType();
-      RankedTensorType row =
-          RankedTensorType::get({pool.getDimSize(1), pool.getDimSize(2)}, type.getElementType());
+      RankedTensorType row = rowOfPool(attend.getValues().getType());
       bytes = plan::mul(plan::symbol(symbols_.at("K")), bytesOf(row));
     }
     if (auto gather = dyn_cast<graph::GatherOp>(op); gather && value == gather.getTable()) {

@@ -93,6 +93,10 @@ bool sameExtent(RankedTensorType a, int64_t axisA, RankedTensorType b, int64_t a
   return a.getDimSize(axisA) == b.getDimSize(axisB) && symbolOf(a, axisA) == symbolOf(b, axisB);
 }
 
+PoolShape poolShapeOf(RankedTensorType values) {
+  return {values.getDimSize(1), values.getDimSize(2), values.getDimSize(3)};
+}
+
 void loadDialects(MLIRContext &context) {
   context.loadDialect<GraphDialect, tile::TileDialect, arith::ArithDialect, math::MathDialect,
                       func::FuncDialect>();

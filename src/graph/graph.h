@@ -25,6 +25,12 @@ llvm::StringRef symbolOf(mlir::RankedTensorType type, int64_t axis);
 /// Whether two axes have the same static extent or the same symbol.
 bool sameExtent(mlir::RankedTensorType a, int64_t axisA, mlir::RankedTensorType b, int64_t axisB);
 
+/// Extents of a pool of values, [pages, heads, rows, dim].
+struct PoolShape {
+  int64_t heads, rows, dim;
+};
+PoolShape poolShapeOf(mlir::RankedTensorType values);
+
 /// Loads the graph dialect and those that its regions and functions use.
 void loadDialects(mlir::MLIRContext &context);
 } // namespace sinter::graph

@@ -169,7 +169,8 @@ def Graph_ScatterOp : Graph_Op<"scatter", [Pure]> {
   let summary = "writes the keys and values of tokens to rows of the paged KV state";
   let description = [{
     `keys` and `values` are [T, kv heads, D], `slots` i32 [T]: slot s is row s mod R of page s div R. `key_pool` is
-    [pages, kv heads, D, R], `value_pool` [pages, R, kv heads, D]; the results are their next versions. Negative slots
+    [pages, kv heads, D, R], `value_pool` [pages, kv heads, R, D]; pools of a block format, whose blocks lie along D, are
+    both of the latter shape. The results are their next versions. Negative slots
     and slots beyond the last page drop the token. Distinct tokens go to distinct slots.
   }];
   let arguments = (ins Graph_Tensor:$keys, Graph_Tensor:$values, Graph_Tensor:$slots,
@@ -186,7 +187,7 @@ def Graph_ScatterOp : Graph_Op<"scatter", [Pure]> {
 def Graph_AttendOp : Graph_Op<"attend", [Pure]> {
   let summary = "causal grouped attention of ragged query rows over paged keys and values";
   let description = [{
-    `query` [T, heads, D]; `keys` [pages, kv heads, D, R]; `values` [pages, R, kv heads, D]; `page_table` i32 [S, P];
+    `query` [T, heads, D]; `keys` and `values` are pools as graph.scatter writes them; `page_table` i32 [S, P];
     `lengths` i32 [S], keys of each sequence including this step's; `blocks` i32 [B, 3]: sequence, first row in `query`,
     rows. Row t sees the keys of its sequence at positions 0 to positions[t]. Query head h reads kv head
     h div (heads / kv heads).

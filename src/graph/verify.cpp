@@ -197,15 +197,18 @@ LogicalResult RopeOp::verify() {
   return success();
 }
 
-// Key pools are [pages, heads, D, R], value pools [pages, R, heads, D].
+// Value pools are [pages, heads, R, D], key pools [pages, heads, D, R] or, of blocks, as value
+// pools.
 static LogicalResult verifyPools(Operation *op, RankedTensorType keys, RankedTensorType values) {
   Check check(op);
+  bool blocks = isa<tile::BlockType>(keys.getElementType());
+  const int64_t inValues[] = {0, 1, blocks ? 2 : 3, blocks ? 3 : 2};
   if (failed(check.rank("key pool", keys, 4)) || failed(check.rank("value pool", values, 4)) ||
-      failed(check.agree("key pool", keys, 0, "value pool", values, 0)) ||
-      failed(check.agree("key pool", keys, 1, "value pool", values, 2)) ||
-      failed(check.agree("key pool", keys, 2, "value pool", values, 3)) ||
-      failed(check.agree("key pool", keys, 3, "value pool", values, 1)))
+      failed(check.element("value pool", values, keys.getElementType())))
     return failure();
+  for (int64_t axis = 0; axis < 4; ++axis)
+    if (failed(check.agree("key pool", keys, axis, "value pool", values, inValues[axis])))
+      return failure();
   if (keys.isDynamicDim(1) || keys.isDynamicDim(2) || keys.isDynamicDim(3))
     return op->emitOpError() << "key pool is " << keys
                              << ", expected only the number of pages to be dynamic";
@@ -220,8 +223,8 @@ LogicalResult ScatterOp::verify() {
       failed(check.indices("slots", getSlots().getType(), 1)) ||
       failed(check.agree("keys", keys, 0, "slots", getSlots().getType(), 0)) ||
       failed(verifyPools(*this, keyPool, getValuePool().getType())) ||
-      failed(check.agree("keys", keys, 1, "key pool", keyPool, 1)) ||
-      failed(check.agree("keys", keys, 2, "key pool", keyPool, 2)) ||
+      failed(check.agree("keys", keys, 1, "value pool", getValuePool().getType(), 1)) ||
+      failed(check.agree("keys", keys, 2, "value pool", getValuePool().getType(), 3)) ||
       failed(check.same("new keys", getNewKeys().getType(), keyPool)))
     return failure();
   return check.same("new values", getNewValues().getType(), getValuePool().getType());
@@ -248,10 +251,10 @@ LogicalResult AttendOp::verify() {
   RankedTensorType query = getQuery().getType(), keys = getKeys().getType();
   if (failed(check.rank("query", query, 3)) || failed(check.f32("query", query)) ||
       failed(verifyPools(*this, keys, getValues().getType())) ||
-      failed(check.agree("query", query, 2, "key pool", keys, 2)) ||
+      failed(check.agree("query", query, 2, "value pool", getValues().getType(), 3)) ||
       failed(check.same("result", getResult().getType(), query)))
     return failure();
-  if (query.isDynamicDim(1) || query.getDimSize(1) % keys.getDimSize(1) != 0)
+  if (query.isDynamicDim(1) || query.getDimSize(1) % poolShapeOf(getValues().getType()).heads != 0)
     return emitOpError() << "has query " << query << " and key pool " << keys
                          << ", expected heads to be a multiple of the keys' heads";
   return verifyAttendIndices(*this, check);

@@ -28,12 +28,19 @@ static int64_t stepKeys(const Attention &p) {
   return p.pageRows * p.stepPages;
 }
 
+// Blocks lie along a head, so keys in blocks lie row by row, as values do.
+static View declareKeys(KernelBuilder &k, const Attention &p) {
+  if (p.pool.isBlock())
+    return k.in("k_pool", p.pool, {dyn, p.kvHeads, p.pageRows, p.headDim});
+  return k.in("k_pool", p.pool, {dyn, p.kvHeads, p.headDim, p.pageRows});
+}
+
 static AttentionViews declareViews(KernelBuilder &k, const Attention &p) {
   int64_t heads = p.kvHeads * p.groupHeads;
   AttentionViews v;
   v.q = k.in("q", p.in, {dyn, heads, p.headDim});
-  v.keyPool = k.in("k_pool", p.pool, {dyn, p.kvHeads, p.headDim, p.pageRows});
-  v.valuePool = k.in("v_pool", p.pool, {dyn, p.pageRows, p.kvHeads, p.headDim});
+  v.keyPool = declareKeys(k, p);
+  v.valuePool = k.in("v_pool", p.pool, {dyn, p.kvHeads, p.pageRows, p.headDim});
   v.pageTable = k.in("page_table", I32, {dyn, dyn});
   v.blocks = k.in("blocks", I32, {dyn, 3});
   v.lengths = k.in("kv_lengths", I32, {dyn});
@@ -102,27 +109,39 @@ static Tile joined(const std::vector<Tile> &tiles, int64_t axis) {
   return tiles.size() == 1 ? tiles.front() : concat(tiles, axis);
 }
 
-// [headDim, keys of the step]
+// What a pool's tile holds, as numbers.
+static Tile numbersOf(const Attention &p, const Tile &tile) {
+  return p.pool.isBlock() ? decode(tile) : tile;
+}
+
+// A head's part of a page, as numbers of `rows` by `columns`.
+static Tile headOfPage(const Attention &p, const View &pool, const std::vector<Scalar> &at,
+                       int64_t rows, int64_t columns) {
+  return reshape(numbersOf(p, load(pool, {at[0], at[1], 0, 0}, {1, 1, rows, columns})),
+                 {rows, columns});
+}
+
+// [headDim, keys of the step]; of a pool of blocks [keys of the step, headDim]
 static Tile stepOfKeys(const Attention &p, const AttentionViews &v, const Block &b,
                        const std::vector<Scalar> &pages) {
+  bool byRow = p.pool.isBlock();
   std::vector<Tile> tiles;
   for (const Scalar &page : pages)
-    tiles.push_back(reshape(load(v.keyPool, {page, b.head, 0, 0}, {1, 1, p.headDim, p.pageRows}),
-                            {p.headDim, p.pageRows}));
-  return joined(tiles, 1);
+    tiles.push_back(headOfPage(p, v.keyPool, {page, b.head}, byRow ? p.pageRows : p.headDim,
+                               byRow ? p.headDim : p.pageRows));
+  return joined(tiles, byRow ? 0 : 1);
 }
 
 // [keys of the step, headDim]; rows that hold none are zero, since their weights of zero would keep
 // a stale infinity.
-static Tile stepOfValues(const Attention &p, const AttentionViews &v, const Block &b,
-                         const std::vector<Scalar> &pages, const Scalar &start) {
+static Tile stepOfValues(KernelBuilder &k, const Attention &p, const AttentionViews &v,
+                         const Block &b, const std::vector<Scalar> &pages, const Scalar &start) {
   std::vector<Tile> tiles;
   Scalar left = convert(b.length, Index) - start;
   for (size_t at = 0; at < pages.size(); ++at) {
     Scalar rows = at ? max(left - static_cast<int64_t>(at) * p.pageRows, 0) : left;
-    View stored = window(v.valuePool, {pages[at], 0, 0, 0}, {1, rows, p.kvHeads, p.headDim});
-    tiles.push_back(reshape(load(stored, {0, 0, b.head, 0}, {1, p.pageRows, 1, p.headDim}),
-                            {p.pageRows, p.headDim}));
+    View stored = window(v.valuePool, {pages[at], 0, 0, 0}, {1, p.kvHeads, rows, p.headDim});
+    tiles.push_back(headOfPage(p, stored, {k.constant(Index, 0), b.head}, p.pageRows, p.headDim));
   }
   return joined(tiles, 0);
 }
@@ -131,7 +150,8 @@ static Tile stepOfValues(const Attention &p, const AttentionViews &v, const Bloc
 static Tile stepScores(KernelBuilder &k, const Attention &p, const Block &b, const Tile &keys,
                        const Scalar &start) {
   int64_t rows = p.blockQueries * p.groupHeads;
-  Tile scores = dot(b.queries, convert(keys, p.compute), k.zeros(F32, {rows, stepKeys(p)}));
+  Tile scores = dot(b.queries, convert(keys, p.compute), k.zeros(F32, {rows, stepKeys(p)}),
+                    /*transposeB=*/p.pool.isBlock());
   scores = p.scores(k, scores, {k.constant(Index, 0), start, rows, stepKeys(p)});
   Tile position = k.iota({1, stepKeys(p)}, 1) + convert(start, I32);
   Tile seen = position < b.ends;
@@ -148,7 +168,7 @@ void attention(KernelBuilder &k, const Attention &p) {
   Tile lowest = k.full(F32, {rows, 1}, std::numeric_limits<float>::lowest());
   auto step = [&](Scalar start, Tile high, Tile total, Tile acc) {
     std::vector<Scalar> pages = stepPages(p, v, b, start);
-    Tile keys = stepOfKeys(p, v, b, pages), values = stepOfValues(p, v, b, pages, start);
+    Tile keys = stepOfKeys(p, v, b, pages), values = stepOfValues(k, p, v, b, pages, start);
     Tile scores = stepScores(k, p, b, keys, start);
     Tile next = max(high, reduceMax(scores, 1));
     Tile weights = exp(scores - next), shrink = exp(high - next);

@@ -8,13 +8,13 @@ namespace sinter::kernels {
 
 // Arguments:
 //   q [T, kvHeads * groupHeads, headDim]
-//   k_pool [pages, kvHeads, headDim, pageRows], v_pool [pages, pageRows, kvHeads, headDim]
-//   page_table i32 [S, P]     page of sequence s that holds its positions from p * pageRows
-//   blocks i32 [B, 3]         sequence, first row of q, rows (at most blockQueries; 0 for an unused
-//   block) kv_lengths i32 [S]        positions stored for a sequence, those of this step's rows
-//   among them positions i32 [T, 1]      position of each row of q, ascending by one within a block
-//   out [T, kvHeads * groupHeads, headDim]
-//   scale f32                 on the scores
+//   k_pool [pages, kvHeads, headDim, pageRows], v_pool [pages, kvHeads, pageRows, headDim]; pools
+//   of a block format, whose blocks lie along headDim, are both of the latter shape page_table i32
+//   [S, P]     page of sequence s that holds its positions from p * pageRows blocks i32 [B, 3]
+//   sequence, first row of q, rows (at most blockQueries; 0 for an unused block) kv_lengths i32 [S]
+//   positions stored for a sequence, those of this step's rows among them positions i32 [T, 1]
+//   position of each row of q, ascending by one within a block out [T, kvHeads * groupHeads,
+//   headDim] scale f32                 on the scores
 // Grid x walks blocks, y key/value heads; a program holds the rows of a block times the group's
 // heads. Row t attends positions up to its own (`causal`), not further back than `window` (0: all).
 // Keys are taken a step of `stepPages` pages at a time, from position 0 ascending, so a row's bits

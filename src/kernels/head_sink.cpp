@@ -11,6 +11,9 @@ using namespace kernel;
 
 namespace {
 
+// Elements of the blocks that round-to-nearest rounds to.
+constexpr int64_t kBlockMultiple = 32;
+
 struct HeadViews {
   View positions, frequencies, slots, q;
   KvPools pools;
@@ -31,7 +34,7 @@ static HeadViews declareViews(KernelBuilder &k, const Heads &p) {
 // Stores a head's rows [rows, columns] from column `column` of the head on.
 static void storeHead(const View &view, Element element, const Scalar &row, const Scalar &head,
                       const Scalar &column, const Tile &tile, int64_t rows, int64_t columns) {
-  store(view, {row, head, column}, reshape(convert(tile, element), {rows, 1, columns}));
+  store(view, {row, head, column}, fromF32(reshape(tile, {rows, 1, columns}), element));
 }
 
 static int64_t groupOf(const Heads &p) {
@@ -64,8 +67,14 @@ static void storeRotated(const Heads &p, const HeadViews &v, const View &view, E
   Tile angle = position * frequency, sine = sin(angle), cosine = cos(angle);
   Tile a = halfOf(tile, rows, pairs / group, group, 0);
   Tile b = halfOf(tile, rows, pairs / group, group, 1);
-  storeHead(view, element, row, place.head, first, a * cosine - b * sine, rows, pairs);
-  storeHead(view, element, row, place.head, second, a * sine + b * cosine, rows, pairs);
+  Tile low = a * cosine - b * sine, high = a * sine + b * cosine;
+  if (element.isBlock() && pairs % kBlockMultiple) { // a block of both halves
+    storeHead(view, element, row, place.head, place.column, concat({low, high}, 1), rows,
+              2 * pairs);
+    return;
+  }
+  storeHead(view, element, row, place.head, first, low, rows, pairs);
+  storeHead(view, element, row, place.head, second, high, rows, pairs);
 }
 
 static void storeHeads(KernelBuilder &k, const Heads &p, const HeadViews &v, const Tile &tile,

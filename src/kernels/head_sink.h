@@ -16,7 +16,8 @@ struct Heads {
 
 // Arguments: positions i32 [T, 1], frequencies f32 [headDim / 2] in radians per position, slots i32
 // [T] (page * pageRows + row; negative: not stored), k_pool and v_pool as for KvWrite, q [T, heads,
-// headDim]. Tiles are a head wide, or a part of one that holds whole groups with their partners.
+// headDim]. Tiles are a head wide, or a part of one that holds whole groups with their partners; a
+// pool of a block format has whole blocks in each group or tiles a head wide.
 Sink headSink(const Heads &p);
 
 // A matrix product into that sink: n of the product follows from the heads, blockN is that of a

@@ -55,8 +55,14 @@ void rope(KernelBuilder &k, const Rope &p) {
 
 KvPools declarePools(KernelBuilder &k, Element element, int64_t kvHeads, int64_t headDim,
                      int64_t pageRows) {
-  return {k.inout("k_pool", element, {dyn, pageRows, kvHeads, headDim}, {.strided = true}),
-          k.inout("v_pool", element, {dyn, pageRows, kvHeads, headDim})};
+  ViewOptions strided{.strided = true}; // blocks know no gaps otherwise
+  return {k.inout("k_pool", element, {dyn, pageRows, kvHeads, headDim}, strided),
+          k.inout("v_pool", element, {dyn, pageRows, kvHeads, headDim},
+                  element.isBlock() ? strided : ViewOptions())};
+}
+
+static Tile toPool(const Tile &tile, const KvWrite &p) {
+  return p.pool.isBlock() ? fromF32(convert(tile, F32), p.pool) : convert(tile, p.pool);
 }
 
 void kvWrite(KernelBuilder &k, const KvWrite &p) {
@@ -69,8 +75,8 @@ void kvWrite(KernelBuilder &k, const KvWrite &p) {
 
   Tile key = load(keys, {token, 0, 0}, {1, p.kvHeads, p.headDim});
   Tile value = load(values, {token, 0, 0}, {1, p.kvHeads, p.headDim});
-  store(gatherRows(pools.keys, slots), {token, 0, 0}, convert(key, p.pool));
-  store(gatherRows(pools.values, slots), {token, 0, 0}, convert(value, p.pool));
+  store(gatherRows(pools.keys, slots), {token, 0, 0}, toPool(key, p));
+  store(gatherRows(pools.values, slots), {token, 0, 0}, toPool(value, p));
 }
 
 void visitFields(QuantizeRows &p, FieldVisitor &visitor) {

@@ -39,7 +39,8 @@ struct Rope {
 
 // Scatters the keys and values of tokens into page pools. Arguments: k, v [T, kvHeads, headDim],
 // slots i32 [T] (page * pageRows + row; negative: the token is not stored), k_pool and v_pool
-// [pages, pageRows, kvHeads, headDim], both inout, the first with any strides. Grid x walks T.
+// [pages, pageRows, kvHeads, headDim], both inout, the first with any strides, the second with a
+// head's elements side by side. Grid x walks T.
 struct KvWrite {
   kernel::Element in = kernel::F32, pool = kernel::F16;
   int64_t kvHeads = 8, headDim = 64, pageRows = 64;

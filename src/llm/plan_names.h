@@ -39,4 +39,7 @@ inline constexpr const char *kPageRows = "page_rows";
 inline constexpr const char *kQueryBlock = "query_block";
 inline constexpr const char *kKvBytesPerPage = "kv_bytes";
 
+// Texts.
+inline constexpr const char *kKvType = "kv_type"; // numeric/kv_type.h
+
 } // namespace sinter::plan_names

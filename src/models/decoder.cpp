@@ -72,6 +72,7 @@ private:
   Value rope(Value heads, const Placement &at);
   Result<Value> attention(Value x, int64_t layer, const Placement &at);
   Result<Value> feedForward(Value x, int64_t layer);
+  Result<void> checkHeads() const;
   Result<void> buildStep();
   Result<void> checkAllUsed() const;
 
@@ -152,9 +153,11 @@ Result<Value> Builder::attention(Value x, int64_t layer, const Placement &at) {
   SINTER_ASSIGN(Value q, linear(n, layerTensor(layer, kQuery), f_.heads * f_.headDim));
   SINTER_ASSIGN(Value k, linear(n, layerTensor(layer, kKey), f_.kvHeads * f_.headDim));
   SINTER_ASSIGN(Value v, linear(n, layerTensor(layer, kValue), f_.kvHeads * f_.headDim));
-  Type f16 = b_.getF16Type();
-  auto keyType = tensorOf({"N", f_.kvHeads, f_.headDim, options_.pageRows}, f16);
-  auto valueType = tensorOf({"N", options_.pageRows, f_.kvHeads, f_.headDim}, f16);
+  Type element = elementOf(b_.getContext(), *options_.kv);
+  auto valueType = tensorOf({"N", f_.kvHeads, options_.pageRows, f_.headDim}, element);
+  auto keyType = options_.kv->isPlain()
+                     ? tensorOf({"N", f_.kvHeads, f_.headDim, options_.pageRows}, element)
+                     : valueType; // blocks lie along a head
   std::string name = "kv." + std::to_string(layer);
   Value keyPool = graph::StateOp::create(b_, loc_, keyType, name + ".keys");
   Value valuePool = graph::StateOp::create(b_, loc_, valueType, name + ".values");
@@ -177,7 +180,17 @@ Result<Value> Builder::feedForward(Value x, int64_t layer) {
   return linear(siluMul(gate, up), layerTensor(layer, kDown), f_.width);
 }
 
+Result<void> Builder::checkHeads() const {
+  if (f_.headDim % options_.kv->blockLength == 0)
+    return {};
+  return fail(Code::Unsupported, "heads have " + std::to_string(f_.headDim) +
+                                     " elements, a KV state in " + std::string(options_.kv->name) +
+                                     " takes multiples of " +
+                                     std::to_string(options_.kv->blockLength));
+}
+
 Result<void> Builder::buildStep() {
+  SINTER_TRY(checkHeads());
   Value tokens = input("tokens", {"T"});
   Placement at{input("positions", {"T"}), input("kv_slots", {"T"}), input("page_table", {"S", "P"}),
                input("kv_lengths", {"S"}), input("blocks", {"B", 3})};

@@ -1,6 +1,7 @@
 // Distribution, block formats: where each thread finds codes, scales and minima. Bit maps of the
 // format table are linear, so the register's and the thread's parts of an element's place add up.
 #include "base/check.h"
+#include "numeric/byte_blocks.h"
 #include "numeric/dot_packing.h"
 #include "sched/distributor.h"
 
@@ -299,6 +300,19 @@ LogicalResult Distributor::emitBlockLoad(BlockLoadOp op) {
   return success();
 }
 
+// Where a field lies in a block that kernels round to.
+static int64_t storedOffset(tile::BlockType type, StringRef field) {
+  if (!isActivation(type)) {
+    Result<ByteBlocks> bytes = byteBlocks(*findBlockFormat(type.getFormat().upper()));
+    SINTER_CHECK(bytes.has_value());
+    return field == "scale" ? bytes->scaleOffset : bytes->codeOffset;
+  }
+  return field == "scale"        ? 0
+         : field == "scaled_sum" ? kActivationScaledSumOffset
+         : field == "start"      ? kActivationStartOffset
+                                 : kActivationCodeOffset;
+}
+
 LogicalResult Distributor::emitBlockStore(BlockStoreOp op) {
   const LaneView &view = views_.find(op.getView())->second;
   LaneLayout layout = LaneLayout::of(op.getValue().getType());
@@ -307,11 +321,10 @@ LogicalResult Distributor::emitBlockStore(BlockStoreOp op) {
   StringRef field = op.getField();
   int last = layout.rank() - 1;
   bool codes = field == "code";
-  int64_t width = codes && layout.vector(last) >= kWord ? kWord : 1;
-  int64_t offset = field == "scale"        ? 0
-                   : field == "scaled_sum" ? kActivationScaledSumOffset
-                   : field == "start"      ? kActivationStartOffset
-                                           : kActivationCodeOffset;
+  int64_t offset = storedOffset(cast<tile::BlockType>(view.type.getElementType()), field);
+  bool words =
+      codes && layout.vector(last) >= kWord && offset % kWord == 0 && view.bytes % kWord == 0;
+  int64_t width = words ? kWord : 1;
   Value first = firstCopy(layout);
   Value inBlock = index(0);
   if (codes)

@@ -32,7 +32,7 @@ void Distributor::bindView(BlockArgument argument) {
                             ? tile::DimOp::create(b_, loc_, view.argument, axis).getResult()
                             : index(extent));
     view.origin.push_back(index(0));
-    bool next = axis + 1 == rank && !type.getStrided();
+    bool next = axis + 1 == rank && (!type.getStrided() || view.length > 1);
     Value stride = next ? index(1) : StrideOp::create(b_, loc_, view.argument, axis).getResult();
     if (view.length > 1 && !next)
       stride = b_.createOrFold<arith::DivUIOp>(loc_, stride, index(view.length));

@@ -1,6 +1,7 @@
 // A product of blocks is one exact integer product a group, scaled; the order of operations is that
 // of tile.dot's definition.
 #include "sched/expand_blocks.h"
+#include "numeric/byte_blocks.h"
 #include "numeric/dot_packing.h"
 #include "sched/dot_lanes.h"
 #include "sched/matrix_instructions.h"
@@ -160,49 +161,104 @@ LogicalResult expandDecode(tile::DecodeOp decode) {
   return success();
 }
 
-// scale = largest magnitude / 127; code = value * (1 / scale), ties to even; zero where the largest
-// magnitude is zero.
-LogicalResult expandStore(tile::StoreOp store, tile::QuantizeOp quantize) {
-  if (!isActivation(blockType(store.getValue())))
-    return store.emitOpError() << "quantizes to " << blockType(store.getValue())
-                               << ", expected !tile.block<\"q8a\">";
-  Rewriter r(store);
+/// A tile in groups of one block each, and what they are rounded with.
+struct Groups {
+  SmallVector<int64_t> elements, blocks,
+      perBlock;              // [..., blocks, length], [..., blocks, 1], [..., blocks]
+  uint32_t axis = 0;         // along a block
+  Value most, scale, scaled; // largest magnitude; elements over the scale
+};
+
+// scale = largest magnitude / `top`; elements times 1 / scale, which is zero where the scale is
+// (`zeroScale`) or the magnitude.
+Groups scaledGroups(Rewriter &r, Value value, int64_t length, float top, bool zeroScale) {
   OpBuilder &b = r.b;
   Location loc = r.loc;
-  auto type = tileType(quantize.getValue());
-  SmallVector<int64_t> grouped(type.getShape().drop_back()), blocks, whole(type.getShape());
-  if (whole.back() % kGroup)
-    return store.emitOpError() << "quantizes " << type << ", expected whole groups of " << kGroup;
-  grouped.push_back(whole.back() / kGroup);
-  blocks = grouped;
-  blocks.push_back(1);
-  SmallVector<int64_t> groups(grouped);
-  grouped.push_back(kGroup);
-  Value x = tile::ReshapeOp::create(b, loc, r.f32(grouped), quantize.getValue());
-  auto axis = static_cast<uint32_t>(grouped.size() - 1);
-  Value most = tile::ReduceOp::create(b, loc, r.f32(blocks), tile::ReduceKind::Max,
-                                      math::AbsFOp::create(b, loc, x), axis);
-  Value scale = arith::DivFOp::create(b, loc, most, r.splat(r.f32(blocks), 127));
-  Value zero = r.splat(r.f32(blocks), 0);
-  Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, most, zero);
-  Value inverse = arith::DivFOp::create(b, loc, r.splat(r.f32(blocks), 1), scale);
+  Groups g;
+  ArrayRef<int64_t> shape = tileType(value).getShape();
+  g.perBlock.assign(shape.begin(), shape.end());
+  g.perBlock.back() /= length;
+  g.elements = g.blocks = g.perBlock;
+  g.elements.push_back(length);
+  g.blocks.push_back(1);
+  g.axis = static_cast<uint32_t>(shape.size());
+  Value x = tile::ReshapeOp::create(b, loc, r.f32(g.elements), value);
+  g.most = tile::ReduceOp::create(b, loc, r.f32(g.blocks), tile::ReduceKind::Max,
+                                  math::AbsFOp::create(b, loc, x), g.axis);
+  g.scale = arith::DivFOp::create(b, loc, g.most, r.splat(r.f32(g.blocks), top));
+  Value zero = r.splat(r.f32(g.blocks), 0);
+  Value isZero =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, zeroScale ? g.scale : g.most, zero);
+  Value inverse = arith::DivFOp::create(b, loc, r.splat(r.f32(g.blocks), 1), g.scale);
   inverse = arith::SelectOp::create(b, loc, isZero, zero, inverse);
-  Value scaled = arith::MulFOp::create(b, loc, x, r.broadcast(inverse, grouped));
-  Value codes =
-      arith::FPToSIOp::create(b, loc, r.i32(grouped), math::RoundEvenOp::create(b, loc, scaled));
-  Value sum = tile::ReduceOp::create(b, loc, r.i32(blocks), tile::ReduceKind::Sum, codes, axis);
+  g.scaled = arith::MulFOp::create(b, loc, x, r.broadcast(inverse, g.elements));
+  return g;
+}
+
+void putPart(Rewriter &r, tile::StoreOp store, StringRef field, Value value,
+             ArrayRef<int64_t> shape) {
+  value = tile::ReshapeOp::create(r.b, r.loc, tileType(value).clone(shape), value);
+  BlockStoreOp::create(r.b, r.loc, field, value, store.getView(), store.getOffsets());
+}
+
+// Activations (numeric/activation_format.h): ties to even, and sums of the codes.
+void storeActivations(Rewriter &r, tile::StoreOp store, Value value) {
+  OpBuilder &b = r.b;
+  Location loc = r.loc;
+  Groups g = scaledGroups(r, value, kGroup, 127, /*zeroScale=*/false);
+  Value codes = arith::FPToSIOp::create(b, loc, r.i32(g.elements),
+                                        math::RoundEvenOp::create(b, loc, g.scaled));
+  Value sum = tile::ReduceOp::create(b, loc, r.i32(g.blocks), tile::ReduceKind::Sum, codes, g.axis);
   Value scaledSum =
-      arith::MulFOp::create(b, loc, scale, arith::SIToFPOp::create(b, loc, r.f32(blocks), sum));
+      arith::MulFOp::create(b, loc, g.scale, arith::SIToFPOp::create(b, loc, r.f32(g.blocks), sum));
   Value start = arith::ConstantOp::create(
-      b, loc, DenseElementsAttr::get(r.i32(blocks), -kActivationStartZero));
-  auto put = [&](StringRef field, Value value, ArrayRef<int64_t> shape) {
-    value = tile::ReshapeOp::create(b, loc, tileType(value).clone(shape), value);
-    BlockStoreOp::create(b, loc, field, value, store.getView(), store.getOffsets());
-  };
-  put("code", arith::TruncIOp::create(b, loc, r.i8(grouped), codes), whole);
-  put("scale", scale, groups);
-  put("scaled_sum", scaledSum, groups);
-  put("start", arith::MulIOp::create(b, loc, sum, start), groups);
+      b, loc, DenseElementsAttr::get(r.i32(g.blocks), -kActivationStartZero));
+  putPart(r, store, "code", arith::TruncIOp::create(b, loc, r.i8(g.elements), codes),
+          tileType(value).getShape());
+  putPart(r, store, "scale", g.scale, g.perBlock);
+  putPart(r, store, "scaled_sum", scaledSum, g.perBlock);
+  putPart(r, store, "start", arith::MulIOp::create(b, loc, sum, start), g.perBlock);
+}
+
+// Signed bytes and a scale (numeric/byte_blocks.h): ties away from zero.
+void storeBytes(Rewriter &r, tile::StoreOp store, Value value, const BlockFormat &format,
+                const ByteBlocks &bytes) {
+  OpBuilder &b = r.b;
+  Location loc = r.loc;
+  Groups g = scaledGroups(r, value, format.blockLength, static_cast<float>(bytes.largestCode),
+                          /*zeroScale=*/true);
+  RankedTensorType type = r.f32(g.elements);
+  Value size = math::AbsFOp::create(b, loc, g.scaled), whole = math::FloorOp::create(b, loc, size);
+  Value up = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGE,
+                                   arith::SubFOp::create(b, loc, size, whole), r.splat(type, 0.5));
+  Value next = arith::AddFOp::create(b, loc, whole, r.splat(type, 1));
+  whole = arith::SelectOp::create(b, loc, up, next, whole);
+  Value below =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, g.scaled, r.splat(type, 0));
+  whole = arith::SelectOp::create(b, loc, below, arith::NegFOp::create(b, loc, whole), whole);
+  Value codes = arith::FPToSIOp::create(b, loc, r.i32(g.elements), whole);
+  putPart(r, store, "code", arith::TruncIOp::create(b, loc, r.i8(g.elements), codes),
+          tileType(value).getShape());
+  auto half = RankedTensorType::get(g.blocks, b.getF16Type());
+  putPart(r, store, "scale", arith::TruncFOp::create(b, loc, half, g.scale), g.perBlock);
+}
+
+LogicalResult expandStore(tile::StoreOp store, tile::QuantizeOp quantize) {
+  tile::BlockType type = blockType(store.getValue());
+  const BlockFormat *format = tile::blockFormatOf(type);
+  Result<ByteBlocks> bytes =
+      format ? byteBlocks(*format) : Result<ByteBlocks>(fail(Code::NotFound, "format is unknown"));
+  if (!isActivation(type) && !bytes)
+    return store.emitOpError() << "quantizes to " << type << ": " << bytes.error().message;
+  int64_t length = isActivation(type) ? kGroup : format->blockLength;
+  if (tileType(quantize.getValue()).getShape().back() % length)
+    return store.emitOpError() << "quantizes " << tileType(quantize.getValue())
+                               << ", expected whole groups of " << length;
+  Rewriter r(store);
+  if (isActivation(type))
+    storeActivations(r, store, quantize.getValue());
+  else
+    storeBytes(r, store, quantize.getValue(), *format, *bytes);
   store.erase();
   return success();
 }

@@ -42,7 +42,8 @@ const ActivationFormat *activationFormatOf(Type element) {
 
 std::optional<int64_t> ViewType::denseStride(int64_t axis) const {
   ArrayRef<int64_t> inner = getShape().drop_front(axis + 1);
-  if (!isa<BlockType>(getElementType()) || llvm::any_of(inner, ShapedType::isDynamic))
+  if (!isa<BlockType>(getElementType()) || getStrided() ||
+      llvm::any_of(inner, ShapedType::isDynamic))
     return std::nullopt;
   int64_t stride = 1;
   for (int64_t extent : inner)

@@ -49,7 +49,7 @@ def Tile_View : TypeDef<Tile_Dialect, "View", []> {
   let description = [{
     `!tile.view<?x64xf32, in>`. Strides count elements (blocks for the last dimension of block formats) and are
     passed at launch; the innermost stride is 1 unless `strided`. Views of block formats whose inner extents are static
-    have no gaps, so that kernels know their strides. `interleave = R`: rows are packed in groups of R.
+    have no gaps, so that kernels know their strides, unless `strided`; their innermost stride is 1 even so. `interleave = R`: rows are packed in groups of R.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "mlir::Type":$elementType,
                         "::sinter::tile::Access":$access,

@@ -28,6 +28,20 @@ TEST_F(Devices, ADeviceThatIsNoneMakesNoSense) {
         << name;
 }
 
+TEST_F(Devices, APlanOfAnotherKvTypeThanAskedForIsRefused) {
+  const std::string plan = compiled("cpu");
+  EXPECT_THAT(sinter({"run", model_, "-p", "hi", "--plan", plan, "--kv-type", "q8_0"}),
+              FailedSaying("the plan keeps keys and values in f16, --kv-type asks for q8_0"));
+  EXPECT_THAT(
+      sinter({"run", model_, "-p", "hi", "-n", "1", "--raw", "--plan", plan, "--kv-type", "f16"}),
+      EndedWith(0));
+}
+
+TEST_F(Devices, AKvTypeThatTheModelsHeadsDoNotFitIsRefused) {
+  EXPECT_THAT(sinter({"run", model_, "-p", "hi", "--device", "cpu", "--kv-type", "q8_0"}),
+              FailedSaying("heads have 16 elements, a KV state in Q8_0 takes multiples of 32"));
+}
+
 TEST_F(Devices, TheSecondCpuIsNotThere) {
   EXPECT_THAT(sinter({"run", model_, "-p", "hi", "--device", "cpu:1"}),
               FailedSaying("--device cpu:"));

@@ -134,6 +134,17 @@ TEST_F(Figures, ExplainCountsTheKeysThatRowsSeeAndNotWholePages) {
   EXPECT_EQ(attention(1), 2 * 4 * 64 * 41);
 }
 
+TEST_F(Figures, ExplainAtADepthCountsTheKeysBeforeIt) {
+  const auto json = nlohmann::json::parse(
+      sinter({"explain", model_, "--prompt", "4", "--depth", "40", "--json"}).out);
+  std::vector<double> operations;
+  for (const auto &step : json["steps"])
+    for (const auto &kernel : step["kernels"])
+      if (kernel["kernel"].get<std::string>().starts_with("attention"))
+        operations.push_back(kernel["operations"].get<double>());
+  EXPECT_THAT(operations, testing::ElementsAre(2 * 4 * 64 * (41 + 42 + 43 + 44), 2 * 4 * 64 * 45));
+}
+
 TEST_F(Figures, ExplainDrawsToAFileThatIsThereInFullOrNotAtAll) {
   const std::string svg = path("roofs.svg");
   const Outcome outcome = sinter({"explain", model_, "--prompt", "4", "--svg", svg});

@@ -91,6 +91,40 @@ TEST(Engine, PlanNamesItsModelAndShape) {
   EXPECT_EQ(plan->texts.at("architecture"), "llama");
 }
 
+// Two heads of 32 instead of four of 16.
+FakeSource widerHeads() {
+  FakeSource source = tinyLlama();
+  source.values["llama.attention.head_count"] = int64_t(2);
+  source.values["llama.attention.head_count_kv"] = int64_t(1);
+  return source;
+}
+
+EngineOptions kvOptions(const std::string &kvType) {
+  EngineOptions options = quickOptions();
+  options.kvType = kvType;
+  return options;
+}
+
+TEST(Engine, PlanKeepsKeysAndValuesInTheTypeThatIsAskedFor) {
+  for (auto [type, rowBytes] : {std::pair{"f16", 2 * 2 * 32}, {"q8_0", 2 * 34}}) {
+    auto plan = planOf(widerHeads(), kvOptions(type));
+    ASSERT_TRUE(plan) << plan.error().toString();
+    EXPECT_EQ(plan->texts.at("kv_type"), type);
+    EXPECT_EQ(plan->properties.at("kv_bytes"), 16 * rowBytes) << type;
+    auto keys = plan::findBuffer(*plan, "kv.0.keys");
+    ASSERT_TRUE(keys) << type;
+    const std::array<int64_t, 9> sizes = {1, 1, 1, 1, 1, 3, 0, 0, 0}; // three pages
+    EXPECT_EQ(*plan::evaluate(plan->buffers[keys->index].bytes, sizes), 3 * 16 * rowBytes / 2);
+  }
+}
+
+TEST(Engine, AKvStateOfNoKnownTypeOrForOtherHeadsIsRefusedInOneSentence) {
+  EXPECT_EQ(refusal(tinyLlama(), kvOptions("q4_1")),
+            "the type of the KV state is 'q4_1', expected one of f16, q8_0");
+  EXPECT_EQ(refusal(tinyLlama(), kvOptions("q8_0")),
+            "heads have 16 elements, a KV state in Q8_0 takes multiples of 32");
+}
+
 TEST(Engine, StepHasTheContractsSymbolsAndBuffers) {
   const Result<plan::Plan> &plan = tinyPlan();
   ASSERT_TRUE(plan) << plan.error().toString();

@@ -25,14 +25,14 @@ constexpr const char *kTypes = R"(
 !kh = tensor<?x2x16xf32, #graph.dims<T>>
 !qh3 = tensor<?x3x16xf32, #graph.dims<T>>
 !keys = tensor<?x2x16x32xf16, #graph.dims<C>>
-!values = tensor<?x32x2x16xf16, #graph.dims<C>>
+!values = tensor<?x2x32x16xf16, #graph.dims<C>>
 !t = tensor<?xi32, #graph.dims<T>>
 !s = tensor<?xi32, #graph.dims<S>>
 !pages = tensor<?x?xi32, #graph.dims<S, P>>
 !blocks = tensor<?x3xi32, #graph.dims<B>>
 !keys3 = tensor<?x3x16x32xf16, #graph.dims<C>>
-!values3 = tensor<?x32x3x16xf16, #graph.dims<C>>
-!values64 = tensor<?x64x2x16xf16, #graph.dims<C>>
+!values3 = tensor<?x3x32x16xf16, #graph.dims<C>>
+!values64 = tensor<?x2x64x16xf16, #graph.dims<C>>
 !w8 = tensor<8x64xf32>
 !x8 = tensor<?x8xf32, #graph.dims<T>>
 )";
@@ -209,7 +209,7 @@ TEST_F(Graph, PoolsOfDifferentPageRowsAreRefused) {
     %i = graph.input "i" : !t
     %a, %b = graph.scatter %r, %r at %i into %k, %v
         : !kh, !kh, !t into !keys, !values64 -> !keys, !values64)",
-          "expected axis 3 of the first to equal axis 1 of the second");
+          "expected axis 3 of the first to equal axis 2 of the second");
 }
 
 TEST_F(Graph, HeadsThatAreNoMultipleOfKeyHeadsAreRefused) {

@@ -62,7 +62,7 @@ struct Batch {
   void write(int64_t s, int64_t t, int64_t i, float key, float value) {
     int64_t page = table[s * pagesPerSequence + t / kPageRows], row = t % kPageRows;
     keyPool[(page * kHeads * kDim + i) * kPageRows + row] = f32ToF16(key);
-    valuePool[(page * kPageRows + row) * kHeads * kDim + i] = f32ToF16(value);
+    valuePool[((page * kHeads + i / kDim) * kPageRows + row) * kDim + i % kDim] = f32ToF16(value);
   }
   double key(int64_t s, int64_t t, int64_t i) const {
     int64_t page = table[s * pagesPerSequence + t / kPageRows], row = t % kPageRows;
@@ -70,7 +70,7 @@ struct Batch {
   }
   double value(int64_t s, int64_t t, int64_t i) const {
     int64_t page = table[s * pagesPerSequence + t / kPageRows], row = t % kPageRows;
-    return f16ToF32(valuePool[(page * kPageRows + row) * kHeads * kDim + i]);
+    return f16ToF32(valuePool[((page * kHeads + i / kDim) * kPageRows + row) * kDim + i % kDim]);
   }
 
   void run(Settings settings) {
@@ -81,7 +81,7 @@ struct Batch {
     runKernel("attention", settings,
               {viewOf(q, {tokens(), heads, kDim}),
                viewOf(keyPool, {pages, kHeads, kDim, kPageRows}),
-               viewOf(valuePool, {pages, kPageRows, kHeads, kDim}),
+               viewOf(valuePool, {pages, kHeads, kPageRows, kDim}),
                viewOf(table, {count(), pagesPerSequence}), viewOf(blocks, {programs, 3}),
                viewOf(lengths, {count()}), viewOf(positions, {tokens(), 1}),
                viewOf(out, {tokens(), heads, kDim}), tile::f32Argument(kScale)});
@@ -135,6 +135,65 @@ TEST(Attention, RowsOfARaggedBatchAttendTheirOwnPast) {
   Batch batch(kRagged, 1);
   batch.run({{"block_queries", "1"}});
   expectClose(batch.out, batch.reference(0, true), 2e-5, 2e-6);
+}
+
+// Pools of blocks, and the same numbers as f32.
+struct BlockPools {
+  static constexpr int64_t kPages = 3, kBlockDim = 64,
+                           kElements = kPages * kHeads * kPageRows * kBlockDim;
+  std::vector<uint8_t> keys, values;
+  std::vector<float> plainKeys, plainValues;
+
+  BlockPools() {
+    fill(11, keys, plainValues);
+    plainKeys.resize(kElements); // a key's elements lie a page's rows apart
+    for (int64_t at = 0; at < kElements; ++at) {
+      int64_t dim = at % kBlockDim, row = at / kBlockDim % kPageRows,
+              head = at / kBlockDim / kPageRows;
+      plainKeys[(head * kBlockDim + dim) * kPageRows + row] = plainValues[at];
+    }
+    fill(12, values, plainValues);
+  }
+  static void fill(uint64_t seed, std::vector<uint8_t> &blocks, std::vector<float> &numbers) {
+    const BlockFormat &format = blockFormat(TensorType::Q8_0);
+    numbers = randomFloats(kElements, seed);
+    blocks.resize(*format.rowBytes(kElements));
+    ASSERT_TRUE(quantizeRow(format, numbers, blocks));
+    decodeRow(format, blocks, numbers);
+  }
+};
+
+// Ten positions on three pages, of which the last two are asked for.
+std::vector<float> attendPools(const std::string &pool, const Argument &keys,
+                               const Argument &values) {
+  constexpr int64_t kTokens = 2, kAll = kHeads * kGroup, kBlockDim = BlockPools::kBlockDim;
+  auto q = randomFloats(kTokens * kAll * kBlockDim, 5);
+  std::vector<float> out(q.size());
+  std::vector<int32_t> table = {2, 0, 1}, blocks = {0, 0, 2}, lengths = {10}, positions = {8, 9};
+  runKernel("attention",
+            {{"pool", pool},
+             {"kv_heads", "2"},
+             {"group_heads", "3"},
+             {"head_dim", "64"},
+             {"page_rows", "4"},
+             {"block_queries", "2"}},
+            {viewOf(q, {kTokens, kAll, kBlockDim}), keys, values, viewOf(table, {1, 3}),
+             viewOf(blocks, {1, 3}), viewOf(lengths, {1}), viewOf(positions, {kTokens, 1}),
+             viewOf(out, {kTokens, kAll, kBlockDim}), tile::f32Argument(kScale)});
+  return out;
+}
+
+TEST(Attention, PoolsOfBlocksGiveTheBitsOfTheNumbersThatTheyHold) {
+  BlockPools pools;
+  const std::vector<int64_t> byRow = {BlockPools::kPages, kHeads, kPageRows, BlockPools::kBlockDim};
+  std::vector<float> blocks =
+      attendPools("q8_0", viewOf(pools.keys, byRow), viewOf(pools.values, byRow));
+  std::vector<float> plain = attendPools(
+      "f32",
+      viewOf(pools.plainKeys, {BlockPools::kPages, kHeads, BlockPools::kBlockDim, kPageRows}),
+      viewOf(pools.plainValues, byRow));
+  EXPECT_EQ(blocks, plain);
+  EXPECT_NE(blocks, std::vector<float>(blocks.size(), 0.0f));
 }
 
 TEST(Attention, BlocksOfQueriesGiveTheSameBitsAsSingleRows) {

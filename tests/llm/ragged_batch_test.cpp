@@ -5,11 +5,12 @@
 namespace sinter {
 namespace {
 
-// A matrix format and the instruction level that it is compiled for.
+// A matrix format, the instruction level that it is compiled for and the type of the KV state.
 struct Setting {
   const char *name;
   TensorType matrices, embedding;
   const char *target;
+  const char *kvType = "f16";
 
   friend void PrintTo(const Setting &setting, std::ostream *stream) { *stream << setting.name; }
 };
@@ -29,9 +30,9 @@ protected:
     std::ofstream(folder_.file("model.gguf"), std::ios::binary)
         .write(reinterpret_cast<const char *>(bytes.data()),
                static_cast<std::streamsize>(bytes.size()));
-    model_ =
-        LoadedModel::open(folder_.file("model.gguf"), {"--target", GetParam().target, "--page-rows",
-                                                       "16", "--query-block", "4"});
+    model_ = LoadedModel::open(folder_.file("model.gguf"),
+                               {"--target", GetParam().target, "--page-rows", "16", "--query-block",
+                                "4", "--kv-type", GetParam().kvType});
     ASSERT_TRUE(static_cast<bool>(model_));
     sequences_ = randomSequences({5, 37, 70}, kVocabulary);
   }
@@ -139,7 +140,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Setting{"F16", TensorType::F16, TensorType::F16, "host"},
                     Setting{"BF16", TensorType::BF16, TensorType::F32, "host"},
                     Setting{"F32", TensorType::F32, TensorType::F32, "host"},
-                    Setting{"Q4_1_avx2", TensorType::Q4_1, TensorType::Q8_0, "avx2"}),
+                    Setting{"Q4_1_avx2", TensorType::Q4_1, TensorType::Q8_0, "avx2"},
+                    Setting{"Q4_1_kv_q8_0", TensorType::Q4_1, TensorType::Q8_0, "host", "q8_0"},
+                    Setting{"F16_kv_q8_0_avx2", TensorType::F16, TensorType::F16, "avx2", "q8_0"}),
     [](const auto &info) { return info.param.name; });
 
 } // namespace

@@ -7,7 +7,8 @@
 namespace sinter {
 namespace {
 
-class RaggedModelTest : public testing::Test {
+// By the type of the KV state.
+class RaggedModelTest : public testing::TestWithParam<const char *> {
 protected:
   void SetUp() override {
     if (realModelPath().empty())
@@ -15,7 +16,7 @@ protected:
           << "the default model is not here: ./demo fetches it, SINTER_TEST_MODEL names it";
     if (!haveCompiler())
       GTEST_SKIP() << compilerPath() << " was not built";
-    model_ = LoadedModel::open(realModelPath(), {});
+    model_ = LoadedModel::open(realModelPath(), {"--kv-type", GetParam()});
     ASSERT_TRUE(static_cast<bool>(model_));
     vocabulary_ = static_cast<uint32_t>(model_.plan->properties.at("vocab_size"));
   }
@@ -30,13 +31,13 @@ protected:
   uint32_t vocabulary_ = 0;
 };
 
-TEST_F(RaggedModelTest, ThreeUnequalSequencesOverShuffledPagesGiveTheSameBitsAsEachAlone) {
+TEST_P(RaggedModelTest, ThreeUnequalSequencesOverShuffledPagesGiveTheSameBitsAsEachAlone) {
   const auto sequences = randomSequences({9, 67, 131}, vocabulary_);
   RaggedRun run(model_, sequences, {.shuffledPages = true});
   expectAlone(run.run({{{0, 9}, {1, 67}, {2, 131}}}), sequences);
 }
 
-TEST_F(RaggedModelTest, ChunksAndGeneratingInABatchOfThreeGiveTheSameBitsAsEachAlone) {
+TEST_P(RaggedModelTest, ChunksAndGeneratingInABatchOfThreeGiveTheSameBitsAsEachAlone) {
   const auto sequences = randomSequences({7, 35, 75}, vocabulary_);
   RaggedRun run(model_, sequences, {.shuffledPages = true});
   run.run({{{2, 40}, {1, 11}}, {{1, 21}, {0, 4}}, {{2, 32}}});
@@ -47,7 +48,7 @@ TEST_F(RaggedModelTest, ChunksAndGeneratingInABatchOfThreeGiveTheSameBitsAsEachA
 
 // The answer itself is not the property; that it is a sentence says that weights, tokenizer and
 // attention are those of the file.
-TEST_F(RaggedModelTest, TheModelKnowsTheCapitalOfFrance) {
+TEST_P(RaggedModelTest, TheModelKnowsTheCapitalOfFrance) {
   auto file = ModelFile::open(realModelPath());
   ASSERT_TRUE(file.has_value()) << file.error().toString();
   const auto prompt = file->encodeRaw("The capital of France is");
@@ -63,6 +64,9 @@ TEST_F(RaggedModelTest, TheModelKnowsTheCapitalOfFrance) {
   ASSERT_TRUE(text.has_value()) << text.error().toString();
   EXPECT_NE(text->find("Paris"), std::string::npos) << *text;
 }
+
+INSTANTIATE_TEST_SUITE_P(KvTypes, RaggedModelTest, testing::Values("f16", "q8_0"),
+                         [](const auto &info) { return std::string(info.param); });
 
 } // namespace
 } // namespace sinter

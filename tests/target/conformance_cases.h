@@ -29,10 +29,10 @@ inline tile::KernelModule buildCase(const KernelCase &c) {
   });
 }
 
-inline void sprinkleInputs(LaunchArguments &arguments, Random &random) {
+inline void sprinkleInputs(LaunchArguments &arguments, Random &random, bool small) {
   for (LaunchArgument &a : arguments)
     if (a.view() && a.view().isReadable())
-      sprinkleSpecials(a, random);
+      sprinkleSpecials(a, random, small);
 }
 
 // Arguments of a case for one set of extents, with normal or with special values.
@@ -42,7 +42,7 @@ inline LaunchArguments caseArguments(const KernelCase &c, tile::KernelOp kernel,
   if (c.prepare)
     c.prepare(arguments, extents, random);
   if (specials)
-    sprinkleInputs(arguments, random);
+    sprinkleInputs(arguments, random, c.small);
   return arguments;
 }
 

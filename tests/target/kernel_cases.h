@@ -20,7 +20,8 @@ struct KernelCase {
   std::function<void(LaunchArguments &, const Extents &, Random &)> prepare = {};
   // Instead of the registry's entry with `settings`: an instance with slots.
   std::function<void(kernel::KernelBuilder &)> build = {};
-  int rounds = 2; // how often each extent has each of its values
+  bool small = false; // special values are small: formats with an F16 scale hold no others
+  int rounds = 2;     // how often each extent has each of its values
 
   bool multipliesBlocks() const { return label.starts_with("gemm_q8a_"); }
 };

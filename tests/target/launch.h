@@ -250,12 +250,25 @@ inline double roundingOf(mlir::Type element) {
   return floating ? std::ldexp(1.0, -static_cast<int>(floating.getFPMantissaWidth())) : 0;
 }
 
-// The values of a view of the activation format, and the scale that each has.
+// The values of a view of blocks, and the scale that each has.
 struct Activations {
   std::vector<double> values, scales;
 };
 
+inline Activations valuesOf(const LaunchArgument &a, const BlockFormat &format) {
+  Activations result;
+  std::vector<float> values(a.bytes.size() / format.blockBytes * format.blockLength);
+  decodeRow(format, a.bytes, values);
+  result.values.assign(values.begin(), values.end());
+  for (size_t at = 0; at < a.bytes.size(); at += format.blockBytes)
+    for (uint32_t e = 0; e < format.blockLength; ++e)
+      result.scales.push_back(format.scale.value(a.bytes.data() + at, e));
+  return result;
+}
+
 inline Activations activationsOf(const LaunchArgument &a) {
+  if (const BlockFormat *table = tile::blockFormatOf(a.view().getElementType()))
+    return valuesOf(a, *table);
   Activations result;
   const ActivationFormat &format = *tile::activationFormatOf(a.view().getElementType());
   for (size_t at = 0; at < a.bytes.size(); at += format.bytes()) {

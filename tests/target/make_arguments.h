@@ -82,26 +82,31 @@ inline void fillNormal(LaunchArgument &a, Random &random) {
   });
 }
 
-// Replaces one element in five by NaN, an infinity, a zero, a subnormal or a huge number.
-inline void sprinkleSpecials(LaunchArgument &a, Random &random) {
+// Replaces one element in five by NaN, an infinity, a zero, a subnormal or a huge number; with
+// `small` by a zero or a subnormal.
+inline void sprinkleSpecials(LaunchArgument &a, Random &random, bool small = false) {
   mlir::Type element = a.view().getElementType();
   if (llvm::isa<tile::BlockType>(element))
     fillBlocks(a, true, random);
   if (!llvm::isa<mlir::FloatType>(element))
     return;
-  const double values[] = {NAN, INFINITY, -INFINITY, 0.0, -0.0, 1e-41, -3e-42, 3e38, -88.9, 89.0};
+  const double values[] = {0.0, -0.0, 1e-41, -3e-42, NAN, INFINITY, -INFINITY, 3e38, -88.9, 89.0};
+  const size_t count = small ? 4 : std::size(values);
   forEachElement(a, [&](int64_t at, int64_t) {
     if (random() % 5 == 0)
-      setElement(element, a.bytes, at, values[random() % std::size(values)]);
+      setElement(element, a.bytes, at, values[random() % count]);
   });
 }
 
 // Strides without gaps but for `gap` elements after each line. Lines run along the innermost axis,
-// in a strided view of more than two along the second, as a pool of keys lies in memory.
+// in a strided view of more than two along the second, as a pool of keys lies in memory; of blocks,
+// which keep to the innermost axis, the second and third change places.
 inline void layOut(LaunchArgument &a, int64_t gap) {
   std::vector<size_t> order(a.shape.size());
   std::iota(order.begin(), order.end(), size_t(0));
-  if (a.view().getStrided() && order.size() > 2)
+  if (a.view().getStrided() && llvm::isa<tile::BlockType>(a.view().getElementType()))
+    std::swap(order.at(1), order.at(2));
+  else if (a.view().getStrided() && order.size() > 2)
     std::rotate(order.begin() + 1, order.begin() + 2, order.end());
   a.strides.assign(a.shape.size(), 1);
   for (size_t i = order.size() - 1; i > 0; --i)

@@ -93,6 +93,7 @@ inline KernelCase kvWriteCase(const std::string &pool, int64_t heads, int64_t di
                {{"T", oddExtents(16)}, {"P", {0, 1, 3}}},
                {0, 0}};
   c.prepare = prepareSlots;
+  c.small = pool.front() == 'q';
   return c;
 }
 
@@ -176,6 +177,8 @@ inline void prepareAttention(const AttentionCase &a, LaunchArguments &arguments,
 inline KernelCase attentionCase(const AttentionCase &a) {
   std::string heads = std::to_string(a.kvHeads), dim = std::to_string(a.headDim);
   std::string rows = std::to_string(a.pageRows), all = std::to_string(a.kvHeads * a.groupHeads);
+  const std::vector<std::string> values = {"N", heads, rows, dim};
+  const bool inBlocks = a.pool.front() == 'q'; // keys lie as values do
   KernelCase c{a.label(),
                "attention",
                {{"pool", a.pool},
@@ -189,8 +192,8 @@ inline KernelCase attentionCase(const AttentionCase &a) {
                 {"window", std::to_string(a.window)},
                 {"causal", a.causal ? "true" : "false"}},
                {{"q", {"T", all, dim}},
-                {"k_pool", {"N", heads, dim, rows}},
-                {"v_pool", {"N", rows, heads, dim}},
+                {"k_pool", inBlocks ? values : std::vector<std::string>{"N", heads, dim, rows}},
+                {"v_pool", values},
                 {"page_table", {"S", "P"}},
                 {"blocks", {"B", "3"}},
                 {"kv_lengths", {"S"}},
@@ -218,6 +221,8 @@ inline void addTokenCases(KernelCases &cases) {
   cases.push_back(kvWriteCase("f16", 2, 5, 4));
   cases.push_back(kvWriteCase("f16", 3, 64, 16));
   cases.push_back(kvWriteCase("bf16", 1, 17, 1));
+  cases.push_back(kvWriteCase("q8_0", 2, 64, 4));
+  cases.push_back(kvWriteCase("q8_0", 1, 96, 3));
   cases.push_back(attentionCase({}));
   cases.push_back(attentionCase({.blockQueries = 4}));
   cases.push_back(attentionCase({.headDim = 5, .pageRows = 4, .blockQueries = 3, .window = 3}));
@@ -226,6 +231,12 @@ inline void addTokenCases(KernelCases &cases) {
   cases.push_back(attentionCase({.pool = "bf16", .blockQueries = 2}));
   cases.push_back(attentionCase({.headDim = 5, .pageRows = 4, .blockQueries = 2, .stepPages = 3}));
   cases.push_back(attentionCase({.pageRows = 4, .blockQueries = 3, .window = 9, .stepPages = 4}));
+  for (int64_t dim : {32, 64, 96})
+    for (int64_t queries : {1, 4})
+      cases.push_back(
+          attentionCase({.pool = "q8_0", .headDim = dim, .pageRows = 64, .blockQueries = queries}));
+  cases.push_back(attentionCase(
+      {.pool = "q8_0", .headDim = 64, .blockQueries = 2, .window = 9, .stepPages = 2}));
   for (int64_t dim : {32, 64})
     cases.push_back(attentionCase({.out = "q8a", .headDim = dim, .blockQueries = dim / 32}));
 }

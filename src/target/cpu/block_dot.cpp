@@ -25,12 +25,14 @@ static int64_t rowsBeside(const CpuFacts &facts, int64_t vectors, int64_t tileRo
 }
 
 // Vectors side by side that take the fewest loads of a and b over all of a tile's columns: a block
-// of r rows and v vectors loads r + v times for r * v multiply-adds.
-static int64_t vectorsFor(const CpuFacts &facts, int64_t tileRows, int64_t columns) {
-  int64_t best = 1;
+// of r rows and v vectors loads r + v times for r * v multiply-adds. As many as make whole blocks
+// of `length` columns, where columns are decoded.
+static int64_t vectorsFor(const CpuFacts &facts, int64_t tileRows, int64_t columns,
+                          int64_t length) {
+  int64_t multiple = llvm::divideCeil(length, facts.lanes), best = multiple;
+  int64_t most = std::max(multiple, std::min(kMostVectors, columns / facts.lanes));
   double fewest = 0;
-  for (int64_t v = 1; v <= std::max<int64_t>(1, std::min(kMostVectors, columns / facts.lanes));
-       ++v) {
+  for (int64_t v = multiple; v <= most; v += multiple) {
     auto loads = [&](int64_t vectors) {
       double rows = static_cast<double>(rowsBeside(facts, vectors, tileRows));
       return (rows + static_cast<double>(vectors)) / rows;
@@ -38,7 +40,7 @@ static int64_t vectorsFor(const CpuFacts &facts, int64_t tileRows, int64_t colum
     int64_t panels = columns / (v * facts.lanes);
     int64_t rest = llvm::divideCeil(columns - panels * v * facts.lanes, facts.lanes);
     double all = static_cast<double>(panels) * loads(v) + static_cast<double>(rest) * loads(1);
-    if (v == 1 || all < fewest) {
+    if (v == multiple || all < fewest) {
       best = v;
       fewest = all;
     }
@@ -218,7 +220,8 @@ LogicalResult Blocker::sinkDot(tile::DotOp dot) {
         into = scratch_.lookup(loop.getRegionIterArg(i));
   if (!into)
     into = allocate(type, {});
-  int64_t vectors = vectorsFor(facts_, type.getDimSize(0), type.getDimSize(1));
+  int64_t length = dot.getTransposeB() ? 1 : decodedLength(dot.getB());
+  int64_t vectors = vectorsFor(facts_, type.getDimSize(0), type.getDimSize(1), length);
   if (isBlockTile(dot.getA()))
     vectors = type.getDimSize(0) == 1 ? 2 : 1;
   int64_t step = std::min(type.getDimSize(1), vectors * facts_.lanes);

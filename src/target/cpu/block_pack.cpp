@@ -36,7 +36,7 @@ static bool runsAlongLastAxis(Value value) {
 
 Value Blocker::depthEnd(tile::DotOp dot, int64_t depth, int64_t step) {
   tile::LoadOp load = loadOf(dot.getB());
-  if (!load || load.getPadAttr())
+  if (!load || load.getPadAttr() || load.getView().getType().getRank() != 2)
     return index(depth);
   unsigned axis = dot.getTransposeB() ? 1 : 0;
   Value dim = b_.createOrFold<tile::DimOp>(loc_, mapped(load.getView()), axis);

@@ -142,6 +142,78 @@ Value Emitter::tableOf(const BlockFormat &format) {
   return LLVM::AddressOfOp::create(b_, loc_, global);
 }
 
+// Words of 16 rows, four from each, as one vector of rows for each word.
+static std::array<Value, 4> turnWords(OpBuilder &b, Location loc, ArrayRef<Value> rows) {
+  auto joined = [&](Value x, Value y) -> Value {
+    int64_t width = cast<VectorType>(x.getType()).getDimSize(0);
+    return vector::ShuffleOp::create(b, loc, x, y,
+                                     llvm::to_vector(llvm::seq<int64_t>(0, 2 * width)));
+  };
+  // Of each four neighbours of x and y in turn those that `pick` names.
+  auto picked = [&](Value x, Value y, std::array<int64_t, 4> pick) -> Value {
+    SmallVector<int64_t> mask;
+    for (int64_t at = 0; at < 16; ++at)
+      mask.push_back(at / 4 * 4 + pick[at % 4] % 4 + pick[at % 4] / 4 * 16);
+    return vector::ShuffleOp::create(b, loc, x, y, mask);
+  };
+  std::array<Value, 4> v;
+  for (int64_t i = 0; i < 4; ++i)
+    v[i] = joined(joined(rows[i], rows[4 + i]), joined(rows[8 + i], rows[12 + i]));
+  Value low01 = picked(v[0], v[1], {0, 4, 1, 5}), high01 = picked(v[0], v[1], {2, 6, 3, 7});
+  Value low23 = picked(v[2], v[3], {0, 4, 1, 5}), high23 = picked(v[2], v[3], {2, 6, 3, 7});
+  return {picked(low01, low23, {0, 1, 4, 5}), picked(low01, low23, {2, 3, 6, 7}),
+          picked(high01, high23, {0, 1, 4, 5}), picked(high01, high23, {2, 3, 6, 7})};
+}
+
+// The values of 16 rows of 16 bytes from byte `first` of their blocks' codes on, as vectors of
+// rows: words turn before they are taken apart, which is a quarter of the moves.
+SmallVector<Value> Emitter::decodeColumns(const ByteBlocks &format, ArrayRef<Value> blocks,
+                                          int64_t first) {
+  constexpr int64_t kRows = 16;
+  SmallVector<Value> words, scales;
+  for (Value block : blocks) {
+    Value from = bytesAt(block, format.codeOffset + first);
+    words.push_back(
+        LLVM::LoadOp::create(b_, loc_, VectorType::get({kRows / 4}, b_.getI32Type()), from, 1));
+    scales.push_back(
+        LLVM::LoadOp::create(b_, loc_, b_.getF16Type(), bytesAt(block, format.scaleOffset), 1));
+  }
+  auto ints = VectorType::get({kRows}, b_.getI32Type());
+  auto floats = ints.clone(b_.getF32Type());
+  Value halves = vector::FromElementsOp::create(b_, loc_, ints.clone(b_.getF16Type()), scales);
+  Value scale = arith::ExtFOp::create(b_, loc_, floats, halves);
+  auto constant = [&](int32_t v) -> Value {
+    return arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(ints, v));
+  };
+  SmallVector<Value> values;
+  for (Value word : turnWords(b_, loc_, words))
+    for (int32_t byte = 0; byte < 4; ++byte) {
+      Value code = arith::ShLIOp::create(b_, loc_, word, constant(24 - 8 * byte));
+      code = arith::ShRSIOp::create(b_, loc_, code, constant(24));
+      Value number = arith::SIToFPOp::create(b_, loc_, floats, code);
+      values.push_back(arith::MulFOp::create(b_, loc_, scale, number));
+    }
+  return values;
+}
+
+// Whether a part is 16 rows of 16 bytes that vectors of rows can hold.
+static bool turnsByWords(const BlockFormat &format, RankedTensorType part, int64_t lanes) {
+  constexpr int64_t kRows = 16;
+  int64_t last = part.getRank() - 1;
+  return lanes == kRows && last > 0 && part.getDimSize(last) == kRows &&
+         part.getDimSize(last - 1) == kRows && part.getNumElements() == kRows * kRows &&
+         byteBlocks(format).has_value();
+}
+
+// The first byte of the block that holds an element; of zeros where the view has none.
+Value Emitter::blockAt(const EmittedView &view, const BlockFormat &format, ArrayRef<Value> at) {
+  Place place = placeOf(view, at, -1);
+  Value number = arith::DivUIOp::create(b_, loc_, place.elements, index(format.blockLength));
+  Value block = bytesAt(view.base, mul(number, index(format.blockBytes)));
+  return place.valid ? arith::SelectOp::create(b_, loc_, place.valid, block, scratch_).getResult()
+                     : block;
+}
+
 // Elements of `shape` from `start` on in a tile of whole blocks.
 LogicalResult Emitter::decodePart(tile::DecodeOp op, Value into, ArrayRef<int64_t> start) {
   auto type = cast<RankedTensorType>(into.getType());
@@ -160,20 +232,21 @@ LogicalResult Emitter::decodePart(tile::DecodeOp op, Value into, ArrayRef<int64_
                             << ", expected whole vectors of rows that are not side by side";
   SmallVector<Value> offsets = scalarsOf(load.getOffsets());
   Value table = tableOf(*format);
-  Pieces pieces{SmallVector<int64_t>(type.getShape()), last, false, {}};
+  bool turns = turnsByWords(*format, type, facts_.lanes);
+  Pieces pieces{SmallVector<int64_t>(type.getShape()), turns ? last - 1 : last, false, {}};
+  SmallVector<Value> blocks;
   forEachPiece(type.getShape(), last, [&](ArrayRef<int64_t> at, int64_t width) {
     SmallVector<Value> where;
     for (auto [offset, first, step] : llvm::zip_equal(offsets, start, at))
       where.push_back(add(offset, index(first + step)));
-    Place place = placeOf(view, where, -1);
-    Value number = arith::DivUIOp::create(b_, loc_, place.elements, index(length));
-    Value block = bytesAt(view.base, mul(number, index(format->blockBytes)));
-    if (place.valid)
-      block = arith::SelectOp::create(b_, loc_, place.valid, block, scratch_);
-    pieces.values.push_back(
-        BlockDecoder(b_, loc_, block, *format, (start[last] + at[last]) % length, width)
-            .decode(table));
+    blocks.push_back(blockAt(view, *format, where));
+    if (!turns)
+      pieces.values.push_back(
+          BlockDecoder(b_, loc_, blocks.back(), *format, (start[last] + at[last]) % length, width)
+              .decode(table));
   });
+  if (turns)
+    pieces.values = decodeColumns(*byteBlocks(*format), blocks, start[last] % length);
   tiles_[into] = pieces;
   return success();
 }

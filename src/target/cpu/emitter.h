@@ -2,8 +2,11 @@
 // are addressed.
 #pragma once
 
+#include "numeric/byte_blocks.h"
 #include "numeric/dot_packing.h"
 #include "target/cpu/emit.h"
+
+#include <functional>
 
 namespace sinter::target::cpu {
 
@@ -107,11 +110,19 @@ private:
   LogicalResult emitDecode(tile::DecodeOp op);
   LogicalResult emitSlice(tile::SliceOp op);
   LogicalResult decodePart(tile::DecodeOp op, Value into, ArrayRef<int64_t> start);
+  SmallVector<Value> decodeColumns(const ByteBlocks &format, ArrayRef<Value> blocks, int64_t first);
+  Value blockAt(const EmittedView &view, const BlockFormat &format, ArrayRef<Value> at);
   Value tableOf(const BlockFormat &format);
 
   // emit_blocks.cpp
+  struct BlockWriter {
+    int64_t length, bytes; // of a block
+    std::function<void(ArrayRef<Value> vectors, Value block)> write;
+  };
+  mlir::FailureOr<BlockWriter> blockWriter(tile::StoreOp op, Type element);
   LogicalResult storeQuantized(tile::StoreOp op, tile::QuantizeOp quantize);
   void quantizeBlock(const ActivationFormat &format, ArrayRef<Value> vectors, Value block);
+  void roundBlock(const ByteBlocks &format, ArrayRef<Value> vectors, Value block);
   void storeSum(const ActivationFormat &format, Value block, Value scale, Value sum,
                 uint32_t length, uint32_t part);
   Value bytesAt(Value base, Value offset);

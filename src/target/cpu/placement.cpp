@@ -13,6 +13,9 @@ static constexpr int64_t kRecomputeLimit = 3;
 // A dot reads each b element once per row block: below this many rows packing b costs more than it
 // saves.
 static constexpr int64_t kPackRows = 32;
+// So many rows are one block of rows, which reads each b element once: it is decoded as it is read
+// unless its columns have to turn.
+static constexpr int64_t kRowsOfOneBlock = 4;
 // A dot reads each a element once per column block; copying a pays from this many columns.
 static constexpr int64_t kCopyColumns = 32;
 // Rows of a copied operand are spread over cache sets by one line.
@@ -43,9 +46,13 @@ bool isStreamable(Operation *op) {
 }
 
 tile::DecodeOp decodingOf(Value value) {
-  while (auto narrowed = value.getDefiningOp<arith::TruncFOp>())
-    value = narrowed.getIn();
-  return value.getDefiningOp<tile::DecodeOp>();
+  while (true) {
+    Operation *op = value.getDefiningOp();
+    auto reshape = dyn_cast_if_present<tile::ReshapeOp>(op);
+    if (!isa_and_present<arith::TruncFOp>(op) && !(reshape && isStreamable(reshape)))
+      return dyn_cast_if_present<tile::DecodeOp>(op);
+    value = op->getOperand(0);
+  }
 }
 
 static int64_t costOf(Operation *op) {
@@ -162,7 +169,8 @@ void Placer::placeDotOperands(tile::DotOp dot) {
     placement_.places[dot.getA()] = Place::Scratch;
     placement_.layouts[dot.getA()].rowPadding = padding(dot.getA());
   }
-  bool packs = rows >= kPackRows || decodingOf(dot.getB());
+  bool packs = rows >= kPackRows ||
+               (decodingOf(dot.getB()) && (dot.getTransposeB() || rows > kRowsOfOneBlock));
   if (!isBlockTile(dot.getB()) && packs && placement_.of(dot.getB()) == Place::Stream) {
     bool alone = dot.getB().hasOneUse();
     placement_.places[dot.getB()] = alone ? Place::Packed : Place::Scratch;

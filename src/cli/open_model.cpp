@@ -47,9 +47,9 @@ Result<OpenedModel> openModel(ModelFile file, const ModelArguments &arguments,
   if (!choice.why.empty())
     sayOnStderr(choice.why);
   opened.device = std::move(choice.device);
-  SINTER_ASSIGN(ObtainedPlan obtained,
-                arguments.plan.empty() ? obtainPlan(file, opened.device->info().target, interrupts)
-                                       : readPlanFile(arguments.plan, *opened.device));
+  SINTER_ASSIGN(ObtainedPlan obtained, arguments.plan.empty()
+                                           ? obtainPlan(file, opened.device->info(), interrupts)
+                                           : readPlanFile(arguments.plan, *opened.device));
   opened.buildSeconds = obtained.buildSeconds;
   PlanRunnerOptions options;
   options.contextTokens = arguments.context;

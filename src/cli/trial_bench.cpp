@@ -103,10 +103,8 @@ Result<void> TrialBench::runRounds(StepTimes &times) {
   SINTER_TRY(runner_.executor().run(plan::ProcedureId{0}));
   for (const runtime::LaunchSample &sample : runner_.executor().samples()) {
     contents_.push_back(plan().kernels[sample.launch->kernel.index].content);
-    ++times.kernels[contents_.back()].launches;
+    times.kernels[contents_.back()].resize(count);
   }
-  for (auto &[content, kernel] : times.kernels)
-    kernel.seconds.resize(count);
   const auto start = Clock::now();
   for (uint32_t round = 0;
        round < effort_.leastRounds ||
@@ -125,11 +123,9 @@ Result<void> TrialBench::runVariant(uint32_t variant, StepTimes &times) {
   SINTER_TRY(runner_.executor().run(plan::ProcedureId{variant}));
   const auto samples = runner_.executor().samples();
   SINTER_CHECK(samples.size() == contents_.size()); // schedules change no step
-  for (auto &[content, kernel] : times.kernels)
-    kernel.seconds[variant].push_back(0);
   for (size_t i = 0; i < samples.size(); ++i)
-    times.kernels[contents_[i]].seconds[variant].back() +=
-        static_cast<double>(samples[i].nanoseconds) * 1e-9;
+    times.kernels[contents_[i]][variant].push_back(static_cast<double>(samples[i].nanoseconds) *
+                                                   1e-9);
   return {};
 }
 

@@ -14,13 +14,9 @@ struct TrialEffort {
   double secondsEach = 0; // of one size of step, once there are leastRounds
 };
 
-// A kernel's launches in a step of one size.
-struct KernelTimes {
-  uint32_t launches = 0;
-  // By variant (0: the step itself), then by round: seconds of all launches. Times of one round
-  // were taken one right after another.
-  std::vector<std::vector<double>> seconds;
-};
+// By variant (0: the step itself) the seconds of each launch of a kernel, in order, round after
+// round: times at one place were taken one right after another.
+using KernelTimes = std::vector<std::vector<double>>;
 
 // Steps of one size.
 struct StepTimes {

@@ -139,16 +139,19 @@ Result<int> tuneCommand(const TuneArguments &arguments, Interrupts &interrupts) 
   SINTER_ASSIGN(const std::string identity, compilerIdentity(compiler));
   const std::string machine = machineText(device.info(), identity);
   SINTER_ASSIGN(const MachineTunings known, readTunings(cache.folder(), machine));
-  if (!known.damage.empty())
+  const runtime::TuningDatabase database(cache.folder());
+  if (!known.damage.empty()) {
     sayOnStderr(known.damage + "; it is begun anew");
+    SINTER_TRY(database.merge({}));
+  }
   SINTER_ASSIGN(const plan::Plan plan, buildTrialPlan(file, device.info(), {}, interrupts));
   TuneSearch search(plan, known.entries, machine);
   SINTER_TRY(checkTunable(search, device));
   Tuner tuner(file, device, interrupts, arguments.budgetSeconds);
   const Result<void> tuned = tuner.run(search);
   const std::vector<runtime::TuningEntry> entries = search.entries(); // also of a run that failed
-  if (tuner.trials() > 0 || !known.damage.empty())
-    SINTER_TRY(runtime::TuningDatabase(cache.folder()).merge(entries));
+  if (tuner.trials() > 0)
+    SINTER_TRY(database.merge(entries));
   if (!tuned && tuned.error().code != Code::Cancelled)
     return tl::unexpected(tuned.error());
   SINTER_TRY(writeStdout(table(entries) + summary(search, tuner)));

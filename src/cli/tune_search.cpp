@@ -9,16 +9,16 @@
 namespace sinter::cli {
 namespace {
 
-uint64_t nanosecondsOf(double seconds, uint32_t launches) {
-  return static_cast<uint64_t>(std::llround(seconds * 1e9 / std::max(launches, 1u)));
+uint64_t nanosecondsOf(const std::vector<double> &seconds) {
+  return static_cast<uint64_t>(std::llround(median(seconds) * 1e9));
 }
 
-// Of one kernel with times in this step: the median over rounds of what a variant takes by what
-// the rules take in the same round.
+// What a variant takes by what the rules take, the median over all launches: one that lost its core
+// to another process moves no median.
 double ratioOf(const KernelTimes &times, size_t variant) {
   std::vector<double> ratios;
-  for (size_t round = 0; round < times.seconds[variant].size(); ++round)
-    ratios.push_back(times.seconds[variant][round] / std::max(times.seconds[0][round], 1e-9));
+  for (size_t i = 0; i < times[variant].size(); ++i)
+    ratios.push_back(times[variant][i] / std::max(times[0][i], 1e-9));
   return median(std::move(ratios));
 }
 
@@ -71,12 +71,12 @@ std::vector<Assignment> TuneSearch::next(size_t most) const {
 }
 
 // Over all sizes of steps in which the kernel runs the geometric mean; none where one of them
-// becomes slower.
+// becomes slower. Times are those of the size that gains most.
 TuneSearch::Candidate TuneSearch::judge(const std::string &content,
                                         const plan::ScheduleChoice &schedule, size_t variant,
                                         const std::vector<StepTimes> &times) {
   Candidate candidate{schedule};
-  double logs = 0, worst = 0;
+  double logs = 0, worst = 0, best = std::numeric_limits<double>::infinity();
   uint32_t steps = 0;
   for (const StepTimes &step : times) {
     const auto kernel = step.kernels.find(content);
@@ -86,35 +86,44 @@ TuneSearch::Candidate TuneSearch::judge(const std::string &content,
     logs += std::log(ratio);
     worst = std::max(worst, ratio);
     ++steps;
-    if (step.rows <= candidate.rows)
+    if (ratio >= best)
       continue;
+    best = ratio;
     candidate.rows = step.rows;
-    const uint32_t launches = kernel->second.launches;
-    candidate.rulesNs = nanosecondsOf(median(kernel->second.seconds[0]), launches);
-    candidate.chosenNs = nanosecondsOf(median(kernel->second.seconds[variant]), launches);
+    candidate.rulesNs = nanosecondsOf(kernel->second[0]);
+    candidate.chosenNs = nanosecondsOf(kernel->second[variant]);
   }
   if (steps > 0 && worst <= kTolerable)
     candidate.ratio = std::exp(logs / steps);
   return candidate;
 }
 
+// What the rules take in the largest step that the kernel runs in.
+void TuneSearch::noteRules(Kernel &kernel, const std::vector<StepTimes> &times) {
+  uint32_t rows = 0;
+  for (const StepTimes &step : times)
+    if (const auto timed = step.kernels.find(kernel.content);
+        timed != step.kernels.end() && step.rows > rows) {
+      rows = kernel.rows = step.rows;
+      kernel.rulesNs = nanosecondsOf(timed->second[0]);
+    }
+}
+
 void TuneSearch::learn(const std::vector<Assignment> &variants,
                        const std::vector<StepTimes> &times) {
-  for (Kernel &kernel : kernels_)
+  for (Kernel &kernel : kernels_) {
+    noteRules(kernel, times);
     for (size_t i = 0; i < variants.size(); ++i) {
       const auto tried = variants[i].find(kernel.content);
       if (tried == variants[i].end())
         continue;
       ++kernel.tried;
       Candidate candidate = judge(kernel.content, tried->second, i + 1, times);
-      if (candidate.rows > 0) {
-        kernel.rulesNs = candidate.rulesNs;
-        kernel.rows = candidate.rows;
-      }
       Candidate &best = decidesBlocks(tried->second) ? kernel.blocks : kernel.ofTarget;
       if (candidate.ratio < best.ratio)
         best = std::move(candidate);
     }
+  }
 }
 
 std::vector<plan::ScheduleChoice> TuneSearch::finalistsOf(const Kernel &kernel) const {
@@ -150,16 +159,13 @@ std::vector<Assignment> TuneSearch::finalists() const {
 void TuneSearch::settle(const std::vector<Assignment> &variants,
                         const std::vector<StepTimes> &times) {
   for (Kernel &kernel : kernels_) {
+    noteRules(kernel, times);
     Candidate best;
     for (size_t i = 0; i < variants.size(); ++i) {
       const auto timed = variants[i].find(kernel.content);
       if (timed == variants[i].end())
         continue;
       Candidate candidate = judge(kernel.content, timed->second, i + 1, times);
-      if (candidate.rows > 0) {
-        kernel.rulesNs = candidate.rulesNs;
-        kernel.rows = candidate.rows;
-      }
       if (candidate.ratio < best.ratio)
         best = std::move(candidate);
       kernel.chosen = {};

@@ -46,7 +46,7 @@ private:
   struct Candidate {
     plan::ScheduleChoice schedule;
     double ratio = std::numeric_limits<double>::infinity(); // of the rules' time
-    uint64_t rulesNs = 0, chosenNs = 0;                     // of a launch in `rows` rows
+    uint64_t rulesNs = 0, chosenNs = 0;                     // of a launch in a step of `rows` rows
     uint32_t rows = 0;
   };
   struct Kernel {
@@ -55,11 +55,12 @@ private:
     uint32_t tried = 0;
     Candidate blocks, ofTarget; // the best of each kind so far
     Candidate chosen;           // from the final, or known from before
-    uint64_t rulesNs = 0;       // by the last trial, and the rows of the step
+    uint64_t rulesNs = 0;       // of a launch in a step of `rows` rows, lately
     uint32_t rows = 0;
   };
   static Candidate judge(const std::string &content, const plan::ScheduleChoice &schedule,
                          size_t variant, const std::vector<StepTimes> &times);
+  static void noteRules(Kernel &kernel, const std::vector<StepTimes> &times);
   std::vector<plan::ScheduleChoice> finalistsOf(const Kernel &kernel) const;
   runtime::TuningEntry entryOf(const Kernel &kernel) const;
 

@@ -14,7 +14,7 @@ struct EngineOptions {
   int64_t queryBlock = 0; // most query rows of one attention block; 0 likewise
   uint32_t threads = 0;   // that compile; 0: as many as the machine runs
   Tuning tuning;          // schedules of `step`
-  // For trials: procedures `step.1` and on, which do the same with these schedules.
+  // For trials: procedures `step.1` and on do the same with these schedules.
   std::vector<Tuning> variants;
   bool alternatives = false; // kernels tell their other schedules
 };

@@ -7,11 +7,11 @@
 
 namespace sinter::engine {
 
-// Cores and the rows of a step that estimates are made for.
-static constexpr double kCores = 4, kRows = 512;
-// What expanding a panel of weights or copying rows costs, in rows and columns of products: q4_1,
-// K = 576, takes 3 % longer in tiles of 120 rows than of 240.
-static constexpr double kPanelRows = 8, kRowColumns = 4;
+// Cores and rows of a step that estimates are made for. One row reads each weight from memory,
+// which costs as much as multiplying it by so many rows.
+static constexpr double kCores = 4, kRows = 512, kRowsOfOne = 16;
+// What expanding a panel of weights or copying rows costs, in rows and columns of products.
+static constexpr double kPanelRows = 8, kRowColumns = 2;
 // A core's second cache, and what it costs to work beyond it.
 static constexpr double kCacheBytes = 1 << 20, kBeyondCache = 1.3;
 // What starting a program and a step of its loop costs, in multiply-adds.
@@ -24,7 +24,8 @@ static constexpr size_t kMostBlocks = 12;
 
 namespace {
 
-// What a product's tiles cost, as the estimate sees it.
+// What a product's tiles cost, as the estimate sees it: a fair share of all tiles, and at the end
+// waiting for a core that has begun a last one.
 struct ProductCost {
   kernels::Gemm rules;
 
@@ -32,15 +33,19 @@ struct ProductCost {
     kernels::Gemm p = rules;
     ChoiceWriter writer(choice);
     visitFields(p, writer);
-    const double rows = rules.blockM == 1 ? 1 : kRows, n = static_cast<double>(p.n),
-                 k = static_cast<double>(p.k), m = static_cast<double>(p.blockM),
-                 columns = static_cast<double>(p.blockN), step = static_cast<double>(p.blockK);
+    const bool one = rules.blockM == 1;
+    const auto n = static_cast<double>(p.n), k = static_cast<double>(p.k),
+               step = static_cast<double>(p.blockK), columns = static_cast<double>(p.blockN);
+    const double rows = one ? kRowsOfOne : kRows;
+    const double m = one ? rows : std::min(rows, static_cast<double>(p.blockM));
     const double programs = std::ceil(n / columns) * std::ceil(rows / m);
-    const double idle = std::ceil(programs / kCores) * kCores / programs;
     const double sums = m * columns * sizeof(float), operands = m * std::min(step, k);
-    const double beyond = sums + operands > kCacheBytes ? kBeyondCache : 1;
-    const double work = rows * n * k * (1 + kPanelRows / m + kRowColumns / columns);
-    return idle * (beyond * work + programs * (kStartCost + kStepCost * std::ceil(k / step)));
+    const double each = (!one && sums + operands > kCacheBytes ? kBeyondCache : 1) *
+                        (1 + (one ? 0 : kPanelRows / m) + kRowColumns / columns);
+    const double start = kStartCost + kStepCost * std::ceil(k / step);
+    const double all = rows * n * k * each + programs * start;
+    const double tile = m * std::min(columns, n) * k * each + start;
+    return all / kCores + tile * (1 - 1 / kCores);
   }
 };
 

@@ -368,6 +368,13 @@ public:
   tile::KernelOp kernel() { return *source_.getOps<tile::KernelOp>().begin(); }
   tile::KernelOp scheduledKernel() { return *scheduled_->getOps<tile::KernelOp>().begin(); }
 
+  // Runs the compiled code of the module's only kernel.
+  LaunchArguments run(const LaunchArguments &arguments) {
+    const EmittedKernel &facts = code_.kernels.front();
+    auto function = reinterpret_cast<hal::CpuKernelFunction>(object_->find(facts.symbol));
+    return launched(arguments, facts, function, gridOf(kernel(), arguments), GuardedEnd::Back);
+  }
+
   // Runs the module's only kernel the three ways; `bound` is between compiled code and the tile
   // interpreter. Returns what compiled code wrote.
   LaunchArguments check(const LaunchArguments &arguments, Bound bound) {

@@ -10,17 +10,14 @@ using namespace mlir;
 namespace sinter::target::cpu {
 namespace {
 
-// Products of what people multiply, in many rows and in one; attention, whose products are chained.
+// Products of what people multiply, in many rows and in one.
 KernelCases productCases() {
-  KernelCases cases = {blockGemmCase("q8a", "q4_1", 40, 64, 96),
-                       blockGemmCase("q8a", "q4_1", 1, 128, 96),
-                       blockGemmCase("q8a", "q8_0", 40, 64, 96),
-                       interleaved(gemmCase("f32", "f16", true, 40, 64, 48)),
-                       gemmCase("f32", "f32", false, 40, 64, 48),
-                       interleaved(gemmCase("f32", "f16", true, 1, 64, 48))};
-  for (KernelCase &c : cases)
-    c.rounds = 1;
-  return cases;
+  return {blockGemmCase("q8a", "q4_1", 40, 64, 96),
+          blockGemmCase("q8a", "q4_1", 1, 128, 96),
+          blockGemmCase("q8a", "q8_0", 40, 64, 96),
+          interleaved(gemmCase("f32", "f16", true, 40, 64, 48)),
+          gemmCase("f32", "f32", false, 40, 64, 48),
+          interleaved(gemmCase("f32", "f16", true, 1, 64, 48))};
 }
 
 using Parameters = std::tuple<size_t, std::string>;
@@ -38,29 +35,32 @@ protected:
   tile::KernelOp kernelOf(tile::KernelModule &module) const {
     return *module.module().getOps<tile::KernelOp>().begin();
   }
-  // What compiled code writes, for a mix of extents with the same numbers each time.
+  // What compiled code writes, for odd extents with the same numbers each time.
   std::vector<LaunchArguments> results(tile::KernelModule &module) {
     std::vector<LaunchArguments> all;
     auto compiled = CompiledKernels::compile(module.module(), facts_);
     EXPECT_TRUE(compiled.has_value()) << compiled.error().toString();
     Random random(31);
-    for (const Extents &extents : mixExtents(case_.extents, case_.rounds, random)) {
-      LaunchArguments arguments = caseArguments(case_, kernelOf(*rules_), extents, false, random);
+    for (const auto &[m, n, k] :
+         {std::tuple{1, 48, 192}, {7, 64, 32}, {61, 160, 96}, {83, 33, 224}}) {
+      LaunchArguments arguments =
+          caseArguments(case_, kernelOf(*rules_), {{"M", m}, {"N", n}, {"K", k}}, false, random);
       if (compiled)
-        all.push_back(compiled->check(arguments, case_.bound));
+        all.push_back(compiled->run(arguments));
     }
     return all;
   }
   void expectSameBits(tile::KernelModule &module) {
-    const std::vector<LaunchArguments> found = results(module), expected = results(*rules_);
-    ASSERT_EQ(found.size(), expected.size());
-    for (auto [a, b] : llvm::zip_equal(found, expected))
+    if (expected_.empty())
+      expected_ = results(*rules_);
+    for (auto [a, b] : llvm::zip_equal(results(module), expected_))
       EXPECT_EQ(firstDifference(a, b), "");
   }
 
   KernelCase case_ = productCases()[std::get<0>(GetParam())];
   CpuFacts facts_;
   std::optional<tile::KernelModule> rules_;
+  std::vector<LaunchArguments> expected_;
 };
 
 TEST_P(Schedules, OfTheTargetGiveTheSameBits) {

@@ -16,6 +16,7 @@ constexpr uint64_t kMostTokens = std::numeric_limits<int32_t>::max();
 constexpr uint64_t kMostThreads = 4096;
 constexpr uint64_t kMostRepeats = 1000;
 constexpr uint64_t kMostParallel = 65536;
+constexpr uint64_t kMostBudgetSeconds = 24 * 3600;
 
 Message usage(const std::string &text) {
   return {kExitUsage, text};
@@ -100,6 +101,12 @@ std::optional<Message> read(const CommandLine &line, ExplainArguments &explain) 
   return readCount(line.prompt, "--prompt", 1, kMostTokens / 2, explain.prompt);
 }
 
+std::optional<Message> read(const CommandLine &line, TuneArguments &tune) {
+  if (auto bad = readModel(line, tune.model))
+    return bad;
+  return readCount(line.budget, "--budget", 1, kMostBudgetSeconds, tune.budgetSeconds);
+}
+
 std::optional<Message> read(const CommandLine &line, PerplexityArguments &perplexity) {
   perplexity.file = line.file;
   if (auto bad = readModel(line, perplexity.model))
@@ -162,6 +169,8 @@ tl::expected<Arguments, Message> parseArguments(std::span<const char *const> arg
     return readAs<BenchArguments>(*line);
   if (line->command == "explain")
     return readAs<ExplainArguments>(*line);
+  if (line->command == "tune")
+    return readAs<TuneArguments>(*line);
   if (line->command == "perplexity")
     return readAs<PerplexityArguments>(*line);
   if (line->command == "compile")

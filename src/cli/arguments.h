@@ -52,6 +52,11 @@ struct ExplainArguments {
   std::string svg; // a file to draw to; empty: none
 };
 
+struct TuneArguments {
+  ModelArguments model;
+  uint32_t budgetSeconds = 60;
+};
+
 struct PerplexityArguments {
   ModelArguments model;
   std::string file;
@@ -74,8 +79,9 @@ struct QuantizeArguments {
 
 struct DevicesArguments {};
 
-using Arguments = std::variant<RunArguments, BenchArguments, ExplainArguments, PerplexityArguments,
-                               CompileArguments, QuantizeArguments, DevicesArguments>;
+using Arguments =
+    std::variant<RunArguments, BenchArguments, ExplainArguments, TuneArguments, PerplexityArguments,
+                 CompileArguments, QuantizeArguments, DevicesArguments>;
 
 // Nothing is to be run: help to show, or a command line that makes no sense.
 struct Message {

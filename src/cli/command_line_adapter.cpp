@@ -17,6 +17,7 @@ Examples:
   sinter bench smollm2 --prompt 512 --gen 128 --threads 2 --json
   sinter run smollm2 --device cuda                on a GPU
   sinter compile smollm2 --target cuda:sm_90a,cpu -o smollm2.plan
+  sinter tune smollm2 --budget 60                 its fastest schedules on this machine
   sinter quantize MODEL --type Q4_K_M -o SMALL.gguf
   sinter kernel --help                            single kernels: run, bench, emit
 
@@ -150,6 +151,23 @@ void addExplain(CLI::App &app, CommandLine &line) {
           "FILE");
 }
 
+void addTune(CLI::App &app, CommandLine &line) {
+  CLI::App *tune = app.add_subcommand("tune", "find a model's fastest schedules on this machine");
+  tune->description(
+      "Times schedules of the model's kernels (block sizes, how products fill registers) in real\n"
+      "steps on the device, against the rules' own, and keeps the fastest in a database beside "
+      "the\n"
+      "plans: every later command uses them. Results have the same bits under all of them. What\n"
+      "was tried before is not tried again; Ctrl-C keeps what was found.");
+  addModelName(*tune, line);
+  addText(*tune, "--device", line.device, "as for run; schedules of cpu devices can be tuned",
+          "NAME");
+  addText(*tune, "--threads", line.threads,
+          "threads to tune for (default: all that this process may use)");
+  addKvType(*tune, line);
+  addText(*tune, "--budget", line.budget, "seconds to spend on trials (default: 60)");
+}
+
 void addOthers(CLI::App &app, CommandLine &line) {
   CLI::App *perplexity = app.add_subcommand("perplexity", "score a text");
   perplexity->description(
@@ -234,6 +252,7 @@ tl::expected<CommandLine, Message> splitCommandLine(std::span<const char *const>
   addRun(app, line);
   addBench(app, line);
   addExplain(app, line);
+  addTune(app, line);
   addOthers(app, line);
   addQuantize(app, line);
   app.footer(kFooter); // last, since commands take it over when they are made

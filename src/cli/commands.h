@@ -10,6 +10,7 @@ namespace sinter::cli {
 Result<int> runCommand(const RunArguments &arguments, Interrupts &interrupts);
 Result<int> benchCommand(const BenchArguments &arguments, Interrupts &interrupts);
 Result<int> explainCommand(const ExplainArguments &arguments, Interrupts &interrupts);
+Result<int> tuneCommand(const TuneArguments &arguments, Interrupts &interrupts);
 Result<int> perplexityCommand(const PerplexityArguments &arguments, Interrupts &interrupts);
 Result<int> compileCommand(const CompileArguments &arguments, Interrupts &interrupts);
 Result<int> quantizeCommand(const QuantizeArguments &arguments, Interrupts &interrupts);

@@ -163,9 +163,12 @@ PlanWords wordsOf(const ExplainReport &report) {
                             " records no graphs, so each launch is given to it anew"
                   : asGraph ? "a step of a size that came before is the submission of one graph"
                             : "no step was submitted as a recorded graph";
+  const auto chosen = std::ranges::count_if(
+      plan.kernels, [](const plan::Kernel &kernel) { return !kernel.schedule.byRules(); });
   words.tuning = property("tuned_kernels") + " of " + std::to_string(plan.kernels.size()) +
-                 " kernels have block sizes that were found by timing; all others have those of "
-                 "rules for their shapes";
+                 " kernels were timed under other schedules on this machine, and " +
+                 std::to_string(chosen) +
+                 " have one that was faster; all others have that of rules for their shapes";
   return words;
 }
 

@@ -64,6 +64,8 @@ Result<int> dispatch(const Arguments &arguments, Interrupts &interrupts) {
     return benchCommand(*bench, interrupts);
   if (const auto *explain = std::get_if<ExplainArguments>(&arguments))
     return explainCommand(*explain, interrupts);
+  if (const auto *tune = std::get_if<TuneArguments>(&arguments))
+    return tuneCommand(*tune, interrupts);
   if (const auto *perplexity = std::get_if<PerplexityArguments>(&arguments))
     return perplexityCommand(*perplexity, interrupts);
   if (const auto *compile = std::get_if<CompileArguments>(&arguments))

@@ -49,7 +49,7 @@ Result<OpenedModel> openModel(ModelFile file, const ModelArguments &arguments,
   opened.device = std::move(choice.device);
   SINTER_ASSIGN(ObtainedPlan obtained,
                 arguments.plan.empty()
-                    ? obtainPlan(file, {opened.device->info().target, arguments.kvType}, interrupts)
+                    ? obtainPlan(file, opened.device->info(), arguments.kvType, interrupts)
                     : readPlanFile(arguments.plan, *opened.device, arguments.kvType));
   opened.buildSeconds = obtained.buildSeconds;
   PlanRunnerOptions options;

@@ -3,6 +3,7 @@
 
 #include "base/mapped_file.h"
 #include "base/output_file.h"
+#include "cli/machine_tunings.h"
 #include "cli/terminal.h"
 #include "llm/plan_names.h"
 #include "plan/file.h"
@@ -14,8 +15,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <optional>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace sinter::cli {
@@ -26,20 +27,6 @@ using Clock = std::chrono::steady_clock;
 // What the compiler is asked for: it knows this machine's CPU better than a name says.
 std::string askedTarget(const std::string &target) {
   return target.starts_with("cpu:") ? "host" : target;
-}
-
-// A compiler that was built anew is another one, though its path is the same.
-Result<std::string> compilerIdentity(const std::string &program) {
-  struct stat info;
-  if (stat(program.c_str(), &info) != 0)
-    return fail(Code::NotFound,
-                "cannot look at the compiler '" + program + "': " + std::strerror(errno));
-  std::string identity = program;
-  const int64_t parts[] = {static_cast<int64_t>(info.st_dev), static_cast<int64_t>(info.st_ino),
-                           info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
-  for (const int64_t part : parts)
-    identity += ":" + std::to_string(part);
-  return identity;
 }
 
 // A file in memory, so that a full disk or a killed process leaves nothing behind.
@@ -85,6 +72,8 @@ struct Building {
   PlanRequest request; // as the compiler is asked for it
   CompilerLimits limits;
   Interrupts &interrupts;
+  std::vector<std::string> more = {}; // arguments of the compiler
+  bool quiet = false;
   double seconds = 0; // that it took; 0: not done
 };
 
@@ -92,16 +81,20 @@ struct Building {
 Result<void> compile(const Building &building, int output) {
   const std::string &path = building.model.path();
   const Interrupts::Guard guard(building.interrupts);
-  ProgressLine line("building the plan");
-  const std::string arguments[] = {
+  std::optional<ProgressLine> line;
+  if (!building.quiet)
+    line.emplace("building the plan");
+  std::vector<std::string> arguments = {
       "plan",       absolutePath(path),      "-o",        kCompilerOutput,
       "--target",   building.request.target, "--kv-type", building.request.kvTypeOrDefault(),
       "--end-with", std::to_string(getpid())};
+  arguments.insert(arguments.end(), building.more.begin(), building.more.end());
   const auto built = runCompiler(building.compiler, arguments, output, building.limits,
                                  building.interrupts.flag(), [&](const CompilerProgress &progress) {
-                                   line.show(progress.done, progress.total, progress.text);
+                                   if (line)
+                                     line->show(progress.done, progress.total, progress.text);
                                  });
-  line.finish();
+  line.reset();
   if (!built)
     return fail(built.error().code,
                 "cannot build the plan of '" + path + "': " + built.error().message);
@@ -142,26 +135,66 @@ Result<plan::Plan> findOrBuild(const std::string &key, Building &building) {
   return build(building);
 }
 
+std::string scheduleArgument(const AskedSchedule &asked) {
+  return "--schedule=" + std::to_string(asked.variant) + ":" + asked.content + "=" +
+         asked.schedule.text();
+}
+
+// What tuning found for the device, as far as there is a cache and the database can be read.
+MachineTunings tuningsFor(const hal::DeviceInfo &device, const std::string &compiler) {
+  const auto cache = runtime::PlanCache::open();
+  if (!cache)
+    return {};
+  auto tunings = readTunings(cache->folder(), machineText(device, compiler));
+  if (!tunings) {
+    sayOnStderr(tunings.error().toString() + "; kernels have the schedules of rules");
+    return {};
+  }
+  if (!tunings->damage.empty())
+    sayOnStderr(tunings->damage +
+                "; kernels have the schedules of rules until `sinter tune` begins it anew");
+  return std::move(*tunings);
+}
+
 } // namespace
 
-Result<ObtainedPlan> obtainPlan(const ModelFile &model, const PlanRequest &request,
-                                Interrupts &interrupts) {
+Result<ObtainedPlan> obtainPlan(const ModelFile &model, const hal::DeviceInfo &device,
+                                const std::string &kvType, Interrupts &interrupts) {
   SINTER_ASSIGN(const std::string compiler, findCompiler());
   SINTER_ASSIGN(const std::string identity, compilerIdentity(compiler));
   SINTER_ASSIGN(const Sha256Digest digest, model.gguf().digest());
   const std::string digestHex = digest.hex();
   const std::string version = std::to_string(plan::kPlanVersion);
-  const std::string asked = askedTarget(request.target), kvType = request.kvTypeOrDefault();
-  const std::string_view parts[] = {"model-plan", version,        digestHex, identity,
-                                    kvType,       request.target, asked};
+  const PlanRequest request{askedTarget(device.target), kvType};
+  const std::string type = request.kvTypeOrDefault();
+  const MachineTunings tunings = tuningsFor(device, identity);
+  const std::string schedules = tunings.text();
+  const std::string_view parts[] = {"model-plan", version,       digestHex,      identity,
+                                    type,         device.target, request.target, schedules};
   const std::string key = runtime::planKey(parts);
-  Building building{model, compiler, {asked, kvType}, {}, interrupts};
+  Building building{model, compiler, request, {}, interrupts};
   SINTER_ASSIGN(building.limits, compilerLimits());
+  for (const runtime::TuningEntry &entry : tunings.entries)
+    building.more.push_back(scheduleArgument({0, entry.content, entry.schedule}));
   SINTER_ASSIGN(plan::Plan plan, findOrBuild(key, building));
   ObtainedPlan result;
   result.buildSeconds = building.seconds;
   result.plan = std::make_shared<const plan::Plan>(std::move(plan));
   return result;
+}
+
+Result<plan::Plan> buildTrialPlan(const ModelFile &model, const hal::DeviceInfo &device,
+                                  const std::string &kvType,
+                                  const std::vector<AskedSchedule> &schedules,
+                                  Interrupts &interrupts) {
+  SINTER_ASSIGN(const std::string compiler, findCompiler());
+  Building building{model, compiler, {askedTarget(device.target), kvType}, {}, interrupts};
+  SINTER_ASSIGN(building.limits, compilerLimits());
+  building.quiet = true;
+  building.more.push_back("--alternatives");
+  for (const AskedSchedule &asked : schedules)
+    building.more.push_back(scheduleArgument(asked));
+  return build(building);
 }
 
 // Whether the device takes code of the plan's target: it says so before it looks at the code.

@@ -14,8 +14,7 @@ struct ObtainedPlan {
   double buildSeconds = 0; // 0 when it was in the cache
 };
 
-// What a plan is built for, and part of its key, as are the model's digest and the compiler program
-// itself.
+// What a plan is built for.
 struct PlanRequest {
   std::string target; // the device's; of compileTo several, with commas between them
   std::string kvType; // of the KV state (numeric/kv_type.h); empty: the default
@@ -25,12 +24,27 @@ struct PlanRequest {
   }
 };
 
-// Progress and notes (a damaged entry that is built again, a plan that cannot be
-// kept, a cache that cannot be used or trusted) go to stderr. Errors: findCompiler's and
-// runCompiler's, Timeout where another process builds the plan for too long, and Corrupt when what
-// the compiler wrote is not a plan.
-Result<ObtainedPlan> obtainPlan(const ModelFile &model, const PlanRequest &request,
-                                Interrupts &interrupts);
+// The device's target and the KV state's type (empty: the default) are part of the plan's key, as
+// are the model's digest, the compiler program itself and what tuning found for the device.
+// Progress and notes (a damaged entry that is built again, a plan that cannot be kept, a cache that
+// cannot be used or trusted, a damaged tuning database, without which kernels have the schedules of
+// rules) go to stderr. Errors: findCompiler's and runCompiler's, Timeout where another process
+// builds the plan for too long, and Corrupt when what the compiler wrote is not a plan.
+Result<ObtainedPlan> obtainPlan(const ModelFile &model, const hal::DeviceInfo &device,
+                                const std::string &kvType, Interrupts &interrupts);
+
+// A kernel's schedule in variant `variant` of the step; 0 is the step itself.
+struct AskedSchedule {
+  uint32_t variant = 0;
+  std::string content; // plan::Kernel::content
+  plan::ScheduleChoice schedule;
+};
+// A plan for trials, not kept: its kernels tell their alternatives, and beside `step` it has
+// procedures `step.1`, ... with the schedules asked for. Says nothing. Errors as obtainPlan's.
+Result<plan::Plan> buildTrialPlan(const ModelFile &model, const hal::DeviceInfo &device,
+                                  const std::string &kvType,
+                                  const std::vector<AskedSchedule> &schedules,
+                                  Interrupts &interrupts);
 
 // The plan for `device` in a file that `sinter compile` wrote. NotFound, naming the targets that
 // the file has plans for: none of them runs on the device. InvalidArgument: its KV state is of

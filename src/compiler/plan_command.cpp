@@ -37,10 +37,18 @@ struct Options {
                               cl::sub(plan)};
   cl::opt<int> endWith{"end-with", cl::desc("end when this parent process does"), cl::init(0),
                        cl::cat(category), cl::sub(plan)};
+  cl::list<std::string> schedules{
+      "schedule",
+      cl::desc("a kernel's schedule, N:CONTENT=DECISIONS; N is 0, or a variant of the step to add"),
+      cl::cat(category), cl::sub(plan)};
+  cl::opt<bool> alternatives{"alternatives", cl::desc("kernels tell their other schedules"),
+                             cl::cat(category), cl::sub(plan)};
   cl::opt<unsigned> threads{"threads", cl::desc("threads that compile (0: all)"), cl::init(0),
                             cl::cat(category), cl::sub(plan)};
 };
 } // namespace
+
+static constexpr unsigned kMostVariants = 64;
 
 static Result<void> writeFile(const std::string &path, const std::vector<uint8_t> &bytes) {
   std::error_code error;
@@ -69,6 +77,25 @@ static void endWith(pid_t parent) {
     _exit(1);
 }
 
+// "2:0123abcd=block_m=120,vectors=2" into the tunings of the step and its variants.
+static Result<void> addSchedule(llvm::StringRef text, engine::EngineOptions &engine) {
+  auto [number, rest] = text.split(':');
+  auto [content, decisions] = rest.split('=');
+  unsigned variant = 0;
+  if (number.getAsInteger(10, variant) || variant > kMostVariants || content.empty() ||
+      !rest.contains('='))
+    return fail(Code::InvalidArgument, "found schedule '" + text.str() +
+                                           "', expected N:CONTENT=DECISIONS with N up to " +
+                                           std::to_string(kMostVariants));
+  SINTER_ASSIGN(plan::ScheduleChoice choice,
+                plan::ScheduleChoice::parse(std::string_view(decisions)));
+  if (engine.variants.size() < variant)
+    engine.variants.resize(variant);
+  engine::Tuning &tuning = variant ? engine.variants[variant - 1] : engine.tuning;
+  tuning[content.str()] = std::move(choice);
+  return {};
+}
+
 static Result<void> run(const Options &options) {
   if (options.endWith > 0)
     endWith(options.endWith);
@@ -79,6 +106,9 @@ static Result<void> run(const Options &options) {
   engine.kvType = options.kvType;
   engine.queryBlock = options.queryBlock;
   engine.threads = options.threads;
+  engine.alternatives = options.alternatives;
+  for (const std::string &schedule : options.schedules)
+    SINTER_TRY(addSchedule(schedule, engine));
   llvm::SmallVector<llvm::StringRef> targets;
   const std::string named = options.target;
   llvm::StringRef(named).split(targets, ',');

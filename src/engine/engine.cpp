@@ -2,6 +2,7 @@
 // kernels.
 #include "tile/mlir_pch.h"
 
+#include "base/check.h"
 #include "engine/engine.h"
 #include "engine/gguf_source.h"
 #include "engine/lowering.h"
@@ -61,6 +62,21 @@ static int64_t countOperations(mlir::ModuleOp module) {
   return count;
 }
 
+// The same step with other schedules, on the same buffers, as procedures of their own.
+static Result<void> addVariants(const std::vector<Tuning> &variants, mlir::func::FuncOp step,
+                                const LoweringOptions &lowering, KernelSet &kernels,
+                                plan::Plan &plan) {
+  for (const Tuning &tuning : variants) {
+    kernels.useTuning(tuning);
+    SINTER_ASSIGN(plan::Plan other, Lowering(kernels, lowering).run(step));
+    SINTER_CHECK(other.buffers == plan.buffers && other.procedures.size() == 1);
+    plan::Procedure &variant = other.procedures.front();
+    variant.name += "." + std::to_string(plan.procedures.size());
+    plan.procedures.push_back(std::move(variant));
+  }
+  return {};
+}
+
 static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options,
                                      const target::Target &target, mlir::MLIRContext &context,
                                      KernelSet &kernels) {
@@ -89,10 +105,14 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   lowering.mostPagesPerSequence =
       static_cast<int64_t>(llvm::divideCeil(features.contextLength, options.pageRows));
   auto step = *module->getOps<mlir::func::FuncOp>().begin();
+  kernels.useTuning(options.tuning);
+  kernels.listAlternatives(options.alternatives);
   SINTER_ASSIGN(plan::Plan plan, Lowering(kernels, lowering).run(step));
+  const auto tuned = static_cast<int64_t>(kernels.tunedKernels());
+  SINTER_TRY(addVariants(options.variants, step, lowering, kernels, plan));
   describe(features, options, plan);
   plan.properties["graph_operations"] = operationCount;
-  plan.properties["tuned_kernels"] = 0; // block sizes come from kernel_choice's rules alone
+  plan.properties["tuned_kernels"] = tuned;
   return plan;
 }
 
@@ -103,7 +123,7 @@ Result<plan::Plan> buildPlan(const GgufFile &file, const EngineOptions &options,
   SINTER_ASSIGN(std::unique_ptr<target::Target> target, target::findTarget(options.target));
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   graph::loadDialects(context);
-  KernelSet kernels(context);
+  KernelSet kernels(context, target.get());
   progress("building the graph", 0, 1);
   SINTER_ASSIGN(plan::Plan plan, lowerModel(file, options, *target, context, kernels));
   progress("building the graph", 1, 1);

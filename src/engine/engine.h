@@ -15,14 +15,18 @@ struct EngineOptions {
   std::string kvType = std::string(kDefaultKvType); // of the KV state (numeric/kv_type.h)
   int64_t queryBlock = 0; // most query rows of one attention block; 0 likewise
   uint32_t threads = 0;   // that compile; 0: as many as the machine runs
+  Tuning tuning;          // schedules of `step`
+  // For trials: procedures `step.1` and on do the same with these schedules.
+  std::vector<Tuning> variants;
+  bool alternatives = false; // kernels tell their other schedules
 };
 
 // The plan of a decoder-only language model for one target: procedure `step`, whose inputs, output
 // and properties are those of llm/plan_names.h, beside properties layers, heads, kv_heads,
-// head_dim, rope_dims, graph_operations (before any was fused), tuned_kernels (whose block sizes
-// were found by timing) and texts architecture, rope_base, kv_type, activations (formats in which
-// rows meet weights). Errors are readDecoder's, buildDecoder's and the target's; InvalidArgument
-// for options out of range.
+// head_dim, rope_dims, graph_operations (before any was fused), tuned_kernels (whose schedules
+// were compared by timing) and texts architecture, rope_base, kv_type, activations (formats in
+// which rows meet weights). Errors are readDecoder's, buildDecoder's and the target's;
+// InvalidArgument for options out of range.
 Result<plan::Plan> buildPlan(const GgufFile &file, const EngineOptions &options,
                              const Progress &progress);
 

@@ -3,6 +3,7 @@
 #include "tile/mlir_pch.h"
 
 #include "base/check.h"
+#include "base/sha256.h"
 #include "engine/kernel_set.h"
 
 #include <atomic>
@@ -13,25 +14,102 @@ namespace sinter::engine {
 
 using plan::KernelId;
 
-Result<KernelId> KernelSet::add(std::string_view name, std::string key, Build build) {
+// Of a digest, enough for any number of kernels.
+static constexpr size_t kContentDigits = 32;
+
+// The decisions that are none of the kernel's parameters: the target's.
+static std::vector<std::pair<std::string, int64_t>>
+decisionsOfTarget(const ScheduleChoice &choice, const ScheduleChoice &blocks) {
+  std::vector<std::pair<std::string, int64_t>> decisions;
+  for (const auto &[name, value] : choice.values)
+    if (!blocks.values.contains(name))
+      decisions.emplace_back(name, value);
+  return decisions;
+}
+
+// "gemm(n=64, ...)" with the target's decisions among the parameters, then what slots hold.
+static std::string keyOf(std::string parameters, const std::string &variant,
+                         llvm::ArrayRef<std::pair<std::string, int64_t>> decisions) {
+  for (const auto &[name, value] : decisions)
+    parameters.insert(parameters.size() - 1, ", " + name + "=" + std::to_string(value));
+  return parameters + variant;
+}
+
+static tile::KernelOp kernelOf(mlir::ModuleOp module) {
+  return *module.getOps<tile::KernelOp>().begin();
+}
+
+Result<mlir::OwningOpRef<mlir::ModuleOp>> KernelSet::build(const std::string &symbol,
+                                                           const Form &form) {
+  tile::BuiltKernels built = tile::buildKernels(
+      context_, [&](kernel::Module &module) { module.kernel(symbol, form.build); });
+  if (!built.diagnostics.empty())
+    return fail(Code::Internal, "kernel " + form.parameters + form.variant + ": " +
+                                    built.diagnostics.front().toString());
+  return std::move(built.module);
+}
+
+// What a kernel is, in words that are the same in each plan, and what may be chosen about it.
+Result<const KernelSet::Source *> KernelSet::sourceOf(std::string_view name, BlockSpace blocks,
+                                                      const Form &rules) {
+  const std::string key = rules.parameters + rules.variant;
+  if (auto found = sources_.find(key); found != sources_.end())
+    return &found->second;
+  SINTER_ASSIGN(mlir::OwningOpRef<mlir::ModuleOp> module, build(std::string(name), rules));
+  std::vector<ScheduleDecision> ofTarget;
+  if (target_)
+    ofTarget = target_->decisions(kernelOf(*module));
+  Source source{"", {std::move(blocks), rules.blocks, std::move(ofTarget)}};
+  if (!source.space.empty()) {
+    const std::string text = target_ ? target_->name() : "", form = target::printed(*module);
+    auto bytes = [](const std::string &s) {
+      return std::span(reinterpret_cast<const uint8_t *>(s.data()), s.size());
+    };
+    SINTER_ASSIGN(const Sha256Digest digest, sha256({bytes(text), bytes(form)}));
+    source.content = digest.hex().substr(0, kContentDigits);
+  }
+  return &sources_.emplace(key, std::move(source)).first->second;
+}
+
+Result<ScheduleChoice> KernelSet::scheduleOf(std::string_view name, const Source &source) const {
+  auto found = source.content.empty() ? tuning_.end() : tuning_.find(source.content);
+  if (found == tuning_.end())
+    return ScheduleChoice{};
+  if (!source.space.contains(found->second))
+    return fail(Code::InvalidArgument, "tuning gives kernel " + std::string(name) + " (" +
+                                           source.content + ") the schedule " +
+                                           found->second.text() + ", which is none of its own");
+  return found->second;
+}
+
+Result<KernelId> KernelSet::add(std::string_view name, BlockSpace blocks, MakeForm form) {
+  SINTER_ASSIGN(const Source *source, sourceOf(name, std::move(blocks), form({})));
+  SINTER_ASSIGN(ScheduleChoice schedule, scheduleOf(name, *source));
+  Form chosen = form(schedule);
+  auto decisions = decisionsOfTarget(schedule, chosen.blocks);
+  std::string key = keyOf(chosen.parameters, chosen.variant, decisions);
   if (auto found = ids_.find(key); found != ids_.end())
     return found->second;
   KernelId id{static_cast<uint32_t>(instances_.size())};
   std::string symbol = std::string(name) + "_" + std::to_string(id.index);
-  tile::BuiltKernels built =
-      tile::buildKernels(context_, [&](kernel::Module &module) { module.kernel(symbol, build); });
-  if (!built.diagnostics.empty())
-    return fail(Code::Internal, "kernel " + key + ": " + built.diagnostics.front().toString());
+  SINTER_ASSIGN(mlir::OwningOpRef<mlir::ModuleOp> module, build(symbol, chosen));
+  if (!decisions.empty())
+    tile::setSchedule(kernelOf(*module), decisions);
   ids_.emplace(key, id);
-  instances_.push_back(
-      {std::move(key), std::move(symbol), std::move(build), std::move(built.module)});
+  instances_.push_back({std::move(key), std::move(symbol), std::move(chosen.build),
+                        std::move(module), std::move(schedule), source});
   return id;
 }
 
 tile::KernelOp KernelSet::kernel(KernelId id) const {
   SINTER_CHECK(id.index < instances_.size());
-  mlir::ModuleOp module = *instances_[id.index].module;
-  return *module.getOps<tile::KernelOp>().begin();
+  return kernelOf(*instances_[id.index].module);
+}
+
+size_t KernelSet::tunedKernels() const {
+  return static_cast<size_t>(llvm::count_if(instances_, [&](const Instance &instance) {
+    return tuning_.contains(instance.source->content);
+  }));
 }
 
 namespace {
@@ -42,11 +120,21 @@ struct Share {
   Result<target::CompiledModule> code = fail(Code::Cancelled, "not compiled");
 };
 
+// Attributes belong to a context.
+std::vector<std::pair<std::string, int64_t>> numbersOf(mlir::DictionaryAttr schedule) {
+  std::vector<std::pair<std::string, int64_t>> numbers;
+  for (mlir::NamedAttribute number : schedule)
+    numbers.emplace_back(number.getName().str(),
+                         mlir::cast<mlir::IntegerAttr>(number.getValue()).getInt());
+  return numbers;
+}
+
 } // namespace
 
 // Compiles kernels in a context of its own, so that shares run side by side.
-static Result<target::CompiledModule>
-compileShare(const std::function<void(kernel::Module &)> &source, const target::Target &target) {
+Result<target::CompiledModule> KernelSet::compileShare(const std::vector<uint32_t> &kernels,
+                                                       const target::Target &target,
+                                                       std::mutex &building) const {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   std::string messages;
   mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
@@ -54,9 +142,17 @@ compileShare(const std::function<void(kernel::Module &)> &source, const target::
       messages += ": " + diagnostic.str();
     return mlir::success();
   });
-  tile::BuiltKernels built = tile::buildKernels(context, source);
+  tile::BuiltKernels built = tile::buildKernels(context, [&](kernel::Module &module) {
+    // Slots of one fused region are filled in several instances and keep what they declared.
+    std::lock_guard lock(building);
+    for (uint32_t i : kernels)
+      module.kernel(instances_[i].symbol, instances_[i].build);
+  });
   if (!built.diagnostics.empty())
     return fail(Code::Internal, built.diagnostics.front().toString());
+  for (auto [i, op] : llvm::zip_equal(kernels, built.module->getOps<tile::KernelOp>()))
+    if (mlir::DictionaryAttr schedule = tile::scheduleOf(kernel({i})))
+      tile::setSchedule(op, numbersOf(schedule));
   auto code = target.compilePart(*built.module, nullptr);
   if (!code)
     return fail(code.error().code, code.error().message + messages);
@@ -88,15 +184,7 @@ Result<void> KernelSet::compile(const target::Target &target, uint32_t threads, 
   auto work = [&](auto report) {
     for (uint32_t at; (at = next++) < count;) {
       Share &share = shares[at];
-      share.code = compileShare(
-          [&](kernel::Module &module) {
-            // Slots of one fused region are filled in several instances and keep what they
-            // declared.
-            std::lock_guard lock(building);
-            for (uint32_t i : share.kernels)
-              module.kernel(instances_[i].symbol, instances_[i].build);
-          },
-          target);
+      share.code = compileShare(share.kernels, target, building);
       report(++done);
     }
   };
@@ -125,7 +213,12 @@ Result<void> KernelSet::compile(const target::Target &target, uint32_t threads, 
                              static_cast<uint32_t>(emitted.threads),
                              static_cast<uint64_t>(emitted.sharedBytes),
                              emitted.overlaps,
-                             arithmeticOf(kernel({index}))};
+                             arithmeticOf(kernel({index})),
+                             instances_[index].source->content,
+                             instances_[index].schedule,
+                             {}};
+      if (listsAlternatives_)
+        plan.kernels[index].alternatives = instances_[index].source->space.alternatives();
     }
   }
   SINTER_ASSIGN(std::vector<uint8_t> shared, target.link(objects));

@@ -1,14 +1,14 @@
 // The kernels of a plan: equal instances are one, and all are compiled together on several threads.
 #pragma once
 
-#include "kernels/fields.h"
+#include "engine/schedule_space.h"
 #include "plan/plan.h"
-#include "target/target.h"
 #include "tile/front.h"
 #include "tile/tile.h"
 
 #include <functional>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -24,39 +24,83 @@ class KernelSet {
 public:
   using Build = std::function<void(kernel::KernelBuilder &)>;
 
-  // `context` must outlive this object.
-  explicit KernelSet(mlir::MLIRContext &context) : context_(context) {}
+  // `context` and `target`, whose decisions are offered to tuning, must outlive this object.
+  explicit KernelSet(mlir::MLIRContext &context, const target::Target *target = nullptr)
+      : context_(context), target_(target) {}
 
-  // The instance of `build` with these parameters, built now in tile form if it is new. `variant`
-  // names what slots add, which parameters do not say. Internal: the parameters make no kernel.
+  // Schedules of kernels that are added from now on; of others the rules'.
+  void useTuning(Tuning tuning) { tuning_ = std::move(tuning); }
+
+  // The instance of `build` with these parameters, or those that tuning has for it, built now in
+  // tile form if it is new. `variant` names what slots add, which parameters do not say. Internal:
+  // the parameters make no kernel. InvalidArgument: tuning has what is none of its schedules.
   template <class P>
   Result<plan::KernelId> add(std::string_view name, const P &params,
                              void (*build)(kernel::KernelBuilder &, const P &),
-                             std::string_view variant = {}) {
-    std::string key = kernelKey(name, params) + std::string(variant);
-    return add(name, std::move(key),
-               [params, build](kernel::KernelBuilder &k) { build(k, params); });
+                             std::string_view variant = {}, const Freedom &freedom = {}) {
+    return add(name, blockSpace(params, freedom), [&](const ScheduleChoice &choice) {
+      P p = params;
+      ChoiceWriter writer(choice);
+      visitFields(p, writer);
+      return Form{kernelKey(name, p), std::string(variant), rulesOf(p, freedom),
+                  [p, build](kernel::KernelBuilder &k) { build(k, p); }};
+    });
   }
 
   size_t size() const { return instances_.size(); }
   tile::KernelOp kernel(plan::KernelId id) const;
+  // Kernels for which tuning has a schedule, be it the rules'.
+  size_t tunedKernels() const;
 
+  // Whether compile() tells each kernel's other schedules too.
+  void listAlternatives(bool list) { listsAlternatives_ = list; }
   // Native code of all kernels, as modules and kernels of `plan` under their ids. Unsupported: a
   // kernel has no form on the target; the message has the target's own words.
   Result<void> compile(const target::Target &target, uint32_t threads, plan::Plan &plan,
                        const Progress &progress) const;
 
 private:
+  // A kernel with some parameters.
+  struct Form {
+    std::string parameters, variant;
+    ScheduleChoice blocks; // those of its parameters that may be chosen
+    Build build;
+  };
+  // A kernel as the rules make it.
+  struct Source {
+    std::string content;
+    ScheduleSpace space;
+  };
   struct Instance {
     std::string key, symbol;
     Build build;
     mlir::OwningOpRef<mlir::ModuleOp> module;
+    ScheduleChoice schedule;
+    const Source *source;
   };
-  Result<plan::KernelId> add(std::string_view name, std::string key, Build build);
+  using MakeForm = llvm::function_ref<Form(const ScheduleChoice &)>;
+
+  template <class P> static ScheduleChoice rulesOf(P &p, const Freedom &freedom) {
+    BlockSpace space = blockSpace(p, freedom);
+    RulesReader reader(space);
+    visitFields(p, reader);
+    return reader.rules;
+  }
+  Result<plan::KernelId> add(std::string_view name, BlockSpace blocks, MakeForm form);
+  Result<mlir::OwningOpRef<mlir::ModuleOp>> build(const std::string &symbol, const Form &form);
+  Result<const Source *> sourceOf(std::string_view name, BlockSpace blocks, const Form &rules);
+  Result<ScheduleChoice> scheduleOf(std::string_view name, const Source &source) const;
+  Result<target::CompiledModule> compileShare(const std::vector<uint32_t> &kernels,
+                                              const target::Target &target,
+                                              std::mutex &building) const;
 
   mlir::MLIRContext &context_;
+  const target::Target *target_;
+  Tuning tuning_;
+  bool listsAlternatives_ = false;
   std::vector<Instance> instances_;
   std::map<std::string, plan::KernelId> ids_; // by key
+  std::map<std::string, Source> sources_;     // by key under the rules
 };
 
 // Writes the fields of a parameter struct as name=value pairs.

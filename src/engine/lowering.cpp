@@ -118,7 +118,7 @@ Result<void> Lowering::lowerGather(graph::GatherOp op) {
                 kernels_.add("embed",
                              chooseEmbed(columnsOf(op.getTable()), elementOf(op.getTable()),
                                          options_.programs),
-                             kernels::embed));
+                             kernels::embed, {}, freedom()));
   Stored out = allocate(op.getResult());
   addLaunch(steps_, kernel, {stored(op.getIndex()).view(), pages, out.view()}, op);
   return {};
@@ -132,7 +132,7 @@ Result<void> Lowering::lowerNorm(graph::NormOp op) {
   SINTER_ASSIGN(KernelId kernel, kernels_.add("rms_norm",
                                               chooseNorm(columnsOf(op.getValue()),
                                                          elementOf(result), options_.programs),
-                                              kernels::rmsNorm));
+                                              kernels::rmsNorm, {}, freedom()));
   SINTER_ASSIGN(Stored gain, directWeight(weight));
   Stored out = allocate(result);
   BoundArgument x = stored(op.getValue()).view(), eps = f32Scalar(op.getEps().convertToFloat());
@@ -196,7 +196,9 @@ Result<void> Lowering::lowerContract(graph::ContractOp op) {
         columns ? columns : static_cast<int64_t>(llvm::alignTo(p.blockN, epilogue.columnMultiple));
     if (options_.programs == Programs::Threads)
       fitStep(p, options_.sharedBytes);
-    SINTER_ASSIGN(KernelId kernel, kernels_.add("gemm", p, kernels::gemm, variant));
+    SINTER_ASSIGN(KernelId kernel,
+                  kernels_.add("gemm", p, kernels::gemm, variant,
+                               {freedom().blocks, columns == 0, epilogue.columnMultiple}));
     Steps steps;
     if (norm && !own)
       steps = norm->steps;
@@ -235,7 +237,7 @@ Result<void> Lowering::lowerMap(graph::MapOp op) {
       chooseStream(columnsOf(op.getResult()), elementOf(result), options_.programs);
   p.prologue = mapSlot(program, 0, columnsOf(op.getResult()));
   SINTER_ASSIGN(KernelId kernel,
-                kernels_.add("map", p, kernels::quantizeRows, " " + program.text()));
+                kernels_.add("map", p, kernels::quantizeRows, " " + program.text(), freedom()));
   std::vector<BoundArgument> arguments = {stored(op.getValues()[0]).view(),
                                           allocate(result).view()};
   llvm::append_range(arguments, mapOperands(op, op.getValues().take_front()));
@@ -248,7 +250,7 @@ Result<void> Lowering::lowerQuantize(graph::QuantizeOp op) {
                 kernels_.add("quantize_rows",
                              chooseStream(columnsOf(op.getValue()), elementOf(op.getResult()),
                                           options_.programs),
-                             kernels::quantizeRows));
+                             kernels::quantizeRows, {}, freedom()));
   Stored out = allocate(op.getResult());
   addLaunch(steps_, kernel, {stored(op.getValue()).view(), out.view()}, op);
   return {};

@@ -90,6 +90,8 @@ private:
   Result<void> lowerScatter(graph::ScatterOp op);
   Result<void> lowerAttend(graph::AttendOp op);
   plan::Expr inPrompts() const;
+  // Block sizes of tasks on cores may be chosen; threads of a block share sums by theirs.
+  Freedom freedom() const { return {options_.programs == Programs::Tasks}; }
   void lowerReshape(graph::ReshapeOp op);
   void lowerSlice(graph::SliceOp op);
 

@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kMinExprBytes = 3;
 constexpr uint64_t kMinSymbolBytes = 4 + 8 + 8;
 constexpr uint64_t kMinModuleBytes = 4 + 8;
-constexpr uint64_t kMinKernelBytes = 4 + 4 + 4 + 4 + 4 + 8 + 4 + 8 + 1 + 1;
+constexpr uint64_t kMinKernelBytes = 4 + 4 + 4 + 4 + 4 + 8 + 4 + 8 + 1 + 1 + 4 + 4 + 4;
 constexpr uint64_t kMinBufferBytes = 4 + 1 + kMinExprBytes;
 constexpr uint64_t kMinProcedureBytes = 4 + 1;
 
@@ -48,6 +48,7 @@ private:
   void readSymbols(Reader &in);
   void readModules(Reader &in);
   void readKernels(Reader &in);
+  static ScheduleChoice readSchedule(Reader &in);
   void readBuffers(Reader &in);
   void readProcedures(Reader &in);
 
@@ -163,6 +164,14 @@ void PlanReader::readModules(Reader &in) {
   }
 }
 
+ScheduleChoice PlanReader::readSchedule(Reader &in) {
+  Result<ScheduleChoice> choice = ScheduleChoice::parse(in.text());
+  if (choice)
+    return std::move(*choice);
+  in.bad(choice.error().message);
+  return {};
+}
+
 void PlanReader::readKernels(Reader &in) {
   const uint32_t count = in.count(kMinKernelBytes, "kernels");
   for (uint32_t i = 0; i < count && in.ok(); ++i) {
@@ -182,6 +191,11 @@ void PlanReader::readKernels(Reader &in) {
              ", expected 0 or 1");
     kernel.overlaps = overlaps == 1;
     kernel.arithmetic = static_cast<Arithmetic>(in.u8());
+    kernel.content = in.text();
+    kernel.schedule = readSchedule(in);
+    const uint32_t others = in.count(4, "alternatives", kMaxAlternatives);
+    for (uint32_t other = 0; other < others && in.ok(); ++other)
+      kernel.alternatives.push_back(readSchedule(in));
   }
 }
 

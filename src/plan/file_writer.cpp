@@ -53,6 +53,11 @@ void writeKernels(Writer &out, const Plan &plan) {
     out.u64(kernel.sharedBytes);
     out.u8(kernel.overlaps);
     out.u8(static_cast<uint8_t>(kernel.arithmetic));
+    out.text(kernel.content);
+    out.text(kernel.schedule.text());
+    out.count(kernel.alternatives.size());
+    for (const ScheduleChoice &other : kernel.alternatives)
+      out.text(other.text());
   }
 }
 

@@ -6,6 +6,7 @@
 #include "numeric/arithmetic.h"
 #include "plan/expr.h"
 #include "plan/ids.h"
+#include "plan/schedule_choice.h"
 
 #include <array>
 #include <map>
@@ -30,6 +31,7 @@ inline constexpr uint32_t kMaxBlockBytes = 1 << 20;
 inline constexpr uint32_t kMaxRowSegments = 16;
 inline constexpr uint32_t kMaxRowModes = 8;
 inline constexpr uint32_t kMaxCovered = 64;
+inline constexpr uint32_t kMaxAlternatives = 256;
 
 // A named integer that is fixed when a plan is bound (tokens in the step, pages of cache), or that
 // counts the iterations of a Loop. Values outside [min, max] are refused.
@@ -63,6 +65,11 @@ struct Kernel {
   uint64_t sharedBytes = 0;
   bool overlaps = false; // it waits by itself for the launches before it, and may begin early
   Arithmetic arithmetic = Arithmetic::F32; // of its products, for explain
+  // For tuning: a digest of what the kernel is under the rules' schedule, empty where it has no
+  // other; the schedule that it has; and in a plan made for tuning the others, likeliest first.
+  std::string content;
+  ScheduleChoice schedule;
+  std::vector<ScheduleChoice> alternatives; // at most kMaxAlternatives
 
   friend bool operator==(const Kernel &, const Kernel &) = default;
 };

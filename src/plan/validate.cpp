@@ -31,6 +31,7 @@ private:
   Result<void> checkSymbols();
   Result<void> checkModules();
   Result<void> checkKernels();
+  Result<void> checkTuning(const Kernel &kernel, const std::string &what);
   Result<void> checkBuffers();
   Result<void> checkProcedures();
   void findInductions();
@@ -120,7 +121,21 @@ Result<void> Validator::checkKernels() {
     if (arithmetic >= kArithmetics.size())
       return bad(what + " has arithmetic " + std::to_string(arithmetic) + ", expected less than " +
                  std::to_string(kArithmetics.size()));
+    SINTER_TRY(checkTuning(kernel, what));
   }
+  return {};
+}
+
+// A schedule that could not be read back would make a file that is refused.
+Result<void> Validator::checkTuning(const Kernel &kernel, const std::string &what) {
+  if (kernel.alternatives.size() > kMaxAlternatives)
+    return bad(what + " has " + std::to_string(kernel.alternatives.size()) +
+               " other schedules, expected at most " + std::to_string(kMaxAlternatives));
+  const auto readable = [](const ScheduleChoice &choice) {
+    return ScheduleChoice::parse(choice.text()) == choice;
+  };
+  if (!readable(kernel.schedule) || !std::ranges::all_of(kernel.alternatives, readable))
+    return bad(what + " has a schedule of other decisions than schedule_choice.h allows");
   return {};
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "mlir/IR/BuiltinOps.h"
+#include "tile/tile.h"
 
 #include <cstdint>
 #include <span>
@@ -39,6 +39,14 @@ struct Stages {
   const std::string *find(std::string_view name) const;
 };
 
+/// Something about a kernel's schedule that may be decided otherwise than by a target's rules
+/// without changing a bit of any result: the values it may have, as numbers of the kernel's
+/// schedule (tile::setSchedule).
+struct ScheduleDecision {
+  std::string name;
+  std::vector<int64_t> values;
+};
+
 class Target {
 public:
   virtual ~Target() = default;
@@ -54,6 +62,8 @@ public:
   /// Parts, whose kernels have distinct symbols, as one module that devices load. One thread at a
   /// time, and none compiles meanwhile.
   virtual Result<std::vector<uint8_t>> link(std::span<const std::vector<uint8_t>> parts) const = 0;
+  /// What tuning may decide about a kernel; nothing where a target's rules are all there is.
+  virtual std::vector<ScheduleDecision> decisions(tile::KernelOp kernel) const { return {}; }
   /// Bytes that the threads of one program can share; 0 where a program is a task on a core.
   virtual int64_t sharedBytes() const { return 0; }
   /// Rows that a program of attention should have, with heads of so many numbers, for its products

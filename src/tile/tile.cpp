@@ -40,6 +40,18 @@ const ActivationFormat *activationFormatOf(Type element) {
   return block ? findActivationFormat(block.getFormat().upper()) : nullptr;
 }
 
+DictionaryAttr scheduleOf(KernelOp kernel) {
+  return kernel->getAttrOfType<DictionaryAttr>(kScheduleName);
+}
+
+void setSchedule(KernelOp kernel, ArrayRef<std::pair<std::string, int64_t>> decisions) {
+  Builder b(kernel.getContext());
+  SmallVector<NamedAttribute> numbers;
+  for (const auto &[name, value] : decisions)
+    numbers.push_back(b.getNamedAttr(name, b.getI64IntegerAttr(value)));
+  kernel->setAttr(kScheduleName, b.getDictionaryAttr(numbers));
+}
+
 std::optional<int64_t> ViewType::denseStride(int64_t axis) const {
   ArrayRef<int64_t> inner = getShape().drop_front(axis + 1);
   if (!isa<BlockType>(getElementType()) || getStrided() ||

@@ -30,3 +30,13 @@ inline constexpr llvm::StringLiteral kConstantName = "tile.constant";
 #include "tile/tile_types.h.inc"
 #define GET_OP_CLASSES
 #include "tile/tile_ops.h.inc"
+
+namespace sinter::tile {
+/// Of a kernel: a dictionary of whole numbers, decisions that its target takes otherwise than by
+/// rules. Which there are is the target's matter; none changes a bit of a result.
+inline constexpr llvm::StringLiteral kScheduleName = "tile.schedule";
+
+/// Null where there is none.
+mlir::DictionaryAttr scheduleOf(KernelOp kernel);
+void setSchedule(KernelOp kernel, llvm::ArrayRef<std::pair<std::string, int64_t>> decisions);
+} // namespace sinter::tile

@@ -41,7 +41,19 @@ inline Plan samplePlan() {
   plan.texts = {{"family", "sample"}};
   plan.symbols = {{"tokens", 1, 512}, {"layer", 0, 7}};
   plan.modules = {{"cpu:x86_64+avx2", {1, 2, 3}}};
-  plan.kernels = {{"norm", ModuleId{0}, "norm_f32", 2, 1, 4096, 128, 512, false, Arithmetic::I8},
+  plan.kernels = {{"norm",
+                   ModuleId{0},
+                   "norm_f32",
+                   2,
+                   1,
+                   4096,
+                   128,
+                   512,
+                   false,
+                   Arithmetic::I8,
+                   "0123456789abcdef",
+                   {{{"block_rows", 4}}},
+                   {{}, {{{"block_rows", 8}, {"vectors", 2}}}}},
                   {"end", ModuleId{0}, "end", 0, 0, 0}};
   const Expr rowBytes = mul(symbol(kTokens), Expr(4));
   plan.buffers = {{"input", BufferKind::Input, rowBytes, {}, {}, {}},

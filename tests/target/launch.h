@@ -146,7 +146,9 @@ inline GuardedLaunch guardedLaunch(const LaunchArguments &arguments, const Emitt
 // The same for the emulated runner.
 inline hal::KernelCase emulatedCase(const GuardedLaunch &launch, const EmittedKernel &facts,
                                     const CompiledModule &code, const std::string &target) {
-  hal::KernelCase kernel{{}, target, code.sharedObject};
+  hal::KernelCase kernel;
+  kernel.target = target;
+  kernel.code = code.sharedObject;
   kernel.spec = {facts.symbol, static_cast<uint32_t>(launch.views.size()),
                  static_cast<uint32_t>(launch.scalars.size()), launch.scratchBytes};
   kernel.grid = launch.grid;
@@ -375,6 +377,11 @@ public:
 
   tile::KernelOp kernel() { return *source_.getOps<tile::KernelOp>().begin(); }
   tile::KernelOp scheduledKernel() { return *scheduled_->getOps<tile::KernelOp>().begin(); }
+
+  // Runs the compiled code of the module's only kernel.
+  LaunchArguments run(const LaunchArguments &arguments) {
+    return launched(arguments, gridOf(kernel(), arguments), GuardedEnd::Back);
+  }
 
   // Runs the module's only kernel the three ways; `bound` is between compiled code and the tile
   // interpreter. Returns what compiled code wrote.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sched/sched.h"
+#include "target/cpu/cpu_schedule.h"
 #include "target/cpu/demand.h"
 #include "target/cpu/facts.h"
 #include "target/cpu/placement.h"
@@ -48,8 +49,8 @@ inline constexpr int64_t kUnrollK = 4;
 class Blocker {
 public:
   Blocker(tile::KernelOp kernel, const CpuFacts &facts)
-      : kernel_(kernel), facts_(facts), placement_(placeTiles(kernel, facts)), demand_(kernel),
-        b_(kernel.getContext()) {}
+      : kernel_(kernel), facts_(facts), schedule_(cpuScheduleOf(kernel)),
+        placement_(placeTiles(kernel, facts)), demand_(kernel), b_(kernel.getContext()) {}
 
   mlir::FailureOr<tile::KernelOp> run();
 
@@ -166,6 +167,7 @@ private:
 
   tile::KernelOp kernel_;
   const CpuFacts &facts_;
+  const CpuSchedule schedule_;
   Placement placement_;
   DemandAnalysis demand_;
   mlir::OpBuilder b_;

@@ -2,6 +2,7 @@
 #include "tile/mlir_pch.h"
 
 #include "target/cpu/codegen.h"
+#include "target/cpu/cpu_schedule.h"
 #include "target/cpu/cpu_target.h"
 #include "target/machine_code.h"
 
@@ -26,6 +27,10 @@ public:
       stages->add("asm", std::move(texts.assembly));
     }
     return target::CompiledModule{std::move(code.object), std::move(code.kernels)};
+  }
+
+  std::vector<ScheduleDecision> decisions(tile::KernelOp kernel) const override {
+    return decisionsOf(kernel, facts_);
   }
 
   Result<std::vector<uint8_t>> link(std::span<const std::vector<uint8_t>> parts) const override {

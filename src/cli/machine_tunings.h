@@ -1,0 +1,32 @@
+// What tuning knows about this machine: the user's database, cut to one device and one compiler.
+#pragma once
+
+#include "hal/hal.h"
+#include "runtime/tuning_database.h"
+
+#include <string>
+#include <vector>
+
+namespace sinter::cli {
+
+// Names a compiler program: one that was built anew is another one, though its path is the same.
+// NotFound where there is none.
+Result<std::string> compilerIdentity(const std::string &program);
+
+// What times depend on: the device, its code, how many units it has, and the compiler.
+std::string machineText(const hal::DeviceInfo &device, const std::string &compiler);
+
+// The entries of one machine, by content.
+struct MachineTunings {
+  std::vector<runtime::TuningEntry> entries;
+  std::string damage; // one line; empty where there is none
+
+  const runtime::TuningEntry *find(const std::string &content) const;
+  // What the schedules of this machine's plans follow from: part of a plan's key.
+  std::string text() const;
+};
+
+// Of the database in `folder`. Errors are TuningDatabase::read's.
+Result<MachineTunings> readTunings(const std::string &folder, const std::string &machine);
+
+} // namespace sinter::cli

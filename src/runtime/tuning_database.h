@@ -1,0 +1,37 @@
+// The user's tuning database: one file in the cache folder, shared by all models and machines, safe
+// against other processes and crashes.
+#pragma once
+
+#include "runtime/tuning_file.h"
+
+#include <string>
+
+namespace sinter::runtime {
+
+// What read() saw. A missing file has no entries and no damage.
+struct TuningLookup {
+  std::vector<TuningEntry> entries;
+  std::string damage; // one line that says how the file is damaged; then there are no entries
+};
+
+// Any number of processes and threads may use one file at a time.
+class TuningDatabase {
+public:
+  // In a folder that only the user may write to, such as PlanCache::folder().
+  explicit TuningDatabase(const std::string &folder) : path_(folder + "/tuning.db") {}
+
+  const std::string &path() const { return path_; }
+
+  // Damage is no error. Permission, Exhausted: the file cannot be read.
+  Result<TuningLookup> read() const;
+  // Puts these entries in place of those of the same machines and contents and leaves all others as
+  // they are, whoever wrote them; the oldest beyond kMostTunings go. A damaged file is begun anew.
+  // The file is replaced whole or not at all. Timeout: another process has held it for
+  // `timeoutMs`; Permission, Exhausted: it cannot be written.
+  Result<void> merge(std::span<const TuningEntry> found, uint32_t timeoutMs = 10'000) const;
+
+private:
+  std::string path_;
+};
+
+} // namespace sinter::runtime

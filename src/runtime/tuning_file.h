@@ -1,0 +1,52 @@
+// What tuning found, as the bytes of a file: which schedule of which kernel was the fastest on
+// which machine.
+//
+// Little-endian. Header: magic "SINTRTUN", u32 version, u64 bytes of the whole file. Then u32
+// entries, each texts (u32 bytes, bytes) machine, content, kernel, schedule, then u32 tried, u32
+// rows, u64 rules, u64 chosen. Last the 16 bytes of XXH3_128 (canonical form) over everything
+// before them.
+#pragma once
+
+#include "plan/schedule_choice.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace sinter::runtime {
+
+inline constexpr std::string_view kTuningMagic = "SINTRTUN";
+inline constexpr uint32_t kTuningVersion = 1;
+inline constexpr size_t kTuningHeaderBytes = 20;
+inline constexpr size_t kTuningChecksumBytes = 16;
+inline constexpr size_t kMostTunings = 4096; // entries of a file; the oldest go
+inline constexpr size_t kMaxTuningText = 8192;
+
+// One kernel on one machine.
+struct TuningEntry {
+  std::string machine;           // its name, code, threads and compiler, as text
+  std::string content;           // plan::Kernel::content
+  std::string kernel;            // what it is called, for people
+  plan::ScheduleChoice schedule; // the fastest; by rules where none was faster
+  uint32_t tried = 0;            // of its alternatives, in their order
+  uint32_t rows = 0;             // of the step that the times are from
+  uint64_t rulesNs = 0;          // median time of a launch by the rules, and as chosen
+  uint64_t chosenNs = 0;
+
+  bool operator==(const TuningEntry &) const = default;
+};
+
+// The file's bytes. Expects at most kMostTunings entries whose texts are no longer than
+// kMaxTuningText.
+std::vector<uint8_t> serializeTunings(std::span<const TuningEntry> entries);
+
+// Reads a whole file. `bytes` may be hostile: memory use is bounded by a small multiple of its
+// size. Truncated: the file is shorter than it says; Unsupported: another version; Corrupt, with a
+// byte offset: everything else.
+Result<std::vector<TuningEntry>> parseTunings(std::span<const uint8_t> bytes);
+
+// Writes the checksum of all the other bytes into the last 16 of `bytes`, which must have at least
+// 16.
+void sealTunings(std::span<uint8_t> bytes);
+
+} // namespace sinter::runtime

@@ -1,0 +1,67 @@
+// Reads and lists the decisions of blocking.
+#include "tile/mlir_pch.h"
+
+#include "target/cpu/cpu_schedule.h"
+#include "target/cpu/placement.h"
+
+using namespace mlir;
+
+namespace sinter::target::cpu {
+
+CpuSchedule cpuScheduleOf(tile::KernelOp kernel) {
+  CpuSchedule schedule;
+  DictionaryAttr decided = tile::scheduleOf(kernel);
+  auto read = [&](StringRef name, int64_t &value) {
+    if (auto given = decided ? decided.getAs<IntegerAttr>(name) : IntegerAttr())
+      value = given.getInt();
+  };
+  read("vectors", schedule.vectors);
+  read("rows", schedule.rows);
+  read("few_rows", schedule.fewRows);
+  return schedule;
+}
+
+namespace {
+// The products of a kernel: the largest extents of their sums, and what rules decide about them.
+struct Products {
+  int64_t rows = 0, columns = 0;
+  bool blocks = false;
+  llvm::SmallDenseSet<int64_t> vectors;
+};
+} // namespace
+
+static Products productsOf(tile::KernelOp kernel, const CpuFacts &facts) {
+  Products products;
+  kernel.walk([&](tile::DotOp dot) {
+    auto sums = cast<RankedTensorType>(dot.getAcc().getType());
+    products.rows = std::max(products.rows, sums.getDimSize(0));
+    products.columns = std::max(products.columns, sums.getDimSize(1));
+    products.blocks |= isBlockTile(dot.getA());
+    products.vectors.insert(vectorsByRules(facts, dot));
+  });
+  return products;
+}
+
+std::vector<ScheduleDecision> decisionsOf(tile::KernelOp kernel, const CpuFacts &facts) {
+  const Products products = productsOf(kernel, facts);
+  if (!products.columns)
+    return {};
+  auto isRule = [&](int64_t count) {
+    return products.vectors.size() == 1 && products.vectors.contains(count);
+  };
+  ScheduleDecision vectors{"vectors", {}}, rows{"rows", {}}, fewRows{"few_rows", {}};
+  for (int64_t count : {1, 2, 3, 4})
+    if (!isRule(count) && count * facts.lanes <= products.columns &&
+        (!products.blocks || llvm::isPowerOf2_64(count)))
+      vectors.values.push_back(count);
+  for (int64_t count : {4, 6, 8})
+    if (count < products.rows)
+      rows.values.push_back(count);
+  // Rows of a tile that are no more than these would never have them expanded.
+  for (int64_t count : {4, 12})
+    if (products.blocks && count < products.rows)
+      fewRows.values.push_back(count);
+  return {vectors, rows, fewRows};
+}
+
+} // namespace sinter::target::cpu

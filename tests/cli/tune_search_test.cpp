@@ -1,0 +1,145 @@
+// The search for schedules, with made-up times: what is tried, what wins, what is remembered.
+#include "cli/tune_search.h"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+namespace sinter::cli {
+namespace {
+
+using plan::ScheduleChoice;
+
+// A kernel with two block sizes and one decision of its target; and one that has no other schedule.
+plan::Plan samplePlan() {
+  plan::Plan plan;
+  plan.kernels.resize(2);
+  plan.kernels[0].name = "gemm(block_m=240)";
+  plan.kernels[0].content = "aa";
+  plan.kernels[0].alternatives = {{{{"block_m", 48}}}, {{{"block_m", 96}}}, {{{"vectors", 2}}}};
+  plan.kernels[1].name = "rope(heads=9)";
+  return plan;
+}
+
+// What launches take: each schedule's factor on the rules' time, by rows of the step.
+using Speeds = std::function<double(const ScheduleChoice &, uint32_t rows)>;
+
+std::vector<StepTimes> timesOf(const std::vector<Assignment> &variants, const Speeds &speeds) {
+  std::vector<StepTimes> steps;
+  for (const uint32_t rows : {8u, 512u}) {
+    StepTimes step{rows, {}};
+    KernelTimes &times = step.kernels["aa"];
+    times.assign(variants.size() + 1, {});
+    for (int launch = 0; launch < 9; ++launch) {
+      // One launch in nine lost its core.
+      const double noise = launch == 4 ? 50 : 1 + 0.01 * (launch % 3);
+      times[0].push_back(1e-3 * noise);
+      for (size_t i = 0; i < variants.size(); ++i)
+        times[i + 1].push_back(1e-3 * speeds(variants[i].at("aa"), rows) *
+                               (launch == 7 ? 80 : noise));
+    }
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
+// All trials and the final.
+runtime::TuningEntry tuned(const Speeds &speeds) {
+  TuneSearch search(samplePlan(), {}, "m");
+  while (search.left() > 0) {
+    const auto variants = search.next(2);
+    search.learn(variants, timesOf(variants, speeds));
+  }
+  const auto finalists = search.finalists();
+  if (!finalists.empty())
+    search.settle(finalists, timesOf(finalists, speeds));
+  return search.entries().at(0);
+}
+
+TEST(TuneSearch, TriesEachScheduleOnceInItsOrder) {
+  TuneSearch search(samplePlan(), {}, "m");
+  EXPECT_EQ(search.kernels(), 1u);
+  EXPECT_EQ(search.left(), 3u);
+  std::vector<ScheduleChoice> tried;
+  while (search.left() > 0) {
+    const auto variants = search.next(2);
+    for (const Assignment &variant : variants)
+      tried.push_back(variant.at("aa"));
+    search.learn(variants, timesOf(variants, [](const auto &, uint32_t) { return 1.5; }));
+  }
+  EXPECT_EQ(tried, samplePlan().kernels[0].alternatives);
+  EXPECT_TRUE(search.next(2).empty());
+}
+
+TEST(TuneSearch, TheFastestWinsAndOutliersMoveNothing) {
+  const auto entry = tuned([](const ScheduleChoice &s, uint32_t) {
+    return s.values.contains("vectors") ? 1.2 : s.values.at("block_m") == 96 ? 0.8 : 0.9;
+  });
+  EXPECT_EQ(entry.schedule.text(), "block_m=96");
+  EXPECT_EQ(entry.tried, 3u);
+  EXPECT_NEAR(static_cast<double>(entry.chosenNs) / static_cast<double>(entry.rulesNs), 0.8, 0.02);
+}
+
+TEST(TuneSearch, BlocksAndDecisionsThatBothHelpAreTriedTogether) {
+  const auto entry = tuned([](const ScheduleChoice &s, uint32_t) {
+    const double blocks = s.values.contains("block_m") ? 0.9 : 1;
+    return s.values.contains("vectors") ? blocks * 0.9 : blocks;
+  });
+  EXPECT_EQ(entry.schedule.text(), "block_m=48,vectors=2");
+}
+
+TEST(TuneSearch, RulesStayWhereNothingIsClearlyFaster) {
+  const auto entry = tuned([](const auto &, uint32_t) { return 0.985; });
+  EXPECT_TRUE(entry.schedule.byRules());
+  EXPECT_EQ(entry.tried, 3u);
+  EXPECT_EQ(entry.rows, 512u);
+  EXPECT_EQ(entry.chosenNs, entry.rulesNs);
+}
+
+TEST(TuneSearch, WhatSlowsOneSizeOfStepIsNotChosen) {
+  const auto entry = tuned([](const auto &, uint32_t rows) { return rows == 8 ? 1.2 : 0.5; });
+  EXPECT_TRUE(entry.schedule.byRules());
+}
+
+TEST(TuneSearch, WhatTheFinalDoesNotConfirmIsNotChosen) {
+  TuneSearch search(samplePlan(), {}, "m");
+  const auto variants = search.next(8);
+  search.learn(variants, timesOf(variants, [](const auto &, uint32_t) { return 0.8; }));
+  const auto finalists = search.finalists();
+  ASSERT_FALSE(finalists.empty());
+  search.settle(finalists, timesOf(finalists, [](const auto &, uint32_t) { return 1.0; }));
+  EXPECT_TRUE(search.entries().at(0).schedule.byRules());
+}
+
+TEST(TuneSearch, EndedBeforeTheFinalItKeepsWhatLedClearly) {
+  TuneSearch search(samplePlan(), {}, "m");
+  const auto variants = search.next(1);
+  search.learn(variants, timesOf(variants, [](const auto &, uint32_t) { return 0.8; }));
+  const auto entry = search.entries().at(0);
+  EXPECT_EQ(entry.schedule.text(), "block_m=48");
+  EXPECT_EQ(entry.tried, 1u);
+}
+
+TEST(TuneSearch, GoesOnWhereAnEarlierOneEnded) {
+  runtime::TuningEntry known{"m", "aa", "gemm", {{{"block_m", 48}}}, 2, 512, 1000, 800};
+  TuneSearch search(samplePlan(), {known}, "m");
+  EXPECT_EQ(search.left(), 1u);
+  const auto variants = search.next(8);
+  ASSERT_EQ(variants.size(), 1u);
+  EXPECT_EQ(variants[0].at("aa").text(), "vectors=2");
+  search.learn(variants, timesOf(variants, [](const auto &, uint32_t) { return 1.3; }));
+  EXPECT_TRUE(search.finalists().empty()); // nothing that could take its place
+  EXPECT_EQ(search.entries().at(0).schedule.text(), "block_m=48");
+  EXPECT_EQ(search.entries().at(0).tried, 3u);
+}
+
+TEST(TuneSearch, WhatWasTriedBeforeNeedsNoTrial) {
+  runtime::TuningEntry known{"m", "aa", "gemm", {}, 3, 512, 1000, 1000};
+  TuneSearch search(samplePlan(), {known}, "m");
+  EXPECT_EQ(search.left(), 0u);
+  EXPECT_TRUE(search.next(8).empty());
+  EXPECT_TRUE(search.finalists().empty());
+}
+
+} // namespace
+} // namespace sinter::cli

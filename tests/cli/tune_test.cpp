@@ -1,0 +1,154 @@
+// sinter tune as a user meets it: a table, nothing to do the second time, plans that have what it
+// found, and a database that may be damaged.
+#include "cli/cli_test.h"
+#include "runtime/tuning_database.h"
+
+namespace sinter {
+namespace {
+
+class Tune : public CliTest {
+protected:
+  void SetUp() override {
+    CliTest::SetUp();
+    useOwnCache();
+  }
+  Outcome tune(std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"tune", model_, "--device", "cpu"});
+    Child child(command(more), options_);
+    return child.wait(250);
+  }
+  std::vector<runtime::TuningEntry> entries() const {
+    auto found = runtime::TuningDatabase(cache_).read();
+    EXPECT_TRUE(found && found->damage.empty());
+    return found ? found->entries : std::vector<runtime::TuningEntry>();
+  }
+  // As if tuning had found these for the first kernels: the rules' own, or the first other blocks.
+  void rewrite(const std::string &schedule) const {
+    std::vector<runtime::TuningEntry> all = entries();
+    for (runtime::TuningEntry &entry : all)
+      if (entry.kernel.starts_with("gemm"))
+        entry.schedule = *plan::ScheduleChoice::parse(schedule);
+    ASSERT_TRUE(runtime::TuningDatabase(cache_).merge(all));
+  }
+  static bool built(const Outcome &outcome) {
+    return outcome.err.find("building the plan") != std::string::npos;
+  }
+};
+
+TEST_F(Tune, PrintsATableAndMakesNoTrialWhereAllWereMade) {
+  const Outcome first = tune({"--budget", "1"});
+  ASSERT_THAT(first, EndedWith(0));
+  EXPECT_THAT(first.out, AllOf(HasSubstr("kernel"), HasSubstr("schedule"), HasSubstr("gemm"),
+                               Not(HasSubstr("no trial"))));
+  std::vector<runtime::TuningEntry> all = entries(); // as if the budget had been long
+  for (runtime::TuningEntry &entry : all)
+    entry.tried = UINT32_MAX;
+  ASSERT_TRUE(runtime::TuningDatabase(cache_).merge(all));
+  const Outcome second = tune();
+  ASSERT_THAT(second, EndedWith(0));
+  EXPECT_THAT(second.out, HasSubstr("no trial: every schedule of the"));
+  const auto tableOf = [](const std::string &text) { return text.substr(0, text.find("\n\n")); };
+  EXPECT_EQ(tableOf(second.out), tableOf(first.out));
+}
+
+TEST_F(Tune, PlansHaveWhatWasFoundWithTheSameAnswers) {
+  const Outcome before = answer();
+  ASSERT_THAT(tune({"--budget", "1"}), EndedWith(0));
+  rewrite("block_m=7");
+  const Outcome refused = answer();
+  EXPECT_THAT(refused, FailedSaying("which is none of its own"));
+  rewrite("");
+  const Outcome after = answer(), again = answer();
+  ASSERT_THAT(after, EndedWith(0));
+  EXPECT_TRUE(built(after)) << "what tuning found is a part of the plan's key";
+  EXPECT_FALSE(built(again));
+  EXPECT_EQ(after.out, before.out);
+  const Outcome explained = sinter({"explain", model_, "--device", "cpu", "--prompt", "8"});
+  ASSERT_THAT(explained, EndedWith(0));
+  EXPECT_THAT(explained.out, HasSubstr(std::to_string(entries().size()) + " of"));
+  EXPECT_THAT(explained.out, HasSubstr("were timed under other schedules"));
+}
+
+TEST_F(Tune, ASmallBudgetLeavesTheRestForTheNextTime) {
+  const Outcome first = tune({"--budget", "1"});
+  ASSERT_THAT(first, EndedWith(0));
+  ASSERT_FALSE(entries().empty());
+  if (first.out.find(" are left, which `sinter tune` goes on with") == std::string::npos)
+    GTEST_SKIP() << "this machine tried all within a second";
+  uint32_t tried = 0, now = 0;
+  for (const runtime::TuningEntry &entry : entries())
+    tried += entry.tried;
+  ASSERT_THAT(tune({"--budget", "1"}), EndedWith(0));
+  for (const runtime::TuningEntry &entry : entries())
+    now += entry.tried;
+  EXPECT_GT(now, tried);
+}
+
+TEST_F(Tune, OtherThreadsAreAnotherMachine) {
+  ASSERT_THAT(tune({"--budget", "1", "--threads", "1"}), EndedWith(0));
+  const size_t one = entries().size();
+  ASSERT_THAT(tune({"--budget", "1", "--threads", "2"}), EndedWith(0));
+  EXPECT_EQ(entries().size(), 2 * one);
+}
+
+TEST_F(Tune, ADamagedDatabaseIsSaidInOneLineAndBegunAnew) {
+  const Outcome before = answer();
+  const std::string path = runtime::TuningDatabase(cache_).path();
+  for (const std::string &bytes : {std::string(), std::string(300, 'x')}) {
+    std::ofstream(path, std::ios::binary) << bytes;
+    const Outcome run = answer();
+    EXPECT_THAT(run, EndedWith(0));
+    EXPECT_EQ(run.out, before.out);
+    ASSERT_EQ(messages(run).size(), 2u) << run; // and the figures
+    EXPECT_THAT(messages(run)[0], AllOf(HasSubstr("tuning.db' is damaged: "),
+                                        HasSubstr("kernels have the schedules of rules until")));
+  }
+  const Outcome tuned = tune({"--budget", "1"});
+  EXPECT_THAT(tuned, EndedWith(0));
+  EXPECT_THAT(tuned.err, HasSubstr("tuning.db' is damaged: "));
+  EXPECT_THAT(tuned.err, HasSubstr("it is begun anew"));
+  EXPECT_FALSE(entries().empty());
+}
+
+TEST_F(Tune, WithoutAPlaceForItsDatabaseIsRefused) {
+  std::filesystem::create_directories(runtime::TuningDatabase(cache_).path());
+  std::filesystem::permissions(cache_, std::filesystem::perms::owner_all);
+  const Outcome outcome = tune({"--budget", "1"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("is no regular file"));
+}
+
+TEST_F(Tune, TwoAtOnceKeepWhatBothFound) {
+  const std::string other = writeModel("other.gguf", {.matrices = TensorType::F32});
+  Child first(command({"tune", model_, "--device", "cpu", "--budget", "1"}), options_);
+  Child second(command({"tune", other, "--device", "cpu", "--budget", "1"}), options_);
+  EXPECT_THAT(first.wait(120), EndedWith(0));
+  EXPECT_THAT(second.wait(120), EndedWith(0));
+  size_t blocks = 0, plain = 0;
+  for (const runtime::TuningEntry &entry : entries())
+    (entry.kernel.find("q8_0") != std::string::npos ? blocks : plain) += 1;
+  EXPECT_GT(blocks, 0u);
+  EXPECT_GT(plain, 0u);
+}
+
+TEST_F(Tune, CtrlCKeepsWhatWasFoundAndEndsWith130) {
+  ASSERT_THAT(tune({"--budget", "1"}), EndedWith(0));
+  const size_t before = entries().size();
+  Child child(command({"tune", model_, "--device", "cpu", "--budget", "600", "--threads", "1"}),
+              options_);
+  ASSERT_TRUE(child.sees("tuning"));
+  child.send(SIGINT);
+  const Outcome outcome = child.wait(60);
+  // It may have been quicker.
+  EXPECT_TRUE(outcome.code == 130 || outcome.code == 0) << outcome;
+  EXPECT_GE(entries().size(), before);
+  EXPECT_THAT(outcome.out, HasSubstr("kernel"));
+}
+
+TEST_F(Tune, ACompilerThatFailsIsOneError) {
+  useCompiler("echo 'sinter-compiler: no more ideas' >&2; exit 1");
+  EXPECT_THAT(tune(), FailedSaying("no more ideas"));
+}
+
+} // namespace
+} // namespace sinter

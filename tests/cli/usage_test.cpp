@@ -69,7 +69,7 @@ const Misuse kMisuses[] = {
     {"ExplainEmptySvg", {"explain", "MODEL", "--svg", ""}, "--svg is empty, expected a file"},
     {"TuneZeroBudget", {"tune", "MODEL", "--budget", "0"}, "--budget is '0'"},
     {"TuneBudgetOfDays", {"tune", "MODEL", "--budget", "86401"}, "from 1 to 86400"},
-    {"TuneWithAPlan", {"tune", "MODEL", "--plan", "f"}, "'f' was not expected"},
+    {"TuneWithAPlan", {"tune", "MODEL", "--plan", "f"}, "'--plan' was not expected"},
     {"PerplexityWithoutFile", {"perplexity", "MODEL"}, "FILE is required"},
     {"PerplexitySmallWindow", {"perplexity", "MODEL", "f", "--window", "1"}, "--window is '1'"},
     {"QuantizeWithoutType", {"quantize", "MODEL", "-o", "f"}, "--type is required"},

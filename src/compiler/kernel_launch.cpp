@@ -61,6 +61,23 @@ static Result<void> fillTerms(ArrayRef<FillTerm> terms, tile::ViewType view,
   return {};
 }
 
+// Blocks of activations hold sums of their codes, which random bytes would contradict. What is
+// `filled` takes no numbers from `random`: a case fills its other views from the same seed.
+static void fillRandom(tile::ViewType view, KernelArgument &argument, std::mt19937_64 &random) {
+  const ActivationFormat *format = tile::activationFormatOf(view.getElementType());
+  if (!format)
+    return hal::fillRandom(kindOf(view.getElementType()), argument.bytes, random);
+  std::mt19937_64 own = random;
+  std::array<float, kActivationLength> values;
+  for (std::span<uint8_t> rest(argument.bytes); !rest.empty();
+       rest = rest.subspan(format->bytes())) {
+    hal::fillRandom(hal::ElementKind::F32,
+                    {reinterpret_cast<uint8_t *>(values.data()), sizeof values}, own);
+    quantizeActivation(*format, values, rest.first(format->bytes()));
+  }
+  argument.filled = true;
+}
+
 Result<std::vector<KernelArgument>> makeArguments(tile::KernelOp kernel,
                                                   const ArgumentRequest &request) {
   std::mt19937_64 random(request.seed);
@@ -96,7 +113,7 @@ Result<std::vector<KernelArgument>> makeArguments(tile::KernelOp kernel,
     if (auto it = request.fills.find(argument.name); it != request.fills.end())
       SINTER_TRY(fillTerms(it->second, view, argument));
     else if (view.isReadable())
-      hal::fillRandom(kindOf(view.getElementType()), argument.bytes, random);
+      fillRandom(view, argument, random);
     arguments.push_back(std::move(argument));
   }
   return arguments;

@@ -33,17 +33,34 @@ bool Blocker::available(Value value) {
   return home->isAncestor(b_.getInsertionBlock()->getParent());
 }
 
+// The view here: views that a branch further down makes from others are made once more.
+Value Blocker::viewHere(Value view) {
+  if (available(view))
+    return mapped(view);
+  auto gather = view.getDefiningOp<tile::GatherOp>();
+  if (!gather || !llvm::all_of(gather->getOperands(), [&](Value v) { return available(v); }))
+    return {};
+  IRMapping operands;
+  for (Value operand : gather->getOperands())
+    operands.map(operand, mapped(operand));
+  return b_.clone(*gather, operands)->getResult(0);
+}
+
 Value Blocker::extent(Value value, int64_t axis) {
   int64_t full = cast<RankedTensorType>(value.getType()).getDimSize(axis);
   Demand demand = demand_.of(value, axis);
-  if (demand.kind != Demand::Edge || full == 1 || !available(demand.view) ||
-      !available(demand.offset))
+  if (demand.kind != Demand::Edges || full == 1)
     return index(full);
-  Value dim =
-      b_.createOrFold<tile::DimOp>(loc_, mapped(demand.view), static_cast<uint32_t>(demand.axis));
-  Value left = b_.createOrFold<arith::SubIOp>(loc_, dim, mapped(demand.offset));
-  Value trimmed = b_.createOrFold<arith::MinSIOp>(loc_, left, index(full));
-  return b_.createOrFold<arith::MaxSIOp>(loc_, trimmed, index(0));
+  Value furthest = index(0);
+  for (const Edge &edge : demand.edges) {
+    Value view = available(edge.offset) ? viewHere(edge.view) : Value();
+    if (!view)
+      return index(full);
+    Value dim = b_.createOrFold<tile::DimOp>(loc_, view, static_cast<uint32_t>(edge.axis));
+    Value left = b_.createOrFold<arith::SubIOp>(loc_, dim, mapped(edge.offset));
+    furthest = b_.createOrFold<arith::MaxSIOp>(loc_, furthest, left);
+  }
+  return b_.createOrFold<arith::MinSIOp>(loc_, furthest, index(full));
 }
 
 Value Blocker::allocate(RankedTensorType type, ScratchLayout layout) {

@@ -158,6 +158,7 @@ private:
   Value divided(Value value, int64_t by);
   Value multiplied(Value value, int64_t by);
   Value floorTo(Value value, int64_t multiple); // of a value that is not negative
+  Value viewHere(Value view);
   Value extent(Value value, int64_t axis);      // trimmed extent, an index value
   Value allocate(RankedTensorType type, ScratchLayout layout);
   Value read(Value buffer, const Block &block);

@@ -7,6 +7,9 @@ using namespace mlir;
 
 namespace sinter::target::cpu {
 
+// Of one axis: finding the furthest costs a few instructions for each.
+static constexpr size_t kMostEdges = 6;
+
 DemandAnalysis::DemandAnalysis(tile::KernelOp kernel) {
   SmallVector<Operation *> order;
   kernel.walk<WalkOrder::PreOrder>([&](Operation *op) { order.push_back(op); });
@@ -21,7 +24,7 @@ DemandAnalysis::DemandAnalysis(tile::KernelOp kernel) {
 Demand DemandAnalysis::of(Value value, int64_t axis) const {
   auto it = demands_.find(value);
   if (it == demands_.end() || it->second[axis].kind == Demand::None)
-    return {Demand::Full, {}, {}, 0};
+    return {Demand::Full};
   return it->second[axis];
 }
 
@@ -32,17 +35,28 @@ bool DemandAnalysis::merge(Value value, int64_t axis, Demand demand) {
   auto &axes = demands_[value];
   axes.resize(type.getRank());
   Demand &mine = axes[axis];
-  if (mine == demand || mine.kind == Demand::Full)
+  if (mine.kind == Demand::Full)
     return false;
-  mine = mine.kind == Demand::None ? demand : Demand{Demand::Full, {}, {}, 0};
-  return true;
+  if (mine.kind == Demand::None || demand.kind == Demand::Full) {
+    mine = demand;
+    return true;
+  }
+  bool changed = false;
+  for (const Edge &edge : demand.edges)
+    if (!llvm::is_contained(mine.edges, edge)) {
+      mine.edges.push_back(edge);
+      changed = true;
+    }
+  if (mine.edges.size() > kMostEdges)
+    mine = {Demand::Full};
+  return changed;
 }
 
 bool DemandAnalysis::mergeFull(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   bool changed = false;
   for (int64_t axis = 0; type && axis < type.getRank(); ++axis)
-    changed |= merge(value, axis, {Demand::Full, {}, {}, 0});
+    changed |= merge(value, axis, {Demand::Full});
   return changed;
 }
 
@@ -60,8 +74,7 @@ bool DemandAnalysis::mergeAll(Value from, Value to) {
   bool changed = false;
   for (int64_t axis = 0; axis < b.getRank(); ++axis)
     changed |= merge(to, axis,
-                     b.getDimSize(axis) == a.getDimSize(axis) ? axes[axis]
-                                                              : Demand{Demand::Full, {}, {}, 0});
+                     b.getDimSize(axis) == a.getDimSize(axis) ? axes[axis] : Demand{Demand::Full});
   return changed;
 }
 
@@ -69,7 +82,7 @@ bool DemandAnalysis::visitStore(tile::StoreOp store) {
   bool changed = false;
   for (auto [axis, offset] : llvm::enumerate(store.getOffsets()))
     changed |= merge(store.getValue(), axis,
-                     {Demand::Edge, store.getView(), offset, static_cast<int64_t>(axis)});
+                     {Demand::Edges, {{store.getView(), offset, static_cast<int64_t>(axis)}}});
   return changed;
 }
 
@@ -80,7 +93,7 @@ bool DemandAnalysis::visitDot(tile::DotOp dot) {
     return changed;
   SmallVector<Demand> axes = it->second;
   int64_t nAxis = dot.getTransposeB() ? 0 : 1;
-  Demand full{Demand::Full, {}, {}, 0};
+  Demand full{Demand::Full};
   changed |= merge(dot.getA(), 0, axes[0]);
   changed |= merge(dot.getA(), 1, full);
   changed |= merge(dot.getB(), nAxis, axes[1]);
@@ -95,8 +108,8 @@ bool DemandAnalysis::visitReduce(tile::ReduceOp reduce) {
   SmallVector<Demand> axes = it->second;
   bool changed = false;
   for (auto [axis, demand] : llvm::enumerate(axes))
-    changed |= merge(reduce.getValue(), axis,
-                     axis == reduce.getAxis() ? Demand{Demand::Full, {}, {}, 0} : demand);
+    changed |=
+        merge(reduce.getValue(), axis, axis == reduce.getAxis() ? Demand{Demand::Full} : demand);
   return changed;
 }
 
@@ -106,7 +119,7 @@ bool DemandAnalysis::visitMove(Operation *op) {
   auto it = demands_.find(op->getResult(0));
   if (it == demands_.end())
     return false;
-  Demand rows = it->second[0], full{Demand::Full, {}, {}, 0};
+  Demand rows = it->second[0], full{Demand::Full};
   bool changed = false;
   for (Value from : op->getOperands()) {
     auto type = dyn_cast<RankedTensorType>(from.getType());

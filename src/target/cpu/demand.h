@@ -6,12 +6,18 @@
 
 namespace sinter::target::cpu {
 
-// The needed extent of one axis: everything, nothing yet, or up to the edge of a stored view.
-struct Demand {
-  enum Kind : uint8_t { None, Edge, Full } kind = None;
-  mlir::Value view; // Edge: extent is min(tile extent, dim(view, axis) - offset)
-  mlir::Value offset;
+// How much of a tile's axis lies inside of a view that it is stored to: dim(view, axis) - offset.
+struct Edge {
+  mlir::Value view, offset;
   int64_t axis = 0;
+
+  bool operator==(const Edge &) const = default;
+};
+
+// The needed extent of one axis: nothing yet, up to the furthest of some edges, or everything.
+struct Demand {
+  enum Kind : uint8_t { None, Edges, Full } kind = None;
+  llvm::SmallVector<Edge, 1> edges = {};
 
   bool operator==(const Demand &) const = default;
 };

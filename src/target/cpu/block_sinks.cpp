@@ -251,7 +251,7 @@ LogicalResult Blocker::sinkConcat(tile::ConcatOp concat) {
   int64_t start = 0;
   for (Value value : concat.getValues()) {
     auto type = cast<RankedTensorType>(value.getType());
-    LogicalResult done = forEachBlock(value, streamStep(type), [&](const Block &block) {
+    LogicalResult done = forEachPart(value, streamStep(type), [&](const Block &block) {
       FailureOr<Value> part = stream(value, block);
       if (failed(part))
         return failure();

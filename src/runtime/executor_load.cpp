@@ -6,7 +6,7 @@
 
 namespace sinter::runtime {
 
-// Of one allocation, which a larger weight may exceed: well below what Vulkan's drivers allow.
+// Of one allocation, unless a single weight is larger: well below what Vulkan's drivers allow.
 static constexpr uint64_t kPoolBytes = uint64_t(1) << 28;
 static constexpr uint64_t kPlaceAlignment = 4096; // no two weights share a page
 
@@ -106,12 +106,14 @@ Result<void> Executor::placeWeights(std::span<const Weight> weights) {
   while (!weights.empty()) {
     std::vector<const Weight *> pooled;
     uint64_t end = 0;
-    for (; !weights.empty() && end < kPoolBytes; weights = weights.subspan(1)) {
+    for (; !weights.empty(); weights = weights.subspan(1)) {
       if (weights.front().mapped)
         continue;
       const CheckedSize begin = alignUp(CheckedSize(end), kPlaceAlignment);
       if (!(begin + weights.front().bytes).valid())
         return fail(Code::Exhausted, "the model's weights take more than 2^64 bytes");
+      if (!pooled.empty() && *(begin + weights.front().bytes).value() > kPoolBytes)
+        break;
       offsets_[weights.front().id.index] = *begin.value();
       end = *(begin + weights.front().bytes).value();
       pooled.push_back(&weights.front());

@@ -67,7 +67,7 @@ template <typename Unit>
 uint8_t *packUnits(const plan::PackField &field, std::span<const uint8_t *const> rows,
                    uint64_t blockOffset, uint8_t *dst) {
   const auto mask = static_cast<Unit>(UINT64_C(0x0101010101010101) * field.xorByte);
-  uint32_t at = 0;
+  uint64_t at = 0;
   if (rows.size() % kUnits<Unit> == 0)
     for (; at + kVectorBytes <= field.bytes; at += kVectorBytes) {
       packSquares<Unit>(rows, blockOffset + field.offset + at, mask, dst);
@@ -87,7 +87,7 @@ uint8_t *packUnits(const plan::PackField &field, std::span<const uint8_t *const>
 // The same for units of any size.
 uint8_t *packLongUnits(const plan::PackField &field, std::span<const uint8_t *const> rows,
                        uint64_t blockOffset, uint8_t *dst) {
-  for (uint32_t at = 0; at < field.bytes; at += field.unit)
+  for (uint64_t at = 0; at < field.bytes; at += field.unit)
     for (const uint8_t *row : rows) {
       std::memcpy(dst, row + blockOffset + field.offset + at, field.unit);
       if (field.xorByte != 0)
@@ -110,7 +110,7 @@ public:
   uint8_t *pack(const plan::PackField &field, std::span<const uint8_t *const> rows,
                 uint64_t blockOffset, uint8_t *dst) const {
     const uint32_t mask = UINT32_C(0x01010101) * field.xorByte;
-    for (uint32_t at = 0; at < field.bytes; at += sizeof mask)
+    for (uint64_t at = 0; at < field.bytes; at += sizeof mask)
       for (const uint8_t *row : rows) {
         const uint8_t *bytes = row + blockOffset + field.offset + at;
         uint32_t word = mask;

@@ -39,8 +39,9 @@ std::string MachineTunings::text() const {
 }
 
 Result<MachineTunings> readTunings(const std::string &folder, const std::string &machine) {
-  SINTER_ASSIGN(runtime::TuningLookup found, runtime::TuningDatabase(folder).read());
-  MachineTunings tunings{{}, std::move(found.damage)};
+  const runtime::TuningDatabase database(folder);
+  SINTER_ASSIGN(runtime::TuningLookup found, database.read());
+  MachineTunings tunings{{}, std::move(found.damage), database.path()};
   for (runtime::TuningEntry &entry : found.entries)
     if (entry.machine == machine)
       tunings.entries.push_back(std::move(entry));

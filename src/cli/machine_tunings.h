@@ -20,6 +20,7 @@ std::string machineText(const hal::DeviceInfo &device, const std::string &compil
 struct MachineTunings {
   std::vector<runtime::TuningEntry> entries;
   std::string damage; // one line; empty where there is none
+  std::string path;   // of the database
 
   const runtime::TuningEntry *find(const std::string &content) const;
   // What the schedules of this machine's plans follow from: part of a plan's key.

@@ -29,7 +29,8 @@ std::vector<uint8_t> sampleFile() {
 }
 
 TEST(TuningFile, ReadsBackWhatWasWritten) {
-  const std::vector<TuningEntry> entries = {entry("m", "a"), {}, entry("", "", UINT64_MAX)};
+  const std::vector<TuningEntry> entries = {
+      entry("m", "a"), {.content = "0"}, entry("", "f", UINT64_MAX)};
   auto back = parseTunings(serializeTunings(entries));
   ASSERT_TRUE(back) << back.error().toString();
   EXPECT_EQ(*back, entries);
@@ -84,6 +85,25 @@ TEST(TuningFile, HostileCountsAndSchedulesAreCorrupt) {
   EXPECT_THAT(parsed.error().message, HasSubstr("found ' ectors=2' in a schedule"));
 }
 
+// Contents become arguments of the compiler.
+TEST(TuningFile, ContentsAreDigestsInHexadecimal) {
+  for (const char bad : {'=', 'g', 'A', '\0', '-'}) {
+    std::vector<uint8_t> bytes = sampleFile();
+    const std::string content = "0b";
+    auto at = std::search(bytes.begin(), bytes.end(), content.begin(), content.end());
+    ASSERT_NE(at, bytes.end());
+    *at = static_cast<uint8_t>(bad);
+    sealTunings(bytes);
+    auto parsed = parseTunings(bytes);
+    ASSERT_FALSE(parsed) << bad;
+    EXPECT_EQ(parsed.error().code, Code::Corrupt);
+    EXPECT_THAT(parsed.error().message, HasSubstr("expected 1 to 64 characters of 0-9 and a-f"));
+  }
+  EXPECT_TRUE(isTuningContent(std::string(kMaxTuningContent, 'f')));
+  EXPECT_FALSE(isTuningContent(std::string(kMaxTuningContent + 1, 'f')));
+  EXPECT_FALSE(isTuningContent(""));
+}
+
 class Database : public testing::Test {
 protected:
   void SetUp() override {
@@ -127,11 +147,11 @@ TEST_F(Database, ForgetsTheOldestBeyondItsSize) {
   for (size_t i = 0; i < kMostTunings; ++i)
     entries.push_back(entry("m", std::to_string(i)));
   merge(entries);
-  merge({entry("m", "new")});
+  merge({entry("m", "abcdef")});
   const TuningLookup found = lookup();
   ASSERT_THAT(found.entries, SizeIs(kMostTunings));
   EXPECT_EQ(found.entries.front().content, "1");
-  EXPECT_EQ(found.entries.back().content, "new");
+  EXPECT_EQ(found.entries.back().content, "abcdef");
 }
 
 TEST_F(Database, DamageIsSaidInOneLineAndBegunAnew) {

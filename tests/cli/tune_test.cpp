@@ -1,6 +1,7 @@
 // sinter tune as a user meets it: a table, nothing to do the second time, plans that have what it
 // found, and a database that may be damaged.
 #include "cli/cli_test.h"
+#include "plan/file.h"
 #include "runtime/tuning_database.h"
 
 namespace sinter {
@@ -22,6 +23,21 @@ protected:
     EXPECT_TRUE(found && found->damage.empty());
     return found ? found->entries : std::vector<runtime::TuningEntry>();
   }
+  // How many other schedules each kernel has, by content.
+  std::map<std::string, uint32_t> alternatives() const {
+    const std::string output = path("trial.plan");
+    const Outcome built = runChild({SINTER_BIN_DIR "/sinter-compiler", "plan", model_, "-o", output,
+                                    "--target", "host", "--alternatives"},
+                                   options_);
+    EXPECT_THAT(built, EndedWith(0));
+    const std::string bytes = read(output);
+    const auto plan = plan::parse({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
+    EXPECT_TRUE(plan);
+    std::map<std::string, uint32_t> counts;
+    for (const plan::Kernel &kernel : plan ? plan->kernels : std::vector<plan::Kernel>())
+      counts[kernel.content] = static_cast<uint32_t>(kernel.alternatives.size());
+    return counts;
+  }
   // As if tuning had found these for the first kernels: the rules' own, or the first other blocks.
   void rewrite(const std::string &schedule) const {
     std::vector<runtime::TuningEntry> all = entries();
@@ -40,9 +56,10 @@ TEST_F(Tune, PrintsATableAndMakesNoTrialWhereAllWereMade) {
   ASSERT_THAT(first, EndedWith(0));
   EXPECT_THAT(first.out, AllOf(HasSubstr("kernel"), HasSubstr("schedule"), HasSubstr("gemm"),
                                Not(HasSubstr("no trial"))));
+  auto others = alternatives();
   std::vector<runtime::TuningEntry> all = entries(); // as if the budget had been long
   for (runtime::TuningEntry &entry : all)
-    entry.tried = UINT32_MAX;
+    entry.tried = others[entry.content];
   ASSERT_TRUE(runtime::TuningDatabase(cache_).merge(all));
   const Outcome second = tune();
   ASSERT_THAT(second, EndedWith(0));
@@ -108,6 +125,10 @@ TEST_F(Tune, ADamagedDatabaseIsSaidInOneLineAndBegunAnew) {
     EXPECT_THAT(messages(run)[0], AllOf(HasSubstr("tuning.db' is damaged: "),
                                         HasSubstr("kernels have the schedules of rules until")));
   }
+  useCompiler("exit 1");
+  EXPECT_EQ(tune().code, 1);
+  EXPECT_EQ(std::filesystem::file_size(path), 300u) << "it stays until there is something to keep";
+  options_.environment["SINTER_COMPILER"] = std::nullopt;
   const Outcome tuned = tune({"--budget", "1"});
   EXPECT_THAT(tuned, EndedWith(0));
   EXPECT_THAT(tuned.err, HasSubstr("tuning.db' is damaged: "));
@@ -121,6 +142,24 @@ TEST_F(Tune, WithoutAPlaceForItsDatabaseIsRefused) {
   const Outcome outcome = tune({"--budget", "1"});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("is no regular file"));
+}
+
+TEST_F(Tune, WhatCannotBeWrittenIsRefusedBeforeTheFirstTrial) {
+  std::filesystem::create_directories(runtime::TuningDatabase(cache_).path() + ".lock");
+  std::filesystem::permissions(cache_, std::filesystem::perms::owner_all);
+  EXPECT_THAT(tune(), FailedSaying("cannot open lock file"));
+}
+
+TEST_F(Tune, ADatabaseOfAnotherVersionIsLeftAsItIs) {
+  std::vector<uint8_t> bytes = runtime::serializeTunings({});
+  bytes[runtime::kTuningMagic.size()] = runtime::kTuningVersion + 1;
+  runtime::sealTunings(bytes);
+  std::filesystem::create_directories(cache_);
+  std::filesystem::permissions(cache_, std::filesystem::perms::owner_all);
+  const std::string path = runtime::TuningDatabase(cache_).path(), text(bytes.begin(), bytes.end());
+  std::ofstream(path, std::ios::binary) << text;
+  EXPECT_THAT(tune(), FailedSaying("remove it to tune anew"));
+  EXPECT_EQ(read(path), text);
 }
 
 TEST_F(Tune, TwoAtOnceKeepWhatBothFound) {
@@ -147,7 +186,7 @@ TEST_F(Tune, CtrlCKeepsWhatWasFoundAndEndsWith130) {
   // It may have been quicker.
   EXPECT_TRUE(outcome.code == 130 || outcome.code == 0) << outcome;
   EXPECT_GE(entries().size(), before);
-  EXPECT_THAT(outcome.out, HasSubstr("kernel"));
+  EXPECT_THAT(outcome.out, HasSubstr(" trial"));
 }
 
 TEST_F(Tune, ACompilerThatFailsIsOneError) {

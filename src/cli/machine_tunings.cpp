@@ -31,9 +31,16 @@ const runtime::TuningEntry *MachineTunings::find(const std::string &content) con
   return found == entries.end() ? nullptr : &*found;
 }
 
+std::vector<runtime::TuningEntry> MachineTunings::chosen() const {
+  std::vector<runtime::TuningEntry> chosen;
+  std::ranges::copy_if(entries, std::back_inserter(chosen),
+                       [](const runtime::TuningEntry &entry) { return !entry.schedule.byRules(); });
+  return chosen;
+}
+
 std::string MachineTunings::text() const {
   std::string text;
-  for (const runtime::TuningEntry &entry : entries)
+  for (const runtime::TuningEntry &entry : chosen())
     text += entry.content + "=" + entry.schedule.text() + "\n";
   return text;
 }

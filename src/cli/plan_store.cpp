@@ -161,7 +161,7 @@ MachineTunings tuningsFor(const hal::DeviceInfo &device, const std::string &comp
 Result<plan::Plan> findOrBuildTuned(std::vector<std::string_view> keyParts,
                                     const MachineTunings &tunings, Building &building) {
   const std::string schedules = tunings.text();
-  for (const runtime::TuningEntry &entry : tunings.entries)
+  for (const runtime::TuningEntry &entry : tunings.chosen())
     building.more.push_back(scheduleArgument({0, entry.content, entry.schedule}));
   keyParts.push_back(schedules);
   auto plan = findOrBuild(runtime::planKey(keyParts), building);

@@ -21,7 +21,7 @@ constexpr const char *kProduct =
 plan::Plan samplePlan() {
   plan::Plan plan;
   plan.texts = {{"activations", "q8a"}};
-  plan.properties = {{"graph_operations", 9}, {"tuned_kernels", 0}};
+  plan.properties = {{"graph_operations", 9}};
   plan.modules = {{"cpu:x86_64", {}}};
   plan.kernels = {{"rms_norm(in=f32, out=block<q8a>, block_rows=1)", {0}, "n"},
                   {kProduct, {0}, "g", 0, 0, 2048, 1, 0, false, Arithmetic::I8}};
@@ -129,6 +129,8 @@ TEST(Explain, GraphCaptureAndTuningAreToldAsTheyAre) {
   ExplainReport report = sampleReport(plan);
   EXPECT_THAT(wordsOf(report).capture, HasSubstr("driver cpu records no graphs"));
   EXPECT_THAT(wordsOf(report).tuning, HasSubstr("0 of 2 kernels"));
+  plan.kernels[1].schedule = {{{"block_m", 120}}};
+  EXPECT_THAT(wordsOf(report).tuning, HasSubstr("1 of 2 kernels"));
   report.recordsGraphs = true;
   EXPECT_THAT(wordsOf(report).capture, HasSubstr("no step was submitted as a recorded graph"));
   report.steps[1].asGraph = true;

@@ -23,8 +23,8 @@ protected:
     EXPECT_TRUE(found && found->damage.empty());
     return found ? found->entries : std::vector<runtime::TuningEntry>();
   }
-  // How many other schedules each kernel has, by content.
-  std::map<std::string, uint32_t> alternatives() const {
+  // Each kernel's other schedules, by content.
+  std::map<std::string, std::vector<plan::ScheduleChoice>> alternatives() const {
     const std::string output = path("trial.plan");
     const Outcome built = runChild({SINTER_BIN_DIR "/sinter-compiler", "plan", model_, "-o", output,
                                     "--target", "host", "--alternatives"},
@@ -33,17 +33,16 @@ protected:
     const std::string bytes = read(output);
     const auto plan = plan::parse({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
     EXPECT_TRUE(plan);
-    std::map<std::string, uint32_t> counts;
+    std::map<std::string, std::vector<plan::ScheduleChoice>> found;
     for (const plan::Kernel &kernel : plan ? plan->kernels : std::vector<plan::Kernel>())
-      counts[kernel.content] = static_cast<uint32_t>(kernel.alternatives.size());
-    return counts;
+      found[kernel.content] = kernel.alternatives;
+    return found;
   }
-  // As if tuning had found these for the first kernels: the rules' own, or the first other blocks.
-  void rewrite(const std::string &schedule) const {
+  // As if tuning had found these.
+  template <typename Schedule> void rewrite(const Schedule &scheduleOf) const {
     std::vector<runtime::TuningEntry> all = entries();
     for (runtime::TuningEntry &entry : all)
-      if (entry.kernel.starts_with("gemm"))
-        entry.schedule = *plan::ScheduleChoice::parse(schedule);
+      entry.schedule = scheduleOf(entry);
     ASSERT_TRUE(runtime::TuningDatabase(cache_).merge(all));
   }
   static bool built(const Outcome &outcome) {
@@ -59,7 +58,7 @@ TEST_F(Tune, PrintsATableAndMakesNoTrialWhereAllWereMade) {
   auto others = alternatives();
   std::vector<runtime::TuningEntry> all = entries(); // as if the budget had been long
   for (runtime::TuningEntry &entry : all)
-    entry.tried = others[entry.content];
+    entry.tried = static_cast<uint32_t>(others[entry.content].size());
   ASSERT_TRUE(runtime::TuningDatabase(cache_).merge(all));
   const Outcome second = tune();
   ASSERT_THAT(second, EndedWith(0));
@@ -71,7 +70,23 @@ TEST_F(Tune, PrintsATableAndMakesNoTrialWhereAllWereMade) {
 TEST_F(Tune, PlansHaveWhatWasFoundWithTheSameAnswers) {
   const Outcome before = answer();
   ASSERT_THAT(tune({"--budget", "1"}), EndedWith(0));
-  rewrite("block_m=7");
+  const auto others = alternatives();
+  const auto first = [&](const auto &entry) { return others.at(entry.content).front(); };
+  rewrite(first);
+  const Outcome chosen = answer(), again = answer();
+  ASSERT_THAT(chosen, EndedWith(0));
+  EXPECT_TRUE(built(chosen)) << "what tuning found is a part of the plan's key";
+  EXPECT_FALSE(built(again));
+  EXPECT_EQ(chosen.out, before.out);
+  const Outcome explained = sinter({"explain", model_, "--device", "cpu", "--prompt", "8"});
+  ASSERT_THAT(explained, EndedWith(0));
+  EXPECT_THAT(explained.out, HasSubstr("autotuning: " + std::to_string(entries().size()) + " of"));
+}
+
+TEST_F(Tune, SchedulesThatDoNotFitAndThoseOfRulesLeaveThePlanOfBefore) {
+  const Outcome before = answer();
+  ASSERT_THAT(tune({"--budget", "1"}), EndedWith(0));
+  rewrite([](const auto &) { return plan::ScheduleChoice{{{"block_m", 7}}}; });
   const Outcome unfit = answer();
   ASSERT_THAT(unfit, EndedWith(0));
   ASSERT_EQ(messages(unfit).size(), 2u) << unfit; // and the figures
@@ -79,16 +94,11 @@ TEST_F(Tune, PlansHaveWhatWasFoundWithTheSameAnswers) {
               AllOf(HasSubstr(runtime::TuningDatabase(cache_).path()),
                     HasSubstr("which is none of its own"), HasSubstr("have those of rules")));
   EXPECT_EQ(unfit.out, before.out);
-  rewrite("");
-  const Outcome after = answer(), again = answer();
-  ASSERT_THAT(after, EndedWith(0));
-  EXPECT_TRUE(built(after)) << "what tuning found is a part of the plan's key";
-  EXPECT_FALSE(built(again));
-  EXPECT_EQ(after.out, before.out);
-  const Outcome explained = sinter({"explain", model_, "--device", "cpu", "--prompt", "8"});
-  ASSERT_THAT(explained, EndedWith(0));
-  EXPECT_THAT(explained.out, HasSubstr(std::to_string(entries().size()) + " of"));
-  EXPECT_THAT(explained.out, HasSubstr("were timed under other schedules"));
+  rewrite([](const auto &) { return plan::ScheduleChoice{}; });
+  const Outcome byRules = answer();
+  EXPECT_THAT(byRules, EndedWith(0));
+  EXPECT_FALSE(built(byRules));
+  EXPECT_EQ(messages(byRules).size(), 1u) << byRules;
 }
 
 TEST_F(Tune, ASmallBudgetLeavesTheRestForTheNextTime) {

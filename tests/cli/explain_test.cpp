@@ -60,6 +60,7 @@ ExplainReport sampleReport(const plan::Plan &plan) {
   for (const uint32_t tokens : {7u, 1u}) {
     SampledStep step = sampleStep(plan);
     step.tokens = tokens;
+    step.depth = tokens == 1 ? 7 : 0;
     report.steps.push_back(figuresOf(plan, report.device, report.roofs, step));
   }
   return report;
@@ -192,8 +193,8 @@ TEST(Explain, TheDrawingHasEveryKernelOfBothStepsAndEveryRoof) {
   const plan::Plan plan = samplePlan();
   const std::string svg = explainSvg(sampleReport(plan));
   for (const char *label : {">1</text>", ">2</text>", ">3</text>", ">4</text>", "step of 7 tokens",
-                            "step of 1 token", "attn_q, gemm", "memory 1.0 GB/s", "f32 1 GOP/s",
-                            "i8 0 GOP/s", "prefers-color-scheme: dark"})
+                            "step of 1 token after 7", "attn_q, gemm", "memory 1.0 GB/s",
+                            "f32 1 GOP/s", "i8 0 GOP/s", "prefers-color-scheme: dark"})
     EXPECT_THAT(svg, HasSubstr(label));
   EXPECT_THAT(svg, Not(testing::AnyOf(HasSubstr("nan"), HasSubstr("inf"))));
 }

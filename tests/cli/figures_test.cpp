@@ -157,6 +157,12 @@ TEST_F(Figures, ExplainSaysAfterHowManyTokensAStepRan) {
   EXPECT_EQ(json["steps"][1]["depth"], 44);
 }
 
+TEST_F(Figures, ExplainBeyondTheContextIsRefusedWithTheNumbers) {
+  EXPECT_THAT(
+      sinter({"explain", model_, "--depth", "131000", "--prompt", "100"}),
+      FailedSaying("--depth 131000 and --prompt 100 need 131109 tokens, the model holds 131072"));
+}
+
 TEST_F(Figures, ExplainDrawsToAFileThatIsThereInFullOrNotAtAll) {
   const std::string svg = path("roofs.svg");
   const Outcome outcome = sinter({"explain", model_, "--prompt", "4", "--svg", svg});

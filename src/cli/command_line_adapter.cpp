@@ -158,7 +158,9 @@ void addTune(CLI::App &app, CommandLine &line) {
       "steps on the device, against the rules' own, and keeps the fastest in a database beside "
       "the\n"
       "plans: every later command uses them. Results have the same bits under all of them. What\n"
-      "was tried before is not tried again; Ctrl-C keeps what was found.");
+      "was tried before is not tried again; Ctrl-C keeps what was found. At least one round of "
+      "trials\n"
+      "and its final are made, whatever the budget.");
   addModelName(*tune, line);
   addText(*tune, "--device", line.device, "as for run; schedules of cpu devices can be tuned",
           "NAME");

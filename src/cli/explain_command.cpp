@@ -16,6 +16,21 @@ uint32_t contextFor(uint32_t tokens) {
   return tokens + kSampledTokens + 1;
 }
 
+// A file that does not say what its model holds is refused elsewhere.
+Result<void> checkContext(const GgufFile &file, const ExplainArguments &arguments) {
+  const auto architecture = file.getString("general.architecture");
+  if (!architecture)
+    return {};
+  const auto most = file.getU64(std::string(*architecture) + ".context_length");
+  const uint32_t needed = contextFor(arguments.depth + arguments.prompt);
+  if (!most || needed <= *most)
+    return {};
+  return fail(Code::InvalidArgument, "--depth " + std::to_string(arguments.depth) +
+                                         " and --prompt " + std::to_string(arguments.prompt) +
+                                         " need " + std::to_string(needed) +
+                                         " tokens, the model holds " + std::to_string(*most));
+}
+
 Result<void> checkPrompt(const RunnerLimits &limits, uint32_t prompt) {
   const uint32_t most = limits.stepTokens;
   if (prompt <= most)
@@ -50,6 +65,7 @@ std::string kernelList(const plan::Plan &plan) {
 
 Result<int> explainCommand(const ExplainArguments &arguments, Interrupts &interrupts) {
   SINTER_ASSIGN(ModelFile file, openModelFile(arguments.model));
+  SINTER_TRY(checkContext(file.gguf(), arguments));
   std::optional<OutputFile> drawing;
   if (!arguments.svg.empty()) { // what cannot be written is said before minutes are spent
     SINTER_ASSIGN(OutputFile created, OutputFile::create(arguments.svg));

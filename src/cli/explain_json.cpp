@@ -67,6 +67,7 @@ Object stepObject(const StepFigures &step) {
   for (const KernelFigures &kernel : step.kernels)
     kernels.push_back(kernelObject(kernel));
   return {{"tokens", step.tokens},
+          {"depth", step.depth},
           {"launches", step.launches},
           {"seconds", step.wholeSeconds},
           {"kernel_seconds", step.all.seconds},

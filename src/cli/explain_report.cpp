@@ -68,6 +68,7 @@ StepFigures figuresOf(const plan::Plan &plan, const hal::DeviceInfo &device, con
                       const SampledStep &step) {
   StepFigures figures;
   figures.tokens = step.tokens;
+  figures.depth = step.depth;
   figures.launches = step.launches.size();
   figures.wholeSeconds = median(step.wholeSeconds);
   figures.asGraph = step.asGraph;
@@ -83,6 +84,11 @@ StepFigures figuresOf(const plan::Plan &plan, const hal::DeviceInfo &device, con
   for (size_t i = 0; i < names.size(); ++i)
     figures.kernels[i].kernel = shortNames[i];
   return figures;
+}
+
+std::string stepTitle(const StepFigures &step) {
+  return "step of " + std::to_string(step.tokens) + (step.tokens == 1 ? " token" : " tokens") +
+         (step.depth > 0 ? " after " + std::to_string(step.depth) : "");
 }
 
 } // namespace sinter::cli

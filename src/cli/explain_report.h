@@ -32,6 +32,7 @@ struct KernelFigures {
 
 struct StepFigures {
   uint32_t tokens = 0;
+  uint32_t depth = 0; // SampledStep::depth
   uint64_t launches = 0;
   std::vector<KernelFigures> kernels; // in the order in which the step comes to them first
   KernelFigures all;                  // their sums
@@ -54,6 +55,9 @@ struct ExplainReport {
 
 StepFigures figuresOf(const plan::Plan &plan, const hal::DeviceInfo &device, const Roofs &roofs,
                       const SampledStep &step);
+
+// "step of 4 tokens after 40", "step of 1 token".
+std::string stepTitle(const StepFigures &step);
 
 // Lever by lever, what holds for the whole plan.
 struct PlanWords {

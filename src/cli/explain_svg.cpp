@@ -209,10 +209,8 @@ private:
     std::string out;
     double y = kTop;
     for (size_t step = 0; step < report_.steps.size(); ++step) {
-      const uint32_t tokens = report_.steps[step].tokens;
       out += textAt(kLegendLeft - 8, y,
-                    "step of " + std::to_string(tokens) + (tokens == 1 ? " token" : " tokens") +
-                        ": times the floor, bound by");
+                    stepTitle(report_.steps[step]) + ": times the floor, bound by");
       for (const Dot &dot : dots_)
         if (dot.step == step)
           out += entry(dot, y += kLineHeight);

@@ -115,10 +115,6 @@ std::string wholeText(const StepFigures &step) {
   return out;
 }
 
-std::string tokensText(const StepFigures &step) {
-  return "step of " + std::to_string(step.tokens) + (step.tokens == 1 ? " token" : " tokens");
-}
-
 std::string planWords(const ExplainReport &report) {
   const PlanWords words = wordsOf(report);
   return "\nthe five levers, on the whole\n" +
@@ -131,7 +127,7 @@ std::string planWords(const ExplainReport &report) {
 
 // What is the same as in a kernel of that role before is not said again.
 std::string kernelWords(const StepFigures &step, const StepFigures *before) {
-  std::string out = "\nthe levers, kernel by kernel: " + tokensText(step) + "\n";
+  std::string out = "\nthe levers, kernel by kernel: " + stepTitle(step) + "\n";
   for (const KernelFigures &kernel : step.kernels) {
     LeverWords said;
     for (const KernelFigures &other : before ? before->kernels : std::vector<KernelFigures>())
@@ -157,7 +153,7 @@ std::string explainText(const ExplainReport &report) {
   std::string out = deviceFacts(report.device, *report.plan) + planFacts(*report.plan) +
                     memoryFacts(report.memory) + roofFacts(report.roofs);
   for (const StepFigures &step : report.steps)
-    out += "\n" + tokensText(step) + ", in order\n" + tableOf(step) + wholeText(step);
+    out += "\n" + stepTitle(step) + ", in order\n" + tableOf(step) + wholeText(step);
   out += planWords(report);
   const StepFigures *before = nullptr;
   for (const StepFigures &step : report.steps) {

@@ -165,10 +165,9 @@ PlanWords wordsOf(const ExplainReport &report) {
                             : "no step was submitted as a recorded graph";
   const auto chosen = std::ranges::count_if(
       plan.kernels, [](const plan::Kernel &kernel) { return !kernel.schedule.byRules(); });
-  words.tuning = property("tuned_kernels") + " of " + std::to_string(plan.kernels.size()) +
-                 " kernels were timed under other schedules on this machine, and " +
-                 std::to_string(chosen) +
-                 " have one that was faster; all others have that of rules for their shapes";
+  words.tuning = std::to_string(chosen) + " of " + std::to_string(plan.kernels.size()) +
+                 " kernels have a schedule that was faster than that of rules when it was timed on "
+                 "this machine; all others have that of rules for their shapes";
   return words;
 }
 

@@ -31,16 +31,24 @@ const runtime::TuningEntry *MachineTunings::find(const std::string &content) con
   return found == entries.end() ? nullptr : &*found;
 }
 
+std::vector<runtime::TuningEntry> MachineTunings::chosen() const {
+  std::vector<runtime::TuningEntry> chosen;
+  std::ranges::copy_if(entries, std::back_inserter(chosen),
+                       [](const runtime::TuningEntry &entry) { return !entry.schedule.byRules(); });
+  return chosen;
+}
+
 std::string MachineTunings::text() const {
   std::string text;
-  for (const runtime::TuningEntry &entry : entries)
+  for (const runtime::TuningEntry &entry : chosen())
     text += entry.content + "=" + entry.schedule.text() + "\n";
   return text;
 }
 
 Result<MachineTunings> readTunings(const std::string &folder, const std::string &machine) {
-  SINTER_ASSIGN(runtime::TuningLookup found, runtime::TuningDatabase(folder).read());
-  MachineTunings tunings{{}, std::move(found.damage)};
+  const runtime::TuningDatabase database(folder);
+  SINTER_ASSIGN(runtime::TuningLookup found, database.read());
+  MachineTunings tunings{{}, std::move(found.damage), database.path()};
   for (runtime::TuningEntry &entry : found.entries)
     if (entry.machine == machine)
       tunings.entries.push_back(std::move(entry));

@@ -20,9 +20,12 @@ std::string machineText(const hal::DeviceInfo &device, const std::string &compil
 struct MachineTunings {
   std::vector<runtime::TuningEntry> entries;
   std::string damage; // one line; empty where there is none
+  std::string path;   // of the database
 
   const runtime::TuningEntry *find(const std::string &content) const;
-  // What the schedules of this machine's plans follow from: part of a plan's key.
+  // Those that are not the rules': what this machine's plans are built with.
+  std::vector<runtime::TuningEntry> chosen() const;
+  // The same as text: part of a plan's key.
   std::string text() const;
 };
 

@@ -156,6 +156,25 @@ MachineTunings tuningsFor(const hal::DeviceInfo &device, const std::string &comp
   return std::move(*tunings);
 }
 
+// Without these schedules where the compiler fails with them: an entry that does not fit costs
+// speed, never the answer.
+Result<plan::Plan> findOrBuildTuned(std::vector<std::string_view> keyParts,
+                                    const MachineTunings &tunings, Building &building) {
+  const std::string schedules = tunings.text();
+  for (const runtime::TuningEntry &entry : tunings.chosen())
+    building.more.push_back(scheduleArgument({0, entry.content, entry.schedule}));
+  keyParts.push_back(schedules);
+  auto plan = findOrBuild(runtime::planKey(keyParts), building);
+  if (plan || building.more.empty() || plan.error().code == Code::Cancelled ||
+      plan.error().code == Code::Timeout)
+    return plan;
+  sayOnStderr("no plan has the schedules of '" + tunings.path + "': " + plan.error().toString() +
+              "; kernels have those of rules");
+  building.more.clear();
+  keyParts.back() = {};
+  return findOrBuild(runtime::planKey(keyParts), building);
+}
+
 } // namespace
 
 Result<ObtainedPlan> obtainPlan(const ModelFile &model, const hal::DeviceInfo &device,
@@ -168,15 +187,11 @@ Result<ObtainedPlan> obtainPlan(const ModelFile &model, const hal::DeviceInfo &d
   const PlanRequest request{askedTarget(device.target), kvType};
   const std::string type = request.kvTypeOrDefault();
   const MachineTunings tunings = tuningsFor(device, identity);
-  const std::string schedules = tunings.text();
-  const std::string_view parts[] = {"model-plan", version,       digestHex,      identity,
-                                    type,         device.target, request.target, schedules};
-  const std::string key = runtime::planKey(parts);
   Building building{model, compiler, request, {}, interrupts};
   SINTER_ASSIGN(building.limits, compilerLimits());
-  for (const runtime::TuningEntry &entry : tunings.entries)
-    building.more.push_back(scheduleArgument({0, entry.content, entry.schedule}));
-  SINTER_ASSIGN(plan::Plan plan, findOrBuild(key, building));
+  SINTER_ASSIGN(plan::Plan plan, findOrBuildTuned({"model-plan", version, digestHex, identity, type,
+                                                   device.target, request.target},
+                                                  tunings, building));
   ObtainedPlan result;
   result.buildSeconds = building.seconds;
   result.plan = std::make_shared<const plan::Plan>(std::move(plan));

@@ -28,8 +28,9 @@ struct PlanRequest {
 // are the model's digest, the compiler program itself and what tuning found for the device.
 // Progress and notes (a damaged entry that is built again, a plan that cannot be kept, a cache that
 // cannot be used or trusted, a damaged tuning database, without which kernels have the schedules of
-// rules) go to stderr. Errors: findCompiler's and runCompiler's, Timeout where another process
-// builds the plan for too long, and Corrupt when what the compiler wrote is not a plan.
+// rules, schedules of it with which no plan can be built) go to stderr. Errors: findCompiler's and
+// runCompiler's, Timeout where another process builds the plan for too long, and Corrupt when what
+// the compiler wrote is not a plan.
 Result<ObtainedPlan> obtainPlan(const ModelFile &model, const hal::DeviceInfo &device,
                                 const std::string &kvType, Interrupts &interrupts);
 

@@ -100,7 +100,9 @@ Result<SampledSteps> sampleSteps(Model &model, uint32_t depth, uint32_t promptTo
     }
   }
   runner.steps.prompt.tokens = promptTokens;
+  runner.steps.prompt.depth = depth;
   runner.steps.decode.tokens = 1;
+  runner.steps.decode.depth = depth + promptTokens;
   return std::move(runner.steps);
 }
 

@@ -18,6 +18,7 @@ struct SampledLaunch {
 // Steps of one size.
 struct SampledStep {
   uint32_t tokens = 0;
+  uint32_t depth = 0;                  // tokens before it; before the first of the tokens generated
   std::vector<SampledLaunch> launches; // in order
   std::vector<double> wholeSeconds;    // of steps whose launches were not timed one by one
   bool asGraph = false;                // those were submissions of one recorded graph

@@ -26,17 +26,17 @@ constexpr TrialEffort kFinal = {7, 31, 2.0};
 class Tuner {
 public:
   Tuner(const ModelFile &file, hal::Device &device, Interrupts &interrupts,
-        const TuneArguments &arguments)
-      : file_(file), device_(device), interrupts_(interrupts), kvType_(arguments.model.kvType),
-        budgetSeconds_(arguments.budgetSeconds) {}
+        const TuneArguments &arguments, const runtime::TuningDatabase &database)
+      : file_(file), device_(device), interrupts_(interrupts), database_(database),
+        kvType_(arguments.model.kvType), budgetSeconds_(arguments.budgetSeconds) {}
 
-  // Trials until none is left, the budget is spent or the user ends them.
+  // Trials until none is left, the budget is spent or the user ends them. What each round found is
+  // in the database before the next begins.
   Result<void> run(TuneSearch &search);
   size_t trials() const { return trials_; }
-  bool interrupted() const { return interrupts_.pending(); }
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
 private:
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
   Result<void> screen(TuneSearch &search);
   Result<std::vector<StepTimes>> time(const std::vector<Assignment> &variants,
                                       const TrialEffort &effort);
@@ -44,6 +44,7 @@ private:
   const ModelFile &file_;
   hal::Device &device_;
   Interrupts &interrupts_;
+  const runtime::TuningDatabase &database_;
   const std::string kvType_;
   const double budgetSeconds_;
   const Clock::time_point start_ = Clock::now();
@@ -74,13 +75,13 @@ Result<void> Tuner::screen(TuneSearch &search) {
     SINTER_ASSIGN(const std::vector<StepTimes> times, time(variants, kScreening));
     search.learn(variants, times);
     trials_ = all - search.left();
+    SINTER_TRY(database_.merge(search.entries()));
     round = seconds() - before;
   }
   return {};
 }
 
 Result<void> Tuner::run(TuneSearch &search) {
-  const Interrupts::Guard guard(interrupts_);
   SINTER_TRY(screen(search));
   const std::vector<Assignment> finalists = search.finalists();
   if (finalists.empty())
@@ -89,10 +90,13 @@ Result<void> Tuner::run(TuneSearch &search) {
   line.show(0, 1, "final");
   SINTER_ASSIGN(const std::vector<StepTimes> times, time(finalists, kFinal));
   search.settle(finalists, times);
-  return {};
+  return database_.merge(search.entries());
 }
 
+// And an empty line; nothing of no entries.
 std::string table(const std::vector<runtime::TuningEntry> &entries) {
+  if (entries.empty())
+    return "";
   std::vector<std::string> names;
   for (const runtime::TuningEntry &entry : entries)
     names.push_back(entry.kernel);
@@ -106,15 +110,16 @@ std::string table(const std::vector<runtime::TuningEntry> &entries) {
                   fixed(best / 1e3, 1), fixed(rules > 0 ? best / rules : 1, 3),
                   entry.schedule.byRules() ? "by rules" : entry.schedule.text()});
   }
-  return table.text();
+  return table.text() + "\n";
 }
 
 // What happened, after the table.
 std::string summary(const TuneSearch &search, const Tuner &tuner) {
   const size_t trials = tuner.trials();
-  std::string text =
-      "\n" +
-      (trials == 0 ? "no trial" : std::to_string(trials) + (trials == 1 ? " trial" : " trials"));
+  const std::string text = trials == 0 ? "no trial"
+                                       : std::to_string(trials) +
+                                             (trials == 1 ? " trial in " : " trials in ") +
+                                             fixed(tuner.seconds(), 0) + " s";
   if (search.left() > 0)
     return text + "; " + std::to_string(search.left()) + " are left, which `sinter tune` goes on " +
            "with when it is run again\n";
@@ -130,6 +135,17 @@ Result<void> checkTunable(const TuneSearch &search, const hal::Device &device) {
                                      "', expected that of a cpu, whose schedules can be tuned");
 }
 
+// A place that cannot be written to is found before minutes are spent. A damaged file stays as it
+// is until there is something to begin it anew with.
+Result<void> prepare(const runtime::TuningDatabase &database, const MachineTunings &known,
+                     const TuneSearch &search) {
+  if (!known.damage.empty()) {
+    sayOnStderr(known.damage + "; it is begun anew");
+    return {};
+  }
+  return search.left() > 0 ? database.merge({}, search.unfit()) : Result<void>();
+}
+
 } // namespace
 
 Result<int> tuneCommand(const TuneArguments &arguments, Interrupts &interrupts) {
@@ -143,24 +159,21 @@ Result<int> tuneCommand(const TuneArguments &arguments, Interrupts &interrupts) 
   SINTER_ASSIGN(const std::string identity, compilerIdentity(compiler));
   const std::string machine = machineText(device.info(), identity);
   SINTER_ASSIGN(const MachineTunings known, readTunings(cache.folder(), machine));
-  const runtime::TuningDatabase database(cache.folder());
-  if (!known.damage.empty()) {
-    sayOnStderr(known.damage + "; it is begun anew");
-    SINTER_TRY(database.merge({}));
-  }
   SINTER_ASSIGN(const plan::Plan plan,
                 buildTrialPlan(file, device.info(), arguments.model.kvType, {}, interrupts));
   TuneSearch search(plan, known.entries, machine);
   SINTER_TRY(checkTunable(search, device));
-  Tuner tuner(file, device, interrupts, arguments);
+  const runtime::TuningDatabase database(cache.folder());
+  SINTER_TRY(prepare(database, known, search));
+  const Interrupts::Guard guard(interrupts); // until all is said
+  Tuner tuner(file, device, interrupts, arguments, database);
   const Result<void> tuned = tuner.run(search);
-  const std::vector<runtime::TuningEntry> entries = search.entries(); // also of a run that failed
-  if (tuner.trials() > 0)
-    SINTER_TRY(database.merge(entries));
-  if (!tuned && tuned.error().code != Code::Cancelled)
+  const bool failed = !tuned && tuned.error().code != Code::Cancelled;
+  if (tuner.trials() > 0 || !failed)
+    SINTER_TRY(writeStdout(table(search.entries()) + summary(search, tuner)));
+  if (failed)
     return tl::unexpected(tuned.error());
-  SINTER_TRY(writeStdout(table(entries) + summary(search, tuner)));
-  return tuner.interrupted() ? kExitInterrupted : kExitOk;
+  return interrupts.pending() ? kExitInterrupted : kExitOk;
 }
 
 } // namespace sinter::cli

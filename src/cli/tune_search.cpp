@@ -27,6 +27,17 @@ bool decidesBlocks(const plan::ScheduleChoice &schedule) {
                              [](const auto &value) { return value.first.starts_with("block_"); });
 }
 
+// Whether a schedule is made of whole alternatives: the best block sizes and the best of the
+// target's decisions may be together. By rules it is made of none.
+bool consistsOf(const plan::ScheduleChoice &schedule,
+                const std::vector<plan::ScheduleChoice> &alternatives) {
+  plan::ScheduleChoice covered;
+  for (const plan::ScheduleChoice &alternative : alternatives)
+    if (std::ranges::includes(schedule.values, alternative.values))
+      covered.values.insert(alternative.values.begin(), alternative.values.end());
+  return covered == schedule;
+}
+
 } // namespace
 
 TuneSearch::TuneSearch(const plan::Plan &plan, const std::vector<runtime::TuningEntry> &known,
@@ -35,7 +46,7 @@ TuneSearch::TuneSearch(const plan::Plan &plan, const std::vector<runtime::Tuning
   for (const plan::Kernel &kernel : plan.kernels) {
     const bool seen = std::ranges::any_of(
         kernels_, [&](const Kernel &other) { return other.content == kernel.content; });
-    if (kernel.content.empty() || kernel.alternatives.empty() || seen)
+    if (!runtime::isTuningContent(kernel.content) || kernel.alternatives.empty() || seen)
       continue;
     Kernel &added = kernels_.emplace_back();
     added.content = kernel.content;
@@ -44,14 +55,21 @@ TuneSearch::TuneSearch(const plan::Plan &plan, const std::vector<runtime::Tuning
     const auto entry = std::ranges::find(known, kernel.content, &runtime::TuningEntry::content);
     if (entry == known.end())
       continue;
-    added.tried =
-        std::min<uint32_t>(entry->tried, static_cast<uint32_t>(added.alternatives.size()));
-    const double ratio = static_cast<double>(entry->chosenNs) /
-                         std::max<double>(static_cast<double>(entry->rulesNs), 1);
-    added.chosen = {entry->schedule, ratio, entry->rulesNs, entry->chosenNs, entry->rows};
-    added.rulesNs = entry->rulesNs;
-    added.rows = entry->rows;
+    if (entry->tried <= added.alternatives.size() &&
+        consistsOf(entry->schedule, added.alternatives))
+      recall(added, *entry);
+    else
+      unfit_.push_back(*entry);
   }
+}
+
+void TuneSearch::recall(Kernel &kernel, const runtime::TuningEntry &entry) {
+  const double ratio =
+      static_cast<double>(entry.chosenNs) / std::max<double>(static_cast<double>(entry.rulesNs), 1);
+  kernel.tried = entry.tried;
+  kernel.chosen = {entry.schedule, ratio, entry.rulesNs, entry.chosenNs, entry.rows};
+  kernel.rulesNs = entry.rulesNs;
+  kernel.rows = entry.rows;
 }
 
 size_t TuneSearch::left() const {

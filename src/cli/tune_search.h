@@ -22,11 +22,14 @@ inline constexpr double kTolerable = 1.04;
 
 class TuneSearch {
 public:
-  // The kernels of a trial plan, with what is known of them already.
+  // The kernels of a trial plan, with what is known of them already and fits them.
   TuneSearch(const plan::Plan &plan, const std::vector<runtime::TuningEntry> &known,
              std::string machine);
 
   size_t kernels() const { return kernels_.size(); }
+  // What was known and does not fit: a schedule that is not made of the kernel's alternatives, or
+  // more trials than it has. Its kernels begin anew.
+  const std::vector<runtime::TuningEntry> &unfit() const { return unfit_; }
   // Schedules that were never tried.
   size_t left() const;
   // At most `most` variants with the next schedule of each kernel that has one left.
@@ -58,6 +61,7 @@ private:
     uint64_t rulesNs = 0;       // of a launch in a step of `rows` rows, lately
     uint32_t rows = 0;
   };
+  static void recall(Kernel &kernel, const runtime::TuningEntry &entry);
   static Candidate judge(const std::string &content, const plan::ScheduleChoice &schedule,
                          size_t variant, const std::vector<StepTimes> &times);
   static void noteRules(Kernel &kernel, const std::vector<StepTimes> &times);
@@ -66,6 +70,7 @@ private:
 
   std::string machine_;
   std::vector<Kernel> kernels_;
+  std::vector<runtime::TuningEntry> unfit_;
 };
 
 } // namespace sinter::cli

@@ -108,11 +108,9 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   kernels.useTuning(options.tuning);
   kernels.listAlternatives(options.alternatives);
   SINTER_ASSIGN(plan::Plan plan, Lowering(kernels, lowering).run(step));
-  const auto tuned = static_cast<int64_t>(kernels.tunedKernels());
   SINTER_TRY(addVariants(options.variants, step, lowering, kernels, plan));
   describe(features, options, plan);
   plan.properties["graph_operations"] = operationCount;
-  plan.properties["tuned_kernels"] = tuned;
   return plan;
 }
 

@@ -23,10 +23,9 @@ struct EngineOptions {
 
 // The plan of a decoder-only language model for one target: procedure `step`, whose inputs, output
 // and properties are those of llm/plan_names.h, beside properties layers, heads, kv_heads,
-// head_dim, rope_dims, graph_operations (before any was fused), tuned_kernels (whose schedules
-// were compared by timing) and texts architecture, rope_base, kv_type, activations (formats in
-// which rows meet weights). Errors are readDecoder's, buildDecoder's and the target's;
-// InvalidArgument for options out of range.
+// head_dim, rope_dims, graph_operations (before any was fused) and texts architecture, rope_base,
+// kv_type, activations (formats in which rows meet weights). Errors are readDecoder's,
+// buildDecoder's and the target's; InvalidArgument for options out of range.
 Result<plan::Plan> buildPlan(const GgufFile &file, const EngineOptions &options,
                              const Progress &progress);
 

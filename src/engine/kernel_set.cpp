@@ -106,12 +106,6 @@ tile::KernelOp KernelSet::kernel(KernelId id) const {
   return kernelOf(*instances_[id.index].module);
 }
 
-size_t KernelSet::tunedKernels() const {
-  return static_cast<size_t>(llvm::count_if(instances_, [&](const Instance &instance) {
-    return tuning_.contains(instance.source->content);
-  }));
-}
-
 namespace {
 
 // The kernels first, first + step, first + 2 step, ... and their code.

@@ -49,8 +49,6 @@ public:
 
   size_t size() const { return instances_.size(); }
   tile::KernelOp kernel(plan::KernelId id) const;
-  // Kernels for which tuning has a schedule, be it the rules'.
-  size_t tunedKernels() const;
 
   // Whether compile() tells each kernel's other schedules too.
   void listAlternatives(bool list) { listsAlternatives_ = list; }

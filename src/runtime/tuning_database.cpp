@@ -56,6 +56,18 @@ bool isSameKernel(const TuningEntry &a, const TuningEntry &b) {
   return a.machine == b.machine && a.content == b.content;
 }
 
+// Last, in place of what is known of its kernel, unless that comes from more trials.
+void add(std::vector<TuningEntry> &entries, const TuningEntry &entry) {
+  const auto known = std::ranges::find_if(
+      entries, [&](const TuningEntry &other) { return isSameKernel(entry, other); });
+  if (known != entries.end()) {
+    if (known->tried > entry.tried)
+      return;
+    entries.erase(known);
+  }
+  entries.push_back(entry);
+}
+
 } // namespace
 
 Result<TuningLookup> TuningDatabase::read() const {
@@ -74,25 +86,28 @@ Result<TuningLookup> TuningDatabase::read() const {
                                        " bytes, expected at most " +
                                        std::to_string(kMaxFileBytes)});
   auto entries = parseTunings(file->bytes());
+  if (!entries && entries.error().code == Code::Unsupported)
+    return fail(Code::Unsupported, "tuning database '" + path_ + "': " + entries.error().message +
+                                       "; remove it to tune anew");
   if (!entries)
     return damaged(entries.error());
   return TuningLookup{std::move(*entries), ""};
 }
 
-Result<void> TuningDatabase::merge(std::span<const TuningEntry> found, uint32_t timeoutMs) const {
+Result<void> TuningDatabase::merge(std::span<const TuningEntry> found,
+                                   std::span<const TuningEntry> unfit, uint32_t timeoutMs) const {
   const std::string lockPath = path_ + ".lock";
   const FileLock lock(lockPath);
   SINTER_TRY(lock.take(lockPath, timeoutMs));
   SINTER_ASSIGN(TuningLookup now, read());
-  std::erase_if(now.entries, [&](const TuningEntry &entry) {
-    return std::ranges::any_of(
-        found, [&](const TuningEntry &other) { return isSameKernel(entry, other); });
-  });
-  now.entries.insert(now.entries.end(), found.begin(), found.end());
+  std::erase_if(now.entries,
+                [&](const TuningEntry &entry) { return std::ranges::count(unfit, entry) > 0; });
+  for (const TuningEntry &entry : found)
+    add(now.entries, entry);
   if (now.entries.size() > kMostTunings)
     now.entries.erase(now.entries.begin(),
                       now.entries.end() - static_cast<ptrdiff_t>(kMostTunings));
-  SINTER_ASSIGN(OutputFile file, OutputFile::create(path_));
+  SINTER_ASSIGN(OutputFile file, OutputFile::create(path_, 0600));
   const std::vector<uint8_t> bytes = serializeTunings(now.entries);
   SINTER_TRY(file.reserve(bytes.size()));
   SINTER_TRY(file.writeAt(bytes, 0));

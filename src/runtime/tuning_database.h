@@ -22,13 +22,17 @@ public:
 
   const std::string &path() const { return path_; }
 
-  // Damage is no error. Permission, Exhausted: the file cannot be read.
+  // Damage is no error. Unsupported: the file is of another version. Permission, Exhausted: it
+  // cannot be read.
   Result<TuningLookup> read() const;
-  // Puts these entries in place of those of the same machines and contents and leaves all others as
+  // Takes out entries that are equal to one of `unfit`, then puts those found in place of those of
+  // the same machines and contents, unless these come from more trials, and leaves all others as
   // they are, whoever wrote them; the oldest beyond kMostTunings go. A damaged file is begun anew.
-  // The file is replaced whole or not at all. Timeout: another process has held it for
-  // `timeoutMs`; Permission, Exhausted: it cannot be written.
-  Result<void> merge(std::span<const TuningEntry> found, uint32_t timeoutMs = 10'000) const;
+  // The file is replaced whole or not at all, and only the user may read it. Unsupported: it is of
+  // another version. Timeout: another process has held it for `timeoutMs`; Permission, Exhausted:
+  // it cannot be written.
+  Result<void> merge(std::span<const TuningEntry> found, std::span<const TuningEntry> unfit = {},
+                     uint32_t timeoutMs = 10'000) const;
 
 private:
   std::string path_;

@@ -51,10 +51,18 @@ std::string readText(plan::Reader &in, const char *what) {
   return text;
 }
 
+// It goes into an argument of the compiler.
+void checkContent(plan::Reader &in, std::string_view content) {
+  if (!isTuningContent(content))
+    in.bad("found kernel content '" + std::string(content.substr(0, kMaxTuningContent)) +
+           "', expected 1 to " + std::to_string(kMaxTuningContent) + " characters of 0-9 and a-f");
+}
+
 TuningEntry readEntry(plan::Reader &in) {
   TuningEntry entry;
   entry.machine = readText(in, "a machine");
   entry.content = readText(in, "a kernel's content");
+  checkContent(in, entry.content);
   entry.kernel = readText(in, "a kernel");
   auto schedule = plan::ScheduleChoice::parse(readText(in, "a schedule"));
   if (schedule)
@@ -70,6 +78,11 @@ TuningEntry readEntry(plan::Reader &in) {
 
 } // namespace
 
+bool isTuningContent(std::string_view content) {
+  return !content.empty() && content.size() <= kMaxTuningContent &&
+         content.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 void sealTunings(std::span<uint8_t> bytes) {
   SINTER_CHECK(bytes.size() >= kTuningChecksumBytes);
   checksumOf(bytes.first(bytes.size() - kTuningChecksumBytes), bytes.last<kTuningChecksumBytes>());
@@ -80,6 +93,7 @@ std::vector<uint8_t> serializeTunings(std::span<const TuningEntry> entries) {
   plan::Writer body;
   body.count(entries.size());
   for (const TuningEntry &entry : entries) {
+    SINTER_CHECK(isTuningContent(entry.content));
     for (const std::string *text : {&entry.machine, &entry.content, &entry.kernel}) {
       SINTER_CHECK(text->size() <= kMaxTuningText);
       body.text(*text);

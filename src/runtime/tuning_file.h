@@ -21,6 +21,7 @@ inline constexpr size_t kTuningHeaderBytes = 20;
 inline constexpr size_t kTuningChecksumBytes = 16;
 inline constexpr size_t kMostTunings = 4096; // entries of a file; the oldest go
 inline constexpr size_t kMaxTuningText = 8192;
+inline constexpr size_t kMaxTuningContent = 64;
 
 // One kernel on one machine.
 struct TuningEntry {
@@ -36,8 +37,11 @@ struct TuningEntry {
   bool operator==(const TuningEntry &) const = default;
 };
 
+// 1 to kMaxTuningContent characters of 0-9 and a-f.
+bool isTuningContent(std::string_view content);
+
 // The file's bytes. Expects at most kMostTunings entries whose texts are no longer than
-// kMaxTuningText.
+// kMaxTuningText, and whose contents are such.
 std::vector<uint8_t> serializeTunings(std::span<const TuningEntry> entries);
 
 // Reads a whole file. `bytes` may be hostile: memory use is bounded by a small multiple of its

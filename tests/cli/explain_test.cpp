@@ -21,7 +21,7 @@ constexpr const char *kProduct =
 plan::Plan samplePlan() {
   plan::Plan plan;
   plan.texts = {{"activations", "q8a"}};
-  plan.properties = {{"graph_operations", 9}, {"tuned_kernels", 0}};
+  plan.properties = {{"graph_operations", 9}};
   plan.modules = {{"cpu:x86_64", {}}};
   plan.kernels = {{"rms_norm(in=f32, out=block<q8a>, block_rows=1)", {0}, "n"},
                   {kProduct, {0}, "g", 0, 0, 2048, 1, 0, false, Arithmetic::I8}};
@@ -60,6 +60,7 @@ ExplainReport sampleReport(const plan::Plan &plan) {
   for (const uint32_t tokens : {7u, 1u}) {
     SampledStep step = sampleStep(plan);
     step.tokens = tokens;
+    step.depth = tokens == 1 ? 7 : 0;
     report.steps.push_back(figuresOf(plan, report.device, report.roofs, step));
   }
   return report;
@@ -129,6 +130,8 @@ TEST(Explain, GraphCaptureAndTuningAreToldAsTheyAre) {
   ExplainReport report = sampleReport(plan);
   EXPECT_THAT(wordsOf(report).capture, HasSubstr("driver cpu records no graphs"));
   EXPECT_THAT(wordsOf(report).tuning, HasSubstr("0 of 2 kernels"));
+  plan.kernels[1].schedule = {{{"block_m", 120}}};
+  EXPECT_THAT(wordsOf(report).tuning, HasSubstr("1 of 2 kernels"));
   report.recordsGraphs = true;
   EXPECT_THAT(wordsOf(report).capture, HasSubstr("no step was submitted as a recorded graph"));
   report.steps[1].asGraph = true;
@@ -190,8 +193,8 @@ TEST(Explain, TheDrawingHasEveryKernelOfBothStepsAndEveryRoof) {
   const plan::Plan plan = samplePlan();
   const std::string svg = explainSvg(sampleReport(plan));
   for (const char *label : {">1</text>", ">2</text>", ">3</text>", ">4</text>", "step of 7 tokens",
-                            "step of 1 token", "attn_q, gemm", "memory 1.0 GB/s", "f32 1 GOP/s",
-                            "i8 0 GOP/s", "prefers-color-scheme: dark"})
+                            "step of 1 token after 7", "attn_q, gemm", "memory 1.0 GB/s",
+                            "f32 1 GOP/s", "i8 0 GOP/s", "prefers-color-scheme: dark"})
     EXPECT_THAT(svg, HasSubstr(label));
   EXPECT_THAT(svg, Not(testing::AnyOf(HasSubstr("nan"), HasSubstr("inf"))));
 }

@@ -145,6 +145,24 @@ TEST_F(Figures, ExplainAtADepthCountsTheKeysBeforeIt) {
   EXPECT_THAT(operations, testing::ElementsAre(2 * 4 * 64 * (41 + 42 + 43 + 44), 2 * 4 * 64 * 45));
 }
 
+TEST_F(Figures, ExplainSaysAfterHowManyTokensAStepRan) {
+  const std::vector<std::string> arguments = {"explain", model_, "--prompt", "4", "--depth", "40"};
+  std::vector<std::string> asJson = arguments;
+  asJson.push_back("--json");
+  const Outcome text = sinter(arguments);
+  EXPECT_THAT(text.out, AllOf(HasSubstr("step of 4 tokens after 40, in order"),
+                              HasSubstr("step of 1 token after 44, in order")));
+  const auto json = nlohmann::json::parse(sinter(asJson).out);
+  EXPECT_EQ(json["steps"][0]["depth"], 40);
+  EXPECT_EQ(json["steps"][1]["depth"], 44);
+}
+
+TEST_F(Figures, ExplainBeyondTheContextIsRefusedWithTheNumbers) {
+  EXPECT_THAT(
+      sinter({"explain", model_, "--depth", "131000", "--prompt", "100"}),
+      FailedSaying("--depth 131000 and --prompt 100 need 131109 tokens, the model holds 131072"));
+}
+
 TEST_F(Figures, ExplainDrawsToAFileThatIsThereInFullOrNotAtAll) {
   const std::string svg = path("roofs.svg");
   const Outcome outcome = sinter({"explain", model_, "--prompt", "4", "--svg", svg});

@@ -141,5 +141,24 @@ TEST(TuneSearch, WhatWasTriedBeforeNeedsNoTrial) {
   EXPECT_TRUE(search.finalists().empty());
 }
 
+TEST(TuneSearch, ForgetsWhatDoesNotFitItsKernel) {
+  for (const auto &[schedule, tried] : std::vector<std::pair<ScheduleChoice, uint32_t>>{
+           {{{{"block_m", 7}}}, 2}, {{{{"block_m", 48}, {"rows", 1}}}, 2}, {{}, 4}}) {
+    const runtime::TuningEntry known{"m", "aa", "gemm", schedule, tried, 512, 1000, 800};
+    const TuneSearch search(samplePlan(), {known}, "m");
+    EXPECT_EQ(search.left(), 3u) << schedule.text();
+    EXPECT_THAT(search.unfit(), testing::ElementsAre(known));
+    EXPECT_THAT(search.entries(), testing::IsEmpty());
+  }
+}
+
+TEST(TuneSearch, KnowsBlocksAndDecisionsThatWereFoundTogether) {
+  const ScheduleChoice both{{{"block_m", 48}, {"vectors", 2}}};
+  const TuneSearch search(samplePlan(), {{"m", "aa", "gemm", both, 3, 512, 1000, 800}}, "m");
+  EXPECT_EQ(search.left(), 0u);
+  EXPECT_THAT(search.unfit(), testing::IsEmpty());
+  EXPECT_EQ(search.entries().at(0).schedule, both);
+}
+
 } // namespace
 } // namespace sinter::cli

@@ -1,6 +1,7 @@
 // sinter tune as a user meets it: a table, nothing to do the second time, plans that have what it
 // found, and a database that may be damaged.
 #include "cli/cli_test.h"
+#include "plan/file.h"
 #include "runtime/tuning_database.h"
 
 namespace sinter {
@@ -22,12 +23,26 @@ protected:
     EXPECT_TRUE(found && found->damage.empty());
     return found ? found->entries : std::vector<runtime::TuningEntry>();
   }
-  // As if tuning had found these for the first kernels: the rules' own, or the first other blocks.
-  void rewrite(const std::string &schedule) const {
+  // Each kernel's other schedules, by content.
+  std::map<std::string, std::vector<plan::ScheduleChoice>> alternatives() const {
+    const std::string output = path("trial.plan");
+    const Outcome built = runChild({SINTER_BIN_DIR "/sinter-compiler", "plan", model_, "-o", output,
+                                    "--target", "host", "--alternatives"},
+                                   options_);
+    EXPECT_THAT(built, EndedWith(0));
+    const std::string bytes = read(output);
+    const auto plan = plan::parse({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
+    EXPECT_TRUE(plan);
+    std::map<std::string, std::vector<plan::ScheduleChoice>> found;
+    for (const plan::Kernel &kernel : plan ? plan->kernels : std::vector<plan::Kernel>())
+      found[kernel.content] = kernel.alternatives;
+    return found;
+  }
+  // As if tuning had found these.
+  template <typename Schedule> void rewrite(const Schedule &scheduleOf) const {
     std::vector<runtime::TuningEntry> all = entries();
     for (runtime::TuningEntry &entry : all)
-      if (entry.kernel.starts_with("gemm"))
-        entry.schedule = *plan::ScheduleChoice::parse(schedule);
+      entry.schedule = scheduleOf(entry);
     ASSERT_TRUE(runtime::TuningDatabase(cache_).merge(all));
   }
   static bool built(const Outcome &outcome) {
@@ -40,9 +55,10 @@ TEST_F(Tune, PrintsATableAndMakesNoTrialWhereAllWereMade) {
   ASSERT_THAT(first, EndedWith(0));
   EXPECT_THAT(first.out, AllOf(HasSubstr("kernel"), HasSubstr("schedule"), HasSubstr("gemm"),
                                Not(HasSubstr("no trial"))));
+  auto others = alternatives();
   std::vector<runtime::TuningEntry> all = entries(); // as if the budget had been long
   for (runtime::TuningEntry &entry : all)
-    entry.tried = UINT32_MAX;
+    entry.tried = static_cast<uint32_t>(others[entry.content].size());
   ASSERT_TRUE(runtime::TuningDatabase(cache_).merge(all));
   const Outcome second = tune();
   ASSERT_THAT(second, EndedWith(0));
@@ -54,19 +70,35 @@ TEST_F(Tune, PrintsATableAndMakesNoTrialWhereAllWereMade) {
 TEST_F(Tune, PlansHaveWhatWasFoundWithTheSameAnswers) {
   const Outcome before = answer();
   ASSERT_THAT(tune({"--budget", "1"}), EndedWith(0));
-  rewrite("block_m=7");
-  const Outcome refused = answer();
-  EXPECT_THAT(refused, FailedSaying("which is none of its own"));
-  rewrite("");
-  const Outcome after = answer(), again = answer();
-  ASSERT_THAT(after, EndedWith(0));
-  EXPECT_TRUE(built(after)) << "what tuning found is a part of the plan's key";
+  const auto others = alternatives();
+  const auto first = [&](const auto &entry) { return others.at(entry.content).front(); };
+  rewrite(first);
+  const Outcome chosen = answer(), again = answer();
+  ASSERT_THAT(chosen, EndedWith(0));
+  EXPECT_TRUE(built(chosen)) << "what tuning found is a part of the plan's key";
   EXPECT_FALSE(built(again));
-  EXPECT_EQ(after.out, before.out);
+  EXPECT_EQ(chosen.out, before.out);
   const Outcome explained = sinter({"explain", model_, "--device", "cpu", "--prompt", "8"});
   ASSERT_THAT(explained, EndedWith(0));
-  EXPECT_THAT(explained.out, HasSubstr(std::to_string(entries().size()) + " of"));
-  EXPECT_THAT(explained.out, HasSubstr("were timed under other schedules"));
+  EXPECT_THAT(explained.out, HasSubstr("autotuning: " + std::to_string(entries().size()) + " of"));
+}
+
+TEST_F(Tune, SchedulesThatDoNotFitAndThoseOfRulesLeaveThePlanOfBefore) {
+  const Outcome before = answer();
+  ASSERT_THAT(tune({"--budget", "1"}), EndedWith(0));
+  rewrite([](const auto &) { return plan::ScheduleChoice{{{"block_m", 7}}}; });
+  const Outcome unfit = answer();
+  ASSERT_THAT(unfit, EndedWith(0));
+  ASSERT_EQ(messages(unfit).size(), 2u) << unfit; // and the figures
+  EXPECT_THAT(messages(unfit)[0],
+              AllOf(HasSubstr(runtime::TuningDatabase(cache_).path()),
+                    HasSubstr("which is none of its own"), HasSubstr("have those of rules")));
+  EXPECT_EQ(unfit.out, before.out);
+  rewrite([](const auto &) { return plan::ScheduleChoice{}; });
+  const Outcome byRules = answer();
+  EXPECT_THAT(byRules, EndedWith(0));
+  EXPECT_FALSE(built(byRules));
+  EXPECT_EQ(messages(byRules).size(), 1u) << byRules;
 }
 
 TEST_F(Tune, ASmallBudgetLeavesTheRestForTheNextTime) {
@@ -103,6 +135,10 @@ TEST_F(Tune, ADamagedDatabaseIsSaidInOneLineAndBegunAnew) {
     EXPECT_THAT(messages(run)[0], AllOf(HasSubstr("tuning.db' is damaged: "),
                                         HasSubstr("kernels have the schedules of rules until")));
   }
+  useCompiler("exit 1");
+  EXPECT_EQ(tune().code, 1);
+  EXPECT_EQ(std::filesystem::file_size(path), 300u) << "it stays until there is something to keep";
+  options_.environment["SINTER_COMPILER"] = std::nullopt;
   const Outcome tuned = tune({"--budget", "1"});
   EXPECT_THAT(tuned, EndedWith(0));
   EXPECT_THAT(tuned.err, HasSubstr("tuning.db' is damaged: "));
@@ -116,6 +152,24 @@ TEST_F(Tune, WithoutAPlaceForItsDatabaseIsRefused) {
   const Outcome outcome = tune({"--budget", "1"});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("is no regular file"));
+}
+
+TEST_F(Tune, WhatCannotBeWrittenIsRefusedBeforeTheFirstTrial) {
+  std::filesystem::create_directories(runtime::TuningDatabase(cache_).path() + ".lock");
+  std::filesystem::permissions(cache_, std::filesystem::perms::owner_all);
+  EXPECT_THAT(tune(), FailedSaying("cannot open lock file"));
+}
+
+TEST_F(Tune, ADatabaseOfAnotherVersionIsLeftAsItIs) {
+  std::vector<uint8_t> bytes = runtime::serializeTunings({});
+  bytes[runtime::kTuningMagic.size()] = runtime::kTuningVersion + 1;
+  runtime::sealTunings(bytes);
+  std::filesystem::create_directories(cache_);
+  std::filesystem::permissions(cache_, std::filesystem::perms::owner_all);
+  const std::string path = runtime::TuningDatabase(cache_).path(), text(bytes.begin(), bytes.end());
+  std::ofstream(path, std::ios::binary) << text;
+  EXPECT_THAT(tune(), FailedSaying("remove it to tune anew"));
+  EXPECT_EQ(read(path), text);
 }
 
 TEST_F(Tune, TwoAtOnceKeepWhatBothFound) {
@@ -142,7 +196,7 @@ TEST_F(Tune, CtrlCKeepsWhatWasFoundAndEndsWith130) {
   // It may have been quicker.
   EXPECT_TRUE(outcome.code == 130 || outcome.code == 0) << outcome;
   EXPECT_GE(entries().size(), before);
-  EXPECT_THAT(outcome.out, HasSubstr("kernel"));
+  EXPECT_THAT(outcome.out, HasSubstr(" trial"));
 }
 
 TEST_F(Tune, ACompilerThatFailsIsOneError) {

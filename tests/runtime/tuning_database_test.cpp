@@ -29,7 +29,8 @@ std::vector<uint8_t> sampleFile() {
 }
 
 TEST(TuningFile, ReadsBackWhatWasWritten) {
-  const std::vector<TuningEntry> entries = {entry("m", "a"), {}, entry("", "", UINT64_MAX)};
+  const std::vector<TuningEntry> entries = {
+      entry("m", "a"), {.content = "0"}, entry("", "f", UINT64_MAX)};
   auto back = parseTunings(serializeTunings(entries));
   ASSERT_TRUE(back) << back.error().toString();
   EXPECT_EQ(*back, entries);
@@ -84,6 +85,25 @@ TEST(TuningFile, HostileCountsAndSchedulesAreCorrupt) {
   EXPECT_THAT(parsed.error().message, HasSubstr("found ' ectors=2' in a schedule"));
 }
 
+// Contents become arguments of the compiler.
+TEST(TuningFile, ContentsAreDigestsInHexadecimal) {
+  for (const char bad : {'=', 'g', 'A', '\0', '-'}) {
+    std::vector<uint8_t> bytes = sampleFile();
+    const std::string content = "0b";
+    auto at = std::search(bytes.begin(), bytes.end(), content.begin(), content.end());
+    ASSERT_NE(at, bytes.end());
+    *at = static_cast<uint8_t>(bad);
+    sealTunings(bytes);
+    auto parsed = parseTunings(bytes);
+    ASSERT_FALSE(parsed) << bad;
+    EXPECT_EQ(parsed.error().code, Code::Corrupt);
+    EXPECT_THAT(parsed.error().message, HasSubstr("expected 1 to 64 characters of 0-9 and a-f"));
+  }
+  EXPECT_TRUE(isTuningContent(std::string(kMaxTuningContent, 'f')));
+  EXPECT_FALSE(isTuningContent(std::string(kMaxTuningContent + 1, 'f')));
+  EXPECT_FALSE(isTuningContent(""));
+}
+
 class Database : public testing::Test {
 protected:
   void SetUp() override {
@@ -127,16 +147,16 @@ TEST_F(Database, ForgetsTheOldestBeyondItsSize) {
   for (size_t i = 0; i < kMostTunings; ++i)
     entries.push_back(entry("m", std::to_string(i)));
   merge(entries);
-  merge({entry("m", "new")});
+  merge({entry("m", "abcdef")});
   const TuningLookup found = lookup();
   ASSERT_THAT(found.entries, SizeIs(kMostTunings));
   EXPECT_EQ(found.entries.front().content, "1");
-  EXPECT_EQ(found.entries.back().content, "new");
+  EXPECT_EQ(found.entries.back().content, "abcdef");
 }
 
 TEST_F(Database, DamageIsSaidInOneLineAndBegunAnew) {
   for (const std::string &bytes : {std::string(), std::string("x"), std::string(4096, '\0'),
-                                   std::string("SINTRTUN") + std::string(100, 'x')}) {
+                                   std::string("SINTRTUN\1\0\0\0", 12) + std::string(100, 'x')}) {
     write(bytes);
     const TuningLookup found = lookup();
     EXPECT_THAT(found.entries, IsEmpty());
@@ -146,6 +166,46 @@ TEST_F(Database, DamageIsSaidInOneLineAndBegunAnew) {
     EXPECT_THAT(lookup().entries, SizeIs(1));
     EXPECT_EQ(lookup().damage, "");
   }
+}
+
+TEST_F(Database, AnotherVersionIsRefusedAndLeftAsItIs) {
+  std::vector<uint8_t> bytes = sampleFile();
+  bytes[kTuningMagic.size()] = kTuningVersion + 1;
+  sealTunings(bytes);
+  write({bytes.begin(), bytes.end()});
+  const TuningEntry found[] = {entry("m", "a")};
+  const auto read = TuningDatabase(folder_).read();
+  const auto merged = TuningDatabase(folder_).merge(found);
+  ASSERT_FALSE(read || merged);
+  EXPECT_THAT(merged.error().message,
+              HasSubstr("tuning.db': found version 2, expected 1; remove it to tune anew"));
+  std::ifstream file(TuningDatabase(folder_).path(), std::ios::binary);
+  const std::vector<uint8_t> now{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_EQ(now, bytes);
+}
+
+TEST_F(Database, KeepsWhatComesFromMoreTrials) {
+  TuningEntry more = entry("m", "a"), fewer = entry("m", "a", 800);
+  fewer.tried = more.tried - 1;
+  merge({more});
+  merge({fewer});
+  EXPECT_THAT(lookup().entries, testing::ElementsAre(more));
+}
+
+TEST_F(Database, ForgetsWhatDoesNotFitButNotWhatTookItsPlace) {
+  TuningEntry unfit = entry("m", "a"), found = entry("m", "a", 800);
+  unfit.tried = UINT32_MAX;
+  merge({unfit, entry("m", "b")});
+  ASSERT_TRUE(TuningDatabase(folder_).merge(std::vector{found}, std::vector{unfit}));
+  ASSERT_TRUE(TuningDatabase(folder_).merge({}, std::vector{unfit}));
+  EXPECT_THAT(lookup().entries, testing::ElementsAre(entry("m", "b"), found));
+}
+
+TEST_F(Database, OnlyTheUserMayReadIt) {
+  merge({entry("m", "a")});
+  using std::filesystem::perms;
+  EXPECT_EQ(std::filesystem::status(TuningDatabase(folder_).path()).permissions(),
+            perms::owner_read | perms::owner_write);
 }
 
 TEST_F(Database, AFolderInItsPlaceIsDamageThatCannotBeReplaced) {
@@ -186,7 +246,7 @@ TEST_F(Database, AHeldLockIsWaitedForAndThenSaid) {
   const int lock = open((TuningDatabase(folder_).path() + ".lock").c_str(), O_RDWR);
   ASSERT_GE(lock, 0);
   ASSERT_EQ(flock(lock, LOCK_EX), 0);
-  auto merged = TuningDatabase(folder_).merge({}, 20);
+  auto merged = TuningDatabase(folder_).merge({}, {}, 20);
   close(lock);
   ASSERT_FALSE(merged);
   EXPECT_EQ(merged.error().code, Code::Timeout);

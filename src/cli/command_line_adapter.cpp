@@ -1,5 +1,6 @@
 // CLI11 behind one function: it throws, so its exceptions end here.
 #include "cli/command_line.h"
+#include "numeric/kv_type.h"
 
 #include <CLI/CLI.hpp>
 #include <cctype>
@@ -45,7 +46,7 @@ In a chat, /help lists the commands, Ctrl-C stops an answer, Ctrl-D leaves.
 
 // As given, an empty text too; the types of CLI11 that know "not given" take "" and "{}" for it.
 CLI::Option *addText(CLI::App &command, const char *name, std::optional<std::string> &value,
-                     const char *description, const char *type = "N") {
+                     const std::string &description, const char *type = "N") {
   return command
       .add_option_function<std::string>(
           name, [&value](const std::string &text) { value = text; }, description)
@@ -58,7 +59,8 @@ void addModelName(CLI::App &command, CommandLine &line) {
 
 void addKvType(CLI::App &command, CommandLine &line) {
   addText(command, "--kv-type", line.kvType,
-          "keep keys and values as f16 or q8_0 (default: f16, or the plan's own)", "TYPE");
+          "type of keys and values, one of " + kvTypeNames() + " (default: f16, or the plan's own)",
+          "TYPE");
 }
 
 void addModel(CLI::App &command, CommandLine &line) {

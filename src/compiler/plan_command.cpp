@@ -3,6 +3,7 @@
 
 #include "compiler/plan_command.h"
 #include "engine/engine.h"
+#include "numeric/kv_type.h"
 #include "plan/file.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
@@ -29,7 +30,8 @@ struct Options {
   cl::opt<int64_t> pageRows{"page-rows", cl::desc("positions of a page of the KV state"),
                             cl::init(engine::EngineOptions().pageRows), cl::cat(category),
                             cl::sub(plan)};
-  cl::opt<std::string> kvType{"kv-type", cl::desc("element type of the KV state: f16, q8_0"),
+  std::string kvTypes = "element type of the KV state, one of " + kvTypeNames();
+  cl::opt<std::string> kvType{"kv-type", cl::desc(kvTypes),
                               cl::init(engine::EngineOptions().kvType), cl::cat(category),
                               cl::sub(plan)};
   cl::opt<int64_t> queryBlock{"query-block", cl::desc("most query rows of an attention block"),

@@ -7,23 +7,18 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
 #include <random>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <thread>
 #include <unistd.h>
 #include <utility>
 #include <xxhash.h>
 
 namespace sinter::runtime {
 namespace {
-
-constexpr uint32_t kLockPollMs = 20;
 
 // A descriptor that is closed at the end of its scope.
 class File {
@@ -139,16 +134,6 @@ std::string planKey(std::span<const std::string_view> parts) {
   return text;
 }
 
-BuildLock::BuildLock(BuildLock &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-BuildLock &BuildLock::operator=(BuildLock &&other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-BuildLock::~BuildLock() {
-  if (fd_ >= 0)
-    close(fd_);
-}
-
 PlanCache::PlanCache(PlanCache &&other) noexcept
     : folder_(std::move(other.folder_)), fd_(std::exchange(other.fd_, -1)) {}
 PlanCache &PlanCache::operator=(PlanCache &&other) noexcept {
@@ -231,25 +216,14 @@ Result<CacheLookup> PlanCache::find(const std::string &key) const {
   return CacheLookup{std::move(*plan), ""};
 }
 
-Result<BuildLock> PlanCache::lock(const std::string &key, uint32_t timeoutMs) const {
+Result<FileLock> PlanCache::lock(const std::string &key, uint32_t timeoutMs) const {
   SINTER_CHECK(isKey(key));
   const std::string name = key + ".lock";
-  const std::string what = "lock file '" + folder_ + "/" + name + "'";
-  File file(
-      openat(fd_, name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
-  if (file.get() < 0)
-    return systemFailed("cannot open " + what, errno);
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeoutMs);
-  while (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK && errno != EINTR)
-      return systemFailed("cannot lock " + what, errno);
-    if (std::chrono::steady_clock::now() >= end)
-      return fail(Code::Timeout, "another process has been building plan " + key + " for " +
-                                     std::to_string(timeoutMs) + " ms");
-    std::this_thread::sleep_for(std::chrono::milliseconds(kLockPollMs));
-  }
+  SINTER_ASSIGN(FileLock lock,
+                FileLock::take(fd_, name, "lock file '" + folder_ + "/" + name + "'",
+                               "another process has been building plan " + key, timeoutMs));
   removeLeftovers(key);
-  return BuildLock(file.take());
+  return lock;
 }
 
 void PlanCache::forEachName(const std::function<void(const char *name)> &visit) const {
@@ -303,9 +277,9 @@ Result<void> PlanCache::publish(const std::string &key, const plan::Plan &plan) 
   return written;
 }
 
-Result<BuildLock> PlanCache::waitForLock(const std::string &key, uint32_t timeoutMs,
-                                         const Note &note) const {
-  Result<BuildLock> atOnce = lock(key, 0);
+Result<FileLock> PlanCache::waitForLock(const std::string &key, uint32_t timeoutMs,
+                                        const Note &note) const {
+  Result<FileLock> atOnce = lock(key, 0);
   if (atOnce || atOnce.error().code != Code::Timeout || timeoutMs == 0)
     return atOnce;
   note("another process is building this plan: waiting for it");
@@ -317,7 +291,7 @@ Result<plan::Plan> PlanCache::findOrBuild(const std::string &key, uint32_t timeo
   SINTER_ASSIGN(CacheLookup before, find(key));
   if (before.plan)
     return std::move(*before.plan);
-  SINTER_ASSIGN(const BuildLock lock, waitForLock(key, timeoutMs, note));
+  SINTER_ASSIGN(const FileLock lock, waitForLock(key, timeoutMs, note));
   // Whoever held the lock may have built it meanwhile.
   SINTER_ASSIGN(CacheLookup found, find(key));
   if (found.plan)

@@ -2,6 +2,7 @@
 // processes and crashes.
 #pragma once
 
+#include "base/file_lock.h"
 #include "plan/plan.h"
 
 #include <functional>
@@ -20,21 +21,6 @@ std::string planKey(std::span<const std::string_view> parts);
 struct CacheLookup {
   std::optional<plan::Plan> plan;
   std::string damage; // one line that says how the entry is damaged, and that it is built again
-};
-
-// Shows that this process builds one key's plan; released when destroyed, also by the system when
-// the process dies.
-class BuildLock {
-public:
-  BuildLock(BuildLock &&other) noexcept;
-  BuildLock &operator=(BuildLock &&other) noexcept;
-  ~BuildLock();
-
-private:
-  friend class PlanCache;
-  explicit BuildLock(int fd) : fd_(fd) {}
-
-  int fd_;
 };
 
 // Any number of processes and threads may use one folder at a time. Keys are planKey()'s.
@@ -57,7 +43,7 @@ public:
   Result<CacheLookup> find(const std::string &key) const;
   // Waits for another process that builds the same plan. Timeout after `timeoutMs`. Clears what a
   // killed builder left.
-  Result<BuildLock> lock(const std::string &key, uint32_t timeoutMs) const;
+  Result<FileLock> lock(const std::string &key, uint32_t timeoutMs) const;
   // Writes an entry whole or not at all, and removes the entries beyond kMostPlans that were found
   // or written least lately. Exhausted, with the numbers, when the disk is full.
   Result<void> publish(const std::string &key, const plan::Plan &plan) const;
@@ -73,7 +59,7 @@ public:
 private:
   PlanCache(std::string folder, int fd) : folder_(std::move(folder)), fd_(fd) {}
   Result<std::optional<std::vector<uint8_t>>> readEntry(const std::string &name) const;
-  Result<BuildLock> waitForLock(const std::string &key, uint32_t timeoutMs, const Note &note) const;
+  Result<FileLock> waitForLock(const std::string &key, uint32_t timeoutMs, const Note &note) const;
   void removeLeftovers(const std::string &key) const;
   void removeOldest() const;
   void forEachName(const std::function<void(const char *name)> &visit) const;

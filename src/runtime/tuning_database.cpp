@@ -1,56 +1,18 @@
 // A lock file beside the database orders those who change it; readers see the old file or the new.
 #include "runtime/tuning_database.h"
 
+#include "base/file_lock.h"
 #include "base/mapped_file.h"
 #include "base/output_file.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
-#include <cstring>
 #include <fcntl.h>
-#include <sys/file.h>
-#include <thread>
-#include <unistd.h>
 
 namespace sinter::runtime {
 namespace {
 
 // Of kMostTunings entries with texts of usual length; a longer file is none of ours.
 constexpr uint64_t kMaxFileBytes = uint64_t(64) << 20;
-constexpr auto kPollInterval = std::chrono::milliseconds(5);
-
-// Held by flock until destroyed, or until the process dies.
-class FileLock {
-public:
-  explicit FileLock(const std::string &path)
-      : fd_(open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)) {}
-  ~FileLock() {
-    if (fd_ >= 0)
-      close(fd_);
-  }
-  FileLock(const FileLock &) = delete;
-  FileLock &operator=(const FileLock &) = delete;
-
-  Result<void> take(const std::string &path, uint32_t timeoutMs) const {
-    if (fd_ < 0)
-      return fail(Code::Permission,
-                  "cannot open lock file '" + path + "': " + std::strerror(errno));
-    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeoutMs);
-    while (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK && errno != EINTR)
-        return fail(Code::Internal, "cannot lock '" + path + "': " + std::strerror(errno));
-      if (std::chrono::steady_clock::now() >= end)
-        return fail(Code::Timeout, "another process has been writing the tuning database for " +
-                                       std::to_string(timeoutMs) + " ms");
-      std::this_thread::sleep_for(kPollInterval);
-    }
-    return {};
-  }
-
-private:
-  int fd_;
-};
 
 bool isSameKernel(const TuningEntry &a, const TuningEntry &b) {
   return a.machine == b.machine && a.content == b.content;
@@ -97,8 +59,9 @@ Result<TuningLookup> TuningDatabase::read() const {
 Result<void> TuningDatabase::merge(std::span<const TuningEntry> found,
                                    std::span<const TuningEntry> unfit, uint32_t timeoutMs) const {
   const std::string lockPath = path_ + ".lock";
-  const FileLock lock(lockPath);
-  SINTER_TRY(lock.take(lockPath, timeoutMs));
+  SINTER_ASSIGN(const FileLock lock,
+                FileLock::take(AT_FDCWD, lockPath, "lock file '" + lockPath + "'",
+                               "another process has been writing the tuning database", timeoutMs));
   SINTER_ASSIGN(TuningLookup now, read());
   std::erase_if(now.entries,
                 [&](const TuningEntry &entry) { return std::ranges::count(unfit, entry) > 0; });

@@ -1,0 +1,31 @@
+// A file that one process at a time holds locked.
+#pragma once
+
+#include "base/status.h"
+
+#include <cstdint>
+#include <string>
+
+namespace sinter {
+
+// Released when destroyed, also by the system when the process dies; move-only. The file stays.
+class FileLock {
+public:
+  // Locks `name` in the open folder `folderFd` (AT_FDCWD: `name` is a path), made with rights 0600
+  // where it is missing; links are not followed. `what` names it in messages. Timeout, with the
+  // text `busy` and the time: another process held it for `timeoutMs`. Permission, Exhausted,
+  // NotFound: the system's words.
+  static Result<FileLock> take(int folderFd, const std::string &name, const std::string &what,
+                               const std::string &busy, uint32_t timeoutMs);
+
+  FileLock(FileLock &&other) noexcept;
+  FileLock &operator=(FileLock &&other) noexcept;
+  ~FileLock();
+
+private:
+  explicit FileLock(int fd) : fd_(fd) {}
+
+  int fd_;
+};
+
+} // namespace sinter

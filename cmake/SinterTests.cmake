@@ -1,4 +1,5 @@
 # One GoogleTest program per layer from tests/LAYER/*_test.cpp, one ctest entry per test case; lit and tidy as single entries.
+# Assertions expand to much code that runs once: it is optimised little.
 set(SINTER_TEST_DATA ${CMAKE_SOURCE_DIR}/tests/data)
 function(sinter_tests layer)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${layer}/*_test.cpp)
@@ -7,14 +8,25 @@ function(sinter_tests layer)
   endif()
   add_executable(${layer}_tests ${sources})
   target_link_libraries(${layer}_tests PRIVATE sinter_${layer} ${ARGN} GTest::gtest GTest::gmock GTest::gtest_main)
+  target_compile_options(${layer}_tests PRIVATE $<$<CONFIG:Release>:-O1>)
   target_include_directories(${layer}_tests PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_compile_definitions(${layer}_tests PRIVATE SINTER_TEST_DIR="${CMAKE_SOURCE_DIR}/tests"
     SINTER_BIN_DIR="${CMAKE_BINARY_DIR}/bin" SINTER_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   gtest_discover_tests(${layer}_tests TEST_PREFIX ${layer}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
   include(${CMAKE_SOURCE_DIR}/tests/${layer}/tests.cmake OPTIONAL) # what the layer's tests load besides
 endfunction()
+# The first target compiles the header that all share.
+function(sinter_tests_pch first layer header)
+  if(layer STREQUAL first)
+    target_precompile_headers(${layer}_tests PRIVATE ${CMAKE_SOURCE_DIR}/tests/${header})
+  elseif(TARGET ${layer}_tests)
+    target_precompile_headers(${layer}_tests REUSE_FROM ${first}_tests)
+  endif()
+endfunction()
+
 foreach(layer base numeric layout format hal plan runtime llm cli)
   sinter_tests(${layer})
+  sinter_tests_pch(base ${layer} test_pch.h)
 endforeach()
 if(SINTER_COMPILER)
   sinter_tests(target sinter_kernels sinter_hal) # conformance: registered kernels, loaded as the cpu driver does
@@ -23,7 +35,7 @@ if(SINTER_COMPILER)
       sinter_tests(${layer})
     endif()
     if(TARGET ${layer}_tests)
-      target_precompile_headers(${layer}_tests REUSE_FROM sinter_tile)
+      sinter_tests_pch(tile ${layer} mlir_test_pch.h)
       target_compile_options(${layer}_tests PRIVATE -fPIC -fno-exceptions ${SINTER_WARNINGS}
         -fpch-instantiate-templates)
     endif()

@@ -29,6 +29,9 @@ static constexpr int64_t kThreadColumnsOfOne = 8, kMostStepOfOne = 4096;
 // so many numbers of a step's keys in registers, and of its values.
 static constexpr int64_t kUsualStep = 64, kLongStep = 256, kBytesForLongSteps = 96 * 1024;
 static constexpr int64_t kStepNumbers = 16384;
+// Positions that a program of a single row sums up: few, so that one sequence occupies a device,
+// and enough that joining the sums costs little.
+static constexpr int64_t kSpanKeys = 256;
 
 Programs programsOf(std::string_view target) {
   return target.starts_with("cpu:") ? Programs::Tasks : Programs::Threads;
@@ -178,11 +181,16 @@ kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element 
   p.pageRows = shape.pageRows;
   p.blockQueries = rows == RowBucket::One ? 1 : queryBlock;
   if (programs == Programs::Tasks)
-    return p;
+    return spanned(p);
   p.compute = kernel::F16; // for matrix instructions
   int64_t keys = std::min(kLongStep, kStepNumbers / shape.headDim);
   if (rows == RowBucket::One && sharedBytes >= kBytesForLongSteps)
     p.stepPages = std::max<int64_t>(1, keys / shape.pageRows);
+  return p;
+}
+
+kernels::Attention spanned(kernels::Attention p) {
+  p.spanSteps = std::max<int64_t>(1, kSpanKeys / kernels::stepKeys(p));
   return p;
 }
 

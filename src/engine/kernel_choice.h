@@ -45,6 +45,9 @@ struct AttentionShape {
 kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element out,
                                    int64_t queryBlock, RowBucket rows,
                                    Programs programs = Programs::Tasks, int64_t sharedBytes = 0);
+// The same with its keys in spans. Tasks have them in any case, so that a row has the same bits
+// whether its spans are summed up together or apart.
+kernels::Attention spanned(kernels::Attention p);
 // Positions of a page of the KV state, for programs that share so many bytes (0: tasks) and whose
 // products from rings have so many rows (0: none; target::Target).
 int64_t choosePageRows(int64_t sharedBytes, int64_t chainRows);

@@ -32,7 +32,8 @@ Lowering::Lowering(KernelSet &kernels, const LoweringOptions &options)
                    {"N", 1, INT32_MAX},
                    {"G", 0, 1},
                    {"K", 0},
-                   {"V", 0}};
+                   {"V", 0},
+                   {"L", 1, int64_t(1) << 31}};
   for (uint32_t i = 0; i < plan_.symbols.size(); ++i)
     symbols_[plan_.symbols[i].name] = {i};
 }
@@ -349,61 +350,6 @@ Result<void> Lowering::lowerScatter(graph::ScatterOp op) {
             {stored(op.getKeys()).view(), stored(op.getValues()).view(),
              stored(op.getSlots()).view(), keys, values},
             op);
-  return {};
-}
-
-// The rounded rows of joined heads where nothing else reads what attention makes, else `value`.
-Value Lowering::attendedForm(Value value) {
-  auto joined =
-      value.hasOneUse() ? dyn_cast<graph::ReshapeOp>(*value.user_begin()) : graph::ReshapeOp();
-  bool wholeBlocks =
-      cast<RankedTensorType>(value.getType()).getShape().back() % kActivationLength == 0;
-  if (!joined || !wholeBlocks)
-    return value;
-  Value rounded = storedForm(joined.getResult());
-  if (rounded == joined.getResult())
-    return value;
-  done_.insert(joined);
-  return rounded;
-}
-
-Result<void> Lowering::lowerAttend(graph::AttendOp op) {
-  RankedTensorType query = op.getQuery().getType();
-  graph::PoolShape pool = graph::poolShapeOf(op.getValues().getType());
-  AttentionShape shape{pool.heads, query.getDimSize(1) / pool.heads, pool.dim, pool.rows,
-                       elementOf(op.getValues())};
-  Value result = attendedForm(op.getResult());
-  Stored out = allocate(result);
-  if (result != op.getResult()) { // rows of joined heads, seen head by head
-    out.extents = extentsOf(op.getResult().getType());
-    out.strides = packedStrides(out.extents);
-  }
-  std::vector<BoundArgument> arguments = {stored(op.getQuery()).view(),
-                                          stored(op.getKeys()).view(),
-                                          stored(op.getValues()).view(),
-                                          stored(op.getPageTable()).view(),
-                                          stored(op.getBlocks()).view(),
-                                          stored(op.getLengths()).view(),
-                                          asColumn(stored(op.getPositions())),
-                                          out.view(),
-                                          f32Scalar(op.getScale().convertToFloat())};
-  auto emit = [&](RowBucket rows) -> Result<Steps> {
-    SINTER_ASSIGN(KernelId kernel,
-                  kernels_.add("attention",
-                               chooseAttention(shape, elementOf(result), options_.queryBlock, rows,
-                                               options_.programs, options_.sharedBytes),
-                               kernels::attention));
-    Steps steps;
-    addLaunch(steps, kernel, arguments, op, result);
-    return steps;
-  };
-  SINTER_ASSIGN(Steps many, emit(RowBucket::Many));
-  SINTER_ASSIGN(Steps one, emit(RowBucket::One));
-  // On tasks blocks are of one row if there are as many as tokens.
-  Expr blocks = extentOf(op.getBlocks().getType(), 0), tokens = extentOf(query, 0);
-  Expr more = options_.programs == Programs::Tasks ? plan::add(tokens, plan::mul(blocks, Expr(-1)))
-                                                   : inPrompts();
-  steps_.push_back({plan::If{more, std::move(many), std::move(one)}});
   return {};
 }
 

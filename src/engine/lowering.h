@@ -88,7 +88,6 @@ private:
   Result<void> lowerQuantize(graph::QuantizeOp op);
   Result<void> lowerRope(graph::RopeOp op);
   Result<void> lowerScatter(graph::ScatterOp op);
-  Result<void> lowerAttend(graph::AttendOp op);
   plan::Expr inPrompts() const;
   // Block sizes of tasks on cores may be chosen; threads of a block share sums by theirs.
   Freedom freedom() const { return {options_.programs == Programs::Tasks}; }
@@ -97,7 +96,15 @@ private:
 
   // The value that a kernel for `value` stores: its rounded form where nothing else reads it.
   mlir::Value storedForm(mlir::Value value);
+
+  // lowering_attention.cpp
+  struct Attend;
+  Result<void> lowerAttend(graph::AttendOp op);
   mlir::Value attendedForm(mlir::Value value);
+  kernels::Attention attentionOf(const Attend &a, RowBucket rows) const;
+  Result<Steps> attendWhole(const Attend &a, RowBucket rows);
+  Result<Steps> attendSpans(const Attend &a, const plan::Expr &spans);
+  plan::Expr singleRows(const Attend &a);
 
   // epilogues.cpp: what follows a contraction and is done on its tiles
   Result<Epilogue> epilogueOf(graph::ContractOp op);

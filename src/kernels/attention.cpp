@@ -9,23 +9,48 @@ using namespace kernel;
 
 namespace {
 
+// Where rows lie in their sequences.
+struct RowViews {
+  View blocks, lengths, positions;
+};
+
 struct AttentionViews {
-  View q, keyPool, valuePool, pageTable, blocks, lengths, positions, out;
-  Scalar scale;
+  View q, keyPool, valuePool, pageTable;
+  RowViews rows;
+};
+
+// The sums of spans, [T, heads, spans] and headDim.
+struct SpanViews {
+  View acc, high, total;
 };
 
 // What one program works on.
 struct Block {
   Scalar sequence, head, first, rows, length;
-  Tile queries;   // [rows, headDim], scaled
+};
+
+// Its rows of q.
+struct Queries {
+  Tile numbers;   // [rows, headDim], scaled
   Tile positions; // [rows, 1]
   Tile ends;      // [rows, 1]: one past the last position that each row attends to
 };
 
+// What some keys sum up to: each row's largest score, the sum of the exponentials of all scores
+// less that one, and the values weighted by these.
+struct OnlineSums {
+  Tile high, total; // [rows, 1]
+  Tile acc;         // [rows, headDim]
+};
+
 } // namespace
 
-static int64_t stepKeys(const Attention &p) {
+int64_t stepKeys(const Attention &p) {
   return p.pageRows * p.stepPages;
+}
+
+int64_t spanKeys(const Attention &p) {
+  return std::max<int64_t>(1, p.spanSteps) * stepKeys(p);
 }
 
 // Blocks lie along a head, so keys in blocks lie row by row, as values do.
@@ -35,30 +60,42 @@ static View declareKeys(KernelBuilder &k, const Attention &p) {
   return k.in("k_pool", p.pool, {dyn, p.kvHeads, p.headDim, p.pageRows});
 }
 
-static AttentionViews declareViews(KernelBuilder &k, const Attention &p) {
-  int64_t heads = p.kvHeads * p.groupHeads;
-  AttentionViews v;
-  v.q = k.in("q", p.in, {dyn, heads, p.headDim});
-  v.keyPool = declareKeys(k, p);
-  v.valuePool = k.in("v_pool", p.pool, {dyn, p.kvHeads, p.pageRows, p.headDim});
-  v.pageTable = k.in("page_table", I32, {dyn, dyn});
+static int64_t headsOf(const Attention &p) {
+  return p.kvHeads * p.groupHeads;
+}
+
+static int64_t rowsOf(const Attention &p) {
+  return p.blockQueries * p.groupHeads;
+}
+
+static RowViews declareRows(KernelBuilder &k) {
+  RowViews v;
   v.blocks = k.in("blocks", I32, {dyn, 3});
   v.lengths = k.in("kv_lengths", I32, {dyn});
   v.positions = k.in("positions", I32, {dyn, 1});
-  v.out = k.out("out", p.out, {dyn, heads, p.headDim});
-  v.scale = k.scalar("scale", F32);
-  p.scores.open(k);
-  k.grid(v.blocks.dim(0), p.kvHeads);
   return v;
 }
 
-// Rows of queries of other sequences are cut off by windows, so a block reads zeros there and
-// writes nothing.
-static View rowsOf(const Attention &p, const Block &b, const View &view) {
-  return window(view, {b.first, 0, 0}, {b.rows, p.kvHeads * p.groupHeads, p.headDim});
+static AttentionViews declareViews(KernelBuilder &k, const Attention &p) {
+  AttentionViews v;
+  v.q = k.in("q", p.in, {dyn, headsOf(p), p.headDim});
+  v.keyPool = declareKeys(k, p);
+  v.valuePool = k.in("v_pool", p.pool, {dyn, p.kvHeads, p.pageRows, p.headDim});
+  v.pageTable = k.in("page_table", I32, {dyn, dyn});
+  v.rows = declareRows(k);
+  return v;
 }
 
-static Block loadBlock(KernelBuilder &k, const Attention &p, const AttentionViews &v) {
+static View declareOut(KernelBuilder &k, const Attention &p) {
+  return k.out("out", p.out, {dyn, headsOf(p), p.headDim});
+}
+
+// Rows of other sequences are cut off by windows, so a block reads zeros there and writes nothing.
+static View rowsOf(const Attention &p, const Block &b, const View &view) {
+  return window(view, {b.first, 0, 0}, {b.rows, headsOf(p), p.headDim});
+}
+
+static Block loadBlock(KernelBuilder &k, const RowViews &v) {
   Scalar id = k.programId(0);
   Block b;
   b.head = k.programId(1);
@@ -66,33 +103,39 @@ static Block loadBlock(KernelBuilder &k, const Attention &p, const AttentionView
   b.first = convert(loadScalar(v.blocks, {id, 1}), Index);
   b.rows = convert(loadScalar(v.blocks, {id, 2}), Index);
   b.length = loadScalar(v.lengths, {b.sequence});
-  int64_t rows = p.blockQueries * p.groupHeads;
-  Tile queries = load(rowsOf(p, b, v.q), {0, b.head * p.groupHeads, 0},
-                      {p.blockQueries, p.groupHeads, p.headDim});
-  b.queries = convert(reshape(convert(queries, F32), {rows, p.headDim}) * v.scale, p.compute);
-  Tile positions =
-      load(window(v.positions, {b.first, 0}, {b.rows, 1}), {0, 0}, {p.blockQueries, 1});
-  b.positions = reshape(broadcast(positions, {p.blockQueries, p.groupHeads}), {rows, 1});
-  b.ends = p.causal ? min(b.positions + 1, b.length) : k.full(I32, {rows, 1}, 0) + b.length;
   return b;
 }
 
+static Queries loadQueries(KernelBuilder &k, const Attention &p, const AttentionViews &v,
+                           const Block &b, const Scalar &scale) {
+  int64_t rows = rowsOf(p);
+  Queries q;
+  Tile numbers = load(rowsOf(p, b, v.q), {0, b.head * p.groupHeads, 0},
+                      {p.blockQueries, p.groupHeads, p.headDim});
+  q.numbers = convert(reshape(convert(numbers, F32), {rows, p.headDim}) * scale, p.compute);
+  Tile positions =
+      load(window(v.rows.positions, {b.first, 0}, {b.rows, 1}), {0, 0}, {p.blockQueries, 1});
+  q.positions = reshape(broadcast(positions, {p.blockQueries, p.groupHeads}), {rows, 1});
+  q.ends = p.causal ? min(q.positions + 1, b.length) : k.full(I32, {rows, 1}, 0) + b.length;
+  return q;
+}
+
 // One past the last position that any row of the block attends to.
-static Scalar endOfKeys(const Attention &p, const AttentionViews &v, const Block &b) {
+static Scalar endOfKeys(const Attention &p, const RowViews &v, const Block &b) {
   Scalar end = b.length;
   if (p.causal)
     end = min(end, loadScalar(v.positions, {b.first + b.rows - 1, 0}) + 1);
   return select(b.rows > 0, end, 0);
 }
 
-// Where the first step that any row sees begins. Keys before it add exact zeros, so leaving them
-// out changes no bit.
-static Scalar startOfKeys(KernelBuilder &k, const Attention &p, const AttentionViews &v,
-                          const Block &b) {
+// Where the first multiple of `step` positions that any row sees begins. Keys before it add exact
+// zeros, so leaving them out changes no bit.
+static Scalar startOfKeys(KernelBuilder &k, const Attention &p, const RowViews &v, const Block &b,
+                          int64_t step) {
   if (!p.window)
     return k.constant(I32, 0);
   Scalar first = loadScalar(v.positions, {b.first, 0}) - (p.window - 1);
-  return floorDiv(max(first, 0), stepKeys(p)) * stepKeys(p);
+  return floorDiv(max(first, 0), step) * step;
 }
 
 // The pages of a step whose first key is `start`; beyond the table, page 0.
@@ -147,42 +190,150 @@ static Tile stepOfValues(KernelBuilder &k, const Attention &p, const AttentionVi
 }
 
 // Scores of a step's keys, minus infinity where a row does not attend.
-static Tile stepScores(KernelBuilder &k, const Attention &p, const Block &b, const Tile &keys,
+static Tile stepScores(KernelBuilder &k, const Attention &p, const Queries &q, const Tile &keys,
                        const Scalar &start) {
-  int64_t rows = p.blockQueries * p.groupHeads;
-  Tile scores = dot(b.queries, convert(keys, p.compute), k.zeros(F32, {rows, stepKeys(p)}),
+  int64_t rows = rowsOf(p);
+  Tile scores = dot(q.numbers, convert(keys, p.compute), k.zeros(F32, {rows, stepKeys(p)}),
                     /*transposeB=*/p.pool.isBlock());
   scores = p.scores(k, scores, {k.constant(Index, 0), start, rows, stepKeys(p)});
   Tile position = k.iota({1, stepKeys(p)}, 1) + convert(start, I32);
-  Tile seen = position < b.ends;
+  Tile seen = position < q.ends;
   if (p.window)
-    seen = logicalAnd(seen, position > b.positions - p.window);
+    seen = logicalAnd(seen, position > q.positions - p.window);
   return select(seen, scores, -std::numeric_limits<double>::infinity());
+}
+
+// Of no keys. The maximum starts finite, so that rows that see none never subtract infinities.
+static OnlineSums noSums(KernelBuilder &k, const Attention &p) {
+  int64_t rows = rowsOf(p);
+  return {k.full(F32, {rows, 1}, std::numeric_limits<float>::lowest()), k.zeros(F32, {rows, 1}),
+          k.zeros(F32, {rows, p.headDim})};
+}
+
+// A loop over positions [start, end) by `step` that carries sums.
+template <class Body>
+static OnlineSums sumLoop(KernelBuilder &k, const Scalar &start, const Scalar &end, int64_t step,
+                          const OnlineSums &from, Body body) {
+  auto [high, total, acc] = k.forLoop(start, end, step, std::tuple{from.high, from.total, from.acc},
+                                      [&](Scalar at, Tile high, Tile total, Tile acc) {
+                                        OnlineSums next = body(at, OnlineSums{high, total, acc});
+                                        return std::tuple{next.high, next.total, next.acc};
+                                      });
+  return {high, total, acc};
+}
+
+static OnlineSums sumsOfKeys(KernelBuilder &k, const Attention &p, const AttentionViews &v,
+                             const Block &b, const Queries &q, const Scalar &start,
+                             const Scalar &end) {
+  return sumLoop(k, start, end, stepKeys(p), noSums(k, p), [&](Scalar at, OnlineSums sums) {
+    std::vector<Scalar> pages = stepPages(p, v, b, at);
+    Tile keys = stepOfKeys(p, v, b, pages), values = stepOfValues(k, p, v, b, pages, at);
+    Tile scores = stepScores(k, p, q, keys, at);
+    Tile high = max(sums.high, reduceMax(scores, 1));
+    Tile weights = exp(scores - high), shrink = exp(sums.high - high);
+    values = convert(values, p.compute);
+    return OnlineSums{high, sums.total * shrink + reduceSum(weights, 1),
+                      dot(convert(weights, p.compute), values, sums.acc * shrink)};
+  });
+}
+
+static OnlineSums joined(const OnlineSums &a, const OnlineSums &b) {
+  Tile high = max(a.high, b.high);
+  Tile ofA = exp(a.high - high), ofB = exp(b.high - high);
+  return {high, a.total * ofA + b.total * ofB, a.acc * ofA + b.acc * ofB};
+}
+
+// The part of [start, end) that lies in the span that begins at `span`.
+static OnlineSums sumsOfSpan(KernelBuilder &k, const Attention &p, const AttentionViews &v,
+                             const Block &b, const Queries &q, const Scalar &span) {
+  Scalar end = min(endOfKeys(p, v.rows, b), convert(span, I32) + spanKeys(p));
+  Scalar start = max(startOfKeys(k, p, v.rows, b, stepKeys(p)), convert(span, I32));
+  return sumsOfKeys(k, p, v, b, q, start, end);
+}
+
+// A row that attends nothing gives zeros. Adding 0 takes the sign of a sum that is -0, as joining
+// does.
+static void storeResult(KernelBuilder &k, const Attention &p, const Block &b, const View &out,
+                        const OnlineSums &sums) {
+  Tile result = (sums.acc + 0) / select(sums.total > 0, sums.total, 1);
+  store(rowsOf(p, b, out), {0, b.head * p.groupHeads, 0},
+        fromF32(reshape(result, {p.blockQueries, p.groupHeads, p.headDim}), p.out));
 }
 
 void attention(KernelBuilder &k, const Attention &p) {
   AttentionViews v = declareViews(k, p);
-  Block b = loadBlock(k, p, v);
-  int64_t rows = p.blockQueries * p.groupHeads;
-  // The running maximum starts finite, so that a fully masked page never subtracts infinities.
-  Tile lowest = k.full(F32, {rows, 1}, std::numeric_limits<float>::lowest());
-  auto step = [&](Scalar start, Tile high, Tile total, Tile acc) {
-    std::vector<Scalar> pages = stepPages(p, v, b, start);
-    Tile keys = stepOfKeys(p, v, b, pages), values = stepOfValues(k, p, v, b, pages, start);
-    Tile scores = stepScores(k, p, b, keys, start);
-    Tile next = max(high, reduceMax(scores, 1));
-    Tile weights = exp(scores - next), shrink = exp(high - next);
-    values = convert(values, p.compute);
-    return std::tuple{next, total * shrink + reduceSum(weights, 1),
-                      dot(convert(weights, p.compute), values, acc * shrink)};
+  View out = declareOut(k, p);
+  Scalar scale = k.scalar("scale", F32);
+  p.scores.open(k);
+  k.grid(v.rows.blocks.dim(0), p.kvHeads);
+  Block b = loadBlock(k, v.rows);
+  Queries q = loadQueries(k, p, v, b, scale);
+  Scalar start = startOfKeys(k, p, v.rows, b, p.spanSteps ? spanKeys(p) : stepKeys(p)),
+         end = endOfKeys(p, v.rows, b);
+  if (!p.spanSteps)
+    return storeResult(k, p, b, out, sumsOfKeys(k, p, v, b, q, start, end));
+  auto join = [&](Scalar span, const OnlineSums &sums) {
+    return joined(sums, sumsOfSpan(k, p, v, b, q, span));
   };
-  auto [high, total, acc] =
-      k.forLoop(startOfKeys(k, p, v, b), endOfKeys(p, v, b), stepKeys(p),
-                std::tuple{lowest, k.zeros(F32, {rows, 1}), k.zeros(F32, {rows, p.headDim})}, step);
-  // A row that attends nothing gives zeros.
-  Tile result = acc / select(total > 0, total, 1);
-  store(rowsOf(p, b, v.out), {0, b.head * p.groupHeads, 0},
-        fromF32(reshape(result, {p.blockQueries, p.groupHeads, p.headDim}), p.out));
+  storeResult(k, p, b, out, sumLoop(k, start, end, spanKeys(p), noSums(k, p), join));
+}
+
+static SpanViews declareSpans(KernelBuilder &k, const Attention &p, bool stored) {
+  auto declare = [&](const char *name, std::initializer_list<int64_t> shape) {
+    return stored ? k.out(name, F32, shape) : k.in(name, F32, shape);
+  };
+  SpanViews s;
+  s.acc = declare("acc", {dyn, headsOf(p), dyn, p.headDim});
+  s.high = declare("high", {dyn, headsOf(p), dyn});
+  s.total = declare("total", {dyn, headsOf(p), dyn});
+  return s;
+}
+
+// The block's rows of the sums.
+static SpanViews rowsOf(const Attention &p, const Block &b, const SpanViews &s) {
+  Scalar spans = s.high.dim(2);
+  return {window(s.acc, {b.first, 0, 0, 0}, {b.rows, headsOf(p), spans, p.headDim}),
+          window(s.high, {b.first, 0, 0}, {b.rows, headsOf(p), spans}),
+          window(s.total, {b.first, 0, 0}, {b.rows, headsOf(p), spans})};
+}
+
+void attentionSpans(KernelBuilder &k, const Attention &p) {
+  AttentionViews v = declareViews(k, p);
+  SpanViews spans = declareSpans(k, p, /*stored=*/true);
+  Scalar scale = k.scalar("scale", F32);
+  p.scores.open(k);
+  k.grid(v.rows.blocks.dim(0), p.kvHeads, spans.high.dim(2));
+  Block b = loadBlock(k, v.rows);
+  Scalar span = k.programId(2);
+  OnlineSums sums = sumsOfSpan(k, p, v, b, loadQueries(k, p, v, b, scale), span * spanKeys(p));
+  SpanViews to = rowsOf(p, b, spans);
+  Scalar head = b.head * p.groupHeads;
+  store(to.acc, {0, head, span, 0},
+        reshape(sums.acc, {p.blockQueries, p.groupHeads, 1, p.headDim}));
+  store(to.high, {0, head, span}, reshape(sums.high, {p.blockQueries, p.groupHeads, 1}));
+  store(to.total, {0, head, span}, reshape(sums.total, {p.blockQueries, p.groupHeads, 1}));
+}
+
+void attentionJoin(KernelBuilder &k, const Attention &p) {
+  SpanViews spans = declareSpans(k, p, /*stored=*/false);
+  RowViews v = declareRows(k);
+  View out = declareOut(k, p);
+  k.grid(v.blocks.dim(0), p.kvHeads);
+  Block b = loadBlock(k, v);
+  SpanViews from = rowsOf(p, b, spans);
+  Scalar head = b.head * p.groupHeads;
+  auto join = [&](Scalar at, const OnlineSums &sums) {
+    Scalar span = floorDiv(at, spanKeys(p));
+    int64_t rows = rowsOf(p);
+    Tile high = load(from.high, {0, head, span}, {p.blockQueries, p.groupHeads, 1}),
+         total = load(from.total, {0, head, span}, {p.blockQueries, p.groupHeads, 1}),
+         acc = load(from.acc, {0, head, span, 0}, {p.blockQueries, p.groupHeads, 1, p.headDim});
+    return joined(sums, {reshape(high, {rows, 1}), reshape(total, {rows, 1}),
+                         reshape(acc, {rows, p.headDim})});
+  };
+  storeResult(k, p, b, out,
+              sumLoop(k, startOfKeys(k, p, v, b, spanKeys(p)), endOfKeys(p, v, b), spanKeys(p),
+                      noSums(k, p), join));
 }
 
 void visitFields(Attention &p, FieldVisitor &visitor) {
@@ -195,6 +346,7 @@ void visitFields(Attention &p, FieldVisitor &visitor) {
   visitor.integer("head_dim", p.headDim, 1, kMaxBlock, "elements of a head");
   visitor.integer("page_rows", p.pageRows, 1, kMaxBlock, "positions of a page");
   visitor.integer("step_pages", p.stepPages, 1, kMaxStepPages, "pages that a step takes");
+  visitor.integer("span_steps", p.spanSteps, 0, kMaxBlock, "steps summed up apart; 0: all, or one");
   visitor.integer("block_queries", p.blockQueries, 1, kMaxBlock, "rows of q of one program");
   visitor.integer("window", p.window, 0, INT32_MAX, "positions a row looks back; 0: all");
   visitor.flag("causal", p.causal, "rows attend no later positions");

@@ -168,6 +168,9 @@ std::vector<KernelEntry> kernelRegistry() {
       entry<Rope>("rope", "rotary positions on query or key heads", rope),
       entry<KvWrite>("kv_write", "keys and values into page pools", kvWrite),
       entry<Attention>("attention", "paged causal attention, ragged, grouped heads", attention),
+      entry<Attention>("attention_spans", "sums of attention, each span of keys apart",
+                       attentionSpans),
+      entry<Attention>("attention_join", "attention from its spans' sums", attentionJoin),
   };
 }
 

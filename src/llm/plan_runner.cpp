@@ -6,6 +6,7 @@
 #include "plan/walk.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <numeric>
 
@@ -202,6 +203,7 @@ Result<void> PlanRunner::readSymbols() {
                                      {names::kPagesPerSequence, Size::TableWidth},
                                      {names::kPoolPages, Size::PoolPages},
                                      {names::kGenerated, Size::Generated},
+                                     {names::kLongest, Size::Longest},
                                      {names::kKeysHeld, Size::KeysHeld},
                                      {names::kKeysSeen, Size::KeysSeen}};
   for (const plan::Symbol &symbol : plan_->symbols) {
@@ -230,6 +232,15 @@ static int64_t sumOf(const std::vector<int32_t> &values) {
   return std::accumulate(values.begin(), values.end(), int64_t{0});
 }
 
+static int64_t longestOf(const Batch &batch) {
+  if (batch.tokenCount() != batch.blockCount())
+    return 1;
+  int32_t most = 1;
+  for (const int32_t length : batch.kvLengths)
+    most = std::max(most, length);
+  return int64_t(std::bit_ceil(static_cast<uint32_t>(most)));
+}
+
 Result<void> PlanRunner::bind(const Batch &batch) {
   growPool(batch);
   const bool costs = executor_->profiling(); // they change in each step, sizes seldom do
@@ -256,6 +267,9 @@ Result<void> PlanRunner::bind(const Batch &batch) {
       break;
     case Size::Generated:
       value = batch.phase == Phase::Generated;
+      break;
+    case Size::Longest:
+      value = longestOf(batch);
       break;
     case Size::KeysHeld:
       value = costs ? sumOf(batch.kvLengths) : 0;

@@ -52,6 +52,7 @@ private:
     Sequences,
     Blocks,
     LogitRows,
+    Longest,
     TableWidth,
     PoolPages,
     Generated,

@@ -73,6 +73,26 @@ TEST(KernelChoice, AttentionOfOneRowWalksTheSamePages) {
   EXPECT_EQ(kernelKey("attention", one), kernelKey("attention", many));
 }
 
+// Where rows have the same bits in any batch, all of them join the same spans of keys.
+TEST(KernelChoice, TasksJoinSpansOfKeysWhetherTheyAreSummedUpTogetherOrApart) {
+  AttentionShape shape{3, 2, 64, 48};
+  auto many = chooseAttention(shape, kernel::F32, 16, RowBucket::Many);
+  auto one = chooseAttention(shape, kernel::F32, 16, RowBucket::One);
+  EXPECT_GT(many.spanSteps, 0);
+  EXPECT_EQ(many.spanSteps, one.spanSteps);
+  EXPECT_EQ(spanned(one).spanSteps, one.spanSteps);
+}
+
+TEST(KernelChoice, OnThreadsOnlySpansSummedUpApartAreJoined) {
+  AttentionShape shape{3, 2, 64, 64};
+  for (RowBucket rows : {RowBucket::Many, RowBucket::One}) {
+    auto p = chooseAttention(shape, kernel::F32, 42, rows, Programs::Threads, 200 * 1024);
+    EXPECT_EQ(p.spanSteps, 0);
+    EXPECT_EQ(kernels::spanKeys(spanned(p)) % kernels::stepKeys(p), 0);
+    EXPECT_GE(kernels::spanKeys(spanned(p)), 256);
+  }
+}
+
 TEST(KernelChoice, RotationsTakePairsOfAHead) {
   auto p = chooseRope(9, 64, true, true);
   EXPECT_EQ(p.heads, 9);

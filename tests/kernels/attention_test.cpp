@@ -9,7 +9,7 @@
 namespace sinter::kernels {
 namespace {
 
-constexpr int64_t kHeads = 2, kGroup = 3, kDim = 5, kPageRows = 4;
+constexpr int64_t kHeads = 2, kGroup = 3, kDim = 5, kPageRows = 4, kAllHeads = kHeads * kGroup;
 constexpr float kScale = 0.4f;
 const uint16_t kStale = 0x7c00; // an infinity left over in a pool
 
@@ -73,18 +73,46 @@ struct Batch {
     return f16ToF32(valuePool[((page * kHeads + i / kDim) * kPageRows + row) * kDim + i % kDim]);
   }
 
-  void run(Settings settings) {
+  static Settings shaped(Settings settings) {
     settings.insert(
         {{"kv_heads", "2"}, {"group_heads", "3"}, {"head_dim", "5"}, {"page_rows", "4"}});
-    int64_t pages = pagesPerSequence * count() + 1, heads = kHeads * kGroup;
-    int64_t programs = static_cast<int64_t>(blocks.size()) / 3;
-    runKernel("attention", settings,
-              {viewOf(q, {tokens(), heads, kDim}),
-               viewOf(keyPool, {pages, kHeads, kDim, kPageRows}),
-               viewOf(valuePool, {pages, kHeads, kPageRows, kDim}),
-               viewOf(table, {count(), pagesPerSequence}), viewOf(blocks, {programs, 3}),
-               viewOf(lengths, {count()}), viewOf(positions, {tokens(), 1}),
-               viewOf(out, {tokens(), heads, kDim}), tile::f32Argument(kScale)});
+    return settings;
+  }
+  // What kernels take from q to positions.
+  std::vector<Argument> inputs() {
+    int64_t pages = pagesPerSequence * count() + 1;
+    return {viewOf(q, {tokens(), kAllHeads, kDim}),
+            viewOf(keyPool, {pages, kHeads, kDim, kPageRows}),
+            viewOf(valuePool, {pages, kHeads, kPageRows, kDim}),
+            viewOf(table, {count(), pagesPerSequence}),
+            viewOf(blocks, {static_cast<int64_t>(blocks.size()) / 3, 3}),
+            viewOf(lengths, {count()}),
+            viewOf(positions, {tokens(), 1})};
+  }
+  Argument output() { return viewOf(out, {tokens(), kAllHeads, kDim}); }
+
+  void run(const Settings &settings) {
+    std::vector<Argument> arguments = inputs();
+    arguments.insert(arguments.end(), {output(), tile::f32Argument(kScale)});
+    runKernel("attention", shaped(settings), arguments);
+  }
+
+  // The same by programs of `spanSteps` steps each; `spans` of them, some of which may be empty.
+  void runInSpans(Settings settings, int64_t spanSteps, int64_t spans) {
+    settings = shaped(std::move(settings));
+    settings["span_steps"] = std::to_string(spanSteps);
+    std::vector<float> acc(tokens() * kAllHeads * spans * kDim, 99.0f);
+    std::vector<float> high(tokens() * kAllHeads * spans, 99.0f), total = high;
+    std::vector<Argument> sums = {viewOf(acc, {tokens(), kAllHeads, spans, kDim}),
+                                  viewOf(high, {tokens(), kAllHeads, spans}),
+                                  viewOf(total, {tokens(), kAllHeads, spans})};
+    std::vector<Argument> arguments = inputs(), rows(arguments.begin() + 4, arguments.end());
+    arguments.insert(arguments.end(), sums.begin(), sums.end());
+    arguments.push_back(tile::f32Argument(kScale));
+    runKernel("attention_spans", settings, arguments);
+    sums.insert(sums.end(), rows.begin(), rows.end());
+    sums.push_back(output());
+    runKernel("attention_join", settings, sums);
   }
 
   // Row `token` of sequence s attends [low, high).
@@ -210,6 +238,35 @@ TEST(Attention, StepsOfSeveralPagesAttendTheSamePositions) {
     batch.run({{"block_queries", "4"}, {"step_pages", "3"}, {"window", std::to_string(window)}});
     expectClose(batch.out, batch.reference(window, true), 2e-5, 2e-6);
   }
+}
+
+TEST(Attention, SpansSummedUpApartGiveTheBitsOfSpansTogether) {
+  for (int64_t steps : {1, 2, 3})
+    for (const char *rows : {"1", "4"})
+      for (const char *window : {"0", "3", "9"}) {
+        Batch together(kRagged, std::stoi(rows)), apart = together;
+        const Settings settings = {{"block_queries", rows}, {"window", window}};
+        Settings inSpans = settings;
+        inSpans["span_steps"] = std::to_string(steps);
+        together.run(inSpans);
+        apart.runInSpans(settings, steps, /*spans=*/6);
+        EXPECT_EQ(together.out, apart.out) << steps << " steps, " << rows << " rows, " << window;
+        expectClose(apart.out, apart.reference(std::stoi(window), true), 2e-5, 2e-6);
+      }
+}
+
+TEST(Attention, OneSpanOfAllKeysGivesTheBitsOfNone) {
+  Batch whole(kRagged, 2), apart = whole;
+  whole.run({{"block_queries", "2"}});
+  apart.runInSpans({{"block_queries", "2"}}, /*spanSteps=*/5, /*spans=*/2); // 20 positions
+  EXPECT_EQ(whole.out, apart.out);
+}
+
+TEST(Attention, RowsHaveTheSameBitsAmongOthersWhereKeysAreInSpans) {
+  Batch single(kRagged, 1), blocked(kRagged, 4);
+  single.run({{"block_queries", "1"}, {"span_steps", "2"}});
+  blocked.run({{"block_queries", "4"}, {"span_steps", "2"}});
+  EXPECT_EQ(single.out, blocked.out);
 }
 
 TEST(Attention, ASequenceHasTheSameBitsAloneAndInABatch) {

@@ -109,6 +109,17 @@ TEST_P(RaggedBatchTest, GeneratingBesideAPromptChangesNoBitOfEither) {
                        {{0, 2}}}));
 }
 
+// Single tokens after so many have their spans of keys summed up by programs of their own.
+TEST_P(RaggedBatchTest, GeneratingAfterSeveralSpansOfKeysGivesTheBitsOfThePromptAtOnce) {
+  sequences_ = randomSequences({500, 3, 259}, kVocabulary);
+  RaggedRun run(model_, sequences_, {.shuffledPages = true});
+  run.run({{{0, 300}, {1, 1}, {2, 254}}, {{0, 197}, {2, 3}}});
+  for (int step = 0; step < 2; ++step)
+    run.run({{{1, 1}, {0, 1}, {2, 1}}});
+  run.run({{{0, 1}}});
+  expectAlone(run.run({}));
+}
+
 TEST_P(RaggedBatchTest, TheNumberOfThreadsChangesNoBit) {
   for (const uint32_t threads : {1u, 3u, 4u}) {
     RaggedRun run(model_, sequences_, {.threads = threads});

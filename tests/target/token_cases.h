@@ -131,15 +131,17 @@ inline std::vector<int32_t> attentionBlocks(const RaggedBatch &batch, int64_t bl
 }
 
 struct AttentionCase {
+  std::string kernel = "attention";
   std::string pool = "f16", out = "f32";
   int64_t kvHeads = 2, groupHeads = 3, headDim = 16, pageRows = 16, blockQueries = 1, window = 0;
-  int64_t stepPages = 1;
+  int64_t stepPages = 1, spanSteps = 0;
   bool causal = true;
 
   std::string label() const {
-    return "attention_" + pool + (out == "f32" ? "_" : "_to_" + out + "_") +
+    return kernel + "_" + pool + (out == "f32" ? "_" : "_to_" + out + "_") +
            sizeText({kvHeads, groupHeads, headDim, pageRows, blockQueries}) +
-           (stepPages > 1 ? "_steps" + std::to_string(stepPages) : "") + (window ? "_window" : "") +
+           (stepPages > 1 ? "_steps" + std::to_string(stepPages) : "") +
+           (spanSteps ? "_spans" + std::to_string(spanSteps) : "") + (window ? "_window" : "") +
            (causal ? "" : "_whole");
   }
 };
@@ -154,7 +156,17 @@ inline void deriveAttention(const AttentionCase &a, Extents &extents) {
   extents["T"] = tokens;
   extents["P"] = pages;
   extents["N"] = pages * extents.at("S") + 1;
+  extents["Z"] = llvm::divideCeil(pages, a.stepPages * std::max<int64_t>(1, a.spanSteps));
   extents["B"] = static_cast<int64_t>(attentionBlocks(batch, a.blockQueries).size()) / 3;
+}
+
+// Totals of exponentials are no less than that of the largest score.
+inline void prepareSpans(LaunchArguments &arguments, Random &random) {
+  LaunchArgument &total = argumentNamed(arguments, "total");
+  forEachElement(total, [&](int64_t at, int64_t) {
+    setElement(total.view().getElementType(), total.bytes, at,
+               1 + static_cast<double>(random() % 1000) / 250);
+  });
 }
 
 inline void prepareAttention(const AttentionCase &a, LaunchArguments &arguments,
@@ -167,38 +179,57 @@ inline void prepareAttention(const AttentionCase &a, LaunchArguments &arguments,
   for (size_t s = 0; s < batch.rows.size(); ++s)
     for (int32_t row = 0; row < batch.rows[s]; ++row)
       positions.push_back(batch.lengths[s] - batch.rows[s] + row);
-  setIntegers(arguments, "page_table", pages);
+  if (a.kernel == "attention_join")
+    prepareSpans(arguments, random);
+  else
+    setIntegers(arguments, "page_table", pages);
   setIntegers(arguments, "blocks", attentionBlocks(batch, a.blockQueries));
   setIntegers(arguments, "kv_lengths", batch.lengths);
   setIntegers(arguments, "positions", positions);
-  setScalar(arguments, "scale", 0.4f);
+  if (a.kernel != "attention_join")
+    setScalar(arguments, "scale", 0.4f);
+}
+
+// What a kernel reads and writes.
+inline ViewShapes attentionViews(const AttentionCase &a) {
+  const std::string heads = std::to_string(a.kvHeads), dim = std::to_string(a.headDim),
+                    rows = std::to_string(a.pageRows),
+                    all = std::to_string(a.kvHeads * a.groupHeads);
+  const std::vector<std::string> values = {"N", heads, rows, dim};
+  const bool inBlocks = a.pool.front() == 'q'; // keys lie as values do
+  const ViewShapes keys = {
+      {"q", {"T", all, dim}},
+      {"k_pool", inBlocks ? values : std::vector<std::string>{"N", heads, dim, rows}},
+      {"v_pool", values},
+      {"page_table", {"S", "P"}}};
+  const ViewShapes places = {
+      {"blocks", {"B", "3"}}, {"kv_lengths", {"S"}}, {"positions", {"T", "1"}}};
+  const ViewShapes sums = {
+      {"acc", {"T", all, "Z", dim}}, {"high", {"T", all, "Z"}}, {"total", {"T", all, "Z"}}};
+  const ViewShapes out = {{"out", {"T", all, dim}}};
+  ViewShapes views;
+  auto add = [&](const ViewShapes &more) { views.insert(more.begin(), more.end()); };
+  add(a.kernel == "attention_join" ? sums : keys);
+  add(places);
+  add(a.kernel == "attention_spans" ? sums : out);
+  return views;
 }
 
 inline KernelCase attentionCase(const AttentionCase &a) {
-  std::string heads = std::to_string(a.kvHeads), dim = std::to_string(a.headDim);
-  std::string rows = std::to_string(a.pageRows), all = std::to_string(a.kvHeads * a.groupHeads);
-  const std::vector<std::string> values = {"N", heads, rows, dim};
-  const bool inBlocks = a.pool.front() == 'q'; // keys lie as values do
   KernelCase c{a.label(),
-               "attention",
+               a.kernel,
                {{"pool", a.pool},
                 {"out", a.out},
-                {"kv_heads", heads},
+                {"kv_heads", std::to_string(a.kvHeads)},
                 {"group_heads", std::to_string(a.groupHeads)},
-                {"head_dim", dim},
-                {"page_rows", rows},
+                {"head_dim", std::to_string(a.headDim)},
+                {"page_rows", std::to_string(a.pageRows)},
                 {"block_queries", std::to_string(a.blockQueries)},
                 {"step_pages", std::to_string(a.stepPages)},
+                {"span_steps", std::to_string(a.spanSteps)},
                 {"window", std::to_string(a.window)},
                 {"causal", a.causal ? "true" : "false"}},
-               {{"q", {"T", all, dim}},
-                {"k_pool", inBlocks ? values : std::vector<std::string>{"N", heads, dim, rows}},
-                {"v_pool", values},
-                {"page_table", {"S", "P"}},
-                {"blocks", {"B", "3"}},
-                {"kv_lengths", {"S"}},
-                {"positions", {"T", "1"}},
-                {"out", {"T", all, dim}}},
+               attentionViews(a),
                {{"S", {1, 2, 3}}, {"L", oddExtents(a.pageRows)}, {"seed", {1, 2, 3, 4, 5}}},
                {2e-5, 4e-6}};
   c.derive = [a](Extents &extents) { deriveAttention(a, extents); };
@@ -237,6 +268,20 @@ inline void addTokenCases(KernelCases &cases) {
           attentionCase({.pool = "q8_0", .headDim = dim, .pageRows = 64, .blockQueries = queries}));
   cases.push_back(attentionCase(
       {.pool = "q8_0", .headDim = 64, .blockQueries = 2, .window = 9, .stepPages = 2}));
+  for (int64_t steps : {1, 3}) {
+    cases.push_back(attentionCase({.pageRows = 4, .blockQueries = 3, .spanSteps = steps}));
+    for (const char *kernel : {"attention_spans", "attention_join"}) {
+      cases.push_back(attentionCase({.kernel = kernel, .pageRows = 4, .spanSteps = steps}));
+      cases.push_back(attentionCase({.kernel = kernel,
+                                     .headDim = 64,
+                                     .pageRows = 4,
+                                     .blockQueries = 2,
+                                     .window = 9,
+                                     .spanSteps = steps}));
+    }
+  }
+  cases.push_back(attentionCase({.kernel = "attention_join", .out = "q8a", .headDim = 64}));
+  cases.push_back(attentionCase({.kernel = "attention_spans", .pool = "q8_0", .headDim = 64}));
   for (int64_t dim : {32, 64})
     cases.push_back(attentionCase({.out = "q8a", .headDim = dim, .blockQueries = dim / 32}));
 }

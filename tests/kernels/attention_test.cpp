@@ -242,16 +242,17 @@ TEST(Attention, StepsOfSeveralPagesAttendTheSamePositions) {
 
 TEST(Attention, SpansSummedUpApartGiveTheBitsOfSpansTogether) {
   for (int64_t steps : {1, 2, 3})
-    for (const char *rows : {"1", "4"})
-      for (const char *window : {"0", "3", "9"}) {
-        Batch together(kRagged, std::stoi(rows)), apart = together;
-        const Settings settings = {{"block_queries", rows}, {"window", window}};
+    for (int64_t rows : {1, 4})
+      for (int64_t window : {0, 3, 9}) {
+        Batch together(kRagged, rows), apart = together;
+        const Settings settings = {{"block_queries", std::to_string(rows)},
+                                   {"window", std::to_string(window)}};
         Settings inSpans = settings;
         inSpans["span_steps"] = std::to_string(steps);
         together.run(inSpans);
         apart.runInSpans(settings, steps, /*spans=*/6);
         EXPECT_EQ(together.out, apart.out) << steps << " steps, " << rows << " rows, " << window;
-        expectClose(apart.out, apart.reference(std::stoi(window), true), 2e-5, 2e-6);
+        expectClose(apart.out, apart.reference(window, true), 2e-5, 2e-6);
       }
 }
 

@@ -13,7 +13,7 @@ def _build_text(tree):
 def sources_are_built(tree):
     """Each .cpp of src/ lies in a layer that CMake builds, or is the main file of a program."""
     build = re.sub(r"#[^\n]*", "", _build_text(tree))
-    built = set(re.findall(r"\bsinter_(?:compiler_)?layer\(\s*(\w+)", build))
+    built = set(re.findall(r"\bsinter_(?:compiler_|plain_)?layer\(\s*(\w+)", build))
     for file in tree.files:
         if file.top != "src" or not file.path.endswith(".cpp"):
             continue
@@ -29,7 +29,7 @@ def links_follow_layers(tree):
     for file in tree.files:
         if file.kind != "cmake":
             continue
-        for match in re.finditer(r"\bsinter_(?:compiler_)?layer\(\s*(\w+)([^)]*)\)", file.text):
+        for match in re.finditer(r"\bsinter_(?:compiler_|plain_)?layer\(\s*(\w+)([^)]*)\)", file.text):
             layer, line = match.group(1), file.text.count("\n", 0, match.start()) + 1
             deps = re.search(r"\bDEPS\b((?:\s+\w+)*)", match.group(2).split("LIBS")[0])
             for dep in deps.group(1).split() if deps else []:

@@ -29,9 +29,6 @@ static constexpr int64_t kThreadColumnsOfOne = 8, kMostStepOfOne = 4096;
 // so many numbers of a step's keys in registers, and of its values.
 static constexpr int64_t kUsualStep = 64, kLongStep = 256, kBytesForLongSteps = 96 * 1024;
 static constexpr int64_t kStepNumbers = 16384;
-// Positions that a program of a single row sums up: few, so that one sequence occupies a device,
-// and enough that joining the sums costs little.
-static constexpr int64_t kSpanKeys = 256;
 
 Programs programsOf(std::string_view target) {
   return target.starts_with("cpu:") ? Programs::Tasks : Programs::Threads;
@@ -190,7 +187,7 @@ kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element 
 }
 
 kernels::Attention spanned(kernels::Attention p) {
-  p.spanSteps = std::max<int64_t>(1, kSpanKeys / kernels::stepKeys(p));
+  p.spanSteps = llvm::divideCeil(kSpanKeys, kernels::stepKeys(p));
   return p;
 }
 

@@ -45,6 +45,9 @@ struct AttentionShape {
 kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element out,
                                    int64_t queryBlock, RowBucket rows,
                                    Programs programs = Programs::Tasks, int64_t sharedBytes = 0);
+// The least positions that a program of a single row sums up where there are more. SmolLM2's shape
+// after 4096 tokens on an H200: 1,350 tokens per second, 440 with one program for all positions.
+inline constexpr int64_t kSpanKeys = 256;
 // The same with its keys in spans. Tasks have them in any case, so that a row has the same bits
 // whether its spans are summed up together or apart.
 kernels::Attention spanned(kernels::Attention p);

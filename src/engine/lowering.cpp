@@ -33,7 +33,7 @@ Lowering::Lowering(KernelSet &kernels, const LoweringOptions &options)
                    {"G", 0, 1},
                    {"K", 0},
                    {"V", 0},
-                   {"L", 1, int64_t(1) << 31}};
+                   {"L", kSpanKeys, int64_t(1) << 31}};
   for (uint32_t i = 0; i < plan_.symbols.size(); ++i)
     symbols_[plan_.symbols[i].name] = {i};
 }

@@ -102,8 +102,13 @@ private:
   Result<void> lowerAttend(graph::AttendOp op);
   mlir::Value attendedForm(mlir::Value value);
   kernels::Attention attentionOf(const Attend &a, RowBucket rows) const;
-  Result<Steps> attendWhole(const Attend &a, RowBucket rows);
-  Result<Steps> attendSpans(const Attend &a, const plan::Expr &spans);
+  Result<Steps> attendWhole(const Attend &a, const kernels::Attention &p);
+  Result<Steps> attendSingle(const Attend &a);
+  Result<Steps> attendSpans(const Attend &a, kernels::Attention p,
+                            const std::vector<BoundArgument> &sums);
+  std::vector<BoundArgument> allocateSpans(const Attend &a, const plan::Expr &spans,
+                                           const plan::Expr &used);
+  void setSpanCosts(const Attend &a, const kernels::Attention &p, Steps &steps);
   plan::Expr singleRows(const Attend &a);
 
   // epilogues.cpp: what follows a contraction and is done on its tiles

@@ -16,9 +16,12 @@ using plan::BufferKind;
 using plan::Expr;
 using plan::KernelId;
 
+// Spans of rows that are summed up side by side: enough for any device, and their sums stay small.
+static constexpr int64_t kMostSpans = 8192;
+
 struct Lowering::Attend {
   mutable graph::AttendOp op; // a handle whose getters are not const
-  Value result; // as it is stored
+  Value result;               // as it is stored
   AttentionShape shape;
   std::vector<BoundArgument> keys, rows; // q to page_table; blocks to positions
   BoundArgument out, scale;
@@ -51,12 +54,20 @@ kernels::Attention Lowering::attentionOf(const Attend &a, RowBucket rows) const 
                          options_.sharedBytes);
 }
 
-Result<Lowering::Steps> Lowering::attendWhole(const Attend &a, RowBucket rows) {
-  SINTER_ASSIGN(KernelId kernel,
-                kernels_.add("attention", attentionOf(a, rows), kernels::attention));
+Result<Lowering::Steps> Lowering::attendWhole(const Attend &a, const kernels::Attention &p) {
+  SINTER_ASSIGN(KernelId kernel, kernels_.add("attention", p, kernels::attention));
   Steps steps;
   addLaunch(steps, kernel, listed({a.keys, a.rows, {a.out, a.scale}}), a.op, a.result);
   return steps;
+}
+
+// 1 where the formula is at least 1, else 0.
+static Expr flagOf(const Expr &count) {
+  return plan::minOf(Expr(1), plan::maxOf(Expr(0), count));
+}
+
+static Expr minus(const Expr &a, const Expr &b) {
+  return plan::add(a, plan::mul(b, Expr(-1)));
 }
 
 // 1 where each block of the step has one row, else 0: threads have other kernels for prompts, and
@@ -66,41 +77,73 @@ Expr Lowering::singleRows(const Attend &a) {
     return plan::symbol(symbols_.at("G"));
   Expr blocks = extentOf(a.op.getBlocks().getType(), 0),
        tokens = extentOf(a.op.getQuery().getType(), 0);
-  Expr more = plan::add(blocks, plan::mul(tokens, Expr(-1)));
-  return plan::minOf(Expr(1), plan::maxOf(Expr(0), plan::add(Expr(1), more)));
+  Expr apart = plan::maxOf(minus(blocks, tokens), minus(tokens, blocks));
+  return minus(Expr(1), flagOf(apart));
 }
 
-Result<Lowering::Steps> Lowering::attendSpans(const Attend &a, const Expr &spans) {
-  kernels::Attention p = spanned(attentionOf(a, RowBucket::One));
+// The sums of each row's spans, where `used` is 1.
+std::vector<BoundArgument> Lowering::allocateSpans(const Attend &a, const Expr &spans,
+                                                   const Expr &used) {
+  std::vector<BoundArgument> sums;
+  auto add = [&](std::vector<Expr> extents) {
+    Expr bytes = plan::mul(used, Expr(int64_t(sizeof(float))));
+    for (const Expr &extent : extents)
+      bytes = plan::mul(bytes, extent);
+    std::string name = "temp." + std::to_string(plan_.buffers.size());
+    plan::BufferId buffer = addBuffer(std::move(name), BufferKind::Temp, std::move(bytes));
+    sums.push_back(BoundView{buffer, Expr(0), extents, packedStrides(extents)});
+  };
+  Expr tokens = extentOf(a.op.getQuery().getType(), 0);
+  int64_t heads = a.shape.kvHeads * a.shape.groupHeads;
+  add({tokens, Expr(heads), spans, Expr(a.shape.headDim)});
+  add({tokens, Expr(heads), spans});
+  add({tokens, Expr(heads), spans});
+  return sums;
+}
+
+// What the launches of spans move: sums of no more spans than keys fill, one of them in part.
+void Lowering::setSpanCosts(const Attend &a, const kernels::Attention &p, Steps &steps) {
+  auto &sum = std::get<plan::Launch>(steps[0].op), &join = std::get<plan::Launch>(steps[1].op);
+  Expr spans = plan::add(extentOf(a.op.getQuery().getType(), 0),
+                         plan::ceilDiv(plan::symbol(symbols_.at("K")), Expr(spanKeys(p))));
+  Expr numbers = plan::mul(spans, Expr(p.kvHeads * p.groupHeads * (p.headDim + 2)));
+  Expr bytes = plan::mul(numbers, Expr(int64_t(sizeof(float))));
+  Expr out = bytesOf(cast<RankedTensorType>(a.op.getResult().getType()));
+  sum.bytesMoved = plan::add(minus(sum.bytesMoved, out), bytes);
+  join.bytesMoved = plan::add(bytes, bytesOf(cast<RankedTensorType>(a.result.getType())));
+  join.operations = plan::mul(numbers, Expr(3)); // two products and their sum
+  sum.covers = {"attend span by span"};
+  join.covers.front() = "join of spans";
+}
+
+Result<Lowering::Steps> Lowering::attendSpans(const Attend &a, kernels::Attention p,
+                                              const std::vector<BoundArgument> &sums) {
   p.out = kernel::F32;
   SINTER_ASSIGN(KernelId sum, kernels_.add("attention_spans", p, kernels::attentionSpans));
   p.out = elementOf(a.result);
   SINTER_ASSIGN(KernelId join, kernels_.add("attention_join", p, kernels::attentionJoin));
-
-  Expr tokens = extentOf(a.op.getQuery().getType(), 0), bytes(0);
-  auto sums = [&](std::vector<Expr> inner) -> BoundArgument {
-    std::vector<Expr> extents = {tokens, Expr(p.kvHeads * p.groupHeads), spans};
-    llvm::append_range(extents, inner);
-    Expr size = plan::mul(singleRows(a), Expr(int64_t(sizeof(float))));
-    for (const Expr &extent : extents)
-      size = plan::mul(size, extent);
-    bytes = plan::add(bytes, size);
-    plan::BufferId buffer =
-        addBuffer("temp." + std::to_string(plan_.buffers.size()), BufferKind::Temp, size);
-    return BoundView{buffer, Expr(0), extents, packedStrides(extents)};
-  };
-  const std::vector<BoundArgument> parts = {sums({Expr(p.headDim)}), sums({}), sums({})};
-
   Steps steps;
-  addLaunch(steps, sum, listed({a.keys, a.rows, parts, {a.scale}}), a.op);
-  auto &summed = std::get<plan::Launch>(steps.back().op);
-  summed.bytesMoved = plan::add(summed.bytesMoved, bytes);
-  summed.covers = {"attend, spans of keys apart"};
-  addLaunch(steps, join, listed({parts, a.rows, {a.out}}), a.op, a.result);
-  auto &whole = std::get<plan::Launch>(steps.back().op);
-  whole.bytesMoved = bytes;
-  whole.operations = bytes; // a number's product and sum for its four bytes, about
-  whole.covers.front() = "attend, spans joined";
+  addLaunch(steps, sum, listed({a.keys, a.rows, sums, {a.scale}}), a.op);
+  addLaunch(steps, join, listed({sums, a.rows, {a.out}}), a.op, a.result);
+  setSpanCosts(a, p, steps);
+  return steps;
+}
+
+// Single rows: with one span as any rows; with several in spans side by side, or one after another
+// where rows are so many that they fill a device by themselves.
+Result<Lowering::Steps> Lowering::attendSingle(const Attend &a) {
+  kernels::Attention whole = attentionOf(a, RowBucket::One), p = spanned(whole);
+  Expr spans = plan::ceilDiv(plan::symbol(symbols_.at("L")), Expr(spanKeys(p)));
+  Expr tokens = extentOf(a.op.getQuery().getType(), 0);
+  Expr several = flagOf(minus(spans, Expr(1)));
+  Expr few = flagOf(minus(Expr(kMostSpans + 1), plan::mul(tokens, spans)));
+  Expr used = plan::mul(singleRows(a), plan::mul(several, few));
+  SINTER_ASSIGN(Steps one, attendWhole(a, whole));
+  SINTER_ASSIGN(Steps together, attendWhole(a, p));
+  SINTER_ASSIGN(Steps apart, attendSpans(a, p, allocateSpans(a, spans, used)));
+  Steps inSpans, steps;
+  inSpans.push_back({plan::If{few, std::move(apart), std::move(together)}});
+  steps.push_back({plan::If{several, std::move(inSpans), std::move(one)}});
   return steps;
 }
 
@@ -123,14 +166,8 @@ Result<void> Lowering::lowerAttend(graph::AttendOp op) {
             asColumn(stored(op.getPositions()))},
            out.view(),
            f32Scalar(op.getScale().convertToFloat())};
-  SINTER_ASSIGN(Steps many, attendWhole(a, RowBucket::Many));
-  SINTER_ASSIGN(Steps one, attendWhole(a, RowBucket::One));
-  Expr spans = plan::ceilDiv(plan::symbol(symbols_.at("L")),
-                             Expr(kernels::spanKeys(spanned(attentionOf(a, RowBucket::One)))));
-  SINTER_ASSIGN(Steps parts, attendSpans(a, spans));
-  Expr several = plan::maxOf(Expr(0), plan::add(spans, Expr(-1)));
-  Steps single;
-  single.push_back({plan::If{several, std::move(parts), std::move(one)}});
+  SINTER_ASSIGN(Steps many, attendWhole(a, attentionOf(a, RowBucket::Many)));
+  SINTER_ASSIGN(Steps single, attendSingle(a));
   steps_.push_back({plan::If{singleRows(a), std::move(single), std::move(many)}});
   return {};
 }

@@ -243,12 +243,15 @@ static OnlineSums joined(const OnlineSums &a, const OnlineSums &b) {
   return {high, a.total * ofA + b.total * ofB, a.acc * ofA + b.acc * ofB};
 }
 
-// The part of [start, end) that lies in the span that begins at `span`.
-static OnlineSums sumsOfSpan(KernelBuilder &k, const Attention &p, const AttentionViews &v,
-                             const Block &b, const Queries &q, const Scalar &span) {
-  Scalar end = min(endOfKeys(p, v.rows, b), convert(span, I32) + spanKeys(p));
-  Scalar start = max(startOfKeys(k, p, v.rows, b, stepKeys(p)), convert(span, I32));
-  return sumsOfKeys(k, p, v, b, q, start, end);
+// The positions of a span, which begins at `from`, that rows of the block see.
+struct SpanRange {
+  Scalar start, end;
+};
+
+static SpanRange rangeOf(KernelBuilder &k, const Attention &p, const RowViews &v, const Block &b,
+                         const Scalar &from) {
+  return {max(startOfKeys(k, p, v, b, stepKeys(p)), convert(from, I32)),
+          min(endOfKeys(p, v, b), convert(from, I32) + spanKeys(p))};
 }
 
 // A row that attends nothing gives zeros. Adding 0 takes the sign of a sum that is -0, as joining
@@ -272,8 +275,9 @@ void attention(KernelBuilder &k, const Attention &p) {
          end = endOfKeys(p, v.rows, b);
   if (!p.spanSteps)
     return storeResult(k, p, b, out, sumsOfKeys(k, p, v, b, q, start, end));
-  auto join = [&](Scalar span, const OnlineSums &sums) {
-    return joined(sums, sumsOfSpan(k, p, v, b, q, span));
+  auto join = [&](Scalar from, const OnlineSums &sums) {
+    SpanRange span = rangeOf(k, p, v.rows, b, from);
+    return joined(sums, sumsOfKeys(k, p, v, b, q, span.start, span.end));
   };
   storeResult(k, p, b, out, sumLoop(k, start, end, spanKeys(p), noSums(k, p), join));
 }
@@ -289,12 +293,13 @@ static SpanViews declareSpans(KernelBuilder &k, const Attention &p, bool stored)
   return s;
 }
 
-// The block's rows of the sums.
-static SpanViews rowsOf(const Attention &p, const Block &b, const SpanViews &s) {
+// So many of the block's rows of the sums.
+static SpanViews rowsOf(const Attention &p, const Block &b, const Scalar &rows,
+                        const SpanViews &s) {
   Scalar spans = s.high.dim(2);
-  return {window(s.acc, {b.first, 0, 0, 0}, {b.rows, headsOf(p), spans, p.headDim}),
-          window(s.high, {b.first, 0, 0}, {b.rows, headsOf(p), spans}),
-          window(s.total, {b.first, 0, 0}, {b.rows, headsOf(p), spans})};
+  return {window(s.acc, {b.first, 0, 0, 0}, {rows, headsOf(p), spans, p.headDim}),
+          window(s.high, {b.first, 0, 0}, {rows, headsOf(p), spans}),
+          window(s.total, {b.first, 0, 0}, {rows, headsOf(p), spans})};
 }
 
 void attentionSpans(KernelBuilder &k, const Attention &p) {
@@ -305,8 +310,11 @@ void attentionSpans(KernelBuilder &k, const Attention &p) {
   k.grid(v.rows.blocks.dim(0), p.kvHeads, spans.high.dim(2));
   Block b = loadBlock(k, v.rows);
   Scalar span = k.programId(2);
-  OnlineSums sums = sumsOfSpan(k, p, v, b, loadQueries(k, p, v, b, scale), span * spanKeys(p));
-  SpanViews to = rowsOf(p, b, spans);
+  SpanRange range = rangeOf(k, p, v.rows, b, span * spanKeys(p));
+  Queries q = loadQueries(k, p, v, b, scale);
+  OnlineSums sums = sumsOfKeys(k, p, v, b, q, range.start, range.end);
+  // Nobody reads the sums of spans without keys.
+  SpanViews to = rowsOf(p, b, select(range.start < range.end, b.rows, 0), spans);
   Scalar head = b.head * p.groupHeads;
   store(to.acc, {0, head, span, 0},
         reshape(sums.acc, {p.blockQueries, p.groupHeads, 1, p.headDim}));
@@ -320,7 +328,7 @@ void attentionJoin(KernelBuilder &k, const Attention &p) {
   View out = declareOut(k, p);
   k.grid(v.blocks.dim(0), p.kvHeads);
   Block b = loadBlock(k, v);
-  SpanViews from = rowsOf(p, b, spans);
+  SpanViews from = rowsOf(p, b, b.rows, spans);
   Scalar head = b.head * p.groupHeads;
   auto join = [&](Scalar at, const OnlineSums &sums) {
     Scalar span = floorDiv(at, spanKeys(p));

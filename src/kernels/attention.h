@@ -18,7 +18,7 @@ namespace sinter::kernels {
 //   scale f32                 on the scores
 // Grid x walks blocks, y key/value heads; a program holds the rows of a block times the group's
 // heads. Row t attends positions up to its own (`causal`), not further back than `window` (0: all).
-// Keys are taken a step of `stepPages` pages at a time, from position 0 ascending, so a row's bits
+// Keys are taken a step of `stepPages` pages at a time, ascending, so a row's bits
 // do not depend on the rest of the batch. `scores` maps scaled scores, [rows, keys of a step] at
 // (row, key position), before they are masked.
 //
@@ -27,7 +27,8 @@ namespace sinter::kernels {
 // attentionSpans has in place of `out`
 //   acc f32 [T, heads, spans, headDim], high and total f32 [T, heads, spans]
 // and grid z walks spans; attentionJoin takes acc, high, total, blocks, kv_lengths, positions and
-// out, on the grid of attention. Both together give the bits of attention.
+// out, on the grid of attention. Both together give the bits of attention. Sums of spans in which
+// no row of the block sees a key are neither written nor read.
 inline constexpr int64_t kMaxStepPages = 64;
 struct Attention {
   kernel::Element in = kernel::F32, pool = kernel::F16, out = kernel::F32;

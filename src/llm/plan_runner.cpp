@@ -212,6 +212,8 @@ Result<void> PlanRunner::readSymbols() {
     sizes_.push_back(known == std::end(kKnown) ? Size::Counted : known->size);
     if (sizes_.back() == Size::LogitRows)
       minLogitRows_ = std::max<int64_t>(symbol.min, 0);
+    if (sizes_.back() == Size::Longest)
+      minLongest_ = symbol.min;
   }
   symbolValues_.assign(sizes_.size(), 0);
   return {};
@@ -234,7 +236,7 @@ static int64_t sumOf(const std::vector<int32_t> &values) {
 
 static int64_t longestOf(const Batch &batch) {
   if (batch.tokenCount() != batch.blockCount())
-    return 1;
+    return 0;
   int32_t most = 1;
   for (const int32_t length : batch.kvLengths)
     most = std::max(most, length);
@@ -269,7 +271,7 @@ Result<void> PlanRunner::bind(const Batch &batch) {
       value = batch.phase == Phase::Generated;
       break;
     case Size::Longest:
-      value = longestOf(batch);
+      value = std::max(minLongest_, longestOf(batch));
       break;
     case Size::KeysHeld:
       value = costs ? sumOf(batch.kvLengths) : 0;

@@ -91,6 +91,7 @@ private:
   Names names_;
   std::vector<Size> sizes_;
   int64_t minLogitRows_ = 0;
+  int64_t minLongest_ = 0;
   std::vector<int64_t> symbolValues_;
   uint32_t boundPages_ = 0; // of the pool; grows to limits_.poolPages with the pages in use
   std::vector<int32_t> logitRows_;

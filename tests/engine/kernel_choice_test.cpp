@@ -84,13 +84,14 @@ TEST(KernelChoice, TasksJoinSpansOfKeysWhetherTheyAreSummedUpTogetherOrApart) {
 }
 
 TEST(KernelChoice, OnThreadsOnlySpansSummedUpApartAreJoined) {
-  AttentionShape shape{3, 2, 64, 64};
-  for (RowBucket rows : {RowBucket::Many, RowBucket::One}) {
-    auto p = chooseAttention(shape, kernel::F32, 42, rows, Programs::Threads, 200 * 1024);
-    EXPECT_EQ(p.spanSteps, 0);
-    EXPECT_EQ(kernels::spanKeys(spanned(p)) % kernels::stepKeys(p), 0);
-    EXPECT_GE(kernels::spanKeys(spanned(p)), 256);
-  }
+  for (int64_t headDim : {64, 80, 128})
+    for (RowBucket rows : {RowBucket::Many, RowBucket::One}) {
+      AttentionShape shape{3, 2, headDim, 64};
+      auto p = chooseAttention(shape, kernel::F32, 42, rows, Programs::Threads, 200 * 1024);
+      EXPECT_EQ(p.spanSteps, 0);
+      EXPECT_EQ(kernels::spanKeys(spanned(p)) % kernels::stepKeys(p), 0);
+      EXPECT_GE(kernels::spanKeys(spanned(p)), kSpanKeys);
+    }
 }
 
 TEST(KernelChoice, RotationsTakePairsOfAHead) {

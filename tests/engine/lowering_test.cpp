@@ -282,6 +282,80 @@ TEST(Lowering, StatesAreUpdatedWhereTheyLie) {
   EXPECT_EQ(lowered.text(lowered.buffer("keys").bytes), "2048 * N");
 }
 
+constexpr const char *kAttend = R"(
+    %q = graph.input "q" : tensor<?x4x64xf32, #graph.dims<T>>
+    %k = graph.state "keys" : tensor<?x2x64x32xf16, #graph.dims<N>>
+    %v = graph.state "values" : tensor<?x2x32x64xf16, #graph.dims<N>>
+    %p = graph.input "positions" : !t
+    %t = graph.input "pages" : tensor<?x?xi32, #graph.dims<S, P>>
+    %l = graph.input "lengths" : tensor<?xi32, #graph.dims<S>>
+    %b = graph.input "blocks" : tensor<?x3xi32, #graph.dims<B>>
+    %o = graph.attend %q, %k, %v, %p, %t, %l, %b scale 0.25
+        : tensor<?x4x64xf32, #graph.dims<T>>, tensor<?x2x64x32xf16, #graph.dims<N>>,
+          tensor<?x2x32x64xf16, #graph.dims<N>>, !t, tensor<?x?xi32, #graph.dims<S, P>>,
+          tensor<?xi32, #graph.dims<S>>, tensor<?x3xi32, #graph.dims<B>>
+          -> tensor<?x4x64xf32, #graph.dims<T>>
+    graph.output "o", %o : tensor<?x4x64xf32, #graph.dims<T>>
+)";
+
+// Values of the symbols that attention depends on; the others are 1.
+std::vector<int64_t> symbolsOf(const plan::Plan &plan, int64_t tokens, int64_t blocks,
+                               int64_t longest) {
+  std::vector<int64_t> values;
+  for (const plan::Symbol &symbol : plan.symbols)
+    values.push_back(symbol.name == "T"   ? tokens
+                     : symbol.name == "B" ? blocks
+                     : symbol.name == "L" ? longest
+                                          : 1);
+  return values;
+}
+
+TEST(Lowering, SingleRowsAfterManyKeysAttendInSpans) {
+  Lowered lowered(kAttend);
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  const auto &rows = lowered.step<plan::If>(0);
+  const auto &single = std::get<plan::If>(rows.thenSteps.at(0).op);
+  const auto &several = std::get<plan::If>(single.thenSteps.at(0).op);
+  auto holds = [&](const plan::If &branch, int64_t tokens, int64_t blocks, int64_t longest) {
+    return *plan::evaluate(branch.condition, symbolsOf(lowered.plan(), tokens, blocks, longest)) !=
+           0;
+  };
+  EXPECT_TRUE(holds(rows, 1, 1, 1));
+  EXPECT_TRUE(holds(rows, 8, 8, 1));
+  EXPECT_FALSE(holds(rows, 9, 8, 1));
+  EXPECT_FALSE(holds(rows, 8, 9, 1)); // with unused blocks
+  EXPECT_FALSE(holds(rows, 512, 32, 4096));
+  for (int64_t longest : {0, 1, 128, 256})
+    EXPECT_FALSE(holds(single, 1, 1, longest)) << longest;
+  for (int64_t longest : {257, 512, 4096})
+    EXPECT_TRUE(holds(single, 1, 1, longest)) << longest;
+  EXPECT_TRUE(holds(several, 8, 8, 1 << 18));
+  EXPECT_FALSE(holds(several, 9, 9, 1 << 18)); // rows enough, and too many sums
+  ASSERT_EQ(several.thenSteps.size(), 2u);
+  ASSERT_EQ(several.elseSteps.size(), 1u);
+  ASSERT_EQ(single.elseSteps.size(), 1u);
+  ASSERT_EQ(rows.elseSteps.size(), 1u);
+  const auto &spans = std::get<plan::Launch>(several.thenSteps[0].op);
+  EXPECT_EQ(*plan::evaluate(spans.grid[2], symbolsOf(lowered.plan(), 1, 1, 4096)), 16);
+  EXPECT_EQ(lowered.arguments(std::get<plan::Launch>(several.thenSteps[1].op)).back(), "o");
+}
+
+TEST(Lowering, SumsOfSpansHaveMemoryWhereRowsAreSingle) {
+  Lowered lowered(kAttend);
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  auto bytes = [&](int64_t tokens, int64_t blocks, int64_t longest) {
+    int64_t all = 0;
+    for (const plan::Buffer &buffer : lowered.plan().buffers)
+      if (buffer.kind == BufferKind::Temp)
+        all += *plan::evaluate(buffer.bytes, symbolsOf(lowered.plan(), tokens, blocks, longest));
+    return all;
+  };
+  EXPECT_EQ(bytes(3, 3, 4096), 3 * 4 * 16 * (64 + 1 + 1) * 4); // rows, heads, spans, sums, bytes
+  EXPECT_EQ(bytes(512, 32, 4096), 0);
+  EXPECT_EQ(bytes(512, 512, 256), 0);
+  EXPECT_EQ(bytes(512, 512, 1 << 20), 0);
+}
+
 // ---- what runs on the tiles of a product ----
 
 // A gated feed-forward's first half, whose weights are joined: gate then up, `n` columns each.

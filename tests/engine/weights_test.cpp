@@ -45,8 +45,7 @@ TEST_F(Weights, BlocksMoveAsTheIntegerDotReadsThem) {
   ASSERT_TRUE(recipe) << recipe.error().message;
   EXPECT_EQ(recipe->blockBytes, 20u);
   EXPECT_EQ(recipe->blocksPerRow, 3u);
-  EXPECT_EQ(recipe->fields,
-            (std::vector<plan::PackField>{{0, 4, 2, 0}, {4, 16, 4, 0}}));
+  EXPECT_EQ(recipe->fields, (std::vector<plan::PackField>{{0, 4, 2, 0}, {4, 16, 4, 0}}));
 }
 
 TEST_F(Weights, SignedCodesBecomeUnsignedOnes) {

@@ -73,6 +73,10 @@ FailureOr<Value> Blocker::dotStep(tile::DotOp dot, Value acc, Value row, int64_t
   return tile::DotOp::create(b_, loc_, acc.getType(), *av, *bv, acc, across).getResult();
 }
 
+static int64_t rowsOf(tile::DotOp dot) {
+  return cast<RankedTensorType>(dot.getAcc().getType()).getDimSize(0);
+}
+
 LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t rows,
                                 const Columns &columns) {
   int64_t depth = cast<RankedTensorType>(dot.getA().getType()).getDimSize(1);
@@ -98,6 +102,9 @@ LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t 
       prefetchBlocks(dot, columns, loop.getInductionVar());
     if (ahead)
       prefetchNext(dot, columns, row, rows, loop.getInductionVar());
+    if (!blocks && !columns.packed && rows == rowsOf(dot))
+      prefetchNextProduct(dot, columns, divided(loop.getInductionVar(), step * unroll),
+                          depth / (step * unroll));
     for (int64_t u = 0; u < unroll && succeeded(sum); ++u)
       sum = dotStep(dot, *sum, row, rows, columns, add(loop.getInductionVar(), index(u * step)),
                     step);

@@ -149,4 +149,78 @@ void Blocker::prefetchNext(tile::DotOp dot, const Columns &columns, Value row, i
   prefetchPanel(dot, columns, row, rows, add(panelK, k), column);
 }
 
+// ---- pages: what the next product of a loop reads from elsewhere ----
+
+// What a value is read from as it is, widened or reshaped; else null.
+static tile::LoadOp readOf(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto load = dyn_cast<tile::LoadOp>(op))
+      return load;
+    if (!isa<arith::ExtFOp, tile::ReshapeOp>(op))
+      return {};
+    value = op->getOperand(0);
+  }
+  return {};
+}
+
+// The product after this one in the body around it; after the last one the first, in the next
+// round.
+static tile::DotOp nextDot(tile::DotOp dot, bool &nextRound) {
+  nextRound = false;
+  for (Operation *op = dot->getNextNode(); op; op = op->getNextNode())
+    if (auto next = dyn_cast<tile::DotOp>(op))
+      return next;
+  nextRound = true;
+  return *dot->getBlock()->getOps<tile::DotOp>().begin();
+}
+
+// A number as it will be in the loop's next round; null where it is not made from places alone.
+Value Blocker::inNextRound(Value value, scf::ForOp loop) {
+  if (value == loop.getInductionVar())
+    return add(mapped(value), mapped(loop.getStep()));
+  Operation *op = value.getDefiningOp();
+  if (!op || !loop->isProperAncestor(op))
+    return available(value) ? mapped(value) : Value();
+  if (!isa<tile::LoadScalarOp>(op) && !isa<arith::ArithDialect>(op->getDialect()))
+    return {};
+  IRMapping later;
+  for (Value operand : op->getOperands()) {
+    Value there = inNextRound(operand, loop);
+    if (!there)
+      return {};
+    later.map(operand, there);
+  }
+  return b_.clone(*op, later)->getResult(0);
+}
+
+// In every trip of a product of few rows: its share of what the next product reads. One row's work
+// is too short to hide what memory takes, and hardware fetches no page ahead.
+void Blocker::prefetchNextProduct(tile::DotOp dot, const Columns &columns, Value trip,
+                                  int64_t trips) {
+  auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
+  if (!loop || loopAlongK(dot))
+    return;
+  bool nextRound;
+  tile::LoadOp load = readOf(nextDot(dot, nextRound).getB());
+  if (!load || load.getView().getType().getRank() < 2 || !available(load.getView()))
+    return;
+  SmallVector<Value> offsets;
+  for (Value offset : load.getOffsets())
+    if (Value at = nextRound           ? inNextRound(offset, loop)
+                   : available(offset) ? mapped(offset)
+                                       : Value())
+      offsets.push_back(at);
+  SmallVector<int64_t> extents(cast<RankedTensorType>(load.getType()).getShape());
+  if (offsets.size() != extents.size())
+    return;
+  int64_t parts = cast<RankedTensorType>(dot.getAcc().getType()).getDimSize(1) / columns.count;
+  size_t axis = extents.size() - 2;
+  int64_t share = llvm::divideCeil(extents[axis], trips * std::max<int64_t>(1, parts));
+  extents[axis] = share;
+  Value part = add(multiplied(divided(columns.from, columns.count), trips), trip);
+  offsets[axis] = add(offsets[axis], multiplied(part, share));
+  sched::PrefetchOp::create(b_, loc_, mapped(load.getView()), offsets,
+                            b_.getDenseI64ArrayAttr(extents));
+}
+
 } // namespace sinter::target::cpu

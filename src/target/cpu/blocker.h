@@ -133,6 +133,8 @@ private:
   void prefetchSums(tile::DotOp dot, Value into, const Columns &columns, Value row, int64_t rows);
   void prefetchNext(tile::DotOp dot, const Columns &columns, Value row, int64_t rows, Value k);
   void prefetchBlocks(tile::DotOp dot, const Columns &columns, Value k);
+  void prefetchNextProduct(tile::DotOp dot, const Columns &columns, Value trip, int64_t trips);
+  Value inNextRound(Value value, mlir::scf::ForOp loop);
   void prefetchPanel(tile::DotOp dot, const Columns &columns, Value row, int64_t rows, Value k,
                      Value column);
 

@@ -118,6 +118,28 @@ TEST(NvidiaTarget, IsThereForEachArchitectureThatTheErrorNames) {
   }
 }
 
+// The driver's assembler refuses instructions that are newer than the version that the text names.
+TEST(NvidiaTarget, CodeNamesAVersionThatHasWhatHintsCaches) {
+  std::string names = nvidiaTargetNames();
+  llvm::SmallVector<llvm::StringRef> list;
+  llvm::StringRef(names).split(list, ", ");
+  for (llvm::StringRef name : list) {
+    auto code = compile(name.str().c_str(), [](kernel::Module &module) {
+      module.kernel("rows", [](kernel::KernelBuilder &k) {
+        kernels::RmsNorm p;
+        p.columns = p.blockColumns = 256;
+        kernels::rmsNorm(k, p);
+      });
+    });
+    ASSERT_TRUE(code) << name.str() << ": " << code.error().toString();
+    llvm::StringRef text(reinterpret_cast<const char *>(code->code.data()), code->code.size());
+    EXPECT_TRUE(text.contains("createpolicy.fractional")) << name.str();
+    double version = 0;
+    text.split(".version ").second.split('\n').first.trim().getAsDouble(version);
+    EXPECT_GE(version, 7.4) << name.str();
+  }
+}
+
 TEST(NvidiaFacts, OccupancyIsWhatTheScarcestResourceAllows) {
   const NvidiaFacts *facts = findFacts("sm_90");
   ASSERT_NE(facts, nullptr);

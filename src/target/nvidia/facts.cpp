@@ -9,8 +9,8 @@ namespace sinter::target::nvidia {
 static constexpr int64_t kKiB = 1024;
 
 static constexpr NvidiaFacts kFacts[] = {
-    {"sm_80", "+ptx70", 163 * kKiB, 2048, 32},
-    {"sm_86", "+ptx71", 99 * kKiB, 1536, 16},
+    {"sm_80", "+ptx74", 163 * kKiB, 2048, 32},
+    {"sm_86", "+ptx74", 99 * kKiB, 1536, 16},
     {"sm_89", "+ptx78", 99 * kKiB, 1536, 24},
     {"sm_90", "+ptx78", 227 * kKiB, 2048, 32, 255, true},
     {"sm_90a", "+ptx80", 227 * kKiB, 2048, 32, 255, true, true},

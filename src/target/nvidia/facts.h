@@ -9,11 +9,11 @@ namespace sinter::target::nvidia {
 
 struct NvidiaFacts {
   std::string_view architecture; // "sm_90a"
-  std::string_view ptx;          // LLVM's feature for the oldest PTX version that has it
-  int64_t sharedBytes;           // of one block at most, by opt-in
-  int64_t residentThreads;       // of one multiprocessor at most
-  int64_t residentBlocks;        // likewise
-  int64_t registers = 255;       // of one thread at most
+  std::string_view ptx;    // LLVM's feature for the oldest PTX version that has it and createpolicy
+  int64_t sharedBytes;     // of one block at most, by opt-in
+  int64_t residentThreads; // of one multiprocessor at most
+  int64_t residentBlocks;  // likewise
+  int64_t registers = 255; // of one thread at most
   bool overlapsLaunches = false; // griddepcontrol: a launch may begin before the one before it ends
   bool groupProducts = false;    // wgmma: four warps multiply from shared memory
 };

@@ -19,6 +19,9 @@ using plan::KernelId;
 // Spans of rows that are summed up side by side: enough for any device, and their sums stay small.
 static constexpr int64_t kMostSpans = 8192;
 
+// Up to so many spans a launch more would cost tasks about what it gains.
+static constexpr int64_t kSpansOfTasks = 4;
+
 struct Lowering::Attend {
   mutable graph::AttendOp op; // a handle whose getters are not const
   Value result;               // as it is stored
@@ -135,7 +138,8 @@ Result<Lowering::Steps> Lowering::attendSingle(const Attend &a) {
   kernels::Attention whole = attentionOf(a, RowBucket::One), p = spanned(whole);
   Expr spans = plan::ceilDiv(plan::symbol(symbols_.at("L")), Expr(spanKeys(p)));
   Expr tokens = extentOf(a.op.getQuery().getType(), 0);
-  Expr several = flagOf(minus(spans, Expr(1)));
+  bool tasks = options_.programs == Programs::Tasks;
+  Expr several = flagOf(minus(spans, Expr(tasks ? kSpansOfTasks : 1)));
   Expr few = flagOf(minus(Expr(kMostSpans + 1), plan::mul(tokens, spans)));
   Expr used = plan::mul(singleRows(a), plan::mul(several, few));
   SINTER_ASSIGN(Steps one, attendWhole(a, whole));

@@ -325,9 +325,9 @@ TEST(Lowering, SingleRowsAfterManyKeysAttendInSpans) {
   EXPECT_FALSE(holds(rows, 9, 8, 1));
   EXPECT_FALSE(holds(rows, 8, 9, 1)); // with unused blocks
   EXPECT_FALSE(holds(rows, 512, 32, 4096));
-  for (int64_t longest : {0, 1, 128, 256})
+  for (int64_t longest : {0, 1, 256, 1024})
     EXPECT_FALSE(holds(single, 1, 1, longest)) << longest;
-  for (int64_t longest : {257, 512, 4096})
+  for (int64_t longest : {1025, 2048, 4096})
     EXPECT_TRUE(holds(single, 1, 1, longest)) << longest;
   EXPECT_TRUE(holds(several, 8, 8, 1 << 18));
   EXPECT_FALSE(holds(several, 9, 9, 1 << 18)); // rows enough, and too many sums

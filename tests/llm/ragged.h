@@ -43,7 +43,7 @@ struct LoadedModel {
 struct RaggedOptions {
   uint32_t threads = 2;
   bool shuffledPages = false;
-  uint32_t context = 512;
+  uint32_t context = 256;
   std::string driver = "cpu";
 };
 

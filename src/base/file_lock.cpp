@@ -1,9 +1,10 @@
 // flock, asked for again and again until it is had or the time is over.
 #include "base/file_lock.h"
 
+#include "base/system_error.h"
+
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <thread>
@@ -14,15 +15,6 @@ namespace sinter {
 namespace {
 
 constexpr auto kPollInterval = std::chrono::milliseconds(10);
-
-Fail systemFailed(const std::string &what, int error) {
-  const bool missing = error == ENOENT || error == ENOTDIR;
-  const bool full = error == ENOSPC || error == EDQUOT || error == EMFILE || error == ENFILE;
-  return fail(missing ? Code::NotFound
-              : full  ? Code::Exhausted
-                      : Code::Permission,
-              what + ": " + std::strerror(error));
-}
 
 } // namespace
 

@@ -13,8 +13,8 @@ class FileLock {
 public:
   // Locks `name` in the open folder `folderFd` (AT_FDCWD: `name` is a path), made with rights 0600
   // where it is missing; links are not followed. `what` names it in messages. Timeout, with the
-  // text `busy` and the time: another process held it for `timeoutMs`. Permission, Exhausted,
-  // NotFound: the system's words.
+  // text `busy` and the time: another process held it for `timeoutMs`. Other codes as
+  // base/system_error.h says.
   static Result<FileLock> take(int folderFd, const std::string &name, const std::string &what,
                                const std::string &busy, uint32_t timeoutMs);
 

@@ -1,6 +1,8 @@
 // Unnamed files (O_TMPFILE) where there are such, else files with a name of their own.
 #include "base/output_file.h"
 
+#include "base/system_error.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -10,26 +12,6 @@
 
 namespace sinter {
 namespace {
-
-Code codeOf(int error) {
-  switch (error) {
-  case ENOSPC:
-  case EDQUOT:
-  case EFBIG:
-  case EMFILE:
-  case ENFILE:
-    return Code::Exhausted;
-  case ENOENT:
-  case ENOTDIR:
-    return Code::NotFound;
-  case EACCES:
-  case EPERM:
-  case EROFS:
-    return Code::Permission;
-  default:
-    return Code::Internal;
-  }
-}
 
 std::string folderOf(const std::string &path) {
   const size_t slash = path.rfind('/');
@@ -68,7 +50,7 @@ OutputFile::~OutputFile() {
 }
 
 Fail OutputFile::failed(const std::string &what, int error) const {
-  return fail(codeOf(error), what + " '" + path_ + "': " + std::strerror(error));
+  return fail(codeOfErrno(error), what + " '" + path_ + "': " + std::strerror(error));
 }
 
 Result<void> OutputFile::reserve(uint64_t bytes) {

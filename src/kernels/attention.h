@@ -18,9 +18,9 @@ namespace sinter::kernels {
 //   scale f32                 on the scores
 // Grid x walks blocks, y key/value heads; a program holds the rows of a block times the group's
 // heads. Row t attends positions up to its own (`causal`), not further back than `window` (0: all).
-// Keys are taken a step of `stepPages` pages at a time, ascending, so a row's bits
-// do not depend on the rest of the batch. `scores` maps scaled scores, [rows, keys of a step] at
-// (row, key position), before they are masked.
+// Keys are taken a step of `stepPages` pages at a time, ascending, so a row's bits do not depend on
+// the rest of the batch. `scores` maps scaled scores, [rows, keys of a step] at (row, key
+// position), before they are masked.
 //
 // Where spanSteps is not 0, each span of so many steps is summed up by itself and joined to the
 // sums of those before it. Then the spans may also be summed up by programs of their own:

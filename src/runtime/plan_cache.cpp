@@ -3,6 +3,7 @@
 #include "runtime/plan_cache.h"
 
 #include "base/check.h"
+#include "base/system_error.h"
 #include "plan/file.h"
 
 #include <algorithm>
@@ -36,31 +37,6 @@ public:
 private:
   int fd_;
 };
-
-Code codeOfErrno(int error) {
-  switch (error) {
-  case ENOSPC:
-  case EDQUOT:
-  case EFBIG:
-  case ENOMEM:
-  case EMFILE:
-  case ENFILE:
-    return Code::Exhausted;
-  case EACCES:
-  case EPERM:
-  case EROFS:
-  case ELOOP:
-    return Code::Permission;
-  case ENOENT:
-    return Code::NotFound;
-  default:
-    return Code::Internal;
-  }
-}
-
-Fail systemFailed(const std::string &what, int error) {
-  return fail(codeOfErrno(error), what + ": " + std::strerror(error));
-}
 
 // Whether only this user can have written there; `what` begins the message.
 Result<void> checkPrivate(const struct stat &info, const std::string &what) {

@@ -8,7 +8,7 @@ function(sinter_tests layer)
   endif()
   add_executable(${layer}_tests ${sources})
   target_link_libraries(${layer}_tests PRIVATE sinter_${layer} ${ARGN} GTest::gtest GTest::gmock GTest::gtest_main)
-  target_compile_options(${layer}_tests PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_compile_options(${layer}_tests PRIVATE $<IF:$<CONFIG:Release>,-O1,-O0>)
   target_include_directories(${layer}_tests PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_compile_definitions(${layer}_tests PRIVATE SINTER_TEST_DIR="${CMAKE_SOURCE_DIR}/tests"
     SINTER_BIN_DIR="${CMAKE_BINARY_DIR}/bin" SINTER_SOURCE_DIR="${CMAKE_SOURCE_DIR}")

@@ -224,7 +224,7 @@ static std::string activationBeside(std::string_view weights, int64_t k) {
   const BlockFormat *format = findBlockFormat(llvm::StringRef(weights).upper());
   if (!format || k % format->blockLength)
     return {};
-  return llvm::StringRef(engine::activationFor(format, engine::Programs::Tasks)->name).lower();
+  return llvm::StringRef(engine::activationFor(format, {engine::Programs::Tasks})->name).lower();
 }
 
 Result<void> benchBlocks(hal::Device &device, const BenchOptions &options) {

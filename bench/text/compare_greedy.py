@@ -13,7 +13,8 @@ difference passes whatever its logits; the summary also counts the prompts whose
 the limit. Exit code 0: every prompt passes.
 
 --control judges, by the same rule, the peer against itself with its flash attention off: how much
-of a difference is due to rounding alone.
+of a difference is due to rounding alone. --exact judges both sides against Sinter with activations
+in f32, which rounds nothing but the weights: how far from them each side's own rounding leads.
 """
 
 import argparse
@@ -37,6 +38,8 @@ def parse_arguments():
     parser.add_argument("--prompts", default=HERE / "prompts.json", type=pathlib.Path)
     parser.add_argument("--steps", default=64, type=int)
     parser.add_argument("--control", action="store_true", help="also compare the peer with itself")
+    parser.add_argument("--exact", action="store_true",
+                        help="also compare both with activations in f32")
     parser.add_argument("--json", type=pathlib.Path, help="also write the results to this file")
     return parser.parse_args()
 
@@ -47,7 +50,7 @@ def run(command):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def run_sinter(args, model, work):
+def run_sinter(args, model, work, name, activations="fastest"):
     texts = json.loads(args.prompts.read_text(encoding="utf-8"))
     paths = []
     for index, text in enumerate(texts):
@@ -55,11 +58,11 @@ def run_sinter(args, model, work):
         paths[-1].write_bytes(text.encode("utf-8"))
     plan = work / "plan"
     subprocess.run(
-        [args.sinter / "sinter-compiler", "plan", model, "-o", plan],
+        [args.sinter / "sinter-compiler", "plan", model, "-o", plan, "--activations", activations],
         stdout=subprocess.DEVNULL,
         check=True,
     )
-    command = [args.sinter / "text_greedy", model, plan, args.steps, work / "sinter.f32", *paths]
+    command = [args.sinter / "text_greedy", model, plan, args.steps, work / name, *paths]
     return run(command)
 
 
@@ -127,25 +130,33 @@ def judge_all(work, prompts, sides, names, limit):
 
 
 def compare(args, model):
-    """One report, or two with the control."""
+    """A report for each pair of sides that is asked for."""
     limit = 0.05 if "F16" in model.name.upper() else 0.5
     report = {"model": model.name, "limit": limit, "steps": args.steps}
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
-        sinter = run_sinter(args, model, work)
+        sinter = run_sinter(args, model, work, "sinter.f32")
         prompts = [entry["prompt"] for entry in sinter]
         if any(len(ids) + args.steps > CONTEXT for ids in prompts):
             raise SystemExit(f"a prompt and {args.steps} steps exceed {CONTEXT} tokens")
         lines = [json.dumps({"tokens": ids}) + "\n" for ids in prompts]
         (work / "prompts.jsonl").write_text("".join(lines))
         peer = run_peer(args, model, work, "peer.f32", "on")
-        names = ["sinter.f32", "peer.f32"]
-        results = judge_all(work, prompts, [sinter, peer], names, limit)
-        reports = [{**report, "sides": "sinter, peer", "prompts": results}]
+        sides = {"sinter": (sinter, "sinter.f32"), "peer": (peer, "peer.f32")}
+        pairs = [("sinter", "peer")]
         if args.control:
-            plain = run_peer(args, model, work, "sinter.f32", "off")
-            results = judge_all(work, prompts, [plain, peer], names, limit)
-            reports.append({**report, "sides": "peer without flash, peer", "prompts": results})
+            plain = run_peer(args, model, work, "plain.f32", "off")
+            sides["peer without flash"] = (plain, "plain.f32")
+            pairs.append(("peer without flash", "peer"))
+        if args.exact:
+            exact = run_sinter(args, model, work, "exact.f32", "f32")
+            sides["exact"] = (exact, "exact.f32")
+            pairs += [("sinter", "exact"), ("peer", "exact")]
+        reports = []
+        for names in pairs:
+            tokens, files = zip(*(sides[name] for name in names))
+            results = judge_all(work, prompts, tokens, files, limit)
+            reports.append({**report, "sides": ", ".join(names), "prompts": results})
     return reports
 
 

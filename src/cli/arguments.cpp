@@ -3,7 +3,6 @@
 
 #include "cli/command_line.h"
 #include "cli/sampling_options.h"
-#include "numeric/kv_type.h"
 
 #include <charconv>
 #include <limits>
@@ -38,10 +37,13 @@ std::optional<Message> readCount(const std::optional<std::string> &text, const c
   return std::nullopt;
 }
 
-std::optional<Message> readKvType(const CommandLine &line, std::string &kvType) {
+std::optional<Message> readPrecision(const CommandLine &line, Precision &precision) {
   if (line.kvType && !findKvType(*line.kvType))
     return usage("--kv-type is '" + *line.kvType + "', expected one of " + kvTypeNames());
-  kvType = line.kvType.value_or("");
+  if (line.activations && !findActivations(*line.activations))
+    return usage("--activations is '" + *line.activations + "', expected one of " +
+                 activationsNames());
+  precision = {line.kvType.value_or(""), line.activations.value_or("")};
   return std::nullopt;
 }
 
@@ -55,7 +57,7 @@ std::optional<Message> readModel(const CommandLine &line, ModelArguments &model)
   if (line.plan && line.plan->empty())
     return usage("--plan is empty, expected a file");
   model.plan = line.plan.value_or("");
-  if (auto bad = readKvType(line, model.kvType))
+  if (auto bad = readPrecision(line, model.precision))
     return bad;
   if (auto bad = readCount(line.threads, "--threads", 1, kMostThreads, model.threads))
     return bad;
@@ -115,8 +117,8 @@ std::optional<Message> read(const CommandLine &line, PerplexityArguments &perple
 }
 
 std::optional<Message> read(const CommandLine &line, CompileArguments &compile) {
-  compile = {line.model, line.targets, line.output, ""};
-  if (auto bad = readKvType(line, compile.kvType))
+  compile = {line.model, line.targets, line.output, {}};
+  if (auto bad = readPrecision(line, compile.precision))
     return bad;
   if (compile.model.empty())
     return usage("MODEL is empty, expected a path or a name");

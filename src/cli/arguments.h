@@ -6,6 +6,7 @@
 #include "cli/open_device.h"
 #include "cli/quantize_scheme.h"
 #include "llm/sampler_settings.h"
+#include "numeric/precision.h"
 
 #include <cstdint>
 #include <optional>
@@ -21,8 +22,8 @@ struct ModelArguments {
   uint32_t threads = 0;
   uint32_t context = 0; // tokens
   std::optional<DeviceName> device;
-  std::string plan;   // a file; empty: found in the cache, or built
-  std::string kvType; // numeric/kv_type.h; empty: the default, or what the plan file has
+  std::string plan;    // a file; empty: found in the cache, or built
+  Precision precision; // empty: the default, or what the plan file has
 };
 
 struct RunArguments {
@@ -67,7 +68,7 @@ struct CompileArguments {
   std::string model;
   std::string targets; // with commas between them
   std::string output;
-  std::string kvType; // empty: the default
+  Precision precision;
 };
 
 struct QuantizeArguments {

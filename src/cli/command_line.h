@@ -12,7 +12,7 @@ struct CommandLine {
   std::string model;
   std::string file, targets, output, type;
   std::optional<std::string> prompt, tokens, threads, context, generate, repeat, parallel, window,
-      budget, device, plan, kvType, depth, svg, outputType, embeddingType;
+      budget, device, plan, kvType, activations, depth, svg, outputType, embeddingType;
   bool raw = false;
   bool json = false;
   bool verbose = false;

@@ -1,6 +1,6 @@
 // CLI11 behind one function: it throws, so its exceptions end here.
 #include "cli/command_line.h"
-#include "numeric/kv_type.h"
+#include "numeric/precision.h"
 
 #include <CLI/CLI.hpp>
 #include <cctype>
@@ -57,10 +57,14 @@ void addModelName(CLI::App &command, CommandLine &line) {
   command.add_option("MODEL", line.model, "a .gguf file, or smollm2")->required()->type_name("");
 }
 
-void addKvType(CLI::App &command, CommandLine &line) {
+void addPrecision(CLI::App &command, CommandLine &line) {
   addText(command, "--kv-type", line.kvType,
           "type of keys and values, one of " + kvTypeNames() + " (default: f16, or the plan's own)",
           "TYPE");
+  addText(command, "--activations", line.activations,
+          "how rows meet weights, one of " + activationsNames() +
+              ": f32 never rounds them, which is slower (default: fastest, or the plan's own)",
+          "NAME");
 }
 
 void addModel(CLI::App &command, CommandLine &line) {
@@ -73,7 +77,7 @@ void addModel(CLI::App &command, CommandLine &line) {
           "a plan made by `sinter compile`; it holds code, so trust it like a program", "FILE");
   addText(command, "--threads", line.threads,
           "threads to use (default: all that this process may use)");
-  addKvType(command, line);
+  addPrecision(command, line);
 }
 
 void addContext(CLI::App &command, CommandLine &line) {
@@ -168,7 +172,7 @@ void addTune(CLI::App &app, CommandLine &line) {
           "NAME");
   addText(*tune, "--threads", line.threads,
           "threads to tune for (default: all that this process may use)");
-  addKvType(*tune, line);
+  addPrecision(*tune, line);
   addText(*tune, "--budget", line.budget, "seconds to spend on trials (default: 60)");
 }
 
@@ -190,7 +194,7 @@ void addOthers(CLI::App &app, CommandLine &line) {
                    "devices` prints them")
       ->required()
       ->type_name("LIST");
-  addKvType(*compile, line);
+  addPrecision(*compile, line);
   compile->add_option("-o,--output", line.output, "the file to write")
       ->required()
       ->type_name("FILE");

@@ -49,8 +49,8 @@ Result<OpenedModel> openModel(ModelFile file, const ModelArguments &arguments,
   opened.device = std::move(choice.device);
   SINTER_ASSIGN(ObtainedPlan obtained,
                 arguments.plan.empty()
-                    ? obtainPlan(file, opened.device->info(), arguments.kvType, interrupts)
-                    : readPlanFile(arguments.plan, *opened.device, arguments.kvType));
+                    ? obtainPlan(file, opened.device->info(), arguments.precision, interrupts)
+                    : readPlanFile(arguments.plan, *opened.device, arguments.precision));
   opened.buildSeconds = obtained.buildSeconds;
   PlanRunnerOptions options;
   options.contextTokens = arguments.context;

@@ -84,10 +84,18 @@ Result<void> compile(const Building &building, int output) {
   std::optional<ProgressLine> line;
   if (!building.quiet)
     line.emplace("building the plan");
-  std::vector<std::string> arguments = {
-      "plan",       absolutePath(path),      "-o",        kCompilerOutput,
-      "--target",   building.request.target, "--kv-type", building.request.kvTypeOrDefault(),
-      "--end-with", std::to_string(getpid())};
+  std::vector<std::string> arguments = {"plan",
+                                        absolutePath(path),
+                                        "-o",
+                                        kCompilerOutput,
+                                        "--target",
+                                        building.request.target,
+                                        "--kv-type",
+                                        building.request.precision.kvTypeOrDefault(),
+                                        "--activations",
+                                        building.request.precision.activationsOrDefault(),
+                                        "--end-with",
+                                        std::to_string(getpid())};
   arguments.insert(arguments.end(), building.more.begin(), building.more.end());
   const auto built = runCompiler(building.compiler, arguments, output, building.limits,
                                  building.interrupts.flag(), [&](const CompilerProgress &progress) {
@@ -178,20 +186,22 @@ Result<plan::Plan> findOrBuildTuned(std::vector<std::string_view> keyParts,
 } // namespace
 
 Result<ObtainedPlan> obtainPlan(const ModelFile &model, const hal::DeviceInfo &device,
-                                const std::string &kvType, Interrupts &interrupts) {
+                                const Precision &precision, Interrupts &interrupts) {
   SINTER_ASSIGN(const std::string compiler, findCompiler());
   SINTER_ASSIGN(const std::string identity, compilerIdentity(compiler));
   SINTER_ASSIGN(const Sha256Digest digest, model.gguf().digest());
   const std::string digestHex = digest.hex();
   const std::string version = std::to_string(plan::kPlanVersion);
-  const PlanRequest request{askedTarget(device.target), kvType};
-  const std::string type = request.kvTypeOrDefault();
+  const PlanRequest request{askedTarget(device.target), precision};
+  const std::string kvType = precision.kvTypeOrDefault(),
+                    activations = precision.activationsOrDefault();
   const MachineTunings tunings = tuningsFor(device, identity);
   Building building{model, compiler, request, {}, interrupts};
   SINTER_ASSIGN(building.limits, compilerLimits());
-  SINTER_ASSIGN(plan::Plan plan, findOrBuildTuned({"model-plan", version, digestHex, identity, type,
-                                                   device.target, request.target},
-                                                  tunings, building));
+  SINTER_ASSIGN(plan::Plan plan,
+                findOrBuildTuned({"model-plan", version, digestHex, identity, kvType, activations,
+                                  device.target, request.target},
+                                 tunings, building));
   ObtainedPlan result;
   result.buildSeconds = building.seconds;
   result.plan = std::make_shared<const plan::Plan>(std::move(plan));
@@ -199,11 +209,11 @@ Result<ObtainedPlan> obtainPlan(const ModelFile &model, const hal::DeviceInfo &d
 }
 
 Result<plan::Plan> buildTrialPlan(const ModelFile &model, const hal::DeviceInfo &device,
-                                  const std::string &kvType,
+                                  const Precision &precision,
                                   const std::vector<AskedSchedule> &schedules,
                                   Interrupts &interrupts) {
   SINTER_ASSIGN(const std::string compiler, findCompiler());
-  Building building{model, compiler, {askedTarget(device.target), kvType}, {}, interrupts};
+  Building building{model, compiler, {askedTarget(device.target), precision}, {}, interrupts};
   SINTER_ASSIGN(building.limits, compilerLimits());
   building.quiet = true;
   building.more.push_back("--alternatives");
@@ -221,24 +231,32 @@ static bool runsOn(hal::Device &device, const plan::Plan &plan) {
 }
 
 // Plans that do not say are from before there was a choice.
-static Result<void> checkKvType(const plan::Plan &plan, const std::string &asked) {
-  const auto text = plan.texts.find(plan_names::kKvType);
-  const std::string found = text == plan.texts.end() ? std::string(kDefaultKvType) : text->second;
+static Result<void> checkSame(const plan::Plan &plan, const char *name, std::string_view usual,
+                              const std::string &asked, const char *what, const char *option) {
+  const auto text = plan.texts.find(name);
+  const std::string found = text == plan.texts.end() ? std::string(usual) : text->second;
   if (asked.empty() || found == asked)
     return {};
   return fail(Code::InvalidArgument,
-              "the plan keeps keys and values in " + found + ", --kv-type asks for " + asked);
+              std::string("the plan ") + what + " " + found + ", " + option + " asks for " + asked);
+}
+
+static Result<void> checkPrecision(const plan::Plan &plan, const Precision &asked) {
+  SINTER_TRY(checkSame(plan, plan_names::kKvType, kDefaultKvType, asked.kvType,
+                       "keeps keys and values in", "--kv-type"));
+  return checkSame(plan, plan_names::kAskedActivations, kDefaultActivations, asked.activations,
+                   "has activations as", "--activations");
 }
 
 Result<ObtainedPlan> readPlanFile(const std::string &path, hal::Device &device,
-                                  const std::string &kvType) {
+                                  const Precision &precision) {
   SINTER_ASSIGN(const MappedFile file, MappedFile::open(path));
   auto plan = plan::parseFor(file.bytes(), device.info().target,
                              [&](const plan::Plan &one) { return runsOn(device, one); });
   if (!plan)
     return fail(plan.error().code, "'" + path + "': " + plan.error().message,
                 plan.error().byteOffset);
-  if (const auto same = checkKvType(*plan, kvType); !same)
+  if (const auto same = checkPrecision(*plan, precision); !same)
     return fail(same.error().code, "'" + path + "': " + same.error().message);
   return ObtainedPlan{std::make_shared<const plan::Plan>(std::move(*plan)), 0};
 }

@@ -5,7 +5,7 @@
 #include "cli/interrupts.h"
 #include "hal/hal.h"
 #include "llm/model.h"
-#include "numeric/kv_type.h"
+#include "numeric/precision.h"
 
 namespace sinter::cli {
 
@@ -17,22 +17,18 @@ struct ObtainedPlan {
 // What a plan is built for.
 struct PlanRequest {
   std::string target; // the device's; of compileTo several, with commas between them
-  std::string kvType; // of the KV state (numeric/kv_type.h); empty: the default
-
-  std::string kvTypeOrDefault() const {
-    return kvType.empty() ? std::string(kDefaultKvType) : kvType;
-  }
+  Precision precision;
 };
 
-// The device's target and the KV state's type (empty: the default) are part of the plan's key, as
-// are the model's digest, the compiler program itself and what tuning found for the device.
+// The device's target and the precision are part of the plan's key, as are the model's digest, the
+// compiler program itself and what tuning found for the device.
 // Progress and notes (a damaged entry that is built again, a plan that cannot be kept, a cache that
 // cannot be used or trusted, a damaged tuning database, without which kernels have the schedules of
 // rules, schedules of it with which no plan can be built) go to stderr. Errors: findCompiler's and
 // runCompiler's, Timeout where another process builds the plan for too long, and Corrupt when what
 // the compiler wrote is not a plan.
 Result<ObtainedPlan> obtainPlan(const ModelFile &model, const hal::DeviceInfo &device,
-                                const std::string &kvType, Interrupts &interrupts);
+                                const Precision &precision, Interrupts &interrupts);
 
 // A kernel's schedule in variant `variant` of the step; 0 is the step itself.
 struct AskedSchedule {
@@ -43,15 +39,15 @@ struct AskedSchedule {
 // A plan for trials, not kept: its kernels tell their alternatives, and beside `step` it has
 // procedures `step.1`, ... with the schedules asked for. Says nothing. Errors as obtainPlan's.
 Result<plan::Plan> buildTrialPlan(const ModelFile &model, const hal::DeviceInfo &device,
-                                  const std::string &kvType,
+                                  const Precision &precision,
                                   const std::vector<AskedSchedule> &schedules,
                                   Interrupts &interrupts);
 
 // The plan for `device` in a file that `sinter compile` wrote. NotFound, naming the targets that
-// the file has plans for: none of them runs on the device. InvalidArgument: its KV state is of
-// another type than `kvType`, where that is not empty.
+// the file has plans for: none of them runs on the device. InvalidArgument: it was built
+// for another precision than was asked for.
 Result<ObtainedPlan> readPlanFile(const std::string &path, hal::Device &device,
-                                  const std::string &kvType);
+                                  const Precision &precision);
 
 // Builds the plans for all of the request's targets into the file `output`, which is written whole
 // or not at all. Errors as obtainPlan's, and Permission where it cannot be written.

@@ -28,7 +28,7 @@ public:
   Tuner(const ModelFile &file, hal::Device &device, Interrupts &interrupts,
         const TuneArguments &arguments, const runtime::TuningDatabase &database)
       : file_(file), device_(device), interrupts_(interrupts), database_(database),
-        kvType_(arguments.model.kvType), budgetSeconds_(arguments.budgetSeconds) {}
+        precision_(arguments.model.precision), budgetSeconds_(arguments.budgetSeconds) {}
 
   // Trials until none is left, the budget is spent or the user ends them. What each round found is
   // in the database before the next begins.
@@ -45,7 +45,7 @@ private:
   hal::Device &device_;
   Interrupts &interrupts_;
   const runtime::TuningDatabase &database_;
-  const std::string kvType_;
+  const Precision precision_;
   const double budgetSeconds_;
   const Clock::time_point start_ = Clock::now();
   size_t trials_ = 0;
@@ -58,7 +58,7 @@ Result<std::vector<StepTimes>> Tuner::time(const std::vector<Assignment> &varian
     for (const auto &[content, schedule] : variants[i])
       asked.push_back({i + 1, content, schedule});
   SINTER_ASSIGN(plan::Plan plan,
-                buildTrialPlan(file_, device_.info(), kvType_, asked, interrupts_));
+                buildTrialPlan(file_, device_.info(), precision_, asked, interrupts_));
   return timeTrials(device_, file_.gguf(), std::make_shared<const plan::Plan>(std::move(plan)),
                     effort, interrupts_.flag());
 }
@@ -160,7 +160,7 @@ Result<int> tuneCommand(const TuneArguments &arguments, Interrupts &interrupts) 
   const std::string machine = machineText(device.info(), identity);
   SINTER_ASSIGN(const MachineTunings known, readTunings(cache.folder(), machine));
   SINTER_ASSIGN(const plan::Plan plan,
-                buildTrialPlan(file, device.info(), arguments.model.kvType, {}, interrupts));
+                buildTrialPlan(file, device.info(), arguments.model.precision, {}, interrupts));
   TuneSearch search(plan, known.entries, machine);
   SINTER_TRY(checkTunable(search, device));
   const runtime::TuningDatabase database(cache.folder());

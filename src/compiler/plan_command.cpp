@@ -3,7 +3,7 @@
 
 #include "compiler/plan_command.h"
 #include "engine/engine.h"
-#include "numeric/kv_type.h"
+#include "numeric/precision.h"
 #include "plan/file.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
@@ -34,6 +34,10 @@ struct Options {
   cl::opt<std::string> kvType{"kv-type", cl::desc(kvTypes),
                               cl::init(engine::EngineOptions().kvType), cl::cat(category),
                               cl::sub(plan)};
+  std::string activationsDoc = "how rows meet weights, one of " + activationsNames();
+  cl::opt<std::string> activations{"activations", cl::desc(activationsDoc),
+                                   cl::init(engine::EngineOptions().activations), cl::cat(category),
+                                   cl::sub(plan)};
   cl::opt<int64_t> queryBlock{"query-block", cl::desc("most query rows of an attention block"),
                               cl::init(engine::EngineOptions().queryBlock), cl::cat(category),
                               cl::sub(plan)};
@@ -106,6 +110,7 @@ static Result<void> run(const Options &options) {
   engine::EngineOptions engine;
   engine.pageRows = options.pageRows;
   engine.kvType = options.kvType;
+  engine.activations = options.activations;
   engine.queryBlock = options.queryBlock;
   engine.threads = options.threads;
   engine.alternatives = options.alternatives;

@@ -28,6 +28,9 @@ static Result<void> checkOptions(const EngineOptions &options) {
   if (!findKvType(options.kvType))
     return fail(Code::InvalidArgument, "the type of the KV state is '" + options.kvType +
                                            "', expected one of " + kvTypeNames());
+  if (!findActivations(options.activations))
+    return fail(Code::InvalidArgument, "activations are '" + options.activations +
+                                           "', expected one of " + activationsNames());
   if (options.pageRows)
     SINTER_TRY(check("the number of page rows", options.pageRows, 1024, 16));
   return options.queryBlock ? check("the query block", options.queryBlock, 256, 1) : Result<void>();
@@ -49,6 +52,7 @@ static void describe(const models::DecoderFeatures &f, const EngineOptions &opti
                      {"rope_dims", f.ropeDims}};
   plan.texts["architecture"] = f.family.architecture;
   plan.texts["kv_type"] = options.kvType;
+  plan.texts["asked_activations"] = options.activations;
   plan.texts["rope_base"] = std::to_string(f.ropeBase);
 }
 
@@ -80,7 +84,7 @@ static Result<void> addVariants(const std::vector<Tuning> &variants, mlir::func:
 static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options,
                                      const target::Target &target, mlir::MLIRContext &context,
                                      KernelSet &kernels) {
-  const Programs programs = programsOf(target.name());
+  const ProductRules rules{programsOf(target.name()), *findActivations(options.activations)};
   GgufSource source(file);
   SINTER_ASSIGN(models::DecoderFeatures features, models::readDecoder(source));
   const BlockFormat &kv = *findKvType(options.kvType);
@@ -96,10 +100,11 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   graph::joinContracts(*module);
   graph::quantizeActivations(
       *module,
-      [&](mlir::Type weights) { return activationFor(tile::blockFormatOf(weights), programs); },
-      programs == Programs::Threads);
+      [&](mlir::Type weights) { return activationFor(tile::blockFormatOf(weights), rules); },
+      rules.programs == Programs::Threads && rules.activations == Activations::Fastest);
   LoweringOptions lowering;
-  lowering.programs = programs;
+  lowering.programs = rules.programs;
+  lowering.activations = rules.activations;
   lowering.sharedBytes = std::max(target.sharedBytes(), kLeastSharedBytes);
   lowering.queryBlock = options.queryBlock;
   lowering.mostPagesPerSequence =

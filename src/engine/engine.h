@@ -3,7 +3,7 @@
 
 #include "engine/kernel_set.h"
 #include "format/gguf.h"
-#include "numeric/kv_type.h"
+#include "numeric/precision.h"
 #include "plan/plan.h"
 
 namespace sinter::engine {
@@ -12,7 +12,8 @@ struct EngineOptions {
   std::string target = "host"; // or another that target::findTarget knows
   // Positions of a page of the KV state, a multiple of 16; 0: as suits the target.
   int64_t pageRows = 0;
-  std::string kvType = std::string(kDefaultKvType); // of the KV state (numeric/kv_type.h)
+  std::string kvType = std::string(kDefaultKvType);           // of the KV state (numeric/kv_type.h)
+  std::string activations = std::string(kDefaultActivations); // numeric/precision.h
   int64_t queryBlock = 0; // most query rows of one attention block; 0 likewise
   uint32_t threads = 0;   // that compile; 0: as many as the machine runs
   Tuning tuning;          // schedules of `step`
@@ -24,8 +25,8 @@ struct EngineOptions {
 // The plan of a decoder-only language model for one target: procedure `step`, whose inputs, output
 // and properties are those of llm/plan_names.h, beside properties layers, heads, kv_heads,
 // head_dim, rope_dims, graph_operations (before any was fused) and texts architecture, rope_base,
-// kv_type, activations (formats in which rows meet weights). Errors are readDecoder's,
-// buildDecoder's and the target's; InvalidArgument for options out of range.
+// kv_type, asked_activations, activations (formats in which rows meet weights). Errors are
+// readDecoder's, buildDecoder's and the target's; InvalidArgument for options out of range.
 Result<plan::Plan> buildPlan(const GgufFile &file, const EngineOptions &options,
                              const Progress &progress);
 

@@ -115,36 +115,40 @@ static void chooseThreadBlocks(kernels::Gemm &p, RowBucket rows) {
 }
 
 kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_t k, RowBucket rows,
-                         Programs programs) {
+                         ProductRules rules) {
   kernels::Gemm p;
   p.a = a;
   p.b = b;
   p.n = n;
   p.k = k;
-  int64_t sideBySide = interleavedRows(b, programs);
+  int64_t sideBySide = interleavedRows(b, rules);
   if (b.isBlock()) {
-    const ActivationFormat *activation = activationFor(blockFormatOf(b), programs);
+    const ActivationFormat *activation = activationFor(blockFormatOf(b), rules);
     p.activation =
         activation ? kernel::block(llvm::StringRef(activation->name).lower()) : kernel::F32;
   }
   p.interleave = sideBySide == 1 ? 0 : sideBySide;
-  if (programs == Programs::Tasks)
+  if (rules.programs == Programs::Tasks)
     chooseTaskBlocks(p, rows);
   else
     chooseThreadBlocks(p, rows);
   return p;
 }
 
-// Where no instruction multiplies them, operands of scalars are shared as f32, in rows that are
-// padded by a sixteenth.
+// Where no instruction multiplies them, operands are shared as f32, in rows that are padded by a
+// sixteenth; not blocks that one row meets, which are decoded in registers.
 void fitStep(kernels::Gemm &p, int64_t sharedBytes) {
-  constexpr int64_t kLeastStep = 16;
+  constexpr int64_t kPaddedPart = 16;
+  const bool blocks = p.b.isBlock();
+  if (blocks && (p.blockM == 1 || p.activation.isBlock()))
+    return;
+  const int64_t leastStep = blocks ? kColumnGroup : kPaddedPart;
   auto shared = [&] {
-    return (p.blockM + p.blockN) * (p.blockK + p.blockK / kLeastStep) *
+    return (p.blockM + p.blockN) * (p.blockK + p.blockK / kPaddedPart) *
            static_cast<int64_t>(sizeof(float));
   };
-  while (!p.b.isBlock() && p.blockK > kLeastStep && shared() > sharedBytes)
-    p.blockK = llvm::alignTo(p.blockK / 2, kLeastStep);
+  while (p.blockK > leastStep && shared() > sharedBytes)
+    p.blockK = llvm::alignTo(p.blockK / 2, leastStep);
 }
 
 kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPlace) {

@@ -9,6 +9,7 @@
 #include "kernels/gemm.h"
 #include "kernels/rows.h"
 #include "kernels/tokens.h"
+#include "numeric/precision.h"
 
 namespace sinter::engine {
 
@@ -22,6 +23,12 @@ inline constexpr int64_t kLeastSharedBytes = 16 * 1024;
 // Of a target's name.
 Programs programsOf(std::string_view target);
 
+// What decides how rows meet weights.
+struct ProductRules {
+  Programs programs = Programs::Tasks;
+  Activations activations = Activations::Fastest;
+};
+
 kernels::RmsNorm chooseNorm(int64_t columns, kernel::Element out,
                             Programs programs = Programs::Tasks);
 // A stream of [M, columns] f32 through a map region to f32 or a block format.
@@ -30,7 +37,7 @@ kernels::QuantizeRows chooseStream(int64_t columns, kernel::Element out,
 kernels::Embed chooseEmbed(int64_t columns, kernel::Element table,
                            Programs programs = Programs::Tasks);
 kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_t k, RowBucket rows,
-                         Programs programs = Programs::Tasks);
+                         ProductRules rules = {});
 // Shortens the steps of a product over threads until its operands fit into what a program shares.
 void fitStep(kernels::Gemm &p, int64_t sharedBytes);
 kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPlace);

@@ -176,7 +176,7 @@ Result<void> Lowering::lowerContract(graph::ContractOp op) {
     bool own = norm && rows == RowBucket::One;
     kernels::Gemm p =
         chooseGemm(own ? kernel::F32 : elementOf(op.getA()), elementOf(op.getB()),
-                   columnsOf(op.getResult()), columnsOf(op.getA()), rows, options_.programs);
+                   columnsOf(op.getResult()), columnsOf(op.getA()), rows, options_.products());
     std::vector<BoundArgument> arguments = {
         own ? norm->source : BoundArgument(stored(op.getA()).view()), matrix.view()};
     std::string variant = epilogue.text;

@@ -12,16 +12,20 @@ Result<DotPacking> packingFor(const BlockFormat &format, Programs programs) {
   return programs == Programs::Tasks ? dotPacking(format) : plainDotPacking(format);
 }
 
-const ActivationFormat *activationFor(const BlockFormat *format, Programs programs) {
-  if (!format)
+const ActivationFormat *activationFor(const BlockFormat *format, ProductRules rules) {
+  if (!format || rules.activations == Activations::F32)
     return nullptr;
-  Result<DotPacking> packing = packingFor(*format, programs);
+  Result<DotPacking> packing = packingFor(*format, rules.programs);
   return packing ? &activationFormatFor(packing->groupLength) : nullptr;
 }
 
-int64_t interleavedRows(const kernel::Element &element, Programs programs) {
-  bool beside = element.isBlock() ? activationFor(blockFormatOf(element), programs) != nullptr
-                                  : programs == Programs::Tasks;
+// Tasks read blocks side by side for integer dots alone, threads in any case.
+int64_t interleavedRows(const kernel::Element &element, ProductRules rules) {
+  bool tasks = rules.programs == Programs::Tasks;
+  if (!element.isBlock())
+    return tasks ? kInterleavedRows : 1;
+  bool beside = tasks ? activationFor(blockFormatOf(element), rules) != nullptr
+                      : packingFor(*blockFormatOf(element), rules.programs).has_value();
   return beside ? kInterleavedRows : 1;
 }
 

@@ -44,6 +44,7 @@ inline constexpr const char *kQueryBlock = "query_block";
 inline constexpr const char *kKvBytesPerPage = "kv_bytes";
 
 // Texts.
-inline constexpr const char *kKvType = "kv_type"; // numeric/kv_type.h
+inline constexpr const char *kKvType = "kv_type";                     // numeric/kv_type.h
+inline constexpr const char *kAskedActivations = "asked_activations"; // numeric/precision.h
 
 } // namespace sinter::plan_names

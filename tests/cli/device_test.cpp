@@ -37,6 +37,15 @@ TEST_F(Devices, APlanOfAnotherKvTypeThanAskedForIsRefused) {
       EndedWith(0));
 }
 
+TEST_F(Devices, APlanOfOtherActivationsThanAskedForIsRefused) {
+  const std::string plan = compiled("cpu");
+  EXPECT_THAT(sinter({"run", model_, "-p", "hi", "--plan", plan, "--activations", "f32"}),
+              FailedSaying("the plan has activations as fastest, --activations asks for f32"));
+  EXPECT_THAT(sinter({"run", model_, "-p", "hi", "-n", "1", "--raw", "--plan", plan,
+                      "--activations", "fastest"}),
+              EndedWith(0));
+}
+
 TEST_F(Devices, AKvTypeThatTheModelsHeadsDoNotFitIsRefused) {
   EXPECT_THAT(sinter({"run", model_, "-p", "hi", "--device", "cpu", "--kv-type", "q8_0"}),
               FailedSaying("heads have 16 elements, a KV state in Q8_0 takes multiples of 32"));

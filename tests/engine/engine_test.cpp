@@ -120,6 +120,23 @@ TEST(Engine, AKvStateOfNoKnownTypeOrForOtherHeadsIsRefusedInOneSentence) {
             "heads have 16 elements, a KV state in Q8_0 takes multiples of 32");
 }
 
+EngineOptions activationOptions(const std::string &activations) {
+  EngineOptions options = quickOptions();
+  options.activations = activations;
+  return options;
+}
+
+TEST(Engine, ActivationsAreRoundedOnlyWhereTheyMayBe) {
+  for (auto [asked, found] : {std::pair{"fastest", "q8a"}, {"f32", "f32"}}) {
+    auto plan = planOf(tinyLlama(), activationOptions(asked));
+    ASSERT_TRUE(plan) << plan.error().toString();
+    EXPECT_EQ(plan->texts.at("asked_activations"), asked);
+    EXPECT_EQ(plan->texts.at("activations"), found) << asked;
+  }
+  EXPECT_EQ(refusal(tinyLlama(), activationOptions("bf16")),
+            "activations are 'bf16', expected one of fastest, f32");
+}
+
 TEST(Engine, StepHasTheContractsSymbolsAndBuffers) {
   const Result<plan::Plan> &plan = tinyPlan();
   ASSERT_TRUE(plan) << plan.error().toString();

@@ -116,7 +116,7 @@ TEST(KernelChoice, BlocksOfThreadsHoldWholeRows) {
 TEST(KernelChoice, OneRowOnThreadsDiffersFromManyInItsBlocksAndUnroundedActivations) {
   for (kernel::Element weight : {kernel::F16, kernel::block("q8_0")}) {
     auto choose = [&](RowBucket rows) {
-      return chooseGemm(kernel::F32, weight, 576, 1536, rows, Programs::Threads);
+      return chooseGemm(kernel::F32, weight, 576, 1536, rows, {Programs::Threads});
     };
     auto many = choose(RowBucket::Many), one = choose(RowBucket::One);
     EXPECT_EQ(one.blockM, 1);
@@ -128,6 +128,16 @@ TEST(KernelChoice, OneRowOnThreadsDiffersFromManyInItsBlocksAndUnroundedActivati
     one.blockK = many.blockK;
     EXPECT_EQ(kernelKey("gemm", one), kernelKey("gemm", many));
   }
+}
+
+TEST(KernelChoice, RowsThatMayNotBeRoundedMeetDecodedWeightsInAnyNumber) {
+  for (Programs programs : {Programs::Tasks, Programs::Threads})
+    for (RowBucket rows : {RowBucket::One, RowBucket::Many}) {
+      auto p = chooseGemm(kernel::F32, kernel::block("q8_0"), 576, 1536, rows,
+                          {programs, Activations::F32});
+      EXPECT_EQ(p.activation, kernel::F32);
+      EXPECT_EQ(p.interleave, programs == Programs::Tasks ? 0 : 16);
+    }
 }
 
 TEST(KernelChoice, BlocksOfQueriesFillTheRowsOfProductsFromRings) {

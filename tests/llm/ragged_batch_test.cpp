@@ -11,6 +11,7 @@ struct Setting {
   TensorType matrices, embedding;
   const char *target;
   const char *kvType = "f16";
+  const char *activations = "fastest";
 
   friend void PrintTo(const Setting &setting, std::ostream *stream) { *stream << setting.name; }
 };
@@ -33,7 +34,8 @@ protected:
                static_cast<std::streamsize>(bytes.size()));
     model_ = LoadedModel::open(folder_.file("model.gguf"),
                                {"--target", GetParam().target, "--page-rows", "16", "--query-block",
-                                "4", "--kv-type", GetParam().kvType});
+                                "4", "--kv-type", GetParam().kvType, "--activations",
+                                GetParam().activations});
     ASSERT_TRUE(static_cast<bool>(model_));
     sequences_ = randomSequences({5, 37, 70}, kVocabulary);
   }
@@ -154,6 +156,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Setting{"F32", TensorType::F32, TensorType::F32, "host"},
                     Setting{"Q4_1_avx2", TensorType::Q4_1, TensorType::Q8_0, "avx2"},
                     Setting{"Q4_1_kv_q8_0", TensorType::Q4_1, TensorType::Q8_0, "host", "q8_0"},
+                    Setting{"Q4_1_f32", TensorType::Q4_1, TensorType::Q8_0, "host", "f16", "f32"},
                     Setting{"F16_kv_q8_0_avx2", TensorType::F16, TensorType::F16, "avx2", "q8_0"}),
     [](const auto &info) { return info.param.name; });
 

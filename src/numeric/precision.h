@@ -1,0 +1,32 @@
+// What a model's plan may round beside its weights, as options and plans name it.
+#pragma once
+
+#include "numeric/kv_type.h"
+
+#include <optional>
+
+namespace sinter {
+
+// Rows of activations where they meet weights: as is fastest on the target, or never rounded.
+enum class Activations { Fastest, F32 };
+inline constexpr std::string_view kDefaultActivations = "fastest";
+
+// "fastest", "f32"; nothing where the name is neither.
+std::optional<Activations> findActivations(std::string_view name);
+// "fastest, f32"
+std::string activationsNames();
+
+// By name; what is empty was not asked for.
+struct Precision {
+  std::string kvType; // numeric/kv_type.h
+  std::string activations;
+
+  std::string kvTypeOrDefault() const {
+    return kvType.empty() ? std::string(kDefaultKvType) : kvType;
+  }
+  std::string activationsOrDefault() const {
+    return activations.empty() ? std::string(kDefaultActivations) : activations;
+  }
+};
+
+} // namespace sinter

@@ -90,7 +90,7 @@ static int64_t productColumns(int64_t n) {
 // dots' rate in tiles of 240 rows, 0.59 of 120, 0.56 of 60). Sums ascend along K in any steps.
 static void chooseTaskBlocks(kernels::Gemm &p, RowBucket rows) {
   bool blocks = p.b.isBlock() && p.activation.isBlock(), one = rows == RowBucket::One;
-  p.blockM = one ? 1 : 240;
+  p.blockM = one ? 1 : blocks ? 260 : 240;
   p.blockN = one || blocks ? 64 : productColumns(p.n);
   bool copies = blocks ? !p.a.isBlock() : !one;
   p.blockK = blocks || p.b.isBlock() ? kLongestBlock : 128;

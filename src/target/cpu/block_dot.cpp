@@ -52,7 +52,7 @@ static int64_t vectorsFor(const CpuFacts &facts, int64_t tileRows, int64_t colum
 int64_t vectorsByRules(const CpuFacts &facts, tile::DotOp dot) {
   auto sums = cast<RankedTensorType>(dot.getAcc().getType());
   if (isBlockTile(dot.getA()))
-    return sums.getDimSize(0) == 1 ? kVectorsOfOneRow : 1;
+    return sums.getDimSize(0) == 1 ? kVectorsOfOneRow : vectorsOfPanels(facts, dot);
   int64_t length = dot.getTransposeB() ? 1 : decodedLength(dot.getB());
   return vectorsFor(facts, sums.getDimSize(0), sums.getDimSize(1), length);
 }
@@ -93,6 +93,8 @@ LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t 
     prefetchSums(dot, into, columns, row, rows);
   if (ahead)
     prefetchRows(dot, columns, row, rows);
+  if (columns.words)
+    prefetchExpanded(dot, columns, row, rows);
   auto loop = scf::ForOp::create(b_, loc_, index(0), end, index(step * unroll), ValueRange{*acc});
   {
     OpBuilder::InsertionGuard guard(b_);
@@ -100,6 +102,8 @@ LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t 
     FailureOr<Value> sum = Value(loop.getRegionIterArg(0));
     if (blocks && rows > 1 && !columns.words)
       prefetchBlocks(dot, columns, loop.getInductionVar());
+    if (rowsOf(dot) == 1 && !columns.packed)
+      prefetchStream(dot, columns, loop.getInductionVar(), step * unroll);
     if (ahead)
       prefetchNext(dot, columns, row, rows, loop.getInductionVar());
     if (!blocks && !columns.packed && rows == rowsOf(dot))
@@ -135,8 +139,9 @@ LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, const Columns &colum
   int64_t vectors = llvm::divideCeil(columns.count, facts_.lanes);
   int64_t most = rowsBeside(facts_, vectors, tileRows);
   if (isBlockTile(dot.getA()))
-    most = rowsOfBlocks(facts_, vectors, tileRows);
-  if (expands(dot) && !columns.words)
+    most = columns.words ? rowsOfPanels(facts_, vectors, tileRows)
+                         : rowsOfBlocks(facts_, vectors, tileRows);
+  if (expands(facts_, dot) && !columns.words)
     most = std::min(most, schedule_.fewRows);
   if (schedule_.rows)
     most = std::min(most, schedule_.rows);
@@ -162,15 +167,19 @@ LogicalResult Blocker::dotColumnsAt(tile::DotOp dot, Value into, Value from, int
   Columns columns{.from = from, .count = count};
   if (placement_.of(dot.getB()) == Place::Packed && failed(packColumns(dot, columns)))
     return failure();
-  if (!expands(dot))
+  if (!expands(facts_, dot))
     return dotRows(dot, into, columns);
   Value many = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::sgt, rowLimit(dot),
                                               index(schedule_.fewRows));
   auto branch = scf::IfOp::create(b_, loc_, many, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPointToStart(branch.elseBlock());
-  if (failed(dotRows(dot, into, columns)))
-    return failure();
+  // A few rows take twice as long beside two vectors of packed blocks.
+  int64_t part = std::max<int64_t>(facts_.lanes, kInterleavedRows);
+  for (int64_t at = 0; at < count; at += part)
+    if (failed(dotRows(dot, into,
+                       {.from = add(from, index(at)), .count = std::min(part, count - at)})))
+      return failure();
   b_.setInsertionPointToStart(branch.thenBlock());
   if (failed(expandColumns(dot, columns)))
     return failure();

@@ -20,14 +20,25 @@ int64_t rowsOfBlocks(const CpuFacts &facts, int64_t vectors, int64_t tileRows) {
   return std::clamp<int64_t>(facts.accumulatorBudget() / (vectors + 1), 1, tileRows);
 }
 
-// Whether several blocks of rows read each column: otherwise it is read once, as it is.
-bool Blocker::expands(tile::DotOp dot) {
+int64_t rowsOfPanels(const CpuFacts &facts, int64_t vectors, int64_t tileRows) {
+  // Vectors are taken together, so that activations are read once for all. Several leave fewer
+  // registers to their sums: six rows by two vectors have too few left to read ahead on a Zen 5
+  // (q8_0 0.67 of the byte dots' rate, five rows 0.70).
+  int64_t sums = vectors == 1 ? facts.accumulatorBudget() : facts.registers * 5 / 8;
+  return std::clamp<int64_t>(sums / (2 * vectors), 1, tileRows);
+}
+
+bool expands(const CpuFacts &facts, tile::DotOp dot) {
   auto acc = cast<RankedTensorType>(dot.getAcc().getType());
   if (!isBlockTile(dot.getA()) || !dot.getTransposeB())
     return false;
   const BlockFormat *format = tile::blockFormatOf(getElementTypeOrSelf(dot.getB().getType()));
   return format && dotPacking(*format) &&
-         acc.getDimSize(0) > rowsOfBlocks(facts_, 1, acc.getDimSize(0));
+         acc.getDimSize(0) > rowsOfBlocks(facts, 1, acc.getDimSize(0));
+}
+
+int64_t vectorsOfPanels(const CpuFacts &facts, tile::DotOp dot) {
+  return facts.instructions.byteDot && expands(facts, dot) ? 2 : 1;
 }
 
 // Groups beyond the weights' own length are zero and add nothing: their exact end replaces a bound

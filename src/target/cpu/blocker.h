@@ -40,6 +40,11 @@ tile::LoadOp loadOf(Value value);
 int64_t blockLengthOf(Value weights);
 // Sums of so many rows of blocks stay in registers beside `vectors` vectors of columns.
 int64_t rowsOfBlocks(const CpuFacts &facts, int64_t vectors, int64_t tileRows);
+// The same where they are expanded into panels, and the vectors that a panel has.
+int64_t rowsOfPanels(const CpuFacts &facts, int64_t vectors, int64_t tileRows);
+int64_t vectorsOfPanels(const CpuFacts &facts, tile::DotOp dot);
+// Whether several blocks of rows read each column of blocks: otherwise it is read once, as it is.
+bool expands(const CpuFacts &facts, tile::DotOp dot);
 // Elements of a block that a value decodes; 1 where it decodes nothing.
 int64_t decodedLength(Value value);
 
@@ -106,7 +111,6 @@ private:
   Value rowLimit(tile::DotOp dot);
 
   // block_panels.cpp: blocks of some columns, expanded
-  bool expands(tile::DotOp dot);
   LogicalResult expandColumns(tile::DotOp dot, Columns &columns);
   LogicalResult expandPart(Value blocks, int64_t part, const Columns &columns, Value k);
   mlir::FailureOr<Value> panelStep(tile::DotOp dot, Value acc, Value row, int64_t rows,
@@ -132,6 +136,8 @@ private:
   void prefetchRows(tile::DotOp dot, const Columns &columns, Value row, int64_t rows);
   void prefetchSums(tile::DotOp dot, Value into, const Columns &columns, Value row, int64_t rows);
   void prefetchNext(tile::DotOp dot, const Columns &columns, Value row, int64_t rows, Value k);
+  void prefetchStream(tile::DotOp dot, const Columns &columns, Value k, int64_t step);
+  void prefetchExpanded(tile::DotOp dot, const Columns &columns, Value row, int64_t rows);
   void prefetchBlocks(tile::DotOp dot, const Columns &columns, Value k);
   void prefetchNextProduct(tile::DotOp dot, const Columns &columns, Value trip, int64_t trips);
   Value inNextRound(Value value, mlir::scf::ForOp loop);
@@ -161,7 +167,7 @@ private:
   Value multiplied(Value value, int64_t by);
   Value floorTo(Value value, int64_t multiple); // of a value that is not negative
   Value viewHere(Value view);
-  Value extent(Value value, int64_t axis);      // trimmed extent, an index value
+  Value extent(Value value, int64_t axis); // trimmed extent, an index value
   Value allocate(RankedTensorType type, ScratchLayout layout);
   Value read(Value buffer, const Block &block);
   void write(Value value, Value buffer, ArrayRef<Value> offsets);

@@ -12,8 +12,8 @@ int32_t zeroOf(const DotPacking &packing, const CpuFacts &facts) {
   return fits ? packing.zero : packing.zero + INT8_MIN;
 }
 
-int32_t panelZeroOf(const CpuFacts &facts) {
-  return facts.instructions.signedBytes ? 0 : kActivationStartZero;
+int32_t panelZeroOf(const CpuFacts &facts, bool minima) {
+  return facts.instructions.signedBytes || minima ? 0 : kActivationStartZero;
 }
 
 SmallVector<uint32_t> DotOperand::order(uint32_t element) const {

@@ -33,8 +33,8 @@ public:
 /// What stands for 0 in weights as the machine's dots take them: the packing's own zero where the
 /// bytes of every number fit, one that centres them where they are signed and would not.
 int32_t zeroOf(const DotPacking &packing, const CpuFacts &facts);
-/// The same in panels, for weights of all formats.
-int32_t panelZeroOf(const CpuFacts &facts);
+/// The same in panels, for weights of all formats; those with minima have no negative numbers.
+int32_t panelZeroOf(const CpuFacts &facts, bool minima);
 
 /// Packed blocks, as they lie in memory from `base` on.
 class PackedOperand : public DotOperand {
@@ -75,8 +75,9 @@ public:
   using Rows = std::function<Value(uint32_t row)>;
   PanelOperand(mlir::OpBuilder &b, Location loc, const CpuFacts &facts, uint32_t groupLength,
                Rows words, Rows scales, Rows mins)
-      : b_(b), loc_(loc), zero_(panelZeroOf(facts)), groupLength_(groupLength),
-        words_(std::move(words)), scales_(std::move(scales)), mins_(std::move(mins)) {}
+      : b_(b), loc_(loc), zero_(panelZeroOf(facts, static_cast<bool>(mins))),
+        groupLength_(groupLength), words_(std::move(words)), scales_(std::move(scales)),
+        mins_(std::move(mins)) {}
 
   Value codes(uint32_t group) override;
   Value scale(uint32_t element) override { return scales_(element / groupLength_); }

@@ -9,22 +9,28 @@ namespace sinter::target::cpu {
 
 namespace {
 
-/// Products of one vector of b's rows with every row of a, group by group.
+/// Sums of products by vector of columns and row of a.
+using Sums = SmallVector<SmallVector<Value *>>;
+
+/// Products of some vectors of b's rows with every row of a, group by group. All operands have the
+/// same groups.
 class GroupDots {
 public:
-  GroupDots(OpBuilder &b, Location loc, const CpuFacts &facts, DotOperand &operand,
+  GroupDots(OpBuilder &b, Location loc, const CpuFacts &facts, ArrayRef<DotOperand *> operands,
             const ActivationFormat &activation, ArrayRef<Value> rows)
-      : b_(b), loc_(loc), facts_(facts), operand_(operand), activation_(activation), rows_(rows),
+      : b_(b), loc_(loc), facts_(facts), operands_(operands), activation_(activation), rows_(rows),
         floats_(VectorType::get({facts.lanes}, b.getF32Type())),
         words_(VectorType::get({facts.lanes}, b.getI32Type())),
         bytes_(VectorType::get({facts.lanes * 4}, b.getI8Type())) {}
 
-  /// sums[row] += the group that begins at `element`: an exact integer dot, then the scales, then
-  /// the minima.
-  void add(uint32_t element, ArrayRef<Value *> sums);
+  /// sums[vector][row] += the group that begins at `element`: an exact integer dot, then the
+  /// scales, then the minima.
+  void add(uint32_t element, const Sums &sums);
 
 private:
-  SmallVector<Value> integerDots(uint32_t element);
+  SmallVector<SmallVector<Value>> integerDots(uint32_t element);
+  void addVector(uint32_t element, DotOperand &operand, ArrayRef<Value> dots,
+                 ArrayRef<Value *> sums);
   Value startOf(Value row, uint32_t element);
   Value callOf(const char *name, ValueRange operands); // of an instruction that gives words
   Value halfOf(Value bytes, bool second, bool isSigned);
@@ -38,12 +44,13 @@ private:
     return arith::ConstantOp::create(b_, loc_,
                                      DenseElementsAttr::get(words_, static_cast<int32_t>(value)));
   }
-  uint32_t part(uint32_t element) { return element % kActivationLength / operand_.groupLength(); }
+  uint32_t groupLength() { return operands_.front()->groupLength(); }
+  uint32_t part(uint32_t element) { return element % kActivationLength / groupLength(); }
 
   OpBuilder &b_;
   Location loc_;
   const CpuFacts &facts_;
-  DotOperand &operand_;
+  ArrayRef<DotOperand *> operands_;
   const ActivationFormat &activation_;
   ArrayRef<Value> rows_; // the first block of each row of a
   VectorType floats_, words_, bytes_;
@@ -110,11 +117,11 @@ Value GroupDots::byteDot(Value acc, Value codes, Value activation) {
 // Where a row's integer sum starts: what the codes' zero point takes off. The stored start is that
 // of kActivationStartZero, which leaves no remainder.
 Value GroupDots::startOf(Value row, uint32_t element) {
-  int32_t zero = operand_.zero();
+  int32_t zero = operands_.front()->zero();
   if (!zero)
     return constant(0);
   auto divisor = static_cast<int32_t>(std::gcd(zero, kActivationStartZero));
-  uint32_t offset = activation_.startOffset(operand_.groupLength(), part(element));
+  uint32_t offset = activation_.startOffset(groupLength(), part(element));
   Value start = spread(row, element, offset, words_);
   if (divisor != kActivationStartZero)
     start = arith::ShRSIOp::create(b_, loc_, start,
@@ -124,26 +131,37 @@ Value GroupDots::startOf(Value row, uint32_t element) {
   return start;
 }
 
-// Exact integer dots with every row of a. Rows are the innermost loop, so that neighbouring
-// instructions are independent.
-SmallVector<Value> GroupDots::integerDots(uint32_t element) {
-  SmallVector<Value> dots =
+// Exact integer dots with every row of a, which is read once for all vectors. Rows are the
+// innermost loop but for them, so that neighbouring instructions are independent.
+SmallVector<SmallVector<Value>> GroupDots::integerDots(uint32_t element) {
+  SmallVector<Value> starts =
       llvm::map_to_vector(rows_, [&](Value row) { return startOf(row, element); });
-  for (uint32_t group : operand_.order(element)) {
-    Value codes = operand_.codes(group);
+  SmallVector<SmallVector<Value>> dots(operands_.size(), starts);
+  for (uint32_t group : operands_.front()->order(element)) {
+    SmallVector<Value> codes =
+        llvm::map_to_vector(operands_, [&](DotOperand *operand) { return operand->codes(group); });
     uint32_t offset = activation_.codeOffset() + 4 * group % kActivationLength;
-    for (auto [dot, row] : llvm::zip_equal(dots, rows_))
-      dot = byteDot(dot, codes, spread(row, element, offset, words_));
+    for (auto [at, row] : llvm::enumerate(rows_)) {
+      Value activation = spread(row, element, offset, words_);
+      for (auto [vector, code] : llvm::zip_equal(dots, codes))
+        vector[at] = byteDot(vector[at], code, activation);
+    }
   }
   return dots;
 }
 
-void GroupDots::add(uint32_t element, ArrayRef<Value *> sums) {
-  SmallVector<Value> dots = integerDots(element);
-  Value scaleB = operand_.scale(element), minB = operand_.min(element);
+void GroupDots::add(uint32_t element, const Sums &sums) {
+  SmallVector<SmallVector<Value>> dots = integerDots(element);
+  for (auto [operand, vector, into] : llvm::zip_equal(operands_, dots, sums))
+    addVector(element, *operand, vector, into);
+}
+
+void GroupDots::addVector(uint32_t element, DotOperand &operand, ArrayRef<Value> dots,
+                          ArrayRef<Value *> sums) {
+  Value scaleB = operand.scale(element), minB = operand.min(element);
   if (minB)
     minB = arith::NegFOp::create(b_, loc_, minB);
-  uint32_t sumOffset = activation_.scaledSumOffset(operand_.groupLength(), part(element));
+  uint32_t sumOffset = activation_.scaledSumOffset(groupLength(), part(element));
   for (auto [sum, dot, row] : llvm::zip_equal(sums, dots, rows_)) {
     Value scale =
         arith::MulFOp::create(b_, loc_, scaleB, spread(row, element, /*offset=*/0, floats_));
@@ -234,8 +252,9 @@ LogicalResult Emitter::emitBlockDot(tile::DotOp op) {
     int64_t row = p * facts_.lanes;
     PackedOperand operand(b_, loc_, facts_, *packing, packedBlocks(w, format, atB, row),
                           static_cast<uint32_t>(row % kInterleavedRows));
-    GroupDots dots(b_, loc_, facts_, operand, activation, rowsA);
-    SmallVector<Value *> sums = sumsOf(acc, p, perRow);
+    DotOperand *vector = &operand;
+    GroupDots dots(b_, loc_, facts_, vector, activation, rowsA);
+    const Sums sums{sumsOf(acc, p, perRow)};
     for (uint32_t element = 0; element < format.blockLength; element += packing->groupLength)
       dots.add(element, sums);
   }
@@ -260,6 +279,10 @@ LogicalResult Emitter::emitExpand(sched::ExpandOp op) {
     return op.emitOpError() << "expands " << w.type
                             << ", expected interleave = " << kInterleavedRows
                             << " of a format that has a packing";
+  if (op.getMins() && packing->zero != 0)
+    return op.emitOpError() << "expands " << w.type
+                            << ", which has minima: expected numbers of at least 0";
+  int32_t zero = panelZeroOf(facts_, static_cast<bool>(op.getMins()));
   SmallVector<Value> at = scalarsOf(load.getOffsets());
   auto wordType = cast<RankedTensorType>(op.getWords().getType());
   auto factorType = cast<RankedTensorType>(op.getScales().getType());
@@ -272,7 +295,7 @@ LogicalResult Emitter::emitExpand(sched::ExpandOp op) {
     PackedOperand operand(b_, loc_, facts_, *packing, packedBlocks(w, format, at, row),
                           static_cast<uint32_t>(row % kInterleavedRows));
     for (int64_t i = 0; i < wordType.getDimSize(0); ++i) {
-      Value codes = operand.codes(first / 4 + static_cast<uint32_t>(i), panelZeroOf(facts_));
+      Value codes = operand.codes(first / 4 + static_cast<uint32_t>(i), zero);
       words.values[i * perRow + p] = LLVM::BitcastOp::create(b_, loc_, word, codes);
     }
     for (int64_t g = 0; g < factorType.getDimSize(0); ++g) {
@@ -307,6 +330,8 @@ LogicalResult Emitter::emitPanelDot(sched::PanelDotOp op) {
                             << length << " elements";
   Pieces acc = relayout(tiles_.find(op.getAcc())->second, canonicalLane(accType.getShape()));
   SmallVector<Value> rowsA = activationRows(load, activation);
+  SmallVector<std::unique_ptr<DotOperand>> vectors;
+  Sums sums;
   for (int64_t p = 0; p < perRow; ++p) {
     auto rowsOf = [&](Value tile) -> PanelOperand::Rows {
       auto read = tile ? tile.getDefiningOp<sched::ReadOp>() : sched::ReadOp();
@@ -316,13 +341,16 @@ LogicalResult Emitter::emitPanelDot(sched::PanelDotOp op) {
         return readPiece(read, {row, p * facts_.lanes}, facts_.lanes);
       };
     };
-    PanelOperand operand(b_, loc_, facts_, length, rowsOf(op.getWords()), rowsOf(op.getScales()),
-                         rowsOf(op.getMins()));
-    GroupDots dots(b_, loc_, facts_, operand, activation, rowsA);
-    SmallVector<Value *> sums = sumsOf(acc, p, perRow);
-    for (uint32_t element = 0; element < kActivationLength; element += length)
-      dots.add(element, sums);
+    vectors.push_back(std::make_unique<PanelOperand>(b_, loc_, facts_, length,
+                                                     rowsOf(op.getWords()), rowsOf(op.getScales()),
+                                                     rowsOf(op.getMins())));
+    sums.push_back(sumsOf(acc, p, perRow));
   }
+  SmallVector<DotOperand *> operands =
+      llvm::map_to_vector(vectors, [](auto &vector) { return vector.get(); });
+  GroupDots dots(b_, loc_, facts_, operands, activation, rowsA);
+  for (uint32_t element = 0; element < kActivationLength; element += length)
+    dots.add(element, sums);
   tiles_[op.getResult()] = acc;
   return success();
 }

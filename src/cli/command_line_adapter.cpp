@@ -62,8 +62,9 @@ void addPrecision(CLI::App &command, CommandLine &line) {
           "type of keys and values, one of " + kvTypeNames() + " (default: f16, or the plan's own)",
           "TYPE");
   addText(command, "--activations", line.activations,
-          "how rows meet weights, one of " + activationsNames() +
-              ": f32 never rounds them, which is slower (default: fastest, or the plan's own)",
+          "how rows meet weights: " + activationsNames() +
+              ", which rounds no row and is slower (default: " + std::string(kDefaultActivations) +
+              ", or the plan's own)",
           "NAME");
 }
 

@@ -1,6 +1,8 @@
 // Creation of the instance, its validation messages, and its list of devices.
 #include "hal/vulkan/instance.h"
 
+#include "hal/vulkan/driver_libraries.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -92,7 +94,9 @@ Result<void> Instance::createHandle(const VulkanOptions &options) {
     info.enabledExtensionCount = 1;
     info.ppEnabledExtensionNames = &extension;
   }
+  const std::set<std::string> before = openLibraries();
   const VkResult made = loader_.vk.vkCreateInstance(&info, nullptr, &handle_);
+  keepLibrariesSince(before);
   if (made != VK_SUCCESS)
     return callFailed("vkCreateInstance", made);
   return {};

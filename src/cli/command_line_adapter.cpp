@@ -62,9 +62,8 @@ void addPrecision(CLI::App &command, CommandLine &line) {
           "type of keys and values, one of " + kvTypeNames() + " (default: f16, or the plan's own)",
           "TYPE");
   addText(command, "--activations", line.activations,
-          "how rows meet weights: " + activationsNames() +
-              ", which rounds no row and is slower (default: " + std::string(kDefaultActivations) +
-              ", or the plan's own)",
+          "rows meet weights in one of " + activationsNames() +
+              " (default: " + std::string(kDefaultActivations) + ", or the plan's own)",
           "NAME");
 }
 

@@ -230,22 +230,33 @@ static bool runsOn(hal::Device &device, const plan::Plan &plan) {
   return module || module.error().code != Code::Unsupported;
 }
 
-// Plans that do not say are from before there was a choice.
-static Result<void> checkSame(const plan::Plan &plan, const char *name, std::string_view usual,
-                              const std::string &asked, const char *what, const char *option) {
-  const auto text = plan.texts.find(name);
-  const std::string found = text == plan.texts.end() ? std::string(usual) : text->second;
+namespace {
+// A choice that plans are built for: the text that names it, what plans have that do not say, since
+// they are from before there was a choice, and how it is spoken of.
+struct PlanChoice {
+  const char *text;
+  std::string_view usual;
+  const char *words, *option;
+};
+} // namespace
+
+static Result<void> checkSame(const plan::Plan &plan, const PlanChoice &choice,
+                              const std::string &asked) {
+  const auto text = plan.texts.find(choice.text);
+  const std::string found = text == plan.texts.end() ? std::string(choice.usual) : text->second;
   if (asked.empty() || found == asked)
     return {};
-  return fail(Code::InvalidArgument,
-              std::string("the plan ") + what + " " + found + ", " + option + " asks for " + asked);
+  return fail(Code::InvalidArgument, std::string("the plan ") + choice.words + " " + found + ", " +
+                                         choice.option + " asks for " + asked);
 }
 
 static Result<void> checkPrecision(const plan::Plan &plan, const Precision &asked) {
-  SINTER_TRY(checkSame(plan, plan_names::kKvType, kDefaultKvType, asked.kvType,
-                       "keeps keys and values in", "--kv-type"));
-  return checkSame(plan, plan_names::kAskedActivations, kDefaultActivations, asked.activations,
-                   "has activations as", "--activations");
+  static constexpr PlanChoice kKv = {plan_names::kKvType, kDefaultKvType,
+                                     "keeps keys and values in", "--kv-type"};
+  static constexpr PlanChoice kRows = {plan_names::kAskedActivations, kDefaultActivations,
+                                       "was built for activations", "--activations"};
+  SINTER_TRY(checkSame(plan, kKv, asked.kvType));
+  return checkSame(plan, kRows, asked.activations);
 }
 
 Result<ObtainedPlan> readPlanFile(const std::string &path, hal::Device &device,

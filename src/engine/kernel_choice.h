@@ -38,7 +38,8 @@ kernels::Embed chooseEmbed(int64_t columns, kernel::Element table,
                            Programs programs = Programs::Tasks);
 kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_t k, RowBucket rows,
                          ProductRules rules = {});
-// Shortens the steps of a product over threads until its operands fit into what a program shares.
+// Shortens the steps of a product over threads until its operands fit into what a program shares;
+// blocks, whose steps have a least length, take fewer rows then.
 void fitStep(kernels::Gemm &p, int64_t sharedBytes);
 kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPlace);
 kernels::KvWrite chooseKvWrite(const graph::PoolShape &shape, kernel::Element pool);

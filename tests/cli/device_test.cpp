@@ -40,7 +40,7 @@ TEST_F(Devices, APlanOfAnotherKvTypeThanAskedForIsRefused) {
 TEST_F(Devices, APlanOfOtherActivationsThanAskedForIsRefused) {
   const std::string plan = compiled("cpu");
   EXPECT_THAT(sinter({"run", model_, "-p", "hi", "--plan", plan, "--activations", "f32"}),
-              FailedSaying("the plan has activations as fastest, --activations asks for f32"));
+              FailedSaying("the plan was built for activations fastest, --activations asks for f32"));
   EXPECT_THAT(sinter({"run", model_, "-p", "hi", "-n", "1", "--raw", "--plan", plan,
                       "--activations", "fastest"}),
               EndedWith(0));

@@ -140,6 +140,19 @@ TEST(KernelChoice, RowsThatMayNotBeRoundedMeetDecodedWeightsInAnyNumber) {
     }
 }
 
+TEST(KernelChoice, DecodedBlocksBesideWideTilesFitIntoWhatAProgramShares) {
+  constexpr int64_t kShared = 32 * 1024;
+  for (int64_t columns : {64, 128, 192}) {
+    auto p = chooseGemm(kernel::F32, kernel::block("q8_0"), columns, 1536, RowBucket::Many,
+                        {Programs::Threads, Activations::F32});
+    p.blockN = columns;
+    fitStep(p, kShared);
+    EXPECT_LE((p.blockM + p.blockN) * (p.blockK + p.blockK / 16) * 4, kShared) << columns;
+    EXPECT_EQ(p.blockK % 32, 0);
+    EXPECT_GE(p.blockM, 8);
+  }
+}
+
 TEST(KernelChoice, BlocksOfQueriesFillTheRowsOfProductsFromRings) {
   EXPECT_EQ(chooseQueryBlock(1, 128), 128);
   EXPECT_EQ(chooseQueryBlock(3, 128), 42);

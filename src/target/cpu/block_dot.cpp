@@ -196,13 +196,14 @@ LogicalResult Blocker::dotColumnLoop(tile::DotOp dot, Value into, Value from, Va
 
 LogicalResult Blocker::dotColumns(tile::DotOp dot, Value into, int64_t step) {
   int64_t columns = cast<RankedTensorType>(dot.getAcc().getType()).getDimSize(1);
-  int64_t whole = columns / step * step;
+  bool blocks = isBlockTile(dot.getA());
+  int64_t whole = blocks ? columns : columns / step * step;
   Value limit = extent(dot.getAcc(), 1);
   if (whole) {
     Value end =
         whole == columns ? limit : b_.createOrFold<arith::MinSIOp>(loc_, limit, index(whole));
     // Packed rows end with their group of rows: a block of several groups must lie inside.
-    bool groups = isBlockTile(dot.getA()) && step > kInterleavedRows;
+    bool groups = blocks && step > kInterleavedRows;
     Value full = groups ? floorTo(end, step) : end;
     if (failed(dotColumnLoop(dot, into, index(0), full, step)) ||
         (groups && failed(dotColumnLoop(dot, into, full, end, kInterleavedRows))))

@@ -21,11 +21,12 @@ int64_t rowsOfBlocks(const CpuFacts &facts, int64_t vectors, int64_t tileRows) {
 }
 
 int64_t rowsOfPanels(const CpuFacts &facts, int64_t vectors, int64_t tileRows) {
-  // Vectors are taken together, so that activations are read once for all. Several leave fewer
-  // registers to their sums: six rows by two vectors have too few left to read ahead on a Zen 5
-  // (q8_0 0.67 of the byte dots' rate, five rows 0.70).
-  int64_t sums = vectors == 1 ? facts.accumulatorBudget() : facts.registers * 5 / 8;
-  return std::clamp<int64_t>(sums / (2 * vectors), 1, tileRows);
+  // Vectors are taken together, so that activations are read once for all. Six rows by two vectors
+  // leave too few registers to read ahead (q8_0 on a Zen 5: 0.67 of the byte dots' rate, five rows
+  // 0.70).
+  int64_t rows = facts.accumulatorBudget() / (2 * vectors);
+  bool crowded = vectors > 1 && rows > 4;
+  return std::clamp<int64_t>(crowded ? rows - 1 : rows, 1, tileRows);
 }
 
 bool expands(const CpuFacts &facts, tile::DotOp dot) {
@@ -38,7 +39,9 @@ bool expands(const CpuFacts &facts, tile::DotOp dot) {
 }
 
 int64_t vectorsOfPanels(const CpuFacts &facts, tile::DotOp dot) {
-  return facts.instructions.byteDot && expands(facts, dot) ? 2 : 1;
+  // Without an instruction for bytes two need more registers than there are (q8_0: 0.89 as fast).
+  int64_t vectors = facts.instructions.byteDot && expands(facts, dot) ? 2 : 1;
+  return std::max<int64_t>(vectors, kInterleavedRows / facts.lanes);
 }
 
 // Groups beyond the weights' own length are zero and add nothing: their exact end replaces a bound

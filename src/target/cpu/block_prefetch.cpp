@@ -137,9 +137,9 @@ void Blocker::prefetchBlocks(tile::DotOp dot, const Columns &columns, Value k) {
                             b_.getDenseI64ArrayAttr({columns.count, int64_t(format->blockLength)}));
 }
 
-// In every trip of one row's product with scalars: the weights some trips ahead, beyond K those of
-// the columns beside. Hardware fetches blocks ahead well enough by itself, which lie in longer
-// runs.
+// In every trip of one row's product with scalars: the weights some trips ahead, beyond the end of
+// K the first ones of the columns beside. Hardware fetches blocks ahead well enough by itself,
+// which lie in longer runs.
 void Blocker::prefetchStream(tile::DotOp dot, const Columns &columns, Value k, int64_t step) {
   tile::LoadOp load = loadOf(dot.getB());
   if (!load || !dot.getTransposeB() || !load.getView().getType().getInterleave())
@@ -148,18 +148,16 @@ void Blocker::prefetchStream(tile::DotOp dot, const Columns &columns, Value k, i
   if (tile::blockFormatOf(element))
     return;
   int64_t stepBytes = kInterleavedRows * step * element.getIntOrFloatBitWidth() / 8;
-  int64_t depth = cast<RankedTensorType>(dot.getB().getType()).getDimSize(1);
-  Value ahead = add(k, index(llvm::divideCeil(kStreamAheadBytes, stepBytes) * step));
-  Value beyond =
-      b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::uge, ahead, index(depth));
-  Value around = b_.createOrFold<arith::SubIOp>(loc_, ahead, index(depth));
+  Value length = b_.createOrFold<tile::DimOp>(loc_, mapped(load.getView()), 1u);
+  Value ahead = add(add(mapped(load.getOffsets()[1]), k),
+                    index(llvm::divideCeil(kStreamAheadBytes, stepBytes) * step));
+  Value beyond = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::uge, ahead, length);
+  Value around = b_.createOrFold<arith::SubIOp>(loc_, ahead, length);
   Value atK = arith::SelectOp::create(b_, loc_, beyond, around, ahead);
   Value beside = arith::SelectOp::create(b_, loc_, beyond, index(columns.count), index(0));
-  Value column = add(columns.from, beside);
-  sched::PrefetchOp::create(
-      b_, loc_, mapped(load.getView()),
-      ValueRange{add(mapped(load.getOffsets()[0]), column), add(mapped(load.getOffsets()[1]), atK)},
-      b_.getDenseI64ArrayAttr({columns.count, step}));
+  Value column = add(mapped(load.getOffsets()[0]), add(columns.from, beside));
+  sched::PrefetchOp::create(b_, loc_, mapped(load.getView()), ValueRange{column, atK},
+                            b_.getDenseI64ArrayAttr({columns.count, step}));
 }
 
 // Before a block of rows multiplies by a panel of blocks: its share of what the panel beside
@@ -175,7 +173,7 @@ void Blocker::prefetchExpanded(tile::DotOp dot, const Columns &columns, Value ro
   int64_t share = llvm::divideCeil(depth / length, rowBlocks) * length;
   Value first = multiplied(divided(row, rows), share);
   Value inside =
-      b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::ult, first, index(depth));
+      b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::ult, first, groupsEnd(dot, depth));
   (void)onlyIf(inside, [&] {
     Value column = add(mapped(load.getOffsets()[0]), add(columns.from, index(columns.count)));
     sched::PrefetchOp::create(b_, loc_, mapped(load.getView()),

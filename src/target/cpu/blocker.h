@@ -40,7 +40,8 @@ tile::LoadOp loadOf(Value value);
 int64_t blockLengthOf(Value weights);
 // Sums of so many rows of blocks stay in registers beside `vectors` vectors of columns.
 int64_t rowsOfBlocks(const CpuFacts &facts, int64_t vectors, int64_t tileRows);
-// The same where they are expanded into panels, and the vectors that a panel has.
+// The same where they are expanded into panels, and the vectors that a panel has: whole groups of
+// packed rows.
 int64_t rowsOfPanels(const CpuFacts &facts, int64_t vectors, int64_t tileRows);
 int64_t vectorsOfPanels(const CpuFacts &facts, tile::DotOp dot);
 // Whether several blocks of rows read each column of blocks: otherwise it is read once, as it is.

@@ -174,11 +174,9 @@ LogicalResult Blocker::dotColumnsAt(tile::DotOp dot, Value into, Value from, int
   auto branch = scf::IfOp::create(b_, loc_, many, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPointToStart(branch.elseBlock());
-  // A few rows take twice as long beside two vectors of packed blocks.
-  int64_t part = std::max<int64_t>(facts_.lanes, kInterleavedRows);
-  for (int64_t at = 0; at < count; at += part)
-    if (failed(dotRows(dot, into,
-                       {.from = add(from, index(at)), .count = std::min(part, count - at)})))
+  // A few rows take twice as long beside two groups of packed blocks at once.
+  for (int64_t at = 0; at < count; at += kInterleavedRows)
+    if (failed(dotRows(dot, into, {.from = add(from, index(at)), .count = kInterleavedRows})))
       return failure();
   b_.setInsertionPointToStart(branch.thenBlock());
   if (failed(expandColumns(dot, columns)))

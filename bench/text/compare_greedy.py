@@ -158,8 +158,8 @@ def compare(args, model):
         for names in pairs:
             tokens, files = zip(*(sides[name] for name in names))
             results = judge_all(work, prompts, tokens, files, limit)
-            sides_text = ", ".join(names)
-            reports.append({**report, "sides": sides_text, "decides": names == pairs[0], "prompts": results})
+            about = {"sides": ", ".join(names), "decides": names == pairs[0]}
+            reports.append({**report, **about, "prompts": results})
     return reports
 
 

@@ -10,6 +10,10 @@ namespace sinter::runtime {
 static constexpr uint64_t kPoolBytes = uint64_t(1) << 28;
 static constexpr uint64_t kPlaceAlignment = 4096; // no two weights share a page
 
+// Where files are mapped in huge pages a small weight would keep such a page for itself, whose
+// other bytes were packed long ago.
+static constexpr uint64_t kLeastMappedBytes = uint64_t(2) << 20;
+
 Result<void> Executor::loadCode() {
   modules_.resize(plan_->modules.size());
   for (const plan::Kernel &kernel : plan_->kernels) {
@@ -96,7 +100,7 @@ Result<Executor::Weight> Executor::findWeight(plan::BufferId id, WeightSource &s
     return fail(Code::InvalidArgument, "the model's tensors give " + std::to_string(weight.bytes) +
                                            " bytes, the plan expects " + std::to_string(expected));
   weight.mapped = buffer.pack.mode == plan::PackMode::Direct && weight.tensors.size() == 1 &&
-                  device_.supports(hal::Feature::WrapMemory);
+                  weight.bytes >= kLeastMappedBytes && device_.supports(hal::Feature::WrapMemory);
   return weight;
 }
 

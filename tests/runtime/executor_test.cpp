@@ -163,10 +163,22 @@ TEST_P(ExecutorTest, AnInterleavedWeightReachesTheKernelPacked) {
   EXPECT_EQ(executor_->memory().mapped, 0u);
 }
 
-TEST_P(ExecutorTest, ADirectWeightIsNotCopied) {
-  create(vectorPlan());
+TEST_P(ExecutorTest, ALargeDirectWeightIsNotCopied) {
+  plan::Plan plan = vectorPlan();
+  std::vector<float> weight(std::size_t(1) << 19);
+  weight[2] = 7;
+  source_.tensors["w"] = bytesOf(weight);
+  plan.buffers[kW.index].bytes = Expr(int64_t(1) << 21);
+  create(std::move(plan));
   EXPECT_EQ(executor_->memory().weights, 0u);
-  EXPECT_EQ(executor_->memory().mapped, uint64_t(kMaxN) * 4);
+  EXPECT_EQ(executor_->memory().mapped, uint64_t(1) << 21);
+  EXPECT_EQ(step(3, 1), (std::vector<float>{3, 3, 24}));
+}
+
+TEST_P(ExecutorTest, ASmallDirectWeightIsCopiedAndItsPagesReleased) {
+  create(vectorPlan());
+  EXPECT_EQ(executor_->memory().weights, uint64_t(kMaxN) * 4);
+  EXPECT_EQ(executor_->memory().mapped, 0u);
 }
 
 TEST_P(ExecutorTest, AConstantReachesTheKernel) {

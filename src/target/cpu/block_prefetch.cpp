@@ -8,12 +8,13 @@ using namespace mlir;
 
 namespace sinter::target::cpu {
 
-// How far ahead of the blocks that are multiplied others are fetched: 8 rows by 3072 x 576 of Q8_0
-// take 125 us without, 100 with 2048, 90 with 4096, 102 with 8192 (two threads of a Xeon).
+// How far ahead of the blocks that several rows multiply others are fetched: 8 rows by 3072 x 576
+// of Q8_0 take 125 us without, 100 with 2048, 90 with 4096, 102 with 8192 (two threads of a Xeon).
 static constexpr int64_t kAheadBytes = 4096;
-// The same for scalars that one row multiplies: SmolLM2 in F16 generates 140 tokens per second with
-// it, 92 without (two threads of a Zen 5); 512 to 6144 bytes are equally good.
-static constexpr int64_t kStreamAheadBytes = 2048;
+// The same for one row. SmolLM2 in F16 generates 140 tokens per second with it, 92 without; 512 to
+// 6144 bytes are equally good. Of models in blocks those of Q3_K gain a fifth, others up to a
+// tenth, most with 2048 (two threads of a Zen 5).
+static constexpr int64_t kAheadBytesOfOneRow = 2048;
 
 // The loop around a dot whose steps walk this axis of the load in rows of known places; else null.
 static scf::ForOp loopAlong(tile::DotOp dot, tile::LoadOp load, unsigned axis) {
@@ -121,36 +122,33 @@ void Blocker::prefetchRows(tile::DotOp dot, const Columns &columns, Value row, i
       b_.getDenseI64ArrayAttr({rows, (depth * columns.count + all - 1) / all}));
 }
 
-// In every trip of a loop over blocks of weights: the ones some trips ahead, beyond the last column
-// those of the columns beside. One row's work is too short to hide what memory takes; without this
-// the work of several rows adds to it.
-void Blocker::prefetchBlocks(tile::DotOp dot, const Columns &columns, Value k) {
+// In every trip of a loop over blocks of weights: the ones some trips ahead, beyond the end of K
+// those of the columns beside. Without this the work of several rows adds to what memory takes.
+void Blocker::prefetchBlocks(tile::DotOp dot, const Columns &columns, Value k, int64_t rows) {
   tile::LoadOp load = loadOf(dot.getB());
   const BlockFormat *format = tile::blockFormatOf(getElementTypeOrSelf(dot.getB().getType()));
   if (!load || !format)
     return;
   int64_t tripBytes = format->blockBytes * columns.count;
-  int64_t ahead = llvm::divideCeil(kAheadBytes, tripBytes) * format->blockLength;
+  int64_t bytes = rows == 1 ? kAheadBytesOfOneRow : kAheadBytes;
+  int64_t ahead = llvm::divideCeil(bytes, tripBytes) * format->blockLength;
   sched::PrefetchOp::create(b_, loc_, mapped(load.getView()),
                             ValueRange{add(mapped(load.getOffsets()[0]), columns.from),
                                        add(add(mapped(load.getOffsets()[1]), k), index(ahead))},
                             b_.getDenseI64ArrayAttr({columns.count, int64_t(format->blockLength)}));
 }
 
-// In every trip of one row's product with scalars: the weights some trips ahead, beyond the end of
-// K the first ones of the columns beside. Hardware fetches blocks ahead well enough by itself,
-// which lie in longer runs.
+// In every trip of a product of few rows with scalars: the weights some trips ahead, beyond the end
+// of K the first ones of the columns beside.
 void Blocker::prefetchStream(tile::DotOp dot, const Columns &columns, Value k, int64_t step) {
   tile::LoadOp load = loadOf(dot.getB());
   if (!load || !dot.getTransposeB() || !load.getView().getType().getInterleave())
     return;
-  Type element = load.getView().getType().getElementType();
-  if (tile::blockFormatOf(element))
-    return;
-  int64_t stepBytes = kInterleavedRows * step * element.getIntOrFloatBitWidth() / 8;
+  unsigned bits = load.getView().getType().getElementType().getIntOrFloatBitWidth();
+  int64_t stepBytes = kInterleavedRows * step * bits / 8;
   Value length = b_.createOrFold<tile::DimOp>(loc_, mapped(load.getView()), 1u);
   Value ahead = add(add(mapped(load.getOffsets()[1]), k),
-                    index(llvm::divideCeil(kStreamAheadBytes, stepBytes) * step));
+                    index(llvm::divideCeil(kAheadBytesOfOneRow, stepBytes) * step));
   Value beyond = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::uge, ahead, length);
   Value around = b_.createOrFold<arith::SubIOp>(loc_, ahead, length);
   Value atK = arith::SelectOp::create(b_, loc_, beyond, around, ahead);

@@ -89,6 +89,8 @@ private:
   LogicalResult dotColumns(tile::DotOp dot, Value into, int64_t step);
   LogicalResult dotColumnLoop(tile::DotOp dot, Value into, Value from, Value end, int64_t step);
   LogicalResult dotColumnsAt(tile::DotOp dot, Value into, Value from, int64_t count);
+  LogicalResult dotPrepared(tile::DotOp dot, Value into, Columns columns);
+  int64_t columnsOfFewRows(tile::DotOp dot);
   LogicalResult dotRows(tile::DotOp dot, Value into, const Columns &columns);
   LogicalResult dotBlock(tile::DotOp dot, Value into, Value row, int64_t rows,
                          const Columns &columns);
@@ -139,7 +141,7 @@ private:
   void prefetchNext(tile::DotOp dot, const Columns &columns, Value row, int64_t rows, Value k);
   void prefetchStream(tile::DotOp dot, const Columns &columns, Value k, int64_t step);
   void prefetchExpanded(tile::DotOp dot, const Columns &columns, Value row, int64_t rows);
-  void prefetchBlocks(tile::DotOp dot, const Columns &columns, Value k);
+  void prefetchBlocks(tile::DotOp dot, const Columns &columns, Value k, int64_t rows);
   void prefetchNextProduct(tile::DotOp dot, const Columns &columns, Value trip, int64_t trips);
   Value inNextRound(Value value, mlir::scf::ForOp loop);
   void prefetchPanel(tile::DotOp dot, const Columns &columns, Value row, int64_t rows, Value k,

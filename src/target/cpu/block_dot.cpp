@@ -103,8 +103,6 @@ LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t 
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToEnd(loop.getBody());
     FailureOr<Value> sum = Value(loop.getRegionIterArg(0));
-    if (blocks && !columns.words)
-      prefetchBlocks(dot, columns, loop.getInductionVar(), rows);
     if (!blocks && !columns.packed)
       prefetchStream(dot, columns, loop.getInductionVar(), step * unroll);
     if (ahead)
@@ -117,6 +115,8 @@ LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t 
                     step);
     if (failed(sum))
       return failure();
+    if (blocks && !columns.words)
+      fetchAhead((*sum).getDefiningOp<tile::DotOp>(), rows);
     scf::YieldOp::create(b_, loc_, ValueRange{*sum});
   }
   return sumsAfter(dot, loop.getResult(0), into, block);

@@ -3,6 +3,7 @@
 #include "target/cpu/blocker.h"
 
 #include "numeric/dot_packing.h"
+#include "target/cpu/emit.h"
 
 using namespace mlir;
 
@@ -122,20 +123,14 @@ void Blocker::prefetchRows(tile::DotOp dot, const Columns &columns, Value row, i
       b_.getDenseI64ArrayAttr({rows, (depth * columns.count + all - 1) / all}));
 }
 
-// In every trip of a loop over blocks of weights: the ones some trips ahead, beyond the end of K
-// those of the columns beside. Without this the work of several rows adds to what memory takes.
-void Blocker::prefetchBlocks(tile::DotOp dot, const Columns &columns, Value k, int64_t rows) {
-  tile::LoadOp load = loadOf(dot.getB());
-  const BlockFormat *format = tile::blockFormatOf(getElementTypeOrSelf(dot.getB().getType()));
-  if (!load || !format)
-    return;
-  int64_t tripBytes = format->blockBytes * columns.count;
+// A product of blocks fetches what lies some trips ahead, beyond the end of K the columns beside,
+// line by line between its groups: all at once they would keep its own loads waiting. Without this
+// the work of several rows adds to what memory takes.
+void Blocker::fetchAhead(tile::DotOp dot, int64_t rows) {
+  int64_t trip = tile::blockFormatOf(getElementTypeOrSelf(dot.getB().getType()))->blockBytes *
+                 kInterleavedRows;
   int64_t bytes = rows == 1 ? kAheadBytesOfOneRow : kAheadBytes;
-  int64_t ahead = llvm::divideCeil(bytes, tripBytes) * format->blockLength;
-  sched::PrefetchOp::create(b_, loc_, mapped(load.getView()),
-                            ValueRange{add(mapped(load.getOffsets()[0]), columns.from),
-                                       add(add(mapped(load.getOffsets()[1]), k), index(ahead))},
-                            b_.getDenseI64ArrayAttr({columns.count, int64_t(format->blockLength)}));
+  dot->setDiscardableAttr(kFetchAhead, b_.getI64IntegerAttr(llvm::alignTo(bytes, trip)));
 }
 
 // In every trip of a product of few rows with scalars: the weights some trips ahead, beyond the end

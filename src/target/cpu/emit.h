@@ -10,6 +10,9 @@ namespace sinter::target::cpu {
 
 using target::EmittedKernel;
 
+/// On a product of blocks: as many bytes beyond what it reads are brought to the first cache.
+inline constexpr llvm::StringLiteral kFetchAhead = "sched.fetch_ahead";
+
 /// Emits `kernel` (blocked form) into `module` as
 /// `void symbol(ptr buffers, ptr scalars, ptr scratch, i64 x, i64 y, i64 z)`.
 /// Scalars, in argument order: a view's extents, then its strides in elements for every axis but a

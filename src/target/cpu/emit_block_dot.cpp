@@ -232,6 +232,14 @@ static SmallVector<Value *> sumsOf(Pieces &acc, int64_t piece, int64_t perRow) {
   return sums;
 }
 
+// Of `steps` equal shares of the lines of some packed blocks, which lie `ahead` bytes further, one.
+void Emitter::emitFetchShare(Value blocks, const BlockFormat &format, int64_t ahead, int64_t step,
+                             int64_t steps) {
+  int64_t lines = llvm::divideCeil(int64_t(format.blockBytes) * kInterleavedRows, kLineBytes);
+  for (int64_t line = step * lines / steps; line < (step + 1) * lines / steps; ++line)
+    emitPrefetchAt(bytesAt(blocks, index(ahead + line * kLineBytes)), kFirstCache);
+}
+
 LogicalResult Emitter::emitBlockDot(tile::DotOp op) {
   auto accType = cast<RankedTensorType>(op.getAcc().getType());
   auto loadA = op.getA().getDefiningOp<tile::LoadOp>(),
@@ -248,15 +256,21 @@ LogicalResult Emitter::emitBlockDot(tile::DotOp op) {
   SmallVector<Value> atB = scalarsOf(loadB.getOffsets());
   Pieces acc = relayout(tiles_.find(op.getAcc())->second, canonicalLane(accType.getShape()));
   SmallVector<Value> rowsA = activationRows(loadA, activation);
+  auto ahead = dyn_cast_or_null<IntegerAttr>(op->getDiscardableAttr(kFetchAhead));
+  const int64_t groups = format.blockLength / packing->groupLength;
+  const int64_t steps = groups * kInterleavedRows / facts_.lanes;
   for (int64_t p = 0, perRow = piecesAlong(accType.getDimSize(1)); p < perRow; ++p) {
-    int64_t row = p * facts_.lanes;
-    PackedOperand operand(b_, loc_, facts_, *packing, packedBlocks(w, format, atB, row),
-                          static_cast<uint32_t>(row % kInterleavedRows));
+    int64_t row = p * facts_.lanes, inGroup = row % kInterleavedRows;
+    Value blocks = packedBlocks(w, format, atB, row);
+    PackedOperand operand(b_, loc_, facts_, *packing, blocks, static_cast<uint32_t>(inGroup));
     DotOperand *vector = &operand;
     GroupDots dots(b_, loc_, facts_, vector, activation, rowsA);
     const Sums sums{sumsOf(acc, p, perRow)};
-    for (uint32_t element = 0; element < format.blockLength; element += packing->groupLength)
-      dots.add(element, sums);
+    for (int64_t g = 0; g < groups; ++g) {
+      if (ahead)
+        emitFetchShare(blocks, format, ahead.getInt(), inGroup / facts_.lanes * groups + g, steps);
+      dots.add(static_cast<uint32_t>(g) * packing->groupLength, sums);
+    }
   }
   tiles_[op.getResult()] = acc;
   return success();

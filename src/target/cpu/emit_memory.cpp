@@ -5,10 +5,6 @@ using namespace mlir;
 
 namespace sinter::target::cpu {
 
-// Levels as the instruction names them. Memory comes early: it goes to the second cache, where it
-// does not push the current step's operands out of the first.
-static constexpr int32_t kPrefetchScratch = 3, kPrefetchMemory = 2;
-
 Value Emitter::pointer(Value base, Value elements, Type element) {
   Value offset = arith::IndexCastOp::create(b_, loc_, b_.getI64Type(), elements);
   return LLVM::GEPOp::create(b_, loc_, base.getType(), element, base,
@@ -344,8 +340,8 @@ LogicalResult Emitter::emitWrite(sched::WriteOp op) {
   return success();
 }
 
-void Emitter::emitPrefetchAt(Value pointer, int32_t level) {
-  LLVM::Prefetch::create(b_, loc_, pointer, /*rw=*/0, /*hint=*/level, /*cache=*/1);
+void Emitter::emitPrefetchAt(Value pointer, int32_t cache) {
+  LLVM::Prefetch::create(b_, loc_, pointer, /*rw=*/0, /*hint=*/cache, /*cache=*/1);
 }
 
 // The blocks of rows that lie side by side, which begin with the first row of a group.
@@ -361,7 +357,7 @@ void Emitter::emitPrefetchBlocks(sched::PrefetchOp op, const EmittedView &view) 
     Value number = arith::DivUIOp::create(b_, loc_, place.elements, index(format->blockLength));
     Value first = bytesAt(view.base, mul(number, index(format->blockBytes)));
     for (int64_t line = 0; line < bytes; line += kLineBytes)
-      emitPrefetchAt(bytesAt(first, index(line)), kPrefetchMemory);
+      emitPrefetchAt(bytesAt(first, index(line)), kSecondCache);
   }
 }
 
@@ -386,7 +382,7 @@ void Emitter::emitPrefetch(sched::PrefetchOp op) {
     for (auto [step, stride] : llvm::zip_equal(steps, buffer.getStrides()))
       step = stride == 1 ? perLine(buffer.getElementType()) : 1;
     return forEachLine([&](ArrayRef<int64_t> at) {
-      emitPrefetchAt(bufferPointer(op.getMemory(), offsets, at), kPrefetchScratch);
+      emitPrefetchAt(bufferPointer(op.getMemory(), offsets, at), kFirstCache);
     });
   }
   const EmittedView &view = views_.find(op.getMemory())->second;
@@ -404,7 +400,7 @@ void Emitter::emitPrefetch(sched::PrefetchOp op) {
     SmallVector<Value> where;
     for (auto [offset, along] : llvm::zip_equal(offsets, at))
       where.push_back(add(offset, index(along)));
-    emitPrefetchAt(placeOf(view, where, lane).pointer, kPrefetchMemory);
+    emitPrefetchAt(placeOf(view, where, lane).pointer, kSecondCache);
   });
 }
 

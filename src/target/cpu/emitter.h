@@ -18,6 +18,10 @@ using mlir::SmallVector;
 using mlir::Type;
 using mlir::Value;
 
+/// Caches as the prefetch instruction numbers them. What is fetched early goes to the second, where
+/// it does not push the current step's operands out of the first.
+inline constexpr int32_t kFirstCache = 3, kSecondCache = 2;
+
 /// A register block in vectors. `lane` is the axis that vectors run along (-1: every element is a
 /// scalar of its own). Pieces are ordered by the other axes row-major, then along the lane axis. A
 /// splat is one scalar for all elements.
@@ -73,7 +77,7 @@ private:
   LogicalResult emitWrite(sched::WriteOp op);
   void emitPrefetch(sched::PrefetchOp op);
   void emitPrefetchBlocks(sched::PrefetchOp op, const EmittedView &view);
-  void emitPrefetchAt(Value pointer, int32_t level);
+  void emitPrefetchAt(Value pointer, int32_t cache);
   int64_t laneAxis(const EmittedView &view, ArrayRef<int64_t> shape);
   struct Place {
     Value pointer;    // of the first element
@@ -129,6 +133,8 @@ private:
   Value bytesAt(Value base, int64_t offset);
 
   // emit_block_dot.cpp
+  void emitFetchShare(Value blocks, const BlockFormat &format, int64_t ahead, int64_t step,
+                      int64_t steps);
   LogicalResult emitBlockDot(tile::DotOp op);
   LogicalResult emitExpand(sched::ExpandOp op);
   LogicalResult emitPanelDot(sched::PanelDotOp op);

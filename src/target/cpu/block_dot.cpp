@@ -116,7 +116,7 @@ LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t 
     if (failed(sum))
       return failure();
     if (blocks && !columns.words)
-      fetchAhead((*sum).getDefiningOp<tile::DotOp>(), rows);
+      fetchAhead((*sum).getDefiningOp<tile::DotOp>());
     scf::YieldOp::create(b_, loc_, ValueRange{*sum});
   }
   return sumsAfter(dot, loop.getResult(0), into, block);

@@ -9,13 +9,13 @@ using namespace mlir;
 
 namespace sinter::target::cpu {
 
-// How far ahead of the blocks that several rows multiply others are fetched: 8 rows by 3072 x 576
-// of Q8_0 take 125 us without, 100 with 2048, 90 with 4096, 102 with 8192 (two threads of a Xeon).
+// How far ahead of the blocks that rows multiply others are fetched: 8 rows by 3072 x 576 of Q8_0
+// take 125 us without, 100 with 2048, 90 with 4096, 102 with 8192 (two threads of a Xeon). On a
+// Zen 5 2048 takes 1.1 to 1.3 times as long as 4096 for one row and for 8, 8192 differs little.
 static constexpr int64_t kAheadBytes = 4096;
-// The same for one row. SmolLM2 in F16 generates 140 tokens per second with it, 92 without; 512 to
-// 6144 bytes are equally good. Of models in blocks those of Q3_K gain a fifth, others up to a
-// tenth, most with 2048 (two threads of a Zen 5).
-static constexpr int64_t kAheadBytesOfOneRow = 2048;
+// The same for scalars: SmolLM2 in F16 generates 140 tokens per second with it, 92 without; 512 to
+// 6144 bytes are equally good (two threads of a Zen 5).
+static constexpr int64_t kStreamAheadBytes = 2048;
 
 // The loop around a dot whose steps walk this axis of the load in rows of known places; else null.
 static scf::ForOp loopAlong(tile::DotOp dot, tile::LoadOp load, unsigned axis) {
@@ -126,11 +126,10 @@ void Blocker::prefetchRows(tile::DotOp dot, const Columns &columns, Value row, i
 // A product of blocks fetches what lies some trips ahead, beyond the end of K the columns beside,
 // line by line between its groups: all at once they would keep its own loads waiting. Without this
 // the work of several rows adds to what memory takes.
-void Blocker::fetchAhead(tile::DotOp dot, int64_t rows) {
+void Blocker::fetchAhead(tile::DotOp dot) {
   int64_t trip = tile::blockFormatOf(getElementTypeOrSelf(dot.getB().getType()))->blockBytes *
                  kInterleavedRows;
-  int64_t bytes = rows == 1 ? kAheadBytesOfOneRow : kAheadBytes;
-  dot->setDiscardableAttr(kFetchAhead, b_.getI64IntegerAttr(llvm::alignTo(bytes, trip)));
+  dot->setDiscardableAttr(kFetchAhead, b_.getI64IntegerAttr(llvm::alignTo(kAheadBytes, trip)));
 }
 
 // In every trip of a product of few rows with scalars: the weights some trips ahead, beyond the end
@@ -143,7 +142,7 @@ void Blocker::prefetchStream(tile::DotOp dot, const Columns &columns, Value k, i
   int64_t stepBytes = kInterleavedRows * step * bits / 8;
   Value length = b_.createOrFold<tile::DimOp>(loc_, mapped(load.getView()), 1u);
   Value ahead = add(add(mapped(load.getOffsets()[1]), k),
-                    index(llvm::divideCeil(kAheadBytesOfOneRow, stepBytes) * step));
+                    index(llvm::divideCeil(kStreamAheadBytes, stepBytes) * step));
   Value beyond = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::uge, ahead, length);
   Value around = b_.createOrFold<arith::SubIOp>(loc_, ahead, length);
   Value atK = arith::SelectOp::create(b_, loc_, beyond, around, ahead);

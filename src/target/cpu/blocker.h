@@ -141,7 +141,7 @@ private:
   void prefetchNext(tile::DotOp dot, const Columns &columns, Value row, int64_t rows, Value k);
   void prefetchStream(tile::DotOp dot, const Columns &columns, Value k, int64_t step);
   void prefetchExpanded(tile::DotOp dot, const Columns &columns, Value row, int64_t rows);
-  void fetchAhead(tile::DotOp dot, int64_t rows);
+  void fetchAhead(tile::DotOp dot);
   void prefetchNextProduct(tile::DotOp dot, const Columns &columns, Value trip, int64_t trips);
   Value inNextRound(Value value, mlir::scf::ForOp loop);
   void prefetchPanel(tile::DotOp dot, const Columns &columns, Value row, int64_t rows, Value k,

@@ -135,6 +135,7 @@ private:
   // emit_block_dot.cpp
   void emitFetchShare(Value blocks, const BlockFormat &format, int64_t ahead, int64_t step,
                       int64_t steps);
+  void keepMemoryOrder();
   LogicalResult emitBlockDot(tile::DotOp op);
   LogicalResult emitExpand(sched::ExpandOp op);
   LogicalResult emitPanelDot(sched::PanelDotOp op);

@@ -185,41 +185,24 @@ int64_t Blocker::columnsOfFewRows(tile::DotOp dot) {
          std::clamp<int64_t>(facts_.accumulatorBudget() / schedule_.fewRows, 1, kVectorsOfFewRows);
 }
 
-LogicalResult Blocker::dotPrepared(tile::DotOp dot, Value into, Columns columns) {
-  if (placement_.of(dot.getB()) == Place::Packed && failed(packColumns(dot, columns)))
+LogicalResult Blocker::dotColumnsAt(tile::DotOp dot, Value into, Columns columns, bool prepared) {
+  bool packs = placement_.of(dot.getB()) == Place::Packed;
+  if (prepared && packs && failed(packColumns(dot, columns)))
     return failure();
-  if (expands(facts_, dot) && failed(expandColumns(dot, columns)))
+  if (prepared && expands(facts_, dot) && failed(expandColumns(dot, columns)))
     return failure();
   return dotRows(dot, into, columns);
 }
 
-LogicalResult Blocker::dotColumnsAt(tile::DotOp dot, Value into, Value from, int64_t count) {
-  bool packs = placement_.of(dot.getB()) == Place::Packed;
-  if (!expands(facts_, dot) && !(packs && liesSideBySide(dot)))
-    return dotPrepared(dot, into, {.from = from, .count = count});
-  Value many = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::sgt, rowLimit(dot),
-                                              index(schedule_.fewRows));
-  auto branch = scf::IfOp::create(b_, loc_, many, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b_);
-  b_.setInsertionPointToStart(branch.elseBlock());
-  int64_t few = columnsOfFewRows(dot);
-  for (int64_t at = 0; at < count; at += few)
-    if (failed(
-            dotRows(dot, into, {.from = add(from, index(at)), .count = std::min(few, count - at)})))
-      return failure();
-  b_.setInsertionPointToStart(branch.thenBlock());
-  return dotPrepared(dot, into, {.from = from, .count = count});
-}
-
 LogicalResult Blocker::dotColumnLoop(tile::DotOp dot, Value into, Value from, Value end,
-                                     int64_t step) {
-  auto loop = scf::ForOp::create(b_, loc_, from, end, index(step));
-  OpBuilder::InsertionGuard guard(b_);
-  b_.setInsertionPointToStart(loop.getBody());
-  return dotColumnsAt(dot, into, loop.getInductionVar(), step);
+                                     int64_t step, bool prepared) {
+  return loopOver(from, end, step, [&](Value column) {
+    return dotColumnsAt(dot, into, {.from = column, .count = step}, prepared);
+  });
 }
 
-LogicalResult Blocker::dotColumns(tile::DotOp dot, Value into, int64_t step) {
+// All columns, `step` at a time; b is read as it lies where it is not `prepared`.
+LogicalResult Blocker::dotColumnLoops(tile::DotOp dot, Value into, int64_t step, bool prepared) {
   int64_t columns = cast<RankedTensorType>(dot.getAcc().getType()).getDimSize(1);
   bool blocks = isBlockTile(dot.getA());
   int64_t whole = blocks ? columns : columns / step * step;
@@ -230,17 +213,33 @@ LogicalResult Blocker::dotColumns(tile::DotOp dot, Value into, int64_t step) {
     // Packed rows end with their group of rows: a block of several groups must lie inside.
     bool groups = blocks && step > kInterleavedRows;
     Value full = groups ? floorTo(end, step) : end;
-    if (failed(dotColumnLoop(dot, into, index(0), full, step)) ||
-        (groups && failed(dotColumnLoop(dot, into, full, end, kInterleavedRows))))
+    if (failed(dotColumnLoop(dot, into, index(0), full, step, prepared)) ||
+        (groups && failed(dotColumnLoop(dot, into, full, end, kInterleavedRows, prepared))))
       return failure();
   }
   for (int64_t at = whole; at < columns;) {
     int64_t size = std::min(columns - at, facts_.lanes);
-    if (failed(dotColumnsAt(dot, into, index(at), size)))
+    if (failed(dotColumnsAt(dot, into, {.from = index(at), .count = size}, prepared)))
       return failure();
     at += size;
   }
   return success();
+}
+
+LogicalResult Blocker::dotColumns(tile::DotOp dot, Value into, int64_t step) {
+  bool packs = placement_.of(dot.getB()) == Place::Packed;
+  if (!expands(facts_, dot) && !(packs && liesSideBySide(dot)))
+    return dotColumnLoops(dot, into, step, /*prepared=*/true);
+  Value many = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::sgt, rowLimit(dot),
+                                              index(schedule_.fewRows));
+  auto branch = scf::IfOp::create(b_, loc_, many, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b_);
+  b_.setInsertionPointToStart(branch.elseBlock());
+  int64_t few = std::min(step, columnsOfFewRows(dot));
+  if (failed(dotColumnLoops(dot, into, few, /*prepared=*/false)))
+    return failure();
+  b_.setInsertionPointToStart(branch.thenBlock());
+  return dotColumnLoops(dot, into, step, /*prepared=*/true);
 }
 
 // A dot may overwrite the loop-carried tile that it adds to when nobody else reads that tile

@@ -87,9 +87,10 @@ private:
   // block_dot.cpp: contractions
   LogicalResult sinkDot(tile::DotOp dot);
   LogicalResult dotColumns(tile::DotOp dot, Value into, int64_t step);
-  LogicalResult dotColumnLoop(tile::DotOp dot, Value into, Value from, Value end, int64_t step);
-  LogicalResult dotColumnsAt(tile::DotOp dot, Value into, Value from, int64_t count);
-  LogicalResult dotPrepared(tile::DotOp dot, Value into, Columns columns);
+  LogicalResult dotColumnLoops(tile::DotOp dot, Value into, int64_t step, bool prepared);
+  LogicalResult dotColumnLoop(tile::DotOp dot, Value into, Value from, Value end, int64_t step,
+                              bool prepared);
+  LogicalResult dotColumnsAt(tile::DotOp dot, Value into, Columns columns, bool prepared);
   int64_t columnsOfFewRows(tile::DotOp dot);
   LogicalResult dotRows(tile::DotOp dot, Value into, const Columns &columns);
   LogicalResult dotBlock(tile::DotOp dot, Value into, Value row, int64_t rows,

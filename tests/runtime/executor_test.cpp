@@ -175,7 +175,7 @@ TEST_P(ExecutorTest, ALargeDirectWeightIsNotCopied) {
   EXPECT_EQ(step(3, 1), (std::vector<float>{3, 3, 24}));
 }
 
-TEST_P(ExecutorTest, ASmallDirectWeightIsCopiedAndItsPagesReleased) {
+TEST_P(ExecutorTest, ASmallDirectWeightIsCopied) {
   create(vectorPlan());
   EXPECT_EQ(executor_->memory().weights, uint64_t(kMaxN) * 4);
   EXPECT_EQ(executor_->memory().mapped, 0u);

@@ -167,8 +167,8 @@ LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, const Columns &colum
   return success();
 }
 
-// Few rows read scalars that lie side by side as they are: each once, where a copy would be read
-// and written besides.
+// Few rows read scalars that lie side by side as they are, where a copy would be read and written
+// besides (SmolLM2 in F16, 8 sequences: 1.8 times as many tokens per second).
 static bool liesSideBySide(tile::DotOp dot) {
   tile::LoadOp load = loadOf(dot.getB());
   return load && !decodingOf(dot.getB()) && dot.getTransposeB() &&
@@ -182,7 +182,8 @@ int64_t Blocker::columnsOfFewRows(tile::DotOp dot) {
   if (isBlockTile(dot.getA()))
     return kInterleavedRows;
   return facts_.lanes *
-         std::clamp<int64_t>(facts_.accumulatorBudget() / schedule_.fewRows, 1, kVectorsOfFewRows);
+         std::clamp<int64_t>(facts_.accumulatorBudget() / std::max<int64_t>(schedule_.fewRows, 1),
+                             1, kVectorsOfFewRows);
 }
 
 LogicalResult Blocker::dotColumnsAt(tile::DotOp dot, Value into, Columns columns, bool prepared) {
@@ -265,6 +266,10 @@ LogicalResult Blocker::sinkDot(tile::DotOp dot) {
     return dot.emitOpError() << "multiplies " << depth
                              << " elements along K at a time, expected whole blocks of "
                              << blockLengthOf(dot.getB());
+  if (isBlockTile(dot.getA()) && type.getDimSize(1) % kInterleavedRows)
+    return dot.emitOpError() << "has " << type.getDimSize(1)
+                             << " columns, expected whole groups of " << kInterleavedRows
+                             << " packed rows";
   Value into;
   if (auto loop = dyn_cast<scf::ForOp>(dot->getParentOp()))
     for (unsigned i = 0; i < loop.getNumRegionIterArgs() && !into; ++i)

@@ -127,8 +127,10 @@ void Blocker::prefetchRows(tile::DotOp dot, const Columns &columns, Value row, i
 // line by line between its groups: all at once they would keep its own loads waiting. Without this
 // the work of several rows adds to what memory takes.
 void Blocker::fetchAhead(tile::DotOp dot) {
-  int64_t trip = tile::blockFormatOf(getElementTypeOrSelf(dot.getB().getType()))->blockBytes *
-                 kInterleavedRows;
+  const BlockFormat *format = tile::blockFormatOf(getElementTypeOrSelf(dot.getB().getType()));
+  if (!format)
+    return; // emission refuses it
+  int64_t trip = format->blockBytes * kInterleavedRows;
   dot->setDiscardableAttr(kFetchAhead, b_.getI64IntegerAttr(llvm::alignTo(kAheadBytes, trip)));
 }
 
@@ -136,7 +138,8 @@ void Blocker::fetchAhead(tile::DotOp dot) {
 // of K the first ones of the columns beside.
 void Blocker::prefetchStream(tile::DotOp dot, const Columns &columns, Value k, int64_t step) {
   tile::LoadOp load = loadOf(dot.getB());
-  if (!load || !dot.getTransposeB() || !load.getView().getType().getInterleave())
+  if (!load || !dot.getTransposeB() || !load.getView().getType().getInterleave() ||
+      decodingOf(dot.getB()) || placement_.of(dot.getB()) == Place::Scratch)
     return;
   unsigned bits = load.getView().getType().getElementType().getIntOrFloatBitWidth();
   int64_t stepBytes = kInterleavedRows * step * bits / 8;

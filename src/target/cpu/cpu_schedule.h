@@ -1,6 +1,6 @@
 // What blocking may decide otherwise than by its rules: how the products of a kernel fill
-// registers, and from how many rows on blocks of weights are expanded. No decision changes a bit of
-// a result.
+// registers, and from how many rows on weights are copied or expanded first. No decision changes a
+// bit of a result.
 #pragma once
 
 #include "target/cpu/facts.h"
@@ -11,7 +11,7 @@ namespace sinter::target::cpu {
 struct CpuSchedule {
   int64_t vectors = 0; // of columns side by side in a product; 0: as few loads as there can be
   int64_t rows = 0;    // most rows of a register block; 0: as many as fit
-  int64_t fewRows = 8; // rows that read blocks of weights as they are where more have them expanded
+  int64_t fewRows = 8; // rows that read packed weights as they lie where more prepare them
 };
 
 /// The vectors side by side that a product has by rules.

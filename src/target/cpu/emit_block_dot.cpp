@@ -242,7 +242,7 @@ void Emitter::emitFetchShare(Value blocks, const BlockFormat &format, int64_t ah
 
 // No instruction: LLVM moves no access to memory across it. It would gather all fetches of a block,
 // and what they wait for each other the block's own loads wait too (8 rows of q6_k: 2.4 times as
-// long).
+// long). Scales that several groups share are read once more for each.
 void Emitter::keepMemoryOrder() {
   LLVM::FenceOp::create(b_, loc_, LLVM::AtomicOrdering::seq_cst, "singlethread");
 }

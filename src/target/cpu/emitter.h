@@ -18,8 +18,9 @@ using mlir::SmallVector;
 using mlir::Type;
 using mlir::Value;
 
-/// Caches as the prefetch instruction numbers them. What is fetched early goes to the second, where
-/// it does not push the current step's operands out of the first.
+/// Caches as the prefetch instruction numbers them. What the next panel or page needs goes to the
+/// second, where it does not push this one's operands out of the first; what a few trips later
+/// needs goes to the first.
 inline constexpr int32_t kFirstCache = 3, kSecondCache = 2;
 
 /// A register block in vectors. `lane` is the axis that vectors run along (-1: every element is a

@@ -17,10 +17,6 @@ static constexpr int64_t kPanelColumns = 64;
 static constexpr int64_t kMostProductColumns = 8 * kPanelColumns;
 // Elements of the longest block of the format table.
 static constexpr int64_t kLongestBlock = 256;
-// One row of blocks that would take a little more than this in one step takes it in two: q4_1, K =
-// 576, 0.88 of the time with heads behind it (15 programs), 0.98 to 1.01 elsewhere; at K = 1536 one
-// step is faster.
-static constexpr int64_t kStepOfOneRow = 512;
 // Tiles of products over threads: what a block holds in registers and shares, and for one row as
 // many programs as there can be, each of the rows that are packed side by side.
 static constexpr int64_t kFewestThreadRows = 16;
@@ -99,8 +95,6 @@ static void chooseTaskBlocks(kernels::Gemm &p, RowBucket rows) {
   p.blockK = blocks || p.b.isBlock() ? kLongestBlock : 128;
   if (!copies && p.k > 0 && p.k <= kernels::kMaxBlock)
     p.blockK = llvm::alignTo(p.k, kLongestBlock);
-  if (one && blocks && p.k > kStepOfOneRow && p.k < 2 * kStepOfOneRow)
-    p.blockK = kStepOfOneRow;
 }
 
 // One row takes as much of K at once as registers hold, so that all of it is on its way together;

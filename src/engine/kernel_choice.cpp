@@ -60,11 +60,12 @@ kernels::QuantizeRows chooseStream(int64_t columns, kernel::Element out, Program
   return p;
 }
 
-kernels::Embed chooseEmbed(int64_t columns, kernel::Element table, Programs programs) {
+kernels::Embed chooseEmbed(int64_t columns, kernel::Element table, int64_t sideBySide,
+                           Programs programs) {
   kernels::Embed p;
   p.table = table;
   p.columns = columns;
-  p.blockRows = 1;
+  p.interleave = sideBySide == 1 ? 0 : sideBySide;
   p.blockColumns = columnBlock(columns, programs);
   return p;
 }

@@ -34,7 +34,8 @@ kernels::RmsNorm chooseNorm(int64_t columns, kernel::Element out,
 // A stream of [M, columns] f32 through a map region to f32 or a block format.
 kernels::QuantizeRows chooseStream(int64_t columns, kernel::Element out,
                                    Programs programs = Programs::Tasks);
-kernels::Embed chooseEmbed(int64_t columns, kernel::Element table,
+// Of a table whose rows lie so many side by side.
+kernels::Embed chooseEmbed(int64_t columns, kernel::Element table, int64_t sideBySide = 1,
                            Programs programs = Programs::Tasks);
 kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_t k, RowBucket rows,
                          ProductRules rules = {});

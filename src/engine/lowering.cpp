@@ -6,6 +6,7 @@
 #include "engine/kernel_choice.h"
 #include "engine/lowering.h"
 #include "engine/map_program.h"
+#include "engine/weights.h"
 #include "numeric/byte_blocks.h"
 #include "numeric/dot_packing.h"
 
@@ -108,20 +109,29 @@ std::array<BoundView, 2> Lowering::poolsByRow(Value keys, Value values) const {
   return {byRow(stored(keys), blocks ? 2 : 3, blocks ? 3 : 2), byRow(stored(values), 2, 3)};
 }
 
+// Whether a product packs the same weight: then its rows are read there, and the file's bytes stay
+// where they are.
+static bool isMultiplied(graph::WeightOp weight) {
+  return llvm::any_of(weight->getUsers(), [&](Operation *user) {
+    auto contract = dyn_cast<graph::ContractOp>(user);
+    return contract && contract.getB() == weight.getResult();
+  });
+}
+
 Result<void> Lowering::lowerGather(graph::GatherOp op) {
   auto weight = op.getTable().getDefiningOp<graph::WeightOp>();
-  SINTER_ASSIGN(Stored table,
-                weight ? directWeight(weight) : Result<Stored>(stored(op.getTable())));
-  BoundView pages = table.view();
-  pages.extents.insert(pages.extents.begin() + 1, Expr(1));
-  pages.strides.insert(pages.strides.begin() + 1, table.strides[0]);
-  SINTER_ASSIGN(KernelId kernel,
-                kernels_.add("embed",
-                             chooseEmbed(columnsOf(op.getTable()), elementOf(op.getTable()),
-                                         options_.programs),
-                             kernels::embed, {}, freedom()));
+  bool packed = weight && isMultiplied(weight);
+  SINTER_ASSIGN(Stored table, packed   ? packedWeight(weight, {})
+                              : weight ? directWeight(weight)
+                                       : Result<Stored>(stored(op.getTable())));
+  kernel::Element element = elementOf(op.getTable());
+  int64_t sideBySide = packed ? interleavedRows(element, options_.products()) : 1;
+  SINTER_ASSIGN(KernelId kernel, kernels_.add("embed",
+                                              chooseEmbed(columnsOf(op.getTable()), element,
+                                                          sideBySide, options_.programs),
+                                              kernels::embed));
   Stored out = allocate(op.getResult());
-  addLaunch(steps_, kernel, {stored(op.getIndex()).view(), pages, out.view()}, op);
+  addLaunch(steps_, kernel, {stored(op.getIndex()).view(), table.view(), out.view()}, op);
   return {};
 }
 

@@ -100,9 +100,6 @@ BlockSpace blockSpace(const kernels::RmsNorm &rules, const Freedom &freedom) {
 BlockSpace blockSpace(const kernels::QuantizeRows &rules, const Freedom &freedom) {
   return rowSpace(rules.blockRows, freedom);
 }
-BlockSpace blockSpace(const kernels::Embed &rules, const Freedom &freedom) {
-  return rowSpace(rules.blockRows, freedom);
-}
 
 // ---- what to try ----
 

@@ -35,7 +35,6 @@ struct BlockSpace {
 BlockSpace blockSpace(const kernels::Gemm &rules, const Freedom &freedom);
 BlockSpace blockSpace(const kernels::RmsNorm &rules, const Freedom &freedom);
 BlockSpace blockSpace(const kernels::QuantizeRows &rules, const Freedom &freedom);
-BlockSpace blockSpace(const kernels::Embed &rules, const Freedom &freedom);
 // Of kernels without blocks to choose: attention's are formed with the batch.
 template <class P> BlockSpace blockSpace(const P &, const Freedom &) {
   return {};

@@ -1,4 +1,4 @@
-// Host allocations: the heap for small ones, own mappings for large ones.
+// Host allocations: the heap for small ones, own mappings for others, on huge pages for large ones.
 #include "hal/host_memory.h"
 
 #include "base/checked.h"
@@ -17,6 +17,10 @@ namespace {
 
 constexpr uint64_t kHugePageBytes = uint64_t(2) << 20;
 
+// Mapped memory is zero without being written, and what of it nobody writes takes none: a context's
+// KV state that is half full takes half.
+constexpr uint64_t kLeastMappedBytes = uint64_t(1) << 16;
+
 Fail noMemory(uint64_t bytes) {
   return fail(Code::Exhausted,
               "no memory for " + std::to_string(bytes) + " bytes: of " +
@@ -33,7 +37,7 @@ uint64_t usableMemoryBytes() {
 }
 
 Result<HostMemory> HostMemory::allocate(uint64_t bytes) {
-  if (bytes >= kHugePageBytes)
+  if (bytes >= kLeastMappedBytes)
     return map(bytes);
   void *data = ::operator new(std::max<uint64_t>(bytes, 1), std::align_val_t(kBufferAlignment),
                               std::nothrow);
@@ -44,23 +48,26 @@ Result<HostMemory> HostMemory::allocate(uint64_t bytes) {
 }
 
 Result<HostMemory> HostMemory::map(uint64_t bytes) {
+  const bool huge = bytes >= kHugePageBytes;
+  const uint64_t unit = huge ? kHugePageBytes : static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   // The system may promise more than it has and end the process later; a request above all memory
   // is sure to fail.
-  auto mapped = (alignUp(CheckedSize(bytes), kHugePageBytes) + kHugePageBytes).value();
+  auto mapped = (alignUp(CheckedSize(bytes), unit) + unit).value();
   if (!mapped || bytes > usableMemoryBytes())
     return noMemory(bytes);
   void *raw = mmap(nullptr, *mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (raw == MAP_FAILED)
     return noMemory(bytes);
   const auto begin = reinterpret_cast<uintptr_t>(raw);
-  const uintptr_t data = (begin + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
-  const uint64_t kept = *mapped - kHugePageBytes;
+  const uintptr_t data = (begin + unit - 1) / unit * unit;
+  const uint64_t kept = *mapped - unit;
   if (data != begin)
     munmap(raw, data - begin);
-  if (data - begin != kHugePageBytes)
-    munmap(reinterpret_cast<void *>(data + kept), kHugePageBytes - (data - begin));
+  if (data - begin != unit)
+    munmap(reinterpret_cast<void *>(data + kept), unit - (data - begin));
   // Only advice: without huge pages the memory is as good, and slower.
-  (void)madvise(reinterpret_cast<void *>(data), kept, MADV_HUGEPAGE);
+  if (huge)
+    (void)madvise(reinterpret_cast<void *>(data), kept, MADV_HUGEPAGE);
   return HostMemory(reinterpret_cast<uint8_t *>(data), bytes, kept);
 }
 

@@ -17,14 +17,13 @@ void quantizeRows(KernelBuilder &k, const QuantizeRows &p) {
 
 void embed(KernelBuilder &k, const Embed &p) {
   View ids = k.in("ids", I32, {dyn});
-  View table = k.in("table", p.table, {dyn, 1, p.columns});
+  View table = k.in("table", p.table, {dyn, p.columns}, {.interleave = p.interleave});
   View out = k.out("out", p.out, {dyn, p.columns});
   p.epilogue.open(k);
-  k.grid(ceilDiv(out.dim(1), p.blockColumns), ceilDiv(out.dim(0), p.blockRows));
-  TilePlace place = {k.programId(1) * p.blockRows, k.programId(0) * p.blockColumns, p.blockRows,
-                     p.blockColumns};
-  Tile rows = loadF32(gather(table, ids), p.table, place);
-  storeF32(out, p.out, place, p.epilogue(k, rows, place));
+  k.grid(ceilDiv(out.dim(1), p.blockColumns), out.dim(0));
+  TilePlace to = {k.programId(1), k.programId(0) * p.blockColumns, 1, p.blockColumns}, from = to;
+  from.row = convert(loadScalar(ids, {to.row}), Index);
+  storeF32(out, p.out, to, p.epilogue(k, loadF32(table, p.table, from), to));
 }
 
 void rope(KernelBuilder &k, const Rope &p) {
@@ -91,7 +90,7 @@ void visitFields(Embed &p, FieldVisitor &visitor) {
   visitor.format("table", p.table, "element type of the table");
   visitor.format("out", p.out, "element type of out");
   visitor.extent("columns", p.columns, "K where it is static");
-  visitor.integer("block_rows", p.blockRows, 1, kMaxBlock, "tokens of one program");
+  visitor.integer("interleave", p.interleave, 0, 64, "rows of the table packed side by side");
   visitor.integer("block_columns", p.blockColumns, 1, kMaxBlock, "columns of one program");
 }
 

@@ -16,11 +16,12 @@ struct QuantizeRows {
 };
 
 // Rows of a table by token id; an id outside the table gives zeros. Arguments: ids i32 [T], table
-// [V, 1, K] of any format, out [T, K]. Grid x walks K, y walks T.
+// [V, K] of any format, out [T, K]. Grid x walks K, y walks T.
 struct Embed {
   kernel::Element table = kernel::F32, out = kernel::F32;
   int64_t columns = kernel::dyn;
-  int64_t blockRows = 1, blockColumns = 512;
+  int64_t interleave = 0; // rows of the table packed side by side
+  int64_t blockColumns = 512;
   Slot epilogue;
 };
 

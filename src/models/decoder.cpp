@@ -4,7 +4,7 @@
 #include "models/decoder.h"
 #include "models/tensor_names.h"
 
-#include <set>
+#include <map>
 
 using namespace mlir;
 
@@ -81,7 +81,7 @@ private:
   const DecoderFeatures &f_;
   const ModelSource &source_;
   const DecoderOptions &options_;
-  std::set<std::string, std::less<>> used_; // tensors
+  std::map<std::string, Value, std::less<>> weights_; // by tensor: one value each
 };
 
 Result<Value> Builder::weight(std::string name, std::vector<int64_t> shape) {
@@ -97,9 +97,10 @@ Result<Value> Builder::weight(std::string name, std::vector<int64_t> shape) {
     return fail(Code::Unsupported, "tensor '" + name + "' has type " +
                                        std::string(tensor->format->name) + ", expected " +
                                        (shape.size() == 1 ? "F32" : "F32, F16, BF16 or blocks"));
-  used_.insert(name);
-  auto type = RankedTensorType::get(shape, element);
-  Value value = graph::WeightOp::create(b_, loc_, type, b_.getStrArrayAttr({name}));
+  Value &value = weights_[name];
+  if (!value)
+    value = graph::WeightOp::create(b_, loc_, RankedTensorType::get(shape, element),
+                                    b_.getStrArrayAttr({name}));
   return value;
 }
 
@@ -215,7 +216,7 @@ Result<void> Builder::buildStep() {
 // A tensor that the step leaves out would change what the model computes.
 Result<void> Builder::checkAllUsed() const {
   for (const std::string &name : source_.tensorNames())
-    if (!used_.contains(name))
+    if (!weights_.contains(name))
       return fail(Code::Unsupported, "the model has a tensor '" + name +
                                          "', which a decoder of "
                                          "architecture '" +

@@ -108,7 +108,7 @@ TEST(KernelChoice, BlocksOfThreadsHoldWholeRows) {
   for (int64_t columns : {32, 64, 576, 960, 1536, 4096, 8192}) {
     EXPECT_EQ(chooseNorm(columns, kernel::F32, Programs::Threads).blockColumns, columns);
     EXPECT_EQ(chooseStream(columns, kernel::F32, Programs::Threads).blockColumns, columns);
-    EXPECT_EQ(chooseEmbed(columns, kernel::F32, Programs::Threads).blockColumns, columns);
+    EXPECT_EQ(chooseEmbed(columns, kernel::F32, 1, Programs::Threads).blockColumns, columns);
   }
   EXPECT_LE(chooseNorm(49152, kernel::F32, Programs::Threads).blockColumns, 8192);
 }

@@ -10,8 +10,10 @@ namespace sinter::engine {
 namespace {
 
 using plan::BufferKind;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 // A graph as a plan, with the names that its ids stand for.
@@ -420,6 +422,39 @@ TEST(Lowering, PartsThatAreReadAgainStayALaunch) {
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
   EXPECT_EQ(lowered.steps().size(), 3u);
   EXPECT_EQ(lowered.buffer("c").kind, BufferKind::Output);
+}
+
+// ---- weights ----
+
+std::string embedded(const std::string &headWeight) {
+  return R"(
+  %table = graph.weight ["table"] : tensor<100x64x!tile.block<"q8_0">>
+  %head = graph.weight ["head"] : tensor<100x64x!tile.block<"q8_0">>
+  %i = graph.input "i" : !t
+  %x = graph.gather %table, %i : tensor<100x64x!tile.block<"q8_0">>, !t -> !x
+  %a = graph.quantize %x : !x -> tensor<?x64x!tile.block<"q8a">, #graph.dims<T>>
+  %c = graph.contract %a, )" +
+         headWeight + R"( : tensor<?x64x!tile.block<"q8a">, #graph.dims<T>>,
+      tensor<100x64x!tile.block<"q8_0">> -> tensor<?x100xf32, #graph.dims<T>>
+  graph.output "c", %c : tensor<?x100xf32, #graph.dims<T>>
+)";
+}
+
+TEST(Lowering, ATableThatIsMultipliedTooIsPackedOnce) {
+  Lowered lowered(embedded("%table"));
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  EXPECT_THAT(lowered.arguments(lowered.step<plan::Launch>(0)),
+              ElementsAre("i", "table interleaved", StartsWith("temp.")));
+  EXPECT_THAT(lowered.buffers(), Contains("weight table interleaved"));
+  EXPECT_THAT(lowered.buffers(), Not(Contains("weight table")));
+}
+
+TEST(Lowering, ATableOfItsOwnStaysAsTheFileHasIt) {
+  Lowered lowered(embedded("%head"));
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  EXPECT_THAT(lowered.arguments(lowered.step<plan::Launch>(0)),
+              ElementsAre("i", "table", StartsWith("temp.")));
+  EXPECT_THAT(lowered.buffers(), Contains("weight head interleaved"));
 }
 
 // ---- refusals ----

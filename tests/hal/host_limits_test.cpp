@@ -9,7 +9,9 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <unistd.h>
+#include <vector>
 
 namespace sinter::hal {
 namespace {
@@ -157,6 +159,26 @@ TEST(HostMemory, LargeMemoryLiesOnHugePages) {
   ASSERT_TRUE(memory.has_value()) << memory.error().toString();
   EXPECT_EQ(reinterpret_cast<uintptr_t>(memory->data()) % kHuge, 0u);
   memory->data()[3 * kHuge] = 1;
+}
+
+// Resident pages of a stretch of memory.
+size_t residentPages(uint8_t *data, size_t pages) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  std::vector<unsigned char> resident(pages);
+  EXPECT_EQ(mincore(data, pages * page, resident.data()), 0);
+  return static_cast<size_t>(
+      std::ranges::count_if(resident, [](unsigned char flags) { return flags & 1; }));
+}
+
+TEST(HostMemory, WhatNobodyWritesTakesNoMemory) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  constexpr size_t kPages = 16;
+  auto memory = HostMemory::allocate(kPages * page);
+  ASSERT_TRUE(memory) << memory.error().message;
+  EXPECT_EQ(residentPages(memory->data(), kPages), 0u);
+  memory->data()[3 * page] = 1;
+  EXPECT_EQ(residentPages(memory->data(), kPages), 1u);
+  EXPECT_EQ(memory->data()[4 * page], 0);
 }
 
 TEST(HostMemory, AMoveKeepsTheBytes) {

@@ -46,9 +46,9 @@ TEST(EmbedBlocks, RowsOfACodedTableAreDecoded) {
     Coded table(upper, randomFloats(vocabulary * columns, 1));
     std::vector<int32_t> ids = {4, 2, 0};
     std::vector<float> out(3 * columns, 99);
-    runKernel("embed", {{"table", name}, {"block_rows", "2"}, {"block_columns", "64"}},
-              {viewOf(ids, {3}), viewOf(table.bytes, {vocabulary, 1, columns}),
-               viewOf(out, {3, columns})});
+    runKernel(
+        "embed", {{"table", name}, {"block_columns", "64"}},
+        {viewOf(ids, {3}), viewOf(table.bytes, {vocabulary, columns}), viewOf(out, {3, columns})});
     for (int64_t t = 0; t < 3; ++t)
       for (int64_t j = 0; j < columns; ++j)
         ASSERT_EQ(out[t * columns + j], table.decoded[ids[t] * columns + j]) << t << ", " << j;

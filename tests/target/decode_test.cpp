@@ -2,6 +2,7 @@
 // the interpreters bit for bit at every CPU vector width.
 #include "tile/mlir_pch.h"
 
+#include "numeric/dot_packing.h"
 #include "target/conformance_cases.h"
 
 using namespace mlir;
@@ -54,9 +55,18 @@ TEST_P(Decoding, ProductsDecodeTheirWeights) {
 }
 
 TEST_P(Decoding, RowsAreTakenByNumber) {
-  KernelCase c = embedCase(name(), 2, 512);
+  KernelCase c = embedCase(name(), 512);
   c.extents = {{"T", {3}}, {"V", {7}}, {"K", {3 * format().blockLength, 0}}};
   c.rounds = 1;
+  holds(c, std::get<1>(GetParam()));
+}
+
+TEST_P(Decoding, RowsAreTakenFromPackedOnes) {
+  if (!dotPacking(format()))
+    GTEST_SKIP() << name() << " has no packing";
+  KernelCase c = interleaved(embedCase(name(), 512));
+  c.extents = {{"T", {9}}, {"V", {9, 40}}, {"K", {3 * format().blockLength}}};
+  c.rounds = 2;
   holds(c, std::get<1>(GetParam()));
 }
 

@@ -125,7 +125,7 @@ inline void addRowSlotCases(KernelCases &cases) {
   embed.table = kernel::block("q8_0");
   embed.blockColumns = 64;
   embed.epilogue = halveSlot();
-  cases.push_back(withSlots(embedCase("q8_0", 1, 64), "epilogue", embed, kernels::embed));
+  cases.push_back(withSlots(embedCase("q8_0", 64), "epilogue", embed, kernels::embed));
 }
 
 inline void addAttentionSlotCases(KernelCases &cases) {

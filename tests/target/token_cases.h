@@ -22,15 +22,13 @@ inline void setIntegers(LaunchArguments &arguments, const std::string &name,
 // ---- embeddings ----
 
 // Random ids reach from -9 to 9, so that some are no row of the table.
-inline KernelCase embedCase(const std::string &table, int64_t rows, int64_t columns) {
+inline KernelCase embedCase(const std::string &table, int64_t columns) {
   bool plain = table.front() != 'q';
-  return {"embed_" + table + "_" + sizeText({rows, columns}),
+  return {"embed_" + table + "_" + sizeText({columns}),
           "embed",
-          {{"table", table},
-           {"block_rows", std::to_string(rows)},
-           {"block_columns", std::to_string(columns)}},
-          {{"ids", {"T"}}, {"table", {"V", "1", "K"}}, {"out", {"T", "K"}}},
-          {{"T", oddExtents(rows)},
+          {{"table", table}, {"block_columns", std::to_string(columns)}},
+          {{"ids", {"T"}}, {"table", {"V", "K"}}, {"out", {"T", "K"}}},
+          {{"T", {0, 1, 5}},
            {"V", {0, 1, 7}},
            {"K", plain ? oddExtents(columns) : blockExtents(columns)}},
           {0, 0}};
@@ -242,8 +240,13 @@ inline KernelCase attentionCase(const AttentionCase &a) {
 
 inline void addTokenCases(KernelCases &cases) {
   for (const char *table : {"f32", "f16", "bf16", "q4_0", "q4_1", "q8_0"})
-    cases.push_back(embedCase(table, 2, 64));
-  cases.push_back(embedCase("f32", 1, 17));
+    for (bool packed : {false, true}) {
+      KernelCase c = embedCase(table, 64);
+      c.extents["V"] = {0, 1, 7, 16, 21};
+      cases.push_back(packed ? interleaved(c) : c);
+    }
+  cases.push_back(embedCase("f32", 17));
+  cases.push_back(interleaved(embedCase("f16", 17)));
   for (const char *type : {"f32", "f16", "bf16"})
     cases.push_back(ropeCase(type, 8, false, false));
   cases.push_back(ropeCase("f32", 7, false, true));

@@ -30,24 +30,91 @@ Value BlockBytes::toWords(Value loaded) {
                                    : arith::ExtUIOp::create(b_, loc_, words, loaded).getResult();
 }
 
+Value BlockBytes::toLanes(Value loaded, ArrayRef<int64_t> moves) {
+  int64_t count = cast<VectorType>(loaded.getType()).getDimSize(0);
+  bool inPlace = moves.size() == size_t(count) && llvm::equal(moves, llvm::seq<int64_t>(0, count));
+  return toWords(inPlace ? loaded
+                         : vector::ShuffleOp::create(b_, loc_, loaded, loaded, moves).getResult());
+}
+
 // The stretch of the block that holds the lanes' bytes, moved to their lanes.
 Value WholeBlock::bytes(ArrayRef<uint32_t> at) {
   uint32_t first = *llvm::min_element(at), count = *llvm::max_element(at) - first + 1;
   Value loaded = load(block_, first, ofLanes(b_.getI8Type(), at.size() == 1 ? 1 : count));
-  if (at.size() > 1 && count == 1)
-    loaded = vector::BroadcastOp::create(b_, loc_, ofLanes(b_.getI8Type(), at.size()), loaded);
-  else if (at.size() > 1) {
-    SmallVector<int64_t> moves =
-        llvm::map_to_vector(at, [&](uint32_t byte) -> int64_t { return byte - first; });
-    bool inPlace = count == at.size() && llvm::equal(moves, llvm::seq<int64_t>(0, count));
-    if (!inPlace)
-      loaded = vector::ShuffleOp::create(b_, loc_, loaded, loaded, moves);
-  }
-  return toWords(loaded);
+  if (at.size() == 1)
+    return toWords(loaded);
+  if (count == 1)
+    return toWords(
+        vector::BroadcastOp::create(b_, loc_, ofLanes(b_.getI8Type(), at.size()), loaded));
+  return toLanes(loaded,
+                 llvm::map_to_vector(at, [&](uint32_t byte) -> int64_t { return byte - first; }));
 }
 
 Value WholeBlock::word(uint32_t first, uint32_t count) {
   return toWords(load(block_, first, b_.getIntegerType(8 * count)));
+}
+
+// The unit of the row that begins with byte `first` of the file's block, as it lies.
+Value PackedRow::unit(const PackedField &field, uint32_t first) {
+  Value bytes = arith::MulIOp::create(b_, loc_, row_,
+                                      arith::ConstantIndexOp::create(b_, loc_, field.unitBytes));
+  Value offset = arith::IndexCastOp::create(b_, loc_, b_.getI64Type(), bytes);
+  Value units = LLVM::GEPOp::create(b_, loc_, base_.getType(), b_.getI8Type(), base_,
+                                    ArrayRef<LLVM::GEPArg>{offset});
+  return toWords(
+      load(units, packing_.packedByte(first, 0), b_.getIntegerType(8 * field.unitBytes)));
+}
+
+// What packing did to units (numeric/dot_packing.h), undone.
+Value PackedRow::inFilesOrder(const PackedField &field, Value words) {
+  auto constant = [&](uint32_t v) -> Value {
+    return arith::ConstantOp::create(
+        b_, loc_, DenseElementsAttr::get(cast<VectorType>(words.getType()), int32_t(v)));
+  };
+  if (field.xorByte)
+    words = arith::XOrIOp::create(b_, loc_, words, constant(field.xorByte * 0x01010101u));
+  if (field.itemBits == 8)
+    return words;
+  Value turned;
+  for (uint32_t item = 0, bits = field.itemBits; item < 32 / bits; ++item) {
+    Value part = words;
+    if (uint32_t from = 8 * (item % 4) + item / 4 * bits)
+      part = arith::ShRUIOp::create(b_, loc_, part, constant(from));
+    part = arith::AndIOp::create(b_, loc_, part, constant((1u << bits) - 1));
+    if (item)
+      part = arith::ShLIOp::create(b_, loc_, part, constant(item * bits));
+    turned = turned ? arith::OrIOp::create(b_, loc_, turned, part).getResult() : part;
+  }
+  return turned;
+}
+
+// All places are of one field.
+Value PackedRow::bytes(ArrayRef<uint32_t> at) {
+  const PackedField &field = *packing_.fieldAt(at.front()).field;
+  SmallVector<uint32_t> firsts = llvm::map_to_vector(
+      at, [&](uint32_t byte) { return byte - (byte - field.offset) % field.unitBytes; });
+  SmallVector<uint32_t> units = firsts;
+  llvm::sort(units);
+  units.erase(llvm::unique(units), units.end());
+  SmallVector<Value> words =
+      llvm::map_to_vector(units, [&](uint32_t first) { return unit(field, first); });
+  auto count = static_cast<int64_t>(units.size());
+  auto type = VectorType::get({count}, b_.getI32Type());
+  Value all = inFilesOrder(field, vector::FromElementsOp::create(b_, loc_, type, words));
+  Value loaded =
+      LLVM::BitcastOp::create(b_, loc_, VectorType::get({4 * count}, b_.getI8Type()), all);
+  SmallVector<int64_t> moves;
+  for (auto [byte, first] : llvm::zip_equal(at, firsts))
+    moves.push_back(4 * (llvm::lower_bound(units, first) - units.begin()) + (byte - first));
+  Value lanes = toLanes(loaded, moves);
+  return at.size() == 1 ? vector::ExtractOp::create(b_, loc_, lanes, 0).getResult() : lanes;
+}
+
+Value PackedRow::word(uint32_t first, uint32_t count) {
+  const PackedField &field = *packing_.fieldAt(first).field;
+  bool whole = field.unitBytes == count && (first - field.offset) % count == 0 && !field.xorByte &&
+               field.itemBits == 8;
+  return whole ? unit(field, first) : Value();
 }
 
 Value PackedBlocks::unitAt(uint32_t byte, uint32_t unitBytes) {

@@ -7,7 +7,8 @@
 
 namespace sinter {
 struct DotPacking;
-}
+struct PackedField;
+} // namespace sinter
 
 namespace sinter::target::cpu {
 
@@ -24,6 +25,8 @@ public:
 protected:
   mlir::Value load(mlir::Value base, uint32_t byte, mlir::Type type);
   mlir::Value toWords(mlir::Value loaded);
+  /// Those of a vector's bytes as i32 that `moves` names, one a lane.
+  mlir::Value toLanes(mlir::Value loaded, mlir::ArrayRef<int64_t> moves);
 
   mlir::OpBuilder &b_;
   mlir::Location loc_;
@@ -39,6 +42,25 @@ public:
 
 private:
   mlir::Value block_;
+};
+
+/// One of the rows that lie packed side by side from `base` on, in the file's order: lanes are
+/// elements, and one place is a scalar. `row` (index) is below kInterleavedRows.
+class PackedRow : public BlockBytes {
+public:
+  PackedRow(mlir::OpBuilder &b, mlir::Location loc, mlir::Value base, const DotPacking &packing,
+            mlir::Value row)
+      : BlockBytes(b, loc), base_(base), packing_(packing), row_(row) {}
+  mlir::Value bytes(mlir::ArrayRef<uint32_t> at) override;
+  mlir::Value word(uint32_t first, uint32_t count) override;
+
+private:
+  mlir::Value unit(const PackedField &field, uint32_t first);
+  mlir::Value inFilesOrder(const PackedField &field, mlir::Value words);
+
+  mlir::Value base_;
+  const DotPacking &packing_;
+  mlir::Value row_;
 };
 
 /// Packed blocks of rows side by side: lanes are rows from `firstRow` on.

@@ -3,7 +3,7 @@
 #include "target/cpu/block_fields.h"
 #include "target/cpu/emitter.h"
 
-#include "numeric/block_format.h"
+#include "numeric/dot_packing.h"
 
 using namespace mlir;
 
@@ -14,9 +14,9 @@ namespace {
 /// Elements [first, first + width) of one block.
 class BlockDecoder {
 public:
-  BlockDecoder(OpBuilder &b, Location loc, Value block, const BlockFormat &format, int64_t first,
-               int64_t width)
-      : b_(b), loc_(loc), format_(format), block_(b, loc, block), fields_(b, loc, block_),
+  BlockDecoder(OpBuilder &b, Location loc, BlockBytes &block, const BlockFormat &format,
+               int64_t first, int64_t width)
+      : b_(b), loc_(loc), format_(format), fields_(b, loc, block),
         floats_(VectorType::get({width}, b.getF32Type())) {
     for (int64_t i = 0; i < width; ++i)
       elements_.push_back(static_cast<uint32_t>(first + i));
@@ -40,7 +40,6 @@ private:
   OpBuilder &b_;
   Location loc_;
   const BlockFormat &format_;
-  WholeBlock block_;
   FieldReader fields_;
   VectorType floats_;
   SmallVector<uint32_t> elements_;
@@ -214,6 +213,46 @@ Value Emitter::blockAt(const EmittedView &view, const BlockFormat &format, Array
                      : block;
 }
 
+// Elements of a row that lies as in the file.
+Value Emitter::decodeWhole(const EmittedView &view, const BlockFormat &format, ArrayRef<Value> at,
+                           int64_t first, int64_t width) {
+  WholeBlock block(b_, loc_, blockAt(view, format, at));
+  return BlockDecoder(b_, loc_, block, format, first, width).decode(tableOf(format));
+}
+
+// Elements of a block of zero bits, some of which are negative zeros.
+static Value zeroBlock(OpBuilder &b, Location loc, const BlockFormat &format, int64_t first,
+                       int64_t width) {
+  std::vector<uint8_t> block(format.blockBytes);
+  std::vector<float> values(format.blockLength);
+  decodeRow(format, block, values);
+  auto type = VectorType::get({width}, b.getF32Type());
+  return arith::ConstantOp::create(
+      b, loc, DenseElementsAttr::get(type, ArrayRef(values).slice(first, width)));
+}
+
+// Elements of a row that lies packed beside others; a block of zero bits where the view has none.
+Value Emitter::decodePacked(const EmittedView &view, const DotPacking &packing, ArrayRef<Value> at,
+                            int64_t first, int64_t width) {
+  Place place = placeOf(view, at, -1);
+  const BlockFormat &format = *packing.format;
+  Value table = tableOf(format), rows = index(kInterleavedRows);
+  auto branch = scf::IfOp::create(b_, loc_, VectorType::get({width}, b_.getF32Type()), place.valid,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b_);
+  b_.setInsertionPointToStart(branch.thenBlock());
+  Value number = arith::DivUIOp::create(b_, loc_, place.elements,
+                                        index(int64_t(format.blockLength) * kInterleavedRows));
+  Value blocks =
+      bytesAt(view.base, mul(number, index(int64_t(format.blockBytes) * kInterleavedRows)));
+  PackedRow row(b_, loc_, blocks, packing, arith::RemUIOp::create(b_, loc_, place.elements, rows));
+  Value decoded = BlockDecoder(b_, loc_, row, format, first, width).decode(table);
+  scf::YieldOp::create(b_, loc_, decoded);
+  b_.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b_, loc_, zeroBlock(b_, loc_, format, first, width));
+  return branch.getResult(0);
+}
+
 // Elements of `shape` from `start` on in a tile of whole blocks.
 LogicalResult Emitter::decodePart(tile::DecodeOp op, Value into, ArrayRef<int64_t> start) {
   auto type = cast<RankedTensorType>(into.getType());
@@ -226,24 +265,30 @@ LogicalResult Emitter::decodePart(tile::DecodeOp op, Value into, ArrayRef<int64_
                                        : "format is unknown");
   const EmittedView &view = views_.find(load.getView())->second;
   int64_t length = format->blockLength, last = type.getRank() - 1;
-  if (type.getDimSize(last) % facts_.lanes != 0 || start[last] % facts_.lanes != 0 ||
-      view.type.getInterleave())
+  std::optional<DotPacking> packing;
+  if (view.type.getInterleave())
+    if (Result<DotPacking> found = dotPacking(*format))
+      packing = std::move(*found);
+  bool readable =
+      packing ? view.type.getInterleave() == kInterleavedRows : !view.type.getInterleave();
+  if (type.getDimSize(last) % facts_.lanes != 0 || start[last] % facts_.lanes != 0 || !readable)
     return op.emitOpError() << "decodes " << type << " of " << view.type
-                            << ", expected whole vectors of rows that are not side by side";
+                            << ", expected whole vectors of rows, which lie alone or packed by "
+                            << kInterleavedRows;
   SmallVector<Value> offsets = scalarsOf(load.getOffsets());
-  Value table = tableOf(*format);
-  bool turns = turnsByWords(*format, type, facts_.lanes);
+  bool turns = !packing && turnsByWords(*format, type, facts_.lanes);
   Pieces pieces{SmallVector<int64_t>(type.getShape()), turns ? last - 1 : last, false, {}};
-  SmallVector<Value> blocks;
+  SmallVector<Value> blocks; // of what is turned
   forEachPiece(type.getShape(), last, [&](ArrayRef<int64_t> at, int64_t width) {
     SmallVector<Value> where;
     for (auto [offset, first, step] : llvm::zip_equal(offsets, start, at))
       where.push_back(add(offset, index(first + step)));
-    blocks.push_back(blockAt(view, *format, where));
-    if (!turns)
-      pieces.values.push_back(
-          BlockDecoder(b_, loc_, blocks.back(), *format, (start[last] + at[last]) % length, width)
-              .decode(table));
+    int64_t first = (start[last] + at[last]) % length;
+    if (turns)
+      blocks.push_back(blockAt(view, *format, where));
+    else
+      pieces.values.push_back(packing ? decodePacked(view, *packing, where, first, width)
+                                      : decodeWhole(view, *format, where, first, width));
   });
   if (turns)
     pieces.values = decodeColumns(*byteBlocks(*format), blocks, start[last] % length);

@@ -58,7 +58,8 @@ int64_t Emitter::laneAxis(const EmittedView &view, ArrayRef<int64_t> shape) {
   if (lane >= 0 && shape[lane] > 1)
     return lane;
   for (int64_t axis = shape.size() - 1; axis >= 0; --axis)
-    if (shape[axis] >= facts_.lanes && !view.type.getInterleave() && !(axis == 0 && view.pageIndex))
+    if (shape[axis] >= facts_.lanes &&
+        !(axis == 0 && (view.pageIndex || view.type.getInterleave())))
       return axis;
   return -1;
 }
@@ -126,7 +127,7 @@ Emitter::Place Emitter::placeOf(const EmittedView &view, ArrayRef<Value> at, int
     linear = add(linear, add(mul(page, view.strides[0]), mul(row, view.rowStride)));
   }
   if (lane >= 0 && lane != view.type.getContiguousAxis())
-    place.laneStride = view.strides[lane];
+    place.laneStride = interleave ? index(interleave) : view.strides[lane];
   place.elements = linear;
   if (!isa<tile::BlockType>(view.type.getElementType()))
     place.pointer = pointer(view.base, linear, view.type.getElementType());

@@ -114,6 +114,10 @@ private:
   // emit_decode.cpp
   LogicalResult emitDecode(tile::DecodeOp op);
   LogicalResult emitSlice(tile::SliceOp op);
+  Value decodeWhole(const EmittedView &view, const BlockFormat &format, ArrayRef<Value> at,
+                    int64_t first, int64_t width);
+  Value decodePacked(const EmittedView &view, const DotPacking &packing, ArrayRef<Value> at,
+                     int64_t first, int64_t width);
   LogicalResult decodePart(tile::DecodeOp op, Value into, ArrayRef<int64_t> start);
   SmallVector<Value> decodeColumns(const ByteBlocks &format, ArrayRef<Value> blocks, int64_t first);
   Value blockAt(const EmittedView &view, const BlockFormat &format, ArrayRef<Value> at);

@@ -65,9 +65,11 @@ Result<HostMemory> HostMemory::map(uint64_t bytes) {
     munmap(raw, data - begin);
   if (data - begin != unit)
     munmap(reinterpret_cast<void *>(data + kept), unit - (data - begin));
-  // Only advice: without huge pages the memory is as good, and slower.
+  // Only advice: without huge pages the memory is as good, and slower. A last page that is in use
+  // in part stays in small ones.
   if (huge)
-    (void)madvise(reinterpret_cast<void *>(data), kept, MADV_HUGEPAGE);
+    (void)madvise(reinterpret_cast<void *>(data), bytes / kHugePageBytes * kHugePageBytes,
+                  MADV_HUGEPAGE);
   return HostMemory(reinterpret_cast<uint8_t *>(data), bytes, kept);
 }
 

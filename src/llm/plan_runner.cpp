@@ -124,6 +124,9 @@ Result<std::unique_ptr<PlanRunner>> PlanRunner::create(hal::Device &device, cons
                 runtime::Executor::create(device, runner->plan_, &runner->weights_));
   if (!file.stillIntact())
     return fail(Code::Corrupt, "the model file changed while its weights were read");
+  // Once more all of it: where files are mapped in huge pages, reading a tensor maps what was given
+  // back of its neighbours. The header goes too; mapped weights come back when they are read.
+  runtime::dropMappedPages(file.bytes());
   return runner;
 }
 

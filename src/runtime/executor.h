@@ -124,7 +124,6 @@ private:
   Result<Weight> findWeight(plan::BufferId id, WeightSource &source) const;
   Result<void> placeWeights(std::span<const Weight> weights);
   Result<void> loadWeight(const Weight &weight, WeightSource &source);
-  static void releasePacked(std::span<const Weight> weights, WeightSource &source);
 
   Result<Binding> makeBinding(std::vector<int64_t> symbols) const;
   Result<std::vector<int64_t>> checkSymbols(std::span<const int64_t> values) const;

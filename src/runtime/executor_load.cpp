@@ -84,17 +84,7 @@ Result<void> Executor::loadWeights(WeightSource *source) {
   for (const Weight &weight : weights)
     if (auto ok = loadWeight(weight, *source); !ok)
       return named(weight.id, ok.error());
-  releasePacked(weights, *source);
   return {};
-}
-
-// Once more after all: where files are mapped in huge pages, reading a tensor maps what was given
-// back of its neighbours.
-void Executor::releasePacked(std::span<const Weight> weights, WeightSource &source) {
-  for (const Weight &weight : weights)
-    if (!weight.mapped)
-      for (std::span<const uint8_t> tensor : weight.tensors)
-        source.release(tensor);
 }
 
 Result<Executor::Weight> Executor::findWeight(plan::BufferId id, WeightSource &source) const {

@@ -215,6 +215,8 @@ LogicalResult Distributor::emitRingRead(RingReadOp op) {
   Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
   int64_t bytes = elementBytes(element);
   SharedTile shared{{ring.rowBytes / bytes, 1}, ring.base, element};
+  if (op.getOrigin())
+    shared.base += (*op.getOrigin())[0] * ring.rowBytes + (*op.getOrigin())[1] * bytes;
   step_ = mul(scalarOf(op.getPlace()), int32(ring.placeBytes));
   std::optional<Registers> matrices = takeMatrices(shared, layout);
   registers_[op.getResult()] = matrices ? *matrices : take(shared, layout, element, {0, 0}, {0, 1});

@@ -1,5 +1,8 @@
-// The loop at step n: wait for the tiles of step n, multiply, fetch those of a later step into the
-// place that was read last but one or two.
+// The loop at step n where instructions read shared memory: wait for the tiles of step n, multiply,
+// fetch those of a later step into the place that was read last but one. Where they read registers:
+// multiply what was read in the step before, part by part along K, while the next part is read; the
+// last part of a step meets the first of the next, so that no product waits for its operands behind
+// a barrier, and what is fetched goes to the place that was read whole.
 #include "sched/pipeline_dots.h"
 #include "sched/dot_lanes.h"
 
@@ -16,6 +19,10 @@ RankedTensorType tileType(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
+int64_t tileExtent(Value tile, int axis) {
+  return tileType(tile).getDimSize(axis);
+}
+
 int64_t bytesOf(Value tile) {
   return tileType(tile).getNumElements() * tileType(tile).getElementTypeBitWidth() / 8;
 }
@@ -29,8 +36,15 @@ struct Pipeline {
   int64_t step = 0, depth = 0;
 
   bool shared() const { return instruction->sharedOperands; }
-  // Steps that fetches run ahead: places are free once every subgroup has ended its product.
-  int64_t ahead() const { return depth - (shared() ? 2 : 1); }
+  // Steps that fetches run ahead: places are free once every subgroup has ended its product, or
+  // read its operands.
+  int64_t ahead() const { return shared() ? depth - 2 : depth; }
+  // Along K: one instruction's, where the step is whole ones.
+  int64_t partLength() {
+    int64_t k = tileExtent(dot.getA(), 1);
+    return k % instruction->k ? k : instruction->k;
+  }
+  int64_t parts() { return tileExtent(dot.getA(), 1) / partLength(); }
 };
 
 // A load that fetches can stand for: of a view that nobody writes, whole pieces of 16 bytes in
@@ -90,6 +104,11 @@ std::optional<Pipeline> match(scf::ForOp loop, int64_t threads, const LaneFacts 
   return p;
 }
 
+/// Parts of both tiles in registers.
+struct Operands {
+  Value a, b;
+};
+
 class Rewriter {
 public:
   explicit Rewriter(Pipeline p) : p_(p), b_(p.loop), loc_(p.loop.getLoc()) {}
@@ -116,7 +135,14 @@ private:
     }
     CommitOp::create(b_, loc_);
   }
-  Value product(Value where);
+  Value place(Value number, int64_t later) {
+    return place(b_.createOrFold<arith::AddIOp>(loc_, number, index(later)));
+  }
+  Operands read(Value where, int64_t part);
+  Value multiply(const Operands &operands, Value acc);
+  Value stepNumber();
+  void runShared();
+  void runRegisters();
 
   Pipeline p_;
   OpBuilder b_;
@@ -124,34 +150,82 @@ private:
   Value ringA_, ringB_;
 };
 
-Value Rewriter::product(Value where) {
+// Part `part` along K of the tiles at a place.
+Operands Rewriter::read(Value where, int64_t part) {
   tile::DotOp dot = p_.dot;
-  if (p_.shared())
-    return RingDotOp::create(b_, loc_, dot.getResult().getType(), p_.instruction->name, ringA_,
-                             ringB_, where, dot.getAcc(), 1);
-  Value a = RingReadOp::create(b_, loc_, dot.getA().getType(), ringA_, where),
-        b = RingReadOp::create(b_, loc_, dot.getB().getType(), ringB_, where);
-  return tile::DotOp::create(b_, loc_, dot.getResult().getType(), a, b, dot.getAcc(),
-                             dot.getTransposeB());
+  const int64_t length = p_.partLength();
+  auto along = [&](Value tile, Value ring, int axis) -> Value {
+    RankedTensorType whole = tileType(tile);
+    SmallVector<int64_t> shape(whole.getShape()), origin{0, 0};
+    origin[axis] = part * length;
+    shape[axis] = length;
+    return RingReadOp::create(b_, loc_, whole.clone(shape), ring, where,
+                              b_.getDenseI64ArrayAttr(origin));
+  };
+  return {along(dot.getA(), ringA_, 1), along(dot.getB(), ringB_, dot.getTransposeB() ? 1 : 0)};
+}
+
+Value Rewriter::multiply(const Operands &operands, Value acc) {
+  return tile::DotOp::create(b_, loc_, acc.getType(), operands.a, operands.b, acc,
+                             p_.dot.getTransposeB());
+}
+
+Value Rewriter::stepNumber() {
+  Value number =
+      b_.createOrFold<arith::SubIOp>(loc_, p_.loop.getInductionVar(), p_.loop.getLowerBound());
+  return b_.createOrFold<arith::DivUIOp>(loc_, number, index(p_.step));
+}
+
+void Rewriter::runShared() {
+  b_.setInsertionPoint(p_.dot);
+  Value at = p_.loop.getInductionVar(), number = stepNumber();
+  AwaitOp::create(b_, loc_, static_cast<uint32_t>(p_.ahead() - 1));
+  Value sums = RingDotOp::create(b_, loc_, p_.dot.getResult().getType(), p_.instruction->name,
+                                 ringA_, ringB_, place(number), p_.dot.getAcc(), 1);
+  fetch(b_.createOrFold<arith::AddIOp>(loc_, at, index(p_.ahead() * p_.step)),
+        place(number, p_.ahead()));
+  p_.dot.getResult().replaceAllUsesWith(sums);
+}
+
+void Rewriter::runRegisters() {
+  AwaitOp::create(b_, loc_, static_cast<uint32_t>(p_.depth - 1));
+  Operands first = read(place(index(0)), 0), next;
+  IRRewriter rewriter(b_);
+  auto handOn = [&](OpBuilder &, Location, ArrayRef<BlockArgument> arguments) {
+    b_.setInsertionPoint(p_.dot);
+    Value at = p_.loop.getInductionVar(), number = stepNumber(), here = place(number);
+    Value sums = p_.dot.getAcc();
+    Operands now{arguments[0], arguments[1]};
+    for (int64_t part = 1; part <= p_.parts(); ++part) {
+      bool last = part == p_.parts();
+      if (last)
+        AwaitOp::create(b_, loc_, static_cast<uint32_t>(p_.depth - 2));
+      next = last ? read(place(number, 1), 0) : read(here, part);
+      sums = multiply(now, sums);
+      now = next;
+    }
+    fetch(b_.createOrFold<arith::AddIOp>(loc_, at, index(p_.ahead() * p_.step)), here);
+    p_.dot.getResult().replaceAllUsesWith(sums);
+    return SmallVector<Value>{next.a, next.b};
+  };
+  auto replaced = cast<LoopLikeOpInterface>(p_.loop.getOperation())
+                      .replaceWithAdditionalYields(rewriter, {first.a, first.b},
+                                                   /*replaceInitOperandUsesInLoop=*/false, handOn);
+  p_.loop = cast<scf::ForOp>(replaced->getOperation());
 }
 
 void Rewriter::run() {
   ringA_ = make(p_.dot.getA());
   ringB_ = make(p_.dot.getB());
-  Value lower = p_.loop.getLowerBound();
   for (int64_t ahead = 0; ahead < p_.ahead(); ++ahead) {
-    Value at = b_.createOrFold<arith::AddIOp>(loc_, lower, index(ahead * p_.step));
+    Value at =
+        b_.createOrFold<arith::AddIOp>(loc_, p_.loop.getLowerBound(), index(ahead * p_.step));
     fetch(at, place(index(ahead)));
   }
-  b_.setInsertionPoint(p_.dot);
-  Value at = p_.loop.getInductionVar();
-  Value number = b_.createOrFold<arith::SubIOp>(loc_, at, lower);
-  number = b_.createOrFold<arith::DivUIOp>(loc_, number, index(p_.step));
-  AwaitOp::create(b_, loc_, static_cast<uint32_t>(p_.ahead() - 1));
-  Value sums = product(place(number));
-  fetch(b_.createOrFold<arith::AddIOp>(loc_, at, index(p_.ahead() * p_.step)),
-        place(b_.createOrFold<arith::AddIOp>(loc_, number, index(p_.ahead()))));
-  p_.dot.getResult().replaceAllUsesWith(sums);
+  if (p_.shared())
+    runShared();
+  else
+    runRegisters();
   p_.dot.erase();
   p_.a.erase();
   p_.b.erase();

@@ -285,10 +285,10 @@ def Sched_AwaitOp : Sched_Op<"await", []> {
 }
 
 def Sched_RingReadOp : Sched_Op<"ring_read", []> {
-  let summary = "the tile at a place of a ring";
-  let arguments = (ins Sched_Ring:$ring, I32:$place);
+  let summary = "the tile at a place of a ring, or the part of it that begins at `origin`";
+  let arguments = (ins Sched_Ring:$ring, I32:$place, OptionalAttr<DenseI64ArrayAttr>:$origin);
   let results = (outs Tile_Tile:$result);
-  let assemblyFormat = "$ring `[` $place `]` attr-dict `:` type($ring) `->` type($result)";
+  let assemblyFormat = "$ring `[` $place `]` (`from` $origin^)? attr-dict `:` type($ring) `->` type($result)";
 }
 
 def Sched_RingDotOp : Sched_Op<"ring_dot", []> {

@@ -122,7 +122,19 @@ private:
     if (isSwizzled(op.getRing()))
       return op.emitOpError() << "reads a swizzled ring, expected a plain one";
     RankedTensorType tile = tileOf(op.getRing());
-    return verifyTile(op, op.getResult(), tile.getShape(), tile.getElementType());
+    if (!op.getOrigin())
+      return verifyTile(op, op.getResult(), tile.getShape(), tile.getElementType());
+    auto part = dyn_cast<RankedTensorType>(op.getResult().getType());
+    ArrayRef<int64_t> origin = *op.getOrigin();
+    bool inside = part && part.getRank() == 2 && origin.size() == 2 &&
+                  part.getElementType() == tile.getElementType();
+    for (int axis = 0; inside && axis < 2; ++axis)
+      inside = origin[axis] >= 0 && origin[axis] <= tile.getDimSize(axis) &&
+               part.getDimSize(axis) <= tile.getDimSize(axis) - origin[axis];
+    if (inside)
+      return success();
+    return op.emitOpError() << "reads " << op.getResult().getType() << " from [" << origin
+                            << "], expected a part of " << tile;
   }
 
   LogicalResult verifyDot(RingDotOp op) {

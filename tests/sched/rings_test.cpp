@@ -156,6 +156,42 @@ TEST(Rings, AreReadPlainWhereRegistersMultiply) {
             "'sched.ring_read' op reads a swizzled ring, expected a plain one");
 }
 
+// The message for a part that `read` describes of a plain ring of 1 x 64 numbers.
+std::string partMessage(const std::string &read) {
+  return scheduling(R"(
+tile.kernel @k(%out: !tile.view<1x64xf32, out>) attributes {sched.threads = 128 : i64} {
+  %c1 = arith.constant 1 : index
+  %c0 = arith.constant 0 : index
+  %i0 = arith.constant 0 : i32
+  tile.grid %c1, %c1, %c1
+  %ring = sched.make_ring : !sched.ring<1, tensor<1x64xf32>>
+  %zeros = arith.constant dense<0.0> : tensor<1x64xf32>
+  sched.ring_put %zeros to %ring[%i0] : tensor<1x64xf32>, !sched.ring<1, tensor<1x64xf32>>
+  %part = sched.ring_read %ring[%i0] )" +
+                        read + R"(
+  tile.store %part, %out[%c0, %c0] : tensor<1x32xf32>, !tile.view<1x64xf32, out>
+}
+)",
+                    {});
+}
+
+TEST(Rings, PartsOfTilesLieInside) {
+  const std::string ring = "!sched.ring<1, tensor<1x64xf32>> -> ", part = ring + "tensor<1x32xf32>";
+  EXPECT_EQ(partMessage("from [0, 32] : " + part), "scheduled");
+  const std::string expected = "expected a part of 'tensor<1x64xf32>'";
+  EXPECT_EQ(partMessage("from [0, 33] : " + part),
+            "'sched.ring_read' op reads 'tensor<1x32xf32>' from [0, 33], " + expected);
+  EXPECT_EQ(partMessage("from [0, -1] : " + part),
+            "'sched.ring_read' op reads 'tensor<1x32xf32>' from [0, -1], " + expected);
+  EXPECT_EQ(partMessage("from [0, 9223372036854775807] : " + part),
+            "'sched.ring_read' op reads 'tensor<1x32xf32>' from [0, 9223372036854775807], " +
+                expected);
+  EXPECT_EQ(partMessage("from [0] : " + part),
+            "'sched.ring_read' op reads 'tensor<1x32xf32>' from [0], " + expected);
+  EXPECT_EQ(partMessage(": " + part),
+            "'sched.ring_read' op has 'tensor<1x32xf32>', expected 'tensor<1x64xf32>'");
+}
+
 // ---- shared memory ----
 
 TEST(Rings, KeepTheirPlacesFromReductionsBesideThem) {

@@ -1,4 +1,4 @@
-// A product in registers ahead of its operands, written by hand: what the passes make of the gemm kernel is the same, thread by thread
+// A product in registers that reads operands a part ahead, written by hand: what the passes make of the gemm kernel is the same, thread by thread
 // (the order of constants aside).
 // RUN: %sinter_compiler kernel emit %s --target cuda:sm_80 --emit sched | grep -v arith.constant > %t.hand
 // RUN: %sinter_compiler kernel emit gemm --set a=bf16 --set b=bf16 --set transpose_b=true --set block_m=128 --set block_n=64 --set block_k=64 --target cuda:sm_80 --emit sched | grep -v arith.constant > %t.made
@@ -13,8 +13,8 @@
 !b = !tile.view<?x?xbf16, in>
 !out = !tile.view<?x?xf32, out>
 !sums = tensor<128x64xf32>
-!left = tensor<128x64xbf16>
-!right = tensor<64x64xbf16>
+!left = tensor<128x16xbf16>
+!right = tensor<64x16xbf16>
 !ringA = !sched.ring<4, tensor<128x64xbf16>>
 !ringB = !sched.ring<4, tensor<64x64xbf16>>
 tile.kernel @gemm(%a: !a {tile.name = "a"}, %b: !b {tile.name = "b"}, %out: !out {tile.name = "out"}) attributes {sched.threads = 256 : i64} {
@@ -47,7 +47,7 @@ tile.kernel @gemm(%a: !a {tile.name = "a"}, %b: !b {tile.name = "b"}, %out: !out
   %atM = arith.muli %row, %c128 : index
   %atN = arith.muli %column, %c64 : index
 
-  // Three steps ahead; of four places, one is read.
+  // Four steps ahead, each into the place whose last part was read before the barrier.
   %k = tile.dim %a, 1 : !a
   %ringA = sched.make_ring : !ringA
   %ringB = sched.make_ring : !ringB
@@ -63,26 +63,42 @@ tile.kernel @gemm(%a: !a {tile.name = "a"}, %b: !b {tile.name = "b"}, %out: !out
   sched.fetch %a[%atM, %c128] to %ringA[%place2] : !a, !ringA
   sched.fetch %b[%atN, %c128] to %ringB[%place2] : !b, !ringB
   sched.commit
-  %c3 = arith.constant 3 : index
+  %place3 = arith.constant 3 : i32
   %c192 = arith.constant 192 : index
+  sched.fetch %a[%atM, %c192] to %ringA[%place3] : !a, !ringA
+  sched.fetch %b[%atN, %c192] to %ringB[%place3] : !b, !ringB
+  sched.commit
+  sched.await 3
+  %firstLeft = sched.ring_read %ringA[%place0] from [0, 0] : !ringA -> !left
+  %firstRight = sched.ring_read %ringB[%place0] from [0, 0] : !ringB -> !right
+  %c256 = arith.constant 256 : index
   %depth = arith.constant 4 : index
-  %sums = scf.for %at = %c0 to %k step %c64 iter_args(%acc = %zero) -> !sums {
+  %sums:3 = scf.for %at = %c0 to %k step %c64 iter_args(%acc = %zero, %left0 = %firstLeft, %right0 = %firstRight) -> (!sums, !left, !right) {
     %step = arith.divui %at, %c64 : index
-    sched.await 2
     %inRing = arith.remui %step, %depth : index
     %place = arith.index_cast %inRing : index to i32
-    %left = sched.ring_read %ringA[%place] : !ringA -> !left
-    %right = sched.ring_read %ringB[%place] : !ringB -> !right
-    %sum = tile.dot %left, %right, %acc transpose_b : !left, !right, !sums -> !sums
-    %later = arith.addi %at, %c192 : index
-    %stepLater = arith.addi %step, %c3 : index
-    %inRingLater = arith.remui %stepLater, %depth : index
-    %placeLater = arith.index_cast %inRingLater : index to i32
-    sched.fetch %a[%atM, %later] to %ringA[%placeLater] : !a, !ringA
-    sched.fetch %b[%atN, %later] to %ringB[%placeLater] : !b, !ringB
+    %left1 = sched.ring_read %ringA[%place] from [0, 16] : !ringA -> !left
+    %right1 = sched.ring_read %ringB[%place] from [0, 16] : !ringB -> !right
+    %sum0 = tile.dot %left0, %right0, %acc transpose_b : !left, !right, !sums -> !sums
+    %left2 = sched.ring_read %ringA[%place] from [0, 32] : !ringA -> !left
+    %right2 = sched.ring_read %ringB[%place] from [0, 32] : !ringB -> !right
+    %sum1 = tile.dot %left1, %right1, %sum0 transpose_b : !left, !right, !sums -> !sums
+    %left3 = sched.ring_read %ringA[%place] from [0, 48] : !ringA -> !left
+    %right3 = sched.ring_read %ringB[%place] from [0, 48] : !ringB -> !right
+    %sum2 = tile.dot %left2, %right2, %sum1 transpose_b : !left, !right, !sums -> !sums
+    sched.await 2
+    %stepNext = arith.addi %step, %c1 : index
+    %inRingNext = arith.remui %stepNext, %depth : index
+    %placeNext = arith.index_cast %inRingNext : index to i32
+    %leftNext = sched.ring_read %ringA[%placeNext] from [0, 0] : !ringA -> !left
+    %rightNext = sched.ring_read %ringB[%placeNext] from [0, 0] : !ringB -> !right
+    %sum3 = tile.dot %left3, %right3, %sum2 transpose_b : !left, !right, !sums -> !sums
+    %later = arith.addi %at, %c256 : index
+    sched.fetch %a[%atM, %later] to %ringA[%place] : !a, !ringA
+    sched.fetch %b[%atN, %later] to %ringB[%place] : !b, !ringB
     sched.commit
-    scf.yield %sum : !sums
+    scf.yield %sum3, %leftNext, %rightNext : !sums, !left, !right
   }
   sched.await 0
-  tile.store %sums, %out[%atM, %atN] : !sums, !out
+  tile.store %sums#0, %out[%atM, %atN] : !sums, !out
 }

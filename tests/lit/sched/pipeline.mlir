@@ -29,21 +29,28 @@
 // SHARED-NEXT: sched.settle
 // SHARED-NEXT: tile.store
 
-// Fragments are read from the place of this step.
+// Fragments are read a part along K ahead, those of the next step's first part behind this one's barrier.
 // REGISTERS: sched.make_ring : <4, tensor<128x64xf16>>
-// REGISTERS-COUNT-3: sched.commit
+// REGISTERS-COUNT-4: sched.commit
+// REGISTERS: sched.await 3
+// REGISTERS-COUNT-2: sched.ring_read {{.*}} from [0, 0]
 // REGISTERS: scf.for
 // REGISTERS-NOT: tile.load
-// REGISTERS: sched.await 2
-// REGISTERS: sched.ring_read
-// REGISTERS: sched.ring_read
+// REGISTERS-COUNT-2: sched.ring_read {{.*}} from [0, 16]
 // REGISTERS: tile.dot {{.*}}"nvidia.mma.m16n8k16.f32.f16"
+// REGISTERS-COUNT-2: sched.ring_read {{.*}} from [0, 48]
+// REGISTERS: sched.await 2
+// REGISTERS-COUNT-2: sched.ring_read {{.*}} from [0, 0]
+// REGISTERS: tile.dot {{.*}}"nvidia.mma.m16n8k16.f32.f16"
+// REGISTERS: sched.fetch
 // REGISTERS: scf.yield
 // REGISTERS: sched.await 0
 // REGISTERS-NOT: sched.settle
 
 // 99 KiB hold two places.
 // SHALLOW: sched.make_ring : <2, tensor<128x64xf16>>
+// SHALLOW: sched.await 1
+// SHALLOW: scf.for
 // SHALLOW: sched.await 0
 // SHALLOW: sched.ring_read
 
@@ -51,6 +58,7 @@
 // COLUMNS: sched.make_ring : <4, tensor<64x64xf16>>
 // COLUMNS: sched.make_ring : <4, tensor<64x128xf16>>
 // COLUMNS-NOT: sched.ring_dot
+// COLUMNS: sched.ring_read {{.*}} from [16, 0] : <4, tensor<64x128xf16>> -> tensor<16x128xf16
 // COLUMNS: tile.dot
 
 // DECLINED-NOT: sched.make_ring

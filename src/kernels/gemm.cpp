@@ -5,9 +5,29 @@ namespace sinter::kernels {
 
 using namespace kernel;
 
+// A view of `rows` x `columns`, or of a batch of such.
+static std::vector<int64_t> shapeOf(const Gemm &p, int64_t rows, int64_t columns) {
+  return p.batched ? std::vector<int64_t>{dyn, rows, columns} : std::vector<int64_t>{rows, columns};
+}
+
+// A tile of matrix `batch`, turned where the view holds it so.
+static Tile loadTile(const Gemm &p, const View &view, const Scalar &batch, const TilePlace &place,
+                     bool turned) {
+  TilePlace at = place;
+  if (turned)
+    at = {place.column, place.row, place.columns, place.rows};
+  if (!p.batched)
+    return load(view, {at.row, at.column}, {at.rows, at.columns});
+  Tile tile = load(view, {batch, at.row, at.column}, {1, at.rows, at.columns});
+  return reshape(tile, {at.rows, at.columns});
+}
+
 // The tile of a as the product takes it.
-static Tile loadA(KernelBuilder &k, const Gemm &p, const View &a, const TilePlace &place) {
-  Tile tile = load(a, {place.row, place.column}, {place.rows, place.columns});
+static Tile loadA(KernelBuilder &k, const Gemm &p, const View &a, const Scalar &batch,
+                  const TilePlace &place) {
+  Tile tile = loadTile(p, a, batch, place, p.transposeA);
+  if (p.transposeA)
+    tile = permute(tile, {1, 0});
   Element element = p.a;
   if (p.prologue.apply) {
     tile = p.prologue(k, toF32(tile, element), place);
@@ -19,44 +39,57 @@ static Tile loadA(KernelBuilder &k, const Gemm &p, const View &a, const TilePlac
 }
 
 // The tile of b as the product takes it; `place` is in (K, N).
-static Tile loadB(const Gemm &p, const View &b, const TilePlace &place) {
-  Tile tile = p.transposeB ? load(b, {place.column, place.row}, {place.columns, place.rows})
-                           : load(b, {place.row, place.column}, {place.rows, place.columns});
+static Tile loadB(const Gemm &p, const View &b, const Scalar &batch, const TilePlace &place) {
+  Tile tile = loadTile(p, b, batch, place, p.transposeB);
   if (p.b.isBlock())
     return p.activation.isBlock() ? tile : decode(tile);
   bool same = !p.prologue.apply ? p.a == p.b : p.b == F32;
   return same ? tile : convert(tile, F32);
 }
 
+static void storeResult(const Gemm &p, const View &out, const Scalar &batch, const TilePlace &place,
+                        const Tile &result) {
+  if (!p.batched)
+    return storeF32(out, p.out, place, result);
+  store(out, {batch, place.row, place.column},
+        fromF32(reshape(result, {1, place.rows, place.columns}), p.out));
+}
+
 void gemm(KernelBuilder &k, const Gemm &p) {
-  View a = k.in("a", p.a, {dyn, p.k});
-  ViewOptions ofB{.interleave = p.interleave, .constant = p.constantB};
-  View b = p.transposeB ? k.in("b", p.b, {p.n, p.k}, ofB) : k.in("b", p.b, {p.k, p.n}, ofB);
+  const int matrix = p.batched ? 1 : 0; // the axis of its rows
+  View a = k.in("a", p.a, p.transposeA ? shapeOf(p, p.k, dyn) : shapeOf(p, dyn, p.k));
+  View b = k.in("b", p.b, p.transposeB ? shapeOf(p, p.n, p.k) : shapeOf(p, p.k, p.n),
+                {.interleave = p.interleave, .constant = p.constantB});
   View out;
   if (p.sink)
     p.sink.declare(k);
   else
-    out = k.out("out", p.out, {dyn, p.n});
+    out = k.out("out", p.out, shapeOf(p, dyn, p.n));
   p.prologue.open(k);
   p.epilogue.open(k);
-  Scalar columns = p.sink ? b.dim(p.transposeB ? 0 : 1) : out.dim(1);
-  k.grid(ceilDiv(columns, p.blockN), ceilDiv(p.sink ? a.dim(0) : out.dim(0), p.blockM));
+  Scalar columns = p.sink ? b.dim(matrix + (p.transposeB ? 0 : 1)) : out.dim(matrix + 1);
+  Scalar rows = p.sink ? a.dim(matrix + (p.transposeA ? 1 : 0)) : out.dim(matrix);
+  k.grid(ceilDiv(columns, p.blockN), ceilDiv(rows, p.blockM),
+         p.batched ? Operand(out.dim(0)) : Operand(1));
+  Scalar batch = p.batched ? k.programId(2) : Scalar();
   TilePlace place = {k.programId(1) * p.blockM, k.programId(0) * p.blockN, p.blockM, p.blockN};
 
   p.prologue.begin(k, a, {place.row, k.constant(Index, 0), p.blockM, p.blockK});
   Tile zero = k.zeros(F32, {p.blockM, p.blockN});
-  Tile sum = k.forLoop(0, a.dim(1), p.blockK, zero, [&](Scalar step, Tile acc) {
-    Tile left = loadA(k, p, a, {place.row, step, p.blockM, p.blockK});
-    return dot(left, loadB(p, b, {step, place.column, p.blockK, p.blockN}), acc, p.transposeB);
+  Scalar depth = a.dim(matrix + (p.transposeA ? 0 : 1));
+  Tile sum = k.forLoop(0, depth, p.blockK, zero, [&](Scalar step, Tile acc) {
+    Tile left = loadA(k, p, a, batch, {place.row, step, p.blockM, p.blockK});
+    return dot(left, loadB(p, b, batch, {step, place.column, p.blockK, p.blockN}), acc,
+               p.transposeB);
   });
   Tile result = p.epilogue(k, sum, place);
   if (p.sink)
     p.sink.store(k, result, place);
   else
-    storeF32(out, p.out, place, result);
+    storeResult(p, out, batch, place, result);
 }
 
-void visitFields(Gemm &p, FieldVisitor &visitor) {
+void visitProduct(Gemm &p, FieldVisitor &visitor) {
   visitor.format("a", p.a, "element type of a");
   visitor.format("b", p.b, "element type of b");
   visitor.format("out", p.out, "element type of out");
@@ -70,6 +103,12 @@ void visitFields(Gemm &p, FieldVisitor &visitor) {
   visitor.integer("block_n", p.blockN, 1, kMaxBlock, "columns of one program");
   visitor.integer("block_k", p.blockK, 1, kMaxBlock, "contracted extent of one step");
   visitor.integer("interleave", p.interleave, 0, 64, "rows of b packed side by side");
+}
+
+void visitFields(Gemm &p, FieldVisitor &visitor) {
+  visitProduct(p, visitor);
+  visitor.flag("batched", p.batched, "a batch of products: a, b and out have one axis more");
+  visitor.flag("transpose_a", p.transposeA, "a is [K, M]");
 }
 
 } // namespace sinter::kernels

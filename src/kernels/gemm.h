@@ -6,7 +6,10 @@
 
 namespace sinter::kernels {
 
-// Arguments: a [M, K], b [K, N] ([N, K] with transposeB), out [M, N]. Grid x walks N, y walks M.
+// Arguments: a [M, K] ([K, M] with transposeA), b [K, N] ([N, K] with transposeB), out [M, N]. Grid
+// x walks N, y walks M. `batched` products have a first axis more, which grid z walks: a and b are
+// plain then, slots see each product alike, and there is no sink. Slots that look at a's view want
+// one [M, K].
 // Operands of one plain type multiply as they are, of two as f32. Where b is a block format,
 // transposeB must hold and a is one too, or is quantised to `activation` as it is loaded; with f32
 // as `activation` b is decoded instead.
@@ -16,7 +19,8 @@ namespace sinter::kernels {
 struct Gemm {
   kernel::Element a = kernel::F32, b = kernel::F32, out = kernel::F32;
   kernel::Element activation = kernel::block("q8a");
-  bool transposeB = true;
+  bool batched = false;
+  bool transposeA = false, transposeB = true;
   bool constantB = false;                   // b is the same in every launch
   int64_t n = kernel::dyn, k = kernel::dyn; // where they are static
   int64_t blockM = 240, blockN = 512, blockK = 128;
@@ -27,5 +31,7 @@ struct Gemm {
 
 void gemm(kernel::KernelBuilder &k, const Gemm &p);
 void visitFields(Gemm &p, FieldVisitor &visitor);
+// Those fields that a product with a sink has too.
+void visitProduct(Gemm &p, FieldVisitor &visitor);
 
 } // namespace sinter::kernels

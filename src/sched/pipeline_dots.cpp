@@ -47,15 +47,29 @@ struct Pipeline {
   int64_t parts() { return tileExtent(dot.getA(), 1) / partLength(); }
 };
 
+// The load of a matrix, of several of which the view may hold one after another.
+tile::LoadOp loadOfMatrix(Value tile) {
+  if (auto load = tile.getDefiningOp<tile::LoadOp>())
+    return tileType(tile).getRank() == 2 ? load : tile::LoadOp();
+  auto shaped = tile.getDefiningOp<tile::ReshapeOp>();
+  auto load = shaped ? shaped.getValue().getDefiningOp<tile::LoadOp>() : tile::LoadOp();
+  if (!load || !shaped->hasOneUse())
+    return {};
+  ArrayRef<int64_t> from = tileType(load.getResult()).getShape(), to = tileType(tile).getShape();
+  bool same = from.size() > 2 && from.take_back(2) == to &&
+              llvm::all_of(from.drop_back(2), [](int64_t extent) { return extent == 1; });
+  return same ? load : tile::LoadOp();
+}
+
 // A load that fetches can stand for: of a view that nobody writes, whole pieces of 16 bytes in
 // memory, at a place that the step alone decides.
 tile::LoadOp fetchable(scf::ForOp loop, Value tile) {
-  auto load = tile.getDefiningOp<tile::LoadOp>();
+  tile::LoadOp load = loadOfMatrix(tile);
   if (!load || load->getBlock() != loop.getBody() || !load->hasOneUse() || load.getPadAttr())
     return {};
   tile::ViewType view = load.getView().getType();
   bool plain = !view.isWritable() && !view.getInterleave() && !view.getStrided() &&
-               !load.getView().getDefiningOp<tile::GatherOp>() && view.getRank() == 2 &&
+               !load.getView().getDefiningOp<tile::GatherOp>() &&
                loop.isDefinedOutsideOfLoop(load.getView());
   if (!plain || view.getElementType().getIntOrFloatBitWidth() != 16 ||
       tileType(tile).getDimSize(1) * 2 % kCopyBytes)
@@ -131,7 +145,9 @@ private:
       for (Value &offset : offsets)
         if (offset == p_.loop.getInductionVar())
           offset = at;
-      FetchOp::create(b_, loc_, load.getView(), offsets, ring, where, Value(), DenseI64ArrayAttr());
+      auto rank = static_cast<int64_t>(offsets.size());
+      auto axes = rank > 2 ? b_.getDenseI64ArrayAttr({rank - 2, rank - 1}) : DenseI64ArrayAttr();
+      FetchOp::create(b_, loc_, load.getView(), offsets, ring, where, Value(), axes);
     }
     CommitOp::create(b_, loc_);
   }
@@ -226,9 +242,13 @@ void Rewriter::run() {
     runShared();
   else
     runRegisters();
-  p_.dot.erase();
-  p_.a.erase();
-  p_.b.erase();
+  SmallVector<Operation *> unused{p_.dot};
+  for (Value operand : {p_.dot.getA(), p_.dot.getB()})
+    if (auto shaped = operand.getDefiningOp<tile::ReshapeOp>())
+      unused.push_back(shaped);
+  unused.append({p_.a, p_.b});
+  for (Operation *op : unused)
+    op->erase();
   b_.setInsertionPointAfter(p_.loop);
   // Nothing is on its way any more when shared memory gets another use.
   AwaitOp::create(b_, loc_, 0);

@@ -131,6 +131,24 @@ inline KernelCase gemmCase(const std::string &a, const std::string &b, bool tran
       {0, 0}};
 }
 
+// The same product of a as [K, M].
+inline KernelCase turned(KernelCase c) {
+  c.label += "_a_turned";
+  c.settings["transpose_a"] = "true";
+  c.views["a"] = {"K", "M"};
+  return c;
+}
+
+// A batch of the same.
+inline KernelCase batched(KernelCase c) {
+  c.label += "_batched";
+  c.settings["batched"] = "true";
+  for (const char *view : {"a", "b", "out"})
+    c.views[view].insert(c.views[view].begin(), "B");
+  c.extents["B"] = {0, 1, 3};
+  return c;
+}
+
 inline KernelCase interleaved(KernelCase c) {
   c.label += "_packed";
   c.settings["interleave"] = "16";
@@ -151,6 +169,13 @@ inline void addGemmCases(KernelCases &cases) {
         cases.push_back(gemmCase(type, type, transposed, m, n, k));
         cases.back().rounds = std::string_view(type) == "f32" ? 2 : 1; // shapes go the same ways
       }
+  for (bool transposed : {false, true}) {
+    cases.push_back(turned(gemmCase("f32", "f32", transposed, 24, 64, 16)));
+    cases.push_back(turned(gemmCase("bf16", "bf16", transposed, 64, 64, 32)));
+    cases.push_back(batched(gemmCase("f32", "f32", transposed, 24, 64, 16)));
+    cases.push_back(batched(gemmCase("f16", "f16", transposed, 64, 64, 32)));
+  }
+  cases.push_back(batched(turned(gemmCase("f16", "f16", true, 64, 64, 32))));
   for (const char *type : {"f32", "f16", "bf16"}) {
     cases.push_back(interleaved(gemmCase("f32", type, true, 36, 64, 32)));
     cases.push_back(interleaved(gemmCase("f32", type, true, 1, 64, 64)));

@@ -4,6 +4,7 @@
 // RUN: %sinter_compiler kernel emit gemm --set a=f16 --set b=f16 --set block_m=128 --set block_n=128 --set block_k=64 --target cuda:sm_80 --emit layout | FileCheck %s --check-prefixes=COMMON,REGISTERS
 // RUN: %sinter_compiler kernel emit gemm --set a=f16 --set b=f16 --set block_m=128 --set block_n=128 --set block_k=64 --target cuda:sm_86 --emit layout | FileCheck %s --check-prefixes=COMMON,SHALLOW
 // RUN: %sinter_compiler kernel emit gemm --set a=f16 --set b=f16 --set transpose_b=false --set block_m=64 --set block_n=128 --set block_k=64 --target cuda:sm_90a --emit layout | FileCheck %s --check-prefixes=COMMON,COLUMNS
+// RUN: %sinter_compiler kernel emit gemm --set a=f16 --set b=f16 --set batched=true --set block_m=128 --set block_n=128 --set block_k=64 --target cuda:sm_90a --emit layout | FileCheck %s --check-prefixes=COMMON,BATCH
 // RUN: %sinter_compiler kernel emit gemm --set a=f32 --set b=f32 --set block_m=64 --set block_n=64 --set block_k=32 --target cuda:sm_90a --emit layout | FileCheck %s --check-prefixes=COMMON,DECLINED
 // RUN: %sinter_compiler kernel emit gemm --set a=f16 --set b=f16 --set block_m=64 --set block_n=64 --set block_k=20 --target cuda:sm_90a --emit layout | FileCheck %s --check-prefixes=COMMON,DECLINED
 // RUN: %sinter_compiler kernel emit gemm --set a=f16 --set b=f16 --set block_m=128 --set block_n=64 --set block_k=128 --target cuda:sm_86 --emit layout | FileCheck %s --check-prefixes=COMMON,DECLINED
@@ -60,6 +61,12 @@
 // COLUMNS-NOT: sched.ring_dot
 // COLUMNS: sched.ring_read {{.*}} from [16, 0] : <4, tensor<64x128xf16>> -> tensor<16x128xf16
 // COLUMNS: tile.dot
+
+// Of a batch the last two axes are fetched, at the program's place along the first.
+// BATCH: %[[AT:.*]] = tile.program_id 2
+// BATCH: sched.fetch %{{.*}}[%[[AT]], {{.*}}] axes [1, 2] to
+// BATCH-NOT: tile.load
+// BATCH: sched.ring_dot
 
 // DECLINED-NOT: sched.make_ring
 // DECLINED: scf.for

@@ -19,7 +19,12 @@ static std::string argumentName(tile::KernelOp kernel, unsigned index) {
 
 static Result<uint64_t> viewBytes(tile::ViewType type, const std::vector<int64_t> &shape) {
   uint64_t elements = 1;
-  for (int64_t extent : shape)
+  std::vector<int64_t> extents = shape;
+  if (int64_t rows = type.getInterleave(); rows && extents.front() >= 0) // in whole groups
+    if (__builtin_add_overflow(extents.front(), (rows - extents.front() % rows) % rows,
+                               &extents.front()))
+      extents.front() = -1;
+  for (int64_t extent : extents)
     if (extent < 0 || __builtin_mul_overflow(elements, static_cast<uint64_t>(extent), &elements) ||
         elements > (1ull << 36))
       return fail(Code::InvalidArgument, "a view is too large: more than 2^36 elements");

@@ -17,8 +17,9 @@ namespace {
 
 constexpr uint64_t kHugePageBytes = uint64_t(2) << 20;
 
-// Mapped memory is zero without being written, and what of it nobody writes takes none: a context's
-// KV state that is half full takes half.
+// Mapped memory is zero without being written, and what of it nobody writes takes none: a KV state
+// of 1,024 positions that holds 640 takes 15 MB instead of 24 (SmolLM2) or 21 instead of 34
+// (Llama-3.2-1B's shape), in 32 to 60 buffers of 0.4 to 1 MiB.
 constexpr uint64_t kLeastMappedBytes = uint64_t(1) << 16;
 
 Fail noMemory(uint64_t bytes) {
@@ -53,7 +54,7 @@ Result<HostMemory> HostMemory::map(uint64_t bytes) {
   // The system may promise more than it has and end the process later; a request above all memory
   // is sure to fail.
   auto mapped = (alignUp(CheckedSize(bytes), unit) + unit).value();
-  if (!mapped || bytes > usableMemoryBytes())
+  if (!mapped || (huge && bytes > usableMemoryBytes()))
     return noMemory(bytes);
   void *raw = mmap(nullptr, *mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (raw == MAP_FAILED)
@@ -65,11 +66,13 @@ Result<HostMemory> HostMemory::map(uint64_t bytes) {
     munmap(raw, data - begin);
   if (data - begin != unit)
     munmap(reinterpret_cast<void *>(data + kept), unit - (data - begin));
-  // Only advice: without huge pages the memory is as good, and slower. A last page that is in use
-  // in part stays in small ones.
-  if (huge)
-    (void)madvise(reinterpret_cast<void *>(data), bytes / kHugePageBytes * kHugePageBytes,
-                  MADV_HUGEPAGE);
+  // Only advice: without huge pages the memory is as good, and slower. What is smaller than one,
+  // and a last one in use in part, stays in small pages.
+  const uint64_t whole = bytes / kHugePageBytes * kHugePageBytes;
+  if (whole)
+    (void)madvise(reinterpret_cast<void *>(data), whole, MADV_HUGEPAGE);
+  if (whole < kept)
+    (void)madvise(reinterpret_cast<void *>(data + whole), kept - whole, MADV_NOHUGEPAGE);
   return HostMemory(reinterpret_cast<uint8_t *>(data), bytes, kept);
 }
 

@@ -7,8 +7,9 @@
 
 namespace sinter::hal {
 
-// Owns an allocation; move-only. At least kBufferAlignment aligned; from 2 MiB on aligned to that
-// and offered to the system as huge pages.
+// Owns an allocation; move-only. At least kBufferAlignment aligned; from 2 MiB on aligned to that,
+// with whole huge pages offered to the system as such. From 64 KiB on memory is taken as it is
+// first written.
 class HostMemory {
 public:
   // Exhausted, with the numbers, when the system refuses or the machine has less memory than that

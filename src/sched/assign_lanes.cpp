@@ -69,7 +69,7 @@ private:
   void chooseLayouts();
   LaneLayout choose(const Class &c);
   static bool touchesMemory(const Class &c);
-  static bool isReadInParts(const Class &c);
+  static bool areReadInParts(const Class &c);
   std::optional<LaneLayout> derived(const Class &c);
   std::optional<LaneLayout> derivedFrom(Operation *user, Value value, const Class &c,
                                         llvm::function_ref<const LaneLayout *(Value)> chosen);
@@ -221,12 +221,12 @@ bool isRead(Value value) {
 }
 
 // The same of values that meet, some of which a loop hands on.
-bool Assigner::isReadInParts(const Class &c) {
+bool Assigner::areReadInParts(const Class &c) {
   auto handedOn = [](Value value) {
     return isa<BlockArgument>(value) || isa<scf::ForOp>(value.getDefiningOp());
   };
-  return llvm::any_of(c.values, sched::isReadInParts) && llvm::all_of(c.values, [&](Value value) {
-           return sched::isReadInParts(value) || handedOn(value);
+  return llvm::any_of(c.values, isReadInParts) && llvm::all_of(c.values, [&](Value value) {
+           return isReadInParts(value) || handedOn(value);
          });
 }
 
@@ -273,7 +273,7 @@ Assigner::derivedFrom(Operation *user, Value value, const Class &c,
   auto dot = dyn_cast<tile::DotOp>(user);
   // What is multiplied as it is read lies as the instruction wants it, where nothing is gained by
   // sharing it among subgroups.
-  if (!dot || !(isReadInParts(c) || (hasFewRows(dot) && isRead(value))))
+  if (!dot || !(areReadInParts(c) || (hasFewRows(dot) && isRead(value))))
     return std::nullopt;
   DotLanes lanes = chooseDotLanes(dot, threads_, facts_);
   if (!lanes.instruction)

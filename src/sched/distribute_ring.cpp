@@ -171,8 +171,8 @@ std::optional<Distributor::Registers> Distributor::takeMatrices(const SharedTile
                                                                 const LaneLayout &layout) {
   constexpr int64_t kRegisters = 8; // of one load
   int64_t bytes = elementBytes(shared.element), rowBytes = shared.strides[0] * bytes;
-  bool whole = bytes == 2 && rowBytes % kPiece == 0 && isMatrixLayout(layout) &&
-               layout.registers() % kRegisters == 0;
+  bool whole = bytes == 2 && rowBytes % kPiece == 0 && shared.base % kPiece == 0 &&
+               isMatrixLayout(layout) && layout.registers() % kRegisters == 0;
   for (int axis = 0; whole && axis < 2; ++axis)
     whole = layout.shape()[axis] % layout.atom(axis) == 0;
   if (!facts_.matrixLoads || !whole)

@@ -33,19 +33,29 @@ struct Pipeline {
   tile::DotOp dot;
   tile::LoadOp a, b;
   const MatrixInstruction *instruction;
+  int64_t registers = 0; // of a thread for the smaller operand, where registers hold them
   int64_t step = 0, depth = 0;
 
   bool shared() const { return instruction->sharedOperands; }
   // Steps that fetches run ahead: places are free once every subgroup has ended its product, or
   // read its operands.
   int64_t ahead() const { return shared() ? depth - 2 : depth; }
-  // Along K: one instruction's, where the step is whole ones.
-  int64_t partLength() {
-    int64_t k = tileExtent(dot.getA(), 1);
-    return k % instruction->k ? k : instruction->k;
-  }
+  // Along K, of operands in registers: one instruction's, or several where a thread holds fewer
+  // registers than one load of matrices fills.
+  int64_t partLength();
   int64_t parts() { return tileExtent(dot.getA(), 1) / partLength(); }
 };
+
+int64_t Pipeline::partLength() {
+  constexpr int64_t kRegistersOfLoad = 8;
+  const int64_t k = tileExtent(dot.getA(), 1);
+  int64_t length = instruction->k;
+  if (k % length)
+    return k;
+  while (registers * length < kRegistersOfLoad * k && k % (2 * length) == 0)
+    length *= 2;
+  return length;
+}
 
 // The load of a matrix, of several of which the view may hold one after another.
 tile::LoadOp loadOfMatrix(Value tile) {
@@ -104,8 +114,12 @@ std::optional<Pipeline> match(scf::ForOp loop, int64_t threads, const LaneFacts 
   p.a = fetchable(loop, p.dot.getA());
   p.b = fetchable(loop, p.dot.getB());
   p.instruction = flowsAround(p) ? findSharedInstruction(p.dot, threads, facts) : nullptr;
-  if (!p.instruction)
-    p.instruction = chooseDotLanes(p.dot, threads, facts).instruction;
+  if (!p.instruction) {
+    DotLanes lanes = chooseDotLanes(p.dot, threads, facts);
+    p.instruction = lanes.instruction;
+    if (p.instruction)
+      p.registers = std::min(lanes.a.registers(), lanes.b.registers());
+  }
   if (!p.a || !p.b || !p.instruction)
     return std::nullopt;
   int64_t stage = bytesOf(p.dot.getA()) + bytesOf(p.dot.getB());
@@ -138,6 +152,9 @@ private:
     Value number = b_.createOrFold<arith::RemUIOp>(loc_, step, index(p_.depth));
     return b_.createOrFold<arith::IndexCastOp>(loc_, b_.getI32Type(), number);
   }
+  Value place(Value number, int64_t later) {
+    return place(b_.createOrFold<arith::AddIOp>(loc_, number, index(later)));
+  }
   // Fetches both tiles of the step that begins at `at`.
   void fetch(Value at, Value where) {
     for (auto [load, ring] : {std::pair(p_.a, ringA_), std::pair(p_.b, ringB_)}) {
@@ -150,9 +167,6 @@ private:
       FetchOp::create(b_, loc_, load.getView(), offsets, ring, where, Value(), axes);
     }
     CommitOp::create(b_, loc_);
-  }
-  Value place(Value number, int64_t later) {
-    return place(b_.createOrFold<arith::AddIOp>(loc_, number, index(later)));
   }
   Operands read(Value where, int64_t part);
   Value multiply(const Operands &operands, Value acc);

@@ -9,8 +9,10 @@
 namespace sinter::sched {
 
 /// Rewrites each loop of `kernel` whose product takes two 16-bit tiles as they are loaded: the
-/// loads become fetches to rings as deep as shared memory allows, and with an instruction that
-/// reads shared memory the product reads the rings. Loops that it declines keep their form.
+/// loads become fetches to rings as deep as shared memory allows. With an instruction that reads
+/// shared memory the product reads the rings; others multiply part by part along K what was read a
+/// part before, and the loop hands the next step's first part on. Loops that it declines keep their
+/// form.
 void pipelineDots(tile::KernelOp kernel, int64_t threads, const LaneFacts &facts);
 
 } // namespace sinter::sched

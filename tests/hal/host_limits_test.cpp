@@ -181,6 +181,15 @@ TEST(HostMemory, WhatNobodyWritesTakesNoMemory) {
   EXPECT_EQ(memory->data()[4 * page], 0);
 }
 
+TEST(HostMemory, APartOfAHugePageAtTheEndTakesWhatIsWritten) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  constexpr size_t kHuge = size_t{2} << 20;
+  auto memory = HostMemory::allocate(kHuge + 8 * page);
+  ASSERT_TRUE(memory) << memory.error().message;
+  memory->data()[kHuge] = 1;
+  EXPECT_EQ(residentPages(memory->data() + kHuge, 8), 1u);
+}
+
 TEST(HostMemory, AMoveKeepsTheBytes) {
   auto memory = HostMemory::allocate(100);
   ASSERT_TRUE(memory.has_value());

@@ -55,6 +55,8 @@ TEST(Decoder, GraphHasTheOperationsOfEachLayer) {
   EXPECT_EQ(countOf<graph::ContractOp>(**module), 2 * 7 + 1);
   EXPECT_EQ(countOf<graph::NormOp>(**module), 2 * 2 + 1);
   EXPECT_EQ(countOf<graph::InputOp>(**module), 7);
+  // One for each tensor: the embedding is the output matrix too.
+  EXPECT_EQ(countOf<graph::WeightOp>(**module), static_cast<int64_t>(source.tensorNames().size()));
   EXPECT_EQ(countOf<graph::OutputOp>(**module), 1);
 }
 

@@ -272,7 +272,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, RingConformance, testing::Range(size_t(0), rin
 
 // What a kernel in lane form is made of.
 struct Parts {
-  int copies = 0, products = 0, instructions = 0, matrixLoads = 0;
+  int copies = 0, products = 0, instructions = 0, matrixLoads = 0, sharedLoads = 0;
   int pending = -1; // the most groups that a wait leaves, -1 without waits
   std::string message;
 };
@@ -288,6 +288,7 @@ Parts partsOf(const KernelCase &c, const sched::LaneFacts &facts) {
     parts.products += isa<sched::MatrixAsyncOp>(op);
     parts.instructions += isa<sched::MatrixOp>(op);
     parts.matrixLoads += isa<sched::SharedMatricesOp>(op);
+    parts.sharedLoads += isa<sched::SharedLoadOp>(op);
     if (auto wait = dyn_cast<sched::CopyWaitOp>(op))
       parts.pending = std::max(parts.pending, static_cast<int>(wait.getPending()));
   });
@@ -302,11 +303,15 @@ TEST(RingSchedules, MultiplyFromSharedMemoryWhereAnInstructionDoes) {
 }
 
 TEST(RingSchedules, LoadMatricesWhereInstructionsTakeRegisters) {
-  Parts parts = partsOf(ringCase("bf16", 128, 64, true), asyncFacts(kDeep, false));
-  EXPECT_GT(parts.copies, 0) << parts.message;
-  EXPECT_GT(parts.instructions, 0);
-  EXPECT_GT(parts.matrixLoads, 0);
-  EXPECT_EQ(parts.products, 0);
+  for (auto [m, n] : {std::pair(128, 64), std::pair(16, 64), std::pair(32, 32)}) {
+    SCOPED_TRACE(m);
+    Parts parts = partsOf(ringCase("bf16", m, n, true), asyncFacts(kDeep, false));
+    EXPECT_GT(parts.copies, 0) << parts.message;
+    EXPECT_GT(parts.instructions, 0);
+    EXPECT_GT(parts.matrixLoads, 0);
+    EXPECT_EQ(parts.sharedLoads, 0); // nor words of operands
+    EXPECT_EQ(parts.products, 0);
+  }
 }
 
 TEST(RingSchedules, FetchAsFarAheadAsSharedMemoryAllows) {

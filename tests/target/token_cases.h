@@ -21,17 +21,54 @@ inline void setIntegers(LaunchArguments &arguments, const std::string &name,
 
 // ---- embeddings ----
 
-// Random ids reach from -9 to 9, so that some are no row of the table.
+// Ids of all of the table's rows and two beyond either end, the last row always among them.
+inline void prepareEmbed(LaunchArguments &arguments, const Extents &extents, Random &random) {
+  auto rows = static_cast<int32_t>(extents.at("V"));
+  std::vector<int32_t> ids(extents.at("T"));
+  for (int32_t &id : ids)
+    id = static_cast<int32_t>(random() % static_cast<uint32_t>(rows + 4)) - 2;
+  if (!ids.empty())
+    ids.back() = rows - 1;
+  setIntegers(arguments, "ids", ids);
+}
+
 inline KernelCase embedCase(const std::string &table, int64_t columns) {
   bool plain = table.front() != 'q';
-  return {"embed_" + table + "_" + sizeText({columns}),
-          "embed",
-          {{"table", table}, {"block_columns", std::to_string(columns)}},
-          {{"ids", {"T"}}, {"table", {"V", "K"}}, {"out", {"T", "K"}}},
-          {{"T", {0, 1, 5}},
-           {"V", {0, 1, 7}},
-           {"K", plain ? oddExtents(columns) : blockExtents(columns)}},
-          {0, 0}};
+  KernelCase c{"embed_" + table + "_" + sizeText({columns}),
+               "embed",
+               {{"table", table}, {"block_columns", std::to_string(columns)}},
+               {{"ids", {"T"}}, {"table", {"V", "K"}}, {"out", {"T", "K"}}},
+               {{"T", {0, 1, 5}},
+                {"V", {0, 1, 7}},
+                {"K", plain ? oddExtents(columns) : blockExtents(columns)}},
+               {0, 0}};
+  c.prepare = prepareEmbed;
+  return c;
+}
+
+// ---- pages ----
+
+// Rows of pages of `pageRows`, page by page; some pages do not exist.
+inline KernelCase pagesCase(const std::string &type, int64_t pageRows) {
+  KernelCase c{
+      "pages_" + type + "_" + sizeText({pageRows}),
+      "pages",
+      {},
+      {{"index", {"N"}}, {"pages", {"P", std::to_string(pageRows), "K"}}, {"out", {"T", "K"}}},
+      {{"N", {0, 1, 5}}, {"P", {0, 1, 6}}, {"K", {1, 33, 64}}},
+      {0, 0}};
+  c.derive = [pageRows](Extents &extents) { extents["T"] = extents.at("N") * pageRows; };
+  c.build = [type, pageRows](kernel::KernelBuilder &k) {
+    using namespace kernel;
+    const Element element = type == "f16" ? F16 : F32;
+    View index = k.in("index", I32, {dyn}), pages = k.in("pages", element, {dyn, pageRows, dyn});
+    View out = k.out("out", element, {dyn, dyn});
+    constexpr int64_t kRows = 3, kColumns = 32;
+    k.grid(ceilDiv(out.dim(1), kColumns), ceilDiv(out.dim(0), kRows));
+    Scalar row = k.programId(1) * kRows, column = k.programId(0) * kColumns;
+    store(out, {row, column}, load(gather(pages, index), {row, column}, {kRows, kColumns}));
+  };
+  return c;
 }
 
 // ---- rotary positions ----
@@ -246,6 +283,9 @@ inline void addTokenCases(KernelCases &cases) {
       cases.push_back(packed ? interleaved(c) : c);
     }
   cases.push_back(embedCase("f32", 17));
+  for (int64_t rows : {1, 4})
+    for (const char *type : {"f32", "f16"})
+      cases.push_back(pagesCase(type, rows));
   cases.push_back(interleaved(embedCase("f16", 17)));
   for (const char *type : {"f32", "f16", "bf16"})
     cases.push_back(ropeCase(type, 8, false, false));

@@ -266,9 +266,12 @@ LogicalResult Emitter::decodePart(tile::DecodeOp op, Value into, ArrayRef<int64_
   const EmittedView &view = views_.find(load.getView())->second;
   int64_t length = format->blockLength, last = type.getRank() - 1;
   std::optional<DotPacking> packing;
-  if (view.type.getInterleave())
-    if (Result<DotPacking> found = dotPacking(*format))
-      packing = std::move(*found);
+  if (view.type.getInterleave()) {
+    Result<DotPacking> found = dotPacking(*format);
+    if (!found)
+      return op.emitOpError() << "reads packed rows: " << found.error().message;
+    packing = std::move(*found);
+  }
   bool readable =
       packing ? view.type.getInterleave() == kInterleavedRows : !view.type.getInterleave();
   if (type.getDimSize(last) % facts_.lanes != 0 || start[last] % facts_.lanes != 0 || !readable)

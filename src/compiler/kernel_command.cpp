@@ -6,6 +6,7 @@
 #include "compiler/kernel_pack.h"
 #include "compiler/kernel_resources.h"
 #include "compiler/kernel_source.h"
+#include "compiler/vendor_tools.h"
 #include "hal/cpu/cpu_driver.h"
 #include "hal/cuda/cuda_driver.h"
 #include "target/registry.h"
@@ -64,11 +65,30 @@ static LogicalResult showWarning(Diagnostic &diagnostic) {
   return success();
 }
 
+static constexpr StringRef kMachineStage = "sass"; // of cuda targets, by NVIDIA's own tools
+
+static std::vector<std::string> stagesOf(const target::Target &target) {
+  std::vector<std::string> stages = target.stageNames();
+  if (StringRef(target.name()).starts_with("cuda:"))
+    stages.push_back(kMachineStage.str());
+  return stages;
+}
+
+static Result<std::string> machineStage(const KernelOptions &options, Session &session) {
+  SINTER_ASSIGN(target::CompiledModule code,
+                target::compileKernels(*session.target, session.source->module()));
+  auto text = machineInstructions(session.target->name().substr(strlen("cuda:")), code.code,
+                                  options.deviceFlags);
+  if (!text)
+    return fail(text.error().code, "stage 'sass': " + text.error().message);
+  return *text;
+}
+
 static Result<void> printStages(const KernelOptions &options, Session &session) {
   SmallVector<StringRef> wanted;
   const std::string asked = options.stages.empty() ? "tile" : options.stages;
   StringRef(asked).split(wanted, ',');
-  const std::vector<std::string> known = session.target->stageNames();
+  const std::vector<std::string> known = stagesOf(*session.target);
   for (StringRef stage : wanted)
     if (stage != "tile" && !llvm::is_contained(known, stage))
       return fail(Code::InvalidArgument, "found stage '" + stage.str() + "', expected tile, " +
@@ -76,11 +96,19 @@ static Result<void> printStages(const KernelOptions &options, Session &session) 
                                              " or " + known.back());
   target::Stages stages;
   ScopedDiagnosticHandler warnings(session.source->module().getContext(), showWarning);
-  if (llvm::any_of(wanted, [](StringRef stage) { return stage != "tile"; }))
+  if (llvm::any_of(wanted,
+                   [](StringRef stage) { return stage != "tile" && stage != kMachineStage; }))
     SINTER_TRY(session.target->compilePart(session.source->module(), &stages));
-  for (StringRef stage : wanted)
+  for (StringRef stage : wanted) {
+    std::string machine;
+    if (stage == kMachineStage) {
+      SINTER_ASSIGN(machine, machineStage(options, session));
+    }
     llvm::outs() << (stage == "tile" ? session.source->text()
-                                     : *stages.find(std::string_view(stage.data(), stage.size())));
+                     : stage == kMachineStage
+                         ? machine
+                         : *stages.find(std::string_view(stage.data(), stage.size())));
+  }
   return {};
 }
 

@@ -14,7 +14,7 @@ struct CommandLine {
   cl::OptionCategory category{"sinter kernel"};
   cl::SubCommand run{"run", "compile a kernel, run it and compare it with the interpreter"};
   cl::SubCommand bench{"bench", "time a compiled kernel"};
-  cl::SubCommand emit{"emit", "print stages of a kernel: tile, sched, llvm, asm or ptx"};
+  cl::SubCommand emit{"emit", "print stages of a kernel, from the tile form to the target's code"};
   cl::SubCommand pack{"pack",
                       "compile the kernels of a list into a file that sinter kernel run and "
                       "bench take on a machine without a compiler"};
@@ -53,13 +53,14 @@ struct CommandLine {
                             cl::sub(run), cl::sub(bench)};
   cl::opt<unsigned> seconds{"seconds", cl::desc("how long to measure"), cl::init(1),
                             cl::cat(category), cl::sub(bench)};
-  cl::opt<std::string> stage{"emit",
-                             cl::desc("print these stages: tile, sched, llvm, asm or ptx, comma "
-                                      "separated"),
-                             cl::cat(category),
-                             cl::sub(run),
-                             cl::sub(bench),
-                             cl::sub(emit)};
+  cl::opt<std::string> stage{
+      "emit",
+      cl::desc("print these stages, comma separated: tile, layout, sched and "
+               "what the target has: llvm, asm, ptx, sass, gcn, spirv, msl"),
+      cl::cat(category),
+      cl::sub(run),
+      cl::sub(bench),
+      cl::sub(emit)};
   cl::alias stageAlias{"stage", cl::desc("the same as --emit"), cl::aliasopt(stage),
                        cl::cat(category)};
   cl::opt<std::string> target{

@@ -2,44 +2,13 @@
 #include "tile/mlir_pch.h"
 
 #include "compiler/kernel_resources.h"
+#include "compiler/vendor_tools.h"
 #include "hal/cuda/cuda_driver.h"
 #include "target/nvidia/facts.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Program.h"
 
 using namespace mlir;
 
 namespace sinter::compiler {
-
-// What ptxas says of the code, by -v.
-static Result<std::string> assemble(const std::string &ptxas, StringRef architecture,
-                                    const std::vector<uint8_t> &code, const std::string &flags,
-                                    StringRef folder) {
-  std::string source = (folder + "/kernel.ptx").str(), log = (folder + "/log").str();
-  std::error_code error;
-  llvm::raw_fd_ostream out(source, error);
-  if (!error)
-    out.write(reinterpret_cast<const char *>(code.data()), code.size());
-  out.close();
-  if (error || out.has_error()) {
-    out.clear_error();
-    return fail(Code::Exhausted, "cannot write a temporary file for ptxas");
-  }
-  std::string arch = ("-arch=" + architecture).str();
-  SmallVector<StringRef> args{ptxas, "-v", arch, source, "-o", "/dev/null"};
-  StringRef(flags).split(args, ' ', -1, /*KeepEmpty=*/false);
-  std::optional<StringRef> redirects[] = {"", log, log};
-  std::string message;
-  int status = llvm::sys::ExecuteAndWait(ptxas, args, std::nullopt, redirects,
-                                         /*SecondsToWait=*/120, 0, &message);
-  auto text = llvm::MemoryBuffer::getFile(log, /*IsText=*/true);
-  std::string said = text ? (*text)->getBuffer().str() : message;
-  if (status != 0)
-    return fail(Code::InvalidArgument,
-                "ptxas refuses the kernels: " + StringRef(said).rtrim().str());
-  return said;
-}
 
 static void printKernel(StringRef architecture, const hal::KernelSpec &spec, int64_t registers,
                         StringRef spills, int64_t staticShared) {
@@ -64,19 +33,10 @@ static int64_t numberBefore(StringRef line, StringRef word) {
   return number;
 }
 
-static Result<void> printByPtxas(const std::string &ptxas, StringRef architecture,
-                                 const std::vector<uint8_t> &code,
-                                 std::span<const hal::KernelSpec> kernels,
-                                 const std::string &flags) {
-  llvm::SmallString<128> folder;
-  if (std::error_code error = llvm::sys::fs::createUniqueDirectory("sinter-ptxas", folder))
-    return fail(Code::Permission, "cannot make a temporary folder: " + error.message());
-  Result<std::string> said = assemble(ptxas, architecture, code, flags, folder);
-  llvm::sys::fs::remove_directories(folder);
-  if (!said)
-    return tl::unexpected(said.error());
+static void printReport(StringRef report, StringRef architecture,
+                        std::span<const hal::KernelSpec> kernels) {
   SmallVector<StringRef> lines;
-  StringRef(*said).split(lines, '\n', -1, /*KeepEmpty=*/false);
+  report.split(lines, '\n', -1, /*KeepEmpty=*/false);
   const hal::KernelSpec *kernel = nullptr;
   std::string spills;
   for (StringRef line : lines) {
@@ -89,7 +49,6 @@ static Result<void> printByPtxas(const std::string &ptxas, StringRef architectur
       printKernel(architecture, *kernel, numberBefore(line, "registers"), spills,
                   numberBefore(line, "bytes smem"));
   }
-  return {};
 }
 
 static Result<void> printByDriver(hal::Device &device, const target::Target &target,
@@ -123,8 +82,14 @@ Result<void> printResources(const target::Target &target, const std::vector<uint
     llvm::outs() << "resources are known of cuda and amd targets, not of '" << name << "'\n";
     return {};
   }
-  if (auto ptxas = llvm::sys::findProgramByName("ptxas"))
-    return printByPtxas(*ptxas, architecture, code, kernels, flags);
+  Result<std::string> report =
+      assemblerReport({architecture.data(), architecture.size()}, code, flags);
+  if (report) {
+    printReport(*report, architecture, kernels);
+    return {};
+  }
+  if (report.error().code != Code::NotFound)
+    return tl::unexpected(report.error());
   if (!flags.empty())
     return fail(Code::NotFound, "flags are for ptxas, which is not on PATH");
   if (device && device->info().driver == "cuda")

@@ -1,6 +1,7 @@
 // Arguments, grids and cases of single kernels.
 #include "tile/mlir_pch.h"
 
+#include "base/checked.h"
 #include "compiler/kernel_launch.h"
 #include "numeric/block_format.h"
 #include "numeric/dot_packing.h"
@@ -18,16 +19,16 @@ static std::string argumentName(tile::KernelOp kernel, unsigned index) {
 }
 
 static Result<uint64_t> viewBytes(tile::ViewType type, const std::vector<int64_t> &shape) {
-  uint64_t elements = 1;
-  std::vector<int64_t> extents = shape;
-  if (int64_t rows = type.getInterleave(); rows && extents.front() >= 0) // in whole groups
-    if (__builtin_add_overflow(extents.front(), (rows - extents.front() % rows) % rows,
-                               &extents.front()))
-      extents.front() = -1;
-  for (int64_t extent : extents)
-    if (extent < 0 || __builtin_mul_overflow(elements, static_cast<uint64_t>(extent), &elements) ||
-        elements > (1ull << 36))
+  CheckedSize checked = 1;
+  for (auto [axis, extent] : llvm::enumerate(shape)) {
+    CheckedSize along = static_cast<uint64_t>(extent);
+    if (axis == 0 && type.getInterleave()) // rows come in whole groups
+      along = alignUp(along, static_cast<uint64_t>(type.getInterleave()));
+    checked = checked * along;
+    if (extent < 0 || checked.value().value_or(UINT64_MAX) > (1ull << 36))
       return fail(Code::InvalidArgument, "a view is too large: more than 2^36 elements");
+  }
+  const uint64_t elements = *checked.value();
   if (auto block = dyn_cast<tile::BlockType>(type.getElementType())) {
     if (const auto *activation = findActivationFormat(block.getFormat().upper()))
       return elements / kActivationLength * activation->bytes();

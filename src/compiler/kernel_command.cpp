@@ -84,6 +84,16 @@ static Result<std::string> machineStage(const KernelOptions &options, Session &s
   return *text;
 }
 
+// `stages` holds those of the target's own passes.
+static Result<std::string> stageText(StringRef stage, const target::Stages &stages,
+                                     const KernelOptions &options, Session &session) {
+  if (stage == "tile")
+    return session.source->text();
+  if (stage == kMachineStage)
+    return machineStage(options, session);
+  return *stages.find(std::string_view(stage.data(), stage.size()));
+}
+
 static Result<void> printStages(const KernelOptions &options, Session &session) {
   SmallVector<StringRef> wanted;
   const std::string asked = options.stages.empty() ? "tile" : options.stages;
@@ -100,14 +110,8 @@ static Result<void> printStages(const KernelOptions &options, Session &session) 
                    [](StringRef stage) { return stage != "tile" && stage != kMachineStage; }))
     SINTER_TRY(session.target->compilePart(session.source->module(), &stages));
   for (StringRef stage : wanted) {
-    std::string machine;
-    if (stage == kMachineStage) {
-      SINTER_ASSIGN(machine, machineStage(options, session));
-    }
-    llvm::outs() << (stage == "tile" ? session.source->text()
-                     : stage == kMachineStage
-                         ? machine
-                         : *stages.find(std::string_view(stage.data(), stage.size())));
+    SINTER_ASSIGN(const std::string text, stageText(stage, stages, options, session));
+    llvm::outs() << text;
   }
   return {};
 }

@@ -7,7 +7,7 @@
 
 namespace sinter::hal {
 
-static constexpr char kMagic[8] = {'s', 'i', 'n', 't', 'e', 'r', 'k', '3'};
+static constexpr char kMagic[8] = {'s', 'i', 'n', 't', 'e', 'r', 'k', '4'};
 static constexpr uint64_t kMostBytes = uint64_t(1) << 40; // of one view
 
 namespace {

@@ -9,6 +9,7 @@ namespace sinter::hal::vulkan {
 namespace {
 
 constexpr uint64_t kArgumentAlignment = 64;
+constexpr uint64_t kZeroWords = 2;
 constexpr uint64_t kArenaBytes = 64 << 10; // 64 dispatches of 100 words, or the largest few
 constexpr std::size_t kGridWords = 6;      // extents and base
 
@@ -83,7 +84,7 @@ bool Batch::hasRoom(uint64_t argumentBytes) const {
 }
 
 uint64_t Batch::argumentBytes(const KernelSpec &spec) {
-  return (uint64_t(spec.bufferCount) + spec.scalarCount + kGridWords) * sizeof(uint64_t);
+  return (kZeroWords + spec.bufferCount + spec.scalarCount + kGridWords) * sizeof(uint64_t);
 }
 
 // The arena's offset of so many bytes.
@@ -113,6 +114,9 @@ void Batch::dispatch(const Dispatch &dispatch, bool ordered) {
     std::memcpy(out, word, sizeof(uint64_t));
     out += sizeof(uint64_t);
   };
+  const uint64_t zero = 0;
+  for (uint64_t word = 0; word < kZeroWords; ++word)
+    put(&zero);
   for (const BufferBinding &binding : dispatch.buffers) {
     const uint64_t address =
         static_cast<const VulkanBuffer *>(binding.buffer)->range().address() + binding.offset;

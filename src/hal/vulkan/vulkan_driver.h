@@ -5,6 +5,7 @@
 // What a kernel is: an entry point of execution model GLCompute, named by KernelSpec::symbol, whose
 // LocalSize has KernelSpec::threads invocations in all. It has no descriptors and one push constant
 // of 8 bytes: the device address of its argument block, 64-byte aligned 64-bit words in this order:
+//   two words of zero, which loads outside of a tile read
 //   one device address for each buffer, its binding's offset added
 //   one word for each scalar
 //   the extents x, y, z of the launch's grid

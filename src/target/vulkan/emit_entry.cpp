@@ -8,6 +8,7 @@ using namespace mlir;
 namespace sinter::target::vulkan {
 
 static constexpr const char *kArgumentsName = "arguments";
+static constexpr int64_t kZeroWords = 2; // that an argument block begins with
 
 spirv::GlobalVariableOp Emitter::global(StringRef name, Type type, Attribute builtin) {
   auto variable = module_.lookupSymbol<spirv::GlobalVariableOp>(name);
@@ -64,7 +65,7 @@ void Emitter::finishEntryPoint(spirv::FuncOp function) {
   mode(spirv::ExecutionMode::SignedZeroInfNanPreserve, 16);
 }
 
-// Word `number` of the argument block, read once where the kernel starts.
+// Word `number` after the zeros of the argument block, read once where the kernel starts.
 Value Emitter::argumentWord(int64_t number) {
   Value &word = words_[number];
   if (word)
@@ -72,7 +73,8 @@ Value Emitter::argumentWord(int64_t number) {
   OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPointAfter(entry_);
   Site c = site();
-  Value address = c.make<spirv::IAddOp>(c.i64(), argumentBlock_, c.integer(c.i64(), number * 8));
+  Value address = c.make<spirv::IAddOp>(c.i64(), argumentBlock_,
+                                          c.integer(c.i64(), (kZeroWords + number) * 8));
   auto type = spirv::PointerType::get(c.i64(), spirv::StorageClass::PhysicalStorageBuffer);
   auto aligned = spirv::MemoryAccessAttr::get(b_.getContext(), spirv::MemoryAccess::Aligned);
   word = spirv::LoadOp::create(b_, loc_, c.make<spirv::ConvertUToPtrOp>(type, address), aligned,

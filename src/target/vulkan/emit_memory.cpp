@@ -151,14 +151,18 @@ static Cut cutOf(Type type, std::optional<int64_t> align) {
   return {chunk, total / chunk, static_cast<unsigned>(piece * 8), chunk / piece};
 }
 
+static bool isZeroBits(Value value) {
+  return matchPattern(value, m_PosZeroFloat()) || matchPattern(value, m_Zero());
+}
+
 static LogicalResult checkAlign(Operation *op, std::optional<int64_t> align) {
   if (!align || (*align > 0 && llvm::isPowerOf2_64(static_cast<uint64_t>(*align))))
     return success();
   return op->emitOpError() << "has align = " << *align << ", expected a power of two";
 }
 
-// Where `when` does not hold, the argument block is read instead, and the value left unused: no
-// branch, so that several loads can be under way.
+// Where `when` does not hold, zeros are read from the argument block: no branch, so that several
+// loads can be under way. Other values than those zeros are chosen afterwards.
 LogicalResult Emitter::emitLoad(sched::ViewLoadOp op) {
   if (failed(checkAlign(op, op.getAlign())))
     return failure();
@@ -166,8 +170,9 @@ LogicalResult Emitter::emitLoad(sched::ViewLoadOp op) {
   Cut cut = cutOf(op.getResult().getType(), op.getAlign());
   bool always = matchPattern(op.getWhen(), m_One());
   Value when = scalar(op.getWhen()), base = addressAt(op.getView(), scalar(op.getByte()));
+  bool chooses = !always && !isZeroBits(op.getOther());
   SmallVector<Value> others;
-  if (!always)
+  if (chooses)
     others = piecesOf(op.getOther(), cut.bits);
   SmallVector<Value> pieces;
   for (int64_t chunk = 0; chunk < cut.chunks; ++chunk) {
@@ -178,7 +183,7 @@ LogicalResult Emitter::emitLoad(sched::ViewLoadOp op) {
       address = c.select(when, address, argumentBlock_);
     llvm::append_range(pieces, loadChunk(address, cut.bytes));
   }
-  Loaded loaded{std::move(pieces), std::move(others), always ? Value() : when};
+  Loaded loaded{std::move(pieces), std::move(others), chooses ? when : Value()};
   if (shared_.inPieces && cut.bits == 32 && isHandedOver(op))
     handedOver_[op.getResult()] = std::move(loaded);
   else

@@ -116,9 +116,18 @@ static Result<void> printStages(const KernelOptions &options, Session &session) 
   return {};
 }
 
+// What is run is assembled with the flags too.
+static Result<void> passFlags(const KernelOptions &options, hal::Device &device) {
+  if (options.deviceFlags.empty() || device.info().driver != "cuda")
+    return {};
+  SINTER_ASSIGN(const hal::CudaAssembly assembly, hal::parseCudaAssembly(options.deviceFlags));
+  return hal::setCudaAssembly(device, assembly);
+}
+
 static Result<void> runKernel(const KernelOptions &options, Session &session, CaseKind kind) {
   SINTER_ASSIGN(PreparedCase prepared,
                 prepareCase(options, *session.target, *session.source, kind));
+  SINTER_TRY(passFlags(options, *session.device));
   if (options.resources)
     SINTER_TRY(printResources(*session.target, prepared.launch.code, {&prepared.launch.spec, 1},
                               options.deviceFlags, session.device.get()));

@@ -83,7 +83,7 @@ struct CommandLine {
       cl::cat(category), cl::sub(run),
       cl::sub(bench),    cl::sub(emit)};
   cl::opt<std::string> deviceFlags{
-      "device-flags",    cl::desc("flags for the device's assembler, with --resources"),
+      "device-flags",    cl::desc("flags for the device's assembler: ptxas, or the driver's own"),
       cl::cat(category), cl::sub(run),
       cl::sub(bench),    cl::sub(emit)};
   cl::opt<std::string> output{"o", cl::desc("write here instead of standard output"),

@@ -90,10 +90,10 @@ Result<void> printResources(const target::Target &target, const std::vector<uint
   }
   if (report.error().code != Code::NotFound)
     return tl::unexpected(report.error());
-  if (!flags.empty())
-    return fail(Code::NotFound, "flags are for ptxas, which is not on PATH");
   if (device && device->info().driver == "cuda")
     return printByDriver(*device, target, architecture, code, kernels);
+  if (!flags.empty())
+    return fail(Code::NotFound, "flags need ptxas on PATH or a cuda device: none is here");
   llvm::outs() << "registers and spills need ptxas on PATH or a cuda device: none is here\n";
   return {};
 }

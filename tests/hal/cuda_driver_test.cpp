@@ -1,6 +1,7 @@
 // The cuda driver over a fake driver library: what it says when something is missing or fails, the
 // limits it checks, and what it leaves behind.
 #include "hal/fake_cuda.h"
+#include "hal/null/null_driver.h"
 
 #include <cmath>
 #include <gmock/gmock.h>
@@ -270,6 +271,52 @@ TEST_F(CudaDriver, ResourcesOfAKernelCanBeAskedFor) {
   EXPECT_EQ(resources.staticSharedBytes, 12u);
   EXPECT_EQ(resources.localBytesPerThread, 40u);
   EXPECT_EQ(resources.maxThreads, 512u);
+}
+
+TEST_F(CudaDriver, TheAssemblerIsToldWhatTheDeviceWas) {
+  open();
+  auto options = fake::library().jitOptions;
+  EXPECT_EQ(options.at(cuda::kJitOptimisationLevel), 4u);
+  EXPECT_FALSE(options.contains(cuda::kJitMaxRegisters));
+  EXPECT_FALSE(options.contains(cuda::kJitDebugInfo));
+  ASSERT_TRUE(setCudaAssembly(*device_, {.optimisation = 1, .maxRegisters = 64, .lineInfo = true})
+                  .has_value());
+  ASSERT_TRUE(device_->loadModule("cuda:sm_80", bytesOf(kPtx)).has_value());
+  options = fake::library().jitOptions;
+  EXPECT_EQ(options.at(cuda::kJitOptimisationLevel), 1u);
+  EXPECT_EQ(options.at(cuda::kJitMaxRegisters), 64u);
+  EXPECT_EQ(options.at(cuda::kJitLineInfo), 1u);
+  EXPECT_FALSE(options.contains(cuda::kJitDebugInfo));
+}
+
+TEST(CudaAssembly, FlagsAreReadAsPtxasSpellsThem) {
+  const CudaAssembly plain = parseCudaAssembly("").value();
+  EXPECT_EQ(plain.optimisation, 4u);
+  EXPECT_EQ(plain.maxRegisters, 0u);
+  for (const char *flags : {"-O2 -maxrregcount=96 -g", " --opt-level 2  --maxrregcount 96 -g ",
+                            "-O 2 -maxrregcount 96 --device-debug"}) {
+    const CudaAssembly read = parseCudaAssembly(flags).value();
+    EXPECT_EQ(read.optimisation, 2u) << flags;
+    EXPECT_EQ(read.maxRegisters, 96u) << flags;
+    EXPECT_TRUE(read.debugInfo && !read.lineInfo) << flags;
+  }
+  EXPECT_TRUE(parseCudaAssembly("--generate-line-info").value().lineInfo);
+}
+
+TEST(CudaAssembly, OtherFlagsAndValuesAreRefusedByName) {
+  EXPECT_EQ(errorOf(parseCudaAssembly("-O1 --fmad=false")).code, Code::Unsupported);
+  EXPECT_THAT(errorOf(parseCudaAssembly("-O1 --fmad=false")).message,
+              HasSubstr("flag '--fmad=false' is unknown to the driver's assembler"));
+  for (const char *flags : {"-O5", "-O", "-Ox", "-maxrregcount", "-maxrregcount=256",
+                            "-maxrregcount=-1", "--maxrregcount=12k"})
+    EXPECT_EQ(errorOf(parseCudaAssembly(flags)).code, Code::InvalidArgument) << flags;
+}
+
+TEST_F(CudaDriver, OnlyCudaDevicesHaveAnAssembler) {
+  DriverRegistry registry;
+  ASSERT_TRUE(addNullDriver(registry).has_value());
+  auto device = registry.find("null").value()->open(0, {}).value();
+  EXPECT_EQ(errorOf(setCudaAssembly(*device, {})).code, Code::Unsupported);
 }
 
 TEST_F(CudaDriver, ALaunchPassesAddressesThenScalars) {

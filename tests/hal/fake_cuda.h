@@ -58,6 +58,7 @@ struct Library {
   ApiResult initResult = kSuccess;
   ApiResult failing = kSuccess; // what each call returns, as after a kernel's fault
   bool hangs = false;           // no command ends
+  std::map<JitOption, uintptr_t> jitOptions; // of the last module
   std::string assemblerLog;     // not empty: assembling fails with it
   std::map<std::string, Function> functions;
 
@@ -231,6 +232,9 @@ inline ApiResult moduleLoad(ModuleHandle *module, const void *, uint32_t options
                             void **value) {
   if (const ApiResult error = enteredOutside(); error != kSuccess)
     return error;
+  library().jitOptions.clear();
+  for (uint32_t i = 0; i < options; ++i)
+    library().jitOptions[option[i]] = reinterpret_cast<uintptr_t>(value[i]);
   if (!library().assemblerLog.empty()) {
     for (uint32_t i = 0; i < options; ++i)
       if (option[i] == kJitErrorLog)

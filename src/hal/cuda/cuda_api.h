@@ -77,9 +77,12 @@ enum FunctionAttribute : int32_t {
 
 // CUjit_option; the values are passed as pointers.
 enum JitOption : int32_t {
+  kJitMaxRegisters = 0,
   kJitErrorLog = 5,
   kJitErrorLogBytes = 6,
   kJitOptimisationLevel = 7,
+  kJitDebugInfo = 11,
+  kJitLineInfo = 13,
 };
 
 inline constexpr uint32_t kStreamNonBlocking = 1;

@@ -35,7 +35,7 @@ public:
   Result<std::unique_ptr<Module>> loadModule(std::string_view target,
                                              std::span<const uint8_t> code) override {
     SINTER_TRY(cuda::checkTarget(target, info(), context_->limits().capability));
-    SINTER_ASSIGN(auto assembly, cuda::Assembly::load(*context_, code));
+    SINTER_ASSIGN(auto assembly, cuda::Assembly::load(*context_, code, assembly_));
     return std::make_unique<cuda::CudaModule>(std::move(assembly));
   }
   Result<std::unique_ptr<Stream>> createStream() override {
@@ -53,8 +53,11 @@ public:
                               std::to_string(std::lround(limits.clockHz / 1e6)) + " MHz"};
   }
 
+  void setAssembly(const CudaAssembly &assembly) { assembly_ = assembly; }
+
 private:
   std::unique_ptr<cuda::Context> context_;
+  CudaAssembly assembly_;
 };
 
 Result<DeviceInfo> describe(const Api &api, cuda::DeviceOrdinal device) {
@@ -128,6 +131,15 @@ private:
 };
 
 } // namespace
+
+Result<void> setCudaAssembly(Device &device, const CudaAssembly &assembly) {
+  auto *cuda = dynamic_cast<CudaDevice *>(&device);
+  if (!cuda)
+    return fail(Code::Unsupported, "device '" + device.info().name + "' of driver '" +
+                                       device.info().driver + "' has no assembler of PTX");
+  cuda->setAssembly(assembly);
+  return {};
+}
 
 Result<void> addCudaDriver(DriverRegistry &registry, CudaLibraryOpener opener) {
   return registry.add(std::make_unique<CudaDriver>(opener));

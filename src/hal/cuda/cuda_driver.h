@@ -28,6 +28,21 @@ Result<std::unique_ptr<CudaLibrary>> openSystemCudaLibrary();
 Result<void> addCudaDriver(DriverRegistry &registry,
                            CudaLibraryOpener opener = openSystemCudaLibrary);
 
+// What the driver library's assembler is told.
+struct CudaAssembly {
+  uint32_t optimisation = 4; // its highest
+  uint32_t maxRegisters = 0; // of a thread; 0: as many as there are
+  bool lineInfo = false;
+  bool debugInfo = false;
+};
+
+// From flags as ptxas takes them, separated by spaces. Unsupported: the driver library's assembler
+// has no option for one. InvalidArgument: a value out of range.
+Result<CudaAssembly> parseCudaAssembly(std::string_view flags);
+
+// For the modules that the device loads from now on. Unsupported: it is no cuda device.
+Result<void> setCudaAssembly(Device &device, const CudaAssembly &assembly);
+
 // What the driver library's assembler made of a kernel.
 struct CudaKernelResources {
   uint32_t registersPerThread = 0;

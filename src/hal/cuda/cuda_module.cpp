@@ -8,7 +8,6 @@ namespace sinter::hal::cuda {
 namespace {
 
 constexpr std::size_t kLogBytes = 8192;
-constexpr uintptr_t kOptimisationLevel = 4;      // the assembler's highest
 constexpr uint64_t kPlainSharedBytes = 48 << 10; // what a kernel gets without opting in
 
 std::string quoted(std::string_view text) {
@@ -130,6 +129,27 @@ Result<void> reserveShared(Context &context, FunctionHandle function, const Kern
                        "cuFuncSetAttribute");
 }
 
+// Names and values side by side, as the library takes them.
+struct JitList {
+  std::vector<JitOption> names;
+  std::vector<void *> values;
+
+  void add(JitOption name, void *value) {
+    names.push_back(name);
+    values.push_back(value);
+  }
+};
+
+void addOptions(const CudaAssembly &options, JitList &list) {
+  list.add(kJitOptimisationLevel, asOption(options.optimisation));
+  if (options.maxRegisters)
+    list.add(kJitMaxRegisters, asOption(options.maxRegisters));
+  if (options.lineInfo)
+    list.add(kJitLineInfo, asOption(1));
+  if (options.debugInfo)
+    list.add(kJitDebugInfo, asOption(1));
+}
+
 struct Architecture {
   uint32_t capability; // 10 * major + minor
   char variant;        // 'a', 'f' or 0
@@ -171,7 +191,8 @@ Result<void> checkTarget(std::string_view target, const DeviceInfo &info, uint32
                                      quoted(info.name) + " is " + quoted(info.target));
 }
 
-Result<std::shared_ptr<Assembly>> Assembly::load(Context &context, std::span<const uint8_t> ptx) {
+Result<std::shared_ptr<Assembly>> Assembly::load(Context &context, std::span<const uint8_t> ptx,
+                                                 const CudaAssembly &options) {
   std::string text(ptx.begin(), ptx.end());
   while (!text.empty() && text.back() == '\0')
     text.pop_back();
@@ -181,11 +202,15 @@ Result<std::shared_ptr<Assembly>> Assembly::load(Context &context, std::span<con
   SINTER_TRY(context.enter());
   const OutsideOfCaptures outside(context.api());
   std::vector<char> log(kLogBytes);
-  JitOption options[] = {kJitErrorLog, kJitErrorLogBytes, kJitOptimisationLevel};
-  void *values[] = {log.data(), asOption(log.size() - 1), asOption(kOptimisationLevel)};
+  JitList list;
+  list.add(kJitErrorLog, log.data());
+  list.add(kJitErrorLogBytes, asOption(log.size() - 1));
+  addOptions(options, list);
   std::shared_ptr<Assembly> assembly(new Assembly(context));
   auto loaded = context.check(
-      context.api().moduleLoadDataEx(&assembly->handle_, text.c_str(), 3, options, values),
+      context.api().moduleLoadDataEx(&assembly->handle_, text.c_str(),
+                                     static_cast<uint32_t>(list.names.size()), list.names.data(),
+                                     list.values.data()),
       "cuModuleLoadDataEx");
   if (loaded)
     return assembly;

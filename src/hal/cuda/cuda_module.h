@@ -16,7 +16,8 @@ Result<void> checkTarget(std::string_view target, const DeviceInfo &info, uint32
 class Assembly {
 public:
   // Corrupt, with the assembler's own words: `ptx` cannot be assembled.
-  static Result<std::shared_ptr<Assembly>> load(Context &context, std::span<const uint8_t> ptx);
+  static Result<std::shared_ptr<Assembly>> load(Context &context, std::span<const uint8_t> ptx,
+                                                const CudaAssembly &options = {});
   ~Assembly();
   Assembly(const Assembly &) = delete;
   Assembly &operator=(const Assembly &) = delete;

@@ -5,6 +5,7 @@
 #include "cli/exit_codes.h"
 #include "cli/open_device.h"
 #include "cli/terminal.h"
+#include "hal/cuda/cuda_driver.h"
 #include "hal/kernel_case.h"
 
 #include <charconv>
@@ -15,7 +16,7 @@ namespace sinter::cli {
 namespace {
 
 struct BundleOptions {
-  std::string file, device, only, dump;
+  std::string file, device, flags, only, dump;
   bool bench = false;
   double seconds = 1;
 };
@@ -31,6 +32,8 @@ Result<BundleOptions> readOptions(char *const *argv) {
     const std::string_view value = at[1];
     if (name == "--device") {
       options.device = value;
+    } else if (name == "--device-flags") {
+      options.flags = value;
     } else if (name == "--only") {
       options.only = value;
     } else if (name == "--dump") {
@@ -43,7 +46,7 @@ Result<BundleOptions> readOptions(char *const *argv) {
                     "--seconds is '" + std::string(value) + "', expected 0 to 3600");
     } else {
       return fail(Code::InvalidArgument, "found " + std::string(name) +
-                                             ", expected --device, --seconds, --only or --dump");
+                                             ", expected --device, --device-flags, --seconds, --only or --dump");
     }
   }
   return options;
@@ -55,7 +58,12 @@ openDevice(hal::DriverRegistry &registry, const BundleOptions &options, const st
   const std::string name =
       options.device.empty() ? target.substr(0, target.find(':')) : options.device;
   SINTER_ASSIGN(hal::Driver * driver, registry.find(name));
-  return driver->open(0, {});
+  SINTER_ASSIGN(auto device, driver->open(0, {}));
+  if (!options.flags.empty()) {
+    SINTER_ASSIGN(const hal::CudaAssembly assembly, hal::parseCudaAssembly(options.flags));
+    SINTER_TRY(hal::setCudaAssembly(*device, assembly));
+  }
+  return device;
 }
 
 // Cases with an expectation are run, the others timed.

@@ -20,18 +20,20 @@ constexpr int kSamples = 256;
 
 // One row of an activation format; `values` becomes what the codes stand for.
 void quantizeActivations(const ActivationFormat &format, std::span<float> values, uint8_t *out) {
-  for (size_t at = 0; at < values.size(); at += kActivationLength, out += format.bytes()) {
-    const std::span<float> block = values.subspan(at, kActivationLength);
-    quantizeActivation(format, block, {out, format.bytes()});
-    float scale;
-    std::memcpy(&scale, out, sizeof scale);
-    for (uint32_t i = 0; i < kActivationLength; ++i)
-      block[i] = scale * static_cast<int8_t>(out[format.codeOffset() + i]);
+  const size_t length = format.scaleLength, bytes = length / kActivationLength * format.bytes();
+  for (size_t at = 0; at < values.size(); at += length, out += bytes) {
+    const std::span<float> together = values.subspan(at, length);
+    quantizeActivation(format, together, {out, bytes});
+    for (size_t i = 0; i < length; ++i) {
+      const uint8_t *block = out + i / kActivationLength * format.bytes();
+      together[i] = activationScale(block) *
+                    activationCode(format, block, static_cast<uint32_t>(i % kActivationLength));
+    }
   }
 }
 
 Result<void> roundActivations(const ActivationFormat &format, Matrix &matrix) {
-  if (matrix.columns % kActivationLength)
+  if (matrix.columns % format.scaleLength)
     return fail(Code::InvalidArgument, "rows of " + std::to_string(matrix.columns) +
                                            " elements, expected whole blocks of activations");
   const size_t rowBytes = matrix.columns / kActivationLength * format.bytes();

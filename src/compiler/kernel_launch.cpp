@@ -30,13 +30,15 @@ static Result<uint64_t> viewBytes(tile::ViewType type, const std::vector<int64_t
   }
   const uint64_t elements = *checked.value();
   if (auto block = dyn_cast<tile::BlockType>(type.getElementType())) {
-    if (const auto *activation = findActivationFormat(block.getFormat().upper()))
-      return elements / kActivationLength * activation->bytes();
+    const auto *activation = findActivationFormat(block.getFormat().upper());
     const BlockFormat *format = findBlockFormat(block.getFormat().upper());
-    if (!format || shape.back() % format->blockLength)
+    const uint32_t length = activation ? activation->scaleLength : format ? format->blockLength : 0;
+    if (!length || shape.back() % length)
       return fail(Code::InvalidArgument, "a view of " + block.getFormat().str() + " has rows of " +
                                              std::to_string(shape.back()) +
                                              ", expected whole blocks");
+    if (activation)
+      return elements / kActivationLength * activation->bytes();
     return elements / format->blockLength * format->blockBytes;
   }
   return elements * llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
@@ -74,12 +76,13 @@ static void fillRandom(tile::ViewType view, KernelArgument &argument, std::mt199
   if (!format)
     return hal::fillRandom(kindOf(view.getElementType()), argument.bytes, random);
   std::mt19937_64 own = random;
-  std::array<float, kActivationLength> values;
-  for (std::span<uint8_t> rest(argument.bytes); !rest.empty();
-       rest = rest.subspan(format->bytes())) {
-    hal::fillRandom(hal::ElementKind::F32,
-                    {reinterpret_cast<uint8_t *>(values.data()), sizeof values}, own);
-    quantizeActivation(*format, values, rest.first(format->bytes()));
+  std::vector<float> values(format->scaleLength);
+  const size_t bytes = format->scaleLength / kActivationLength * format->bytes();
+  for (std::span<uint8_t> rest(argument.bytes); !rest.empty(); rest = rest.subspan(bytes)) {
+    hal::fillRandom(
+        hal::ElementKind::F32,
+        {reinterpret_cast<uint8_t *>(values.data()), values.size() * sizeof(float)}, own);
+    quantizeActivation(*format, values, rest.first(bytes));
   }
   argument.filled = true;
 }

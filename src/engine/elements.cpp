@@ -8,9 +8,12 @@
 namespace sinter::engine {
 
 const BlockFormat *blockFormatOf(const kernel::Element &element) {
-  llvm::StringRef name = element.name();
-  bool isBlock = name.consume_front("block<") && name.consume_back(">");
-  return isBlock ? findBlockFormat(name.upper()) : nullptr;
+  return element.isBlock() ? findBlockFormat(llvm::StringRef(plainName(element)).upper()) : nullptr;
+}
+
+const ActivationFormat *activationFormatOf(const kernel::Element &element) {
+  return element.isBlock() ? findActivationFormat(llvm::StringRef(plainName(element)).upper())
+                           : nullptr;
 }
 
 ElementBytes elementBytes(mlir::Type element) {

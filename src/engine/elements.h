@@ -1,6 +1,7 @@
 // Element types of the graph as memory and as kernel parameters.
 #pragma once
 
+#include "numeric/activation_format.h"
 #include "numeric/block_format.h"
 #include "sinter/kernel.h"
 #include "tile/tile.h"
@@ -19,6 +20,8 @@ ElementBytes elementBytes(mlir::Type element);
 // The row of the block format table; null for scalars and for activation formats.
 using tile::blockFormatOf;
 const BlockFormat *blockFormatOf(const kernel::Element &element);
+// Null where the element is none of an activation format.
+const ActivationFormat *activationFormatOf(const kernel::Element &element);
 
 kernel::Element kernelElement(mlir::Type element);
 

@@ -84,7 +84,8 @@ static Result<void> addVariants(const std::vector<Tuning> &variants, mlir::func:
 static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options,
                                      const target::Target &target, mlir::MLIRContext &context,
                                      KernelSet &kernels) {
-  const ProductRules rules{programsOf(target.name()), *findActivations(options.activations)};
+  const ProductRules rules{programsOf(target.name()), *findActivations(options.activations),
+                           target.rowElements()};
   GgufSource source(file);
   SINTER_ASSIGN(models::DecoderFeatures features, models::readDecoder(source));
   const BlockFormat &kv = *findKvType(options.kvType);
@@ -105,6 +106,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   LoweringOptions lowering;
   lowering.programs = rules.programs;
   lowering.activations = rules.activations;
+  lowering.scaleLength = rules.scaleLength;
   lowering.sharedBytes = std::max(target.sharedBytes(), kLeastSharedBytes);
   lowering.queryBlock = options.queryBlock;
   lowering.mostPagesPerSequence =

@@ -102,18 +102,20 @@ Result<std::optional<Epilogue>> Lowering::mapEpilogue(graph::ContractOp op) {
     operands.push_back(
         number(llvm::find(match->map.getValues(), part) - match->map.getValues().begin()));
   epilogue.sink = mapSink(program, operands, columns, elementOf(result));
-  if (elementOf(result).isBlock())
-    epilogue.columnMultiple = kActivationLength;
+  if (const ActivationFormat *format =
+          tile::activationFormatOf(cast<RankedTensorType>(result.getType()).getElementType()))
+    epilogue.columnMultiple = format->scaleLength;
   epilogue.text = " map to " + std::string(elementOf(result).name());
   for (uint32_t operand : operands)
     epilogue.text += " " + std::to_string(operand);
   epilogue.text += " " + program.text();
   if (parts > 1) {
+    int64_t together = std::max(kPartColumns, epilogue.columnMultiple);
     epilogue.rowOrder = {{0,
-                          {{number(kPartColumns), 1},
+                          {{number(together), 1},
                            {number(parts), number(columns)},
-                           {number(columns / kPartColumns), number(kPartColumns)}}}};
-    epilogue.blockColumns = parts * kPartColumns;
+                           {number(columns / together), number(together)}}}};
+    epilogue.blockColumns = parts * together;
   }
   epilogue.arguments = {allocate(result).view()};
   llvm::append_range(epilogue.arguments, mapOperands(match->map, match->parts));

@@ -12,6 +12,7 @@ namespace sinter::engine {
 static constexpr int64_t kMostColumns = 1024;
 static constexpr int64_t kMostThreadColumns = 8192;
 static constexpr int64_t kColumnGroup = 32;
+static constexpr int64_t kMostRopeHeads = 8;
 // Columns that the CPU multiplies together, and of the widest tile of a product.
 static constexpr int64_t kPanelColumns = 64;
 static constexpr int64_t kMostProductColumns = 8 * kPanelColumns;
@@ -33,13 +34,16 @@ Programs programsOf(std::string_view target) {
 
 // The largest whole divisor of `columns` that is a number of groups and not too long, so that no
 // step is cut; otherwise steps of half the most, with a cut last one.
-static int64_t columnBlock(int64_t columns, Programs programs) {
+static int64_t columnBlock(int64_t columns, const kernel::Element &out, Programs programs) {
   if (programs == Programs::Threads)
     return std::min<int64_t>(kMostThreadColumns, llvm::alignTo(columns, kColumnGroup));
-  for (int64_t block = kMostColumns; block > kColumnGroup; block -= kColumnGroup)
+  const ActivationFormat *rounded = activationFormatOf(out);
+  const int64_t group = rounded ? std::max<int64_t>(rounded->scaleLength, kColumnGroup)
+                                : kColumnGroup;
+  for (int64_t block = kMostColumns; block > kColumnGroup; block -= group)
     if (columns % block == 0)
       return block;
-  return std::min<int64_t>(kMostColumns / 2, llvm::alignTo(columns, kColumnGroup));
+  return std::min<int64_t>(kMostColumns / 2, llvm::alignTo(columns, group));
 }
 
 kernels::RmsNorm chooseNorm(int64_t columns, kernel::Element out, Programs programs) {
@@ -47,7 +51,7 @@ kernels::RmsNorm chooseNorm(int64_t columns, kernel::Element out, Programs progr
   p.out = out;
   p.columns = columns;
   p.blockRows = 1;
-  p.blockColumns = columnBlock(columns, programs);
+  p.blockColumns = columnBlock(columns, out, programs);
   return p;
 }
 
@@ -56,7 +60,7 @@ kernels::QuantizeRows chooseStream(int64_t columns, kernel::Element out, Program
   p.out = out;
   p.columns = columns;
   p.blockRows = 1;
-  p.blockColumns = columnBlock(columns, programs);
+  p.blockColumns = columnBlock(columns, out, programs);
   return p;
 }
 
@@ -66,7 +70,7 @@ kernels::Embed chooseEmbed(int64_t columns, kernel::Element table, int64_t sideB
   p.table = table;
   p.columns = columns;
   p.interleave = sideBySide == 1 ? 0 : sideBySide;
-  p.blockColumns = columnBlock(columns, programs);
+  p.blockColumns = columnBlock(columns, kernel::F32, programs);
   return p;
 }
 
@@ -122,8 +126,9 @@ kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_
   int64_t sideBySide = interleavedRows(b, rules);
   if (b.isBlock()) {
     const ActivationFormat *activation = activationFor(blockFormatOf(b), rules);
-    p.activation =
-        activation ? kernel::block(llvm::StringRef(activation->name).lower()) : kernel::F32;
+    p.activation = a.isBlock()  ? a
+                   : activation ? kernel::block(llvm::StringRef(activation->name).lower())
+                                : kernel::F32;
   }
   p.interleave = sideBySide == 1 ? 0 : sideBySide;
   if (rules.programs == Programs::Tasks)
@@ -151,11 +156,13 @@ void fitStep(kernels::Gemm &p, int64_t sharedBytes) {
     p.blockM /= 2;
 }
 
-kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPlace) {
+// Heads of a task share the sines of a row.
+kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPlace,
+                         Programs programs) {
   kernels::Rope p;
   p.heads = heads;
   p.pairs = headDim / 2;
-  p.blockHeads = 1;
+  p.blockHeads = programs == Programs::Tasks ? std::gcd(heads, kMostRopeHeads) : 1;
   p.halves = halves;
   p.inPlace = inPlace;
   return p;

@@ -27,6 +27,8 @@ Programs programsOf(std::string_view target);
 struct ProductRules {
   Programs programs = Programs::Tasks;
   Activations activations = Activations::Fastest;
+  // Activations that share a scale, at most (target::Target::rowElements).
+  int64_t scaleLength = 256;
 };
 
 kernels::RmsNorm chooseNorm(int64_t columns, kernel::Element out,
@@ -42,7 +44,8 @@ kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_
 // Shortens the steps of a product over threads until its operands fit into what a program shares;
 // blocks, whose steps have a least length, take fewer rows then.
 void fitStep(kernels::Gemm &p, int64_t sharedBytes);
-kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPlace);
+kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPlace,
+                         Programs programs);
 kernels::KvWrite chooseKvWrite(const graph::PoolShape &shape, kernel::Element pool);
 
 struct AttentionShape {

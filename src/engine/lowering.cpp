@@ -319,7 +319,8 @@ Result<void> Lowering::lowerRope(graph::RopeOp op) {
                                        " has no kernel");
   bool inPlace = ownsMemory(op.getValue());
   SINTER_ASSIGN(KernelId kernel,
-                kernels_.add("rope", chooseRope(heads, headDim, halves, inPlace), kernels::rope));
+                kernels_.add("rope", chooseRope(heads, headDim, halves, inPlace, options_.programs),
+                             kernels::rope));
   Stored in = stored(op.getValue());
   Stored out = inPlace ? stored_[op.getResult()] = in : allocate(op.getResult());
   int64_t inner = halves ? headDim / 2 : 2;

@@ -15,12 +15,13 @@ namespace sinter::engine {
 struct LoweringOptions {
   Programs programs = Programs::Tasks;
   Activations activations = Activations::Fastest;
+  int64_t scaleLength = ProductRules().scaleLength;
   int64_t sharedBytes = kLeastSharedBytes;         // of a program of threads
   int64_t queryBlock = 16;                         // most query rows of an attention block
   int64_t mostTokens = 1 << 16;                    // of one step
   int64_t mostPagesPerSequence = int64_t(1) << 24; // entries of a row of the page table
 
-  ProductRules products() const { return {programs, activations}; }
+  ProductRules products() const { return {programs, activations, scaleLength}; }
 };
 
 // Where a tensor lies. Extents and strides count elements.

@@ -34,13 +34,14 @@ struct Lowering::Attend {
 Value Lowering::attendedForm(Value value) {
   auto joined =
       value.hasOneUse() ? dyn_cast<graph::ReshapeOp>(*value.user_begin()) : graph::ReshapeOp();
-  bool wholeBlocks =
-      cast<RankedTensorType>(value.getType()).getShape().back() % kActivationLength == 0;
-  if (!joined || !wholeBlocks)
+  if (!joined || !joined->hasOneUse())
+    return value;
+  auto quantize = dyn_cast<graph::QuantizeOp>(*joined->user_begin());
+  const ActivationFormat *format =
+      quantize ? tile::activationFormatOf(quantize.getType().getElementType()) : nullptr;
+  if (!format || columnsOf(value) % format->scaleLength != 0)
     return value;
   Value rounded = storedForm(joined.getResult());
-  if (rounded == joined.getResult())
-    return value;
   done_.insert(joined);
   return rounded;
 }

@@ -16,7 +16,10 @@ const ActivationFormat *activationFor(const BlockFormat *format, ProductRules ru
   if (!format || rules.activations == Activations::F32)
     return nullptr;
   Result<DotPacking> packing = packingFor(*format, rules.programs);
-  return packing ? &activationFormatFor(packing->groupLength) : nullptr;
+  if (!packing)
+    return nullptr;
+  bool fits = format->blockLength <= rules.scaleLength;
+  return &activationFormatFor(packing->groupLength, fits ? format->blockLength : kActivationLength);
 }
 
 // Tasks read blocks side by side for integer dots alone, threads in any case.

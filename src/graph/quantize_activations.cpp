@@ -3,11 +3,21 @@
 
 #include "graph/passes.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace sinter::graph {
 
-// The rounded format of each f32 value that is contracted with blocks.
+// Elements of a value that one kernel makes together: of joined heads those of one.
+static uint64_t lengthTogether(Value value) {
+  if (auto joined = value.getDefiningOp<ReshapeOp>())
+    value = joined.getOperand();
+  return cast<RankedTensorType>(value.getType()).getShape().back();
+}
+
+// The rounded format of each f32 value that is contracted with blocks: with all sums that any of
+// them asks for, and scales that suit all of them and what makes the value.
 static llvm::DenseMap<Value, const ActivationFormat *> formatsOf(ModuleOp module,
                                                                  ActivationFor activationFor) {
   llvm::DenseMap<Value, const ActivationFormat *> formats;
@@ -18,8 +28,13 @@ static llvm::DenseMap<Value, const ActivationFormat *> formatsOf(ModuleOp module
     if (!asked)
       return;
     const ActivationFormat *&format = formats[contract.getA()];
-    if (!format || asked->partLength < format->partLength)
-      format = asked;
+    uint32_t part = asked->partLength;
+    uint64_t length = std::gcd<uint64_t>(asked->scaleLength, lengthTogether(contract.getA()));
+    if (format) {
+      part = std::min(part, format->partLength);
+      length = std::gcd<uint64_t>(length, format->scaleLength);
+    }
+    format = &activationFormatFor(part, std::max<uint64_t>(length, kActivationLength));
   });
   return formats;
 }

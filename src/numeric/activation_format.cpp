@@ -13,7 +13,7 @@
 
 namespace sinter {
 
-static constexpr ActivationFormat kFormats[] = {kQ8a, kQ8a16};
+static constexpr ActivationFormat kFormats[] = {kQ8a, kQ8a16, kQ8a256, kQ8a16By256};
 
 std::span<const ActivationFormat> activationFormats() {
   return kFormats;
@@ -24,12 +24,14 @@ const ActivationFormat *findActivationFormat(std::string_view name) {
   return found != std::end(kFormats) ? found : nullptr;
 }
 
-const ActivationFormat &activationFormatFor(uint32_t groupLength) {
-  auto *found = std::ranges::find_if(kFormats, [&](const ActivationFormat &format) {
-    return groupLength % format.partLength == 0;
-  });
-  SINTER_CHECK(found != std::end(kFormats));
-  return *found;
+const ActivationFormat &activationFormatFor(uint32_t groupLength, uint64_t length) {
+  const ActivationFormat *best = nullptr;
+  for (const ActivationFormat &format : kFormats)
+    if (format.partLength == std::min(groupLength, kActivationLength) &&
+        length % format.scaleLength == 0 && (!best || format.scaleLength > best->scaleLength))
+      best = &format;
+  SINTER_CHECK(best);
+  return *best;
 }
 
 float activationScale(const uint8_t *block) {
@@ -53,11 +55,8 @@ template <typename Number> static void put(std::span<uint8_t> block, uint32_t at
   std::memcpy(block.subspan(at, sizeof number).data(), &number, sizeof number);
 }
 
-void quantizeActivation(const ActivationFormat &format, std::span<const float> values,
-                        std::span<uint8_t> block) {
-  SINTER_CHECK(values.size() == kActivationLength && block.size() == format.bytes());
-  float most = largestMagnitude(values), scale = most / 127;
-  float inverse = most == 0 ? 0 : 1 / scale;
+static void quantizeBlock(const ActivationFormat &format, std::span<const float> values,
+                          float scale, float inverse, std::span<uint8_t> block) {
   std::array<int8_t, kActivationLength> codes{};
   for (uint32_t i = 0; i < kActivationLength; ++i) {
     float code = std::nearbyint(values[i] * inverse);
@@ -70,10 +69,21 @@ void quantizeActivation(const ActivationFormat &format, std::span<const float> v
     for (uint32_t part = 0; part < kActivationLength / length; ++part) {
       auto first = codes.begin() + part * length;
       int32_t sum = std::accumulate(first, first + length, 0);
-      put(block, format.scaledSumOffset(length, part), scale * static_cast<float>(sum));
+      put(block, format.sumOffset(length, part), static_cast<float>(sum));
       put(block, format.startOffset(length, part), -kActivationStartZero * sum);
     }
   std::memcpy(block.data() + format.codeOffset(), codes.data(), codes.size());
+}
+
+void quantizeActivation(const ActivationFormat &format, std::span<const float> values,
+                        std::span<uint8_t> blocks) {
+  const uint32_t count = format.scaleLength / kActivationLength;
+  SINTER_CHECK(values.size() == format.scaleLength && blocks.size() == count * format.bytes());
+  float most = largestMagnitude(values), scale = most / 127;
+  float inverse = most == 0 ? 0 : 1 / scale;
+  for (uint32_t block = 0; block < count; ++block)
+    quantizeBlock(format, values.subspan(block * kActivationLength, kActivationLength), scale,
+                  inverse, blocks.subspan(block * format.bytes(), format.bytes()));
 }
 
 } // namespace sinter

@@ -1,10 +1,11 @@
-// The formats of activations in integer dots, Sinter's own: 32 elements as signed bytes with one
-// scale, and what sums of the codes give, because weights have zero points and minima.
+// The formats of activations in integer dots, Sinter's own: blocks of 32 elements as signed bytes
+// with a scale, and what sums of the codes give, because weights have zero points and minima.
 //
-// A block holds: scale (f32), scale * sum of the codes (f32), -128 * that sum (i32: where a dot
-// with codes whose zero is 128 starts); the same two numbers of each part where the format has
-// parts (all scaled sums, then all starts); 32 codes (i8). scale = largest magnitude / 127; code =
-// value * (1 / scale), ties to even; all zero when the largest magnitude is zero.
+// A block holds: scale (f32), the sum of its codes (f32), -128 * that sum (i32: where a dot with
+// codes whose zero is 128 starts); the same two numbers of each part where the format has parts
+// (all sums, then all starts); 32 codes (i8). `scaleLength` elements, one or more blocks, share one
+// scale, which each of these blocks holds; products read the first one's. scale = largest magnitude
+// / 127; code = value * (1 / scale), ties to even; all zero when the largest magnitude is zero.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +19,14 @@ inline constexpr int32_t kActivationStartZero = 128;
 
 struct ActivationFormat {
   std::string_view name;
-  uint32_t partLength; // elements whose sums the block holds; kActivationLength: the whole only
+  uint32_t partLength;  // elements whose sums the block holds; kActivationLength: the whole only
+  uint32_t scaleLength; // a multiple of kActivationLength
 
   constexpr uint32_t parts() const { return kActivationLength / partLength; }
   constexpr uint32_t partSums() const { return parts() == 1 ? 0 : parts(); }
   // Of the sum over elements [part * length, (part + 1) * length), with `length` that of the block
   // or of a part.
-  constexpr uint32_t scaledSumOffset(uint32_t length, uint32_t part) const {
+  constexpr uint32_t sumOffset(uint32_t length, uint32_t part) const {
     return length == kActivationLength ? 4 : 12 + 4 * part;
   }
   constexpr uint32_t startOffset(uint32_t length, uint32_t part) const {
@@ -34,19 +36,24 @@ struct ActivationFormat {
   constexpr uint32_t bytes() const { return codeOffset() + kActivationLength; }
 };
 
-// Sums of whole blocks, and also of halves for weights whose scales change every 16 elements.
-inline constexpr ActivationFormat kQ8a{"Q8A", 32};
-inline constexpr ActivationFormat kQ8a16{"Q8A_16", 16};
+// Sums of whole blocks, and also of halves for weights whose scales change every 16 elements. One
+// scale for 256 elements is as exact as what such weights are multiplied by elsewhere, and sums are
+// scaled less often.
+inline constexpr ActivationFormat kQ8a{"Q8A", 32, 32};
+inline constexpr ActivationFormat kQ8a16{"Q8A_16", 16, 32};
+inline constexpr ActivationFormat kQ8a256{"Q8A_256", 32, 256};
+inline constexpr ActivationFormat kQ8a16By256{"Q8A_16_256", 16, 256};
 
 std::span<const ActivationFormat> activationFormats();
 // Null where the name is none of an activation format.
 const ActivationFormat *findActivationFormat(std::string_view name);
-// The smallest format that holds sums of groups of so many elements (16 or 32).
-const ActivationFormat &activationFormatFor(uint32_t groupLength);
+// The format with sums of groups of so many elements (16 or 32) and the longest scales of which a
+// stretch of `length` elements, whole blocks, holds a whole number.
+const ActivationFormat &activationFormatFor(uint32_t groupLength, uint64_t length);
 
-// Rounds kActivationLength values into one block. NaN becomes code 0 of a NaN scale.
+// Rounds `scaleLength` values into blocks. NaN becomes code 0 of a NaN scale.
 void quantizeActivation(const ActivationFormat &format, std::span<const float> values,
-                        std::span<uint8_t> block);
+                        std::span<uint8_t> blocks);
 
 // Parts of a block.
 float activationScale(const uint8_t *block);
@@ -54,7 +61,7 @@ int8_t activationCode(const ActivationFormat &format, const uint8_t *block, uint
 
 // Those of Q8A.
 inline constexpr uint32_t kActivationBytes = kQ8a.bytes();
-inline constexpr uint32_t kActivationScaledSumOffset = kQ8a.scaledSumOffset(kActivationLength, 0);
+inline constexpr uint32_t kActivationSumOffset = kQ8a.sumOffset(kActivationLength, 0);
 inline constexpr uint32_t kActivationStartOffset = kQ8a.startOffset(kActivationLength, 0);
 inline constexpr uint32_t kActivationCodeOffset = kQ8a.codeOffset();
 inline constexpr std::string_view kActivationName = kQ8a.name;

@@ -227,7 +227,7 @@ Value Distributor::factorAt(const BlockPlace &place, const LaneView &view, Strin
   auto type = cast<tile::BlockType>(view.type.getElementType());
   Value zero = arith::ConstantOp::create(b_, loc_, b_.getF32FloatAttr(0));
   if (isActivation(type)) {
-    int64_t offset = field == "scale" ? 0 : kActivationScaledSumOffset;
+    int64_t offset = field == "scale" ? 0 : kActivationSumOffset;
     return ViewLoadOp::create(b_, loc_, view.argument, add(place.byte, index(offset)), place.when,
                               zero, IntegerAttr());
   }
@@ -308,7 +308,7 @@ static int64_t storedOffset(tile::BlockType type, StringRef field) {
     return field == "scale" ? bytes->scaleOffset : bytes->codeOffset;
   }
   return field == "scale"        ? 0
-         : field == "scaled_sum" ? kActivationScaledSumOffset
+         : field == "sum" ? kActivationSumOffset
          : field == "start"      ? kActivationStartOffset
                                  : kActivationCodeOffset;
 }

@@ -82,12 +82,12 @@ Group loadGroup(Rewriter &r, tile::DotOp dot, tile::LoadOp a, tile::LoadOp b, bo
   g.codesB = r.part("code", b.getView(), atB, r.i8({n, kGroup}));
   g.scaleA = left("scale");
   g.scaleB = right("scale");
-  g.sumA = hasMin ? left("scaled_sum") : Value();
+  g.sumA = hasMin ? left("sum") : Value();
   g.minB = hasMin ? right("min") : Value();
   return g;
 }
 
-// acc = fma(dot, scale_b * scale_a, acc), then the minima.
+// acc = fma(sum, scale_a, acc) with sum = dot scale_b, then the minima.
 Value addGroup(Rewriter &r, const Group &g, Value acc) {
   SmallVector<int64_t> shape(tileType(acc).getShape());
   Value whole = tile::DotOp::create(r.b, r.loc, r.i32(shape), g.codesA, g.codesB,
@@ -95,11 +95,10 @@ Value addGroup(Rewriter &r, const Group &g, Value acc) {
   Value exact = arith::SIToFPOp::create(r.b, r.loc, r.f32(shape), whole);
   auto rows = [&](Value left) { return r.broadcast(left, shape); };
   auto columns = [&](Value right) { return r.broadcast(r.turned(right), shape); };
-  Value scale = arith::MulFOp::create(r.b, r.loc, columns(g.scaleB), rows(g.scaleA));
-  acc = math::FmaOp::create(r.b, r.loc, exact, scale, acc);
-  if (!g.minB)
-    return acc;
-  return math::FmaOp::create(r.b, r.loc, columns(g.minB), rows(g.sumA), acc);
+  Value sum = arith::MulFOp::create(r.b, r.loc, exact, columns(g.scaleB));
+  if (g.minB)
+    sum = math::FmaOp::create(r.b, r.loc, columns(g.minB), rows(g.sumA), sum);
+  return math::FmaOp::create(r.b, r.loc, sum, rows(g.scaleA), acc);
 }
 
 // Groups that are read together: of few rows, which wait for memory, as many as registers hold.
@@ -209,14 +208,12 @@ void storeActivations(Rewriter &r, tile::StoreOp store, Value value) {
   Value codes = arith::FPToSIOp::create(b, loc, r.i32(g.elements),
                                         math::RoundEvenOp::create(b, loc, g.scaled));
   Value sum = tile::ReduceOp::create(b, loc, r.i32(g.blocks), tile::ReduceKind::Sum, codes, g.axis);
-  Value scaledSum =
-      arith::MulFOp::create(b, loc, g.scale, arith::SIToFPOp::create(b, loc, r.f32(g.blocks), sum));
   Value start = arith::ConstantOp::create(
       b, loc, DenseElementsAttr::get(r.i32(g.blocks), -kActivationStartZero));
   putPart(r, store, "code", arith::TruncIOp::create(b, loc, r.i8(g.elements), codes),
           tileType(value).getShape());
   putPart(r, store, "scale", g.scale, g.perBlock);
-  putPart(r, store, "scaled_sum", scaledSum, g.perBlock);
+  putPart(r, store, "sum", arith::SIToFPOp::create(b, loc, r.f32(g.blocks), sum), g.perBlock);
   putPart(r, store, "start", arith::MulIOp::create(b, loc, sum, start), g.perBlock);
 }
 

@@ -42,11 +42,15 @@ struct Float32 {
   Value div(Value x, Value y) const { return arith::DivFOp::create(b, loc, x, y); }
   Value fma(Value x, Value y, Value z) const { return math::FmaOp::create(b, loc, x, y, z); }
   Value round(Value x) const { return math::RoundEvenOp::create(b, loc, x); }
-  Value toInt(Value x) const { return arith::FPToSIOp::create(b, loc, ints(), x); }
   Value toFloat(Value x) const { return arith::SIToFPOp::create(b, loc, type, x); }
   Value bitsOf(Value x) const { return arith::BitcastOp::create(b, loc, ints(), x); }
   Value shiftedLeft(Value x, int32_t by) const {
     return arith::ShLIOp::create(b, loc, x, integer(by));
+  }
+  /// Bits the lowest of which are those of the whole number `n` + `more`, of less than 2^22:
+  /// integer conversions, which saturate, are many instructions on some processors.
+  Value lowestBits(Value n, double more) const {
+    return bitsOf(add(n, constant(0x1.8p23 + more)));
   }
   Value fromBits(Value x) const { return arith::BitcastOp::create(b, loc, type, x); }
   Value select(Value c, Value x, Value y) const { return arith::SelectOp::create(b, loc, c, x, y); }
@@ -76,8 +80,7 @@ static Value scaledExp(const Float32 &f, Value x, Value n, Value r, double lowes
   Value p = f.polynomial(r, {2.0, 2.0, 1.0, 1.0 / 3, 1.0 / 12, 1.0 / 60, 1.0 / 360, 1.0 / 2520});
   Value low = f.less(x, f.constant(lowest)), high = f.less(f.constant(highest), x);
   Value safe = f.select(low, f.constant(0), f.select(high, f.constant(0), n));
-  Value scale = f.shiftedLeft(arith::AddIOp::create(f.b, f.loc, f.toInt(safe), f.integer(126)), 23);
-  Value y = f.mul(p, f.fromBits(scale));
+  Value y = f.mul(p, f.fromBits(f.shiftedLeft(f.lowestBits(safe, 126), 23)));
   y = f.select(low, f.constant(0), y);
   return f.select(high, f.constant(std::numeric_limits<double>::infinity()), y);
 }
@@ -243,9 +246,7 @@ static Value expandSinCos(const Float32 &f, Value x, bool cosine) {
   Value r2 = f.mul(r, r);
   Value sine = f.mul(r, f.polynomial(r2, {1.0, -1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880}));
   Value cos = f.polynomial(r2, {1.0, -1.0 / 2, 1.0 / 24, -1.0 / 720, 1.0 / 40320, -1.0 / 3628800});
-  Value quadrant = f.toInt(q);
-  if (cosine)
-    quadrant = arith::AddIOp::create(f.b, f.loc, quadrant, f.integer(1));
+  Value quadrant = f.lowestBits(q, cosine ? 1 : 0);
   auto bit = [&](int32_t mask) -> Value {
     Value masked = arith::AndIOp::create(f.b, f.loc, quadrant, f.integer(mask));
     return arith::CmpIOp::create(f.b, f.loc, arith::CmpIPredicate::ne, masked, f.integer(0));

@@ -86,6 +86,8 @@ public:
       return executeExpand(expand, task).map([] { return Step::Done; });
     if (auto dot = dyn_cast<PanelDotOp>(op))
       return executePanelDot(dot, task).map([] { return Step::Done; });
+    if (auto add = dyn_cast<AddScaledOp>(op))
+      return executeAddScaled(add, task).map([] { return Step::Done; });
     if (auto channel = dyn_cast<ChannelOp>(op))
       return makeChannel(channel, task);
     if (auto put = dyn_cast<PutOp>(op))

@@ -70,11 +70,14 @@ struct Panel {
 
 } // namespace
 
+static const uint8_t *blockOf(const Tile &a, int64_t row) {
+  return a.as<uint8_t>() + row * a.element().activation->bytes();
+}
+
 // Group by group: the exact dot scaled, then the sum of the activations times the minimum.
-static float addColumn(const Panel &p, int64_t row, int64_t column, float acc) {
+static float addColumn(const Panel &p, int64_t row, int64_t column, float sums) {
   const ActivationFormat &format = *p.a.element().activation;
-  const uint8_t *block = p.a.as<uint8_t>() + row * format.bytes();
-  float scaleA = activationScale(block);
+  const uint8_t *block = blockOf(p.a, row);
   int64_t length = kActivationLength / p.groups();
   for (int64_t group = 0; group < p.groups(); ++group) {
     int32_t dot = 0, sum = 0;
@@ -87,11 +90,11 @@ static float addColumn(const Panel &p, int64_t row, int64_t column, float acc) {
       sum += code;
     }
     int64_t at = group * p.columns() + column;
-    acc = std::fma(static_cast<float>(dot), p.scales.as<float>()[at] * scaleA, acc);
+    sums = std::fma(static_cast<float>(dot), p.scales.as<float>()[at], sums);
     if (p.mins)
-      acc = std::fma(-p.mins->as<float>()[at], scaleA * static_cast<float>(sum), acc);
+      sums = std::fma(-p.mins->as<float>()[at], static_cast<float>(sum), sums);
   }
-  return acc;
+  return sums;
 }
 
 Result<void> executePanelDot(PanelDotOp op, Task &task) {
@@ -103,6 +106,19 @@ Result<void> executePanelDot(PanelDotOp op, Task &task) {
   for (int64_t at = 0; at < acc.count(); ++at)
     out.as<float>()[at] =
         addColumn(panel, at / panel.columns(), at % panel.columns(), acc.as<float>()[at]);
+  task.bind(op.getResult(), std::move(out));
+  return {};
+}
+
+Result<void> executeAddScaled(AddScaledOp op, Task &task) {
+  const Tile &a = tileOf(task, op.getA()), &sums = tileOf(task, op.getSums()),
+             &acc = tileOf(task, op.getAcc());
+  SINTER_TRY(task.engine().charge(*op, uint64_t(acc.count()), task));
+  SINTER_ASSIGN(Tile out, task.engine().allocate(*op, op.getResult().getType(), task));
+  const int64_t columns = acc.shape()[1];
+  for (int64_t at = 0; at < acc.count(); ++at)
+    out.as<float>()[at] = std::fma(sums.as<float>()[at], activationScale(blockOf(a, at / columns)),
+                                   acc.as<float>()[at]);
   task.bind(op.getResult(), std::move(out));
   return {};
 }

@@ -8,5 +8,6 @@ namespace sinter::sched {
 
 Result<void> executeExpand(ExpandOp op, tile::Task &task);
 Result<void> executePanelDot(PanelDotOp op, tile::Task &task);
+Result<void> executeAddScaled(AddScaledOp op, tile::Task &task);
 
 } // namespace sinter::sched

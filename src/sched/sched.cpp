@@ -218,15 +218,27 @@ LogicalResult ExpandOp::verify() {
   return verifyPanel(*this, getWords(), getScales(), getMins());
 }
 
+static bool isBlockOfEachRow(Value a, RankedTensorType sums) {
+  auto type = cast<RankedTensorType>(a.getType());
+  return tile::activationFormatOf(type.getElementType()) && type.getRank() == 2 &&
+         type.getDimSize(1) == kActivationLength && sums.getRank() == 2 &&
+         sums.getElementType().isF32() && sums.getDimSize(0) == type.getDimSize(0);
+}
+
+LogicalResult AddScaledOp::verify() {
+  auto acc = cast<RankedTensorType>(getAcc().getType());
+  if (isBlockOfEachRow(getA(), acc) && getSums().getType() == acc && getResult().getType() == acc)
+    return success();
+  return emitOpError() << "adds " << getSums().getType() << " to " << acc << " by the scales of "
+                       << getA().getType() << ", expected one block of activations a row";
+}
+
 LogicalResult PanelDotOp::verify() {
   auto a = cast<RankedTensorType>(getA().getType()),
        acc = cast<RankedTensorType>(getAcc().getType());
   auto words = cast<RankedTensorType>(getWords().getType());
-  bool right =
-      tile::activationFormatOf(a.getElementType()) && a.getRank() == 2 &&
-      a.getDimSize(1) == kActivationLength && acc.getElementType().isF32() &&
-      llvm::equal(acc.getShape(), ArrayRef<int64_t>{a.getDimSize(0), words.getShape().back()}) &&
-      getResult().getType() == acc;
+  bool right = isBlockOfEachRow(getA(), acc) && acc.getDimSize(1) == words.getShape().back() &&
+               getResult().getType() == acc;
   if (!right)
     return emitOpError() << "adds " << a << " . " << words << " to " << acc
                          << ", expected one block of activations a row";

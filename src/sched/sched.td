@@ -84,8 +84,16 @@ def Sched_ExpandOp : Sched_Op<"expand", []> {
 }
 
 def Sched_PanelDotOp : Sched_Op<"panel_dot", []> {
-  let summary = "acc + a . b as tile.dot of blocks defines it, for one block of activations a row and an expanded part of b";
+  let summary = "acc + a . b as tile.dot of blocks defines it but for the scale of a, for one block of activations a row and an expanded part of b";
   let arguments = (ins Tile_Tile:$a, Tile_Tile:$words, Tile_Tile:$scales, Tile_Tile:$acc, Optional<Tile_Tile>:$mins);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Sched_AddScaledOp : Sched_Op<"add_scaled", []> {
+  let summary = "acc + sums times the scale of the row's block of activations";
+  let arguments = (ins Tile_Tile:$a, Tile_Tile:$sums, Tile_Tile:$acc);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
@@ -161,7 +169,7 @@ def Sched_View : Type<CPred<"::llvm::isa<::sinter::tile::ViewType>($_self)">, "v
 // Before distribution, block formats become loads and stores of their parts.
 
 def Sched_BlockLoadOp : Sched_Op<"block_load", []> {
-  let summary = "a part of each block or element of a block-format view: `code`, `value`, `scale`, `min` or `scaled_sum`";
+  let summary = "a part of each block or element of a block-format view: `code`, `value`, `scale`, `min` or `sum`";
   let description = [{
     The offsets lie at the start of a block. `code` (i8, the integer that the scale multiplies) and `value` (f32) have one
     element for each of the view's; the others (f32) have one for each block along the last axis. Zero outside the view.
@@ -172,7 +180,7 @@ def Sched_BlockLoadOp : Sched_Op<"block_load", []> {
 }
 
 def Sched_BlockStoreOp : Sched_Op<"block_store", []> {
-  let summary = "writes a part of each block: `code` (i8), `scale` (f32; f16 in formats of the table), `scaled_sum` (f32) or `start` (i32)";
+  let summary = "writes a part of each block: `code` (i8), `scale` (f32; f16 in formats of the table), `sum` (f32) or `start` (i32)";
   let arguments = (ins StrAttr:$field, Tile_Tile:$value, Sched_View:$view, Variadic<Index>:$offsets);
   let assemblyFormat = "$field $value `,` $view `[` $offsets `]` attr-dict `:` type($value) `,` type($view)";
 }

@@ -66,6 +66,9 @@ public:
   virtual std::vector<ScheduleDecision> decisions(tile::KernelOp kernel) const { return {}; }
   /// Bytes that the threads of one program can share; 0 where a program is a task on a core.
   virtual int64_t sharedBytes() const { return 0; }
+  /// Elements of a row that a task holds in registers at once, to round them with one scale; 0 where
+  /// threads share them.
+  virtual int64_t rowElements() const { return 0; }
   /// Rows that a program of attention should have, with heads of so many numbers, for its products
   /// to read rings that copies fill ahead (sched/pipeline_chains); 0 where they do not.
   virtual int64_t chainRows(int64_t headDim) const { return 0; }

@@ -121,10 +121,11 @@ static Result<void> quantize(OpCall &call) {
   const Tile &from = call.tile(0);
   Tile &out = call.out();
   if (const ActivationFormat *activation = out.element().activation) {
-    for (int64_t block = 0; block < out.count() / kActivationLength; ++block)
-      quantizeActivation(*activation,
-                         {from.as<float>() + block * kActivationLength, kActivationLength},
-                         {out.as<uint8_t>() + block * activation->bytes(), activation->bytes()});
+    const int64_t length = activation->scaleLength;
+    const size_t bytes = length / kActivationLength * activation->bytes();
+    for (int64_t at = 0; at < out.count() / length; ++at)
+      quantizeActivation(*activation, {from.as<float>() + at * length, size_t(length)},
+                         {out.as<uint8_t>() + at * bytes, bytes});
     return {};
   }
   auto result = quantizeRow(*out.element().format, {from.as<float>(), size_t(from.count())},
@@ -200,23 +201,35 @@ static Parts takeApart(const Tile &tile, int64_t group) {
   return parts;
 }
 
-// acc plus the products of row i of a and row j of b, group by group. Products and sums of codes
-// are exact in double.
+// sum plus the numbers of group `left` of a times the values of group `right` of b. Products and
+// sums of codes are exact in double.
+static float addGroup(const Parts &a, const Parts &b, int64_t left, int64_t right, float sum) {
+  double dot = 0, codes = 0;
+  for (int64_t e = 0; e < a.group; ++e) {
+    double number = a.numbers[left * a.group + e];
+    dot += number * b.numbers[right * a.group + e];
+    codes += number;
+  }
+  sum = std::fma(static_cast<float>(dot), b.scales[right], sum);
+  return b.hasMin ? std::fma(-b.mins[right], static_cast<float>(codes), sum) : sum;
+}
+
+// acc plus the products of row i of a and row j of b: `together` groups, which share one scale of
+// a, are summed up, then scaled.
 static float dotRows(const Parts &a, const Parts &b, int64_t i, int64_t j, int64_t groups,
-                     float acc) {
-  for (int64_t g = 0; g < groups; ++g) {
-    int64_t left = i * groups + g, right = j * groups + g;
-    double dot = 0, sum = 0;
-    for (int64_t e = 0; e < a.group; ++e) {
-      double number = a.numbers[left * a.group + e];
-      dot += number * b.numbers[right * a.group + e];
-      sum += number;
-    }
-    acc = std::fma(static_cast<float>(dot), b.scales[right] * a.scales[left], acc);
-    if (b.hasMin)
-      acc = std::fma(-b.mins[right], a.scales[left] * static_cast<float>(sum), acc);
+                     int64_t together, float acc) {
+  for (int64_t first = 0; first < groups; first += together) {
+    float sum = -0.0f;
+    for (int64_t g = first; g < first + together; ++g)
+      sum = addGroup(a, b, i * groups + g, j * groups + g, sum);
+    acc = std::fma(sum, a.scales[i * groups + first], acc);
   }
   return acc;
+}
+
+// Elements that share a scale of a.
+static int64_t scaleLengthOf(const Tile &a, int64_t group) {
+  return a.element().activation ? a.element().activation->scaleLength : group;
 }
 
 Result<void> blockDot(OpCall &call) {
@@ -231,10 +244,10 @@ Result<void> blockDot(OpCall &call) {
   SINTER_TRY(call.engine().reserve(call.op, 3 * elements * sizeof(float), call.task));
   SINTER_TRY(call.engine().charge(call.op, uint64_t(acc.count()) * uint64_t(k), call.task));
   Parts left = takeApart(a, group), right = takeApart(b, group);
-  int64_t n = acc.shape()[1];
+  int64_t n = acc.shape()[1], together = scaleLengthOf(a, group) / group;
   for (int64_t at = 0; at < acc.count(); ++at)
     call.out().as<float>()[at] =
-        dotRows(left, right, at / n, at % n, k / group, acc.as<float>()[at]);
+        dotRows(left, right, at / n, at % n, k / group, together, acc.as<float>()[at]);
   return {};
 }
 

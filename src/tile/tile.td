@@ -245,7 +245,8 @@ def Tile_DotOp : Tile_Op<"dot", [Pure]> {
   let description = [{
     a is [M, K], b [K, N] (or [N, K] with transpose_b), acc and the result [M, N]. Float operands multiply into f32.
     Two block-scaled operands use an exact integer dot per group of their blocks (numeric/block_format.h), then
-    acc = fma(dot, scale_a * scale_b, acc), and for a format with minima acc = fma(min_b, scale_a * sum_a, acc).
+    sum = fma(dot, scale_b, sum), and for a format with minima sum = fma(min_b, sum_a, sum). The sum begins at -0 with each
+    scale of a, so that the first of it is a product; acc = fma(sum, scale_a, acc).
     Groups and K ascend.
   }];
   let arguments = (ins Tile_Tile:$a, Tile_Tile:$b, Tile_Tile:$acc, UnitAttr:$transpose_b);

@@ -268,6 +268,16 @@ LogicalResult ReduceOp::verify() {
                     RankedTensorType::get(shape, from.getElementType()));
 }
 
+// Rows of activations hold whole stretches that share a scale.
+static LogicalResult expectWholeScales(Operation *op, RankedTensorType rows) {
+  const ActivationFormat *format = activationFormatOf(rows.getElementType());
+  if (!format || rows.getShape().back() % format->scaleLength == 0)
+    return success();
+  return op->emitOpError() << "has rows of " << rows.getShape().back() << " "
+                           << rows.getElementType() << ", expected a multiple of "
+                           << format->scaleLength;
+}
+
 LogicalResult DotOp::verify() {
   RankedTensorType a = tileOf(getA()), b = tileOf(getB()), acc = tileOf(getAcc());
   if (failed(expectRank(*this, "a", a.getRank(), 2)) ||
@@ -288,6 +298,8 @@ LogicalResult DotOp::verify() {
                             "one of them";
   if (blocks && !getTransposeB())
     return emitOpError() << "block formats need transpose_b: blocks lie along the contracted axis";
+  if (failed(expectWholeScales(*this, a)))
+    return failure();
   if (!acc.getElementType().isF32() &&
       !(acc.getElementType().isInteger(32) && a.getElementType().isInteger(8)))
     return emitOpError() << "acc has elements " << acc.getElementType()
@@ -301,7 +313,7 @@ LogicalResult QuantizeOp::verify() {
       !isa<BlockType>(to.getElementType()))
     return emitOpError() << "turns " << from << " into " << to
                          << ", expected f32 into a block format of the same shape";
-  return success();
+  return expectWholeScales(*this, to);
 }
 
 LogicalResult DecodeOp::verify() {

@@ -35,6 +35,14 @@ TEST(KernelChoice, RowKernelsAgreeOnTheirSteps) {
   }
 }
 
+TEST(KernelChoice, ColumnStepsAreWholeScales) {
+  for (int64_t columns : {256, 512, 768, 2048, 2560, 2816, 3072, 8192}) {
+    int64_t block = chooseNorm(columns, kernel::block("q8a_16_256")).blockColumns;
+    EXPECT_EQ(block % 256, 0) << columns;
+    EXPECT_EQ(columns % block, 0) << columns;
+  }
+}
+
 TEST(KernelChoice, OneRowAndManySumInTheSameOrder) {
   auto many = chooseGemm(kernel::F32, kernel::F16, 576, 1536, RowBucket::Many);
   auto one = chooseGemm(kernel::F32, kernel::F16, 576, 1536, RowBucket::One);
@@ -95,11 +103,13 @@ TEST(KernelChoice, OnThreadsOnlySpansSummedUpApartAreJoined) {
 }
 
 TEST(KernelChoice, RotationsTakePairsOfAHead) {
-  auto p = chooseRope(9, 64, true, true);
+  auto p = chooseRope(9, 64, true, true, Programs::Tasks);
   EXPECT_EQ(p.heads, 9);
   EXPECT_EQ(p.pairs, 32);
   EXPECT_TRUE(p.halves);
   EXPECT_TRUE(p.inPlace);
+  EXPECT_EQ(chooseRope(36, 64, true, true, Programs::Tasks).blockHeads, 4);
+  EXPECT_EQ(chooseRope(36, 64, true, true, Programs::Threads).blockHeads, 1);
 }
 
 // ---- blocks of threads ----

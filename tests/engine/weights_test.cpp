@@ -86,6 +86,18 @@ TEST_F(Weights, AFormatWithoutPackingIsNamedInOneSentence) {
   EXPECT_GT(refused, 0);
 }
 
+TEST_F(Weights, ScalesOfActivationsAreAsLongAsRegistersAllow) {
+  auto nameFor = [](std::string_view weights, int64_t elements) {
+    return activationFor(findBlockFormat(weights),
+                         {Programs::Tasks, Activations::Fastest, elements})
+        ->name;
+  };
+  EXPECT_EQ(nameFor("Q6_K", 384), "Q8A_16_256");
+  EXPECT_EQ(nameFor("Q6_K", 96), "Q8A_16");
+  EXPECT_EQ(nameFor("Q4_K", 256), "Q8A_256");
+  EXPECT_EQ(nameFor("Q8_0", 384), "Q8A");
+}
+
 TEST_F(Weights, ElementsTakeTheBytesOfTheirFormat) {
   EXPECT_EQ(elementBytes(block("q4_1")).bytes, 20);
   EXPECT_EQ(elementBytes(block("q4_1")).length, 32);

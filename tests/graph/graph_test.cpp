@@ -2,6 +2,7 @@
 // one sentence.
 #include "graph/graph.h"
 #include "graph/passes.h"
+#include "numeric/dot_packing.h"
 #include "tile/mlir_pch.h"
 
 #include <gmock/gmock.h>
@@ -260,6 +261,42 @@ TEST_F(Graph, ActivationsAreRoundedOnceForBlockFormatsOnly) {
   module->walk([&](ContractOp op) { left += op.getA().getType().getElementType().isF32(); });
   EXPECT_EQ(rounded, 1);
   EXPECT_EQ(left, 1);
+}
+
+// What one kernel makes together, the heads of attention one by one, holds whole scales.
+TEST_F(Graph, ScalesOfActivationsSuitTheirMakerAndAllTheirReaders) {
+  auto formatsOf = [&](const char *weights, const char *more) {
+    auto module = parse(std::string(R"(
+  %x = graph.input "x" : tensor<?x512xf32, #graph.dims<T>>
+  %h = graph.input "h" : tensor<?x8x64xf32, #graph.dims<T>>
+  %j = graph.reshape %h : tensor<?x8x64xf32, #graph.dims<T>> -> tensor<?x512xf32, #graph.dims<T>>
+  %w = graph.weight ["w"] : tensor<32x512x!tile.block<")") +
+                        weights + R"(">>
+  %m = graph.weight ["m"] : tensor<32x512x!tile.block<")" + more + R"(">>
+  %a = graph.contract %x, %w : tensor<?x512xf32, #graph.dims<T>>, tensor<32x512x!tile.block<")" +
+                        weights + R"(">> -> tensor<?x32xf32, #graph.dims<T>>
+  %b = graph.contract %x, %m : tensor<?x512xf32, #graph.dims<T>>, tensor<32x512x!tile.block<")" +
+                        more + R"(">> -> tensor<?x32xf32, #graph.dims<T>>
+  %c = graph.contract %j, %w : tensor<?x512xf32, #graph.dims<T>>, tensor<32x512x!tile.block<")" +
+                        weights + R"(">> -> tensor<?x32xf32, #graph.dims<T>>
+  graph.output "a", %a : tensor<?x32xf32, #graph.dims<T>>
+  graph.output "b", %b : tensor<?x32xf32, #graph.dims<T>>
+  graph.output "c", %c : tensor<?x32xf32, #graph.dims<T>>
+)");
+    EXPECT_TRUE(module) << messages_;
+    quantizeActivations(*module, [](mlir::Type type) -> const ActivationFormat * {
+      const BlockFormat &format = *tile::blockFormatOf(type);
+      return &activationFormatFor(dotGroupLength(format), format.blockLength);
+    });
+    std::vector<std::string> formats;
+    module->walk([&](ContractOp op) {
+      formats.push_back(
+          llvm::cast<tile::BlockType>(op.getA().getType().getElementType()).getFormat().str());
+    });
+    return formats;
+  };
+  EXPECT_THAT(formatsOf("q4_k", "q6_k"), testing::ElementsAre("q8a_16_256", "q8a_16_256", "q8a"));
+  EXPECT_THAT(formatsOf("q6_k", "q8_0"), testing::ElementsAre("q8a_16", "q8a_16", "q8a_16"));
 }
 
 } // namespace

@@ -24,11 +24,17 @@ protected:
   static std::string lower(std::string_view name) { return llvm::StringRef(name).lower(); }
   const BlockFormat &format() const { return *std::get<0>(GetParam()); }
   std::string activation() const {
-    return lower(activationFormatFor(dotPacking(format())->groupLength).name);
+    return lower(activationFormatFor(dotPacking(format())->groupLength, format().blockLength).name);
+  }
+  // With a scale for each 32 elements.
+  std::string narrow() const {
+    return lower(activationFormatFor(dotPacking(format())->groupLength, kActivationLength).name);
   }
   KernelCase productOf(int64_t m, int64_t n, int64_t blocks) const {
-    KernelCase c =
-        blockGemmCase(activation(), lower(format().name), m, n, blocks * format().blockLength);
+    return productOf(activation(), m, n, blocks);
+  }
+  KernelCase productOf(const std::string &rows, int64_t m, int64_t n, int64_t blocks) const {
+    KernelCase c = blockGemmCase(rows, lower(format().name), m, n, blocks * format().blockLength);
     c.extents["K"] = {format().blockLength * (2 * blocks + 1), 0, format().blockLength};
     c.rounds = 1;
     return c;
@@ -62,6 +68,13 @@ TEST_P(BlockDots, OfOneRowEqualTheInterpreters) {
   holds(productOf(1, 64, 2));
 }
 
+TEST_P(BlockDots, OfScalesForEachBlockEqualTheInterpreters) {
+  if (narrow() == activation())
+    return; // the cases above
+  holds(productOf(narrow(), 13, 48, 1));
+  holds(productOf(narrow(), 1, 64, 2));
+}
+
 INSTANTIATE_TEST_SUITE_P(Formats, BlockDots,
                          testing::Combine(testing::ValuesIn(formatsOfDots()),
                                           testing::ValuesIn(levelNames())),
@@ -77,16 +90,23 @@ TEST_P(RoundedRows, HaveTheSumsOfTheirFormat) {
   HostLevel host = hostLevel(GetParam());
   if (!host.missing.empty())
     GTEST_SKIP() << host.missing;
-  KernelCase c = roundedRowsCase("quantize_rows", 2, 64, {0, 0});
-  c.settings["out"] = "q8a_16";
-  tile::KernelModule module = buildCase(c);
-  ASSERT_TRUE(module.ok()) << module.diagnosticText();
-  auto compiled = CompiledKernels::compile(module.module(), host);
-  ASSERT_TRUE(compiled.has_value()) << compiled.error().toString();
-  Random random(31);
-  for (const Extents &extents : mixExtents(c.extents, c.rounds, random)) {
-    LaunchArguments arguments = caseArguments(c, compiled->kernel(), extents, false, random);
-    compiled->check(arguments, c.bound);
+  for (const ActivationFormat &format : activationFormats()) {
+    if (format.scaleLength > host.facts.accumulatorBudget() * host.facts.lanes)
+      continue;
+    SCOPED_TRACE(format.name);
+    int64_t length = format.scaleLength;
+    KernelCase c = roundedRowsCase("quantize_rows", 2, 2 * length, {0, 0});
+    c.settings["out"] = llvm::StringRef(format.name).lower();
+    c.extents["N"] = {5 * length, 0, length};
+    tile::KernelModule module = buildCase(c);
+    ASSERT_TRUE(module.ok()) << module.diagnosticText();
+    auto compiled = CompiledKernels::compile(module.module(), host);
+    ASSERT_TRUE(compiled.has_value()) << compiled.error().toString();
+    Random random(31);
+    for (const Extents &extents : mixExtents(c.extents, c.rounds, random)) {
+      LaunchArguments arguments = caseArguments(c, compiled->kernel(), extents, false, random);
+      compiled->check(arguments, c.bound);
+    }
   }
 }
 

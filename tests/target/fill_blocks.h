@@ -8,18 +8,6 @@ namespace sinter::target::cpu {
 
 using Random = std::mt19937_64;
 
-// Gives an activation block another scale, with the scaled sums that belong to it.
-inline void setActivationScale(const ActivationFormat &format, uint8_t *block, float scale) {
-  std::memcpy(block, &scale, sizeof scale);
-  for (uint32_t length : {kActivationLength, format.partLength})
-    for (uint32_t part = 0; part < kActivationLength / length; ++part) {
-      int32_t start;
-      std::memcpy(&start, block + format.startOffset(length, part), sizeof start);
-      float scaledSum = scale * static_cast<float>(start / -kActivationStartZero);
-      std::memcpy(block + format.scaledSumOffset(length, part), &scaledSum, sizeof scaledSum);
-    }
-}
-
 // Replaces the bits of item `index` of a field.
 inline void setRaw(const Field &field, uint8_t *block, uint32_t index, uint64_t raw) {
   for (const BitPlane &plane : field.used())
@@ -51,8 +39,9 @@ inline std::vector<uint8_t> randomBlocks(mlir::Type element, int64_t blocks, boo
                                          Random &random) {
   const BlockFormat *format = tile::blockFormatOf(element);
   const ActivationFormat *activation = tile::activationFormatOf(element);
-  int64_t length = format ? format->blockLength : kActivationLength;
-  int64_t size = format ? format->blockBytes : activation->bytes();
+  int64_t length = format ? format->blockLength : activation->scaleLength;
+  int64_t size = format ? format->blockBytes
+                        : int64_t(length / kActivationLength) * activation->bytes();
   std::normal_distribution<float> normal;
   std::vector<float> values(length);
   std::vector<uint8_t> bytes(blocks * size);
@@ -71,7 +60,7 @@ inline std::vector<uint8_t> randomBlocks(mlir::Type element, int64_t blocks, boo
       continue;
     float scale = scales[random() % std::size(scales)];
     if (!format) {
-      setActivationScale(*activation, to, scale);
+      std::memcpy(to, &scale, sizeof scale); // the one that products read
       continue;
     }
     if (format->scale.level1.number == Number::F16)
@@ -119,7 +108,8 @@ inline void fillBlocks(LaunchArgument &a, bool specials, Random &random) {
   mlir::Type element = a.view().getElementType();
   auto name = llvm::cast<tile::BlockType>(element).getFormat().upper();
   const BlockFormat *format = findBlockFormat(name);
-  int64_t length = format ? format->blockLength : kActivationLength, elements = 1;
+  const ActivationFormat *activation = tile::activationFormatOf(element);
+  int64_t length = format ? format->blockLength : activation->scaleLength, elements = 1;
   for (int64_t extent : a.shape)
     elements *= extent;
   EXPECT_EQ(a.shape.back() % length, 0) << "rows of '" << a.name << "' are no whole blocks";

@@ -153,7 +153,8 @@ struct Dot {
   std::vector<float> c;
 };
 
-Result<RunStatistics> runDot(Dot &dot, const std::string &format, const std::string &interleave) {
+Result<RunStatistics> runDot(Dot &dot, const std::string &format, const std::string &interleave,
+                             const std::string &activation = "q8a") {
   std::string a = std::to_string(dot.m) + "x" + std::to_string(dot.k);
   std::string b =
       std::to_string(dot.n) + "x" + std::to_string(dot.k) + "x!tile.block<\"" + format + "\">";
@@ -163,11 +164,11 @@ Result<RunStatistics> runDot(Dot &dot, const std::string &format, const std::str
       onePass("!tile.view<" + a + "xf32, in>", "!tile.view<" + c + ", out>, %w: " + bView,
               "%t = tile.load %x[%c0, %c0] : !tile.view<" + a + "xf32, in> -> tensor<" + a +
                   "xf32>\n%q = tile.quantize %t : tensor<" + a + "xf32> -> tensor<" + a +
-                  "x!tile.block<\"q8a\">>\n%l = tile.load %w[%c0, %c0] : " + bView + " -> tensor<" +
+                  "x!tile.block<\"" + activation + "\">>\n%l = tile.load %w[%c0, %c0] : " + bView + " -> tensor<" +
                   b + ">\n%z = arith.constant dense<0.25> : tensor<" + c +
                   ">\n"
                   "%d = tile.dot %q, %l, %z transpose_b : tensor<" +
-                  a + "x!tile.block<\"q8a\">>, tensor<" + b + ">, tensor<" + c + "> -> tensor<" +
+                  a + "x!tile.block<\"" + activation + "\">>, tensor<" + b + ">, tensor<" + c + "> -> tensor<" +
                   c + ">\ntile.store %d, %y[%c0, %c0] : tensor<" + c + ">, !tile.view<" + c +
                   ", out>"),
       {viewOf(dot.a, {dot.m, dot.k}), viewOf(dot.c, {dot.m, dot.n}),
@@ -232,10 +233,37 @@ TEST(BlockDot, OfOneGroupIsBitForBitItsDefinition) {
         products += code * static_cast<int32_t>(format.code.raw(block, format.codeOf(i).code));
         sum += code;
       }
-      acc = std::fma(float(products), format.scale.value(block, 0) * scale, acc);
-      acc = std::fma(-format.min.value(block, 0), scale * float(sum), acc);
+      float part = float(products) * format.scale.value(block, 0);
+      part = std::fma(-format.min.value(block, 0), float(sum), part);
+      acc = std::fma(part, scale, acc);
     }
     EXPECT_EQ(dot.c[j], acc) << j;
+  }
+}
+
+// The groups of 256 elements are summed up before the scale that they share.
+TEST(BlockDot, OfASharedScaleIsBitForBitItsDefinition) {
+  const BlockFormat &format = *findBlockFormat("Q4_K");
+  Dot dot = makeDot(format);
+  auto result = runDot(dot, "q4_k", "", "q8a_256");
+  ASSERT_TRUE(result) << result.error().message;
+  for (int64_t j = 0; j < dot.n; ++j) {
+    const uint8_t *block = &dot.b[j * format.blockBytes];
+    float most = 0, part = -0.0f;
+    for (int i = 0; i < 256; ++i)
+      most = std::max(most, std::fabs(dot.a[i]));
+    float scale = most / 127, inverse = 1 / scale;
+    for (uint32_t first = 0; first < 256; first += 32) {
+      int32_t products = 0, sum = 0;
+      for (uint32_t i = first; i < first + 32; ++i) {
+        int32_t code = static_cast<int32_t>(std::nearbyint(dot.a[i] * inverse));
+        products += code * static_cast<int32_t>(format.code.raw(block, format.codeOf(i).code));
+        sum += code;
+      }
+      part = std::fma(float(products), format.scale.value(block, first), part);
+      part = std::fma(-format.min.value(block, first), float(sum), part);
+    }
+    EXPECT_EQ(dot.c[j], std::fma(part, scale, 0.25f)) << j;
   }
 }
 

@@ -84,7 +84,7 @@ LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t 
                                 const Columns &columns) {
   int64_t depth = cast<RankedTensorType>(dot.getA().getType()).getDimSize(1);
   bool blocks = isBlockTile(dot.getA());
-  int64_t step = !blocks ? 1 : columns.words ? kActivationLength : blockLengthOf(dot.getB());
+  int64_t step = !blocks ? 1 : columns.words ? scaleLengthOf(dot) : blockLengthOf(dot.getB());
   int64_t unroll = blocks ? 1 : unrollOf(depth);
   Block block{{row, columns.from}, {rows, columns.count}};
   FailureOr<Value> acc = sumsBefore(dot, block);

@@ -15,6 +15,10 @@ int64_t blockLengthOf(Value weights) {
   return format ? format->blockLength : kActivationLength;
 }
 
+int64_t scaleLengthOf(tile::DotOp dot) {
+  return tile::activationFormatOf(getElementTypeOrSelf(dot.getA().getType()))->scaleLength;
+}
+
 int64_t rowsOfBlocks(const CpuFacts &facts, int64_t vectors, int64_t tileRows) {
   // Vectors are taken one after another: a row has a float sum for each, an integer one for all.
   return std::clamp<int64_t>(facts.accumulatorBudget() / (vectors + 1), 1, tileRows);
@@ -93,8 +97,9 @@ LogicalResult Blocker::expandColumns(tile::DotOp dot, Columns &columns) {
   });
 }
 
-FailureOr<Value> Blocker::panelStep(tile::DotOp dot, Value acc, Value row, int64_t rows,
-                                    const Columns &columns, Value k) {
+// One block of activations a row.
+FailureOr<Value> Blocker::panelBlock(tile::DotOp dot, Value sums, Value row, int64_t rows,
+                                     const Columns &columns, Value k) {
   FailureOr<Value> a = stream(dot.getA(), {{row, k}, {rows, kActivationLength}});
   if (failed(a))
     return failure();
@@ -104,10 +109,35 @@ FailureOr<Value> Blocker::panelStep(tile::DotOp dot, Value acc, Value row, int64
   };
   const BlockFormat &format = *tile::blockFormatOf(getElementTypeOrSelf(dot.getB().getType()));
   int64_t group = dotGroupLength(format);
-  return sched::PanelDotOp::create(b_, loc_, acc.getType(), *a, part(columns.words, kWordBytes),
-                                   part(columns.scales, group), acc,
+  return sched::PanelDotOp::create(b_, loc_, sums.getType(), *a, part(columns.words, kWordBytes),
+                                   part(columns.scales, group), sums,
                                    columns.mins ? part(columns.mins, group) : Value())
       .getResult();
+}
+
+// The blocks that share a scale, which their sums are multiplied by at last.
+FailureOr<Value> Blocker::panelStep(tile::DotOp dot, Value acc, Value row, int64_t rows,
+                                    const Columns &columns, Value k) {
+  int64_t length = scaleLengthOf(dot);
+  FailureOr<Value> sums = Value(arith::ConstantOp::create(
+      b_, loc_, DenseElementsAttr::get(cast<RankedTensorType>(acc.getType()), -0.0f)));
+  if (length == kActivationLength) {
+    sums = panelBlock(dot, *sums, row, rows, columns, k);
+  } else {
+    auto loop = scf::ForOp::create(b_, loc_, k, add(k, index(length)), index(kActivationLength),
+                                   ValueRange{*sums});
+    OpBuilder::InsertionGuard guard(b_);
+    b_.setInsertionPointToEnd(loop.getBody());
+    sums = panelBlock(dot, loop.getRegionIterArg(0), row, rows, columns, loop.getInductionVar());
+    if (succeeded(sums)) {
+      scf::YieldOp::create(b_, loc_, ValueRange{*sums});
+      sums = loop.getResult(0);
+    }
+  }
+  FailureOr<Value> a = stream(dot.getA(), {{row, k}, {rows, kActivationLength}});
+  if (failed(a) || failed(sums))
+    return failure();
+  return sched::AddScaledOp::create(b_, loc_, acc.getType(), *a, *sums, acc).getResult();
 }
 
 } // namespace sinter::target::cpu

@@ -27,8 +27,9 @@ SmallVector<int64_t> Blocker::streamStep(RankedTensorType type) {
     --lane;
   int64_t columns = type.getDimSize(lane), wide = facts_.lanes * kStreamVectors;
   step[lane] = columns >= wide ? wide : std::min(columns, facts_.lanes);
+  const ActivationFormat *activation = tile::activationFormatOf(type.getElementType());
   if (isa<tile::BlockType>(type.getElementType()))
-    step[lane] = kActivationLength;
+    step[lane] = activation ? activation->scaleLength : kActivationLength;
   return step;
 }
 

@@ -39,6 +39,8 @@ tile::LoadOp loadOf(Value value);
 // Elements of a block of weights.
 int64_t blockLengthOf(Value weights);
 // Sums of so many rows of blocks stay in registers beside `vectors` vectors of columns.
+// Elements of a that share a scale.
+int64_t scaleLengthOf(tile::DotOp dot);
 int64_t rowsOfBlocks(const CpuFacts &facts, int64_t vectors, int64_t tileRows);
 // The same where they are expanded into panels, and the vectors that a panel has: whole groups of
 // packed rows.
@@ -117,6 +119,8 @@ private:
   // block_panels.cpp: blocks of some columns, expanded
   LogicalResult expandColumns(tile::DotOp dot, Columns &columns);
   LogicalResult expandPart(Value blocks, int64_t part, const Columns &columns, Value k);
+  mlir::FailureOr<Value> panelBlock(tile::DotOp dot, Value sums, Value row, int64_t rows,
+                                    const Columns &columns, Value k);
   mlir::FailureOr<Value> panelStep(tile::DotOp dot, Value acc, Value row, int64_t rows,
                                    const Columns &columns, Value k);
   // Where the weights' own K ends in this step.

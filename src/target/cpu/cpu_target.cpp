@@ -29,6 +29,7 @@ public:
     return target::CompiledModule{std::move(code.object), std::move(code.kernels)};
   }
 
+  int64_t rowElements() const override { return facts_.accumulatorBudget() * facts_.lanes; }
   std::vector<ScheduleDecision> decisions(tile::KernelOp kernel) const override {
     return decisionsOf(kernel, facts_);
   }

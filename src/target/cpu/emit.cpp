@@ -217,6 +217,7 @@ LogicalResult Emitter::emit(Operation *op) {
       .Case([&](sched::WriteOp o) { return emitWrite(o); })
       .Case([&](sched::ExpandOp o) { return emitExpand(o); })
       .Case([&](sched::PanelDotOp o) { return emitPanelDot(o); })
+      .Case([&](sched::AddScaledOp o) { return emitAddScaled(o); })
       .Case([&](sched::PrefetchOp o) { return emitPrefetch(o), success(); })
       .Case([&](tile::IotaOp o) { return emitIota(o); })
       .Case([&](tile::BroadcastOp o) { return emitBroadcast(o); })

@@ -23,9 +23,11 @@ public:
         words_(VectorType::get({facts.lanes}, b.getI32Type())),
         bytes_(VectorType::get({facts.lanes * 4}, b.getI8Type())) {}
 
-  /// sums[vector][row] += the group that begins at `element`: an exact integer dot, then the
-  /// scales, then the minima.
+  /// sums[vector][row] += the group that begins at `element`: an exact integer dot times b's scale,
+  /// then the minima.
   void add(uint32_t element, const Sums &sums);
+  /// acc[row] += sums[row] times a's scale at `element`.
+  void addScaled(uint32_t element, ArrayRef<Value> sums, ArrayRef<Value *> acc);
 
 private:
   SmallVector<SmallVector<Value>> integerDots(uint32_t element);
@@ -161,15 +163,23 @@ void GroupDots::addVector(uint32_t element, DotOperand &operand, ArrayRef<Value>
   Value scaleB = operand.scale(element), minB = operand.min(element);
   if (minB)
     minB = arith::NegFOp::create(b_, loc_, minB);
-  uint32_t sumOffset = activation_.scaledSumOffset(groupLength(), part(element));
+  uint32_t sumOffset = activation_.sumOffset(groupLength(), part(element));
   for (auto [sum, dot, row] : llvm::zip_equal(sums, dots, rows_)) {
-    Value scale =
-        arith::MulFOp::create(b_, loc_, scaleB, spread(row, element, /*offset=*/0, floats_));
     Value number = arith::SIToFPOp::create(b_, loc_, floats_, dot);
-    *sum = math::FmaOp::create(b_, loc_, number, scale, *sum);
+    *sum = math::FmaOp::create(b_, loc_, number, scaleB, *sum);
     if (minB)
       *sum = math::FmaOp::create(b_, loc_, minB, spread(row, element, sumOffset, floats_), *sum);
   }
+}
+
+void GroupDots::addScaled(uint32_t element, ArrayRef<Value> sums, ArrayRef<Value *> acc) {
+  for (auto [sum, into, row] : llvm::zip_equal(sums, acc, rows_))
+    *into =
+        math::FmaOp::create(b_, loc_, sum, spread(row, element, /*offset=*/0, floats_), *into);
+}
+
+static std::string lowerName(const ActivationFormat &format) {
+  return StringRef(format.name).lower();
 }
 
 // What the operands of a product must be, or an error.
@@ -188,8 +198,12 @@ FailureOr<DotPacking> Emitter::blockDotPacking(tile::DotOp op, const EmittedView
   if (!activation || packing->groupLength % activation->partLength)
     return op.emitOpError() << "multiplies by activations of " << a.type.getElementType()
                             << ", expected "
-                            << StringRef(activationFormatFor(packing->groupLength).name).lower()
+                            << lowerName(activationFormatFor(packing->groupLength, format->blockLength))
                             << " beside " << w.type.getElementType();
+  if (format->blockLength % activation->scaleLength)
+    return op.emitOpError() << "multiplies blocks of " << format->blockLength
+                            << " by activations of " << a.type.getElementType()
+                            << ", expected whole scales in a block";
   int64_t depth = cast<RankedTensorType>(op.getA().getType()).getDimSize(1);
   if (depth != format->blockLength)
     return op.emitOpError() << "multiplies " << depth << " elements at once, expected blocks of "
@@ -232,6 +246,10 @@ static SmallVector<Value *> sumsOf(Pieces &acc, int64_t piece, int64_t perRow) {
   return sums;
 }
 
+static SmallVector<Value *> pointersTo(MutableArrayRef<Value> values) {
+  return llvm::map_to_vector(values, [](Value &value) { return &value; });
+}
+
 // Of `steps` equal shares of the lines of some packed blocks, which lie `ahead` bytes further, one.
 void Emitter::emitFetchShare(Value blocks, const BlockFormat &format, int64_t ahead, int64_t step,
                              int64_t steps) {
@@ -266,17 +284,25 @@ LogicalResult Emitter::emitBlockDot(tile::DotOp op) {
   auto ahead = dyn_cast_or_null<IntegerAttr>(op->getDiscardableAttr(kFetchAhead));
   const int64_t groups = format.blockLength / packing->groupLength;
   const int64_t steps = groups * kInterleavedRows / facts_.lanes;
+  const int64_t together = activation.scaleLength / packing->groupLength; // share a scale of a
+  auto floats = VectorType::get({facts_.lanes}, b_.getF32Type());
+  Value zero = arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(floats, -0.0f));
   for (int64_t p = 0, perRow = piecesAlong(accType.getDimSize(1)); p < perRow; ++p) {
     int64_t row = p * facts_.lanes, inGroup = row % kInterleavedRows;
     Value blocks = packedBlocks(w, format, atB, row);
     PackedOperand operand(b_, loc_, facts_, *packing, blocks, static_cast<uint32_t>(inGroup));
     DotOperand *vector = &operand;
     GroupDots dots(b_, loc_, facts_, vector, activation, rowsA);
-    const Sums sums{sumsOf(acc, p, perRow)};
+    SmallVector<Value> sums;
     for (int64_t g = 0; g < groups; ++g) {
       if (ahead)
         emitFetchShare(blocks, format, ahead.getInt(), inGroup / facts_.lanes * groups + g, steps);
-      dots.add(static_cast<uint32_t>(g) * packing->groupLength, sums);
+      if (g % together == 0)
+        sums.assign(rowsA.size(), zero);
+      dots.add(static_cast<uint32_t>(g) * packing->groupLength, Sums{pointersTo(sums)});
+      if ((g + 1) % together == 0)
+        dots.addScaled(static_cast<uint32_t>(g + 1 - together) * packing->groupLength, sums,
+                       sumsOf(acc, p, perRow));
       if (ahead)
         keepMemoryOrder();
     }
@@ -374,6 +400,29 @@ LogicalResult Emitter::emitPanelDot(sched::PanelDotOp op) {
   GroupDots dots(b_, loc_, facts_, operands, activation, rowsA);
   for (uint32_t element = 0; element < kActivationLength; element += length)
     dots.add(element, sums);
+  tiles_[op.getResult()] = acc;
+  return success();
+}
+
+LogicalResult Emitter::emitAddScaled(sched::AddScaledOp op) {
+  auto load = op.getA().getDefiningOp<tile::LoadOp>();
+  if (!load)
+    return op.emitOpError() << "needs activations loaded from a view";
+  const ActivationFormat &activation =
+      *tile::activationFormatOf(load.getView().getType().getElementType());
+  auto type = cast<RankedTensorType>(op.getAcc().getType());
+  int64_t lanes = canonicalLane(type.getShape());
+  Pieces acc = relayout(tiles_.find(op.getAcc())->second, lanes),
+         sums = relayout(tiles_.find(op.getSums())->second, lanes);
+  SmallVector<Value> rowsA = activationRows(load, activation);
+  GroupDots dots(b_, loc_, facts_, {}, activation, rowsA);
+  int64_t perRow = piecesAlong(type.getDimSize(1));
+  for (int64_t p = 0; p < perRow; ++p) {
+    SmallVector<Value> column;
+    for (Value *sum : sumsOf(sums, p, perRow))
+      column.push_back(*sum);
+    dots.addScaled(0, column, sumsOf(acc, p, perRow));
+  }
   tiles_[op.getResult()] = acc;
   return success();
 }

@@ -104,19 +104,18 @@ void Emitter::roundBlock(const ByteBlocks &format, ArrayRef<Value> vectors, Valu
 }
 
 // Writes the two numbers that come from the sum of `length` codes.
-void Emitter::storeSum(const ActivationFormat &format, Value block, Value scale, Value sum,
-                       uint32_t length, uint32_t part) {
+void Emitter::storeSum(const ActivationFormat &format, Value block, Value sum, uint32_t length,
+                       uint32_t part) {
   Value zero = arith::ConstantOp::create(b_, loc_, b_.getI32IntegerAttr(-kActivationStartZero));
   Value start = arith::MulIOp::create(b_, loc_, sum, zero);
   LLVM::StoreOp::create(b_, loc_, start, bytesAt(block, format.startOffset(length, part)), 4);
   Value number = arith::SIToFPOp::create(b_, loc_, b_.getF32Type(), sum);
-  Value scaledSum = arith::MulFOp::create(b_, loc_, scale, number);
-  LLVM::StoreOp::create(b_, loc_, scaledSum, bytesAt(block, format.scaledSumOffset(length, part)),
-                        4);
+  LLVM::StoreOp::create(b_, loc_, number, bytesAt(block, format.sumOffset(length, part)), 4);
 }
 
-// Writes one block from 32 f32 elements held in vectors.
-void Emitter::quantizeBlock(const ActivationFormat &format, ArrayRef<Value> vectors, Value block) {
+// Writes the blocks of one scale from f32 elements held in vectors.
+void Emitter::quantizeBlocks(const ActivationFormat &format, ArrayRef<Value> vectors,
+                             Value blocks) {
   auto constant = [&](float v) -> Value {
     return arith::ConstantOp::create(b_, loc_, b_.getF32FloatAttr(v));
   };
@@ -125,6 +124,14 @@ void Emitter::quantizeBlock(const ActivationFormat &format, ArrayRef<Value> vect
   Value isZero = arith::CmpFOp::create(b_, loc_, arith::CmpFPredicate::OEQ, most, constant(0));
   Value inverse = arith::DivFOp::create(b_, loc_, constant(1), scale);
   inverse = arith::SelectOp::create(b_, loc_, isZero, constant(0), inverse);
+  int64_t perBlock = kActivationLength / facts_.lanes;
+  for (int64_t at = 0; at * perBlock < static_cast<int64_t>(vectors.size()); ++at)
+    quantizeBlock(format, vectors.slice(at * perBlock, perBlock), scale, inverse,
+                  bytesAt(blocks, at * format.bytes()));
+}
+
+void Emitter::quantizeBlock(const ActivationFormat &format, ArrayRef<Value> vectors, Value scale,
+                            Value inverse, Value block) {
   SmallVector<Value> sums(format.parts());
   int64_t at = format.codeOffset();
   for (Value v : vectors) {
@@ -144,18 +151,19 @@ void Emitter::quantizeBlock(const ActivationFormat &format, ArrayRef<Value> vect
   Value whole = sums.front();
   for (Value part : ArrayRef(sums).drop_front())
     whole = arith::AddIOp::create(b_, loc_, whole, part);
-  storeSum(format, block, scale, whole, kActivationLength, 0);
+  storeSum(format, block, whole, kActivationLength, 0);
   for (auto [part, sum] : llvm::enumerate(sums))
     if (format.partSums())
-      storeSum(format, block, scale, sum, format.partLength, static_cast<uint32_t>(part));
+      storeSum(format, block, sum, format.partLength, static_cast<uint32_t>(part));
 }
 
 // How a block of a format is written, with its length and bytes.
 FailureOr<Emitter::BlockWriter> Emitter::blockWriter(tile::StoreOp op, Type element) {
   if (const ActivationFormat *format = tile::activationFormatOf(element))
-    return BlockWriter{kActivationLength, format->bytes(),
-                       [this, format](ArrayRef<Value> vectors, Value block) {
-                         quantizeBlock(*format, vectors, block);
+    return BlockWriter{format->scaleLength,
+                       int64_t(format->scaleLength) / kActivationLength * format->bytes(),
+                       [this, format](ArrayRef<Value> vectors, Value blocks) {
+                         quantizeBlocks(*format, vectors, blocks);
                        }};
   const BlockFormat *format = tile::blockFormatOf(element);
   if (!format)

@@ -130,10 +130,12 @@ private:
   };
   mlir::FailureOr<BlockWriter> blockWriter(tile::StoreOp op, Type element);
   LogicalResult storeQuantized(tile::StoreOp op, tile::QuantizeOp quantize);
-  void quantizeBlock(const ActivationFormat &format, ArrayRef<Value> vectors, Value block);
+  void quantizeBlocks(const ActivationFormat &format, ArrayRef<Value> vectors, Value blocks);
+  void quantizeBlock(const ActivationFormat &format, ArrayRef<Value> vectors, Value scale,
+                     Value inverse, Value block);
   void roundBlock(const ByteBlocks &format, ArrayRef<Value> vectors, Value block);
-  void storeSum(const ActivationFormat &format, Value block, Value scale, Value sum,
-                uint32_t length, uint32_t part);
+  void storeSum(const ActivationFormat &format, Value block, Value sum, uint32_t length,
+                uint32_t part);
   Value bytesAt(Value base, Value offset);
   Value bytesAt(Value base, int64_t offset);
 
@@ -144,6 +146,7 @@ private:
   LogicalResult emitBlockDot(tile::DotOp op);
   LogicalResult emitExpand(sched::ExpandOp op);
   LogicalResult emitPanelDot(sched::PanelDotOp op);
+  LogicalResult emitAddScaled(sched::AddScaledOp op);
   Value packedBlocks(const EmittedView &w, const BlockFormat &format, ArrayRef<Value> at,
                      int64_t row);
   SmallVector<Value> activationRows(tile::LoadOp load, const ActivationFormat &activation);

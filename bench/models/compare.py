@@ -66,7 +66,7 @@ def run_once(command, environment):
     before = cpu_seconds()
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors,
-                                   env={**os.environ, **(environment or {})})
+                                   env={**os.environ, **environment})
         text = process.stdout.read().decode()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -101,10 +101,11 @@ class Machine:
     def forget(self):
         self.foreign = self.steal = 0.0
 
-    def run(self, command, environment=None):
+    def run(self, command, environment=dict):
+        """`environment` gives the variables of each attempt."""
         for attempt in range(ATTEMPTS):
             with locked(self.lock):
-                finished = run_once(command, environment)
+                finished = run_once(command, environment())
             if finished.foreign <= self.most_foreign:
                 self.foreign = max(self.foreign, finished.foreign)
                 self.steal = max(self.steal, finished.steal)
@@ -119,14 +120,14 @@ class Sinter:
     def __init__(self, machine, program, threads):
         self.machine, self.program, self.threads = machine, program, str(threads)
 
-    def bench(self, model, prompt, generate, environment=None, sequences=1):
+    def bench(self, model, prompt, generate, environment=dict, sequences=1):
         command = [self.program, "bench", model, "--prompt", str(prompt), "--gen", str(generate),
                    "--parallel", str(sequences), "--context", str(CONTEXT),
                    "--threads", self.threads, "--json"]
         return json.loads(self.machine.run(command, environment).text)
 
     def parallel(self, model):
-        return self.bench(model, SHORT, SHORT, None, SEQUENCES)["decode_tokens_per_second"]
+        return self.bench(model, SHORT, SHORT, sequences=SEQUENCES)["decode_tokens_per_second"]
 
     def shares(self, model):
         """Of the rate at which memory is read in a step of one token; of the rate of multiply-adds
@@ -154,8 +155,9 @@ class Sinter:
 
     def cold(self, model):
         """Seconds to build the plan with an empty cache."""
-        with tempfile.TemporaryDirectory() as cache:
-            found = self.bench(model, 16, 1, {"XDG_CACHE_HOME": cache})
+        with tempfile.TemporaryDirectory() as caches:
+            found = self.bench(model, 16, 1,
+                               lambda: {"XDG_CACHE_HOME": tempfile.mkdtemp(dir=caches)})
         if found["plan_build_seconds"] <= 0:
             sys.exit("an empty cache built no plan: the cold start was not measured")
         return found["plan_build_seconds"]

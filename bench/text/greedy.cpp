@@ -8,7 +8,7 @@
 //
 //   text_greedy [--device NAME] --rows MODEL PLAN
 //
-// Whether a row's logits have the same bits among 1, 8, 65 and 512 rows of a prompt, and for a
+// Whether a row's logits have the same bits among 1, 8, 65 and 513 rows of a prompt, and for a
 // generated token alone and among 8 sequences: a JSON line for each, exit status 1 where they
 // differ.
 #include "base/mapped_file.h"
@@ -77,7 +77,10 @@ Result<std::unique_ptr<Model>> openModel(const Arguments &arguments, hal::Device
                 }));
   PlanRunnerOptions options;
   options.contextTokens = kContextTokens;
-  options.poolTokens = arguments.rows ? kComparedSequences * kContextTokens : 0;
+  if (arguments.rows) {
+    options.poolTokens = kComparedSequences * kContextTokens;
+    options.maxStepTokens = kComparedRows;
+  }
   return Model::create(std::move(file), std::make_shared<plan::Plan>(std::move(plan)), device,
                        options);
 }

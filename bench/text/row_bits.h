@@ -7,6 +7,7 @@ namespace sinter {
 
 // Sequences that are generated side by side: the model's pool must hold so many contexts.
 inline constexpr uint32_t kComparedSequences = 8;
+inline constexpr uint32_t kComparedRows = 513;
 
 // Compares logits among 1, 8, 65 and a whole step's rows of a prompt, and of generated tokens alone
 // and side by side; prints a JSON line for each and returns whether all are equal.

@@ -66,7 +66,7 @@ public:
   virtual std::vector<ScheduleDecision> decisions(tile::KernelOp kernel) const { return {}; }
   /// Bytes that the threads of one program can share; 0 where a program is a task on a core.
   virtual int64_t sharedBytes() const { return 0; }
-  /// Elements of a row that a task holds in registers at once, to round them with one scale; 0 where
+  /// Elements of a row that a task holds in registers at once, to round with one scale; 0 where
   /// threads share them.
   virtual int64_t rowElements() const { return 0; }
   /// Rows that a program of attention should have, with heads of so many numbers, for its products

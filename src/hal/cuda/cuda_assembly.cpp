@@ -67,7 +67,7 @@ private:
       return fail(Code::Unsupported,
                   "flag '" + std::string(word) +
                       "' is unknown to the driver's assembler, expected -O0 to -O4, "
-                      "-maxrregcount N, -lineinfo or -g; others need ptxas on PATH and print alone");
+                      "-maxrregcount N, -lineinfo or -g; others need ptxas on PATH, and only print");
     }
     return {};
   }

@@ -45,8 +45,9 @@ Result<BundleOptions> readOptions(char *const *argv) {
         return fail(Code::InvalidArgument,
                     "--seconds is '" + std::string(value) + "', expected 0 to 3600");
     } else {
-      return fail(Code::InvalidArgument, "found " + std::string(name) +
-                                             ", expected --device, --device-flags, --seconds, --only or --dump");
+      return fail(Code::InvalidArgument,
+                  "found " + std::string(name) +
+                      ", expected --device, --device-flags, --seconds, --only or --dump");
     }
   }
   return options;

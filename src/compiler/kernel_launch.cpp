@@ -79,9 +79,9 @@ static void fillRandom(tile::ViewType view, KernelArgument &argument, std::mt199
   std::vector<float> values(format->scaleLength);
   const size_t bytes = format->scaleLength / kActivationLength * format->bytes();
   for (std::span<uint8_t> rest(argument.bytes); !rest.empty(); rest = rest.subspan(bytes)) {
-    hal::fillRandom(
-        hal::ElementKind::F32,
-        {reinterpret_cast<uint8_t *>(values.data()), values.size() * sizeof(float)}, own);
+    hal::fillRandom(hal::ElementKind::F32,
+                    {reinterpret_cast<uint8_t *>(values.data()), values.size() * sizeof(float)},
+                    own);
     quantizeActivation(*format, values, rest.first(bytes));
   }
   argument.filled = true;

@@ -38,8 +38,8 @@ static int64_t columnBlock(int64_t columns, const kernel::Element &out, Programs
   if (programs == Programs::Threads)
     return std::min<int64_t>(kMostThreadColumns, llvm::alignTo(columns, kColumnGroup));
   const ActivationFormat *rounded = activationFormatOf(out);
-  const int64_t group = rounded ? std::max<int64_t>(rounded->scaleLength, kColumnGroup)
-                                : kColumnGroup;
+  const int64_t group =
+      rounded ? std::max<int64_t>(rounded->scaleLength, kColumnGroup) : kColumnGroup;
   for (int64_t block = kMostColumns; block > kColumnGroup; block -= group)
     if (columns % block == 0)
       return block;

@@ -307,10 +307,10 @@ static int64_t storedOffset(tile::BlockType type, StringRef field) {
     SINTER_CHECK(bytes.has_value());
     return field == "scale" ? bytes->scaleOffset : bytes->codeOffset;
   }
-  return field == "scale"        ? 0
-         : field == "sum" ? kActivationSumOffset
-         : field == "start"      ? kActivationStartOffset
-                                 : kActivationCodeOffset;
+  return field == "scale"   ? 0
+         : field == "sum"   ? kActivationSumOffset
+         : field == "start" ? kActivationStartOffset
+                            : kActivationCodeOffset;
 }
 
 LogicalResult Distributor::emitBlockStore(BlockStoreOp op) {

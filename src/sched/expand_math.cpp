@@ -49,9 +49,7 @@ struct Float32 {
   }
   /// Bits the lowest of which are those of the whole number `n` + `more`, of less than 2^22:
   /// integer conversions, which saturate, are many instructions on some processors.
-  Value lowestBits(Value n, double more) const {
-    return bitsOf(add(n, constant(0x1.8p23 + more)));
-  }
+  Value lowestBits(Value n, double more) const { return bitsOf(add(n, constant(0x1.8p23 + more))); }
   Value fromBits(Value x) const { return arith::BitcastOp::create(b, loc, type, x); }
   Value select(Value c, Value x, Value y) const { return arith::SelectOp::create(b, loc, c, x, y); }
   /// x held from 0 to 1; of NaN, any of them or NaN.

@@ -272,7 +272,8 @@ TEST_F(Graph, ScalesOfActivationsSuitTheirMakerAndAllTheirReaders) {
   %j = graph.reshape %h : tensor<?x8x64xf32, #graph.dims<T>> -> tensor<?x512xf32, #graph.dims<T>>
   %w = graph.weight ["w"] : tensor<32x512x!tile.block<")") +
                         weights + R"(">>
-  %m = graph.weight ["m"] : tensor<32x512x!tile.block<")" + more + R"(">>
+  %m = graph.weight ["m"] : tensor<32x512x!tile.block<")" +
+                        more + R"(">>
   %a = graph.contract %x, %w : tensor<?x512xf32, #graph.dims<T>>, tensor<32x512x!tile.block<")" +
                         weights + R"(">> -> tensor<?x32xf32, #graph.dims<T>>
   %b = graph.contract %x, %m : tensor<?x512xf32, #graph.dims<T>>, tensor<32x512x!tile.block<")" +

@@ -40,8 +40,8 @@ inline std::vector<uint8_t> randomBlocks(mlir::Type element, int64_t blocks, boo
   const BlockFormat *format = tile::blockFormatOf(element);
   const ActivationFormat *activation = tile::activationFormatOf(element);
   int64_t length = format ? format->blockLength : activation->scaleLength;
-  int64_t size = format ? format->blockBytes
-                        : int64_t(length / kActivationLength) * activation->bytes();
+  int64_t size =
+      format ? format->blockBytes : int64_t(length / kActivationLength) * activation->bytes();
   std::normal_distribution<float> normal;
   std::vector<float> values(length);
   std::vector<uint8_t> bytes(blocks * size);

@@ -164,13 +164,13 @@ Result<RunStatistics> runDot(Dot &dot, const std::string &format, const std::str
       onePass("!tile.view<" + a + "xf32, in>", "!tile.view<" + c + ", out>, %w: " + bView,
               "%t = tile.load %x[%c0, %c0] : !tile.view<" + a + "xf32, in> -> tensor<" + a +
                   "xf32>\n%q = tile.quantize %t : tensor<" + a + "xf32> -> tensor<" + a +
-                  "x!tile.block<\"" + activation + "\">>\n%l = tile.load %w[%c0, %c0] : " + bView + " -> tensor<" +
-                  b + ">\n%z = arith.constant dense<0.25> : tensor<" + c +
+                  "x!tile.block<\"" + activation + "\">>\n%l = tile.load %w[%c0, %c0] : " + bView +
+                  " -> tensor<" + b + ">\n%z = arith.constant dense<0.25> : tensor<" + c +
                   ">\n"
                   "%d = tile.dot %q, %l, %z transpose_b : tensor<" +
-                  a + "x!tile.block<\"" + activation + "\">>, tensor<" + b + ">, tensor<" + c + "> -> tensor<" +
-                  c + ">\ntile.store %d, %y[%c0, %c0] : tensor<" + c + ">, !tile.view<" + c +
-                  ", out>"),
+                  a + "x!tile.block<\"" + activation + "\">>, tensor<" + b + ">, tensor<" + c +
+                  "> -> tensor<" + c + ">\ntile.store %d, %y[%c0, %c0] : tensor<" + c +
+                  ">, !tile.view<" + c + ", out>"),
       {viewOf(dot.a, {dot.m, dot.k}), viewOf(dot.c, {dot.m, dot.n}),
        HostView::contiguous(dot.b.data(), {dot.n, dot.k})});
 }

@@ -64,10 +64,11 @@ private:
     } else if (word == "-g" || word == "--device-debug") {
       found_.debugInfo = true;
     } else {
-      return fail(Code::Unsupported,
-                  "flag '" + std::string(word) +
-                      "' is unknown to the driver's assembler, expected -O0 to -O4, "
-                      "-maxrregcount N, -lineinfo or -g; others need ptxas on PATH, and only print");
+      return fail(
+          Code::Unsupported,
+          "flag '" + std::string(word) +
+              "' is unknown to the driver's assembler, expected -O0 to -O4, "
+              "-maxrregcount N, -lineinfo or -g; others need ptxas on PATH, and only print");
     }
     return {};
   }

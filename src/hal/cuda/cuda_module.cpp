@@ -207,11 +207,11 @@ Result<std::shared_ptr<Assembly>> Assembly::load(Context &context, std::span<con
   list.add(kJitErrorLogBytes, asOption(log.size() - 1));
   addOptions(options, list);
   std::shared_ptr<Assembly> assembly(new Assembly(context));
-  auto loaded = context.check(
-      context.api().moduleLoadDataEx(&assembly->handle_, text.c_str(),
-                                     static_cast<uint32_t>(list.names.size()), list.names.data(),
-                                     list.values.data()),
-      "cuModuleLoadDataEx");
+  auto loaded =
+      context.check(context.api().moduleLoadDataEx(&assembly->handle_, text.c_str(),
+                                                   static_cast<uint32_t>(list.names.size()),
+                                                   list.names.data(), list.values.data()),
+                    "cuModuleLoadDataEx");
   if (loaded)
     return assembly;
   assembly->handle_ = nullptr;

@@ -174,8 +174,7 @@ void GroupDots::addVector(uint32_t element, DotOperand &operand, ArrayRef<Value>
 
 void GroupDots::addScaled(uint32_t element, ArrayRef<Value> sums, ArrayRef<Value *> acc) {
   for (auto [sum, into, row] : llvm::zip_equal(sums, acc, rows_))
-    *into =
-        math::FmaOp::create(b_, loc_, sum, spread(row, element, /*offset=*/0, floats_), *into);
+    *into = math::FmaOp::create(b_, loc_, sum, spread(row, element, /*offset=*/0, floats_), *into);
 }
 
 static std::string lowerName(const ActivationFormat &format) {
@@ -198,7 +197,8 @@ FailureOr<DotPacking> Emitter::blockDotPacking(tile::DotOp op, const EmittedView
   if (!activation || packing->groupLength % activation->partLength)
     return op.emitOpError() << "multiplies by activations of " << a.type.getElementType()
                             << ", expected "
-                            << lowerName(activationFormatFor(packing->groupLength, format->blockLength))
+                            << lowerName(
+                                   activationFormatFor(packing->groupLength, format->blockLength))
                             << " beside " << w.type.getElementType();
   if (format->blockLength % activation->scaleLength)
     return op.emitOpError() << "multiplies blocks of " << format->blockLength

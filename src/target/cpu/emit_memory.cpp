@@ -134,7 +134,7 @@ Emitter::Place Emitter::placeOf(const EmittedView &view, ArrayRef<Value> at, int
   place.pointer = pointer(view.base, linear, view.type.getElementType());
   // What no lane reads lies where memory is: pages that nobody has written yet are not there, and
   // processors take long to find that a mask hides the fault (the last page of keys half empty: 43
-  // us a launch of SmolLM2's attention instead of 5).
+  // us a launch of SmolLM2's attention instead of 9).
   if (place.valid)
     place.pointer = arith::SelectOp::create(b_, loc_, place.valid, place.pointer, view.base);
   return place;

@@ -73,8 +73,8 @@ Value Emitter::argumentWord(int64_t number) {
   OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPointAfter(entry_);
   Site c = site();
-  Value address = c.make<spirv::IAddOp>(c.i64(), argumentBlock_,
-                                          c.integer(c.i64(), (kZeroWords + number) * 8));
+  Value address =
+      c.make<spirv::IAddOp>(c.i64(), argumentBlock_, c.integer(c.i64(), (kZeroWords + number) * 8));
   auto type = spirv::PointerType::get(c.i64(), spirv::StorageClass::PhysicalStorageBuffer);
   auto aligned = spirv::MemoryAccessAttr::get(b_.getContext(), spirv::MemoryAccess::Aligned);
   word = spirv::LoadOp::create(b_, loc_, c.make<spirv::ConvertUToPtrOp>(type, address), aligned,

@@ -84,6 +84,26 @@ bool MappedFile::stillIntact() const {
          now->modified.tv_nsec == identity_.modified.tv_nsec;
 }
 
+std::string MappedFile::settledIdentity() const {
+  struct stat info;
+  timespec now;
+  if (!stillIntact() || ::fstat(fd_, &info) != 0 || clock_gettime(CLOCK_REALTIME, &now) != 0 ||
+      info.st_ctim.tv_sec + 1 >= now.tv_sec)
+    return {};
+  std::string text;
+  for (const uint64_t part :
+       {static_cast<uint64_t>(info.st_dev), static_cast<uint64_t>(info.st_ino),
+        static_cast<uint64_t>(info.st_size), static_cast<uint64_t>(info.st_mtim.tv_sec),
+        static_cast<uint64_t>(info.st_mtim.tv_nsec), static_cast<uint64_t>(info.st_ctim.tv_sec),
+        static_cast<uint64_t>(info.st_ctim.tv_nsec)})
+    text += std::to_string(part) + ".";
+  return text;
+}
+
+void MappedFile::preferHugePages() const {
+  (void)::madvise(const_cast<uint8_t *>(data_), size_, MADV_HUGEPAGE);
+}
+
 MappedFile::MappedFile(MappedFile &&other) noexcept {
   *this = std::move(other);
 }

@@ -34,6 +34,12 @@ public:
 
   // Whether the file still has the size, modification time and inode it had when mapped.
   bool stillIntact() const;
+  // A text that no other file has, nor this one after a change: device, inode, size and times.
+  // Empty where a change could hide: what was changed within the last second may be changed again
+  // at what the file system takes for the same time.
+  std::string settledIdentity() const;
+  // Asks for huge pages, where the system has them for files.
+  void preferHugePages() const;
 
 private:
   struct Identity {

@@ -4,6 +4,7 @@
 #include "base/system_error.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -18,6 +19,12 @@ std::string folderOf(const std::string &path) {
   return slash == std::string::npos ? "." : path.substr(0, std::max<size_t>(slash, 1));
 }
 
+// Of this process and of this file in it.
+std::string partSuffix() {
+  static std::atomic<uint64_t> count = 0;
+  return ".part-" + std::to_string(getpid()) + "-" + std::to_string(count++);
+}
+
 } // namespace
 
 Result<OutputFile> OutputFile::create(const std::string &path, mode_t rights) {
@@ -27,7 +34,7 @@ Result<OutputFile> OutputFile::create(const std::string &path, mode_t rights) {
   if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
     return fail(Code::InvalidArgument,
                 "'" + path + "' is no regular file, expected one to replace, or nothing");
-  OutputFile file(path, path + ".part-" + std::to_string(getpid()));
+  OutputFile file(path, path + partSuffix());
   file.fd_ = open(folderOf(path).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, rights);
   if (file.fd_ < 0) {
     file.fd_ = open(file.part_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, rights);
@@ -81,8 +88,8 @@ Result<void> OutputFile::writeAt(std::span<const uint8_t> bytes, uint64_t offset
   return {};
 }
 
-Result<void> OutputFile::commit() {
-  if (fsync(fd_) != 0)
+Result<void> OutputFile::commit(Durability durability) {
+  if (durability == Durability::Disk && fsync(fd_) != 0)
     return failed("cannot write", errno);
   const std::string link = "/proc/self/fd/" + std::to_string(fd_);
   if (!named_ && linkat(AT_FDCWD, link.c_str(), AT_FDCWD, part_.c_str(), AT_SYMLINK_FOLLOW) != 0)

@@ -30,8 +30,11 @@ public:
   Result<void> reserve(uint64_t bytes);
   // Exhausted: the disk is full.
   Result<void> writeAt(std::span<const uint8_t> bytes, uint64_t offset);
-  // Puts the file on disk and under its name, in place of what had it. Nothing may follow.
-  Result<void> commit();
+  // Disk: waits until the disk has all bytes. Checked: does not, for readers that notice when a
+  // crash lost some.
+  enum class Durability : uint8_t { Disk, Checked };
+  // Puts the file under its name, in place of what had it. Nothing may follow.
+  Result<void> commit(Durability durability = Durability::Disk);
 
 private:
   OutputFile(std::string path, std::string part) : path_(std::move(path)), part_(std::move(part)) {}

@@ -57,6 +57,7 @@ std::optional<Message> readModel(const CommandLine &line, ModelArguments &model)
   if (line.plan && line.plan->empty())
     return usage("--plan is empty, expected a file");
   model.plan = line.plan.value_or("");
+  model.keepsWeights = !line.noWeightCache;
   if (auto bad = readPrecision(line, model.precision))
     return bad;
   if (auto bad = readCount(line.threads, "--threads", 1, kMostThreads, model.threads))

@@ -24,6 +24,7 @@ struct ModelArguments {
   std::optional<DeviceName> device;
   std::string plan;    // a file; empty: found in the cache, or built
   Precision precision; // empty: the default, or what the plan file has
+  bool keepsWeights = true; // packed, in a file beside the plans
 };
 
 struct RunArguments {

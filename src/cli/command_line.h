@@ -16,6 +16,7 @@ struct CommandLine {
   bool raw = false;
   bool json = false;
   bool verbose = false;
+  bool noWeightCache = false;
   SamplingTexts sampling;
 };
 

@@ -25,7 +25,8 @@ Examples:
 Only answers and results go to standard output; progress, figures and errors go to standard
 error. What controls a terminal is not sent to one.
 A model is compiled once, by the program sinter-compiler beside this one, in a child
-process; its plan is kept in ${XDG_CACHE_HOME:-~/.cache}/sinter.
+process; its plan is kept in ${XDG_CACHE_HOME:-~/.cache}/sinter, and so are, for CPUs, its
+weights as kernels read them: at most 16 GiB of all models, and a tenth of the disk.
 
 Exit codes:
   0    done
@@ -77,6 +78,9 @@ void addModel(CLI::App &command, CommandLine &line) {
           "a plan made by `sinter compile`; it holds code, so trust it like a program", "FILE");
   addText(command, "--threads", line.threads,
           "threads to use (default: all that this process may use)");
+  command.add_flag("--no-weight-cache", line.noWeightCache,
+                   "pack weights into memory again instead of keeping them, packed, beside the "
+                   "plans");
   addPrecision(command, line);
 }
 

@@ -29,9 +29,13 @@ Object roofsObject(const Roofs &roofs) {
 }
 
 Object memoryObject(const runtime::MemoryUse &memory) {
-  return {{"packed_weight_bytes", memory.weights}, {"mapped_weight_bytes", memory.mapped},
-          {"constant_bytes", memory.constants},    {"state_bytes", memory.state},
-          {"temporary_bytes", memory.arena},       {"input_output_bytes", memory.inputsAndOutputs}};
+  return {{"packed_weight_bytes", memory.weights},
+          {"kept_weight_bytes", memory.kept},
+          {"mapped_weight_bytes", memory.mapped},
+          {"constant_bytes", memory.constants},
+          {"state_bytes", memory.state},
+          {"temporary_bytes", memory.arena},
+          {"input_output_bytes", memory.inputsAndOutputs}};
 }
 
 Object planObject(const plan::Plan &plan) {

@@ -148,7 +148,8 @@ PlanWords wordsOf(const ExplainReport &report) {
     words.fusion += (&step == &report.steps.front() ? "" : ", ") + std::to_string(step.launches) +
                     " launches in a step of " + counted(step.tokens, "token");
   words.tiling = bytesText(static_cast<double>(report.memory.weights)) +
-                 " of weights lie in the order in which kernels read them, " +
+                 " of weights lie in the order in which kernels read them" +
+                 (report.memory.kept ? ", kept so in a file, " : ", ") +
                  bytesText(static_cast<double>(report.memory.mapped)) +
                  " are read where the file is mapped";
   const auto activations = plan.texts.find("activations");

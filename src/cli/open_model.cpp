@@ -3,6 +3,8 @@
 
 #include "cli/plan_store.h"
 #include "cli/terminal.h"
+#include "runtime/plan_cache.h"
+#include "runtime/weight_cache.h"
 
 #include <cstdlib>
 #include <unistd.h>
@@ -20,6 +22,14 @@ Result<std::string> cacheHome() {
   if (home && home[0] == '/')
     return std::string(home) + "/.cache";
   return fail(Code::NotFound, "neither XDG_CACHE_HOME nor HOME names a folder to find models in");
+}
+
+// None where plans cannot be kept either, which is said of these.
+std::optional<runtime::WeightCache> weightCache(const ModelArguments &arguments) {
+  const auto plans = runtime::PlanCache::open();
+  if (!arguments.keepsWeights || !plans)
+    return std::nullopt;
+  return runtime::WeightCache(plans->folder(), [](const std::string &line) { sayOnStderr(line); });
 }
 
 } // namespace
@@ -55,6 +65,8 @@ Result<OpenedModel> openModel(ModelFile file, const ModelArguments &arguments,
   PlanRunnerOptions options;
   options.contextTokens = arguments.context;
   options.sequences = sequences;
+  const auto cache = weightCache(arguments);
+  options.weightCache = cache ? &*cache : nullptr;
   SINTER_ASSIGN(opened.model,
                 Model::create(std::move(file), std::move(obtained.plan), *opened.device, options));
   return opened;

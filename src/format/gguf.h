@@ -134,6 +134,8 @@ public:
 
   // Whether the mapped file is still as it was when opened; always true after parse().
   bool stillIntact() const { return !mapped_ || mapped_->stillIntact(); }
+  // As MappedFile's; empty where no file is mapped.
+  std::string settledIdentity() const { return mapped_ ? mapped_->settledIdentity() : ""; }
 
 private:
   friend class GgufParser;

@@ -40,6 +40,7 @@ struct DeviceInfo {
   std::string target;
   uint64_t memoryBytes = 0;
   uint32_t computeUnits = 0;
+  uint32_t memoryNodes = 1; // of the host's memory, near some of the device's threads each
 };
 
 // Device memory. Contents are zero after Device::allocate.

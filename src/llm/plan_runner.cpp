@@ -120,8 +120,10 @@ Result<std::unique_ptr<PlanRunner>> PlanRunner::create(hal::Device &device, cons
   const bool several = runner->limits_.poolPages > runner->contextPages();
   if (several || !device.supports(hal::Feature::WrapMemory))
     SINTER_TRY(runner->checkFits(device.info()));
-  SINTER_ASSIGN(runner->executor_,
-                runtime::Executor::create(device, runner->plan_, &runner->weights_));
+  runtime::ExecutorOptions executorOptions;
+  executorOptions.weightCache = options.weightCache;
+  SINTER_ASSIGN(runner->executor_, runtime::Executor::create(device, runner->plan_,
+                                                             &runner->weights_, executorOptions));
   if (!file.stillIntact())
     return fail(Code::Corrupt, "the model file changed while its weights were read");
   // Once more all of it: where files are mapped in huge pages, reading a tensor maps what was given

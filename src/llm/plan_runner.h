@@ -17,6 +17,7 @@ struct PlanRunnerOptions {
   uint32_t sequences = 1;       // KV memory for the whole context of so many; at least 1
   uint32_t poolTokens = 0;      // KV memory for so many tokens in all; 0: as `sequences` says
   uint32_t maxStepTokens = 512; // prompts are cut into steps of so many
+  const runtime::WeightCache *weightCache = nullptr; // while the runner is made; null: none
 };
 inline constexpr uint32_t kDefaultContextTokens = 8192;
 
@@ -65,6 +66,7 @@ private:
   public:
     explicit Weights(const GgufFile &file) : file_(file) {}
     Result<std::span<const uint8_t>> tensor(std::string_view name) override;
+    std::string identity() const override { return file_.settledIdentity(); }
     void release(std::span<const uint8_t> bytes) override;
 
   private:

@@ -10,6 +10,7 @@
 #include "plan/lifetime.h"
 #include "plan/plan.h"
 #include "runtime/commands.h"
+#include "runtime/weight_cache.h"
 #include "runtime/weight_source.h"
 
 #include <list>
@@ -20,6 +21,9 @@ struct ExecutorOptions {
   uint32_t bindingsKept = 8;   // least recently used ones are dropped; at least 1
   uint64_t maxSteps = 1 << 20; // and arguments of one procedure, loops unrolled
   bool captureGraphs = true;   // of what runs again as it is, where the device has them
+  // Where packed weights are kept, as far as the device reads host memory and has one memory of it;
+  // null: they are packed into memory of this process.
+  const WeightCache *weightCache = nullptr;
 };
 
 // Time of one launch of the last run.
@@ -34,6 +38,7 @@ struct LaunchSample {
 // Bytes of device memory.
 struct MemoryUse {
   uint64_t weights = 0; // packed
+  uint64_t kept = 0;    // of these, what is mapped from a file of the weight cache
   uint64_t mapped = 0;  // weights used where the model file is mapped
   uint64_t constants = 0;
   uint64_t inputsAndOutputs = 0;
@@ -122,6 +127,8 @@ private:
   Result<void> loadConstant(plan::BufferId id);
   Result<void> loadWeights(WeightSource *source);
   Result<Weight> findWeight(plan::BufferId id, WeightSource &source) const;
+  bool mayKeep(const WeightSource &source) const;
+  bool mapKept(std::span<const Weight> weights, WeightSource &source);
   Result<void> placeWeights(std::span<const Weight> weights);
   Result<void> loadWeight(const Weight &weight, WeightSource &source);
 
@@ -146,6 +153,7 @@ private:
   std::vector<std::unique_ptr<hal::Module>> modules_;
   std::vector<std::unique_ptr<hal::Kernel>> kernels_;
   std::unique_ptr<hal::Stream> stream_;
+  std::optional<KeptWeights> kept_;                   // what some buffers are
   std::vector<std::shared_ptr<hal::Buffer>> buffers_; // all but Temp, null until first bound
   std::vector<uint64_t> offsets_;                     // in them; packed weights share one
   std::vector<bool> attached_;                        // the caller's memory

@@ -3,6 +3,10 @@
 #include "runtime/packer.h"
 
 #include "base/checked.h"
+#include "plan/file.h"
+#include "runtime/plan_cache.h"
+
+#include <array>
 
 namespace sinter::runtime {
 
@@ -80,6 +84,8 @@ Result<void> Executor::loadWeights(WeightSource *source) {
       return named({i}, weight.error());
     weights.push_back(std::move(*weight));
   }
+  if (mayKeep(*source) && mapKept(weights, *source))
+    std::erase_if(weights, [](const Weight &weight) { return !weight.mapped; });
   SINTER_TRY(placeWeights(weights));
   for (const Weight &weight : weights)
     if (auto ok = loadWeight(weight, *source); !ok)
@@ -102,6 +108,66 @@ Result<Executor::Weight> Executor::findWeight(plan::BufferId id, WeightSource &s
   weight.mapped = buffer.pack.mode == plan::PackMode::Direct && weight.tensors.size() == 1 &&
                   weight.bytes >= kLeastMappedBytes && device_.supports(hal::Feature::WrapMemory);
   return weight;
+}
+
+// Where there are several nodes of memory, weights lie near the threads that read them, which
+// threads see to that pack them.
+bool Executor::mayKeep(const WeightSource &source) const {
+  return options_.weightCache && device_.supports(hal::Feature::WrapMemory) &&
+         device_.info().memoryNodes == 1 && !source.identity().empty();
+}
+
+// What packed bytes depend on: the file's, and which of them go where.
+static Result<std::string> keyOf(const plan::Plan &plan, const WeightSource &source) {
+  plan::Plan weights;
+  weights.modelDigest = plan.modelDigest;
+  weights.modelBytes = plan.modelBytes;
+  for (const plan::Buffer &buffer : plan.buffers)
+    if (buffer.kind == plan::BufferKind::Weight)
+      weights.buffers.push_back(buffer);
+  SINTER_ASSIGN(const std::vector<uint8_t> bytes, plan::serialize(weights));
+  const std::string identity = source.identity();
+  const std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+  return planKey(std::array<std::string_view, 3>{"weights", identity, text});
+}
+
+// Maps all packed weights from a file of the cache, which is written where there is none. Else
+// there is nothing to undo.
+bool Executor::mapKept(std::span<const Weight> weights, WeightSource &source) {
+  const auto key = keyOf(*plan_, source);
+  CheckedSize end = 0;
+  std::vector<std::pair<const Weight *, uint64_t>> places;
+  for (const Weight &weight : weights) {
+    const CheckedSize begin = alignUp(end, kPlaceAlignment);
+    if (weight.mapped || !(begin + weight.bytes).valid())
+      continue;
+    places.emplace_back(&weight, *begin.value());
+    end = begin + weight.bytes;
+  }
+  if (!key || places.empty())
+    return false;
+  const auto fill = [&](const WeightCache::Write &write) -> Result<void> {
+    for (const auto &[weight, begin] : places)
+      SINTER_TRY(packInParts(
+          plan_->buffers[weight->id.index].pack, weight->tensors,
+          [&, at = begin](uint64_t offset, std::span<const uint8_t> part) {
+            return write(part, at + offset);
+          },
+          device_, source));
+    return {};
+  };
+  kept_ = options_.weightCache->findOrFill(*key, *end.value(), device_, fill);
+  auto all = kept_ ? device_.wrapReadOnly(kept_->bytes()) : Fail(Status{});
+  if (!all)
+    return false;
+  const std::shared_ptr<hal::Buffer> buffer = std::move(*all);
+  for (const auto &[weight, begin] : places) {
+    buffers_[weight->id.index] = buffer;
+    offsets_[weight->id.index] = begin;
+    memory_.weights += weight->bytes;
+  }
+  memory_.kept = memory_.weights;
+  return true;
 }
 
 // Packed weights lie side by side in few allocations: alone, many are smaller than the pages that

@@ -17,6 +17,9 @@ public:
   // tensor.
   virtual Result<std::span<const uint8_t>> tensor(std::string_view name) = 0;
 
+  // A text that a source of other bytes would not have; empty: there is none.
+  virtual std::string identity() const { return {}; }
+
   // These bytes of a tensor were packed and are not likely to be read again. A source over a mapped
   // file gives their memory back (dropMappedPages); for any other source there is nothing to do.
   virtual void release(std::span<const uint8_t> bytes) {}

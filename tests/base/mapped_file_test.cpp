@@ -99,5 +99,26 @@ TEST_F(MappedFileTest, TheMessageNamesTheFile) {
   EXPECT_NE(file.error().message.find(folder_ + "/none"), std::string::npos);
 }
 
+// What was changed just now could be changed again at the same time as file systems tell it.
+TEST_F(MappedFileTest, IdentityIsThatOfAFileThatHasSettled) {
+  const std::string a = write("a", "same"), b = write("b", "same");
+  const auto young = MappedFile::open(a);
+  ASSERT_TRUE(young);
+  EXPECT_EQ(young->settledIdentity(), "");
+  ::usleep(2'100'000);
+  const auto first = MappedFile::open(a), again = MappedFile::open(a), other = MappedFile::open(b);
+  ASSERT_TRUE(first && again && other);
+  EXPECT_NE(first->settledIdentity(), "");
+  EXPECT_EQ(first->settledIdentity(), again->settledIdentity());
+  EXPECT_NE(first->settledIdentity(), other->settledIdentity());
+  const std::string before = first->settledIdentity();
+  write("a", "eman"); // of the same size
+  EXPECT_EQ(first->settledIdentity(), "") << "it is not the file that was mapped";
+  ::usleep(2'100'000);
+  const auto changed = MappedFile::open(a);
+  ASSERT_TRUE(changed);
+  EXPECT_NE(changed->settledIdentity(), before);
+}
+
 } // namespace
 } // namespace sinter

@@ -203,5 +203,60 @@ TEST_F(Cache, KilledBuilderLeavesTheNextOneFree) {
   EXPECT_THAT(files(".tmp"), IsEmpty());
 }
 
+// Packed weights are kept for models that were not changed within the last second or two.
+class WeightCache : public Cache {
+protected:
+  void SetUp() override {
+    Cache::SetUp();
+    usleep(2'100'000);
+  }
+};
+
+TEST_F(WeightCache, WeightsArePackedOnceAndAnswersStayTheSame) {
+  const Outcome inMemory = sinter({"run", model_, "-p", "hi", "-n", "4", "--no-weight-cache"});
+  EXPECT_THAT(inMemory, EndedWith(0));
+  EXPECT_EQ(files(".weights").size(), 0u);
+  const Outcome first = answer();
+  ASSERT_EQ(files(".weights").size(), 1u);
+  const auto written = std::filesystem::file_size(files(".weights")[0]);
+  const Outcome second = answer();
+  EXPECT_EQ(first.out, inMemory.out);
+  EXPECT_EQ(second.out, inMemory.out);
+  EXPECT_EQ(messages(second).size(), 1u) << second; // the figures
+  EXPECT_EQ(files(".weights").size(), 1u);
+  EXPECT_EQ(std::filesystem::file_size(files(".weights")[0]), written);
+}
+
+TEST_F(WeightCache, DamagedWeightsAreWrittenAgainAndSaidInOneLine) {
+  const Outcome first = answer();
+  ASSERT_EQ(files(".weights").size(), 1u);
+  const std::string entry = files(".weights")[0], whole = read(entry);
+  for (const size_t at : {size_t{3}, size_t{100}, whole.size() / 2, whole.size() - 1}) {
+    std::string bytes = whole;
+    bytes[at] = static_cast<char>(bytes[at] ^ 4);
+    std::ofstream(entry, std::ios::binary) << bytes;
+    const Outcome again = answer();
+    EXPECT_THAT(again, EndedWith(0));
+    EXPECT_EQ(again.out, first.out);
+    ASSERT_EQ(messages(again).size(), 2u) << again; // and the figures
+    EXPECT_THAT(messages(again)[0], HasSubstr("are damaged and are written again"));
+    EXPECT_EQ(read(entry), whole);
+  }
+}
+
+TEST_F(WeightCache, ModelThatChangesUnderItsNameIsPackedAnew) {
+  const Outcome first = answer();
+  ASSERT_EQ(files(".weights").size(), 1u);
+  TinyModel louder;
+  louder.scale = 0x2800; // other weights, the same header and size
+  writeModel("tiny.gguf", louder);
+  usleep(2'100'000);
+  const Outcome changed = answer();
+  EXPECT_THAT(changed, EndedWith(0));
+  EXPECT_FALSE(built(changed)) << "the plan knows nothing of the weights";
+  EXPECT_EQ(files(".weights").size(), 2u);
+  EXPECT_EQ(changed.out, sinter({"run", model_, "-p", "hi", "-n", "4", "--no-weight-cache"}).out);
+}
+
 } // namespace
 } // namespace sinter

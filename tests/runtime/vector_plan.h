@@ -73,7 +73,10 @@ public:
     return found->second;
   }
 
+  std::string identity() const override { return name; }
+
   std::map<std::string, std::vector<uint8_t>> tensors;
+  std::string name;
 };
 
 inline std::vector<uint8_t> bytesOf(const std::vector<float> &values) {

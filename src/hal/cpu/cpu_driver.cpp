@@ -99,7 +99,9 @@ public:
         options.threads ? options.threads : std::min(usableCpus(), kMaxThreads);
     // Before the threads: hostTarget() asks for what they inherit.
     DeviceInfo info = describe(threads);
-    SINTER_ASSIGN(auto pool, ThreadPool::create(threads, numaNodes(kSystemRoot, allowedCpus())));
+    const std::vector<NumaNode> nodes = numaNodes(kSystemRoot, allowedCpus());
+    info.memoryNodes = static_cast<uint32_t>(std::max<size_t>(nodes.size(), 1));
+    SINTER_ASSIGN(auto pool, ThreadPool::create(threads, nodes));
     return std::make_unique<CpuDevice>(std::move(info), std::move(pool));
   }
 

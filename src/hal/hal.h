@@ -150,6 +150,10 @@ public:
   // Waits for all commands so far. DeviceLost: one of them failed.
   virtual Result<void> synchronize() = 0;
 
+  // A launch to come reads `bytes` bytes from here on, in the order of its points: what waits
+  // meanwhile may begin to fetch them. Only advice.
+  virtual void expect(const BufferBinding &from, uint64_t bytes) {}
+
   // Commands between beginStep() and endStep() follow one another closely: a driver may keep its
   // threads awake. Commands outside of a step are allowed and slower. Steps do not nest.
   virtual void beginStep() {}

@@ -151,6 +151,11 @@ Result<void> Instantiation::launch(const plan::Launch &launch) {
   for (const plan::BufferArg &arg : launch.buffers) {
     SINTER_ASSIGN(const hal::BufferBinding binding, bind(arg.buffer, arg.byteOffset, 0));
     list_.buffers.push_back(binding);
+    const uint64_t bytes = context_.bufferBytes[arg.buffer.index] -
+                           (binding.offset - context_.placements[arg.buffer.index].offset);
+    if (plan_.buffers[arg.buffer.index].kind == plan::BufferKind::Weight &&
+        bytes > command.weight.bytes)
+      command.weight = {binding, bytes};
   }
   command.firstScalar = static_cast<uint32_t>(list_.scalars.size());
   command.scalarCount = static_cast<uint32_t>(launch.scalars.size());
@@ -160,6 +165,8 @@ Result<void> Instantiation::launch(const plan::Launch &launch) {
   }
   SINTER_ASSIGN(command.bytesMoved, value(launch.bytesMoved));
   SINTER_ASSIGN(command.operations, value(launch.operations));
+  if (command.bytesMoved < 0 || command.weight.bytes > static_cast<uint64_t>(command.bytesMoved))
+    command.weight = {}; // it reads some rows of it
   list_.commands.push_back(command);
   return {};
 }
@@ -184,11 +191,25 @@ Result<void> Instantiation::copy(const plan::Copy &copy) {
   return {};
 }
 
+// What is smaller is read before anybody has waited.
+constexpr uint64_t kLeastExpected = uint64_t(1) << 16;
+
+void findExpected(std::vector<Command> &commands) {
+  WeightRead next;
+  for (size_t i = commands.size(); i-- > 0;) {
+    commands[i].expected = next;
+    if (commands[i].weight.bytes >= kLeastExpected)
+      next = commands[i].weight;
+  }
+}
+
 } // namespace
 
 Result<CommandList> instantiate(const plan::Plan &plan, plan::ProcedureId procedure,
                                 const CommandContext &context) {
-  return Instantiation(plan, context).run(procedure);
+  SINTER_ASSIGN(CommandList list, Instantiation(plan, context).run(procedure));
+  findExpected(list.commands);
+  return list;
 }
 
 } // namespace sinter::runtime

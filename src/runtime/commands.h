@@ -7,6 +7,12 @@
 
 namespace sinter::runtime {
 
+// A weight that a launch reads from here to its end.
+struct WeightRead {
+  hal::BufferBinding from;
+  uint64_t bytes = 0;
+};
+
 // One launch, or one copy when `launch` is null.
 struct Command {
   const plan::Launch *launch = nullptr; // the plan's step
@@ -17,6 +23,8 @@ struct Command {
   uint32_t firstScalar = 0; // into CommandList::scalars
   uint32_t scalarCount = 0;
   uint64_t copyBytes = 0;
+  WeightRead weight;      // the largest, where it is read as a whole
+  WeightRead expected;    // the next one to be read by a command after this one; of 0 bytes: none
   int64_t bytesMoved = 0; // for explain, as is `operations`
   int64_t operations = 0;
 };

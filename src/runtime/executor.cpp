@@ -327,6 +327,8 @@ Result<void> Executor::execute(const CommandList &list, const Command &command) 
     return stream_->copy(*buffers[1].buffer, buffers[1].offset, *buffers[0].buffer,
                          buffers[0].offset, command.copyBytes);
   const auto scalars = std::span(list.scalars).subspan(command.firstScalar, command.scalarCount);
+  if (command.expected.bytes)
+    stream_->expect(command.expected.from, command.expected.bytes);
   return stream_->launch(*kernels_[command.kernel.index], command.grid, buffers, scalars);
 }
 

@@ -68,6 +68,28 @@ TEST_F(CommandsTest, EverythingOfALaunchIsEvaluated) {
   EXPECT_EQ(made.commands[0].operations, 40);
 }
 
+// What is waited with: the next large weight that is read as a whole.
+TEST_F(CommandsTest, EachCommandKnowsTheNextWeightToBeRead) {
+  plan_.buffers[kW.index].bytes = Expr(1 << 17);
+  plan::Launch whole = addLaunch(kX, kW, kSum), part = whole, rows = whole;
+  whole.bytesMoved = Expr(1 << 17);
+  part.buffers[1].byteOffset = Expr(1 << 12);
+  part.bytesMoved = Expr(1 << 17);
+  rows.bytesMoved = Expr(100); // a few rows of a table
+  steps() = {scale(Expr(1)), {part}, scale(Expr(1)), {rows}, {whole}, scale(Expr(1))};
+  const CommandList made = list();
+  ASSERT_EQ(made.commands.size(), 6u);
+  const auto expected = [&](size_t i) { return made.commands[i].expected; };
+  EXPECT_EQ(expected(0).bytes, (1u << 17) - (1u << 12));
+  EXPECT_EQ(expected(0).from.offset, 1000u + (1 << 12));
+  for (size_t i : {1, 2, 3}) {
+    EXPECT_EQ(expected(i).bytes, 1u << 17) << i;
+    EXPECT_EQ(expected(i).from.offset, 1000u) << i;
+  }
+  EXPECT_EQ(expected(4).bytes, 0u);
+  EXPECT_EQ(expected(5).bytes, 0u);
+}
+
 TEST_F(CommandsTest, ALoopIsUnrolledWithItsValues) {
   steps() = {loop(Expr(3), {scale(kRoundValue)}), scale(Expr(9))};
   EXPECT_EQ(factors(), (std::vector<int64_t>{0, 1, 2, 9}));

@@ -35,6 +35,9 @@ public:
   Result<void> read(const Buffer &src, uint64_t offset, std::span<uint8_t> bytes) override;
   Result<void> record(Event &event) override;
   Result<void> synchronize() override { return {}; }
+  void expect(const BufferBinding &from, uint64_t bytes) override {
+    pool_.expect(from.buffer->host().subspan(from.offset, bytes));
+  }
   void beginStep() override { pool_.enterStep(); }
   void endStep() override { pool_.leaveStep(); }
   Result<void> beginCapture() override { return unsupported(info_, Feature::CapturedGraph); }

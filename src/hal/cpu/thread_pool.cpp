@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <pthread.h>
 #include <string>
+#include <unistd.h>
 
 namespace sinter::hal {
 namespace {
@@ -28,7 +29,16 @@ void bindTo(pthread_t thread, const NumaNode &node) {
   CPU_FREE(set);
 }
 
+// What a waiting thread fetches stays in its own cache until it is read.
+uint64_t mostFetchedBytes() {
+  const long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return cache > 0 ? static_cast<uint64_t>(cache) / 2 : uint64_t(128) << 10;
+}
+
 } // namespace
+
+ThreadPool::ThreadPool(uint32_t threads, size_t nodes)
+    : threads_(threads), workers_(threads), nodes_(nodes), ahead_(mostFetchedBytes()) {}
 
 Result<std::unique_ptr<ThreadPool>> ThreadPool::create(uint32_t threads,
                                                        const std::vector<NumaNode> &nodes) {
@@ -43,6 +53,7 @@ Result<void> ThreadPool::start(const std::vector<NumaNode> &nodes) {
       nodes.empty() ? std::vector<uint32_t>{threads_} : threadsOfNodes(nodes, threads_);
   for (size_t i = 0; i < nodes_.size(); ++i)
     nodes_[i].lastThread = (i ? nodes_[i - 1].lastThread : 0) + counts[i];
+  placeAhead();
   for (uint32_t i = 1; i < threads_; ++i) {
     Worker &worker = workers_[i];
     worker.pool = this;
@@ -60,6 +71,25 @@ Result<void> ThreadPool::start(const std::vector<NumaNode> &nodes) {
       bindTo(worker.handle, nodes[nodeOf(i)]);
   }
   return {};
+}
+
+// Each thread's first piece of a job, where they come in their order.
+void ThreadPool::placeAhead() {
+  uint32_t thread = 0;
+  for (const Node &node : nodes_) {
+    WorkShare share;
+    const auto part = [&](uint32_t threads) {
+      return static_cast<uint32_t>(uint64_t{WorkShare::kMostUnits} * threads / threads_);
+    };
+    share.open(0, part(thread), part(node.lastThread));
+    for (uint64_t seen = share.look(); thread < node.lastThread; ++thread, seen = share.look()) {
+      const WorkShare::Piece piece = WorkShare::pieceOf(seen, threads_);
+      share.take(seen, piece);
+      constexpr uint32_t kShare = UINT32_MAX / WorkShare::kMostUnits;
+      workers_[thread].ahead.from = piece.first * kShare;
+      workers_[thread].ahead.to = piece.last * kShare;
+    }
+  }
 }
 
 ThreadPool::~ThreadPool() {
@@ -124,7 +154,7 @@ void ThreadPool::post(int64_t count, Body body, void *context) {
 void ThreadPool::await() {
   bool slept = false;
   for (uint32_t left; (left = left_.load()) != 0;)
-    if (!patience_.spin()) {
+    if (!ahead_.fetchSome(workers_[0].ahead) && !patience_.spin()) {
       left_.sleepWhile(left);
       slept = true;
     }
@@ -173,7 +203,7 @@ void ThreadPool::workerLoop(uint32_t thread) {
       signal_.sleepWhile(signal); // there is nothing to learn between steps
       patience.forget();
       slept = false;
-    } else if (!patience.spin()) {
+    } else if (!ahead_.fetchSome(workers_[thread].ahead) && !patience.spin()) {
       signal_.sleepWhile(signal);
       slept = true;
     }

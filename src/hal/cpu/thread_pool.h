@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "hal/cpu/numa.h"
+#include "hal/cpu/read_ahead.h"
 #include "hal/cpu/waiting.h"
 #include "hal/cpu/work_share.h"
 
@@ -39,6 +40,10 @@ public:
   using Body = void (*)(void *context, uint32_t thread, int64_t first, int64_t last);
   void run(int64_t count, Body body, void *context);
 
+  // A job to come reads these bytes in the order of its points: threads that wait for others or for
+  // a job fetch some. Only advice.
+  void expect(std::span<const uint8_t> bytes) { ahead_.expect(bytes); }
+
   // Between the two, idle threads stay awake. Calls nest.
   void enterStep();
   void leaveStep();
@@ -51,10 +56,11 @@ private:
     std::atomic<Body> body = nullptr;
     std::atomic<void *> context = nullptr;
   };
-  struct Worker {
+  struct alignas(64) Worker {
     ThreadPool *pool;
     uint32_t index;
     pthread_t handle;
+    ReadAhead::Place ahead;
   };
   // Threads [.., lastThread) of a node, after those of the nodes before it, and their part of jobs.
   struct Node {
@@ -62,12 +68,12 @@ private:
     WorkShare share;
   };
 
-  ThreadPool(uint32_t threads, size_t nodes)
-      : threads_(threads), workers_(threads), nodes_(nodes) {}
+  ThreadPool(uint32_t threads, size_t nodes);
   Result<void> start(const std::vector<NumaNode> &nodes);
   void post(int64_t count, Body body, void *context);
   void await();
   void workerLoop(uint32_t thread);
+  void placeAhead();
   void work(uint32_t thread);
   void work(uint32_t thread, WorkShare &share);
   size_t nodeOf(uint32_t thread) const;
@@ -85,6 +91,7 @@ private:
   alignas(64) WaitWord signal_;
   Job job_;                   // beside signal_: who sees the signal has the job's line too
   alignas(64) WaitWord left_; // units of the job that are not done
+  alignas(64) ReadAhead ahead_;
 };
 
 } // namespace sinter::hal

@@ -87,6 +87,7 @@ Result<kernels::Gemm> chosen(const BenchOptions &options, const std::string &a,
   };
   kernels::Gemm gemm = engine::chooseGemm(
       element(a), element(b), n, k, m == 1 ? engine::RowBucket::One : engine::RowBucket::Many);
+  engine::joinRows(gemm);
   SINTER_TRY(applySettings(gemm, options.set));
   return gemm;
 }

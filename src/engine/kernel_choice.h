@@ -44,6 +44,9 @@ kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_
 // Shortens the steps of a product over threads until its operands fit into what a program shares;
 // blocks, whose steps have a least length, take fewer rows then.
 void fitStep(kernels::Gemm &p, int64_t sharedBytes);
+// Gives a product of blocks over tasks more rows, where its columns, as they are by now, are
+// programs enough.
+void joinRows(kernels::Gemm &p);
 kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPlace,
                          Programs programs);
 kernels::KvWrite chooseKvWrite(const graph::PoolShape &shape, kernel::Element pool);

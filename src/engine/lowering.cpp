@@ -207,6 +207,8 @@ Result<void> Lowering::lowerContract(graph::ContractOp op) {
         columns ? columns : static_cast<int64_t>(llvm::alignTo(p.blockN, epilogue.columnMultiple));
     if (options_.programs == Programs::Threads)
       fitStep(p, options_.sharedBytes);
+    else
+      joinRows(p);
     SINTER_ASSIGN(KernelId kernel,
                   kernels_.add("gemm", p, kernels::gemm, variant,
                                {freedom().blocks, columns == 0, epilogue.columnMultiple}));

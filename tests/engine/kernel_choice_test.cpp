@@ -62,6 +62,23 @@ TEST(KernelChoice, ProductsReadPackedRowsAndStepOverWholeBlocks) {
   EXPECT_EQ(p.blockK % 256, 0); // the longest block of the format table
 }
 
+TEST(KernelChoice, RowsOfPromptsAreOneTileWhereColumnsAreProgramsEnough) {
+  auto rowsOf = [](int64_t n, int64_t blockN, RowBucket rows) {
+    auto p = chooseGemm(kernel::block("q8a_16"), kernel::block("q6_k"), n, 2048, rows);
+    p.blockN = blockN;
+    joinRows(p);
+    return p.blockM;
+  };
+  EXPECT_GE(rowsOf(2048, 64, RowBucket::Many), 512);
+  EXPECT_LT(rowsOf(2048, 128, RowBucket::Many), 512);
+  EXPECT_LT(rowsOf(1984, 64, RowBucket::Many), 512);
+  EXPECT_EQ(rowsOf(1 << 17, 64, RowBucket::One), 1);
+  auto plain = chooseGemm(kernel::F32, kernel::F16, 1 << 17, 2048, RowBucket::Many);
+  const int64_t before = plain.blockM;
+  joinRows(plain);
+  EXPECT_EQ(plain.blockM, before);
+}
+
 TEST(KernelChoice, ProductsAreCutIntoWholeTilesOfPanels) {
   for (int64_t n : {192, 576, 960, 1024, 1536, 3072, 49152}) {
     auto p = chooseGemm(kernel::F32, kernel::F16, n, 576, RowBucket::Many);

@@ -193,6 +193,32 @@ static Value combine(OpBuilder &b, Location loc, tile::ReduceKind kind, Value x,
   llvm_unreachable("closed enum");
 }
 
+// Numbers as integers of their order, NaN above all: -0 is below +0, and the largest is found by
+// one operation for each. The inverse takes any NaN for one.
+static Value orderOf(OpBuilder &b, Location loc, Value bits) {
+  auto type = cast<RankedTensorType>(bits.getType());
+  auto splat = [&](int32_t value) -> Value {
+    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, value));
+  };
+  Value sign = arith::ShRSIOp::create(b, loc, bits, splat(31));
+  Value others = arith::AndIOp::create(b, loc, sign, splat(INT32_MAX));
+  return arith::XOrIOp::create(b, loc, bits, others);
+}
+
+static Value toOrder(OpBuilder &b, Location loc, Value numbers) {
+  auto type = cast<RankedTensorType>(numbers.getType()).clone(b.getI32Type());
+  constexpr int32_t kNan = 0x7fc00000;
+  Value bits = arith::BitcastOp::create(b, loc, type, numbers);
+  Value nan = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, numbers, numbers);
+  Value top = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, kNan));
+  return arith::SelectOp::create(b, loc, nan, top, orderOf(b, loc, bits));
+}
+
+static Value fromOrder(OpBuilder &b, Location loc, Value order) {
+  auto type = cast<RankedTensorType>(order.getType()).clone(b.getF32Type());
+  return arith::BitcastOp::create(b, loc, type, orderOf(b, loc, order));
+}
+
 // Along the reduced axis, blocks accumulate lane by lane; a block's lanes then fold in
 // tile.reduce's fixed tree.
 LogicalResult Blocker::sinkReduce(tile::ReduceOp reduce) {
@@ -205,16 +231,20 @@ LogicalResult Blocker::sinkReduce(tile::ReduceOp reduce) {
   if (lanes)
     step.assign(step.size(), 1); // the lanes of one row fill the registers
   int64_t by = lanes ? streamStep(type).back() : 1;
+  const bool byOrder = !facts_.instructions.ownMaximum &&
+                       reduce.getKind() == tile::ReduceKind::Max && type.getElementType().isF32();
+  Type element = byOrder ? Type(b_.getI32Type()) : type.getElementType();
   LogicalResult done = forEachBlock(result, step, [&](const Block &block) -> LogicalResult {
-    auto part = [&](Value at, int64_t size) {
+    auto part = [&](Value at, int64_t size) -> FailureOr<Value> {
       Block source = block;
       source.offsets[axis] = at;
       source.shape[axis] = size;
-      return stream(value, source);
+      FailureOr<Value> numbers = stream(value, source);
+      return failed(numbers) || !byOrder ? numbers : toOrder(b_, loc_, *numbers);
     };
     Block shape = block;
     shape.shape[axis] = by;
-    auto blockOf = RankedTensorType::get(shape.shape, type.getElementType());
+    auto blockOf = RankedTensorType::get(shape.shape, element);
     auto loop = scf::ForOp::create(b_, loc_, index(0), index(length / by * by), index(by),
                                    ValueRange{neutral(b_, loc_, reduce.getKind(), blockOf)});
     {
@@ -227,7 +257,7 @@ LogicalResult Blocker::sinkReduce(tile::ReduceOp reduce) {
           b_, loc_,
           ValueRange{combine(b_, loc_, reduce.getKind(), loop.getRegionIterArg(0), *next)});
     }
-    auto resultType = RankedTensorType::get(block.shape, type.getElementType());
+    auto resultType = RankedTensorType::get(block.shape, element);
     auto fold = [&](Value v) -> Value {
       return lanes ? tile::ReduceOp::create(b_, loc_, resultType, reduce.getKind(), v, axis)
                          .getResult()
@@ -240,7 +270,7 @@ LogicalResult Blocker::sinkReduce(tile::ReduceOp reduce) {
         return failure();
       total = combine(b_, loc_, reduce.getKind(), total, fold(*tail));
     }
-    write(total, buffer, block.offsets);
+    write(byOrder ? fromOrder(b_, loc_, total) : total, buffer, block.offsets);
     return success();
   });
   scratch_[result] = buffer;

@@ -99,7 +99,7 @@ std::pair<Value, Value> Emitter::gatheredRow(const EmittedView &view, Value at, 
 
 Emitter::Place Emitter::placeOf(const EmittedView &view, ArrayRef<Value> at, int64_t lane) {
   Place place;
-  Value linear = index(0);
+  Value linear = index(0), along = index(0); // where the row begins; in it
   int64_t interleave = view.type.getInterleave();
   for (int64_t axis = 0; axis < view.type.getRank(); ++axis) {
     if (axis == lane)
@@ -118,7 +118,8 @@ Emitter::Place Emitter::placeOf(const EmittedView &view, ArrayRef<Value> at, int
       continue;
     }
     if (axis > 0 || !view.pageIndex) {
-      linear = add(linear, mul(where, view.strides[axis]));
+      Value &sum = axis == lane ? along : linear;
+      sum = add(sum, mul(where, view.strides[axis]));
       continue;
     }
     auto [page, row] = gatheredRow(view, at[axis], where);
@@ -128,15 +129,18 @@ Emitter::Place Emitter::placeOf(const EmittedView &view, ArrayRef<Value> at, int
   }
   if (lane >= 0 && lane != view.type.getContiguousAxis())
     place.laneStride = interleave ? index(interleave) : view.strides[lane];
-  place.elements = linear;
+  place.elements = add(linear, along);
   if (isa<tile::BlockType>(view.type.getElementType()))
     return place;
-  place.pointer = pointer(view.base, linear, view.type.getElementType());
   // What no lane reads lies where memory is: pages that nobody has written yet are not there, and
   // processors take long to find that a mask hides the fault (the last page of keys half empty: 43
-  // us a launch of SmolLM2's attention instead of 9).
-  if (place.valid)
-    place.pointer = arith::SelectOp::create(b_, loc_, place.valid, place.pointer, view.base);
+  // us a launch of SmolLM2's attention instead of 9). One choice serves all vectors of a row.
+  place.anywhere = pointer(view.base, place.elements, view.type.getElementType());
+  place.pointer = place.anywhere;
+  if (place.valid) {
+    Value safe = arith::SelectOp::create(b_, loc_, place.valid, linear, index(0));
+    place.pointer = pointer(view.base, add(safe, along), view.type.getElementType());
+  }
   return place;
 }
 
@@ -407,7 +411,7 @@ void Emitter::emitPrefetch(sched::PrefetchOp op) {
     SmallVector<Value> where;
     for (auto [offset, along] : llvm::zip_equal(offsets, at))
       where.push_back(add(offset, index(along)));
-    emitPrefetchAt(placeOf(view, where, lane).pointer, kSecondCache);
+    emitPrefetchAt(placeOf(view, where, lane).anywhere, kSecondCache);
   });
 }
 

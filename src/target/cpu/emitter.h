@@ -81,7 +81,8 @@ private:
   void emitPrefetchAt(Value pointer, int32_t cache);
   int64_t laneAxis(const EmittedView &view, ArrayRef<int64_t> shape);
   struct Place {
-    Value pointer;    // of the first element
+    Value pointer;    // of the first element, where it is valid
+    Value anywhere;   // the same wherever it is
     Value valid;      // i1; null when always
     Value remaining;  // index: elements along the lane axis from here to the view's end; null when
                       // enough

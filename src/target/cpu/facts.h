@@ -18,6 +18,7 @@ struct CpuInstructions {
   const char *byteLookup; // bytes of a table of 16 by number, the table in every 16 bytes
   bool signedBytes;   // weights are signed in dots, else unsigned; activations always are signed
   int64_t maskedBits; // elements this wide or wider are loaded and stored under masks; 0: none
+  bool ownMaximum = false; // a maximum of f32 that keeps NaN and has -0 below +0 is an instruction
 };
 
 struct CpuFacts {

@@ -134,17 +134,17 @@ Result<std::optional<Epilogue>> Lowering::mapEpilogue(graph::ContractOp op) {
 
 // ---- heads ----
 
-namespace {
-
-// Queries, keys and values of one contraction: the first two rotate alike, the last two go into the
-// KV state.
+// Queries, keys and values of one contraction, or some of them in that order: the first two rotate
+// alike, the last two go into the KV state.
 struct HeadsOfContract {
-  graph::RopeOp query, key;
-  graph::ScatterOp scatter;
+  graph::RopeOp query, key; // null where the contraction does not make them
+  bool values = false;
+  graph::ScatterOp scatter;         // of its keys or values
   SmallVector<Operation *> between; // slices and reshapes
-};
+  RankedTensorType heads;           // of its last part
 
-} // namespace
+  graph::RopeOp rope() const { return query ? query : key; }
+};
 
 template <class Op> static Op onlyUser(Value value) {
   return value.hasOneUse() ? dyn_cast<Op>(*value.user_begin()) : Op();
@@ -155,92 +155,178 @@ static bool rotateAlike(graph::RopeOp a, graph::RopeOp b) {
          a.getBase() == b.getBase() && a.getDims() == b.getDims();
 }
 
-static std::optional<HeadsOfContract> matchHeads(Value result) {
-  SmallVector<graph::SliceOp> slices = slicesOf(result);
-  if (slices.size() != 3)
-    return std::nullopt;
-  HeadsOfContract match;
-  SmallVector<Value> heads;
-  for (graph::SliceOp slice : slices) {
-    auto reshape = onlyUser<graph::ReshapeOp>(slice.getResult());
-    if (!reshape || reshape.getResult().getType().getRank() != 3)
-      return std::nullopt;
-    heads.push_back(reshape.getResult());
-    match.between.append({slice, reshape});
+// Adds a part of a contraction's columns, if it may follow those before.
+static bool matchPart(Value part, HeadsOfContract &match) {
+  auto reshape = onlyUser<graph::ReshapeOp>(part);
+  if (!reshape || reshape.getResult().getType().getRank() != 3 || match.values)
+    return false;
+  match.between.push_back(reshape);
+  match.heads = reshape.getResult().getType();
+  Value heads = reshape.getResult();
+  auto rope = onlyUser<graph::RopeOp>(heads);
+  auto scatter = onlyUser<graph::ScatterOp>(rope ? rope.getResult() : heads);
+  if (rope && !scatter) {
+    bool first = !match.query && !match.key;
+    match.query = rope;
+    return first;
   }
-  match.query = onlyUser<graph::RopeOp>(heads[0]);
-  match.key = onlyUser<graph::RopeOp>(heads[1]);
-  match.scatter = onlyUser<graph::ScatterOp>(heads[2]);
-  if (!match.query || !match.key || !match.scatter || !rotateAlike(match.query, match.key) ||
-      !match.key.getResult().hasOneUse() || match.scatter.getKeys() != match.key.getResult() ||
-      match.scatter.getValues() != heads[2])
+  bool isPart = scatter && (rope ? scatter.getKeys() : scatter.getValues()) ==
+                               (rope ? rope.getResult() : heads);
+  if (!isPart || (rope && match.key) || (match.scatter && match.scatter != scatter))
+    return false;
+  match.scatter = scatter;
+  match.values = !rope;
+  if (rope)
+    match.key = rope;
+  return true;
+}
+
+static std::optional<HeadsOfContract> matchHeads(Value result) {
+  HeadsOfContract match;
+  SmallVector<Value> parts;
+  for (graph::SliceOp slice : slicesOf(result)) {
+    parts.push_back(slice.getResult());
+    match.between.push_back(slice);
+  }
+  if (parts.empty())
+    parts.push_back(result);
+  if (!llvm::all_of(parts, [&](Value part) { return matchPart(part, match); }))
     return std::nullopt;
-  int64_t headDim = match.query.getValue().getType().getDimSize(2);
+  int64_t headDim = match.heads.getDimSize(2);
+  auto rotates = [&](graph::RopeOp rope) {
+    return !rope ||
+           (static_cast<int64_t>(rope.getDims()) == headDim &&
+            rope.getValue().getType().getDimSize(2) == headDim && rotateAlike(rope, match.rope()));
+  };
   bool fits = headDim % (2 * kInterleavedRows) == 0 && headDim <= kMostHeadColumns &&
-              static_cast<int64_t>(match.query.getDims()) == headDim &&
-              canBePool(match.scatter.getValuePool().getType());
+              rotates(match.query) && rotates(match.key) &&
+              (!match.scatter || canBePool(match.scatter.getValuePool().getType()));
   return fits ? std::optional(match) : std::nullopt;
+}
+
+// The contraction whose columns, or some of them, are these heads.
+static graph::ContractOp makerOf(Value heads) {
+  if (auto rope = heads.getDefiningOp<graph::RopeOp>())
+    heads = rope.getValue();
+  auto reshape = heads.getDefiningOp<graph::ReshapeOp>();
+  Value columns = reshape ? reshape.getValue() : Value();
+  if (auto slice = columns ? columns.getDefiningOp<graph::SliceOp>() : graph::SliceOp())
+    columns = slice.getValue();
+  return columns ? columns.getDefiningOp<graph::ContractOp>() : graph::ContractOp();
 }
 
 // Rows in which columns that rotate together lie `group` apart; as they come where they do already.
 static std::vector<RowSegment> rotationOrder(const kernels::Heads &p, bool halves) {
   uint32_t half = number(p.headDim / 2), width = number(p.headDim);
   uint32_t group = p.group ? number(p.group) : half;
-  if (halves && group == half)
+  if ((halves && group == half) || !(p.heads || p.keys))
     return {};
-  uint32_t next = halves ? 1 : 2, partner = halves ? half : 1;
-  uint32_t keys = number(p.heads * p.headDim), values = keys + number(p.kvHeads * p.headDim);
-  auto order = [&](int64_t heads) {
+  uint32_t next = halves ? 1 : 2, partner = halves ? half : 1, first = 0;
+  std::vector<RowSegment> order;
+  auto rotated = [&](int64_t heads) {
     std::vector<plan::RowMode> modes = {{group, next}, {2, partner}};
     if (group < half)
       modes.push_back({half / group, group * next});
     modes.push_back({number(heads), width});
-    return modes;
+    order.push_back({first, std::move(modes)});
+    first += number(heads * p.headDim);
   };
-  return {{0, order(p.heads)},
-          {keys, order(p.kvHeads)},
-          {values, {{number(p.kvHeads * p.headDim), 1}}}};
+  if (p.heads)
+    rotated(p.heads);
+  if (p.keys)
+    rotated(p.kvHeads);
+  if (p.values)
+    order.push_back({first, {{number(p.kvHeads * p.headDim), 1}}});
+  return order;
+}
+
+// Whether a contraction's tiles are heads that go where they belong; of keys and values both must,
+// since one operation stores them.
+std::optional<HeadsOfContract> Lowering::headsOf(graph::ContractOp op) const {
+  auto match = op && !outputs_.contains(op.getResult()) ? matchHeads(op.getResult()) : std::nullopt;
+  bool readElsewhere = match && match->query && outputs_.contains(match->query.getResult());
+  return readElsewhere ? std::nullopt : match;
+}
+
+static kernels::Heads headsFor(HeadsOfContract match) {
+  kernels::Heads p;
+  p.heads = match.query ? match.query.getValue().getType().getDimSize(1) : 0;
+  p.headDim = match.heads.getDimSize(2);
+  p.keys = match.key != nullptr;
+  p.values = match.values;
+  if (graph::ScatterOp scatter = match.scatter) {
+    graph::PoolShape pool = graph::poolShapeOf(scatter.getValuePool().getType());
+    p.kvHeads = pool.heads;
+    p.pageRows = pool.rows;
+    p.pool = elementOf(scatter.getValuePool());
+  }
+  return p;
+}
+
+static std::string textOf(const kernels::Heads &p) {
+  std::string text = " heads " + std::to_string(p.heads) + " kv_heads " +
+                     std::to_string(p.kvHeads) + " head_dim " + std::to_string(p.headDim) +
+                     " page_rows " + std::to_string(p.pageRows) + " pool " + plainName(p.pool);
+  if (p.group)
+    text += " group " + std::to_string(p.group);
+  return text + (p.keys ? "" : " no keys") + (p.values ? "" : " no values");
+}
+
+// The sink's arguments and what they move.
+void Lowering::bindHeads(HeadsOfContract &match, Epilogue &epilogue) {
+  if (graph::RopeOp rope = match.rope()) {
+    epilogue.arguments.push_back(asColumn(stored(rope.getPositions())));
+    epilogue.arguments.push_back(frequencyTable(rope));
+  }
+  if (graph::ScatterOp scatter = match.scatter) {
+    auto [keys, values] = poolsByRow(scatter.getKeyPool(), scatter.getValuePool());
+    epilogue.arguments.push_back(stored(scatter.getSlots()).view());
+    Expr pools =
+        plan::mul(extentOf(match.heads, 0), bytesOf(rowOfPool(scatter.getValuePool().getType())));
+    if (match.key) {
+      epilogue.arguments.push_back(keys);
+      epilogue.bytes = plan::add(epilogue.bytes, pools);
+    }
+    if (match.values) {
+      epilogue.arguments.push_back(values);
+      epilogue.bytes = plan::add(epilogue.bytes, pools);
+    }
+    stored_[scatter.getNewKeys()] = stored(scatter.getKeyPool());
+    stored_[scatter.getNewValues()] = stored(scatter.getValuePool());
+  }
+  if (match.query) {
+    epilogue.arguments.push_back(allocate(match.query.getResult()).view());
+    epilogue.bytes = plan::add(epilogue.bytes, bytesOf(match.query.getValue().getType()));
+  }
 }
 
 Result<std::optional<Epilogue>> Lowering::headEpilogue(graph::ContractOp op) {
-  std::optional<HeadsOfContract> match = matchHeads(op.getResult());
-  if (!match || outputs_.contains(op.getResult()) || outputs_.contains(match->query.getResult()))
+  std::optional<HeadsOfContract> match = headsOf(op);
+  if (!match || (match->scatter && (!headsOf(makerOf(match->scatter.getKeys())) ||
+                                    !headsOf(makerOf(match->scatter.getValues())))))
     return std::nullopt;
-  RankedTensorType query = match->query.getValue().getType();
-  graph::ScatterOp scatter = match->scatter;
-  graph::PoolShape pool = graph::poolShapeOf(scatter.getValuePool().getType());
-  kernels::Heads p{query.getDimSize(1), pool.heads, pool.dim, pool.rows};
-  p.pool = elementOf(scatter.getValuePool());
+  kernels::Heads p = headsFor(*match);
   int64_t columns = p.pool.isBlock() ? kActivationLength : kGroupColumns;
   if (options_.programs == Programs::Threads && p.headDim % (4 * columns) == 0)
     p.group = columns;
   Epilogue epilogue;
   epilogue.sink = kernels::headSink(p);
-  epilogue.text = " heads " + std::to_string(p.heads) + " kv_heads " + std::to_string(p.kvHeads) +
-                  " head_dim " + std::to_string(p.headDim) + " page_rows " +
-                  std::to_string(p.pageRows) + " pool " + plainName(p.pool);
-  if (p.group)
-    epilogue.text += " group " + std::to_string(p.group);
-  epilogue.rowOrder = rotationOrder(p, match->query.getPairing() == graph::Pairing::Halves);
+  epilogue.text = textOf(p);
+  graph::RopeOp rope = match->rope();
+  epilogue.rowOrder = rotationOrder(p, rope && rope.getPairing() == graph::Pairing::Halves);
   epilogue.blockColumns = p.headDim;
   epilogue.blockColumnsOfOne = p.group ? 2 * p.group : p.headDim;
-  auto [keys, values] = poolsByRow(scatter.getKeyPool(), scatter.getValuePool());
-  epilogue.arguments = {asColumn(stored(match->query.getPositions())),
-                        frequencyTable(match->query),
-                        stored(scatter.getSlots()).view(),
-                        keys,
-                        values,
-                        allocate(match->query.getResult()).view()};
-  stored_[scatter.getNewKeys()] = stored(scatter.getKeyPool());
-  stored_[scatter.getNewValues()] = stored(scatter.getValuePool());
-  Expr kvBytes = plan::mul(Expr(2), bytesOf(rowOfPool(scatter.getValuePool().getType())));
-  epilogue.bytes = plan::add(bytesOf(query), plan::mul(extentOf(query, 0), kvBytes));
+  bindHeads(*match, epilogue);
   done_.insert(match->between.begin(), match->between.end());
-  for (Operation *taken :
-       {match->query.getOperation(), match->key.getOperation(), scatter.getOperation()}) {
-    epilogue.covers.push_back(describe(taken));
-    done_.insert(taken);
-  }
+  auto take = [&](Operation *taken, bool told) {
+    if (taken && told)
+      epilogue.covers.push_back(describe(taken));
+    if (taken)
+      done_.insert(taken);
+  };
+  take(match->query, true);
+  take(match->key, true);
+  take(match->scatter, match->values);
   return epilogue;
 }
 

@@ -49,6 +49,8 @@ bool canBePool(mlir::RankedTensorType values);
 // What one position takes of a pool of values, and of one of keys.
 mlir::RankedTensorType rowOfPool(mlir::RankedTensorType values);
 
+struct HeadsOfContract; // epilogues.cpp
+
 // What a contraction's launch does with its result, and how its weight's rows lie for that.
 struct Epilogue {
   kernels::Sink sink;
@@ -119,6 +121,8 @@ private:
   Result<Epilogue> epilogueOf(graph::ContractOp op);
   Result<std::optional<Epilogue>> mapEpilogue(graph::ContractOp op);
   Result<std::optional<Epilogue>> headEpilogue(graph::ContractOp op);
+  std::optional<HeadsOfContract> headsOf(graph::ContractOp op) const;
+  void bindHeads(HeadsOfContract &match, Epilogue &epilogue);
   Epilogue plainEpilogue(graph::ContractOp op);
   bool ownsMemory(mlir::Value value);
 

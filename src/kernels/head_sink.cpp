@@ -15,19 +15,25 @@ namespace {
 constexpr int64_t kBlockMultiple = 32;
 
 struct HeadViews {
-  View positions, frequencies, slots, q;
-  KvPools pools;
+  View positions, frequencies, slots, keys, values, q;
 };
 
 } // namespace
 
 static HeadViews declareViews(KernelBuilder &k, const Heads &p) {
   HeadViews v;
-  v.positions = k.in("positions", I32, {dyn, 1});
-  v.frequencies = k.in("frequencies", F32, {p.headDim / 2});
-  v.slots = k.in("slots", I32, {dyn});
-  v.pools = declarePools(k, p.pool, p.kvHeads, p.headDim, p.pageRows);
-  v.q = k.out("q", p.out, {dyn, p.heads, p.headDim});
+  if (p.heads || p.keys) {
+    v.positions = k.in("positions", I32, {dyn, 1});
+    v.frequencies = k.in("frequencies", F32, {p.headDim / 2});
+  }
+  if (p.keys || p.values)
+    v.slots = k.in("slots", I32, {dyn});
+  if (p.keys)
+    v.keys = declareKeyPool(k, p.pool, p.kvHeads, p.headDim, p.pageRows);
+  if (p.values)
+    v.values = declareValuePool(k, p.pool, p.kvHeads, p.headDim, p.pageRows);
+  if (p.heads)
+    v.q = k.out("q", p.out, {dyn, p.heads, p.headDim});
   return v;
 }
 
@@ -82,14 +88,21 @@ static void storeHeads(KernelBuilder &k, const Heads &p, const HeadViews &v, con
   Scalar head = place.column / p.headDim;
   bool whole = place.columns == p.headDim;
   Scalar column = whole ? k.constant(Index, 0) : place.column - head * p.headDim;
-  k.ifThen(head < p.heads, [&] { storeRotated(p, v, v.q, p.out, {place, head, column}, tile); });
-  Scalar keyHead = head - p.heads, valueHead = keyHead - p.kvHeads;
-  k.ifThen(logicalAnd(keyHead >= 0, keyHead < p.kvHeads), [&] {
-    storeRotated(p, v, gatherRows(v.pools.keys, v.slots), p.pool, {place, keyHead, column}, tile);
+  int64_t first = 0;
+  auto of = [&](int64_t count, const std::function<void(const Scalar &)> &storeOwn) {
+    Scalar own = head - first;
+    first += count;
+    if (count)
+      k.ifThen(logicalAnd(own >= 0, own < count), [&] { storeOwn(own); });
+  };
+  of(p.heads,
+     [&](const Scalar &own) { storeRotated(p, v, v.q, p.out, {place, own, column}, tile); });
+  of(p.keys ? p.kvHeads : 0, [&](const Scalar &own) {
+    storeRotated(p, v, gatherRows(v.keys, v.slots), p.pool, {place, own, column}, tile);
   });
-  k.ifThen(valueHead >= 0, [&] {
-    storeHead(gatherRows(v.pools.values, v.slots), p.pool, place.row, valueHead, column, tile,
-              place.rows, place.columns);
+  of(p.values ? p.kvHeads : 0, [&](const Scalar &own) {
+    storeHead(gatherRows(v.values, v.slots), p.pool, place.row, own, column, tile, place.rows,
+              place.columns);
   });
 }
 
@@ -103,7 +116,7 @@ Sink headSink(const Heads &p) {
 
 void headGemm(KernelBuilder &k, const HeadGemm &p) {
   Gemm product = p.gemm;
-  product.n = (p.heads.heads + 2 * p.heads.kvHeads) * p.heads.headDim;
+  product.n = p.heads.allHeads() * p.heads.headDim;
   product.blockN = p.heads.group ? 2 * p.heads.group : p.heads.headDim;
   product.sink = headSink(p.heads);
   gemm(k, product);
@@ -111,13 +124,15 @@ void headGemm(KernelBuilder &k, const HeadGemm &p) {
 
 void visitFields(HeadGemm &p, FieldVisitor &visitor) {
   visitProduct(p.gemm, visitor);
-  visitor.integer("heads", p.heads.heads, 1, kMaxBlock, "heads of queries");
+  visitor.integer("heads", p.heads.heads, 0, kMaxBlock, "heads of queries");
   visitor.integer("kv_heads", p.heads.kvHeads, 1, kMaxBlock, "heads of keys, and of values");
   visitor.integer("head_dim", p.heads.headDim, 2, kMaxBlock, "columns of a head");
   visitor.integer("group", p.heads.group, 0, kMaxBlock,
                   "columns beside their partners; 0: half a head");
   visitor.integer("page_rows", p.heads.pageRows, 1, kMaxBlock, "tokens of a page");
   visitor.format("pool", p.heads.pool, "element type of the pools");
+  visitor.flag("keys", p.heads.keys, "whether the product makes keys");
+  visitor.flag("values", p.heads.values, "whether it makes values");
 }
 
 } // namespace sinter::kernels

@@ -52,12 +52,18 @@ void rope(KernelBuilder &k, const Rope &p) {
   store(out, {row, head, 1 - second, second}, convert(a * sine + b * cosine, outElement));
 }
 
-KvPools declarePools(KernelBuilder &k, Element element, int64_t kvHeads, int64_t headDim,
-                     int64_t pageRows) {
-  ViewOptions strided{.strided = true}; // blocks know no gaps otherwise
-  return {k.inout("k_pool", element, {dyn, pageRows, kvHeads, headDim}, strided),
-          k.inout("v_pool", element, {dyn, pageRows, kvHeads, headDim},
-                  element.isBlock() ? strided : ViewOptions())};
+// Blocks know no gaps otherwise.
+static constexpr ViewOptions kStrided{.strided = true};
+
+View declareKeyPool(KernelBuilder &k, Element element, int64_t kvHeads, int64_t headDim,
+                    int64_t pageRows) {
+  return k.inout("k_pool", element, {dyn, pageRows, kvHeads, headDim}, kStrided);
+}
+
+View declareValuePool(KernelBuilder &k, Element element, int64_t kvHeads, int64_t headDim,
+                      int64_t pageRows) {
+  return k.inout("v_pool", element, {dyn, pageRows, kvHeads, headDim},
+                 element.isBlock() ? kStrided : ViewOptions());
 }
 
 static Tile toPool(const Tile &tile, const KvWrite &p) {
@@ -68,14 +74,15 @@ void kvWrite(KernelBuilder &k, const KvWrite &p) {
   View keys = k.in("k", p.in, {dyn, p.kvHeads, p.headDim});
   View values = k.in("v", p.in, {dyn, p.kvHeads, p.headDim});
   View slots = k.in("slots", I32, {dyn});
-  KvPools pools = declarePools(k, p.pool, p.kvHeads, p.headDim, p.pageRows);
+  View keyPool = declareKeyPool(k, p.pool, p.kvHeads, p.headDim, p.pageRows);
+  View valuePool = declareValuePool(k, p.pool, p.kvHeads, p.headDim, p.pageRows);
   k.grid(slots.dim(0));
   Scalar token = k.programId(0);
 
   Tile key = load(keys, {token, 0, 0}, {1, p.kvHeads, p.headDim});
   Tile value = load(values, {token, 0, 0}, {1, p.kvHeads, p.headDim});
-  store(gatherRows(pools.keys, slots), {token, 0, 0}, toPool(key, p));
-  store(gatherRows(pools.values, slots), {token, 0, 0}, toPool(value, p));
+  store(gatherRows(keyPool, slots), {token, 0, 0}, toPool(key, p));
+  store(gatherRows(valuePool, slots), {token, 0, 0}, toPool(value, p));
 }
 
 void visitFields(QuantizeRows &p, FieldVisitor &visitor) {

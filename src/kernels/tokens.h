@@ -49,11 +49,10 @@ struct KvWrite {
 };
 
 // The KV state of one layer as programs write to it, by slot through gatherRows.
-struct KvPools {
-  kernel::View keys, values;
-};
-KvPools declarePools(kernel::KernelBuilder &k, kernel::Element element, int64_t kvHeads,
-                     int64_t headDim, int64_t pageRows);
+kernel::View declareKeyPool(kernel::KernelBuilder &k, kernel::Element element, int64_t kvHeads,
+                            int64_t headDim, int64_t pageRows);
+kernel::View declareValuePool(kernel::KernelBuilder &k, kernel::Element element, int64_t kvHeads,
+                              int64_t headDim, int64_t pageRows);
 
 void quantizeRows(kernel::KernelBuilder &k, const QuantizeRows &p);
 void embed(kernel::KernelBuilder &k, const Embed &p);

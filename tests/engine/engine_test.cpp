@@ -307,6 +307,29 @@ TEST(Engine, LaunchesNameTheOperationsThatTheyCover) {
     EXPECT_FALSE(operations.empty());
 }
 
+// Queries, keys and values in all mixes of two formats: each product puts its heads where they
+// belong.
+TEST(Engine, HeadsOfMixedFormatsRotateAndScatterInTheirProducts) {
+  for (int mix = 0; mix < 8; ++mix) {
+    FakeSource source = headsOf(64, TensorType::Q8_0);
+    const auto type = [&](int bit) { return mix >> bit & 1 ? TensorType::Q4_1 : TensorType::Q8_0; };
+    source.matrix("blk.0.attn_q.weight", {128, 64}, type(0));
+    source.matrix("blk.0.attn_k.weight", {64, 64}, type(1));
+    source.matrix("blk.0.attn_v.weight", {64, 64}, type(2));
+    const auto plan = planOf(source);
+    ASSERT_TRUE(plan) << mix << ": " << plan.error().toString();
+    int ropes = 0, scatters = 0;
+    for (const plan::Launch &launch : allLaunches(*plan)) {
+      EXPECT_NE(launch.covers.front(), "rope") << mix;
+      EXPECT_NE(launch.covers.front(), "scatter") << mix;
+      ropes += std::ranges::count(launch.covers, "rope");
+      scatters += std::ranges::count(launch.covers, "scatter");
+    }
+    EXPECT_EQ(ropes, 2 * 2) << mix; // for one row and for many
+    EXPECT_EQ(scatters, 2) << mix;
+  }
+}
+
 TEST(Engine, ActivationsAreNamedByWhatMeetsTheWeights) {
   const auto activations = [](TensorType type, const char *target) {
     EngineOptions options = quickOptions();

@@ -148,7 +148,7 @@ inline void addAttentionSlotCases(KernelCases &cases) {
 // rows in `plain` elements where b is not of blocks.
 inline KernelCase headSinkCase(const std::string &b, int64_t m, const kernels::Heads &heads,
                                const std::string &plain = "f32") {
-  int64_t columns = (heads.heads + 2 * heads.kvHeads) * heads.headDim;
+  int64_t columns = heads.allHeads() * heads.headDim;
   bool blocks = b.front() == 'q';
   std::string a = blocks ? "q8a" : plain, n = std::to_string(columns);
   std::string count = std::to_string(heads.heads), kvCount = std::to_string(heads.kvHeads);
@@ -157,18 +157,25 @@ inline KernelCase headSinkCase(const std::string &b, int64_t m, const kernels::H
                         : interleaved(gemmCase(a, b, true, m, heads.headDim, 32));
   c.extents.erase("N");
   c.extents["P"] = {0, 1, 3};
-  c.views = {{"a", {"M", "K"}},
-             {"b", {n, "K"}},
-             {"positions", {"M", "1"}},
-             {"frequencies", {std::to_string(heads.headDim / 2)}},
-             {"slots", {"M"}},
-             {"k_pool", {"P", rows, kvCount, dim}},
-             {"v_pool", {"P", rows, kvCount, dim}},
-             {"q", {"M", count, dim}}};
+  c.views = {{"a", {"M", "K"}}, {"b", {n, "K"}}};
+  if (heads.heads || heads.keys) {
+    c.views["positions"] = {"M", "1"};
+    c.views["frequencies"] = {std::to_string(heads.headDim / 2)};
+  }
+  if (heads.keys || heads.values)
+    c.views["slots"] = {"M"};
+  if (heads.keys)
+    c.views["k_pool"] = {"P", rows, kvCount, dim};
+  if (heads.values)
+    c.views["v_pool"] = {"P", rows, kvCount, dim};
+  if (heads.heads)
+    c.views["q"] = {"M", count, dim};
   c.derive = [](Extents &extents) { extents["T"] = extents.at("M"); };
-  c.prepare = [](LaunchArguments &arguments, const Extents &extents, Random &random) {
-    prepareRope(arguments, extents, random);
-    prepareSlots(arguments, extents, random);
+  c.prepare = [heads](LaunchArguments &arguments, const Extents &extents, Random &random) {
+    if (heads.heads || heads.keys)
+      prepareRope(arguments, extents, random);
+    if (heads.keys || heads.values)
+      prepareSlots(arguments, extents, random);
   };
   c.bound = {4e-6, 4e-5}; // sums of up to 96 products, by sines and cosines
   c.kernel = "gemm_heads";
@@ -177,7 +184,9 @@ inline KernelCase headSinkCase(const std::string &b, int64_t m, const kernels::H
                       blocks ? kernel::block(b) : kernel::Element(b), m, heads.headDim,
                       blocks ? 64 : 32, 16);
   p.heads = heads;
-  return withSlots(c, "heads_" + sizeText({heads.heads, heads.kvHeads, heads.group}), p,
+  std::string some = heads.keys == heads.values ? (heads.keys ? "" : "_queries")
+                                                : (heads.keys ? "_keys" : "_values");
+  return withSlots(c, "heads_" + sizeText({heads.heads, heads.kvHeads, heads.group}) + some, p,
                    kernels::headGemm);
 }
 
@@ -194,6 +203,16 @@ inline void addSinkCases(KernelCases &cases) {
       heads.group = 8;
       cases.push_back(headSinkCase(format, m, heads));
     }
+  // Some of them, as where the others' weights are of another format.
+  for (int64_t queries : {3, 0})
+    for (auto [keys, values] : {std::pair(true, false), {false, true}, {false, false}})
+      if (queries || keys || values) {
+        heads.heads = queries;
+        heads.keys = keys;
+        heads.values = values;
+        heads.group = queries ? 0 : 8;
+        cases.push_back(headSinkCase("q8_0", 6, heads));
+      }
 }
 
 inline void addSlotCases(KernelCases &cases) {

@@ -106,8 +106,9 @@ inline KernelCase ropeCase(const std::string &type, int64_t pairs, bool halves, 
 
 // Each token has a slot of its own; some lie before or behind the pool.
 inline void prepareSlots(LaunchArguments &arguments, const Extents &extents, Random &random) {
-  const LaunchArgument &pool = argumentNamed(arguments, "v_pool");
-  int64_t slots = pool.shape[0] * pool.shape[1];
+  const auto pool = std::ranges::find_if(
+      arguments, [](const LaunchArgument &argument) { return argument.name.ends_with("_pool"); });
+  int64_t slots = pool->shape[0] * pool->shape[1];
   std::vector<int32_t> order(slots + 2 * extents.at("T") + 8);
   std::iota(order.begin(), order.end(), static_cast<int32_t>(-extents.at("T") - 4));
   std::shuffle(order.begin(), order.end(), random);

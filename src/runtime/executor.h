@@ -6,6 +6,7 @@
 // again.
 #pragma once
 
+#include "base/checked.h"
 #include "hal/hal.h"
 #include "plan/lifetime.h"
 #include "plan/plan.h"
@@ -123,6 +124,7 @@ private:
            const ExecutorOptions &options);
   Result<void> loadCode();
   Result<void> checkFits() const;
+  Result<void> checkFit(const CheckedSize &bytes) const;
   Result<void> loadBuffers(WeightSource *weights);
   Result<void> loadConstant(plan::BufferId id);
   Result<void> loadWeights(WeightSource *source);

@@ -41,6 +41,10 @@ Result<void> Executor::checkFits() const {
   for (const plan::Buffer &buffer : plan_->buffers)
     if (buffer.kind == plan::BufferKind::Weight || buffer.kind == plan::BufferKind::Constant)
       bytes = bytes + static_cast<uint64_t>(*buffer.bytes.constant());
+  return checkFit(bytes);
+}
+
+Result<void> Executor::checkFit(const CheckedSize &bytes) const {
   const hal::DeviceInfo &info = device_.info();
   if (bytes.valid() && *bytes.value() <= info.memoryBytes)
     return {};
@@ -73,6 +77,7 @@ Result<void> Executor::loadWeights(WeightSource *source) {
     return fail(error.code, "weight '" + plan_->buffers[id.index].name + "': " + error.message);
   };
   std::vector<Weight> weights;
+  CheckedSize packed = 0;
   for (uint32_t i = 0; i < buffers_.size(); ++i) {
     if (plan_->buffers[i].kind != plan::BufferKind::Weight)
       continue;
@@ -83,7 +88,10 @@ Result<void> Executor::loadWeights(WeightSource *source) {
     if (!weight)
       return named({i}, weight.error());
     weights.push_back(std::move(*weight));
+    if (!weights.back().mapped)
+      packed = packed + weights.back().bytes;
   }
+  SINTER_TRY(checkFit(packed)); // every step reads all of them: from a disk it would take seconds
   if (mayKeep(*source) && mapKept(weights, *source))
     std::erase_if(weights, [](const Weight &weight) { return !weight.mapped; });
   SINTER_TRY(placeWeights(weights));

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <numeric>
+#include <sys/mman.h>
 
 namespace sinter::runtime {
 namespace {
@@ -173,6 +174,40 @@ TEST_P(ExecutorTest, ALargeDirectWeightIsNotCopied) {
   EXPECT_EQ(executor_->memory().weights, 0u);
   EXPECT_EQ(executor_->memory().mapped, uint64_t(1) << 21);
   EXPECT_EQ(step(3, 1), (std::vector<float>{3, 3, 24}));
+}
+
+// Memory that is reserved and cannot be read.
+class UnreadableSource final : public WeightSource {
+public:
+  explicit UnreadableSource(uint64_t bytes)
+      : bytes_(bytes),
+        room_(mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
+  }
+  ~UnreadableSource() override { munmap(room_, bytes_); }
+  bool made() const { return room_ != MAP_FAILED; }
+  Result<std::span<const uint8_t>> tensor(std::string_view) override {
+    return std::span(static_cast<const uint8_t *>(room_), bytes_);
+  }
+
+private:
+  uint64_t bytes_;
+  void *room_;
+};
+
+TEST_P(ExecutorTest, WeightsLargerThanMemoryAreRefusedBeforeAnyIsRead) {
+  const uint64_t most = device_->info().memoryBytes, half = (most / 2 + 4096) / 4096 * 4096;
+  UnreadableSource source(half);
+  ASSERT_TRUE(source.made());
+  plan::Plan plan = vectorPlan();
+  plan.buffers[kW.index].tensors = {"a", "b"};
+  plan.buffers[kW.index].bytes = Expr(static_cast<int64_t>(2 * half));
+  auto made =
+      Executor::create(*device_, std::make_shared<const plan::Plan>(std::move(plan)), &source);
+  ASSERT_FALSE(made.has_value());
+  EXPECT_EQ(made.error().code, Code::Exhausted);
+  EXPECT_EQ(made.error().message, "the model's weights take " + std::to_string(2 * half) +
+                                      " bytes, device '" + device_->info().name + "' has " +
+                                      std::to_string(most));
 }
 
 TEST_P(ExecutorTest, ASmallDirectWeightIsCopied) {

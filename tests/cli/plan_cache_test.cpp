@@ -154,7 +154,7 @@ TEST_F(Cache, FullDiskStillGivesAnAnswerAndLeavesNothing) {
   };
   // The shell sees what is left in the file system, which goes with its last process.
   const Outcome outcome = runChild({"/bin/sh", "-c",
-                                    "\"$0\" run \"$1\" -p hi -n 4; code=$?; ls \"$2\" > \"$3\"; "
+                                    "\"$0\" run \"$1\" -p hi -n 4 --no-weight-cache; code=$?; ls \"$2\" > \"$3\"; "
                                     "exit $code",
                                     kSinter, model_, cache_, listing},
                                    options_);
@@ -242,6 +242,19 @@ TEST_F(WeightCache, DamagedWeightsAreWrittenAgainAndSaidInOneLine) {
     EXPECT_THAT(messages(again)[0], HasSubstr("are damaged and are written again"));
     EXPECT_EQ(read(entry), whole);
   }
+}
+
+TEST_F(WeightCache, WhereWeightsCannotBeWrittenTheyArePackedIntoMemory) {
+  loseRights();
+  const Outcome inMemory = sinter({"run", model_, "-p", "hi", "-n", "4", "--no-weight-cache"});
+  ASSERT_EQ(files(".plan").size(), 1u) << inMemory;
+  ASSERT_EQ(chmod(cache_.c_str(), 0500), 0);
+  const Outcome outcome = answer();
+  EXPECT_THAT(outcome, EndedWith(0));
+  EXPECT_EQ(outcome.out, inMemory.out);
+  ASSERT_EQ(messages(outcome).size(), 2u) << outcome; // and the figures
+  EXPECT_THAT(messages(outcome)[0], AllOf(HasSubstr("packed weights are not kept"), HasSubstr("Permission denied")));
+  EXPECT_THAT(files(".weights"), IsEmpty());
 }
 
 TEST_F(WeightCache, ModelThatChangesUnderItsNameIsPackedAnew) {

@@ -195,16 +195,18 @@ Result<void> WeightCache::makeRoom(uint64_t bytes) const {
   if (bytes > most)
     return fail(Code::Exhausted, std::to_string(bytes) + " bytes of packed weights, at most " +
                                      std::to_string(most) + " are kept in '" + folder_ + "'");
-  std::vector<Entry> old = entries();
+  const std::vector<Entry> old = entries();
   uint64_t sum = bytes, free = disk.f_bavail * disk.f_frsize;
   for (const Entry &entry : old)
     sum += entry.bytes;
+  size_t files = old.size();
   for (const Entry &entry : old) {
-    if (sum <= most && free >= bytes + part)
-      return {};
+    if (sum <= most && files < kMostKeptFiles && free >= bytes + part)
+      break;
     unlink(entry.path.c_str());
     sum -= entry.bytes;
     free += entry.bytes;
+    --files;
   }
   if (free >= bytes + part)
     return {};

@@ -12,9 +12,10 @@
 
 namespace sinter::runtime {
 
-/// What all packed weights of one user may take, and the part of a file system that they may take
-/// and that they leave free at least.
+/// What all packed weights of one user may take, in how many files, and the part of a file system
+/// that they may take and that they leave free at least.
 inline constexpr uint64_t kMostKeptBytes = uint64_t(16) << 30;
+inline constexpr size_t kMostKeptFiles = 64;
 inline constexpr uint64_t kKeptPart = 10;
 
 /// Packed weights as one run of bytes, in a mapped file.

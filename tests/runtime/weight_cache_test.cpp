@@ -188,6 +188,13 @@ TEST_F(WeightCacheTest, LeastLatelyUsedGoWhenAllTogetherAreTooMany) {
   EXPECT_THAT(notes_, IsEmpty());
 }
 
+TEST_F(WeightCacheTest, FilesAreNoMoreThanPlansMayBe) {
+  for (size_t i = 0; i < kMostKeptFiles + 5; ++i)
+    ASSERT_TRUE(get(cache(), std::to_string(i), 100));
+  EXPECT_EQ(files().size(), kMostKeptFiles);
+  EXPECT_TRUE(std::filesystem::exists(pathOf(std::to_string(kMostKeptFiles + 4))));
+}
+
 TEST_F(WeightCacheTest, MoreThanMayBeKeptIsRefusedWithTheNumbers) {
   ASSERT_TRUE(get(cache(), "a", kBytes));
   EXPECT_FALSE(get(cache(kBytes), "b", kBytes + 1));

@@ -240,12 +240,18 @@ static std::vector<RowSegment> rotationOrder(const kernels::Heads &p, bool halve
   return order;
 }
 
-// Whether a contraction's tiles are heads that go where they belong; of keys and values both must,
-// since one operation stores them.
+// The heads of a contraction that nothing but what takes them reads.
 std::optional<HeadsOfContract> Lowering::headsOf(graph::ContractOp op) const {
   auto match = op && !outputs_.contains(op.getResult()) ? matchHeads(op.getResult()) : std::nullopt;
   bool readElsewhere = match && match->query && outputs_.contains(match->query.getResult());
   return readElsewhere ? std::nullopt : match;
+}
+
+// Whether contractions store what a scatter does: its keys and its values, since it is one operation.
+bool Lowering::takeAll(graph::ScatterOp scatter) const {
+  auto keys = headsOf(makerOf(scatter.getKeys())), values = headsOf(makerOf(scatter.getValues()));
+  return keys && values && keys->key && keys->scatter == scatter && values->values &&
+         values->scatter == scatter;
 }
 
 static kernels::Heads headsFor(HeadsOfContract match) {
@@ -302,8 +308,7 @@ void Lowering::bindHeads(HeadsOfContract &match, Epilogue &epilogue) {
 
 Result<std::optional<Epilogue>> Lowering::headEpilogue(graph::ContractOp op) {
   std::optional<HeadsOfContract> match = headsOf(op);
-  if (!match || (match->scatter && (!headsOf(makerOf(match->scatter.getKeys())) ||
-                                    !headsOf(makerOf(match->scatter.getValues())))))
+  if (!match || (match->scatter && !takeAll(match->scatter)))
     return std::nullopt;
   kernels::Heads p = headsFor(*match);
   int64_t columns = p.pool.isBlock() ? kActivationLength : kGroupColumns;

@@ -122,6 +122,7 @@ private:
   Result<std::optional<Epilogue>> mapEpilogue(graph::ContractOp op);
   Result<std::optional<Epilogue>> headEpilogue(graph::ContractOp op);
   std::optional<HeadsOfContract> headsOf(graph::ContractOp op) const;
+  bool takeAll(graph::ScatterOp scatter) const;
   void bindHeads(HeadsOfContract &match, Epilogue &epilogue);
   Epilogue plainEpilogue(graph::ContractOp op);
   bool ownsMemory(mlir::Value value);

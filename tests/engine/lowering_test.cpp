@@ -284,6 +284,44 @@ TEST(Lowering, StatesAreUpdatedWhereTheyLie) {
   EXPECT_EQ(lowered.text(lowered.buffer("keys").bytes), "2048 * N");
 }
 
+// Heads of keys that something else reads too are stored for all, so values cannot scatter alone.
+TEST(Lowering, KeysThatAreReadElsewhereAreScatteredByTheirOwnLaunch) {
+  const auto scatters = [](const std::string &more) {
+    Lowered lowered(R"(
+    %x = graph.input "x" : !x
+    %p = graph.input "p" : !t
+    %i = graph.input "i" : !t
+    %wk = graph.weight ["wk"] : tensor<64x64xf16>
+    %wv = graph.weight ["wv"] : tensor<64x64xf32>
+    %ks = graph.state "keys" : tensor<?x1x64x32xf16, #graph.dims<N>>
+    %vs = graph.state "values" : tensor<?x1x32x64xf16, #graph.dims<N>>
+    %kc = graph.contract %x, %wk : !x, tensor<64x64xf16> -> !x
+    %kh = graph.reshape %kc : !x -> tensor<?x1x64xf32, #graph.dims<T>>
+    %k = graph.rope halves %kh, %p dims 64 base 1.0e4
+        : tensor<?x1x64xf32, #graph.dims<T>>, !t -> tensor<?x1x64xf32, #graph.dims<T>>
+    %vc = graph.contract %x, %wv : !x, tensor<64x64xf32> -> !x
+    %v = graph.reshape %vc : !x -> tensor<?x1x64xf32, #graph.dims<T>>
+    %a, %b = graph.scatter %k, %v at %i into %ks, %vs
+        : tensor<?x1x64xf32, #graph.dims<T>>, tensor<?x1x64xf32, #graph.dims<T>>, !t
+        into tensor<?x1x64x32xf16, #graph.dims<N>>, tensor<?x1x32x64xf16, #graph.dims<N>>
+        -> tensor<?x1x64x32xf16, #graph.dims<N>>, tensor<?x1x32x64xf16, #graph.dims<N>>
+)" + more);
+    EXPECT_TRUE(lowered.result()) << lowered.result().error().message;
+    int count = 0;
+    for (const plan::Step &step : lowered.steps())
+      if (const auto *launch = std::get_if<plan::Launch>(&step.op))
+        count += launch->covers.front() == "scatter";
+    return count;
+  };
+  EXPECT_EQ(scatters(""), 0);
+  EXPECT_EQ(scatters(R"(
+    %again = graph.rope halves %k, %p dims 64 base 1.0e4
+        : tensor<?x1x64xf32, #graph.dims<T>>, !t -> tensor<?x1x64xf32, #graph.dims<T>>
+    graph.output "again", %again : tensor<?x1x64xf32, #graph.dims<T>>
+)"),
+            1);
+}
+
 constexpr const char *kAttend = R"(
     %q = graph.input "q" : tensor<?x4x64xf32, #graph.dims<T>>
     %k = graph.state "keys" : tensor<?x2x64x32xf16, #graph.dims<N>>

@@ -119,6 +119,11 @@ private:
     uint64_t bytes = 0;
     bool mapped = false; // the device reads them where the file is mapped
   };
+  // Weights that share memory.
+  struct Pool {
+    std::vector<const Weight *> weights;
+    uint64_t bytes = 0;
+  };
 
   Executor(hal::Device &device, std::shared_ptr<const plan::Plan> plan,
            const ExecutorOptions &options);
@@ -129,8 +134,8 @@ private:
   Result<void> loadConstant(plan::BufferId id);
   Result<void> loadWeights(WeightSource *source);
   Result<Weight> findWeight(plan::BufferId id, WeightSource &source) const;
-  bool mayKeep(const WeightSource &source) const;
-  bool mapKept(std::span<const Weight> weights, WeightSource &source);
+  Result<Pool> nextPool(std::span<const Weight> &weights, uint64_t mostBytes);
+  Result<bool> mapKept(std::span<const Weight> weights, WeightSource &source);
   Result<void> placeWeights(std::span<const Weight> weights);
   Result<void> loadWeight(const Weight &weight, WeightSource &source);
 

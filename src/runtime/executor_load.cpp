@@ -93,7 +93,10 @@ Result<void> Executor::loadWeights(WeightSource *source) {
   }
   if (device_.info().memoryBytes != 0)
     SINTER_TRY(checkFit(packed)); // every step reads all of them: from a disk it would take seconds
-  if (mayKeep(*source) && mapKept(weights, *source))
+  if (weights.empty())
+    return {};
+  SINTER_ASSIGN(const bool kept, mapKept(weights, *source));
+  if (kept)
     std::erase_if(weights, [](const Weight &weight) { return !weight.mapped; });
   SINTER_TRY(placeWeights(weights));
   for (const Weight &weight : weights)
@@ -119,15 +122,29 @@ Result<Executor::Weight> Executor::findWeight(plan::BufferId id, WeightSource &s
   return weight;
 }
 
-// Where there are several nodes of memory, weights lie near the threads that read them, which
-// threads see to that pack them.
-bool Executor::mayKeep(const WeightSource &source) const {
-  return options_.weightCache && device_.supports(hal::Feature::WrapMemory) &&
-         device_.info().memoryNodes == 1 && !source.identity().empty();
+// Places weights from the first on side by side, as many as `mostBytes` take, or one; the others
+// are left in `weights`. Those that are mapped have no place.
+Result<Executor::Pool> Executor::nextPool(std::span<const Weight> &weights, uint64_t mostBytes) {
+  Pool pool;
+  for (; !weights.empty(); weights = weights.subspan(1)) {
+    const Weight &weight = weights.front();
+    if (weight.mapped)
+      continue;
+    const CheckedSize begin = alignUp(CheckedSize(pool.bytes), kPlaceAlignment);
+    const CheckedSize end = begin + weight.bytes;
+    if (!end.valid())
+      return fail(Code::Exhausted, "the model's weights take more than 2^64 bytes");
+    if (!pool.weights.empty() && *end.value() > mostBytes)
+      break;
+    offsets_[weight.id.index] = *begin.value();
+    pool.bytes = *end.value();
+    pool.weights.push_back(&weight);
+  }
+  return pool;
 }
 
 // What packed bytes depend on: the file's, and which of them go where.
-static Result<std::string> keyOf(const plan::Plan &plan, const WeightSource &source) {
+static Result<std::string> keyOf(const plan::Plan &plan, const std::string &identity) {
   plan::Plan weights;
   weights.modelDigest = plan.modelDigest;
   weights.modelBytes = plan.modelBytes;
@@ -135,75 +152,53 @@ static Result<std::string> keyOf(const plan::Plan &plan, const WeightSource &sou
     if (buffer.kind == plan::BufferKind::Weight)
       weights.buffers.push_back(buffer);
   SINTER_ASSIGN(const std::vector<uint8_t> bytes, plan::serialize(weights));
-  const std::string identity = source.identity();
   const std::string_view text(reinterpret_cast<const char *>(bytes.data()), bytes.size());
   return planKey(std::array<std::string_view, 3>{"weights", identity, text});
 }
 
-// Maps all packed weights from a file of the cache, which is written where there is none. Else
-// there is nothing to undo.
-bool Executor::mapKept(std::span<const Weight> weights, WeightSource &source) {
-  const auto key = keyOf(*plan_, source);
-  CheckedSize end = 0;
-  std::vector<std::pair<const Weight *, uint64_t>> places;
-  for (const Weight &weight : weights) {
-    const CheckedSize begin = alignUp(end, kPlaceAlignment);
-    if (weight.mapped || !(begin + weight.bytes).valid())
-      continue;
-    places.emplace_back(&weight, *begin.value());
-    end = begin + weight.bytes;
-  }
-  if (!key || places.empty())
+// Maps all packed weights from a file of the cache, which is written where there is none. Not where
+// there are several nodes of memory: there weights lie near the threads that read them, if these
+// pack them.
+Result<bool> Executor::mapKept(std::span<const Weight> weights, WeightSource &source) {
+  const std::string identity = source.identity();
+  if (!options_.weightCache || !device_.supports(hal::Feature::WrapMemory) ||
+      device_.info().memoryNodes > 1 || identity.empty())
     return false;
+  SINTER_ASSIGN(const std::string key, keyOf(*plan_, identity));
+  SINTER_ASSIGN(const Pool pool, nextPool(weights, UINT64_MAX));
   const auto fill = [&](const WeightCache::Write &write) -> Result<void> {
-    for (const auto &[weight, begin] : places)
+    for (const Weight *weight : pool.weights)
       SINTER_TRY(packInParts(
           plan_->buffers[weight->id.index].pack, weight->tensors,
-          [&, at = begin](uint64_t offset, std::span<const uint8_t> part) {
-            return write(part, at + offset);
+          [&, begin = offsets_[weight->id.index]](uint64_t offset, std::span<const uint8_t> part) {
+            return write(part, begin + offset);
           },
           device_, source));
     return {};
   };
-  kept_ = options_.weightCache->findOrFill(*key, *end.value(), device_, fill);
-  auto all = kept_ ? device_.wrapReadOnly(kept_->bytes()) : Fail(Status{});
-  if (!all)
+  kept_ = options_.weightCache->findOrFill(key, pool.bytes, device_, fill);
+  if (!kept_)
     return false;
-  const std::shared_ptr<hal::Buffer> buffer = std::move(*all);
-  for (const auto &[weight, begin] : places) {
-    buffers_[weight->id.index] = buffer;
-    offsets_[weight->id.index] = begin;
-    memory_.weights += weight->bytes;
+  SINTER_ASSIGN(const std::shared_ptr<hal::Buffer> all, device_.wrapReadOnly(kept_->bytes()));
+  for (const Weight *weight : pool.weights) {
+    buffers_[weight->id.index] = all;
+    memory_.kept += weight->bytes;
   }
-  memory_.kept = memory_.weights;
+  memory_.weights += memory_.kept;
   return true;
 }
 
 // Packed weights lie side by side in few allocations: alone, many are smaller than the pages that
 // processors like.
 Result<void> Executor::placeWeights(std::span<const Weight> weights) {
-  while (!weights.empty()) {
-    std::vector<const Weight *> pooled;
-    uint64_t end = 0;
-    for (; !weights.empty(); weights = weights.subspan(1)) {
-      if (weights.front().mapped)
-        continue;
-      const CheckedSize begin = alignUp(CheckedSize(end), kPlaceAlignment);
-      if (!(begin + weights.front().bytes).valid())
-        return fail(Code::Exhausted, "the model's weights take more than 2^64 bytes");
-      if (!pooled.empty() && *(begin + weights.front().bytes).value() > kPoolBytes)
-        break;
-      offsets_[weights.front().id.index] = *begin.value();
-      end = *(begin + weights.front().bytes).value();
-      pooled.push_back(&weights.front());
-    }
-    if (pooled.empty())
+  while (true) {
+    SINTER_ASSIGN(const Pool pool, nextPool(weights, kPoolBytes));
+    if (pool.weights.empty())
       return {}; // all that were left are mapped
-    SINTER_ASSIGN(std::shared_ptr<hal::Buffer> pool, device_.allocate(end));
-    for (const Weight *weight : pooled)
-      buffers_[weight->id.index] = pool;
+    SINTER_ASSIGN(const std::shared_ptr<hal::Buffer> memory, device_.allocate(pool.bytes));
+    for (const Weight *weight : pool.weights)
+      buffers_[weight->id.index] = memory;
   }
-  return {};
 }
 
 Result<void> Executor::loadWeight(const Weight &weight, WeightSource &source) {

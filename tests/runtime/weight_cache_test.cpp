@@ -271,6 +271,20 @@ TEST_F(KeptPlanTest, SourceWithoutIdentityIsPackedIntoMemory) {
   EXPECT_THAT(files(), IsEmpty());
 }
 
+TEST_F(KeptPlanTest, PlanWithoutWeightsNeedsNoSource) {
+  plan::Plan plan = vectorPlan();
+  plan.buffers[kW.index].kind = plan::BufferKind::Constant;
+  plan.buffers[kW.index].tensors.clear();
+  plan.buffers[kW.index].data.resize(kMaxN * sizeof(float));
+  const WeightCache kept = cache();
+  ExecutorOptions options;
+  options.weightCache = &kept;
+  auto executor = Executor::create(*device_, std::make_shared<const plan::Plan>(std::move(plan)),
+                                   nullptr, options);
+  EXPECT_TRUE(executor) << executor.error().toString();
+  EXPECT_THAT(files(), IsEmpty());
+}
+
 TEST_F(KeptPlanTest, WithoutRoomWeightsArePackedIntoMemory) {
   std::filesystem::remove_all(folder_);
   EXPECT_THAT(run("file 1", 5), ElementsAre(15, 18));

@@ -196,24 +196,24 @@ Result<void> WeightCache::makeRoom(uint64_t bytes) const {
     return fail(Code::Exhausted, std::to_string(bytes) + " bytes of packed weights, at most " +
                                      std::to_string(most) + " are kept in '" + folder_ + "'");
   const std::vector<Entry> old = entries();
-  uint64_t sum = bytes, free = disk.f_bavail * disk.f_frsize;
+  uint64_t kept = 0, free = disk.f_bavail * disk.f_frsize;
   for (const Entry &entry : old)
-    sum += entry.bytes;
+    kept += entry.bytes;
+  if (free + kept < bytes + part)
+    return fail(Code::Exhausted, std::to_string(bytes) + " bytes of packed weights, of " +
+                                     std::to_string(free + kept) +
+                                     " that are free or kept on the disk of '" + folder_ + "' " +
+                                     std::to_string(part) + ", a tenth of it, stay free");
   size_t files = old.size();
   for (const Entry &entry : old) {
-    if (sum <= most && files < kMostKeptFiles && free >= bytes + part)
+    if (kept + bytes <= most && files < kMostKeptFiles && free >= bytes + part)
       break;
     unlink(entry.path.c_str());
-    sum -= entry.bytes;
+    kept -= entry.bytes;
     free += entry.bytes;
     --files;
   }
-  if (free >= bytes + part)
-    return {};
-  return fail(Code::Exhausted, std::to_string(bytes) +
-                                   " bytes of packed weights are not kept in '" + folder_ +
-                                   "': of " + std::to_string(free) + " bytes that are free " +
-                                   std::to_string(part) + ", a tenth of the disk, are to stay so");
+  return {};
 }
 
 std::optional<KeptWeights> WeightCache::findOrFill(const std::string &key, uint64_t bytes,

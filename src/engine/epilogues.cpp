@@ -247,7 +247,8 @@ std::optional<HeadsOfContract> Lowering::headsOf(graph::ContractOp op) const {
   return readElsewhere ? std::nullopt : match;
 }
 
-// Whether contractions store what a scatter does: its keys and its values, since it is one operation.
+// Whether contractions store what a scatter does: its keys and its values, since it is one
+// operation.
 bool Lowering::takeAll(graph::ScatterOp scatter) const {
   auto keys = headsOf(makerOf(scatter.getKeys())), values = headsOf(makerOf(scatter.getValues()));
   return keys && values && keys->key && keys->scatter == scatter && values->values &&

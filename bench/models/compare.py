@@ -31,7 +31,7 @@ SPEED_BARS = {
     "F16": {"prefill": 1.4, "decode": 1.25, "parallel": 2.0},
     "Q4_K_M": {"prefill": 2.0, "decode": 1.25, "parallel": 2.5},
     **{name: {"prefill": 2.0, "decode": 1.25, "parallel": 2.0}
-       for name in ("Q6_K", "IQ4_XS", "Q3_K_M", "MXFP4_MOE")},
+       for name in ("Q6_K", "IQ4_XS", "Q3_K_M", "MXFP4")},
 }
 # Instead of its ratio: decode by the rate at which memory is read, prefill in floats by that of
 # multiply-adds, both measured in the same process.

@@ -2,8 +2,11 @@
 """Writes a GGUF file of Llama-3.2-1B's shape with random F16 weights and another model's tokenizer,
 padded with unused tokens to 128,256: for measuring speed where the real file cannot be had.
 
-    random_llama_1b.py TOKENIZER.gguf OUT.gguf
+    random_llama_1b.py TOKENIZER.gguf llama.F16.gguf
+    llama-quantize llama.F16.gguf llama.Q6_K.gguf Q6_K            # IQ4_XS, Q3_K_M, Q4_K_M likewise
+    llama-quantize --tensor-type 'blk.*=mxfp4' llama.F16.gguf llama.MXFP4.gguf MXFP4_MOE
 
+Without --tensor-type the peer's MXFP4_MOE has Q8_0 everywhere but in experts, of which there are none.
 Needs the packages gguf and numpy."""
 
 import sys

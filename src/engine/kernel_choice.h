@@ -14,7 +14,10 @@
 namespace sinter::engine {
 
 // How many rows a program of a launch holds. On threads One is for generated rows, however many.
-enum class RowBucket { Many, One };
+// Few differs from Many only for products of tasks with scalars.
+enum class RowBucket { Many, Few, One };
+// Most rows of Few.
+inline constexpr int64_t kFewRows = 8;
 
 // What one program is: a task that a core goes through, or a block of threads.
 enum class Programs { Tasks, Threads };

@@ -228,11 +228,24 @@ Result<void> Lowering::lowerContract(graph::ContractOp op) {
   SINTER_ASSIGN(Steps many, emit(RowBucket::Many));
   SINTER_ASSIGN(Steps one, emit(RowBucket::One));
   // A processor of tasks makes the same bits either way; threads share K out by the row's phase.
-  Expr more = options_.programs == Programs::Tasks
-                  ? plan::add(extentOf(op.getA().getType(), 0), Expr(-1))
-                  : inPrompts();
-  steps_.push_back({plan::If{more, std::move(many), std::move(one)}});
+  if (options_.programs == Programs::Threads) {
+    steps_.push_back({plan::If{inPrompts(), std::move(many), std::move(one)}});
+    return {};
+  }
+  SINTER_ASSIGN(Steps few, emit(RowBucket::Few));
+  Expr rows = extentOf(op.getA().getType(), 0);
+  const bool alike = few == many;
+  Steps below = {{plan::If{moreThan(rows, 1), std::move(few), std::move(one)}}};
+  if (alike)
+    llvm::move(below, std::back_inserter(steps_));
+  else
+    steps_.push_back({plan::If{moreThan(rows, kFewRows), std::move(many), std::move(below)}});
   return {};
+}
+
+// 0 where an extent is no more.
+Expr Lowering::moreThan(const Expr &extent, int64_t most) {
+  return plan::maxOf(plan::add(extent, Expr(-most)), Expr(0));
 }
 
 // 0 where rows were generated.

@@ -43,15 +43,18 @@ TEST(KernelChoice, ColumnStepsAreWholeScales) {
   }
 }
 
-TEST(KernelChoice, OneRowAndManySumInTheSameOrder) {
+TEST(KernelChoice, OneRowAndFewAndManySumInTheSameOrder) {
   auto many = chooseGemm(kernel::F32, kernel::F16, 576, 1536, RowBucket::Many);
-  auto one = chooseGemm(kernel::F32, kernel::F16, 576, 1536, RowBucket::One);
-  EXPECT_EQ(one.blockM, 1);
-  EXPECT_GT(many.blockM, 1);
-  one.blockM = many.blockM;
-  one.blockN = many.blockN; // sums run along K alone
-  one.blockK = many.blockK; // and ascend in steps of any length
-  EXPECT_EQ(kernelKey("gemm", one), kernelKey("gemm", many));
+  EXPECT_GT(many.blockM, kFewRows);
+  for (auto [bucket, rows] : {std::pair(RowBucket::One, int64_t{1}), {RowBucket::Few, kFewRows}}) {
+    auto fewer = chooseGemm(kernel::F32, kernel::F16, 576, 1536, bucket);
+    EXPECT_EQ(fewer.blockM, rows);
+    EXPECT_EQ(fewer.blockK, 1536); // one run of addresses a group of columns
+    fewer.blockM = many.blockM;
+    fewer.blockN = many.blockN; // sums run along K alone
+    fewer.blockK = many.blockK; // and ascend in steps of any length
+    EXPECT_EQ(kernelKey("gemm", fewer), kernelKey("gemm", many));
+  }
 }
 
 TEST(KernelChoice, ProductsReadPackedRowsAndStepOverWholeBlocks) {

@@ -82,6 +82,18 @@ constexpr const char *kNormThenProduct = R"(
   graph.output "c", %c : tensor<?x24xf32, #graph.dims<T>>
 )";
 
+constexpr const char *kResidual = R"(
+  %x = graph.input "x" : !x
+  %w = graph.weight ["w"] : tensor<64x64xf16>
+  %c = graph.contract %x, %w : !x, tensor<64x64xf16> -> !x
+  %s = graph.map %c, %x : !x, !x -> !x {
+  ^bb0(%a: f32, %b: f32):
+    %r = arith.addf %a, %b : f32
+    graph.yield %r : f32
+  }
+  graph.output "s", %s : !x
+)";
+
 TEST(Lowering, ValuesBecomeBuffersOfTheirKind) {
   Lowered lowered(kNormThenProduct);
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
@@ -116,20 +128,43 @@ TEST(Lowering, ANormThatIsOnlyRoundedStoresRoundedValues) {
   EXPECT_THAT(lowered.kernelText(norm), HasSubstr("block<\"q8a\">, out"));
 }
 
+// The launch that a step is for so many rows.
+static const plan::Launch &launchOf(const plan::Step &step, int64_t rows) {
+  const plan::Step *at = &step;
+  while (const auto *branch = std::get_if<plan::If>(&at->op)) {
+    const int64_t symbols[] = {rows, 1, 1, 1, 1, 1};
+    at = *plan::evaluate(branch->condition, symbols) ? &branch->thenSteps.at(0)
+                                                     : &branch->elseSteps.at(0);
+  }
+  return std::get<plan::Launch>(at->op);
+}
+
 TEST(Lowering, AProductBranchesOnWhetherThereIsMoreThanOneRow) {
   Lowered lowered(kNormThenProduct);
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
-  const auto &branch = lowered.step<plan::If>(1);
-  for (int64_t rows : {1, 2, 17}) {
-    const int64_t symbols[] = {rows, 1, 1, 1, 1, 1};
-    EXPECT_EQ(*plan::evaluate(branch.condition, symbols) != 0, rows > 1) << rows;
-  }
-  ASSERT_EQ(branch.thenSteps.size(), 1u);
-  ASSERT_EQ(branch.elseSteps.size(), 1u);
-  const auto &many = std::get<plan::Launch>(branch.thenSteps[0].op);
-  const auto &one = std::get<plan::Launch>(branch.elseSteps[0].op);
-  EXPECT_NE(many.kernel.index, one.kernel.index);
-  EXPECT_EQ(lowered.arguments(many), lowered.arguments(one));
+  auto of = [&](int64_t rows) { return launchOf(lowered.steps()[1], rows); };
+  EXPECT_NE(of(2).kernel.index, of(1).kernel.index);
+  for (int64_t rows : {2, 17, 512})
+    EXPECT_EQ(lowered.arguments(of(rows)), lowered.arguments(of(1))) << rows;
+}
+
+// Few rows read scalars as they lie; of blocks one kernel is for all that are several.
+TEST(Lowering, AProductWithScalarsBranchesOnFewRowsToo) {
+  auto kernels = [](const char *text, size_t step) {
+    Lowered lowered(text);
+    EXPECT_TRUE(lowered.result()) << lowered.result().error().message;
+    std::vector<uint32_t> of;
+    for (int64_t rows : {int64_t{1}, int64_t{2}, kFewRows, kFewRows + 1, int64_t{512}})
+      of.push_back(launchOf(lowered.steps().at(step), rows).kernel.index);
+    return of;
+  };
+  const std::vector<uint32_t> scalars = kernels(kResidual, 0),
+                              blocks = kernels(kNormThenProduct, 1);
+  EXPECT_EQ(std::set(scalars.begin(), scalars.end()).size(), 3u);
+  EXPECT_EQ(scalars[1], scalars[2]);
+  EXPECT_EQ(scalars[3], scalars[4]);
+  EXPECT_EQ(std::set(blocks.begin(), blocks.end()).size(), 2u);
+  EXPECT_EQ(blocks[1], blocks[4]);
 }
 
 TEST(Lowering, LabelsAreTheNamesThatLocationsCarry) {
@@ -145,18 +180,6 @@ TEST(Lowering, LabelsAreTheNamesThatLocationsCarry) {
   EXPECT_EQ(lowered.step<plan::Launch>(1).label, "norm");
   EXPECT_EQ(lowered.kernelCount(), 1u);
 }
-
-constexpr const char *kResidual = R"(
-  %x = graph.input "x" : !x
-  %w = graph.weight ["w"] : tensor<64x64xf16>
-  %c = graph.contract %x, %w : !x, tensor<64x64xf16> -> !x
-  %s = graph.map %c, %x : !x, !x -> !x {
-  ^bb0(%a: f32, %b: f32):
-    %r = arith.addf %a, %b : f32
-    graph.yield %r : f32
-  }
-  graph.output "s", %s : !x
-)";
 
 TEST(Lowering, AMapThatAloneReadsAProductIsItsEpilogue) {
   Lowered lowered(kResidual);

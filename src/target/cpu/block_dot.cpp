@@ -10,11 +10,11 @@ namespace sinter::target::cpu {
 
 // Vectors side by side: more would need columns that few tiles have.
 static constexpr int64_t kMostVectors = 4;
-// Of blocks for a single row, whose codes stream from memory: one group of columns after the other
-// is one run of addresses. With four groups beside each other a model of Llama-3.2-1B's shape
-// generates 0.5 (Q3_K), 0.6 (Q4_K), 0.7 (Q6_K, IQ4_XS) and 0.95 (MXFP4) times as many tokens per
-// second (two threads of a Zen 5).
-static constexpr int64_t kVectorsOfOneRow = 1;
+// Of weights that few rows stream from memory: one group of columns after the other is one run of
+// addresses. With four groups beside each other a model of Llama-3.2-1B's shape generates 0.5
+// (Q3_K), 0.6 (Q4_K), 0.7 (Q6_K, IQ4_XS) and 0.95 (MXFP4) times as many tokens per second, and F16
+// is read at 0.8 to 0.9 of the rate, by 8 rows at 0.9 (two threads of a Zen 5).
+static constexpr int64_t kGroupsOfFewRows = 1;
 static constexpr int64_t kVectorsOfFewRows = 2;
 
 int64_t Blocker::unrollOf(int64_t depth) {
@@ -52,10 +52,20 @@ static int64_t vectorsFor(const CpuFacts &facts, int64_t tileRows, int64_t colum
   return best;
 }
 
+// Few rows read scalars that lie side by side as they are, where a copy would be read and written
+// besides (SmolLM2 in F16, 8 sequences: 1.8 times as many tokens per second).
+static bool liesSideBySide(tile::DotOp dot) {
+  tile::LoadOp load = loadOf(dot.getB());
+  return load && !decodingOf(dot.getB()) && dot.getTransposeB() &&
+         load.getView().getType().getInterleave();
+}
+
 int64_t vectorsByRules(const CpuFacts &facts, tile::DotOp dot) {
   auto sums = cast<RankedTensorType>(dot.getAcc().getType());
   if (isBlockTile(dot.getA()))
-    return sums.getDimSize(0) == 1 ? kVectorsOfOneRow : vectorsOfPanels(facts, dot);
+    return sums.getDimSize(0) == 1 ? kGroupsOfFewRows : vectorsOfPanels(facts, dot);
+  if (sums.getDimSize(0) <= CpuSchedule().fewRows && liesSideBySide(dot))
+    return llvm::divideCeil(kGroupsOfFewRows * kInterleavedRows, facts.lanes);
   int64_t length = dot.getTransposeB() ? 1 : decodedLength(dot.getB());
   return vectorsFor(facts, sums.getDimSize(0), sums.getDimSize(1), length);
 }
@@ -165,14 +175,6 @@ LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, const Columns &colum
     from = end;
   }
   return success();
-}
-
-// Few rows read scalars that lie side by side as they are, where a copy would be read and written
-// besides (SmolLM2 in F16, 8 sequences: 1.8 times as many tokens per second).
-static bool liesSideBySide(tile::DotOp dot) {
-  tile::LoadOp load = loadOf(dot.getB());
-  return load && !decodingOf(dot.getB()) && dot.getTransposeB() &&
-         load.getView().getType().getInterleave();
 }
 
 // Columns that few rows multiply at once: of blocks one group, since they take twice as long beside

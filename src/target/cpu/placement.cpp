@@ -16,7 +16,8 @@ static constexpr int64_t kPackRows = 32;
 // So many rows are one block of rows, which reads each b element once: it is decoded as it is read
 // unless its columns have to turn.
 static constexpr int64_t kRowsOfOneBlock = 4;
-// A dot reads each a element once per column block; copying a pays from this many columns.
+// A dot reads each a element once per column block; copying a pays from this many columns, even of
+// one row, since each element in a view has a check of its own.
 static constexpr int64_t kCopyColumns = 32;
 // Rows of a copied operand are spread over cache sets by one line.
 static constexpr int64_t kRowPaddingBytes = 64;
@@ -165,7 +166,7 @@ void Placer::placeDotOperands(tile::DotOp dot) {
     unsigned bits = cast<RankedTensorType>(v.getType()).getElementTypeBitWidth();
     return kRowPaddingBytes * 8 / bits;
   };
-  if (!isBlockTile(dot.getA()) && columns >= kCopyColumns && rows > 1) {
+  if (!isBlockTile(dot.getA()) && columns >= kCopyColumns) {
     placement_.places[dot.getA()] = Place::Scratch;
     placement_.layouts[dot.getA()].rowPadding = padding(dot.getA());
   }

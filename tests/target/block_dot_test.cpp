@@ -75,6 +75,18 @@ TEST_P(BlockDots, OfScalesForEachBlockEqualTheInterpreters) {
   holds(productOf(narrow(), 1, 64, 2));
 }
 
+// K in one step leaves no loop: sums end where they are stored. Rows that a does not have are zero.
+TEST_P(BlockDots, OfStaticDepthAndFewerRowsEqualTheInterpreters) {
+  const auto depth = static_cast<int64_t>(format().blockLength);
+  for (int64_t rows : {13, 1}) {
+    KernelCase c = productOf(rows, 48, 1);
+    c.settings["k"] = std::to_string(depth);
+    c.views["a"][0] = "rows of a";
+    c.extents = {{"M", {14, 27}}, {"rows of a", {0, 2, 14, 20}}, {"N", {64, 72}}, {"K", {depth}}};
+    holds(c);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Formats, BlockDots,
                          testing::Combine(testing::ValuesIn(formatsOfDots()),
                                           testing::ValuesIn(levelNames())),

@@ -205,9 +205,11 @@ LogicalResult Blocker::visit(Operation *op) {
   if (auto branch = dyn_cast<scf::IfOp>(op))
     return visitIf(branch);
   if (auto store = dyn_cast<tile::StoreOp>(op)) {
-    scf::ForOp storing = storedInLoop_.lookup(store);
-    return storing ? onlyIf(hasNoTrips(storing), [&] { return sinkStore(store); })
-                   : sinkStore(store);
+    auto before = storedBefore_.find(store);
+    if (before == storedBefore_.end())
+      return sinkStore(store);
+    scf::ForOp loop = before->second;
+    return loop ? onlyIf(hasNoTrips(loop), [&] { return sinkStore(store); }) : success();
   }
   if (auto dot = dyn_cast<tile::DotOp>(op))
     return sinkDot(dot);

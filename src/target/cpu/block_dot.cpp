@@ -102,7 +102,7 @@ LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t 
     return failure();
   Value end = blocks ? groupsEnd(dot, depth) : depthEnd(dot, depth, unroll);
   bool stepped = rows > 1 && loopAlongK(dot), ahead = columns.packed && stepped;
-  if (ahead || (blocks && stepped))
+  if (ahead || (blocks && (stepped || (rows > 1 && !into))))
     prefetchSums(dot, into, columns, row, rows);
   if (ahead)
     prefetchRows(dot, columns, row, rows);
@@ -174,7 +174,17 @@ LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, const Columns &colum
       return failure();
     from = end;
   }
-  return success();
+  return isBlockTile(dot.getA()) ? endOtherRows(dot, into, limit, columns) : success();
+}
+
+// The sums of rows that a does not have end as they begin.
+LogicalResult Blocker::endOtherRows(tile::DotOp dot, Value into, Value from,
+                                    const Columns &columns) {
+  return loopOver(from, extent(dot.getAcc(), 0), 1, [&](Value row) -> LogicalResult {
+    Block block{{row, columns.from}, {1, columns.count}};
+    FailureOr<Value> sums = sumsBefore(dot, block);
+    return failed(sums) ? failure() : sumsAfter(dot, *sums, into, block);
+  });
 }
 
 // Columns that few rows multiply at once: of blocks one group, since they take twice as long beside
@@ -277,7 +287,7 @@ LogicalResult Blocker::sinkDot(tile::DotOp dot) {
     for (unsigned i = 0; i < loop.getNumRegionIterArgs() && !into; ++i)
       if (accumulatesInPlace(dot, loop, i))
         into = scratch_.lookup(loop.getRegionIterArg(i));
-  if (!into)
+  if (!into && needsScratch(dot))
     into = allocate(type, {});
   int64_t vectors = vectorsByRules(facts_, dot);
   if (schedule_.vectors)
@@ -287,7 +297,8 @@ LogicalResult Blocker::sinkDot(tile::DotOp dot) {
     step = std::max<int64_t>(step, kInterleavedRows);
   if (failed(dotColumns(dot, into, step)))
     return failure();
-  scratch_[dot.getResult()] = into;
+  if (into)
+    scratch_[dot.getResult()] = into;
   return success();
 }
 

@@ -86,23 +86,25 @@ void Blocker::prefetchPanel(tile::DotOp dot, const Columns &columns, Value row, 
   }
 }
 
-// Before a block's K loop: the sums of the row block below, and in the last step what this block's
-// sums are stored to.
+// Before a block's K loop: the sums of the row block below, and in the last step, or where it is
+// the only one, what this block's sums are stored to.
 void Blocker::prefetchSums(tile::DotOp dot, Value into, const Columns &columns, Value row,
                            int64_t rows) {
   auto prefetch = [&](Value memory, Value atRow, Value atColumn) {
     sched::PrefetchOp::create(b_, loc_, memory, ValueRange{atRow, atColumn},
                               b_.getDenseI64ArrayAttr({rows, columns.count}));
   };
-  prefetch(into, add(row, index(rows)), columns.from);
+  if (into)
+    prefetch(into, add(row, index(rows)), columns.from);
   tile::StoreOp store = plainStoreOf(dot);
   if (!store)
     return;
-  (void)onlyIf(isLastTrip(loopAlongK(dot)), [&] {
+  auto stored = [&] {
     prefetch(mapped(store.getView()), add(mapped(store.getOffsets()[0]), row),
              add(mapped(store.getOffsets()[1]), columns.from));
     return success();
-  });
+  };
+  (void)(into ? onlyIf(isLastTrip(loopAlongK(dot)), stored) : stored());
 }
 
 // Before a block's K loop: this panel's share of what the next step copies of a's rows.

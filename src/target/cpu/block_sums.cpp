@@ -1,5 +1,5 @@
-// Blocking, sums: those of a loop's product begin and end in registers, so that no step of it only
-// fills or copies scratch.
+// Blocking, sums: those of a product, or of a loop's, begin and end in registers, so that no step
+// only fills or copies scratch.
 #include "target/cpu/blocker.h"
 
 using namespace mlir;
@@ -9,15 +9,14 @@ namespace sinter::target::cpu {
 // Arithmetic on a block of sums beyond which it is better done row by row.
 static constexpr int64_t kMostEndCost = 3;
 
-// Whether a dot adds to this tile of the loop itself, and neither rows nor groups end where another
-// operand does.
+// The dot that adds to this tile of the loop itself; else null.
 static tile::DotOp sumOf(scf::ForOp loop, unsigned index) {
   Value arg = loop.getRegionIterArg(index);
   if (!isa<RankedTensorType>(arg.getType()) || !arg.hasOneUse())
     return {};
   auto dot = dyn_cast<tile::DotOp>(*arg.user_begin());
   bool whole = dot && dot.getAcc() == arg && dot->getBlock() == loop.getBody() &&
-               dot.getResult().hasOneUse() && !isBlockTile(dot.getA());
+               dot.getResult().hasOneUse();
   return whole && loop.getBody()->getTerminator()->getOperand(index) == dot.getResult()
              ? dot
              : tile::DotOp();
@@ -93,12 +92,12 @@ static tile::StoreOp storeOf(Value value) {
 }
 
 tile::StoreOp Blocker::plainStoreOf(tile::DotOp dot) {
-  auto loop = cast<scf::ForOp>(dot->getParentOp());
-  auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
-  tile::StoreOp store;
-  for (auto [yielded, result] : llvm::zip_equal(yield.getOperands(), loop.getResults()))
-    if (yielded == dot.getResult())
-      store = storeOf(result);
+  tile::StoreOp store = storeOf(dot.getResult());
+  if (auto loop = dyn_cast<scf::ForOp>(dot->getParentOp()))
+    for (auto [yielded, result] :
+         llvm::zip_equal(loop.getBody()->getTerminator()->getOperands(), loop.getResults()))
+      if (yielded == dot.getResult())
+        store = storeOf(result);
   bool plain = store && !isa<tile::BlockType>(store.getView().getType().getElementType()) &&
                !store.getView().getDefiningOp<tile::GatherOp>() && available(store.getView()) &&
                llvm::all_of(store.getOffsets(), [&](Value v) { return available(v); });
@@ -130,20 +129,24 @@ bool Blocker::streamsBeside(Value value, Value sums, int64_t &cost) {
   });
 }
 
-// A store right after the loop that takes sums as they end, through a little arithmetic.
-tile::StoreOp Blocker::storeInLoop(tile::DotOp dot) {
+// A store right after the product, or after the loop that carries its sums, which takes them as
+// they end, through a little arithmetic.
+tile::StoreOp Blocker::storeOfSums(tile::DotOp dot) {
   std::optional<unsigned> tile = tileOfLoop(dot);
-  if (!tile)
-    return {};
-  auto loop = cast<scf::ForOp>(dot->getParentOp());
+  Operation *end = tile ? dot->getParentOp() : dot;
   tile::StoreOp store = plainStoreOf(dot);
-  if (!store || store->getBlock() != loop->getBlock())
+  if (!store || store->getBlock() != end->getBlock())
     return {};
-  for (Operation *op = loop->getNextNode(); op != store; op = op->getNextNode())
+  for (Operation *op = end->getNextNode(); op != store; op = op->getNextNode())
     if (op->getNumRegions() || isa<tile::StoreOp>(op))
       return {};
   int64_t cost = 0;
-  return streamsBeside(store.getValue(), loop.getResult(*tile), cost) ? store : tile::StoreOp();
+  return streamsBeside(store.getValue(), end->getResult(tile.value_or(0)), cost) ? store
+                                                                                 : tile::StoreOp();
+}
+
+bool Blocker::needsScratch(tile::DotOp dot) {
+  return tileOfLoop(dot) || !storeOfSums(dot);
 }
 
 Value Blocker::isLastTrip(scf::ForOp loop) {
@@ -153,19 +156,25 @@ Value Blocker::isLastTrip(scf::ForOp loop) {
 }
 
 LogicalResult Blocker::sumsAfter(tile::DotOp dot, Value sums, Value into, const Block &block) {
-  tile::StoreOp store = storeInLoop(dot);
+  tile::StoreOp store = storeOfSums(dot);
   if (!store) {
     write(sums, into, block.offsets);
     return success();
   }
+  std::optional<unsigned> tile = tileOfLoop(dot);
+  if (!tile) {
+    storedBefore_[store] = {};
+    remember(dot.getResult(), block, sums);
+    return storeBlock(store, block);
+  }
   auto loop = cast<scf::ForOp>(dot->getParentOp());
-  storedInLoop_[store] = loop;
+  storedBefore_[store] = loop;
   auto branch = scf::IfOp::create(b_, loc_, isLastTrip(loop), /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPointToStart(branch.elseBlock());
   write(sums, into, block.offsets);
   b_.setInsertionPointToStart(branch.thenBlock());
-  remember(loop.getResult(*tileOfLoop(dot)), block, sums);
+  remember(loop.getResult(*tile), block, sums);
   return storeBlock(store, block);
 }
 

@@ -95,6 +95,7 @@ private:
   LogicalResult dotColumnsAt(tile::DotOp dot, Value into, Columns columns, bool prepared);
   int64_t columnsOfFewRows(tile::DotOp dot);
   LogicalResult dotRows(tile::DotOp dot, Value into, const Columns &columns);
+  LogicalResult endOtherRows(tile::DotOp dot, Value into, Value from, const Columns &columns);
   LogicalResult dotBlock(tile::DotOp dot, Value into, Value row, int64_t rows,
                          const Columns &columns);
   mlir::FailureOr<Value> dotStep(tile::DotOp dot, Value acc, Value row, int64_t rows,
@@ -108,7 +109,8 @@ private:
   LogicalResult sumsAfter(tile::DotOp dot, Value sums, Value into, const Block &block);
   // The store to a plain view that a loop's product ends in; else null.
   tile::StoreOp plainStoreOf(tile::DotOp dot);
-  tile::StoreOp storeInLoop(tile::DotOp dot);
+  tile::StoreOp storeOfSums(tile::DotOp dot);
+  bool needsScratch(tile::DotOp dot);
   bool streamsBeside(Value value, Value sums, int64_t &cost);
   Value hasNoTrips(mlir::scf::ForOp loop);
   Value isLastTrip(mlir::scf::ForOp loop);
@@ -192,7 +194,8 @@ private:
   mlir::IRMapping map_;                           // scalars and views: old to new
   llvm::DenseMap<Value, Value> scratch_;          // tile values: old to buffer
   llvm::DenseMap<Value, ScratchLayout> layoutOf_; // buffers
-  llvm::DenseMap<mlir::Operation *, mlir::scf::ForOp> storedInLoop_; // stores that loops make
+  // Stores that products make, and the loops around these where their last trips do.
+  llvm::DenseMap<mlir::Operation *, mlir::scf::ForOp> storedBefore_;
   // Blocks of values by where code is being added, the value, and where the block lies.
   std::map<std::tuple<void *, void *, std::vector<int64_t>>, Value> streamed_;
 };

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <numeric>
 
 namespace sinter::bench {
 namespace {
@@ -220,12 +221,15 @@ Result<void> benchFloat(hal::Device &device, const BenchOptions &options) {
 constexpr const char *kBlockFormats[] = {"q4_1", "q8_0", "q5_0",   "q4_k",  "q6_k",
                                          "q3_k", "q2_k", "iq4_xs", "mxfp4", "nvfp4"};
 
-// The activation format for such weights; empty where rows of k are no whole blocks.
+// The activation format for such weights, its scales whole; empty where rows of k are no whole
+// blocks.
 static std::string activationBeside(std::string_view weights, int64_t k) {
   const BlockFormat *format = findBlockFormat(llvm::StringRef(weights).upper());
   if (!format || k % format->blockLength)
     return {};
-  return llvm::StringRef(engine::activationFor(format, {engine::Programs::Tasks})->name).lower();
+  const ActivationFormat *asked = engine::activationFor(format, {engine::Programs::Tasks});
+  const uint64_t length = std::gcd<uint64_t>(asked->scaleLength, k);
+  return llvm::StringRef(activationFormatFor(asked->partLength, length).name).lower();
 }
 
 Result<void> benchBlocks(hal::Device &device, const BenchOptions &options) {

@@ -13,7 +13,8 @@
 
 namespace sinter {
 
-static constexpr ActivationFormat kFormats[] = {kQ8a, kQ8a16, kQ8a256, kQ8a16By256};
+static constexpr ActivationFormat kFormats[] = {kQ8a,   kQ8a64,     kQ8a256,
+                                                kQ8a16, kQ8a16By64, kQ8a16By256};
 
 std::span<const ActivationFormat> activationFormats() {
   return kFormats;

@@ -37,11 +37,13 @@ struct ActivationFormat {
 };
 
 // Sums of whole blocks, and also of halves for weights whose scales change every 16 elements. One
-// scale for 256 elements is as exact as what such weights are multiplied by elsewhere, and sums are
-// scaled less often.
+// scale for 256 elements is as exact as what weights of few bits are multiplied by elsewhere, and
+// sums are scaled less often.
 inline constexpr ActivationFormat kQ8a{"Q8A", 32, 32};
-inline constexpr ActivationFormat kQ8a16{"Q8A_16", 16, 32};
+inline constexpr ActivationFormat kQ8a64{"Q8A_64", 32, 64};
 inline constexpr ActivationFormat kQ8a256{"Q8A_256", 32, 256};
+inline constexpr ActivationFormat kQ8a16{"Q8A_16", 16, 32};
+inline constexpr ActivationFormat kQ8a16By64{"Q8A_16_64", 16, 64};
 inline constexpr ActivationFormat kQ8a16By256{"Q8A_16_256", 16, 256};
 
 std::span<const ActivationFormat> activationFormats();

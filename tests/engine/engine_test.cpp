@@ -127,7 +127,8 @@ EngineOptions activationOptions(const std::string &activations) {
 }
 
 TEST(Engine, ActivationsAreRoundedOnlyWhereTheyMayBe) {
-  for (auto [asked, found] : {std::pair{"fastest", "q8a"}, {"f32", "f32"}}) {
+  // Some rows have 96 elements, and no whole scales of 64.
+  for (auto [asked, found] : {std::pair{"fastest", "q8a, q8a_64"}, {"f32", "f32"}}) {
     auto plan = planOf(tinyLlama(), activationOptions(asked));
     ASSERT_TRUE(plan) << plan.error().toString();
     EXPECT_EQ(plan->texts.at("asked_activations"), asked);

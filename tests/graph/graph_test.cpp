@@ -355,8 +355,9 @@ TEST_F(Graph, ScalesOfActivationsSuitTheirMakerAndAllTheirReaders) {
     });
     return formats;
   };
-  EXPECT_THAT(formatsOf("q4_k", "q6_k"), testing::ElementsAre("q8a_16_256", "q8a_16_256", "q8a"));
-  EXPECT_THAT(formatsOf("q6_k", "q8_0"), testing::ElementsAre("q8a_16", "q8a_16", "q8a_16"));
+  using testing::ElementsAre;
+  EXPECT_THAT(formatsOf("q4_k", "q6_k"), ElementsAre("q8a_16_256", "q8a_16_256", "q8a_64"));
+  EXPECT_THAT(formatsOf("q6_k", "q8_0"), ElementsAre("q8a_16", "q8a_16", "q8a_16_64"));
 }
 
 } // namespace

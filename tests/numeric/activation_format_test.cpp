@@ -11,10 +11,11 @@ namespace {
 
 TEST(ActivationFormats, HaveTheSumsOfTheGroupAndTheLongestScalesThatFit) {
   EXPECT_EQ(activationFormatFor(32, 32).name, "Q8A");
-  EXPECT_EQ(activationFormatFor(16, 64).name, "Q8A_16");
+  EXPECT_EQ(activationFormatFor(16, 64).name, "Q8A_16_64");
   EXPECT_EQ(activationFormatFor(32, 256).name, "Q8A_256");
   EXPECT_EQ(activationFormatFor(16, 8192).name, "Q8A_16_256");
-  EXPECT_EQ(activationFormatFor(32, 576).name, "Q8A"); // two whole scales and a quarter
+  EXPECT_EQ(activationFormatFor(32, 576).name, "Q8A_64"); // of 256 two and a quarter
+  EXPECT_EQ(activationFormatFor(32, 96).name, "Q8A");
 }
 
 template <typename Number> Number at(const uint8_t *block, uint32_t offset) {

@@ -68,6 +68,19 @@ TEST_P(BlockDots, OfOneRowEqualTheInterpreters) {
   holds(productOf(1, 64, 2));
 }
 
+// Where a scale spans several blocks of weights.
+TEST_P(BlockDots, OfScalesForSeveralBlocksEqualTheInterpreters) {
+  const ActivationFormat &wide = activationFormatFor(dotPacking(format())->groupLength, 64);
+  if (format().blockLength % wide.scaleLength == 0)
+    return; // the cases above
+  const auto blocks = static_cast<int64_t>(wide.scaleLength / format().blockLength);
+  for (int64_t rows : {13, 1}) {
+    KernelCase c = productOf(lower(wide.name), rows, 48, blocks);
+    c.extents["K"] = {3 * wide.scaleLength, 0, wide.scaleLength};
+    holds(c);
+  }
+}
+
 TEST_P(BlockDots, OfScalesForEachBlockEqualTheInterpreters) {
   if (narrow() == activation())
     return; // the cases above

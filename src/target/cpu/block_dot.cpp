@@ -94,7 +94,7 @@ LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t 
                                 const Columns &columns) {
   int64_t depth = cast<RankedTensorType>(dot.getA().getType()).getDimSize(1);
   bool blocks = isBlockTile(dot.getA());
-  int64_t step = !blocks ? 1 : columns.words ? scaleLengthOf(dot) : blockLengthOf(dot.getB());
+  int64_t step = !blocks ? 1 : columns.words ? scaleLengthOf(dot) : wholeLengthOf(dot);
   int64_t unroll = blocks ? 1 : unrollOf(depth);
   Block block{{row, columns.from}, {rows, columns.count}};
   FailureOr<Value> acc = sumsBefore(dot, block);
@@ -274,10 +274,10 @@ bool Blocker::accumulatesInPlace(tile::DotOp dot, scf::ForOp loop, unsigned inde
 LogicalResult Blocker::sinkDot(tile::DotOp dot) {
   auto type = cast<RankedTensorType>(dot.getResult().getType());
   int64_t depth = cast<RankedTensorType>(dot.getA().getType()).getDimSize(1);
-  if (isBlockTile(dot.getA()) && depth % blockLengthOf(dot.getB()))
+  if (isBlockTile(dot.getA()) && depth % wholeLengthOf(dot))
     return dot.emitOpError() << "multiplies " << depth
-                             << " elements along K at a time, expected whole blocks of "
-                             << blockLengthOf(dot.getB());
+                             << " elements along K at a time, expected whole blocks and scales of "
+                             << wholeLengthOf(dot);
   if (isBlockTile(dot.getA()) && type.getDimSize(1) % kInterleavedRows)
     return dot.emitOpError() << "has " << type.getDimSize(1)
                              << " columns, expected whole groups of " << kInterleavedRows

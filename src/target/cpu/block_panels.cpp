@@ -4,6 +4,8 @@
 
 #include "numeric/dot_packing.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace sinter::target::cpu {
@@ -17,6 +19,10 @@ int64_t blockLengthOf(Value weights) {
 
 int64_t scaleLengthOf(tile::DotOp dot) {
   return tile::activationFormatOf(getElementTypeOrSelf(dot.getA().getType()))->scaleLength;
+}
+
+int64_t wholeLengthOf(tile::DotOp dot) {
+  return std::lcm(blockLengthOf(dot.getB()), scaleLengthOf(dot));
 }
 
 int64_t rowsOfBlocks(const CpuFacts &facts, int64_t vectors, int64_t tileRows) {

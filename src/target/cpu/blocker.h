@@ -41,6 +41,8 @@ int64_t blockLengthOf(Value weights);
 // Sums of so many rows of blocks stay in registers beside `vectors` vectors of columns.
 // Elements of a that share a scale.
 int64_t scaleLengthOf(tile::DotOp dot);
+// Elements of whole blocks of b and whole scales of a.
+int64_t wholeLengthOf(tile::DotOp dot);
 int64_t rowsOfBlocks(const CpuFacts &facts, int64_t vectors, int64_t tileRows);
 // The same where they are expanded into panels, and the vectors that a panel has: whole groups of
 // packed rows.

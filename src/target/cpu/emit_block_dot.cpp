@@ -3,6 +3,8 @@
 #include "target/cpu/dot_operand.h"
 #include "target/cpu/emitter.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace sinter::target::cpu {
@@ -200,14 +202,11 @@ FailureOr<DotPacking> Emitter::blockDotPacking(tile::DotOp op, const EmittedView
                             << lowerName(
                                    activationFormatFor(packing->groupLength, format->blockLength))
                             << " beside " << w.type.getElementType();
-  if (format->blockLength % activation->scaleLength)
-    return op.emitOpError() << "multiplies blocks of " << format->blockLength
-                            << " by activations of " << a.type.getElementType()
-                            << ", expected whole scales in a block";
   int64_t depth = cast<RankedTensorType>(op.getA().getType()).getDimSize(1);
-  if (depth != format->blockLength)
-    return op.emitOpError() << "multiplies " << depth << " elements at once, expected blocks of "
-                            << format->blockLength;
+  int64_t whole = std::lcm(format->blockLength, activation->scaleLength);
+  if (depth != whole)
+    return op.emitOpError() << "multiplies " << depth << " elements at once, expected " << whole
+                            << " of whole blocks and scales";
   return *packing;
 }
 
@@ -236,6 +235,14 @@ SmallVector<Value> Emitter::activationRows(tile::LoadOp load, const ActivationFo
   for (int64_t r = 0; r < cast<RankedTensorType>(load.getType()).getDimSize(0); ++r)
     rows.push_back(r ? bytesAt(first, mul(rowBytes, index(r))) : first);
   return rows;
+}
+
+// The rows' blocks of activations so many elements further.
+SmallVector<Value> Emitter::blocksBeyond(ArrayRef<Value> rows, const ActivationFormat &activation,
+                                         int64_t elements) {
+  int64_t bytes = elements / kActivationLength * activation.bytes();
+  return llvm::map_to_vector(rows,
+                             [&](Value row) { return bytes ? bytesAt(row, index(bytes)) : row; });
 }
 
 // The sums of each row in one vector of columns.
@@ -282,29 +289,38 @@ LogicalResult Emitter::emitBlockDot(tile::DotOp op) {
   Pieces acc = relayout(tiles_.find(op.getAcc())->second, canonicalLane(accType.getShape()));
   SmallVector<Value> rowsA = activationRows(loadA, activation);
   auto ahead = dyn_cast_or_null<IntegerAttr>(op->getDiscardableAttr(kFetchAhead));
+  const int64_t depth = cast<RankedTensorType>(op.getA().getType()).getDimSize(1);
   const int64_t groups = format.blockLength / packing->groupLength;
   const int64_t steps = groups * kInterleavedRows / facts_.lanes;
   const int64_t together = activation.scaleLength / packing->groupLength; // share a scale of a
   auto floats = VectorType::get({facts_.lanes}, b_.getF32Type());
   Value zero = arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(floats, -0.0f));
+  GroupDots scales(b_, loc_, facts_, {}, activation, rowsA);
   for (int64_t p = 0, perRow = piecesAlong(accType.getDimSize(1)); p < perRow; ++p) {
     int64_t row = p * facts_.lanes, inGroup = row % kInterleavedRows;
-    Value blocks = packedBlocks(w, format, atB, row);
-    PackedOperand operand(b_, loc_, facts_, *packing, blocks, static_cast<uint32_t>(inGroup));
-    DotOperand *vector = &operand;
-    GroupDots dots(b_, loc_, facts_, vector, activation, rowsA);
+    Value first = packedBlocks(w, format, atB, row);
     SmallVector<Value> sums;
-    for (int64_t g = 0; g < groups; ++g) {
-      if (ahead)
-        emitFetchShare(blocks, format, ahead.getInt(), inGroup / facts_.lanes * groups + g, steps);
-      if (g % together == 0)
-        sums.assign(rowsA.size(), zero);
-      dots.add(static_cast<uint32_t>(g) * packing->groupLength, Sums{pointersTo(sums)});
-      if ((g + 1) % together == 0)
-        dots.addScaled(static_cast<uint32_t>(g + 1 - together) * packing->groupLength, sums,
-                       sumsOf(acc, p, perRow));
-      if (ahead)
-        keepMemoryOrder();
+    for (int64_t at = 0; at < depth; at += format.blockLength) {
+      Value blocks =
+          bytesAt(first, index(at / format.blockLength * format.blockBytes * kInterleavedRows));
+      PackedOperand operand(b_, loc_, facts_, *packing, blocks, static_cast<uint32_t>(inGroup));
+      DotOperand *vector = &operand;
+      SmallVector<Value> rows = blocksBeyond(rowsA, activation, at);
+      GroupDots dots(b_, loc_, facts_, vector, activation, rows);
+      for (int64_t g = 0; g < groups; ++g) {
+        const int64_t all = at / packing->groupLength + g;
+        if (ahead)
+          emitFetchShare(blocks, format, ahead.getInt(), inGroup / facts_.lanes * groups + g,
+                         steps);
+        if (all % together == 0)
+          sums.assign(rowsA.size(), zero);
+        dots.add(static_cast<uint32_t>(g) * packing->groupLength, Sums{pointersTo(sums)});
+        if ((all + 1) % together == 0)
+          scales.addScaled(static_cast<uint32_t>(all + 1 - together) * packing->groupLength, sums,
+                           sumsOf(acc, p, perRow));
+        if (ahead)
+          keepMemoryOrder();
+      }
     }
   }
   tiles_[op.getResult()] = acc;

@@ -151,6 +151,8 @@ private:
   Value packedBlocks(const EmittedView &w, const BlockFormat &format, ArrayRef<Value> at,
                      int64_t row);
   SmallVector<Value> activationRows(tile::LoadOp load, const ActivationFormat &activation);
+  SmallVector<Value> blocksBeyond(ArrayRef<Value> rows, const ActivationFormat &activation,
+                                  int64_t elements);
   mlir::FailureOr<DotPacking> blockDotPacking(tile::DotOp op, const EmittedView &a,
                                               const EmittedView &w);
 

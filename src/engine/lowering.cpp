@@ -233,19 +233,18 @@ Result<void> Lowering::lowerContract(graph::ContractOp op) {
     return {};
   }
   SINTER_ASSIGN(Steps few, emit(RowBucket::Few));
-  Expr rows = extentOf(op.getA().getType(), 0);
-  const bool alike = few == many;
-  Steps below = {{plan::If{moreThan(rows, 1), std::move(few), std::move(one)}}};
-  if (alike)
-    llvm::move(below, std::back_inserter(steps_));
-  else
-    steps_.push_back({plan::If{moreThan(rows, kFewRows), std::move(many), std::move(below)}});
+  steps_.push_back(byRows(extentOf(op.getA().getType(), 0), many, few, one));
   return {};
 }
 
-// 0 where an extent is no more.
-Expr Lowering::moreThan(const Expr &extent, int64_t most) {
-  return plan::maxOf(plan::add(extent, Expr(-most)), Expr(0));
+// Those of the steps that are for so many rows.
+plan::Step Lowering::byRows(const Expr &rows, const Steps &many, const Steps &few,
+                            const Steps &one) {
+  auto moreThan = [&](int64_t most) {
+    return plan::maxOf(plan::add(rows, Expr(-most)), Expr(0));
+  };
+  plan::Step below{plan::If{moreThan(1), few, one}};
+  return few == many ? below : plan::Step{plan::If{moreThan(kFewRows), many, {below}}};
 }
 
 // 0 where rows were generated.

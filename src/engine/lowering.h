@@ -95,7 +95,8 @@ private:
   Result<void> lowerRope(graph::RopeOp op);
   Result<void> lowerScatter(graph::ScatterOp op);
   plan::Expr inPrompts() const;
-  static plan::Expr moreThan(const plan::Expr &extent, int64_t most);
+  static plan::Step byRows(const plan::Expr &rows, const Steps &many, const Steps &few,
+                           const Steps &one);
   // Block sizes of tasks on cores may be chosen; threads of a block share sums by theirs.
   Freedom freedom() const { return {options_.programs == Programs::Tasks}; }
   void lowerReshape(graph::ReshapeOp op);

@@ -91,8 +91,8 @@ static int64_t productColumns(int64_t n) {
 // f16 at K = 576 22 %. Many rows share what blocks of b become, and prompts of 512 make two
 // equal tiles of whole blocks of five rows (q8_0, K = 1536, N = 576, 1536, 3072 on a Zen 5: 0.72,
 // 0.71, 0.70 of the byte dots' rate in tiles of 260 rows, 0.72, 0.70, 0.69 of 240). Sums ascend
-// along K in any steps. Few rows read scalars as they lie, as one row does:
-// 8 by F16 at K = 576 take 0.55 of the time that tiles of many rows do.
+// along K in any steps. Few rows read scalars as they lie, as one row does (SmolLM2 in F16, 8
+// sequences: 1.2 to 1.3 times as many tokens per second).
 static void chooseTaskBlocks(kernels::Gemm &p, RowBucket rows) {
   bool blocks = p.b.isBlock() && p.activation.isBlock(), one = rows == RowBucket::One;
   bool streams = one || (rows == RowBucket::Few && !p.b.isBlock());

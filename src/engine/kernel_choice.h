@@ -16,7 +16,7 @@ namespace sinter::engine {
 // How many rows a program of a launch holds. On threads One is for generated rows, however many.
 // Few differs from Many only for products of tasks with scalars.
 enum class RowBucket { Many, Few, One };
-// Most rows of Few.
+// Most rows of Few: as many as read packed weights as they lie (target/cpu: CpuSchedule).
 inline constexpr int64_t kFewRows = 8;
 
 // What one program is: a task that a core goes through, or a block of threads.

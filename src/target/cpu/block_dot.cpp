@@ -10,11 +10,6 @@ namespace sinter::target::cpu {
 
 // Vectors side by side: more would need columns that few tiles have.
 static constexpr int64_t kMostVectors = 4;
-// Of weights that few rows stream from memory: one group of columns after the other is one run of
-// addresses. With four groups beside each other a model of Llama-3.2-1B's shape generates 0.5
-// (Q3_K), 0.6 (Q4_K), 0.7 (Q6_K, IQ4_XS) and 0.95 (MXFP4) times as many tokens per second, and F16
-// is read at 0.8 to 0.9 of the rate, by 8 rows at 0.9 (two threads of a Zen 5).
-static constexpr int64_t kGroupsOfFewRows = 1;
 static constexpr int64_t kVectorsOfFewRows = 2;
 
 int64_t Blocker::unrollOf(int64_t depth) {
@@ -60,12 +55,16 @@ static bool liesSideBySide(tile::DotOp dot) {
          load.getView().getType().getInterleave();
 }
 
+// Weights that few rows stream from memory are one run of addresses where one group of columns comes
+// after the other. With four groups beside each other a model of Llama-3.2-1B's shape generates 0.5
+// (Q3_K), 0.6 (Q4_K), 0.7 (Q6_K, IQ4_XS) and 0.95 (MXFP4) times as many tokens per second, and one
+// row reads F16 at 0.8 of the rate instead of 0.9 (two threads of a Zen 5).
 int64_t vectorsByRules(const CpuFacts &facts, tile::DotOp dot) {
   auto sums = cast<RankedTensorType>(dot.getAcc().getType());
   if (isBlockTile(dot.getA()))
-    return sums.getDimSize(0) == 1 ? kGroupsOfFewRows : vectorsOfPanels(facts, dot);
+    return sums.getDimSize(0) == 1 ? vectorsOfGroup(facts) : vectorsOfPanels(facts, dot);
   if (sums.getDimSize(0) <= CpuSchedule().fewRows && liesSideBySide(dot))
-    return llvm::divideCeil(kGroupsOfFewRows * kInterleavedRows, facts.lanes);
+    return vectorsOfGroup(facts);
   int64_t length = dot.getTransposeB() ? 1 : decodedLength(dot.getB());
   return vectorsFor(facts, sums.getDimSize(0), sums.getDimSize(1), length);
 }

@@ -48,10 +48,14 @@ bool expands(const CpuFacts &facts, tile::DotOp dot) {
          acc.getDimSize(0) > rowsOfBlocks(facts, 1, acc.getDimSize(0));
 }
 
+int64_t vectorsOfGroup(const CpuFacts &facts) {
+  return llvm::divideCeil(kInterleavedRows, facts.lanes);
+}
+
 int64_t vectorsOfPanels(const CpuFacts &facts, tile::DotOp dot) {
   // Without an instruction for bytes two need more registers than there are (q8_0: 0.89 as fast).
   int64_t vectors = facts.instructions.byteDot && expands(facts, dot) ? 2 : 1;
-  return std::max<int64_t>(vectors, kInterleavedRows / facts.lanes);
+  return std::max(vectors, vectorsOfGroup(facts));
 }
 
 // Groups beyond the weights' own length are zero and add nothing: their exact end replaces a bound

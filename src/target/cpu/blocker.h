@@ -38,11 +38,13 @@ struct Columns {
 tile::LoadOp loadOf(Value value);
 // Elements of a block of weights.
 int64_t blockLengthOf(Value weights);
-// Sums of so many rows of blocks stay in registers beside `vectors` vectors of columns.
 // Elements of a that share a scale.
 int64_t scaleLengthOf(tile::DotOp dot);
 // Elements of whole blocks of b and whole scales of a.
 int64_t wholeLengthOf(tile::DotOp dot);
+// The vectors of a group of packed rows.
+int64_t vectorsOfGroup(const CpuFacts &facts);
+// Sums of so many rows of blocks stay in registers beside `vectors` vectors of columns.
 int64_t rowsOfBlocks(const CpuFacts &facts, int64_t vectors, int64_t tileRows);
 // The same where they are expanded into panels, and the vectors that a panel has: whole groups of
 // packed rows.
@@ -105,13 +107,15 @@ private:
   bool accumulatesInPlace(tile::DotOp dot, mlir::scf::ForOp loop, unsigned index);
   static int64_t unrollOf(int64_t depth); // K steps of one trip
 
-  // block_sums.cpp: where the sums of a loop's product begin and end
+  // block_sums.cpp: where the sums of a product begin and end
   bool beginsInRegisters(mlir::scf::ForOp loop, unsigned index);
   mlir::FailureOr<Value> sumsBefore(tile::DotOp dot, const Block &block);
   LogicalResult sumsAfter(tile::DotOp dot, Value sums, Value into, const Block &block);
-  // The store to a plain view that a loop's product ends in; else null.
+  // The store to a plain view that a product ends in; else null.
   tile::StoreOp plainStoreOf(tile::DotOp dot);
+  // The same where blocks of sums can be stored as they end; else null.
   tile::StoreOp storeOfSums(tile::DotOp dot);
+  // Whether sums lie in scratch between a product's steps or after them.
   bool needsScratch(tile::DotOp dot);
   bool streamsBeside(Value value, Value sums, int64_t &cost);
   Value hasNoTrips(mlir::scf::ForOp loop);

@@ -95,8 +95,10 @@ static View rowsOf(const Attention &p, const Block &b, const View &view) {
   return window(view, {b.first, 0, 0}, {b.rows, headsOf(p), p.headDim});
 }
 
-static Block loadBlock(KernelBuilder &k, const RowViews &v) {
-  Scalar id = k.programId(0);
+// The block of so many: its number is that of the program along this axis, its head's along the
+// second.
+static Block loadBlock(KernelBuilder &k, const RowViews &v, int axis = 0) {
+  Scalar id = k.programId(axis);
   Block b;
   b.head = k.programId(1);
   b.sequence = loadScalar(v.blocks, {id, 0});
@@ -307,9 +309,10 @@ void attentionSpans(KernelBuilder &k, const Attention &p) {
   SpanViews spans = declareSpans(k, p, /*stored=*/true);
   Scalar scale = k.scalar("scale", F32);
   p.scores.open(k);
-  k.grid(v.rows.blocks.dim(0), p.kvHeads, spans.high.dim(2));
-  Block b = loadBlock(k, v.rows);
-  Scalar span = k.programId(2);
+  // Spans come first: a core goes from one to the next, whose pages it has asked for already.
+  k.grid(spans.high.dim(2), p.kvHeads, v.rows.blocks.dim(0));
+  Block b = loadBlock(k, v.rows, /*axis=*/2);
+  Scalar span = k.programId(0);
   SpanRange range = rangeOf(k, p, v.rows, b, span * spanKeys(p));
   Queries q = loadQueries(k, p, v, b, scale);
   OnlineSums sums = sumsOfKeys(k, p, v, b, q, range.start, range.end);

@@ -61,6 +61,11 @@ struct Float32 {
   Value less(Value x, Value y) const {
     return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, x, y);
   }
+  /// x held from `least` to `most`; NaN stays.
+  Value range(Value x, double least, double most) const {
+    x = select(less(x, constant(least)), constant(least), x);
+    return select(less(constant(most), x), constant(most), x);
+  }
   /// c[0] + x (c[1] + x (c[2] + ...)), by Horner's scheme.
   Value polynomial(Value x, ArrayRef<double> c) const {
     Value sum = constant(c.back());
@@ -71,16 +76,24 @@ struct Float32 {
 };
 } // namespace
 
-// 2^n exp(r) as 2^(n - 1) times 2 exp(r), so that n = 128 has a scale, with |r| <= ln2 / 2, Taylor
-// to r^7 (relative error below 2e-7 with the rounding of the steps), where x lies from `lowest` to
-// `highest`; 0 below, infinity above; NaN stays.
-static Value scaledExp(const Float32 &f, Value x, Value n, Value r, double lowest, double highest) {
+namespace {
+struct Rounded {
+  Value whole, bits; // an integer n and one whose lowest bits are those of n + 126
+};
+} // namespace
+
+// The integer nearest to x times `factor`. Integer conversions, which saturate, are many
+// instructions on some processors; from 2^23 numbers are integers, and their bits count.
+static Rounded nearest(const Float32 &f, Value x, double factor) {
+  Value shift = f.constant(0x1.8p23 + 126), shifted = f.fma(x, f.constant(factor), shift);
+  return {f.sub(shifted, shift), f.bitsOf(shifted)};
+}
+
+// 2^n exp(r) as 2 exp(r) times 2^(n - 1), so that n = 128 has a scale, and that of n = -126 is 0;
+// |r| <= ln2 / 2, Taylor to r^7 (relative error below 2e-7 with the rounding of the steps).
+static Value scaledExp(const Float32 &f, const Rounded &n, Value r) {
   Value p = f.polynomial(r, {2.0, 2.0, 1.0, 1.0 / 3, 1.0 / 12, 1.0 / 60, 1.0 / 360, 1.0 / 2520});
-  Value low = f.less(x, f.constant(lowest)), high = f.less(f.constant(highest), x);
-  Value safe = f.select(low, f.constant(0), f.select(high, f.constant(0), n));
-  Value y = f.mul(p, f.fromBits(f.shiftedLeft(f.lowestBits(safe, 126), 23)));
-  y = f.select(low, f.constant(0), y);
-  return f.select(high, f.constant(std::numeric_limits<double>::infinity()), y);
+  return f.mul(p, f.fromBits(f.shiftedLeft(n.bits, 23)));
 }
 
 static Value ownExp2(const Float32 &f, Value x) {
@@ -90,8 +103,7 @@ static Value ownExp2(const Float32 &f, Value x) {
 // 2^(x log2 e) with the product in two parts, of which the small one is taken by its first two
 // terms: error below 4 units in the last place. Beyond the clamp the result is 0 or infinity.
 static Value expByExp2(const Float32 &f, Value x) {
-  x = f.select(f.less(x, f.constant(-110)), f.constant(-110), x);
-  x = f.select(f.less(f.constant(110), x), f.constant(110), x);
+  x = f.range(x, -110, 110);
   constexpr auto high = static_cast<float>(std::numbers::log2e);
   constexpr double low = std::numbers::log2e - high;
   Value whole = f.mul(x, f.constant(high));
@@ -158,7 +170,7 @@ static Value expBelowMaximum(const Float32 &f, Value x) {
   return ownExp2(f, f.fma(difference.getLhs(), f.constant(std::numbers::log2e), all));
 }
 
-// By a polynomial, below 2^-125.4 the result is 0.
+// By a polynomial: below 2^-125.5 the result is 0, from 2^128 infinity.
 static Value expandExp(const Float32 &f, Value x) {
   if (f.own == OwnExp2::Everywhere) {
     Value below = expBelowMaximum(f, x);
@@ -166,8 +178,9 @@ static Value expandExp(const Float32 &f, Value x) {
   }
   if (f.own == OwnExp2::NearZero)
     return expNearZero(f, x);
-  Value n = f.round(f.mul(x, f.constant(1.0 / std::numbers::ln2)));
-  return scaledExp(f, x, n, lessPowers(f, x, n), -86.9, 88.73);
+  x = f.range(x, -87.3, 89);
+  Rounded n = nearest(f, x, std::numbers::log2e);
+  return scaledExp(f, n, lessPowers(f, x, n.whole));
 }
 
 static Value expandExp2(const Float32 &f, Value x) {
@@ -175,8 +188,9 @@ static Value expandExp2(const Float32 &f, Value x) {
     return ownExp2(f, x);
   if (f.own == OwnExp2::NearZero)
     return exp2NearZero(f, x);
-  Value n = f.round(x);
-  return scaledExp(f, x, n, f.mul(f.sub(x, n), f.constant(std::numbers::ln2)), -125, 128);
+  x = f.range(x, -126, 128.4);
+  Rounded n = nearest(f, x, 1);
+  return scaledExp(f, n, f.mul(f.sub(x, n.whole), f.constant(std::numbers::ln2)));
 }
 
 // log(x) = e ln2 + 2 atanh(s), s = (m - 1) / (m + 1), m in [sqrt(1/2), sqrt(2)); series to s^9

@@ -144,6 +144,23 @@ Value Blocker::rowLimit(tile::DotOp dot) {
   return b_.createOrFold<arith::MinSIOp>(loc_, limit, left);
 }
 
+// The rows of blocks of a size: all that are whole, or fewer by so many that the rest are whole
+// blocks of the `next` size, 4, since a single row takes as long as four (prompts of 512 and
+// iq4_xs: 0.9 %, q4_1: 0.4 %).
+Value Blocker::wholeBlocks(Value rows, int64_t size, int64_t next) {
+  Value whole = floorTo(rows, size);
+  if (next == 1 || size % 2 == 0)
+    return whole;
+  // Sizes are 1 or -1 modulo 4, so that each block given back brings the rest by one nearer.
+  Value rest = b_.createOrFold<arith::SubIOp>(loc_, rows, whole);
+  Value fewer = multiplied(b_.createOrFold<arith::RemUIOp>(
+                               loc_, multiplied(rest, size % next == 1 ? next - 1 : 1), index(next)),
+                           size);
+  Value enough = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::uge, whole, fewer);
+  Value less = b_.createOrFold<arith::SubIOp>(loc_, whole, fewer);
+  return arith::SelectOp::create(b_, loc_, enough, less, whole);
+}
+
 // Rows in blocks of the largest size that fits, then of 4, then single ones, so that few rows cost
 // few.
 LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, const Columns &columns) {
@@ -163,9 +180,9 @@ LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, const Columns &colum
   for (int64_t rows : {4, 1})
     if (rows < sizes.back())
       sizes.push_back(rows);
-  for (int64_t rows : sizes) {
+  for (auto [at, rows] : llvm::enumerate(sizes)) {
     Value left = b_.createOrFold<arith::SubIOp>(loc_, limit, from);
-    Value end = add(from, floorTo(left, rows));
+    Value end = add(from, wholeBlocks(left, rows, at + 1 < sizes.size() ? sizes[at + 1] : 1));
     auto loop = scf::ForOp::create(b_, loc_, from, end, index(rows));
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToStart(loop.getBody());

@@ -98,6 +98,7 @@ private:
                               bool prepared);
   LogicalResult dotColumnsAt(tile::DotOp dot, Value into, Columns columns, bool prepared);
   int64_t columnsOfFewRows(tile::DotOp dot);
+  Value wholeBlocks(Value rows, int64_t size, int64_t next);
   LogicalResult dotRows(tile::DotOp dot, Value into, const Columns &columns);
   LogicalResult endOtherRows(tile::DotOp dot, Value into, Value from, const Columns &columns);
   LogicalResult dotBlock(tile::DotOp dot, Value into, Value row, int64_t rows,

@@ -129,6 +129,10 @@ LogicalResult ViewType::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+OpFoldResult SliceOp::fold(FoldAdaptor) {
+  return getType() == getValue().getType() ? OpFoldResult(getValue()) : OpFoldResult();
+}
+
 OpFoldResult DimOp::fold(FoldAdaptor) {
   int64_t extent = getView().getType().getShape()[getAxis()];
   if (ShapedType::isDynamic(extent))

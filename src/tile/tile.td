@@ -215,6 +215,7 @@ def Tile_SliceOp : Tile_Op<"slice", [Pure]> {
   let arguments = (ins Tile_Tile:$value, DenseI64ArrayAttr:$offsets);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$value $offsets attr-dict `:` type($value) `->` type($result)";
+  let hasFolder = 1; // the whole of a tile is that tile
   let hasVerifier = 1;
 }
 

@@ -86,8 +86,21 @@ void Blocker::prefetchPanel(tile::DotOp dot, const Columns &columns, Value row, 
   }
 }
 
+// What a value is made of element by element, read from views of two axes.
+static void loadsBeside(Value value, llvm::SmallSetVector<tile::LoadOp, 4> &loads) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !isa<RankedTensorType>(value.getType()))
+    return;
+  auto load = dyn_cast<tile::LoadOp>(op);
+  if (load && load.getOffsets().size() == 2)
+    loads.insert(load);
+  else if (op->hasTrait<OpTrait::Elementwise>())
+    for (Value operand : op->getOperands())
+      loadsBeside(operand, loads);
+}
+
 // Before a block's K loop: the sums of the row block below, and in the last step, or where it is
-// the only one, what this block's sums are stored to.
+// the only one, what this block's sums are stored to and what is added to them before.
 void Blocker::prefetchSums(tile::DotOp dot, Value into, const Columns &columns, Value row,
                            int64_t rows) {
   auto prefetch = [&](Value memory, Value atRow, Value atColumn) {
@@ -99,9 +112,18 @@ void Blocker::prefetchSums(tile::DotOp dot, Value into, const Columns &columns, 
   tile::StoreOp store = plainStoreOf(dot);
   if (!store)
     return;
+  llvm::SmallSetVector<tile::LoadOp, 4> loads;
+  loadsBeside(store.getValue(), loads);
+  auto prefetchOf = [&](auto access) {
+    prefetch(mapped(access.getView()), add(mapped(access.getOffsets()[0]), row),
+             add(mapped(access.getOffsets()[1]), columns.from));
+  };
   auto stored = [&] {
-    prefetch(mapped(store.getView()), add(mapped(store.getOffsets()[0]), row),
-             add(mapped(store.getOffsets()[1]), columns.from));
+    prefetchOf(store);
+    for (tile::LoadOp load : loads)
+      if (available(load.getView()) &&
+          llvm::all_of(load.getOffsets(), [&](Value v) { return available(v); }))
+        prefetchOf(load);
     return success();
   };
   (void)(into ? onlyIf(isLastTrip(loopAlongK(dot)), stored) : stored());

@@ -153,9 +153,10 @@ Value Blocker::wholeBlocks(Value rows, int64_t size, int64_t next) {
     return whole;
   // Sizes are 1 or -1 modulo 4, so that each block given back brings the rest by one nearer.
   Value rest = b_.createOrFold<arith::SubIOp>(loc_, rows, whole);
-  Value fewer = multiplied(b_.createOrFold<arith::RemUIOp>(
-                               loc_, multiplied(rest, size % next == 1 ? next - 1 : 1), index(next)),
-                           size);
+  Value fewer =
+      multiplied(b_.createOrFold<arith::RemUIOp>(
+                     loc_, multiplied(rest, size % next == 1 ? next - 1 : 1), index(next)),
+                 size);
   Value enough = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::uge, whole, fewer);
   Value less = b_.createOrFold<arith::SubIOp>(loc_, whole, fewer);
   return arith::SelectOp::create(b_, loc_, enough, less, whole);

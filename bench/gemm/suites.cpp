@@ -16,7 +16,7 @@
 namespace sinter::bench {
 namespace {
 
-constexpr double kFloatBar = 0.85, kPeerBar = 1.0, kBlockBar = 0.5;
+constexpr double kFloatBar = 0.85, kPeerBar = 1.0, kBlockBar = 0.7;
 constexpr uint64_t kPeakTrips = 200'000;
 constexpr int64_t kPromptRows = 512;
 // Weights of one row's product: as many as a small model has, read over and over as decoding does.

@@ -95,8 +95,7 @@ static View rowsOf(const Attention &p, const Block &b, const View &view) {
   return window(view, {b.first, 0, 0}, {b.rows, headsOf(p), p.headDim});
 }
 
-// The block of so many: its number is that of the program along this axis, its head's along the
-// second.
+// What a program works on: `axis` of the grid counts blocks of rows, the second axis heads.
 static Block loadBlock(KernelBuilder &k, const RowViews &v, int axis = 0) {
   Scalar id = k.programId(axis);
   Block b;

@@ -144,19 +144,21 @@ Value Blocker::rowLimit(tile::DotOp dot) {
   return b_.createOrFold<arith::MinSIOp>(loc_, limit, left);
 }
 
+// Blocks of so many rows take what larger ones leave; what they leave is single rows.
+static constexpr int64_t kRestRows = 4;
+
 // The rows of blocks of a size: all that are whole, or fewer by so many that the rest are whole
-// blocks of the `next` size, 4, since a single row takes as long as four (prompts of 512 and
-// iq4_xs: 0.9 %, q4_1: 0.4 %).
-Value Blocker::wholeBlocks(Value rows, int64_t size, int64_t next) {
+// blocks of kRestRows, since a single row takes as long as four (prompts of 512 and iq4_xs: 0.9 %,
+// q4_1: 0.4 %).
+Value Blocker::wholeBlocks(Value rows, int64_t size) {
   Value whole = floorTo(rows, size);
-  if (next == 1 || size % 2 == 0)
+  if (size <= kRestRows || size % 2 == 0)
     return whole;
-  // Sizes are 1 or -1 modulo 4, so that each block given back brings the rest by one nearer.
+  // An odd size is 1 or -1 modulo 4, so that each block given back brings the rest by one nearer.
+  int64_t sign = size % kRestRows == 1 ? kRestRows - 1 : 1;
   Value rest = b_.createOrFold<arith::SubIOp>(loc_, rows, whole);
-  Value fewer =
-      multiplied(b_.createOrFold<arith::RemUIOp>(
-                     loc_, multiplied(rest, size % next == 1 ? next - 1 : 1), index(next)),
-                 size);
+  Value blocks = b_.createOrFold<arith::RemUIOp>(loc_, multiplied(rest, sign), index(kRestRows));
+  Value fewer = multiplied(blocks, size);
   Value enough = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::uge, whole, fewer);
   Value less = b_.createOrFold<arith::SubIOp>(loc_, whole, fewer);
   return arith::SelectOp::create(b_, loc_, enough, less, whole);
@@ -178,12 +180,12 @@ LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, const Columns &colum
     most = std::min(most, schedule_.rows);
   Value limit = rowLimit(dot), from = index(0);
   SmallVector<int64_t> sizes{most};
-  for (int64_t rows : {4, 1})
+  for (int64_t rows : {kRestRows, int64_t(1)})
     if (rows < sizes.back())
       sizes.push_back(rows);
-  for (auto [at, rows] : llvm::enumerate(sizes)) {
+  for (int64_t rows : sizes) {
     Value left = b_.createOrFold<arith::SubIOp>(loc_, limit, from);
-    Value end = add(from, wholeBlocks(left, rows, at + 1 < sizes.size() ? sizes[at + 1] : 1));
+    Value end = add(from, wholeBlocks(left, rows));
     auto loop = scf::ForOp::create(b_, loc_, from, end, index(rows));
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToStart(loop.getBody());

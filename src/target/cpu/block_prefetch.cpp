@@ -86,17 +86,21 @@ void Blocker::prefetchPanel(tile::DotOp dot, const Columns &columns, Value row, 
   }
 }
 
-// What a value is made of element by element, read from views of two axes.
-static void loadsBeside(Value value, llvm::SmallSetVector<tile::LoadOp, 4> &loads) {
-  Operation *op = value.getDefiningOp();
-  if (!op || !isa<RankedTensorType>(value.getType()))
-    return;
-  auto load = dyn_cast<tile::LoadOp>(op);
-  if (load && load.getOffsets().size() == 2)
-    loads.insert(load);
-  else if (op->hasTrait<OpTrait::Elementwise>())
-    for (Value operand : op->getOperands())
-      loadsBeside(operand, loads);
+// What a value is made of element by element, as read from views of two axes.
+static SmallVector<tile::LoadOp> loadsBeside(Value value) {
+  BackwardSliceOptions options;
+  options.omitBlockArguments = true;
+  options.filter = [](Operation *op) {
+    return op->getNumResults() == 1 && isa<RankedTensorType>(op->getResult(0).getType()) &&
+           (op->hasTrait<OpTrait::Elementwise>() || isa<tile::LoadOp>(op));
+  };
+  SetVector<Operation *> slice;
+  (void)getBackwardSlice(value, &slice, options);
+  SmallVector<tile::LoadOp> loads;
+  for (Operation *op : slice)
+    if (auto load = dyn_cast<tile::LoadOp>(op); load && load.getOffsets().size() == 2)
+      loads.push_back(load);
+  return loads;
 }
 
 // Before a block's K loop: the sums of the row block below, and in the last step, or where it is
@@ -112,17 +116,14 @@ void Blocker::prefetchSums(tile::DotOp dot, Value into, const Columns &columns, 
   tile::StoreOp store = plainStoreOf(dot);
   if (!store)
     return;
-  llvm::SmallSetVector<tile::LoadOp, 4> loads;
-  loadsBeside(store.getValue(), loads);
   auto prefetchOf = [&](auto access) {
     prefetch(mapped(access.getView()), add(mapped(access.getOffsets()[0]), row),
              add(mapped(access.getOffsets()[1]), columns.from));
   };
   auto stored = [&] {
     prefetchOf(store);
-    for (tile::LoadOp load : loads)
-      if (available(load.getView()) &&
-          llvm::all_of(load.getOffsets(), [&](Value v) { return available(v); }))
+    for (tile::LoadOp load : loadsBeside(store.getValue()))
+      if (isPlain(load.getView(), load.getOffsets()))
         prefetchOf(load);
     return success();
   };

@@ -98,10 +98,13 @@ tile::StoreOp Blocker::plainStoreOf(tile::DotOp dot) {
          llvm::zip_equal(loop.getBody()->getTerminator()->getOperands(), loop.getResults()))
       if (yielded == dot.getResult())
         store = storeOf(result);
-  bool plain = store && !isa<tile::BlockType>(store.getView().getType().getElementType()) &&
-               !store.getView().getDefiningOp<tile::GatherOp>() && available(store.getView()) &&
-               llvm::all_of(store.getOffsets(), [&](Value v) { return available(v); });
-  return plain ? store : tile::StoreOp();
+  return store && isPlain(store.getView(), store.getOffsets()) ? store : tile::StoreOp();
+}
+
+bool Blocker::isPlain(TypedValue<tile::ViewType> view, ValueRange offsets) {
+  return !isa<tile::BlockType>(view.getType().getElementType()) &&
+         !view.getDefiningOp<tile::GatherOp>() && available(view) &&
+         llvm::all_of(offsets, [&](Value v) { return available(v); });
 }
 
 static bool isCheap(Operation *op) {

@@ -98,7 +98,7 @@ private:
                               bool prepared);
   LogicalResult dotColumnsAt(tile::DotOp dot, Value into, Columns columns, bool prepared);
   int64_t columnsOfFewRows(tile::DotOp dot);
-  Value wholeBlocks(Value rows, int64_t size, int64_t next);
+  Value wholeBlocks(Value rows, int64_t size);
   LogicalResult dotRows(tile::DotOp dot, Value into, const Columns &columns);
   LogicalResult endOtherRows(tile::DotOp dot, Value into, Value from, const Columns &columns);
   LogicalResult dotBlock(tile::DotOp dot, Value into, Value row, int64_t rows,
@@ -112,6 +112,8 @@ private:
   bool beginsInRegisters(mlir::scf::ForOp loop, unsigned index);
   mlir::FailureOr<Value> sumsBefore(tile::DotOp dot, const Block &block);
   LogicalResult sumsAfter(tile::DotOp dot, Value sums, Value into, const Block &block);
+  // Whether numbers lie at places that are known here.
+  bool isPlain(mlir::TypedValue<tile::ViewType> view, mlir::ValueRange offsets);
   // The store to a plain view that a product ends in; else null.
   tile::StoreOp plainStoreOf(tile::DotOp dot);
   // The same where blocks of sums can be stored as they end; else null.

@@ -84,8 +84,12 @@ public:
       return Step::Done;
     if (auto expand = dyn_cast<ExpandOp>(op))
       return executeExpand(expand, task).map([] { return Step::Done; });
+    if (auto scales = dyn_cast<TotalScalesOp>(op))
+      return executeTotalScales(scales, task).map([] { return Step::Done; });
     if (auto dot = dyn_cast<PanelDotOp>(op))
       return executePanelDot(dot, task).map([] { return Step::Done; });
+    if (auto totals = dyn_cast<ScaleTotalsOp>(op))
+      return executeScaleTotals(totals, task).map([] { return Step::Done; });
     if (auto add = dyn_cast<AddScaledOp>(op))
       return executeAddScaled(add, task).map([] { return Step::Done; });
     if (auto channel = dyn_cast<ChannelOp>(op))

@@ -7,7 +7,9 @@
 namespace sinter::sched {
 
 Result<void> executeExpand(ExpandOp op, tile::Task &task);
+Result<void> executeTotalScales(TotalScalesOp op, tile::Task &task);
 Result<void> executePanelDot(PanelDotOp op, tile::Task &task);
+Result<void> executeScaleTotals(ScaleTotalsOp op, tile::Task &task);
 Result<void> executeAddScaled(AddScaledOp op, tile::Task &task);
 
 } // namespace sinter::sched

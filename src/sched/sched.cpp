@@ -1,4 +1,5 @@
 // Registration, types and verifiers of the sched dialect.
+#include "numeric/integer_scales.h"
 #include "sched/lanes.h"
 #include "tile/mlir_pch.h"
 
@@ -180,7 +181,7 @@ LogicalResult PrefetchOp::verify() {
 }
 
 // Words, scales and minima of one part of N columns.
-static LogicalResult verifyPanel(Operation *op, Value words, Value scales, Value mins) {
+static LogicalResult verifyPanel(Operation *op, Value words, Value scales, Value mins, bool pairs) {
   auto type = cast<RankedTensorType>(words.getType());
   auto scaleType = cast<RankedTensorType>(scales.getType());
   constexpr int64_t kWords = kActivationLength / 4;
@@ -188,46 +189,73 @@ static LogicalResult verifyPanel(Operation *op, Value words, Value scales, Value
                type.getElementType().isInteger(32) && scaleType.getRank() == 2 &&
                scaleType.getDimSize(1) == type.getDimSize(1) &&
                kActivationLength % scaleType.getDimSize(0) == 0 &&
-               scaleType.getElementType().isF32() && (!mins || mins.getType() == scaleType);
-  if (right)
+               (scaleType.getElementType().isF32() || scaleType.getElementType().isInteger(32));
+  bool pairsOfNumbers = !pairs || scaleType.getElementType().isInteger(32);
+  int64_t groups = scaleType.getDimSize(0) * (pairs ? 2 : 1);
+  auto minType =
+      RankedTensorType::get({groups, type.getDimSize(1)}, Float32Type::get(op->getContext()));
+  if (right && pairsOfNumbers && (!mins || mins.getType() == minType))
     return success();
   return op->emitOpError() << "has words " << type << " and scales " << scaleType << ", expected "
-                           << kWords << "xNxi32, groups x N x f32, and minima"
-                           << " like the scales";
+                           << kWords << "xNxi32, groups x N x f32 or i32, and"
+                           << " minima " << minType;
 }
 
 bool isReadByPanelDots(Value value) {
-  return !value.use_empty() && llvm::all_of(value.getUsers(), [&](Operation *user) {
-    auto dot = dyn_cast<PanelDotOp>(user);
-    return dot && dot.getAcc() != value && dot.getA() != value;
+  return !value.use_empty() && llvm::all_of(value.getUses(), [](OpOperand &use) {
+    if (auto dot = dyn_cast<PanelDotOp>(use.getOwner()))
+      return use.get() != dot.getAcc() && use.get() != dot.getA();
+    auto totals = dyn_cast<ScaleTotalsOp>(use.getOwner());
+    return totals && use.get() != totals.getTotals() && use.get() != totals.getA();
   });
 }
 
-LogicalResult ExpandOp::verify() {
-  auto type = cast<RankedTensorType>(getBlocks().getType());
+// The format of one block of each of the rows that are columns of `columns`; null where it is none.
+static const BlockFormat *formatOfBlocks(Value blocks, Value columns) {
+  auto type = cast<RankedTensorType>(blocks.getType());
   const BlockFormat *format = tile::blockFormatOf(type.getElementType());
-  auto words = cast<RankedTensorType>(getWords().getType());
-  if (!format || type.getRank() != 2 || type.getDimSize(1) != format->blockLength ||
-      type.getDimSize(0) != words.getDimSize(words.getRank() - 1))
-    return emitOpError() << "expands " << type << " to " << words
+  bool right = format && type.getRank() == 2 && type.getDimSize(1) == format->blockLength &&
+               type.getDimSize(0) == cast<RankedTensorType>(columns.getType()).getShape().back();
+  return right ? format : nullptr;
+}
+
+LogicalResult ExpandOp::verify() {
+  const BlockFormat *format = formatOfBlocks(getBlocks(), getWords());
+  auto type = cast<RankedTensorType>(getBlocks().getType());
+  if (!format)
+    return emitOpError() << "expands " << type << " to " << getWords().getType()
                          << ", expected one block of each row and a column for each";
   if (getPart() * kActivationLength >= format->blockLength)
     return emitOpError() << "takes part " << getPart() << " of blocks of " << format->blockLength;
   if (format->min.present() != static_cast<bool>(getMins()))
     return emitOpError() << "has " << (getMins() ? "" : "no ") << "minima of " << type;
-  return verifyPanel(*this, getWords(), getScales(), getMins());
+  bool numbers = cast<RankedTensorType>(getScales().getType()).getElementType().isInteger(32);
+  if (numbers && !integerScales(*format))
+    return emitOpError() << "takes scales of " << type << " as numbers, which they are not";
+  return verifyPanel(*this, getWords(), getScales(), getMins(), getPairs());
 }
 
-static bool isBlockOfEachRow(Value a, RankedTensorType sums) {
+LogicalResult TotalScalesOp::verify() {
+  const BlockFormat *format = formatOfBlocks(getBlocks(), getResult());
+  auto type = cast<RankedTensorType>(getResult().getType());
+  if (format && integerScales(*format) && type.getRank() == 2 && type.getDimSize(0) == 2 &&
+      type.getElementType().isF32())
+    return success();
+  return emitOpError() << "takes the scales of totals of " << getBlocks().getType() << " as "
+                       << type << ", expected 2xNxf32 of blocks with integer scales";
+}
+
+static bool areBlocksOfEachRow(Value a, int64_t elements, RankedTensorType sums) {
   auto type = cast<RankedTensorType>(a.getType());
   return tile::activationFormatOf(type.getElementType()) && type.getRank() == 2 &&
-         type.getDimSize(1) == kActivationLength && sums.getRank() == 2 &&
-         sums.getElementType().isF32() && sums.getDimSize(0) == type.getDimSize(0);
+         type.getDimSize(1) == elements && sums.getRank() == 2 &&
+         sums.getDimSize(0) == type.getDimSize(0);
 }
 
 LogicalResult AddScaledOp::verify() {
   auto acc = cast<RankedTensorType>(getAcc().getType());
-  if (isBlockOfEachRow(getA(), acc) && getSums().getType() == acc && getResult().getType() == acc)
+  if (areBlocksOfEachRow(getA(), kActivationLength, acc) && acc.getElementType().isF32() &&
+      getSums().getType() == acc && getResult().getType() == acc)
     return success();
   return emitOpError() << "adds " << getSums().getType() << " to " << acc << " by the scales of "
                        << getA().getType() << ", expected one block of activations a row";
@@ -237,12 +265,30 @@ LogicalResult PanelDotOp::verify() {
   auto a = cast<RankedTensorType>(getA().getType()),
        acc = cast<RankedTensorType>(getAcc().getType());
   auto words = cast<RankedTensorType>(getWords().getType());
-  bool right = isBlockOfEachRow(getA(), acc) && acc.getDimSize(1) == words.getShape().back() &&
-               getResult().getType() == acc;
+  Type scale = cast<RankedTensorType>(getScales().getType()).getElementType();
+  bool right = areBlocksOfEachRow(getA(), kActivationLength, acc) &&
+               acc.getDimSize(1) == words.getShape().back() && getResult().getType() == acc &&
+               acc.getElementType() == scale && getShift().has_value() == scale.isInteger(32);
   if (!right)
     return emitOpError() << "adds " << a << " . " << words << " to " << acc
-                         << ", expected one block of activations a row";
-  return verifyPanel(*this, getWords(), getScales(), getMins());
+                         << ", expected one block of activations a row, sums like the scales, and"
+                         << " a shift of integers";
+  return verifyPanel(*this, getWords(), getScales(), getMins(), getPairs());
+}
+
+LogicalResult ScaleTotalsOp::verify() {
+  auto a = cast<RankedTensorType>(getA().getType()),
+       totals = cast<RankedTensorType>(getTotals().getType());
+  auto floats = totals.clone(Float32Type::get(getContext()));
+  auto mins = getMins() ? cast<RankedTensorType>(getMins().getType()) : floats;
+  bool right = areBlocksOfEachRow(getA(), a.getShape().back(), totals) &&
+               totals.getElementType().isInteger(32) && getResult().getType() == floats &&
+               getScales().getType() == floats.clone({2, totals.getDimSize(1)}) &&
+               mins.getElementType().isF32() && mins.getShape().back() == totals.getDimSize(1);
+  if (right)
+    return success();
+  return emitOpError() << "scales " << totals << " of " << a << " by " << getScales().getType()
+                       << ", expected totals in i32, scales of 2xNxf32 and minima of N columns";
 }
 
 LogicalResult PutOp::verify() {

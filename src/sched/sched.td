@@ -76,16 +76,42 @@ def Sched_PrefetchOp : Sched_Op<"prefetch", []> {
 // ---- panels: columns of blocks made ready for integer dots, which many rows then share ----
 
 def Sched_ExpandOp : Sched_Op<"expand", []> {
-  let summary = "32 elements of a block of each of N rows: words [8, N] of four numbers T - zero + 128 as bytes (how a target keeps them is its own: only panel_dot reads them), scales [groups, N], and minima where the format has them";
-  let arguments = (ins Tile_Tile:$blocks, I64Attr:$part);
+  let summary = "32 elements of a block of each of N rows";
+  let description = [{
+    Words [8, N] of four numbers T - zero + 128 as bytes (how a target keeps them is its own: only panel_dot reads them),
+    scales, and minima [groups, N] where the format has them. Scales are f32 [groups, N], or the numbers of integer scales
+    (numeric/integer_scales.h) as i32 [groups, N], with `pairs` as two words of 16 bits [groups / 2, N].
+  }];
+  let arguments = (ins Tile_Tile:$blocks, I64Attr:$part, UnitAttr:$pairs);
   let results = (outs Tile_Tile:$words, Tile_Tile:$scales, Optional<Tile_Tile>:$mins);
-  let assemblyFormat = "$blocks `part` $part attr-dict `:` type($blocks) `->` type(results)";
+  let assemblyFormat = "$blocks `part` $part (`pairs` $pairs^)? attr-dict `:` type($blocks) `->` type(results)";
+  let hasVerifier = 1;
+}
+
+def Sched_TotalScalesOp : Sched_Op<"total_scales", []> {
+  let summary = "what totals of integer scales become sums by: scale and centre of a block of each of N rows, [2, N]";
+  let arguments = (ins Tile_Tile:$blocks);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$blocks attr-dict `:` type($blocks) `->` type($result)";
   let hasVerifier = 1;
 }
 
 def Sched_PanelDotOp : Sched_Op<"panel_dot", []> {
   let summary = "acc + a . b as tile.dot of blocks defines it but for the scale of a, for one block of activations a row and an expanded part of b";
-  let arguments = (ins Tile_Tile:$a, Tile_Tile:$words, Tile_Tile:$scales, Tile_Tile:$acc, Optional<Tile_Tile>:$mins);
+  let description = [{
+    Sums are f32, or totals of integer scales in i32: then `shift` is the bits that a dot loses, and minima are left to
+    scale_totals. `positive`: b's format has no negative numbers.
+  }];
+  let arguments = (ins Tile_Tile:$a, Tile_Tile:$words, Tile_Tile:$scales, Tile_Tile:$acc, Optional<Tile_Tile>:$mins,
+                       UnitAttr:$pairs, OptionalAttr<I64Attr>:$shift, UnitAttr:$positive);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Sched_ScaleTotalsOp : Sched_Op<"scale_totals", []> {
+  let summary = "fma(totals, scale, centre) with [2, N] scales, then for each group fma(-minimum, the sum of a's codes): sums as panel_dot has them";
+  let arguments = (ins Tile_Tile:$a, Tile_Tile:$totals, Tile_Tile:$scales, Optional<Tile_Tile>:$mins);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;

@@ -3,6 +3,7 @@
 #include "tile/mlir_pch.h"
 
 #include "numeric/dot_packing.h"
+#include "numeric/integer_scales.h"
 #include "tile/interpreter_engine.h"
 
 #include <cmath>
@@ -155,10 +156,18 @@ static Result<void> decode(OpCall &call) {
 namespace {
 
 // A tile of blocks taken apart: value = scale * number - min, scale and min per group of elements.
+// Integer scales are numbers, and `totals` is for all groups of a block.
 struct Parts {
   int64_t group = 0; // elements
   bool hasMin = false;
+  std::optional<IntegerScales> integers;
   SmallVector<float, 0> numbers, scales, mins;
+  SmallVector<TotalScale, 0> totals;
+};
+
+// Sums over a group: exact, since they are of codes.
+struct GroupSums {
+  double dot = 0, codes = 0;
 };
 
 } // namespace
@@ -186,44 +195,76 @@ static void appendBlock(const Tile &tile, int64_t block, Parts &parts) {
     parts.numbers.push_back(format.number(bytes, e));
     if (e % parts.group != 0)
       continue;
-    parts.scales.push_back(format.scale.value(bytes, e));
+    parts.scales.push_back(parts.integers ? static_cast<float>(scaleNumber(format, bytes, e))
+                                          : format.scale.value(bytes, e));
     if (parts.hasMin)
       parts.mins.push_back(format.min.value(bytes, e));
   }
+  if (parts.integers)
+    parts.totals.push_back(totalScale(format, bytes));
 }
 
-static Parts takeApart(const Tile &tile, int64_t group) {
+// `beside`: the activations that it is multiplied by; null where they are none.
+static Parts takeApart(const Tile &tile, int64_t group, const ActivationFormat *beside) {
   Parts parts;
   parts.group = group;
   parts.hasMin = tile.element().format && tile.element().format->min.present();
+  if (beside && tile.element().format)
+    parts.integers = integerScales(*tile.element().format, *beside);
   for (int64_t block = 0; block < tile.count() / tile.element().length; ++block)
     tile.element().format ? appendBlock(tile, block, parts) : appendActivation(tile, block, parts);
   return parts;
 }
 
-// sum plus the numbers of group `left` of a times the values of group `right` of b. Products and
-// sums of codes are exact in double.
-static float addGroup(const Parts &a, const Parts &b, int64_t left, int64_t right, float sum) {
-  double dot = 0, codes = 0;
+// The numbers of group `left` of a times those of group `right` of b, and those of a.
+static GroupSums sumsOf(const Parts &a, const Parts &b, int64_t left, int64_t right) {
+  GroupSums sums;
   for (int64_t e = 0; e < a.group; ++e) {
     double number = a.numbers[left * a.group + e];
-    dot += number * b.numbers[right * a.group + e];
-    codes += number;
+    sums.dot += number * b.numbers[right * a.group + e];
+    sums.codes += number;
   }
-  sum = std::fma(static_cast<float>(dot), b.scales[right], sum);
-  return b.hasMin ? std::fma(-b.mins[right], static_cast<float>(codes), sum) : sum;
+  return sums;
+}
+
+// The products of `count` groups, each scaled and followed by its minimum.
+static float scaledSums(const Parts &a, const Parts &b, int64_t left, int64_t right,
+                        int64_t count) {
+  float sum = -0.0f;
+  for (int64_t g = 0; g < count; ++g) {
+    GroupSums sums = sumsOf(a, b, left + g, right + g);
+    sum = std::fma(static_cast<float>(sums.dot), b.scales[right + g], sum);
+    if (b.hasMin)
+      sum = std::fma(-b.mins[right + g], static_cast<float>(sums.codes), sum);
+  }
+  return sum;
+}
+
+// The same where scales are integers: their total as a sum, then all minima.
+static float integerSums(const Parts &a, const Parts &b, int64_t left, int64_t right,
+                         int64_t count) {
+  int32_t total = 0;
+  SmallVector<float> codes;
+  for (int64_t g = 0; g < count; ++g) {
+    GroupSums sums = sumsOf(a, b, left + g, right + g);
+    total += b.integers->shortened(static_cast<int32_t>(sums.dot)) *
+             static_cast<int32_t>(b.scales[right + g]);
+    codes.push_back(static_cast<float>(sums.codes));
+  }
+  float sum = b.totals[right / count].of(total);
+  for (int64_t g = 0; g < count && b.hasMin; ++g)
+    sum = std::fma(-b.mins[right + g], codes[g], sum);
+  return sum;
 }
 
 // acc plus the products of row i of a and row j of b: `together` groups, which share one scale of
 // a, are summed up, then scaled.
 static float dotRows(const Parts &a, const Parts &b, int64_t i, int64_t j, int64_t groups,
                      int64_t together, float acc) {
-  for (int64_t first = 0; first < groups; first += together) {
-    float sum = -0.0f;
-    for (int64_t g = first; g < first + together; ++g)
-      sum = addGroup(a, b, i * groups + g, j * groups + g, sum);
-    acc = std::fma(sum, a.scales[i * groups + first], acc);
-  }
+  auto sumsOfGroups = b.integers ? integerSums : scaledSums;
+  for (int64_t first = 0; first < groups; first += together)
+    acc = std::fma(sumsOfGroups(a, b, i * groups + first, j * groups + first, together),
+                   a.scales[i * groups + first], acc);
   return acc;
 }
 
@@ -243,7 +284,7 @@ Result<void> blockDot(OpCall &call) {
   uint64_t elements = uint64_t(a.count()) + uint64_t(b.count());
   SINTER_TRY(call.engine().reserve(call.op, 3 * elements * sizeof(float), call.task));
   SINTER_TRY(call.engine().charge(call.op, uint64_t(acc.count()) * uint64_t(k), call.task));
-  Parts left = takeApart(a, group), right = takeApart(b, group);
+  Parts left = takeApart(a, group, nullptr), right = takeApart(b, group, a.element().activation);
   int64_t n = acc.shape()[1], together = scaleLengthOf(a, group) / group;
   for (int64_t at = 0; at < acc.count(); ++at)
     call.out().as<float>()[at] =

@@ -247,7 +247,9 @@ def Tile_DotOp : Tile_Op<"dot", [Pure]> {
     a is [M, K], b [K, N] (or [N, K] with transpose_b), acc and the result [M, N]. Float operands multiply into f32.
     Two block-scaled operands use an exact integer dot per group of their blocks (numeric/block_format.h), then
     sum = fma(dot, scale_b, sum), and for a format with minima sum = fma(min_b, sum_a, sum). The sum begins at -0 with each
-    scale of a, so that the first of it is a product; acc = fma(sum, scale_a, acc).
+    scale of a, so that the first of it is a product; acc = fma(sum, scale_a, acc). Beside activations b may
+    have integer scales (numeric/integer_scales.h): the groups of a block sum up as integers, sum = fma(total, scale_b,
+    centre_b), then come the minima of all these groups.
     Groups and K ascend.
   }];
   let arguments = (ins Tile_Tile:$a, Tile_Tile:$b, Tile_Tile:$acc, UnitAttr:$transpose_b);

@@ -244,6 +244,11 @@ Value FieldReader::ue4m3(Value raw, Type floats) {
   return arith::SelectOp::create(b_, loc_, none, splat(floats, 0), value);
 }
 
+Value FieldReader::signExtended(Value bits, const Field &field) {
+  Value free = ints(bits.getType(), static_cast<int32_t>(32 - field.width()));
+  return arith::ShRSIOp::create(b_, loc_, arith::ShLIOp::create(b_, loc_, bits, free), free);
+}
+
 Value FieldReader::number(const Field &field, ArrayRef<uint32_t> items) {
   Value bits = raw(field, items);
   Type type = bits.getType(), floats = withElement(type, b_.getF32Type());
@@ -255,12 +260,8 @@ Value FieldReader::number(const Field &field, ArrayRef<uint32_t> items) {
   switch (field.number) {
   case Number::Unsigned:
     return arith::UIToFPOp::create(b_, loc_, floats, bits);
-  case Number::Signed: {
-    Value free = ints(type, static_cast<int32_t>(32 - field.width()));
-    bits = arith::ShLIOp::create(b_, loc_, bits, free);
-    bits = arith::ShRSIOp::create(b_, loc_, bits, free);
-    return arith::SIToFPOp::create(b_, loc_, floats, bits);
-  }
+  case Number::Signed:
+    return arith::SIToFPOp::create(b_, loc_, floats, signExtended(bits, field));
   case Number::F16:
     return narrow(b_.getF16Type());
   case Number::BF16:
@@ -275,6 +276,21 @@ Value FieldReader::number(const Field &field, ArrayRef<uint32_t> items) {
     break; // of plain types, which are no blocks
   }
   return {};
+}
+
+Value FieldReader::steps(const GroupFactor &factor, ArrayRef<uint32_t> elements) {
+  Value number =
+      raw(factor.level2,
+          llvm::map_to_vector(elements, [&](uint32_t e) { return e / factor.level2Length; }));
+  Type type = number.getType();
+  if (factor.level2.number == Number::Signed)
+    number = signExtended(number, factor.level2);
+  if (factor.step != 1)
+    number = arith::MulIOp::create(b_, loc_, number, ints(type, static_cast<int32_t>(factor.step)));
+  if (factor.offset != 0)
+    number =
+        arith::AddIOp::create(b_, loc_, number, ints(type, static_cast<int32_t>(factor.offset)));
+  return number;
 }
 
 // level1 * (step * level2 + offset)

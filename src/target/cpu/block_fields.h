@@ -94,6 +94,8 @@ public:
   mlir::Value number(const Field &field, mlir::ArrayRef<uint32_t> items);
   /// The scale or minimum of these elements (f32).
   mlir::Value factor(const GroupFactor &factor, mlir::ArrayRef<uint32_t> elements);
+  /// Its number of steps (step * level 2 + offset, whole numbers) as i32.
+  mlir::Value steps(const GroupFactor &factor, mlir::ArrayRef<uint32_t> elements);
 
   mlir::Value ints(mlir::Type like, mlir::ArrayRef<int32_t> values);
   mlir::Value splat(mlir::Type like, float value);
@@ -101,6 +103,7 @@ public:
 private:
   mlir::Value bitsOf(const BitPlane &plane, mlir::ArrayRef<uint32_t> items);
   mlir::Value heldBits(const BitPlane &plane, mlir::ArrayRef<uint32_t> items, uint32_t bytes);
+  mlir::Value signExtended(mlir::Value bits, const Field &field);
   mlir::Value e8m0Half(mlir::Value raw, mlir::Type floats);
   mlir::Value ue4m3(mlir::Value raw, mlir::Type floats);
   /// `value` with as many lanes as `like` has.

@@ -1,6 +1,7 @@
 // Blocking, panels of blocks: codes, scales and minima of some columns made ready once for all rows
 // of a tile, side by side in scratch in the order in which they are read.
 #include "target/cpu/blocker.h"
+#include "target/cpu/dot_operand.h"
 
 #include "numeric/dot_packing.h"
 
@@ -69,81 +70,150 @@ Value Blocker::groupsEnd(tile::DotOp dot, int64_t depth) {
   return b_.createOrFold<arith::MinSIOp>(loc_, left, index(depth));
 }
 
-LogicalResult Blocker::expandPart(Value blocks, int64_t part, const Columns &columns, Value k) {
-  const BlockFormat &format = *tile::blockFormatOf(getElementTypeOrSelf(blocks.getType()));
-  int64_t group = dotGroupLength(format), first = part * kActivationLength;
-  auto words =
-      RankedTensorType::get({kActivationLength / kWordBytes, columns.count}, b_.getI32Type());
-  auto factors = RankedTensorType::get({kActivationLength / group, columns.count}, b_.getF32Type());
-  auto op = sched::ExpandOp::create(b_, loc_, words, factors, columns.mins ? Type(factors) : Type(),
-                                    blocks, b_.getI64IntegerAttr(part));
-  Value at = add(k, index(first)), zero = index(0);
+namespace {
+
+// How a product's weights become panels.
+struct PanelParts {
+  const BlockFormat &format;
+  GroupScales scales;
+  int64_t group; // elements
+
+  PanelParts(const CpuFacts &facts, tile::DotOp dot)
+      : format(*tile::blockFormatOf(getElementTypeOrSelf(dot.getB().getType()))),
+        scales(groupScalesOf(
+            format, *tile::activationFormatOf(getElementTypeOrSelf(dot.getA().getType())), facts)),
+        group(dotGroupLength(format)) {}
+
+  // Elements of a row of scales.
+  int64_t scaleElements() const { return group * scales.together(); }
+};
+
+} // namespace
+
+LogicalResult Blocker::expandPart(tile::DotOp dot, Value blocks, int64_t part,
+                                  const Columns &columns, Value k) {
+  const PanelParts parts(facts_, dot);
+  auto panel = [&](int64_t elements, Type type) {
+    return RankedTensorType::get({kActivationLength / elements, columns.count}, type);
+  };
+  Type words = b_.getI32Type(), floats = b_.getF32Type();
+  auto op =
+      sched::ExpandOp::create(b_, loc_, panel(kWordBytes, words),
+                              panel(parts.scaleElements(), parts.scales.integers ? words : floats),
+                              columns.mins ? Type(panel(parts.group, floats)) : Type(), blocks,
+                              static_cast<uint64_t>(part), parts.scales.pairs);
+  Value at = add(k, index(part * kActivationLength)), zero = index(0);
   write(op.getWords(), columns.words, {divided(at, kWordBytes), zero});
-  write(op.getScales(), columns.scales, {divided(at, group), zero});
+  write(op.getScales(), columns.scales, {divided(at, parts.scaleElements()), zero});
   if (columns.mins)
-    write(op.getMins(), columns.mins, {divided(at, group), zero});
+    write(op.getMins(), columns.mins, {divided(at, parts.group), zero});
   return success();
 }
 
+void Blocker::expandTotals(tile::DotOp dot, Value blocks, const Columns &columns, Value k) {
+  auto type = RankedTensorType::get({2, columns.count}, b_.getF32Type());
+  Value scales = sched::TotalScalesOp::create(b_, loc_, type, blocks);
+  write(scales, columns.totals, {divided(k, blockLengthOf(dot.getB()) / 2), index(0)});
+}
+
 LogicalResult Blocker::expandColumns(tile::DotOp dot, Columns &columns) {
-  const BlockFormat &format = *tile::blockFormatOf(getElementTypeOrSelf(dot.getB().getType()));
+  const PanelParts parts(facts_, dot);
   int64_t depth = cast<RankedTensorType>(dot.getB().getType()).getDimSize(1);
-  int64_t length = format.blockLength;
+  int64_t length = parts.format.blockLength;
   auto buffer = [&](int64_t elements, Type type) {
     return allocate(RankedTensorType::get({depth / elements, columns.count}, type), {});
   };
   columns.words = buffer(kWordBytes, b_.getI32Type());
-  columns.scales = buffer(dotGroupLength(format), b_.getF32Type());
-  if (format.min.present())
-    columns.mins = buffer(dotGroupLength(format), b_.getF32Type());
+  columns.scales = buffer(parts.scaleElements(),
+                          parts.scales.integers ? Type(b_.getI32Type()) : b_.getF32Type());
+  if (parts.format.min.present())
+    columns.mins = buffer(parts.group, b_.getF32Type());
+  if (parts.scales.integers)
+    columns.totals = buffer(length / 2, b_.getF32Type());
   return loopOver(index(0), groupsEnd(dot, depth), length, [&](Value k) -> LogicalResult {
     FailureOr<Value> blocks = stream(dot.getB(), {{columns.from, k}, {columns.count, length}});
     if (failed(blocks))
       return failure();
     for (int64_t part = 0; part < length / kActivationLength; ++part)
-      if (failed(expandPart(*blocks, part, columns, k)))
+      if (failed(expandPart(dot, *blocks, part, columns, k)))
         return failure();
+    if (columns.totals)
+      expandTotals(dot, *blocks, columns, k);
     return success();
   });
 }
 
+// The rows of a panel that are for these elements.
+Value Blocker::panelRows(Value buffer, const Columns &columns, Value k, int64_t elements,
+                         int64_t length) {
+  return read(buffer, {{divided(k, elements), index(0)}, {length / elements, columns.count}});
+}
+
 // One block of activations a row.
-FailureOr<Value> Blocker::panelBlock(tile::DotOp dot, Value sums, Value row, int64_t rows,
-                                     const Columns &columns, Value k) {
+FailureOr<Value> Blocker::panelPart(tile::DotOp dot, Value sums, Value row, int64_t rows,
+                                    const Columns &columns, Value k) {
+  const PanelParts parts(facts_, dot);
   FailureOr<Value> a = stream(dot.getA(), {{row, k}, {rows, kActivationLength}});
   if (failed(a))
     return failure();
-  auto part = [&](Value buffer, int64_t elements) -> Value {
-    int64_t count = kActivationLength / elements;
-    return read(buffer, {{divided(k, elements), index(0)}, {count, columns.count}});
+  auto rowsOf = [&](Value buffer, int64_t elements) {
+    return panelRows(buffer, columns, k, elements, kActivationLength);
   };
-  const BlockFormat &format = *tile::blockFormatOf(getElementTypeOrSelf(dot.getB().getType()));
-  int64_t group = dotGroupLength(format);
-  return sched::PanelDotOp::create(b_, loc_, sums.getType(), *a, part(columns.words, kWordBytes),
-                                   part(columns.scales, group), sums,
-                                   columns.mins ? part(columns.mins, group) : Value())
+  const std::optional<IntegerScales> &integers = parts.scales.integers;
+  bool minima = columns.mins && !integers;
+  auto unitIf = [&](bool holds) { return holds ? b_.getUnitAttr() : UnitAttr(); };
+  return sched::PanelDotOp::create(b_, loc_, sums.getType(), *a, rowsOf(columns.words, kWordBytes),
+                                   rowsOf(columns.scales, parts.scaleElements()), sums,
+                                   minima ? rowsOf(columns.mins, parts.group) : Value(),
+                                   unitIf(parts.scales.pairs),
+                                   integers ? b_.getI64IntegerAttr(integers->shift) : IntegerAttr(),
+                                   unitIf(static_cast<bool>(columns.mins)))
       .getResult();
+}
+
+// The sums of the blocks that share a scale, by integer scales in i32.
+FailureOr<Value> Blocker::panelSums(tile::DotOp dot, RankedTensorType type, Value row, int64_t rows,
+                                    const Columns &columns, Value k) {
+  const PanelParts parts(facts_, dot);
+  int64_t length = scaleLengthOf(dot);
+  auto zeros = parts.scales.integers
+                   ? DenseElementsAttr::get(type.clone(b_.getI32Type()), int32_t(0))
+                   : DenseElementsAttr::get(type, -0.0f);
+  Value sums = arith::ConstantOp::create(b_, loc_, zeros);
+  if (length == kActivationLength)
+    return panelPart(dot, sums, row, rows, columns, k);
+  auto loop = scf::ForOp::create(b_, loc_, k, add(k, index(length)), index(kActivationLength),
+                                 ValueRange{sums});
+  OpBuilder::InsertionGuard guard(b_);
+  b_.setInsertionPointToEnd(loop.getBody());
+  FailureOr<Value> part =
+      panelPart(dot, loop.getRegionIterArg(0), row, rows, columns, loop.getInductionVar());
+  if (failed(part))
+    return failure();
+  scf::YieldOp::create(b_, loc_, ValueRange{*part});
+  return loop.getResult(0);
+}
+
+FailureOr<Value> Blocker::scaledTotals(tile::DotOp dot, Value totals, Value row, int64_t rows,
+                                       const Columns &columns, Value k) {
+  const PanelParts parts(facts_, dot);
+  int64_t length = scaleLengthOf(dot);
+  FailureOr<Value> a = stream(dot.getA(), {{row, k}, {rows, length}});
+  if (failed(a))
+    return failure();
+  Value scales = panelRows(columns.totals, columns, k, length / 2, length);
+  Value mins = columns.mins ? panelRows(columns.mins, columns, k, parts.group, length) : Value();
+  auto type = cast<RankedTensorType>(totals.getType()).clone(b_.getF32Type());
+  return sched::ScaleTotalsOp::create(b_, loc_, type, *a, totals, scales, mins).getResult();
 }
 
 // The blocks that share a scale, which their sums are multiplied by at last.
 FailureOr<Value> Blocker::panelStep(tile::DotOp dot, Value acc, Value row, int64_t rows,
                                     const Columns &columns, Value k) {
-  int64_t length = scaleLengthOf(dot);
-  FailureOr<Value> sums = Value(arith::ConstantOp::create(
-      b_, loc_, DenseElementsAttr::get(cast<RankedTensorType>(acc.getType()), -0.0f)));
-  if (length == kActivationLength) {
-    sums = panelBlock(dot, *sums, row, rows, columns, k);
-  } else {
-    auto loop = scf::ForOp::create(b_, loc_, k, add(k, index(length)), index(kActivationLength),
-                                   ValueRange{*sums});
-    OpBuilder::InsertionGuard guard(b_);
-    b_.setInsertionPointToEnd(loop.getBody());
-    sums = panelBlock(dot, loop.getRegionIterArg(0), row, rows, columns, loop.getInductionVar());
-    if (succeeded(sums)) {
-      scf::YieldOp::create(b_, loc_, ValueRange{*sums});
-      sums = loop.getResult(0);
-    }
-  }
+  FailureOr<Value> sums =
+      panelSums(dot, cast<RankedTensorType>(acc.getType()), row, rows, columns, k);
+  if (succeeded(sums) && columns.totals)
+    sums = scaledTotals(dot, *sums, row, rows, columns, k);
   FailureOr<Value> a = stream(dot.getA(), {{row, k}, {rows, kActivationLength}});
   if (failed(a) || failed(sums))
     return failure();

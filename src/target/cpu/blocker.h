@@ -30,8 +30,9 @@ struct Columns {
   Value from = {};
   int64_t count = 0;
   Value packed = {}; // b's part of them in scratch; null where b is streamed
-  // Blocks of b expanded in scratch; null where they are read as they are.
-  Value words = {}, scales = {}, mins = {};
+  // Blocks of b expanded in scratch; null where they are read as they are. Totals: scales of
+  // totals, where scales of groups are integers.
+  Value words = {}, scales = {}, mins = {}, totals = {};
 };
 
 // The load that a value only converts or decodes; null where there is none.
@@ -129,9 +130,16 @@ private:
 
   // block_panels.cpp: blocks of some columns, expanded
   LogicalResult expandColumns(tile::DotOp dot, Columns &columns);
-  LogicalResult expandPart(Value blocks, int64_t part, const Columns &columns, Value k);
-  mlir::FailureOr<Value> panelBlock(tile::DotOp dot, Value sums, Value row, int64_t rows,
-                                    const Columns &columns, Value k);
+  LogicalResult expandPart(tile::DotOp dot, Value blocks, int64_t part, const Columns &columns,
+                           Value k);
+  void expandTotals(tile::DotOp dot, Value blocks, const Columns &columns, Value k);
+  Value panelRows(Value buffer, const Columns &columns, Value k, int64_t elements, int64_t length);
+  mlir::FailureOr<Value> panelPart(tile::DotOp dot, Value sums, Value row, int64_t rows,
+                                   const Columns &columns, Value k);
+  mlir::FailureOr<Value> panelSums(tile::DotOp dot, mlir::RankedTensorType type, Value row,
+                                   int64_t rows, const Columns &columns, Value k);
+  mlir::FailureOr<Value> scaledTotals(tile::DotOp dot, Value totals, Value row, int64_t rows,
+                                      const Columns &columns, Value k);
   mlir::FailureOr<Value> panelStep(tile::DotOp dot, Value acc, Value row, int64_t rows,
                                    const Columns &columns, Value k);
   // Where the weights' own K ends in this step.

@@ -12,8 +12,14 @@ int32_t zeroOf(const DotPacking &packing, const CpuFacts &facts) {
   return fits ? packing.zero : packing.zero + INT8_MIN;
 }
 
-int32_t panelZeroOf(const CpuFacts &facts, bool minima) {
-  return facts.instructions.signedBytes || minima ? 0 : kActivationStartZero;
+int32_t panelZeroOf(const CpuFacts &facts, bool positive) {
+  return facts.instructions.signedBytes || positive ? 0 : kActivationStartZero;
+}
+
+GroupScales groupScalesOf(const BlockFormat &weights, const ActivationFormat &activation,
+                          const CpuFacts &facts) {
+  std::optional<IntegerScales> integers = integerScales(weights, activation);
+  return {integers, integers && facts.instructions.wordDot};
 }
 
 SmallVector<uint32_t> DotOperand::order(uint32_t element) const {
@@ -23,6 +29,24 @@ SmallVector<uint32_t> DotOperand::order(uint32_t element) const {
 Value PackedOperand::constant(int64_t byte) {
   return arith::ConstantOp::create(b_, loc_,
                                    DenseElementsAttr::get(bytes_, static_cast<int8_t>(byte)));
+}
+
+Value wordPairs(OpBuilder &b, Location loc, Value low, Value high) {
+  auto type = cast<VectorType>(low.getType());
+  auto words = VectorType::get({2 * type.getNumElements()}, b.getI16Type());
+  SmallVector<int64_t> order;
+  for (int64_t at = 0; at < words.getNumElements(); ++at)
+    order.push_back(at % 2 ? words.getNumElements() + at : at);
+  Value pairs = vector::ShuffleOp::create(b, loc, LLVM::BitcastOp::create(b, loc, words, low),
+                                          LLVM::BitcastOp::create(b, loc, words, high), order);
+  return LLVM::BitcastOp::create(b, loc, type, pairs);
+}
+
+Value sumOfWords(OpBuilder &b, Location loc, Value pairs) {
+  Value half = arith::ConstantOp::create(
+      b, loc, DenseElementsAttr::get(cast<VectorType>(pairs.getType()), int32_t(16)));
+  Value low = arith::ShRSIOp::create(b, loc, arith::ShLIOp::create(b, loc, pairs, half), half);
+  return arith::AddIOp::create(b, loc, low, arith::ShRSIOp::create(b, loc, pairs, half));
 }
 
 // Bits of four codes of each row at their place.
@@ -64,6 +88,49 @@ Value PackedOperand::scale(uint32_t element) {
   return fields_.factor(packing_.format->scale, element);
 }
 
+Value PackedOperand::scaleNumbers(uint32_t element, bool pairs) {
+  const GroupFactor &scale = packing_.format->scale;
+  Value numbers = fields_.steps(scale, element);
+  if (pairs) {
+    Value second = fields_.steps(scale, element + packing_.groupLength);
+    Value high = arith::ShLIOp::create(b_, loc_, second, fields_.ints(second.getType(), 16));
+    numbers = wordPairs(b_, loc_, numbers, high);
+  }
+  scaleNumbers_.add(b_, loc_, numbers, pairs);
+  return numbers;
+}
+
+void ScaleNumbers::add(OpBuilder &b, Location loc, Value numbers, bool pairs) {
+  auto type = cast<VectorType>(numbers.getType());
+  auto words = VectorType::get({2 * type.getNumElements()}, b.getI16Type());
+  Value items = pairs ? LLVM::BitcastOp::create(b, loc, words, numbers).getResult() : numbers;
+  sum_ = sum_ ? arith::AddIOp::create(b, loc, sum_, items).getResult() : items;
+}
+
+Value ScaleNumbers::sum(OpBuilder &b, Location loc) const {
+  auto type = cast<VectorType>(sum_.getType());
+  if (type.getElementType().isInteger(32))
+    return sum_;
+  auto numbers = VectorType::get({type.getNumElements() / 2}, b.getI32Type());
+  return sumOfWords(b, loc, LLVM::BitcastOp::create(b, loc, numbers, sum_));
+}
+
+std::pair<Value, Value> PackedOperand::totalScale() {
+  const BlockFormat &format = *packing_.format;
+  const IntegerScales integers = *integerScales(format);
+  Value unit = fields_.number(format.scale.level1, 0);
+  auto splat = [&](float value) { return fields_.splat(unit.getType(), value); };
+  Value scale = arith::MulFOp::create(b_, loc_, unit, splat(integers.factor()));
+  if (!integers.shift)
+    return {scale, splat(0)};
+  if (!scaleNumbers_.present())
+    for (uint32_t at = 0; at < format.blockLength; at += packing_.groupLength)
+      (void)scaleNumbers(at, /*pairs=*/false);
+  Value lost = arith::MulFOp::create(b_, loc_, scale, splat(integers.lost()));
+  Value sum = arith::SIToFPOp::create(b_, loc_, unit.getType(), scaleNumbers_.sum(b_, loc_));
+  return {scale, arith::MulFOp::create(b_, loc_, sum, lost)};
+}
+
 Value PackedOperand::min(uint32_t element) {
   return packing_.format->min.present() ? fields_.factor(packing_.format->min, element) : Value();
 }
@@ -77,7 +144,7 @@ SmallVector<uint32_t> PackedOperand::order(uint32_t element) const {
 }
 
 Value PanelOperand::codes(uint32_t group) {
-  Value words = words_(group);
+  Value words = parts_.words(group);
   int64_t lanes = cast<VectorType>(words.getType()).getDimSize(0);
   auto bytes = VectorType::get({lanes * 4}, b_.getI8Type());
   return LLVM::BitcastOp::create(b_, loc_, bytes, words);

@@ -6,6 +6,7 @@
 #include "target/cpu/facts.h"
 
 #include "numeric/dot_packing.h"
+#include "numeric/integer_scales.h"
 
 #include <functional>
 
@@ -15,6 +16,34 @@ using mlir::Location;
 using mlir::SmallVector;
 using mlir::Value;
 
+/// How the scales of groups multiply their dots: as f32, or as integers, two at a time where an
+/// instruction multiplies pairs of words.
+struct GroupScales {
+  std::optional<IntegerScales> integers;
+  bool pairs = false;
+
+  uint32_t together() const { return pairs ? 2 : 1; } // groups
+};
+GroupScales groupScalesOf(const BlockFormat &weights, const ActivationFormat &activation,
+                          const CpuFacts &facts);
+
+/// Low words of `low` beside high words of `high`, both i32.
+Value wordPairs(mlir::OpBuilder &b, Location loc, Value low, Value high);
+/// Both words of each lane, summed.
+Value sumOfWords(mlir::OpBuilder &b, Location loc, Value pairs);
+
+/// The sum of the numbers of integer scales that were read so far: of all groups of a block, those
+/// in words do not overflow.
+class ScaleNumbers {
+public:
+  void add(mlir::OpBuilder &b, Location loc, Value numbers, bool pairs);
+  bool present() const { return static_cast<bool>(sum_); }
+  Value sum(mlir::OpBuilder &b, Location loc) const;
+
+private:
+  Value sum_; // i32, or words in pairs
+};
+
 /// Lanes are rows of the weights; elements are counted from the operand's first.
 class DotOperand {
 public:
@@ -22,6 +51,11 @@ public:
   /// Numbers + zero() of elements [4 * group, 4 * group + 4), as bytes.
   virtual Value codes(uint32_t group) = 0;
   virtual Value scale(uint32_t element) = 0;
+  /// Integer scales (i32) of the group at `element`, or of it and the next as pairs of words.
+  virtual Value scaleNumbers(uint32_t element, bool pairs) = 0;
+  /// What the totals of a block become sums by: scale and centre. Its scales' numbers have been
+  /// read all or not at all.
+  virtual std::pair<Value, Value> totalScale() = 0;
   /// Null where the format has none.
   virtual Value min(uint32_t element) = 0;
   virtual int32_t zero() const = 0;
@@ -33,8 +67,8 @@ public:
 /// What stands for 0 in weights as the machine's dots take them: the packing's own zero where the
 /// bytes of every number fit, one that centres them where they are signed and would not.
 int32_t zeroOf(const DotPacking &packing, const CpuFacts &facts);
-/// The same in panels, for weights of all formats; those with minima have no negative numbers.
-int32_t panelZeroOf(const CpuFacts &facts, bool minima);
+/// The same in panels, for weights of all formats; `positive` ones have no negative numbers.
+int32_t panelZeroOf(const CpuFacts &facts, bool positive);
 
 /// Packed blocks, as they lie in memory from `base` on.
 class PackedOperand : public DotOperand {
@@ -49,6 +83,8 @@ public:
   /// Numbers + `zero`.
   Value codes(uint32_t group, int32_t zero);
   Value scale(uint32_t element) override;
+  Value scaleNumbers(uint32_t element, bool pairs) override;
+  std::pair<Value, Value> totalScale() override;
   Value min(uint32_t element) override;
   int32_t zero() const override { return zero_; }
   uint32_t groupLength() const override { return packing_.groupLength; }
@@ -64,24 +100,31 @@ private:
   const DotPacking &packing_;
   const char *lookup_;
   int32_t zero_;
+  ScaleNumbers scaleNumbers_;
   PackedBlocks blocks_;
   FieldReader fields_;
   mlir::VectorType bytes_;
 };
 
-/// An expanded part, read register by register: rows of words, of scales and of minima.
+/// An expanded part, read register by register.
 class PanelOperand : public DotOperand {
 public:
   using Rows = std::function<Value(uint32_t row)>;
-  PanelOperand(mlir::OpBuilder &b, Location loc, const CpuFacts &facts, uint32_t groupLength,
-               Rows words, Rows scales, Rows mins)
-      : b_(b), loc_(loc), zero_(panelZeroOf(facts, static_cast<bool>(mins))),
-        groupLength_(groupLength), words_(std::move(words)), scales_(std::move(scales)),
-        mins_(std::move(mins)) {}
+  struct Parts {
+    Rows words, scales, mins, totals; // none where the panel has none
+  };
+  PanelOperand(mlir::OpBuilder &b, Location loc, int32_t zero, uint32_t groupLength, Parts parts)
+      : b_(b), loc_(loc), zero_(zero), groupLength_(groupLength), parts_(std::move(parts)) {}
 
   Value codes(uint32_t group) override;
-  Value scale(uint32_t element) override { return scales_(element / groupLength_); }
-  Value min(uint32_t element) override { return mins_ ? mins_(element / groupLength_) : Value(); }
+  Value scale(uint32_t element) override { return parts_.scales(element / groupLength_); }
+  Value scaleNumbers(uint32_t element, bool pairs) override {
+    return parts_.scales(element / groupLength_ / (pairs ? 2 : 1));
+  }
+  std::pair<Value, Value> totalScale() override { return {parts_.totals(0), parts_.totals(1)}; }
+  Value min(uint32_t element) override {
+    return parts_.mins ? parts_.mins(element / groupLength_) : Value();
+  }
   int32_t zero() const override { return zero_; }
   uint32_t groupLength() const override { return groupLength_; }
 
@@ -90,7 +133,7 @@ private:
   Location loc_;
   int32_t zero_;
   uint32_t groupLength_;
-  Rows words_, scales_, mins_; // mins_: none where the format has none
+  Parts parts_;
 };
 
 } // namespace sinter::target::cpu

@@ -1,183 +1,12 @@
-// Emission, products of blocks: an exact integer dot of each group, then its scales and minima, all
-// derived from the format table.
-#include "target/cpu/dot_operand.h"
+// Emission, products of blocks: packed ones as they lie in memory, and panels of expanded ones.
 #include "target/cpu/emitter.h"
+#include "target/cpu/group_dots.h"
 
 #include <numeric>
 
 using namespace mlir;
 
 namespace sinter::target::cpu {
-
-namespace {
-
-/// Sums of products by vector of columns and row of a.
-using Sums = SmallVector<SmallVector<Value *>>;
-
-/// Products of some vectors of b's rows with every row of a, group by group. All operands have the
-/// same groups.
-class GroupDots {
-public:
-  GroupDots(OpBuilder &b, Location loc, const CpuFacts &facts, ArrayRef<DotOperand *> operands,
-            const ActivationFormat &activation, ArrayRef<Value> rows)
-      : b_(b), loc_(loc), facts_(facts), operands_(operands), activation_(activation), rows_(rows),
-        floats_(VectorType::get({facts.lanes}, b.getF32Type())),
-        words_(VectorType::get({facts.lanes}, b.getI32Type())),
-        bytes_(VectorType::get({facts.lanes * 4}, b.getI8Type())) {}
-
-  /// sums[vector][row] += the group that begins at `element`: an exact integer dot times b's scale,
-  /// then the minima.
-  void add(uint32_t element, const Sums &sums);
-  /// acc[row] += sums[row] times a's scale at `element`.
-  void addScaled(uint32_t element, ArrayRef<Value> sums, ArrayRef<Value *> acc);
-
-private:
-  SmallVector<SmallVector<Value>> integerDots(uint32_t element);
-  void addVector(uint32_t element, DotOperand &operand, ArrayRef<Value> dots,
-                 ArrayRef<Value *> sums);
-  Value startOf(Value row, uint32_t element);
-  Value callOf(const char *name, ValueRange operands); // of an instruction that gives words
-  Value halfOf(Value bytes, bool second, bool isSigned);
-  Value pairSums(Value acc, Value sums);
-  Value wordDots(Value acc, Value codes, Value activation);
-  Value byteDot(Value acc, Value codes, Value activation);
-  /// A number of a's block that holds the element, in all lanes.
-  Value spread(Value row, uint32_t element, uint32_t offset, VectorType type);
-
-  Value constant(int64_t value) {
-    return arith::ConstantOp::create(b_, loc_,
-                                     DenseElementsAttr::get(words_, static_cast<int32_t>(value)));
-  }
-  uint32_t groupLength() { return operands_.front()->groupLength(); }
-  uint32_t part(uint32_t element) { return element % kActivationLength / groupLength(); }
-
-  OpBuilder &b_;
-  Location loc_;
-  const CpuFacts &facts_;
-  ArrayRef<DotOperand *> operands_;
-  const ActivationFormat &activation_;
-  ArrayRef<Value> rows_; // the first block of each row of a
-  VectorType floats_, words_, bytes_;
-};
-
-} // namespace
-
-Value GroupDots::spread(Value row, uint32_t element, uint32_t offset, VectorType type) {
-  auto at = static_cast<int32_t>(element / kActivationLength * activation_.bytes() + offset);
-  Value from =
-      LLVM::GEPOp::create(b_, loc_, row.getType(), b_.getI8Type(), row, ArrayRef<LLVM::GEPArg>{at});
-  Value scalar = LLVM::LoadOp::create(b_, loc_, type.getElementType(), from, 4);
-  return vector::BroadcastOp::create(b_, loc_, type, scalar);
-}
-
-Value GroupDots::callOf(const char *name, ValueRange operands) {
-  return LLVM::CallIntrinsicOp::create(b_, loc_, words_, b_.getStringAttr(name), operands)
-      .getResult(0);
-}
-
-// The first or the second byte of every pair as a word.
-Value GroupDots::halfOf(Value bytes, bool second, bool isSigned) {
-  auto type = VectorType::get({facts_.lanes * 2}, b_.getI16Type());
-  Value pairs = LLVM::BitcastOp::create(b_, loc_, type, bytes);
-  Value eight = arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(type, int16_t(8)));
-  if (!second)
-    pairs = arith::ShLIOp::create(b_, loc_, pairs, eight);
-  return isSigned ? arith::ShRSIOp::create(b_, loc_, pairs, eight).getResult()
-                  : arith::ShRUIOp::create(b_, loc_, pairs, eight).getResult();
-}
-
-// Pairs of products summed: of signed bytes, one of which is no less than -127, they fit a word.
-Value GroupDots::pairSums(Value acc, Value sums) {
-  Value pairs = LLVM::BitcastOp::create(b_, loc_, words_, sums);
-  Value half = constant(16);
-  Value low = arith::ShRSIOp::create(b_, loc_, arith::ShLIOp::create(b_, loc_, pairs, half), half);
-  Value high = arith::ShRSIOp::create(b_, loc_, pairs, half);
-  return arith::AddIOp::create(b_, loc_, arith::AddIOp::create(b_, loc_, acc, low), high);
-}
-
-// Without an instruction on bytes: products of words, of every second byte each time.
-Value GroupDots::wordDots(Value acc, Value codes, Value activation) {
-  const CpuInstructions &has = facts_.instructions;
-  Value sums;
-  for (bool second : {false, true}) {
-    Value x = halfOf(codes, second, has.signedBytes), y = halfOf(activation, second, true);
-    if (has.wordDot) {
-      acc = arith::AddIOp::create(b_, loc_, acc, callOf(has.wordDot, {x, y}));
-      continue;
-    }
-    Value product = arith::MulIOp::create(b_, loc_, x, y);
-    sums = sums ? arith::AddIOp::create(b_, loc_, sums, product).getResult() : product;
-  }
-  return sums ? pairSums(acc, sums) : acc;
-}
-
-Value GroupDots::byteDot(Value acc, Value codes, Value activation) {
-  if (!facts_.instructions.byteDot)
-    return wordDots(acc, codes, activation);
-  Value a = LLVM::BitcastOp::create(b_, loc_, bytes_, activation);
-  return callOf(facts_.instructions.byteDot, {acc, codes, a});
-}
-
-// Where a row's integer sum starts: what the codes' zero point takes off. The stored start is that
-// of kActivationStartZero, which leaves no remainder.
-Value GroupDots::startOf(Value row, uint32_t element) {
-  int32_t zero = operands_.front()->zero();
-  if (!zero)
-    return constant(0);
-  auto divisor = static_cast<int32_t>(std::gcd(zero, kActivationStartZero));
-  uint32_t offset = activation_.startOffset(groupLength(), part(element));
-  Value start = spread(row, element, offset, words_);
-  if (divisor != kActivationStartZero)
-    start = arith::ShRSIOp::create(b_, loc_, start,
-                                   constant(llvm::Log2_32(kActivationStartZero / divisor)));
-  if (divisor != zero)
-    start = arith::MulIOp::create(b_, loc_, start, constant(zero / divisor));
-  return start;
-}
-
-// Exact integer dots with every row of a, which is read once for all vectors. Rows are the
-// innermost loop but for them, so that neighbouring instructions are independent.
-SmallVector<SmallVector<Value>> GroupDots::integerDots(uint32_t element) {
-  SmallVector<Value> starts =
-      llvm::map_to_vector(rows_, [&](Value row) { return startOf(row, element); });
-  SmallVector<SmallVector<Value>> dots(operands_.size(), starts);
-  for (uint32_t group : operands_.front()->order(element)) {
-    SmallVector<Value> codes =
-        llvm::map_to_vector(operands_, [&](DotOperand *operand) { return operand->codes(group); });
-    uint32_t offset = activation_.codeOffset() + 4 * group % kActivationLength;
-    for (auto [at, row] : llvm::enumerate(rows_)) {
-      Value activation = spread(row, element, offset, words_);
-      for (auto [vector, code] : llvm::zip_equal(dots, codes))
-        vector[at] = byteDot(vector[at], code, activation);
-    }
-  }
-  return dots;
-}
-
-void GroupDots::add(uint32_t element, const Sums &sums) {
-  SmallVector<SmallVector<Value>> dots = integerDots(element);
-  for (auto [operand, vector, into] : llvm::zip_equal(operands_, dots, sums))
-    addVector(element, *operand, vector, into);
-}
-
-void GroupDots::addVector(uint32_t element, DotOperand &operand, ArrayRef<Value> dots,
-                          ArrayRef<Value *> sums) {
-  Value scaleB = operand.scale(element), minB = operand.min(element);
-  if (minB)
-    minB = arith::NegFOp::create(b_, loc_, minB);
-  uint32_t sumOffset = activation_.sumOffset(groupLength(), part(element));
-  for (auto [sum, dot, row] : llvm::zip_equal(sums, dots, rows_)) {
-    Value number = arith::SIToFPOp::create(b_, loc_, floats_, dot);
-    *sum = math::FmaOp::create(b_, loc_, number, scaleB, *sum);
-    if (minB)
-      *sum = math::FmaOp::create(b_, loc_, minB, spread(row, element, sumOffset, floats_), *sum);
-  }
-}
-
-void GroupDots::addScaled(uint32_t element, ArrayRef<Value> sums, ArrayRef<Value *> acc) {
-  for (auto [sum, into, row] : llvm::zip_equal(sums, acc, rows_))
-    *into = math::FmaOp::create(b_, loc_, sum, spread(row, element, /*offset=*/0, floats_), *into);
-}
 
 static std::string lowerName(const ActivationFormat &format) {
   return StringRef(format.name).lower();
@@ -272,6 +101,67 @@ void Emitter::keepMemoryOrder() {
   LLVM::FenceOp::create(b_, loc_, LLVM::AtomicOrdering::seq_cst, "singlethread");
 }
 
+/// Some packed blocks along K of one vector of rows.
+struct Emitter::BlockStream {
+  const DotPacking &packing;
+  const ActivationFormat &activation;
+  Value first;     // block
+  int64_t inGroup; // of packed rows, the first
+  int64_t ahead;   // bytes that blocks are fetched ahead; 0: not at all
+
+  int64_t groups() const { return packing.format->blockLength / packing.groupLength; }
+};
+
+// The lines of the blocks ahead that `count` groups from `group` on ask for.
+void Emitter::emitFetchShares(const BlockStream &stream, Value blocks, int64_t group,
+                              int64_t count) {
+  const int64_t steps = stream.groups() * kInterleavedRows / facts_.lanes;
+  const int64_t before = stream.inGroup / facts_.lanes * stream.groups();
+  for (int64_t g = before + group; stream.ahead && g < before + group + count; ++g)
+    emitFetchShare(blocks, *stream.packing.format, stream.ahead, g, steps);
+}
+
+// acc[row] += the products of `depth` elements along K.
+void Emitter::emitVectorDot(const BlockStream &stream, ArrayRef<Value> rowsA, int64_t depth,
+                            ArrayRef<Value *> acc) {
+  const BlockFormat &format = *stream.packing.format;
+  const uint32_t length = stream.packing.groupLength, scaled = stream.activation.scaleLength;
+  const GroupScales how = groupScalesOf(format, stream.activation, facts_);
+  auto floats = VectorType::get({facts_.lanes}, b_.getF32Type());
+  Value zero =
+      how.integers
+          ? arith::ConstantOp::create(
+                b_, loc_, DenseElementsAttr::get(floats.clone(b_.getI32Type()), int32_t(0)))
+          : arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(floats, -0.0f));
+  GroupDots scales(b_, loc_, facts_, {}, stream.activation, rowsA);
+  SmallVector<Value> sums;
+  for (int64_t at = 0; at < depth; at += format.blockLength) {
+    int64_t bytes = at / format.blockLength * format.blockBytes * kInterleavedRows;
+    Value blocks = bytesAt(stream.first, index(bytes));
+    PackedOperand operand(b_, loc_, facts_, stream.packing, blocks,
+                          static_cast<uint32_t>(stream.inGroup));
+    DotOperand *vector = &operand;
+    SmallVector<Value> rows = blocksBeyond(rowsA, stream.activation, at);
+    GroupDots dots(b_, loc_, facts_, vector, stream.activation, rows);
+    for (uint32_t g = 0; g < stream.groups(); g += how.together()) {
+      const uint32_t element = g * length, all = static_cast<uint32_t>(at) + element;
+      const uint32_t end = element + how.together() * length;
+      emitFetchShares(stream, blocks, g, how.together());
+      if (all % scaled == 0)
+        sums.assign(rowsA.size(), zero);
+      how.integers ? dots.addTotals(element, how, Sums{pointersTo(sums)})
+                   : dots.add(element, Sums{pointersTo(sums)});
+      if ((at + end) % scaled == 0) {
+        if (how.integers)
+          sums = dots.scaledTotals(operand, scaled, sums);
+        scales.addScaled(static_cast<uint32_t>(at) + end - scaled, sums, acc);
+      }
+      if (stream.ahead)
+        keepMemoryOrder();
+    }
+  }
+}
+
 LogicalResult Emitter::emitBlockDot(tile::DotOp op) {
   auto accType = cast<RankedTensorType>(op.getAcc().getType());
   auto loadA = op.getA().getDefiningOp<tile::LoadOp>(),
@@ -290,38 +180,11 @@ LogicalResult Emitter::emitBlockDot(tile::DotOp op) {
   SmallVector<Value> rowsA = activationRows(loadA, activation);
   auto ahead = dyn_cast_or_null<IntegerAttr>(op->getDiscardableAttr(kFetchAhead));
   const int64_t depth = cast<RankedTensorType>(op.getA().getType()).getDimSize(1);
-  const int64_t groups = format.blockLength / packing->groupLength;
-  const int64_t steps = groups * kInterleavedRows / facts_.lanes;
-  const int64_t together = activation.scaleLength / packing->groupLength; // share a scale of a
-  auto floats = VectorType::get({facts_.lanes}, b_.getF32Type());
-  Value zero = arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(floats, -0.0f));
-  GroupDots scales(b_, loc_, facts_, {}, activation, rowsA);
   for (int64_t p = 0, perRow = piecesAlong(accType.getDimSize(1)); p < perRow; ++p) {
-    int64_t row = p * facts_.lanes, inGroup = row % kInterleavedRows;
-    Value first = packedBlocks(w, format, atB, row);
-    SmallVector<Value> sums;
-    for (int64_t at = 0; at < depth; at += format.blockLength) {
-      Value blocks =
-          bytesAt(first, index(at / format.blockLength * format.blockBytes * kInterleavedRows));
-      PackedOperand operand(b_, loc_, facts_, *packing, blocks, static_cast<uint32_t>(inGroup));
-      DotOperand *vector = &operand;
-      SmallVector<Value> rows = blocksBeyond(rowsA, activation, at);
-      GroupDots dots(b_, loc_, facts_, vector, activation, rows);
-      for (int64_t g = 0; g < groups; ++g) {
-        const int64_t all = at / packing->groupLength + g;
-        if (ahead)
-          emitFetchShare(blocks, format, ahead.getInt(), inGroup / facts_.lanes * groups + g,
-                         steps);
-        if (all % together == 0)
-          sums.assign(rowsA.size(), zero);
-        dots.add(static_cast<uint32_t>(g) * packing->groupLength, Sums{pointersTo(sums)});
-        if ((all + 1) % together == 0)
-          scales.addScaled(static_cast<uint32_t>(all + 1 - together) * packing->groupLength, sums,
-                           sumsOf(acc, p, perRow));
-        if (ahead)
-          keepMemoryOrder();
-      }
-    }
+    int64_t row = p * facts_.lanes;
+    BlockStream stream{*packing, activation, packedBlocks(w, format, atB, row),
+                       row % kInterleavedRows, ahead ? ahead.getInt() : 0};
+    emitVectorDot(stream, rowsA, depth, sumsOf(acc, p, perRow));
   }
   tiles_[op.getResult()] = acc;
   return success();
@@ -333,41 +196,63 @@ static Pieces piecesOf(RankedTensorType type, int64_t perRow) {
           SmallVector<Value>(type.getDimSize(0) * perRow)};
 }
 
-LogicalResult Emitter::emitExpand(sched::ExpandOp op) {
-  auto load = op.getBlocks().getDefiningOp<tile::LoadOp>();
-  if (!load)
-    return op.emitOpError() << "needs blocks loaded from a view";
+// One vector of the packed blocks that an operation makes panels of; null after an error.
+std::unique_ptr<PackedOperand> Emitter::operandOf(Operation *op, Value blocks,
+                                                  const DotPacking &packing, int64_t row) {
+  auto load = blocks.getDefiningOp<tile::LoadOp>();
   const EmittedView &w = views_.find(load.getView())->second;
-  const BlockFormat &format = *tile::blockFormatOf(w.type.getElementType());
-  Result<DotPacking> packing = dotPacking(format);
-  if (!packing || w.type.getInterleave() != kInterleavedRows)
-    return op.emitOpError() << "expands " << w.type
-                            << ", expected interleave = " << kInterleavedRows
-                            << " of a format that has a packing";
+  SmallVector<Value> at = scalarsOf(load.getOffsets());
+  return std::make_unique<PackedOperand>(b_, op->getLoc(), facts_, packing,
+                                         packedBlocks(w, *packing.format, at, row),
+                                         static_cast<uint32_t>(row % kInterleavedRows));
+}
+
+// How the blocks that become panels are packed, or an error.
+FailureOr<DotPacking> Emitter::panelPacking(Operation *op, Value blocks) {
+  auto load = blocks.getDefiningOp<tile::LoadOp>();
+  if (!load)
+    return op->emitOpError() << "needs blocks loaded from a view";
+  tile::ViewType type = load.getView().getType();
+  Result<DotPacking> packing = dotPacking(*tile::blockFormatOf(type.getElementType()));
+  if (!packing || type.getInterleave() != kInterleavedRows)
+    return op->emitOpError() << "expands " << type << ", expected interleave = " << kInterleavedRows
+                             << " of a format that has a packing";
+  return *packing;
+}
+
+LogicalResult Emitter::emitExpand(sched::ExpandOp op) {
+  FailureOr<DotPacking> packing = panelPacking(op, op.getBlocks());
+  if (failed(packing))
+    return failure();
   if (op.getMins() && packing->zero != 0)
-    return op.emitOpError() << "expands " << w.type
+    return op.emitOpError() << "expands " << op.getBlocks().getType()
                             << ", which has minima: expected numbers of at least 0";
   int32_t zero = panelZeroOf(facts_, static_cast<bool>(op.getMins()));
-  SmallVector<Value> at = scalarsOf(load.getOffsets());
   auto wordType = cast<RankedTensorType>(op.getWords().getType());
-  auto factorType = cast<RankedTensorType>(op.getScales().getType());
-  int64_t perRow = piecesAlong(wordType.getDimSize(1));
-  Pieces words = piecesOf(wordType, perRow), scales = piecesOf(factorType, perRow), mins = scales;
+  auto scaleType = cast<RankedTensorType>(op.getScales().getType());
+  const bool integers = scaleType.getElementType().isInteger(32);
+  int64_t perRow = piecesAlong(wordType.getDimSize(1)), count = scaleType.getDimSize(0);
+  uint32_t groups = static_cast<uint32_t>(count) * (op.getPairs() ? 2 : 1);
+  Pieces words = piecesOf(wordType, perRow), scales = piecesOf(scaleType, perRow), mins;
+  if (op.getMins())
+    mins = piecesOf(cast<RankedTensorType>(op.getMins().getType()), perRow);
   auto first = static_cast<uint32_t>(op.getPart() * kActivationLength);
   auto word = VectorType::get({facts_.lanes}, b_.getI32Type());
   for (int64_t p = 0; p < perRow; ++p) {
-    int64_t row = p * facts_.lanes;
-    PackedOperand operand(b_, loc_, facts_, *packing, packedBlocks(w, format, at, row),
-                          static_cast<uint32_t>(row % kInterleavedRows));
+    std::unique_ptr<PackedOperand> operand =
+        operandOf(op, op.getBlocks(), *packing, p * facts_.lanes);
     for (int64_t i = 0; i < wordType.getDimSize(0); ++i) {
-      Value codes = operand.codes(first / 4 + static_cast<uint32_t>(i), zero);
+      Value codes = operand->codes(first / 4 + static_cast<uint32_t>(i), zero);
       words.values[i * perRow + p] = LLVM::BitcastOp::create(b_, loc_, word, codes);
     }
-    for (int64_t g = 0; g < factorType.getDimSize(0); ++g) {
-      uint32_t element = first + static_cast<uint32_t>(g) * packing->groupLength;
-      scales.values[g * perRow + p] = operand.scale(element);
+    for (uint32_t g = 0; g < groups; ++g) {
+      uint32_t element = first + g * packing->groupLength;
       if (op.getMins())
-        mins.values[g * perRow + p] = operand.min(element);
+        mins.values[g * perRow + p] = operand->min(element);
+      if (op.getPairs() && g % 2)
+        continue;
+      Value &scale = scales.values[g / (op.getPairs() ? 2 : 1) * perRow + p];
+      scale = integers ? operand->scaleNumbers(element, op.getPairs()) : operand->scale(element);
     }
   }
   tiles_[op.getWords()] = words;
@@ -377,46 +262,115 @@ LogicalResult Emitter::emitExpand(sched::ExpandOp op) {
   return success();
 }
 
-LogicalResult Emitter::emitPanelDot(sched::PanelDotOp op) {
-  auto load = op.getA().getDefiningOp<tile::LoadOp>();
+LogicalResult Emitter::emitTotalScales(sched::TotalScalesOp op) {
+  FailureOr<DotPacking> packing = panelPacking(op, op.getBlocks());
+  if (failed(packing))
+    return failure();
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  int64_t perRow = piecesAlong(type.getDimSize(1));
+  Pieces scales = piecesOf(type, perRow);
+  for (int64_t p = 0; p < perRow; ++p)
+    std::tie(scales.values[p], scales.values[perRow + p]) =
+        operandOf(op, op.getBlocks(), *packing, p * facts_.lanes)->totalScale();
+  tiles_[op.getResult()] = scales;
+  return success();
+}
+
+// Vector `piece` of a panel's columns, read register by register.
+PanelOperand::Rows Emitter::panelRows(Value tile, int64_t piece) {
+  auto read = tile ? tile.getDefiningOp<sched::ReadOp>() : sched::ReadOp();
+  if (!read)
+    return {};
+  return [this, read, piece](uint32_t row) {
+    return readPiece(read, {row, piece * facts_.lanes}, facts_.lanes);
+  };
+}
+
+// The activations that an operation on panels loads, or an error.
+FailureOr<tile::LoadOp> Emitter::panelActivations(Operation *op, Value a, ValueRange panels) {
+  auto load = a.getDefiningOp<tile::LoadOp>();
   if (!load)
-    return op.emitOpError() << "needs activations loaded from a view";
-  for (Value part : {op.getWords(), op.getScales(), op.getMins()})
-    if (part && !part.getDefiningOp<sched::ReadOp>())
-      return op.emitOpError() << "needs panels read from scratch";
-  Type blocks = load.getView().getType().getElementType();
-  const ActivationFormat &activation = *tile::activationFormatOf(blocks);
+    return op->emitOpError() << "needs activations loaded from a view";
+  for (Value part : panels)
+    if (!part.getDefiningOp<sched::ReadOp>())
+      return op->emitOpError() << "needs panels read from scratch";
+  return load;
+}
+
+static const ActivationFormat &activationOf(tile::LoadOp load) {
+  return *tile::activationFormatOf(load.getView().getType().getElementType());
+}
+
+LogicalResult Emitter::emitPanelDot(sched::PanelDotOp op) {
+  SmallVector<Value> panels{op.getWords(), op.getScales()};
+  if (op.getMins())
+    panels.push_back(op.getMins());
+  FailureOr<tile::LoadOp> load = panelActivations(op, op.getA(), panels);
+  if (failed(load))
+    return failure();
+  const ActivationFormat &activation = activationOf(*load);
   auto accType = cast<RankedTensorType>(op.getAcc().getType());
-  int64_t perRow = piecesAlong(accType.getDimSize(1));
-  auto groups = cast<RankedTensorType>(op.getScales().getType()).getDimSize(0);
-  auto length = static_cast<uint32_t>(kActivationLength / groups);
+  GroupScales how{{}, op.getPairs()};
+  if (op.getShift())
+    how.integers = IntegerScales{static_cast<uint32_t>(*op.getShift())};
+  auto scaleRows =
+      static_cast<uint32_t>(cast<RankedTensorType>(op.getScales().getType()).getDimSize(0));
+  const uint32_t length = kActivationLength / scaleRows / how.together();
   if (length % activation.partLength)
-    return op.emitOpError() << "multiplies by activations of " << blocks << ", expected sums of "
-                            << length << " elements";
+    return op.emitOpError() << "multiplies by activations of " << (*load).getType()
+                            << ", expected sums of " << length << " elements";
   Pieces acc = relayout(tiles_.find(op.getAcc())->second, canonicalLane(accType.getShape()));
-  SmallVector<Value> rowsA = activationRows(load, activation);
+  SmallVector<Value> rowsA = activationRows(*load, activation);
   SmallVector<std::unique_ptr<DotOperand>> vectors;
   Sums sums;
-  for (int64_t p = 0; p < perRow; ++p) {
-    auto rowsOf = [&](Value tile) -> PanelOperand::Rows {
-      auto read = tile ? tile.getDefiningOp<sched::ReadOp>() : sched::ReadOp();
-      if (!read)
-        return {};
-      return [this, read, p](uint32_t row) {
-        return readPiece(read, {row, p * facts_.lanes}, facts_.lanes);
-      };
-    };
-    vectors.push_back(std::make_unique<PanelOperand>(b_, loc_, facts_, length,
-                                                     rowsOf(op.getWords()), rowsOf(op.getScales()),
-                                                     rowsOf(op.getMins())));
+  int32_t zero = panelZeroOf(facts_, op.getPositive());
+  for (int64_t p = 0, perRow = piecesAlong(accType.getDimSize(1)); p < perRow; ++p) {
+    vectors.push_back(
+        std::make_unique<PanelOperand>(b_, loc_, zero, length,
+                                       PanelOperand::Parts{panelRows(op.getWords(), p),
+                                                           panelRows(op.getScales(), p),
+                                                           panelRows(op.getMins(), p),
+                                                           {}}));
     sums.push_back(sumsOf(acc, p, perRow));
   }
   SmallVector<DotOperand *> operands =
       llvm::map_to_vector(vectors, [](auto &vector) { return vector.get(); });
   GroupDots dots(b_, loc_, facts_, operands, activation, rowsA);
-  for (uint32_t element = 0; element < kActivationLength; element += length)
-    dots.add(element, sums);
+  for (uint32_t element = 0; element < kActivationLength; element += how.together() * length)
+    how.integers ? dots.addTotals(element, how, sums) : dots.add(element, sums);
   tiles_[op.getResult()] = acc;
+  return success();
+}
+
+LogicalResult Emitter::emitScaleTotals(sched::ScaleTotalsOp op) {
+  SmallVector<Value> panels{op.getScales()};
+  if (op.getMins())
+    panels.push_back(op.getMins());
+  FailureOr<tile::LoadOp> load = panelActivations(op, op.getA(), panels);
+  if (failed(load))
+    return failure();
+  const ActivationFormat &activation = activationOf(*load);
+  auto type = cast<RankedTensorType>(op.getTotals().getType());
+  auto elements = static_cast<uint32_t>(cast<RankedTensorType>(op.getA().getType()).getDimSize(1));
+  uint32_t length = elements;
+  if (op.getMins())
+    length /= static_cast<uint32_t>(cast<RankedTensorType>(op.getMins().getType()).getDimSize(0));
+  Pieces totals = relayout(tiles_.find(op.getTotals())->second, canonicalLane(type.getShape()));
+  Pieces result = totals;
+  SmallVector<Value> rowsA = activationRows(*load, activation);
+  for (int64_t p = 0, perRow = piecesAlong(type.getDimSize(1)); p < perRow; ++p) {
+    PanelOperand operand(b_, loc_, 0, length,
+                         {{}, {}, panelRows(op.getMins(), p), panelRows(op.getScales(), p)});
+    DotOperand *vector = &operand;
+    GroupDots dots(b_, loc_, facts_, vector, activation, rowsA);
+    SmallVector<Value> column;
+    for (Value *total : sumsOf(totals, p, perRow))
+      column.push_back(*total);
+    column = dots.scaledTotals(operand, elements, column);
+    for (auto [into, sum] : llvm::zip_equal(sumsOf(result, p, perRow), column))
+      *into = sum;
+  }
+  tiles_[op.getResult()] = result;
   return success();
 }
 
@@ -424,8 +378,7 @@ LogicalResult Emitter::emitAddScaled(sched::AddScaledOp op) {
   auto load = op.getA().getDefiningOp<tile::LoadOp>();
   if (!load)
     return op.emitOpError() << "needs activations loaded from a view";
-  const ActivationFormat &activation =
-      *tile::activationFormatOf(load.getView().getType().getElementType());
+  const ActivationFormat &activation = activationOf(load);
   auto type = cast<RankedTensorType>(op.getAcc().getType());
   int64_t lanes = canonicalLane(type.getShape());
   Pieces acc = relayout(tiles_.find(op.getAcc())->second, lanes),

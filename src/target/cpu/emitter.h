@@ -18,6 +18,8 @@ using mlir::SmallVector;
 using mlir::Type;
 using mlir::Value;
 
+class PackedOperand;
+
 /// Caches as the prefetch instruction numbers them. What the next panel or page needs goes to the
 /// second, where it does not push this one's operands out of the first; what a few trips later
 /// needs goes to the first.
@@ -141,12 +143,24 @@ private:
   Value bytesAt(Value base, int64_t offset);
 
   // emit_block_dot.cpp
+  struct BlockStream;
+  void emitFetchShares(const BlockStream &stream, Value blocks, int64_t group, int64_t count);
+  void emitVectorDot(const BlockStream &stream, ArrayRef<Value> rowsA, int64_t depth,
+                     ArrayRef<Value *> acc);
+  mlir::FailureOr<DotPacking> panelPacking(mlir::Operation *op, Value blocks);
+  std::unique_ptr<PackedOperand> operandOf(mlir::Operation *op, Value blocks,
+                                           const DotPacking &packing, int64_t row);
+  std::function<Value(uint32_t row)> panelRows(Value tile, int64_t piece);
+  mlir::FailureOr<tile::LoadOp> panelActivations(mlir::Operation *op, Value a,
+                                                 mlir::ValueRange panels);
   void emitFetchShare(Value blocks, const BlockFormat &format, int64_t ahead, int64_t step,
                       int64_t steps);
   void keepMemoryOrder();
   LogicalResult emitBlockDot(tile::DotOp op);
   LogicalResult emitExpand(sched::ExpandOp op);
+  LogicalResult emitTotalScales(sched::TotalScalesOp op);
   LogicalResult emitPanelDot(sched::PanelDotOp op);
+  LogicalResult emitScaleTotals(sched::ScaleTotalsOp op);
   LogicalResult emitAddScaled(sched::AddScaledOp op);
   Value packedBlocks(const EmittedView &w, const BlockFormat &format, ArrayRef<Value> at,
                      int64_t row);

@@ -26,28 +26,26 @@ struct Level {
 };
 } // namespace
 
-static constexpr CpuInstructions kAvx512Vnni = {"llvm.x86.avx512.vpdpbusd.512", nullptr,
-                                                "llvm.x86.avx512.pshuf.b.512", false, 8},
-                                 kAvx512 = {nullptr, "llvm.x86.avx512.pmaddw.d.512",
-                                            "llvm.x86.avx512.pshuf.b.512", false, 8},
-                                 kAvxVnni = {"llvm.x86.avx512.vpdpbusd.256", nullptr,
-                                             "llvm.x86.avx2.pshuf.b", false, 32},
-                                 kAvx2 = {nullptr, "llvm.x86.avx2.pmadd.wd",
-                                          "llvm.x86.avx2.pshuf.b", false, 32},
-                                 kI8mm = {"llvm.aarch64.neon.usdot.v4i32.v16i8",
-                                          nullptr,
-                                          "llvm.aarch64.neon.tbl1.v16i8",
-                                          false,
-                                          0,
-                                          true},
-                                 kDotprod = {"llvm.aarch64.neon.sdot.v4i32.v16i8",
-                                             nullptr,
-                                             "llvm.aarch64.neon.tbl1.v16i8",
-                                             true,
-                                             0,
-                                             true},
-                                 kNeon = {nullptr, nullptr, "llvm.aarch64.neon.tbl1.v16i8",
-                                          true,    0,       true};
+static constexpr CpuInstructions
+    kAvx512Vnni = {"llvm.x86.avx512.vpdpbusd.512", "llvm.x86.avx512.pmaddw.d.512",
+                   "llvm.x86.avx512.pshuf.b.512", false, 8},
+    kAvx512 = {nullptr, "llvm.x86.avx512.pmaddw.d.512", "llvm.x86.avx512.pshuf.b.512", false, 8},
+    kAvxVnni = {"llvm.x86.avx512.vpdpbusd.256", "llvm.x86.avx2.pmadd.wd", "llvm.x86.avx2.pshuf.b",
+                false, 32},
+    kAvx2 = {nullptr, "llvm.x86.avx2.pmadd.wd", "llvm.x86.avx2.pshuf.b", false, 32},
+    kI8mm = {"llvm.aarch64.neon.usdot.v4i32.v16i8",
+             nullptr,
+             "llvm.aarch64.neon.tbl1.v16i8",
+             false,
+             0,
+             true},
+    kDotprod = {"llvm.aarch64.neon.sdot.v4i32.v16i8",
+                nullptr,
+                "llvm.aarch64.neon.tbl1.v16i8",
+                true,
+                0,
+                true},
+    kNeon = {nullptr, nullptr, "llvm.aarch64.neon.tbl1.v16i8", true, 0, true};
 
 static Features with(Features features, std::initializer_list<const char *> more) {
   features.insert(features.end(), more.begin(), more.end());

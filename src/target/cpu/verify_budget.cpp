@@ -36,7 +36,8 @@ static bool isReadBySlices(Value value) {
 
 // Panels go to scratch register by register, and products read them so.
 static bool isPanel(Value value) {
-  return value.getDefiningOp<sched::ExpandOp>() || sched::isReadByPanelDots(value);
+  return isa_and_nonnull<sched::ExpandOp, sched::TotalScalesOp>(value.getDefiningOp()) ||
+         sched::isReadByPanelDots(value);
 }
 
 static LogicalResult verifyBlock(Operation *op, Value value, const CpuFacts &facts) {

@@ -1,0 +1,182 @@
+// Emission of integer dots: an exact dot of each group, then its scale and minimum.
+#include "target/cpu/group_dots.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace sinter::target::cpu {
+
+Value GroupDots::spread(Value row, uint32_t element, uint32_t offset, VectorType type) {
+  auto at = static_cast<int32_t>(element / kActivationLength * activation_.bytes() + offset);
+  Value from =
+      LLVM::GEPOp::create(b_, loc_, row.getType(), b_.getI8Type(), row, ArrayRef<LLVM::GEPArg>{at});
+  Value scalar = LLVM::LoadOp::create(b_, loc_, type.getElementType(), from, 4);
+  return vector::BroadcastOp::create(b_, loc_, type, scalar);
+}
+
+Value GroupDots::callOf(const char *name, ValueRange operands) {
+  return LLVM::CallIntrinsicOp::create(b_, loc_, words_, b_.getStringAttr(name), operands)
+      .getResult(0);
+}
+
+// The first or the second byte of every pair as a word.
+Value GroupDots::halfOf(Value bytes, bool second, bool isSigned) {
+  auto type = VectorType::get({facts_.lanes * 2}, b_.getI16Type());
+  Value pairs = LLVM::BitcastOp::create(b_, loc_, type, bytes);
+  Value eight = arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(type, int16_t(8)));
+  if (!second)
+    pairs = arith::ShLIOp::create(b_, loc_, pairs, eight);
+  return isSigned ? arith::ShRSIOp::create(b_, loc_, pairs, eight).getResult()
+                  : arith::ShRUIOp::create(b_, loc_, pairs, eight).getResult();
+}
+
+// Pairs of products summed: of signed bytes, one of which is no less than -127, they fit a word.
+Value GroupDots::pairSums(Value acc, Value sums) {
+  Value pairs = LLVM::BitcastOp::create(b_, loc_, words_, sums);
+  return arith::AddIOp::create(b_, loc_, acc, sumOfWords(b_, loc_, pairs));
+}
+
+// Without an instruction on bytes: products of words, of every second byte each time.
+Value GroupDots::wordDots(Value acc, Value codes, Value activation) {
+  const CpuInstructions &has = facts_.instructions;
+  Value sums;
+  for (bool second : {false, true}) {
+    Value x = halfOf(codes, second, has.signedBytes), y = halfOf(activation, second, true);
+    if (has.wordDot) {
+      acc = arith::AddIOp::create(b_, loc_, acc, callOf(has.wordDot, {x, y}));
+      continue;
+    }
+    Value product = arith::MulIOp::create(b_, loc_, x, y);
+    sums = sums ? arith::AddIOp::create(b_, loc_, sums, product).getResult() : product;
+  }
+  return sums ? pairSums(acc, sums) : acc;
+}
+
+Value GroupDots::byteDot(Value acc, Value codes, Value activation) {
+  if (!facts_.instructions.byteDot)
+    return wordDots(acc, codes, activation);
+  Value a = LLVM::BitcastOp::create(b_, loc_, bytes_, activation);
+  return callOf(facts_.instructions.byteDot, {acc, codes, a});
+}
+
+// Where a row's integer sum starts: what the codes' zero point takes off. The stored start is that
+// of kActivationStartZero, which leaves no remainder.
+Value GroupDots::startOf(Value row, uint32_t element) {
+  int32_t zero = operands_.front()->zero();
+  if (!zero)
+    return constant(0);
+  auto divisor = static_cast<int32_t>(std::gcd(zero, kActivationStartZero));
+  uint32_t offset = activation_.startOffset(groupLength(), part(element));
+  Value start = spread(row, element, offset, words_);
+  if (divisor != kActivationStartZero)
+    start = arith::ShRSIOp::create(b_, loc_, start,
+                                   constant(llvm::Log2_32(kActivationStartZero / divisor)));
+  if (divisor != zero)
+    start = arith::MulIOp::create(b_, loc_, start, constant(zero / divisor));
+  return start;
+}
+
+// Exact integer dots with every row of a, which is read once for all vectors. Rows are the
+// innermost loop but for them, so that neighbouring instructions are independent.
+SmallVector<SmallVector<Value>> GroupDots::integerDots(uint32_t element) {
+  SmallVector<Value> starts =
+      llvm::map_to_vector(rows_, [&](Value row) { return startOf(row, element); });
+  SmallVector<SmallVector<Value>> dots(operands_.size(), starts);
+  for (uint32_t group : operands_.front()->order(element)) {
+    SmallVector<Value> codes =
+        llvm::map_to_vector(operands_, [&](DotOperand *operand) { return operand->codes(group); });
+    uint32_t offset = activation_.codeOffset() + 4 * group % kActivationLength;
+    for (auto [at, row] : llvm::enumerate(rows_)) {
+      Value activation = spread(row, element, offset, words_);
+      for (auto [vector, code] : llvm::zip_equal(dots, codes))
+        vector[at] = byteDot(vector[at], code, activation);
+    }
+  }
+  return dots;
+}
+
+void GroupDots::add(uint32_t element, const Sums &sums) {
+  SmallVector<SmallVector<Value>> dots = integerDots(element);
+  for (auto [operand, vector, into] : llvm::zip_equal(operands_, dots, sums))
+    addVector(element, *operand, vector, into);
+}
+
+void GroupDots::addVector(uint32_t element, DotOperand &operand, ArrayRef<Value> dots,
+                          ArrayRef<Value *> sums) {
+  Value scaleB = operand.scale(element), minB = negatedMin(operand, element);
+  for (auto [sum, dot, row] : llvm::zip_equal(sums, dots, rows_)) {
+    Value number = arith::SIToFPOp::create(b_, loc_, floats_, dot);
+    *sum = math::FmaOp::create(b_, loc_, number, scaleB, *sum);
+    *sum = lessMinimum(*sum, minB, row, element);
+  }
+}
+
+Value GroupDots::negatedMin(DotOperand &operand, uint32_t element) {
+  Value min = operand.min(element);
+  return min ? arith::NegFOp::create(b_, loc_, min).getResult() : min;
+}
+
+// The sum as it is where the format has no minima.
+Value GroupDots::lessMinimum(Value sum, Value negatedMin, Value row, uint32_t element) {
+  if (!negatedMin)
+    return sum;
+  uint32_t offset = activation_.sumOffset(groupLength(), part(element));
+  return math::FmaOp::create(b_, loc_, negatedMin, spread(row, element, offset, floats_), sum);
+}
+
+// total + shortened dots of a group, or of two, times the numbers of their scales.
+Value GroupDots::scaledPair(Value total, ArrayRef<Value> dots, Value numbers,
+                            const GroupScales &scales) {
+  const auto shift = static_cast<int32_t>(scales.integers->shift);
+  Value low = dots.front();
+  if (shift)
+    low = arith::ShRSIOp::create(b_, loc_, low, constant(shift));
+  Value product;
+  if (scales.pairs) {
+    Value high = arith::ShLIOp::create(b_, loc_, dots.back(), constant(16 - shift));
+    auto words = VectorType::get({2 * facts_.lanes}, b_.getI16Type());
+    Value pairs[] = {wordPairs(b_, loc_, low, high), numbers};
+    for (Value &pair : pairs)
+      pair = LLVM::BitcastOp::create(b_, loc_, words, pair);
+    product = callOf(facts_.instructions.wordDot, pairs);
+  } else {
+    product = arith::MulIOp::create(b_, loc_, low, numbers);
+  }
+  return arith::AddIOp::create(b_, loc_, total, product);
+}
+
+void GroupDots::addTotals(uint32_t element, const GroupScales &scales, const Sums &totals) {
+  SmallVector<SmallVector<SmallVector<Value>>> groups; // by group, vector and row
+  for (uint32_t g = 0; g < scales.together(); ++g)
+    groups.push_back(integerDots(element + g * groupLength()));
+  for (auto [v, operand] : llvm::enumerate(operands_)) {
+    Value numbers = operand->scaleNumbers(element, scales.pairs);
+    for (auto [r, total] : llvm::enumerate(totals[v])) {
+      auto dots = llvm::map_to_vector(groups, [&](auto &group) { return group[v][r]; });
+      *total = scaledPair(*total, dots, numbers, scales);
+    }
+  }
+}
+
+SmallVector<Value> GroupDots::scaledTotals(DotOperand &operand, uint32_t length,
+                                           ArrayRef<Value> totals) {
+  auto [scale, centre] = operand.totalScale();
+  SmallVector<Value> sums = llvm::map_to_vector(totals, [&, s = scale, c = centre](Value total) {
+    Value number = arith::SIToFPOp::create(b_, loc_, floats_, total);
+    return math::FmaOp::create(b_, loc_, number, s, c).getResult();
+  });
+  for (uint32_t at = 0; at < length; at += operand.groupLength()) {
+    Value minB = negatedMin(operand, at);
+    for (auto [sum, row] : llvm::zip_equal(sums, rows_))
+      sum = lessMinimum(sum, minB, row, at);
+  }
+  return sums;
+}
+
+void GroupDots::addScaled(uint32_t element, ArrayRef<Value> sums, ArrayRef<Value *> acc) {
+  for (auto [sum, into, row] : llvm::zip_equal(sums, acc, rows_))
+    *into = math::FmaOp::create(b_, loc_, sum, spread(row, element, /*offset=*/0, floats_), *into);
+}
+
+} // namespace sinter::target::cpu

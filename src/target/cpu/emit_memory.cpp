@@ -231,7 +231,7 @@ void Emitter::storePiece(const Place &place, Value value, int64_t count) {
   auto masked = [&] {
     LLVM::MaskedStoreOp::create(b_, loc_, value, place.pointer, maskOf(place, count), bytes);
   };
-  if (count > 1 && hasMasks(element))
+  if (count > 1 && hasMasks(element) && (place.valid || place.remaining))
     return masked();
   Value inside = insideOf(place, count);
   if (!inside)
@@ -254,16 +254,70 @@ LogicalResult Emitter::emitLoad(tile::LoadOp op) {
   int64_t lane = laneAxis(view, type.getShape());
   SmallVector<Value> offsets = scalarsOf(op.getOffsets());
   auto pad = dyn_cast_if_present<TypedAttr>(op.getPadAttr());
-  Pieces pieces{SmallVector<int64_t>(type.getShape()), lane, false, {}};
-  forEachPiece(type.getShape(), lane, [&](ArrayRef<int64_t> at, int64_t width) {
+  auto loaded = [&](bool inside) {
+    SmallVector<Value> values;
+    forEachPlace(view, offsets, type.getShape(), lane, inside, [&](Place place, int64_t width) {
+      values.push_back(loadPiece(place, type.getElementType(), width, pad));
+    });
+    return values;
+  };
+  Value inside = insideOf(view, offsets, type.getShape(), lane);
+  auto vectors = type.getNumElements() / facts_.lanes;
+  SmallVector<Type> types(inside ? vectors : 0, pieceType(type.getElementType(), facts_.lanes));
+  SmallVector<Value> values = branched(inside, types, loaded);
+  tiles_[op.getResult()] =
+      Pieces{SmallVector<int64_t>(type.getShape()), lane, false, std::move(values)};
+  return success();
+}
+
+// The places of a block's pieces; `inside`: nothing of them lies beyond the view.
+void Emitter::forEachPlace(const EmittedView &view, ArrayRef<Value> offsets,
+                           ArrayRef<int64_t> shape, int64_t lane, bool inside,
+                           llvm::function_ref<void(Place, int64_t)> f) {
+  forEachPiece(shape, lane, [&](ArrayRef<int64_t> at, int64_t width) {
     SmallVector<Value> where;
     for (auto [offset, step] : llvm::zip_equal(offsets, at))
       where.push_back(add(offset, index(step)));
-    pieces.values.push_back(
-        loadPiece(placeOf(view, where, lane), type.getElementType(), width, pad));
+    Place place = placeOf(view, where, lane);
+    if (inside) {
+      place.pointer = place.anywhere;
+      place.valid = place.remaining = {};
+    }
+    f(place, width);
   });
-  tiles_[op.getResult()] = pieces;
-  return success();
+}
+
+// Whether a block of several rows of whole vectors lies in its view, which one branch asks for all
+// of it: masks take as long as the accesses (prompts of iq4_xs: 0.6 %). Null for other blocks.
+Value Emitter::insideOf(const EmittedView &view, ArrayRef<Value> offsets, ArrayRef<int64_t> shape,
+                        int64_t lane) {
+  bool rows = lane >= 0 && lane == view.type.getContiguousAxis() &&
+              shape[lane] % facts_.lanes == 0 && llvm::product_of(shape) > shape[lane];
+  if (!rows || view.pageIndex || view.type.getInterleave())
+    return {};
+  Value inside;
+  for (auto [offset, extent, dim] : llvm::zip_equal(offsets, shape, view.dims))
+    for (Value at : {offset, add(offset, index(extent - 1))})
+      inside = andOf(b_, loc_, inside,
+                     b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::ult, at, dim));
+  return inside;
+}
+
+// What `emit` gives, by a branch: once where `inside` holds and once where it does not. Null: it is
+// not known to hold.
+SmallVector<Value> Emitter::branched(Value inside, TypeRange types,
+                                     llvm::function_ref<SmallVector<Value>(bool inside)> emit) {
+  if (!inside)
+    return emit(false);
+  auto branch = scf::IfOp::create(b_, loc_, types, inside, /*withElseRegion=*/true);
+  for (bool holds : {true, false}) {
+    OpBuilder::InsertionGuard guard(b_);
+    b_.setInsertionPointToStart(holds ? branch.thenBlock() : branch.elseBlock());
+    SmallVector<Value> values = emit(holds);
+    if (!types.empty())
+      scf::YieldOp::create(b_, loc_, values);
+  }
+  return llvm::to_vector_of<Value>(branch.getResults());
 }
 
 LogicalResult Emitter::emitLoadScalar(tile::LoadScalarOp op) {
@@ -284,13 +338,14 @@ LogicalResult Emitter::emitStore(tile::StoreOp op) {
   int64_t lane = laneAxis(view, type.getShape());
   SmallVector<Value> offsets = scalarsOf(op.getOffsets());
   Pieces pieces = relayout(tiles_.find(op.getValue())->second, lane);
-  size_t next = 0;
-  forEachPiece(type.getShape(), lane, [&](ArrayRef<int64_t> at, int64_t width) {
-    SmallVector<Value> where;
-    for (auto [offset, step] : llvm::zip_equal(offsets, at))
-      where.push_back(add(offset, index(step)));
-    storePiece(placeOf(view, where, lane), pieces.values[next++], width);
-  });
+  auto stored = [&](bool inside) {
+    size_t next = 0;
+    forEachPlace(view, offsets, type.getShape(), lane, inside, [&](Place place, int64_t width) {
+      storePiece(place, pieces.values[next++], width);
+    });
+    return SmallVector<Value>();
+  };
+  (void)branched(insideOf(view, offsets, type.getShape(), lane), {}, stored);
   return success();
 }
 

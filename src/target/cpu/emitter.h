@@ -95,6 +95,12 @@ private:
   std::pair<Value, Value> gatheredRow(const EmittedView &view, Value at, Value where);
   Place placeOf(const EmittedView &view, ArrayRef<Value> at, int64_t lane);
   Value insideOf(const Place &place, int64_t count);
+  Value insideOf(const EmittedView &view, ArrayRef<Value> offsets, ArrayRef<int64_t> shape,
+                 int64_t lane);
+  void forEachPlace(const EmittedView &view, ArrayRef<Value> offsets, ArrayRef<int64_t> shape,
+                    int64_t lane, bool inside, llvm::function_ref<void(Place, int64_t)> f);
+  SmallVector<Value> branched(Value inside, mlir::TypeRange types,
+                              llvm::function_ref<SmallVector<Value>(bool inside)> emit);
   bool hasMasks(Type element); // without a branch for each lane
   Value loadScalar(const Place &place, Type element, mlir::TypedAttr pad);
   Value loadPiece(const Place &place, Type element, int64_t count, mlir::TypedAttr pad);

@@ -10,7 +10,7 @@
 
 namespace sinter {
 
-static constexpr int32_t kLargestActivation = 127;
+static constexpr int32_t kLargestActivation = 127; // quantizeActivation makes no -128
 
 static bool isWhole(float number) {
   return std::nearbyint(number) == number;

@@ -10,7 +10,8 @@
 //
 // A dot of bytes loses as many of its lowest bits as make it fit a word of 16, so that one
 // instruction multiplies and adds two groups; the centre adds what is lost of a shortened dot on
-// average. That costs less than a thirtieth of what rounding activations to bytes does.
+// average. That costs less than a thirtieth of what rounding activations to bytes does. Words hold
+// what codes of activations of at most 127 in magnitude make.
 #pragma once
 
 #include "numeric/activation_format.h"
@@ -28,7 +29,8 @@ struct IntegerScales {
   constexpr float lost() const { return (factor() - 1) / 2 / factor(); } // on average
 };
 
-// None where scales are no such numbers, or totals of a block might overflow.
+// None where scales are no such numbers, groups are no shorter than a block of activations, the
+// format has no packing for dots, or totals of a block might overflow.
 std::optional<IntegerScales> integerScales(const BlockFormat &format);
 // None, too, beside activations that share a scale over fewer elements (q6_k and 64: 1.05 of the
 // time).
@@ -42,7 +44,7 @@ int32_t scaleNumber(const BlockFormat &format, const uint8_t *block, uint32_t el
 struct TotalScale {
   float scale = 0, centre = 0;
 
-  float of(int32_t total) const; // rounded once
+  float of(int32_t total) const; // as f32, then one fma
 };
 // That of all groups of a block. For formats that have integer scales.
 TotalScale totalScale(const BlockFormat &format, const uint8_t *block);

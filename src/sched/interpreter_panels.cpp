@@ -195,29 +195,36 @@ Result<void> executePanelDot(PanelDotOp op, Task &task) {
   return {};
 }
 
-static int32_t sumOfCodes(const Tile &a, int64_t row, int64_t first, int64_t length) {
-  int32_t sum = 0;
-  for (int64_t e = first; e < first + length; ++e)
-    sum += codeOf(a, row, e);
-  return sum;
+// The sums of a row's codes, group by group.
+static SmallVector<float> codesOf(const Tile &a, int64_t row, int64_t groups) {
+  SmallVector<float> sums;
+  const int64_t elements = a.shape()[1];
+  for (int64_t group = 0; group < groups; ++group) {
+    int32_t sum = 0;
+    for (int64_t e = group * elements / groups; e < (group + 1) * elements / groups; ++e)
+      sum += codeOf(a, row, e);
+    sums.push_back(static_cast<float>(sum));
+  }
+  return sums;
 }
 
 Result<void> executeScaleTotals(ScaleTotalsOp op, Task &task) {
   const Tile &a = tileOf(task, op.getA()), &totals = tileOf(task, op.getTotals()),
              &scales = tileOf(task, op.getScales());
   const Tile *mins = op.getMins() ? &tileOf(task, op.getMins()) : nullptr;
-  SINTER_TRY(task.engine().charge(*op, uint64_t(totals.count()), task));
-  SINTER_ASSIGN(Tile out, task.engine().allocate(*op, op.getResult().getType(), task));
   const int64_t columns = totals.shape()[1], groups = mins ? mins->shape()[0] : 0;
-  const int64_t length = mins ? a.shape()[1] / groups : 0;
-  for (int64_t at = 0; at < totals.count(); ++at) {
-    const int64_t row = at / columns, column = at % columns;
-    TotalScale scale{scales.as<float>()[column], scales.as<float>()[columns + column]};
-    float sum = scale.of(totals.as<int32_t>()[at]);
-    for (int64_t g = 0; g < groups; ++g)
-      sum = std::fma(-mins->as<float>()[g * columns + column],
-                     static_cast<float>(sumOfCodes(a, row, g * length, length)), sum);
-    out.as<float>()[at] = sum;
+  SINTER_TRY(task.engine().charge(
+      *op, uint64_t(totals.count()) * uint64_t(1 + groups) + uint64_t(a.count()), task));
+  SINTER_ASSIGN(Tile out, task.engine().allocate(*op, op.getResult().getType(), task));
+  for (int64_t row = 0; row < totals.shape()[0]; ++row) {
+    const SmallVector<float> codes = codesOf(a, row, groups);
+    for (int64_t column = 0; column < columns; ++column) {
+      TotalScale scale{scales.as<float>()[column], scales.as<float>()[columns + column]};
+      float sum = scale.of(totals.as<int32_t>()[row * columns + column]);
+      for (int64_t g = 0; g < groups; ++g)
+        sum = std::fma(-mins->as<float>()[g * columns + column], codes[g], sum);
+      out.as<float>()[row * columns + column] = sum;
+    }
   }
   task.bind(op.getResult(), std::move(out));
   return {};

@@ -4,8 +4,8 @@
 #include "tile/tile.h"
 
 namespace sinter::sched {
-/// Whether products read all of it as words, scales or minima.
-bool isReadByPanelDots(mlir::Value value);
+/// Whether all that reads it are products and totals of panels, register by register.
+bool isReadAsPanel(mlir::Value value);
 } // namespace sinter::sched
 
 #include "sched/sched_dialect.h.inc"

@@ -248,8 +248,8 @@ def Tile_DotOp : Tile_Op<"dot", [Pure]> {
     Two block-scaled operands use an exact integer dot per group of their blocks (numeric/block_format.h), then
     sum = fma(dot, scale_b, sum), and for a format with minima sum = fma(min_b, sum_a, sum). The sum begins at -0 with each
     scale of a, so that the first of it is a product; acc = fma(sum, scale_a, acc). Beside activations b may
-    have integer scales (numeric/integer_scales.h): the groups of a block sum up as integers, sum = fma(total, scale_b,
-    centre_b), then come the minima of all these groups.
+    have integer scales (numeric/integer_scales.h): dots of groups, of which a format may take off the lowest bits, sum up
+    as integers over a block, sum = fma(f32(total), scale_b, centre_b), then come the minima of all these groups.
     Groups and K ascend.
   }];
   let arguments = (ins Tile_Tile:$a, Tile_Tile:$b, Tile_Tile:$acc, UnitAttr:$transpose_b);

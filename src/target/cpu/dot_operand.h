@@ -32,8 +32,8 @@ Value wordPairs(mlir::OpBuilder &b, Location loc, Value low, Value high);
 /// Both words of each lane, summed.
 Value sumOfWords(mlir::OpBuilder &b, Location loc, Value pairs);
 
-/// The sum of the numbers of integer scales that were read so far: of all groups of a block, those
-/// in words do not overflow.
+/// The sum of the numbers of integer scales that were read so far, each group's once: of all groups
+/// of a block, those in words do not overflow.
 class ScaleNumbers {
 public:
   void add(mlir::OpBuilder &b, Location loc, Value numbers, bool pairs);

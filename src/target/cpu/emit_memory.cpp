@@ -16,8 +16,9 @@ void Emitter::emitWindow(tile::WindowOp op) {
   view.type = op.getResult().getType();
   for (auto [axis, origin] : llvm::enumerate(scalarsOf(op.getOrigins()))) {
     Value left = b_.createOrFold<arith::SubIOp>(loc_, view.dims[axis], origin);
-    left = b_.createOrFold<arith::MaxSIOp>(loc_, left, index(0));
-    view.dims[axis] = b_.createOrFold<arith::MinSIOp>(loc_, left, scalarOf(op.getExtents()[axis]));
+    left = b_.createOrFold<arith::MinSIOp>(loc_, left, scalarOf(op.getExtents()[axis]));
+    // An extent below 0 is one of 0: bounds are compared without signs.
+    view.dims[axis] = b_.createOrFold<arith::MaxSIOp>(loc_, left, index(0));
     view.origin[axis] = add(view.origin[axis], origin);
   }
   views_[op.getResult()] = view;
@@ -378,7 +379,7 @@ Value Emitter::readPiece(sched::ReadOp op, ArrayRef<int64_t> at, int64_t width) 
 }
 
 LogicalResult Emitter::emitRead(sched::ReadOp op) {
-  if (sched::isReadByPanelDots(op.getResult()))
+  if (sched::isReadAsPanel(op.getResult()))
     return success(); // register by register where they are multiplied
   auto type = cast<RankedTensorType>(op.getResult().getType());
   auto buffer = cast<sched::BufferType>(op.getBuffer().getType());

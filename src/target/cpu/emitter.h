@@ -35,6 +35,9 @@ struct Pieces {
   SmallVector<Value> values;
 };
 
+/// The sums of each row in one vector of columns.
+SmallVector<Value *> sumsOf(Pieces &acc, int64_t piece, int64_t perRow);
+
 /// A view in the emitted function. Gathered views keep their pages' strides in `strides[0]` (page)
 /// and `rowStride`.
 struct EmittedView {
@@ -153,21 +156,10 @@ private:
   void emitFetchShares(const BlockStream &stream, Value blocks, int64_t group, int64_t count);
   void emitVectorDot(const BlockStream &stream, ArrayRef<Value> rowsA, int64_t depth,
                      ArrayRef<Value *> acc);
-  mlir::FailureOr<DotPacking> panelPacking(mlir::Operation *op, Value blocks);
-  std::unique_ptr<PackedOperand> operandOf(mlir::Operation *op, Value blocks,
-                                           const DotPacking &packing, int64_t row);
-  std::function<Value(uint32_t row)> panelRows(Value tile, int64_t piece);
-  mlir::FailureOr<tile::LoadOp> panelActivations(mlir::Operation *op, Value a,
-                                                 mlir::ValueRange panels);
   void emitFetchShare(Value blocks, const BlockFormat &format, int64_t ahead, int64_t step,
                       int64_t steps);
   void keepMemoryOrder();
   LogicalResult emitBlockDot(tile::DotOp op);
-  LogicalResult emitExpand(sched::ExpandOp op);
-  LogicalResult emitTotalScales(sched::TotalScalesOp op);
-  LogicalResult emitPanelDot(sched::PanelDotOp op);
-  LogicalResult emitScaleTotals(sched::ScaleTotalsOp op);
-  LogicalResult emitAddScaled(sched::AddScaledOp op);
   Value packedBlocks(const EmittedView &w, const BlockFormat &format, ArrayRef<Value> at,
                      int64_t row);
   SmallVector<Value> activationRows(tile::LoadOp load, const ActivationFormat &activation);
@@ -175,6 +167,19 @@ private:
                                   int64_t elements);
   mlir::FailureOr<DotPacking> blockDotPacking(tile::DotOp op, const EmittedView &a,
                                               const EmittedView &w);
+
+  // emit_panels.cpp
+  mlir::FailureOr<DotPacking> panelPacking(mlir::Operation *op, Value blocks);
+  std::unique_ptr<PackedOperand> operandOf(mlir::Operation *op, Value blocks,
+                                           const DotPacking &packing, int64_t row);
+  std::function<Value(uint32_t row)> panelRows(Value tile, int64_t piece);
+  mlir::FailureOr<tile::LoadOp> panelActivations(mlir::Operation *op, Value a,
+                                                 ArrayRef<Value> panels);
+  LogicalResult emitExpand(sched::ExpandOp op);
+  LogicalResult emitTotalScales(sched::TotalScalesOp op);
+  LogicalResult emitPanelDot(sched::PanelDotOp op);
+  LogicalResult emitScaleTotals(sched::ScaleTotalsOp op);
+  LogicalResult emitAddScaled(sched::AddScaledOp op);
 
   // pieces
   int64_t canonicalLane(ArrayRef<int64_t> shape);

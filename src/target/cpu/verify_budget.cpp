@@ -37,7 +37,7 @@ static bool isReadBySlices(Value value) {
 // Panels go to scratch register by register, and products read them so.
 static bool isPanel(Value value) {
   return isa_and_nonnull<sched::ExpandOp, sched::TotalScalesOp>(value.getDefiningOp()) ||
-         sched::isReadByPanelDots(value);
+         sched::isReadAsPanel(value);
 }
 
 static LogicalResult verifyBlock(Operation *op, Value value, const CpuFacts &facts) {

@@ -10,8 +10,8 @@
 //
 // A dot of bytes loses as many of its lowest bits as make it fit a word of 16, so that one
 // instruction multiplies and adds two groups; the centre adds what is lost of a shortened dot on
-// average. That costs less than a thirtieth of what rounding activations to bytes does. Words hold
-// what codes of activations of at most 127 in magnitude make.
+// average. Of random numbers the error of q6_k is 0.04 of what rounding activations to bytes costs
+// (root mean squares). Words hold what codes of at most 127 in magnitude make.
 #pragma once
 
 #include "numeric/activation_format.h"

@@ -193,6 +193,13 @@ Result<DotPacking> dotPacking(const BlockFormat &format) {
   return packing;
 }
 
+NumberRange numbersOf(const DotPacking &packing) {
+  if (packing.table.empty())
+    return {-packing.zero, (1 << packing.format->code.width()) - 1 - packing.zero};
+  auto [least, most] = std::ranges::minmax(packing.table);
+  return {least - packing.zero, most - packing.zero};
+}
+
 static bool isPerBlockHalf(const GroupFactor &factor) {
   return factor.level1.planeCount == 1 && factor.level1.number == Number::F16 &&
          factor.level2Length == 0 && factor.level1Length == kActivationLength &&

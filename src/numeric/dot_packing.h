@@ -5,6 +5,8 @@
 #include "base/status.h"
 #include "numeric/activation_format.h"
 #include "numeric/block_format.h"
+#include <algorithm>
+#include <cstdint>
 #include <vector>
 
 namespace sinter {
@@ -64,6 +66,14 @@ struct DotPacking {
   // Where that byte of row `row` lies in the packed blocks of kInterleavedRows rows.
   uint32_t packedByte(uint32_t byte, uint32_t row) const;
 };
+
+// The least and the most number that codes stand for.
+struct NumberRange {
+  int32_t least = INT8_MIN, most = INT8_MAX;
+
+  int32_t largest() const { return std::max(-least, most); } // magnitude
+};
+NumberRange numbersOf(const DotPacking &packing);
 
 // Elements that one exact integer dot covers: 16 or 32.
 uint32_t dotGroupLength(const BlockFormat &format);

@@ -29,30 +29,20 @@ static float largestScale(const GroupFactor &scale) {
                   std::fabs(scale.step * most + scale.offset));
 }
 
-// The largest magnitude of T - zero, of codes that have a packing.
-static float largestNumber(const BlockFormat &format) {
-  if (format.table.present()) {
-    float most = 0;
-    for (uint32_t i = 0; i < format.table.count; ++i)
-      most = std::max(most, std::fabs(static_cast<float>(format.table.values[i])));
-    return most;
-  }
-  const float codes = static_cast<float>(1u << format.code.width());
-  if (format.code.number == Number::Signed)
-    return codes / 2;
-  return std::max(format.zero.base, codes - 1 - format.zero.base);
-}
-
 static std::optional<IntegerScales> derived(const BlockFormat &format) {
   const GroupFactor &scale = format.scale;
   if (!scale.level2Length || scale.level1Length != format.blockLength ||
       !areWholeNumbers(scale.level2) || scale.level2.width() > 8 || !isWhole(scale.step) ||
-      !isWhole(scale.offset) || !dotPacking(format))
+      !isWhole(scale.offset))
+    return std::nullopt;
+  Result<DotPacking> packing = dotPacking(format);
+  if (!packing)
     return std::nullopt;
   const uint32_t length = dotGroupLength(format);
   if (2 * length > kActivationLength)
     return std::nullopt;
-  const double largest = static_cast<double>(largestNumber(format)) * length * kLargestActivation;
+  const double largest =
+      static_cast<double>(numbersOf(*packing).largest()) * length * kLargestActivation;
   IntegerScales scales{.shift = 0};
   while (scales.shortened(static_cast<int32_t>(largest)) > std::numeric_limits<int16_t>::max())
     ++scales.shift;

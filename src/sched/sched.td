@@ -100,10 +100,11 @@ def Sched_PanelDotOp : Sched_Op<"panel_dot", []> {
   let summary = "acc + a . b as tile.dot of blocks defines it but for the scale of a, for one block of activations a row and an expanded part of b";
   let description = [{
     Sums are f32, or totals of integer scales in i32: then `shift` is the bits that a dot loses, and minima are left to
-    scale_totals. `positive`: b's format has no negative numbers.
+    scale_totals. The numbers of b lie in [`least`, `most`].
   }];
   let arguments = (ins Tile_Tile:$a, Tile_Tile:$words, Tile_Tile:$scales, Tile_Tile:$acc, Optional<Tile_Tile>:$mins,
-                       UnitAttr:$pairs, OptionalAttr<I64Attr>:$shift, UnitAttr:$positive);
+                       UnitAttr:$pairs, OptionalAttr<I64Attr>:$shift,
+                       DefaultValuedAttr<I64Attr, "INT8_MIN">:$least, DefaultValuedAttr<I64Attr, "INT8_MAX">:$most);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;

@@ -33,8 +33,22 @@ inline void fillAnyBlock(const BlockFormat &format, std::span<uint8_t> block, Ra
     }
 }
 
-// Blocks in row-major order. With `specials` one block in five has a scale that is NaN, infinite,
-// zero or subnormal; any bytes are a valid block of the format table.
+// Signs that blocks of extreme numbers share, so that sums of their products grow as large as any.
+inline bool isNegative(uint32_t element) {
+  return 0x2d9a653cu >> element % 32 & 1;
+}
+
+// Codes of the least and the most number; the scales stay.
+inline void setExtremeCodes(const BlockFormat &format, uint8_t *block, bool turned) {
+  const uint64_t all = (uint64_t{1} << format.code.width()) - 1;
+  const uint64_t least = format.code.number == Number::Signed ? all / 2 + 1 : 0;
+  for (uint32_t e = 0; e < format.blockLength; ++e)
+    setRaw(format.code, block, e, isNegative(e) != turned ? least : all - least);
+}
+
+// Blocks in row-major order, one in four of extreme numbers. With `specials` one block in five has
+// a scale that is NaN, infinite, zero or subnormal; any bytes are a valid block of the format
+// table.
 inline std::vector<uint8_t> randomBlocks(mlir::Type element, int64_t blocks, bool specials,
                                          Random &random) {
   const BlockFormat *format = tile::blockFormatOf(element);
@@ -48,14 +62,20 @@ inline std::vector<uint8_t> randomBlocks(mlir::Type element, int64_t blocks, boo
   const float scales[] = {NAN, INFINITY, -INFINITY, 0.0f, -0.0f, 1e-41f, 3e38f};
   for (int64_t b = 0; b < blocks; ++b) {
     uint8_t *to = bytes.data() + b * size;
-    for (float &value : values)
+    const bool extreme = random() % 4 == 0, turned = random() % 2 != 0;
+    for (auto [e, value] : llvm::enumerate(values)) {
       value = normal(random);
+      if (extreme && activation)
+        value = isNegative(static_cast<uint32_t>(e)) != turned ? -1.0f : 1.0f;
+    }
     if (format && format->rounding == Rounding::None)
       fillAnyBlock(*format, {to, static_cast<size_t>(size)}, random);
     else if (format)
       EXPECT_TRUE(quantizeRow(*format, values, {to, static_cast<size_t>(size)}).has_value());
     else
       quantizeActivation(*activation, values, {to, static_cast<size_t>(size)});
+    if (extreme && format && dotPacking(*format))
+      setExtremeCodes(*format, to, turned);
     if (!specials || random() % 5 != 0)
       continue;
     float scale = scales[random() % std::size(scales)];

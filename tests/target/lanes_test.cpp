@@ -50,7 +50,7 @@ sched::LaneFacts cooperativeFacts(int64_t maxShared) {
 const std::vector<LaneKind> &laneKinds() {
   static const std::vector<LaneKind> kinds = {
       {"plain32", {}},
-      {"plain8", {.subgroup = 8, .maxThreads = 256, .maxShared = 32768}},
+      {"plain8", {.subgroup = 8, .maxThreads = 256, .maxShared = 32768, .instructions = {}}},
       {"vulkan8",
        {.subgroup = 8,
         .maxThreads = 256,

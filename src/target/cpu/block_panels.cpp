@@ -56,7 +56,8 @@ int64_t vectorsOfGroup(const CpuFacts &facts) {
 
 int64_t vectorsOfPanels(const CpuFacts &facts, tile::DotOp dot) {
   // Without an instruction for bytes two need more registers than there are (q8_0: 0.89 as fast).
-  int64_t vectors = facts.instructions.byteDot && expands(facts, dot) ? 2 : 1;
+  int64_t vectors =
+      (facts.instructions.byteDot || facts.instructions.pairDot) && expands(facts, dot) ? 2 : 1;
   return std::max(vectors, vectorsOfGroup(facts));
 }
 
@@ -78,12 +79,13 @@ struct PanelParts {
   const BlockFormat &format;
   GroupScales scales;
   int64_t group; // elements
+  NumberRange numbers;
 
   PanelParts(const CpuFacts &facts, tile::DotOp dot)
       : format(*tile::blockFormatOf(getElementTypeOrSelf(dot.getB().getType()))),
         scales(groupScalesOf(
             format, *tile::activationFormatOf(getElementTypeOrSelf(dot.getA().getType())), facts)),
-        group(dotGroupLength(format)) {}
+        group(dotGroupLength(format)), numbers(numbersOf(*dotPacking(format))) {}
 
   // Elements of a row of scales.
   int64_t scaleElements() const { return group * scales.together(); }
@@ -162,13 +164,13 @@ FailureOr<Value> Blocker::panelPart(tile::DotOp dot, Value sums, Value row, int6
   };
   const std::optional<IntegerScales> &integers = parts.scales.integers;
   bool minima = columns.mins && !integers;
-  auto unitIf = [&](bool holds) { return holds ? b_.getUnitAttr() : UnitAttr(); };
+  auto number = [&](int64_t value) { return static_cast<uint64_t>(value); };
   return sched::PanelDotOp::create(b_, loc_, sums.getType(), *a, rowsOf(columns.words, kWordBytes),
                                    rowsOf(columns.scales, parts.scaleElements()), sums,
                                    minima ? rowsOf(columns.mins, parts.group) : Value(),
-                                   unitIf(parts.scales.pairs),
+                                   parts.scales.pairs,
                                    integers ? b_.getI64IntegerAttr(integers->shift) : IntegerAttr(),
-                                   unitIf(static_cast<bool>(columns.mins)))
+                                   number(parts.numbers.least), number(parts.numbers.most))
       .getResult();
 }
 

@@ -5,17 +5,6 @@ using namespace mlir;
 
 namespace sinter::target::cpu {
 
-int32_t zeroOf(const DotPacking &packing, const CpuFacts &facts) {
-  int32_t largest = packing.table.empty() ? (1 << packing.format->code.width()) - 1
-                                          : *llvm::max_element(packing.table);
-  bool fits = !facts.instructions.signedBytes || largest <= INT8_MAX;
-  return fits ? packing.zero : packing.zero + INT8_MIN;
-}
-
-int32_t panelZeroOf(const CpuFacts &facts, bool positive) {
-  return facts.instructions.signedBytes || positive ? 0 : kActivationStartZero;
-}
-
 GroupScales groupScalesOf(const BlockFormat &weights, const ActivationFormat &activation,
                           const CpuFacts &facts) {
   std::optional<IntegerScales> integers = integerScales(weights, activation);

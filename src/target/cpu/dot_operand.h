@@ -3,9 +3,9 @@
 #pragma once
 
 #include "target/cpu/block_fields.h"
+#include "target/cpu/dot_method.h"
 #include "target/cpu/facts.h"
 
-#include "numeric/dot_packing.h"
 #include "numeric/integer_scales.h"
 
 #include <functional>
@@ -48,7 +48,7 @@ private:
 class DotOperand {
 public:
   virtual ~DotOperand() = default;
-  /// Numbers + zero() of elements [4 * group, 4 * group + 4), as bytes.
+  /// Numbers + method().zero of elements [4 * group, 4 * group + 4), as bytes.
   virtual Value codes(uint32_t group) = 0;
   virtual Value scale(uint32_t element) = 0;
   /// Integer scales (i32) of the group at `element`, or of it and the next as pairs of words.
@@ -58,17 +58,11 @@ public:
   virtual std::pair<Value, Value> totalScale() = 0;
   /// Null where the format has none.
   virtual Value min(uint32_t element) = 0;
-  virtual int32_t zero() const = 0;
+  virtual DotMethod method() const = 0;
   virtual uint32_t groupLength() const = 0;
   /// The groups of four from `element` on, those that read the same memory one after another.
   virtual SmallVector<uint32_t> order(uint32_t element) const;
 };
-
-/// What stands for 0 in weights as the machine's dots take them: the packing's own zero where the
-/// bytes of every number fit, one that centres them where they are signed and would not.
-int32_t zeroOf(const DotPacking &packing, const CpuFacts &facts);
-/// The same in panels, for weights of all formats; `positive` ones have no negative numbers.
-int32_t panelZeroOf(const CpuFacts &facts, bool positive);
 
 /// Packed blocks, as they lie in memory from `base` on.
 class PackedOperand : public DotOperand {
@@ -76,17 +70,17 @@ public:
   PackedOperand(mlir::OpBuilder &b, Location loc, const CpuFacts &facts, const DotPacking &packing,
                 Value base, uint32_t firstRow)
       : b_(b), loc_(loc), packing_(packing), lookup_(facts.instructions.byteLookup),
-        zero_(zeroOf(packing, facts)), blocks_(b, loc, base, packing, firstRow, facts.lanes),
+        method_(dotMethodOf(facts, packing)), blocks_(b, loc, base, packing, firstRow, facts.lanes),
         fields_(b, loc, blocks_), bytes_(mlir::VectorType::get({facts.lanes * 4}, b.getI8Type())) {}
 
-  Value codes(uint32_t group) override { return codes(group, zero_); }
+  Value codes(uint32_t group) override { return codes(group, method_.zero); }
   /// Numbers + `zero`.
   Value codes(uint32_t group, int32_t zero);
   Value scale(uint32_t element) override;
   Value scaleNumbers(uint32_t element, bool pairs) override;
   std::pair<Value, Value> totalScale() override;
   Value min(uint32_t element) override;
-  int32_t zero() const override { return zero_; }
+  DotMethod method() const override { return method_; }
   uint32_t groupLength() const override { return packing_.groupLength; }
   SmallVector<uint32_t> order(uint32_t element) const override;
 
@@ -99,7 +93,7 @@ private:
   Location loc_;
   const DotPacking &packing_;
   const char *lookup_;
-  int32_t zero_;
+  DotMethod method_;
   ScaleNumbers scaleNumbers_;
   PackedBlocks blocks_;
   FieldReader fields_;
@@ -113,8 +107,9 @@ public:
   struct Parts {
     Rows words, scales, mins, totals; // none where the panel has none
   };
-  PanelOperand(mlir::OpBuilder &b, Location loc, int32_t zero, uint32_t groupLength, Parts parts)
-      : b_(b), loc_(loc), zero_(zero), groupLength_(groupLength), parts_(std::move(parts)) {}
+  PanelOperand(mlir::OpBuilder &b, Location loc, DotMethod method, uint32_t groupLength,
+               Parts parts)
+      : b_(b), loc_(loc), method_(method), groupLength_(groupLength), parts_(std::move(parts)) {}
 
   Value codes(uint32_t group) override;
   Value scale(uint32_t element) override { return parts_.scales(element / groupLength_); }
@@ -125,13 +120,13 @@ public:
   Value min(uint32_t element) override {
     return parts_.mins ? parts_.mins(element / groupLength_) : Value();
   }
-  int32_t zero() const override { return zero_; }
+  DotMethod method() const override { return method_; }
   uint32_t groupLength() const override { return groupLength_; }
 
 private:
   mlir::OpBuilder &b_;
   Location loc_;
-  int32_t zero_;
+  DotMethod method_;
   uint32_t groupLength_;
   Parts parts_;
 };

@@ -1,6 +1,7 @@
 // Emission, panels: blocks expanded once for many rows, and products with what they become.
 #include "target/cpu/emitter.h"
 #include "target/cpu/group_dots.h"
+#include "target/cpu/kept_order.h"
 
 using namespace mlir;
 
@@ -40,10 +41,11 @@ LogicalResult Emitter::emitExpand(sched::ExpandOp op) {
   FailureOr<DotPacking> packing = panelPacking(op, op.getBlocks());
   if (failed(packing))
     return failure();
-  if (op.getMins() && packing->zero != 0)
+  const NumberRange numbers = numbersOf(*packing);
+  if (op.getMins() && numbers.least < 0)
     return op.emitOpError() << "expands " << op.getBlocks().getType()
                             << ", which has minima: expected numbers of at least 0";
-  int32_t zero = panelZeroOf(facts_, static_cast<bool>(op.getMins()));
+  int32_t zero = panelMethodOf(facts_, numbers).zero;
   auto wordType = cast<RankedTensorType>(op.getWords().getType());
   auto scaleType = cast<RankedTensorType>(op.getScales().getType());
   const bool integers = scaleType.getElementType().isInteger(32);
@@ -90,6 +92,12 @@ LogicalResult Emitter::emitTotalScales(sched::TotalScalesOp op) {
         operandOf(op, op.getBlocks(), *packing, p * facts_.lanes)->totalScale();
   tiles_[op.getResult()] = scales;
   return success();
+}
+
+// Marks the function that is being emitted.
+void Emitter::keepOrder() {
+  auto function = b_.getInsertionBlock()->getParent()->getParentOfType<LLVM::LLVMFuncOp>();
+  function.setPassthroughAttr(b_.getStrArrayAttr({kKeepOrder}));
 }
 
 // Vector `piece` of a panel's columns, read register by register.
@@ -140,10 +148,13 @@ LogicalResult Emitter::emitPanelDot(sched::PanelDotOp op) {
   SmallVector<Value> rowsA = activationRows(*load, activation);
   SmallVector<std::unique_ptr<DotOperand>> vectors;
   Sums sums;
-  int32_t zero = panelZeroOf(facts_, op.getPositive());
+  const DotMethod method = panelMethodOf(
+      facts_, {static_cast<int32_t>(op.getLeast()), static_cast<int32_t>(op.getMost())});
+  if (method.pairs && !how.integers) // else 0.95 as fast (q6_k)
+    keepOrder();
   for (int64_t p = 0, perRow = piecesAlong(accType.getDimSize(1)); p < perRow; ++p) {
     vectors.push_back(
-        std::make_unique<PanelOperand>(b_, loc_, zero, length,
+        std::make_unique<PanelOperand>(b_, loc_, method, length,
                                        PanelOperand::Parts{panelRows(op.getWords(), p),
                                                            panelRows(op.getScales(), p),
                                                            panelRows(op.getMins(), p),
@@ -173,7 +184,7 @@ LogicalResult Emitter::emitScaleTotals(sched::ScaleTotalsOp op) {
   Pieces result = totals;
   SmallVector<Value> rowsA = activationRows(*load, activation);
   for (int64_t p = 0, perRow = piecesAlong(type.getDimSize(1)); p < perRow; ++p) {
-    PanelOperand operand(b_, loc_, 0, length,
+    PanelOperand operand(b_, loc_, {}, length,
                          {.words = {},
                           .scales = {},
                           .mins = panelRows(op.getMins(), p),

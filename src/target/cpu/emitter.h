@@ -169,6 +169,7 @@ private:
                                               const EmittedView &w);
 
   // emit_panels.cpp
+  void keepOrder();
   mlir::FailureOr<DotPacking> panelPacking(mlir::Operation *op, Value blocks);
   std::unique_ptr<PackedOperand> operandOf(mlir::Operation *op, Value blocks,
                                            const DotPacking &packing, int64_t row);

@@ -26,26 +26,33 @@ struct Level {
 };
 } // namespace
 
-static constexpr CpuInstructions
-    kAvx512Vnni = {"llvm.x86.avx512.vpdpbusd.512", "llvm.x86.avx512.pmaddw.d.512",
-                   "llvm.x86.avx512.pshuf.b.512", false, 8},
-    kAvx512 = {nullptr, "llvm.x86.avx512.pmaddw.d.512", "llvm.x86.avx512.pshuf.b.512", false, 8},
-    kAvxVnni = {"llvm.x86.avx512.vpdpbusd.256", "llvm.x86.avx2.pmadd.wd", "llvm.x86.avx2.pshuf.b",
-                false, 32},
-    kAvx2 = {nullptr, "llvm.x86.avx2.pmadd.wd", "llvm.x86.avx2.pshuf.b", false, 32},
-    kI8mm = {"llvm.aarch64.neon.usdot.v4i32.v16i8",
-             nullptr,
-             "llvm.aarch64.neon.tbl1.v16i8",
-             false,
-             0,
-             true},
-    kDotprod = {"llvm.aarch64.neon.sdot.v4i32.v16i8",
-                nullptr,
-                "llvm.aarch64.neon.tbl1.v16i8",
-                true,
-                0,
-                true},
-    kNeon = {nullptr, nullptr, "llvm.aarch64.neon.tbl1.v16i8", true, 0, true};
+static constexpr CpuInstructions kAvx512Vnni = {.byteDot = "llvm.x86.avx512.vpdpbusd.512",
+                                                .wordDot = "llvm.x86.avx512.pmaddw.d.512",
+                                                .byteLookup = "llvm.x86.avx512.pshuf.b.512",
+                                                .maskedBits = 8},
+                                 kAvx512 = {.wordDot = "llvm.x86.avx512.pmaddw.d.512",
+                                            .pairDot = "llvm.x86.avx512.pmaddubs.w.512",
+                                            .byteLookup = "llvm.x86.avx512.pshuf.b.512",
+                                            .maskedBits = 8},
+                                 kAvxVnni = {.byteDot = "llvm.x86.avx512.vpdpbusd.256",
+                                             .wordDot = "llvm.x86.avx2.pmadd.wd",
+                                             .byteLookup = "llvm.x86.avx2.pshuf.b",
+                                             .maskedBits = 32},
+                                 kAvx2 = {.wordDot = "llvm.x86.avx2.pmadd.wd",
+                                          .pairDot = "llvm.x86.avx2.pmadd.ub.sw",
+                                          .byteSign = "llvm.x86.avx2.psign.b",
+                                          .byteLookup = "llvm.x86.avx2.pshuf.b",
+                                          .maskedBits = 32},
+                                 kI8mm = {.byteDot = "llvm.aarch64.neon.usdot.v4i32.v16i8",
+                                          .byteLookup = "llvm.aarch64.neon.tbl1.v16i8",
+                                          .ownMaximum = true},
+                                 kDotprod = {.byteDot = "llvm.aarch64.neon.sdot.v4i32.v16i8",
+                                             .byteLookup = "llvm.aarch64.neon.tbl1.v16i8",
+                                             .signedBytes = true,
+                                             .ownMaximum = true},
+                                 kNeon = {.byteLookup = "llvm.aarch64.neon.tbl1.v16i8",
+                                          .signedBytes = true,
+                                          .ownMaximum = true};
 
 static Features with(Features features, std::initializer_list<const char *> more) {
   features.insert(features.end(), more.begin(), more.end());

@@ -13,11 +13,17 @@ inline constexpr int64_t kLineBytes = 64; // of caches, on most processors
 
 // Instructions that kernels ask for by LLVM's names, for whole registers. Null: there is none.
 struct CpuInstructions {
-  const char *byteDot; // i32 lanes + four products of bytes, the first operand's times the second's
-  const char *wordDot; // i32 lanes of two products of signed words
-  const char *byteLookup; // bytes of a table of 16 by number, the table in every 16 bytes
-  bool signedBytes;   // weights are signed in dots, else unsigned; activations always are signed
-  int64_t maskedBits; // elements this wide or wider are loaded and stored under masks; 0: none
+  const char *byteDot =
+      nullptr; // i32 lanes + four products of bytes, the first operand's times the second's
+  const char *wordDot = nullptr; // i32 lanes of two products of signed words
+  const char *pairDot =
+      nullptr; // words of two products of an unsigned and a signed byte; not beside byteDot
+  const char *byteSign =
+      nullptr; // bytes with the signs of others, 0 where those are; null: masks do it
+  const char *byteLookup = nullptr; // bytes of a table of 16 by number, the table in every 16 bytes
+  bool signedBytes =
+      false; // weights are signed in dots, else unsigned; activations always are signed
+  int64_t maskedBits = 0;  // elements this wide or wider are loaded and stored under masks; 0: none
   bool ownMaximum = false; // a maximum of f32 that keeps NaN and has -0 below +0 is an instruction
 };
 

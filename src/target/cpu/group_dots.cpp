@@ -15,16 +15,15 @@ Value GroupDots::spread(Value row, uint32_t element, uint32_t offset, VectorType
   return vector::BroadcastOp::create(b_, loc_, type, scalar);
 }
 
-Value GroupDots::callOf(const char *name, ValueRange operands) {
-  return LLVM::CallIntrinsicOp::create(b_, loc_, words_, b_.getStringAttr(name), operands)
+Value GroupDots::callOf(const char *name, VectorType type, ValueRange operands) {
+  return LLVM::CallIntrinsicOp::create(b_, loc_, type, b_.getStringAttr(name), operands)
       .getResult(0);
 }
 
 // The first or the second byte of every pair as a word.
 Value GroupDots::halfOf(Value bytes, bool second, bool isSigned) {
-  auto type = VectorType::get({facts_.lanes * 2}, b_.getI16Type());
-  Value pairs = LLVM::BitcastOp::create(b_, loc_, type, bytes);
-  Value eight = arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(type, int16_t(8)));
+  Value pairs = LLVM::BitcastOp::create(b_, loc_, pairs_, bytes);
+  Value eight = arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(pairs_, int16_t(8)));
   if (!second)
     pairs = arith::ShLIOp::create(b_, loc_, pairs, eight);
   return isSigned ? arith::ShRSIOp::create(b_, loc_, pairs, eight).getResult()
@@ -39,31 +38,65 @@ Value GroupDots::pairSums(Value acc, Value sums) {
 
 // Without an instruction on bytes: products of words, of every second byte each time.
 Value GroupDots::wordDots(Value acc, Value codes, Value activation) {
-  const CpuInstructions &has = facts_.instructions;
   Value sums;
   for (bool second : {false, true}) {
-    Value x = halfOf(codes, second, has.signedBytes), y = halfOf(activation, second, true);
-    if (has.wordDot) {
-      acc = arith::AddIOp::create(b_, loc_, acc, callOf(has.wordDot, {x, y}));
-      continue;
-    }
-    Value product = arith::MulIOp::create(b_, loc_, x, y);
+    Value x = halfOf(codes, second, facts_.instructions.signedBytes);
+    Value product = arith::MulIOp::create(b_, loc_, x, halfOf(activation, second, true));
     sums = sums ? arith::AddIOp::create(b_, loc_, sums, product).getResult() : product;
   }
-  return sums ? pairSums(acc, sums) : acc;
+  return pairSums(acc, sums);
 }
 
 Value GroupDots::byteDot(Value acc, Value codes, Value activation) {
   if (!facts_.instructions.byteDot)
     return wordDots(acc, codes, activation);
-  Value a = LLVM::BitcastOp::create(b_, loc_, bytes_, activation);
-  return callOf(facts_.instructions.byteDot, {acc, codes, a});
+  return callOf(facts_.instructions.byteDot, words_, {acc, codes, activation});
+}
+
+// Activations where weights are positive, negated where they are negative.
+Value GroupDots::signedBy(Value codes, Value activation) {
+  if (const char *sign = facts_.instructions.byteSign)
+    return callOf(sign, bytes_, {activation, codes});
+  Value zero = arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(bytes_, int8_t(0)));
+  Value negative =
+      arith::CmpIOp::create(b_, loc_, arith::CmpIPredicate::slt, codes, zero).getResult();
+  return arith::SelectOp::create(b_, loc_, negative,
+                                 arith::SubIOp::create(b_, loc_, zero, activation), activation);
+}
+
+// Words of two products each.
+Value GroupDots::pairsOf(Value codes, Value activation) {
+  if (method().signs) {
+    activation = signedBy(codes, activation);
+    codes = math::AbsIOp::create(b_, loc_, codes);
+  }
+  return callOf(facts_.instructions.pairDot, pairs_, {codes, activation});
+}
+
+void GroupDots::addPairs(PartialDot &to) {
+  if (!to.held)
+    return;
+  Value ones = arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(pairs_, int16_t(1)));
+  Value sum = callOf(facts_.instructions.wordDot, words_, {to.pairs, ones});
+  to = {arith::AddIOp::create(b_, loc_, to.dot, sum), {}, 0};
+}
+
+void GroupDots::addProducts(PartialDot &to, Value codes, Value activation) {
+  activation = LLVM::BitcastOp::create(b_, loc_, bytes_, activation);
+  if (!method().pairs) {
+    to.dot = byteDot(to.dot, codes, activation);
+    return;
+  }
+  Value pairs = pairsOf(codes, activation);
+  to.pairs = to.held ? arith::AddIOp::create(b_, loc_, to.pairs, pairs).getResult() : pairs;
+  if (++to.held == method().pairs)
+    addPairs(to);
 }
 
 // Where a row's integer sum starts: what the codes' zero point takes off. The stored start is that
 // of kActivationStartZero, which leaves no remainder.
 Value GroupDots::startOf(Value row, uint32_t element) {
-  int32_t zero = operands_.front()->zero();
+  const int32_t zero = method().zero;
   if (!zero)
     return constant(0);
   auto divisor = static_cast<int32_t>(std::gcd(zero, kActivationStartZero));
@@ -80,9 +113,9 @@ Value GroupDots::startOf(Value row, uint32_t element) {
 // Exact integer dots with every row of a, which is read once for all vectors. Rows are the
 // innermost loop but for them, so that neighbouring instructions are independent.
 SmallVector<SmallVector<Value>> GroupDots::integerDots(uint32_t element) {
-  SmallVector<Value> starts =
-      llvm::map_to_vector(rows_, [&](Value row) { return startOf(row, element); });
-  SmallVector<SmallVector<Value>> dots(operands_.size(), starts);
+  SmallVector<PartialDot> starts = llvm::map_to_vector(
+      rows_, [&](Value row) { return PartialDot{startOf(row, element), {}, 0}; });
+  SmallVector<SmallVector<PartialDot>> dots(operands_.size(), starts);
   for (uint32_t group : operands_.front()->order(element)) {
     SmallVector<Value> codes =
         llvm::map_to_vector(operands_, [&](DotOperand *operand) { return operand->codes(group); });
@@ -90,10 +123,13 @@ SmallVector<SmallVector<Value>> GroupDots::integerDots(uint32_t element) {
     for (auto [at, row] : llvm::enumerate(rows_)) {
       Value activation = spread(row, element, offset, words_);
       for (auto [vector, code] : llvm::zip_equal(dots, codes))
-        vector[at] = byteDot(vector[at], code, activation);
+        addProducts(vector[at], code, activation);
     }
   }
-  return dots;
+  return llvm::map_to_vector(dots, [&](SmallVector<PartialDot> &vector) {
+    llvm::for_each(vector, [&](PartialDot &dot) { addPairs(dot); });
+    return llvm::map_to_vector(vector, [](const PartialDot &dot) { return dot.dot; });
+  });
 }
 
 void GroupDots::add(uint32_t element, const Sums &sums) {
@@ -135,11 +171,10 @@ Value GroupDots::scaledPair(Value total, ArrayRef<Value> dots, Value numbers,
   Value product;
   if (scales.pairs) {
     Value high = arith::ShLIOp::create(b_, loc_, dots.back(), constant(16 - shift));
-    auto words = VectorType::get({2 * facts_.lanes}, b_.getI16Type());
     Value pairs[] = {wordPairs(b_, loc_, low, high), numbers};
     for (Value &pair : pairs)
-      pair = LLVM::BitcastOp::create(b_, loc_, words, pair);
-    product = callOf(facts_.instructions.wordDot, pairs);
+      pair = LLVM::BitcastOp::create(b_, loc_, pairs_, pair);
+    product = callOf(facts_.instructions.wordDot, words_, pairs);
   } else {
     product = arith::MulIOp::create(b_, loc_, low, numbers);
   }

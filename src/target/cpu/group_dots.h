@@ -21,6 +21,7 @@ public:
       : b_(b), loc_(loc), facts_(facts), operands_(operands), activation_(activation), rows_(rows),
         floats_(mlir::VectorType::get({facts.lanes}, b.getF32Type())),
         words_(mlir::VectorType::get({facts.lanes}, b.getI32Type())),
+        pairs_(mlir::VectorType::get({facts.lanes * 2}, b.getI16Type())),
         bytes_(mlir::VectorType::get({facts.lanes * 4}, b.getI8Type())) {}
 
   /// sums[vector][row] += the group that begins at `element`: an exact integer dot times b's scale,
@@ -36,6 +37,12 @@ public:
   void addScaled(uint32_t element, mlir::ArrayRef<Value> sums, mlir::ArrayRef<Value *> acc);
 
 private:
+  /// Of an exact dot: what is summed up so far, and words that are not yet.
+  struct PartialDot {
+    Value dot, pairs;
+    uint32_t held; // sums in each word
+  };
+
   SmallVector<SmallVector<Value>> integerDots(uint32_t element);
   Value scaledPair(Value total, mlir::ArrayRef<Value> dots, Value numbers,
                    const GroupScales &scales);
@@ -44,11 +51,15 @@ private:
   void addVector(uint32_t element, DotOperand &operand, mlir::ArrayRef<Value> dots,
                  mlir::ArrayRef<Value *> sums);
   Value startOf(Value row, uint32_t element);
-  Value callOf(const char *name, mlir::ValueRange operands); // of an instruction that gives words
+  Value callOf(const char *name, mlir::VectorType type, mlir::ValueRange operands);
   Value halfOf(Value bytes, bool second, bool isSigned);
   Value pairSums(Value acc, Value sums);
   Value wordDots(Value acc, Value codes, Value activation);
   Value byteDot(Value acc, Value codes, Value activation);
+  Value signedBy(Value codes, Value activation);
+  Value pairsOf(Value codes, Value activation);
+  void addPairs(PartialDot &to);
+  void addProducts(PartialDot &to, Value codes, Value activation);
   /// A number of a's block that holds the element, in all lanes.
   Value spread(Value row, uint32_t element, uint32_t offset, mlir::VectorType type);
 
@@ -56,6 +67,7 @@ private:
     return mlir::arith::ConstantOp::create(
         b_, loc_, mlir::DenseElementsAttr::get(words_, static_cast<int32_t>(value)));
   }
+  DotMethod method() { return operands_.front()->method(); }
   uint32_t groupLength() { return operands_.front()->groupLength(); }
   uint32_t part(uint32_t element) { return element % kActivationLength / groupLength(); }
 
@@ -65,7 +77,7 @@ private:
   mlir::ArrayRef<DotOperand *> operands_;
   const ActivationFormat &activation_;
   mlir::ArrayRef<Value> rows_; // the first block of each row of a
-  mlir::VectorType floats_, words_, bytes_;
+  mlir::VectorType floats_, words_, pairs_, bytes_;
 };
 
 } // namespace sinter::target::cpu

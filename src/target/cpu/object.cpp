@@ -1,6 +1,7 @@
 // The LLVM back end, driven in process.
 #include "tile/mlir_pch.h"
 
+#include "target/cpu/kept_order.h"
 #include "target/cpu/object.h"
 #include "target/machine_code.h"
 #include "llvm/IR/Module.h"
@@ -23,6 +24,7 @@ static void initialise() {
     LLVMInitializeAArch64Target();
     LLVMInitializeAArch64TargetMC();
     LLVMInitializeAArch64AsmPrinter();
+    enableKeptOrder();
     return true;
   }();
   (void)once;

@@ -6,6 +6,7 @@
 // RUN: not %sinter_compiler kernel emit %t/no_shift.mlir --stage sched --level avx512vnni 2>&1 | FileCheck %s --check-prefix=NO_SHIFT
 // RUN: not %sinter_compiler kernel emit %t/many_pairs.mlir --stage sched --level avx512vnni 2>&1 | FileCheck %s --check-prefix=MANY_PAIRS
 // RUN: not %sinter_compiler kernel emit %t/mins_of_integers.mlir --stage sched --level avx512vnni 2>&1 | FileCheck %s --check-prefix=MINS_OF_INTEGERS
+// RUN: not %sinter_compiler kernel emit %t/numbers.mlir --stage sched --level avx512vnni 2>&1 | FileCheck %s --check-prefix=NUMBERS
 // RUN: not %sinter_compiler kernel emit %t/sums.mlir --stage sched --level avx512vnni 2>&1 | FileCheck %s --check-prefix=SUMS
 // RUN: not %sinter_compiler kernel emit %t/part.mlir --stage sched --level avx512vnni 2>&1 | FileCheck %s --check-prefix=PART
 // RUN: not %sinter_compiler kernel emit %t/groups.mlir --stage sched --level avx512vnni 2>&1 | FileCheck %s --check-prefix=GROUPS
@@ -20,6 +21,7 @@
 // NO_SHIFT: has no shift
 // MANY_PAIRS: expected 8xNxi32 and one or two groups
 // MINS_OF_INTEGERS: has minima beside scales 'tensor<2x16xi32>', expected them in f32
+// NUMBERS: has numbers from -8 to 128, expected those of a signed or an unsigned byte
 // SUMS: expected one block of activations a row and sums like the scales
 // PART: takes part 8 of blocks of 256
 // GROUPS: expected those of 2 groups
@@ -111,7 +113,21 @@ tile.kernel @k(%a: !tile.view<?x?x!tile.block<"q8a_16_256">, in>, %b: !tile.view
   %s = arith.constant dense<0> : tensor<2x16xi32>
   %acc = arith.constant dense<0> : tensor<4x16xi32>
   %m = arith.constant dense<0.0> : tensor<2x16xf32>
-  %r = sched.panel_dot %a0, %w, %s, %acc, %m {positive, shift = 0 : i64} : (tensor<4x32x!tile.block<"q8a_16_256">>, tensor<8x16xi32>, tensor<2x16xi32>, tensor<4x16xi32>, tensor<2x16xf32>) -> tensor<4x16xi32>
+  %r = sched.panel_dot %a0, %w, %s, %acc, %m {least = 0 : i64, shift = 0 : i64} : (tensor<4x32x!tile.block<"q8a_16_256">>, tensor<8x16xi32>, tensor<2x16xi32>, tensor<4x16xi32>, tensor<2x16xf32>) -> tensor<4x16xi32>
+}
+
+//--- numbers.mlir
+tile.kernel @k(%a: !tile.view<?x?x!tile.block<"q8a_16_256">, in>, %b: !tile.view<?x?x!tile.block<"q6_k">, in, interleave = 16>, %o: !tile.view<?x?xf32, out>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  tile.grid %c1, %c1, %c1
+  %a0 = tile.load %a[%c0, %c0] : <?x?x!tile.block<"q8a_16_256">, in> -> tensor<4x32x!tile.block<"q8a_16_256">>
+  %a2 = tile.load %a[%c0, %c0] : <?x?x!tile.block<"q8a_16_256">, in> -> tensor<4x256x!tile.block<"q8a_16_256">>
+  %bb = tile.load %b[%c0, %c0] : <?x?x!tile.block<"q6_k">, in, interleave = 16> -> tensor<16x256x!tile.block<"q6_k">>
+  %w = arith.constant dense<0> : tensor<8x16xi32>
+  %s = arith.constant dense<0> : tensor<2x16xi32>
+  %acc = arith.constant dense<0> : tensor<4x16xi32>
+  %r = sched.panel_dot %a0, %w, %s, %acc {least = -8 : i64, most = 128 : i64, shift = 0 : i64} : (tensor<4x32x!tile.block<"q8a_16_256">>, tensor<8x16xi32>, tensor<2x16xi32>, tensor<4x16xi32>) -> tensor<4x16xi32>
 }
 
 //--- sums.mlir

@@ -4,6 +4,7 @@
 #include "numeric/byte_blocks.h"
 #include "numeric/dot_packing.h"
 #include "sched/distributor.h"
+#include "sched/view_bounds.h"
 
 using namespace mlir;
 
@@ -75,8 +76,7 @@ Distributor::BlockPlace Distributor::blockAt(LaneAccess &access, int64_t number,
   int64_t interleave = std::max<int64_t>(1, view.type.getInterleave());
   Value thread = mul(toIndex(threadPart(access.layout)[last]), index(elements));
   Value along = add(add(access.uniform[last], thread), index(parts[last] * elements));
-  place.when = both(place.when, b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::ult,
-                                                               along, view.dims[last]));
+  place.when = both(place.when, isWithin(b_, loc_, along, view.low[last], view.dims[last]));
   Value start = add(access.uniform[last], view.origin[last]);
   Value block = b_.createOrFold<arith::DivUIOp>(loc_, start, index(view.length));
   int64_t perCoordinate = view.length / elements; // coordinates of one block

@@ -2,6 +2,7 @@
 #include "base/check.h"
 #include "numeric/dot_packing.h"
 #include "sched/distributor.h"
+#include "sched/view_bounds.h"
 
 using namespace mlir;
 
@@ -32,6 +33,7 @@ void Distributor::bindView(BlockArgument argument) {
                             ? tile::DimOp::create(b_, loc_, view.argument, axis).getResult()
                             : index(extent));
     view.origin.push_back(index(0));
+    view.low.push_back({});
     bool next = axis + 1 == rank && (!type.getStrided() || view.length > 1);
     Value stride = next ? index(1) : StrideOp::create(b_, loc_, view.argument, axis).getResult();
     if (view.length > 1 && !next)
@@ -67,9 +69,10 @@ void Distributor::emitWindow(tile::WindowOp op) {
   LaneView view = views_.find(op.getView())->second;
   view.type = op.getResult().getType();
   for (auto [axis, origin] : llvm::enumerate(scalarsOf(op.getOrigins()))) {
+    view.low[axis] = lowOfWindow(b_, loc_, view.low[axis], origin);
     Value left = b_.createOrFold<arith::SubIOp>(loc_, view.dims[axis], origin);
-    left = b_.createOrFold<arith::MaxSIOp>(loc_, left, index(0));
-    view.dims[axis] = b_.createOrFold<arith::MinSIOp>(loc_, left, scalarOf(op.getExtents()[axis]));
+    left = b_.createOrFold<arith::MinSIOp>(loc_, left, scalarOf(op.getExtents()[axis]));
+    view.dims[axis] = b_.createOrFold<arith::MaxSIOp>(loc_, left, index(0));
     view.origin[axis] = add(view.origin[axis], origin);
     view.originDivisor[axis] = std::gcd(view.originDivisor[axis], divisorOf(op.getOrigins()[axis]));
     auto extent = getConstantIntValue(op.getExtents()[axis]);
@@ -96,6 +99,7 @@ void Distributor::emitGather(tile::GatherOp op) {
   view.pageRows = op.getPages().getType().getShape()[1];
   view.byRow = op.getByRow();
   auto axis = [&](Value dim, Value origin, Value stride, int64_t divisor, bool whole) {
+    view.low.push_back({});
     view.dims.push_back(dim);
     view.origin.push_back(origin);
     view.strides.push_back(stride);
@@ -107,6 +111,9 @@ void Distributor::emitGather(tile::GatherOp op) {
   for (int64_t from = 2; from < pages.type.getRank(); ++from)
     axis(pages.dims[from], pages.origin[from], pages.strides[from], pages.originDivisor[from],
          pages.whole[from]);
+  for (auto [low, from] :
+       llvm::zip_equal(llvm::drop_begin(view.low), llvm::drop_begin(pages.low, 2)))
+    low = from;
   views_[op.getResult()] = view;
 }
 
@@ -161,7 +168,7 @@ std::pair<Value, Value> Distributor::gatheredRow(LaneAccess &access, int64_t par
   Value rows = index(view.pageRows);
   Value entry = view.byRow ? where : b_.createOrFold<arith::DivUIOp>(loc_, where, rows);
   Value byte = mul(mul(add(view.indexOrigin, entry), view.indexStride), index(4));
-  Value inside = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::ult, at, view.dims[0]);
+  Value inside = isWithin(b_, loc_, at, view.low[0], view.dims[0]);
   Value number = ViewLoadOp::create(b_, loc_, view.index, byte, inside, int32(-1), IntegerAttr());
   number = b_.createOrFold<arith::IndexCastOp>(loc_, b_.getIndexType(), number);
   Value page = number, row = view.byRow ? number : where;
@@ -214,8 +221,7 @@ Value Distributor::insideAxis(LaneAccess &access, int axis, int64_t part) {
     return inside;
   const LaneView &view = access.view;
   Value at = access.all[axis] ? access.uniform[axis] : add(access.at[axis], index(part));
-  Value within =
-      b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::ult, at, view.dims[axis]);
+  Value within = isWithin(b_, loc_, at, view.low[axis], view.dims[axis]);
   if (axis == 0 && view.index) {
     Value page = gatheredRow(access, part).first;
     within = both(within, b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::ult, page,

@@ -24,6 +24,7 @@ struct LaneView {
   tile::ViewType type;
   Value argument;
   SmallVector<Value> origin, dims, strides;
+  SmallVector<Value> low;             // the first coordinates inside; null where 0
   SmallVector<int64_t> originDivisor; // of the origin
   SmallVector<bool> whole;            // the extent is the argument's own
   int64_t bytes = 0;                  // of an element, of a block for a block format

@@ -61,7 +61,7 @@ View View::window(ArrayRef<int64_t> origins, ArrayRef<int64_t> extents) const {
   View result = *this;
   for (int64_t axis = 0; axis < rank(); ++axis) {
     Axis &clipped = result.axes[axis];
-    clipped.low = saturatingSub(clipped.low, origins[axis]);
+    clipped.low = std::max<int64_t>(saturatingSub(clipped.low, origins[axis]), 0);
     clipped.high = std::min(saturatingSub(clipped.high, origins[axis]), extents[axis]);
     if (axis > 0 || (!rows && !interleave))
       result.origin = wrappingMulAdd(origins[axis], clipped.stride, result.origin);

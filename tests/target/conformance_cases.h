@@ -2,6 +2,7 @@
 // kernels is tested with.
 #pragma once
 
+#include "target/bounds_cases.h"
 #include "target/slot_cases.h"
 
 namespace sinter::target::cpu {
@@ -12,6 +13,7 @@ inline KernelCases makeCases() {
   addGemmCases(cases);
   addTokenCases(cases);
   addSlotCases(cases);
+  addBoundsCases(cases);
   return cases;
 }
 

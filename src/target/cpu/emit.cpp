@@ -43,9 +43,11 @@ void Emitter::bindView(Value view, Value buffers, Value scalars) {
   Value at =
       LLVM::GEPOp::create(b_, loc_, ptr, ptr, buffers,
                           ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(result_.bufferCount++)});
-  EmittedView emitted{
-      type, LLVM::LoadOp::create(b_, loc_, ptr, at, 8, false, false, true), {}, {}, {}, {}, {}, {},
-      0};
+  EmittedView emitted{type, LLVM::LoadOp::create(b_, loc_, ptr, at, 8, false, false, true),
+                      {},   {},
+                      {},   {},
+                      {},   {},
+                      {},   0};
   auto scalar = [&] {
     return arith::IndexCastOp::create(b_, loc_, b_.getIndexType(), nextScalar(scalars));
   };
@@ -53,6 +55,7 @@ void Emitter::bindView(Value view, Value buffers, Value scalars) {
     Value passed = scalar();
     emitted.dims.push_back(ShapedType::isDynamic(extent) ? passed : index(extent));
     emitted.origin.push_back(index(0));
+    emitted.low.push_back({});
   }
   for (int64_t axis = 0; axis < type.getRank(); ++axis) {
     bool innermost = axis + 1 == type.getRank() && !type.getStrided();

@@ -1,4 +1,5 @@
 // Emission, memory: addresses, bounds and masks of views; blocks of scratch.
+#include "sched/view_bounds.h"
 #include "target/cpu/emitter.h"
 
 using namespace mlir;
@@ -15,6 +16,7 @@ void Emitter::emitWindow(tile::WindowOp op) {
   EmittedView view = views_.find(op.getView())->second;
   view.type = op.getResult().getType();
   for (auto [axis, origin] : llvm::enumerate(scalarsOf(op.getOrigins()))) {
+    view.low[axis] = sched::lowOfWindow(b_, loc_, view.low[axis], origin);
     Value left = b_.createOrFold<arith::SubIOp>(loc_, view.dims[axis], origin);
     left = b_.createOrFold<arith::MinSIOp>(loc_, left, scalarOf(op.getExtents()[axis]));
     // An extent below 0 is one of 0: bounds are compared without signs.
@@ -35,16 +37,19 @@ void Emitter::emitGather(tile::GatherOp op) {
                    {},
                    {},
                    {},
+                   {},
                    op.getPages().getType().getShape()[1],
                    op.getByRow()};
   view.pageIndex =
       pointer(indices.base, mul(indices.origin[0], indices.strides[0]), b_.getI32Type());
   view.pageCount = pages.dims[0];
   view.rowStride = pages.strides[1];
+  view.low.push_back({});
   view.dims.push_back(view.byRow ? indices.dims[0] : mul(indices.dims[0], index(view.pageRows)));
   view.origin.push_back(index(0));
   view.strides.push_back(pages.strides[0]);
   for (int64_t axis = 2; axis < pages.type.getRank(); ++axis) {
+    view.low.push_back(pages.low[axis]);
     view.dims.push_back(pages.dims[axis]);
     view.origin.push_back(pages.origin[axis]);
     view.strides.push_back(pages.strides[axis]);
@@ -82,11 +87,23 @@ static Value andOf(OpBuilder &b, Location loc, Value a, Value c) {
   return a ? b.createOrFold<arith::AndIOp>(loc, a, c) : c;
 }
 
+Value Emitter::isWithin(const EmittedView &view, int64_t axis, Value at) {
+  return sched::isWithin(b_, loc_, at, view.low[axis], view.dims[axis]);
+}
+
+// Elements from a coordinate on that lie before the view; null where there are none.
+Value Emitter::beforeView(const EmittedView &view, int64_t axis, Value at) {
+  Value low = view.low[axis];
+  if (!low && sched::isNotNegative(at))
+    return {};
+  return b_.createOrFold<arith::SubIOp>(loc_, low ? low : index(0), at);
+}
+
 // Page and row of a gathered view's row; the page is out of range where the row's number is.
 std::pair<Value, Value> Emitter::gatheredRow(const EmittedView &view, Value at, Value where) {
   Value rows = index(view.pageRows);
   Value entry = view.byRow ? where : b_.createOrFold<arith::DivUIOp>(loc_, where, rows);
-  Value inside = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::ult, at, view.dims[0]);
+  Value inside = isWithin(view, 0, at);
   Value safe = arith::SelectOp::create(b_, loc_, inside, entry, index(0));
   Value from = arith::SelectOp::create(b_, loc_, inside, view.pageIndex, scratch_);
   Value number =
@@ -103,12 +120,12 @@ Emitter::Place Emitter::placeOf(const EmittedView &view, ArrayRef<Value> at, int
   Value linear = index(0), along = index(0); // where the row begins; in it
   int64_t interleave = view.type.getInterleave();
   for (int64_t axis = 0; axis < view.type.getRank(); ++axis) {
-    if (axis == lane)
+    if (axis == lane) {
       place.remaining = b_.createOrFold<arith::SubIOp>(loc_, view.dims[axis], at[axis]);
-    else
-      place.valid = andOf(b_, loc_, place.valid,
-                          b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::ult, at[axis],
-                                                         view.dims[axis]));
+      place.before = beforeView(view, axis, at[axis]);
+    } else {
+      place.valid = andOf(b_, loc_, place.valid, isWithin(view, axis, at[axis]));
+    }
     Value where = add(at[axis], view.origin[axis]);
     if (interleave) {
       // Row r, column k of packed rows: ((r / R) * row stride + k) * R + r mod R.
@@ -153,9 +170,17 @@ Value Emitter::maskOf(const Place &place, int64_t count) {
   left = b_.createOrFold<arith::MinSIOp>(loc_, left, index(count));
   if (place.valid)
     left = arith::SelectOp::create(b_, loc_, place.valid, left, index(0));
-  Value narrow = arith::IndexCastOp::create(b_, loc_, b_.getI32Type(), left);
-  Value limit = vector::BroadcastOp::create(b_, loc_, type, narrow);
-  return arith::CmpIOp::create(b_, loc_, arith::CmpIPredicate::slt, steps, limit);
+  auto holds = [&](arith::CmpIPredicate predicate, Value bound) {
+    Value narrow = arith::IndexCastOp::create(b_, loc_, b_.getI32Type(), bound);
+    Value limit = vector::BroadcastOp::create(b_, loc_, type, narrow);
+    return arith::CmpIOp::create(b_, loc_, predicate, steps, limit).getResult();
+  };
+  Value mask = holds(arith::CmpIPredicate::slt, left);
+  if (!place.before)
+    return mask;
+  Value before = b_.createOrFold<arith::MinSIOp>(loc_, place.before, index(count));
+  before = b_.createOrFold<arith::MaxSIOp>(loc_, before, index(0));
+  return arith::AndIOp::create(b_, loc_, mask, holds(arith::CmpIPredicate::sge, before));
 }
 
 static Value padValue(OpBuilder &b, Location loc, Type element, TypedAttr pad) {
@@ -166,9 +191,14 @@ static Value padValue(OpBuilder &b, Location loc, Type element, TypedAttr pad) {
 Value Emitter::insideOf(const Place &place, int64_t count) {
   if (!place.remaining)
     return place.valid;
-  return andOf(b_, loc_, place.valid,
-               b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::sge, place.remaining,
-                                              index(count)));
+  auto compared = [&](arith::CmpIPredicate predicate, Value elements, int64_t with) {
+    return b_.createOrFold<arith::CmpIOp>(loc_, predicate, elements, index(with));
+  };
+  Value inside =
+      andOf(b_, loc_, place.valid, compared(arith::CmpIPredicate::sge, place.remaining, count));
+  return place.before
+             ? andOf(b_, loc_, inside, compared(arith::CmpIPredicate::sle, place.before, 0))
+             : inside;
 }
 
 bool Emitter::hasMasks(Type element) {
@@ -282,7 +312,7 @@ void Emitter::forEachPlace(const EmittedView &view, ArrayRef<Value> offsets,
     Place place = placeOf(view, where, lane);
     if (inside) {
       place.pointer = place.anywhere;
-      place.valid = place.remaining = {};
+      place.valid = place.remaining = place.before = {};
     }
     f(place, width);
   });
@@ -297,10 +327,9 @@ Value Emitter::insideOf(const EmittedView &view, ArrayRef<Value> offsets, ArrayR
   if (!rows || view.pageIndex || view.type.getInterleave())
     return {};
   Value inside;
-  for (auto [offset, extent, dim] : llvm::zip_equal(offsets, shape, view.dims))
-    for (Value at : {offset, add(offset, index(extent - 1))})
-      inside = andOf(b_, loc_, inside,
-                     b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::ult, at, dim));
+  for (auto [axis, offset] : llvm::enumerate(offsets))
+    for (Value at : {offset, add(offset, index(shape[axis] - 1))})
+      inside = andOf(b_, loc_, inside, isWithin(view, axis, at));
   return inside;
 }
 
@@ -374,7 +403,8 @@ static int64_t bufferLane(sched::BufferType type, ArrayRef<int64_t> shape) {
 
 // One register of a block of scratch.
 Value Emitter::readPiece(sched::ReadOp op, ArrayRef<int64_t> at, int64_t width) {
-  Place place{bufferPointer(op.getBuffer(), scalarsOf(op.getOffsets()), at), {}, {}, {}, {}};
+  Place place;
+  place.pointer = bufferPointer(op.getBuffer(), scalarsOf(op.getOffsets()), at);
   return loadPiece(place, cast<RankedTensorType>(op.getType()).getElementType(), width, {});
 }
 

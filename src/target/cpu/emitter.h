@@ -44,6 +44,7 @@ struct EmittedView {
   tile::ViewType type;
   Value base;
   SmallVector<Value> origin, dims, strides; // index values
+  SmallVector<Value> low;                   // the first coordinates inside; null where 0
   Value pageIndex;                          // pointer to i32 numbers; null when not gathered
   Value pageCount;                          // pages that exist
   Value rowStride;
@@ -91,12 +92,15 @@ private:
     Value valid;      // i1; null when always
     Value remaining;  // index: elements along the lane axis from here to the view's end; null when
                       // enough
+    Value before;     // index: of these the ones before its beginning; null when none
     Value laneStride; // index: elements between lanes; null when they are neighbours
     Value elements;   // index: the element's number from the view's base
   };
   Value lanePointers(const Place &place, Type element, int64_t count);
   std::pair<Value, Value> gatheredRow(const EmittedView &view, Value at, Value where);
   Place placeOf(const EmittedView &view, ArrayRef<Value> at, int64_t lane);
+  Value isWithin(const EmittedView &view, int64_t axis, Value at);
+  Value beforeView(const EmittedView &view, int64_t axis, Value at);
   Value insideOf(const Place &place, int64_t count);
   Value insideOf(const EmittedView &view, ArrayRef<Value> offsets, ArrayRef<int64_t> shape,
                  int64_t lane);

@@ -1,0 +1,68 @@
+// Bounds of views, folded where they are known.
+#include "tile/mlir_pch.h"
+
+#include "sched/view_bounds.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "tile/tile.h"
+
+using namespace mlir;
+
+namespace sinter::sched {
+
+// How far operands of operands are looked at.
+static constexpr int kMostSteps = 8;
+
+static bool isNotNegative(Value value, int steps);
+
+static bool areNotNegative(ValueRange values, int steps) {
+  return steps > 0 && llvm::all_of(values, [&](Value v) { return isNotNegative(v, steps - 1); });
+}
+
+// Counters of loops, and of programs: code is called with those alone as integers of 64 bits.
+static bool isCounter(BlockArgument argument, int steps) {
+  Operation *owner = argument.getOwner()->getParentOp();
+  if (auto loop = dyn_cast<scf::ForOp>(owner))
+    return argument == loop.getInductionVar() &&
+           areNotNegative({loop.getLowerBound(), loop.getStep()}, steps);
+  return isa<FunctionOpInterface>(owner) && !isa<tile::KernelOp>(owner) &&
+         argument.getType().isInteger(64);
+}
+
+static bool isNotNegative(Value value, int steps) {
+  if (auto constant = getConstantIntValue(value))
+    return *constant >= 0;
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return isCounter(argument, steps);
+  Operation *op = value.getDefiningOp();
+  if (isa<tile::ProgramIdOp, tile::DimOp>(op))
+    return true;
+  if (isa<arith::MaxSIOp>(op))
+    return areNotNegative(op->getOperand(0), steps) || areNotNegative(op->getOperand(1), steps);
+  return isa<arith::AddIOp, arith::MulIOp, arith::MinSIOp, arith::DivUIOp, arith::RemUIOp,
+             arith::IndexCastOp>(op) &&
+         areNotNegative(op->getOperands(), steps);
+}
+
+bool isNotNegative(Value value) {
+  return isNotNegative(value, kMostSteps);
+}
+
+Value lowOfWindow(OpBuilder &b, Location loc, Value low, Value origin) {
+  if (!low && isNotNegative(origin))
+    return {};
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  Value left = b.createOrFold<arith::SubIOp>(loc, low ? low : zero, origin);
+  return b.createOrFold<arith::MaxSIOp>(loc, left, zero);
+}
+
+Value isWithin(OpBuilder &b, Location loc, Value at, Value low, Value end) {
+  if (low) {
+    at = b.createOrFold<arith::SubIOp>(loc, at, low);
+    end = b.createOrFold<arith::MaxSIOp>(loc, end, low);
+    end = b.createOrFold<arith::SubIOp>(loc, end, low);
+  }
+  return b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::ult, at, end);
+}
+
+} // namespace sinter::sched

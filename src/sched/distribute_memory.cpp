@@ -111,9 +111,9 @@ void Distributor::emitGather(tile::GatherOp op) {
   for (int64_t from = 2; from < pages.type.getRank(); ++from)
     axis(pages.dims[from], pages.origin[from], pages.strides[from], pages.originDivisor[from],
          pages.whole[from]);
-  for (auto [low, from] :
-       llvm::zip_equal(llvm::drop_begin(view.low), llvm::drop_begin(pages.low, 2)))
-    low = from;
+  Value low = indices.low[0];
+  view.low[0] = low && !view.byRow ? mul(low, index(view.pageRows)) : low;
+  llvm::copy(llvm::drop_begin(pages.low, 2), std::next(view.low.begin()));
   views_[op.getResult()] = view;
 }
 

@@ -122,9 +122,9 @@ LogicalResult PanelDotOp::verify() {
     return emitOpError() << "has " << (getShift() ? "" : "no ") << "shift beside scales " << scales
                          << ", expected 0 to " << kWordBits - 1 << " beside integers alone";
   const auto least = static_cast<int64_t>(getLeast()), most = static_cast<int64_t>(getMost());
-  if (least < INT8_MIN || least > most || most > (least < 0 ? INT8_MAX : UINT8_MAX))
+  if (least < INT8_MIN || least > most || most > INT8_MAX)
     return emitOpError() << "has numbers from " << least << " to " << most
-                         << ", expected those of a signed or an unsigned byte";
+                         << ", expected those of a signed byte";
   if (getMins() && (integers || least < 0))
     return emitOpError() << "has minima beside scales " << scales
                          << ", expected them in f32 and beside positive numbers alone";

@@ -105,11 +105,29 @@ LogicalResult WindowOp::verify() {
   return success();
 }
 
+// Whether a view's pages are counted from its own first one and have all their rows: windows may
+// leave out last pages, and anything along other axes.
+static bool hasWholePages(Value pages, int64_t rows) {
+  for (auto window = pages.getDefiningOp<WindowOp>(); window;
+       window = window.getView().getDefiningOp<WindowOp>()) {
+    bool first = llvm::all_of(window.getOrigins().take_front(2), [](Value origin) {
+      return getConstantIntValue(origin) == int64_t(0);
+    });
+    std::optional<int64_t> extent = getConstantIntValue(window.getExtents()[1]);
+    if (!first || !extent || *extent < rows)
+      return false;
+  }
+  return true;
+}
+
 LogicalResult GatherOp::verify() {
   ViewType pages = getPages().getType(), index = getIndex().getType(), to = getResult().getType();
   if (pages.getRank() < 2 || ShapedType::isDynamic(pages.getShape()[1]))
     return emitOpError() << "pages are " << pages
                          << ", expected [pages, rows, ...] with a static number of rows";
+  if (!hasWholePages(getPages(), pages.getShape()[1]))
+    return emitOpError() << "takes pages from a window that moves them or cuts their rows, expected"
+                         << " one that begins at page 0 and row 0 and has all rows";
   if (index.getRank() != 1 || !index.getElementType().isInteger(32))
     return emitOpError() << "index is " << index << ", expected one dimension of i32";
   if (failed(expectRank(*this, "result", to.getRank(), pages.getRank() - 1)))

@@ -1,5 +1,6 @@
 // Blocking, contractions: register blocks of accumulators over a K loop, sized for the register
 // file.
+#include "sched/view_bounds.h"
 #include "target/cpu/blocker.h"
 
 #include "numeric/dot_packing.h"
@@ -305,6 +306,20 @@ bool Blocker::accumulatesInPlace(tile::DotOp dot, scf::ForOp loop, unsigned inde
          llvm::is_contained(op->getOperands(), arg) && !scratch_.count(cone);
 }
 
+// Blocks are read without a check of what lies before their view.
+static LogicalResult verifyBegins(tile::DotOp dot, Value blocks) {
+  tile::LoadOp load = loadOf(blocks);
+  bool known = !load || llvm::all_of(load.getOffsets(), sched::isNotNegative);
+  Value view = load ? load.getView() : Value();
+  for (auto window = view ? view.getDefiningOp<tile::WindowOp>() : tile::WindowOp(); window;
+       window = window.getView().getDefiningOp<tile::WindowOp>())
+    known = known && llvm::all_of(window.getOrigins(), sched::isNotNegative);
+  return known ? success()
+               : dot.emitOpError()
+                     << "multiplies blocks that may begin before their view, expected"
+                     << " offsets and origins known to be at least 0, as max(x, 0) is";
+}
+
 LogicalResult Blocker::sinkDot(tile::DotOp dot) {
   auto type = cast<RankedTensorType>(dot.getResult().getType());
   int64_t depth = cast<RankedTensorType>(dot.getA().getType()).getDimSize(1);
@@ -316,6 +331,9 @@ LogicalResult Blocker::sinkDot(tile::DotOp dot) {
     return dot.emitOpError() << "has " << type.getDimSize(1)
                              << " columns, expected whole groups of " << kInterleavedRows
                              << " packed rows";
+  if (isBlockTile(dot.getA()) &&
+      (failed(verifyBegins(dot, dot.getA())) || failed(verifyBegins(dot, dot.getB()))))
+    return failure();
   Value into;
   if (auto loop = dyn_cast<scf::ForOp>(dot->getParentOp()))
     for (unsigned i = 0; i < loop.getNumRegionIterArgs() && !into; ++i)

@@ -1,6 +1,7 @@
 // Which dots of bytes suit which weights.
 #include "target/cpu/dot_method.h"
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 
@@ -8,13 +9,13 @@ namespace sinter::target::cpu {
 
 // Of two products with activations, whose codes are no less than -127.
 static uint32_t pairsInWord(int32_t largest) {
-  return static_cast<uint32_t>(std::numeric_limits<int16_t>::max() / (2 * 127 * largest));
+  return static_cast<uint32_t>(std::numeric_limits<int16_t>::max() /
+                               (2 * 127 * std::max(largest, 1)));
 }
 
 // Words of unsigned weights above `zero`, or of signed ones where even two products would not fit.
 static DotMethod pairMethod(NumberRange numbers, int32_t zero) {
-  uint32_t pairs = pairsInWord(numbers.most + zero);
-  if (pairs || numbers.most > std::numeric_limits<int8_t>::max())
+  if (uint32_t pairs = pairsInWord(numbers.most + zero))
     return {zero, pairs};
   return {0, pairsInWord(numbers.largest()), /*signs=*/true};
 }

@@ -42,9 +42,10 @@ FailureOr<DotPacking> Emitter::blockDotPacking(tile::DotOp op, const EmittedView
 // The blocks of b at a load's place: one block along K of the vector of rows that begins at `row`.
 Value Emitter::packedBlocks(const EmittedView &w, const BlockFormat &format, ArrayRef<Value> at,
                             int64_t row) {
-  Value group = arith::DivUIOp::create(b_, loc_, add(at[0], index(row)), index(kInterleavedRows));
+  Value first = add(add(at[0], w.origin[0]), index(row)), column = add(at[1], w.origin[1]);
+  Value group = arith::DivUIOp::create(b_, loc_, first, index(kInterleavedRows));
   Value rowBlocks = arith::DivUIOp::create(b_, loc_, w.strides[0], index(format.blockLength));
-  Value kBlock = arith::DivUIOp::create(b_, loc_, at[1], index(format.blockLength));
+  Value kBlock = arith::DivUIOp::create(b_, loc_, column, index(format.blockLength));
   Value block = add(mul(group, rowBlocks), kBlock);
   return bytesAt(w.base, mul(block, index(int64_t(format.blockBytes) * kInterleavedRows)));
 }

@@ -44,7 +44,8 @@ void Emitter::emitGather(tile::GatherOp op) {
       pointer(indices.base, mul(indices.origin[0], indices.strides[0]), b_.getI32Type());
   view.pageCount = pages.dims[0];
   view.rowStride = pages.strides[1];
-  view.low.push_back({});
+  Value low = indices.low[0];
+  view.low.push_back(low && !view.byRow ? mul(low, index(view.pageRows)) : low);
   view.dims.push_back(view.byRow ? indices.dims[0] : mul(indices.dims[0], index(view.pageRows)));
   view.origin.push_back(index(0));
   view.strides.push_back(pages.strides[0]);
@@ -168,6 +169,7 @@ Value Emitter::maskOf(const Place &place, int64_t count) {
   Value steps = arith::ConstantOp::create(b_, loc_, DenseIntElementsAttr::get(type, lanes));
   Value left = place.remaining ? place.remaining : index(count);
   left = b_.createOrFold<arith::MinSIOp>(loc_, left, index(count));
+  left = b_.createOrFold<arith::MaxSIOp>(loc_, left, index(0));
   if (place.valid)
     left = arith::SelectOp::create(b_, loc_, place.valid, left, index(0));
   auto holds = [&](arith::CmpIPredicate predicate, Value bound) {

@@ -21,7 +21,7 @@
 // NO_SHIFT: has no shift
 // MANY_PAIRS: expected 8xNxi32 and one or two groups
 // MINS_OF_INTEGERS: has minima beside scales 'tensor<2x16xi32>', expected them in f32
-// NUMBERS: has numbers from -8 to 128, expected those of a signed or an unsigned byte
+// NUMBERS: has numbers from -8 to 128, expected those of a signed byte
 // SUMS: expected one block of activations a row and sums like the scales
 // PART: takes part 8 of blocks of 256
 // GROUPS: expected those of 2 groups

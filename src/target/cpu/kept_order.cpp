@@ -1,4 +1,5 @@
-// An entry of LLVM's list of instruction schedulers, chosen by a function's attribute.
+// An instruction scheduler in the place of LLVM's own, which leaves functions as they are where
+// their attribute says so.
 #include "tile/mlir_pch.h"
 
 #include "target/cpu/kept_order.h"
@@ -10,8 +11,6 @@
 #include "llvm/Target/TargetMachine.h"
 
 namespace sinter::target::cpu {
-
-static constexpr char kScheduler[] = "sinter";
 
 namespace {
 
@@ -32,12 +31,17 @@ static llvm::ScheduleDAGInstrs *createScheduler(llvm::MachineSchedContext *conte
   return usual ? usual : llvm::createSchedLive(context);
 }
 
+// The type of LLVM's option, which is declared in a source of its own.
+using SchedulerOption = llvm::cl::opt<llvm::MachineSchedRegistry::ScheduleDAGCtor, false,
+                                      llvm::RegisterPassParser<llvm::MachineSchedRegistry>>;
+
+// The option's default, not its value: each link resets the options of the whole process.
 void enableKeptOrder() {
-  static llvm::MachineSchedRegistry entry(kScheduler, "the emitted order where a function asks",
-                                          createScheduler);
   static const bool chosen = [] {
     llvm::cl::Option *option = llvm::cl::getRegisteredOptions().lookup("misched");
-    return option && !option->addOccurrence(0, "misched", kScheduler);
+    if (option)
+      static_cast<SchedulerOption *>(option)->setInitialValue(createScheduler);
+    return option != nullptr;
   }();
   (void)chosen;
 }

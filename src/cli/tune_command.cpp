@@ -140,6 +140,7 @@ Result<void> checkTunable(const TuneSearch &search, const hal::Device &device) {
 Result<void> prepare(const runtime::TuningDatabase &database, const MachineTunings &known,
                      const TuneSearch &search) {
   if (!known.damage.empty()) {
+    SINTER_TRY(database.checkWritable());
     sayOnStderr(known.damage + "; it is begun anew");
     return {};
   }

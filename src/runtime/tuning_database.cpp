@@ -77,4 +77,8 @@ Result<void> TuningDatabase::merge(std::span<const TuningEntry> found,
   return file.commit();
 }
 
+Result<void> TuningDatabase::checkWritable() const {
+  return OutputFile::create(path_, 0600).map([](const OutputFile &) {});
+}
+
 } // namespace sinter::runtime

@@ -33,6 +33,8 @@ public:
   // it cannot be written.
   Result<void> merge(std::span<const TuningEntry> found, std::span<const TuningEntry> unfit = {},
                      uint32_t timeoutMs = 10'000) const;
+  // Whether merge() could write the file now; changes nothing. Errors as merge().
+  Result<void> checkWritable() const;
 
 private:
   std::string path_;

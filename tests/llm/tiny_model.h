@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/mapped_file.h"
+#include "base/sha256.h"
 #include "format/gguf_writer.h"
 #include "plan/file.h"
 
@@ -16,6 +17,7 @@
 #include <random>
 #include <spawn.h>
 #include <string>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -214,16 +216,36 @@ inline int runCompiler(const std::string &model, const std::string &plan,
   return WEXITSTATUS(status);
 }
 
-// The plan of the model file at `model`, built by the compiler; null, and a failed test, where that
-// does not work.
+// Plans that the tests' processes share: of this compiler, the model's bytes and the arguments.
+inline std::string sharedPlanPath(const std::string &model, const std::vector<std::string> &more) {
+  struct stat compiler = {};
+  EXPECT_EQ(stat(compilerPath().c_str(), &compiler), 0);
+  std::string key = std::to_string(compiler.st_size) + " " +
+                    std::to_string(compiler.st_mtim.tv_sec) + " " +
+                    std::to_string(compiler.st_mtim.tv_nsec);
+  for (const std::string &argument : more)
+    key += "\n" + argument;
+  std::ifstream file(model, std::ios::binary);
+  key += "\n" + std::string(std::istreambuf_iterator<char>(file), {});
+  const auto digest = sha256({{reinterpret_cast<const uint8_t *>(key.data()), key.size()}});
+  EXPECT_TRUE(digest.has_value());
+  const std::string folder = SINTER_BIN_DIR "/../llm_tests_plans";
+  std::filesystem::create_directories(folder);
+  return folder + "/" + digest->hex();
+}
+
+// The plan of the model file at `model`, built by the compiler once for all tests; null, and a
+// failed test, where that does not work.
 inline std::shared_ptr<const plan::Plan> planByCompiler(const std::string &model,
                                                         const std::vector<std::string> &more = {}) {
-  const ScratchFolder folder;
-  const std::string path = folder.file("plan");
-  const int code = runCompiler(model, path, more);
-  EXPECT_EQ(code, 0) << compilerPath() << " plan " << model;
-  if (code != 0)
-    return nullptr;
+  const std::string path = sharedPlanPath(model, more);
+  if (access(path.c_str(), R_OK) != 0) {
+    const std::string part = path + "." + std::to_string(getpid());
+    const int code = runCompiler(model, part, more);
+    EXPECT_EQ(code, 0) << compilerPath() << " plan " << model;
+    if (code != 0 || rename(part.c_str(), path.c_str()) != 0)
+      return nullptr;
+  }
   const auto file = MappedFile::open(path);
   EXPECT_TRUE(file.has_value()) << file.error().toString();
   auto plan = plan::parse(file->bytes());

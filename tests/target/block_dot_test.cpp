@@ -68,8 +68,11 @@ TEST_P(BlockDots, OfOneRowEqualTheInterpreters) {
   holds(productOf(1, 64, 2));
 }
 
+// What does not depend on how a level multiplies, at some levels.
+class DotVariants : public BlockDots {};
+
 // Where a scale spans several blocks of weights.
-TEST_P(BlockDots, OfScalesForSeveralBlocksEqualTheInterpreters) {
+TEST_P(DotVariants, OfScalesForSeveralBlocksEqualTheInterpreters) {
   const ActivationFormat &wide = activationFormatFor(dotPacking(format())->groupLength, 64);
   if (format().blockLength % wide.scaleLength == 0)
     return; // the cases above
@@ -81,7 +84,7 @@ TEST_P(BlockDots, OfScalesForSeveralBlocksEqualTheInterpreters) {
   }
 }
 
-TEST_P(BlockDots, OfScalesForEachBlockEqualTheInterpreters) {
+TEST_P(DotVariants, OfScalesForEachBlockEqualTheInterpreters) {
   if (narrow() == activation())
     return; // the cases above
   holds(productOf(narrow(), 13, 48, 1));
@@ -89,7 +92,7 @@ TEST_P(BlockDots, OfScalesForEachBlockEqualTheInterpreters) {
 }
 
 // K in one step leaves no loop: sums end where they are stored. Rows that a does not have are zero.
-TEST_P(BlockDots, OfStaticDepthAndFewerRowsEqualTheInterpreters) {
+TEST_P(DotVariants, OfStaticDepthAndFewerRowsEqualTheInterpreters) {
   const auto depth = static_cast<int64_t>(format().blockLength);
   for (int64_t rows : {13, 1}) {
     KernelCase c = productOf(rows, 48, 1);
@@ -100,13 +103,21 @@ TEST_P(BlockDots, OfStaticDepthAndFewerRowsEqualTheInterpreters) {
   }
 }
 
+std::string nameOf(const testing::TestParamInfo<Parameters> &info) {
+  return std::string(std::get<0>(info.param)->name) + "_" + std::get<1>(info.param);
+}
+
 INSTANTIATE_TEST_SUITE_P(Formats, BlockDots,
                          testing::Combine(testing::ValuesIn(formatsOfDots()),
                                           testing::ValuesIn(levelNames())),
-                         [](const auto &info) {
-                           return std::string(std::get<0>(info.param)->name) + "_" +
-                                  std::get<1>(info.param);
-                         });
+                         nameOf);
+
+// Of the levels that are emulated nearly everywhere, which takes long, one.
+INSTANTIATE_TEST_SUITE_P(Formats, DotVariants,
+                         testing::Combine(testing::ValuesIn(formatsOfDots()),
+                                          testing::Values("avx2", "avxvnni", "avx512", "avx512vnni",
+                                                          "dotprod")),
+                         nameOf);
 
 class RoundedRows : public testing::TestWithParam<std::string> {};
 

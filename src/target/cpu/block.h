@@ -7,6 +7,9 @@
 
 namespace sinter::target::cpu {
 
+/// The attribute of a load whose packed rows all lie in its view: no vector of them needs a mask.
+inline constexpr char kRowsInside[] = "sched.rows_inside";
+
 /// Returns a new kernel in `module` with tile values replaced by register blocks of at most the
 /// accumulator budget, streamed from views or held in sched buffers. Fails with a diagnostic at the
 /// operation that it has no form for.

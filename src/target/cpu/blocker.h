@@ -29,7 +29,8 @@ struct Block {
 struct Columns {
   Value from = {};
   int64_t count = 0;
-  Value packed = {}; // b's part of them in scratch; null where b is streamed
+  bool inside = false; // b is known to have all of them
+  Value packed = {};   // b's part of them in scratch; null where b is streamed
   // Blocks of b expanded in scratch; null where they are read as they are. Totals: scales of
   // totals, where scales of groups are integers.
   Value words = {}, scales = {}, mins = {}, totals = {};
@@ -97,6 +98,7 @@ private:
   LogicalResult dotColumnLoops(tile::DotOp dot, Value into, int64_t step, bool prepared);
   LogicalResult dotColumnLoop(tile::DotOp dot, Value into, Value from, Value end, int64_t step,
                               bool prepared);
+  Value haveAll(tile::DotOp dot, const Columns &columns);
   LogicalResult dotColumnsAt(tile::DotOp dot, Value into, Columns columns, bool prepared);
   int64_t columnsOfFewRows(tile::DotOp dot);
   Value wholeBlocks(Value rows, int64_t size);

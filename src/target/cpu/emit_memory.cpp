@@ -1,5 +1,6 @@
 // Emission, memory: addresses, bounds and masks of views; blocks of scratch.
 #include "sched/view_bounds.h"
+#include "target/cpu/block.h"
 #include "target/cpu/emitter.h"
 
 using namespace mlir;
@@ -203,11 +204,6 @@ Value Emitter::insideOf(const Place &place, int64_t count) {
              : inside;
 }
 
-bool Emitter::hasMasks(Type element) {
-  int64_t least = facts_.instructions.maskedBits;
-  return least && element.getIntOrFloatBitWidth() >= least;
-}
-
 Value Emitter::loadScalar(const Place &place, Type element, TypedAttr pad) {
   int64_t bytes = llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
   Value inside = insideOf(place, 1);
@@ -235,7 +231,7 @@ Value Emitter::loadPiece(const Place &place, Type element, int64_t count, TypedA
     return LLVM::MaskedLoadOp::create(b_, loc_, type, place.pointer, maskOf(place, count), through,
                                       static_cast<uint32_t>(bytes));
   };
-  if (hasMasks(element))
+  if (facts_.instructions.hasMasks(element.getIntOrFloatBitWidth()))
     return masked();
   auto branch = scf::IfOp::create(b_, loc_, type, insideOf(place, count), /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b_);
@@ -264,7 +260,8 @@ void Emitter::storePiece(const Place &place, Value value, int64_t count) {
   auto masked = [&] {
     LLVM::MaskedStoreOp::create(b_, loc_, value, place.pointer, maskOf(place, count), bytes);
   };
-  if (count > 1 && hasMasks(element) && (place.valid || place.remaining))
+  if (count > 1 && facts_.instructions.hasMasks(element.getIntOrFloatBitWidth()) &&
+      (place.valid || place.remaining))
     return masked();
   Value inside = insideOf(place, count);
   if (!inside)
@@ -290,6 +287,8 @@ LogicalResult Emitter::emitLoad(tile::LoadOp op) {
   auto loaded = [&](bool inside) {
     SmallVector<Value> values;
     forEachPlace(view, offsets, type.getShape(), lane, inside, [&](Place place, int64_t width) {
+      if (op->hasAttr(kRowsInside) && lane == 0)
+        place.remaining = {};
       values.push_back(loadPiece(place, type.getElementType(), width, pad));
     });
     return values;

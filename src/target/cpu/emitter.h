@@ -108,7 +108,6 @@ private:
                     int64_t lane, bool inside, llvm::function_ref<void(Place, int64_t)> f);
   SmallVector<Value> branched(Value inside, mlir::TypeRange types,
                               llvm::function_ref<SmallVector<Value>(bool inside)> emit);
-  bool hasMasks(Type element); // without a branch for each lane
   Value loadScalar(const Place &place, Type element, mlir::TypedAttr pad);
   Value loadPiece(const Place &place, Type element, int64_t count, mlir::TypedAttr pad);
   void storePlain(const Place &place, Value value);

@@ -84,7 +84,7 @@ FailureOr<Value> Blocker::dotStep(tile::DotOp dot, Value acc, Value row, int64_t
       columns.packed ? FailureOr<Value>(read(columns.packed, b)) : stream(dot.getB(), b);
   if (failed(av) || failed(bv))
     return failure();
-  if (columns.inside)
+  if (columns.inside.value_or(false))
     loadOf(*bv)->setAttr(kRowsInside, b_.getUnitAttr());
   return tile::DotOp::create(b_, loc_, acc.getType(), *av, *bv, acc, across).getResult();
 }
@@ -183,7 +183,8 @@ Value Blocker::wholeBlocks(Value rows, int64_t size) {
 }
 
 // Rows in blocks of the largest size that fits, then of 4, then single ones, so that few rows cost
-// few.
+// few. In tiles of few rows two or three are a block too beside streamed scalars (avx2 on a Zen 3,
+// f16: they take as long as one). The columns at b's end, which few programs have, in single rows.
 LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, const Columns &columns) {
   int64_t tileRows = cast<RankedTensorType>(dot.getAcc().getType()).getDimSize(0);
   int64_t vectors = llvm::divideCeil(columns.count, facts_.lanes);
@@ -196,11 +197,12 @@ LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, const Columns &colum
     most = std::min(most, schedule_.fewRows);
   if (schedule_.rows)
     most = std::min(most, schedule_.rows);
-  most = rowsInFewestBlocks(most, tileRows);
+  most = columns.inside.value_or(true) ? rowsInFewestBlocks(most, tileRows) : 1;
   Value limit = rowLimit(dot), from = index(0);
   SmallVector<int64_t> sizes{most};
-  for (int64_t rows : {kRestRows, int64_t(1)})
-    if (rows < sizes.back())
+  bool scalars = !isBlockTile(dot.getA()) && !columns.packed && tileRows <= schedule_.fewRows;
+  for (int64_t rows = std::min(kRestRows, most - 1); rows > 0; --rows)
+    if (scalars || rows == kRestRows || rows == 1)
       sizes.push_back(rows);
   for (int64_t rows : sizes) {
     Value left = b_.createOrFold<arith::SubIOp>(loc_, limit, from);

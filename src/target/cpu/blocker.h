@@ -29,8 +29,8 @@ struct Block {
 struct Columns {
   Value from = {};
   int64_t count = 0;
-  bool inside = false; // b is known to have all of them
-  Value packed = {};   // b's part of them in scratch; null where b is streamed
+  std::optional<bool> inside = {}; // whether b has all of them, where that is known
+  Value packed = {};               // b's part of them in scratch; null where b is streamed
   // Blocks of b expanded in scratch; null where they are read as they are. Totals: scales of
   // totals, where scales of groups are integers.
   Value words = {}, scales = {}, mins = {}, totals = {};

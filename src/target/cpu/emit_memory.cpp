@@ -287,7 +287,7 @@ LogicalResult Emitter::emitLoad(tile::LoadOp op) {
   auto loaded = [&](bool inside) {
     SmallVector<Value> values;
     forEachPlace(view, offsets, type.getShape(), lane, inside, [&](Place place, int64_t width) {
-      if (op->hasAttr(kRowsInside) && lane == 0)
+      if (op->hasAttr(kRowsInside) && lane == 0 && !place.before)
         place.remaining = {};
       values.push_back(loadPiece(place, type.getElementType(), width, pad));
     });

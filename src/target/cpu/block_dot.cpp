@@ -242,7 +242,8 @@ int64_t Blocker::columnsOfFewRows(tile::DotOp dot) {
 // they cost one a vector even if all lanes are there (avx2 on a Zen 3: 4 and 8 rows of f16 take
 // 0.4 and 0.5 of the time without).
 Value Blocker::haveAll(tile::DotOp dot, const Columns &columns) {
-  if (columns.packed || columns.words || isBlockTile(dot.getA()) || !liesSideBySide(dot))
+  if (columns.packed || columns.words || isBlockTile(dot.getA()) || !liesSideBySide(dot) ||
+      placement_.of(dot.getB()) == Place::Scratch)
     return {};
   tile::LoadOp load = loadOf(dot.getB());
   Type element = load.getView().getType().getElementType();

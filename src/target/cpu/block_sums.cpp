@@ -113,9 +113,13 @@ static bool isCheap(Operation *op) {
 }
 
 // Whether blocks of the value, but for `sums`, can be had inside the loop that makes `sums`; counts
-// its arithmetic.
+// its arithmetic. What else that loop makes is not there before its end.
 bool Blocker::streamsBeside(Value value, Value sums, int64_t &cost) {
-  if (value == sums || scratch_.count(value))
+  if (value == sums)
+    return true;
+  if (value.getDefiningOp() && value.getDefiningOp() == sums.getDefiningOp())
+    return false;
+  if (scratch_.count(value))
     return true;
   Operation *op = value.getDefiningOp();
   if (!isa<RankedTensorType>(value.getType()))

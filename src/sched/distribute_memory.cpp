@@ -45,26 +45,6 @@ void Distributor::bindView(BlockArgument argument) {
   views_[argument] = view;
 }
 
-// The largest number known to divide an index of the kernel being read; 0 for a constant 0.
-int64_t Distributor::divisorOf(Value value) {
-  if (auto constant = getConstantIntValue(value))
-    return std::abs(*constant);
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
-    if (!loop || argument != loop.getInductionVar())
-      return 1;
-    return std::gcd(divisorOf(loop.getLowerBound()), divisorOf(loop.getStep()));
-  }
-  Operation *op = value.getDefiningOp();
-  if (isa<arith::MulIOp>(op)) {
-    int64_t a = divisorOf(op->getOperand(0)), c = divisorOf(op->getOperand(1));
-    return a > INT32_MAX || c > INT32_MAX ? std::max(a, c) : a * c;
-  }
-  if (isa<arith::AddIOp, arith::SubIOp>(op))
-    return std::gcd(divisorOf(op->getOperand(0)), divisorOf(op->getOperand(1)));
-  return 1;
-}
-
 void Distributor::emitWindow(tile::WindowOp op) {
   LaneView view = views_.find(op.getView())->second;
   view.type = op.getResult().getType();

@@ -103,7 +103,6 @@ private:
   Value insideAxis(LaneAccess &access, int axis, int64_t part);
   Value stepBytes(LaneAccess &access, int axis, int64_t part);
   std::pair<Value, Value> gatheredRow(LaneAccess &access, int64_t part);
-  int64_t divisorOf(Value value);
 
   // distribute_tile.cpp: tiles
   LogicalResult emitElementwise(Operation *op);

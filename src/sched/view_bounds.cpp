@@ -48,6 +48,52 @@ bool isNotNegative(Value value) {
   return isNotNegative(value, kMostSteps);
 }
 
+namespace {
+
+// Each operation once, however many paths lead to it.
+class Divisors {
+public:
+  int64_t of(Value value, int steps) {
+    if (auto constant = getConstantIntValue(value))
+      return *constant == std::numeric_limits<int64_t>::min() ? 1 : std::abs(*constant);
+    if (steps == 0)
+      return 1;
+    if (auto found = known_.find(value); found != known_.end())
+      return found->second;
+    int64_t divisor = compute(value, steps - 1);
+    known_[value] = divisor;
+    return divisor;
+  }
+
+private:
+  int64_t common(Value a, Value c, int steps) { return std::gcd(of(a, steps), of(c, steps)); }
+  int64_t compute(Value value, int steps) {
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+      return loop && argument == loop.getInductionVar()
+                 ? common(loop.getLowerBound(), loop.getStep(), steps)
+                 : 1;
+    }
+    Operation *op = value.getDefiningOp();
+    if (isa<arith::MulIOp>(op)) {
+      int64_t a = of(op->getOperand(0), steps), c = of(op->getOperand(1), steps);
+      return a > INT32_MAX || c > INT32_MAX ? std::max(a, c) : a * c;
+    }
+    if (isa<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp>(op))
+      return common(op->getOperand(0), op->getOperand(1), steps);
+    return 1;
+  }
+
+  llvm::SmallDenseMap<Value, int64_t> known_;
+};
+
+} // namespace
+
+int64_t divisorOf(Value value) {
+  constexpr int kDeep = 64;
+  return Divisors().of(value, kDeep);
+}
+
 Value lowOfWindow(OpBuilder &b, Location loc, Value low, Value origin) {
   if (!low && isNotNegative(origin))
     return {};

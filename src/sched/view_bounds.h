@@ -11,6 +11,9 @@ namespace sinter::sched {
 /// numbers of programs.
 bool isNotNegative(mlir::Value value);
 
+/// The largest number known to divide an index; 0 for a constant 0.
+int64_t divisorOf(mlir::Value value);
+
 /// `low` of a window from `origin` on in a view that has `low`; null stands for 0.
 mlir::Value lowOfWindow(mlir::OpBuilder &b, mlir::Location loc, mlir::Value low,
                         mlir::Value origin);

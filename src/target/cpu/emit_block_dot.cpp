@@ -12,6 +12,15 @@ static std::string lowerName(const ActivationFormat &format) {
   return StringRef(format.name).lower();
 }
 
+// Products read whole groups of packed rows.
+LogicalResult Emitter::beginsGroup(Operation *op, tile::LoadOp packed) {
+  const EmittedView &view = views_.find(packed.getView())->second;
+  if (liesInOneGroup(view, scalarOf(packed.getOffsets()[0]), kInterleavedRows))
+    return success();
+  return op->emitOpError() << "reads " << view.type << " from a row that is not known to begin a "
+                           << "group, expected a multiple of interleave = " << kInterleavedRows;
+}
+
 // What the operands of a product must be, or an error.
 FailureOr<DotPacking> Emitter::blockDotPacking(tile::DotOp op, const EmittedView &a,
                                                const EmittedView &w) {
@@ -171,7 +180,7 @@ LogicalResult Emitter::emitBlockDot(tile::DotOp op) {
   const EmittedView &a = views_.find(loadA.getView())->second,
                     &w = views_.find(loadB.getView())->second;
   FailureOr<DotPacking> packing = blockDotPacking(op, a, w);
-  if (failed(packing))
+  if (failed(packing) || failed(beginsGroup(op, loadB)))
     return failure();
   const BlockFormat &format = *packing->format;
   const ActivationFormat &activation = *tile::activationFormatOf(a.type.getElementType());

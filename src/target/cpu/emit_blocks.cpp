@@ -192,7 +192,7 @@ LogicalResult Emitter::storeQuantized(tile::StoreOp op, tile::QuantizeOp quantiz
   int64_t perBlock = length / facts_.lanes;
   for (int64_t start = 0, block = 0; start < type.getDimSize(last); start += length, ++block) {
     at[last] = add(firstColumn, index(start));
-    Place place = placeOf(view, at, -1);
+    Place place = placeOf(view, at, -1, 1);
     auto branch = scf::IfOp::create(b_, loc_, place.valid, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToStart(&branch.getThenRegion().front());

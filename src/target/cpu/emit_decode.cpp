@@ -206,7 +206,7 @@ static bool turnsByWords(const BlockFormat &format, RankedTensorType part, int64
 
 // The first byte of the block that holds an element; of zeros where the view has none.
 Value Emitter::blockAt(const EmittedView &view, const BlockFormat &format, ArrayRef<Value> at) {
-  Place place = placeOf(view, at, -1);
+  Place place = placeOf(view, at, -1, 1);
   Value number = arith::DivUIOp::create(b_, loc_, place.elements, index(format.blockLength));
   Value block = bytesAt(view.base, mul(number, index(format.blockBytes)));
   return place.valid ? arith::SelectOp::create(b_, loc_, place.valid, block, scratch_).getResult()
@@ -234,7 +234,7 @@ static Value zeroBlock(OpBuilder &b, Location loc, const BlockFormat &format, in
 // Elements of a row that lies packed beside others; a block of zero bits where the view has none.
 Value Emitter::decodePacked(const EmittedView &view, const DotPacking &packing, ArrayRef<Value> at,
                             int64_t first, int64_t width) {
-  Place place = placeOf(view, at, -1);
+  Place place = placeOf(view, at, -1, 1);
   const BlockFormat &format = *packing.format;
   Value table = tableOf(format), rows = index(kInterleavedRows);
   auto branch = scf::IfOp::create(b_, loc_, VectorType::get({width}, b_.getF32Type()), place.valid,

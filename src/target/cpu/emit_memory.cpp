@@ -72,17 +72,36 @@ int64_t Emitter::laneAxis(const EmittedView &view, ArrayRef<int64_t> shape) {
   return -1;
 }
 
-// One pointer per lane, `laneStride` elements apart.
-Value Emitter::lanePointers(const Place &place, Type element, int64_t count) {
-  auto indices = VectorType::get({count}, b_.getI64Type());
+// Whether that many rows from a coordinate on are known to be of one group of packed rows.
+bool Emitter::liesInOneGroup(const EmittedView &view, Value at, int64_t rows) {
+  int64_t divisor = std::gcd(sched::divisorOf(at), sched::divisorOf(view.origin[0]));
+  return std::gcd(divisor, view.type.getInterleave()) >= rows;
+}
+
+// Elements from a place's pointer to each lane's.
+Value Emitter::laneOffsets(const Place &place, int64_t count) {
+  auto type = VectorType::get({count}, b_.getI64Type());
+  auto each = [&](Value scalar) {
+    Value wide = arith::IndexCastOp::create(b_, loc_, b_.getI64Type(), scalar);
+    return vector::BroadcastOp::create(b_, loc_, type, wide).getResult();
+  };
   SmallVector<int64_t> lanes(llvm::to_vector(llvm::seq<int64_t>(0, count)));
-  Value steps = arith::ConstantOp::create(b_, loc_, DenseIntElementsAttr::get(indices, lanes));
-  Value stride = arith::IndexCastOp::create(b_, loc_, b_.getI64Type(), place.laneStride);
-  Value offsets = arith::MulIOp::create(b_, loc_, steps,
-                                        vector::BroadcastOp::create(b_, loc_, indices, stride));
+  Value steps = arith::ConstantOp::create(b_, loc_, DenseIntElementsAttr::get(type, lanes));
+  if (!place.inGroup)
+    return arith::MulIOp::create(b_, loc_, steps, each(place.laneStride));
+  Value first = each(place.inGroup), rows = each(place.rowsOfGroup);
+  Value row = arith::AddIOp::create(b_, loc_, steps, first);
+  Value group = arith::DivUIOp::create(b_, loc_, row, rows);
+  Value offset = arith::MulIOp::create(b_, loc_, group, each(place.groupStride));
+  offset = arith::AddIOp::create(b_, loc_, offset, arith::RemUIOp::create(b_, loc_, row, rows));
+  return arith::SubIOp::create(b_, loc_, offset, first);
+}
+
+// One pointer per lane.
+Value Emitter::lanePointers(const Place &place, Type element, int64_t count) {
   auto pointers = VectorType::get({count}, place.pointer.getType());
   return LLVM::GEPOp::create(b_, loc_, pointers, element, place.pointer,
-                             ArrayRef<LLVM::GEPArg>{offsets});
+                             ArrayRef<LLVM::GEPArg>{laneOffsets(place, count)});
 }
 
 static Value andOf(OpBuilder &b, Location loc, Value a, Value c) {
@@ -117,10 +136,26 @@ std::pair<Value, Value> Emitter::gatheredRow(const EmittedView &view, Value at, 
           b_.createOrFold<arith::RemUIOp>(loc_, number, rows)};
 }
 
-Emitter::Place Emitter::placeOf(const EmittedView &view, ArrayRef<Value> at, int64_t lane) {
+// Where a row of packed ones lies: ((r / R) * row stride + k) * R + r mod R at column k. `place`
+// says how its lanes find theirs where they are of several groups.
+Value Emitter::packedRow(const EmittedView &view, Value where, bool oneGroup, Place &place) {
+  Value rows = index(view.type.getInterleave()), stride = mul(view.strides[0], rows);
+  if (oneGroup)
+    return add(mul(b_.createOrFold<arith::DivUIOp>(loc_, where, rows), stride),
+               b_.createOrFold<arith::RemUIOp>(loc_, where, rows));
+  // Those before the view count from 0 too.
+  place.inGroup = b_.createOrFold<arith::RemSIOp>(loc_, where, rows);
+  place.groupStride = stride;
+  place.rowsOfGroup = rows;
+  return add(mul(b_.createOrFold<arith::DivSIOp>(loc_, where, rows), stride), place.inGroup);
+}
+
+Emitter::Place Emitter::placeOf(const EmittedView &view, ArrayRef<Value> at, int64_t lane,
+                                int64_t width) {
   Place place;
   Value linear = index(0), along = index(0); // where the row begins; in it
   int64_t interleave = view.type.getInterleave();
+  bool oneGroup = lane != 0 || width == 1 || liesInOneGroup(view, at[0], width);
   for (int64_t axis = 0; axis < view.type.getRank(); ++axis) {
     if (axis == lane) {
       place.remaining = b_.createOrFold<arith::SubIOp>(loc_, view.dims[axis], at[axis]);
@@ -130,11 +165,8 @@ Emitter::Place Emitter::placeOf(const EmittedView &view, ArrayRef<Value> at, int
     }
     Value where = add(at[axis], view.origin[axis]);
     if (interleave) {
-      // Row r, column k of packed rows: ((r / R) * row stride + k) * R + r mod R.
-      Value group = b_.createOrFold<arith::DivUIOp>(loc_, where, index(interleave));
-      Value inGroup = b_.createOrFold<arith::RemUIOp>(loc_, where, index(interleave));
-      linear = axis == 0 ? add(mul(mul(group, view.strides[0]), index(interleave)), inGroup)
-                         : add(linear, mul(where, index(interleave)));
+      linear = add(linear, axis == 0 ? packedRow(view, where, oneGroup, place)
+                                     : mul(where, index(interleave)));
       continue;
     }
     if (axis > 0 || !view.pageIndex) {
@@ -220,10 +252,11 @@ Value Emitter::loadPiece(const Place &place, Type element, int64_t count, TypedA
     return loadScalar(place, element, pad);
   int64_t bytes = llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
   auto type = VectorType::get({count}, element);
-  if (!place.laneStride && !place.valid && !place.remaining)
+  bool neighbours = !place.laneStride && !place.inGroup;
+  if (neighbours && !place.valid && !place.remaining)
     return LLVM::LoadOp::create(b_, loc_, type, place.pointer, bytes);
   Value through = vector::BroadcastOp::create(b_, loc_, type, padValue(b_, loc_, element, pad));
-  if (place.laneStride)
+  if (!neighbours)
     return LLVM::masked_gather::create(b_, loc_, type, lanePointers(place, element, count),
                                        maskOf(place, count), ValueRange{through},
                                        static_cast<uint32_t>(bytes));
@@ -310,7 +343,7 @@ void Emitter::forEachPlace(const EmittedView &view, ArrayRef<Value> offsets,
     SmallVector<Value> where;
     for (auto [offset, step] : llvm::zip_equal(offsets, at))
       where.push_back(add(offset, index(step)));
-    Place place = placeOf(view, where, lane);
+    Place place = placeOf(view, where, lane, width);
     if (inside) {
       place.pointer = place.anywhere;
       place.valid = place.remaining = place.before = {};
@@ -353,7 +386,7 @@ SmallVector<Value> Emitter::branched(Value inside, TypeRange types,
 
 LogicalResult Emitter::emitLoadScalar(tile::LoadScalarOp op) {
   const EmittedView &view = views_.find(op.getView())->second;
-  Place place = placeOf(view, scalarsOf(op.getOffsets()), -1);
+  Place place = placeOf(view, scalarsOf(op.getOffsets()), -1, 1);
   map_.map(op.getResult(), loadPiece(place, op.getResult().getType(), 1, {}));
   return success();
 }
@@ -451,7 +484,7 @@ void Emitter::emitPrefetchBlocks(sched::PrefetchOp op, const EmittedView &view) 
   int64_t bytes = op.getExtents()[1] / format->blockLength * format->blockBytes * interleave;
   SmallVector<Value> offsets = scalarsOf(op.getOffsets());
   for (int64_t row = 0; row < op.getExtents()[0]; row += interleave) {
-    Place place = placeOf(view, {add(offsets[0], index(row)), offsets[1]}, -1);
+    Place place = placeOf(view, {add(offsets[0], index(row)), offsets[1]}, -1, 1);
     Value number = arith::DivUIOp::create(b_, loc_, place.elements, index(format->blockLength));
     Value first = bytesAt(view.base, mul(number, index(format->blockBytes)));
     for (int64_t line = 0; line < bytes; line += kLineBytes)
@@ -498,7 +531,7 @@ void Emitter::emitPrefetch(sched::PrefetchOp op) {
     SmallVector<Value> where;
     for (auto [offset, along] : llvm::zip_equal(offsets, at))
       where.push_back(add(offset, index(along)));
-    emitPrefetchAt(placeOf(view, where, lane).anywhere, kSecondCache);
+    emitPrefetchAt(placeOf(view, where, lane, 1).anywhere, kSecondCache);
   });
 }
 

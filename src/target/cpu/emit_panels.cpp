@@ -34,6 +34,8 @@ FailureOr<DotPacking> Emitter::panelPacking(Operation *op, Value blocks) {
   if (!packing || type.getInterleave() != kInterleavedRows)
     return op->emitOpError() << "expands " << type << ", expected interleave = " << kInterleavedRows
                              << " of a format that has a packing";
+  if (failed(beginsGroup(op, load)))
+    return failure();
   return *packing;
 }
 

@@ -94,11 +94,17 @@ private:
                       // enough
     Value before;     // index: of these the ones before its beginning; null when none
     Value laneStride; // index: elements between lanes; null when they are neighbours
+    // Of lanes that may lie in several groups of packed rows; null elsewhere.
+    Value inGroup, groupStride, rowsOfGroup; // index: the first one's row in its group, elements
+                                             // between groups, rows of each
     Value elements;   // index: the element's number from the view's base
   };
+  Value laneOffsets(const Place &place, int64_t count);
   Value lanePointers(const Place &place, Type element, int64_t count);
   std::pair<Value, Value> gatheredRow(const EmittedView &view, Value at, Value where);
-  Place placeOf(const EmittedView &view, ArrayRef<Value> at, int64_t lane);
+  Place placeOf(const EmittedView &view, ArrayRef<Value> at, int64_t lane, int64_t width);
+  bool liesInOneGroup(const EmittedView &view, Value at, int64_t rows);
+  Value packedRow(const EmittedView &view, Value where, bool oneGroup, Place &place);
   Value isWithin(const EmittedView &view, int64_t axis, Value at);
   Value beforeView(const EmittedView &view, int64_t axis, Value at);
   Value insideOf(const Place &place, int64_t count);
@@ -168,6 +174,7 @@ private:
   SmallVector<Value> activationRows(tile::LoadOp load, const ActivationFormat &activation);
   SmallVector<Value> blocksBeyond(ArrayRef<Value> rows, const ActivationFormat &activation,
                                   int64_t elements);
+  LogicalResult beginsGroup(mlir::Operation *op, tile::LoadOp packed);
   mlir::FailureOr<DotPacking> blockDotPacking(tile::DotOp op, const EmittedView &a,
                                               const EmittedView &w);
 

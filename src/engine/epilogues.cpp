@@ -115,7 +115,7 @@ Result<std::optional<Epilogue>> Lowering::mapEpilogue(graph::ContractOp op) {
                           {{number(together), 1},
                            {number(parts), number(columns)},
                            {number(columns / together), number(together)}}}};
-    epilogue.blockColumns = parts * together;
+    epilogue.sink.columns = epilogue.columnMultiple = parts * together;
   }
   epilogue.arguments = {allocate(result).view()};
   llvm::append_range(epilogue.arguments, mapOperands(match->map, match->parts));

@@ -44,6 +44,8 @@ kernels::Embed chooseEmbed(int64_t columns, kernel::Element table, int64_t sideB
                            Programs programs = Programs::Tasks);
 kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_t k, RowBucket rows,
                          ProductRules rules = {});
+// Columns of a product's tile whose sink takes `part` of them at once.
+int64_t columnsInParts(const kernels::Gemm &p, int64_t part, Programs programs);
 // Shortens the steps of a product over threads until its operands fit into what a program shares;
 // blocks, whose steps have a least length, take fewer rows then.
 void fitStep(kernels::Gemm &p, int64_t sharedBytes);

@@ -174,6 +174,18 @@ std::vector<BoundArgument> Lowering::mapOperands(graph::MapOp map, ValueRange ti
   return arguments;
 }
 
+// Columns of one program of a product that ends so.
+static int64_t programColumns(const kernels::Gemm &p, const Epilogue &epilogue, RowBucket rows,
+                              Programs programs) {
+  if (rows == RowBucket::One && epilogue.blockColumnsOfOne)
+    return epilogue.blockColumnsOfOne;
+  if (epilogue.blockColumns)
+    return epilogue.blockColumns;
+  if (p.sink.columns)
+    return columnsInParts(p, p.sink.columns, programs);
+  return static_cast<int64_t>(llvm::alignTo(p.blockN, epilogue.columnMultiple));
+}
+
 Result<void> Lowering::lowerContract(graph::ContractOp op) {
   auto weight = op.getB().getDefiningOp<graph::WeightOp>();
   if (!weight)
@@ -200,18 +212,14 @@ Result<void> Lowering::lowerContract(graph::ContractOp op) {
     activations_[rows].insert(plainName(roundsInKernel ? p.activation : p.a));
     p.sink = epilogue.sink;
     p.constantB = true;
-    int64_t columns = rows == RowBucket::One && epilogue.blockColumnsOfOne
-                          ? epilogue.blockColumnsOfOne
-                          : epilogue.blockColumns;
-    p.blockN =
-        columns ? columns : static_cast<int64_t>(llvm::alignTo(p.blockN, epilogue.columnMultiple));
+    p.blockN = programColumns(p, epilogue, rows, options_.programs);
     if (options_.programs == Programs::Threads)
       fitStep(p, options_.sharedBytes);
     else
       joinRows(p);
-    SINTER_ASSIGN(KernelId kernel,
-                  kernels_.add("gemm", p, kernels::gemm, variant,
-                               {freedom().blocks, columns == 0, epilogue.columnMultiple}));
+    SINTER_ASSIGN(KernelId kernel, kernels_.add("gemm", p, kernels::gemm, variant,
+                                                {freedom().blocks, epilogue.blockColumns == 0,
+                                                 epilogue.columnMultiple}));
     Steps steps;
     if (norm && !own)
       steps = norm->steps;

@@ -84,7 +84,7 @@ void gemm(KernelBuilder &k, const Gemm &p) {
   });
   Tile result = p.epilogue(k, sum, place);
   if (p.sink)
-    p.sink.store(k, result, place);
+    p.sink(k, result, place);
   else
     storeResult(p, out, batch, place, result);
 }

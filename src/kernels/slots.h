@@ -43,12 +43,22 @@ struct Slot {
 };
 
 // Where a kernel's result tiles go when that is not one view: `declare` adds the arguments, after
-// the kernel's own and those of its slots; `store` may run several times and writes an f32 tile.
+// the kernel's own and those of its slots; `store` may run several times and writes an f32 tile of
+// `columns` columns (0: of any), in the second axis.
 struct Sink {
   std::function<void(KernelBuilder &)> declare;
   std::function<void(KernelBuilder &, Tile, const TilePlace &)> store;
+  int64_t columns = 0;
 
   explicit operator bool() const { return static_cast<bool>(store); }
+  // A tile of whole multiples of `columns` is stored part by part; one of fewer as it is.
+  void operator()(KernelBuilder &k, const Tile &tile, const TilePlace &place) const {
+    if (columns == 0 || place.columns <= columns)
+      return store(k, tile, place);
+    for (int64_t first = 0; first < place.columns; first += columns)
+      store(k, slice(tile, {0, first}, {place.rows, columns}),
+            {place.row, place.column + first, place.rows, columns});
+  }
 };
 
 // The f32 values of a tile of any float or block format.

@@ -91,6 +91,20 @@ TEST(KernelChoice, ProductsAreCutIntoWholeTilesOfPanels) {
   EXPECT_EQ(1536 / chooseGemm(kernel::F32, kernel::F16, 1536, 576, RowBucket::Many).blockN % 2, 0);
 }
 
+TEST(KernelChoice, TilesThatCopyTheirRowsHaveSeveralPartsOfASink) {
+  auto columnsOf = [](kernel::Element a, kernel::Element b, int64_t n, RowBucket rows,
+                      Programs programs = Programs::Tasks, int64_t part = 64) {
+    return columnsInParts(chooseGemm(a, b, n, 576, rows, {.programs = programs}), part, programs);
+  };
+  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, RowBucket::Many), 384);
+  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 16384, RowBucket::Many), 256); // evenly
+  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, RowBucket::Many, Programs::Tasks, 512), 512);
+  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, RowBucket::Few), 64);
+  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, RowBucket::One), 64);
+  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, RowBucket::Many, Programs::Threads), 64);
+  EXPECT_EQ(columnsOf(kernel::block("q8a"), kernel::block("q4_1"), 3072, RowBucket::Many), 64);
+}
+
 TEST(KernelChoice, AttentionOfOneRowWalksTheSamePages) {
   AttentionShape shape{3, 2, 64, 48};
   auto many = chooseAttention(shape, kernel::F32, 16, RowBucket::Many);

@@ -56,6 +56,20 @@ inline kernels::Gemm gemmParams(kernel::Element a, kernel::Element b, int64_t m,
   return p;
 }
 
+// Stores half of each tile of so many columns in a view of its own.
+inline kernels::Sink partSink(int64_t columns) {
+  auto out = std::make_shared<kernel::View>();
+  return {[out](kernel::KernelBuilder &k) {
+            *out = k.out("out", kernel::F32, {kernel::dyn, kernel::dyn});
+          },
+          [out, columns](kernel::KernelBuilder &, const kernel::Tile &tile,
+                         const kernels::TilePlace &place) {
+            EXPECT_EQ(place.columns, columns);
+            kernels::storeF32(*out, kernel::F32, place, tile * 0.5);
+          },
+          columns};
+}
+
 inline void addGemmSlotCases(KernelCases &cases) {
   KernelCase plain = gemmCase("f32", "f32", true, 24, 48, 16);
   kernels::Gemm p = gemmParams(kernel::F32, kernel::F32, 24, 48, 16, 0);
@@ -79,6 +93,11 @@ inline void addGemmSlotCases(KernelCases &cases) {
   plain.bound = {4e-6, 4e-6};
   p.epilogue = siluAndAddSlot("residual");
   cases.push_back(withSlots(plain, "both_slots", p, kernels::gemm));
+  for (int64_t m : {1, 24}) {
+    kernels::Gemm q = gemmParams(kernel::F32, kernel::F32, m, 48, 16, 0);
+    q.sink = partSink(16);
+    cases.push_back(withSlots(gemmCase("f32", "f32", true, m, 48, 16), "parts", q, kernels::gemm));
+  }
   for (const char *format : {"q4_1", "q8_0"})
     for (int64_t m : {1, 12}) {
       KernelCase block = blockGemmCase("q8a", format, m, 32, 64);

@@ -66,22 +66,38 @@ public:
   }
 
 private:
-  int64_t common(Value a, Value c, int steps) { return std::gcd(of(a, steps), of(c, steps)); }
+  static int64_t product(int64_t a, int64_t c) {
+    return a > INT32_MAX || c > INT32_MAX ? std::max(a, c) : a * c;
+  }
   int64_t compute(Value value, int steps) {
     if (auto argument = dyn_cast<BlockArgument>(value)) {
       auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
       return loop && argument == loop.getInductionVar()
-                 ? common(loop.getLowerBound(), loop.getStep(), steps)
+                 ? std::gcd(of(loop.getLowerBound(), steps), of(loop.getStep(), steps))
                  : 1;
     }
-    Operation *op = value.getDefiningOp();
-    if (isa<arith::MulIOp>(op)) {
-      int64_t a = of(op->getOperand(0), steps), c = of(op->getOperand(1), steps);
-      return a > INT32_MAX || c > INT32_MAX ? std::max(a, c) : a * c;
-    }
-    if (isa<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp>(op))
-      return common(op->getOperand(0), op->getOperand(1), steps);
-    return 1;
+    return computeOf(value.getDefiningOp(), steps);
+  }
+  int64_t computeOf(Operation *op, int steps) {
+    auto operand = [&](unsigned i) { return of(op->getOperand(i), steps); };
+    if (isa<arith::MulIOp>(op))
+      return product(operand(0), operand(1));
+    if (isa<arith::SubIOp>(op))
+      if (Operation *rest = op->getOperand(1).getDefiningOp();
+          isa_and_present<arith::RemUIOp, arith::RemSIOp>(rest) &&
+          rest->getOperand(0) == op->getOperand(0))
+        return of(rest->getOperand(1), steps);
+    if (isa<arith::AddIOp, arith::SubIOp, arith::MinSIOp, arith::MaxSIOp, arith::RemUIOp,
+            arith::RemSIOp>(op))
+      return std::gcd(operand(0), operand(1));
+    if (isa<arith::SelectOp>(op))
+      return std::gcd(operand(1), operand(2));
+    if (isa<arith::IndexCastOp>(op)) // numbers that wrap keep powers of two
+      return operand(0) & -operand(0);
+    std::optional<int64_t> bits;
+    if (isa<arith::ShLIOp>(op))
+      bits = getConstantIntValue(op->getOperand(1));
+    return bits && *bits >= 0 && *bits < 31 ? product(operand(0), int64_t(1) << *bits) : 1;
   }
 
   llvm::SmallDenseMap<Value, int64_t> known_;

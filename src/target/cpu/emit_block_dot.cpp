@@ -18,7 +18,8 @@ LogicalResult Emitter::beginsGroup(Operation *op, tile::LoadOp packed) {
   if (liesInOneGroup(view, scalarOf(packed.getOffsets()[0]), kInterleavedRows))
     return success();
   return op->emitOpError() << "reads " << view.type << " from a row that is not known to begin a "
-                           << "group, expected a multiple of interleave = " << kInterleavedRows;
+                           << "group, expected a multiple of interleave = " << kInterleavedRows
+                           << ", such as (row / " << kInterleavedRows << ") * " << kInterleavedRows;
 }
 
 // What the operands of a product must be, or an error.

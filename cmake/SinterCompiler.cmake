@@ -79,6 +79,9 @@ sinter_dialect(graph graph)
 sinter_compiler_layer(tile DEPS layout)
 sinter_compiler_layer(sched DEPS tile)
 add_dependencies(sinter_sched sinter_sched_tablegen)
+# Its base class is laid out by NDEBUG (llvm::ScheduleDAG), as LLVM's libraries were built.
+set_source_files_properties(${CMAKE_SOURCE_DIR}/src/target/cpu/kept_order.cpp PROPERTIES
+  COMPILE_DEFINITIONS NDEBUG SKIP_PRECOMPILE_HEADERS ON)
 sinter_compiler_layer(target DEPS sched LIBS ${SINTER_LLD_ELF} ${SINTER_LLD_COMMON} ${SINTER_ZLIB} ${SINTER_ZSTD})
 sinter_compiler_layer(kernels DEPS tile)
 sinter_compiler_layer(graph DEPS tile)

@@ -1,7 +1,5 @@
 // An instruction scheduler in the place of LLVM's own, which leaves functions as they are where
 // their attribute says so.
-#include "tile/mlir_pch.h"
-
 #include "target/cpu/kept_order.h"
 #include "llvm/CodeGen/MachineFunction.h"
 #include "llvm/CodeGen/MachineScheduler.h"

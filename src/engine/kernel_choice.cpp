@@ -16,6 +16,7 @@ static constexpr int64_t kMostRopeHeads = 8;
 // Columns that the CPU multiplies together, and of the widest tile of a product.
 static constexpr int64_t kPanelColumns = 64;
 static constexpr int64_t kMostProductColumns = 8 * kPanelColumns;
+static constexpr int64_t kColumnsOfFewRows = 2 * kPanelColumns; // widest tile of few rows
 // Elements of the longest block of the format table.
 static constexpr int64_t kLongestBlock = 256;
 // Tiles of products over threads: what a block holds in registers and shares, and for one row as
@@ -93,12 +94,16 @@ static int64_t productColumns(int64_t n, int64_t panel, int64_t most) {
 // equal tiles of whole blocks of five rows (q8_0, K = 1536, N = 576, 1536, 3072 on a Zen 5: 0.72,
 // 0.71, 0.70 of the byte dots' rate in tiles of 260 rows, 0.72, 0.70, 0.69 of 240). Sums ascend
 // along K in any steps. Few rows read scalars as they lie, as one row does (SmolLM2 in F16, 8
-// sequences: 1.2 to 1.3 times as many tokens per second).
+// sequences: 1.2 to 1.3 times as many tokens per second), but each tile copies its rows of a (gate
+// and up: 0.85 of the time in tiles of 128 columns instead of 64, 0.79 of 256, which would leave
+// many threads idle).
 static void chooseTaskBlocks(kernels::Gemm &p, RowBucket rows) {
   bool blocks = p.b.isBlock() && p.activation.isBlock(), one = rows == RowBucket::One;
   bool streams = one || (rows == RowBucket::Few && !p.b.isBlock());
   p.blockM = one ? 1 : streams ? kFewRows : blocks ? 260 : 240;
-  p.blockN = streams || blocks ? 64 : productColumns(p.n, kPanelColumns, kMostProductColumns);
+  p.blockN = one || blocks ? 64
+             : streams     ? productColumns(p.n, kColumnGroup, kColumnsOfFewRows)
+                           : productColumns(p.n, kPanelColumns, kMostProductColumns);
   bool copies = blocks ? !p.a.isBlock() : !streams;
   p.blockK = blocks || p.b.isBlock() ? kLongestBlock : 128;
   if (!copies && p.k > 0 && p.k <= kernels::kMaxBlock)
@@ -164,9 +169,10 @@ void fitStep(kernels::Gemm &p, int64_t sharedBytes) {
 // columns, 0.85 with 384, 0.88 with 512).
 int64_t columnsInParts(const kernels::Gemm &p, int64_t part, Programs programs) {
   constexpr int64_t kMostColumnsOfParts = 6 * kPanelColumns;
-  bool copies = programs == Programs::Tasks && p.blockM > kFewRows &&
-                !(p.b.isBlock() && p.activation.isBlock());
-  return copies ? productColumns(p.n, part, std::max(part, kMostColumnsOfParts)) : part;
+  bool copies =
+      programs == Programs::Tasks && p.blockM > 1 && !(p.b.isBlock() && p.activation.isBlock());
+  int64_t most = p.blockM > kFewRows ? kMostColumnsOfParts : kColumnsOfFewRows;
+  return copies ? productColumns(p.n, part, std::max(part, most)) : part;
 }
 
 // Where columns alone are programs enough, all rows of a prompt share what blocks of b become: a

@@ -99,7 +99,7 @@ TEST(KernelChoice, TilesThatCopyTheirRowsHaveSeveralPartsOfASink) {
   EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, RowBucket::Many), 384);
   EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 16384, RowBucket::Many), 256); // evenly
   EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, RowBucket::Many, Programs::Tasks, 512), 512);
-  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, RowBucket::Few), 64);
+  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, RowBucket::Few), 128);
   EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, RowBucket::One), 64);
   EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, RowBucket::Many, Programs::Threads), 64);
   EXPECT_EQ(columnsOf(kernel::block("q8a"), kernel::block("q4_1"), 3072, RowBucket::Many), 64);

@@ -43,6 +43,12 @@ if [[ ! -f $out/src/.unpacked ]]; then
 fi
 tree=$out/src/vendor/llama.cpp
 
+# GCC before 13 takes the tile configuration for unused but for its first bytes, and what it leaves
+# crashes on processors with AMX (llama.cpp's pull request 26954): here all of it is used.
+tiles=$tree/ggml/src/ggml-cpu/amx/mmq.cpp
+grep -q 'asm volatile("" : : "r"(&tc)' "$tiles" ||
+  sed -i 's|_tile_loadconfig(&tc);|asm volatile("" : : "r"(\&tc) : "memory"); &|' "$tiles"
+
 # The web UI is off: its prebuilt form would be fetched over the network.
 cmake -S "$tree" -B "$out/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
   -DGGML_NATIVE=ON -DBUILD_SHARED_LIBS=ON -DLLAMA_CURL=OFF -DLLAMA_OPENSSL=OFF \

@@ -43,7 +43,7 @@ if [[ ! -f $out/src/.unpacked ]]; then
 fi
 tree=$out/src/vendor/llama.cpp
 
-# GCC before 13 takes the tile configuration for unused but for its first bytes, and what it leaves
+# GCC 12 takes the tile configuration for unused but for its first bytes, and what it leaves
 # crashes on processors with AMX (llama.cpp's pull request 26954): here all of it is used.
 tiles=$tree/ggml/src/ggml-cpu/amx/mmq.cpp
 grep -q 'asm volatile("" : : "r"(&tc)' "$tiles" ||

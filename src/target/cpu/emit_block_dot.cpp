@@ -98,7 +98,8 @@ static SmallVector<Value *> pointersTo(MutableArrayRef<Value> values) {
 
 // Of `steps` equal shares of the lines of some packed blocks, which lie `ahead` bytes further, one:
 // into the second level of cache, since the first waits for few lines at once (two threads of a
-// Xeon with AMX, tokens per second: iq4_xs of 1B 1.16 times as many, 8 sequences of q8_0 1.06).
+// Xeon with AMX, tokens per second: iq4_xs of 1B 1.16 times as many, 8 sequences of q8_0 1.06;
+// not measured on a Zen).
 void Emitter::emitFetchShare(Value blocks, const BlockFormat &format, int64_t ahead, int64_t step,
                              int64_t steps) {
   int64_t lines = llvm::divideCeil(int64_t(format.blockBytes) * kInterleavedRows, kLineBytes);

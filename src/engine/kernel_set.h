@@ -88,9 +88,11 @@ private:
   Result<mlir::OwningOpRef<mlir::ModuleOp>> build(const std::string &symbol, const Form &form);
   Result<const Source *> sourceOf(std::string_view name, BlockSpace blocks, const Form &rules);
   Result<ScheduleChoice> scheduleOf(std::string_view name, const Source &source) const;
-  Result<target::CompiledModule> compileShare(const std::vector<uint32_t> &kernels,
-                                              const target::Target &target,
-                                              std::mutex &building) const;
+  Result<target::CompiledModule> compileOne(plan::KernelId id, const target::Target &target,
+                                            std::mutex &building) const;
+  std::vector<Result<target::CompiledModule>>
+  compileAll(const target::Target &target, uint32_t threads, const Progress &progress) const;
+  plan::Kernel planned(plan::KernelId id, const target::EmittedKernel &emitted) const;
 
   mlir::MLIRContext &context_;
   const target::Target *target_;

@@ -57,16 +57,19 @@ static bool liesSideBySide(tile::DotOp dot) {
          load.getView().getType().getInterleave();
 }
 
-// Weights that few rows stream from memory are one run of addresses where one group of columns comes
-// after the other. With four groups beside each other a model of Llama-3.2-1B's shape generates 0.5
-// (Q3_K), 0.6 (Q4_K), 0.7 (Q6_K, IQ4_XS) and 0.95 (MXFP4) times as many tokens per second, and one
-// row reads F16 at 0.8 of the rate instead of 0.9 (two threads of a Zen 5).
+// Weights that few rows stream from memory are one run of addresses where one group of columns
+// comes after the other. With four groups beside each other a model of Llama-3.2-1B's shape
+// generates 0.5 (Q3_K), 0.6 (Q4_K), 0.7 (Q6_K, IQ4_XS) and 0.95 (MXFP4) times as many tokens per
+// second, and one row reads F16 at 0.8 of the rate instead of 0.9 (two threads of a Zen 5). One row
+// of scalars has two vectors, since one, a chain of multiply-adds, takes as long as fast memory
+// (f16 on a Zen 4: from a cache 50 GB/s a thread instead of 31; SmolLM2: 1.04 times as many tokens
+// per second).
 int64_t vectorsByRules(const CpuFacts &facts, tile::DotOp dot) {
   auto sums = cast<RankedTensorType>(dot.getAcc().getType());
   if (isBlockTile(dot.getA()))
     return sums.getDimSize(0) == 1 ? vectorsOfGroup(facts) : vectorsOfPanels(facts, dot);
   if (sums.getDimSize(0) <= CpuSchedule().fewRows && liesSideBySide(dot))
-    return vectorsOfGroup(facts);
+    return std::max(vectorsOfGroup(facts), sums.getDimSize(0) == 1 ? kVectorsOfFewRows : 1);
   int64_t length = dot.getTransposeB() ? 1 : decodedLength(dot.getB());
   return vectorsFor(facts, sums.getDimSize(0), sums.getDimSize(1), length);
 }
@@ -238,18 +241,15 @@ int64_t Blocker::columnsOfFewRows(tile::DotOp dot) {
                              1, kVectorsOfFewRows);
 }
 
-// Whether b has all of the columns; null where it does not matter. Where masks cost a branch a lane
-// they cost one a vector even if all lanes are there (avx2 on a Zen 3: 4 and 8 rows of f16 take
-// 0.4 and 0.5 of the time without).
+// Whether b has all of the columns; null where it does not matter. Masks cost even if all lanes are
+// there: a branch a vector where they are branches (avx2 on a Zen 3: 4 and 8 rows of f16 take 0.4
+// and 0.5 of the time without), a slower load elsewhere (avx512 on a Zen 4: 0.84 and 0.85).
 Value Blocker::haveAll(tile::DotOp dot, const Columns &columns) {
   if (columns.packed || columns.words || isBlockTile(dot.getA()) || !liesSideBySide(dot) ||
       placement_.of(dot.getB()) == Place::Scratch)
     return {};
   tile::LoadOp load = loadOf(dot.getB());
-  Type element = load.getView().getType().getElementType();
   if (load.getView().getDefiningOp<tile::WindowOp>()) // it may end where the view around it does
-    return {};
-  if (facts_.instructions.hasMasks(element.getIntOrFloatBitWidth()))
     return {};
   Value dim = b_.createOrFold<tile::DimOp>(loc_, mapped(load.getView()), 0u);
   // What is left of an offset of any size does not wrap where it is positive.

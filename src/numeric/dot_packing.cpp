@@ -109,6 +109,32 @@ static std::vector<PackedField> fieldsOf(const BlockFormat &format) {
   return fields;
 }
 
+// Words of codes in the order in which dots read them first, all else after them: what a product of
+// few rows reads is one run of addresses, which hardware fetches ahead (one row of q6_k on two
+// threads of a Zen 4: 25.6, 32.9, 32.7 and 27.5 GB/s in turns with 21.8, 23.6, 23.3 and 27.5).
+static void orderByUse(const BlockFormat &format, std::vector<PackedField> &fields) {
+  std::vector<uint32_t> firstUse(format.blockBytes, format.blockLength);
+  for (const BitPlane &plane : format.code.used())
+    for (uint32_t e = format.blockLength; e-- > 0;)
+      firstUse[plane.map.byte(e)] = e / kWordBytes;
+  std::vector<PackedField> words;
+  for (const PackedField &field : fields)
+    for (uint32_t at = 0, step; at < field.bytes; at += step) {
+      step = firstUse[field.offset] < format.blockLength ? kWordBytes : field.bytes;
+      PackedField word = field;
+      word.offset += at;
+      word.bytes = step;
+      words.push_back(word);
+    }
+  std::ranges::stable_sort(words, {}, [&](const PackedField &field) {
+    uint32_t least = format.blockLength;
+    for (uint32_t b = 0; b < std::min(field.bytes, kWordBytes); ++b)
+      least = std::min(least, firstUse[field.offset + b]);
+    return least;
+  });
+  fields = std::move(words);
+}
+
 // ---- codes ----
 
 // Where bits of the four codes from element `e` on lie in the packed block; none where they do not
@@ -185,6 +211,8 @@ Result<DotPacking> dotPacking(const BlockFormat &format) {
   packing.format = &format;
   packing.groupLength = dotGroupLength(format);
   packing.fields = fieldsOf(format);
+  if (format.code.planeCount > 1 && format.blockLength > kActivationLength)
+    orderByUse(format, packing.fields);
   SINTER_TRY(packCodes(format, packing));
   packing.zero = static_cast<int32_t>(format.zero.base) +
                  (format.code.number == Number::Signed ? kActivationStartZero : 0);

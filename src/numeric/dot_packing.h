@@ -50,7 +50,7 @@ struct CodeGroup {
 // code or an entry of `table`.
 struct DotPacking {
   const BlockFormat *format = nullptr;
-  std::vector<PackedField> fields; // in the file's order; each byte of a block once
+  std::vector<PackedField> fields; // in the order of packing; each byte of a block once
   std::vector<CodeGroup> groups;   // blockLength / 4 of them
   std::vector<uint8_t> table;      // of 16 codes; empty where codes are numbers
   uint32_t groupLength = 0;        // elements of one exact integer dot, 16 or 32

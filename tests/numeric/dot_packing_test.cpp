@@ -4,6 +4,7 @@
 #include <cstring>
 #include <gtest/gtest.h>
 #include <random>
+#include <set>
 
 namespace sinter {
 namespace {
@@ -43,13 +44,27 @@ std::vector<uint8_t> packRow(const DotPacking &packing, const std::vector<uint8_
 }
 
 TEST_P(Packing, MovesEveryByteOnce) {
-  uint32_t end = 0;
+  std::vector<int> moved(format().blockBytes);
   for (const PackedField &field : packing_.fields) {
-    EXPECT_EQ(field.offset, end);
     EXPECT_EQ(field.bytes % field.unitBytes, 0u);
-    end += field.bytes;
+    ASSERT_LE(field.offset + field.bytes, moved.size());
+    for (uint32_t byte = 0; byte < field.bytes; ++byte)
+      ++moved[field.offset + byte];
   }
-  EXPECT_EQ(end, format().blockBytes);
+  EXPECT_EQ(moved, std::vector<int>(format().blockBytes, 1));
+}
+
+TEST_P(Packing, WordsOfCodesLieInTheOrderInWhichDotsReadThem) {
+  if (format().blockLength == kActivationLength)
+    return; // one dot reads all of a block
+  std::set<uint32_t> before;
+  for (const CodeGroup &group : packing_.groups) {
+    std::set<uint32_t> now = before;
+    for (const CodePart &part : group.used())
+      if (now.insert(part.byte).second && !before.empty())
+        EXPECT_GT(part.byte, *before.rbegin());
+    before = now;
+  }
 }
 
 TEST_P(Packing, FindsTheNumberOfEveryElement) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 #include <string>
+#include <utility>
 
 namespace sinter {
 
@@ -126,11 +127,11 @@ static void orderByUse(const BlockFormat &format, std::vector<PackedField> &fiel
       word.bytes = step;
       words.push_back(word);
     }
-  std::ranges::stable_sort(words, {}, [&](const PackedField &field) {
+  std::ranges::sort(words, {}, [&](const PackedField &field) {
     uint32_t least = format.blockLength;
     for (uint32_t b = 0; b < std::min(field.bytes, kWordBytes); ++b)
       least = std::min(least, firstUse[field.offset + b]);
-    return least;
+    return std::pair(least, field.offset);
   });
   fields = std::move(words);
 }

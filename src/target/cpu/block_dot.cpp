@@ -242,8 +242,8 @@ int64_t Blocker::columnsOfFewRows(tile::DotOp dot) {
 }
 
 // Whether b has all of the columns; null where it does not matter. Masks cost even if all lanes are
-// there, most where they are branches (4 and 8 rows of f16 without them: avx2 on a Zen 3 0.4 and 0.5
-// of the time, avx512 on a Zen 4 0.85 and 0.85).
+// there, most where they are branches (4 and 8 rows of f16 without them: avx2 on a Zen 3 0.4 and
+// 0.5 of the time, avx512 on a Zen 4 0.85 and 0.85).
 Value Blocker::haveAll(tile::DotOp dot, const Columns &columns) {
   if (columns.packed || columns.words || isBlockTile(dot.getA()) || !liesSideBySide(dot) ||
       placement_.of(dot.getB()) == Place::Scratch)

@@ -54,13 +54,14 @@ Result<plan::PackRecipe> interleavedRecipe(mlir::Type element, int64_t columns, 
     recipe.blocksPerRow = 1;
   }
   if (!format || rows == 1) {
-    recipe.fields.push_back({0, recipe.blockBytes, recipe.blockBytes, 0});
+    recipe.fields = plan::consecutive({{0, recipe.blockBytes, recipe.blockBytes, 0}});
     return recipe;
   }
   SINTER_ASSIGN(DotPacking packing, dotPacking(*format));
   for (const PackedField &field : packing.fields)
     recipe.fields.push_back(
-        {field.offset, field.bytes, field.unitBytes, field.xorByte, field.itemBits});
+        {field.offset, field.bytes, field.unitBytes, field.xorByte, field.itemBits,
+         field.place, field.step});
   return recipe;
 }
 

@@ -40,21 +40,18 @@ uint32_t turnItemsBack(uint32_t word, uint8_t itemBits) {
 
 // ---- fields ----
 
-DotPacking::FieldAt DotPacking::fieldAt(uint32_t byte) const {
-  uint32_t before = 0;
-  for (const PackedField &field : fields) {
-    if (byte - field.offset < field.bytes)
-      return {&field, before};
-    before += field.bytes;
-  }
-  SINTER_CHECK(false);
+const PackedField &DotPacking::fieldAt(uint32_t byte) const {
+  auto field = std::ranges::find_if(
+      fields, [&](const PackedField &f) { return byte - f.offset < f.bytes; });
+  SINTER_CHECK(field != fields.end());
+  return *field;
 }
 
 uint32_t DotPacking::packedByte(uint32_t byte, uint32_t row) const {
-  auto [field, before] = fieldAt(byte);
-  uint32_t inField = byte - field->offset, unit = inField / field->unitBytes;
-  return (before + unit * field->unitBytes) * kInterleavedRows + row * field->unitBytes +
-         inField % field->unitBytes;
+  const PackedField &field = fieldAt(byte);
+  uint32_t inField = byte - field.offset;
+  return field.placeOf(inField / field.unitBytes) * kInterleavedRows + row * field.unitBytes +
+         inField % field.unitBytes;
 }
 
 namespace {
@@ -105,46 +102,99 @@ static std::vector<PackedField> fieldsOf(const BlockFormat &format) {
       ++end;
     const ByteKind &kind = kinds[first];
     fields.push_back({first, end - first, kind.unitBytes,
-                      static_cast<uint8_t>(kind.codes && isSigned ? 0x80 : 0), kind.itemBits});
+                      static_cast<uint8_t>(kind.codes && isSigned ? 0x80 : 0), kind.itemBits, first,
+                      kind.unitBytes});
   }
   return fields;
 }
 
-// The first stretch of kActivationLength elements that has codes in a byte; past all where none
-// has.
-static std::vector<uint32_t> firstUses(const BlockFormat &format) {
-  std::vector<uint32_t> uses(format.blockBytes, format.blockLength);
+namespace {
+
+// The first and the last element that has bits in a byte: none where last < first.
+struct Uses {
+  uint32_t first = UINT32_MAX, last = 0;
+
+  bool any() const { return first <= last; }
+  bool within(uint32_t length) const { return !any() || first / length == last / length; }
+};
+
+} // namespace
+
+static std::vector<Uses> usesOf(const BlockFormat &format) {
+  std::vector<Uses> uses(format.blockBytes);
   for (const BitPlane &plane : format.code.used())
-    for (uint32_t e = format.blockLength; e-- > 0;) {
-      uint32_t &use = uses[plane.map.byte(e)];
-      use = std::min(use, e / kActivationLength);
+    for (uint32_t e = 0; e < format.blockLength; ++e) {
+      auto &[first, last] = uses[plane.map.byte(e)];
+      first = std::min(first, e);
+      last = std::max(last, e);
     }
   return uses;
 }
 
-// Codes in the order in which dots read them first, all else after them: what a product of few rows
-// reads is one run of addresses, which hardware fetches ahead (Llama-3.2-1B's shape in Q6_K on a
-// Zen 4: 28, 34 and 28 tokens per second in turns with 27, 26 and 31 of planes one after the
-// other).
-static std::vector<PackedField> inOrderOfUse(const BlockFormat &format,
-                                             const std::vector<PackedField> &fields) {
-  const std::vector<uint32_t> uses = firstUses(format);
+// The fewest elements, as a power of two of kActivationLength, that share bytes with no others.
+static uint32_t sharedLength(const BlockFormat &format, const std::vector<Uses> &uses) {
+  uint32_t length = kActivationLength;
+  while (!std::ranges::all_of(uses, [&](const Uses &use) { return use.within(length); }))
+    length *= 2;
+  return std::min<uint32_t>(length, format.blockLength);
+}
+
+// Fields cut into the codes of kActivationLength elements each, by the first of them that a field
+// has; what has no codes whole.
+static std::vector<std::pair<uint32_t, PackedField>>
+cutByUse(const std::vector<PackedField> &fields, const std::vector<Uses> &uses) {
   std::vector<std::pair<uint32_t, PackedField>> parts; // by use
   for (const PackedField &field : fields)
-    for (uint32_t at = 0; at < field.bytes; at += field.unitBytes) {
-      const uint32_t use =
-          *std::min_element(&uses[field.offset + at], &uses[field.offset + at] + field.unitBytes);
-      bool follows = at > 0 && parts.back().first == use;
-      if (!follows)
-        parts.push_back(
-            {use, {field.offset + at, 0, field.unitBytes, field.xorByte, field.itemBits}});
+    for (uint32_t at = 0, before = 0; at < field.bytes; at += field.unitBytes) {
+      const uint32_t use = uses[field.offset + at].first;
+      const bool codes = use != UINT32_MAX;
+      if (at == 0 || (codes && (use <= before || use % kActivationLength == 0))) {
+        parts.emplace_back(use, field);
+        parts.back().second.offset += at;
+        parts.back().second.bytes = 0;
+      }
       parts.back().second.bytes += field.unitBytes;
+      before = use;
     }
+  return parts;
+}
+
+// Fields one after the other from `place` on, or their units in turns where they are as many and as
+// large; and where they end.
+static uint32_t placeFields(std::span<PackedField *const> fields, uint32_t place) {
+  const bool turns = std::ranges::all_of(fields, [&](const PackedField *field) {
+    return field->bytes == fields[0]->bytes && field->unitBytes == fields[0]->unitBytes;
+  });
+  for (PackedField *field : fields) {
+    field->place = place;
+    field->step = field->unitBytes * (turns ? static_cast<uint32_t>(fields.size()) : 1);
+    place += turns ? field->unitBytes : field->bytes;
+  }
+  return turns ? fields[0]->place + fields[0]->bytes * static_cast<uint32_t>(fields.size()) : place;
+}
+
+// Codes in the order in which dots read them, word by word of those stretches that share bytes; all
+// else after them. What a product of few rows reads is one run of addresses then, which hardware
+// fetches ahead.
+static std::vector<PackedField> inOrderOfUse(const std::vector<PackedField> &fields,
+                                             const std::vector<Uses> &uses, uint32_t shared) {
+  std::vector<std::pair<uint32_t, PackedField>> parts = cutByUse(fields, uses);
   std::ranges::sort(parts, {},
                     [](const auto &part) { return std::pair(part.first, part.second.offset); });
-  std::vector<PackedField> result;
-  for (const auto &[use, part] : parts)
-    result.push_back(part);
+  std::vector<PackedField> result(parts.size());
+  std::vector<PackedField *> together;
+  uint32_t place = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    result[i] = parts[i].second;
+    together.push_back(&result[i]);
+    const bool codes = parts[i].first != UINT32_MAX;
+    const bool last = i + 1 == parts.size() || !codes ||
+                      parts[i].first / shared != parts[i + 1].first / shared;
+    if (last) {
+      place = placeFields(together, place);
+      together.clear();
+    }
+  }
   return result;
 }
 
@@ -154,17 +204,17 @@ static std::vector<PackedField> inOrderOfUse(const BlockFormat &format,
 // lie at one shift of one unit's bytes.
 static std::optional<CodePart> partOf(const DotPacking &packing, const BitPlane &plane,
                                       uint32_t e) {
-  auto [field, before] = packing.fieldAt(plane.map.byte(e));
-  uint32_t bit = plane.map.bit(e) - field->offset * 8, unit = bit / (8 * kWordBytes);
-  CodePart part{before + unit * kWordBytes, 0, plane.width, plane.shift};
-  if (field->itemBits != 8) {
+  const PackedField &field = packing.fieldAt(plane.map.byte(e));
+  uint32_t bit = plane.map.bit(e) - field.offset * 8, unit = bit / (8 * kWordBytes);
+  CodePart part{field.placeOf(unit), 0, plane.width, plane.shift};
+  if (field.itemBits != 8) {
     uint32_t item = bit % (8 * kWordBytes) / plane.width;
     part.shift = static_cast<uint8_t>(item / kWordBytes * plane.width);
     return item % kWordBytes == 0 ? std::optional(part) : std::nullopt;
   }
   part.shift = static_cast<uint8_t>(bit % 8);
   for (uint32_t i = 0; i < kWordBytes; ++i)
-    if (plane.map.bit(e + i) != (field->offset + unit * kWordBytes + i) * 8 + part.shift)
+    if (plane.map.bit(e + i) != (field.offset + unit * kWordBytes + i) * 8 + part.shift)
       return std::nullopt;
   return part;
 }
@@ -224,8 +274,10 @@ Result<DotPacking> dotPacking(const BlockFormat &format) {
   packing.format = &format;
   packing.groupLength = dotGroupLength(format);
   packing.fields = fieldsOf(format);
+  const std::vector<Uses> uses = usesOf(format);
+  packing.sharedLength = sharedLength(format, uses);
   if (format.code.planeCount > 1 && format.blockLength > kActivationLength)
-    packing.fields = inOrderOfUse(format, packing.fields);
+    packing.fields = inOrderOfUse(packing.fields, uses, packing.sharedLength);
   SINTER_TRY(packCodes(format, packing));
   packing.zero = static_cast<int32_t>(format.zero.base) +
                  (format.code.number == Number::Signed ? kActivationStartZero : 0);

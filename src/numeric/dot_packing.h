@@ -15,13 +15,19 @@ namespace sinter {
 inline constexpr uint32_t kInterleavedRows = 16;
 
 // A stretch of a block whose units (of `unitBytes`) interleave row by row; each byte is XORed with
-// `xorByte`, and units of four bytes turn their items (see turnItems).
+// `xorByte`, and units of four bytes turn their items (see turnItems). Units of several fields lie
+// in turns where `step` is more than `unitBytes`.
 struct PackedField {
   uint32_t offset = 0; // in the file's block
   uint32_t bytes = 0;
   uint32_t unitBytes = 0;
   uint8_t xorByte = 0;
   uint8_t itemBits = 8;
+  uint32_t place = 0; // bytes of a row before its first unit in the packed block
+  uint32_t step = 0;  // bytes of a row from one unit to the next
+
+  uint32_t units() const { return bytes / unitBytes; }
+  uint32_t placeOf(uint32_t unit) const { return place + unit * step; }
 };
 
 // Puts item j of `itemBits` (1, 2, 4 or 8) bits of a word at byte j % 4, from bit j / 4 * itemBits
@@ -50,19 +56,15 @@ struct CodeGroup {
 // code or an entry of `table`.
 struct DotPacking {
   const BlockFormat *format = nullptr;
-  std::vector<PackedField> fields; // in the order of packing; each byte of a block once
+  std::vector<PackedField> fields; // each byte of a block once
   std::vector<CodeGroup> groups;   // blockLength / 4 of them
   std::vector<uint8_t> table;      // of 16 codes; empty where codes are numbers
   uint32_t groupLength = 0;        // elements of one exact integer dot, 16 or 32
+  uint32_t sharedLength = 0;       // elements from a multiple of it on have bytes of their own
   int32_t zero = 0;
 
-  // The field that holds byte `byte` of the file's block, and the bytes of a row's fields before
-  // it.
-  struct FieldAt {
-    const PackedField *field;
-    uint32_t before;
-  };
-  FieldAt fieldAt(uint32_t byte) const;
+  // The field that holds byte `byte` of the file's block.
+  const PackedField &fieldAt(uint32_t byte) const;
   // Where that byte of row `row` lies in the packed blocks of kInterleavedRows rows.
   uint32_t packedByte(uint32_t byte, uint32_t row) const;
 };

@@ -217,7 +217,7 @@ PackRecipe readRecipe(Reader &in) {
   recipe.rowsPerAtom = in.u32();
   recipe.blockBytes = in.u32();
   recipe.blocksPerRow = in.u32();
-  const uint32_t fields = in.count(14, "packing fields", kMaxPackFields);
+  const uint32_t fields = in.count(22, "packing fields", kMaxPackFields);
   for (uint32_t i = 0; i < fields && in.ok(); ++i) {
     PackField &field = recipe.fields.emplace_back();
     field.offset = in.u32();
@@ -225,6 +225,8 @@ PackRecipe readRecipe(Reader &in) {
     field.unit = in.u32();
     field.xorByte = in.u8();
     field.itemBits = in.u8();
+    field.place = in.u32();
+    field.step = in.u32();
   }
   const uint32_t segments = in.count(4 + 4, "row segments", kMaxRowSegments);
   for (uint32_t i = 0; i < segments && in.ok(); ++i)

@@ -73,6 +73,8 @@ void writeRecipe(Writer &out, const PackRecipe &recipe) {
     out.u32(field.unit);
     out.u8(field.xorByte);
     out.u8(field.itemBits);
+    out.u32(field.place);
+    out.u32(field.step);
   }
   out.count(recipe.rowOrder.size());
   for (const RowSegment &segment : recipe.rowOrder) {

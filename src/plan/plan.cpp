@@ -1,4 +1,4 @@
-// Look-ups by name in a plan's tables.
+// Look-ups by name in a plan's tables, and fields of packing.
 #include "plan/plan.h"
 
 namespace sinter::plan {
@@ -24,6 +24,16 @@ std::optional<BufferId> findBuffer(const Plan &plan, std::string_view name) {
 
 std::optional<ProcedureId> findProcedure(const Plan &plan, std::string_view name) {
   return find<ProcedureId>(plan.procedures, name);
+}
+
+std::vector<PackField> consecutive(std::vector<PackField> fields) {
+  uint32_t place = 0;
+  for (PackField &field : fields) {
+    field.place = place;
+    field.step = field.unit;
+    place += field.bytes;
+  }
+  return fields;
 }
 
 std::string_view targetOf(const Plan &plan) {

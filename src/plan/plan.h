@@ -90,7 +90,8 @@ inline constexpr uint8_t kBufferKindCount = 6;
 // see below.
 enum class PackMode : uint8_t { Direct, Interleave };
 
-// One part of a block: bytes [offset, offset + bytes), moved in units of `unit` bytes. In units of
+// One part of a block: bytes [offset, offset + bytes), moved in units of `unit` bytes, of which
+// several fields may have theirs in turns. In units of
 // four bytes items of fewer than 8 bits (1, 2 or 4) turn, as turnItems in numeric/dot_packing.h
 // says.
 struct PackField {
@@ -99,9 +100,14 @@ struct PackField {
   uint32_t unit = 1;
   uint8_t xorByte = 0;
   uint8_t itemBits = 8;
+  uint32_t place = 0; // bytes of a row before its first unit in the packed block
+  uint32_t step = 1;  // bytes of a row from one unit to the next, at least `unit`
 
   friend bool operator==(const PackField &, const PackField &) = default;
 };
+
+// Fields as they are but for `place` and `step`: one after the other, unit by unit.
+std::vector<PackField> consecutive(std::vector<PackField> fields);
 
 // A digit of a row number: `extent` values, each `stride` source rows after the one before.
 struct RowMode {
@@ -123,11 +129,12 @@ struct RowSegment {
 
 // Interleave: the source is rows of `blocksPerRow` blocks of `blockBytes` bytes, put into the order
 // of `rowOrder`'s segments one after another, which take each row exactly once (none: rows stay in
-// place). The destination holds, for each group of `rowsPerAtom` rows, for each block index, for
-// each field in order, for each unit u of the field, for each row of the group: that unit's bytes,
-// its items turned, each XOR xorByte. Rows beyond the last are blocks of zero bytes (and so packed
-// as xorByte). The fields cover a block's bytes exactly once, so sizes are preserved but for those
-// rows. All of it is zero for Direct.
+// place). The destination holds, for each group of `rowsPerAtom` rows, for each block index, a
+// packed block of the group: unit u of a field begins at byte place + u * step of a row, times
+// `rowsPerAtom`, and is there for each row of the group after the other, its items turned, each byte
+// XOR xorByte. Rows beyond the last are blocks of zero bytes (and so packed as xorByte). The fields
+// cover a block's bytes exactly once, their units those of a packed block, so sizes are preserved
+// but for those rows. All of it is zero for Direct.
 struct PackRecipe {
   PackMode mode = PackMode::Direct;
   uint32_t rowsPerAtom = 0;

@@ -304,6 +304,23 @@ bool fieldsTileBlock(std::vector<PackField> fields, uint32_t blockBytes) {
   return end == blockBytes;
 }
 
+// Whether the units of fields that tile a block do so in the packed block as well.
+bool unitsTileBlock(const std::vector<PackField> &fields, uint32_t blockBytes) {
+  std::vector<bool> covered(blockBytes);
+  for (const PackField &field : fields)
+    for (uint64_t i = 0; i < field.bytes / field.unit; ++i) {
+      const uint64_t from = field.place + i * field.step;
+      if (from + field.unit > blockBytes)
+        return false;
+      for (uint64_t byte = from; byte < from + field.unit; ++byte) {
+        if (covered[byte])
+          return false;
+        covered[byte] = true;
+      }
+    }
+  return true; // as many bytes as the block has, none twice
+}
+
 } // namespace
 
 Result<void> validateRecipe(const PackRecipe &recipe, const std::string &what) {
@@ -338,6 +355,9 @@ Result<void> validateRecipe(const PackRecipe &recipe, const std::string &what) {
   if (!fieldsTileBlock(recipe.fields, recipe.blockBytes))
     return bad("has packing fields that do not cover each of a block's " +
                std::to_string(recipe.blockBytes) + " bytes once");
+  if (!unitsTileBlock(recipe.fields, recipe.blockBytes))
+    return bad("has packing fields whose units do not lie beside each other in a packed block of " +
+               std::to_string(recipe.blockBytes) + " bytes");
   return validateRowOrder(recipe.rowOrder, what);
 }
 

@@ -46,10 +46,11 @@ template <typename Unit> void transpose(std::array<Vector<Unit>, kUnits<Unit>> &
   }
 }
 
-// One vector's worth of units of every row, where the rows are a whole number of squares.
+// One vector's worth of units of every row, where the rows are a whole number of squares, so many
+// bytes from unit to unit.
 template <typename Unit>
-void packSquares(std::span<const uint8_t *const> rows, uint64_t offset, Unit mask, uint8_t *dst) {
-  const std::size_t stride = rows.size() * sizeof(Unit);
+void packSquares(std::span<const uint8_t *const> rows, uint64_t offset, Unit mask, uint8_t *dst,
+                 uint64_t stride) {
   for (std::size_t row = 0; row < rows.size(); row += kUnits<Unit>) {
     std::array<Vector<Unit>, kUnits<Unit>> square;
     for (uint32_t i = 0; i < kUnits<Unit>; ++i) {
@@ -62,32 +63,40 @@ void packSquares(std::span<const uint8_t *const> rows, uint64_t offset, Unit mas
   }
 }
 
+// Where the first unit of a group's first row goes, and bytes from there to the next unit's.
+struct Destination {
+  uint8_t *first;
+  uint64_t stride;
+
+  Destination(const plan::PackField &field, std::size_t rows, uint8_t *block)
+      : first(block + uint64_t(field.place) * rows), stride(uint64_t(field.step) * rows) {}
+};
+
 // One unit of every row of a group after the other, for units as large as the integer `Unit`.
 template <typename Unit>
-uint8_t *packUnits(const plan::PackField &field, std::span<const uint8_t *const> rows,
-                   uint64_t blockOffset, uint8_t *dst) {
+void packUnits(const plan::PackField &field, std::span<const uint8_t *const> rows,
+               uint64_t blockOffset, Destination to) {
   const auto mask = static_cast<Unit>(UINT64_C(0x0101010101010101) * field.xorByte);
   uint64_t at = 0;
   if (rows.size() % kUnits<Unit> == 0)
     for (; at + kVectorBytes <= field.bytes; at += kVectorBytes) {
-      packSquares<Unit>(rows, blockOffset + field.offset + at, mask, dst);
-      dst += kVectorBytes * rows.size();
+      packSquares<Unit>(rows, blockOffset + field.offset + at, mask, to.first, to.stride);
+      to.first += kUnits<Unit> * to.stride;
     }
-  for (; at < field.bytes; at += sizeof(Unit))
-    for (const uint8_t *row : rows) {
+  for (; at < field.bytes; at += sizeof(Unit), to.first += to.stride)
+    for (std::size_t row = 0; row < rows.size(); ++row) {
       Unit unit;
-      std::memcpy(&unit, row + blockOffset + field.offset + at, sizeof unit);
+      std::memcpy(&unit, rows[row] + blockOffset + field.offset + at, sizeof unit);
       unit ^= mask;
-      std::memcpy(dst, &unit, sizeof unit);
-      dst += sizeof unit;
+      std::memcpy(to.first + row * sizeof unit, &unit, sizeof unit);
     }
-  return dst;
 }
 
 // The same for units of any size.
-uint8_t *packLongUnits(const plan::PackField &field, std::span<const uint8_t *const> rows,
-                       uint64_t blockOffset, uint8_t *dst) {
-  for (uint64_t at = 0; at < field.bytes; at += field.unit)
+void packLongUnits(const plan::PackField &field, std::span<const uint8_t *const> rows,
+                   uint64_t blockOffset, Destination to) {
+  for (uint64_t at = 0; at < field.bytes; at += field.unit, to.first += to.stride) {
+    uint8_t *dst = to.first;
     for (const uint8_t *row : rows) {
       std::memcpy(dst, row + blockOffset + field.offset + at, field.unit);
       if (field.xorByte != 0)
@@ -95,7 +104,7 @@ uint8_t *packLongUnits(const plan::PackField &field, std::span<const uint8_t *co
           dst[i] ^= field.xorByte;
       dst += field.unit;
     }
-  return dst;
+  }
 }
 
 // Words with their items turned, by what each byte of a word becomes.
@@ -107,38 +116,36 @@ public:
         parts_[byte][value] = turnItems(value << 8 * byte, itemBits);
   }
 
-  uint8_t *pack(const plan::PackField &field, std::span<const uint8_t *const> rows,
-                uint64_t blockOffset, uint8_t *dst) const {
+  void pack(const plan::PackField &field, std::span<const uint8_t *const> rows,
+            uint64_t blockOffset, Destination to) const {
     const uint32_t mask = UINT32_C(0x01010101) * field.xorByte;
-    for (uint64_t at = 0; at < field.bytes; at += sizeof mask)
-      for (const uint8_t *row : rows) {
-        const uint8_t *bytes = row + blockOffset + field.offset + at;
+    for (uint64_t at = 0; at < field.bytes; at += sizeof mask, to.first += to.stride)
+      for (std::size_t row = 0; row < rows.size(); ++row) {
+        const uint8_t *bytes = rows[row] + blockOffset + field.offset + at;
         uint32_t word = mask;
         for (uint32_t byte = 0; byte < parts_.size(); ++byte)
           word ^= parts_[byte][bytes[byte]];
-        std::memcpy(dst, &word, sizeof word);
-        dst += sizeof word;
+        std::memcpy(to.first + row * sizeof word, &word, sizeof word);
       }
-    return dst;
   }
 
 private:
   std::array<std::array<uint32_t, 256>, 4> parts_;
 };
 
-uint8_t *packWhole(const plan::PackField &field, std::span<const uint8_t *const> rows,
-                   uint64_t blockOffset, uint8_t *dst) {
+void packWhole(const plan::PackField &field, std::span<const uint8_t *const> rows,
+               uint64_t blockOffset, Destination to) {
   switch (field.unit) {
   case 1:
-    return packUnits<uint8_t>(field, rows, blockOffset, dst);
+    return packUnits<uint8_t>(field, rows, blockOffset, to);
   case 2:
-    return packUnits<uint16_t>(field, rows, blockOffset, dst);
+    return packUnits<uint16_t>(field, rows, blockOffset, to);
   case 4:
-    return packUnits<uint32_t>(field, rows, blockOffset, dst);
+    return packUnits<uint32_t>(field, rows, blockOffset, to);
   case 8:
-    return packUnits<uint64_t>(field, rows, blockOffset, dst);
+    return packUnits<uint64_t>(field, rows, blockOffset, to);
   default:
-    return packLongUnits(field, rows, blockOffset, dst);
+    return packLongUnits(field, rows, blockOffset, to);
   }
 }
 
@@ -265,16 +272,18 @@ private:
     const auto group = static_cast<uint64_t>(index);
     const auto rows = std::span(self.rows_).subspan(group * atom, atom);
     uint8_t *dst = self.partDst_ + group * atom * self.rowBytes_;
-    for (uint64_t block = 0; block < self.recipe_.blocksPerRow; ++block)
+    const uint64_t blockBytes = self.recipe_.blockBytes;
+    for (uint64_t block = 0; block < self.recipe_.blocksPerRow; ++block, dst += blockBytes * atom)
       for (const plan::PackField &field : self.recipe_.fields)
-        dst = self.packField(field, rows, block * self.recipe_.blockBytes, dst);
+        self.packField(field, rows, block * blockBytes, dst);
   }
 
-  uint8_t *packField(const plan::PackField &field, std::span<const uint8_t *const> rows,
-                     uint64_t blockOffset, uint8_t *dst) const {
+  void packField(const plan::PackField &field, std::span<const uint8_t *const> rows,
+                 uint64_t blockOffset, uint8_t *block) const {
+    const Destination to(field, rows.size(), block);
     if (field.itemBits == 8)
-      return packWhole(field, rows, blockOffset, dst);
-    return turners_.at(field.itemBits).pack(field, rows, blockOffset, dst);
+      return packWhole(field, rows, blockOffset, to);
+    turners_.at(field.itemBits).pack(field, rows, blockOffset, to);
   }
 
   plan::PackRecipe recipe_;

@@ -48,10 +48,10 @@ static Codes codesIn(tile::BlockType type) {
   for (uint32_t bit = 0; bit < codes.weight.size(); ++bit)
     codes.weight[bit] = plane.map.weight[bit];
   codes.width = plane.width;
-  auto [field, before] = packing->fieldAt(plane.map.byte(0));
-  codes.before = before;
-  codes.inFile = field->offset;
-  codes.packedXor = field->xorByte;
+  const PackedField &field = packing->fieldAt(plane.map.byte(0));
+  codes.before = field.place;
+  codes.inFile = field.offset;
+  codes.packedXor = field.xorByte;
   codes.zero = format->code.number == Number::Signed ? 0 : packing->zero;
   return codes;
 }

@@ -48,14 +48,13 @@ static void turnBack(const PackedField &field, std::byte *unit) {
 static void unpackBlock(const DotPacking &packing, const std::byte *group, int64_t row,
                         int64_t rows, std::byte *to) {
   for (const PackedField &field : packing.fields) {
-    for (uint32_t unit = 0; unit < field.bytes / field.unitBytes; ++unit) {
+    for (uint32_t unit = 0; unit < field.units(); ++unit) {
       std::byte *into = to + field.offset + unit * field.unitBytes;
-      const std::byte *from = group + (unit * rows + row) * field.unitBytes;
+      const std::byte *from = group + field.placeOf(unit) * rows + row * field.unitBytes;
       for (uint32_t byte = 0; byte < field.unitBytes; ++byte)
         into[byte] = from[byte] ^ std::byte(field.xorByte);
       turnBack(field, into);
     }
-    group += field.bytes * rows;
   }
 }
 

@@ -37,7 +37,7 @@ TEST_F(Weights, PlainElementsMoveOneByOne) {
   EXPECT_EQ(recipe->rowsPerAtom, kInterleavedRows);
   EXPECT_EQ(recipe->blockBytes, 2u);
   EXPECT_EQ(recipe->blocksPerRow, 96u);
-  EXPECT_EQ(recipe->fields, (std::vector<plan::PackField>{{0, 2, 2, 0}}));
+  EXPECT_EQ(recipe->fields, plan::consecutive({{0, 2, 2, 0}}));
 }
 
 TEST_F(Weights, BlocksMoveAsTheIntegerDotReadsThem) {
@@ -45,34 +45,34 @@ TEST_F(Weights, BlocksMoveAsTheIntegerDotReadsThem) {
   ASSERT_TRUE(recipe) << recipe.error().message;
   EXPECT_EQ(recipe->blockBytes, 20u);
   EXPECT_EQ(recipe->blocksPerRow, 3u);
-  EXPECT_EQ(recipe->fields, (std::vector<plan::PackField>{{0, 4, 2, 0}, {4, 16, 4, 0}}));
+  EXPECT_EQ(recipe->fields, plan::consecutive({{0, 4, 2, 0}, {4, 16, 4, 0}}));
 }
 
 TEST_F(Weights, SignedCodesBecomeUnsignedOnes) {
   auto recipe = interleavedRecipe(block("q8_0"), 64, kInterleavedRows);
   ASSERT_TRUE(recipe) << recipe.error().message;
-  EXPECT_EQ(recipe->fields, (std::vector<plan::PackField>{{0, 2, 2, 0}, {2, 32, 4, 0x80}}));
+  EXPECT_EQ(recipe->fields, plan::consecutive({{0, 2, 2, 0}, {2, 32, 4, 0x80}}));
 }
 
 TEST_F(Weights, BitsOfNeighboursTurnIntoNeighbouringBytes) {
   auto recipe = interleavedRecipe(block("q5_0"), 64, kInterleavedRows);
   ASSERT_TRUE(recipe) << recipe.error().message;
-  EXPECT_EQ(recipe->fields,
-            (std::vector<plan::PackField>{{0, 2, 2, 0}, {2, 4, 4, 0, 1}, {6, 16, 4, 0}}));
+  EXPECT_EQ(recipe->fields, plan::consecutive({{0, 2, 2, 0}, {2, 4, 4, 0, 1}, {6, 16, 4, 0}}));
 }
 
 TEST_F(Weights, ScalesWithinABlockMoveByteByByte) {
   auto recipe = interleavedRecipe(block("q6_k"), 512, kInterleavedRows);
   ASSERT_TRUE(recipe) << recipe.error().message;
-  // Low bits serve two stretches of 32 elements, high ones four.
-  EXPECT_EQ(recipe->fields, (std::vector<plan::PackField>{{0, 32, 4, 0},
-                                                          {128, 32, 4, 0},
-                                                          {32, 32, 4, 0},
-                                                          {64, 32, 4, 0},
-                                                          {160, 32, 4, 0},
-                                                          {96, 32, 4, 0},
-                                                          {192, 16, 1, 0},
-                                                          {208, 2, 2, 0}}));
+  // Four stretches of 32 elements share their high bits, two each of them their low ones: words of
+  // the three lie in turns.
+  EXPECT_EQ(recipe->fields, (std::vector<plan::PackField>{{0, 32, 4, 0, 8, 0, 12},
+                                                          {128, 32, 4, 0, 8, 4, 12},
+                                                          {32, 32, 4, 0, 8, 8, 12},
+                                                          {64, 32, 4, 0, 8, 96, 12},
+                                                          {160, 32, 4, 0, 8, 100, 12},
+                                                          {96, 32, 4, 0, 8, 104, 12},
+                                                          {192, 16, 1, 0, 8, 192, 1},
+                                                          {208, 2, 2, 0, 8, 208, 2}}));
 }
 
 TEST_F(Weights, AFormatWithoutPackingIsNamedInOneSentence) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <gtest/gtest.h>
 #include <random>
+#include <map>
 #include <set>
 
 namespace sinter {
@@ -25,11 +26,11 @@ protected:
 
 // One row's block with its fields one after another, as a group of one row would be packed.
 std::vector<uint8_t> packRow(const DotPacking &packing, const std::vector<uint8_t> &block) {
-  std::vector<uint8_t> out;
+  std::vector<uint8_t> out(block.size());
   for (const PackedField &field : packing.fields)
-    for (uint32_t unit = 0; unit < field.bytes; unit += field.unitBytes) {
-      std::vector<uint8_t> bytes(block.begin() + field.offset + unit,
-                                 block.begin() + field.offset + unit + field.unitBytes);
+    for (uint32_t unit = 0; unit < field.units(); ++unit) {
+      const auto from = block.begin() + field.offset + unit * field.unitBytes;
+      std::vector<uint8_t> bytes(from, from + field.unitBytes);
       for (uint8_t &byte : bytes)
         byte ^= field.xorByte;
       if (field.itemBits != 8) {
@@ -38,7 +39,7 @@ std::vector<uint8_t> packRow(const DotPacking &packing, const std::vector<uint8_
         word = turnItems(word, field.itemBits);
         std::memcpy(bytes.data(), &word, sizeof word);
       }
-      out.insert(out.end(), bytes.begin(), bytes.end());
+      std::ranges::copy(bytes, out.begin() + field.placeOf(unit));
     }
   return out;
 }
@@ -54,17 +55,30 @@ TEST_P(Packing, MovesEveryByteOnce) {
   EXPECT_EQ(moved, std::vector<int>(format().blockBytes, 1));
 }
 
-TEST_P(Packing, CodesLieInTheOrderInWhichDotsReadThem) {
-  constexpr uint32_t kGroups = kActivationLength / 4;
+TEST_P(Packing, CodesThatShareBytesLieWordByWordOfTheirStretches) {
+  constexpr uint32_t kWords = kActivationLength / 4;
+  const uint32_t shared = packing_.sharedLength / 4;
   std::set<uint32_t> before;
-  for (uint32_t first = 0; first < packing_.groups.size(); first += kGroups) {
-    std::set<uint32_t> now = before;
-    for (uint32_t at = first; at < first + kGroups; ++at)
-      for (const CodePart &part : packing_.groups[at].used())
-        if (now.insert(part.byte).second && !before.empty())
-          EXPECT_GT(part.byte, *before.rbegin());
-    before = now;
-  }
+  for (uint32_t first = 0; first < packing_.groups.size(); first += shared)
+    for (uint32_t word = 0; word < kWords; ++word) {
+      std::set<uint32_t> now;
+      for (uint32_t at = first + word; at < first + shared; at += kWords)
+        for (const CodePart &part : packing_.groups[at].used())
+          if (!before.contains(part.byte))
+            now.insert(part.byte);
+      if (!before.empty() && !now.empty())
+        EXPECT_GT(*now.begin(), *before.rbegin());
+      before.merge(now);
+    }
+}
+
+TEST_P(Packing, ElementsOfOneSharedLengthHaveBytesOfTheirOwn) {
+  std::map<uint32_t, uint32_t> owners;
+  for (uint32_t e = 0; e < format().blockLength; ++e)
+    for (const CodePart &part : packing_.groups[e / 4].used()) {
+      const uint32_t owner = e / packing_.sharedLength;
+      EXPECT_EQ(owners.try_emplace(part.byte + e % 4, owner).first->second, owner) << e;
+    }
 }
 
 TEST_P(Packing, FindsTheNumberOfEveryElement) {
@@ -95,6 +109,17 @@ TEST(DotPacking, ExistsForTheFormatsThatPeopleUse) {
     auto packing = dotPacking(*findBlockFormat(std::string_view(name)));
     EXPECT_TRUE(packing) << packing.error().message;
   }
+}
+
+TEST(DotPacking, KnowsHowManyElementsShareBytes) {
+  auto shared = [](const char *name) {
+    return dotPacking(*findBlockFormat(std::string_view(name)))->sharedLength;
+  };
+  EXPECT_EQ(shared("Q4_1"), 32u);
+  EXPECT_EQ(shared("IQ4_XS"), 32u);
+  EXPECT_EQ(shared("Q4_K"), 64u);
+  EXPECT_EQ(shared("Q6_K"), 128u);
+  EXPECT_EQ(shared("Q3_K"), 256u);
 }
 
 TEST(DotPacking, RefusesCodesOfSeveralElementsByName) {

@@ -65,16 +65,20 @@ Bytes packedByDefinition(const PackRecipe &recipe, const std::vector<Bytes> &ten
                   joined.begin() + static_cast<std::ptrdiff_t>((row + 1) * rowBytes));
   const std::size_t atomBytes = rowBytes * recipe.rowsPerAtom;
   source.resize((source.size() + atomBytes - 1) / atomBytes * atomBytes);
-  Bytes result;
+  Bytes result(source.size());
   for (std::size_t group = 0; group < source.size(); group += atomBytes)
     for (uint32_t block = 0; block < recipe.blocksPerRow; ++block)
       for (const PackField &field : recipe.fields)
         for (uint32_t unit = 0; unit < field.bytes / field.unit; ++unit)
           for (uint32_t row = 0; row < recipe.rowsPerAtom; ++row)
             for (uint32_t byte = 0; byte < field.unit; ++byte)
-              result.push_back(source[group + row * rowBytes + block * recipe.blockBytes +
-                                      field.offset + unit * field.unit + byte] ^
-                               field.xorByte);
+              result[group +
+                     (block * recipe.blockBytes + field.place + unit * field.step) *
+                         recipe.rowsPerAtom +
+                     row * field.unit + byte] =
+                  source[group + row * rowBytes + block * recipe.blockBytes + field.offset +
+                         unit * field.unit + byte] ^
+                  field.xorByte;
   return result;
 }
 
@@ -90,7 +94,7 @@ std::vector<Bytes> randomTensors(const PackRecipe &recipe, const std::vector<std
 }
 
 PackRecipe orderedRecipe(std::vector<plan::RowSegment> order) {
-  return {PackMode::Interleave, 8, 18, 2, {{0, 2, 2, 0}, {2, 16, 4, 0x88}}, std::move(order)};
+  return {PackMode::Interleave, 8, 18, 2, plan::consecutive({{0, 2, 2, 0}, {2, 16, 4, 0x88}}), std::move(order)};
 }
 
 // Gate and up of 1536 rows each, in turns of 32.
@@ -153,39 +157,55 @@ protected:
 TEST_P(PackerTest, ASmallCaseByHand) {
   // Two rows of one block of 4 bytes: first the last two bytes as one unit, then the first two
   // apart.
-  const PackRecipe recipe{PackMode::Interleave, 2, 4, 1, {{2, 2, 2, 0}, {0, 2, 1, 0x80}}};
+  const PackRecipe recipe{PackMode::Interleave, 2, 4, 1, plan::consecutive({{2, 2, 2, 0}, {0, 2, 1, 0x80}})};
   EXPECT_EQ(packed(recipe, {{1, 2, 3, 4, 5, 6, 7, 8}}),
             (Bytes{3, 4, 7, 8, 0x81, 0x85, 0x82, 0x86}));
 }
 
 TEST_P(PackerTest, RowsBeyondTheLastAreZeroBlocks) {
-  const PackRecipe recipe{PackMode::Interleave, 3, 1, 2, {{0, 1, 1, 0xf0}}};
+  const PackRecipe recipe{PackMode::Interleave, 3, 1, 2, plan::consecutive({{0, 1, 1, 0xf0}})};
   EXPECT_EQ(packed(recipe, {{1, 2}}), (Bytes{0xf1, 0xf0, 0xf0, 0xf2, 0xf0, 0xf0}));
 }
 
 TEST_P(PackerTest, EveryUnitSizeIsAsDefined) {
   for (uint32_t unit : {1, 2, 3, 4, 6, 8, 16, 24, 48})
-    expectAsDefined({PackMode::Interleave, 4, 50, 3, {{2, 48, unit, 0x88}, {0, 2, 2, 0}}}, {13});
+    expectAsDefined({PackMode::Interleave, 4, 50, 3, plan::consecutive({{2, 48, unit, 0x88}, {0, 2, 2, 0}})}, {13});
+}
+
+TEST_P(PackerTest, UnitsInTurnsAreAsDefined) {
+  for (uint32_t bytes : {4, 12, 16, 32})
+    for (uint32_t unit : {1, 2, 4})
+      for (uint32_t rows : {3, 16}) {
+        const PackField last{2 * bytes, bytes, unit, 0x80, 8, unit, 3 * unit};
+        expectAsDefined({PackMode::Interleave,
+                         rows,
+                         3 * bytes,
+                         2,
+                         {{0, bytes, unit, 0, 8, 0, 3 * unit},
+                          {bytes, bytes, unit, 0, 8, 2 * unit, 3 * unit},
+                          last}},
+                        {33});
+      }
 }
 
 TEST_P(PackerTest, EveryRowCountIsAsDefined) {
   for (std::size_t rows : {0, 1, 7, 8, 9, 16, 17})
-    expectAsDefined({PackMode::Interleave, 8, 18, 2, {{0, 2, 2, 0}, {2, 16, 4, 0}}}, {rows});
+    expectAsDefined({PackMode::Interleave, 8, 18, 2, plan::consecutive({{0, 2, 2, 0}, {2, 16, 4, 0}})}, {rows});
 }
 
 TEST_P(PackerTest, TensorsAreJoinedAlongRows) {
-  expectAsDefined({PackMode::Interleave, 8, 18, 2, {{0, 2, 2, 0}, {2, 16, 4, 0}}}, {3, 0, 6, 1});
+  expectAsDefined({PackMode::Interleave, 8, 18, 2, plan::consecutive({{0, 2, 2, 0}, {2, 16, 4, 0}})}, {3, 0, 6, 1});
 }
 
 TEST_P(PackerTest, AWeightOfSeveralPartsIsAsDefinedAndAllOfItsSourceIsReleased) {
   // A part has at most 65536 rows, so these are four, one of them with rows of both tensors.
-  const PackRecipe recipe{PackMode::Interleave, 4, 3, 1, {{1, 2, 1, 1}, {0, 1, 1, 0}}};
+  const PackRecipe recipe{PackMode::Interleave, 4, 3, 1, plan::consecutive({{1, 2, 1, 1}, {0, 1, 1, 0}})};
   expectAsDefined(recipe, {100001, 100002});
   EXPECT_EQ(source_.released, 3u * 200003u);
 }
 
 TEST_P(PackerTest, ARowOrderByHand) {
-  PackRecipe recipe{PackMode::Interleave, 2, 1, 1, {{0, 1, 1, 0}}};
+  PackRecipe recipe{PackMode::Interleave, 2, 1, 1, plan::consecutive({{0, 1, 1, 0}})};
   recipe.rowOrder = {{4, {}}, {0, {{2, 2}, {2, 1}}}};
   EXPECT_EQ(packed(recipe, {{10, 11}, {12, 13, 14}}), (Bytes{14, 10, 12, 11, 13, 0}));
 }
@@ -212,7 +232,7 @@ TEST_P(PackerTest, AnOrderAcrossTensorsAndIntoPaddingIsAsDefined) {
 
 TEST_P(PackerTest, AnOrderOverSeveralPartsIsAsDefinedAndReleasesEachRowOnce) {
   // A transpose, so that every part takes rows from end to end of both tensors.
-  PackRecipe recipe{PackMode::Interleave, 4, 3, 1, {{1, 2, 1, 1}, {0, 1, 1, 0}}};
+  PackRecipe recipe{PackMode::Interleave, 4, 3, 1, plan::consecutive({{1, 2, 1, 1}, {0, 1, 1, 0}})};
   recipe.rowOrder = {{0, {{500, 401}, {401, 1}}}};
   expectAsDefined(recipe, {100000, 100500});
   EXPECT_EQ(source_.released, 3u * 200500u);
@@ -253,7 +273,7 @@ TEST_P(PackerTest, DirectJoinsTensorsAsTheyAre) {
 
 TEST_P(PackerTest, PartsTogetherAreTheWholeAndNoneIsLarge) {
   constexpr std::size_t kMostBytes = std::size_t{33} << 20;
-  const PackRecipe recipe{PackMode::Interleave, 16, 1024, 4, {{0, 1024, 4, 0x80}}, {}};
+  const PackRecipe recipe{PackMode::Interleave, 16, 1024, 4, plan::consecutive({{0, 1024, 4, 0x80}}), {}};
   const auto tensors = randomTensors(recipe, {9000, 9003});
   std::size_t largest = 0;
   const Bytes found = packedInParts(recipe, tensors, largest);
@@ -297,7 +317,7 @@ TEST_P(PackerTest, AnErrorOfTheSinkEndsThePacking) {
 INSTANTIATE_TEST_SUITE_P(Threads, PackerTest, ::testing::Values(1, 2));
 
 TEST(PackedBytes, ATensorThatIsNoWholeNumberOfRowsIsRefused) {
-  const PackRecipe recipe{PackMode::Interleave, 2, 4, 3, {{0, 4, 4, 0}}};
+  const PackRecipe recipe{PackMode::Interleave, 2, 4, 3, plan::consecutive({{0, 4, 4, 0}})};
   const Bytes tensor(13);
   const std::span<const uint8_t> tensors[] = {tensor};
   EXPECT_EQ(packedBytes(recipe, tensors).error().message,
@@ -305,14 +325,14 @@ TEST(PackedBytes, ATensorThatIsNoWholeNumberOfRowsIsRefused) {
 }
 
 TEST(PackedBytes, RoundsUpToWholeGroupsOfRows) {
-  const PackRecipe recipe{PackMode::Interleave, 4, 6, 2, {{0, 6, 6, 0}}};
+  const PackRecipe recipe{PackMode::Interleave, 4, 6, 2, plan::consecutive({{0, 6, 6, 0}})};
   const Bytes tensor(36);
   const std::span<const uint8_t> tensors[] = {tensor, tensor};
   EXPECT_EQ(packedBytes(recipe, tensors).value(), 96u);
 }
 
 TEST(PackedBytes, AHugeRowOfAnEmptyTensorIsNothing) {
-  const PackRecipe recipe{PackMode::Interleave, 1 << 16, 1 << 20, UINT32_MAX, {{0, 1 << 20, 1, 0}}};
+  const PackRecipe recipe{PackMode::Interleave, 1 << 16, 1 << 20, UINT32_MAX, plan::consecutive({{0, 1 << 20, 1, 0}})};
   const std::span<const uint8_t> tensors[] = {{}};
   EXPECT_EQ(packedBytes(recipe, tensors).error().code, Code::InvalidArgument);
 }

@@ -111,13 +111,12 @@ inline std::vector<uint8_t> interleaveBlocks(const std::vector<uint8_t> &bytes,
       const uint8_t *from = bytes.data() + (row * blocksPerRow + block) * size;
       uint8_t *to = packed.data() + (row / rows * blocksPerRow + block) * size * rows;
       for (const PackedField &field : packing.fields) {
-        for (uint32_t unit = 0; unit < field.bytes / field.unitBytes; ++unit) {
-          uint8_t *into = to + (unit * rows + row % rows) * field.unitBytes;
+        for (uint32_t unit = 0; unit < field.units(); ++unit) {
+          uint8_t *into = to + field.placeOf(unit) * rows + row % rows * field.unitBytes;
           for (uint32_t byte = 0; byte < field.unitBytes; ++byte)
             into[byte] = from[field.offset + unit * field.unitBytes + byte] ^ field.xorByte;
           turn(field, into);
         }
-        to += field.bytes * rows;
       }
     }
   return packed;

@@ -270,16 +270,17 @@ TEST(BlockDot, OfASharedScaleIsBitForBitItsDefinition) {
 // Packs rows of blocks in groups of kInterleavedRows as numeric/dot_packing.h says.
 Bytes packed(const BlockFormat &format, const Bytes &blocks, int64_t rows, int64_t perRow) {
   DotPacking packing = *dotPacking(format);
-  Bytes out;
+  const int64_t groupBytes = int64_t(format.blockBytes) * kInterleavedRows;
+  Bytes out(rows / kInterleavedRows * perRow * groupBytes);
   for (int64_t group = 0; group < rows / kInterleavedRows; ++group)
     for (int64_t b = 0; b < perRow; ++b)
       for (const PackedField &field : packing.fields)
-        for (uint32_t unit = 0; unit < field.bytes; unit += field.unitBytes)
+        for (uint32_t unit = 0; unit < field.units(); ++unit)
           for (int64_t row = 0; row < kInterleavedRows; ++row) {
             size_t block = size_t((group * kInterleavedRows + row) * perRow + b);
             Bytes bytes;
             for (uint32_t i = 0; i < field.unitBytes; ++i)
-              bytes.push_back(blocks[block * format.blockBytes + field.offset + unit + i] ^
+              bytes.push_back(blocks[block * format.blockBytes + field.offset + unit * field.unitBytes + i] ^
                               field.xorByte);
             if (field.itemBits != 8) {
               uint32_t word;
@@ -287,7 +288,9 @@ Bytes packed(const BlockFormat &format, const Bytes &blocks, int64_t rows, int64
               word = turnItems(word, field.itemBits);
               std::memcpy(bytes.data(), &word, sizeof word);
             }
-            out.insert(out.end(), bytes.begin(), bytes.end());
+            std::ranges::copy(bytes, out.begin() + (group * perRow + b) * groupBytes +
+                                         field.placeOf(unit) * kInterleavedRows +
+                                         row * field.unitBytes);
           }
   return out;
 }

@@ -92,10 +92,6 @@ FailureOr<Value> Blocker::dotStep(tile::DotOp dot, Value acc, Value row, int64_t
   return tile::DotOp::create(b_, loc_, acc.getType(), *av, *bv, acc, across).getResult();
 }
 
-static int64_t rowsOf(tile::DotOp dot) {
-  return cast<RankedTensorType>(dot.getAcc().getType()).getDimSize(0);
-}
-
 LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t rows,
                                 const Columns &columns) {
   int64_t depth = cast<RankedTensorType>(dot.getA().getType()).getDimSize(1);
@@ -132,7 +128,7 @@ LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t 
     if (failed(sum))
       return failure();
     if (blocks && !columns.words)
-      fetchAhead((*sum).getDefiningOp<tile::DotOp>());
+      fetchAhead((*sum).getDefiningOp<tile::DotOp>(), aheadOf(dot));
     scf::YieldOp::create(b_, loc_, ValueRange{*sum});
   }
   return sumsAfter(dot, loop.getResult(0), into, block);

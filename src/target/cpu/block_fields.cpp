@@ -90,7 +90,7 @@ Value PackedRow::inFilesOrder(const PackedField &field, Value words) {
 
 // All places are of one field.
 Value PackedRow::bytes(ArrayRef<uint32_t> at) {
-  const PackedField &field = *packing_.fieldAt(at.front()).field;
+  const PackedField &field = packing_.fieldAt(at.front());
   SmallVector<uint32_t> firsts = llvm::map_to_vector(
       at, [&](uint32_t byte) { return byte - (byte - field.offset) % field.unitBytes; });
   SmallVector<uint32_t> units = firsts;
@@ -111,7 +111,7 @@ Value PackedRow::bytes(ArrayRef<uint32_t> at) {
 }
 
 Value PackedRow::word(uint32_t first, uint32_t count) {
-  const PackedField &field = *packing_.fieldAt(first).field;
+  const PackedField &field = packing_.fieldAt(first);
   bool whole = field.unitBytes == count && (first - field.offset) % count == 0 && !field.xorByte &&
                field.itemBits == 8;
   return whole ? unit(field, first) : Value();
@@ -123,7 +123,7 @@ Value PackedBlocks::unitAt(uint32_t byte, uint32_t unitBytes) {
 }
 
 Value PackedBlocks::bytes(ArrayRef<uint32_t> at) {
-  const PackedField &field = *packing_.fieldAt(at.front()).field;
+  const PackedField &field = packing_.fieldAt(at.front());
   uint32_t within = (at.front() - field.offset) % field.unitBytes;
   Value unit = unitAt(at.front() - within, field.unitBytes);
   auto constant = [&](int32_t v) -> Value {
@@ -137,7 +137,7 @@ Value PackedBlocks::bytes(ArrayRef<uint32_t> at) {
 }
 
 Value PackedBlocks::word(uint32_t first, uint32_t count) {
-  const PackedField &field = *packing_.fieldAt(first).field;
+  const PackedField &field = packing_.fieldAt(first);
   bool whole = field.unitBytes == count && (first - field.offset) % count == 0;
   return whole ? unitAt(first, count) : Value();
 }

@@ -9,12 +9,6 @@ using namespace mlir;
 
 namespace sinter::target::cpu {
 
-// How far ahead of the blocks that rows multiply others are fetched: 8 rows by 3072 x 576 of Q8_0
-// take 125 us without, 100 with 2048, 90 with 4096, 102 with 8192 (two threads of a Xeon). On a
-// Zen 5 2048 takes 1.1 to 1.3 times as long as 4096 for one row and for 8, 8192 differs little.
-// For scalars they differ by 2 or 3 %.
-static constexpr int64_t kAheadBytes = 4096;
-
 // The loop around a dot whose steps walk this axis of the load in rows of known places; else null.
 static scf::ForOp loopAlong(tile::DotOp dot, tile::LoadOp load, unsigned axis) {
   auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
@@ -146,28 +140,34 @@ void Blocker::prefetchRows(tile::DotOp dot, const Columns &columns, Value row, i
       b_.getDenseI64ArrayAttr({rows, (depth * columns.count + all - 1) / all}));
 }
 
+// How far ahead a product fetches packed weights.
+int64_t Blocker::aheadOf(tile::DotOp dot) {
+  return schedule_.ahead >= 0 ? schedule_.ahead : aheadByRules(facts_, dot);
+}
+
 // A product of blocks fetches what lies some trips ahead, beyond the end of K the columns beside,
 // line by line between its groups: all at once they would keep its own loads waiting. Without this
 // the work of several rows adds to what memory takes.
-void Blocker::fetchAhead(tile::DotOp dot) {
-  const BlockFormat *format = tile::blockFormatOf(getElementTypeOrSelf(dot.getB().getType()));
+void Blocker::fetchAhead(tile::DotOp step, int64_t ahead) {
+  const BlockFormat *format = tile::blockFormatOf(getElementTypeOrSelf(step.getB().getType()));
   if (!format)
     return; // emission refuses it
   int64_t trip = format->blockBytes * kInterleavedRows;
-  dot->setDiscardableAttr(kFetchAhead, b_.getI64IntegerAttr(llvm::alignTo(kAheadBytes, trip)));
+  step->setDiscardableAttr(kFetchAhead, b_.getI64IntegerAttr(llvm::alignTo(ahead, trip)));
 }
 
 // In every trip of a product of few rows with scalars: the weights some trips ahead, beyond the end
 // of K the first ones of the columns beside, which lie next where columns are one group.
 void Blocker::prefetchStream(tile::DotOp dot, const Columns &columns, Value k, int64_t step) {
   tile::LoadOp load = loadOf(dot.getB());
-  if (!load || !dot.getTransposeB() || !load.getView().getType().getInterleave() ||
+  const int64_t bytes = aheadOf(dot);
+  if (!load || !dot.getTransposeB() || !load.getView().getType().getInterleave() || !bytes ||
       decodingOf(dot.getB()) || placement_.of(dot.getB()) == Place::Scratch)
     return;
   unsigned bits = load.getView().getType().getElementType().getIntOrFloatBitWidth();
   int64_t stepBytes = kInterleavedRows * step * bits / 8;
   Value ahead = add(add(mapped(load.getOffsets()[1]), k),
-                    index(llvm::divideCeil(kAheadBytes, stepBytes) * step));
+                    index(llvm::divideCeil(bytes, stepBytes) * step));
   Value column = add(mapped(load.getOffsets()[0]), columns.from);
   auto prefetch = [&](Value atColumn, Value atK) {
     sched::PrefetchOp::create(b_, loc_, mapped(load.getView()), ValueRange{atColumn, atK},

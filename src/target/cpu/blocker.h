@@ -167,7 +167,8 @@ private:
   void prefetchNext(tile::DotOp dot, const Columns &columns, Value row, int64_t rows, Value k);
   void prefetchStream(tile::DotOp dot, const Columns &columns, Value k, int64_t step);
   void prefetchExpanded(tile::DotOp dot, const Columns &columns, Value row, int64_t rows);
-  void fetchAhead(tile::DotOp dot);
+  int64_t aheadOf(tile::DotOp dot);
+  void fetchAhead(tile::DotOp step, int64_t ahead);
   void prefetchNextProduct(tile::DotOp dot, const Columns &columns, Value trip, int64_t trips);
   Value inNextRound(Value value, mlir::scf::ForOp loop);
   void prefetchPanel(tile::DotOp dot, const Columns &columns, Value row, int64_t rows, Value k,

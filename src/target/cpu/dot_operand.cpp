@@ -11,8 +11,8 @@ GroupScales groupScalesOf(const BlockFormat &weights, const ActivationFormat &ac
   return {integers, integers && facts.instructions.wordDot};
 }
 
-SmallVector<uint32_t> DotOperand::order(uint32_t element) const {
-  return llvm::to_vector(llvm::seq<uint32_t>(element / 4, (element + groupLength()) / 4));
+SmallVector<uint32_t> DotOperand::order(uint32_t element, uint32_t length) const {
+  return llvm::to_vector(llvm::seq<uint32_t>(element / 4, (element + length) / 4));
 }
 
 Value PackedOperand::constant(int64_t byte) {
@@ -124,8 +124,8 @@ Value PackedOperand::min(uint32_t element) {
   return packing_.format->min.present() ? fields_.factor(packing_.format->min, element) : Value();
 }
 
-SmallVector<uint32_t> PackedOperand::order(uint32_t element) const {
-  SmallVector<uint32_t> order = DotOperand::order(element);
+SmallVector<uint32_t> PackedOperand::order(uint32_t element, uint32_t length) const {
+  SmallVector<uint32_t> order = DotOperand::order(element, length);
   llvm::stable_sort(order, [&](uint32_t x, uint32_t y) {
     return packing_.groups[x].parts[0].byte < packing_.groups[y].parts[0].byte;
   });

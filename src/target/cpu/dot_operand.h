@@ -60,8 +60,8 @@ public:
   virtual Value min(uint32_t element) = 0;
   virtual DotMethod method() const = 0;
   virtual uint32_t groupLength() const = 0;
-  /// The groups of four from `element` on, those that read the same memory one after another.
-  virtual SmallVector<uint32_t> order(uint32_t element) const;
+  /// The groups of four of `length` elements from `element` on, in the order in which they lie.
+  virtual SmallVector<uint32_t> order(uint32_t element, uint32_t length) const;
 };
 
 /// Packed blocks, as they lie in memory from `base` on.
@@ -82,7 +82,7 @@ public:
   Value min(uint32_t element) override;
   DotMethod method() const override { return method_; }
   uint32_t groupLength() const override { return packing_.groupLength; }
-  SmallVector<uint32_t> order(uint32_t element) const override;
+  SmallVector<uint32_t> order(uint32_t element, uint32_t length) const override;
 
 private:
   Value partOf(const CodePart &part);

@@ -10,7 +10,8 @@ namespace sinter::target::cpu {
 
 using target::EmittedKernel;
 
-/// On a product of blocks: as many bytes beyond what it reads are brought to the first cache.
+/// On a product of blocks that reads them in the order in which they lie: as many bytes beyond what
+/// it reads are fetched, none where they are 0.
 inline constexpr llvm::StringLiteral kFetchAhead = "sched.fetch_ahead";
 
 /// Emits `kernel` (blocked form) into `module` as

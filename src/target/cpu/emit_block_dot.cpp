@@ -120,18 +120,45 @@ struct Emitter::BlockStream {
   const ActivationFormat &activation;
   Value first;     // block
   int64_t inGroup; // of packed rows, the first
-  int64_t ahead;   // bytes that blocks are fetched ahead; 0: not at all
+  std::optional<int64_t> ahead; // see kFetchAhead
 
-  int64_t groups() const { return packing.format->blockLength / packing.groupLength; }
+  uint32_t groups() const { return packing.format->blockLength / packing.groupLength; }
 };
 
-// The lines of the blocks ahead that `count` groups from `group` on ask for.
-void Emitter::emitFetchShares(const BlockStream &stream, Value blocks, int64_t group,
-                              int64_t count) {
-  const int64_t steps = stream.groups() * kInterleavedRows / facts_.lanes;
-  const int64_t before = stream.inGroup / facts_.lanes * stream.groups();
-  for (int64_t g = before + group; stream.ahead && g < before + group + count; ++g)
-    emitFetchShare(blocks, *stream.packing.format, stream.ahead, g, steps);
+// Groups whose dots are held at once: those that scales join, or all that share bytes of codes,
+// which each are read once then, one after the other (q6_k, one row on a Zen 4: from 12 to 29 GB/s a
+// thread without prefetches), as far as half of the registers hold and a's scale reaches.
+uint32_t Emitter::groupsTogether(const BlockStream &stream, const GroupScales &how, size_t rows) {
+  auto most = static_cast<uint32_t>(facts_.registers / 2 / static_cast<int64_t>(rows));
+  uint32_t groups = std::min(stream.packing.sharedLength, stream.activation.scaleLength) /
+                    stream.packing.groupLength;
+  while (groups > std::max(most, how.together()))
+    groups /= 2;
+  return std::max(groups, how.together());
+}
+
+// Before each word of some groups' codes: the lines of the blocks ahead that are this word's share,
+// and what keeps those that share bytes in the order in which they lie.
+void Emitter::emitBetweenWords(const BlockStream &stream, Value blocks, uint32_t group,
+                               uint32_t groups, uint32_t words) {
+  if (!stream.ahead)
+    return;
+  const uint32_t length = stream.packing.groupLength;
+  const uint32_t stretches = std::max(1u, groups * length / kActivationLength);
+  const uint32_t all = groups * length / 4;
+  const bool inTurns = stream.packing.sharedLength > kActivationLength && stretches > 1;
+  const uint32_t shares = inTurns ? all / stretches : 1;
+  if (words % (all / shares))
+    return;
+  if (words)
+    keepMemoryOrder();
+  const uint32_t share = words * shares / all;
+  const int64_t steps = int64_t(stream.groups()) * kInterleavedRows / facts_.lanes;
+  const int64_t before = stream.inGroup / facts_.lanes * stream.groups() + group;
+  for (int64_t g = before + share * groups / shares; g < before + (share + 1) * groups / shares;
+       ++g)
+    if (*stream.ahead)
+      emitFetchShare(blocks, *stream.packing.format, *stream.ahead, g, steps);
 }
 
 // acc[row] += the products of `depth` elements along K.
@@ -140,6 +167,7 @@ void Emitter::emitVectorDot(const BlockStream &stream, ArrayRef<Value> rowsA, in
   const BlockFormat &format = *stream.packing.format;
   const uint32_t length = stream.packing.groupLength, scaled = stream.activation.scaleLength;
   const GroupScales how = groupScalesOf(format, stream.activation, facts_);
+  const uint32_t together = groupsTogether(stream, how, rowsA.size());
   auto floats = VectorType::get({facts_.lanes}, b_.getF32Type());
   Value zero =
       how.integers
@@ -156,14 +184,14 @@ void Emitter::emitVectorDot(const BlockStream &stream, ArrayRef<Value> rowsA, in
     DotOperand *vector = &operand;
     SmallVector<Value> rows = blocksBeyond(rowsA, stream.activation, at);
     GroupDots dots(b_, loc_, facts_, vector, stream.activation, rows);
-    for (uint32_t g = 0; g < stream.groups(); g += how.together()) {
+    for (uint32_t g = 0; g < stream.groups(); g += together) {
       const uint32_t element = g * length, all = static_cast<uint32_t>(at) + element;
-      const uint32_t end = element + how.together() * length;
-      emitFetchShares(stream, blocks, g, how.together());
+      const uint32_t end = element + together * length;
+      auto before = [&](uint32_t words) { emitBetweenWords(stream, blocks, g, together, words); };
       if (all % scaled == 0)
         sums.assign(rowsA.size(), zero);
-      how.integers ? dots.addTotals(element, how, Sums{pointersTo(sums)})
-                   : dots.add(element, Sums{pointersTo(sums)});
+      how.integers ? dots.addTotals(element, together, how, Sums{pointersTo(sums)}, before)
+                   : dots.add(element, together, Sums{pointersTo(sums)}, before);
       if ((at + end) % scaled == 0) {
         if (how.integers)
           sums = dots.scaledTotals(operand, scaled, sums);
@@ -196,7 +224,8 @@ LogicalResult Emitter::emitBlockDot(tile::DotOp op) {
   for (int64_t p = 0, perRow = piecesAlong(accType.getDimSize(1)); p < perRow; ++p) {
     int64_t row = p * facts_.lanes;
     BlockStream stream{*packing, activation, packedBlocks(w, format, atB, row),
-                       row % kInterleavedRows, ahead ? ahead.getInt() : 0};
+                       row % kInterleavedRows,
+                       ahead ? std::optional(ahead.getInt()) : std::nullopt};
     emitVectorDot(stream, rowsA, depth, sumsOf(acc, p, perRow));
   }
   tiles_[op.getResult()] = acc;

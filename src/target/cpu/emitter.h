@@ -52,6 +52,8 @@ struct EmittedView {
   bool byRow = false; // the index holds row numbers
 };
 
+struct GroupScales;
+
 class Emitter {
 public:
   Emitter(tile::KernelOp kernel, mlir::ModuleOp module, const CpuFacts &facts)
@@ -162,7 +164,9 @@ private:
 
   // emit_block_dot.cpp
   struct BlockStream;
-  void emitFetchShares(const BlockStream &stream, Value blocks, int64_t group, int64_t count);
+  uint32_t groupsTogether(const BlockStream &stream, const GroupScales &how, size_t rows);
+  void emitBetweenWords(const BlockStream &stream, Value blocks, uint32_t group, uint32_t groups,
+                        uint32_t words);
   void emitVectorDot(const BlockStream &stream, ArrayRef<Value> rowsA, int64_t depth,
                      ArrayRef<Value *> acc);
   void emitFetchShare(Value blocks, const BlockFormat &format, int64_t ahead, int64_t step,

@@ -86,9 +86,17 @@ std::string CpuFacts::targetName() const {
   return name;
 }
 
-static CpuFacts fromLevel(const Level &level, std::string cpu) {
-  CpuFacts facts{level.arch.name, level.arch.baseline, std::move(cpu),    {},
-                 level.lanes,     level.registers,     level.instructions};
+// A Zen 4's hardware fetches 26 to 29 GB/s a thread where nothing else asks for the lines and they
+// are read in order, prefetches no more than 18 to 20: they wait in the few buffers of the first
+// cache. A Xeon with AMX reads 0.83 to 0.94 times as fast without prefetches.
+static bool fetchesRuns(llvm::StringRef cpu) {
+  return cpu == "znver4";
+}
+
+static CpuFacts fromLevel(const Level &level, const std::string &cpu) {
+  CpuFacts facts{level.arch.name, level.arch.baseline, cpu,
+                 {},              level.lanes,         level.registers,
+                 level.instructions, fetchesRuns(cpu)};
   for (const std::string &feature : level.features)
     facts.features.push_back("+" + feature);
   if (level.lanes == 16)

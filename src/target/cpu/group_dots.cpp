@@ -110,32 +110,54 @@ Value GroupDots::startOf(Value row, uint32_t element) {
   return start;
 }
 
-// Exact integer dots with every row of a, which is read once for all vectors. Rows are the
-// innermost loop but for them, so that neighbouring instructions are independent.
-SmallVector<SmallVector<Value>> GroupDots::integerDots(uint32_t element) {
+GroupDots::PartialDots GroupDots::startsOf(uint32_t element) {
   SmallVector<PartialDot> starts = llvm::map_to_vector(
       rows_, [&](Value row) { return PartialDot{startOf(row, element), {}, 0}; });
-  SmallVector<SmallVector<PartialDot>> dots(operands_.size(), starts);
-  for (uint32_t group : operands_.front()->order(element)) {
-    SmallVector<Value> codes =
-        llvm::map_to_vector(operands_, [&](DotOperand *operand) { return operand->codes(group); });
-    uint32_t offset = activation_.codeOffset() + 4 * group % kActivationLength;
-    for (auto [at, row] : llvm::enumerate(rows_)) {
-      Value activation = spread(row, element, offset, words_);
-      for (auto [vector, code] : llvm::zip_equal(dots, codes))
-        addProducts(vector[at], code, activation);
-    }
+  return PartialDots(operands_.size(), starts);
+}
+
+// Four codes of each vector with every row of a, which is read once for all vectors. Rows are the
+// innermost loop but for them, so that neighbouring instructions are independent.
+void GroupDots::addWord(uint32_t word, uint32_t element, PartialDots &dots) {
+  SmallVector<Value> codes =
+      llvm::map_to_vector(operands_, [&](DotOperand *operand) { return operand->codes(word); });
+  uint32_t offset = activation_.codeOffset() + 4 * word % kActivationLength;
+  for (auto [at, row] : llvm::enumerate(rows_)) {
+    Value activation = spread(row, element, offset, words_);
+    for (auto [vector, code] : llvm::zip_equal(dots, codes))
+      addProducts(vector[at], code, activation);
   }
-  return llvm::map_to_vector(dots, [&](SmallVector<PartialDot> &vector) {
-    llvm::for_each(vector, [&](PartialDot &dot) { addPairs(dot); });
-    return llvm::map_to_vector(vector, [](const PartialDot &dot) { return dot.dot; });
+}
+
+// Exact integer dots by group, vector and row.
+SmallVector<SmallVector<SmallVector<Value>>>
+GroupDots::integerDots(uint32_t element, uint32_t groups, BeforeWord before) {
+  const uint32_t length = groupLength();
+  SmallVector<PartialDots> dots(groups);
+  SmallVector<uint32_t> left(groups, length / 4);
+  SmallVector<uint32_t> order = operands_.front()->order(element, groups * length);
+  for (auto [words, word] : llvm::enumerate(order)) {
+    const uint32_t group = (4 * word - element) / length, first = element + group * length;
+    before(static_cast<uint32_t>(words));
+    if (dots[group].empty())
+      dots[group] = startsOf(first);
+    addWord(word, first, dots[group]);
+    if (--left[group] == 0)
+      for (SmallVector<PartialDot> &vector : dots[group])
+        llvm::for_each(vector, [&](PartialDot &dot) { addPairs(dot); });
+  }
+  return llvm::map_to_vector(dots, [&](PartialDots &group) {
+    return llvm::map_to_vector(group, [&](SmallVector<PartialDot> &vector) {
+      return llvm::map_to_vector(vector, [](const PartialDot &dot) { return dot.dot; });
+    });
   });
 }
 
-void GroupDots::add(uint32_t element, const Sums &sums) {
-  SmallVector<SmallVector<Value>> dots = integerDots(element);
-  for (auto [operand, vector, into] : llvm::zip_equal(operands_, dots, sums))
-    addVector(element, *operand, vector, into);
+void GroupDots::add(uint32_t element, uint32_t groups, const Sums &sums, BeforeWord before) {
+  auto dots = integerDots(element, groups, before);
+  for (auto [g, group] : llvm::enumerate(dots))
+    for (auto [operand, vector, into] : llvm::zip_equal(operands_, group, sums))
+      addVector(element + static_cast<uint32_t>(g) * groupLength(), *operand, vector, into);
 }
 
 void GroupDots::addVector(uint32_t element, DotOperand &operand, ArrayRef<Value> dots,
@@ -181,17 +203,19 @@ Value GroupDots::scaledPair(Value total, ArrayRef<Value> dots, Value numbers,
   return arith::AddIOp::create(b_, loc_, total, product);
 }
 
-void GroupDots::addTotals(uint32_t element, const GroupScales &scales, const Sums &totals) {
-  SmallVector<SmallVector<SmallVector<Value>>> groups; // by group, vector and row
-  for (uint32_t g = 0; g < scales.together(); ++g)
-    groups.push_back(integerDots(element + g * groupLength()));
-  for (auto [v, operand] : llvm::enumerate(operands_)) {
-    Value numbers = operand->scaleNumbers(element, scales.pairs);
-    for (auto [r, total] : llvm::enumerate(totals[v])) {
-      auto dots = llvm::map_to_vector(groups, [&](auto &group) { return group[v][r]; });
-      *total = scaledPair(*total, dots, numbers, scales);
+void GroupDots::addTotals(uint32_t element, uint32_t groups, const GroupScales &scales,
+                          const Sums &totals, BeforeWord before) {
+  const uint32_t together = scales.together();
+  auto dots = integerDots(element, groups, before);
+  for (uint32_t g = 0; g < groups; g += together)
+    for (auto [v, operand] : llvm::enumerate(operands_)) {
+      Value numbers = operand->scaleNumbers(element + g * groupLength(), scales.pairs);
+      for (auto [r, total] : llvm::enumerate(totals[v])) {
+        auto pair = llvm::map_to_vector(ArrayRef(dots).slice(g, together),
+                                        [&](auto &group) { return group[v][r]; });
+        *total = scaledPair(*total, pair, numbers, scales);
+      }
     }
-  }
 }
 
 SmallVector<Value> GroupDots::scaledTotals(DotOperand &operand, uint32_t length,

@@ -24,11 +24,16 @@ public:
         pairs_(mlir::VectorType::get({facts.lanes * 2}, b.getI16Type())),
         bytes_(mlir::VectorType::get({facts.lanes * 4}, b.getI8Type())) {}
 
-  /// sums[vector][row] += the group that begins at `element`: an exact integer dot times b's scale,
-  /// then the minima.
-  void add(uint32_t element, const Sums &sums);
-  /// The same with integer scales: totals of one group, or of two as pairs of words.
-  void addTotals(uint32_t element, const GroupScales &scales, const Sums &totals);
+  /// Called before the products of each word of codes, with the words before it.
+  using BeforeWord = mlir::function_ref<void(uint32_t words)>;
+
+  /// sums[vector][row] += each of `groups` groups from `element` on: an exact integer dot times b's
+  /// scale, then the minima. Their codes are read in the order in which they lie.
+  void add(uint32_t element, uint32_t groups, const Sums &sums,
+           BeforeWord before = [](uint32_t) {});
+  /// The same with integer scales: totals of groups, or of pairs of them as pairs of words.
+  void addTotals(uint32_t element, uint32_t groups, const GroupScales &scales, const Sums &totals,
+                 BeforeWord before = [](uint32_t) {});
   /// The totals of a block of one operand as the sums that `add` would have: scaled, then the
   /// minima.
   SmallVector<Value> scaledTotals(DotOperand &operand, uint32_t length,
@@ -43,7 +48,13 @@ private:
     uint32_t held; // sums in each word
   };
 
-  SmallVector<SmallVector<Value>> integerDots(uint32_t element);
+  /// By vector and row.
+  using PartialDots = SmallVector<SmallVector<PartialDot>>;
+
+  PartialDots startsOf(uint32_t element);
+  void addWord(uint32_t word, uint32_t element, PartialDots &dots);
+  SmallVector<SmallVector<SmallVector<Value>>> integerDots(uint32_t element, uint32_t groups,
+                                                           BeforeWord before);
   Value scaledPair(Value total, mlir::ArrayRef<Value> dots, Value numbers,
                    const GroupScales &scales);
   Value negatedMin(DotOperand &operand, uint32_t element);

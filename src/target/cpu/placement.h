@@ -26,6 +26,11 @@ struct Placement {
   Place of(mlir::Value value) const { return places.lookup(value); }
 };
 
+/// Rows of a product's sums.
+inline int64_t rowsOf(tile::DotOp dot) {
+  return llvm::cast<mlir::RankedTensorType>(dot.getAcc().getType()).getDimSize(0);
+}
+
 inline bool isBlockTile(mlir::Value value) {
   return mlir::isa<tile::BlockType>(
       mlir::cast<mlir::RankedTensorType>(value.getType()).getElementType());

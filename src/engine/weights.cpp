@@ -59,9 +59,8 @@ Result<plan::PackRecipe> interleavedRecipe(mlir::Type element, int64_t columns, 
   }
   SINTER_ASSIGN(DotPacking packing, dotPacking(*format));
   for (const PackedField &field : packing.fields)
-    recipe.fields.push_back(
-        {field.offset, field.bytes, field.unitBytes, field.xorByte, field.itemBits,
-         field.place, field.step});
+    recipe.fields.push_back({field.offset, field.bytes, field.unitBytes, field.xorByte,
+                             field.itemBits, field.place, field.step});
   return recipe;
 }
 

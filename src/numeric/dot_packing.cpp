@@ -41,8 +41,8 @@ uint32_t turnItemsBack(uint32_t word, uint8_t itemBits) {
 // ---- fields ----
 
 const PackedField &DotPacking::fieldAt(uint32_t byte) const {
-  auto field = std::ranges::find_if(
-      fields, [&](const PackedField &f) { return byte - f.offset < f.bytes; });
+  auto field =
+      std::ranges::find_if(fields, [&](const PackedField &f) { return byte - f.offset < f.bytes; });
   SINTER_CHECK(field != fields.end());
   return *field;
 }
@@ -188,8 +188,8 @@ static std::vector<PackedField> inOrderOfUse(const std::vector<PackedField> &fie
     result[i] = parts[i].second;
     together.push_back(&result[i]);
     const bool codes = parts[i].first != UINT32_MAX;
-    const bool last = i + 1 == parts.size() || !codes ||
-                      parts[i].first / shared != parts[i + 1].first / shared;
+    const bool last =
+        i + 1 == parts.size() || !codes || parts[i].first / shared != parts[i + 1].first / shared;
     if (last) {
       place = placeFields(together, place);
       together.clear();

@@ -131,10 +131,10 @@ struct RowSegment {
 // of `rowOrder`'s segments one after another, which take each row exactly once (none: rows stay in
 // place). The destination holds, for each group of `rowsPerAtom` rows, for each block index, a
 // packed block of the group: unit u of a field begins at byte place + u * step of a row, times
-// `rowsPerAtom`, and is there for each row of the group after the other, its items turned, each byte
-// XOR xorByte. Rows beyond the last are blocks of zero bytes (and so packed as xorByte). The fields
-// cover a block's bytes exactly once, their units those of a packed block, so sizes are preserved
-// but for those rows. All of it is zero for Direct.
+// `rowsPerAtom`, and is there for each row of the group after the other, its items turned, each
+// byte XOR xorByte. Rows beyond the last are blocks of zero bytes (and so packed as xorByte). The
+// fields cover a block's bytes exactly once, their units those of a packed block, so sizes are
+// preserved but for those rows. All of it is zero for Direct.
 struct PackRecipe {
   PackMode mode = PackMode::Direct;
   uint32_t rowsPerAtom = 0;

@@ -3,8 +3,8 @@
 
 #include <cstring>
 #include <gtest/gtest.h>
-#include <random>
 #include <map>
+#include <random>
 #include <set>
 
 namespace sinter {

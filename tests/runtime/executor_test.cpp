@@ -154,7 +154,8 @@ TEST_P(ExecutorTest, AnInterleavedWeightReachesTheKernelPacked) {
   plan::Plan plan = vectorPlan();
   // Two rows of two floats, from two tensors, interleaved: a0 b0 a1 b1.
   plan.buffers[kW.index].tensors = {"a", "b"};
-  plan.buffers[kW.index].pack = {plan::PackMode::Interleave, 2, 4, 2, plan::consecutive({{0, 4, 4, 0}})};
+  plan.buffers[kW.index].pack = {plan::PackMode::Interleave, 2, 4, 2,
+                                 plan::consecutive({{0, 4, 4, 0}})};
   plan.buffers[kW.index].bytes = Expr(16);
   source_.tensors["a"] = bytesOf({1, 2});
   source_.tensors["b"] = bytesOf({10, 20});

@@ -94,7 +94,8 @@ std::vector<Bytes> randomTensors(const PackRecipe &recipe, const std::vector<std
 }
 
 PackRecipe orderedRecipe(std::vector<plan::RowSegment> order) {
-  return {PackMode::Interleave, 8, 18, 2, plan::consecutive({{0, 2, 2, 0}, {2, 16, 4, 0x88}}), std::move(order)};
+  return {PackMode::Interleave, 8, 18, 2, plan::consecutive({{0, 2, 2, 0}, {2, 16, 4, 0x88}}),
+          std::move(order)};
 }
 
 // Gate and up of 1536 rows each, in turns of 32.
@@ -157,7 +158,8 @@ protected:
 TEST_P(PackerTest, ASmallCaseByHand) {
   // Two rows of one block of 4 bytes: first the last two bytes as one unit, then the first two
   // apart.
-  const PackRecipe recipe{PackMode::Interleave, 2, 4, 1, plan::consecutive({{2, 2, 2, 0}, {0, 2, 1, 0x80}})};
+  const PackRecipe recipe{PackMode::Interleave, 2, 4, 1,
+                          plan::consecutive({{2, 2, 2, 0}, {0, 2, 1, 0x80}})};
   EXPECT_EQ(packed(recipe, {{1, 2, 3, 4, 5, 6, 7, 8}}),
             (Bytes{3, 4, 7, 8, 0x81, 0x85, 0x82, 0x86}));
 }
@@ -169,7 +171,9 @@ TEST_P(PackerTest, RowsBeyondTheLastAreZeroBlocks) {
 
 TEST_P(PackerTest, EveryUnitSizeIsAsDefined) {
   for (uint32_t unit : {1, 2, 3, 4, 6, 8, 16, 24, 48})
-    expectAsDefined({PackMode::Interleave, 4, 50, 3, plan::consecutive({{2, 48, unit, 0x88}, {0, 2, 2, 0}})}, {13});
+    expectAsDefined(
+        {PackMode::Interleave, 4, 50, 3, plan::consecutive({{2, 48, unit, 0x88}, {0, 2, 2, 0}})},
+        {13});
 }
 
 TEST_P(PackerTest, UnitsInTurnsAreAsDefined) {
@@ -190,16 +194,20 @@ TEST_P(PackerTest, UnitsInTurnsAreAsDefined) {
 
 TEST_P(PackerTest, EveryRowCountIsAsDefined) {
   for (std::size_t rows : {0, 1, 7, 8, 9, 16, 17})
-    expectAsDefined({PackMode::Interleave, 8, 18, 2, plan::consecutive({{0, 2, 2, 0}, {2, 16, 4, 0}})}, {rows});
+    expectAsDefined(
+        {PackMode::Interleave, 8, 18, 2, plan::consecutive({{0, 2, 2, 0}, {2, 16, 4, 0}})}, {rows});
 }
 
 TEST_P(PackerTest, TensorsAreJoinedAlongRows) {
-  expectAsDefined({PackMode::Interleave, 8, 18, 2, plan::consecutive({{0, 2, 2, 0}, {2, 16, 4, 0}})}, {3, 0, 6, 1});
+  expectAsDefined(
+      {PackMode::Interleave, 8, 18, 2, plan::consecutive({{0, 2, 2, 0}, {2, 16, 4, 0}})},
+      {3, 0, 6, 1});
 }
 
 TEST_P(PackerTest, AWeightOfSeveralPartsIsAsDefinedAndAllOfItsSourceIsReleased) {
   // A part has at most 65536 rows, so these are four, one of them with rows of both tensors.
-  const PackRecipe recipe{PackMode::Interleave, 4, 3, 1, plan::consecutive({{1, 2, 1, 1}, {0, 1, 1, 0}})};
+  const PackRecipe recipe{PackMode::Interleave, 4, 3, 1,
+                          plan::consecutive({{1, 2, 1, 1}, {0, 1, 1, 0}})};
   expectAsDefined(recipe, {100001, 100002});
   EXPECT_EQ(source_.released, 3u * 200003u);
 }
@@ -273,7 +281,8 @@ TEST_P(PackerTest, DirectJoinsTensorsAsTheyAre) {
 
 TEST_P(PackerTest, PartsTogetherAreTheWholeAndNoneIsLarge) {
   constexpr std::size_t kMostBytes = std::size_t{33} << 20;
-  const PackRecipe recipe{PackMode::Interleave, 16, 1024, 4, plan::consecutive({{0, 1024, 4, 0x80}}), {}};
+  const PackRecipe recipe{
+      PackMode::Interleave, 16, 1024, 4, plan::consecutive({{0, 1024, 4, 0x80}}), {}};
   const auto tensors = randomTensors(recipe, {9000, 9003});
   std::size_t largest = 0;
   const Bytes found = packedInParts(recipe, tensors, largest);
@@ -332,7 +341,8 @@ TEST(PackedBytes, RoundsUpToWholeGroupsOfRows) {
 }
 
 TEST(PackedBytes, AHugeRowOfAnEmptyTensorIsNothing) {
-  const PackRecipe recipe{PackMode::Interleave, 1 << 16, 1 << 20, UINT32_MAX, plan::consecutive({{0, 1 << 20, 1, 0}})};
+  const PackRecipe recipe{PackMode::Interleave, 1 << 16, 1 << 20, UINT32_MAX,
+                          plan::consecutive({{0, 1 << 20, 1, 0}})};
   const std::span<const uint8_t> tensors[] = {{}};
   EXPECT_EQ(packedBytes(recipe, tensors).error().code, Code::InvalidArgument);
 }

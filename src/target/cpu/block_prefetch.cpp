@@ -166,8 +166,8 @@ void Blocker::prefetchStream(tile::DotOp dot, const Columns &columns, Value k, i
     return;
   unsigned bits = load.getView().getType().getElementType().getIntOrFloatBitWidth();
   int64_t stepBytes = kInterleavedRows * step * bits / 8;
-  Value ahead = add(add(mapped(load.getOffsets()[1]), k),
-                    index(llvm::divideCeil(bytes, stepBytes) * step));
+  Value ahead =
+      add(add(mapped(load.getOffsets()[1]), k), index(llvm::divideCeil(bytes, stepBytes) * step));
   Value column = add(mapped(load.getOffsets()[0]), columns.from);
   auto prefetch = [&](Value atColumn, Value atK) {
     sched::PrefetchOp::create(b_, loc_, mapped(load.getView()), ValueRange{atColumn, atK},

@@ -18,10 +18,10 @@ struct CpuSchedule {
 /// The vectors side by side that a product has by rules.
 int64_t vectorsByRules(const CpuFacts &facts, tile::DotOp dot);
 
-/// How far ahead of use memory is fetched where hardware does not: 8 rows by 3072 x 576 of Q8_0 take
-/// 125 us without, 100 with 2048, 90 with 4096, 102 with 8192 (two threads of a Xeon). On a Zen 5
-/// 2048 takes 1.1 to 1.3 times as long as 4096 for one row and for 8, 8192 differs little. For
-/// scalars they differ by 2 or 3 %.
+/// How far ahead of use memory is fetched where hardware does not: 8 rows by 3072 x 576 of Q8_0
+/// take 125 us without, 100 with 2048, 90 with 4096, 102 with 8192 (two threads of a Xeon). On a
+/// Zen 5 2048 takes 1.1 to 1.3 times as long as 4096 for one row and for 8, 8192 differs little.
+/// For scalars they differ by 2 or 3 %.
 inline constexpr int64_t kAheadBytes = 4096;
 
 /// The bytes ahead of use at which a product of few rows fetches packed weights, by rules.

@@ -118,16 +118,16 @@ void Emitter::keepMemoryOrder() {
 struct Emitter::BlockStream {
   const DotPacking &packing;
   const ActivationFormat &activation;
-  Value first;     // block
-  int64_t inGroup; // of packed rows, the first
+  Value first;                  // block
+  int64_t inGroup;              // of packed rows, the first
   std::optional<int64_t> ahead; // see kFetchAhead
 
   uint32_t groups() const { return packing.format->blockLength / packing.groupLength; }
 };
 
 // Groups whose dots are held at once: those that scales join, or all that share bytes of codes,
-// which each are read once then, one after the other (q6_k, one row on a Zen 4: from 12 to 29 GB/s a
-// thread without prefetches), as far as half of the registers hold and a's scale reaches.
+// which each are read once then, one after the other (q6_k, one row on a Zen 4: from 12 to 29 GB/s
+// a thread without prefetches), as far as half of the registers hold and a's scale reaches.
 uint32_t Emitter::groupsTogether(const BlockStream &stream, const GroupScales &how, size_t rows) {
   auto most = static_cast<uint32_t>(facts_.registers / 2 / static_cast<int64_t>(rows));
   uint32_t groups = std::min(stream.packing.sharedLength, stream.activation.scaleLength) /

@@ -99,7 +99,7 @@ private:
     // Of lanes that may lie in several groups of packed rows; null elsewhere.
     Value inGroup, groupStride, rowsOfGroup; // index: the first one's row in its group, elements
                                              // between groups, rows of each
-    Value elements;   // index: the element's number from the view's base
+    Value elements;                          // index: the element's number from the view's base
   };
   Value laneOffsets(const Place &place, int64_t count);
   Value lanePointers(const Place &place, Type element, int64_t count);

@@ -94,8 +94,7 @@ static bool fetchesRuns(llvm::StringRef cpu) {
 }
 
 static CpuFacts fromLevel(const Level &level, const std::string &cpu) {
-  CpuFacts facts{level.arch.name, level.arch.baseline, cpu,
-                 {},              level.lanes,         level.registers,
+  CpuFacts facts{level.arch.name,    level.arch.baseline, cpu, {}, level.lanes, level.registers,
                  level.instructions, fetchesRuns(cpu)};
   for (const std::string &feature : level.features)
     facts.features.push_back("+" + feature);

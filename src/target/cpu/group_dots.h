@@ -29,11 +29,12 @@ public:
 
   /// sums[vector][row] += each of `groups` groups from `element` on: an exact integer dot times b's
   /// scale, then the minima. Their codes are read in the order in which they lie.
-  void add(uint32_t element, uint32_t groups, const Sums &sums,
-           BeforeWord before = [](uint32_t) {});
+  void
+  add(uint32_t element, uint32_t groups, const Sums &sums, BeforeWord before = [](uint32_t) {});
   /// The same with integer scales: totals of groups, or of pairs of them as pairs of words.
-  void addTotals(uint32_t element, uint32_t groups, const GroupScales &scales, const Sums &totals,
-                 BeforeWord before = [](uint32_t) {});
+  void addTotals(
+      uint32_t element, uint32_t groups, const GroupScales &scales, const Sums &totals,
+      BeforeWord before = [](uint32_t) {});
   /// The totals of a block of one operand as the sums that `add` would have: scaled, then the
   /// minima.
   SmallVector<Value> scaledTotals(DotOperand &operand, uint32_t length,

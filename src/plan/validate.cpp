@@ -304,21 +304,25 @@ bool fieldsTileBlock(std::vector<PackField> fields, uint32_t blockBytes) {
   return end == blockBytes;
 }
 
-// Whether the units of fields that tile a block do so in the packed block as well.
-bool unitsTileBlock(const std::vector<PackField> &fields, uint32_t blockBytes) {
-  std::vector<bool> covered(blockBytes);
-  for (const PackField &field : fields)
-    for (uint64_t i = 0; i < field.bytes / field.unit; ++i) {
-      const uint64_t from = field.place + i * field.step;
-      if (from + field.unit > blockBytes)
+// Whether the packed block is fields one after the other, or as many as a step has units in turns.
+bool unitsTileBlock(std::vector<PackField> fields, uint32_t blockBytes) {
+  std::ranges::sort(fields, {}, &PackField::place);
+  uint64_t end = 0;
+  for (std::size_t first = 0; first < fields.size();) {
+    const PackField &field = fields[first];
+    const std::size_t turns = field.step / field.unit;
+    if (turns == 0 || field.step % field.unit != 0 || turns > fields.size() - first)
+      return false;
+    for (std::size_t i = 0; i < turns; ++i) {
+      const PackField &other = fields[first + i];
+      if (other.place != end + i * field.unit || other.bytes != field.bytes ||
+          other.unit != field.unit || other.step != field.step)
         return false;
-      for (uint64_t byte = from; byte < from + field.unit; ++byte) {
-        if (covered[byte])
-          return false;
-        covered[byte] = true;
-      }
     }
-  return true; // as many bytes as the block has, none twice
+    end += uint64_t(field.bytes) * turns;
+    first += turns;
+  }
+  return end == blockBytes;
 }
 
 } // namespace

@@ -110,14 +110,13 @@ const Fault kFaults[] = {
     {"PackGap", [](Plan &p) { packOf(p).fields[1].bytes = 1; }, "cover each"},
     {"PackOverlap", [](Plan &p) { packOf(p).fields[1].offset = 1; }, "cover each"},
     {"PackWrap", [](Plan &p) { packOf(p).fields[0].offset = UINT32_MAX - 1; }, "cover each"},
-    {"PackBeyond", [](Plan &p) { packOf(p).fields[0].step = 4; }, "lie beside each other"},
-    {"PackTwice", [](Plan &p) { packOf(p).fields[1].place = 1; }, "lie beside each other"},
-    {"PackPlaceWrap",
-     [](Plan &p) {
-       packOf(p).fields[0].place = UINT32_MAX;
-       packOf(p).fields[0].step = UINT32_MAX;
-     },
-     "lie beside each other"},
+    {"PackPlace", [](Plan &p) { packOf(p).fields[1].place = 5; }, "lie beside each other"},
+    {"PackTwice", [](Plan &p) { packOf(p).fields[1].place = 0; }, "lie beside each other"},
+    {"PackNoStep", [](Plan &p) { packOf(p).fields[0].step = 0; }, "lie beside each other"},
+    {"PackOddStep", [](Plan &p) { packOf(p).fields[0].step = 3; }, "lie beside each other"},
+    {"PackTurns", [](Plan &p) { packOf(p).fields[0].step = 4; }, "lie beside each other"},
+    {"PackManyTurns", [](Plan &p) { packOf(p).fields[1].step = UINT32_MAX; }, "lie beside each"},
+    {"PackPlaceWrap", [](Plan &p) { packOf(p).fields[0].place = UINT32_MAX; }, "lie beside each"},
     {"OrderDirect", [](Plan &p) { packOf(p) = {.rowOrder = {{}}}; }, "describes an interleaving"},
     {"OrderSegments", [](Plan &p) { orderOf(p).assign(17, {}); },
      "weight 'weight' has a row order of 17 segments, expected at most 16"},

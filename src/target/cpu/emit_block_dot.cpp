@@ -143,11 +143,8 @@ void Emitter::emitBetweenWords(const BlockStream &stream, Value blocks, uint32_t
                                uint32_t groups, uint32_t words) {
   if (!stream.ahead)
     return;
-  const uint32_t length = stream.packing.groupLength;
-  const uint32_t stretches = std::max(1u, groups * length / kActivationLength);
-  const uint32_t all = groups * length / 4;
-  const bool inTurns = stream.packing.sharedLength > kActivationLength && stretches > 1;
-  const uint32_t shares = inTurns ? all / stretches : 1;
+  const uint32_t elements = groups * stream.packing.groupLength, all = elements / 4;
+  const uint32_t shares = elements > kActivationLength ? kActivationLength / 4 : 1;
   if (words % (all / shares))
     return;
   if (words)

@@ -392,10 +392,10 @@ TEST(Blocks, OfAnUnknownFormatAreNotHeld) {
 
 TEST(Blocks, WithoutAPackingAreNotReadInterleaved) {
   Bytes bytes(16 * 66);
-  std::string message = failureOf(
-      "tile.kernel @k(%x: !tile.view<16x256x!tile.block<\"iq2_xxs\">, in, interleave = 16>) "
-      "{\n%c1 = arith.constant 1 : index\ntile.grid %c1, %c1, %c1\n}",
-      {HostView::contiguous(bytes.data(), {16, 256})});
+  std::string message =
+      failureOf("tile.kernel @k(%x: !tile.view<16x256x!tile.block<\"iq2_xxs\">, in, interleave = 16>) "
+                "{\n%c1 = arith.constant 1 : index\ntile.grid %c1, %c1, %c1\n}",
+                {HostView::contiguous(bytes.data(), {16, 256})});
   EXPECT_NE(message.find("argument 0 is interleaved: format IQ2_XXS has "), std::string::npos)
       << message;
 }

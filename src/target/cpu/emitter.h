@@ -20,9 +20,8 @@ using mlir::Value;
 
 class PackedOperand;
 
-/// Caches as the prefetch instruction numbers them. What the next panel or page needs goes to the
-/// second, where it does not push this one's operands out of the first; what a few trips later
-/// needs goes to the first.
+/// Caches as the prefetch instruction numbers them. What views are read for goes to the second,
+/// where it does not push this trip's operands out of the first; scratch goes to the first.
 inline constexpr int32_t kFirstCache = 3, kSecondCache = 2;
 
 /// A register block in vectors. `lane` is the axis that vectors run along (-1: every element is a
@@ -99,7 +98,7 @@ private:
     // Of lanes that may lie in several groups of packed rows; null elsewhere.
     Value inGroup, groupStride, rowsOfGroup; // index: the first one's row in its group, elements
                                              // between groups, rows of each
-    Value elements;                          // index: the element's number from the view's base
+    Value elements;   // index: the element's number from the view's base
   };
   Value laneOffsets(const Place &place, int64_t count);
   Value lanePointers(const Place &place, Type element, int64_t count);

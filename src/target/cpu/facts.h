@@ -23,7 +23,7 @@ struct CpuInstructions {
   const char *byteLookup = nullptr; // bytes of a table of 16 by number, the table in every 16 bytes
   bool signedBytes =
       false; // weights are signed in dots, else unsigned; activations always are signed
-  int64_t maskedBits = 0; // elements this wide or wider are loaded and stored under masks; 0: none
+  int64_t maskedBits = 0;  // elements this wide or wider are loaded and stored under masks; 0: none
   bool hasMasks(int64_t bits) const { return maskedBits && bits >= maskedBits; } // no branch a lane
   bool ownMaximum = false; // a maximum of f32 that keeps NaN and has -0 below +0 is an instruction
 };

@@ -81,6 +81,11 @@ static Result<void> addVariants(const std::vector<Tuning> &variants, mlir::func:
   return {};
 }
 
+static bool roundsRows(mlir::ModuleOp module) {
+  return module.walk([](graph::QuantizeOp) { return mlir::WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
 static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options,
                                      const target::Target &target, mlir::MLIRContext &context,
                                      KernelSet &kernels) {
@@ -109,6 +114,9 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   lowering.activations = rules.activations;
   lowering.scaleLength = rules.scaleLength;
   lowering.sharedBytes = std::max(target.sharedBytes(), kLeastSharedBytes);
+  // Where rows meet weights as bytes, bf16 loses nothing beside (perplexity of SmolLM2 in Q8_0 and
+  // Q4_1: 0.9986 and 1.0016 times that with f32).
+  lowering.bfloatDepth = roundsRows(*module) ? target.bfloatDepth() : 0;
   lowering.queryBlock = options.queryBlock;
   lowering.mostPagesPerSequence =
       static_cast<int64_t>(llvm::divideCeil(features.contextLength, options.pageRows));

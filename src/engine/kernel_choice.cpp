@@ -206,7 +206,7 @@ kernels::KvWrite chooseKvWrite(const graph::PoolShape &shape, kernel::Element po
 
 kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element out,
                                    int64_t queryBlock, RowBucket rows, Programs programs,
-                                   int64_t sharedBytes) {
+                                   int64_t sharedBytes, int64_t bfloatDepth) {
   kernels::Attention p;
   p.pool = shape.pool;
   p.out = out;
@@ -215,8 +215,11 @@ kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element 
   p.headDim = shape.headDim;
   p.pageRows = shape.pageRows;
   p.blockQueries = rows == RowBucket::One ? 1 : queryBlock;
-  if (programs == Programs::Tasks)
+  if (programs == Programs::Tasks) {
+    if (bfloatDepth && p.headDim % bfloatDepth == 0 && kernels::stepKeys(p) % bfloatDepth == 0)
+      p.compute = kernel::BF16;
     return spanned(p);
+  }
   p.compute = kernel::F16; // for matrix instructions
   int64_t keys = std::min(kLongStep, kStepNumbers / shape.headDim);
   if (rows == RowBucket::One && sharedBytes >= kBytesForLongSteps)

@@ -61,10 +61,12 @@ struct AttentionShape {
   kernel::Element pool = kernel::F16;
 };
 // `queryBlock` is the most query rows of a block of many. On threads One is for generated rows: how
-// threads share a page's scores, and so the order of their sums, differs.
+// threads share a page's scores, and so the order of their sums, differs. Tasks multiply bf16 where
+// K has whole multiples of `bfloatDepth`, if that is not 0.
 kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element out,
                                    int64_t queryBlock, RowBucket rows,
-                                   Programs programs = Programs::Tasks, int64_t sharedBytes = 0);
+                                   Programs programs = Programs::Tasks, int64_t sharedBytes = 0,
+                                   int64_t bfloatDepth = 0);
 // The least positions that a program of a single row sums up where there are more. SmolLM2's shape
 // after 4096 tokens on an H200: 1,350 tokens per second, 440 with one program for all positions.
 inline constexpr int64_t kSpanKeys = 256;

@@ -16,8 +16,9 @@ struct LoweringOptions {
   Programs programs = Programs::Tasks;
   Activations activations = Activations::Fastest;
   int64_t scaleLength = ProductRules().scaleLength;
-  int64_t sharedBytes = kLeastSharedBytes;         // of a program of threads
-  int64_t queryBlock = 16;                         // most query rows of an attention block
+  int64_t sharedBytes = kLeastSharedBytes; // of a program of threads
+  int64_t bfloatDepth = 0; // attention multiplies bf16 where its K has whole multiples; 0: never
+  int64_t queryBlock = 16; // most query rows of an attention block
   int64_t mostTokens = 1 << 16;                    // of one step
   int64_t mostPagesPerSequence = int64_t(1) << 24; // entries of a row of the page table
 

@@ -55,7 +55,7 @@ static std::vector<BoundArgument> listed(std::initializer_list<std::vector<Bound
 
 kernels::Attention Lowering::attentionOf(const Attend &a, RowBucket rows) const {
   return chooseAttention(a.shape, elementOf(a.result), options_.queryBlock, rows, options_.programs,
-                         options_.sharedBytes);
+                         options_.sharedBytes, options_.bfloatDepth);
 }
 
 Result<Lowering::Steps> Lowering::attendWhole(const Attend &a, const kernels::Attention &p) {

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "sched/interpreter_lanes.h"
+#include "sched/interpreter_pairs.h"
 #include "sched/interpreter_panels.h"
 #include "sched/interpreter_scratch.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -82,6 +83,8 @@ public:
       return writeBlock(write, task);
     if (isa<PrefetchOp>(op))
       return Step::Done;
+    if (auto pair = dyn_cast<PairOp>(op))
+      return executePair(pair, task).map([] { return Step::Done; });
     if (auto expand = dyn_cast<ExpandOp>(op))
       return executeExpand(expand, task).map([] { return Step::Done; });
     if (auto scales = dyn_cast<TotalScalesOp>(op))

@@ -73,6 +73,14 @@ def Sched_PrefetchOp : Sched_Op<"prefetch", []> {
   let hasVerifier = 1;
 }
 
+def Sched_PairOp : Sched_Op<"pair", [Pure]> {
+  let summary = "neighbours along an axis as words of two bf16, the first in the low half (numeric/bfloat_pairs.h)";
+  let arguments = (ins Tile_Tile:$value, I64Attr:$axis);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$value `along` $axis attr-dict `:` type($value) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 // ---- panels: columns of blocks made ready for integer dots, which many rows then share ----
 
 def Sched_ExpandOp : Sched_Op<"expand", []> {

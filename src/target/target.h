@@ -72,6 +72,8 @@ public:
   /// Rows that a program of attention should have, with heads of so many numbers, for its products
   /// to read rings that copies fill ahead (sched/pipeline_chains); 0 where they do not.
   virtual int64_t chainRows(int64_t headDim) const { return 0; }
+  /// Elements along K, of whose multiples tasks multiply bf16 faster than f32; 0: they do not.
+  virtual int64_t bfloatDepth() const { return 0; }
   /// Registers, spills and shared memory of linked code's kernels, a line for each; empty where
   /// only an assembler or a driver knows them.
   virtual Result<std::string> resources(std::span<const uint8_t> code) const { return {}; }

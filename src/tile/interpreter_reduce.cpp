@@ -1,6 +1,7 @@
 // Handlers of the operations that contract: tile.reduce and tile.dot.
 #include "tile/mlir_pch.h"
 
+#include "numeric/bfloat_pairs.h"
 #include "tile/interpreter_engine.h"
 #include "tile/interpreter_tree_reduce.h"
 
@@ -121,13 +122,13 @@ struct DotShape {
 } // namespace
 
 // k outside n: each accumulator still meets its products in ascending k.
-template <typename T, typename Step>
-static void contract(const DotShape &shape, const T *a, const T *b, T *acc, Step step) {
+template <typename T, typename Sum, typename Step>
+static void contract(const DotShape &shape, const T *a, const T *b, Sum *acc, Step step) {
   for (int64_t i = 0; i < shape.m; ++i)
     for (int64_t k = 0; k < shape.k; ++k) {
       T left = a[i * shape.k + k];
       const T *row = b + k * shape.strideK;
-      T *to = acc + i * shape.n;
+      Sum *to = acc + i * shape.n;
       for (int64_t j = 0; j < shape.n; ++j)
         to[j] = step(left, row[j * shape.strideN], to[j]);
     }
@@ -141,10 +142,11 @@ static Result<void> dot(OpCall &call) {
     return blockDot(call);
   bool bytes = left.isInt() && right.isInt() && left.bits == 8 && right.bits == 8;
   bool floats = !left.isInt() && !right.isInt() && left.bytes <= 4 && right.bytes <= 4;
-  if (!(floats && !acc.element().isInt()) && !(bytes && acc.element().isInt()))
+  bool pairs = left.isInt() && right.isInt() && left.bits == 32 && right.bits == 32;
+  if (!((floats || pairs) && !acc.element().isInt()) && !(bytes && acc.element().isInt()))
     return call.fail(Code::Unsupported, "multiplies these element types into this accumulator, "
-                                        "expected floats of at most 32 bits into f32 or i8 into "
-                                        "i32");
+                                        "expected floats of at most 32 bits, or words of two bf16, "
+                                        "into f32, or i8 into i32");
   DotShape shape(a, acc, op.getTransposeB());
   uint64_t operands = uint64_t(a.count()) + uint64_t(b.count());
   SINTER_TRY(call.engine().reserve(call.op, operands * sizeof(float), call.task));
@@ -153,8 +155,12 @@ static Result<void> dot(OpCall &call) {
   std::copy_n(acc.data(), acc.byteCount(), call.out().data());
   if (floats) {
     SmallVector<float, 0> x = toFloats(a), y = toFloats(b);
-    contract<float>(shape, x.data(), y.data(), call.out().as<float>(),
-                    [](float u, float v, float sum) { return std::fma(u, v, sum); });
+    contract(shape, x.data(), y.data(), call.out().as<float>(),
+             [](float u, float v, float sum) { return std::fma(u, v, sum); });
+    return {};
+  }
+  if (pairs) {
+    contract(shape, a.as<uint32_t>(), b.as<uint32_t>(), call.out().as<float>(), addBfloatPair);
     return {};
   }
   SmallVector<uint32_t, 0> x, y;
@@ -162,8 +168,8 @@ static Result<void> dot(OpCall &call) {
     x.push_back(static_cast<uint32_t>(a.signedAt(i)));
   for (int64_t i = 0; i < b.count(); ++i)
     y.push_back(static_cast<uint32_t>(b.signedAt(i)));
-  contract<uint32_t>(shape, x.data(), y.data(), call.out().as<uint32_t>(),
-                     [](uint32_t u, uint32_t v, uint32_t sum) { return u * v + sum; });
+  contract(shape, x.data(), y.data(), call.out().as<uint32_t>(),
+           [](uint32_t u, uint32_t v, uint32_t sum) { return u * v + sum; });
   return {};
 }
 

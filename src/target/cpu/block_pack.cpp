@@ -16,17 +16,30 @@ tile::LoadOp loadOf(Value value) {
   return value.getDefiningOp<tile::LoadOp>();
 }
 
+static int64_t lastAxisOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getRank() - 1;
+}
+
+// Whether the value's elements are words of neighbours along the axis.
+static bool pairsAlong(Value value, int64_t axis) {
+  auto pair = value.getDefiningOp<sched::PairOp>();
+  return pair && static_cast<int64_t>(pair.getAxis()) == axis;
+}
+
 int64_t decodedLength(Value value) {
   tile::DecodeOp decode = decodingOf(value);
   if (!decode)
     return 1;
   const BlockFormat *format =
       tile::blockFormatOf(getElementTypeOrSelf(decode.getValue().getType()));
-  return format ? format->blockLength : kActivationLength;
+  int64_t length = format ? format->blockLength : kActivationLength;
+  return pairsAlong(value, lastAxisOf(value)) ? length / 2 : length;
 }
 
 // Whether neighbours along the last axis are neighbours in memory.
 static bool runsAlongLastAxis(Value value) {
+  if (auto pair = value.getDefiningOp<sched::PairOp>())
+    value = pair.getValue();
   tile::LoadOp load = loadOf(value);
   if (!load)
     return false;

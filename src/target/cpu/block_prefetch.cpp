@@ -230,7 +230,7 @@ static tile::LoadOp readOf(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (auto load = dyn_cast<tile::LoadOp>(op))
       return load;
-    if (!isa<arith::ExtFOp, tile::ReshapeOp>(op))
+    if (!isa<arith::ExtFOp, tile::ReshapeOp, sched::PairOp>(op))
       return {};
     value = op->getOperand(0);
   }

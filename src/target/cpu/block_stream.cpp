@@ -147,6 +147,17 @@ FailureOr<Value> Blocker::streamElementwise(Operation *op, const Block &block) {
   return clone->getResult(0);
 }
 
+FailureOr<Value> Blocker::streamPair(sched::PairOp op, const Block &block) {
+  Block source = block;
+  source.offsets[op.getAxis()] = multiplied(block.offsets[op.getAxis()], 2);
+  source.shape[op.getAxis()] *= 2;
+  FailureOr<Value> value = stream(op.getValue(), source);
+  if (failed(value))
+    return failure();
+  return sched::PairOp::create(b_, loc_, blockType(op.getResult(), block), *value, op.getAxis())
+      .getResult();
+}
+
 // What the value is modulo `modulus`, where that is the same in every program and trip.
 static std::optional<int64_t> remainderOf(Value value, int64_t modulus) {
   APInt constant;
@@ -248,6 +259,8 @@ FailureOr<Value> Blocker::streamOnce(Value value, const Block &block) {
     return streamPermute(permute, block);
   if (auto slice = dyn_cast<tile::SliceOp>(op))
     return streamSlice(slice, block);
+  if (auto pair = dyn_cast<sched::PairOp>(op))
+    return streamPair(pair, block);
   if (auto decode = dyn_cast<tile::DecodeOp>(op))
     return streamDecode(decode, block);
   if (op->hasTrait<OpTrait::Elementwise>() || isa<tile::QuantizeOp>(op))

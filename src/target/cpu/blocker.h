@@ -187,6 +187,7 @@ private:
   mlir::FailureOr<Value> streamPermute(tile::PermuteOp op, const Block &block);
   mlir::FailureOr<Value> streamSlice(tile::SliceOp op, const Block &block);
   mlir::FailureOr<Value> streamElementwise(mlir::Operation *op, const Block &block);
+  mlir::FailureOr<Value> streamPair(sched::PairOp op, const Block &block);
   mlir::FailureOr<Value> streamDecode(tile::DecodeOp op, const Block &block);
   mlir::FailureOr<Value> streamConstant(mlir::arith::ConstantOp op, const Block &block);
 

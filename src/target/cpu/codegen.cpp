@@ -12,6 +12,7 @@
 #include "target/cpu/codegen.h"
 #include "target/cpu/lower_floats.h"
 #include "target/cpu/object.h"
+#include "target/cpu/pair_dots.h"
 #include "target/cpu/verify_budget.h"
 #include "target/machine_code.h"
 #include "llvm/IR/LLVMContext.h"
@@ -39,6 +40,7 @@ Result<OwningOpRef<ModuleOp>> scheduleKernels(ModuleOp source, const CpuFacts &f
   if (failed(sched::expandMath(*module)) || failed(before.run(*module)))
     return fail(Code::Unsupported, "the kernel's arithmetic could not be expanded");
   for (auto kernel : llvm::make_early_inc_range(module->getOps<tile::KernelOp>())) {
+    pairDots(kernel, facts);
     FailureOr<tile::KernelOp> blocked = blockKernel(kernel, facts);
     if (failed(blocked))
       return fail(Code::Unsupported,

@@ -4,6 +4,7 @@
 #include "target/cpu/codegen.h"
 #include "target/cpu/cpu_schedule.h"
 #include "target/cpu/cpu_target.h"
+#include "target/cpu/pair_dots.h"
 #include "target/machine_code.h"
 
 namespace sinter::target::cpu {
@@ -30,6 +31,7 @@ public:
   }
 
   int64_t rowElements() const override { return facts_.accumulatorBudget() * facts_.lanes; }
+  int64_t bfloatDepth() const override { return pairedDepth(facts_); }
   std::vector<ScheduleDecision> decisions(tile::KernelOp kernel) const override {
     return decisionsOf(kernel, facts_);
   }

@@ -218,6 +218,7 @@ LogicalResult Emitter::emit(Operation *op) {
       .Case([&](tile::StoreOp o) { return emitStore(o); })
       .Case([&](sched::ReadOp o) { return emitRead(o); })
       .Case([&](sched::WriteOp o) { return emitWrite(o); })
+      .Case([&](sched::PairOp o) { return emitPair(o); })
       .Case([&](sched::ExpandOp o) { return emitExpand(o); })
       .Case([&](sched::TotalScalesOp o) { return emitTotalScales(o); })
       .Case([&](sched::PanelDotOp o) { return emitPanelDot(o); })

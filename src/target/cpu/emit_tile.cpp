@@ -342,6 +342,8 @@ LogicalResult Emitter::emitDot(tile::DotOp op) {
   auto accType = cast<RankedTensorType>(op.getAcc().getType());
   if (isa<tile::BlockType>(aType.getElementType()))
     return emitBlockDot(op);
+  if (aType.getElementType().isInteger(32))
+    return emitPairDot(op);
   if (!isa<FloatType>(aType.getElementType()) || !accType.getElementType().isF32())
     return op.emitOpError() << "multiplies " << aType
                             << ", which the CPU target has no form for yet";

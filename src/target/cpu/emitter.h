@@ -133,6 +133,10 @@ private:
   LogicalResult emitReduce(tile::ReduceOp op);
   LogicalResult emitDot(tile::DotOp op);
 
+  // emit_pairs.cpp
+  LogicalResult emitPair(sched::PairOp op);
+  LogicalResult emitPairDot(tile::DotOp op);
+
   // emit_decode.cpp
   LogicalResult emitDecode(tile::DecodeOp op);
   LogicalResult emitSlice(tile::SliceOp op);

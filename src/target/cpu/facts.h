@@ -18,12 +18,14 @@ struct CpuInstructions {
   const char *wordDot = nullptr; // i32 lanes of two products of signed words
   const char *pairDot =
       nullptr; // words of two products of an unsigned and a signed byte; not beside byteDot
+  const char *bfloatDot = nullptr;  // f32 lanes + products of two bf16 (numeric/bfloat_pairs.h)
+  const char *bfloatPair = nullptr; // bf16 of two vectors of f32, those of the second first
   const char *byteSign =
       nullptr; // bytes with the signs of others, 0 where those are; null: masks do it
   const char *byteLookup = nullptr; // bytes of a table of 16 by number, the table in every 16 bytes
   bool signedBytes =
       false; // weights are signed in dots, else unsigned; activations always are signed
-  int64_t maskedBits = 0;  // elements this wide or wider are loaded and stored under masks; 0: none
+  int64_t maskedBits = 0; // elements this wide or wider are loaded and stored under masks; 0: none
   bool hasMasks(int64_t bits) const { return maskedBits && bits >= maskedBits; } // no branch a lane
   bool ownMaximum = false; // a maximum of f32 that keeps NaN and has -0 below +0 is an instruction
 };

@@ -162,7 +162,7 @@ static TypedAttr asBits(TypedAttr value) {
 }
 
 // bf16 as i16 wherever it is only moved: LLVM moves it through f32 and library calls where the
-// machine has no instructions on it.
+// machine has no instructions on it. What instructions by name take and give stays as it is.
 static void moveAsBits(Operation *root) {
   SmallVector<arith::BitcastOp> casts;
   root->walk([&](Operation *op) {
@@ -173,6 +173,8 @@ static void moveAsBits(Operation *root) {
     auto constant = dyn_cast<arith::ConstantOp>(op);
     if (constant && asBits(constant.getType()) != constant.getType())
       constant.setValueAttr(asBits(constant.getValue()));
+    if (isa<LLVM::CallIntrinsicOp, LLVM::BitcastOp>(op))
+      return;
     for (OpResult result : op->getResults())
       result.setType(asBits(result.getType()));
     if (auto cast = dyn_cast<arith::BitcastOp>(op))

@@ -2,6 +2,7 @@
 // recomputing costs more.
 #include "tile/mlir_pch.h"
 
+#include "sched/sched.h"
 #include "target/cpu/placement.h"
 
 using namespace mlir;
@@ -41,7 +42,7 @@ bool isStreamable(Operation *op) {
     return onlyUnitAxesMove(cast<RankedTensorType>(reshape.getValue().getType()),
                             cast<RankedTensorType>(reshape.getResult().getType()));
   if (isa<tile::SplatOp, tile::IotaOp, tile::BroadcastOp, tile::PermuteOp, tile::SliceOp,
-          tile::QuantizeOp, tile::DecodeOp, arith::ConstantOp>(op))
+          tile::QuantizeOp, tile::DecodeOp, arith::ConstantOp, sched::PairOp>(op))
     return true;
   return op->hasTrait<OpTrait::Elementwise>();
 }
@@ -50,7 +51,7 @@ tile::DecodeOp decodingOf(Value value) {
   while (true) {
     Operation *op = value.getDefiningOp();
     auto reshape = dyn_cast_if_present<tile::ReshapeOp>(op);
-    if (!isa_and_present<arith::TruncFOp>(op) && !(reshape && isStreamable(reshape)))
+    if (!isa_and_present<arith::TruncFOp, sched::PairOp>(op) && !(reshape && isStreamable(reshape)))
       return dyn_cast_if_present<tile::DecodeOp>(op);
     value = op->getOperand(0);
   }

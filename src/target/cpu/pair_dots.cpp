@@ -1,0 +1,53 @@
+// Operands become words where they are made, so that one that lives in scratch is paired once.
+#include "tile/mlir_pch.h"
+
+#include "sched/sched.h"
+#include "target/cpu/pair_dots.h"
+
+using namespace mlir;
+
+namespace sinter::target::cpu {
+
+static RankedTensorType typeOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+int64_t pairedDepth(const CpuFacts &facts) {
+  return facts.instructions.bfloatDot ? 2 * facts.lanes : 0;
+}
+
+// Words of either operand are whole vectors along K where K turns, columns are where it does not.
+static bool isPaired(tile::DotOp dot, const CpuFacts &facts) {
+  RankedTensorType a = typeOf(dot.getA()), b = typeOf(dot.getB()), acc = typeOf(dot.getAcc());
+  const int64_t depth = pairedDepth(facts);
+  return depth && a.getElementType().isBF16() && b.getElementType().isBF16() &&
+         a.getDimSize(1) % depth == 0 && acc.getDimSize(1) % facts.lanes == 0;
+}
+
+// In f32, without a rounding that pairing does too.
+static Value widened(OpBuilder &b, Value value) {
+  auto narrowed = value.getDefiningOp<arith::TruncFOp>();
+  if (narrowed && typeOf(narrowed.getIn()).getElementType().isF32())
+    return narrowed.getIn();
+  return arith::ExtFOp::create(b, value.getLoc(), typeOf(value).clone(b.getF32Type()), value);
+}
+
+static Value paired(OpBuilder &b, Value value, int64_t axis) {
+  b.setInsertionPointAfterValue(value);
+  SmallVector<int64_t> shape(typeOf(value).getShape());
+  shape[axis] /= 2;
+  return sched::PairOp::create(b, value.getLoc(), RankedTensorType::get(shape, b.getI32Type()),
+                               widened(b, value), axis);
+}
+
+void pairDots(tile::KernelOp kernel, const CpuFacts &facts) {
+  OpBuilder b(kernel.getContext());
+  kernel.walk([&](tile::DotOp dot) {
+    if (!isPaired(dot, facts))
+      return;
+    dot.getAMutable().assign(paired(b, dot.getA(), 1));
+    dot.getBMutable().assign(paired(b, dot.getB(), dot.getTransposeB() ? 1 : 0));
+  });
+}
+
+} // namespace sinter::target::cpu

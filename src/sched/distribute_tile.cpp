@@ -224,9 +224,9 @@ LogicalResult Distributor::emitConvert(ConvertOp op) {
   if (from.threadBits() == to.threadBits()) {
     Registers registers;
     for (int64_t number = 0; number < to.registers(); ++number) {
-      SmallVector<int64_t> coords = to.registerCoords(number);
-      bool padding = isPadding(from, from.registerAt(coords));
-      registers.push_back(registersOf(op.getValue())[padding ? 0 : from.registerAt(coords)]);
+      bool padding = isPadding(to, number); // which `from` may not have
+      int64_t at = padding ? 0 : from.registerAt(to.registerCoords(number));
+      registers.push_back(registersOf(op.getValue())[at]);
     }
     registers_[op.getResult()] = std::move(registers);
     return success();

@@ -252,6 +252,28 @@ FakeSource headsOf(int64_t headDim, TensorType type) {
   return source;
 }
 
+// What attention's kernels compute in, by name.
+std::set<std::string> attentionOf(TensorType weights, const std::string &activations,
+                                  const std::string &target) {
+  EngineOptions options = activationOptions(activations);
+  options.target = target;
+  options.pageRows = 64;
+  auto plan = planOf(headsOf(64, weights), options);
+  std::set<std::string> found;
+  for (const plan::Kernel &kernel : plan ? plan->kernels : std::vector<plan::Kernel>())
+    if (size_t at = kernel.name.find("compute="); at != std::string::npos)
+      found.insert(kernel.name.substr(at, kernel.name.find(',', at) - at));
+  return found;
+}
+
+TEST(Engine, AttentionRoundsNoMoreThanRowsDoWhereTheyMeetWeights) {
+  const std::set<std::string> bfloats = {"compute=bf16"};
+  EXPECT_EQ(attentionOf(TensorType::Q8_0, "fastest", "cpu:avx512bf16"), bfloats);
+  EXPECT_NE(attentionOf(TensorType::Q8_0, "fastest", "cpu:avx512vnni"), bfloats);
+  EXPECT_NE(attentionOf(TensorType::Q8_0, "f32", "cpu:avx512bf16"), bfloats);
+  EXPECT_NE(attentionOf(TensorType::F16, "fastest", "cpu:avx512bf16"), bfloats);
+}
+
 TEST(Engine, ALayerOfWholeHeadsIsSevenLaunchesOrFewer) {
   auto plan = planOf(headsOf(64, TensorType::Q4_1));
   ASSERT_TRUE(plan) << plan.error().toString();

@@ -115,6 +115,20 @@ TEST(KernelChoice, AttentionOfOneRowWalksTheSamePages) {
   EXPECT_EQ(kernelKey("attention", one), kernelKey("attention", many));
 }
 
+TEST(KernelChoice, TasksMultiplyPairsOfBfloatsWhereAHeadAndAPageHaveWholeOnes) {
+  auto computeOf = [](AttentionShape shape, int64_t depth, RowBucket rows,
+                      Programs programs = Programs::Tasks) {
+    return chooseAttention(shape, kernel::F32, 16, rows, programs, 0, depth).compute;
+  };
+  for (RowBucket rows : {RowBucket::Many, RowBucket::One}) {
+    EXPECT_EQ(computeOf({3, 2, 64, 64}, 32, rows), kernel::BF16);
+    EXPECT_EQ(computeOf({3, 2, 64, 64}, 0, rows), kernel::F32) << "no such product";
+    EXPECT_EQ(computeOf({3, 2, 80, 64}, 32, rows), kernel::F32) << "heads";
+    EXPECT_EQ(computeOf({3, 2, 64, 48}, 32, rows), kernel::F32) << "pages";
+    EXPECT_EQ(computeOf({3, 2, 64, 64}, 32, rows, Programs::Threads), kernel::F16);
+  }
+}
+
 // Where rows have the same bits in any batch, all of them join the same spans of keys.
 TEST(KernelChoice, TasksJoinSpansOfKeysWhetherTheyAreSummedUpTogetherOrApart) {
   AttentionShape shape{3, 2, 64, 48};

@@ -43,11 +43,20 @@ TEST_P(Conformance, Holds) {
   }
 }
 
-// Every case on every width of vectors; products of blocks with every instruction for them.
+std::vector<std::string> levelsOf(const KernelCase &c) {
+  if (c.multipliesBlocks())
+    return levelNames();
+  std::vector<std::string> levels = vectorLevelNames();
+  if (c.multipliesBfloats())
+    levels.push_back("avx512bf16");
+  return levels;
+}
+
+// Every case on every width of vectors; products of blocks or bf16 with every instruction for them.
 std::vector<std::tuple<size_t, std::string>> casesAndLevels() {
   std::vector<std::tuple<size_t, std::string>> all;
   for (const auto &[index, c] : llvm::enumerate(allCases()))
-    for (const std::string &level : c.multipliesBlocks() ? levelNames() : vectorLevelNames())
+    for (const std::string &level : levelsOf(c))
       all.emplace_back(index, level);
   return all;
 }

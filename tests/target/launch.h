@@ -327,7 +327,7 @@ inline std::string firstBeyond(const LaunchArguments &found, const LaunchArgumen
 
 // ---- compiling ----
 
-// A level for every width of vectors: the others differ from these in products of blocks alone.
+// A level for every width of vectors: the others differ from these in products of blocks and bf16.
 inline std::vector<std::string> vectorLevelNames() {
   return {"avx512", "avx2", "neon"};
 }

@@ -172,13 +172,14 @@ struct AttentionCase {
   int64_t kvHeads = 2, groupHeads = 3, headDim = 16, pageRows = 16, blockQueries = 1, window = 0;
   int64_t stepPages = 1, spanSteps = 0;
   bool causal = true;
+  std::string compute = "f32";
 
   std::string label() const {
     return kernel + "_" + pool + (out == "f32" ? "_" : "_to_" + out + "_") +
            sizeText({kvHeads, groupHeads, headDim, pageRows, blockQueries}) +
            (stepPages > 1 ? "_steps" + std::to_string(stepPages) : "") +
            (spanSteps ? "_spans" + std::to_string(spanSteps) : "") + (window ? "_window" : "") +
-           (causal ? "" : "_whole");
+           (causal ? "" : "_whole") + (compute == "f32" ? "" : "_in_" + compute);
   }
 };
 
@@ -264,7 +265,8 @@ inline KernelCase attentionCase(const AttentionCase &a) {
                 {"step_pages", std::to_string(a.stepPages)},
                 {"span_steps", std::to_string(a.spanSteps)},
                 {"window", std::to_string(a.window)},
-                {"causal", a.causal ? "true" : "false"}},
+                {"causal", a.causal ? "true" : "false"},
+                {"compute", a.compute}},
                attentionViews(a),
                {{"S", {1, 2, 3}}, {"L", oddExtents(a.pageRows)}, {"seed", {1, 2, 3, 4, 5}}},
                {2e-5, 4e-6}};
@@ -272,8 +274,39 @@ inline KernelCase attentionCase(const AttentionCase &a) {
   c.prepare = [a](LaunchArguments &arguments, const Extents &extents, Random &random) {
     prepareAttention(a, arguments, extents, random);
   };
+  if (a.compute == "bf16") // a score's last bit can move a weight by one step
+    c.bound = {4e-3, 2e-3};
   c.rounds = 1;
   return c;
+}
+
+// Of heads and pages that make whole vectors of pairs, and of some that do not.
+inline void addBfloatAttention(KernelCases &cases) {
+  for (const char *pool : {"f16", "q8_0"})
+    for (int64_t queries : {1, 11})
+      cases.push_back(attentionCase({.pool = pool,
+                                     .headDim = 32,
+                                     .pageRows = 32,
+                                     .blockQueries = queries,
+                                     .compute = "bf16"}));
+  cases.push_back(attentionCase({.pool = "bf16",
+                                 .headDim = 96,
+                                 .pageRows = 32,
+                                 .blockQueries = 3,
+                                 .window = 9,
+                                 .stepPages = 2,
+                                 .compute = "bf16"}));
+  cases.push_back(attentionCase(
+      {.headDim = 32, .pageRows = 32, .blockQueries = 12, .causal = false, .compute = "bf16"}));
+  cases.push_back(attentionCase({.kernel = "attention_spans",
+                                 .headDim = 32,
+                                 .pageRows = 32,
+                                 .spanSteps = 3,
+                                 .compute = "bf16"}));
+  cases.push_back(
+      attentionCase({.headDim = 17, .pageRows = 4, .blockQueries = 3, .compute = "bf16"}));
+  cases.push_back(
+      attentionCase({.headDim = 32, .pageRows = 4, .blockQueries = 3, .compute = "bf16"}));
 }
 
 inline void addTokenCases(KernelCases &cases) {
@@ -328,6 +361,7 @@ inline void addTokenCases(KernelCases &cases) {
   cases.push_back(attentionCase({.kernel = "attention_spans", .pool = "q8_0", .headDim = 64}));
   for (int64_t dim : {32, 64})
     cases.push_back(attentionCase({.out = "q8a", .headDim = dim, .blockQueries = dim / 32}));
+  addBfloatAttention(cases);
 }
 
 } // namespace sinter::target::cpu

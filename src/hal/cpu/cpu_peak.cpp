@@ -62,6 +62,22 @@ __attribute__((target("avx2,fma"))) int64_t fmaOf256(uint64_t rounds) {
   return static_cast<int64_t>(all[0]);
 }
 
+__attribute__((target("avx512f,avx512bf16"))) int64_t bfloatsOf512(uint64_t rounds) {
+  const auto halves = (__m512bh)_mm512_set1_epi16(0x3f00);
+  __m512 sums[kSums] = {};
+  for (uint64_t round = 0; round < rounds; ++round) {
+#pragma clang loop unroll(full)
+    for (__m512 &sum : sums) {
+      sum = _mm512_dpbf16_ps(sum, halves, halves);
+      asm("" : "+v"(sum));
+    }
+  }
+  __m512 all = sums[0];
+  for (const __m512 &sum : sums)
+    all = _mm512_add_ps(all, sum);
+  return static_cast<int64_t>(all[0]);
+}
+
 __attribute__((target("avx512f,avx512vnni"))) int64_t bytesOf512(uint64_t rounds) {
   const __m512i ones = _mm512_set1_epi8(1);
   __m512i sums[kSums] = {};
@@ -116,6 +132,7 @@ __attribute__((target("avx2"))) int64_t wordsOf256(uint64_t rounds) {
 constexpr PeakLoop kLoops[] = {
     {Arithmetic::F32, "avx512f", 2 * 16 * kSums, fmaOf512},
     {Arithmetic::F32, "fma", 2 * 8 * kSums, fmaOf256},
+    {Arithmetic::Bf16, "avx512bf16", 2 * 32 * kSums, bfloatsOf512},
     {Arithmetic::I8, "avx512vnni", 2 * 64 * kSums, bytesOf512},
     {Arithmetic::I8, "avxvnni", 2 * 32 * kSums, bytesOf256},
     {Arithmetic::I8, "avx2", 2 * 16 * kSums, wordsOf256},

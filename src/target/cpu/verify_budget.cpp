@@ -34,6 +34,11 @@ static bool isReadBySlices(Value value) {
          llvm::all_of(value.getUsers(), [](Operation *user) { return isa<tile::SliceOp>(user); });
 }
 
+// Pairs are made of their numbers vector by vector.
+static bool isReadByPairs(Value value) {
+  return !value.use_empty() && llvm::all_of(value.getUsers(), llvm::IsaPred<sched::PairOp>);
+}
+
 // Panels go to scratch register by register, and products read them so.
 static bool isPanel(Value value) {
   return isa_and_nonnull<sched::ExpandOp, sched::TotalScalesOp>(value.getDefiningOp()) ||
@@ -43,7 +48,7 @@ static bool isPanel(Value value) {
 static LogicalResult verifyBlock(Operation *op, Value value, const CpuFacts &facts) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (!type || isa<tile::BlockType>(type.getElementType()) || isReadByDots(value) ||
-      isReadBySlices(value) || isPanel(value))
+      isReadBySlices(value) || isReadByPairs(value) || isPanel(value))
     return success();
   int64_t vectors = vectorsOf(type, facts.lanes);
   if (vectors <= facts.accumulatorBudget())

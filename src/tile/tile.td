@@ -245,7 +245,7 @@ def Tile_DotOp : Tile_Op<"dot", [Pure]> {
   let summary = "acc + a . b, contracting a's last axis with b's first (or b's last, with transpose_b)";
   let description = [{
     a is [M, K], b [K, N] (or [N, K] with transpose_b), acc and the result [M, N]. Float operands multiply into f32.
-    So do words (i32) of two bf16 each, neighbours along K (numeric/bfloat_pairs.h, sched.pair).
+    So do, on CPUs, words (i32) of two bf16 each, neighbours along K (numeric/bfloat_pairs.h, sched.pair).
     Two block-scaled operands use an exact integer dot per group of their blocks (numeric/block_format.h), then
     sum = fma(dot, scale_b, sum), and for a format with minima sum = fma(min_b, sum_a, sum). The sum begins at -0 with each
     scale of a, so that the first of it is a product; acc = fma(sum, scale_a, acc). Beside activations b may

@@ -318,6 +318,10 @@ LogicalResult DotOp::verify() {
     return emitOpError() << "block formats need transpose_b: blocks lie along the contracted axis";
   if (failed(expectWholeScales(*this, a)))
     return failure();
+  if (acc.getElementType().isF32() &&
+      a.getElementType().isInteger(32) != b.getElementType().isInteger(32))
+    return emitOpError() << "multiplies " << a.getElementType() << " with " << b.getElementType()
+                         << " into f32, expected words of pairs in both or in neither";
   if (!acc.getElementType().isF32() &&
       !(acc.getElementType().isInteger(32) && a.getElementType().isInteger(8)))
     return emitOpError() << "acc has elements " << acc.getElementType()

@@ -12,6 +12,7 @@ struct Setting {
   const char *target;
   const char *kvType = "f16";
   const char *activations = "fastest";
+  const char *pageRows = "16";
 
   friend void PrintTo(const Setting &setting, std::ostream *stream) { *stream << setting.name; }
 };
@@ -33,9 +34,9 @@ protected:
         .write(reinterpret_cast<const char *>(bytes.data()),
                static_cast<std::streamsize>(bytes.size()));
     model_ = LoadedModel::open(folder_.file("model.gguf"),
-                               {"--target", GetParam().target, "--page-rows", "16", "--query-block",
-                                "4", "--kv-type", GetParam().kvType, "--activations",
-                                GetParam().activations});
+                               {"--target", GetParam().target, "--page-rows", GetParam().pageRows,
+                                "--query-block", "4", "--kv-type", GetParam().kvType,
+                                "--activations", GetParam().activations});
     ASSERT_TRUE(static_cast<bool>(model_));
     sequences_ = randomSequences({5, 37, 70}, kVocabulary);
   }
@@ -149,15 +150,20 @@ TEST_P(RaggedBatchTest, LogitsAreFiniteAndUnequal) {
 
 INSTANTIATE_TEST_SUITE_P(
     Formats, RaggedBatchTest,
-    testing::Values(Setting{"Q4_1", TensorType::Q4_1, TensorType::Q8_0, "host"},
-                    Setting{"Q8_0", TensorType::Q8_0, TensorType::Q8_0, "host"},
-                    Setting{"F16", TensorType::F16, TensorType::F16, "host"},
-                    Setting{"BF16", TensorType::BF16, TensorType::F32, "host"},
-                    Setting{"F32", TensorType::F32, TensorType::F32, "host"},
-                    Setting{"Q4_1_avx2", TensorType::Q4_1, TensorType::Q8_0, "avx2"},
-                    Setting{"Q4_1_kv_q8_0", TensorType::Q4_1, TensorType::Q8_0, "host", "q8_0"},
-                    Setting{"Q4_1_f32", TensorType::Q4_1, TensorType::Q8_0, "host", "f16", "f32"},
-                    Setting{"F16_kv_q8_0_avx2", TensorType::F16, TensorType::F16, "avx2", "q8_0"}),
+    testing::Values(
+        Setting{"Q4_1", TensorType::Q4_1, TensorType::Q8_0, "host"},
+        Setting{"Q8_0", TensorType::Q8_0, TensorType::Q8_0, "host"},
+        Setting{"F16", TensorType::F16, TensorType::F16, "host"},
+        Setting{"BF16", TensorType::BF16, TensorType::F32, "host"},
+        Setting{"F32", TensorType::F32, TensorType::F32, "host"},
+        Setting{"Q4_1_avx2", TensorType::Q4_1, TensorType::Q8_0, "avx2"},
+        Setting{"Q4_1_kv_q8_0", TensorType::Q4_1, TensorType::Q8_0, "host", "q8_0"},
+        Setting{"Q4_1_f32", TensorType::Q4_1, TensorType::Q8_0, "host", "f16", "f32"},
+        // Pages of whole pairs of bf16, in which attention multiplies where that is fast.
+        Setting{"Q4_1_pairs", TensorType::Q4_1, TensorType::Q8_0, "host", "f16", "fastest", "32"},
+        Setting{"Q4_1_pairs_kv_q8_0", TensorType::Q4_1, TensorType::Q8_0, "host", "q8_0", "fastest",
+                "32"},
+        Setting{"F16_kv_q8_0_avx2", TensorType::F16, TensorType::F16, "avx2", "q8_0"}),
     [](const auto &info) { return info.param.name; });
 
 } // namespace

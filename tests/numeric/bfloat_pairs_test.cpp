@@ -32,6 +32,13 @@ TEST(BfloatPairs, SubnormalNumbersAndSumsAreZerosOfTheirSign) {
   EXPECT_TRUE(std::signbit(addBfloatPair(0x8100, 0x3e80, -0.0f)));
 }
 
+// Sums whose magnitude is below the least normal number by less than subnormal numbers lie apart.
+TEST(BfloatPairs, SumsThatOnlySubnormalRoundingMakesNormalAreZero) {
+  EXPECT_EQ(addBfloatPair(0x000eb2de, 0x007f0111, kLeast), 0.0f); // as a Zen 4 has it
+  EXPECT_EQ(addBfloatPair(0, 0, kLeast), kLeast);
+  EXPECT_EQ(addBfloatPair(0x0100, 0x3f80, 0), 2 * kLeast);
+}
+
 TEST(BfloatPairs, TheSecondProductIsAddedFirstAndRoundedByItself) {
   const uint32_t ones = bfloatPair(1, 1), numbers = bfloatPair(-0x1p30f, 0x1p30f);
   // 1 is lost in 1 + 2^30, and would not be if the first product came first.

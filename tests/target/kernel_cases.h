@@ -23,7 +23,9 @@ struct KernelCase {
   bool small = false; // special values are small: formats with an F16 scale hold no others
   int rounds = 2;     // how often each extent has each of its values
 
-  bool multipliesBfloats() const { return label.ends_with("_in_bf16"); }
+  bool multipliesBfloats() const {
+    return label.ends_with("_in_bf16") || label.starts_with("gemm_bf16_");
+  }
   bool multipliesBlocks() const { return label.starts_with("gemm_q8a_"); }
 };
 using KernelCases = std::vector<KernelCase>;

@@ -25,8 +25,10 @@ class Conformance : public testing::TestWithParam<std::tuple<size_t, std::string
 
 TEST_P(Conformance, Holds) {
   const auto &[index, level] = GetParam();
-  const KernelCase &c = allCases()[index];
+  KernelCase c = allCases()[index];
   HostLevel host = hostLevel(level);
+  if (host.facts.instructions.bfloatDot && c.multipliesBfloats()) // pairs sum up in another order
+    c.bound = {std::max(c.bound.relative, 4e-6), std::max(c.bound.absolute, 2e-5)};
   if (!host.missing.empty())
     GTEST_SKIP() << host.missing;
   tile::KernelModule module = buildCase(c);

@@ -303,6 +303,7 @@ inline void addBfloatAttention(KernelCases &cases) {
                                  .pageRows = 32,
                                  .spanSteps = 3,
                                  .compute = "bf16"}));
+  cases.push_back(attentionCase({.stepPages = 2, .compute = "bf16"})); // of one vector of columns
   cases.push_back(
       attentionCase({.headDim = 17, .pageRows = 4, .blockQueries = 3, .compute = "bf16"}));
   cases.push_back(

@@ -207,6 +207,10 @@ LogicalResult Emitter::emit(Operation *op) {
     result_.scratchBytes += llvm::alignTo(bytes, kScratchAlignment);
     return success();
   }
+  if (isa<tile::BroadcastOp, tile::ReshapeOp, tile::PermuteOp, tile::ReduceOp, sched::PairOp>(op) &&
+      !tiles_.contains(op->getOperand(0)))
+    return op->emitOpError() << "has no form on a CPU yet: its operand is "
+                             << op->getOperand(0).getType();
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](scf::ForOp o) { return emitFor(o); })
       .Case([&](scf::IfOp o) { return emitIf(o); })

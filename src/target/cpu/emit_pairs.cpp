@@ -37,10 +37,11 @@ LogicalResult Emitter::emitPair(sched::PairOp op) {
   auto axis = static_cast<int64_t>(op.getAxis());
   bool along = type.getRank() == 2 && axis == 1 && type.getDimSize(1) % facts_.lanes == 0;
   int64_t lane = along ? 1 : 1 - axis;
-  if (!facts_.instructions.bfloatPair || type.getRank() != 2 ||
-      type.getDimSize(lane) % facts_.lanes)
-    return op.emitOpError() << "makes " << type << ", which " << facts_.targetName()
-                            << " has no whole vectors for";
+  if (!facts_.instructions.bfloatPair)
+    return op.emitOpError() << "makes pairs of bf16, which " << facts_.targetName()
+                            << " has no instruction for";
+  if (type.getRank() != 2 || type.getDimSize(lane) % facts_.lanes)
+    return op.emitOpError() << "makes " << type << ", expected whole vectors of " << facts_.lanes;
   const Pieces from = relayout(tiles_.find(op.getValue())->second, lane);
   Pieces words{SmallVector<int64_t>(type.getShape()), lane, false, {}};
   int64_t perRow = piecesAlong(type.getDimSize(lane)), apart = along ? 1 : perRow;
@@ -57,9 +58,12 @@ LogicalResult Emitter::emitPairDot(tile::DotOp op) {
   auto type = cast<RankedTensorType>(op.getAcc().getType());
   int64_t depth = cast<RankedTensorType>(op.getA().getType()).getDimSize(1),
           perRow = piecesAlong(type.getDimSize(1));
-  if (!facts_.instructions.bfloatDot || type.getDimSize(1) % facts_.lanes)
-    return op.emitOpError() << "multiplies pairs into " << type << ", which " << facts_.targetName()
-                            << " has no whole vectors for";
+  if (!facts_.instructions.bfloatDot)
+    return op.emitOpError() << "multiplies pairs of bf16, which " << facts_.targetName()
+                            << " has no instruction for";
+  if (type.getDimSize(1) % facts_.lanes)
+    return op.emitOpError() << "multiplies pairs into " << type << ", expected whole vectors of "
+                            << facts_.lanes << " columns";
   Pieces a = relayout(tiles_.find(op.getA())->second, -1);
   Pieces b = relayout(tiles_.find(op.getB())->second, op.getTransposeB() ? 0 : 1);
   Pieces acc = relayout(tiles_.find(op.getAcc())->second, 1);

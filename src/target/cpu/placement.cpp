@@ -167,7 +167,8 @@ void Placer::placeDotOperands(tile::DotOp dot) {
     unsigned bits = cast<RankedTensorType>(v.getType()).getElementTypeBitWidth();
     return kRowPaddingBytes * 8 / bits;
   };
-  if (!isBlockTile(dot.getA()) && columns >= kCopyColumns) {
+  bool pairs = dot.getA().getDefiningOp<sched::PairOp>(); // one word alone is no vector
+  if (!isBlockTile(dot.getA()) && (columns >= kCopyColumns || pairs)) {
     placement_.places[dot.getA()] = Place::Scratch;
     placement_.layouts[dot.getA()].rowPadding = padding(dot.getA());
   }

@@ -34,9 +34,13 @@ static bool isReadBySlices(Value value) {
          llvm::all_of(value.getUsers(), [](Operation *user) { return isa<tile::SliceOp>(user); });
 }
 
-// Pairs are made of their numbers vector by vector.
+// Pairs are made of their numbers vector by vector, as these are widened, rounded or decoded.
 static bool isReadByPairs(Value value) {
-  return !value.use_empty() && llvm::all_of(value.getUsers(), llvm::IsaPred<sched::PairOp>);
+  return !value.use_empty() && llvm::all_of(value.getUsers(), [](Operation *user) {
+    return isa<sched::PairOp>(user) ||
+           (isa<arith::ExtFOp, arith::TruncFOp, tile::ReshapeOp>(user) &&
+            isReadByPairs(user->getResult(0)));
+  });
 }
 
 // Panels go to scratch register by register, and products read them so.

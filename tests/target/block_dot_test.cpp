@@ -109,7 +109,7 @@ std::string nameOf(const testing::TestParamInfo<Parameters> &info) {
 
 INSTANTIATE_TEST_SUITE_P(Formats, BlockDots,
                          testing::Combine(testing::ValuesIn(formatsOfDots()),
-                                          testing::ValuesIn(levelNames())),
+                                          testing::ValuesIn(blockLevelNames())),
                          nameOf);
 
 // Of the levels that are emulated nearly everywhere, which takes long, one.
@@ -146,7 +146,7 @@ TEST_P(RoundedRows, HaveTheSumsOfTheirFormat) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, RoundedRows, testing::ValuesIn(levelNames()),
+INSTANTIATE_TEST_SUITE_P(Levels, RoundedRows, testing::ValuesIn(blockLevelNames()),
                          [](const auto &info) { return info.param; });
 
 } // namespace

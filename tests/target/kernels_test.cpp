@@ -47,7 +47,7 @@ TEST_P(Conformance, Holds) {
 
 std::vector<std::string> levelsOf(const KernelCase &c) {
   if (c.multipliesBlocks())
-    return levelNames();
+    return blockLevelNames();
   std::vector<std::string> levels = vectorLevelNames();
   if (c.multipliesBfloats())
     levels.push_back("avx512bf16");

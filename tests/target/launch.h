@@ -332,6 +332,13 @@ inline std::vector<std::string> vectorLevelNames() {
   return {"avx512", "avx2", "neon"};
 }
 
+// A level for every way to multiply blocks.
+inline std::vector<std::string> blockLevelNames() {
+  std::vector<std::string> levels = levelNames();
+  std::erase(levels, "avx512bf16"); // as avx512vnni does
+  return levels;
+}
+
 // Facts of a level, and where its code runs; or the reason why it cannot.
 struct HostLevel {
   CpuFacts facts;

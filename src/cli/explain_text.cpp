@@ -38,11 +38,26 @@ std::string timesFloor(const KernelFigures &kernel) {
   return kernel.floor.seconds > 0 ? fixed(kernel.seconds / kernel.floor.seconds, 2) : "";
 }
 
+// "target: NAME", its features on further lines where one is too short for them.
+std::string targetFacts(std::string_view name) {
+  std::string out, line = "target: ";
+  while (!name.empty()) {
+    const size_t end = std::min(name.find('+', 1), name.size());
+    if (line.size() + end > kColumns) {
+      out += line + "\n";
+      line = "  ";
+    }
+    line += name.substr(0, end);
+    name.remove_prefix(end);
+  }
+  return out + line + "\n";
+}
+
 // The device that runs the plan, and the threads of its programs.
 std::string deviceFacts(const hal::DeviceInfo &info, const plan::Plan &plan) {
   return "device: " + info.driver + ", " + info.name + ", " + std::to_string(info.computeUnits) +
-         " units, " + bytesText(static_cast<double>(info.memoryBytes)) +
-         "\ntarget: " + std::string(targetOf(plan)) + "\n";
+         " units, " + bytesText(static_cast<double>(info.memoryBytes)) + "\n" +
+         targetFacts(targetOf(plan));
 }
 
 std::string roofFacts(const Roofs &roofs) {

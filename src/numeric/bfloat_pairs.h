@@ -1,6 +1,6 @@
 // Words of two bf16 and their products, as processors' instructions for these make them (Intel's
-// manual, VDPBF16PS and VCVTNE2PS2BF16; AMD's since Zen 4 give the same bits): the second numbers
-// are multiplied first, each product is added by itself, and subnormal numbers and sums are zeros.
+// manual, VDPBF16PS and VCVTNE2PS2BF16; a Zen 4 gives the same bits): the second numbers are
+// multiplied first, each product is added by itself, and subnormal numbers and sums are zeros.
 #pragma once
 
 #include "numeric/half.h"

@@ -30,13 +30,6 @@ static constexpr CpuInstructions kAvx512Vnni = {.byteDot = "llvm.x86.avx512.vpdp
                                                 .wordDot = "llvm.x86.avx512.pmaddw.d.512",
                                                 .byteLookup = "llvm.x86.avx512.pshuf.b.512",
                                                 .maskedBits = 8},
-                                 kAvx512Bf16 = {.byteDot = "llvm.x86.avx512.vpdpbusd.512",
-                                                .wordDot = "llvm.x86.avx512.pmaddw.d.512",
-                                                .bfloatDot = "llvm.x86.avx512bf16.dpbf16ps.512",
-                                                .bfloatPair =
-                                                    "llvm.x86.avx512bf16.cvtne2ps2bf16.512",
-                                                .byteLookup = "llvm.x86.avx512.pshuf.b.512",
-                                                .maskedBits = 8},
                                  kAvx512 = {.wordDot = "llvm.x86.avx512.pmaddw.d.512",
                                             .pairDot = "llvm.x86.avx512.pmaddubs.w.512",
                                             .byteLookup = "llvm.x86.avx512.pshuf.b.512",
@@ -61,6 +54,12 @@ static constexpr CpuInstructions kAvx512Vnni = {.byteDot = "llvm.x86.avx512.vpdp
                                           .signedBytes = true,
                                           .ownMaximum = true};
 
+static constexpr CpuInstructions withBfloats(CpuInstructions instructions) {
+  instructions.bfloatDot = "llvm.x86.avx512bf16.dpbf16ps.512";
+  instructions.bfloatPair = "llvm.x86.avx512bf16.cvtne2ps2bf16.512";
+  return instructions;
+}
+
 static Features with(Features features, std::initializer_list<const char *> more) {
   features.insert(features.end(), more.begin(), more.end());
   return features;
@@ -78,7 +77,7 @@ static const std::vector<Level> &levels() {
       {"avxvnni", kX86, "haswell", 8, 16, kAvxVnni, with(base, {"avxvnni"})},
       {"avx512", kX86, "skylake-avx512", 16, 32, kAvx512, wide},
       {"avx512vnni", kX86, "skylake-avx512", 16, 32, kAvx512Vnni, with(wide, {"avx512vnni"})},
-      {"avx512bf16", kX86, "cooperlake", 16, 32, kAvx512Bf16,
+      {"avx512bf16", kX86, "cooperlake", 16, 32, withBfloats(kAvx512Vnni),
        with(wide, {"avx512vnni", "avx512bf16"})},
       {"neon", kArm, "generic", 4, 32, kNeon, {}},
       {"dotprod", kArm, "generic", 4, 32, kDotprod, {"dotprod"}},

@@ -34,10 +34,10 @@ static SmallVector<Value> widened(OpBuilder &b, Location loc, ArrayRef<Value> va
 }
 
 LogicalResult Distributor::emitDot(tile::DotOp op) {
-  if (isa<tile::BlockType>(cast<RankedTensorType>(op.getA().getType()).getElementType()))
+  Type element = cast<RankedTensorType>(op.getA().getType()).getElementType();
+  if (isa<tile::BlockType>(element))
     return op.emitOpError() << "multiplies blocks, which has no form for threads yet";
-  if (op.getA().getType() != op.getAcc().getType() &&
-      cast<RankedTensorType>(op.getA().getType()).getElementType().isInteger(32))
+  if (element.isInteger(32))
     return op.emitOpError() << "multiplies words of pairs, which has no form for threads";
   return op->hasAttr(kInstruction) ? emitMatrix(op) : emitSums(op);
 }

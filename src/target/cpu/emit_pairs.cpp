@@ -35,13 +35,15 @@ static Value wordsOf(OpBuilder &b, Location loc, const CpuFacts &facts, Value fi
 LogicalResult Emitter::emitPair(sched::PairOp op) {
   auto type = cast<RankedTensorType>(op.getResult().getType());
   auto axis = static_cast<int64_t>(op.getAxis());
-  bool along = type.getRank() == 2 && axis == 1 && type.getDimSize(1) % facts_.lanes == 0;
-  int64_t lane = along ? 1 : 1 - axis;
   if (!facts_.instructions.bfloatPair)
     return op.emitOpError() << "makes pairs of bf16, which " << facts_.targetName()
                             << " has no instruction for";
-  if (type.getRank() != 2 || type.getDimSize(lane) % facts_.lanes)
-    return op.emitOpError() << "makes " << type << ", expected whole vectors of " << facts_.lanes;
+  bool matrix = type.getRank() == 2;
+  bool along = matrix && axis == 1 && type.getDimSize(1) % facts_.lanes == 0;
+  int64_t lane = along ? 1 : 1 - axis;
+  if (!matrix || type.getDimSize(lane) % facts_.lanes)
+    return op.emitOpError() << "makes " << type << ", expected a matrix of whole vectors of "
+                            << facts_.lanes;
   const Pieces from = relayout(tiles_.find(op.getValue())->second, lane);
   Pieces words{SmallVector<int64_t>(type.getShape()), lane, false, {}};
   int64_t perRow = piecesAlong(type.getDimSize(lane)), apart = along ? 1 : perRow;

@@ -33,13 +33,18 @@ using KernelCases = std::vector<KernelCase>;
 // Both sum rows with rounding errors of their own; exp is good to a few units in the last place.
 inline constexpr Bound kRows = {4e-6, 4e-6};
 
-// The bound where programs are blocks of threads, which sum a product of one row in parts: either
+// The bound where compiled code sums up a product in another order than the interpreter: either
 // side rounds partial sums near 16 some hundred times.
+inline Bound inAnotherOrder(Bound bound) {
+  return {std::max(bound.relative, 4e-6), std::max(bound.absolute, 2e-5)};
+}
+
+// The bound where programs are blocks of threads, which sum a product of one row in parts.
 inline Bound boundOnThreads(const KernelCase &c) {
   auto rows = c.settings.find("block_m");
   if (rows == c.settings.end() || rows->second != "1")
     return c.bound;
-  return {std::max(c.bound.relative, 4e-6), std::max(c.bound.absolute, 2e-5)};
+  return inAnotherOrder(c.bound);
 }
 
 // Extents along an axis that holds whole blocks.

@@ -13,18 +13,20 @@ constexpr size_t kColumns = 110;
 // Quartiles further apart than this say that something else was running.
 constexpr double kCalmSpread = 1.5;
 
-// "HEAD: text" in lines of kColumns; lines after the first are indented.
-std::string paragraph(const std::string &indent, const std::string &head, std::string_view text) {
-  std::string out, line = indent + head + ":";
+// "HEAD: text" in lines of kColumns, broken before `mark`; lines after the first are indented.
+std::string paragraph(const std::string &indent, const std::string &head, std::string_view text,
+                      char mark = ' ') {
+  std::string out, line = indent + head + ":", next = " ";
   while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    const std::string_view word = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.size() + 1 + word.size() > kColumns) {
+    const size_t end = std::min(text.find(mark, 1), text.size());
+    next += text.substr(0, end);
+    text.remove_prefix(end);
+    if (line.size() + next.size() > kColumns) {
       out += line + "\n";
       line = indent + " ";
     }
-    line += " " + std::string(word);
+    line += next;
+    next.clear();
   }
   return out + line + "\n";
 }
@@ -38,26 +40,11 @@ std::string timesFloor(const KernelFigures &kernel) {
   return kernel.floor.seconds > 0 ? fixed(kernel.seconds / kernel.floor.seconds, 2) : "";
 }
 
-// "target: NAME", its features on further lines where one is too short for them.
-std::string targetFacts(std::string_view name) {
-  std::string out, line = "target: ";
-  while (!name.empty()) {
-    const size_t end = std::min(name.find('+', 1), name.size());
-    if (line.size() + end > kColumns) {
-      out += line + "\n";
-      line = "  ";
-    }
-    line += name.substr(0, end);
-    name.remove_prefix(end);
-  }
-  return out + line + "\n";
-}
-
 // The device that runs the plan, and the threads of its programs.
 std::string deviceFacts(const hal::DeviceInfo &info, const plan::Plan &plan) {
   return "device: " + info.driver + ", " + info.name + ", " + std::to_string(info.computeUnits) +
          " units, " + bytesText(static_cast<double>(info.memoryBytes)) + "\n" +
-         targetFacts(targetOf(plan));
+         paragraph("", "target", targetOf(plan), '+');
 }
 
 std::string roofFacts(const Roofs &roofs) {

@@ -60,7 +60,8 @@ void addModelName(CLI::App &command, CommandLine &line) {
 
 void addPrecision(CLI::App &command, CommandLine &line) {
   addText(command, "--kv-type", line.kvType,
-          "type of keys and values, one of " + kvTypeNames() + " (default: f16, or the plan's own)",
+          "type of keys and values, one of " + kvTypeNames() +
+              " (default: " + std::string(kDefaultKvType) + ", or the plan's own)",
           "TYPE");
   addText(command, "--activations", line.activations,
           "rows meet weights in one of " + activationsNames() +

@@ -251,11 +251,12 @@ static Result<void> checkSame(const plan::Plan &plan, const PlanChoice &choice,
 }
 
 static Result<void> checkPrecision(const plan::Plan &plan, const Precision &asked) {
-  static constexpr PlanChoice kKv = {plan_names::kKvType, kDefaultKvType,
+  static constexpr PlanChoice kKv = {plan_names::kKvType, "f16",
                                      "keeps keys and values in", "--kv-type"};
   static constexpr PlanChoice kRows = {plan_names::kAskedActivations, kDefaultActivations,
                                        "was built for activations", "--activations"};
-  SINTER_TRY(checkSame(plan, kKv, asked.kvType));
+  if (asked.kvType != kDefaultKvType)
+    SINTER_TRY(checkSame(plan, kKv, asked.kvType));
   return checkSame(plan, kRows, asked.activations);
 }
 

@@ -37,8 +37,7 @@ static Result<void> checkOptions(const EngineOptions &options) {
 }
 
 static void describe(const models::DecoderFeatures &f, const EngineOptions &options,
-                     plan::Plan &plan) {
-  const BlockFormat &kv = *findKvType(options.kvType);
+                     const BlockFormat &kv, plan::Plan &plan) {
   int64_t kvRowBytes = 2 * f.kvHeads * f.headDim / kv.blockLength * kv.blockBytes;
   plan.properties = {{"vocab_size", f.vocabulary},
                      {"context_length", f.contextLength},
@@ -51,7 +50,7 @@ static void describe(const models::DecoderFeatures &f, const EngineOptions &opti
                      {"head_dim", f.headDim},
                      {"rope_dims", f.ropeDims}};
   plan.texts["architecture"] = f.family.architecture;
-  plan.texts["kv_type"] = options.kvType;
+  plan.texts["kv_type"] = kvTypeName(kv);
   plan.texts["asked_activations"] = options.activations;
   plan.texts["rope_base"] = std::to_string(f.ropeBase);
 }
@@ -81,6 +80,17 @@ static Result<void> addVariants(const std::vector<Tuning> &variants, mlir::func:
   return {};
 }
 
+// The type that the graph keeps keys and values in at first.
+static Result<const BlockFormat *> kvTypeFor(const std::string &name,
+                                             const std::string &targetName) {
+  const BlockFormat *kv = findKvType(name);
+  if (kv->type == TensorType::BF16 && programsOf(targetName) == Programs::Threads)
+    return fail(Code::Unsupported,
+                "a KV state in BF16 is for CPUs, expected 'f16' or 'q8_0' for '" + targetName +
+                    "'");
+  return kv;
+}
+
 static bool roundsRows(mlir::ModuleOp module) {
   return module.walk([](graph::QuantizeOp) { return mlir::WalkResult::interrupt(); })
       .wasInterrupted();
@@ -93,13 +103,13 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
                            target.rowElements()};
   GgufSource source(file);
   SINTER_ASSIGN(models::DecoderFeatures features, models::readDecoder(source));
-  const BlockFormat &kv = *findKvType(options.kvType);
-  const int64_t chainRows = kv.isPlain() ? target.chainRows(features.headDim) : 0;
+  SINTER_ASSIGN(const BlockFormat *kv, kvTypeFor(options.kvType, target.name()));
+  const int64_t chainRows = kv->isPlain() ? target.chainRows(features.headDim) : 0;
   if (!options.queryBlock)
     options.queryBlock = chooseQueryBlock(features.heads / features.kvHeads, chainRows);
   if (!options.pageRows)
     options.pageRows = choosePageRows(target.sharedBytes(), chainRows);
-  models::DecoderOptions decoder{options.pageRows, &kv};
+  models::DecoderOptions decoder{options.pageRows, kv};
   SINTER_ASSIGN(mlir::OwningOpRef<mlir::ModuleOp> module,
                 models::buildDecoder(context, features, source, decoder));
   const int64_t operationCount = countOperations(*module);
@@ -117,6 +127,11 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   // Where rows meet weights as bytes, bf16 loses nothing beside (perplexity of SmolLM2 in Q8_0 and
   // Q4_1: 1.0006 and 0.9996 times that with f32).
   lowering.bfloatDepth = roundsRows(*module) ? target.bfloatDepth() : 0;
+  if (options.kvType == kDefaultKvType &&
+      attendsInBfloat(features.headDim, options.pageRows, lowering.bfloatDepth)) {
+    kv = &blockFormat(TensorType::BF16);
+    graph::keepPools(*module, mlir::BFloat16Type::get(&context));
+  }
   lowering.queryBlock = options.queryBlock;
   lowering.mostPagesPerSequence =
       static_cast<int64_t>(llvm::divideCeil(features.contextLength, options.pageRows));
@@ -125,7 +140,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   kernels.listAlternatives(options.alternatives);
   SINTER_ASSIGN(plan::Plan plan, Lowering(kernels, lowering).run(step));
   SINTER_TRY(addVariants(options.variants, step, lowering, kernels, plan));
-  describe(features, options, plan);
+  describe(features, options, *kv, plan);
   plan.properties["graph_operations"] = operationCount;
   return plan;
 }

@@ -204,6 +204,10 @@ kernels::KvWrite chooseKvWrite(const graph::PoolShape &shape, kernel::Element po
   return p;
 }
 
+bool attendsInBfloat(int64_t headDim, int64_t stepKeys, int64_t bfloatDepth) {
+  return bfloatDepth && headDim % bfloatDepth == 0 && stepKeys % bfloatDepth == 0;
+}
+
 kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element out,
                                    int64_t queryBlock, RowBucket rows, Programs programs,
                                    int64_t sharedBytes, int64_t bfloatDepth) {
@@ -216,7 +220,7 @@ kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element 
   p.pageRows = shape.pageRows;
   p.blockQueries = rows == RowBucket::One ? 1 : queryBlock;
   if (programs == Programs::Tasks) {
-    if (bfloatDepth && p.headDim % bfloatDepth == 0 && kernels::stepKeys(p) % bfloatDepth == 0)
+    if (attendsInBfloat(p.headDim, kernels::stepKeys(p), bfloatDepth))
       p.compute = kernel::BF16;
     return spanned(p);
   }

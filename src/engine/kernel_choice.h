@@ -60,9 +60,10 @@ struct AttentionShape {
   int64_t kvHeads = 0, groupHeads = 0, headDim = 0, pageRows = 0;
   kernel::Element pool = kernel::F16;
 };
+// Whether tasks multiply such heads in bf16, `bfloatDepth` numbers at a time (0: never).
+bool attendsInBfloat(int64_t headDim, int64_t stepKeys, int64_t bfloatDepth);
 // `queryBlock` is the most query rows of a block of many. On threads One is for generated rows: how
-// threads share a page's scores, and so the order of their sums, differs. Tasks multiply bf16 where
-// K has whole multiples of `bfloatDepth`, if that is not 0.
+// threads share a page's scores, and so the order of their sums, differs.
 kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element out,
                                    int64_t queryBlock, RowBucket rows,
                                    Programs programs = Programs::Tasks, int64_t sharedBytes = 0,

@@ -363,7 +363,7 @@ Result<void> Lowering::lowerRope(graph::RopeOp op) {
 bool canBePool(RankedTensorType values) {
   const BlockFormat *format = tile::blockFormatOf(values.getElementType());
   if (!format)
-    return values.getElementType().isF16();
+    return values.getElementType().isF16() || values.getElementType().isBF16();
   return byteBlocks(*format) && graph::poolShapeOf(values).dim % format->blockLength == 0;
 }
 
@@ -371,7 +371,7 @@ Result<void> Lowering::lowerScatter(graph::ScatterOp op) {
   RankedTensorType pool = op.getValuePool().getType();
   if (!canBePool(pool))
     return fail(Code::Unsupported, "the KV state is " + plainName(elementOf(op.getValuePool())) +
-                                       ", expected f16 or whole blocks that kernels round to");
+                                       ", expected f16, bf16 or whole blocks that kernels round to");
   SINTER_ASSIGN(KernelId kernel,
                 kernels_.add("kv_write",
                              chooseKvWrite(graph::poolShapeOf(pool), elementOf(op.getValuePool())),

@@ -25,4 +25,7 @@ using ActivationFor = llvm::function_ref<const ActivationFormat *(mlir::Type wei
 void quantizeActivations(mlir::ModuleOp module, ActivationFor activationFor,
                          bool roundScalars = false);
 
+/// The KV state, of whatever 16 bits, in this type.
+void keepPools(mlir::ModuleOp module, mlir::Type element);
+
 } // namespace sinter::graph

@@ -61,9 +61,8 @@ static void quantizeBlock(const ActivationFormat &format, std::span<const float>
   std::array<int8_t, kActivationLength> codes{};
   for (uint32_t i = 0; i < kActivationLength; ++i) {
     float code = std::nearbyint(values[i] * inverse);
-    // Beyond 127 only where the inverse of a subnormal scale is infinite, or a value is.
     if (!std::isnan(code))
-      codes[i] = static_cast<int8_t>(std::clamp(code, -127.0f, 127.0f));
+      codes[i] = static_cast<int8_t>(code);
   }
   put(block, 0, scale);
   for (uint32_t length : {kActivationLength, format.partLength})
@@ -81,7 +80,7 @@ void quantizeActivation(const ActivationFormat &format, std::span<const float> v
   const uint32_t count = format.scaleLength / kActivationLength;
   SINTER_CHECK(values.size() == format.scaleLength && blocks.size() == count * format.bytes());
   float most = largestMagnitude(values), scale = most / 127;
-  float inverse = most == 0 ? 0 : 1 / scale;
+  float inverse = std::isinf(127 / most) ? 0 : 127 / most;
   for (uint32_t block = 0; block < count; ++block)
     quantizeBlock(format, values.subspan(block * kActivationLength, kActivationLength), scale,
                   inverse, blocks.subspan(block * format.bytes(), format.bytes()));

@@ -5,7 +5,7 @@
 // codes whose zero is 128 starts); the same two numbers of each part where the format has parts
 // (all sums, then all starts); 32 codes (i8). `scaleLength` elements, one or more blocks, share one
 // scale, which each of these blocks holds; products read the first one's. scale = largest magnitude
-// / 127; code = value * (1 / scale), ties to even; all zero when the largest magnitude is zero.
+// / 127; code = value * (127 / largest magnitude), ties to even, 0 where that factor is infinite.
 #pragma once
 
 #include <cstdint>

@@ -9,27 +9,30 @@
 namespace sinter {
 
 static bool holdsKeys(const BlockFormat &format) {
-  return format.type == TensorType::F16 || byteBlocks(format).has_value();
+  return format.type == TensorType::F16 || format.type == TensorType::BF16 ||
+         byteBlocks(format).has_value();
 }
 
-static std::string lowered(std::string_view name) {
-  std::string text(name);
+std::string kvTypeName(const BlockFormat &format) {
+  std::string text(format.name);
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
   return text;
 }
 
 const BlockFormat *findKvType(std::string_view name) {
+  if (name == kDefaultKvType)
+    return &blockFormat(TensorType::F16);
   for (const BlockFormat &format : blockFormats())
-    if (holdsKeys(format) && lowered(format.name) == name)
+    if (holdsKeys(format) && kvTypeName(format) == name)
       return &format;
   return nullptr;
 }
 
 std::string kvTypeNames() {
-  std::string names;
+  std::string names(kDefaultKvType);
   for (const BlockFormat &format : blockFormats())
     if (holdsKeys(format))
-      names += (names.empty() ? "" : ", ") + lowered(format.name);
+      names += ", " + kvTypeName(format);
   return names;
 }
 

@@ -74,7 +74,7 @@ def Sched_PrefetchOp : Sched_Op<"prefetch", []> {
 }
 
 def Sched_PairOp : Sched_Op<"pair", [Pure]> {
-  let summary = "neighbours along an axis as words of two bf16, the first in the low half (numeric/bfloat_pairs.h)";
+  let summary = "neighbours along an axis, f32 (rounded, numeric/bfloat_pairs.h) or bf16, as words of two bf16, the first in the low half";
   let arguments = (ins Tile_Tile:$value, I64Attr:$axis);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$value `along` $axis attr-dict `:` type($value) `->` type($result)";

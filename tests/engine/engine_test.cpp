@@ -101,7 +101,8 @@ EngineOptions kvOptions(const std::string &kvType) {
 }
 
 TEST(Engine, PlanKeepsKeysAndValuesInTheTypeThatIsAskedFor) {
-  for (auto [type, rowBytes] : {std::pair{"f16", 2 * 2 * 32}, {"q8_0", 2 * 34}}) {
+  for (auto [type, rowBytes] :
+       {std::pair{"f16", 2 * 2 * 32}, {"bf16", 2 * 2 * 32}, {"q8_0", 2 * 34}}) {
     auto plan = planOf(widerHeads(), kvOptions(type));
     ASSERT_TRUE(plan) << plan.error().toString();
     EXPECT_EQ(plan->texts.at("kv_type"), type);
@@ -115,7 +116,7 @@ TEST(Engine, PlanKeepsKeysAndValuesInTheTypeThatIsAskedFor) {
 
 TEST(Engine, AKvStateOfNoKnownTypeOrForOtherHeadsIsRefusedInOneSentence) {
   EXPECT_EQ(refusal(tinyLlama(), kvOptions("q4_1")),
-            "the type of the KV state is 'q4_1', expected one of f16, q8_0");
+            "the type of the KV state is 'q4_1', expected one of auto, f16, q8_0, bf16");
   EXPECT_EQ(refusal(tinyLlama(), kvOptions("q8_0")),
             "heads have 16 elements, a KV state in Q8_0 takes multiples of 32");
 }
@@ -272,6 +273,25 @@ TEST(Engine, AttentionRoundsNoMoreThanRowsDoWhereTheyMeetWeights) {
   EXPECT_NE(attentionOf(TensorType::Q8_0, "fastest", "cpu:avx512vnni"), bfloats);
   EXPECT_NE(attentionOf(TensorType::Q8_0, "f32", "cpu:avx512bf16"), bfloats);
   EXPECT_NE(attentionOf(TensorType::F16, "fastest", "cpu:avx512bf16"), bfloats);
+}
+
+TEST(Engine, KeysAndValuesOfSixteenBitsAreOfTheTypeThatAttentionMultiplies) {
+  auto kvType = [](TensorType weights, const std::string &asked, const std::string &target) {
+    EngineOptions options = kvOptions(asked);
+    options.target = target;
+    options.pageRows = 64;
+    auto plan = planOf(headsOf(64, weights), options);
+    return plan ? plan->texts.at("kv_type") : plan.error().message;
+  };
+  EXPECT_EQ(kvType(TensorType::Q8_0, "auto", "cpu:avx512bf16"), "bf16");
+  EXPECT_EQ(kvType(TensorType::Q8_0, "f16", "cpu:avx512bf16"), "f16");
+  EXPECT_EQ(kvType(TensorType::Q8_0, "auto", "cpu:avx512vnni"), "f16");
+  EXPECT_EQ(kvType(TensorType::Q8_0, "bf16", "cpu:avx2"), "bf16");
+  EXPECT_EQ(kvType(TensorType::F16, "auto", "cpu:avx512bf16"), "f16");
+  EXPECT_EQ(kvType(TensorType::F16, "auto", "cuda:sm_90a"), "f16");
+  EXPECT_THAT(kvType(TensorType::F16, "bf16", "cuda:sm_90a"),
+              testing::HasSubstr(
+                  "a KV state in BF16 is for CPUs, expected 'f16' or 'q8_0' for 'cuda:sm_90a"));
 }
 
 TEST(Engine, ALayerOfWholeHeadsIsSevenLaunchesOrFewer) {

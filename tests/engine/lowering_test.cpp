@@ -565,7 +565,7 @@ TEST(Lowering, AStateOfAnotherElementIsRefused) {
         into tensor<?x2x16x32xf32, #graph.dims<N>>, tensor<?x2x32x16xf32, #graph.dims<N>>
         -> tensor<?x2x16x32xf32, #graph.dims<N>>, tensor<?x2x32x16xf32, #graph.dims<N>>
   )"),
-            "the KV state is f32, expected f16 or whole blocks that kernels round to");
+            "the KV state is f32, expected f16, bf16 or whole blocks that kernels round to");
 }
 
 } // namespace

@@ -251,6 +251,20 @@ TEST_F(Graph, ContractsOfOneValueWithOneFormatAreJoinedAndSliced) {
   EXPECT_THAT(text, Not(HasSubstr("graph.weight [\"q\"]")));
 }
 
+TEST_F(Graph, PoolsAreKeptInTheTypeThatIsAskedForFromTheStateToTheAttention) {
+  auto module = parse(kLayer);
+  ASSERT_TRUE(module) << messages_;
+  keepPools(*module, mlir::BFloat16Type::get(&context_));
+  ASSERT_TRUE(mlir::succeeded(mlir::verify(*module)));
+  int pools = 0;
+  module->walk([&](StateOp op) { pools += op.getType().getElementType().isBF16(); });
+  module->walk([&](AttendOp op) {
+    pools += op.getKeys().getType().getElementType().isBF16();
+    pools += op.getValues().getType().getElementType().isBF16();
+  });
+  EXPECT_EQ(pools, 4);
+}
+
 TEST_F(Graph, ActivationsAreRoundedOnceForBlockFormatsOnly) {
   auto module = parse(kTwoContracts);
   ASSERT_TRUE(module) << messages_;

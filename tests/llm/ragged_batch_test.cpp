@@ -161,6 +161,9 @@ INSTANTIATE_TEST_SUITE_P(
         Setting{"Q4_1_f32", TensorType::Q4_1, TensorType::Q8_0, "host", "f16", "f32"},
         // Pages of whole pairs of bf16, in which attention multiplies where that is fast.
         Setting{"Q4_1_pairs", TensorType::Q4_1, TensorType::Q8_0, "host", "f16", "fastest", "32"},
+        Setting{"Q4_1_pairs_kv_auto", TensorType::Q4_1, TensorType::Q8_0, "host", "auto", "fastest",
+                "32"},
+        Setting{"Q4_1_kv_bf16", TensorType::Q4_1, TensorType::Q8_0, "host", "bf16"},
         Setting{"Q4_1_pairs_kv_q8_0", TensorType::Q4_1, TensorType::Q8_0, "host", "q8_0", "fastest",
                 "32"},
         Setting{"F16_kv_q8_0_avx2", TensorType::F16, TensorType::F16, "avx2", "q8_0"}),

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <limits>
 #include <random>
 
 namespace sinter {
@@ -41,7 +42,7 @@ TEST(ActivationFormats, BlocksOfOneScaleHoldItAndTheirOwnSums) {
       const uint8_t *block = &blocks[i / kActivationLength * format.bytes()];
       EXPECT_EQ(activationScale(block), most / 127);
       EXPECT_EQ(activationCode(format, block, i % kActivationLength),
-                std::nearbyint(values[i] * (1 / (most / 127))));
+                std::nearbyint(values[i] * (127 / most)));
     }
     for (uint32_t length : {kActivationLength, format.partLength})
       for (uint32_t first = 0; first < format.scaleLength; first += length) {
@@ -54,6 +55,34 @@ TEST(ActivationFormats, BlocksOfOneScaleHoldItAndTheirOwnSums) {
         EXPECT_EQ(at<int32_t>(block, format.startOffset(length, inBlock / length)), -128 * sum);
       }
   }
+}
+
+// The codes of one block of these values and of zeros behind them.
+std::vector<int> codesOf(std::vector<float> values, float &scale) {
+  values.resize(kActivationLength);
+  std::vector<uint8_t> block(kQ8a.bytes());
+  quantizeActivation(kQ8a, values, block);
+  scale = activationScale(block.data());
+  std::vector<int> codes;
+  for (uint32_t i = 0; i < kActivationLength; ++i)
+    codes.push_back(activationCode(kQ8a, block.data(), i));
+  codes.resize(3);
+  return codes;
+}
+
+TEST(ActivationFormats, NoNumberHasACodeBeyondTheLargest) {
+  using Codes = std::vector<int>;
+  constexpr float kInfinite = std::numeric_limits<float>::infinity();
+  float scale;
+  EXPECT_EQ(codesOf({0, -0.0f}, scale), (Codes{0, 0, 0}));
+  EXPECT_EQ(scale, 0);
+  EXPECT_EQ(codesOf({3e38f, -3e38f, 1}, scale), (Codes{127, -127, 0}));
+  EXPECT_EQ(codesOf({1e-37f, -2e-37f, 0}, scale), (Codes{0, 0, 0})) << "too small for a factor";
+  EXPECT_EQ(codesOf({4e-37f, -2e-37f}, scale), (Codes{127, -64, 0})) << "of a subnormal scale";
+  EXPECT_EQ(codesOf({kInfinite, 1, -kInfinite}, scale), (Codes{0, 0, 0}));
+  EXPECT_EQ(scale, kInfinite);
+  EXPECT_EQ(codesOf({NAN, 1, kInfinite}, scale), (Codes{0, 0, 0}));
+  EXPECT_TRUE(std::isnan(scale));
 }
 
 } // namespace

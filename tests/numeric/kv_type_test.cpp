@@ -8,7 +8,7 @@ namespace sinter {
 namespace {
 
 TEST(KvType, NamesAreThoseOfFormatsThatKernelsWrite) {
-  EXPECT_EQ(kvTypeNames(), "f16, q8_0");
+  EXPECT_EQ(kvTypeNames(), "auto, f16, q8_0, bf16");
   ASSERT_NE(findKvType("q8_0"), nullptr);
   EXPECT_EQ(findKvType("q8_0")->type, TensorType::Q8_0);
   EXPECT_EQ(findKvType(kDefaultKvType)->type, TensorType::F16);

@@ -15,7 +15,7 @@ TEST(Precision, ActivationsAreFoundByTheNamesThatAreListed) {
 }
 
 TEST(Precision, WhatWasNotAskedForIsTheDefault) {
-  EXPECT_EQ(Precision().kvTypeOrDefault(), "f16");
+  EXPECT_EQ(Precision().kvTypeOrDefault(), "auto");
   EXPECT_EQ(Precision().activationsOrDefault(), "fastest");
   EXPECT_EQ((Precision{"q8_0", "f32"}).kvTypeOrDefault(), "q8_0");
   EXPECT_EQ((Precision{"q8_0", "f32"}).activationsOrDefault(), "f32");

@@ -282,7 +282,7 @@ inline KernelCase attentionCase(const AttentionCase &a) {
 
 // Of heads and pages that make whole vectors of pairs, and of some that do not.
 inline void addBfloatAttention(KernelCases &cases) {
-  for (const char *pool : {"f16", "q8_0"})
+  for (const char *pool : {"f16", "bf16", "q8_0"})
     for (int64_t queries : {1, 11})
       cases.push_back(attentionCase({.pool = pool,
                                      .headDim = 32,

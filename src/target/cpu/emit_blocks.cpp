@@ -1,7 +1,7 @@
 // Emission, block formats: where blocks lie, and rounding numbers to them.
+#include "target/cpu/activation_blocks.h"
 #include "target/cpu/emitter.h"
 
-#include "numeric/activation_format.h"
 #include "numeric/byte_blocks.h"
 
 using namespace mlir;
@@ -15,39 +15,6 @@ Value Emitter::bytesAt(Value base, Value offset) {
 Value Emitter::bytesAt(Value base, int64_t offset) {
   return LLVM::GEPOp::create(b_, loc_, base.getType(), b_.getI8Type(), base,
                              ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
-}
-
-// The largest magnitude, found as integers: the bits of magnitudes are in the same order, with NaN
-// above all of them.
-static Value absMax(OpBuilder &b, Location loc, ArrayRef<Value> vectors) {
-  auto bits = cast<VectorType>(vectors.front().getType()).clone(b.getI32Type());
-  Value mask = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(bits, int32_t(0x7fffffff)));
-  Value most;
-  for (Value v : vectors) {
-    Value size = arith::AndIOp::create(b, loc, arith::BitcastOp::create(b, loc, bits, v), mask);
-    most = most ? arith::MaxSIOp::create(b, loc, most, size).getResult() : size;
-  }
-  Value one = vector::ReductionOp::create(b, loc, vector::CombiningKind::MAXSI, most);
-  return arith::BitcastOp::create(b, loc, b.getF32Type(), one);
-}
-
-// Rounded values as codes. Those beyond 127 come only from the infinite inverse of a subnormal
-// scale; NaN becomes 0. The range is known, so that the plain conversion is exact.
-static Value codesOf(OpBuilder &b, Location loc, Value rounded) {
-  auto type = cast<VectorType>(rounded.getType());
-  auto splat = [&](float v) -> Value {
-    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, v));
-  };
-  auto pick = [&](arith::CmpFPredicate predicate, Value x, Value limit) -> Value {
-    Value keeps = arith::CmpFOp::create(b, loc, predicate, x, limit);
-    return arith::SelectOp::create(b, loc, keeps, x, limit);
-  };
-  Value inside = pick(arith::CmpFPredicate::OLT, rounded, splat(127));
-  inside = pick(arith::CmpFPredicate::OGT, inside, splat(-127));
-  Value codes = LLVM::FPToSIOp::create(b, loc, type.clone(b.getI32Type()), inside);
-  Value number = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD, rounded, rounded);
-  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(codes.getType()));
-  return arith::SelectOp::create(b, loc, number, codes, zero);
 }
 
 // Rounded to whole numbers, ties away from zero.
@@ -86,7 +53,8 @@ void Emitter::roundBlock(const ByteBlocks &format, ArrayRef<Value> vectors, Valu
     return arith::ConstantOp::create(b_, loc_, b_.getF32FloatAttr(v));
   };
   auto most = static_cast<float>(format.largestCode);
-  Value scale = arith::DivFOp::create(b_, loc_, absMax(b_, loc_, vectors), constant(most));
+  Value largest = vector::ExtractOp::create(b_, loc_, largestMagnitude(b_, loc_, vectors), 0);
+  Value scale = arith::DivFOp::create(b_, loc_, largest, constant(most));
   Value isZero = arith::CmpFOp::create(b_, loc_, arith::CmpFPredicate::OEQ, scale, constant(0));
   Value inverse = arith::DivFOp::create(b_, loc_, constant(1), scale);
   inverse = arith::SelectOp::create(b_, loc_, isZero, constant(0), inverse);
@@ -103,67 +71,13 @@ void Emitter::roundBlock(const ByteBlocks &format, ArrayRef<Value> vectors, Valu
   LLVM::StoreOp::create(b_, loc_, half, bytesAt(block, format.scaleOffset), 1);
 }
 
-// Writes the two numbers that come from the sum of `length` codes.
-void Emitter::storeSum(const ActivationFormat &format, Value block, Value sum, uint32_t length,
-                       uint32_t part) {
-  Value zero = arith::ConstantOp::create(b_, loc_, b_.getI32IntegerAttr(-kActivationStartZero));
-  Value start = arith::MulIOp::create(b_, loc_, sum, zero);
-  LLVM::StoreOp::create(b_, loc_, start, bytesAt(block, format.startOffset(length, part)), 4);
-  Value number = arith::SIToFPOp::create(b_, loc_, b_.getF32Type(), sum);
-  LLVM::StoreOp::create(b_, loc_, number, bytesAt(block, format.sumOffset(length, part)), 4);
-}
-
-// Writes the blocks of one scale from f32 elements held in vectors.
-void Emitter::quantizeBlocks(const ActivationFormat &format, ArrayRef<Value> vectors,
-                             Value blocks) {
-  auto constant = [&](float v) -> Value {
-    return arith::ConstantOp::create(b_, loc_, b_.getF32FloatAttr(v));
-  };
-  Value most = absMax(b_, loc_, vectors);
-  Value scale = arith::DivFOp::create(b_, loc_, most, constant(127));
-  Value isZero = arith::CmpFOp::create(b_, loc_, arith::CmpFPredicate::OEQ, most, constant(0));
-  Value inverse = arith::DivFOp::create(b_, loc_, constant(1), scale);
-  inverse = arith::SelectOp::create(b_, loc_, isZero, constant(0), inverse);
-  int64_t perBlock = kActivationLength / facts_.lanes;
-  for (int64_t at = 0; at * perBlock < static_cast<int64_t>(vectors.size()); ++at)
-    quantizeBlock(format, vectors.slice(at * perBlock, perBlock), scale, inverse,
-                  bytesAt(blocks, at * format.bytes()));
-}
-
-void Emitter::quantizeBlock(const ActivationFormat &format, ArrayRef<Value> vectors, Value scale,
-                            Value inverse, Value block) {
-  SmallVector<Value> sums(format.parts());
-  int64_t at = format.codeOffset();
-  for (Value v : vectors) {
-    auto type = cast<VectorType>(v.getType());
-    Value scaled =
-        arith::MulFOp::create(b_, loc_, v, vector::BroadcastOp::create(b_, loc_, type, inverse));
-    Value rounded = math::RoundEvenOp::create(b_, loc_, scaled);
-    Value codes = codesOf(b_, loc_, rounded);
-    Value part = vector::ReductionOp::create(b_, loc_, vector::CombiningKind::ADD, codes);
-    Value &sum = sums[(at - format.codeOffset()) / format.partLength];
-    sum = sum ? arith::AddIOp::create(b_, loc_, sum, part).getResult() : part;
-    Value bytes = arith::TruncIOp::create(b_, loc_, type.clone(b_.getI8Type()), codes);
-    LLVM::StoreOp::create(b_, loc_, bytes, bytesAt(block, at), 1);
-    at += type.getDimSize(0);
-  }
-  LLVM::StoreOp::create(b_, loc_, scale, block, 4);
-  Value whole = sums.front();
-  for (Value part : ArrayRef(sums).drop_front())
-    whole = arith::AddIOp::create(b_, loc_, whole, part);
-  storeSum(format, block, whole, kActivationLength, 0);
-  for (auto [part, sum] : llvm::enumerate(sums))
-    if (format.partSums())
-      storeSum(format, block, sum, format.partLength, static_cast<uint32_t>(part));
-}
-
 // How a block of a format is written, with its length and bytes.
 FailureOr<Emitter::BlockWriter> Emitter::blockWriter(tile::StoreOp op, Type element) {
   if (const ActivationFormat *format = tile::activationFormatOf(element))
     return BlockWriter{format->scaleLength,
                        int64_t(format->scaleLength) / kActivationLength * format->bytes(),
                        [this, format](ArrayRef<Value> vectors, Value blocks) {
-                         quantizeBlocks(*format, vectors, blocks);
+                         emitActivationBlocks(b_, loc_, *format, vectors, blocks);
                        }};
   const BlockFormat *format = tile::blockFormatOf(element);
   if (!format)

@@ -15,12 +15,20 @@ static VectorType halvesOf(OpBuilder &b, int64_t lanes) {
   return VectorType::get({2 * lanes}, b.getBF16Type());
 }
 
+// Two vectors as one of bf16, of `first` and then of `second`.
+static Value halvesOf(OpBuilder &b, Location loc, const CpuFacts &facts, Value first,
+                      Value second) {
+  if (getElementTypeOrSelf(first.getType()).isF32())
+    return call(b, loc, facts.instructions.bfloatPair, halvesOf(b, facts.lanes), {second, first});
+  return vector::ShuffleOp::create(b, loc, first, second,
+                                   llvm::to_vector(llvm::seq<int64_t>(0, 2 * facts.lanes)));
+}
+
 // The vectors of two neighbours as one of words: of `first` and `second` themselves where these
 // follow each other, else lane by lane.
 static Value wordsOf(OpBuilder &b, Location loc, const CpuFacts &facts, Value first, Value second,
                      bool follow) {
-  Value halves =
-      call(b, loc, facts.instructions.bfloatPair, halvesOf(b, facts.lanes), {second, first});
+  Value halves = halvesOf(b, loc, facts, first, second);
   if (!follow) {
     SmallVector<int64_t> turns;
     for (int64_t i = 0; i < facts.lanes; ++i)

@@ -156,12 +156,7 @@ private:
   };
   mlir::FailureOr<BlockWriter> blockWriter(tile::StoreOp op, Type element);
   LogicalResult storeQuantized(tile::StoreOp op, tile::QuantizeOp quantize);
-  void quantizeBlocks(const ActivationFormat &format, ArrayRef<Value> vectors, Value blocks);
-  void quantizeBlock(const ActivationFormat &format, ArrayRef<Value> vectors, Value scale,
-                     Value inverse, Value block);
   void roundBlock(const ByteBlocks &format, ArrayRef<Value> vectors, Value block);
-  void storeSum(const ActivationFormat &format, Value block, Value sum, uint32_t length,
-                uint32_t part);
   Value bytesAt(Value base, Value offset);
   Value bytesAt(Value base, int64_t offset);
 

@@ -24,12 +24,10 @@ static bool isPaired(tile::DotOp dot, const CpuFacts &facts) {
          a.getDimSize(1) % depth == 0 && acc.getDimSize(1) % facts.lanes == 0;
 }
 
-// In f32, without a rounding that pairing does too.
-static Value widened(OpBuilder &b, Value value) {
+// What pairs are made of: without a rounding that pairing does too.
+static Value unrounded(Value value) {
   auto narrowed = value.getDefiningOp<arith::TruncFOp>();
-  if (narrowed && typeOf(narrowed.getIn()).getElementType().isF32())
-    return narrowed.getIn();
-  return arith::ExtFOp::create(b, value.getLoc(), typeOf(value).clone(b.getF32Type()), value);
+  return narrowed && typeOf(narrowed.getIn()).getElementType().isF32() ? narrowed.getIn() : value;
 }
 
 static Value paired(OpBuilder &b, Value value, int64_t axis) {
@@ -37,7 +35,7 @@ static Value paired(OpBuilder &b, Value value, int64_t axis) {
   SmallVector<int64_t> shape(typeOf(value).getShape());
   shape[axis] /= 2;
   return sched::PairOp::create(b, value.getLoc(), RankedTensorType::get(shape, b.getI32Type()),
-                               widened(b, value), axis);
+                               unrounded(value), axis);
 }
 
 void pairDots(tile::KernelOp kernel, const CpuFacts &facts) {

@@ -9,7 +9,7 @@
 // THREADS: multiplies words of pairs, which has no form for threads
 // EXTENT: makes 'tensor<16x16xi32>' of 'tensor<16x16xf32>' along axis 1, expected i32 words of two neighbours in f32
 // AXIS: along axis 2, expected
-// ELEMENT: makes 'tensor<16x8xi32>' of 'tensor<16x16xbf16>' along axis 1, expected
+// ELEMENT: makes 'tensor<16x8xi32>' of 'tensor<16x16xf16>' along axis 1, expected i32 words of two neighbours in f32 or bf16
 // DOT: multiplies pairs of bf16, which cpu:x86_64+{{.*}} has no instruction for
 // MIXED: multiplies 'i32' with 'f32' into f32, expected words of pairs in both or in neither
 
@@ -31,8 +31,8 @@ tile.kernel @axis(%a: !tile.view<?x?xf32, in>) {
 tile.kernel @element(%a: !tile.view<?x?xf32, in>) {
   %c1 = arith.constant 1 : index
   tile.grid %c1, %c1, %c1
-  %zero = arith.constant dense<0.0> : tensor<16x16xbf16>
-  %pairs = sched.pair %zero along 1 : tensor<16x16xbf16> -> tensor<16x8xi32>
+  %zero = arith.constant dense<0.0> : tensor<16x16xf16>
+  %pairs = sched.pair %zero along 1 : tensor<16x16xf16> -> tensor<16x8xi32>
 }
 //--- dot.mlir
 tile.kernel @dot(%out: !tile.view<?x?xf32, out>) {

@@ -1,0 +1,167 @@
+// Emission: rounding numbers to the blocks of an activation format. What is found of many elements
+// stays in vectors of four equal lanes, and a block is written by two stores.
+#include "target/cpu/activation_blocks.h"
+
+#include <limits>
+#include <string>
+
+using namespace mlir;
+
+namespace sinter::target::cpu {
+
+static constexpr int64_t kFew = 4; // lanes of the shortest vector of all targets
+
+static Value splatOf(OpBuilder &b, Location loc, Type type, float value) {
+  return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(cast<VectorType>(type), value));
+}
+
+static Value splatOf(OpBuilder &b, Location loc, Type type, int32_t value) {
+  return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(cast<VectorType>(type), value));
+}
+
+static int64_t lanesOf(Value vector) {
+  return cast<VectorType>(vector.getType()).getDimSize(0);
+}
+
+// What `join` makes of all elements, in each of four lanes.
+static Value foldToFew(OpBuilder &b, Location loc, Value vector,
+                       llvm::function_ref<Value(Value, Value)> join) {
+  auto picked = [&](ArrayRef<int64_t> lanes) -> Value {
+    return vector::ShuffleOp::create(b, loc, vector, vector, lanes);
+  };
+  for (int64_t half = lanesOf(vector) / 2; half >= kFew; half /= 2)
+    vector = join(picked(llvm::to_vector(llvm::seq<int64_t>(0, half))),
+                  picked(llvm::to_vector(llvm::seq<int64_t>(half, 2 * half))));
+  vector = join(vector, picked({2, 3, 0, 1}));
+  return join(vector, picked({1, 0, 3, 2}));
+}
+
+static Value bitsOf(OpBuilder &b, Location loc, Value vector) {
+  return arith::BitcastOp::create(b, loc, cast<VectorType>(vector.getType()).clone(b.getI32Type()),
+                                  vector);
+}
+
+// Found as integers: the bits of magnitudes are in the same order, with NaN above all of them.
+Value largestMagnitude(OpBuilder &b, Location loc, ArrayRef<Value> vectors) {
+  auto larger = [&](Value x, Value y) -> Value { return arith::MaxSIOp::create(b, loc, x, y); };
+  Value most;
+  for (Value v : vectors) {
+    Value bits = bitsOf(b, loc, v);
+    Value size =
+        arith::AndIOp::create(b, loc, bits, splatOf(b, loc, bits.getType(), int32_t(0x7fffffff)));
+    most = most ? larger(most, size) : size;
+  }
+  return arith::BitcastOp::create(b, loc, VectorType::get({kFew}, b.getF32Type()),
+                                  foldToFew(b, loc, most, larger));
+}
+
+// To whole numbers, ties to even. NaN becomes the least number on x86 and zero on ARM: its low 16
+// bits are zero.
+static Value wholeNumbers(OpBuilder &b, Location loc, Value vector) {
+  auto type = cast<VectorType>(vector.getType()).clone(b.getI32Type());
+  std::string lanes = "v" + std::to_string(type.getDimSize(0));
+  std::string name = "llvm.lrint." + lanes + "i32." + lanes + "f32";
+  return LLVM::CallIntrinsicOp::create(b, loc, type, b.getStringAttr(name), vector).getResult(0);
+}
+
+// Vectors one behind the other; a power of two of them.
+static Value joined(OpBuilder &b, Location loc, ArrayRef<Value> vectors) {
+  if (vectors.size() == 1)
+    return vectors.front();
+  Value low = joined(b, loc, vectors.take_front(vectors.size() / 2)),
+        high = joined(b, loc, vectors.drop_front(vectors.size() / 2));
+  return vector::ShuffleOp::create(b, loc, low, high,
+                                   llvm::to_vector(llvm::seq<int64_t>(0, 2 * lanesOf(low))));
+}
+
+namespace {
+// The words before a block's codes, put together in vectors.
+class Head {
+public:
+  Head(OpBuilder &b, Location loc, const ActivationFormat &format)
+      : b_(b), loc_(loc), format_(format), fours_(llvm::divideCeil(format.codeOffset(), 16)) {}
+
+  // `word`: in each of four lanes.
+  void place(Value word, uint32_t offset) {
+    Value &four = fours_[offset / 16];
+    SmallVector<int64_t> order{0, 1, 2, 3};
+    order[offset / 4 % kFew] += kFew;
+    four = four ? vector::ShuffleOp::create(b_, loc_, four, word, order).getResult() : word;
+  }
+
+  // The two numbers of a sum of `length` codes.
+  void placeSum(Value sum, uint32_t length, uint32_t part) {
+    Value number = arith::SIToFPOp::create(b_, loc_, VectorType::get({kFew}, b_.getF32Type()), sum);
+    place(bitsOf(b_, loc_, number), format_.sumOffset(length, part));
+    Value zero = splatOf(b_, loc_, sum.getType(), -kActivationStartZero);
+    place(arith::MulIOp::create(b_, loc_, sum, zero), format_.startOffset(length, part));
+  }
+
+  Value words() { return joined(b_, loc_, fours_); }
+
+private:
+  OpBuilder &b_;
+  Location loc_;
+  const ActivationFormat &format_;
+  SmallVector<Value> fours_;
+};
+} // namespace
+
+// The sum of codes of up to a block, whose low 16 bits say it.
+static Value sumOf(OpBuilder &b, Location loc, ArrayRef<Value> codes) {
+  auto add = [&](Value x, Value y) -> Value { return arith::AddIOp::create(b, loc, x, y); };
+  Value sum = codes.front();
+  for (Value more : codes.drop_front())
+    sum = add(sum, more);
+  sum = foldToFew(b, loc, sum, add);
+  Value half = splatOf(b, loc, sum.getType(), int32_t(16));
+  return arith::ShRSIOp::create(b, loc, arith::ShLIOp::create(b, loc, sum, half), half);
+}
+
+static void storeAt(OpBuilder &b, Location loc, Value value, Value block, uint32_t offset) {
+  Value at = LLVM::GEPOp::create(b, loc, block.getType(), b.getI8Type(), block,
+                                 ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+  LLVM::StoreOp::create(b, loc, value, at, 1);
+}
+
+// One block at `offset`. Its head is stored with the place of its first codes, before them.
+static void emitBlock(OpBuilder &b, Location loc, const ActivationFormat &format,
+                      ArrayRef<Value> codes, Value scale, Value blocks, uint32_t offset) {
+  Head head(b, loc, format);
+  head.place(bitsOf(b, loc, scale), 0);
+  const size_t perPart = codes.size() / format.parts();
+  Value whole;
+  for (uint32_t part = 0; part < format.parts(); ++part) {
+    Value sum = sumOf(b, loc, codes.slice(part * perPart, perPart));
+    whole = whole ? arith::AddIOp::create(b, loc, whole, sum).getResult() : sum;
+    if (format.partSums())
+      head.placeSum(sum, format.partLength, part);
+  }
+  head.placeSum(whole, kActivationLength, 0);
+  storeAt(b, loc, head.words(), blocks, offset);
+  auto bytes = VectorType::get({kActivationLength}, b.getI8Type());
+  storeAt(b, loc, arith::TruncIOp::create(b, loc, bytes, joined(b, loc, codes)), blocks,
+          offset + format.codeOffset());
+}
+
+void emitActivationBlocks(OpBuilder &b, Location loc, const ActivationFormat &format,
+                          ArrayRef<Value> vectors, Value blocks) {
+  Value most = largestMagnitude(b, loc, vectors);
+  Value full = splatOf(b, loc, most.getType(), 127.0f);
+  Value scale = arith::DivFOp::create(b, loc, most, full);
+  Value inverse = arith::DivFOp::create(b, loc, full, most);
+  Value limit = splatOf(b, loc, most.getType(), std::numeric_limits<float>::max());
+  Value isOver = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, limit, inverse);
+  inverse = arith::SelectOp::create(b, loc, isOver, splatOf(b, loc, most.getType(), 0.0f), inverse);
+  Value one = vector::ExtractOp::create(b, loc, inverse, 0);
+  Value factor = vector::BroadcastOp::create(b, loc, vectors.front().getType(), one);
+  SmallVector<Value> codes;
+  for (Value v : vectors)
+    codes.push_back(wholeNumbers(b, loc, arith::MulFOp::create(b, loc, v, factor)));
+  const size_t perBlock = kActivationLength / lanesOf(vectors.front());
+  for (size_t block = 0; block * perBlock < codes.size(); ++block)
+    emitBlock(b, loc, format, ArrayRef(codes).slice(block * perBlock, perBlock), scale, blocks,
+              static_cast<uint32_t>(block * format.bytes()));
+}
+
+} // namespace sinter::target::cpu

@@ -21,7 +21,7 @@ enum class Code : uint8_t {
   Timeout,         // it took longer than allowed
   Cancelled,       // the user stopped it
   DeviceLost,      // a device failed or disappeared
-  Internal,        // a child process or a library failed in an unforeseen way
+  Internal,        // a child process, a library or generated code did not do what it should
 };
 
 // The code's name in lower case with dashes, for messages and tests: "invalid-argument".

@@ -255,7 +255,7 @@ static Result<void> checkPrecision(const plan::Plan &plan, const Precision &aske
                                      "keeps keys and values in", "--kv-type"};
   static constexpr PlanChoice kRows = {plan_names::kAskedActivations, kDefaultActivations,
                                        "was built for activations", "--activations"};
-  if (asked.kvType != kDefaultKvType)
+  if (asked.kvType != kDefaultKvType) // which leaves it to the plan
     SINTER_TRY(checkSame(plan, kKv, asked.kvType));
   return checkSame(plan, kRows, asked.activations);
 }

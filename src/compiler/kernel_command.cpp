@@ -142,6 +142,11 @@ static Result<void> runKernel(const KernelOptions &options, Session &session, Ca
   llvm::outs() << prepared.programs << " programs\n";
   for (const hal::Comparison &comparison : comparisons)
     llvm::outs() << hal::comparisonText(comparison);
+  auto isOutside = [](const hal::Comparison &comparison) { return !comparison.within; };
+  if (const auto outside = llvm::count_if(comparisons, isOutside))
+    return fail(Code::Internal, std::to_string(outside) + " of " +
+                                    std::to_string(comparisons.size()) +
+                                    " outputs differ from the interpreter beyond the bound");
   return {};
 }
 

@@ -51,6 +51,9 @@ struct CommandLine {
   cl::opt<unsigned> threads{"threads",    cl::desc("threads of a cpu device (0: all)"),
                             cl::init(0),  cl::cat(category),
                             cl::sub(run), cl::sub(bench)};
+  cl::opt<double> floor{
+      "floor", cl::desc("share of the largest magnitude by which any element may differ (2^-16)"),
+      cl::init(KernelOptions().floor), cl::cat(category), cl::sub(run)};
   cl::opt<unsigned> seconds{"seconds", cl::desc("how long to measure"), cl::init(1),
                             cl::cat(category), cl::sub(bench)};
   cl::opt<std::string> stage{
@@ -97,6 +100,7 @@ struct CommandLine {
             .scalar = {scalar.begin(), scalar.end()},
             .fill = {fill.begin(), fill.end()},
             .size = size,
+            .floor = floor,
             .threads = threads,
             .seconds = seconds,
             .stages = stage,

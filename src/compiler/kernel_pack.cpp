@@ -7,6 +7,8 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace sinter::compiler {
@@ -17,6 +19,9 @@ Result<PreparedCase> prepareCase(const KernelOptions &options, const target::Tar
   if (kernels.empty())
     return fail(Code::InvalidArgument, "'" + options.source + "' has no kernel");
   tile::KernelOp kernel = *kernels.begin();
+  if (!(std::isfinite(options.floor) && options.floor >= 0))
+    return fail(Code::InvalidArgument,
+                "--floor is " + std::to_string(options.floor) + ", expected a share of at least 0");
   SINTER_ASSIGN(ArgumentRequest request, parseRequest(options));
   SINTER_ASSIGN(std::vector<KernelArgument> arguments, makeArguments(kernel, request));
   SINTER_ASSIGN(hal::Grid grid, evaluateGrid(kernel, arguments));

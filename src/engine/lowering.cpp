@@ -370,8 +370,9 @@ bool canBePool(RankedTensorType values) {
 Result<void> Lowering::lowerScatter(graph::ScatterOp op) {
   RankedTensorType pool = op.getValuePool().getType();
   if (!canBePool(pool))
-    return fail(Code::Unsupported, "the KV state is " + plainName(elementOf(op.getValuePool())) +
-                                       ", expected f16, bf16 or whole blocks that kernels round to");
+    return fail(Code::Unsupported,
+                "the KV state is " + plainName(elementOf(op.getValuePool())) +
+                    ", expected f16, bf16 or whole blocks that kernels round to");
   SINTER_ASSIGN(KernelId kernel,
                 kernels_.add("kv_write",
                              chooseKvWrite(graph::poolShapeOf(pool), elementOf(op.getValuePool())),

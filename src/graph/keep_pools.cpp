@@ -1,6 +1,7 @@
 // The KV state's type, where only its width was asked for.
 #include "tile/mlir_pch.h"
 
+#include "base/check.h"
 #include "graph/passes.h"
 
 using namespace mlir;
@@ -10,8 +11,11 @@ namespace sinter::graph {
 void keepPools(ModuleOp module, Type element) {
   module.walk([&](Operation *op) {
     if (isa<StateOp, ScatterOp>(op))
-      for (Value pool : op->getResults())
-        pool.setType(cast<RankedTensorType>(pool.getType()).clone(element));
+      for (Value pool : op->getResults()) {
+        auto type = cast<RankedTensorType>(pool.getType());
+        SINTER_CHECK(type.getElementType().isF16() || type.getElementType().isBF16());
+        pool.setType(type.clone(element));
+      }
   });
 }
 

@@ -80,7 +80,7 @@ void quantizeActivation(const ActivationFormat &format, std::span<const float> v
   const uint32_t count = format.scaleLength / kActivationLength;
   SINTER_CHECK(values.size() == format.scaleLength && blocks.size() == count * format.bytes());
   float most = largestMagnitude(values), scale = most / 127;
-  float inverse = std::isinf(127 / most) ? 0 : 127 / most;
+  float factor = 127 / most, inverse = std::isinf(factor) ? 0 : factor;
   for (uint32_t block = 0; block < count; ++block)
     quantizeBlock(format, values.subspan(block * kActivationLength, kActivationLength), scale,
                   inverse, blocks.subspan(block * format.bytes(), format.bytes()));

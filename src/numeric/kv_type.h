@@ -1,4 +1,5 @@
-// Types that the KV state may be kept in: those of 16 bits, and block formats that kernels round to.
+// Types that the KV state may be kept in: those of 16 bits, and block formats that kernels round
+// to.
 #pragma once
 
 #include "numeric/block_format.h"

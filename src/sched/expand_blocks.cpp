@@ -6,6 +6,8 @@
 #include "sched/dot_lanes.h"
 #include "sched/matrix_instructions.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace sinter::sched {
@@ -163,14 +165,12 @@ LogicalResult expandDecode(tile::DecodeOp decode) {
 /// A tile in groups of one block each, and what they are rounded with.
 struct Groups {
   SmallVector<int64_t> elements, blocks,
-      perBlock;              // [..., blocks, length], [..., blocks, 1], [..., blocks]
-  uint32_t axis = 0;         // along a block
-  Value most, scale, scaled; // largest magnitude; elements over the scale
+      perBlock;               // [..., blocks, length], [..., blocks, 1], [..., blocks]
+  uint32_t axis = 0;          // along a block
+  Value numbers, most, scale; // elements; largest magnitude; that over the largest code
 };
 
-// scale = largest magnitude / `top`; elements times 1 / scale, which is zero where the scale is
-// (`zeroScale`) or the magnitude.
-Groups scaledGroups(Rewriter &r, Value value, int64_t length, float top, bool zeroScale) {
+Groups groupsOf(Rewriter &r, Value value, int64_t length, float largestCode) {
   OpBuilder &b = r.b;
   Location loc = r.loc;
   Groups g;
@@ -181,17 +181,18 @@ Groups scaledGroups(Rewriter &r, Value value, int64_t length, float top, bool ze
   g.elements.push_back(length);
   g.blocks.push_back(1);
   g.axis = static_cast<uint32_t>(shape.size());
-  Value x = tile::ReshapeOp::create(b, loc, r.f32(g.elements), value);
+  g.numbers = tile::ReshapeOp::create(b, loc, r.f32(g.elements), value);
   g.most = tile::ReduceOp::create(b, loc, r.f32(g.blocks), tile::ReduceKind::Max,
-                                  math::AbsFOp::create(b, loc, x), g.axis);
-  g.scale = arith::DivFOp::create(b, loc, g.most, r.splat(r.f32(g.blocks), top));
-  Value zero = r.splat(r.f32(g.blocks), 0);
-  Value isZero =
-      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, zeroScale ? g.scale : g.most, zero);
-  Value inverse = arith::DivFOp::create(b, loc, r.splat(r.f32(g.blocks), 1), g.scale);
-  inverse = arith::SelectOp::create(b, loc, isZero, zero, inverse);
-  g.scaled = arith::MulFOp::create(b, loc, x, r.broadcast(inverse, g.elements));
+                                  math::AbsFOp::create(b, loc, g.numbers), g.axis);
+  g.scale = arith::DivFOp::create(b, loc, g.most, r.splat(r.f32(g.blocks), largestCode));
   return g;
+}
+
+// Elements times their block's factor, zeros where `isZero` holds.
+Value scaledBy(Rewriter &r, const Groups &g, Value factor, Value isZero) {
+  Value zero = r.splat(r.f32(g.blocks), 0);
+  factor = arith::SelectOp::create(r.b, r.loc, isZero, zero, factor);
+  return arith::MulFOp::create(r.b, r.loc, g.numbers, r.broadcast(factor, g.elements));
 }
 
 void putPart(Rewriter &r, tile::StoreOp store, StringRef field, Value value,
@@ -204,9 +205,13 @@ void putPart(Rewriter &r, tile::StoreOp store, StringRef field, Value value,
 void storeActivations(Rewriter &r, tile::StoreOp store, Value value) {
   OpBuilder &b = r.b;
   Location loc = r.loc;
-  Groups g = scaledGroups(r, value, kGroup, 127, /*zeroScale=*/false);
-  Value codes = arith::FPToSIOp::create(b, loc, r.i32(g.elements),
-                                        math::RoundEvenOp::create(b, loc, g.scaled));
+  constexpr float kLargestCode = 127;
+  Groups g = groupsOf(r, value, kGroup, kLargestCode);
+  Value factor = arith::DivFOp::create(b, loc, r.splat(r.f32(g.blocks), kLargestCode), g.most);
+  Value largest = r.splat(r.f32(g.blocks), std::numeric_limits<float>::max());
+  Value isInfinite = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, factor, largest);
+  Value rounded = math::RoundEvenOp::create(b, loc, scaledBy(r, g, factor, isInfinite));
+  Value codes = arith::FPToSIOp::create(b, loc, r.i32(g.elements), rounded);
   Value sum = tile::ReduceOp::create(b, loc, r.i32(g.blocks), tile::ReduceKind::Sum, codes, g.axis);
   Value start = arith::ConstantOp::create(
       b, loc, DenseElementsAttr::get(r.i32(g.blocks), -kActivationStartZero));
@@ -222,16 +227,18 @@ void storeBytes(Rewriter &r, tile::StoreOp store, Value value, const BlockFormat
                 const ByteBlocks &bytes) {
   OpBuilder &b = r.b;
   Location loc = r.loc;
-  Groups g = scaledGroups(r, value, format.blockLength, static_cast<float>(bytes.largestCode),
-                          /*zeroScale=*/true);
+  Groups g = groupsOf(r, value, format.blockLength, static_cast<float>(bytes.largestCode));
+  Value inverse = arith::DivFOp::create(b, loc, r.splat(r.f32(g.blocks), 1), g.scale);
+  Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, g.scale,
+                                       r.splat(r.f32(g.blocks), 0));
+  Value scaled = scaledBy(r, g, inverse, isZero);
   RankedTensorType type = r.f32(g.elements);
-  Value size = math::AbsFOp::create(b, loc, g.scaled), whole = math::FloorOp::create(b, loc, size);
+  Value size = math::AbsFOp::create(b, loc, scaled), whole = math::FloorOp::create(b, loc, size);
   Value up = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGE,
                                    arith::SubFOp::create(b, loc, size, whole), r.splat(type, 0.5));
   Value next = arith::AddFOp::create(b, loc, whole, r.splat(type, 1));
   whole = arith::SelectOp::create(b, loc, up, next, whole);
-  Value below =
-      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, g.scaled, r.splat(type, 0));
+  Value below = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, scaled, r.splat(type, 0));
   whole = arith::SelectOp::create(b, loc, below, arith::NegFOp::create(b, loc, whole), whole);
   Value codes = arith::FPToSIOp::create(b, loc, r.i32(g.elements), whole);
   putPart(r, store, "code", arith::TruncIOp::create(b, loc, r.i8(g.elements), codes),

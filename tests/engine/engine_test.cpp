@@ -276,22 +276,29 @@ TEST(Engine, AttentionRoundsNoMoreThanRowsDoWhereTheyMeetWeights) {
 }
 
 TEST(Engine, KeysAndValuesOfSixteenBitsAreOfTheTypeThatAttentionMultiplies) {
-  auto kvType = [](TensorType weights, const std::string &asked, const std::string &target) {
+  auto kvType = [](TensorType weights, const std::string &asked, const std::string &target,
+                   const std::string &activations = "fastest", int64_t pageRows = 64,
+                   int64_t headDim = 64) {
     EngineOptions options = kvOptions(asked);
     options.target = target;
-    options.pageRows = 64;
-    auto plan = planOf(headsOf(64, weights), options);
+    options.activations = activations;
+    options.pageRows = pageRows;
+    auto plan = planOf(headsOf(headDim, weights), options);
     return plan ? plan->texts.at("kv_type") : plan.error().message;
   };
   EXPECT_EQ(kvType(TensorType::Q8_0, "auto", "cpu:avx512bf16"), "bf16");
   EXPECT_EQ(kvType(TensorType::Q8_0, "f16", "cpu:avx512bf16"), "f16");
   EXPECT_EQ(kvType(TensorType::Q8_0, "auto", "cpu:avx512vnni"), "f16");
   EXPECT_EQ(kvType(TensorType::Q8_0, "bf16", "cpu:avx2"), "bf16");
+  EXPECT_EQ(kvType(TensorType::Q8_0, "auto", "cpu:avx512bf16", "f32"), "f16");
+  EXPECT_EQ(kvType(TensorType::Q8_0, "auto", "cpu:avx512bf16", "fastest", 16), "f16");
+  EXPECT_EQ(kvType(TensorType::Q8_0, "auto", "cpu:avx512bf16", "fastest", 64, 16), "f16");
   EXPECT_EQ(kvType(TensorType::F16, "auto", "cpu:avx512bf16"), "f16");
   EXPECT_EQ(kvType(TensorType::F16, "auto", "cuda:sm_90a"), "f16");
-  EXPECT_THAT(kvType(TensorType::F16, "bf16", "cuda:sm_90a"),
-              testing::HasSubstr(
-                  "a KV state in BF16 is for CPUs, expected 'f16' or 'q8_0' for 'cuda:sm_90a"));
+  EXPECT_THAT(
+      kvType(TensorType::F16, "bf16", "cuda:sm_90a"),
+      testing::HasSubstr(
+          "a KV state in BF16 is for CPUs, expected 'auto', 'f16' or 'q8_0' for 'cuda:sm_90a"));
 }
 
 TEST(Engine, ALayerOfWholeHeadsIsSevenLaunchesOrFewer) {

@@ -22,14 +22,14 @@ struct Coded {
   std::vector<float> decoded;
 };
 
-// The values of rows in the activation format, by its definition in numeric/dot_packing.h.
+// The values of rows in the activation format, by its definition in numeric/activation_format.h.
 std::vector<float> activations(const std::vector<float> &values) {
   std::vector<float> result;
   for (size_t start = 0; start < values.size(); start += kActivationLength) {
     float high = 0;
     for (size_t i = 0; i < kActivationLength; ++i)
       high = std::max(high, std::abs(values[start + i]));
-    float scale = high / 127, inverse = high == 0 ? 0 : 1 / scale;
+    float scale = high / 127, inverse = high == 0 ? 0 : 127 / high;
     for (size_t i = 0; i < kActivationLength; ++i)
       result.push_back(scale * std::nearbyint(values[start + i] * inverse));
   }

@@ -65,7 +65,7 @@ TEST_P(RaggedModelTest, TheModelKnowsTheCapitalOfFrance) {
   EXPECT_NE(text->find("Paris"), std::string::npos) << *text;
 }
 
-INSTANTIATE_TEST_SUITE_P(KvTypes, RaggedModelTest, testing::Values("f16", "q8_0"),
+INSTANTIATE_TEST_SUITE_P(KvTypes, RaggedModelTest, testing::Values("auto", "f16", "q8_0"),
                          [](const auto &info) { return std::string(info.param); });
 
 } // namespace

@@ -12,7 +12,9 @@ TEST(KvType, NamesAreThoseOfFormatsThatKernelsWrite) {
   ASSERT_NE(findKvType("q8_0"), nullptr);
   EXPECT_EQ(findKvType("q8_0")->type, TensorType::Q8_0);
   EXPECT_EQ(findKvType(kDefaultKvType)->type, TensorType::F16);
-  for (const char *name : {"", "Q8_0", "q4_1", "f32", "q8_1"})
+  ASSERT_NE(findKvType("bf16"), nullptr);
+  EXPECT_EQ(findKvType("bf16")->type, TensorType::BF16);
+  for (const char *name : {"", "Q8_0", "BF16", "AUTO", "q4_1", "f32", "q8_1"})
     EXPECT_EQ(findKvType(name), nullptr) << name;
 }
 

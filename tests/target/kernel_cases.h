@@ -97,6 +97,25 @@ inline KernelCase roundedRowsCase(const std::string &kernel, int64_t rows, int64
   return c;
 }
 
+// Rows of one number that is as small or as large as can be, or none, and rows that begin with it.
+inline KernelCase extremeRowsCase() {
+  static constexpr double kNumbers[] = {0,    1e-41, 1e-37,    3.7e-37,  3.8e-37,
+                                        3e38, NAN,   INFINITY, -INFINITY};
+  constexpr int64_t kColumns = 64;
+  KernelCase c = roundedRowsCase("quantize_rows", 2, kColumns, {0, 0});
+  c.label = "quantize_rows_q8a_extreme";
+  c.extents = {{"M", {2 * std::size(kNumbers)}}, {"N", {kColumns}}};
+  c.prepare = [](LaunchArguments &arguments, const Extents &, Random &) {
+    LaunchArgument &x = argumentNamed(arguments, "x");
+    forEachElement(x, [&](int64_t at, int64_t number) {
+      const int64_t row = number / kColumns;
+      const bool isExtreme = row % 2 == 0 || number % kColumns == 0;
+      setElement(x.view().getElementType(), x.bytes, at, isExtreme ? kNumbers[row / 2] : 0.5);
+    });
+  };
+  return c;
+}
+
 inline void addRowCases(KernelCases &cases) {
   for (const char *type : {"f32", "f16", "bf16"}) {
     cases.push_back(mapCase("add", "a", "b", type, {0, 0}));
@@ -111,6 +130,7 @@ inline void addRowCases(KernelCases &cases) {
   }
   cases.push_back(roundedRowsCase("quantize_rows", 2, 64, {0, 0}));
   cases.push_back(roundedRowsCase("quantize_rows", 1, 160, {0, 0}));
+  cases.push_back(extremeRowsCase());
   KernelCase narrow = roundedRowsCase("quantize_rows", 1, 96, {0, 0});
   narrow.label = "quantize_rows_q8a_from_f16";
   narrow.settings["in"] = "f16";

@@ -222,6 +222,10 @@ inline void addSinkCases(KernelCases &cases) {
       heads.group = 8;
       cases.push_back(headSinkCase(format, m, heads));
     }
+  heads.pool = kernel::BF16;
+  cases.push_back(headSinkCase("q8_0", 6, heads));
+  cases.back().label += "_bf16_pools";
+  heads.pool = kernel::F16;
   // Some of them, as where the others' weights are of another format.
   for (int64_t queries : {3, 0})
     for (auto [keys, values] : {std::pair(true, false), {false, true}, {false, false}})

@@ -330,6 +330,7 @@ inline void addTokenCases(KernelCases &cases) {
   cases.push_back(kvWriteCase("f16", 2, 5, 4));
   cases.push_back(kvWriteCase("f16", 3, 64, 16));
   cases.push_back(kvWriteCase("bf16", 1, 17, 1));
+  cases.push_back(kvWriteCase("bf16", 3, 64, 16));
   cases.push_back(kvWriteCase("q8_0", 2, 64, 4));
   cases.push_back(kvWriteCase("q8_0", 1, 96, 3));
   cases.push_back(attentionCase({}));

@@ -226,7 +226,7 @@ TEST(BlockDot, OfOneGroupIsBitForBitItsDefinition) {
       float most = 0;
       for (int i = 0; i < 32; ++i)
         most = std::max(most, std::fabs(x[i]));
-      float scale = most / 127, inverse = 1 / scale;
+      float scale = most / 127, inverse = 127 / most;
       int32_t products = 0, sum = 0;
       for (uint32_t i = 0; i < 32; ++i) {
         int32_t code = static_cast<int32_t>(std::nearbyint(x[i] * inverse));
@@ -252,7 +252,7 @@ TEST(BlockDot, OfASharedScaleIsBitForBitItsDefinition) {
     float most = 0, part = -0.0f;
     for (int i = 0; i < 256; ++i)
       most = std::max(most, std::fabs(dot.a[i]));
-    float scale = most / 127, inverse = 1 / scale;
+    float scale = most / 127, inverse = 127 / most;
     for (uint32_t first = 0; first < 256; first += 32) {
       int32_t products = 0, sum = 0;
       for (uint32_t i = first; i < first + 32; ++i) {

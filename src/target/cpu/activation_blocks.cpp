@@ -1,5 +1,5 @@
 // Emission: rounding numbers to the blocks of an activation format. What is found of many elements
-// stays in vectors of four equal lanes, and a block is written by two stores.
+// stays in vectors of four equal lanes, and blocks are written by few stores.
 #include "target/cpu/activation_blocks.h"
 
 #include <limits>
@@ -55,8 +55,8 @@ Value largestMagnitude(OpBuilder &b, Location loc, ArrayRef<Value> vectors) {
                                   foldToFew(b, loc, most, larger));
 }
 
-// To whole numbers, ties to even. NaN becomes the least number on x86 and zero on ARM: its low 16
-// bits are zero.
+// To whole numbers, ties to even. What NaN becomes is left to the instruction: the least number on
+// x86, zero on ARM, whose low 16 bits are zero.
 static Value wholeNumbers(OpBuilder &b, Location loc, Value vector) {
   auto type = cast<VectorType>(vector.getType()).clone(b.getI32Type());
   std::string lanes = "v" + std::to_string(type.getDimSize(0));
@@ -64,7 +64,7 @@ static Value wholeNumbers(OpBuilder &b, Location loc, Value vector) {
   return LLVM::CallIntrinsicOp::create(b, loc, type, b.getStringAttr(name), vector).getResult(0);
 }
 
-// Vectors one behind the other; a power of two of them.
+// Up to four vectors of bytes one behind the other, which are no longer than one of words.
 static Value joined(OpBuilder &b, Location loc, ArrayRef<Value> vectors) {
   if (vectors.size() == 1)
     return vectors.front();
@@ -74,8 +74,14 @@ static Value joined(OpBuilder &b, Location loc, ArrayRef<Value> vectors) {
                                    llvm::to_vector(llvm::seq<int64_t>(0, 2 * lanesOf(low))));
 }
 
+static void storeAt(OpBuilder &b, Location loc, Value value, Value block, uint32_t offset) {
+  Value at = LLVM::GEPOp::create(b, loc, block.getType(), b.getI8Type(), block,
+                                 ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+  LLVM::StoreOp::create(b, loc, value, at, 1);
+}
+
 namespace {
-// The words before a block's codes, put together in vectors.
+// The words before a block's codes, four by four.
 class Head {
 public:
   Head(OpBuilder &b, Location loc, const ActivationFormat &format)
@@ -97,7 +103,12 @@ public:
     place(arith::MulIOp::create(b_, loc_, sum, zero), format_.startOffset(length, part));
   }
 
-  Value words() { return joined(b_, loc_, fours_); }
+  void store(Value blocks, uint32_t offset) {
+    for (Value four : fours_) {
+      storeAt(b_, loc_, four, blocks, offset);
+      offset += 16;
+    }
+  }
 
 private:
   OpBuilder &b_;
@@ -118,10 +129,19 @@ static Value sumOf(OpBuilder &b, Location loc, ArrayRef<Value> codes) {
   return arith::ShRSIOp::create(b, loc, arith::ShLIOp::create(b, loc, sum, half), half);
 }
 
-static void storeAt(OpBuilder &b, Location loc, Value value, Value block, uint32_t offset) {
-  Value at = LLVM::GEPOp::create(b, loc, block.getType(), b.getI8Type(), block,
-                                 ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
-  LLVM::StoreOp::create(b, loc, value, at, 1);
+// As bytes, by stores of at most the length of a vector of words.
+static void storeCodes(OpBuilder &b, Location loc, ArrayRef<Value> codes, Value blocks,
+                       uint32_t offset) {
+  SmallVector<Value> bytes;
+  for (Value vector : codes)
+    bytes.push_back(arith::TruncIOp::create(
+        b, loc, cast<VectorType>(vector.getType()).clone(b.getI8Type()), vector));
+  for (ArrayRef<Value> rest = bytes; !rest.empty();) {
+    ArrayRef<Value> together = rest.take_front(4);
+    rest = rest.drop_front(together.size());
+    storeAt(b, loc, joined(b, loc, together), blocks, offset);
+    offset += static_cast<uint32_t>(together.size() * lanesOf(together.front()));
+  }
 }
 
 // One block at `offset`. Its head is stored with the place of its first codes, before them.
@@ -138,10 +158,8 @@ static void emitBlock(OpBuilder &b, Location loc, const ActivationFormat &format
       head.placeSum(sum, format.partLength, part);
   }
   head.placeSum(whole, kActivationLength, 0);
-  storeAt(b, loc, head.words(), blocks, offset);
-  auto bytes = VectorType::get({kActivationLength}, b.getI8Type());
-  storeAt(b, loc, arith::TruncIOp::create(b, loc, bytes, joined(b, loc, codes)), blocks,
-          offset + format.codeOffset());
+  head.store(blocks, offset);
+  storeCodes(b, loc, codes, blocks, offset + format.codeOffset());
 }
 
 void emitActivationBlocks(OpBuilder &b, Location loc, const ActivationFormat &format,
@@ -155,13 +173,13 @@ void emitActivationBlocks(OpBuilder &b, Location loc, const ActivationFormat &fo
   inverse = arith::SelectOp::create(b, loc, isOver, splatOf(b, loc, most.getType(), 0.0f), inverse);
   Value one = vector::ExtractOp::create(b, loc, inverse, 0);
   Value factor = vector::BroadcastOp::create(b, loc, vectors.front().getType(), one);
-  SmallVector<Value> codes;
-  for (Value v : vectors)
-    codes.push_back(wholeNumbers(b, loc, arith::MulFOp::create(b, loc, v, factor)));
   const size_t perBlock = kActivationLength / lanesOf(vectors.front());
-  for (size_t block = 0; block * perBlock < codes.size(); ++block)
-    emitBlock(b, loc, format, ArrayRef(codes).slice(block * perBlock, perBlock), scale, blocks,
-              static_cast<uint32_t>(block * format.bytes()));
+  for (size_t block = 0; block * perBlock < vectors.size(); ++block) {
+    SmallVector<Value> codes;
+    for (Value v : vectors.slice(block * perBlock, perBlock))
+      codes.push_back(wholeNumbers(b, loc, arith::MulFOp::create(b, loc, v, factor)));
+    emitBlock(b, loc, format, codes, scale, blocks, static_cast<uint32_t>(block * format.bytes()));
+  }
 }
 
 } // namespace sinter::target::cpu

@@ -39,6 +39,17 @@ TEST_F(Devices, APlanOfAnotherKvTypeThanAskedForIsRefused) {
         << type;
 }
 
+TEST_F(Devices, AutoTakesThePlansKvTypeWhateverItIs) {
+  const std::string plan = path("bf16.plan");
+  ASSERT_THAT(sinter({"compile", model_, "--target", "cpu", "-o", plan, "--kv-type", "bf16"}),
+              EndedWith(0));
+  EXPECT_THAT(sinter({"run", model_, "-p", "hi", "--plan", plan, "--kv-type", "f16"}),
+              FailedSaying("the plan keeps keys and values in bf16, --kv-type asks for f16"));
+  EXPECT_THAT(
+      sinter({"run", model_, "-p", "hi", "-n", "1", "--raw", "--plan", plan, "--kv-type", "auto"}),
+      EndedWith(0));
+}
+
 TEST_F(Devices, APlanOfOtherActivationsThanAskedForIsRefused) {
   const std::string plan = compiled("cpu");
   EXPECT_THAT(sinter({"run", model_, "-p", "hi", "--plan", plan, "--activations", "f32"}),

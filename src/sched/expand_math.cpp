@@ -89,12 +89,23 @@ static Rounded nearest(const Float32 &f, Value x, double factor) {
   return {f.sub(shifted, shift), f.bitsOf(shifted)};
 }
 
-// 2^n exp(r) as 2 exp(r) times 2^(n - 1), so that n = 128 has a scale, and that of n = -126 is 0;
-// |r| <= ln2 / 2, Taylor to r^7 (relative error below 2e-7 with the rounding of the steps).
-static Value scaledExp(const Float32 &f, const Rounded &n, Value r) {
-  Value p = f.polynomial(r, {2.0, 2.0, 1.0, 1.0 / 3, 1.0 / 12, 1.0 / 60, 1.0 / 360, 1.0 / 2520});
-  return f.mul(p, f.fromBits(f.shiftedLeft(n.bits, 23)));
+// 2^n p(r) as 2 p(r) times 2^(n - 1), so that n = 128 has a scale, and that of n = -126 is 0.
+static Value scaledSeries(const Float32 &f, const Rounded &n, Value r, ArrayRef<double> series) {
+  auto twice = llvm::map_to_vector(series, [](double c) { return 2 * c; });
+  return f.mul(f.polynomial(r, twice), f.fromBits(f.shiftedLeft(n.bits, 23)));
 }
+
+// Of all polynomials to r^6 that begin with 1 + r or 1 those of least relative error, 3e-9 and 2e-9
+// for |r| <= ln2 / 2 and 1 / 2; below 2e-7 with the rounding of the steps.
+static constexpr double kExpSeries[] = {
+    1.0, 1.0, 0.499999934321, 0.166665203988, 0.0416683907872, 0.00836874513615, 0.00138145401051};
+static constexpr double kExp2Series[] = {1.0,
+                                         0.693147202933,
+                                         0.240226479036,
+                                         0.0555033228629,
+                                         0.00961843810307,
+                                         0.00133989518474,
+                                         0.000153532996462};
 
 static Value ownExp2(const Float32 &f, Value x) {
   return math::Exp2Op::create(f.b, f.loc, x, arith::FastMathFlags::afn);
@@ -154,10 +165,10 @@ static bool isMaximum(Value value) {
          (reduce && reduce.getKind() == tile::ReduceKind::Max);
 }
 
-// exp(x - m) of rows and their maxima as 2^(x log2 e - m log2 e), one step a number. Rounding m
-// log2 e shifts all of a row alike, by no more than rounding x and m did. The lowest number stays
-// finite, so that x of minus infinity gives 0.
-static Value expBelowMaximum(const Float32 &f, Value x) {
+// What exp(x - m) of rows and their maxima is a power of 2 by, x log2 e - m log2 e: one step a
+// number. Rounding m log2 e shifts all of a row alike, by no more than rounding x and m did. The
+// lowest number stays finite, so that x of minus infinity gives 0. None of other numbers.
+static Value powerBelowMaximum(const Float32 &f, Value x) {
   auto difference = x.getDefiningOp<arith::SubFOp>();
   auto wide = difference ? difference.getRhs().getDefiningOp<tile::BroadcastOp>() : nullptr;
   if (!wide || !isMaximum(wide.getValue()))
@@ -167,22 +178,10 @@ static Value expBelowMaximum(const Float32 &f, Value x) {
   scaled = arith::MinimumFOp::create(f.b, f.loc, scaled,
                                      row.constant(std::numeric_limits<float>::max()));
   Value all = tile::BroadcastOp::create(f.b, f.loc, wide.getType(), scaled);
-  return ownExp2(f, f.fma(difference.getLhs(), f.constant(std::numbers::log2e), all));
+  return f.fma(difference.getLhs(), f.constant(std::numbers::log2e), all);
 }
 
-// By a polynomial: below 2^-125.5 the result is 0, from 2^128 infinity.
-static Value expandExp(const Float32 &f, Value x) {
-  if (f.own == OwnExp2::Everywhere) {
-    Value below = expBelowMaximum(f, x);
-    return below ? below : expByExp2(f, x);
-  }
-  if (f.own == OwnExp2::NearZero)
-    return expNearZero(f, x);
-  x = f.range(x, -87.3, 89);
-  Rounded n = nearest(f, x, std::numbers::log2e);
-  return scaledExp(f, n, lessPowers(f, x, n.whole));
-}
-
+// By a polynomial: below 2^-126 the result is 0, from 2^128 infinity.
 static Value expandExp2(const Float32 &f, Value x) {
   if (f.own == OwnExp2::Everywhere)
     return ownExp2(f, x);
@@ -190,7 +189,19 @@ static Value expandExp2(const Float32 &f, Value x) {
     return exp2NearZero(f, x);
   x = f.range(x, -126, 128.4);
   Rounded n = nearest(f, x, 1);
-  return scaledExp(f, n, f.mul(f.sub(x, n.whole), f.constant(std::numbers::ln2)));
+  return scaledSeries(f, n, f.sub(x, n.whole), kExp2Series);
+}
+
+static Value expandExp(const Float32 &f, Value x) {
+  if (f.own == OwnExp2::NearZero)
+    return expNearZero(f, x);
+  if (Value power = powerBelowMaximum(f, x))
+    return expandExp2(f, power);
+  if (f.own == OwnExp2::Everywhere)
+    return expByExp2(f, x);
+  x = f.range(x, -87.3, 89);
+  Rounded n = nearest(f, x, std::numbers::log2e);
+  return scaledSeries(f, n, lessPowers(f, x, n.whole), kExpSeries);
 }
 
 // log(x) = e ln2 + 2 atanh(s), s = (m - 1) / (m + 1), m in [sqrt(1/2), sqrt(2)); series to s^9

@@ -69,7 +69,7 @@ static int64_t costOf(Operation *op) {
 namespace {
 class Placer {
 public:
-  Placer(tile::KernelOp kernel) : kernel_(kernel) {}
+  Placer(tile::KernelOp kernel, const CpuFacts &facts) : kernel_(kernel), facts_(facts) {}
   Placement run();
 
 private:
@@ -78,9 +78,11 @@ private:
   void placeResult(Operation *op);
   void placeDotOperands(tile::DotOp dot);
   bool worthScratch(Operation *op, Value result);
+  bool isSpreadAlongRows(Value value) const;
   int64_t coneCost(Value value);
 
   tile::KernelOp kernel_;
+  const CpuFacts &facts_;
   Placement placement_;
   llvm::DenseMap<Value, int64_t> cost_;
   // The nearest later operation that every reader of an operation's result streams into; null where
@@ -130,6 +132,19 @@ int64_t Placer::coneCost(Value value) {
   return cost_.lookup(value);
 }
 
+// One number for each of many rows, which every element of its row reads: made where it is read, it
+// is made row by row in scalars.
+bool Placer::isSpreadAlongRows(Value value) const {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.getRank() > 1 && type.getShape().back() == 1 &&
+         type.getNumElements() >= facts_.lanes &&
+         llvm::any_of(value.getUsers(), [](Operation *user) {
+           auto broadcast = dyn_cast<tile::BroadcastOp>(user);
+           return broadcast &&
+                  cast<RankedTensorType>(broadcast.getResult().getType()).getShape().back() > 1;
+         });
+}
+
 bool Placer::worthScratch(Operation *op, Value result) {
   int64_t cost = coneCost(result);
   bool deeper = llvm::any_of(result.getUsers(), [&](Operation *user) {
@@ -138,7 +153,7 @@ bool Placer::worthScratch(Operation *op, Value result) {
   // Loads are as cheap again, and truth values have no bytes of their own.
   if (isa<tile::LoadOp>(op) || getElementTypeOrSelf(result.getType()).isInteger(1))
     return false;
-  if (deeper && cost > 0)
+  if (cost > 0 && (deeper || isSpreadAlongRows(result)))
     return true;
   return !result.hasOneUse() && !collector_.lookup(op) && cost > kRecomputeLimit;
 }
@@ -194,8 +209,8 @@ Placement Placer::run() {
   return std::move(placement_);
 }
 
-Placement placeTiles(tile::KernelOp kernel, const CpuFacts &) {
-  return Placer(kernel).run();
+Placement placeTiles(tile::KernelOp kernel, const CpuFacts &facts) {
+  return Placer(kernel, facts).run();
 }
 
 } // namespace sinter::target::cpu

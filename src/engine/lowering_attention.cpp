@@ -25,10 +25,23 @@ static constexpr int64_t kSpansOfTasks = 4;
 struct Lowering::Attend {
   mutable graph::AttendOp op; // a handle whose getters are not const
   Value result;               // as it is stored
+  bool joined;                // heads side by side
   AttentionShape shape;
   std::vector<BoundArgument> keys, rows; // q to page_table; blocks to positions
   BoundArgument out, scale;
 };
+
+static AttentionShape shapeOf(graph::AttendOp op) {
+  graph::PoolShape pool = graph::poolShapeOf(op.getValues().getType());
+  return {pool.heads, op.getQuery().getType().getDimSize(1) / pool.heads, pool.dim, pool.rows,
+          elementOf(op.getValues())};
+}
+
+// The heads of a group side by side, or one, are rounded together.
+static int64_t columnsTogether(graph::AttendOp op, Programs programs) {
+  AttentionShape shape = shapeOf(op);
+  return programs == Programs::Tasks ? shape.groupHeads * shape.headDim : shape.headDim;
+}
 
 // The rounded rows of joined heads where nothing else reads what attention makes, else `value`.
 Value Lowering::attendedForm(Value value) {
@@ -39,7 +52,8 @@ Value Lowering::attendedForm(Value value) {
   auto quantize = dyn_cast<graph::QuantizeOp>(*joined->user_begin());
   const ActivationFormat *format =
       quantize ? tile::activationFormatOf(quantize.getType().getElementType()) : nullptr;
-  if (!format || columnsOf(value) % format->scaleLength != 0)
+  auto attend = value.getDefiningOp<graph::AttendOp>();
+  if (!format || columnsTogether(attend, options_.programs) % format->scaleLength != 0)
     return value;
   Value rounded = storedForm(joined.getResult());
   done_.insert(joined);
@@ -54,8 +68,11 @@ static std::vector<BoundArgument> listed(std::initializer_list<std::vector<Bound
 }
 
 kernels::Attention Lowering::attentionOf(const Attend &a, RowBucket rows) const {
-  return chooseAttention(a.shape, elementOf(a.result), options_.queryBlock, rows, options_.programs,
-                         options_.sharedBytes, options_.bfloatDepth);
+  kernels::Attention p =
+      chooseAttention(a.shape, elementOf(a.result), options_.queryBlock, rows, options_.programs,
+                      options_.sharedBytes, options_.bfloatDepth);
+  p.joinHeads = a.joined;
+  return p;
 }
 
 Result<Lowering::Steps> Lowering::attendWhole(const Attend &a, const kernels::Attention &p) {
@@ -123,8 +140,10 @@ void Lowering::setSpanCosts(const Attend &a, const kernels::Attention &p, Steps 
 Result<Lowering::Steps> Lowering::attendSpans(const Attend &a, kernels::Attention p,
                                               const std::vector<BoundArgument> &sums) {
   p.out = kernel::F32;
+  p.joinHeads = false;
   SINTER_ASSIGN(KernelId sum, kernels_.add("attention_spans", p, kernels::attentionSpans));
   p.out = elementOf(a.result);
+  p.joinHeads = a.joined;
   SINTER_ASSIGN(KernelId join, kernels_.add("attention_join", p, kernels::attentionJoin));
   Steps steps;
   addLaunch(steps, sum, listed({a.keys, a.rows, sums, {a.scale}}), a.op);
@@ -153,18 +172,18 @@ Result<Lowering::Steps> Lowering::attendSingle(const Attend &a) {
 }
 
 Result<void> Lowering::lowerAttend(graph::AttendOp op) {
-  RankedTensorType query = op.getQuery().getType();
-  graph::PoolShape pool = graph::poolShapeOf(op.getValues().getType());
   Value result = attendedForm(op.getResult());
   Stored out = allocate(result);
-  if (result != op.getResult()) { // rows of joined heads, seen head by head
+  const bool rounded = result != op.getResult();
+  const bool joined = rounded && options_.programs == Programs::Tasks;
+  if (rounded && !joined) { // rows of joined heads, seen head by head
     out.extents = extentsOf(op.getResult().getType());
     out.strides = packedStrides(out.extents);
   }
   Attend a{op,
            result,
-           {pool.heads, query.getDimSize(1) / pool.heads, pool.dim, pool.rows,
-            elementOf(op.getValues())},
+           joined,
+           shapeOf(op),
            {stored(op.getQuery()).view(), stored(op.getKeys()).view(),
             stored(op.getValues()).view(), stored(op.getPageTable()).view()},
            {stored(op.getBlocks()).view(), stored(op.getLengths()).view(),

@@ -9,11 +9,15 @@ using namespace mlir;
 
 namespace sinter::graph {
 
-// Elements of a value that one kernel makes together: of joined heads those of one.
+// Elements of a value that one kernel makes together: of joined heads those of one, or of the heads
+// that attend to the same keys.
 static uint64_t lengthTogether(Value value) {
   if (auto joined = value.getDefiningOp<ReshapeOp>())
     value = joined.getOperand();
-  return cast<RankedTensorType>(value.getType()).getShape().back();
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
+  if (auto attend = value.getDefiningOp<AttendOp>())
+    return shape.back() * (shape[1] / poolShapeOf(attend.getValues().getType()).heads);
+  return shape.back();
 }
 
 // The rounded format of each f32 value that is contracted with blocks: with all sums that any of

@@ -87,6 +87,8 @@ static AttentionViews declareViews(KernelBuilder &k, const Attention &p) {
 }
 
 static View declareOut(KernelBuilder &k, const Attention &p) {
+  if (p.joinHeads)
+    return k.out("out", p.out, {dyn, headsOf(p) * p.headDim});
   return k.out("out", p.out, {dyn, headsOf(p), p.headDim});
 }
 
@@ -260,6 +262,12 @@ static SpanRange rangeOf(KernelBuilder &k, const Attention &p, const RowViews &v
 static void storeResult(KernelBuilder &k, const Attention &p, const Block &b, const View &out,
                         const OnlineSums &sums) {
   Tile result = (sums.acc + 0) / select(sums.total > 0, sums.total, 1);
+  if (p.joinHeads) {
+    const int64_t columns = p.groupHeads * p.headDim;
+    View rows = window(out, {b.first, 0}, {b.rows, p.kvHeads * columns});
+    return store(rows, {0, b.head * columns},
+                 fromF32(reshape(result, {p.blockQueries, columns}), p.out));
+  }
   store(rowsOf(p, b, out), {0, b.head * p.groupHeads, 0},
         fromF32(reshape(result, {p.blockQueries, p.groupHeads, p.headDim}), p.out));
 }
@@ -360,6 +368,7 @@ void visitFields(Attention &p, FieldVisitor &visitor) {
   visitor.integer("block_queries", p.blockQueries, 1, kMaxBlock, "rows of q of one program");
   visitor.integer("window", p.window, 0, INT32_MAX, "positions a row looks back; 0: all");
   visitor.flag("causal", p.causal, "rows attend no later positions");
+  visitor.flag("join_heads", p.joinHeads, "out has two axes, heads side by side");
 }
 
 } // namespace sinter::kernels

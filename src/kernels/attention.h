@@ -14,7 +14,7 @@ namespace sinter::kernels {
 //   blocks i32 [B, 3]         sequence, first row of q, rows (at most blockQueries; 0: unused)
 //   kv_lengths i32 [S]        positions stored for a sequence, those of this step's rows among them
 //   positions i32 [T, 1]      position of each row of q, ascending by one within a block
-//   out [T, kvHeads * groupHeads, headDim]
+//   out [T, kvHeads * groupHeads, headDim]; `joinHeads`: [T, kvHeads * groupHeads * headDim]
 //   scale f32                 on the scores
 // Grid x walks blocks, y key/value heads; a program holds the rows of a block times the group's
 // heads. Row t attends positions up to its own (`causal`), not further back than `window` (0: all).
@@ -39,6 +39,7 @@ struct Attention {
   int64_t blockQueries = 1;
   int64_t window = 0;
   bool causal = true;
+  bool joinHeads = false; // a block format of out may have blocks longer than a head
   Slot scores;
 };
 

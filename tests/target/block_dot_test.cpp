@@ -121,7 +121,25 @@ INSTANTIATE_TEST_SUITE_P(Formats, DotVariants,
 
 class RoundedRows : public testing::TestWithParam<std::string> {};
 
-// Sums of halves stand beside those of whole blocks.
+void expectNear(const KernelCase &c, HostLevel &host) {
+  tile::KernelModule module = buildCase(c);
+  ASSERT_TRUE(module.ok()) << module.diagnosticText();
+  auto compiled = CompiledKernels::compile(module.module(), host);
+  ASSERT_TRUE(compiled.has_value()) << compiled.error().toString();
+  Random random(31);
+  for (Extents extents : mixExtents(c.extents, c.rounds, random)) {
+    if (c.derive)
+      c.derive(extents);
+    LaunchArguments arguments = caseArguments(c, compiled->kernel(), extents, false, random);
+    compiled->check(arguments, c.bound);
+  }
+}
+
+std::string outOf(const ActivationFormat &format) {
+  return llvm::StringRef(format.name).lower();
+}
+
+// Sums of halves stand beside those of whole blocks. Heads side by side are rounded together.
 TEST_P(RoundedRows, HaveTheSumsOfTheirFormat) {
   HostLevel host = hostLevel(GetParam());
   if (!host.missing.empty())
@@ -131,18 +149,18 @@ TEST_P(RoundedRows, HaveTheSumsOfTheirFormat) {
       continue;
     SCOPED_TRACE(format.name);
     int64_t length = format.scaleLength;
-    KernelCase c = roundedRowsCase("quantize_rows", 2, 2 * length, {0, 0});
-    c.settings["out"] = llvm::StringRef(format.name).lower();
-    c.extents["N"] = {5 * length, 0, length};
-    tile::KernelModule module = buildCase(c);
-    ASSERT_TRUE(module.ok()) << module.diagnosticText();
-    auto compiled = CompiledKernels::compile(module.module(), host);
-    ASSERT_TRUE(compiled.has_value()) << compiled.error().toString();
-    Random random(31);
-    for (const Extents &extents : mixExtents(c.extents, c.rounds, random)) {
-      LaunchArguments arguments = caseArguments(c, compiled->kernel(), extents, false, random);
-      compiled->check(arguments, c.bound);
-    }
+    KernelCase rows = roundedRowsCase("quantize_rows", 2, 2 * length, {0, 0});
+    rows.settings["out"] = outOf(format);
+    rows.extents["N"] = {5 * length, 0, length};
+    expectNear(rows, host);
+    for (const char *kernel : {"attention", "attention_join"})
+      expectNear(attentionCase({.kernel = kernel,
+                                .out = outOf(format),
+                                .groupHeads = length / 16,
+                                .headDim = 32,
+                                .blockQueries = 3,
+                                .joinHeads = true}),
+                 host);
   }
 }
 

@@ -173,13 +173,15 @@ struct AttentionCase {
   int64_t stepPages = 1, spanSteps = 0;
   bool causal = true;
   std::string compute = "f32";
+  bool joinHeads = false;
 
   std::string label() const {
     return kernel + "_" + pool + (out == "f32" ? "_" : "_to_" + out + "_") +
            sizeText({kvHeads, groupHeads, headDim, pageRows, blockQueries}) +
            (stepPages > 1 ? "_steps" + std::to_string(stepPages) : "") +
            (spanSteps ? "_spans" + std::to_string(spanSteps) : "") + (window ? "_window" : "") +
-           (causal ? "" : "_whole") + (compute == "f32" ? "" : "_in_" + compute);
+           (causal ? "" : "_whole") + (compute == "f32" ? "" : "_in_" + compute) +
+           (joinHeads ? "_joined" : "");
   }
 };
 
@@ -243,7 +245,9 @@ inline ViewShapes attentionViews(const AttentionCase &a) {
       {"blocks", {"B", "3"}}, {"kv_lengths", {"S"}}, {"positions", {"T", "1"}}};
   const ViewShapes sums = {
       {"acc", {"T", all, "Z", dim}}, {"high", {"T", all, "Z"}}, {"total", {"T", all, "Z"}}};
-  const ViewShapes out = {{"out", {"T", all, dim}}};
+  const std::string joined = std::to_string(a.kvHeads * a.groupHeads * a.headDim);
+  const ViewShapes out = {{"out", a.joinHeads ? std::vector<std::string>{"T", joined}
+                                              : std::vector<std::string>{"T", all, dim}}};
   ViewShapes views;
   auto add = [&](const ViewShapes &more) { views.insert(more.begin(), more.end()); };
   add(a.kernel == "attention_join" ? sums : keys);
@@ -266,7 +270,8 @@ inline KernelCase attentionCase(const AttentionCase &a) {
                 {"span_steps", std::to_string(a.spanSteps)},
                 {"window", std::to_string(a.window)},
                 {"causal", a.causal ? "true" : "false"},
-                {"compute", a.compute}},
+                {"compute", a.compute},
+                {"join_heads", a.joinHeads ? "true" : "false"}},
                attentionViews(a),
                {{"S", {1, 2, 3}}, {"L", oddExtents(a.pageRows)}, {"seed", {1, 2, 3, 4, 5}}},
                {2e-5, 4e-6}};
@@ -364,6 +369,15 @@ inline void addTokenCases(KernelCases &cases) {
   for (int64_t dim : {32, 64})
     cases.push_back(attentionCase({.out = "q8a", .headDim = dim, .blockQueries = dim / 32}));
   addBfloatAttention(cases);
+  for (const char *kernel : {"attention", "attention_join"})
+    for (const char *out : {"f32", "q8a"})
+      cases.push_back(attentionCase({.kernel = kernel,
+                                     .out = out,
+                                     .groupHeads = 4,
+                                     .headDim = 48,
+                                     .pageRows = 4,
+                                     .blockQueries = 2,
+                                     .joinHeads = true}));
 }
 
 } // namespace sinter::target::cpu

@@ -4,6 +4,8 @@
 
 #include "numeric/dot_packing.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace sinter::target::cpu {
@@ -33,15 +35,19 @@ SmallVector<int64_t> Blocker::streamStep(RankedTensorType type) {
   return step;
 }
 
-// A reshape that joins or splits its innermost axis is read element by element.
+// A reshape that joins whole rows is read in parts of one row, another that changes the innermost
+// axis element by element.
 SmallVector<int64_t> Blocker::streamStepOf(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   auto reshape = value.getDefiningOp<tile::ReshapeOp>();
   if (reshape && !isStreamable(reshape) && !scratch_.count(value)) {
     SmallVector<int64_t> step(type.getRank(), 1);
-    if (cast<RankedTensorType>(reshape.getValue().getType()).getShape().back() ==
-        type.getShape().back())
-      step.back() = streamStep(type).back();
+    int64_t row = cast<RankedTensorType>(reshape.getValue().getType()).getShape().back(),
+            wide = streamStep(type).back();
+    if (row == type.getShape().back())
+      step.back() = wide;
+    else if (type.getShape().back() % row == 0)
+      step.back() = std::gcd(row, wide);
     return step;
   }
   return streamStep(type);

@@ -71,19 +71,17 @@ static Block withoutUnitAxes(const Block &block, RankedTensorType from, RankedTe
   return source;
 }
 
-// A block whose first `axes` extents are 1, found again in `from` by its row-major position there.
-Block Blocker::relinearise(const Block &block, RankedTensorType from, RankedTensorType to,
-                           int64_t kept) {
+// Part of a row that lies in one row of `from` too, found again by its row-major position there.
+Block Blocker::relinearise(const Block &block, RankedTensorType from, RankedTensorType to) {
+  const bool sameRows = from.getShape().back() == to.getShape().back();
   Value linear = index(0);
-  for (int64_t axis = 0; axis + kept < to.getRank(); ++axis)
+  for (int64_t axis = 0; axis + sameRows < to.getRank(); ++axis)
     linear = add(b_.createOrFold<arith::MulIOp>(loc_, linear, index(to.getDimSize(axis))),
                  block.offsets[axis]);
   Block source{SmallVector<Value>(from.getRank()), SmallVector<int64_t>(from.getRank(), 1)};
-  for (int64_t i = 0; i < kept; ++i) {
-    source.offsets[from.getRank() - 1 - i] = block.offsets[to.getRank() - 1 - i];
-    source.shape[from.getRank() - 1 - i] = block.shape[to.getRank() - 1 - i];
-  }
-  for (int64_t axis = from.getRank() - 1 - kept; axis >= 0; --axis) {
+  source.offsets.back() = block.offsets.back();
+  source.shape.back() = block.shape.back();
+  for (int64_t axis = from.getRank() - 1 - sameRows; axis >= 0; --axis) {
     source.offsets[axis] =
         b_.createOrFold<arith::RemUIOp>(loc_, linear, index(from.getDimSize(axis)));
     linear = b_.createOrFold<arith::DivUIOp>(loc_, linear, index(from.getDimSize(axis)));
@@ -98,10 +96,11 @@ FailureOr<Value> Blocker::streamReshape(tile::ReshapeOp op, const Block &block) 
   if (isStreamable(op)) {
     source = withoutUnitAxes(block, from, to, index(0));
   } else {
-    int64_t kept = from.getShape().back() == to.getShape().back() ? 1 : 0;
-    if (llvm::any_of(ArrayRef(block.shape).drop_back(kept), [](int64_t e) { return e != 1; }))
+    const int64_t row = from.getShape().back(), wide = block.shape.back();
+    if (llvm::any_of(ArrayRef(block.shape).drop_back(), [](int64_t e) { return e != 1; }) ||
+        (row != to.getShape().back() && row % wide != 0))
       return op.emitOpError() << "is read in blocks of several rows, expected one row at a time";
-    source = relinearise(block, from, to, kept);
+    source = relinearise(block, from, to);
   }
   FailureOr<Value> value = stream(op.getValue(), source);
   if (failed(value))

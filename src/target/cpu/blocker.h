@@ -182,7 +182,7 @@ private:
   mlir::FailureOr<Value> streamBroadcast(tile::BroadcastOp op, const Block &block);
   mlir::FailureOr<Value> streamLoad(tile::LoadOp op, const Block &block);
   mlir::FailureOr<Value> streamIota(tile::IotaOp op, const Block &block);
-  Block relinearise(const Block &block, RankedTensorType from, RankedTensorType to, int64_t kept);
+  Block relinearise(const Block &block, RankedTensorType from, RankedTensorType to);
   mlir::FailureOr<Value> streamReshape(tile::ReshapeOp op, const Block &block);
   mlir::FailureOr<Value> streamPermute(tile::PermuteOp op, const Block &block);
   mlir::FailureOr<Value> streamSlice(tile::SliceOp op, const Block &block);

@@ -374,5 +374,45 @@ TEST_F(Graph, ScalesOfActivationsSuitTheirMakerAndAllTheirReaders) {
   EXPECT_THAT(formatsOf("q6_k", "q8_0"), ElementsAre("q8a_16", "q8a_16", "q8a_16_64"));
 }
 
+// Heads that attend to the same keys lie side by side and are rounded together.
+TEST_F(Graph, ScalesOfActivationsSpanTheHeadsThatShareKeys) {
+  auto formatOf = [&](int kvHeads) {
+    const std::string heads = std::to_string(kvHeads);
+    auto module = parse(R"(
+  %q = graph.input "q" : tensor<?x8x64xf32, #graph.dims<T>>
+  %positions = graph.input "positions" : !t
+  %pages = graph.input "page_table" : !pages
+  %lengths = graph.input "kv_lengths" : !s
+  %blocks = graph.input "blocks" : !blocks
+  %ks = graph.state "k" : tensor<?x)" +
+                        heads + R"(x64x16xf16, #graph.dims<N>>
+  %vs = graph.state "v" : tensor<?x)" +
+                        heads + R"(x16x64xf16, #graph.dims<N>>
+  %o = graph.attend %q, %ks, %vs, %positions, %pages, %lengths, %blocks scale 0.25
+      : tensor<?x8x64xf32, #graph.dims<T>>, tensor<?x)" +
+                        heads + R"(x64x16xf16, #graph.dims<N>>, tensor<?x)" + heads +
+                        R"(x16x64xf16, #graph.dims<N>>, !t, !pages, !s, !blocks
+      -> tensor<?x8x64xf32, #graph.dims<T>>
+  %j = graph.reshape %o : tensor<?x8x64xf32, #graph.dims<T>> -> tensor<?x512xf32, #graph.dims<T>>
+  %w = graph.weight ["w"] : tensor<32x512x!tile.block<"q6_k">>
+  %c = graph.contract %j, %w : tensor<?x512xf32, #graph.dims<T>>, tensor<32x512x!tile.block<"q6_k">>
+      -> tensor<?x32xf32, #graph.dims<T>>
+  graph.output "c", %c : tensor<?x32xf32, #graph.dims<T>>
+)");
+    EXPECT_TRUE(module) << messages_;
+    if (!module)
+      return std::string();
+    quantizeActivations(*module, [](mlir::Type) { return &kQ8a16By256; });
+    std::string format;
+    module->walk([&](ContractOp op) {
+      format = llvm::cast<tile::BlockType>(op.getA().getType().getElementType()).getFormat().str();
+    });
+    return format;
+  };
+  EXPECT_EQ(formatOf(2), "q8a_16_256");
+  EXPECT_EQ(formatOf(4), "q8a_16_64");
+  EXPECT_EQ(formatOf(8), "q8a_16_64");
+}
+
 } // namespace
 } // namespace sinter::graph

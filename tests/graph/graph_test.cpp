@@ -336,7 +336,7 @@ TEST_F(Graph, RowsOfATableOfWeightsAreGatheredWhereTheyWere) {
   EXPECT_EQ(print(*module), before);
 }
 
-// What one kernel makes together, the heads of attention one by one, holds whole scales.
+// What one kernel makes together, heads of a value one by one, holds whole scales.
 TEST_F(Graph, ScalesOfActivationsSuitTheirMakerAndAllTheirReaders) {
   auto formatsOf = [&](const char *weights, const char *more) {
     auto module = parse(std::string(R"(

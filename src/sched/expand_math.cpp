@@ -1,5 +1,5 @@
 // Range reductions and polynomials for f32. Coefficients are Taylor or Chebyshev values of the
-// functions themselves.
+// functions themselves, or of least error.
 #include "tile/mlir_pch.h"
 
 #include "sched/expand_math.h"
@@ -95,8 +95,8 @@ static Value scaledSeries(const Float32 &f, const Rounded &n, Value r, ArrayRef<
   return f.mul(f.polynomial(r, twice), f.fromBits(f.shiftedLeft(n.bits, 23)));
 }
 
-// Of all polynomials to r^6 that begin with 1 + r or 1 those of least relative error, 3e-9 and 2e-9
-// for |r| <= ln2 / 2 and 1 / 2; below 2e-7 with the rounding of the steps.
+// Of all polynomials to r^6 that begin with 1 + r or 1 those of least relative error for
+// |r| <= ln2 / 2 and 1 / 2: 4e-9 and 2e-8 as f32, below 2e-7 with the rounding of the steps.
 static constexpr double kExpSeries[] = {
     1.0, 1.0, 0.499999934321, 0.166665203988, 0.0416683907872, 0.00836874513615, 0.00138145401051};
 static constexpr double kExp2Series[] = {1.0,
@@ -165,23 +165,48 @@ static bool isMaximum(Value value) {
          (reduce && reduce.getKind() == tile::ReduceKind::Max);
 }
 
-// What exp(x - m) of rows and their maxima is a power of 2 by, x log2 e - m log2 e: one step a
-// number. Rounding m log2 e shifts all of a row alike, by no more than rounding x and m did. The
-// lowest number stays finite, so that x of minus infinity gives 0. None of other numbers.
-static Value powerBelowMaximum(const Float32 &f, Value x) {
+// What a row's maximum is taken off, or null.
+static tile::BroadcastOp maximumOf(Value x) {
   auto difference = x.getDefiningOp<arith::SubFOp>();
   auto wide = difference ? difference.getRhs().getDefiningOp<tile::BroadcastOp>() : nullptr;
-  if (!wide || !isMaximum(wide.getValue()))
+  return wide && isMaximum(wide.getValue()) ? wide : nullptr;
+}
+
+// exp(x - m) of rows and their maxima as 2^(x log2 e - m log2 e), one step a number. Rounding m
+// log2 e shifts all of a row alike, by no more than rounding x and m did. The lowest number stays
+// finite, so that x of minus infinity gives 0.
+static Value expBelowMaximum(const Float32 &f, Value x) {
+  tile::BroadcastOp wide = maximumOf(x);
+  if (!wide)
     return {};
   Float32 row{f.b, f.loc, wide.getValue().getType(), f.own};
   Value scaled = row.mul(wide.getValue(), row.constant(-std::numbers::log2e));
   scaled = arith::MinimumFOp::create(f.b, f.loc, scaled,
                                      row.constant(std::numeric_limits<float>::max()));
   Value all = tile::BroadcastOp::create(f.b, f.loc, wide.getType(), scaled);
-  return f.fma(difference.getLhs(), f.constant(std::numbers::log2e), all);
+  auto difference = x.getDefiningOp<arith::SubFOp>();
+  return ownExp2(f, f.fma(difference.getLhs(), f.constant(std::numbers::log2e), all));
 }
 
-// By a polynomial: below 2^-126 the result is 0, from 2^128 infinity.
+// By a polynomial: below 2^-125.5 the result is 0, from 2^128 infinity. Of numbers less their row's
+// maximum, whose powers are the smaller the further they lie below it, log2 e is taken in one part:
+// relative error below 2e-7 from -1 on, 2e-6 to the end.
+static Value expandExp(const Float32 &f, Value x) {
+  if (f.own == OwnExp2::Everywhere) {
+    Value below = expBelowMaximum(f, x);
+    return below ? below : expByExp2(f, x);
+  }
+  if (f.own == OwnExp2::NearZero)
+    return expNearZero(f, x);
+  const bool below = static_cast<bool>(maximumOf(x));
+  x = f.range(x, -87.3, 89);
+  Rounded n = nearest(f, x, std::numbers::log2e);
+  if (!below)
+    return scaledSeries(f, n, lessPowers(f, x, n.whole), kExpSeries);
+  Value minusN = arith::NegFOp::create(f.b, f.loc, n.whole);
+  return scaledSeries(f, n, f.fma(x, f.constant(std::numbers::log2e), minusN), kExp2Series);
+}
+
 static Value expandExp2(const Float32 &f, Value x) {
   if (f.own == OwnExp2::Everywhere)
     return ownExp2(f, x);
@@ -190,18 +215,6 @@ static Value expandExp2(const Float32 &f, Value x) {
   x = f.range(x, -126, 128.4);
   Rounded n = nearest(f, x, 1);
   return scaledSeries(f, n, f.sub(x, n.whole), kExp2Series);
-}
-
-static Value expandExp(const Float32 &f, Value x) {
-  if (f.own == OwnExp2::NearZero)
-    return expNearZero(f, x);
-  if (Value power = powerBelowMaximum(f, x))
-    return expandExp2(f, power);
-  if (f.own == OwnExp2::Everywhere)
-    return expByExp2(f, x);
-  x = f.range(x, -87.3, 89);
-  Rounded n = nearest(f, x, std::numbers::log2e);
-  return scaledSeries(f, n, lessPowers(f, x, n.whole), kExpSeries);
 }
 
 // log(x) = e ln2 + 2 atanh(s), s = (m - 1) / (m + 1), m in [sqrt(1/2), sqrt(2)); series to s^9

@@ -184,7 +184,8 @@ void Blocker::prefetchStream(tile::DotOp dot, const Columns &columns, Value k, i
 }
 
 // Before a block of rows multiplies by a panel of blocks: its share of what the panel beside
-// expands. The last blocks of rows fetch: what the first ones did would have left the caches again.
+// expands. The last blocks of rows fetch: what the first ones did has left the second cache again
+// where rows are long (1B Q6_K, K = 2048: expanding took 3.6 and 2.7 % of a product's time).
 void Blocker::prefetchExpanded(tile::DotOp dot, const Columns &columns, Value row, int64_t rows) {
   tile::LoadOp load = loadOf(dot.getB());
   if (!load)
@@ -194,14 +195,11 @@ void Blocker::prefetchExpanded(tile::DotOp dot, const Columns &columns, Value ro
   int64_t mostBlocks =
       std::max<int64_t>(1, cast<RankedTensorType>(dot.getAcc().getType()).getDimSize(0) / rows);
   int64_t share = llvm::divideCeil(depth / length, mostBlocks) * length;
-  Value rowBlocks =
-      b_.createOrFold<arith::CeilDivUIOp>(loc_, extent(dot.getResult(), 0), index(rows));
+  Value rowsLeft = b_.createOrFold<arith::SubIOp>(loc_, rowLimit(dot), row);
+  Value blocksLeft = b_.createOrFold<arith::CeilDivUIOp>(loc_, rowsLeft, index(rows));
   Value fetching = index(llvm::divideCeil(depth, share));
-  Value waiting = b_.createOrFold<arith::SubIOp>(
-      loc_, b_.createOrFold<arith::MaxUIOp>(loc_, rowBlocks, fetching), fetching);
-  Value first =
-      multiplied(b_.createOrFold<arith::SubIOp>(loc_, divided(row, rows), waiting), share);
-  Value inside = // a block that waits is before 0, beyond any end
+  Value first = multiplied(b_.createOrFold<arith::SubIOp>(loc_, fetching, blocksLeft), share);
+  Value inside = // a block before those is before 0, beyond any end
       b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::ult, first, groupsEnd(dot, depth));
   (void)onlyIf(inside, [&] {
     Value column = add(mapped(load.getOffsets()[0]), add(columns.from, index(columns.count)));

@@ -99,7 +99,8 @@ FailureOr<Value> Blocker::streamReshape(tile::ReshapeOp op, const Block &block) 
     const int64_t row = from.getShape().back(), wide = block.shape.back();
     if (llvm::any_of(ArrayRef(block.shape).drop_back(), [](int64_t e) { return e != 1; }) ||
         (row != to.getShape().back() && row % wide != 0))
-      return op.emitOpError() << "is read in blocks of several rows, expected one row at a time";
+      return op.emitOpError() << "is read in blocks of several rows, expected one row at a time, "
+                                 "or a part of one that lies in a row of what is reshaped";
     source = relinearise(block, from, to);
   }
   FailureOr<Value> value = stream(op.getValue(), source);

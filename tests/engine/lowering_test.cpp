@@ -19,9 +19,9 @@ using testing::StartsWith;
 // A graph as a plan, with the names that its ids stand for.
 class Lowered {
 public:
-  explicit Lowered(const std::string &body)
+  explicit Lowered(const std::string &body, const LoweringOptions &options = {})
       : graph_(body), kernels_(graph_.context()),
-        result_(Lowering(kernels_, LoweringOptions()).run(graph_.step())) {}
+        result_(Lowering(kernels_, options).run(graph_.step())) {}
 
   const Result<plan::Plan> &result() const { return result_; }
   const plan::Plan &plan() const { return *result_; }
@@ -417,6 +417,40 @@ TEST(Lowering, SumsOfSpansHaveMemoryWhereRowsAreSingle) {
   EXPECT_EQ(bytes(512, 32, 4096), 0);
   EXPECT_EQ(bytes(512, 512, 256), 0);
   EXPECT_EQ(bytes(512, 512, 1 << 20), 0);
+}
+
+// Attention whose joined heads are rounded for a product.
+std::string attendThenProduct(const std::string &rounded) {
+  const std::string attend = kAttend;
+  return attend.substr(0, attend.find("graph.output")) + R"(
+    %j = graph.reshape %o : tensor<?x4x64xf32, #graph.dims<T>> -> tensor<?x256xf32, #graph.dims<T>>
+    %w = graph.weight ["w"] : tensor<32x256x!tile.block<"q8_0">>
+    %a = graph.quantize %j : tensor<?x256xf32, #graph.dims<T>>
+        -> tensor<?x256x!tile.block<")" +
+         rounded + R"(">, #graph.dims<T>>
+    %c = graph.contract %a, %w : tensor<?x256x!tile.block<")" +
+         rounded + R"(">, #graph.dims<T>>, tensor<32x256x!tile.block<"q8_0">>
+        -> tensor<?x32xf32, #graph.dims<T>>
+    graph.output "c", %c : tensor<?x32xf32, #graph.dims<T>>
+)";
+}
+
+// On tasks the two heads of a group lie side by side, so that scales may span them.
+TEST(Lowering, HeadsThatShareKeysAreRoundedTogetherOnTasks) {
+  auto outOf = [](const std::string &rounded, Programs programs) {
+    LoweringOptions options;
+    options.programs = programs;
+    Lowered lowered(attendThenProduct(rounded), options);
+    EXPECT_TRUE(lowered.result()) << lowered.result().error().message;
+    const auto &many = lowered.step<plan::If>(0).elseSteps.at(0);
+    std::string text = lowered.kernelText(std::get<plan::Launch>(many.op));
+    const size_t end = text.find(", out>");
+    const size_t begin = text.rfind("!tile.view<", end);
+    return text.substr(begin, end - begin);
+  };
+  EXPECT_EQ(outOf("q8a_64", Programs::Tasks), "!tile.view<?x256x!tile.block<\"q8a_64\">");
+  EXPECT_EQ(outOf("q8a_256", Programs::Tasks), "!tile.view<?x4x64xf32"); // of two groups
+  EXPECT_EQ(outOf("q8a", Programs::Threads), "!tile.view<?x4x64x!tile.block<\"q8a\">");
 }
 
 // ---- what runs on the tiles of a product ----

@@ -121,20 +121,6 @@ INSTANTIATE_TEST_SUITE_P(Formats, DotVariants,
 
 class RoundedRows : public testing::TestWithParam<std::string> {};
 
-void expectNear(const KernelCase &c, HostLevel &host) {
-  tile::KernelModule module = buildCase(c);
-  ASSERT_TRUE(module.ok()) << module.diagnosticText();
-  auto compiled = CompiledKernels::compile(module.module(), host);
-  ASSERT_TRUE(compiled.has_value()) << compiled.error().toString();
-  Random random(31);
-  for (Extents extents : mixExtents(c.extents, c.rounds, random)) {
-    if (c.derive)
-      c.derive(extents);
-    LaunchArguments arguments = caseArguments(c, compiled->kernel(), extents, false, random);
-    compiled->check(arguments, c.bound);
-  }
-}
-
 std::string outOf(const ActivationFormat &format) {
   return llvm::StringRef(format.name).lower();
 }

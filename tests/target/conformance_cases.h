@@ -48,6 +48,21 @@ inline LaunchArguments caseArguments(const KernelCase &c, tile::KernelOp kernel,
   return arguments;
 }
 
+// That compiled code lies within the case's bound of the interpreter, for some of its extents.
+inline void expectNear(const KernelCase &c, HostLevel &host) {
+  tile::KernelModule module = buildCase(c);
+  ASSERT_TRUE(module.ok()) << module.diagnosticText();
+  auto compiled = CompiledKernels::compile(module.module(), host);
+  ASSERT_TRUE(compiled.has_value()) << compiled.error().toString();
+  Random random(31);
+  for (Extents extents : mixExtents(c.extents, c.rounds, random)) {
+    if (c.derive)
+      c.derive(extents);
+    LaunchArguments arguments = caseArguments(c, compiled->kernel(), extents, false, random);
+    compiled->check(arguments, c.bound);
+  }
+}
+
 inline std::string extentsText(const Extents &extents) {
   std::string text;
   for (const auto &[name, extent] : extents)

@@ -172,12 +172,17 @@ static tile::BroadcastOp maximumOf(Value x) {
   return wide && isMaximum(wide.getValue()) ? wide : nullptr;
 }
 
+// What only sums read is compared with exponentials that are made elsewhere.
+static bool isOnlySummed(Value result) {
+  return llvm::all_of(result.getUsers(), llvm::IsaPred<tile::ReduceOp>);
+}
+
 // exp(x - m) of rows and their maxima as 2^(x log2 e - m log2 e), one step a number. Rounding m
-// log2 e shifts all of a row alike, by no more than rounding x and m did. The lowest number stays
-// finite, so that x of minus infinity gives 0.
-static Value expBelowMaximum(const Float32 &f, Value x) {
+// log2 e shifts all of a row alike, by no more than rounding x and m did: none of weights, whose
+// sum is shifted too. The lowest number stays finite, so that x of minus infinity gives 0.
+static Value expOfWeights(const Float32 &f, Value x, Value result) {
   tile::BroadcastOp wide = maximumOf(x);
-  if (!wide)
+  if (!wide || isOnlySummed(result))
     return {};
   Float32 row{f.b, f.loc, wide.getValue().getType(), f.own};
   Value scaled = row.mul(wide.getValue(), row.constant(-std::numbers::log2e));
@@ -192,10 +197,8 @@ static Value expBelowMaximum(const Float32 &f, Value x) {
 // maximum, whose powers are the smaller the further they lie below it, log2 e is taken in one part:
 // relative error below 2e-7 from -1 on, 2e-6 to the end.
 static Value expandExp(const Float32 &f, Value x) {
-  if (f.own == OwnExp2::Everywhere) {
-    Value below = expBelowMaximum(f, x);
-    return below ? below : expByExp2(f, x);
-  }
+  if (f.own == OwnExp2::Everywhere)
+    return expByExp2(f, x);
   if (f.own == OwnExp2::NearZero)
     return expNearZero(f, x);
   const bool below = static_cast<bool>(maximumOf(x));
@@ -294,7 +297,11 @@ static Value expandSinCos(const Float32 &f, Value x, bool cosine) {
 static Value expand(const Float32 &f, Operation *op) {
   Value x = op->getOperand(0);
   return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case([&](math::ExpOp) { return expandExp(f, x); })
+      .Case([&](math::ExpOp exp) {
+        Value weights =
+            f.own == OwnExp2::Everywhere ? expOfWeights(f, x, exp.getResult()) : Value();
+        return weights ? weights : expandExp(f, x);
+      })
       .Case([&](math::Exp2Op) { return expandExp2(f, x); })
       .Case([&](math::LogOp) { return expandLog(f, x); })
       .Case([&](math::Log2Op) { return expandLog2(f, x); })

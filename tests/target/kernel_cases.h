@@ -116,6 +116,24 @@ inline KernelCase extremeRowsCase() {
   return c;
 }
 
+// Rows of numbers that lie near each other and far from zero: what a maximum is rounded by must be
+// the same in all passes over a row.
+inline KernelCase farRowsCase() {
+  static constexpr double kFrom[] = {1e3, -1e6, 1e10, -3.4028234e38, 3.3e38};
+  constexpr int64_t kColumns = 200;
+  KernelCase c = rowsCase("softmax", 3, 64, "f32");
+  c.label = "softmax_f32_far";
+  c.extents = {{"M", {std::size(kFrom)}}, {"N", {kColumns}}};
+  c.prepare = [](LaunchArguments &arguments, const Extents &, Random &random) {
+    LaunchArgument &x = argumentNamed(arguments, "x");
+    forEachElement(x, [&](int64_t at, int64_t number) {
+      setElement(x.view().getElementType(), x.bytes, at,
+                 kFrom[number / kColumns] + static_cast<double>(random() % 8));
+    });
+  };
+  return c;
+}
+
 inline void addRowCases(KernelCases &cases) {
   for (const char *type : {"f32", "f16", "bf16"}) {
     cases.push_back(mapCase("add", "a", "b", type, {0, 0}));
@@ -131,6 +149,7 @@ inline void addRowCases(KernelCases &cases) {
   cases.push_back(roundedRowsCase("quantize_rows", 2, 64, {0, 0}));
   cases.push_back(roundedRowsCase("quantize_rows", 1, 160, {0, 0}));
   cases.push_back(extremeRowsCase());
+  cases.push_back(farRowsCase());
   KernelCase narrow = roundedRowsCase("quantize_rows", 1, 96, {0, 0});
   narrow.label = "quantize_rows_q8a_from_f16";
   narrow.settings["in"] = "f16";

@@ -172,9 +172,11 @@ static tile::BroadcastOp maximumOf(Value x) {
   return wide && isMaximum(wide.getValue()) ? wide : nullptr;
 }
 
-// What only sums read is compared with exponentials that are made elsewhere.
-static bool isOnlySummed(Value result) {
-  return llvm::all_of(result.getUsers(), llvm::IsaPred<tile::ReduceOp>);
+// Whether a sum and something else read the same numbers: what only one of them reads is compared
+// with exponentials that are made elsewhere.
+static bool areWeights(Value result) {
+  auto sums = llvm::count_if(result.getUsers(), llvm::IsaPred<tile::ReduceOp>);
+  return sums && sums < llvm::range_size(result.getUsers());
 }
 
 // exp(x - m) of rows and their maxima as 2^(x log2 e - m log2 e), one step a number. Rounding m
@@ -182,7 +184,7 @@ static bool isOnlySummed(Value result) {
 // sum is shifted too. The lowest number stays finite, so that x of minus infinity gives 0.
 static Value expOfWeights(const Float32 &f, Value x, Value result) {
   tile::BroadcastOp wide = maximumOf(x);
-  if (!wide || isOnlySummed(result))
+  if (!wide || !areWeights(result))
     return {};
   Float32 row{f.b, f.loc, wide.getValue().getType(), f.own};
   Value scaled = row.mul(wide.getValue(), row.constant(-std::numbers::log2e));

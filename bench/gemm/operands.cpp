@@ -26,7 +26,7 @@ void quantizeActivations(const ActivationFormat &format, std::span<float> values
     quantizeActivation(format, together, {out, bytes});
     for (size_t i = 0; i < length; ++i) {
       const uint8_t *block = out + i / kActivationLength * format.bytes();
-      together[i] = activationScale(block) *
+      together[i] = activationScale(format, block) *
                     activationCode(format, block, static_cast<uint32_t>(i % kActivationLength));
     }
   }

@@ -12,10 +12,6 @@ Result<DotPacking> packingFor(const BlockFormat &format, Programs programs) {
   return programs == Programs::Tasks ? dotPacking(format) : plainDotPacking(format);
 }
 
-// Codes of so few bits lose much more than one scale for two blocks of activations does; those of
-// Q8_0 do not (q4_1, 512 rows: 0.72 of the byte dots' rate, 0.68 with a scale for each block).
-static constexpr uint32_t kFewBits = 6, kLongScale = 64;
-
 const ActivationFormat *activationFor(const BlockFormat *format, ProductRules rules) {
   if (!format || rules.activations == Activations::F32)
     return nullptr;
@@ -23,8 +19,6 @@ const ActivationFormat *activationFor(const BlockFormat *format, ProductRules ru
   if (!packing)
     return nullptr;
   uint32_t length = format->blockLength;
-  if (rules.programs == Programs::Tasks && format->code.width() <= kFewBits)
-    length = std::max(length, kLongScale);
   while (length > kActivationLength && length > rules.scaleLength)
     length /= 2;
   return &activationFormatFor(packing->groupLength, length);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -13,8 +14,10 @@
 
 namespace sinter {
 
-static constexpr ActivationFormat kFormats[] = {kQ8a,   kQ8a64,     kQ8a256,
-                                                kQ8a16, kQ8a16By64, kQ8a16By256};
+static constexpr uint32_t kExponent = 0x7f800000;
+static constexpr auto kFactorExponent = std::bit_cast<uint32_t>(shiftedFactor(0));
+
+static constexpr ActivationFormat kFormats[] = {kQ8a, kQ8a256, kQ8a16, kQ8a16By256};
 
 std::span<const ActivationFormat> activationFormats() {
   return kFormats;
@@ -35,10 +38,22 @@ const ActivationFormat &activationFormatFor(uint32_t groupLength, uint64_t lengt
   return *best;
 }
 
-float activationScale(const uint8_t *block) {
-  float scale;
-  std::memcpy(&scale, block, sizeof scale);
-  return scale;
+template <typename Number> static Number numberAt(const uint8_t *block, uint32_t offset) {
+  Number number;
+  std::memcpy(&number, block + offset, sizeof number);
+  return number;
+}
+
+SteppedScale steppedScale(const uint8_t *block) {
+  return {numberAt<float>(block, 0),
+          anchoredUnit(numberAt<float>(block, ActivationFormat::kAnchorOffset))};
+}
+
+float activationScale(const ActivationFormat &format, const uint8_t *block) {
+  if (!format.isStepped())
+    return numberAt<float>(block, 0);
+  const SteppedScale scale = steppedScale(block);
+  return scale.factor * scale.unit;
 }
 
 int8_t activationCode(const ActivationFormat &format, const uint8_t *block, uint32_t element) {
@@ -56,22 +71,52 @@ template <typename Number> static void put(std::span<uint8_t> block, uint32_t at
   std::memcpy(block.subspan(at, sizeof number).data(), &number, sizeof number);
 }
 
+namespace {
+// Of a scale's elements.
+struct Rounding {
+  float scale, factor; // a code is the value times `factor`, no less than 0
+};
+} // namespace
+
+static Rounding freeRounding(float most) {
+  float factor = 127 / most;
+  return {most / 127, std::isinf(factor) ? 0 : factor};
+}
+
+// The next step that is no less. What NaN holds is not carried beyond it.
+static float steppedUp(float scale) {
+  constexpr uint32_t kBelow = (1u << (23 - kScaleStepBits)) - 1, kNan = 0x7fc00000;
+  return std::bit_cast<float>((std::min(std::bit_cast<uint32_t>(scale), kNan) + kBelow) & ~kBelow);
+}
+
+static Rounding steppedRounding(float most) {
+  float scale = steppedUp(most * (1 / 127.0f));
+  return scale < kLeastScale ? Rounding{0, 0} : Rounding{scale, 1 / scale};
+}
+
 static void quantizeBlock(const ActivationFormat &format, std::span<const float> values,
-                          float scale, float inverse, std::span<uint8_t> block) {
+                          const Rounding &by, std::span<uint8_t> block) {
   std::array<int8_t, kActivationLength> codes{};
   for (uint32_t i = 0; i < kActivationLength; ++i) {
-    float code = std::nearbyint(values[i] * inverse);
+    float code = std::nearbyint(values[i] * by.factor);
     if (!std::isnan(code))
       codes[i] = static_cast<int8_t>(code);
   }
-  put(block, 0, scale);
+  const auto bits = std::bit_cast<uint32_t>(by.scale);
+  const float anchor = std::bit_cast<float>(bits & kExponent) * kUnitAnchor;
+  put(block, 0,
+      format.isStepped() ? std::bit_cast<float>((bits & ~kExponent) | kFactorExponent) : by.scale);
   for (uint32_t length : {kActivationLength, format.partLength})
     for (uint32_t part = 0; part < kActivationLength / length; ++part) {
       auto first = codes.begin() + part * length;
       int32_t sum = std::accumulate(first, first + length, 0);
-      put(block, format.sumOffset(length, part), static_cast<float>(sum));
-      put(block, format.startOffset(length, part), -kActivationStartZero * sum);
+      put(block, format.sumOffset(length, part),
+          static_cast<float>(sum) * (format.isStepped() ? by.scale : 1));
+      put(block, format.startOffset(length, part),
+          -kActivationStartZero * sum + (format.isStepped() ? std::bit_cast<int32_t>(anchor) : 0));
     }
+  if (format.isStepped())
+    put(block, ActivationFormat::kAnchorOffset, anchor);
   std::memcpy(block.data() + format.codeOffset(), codes.data(), codes.size());
 }
 
@@ -79,11 +124,11 @@ void quantizeActivation(const ActivationFormat &format, std::span<const float> v
                         std::span<uint8_t> blocks) {
   const uint32_t count = format.scaleLength / kActivationLength;
   SINTER_CHECK(values.size() == format.scaleLength && blocks.size() == count * format.bytes());
-  float most = largestMagnitude(values), scale = most / 127;
-  float factor = 127 / most, inverse = std::isinf(factor) ? 0 : factor;
+  float most = largestMagnitude(values);
+  Rounding by = format.isStepped() ? steppedRounding(most) : freeRounding(most);
   for (uint32_t block = 0; block < count; ++block)
-    quantizeBlock(format, values.subspan(block * kActivationLength, kActivationLength), scale,
-                  inverse, blocks.subspan(block * format.bytes(), format.bytes()));
+    quantizeBlock(format, values.subspan(block * kActivationLength, kActivationLength), by,
+                  blocks.subspan(block * format.bytes(), format.bytes()));
 }
 
 } // namespace sinter

@@ -6,6 +6,15 @@
 // (all sums, then all starts); 32 codes (i8). `scaleLength` elements, one or more blocks, share one
 // scale, which each of these blocks holds; products read the first one's. scale = largest magnitude
 // / 127; code = value * (127 / largest magnitude), ties to even, 0 where that factor is infinite.
+//
+// Scales of one block are stepped: 2^e times one of kScaleSteps factors from 1 on, the next that is
+// no less than the largest magnitude / 127; code = value * (1 / scale), ties to even; below
+// kLeastScale it is 0, and so are codes. Products have their weights' scales ready times each
+// factor, and 2^e costs no multiplication: the bits of the anchor, 1.5 * 2^(23 + e - kAnchorShift),
+// plus a dot are, as f32, the anchor + dot * 2^(e - kAnchorShift), exactly. Such a block holds the
+// factor times 2^kAnchorShift instead of the scale, sums times the scale, starts plus the anchor's
+// bits, and behind these three numbers the anchor (0 for scales of 0, infinite for NaN and
+// infinities).
 #pragma once
 
 #include <cstdint>
@@ -16,23 +25,32 @@ namespace sinter {
 
 inline constexpr uint32_t kActivationLength = 32; // elements of a block
 inline constexpr int32_t kActivationStartZero = 128;
+inline constexpr uint32_t kScaleStepBits = 3; // of a stepped scale's mantissa
+inline constexpr uint32_t kScaleSteps = 1u << kScaleStepBits;
+inline constexpr float kLeastScale = 0x1p-100f; // of stepped ones but 0
+// Keeps anchors of all scales between the smallest and the largest normal number.
+inline constexpr uint32_t kAnchorShift = 20;
 
 struct ActivationFormat {
   std::string_view name;
   uint32_t partLength;  // elements whose sums the block holds; kActivationLength: the whole only
   uint32_t scaleLength; // a multiple of kActivationLength
 
+  static constexpr uint32_t kAnchorOffset = 12;
+
+  constexpr bool isStepped() const { return scaleLength == kActivationLength; }
+  constexpr uint32_t headBytes() const { return isStepped() ? 16 : 12; }
   constexpr uint32_t parts() const { return kActivationLength / partLength; }
   constexpr uint32_t partSums() const { return parts() == 1 ? 0 : parts(); }
   // Of the sum over elements [part * length, (part + 1) * length), with `length` that of the block
   // or of a part.
   constexpr uint32_t sumOffset(uint32_t length, uint32_t part) const {
-    return length == kActivationLength ? 4 : 12 + 4 * part;
+    return length == kActivationLength ? 4 : headBytes() + 4 * part;
   }
   constexpr uint32_t startOffset(uint32_t length, uint32_t part) const {
-    return length == kActivationLength ? 8 : 12 + 4 * (partSums() + part);
+    return length == kActivationLength ? 8 : headBytes() + 4 * (partSums() + part);
   }
-  constexpr uint32_t codeOffset() const { return 12 + 8 * partSums(); }
+  constexpr uint32_t codeOffset() const { return headBytes() + 8 * partSums(); }
   constexpr uint32_t bytes() const { return codeOffset() + kActivationLength; }
 };
 
@@ -40,10 +58,8 @@ struct ActivationFormat {
 // scale for 256 elements is as exact as what weights of few bits are multiplied by elsewhere, and
 // sums are scaled less often.
 inline constexpr ActivationFormat kQ8a{"Q8A", 32, 32};
-inline constexpr ActivationFormat kQ8a64{"Q8A_64", 32, 64};
 inline constexpr ActivationFormat kQ8a256{"Q8A_256", 32, 256};
 inline constexpr ActivationFormat kQ8a16{"Q8A_16", 16, 32};
-inline constexpr ActivationFormat kQ8a16By64{"Q8A_16_64", 16, 64};
 inline constexpr ActivationFormat kQ8a16By256{"Q8A_16_256", 16, 256};
 
 std::span<const ActivationFormat> activationFormats();
@@ -57,14 +73,31 @@ const ActivationFormat &activationFormatFor(uint32_t groupLength, uint64_t lengt
 void quantizeActivation(const ActivationFormat &format, std::span<const float> values,
                         std::span<uint8_t> blocks);
 
+// Factor `step` of stepped scales, 2^kAnchorShift times as large.
+constexpr float shiftedFactor(uint32_t step) {
+  return (1 + static_cast<float>(step) / kScaleSteps) * (1u << kAnchorShift);
+}
+// The anchor of 2^0, and what one of a dot is above an anchor: 2^(e - kAnchorShift).
+inline constexpr float kUnitAnchor = 1.5f * (1u << (23 - kAnchorShift));
+inline constexpr float kUnitOfAnchor = 0x1p-23f / 1.5f; // times an anchor, exact after rounding
+constexpr float anchoredUnit(float anchor) {
+  return anchor * kUnitOfAnchor;
+}
+
 // Parts of a block.
-float activationScale(const uint8_t *block);
+float activationScale(const ActivationFormat &format, const uint8_t *block);
+// A stepped scale as products take it: the factor, 2^kAnchorShift times as large, times the unit.
+struct SteppedScale {
+  float factor, unit;
+};
+SteppedScale steppedScale(const uint8_t *block);
 int8_t activationCode(const ActivationFormat &format, const uint8_t *block, uint32_t element);
 
 // Those of Q8A.
 inline constexpr uint32_t kActivationBytes = kQ8a.bytes();
 inline constexpr uint32_t kActivationSumOffset = kQ8a.sumOffset(kActivationLength, 0);
 inline constexpr uint32_t kActivationStartOffset = kQ8a.startOffset(kActivationLength, 0);
+inline constexpr uint32_t kActivationAnchorOffset = ActivationFormat::kAnchorOffset;
 inline constexpr uint32_t kActivationCodeOffset = kQ8a.codeOffset();
 inline constexpr std::string_view kActivationName = kQ8a.name;
 

@@ -227,9 +227,15 @@ Value Distributor::factorAt(const BlockPlace &place, const LaneView &view, Strin
   auto type = cast<tile::BlockType>(view.type.getElementType());
   Value zero = arith::ConstantOp::create(b_, loc_, b_.getF32FloatAttr(0));
   if (isActivation(type)) {
-    int64_t offset = field == "scale" ? 0 : kActivationSumOffset;
-    return ViewLoadOp::create(b_, loc_, view.argument, add(place.byte, index(offset)), place.when,
-                              zero, IntegerAttr());
+    auto number = [&](int64_t offset) -> Value {
+      return ViewLoadOp::create(b_, loc_, view.argument, add(place.byte, index(offset)), place.when,
+                                zero, IntegerAttr());
+    };
+    if (field == "sum")
+      return number(kActivationSumOffset);
+    Value one = arith::ConstantOp::create(b_, loc_, b_.getF32FloatAttr(kUnitOfAnchor));
+    Value unit = arith::MulFOp::create(b_, loc_, number(kActivationAnchorOffset), one);
+    return arith::MulFOp::create(b_, loc_, number(0), unit);
   }
   const BlockFormat &format = *findBlockFormat(type.getFormat().upper());
   const GroupFactor &factor = field == "scale" ? format.scale : format.min;
@@ -307,10 +313,11 @@ static int64_t storedOffset(tile::BlockType type, StringRef field) {
     SINTER_CHECK(bytes.has_value());
     return field == "scale" ? bytes->scaleOffset : bytes->codeOffset;
   }
-  return field == "scale"   ? 0
-         : field == "sum"   ? kActivationSumOffset
-         : field == "start" ? kActivationStartOffset
-                            : kActivationCodeOffset;
+  return field == "factor"   ? 0
+         : field == "sum"    ? kActivationSumOffset
+         : field == "start"  ? kActivationStartOffset
+         : field == "anchor" ? kActivationAnchorOffset
+                             : kActivationCodeOffset;
 }
 
 LogicalResult Distributor::emitBlockStore(BlockStoreOp op) {

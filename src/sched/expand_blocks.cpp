@@ -6,8 +6,6 @@
 #include "sched/dot_lanes.h"
 #include "sched/matrix_instructions.h"
 
-#include <limits>
-
 using namespace mlir;
 
 namespace sinter::sched {
@@ -89,7 +87,8 @@ Group loadGroup(Rewriter &r, tile::DotOp dot, tile::LoadOp a, tile::LoadOp b, bo
   return g;
 }
 
-// acc = fma(sum, scale_a, acc) with sum = dot scale_b, then the minima.
+// acc = fma(dot, scale_b scale_a, acc), which is what tile.dot says while scales are in f32's
+// range, then the minimum times the scaled sum of a's codes.
 Value addGroup(Rewriter &r, const Group &g, Value acc) {
   SmallVector<int64_t> shape(tileType(acc).getShape());
   Value whole = tile::DotOp::create(r.b, r.loc, r.i32(shape), g.codesA, g.codesB,
@@ -97,10 +96,10 @@ Value addGroup(Rewriter &r, const Group &g, Value acc) {
   Value exact = arith::SIToFPOp::create(r.b, r.loc, r.f32(shape), whole);
   auto rows = [&](Value left) { return r.broadcast(left, shape); };
   auto columns = [&](Value right) { return r.broadcast(r.turned(right), shape); };
-  Value sum = arith::MulFOp::create(r.b, r.loc, exact, columns(g.scaleB));
-  if (g.minB)
-    sum = math::FmaOp::create(r.b, r.loc, columns(g.minB), rows(g.sumA), sum);
-  return math::FmaOp::create(r.b, r.loc, sum, rows(g.scaleA), acc);
+  Value scale = arith::MulFOp::create(r.b, r.loc, columns(g.scaleB), rows(g.scaleA));
+  acc = math::FmaOp::create(r.b, r.loc, exact, scale, acc);
+  return g.minB ? math::FmaOp::create(r.b, r.loc, columns(g.minB), rows(g.sumA), acc).getResult()
+                : acc;
 }
 
 // Groups that are read together: of few rows, which wait for memory, as many as registers hold.
@@ -165,12 +164,12 @@ LogicalResult expandDecode(tile::DecodeOp decode) {
 /// A tile in groups of one block each, and what they are rounded with.
 struct Groups {
   SmallVector<int64_t> elements, blocks,
-      perBlock;               // [..., blocks, length], [..., blocks, 1], [..., blocks]
-  uint32_t axis = 0;          // along a block
-  Value numbers, most, scale; // elements; largest magnitude; that over the largest code
+      perBlock;        // [..., blocks, length], [..., blocks, 1], [..., blocks]
+  uint32_t axis = 0;   // along a block
+  Value numbers, most; // elements; largest magnitude
 };
 
-Groups groupsOf(Rewriter &r, Value value, int64_t length, float largestCode) {
+Groups groupsOf(Rewriter &r, Value value, int64_t length) {
   OpBuilder &b = r.b;
   Location loc = r.loc;
   Groups g;
@@ -184,14 +183,15 @@ Groups groupsOf(Rewriter &r, Value value, int64_t length, float largestCode) {
   g.numbers = tile::ReshapeOp::create(b, loc, r.f32(g.elements), value);
   g.most = tile::ReduceOp::create(b, loc, r.f32(g.blocks), tile::ReduceKind::Max,
                                   math::AbsFOp::create(b, loc, g.numbers), g.axis);
-  g.scale = arith::DivFOp::create(b, loc, g.most, r.splat(r.f32(g.blocks), largestCode));
   return g;
 }
 
-// Elements times their block's factor, zeros where `isZero` holds.
-Value scaledBy(Rewriter &r, const Groups &g, Value factor, Value isZero) {
-  Value zero = r.splat(r.f32(g.blocks), 0);
-  factor = arith::SelectOp::create(r.b, r.loc, isZero, zero, factor);
+Value zeroWhere(Rewriter &r, Value isZero, Value number) {
+  return arith::SelectOp::create(r.b, r.loc, isZero, r.splat(tileType(number), 0), number);
+}
+
+// Elements times their block's factor.
+Value scaledBy(Rewriter &r, const Groups &g, Value factor) {
   return arith::MulFOp::create(r.b, r.loc, g.numbers, r.broadcast(factor, g.elements));
 }
 
@@ -201,25 +201,68 @@ void putPart(Rewriter &r, tile::StoreOp store, StringRef field, Value value,
   BlockStoreOp::create(r.b, r.loc, field, value, store.getView(), store.getOffsets());
 }
 
-// Activations (numeric/activation_format.h): ties to even, and sums of the codes.
+// The bits of f32 numbers as `change` leaves them.
+Value withBits(Rewriter &r, Value number, llvm::function_ref<Value(Value)> change) {
+  Value bits = arith::BitcastOp::create(r.b, r.loc, r.i32(tileType(number).getShape()), number);
+  return arith::BitcastOp::create(r.b, r.loc, number.getType(), change(bits));
+}
+
+// The stepped scale of a block that is no less than its largest magnitude over the largest code.
+Value steppedScale(Rewriter &r, Value most) {
+  constexpr int32_t kBelow = (1 << (23 - kScaleStepBits)) - 1;
+  Value scale =
+      arith::MulFOp::create(r.b, r.loc, most, r.splat(tileType(most), 1 / 127.0f)).getResult();
+  Value stepped = withBits(r, scale, [&](Value bits) -> Value {
+    RankedTensorType type = tileType(bits);
+    bits = arith::AddIOp::create(r.b, r.loc, bits, r.splat(type, kBelow));
+    return arith::AndIOp::create(r.b, r.loc, bits, r.splat(type, ~kBelow));
+  });
+  Value isNan = arith::CmpFOp::create(r.b, r.loc, arith::CmpFPredicate::UNO, scale, scale);
+  return arith::SelectOp::create(r.b, r.loc, isNan, scale, stepped);
+}
+
+constexpr int32_t kExponent = 0x7f800000;
+
+// What a block holds of its scale: the factor and the anchor.
+std::pair<Value, Value> partsOfScale(Rewriter &r, Value scale) {
+  Value power = withBits(r, scale, [&](Value bits) -> Value {
+    return arith::AndIOp::create(r.b, r.loc, bits, r.splat(tileType(bits), kExponent));
+  });
+  Value factor = withBits(r, scale, [&](Value bits) -> Value {
+    RankedTensorType type = tileType(bits);
+    bits = arith::AndIOp::create(r.b, r.loc, bits, r.splat(type, ~kExponent));
+    return arith::AddIOp::create(r.b, r.loc, bits,
+                                 r.splat(type, llvm::bit_cast<int32_t>(shiftedFactor(0))));
+  });
+  Value unit = r.splat(tileType(power), kUnitAnchor);
+  return {factor, arith::MulFOp::create(r.b, r.loc, power, unit)};
+}
+
+// Activations of stepped scales (numeric/activation_format.h): ties to even, and sums of the codes.
 void storeActivations(Rewriter &r, tile::StoreOp store, Value value) {
   OpBuilder &b = r.b;
   Location loc = r.loc;
-  constexpr float kLargestCode = 127;
-  Groups g = groupsOf(r, value, kGroup, kLargestCode);
-  Value factor = arith::DivFOp::create(b, loc, r.splat(r.f32(g.blocks), kLargestCode), g.most);
-  Value largest = r.splat(r.f32(g.blocks), std::numeric_limits<float>::max());
-  Value isInfinite = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, factor, largest);
-  Value rounded = math::RoundEvenOp::create(b, loc, scaledBy(r, g, factor, isInfinite));
+  Groups g = groupsOf(r, value, kGroup);
+  Value scale = steppedScale(r, g.most);
+  Value inverse = arith::DivFOp::create(b, loc, r.splat(r.f32(g.blocks), 1), scale);
+  Value isLittle = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, scale,
+                                         r.splat(r.f32(g.blocks), kLeastScale));
+  scale = zeroWhere(r, isLittle, scale);
+  Value rounded =
+      math::RoundEvenOp::create(b, loc, scaledBy(r, g, zeroWhere(r, isLittle, inverse)));
   Value codes = arith::FPToSIOp::create(b, loc, r.i32(g.elements), rounded);
   Value sum = tile::ReduceOp::create(b, loc, r.i32(g.blocks), tile::ReduceKind::Sum, codes, g.axis);
-  Value start = arith::ConstantOp::create(
-      b, loc, DenseElementsAttr::get(r.i32(g.blocks), -kActivationStartZero));
+  Value number = arith::SIToFPOp::create(b, loc, r.f32(g.blocks), sum);
+  auto [factor, anchor] = partsOfScale(r, scale);
+  Value start = arith::MulIOp::create(b, loc, sum, r.splat(r.i32(g.blocks), -kActivationStartZero));
+  start = arith::AddIOp::create(b, loc, start,
+                                arith::BitcastOp::create(b, loc, r.i32(g.blocks), anchor));
   putPart(r, store, "code", arith::TruncIOp::create(b, loc, r.i8(g.elements), codes),
           tileType(value).getShape());
-  putPart(r, store, "scale", g.scale, g.perBlock);
-  putPart(r, store, "sum", arith::SIToFPOp::create(b, loc, r.f32(g.blocks), sum), g.perBlock);
-  putPart(r, store, "start", arith::MulIOp::create(b, loc, sum, start), g.perBlock);
+  putPart(r, store, "factor", factor, g.perBlock);
+  putPart(r, store, "sum", arith::MulFOp::create(b, loc, number, scale), g.perBlock);
+  putPart(r, store, "start", start, g.perBlock);
+  putPart(r, store, "anchor", anchor, g.perBlock);
 }
 
 // Signed bytes and a scale (numeric/byte_blocks.h): ties away from zero.
@@ -227,11 +270,13 @@ void storeBytes(Rewriter &r, tile::StoreOp store, Value value, const BlockFormat
                 const ByteBlocks &bytes) {
   OpBuilder &b = r.b;
   Location loc = r.loc;
-  Groups g = groupsOf(r, value, format.blockLength, static_cast<float>(bytes.largestCode));
-  Value inverse = arith::DivFOp::create(b, loc, r.splat(r.f32(g.blocks), 1), g.scale);
-  Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, g.scale,
-                                       r.splat(r.f32(g.blocks), 0));
-  Value scaled = scaledBy(r, g, inverse, isZero);
+  Groups g = groupsOf(r, value, format.blockLength);
+  Value scale = arith::DivFOp::create(
+      b, loc, g.most, r.splat(r.f32(g.blocks), static_cast<float>(bytes.largestCode)));
+  Value inverse = arith::DivFOp::create(b, loc, r.splat(r.f32(g.blocks), 1), scale);
+  Value isZero =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, scale, r.splat(r.f32(g.blocks), 0));
+  Value scaled = scaledBy(r, g, zeroWhere(r, isZero, inverse));
   RankedTensorType type = r.f32(g.elements);
   Value size = math::AbsFOp::create(b, loc, scaled), whole = math::FloorOp::create(b, loc, size);
   Value up = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGE,
@@ -244,7 +289,7 @@ void storeBytes(Rewriter &r, tile::StoreOp store, Value value, const BlockFormat
   putPart(r, store, "code", arith::TruncIOp::create(b, loc, r.i8(g.elements), codes),
           tileType(value).getShape());
   auto half = RankedTensorType::get(g.blocks, b.getF16Type());
-  putPart(r, store, "scale", arith::TruncFOp::create(b, loc, half, g.scale), g.perBlock);
+  putPart(r, store, "scale", arith::TruncFOp::create(b, loc, half, scale), g.perBlock);
 }
 
 LogicalResult expandStore(tile::StoreOp store, tile::QuantizeOp quantize) {

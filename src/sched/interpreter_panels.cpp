@@ -5,6 +5,7 @@
 
 #include "numeric/integer_scales.h"
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -65,6 +66,14 @@ static void putScale(const BlockFormat &format, const uint8_t *block, uint32_t e
   word = withNumber(word, scaleNumber(format, block, element), pairs, at.second);
 }
 
+// Times the factor of each step, row by row from `at` on.
+static void putSteps(const BlockFormat &format, const uint8_t *block, uint32_t element, int64_t at,
+                     Tile &scales) {
+  for (uint32_t step = 0; step < kScaleSteps; ++step)
+    scales.as<float>()[at + step * scales.shape()[1]] =
+        format.scale.value(block, element) * shiftedFactor(step);
+}
+
 Result<void> executeExpand(ExpandOp op, Task &task) {
   const Tile &blocks = tileOf(task, op.getBlocks());
   const BlockFormat &format = *blocks.element().format;
@@ -75,7 +84,8 @@ Result<void> executeExpand(ExpandOp op, Task &task) {
     SINTER_ASSIGN(mins, task.engine().allocate(*op, op.getMins().getType(), task));
   }
   const bool pairs = op.getPairs();
-  int64_t columns = words.shape()[1], groups = scales.shape()[0] * (pairs ? 2 : 1);
+  const int64_t steps = op.getStepped() ? kScaleSteps : 1;
+  int64_t columns = words.shape()[1], groups = scales.shape()[0] / steps * (pairs ? 2 : 1);
   auto first = static_cast<uint32_t>(op.getPart() * kActivationLength);
   for (int64_t column = 0; column < columns; ++column) {
     const uint8_t *block = blocks.as<uint8_t>() + column * format.blockBytes;
@@ -84,7 +94,10 @@ Result<void> executeExpand(ExpandOp op, Task &task) {
           wordOf(format, block, first + static_cast<uint32_t>(word) * kWordBytes);
     for (int64_t group = 0; group < groups; ++group) {
       auto element = first + static_cast<uint32_t>(group * kActivationLength / groups);
-      putScale(format, block, element, scaleAt(group, column, columns, pairs), pairs, scales);
+      if (op.getStepped())
+        putSteps(format, block, element, group * steps * columns + column, scales);
+      else
+        putScale(format, block, element, scaleAt(group, column, columns, pairs), pairs, scales);
       if (mins)
         mins->as<float>()[group * columns + column] = format.min.value(block, element);
     }
@@ -119,7 +132,8 @@ struct Panel {
   IntegerScales integers; // where scales are numbers
 
   int64_t columns() const { return words.shape()[1]; }
-  int64_t groups() const { return scales.shape()[0] * (pairs ? 2 : 1); }
+  int64_t steps() const { return a.element().activation->isStepped() ? kScaleSteps : 1; }
+  int64_t groups() const { return scales.shape()[0] / steps() * (pairs ? 2 : 1); }
 };
 
 // Sums over a group.
@@ -153,8 +167,26 @@ static GroupSums sumsOf(const Panel &p, int64_t row, int64_t column, int64_t gro
   return sums;
 }
 
-// Group by group: the exact dot scaled, then the sum of the activations times the minimum.
+// Group by group: the exact dot above a's anchor, scaled by b's scale times a's factor, then the
+// scaled sum of the activations times the minimum.
+static float addStepped(const Panel &p, int64_t row, int64_t column, float sums) {
+  const auto [factor, unit] = steppedScale(blockOf(p.a, row));
+  const auto step = std::bit_cast<uint32_t>(factor) >> (23 - kScaleStepBits) & (kScaleSteps - 1);
+  for (int64_t group = 0; group < p.groups(); ++group) {
+    GroupSums of = sumsOf(p, row, column, group);
+    float by = p.scales.as<float>()[(group * kScaleSteps + step) * p.columns() + column];
+    sums = std::fma(static_cast<float>(of.dot) * unit, by, sums);
+    if (p.mins)
+      sums = std::fma(-p.mins->as<float>()[group * p.columns() + column],
+                      static_cast<float>(of.codes) * (factor * unit), sums);
+  }
+  return sums;
+}
+
+// The same by b's scales alone.
 static float addColumn(const Panel &p, int64_t row, int64_t column, float sums) {
+  if (p.steps() > 1)
+    return addStepped(p, row, column, sums);
   for (int64_t group = 0; group < p.groups(); ++group) {
     GroupSums of = sumsOf(p, row, column, group);
     int64_t at = group * p.columns() + column;
@@ -237,8 +269,9 @@ Result<void> executeAddScaled(AddScaledOp op, Task &task) {
   SINTER_ASSIGN(Tile out, task.engine().allocate(*op, op.getResult().getType(), task));
   const int64_t columns = acc.shape()[1];
   for (int64_t at = 0; at < acc.count(); ++at)
-    out.as<float>()[at] = std::fma(sums.as<float>()[at], activationScale(blockOf(a, at / columns)),
-                                   acc.as<float>()[at]);
+    out.as<float>()[at] = std::fma(
+        sums.as<float>()[at], activationScale(*a.element().activation, blockOf(a, at / columns)),
+        acc.as<float>()[at]);
   task.bind(op.getResult(), std::move(out));
   return {};
 }

@@ -88,11 +88,13 @@ def Sched_ExpandOp : Sched_Op<"expand", []> {
   let description = [{
     Words [8, N] of four numbers T - zero + 128 as bytes (how a target keeps them is its own: only panel_dot reads them),
     scales, and minima [groups, N] where the format has them. Scales are f32 [groups, N], or the numbers of integer scales
-    (numeric/integer_scales.h) as i32 [groups, N], with `pairs` as two words of 16 bits [groups / 2, N].
+    (numeric/integer_scales.h) as i32 [groups, N], with `pairs` as two words of 16 bits [groups / 2, N]. `stepped` ones,
+    f32 [groups * kScaleSteps, N], stand beside activations whose scales are (numeric/activation_format.h): each times
+    the factor of every step and 2^kAnchorShift.
   }];
-  let arguments = (ins Tile_Tile:$blocks, I64Attr:$part, UnitAttr:$pairs);
+  let arguments = (ins Tile_Tile:$blocks, I64Attr:$part, UnitAttr:$pairs, UnitAttr:$stepped);
   let results = (outs Tile_Tile:$words, Tile_Tile:$scales, Optional<Tile_Tile>:$mins);
-  let assemblyFormat = "$blocks `part` $part (`pairs` $pairs^)? attr-dict `:` type($blocks) `->` type(results)";
+  let assemblyFormat = "$blocks `part` $part (`pairs` $pairs^)? (`stepped` $stepped^)? attr-dict `:` type($blocks) `->` type(results)";
   let hasVerifier = 1;
 }
 
@@ -105,9 +107,9 @@ def Sched_TotalScalesOp : Sched_Op<"total_scales", []> {
 }
 
 def Sched_PanelDotOp : Sched_Op<"panel_dot", []> {
-  let summary = "acc + a . b as tile.dot of blocks defines it but for the scale of a, for one block of activations a row and an expanded part of b";
+  let summary = "acc + a . b as tile.dot of blocks defines it, for one block of activations a row and an expanded part of b";
   let description = [{
-    Sums are f32, or totals of integer scales in i32: then `shift` is the bits that a dot loses, and minima are left to
+    Scales of a that are not stepped are left to add_scaled; beside stepped ones b's are. Sums are f32, or totals of integer scales in i32: then `shift` is the bits that a dot loses, and minima are left to
     scale_totals. The numbers of b lie in [`least`, `most`].
   }];
   let arguments = (ins Tile_Tile:$a, Tile_Tile:$words, Tile_Tile:$scales, Tile_Tile:$acc, Optional<Tile_Tile>:$mins,
@@ -215,7 +217,7 @@ def Sched_BlockLoadOp : Sched_Op<"block_load", []> {
 }
 
 def Sched_BlockStoreOp : Sched_Op<"block_store", []> {
-  let summary = "writes a part of each block: `code` (i8), `scale` (f32; f16 in formats of the table), `sum` (f32) or `start` (i32)";
+  let summary = "writes a part of each block: `code` (i8), `scale` (f16), and of activations `factor`, `sum`, `anchor` (f32) and `start` (i32)";
   let arguments = (ins StrAttr:$field, Tile_Tile:$value, Sched_View:$view, Variadic<Index>:$offsets);
   let assemblyFormat = "$field $value `,` $view `[` $offsets `]` attr-dict `:` type($value) `,` type($view)";
 }

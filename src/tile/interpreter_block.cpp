@@ -144,7 +144,7 @@ static Result<void> decode(OpCall &call) {
   }
   for (int64_t i = 0; i < out.count(); ++i) {
     const uint8_t *block = activationAt(from, i / kActivationLength);
-    out.as<float>()[i] = activationScale(block) *
+    out.as<float>()[i] = activationScale(*from.element().activation, block) *
                          activationCode(*from.element().activation, block, i % kActivationLength);
   }
   return {};
@@ -158,9 +158,10 @@ namespace {
 // Integer scales are numbers, and `totals` is for all groups of a block.
 struct Parts {
   int64_t group = 0; // elements
-  bool hasMin = false;
+  bool hasMin = false, stepped = false;
   std::optional<IntegerScales> integers;
   SmallVector<float, 0> numbers, scales, mins;
+  SmallVector<float, 0> units; // of stepped scales, whose factors are in `scales`
   SmallVector<TotalScale, 0> totals;
 };
 
@@ -184,7 +185,14 @@ static void appendActivation(const Tile &tile, int64_t block, Parts &parts) {
   const uint8_t *bytes = activationAt(tile, block);
   for (uint32_t e = 0; e < kActivationLength; ++e)
     parts.numbers.push_back(activationCode(*tile.element().activation, bytes, e));
-  parts.scales.append(kActivationLength / parts.group, activationScale(bytes));
+  const int64_t groups = kActivationLength / parts.group;
+  if (!parts.stepped) {
+    parts.scales.append(groups, activationScale(*tile.element().activation, bytes));
+    return;
+  }
+  const SteppedScale scale = steppedScale(bytes);
+  parts.scales.append(groups, scale.factor);
+  parts.units.append(groups, scale.unit);
 }
 
 static void appendBlock(const Tile &tile, int64_t block, Parts &parts) {
@@ -208,6 +216,7 @@ static Parts takeApart(const Tile &tile, int64_t group, const ActivationFormat *
   Parts parts;
   parts.group = group;
   parts.hasMin = tile.element().format && tile.element().format->min.present();
+  parts.stepped = tile.element().activation && tile.element().activation->isStepped();
   if (beside && tile.element().format)
     parts.integers = integerScales(*tile.element().format, *beside);
   for (int64_t block = 0; block < tile.count() / tile.element().length; ++block)
@@ -256,20 +265,33 @@ static float integerSums(const Parts &a, const Parts &b, int64_t left, int64_t r
   return sum;
 }
 
-// acc plus the products of row i of a and row j of b: `together` groups, which share one scale of
-// a, are summed up, then scaled.
-static float dotRows(const Parts &a, const Parts &b, int64_t i, int64_t j, int64_t groups,
-                     int64_t together, float acc) {
-  auto sumsOfGroups = b.integers ? integerSums : scaledSums;
-  for (int64_t first = 0; first < groups; first += together)
-    acc = std::fma(sumsOfGroups(a, b, i * groups + first, j * groups + first, together),
-                   a.scales[i * groups + first], acc);
+// acc plus the products of a group, by both scales at once.
+static float addStepped(const Parts &a, const Parts &b, int64_t left, int64_t right, float acc) {
+  GroupSums sums = sumsOf(a, b, left, right);
+  const float unit = a.units[left], factor = a.scales[left];
+  acc = std::fma(static_cast<float>(sums.dot) * unit, b.scales[right] * factor, acc);
+  if (b.hasMin)
+    acc = std::fma(-b.mins[right], static_cast<float>(sums.codes) * (factor * unit), acc);
   return acc;
 }
 
-// Elements that share a scale of a.
-static int64_t scaleLengthOf(const Tile &a, int64_t group) {
-  return a.element().activation ? a.element().activation->scaleLength : group;
+// acc plus the products of row i of a and row j of b: where a's scales are not stepped `together`
+// groups, which share one of them, are summed up, then scaled.
+static float dotRows(const Parts &a, const Parts &b, int64_t i, int64_t j, int64_t groups,
+                     int64_t together, float acc) {
+  auto sumsOfGroups = b.integers ? integerSums : scaledSums;
+  for (int64_t first = 0; first < groups; first += together) {
+    const int64_t left = i * groups + first, right = j * groups + first;
+    acc = a.stepped ? addStepped(a, b, left, right, acc)
+                    : std::fma(sumsOfGroups(a, b, left, right, together), a.scales[left], acc);
+  }
+  return acc;
+}
+
+// Elements of whole groups that are scaled at once.
+static int64_t lengthTogether(const Tile &a, int64_t group) {
+  const ActivationFormat *activation = a.element().activation;
+  return activation && !activation->isStepped() ? activation->scaleLength : group;
 }
 
 Result<void> blockDot(OpCall &call) {
@@ -284,7 +306,7 @@ Result<void> blockDot(OpCall &call) {
   SINTER_TRY(call.engine().reserve(call.op, 3 * elements * sizeof(float), call.task));
   SINTER_TRY(call.engine().charge(call.op, uint64_t(acc.count()) * uint64_t(k), call.task));
   Parts left = takeApart(a, group, nullptr), right = takeApart(b, group, a.element().activation);
-  int64_t n = acc.shape()[1], together = scaleLengthOf(a, group) / group;
+  int64_t n = acc.shape()[1], together = lengthTogether(a, group) / group;
   for (int64_t at = 0; at < acc.count(); ++at)
     call.out().as<float>()[at] =
         dotRows(left, right, at / n, at % n, k / group, together, acc.as<float>()[at]);

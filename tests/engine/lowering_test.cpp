@@ -448,7 +448,7 @@ TEST(Lowering, HeadsThatShareKeysAreRoundedTogetherOnTasks) {
     const size_t begin = text.rfind("!tile.view<", end);
     return text.substr(begin, end - begin);
   };
-  EXPECT_EQ(outOf("q8a_64", Programs::Tasks), "!tile.view<?x256x!tile.block<\"q8a_64\">");
+  EXPECT_EQ(outOf("q8a", Programs::Tasks), "!tile.view<?x256x!tile.block<\"q8a\">");
   EXPECT_EQ(outOf("q8a_256", Programs::Tasks), "!tile.view<?x4x64xf32"); // of two groups
   EXPECT_EQ(outOf("q8a", Programs::Threads), "!tile.view<?x4x64x!tile.block<\"q8a\">");
 }

@@ -100,11 +100,9 @@ TEST_F(Weights, ScalesOfActivationsAreAsLongAsRegistersAllow) {
         ->name;
   };
   EXPECT_EQ(nameFor("Q6_K", 384), "Q8A_16_256");
-  EXPECT_EQ(nameFor("Q6_K", 96), "Q8A_16_64");
+  EXPECT_EQ(nameFor("Q6_K", 96), "Q8A_16");
   EXPECT_EQ(nameFor("Q4_K", 256), "Q8A_256");
-  EXPECT_EQ(nameFor("Q4_1", 384), "Q8A_64");
-  EXPECT_EQ(nameFor("Q4_1", 96), "Q8A_64");
-  EXPECT_EQ(nameFor("Q4_1", 0), "Q8A");
+  EXPECT_EQ(nameFor("Q4_1", 384), "Q8A");
   EXPECT_EQ(nameFor("Q8_0", 384), "Q8A");
   EXPECT_EQ(nameFor("Q4_1", 384, Programs::Threads), "Q8A");
 }

@@ -370,8 +370,8 @@ TEST_F(Graph, ScalesOfActivationsSuitTheirMakerAndAllTheirReaders) {
     return formats;
   };
   using testing::ElementsAre;
-  EXPECT_THAT(formatsOf("q4_k", "q6_k"), ElementsAre("q8a_16_256", "q8a_16_256", "q8a_64"));
-  EXPECT_THAT(formatsOf("q6_k", "q8_0"), ElementsAre("q8a_16", "q8a_16", "q8a_16_64"));
+  EXPECT_THAT(formatsOf("q4_k", "q6_k"), ElementsAre("q8a_16_256", "q8a_16_256", "q8a"));
+  EXPECT_THAT(formatsOf("q6_k", "q8_0"), ElementsAre("q8a_16", "q8a_16", "q8a_16"));
 }
 
 // Heads that attend to the same keys lie side by side and are rounded together.
@@ -410,8 +410,8 @@ TEST_F(Graph, ScalesOfActivationsSpanTheHeadsThatShareKeys) {
     return format;
   };
   EXPECT_EQ(formatOf(2), "q8a_16_256");
-  EXPECT_EQ(formatOf(4), "q8a_16_64");
-  EXPECT_EQ(formatOf(8), "q8a_16_64");
+  EXPECT_EQ(formatOf(4), "q8a_16");
+  EXPECT_EQ(formatOf(8), "q8a_16");
 }
 
 } // namespace

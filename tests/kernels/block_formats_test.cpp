@@ -77,16 +77,16 @@ TEST(QuantizeRows, ActivationsKeepScaleSumAndCodes) {
   auto expected = activations(values);
   for (int64_t block = 0; block < columns / kActivationLength; ++block) {
     const uint8_t *bytes = &out[block * kActivationBytes];
-    float scale;
-    int32_t start, sum = 0;
-    std::memcpy(&scale, bytes, sizeof scale);
+    const float scale = activationScale(kQ8a, bytes);
+    int32_t anchor, start, sum = 0;
+    std::memcpy(&anchor, bytes + kActivationAnchorOffset, sizeof anchor);
     std::memcpy(&start, bytes + kActivationStartOffset, sizeof start);
     for (int64_t i = 0; i < kActivationLength; ++i) {
       auto code = static_cast<int8_t>(bytes[kActivationCodeOffset + i]);
       sum += code;
       ASSERT_EQ(scale * code, expected[block * kActivationLength + i]);
     }
-    EXPECT_EQ(start, -128 * sum);
+    EXPECT_EQ(start, anchor - 128 * sum);
   }
 }
 

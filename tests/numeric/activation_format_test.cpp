@@ -1,22 +1,24 @@
 // Formats of activations: which one weights ask for, and what their blocks hold.
 #include "numeric/activation_format.h"
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <limits>
 #include <random>
+#include <span>
+#include <vector>
 
 namespace sinter {
 namespace {
 
 TEST(ActivationFormats, HaveTheSumsOfTheGroupAndTheLongestScalesThatFit) {
   EXPECT_EQ(activationFormatFor(32, 32).name, "Q8A");
-  EXPECT_EQ(activationFormatFor(16, 64).name, "Q8A_16_64");
+  EXPECT_EQ(activationFormatFor(16, 64).name, "Q8A_16");
   EXPECT_EQ(activationFormatFor(32, 256).name, "Q8A_256");
   EXPECT_EQ(activationFormatFor(16, 8192).name, "Q8A_16_256");
-  EXPECT_EQ(activationFormatFor(32, 576).name, "Q8A_64"); // of 256 two and a quarter
-  EXPECT_EQ(activationFormatFor(32, 96).name, "Q8A");
+  EXPECT_EQ(activationFormatFor(32, 576).name, "Q8A"); // of 256 two and a quarter
 }
 
 template <typename Number> Number at(const uint8_t *block, uint32_t offset) {
@@ -25,24 +27,43 @@ template <typename Number> Number at(const uint8_t *block, uint32_t offset) {
   return number;
 }
 
-TEST(ActivationFormats, BlocksOfOneScaleHoldItAndTheirOwnSums) {
+std::vector<float> normals(size_t count, float scale = 1) {
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal(0, scale);
+  std::vector<float> values(count);
+  for (float &value : values)
+    value = normal(random);
+  return values;
+}
+
+float largestOf(std::span<const float> values) {
+  float most = 0;
+  for (float value : values)
+    most = std::max(most, std::fabs(value));
+  return most;
+}
+
+// The least 2^e * (1 + n / 8) that is no less.
+float stepFrom(float scale) {
+  int exponent;
+  float mantissa = std::frexp(scale, &exponent); // in [0.5, 1)
+  return std::ldexp(std::ceil(mantissa * 16) / 16, exponent);
+}
+
+TEST(ActivationFormats, BlocksHoldTheirScaleCodesAndSums) {
   for (const ActivationFormat &format : activationFormats()) {
     SCOPED_TRACE(format.name);
-    std::mt19937 random(5);
-    std::normal_distribution<float> normal;
-    std::vector<float> values(format.scaleLength);
-    float most = 0;
-    for (float &value : values) {
-      value = normal(random);
-      most = std::max(most, std::fabs(value));
-    }
+    const std::vector<float> values = normals(format.scaleLength);
+    const float most = largestOf(values);
+    const float scale = format.isStepped() ? stepFrom(most / 127) : most / 127;
+    const float factor = format.isStepped() ? 1 / scale : 127 / most;
     std::vector<uint8_t> blocks(values.size() / kActivationLength * format.bytes());
     quantizeActivation(format, values, blocks);
     for (uint32_t i = 0; i < format.scaleLength; ++i) {
       const uint8_t *block = &blocks[i / kActivationLength * format.bytes()];
-      EXPECT_EQ(activationScale(block), most / 127);
+      EXPECT_EQ(activationScale(format, block), scale);
       EXPECT_EQ(activationCode(format, block, i % kActivationLength),
-                std::nearbyint(values[i] * (127 / most)));
+                std::nearbyint(values[i] * factor));
     }
     for (uint32_t length : {kActivationLength, format.partLength})
       for (uint32_t first = 0; first < format.scaleLength; first += length) {
@@ -51,22 +72,43 @@ TEST(ActivationFormats, BlocksOfOneScaleHoldItAndTheirOwnSums) {
         int32_t sum = 0;
         for (uint32_t i = 0; i < length; ++i)
           sum += activationCode(format, block, inBlock + i);
-        EXPECT_EQ(at<float>(block, format.sumOffset(length, inBlock / length)), sum);
-        EXPECT_EQ(at<int32_t>(block, format.startOffset(length, inBlock / length)), -128 * sum);
+        const int32_t anchor =
+            format.isStepped() ? at<int32_t>(block, ActivationFormat::kAnchorOffset) : 0;
+        EXPECT_EQ(at<float>(block, format.sumOffset(length, inBlock / length)),
+                  static_cast<float>(sum) * (format.isStepped() ? scale : 1));
+        EXPECT_EQ(at<int32_t>(block, format.startOffset(length, inBlock / length)),
+                  anchor - 128 * sum);
       }
   }
 }
 
+// Of all exponents that scales have, and the largest dots of either sign that blocks can have.
+TEST(ActivationFormats, DotsAboveAnAnchorAreExact) {
+  constexpr int32_t kMost = 32 * 127 * 255;
+  for (int exponent = -92; exponent < 127; ++exponent) {
+    const float most = std::ldexp(1.3f, exponent);
+    std::vector<uint8_t> block(kQ8a.bytes());
+    quantizeActivation(kQ8a, std::vector<float>(kActivationLength, most), block);
+    const float scale = activationScale(kQ8a, block.data());
+    EXPECT_EQ(scale, stepFrom(most / 127)) << exponent;
+    const auto anchor = at<float>(block.data(), ActivationFormat::kAnchorOffset);
+    for (int32_t dot : {-kMost, -77, -1, 0, 1, kMost}) {
+      const float above = std::bit_cast<float>(std::bit_cast<int32_t>(anchor) + dot) - anchor;
+      const double factor = at<float>(block.data(), 0);
+      EXPECT_EQ(above * factor, static_cast<double>(dot) * scale) << exponent << " " << dot;
+    }
+  }
+}
+
 // The codes of one block of these values and of zeros behind them.
-std::vector<int> codesOf(std::vector<float> values, float &scale) {
-  values.resize(kActivationLength);
-  std::vector<uint8_t> block(kQ8a.bytes());
-  quantizeActivation(kQ8a, values, block);
-  scale = activationScale(block.data());
+std::vector<int> codesOf(const ActivationFormat &format, std::vector<float> values, float &scale) {
+  values.resize(format.scaleLength);
+  std::vector<uint8_t> block(format.scaleLength / kActivationLength * format.bytes());
+  quantizeActivation(format, values, block);
+  scale = activationScale(format, block.data());
   std::vector<int> codes;
-  for (uint32_t i = 0; i < kActivationLength; ++i)
-    codes.push_back(activationCode(kQ8a, block.data(), i));
-  codes.resize(3);
+  for (uint32_t i = 0; i < 3; ++i)
+    codes.push_back(activationCode(format, block.data(), i));
   return codes;
 }
 
@@ -74,15 +116,41 @@ TEST(ActivationFormats, NoNumberHasACodeBeyondTheLargest) {
   using Codes = std::vector<int>;
   constexpr float kInfinite = std::numeric_limits<float>::infinity();
   float scale;
-  EXPECT_EQ(codesOf({0, -0.0f}, scale), (Codes{0, 0, 0}));
+  EXPECT_EQ(codesOf(kQ8a256, {0, -0.0f}, scale), (Codes{0, 0, 0}));
   EXPECT_EQ(scale, 0);
-  EXPECT_EQ(codesOf({3e38f, -3e38f, 1}, scale), (Codes{127, -127, 0}));
-  EXPECT_EQ(codesOf({1e-37f, -2e-37f, 0}, scale), (Codes{0, 0, 0})) << "too small for a factor";
-  EXPECT_EQ(codesOf({4e-37f, -2e-37f}, scale), (Codes{127, -64, 0})) << "of a subnormal scale";
-  EXPECT_EQ(codesOf({kInfinite, 1, -kInfinite}, scale), (Codes{0, 0, 0}));
+  EXPECT_EQ(codesOf(kQ8a256, {3e38f, -3e38f, 1}, scale), (Codes{127, -127, 0}));
+  EXPECT_EQ(codesOf(kQ8a256, {1e-37f, -2e-37f, 0}, scale), (Codes{0, 0, 0})) << "no factor";
+  EXPECT_EQ(codesOf(kQ8a256, {4e-37f, -2e-37f}, scale), (Codes{127, -64, 0})) << "subnormal scale";
+  EXPECT_EQ(codesOf(kQ8a256, {kInfinite, 1, -kInfinite}, scale), (Codes{0, 0, 0}));
   EXPECT_EQ(scale, kInfinite);
-  EXPECT_EQ(codesOf({NAN, 1, kInfinite}, scale), (Codes{0, 0, 0}));
+  EXPECT_EQ(codesOf(kQ8a256, {NAN, 1, kInfinite}, scale), (Codes{0, 0, 0}));
   EXPECT_TRUE(std::isnan(scale));
+}
+
+TEST(ActivationFormats, SteppedScalesHaveCodesUpToTheLargest) {
+  using Codes = std::vector<int>;
+  constexpr float kInfinite = std::numeric_limits<float>::infinity();
+  float scale;
+  EXPECT_EQ(codesOf(kQ8a, {127, -126, 1}, scale), (Codes{127, -126, 1}));
+  EXPECT_EQ(scale, 1) << "whole numbers stay what they are";
+  EXPECT_EQ(codesOf(kQ8a, {142.875f, -1.125f}, scale), (Codes{127, -1, 0}));
+  EXPECT_EQ(scale, 1.125f);
+  EXPECT_EQ(codesOf(kQ8a, {std::nextafter(127.0f, 128.0f)}, scale), (Codes{113, 0, 0}));
+  EXPECT_EQ(scale, 1.125f);
+  EXPECT_EQ(codesOf(kQ8a, {0, -0.0f}, scale), (Codes{0, 0, 0}));
+  EXPECT_EQ(scale, 0);
+  EXPECT_EQ(codesOf(kQ8a, {3e38f, -3e38f, 1}, scale), (Codes{120, -120, 0}));
+  EXPECT_EQ(codesOf(kQ8a, {127 * kLeastScale, -kLeastScale}, scale), (Codes{127, -1, 0}));
+  EXPECT_EQ(codesOf(kQ8a, {100 * kLeastScale, -kLeastScale}, scale), (Codes{0, 0, 0}));
+  EXPECT_EQ(scale, 0) << "below the least";
+  EXPECT_EQ(codesOf(kQ8a, {1e-41f}, scale), (Codes{0, 0, 0}));
+  EXPECT_EQ(scale, 0) << "a subnormal number";
+  for (float number :
+       {kInfinite, std::bit_cast<float>(0x7fc00000), std::bit_cast<float>(0x7fffffff),
+        std::bit_cast<float>(0xffffffff), std::bit_cast<float>(0x7f800001)}) {
+    EXPECT_EQ(codesOf(kQ8a, {number, 1}, scale), (Codes{0, 0, 0}));
+    EXPECT_EQ(scale, kInfinite) << "times codes of 0: NaN";
+  }
 }
 
 } // namespace

@@ -46,9 +46,21 @@ inline void setExtremeCodes(const BlockFormat &format, uint8_t *block, bool turn
     setRaw(format.code, block, e, isNegative(e) != turned ? least : all - least);
 }
 
+// What makes a scale NaN, infinite, zero, subnormal or large.
+inline constexpr float kSpecialScales[] = {NAN, INFINITY, -INFINITY, 0.0f, -0.0f, 1e-41f, 3e38f};
+
+// Activations of a special scale.
+inline void setSpecial(std::span<float> values, Random &random) {
+  const float scale = kSpecialScales[random() % std::size(kSpecialScales)];
+  if (!std::isfinite(scale))
+    values[random() % values.size()] = scale;
+  else
+    for (float &value : values)
+      value *= scale;
+}
+
 // Blocks in row-major order, one in four of extreme numbers. With `specials` one block in five has
-// a scale that is NaN, infinite, zero or subnormal; any bytes are a valid block of the format
-// table.
+// a special scale; any bytes are a valid block of the format table.
 inline std::vector<uint8_t> randomBlocks(mlir::Type element, int64_t blocks, bool specials,
                                          Random &random) {
   const BlockFormat *format = tile::blockFormatOf(element);
@@ -59,7 +71,6 @@ inline std::vector<uint8_t> randomBlocks(mlir::Type element, int64_t blocks, boo
   std::normal_distribution<float> normal;
   std::vector<float> values(length);
   std::vector<uint8_t> bytes(blocks * size);
-  const float scales[] = {NAN, INFINITY, -INFINITY, 0.0f, -0.0f, 1e-41f, 3e38f};
   for (int64_t b = 0; b < blocks; ++b) {
     uint8_t *to = bytes.data() + b * size;
     const bool extreme = random() % 4 == 0, turned = random() % 2 != 0;
@@ -68,6 +79,9 @@ inline std::vector<uint8_t> randomBlocks(mlir::Type element, int64_t blocks, boo
       if (extreme && activation)
         value = isNegative(static_cast<uint32_t>(e)) != turned ? -1.0f : 1.0f;
     }
+    const bool special = specials && random() % 5 == 0;
+    if (special && activation)
+      setSpecial(values, random);
     if (format && format->rounding == Rounding::None)
       fillAnyBlock(*format, {to, static_cast<size_t>(size)}, random);
     else if (format)
@@ -76,15 +90,9 @@ inline std::vector<uint8_t> randomBlocks(mlir::Type element, int64_t blocks, boo
       quantizeActivation(*activation, values, {to, static_cast<size_t>(size)});
     if (extreme && format && dotPacking(*format))
       setExtremeCodes(*format, to, turned);
-    if (!specials || random() % 5 != 0)
-      continue;
-    float scale = scales[random() % std::size(scales)];
-    if (!format) {
-      std::memcpy(to, &scale, sizeof scale); // the one that products read
-      continue;
-    }
-    if (format->scale.level1.number == Number::F16)
-      setRaw(format->scale.level1, to, 0, f32ToF16(scale));
+    if (special && format && format->scale.level1.number == Number::F16)
+      setRaw(format->scale.level1, to, 0,
+             f32ToF16(kSpecialScales[random() % std::size(kSpecialScales)]));
   }
   return bytes;
 }

@@ -95,12 +95,36 @@ public:
     four = four ? vector::ShuffleOp::create(b_, loc_, four, word, order).getResult() : word;
   }
 
-  // The two numbers of a sum of `length` codes.
+  // What a block holds of its scale.
+  void placeScale(Value scale) {
+    Value bits = bitsOf(b_, loc_, scale);
+    if (!format_.isStepped())
+      return place(bits, 0);
+    constexpr int32_t kExponent = 0x7f800000;
+    auto all = [&](int32_t number) { return splatOf(b_, loc_, bits.getType(), number); };
+    Value power = arith::AndIOp::create(b_, loc_, bits, all(kExponent));
+    power = arith::BitcastOp::create(b_, loc_, scale.getType(), power);
+    Value anchor =
+        arith::MulFOp::create(b_, loc_, power, splatOf(b_, loc_, scale.getType(), kUnitAnchor));
+    Value factor = arith::AndIOp::create(b_, loc_, bits, all(~kExponent));
+    factor = arith::OrIOp::create(b_, loc_, factor, all(llvm::bit_cast<int32_t>(shiftedFactor(0))));
+    place(factor, 0);
+    scale_ = scale;
+    anchor_ = bitsOf(b_, loc_, anchor);
+    place(anchor_, ActivationFormat::kAnchorOffset);
+  }
+
+  // The two numbers of a sum of `length` codes, after the scale.
   void placeSum(Value sum, uint32_t length, uint32_t part) {
     Value number = arith::SIToFPOp::create(b_, loc_, VectorType::get({kFew}, b_.getF32Type()), sum);
+    if (scale_)
+      number = arith::MulFOp::create(b_, loc_, number, scale_);
     place(bitsOf(b_, loc_, number), format_.sumOffset(length, part));
     Value zero = splatOf(b_, loc_, sum.getType(), -kActivationStartZero);
-    place(arith::MulIOp::create(b_, loc_, sum, zero), format_.startOffset(length, part));
+    Value start = arith::MulIOp::create(b_, loc_, sum, zero);
+    if (anchor_)
+      start = arith::AddIOp::create(b_, loc_, start, anchor_);
+    place(start, format_.startOffset(length, part));
   }
 
   void store(Value blocks, uint32_t offset) {
@@ -115,6 +139,7 @@ private:
   Location loc_;
   const ActivationFormat &format_;
   SmallVector<Value> fours_;
+  Value scale_, anchor_; // where the scale is stepped
 };
 } // namespace
 
@@ -148,7 +173,7 @@ static void storeCodes(OpBuilder &b, Location loc, ArrayRef<Value> codes, Value 
 static void emitBlock(OpBuilder &b, Location loc, const ActivationFormat &format,
                       ArrayRef<Value> codes, Value scale, Value blocks, uint32_t offset) {
   Head head(b, loc, format);
-  head.place(bitsOf(b, loc, scale), 0);
+  head.placeScale(scale);
   const size_t perPart = codes.size() / format.parts();
   Value whole;
   for (uint32_t part = 0; part < format.parts(); ++part) {
@@ -162,23 +187,58 @@ static void emitBlock(OpBuilder &b, Location loc, const ActivationFormat &format
   storeCodes(b, loc, codes, blocks, offset + format.codeOffset());
 }
 
+namespace {
+// Of the elements of a scale, in each of four lanes.
+struct Rounding {
+  Value scale, factor;
+};
+} // namespace
+
+static Value zeroWhere(OpBuilder &b, Location loc, Value isZero, Value number) {
+  return arith::SelectOp::create(b, loc, isZero, splatOf(b, loc, number.getType(), 0.0f), number);
+}
+
+static Rounding freeRounding(OpBuilder &b, Location loc, Value most) {
+  Value full = splatOf(b, loc, most.getType(), 127.0f);
+  Value factor = arith::DivFOp::create(b, loc, full, most);
+  Value limit = splatOf(b, loc, most.getType(), std::numeric_limits<float>::max());
+  Value isOver = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, limit, factor);
+  return {arith::DivFOp::create(b, loc, most, full), zeroWhere(b, loc, isOver, factor)};
+}
+
+// The next step that is no less. What NaN holds is not carried beyond it.
+static Value steppedUp(OpBuilder &b, Location loc, Value scale) {
+  constexpr int32_t kBelow = (1 << (23 - kScaleStepBits)) - 1, kNan = 0x7fc00000;
+  Value bits = bitsOf(b, loc, scale);
+  auto all = [&](int32_t number) { return splatOf(b, loc, bits.getType(), number); };
+  bits = arith::MinSIOp::create(b, loc, bits, all(kNan));
+  bits = arith::AddIOp::create(b, loc, bits, all(kBelow));
+  bits = arith::AndIOp::create(b, loc, bits, all(~kBelow));
+  return arith::BitcastOp::create(b, loc, scale.getType(), bits);
+}
+
+static Rounding steppedRounding(OpBuilder &b, Location loc, Value most) {
+  auto all = [&](float number) { return splatOf(b, loc, most.getType(), number); };
+  Value scale = steppedUp(b, loc, arith::MulFOp::create(b, loc, most, all(1 / 127.0f)));
+  Value factor = arith::DivFOp::create(b, loc, all(1), scale);
+  Value isLittle =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, scale, all(kLeastScale));
+  return {zeroWhere(b, loc, isLittle, scale), zeroWhere(b, loc, isLittle, factor)};
+}
+
 void emitActivationBlocks(OpBuilder &b, Location loc, const ActivationFormat &format,
                           ArrayRef<Value> vectors, Value blocks) {
   Value most = largestMagnitude(b, loc, vectors);
-  Value full = splatOf(b, loc, most.getType(), 127.0f);
-  Value scale = arith::DivFOp::create(b, loc, most, full);
-  Value inverse = arith::DivFOp::create(b, loc, full, most);
-  Value limit = splatOf(b, loc, most.getType(), std::numeric_limits<float>::max());
-  Value isOver = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, limit, inverse);
-  inverse = arith::SelectOp::create(b, loc, isOver, splatOf(b, loc, most.getType(), 0.0f), inverse);
-  Value one = vector::ExtractOp::create(b, loc, inverse, 0);
+  Rounding by = format.isStepped() ? steppedRounding(b, loc, most) : freeRounding(b, loc, most);
+  Value one = vector::ExtractOp::create(b, loc, by.factor, 0);
   Value factor = vector::BroadcastOp::create(b, loc, vectors.front().getType(), one);
   const size_t perBlock = kActivationLength / lanesOf(vectors.front());
   for (size_t block = 0; block * perBlock < vectors.size(); ++block) {
     SmallVector<Value> codes;
     for (Value v : vectors.slice(block * perBlock, perBlock))
       codes.push_back(wholeNumbers(b, loc, arith::MulFOp::create(b, loc, v, factor)));
-    emitBlock(b, loc, format, codes, scale, blocks, static_cast<uint32_t>(block * format.bytes()));
+    emitBlock(b, loc, format, codes, by.scale, blocks,
+              static_cast<uint32_t>(block * format.bytes()));
   }
 }
 

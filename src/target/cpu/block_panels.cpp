@@ -77,18 +77,21 @@ namespace {
 // How a product's weights become panels.
 struct PanelParts {
   const BlockFormat &format;
+  const ActivationFormat &activation;
   GroupScales scales;
   int64_t group; // elements
   NumberRange numbers;
 
   PanelParts(const CpuFacts &facts, tile::DotOp dot)
       : format(*tile::blockFormatOf(getElementTypeOrSelf(dot.getB().getType()))),
-        scales(groupScalesOf(
-            format, *tile::activationFormatOf(getElementTypeOrSelf(dot.getA().getType())), facts)),
-        group(dotGroupLength(format)), numbers(numbersOf(*dotPacking(format))) {}
+        activation(*tile::activationFormatOf(getElementTypeOrSelf(dot.getA().getType()))),
+        scales(groupScalesOf(format, activation, facts)), group(dotGroupLength(format)),
+        numbers(numbersOf(*dotPacking(format))) {}
 
-  // Elements of a row of scales.
-  int64_t scaleElements() const { return group * scales.together(); }
+  // Elements of a row of scales: stepped ones have several rows a group.
+  int64_t scaleElements() const {
+    return activation.isStepped() ? group / kScaleSteps : group * scales.together();
+  }
 };
 
 } // namespace
@@ -100,11 +103,11 @@ LogicalResult Blocker::expandPart(tile::DotOp dot, Value blocks, int64_t part,
     return RankedTensorType::get({kActivationLength / elements, columns.count}, type);
   };
   Type words = b_.getI32Type(), floats = b_.getF32Type();
-  auto op =
-      sched::ExpandOp::create(b_, loc_, panel(kWordBytes, words),
-                              panel(parts.scaleElements(), parts.scales.integers ? words : floats),
-                              columns.mins ? Type(panel(parts.group, floats)) : Type(), blocks,
-                              static_cast<uint64_t>(part), parts.scales.pairs);
+  auto op = sched::ExpandOp::create(
+      b_, loc_, panel(kWordBytes, words),
+      panel(parts.scaleElements(), parts.scales.integers ? words : floats),
+      columns.mins ? Type(panel(parts.group, floats)) : Type(), blocks, static_cast<uint64_t>(part),
+      parts.scales.pairs, parts.activation.isStepped());
   Value at = add(k, index(part * kActivationLength)), zero = index(0);
   write(op.getWords(), columns.words, {divided(at, kWordBytes), zero});
   write(op.getScales(), columns.scales, {divided(at, parts.scaleElements()), zero});
@@ -183,8 +186,6 @@ FailureOr<Value> Blocker::panelSums(tile::DotOp dot, RankedTensorType type, Valu
                    ? DenseElementsAttr::get(type.clone(b_.getI32Type()), int32_t(0))
                    : DenseElementsAttr::get(type, -0.0f);
   Value sums = arith::ConstantOp::create(b_, loc_, zeros);
-  if (length == kActivationLength)
-    return panelPart(dot, sums, row, rows, columns, k);
   auto loop = scf::ForOp::create(b_, loc_, k, add(k, index(length)), index(kActivationLength),
                                  ValueRange{sums});
   OpBuilder::InsertionGuard guard(b_);
@@ -210,9 +211,12 @@ FailureOr<Value> Blocker::scaledTotals(tile::DotOp dot, Value totals, Value row,
   return sched::ScaleTotalsOp::create(b_, loc_, type, *a, totals, scales, mins).getResult();
 }
 
-// The blocks that share a scale, which their sums are multiplied by at last.
+// The blocks that share a scale, which their sums are multiplied by at last where it is not
+// stepped.
 FailureOr<Value> Blocker::panelStep(tile::DotOp dot, Value acc, Value row, int64_t rows,
                                     const Columns &columns, Value k) {
+  if (PanelParts(facts_, dot).activation.isStepped())
+    return panelPart(dot, acc, row, rows, columns, k);
   FailureOr<Value> sums =
       panelSums(dot, cast<RankedTensorType>(acc.getType()), row, rows, columns, k);
   if (succeeded(sums) && columns.totals)

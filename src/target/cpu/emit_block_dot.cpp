@@ -127,11 +127,14 @@ struct Emitter::BlockStream {
 
 // Groups whose dots are held at once: those that scales join, or all that share bytes of codes,
 // which each are read once then, one after the other (q6_k, one row on a Zen 4: from 12 to 29 GB/s
-// a thread without prefetches), as far as half of the registers hold and a's scale reaches.
+// a thread without prefetches), as far as half of the registers hold and a's scale reaches, where
+// that comes after their sum.
 uint32_t Emitter::groupsTogether(const BlockStream &stream, const GroupScales &how, size_t rows) {
   auto most = static_cast<uint32_t>(facts_.registers / 2 / static_cast<int64_t>(rows));
-  uint32_t groups = std::min(stream.packing.sharedLength, stream.activation.scaleLength) /
-                    stream.packing.groupLength;
+  uint32_t reach = stream.packing.sharedLength;
+  if (!stream.activation.isStepped())
+    reach = std::min(reach, stream.activation.scaleLength);
+  uint32_t groups = reach / stream.packing.groupLength;
   while (groups > std::max(most, how.together()))
     groups /= 2;
   return std::max(groups, how.together());
@@ -185,11 +188,15 @@ void Emitter::emitVectorDot(const BlockStream &stream, ArrayRef<Value> rowsA, in
       const uint32_t element = g * length, all = static_cast<uint32_t>(at) + element;
       const uint32_t end = element + together * length;
       auto before = [&](uint32_t words) { emitBetweenWords(stream, blocks, g, together, words); };
+      const bool stepped = stream.activation.isStepped();
       if (all % scaled == 0)
         sums.assign(rowsA.size(), zero);
-      how.integers ? dots.addTotals(element, together, how, Sums{pointersTo(sums)}, before)
-                   : dots.add(element, together, Sums{pointersTo(sums)}, before);
-      if ((at + end) % scaled == 0) {
+      if (how.integers)
+        dots.addTotals(element, together, how, Sums{pointersTo(sums)}, before);
+      else
+        dots.add(element, together, Sums{stepped ? SmallVector<Value *>(acc) : pointersTo(sums)},
+                 before);
+      if (!stepped && (at + end) % scaled == 0) {
         if (how.integers)
           sums = dots.scaledTotals(operand, scaled, sums);
         scaling.addScaled(static_cast<uint32_t>(at) + end - scaled, sums, acc);

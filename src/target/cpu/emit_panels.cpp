@@ -39,6 +39,14 @@ FailureOr<DotPacking> Emitter::panelPacking(Operation *op, Value blocks) {
   return *packing;
 }
 
+// A scale times the factor of a step of activations' scales, 2^kAnchorShift times as large.
+Value Emitter::timesStep(Value scale, uint32_t step) {
+  auto type = cast<VectorType>(scale.getType());
+  Value all =
+      arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(type, shiftedFactor(step)));
+  return arith::MulFOp::create(b_, loc_, scale, all);
+}
+
 LogicalResult Emitter::emitExpand(sched::ExpandOp op) {
   FailureOr<DotPacking> packing = panelPacking(op, op.getBlocks());
   if (failed(packing))
@@ -52,7 +60,8 @@ LogicalResult Emitter::emitExpand(sched::ExpandOp op) {
   auto scaleType = cast<RankedTensorType>(op.getScales().getType());
   const bool integers = scaleType.getElementType().isInteger(32);
   int64_t perRow = piecesAlong(wordType.getDimSize(1)), count = scaleType.getDimSize(0);
-  uint32_t groups = static_cast<uint32_t>(count) * (op.getPairs() ? 2 : 1);
+  const uint32_t steps = op.getStepped() ? kScaleSteps : 1;
+  uint32_t groups = static_cast<uint32_t>(count) / steps * (op.getPairs() ? 2 : 1);
   Pieces words = piecesOf(wordType, perRow), scales = piecesOf(scaleType, perRow), mins;
   if (op.getMins())
     mins = piecesOf(cast<RankedTensorType>(op.getMins().getType()), perRow);
@@ -71,8 +80,15 @@ LogicalResult Emitter::emitExpand(sched::ExpandOp op) {
         mins.values[g * perRow + p] = operand->min(element);
       if (op.getPairs() && g % 2)
         continue;
-      Value &scale = scales.values[g / (op.getPairs() ? 2 : 1) * perRow + p];
-      scale = integers ? operand->scaleNumbers(element, op.getPairs()) : operand->scale(element);
+      const uint32_t at = g / (op.getPairs() ? 2 : 1);
+      if (integers) {
+        scales.values[at * perRow + p] = operand->scaleNumbers(element, op.getPairs());
+        continue;
+      }
+      Value scale = operand->scale(element);
+      for (uint32_t step = 0; step < steps; ++step)
+        scales.values[(at * steps + step) * perRow + p] =
+            op.getStepped() ? timesStep(scale, step) : scale;
     }
   }
   tiles_[op.getWords()] = words;
@@ -107,8 +123,8 @@ PanelOperand::Rows Emitter::panelRows(Value tile, int64_t piece) {
   auto read = tile ? tile.getDefiningOp<sched::ReadOp>() : sched::ReadOp();
   if (!read)
     return {};
-  return [this, read, piece](uint32_t row) {
-    return readPiece(read, {row, piece * facts_.lanes}, facts_.lanes);
+  return [this, read, piece](uint32_t row, Value step) {
+    return readPiece(read, {row, piece * facts_.lanes}, facts_.lanes, step);
   };
 }
 
@@ -139,6 +155,8 @@ LogicalResult Emitter::emitPanelDot(sched::PanelDotOp op) {
     how.integers = IntegerScales{static_cast<uint32_t>(*op.getShift())};
   auto scaleRows =
       static_cast<uint32_t>(cast<RankedTensorType>(op.getScales().getType()).getDimSize(0));
+  if (activation.isStepped())
+    scaleRows /= kScaleSteps;
   const uint32_t length = kActivationLength / scaleRows / how.together();
   if (how.pairs && !facts_.instructions.wordDot)
     return op.emitOpError() << "multiplies pairs of words, which " << facts_.targetName()
@@ -160,7 +178,8 @@ LogicalResult Emitter::emitPanelDot(sched::PanelDotOp op) {
                                        PanelOperand::Parts{panelRows(op.getWords(), p),
                                                            panelRows(op.getScales(), p),
                                                            panelRows(op.getMins(), p),
-                                                           {}}));
+                                                           {},
+                                                           activation.isStepped()}));
     sums.push_back(sumsOf(acc, p, perRow));
   }
   SmallVector<DotOperand *> operands =

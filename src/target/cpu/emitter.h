@@ -81,7 +81,7 @@ private:
   LogicalResult emitLoadScalar(tile::LoadScalarOp op);
   LogicalResult emitStore(tile::StoreOp op);
   LogicalResult emitRead(sched::ReadOp op);
-  Value readPiece(sched::ReadOp op, ArrayRef<int64_t> at, int64_t width);
+  Value readPiece(sched::ReadOp op, ArrayRef<int64_t> at, int64_t width, Value rows = {});
   LogicalResult emitWrite(sched::WriteOp op);
   void emitPrefetch(sched::PrefetchOp op);
   void emitPrefetchBlocks(sched::PrefetchOp op, const EmittedView &view);
@@ -98,7 +98,7 @@ private:
     // Of lanes that may lie in several groups of packed rows; null elsewhere.
     Value inGroup, groupStride, rowsOfGroup; // index: the first one's row in its group, elements
                                              // between groups, rows of each
-    Value elements;   // index: the element's number from the view's base
+    Value elements;                          // index: the element's number from the view's base
   };
   Value laneOffsets(const Place &place, int64_t count);
   Value lanePointers(const Place &place, Type element, int64_t count);
@@ -185,9 +185,10 @@ private:
   mlir::FailureOr<DotPacking> panelPacking(mlir::Operation *op, Value blocks);
   std::unique_ptr<PackedOperand> operandOf(mlir::Operation *op, Value blocks,
                                            const DotPacking &packing, int64_t row);
-  std::function<Value(uint32_t row)> panelRows(Value tile, int64_t piece);
+  std::function<Value(uint32_t row, Value step)> panelRows(Value tile, int64_t piece);
   mlir::FailureOr<tile::LoadOp> panelActivations(mlir::Operation *op, Value a,
                                                  ArrayRef<Value> panels);
+  Value timesStep(Value scale, uint32_t step);
   LogicalResult emitExpand(sched::ExpandOp op);
   LogicalResult emitTotalScales(sched::TotalScalesOp op);
   LogicalResult emitPanelDot(sched::PanelDotOp op);

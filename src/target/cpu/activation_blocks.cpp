@@ -23,17 +23,57 @@ static int64_t lanesOf(Value vector) {
   return cast<VectorType>(vector.getType()).getDimSize(0);
 }
 
-// What `join` makes of all elements, in each of four lanes.
-static Value foldToFew(OpBuilder &b, Location loc, Value vector,
-                       llvm::function_ref<Value(Value, Value)> join) {
-  auto picked = [&](ArrayRef<int64_t> lanes) -> Value {
-    return vector::ShuffleOp::create(b, loc, vector, vector, lanes);
-  };
-  for (int64_t half = lanesOf(vector) / 2; half >= kFew; half /= 2)
-    vector = join(picked(llvm::to_vector(llvm::seq<int64_t>(0, half))),
-                  picked(llvm::to_vector(llvm::seq<int64_t>(half, 2 * half))));
-  vector = join(vector, picked({2, 3, 0, 1}));
-  return join(vector, picked({1, 0, 3, 2}));
+static Value picked(OpBuilder &b, Location loc, Value x, Value y, ArrayRef<int64_t> lanes) {
+  return vector::ShuffleOp::create(b, loc, x, y, lanes);
+}
+
+using Join = llvm::function_ref<Value(Value, Value)>;
+
+// Lanes [half * width / 2, (half + 1) * width / 2) of every `width`, of `count` lanes.
+static SmallVector<int64_t> halvesOf(int64_t count, int64_t width, int64_t half) {
+  SmallVector<int64_t> lanes;
+  for (int64_t lane = 0; lane < count; ++lane)
+    if (lane % width / (width / 2) == half)
+      lanes.push_back(lane);
+  return lanes;
+}
+
+// What `join` makes of all elements of each vector, in each of four lanes of one vector, the first
+// vector's first. Each step halves what is left of two vectors at once.
+static Value foldToFew(OpBuilder &b, Location loc, ArrayRef<Value> vectors, Join join) {
+  const int64_t lanes = lanesOf(vectors.front());
+  SmallVector<Value> left(vectors);
+  int64_t width = lanes; // of what is left of a vector
+  for (; left.size() > 1; width /= 2) {
+    SmallVector<Value> joined;
+    for (size_t at = 0; at < left.size(); at += 2) {
+      Value x = left[at], y = at + 1 < left.size() ? left[at + 1] : x;
+      joined.push_back(join(picked(b, loc, x, y, halvesOf(2 * lanes, width, 0)),
+                            picked(b, loc, x, y, halvesOf(2 * lanes, width, 1))));
+    }
+    left = joined;
+  }
+  Value vector = left.front();
+  for (; width > kFew; width /= 2)
+    vector = join(picked(b, loc, vector, vector, halvesOf(lanesOf(vector), width, 0)),
+                  picked(b, loc, vector, vector, halvesOf(lanesOf(vector), width, 1)));
+  for (int64_t turn : {2, 1}) {
+    SmallVector<int64_t> turned;
+    for (int64_t lane = 0; lane < lanesOf(vector); ++lane)
+      turned.push_back(lane ^ turn);
+    vector = join(vector, picked(b, loc, vector, vector, turned));
+  }
+  return vector;
+}
+
+// Four lanes of those, of each of `rows`, `times` times.
+static Value fewOf(OpBuilder &b, Location loc, Value vector, ArrayRef<int64_t> rows,
+                   int64_t times = 1) {
+  SmallVector<int64_t> lanes;
+  for (int64_t row : rows)
+    for (int64_t lane = 0; lane < times * kFew; ++lane)
+      lanes.push_back(row * kFew + lane % kFew);
+  return picked(b, loc, vector, vector, lanes);
 }
 
 static Value bitsOf(OpBuilder &b, Location loc, Value vector) {
@@ -41,18 +81,33 @@ static Value bitsOf(OpBuilder &b, Location loc, Value vector) {
                                   vector);
 }
 
-// Found as integers: the bits of magnitudes are in the same order, with NaN above all of them.
-Value largestMagnitude(OpBuilder &b, Location loc, ArrayRef<Value> vectors) {
-  auto larger = [&](Value x, Value y) -> Value { return arith::MaxSIOp::create(b, loc, x, y); };
+static Value larger(OpBuilder &b, Location loc, Value x, Value y) {
+  return arith::MaxSIOp::create(b, loc, x, y);
+}
+
+// Lane by lane. Found as integers: the bits of magnitudes are in the same order, with NaN above all
+// of them.
+static Value magnitudes(OpBuilder &b, Location loc, ArrayRef<Value> vectors) {
   Value most;
   for (Value v : vectors) {
     Value bits = bitsOf(b, loc, v);
     Value size =
         arith::AndIOp::create(b, loc, bits, splatOf(b, loc, bits.getType(), int32_t(0x7fffffff)));
-    most = most ? larger(most, size) : size;
+    most = most ? larger(b, loc, most, size) : size;
   }
-  return arith::BitcastOp::create(b, loc, VectorType::get({kFew}, b.getF32Type()),
-                                  foldToFew(b, loc, most, larger));
+  return most;
+}
+
+// The largest of each vector, in each of four lanes.
+static Value largestOf(OpBuilder &b, Location loc, ArrayRef<Value> magnitudes) {
+  Value bits =
+      foldToFew(b, loc, magnitudes, [&](Value x, Value y) { return larger(b, loc, x, y); });
+  return arith::BitcastOp::create(b, loc, cast<VectorType>(bits.getType()).clone(b.getF32Type()),
+                                  bits);
+}
+
+Value largestMagnitude(OpBuilder &b, Location loc, ArrayRef<Value> vectors) {
+  return largestOf(b, loc, magnitudes(b, loc, vectors));
 }
 
 // To whole numbers, ties to even. What NaN becomes is left to the instruction: the least number on
@@ -81,18 +136,19 @@ static void storeAt(OpBuilder &b, Location loc, Value value, Value block, uint32
 }
 
 namespace {
-// The words before a block's codes, four by four.
-class Head {
+// The words before some blocks' codes, four by four, those of one block beside the next one's.
+class Heads {
 public:
-  Head(OpBuilder &b, Location loc, const ActivationFormat &format)
+  Heads(OpBuilder &b, Location loc, const ActivationFormat &format)
       : b_(b), loc_(loc), format_(format), fours_(llvm::divideCeil(format.codeOffset(), 16)) {}
 
-  // `word`: in each of four lanes.
+  // `word`: of each block in four lanes.
   void place(Value word, uint32_t offset) {
     Value &four = fours_[offset / 16];
-    SmallVector<int64_t> order{0, 1, 2, 3};
-    order[offset / 4 % kFew] += kFew;
-    four = four ? vector::ShuffleOp::create(b_, loc_, four, word, order).getResult() : word;
+    auto order = llvm::to_vector(llvm::seq<int64_t>(0, lanesOf(word)));
+    for (int64_t at = offset / 4 % kFew; at < lanesOf(word); at += kFew)
+      order[at] += lanesOf(word);
+    four = four ? picked(b_, loc_, four, word, order) : word;
   }
 
   // What a block holds of its scale.
@@ -116,7 +172,8 @@ public:
 
   // The two numbers of a sum of `length` codes, after the scale.
   void placeSum(Value sum, uint32_t length, uint32_t part) {
-    Value number = arith::SIToFPOp::create(b_, loc_, VectorType::get({kFew}, b_.getF32Type()), sum);
+    Value number = arith::SIToFPOp::create(
+        b_, loc_, cast<VectorType>(sum.getType()).clone(b_.getF32Type()), sum);
     if (scale_)
       number = arith::MulFOp::create(b_, loc_, number, scale_);
     place(bitsOf(b_, loc_, number), format_.sumOffset(length, part));
@@ -127,11 +184,8 @@ public:
     place(start, format_.startOffset(length, part));
   }
 
-  void store(Value blocks, uint32_t offset) {
-    for (Value four : fours_) {
-      storeAt(b_, loc_, four, blocks, offset);
-      offset += 16;
-    }
+  SmallVector<Value> wordsOf(int64_t block) {
+    return llvm::map_to_vector(fours_, [&](Value four) { return fewOf(b_, loc_, four, block); });
   }
 
 private:
@@ -143,52 +197,58 @@ private:
 };
 } // namespace
 
-// The sum of codes of up to a block, whose low 16 bits say it.
-static Value sumOf(OpBuilder &b, Location loc, ArrayRef<Value> codes) {
+// The sums of each block's codes in a part, of which the low 16 bits say them.
+static Value sumsOf(OpBuilder &b, Location loc, ArrayRef<SmallVector<Value>> codes, uint32_t part,
+                    uint32_t parts) {
   auto add = [&](Value x, Value y) -> Value { return arith::AddIOp::create(b, loc, x, y); };
-  Value sum = codes.front();
-  for (Value more : codes.drop_front())
-    sum = add(sum, more);
-  sum = foldToFew(b, loc, sum, add);
+  SmallVector<Value> sums;
+  for (const SmallVector<Value> &block : codes) {
+    ArrayRef<Value> vectors =
+        ArrayRef(block).slice(part * block.size() / parts, block.size() / parts);
+    Value sum = vectors.front();
+    for (Value more : vectors.drop_front())
+      sum = add(sum, more);
+    sums.push_back(sum);
+  }
+  Value sum = foldToFew(b, loc, sums, add);
   Value half = splatOf(b, loc, sum.getType(), int32_t(16));
   return arith::ShRSIOp::create(b, loc, arith::ShLIOp::create(b, loc, sum, half), half);
 }
 
-// As bytes, by stores of at most the length of a vector of words.
-static void storeCodes(OpBuilder &b, Location loc, ArrayRef<Value> codes, Value blocks,
-                       uint32_t offset) {
-  SmallVector<Value> bytes;
+// As bytes, in vectors of at most the length of one of words.
+static SmallVector<Value> bytesOf(OpBuilder &b, Location loc, ArrayRef<Value> codes) {
+  SmallVector<Value> bytes, together;
   for (Value vector : codes)
     bytes.push_back(arith::TruncIOp::create(
         b, loc, cast<VectorType>(vector.getType()).clone(b.getI8Type()), vector));
-  for (ArrayRef<Value> rest = bytes; !rest.empty();) {
-    ArrayRef<Value> together = rest.take_front(4);
-    rest = rest.drop_front(together.size());
-    storeAt(b, loc, joined(b, loc, together), blocks, offset);
-    offset += static_cast<uint32_t>(together.size() * lanesOf(together.front()));
-  }
+  for (ArrayRef<Value> rest = bytes; !rest.empty();
+       rest = rest.drop_front(std::min<size_t>(4, rest.size())))
+    together.push_back(joined(b, loc, rest.take_front(4)));
+  return together;
 }
 
-// One block at `offset`. Its head is stored with the place of its first codes, before them.
-static void emitBlock(OpBuilder &b, Location loc, const ActivationFormat &format,
-                      ArrayRef<Value> codes, Value scale, Value blocks, uint32_t offset) {
-  Head head(b, loc, format);
-  head.placeScale(scale);
-  const size_t perPart = codes.size() / format.parts();
+// Blocks of words in vectors, each of the scale beside it.
+static SmallVector<RoundedBlock> roundedBlocks(OpBuilder &b, Location loc,
+                                               const ActivationFormat &format,
+                                               ArrayRef<SmallVector<Value>> codes, Value scales) {
+  Heads heads(b, loc, format);
+  heads.placeScale(scales);
   Value whole;
   for (uint32_t part = 0; part < format.parts(); ++part) {
-    Value sum = sumOf(b, loc, codes.slice(part * perPart, perPart));
-    whole = whole ? arith::AddIOp::create(b, loc, whole, sum).getResult() : sum;
+    Value sums = sumsOf(b, loc, codes, part, format.parts());
+    whole = whole ? arith::AddIOp::create(b, loc, whole, sums).getResult() : sums;
     if (format.partSums())
-      head.placeSum(sum, format.partLength, part);
+      heads.placeSum(sums, format.partLength, part);
   }
-  head.placeSum(whole, kActivationLength, 0);
-  head.store(blocks, offset);
-  storeCodes(b, loc, codes, blocks, offset + format.codeOffset());
+  heads.placeSum(whole, kActivationLength, 0);
+  SmallVector<RoundedBlock> blocks;
+  for (auto [at, each] : llvm::enumerate(codes))
+    blocks.push_back({heads.wordsOf(static_cast<int64_t>(at)), bytesOf(b, loc, each)});
+  return blocks;
 }
 
 namespace {
-// Of the elements of a scale, in each of four lanes.
+// Of the elements of each scale, in each of four lanes.
 struct Rounding {
   Value scale, factor;
 };
@@ -226,19 +286,68 @@ static Rounding steppedRounding(OpBuilder &b, Location loc, Value most) {
   return {zeroWhere(b, loc, isLittle, scale), zeroWhere(b, loc, isLittle, factor)};
 }
 
-void emitActivationBlocks(OpBuilder &b, Location loc, const ActivationFormat &format,
-                          ArrayRef<Value> vectors, Value blocks) {
-  Value most = largestMagnitude(b, loc, vectors);
-  Rounding by = format.isStepped() ? steppedRounding(b, loc, most) : freeRounding(b, loc, most);
-  Value one = vector::ExtractOp::create(b, loc, by.factor, 0);
-  Value factor = vector::BroadcastOp::create(b, loc, vectors.front().getType(), one);
+int64_t scalesTogether(int64_t lanes) {
+  return std::max<int64_t>(lanes / kFew, 1);
+}
+
+// The numbers of a scale's elements, block by block.
+static void appendCodes(OpBuilder &b, Location loc, ArrayRef<Value> vectors, Value factor,
+                        SmallVectorImpl<SmallVector<Value>> &blocks) {
   const size_t perBlock = kActivationLength / lanesOf(vectors.front());
-  for (size_t block = 0; block * perBlock < vectors.size(); ++block) {
-    SmallVector<Value> codes;
-    for (Value v : vectors.slice(block * perBlock, perBlock))
+  for (size_t at = 0; at < vectors.size(); at += perBlock) {
+    SmallVector<Value> &codes = blocks.emplace_back();
+    for (Value v : vectors.slice(at, perBlock))
       codes.push_back(wholeNumbers(b, loc, arith::MulFOp::create(b, loc, v, factor)));
-    emitBlock(b, loc, format, codes, by.scale, blocks,
-              static_cast<uint32_t>(block * format.bytes()));
+  }
+}
+
+// Of as many scales as are found side by side.
+static SmallVector<RoundedBlock> roundTogether(OpBuilder &b, Location loc,
+                                               const ActivationFormat &format,
+                                               ArrayRef<ArrayRef<Value>> scales) {
+  const int64_t lanes = lanesOf(scales.front().front()), together = scalesTogether(lanes);
+  const int64_t perScale = format.scaleLength / kActivationLength;
+  Value most = largestOf(b, loc, llvm::map_to_vector(scales, [&](ArrayRef<Value> vectors) {
+                           return magnitudes(b, loc, vectors);
+                         }));
+  Rounding by = format.isStepped() ? steppedRounding(b, loc, most) : freeRounding(b, loc, most);
+  SmallVector<SmallVector<Value>> codes;
+  for (auto [at, vectors] : llvm::enumerate(scales))
+    appendCodes(b, loc, vectors, fewOf(b, loc, by.factor, static_cast<int64_t>(at), lanes / kFew),
+                codes);
+  SmallVector<RoundedBlock> rounded;
+  for (size_t at = 0; at < codes.size(); at += together) {
+    auto some = ArrayRef(codes).slice(at, std::min<size_t>(together, codes.size() - at));
+    SmallVector<int64_t> rows;
+    for (size_t row = 0; row < llvm::PowerOf2Ceil(some.size()); ++row)
+      rows.push_back(static_cast<int64_t>(std::min(at + row, codes.size() - 1)) / perScale);
+    rounded.append(roundedBlocks(b, loc, format, some, fewOf(b, loc, by.scale, rows)));
+  }
+  return rounded;
+}
+
+SmallVector<RoundedBlock> roundActivations(OpBuilder &b, Location loc,
+                                           const ActivationFormat &format,
+                                           ArrayRef<ArrayRef<Value>> scales) {
+  const auto together = static_cast<size_t>(scalesTogether(lanesOf(scales.front().front())));
+  SmallVector<RoundedBlock> rounded;
+  for (; !scales.empty(); scales = scales.drop_front(std::min(together, scales.size())))
+    rounded.append(roundTogether(b, loc, format, scales.take_front(together)));
+  return rounded;
+}
+
+// The head is stored with the place of the first codes, before them.
+void storeActivations(OpBuilder &b, Location loc, const ActivationFormat &format,
+                      const RoundedBlock &rounded, Value block) {
+  uint32_t offset = 0;
+  for (Value four : rounded.words) {
+    storeAt(b, loc, four, block, offset);
+    offset += 4 * kFew;
+  }
+  offset = format.codeOffset();
+  for (Value bytes : rounded.codes) {
+    storeAt(b, loc, bytes, block, offset);
+    offset += static_cast<uint32_t>(lanesOf(bytes));
   }
 }
 

@@ -1,5 +1,6 @@
 // Blocking, sinks: loops over the blocks of a value that end in a view, in scratch or in a
 // reduction.
+#include "target/cpu/activation_blocks.h"
 #include "target/cpu/blocker.h"
 
 #include "numeric/dot_packing.h"
@@ -21,6 +22,14 @@ static std::optional<int64_t> constantOf(Value value) {
   return std::nullopt;
 }
 
+// Elements that are rounded as one; 0: these are none.
+static int64_t roundedLength(RankedTensorType type) {
+  const ActivationFormat *activation = tile::activationFormatOf(type.getElementType());
+  return activation                                    ? activation->scaleLength
+         : isa<tile::BlockType>(type.getElementType()) ? kActivationLength
+                                                       : 0;
+}
+
 // Lanes run along the last axis that has more than one element.
 SmallVector<int64_t> Blocker::streamStep(RankedTensorType type) {
   SmallVector<int64_t> step(type.getRank(), 1);
@@ -29,9 +38,44 @@ SmallVector<int64_t> Blocker::streamStep(RankedTensorType type) {
     --lane;
   int64_t columns = type.getDimSize(lane), wide = facts_.lanes * kStreamVectors;
   step[lane] = columns >= wide ? wide : std::min(columns, facts_.lanes);
+  if (int64_t length = roundedLength(type))
+    step[lane] = length;
+  return step;
+}
+
+// The rows that a reshape joins, if the value's cone has one that is read in parts of these; 0: it
+// has none.
+int64_t Blocker::joinedRow(Value value) {
+  llvm::SetVector<Value> cone;
+  cone.insert(value);
+  for (size_t at = 0; at < cone.size(); ++at) {
+    Operation *op = cone[at].getDefiningOp();
+    if (!op || scratch_.count(cone[at]))
+      continue;
+    if (auto reshape = dyn_cast<tile::ReshapeOp>(op); reshape && !isStreamable(reshape))
+      return cast<RankedTensorType>(reshape.getValue().getType()).getShape().back();
+    for (Value operand : op->getOperands())
+      if (isa<RankedTensorType>(operand.getType()))
+        cone.insert(operand);
+  }
+  return 0;
+}
+
+// Of values that are rounded: as many scales as are found side by side, of one row or else of
+// several.
+SmallVector<int64_t> Blocker::roundStep(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> step = streamStep(type);
+  const int64_t last = type.getRank() - 1, length = step[last];
   const ActivationFormat *activation = tile::activationFormatOf(type.getElementType());
-  if (isa<tile::BlockType>(type.getElementType()))
-    step[lane] = activation ? activation->scaleLength : kActivationLength;
+  if (!activation || !activation->isStepped())
+    return step;
+  const int64_t together = scalesTogether(facts_.lanes), row = joinedRow(value);
+  const int64_t columns =
+      row ? std::gcd(row / length, together) : std::min(together, type.getDimSize(last) / length);
+  step[last] = columns * length;
+  if (!row && last > 0)
+    step[last - 1] = std::min(together / columns, type.getDimSize(last - 1));
   return step;
 }
 
@@ -80,9 +124,9 @@ LogicalResult Blocker::blockAxis(Value value, int64_t axis, ArrayRef<int64_t> st
     if (failed(body(loop.getInductionVar(), by)))
       return failure();
   }
-  int64_t rest = extentHere - whole;
-  for (int64_t at = whole, size = std::min(rest, facts_.lanes); rest > 0;
-       at += size, rest -= size, size = std::min(rest, facts_.lanes))
+  int64_t rest = extentHere - whole, part = roundedLength(type) ? rest : facts_.lanes;
+  for (int64_t at = whole, size = std::min(rest, part); rest > 0;
+       at += size, rest -= size, size = std::min(rest, part))
     if (failed(body(index(at), size)))
       return failure();
   return success();
@@ -129,7 +173,8 @@ LogicalResult Blocker::forEachPart(Value value, ArrayRef<int64_t> step, BlockSin
 
 LogicalResult Blocker::sinkStore(tile::StoreOp store) {
   Value value = store.getValue();
-  return forEachPart(value, streamStepOf(value),
+  auto type = cast<RankedTensorType>(value.getType());
+  return forEachPart(value, roundedLength(type) ? roundStep(value) : streamStepOf(value),
                      [&](const Block &block) { return storeBlock(store, block); });
 }
 

@@ -91,6 +91,8 @@ private:
                           BlockSink sink);
   SmallVector<int64_t> streamStep(RankedTensorType type);
   SmallVector<int64_t> streamStepOf(Value value);
+  int64_t joinedRow(Value value);
+  SmallVector<int64_t> roundStep(Value value);
 
   // block_dot.cpp: contractions
   LogicalResult sinkDot(tile::DotOp dot);

@@ -71,13 +71,29 @@ void Emitter::roundBlock(const ByteBlocks &format, ArrayRef<Value> vectors, Valu
   LLVM::StoreOp::create(b_, loc_, half, bytesAt(block, format.scaleOffset), 1);
 }
 
-// How a block of a format is written, with its length and bytes.
+// Writes of the activation blocks of each scale.
+SmallVector<Emitter::WriteAt> Emitter::activationWrites(const ActivationFormat &format,
+                                                        ArrayRef<ArrayRef<Value>> scales) {
+  auto rounded =
+      std::make_shared<SmallVector<RoundedBlock>>(roundActivations(b_, loc_, format, scales));
+  const size_t perScale = format.scaleLength / kActivationLength;
+  SmallVector<WriteAt> writes;
+  for (size_t scale = 0; scale < scales.size(); ++scale)
+    writes.push_back([=, this, &format](Value blocks) {
+      for (size_t at = 0; at < perScale; ++at)
+        storeActivations(b_, loc_, format, (*rounded)[scale * perScale + at],
+                         bytesAt(blocks, static_cast<int64_t>(at * format.bytes())));
+    });
+  return writes;
+}
+
+// How blocks of a format are written, with their length and bytes.
 FailureOr<Emitter::BlockWriter> Emitter::blockWriter(tile::StoreOp op, Type element) {
   if (const ActivationFormat *format = tile::activationFormatOf(element))
     return BlockWriter{format->scaleLength,
                        int64_t(format->scaleLength) / kActivationLength * format->bytes(),
-                       [this, format](ArrayRef<Value> vectors, Value blocks) {
-                         emitActivationBlocks(b_, loc_, *format, vectors, blocks);
+                       [this, format](ArrayRef<ArrayRef<Value>> scales) {
+                         return activationWrites(*format, scales);
                        }};
   const BlockFormat *format = tile::blockFormatOf(element);
   if (!format)
@@ -86,11 +102,14 @@ FailureOr<Emitter::BlockWriter> Emitter::blockWriter(tile::StoreOp op, Type elem
   if (!bytes)
     return op.emitOpError() << bytes.error().message;
   return BlockWriter{format->blockLength, format->blockBytes,
-                     [this, bytes = *bytes](ArrayRef<Value> vectors, Value block) {
-                       roundBlock(bytes, vectors, block);
+                     [this, bytes = *bytes](ArrayRef<ArrayRef<Value>> parts) {
+                       return llvm::map_to_vector(parts, [&](ArrayRef<Value> vectors) -> WriteAt {
+                         return [=, this](Value block) { roundBlock(bytes, vectors, block); };
+                       });
                      }};
 }
 
+// Rounds what lies outside of the view too, and leaves it there.
 LogicalResult Emitter::storeQuantized(tile::StoreOp op, tile::QuantizeOp quantize) {
   auto type = cast<RankedTensorType>(op.getValue().getType());
   const EmittedView &view = views_.find(op.getView())->second;
@@ -98,21 +117,27 @@ LogicalResult Emitter::storeQuantized(tile::StoreOp op, tile::QuantizeOp quantiz
   if (failed(writer))
     return failure();
   int64_t last = type.getRank() - 1, length = writer->length;
-  if (type.getNumElements() != type.getDimSize(last) || type.getDimSize(last) % length)
-    return op.emitOpError() << "stores a block of " << type << ", expected one row of whole groups";
+  if (type.getDimSize(last) % length)
+    return op.emitOpError() << "stores a block of " << type << ", expected rows of whole groups";
   const Pieces pieces = relayout(tiles_.find(quantize.getValue())->second, last);
-  SmallVector<Value> at = scalarsOf(op.getOffsets());
-  Value firstColumn = at[last];
-  int64_t perBlock = length / facts_.lanes;
-  for (int64_t start = 0, block = 0; start < type.getDimSize(last); start += length, ++block) {
-    at[last] = add(firstColumn, index(start));
+  SmallVector<ArrayRef<Value>> parts;
+  for (ArrayRef<Value> rest = pieces.values; !rest.empty();
+       rest = rest.drop_front(length / facts_.lanes))
+    parts.push_back(rest.take_front(length / facts_.lanes));
+  SmallVector<WriteAt> writes = writer->round(parts);
+  SmallVector<int64_t> shape(type.getShape());
+  shape[last] /= length;
+  for (auto [number, write] : llvm::enumerate(writes)) {
+    SmallVector<Value> at = scalarsOf(op.getOffsets());
+    int64_t rest = static_cast<int64_t>(number);
+    for (int64_t axis = last; axis >= 0; rest /= shape[axis--])
+      at[axis] = add(at[axis], index(rest % shape[axis] * (axis == last ? length : 1)));
     Place place = placeOf(view, at, -1, 1);
     auto branch = scf::IfOp::create(b_, loc_, place.valid, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToStart(&branch.getThenRegion().front());
-    Value number = arith::DivUIOp::create(b_, loc_, place.elements, index(length));
-    writer->write(ArrayRef(pieces.values).slice(block * perBlock, perBlock),
-                  bytesAt(view.base, mul(number, index(writer->bytes))));
+    Value block = arith::DivUIOp::create(b_, loc_, place.elements, index(length));
+    write(bytesAt(view.base, mul(block, index(writer->bytes))));
   }
   return success();
 }

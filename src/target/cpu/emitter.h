@@ -150,10 +150,14 @@ private:
   Value tableOf(const BlockFormat &format);
 
   // emit_blocks.cpp
+  using WriteAt = std::function<void(Value blocks)>;
   struct BlockWriter {
-    int64_t length, bytes; // of a block
-    std::function<void(ArrayRef<Value> vectors, Value block)> write;
+    int64_t length, bytes; // of what is rounded as one
+    // Rounds several, or leaves that to writing, and tells how each is written.
+    std::function<SmallVector<WriteAt>(ArrayRef<ArrayRef<Value>> parts)> round;
   };
+  SmallVector<WriteAt> activationWrites(const ActivationFormat &format,
+                                        ArrayRef<ArrayRef<Value>> scales);
   mlir::FailureOr<BlockWriter> blockWriter(tile::StoreOp op, Type element);
   LogicalResult storeQuantized(tile::StoreOp op, tile::QuantizeOp quantize);
   void roundBlock(const ByteBlocks &format, ArrayRef<Value> vectors, Value block);

@@ -105,7 +105,7 @@ TEST(Lowering, BuffersHaveTheBytesOfTheirTensors) {
   Lowered lowered(kNormThenProduct);
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
   EXPECT_EQ(lowered.text(lowered.buffer("x").bytes), "256 * T");
-  EXPECT_EQ(lowered.text(lowered.plan().buffers[2].bytes), "88 * T"); // two groups of q8a
+  EXPECT_EQ(lowered.text(lowered.plan().buffers[2].bytes), "96 * T"); // two groups of q8a
   EXPECT_EQ(lowered.text(lowered.buffer("c").bytes), "96 * T");
 }
 

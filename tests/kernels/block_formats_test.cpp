@@ -2,6 +2,7 @@
 #include "kernels/run_support.h"
 #include "numeric/block_format.h"
 #include "numeric/dot_packing.h"
+#include "numeric/stepped_scales.h"
 #include "tile/mlir_pch.h"
 
 #include <cstring>
@@ -29,7 +30,7 @@ std::vector<float> activations(const std::vector<float> &values) {
     float high = 0;
     for (size_t i = 0; i < kActivationLength; ++i)
       high = std::max(high, std::abs(values[start + i]));
-    float scale = high / 127, inverse = high == 0 ? 0 : 127 / high;
+    float scale = stepFrom(high / 127), inverse = high == 0 ? 0 : 1 / scale;
     for (size_t i = 0; i < kActivationLength; ++i)
       result.push_back(scale * std::nearbyint(values[start + i] * inverse));
   }

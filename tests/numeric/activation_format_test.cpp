@@ -1,5 +1,6 @@
 // Formats of activations: which one weights ask for, and what their blocks hold.
 #include "numeric/activation_format.h"
+#include "numeric/stepped_scales.h"
 
 #include <bit>
 #include <cmath>
@@ -41,13 +42,6 @@ float largestOf(std::span<const float> values) {
   for (float value : values)
     most = std::max(most, std::fabs(value));
   return most;
-}
-
-// The least 2^e * (1 + n / 8) that is no less.
-float stepFrom(float scale) {
-  int exponent;
-  float mantissa = std::frexp(scale, &exponent); // in [0.5, 1)
-  return std::ldexp(std::ceil(mantissa * 16) / 16, exponent);
 }
 
 TEST(ActivationFormats, BlocksHoldTheirScaleCodesAndSums) {

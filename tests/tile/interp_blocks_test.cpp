@@ -3,6 +3,7 @@
 
 #include "numeric/block_format.h"
 #include "numeric/dot_packing.h"
+#include "numeric/stepped_scales.h"
 
 #include <cmath>
 #include <cstring>
@@ -122,7 +123,7 @@ TEST(Activations, AreWithinHalfAStepOfTheirValues) {
     for (size_t i = 0; i < 32; ++i)
       most = std::max(most, std::fabs(values[block * 32 + i]));
     for (size_t i = block * 32; i < block * 32 + 32; ++i)
-      EXPECT_LE(std::fabs(found[i] - values[i]), most / 127 * 0.5001f);
+      EXPECT_LE(std::fabs(found[i] - values[i]), stepFrom(most / 127) * 0.5001f);
   }
 }
 
@@ -226,16 +227,18 @@ TEST(BlockDot, OfOneGroupIsBitForBitItsDefinition) {
       float most = 0;
       for (int i = 0; i < 32; ++i)
         most = std::max(most, std::fabs(x[i]));
-      float scale = most / 127, inverse = 127 / most;
+      float scale = stepFrom(most / 127), inverse = 1 / scale;
+      int exponent;
       int32_t products = 0, sum = 0;
       for (uint32_t i = 0; i < 32; ++i) {
         int32_t code = static_cast<int32_t>(std::nearbyint(x[i] * inverse));
         products += code * static_cast<int32_t>(format.code.raw(block, format.codeOf(i).code));
         sum += code;
       }
-      float part = float(products) * format.scale.value(block, 0);
-      part = std::fma(-format.min.value(block, 0), float(sum), part);
-      acc = std::fma(part, scale, acc);
+      const double factor = std::ldexp(std::frexp(scale, &exponent), 1); // scale = factor * 2^e
+      acc = std::fma(std::ldexp(float(products), exponent - 1),
+                     float(format.scale.value(block, 0) * factor), acc);
+      acc = std::fma(-format.min.value(block, 0), float(sum) * scale, acc);
     }
     EXPECT_EQ(dot.c[j], acc) << j;
   }
@@ -392,10 +395,10 @@ TEST(Blocks, OfAnUnknownFormatAreNotHeld) {
 
 TEST(Blocks, WithoutAPackingAreNotReadInterleaved) {
   Bytes bytes(16 * 66);
-  std::string message =
-      failureOf("tile.kernel @k(%x: !tile.view<16x256x!tile.block<\"iq2_xxs\">, in, interleave = 16>) "
-                "{\n%c1 = arith.constant 1 : index\ntile.grid %c1, %c1, %c1\n}",
-                {HostView::contiguous(bytes.data(), {16, 256})});
+  std::string message = failureOf(
+      "tile.kernel @k(%x: !tile.view<16x256x!tile.block<\"iq2_xxs\">, in, interleave = 16>) "
+      "{\n%c1 = arith.constant 1 : index\ntile.grid %c1, %c1, %c1\n}",
+      {HostView::contiguous(bytes.data(), {16, 256})});
   EXPECT_NE(message.find("argument 0 is interleaved: format IQ2_XXS has "), std::string::npos)
       << message;
 }

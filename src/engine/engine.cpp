@@ -60,7 +60,7 @@ static int64_t countOperations(mlir::ModuleOp module) {
   int64_t count = 0;
   module.walk([&](mlir::Operation *op) {
     count += llvm::isa<graph::GatherOp, graph::NormOp, graph::ContractOp, graph::MapOp,
-                       graph::RopeOp, graph::ScatterOp, graph::AttendOp>(op);
+                       graph::RotationsOp, graph::RopeOp, graph::ScatterOp, graph::AttendOp>(op);
   });
   return count;
 }

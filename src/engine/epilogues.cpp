@@ -151,8 +151,7 @@ template <class Op> static Op onlyUser(Value value) {
 }
 
 static bool rotateAlike(graph::RopeOp a, graph::RopeOp b) {
-  return a.getPositions() == b.getPositions() && a.getPairing() == b.getPairing() &&
-         a.getBase() == b.getBase() && a.getDims() == b.getDims();
+  return a.getRotations() == b.getRotations() && a.getPairing() == b.getPairing();
 }
 
 // Adds a part of a contraction's columns, if it may follow those before.
@@ -195,8 +194,7 @@ static std::optional<HeadsOfContract> matchHeads(Value result) {
   int64_t headDim = match.heads.getDimSize(2);
   auto rotates = [&](graph::RopeOp rope) {
     return !rope ||
-           (static_cast<int64_t>(rope.getDims()) == headDim &&
-            rope.getValue().getType().getDimSize(2) == headDim && rotateAlike(rope, match.rope()));
+           (rope.getValue().getType().getDimSize(2) == headDim && rotateAlike(rope, match.rope()));
   };
   bool fits = headDim % (2 * kInterleavedRows) == 0 && headDim <= kMostHeadColumns &&
               rotates(match.query) && rotates(match.key) &&
@@ -281,10 +279,8 @@ static std::string textOf(const kernels::Heads &p) {
 
 // The sink's arguments and what they move.
 void Lowering::bindHeads(HeadsOfContract &match, Epilogue &epilogue) {
-  if (graph::RopeOp rope = match.rope()) {
-    epilogue.arguments.push_back(asColumn(stored(rope.getPositions())));
-    epilogue.arguments.push_back(frequencyTable(rope));
-  }
+  if (graph::RopeOp rope = match.rope())
+    epilogue.arguments.push_back(stored(rope.getRotations()).view());
   if (graph::ScatterOp scatter = match.scatter) {
     auto [keys, values] = poolsByRow(scatter.getKeyPool(), scatter.getValuePool());
     epilogue.arguments.push_back(stored(scatter.getSlots()).view());

@@ -183,7 +183,14 @@ void joinRows(kernels::Gemm &p) {
     p.blockM = std::max(p.blockM, kRowsOfPrompts);
 }
 
-// Heads of a task share the sines of a row.
+kernels::Rotations chooseRotations(int64_t pairs, Programs programs) {
+  kernels::Rotations p;
+  p.pairs = pairs;
+  p.blockRows = programs == Programs::Tasks ? 4 : 1;
+  return p;
+}
+
+// Heads of a task share the rotations of a row.
 kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPlace,
                          Programs programs) {
   kernels::Rope p;

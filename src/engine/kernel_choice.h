@@ -52,6 +52,7 @@ void fitStep(kernels::Gemm &p, int64_t sharedBytes);
 // Gives a product of blocks over tasks more rows, where its columns, as they are by now, are
 // programs enough.
 void joinRows(kernels::Gemm &p);
+kernels::Rotations chooseRotations(int64_t pairs, Programs programs);
 kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPlace,
                          Programs programs);
 kernels::KvWrite chooseKvWrite(const graph::PoolShape &shape, kernel::Element pool);

@@ -248,9 +248,7 @@ Result<void> Lowering::lowerContract(graph::ContractOp op) {
 // Those of the steps that are for so many rows.
 plan::Step Lowering::byRows(const Expr &rows, const Steps &many, const Steps &few,
                             const Steps &one) {
-  auto moreThan = [&](int64_t most) {
-    return plan::maxOf(plan::add(rows, Expr(-most)), Expr(0));
-  };
+  auto moreThan = [&](int64_t most) { return plan::maxOf(plan::add(rows, Expr(-most)), Expr(0)); };
   plan::Step below{plan::If{moreThan(1), few, one}};
   return few == many ? below : plan::Step{plan::If{moreThan(kFewRows), many, {below}}};
 }
@@ -313,7 +311,7 @@ bool Lowering::ownsMemory(Value value) {
 }
 
 // Radians per position of each pair.
-static std::vector<uint8_t> frequencies(graph::RopeOp op) {
+static std::vector<uint8_t> frequencies(graph::RotationsOp op) {
   int64_t dims = op.getDims();
   std::vector<uint8_t> bytes(dims / 2 * sizeof(float));
   double base = op.getBase().convertToFloat();
@@ -324,21 +322,37 @@ static std::vector<uint8_t> frequencies(graph::RopeOp op) {
   return bytes;
 }
 
-BoundView Lowering::frequencyTable(graph::RopeOp op) {
+BoundView Lowering::frequencyTable(graph::RotationsOp op) {
   int64_t dims = op.getDims();
   std::string name =
       "frequencies." + std::to_string(dims) + "." + std::to_string(op.getBase().convertToFloat());
   return {constantBuffer(name, frequencies(op)), Expr(0), {Expr(dims / 2)}, {Expr(1)}};
 }
 
+// [T, D] as the halves of its rows.
+static BoundView asHalves(const Stored &rotations, int64_t pairs) {
+  return {rotations.buffer,
+          rotations.byteOffset,
+          {rotations.extents[0], Expr(2), Expr(pairs)},
+          {rotations.strides[0], Expr(pairs), Expr(1)}};
+}
+
+Result<void> Lowering::lowerRotations(graph::RotationsOp op) {
+  const int64_t pairs = columnsOf(op.getResult()) / 2;
+  SINTER_ASSIGN(
+      KernelId kernel,
+      kernels_.add("rotations", chooseRotations(pairs, options_.programs), kernels::rotations));
+  addLaunch(steps_, kernel,
+            {asColumn(stored(op.getPositions())), frequencyTable(op),
+             asHalves(allocate(op.getResult()), pairs)},
+            op);
+  return {};
+}
+
 Result<void> Lowering::lowerRope(graph::RopeOp op) {
   RankedTensorType type = op.getValue().getType();
-  int64_t heads = type.getDimSize(1), headDim = type.getDimSize(2), dims = op.getDims();
+  int64_t heads = type.getDimSize(1), headDim = type.getDimSize(2);
   bool halves = op.getPairing() == graph::Pairing::Halves;
-  if (headDim % 2 != 0 || (halves && dims != headDim))
-    return fail(Code::Unsupported, "a rotation of " + std::to_string(dims) +
-                                       " elements of heads of " + std::to_string(headDim) +
-                                       " has no kernel");
   bool inPlace = ownsMemory(op.getValue());
   SINTER_ASSIGN(KernelId kernel,
                 kernels_.add("rope", chooseRope(heads, headDim, halves, inPlace, options_.programs),
@@ -352,8 +366,8 @@ Result<void> Lowering::lowerRope(graph::RopeOp op) {
                      {s.extents[0], Expr(heads), Expr(headDim / inner), Expr(inner)},
                      {s.strides[0], s.strides[1], Expr(inner), Expr(1)}};
   };
-  std::vector<BoundArgument> arguments = {pairs(in), asColumn(stored(op.getPositions())),
-                                          frequencyTable(op)};
+  std::vector<BoundArgument> arguments = {pairs(in),
+                                          asHalves(stored(op.getRotations()), headDim / 2)};
   if (!inPlace)
     arguments.push_back(pairs(out));
   addLaunch(steps_, kernel, arguments, op);
@@ -433,6 +447,7 @@ Result<void> Lowering::lower(Operation &op) {
       .Case([&](graph::ContractOp o) { return lowerContract(o); })
       .Case([&](graph::MapOp o) { return lowerMap(o); })
       .Case([&](graph::QuantizeOp o) { return lowerQuantize(o); })
+      .Case([&](graph::RotationsOp o) { return lowerRotations(o); })
       .Case([&](graph::RopeOp o) { return lowerRope(o); })
       .Case([&](graph::ScatterOp o) { return lowerScatter(o); })
       .Case([&](graph::AttendOp o) { return lowerAttend(o); })

@@ -93,6 +93,7 @@ private:
   Result<void> lowerContract(graph::ContractOp op);
   Result<void> lowerMap(graph::MapOp op);
   Result<void> lowerQuantize(graph::QuantizeOp op);
+  Result<void> lowerRotations(graph::RotationsOp op);
   Result<void> lowerRope(graph::RopeOp op);
   Result<void> lowerScatter(graph::ScatterOp op);
   plan::Expr inPrompts() const;
@@ -144,7 +145,7 @@ private:
   Result<Stored> packedWeight(graph::WeightOp op, std::vector<plan::RowSegment> rowOrder);
   plan::BufferId constantBuffer(const std::string &name, std::vector<uint8_t> bytes);
   std::vector<BoundArgument> mapOperands(graph::MapOp map, mlir::ValueRange tiles);
-  BoundView frequencyTable(graph::RopeOp op);
+  BoundView frequencyTable(graph::RotationsOp op);
 
   // A launch that does `op`; where it stores the rounded form of the result, `rounded` is that.
   void addLaunch(Steps &steps, plan::KernelId kernel, const std::vector<BoundArgument> &arguments,

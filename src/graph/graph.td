@@ -149,18 +149,31 @@ def Graph_SliceOp : Graph_Op<"slice", [Pure]> {
 
 // ---- attention ----
 
-def Graph_RopeOp : Graph_Op<"rope", [Pure]> {
-  let summary = "rotates pairs of each head's first `dims` elements by position * base^(-2 i / dims)";
+def Graph_RotationsOp : Graph_Op<"rotations", [Pure]> {
+  let summary = "cosines and sines of position * base^(-2 i / dims), by which heads' pairs rotate";
   let description = [{
-    `value` is [T, heads, D], `positions` i32 [T]. Pair i is elements (2 i, 2 i + 1) for neighbours and
-    (i, i + dims / 2) for halves.
+    `positions` is i32 [T], the result f32 [T, D]: D / 2 cosines, then as many sines. Pairs i from dims / 2 on do
+    not rotate: their angle is 0.
   }];
-  let arguments = (ins Graph_Tensor:$value, Graph_Tensor:$positions, Graph_Pairing:$pairing,
-                       ConfinedAttr<I64Attr, [IntPositive]>:$dims, F32Attr:$base);
+  let arguments = (ins Graph_Tensor:$positions, ConfinedAttr<I64Attr, [IntPositive]>:$dims,
+                       F32Attr:$base);
   let results = (outs Graph_Tensor:$result);
   let assemblyFormat = [{
-    $pairing $value `,` $positions `dims` $dims `base` $base attr-dict
-    `:` type($value) `,` type($positions) `->` type($result)
+    $positions `dims` $dims `base` $base attr-dict `:` type($positions) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Graph_RopeOp : Graph_Op<"rope", [Pure]> {
+  let summary = "rotates pairs of each head's elements";
+  let description = [{
+    `value` is [T, heads, D], `rotations` f32 [T, D] as of graph.rotations: (a, b) becomes (a cos - b sin, a sin + b
+    cos). Pair i is elements (2 i, 2 i + 1) for neighbours and (i, i + D / 2) for halves.
+  }];
+  let arguments = (ins Graph_Tensor:$value, Graph_Tensor:$rotations, Graph_Pairing:$pairing);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = [{
+    $pairing $value `,` $rotations attr-dict `:` type($value) `,` type($rotations) `->` type($result)
   }];
   let hasVerifier = 1;
 }

@@ -180,20 +180,34 @@ LogicalResult SliceOp::verify() {
   return success();
 }
 
-LogicalResult RopeOp::verify() {
+LogicalResult RotationsOp::verify() {
   Check check(*this);
-  RankedTensorType value = getValue().getType();
-  if (failed(check.rank("value", value, 3)) || failed(check.f32("value", value)) ||
-      failed(check.indices("positions", getPositions().getType(), 1)) ||
-      failed(check.agree("value", value, 0, "positions", getPositions().getType(), 0)) ||
-      failed(check.same("result", getResult().getType(), value)))
+  RankedTensorType result = getResult().getType();
+  if (failed(check.indices("positions", getPositions().getType(), 1)) ||
+      failed(check.rank("result", result, 2)) || failed(check.f32("result", result)) ||
+      failed(check.agree("result", result, 0, "positions", getPositions().getType(), 0)))
     return failure();
   int64_t dims = getDims();
-  if (dims % 2 != 0 || value.isDynamicDim(2) || dims > value.getDimSize(2))
-    return emitOpError() << "rotates " << dims << " elements of heads in " << value
-                         << ", expected an even number of at most the last extent";
+  if (dims % 2 != 0 || result.isDynamicDim(1) || result.getDimSize(1) % 2 != 0 ||
+      dims > result.getDimSize(1))
+    return emitOpError() << "rotates " << dims << " elements by " << result
+                         << ", expected an even number of at most the last extent, which is even";
   if (!getBase().isFinite() || getBase().isNegative() || getBase().isZero())
     return emitOpError() << "has a base that is not a positive number";
+  return success();
+}
+
+LogicalResult RopeOp::verify() {
+  Check check(*this);
+  RankedTensorType value = getValue().getType(), rotations = getRotations().getType();
+  if (failed(check.rank("value", value, 3)) || failed(check.f32("value", value)) ||
+      failed(check.rank("rotations", rotations, 2)) || failed(check.f32("rotations", rotations)) ||
+      failed(check.agree("value", value, 0, "rotations", rotations, 0)) ||
+      failed(check.agree("value", value, 2, "rotations", rotations, 1)) ||
+      failed(check.same("result", getResult().getType(), value)))
+    return failure();
+  if (value.isDynamicDim(2) || value.getDimSize(2) % 2 != 0)
+    return emitOpError() << "rotates heads in " << value << ", expected an even last extent";
   return success();
 }
 

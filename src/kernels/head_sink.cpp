@@ -15,17 +15,15 @@ namespace {
 constexpr int64_t kBlockMultiple = 32;
 
 struct HeadViews {
-  View positions, frequencies, slots, keys, values, q;
+  View rotations, slots, keys, values, q;
 };
 
 } // namespace
 
 static HeadViews declareViews(KernelBuilder &k, const Heads &p) {
   HeadViews v;
-  if (p.heads || p.keys) {
-    v.positions = k.in("positions", I32, {dyn, 1});
-    v.frequencies = k.in("frequencies", F32, {p.headDim / 2});
-  }
+  if (p.heads || p.keys)
+    v.rotations = k.in("rotations", F32, {dyn, p.headDim});
   if (p.keys || p.values)
     v.slots = k.in("slots", I32, {dyn});
   if (p.keys)
@@ -68,9 +66,8 @@ static void storeRotated(const Heads &p, const HeadViews &v, const View &view, E
                          const HeadPlace &place, const Tile &tile) {
   int64_t group = groupOf(p), rows = place.tile.rows, pairs = place.tile.columns / 2;
   Scalar row = place.tile.row, first = place.column / 2, second = first + p.headDim / 2;
-  Tile position = convert(load(v.positions, {row, 0}, {rows, 1}), F32);
-  Tile frequency = reshape(load(v.frequencies, {first}, {pairs}), {1, pairs});
-  Tile angle = position * frequency, sine = sin(angle), cosine = cos(angle);
+  Tile cosine = load(v.rotations, {row, first}, {rows, pairs});
+  Tile sine = load(v.rotations, {row, second}, {rows, pairs});
   Tile a = halfOf(tile, rows, pairs / group, group, 0);
   Tile b = halfOf(tile, rows, pairs / group, group, 1);
   Tile low = a * cosine - b * sine, high = a * sine + b * cosine;

@@ -18,11 +18,11 @@ struct Heads {
   int64_t allHeads() const { return heads + (int64_t(keys) + int64_t(values)) * kvHeads; }
 };
 
-// Arguments, but for those of heads that the product does not make: positions i32 [T, 1],
-// frequencies f32 [headDim / 2] in radians per position, slots i32 [T] (page * pageRows + row;
-// negative: not stored), k_pool and v_pool as for KvWrite, q [T, heads, headDim]. Tiles are a head
-// wide, or a part of one that holds whole groups with their partners; a pool of a block format has
-// whole blocks in each group or tiles a head wide.
+// Arguments, but for those of heads that the product does not make: rotations f32 [T, headDim]
+// (cosines, then sines), slots i32 [T] (page * pageRows + row; negative: not stored), k_pool and
+// v_pool as for KvWrite, q [T, heads, headDim]. Tiles are a head wide, or a part of one that holds
+// whole groups with their partners; a pool of a block format has whole blocks in each group or
+// tiles a head wide.
 Sink headSink(const Heads &p);
 
 // A matrix product into that sink: n of the product follows from the heads, blockN is that of a

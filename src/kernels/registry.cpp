@@ -165,6 +165,7 @@ std::vector<KernelEntry> kernelRegistry() {
       entry<HeadGemm>("gemm_heads", "matrix product into rotated heads and the KV state", headGemm),
       entry<QuantizeRows>("quantize_rows", "rows to a block format", quantizeRows),
       entry<Embed>("embed", "rows of a table by token id", embed),
+      entry<Rotations>("rotations", "cosines and sines of positions, for rope", rotations),
       entry<Rope>("rope", "rotary positions on query or key heads", rope),
       entry<KvWrite>("kv_write", "keys and values into page pools", kvWrite),
       entry<Attention>("attention", "paged causal attention, ragged, grouped heads", attention),

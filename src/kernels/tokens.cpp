@@ -26,6 +26,19 @@ void embed(KernelBuilder &k, const Embed &p) {
   storeF32(out, p.out, to, p.epilogue(k, loadF32(table, p.table, from), to));
 }
 
+void rotations(KernelBuilder &k, const Rotations &p) {
+  View positions = k.in("positions", I32, {dyn, 1});
+  View frequencies = k.in("frequencies", F32, {dyn});
+  View out = k.out("out", F32, {dyn, 2, p.pairs});
+  k.grid(ceilDiv(out.dim(0), p.blockRows));
+  Scalar row = k.programId(0) * p.blockRows;
+  Tile position = convert(load(positions, {row, 0}, {p.blockRows, 1}), F32);
+  Tile frequency = reshape(load(frequencies, {0}, {p.pairs}), {1, p.pairs});
+  Tile angle = position * frequency;
+  store(out, {row, 0, 0}, reshape(cos(angle), {p.blockRows, 1, p.pairs}));
+  store(out, {row, 1, 0}, reshape(sin(angle), {p.blockRows, 1, p.pairs}));
+}
+
 void rope(KernelBuilder &k, const Rope &p) {
   std::vector<int64_t> shape = p.halves ? std::vector<int64_t>{dyn, p.heads, 2, p.pairs}
                                         : std::vector<int64_t>{dyn, p.heads, p.pairs, 2};
@@ -33,18 +46,17 @@ void rope(KernelBuilder &k, const Rope &p) {
                                   ? std::vector<int64_t>{p.blockRows, p.blockHeads, 1, p.pairs}
                                   : std::vector<int64_t>{p.blockRows, p.blockHeads, p.pairs, 1};
   View x = p.inPlace ? k.inout("x", p.in, shape) : k.in("x", p.in, shape);
-  View positions = k.in("positions", I32, {dyn, 1});
-  View frequencies = k.in("frequencies", F32, {dyn});
+  View rotations = k.in("rotations", F32, {dyn, 2, p.pairs});
   View out = p.inPlace ? x : k.out("out", p.out, shape);
   Element outElement = p.inPlace ? p.in : p.out;
   k.grid(ceilDiv(x.dim(1), p.blockHeads), ceilDiv(x.dim(0), p.blockRows));
   Scalar row = k.programId(1) * p.blockRows, head = k.programId(0) * p.blockHeads;
 
-  Tile position = convert(load(positions, {row, 0}, {p.blockRows, 1}), F32);
-  Tile frequency = load(frequencies, {0}, {p.pairs});
-  Tile angle =
-      reshape(position * reshape(frequency, {1, p.pairs}), {p.blockRows, 1, half[2], half[3]});
-  Tile sine = sin(angle), cosine = cos(angle);
+  auto rotation = [&](int64_t which) {
+    return reshape(load(rotations, {row, which, 0}, {p.blockRows, 1, p.pairs}),
+                   {p.blockRows, 1, half[2], half[3]});
+  };
+  Tile cosine = rotation(0), sine = rotation(1);
   int64_t second = p.halves ? 0 : 1;
   Tile a = convert(load(x, {row, head, 0, 0}, half), F32);
   Tile b = convert(load(x, {row, head, 1 - second, second}, half), F32);
@@ -99,6 +111,11 @@ void visitFields(Embed &p, FieldVisitor &visitor) {
   visitor.extent("columns", p.columns, "K where it is static");
   visitor.integer("interleave", p.interleave, 0, 64, "rows of the table packed side by side");
   visitor.integer("block_columns", p.blockColumns, 1, kMaxBlock, "columns of one program");
+}
+
+void visitFields(Rotations &p, FieldVisitor &visitor) {
+  visitor.integer("pairs", p.pairs, 1, kMaxBlock, "half of a head's elements");
+  visitor.integer("block_rows", p.blockRows, 1, kMaxBlock, "tokens of one program");
 }
 
 void visitFields(Rope &p, FieldVisitor &visitor) {

@@ -1,4 +1,4 @@
-// Kernels on rows of tokens: quantize_rows, embed, rope, kv_write.
+// Kernels on rows of tokens: quantize_rows, embed, rotations, rope, kv_write.
 #pragma once
 
 #include "kernels/fields.h"
@@ -16,8 +16,8 @@ struct QuantizeRows {
 };
 
 // Rows of a table by token id; an id outside the table gives what a row of zero bits would.
-// Arguments: ids i32 [T], table [V, K] of any format (packed rows: 16 side by side, of a format that
-// numeric/dot_packing.h packs, or scalars), out [T, K]. Grid x walks K, y walks T.
+// Arguments: ids i32 [T], table [V, K] of any format (packed rows: 16 side by side, of a format
+// that numeric/dot_packing.h packs, or scalars), out [T, K]. Grid x walks K, y walks T.
 struct Embed {
   kernel::Element table = kernel::F32, out = kernel::F32;
   int64_t columns = kernel::dyn;
@@ -26,10 +26,17 @@ struct Embed {
   Slot epilogue;
 };
 
-// Rotates pairs of elements of each head by position * frequency: (a, b) to (a cos - b sin, a sin +
-// b cos). Arguments: x [T, heads, pairs, 2] ([T, heads, 2, pairs] with `halves`), positions i32 [T,
-// 1], frequencies f32 [pairs] in radians per position, out like x. With `inPlace` x is inout and
-// there is no out. Pairs beyond the frequencies stay as they are. Grid x walks heads, y walks T.
+// Cosines, then sines, of position * frequency. Arguments: positions i32 [T, 1], frequencies f32
+// [at most pairs] in radians per position, 0 beyond them, out f32 [T, 2, pairs]. Grid x walks T.
+struct Rotations {
+  int64_t pairs = 32; // half of a head's elements
+  int64_t blockRows = 1;
+};
+
+// Rotates pairs of elements of each head: (a, b) to (a cos - b sin, a sin + b cos). Arguments: x
+// [T, heads, pairs, 2] ([T, heads, 2, pairs] with `halves`), rotations f32 [T, 2, pairs] as of
+// Rotations, out like x. With `inPlace` x is inout and there is no out. Grid x walks heads, y walks
+// T.
 struct Rope {
   kernel::Element in = kernel::F32, out = kernel::F32;
   int64_t heads = kernel::dyn;
@@ -56,11 +63,13 @@ kernel::View declareValuePool(kernel::KernelBuilder &k, kernel::Element element,
 
 void quantizeRows(kernel::KernelBuilder &k, const QuantizeRows &p);
 void embed(kernel::KernelBuilder &k, const Embed &p);
+void rotations(kernel::KernelBuilder &k, const Rotations &p);
 void rope(kernel::KernelBuilder &k, const Rope &p);
 void kvWrite(kernel::KernelBuilder &k, const KvWrite &p);
 
 void visitFields(QuantizeRows &p, FieldVisitor &visitor);
 void visitFields(Embed &p, FieldVisitor &visitor);
+void visitFields(Rotations &p, FieldVisitor &visitor);
 void visitFields(Rope &p, FieldVisitor &visitor);
 void visitFields(KvWrite &p, FieldVisitor &visitor);
 

@@ -40,7 +40,7 @@ Type elementOf(MLIRContext *context, const BlockFormat &format) {
 
 // The inputs that say where tokens are.
 struct Placement {
-  Value positions, slots, pageTable, lengths, blocks;
+  Value positions, slots, pageTable, lengths, blocks, rotations;
 };
 
 class Builder {
@@ -73,6 +73,7 @@ private:
   Result<Value> attention(Value x, int64_t layer, const Placement &at);
   Result<Value> feedForward(Value x, int64_t layer);
   Result<void> checkHeads() const;
+  Result<void> checkRotation() const;
   Result<void> buildStep();
   Result<void> checkAllUsed() const;
 
@@ -145,8 +146,7 @@ Value Builder::siluMul(Value gate, Value up) {
 }
 
 Value Builder::rope(Value heads, const Placement &at) {
-  return graph::RopeOp::create(b_, loc_, heads.getType(), heads, at.positions, f_.family.rope,
-                               static_cast<uint64_t>(f_.ropeDims), llvm::APFloat(f_.ropeBase));
+  return graph::RopeOp::create(b_, loc_, heads.getType(), heads, at.rotations, f_.family.rope);
 }
 
 Result<Value> Builder::attention(Value x, int64_t layer, const Placement &at) {
@@ -190,13 +190,28 @@ Result<void> Builder::checkHeads() const {
                                      std::to_string(options_.kv->blockLength));
 }
 
+// Pairs are of a whole head; where they are of halves, all of them rotate.
+Result<void> Builder::checkRotation() const {
+  bool whole = f_.ropeDims == f_.headDim || f_.family.rope != graph::Pairing::Halves;
+  if (whole && f_.headDim % 2 == 0)
+    return {};
+  return fail(Code::Unsupported, "a rotation of " + std::to_string(f_.ropeDims) +
+                                     " elements of heads of " + std::to_string(f_.headDim) +
+                                     " has no kernel");
+}
+
 Result<void> Builder::buildStep() {
   SINTER_TRY(checkHeads());
+  SINTER_TRY(checkRotation());
   Value tokens = input("tokens", {"T"});
-  Placement at{input("positions", {"T"}), input("kv_slots", {"T"}), input("page_table", {"S", "P"}),
-               input("kv_lengths", {"S"}), input("blocks", {"B", 3})};
+  Placement at{input("positions", {"T"}),       input("kv_slots", {"T"}),
+               input("page_table", {"S", "P"}), input("kv_lengths", {"S"}),
+               input("blocks", {"B", 3}),       {}};
   Value wanted = input("logit_rows", {"R"});
   Type f32 = b_.getF32Type();
+  at.rotations =
+      graph::RotationsOp::create(b_, loc_, tensorOf({"T", f_.headDim}, f32), at.positions,
+                                 static_cast<uint64_t>(f_.ropeDims), llvm::APFloat(f_.ropeBase));
   SINTER_ASSIGN(Value table, weight(std::string(kTokenEmbedding), {f_.vocabulary, f_.width}));
   Value x = graph::GatherOp::create(b_, loc_, tensorOf({"T", f_.width}, f32), table, tokens);
   for (int64_t layer = 0; layer < f_.layers; ++layer) {

@@ -151,6 +151,8 @@ TEST(KernelChoice, OnThreadsOnlySpansSummedUpApartAreJoined) {
 }
 
 TEST(KernelChoice, RotationsTakePairsOfAHead) {
+  EXPECT_EQ(chooseRotations(32, Programs::Tasks).pairs, 32);
+  EXPECT_EQ(chooseRotations(32, Programs::Threads).blockRows, 1);
   auto p = chooseRope(9, 64, true, true, Programs::Tasks);
   EXPECT_EQ(p.heads, 9);
   EXPECT_EQ(p.pairs, 32);

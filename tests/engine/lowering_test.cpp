@@ -246,8 +246,10 @@ constexpr const char *kRope = R"(
   %w = graph.weight ["w"] : tensor<64x64xf32>
   %c = graph.contract %x, %w : !x, tensor<64x64xf32> -> !x
   %h = graph.reshape %c : !x -> tensor<?x4x16xf32, #graph.dims<T>>
-  %r = graph.rope neighbours %h, %p dims 16 base 1.0e4
-      : tensor<?x4x16xf32, #graph.dims<T>>, !t -> tensor<?x4x16xf32, #graph.dims<T>>
+  %s = graph.rotations %p dims 16 base 1.0e4 : !t -> tensor<?x16xf32, #graph.dims<T>>
+  %r = graph.rope neighbours %h, %s
+      : tensor<?x4x16xf32, #graph.dims<T>>, tensor<?x16xf32, #graph.dims<T>>
+      -> tensor<?x4x16xf32, #graph.dims<T>>
   %f = graph.reshape %r : tensor<?x4x16xf32, #graph.dims<T>> -> !x
   %m = graph.map %f : !x -> !x {
   ^bb0(%v: f32):
@@ -257,21 +259,28 @@ constexpr const char *kRope = R"(
   graph.output "m", %m : !x
 )";
 
+TEST(Lowering, RotationsReadTheFrequenciesOfTheirBase) {
+  Lowered lowered(kRope);
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  const auto &rotations = lowered.step<plan::Launch>(1);
+  EXPECT_THAT(lowered.arguments(rotations),
+              ElementsAre("p", StartsWith("frequencies.16."), StartsWith("temp.")));
+  EXPECT_EQ(lowered.buffer(lowered.arguments(rotations)[1]).data.size(), 8 * sizeof(float));
+}
+
 TEST(Lowering, ARotationOfMemoryThatNobodyElseReadsIsInPlace) {
   Lowered lowered(kRope);
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
-  const auto &rope = lowered.step<plan::Launch>(1);
-  EXPECT_THAT(lowered.arguments(rope),
-              ElementsAre(StartsWith("temp."), "p", StartsWith("frequencies.16.")));
-  EXPECT_EQ(lowered.buffer(lowered.arguments(rope)[2]).data.size(), 8 * sizeof(float));
+  EXPECT_THAT(lowered.arguments(lowered.step<plan::Launch>(2)),
+              ElementsAre(StartsWith("temp."), StartsWith("temp.")));
 }
 
 TEST(Lowering, ARotationOfMemoryThatIsReadAgainIsNot) {
   std::string text = kRope;
   Lowered lowered(text + "graph.output \"c\", %c : !x");
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
-  EXPECT_THAT(lowered.arguments(lowered.step<plan::Launch>(1)),
-              ElementsAre("c", "p", StartsWith("frequencies.16."), StartsWith("temp.")));
+  EXPECT_THAT(lowered.arguments(lowered.step<plan::Launch>(2)),
+              ElementsAre("c", StartsWith("temp."), StartsWith("temp.")));
 }
 
 TEST(Lowering, ARotationOfAPartOfAnInputIsNotInPlace) {
@@ -280,13 +289,15 @@ TEST(Lowering, ARotationOfAPartOfAnInputIsNotInPlace) {
     %x = graph.input "x" : !x
     %s = graph.slice %x from 32 : !x -> tensor<?x32xf32, #graph.dims<T>>
     %h = graph.reshape %s : tensor<?x32xf32, #graph.dims<T>> -> tensor<?x2x16xf32, #graph.dims<T>>
-    %r = graph.rope neighbours %h, %p dims 16 base 1.0e4
-        : tensor<?x2x16xf32, #graph.dims<T>>, !t -> tensor<?x2x16xf32, #graph.dims<T>>
+    %q = graph.rotations %p dims 16 base 1.0e4 : !t -> tensor<?x16xf32, #graph.dims<T>>
+    %r = graph.rope neighbours %h, %q
+        : tensor<?x2x16xf32, #graph.dims<T>>, tensor<?x16xf32, #graph.dims<T>>
+        -> tensor<?x2x16xf32, #graph.dims<T>>
     graph.output "r", %r : tensor<?x2x16xf32, #graph.dims<T>>
   )");
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
-  EXPECT_THAT(lowered.arguments(lowered.step<plan::Launch>(0)),
-              ElementsAre("x+128", "p", StartsWith("frequencies.16."), "r"));
+  EXPECT_THAT(lowered.arguments(lowered.step<plan::Launch>(1)),
+              ElementsAre("x+128", StartsWith("temp."), "r"));
 }
 
 TEST(Lowering, StatesAreUpdatedWhereTheyLie) {
@@ -320,8 +331,9 @@ TEST(Lowering, KeysThatAreReadElsewhereAreScatteredByTheirOwnLaunch) {
     %vs = graph.state "values" : tensor<?x1x32x64xf16, #graph.dims<N>>
     %kc = graph.contract %x, %wk : !x, tensor<64x64xf16> -> !x
     %kh = graph.reshape %kc : !x -> tensor<?x1x64xf32, #graph.dims<T>>
-    %k = graph.rope halves %kh, %p dims 64 base 1.0e4
-        : tensor<?x1x64xf32, #graph.dims<T>>, !t -> tensor<?x1x64xf32, #graph.dims<T>>
+    %r = graph.rotations %p dims 64 base 1.0e4 : !t -> !x
+    %k = graph.rope halves %kh, %r
+        : tensor<?x1x64xf32, #graph.dims<T>>, !x -> tensor<?x1x64xf32, #graph.dims<T>>
     %vc = graph.contract %x, %wv : !x, tensor<64x64xf32> -> !x
     %v = graph.reshape %vc : !x -> tensor<?x1x64xf32, #graph.dims<T>>
     %a, %b = graph.scatter %k, %v at %i into %ks, %vs
@@ -338,8 +350,8 @@ TEST(Lowering, KeysThatAreReadElsewhereAreScatteredByTheirOwnLaunch) {
   };
   EXPECT_EQ(scatters(""), 0);
   EXPECT_EQ(scatters(R"(
-    %again = graph.rope halves %k, %p dims 64 base 1.0e4
-        : tensor<?x1x64xf32, #graph.dims<T>>, !t -> tensor<?x1x64xf32, #graph.dims<T>>
+    %again = graph.rope halves %k, %r
+        : tensor<?x1x64xf32, #graph.dims<T>>, !x -> tensor<?x1x64xf32, #graph.dims<T>>
     graph.output "again", %again : tensor<?x1x64xf32, #graph.dims<T>>
 )"),
             1);

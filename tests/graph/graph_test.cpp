@@ -24,6 +24,7 @@ constexpr const char *kTypes = R"(
 !k = tensor<?x32xf32, #graph.dims<T>>
 !qh = tensor<?x4x16xf32, #graph.dims<T>>
 !kh = tensor<?x2x16xf32, #graph.dims<T>>
+!rotations = tensor<?x16xf32, #graph.dims<T>>
 !qh3 = tensor<?x3x16xf32, #graph.dims<T>>
 !keys = tensor<?x2x16x32xf16, #graph.dims<C>>
 !values = tensor<?x2x32x16xf16, #graph.dims<C>>
@@ -89,7 +90,8 @@ constexpr const char *kLayer = R"(
   %k = graph.slice %qk from 64 : !qk -> !k
   %qh = graph.reshape %q : !x -> !qh
   %kh = graph.reshape %k : !k -> !kh
-  %qr = graph.rope neighbours %qh, %positions dims 16 base 1.0e4 : !qh, !t -> !qh
+  %rotations = graph.rotations %positions dims 16 base 1.0e4 : !t -> !rotations
+  %qr = graph.rope neighbours %qh, %rotations : !qh, !rotations -> !qh
   %ks = graph.state "k" : !keys
   %vs = graph.state "v" : !values
   %ks1, %vs1 = graph.scatter %kh, %kh at %slots into %ks, %vs
@@ -186,11 +188,26 @@ TEST_F(Graph, ReshapeToOtherElementsIsRefused) {
           "expected the same elements");
 }
 
-TEST_F(Graph, RopeOverMoreThanAHeadIsRefused) {
-  refuses(R"(%a = graph.input "a" : !kh
-    %p = graph.input "p" : !t
-    %r = graph.rope halves %a, %p dims 18 base 1.0e4 : !kh, !t -> !kh)",
+TEST_F(Graph, RotationsOfMoreThanAHeadAreRefused) {
+  refuses(R"(%p = graph.input "p" : !t
+    %r = graph.rotations %p dims 18 base 1.0e4 : !t -> !rotations)",
           "rotates 18 elements");
+  refuses(R"(%p = graph.input "p" : !t
+    %r = graph.rotations %p dims 15 base 1.0e4 : !t -> !rotations)",
+          "rotates 15 elements");
+}
+
+TEST_F(Graph, RotationsByANegativeBaseAreRefused) {
+  refuses(R"(%p = graph.input "p" : !t
+    %r = graph.rotations %p dims 16 base -1.0 : !t -> !rotations)",
+          "a base that is not a positive number");
+}
+
+TEST_F(Graph, RopeByRotationsOfAnotherHeadIsRefused) {
+  refuses(R"(%a = graph.input "a" : !kh
+    %r = graph.input "r" : !x
+    %b = graph.rope halves %a, %r : !kh, !x -> !kh)",
+          "expected axis 2 of the first to equal axis 1 of the second");
 }
 
 TEST_F(Graph, ScatterIntoAnotherHeadCountIsRefused) {

@@ -2,6 +2,8 @@
 #include "kernels/run_support.h"
 #include "tile/mlir_pch.h"
 
+#include <numbers>
+
 namespace sinter::kernels {
 namespace {
 
@@ -27,16 +29,32 @@ struct RopeData {
   std::vector<float> x = randomFloats(kTokens * kHeads * kPairs * 2, 1);
   std::vector<int32_t> positions = {0, 17, 1000};
   std::vector<float> frequencies = {1.0f, 0.5f, 0.25f, 0.1f, 0.03f, 0.001f, 0.0f};
+
+  double angle(int64_t token, int64_t pair) const {
+    return static_cast<float>(positions[token]) * frequencies[pair];
+  }
+  // Cosines, then sines of each token.
+  std::vector<double> rotations() const {
+    std::vector<double> out;
+    for (int64_t t = 0; t < kTokens; ++t)
+      for (double quarter : {std::numbers::pi / 2, 0.0})
+        for (int64_t i = 0; i < kPairs; ++i)
+          out.push_back(std::sin(angle(t, i) + quarter));
+    return out;
+  }
+  std::vector<float> roundedRotations() const {
+    const std::vector<double> exact = rotations();
+    return {exact.begin(), exact.end()};
+  }
   // The reference; element (token, head, pair, half) lies at index(...).
   template <class F> std::vector<double> rotated(F index) const {
     std::vector<double> out(x.size());
     for (int64_t t = 0; t < kTokens; ++t)
       for (int64_t h = 0; h < kHeads; ++h)
         for (int64_t i = 0; i < kPairs; ++i) {
-          double angle = static_cast<float>(positions[t]) * frequencies[i];
           double a = x[index(t, h, i, 0)], b = x[index(t, h, i, 1)];
-          out[index(t, h, i, 0)] = a * std::cos(angle) - b * std::sin(angle);
-          out[index(t, h, i, 1)] = a * std::sin(angle) + b * std::cos(angle);
+          out[index(t, h, i, 0)] = a * std::cos(angle(t, i)) - b * std::sin(angle(t, i));
+          out[index(t, h, i, 1)] = a * std::sin(angle(t, i)) + b * std::cos(angle(t, i));
         }
     return out;
   }
@@ -50,33 +68,41 @@ int64_t halves(int64_t t, int64_t h, int64_t i, int64_t half) {
   return ((t * RopeData::kHeads + h) * 2 + half) * RopeData::kPairs + i;
 }
 
+TEST(Rotations, AreTheCosinesThenTheSinesOfEachPosition) {
+  RopeData d;
+  std::vector<float> out(3 * 2 * 7, 99);
+  runKernel("rotations", {{"pairs", "7"}, {"block_rows", "2"}},
+            {viewOf(d.positions, {3, 1}), viewOf(d.frequencies, {7}), viewOf(out, {3, 2, 7})});
+  expectClose(out, d.rotations(), 0, 1e-6);
+}
+
+TEST(Rotations, PairsBeyondTheFrequenciesDoNotRotate) {
+  RopeData d;
+  std::vector<float> out(3 * 2 * 7, 99);
+  runKernel("rotations", {{"pairs", "7"}},
+            {viewOf(d.positions, {3, 1}), viewOf(d.frequencies, {4}), viewOf(out, {3, 2, 7})});
+  for (int64_t t = 0; t < 3; ++t)
+    for (int64_t i = 4; i < 7; ++i) {
+      ASSERT_EQ(out[(t * 2 + 0) * 7 + i], 1.0f);
+      ASSERT_EQ(out[(t * 2 + 1) * 7 + i], 0.0f);
+    }
+}
+
 TEST(Rope, NeighbouringElementsRotateByTheirPosition) {
   RopeData d;
-  std::vector<float> out(d.x.size(), 99);
+  std::vector<float> rotations = d.roundedRotations(), out(d.x.size(), 99);
   runKernel("rope", {{"pairs", "7"}, {"block_heads", "2"}, {"block_rows", "2"}},
-            {viewOf(d.x, {3, 5, 7, 2}), viewOf(d.positions, {3, 1}), viewOf(d.frequencies, {7}),
-             viewOf(out, {3, 5, 7, 2})});
-  expectClose(out, d.rotated(neighbours), 0, 1e-4);
+            {viewOf(d.x, {3, 5, 7, 2}), viewOf(rotations, {3, 2, 7}), viewOf(out, {3, 5, 7, 2})});
+  expectClose(out, d.rotated(neighbours), 0, 1e-6);
 }
 
 TEST(Rope, HalvesOfAHeadRotateInPlace) {
   RopeData d;
+  std::vector<float> rotations = d.roundedRotations();
   auto expected = d.rotated(halves);
   runKernel("rope", {{"pairs", "7"}, {"halves", "true"}, {"in_place", "true"}},
-            {viewOf(d.x, {3, 5, 2, 7}), viewOf(d.positions, {3, 1}), viewOf(d.frequencies, {7})});
-  expectClose(d.x, expected, 0, 1e-4);
-}
-
-TEST(Rope, PairsBeyondTheFrequenciesStay) {
-  RopeData d;
-  std::vector<float> out(d.x.size(), 99);
-  runKernel("rope", {{"pairs", "7"}},
-            {viewOf(d.x, {3, 5, 7, 2}), viewOf(d.positions, {3, 1}), viewOf(d.frequencies, {4}),
-             viewOf(out, {3, 5, 7, 2})});
-  for (int64_t t = 0; t < 3; ++t)
-    for (int64_t i = 4; i < 7; ++i)
-      for (int64_t half = 0; half < 2; ++half)
-        ASSERT_EQ(out[neighbours(t, 4, i, half)], d.x[neighbours(t, 4, i, half)]);
+            {viewOf(d.x, {3, 5, 2, 7}), viewOf(rotations, {3, 2, 7})});
+  expectClose(d.x, expected, 0, 1e-6);
 }
 
 TEST(KvWrite, TokensLandInTheirSlotsAndNowhereElse) {

@@ -177,10 +177,8 @@ inline KernelCase headSinkCase(const std::string &b, int64_t m, const kernels::H
   c.extents.erase("N");
   c.extents["P"] = {0, 1, 3};
   c.views = {{"a", {"M", "K"}}, {"b", {n, "K"}}};
-  if (heads.heads || heads.keys) {
-    c.views["positions"] = {"M", "1"};
-    c.views["frequencies"] = {std::to_string(heads.headDim / 2)};
-  }
+  if (heads.heads || heads.keys)
+    c.views["rotations"] = {"M", dim};
   if (heads.keys || heads.values)
     c.views["slots"] = {"M"};
   if (heads.keys)
@@ -191,12 +189,10 @@ inline KernelCase headSinkCase(const std::string &b, int64_t m, const kernels::H
     c.views["q"] = {"M", count, dim};
   c.derive = [](Extents &extents) { extents["T"] = extents.at("M"); };
   c.prepare = [heads](LaunchArguments &arguments, const Extents &extents, Random &random) {
-    if (heads.heads || heads.keys)
-      prepareRope(arguments, extents, random);
     if (heads.keys || heads.values)
       prepareSlots(arguments, extents, random);
   };
-  c.bound = {4e-6, 4e-5}; // sums of up to 96 products, by sines and cosines
+  c.bound = {4e-6, 4e-5}; // sums of up to 96 products, rotated
   c.kernel = "gemm_heads";
   kernels::HeadGemm p;
   p.gemm = gemmParams(blocks ? kernel::block(a) : kernel::Element(a),

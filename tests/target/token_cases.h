@@ -74,32 +74,42 @@ inline KernelCase pagesCase(const std::string &type, int64_t pageRows) {
 // ---- rotary positions ----
 
 // Positions of long contexts, and some that no model has.
-inline void prepareRope(LaunchArguments &arguments, const Extents &extents, Random &random) {
+inline void preparePositions(LaunchArguments &arguments, const Extents &extents, Random &random) {
   std::vector<int32_t> positions(extents.at("T"));
   for (int32_t &position : positions)
     position = static_cast<int32_t>(random() % (random() % 4 == 0 ? 1 << 20 : 2048));
   setIntegers(arguments, "positions", positions);
 }
 
+inline KernelCase rotationsCase(int64_t pairs, int64_t blockRows) {
+  std::string count = std::to_string(pairs), rows = std::to_string(blockRows);
+  KernelCase c{"rotations_" + count + "_" + rows,
+               "rotations",
+               {{"pairs", count}, {"block_rows", rows}},
+               {{"positions", {"T", "1"}}, {"frequencies", {"F"}}, {"out", {"T", "2", count}}},
+               {{"T", oddExtents(blockRows)}, {"F", oddExtents(pairs)}},
+               {0, 2e-6}}; // sines and cosines of both are good to a few units of 1
+  c.prepare = preparePositions;
+  return c;
+}
+
 inline KernelCase ropeCase(const std::string &type, int64_t pairs, bool halves, bool inPlace) {
   std::string count = std::to_string(pairs);
   std::vector<std::string> shape = halves ? std::vector<std::string>{"T", "H", "2", count}
                                           : std::vector<std::string>{"T", "H", count, "2"};
-  KernelCase c{"rope_" + type + "_" + count + (halves ? "_halves" : "_neighbours") +
-                   (inPlace ? "_in_place" : ""),
-               "rope",
-               {{"in", type},
-                {"out", type},
-                {"pairs", count},
-                {"block_rows", "2"},
-                {"block_heads", "3"},
-                {"halves", halves ? "true" : "false"},
-                {"in_place", inPlace ? "true" : "false"}},
-               {{"x", shape}, {"positions", {"T", "1"}}, {"frequencies", {"F"}}, {"out", shape}},
-               {{"T", oddExtents(2)}, {"H", oddExtents(3)}, {"F", oddExtents(pairs)}},
-               {0, 2e-6}}; // sines and cosines of both are good to a few units of 1
-  c.prepare = prepareRope;
-  return c;
+  return KernelCase{"rope_" + type + "_" + count + (halves ? "_halves" : "_neighbours") +
+                        (inPlace ? "_in_place" : ""),
+                    "rope",
+                    {{"in", type},
+                     {"out", type},
+                     {"pairs", count},
+                     {"block_rows", "2"},
+                     {"block_heads", "3"},
+                     {"halves", halves ? "true" : "false"},
+                     {"in_place", inPlace ? "true" : "false"}},
+                    {{"x", shape}, {"rotations", {"T", "2", count}}, {"out", shape}},
+                    {{"T", oddExtents(2)}, {"H", oddExtents(3)}},
+                    {0, 2e-6}}; // sums of two products
 }
 
 // ---- cache writes ----
@@ -327,6 +337,8 @@ inline void addTokenCases(KernelCases &cases) {
     for (const char *type : {"f32", "f16"})
       cases.push_back(pagesCase(type, rows));
   cases.push_back(interleaved(embedCase("f16", 17)));
+  cases.push_back(rotationsCase(32, 4));
+  cases.push_back(rotationsCase(7, 1));
   for (const char *type : {"f32", "f16", "bf16"})
     cases.push_back(ropeCase(type, 8, false, false));
   cases.push_back(ropeCase("f32", 7, false, true));

@@ -94,6 +94,36 @@ TEST_P(ThreadPoolTest, CoversMorePointsThanAShareCounts) {
   expectCovered(*pool_, int64_t{3} * WorkShare::kMostUnits + 7);
 }
 
+struct FirstPieces {
+  std::vector<std::atomic<int64_t>> firsts;
+  std::atomic<uint32_t> arrived = 0;
+};
+
+// Nobody gets a second piece before all have their first.
+void meetAll(void *context, uint32_t thread, int64_t first, int64_t) {
+  auto &pieces = *static_cast<FirstPieces *>(context);
+  int64_t none = -1;
+  if (!pieces.firsts[thread].compare_exchange_strong(none, first))
+    return;
+  ++pieces.arrived;
+  while (pieces.arrived.load() < pieces.firsts.size())
+    std::this_thread::yield();
+}
+
+TEST_P(ThreadPoolTest, EachThreadBeginsWithItsOwnPartOfEveryJob) {
+  const uint32_t threads = pool_->threads();
+  pool_->enterStep();
+  for (int job = 0; job < 10 && threads <= 16; ++job) {
+    FirstPieces pieces{std::vector<std::atomic<int64_t>>(threads), 0};
+    for (auto &first : pieces.firsts)
+      first = -1;
+    pool_->run(10 * threads, meetAll, &pieces);
+    for (uint32_t thread = 0; thread < threads && threads > 1; ++thread)
+      EXPECT_EQ(pieces.firsts[thread].load(), 10 * thread) << "of " << threads;
+  }
+  pool_->leaveStep();
+}
+
 // The nodes' processors need not exist: a binding that is refused changes no result.
 TEST_P(ThreadPoolTest, CoversEveryIndexOnceOnSeveralNodes) {
   auto pool = ThreadPool::create(GetParam(), {{0}, {1, 2}, {3}});

@@ -16,6 +16,10 @@ int64_t pointsOfUnit(int64_t count) {
   return (count - 1) / WorkShare::kMostUnits + 1;
 }
 
+// So many parts at most have the threads of a node: whoever posts a job writes to each, and whoever
+// ends its own looks at all.
+constexpr uint32_t kMostPartsOfNode = 16;
+
 // A binding that the system refuses costs speed at most.
 void bindTo(pthread_t thread, const NumaNode &node) {
   cpu_set_t *set = CPU_ALLOC(node.back() + 1);
@@ -37,22 +41,32 @@ uint64_t mostFetchedBytes() {
 
 } // namespace
 
-ThreadPool::ThreadPool(uint32_t threads, size_t nodes)
-    : threads_(threads), workers_(threads), nodes_(nodes), ahead_(mostFetchedBytes()) {}
+ThreadPool::ThreadPool(uint32_t threads)
+    : threads_(threads), workers_(threads), ahead_(mostFetchedBytes()) {}
 
 Result<std::unique_ptr<ThreadPool>> ThreadPool::create(uint32_t threads,
                                                        const std::vector<NumaNode> &nodes) {
   SINTER_CHECK(threads >= 1);
-  std::unique_ptr<ThreadPool> pool(new ThreadPool(threads, std::max<size_t>(nodes.size(), 1)));
+  std::unique_ptr<ThreadPool> pool(new ThreadPool(threads));
   SINTER_TRY(pool->start(nodes));
   return pool;
 }
 
-Result<void> ThreadPool::start(const std::vector<NumaNode> &nodes) {
+void ThreadPool::divide(const std::vector<NumaNode> &nodes) {
   const std::vector<uint32_t> counts =
       nodes.empty() ? std::vector<uint32_t>{threads_} : threadsOfNodes(nodes, threads_);
-  for (size_t i = 0; i < nodes_.size(); ++i)
-    nodes_[i].lastThread = (i ? nodes_[i - 1].lastThread : 0) + counts[i];
+  uint32_t first = 0;
+  for (size_t node = 0; node < counts.size(); ++node) {
+    const uint32_t parts = std::min(counts[node], kMostPartsOfNode);
+    for (uint32_t part = 0; part < parts; ++part)
+      parts_.emplace_back(node, first + counts[node] * part / parts,
+                          first + counts[node] * (part + 1) / parts);
+    first += counts[node];
+  }
+}
+
+Result<void> ThreadPool::start(const std::vector<NumaNode> &nodes) {
+  divide(nodes);
   placeAhead();
   for (uint32_t i = 1; i < threads_; ++i) {
     Worker &worker = workers_[i];
@@ -68,22 +82,22 @@ Result<void> ThreadPool::start(const std::vector<NumaNode> &nodes) {
                                        std::to_string(threads_));
     started_ = i + 1;
     if (nodes.size() > 1)
-      bindTo(worker.handle, nodes[nodeOf(i)]);
+      bindTo(worker.handle, nodes[parts_[partOf(i)].node]);
   }
   return {};
 }
 
 // Each thread's first piece of a job, where they come in their order.
 void ThreadPool::placeAhead() {
-  uint32_t thread = 0;
-  for (const Node &node : nodes_) {
+  const auto unitsOf = [&](uint32_t threads) {
+    return static_cast<uint32_t>(uint64_t{WorkShare::kMostUnits} * threads / threads_);
+  };
+  for (const Part &part : parts_) {
     WorkShare share;
-    const auto part = [&](uint32_t threads) {
-      return static_cast<uint32_t>(uint64_t{WorkShare::kMostUnits} * threads / threads_);
-    };
-    share.open(0, part(thread), part(node.lastThread));
-    for (uint64_t seen = share.look(); thread < node.lastThread; ++thread, seen = share.look()) {
-      const WorkShare::Piece piece = WorkShare::pieceOf(seen, threads_);
+    share.open(0, unitsOf(part.firstThread), unitsOf(part.lastThread));
+    for (uint32_t thread = part.firstThread; thread < part.lastThread; ++thread) {
+      uint64_t seen = share.look();
+      const WorkShare::Piece piece = WorkShare::pieceOf(seen, part.threads());
       share.take(seen, piece);
       constexpr uint32_t kShare = UINT32_MAX / WorkShare::kMostUnits;
       workers_[thread].ahead.from = piece.first * kShare;
@@ -99,11 +113,11 @@ ThreadPool::~ThreadPool() {
     pthread_join(workers_[i].handle, nullptr);
 }
 
-size_t ThreadPool::nodeOf(uint32_t thread) const {
-  size_t node = 0;
-  while (thread >= nodes_[node].lastThread)
-    ++node;
-  return node;
+size_t ThreadPool::partOf(uint32_t thread) const {
+  size_t part = 0;
+  while (thread >= parts_[part].lastThread)
+    ++part;
+  return part;
 }
 
 void ThreadPool::enterStep() {
@@ -142,9 +156,9 @@ void ThreadPool::post(int64_t count, Body body, void *context) {
   left_.store(units);
   ++generation_;
   uint32_t first = 0;
-  for (Node &node : nodes_) {
-    const auto end = static_cast<uint32_t>(uint64_t{units} * node.lastThread / threads_);
-    node.share.open(generation_, first, end);
+  for (Part &part : parts_) {
+    const auto end = static_cast<uint32_t>(uint64_t{units} * part.lastThread / threads_);
+    part.share.open(generation_, first, end);
     first = end;
   }
   signal_.add(kJob);
@@ -161,16 +175,21 @@ void ThreadPool::await() {
   slept ? patience_.endedAsleep() : patience_.endedAwake();
 }
 
-// The node's own part first, then what others have left.
+// Its own part first, then what others have left: those of its node before those of others.
 void ThreadPool::work(uint32_t thread) {
-  const size_t own = nodeOf(thread);
-  for (size_t i = 0; i < nodes_.size(); ++i)
-    work(thread, nodes_[(own + i) % nodes_.size()].share);
+  const size_t own = partOf(thread);
+  for (const bool near : {true, false})
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      Part &part = parts_[(own + i) % parts_.size()];
+      if ((part.node == parts_[own].node) == near)
+        work(thread, part);
+    }
 }
 
-void ThreadPool::work(uint32_t thread, WorkShare &share) {
+void ThreadPool::work(uint32_t thread, Part &part) {
+  WorkShare &share = part.share;
   for (uint64_t seen = share.look();;) {
-    const WorkShare::Piece piece = WorkShare::pieceOf(seen, threads_);
+    const WorkShare::Piece piece = WorkShare::pieceOf(seen, part.threads());
     if (piece.empty())
       return;
     const int64_t count = job_.count.load(std::memory_order_relaxed);

@@ -113,7 +113,6 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   SINTER_ASSIGN(mlir::OwningOpRef<mlir::ModuleOp> module,
                 models::buildDecoder(context, features, source, decoder));
   const int64_t operationCount = countOperations(*module);
-  graph::narrowRows(*module);
   graph::joinContracts(*module);
   graph::quantizeActivations(
       *module,

@@ -29,6 +29,7 @@ Lowering::Lowering(KernelSet &kernels, const LoweringOptions &options)
                    {"S", 1, tokens},
                    {"B", 1, tokens},
                    {"R", 0, tokens},
+                   {"C", 0, tokens},
                    {"P", 1, options.mostPagesPerSequence},
                    {"N", 1, INT32_MAX},
                    {"G", 0, 1},

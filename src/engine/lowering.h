@@ -152,6 +152,7 @@ private:
                  mlir::Operation *op, mlir::Value rounded = {});
   void describeActivations();
   plan::Expr movedBytes(mlir::Operation *op, mlir::Value rounded);
+  plan::Expr keysSeen(graph::AttendOp op);
   plan::Expr operations(mlir::Operation *op);
 
   KernelSet &kernels_;

@@ -192,6 +192,17 @@ static int64_t operationsOfElement(Operation *op) {
   return isa<graph::NormOp>(op) ? 4 : isa<graph::RopeOp>(op) ? 3 : 1;
 }
 
+// Those of all tokens are counted. Of few rows each sees all keys of its sequence, of which one has
+// as many as another.
+Expr Lowering::keysSeen(graph::AttendOp op) {
+  RankedTensorType rows = op.getQuery().getType();
+  Expr all = plan::symbol(symbols_.at("V"));
+  if (graph::symbolOf(rows, 0) == "T")
+    return all;
+  Expr each = plan::ceilDiv(extentOf(rows, 0), extentOf(op.getLengths().getType(), 0));
+  return plan::minOf(all, plan::mul(plan::symbol(symbols_.at("K")), each));
+}
+
 Expr Lowering::operations(Operation *op) {
   auto elements = [&](RankedTensorType type) {
     Expr product(1);
@@ -204,7 +215,7 @@ Expr Lowering::operations(Operation *op) {
     return plan::mul(elements(result), Expr(2 * contract.getA().getType().getDimSize(1)));
   if (auto attend = dyn_cast<graph::AttendOp>(op)) {
     Expr perKey(4 * result.getDimSize(1) * result.getDimSize(2)); // scores and weighted sums
-    return plan::mul(plan::symbol(symbols_.at("V")), perKey);
+    return plan::mul(keysSeen(attend), perKey);
   }
   return isa<graph::ScatterOp>(op) ? Expr(0)
                                    : plan::mul(elements(result), Expr(operationsOfElement(op)));

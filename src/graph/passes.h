@@ -11,10 +11,6 @@ namespace sinter::graph {
 /// weights, and slices of its result: fewer launches, and a's rows are read once.
 void joinContracts(mlir::ModuleOp module);
 
-/// Where only some rows of a value are read, by a gather, the norms, contractions and maps before it
-/// work on these alone: the gather moves before them, as far back as it stays a single one.
-void narrowRows(mlir::ModuleOp module);
-
 /// The format to which activations are rounded that multiply blocks of this type; null where these
 /// are decoded.
 using ActivationFor = llvm::function_ref<const ActivationFormat *(mlir::Type weights)>;

@@ -52,30 +52,41 @@ void addPages(std::span<const BatchPart> parts, uint32_t width, Batch &batch) {
   }
 }
 
-void addBlocks(const BatchPart &part, int32_t sequence, int32_t firstToken, uint32_t queryBlock,
-               Batch &batch) {
-  const size_t count = part.tokens.size();
-  for (size_t begin = 0; begin < count; begin += queryBlock) {
-    const size_t rows = std::min<size_t>(queryBlock, count - begin);
-    batch.blocks.insert(batch.blocks.end(), {sequence, firstToken + static_cast<int32_t>(begin),
-                                             static_cast<int32_t>(rows)});
-  }
+// Rows [first, first + count) of a sequence, in blocks of at most `queryBlock`.
+void addBlocks(int32_t sequence, int32_t first, int32_t count, uint32_t queryBlock,
+               std::vector<int32_t> &blocks) {
+  const int64_t end = int64_t{first} + count;
+  for (int64_t begin = first; begin < end; begin += queryBlock)
+    blocks.insert(blocks.end(), {sequence, static_cast<int32_t>(begin),
+                                 static_cast<int32_t>(std::min<int64_t>(queryBlock, end - begin))});
 }
 
-void addLogitRows(const BatchPart &part, int32_t firstToken, Batch &batch) {
+void addLogitRows(const BatchPart &part, int32_t sequence, int32_t firstToken, uint32_t queryBlock,
+                  LogitRows &rows) {
   const int32_t count = static_cast<int32_t>(part.tokens.size());
   if (part.logits == LogitsWanted::None)
     return;
-  for (int32_t i = part.logits == LogitsWanted::All ? 0 : count - 1; i < count; ++i)
-    batch.logitRows.push_back(firstToken + i);
+  const int32_t begin = part.logits == LogitsWanted::All ? 0 : count - 1;
+  rows.add(sequence, firstToken + begin, static_cast<int32_t>(part.position) + begin, count - begin,
+           queryBlock);
 }
 
 } // namespace
 
+void LogitRows::add(int32_t sequence, int32_t firstToken, int32_t position, int32_t count,
+                    uint32_t queryBlock) {
+  addBlocks(sequence, static_cast<int32_t>(tokens.size()), count, queryBlock, blocks);
+  for (int32_t i = 0; i < count; ++i) {
+    tokens.push_back(firstToken + i);
+    positions.push_back(position + i);
+  }
+}
+
 void Batch::clear() {
   pagesPerSequence = 0;
   phase = Phase::Prompt;
-  for (auto *list : {&tokens, &positions, &kvSlots, &pageTable, &kvLengths, &blocks, &logitRows})
+  for (auto *list : {&tokens, &positions, &kvSlots, &pageTable, &kvLengths, &blocks,
+                     &logitRows.tokens, &logitRows.positions, &logitRows.blocks})
     list->clear();
 }
 
@@ -101,8 +112,10 @@ Result<void> buildBatch(std::span<const BatchPart> parts, const BatchShape &shap
     const int32_t firstToken = static_cast<int32_t>(batch.tokens.size());
     addTokens(part, batch);
     batch.kvLengths.push_back(static_cast<int32_t>(part.position + part.tokens.size()));
-    addBlocks(part, static_cast<int32_t>(i), firstToken, shape.queryBlock, batch);
-    addLogitRows(part, firstToken, batch);
+    const auto sequence = static_cast<int32_t>(i);
+    addBlocks(sequence, firstToken, static_cast<int32_t>(part.tokens.size()), shape.queryBlock,
+              batch.blocks);
+    addLogitRows(part, sequence, firstToken, shape.queryBlock, batch.logitRows);
   }
   return {};
 }

@@ -33,7 +33,20 @@ struct BatchPart {
   Phase phase = Phase::Prompt;
 };
 
-// One step's inputs. See plan_names.h for what each array means; T, S, B and R are their sizes.
+// Tokens whose logits are wanted, in the order of their rows.
+struct LogitRows {
+  std::vector<int32_t> tokens, positions;
+  std::vector<int32_t> blocks; // [C * 3]
+
+  int64_t count() const { return static_cast<int64_t>(tokens.size()); }
+  int64_t blockCount() const { return static_cast<int64_t>(blocks.size() / 3); }
+  // `count` rows that follow one another in a sequence, as attention blocks of at most
+  // `queryBlock`.
+  void add(int32_t sequence, int32_t firstToken, int32_t position, int32_t count,
+           uint32_t queryBlock);
+};
+
+// One step's inputs. See plan_names.h for what each array means; T, S, B, R and C are their sizes.
 struct Batch {
   uint32_t pagesPerSequence = 0; // P
   Phase phase = Phase::Prompt;   // G is 1 where it is Generated
@@ -41,12 +54,11 @@ struct Batch {
   std::vector<int32_t> pageTable; // [S * P], 0 beyond a sequence's pages
   std::vector<int32_t> kvLengths;
   std::vector<int32_t> blocks; // [B * 3]
-  std::vector<int32_t> logitRows;
+  LogitRows logitRows;
 
   int64_t tokenCount() const { return static_cast<int64_t>(tokens.size()); }
   int64_t sequenceCount() const { return static_cast<int64_t>(kvLengths.size()); }
   int64_t blockCount() const { return static_cast<int64_t>(blocks.size() / 3); }
-  int64_t logitRowCount() const { return static_cast<int64_t>(logitRows.size()); }
   void clear();
 };
 

@@ -6,12 +6,14 @@ namespace sinter::plan_names {
 
 inline constexpr const char *kStepProcedure = "step";
 
-// Symbols: tokens in this step, its sequences, attention query blocks, rows of logits wanted, page
-// table entries per sequence, pages of the KV pool, 1 where the tokens were generated (0: prompts).
+// Symbols: tokens in this step, its sequences, attention query blocks, rows of logits wanted, query
+// blocks of these, page table entries per sequence, pages of the KV pool, 1 where the tokens were
+// generated (0: prompts).
 inline constexpr const char *kTokens = "T";
 inline constexpr const char *kSequences = "S";
 inline constexpr const char *kBlocks = "B";
 inline constexpr const char *kLogitRows = "R";
+inline constexpr const char *kLogitBlocks = "C";
 inline constexpr const char *kPagesPerSequence = "P";
 inline constexpr const char *kPoolPages = "N";
 inline constexpr const char *kGenerated = "G";
@@ -32,6 +34,9 @@ inline constexpr const char *kPageTable = "page_table";    // [S * P]
 inline constexpr const char *kKvLengths = "kv_lengths";    // [S], this step's tokens counted
 inline constexpr const char *kBlockTable = "blocks";       // [B * 3]: sequence, first token, tokens
 inline constexpr const char *kLogitIndices = "logit_rows"; // [R], indices of tokens
+inline constexpr const char *kLogitPositions = "logit_positions"; // [R]
+inline constexpr const char *kLogitBlockTable =
+    "logit_blocks"; // [C * 3]: sequence, first row, rows
 
 // Output buffer, f32[R * vocab_size].
 inline constexpr const char *kLogits = "logits";

@@ -16,9 +16,10 @@ namespace {
 namespace names = plan_names;
 
 // In the order in which step() writes them.
-constexpr std::array kInputs = {names::kTokenIds,    names::kPositions, names::kKvSlots,
-                                names::kPageTable,   names::kKvLengths, names::kBlockTable,
-                                names::kLogitIndices};
+constexpr std::array kInputs = {
+    names::kTokenIds,     names::kPositions,      names::kKvSlots,
+    names::kPageTable,    names::kKvLengths,      names::kBlockTable,
+    names::kLogitIndices, names::kLogitPositions, names::kLogitBlockTable};
 
 Result<uint32_t> property(const plan::Plan &plan, const char *name) {
   const auto found = plan.properties.find(name);
@@ -201,16 +202,13 @@ Result<void> PlanRunner::readSymbols() {
     std::string_view name;
     Size size;
   };
-  static constexpr Known kKnown[] = {{names::kTokens, Size::Tokens},
-                                     {names::kSequences, Size::Sequences},
-                                     {names::kBlocks, Size::Blocks},
-                                     {names::kLogitRows, Size::LogitRows},
-                                     {names::kPagesPerSequence, Size::TableWidth},
-                                     {names::kPoolPages, Size::PoolPages},
-                                     {names::kGenerated, Size::Generated},
-                                     {names::kLongest, Size::Longest},
-                                     {names::kKeysHeld, Size::KeysHeld},
-                                     {names::kKeysSeen, Size::KeysSeen}};
+  static constexpr Known kKnown[] = {
+      {names::kTokens, Size::Tokens},           {names::kSequences, Size::Sequences},
+      {names::kBlocks, Size::Blocks},           {names::kLogitRows, Size::LogitRows},
+      {names::kLogitBlocks, Size::LogitBlocks}, {names::kPagesPerSequence, Size::TableWidth},
+      {names::kPoolPages, Size::PoolPages},     {names::kGenerated, Size::Generated},
+      {names::kLongest, Size::Longest},         {names::kKeysHeld, Size::KeysHeld},
+      {names::kKeysSeen, Size::KeysSeen}};
   for (const plan::Symbol &symbol : plan_->symbols) {
     const auto *known = std::find_if(std::begin(kKnown), std::end(kKnown),
                                      [&](const Known &k) { return k.name == symbol.name; });
@@ -264,7 +262,10 @@ Result<void> PlanRunner::bind(const Batch &batch) {
       value = batch.blockCount();
       break;
     case Size::LogitRows:
-      value = static_cast<int64_t>(logitRows_.size());
+      value = logitRows_.count();
+      break;
+    case Size::LogitBlocks:
+      value = logitRows_.blockCount();
       break;
     case Size::TableWidth:
       value = batch.pagesPerSequence;
@@ -293,8 +294,8 @@ Result<void> PlanRunner::bind(const Batch &batch) {
 
 Result<void> PlanRunner::writeInputs(const Batch &batch) {
   const std::array<const std::vector<int32_t> *, kInputs.size()> values = {
-      &batch.tokens,    &batch.positions, &batch.kvSlots, &batch.pageTable,
-      &batch.kvLengths, &batch.blocks,    &logitRows_};
+      &batch.tokens, &batch.positions,   &batch.kvSlots,        &batch.pageTable,  &batch.kvLengths,
+      &batch.blocks, &logitRows_.tokens, &logitRows_.positions, &logitRows_.blocks};
   for (size_t i = 0; i < values.size(); ++i) {
     if (written_[i] == *values[i])
       continue;
@@ -312,12 +313,12 @@ Result<std::span<const float>> PlanRunner::step(const Batch &batch) {
     return fail(Code::Corrupt, "the model file changed while the model was running");
   // A plan may demand a row of logits even where none is wanted.
   logitRows_ = batch.logitRows;
-  while (static_cast<int64_t>(logitRows_.size()) < minLogitRows_)
-    logitRows_.push_back(0);
+  while (logitRows_.count() < minLogitRows_)
+    logitRows_.add(0, 0, batch.positions.front(), 1, 1);
   SINTER_TRY(bind(batch));
   SINTER_TRY(writeInputs(batch));
   SINTER_TRY(executor_->run(names_.step));
-  const size_t wanted = batch.logitRows.size() * size_t{limits_.vocabSize};
+  const size_t wanted = static_cast<size_t>(batch.logitRows.count()) * limits_.vocabSize;
   auto host = executor_->buffer(names_.logits);
   if (host && host->size() >= wanted * sizeof(float))
     return std::span(reinterpret_cast<const float *>(host->data()), wanted);

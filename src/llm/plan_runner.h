@@ -44,7 +44,7 @@ private:
   // Numbers of the plan's symbols and buffers, looked up once.
   struct Names {
     plan::ProcedureId step;
-    std::array<plan::BufferId, 7> inputs; // in the order of plan_runner.cpp's kInputs
+    std::array<plan::BufferId, 9> inputs; // in the order of plan_runner.cpp's kInputs
     plan::BufferId logits;
   };
   // What each symbol of the plan is bound to, in the plan's order.
@@ -53,6 +53,7 @@ private:
     Sequences,
     Blocks,
     LogitRows,
+    LogitBlocks,
     Longest,
     TableWidth,
     PoolPages,
@@ -96,9 +97,9 @@ private:
   int64_t minLongest_ = 0;
   std::vector<int64_t> symbolValues_;
   uint32_t boundPages_ = 0; // of the pool; grows to limits_.poolPages with the pages in use
-  std::vector<int32_t> logitRows_;
+  LogitRows logitRows_;
   // What each input holds: most of them stay as they are from step to step, and a write takes time.
-  std::array<std::vector<int32_t>, 7> written_;
+  std::array<std::vector<int32_t>, 9> written_;
   std::vector<float> logits_; // where the device's memory is not the host's
 };
 

@@ -38,9 +38,15 @@ Type elementOf(MLIRContext *context, const BlockFormat &format) {
   }
 }
 
+// Rows that attend: where they lie in their sequences, and by what their heads rotate.
+struct Rows {
+  Value positions, blocks, rotations;
+};
+
 // The inputs that say where tokens are.
 struct Placement {
-  Value positions, slots, pageTable, lengths, blocks, rotations;
+  Rows tokens;
+  Value slots, pageTable, lengths;
 };
 
 class Builder {
@@ -56,12 +62,13 @@ private:
   Value input(StringRef name, ArrayRef<Extent> shape) {
     return graph::InputOp::create(b_, loc_, tensorOf(shape, b_.getI32Type()), name);
   }
-  RankedTensorType rows(Value like, int64_t columns) {
+  RankedTensorType rowsLike(Value like, int64_t columns) {
     StringRef symbol = graph::symbolOf(cast<RankedTensorType>(like.getType()), 0);
     return tensorOf({symbol, columns}, b_.getF32Type());
   }
   Value reshape(Value value, int64_t heads) {
-    auto type = tensorOf({"T", heads, f_.headDim}, b_.getF32Type());
+    StringRef symbol = graph::symbolOf(cast<RankedTensorType>(value.getType()), 0);
+    auto type = tensorOf({symbol, heads, f_.headDim}, b_.getF32Type());
     return graph::ReshapeOp::create(b_, loc_, type, value);
   }
   Value add(Value a, Value b);
@@ -69,9 +76,14 @@ private:
   Result<Value> weight(std::string name, std::vector<int64_t> shape);
   Result<Value> norm(Value x, std::string name);
   Result<Value> linear(Value x, std::string name, int64_t rows);
-  Value rope(Value heads, const Placement &at);
-  Result<Value> attention(Value x, int64_t layer, const Placement &at);
+  Rows rowsOf(StringRef symbol, Value positions, Value blocks);
+  Value rope(Value heads, const Rows &rows);
+  Result<graph::ScatterOp> store(Value n, int64_t layer, const Placement &at);
+  Result<Value> attention(Value n, Value attending, int64_t layer, const Placement &at,
+                          const Rows &rows);
   Result<Value> feedForward(Value x, int64_t layer);
+  Result<Value> layer(Value x, int64_t number, const Placement &at, const Rows &rows,
+                      Value wanted = {});
   Result<void> checkHeads() const;
   Result<void> checkRotation() const;
   Result<void> buildStep();
@@ -115,7 +127,7 @@ Result<Value> Builder::norm(Value x, std::string name) {
 Result<Value> Builder::linear(Value x, std::string name, int64_t rowCount) {
   int64_t columns = cast<RankedTensorType>(x.getType()).getDimSize(1);
   SINTER_ASSIGN(Value matrix, weight(std::move(name), {rowCount, columns}));
-  Value result = graph::ContractOp::create(b_, loc_, rows(x, rowCount), x, matrix);
+  Value result = graph::ContractOp::create(b_, loc_, rowsLike(x, rowCount), x, matrix);
   return result;
 }
 
@@ -145,13 +157,19 @@ Value Builder::siluMul(Value gate, Value up) {
   });
 }
 
-Value Builder::rope(Value heads, const Placement &at) {
-  return graph::RopeOp::create(b_, loc_, heads.getType(), heads, at.rotations, f_.family.rope);
+Rows Builder::rowsOf(StringRef symbol, Value positions, Value blocks) {
+  Value rotations = graph::RotationsOp::create(
+      b_, loc_, tensorOf({symbol, f_.headDim}, b_.getF32Type()), positions,
+      static_cast<uint64_t>(f_.ropeDims), llvm::APFloat(f_.ropeBase));
+  return {positions, blocks, rotations};
 }
 
-Result<Value> Builder::attention(Value x, int64_t layer, const Placement &at) {
-  SINTER_ASSIGN(Value n, norm(x, layerTensor(layer, kAttentionNorm)));
-  SINTER_ASSIGN(Value q, linear(n, layerTensor(layer, kQuery), f_.heads * f_.headDim));
+Value Builder::rope(Value heads, const Rows &rows) {
+  return graph::RopeOp::create(b_, loc_, heads.getType(), heads, rows.rotations, f_.family.rope);
+}
+
+// The KV state of a layer with the keys and values of all tokens.
+Result<graph::ScatterOp> Builder::store(Value n, int64_t layer, const Placement &at) {
   SINTER_ASSIGN(Value k, linear(n, layerTensor(layer, kKey), f_.kvHeads * f_.headDim));
   SINTER_ASSIGN(Value v, linear(n, layerTensor(layer, kValue), f_.kvHeads * f_.headDim));
   Type element = elementOf(b_.getContext(), *options_.kv);
@@ -162,15 +180,24 @@ Result<Value> Builder::attention(Value x, int64_t layer, const Placement &at) {
   std::string name = "kv." + std::to_string(layer);
   Value keyPool = graph::StateOp::create(b_, loc_, keyType, name + ".keys");
   Value valuePool = graph::StateOp::create(b_, loc_, valueType, name + ".values");
-  Value query = rope(reshape(q, f_.heads), at), keys = rope(reshape(k, f_.kvHeads), at);
-  auto pools = graph::ScatterOp::create(b_, loc_, keyType, valueType, keys, reshape(v, f_.kvHeads),
-                                        at.slots, keyPool, valuePool);
-  float scale = 1.0f / std::sqrt(static_cast<float>(f_.headDim));
-  Value attended = graph::AttendOp::create(b_, loc_, query.getType(), query, pools.getNewKeys(),
-                                           pools.getNewValues(), at.positions, at.pageTable,
-                                           at.lengths, at.blocks, b_.getF32FloatAttr(scale));
+  Value keys = rope(reshape(k, f_.kvHeads), at.tokens);
+  return graph::ScatterOp::create(b_, loc_, keyType, valueType, keys, reshape(v, f_.kvHeads),
+                                  at.slots, keyPool, valuePool);
+}
+
+// Of the keys and values of all tokens, which `n` has, by `attending`, those of them that are
+// `rows`.
+Result<Value> Builder::attention(Value n, Value attending, int64_t layer, const Placement &at,
+                                 const Rows &rows) {
   int64_t columns = f_.heads * f_.headDim;
-  Value flat = graph::ReshapeOp::create(b_, loc_, rows(x, columns), attended);
+  SINTER_ASSIGN(Value q, linear(attending, layerTensor(layer, kQuery), columns));
+  SINTER_ASSIGN(graph::ScatterOp state, store(n, layer, at));
+  Value query = rope(reshape(q, f_.heads), rows);
+  float scale = 1.0f / std::sqrt(static_cast<float>(f_.headDim));
+  Value attended = graph::AttendOp::create(b_, loc_, query.getType(), query, state.getNewKeys(),
+                                           state.getNewValues(), rows.positions, at.pageTable,
+                                           at.lengths, rows.blocks, b_.getF32FloatAttr(scale));
+  Value flat = graph::ReshapeOp::create(b_, loc_, rowsLike(q, columns), attended);
   return linear(flat, layerTensor(layer, kAttentionOutput), f_.width);
 }
 
@@ -190,6 +217,22 @@ Result<void> Builder::checkHeads() const {
                                      std::to_string(options_.kv->blockLength));
 }
 
+// With `wanted` the layer's results are of these of its rows alone, which are `rows`.
+Result<Value> Builder::layer(Value x, int64_t number, const Placement &at, const Rows &rows,
+                             Value wanted) {
+  const std::string normName = layerTensor(number, kAttentionNorm);
+  SINTER_ASSIGN(Value n, norm(x, normName));
+  Value attending = n;
+  if (wanted) {
+    x = graph::GatherOp::create(b_, loc_, tensorOf({"R", f_.width}, b_.getF32Type()), x, wanted);
+    SINTER_ASSIGN(attending, norm(x, normName));
+  }
+  SINTER_ASSIGN(Value attended, attention(n, attending, number, at, rows));
+  x = add(x, attended);
+  SINTER_ASSIGN(Value fed, feedForward(x, number));
+  return add(x, fed);
+}
+
 // Pairs are of a whole head; where they are of halves, all of them rotate.
 Result<void> Builder::checkRotation() const {
   bool whole = f_.ropeDims == f_.headDim || f_.family.rope != graph::Pairing::Halves;
@@ -204,24 +247,21 @@ Result<void> Builder::buildStep() {
   SINTER_TRY(checkHeads());
   SINTER_TRY(checkRotation());
   Value tokens = input("tokens", {"T"});
-  Placement at{input("positions", {"T"}),       input("kv_slots", {"T"}),
-               input("page_table", {"S", "P"}), input("kv_lengths", {"S"}),
-               input("blocks", {"B", 3}),       {}};
-  Value wanted = input("logit_rows", {"R"});
+  Value positions = input("positions", {"T"}), slots = input("kv_slots", {"T"});
+  Value pageTable = input("page_table", {"S", "P"}), lengths = input("kv_lengths", {"S"});
+  Value blocks = input("blocks", {"B", 3}), wanted = input("logit_rows", {"R"});
+  Value wantedPositions = input("logit_positions", {"R"});
+  Value wantedBlocks = input("logit_blocks", {"C", 3});
   Type f32 = b_.getF32Type();
-  at.rotations =
-      graph::RotationsOp::create(b_, loc_, tensorOf({"T", f_.headDim}, f32), at.positions,
-                                 static_cast<uint64_t>(f_.ropeDims), llvm::APFloat(f_.ropeBase));
+  Placement at{rowsOf("T", positions, blocks), slots, pageTable, lengths};
+  Rows last = rowsOf("R", wantedPositions, wantedBlocks);
   SINTER_ASSIGN(Value table, weight(std::string(kTokenEmbedding), {f_.vocabulary, f_.width}));
   Value x = graph::GatherOp::create(b_, loc_, tensorOf({"T", f_.width}, f32), table, tokens);
-  for (int64_t layer = 0; layer < f_.layers; ++layer) {
-    SINTER_ASSIGN(Value attended, attention(x, layer, at));
-    x = add(x, attended);
-    SINTER_ASSIGN(Value fed, feedForward(x, layer));
-    x = add(x, fed);
+  for (int64_t number = 0; number + 1 < f_.layers; ++number) {
+    SINTER_ASSIGN(x, layer(x, number, at, at.tokens));
   }
-  Value last = graph::GatherOp::create(b_, loc_, tensorOf({"R", f_.width}, f32), x, wanted);
-  SINTER_ASSIGN(Value n, norm(last, std::string(kOutputNorm)));
+  SINTER_ASSIGN(x, layer(x, f_.layers - 1, at, last, wanted));
+  SINTER_ASSIGN(Value n, norm(x, std::string(kOutputNorm)));
   std::string_view output = f_.tiedOutput ? kTokenEmbedding : kOutput;
   SINTER_ASSIGN(Value logits, linear(n, std::string(output), f_.vocabulary));
   graph::OutputOp::create(b_, loc_, "logits", logits);

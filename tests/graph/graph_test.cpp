@@ -294,65 +294,6 @@ TEST_F(Graph, ActivationsAreRoundedOnceForBlockFormatsOnly) {
   EXPECT_EQ(left, 1);
 }
 
-// A residual branch whose sum is gathered; `more` may read what lies between.
-static std::string branchThatIsGathered(const std::string &more) {
-  return R"(
-  %wanted = graph.input "wanted" : tensor<?xi32, #graph.dims<R>>
-  %x = graph.input "x" : !x
-  %gain = graph.weight ["gain"] : tensor<64xf32>
-  %w = graph.weight ["w"] : tensor<64x64xf32>
-  %n = graph.norm %x, %gain eps 1.0e-05 : !x, tensor<64xf32> -> !x
-  %c = graph.contract %n, %w : !x, tensor<64x64xf32> -> !x
-  %sum = graph.map %x, %c : !x, !x -> !x {
-  ^bb0(%a: f32, %b: f32):
-    %s = arith.addf %a, %b : f32
-    graph.yield %s : f32
-  }
-  %rows = graph.gather %sum, %wanted : !x, tensor<?xi32, #graph.dims<R>> -> tensor<?x64xf32, #graph.dims<R>>
-  graph.output "rows", %rows : tensor<?x64xf32, #graph.dims<R>>
-)" + more;
-}
-
-TEST_F(Graph, WorkOnRowsComesAfterTheGatherOfThoseThatAreRead) {
-  auto module = parse(branchThatIsGathered(""));
-  ASSERT_TRUE(module) << messages_;
-  narrowRows(*module);
-  ASSERT_TRUE(mlir::succeeded(mlir::verify(*module)));
-  int gathers = 0, works = 0;
-  module->walk([&](GatherOp gather) {
-    ++gathers;
-    EXPECT_TRUE(gather.getTable().getDefiningOp<InputOp>());
-  });
-  module->walk([&](mlir::Operation *op) {
-    if (!llvm::isa<NormOp, ContractOp, MapOp>(op))
-      return;
-    ++works;
-    EXPECT_EQ(symbolOf(llvm::cast<mlir::RankedTensorType>(op->getResult(0).getType()), 0), "R");
-  });
-  EXPECT_EQ(gathers, 1);
-  EXPECT_EQ(works, 3);
-}
-
-TEST_F(Graph, RowsThatSomebodyElseReadsAreAllComputed) {
-  for (const char *read : {"%sum", "%c", "%n"}) {
-    const std::string text =
-        branchThatIsGathered(std::string("graph.output \"all\", ") + read + " : !x\n");
-    auto module = parse(text);
-    ASSERT_TRUE(module) << messages_;
-    const std::string before = print(*module);
-    narrowRows(*module);
-    EXPECT_EQ(print(*module), before) << read;
-  }
-}
-
-TEST_F(Graph, RowsOfATableOfWeightsAreGatheredWhereTheyWere) {
-  auto module = parse(kLayer);
-  ASSERT_TRUE(module) << messages_;
-  const std::string before = print(*module);
-  narrowRows(*module);
-  EXPECT_EQ(print(*module), before);
-}
-
 // What one kernel makes together, heads of a value one by one, holds whole scales.
 TEST_F(Graph, ScalesOfActivationsSuitTheirMakerAndAllTheirReaders) {
   auto formatsOf = [&](const char *weights, const char *more) {

@@ -87,10 +87,22 @@ TEST(Batch, LogitRowsAreTheLastTokenOrAllOrNone) {
   two.parts[0].logits = LogitsWanted::All;
   Batch batch;
   ASSERT_TRUE(buildBatch(two.parts, kShape, batch).has_value());
-  EXPECT_THAT(batch.logitRows, ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_THAT(batch.logitRows.tokens, ElementsAre(0, 1, 2, 3, 4, 5));
   two.parts[0].logits = LogitsWanted::None;
   ASSERT_TRUE(buildBatch(two.parts, kShape, batch).has_value());
-  EXPECT_THAT(batch.logitRows, ElementsAre(5));
+  EXPECT_THAT(batch.logitRows.tokens, ElementsAre(5));
+}
+
+TEST(Batch, LogitRowsHavePositionsAndAttentionBlocksOfTheirOwn) {
+  TwoSequences two;
+  Batch batch;
+  ASSERT_TRUE(buildBatch(two.parts, kShape, batch).has_value());
+  EXPECT_THAT(batch.logitRows.positions, ElementsAre(6, 1));
+  EXPECT_THAT(batch.logitRows.blocks, ElementsAre(0, 0, 1, 1, 1, 1));
+  two.parts[0].logits = LogitsWanted::All;
+  ASSERT_TRUE(buildBatch(two.parts, kShape, batch).has_value());
+  EXPECT_THAT(batch.logitRows.positions, ElementsAre(2, 3, 4, 5, 6, 1));
+  EXPECT_THAT(batch.logitRows.blocks, ElementsAre(0, 0, 4, 0, 4, 1, 1, 5, 1));
 }
 
 TEST(Batch, AReusedBatchKeepsNothingOfTheFormerOne) {
@@ -103,7 +115,9 @@ TEST(Batch, AReusedBatchKeepsNothingOfTheFormerOne) {
   EXPECT_EQ(batch.tokens, fresh.tokens);
   EXPECT_EQ(batch.pageTable, fresh.pageTable);
   EXPECT_EQ(batch.blocks, fresh.blocks);
-  EXPECT_EQ(batch.logitRows, fresh.logitRows);
+  EXPECT_EQ(batch.logitRows.tokens, fresh.logitRows.tokens);
+  EXPECT_EQ(batch.logitRows.positions, fresh.logitRows.positions);
+  EXPECT_EQ(batch.logitRows.blocks, fresh.logitRows.blocks);
 }
 
 struct Refusal {

@@ -36,10 +36,10 @@ public:
       return fail(Code::DeviceLost, "the device is gone");
     stepSizes.push_back(batch.tokenCount());
     memory_.write(batch);
-    logits_.assign(batch.logitRows.size() * limits_.vocabSize, 0.0f);
-    for (size_t row = 0; row < batch.logitRows.size(); ++row)
-      logits_[row * limits_.vocabSize + next(memory_.tokensUpTo(batch, batch.logitRows[row]))] =
-          1.0f;
+    logits_.assign(batch.logitRows.tokens.size() * limits_.vocabSize, 0.0f);
+    for (size_t row = 0; row < batch.logitRows.tokens.size(); ++row)
+      logits_[row * limits_.vocabSize +
+              next(memory_.tokensUpTo(batch, batch.logitRows.tokens[row]))] = 1.0f;
     return std::span<const float>(logits_);
   }
 

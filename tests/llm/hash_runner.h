@@ -38,7 +38,7 @@ public:
     }
     memory_.write(batch);
     logits_.clear();
-    for (const int32_t token : batch.logitRows)
+    for (const int32_t token : batch.logitRows.tokens)
       addRow(hashOf(memory_.sequenceUpTo(batch, token)));
     return std::span<const float>(logits_);
   }

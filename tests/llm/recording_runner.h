@@ -28,8 +28,8 @@ public:
     if (!logits)
       return logits;
     const size_t vocabulary = limits().vocabSize;
-    for (size_t row = 0; row < batch.logitRows.size(); ++row)
-      note(memory_.tokensUpTo(batch, batch.logitRows[row]),
+    for (size_t row = 0; row < batch.logitRows.tokens.size(); ++row)
+      note(memory_.tokensUpTo(batch, batch.logitRows.tokens[row]),
            logits->subspan(row * vocabulary, vocabulary));
     return logits;
   }

@@ -53,11 +53,30 @@ TEST(Decoder, GraphHasTheOperationsOfEachLayer) {
   EXPECT_EQ(countOf<graph::AttendOp>(**module), 2);
   EXPECT_EQ(countOf<graph::ScatterOp>(**module), 2);
   EXPECT_EQ(countOf<graph::ContractOp>(**module), 2 * 7 + 1);
-  EXPECT_EQ(countOf<graph::NormOp>(**module), 2 * 2 + 1);
-  EXPECT_EQ(countOf<graph::InputOp>(**module), 7);
+  // The last layer's first norm is of all tokens, for keys, and of those whose logits are wanted.
+  EXPECT_EQ(countOf<graph::NormOp>(**module), 2 * 2 + 1 + 1);
+  EXPECT_EQ(countOf<graph::InputOp>(**module), 9);
   // One for each tensor: the embedding is the output matrix too.
   EXPECT_EQ(countOf<graph::WeightOp>(**module), static_cast<int64_t>(source.tensorNames().size()));
   EXPECT_EQ(countOf<graph::OutputOp>(**module), 1);
+}
+
+// Keys and values are made of all tokens; whatever else the last layer does works on the rows whose
+// logits are wanted.
+TEST(Decoder, TheLastLayerWorksOnRowsWhoseLogitsAreWanted) {
+  FakeSource source = smallLlama();
+  mlir::MLIRContext context;
+  graph::loadDialects(context);
+  auto module = buildDecoder(context, *readDecoder(source), source);
+  ASSERT_TRUE(module) << module.error().message;
+  std::map<std::string, int> contracts, attends;
+  const auto rows = [](mlir::Operation *op) {
+    return graph::symbolOf(llvm::cast<mlir::RankedTensorType>(op->getResult(0).getType()), 0).str();
+  };
+  (*module)->walk([&](graph::ContractOp op) { ++contracts[rows(op)]; });
+  (*module)->walk([&](graph::AttendOp op) { ++attends[rows(op)]; });
+  EXPECT_EQ(contracts, (std::map<std::string, int>{{"T", 7 + 2}, {"R", 5 + 1}}));
+  EXPECT_EQ(attends, (std::map<std::string, int>{{"T", 1}, {"R", 1}}));
 }
 
 TEST(Decoder, UntiedOutputUsesItsOwnMatrix) {

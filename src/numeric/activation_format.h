@@ -69,7 +69,8 @@ const ActivationFormat *findActivationFormat(std::string_view name);
 // stretch of `length` elements, whole blocks, holds a whole number.
 const ActivationFormat &activationFormatFor(uint32_t groupLength, uint64_t length);
 
-// Rounds `scaleLength` values into blocks. NaN becomes code 0 of a NaN scale.
+// Rounds `scaleLength` values into blocks. NaN becomes code 0, of a NaN scale or, where scales are
+// stepped, of a NaN factor above an infinite anchor.
 void quantizeActivation(const ActivationFormat &format, std::span<const float> values,
                         std::span<uint8_t> blocks);
 

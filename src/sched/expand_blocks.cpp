@@ -1,5 +1,5 @@
 // A product of blocks is one exact integer product a group, scaled; the order of operations is that
-// of tile.dot's definition.
+// of tile.dot's definition, but that both scales are multiplied first: equal within f32's range.
 #include "sched/expand_blocks.h"
 #include "numeric/byte_blocks.h"
 #include "numeric/dot_packing.h"

@@ -175,8 +175,8 @@ static tile::BroadcastOp maximumOf(Value x) {
 // Whether a sum and something else read the same numbers: what only one of them reads is compared
 // with exponentials that are made elsewhere.
 static bool areWeights(Value result) {
-  auto sums = llvm::count_if(result.getUsers(), llvm::IsaPred<tile::ReduceOp>);
-  return sums && sums < llvm::range_size(result.getUsers());
+  auto isSum = llvm::IsaPred<tile::ReduceOp>;
+  return llvm::any_of(result.getUsers(), isSum) && !llvm::all_of(result.getUsers(), isSum);
 }
 
 // exp(x - m) of rows and their maxima as 2^(x log2 e - m log2 e), one step a number. Rounding m

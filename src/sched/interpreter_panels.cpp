@@ -128,11 +128,11 @@ namespace {
 struct Panel {
   const Tile &a, &words, &scales;
   const Tile *mins;
-  bool pairs;
+  bool pairs, stepped;
   IntegerScales integers; // where scales are numbers
 
   int64_t columns() const { return words.shape()[1]; }
-  int64_t steps() const { return a.element().activation->isStepped() ? kScaleSteps : 1; }
+  int64_t steps() const { return stepped ? kScaleSteps : 1; }
   int64_t groups() const { return scales.shape()[0] / steps() * (pairs ? 2 : 1); }
 };
 
@@ -174,7 +174,8 @@ static float addStepped(const Panel &p, int64_t row, int64_t column, float sums)
   const auto step = std::bit_cast<uint32_t>(factor) >> (23 - kScaleStepBits) & (kScaleSteps - 1);
   for (int64_t group = 0; group < p.groups(); ++group) {
     GroupSums of = sumsOf(p, row, column, group);
-    float by = p.scales.as<float>()[(group * kScaleSteps + step) * p.columns() + column];
+    float by = p.stepped ? p.scales.as<float>()[(group * kScaleSteps + step) * p.columns() + column]
+                         : p.scales.as<float>()[group * p.columns() + column] * factor;
     sums = std::fma(static_cast<float>(of.dot) * unit, by, sums);
     if (p.mins)
       sums = std::fma(-p.mins->as<float>()[group * p.columns() + column],
@@ -185,7 +186,7 @@ static float addStepped(const Panel &p, int64_t row, int64_t column, float sums)
 
 // The same by b's scales alone.
 static float addColumn(const Panel &p, int64_t row, int64_t column, float sums) {
-  if (p.steps() > 1)
+  if (p.a.element().activation->isStepped())
     return addStepped(p, row, column, sums);
   for (int64_t group = 0; group < p.groups(); ++group) {
     GroupSums of = sumsOf(p, row, column, group);
@@ -219,6 +220,7 @@ Result<void> executePanelDot(PanelDotOp op, Task &task) {
               tileOf(task, op.getScales()),
               op.getMins() ? &tileOf(task, op.getMins()) : nullptr,
               op.getPairs(),
+              op.getStepped(),
               {static_cast<uint32_t>(op.getShift().value_or(0))}};
   SINTER_TRY(task.engine().charge(*op, uint64_t(acc.count()) * kActivationLength, task));
   SINTER_ASSIGN(Tile out, task.engine().allocate(*op, op.getResult().getType(), task));

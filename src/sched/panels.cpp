@@ -113,17 +113,23 @@ static bool areRowsOf(Value a, int64_t elements, RankedTensorType sums) {
 
 LogicalResult AddScaledOp::verify() {
   RankedTensorType acc = typeOf(getAcc());
-  if (areRowsOf(getA(), kActivationLength, acc) && acc.getElementType().isF32() &&
-      getSums().getType() == acc && getResult().getType() == acc)
-    return success();
-  return emitOpError() << "adds " << getSums().getType() << " to " << acc << " by the scales of "
-                       << getA().getType() << ", expected one block of activations a row";
+  if (!areRowsOf(getA(), kActivationLength, acc) || !acc.getElementType().isF32() ||
+      getSums().getType() != acc || getResult().getType() != acc)
+    return emitOpError() << "adds " << getSums().getType() << " to " << acc << " by the scales of "
+                         << getA().getType() << ", expected one block of activations a row";
+  if (tile::activationFormatOf(typeOf(getA()).getElementType())->isStepped())
+    return emitOpError() << "adds sums by the scales of " << getA().getType()
+                         << ", which are stepped: panel_dot multiplies by them";
+  return success();
 }
 
 LogicalResult PanelDotOp::verify() {
   const ActivationFormat *activation = tile::activationFormatOf(typeOf(getA()).getElementType());
   const bool stepped = activation && activation->isStepped();
-  if (failed(verifyPanel(*this, getWords(), getScales(), getMins(), {getPairs(), stepped})))
+  if (getStepped() && !stepped)
+    return emitOpError() << "has stepped scales beside those of " << getA().getType()
+                         << ", which are not";
+  if (failed(verifyPanel(*this, getWords(), getScales(), getMins(), {getPairs(), getStepped()})))
     return failure();
   RankedTensorType acc = typeOf(getAcc()), words = typeOf(getWords()), scales = typeOf(getScales());
   if (!areRowsOf(getA(), kActivationLength, acc) || acc.getDimSize(1) != words.getDimSize(1) ||

@@ -109,11 +109,12 @@ def Sched_TotalScalesOp : Sched_Op<"total_scales", []> {
 def Sched_PanelDotOp : Sched_Op<"panel_dot", []> {
   let summary = "acc + a . b as tile.dot of blocks defines it, for one block of activations a row and an expanded part of b";
   let description = [{
-    Scales of a that are not stepped are left to add_scaled; beside stepped ones b's are. Sums are f32, or totals of integer scales in i32: then `shift` is the bits that a dot loses, and minima are left to
+    Scales of a that are not stepped are left to add_scaled; beside those that are, b's may be expanded `stepped`. Sums
+    are f32, or totals of integer scales in i32: then `shift` is the bits that a dot loses, and minima are left to
     scale_totals. The numbers of b lie in [`least`, `most`].
   }];
   let arguments = (ins Tile_Tile:$a, Tile_Tile:$words, Tile_Tile:$scales, Tile_Tile:$acc, Optional<Tile_Tile>:$mins,
-                       UnitAttr:$pairs, OptionalAttr<I64Attr>:$shift,
+                       UnitAttr:$pairs, UnitAttr:$stepped, OptionalAttr<I64Attr>:$shift,
                        DefaultValuedAttr<I64Attr, "INT8_MIN">:$least, DefaultValuedAttr<I64Attr, "INT8_MAX">:$most);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";

@@ -73,7 +73,7 @@ class DotVariants : public BlockDots {};
 
 // Where a scale spans several blocks of weights.
 TEST_P(DotVariants, OfScalesForSeveralBlocksEqualTheInterpreters) {
-  const ActivationFormat &wide = activationFormatFor(dotPacking(format())->groupLength, 64);
+  const ActivationFormat &wide = activationFormatFor(dotPacking(format())->groupLength, 256);
   if (format().blockLength % wide.scaleLength == 0)
     return; // the cases above
   const auto blocks = static_cast<int64_t>(wide.scaleLength / format().blockLength);
@@ -139,6 +139,7 @@ TEST_P(RoundedRows, HaveTheSumsOfTheirFormat) {
     rows.settings["out"] = outOf(format);
     rows.extents["N"] = {5 * length, 0, length};
     expectNear(rows, host);
+    expectNear(extremeRowsCase(outOf(format), 2 * length), host);
     for (const char *kernel : {"attention", "attention_join"})
       expectNear(attentionCase({.kernel = kernel,
                                 .out = outOf(format),

@@ -68,6 +68,7 @@ inline std::vector<uint8_t> randomBlocks(mlir::Type element, int64_t blocks, boo
   int64_t length = format ? format->blockLength : activation->scaleLength;
   int64_t size =
       format ? format->blockBytes : int64_t(length / kActivationLength) * activation->bytes();
+  constexpr float kMost = 127; // the largest code of a scale of 1
   std::normal_distribution<float> normal;
   std::vector<float> values(length);
   std::vector<uint8_t> bytes(blocks * size);
@@ -77,7 +78,7 @@ inline std::vector<uint8_t> randomBlocks(mlir::Type element, int64_t blocks, boo
     for (auto [e, value] : llvm::enumerate(values)) {
       value = normal(random);
       if (extreme && activation)
-        value = isNegative(static_cast<uint32_t>(e)) != turned ? -1.0f : 1.0f;
+        value = isNegative(static_cast<uint32_t>(e)) != turned ? -kMost : kMost;
     }
     const bool special = specials && random() % 5 == 0;
     if (special && activation)

@@ -88,28 +88,29 @@ inline KernelCase rowsCase(const std::string &kernel, int64_t rows, int64_t colu
 
 // A row kernel that rounds its result to the activation format.
 inline KernelCase roundedRowsCase(const std::string &kernel, int64_t rows, int64_t columns,
-                                  Bound bound) {
+                                  Bound bound, const std::string &out = "q8a") {
   KernelCase c = rowsCase(kernel, rows, columns, "f32");
-  c.label = kernel + "_q8a_" + sizeText({rows, columns});
-  c.settings["out"] = "q8a";
+  c.label = kernel + "_" + out + "_" + sizeText({rows, columns});
+  c.settings["out"] = out;
   c.extents["N"] = blockExtents(columns);
   c.bound = bound;
   return c;
 }
 
 // Rows of one number that is as small or as large as can be, or none, and rows that begin with it.
-inline KernelCase extremeRowsCase() {
-  static constexpr double kNumbers[] = {0,    1e-41, 1e-37,    3.7e-37,  3.8e-37,
-                                        3e38, NAN,   INFINITY, -INFINITY};
-  constexpr int64_t kColumns = 64;
-  KernelCase c = roundedRowsCase("quantize_rows", 2, kColumns, {0, 0});
-  c.label = "quantize_rows_q8a_extreme";
-  c.extents = {{"M", {2 * std::size(kNumbers)}}, {"N", {kColumns}}};
-  c.prepare = [](LaunchArguments &arguments, const Extents &, Random &) {
+// Some lie beside the least of which a stepped scale, 2^-100, and an inverse of a free one are
+// made.
+inline KernelCase extremeRowsCase(const std::string &out, int64_t columns) {
+  static constexpr double kNumbers[] = {0,        1e-41,   1e-37, 3.7e-37, 3.8e-37,  1.0e-28,
+                                        1.01e-28, 1.2e-28, 3e38,  NAN,     INFINITY, -INFINITY};
+  KernelCase c = roundedRowsCase("quantize_rows", 2, columns, {0, 0}, out);
+  c.label = "quantize_rows_" + out + "_extreme";
+  c.extents = {{"M", {2 * std::size(kNumbers)}}, {"N", {columns}}};
+  c.prepare = [columns](LaunchArguments &arguments, const Extents &, Random &) {
     LaunchArgument &x = argumentNamed(arguments, "x");
     forEachElement(x, [&](int64_t at, int64_t number) {
-      const int64_t row = number / kColumns;
-      const bool isExtreme = row % 2 == 0 || number % kColumns == 0;
+      const int64_t row = number / columns;
+      const bool isExtreme = row % 2 == 0 || number % columns == 0;
       setElement(x.view().getElementType(), x.bytes, at, isExtreme ? kNumbers[row / 2] : 0.5);
     });
   };
@@ -148,7 +149,8 @@ inline void addRowCases(KernelCases &cases) {
   }
   cases.push_back(roundedRowsCase("quantize_rows", 2, 64, {0, 0}));
   cases.push_back(roundedRowsCase("quantize_rows", 1, 160, {0, 0}));
-  cases.push_back(extremeRowsCase());
+  cases.push_back(extremeRowsCase("q8a", 64));
+  cases.push_back(roundedRowsCase("quantize_rows", 7, 32, {0, 0}));
   cases.push_back(farRowsCase());
   KernelCase narrow = roundedRowsCase("quantize_rows", 1, 96, {0, 0});
   narrow.label = "quantize_rows_q8a_from_f16";

@@ -189,7 +189,7 @@ LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, const Columns &colum
   int64_t vectors = llvm::divideCeil(columns.count, facts_.lanes);
   int64_t most = rowsBeside(facts_, vectors, tileRows);
   if (isBlockTile(dot.getA()))
-    most = columns.words ? rowsOfPanels(facts_, vectors, tileRows)
+    most = columns.words ? rowsOfPanels(facts_, vectors, bool(columns.mins), tileRows)
                          : rowsOfBlocks(facts_, vectors, tileRows);
   bool few = expands(facts_, dot) || placement_.of(dot.getB()) == Place::Packed;
   if (few && !columns.words && !columns.packed)

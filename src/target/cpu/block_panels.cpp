@@ -32,12 +32,13 @@ int64_t rowsOfBlocks(const CpuFacts &facts, int64_t vectors, int64_t tileRows) {
   return std::clamp<int64_t>(facts.accumulatorBudget() / (vectors + 1), 1, tileRows);
 }
 
-int64_t rowsOfPanels(const CpuFacts &facts, int64_t vectors, int64_t tileRows) {
+int64_t rowsOfPanels(const CpuFacts &facts, int64_t vectors, bool minima, int64_t tileRows) {
   // Vectors are taken together, so that activations are read once for all. Six rows by two vectors
   // leave too few registers to read ahead (q8_0 on a Zen 5: 0.67 of the byte dots' rate, five rows
-  // 0.70).
+  // 0.70); of 16 registers three rows by two vectors leave too few for minima (by AVX2 on a Zen 4
+  // two rows take 0.93 of their time with q4_k, 0.86 with q4_1; 1.03 with q6_k, which has none).
   int64_t rows = facts.accumulatorBudget() / (2 * vectors);
-  bool crowded = vectors > 1 && rows > 4;
+  bool crowded = vectors > 1 && rows > (minima ? facts.registers / 8 : 4);
   return std::clamp<int64_t>(crowded ? rows - 1 : rows, 1, tileRows);
 }
 
@@ -81,16 +82,18 @@ struct PanelParts {
   GroupScales scales;
   int64_t group; // elements
   NumberRange numbers;
+  bool stepped; // scales
 
   PanelParts(const CpuFacts &facts, tile::DotOp dot)
       : format(*tile::blockFormatOf(getElementTypeOrSelf(dot.getB().getType()))),
         activation(*tile::activationFormatOf(getElementTypeOrSelf(dot.getA().getType()))),
         scales(groupScalesOf(format, activation, facts)), group(dotGroupLength(format)),
-        numbers(numbersOf(*dotPacking(format))) {}
+        numbers(numbersOf(*dotPacking(format))),
+        stepped(activation.isStepped() && facts.instructions.byteDot) {}
 
   // Elements of a row of scales: stepped ones have several rows a group.
   int64_t scaleElements() const {
-    return activation.isStepped() ? group / kScaleSteps : group * scales.together();
+    return stepped ? group / kScaleSteps : group * scales.together();
   }
 };
 
@@ -103,11 +106,11 @@ LogicalResult Blocker::expandPart(tile::DotOp dot, Value blocks, int64_t part,
     return RankedTensorType::get({kActivationLength / elements, columns.count}, type);
   };
   Type words = b_.getI32Type(), floats = b_.getF32Type();
-  auto op = sched::ExpandOp::create(
-      b_, loc_, panel(kWordBytes, words),
-      panel(parts.scaleElements(), parts.scales.integers ? words : floats),
-      columns.mins ? Type(panel(parts.group, floats)) : Type(), blocks, static_cast<uint64_t>(part),
-      parts.scales.pairs, parts.activation.isStepped());
+  auto op =
+      sched::ExpandOp::create(b_, loc_, panel(kWordBytes, words),
+                              panel(parts.scaleElements(), parts.scales.integers ? words : floats),
+                              columns.mins ? Type(panel(parts.group, floats)) : Type(), blocks,
+                              static_cast<uint64_t>(part), parts.scales.pairs, parts.stepped);
   Value at = add(k, index(part * kActivationLength)), zero = index(0);
   write(op.getWords(), columns.words, {divided(at, kWordBytes), zero});
   write(op.getScales(), columns.scales, {divided(at, parts.scaleElements()), zero});
@@ -171,7 +174,7 @@ FailureOr<Value> Blocker::panelPart(tile::DotOp dot, Value sums, Value row, int6
   return sched::PanelDotOp::create(b_, loc_, sums.getType(), *a, rowsOf(columns.words, kWordBytes),
                                    rowsOf(columns.scales, parts.scaleElements()), sums,
                                    minima ? rowsOf(columns.mins, parts.group) : Value(),
-                                   parts.scales.pairs,
+                                   parts.scales.pairs, parts.stepped,
                                    integers ? b_.getI64IntegerAttr(integers->shift) : IntegerAttr(),
                                    number(parts.numbers.least), number(parts.numbers.most))
       .getResult();

@@ -50,7 +50,7 @@ int64_t vectorsOfGroup(const CpuFacts &facts);
 int64_t rowsOfBlocks(const CpuFacts &facts, int64_t vectors, int64_t tileRows);
 // The same where they are expanded into panels, and the vectors that a panel has: whole groups of
 // packed rows.
-int64_t rowsOfPanels(const CpuFacts &facts, int64_t vectors, int64_t tileRows);
+int64_t rowsOfPanels(const CpuFacts &facts, int64_t vectors, bool minima, int64_t tileRows);
 int64_t vectorsOfPanels(const CpuFacts &facts, tile::DotOp dot);
 // Whether several blocks of rows read each column of blocks: otherwise it is read once, as it is.
 bool expands(const CpuFacts &facts, tile::DotOp dot);

@@ -52,8 +52,7 @@ public:
   virtual Value codes(uint32_t group) = 0;
   virtual Value scale(uint32_t element) = 0;
   /// That scale times the factor of a stepped scale of activations (numeric/activation_format.h),
-  /// `step` its number as an index, times 2^kAnchorShift; null where products have no such factors
-  /// ready.
+  /// `step` its number as an index, times 2^kAnchorShift; only where isStepped().
   virtual Value steppedScale(uint32_t, Value) { return {}; }
   /// Integer scales (i32) of the group at `element`, or of it and the next as pairs of words.
   virtual Value scaleNumbers(uint32_t element, bool pairs) = 0;
@@ -122,7 +121,7 @@ public:
   Value codes(uint32_t group) override;
   Value scale(uint32_t element) override { return parts_.scales(element / groupLength_, {}); }
   Value steppedScale(uint32_t element, Value step) override {
-    return parts_.stepped ? parts_.scales(element / groupLength_ * kScaleSteps, step) : Value();
+    return parts_.scales(element / groupLength_ * kScaleSteps, step);
   }
   Value scaleNumbers(uint32_t element, bool pairs) override {
     return parts_.scales(element / groupLength_ / (pairs ? 2 : 1), {});

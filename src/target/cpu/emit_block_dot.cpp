@@ -189,7 +189,7 @@ void Emitter::emitVectorDot(const BlockStream &stream, ArrayRef<Value> rowsA, in
       const uint32_t end = element + together * length;
       auto before = [&](uint32_t words) { emitBetweenWords(stream, blocks, g, together, words); };
       const bool stepped = stream.activation.isStepped();
-      if (all % scaled == 0)
+      if (!stepped && all % scaled == 0)
         sums.assign(rowsA.size(), zero);
       if (how.integers)
         dots.addTotals(element, together, how, Sums{pointersTo(sums)}, before);

@@ -155,7 +155,7 @@ LogicalResult Emitter::emitPanelDot(sched::PanelDotOp op) {
     how.integers = IntegerScales{static_cast<uint32_t>(*op.getShift())};
   auto scaleRows =
       static_cast<uint32_t>(cast<RankedTensorType>(op.getScales().getType()).getDimSize(0));
-  if (activation.isStepped())
+  if (op.getStepped())
     scaleRows /= kScaleSteps;
   const uint32_t length = kActivationLength / scaleRows / how.together();
   if (how.pairs && !facts_.instructions.wordDot)
@@ -179,7 +179,7 @@ LogicalResult Emitter::emitPanelDot(sched::PanelDotOp op) {
                                                            panelRows(op.getScales(), p),
                                                            panelRows(op.getMins(), p),
                                                            {},
-                                                           activation.isStepped()}));
+                                                           op.getStepped()}));
     sums.push_back(sumsOf(acc, p, perRow));
   }
   SmallVector<DotOperand *> operands =

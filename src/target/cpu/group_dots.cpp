@@ -77,12 +77,15 @@ Value GroupDots::pairsOf(Value codes, Value activation) {
   return callOf(facts_.instructions.pairDot, pairs_, {codes, activation});
 }
 
+// The sum starts when there is something to add: until then no register holds it.
 void GroupDots::addPairs(PartialDot &to) {
   if (!to.held)
     return;
+  if (!to.dot)
+    to.dot = startOf(to.row, to.element);
   Value ones = arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(pairs_, int16_t(1)));
   Value sum = callOf(facts_.instructions.wordDot, words_, {to.pairs, ones});
-  to = {arith::AddIOp::create(b_, loc_, to.dot, sum), {}, 0};
+  to = {to.row, to.element, arith::AddIOp::create(b_, loc_, to.dot, sum), {}};
 }
 
 void GroupDots::addProducts(PartialDot &to, Value codes, Value activation) {
@@ -132,8 +135,9 @@ Value GroupDots::stepOf(Value row, uint32_t element) {
 }
 
 GroupDots::PartialDots GroupDots::startsOf(uint32_t element) {
-  SmallVector<PartialDot> starts = llvm::map_to_vector(
-      rows_, [&](Value row) { return PartialDot{startOf(row, element), {}, 0}; });
+  SmallVector<PartialDot> starts = llvm::map_to_vector(rows_, [&](Value row) {
+    return PartialDot{row, element, method().pairs ? Value() : startOf(row, element), {}};
+  });
   return PartialDots(operands_.size(), starts);
 }
 

@@ -46,8 +46,10 @@ public:
 private:
   /// Of an exact dot: what is summed up so far, and words that are not yet.
   struct PartialDot {
-    Value dot, pairs;
-    uint32_t held; // sums in each word
+    Value row;
+    uint32_t element;
+    Value dot, pairs;  // null before there are any
+    uint32_t held = 0; // sums in each word
   };
 
   /// By vector and row.

@@ -34,12 +34,10 @@ add_dependencies(benchmarks text_greedy)
 
 sinter_program(text_sampler MAIN bench/text/sampler.cpp DEPS llm)
 target_compile_options(text_sampler PRIVATE -fno-exceptions)
-set_target_properties(text_sampler PROPERTIES EXCLUDE_FROM_ALL ON)
 add_dependencies(benchmarks text_sampler)
 
 sinter_program(text_scheduler MAIN bench/text/scheduler.cpp DEPS llm)
 target_compile_options(text_scheduler PRIVATE -fno-exceptions)
-set_target_properties(text_scheduler PROPERTIES EXCLUDE_FROM_ALL ON)
 add_dependencies(benchmarks text_scheduler)
 
 sinter_program(bench_device MAIN bench/device/main.cpp DEPS hal)
@@ -50,7 +48,6 @@ add_dependencies(benchmarks bench_device)
 
 sinter_program(bench_pool MAIN bench/pool/main.cpp DEPS hal)
 target_compile_options(bench_pool PRIVATE -fno-exceptions)
-set_target_properties(bench_pool PROPERTIES EXCLUDE_FROM_ALL ON)
 add_dependencies(benchmarks bench_pool)
 
 sinter_program(random_weights MAIN bench/models/random_weights.cpp DEPS format)

@@ -21,7 +21,7 @@ public:
       : limits_(limits), logits_(size_t{limits.stepTokens} * limits.vocabSize) {}
   const RunnerLimits &limits() const override { return limits_; }
   Result<std::span<const float>> step(const Batch &batch) override {
-    return std::span<const float>(logits_).first(batch.logitRows.size());
+    return std::span<const float>(logits_).first(batch.logitRows.count());
   }
 
 private:

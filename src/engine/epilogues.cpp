@@ -279,8 +279,10 @@ static std::string textOf(const kernels::Heads &p) {
 
 // The sink's arguments and what they move.
 void Lowering::bindHeads(HeadsOfContract &match, Epilogue &epilogue) {
-  if (graph::RopeOp rope = match.rope())
+  if (graph::RopeOp rope = match.rope()) {
     epilogue.arguments.push_back(stored(rope.getRotations()).view());
+    epilogue.bytes = plan::add(epilogue.bytes, bytesOf(rope.getRotations().getType()));
+  }
   if (graph::ScatterOp scatter = match.scatter) {
     auto [keys, values] = poolsByRow(scatter.getKeyPool(), scatter.getValuePool());
     epilogue.arguments.push_back(stored(scatter.getSlots()).view());

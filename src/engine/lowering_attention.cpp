@@ -91,7 +91,7 @@ static Expr minus(const Expr &a, const Expr &b) {
   return plan::add(a, plan::mul(b, Expr(-1)));
 }
 
-// 1 where each block of the step has one row, else 0: threads have other kernels for prompts, and
+// 1 where each block of these rows has one, else 0: threads have other kernels for prompts, and
 // on tasks blocks are of one row if there are as many as tokens.
 Expr Lowering::singleRows(const Attend &a) {
   if (options_.programs == Programs::Threads)

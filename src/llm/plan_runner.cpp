@@ -237,8 +237,8 @@ static int64_t sumOf(const std::vector<int32_t> &values) {
   return std::accumulate(values.begin(), values.end(), int64_t{0});
 }
 
-static int64_t longestOf(const Batch &batch) {
-  if (batch.tokenCount() != batch.blockCount())
+static int64_t longestOf(const Batch &batch, const LogitRows &rows) {
+  if (batch.tokenCount() != batch.blockCount() && rows.count() != rows.blockCount())
     return 0;
   int32_t most = 1;
   for (const int32_t length : batch.kvLengths)
@@ -277,7 +277,7 @@ Result<void> PlanRunner::bind(const Batch &batch) {
       value = batch.phase == Phase::Generated;
       break;
     case Size::Longest:
-      value = std::max(minLongest_, longestOf(batch));
+      value = std::max(minLongest_, longestOf(batch, logitRows_));
       break;
     case Size::KeysHeld:
       value = costs ? sumOf(batch.kvLengths) : 0;

@@ -18,9 +18,9 @@ struct DecoderOptions {
 // [S]; blocks i32 [B, 3]; logit_rows, logit_positions i32 [R]; logit_blocks i32 [C, 3]; logits f32
 // [R, vocabulary]; states kv.<layer>.keys and .values, in the options' format, of N pages. Weights
 // have the file's formats. NotFound, Corrupt, Unsupported: a tensor is missing, has another shape
-// or type than expected, or is none of the decoder's; the message names it; or heads are no whole
-// blocks of the KV state. The context must have graph::loadDialects' dialects and outlive the
-// result.
+// or type than expected, or is none of the decoder's; the message names it; heads rotate in a way
+// that has no kernel; or heads are no whole blocks of the KV state. The context must have
+// graph::loadDialects' dialects and outlive the result.
 Result<mlir::OwningOpRef<mlir::ModuleOp>> buildDecoder(mlir::MLIRContext &context,
                                                        const DecoderFeatures &features,
                                                        const ModelSource &source,

@@ -76,7 +76,7 @@ TEST_F(Figures, ExplainShowsTheKernelsOfBothStepsInOneWidth) {
   const Outcome outcome = sinter({"explain", model_, "--prompt", "40"});
   EXPECT_THAT(outcome, EndedWith(0));
   for (const char *word : {"step of 40 tokens", "step of 1 token", "floor", "gemm", "attention",
-                           "rms_norm", "launches", "bound", "lie between kernels", "fusion",
+                           "rms_norm", "launches", "bound", "the step as it runs", "fusion",
                            "tiling", "precision", "graph capture", "autotuning"})
     EXPECT_THAT(outcome.out, HasSubstr(word));
   std::istringstream lines(outcome.out);

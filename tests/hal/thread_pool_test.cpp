@@ -124,6 +124,33 @@ TEST_P(ThreadPoolTest, EachThreadBeginsWithItsOwnPartOfEveryJob) {
   pool_->leaveStep();
 }
 
+// The points of one thread's first piece wait for those of all other pieces.
+struct HeldUp {
+  int64_t count;
+  std::atomic<int64_t> done = 0, largest = 0;
+  std::atomic<bool> holds = false;
+};
+
+void holdUpOne(void *context, uint32_t thread, int64_t first, int64_t last) {
+  auto &job = *static_cast<HeldUp *>(context);
+  for (int64_t most = job.largest; most < last - first;)
+    if (job.largest.compare_exchange_weak(most, last - first))
+      break;
+  if (thread == 1 && !job.holds.exchange(true))
+    while (job.done.load() < job.count - (last - first))
+      std::this_thread::yield();
+  job.done += last - first;
+}
+
+TEST_P(ThreadPoolTest, WhatAThreadThatIsHeldUpHasLeftIsDoneByOthers) {
+  const int64_t threads = pool_->threads();
+  HeldUp job{100 * threads};
+  pool_->run(job.count, holdUpOne, &job);
+  EXPECT_EQ(job.done.load(), job.count);
+  if (threads > 1)
+    EXPECT_LE(job.largest.load(), 100 / 2);
+}
+
 // The nodes' processors need not exist: a binding that is refused changes no result.
 TEST_P(ThreadPoolTest, CoversEveryIndexOnceOnSeveralNodes) {
   auto pool = ThreadPool::create(GetParam(), {{0}, {1, 2}, {3}});

@@ -20,6 +20,11 @@ struct Portion {
   size_t sequence;
   uint32_t count;
   Phase phase = Phase::Prompt;
+  LogitsWanted logits = LogitsWanted::All;
+
+  uint32_t rows() const {
+    return logits == LogitsWanted::All ? count : logits == LogitsWanted::Last ? 1 : 0;
+  }
 };
 // Each inner list is one batch.
 using Schedule = std::vector<std::vector<Portion>>;
@@ -95,7 +100,8 @@ public:
     done_.assign(sequences.size(), 0);
   }
 
-  // Runs the steps and returns the logits of each sequence's tokens so far.
+  // Runs the steps and returns the logits of each sequence's tokens so far, of those that are
+  // wanted.
   const std::vector<Logits> &run(const Schedule &schedule) {
     for (const std::vector<Portion> &step : schedule)
       if (runner_ && !testing::Test::HasFailure())
@@ -119,7 +125,7 @@ private:
       const auto reserved = pages_[portion.sequence].reserve(begin + portion.count);
       ASSERT_TRUE(reserved.has_value()) << reserved.error().toString();
       parts.push_back({std::span(sequences_[portion.sequence]).subspan(begin, portion.count), begin,
-                       &pages_[portion.sequence], LogitsWanted::All, portion.phase});
+                       &pages_[portion.sequence], portion.logits, portion.phase});
     }
     Batch batch;
     const auto built = buildBatch(parts, runner_->limits().batchShape(), batch);
@@ -129,7 +135,7 @@ private:
     const float *row = rows->data();
     for (const Portion &portion : step) {
       Logits &logits = logits_[portion.sequence];
-      const size_t old = logits.size(), more = size_t{portion.count} * vocabulary();
+      const size_t old = logits.size(), more = size_t{portion.rows()} * vocabulary();
       logits.resize(old + more);
       std::memcpy(logits.data() + old, row, more * sizeof(float));
       row += more;

@@ -75,6 +75,24 @@ TEST_P(RaggedBatchTest, ThreeUnequalSequencesOverShuffledPagesGiveTheSameBitsAsE
   EXPECT_FALSE(std::is_sorted(pages.begin(), pages.end())) << "the pages were not shuffled";
 }
 
+// The last layer works on rows whose logits are wanted alone, single ones in other kernels.
+TEST_P(RaggedBatchTest, ARowOfLogitsThatAloneIsWantedHasTheBitsOfThatAmongAll) {
+  sequences_ = randomSequences({5, 37, 1100}, kVocabulary);
+  RaggedRun run(model_, sequences_, {.shuffledPages = true, .context = 2048});
+  constexpr Phase kPrompt = Phase::Prompt;
+  const std::vector<Logits> &found =
+      run.run({{{2, 500, kPrompt, LogitsWanted::None}, {1, 20, kPrompt, LogitsWanted::None}},
+               {{2, 300, kPrompt, LogitsWanted::None},
+                {0, 5, kPrompt, LogitsWanted::Last},
+                {1, 17, kPrompt, LogitsWanted::Last}},
+               {{2, 300, kPrompt, LogitsWanted::Last}}});
+  for (size_t i = 0; i < found.size(); ++i) {
+    const Logits &all = alone(i, 2048);
+    const Logits last(all.end() - kVocabulary, all.end());
+    EXPECT_EQ(firstDifference(found[i], last, kVocabulary), "") << "sequence " << i;
+  }
+}
+
 TEST_P(RaggedBatchTest, TheOrderOfSequencesInABatchChangesNoBit) {
   RaggedRun run(model_, sequences_);
   expectAlone(run.run({{{2, 70}, {0, 5}, {1, 37}}}));

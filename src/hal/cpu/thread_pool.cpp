@@ -140,7 +140,7 @@ void ThreadPool::run(int64_t count, Body body, void *context) {
     return body(context, 0, 0, count);
   enterStep();
   post(count, body, context);
-  work(0);
+  work(0, generation_);
   await();
   leaveStep();
 }
@@ -176,20 +176,22 @@ void ThreadPool::await() {
 }
 
 // Its own part first, then what others have left: those of its node before those of others.
-void ThreadPool::work(uint32_t thread) {
+void ThreadPool::work(uint32_t thread, uint32_t generation) {
   const size_t own = partOf(thread);
   for (const bool near : {true, false})
     for (size_t i = 0; i < parts_.size(); ++i) {
       Part &part = parts_[(own + i) % parts_.size()];
       if ((part.node == parts_[own].node) == near)
-        work(thread, part);
+        work(thread, generation, part);
     }
 }
 
-void ThreadPool::work(uint32_t thread, Part &part) {
+// Whoever still looks when the next job is posted leaves it to those whose parts these are.
+void ThreadPool::work(uint32_t thread, uint32_t generation, Part &part) {
   WorkShare &share = part.share;
-  for (uint64_t seen = share.look();;) {
-    const WorkShare::Piece piece = WorkShare::pieceOf(seen, part.threads());
+  for (uint64_t seen = share.look(); WorkShare::isOf(seen, generation);) {
+    const uint32_t most = left_.load() / (2 * threads_);
+    const WorkShare::Piece piece = WorkShare::pieceOf(seen, part.threads(), most);
     if (piece.empty())
       return;
     const int64_t count = job_.count.load(std::memory_order_relaxed);
@@ -217,7 +219,7 @@ void ThreadPool::workerLoop(uint32_t thread) {
       seen = signal / kJob;
       slept ? patience.endedAsleep() : patience.endedAwake();
       slept = false;
-      work(thread);
+      work(thread, seen);
     } else if (!(signal & kStepOpen)) {
       signal_.sleepWhile(signal); // there is nothing to learn between steps
       patience.forget();

@@ -22,6 +22,7 @@ namespace sinter::hal {
 // in the memory, of those who read it in the same order. On two cores of a Zen 4 that share a cache
 // 512 rows that the job before wrote are read and written in 0.98 of the time that they take where
 // threads come as they may.
+// Pieces shrink with what the whole job has left, whosever part they are of.
 // A job is done when its points are, whoever did them: a thread that has lost its core delays a job
 // by the piece that it holds, and not at all where it holds none. Whoever waits longer than others
 // usually take sleeps, so that its core is free for the thread that it waits for.
@@ -85,8 +86,8 @@ private:
   void await();
   void workerLoop(uint32_t thread);
   void placeAhead();
-  void work(uint32_t thread);
-  void work(uint32_t thread, Part &part);
+  void work(uint32_t thread, uint32_t generation);
+  void work(uint32_t thread, uint32_t generation, Part &part);
   size_t partOf(uint32_t thread) const;
 
   const uint32_t threads_;

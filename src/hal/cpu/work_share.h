@@ -28,12 +28,17 @@ public:
   }
   uint64_t look() const { return word_.load(std::memory_order_acquire); }
 
-  // What one of `threads` should take of what it saw: half of its fair part of the rest.
-  static Piece pieceOf(uint64_t seen, uint32_t threads) {
+  // Whether what was seen is of this generation, of those that are counted.
+  static bool isOf(uint64_t seen, uint32_t generation) {
+    return seen >> (2 * kUnitBits) == pack(generation, 0, 0) >> (2 * kUnitBits);
+  }
+  // What one of `threads` should take of what it saw: half of its fair part of the rest, and no
+  // more than `most`.
+  static Piece pieceOf(uint64_t seen, uint32_t threads, uint32_t most = kMostUnits) {
     const auto first = static_cast<uint32_t>(seen >> kUnitBits) & kMostUnits;
     const auto end = static_cast<uint32_t>(seen) & kMostUnits;
     const uint32_t rest = end - first;
-    return {first, first + std::min(rest, std::max(rest / (2 * threads), 1u))};
+    return {first, first + std::min(rest, std::max(std::min(rest / (2 * threads), most), 1u))};
   }
   // Takes a piece of what was seen; else `seen` is what there is now.
   bool take(uint64_t &seen, const Piece &piece) {

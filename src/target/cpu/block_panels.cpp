@@ -38,7 +38,8 @@ int64_t rowsOfPanels(const CpuFacts &facts, int64_t vectors, bool minima, int64_
   // 0.70); of 16 registers three rows by two vectors leave too few for minima (by AVX2 on a Zen 4
   // two rows take 0.93 of their time with q4_k, 0.86 with q4_1; 1.03 with q6_k, which has none).
   int64_t rows = facts.accumulatorBudget() / (2 * vectors);
-  bool crowded = vectors > 1 && rows > (minima ? facts.registers / 8 : 4);
+  bool pairs = facts.instructions.pairDot;
+  bool crowded = vectors > 1 && rows > (minima && pairs ? facts.registers / 8 : 4);
   return std::clamp<int64_t>(crowded ? rows - 1 : rows, 1, tileRows);
 }
 

@@ -309,6 +309,8 @@ Result<std::optional<Epilogue>> Lowering::headEpilogue(graph::ContractOp op) {
   std::optional<HeadsOfContract> match = headsOf(op);
   if (!match || (match->scatter && !takeAll(match->scatter)))
     return std::nullopt;
+  if (match->rope() && !stored_.contains(match->rope().getRotations()))
+    return std::nullopt; // they are made after the product
   kernels::Heads p = headsFor(*match);
   int64_t columns = p.pool.isBlock() ? kActivationLength : kGroupColumns;
   if (options_.programs == Programs::Threads && p.headDim % (4 * columns) == 0)

@@ -137,6 +137,8 @@ private:
   plan::Expr bytesOf(mlir::RankedTensorType type);
   Stored makeStored(plan::BufferId buffer, mlir::RankedTensorType type);
   plan::BufferId addBuffer(std::string name, plan::BufferKind kind, plan::Expr bytes);
+  std::optional<Stored> allocateRows(mlir::Value value, const std::string &name,
+                                     plan::BufferKind kind);
   Stored allocate(mlir::Value value);
   Stored stored(mlir::Value value) const; // a copy: the table moves as it grows
   // Pools of keys and of values as [pages, rows, heads, headDim].

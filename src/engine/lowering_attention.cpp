@@ -177,8 +177,10 @@ Result<void> Lowering::lowerAttend(graph::AttendOp op) {
   const bool rounded = result != op.getResult();
   const bool joined = rounded && options_.programs == Programs::Tasks;
   if (rounded && !joined) { // rows of joined heads, seen head by head
+    const Expr row = out.strides[0];
     out.extents = extentsOf(op.getResult().getType());
     out.strides = packedStrides(out.extents);
+    out.strides[0] = row;
   }
   Attend a{op,
            result,

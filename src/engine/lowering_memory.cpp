@@ -53,12 +53,36 @@ BufferId Lowering::addBuffer(std::string name, BufferKind kind, Expr bytes) {
   return id;
 }
 
+// Threads read the same block of eight rows at once: rows have an odd number of blocks, so that
+// these lie in different banks of the first cache, since blocks have an odd number of the 16 bytes
+// that four threads read of a row. With 48 blocks a row, which all begin in one bank, a prompt of
+// 512 tokens of SmolLM2's shape in Q8_0 took 1.2 times as long on an H200.
+static int64_t apartInBanks(int64_t blocks) {
+  return blocks | 1;
+}
+
+// Rows of activations on threads, apart in banks.
+std::optional<Stored> Lowering::allocateRows(Value value, const std::string &name,
+                                             BufferKind kind) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (options_.programs != Programs::Threads || type.getRank() != 2 ||
+      !tile::activationFormatOf(type.getElementType()))
+    return std::nullopt;
+  ElementBytes size = elementBytes(type.getElementType());
+  const int64_t blocks = apartInBanks(type.getDimSize(1) / size.length);
+  std::vector<Expr> extents = extentsOf(type);
+  BufferId buffer = addBuffer(name, kind, plan::mul(extents[0], Expr(blocks * size.bytes)));
+  return Stored{buffer, Expr(0), std::move(extents), {Expr(blocks * size.length), Expr(1)}};
+}
+
 Stored Lowering::allocate(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   auto output = outputs_.find(value);
   std::string name =
       output != outputs_.end() ? output->second : "temp." + std::to_string(plan_.buffers.size());
   BufferKind kind = output != outputs_.end() ? BufferKind::Output : BufferKind::Temp;
+  if (std::optional<Stored> rows = allocateRows(value, name, kind))
+    return stored_[value] = *rows;
   return stored_[value] = makeStored(addBuffer(std::move(name), kind, bytesOf(type)), type);
 }
 

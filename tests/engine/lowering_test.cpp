@@ -300,6 +300,22 @@ TEST(Lowering, ARotationOfAPartOfAnInputIsNotInPlace) {
               ElementsAre("x+128", StartsWith("temp."), "r"));
 }
 
+TEST(Lowering, ARotationByWhatIsMadeAfterTheProductIsALaunchOfItsOwn) {
+  Lowered lowered(R"(
+    %p = graph.input "p" : !t
+    %x = graph.input "x" : !x
+    %w = graph.weight ["w"] : tensor<64x64xf16>
+    %c = graph.contract %x, %w : !x, tensor<64x64xf16> -> !x
+    %h = graph.reshape %c : !x -> tensor<?x1x64xf32, #graph.dims<T>>
+    %s = graph.rotations %p dims 64 base 1.0e4 : !t -> !x
+    %r = graph.rope halves %h, %s : tensor<?x1x64xf32, #graph.dims<T>>, !x
+        -> tensor<?x1x64xf32, #graph.dims<T>>
+    graph.output "r", %r : tensor<?x1x64xf32, #graph.dims<T>>
+  )");
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  EXPECT_EQ(lowered.step<plan::Launch>(lowered.steps().size() - 1).covers.front(), "rope");
+}
+
 TEST(Lowering, StatesAreUpdatedWhereTheyLie) {
   Lowered lowered(R"(
     %k = graph.input "k" : tensor<?x2x16xf32, #graph.dims<T>>
@@ -329,9 +345,9 @@ TEST(Lowering, KeysThatAreReadElsewhereAreScatteredByTheirOwnLaunch) {
     %wv = graph.weight ["wv"] : tensor<64x64xf32>
     %ks = graph.state "keys" : tensor<?x1x64x32xf16, #graph.dims<N>>
     %vs = graph.state "values" : tensor<?x1x32x64xf16, #graph.dims<N>>
+    %r = graph.rotations %p dims 64 base 1.0e4 : !t -> !x
     %kc = graph.contract %x, %wk : !x, tensor<64x64xf16> -> !x
     %kh = graph.reshape %kc : !x -> tensor<?x1x64xf32, #graph.dims<T>>
-    %r = graph.rotations %p dims 64 base 1.0e4 : !t -> !x
     %k = graph.rope halves %kh, %r
         : tensor<?x1x64xf32, #graph.dims<T>>, !x -> tensor<?x1x64xf32, #graph.dims<T>>
     %vc = graph.contract %x, %wv : !x, tensor<64x64xf32> -> !x
@@ -463,6 +479,26 @@ TEST(Lowering, HeadsThatShareKeysAreRoundedTogetherOnTasks) {
   EXPECT_EQ(outOf("q8a", Programs::Tasks), "!tile.view<?x256x!tile.block<\"q8a\">");
   EXPECT_EQ(outOf("q8a_256", Programs::Tasks), "!tile.view<?x4x64xf32"); // of two groups
   EXPECT_EQ(outOf("q8a", Programs::Threads), "!tile.view<?x4x64x!tile.block<\"q8a\">");
+}
+
+// Rows of two and of eight blocks of 48 bytes have three and nine on threads.
+TEST(Lowering, RowsOfActivationsHaveAnOddNumberOfBlocksOnThreads) {
+  auto temporaries = [](const std::string &graph, Programs programs) {
+    LoweringOptions options;
+    options.programs = programs;
+    Lowered lowered(graph, options);
+    EXPECT_TRUE(lowered.result()) << lowered.result().error().message;
+    std::set<std::string> bytes;
+    for (const plan::Buffer &buffer : lowered.plan().buffers)
+      if (buffer.kind == plan::BufferKind::Temp)
+        bytes.insert(lowered.text(buffer.bytes));
+    return bytes;
+  };
+  EXPECT_THAT(temporaries(kNormThenProduct, Programs::Tasks), testing::Contains("96 * T"));
+  EXPECT_THAT(temporaries(kNormThenProduct, Programs::Threads), testing::Contains("T * 144"));
+  EXPECT_THAT(temporaries(attendThenProduct("q8a"), Programs::Tasks), testing::Contains("384 * T"));
+  EXPECT_THAT(temporaries(attendThenProduct("q8a"), Programs::Threads),
+              testing::Contains("T * 432"));
 }
 
 // ---- what runs on the tiles of a product ----

@@ -81,11 +81,11 @@ Value GroupDots::pairsOf(Value codes, Value activation) {
 void GroupDots::addPairs(PartialDot &to) {
   if (!to.held)
     return;
-  if (!to.dot)
-    to.dot = startOf(to.row, to.element);
+  Value before = to.dot ? to.dot : startOf(to.row, to.element);
   Value ones = arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(pairs_, int16_t(1)));
   Value sum = callOf(facts_.instructions.wordDot, words_, {to.pairs, ones});
-  to = {to.row, to.element, arith::AddIOp::create(b_, loc_, to.dot, sum), {}};
+  to.dot = arith::AddIOp::create(b_, loc_, before, sum);
+  to.held = 0;
 }
 
 void GroupDots::addProducts(PartialDot &to, Value codes, Value activation) {
@@ -136,7 +136,7 @@ Value GroupDots::stepOf(Value row, uint32_t element) {
 
 GroupDots::PartialDots GroupDots::startsOf(uint32_t element) {
   SmallVector<PartialDot> starts = llvm::map_to_vector(rows_, [&](Value row) {
-    return PartialDot{row, element, method().pairs ? Value() : startOf(row, element), {}};
+    return PartialDot{row, element, method().pairs ? Value() : startOf(row, element)};
   });
   return PartialDots(operands_.size(), starts);
 }

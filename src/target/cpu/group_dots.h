@@ -48,7 +48,8 @@ private:
   struct PartialDot {
     Value row;
     uint32_t element;
-    Value dot, pairs;  // null before there are any
+    Value dot;         // null before there is any
+    Value pairs = {};  // words, where some are held
     uint32_t held = 0; // sums in each word
   };
 

@@ -36,8 +36,8 @@ public:
   virtual const RunnerLimits &limits() const = 0;
 
   // Writes the batch's keys and values to their slots and returns its rows of logits,
-  // [batch.logitRows.count(), vocabSize], valid until the next call. After an error the KV memory of the
-  // batch's sequences is undefined.
+  // [batch.logitRows.count(), vocabSize], valid until the next call. After an error the KV memory
+  // of the batch's sequences is undefined.
   virtual Result<std::span<const float>> step(const Batch &batch) = 0;
 };
 

@@ -48,8 +48,8 @@ int64_t wholeLengthOf(tile::DotOp dot);
 int64_t vectorsOfGroup(const CpuFacts &facts);
 // Sums of so many rows of blocks stay in registers beside `vectors` vectors of columns.
 int64_t rowsOfBlocks(const CpuFacts &facts, int64_t vectors, int64_t tileRows);
-// The same where they are expanded into panels, and the vectors that a panel has: whole groups of
-// packed rows.
+// The same where they are expanded into panels, which may have minima, and the vectors that a panel
+// has: whole groups of packed rows.
 int64_t rowsOfPanels(const CpuFacts &facts, int64_t vectors, bool minima, int64_t tileRows);
 int64_t vectorsOfPanels(const CpuFacts &facts, tile::DotOp dot);
 // Whether several blocks of rows read each column of blocks: otherwise it is read once, as it is.

@@ -101,6 +101,27 @@ Result<KernelId> KernelSet::add(std::string_view name, BlockSpace blocks, MakeFo
   return id;
 }
 
+static std::vector<int64_t> constantStrides(const BoundView &view) {
+  std::vector<int64_t> strides;
+  for (const plan::Expr &stride : view.strides)
+    strides.push_back(stride.constant().value_or(mlir::ShapedType::kDynamic));
+  return strides;
+}
+
+void KernelSet::addLaunch(KernelId id, const std::vector<BoundArgument> &arguments) {
+  tile::KernelOp launched = kernel(id);
+  for (auto [argument, bound] : llvm::enumerate(arguments)) {
+    auto *view = std::get_if<BoundView>(&bound);
+    if (!view)
+      continue;
+    std::vector<int64_t> strides = constantStrides(*view);
+    for (auto [stride, before] : llvm::zip(strides, tile::stridesOf(launched, argument)))
+      if (stride != before)
+        stride = mlir::ShapedType::kDynamic;
+    tile::setStrides(launched, argument, strides);
+  }
+}
+
 tile::KernelOp KernelSet::kernel(KernelId id) const {
   SINTER_CHECK(id.index < instances_.size());
   return kernelOf(*instances_[id.index].module);
@@ -139,6 +160,9 @@ KernelSet::compileOne(plan::KernelId id, const target::Target &target, std::mute
     return fail(Code::Internal, built.diagnostics.front().toString());
   if (mlir::DictionaryAttr schedule = tile::scheduleOf(kernel(id)))
     tile::setSchedule(kernelOf(*built.module), numbersOf(schedule));
+  for (unsigned argument = 0; argument < kernel(id).getNumArguments(); ++argument)
+    if (auto strides = tile::stridesOf(kernel(id), argument); !strides.empty())
+      tile::setStrides(kernelOf(*built.module), argument, strides);
   auto code = target.compilePart(*built.module, nullptr);
   if (!code)
     return fail(code.error().code, code.error().message + messages);

@@ -1,6 +1,7 @@
 // The kernels of a plan: equal instances are one, and all are compiled together on several threads.
 #pragma once
 
+#include "engine/launch.h"
 #include "engine/schedule_space.h"
 #include "plan/plan.h"
 #include "tile/front.h"
@@ -49,6 +50,10 @@ public:
 
   size_t size() const { return instances_.size(); }
   tile::KernelOp kernel(plan::KernelId id) const;
+
+  // Of every launch of a kernel, before compile(): the strides that all of them give alike are
+  // constants in its code (tile::kStridesName).
+  void addLaunch(plan::KernelId id, const std::vector<BoundArgument> &arguments);
 
   // Whether compile() tells each kernel's other schedules too.
   void listAlternatives(bool list) { listsAlternatives_ = list; }

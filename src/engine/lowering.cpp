@@ -66,6 +66,7 @@ std::string describe(Operation *op) {
 void Lowering::addLaunch(Steps &steps, KernelId kernel, const std::vector<BoundArgument> &arguments,
                          Operation *op, Value rounded) {
   plan::Launch launch = makeLaunch(kernels_.kernel(kernel), kernel, arguments, labelOf(op));
+  kernels_.addLaunch(kernel, arguments);
   launch.bytesMoved = movedBytes(op, rounded);
   launch.operations = operations(op);
   launch.covers = {describe(op)};

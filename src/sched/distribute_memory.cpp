@@ -35,7 +35,9 @@ void Distributor::bindView(BlockArgument argument) {
     view.origin.push_back(index(0));
     view.low.push_back({});
     bool next = axis + 1 == rank && (!type.getStrided() || view.length > 1);
-    Value stride = next ? index(1) : StrideOp::create(b_, loc_, view.argument, axis).getResult();
+    std::optional<int64_t> given = next ? 1 : tile::givenStride(argument, axis);
+    Value stride =
+        given ? index(*given) : StrideOp::create(b_, loc_, view.argument, axis).getResult();
     if (view.length > 1 && !next)
       stride = b_.createOrFold<arith::DivUIOp>(loc_, stride, index(view.length));
     view.strides.push_back(stride);

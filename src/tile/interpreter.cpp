@@ -138,6 +138,10 @@ private:
     if (axis + 1 == host.shape.size() && !type.getStrided() && stride != 1)
       return wrong("has stride " + Twine(stride) + " on its last axis",
                    "1 for a view that is not strided");
+    std::optional<int64_t> given =
+        givenStride(kernel_.getBody().getArgument(at_), static_cast<int64_t>(axis));
+    if (given && stride != *given)
+      return wrong("has stride " + Twine(stride) + " on axis " + Twine(axis), Twine(*given));
     std::optional<int64_t> dense = type.denseStride(static_cast<int64_t>(axis));
     if (dense && extent > 1 && stride != *dense)
       return wrong("has stride " + Twine(stride) + " on axis " + Twine(axis),

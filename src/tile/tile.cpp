@@ -52,6 +52,23 @@ void setSchedule(KernelOp kernel, ArrayRef<std::pair<std::string, int64_t>> deci
   kernel->setAttr(kScheduleName, b.getDictionaryAttr(numbers));
 }
 
+ArrayRef<int64_t> stridesOf(KernelOp kernel, unsigned argument) {
+  auto strides = kernel.getArgAttrOfType<DenseI64ArrayAttr>(argument, kStridesName);
+  return strides ? strides.asArrayRef() : ArrayRef<int64_t>();
+}
+
+void setStrides(KernelOp kernel, unsigned argument, ArrayRef<int64_t> strides) {
+  kernel.setArgAttr(argument, kStridesName, Builder(kernel).getDenseI64ArrayAttr(strides));
+}
+
+std::optional<int64_t> givenStride(BlockArgument view, int64_t axis) {
+  auto kernel = cast<KernelOp>(view.getOwner()->getParentOp());
+  ArrayRef<int64_t> strides = stridesOf(kernel, view.getArgNumber());
+  if (strides.empty() || ShapedType::isDynamic(strides[axis]))
+    return std::nullopt;
+  return strides[axis];
+}
+
 std::optional<int64_t> ViewType::denseStride(int64_t axis) const {
   ArrayRef<int64_t> inner = getShape().drop_front(axis + 1);
   if (!isa<BlockType>(getElementType()) || getStrided() ||

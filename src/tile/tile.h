@@ -39,4 +39,14 @@ inline constexpr llvm::StringLiteral kScheduleName = "tile.schedule";
 /// Null where there is none.
 mlir::DictionaryAttr scheduleOf(KernelOp kernel);
 void setSchedule(KernelOp kernel, llvm::ArrayRef<std::pair<std::string, int64_t>> decisions);
+
+/// Of a kernel's view: the strides that every launch gives it, one for each dimension,
+/// ShapedType::kDynamic where launches differ. Launches pass them even so.
+inline constexpr llvm::StringLiteral kStridesName = "tile.strides";
+
+/// Empty where there is none.
+llvm::ArrayRef<int64_t> stridesOf(KernelOp kernel, unsigned argument);
+void setStrides(KernelOp kernel, unsigned argument, llvm::ArrayRef<int64_t> strides);
+/// That of an argument along an axis.
+std::optional<int64_t> givenStride(mlir::BlockArgument view, int64_t axis);
 } // namespace sinter::tile

@@ -44,14 +44,31 @@ GridOp KernelOp::getGrid() {
   return *getBody().getOps<GridOp>().begin();
 }
 
+static LogicalResult verifyStrides(KernelOp kernel, unsigned index, Type type) {
+  Attribute given = kernel.getArgAttr(index, kStridesName);
+  if (!given)
+    return success();
+  auto view = dyn_cast<ViewType>(type);
+  auto strides = dyn_cast<DenseI64ArrayAttr>(given);
+  auto isStride = [](int64_t stride) { return ShapedType::isDynamic(stride) || stride >= 0; };
+  if (view && strides && strides.size() == view.getRank() &&
+      llvm::all_of(strides.asArrayRef(), isStride))
+    return success();
+  return kernel.emitOpError() << "argument " << index << ", " << type << ", has strides " << given
+                              << ", expected one of 0 or more for each dimension of a view";
+}
+
 LogicalResult KernelOp::verify() {
   if (!getResultTypes().empty())
     return emitOpError() << "has " << getResultTypes().size()
                          << " results, expected none: a kernel stores to out views";
-  for (auto [index, type] : llvm::enumerate(getArgumentTypes()))
+  for (auto [index, type] : llvm::enumerate(getArgumentTypes())) {
     if (!isa<ViewType>(type) && !type.isIntOrIndexOrFloat())
       return emitOpError() << "argument " << index << " is " << type
                            << ", expected a view or a scalar";
+    if (failed(verifyStrides(*this, index, type)))
+      return failure();
+  }
   auto grids = llvm::count_if(getBody().front(), llvm::IsaPred<GridOp>);
   if (grids != 1)
     return emitOpError() << "has " << grids << " tile.grid operations, expected one";

@@ -101,6 +101,29 @@ TEST(Lowering, ValuesBecomeBuffersOfTheirKind) {
                                              "output c", "weight w interleaved"));
 }
 
+TEST(Lowering, StridesThatAllLaunchesOfAKernelGiveAreKnownToIt) {
+  Lowered lowered(kNormThenProduct);
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  EXPECT_THAT(lowered.kernelText(lowered.step<plan::Launch>(0)),
+              HasSubstr("tile.name = \"x\", tile.strides = array<i64: 64, 1>"));
+}
+
+TEST(Lowering, StridesInWhichLaunchesOfAKernelDifferAreUnknown) {
+  Lowered lowered(R"(
+    %x = graph.input "x" : !x
+    %y = graph.input "y" : tensor<?x16xf32, #graph.dims<T>>
+    %part = graph.slice %x from 48 : !x -> tensor<?x16xf32, #graph.dims<T>>
+    %g = graph.weight ["g"] : tensor<16xf32>
+    %a = graph.norm %part, %g eps 1.0e-5 : tensor<?x16xf32, #graph.dims<T>>, tensor<16xf32> -> tensor<?x16xf32, #graph.dims<T>>
+    %b = graph.norm %y, %g eps 1.0e-5 : tensor<?x16xf32, #graph.dims<T>>, tensor<16xf32> -> tensor<?x16xf32, #graph.dims<T>>
+    graph.output "a", %a : tensor<?x16xf32, #graph.dims<T>>
+    graph.output "b", %b : tensor<?x16xf32, #graph.dims<T>>)");
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  EXPECT_EQ(lowered.kernelCount(), 1u);
+  EXPECT_THAT(lowered.kernelText(lowered.step<plan::Launch>(0)),
+              HasSubstr("tile.name = \"x\", tile.strides = array<i64: -9223372036854775808, 1>"));
+}
+
 TEST(Lowering, BuffersHaveTheBytesOfTheirTensors) {
   Lowered lowered(kNormThenProduct);
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;

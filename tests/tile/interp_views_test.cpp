@@ -97,6 +97,27 @@ TEST(Strides, OfRowsAndColumnsAreFollowed) {
   EXPECT_EQ(y, (std::vector<float>{0, 4, 8, 10, 14, 18}));
 }
 
+TEST(Strides, OtherThanEveryLaunchGivesAreRefused) {
+  auto x = counting(24);
+  std::vector<float> y(6, -1.0f);
+  auto run = [&](int64_t stride) {
+    return runKernel(
+        kernel("!tile.view<2x3xf32, in> {tile.strides = array<i64: 10, 1>}",
+               "!tile.view<2x3xf32, out>",
+               "%t = tile.load %x[%c0, %c0] : !tile.view<2x3xf32, in> -> tensor<2x3xf32>\n"
+               "tile.store %t, %y[%c0, %c0] : tensor<2x3xf32>, !tile.view<2x3xf32, out>"),
+        {HostView{reinterpret_cast<std::byte *>(x.data()), {2, 3}, {stride, 1}},
+         viewOf(y, {2, 3})});
+  };
+  auto result = run(10);
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(y, (std::vector<float>{0, 1, 2, 10, 11, 12}));
+  auto other = run(12);
+  ASSERT_FALSE(other);
+  EXPECT_NE(other.error().message.find("has stride 12 on axis 0, expected 10"), std::string::npos)
+      << other.error().message;
+}
+
 TEST(Elements, OfOneBitReadOnlyTheLowestBit) {
   std::vector<uint8_t> x = {2, 3, 255, 0};
   std::vector<int32_t> y(4, -1);

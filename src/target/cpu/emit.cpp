@@ -61,6 +61,8 @@ void Emitter::bindView(Value view, Value buffers, Value scalars) {
     bool innermost = axis + 1 == type.getRank() && !type.getStrided();
     Value passed = innermost ? index(1) : Value(scalar());
     std::optional<int64_t> known = type.denseStride(axis);
+    if (!known)
+      known = tile::givenStride(cast<BlockArgument>(view), axis);
     emitted.strides.push_back(known ? index(*known) : passed);
   }
   views_[view] = emitted;

@@ -164,6 +164,12 @@ inline Tile reduceSum(const Tile &tile, uint32_t axis, const Where &where = Wher
 inline Tile reduceMax(const Tile &tile, uint32_t axis, const Where &where = Where::current()) {
   return reduce(SINTER_REDUCE_MAX, tile, axis, where);
 }
+// The same where nobody asks whether NaN was among the elements (it may be left out) or which zero
+// is the largest: less work on some processors. A softmax's, whose exponentials keep NaN anyway.
+inline Tile reduceMaxAnyNan(const Tile &tile, uint32_t axis,
+                            const Where &where = Where::current()) {
+  return reduce(SINTER_REDUCE_MAX_ANY_NAN, tile, axis, where);
+}
 inline Tile reduceMin(const Tile &tile, uint32_t axis, const Where &where = Where::current()) {
   return reduce(SINTER_REDUCE_MIN, tile, axis, where);
 }

@@ -232,7 +232,7 @@ static OnlineSums sumsOfKeys(KernelBuilder &k, const Attention &p, const Attenti
     std::vector<Scalar> pages = stepPages(p, v, b, at);
     Tile keys = stepOfKeys(p, v, b, pages), values = stepOfValues(k, p, v, b, pages, at);
     Tile scores = stepScores(k, p, q, keys, at);
-    Tile high = max(sums.high, reduceMax(scores, 1));
+    Tile high = max(sums.high, reduceMaxAnyNan(scores, 1));
     Tile weights = exp(scores - high), shrink = exp(sums.high - high);
     values = convert(values, p.compute);
     return OnlineSums{high, sums.total * shrink + reduceSum(weights, 1),

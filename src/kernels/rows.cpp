@@ -133,7 +133,7 @@ void softmax(KernelBuilder &k, const Softmax &p) {
       k.forLoop(0, columns, p.blockColumns, std::tuple{lowest, zero},
                 [&](Scalar column, Tile high, Tile sum) {
                   Tile value = values(placeAt(p, row, column));
-                  Tile next = max(high, reduceMax(value, 1));
+                  Tile next = max(high, reduceMaxAnyNan(value, 1));
                   return std::tuple{next, sum * exp(high - next) + reduceSum(exp(value - next), 1)};
                 });
   Tile top = highest, scale = 1.0 / total;

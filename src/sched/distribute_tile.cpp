@@ -97,6 +97,7 @@ Value Distributor::combine(tile::ReduceKind kind, Value a, Value b) {
     return isFloat ? arith::AddFOp::create(b_, loc_, a, b).getResult()
                    : arith::AddIOp::create(b_, loc_, a, b).getResult();
   case tile::ReduceKind::Max:
+  case tile::ReduceKind::MaxAnyNan:
     return isFloat ? arith::MaximumFOp::create(b_, loc_, a, b).getResult()
                    : arith::MaxSIOp::create(b_, loc_, a, b).getResult();
   case tile::ReduceKind::Min:
@@ -140,7 +141,7 @@ Value Distributor::maximumByBits(ArrayRef<Value> group) {
 
 static TypedAttr neutral(tile::ReduceKind kind, Type type) {
   Builder b(type.getContext());
-  bool max = kind == tile::ReduceKind::Max;
+  bool max = tile::isMax(kind);
   if (auto real = dyn_cast<FloatType>(type))
     return b.getFloatAttr(real, kind == tile::ReduceKind::Sum
                                     ? APFloat::getZero(real.getFloatSemantics())
@@ -200,8 +201,8 @@ LogicalResult Distributor::emitReduce(tile::ReduceOp op) {
   for (SmallVector<Value> &group : groups) {
     if (group.empty())
       group.push_back(none);
-    bool byBits = !facts_.ownMaximum && op.getKind() == tile::ReduceKind::Max &&
-                  isa<FloatType>(element) && group.size() >= kFewestByBits;
+    bool byBits = !facts_.ownMaximum && tile::isMax(op.getKind()) && isa<FloatType>(element) &&
+                  group.size() >= kFewestByBits;
     Value value =
         byBits ? maximumByBits(group)
                : combined(group, [&](Value a, Value b) { return combine(op.getKind(), a, b); });

@@ -61,9 +61,12 @@ struct Float32 {
   Value less(Value x, Value y) const {
     return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, x, y);
   }
-  /// x held from `least` to `most`; NaN stays.
+  /// x held from `least` on, and to `most`; NaN stays.
+  Value atLeast(Value x, double least) const {
+    return select(less(x, constant(least)), constant(least), x);
+  }
   Value range(Value x, double least, double most) const {
-    x = select(less(x, constant(least)), constant(least), x);
+    x = atLeast(x, least);
     return select(less(constant(most), x), constant(most), x);
   }
   /// c[0] + x (c[1] + x (c[2] + ...)), by Horner's scheme.
@@ -159,17 +162,28 @@ static Value exp2NearZero(const Float32 &f, Value x) {
   return f.mul(ownExp2(f, f.add(x, p.minusN)), p.scale);
 }
 
-static bool isMaximum(Value value) {
-  auto reduce = value.getDefiningOp<tile::ReduceOp>();
-  return value.getDefiningOp<arith::MaximumFOp>() ||
-         (reduce && reduce.getKind() == tile::ReduceKind::Max);
+// Whether no element of `numbers` is above their row's in `maximum`.
+static bool isMaximumOver(Value maximum, Value numbers) {
+  SetVector<Value> parts;
+  parts.insert(maximum);
+  for (size_t at = 0; at < parts.size(); ++at) {
+    Operation *op = parts[at].getDefiningOp();
+    if (auto larger = dyn_cast_if_present<arith::MaximumFOp>(op)) {
+      parts.insert(larger.getLhs());
+      parts.insert(larger.getRhs());
+    } else if (auto reduce = dyn_cast_if_present<tile::ReduceOp>(op);
+               reduce && tile::isMax(reduce.getKind()) && reduce.getValue() == numbers) {
+      return true;
+    }
+  }
+  return false;
 }
 
 // What a row's maximum is taken off, or null.
 static tile::BroadcastOp maximumOf(Value x) {
   auto difference = x.getDefiningOp<arith::SubFOp>();
   auto wide = difference ? difference.getRhs().getDefiningOp<tile::BroadcastOp>() : nullptr;
-  return wide && isMaximum(wide.getValue()) ? wide : nullptr;
+  return wide && isMaximumOver(wide.getValue(), difference.getLhs()) ? wide : nullptr;
 }
 
 // Whether a sum and something else read the same numbers: what only one of them reads is compared
@@ -204,7 +218,7 @@ static Value expandExp(const Float32 &f, Value x) {
   if (f.own == OwnExp2::NearZero)
     return expNearZero(f, x);
   const bool below = static_cast<bool>(maximumOf(x));
-  x = f.range(x, -87.3, 89);
+  x = below ? f.atLeast(x, -87.3) : f.range(x, -87.3, 89);
   Rounded n = nearest(f, x, std::numbers::log2e);
   if (!below)
     return scaledSeries(f, n, lessPowers(f, x, n.whole), kExpSeries);

@@ -69,7 +69,7 @@ static void reduceFloats(OpCall &call, ReduceKind kind, const Lanes &lanes) {
   };
   if (kind == ReduceKind::Sum)
     run([element](double a, double b) { return roundTo(element, a + b); });
-  else if (kind == ReduceKind::Max)
+  else if (isMax(kind))
     run(largerFloat);
   else
     run([](double a, double b) { return -largerFloat(-a, -b); });
@@ -87,7 +87,7 @@ static void reduceInts(OpCall &call, ReduceKind kind, const Lanes &lanes) {
   auto less = [bits](uint64_t a, uint64_t b) { return signExtend(a, bits) < signExtend(b, bits); };
   if (kind == ReduceKind::Sum)
     run([](uint64_t a, uint64_t b) { return a + b; });
-  else if (kind == ReduceKind::Max)
+  else if (isMax(kind))
     run([less](uint64_t a, uint64_t b) { return less(a, b) ? b : a; });
   else
     run([less](uint64_t a, uint64_t b) { return less(b, a) ? b : a; });

@@ -32,6 +32,10 @@ inline constexpr llvm::StringLiteral kConstantName = "tile.constant";
 #include "tile/tile_ops.h.inc"
 
 namespace sinter::tile {
+inline bool isMax(ReduceKind kind) {
+  return kind == ReduceKind::Max || kind == ReduceKind::MaxAnyNan;
+}
+
 /// Of a kernel: a dictionary of whole numbers, decisions that its target takes otherwise than by
 /// rules. Which there are is the target's matter; none changes a bit of a result.
 inline constexpr llvm::StringLiteral kScheduleName = "tile.schedule";

@@ -229,12 +229,17 @@ def Tile_ConcatOp : Tile_Op<"concat", [Pure]> {
 
 def Tile_ReduceKind : I32EnumAttr<"ReduceKind", "how elements combine", [
     I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">,
-    I32EnumAttrCase<"Min", 2, "min">]> {
+    I32EnumAttrCase<"Min", 2, "min">, I32EnumAttrCase<"MaxAnyNan", 3, "max_any_nan">]> {
   let cppNamespace = "::sinter::tile";
 }
 
 def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let summary = "combines the elements along one axis, which stays with extent 1";
+  let description = [{
+    `max` and `min` of floats keep NaN and have -0 below +0. `max_any_nan` is `max` but where NaN or zeros of both signs
+    are among the elements: then it is NaN, a zero of either sign or the largest number beside NaN, whichever a target
+    finds with less work.
+  }];
   let arguments = (ins Tile_ReduceKind:$kind, Tile_Tile:$value, ConfinedAttr<I32Attr, [IntNonNegative]>:$axis);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$kind $value `axis` $axis attr-dict `:` type($value) `->` type($result)";

@@ -107,6 +107,8 @@ void addShapes(std::vector<Operation> &all) {
         "sum" + along, [=](auto &, Tile x, Tile) { return whole(reduceSum(x, axis)); }, kSum));
     all.push_back(
         shaped("largest" + along, [=](auto &, Tile x, Tile) { return whole(reduceMax(x, axis)); }));
+    all.push_back(shaped("largest_any_nan" + along,
+                         [=](auto &, Tile x, Tile) { return whole(reduceMaxAnyNan(x, axis)); }));
     all.push_back(shaped("smallest" + along,
                          [=](auto &, Tile x, Tile) { return whole(reduceMin(x, axis)); }));
     all.push_back(shaped("numbers" + along, [=](KernelBuilder &k, Tile x, Tile) {

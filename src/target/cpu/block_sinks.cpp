@@ -2,6 +2,7 @@
 // reduction.
 #include "target/cpu/activation_blocks.h"
 #include "target/cpu/blocker.h"
+#include "target/cpu/reduction.h"
 
 #include "numeric/dot_packing.h"
 
@@ -206,70 +207,6 @@ LogicalResult Blocker::sinkInto(Value value, Value buffer) {
   });
 }
 
-static Value neutral(OpBuilder &b, Location loc, tile::ReduceKind kind, RankedTensorType type) {
-  Type element = type.getElementType();
-  TypedAttr attr;
-  if (auto floating = dyn_cast<FloatType>(element)) {
-    const llvm::fltSemantics &s = floating.getFloatSemantics();
-    APFloat v = kind == tile::ReduceKind::Sum   ? APFloat::getZero(s)
-                : kind == tile::ReduceKind::Max ? APFloat::getInf(s, /*Negative=*/true)
-                                                : APFloat::getInf(s);
-    attr = DenseElementsAttr::get(type, v);
-  } else {
-    unsigned bits = element.getIntOrFloatBitWidth();
-    APInt v = kind == tile::ReduceKind::Sum   ? APInt::getZero(bits)
-              : kind == tile::ReduceKind::Max ? APInt::getSignedMinValue(bits)
-                                              : APInt::getSignedMaxValue(bits);
-    attr = DenseElementsAttr::get(type, v);
-  }
-  return arith::ConstantOp::create(b, loc, attr);
-}
-
-static Value combine(OpBuilder &b, Location loc, tile::ReduceKind kind, Value x, Value y) {
-  bool floating = isa<FloatType>(getElementTypeOrSelf(x.getType()));
-  switch (kind) {
-  case tile::ReduceKind::Sum:
-    if (floating)
-      return arith::AddFOp::create(b, loc, x, y);
-    return arith::AddIOp::create(b, loc, x, y);
-  case tile::ReduceKind::Max:
-    if (floating)
-      return arith::MaximumFOp::create(b, loc, x, y);
-    return arith::MaxSIOp::create(b, loc, x, y);
-  case tile::ReduceKind::Min:
-    if (floating)
-      return arith::MinimumFOp::create(b, loc, x, y);
-    return arith::MinSIOp::create(b, loc, x, y);
-  }
-  llvm_unreachable("closed enum");
-}
-
-// Numbers as integers of their order, NaN above all: -0 is below +0, and the largest is found by
-// one operation for each. The inverse takes any NaN for one.
-static Value orderOf(OpBuilder &b, Location loc, Value bits) {
-  auto type = cast<RankedTensorType>(bits.getType());
-  auto splat = [&](int32_t value) -> Value {
-    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, value));
-  };
-  Value sign = arith::ShRSIOp::create(b, loc, bits, splat(31));
-  Value others = arith::AndIOp::create(b, loc, sign, splat(INT32_MAX));
-  return arith::XOrIOp::create(b, loc, bits, others);
-}
-
-static Value toOrder(OpBuilder &b, Location loc, Value numbers) {
-  auto type = cast<RankedTensorType>(numbers.getType()).clone(b.getI32Type());
-  constexpr int32_t kNan = 0x7fc00000;
-  Value bits = arith::BitcastOp::create(b, loc, type, numbers);
-  Value nan = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, numbers, numbers);
-  Value top = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, kNan));
-  return arith::SelectOp::create(b, loc, nan, top, orderOf(b, loc, bits));
-}
-
-static Value fromOrder(OpBuilder &b, Location loc, Value order) {
-  auto type = cast<RankedTensorType>(order.getType()).clone(b.getF32Type());
-  return arith::BitcastOp::create(b, loc, type, orderOf(b, loc, order));
-}
-
 // Along the reduced axis, blocks accumulate lane by lane; a block's lanes then fold in
 // tile.reduce's fixed tree.
 LogicalResult Blocker::sinkReduce(tile::ReduceOp reduce) {
@@ -304,9 +241,9 @@ LogicalResult Blocker::sinkReduce(tile::ReduceOp reduce) {
       FailureOr<Value> next = part(loop.getInductionVar(), by);
       if (failed(next))
         return failure();
-      scf::YieldOp::create(
-          b_, loc_,
-          ValueRange{combine(b_, loc_, reduce.getKind(), loop.getRegionIterArg(0), *next)});
+      scf::YieldOp::create(b_, loc_,
+                           ValueRange{combine(b_, loc_, facts_.instructions, reduce.getKind(),
+                                              loop.getRegionIterArg(0), *next)});
     }
     auto resultType = RankedTensorType::get(block.shape, element);
     auto fold = [&](Value v) -> Value {
@@ -319,7 +256,7 @@ LogicalResult Blocker::sinkReduce(tile::ReduceOp reduce) {
       FailureOr<Value> tail = part(index(length - rest), rest);
       if (failed(tail))
         return failure();
-      total = combine(b_, loc_, reduce.getKind(), total, fold(*tail));
+      total = combine(b_, loc_, facts_.instructions, reduce.getKind(), total, fold(*tail));
     }
     write(byOrder ? fromOrder(b_, loc_, total) : total, buffer, block.offsets);
     return success();

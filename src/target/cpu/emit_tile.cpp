@@ -1,6 +1,7 @@
 // Emission, tiles: elementwise operations piece by piece, shape changes by relabelling, reductions
 // in the fixed tree, float dots as multiply-adds.
 #include "target/cpu/emitter.h"
+#include "target/cpu/reduction.h"
 
 using namespace mlir;
 
@@ -269,22 +270,6 @@ LogicalResult Emitter::emitPermute(tile::PermuteOp op) {
 
 // ---- reductions and dots ----
 
-static Value combine(OpBuilder &b, Location loc, tile::ReduceKind kind, Value x, Value y) {
-  bool floating = isa<FloatType>(getElementTypeOrSelf(x.getType()));
-  switch (kind) {
-  case tile::ReduceKind::Sum:
-    return floating ? arith::AddFOp::create(b, loc, x, y).getResult()
-                    : arith::AddIOp::create(b, loc, x, y).getResult();
-  case tile::ReduceKind::Max:
-    return floating ? arith::MaximumFOp::create(b, loc, x, y).getResult()
-                    : arith::MaxSIOp::create(b, loc, x, y).getResult();
-  case tile::ReduceKind::Min:
-    return floating ? arith::MinimumFOp::create(b, loc, x, y).getResult()
-                    : arith::MinSIOp::create(b, loc, x, y).getResult();
-  }
-  llvm_unreachable("closed enum");
-}
-
 // Halves fold onto each other until one lane is left: whole pieces first, then within one vector.
 // Extents that are not a power of two first fold their tail, which works on single elements.
 LogicalResult Emitter::emitReduce(tile::ReduceOp op) {
@@ -293,7 +278,9 @@ LogicalResult Emitter::emitReduce(tile::ReduceOp op) {
   const Pieces source = relayout(tiles_.find(op.getValue())->second, length > 1 ? axis : -1);
   Pieces result{
       SmallVector<int64_t>(cast<RankedTensorType>(op.getType()).getShape()), -1, false, {}};
-  auto fold = [&](Value x, Value y) { return combine(b_, loc_, op.getKind(), x, y); };
+  auto fold = [&](Value x, Value y) {
+    return combine(b_, loc_, facts_.instructions, op.getKind(), x, y);
+  };
   auto elements = [&](Value v, SmallVectorImpl<Value> &into) {
     auto vec = dyn_cast<VectorType>(v.getType());
     if (!vec)

@@ -227,9 +227,12 @@ static std::string activationBeside(std::string_view weights, int64_t k) {
   const BlockFormat *format = findBlockFormat(llvm::StringRef(weights).upper());
   if (!format || k % format->blockLength)
     return {};
-  const ActivationFormat *asked = engine::activationFor(format, {engine::Programs::Tasks});
+  const engine::ProductRules rules{engine::Programs::Tasks};
+  const ActivationFormat *asked = engine::activationFor(format, rules);
   const uint64_t length = std::gcd<uint64_t>(asked->scaleLength, k);
-  return llvm::StringRef(activationFormatFor(asked->partLength, length).name).lower();
+  return llvm::StringRef(
+             activationFormatFor(asked->partLength, length, rules.scalesOfOneBlock()).name)
+      .lower();
 }
 
 Result<void> benchBlocks(hal::Device &device, const BenchOptions &options) {

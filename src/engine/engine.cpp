@@ -117,6 +117,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   graph::quantizeActivations(
       *module,
       [&](mlir::Type weights) { return activationFor(tile::blockFormatOf(weights), rules); },
+      rules.scalesOfOneBlock(),
       rules.programs == Programs::Threads && rules.activations == Activations::Fastest);
   LoweringOptions lowering;
   lowering.programs = rules.programs;

@@ -9,6 +9,7 @@
 #include "kernels/gemm.h"
 #include "kernels/rows.h"
 #include "kernels/tokens.h"
+#include "numeric/activation_format.h"
 #include "numeric/precision.h"
 
 namespace sinter::engine {
@@ -32,6 +33,12 @@ struct ProductRules {
   Activations activations = Activations::Fastest;
   // Activations that share a scale, at most (target::Target::rowElements).
   int64_t scaleLength = 256;
+
+  // Tasks multiply panels that hold weights' scales times each step. Threads have none: there a
+  // stepped scale takes two loads and a product where a free one takes a load.
+  Scales scalesOfOneBlock() const {
+    return programs == Programs::Tasks ? Scales::Stepped : Scales::Free;
+  }
 };
 
 kernels::RmsNorm chooseNorm(int64_t columns, kernel::Element out,

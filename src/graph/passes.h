@@ -16,9 +16,10 @@ void joinContracts(mlir::ModuleOp module);
 using ActivationFor = llvm::function_ref<const ActivationFormat *(mlir::Type weights)>;
 
 /// Where a f32 value is contracted with block formats it is rounded first, once for all of them: to
-/// the format with the finest sums that one of them asks for.
+/// the format with the finest sums that one of them asks for, whose scales of one block are
+/// `ofOneBlock`.
 /// With `roundScalars`, where it is contracted with f16 or bf16 it is rounded to that.
-void quantizeActivations(mlir::ModuleOp module, ActivationFor activationFor,
+void quantizeActivations(mlir::ModuleOp module, ActivationFor activationFor, Scales ofOneBlock,
                          bool roundScalars = false);
 
 /// The KV state, of whatever 16 bits, in this type.

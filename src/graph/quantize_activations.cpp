@@ -22,8 +22,8 @@ static uint64_t lengthTogether(Value value) {
 
 // The rounded format of each f32 value that is contracted with blocks: with all sums that any of
 // them asks for, and scales that suit all of them and what makes the value.
-static llvm::DenseMap<Value, const ActivationFormat *> formatsOf(ModuleOp module,
-                                                                 ActivationFor activationFor) {
+static llvm::DenseMap<Value, const ActivationFormat *>
+formatsOf(ModuleOp module, ActivationFor activationFor, Scales ofOneBlock) {
   llvm::DenseMap<Value, const ActivationFormat *> formats;
   module.walk([&](ContractOp contract) {
     Type weights = contract.getB().getType().getElementType();
@@ -38,13 +38,14 @@ static llvm::DenseMap<Value, const ActivationFormat *> formatsOf(ModuleOp module
       part = std::min(part, format->partLength);
       length = std::gcd<uint64_t>(length, format->scaleLength);
     }
-    format = &activationFormatFor(part, std::max<uint64_t>(length, kActivationLength));
+    format = &activationFormatFor(part, std::max<uint64_t>(length, kActivationLength), ofOneBlock);
   });
   return formats;
 }
 
-void quantizeActivations(ModuleOp module, ActivationFor activationFor, bool roundScalars) {
-  auto formats = formatsOf(module, activationFor);
+void quantizeActivations(ModuleOp module, ActivationFor activationFor, Scales ofOneBlock,
+                         bool roundScalars) {
+  auto formats = formatsOf(module, activationFor, ofOneBlock);
   llvm::DenseMap<std::pair<Value, Type>, Value> rounded;
   module.walk([&](ContractOp contract) {
     Value a = contract.getA();

@@ -17,7 +17,8 @@ namespace sinter {
 static constexpr uint32_t kExponent = 0x7f800000;
 static constexpr auto kFactorExponent = std::bit_cast<uint32_t>(shiftedFactor(0));
 
-static constexpr ActivationFormat kFormats[] = {kQ8a, kQ8a256, kQ8a16, kQ8a16By256};
+static constexpr ActivationFormat kFormats[] = {kQ8a,   kQ8a32,     kQ8a256,
+                                                kQ8a16, kQ8a16By32, kQ8a16By256};
 
 std::span<const ActivationFormat> activationFormats() {
   return kFormats;
@@ -28,11 +29,14 @@ const ActivationFormat *findActivationFormat(std::string_view name) {
   return found != std::end(kFormats) ? found : nullptr;
 }
 
-const ActivationFormat &activationFormatFor(uint32_t groupLength, uint64_t length) {
+const ActivationFormat &activationFormatFor(uint32_t groupLength, uint64_t length,
+                                            Scales ofOneBlock) {
   const ActivationFormat *best = nullptr;
   for (const ActivationFormat &format : kFormats)
     if (format.partLength == std::min(groupLength, kActivationLength) &&
-        length % format.scaleLength == 0 && (!best || format.scaleLength > best->scaleLength))
+        length % format.scaleLength == 0 &&
+        (format.scaleLength > kActivationLength || format.scales == ofOneBlock) &&
+        (!best || format.scaleLength > best->scaleLength))
       best = &format;
   SINTER_CHECK(best);
   return *best;

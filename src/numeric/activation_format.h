@@ -7,14 +7,14 @@
 // scale, which each of these blocks holds; products read the first one's. scale = largest magnitude
 // / 127; code = value * (127 / largest magnitude), ties to even, 0 where that factor is infinite.
 //
-// Scales of one block are stepped: 2^e times one of kScaleSteps factors from 1 on, the next that is
-// no less than the largest magnitude / 127; code = value * (1 / scale), ties to even; below
+// Stepped scales, each of one block, are 2^e times one of kScaleSteps factors from 1 on, the next
+// that is no less than the largest magnitude / 127; code = value * (1 / scale), ties to even; below
 // kLeastScale it is 0, and so are codes. Products have their weights' scales ready times each
 // factor, and 2^e costs no multiplication: the bits of the anchor, 1.5 * 2^(23 + e - kAnchorShift),
 // plus a dot are, as f32, the anchor + dot * 2^(e - kAnchorShift), exactly. Such a block holds the
 // factor times 2^kAnchorShift instead of the scale, sums times the scale, starts plus the anchor's
 // bits, and behind these three numbers the anchor (0 for scales of 0, infinite for NaN and
-// infinities).
+// infinities). What has no such weights at hand reads free scales with less work.
 #pragma once
 
 #include <cstdint>
@@ -31,14 +31,18 @@ inline constexpr float kLeastScale = 0x1p-100f; // of stepped ones but 0
 // Keeps anchors of all scales between the smallest and the largest normal number.
 inline constexpr uint32_t kAnchorShift = 20;
 
+// What a scale may be: any f32 number, or one of few steps.
+enum class Scales { Free, Stepped };
+
 struct ActivationFormat {
   std::string_view name;
   uint32_t partLength;  // elements whose sums the block holds; kActivationLength: the whole only
-  uint32_t scaleLength; // a multiple of kActivationLength
+  uint32_t scaleLength; // a multiple of kActivationLength; that itself where scales are stepped
+  Scales scales;
 
   static constexpr uint32_t kAnchorOffset = 12;
 
-  constexpr bool isStepped() const { return scaleLength == kActivationLength; }
+  constexpr bool isStepped() const { return scales == Scales::Stepped; }
   constexpr uint32_t headBytes() const { return isStepped() ? 16 : 12; }
   constexpr uint32_t parts() const { return kActivationLength / partLength; }
   constexpr uint32_t partSums() const { return parts() == 1 ? 0 : parts(); }
@@ -57,17 +61,21 @@ struct ActivationFormat {
 // Sums of whole blocks, and also of halves for weights whose scales change every 16 elements. One
 // scale for 256 elements is as exact as what weights of few bits are multiplied by elsewhere, and
 // sums are scaled less often.
-inline constexpr ActivationFormat kQ8a{"Q8A", 32, 32};
-inline constexpr ActivationFormat kQ8a256{"Q8A_256", 32, 256};
-inline constexpr ActivationFormat kQ8a16{"Q8A_16", 16, 32};
-inline constexpr ActivationFormat kQ8a16By256{"Q8A_16_256", 16, 256};
+inline constexpr ActivationFormat kQ8a{"Q8A", 32, 32, Scales::Stepped};
+inline constexpr ActivationFormat kQ8a32{"Q8A_32", 32, 32, Scales::Free};
+inline constexpr ActivationFormat kQ8a256{"Q8A_256", 32, 256, Scales::Free};
+inline constexpr ActivationFormat kQ8a16{"Q8A_16", 16, 32, Scales::Stepped};
+inline constexpr ActivationFormat kQ8a16By32{"Q8A_16_32", 16, 32, Scales::Free};
+inline constexpr ActivationFormat kQ8a16By256{"Q8A_16_256", 16, 256, Scales::Free};
 
 std::span<const ActivationFormat> activationFormats();
 // Null where the name is none of an activation format.
 const ActivationFormat *findActivationFormat(std::string_view name);
 // The format with sums of groups of so many elements (16 or 32) and the longest scales of which a
-// stretch of `length` elements, whole blocks, holds a whole number.
-const ActivationFormat &activationFormatFor(uint32_t groupLength, uint64_t length);
+// stretch of `length` elements, whole blocks, holds a whole number; scales of one block are
+// `ofOneBlock`.
+const ActivationFormat &activationFormatFor(uint32_t groupLength, uint64_t length,
+                                            Scales ofOneBlock);
 
 // Rounds `scaleLength` values into blocks. NaN becomes code 0, of a NaN scale or, where scales are
 // stepped, of a NaN factor above an infinite anchor.
@@ -93,13 +101,5 @@ struct SteppedScale {
 };
 SteppedScale steppedScale(const uint8_t *block);
 int8_t activationCode(const ActivationFormat &format, const uint8_t *block, uint32_t element);
-
-// Those of Q8A.
-inline constexpr uint32_t kActivationBytes = kQ8a.bytes();
-inline constexpr uint32_t kActivationSumOffset = kQ8a.sumOffset(kActivationLength, 0);
-inline constexpr uint32_t kActivationStartOffset = kQ8a.startOffset(kActivationLength, 0);
-inline constexpr uint32_t kActivationAnchorOffset = ActivationFormat::kAnchorOffset;
-inline constexpr uint32_t kActivationCodeOffset = kQ8a.codeOffset();
-inline constexpr std::string_view kActivationName = kQ8a.name;
 
 } // namespace sinter

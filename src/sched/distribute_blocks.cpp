@@ -26,18 +26,14 @@ struct Codes {
 };
 } // namespace
 
-static bool isActivation(tile::BlockType type) {
-  return type.getFormat().upper() == kActivationName;
-}
-
 static Codes codesIn(tile::BlockType type) {
   Codes codes;
   codes.length = kActivationLength;
-  if (isActivation(type)) {
-    codes.first = kActivationCodeOffset * 8;
+  if (const ActivationFormat *activation = tile::activationFormatOf(type)) {
+    codes.first = activation->codeOffset() * 8;
     for (uint32_t bit = 0; bit < codes.weight.size(); ++bit)
       codes.weight[bit] = 8u << bit;
-    codes.inFile = kActivationCodeOffset;
+    codes.inFile = activation->codeOffset();
     return codes;
   }
   const BlockFormat *format = findBlockFormat(type.getFormat().upper());
@@ -226,16 +222,10 @@ Distributor::Registers Distributor::codesOf(LaneAccess &access, int64_t width) {
 Value Distributor::factorAt(const BlockPlace &place, const LaneView &view, StringRef field) {
   auto type = cast<tile::BlockType>(view.type.getElementType());
   Value zero = arith::ConstantOp::create(b_, loc_, b_.getF32FloatAttr(0));
-  if (isActivation(type)) {
-    auto number = [&](int64_t offset) -> Value {
-      return ViewLoadOp::create(b_, loc_, view.argument, add(place.byte, index(offset)), place.when,
-                                zero, IntegerAttr());
-    };
-    if (field == "sum")
-      return number(kActivationSumOffset);
-    Value one = arith::ConstantOp::create(b_, loc_, b_.getF32FloatAttr(kUnitOfAnchor));
-    Value unit = arith::MulFOp::create(b_, loc_, number(kActivationAnchorOffset), one);
-    return arith::MulFOp::create(b_, loc_, number(0), unit);
+  if (const ActivationFormat *activation = tile::activationFormatOf(type)) {
+    int64_t offset = field == "scale" ? 0 : activation->sumOffset(kActivationLength, /*part=*/0);
+    return ViewLoadOp::create(b_, loc_, view.argument, add(place.byte, index(offset)), place.when,
+                              zero, IntegerAttr());
   }
   const BlockFormat &format = *findBlockFormat(type.getFormat().upper());
   const GroupFactor &factor = field == "scale" ? format.scale : format.min;
@@ -257,8 +247,7 @@ Value Distributor::valueOf(const BlockPlace &place, const LaneView &view, Value 
   auto type = cast<tile::BlockType>(view.type.getElementType());
   Value number = arith::SIToFPOp::create(b_, loc_, b_.getF32Type(), code);
   Value value = arith::MulFOp::create(b_, loc_, factorAt(place, view, "scale"), number);
-  const BlockFormat *format =
-      isActivation(type) ? nullptr : findBlockFormat(type.getFormat().upper());
+  const BlockFormat *format = tile::blockFormatOf(type);
   if (!format || !format->min.present())
     return value;
   Value min = factorAt(place, view, "min");
@@ -269,8 +258,8 @@ Value Distributor::valueOf(const BlockPlace &place, const LaneView &view, Value 
 LogicalResult Distributor::emitBlockLoad(BlockLoadOp op) {
   const LaneView &view = views_.find(op.getView())->second;
   auto type = cast<tile::BlockType>(view.type.getElementType());
-  if (!isActivation(type)) {
-    const BlockFormat *format = findBlockFormat(type.getFormat().upper());
+  const BlockFormat *format = tile::blockFormatOf(type);
+  if (!tile::activationFormatOf(type)) {
     Result<DotPacking> packing =
         format ? plainDotPacking(*format)
                : Result<DotPacking>(fail(Code::NotFound, "format is unknown"));
@@ -296,8 +285,6 @@ LogicalResult Distributor::emitBlockLoad(BlockLoadOp op) {
         continue;
       }
       Value factor = factorAt(blockAt(access, number, view.length), view, field);
-      const BlockFormat *format =
-          isActivation(type) ? nullptr : findBlockFormat(type.getFormat().upper());
       if (field == "min" && format->min.offset > 0)
         factor = arith::NegFOp::create(b_, loc_, factor);
       registers.push_back(factor);
@@ -308,16 +295,14 @@ LogicalResult Distributor::emitBlockLoad(BlockLoadOp op) {
 
 // Where a field lies in a block that kernels round to.
 static int64_t storedOffset(tile::BlockType type, StringRef field) {
-  if (!isActivation(type)) {
-    Result<ByteBlocks> bytes = byteBlocks(*findBlockFormat(type.getFormat().upper()));
-    SINTER_CHECK(bytes.has_value());
-    return field == "scale" ? bytes->scaleOffset : bytes->codeOffset;
-  }
-  return field == "factor"   ? 0
-         : field == "sum"    ? kActivationSumOffset
-         : field == "start"  ? kActivationStartOffset
-         : field == "anchor" ? kActivationAnchorOffset
-                             : kActivationCodeOffset;
+  if (const ActivationFormat *activation = tile::activationFormatOf(type))
+    return field == "scale"   ? 0
+           : field == "sum"   ? activation->sumOffset(kActivationLength, /*part=*/0)
+           : field == "start" ? activation->startOffset(kActivationLength, /*part=*/0)
+                              : activation->codeOffset();
+  Result<ByteBlocks> bytes = byteBlocks(*findBlockFormat(type.getFormat().upper()));
+  SINTER_CHECK(bytes.has_value());
+  return field == "scale" ? bytes->scaleOffset : bytes->codeOffset;
 }
 
 LogicalResult Distributor::emitBlockStore(BlockStoreOp op) {

@@ -13,8 +13,8 @@ static std::pair<int64_t, int64_t> unitOf(Type element) {
   auto block = dyn_cast<tile::BlockType>(element);
   if (!block)
     return {elementBytes(element), 1};
-  if (block.getFormat().upper() == kActivationName)
-    return {kActivationBytes, kActivationLength};
+  if (const ActivationFormat *activation = tile::activationFormatOf(block))
+    return {activation->bytes(), kActivationLength};
   const BlockFormat *format = findBlockFormat(block.getFormat().upper());
   return format ? std::pair<int64_t, int64_t>(format->blockBytes, format->blockLength)
                 : std::pair<int64_t, int64_t>(1, 1);

@@ -1,10 +1,12 @@
 // A product of blocks is one exact integer product a group, scaled; the order of operations is that
-// of tile.dot's definition, but that both scales are multiplied first: equal within f32's range.
+// of tile.dot's definition.
 #include "sched/expand_blocks.h"
 #include "numeric/byte_blocks.h"
 #include "numeric/dot_packing.h"
 #include "sched/dot_lanes.h"
 #include "sched/matrix_instructions.h"
+
+#include <limits>
 
 using namespace mlir;
 
@@ -12,6 +14,8 @@ namespace sinter::sched {
 namespace {
 
 constexpr int64_t kGroup = kActivationLength;
+// The activations that threads read and make: one load has a block's scale.
+constexpr ActivationFormat kThreadActivation = kQ8a32;
 
 RankedTensorType tileType(Value value) {
   return cast<RankedTensorType>(value.getType());
@@ -22,7 +26,11 @@ tile::BlockType blockType(Value tile) {
 }
 
 bool isActivation(tile::BlockType type) {
-  return type.getFormat().upper() == kActivationName;
+  return tile::activationFormatOf(type) != nullptr;
+}
+
+std::string nameOf(const ActivationFormat &format) {
+  return "block<" + StringRef(format.name).lower() + ">";
 }
 
 // Builds on one operation's place.
@@ -87,8 +95,7 @@ Group loadGroup(Rewriter &r, tile::DotOp dot, tile::LoadOp a, tile::LoadOp b, bo
   return g;
 }
 
-// acc = fma(dot, scale_b scale_a, acc), which is what tile.dot says while scales are in f32's
-// range, then the minimum times the scaled sum of a's codes.
+// acc = fma(sum, scale_a, acc) with sum = dot scale_b, then the minima.
 Value addGroup(Rewriter &r, const Group &g, Value acc) {
   SmallVector<int64_t> shape(tileType(acc).getShape());
   Value whole = tile::DotOp::create(r.b, r.loc, r.i32(shape), g.codesA, g.codesB,
@@ -96,10 +103,10 @@ Value addGroup(Rewriter &r, const Group &g, Value acc) {
   Value exact = arith::SIToFPOp::create(r.b, r.loc, r.f32(shape), whole);
   auto rows = [&](Value left) { return r.broadcast(left, shape); };
   auto columns = [&](Value right) { return r.broadcast(r.turned(right), shape); };
-  Value scale = arith::MulFOp::create(r.b, r.loc, columns(g.scaleB), rows(g.scaleA));
-  acc = math::FmaOp::create(r.b, r.loc, exact, scale, acc);
-  return g.minB ? math::FmaOp::create(r.b, r.loc, columns(g.minB), rows(g.sumA), acc).getResult()
-                : acc;
+  Value sum = arith::MulFOp::create(r.b, r.loc, exact, columns(g.scaleB));
+  if (g.minB)
+    sum = math::FmaOp::create(r.b, r.loc, columns(g.minB), rows(g.sumA), sum);
+  return math::FmaOp::create(r.b, r.loc, sum, rows(g.scaleA), acc);
 }
 
 // Groups that are read together: of few rows, which wait for memory, as many as registers hold.
@@ -118,8 +125,8 @@ LogicalResult expandDot(tile::DotOp dot, bool together) {
   if (!a || !b || !dot.getTransposeB())
     return dot.emitOpError() << "multiplies blocks that are not loaded from views of rows along K";
   if (!isActivation(blockType(dot.getA())))
-    return dot.emitOpError() << "multiplies by activations of " << blockType(dot.getA())
-                             << ", expected q8a";
+    return dot.emitOpError() << "multiplies by " << blockType(dot.getA()) << ", expected "
+                             << nameOf(kThreadActivation);
   const BlockFormat *format = findBlockFormat(blockType(dot.getB()).getFormat().upper());
   Result<DotPacking> packing = format
                                    ? plainDotPacking(*format)
@@ -201,68 +208,25 @@ void putPart(Rewriter &r, tile::StoreOp store, StringRef field, Value value,
   BlockStoreOp::create(r.b, r.loc, field, value, store.getView(), store.getOffsets());
 }
 
-// The bits of f32 numbers as `change` leaves them.
-Value withBits(Rewriter &r, Value number, llvm::function_ref<Value(Value)> change) {
-  Value bits = arith::BitcastOp::create(r.b, r.loc, r.i32(tileType(number).getShape()), number);
-  return arith::BitcastOp::create(r.b, r.loc, number.getType(), change(bits));
-}
-
-// The stepped scale of a block that is no less than its largest magnitude over the largest code.
-Value steppedScale(Rewriter &r, Value most) {
-  constexpr int32_t kBelow = (1 << (23 - kScaleStepBits)) - 1;
-  Value scale =
-      arith::MulFOp::create(r.b, r.loc, most, r.splat(tileType(most), 1 / 127.0f)).getResult();
-  Value stepped = withBits(r, scale, [&](Value bits) -> Value {
-    RankedTensorType type = tileType(bits);
-    bits = arith::AddIOp::create(r.b, r.loc, bits, r.splat(type, kBelow));
-    return arith::AndIOp::create(r.b, r.loc, bits, r.splat(type, ~kBelow));
-  });
-  Value isNan = arith::CmpFOp::create(r.b, r.loc, arith::CmpFPredicate::UNO, scale, scale);
-  return arith::SelectOp::create(r.b, r.loc, isNan, scale, stepped);
-}
-
-constexpr int32_t kExponent = 0x7f800000;
-
-// What a block holds of its scale: the factor and the anchor.
-std::pair<Value, Value> partsOfScale(Rewriter &r, Value scale) {
-  Value power = withBits(r, scale, [&](Value bits) -> Value {
-    return arith::AndIOp::create(r.b, r.loc, bits, r.splat(tileType(bits), kExponent));
-  });
-  Value factor = withBits(r, scale, [&](Value bits) -> Value {
-    RankedTensorType type = tileType(bits);
-    bits = arith::AndIOp::create(r.b, r.loc, bits, r.splat(type, ~kExponent));
-    return arith::AddIOp::create(r.b, r.loc, bits,
-                                 r.splat(type, llvm::bit_cast<int32_t>(shiftedFactor(0))));
-  });
-  Value unit = r.splat(tileType(power), kUnitAnchor);
-  return {factor, arith::MulFOp::create(r.b, r.loc, power, unit)};
-}
-
-// Activations of stepped scales (numeric/activation_format.h): ties to even, and sums of the codes.
+// Activations of free scales (numeric/activation_format.h): ties to even, and sums of the codes.
 void storeActivations(Rewriter &r, tile::StoreOp store, Value value) {
   OpBuilder &b = r.b;
   Location loc = r.loc;
   Groups g = groupsOf(r, value, kGroup);
-  Value scale = steppedScale(r, g.most);
-  Value inverse = arith::DivFOp::create(b, loc, r.splat(r.f32(g.blocks), 1), scale);
-  Value isLittle = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, scale,
-                                         r.splat(r.f32(g.blocks), kLeastScale));
-  scale = zeroWhere(r, isLittle, scale);
+  Value largestCode = r.splat(r.f32(g.blocks), 127);
+  Value factor = arith::DivFOp::create(b, loc, largestCode, g.most);
+  Value largest = r.splat(r.f32(g.blocks), std::numeric_limits<float>::max());
+  Value isInfinite = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, factor, largest);
   Value rounded =
-      math::RoundEvenOp::create(b, loc, scaledBy(r, g, zeroWhere(r, isLittle, inverse)));
+      math::RoundEvenOp::create(b, loc, scaledBy(r, g, zeroWhere(r, isInfinite, factor)));
   Value codes = arith::FPToSIOp::create(b, loc, r.i32(g.elements), rounded);
   Value sum = tile::ReduceOp::create(b, loc, r.i32(g.blocks), tile::ReduceKind::Sum, codes, g.axis);
-  Value number = arith::SIToFPOp::create(b, loc, r.f32(g.blocks), sum);
-  auto [factor, anchor] = partsOfScale(r, scale);
-  Value start = arith::MulIOp::create(b, loc, sum, r.splat(r.i32(g.blocks), -kActivationStartZero));
-  start = arith::AddIOp::create(b, loc, start,
-                                arith::BitcastOp::create(b, loc, r.i32(g.blocks), anchor));
+  Value zero = r.splat(r.i32(g.blocks), -kActivationStartZero);
   putPart(r, store, "code", arith::TruncIOp::create(b, loc, r.i8(g.elements), codes),
           tileType(value).getShape());
-  putPart(r, store, "factor", factor, g.perBlock);
-  putPart(r, store, "sum", arith::MulFOp::create(b, loc, number, scale), g.perBlock);
-  putPart(r, store, "start", start, g.perBlock);
-  putPart(r, store, "anchor", anchor, g.perBlock);
+  putPart(r, store, "scale", arith::DivFOp::create(b, loc, g.most, largestCode), g.perBlock);
+  putPart(r, store, "sum", arith::SIToFPOp::create(b, loc, r.f32(g.blocks), sum), g.perBlock);
+  putPart(r, store, "start", arith::MulIOp::create(b, loc, sum, zero), g.perBlock);
 }
 
 // Signed bytes and a scale (numeric/byte_blocks.h): ties away from zero.
@@ -323,7 +287,21 @@ static bool multipliesCodes(const LaneFacts &facts) {
   });
 }
 
+static LogicalResult takesActivations(tile::KernelOp kernel) {
+  for (BlockArgument argument : kernel.getBody().getArguments()) {
+    auto view = dyn_cast<tile::ViewType>(argument.getType());
+    const ActivationFormat *format =
+        view ? tile::activationFormatOf(view.getElementType()) : nullptr;
+    if (format && format->name != kThreadActivation.name)
+      return kernel.emitOpError() << "has activations of " << nameOf(*format) << ", expected "
+                                  << nameOf(kThreadActivation) << " in programs of threads";
+  }
+  return success();
+}
+
 LogicalResult expandBlocks(tile::KernelOp kernel, const LaneFacts &facts) {
+  if (failed(takesActivations(kernel)))
+    return failure();
   bool together = multipliesCodes(facts);
   SmallVector<Operation *> work;
   kernel.walk([&](Operation *op) {

@@ -218,7 +218,7 @@ def Sched_BlockLoadOp : Sched_Op<"block_load", []> {
 }
 
 def Sched_BlockStoreOp : Sched_Op<"block_store", []> {
-  let summary = "writes a part of each block: `code` (i8), `scale` (f16), and of activations `factor`, `sum`, `anchor` (f32) and `start` (i32)";
+  let summary = "writes a part of each block: `code` (i8), `scale` (f32; f16 in formats of the table), and of activations `sum` (f32) and `start` (i32)";
   let arguments = (ins StrAttr:$field, Tile_Tile:$value, Sched_View:$view, Variadic<Index>:$offsets);
   let assemblyFormat = "$field $value `,` $view `[` $offsets `]` attr-dict `:` type($value) `,` type($view)";
 }

@@ -57,7 +57,7 @@ Type FrontSession::elementType(StringRef name, At at) {
     if (format == format.lower() && blockLength(format))
       return BlockType::get(builder_.getContext(), format);
     error(at, "block format '" + format + "' is not known, expected one such as q4_1 or " +
-                  StringRef(kActivationName).lower());
+                  StringRef(kQ8a.name).lower());
     return {};
   }
   Type type = llvm::StringSwitch<Type>(name)

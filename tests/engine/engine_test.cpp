@@ -2,6 +2,7 @@
 // one sentence for each model that cannot run.
 #include "engine/engine.h"
 #include "engine/tiny_gguf.h"
+#include "numeric/activation_format.h"
 #include "numeric/dot_packing.h"
 #include "plan/file.h"
 #include "plan/validate.h"
@@ -410,7 +411,30 @@ TEST(Engine, ActivationsAreNamedByWhatMeetsTheWeights) {
   EXPECT_EQ(activations(TensorType::Q8_0, "host"), "q8a");
   EXPECT_EQ(activations(TensorType::F16, "host"), "f32");
   EXPECT_THAT(activations(TensorType::Q8_0, "cuda:sm_90a"),
-              testing::MatchesRegex("q8a of prompts, .*f32.* of generated tokens"));
+              testing::MatchesRegex("q8a_32 of prompts, .*f32.* of generated tokens"));
+}
+
+// The formats of activations among the arguments of a plan's kernels.
+std::set<std::string> activationsOf(const char *target) {
+  EngineOptions options = quickOptions();
+  options.target = target;
+  const auto plan = planOf(headsOf(64, TensorType::Q8_0), options);
+  EXPECT_TRUE(plan) << plan.error().toString();
+  std::set<std::string> found;
+  for (const plan::Kernel &kernel : plan ? plan->kernels : std::vector<plan::Kernel>())
+    for (const ActivationFormat &format : activationFormats()) {
+      const std::string name = llvm::StringRef(format.name).lower();
+      if (kernel.name.find("block<" + name + ">") != std::string::npos)
+        found.insert(name);
+    }
+  return found;
+}
+
+TEST(Engine, ScalesOfActivationsAreSteppedOnTasksAndFreeOnThreads) {
+  using testing::ElementsAre;
+  EXPECT_THAT(activationsOf("host"), ElementsAre("q8a"));
+  EXPECT_THAT(activationsOf("cuda:sm_90a"), ElementsAre("q8a_32"));
+  EXPECT_THAT(activationsOf(kVulkanTarget), ElementsAre("q8a_32"));
 }
 
 TEST(Engine, KernelsSayWhatTheirProductsMultiply) {

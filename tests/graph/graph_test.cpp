@@ -285,7 +285,7 @@ TEST_F(Graph, PoolsAreKeptInTheTypeThatIsAskedForFromTheStateToTheAttention) {
 TEST_F(Graph, ActivationsAreRoundedOnceForBlockFormatsOnly) {
   auto module = parse(kTwoContracts);
   ASSERT_TRUE(module) << messages_;
-  quantizeActivations(*module, [](mlir::Type) { return &kQ8a; });
+  quantizeActivations(*module, [](mlir::Type) { return &kQ8a; }, Scales::Stepped);
   ASSERT_TRUE(mlir::succeeded(mlir::verify(*module)));
   int rounded = 0, left = 0;
   module->walk([&](QuantizeOp) { ++rounded; });
@@ -296,7 +296,7 @@ TEST_F(Graph, ActivationsAreRoundedOnceForBlockFormatsOnly) {
 
 // What one kernel makes together, heads of a value one by one, holds whole scales.
 TEST_F(Graph, ScalesOfActivationsSuitTheirMakerAndAllTheirReaders) {
-  auto formatsOf = [&](const char *weights, const char *more) {
+  auto formatsOf = [&](const char *weights, const char *more, Scales scales = Scales::Stepped) {
     auto module = parse(std::string(R"(
   %x = graph.input "x" : tensor<?x512xf32, #graph.dims<T>>
   %h = graph.input "h" : tensor<?x8x64xf32, #graph.dims<T>>
@@ -316,10 +316,11 @@ TEST_F(Graph, ScalesOfActivationsSuitTheirMakerAndAllTheirReaders) {
   graph.output "c", %c : tensor<?x32xf32, #graph.dims<T>>
 )");
     EXPECT_TRUE(module) << messages_;
-    quantizeActivations(*module, [](mlir::Type type) -> const ActivationFormat * {
+    auto activationFor = [&](mlir::Type type) -> const ActivationFormat * {
       const BlockFormat &format = *tile::blockFormatOf(type);
-      return &activationFormatFor(dotGroupLength(format), format.blockLength);
-    });
+      return &activationFormatFor(dotGroupLength(format), format.blockLength, scales);
+    };
+    quantizeActivations(*module, activationFor, scales);
     std::vector<std::string> formats;
     module->walk([&](ContractOp op) {
       formats.push_back(
@@ -330,6 +331,10 @@ TEST_F(Graph, ScalesOfActivationsSuitTheirMakerAndAllTheirReaders) {
   using testing::ElementsAre;
   EXPECT_THAT(formatsOf("q4_k", "q6_k"), ElementsAre("q8a_16_256", "q8a_16_256", "q8a"));
   EXPECT_THAT(formatsOf("q6_k", "q8_0"), ElementsAre("q8a_16", "q8a_16", "q8a_16"));
+  EXPECT_THAT(formatsOf("q4_k", "q6_k", Scales::Free),
+              ElementsAre("q8a_16_256", "q8a_16_256", "q8a_32"));
+  EXPECT_THAT(formatsOf("q6_k", "q8_0", Scales::Free),
+              ElementsAre("q8a_16_32", "q8a_16_32", "q8a_16_32"));
 }
 
 // Heads that attend to the same keys lie side by side and are rounded together.
@@ -360,7 +365,7 @@ TEST_F(Graph, ScalesOfActivationsSpanTheHeadsThatShareKeys) {
     EXPECT_TRUE(module) << messages_;
     if (!module)
       return std::string();
-    quantizeActivations(*module, [](mlir::Type) { return &kQ8a16By256; });
+    quantizeActivations(*module, [](mlir::Type) { return &kQ8a16By256; }, Scales::Stepped);
     std::string format;
     module->walk([&](ContractOp op) {
       format = llvm::cast<tile::BlockType>(op.getA().getType().getElementType()).getFormat().str();

@@ -23,14 +23,19 @@ struct Coded {
   std::vector<float> decoded;
 };
 
-// The values of rows in the activation format, by its definition in numeric/activation_format.h.
-std::vector<float> activations(const std::vector<float> &values) {
+const std::pair<const char *, const ActivationFormat &> kActivations[] = {{"q8a", kQ8a},
+                                                                          {"q8a_32", kQ8a32}};
+
+// The values of rows in a format whose scales are of one block, by its definition in
+// numeric/activation_format.h.
+std::vector<float> activations(const ActivationFormat &format, const std::vector<float> &values) {
   std::vector<float> result;
   for (size_t start = 0; start < values.size(); start += kActivationLength) {
     float high = 0;
     for (size_t i = 0; i < kActivationLength; ++i)
       high = std::max(high, std::abs(values[start + i]));
-    float scale = stepFrom(high / 127), inverse = high == 0 ? 0 : 1 / scale;
+    const float scale = format.isStepped() ? stepFrom(high / 127) : high / 127;
+    const float inverse = high == 0 ? 0 : format.isStepped() ? 1 / scale : 127 / high;
     for (size_t i = 0; i < kActivationLength; ++i)
       result.push_back(scale * std::nearbyint(values[start + i] * inverse));
   }
@@ -72,22 +77,26 @@ TEST(QuantizeRows, RowsBecomeTheBlocksOfTheFormatsOwnRule) {
 TEST(QuantizeRows, ActivationsKeepScaleSumAndCodes) {
   const int64_t columns = 64;
   auto values = randomFloats(columns, 8);
-  std::vector<uint8_t> out(columns / kActivationLength * kActivationBytes, 0xee);
-  runKernel("quantize_rows", {{"block_columns", "32"}},
-            {viewOf(values, {1, columns}), viewOf(out, {1, columns})});
-  auto expected = activations(values);
-  for (int64_t block = 0; block < columns / kActivationLength; ++block) {
-    const uint8_t *bytes = &out[block * kActivationBytes];
-    const float scale = activationScale(kQ8a, bytes);
-    int32_t anchor, start, sum = 0;
-    std::memcpy(&anchor, bytes + kActivationAnchorOffset, sizeof anchor);
-    std::memcpy(&start, bytes + kActivationStartOffset, sizeof start);
-    for (int64_t i = 0; i < kActivationLength; ++i) {
-      auto code = static_cast<int8_t>(bytes[kActivationCodeOffset + i]);
-      sum += code;
-      ASSERT_EQ(scale * code, expected[block * kActivationLength + i]);
+  for (auto [name, format] : kActivations) {
+    SCOPED_TRACE(name);
+    std::vector<uint8_t> out(columns / kActivationLength * format.bytes(), 0xee);
+    runKernel("quantize_rows", {{"out", name}, {"block_columns", "32"}},
+              {viewOf(values, {1, columns}), viewOf(out, {1, columns})});
+    auto expected = activations(format, values);
+    for (int64_t block = 0; block < columns / kActivationLength; ++block) {
+      const uint8_t *bytes = &out[block * format.bytes()];
+      const float scale = activationScale(format, bytes);
+      int32_t anchor = 0, start, sum = 0;
+      if (format.isStepped())
+        std::memcpy(&anchor, bytes + ActivationFormat::kAnchorOffset, sizeof anchor);
+      std::memcpy(&start, bytes + format.startOffset(kActivationLength, 0), sizeof start);
+      for (uint32_t i = 0; i < kActivationLength; ++i) {
+        const int8_t code = activationCode(format, bytes, i);
+        sum += code;
+        ASSERT_EQ(scale * code, expected[block * kActivationLength + i]);
+      }
+      EXPECT_EQ(start, anchor - 128 * sum);
     }
-    EXPECT_EQ(start, anchor - 128 * sum);
   }
 }
 
@@ -95,29 +104,35 @@ struct Extents {
   int64_t m, n, k;
 };
 
+// Minima multiply sums of whole groups, so roundings are of magnitudes that may cancel.
+void expectProduct(const std::vector<float> &out, const std::vector<float> &a,
+                   const std::vector<float> &b, Extents e) {
+  for (int64_t i = 0; i < e.m; ++i)
+    for (int64_t j = 0; j < e.n; ++j) {
+      double sum = 0, size = 0;
+      for (int64_t l = 0; l < e.k; ++l) {
+        sum += double(a[i * e.k + l]) * b[j * e.k + l];
+        size += std::abs(a[i * e.k + l]) * 2;
+      }
+      ASSERT_LE(std::abs(out[i * e.n + j] - sum), size * (e.k / 32 + 4) * 1.2e-7) << i << ", " << j;
+    }
+}
+
 TEST(GemmBlocks, CodedWeightsMultiplyWithActivationsRoundedOnLoad) {
   Settings settings = {{"block_m", "8"}, {"block_n", "16"}, {"block_k", "64"}};
   for (auto [name, upper] : kFormats)
-    for (Extents e : {Extents{1, 1, 32}, Extents{9, 17, 96}, Extents{7, 15, 160}}) {
-      SCOPED_TRACE(name);
-      settings["b"] = name;
-      auto wide = randomFloats(e.m * e.k, 3), a = activations(wide);
-      Coded b(upper, randomFloats(e.n * e.k, 4));
-      std::vector<float> out(e.m * e.n, 99);
-      runKernel("gemm", settings,
-                {viewOf(wide, {e.m, e.k}), viewOf(b.bytes, {e.n, e.k}), viewOf(out, {e.m, e.n})});
-      for (int64_t i = 0; i < e.m; ++i)
-        for (int64_t j = 0; j < e.n; ++j) {
-          // Minima multiply sums of whole groups, so roundings are of magnitudes that may cancel.
-          double sum = 0, size = 0;
-          for (int64_t l = 0; l < e.k; ++l) {
-            sum += double(a[i * e.k + l]) * b.decoded[j * e.k + l];
-            size += std::abs(a[i * e.k + l]) * 2;
-          }
-          ASSERT_LE(std::abs(out[i * e.n + j] - sum), size * (e.k / 32 + 4) * 1.2e-7)
-              << i << ", " << j;
-        }
-    }
+    for (auto [rounded, format] : kActivations)
+      for (Extents e : {Extents{1, 1, 32}, Extents{9, 17, 96}, Extents{7, 15, 160}}) {
+        SCOPED_TRACE(std::string(name) + " by " + rounded);
+        settings["b"] = name;
+        settings["activation"] = rounded;
+        auto wide = randomFloats(e.m * e.k, 3), a = activations(format, wide);
+        Coded b(upper, randomFloats(e.n * e.k, 4));
+        std::vector<float> out(e.m * e.n, 99);
+        runKernel("gemm", settings,
+                  {viewOf(wide, {e.m, e.k}), viewOf(b.bytes, {e.n, e.k}), viewOf(out, {e.m, e.n})});
+        expectProduct(out, a, b.decoded, e);
+      }
 }
 
 } // namespace

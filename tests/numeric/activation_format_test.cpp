@@ -15,11 +15,26 @@ namespace sinter {
 namespace {
 
 TEST(ActivationFormats, HaveTheSumsOfTheGroupAndTheLongestScalesThatFit) {
-  EXPECT_EQ(activationFormatFor(32, 32).name, "Q8A");
-  EXPECT_EQ(activationFormatFor(16, 64).name, "Q8A_16");
-  EXPECT_EQ(activationFormatFor(32, 256).name, "Q8A_256");
-  EXPECT_EQ(activationFormatFor(16, 8192).name, "Q8A_16_256");
-  EXPECT_EQ(activationFormatFor(32, 576).name, "Q8A"); // of 256 two and a quarter
+  EXPECT_EQ(activationFormatFor(32, 32, Scales::Stepped).name, "Q8A");
+  EXPECT_EQ(activationFormatFor(16, 64, Scales::Stepped).name, "Q8A_16");
+  EXPECT_EQ(activationFormatFor(32, 256, Scales::Stepped).name, "Q8A_256");
+  EXPECT_EQ(activationFormatFor(16, 8192, Scales::Stepped).name, "Q8A_16_256");
+  EXPECT_EQ(activationFormatFor(32, 576, Scales::Stepped).name, "Q8A"); // of 256 two and a quarter
+}
+
+TEST(ActivationFormats, HaveFreeScalesOfOneBlockWhereTheseAreAskedFor) {
+  EXPECT_EQ(activationFormatFor(32, 32, Scales::Free).name, "Q8A_32");
+  EXPECT_EQ(activationFormatFor(16, 64, Scales::Free).name, "Q8A_16_32");
+  EXPECT_EQ(activationFormatFor(32, 256, Scales::Free).name, "Q8A_256");
+  EXPECT_EQ(activationFormatFor(16, 512, Scales::Free).name, "Q8A_16_256");
+}
+
+TEST(ActivationFormats, SteppedScalesTakeFourBytesMoreThanFreeOnes) {
+  EXPECT_EQ(kQ8a32.bytes(), 44u);
+  EXPECT_EQ(kQ8a32.codeOffset(), 12u);
+  EXPECT_EQ(kQ8a.bytes(), 48u);
+  EXPECT_EQ(kQ8a16By32.bytes(), 60u);
+  EXPECT_EQ(kQ8a16.bytes(), 64u);
 }
 
 template <typename Number> Number at(const uint8_t *block, uint32_t offset) {
@@ -76,6 +91,26 @@ TEST(ActivationFormats, BlocksHoldTheirScaleCodesAndSums) {
   }
 }
 
+TEST(ActivationFormats, FreeScalesOfOneBlockAreWithinHalfAStepOfTheValues) {
+  for (const ActivationFormat &format : {kQ8a32, kQ8a16By32}) {
+    SCOPED_TRACE(format.name);
+    for (float size : {1e-30f, 1.0f, 1e30f}) {
+      const std::vector<float> values = normals(kActivationLength, size);
+      std::vector<uint8_t> block(format.bytes());
+      quantizeActivation(format, values, block);
+      const auto scale = at<float>(block.data(), 0);
+      EXPECT_EQ(scale, largestOf(values) / 127);
+      int largest = 0;
+      for (uint32_t i = 0; i < kActivationLength; ++i) {
+        const int code = activationCode(format, block.data(), i);
+        EXPECT_NEAR(scale * static_cast<float>(code), values[i], scale * 0.50001f);
+        largest = std::max(largest, std::abs(code));
+      }
+      EXPECT_EQ(largest, 127);
+    }
+  }
+}
+
 // Of all exponents that scales have, and the largest dots of either sign that blocks can have.
 TEST(ActivationFormats, DotsAboveAnAnchorAreExact) {
   constexpr int32_t kMost = 32 * 127 * 255;
@@ -110,15 +145,18 @@ TEST(ActivationFormats, NoNumberHasACodeBeyondTheLargest) {
   using Codes = std::vector<int>;
   constexpr float kInfinite = std::numeric_limits<float>::infinity();
   float scale;
-  EXPECT_EQ(codesOf(kQ8a256, {0, -0.0f}, scale), (Codes{0, 0, 0}));
-  EXPECT_EQ(scale, 0);
-  EXPECT_EQ(codesOf(kQ8a256, {3e38f, -3e38f, 1}, scale), (Codes{127, -127, 0}));
-  EXPECT_EQ(codesOf(kQ8a256, {1e-37f, -2e-37f, 0}, scale), (Codes{0, 0, 0})) << "no factor";
-  EXPECT_EQ(codesOf(kQ8a256, {4e-37f, -2e-37f}, scale), (Codes{127, -64, 0})) << "subnormal scale";
-  EXPECT_EQ(codesOf(kQ8a256, {kInfinite, 1, -kInfinite}, scale), (Codes{0, 0, 0}));
-  EXPECT_EQ(scale, kInfinite);
-  EXPECT_EQ(codesOf(kQ8a256, {NAN, 1, kInfinite}, scale), (Codes{0, 0, 0}));
-  EXPECT_TRUE(std::isnan(scale));
+  for (const ActivationFormat &format : {kQ8a32, kQ8a16By32, kQ8a256}) {
+    SCOPED_TRACE(format.name);
+    EXPECT_EQ(codesOf(format, {0, -0.0f}, scale), (Codes{0, 0, 0}));
+    EXPECT_EQ(scale, 0);
+    EXPECT_EQ(codesOf(format, {3e38f, -3e38f, 1}, scale), (Codes{127, -127, 0}));
+    EXPECT_EQ(codesOf(format, {1e-37f, -2e-37f, 0}, scale), (Codes{0, 0, 0})) << "no factor";
+    EXPECT_EQ(codesOf(format, {4e-37f, -2e-37f}, scale), (Codes{127, -64, 0})) << "subnormal scale";
+    EXPECT_EQ(codesOf(format, {kInfinite, 1, -kInfinite}, scale), (Codes{0, 0, 0}));
+    EXPECT_EQ(scale, kInfinite);
+    EXPECT_EQ(codesOf(format, {NAN, 1, kInfinite}, scale), (Codes{0, 0, 0}));
+    EXPECT_TRUE(std::isnan(scale));
+  }
 }
 
 TEST(ActivationFormats, SteppedScalesHaveCodesUpToTheLargest) {

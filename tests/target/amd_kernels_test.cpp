@@ -14,13 +14,13 @@ using namespace mlir;
 namespace sinter::target::amd {
 namespace {
 
-using cpu::allCases;
 using cpu::KernelCase;
+using cpu::threadCases;
 
 constexpr const char *kProcessors[] = {"gfx90a", "gfx942", "gfx1100", "gfx1201"};
 
 std::string nameOf(size_t test, const char *processor) {
-  return allCases()[test].label + "_" + processor;
+  return threadCases()[test].label + "_" + processor;
 }
 
 // ---- code objects ----
@@ -29,7 +29,7 @@ class AmdCompiles : public testing::TestWithParam<std::tuple<size_t, const char 
 
 TEST_P(AmdCompiles, ToACodeObjectThatAgrees) {
   const auto &[test, processor] = GetParam();
-  tile::KernelModule source = cpu::buildCase(allCases()[test]);
+  tile::KernelModule source = cpu::buildCase(threadCases()[test]);
   ASSERT_TRUE(source.ok()) << source.diagnosticText();
   std::string diagnostics;
   ScopedDiagnosticHandler handler(source.module().getContext(), [&](Diagnostic &d) {
@@ -57,7 +57,7 @@ TEST_P(AmdCompiles, ToACodeObjectThatAgrees) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, AmdCompiles,
-                         testing::Combine(testing::Range(size_t(0), allCases().size()),
+                         testing::Combine(testing::Range(size_t(0), threadCases().size()),
                                           testing::ValuesIn(kProcessors)),
                          [](const auto &info) {
                            return nameOf(std::get<0>(info.param), std::get<1>(info.param));
@@ -72,7 +72,7 @@ protected:
 };
 
 TEST_P(AmdLaneConformance, Holds) {
-  const KernelCase &c = allCases()[GetParam()];
+  const KernelCase &c = threadCases()[GetParam()];
   const AmdFacts &facts = *findFacts(processor());
   tile::KernelModule source = cpu::buildCase(c);
   ASSERT_TRUE(source.ok()) << source.diagnosticText();
@@ -95,8 +95,8 @@ TEST_P(AmdLaneConformance, Holds) {
       << cpu::extentsText(extents);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, AmdLaneConformance, testing::Range(size_t(0), allCases().size()),
-                         [](const auto &info) {
+INSTANTIATE_TEST_SUITE_P(Kernels, AmdLaneConformance,
+                         testing::Range(size_t(0), threadCases().size()), [](const auto &info) {
                            return nameOf(info.param,
                                          kProcessors[info.param % std::size(kProcessors)]);
                          });

@@ -23,12 +23,11 @@ class BlockDots : public testing::TestWithParam<Parameters> {
 protected:
   static std::string lower(std::string_view name) { return llvm::StringRef(name).lower(); }
   const BlockFormat &format() const { return *std::get<0>(GetParam()); }
-  std::string activation() const {
-    return lower(activationFormatFor(dotPacking(format())->groupLength, format().blockLength).name);
-  }
+  std::string activation() const { return activation(format().blockLength, Scales::Stepped); }
   // With a scale for each 32 elements.
-  std::string narrow() const {
-    return lower(activationFormatFor(dotPacking(format())->groupLength, kActivationLength).name);
+  std::string narrow(Scales scales) const { return activation(kActivationLength, scales); }
+  std::string activation(uint64_t length, Scales scales) const {
+    return lower(activationFormatFor(dotPacking(format())->groupLength, length, scales).name);
   }
   KernelCase productOf(int64_t m, int64_t n, int64_t blocks) const {
     return productOf(activation(), m, n, blocks);
@@ -73,7 +72,8 @@ class DotVariants : public BlockDots {};
 
 // Where a scale spans several blocks of weights.
 TEST_P(DotVariants, OfScalesForSeveralBlocksEqualTheInterpreters) {
-  const ActivationFormat &wide = activationFormatFor(dotPacking(format())->groupLength, 256);
+  const ActivationFormat &wide =
+      activationFormatFor(dotPacking(format())->groupLength, 256, Scales::Stepped);
   if (format().blockLength % wide.scaleLength == 0)
     return; // the cases above
   const auto blocks = static_cast<int64_t>(wide.scaleLength / format().blockLength);
@@ -85,10 +85,12 @@ TEST_P(DotVariants, OfScalesForSeveralBlocksEqualTheInterpreters) {
 }
 
 TEST_P(DotVariants, OfScalesForEachBlockEqualTheInterpreters) {
-  if (narrow() == activation())
-    return; // the cases above
-  holds(productOf(narrow(), 13, 48, 1));
-  holds(productOf(narrow(), 1, 64, 2));
+  for (Scales scales : {Scales::Free, Scales::Stepped}) {
+    if (narrow(scales) == activation())
+      continue; // the cases above
+    holds(productOf(narrow(scales), 13, 48, 1));
+    holds(productOf(narrow(scales), 1, 64, 2));
+  }
 }
 
 // K in one step leaves no loop: sums end where they are stored. Rows that a does not have are zero.
@@ -135,8 +137,7 @@ TEST_P(RoundedRows, HaveTheSumsOfTheirFormat) {
       continue;
     SCOPED_TRACE(format.name);
     int64_t length = format.scaleLength;
-    KernelCase rows = roundedRowsCase("quantize_rows", 2, 2 * length, {0, 0});
-    rows.settings["out"] = outOf(format);
+    KernelCase rows = roundedRowsCase("quantize_rows", 2, 2 * length, {0, 0}, outOf(format));
     rows.extents["N"] = {5 * length, 0, length};
     expectNear(rows, host);
     expectNear(extremeRowsCase(outOf(format), 2 * length), host);

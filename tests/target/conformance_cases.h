@@ -7,18 +7,25 @@
 
 namespace sinter::target::cpu {
 
-inline KernelCases makeCases() {
+inline KernelCases makeCases(const std::string &activation) {
   KernelCases cases;
-  addRowCases(cases);
-  addGemmCases(cases);
-  addTokenCases(cases);
-  addSlotCases(cases);
+  addRowCases(cases, activation);
+  addGemmCases(cases, activation);
+  addTokenCases(cases, activation);
+  addSlotCases(cases, activation);
   addBoundsCases(cases);
   return cases;
 }
 
-inline const KernelCases &allCases() {
-  static const KernelCases cases = makeCases();
+// Of tasks, whose scales of activations are stepped.
+inline const KernelCases &taskCases() {
+  static const KernelCases cases = makeCases("q8a");
+  return cases;
+}
+
+// Of blocks of threads, whose scales of activations are free.
+inline const KernelCases &threadCases() {
+  static const KernelCases cases = makeCases("q8a_32");
   return cases;
 }
 

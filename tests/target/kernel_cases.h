@@ -88,7 +88,7 @@ inline KernelCase rowsCase(const std::string &kernel, int64_t rows, int64_t colu
 
 // A row kernel that rounds its result to the activation format.
 inline KernelCase roundedRowsCase(const std::string &kernel, int64_t rows, int64_t columns,
-                                  Bound bound, const std::string &out = "q8a") {
+                                  Bound bound, const std::string &out) {
   KernelCase c = rowsCase(kernel, rows, columns, "f32");
   c.label = kernel + "_" + out + "_" + sizeText({rows, columns});
   c.settings["out"] = out;
@@ -135,7 +135,8 @@ inline KernelCase farRowsCase() {
   return c;
 }
 
-inline void addRowCases(KernelCases &cases) {
+// With rows that are rounded to `activation`.
+inline void addRowCases(KernelCases &cases, const std::string &activation) {
   for (const char *type : {"f32", "f16", "bf16"}) {
     cases.push_back(mapCase("add", "a", "b", type, {0, 0}));
     cases.push_back(mapCase("silu_mul", "gate", "up", type, {1e-6, 1e-37}));
@@ -145,15 +146,15 @@ inline void addRowCases(KernelCases &cases) {
   for (const char *kernel : {"rms_norm", "layer_norm", "softmax"}) {
     cases.push_back(rowsCase(kernel, 1, 17, "f32"));
     cases.push_back(rowsCase(kernel, 3, 128, "f32"));
-    cases.push_back(roundedRowsCase(kernel, 3, 64, kRows));
+    cases.push_back(roundedRowsCase(kernel, 3, 64, kRows, activation));
   }
-  cases.push_back(roundedRowsCase("quantize_rows", 2, 64, {0, 0}));
-  cases.push_back(roundedRowsCase("quantize_rows", 1, 160, {0, 0}));
-  cases.push_back(extremeRowsCase("q8a", 64));
-  cases.push_back(roundedRowsCase("quantize_rows", 7, 32, {0, 0}));
+  cases.push_back(roundedRowsCase("quantize_rows", 2, 64, {0, 0}, activation));
+  cases.push_back(roundedRowsCase("quantize_rows", 1, 160, {0, 0}, activation));
+  cases.push_back(extremeRowsCase(activation, 64));
+  cases.push_back(roundedRowsCase("quantize_rows", 7, 32, {0, 0}, activation));
   cases.push_back(farRowsCase());
-  KernelCase narrow = roundedRowsCase("quantize_rows", 1, 96, {0, 0});
-  narrow.label = "quantize_rows_q8a_from_f16";
+  KernelCase narrow = roundedRowsCase("quantize_rows", 1, 96, {0, 0}, activation);
+  narrow.label = "quantize_rows_" + activation + "_from_f16";
   narrow.settings["in"] = "f16";
   cases.push_back(narrow);
 }
@@ -211,7 +212,7 @@ inline KernelCase blockGemmCase(const std::string &a, const std::string &b, int6
   return interleaved(c);
 }
 
-inline void addGemmCases(KernelCases &cases) {
+inline void addGemmCases(KernelCases &cases, const std::string &activation) {
   for (const char *type : {"f32", "f16", "bf16"})
     for (bool transposed : {false, true})
       for (const auto &[m, n, k] : {std::tuple{48, 64, 16}, {1, 128, 32}, {7, 40, 13}}) {
@@ -230,9 +231,9 @@ inline void addGemmCases(KernelCases &cases) {
     cases.push_back(interleaved(gemmCase("f32", type, true, 1, 64, 64)));
   }
   for (const char *format : {"q4_0", "q4_1", "q8_0"}) {
-    cases.push_back(blockGemmCase("q8a", format, 24, 32, 64));
-    cases.push_back(blockGemmCase("q8a", format, 1, 64, 128));
-    cases.push_back(blockGemmCase("q8a", format, 7, 48, 32));
+    cases.push_back(blockGemmCase(activation, format, 24, 32, 64));
+    cases.push_back(blockGemmCase(activation, format, 1, 64, 128));
+    cases.push_back(blockGemmCase(activation, format, 7, 48, 32));
   }
 }
 

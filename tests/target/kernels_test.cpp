@@ -25,7 +25,7 @@ class Conformance : public testing::TestWithParam<std::tuple<size_t, std::string
 
 TEST_P(Conformance, Holds) {
   const auto &[index, level] = GetParam();
-  KernelCase c = allCases()[index];
+  KernelCase c = taskCases()[index];
   HostLevel host = hostLevel(level);
   if (host.facts.instructions.bfloatDot && c.multipliesBfloats())
     c.bound = inAnotherOrder(c.bound);
@@ -57,14 +57,14 @@ std::vector<std::string> levelsOf(const KernelCase &c) {
 // Every case on every width of vectors; products of blocks or bf16 with every instruction for them.
 std::vector<std::tuple<size_t, std::string>> casesAndLevels() {
   std::vector<std::tuple<size_t, std::string>> all;
-  for (const auto &[index, c] : llvm::enumerate(allCases()))
+  for (const auto &[index, c] : llvm::enumerate(taskCases()))
     for (const std::string &level : levelsOf(c))
       all.emplace_back(index, level);
   return all;
 }
 
 std::string caseName(const testing::TestParamInfo<std::tuple<size_t, std::string>> &info) {
-  return allCases()[std::get<0>(info.param)].label + "_" + std::get<1>(info.param);
+  return taskCases()[std::get<0>(info.param)].label + "_" + std::get<1>(info.param);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, Conformance, testing::ValuesIn(casesAndLevels()), caseName);
@@ -72,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, Conformance, testing::ValuesIn(casesAndLevels(
 TEST(ConformanceCases, EveryRegisteredKernelHasOne) {
   for (const kernels::KernelEntry &entry : kernels::kernelRegistry())
     EXPECT_TRUE(
-        llvm::any_of(allCases(), [&](const KernelCase &c) { return c.kernel == entry.name; }))
+        llvm::any_of(taskCases(), [&](const KernelCase &c) { return c.kernel == entry.name; }))
         << "kernel '" << entry.name << "' has no conformance case";
 }
 

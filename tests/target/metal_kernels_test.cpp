@@ -53,7 +53,7 @@ void checkSpecials(const KernelCase &c, const Extents &extents, const EmittedKer
 
 TEST_P(MetalConformance, Holds) {
   const auto &[index, family] = GetParam();
-  const KernelCase &c = allCases()[index];
+  const KernelCase &c = threadCases()[index];
   tile::KernelModule module = buildCase(c);
   ASSERT_TRUE(module.ok()) << module.diagnosticText();
   auto target = findTarget("metal:" + family);
@@ -83,9 +83,9 @@ TEST_P(MetalConformance, Holds) {
 // Families differ in bf16 only.
 std::vector<std::tuple<size_t, std::string>> casesOfFamilies() {
   std::vector<std::tuple<size_t, std::string>> list;
-  for (size_t index = 0; index < allCases().size(); ++index) {
+  for (size_t index = 0; index < threadCases().size(); ++index) {
     list.emplace_back(index, "apple9");
-    if (allCases()[index].label.find("bf16") != std::string::npos)
+    if (threadCases()[index].label.find("bf16") != std::string::npos)
       list.emplace_back(index, "apple7");
   }
   return list;
@@ -93,7 +93,7 @@ std::vector<std::tuple<size_t, std::string>> casesOfFamilies() {
 
 INSTANTIATE_TEST_SUITE_P(Kernels, MetalConformance, testing::ValuesIn(casesOfFamilies()),
                          [](const auto &info) {
-                           return allCases()[std::get<0>(info.param)].label + "_" +
+                           return threadCases()[std::get<0>(info.param)].label + "_" +
                                   std::get<1>(info.param);
                          });
 

@@ -103,7 +103,7 @@ TEST(CpuSchedule, SaysWhatTheKernelsAttributeSays) {
 
 TEST(CpuSchedule, OfWhatHasNoProductsHasNothingToDecide) {
   KernelCases cases;
-  addRowCases(cases);
+  addRowCases(cases, "q8a");
   tile::KernelModule module = buildCase(cases.front());
   tile::KernelOp kernel = *module.module().getOps<tile::KernelOp>().begin();
   EXPECT_TRUE(decisionsOf(kernel, *factsFor("avx2")).empty());

@@ -70,7 +70,7 @@ inline kernels::Sink partSink(int64_t columns) {
           columns};
 }
 
-inline void addGemmSlotCases(KernelCases &cases) {
+inline void addGemmSlotCases(KernelCases &cases, const std::string &activation) {
   KernelCase plain = gemmCase("f32", "f32", true, 24, 48, 16);
   kernels::Gemm p = gemmParams(kernel::F32, kernel::F32, 24, 48, 16, 0);
   p.prologue = halveSlot();
@@ -100,10 +100,10 @@ inline void addGemmSlotCases(KernelCases &cases) {
   }
   for (const char *format : {"q4_1", "q8_0"})
     for (int64_t m : {1, 12}) {
-      KernelCase block = blockGemmCase("q8a", format, m, 32, 64);
+      KernelCase block = blockGemmCase(activation, format, m, 32, 64);
       block.views["residual"] = {"M", "N"};
       block.bound = {4e-6, 4e-6};
-      kernels::Gemm q = gemmParams(kernel::block("q8a"), kernel::block(format), m, 32, 64, 16);
+      kernels::Gemm q = gemmParams(kernel::block(activation), kernel::block(format), m, 32, 64, 16);
       q.epilogue = siluAndAddSlot("residual");
       cases.push_back(withSlots(block, "epilogue", q, kernels::gemm));
       KernelCase decoded = gemmCase("f32", format, true, m, 32, 64);
@@ -115,7 +115,7 @@ inline void addGemmSlotCases(KernelCases &cases) {
     }
 }
 
-inline void addRowSlotCases(KernelCases &cases) {
+inline void addRowSlotCases(KernelCases &cases, const std::string &activation) {
   kernels::RmsNorm norm;
   norm.blockRows = 2;
   norm.blockColumns = 64;
@@ -126,9 +126,10 @@ inline void addRowSlotCases(KernelCases &cases) {
   cases.push_back(withSlots(c, "both_slots", norm, kernels::rmsNorm));
 
   kernels::QuantizeRows rows;
+  rows.out = kernel::block(activation);
   rows.blockColumns = 64;
   rows.prologue = siluAndAddSlot("other");
-  c = roundedRowsCase("quantize_rows", 1, 64, kRows);
+  c = roundedRowsCase("quantize_rows", 1, 64, kRows, activation);
   c.views["other"] = {"M", "N"};
   cases.push_back(withSlots(c, "prologue", rows, kernels::quantizeRows));
 
@@ -164,12 +165,12 @@ inline void addAttentionSlotCases(KernelCases &cases) {
 }
 
 // The joined product of queries, keys and values, whose heads rotate and scatter as they come, of
-// rows in `plain` elements where b is not of blocks.
+// rows in the elements or blocks `a`.
 inline KernelCase headSinkCase(const std::string &b, int64_t m, const kernels::Heads &heads,
-                               const std::string &plain = "f32") {
+                               const std::string &a) {
   int64_t columns = heads.allHeads() * heads.headDim;
   bool blocks = b.front() == 'q';
-  std::string a = blocks ? "q8a" : plain, n = std::to_string(columns);
+  std::string n = std::to_string(columns);
   std::string count = std::to_string(heads.heads), kvCount = std::to_string(heads.kvHeads);
   std::string dim = std::to_string(heads.headDim), rows = std::to_string(heads.pageRows);
   KernelCase c = blocks ? blockGemmCase(a, b, m, heads.headDim, 64)
@@ -205,21 +206,22 @@ inline KernelCase headSinkCase(const std::string &b, int64_t m, const kernels::H
                    kernels::headGemm);
 }
 
-inline void addSinkCases(KernelCases &cases) {
+inline void addSinkCases(KernelCases &cases, const std::string &activation) {
   kernels::Heads heads;
   heads.heads = 3;
   heads.kvHeads = 1;
   heads.pageRows = 16;
   for (const char *format : {"f16", "q4_1", "q8_0"})
     for (int64_t m : {1, 6}) {
+      const std::string rows = std::string_view(format) == "f16" ? "f32" : activation;
       heads.headDim = m == 1 ? 64 : 32;
       heads.group = 0;
-      cases.push_back(headSinkCase(format, m, heads));
+      cases.push_back(headSinkCase(format, m, heads, rows));
       heads.group = 8;
-      cases.push_back(headSinkCase(format, m, heads));
+      cases.push_back(headSinkCase(format, m, heads, rows));
     }
   heads.pool = kernel::BF16;
-  cases.push_back(headSinkCase("q8_0", 6, heads));
+  cases.push_back(headSinkCase("q8_0", 6, heads, activation));
   cases.back().label += "_bf16_pools";
   heads.pool = kernel::F16;
   // Some of them, as where the others' weights are of another format.
@@ -230,14 +232,14 @@ inline void addSinkCases(KernelCases &cases) {
         heads.keys = keys;
         heads.values = values;
         heads.group = queries ? 0 : 8;
-        cases.push_back(headSinkCase("q8_0", 6, heads));
+        cases.push_back(headSinkCase("q8_0", 6, heads, activation));
       }
 }
 
-inline void addSlotCases(KernelCases &cases) {
-  addGemmSlotCases(cases);
-  addSinkCases(cases);
-  addRowSlotCases(cases);
+inline void addSlotCases(KernelCases &cases, const std::string &activation) {
+  addGemmSlotCases(cases, activation);
+  addSinkCases(cases, activation);
+  addRowSlotCases(cases, activation);
   addAttentionSlotCases(cases);
 }
 

@@ -325,7 +325,7 @@ inline void addBfloatAttention(KernelCases &cases) {
       attentionCase({.headDim = 32, .pageRows = 4, .blockQueries = 3, .compute = "bf16"}));
 }
 
-inline void addTokenCases(KernelCases &cases) {
+inline void addTokenCases(KernelCases &cases, const std::string &activation) {
   for (const char *table : {"f32", "f16", "bf16", "q4_0", "q4_1", "q8_0"})
     for (bool packed : {false, true}) {
       KernelCase c = embedCase(table, 64);
@@ -376,13 +376,13 @@ inline void addTokenCases(KernelCases &cases) {
                                      .spanSteps = steps}));
     }
   }
-  cases.push_back(attentionCase({.kernel = "attention_join", .out = "q8a", .headDim = 64}));
+  cases.push_back(attentionCase({.kernel = "attention_join", .out = activation, .headDim = 64}));
   cases.push_back(attentionCase({.kernel = "attention_spans", .pool = "q8_0", .headDim = 64}));
   for (int64_t dim : {32, 64})
-    cases.push_back(attentionCase({.out = "q8a", .headDim = dim, .blockQueries = dim / 32}));
+    cases.push_back(attentionCase({.out = activation, .headDim = dim, .blockQueries = dim / 32}));
   addBfloatAttention(cases);
   for (const char *kernel : {"attention", "attention_join"})
-    for (const char *out : {"f32", "q8a"})
+    for (const std::string &out : {std::string("f32"), activation})
       cases.push_back(attentionCase({.kernel = kernel,
                                      .out = out,
                                      .groupHeads = 4,

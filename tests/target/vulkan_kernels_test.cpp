@@ -21,7 +21,7 @@ using namespace cpu;
 constexpr const char *kAllFeatures = "+float16+int16+int8";
 
 std::string caseName(size_t index) {
-  return allCases()[index].label;
+  return threadCases()[index].label;
 }
 
 // ---- the binary ----
@@ -51,7 +51,7 @@ class VulkanBinary : public testing::TestWithParam<std::tuple<size_t, std::strin
 
 TEST_P(VulkanBinary, IsValid) {
   const auto &[index, features] = GetParam();
-  const KernelCase &c = allCases()[index];
+  const KernelCase &c = threadCases()[index];
   auto program = llvm::sys::findProgramByName("spirv-val");
   if (!program)
     GTEST_SKIP() << "there is no spirv-val (package spirv-tools)";
@@ -65,7 +65,7 @@ TEST_P(VulkanBinary, IsValid) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, VulkanBinary,
-                         testing::Combine(testing::Range(size_t(0), allCases().size()),
+                         testing::Combine(testing::Range(size_t(0), threadCases().size()),
                                           testing::Values(kAllFeatures, "")),
                          [](const auto &info) {
                            bool all = !std::get<1>(info.param).empty();
@@ -95,7 +95,7 @@ class VulkanConformance : public testing::TestWithParam<std::tuple<size_t, Devic
 
 TEST_P(VulkanConformance, Holds) {
   const auto &[index, kind] = GetParam();
-  const KernelCase &c = allCases()[index];
+  const KernelCase &c = threadCases()[index];
   auto device = softwareDevice(kind.subgroup);
   if (!device)
     GTEST_SKIP() << device.error().toString();
@@ -117,7 +117,7 @@ TEST_P(VulkanConformance, Holds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, VulkanConformance,
-                         testing::Combine(testing::Range(size_t(0), allCases().size()),
+                         testing::Combine(testing::Range(size_t(0), threadCases().size()),
                                           testing::Values(DeviceKind{4, true}, DeviceKind{8, true},
                                                           DeviceKind{16, true},
                                                           DeviceKind{8, false})),

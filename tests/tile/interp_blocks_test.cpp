@@ -244,6 +244,33 @@ TEST(BlockDot, OfOneGroupIsBitForBitItsDefinition) {
   }
 }
 
+TEST(BlockDot, OfAFreeScaleIsBitForBitItsDefinition) {
+  const BlockFormat &format = *findBlockFormat("Q4_1");
+  Dot dot = makeDot(format);
+  auto result = runDot(dot, "q4_1", "", "q8a_32");
+  ASSERT_TRUE(result) << result.error().message;
+  for (int64_t j = 0; j < dot.n; ++j) {
+    float acc = 0.25f;
+    for (int64_t g = 0; g < dot.k / 32; ++g) {
+      const float *x = &dot.a[g * 32];
+      const uint8_t *block = &dot.b[(j * dot.k / 32 + g) * format.blockBytes];
+      float most = 0;
+      for (int i = 0; i < 32; ++i)
+        most = std::max(most, std::fabs(x[i]));
+      int32_t products = 0, sum = 0;
+      for (uint32_t i = 0; i < 32; ++i) {
+        int32_t code = static_cast<int32_t>(std::nearbyint(x[i] * (127 / most)));
+        products += code * static_cast<int32_t>(format.code.raw(block, format.codeOf(i).code));
+        sum += code;
+      }
+      float part = float(products) * format.scale.value(block, 0);
+      part = std::fma(-format.min.value(block, 0), float(sum), part);
+      acc = std::fma(part, most / 127, acc);
+    }
+    EXPECT_EQ(dot.c[j], acc) << j;
+  }
+}
+
 // The groups of 256 elements are summed up before the scale that they share.
 TEST(BlockDot, OfASharedScaleIsBitForBitItsDefinition) {
   const BlockFormat &format = *findBlockFormat("Q4_K");

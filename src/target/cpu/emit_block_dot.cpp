@@ -38,8 +38,8 @@ FailureOr<DotPacking> Emitter::blockDotPacking(tile::DotOp op, const EmittedView
   if (!activation || packing->groupLength % activation->partLength)
     return op.emitOpError() << "multiplies by activations of " << a.type.getElementType()
                             << ", expected "
-                            << lowerName(
-                                   activationFormatFor(packing->groupLength, format->blockLength))
+                            << lowerName(activationFormatFor(packing->groupLength,
+                                                             format->blockLength, Scales::Stepped))
                             << " beside " << w.type.getElementType();
   int64_t depth = cast<RankedTensorType>(op.getA().getType()).getDimSize(1);
   int64_t whole = std::lcm(format->blockLength, activation->scaleLength);

@@ -18,7 +18,7 @@ namespace sinter::kernels {
 // arguments take its place.
 struct Gemm {
   kernel::Element a = kernel::F32, b = kernel::F32, out = kernel::F32;
-  kernel::Element activation = kernel::block("q8a_32"); // which every target multiplies
+  kernel::Element activation = kernel::block("q8a");
   bool batched = false;
   bool transposeA = false, transposeB = true;
   bool constantB = false;                   // b is the same in every launch

@@ -4,6 +4,7 @@
 #include "base/check.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 namespace sinter {
@@ -118,6 +119,17 @@ Result<void> buildBatch(std::span<const BatchPart> parts, const BatchShape &shap
     addLogitRows(part, sequence, firstToken, shape.queryBlock, batch.logitRows);
   }
   return {};
+}
+
+int64_t longestOf(const Batch &batch, const LogitRows &rows) {
+  const bool single = batch.tokenCount() == batch.blockCount(),
+             singleLogits = rows.count() > 0 && rows.count() == rows.blockCount();
+  if (!single && !singleLogits)
+    return 0;
+  int32_t most = 1;
+  for (const int32_t length : batch.kvLengths)
+    most = std::max(most, length);
+  return int64_t(std::bit_ceil(static_cast<uint32_t>(most)));
 }
 
 } // namespace sinter

@@ -6,7 +6,6 @@
 #include "plan/walk.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <numeric>
 
@@ -235,15 +234,6 @@ void PlanRunner::growPool(const Batch &batch) {
 
 static int64_t sumOf(const std::vector<int32_t> &values) {
   return std::accumulate(values.begin(), values.end(), int64_t{0});
-}
-
-static int64_t longestOf(const Batch &batch, const LogitRows &rows) {
-  if (batch.tokenCount() != batch.blockCount() && rows.count() != rows.blockCount())
-    return 0;
-  int32_t most = 1;
-  for (const int32_t length : batch.kvLengths)
-    most = std::max(most, length);
-  return int64_t(std::bit_ceil(static_cast<uint32_t>(most)));
 }
 
 Result<void> PlanRunner::bind(const Batch &batch) {

@@ -107,7 +107,7 @@ TEST(Lowering, ValuesBecomeBuffersOfTheirKind) {
 }
 
 TEST(Lowering, StridesThatAllLaunchesOfAKernelGiveAreKnownToIt) {
-  Lowered lowered(kNormThenProduct);
+  Lowered lowered(normThenProduct());
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
   EXPECT_THAT(lowered.kernelText(lowered.step<plan::Launch>(0)),
               HasSubstr("tile.name = \"x\", tile.strides = array<i64: 64, 1>"));

@@ -63,6 +63,24 @@ TEST(Batch, AttentionBlocksHoldAtMostQueryBlockTokensOfOneSequence) {
   EXPECT_THAT(batch.blocks, ElementsAre(0, 0, 4, 0, 4, 1, 1, 5, 1));
 }
 
+TEST(Batch, TheLongestCountsWhereRowsAreSingleAlone) {
+  auto pool = PagePool::create(4, 64);
+  SequencePages pages(*pool);
+  ASSERT_TRUE(pages.reserve(200).has_value());
+  const std::vector<TokenId> tokens(9, 1);
+  auto longest = [&](size_t count, LogitsWanted logits) {
+    const BatchPart part{std::span(tokens).first(count), 100, &pages, logits};
+    Batch batch;
+    EXPECT_TRUE(buildBatch({&part, 1}, {4, 64, 2}, batch).has_value());
+    return longestOf(batch, batch.logitRows);
+  };
+  EXPECT_EQ(longest(1, LogitsWanted::Last), 128);
+  EXPECT_EQ(longest(1, LogitsWanted::None), 128);
+  EXPECT_EQ(longest(9, LogitsWanted::Last), 128);
+  EXPECT_EQ(longest(9, LogitsWanted::All), 0);
+  EXPECT_EQ(longest(9, LogitsWanted::None), 0);
+}
+
 TEST(Batch, BlocksCoverEachTokenOnceAtLengthsAroundTheBlock) {
   auto pool = PagePool::create(4, 64);
   SequencePages pages(*pool);

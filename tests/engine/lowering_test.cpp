@@ -119,8 +119,10 @@ TEST(Lowering, StridesInWhichLaunchesOfAKernelDifferAreUnknown) {
     %y = graph.input "y" : tensor<?x16xf32, #graph.dims<T>>
     %part = graph.slice %x from 48 : !x -> tensor<?x16xf32, #graph.dims<T>>
     %g = graph.weight ["g"] : tensor<16xf32>
-    %a = graph.norm %part, %g eps 1.0e-5 : tensor<?x16xf32, #graph.dims<T>>, tensor<16xf32> -> tensor<?x16xf32, #graph.dims<T>>
-    %b = graph.norm %y, %g eps 1.0e-5 : tensor<?x16xf32, #graph.dims<T>>, tensor<16xf32> -> tensor<?x16xf32, #graph.dims<T>>
+    %a = graph.norm %part, %g eps 1.0e-5
+      : tensor<?x16xf32, #graph.dims<T>>, tensor<16xf32> -> tensor<?x16xf32, #graph.dims<T>>
+    %b = graph.norm %y, %g eps 1.0e-5
+      : tensor<?x16xf32, #graph.dims<T>>, tensor<16xf32> -> tensor<?x16xf32, #graph.dims<T>>
     graph.output "a", %a : tensor<?x16xf32, #graph.dims<T>>
     graph.output "b", %b : tensor<?x16xf32, #graph.dims<T>>)");
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;

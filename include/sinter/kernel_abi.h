@@ -47,7 +47,8 @@ typedef struct SinterOperand {
 } SinterOperand;
 
 enum { SINTER_ACCESS_IN, SINTER_ACCESS_OUT, SINTER_ACCESS_INOUT };
-/* MAX_ANY_NAN: the largest number, or NaN, where NaN is among the elements. */
+/* MAX_ANY_NAN: MAX but where NaN is among the elements (NaN, or the largest number beside it) or
+ * zeros of both signs (either). */
 enum { SINTER_REDUCE_SUM, SINTER_REDUCE_MAX, SINTER_REDUCE_MIN, SINTER_REDUCE_MAX_ANY_NAN };
 
 /* Elementwise operations; integers are signed unless the name says otherwise. */

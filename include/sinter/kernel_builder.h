@@ -164,8 +164,9 @@ inline Tile reduceSum(const Tile &tile, uint32_t axis, const Where &where = Wher
 inline Tile reduceMax(const Tile &tile, uint32_t axis, const Where &where = Where::current()) {
   return reduce(SINTER_REDUCE_MAX, tile, axis, where);
 }
-// The same where nobody asks whether NaN was among the elements (it may be left out) or which zero
-// is the largest: less work on some processors. A softmax's, whose exponentials keep NaN anyway.
+// The largest number where it does not matter whether NaN, which may be left out, was among the
+// elements, nor which zero is larger: less work on some processors. A softmax asks for no more,
+// since its exponentials keep NaN.
 inline Tile reduceMaxAnyNan(const Tile &tile, uint32_t axis,
                             const Where &where = Where::current()) {
   return reduce(SINTER_REDUCE_MAX_ANY_NAN, tile, axis, where);

@@ -87,6 +87,19 @@ static void fillRandom(tile::ViewType view, KernelArgument &argument, std::mt199
   argument.filled = true;
 }
 
+// Code holds the strides that a kernel says every launch gives: others would reach beyond memory.
+static Result<void> checkStrides(tile::KernelOp kernel, unsigned index,
+                                 const KernelArgument &argument) {
+  BlockArgument view = kernel.getBody().getArgument(index);
+  for (auto [axis, stride] : llvm::enumerate(argument.strides))
+    if (auto given = tile::givenStride(view, static_cast<int64_t>(axis)); given && *given != stride)
+      return fail(Code::InvalidArgument, "argument '" + argument.name + "' has stride " +
+                                             std::to_string(stride) + " on axis " +
+                                             std::to_string(axis) + ", and the kernel is for " +
+                                             std::to_string(*given));
+  return {};
+}
+
 Result<std::vector<KernelArgument>> makeArguments(tile::KernelOp kernel,
                                                   const ArgumentRequest &request) {
   std::mt19937_64 random(request.seed);
@@ -117,6 +130,7 @@ Result<std::vector<KernelArgument>> makeArguments(tile::KernelOp kernel,
     argument.strides.assign(argument.shape.size(), 1);
     for (size_t axis = argument.shape.size() - 1; axis > 0; --axis)
       argument.strides[axis - 1] = argument.strides[axis] * argument.shape[axis];
+    SINTER_TRY(checkStrides(kernel, index, argument));
     SINTER_ASSIGN(uint64_t bytes, viewBytes(view, argument.shape));
     argument.bytes.assign(bytes, 0xff);
     if (auto it = request.fills.find(argument.name); it != request.fills.end())

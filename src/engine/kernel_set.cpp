@@ -49,7 +49,8 @@ Result<mlir::OwningOpRef<mlir::ModuleOp>> KernelSet::build(const std::string &sy
   return std::move(built.module);
 }
 
-// What a kernel is, in words that are the same in each plan, and what may be chosen about it.
+// What a kernel is, in words that are the same in each plan (without the strides of its launches
+// there), and what may be chosen about it.
 Result<const KernelSet::Source *> KernelSet::sourceOf(std::string_view name, BlockSpace blocks,
                                                       const Form &rules) {
   const std::string key = rules.parameters + rules.variant;
@@ -115,9 +116,9 @@ void KernelSet::addLaunch(KernelId id, const std::vector<BoundArgument> &argumen
     if (!view)
       continue;
     std::vector<int64_t> strides = constantStrides(*view);
-    for (auto [stride, before] : llvm::zip(strides, tile::stridesOf(launched, argument)))
-      if (stride != before)
-        stride = mlir::ShapedType::kDynamic;
+    if (auto before = tile::stridesOf(launched, argument); !before.empty())
+      for (auto [stride, other] : llvm::zip_equal(strides, before))
+        stride = stride == other ? stride : mlir::ShapedType::kDynamic;
     tile::setStrides(launched, argument, strides);
   }
 }

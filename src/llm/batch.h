@@ -76,8 +76,8 @@ struct BatchShape {
 Result<void> buildBatch(std::span<const BatchPart> parts, const BatchShape &shape, Batch &batch);
 
 // plan_names.h's kLongest for this batch and these rows of logits; 0 where it asks for the minimum.
-// Steps of a prompt that want no logits are alike, however many keys they see, so that a device
-// runs one graph for all of them.
+// Steps of several tokens of a prompt that want no logits are alike, however many keys they see, so
+// that a device runs one graph for all of them.
 int64_t longestOf(const Batch &batch, const LogitRows &rows);
 
 } // namespace sinter

@@ -17,9 +17,9 @@ inline constexpr const char *kLogitBlocks = "C";
 inline constexpr const char *kPagesPerSequence = "P";
 inline constexpr const char *kPoolPages = "N";
 inline constexpr const char *kGenerated = "G";
-// Where each attention block has one token, or each of the logits' has one row: positions of the
-// step's longest sequence, this step's tokens counted, rounded up to a power of two, so that few
-// sizes occur. The symbol's minimum where that is less, and for all other steps.
+// Where each attention block has one token, or there are logits' blocks and each has one row:
+// positions of the step's longest sequence, this step's tokens counted, rounded up to a power of
+// two, so that few sizes occur. The symbol's minimum where that is less, and for all other steps.
 inline constexpr const char *kLongest = "L";
 // What attention reads, for costs alone, 0 unless steps are profiled: keys that the step's
 // sequences hold, and keys that its tokens see, summed over tokens.

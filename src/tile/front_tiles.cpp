@@ -151,7 +151,8 @@ SinterValue FrontSession::reduce(uint32_t kind, SinterValue tile, uint32_t axis,
   RankedTensorType from = tileOf(value);
   auto how = symbolizeReduceKind(kind);
   if (!how)
-    return error(at, "reduction of kind " + Twine(kind) + ", expected sum, max, min or max_any_nan");
+    return error(at,
+                 "reduction of kind " + Twine(kind) + ", expected sum, max, min or max_any_nan");
   if (axis >= from.getRank())
     return error(at, "reduction along axis " + Twine(axis) + " of " + describe(from) +
                          ", expected an axis below " + Twine(from.getRank()));

@@ -138,11 +138,13 @@ private:
     if (axis + 1 == host.shape.size() && !type.getStrided() && stride != 1)
       return wrong("has stride " + Twine(stride) + " on its last axis",
                    "1 for a view that is not strided");
-    std::optional<int64_t> given =
-        givenStride(kernel_.getBody().getArgument(at_), static_cast<int64_t>(axis));
-    if (given && stride != *given)
-      return wrong("has stride " + Twine(stride) + " on axis " + Twine(axis), Twine(*given));
-    std::optional<int64_t> dense = type.denseStride(static_cast<int64_t>(axis));
+    const auto at = static_cast<int64_t>(axis);
+    if (std::optional<int64_t> given = givenStride(kernel_.getBody().getArgument(at_), at)) {
+      if (stride != *given)
+        return wrong("has stride " + Twine(stride) + " on axis " + Twine(axis), Twine(*given));
+      return {};
+    }
+    std::optional<int64_t> dense = type.denseStride(at);
     if (dense && extent > 1 && stride != *dense)
       return wrong("has stride " + Twine(stride) + " on axis " + Twine(axis),
                    Twine(*dense) + ": blocks of static inner extents have no gaps");

@@ -69,6 +69,8 @@ static void reduceFloats(OpCall &call, ReduceKind kind, const Lanes &lanes) {
   };
   if (kind == ReduceKind::Sum)
     run([element](double a, double b) { return roundTo(element, a + b); });
+  else if (kind == ReduceKind::MaxAnyNan && call.engine().reduceOrder == ReduceOrder::Tree)
+    run([](double a, double b) { return b > a ? b : a; });
   else if (isMax(kind))
     run(largerFloat);
   else

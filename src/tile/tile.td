@@ -49,7 +49,8 @@ def Tile_View : TypeDef<Tile_Dialect, "View", []> {
   let description = [{
     `!tile.view<?x64xf32, in>`. Strides count elements (blocks for the last dimension of block formats) and are
     passed at launch; the innermost stride is 1 unless `strided`. Views of block formats whose inner extents are static
-    have no gaps, so that kernels know their strides, unless `strided`; their innermost stride is 1 even so. `interleave = R`: rows are packed in groups of R.
+    have no gaps, so that kernels know their strides, unless `strided` (their innermost stride is 1 even so) or the
+    argument's `tile.strides` says otherwise: the strides that every launch of the kernel gives it. `interleave = R`: rows are packed in groups of R.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "mlir::Type":$elementType,
                         "::sinter::tile::Access":$access,
@@ -238,7 +239,8 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let description = [{
     `max` and `min` of floats keep NaN and have -0 below +0. `max_any_nan` is `max` but where NaN or zeros of both signs
     are among the elements: then it is NaN, a zero of either sign or the largest number beside NaN, whichever a target
-    finds with less work.
+    finds with less work. In scheduled form of cores two elements in the tree's order give the second where it is larger,
+    else the first.
   }];
   let arguments = (ins Tile_ReduceKind:$kind, Tile_Tile:$value, ConfinedAttr<I32Attr, [IntNonNegative]>:$axis);
   let results = (outs Tile_Tile:$result);

@@ -44,18 +44,32 @@ GridOp KernelOp::getGrid() {
   return *getBody().getOps<GridOp>().begin();
 }
 
+// What a launch may give a view of this type along an axis.
+static bool mayBeStride(ViewType view, int64_t axis, int64_t stride) {
+  if (ShapedType::isDynamic(stride))
+    return true;
+  if (axis + 1 == view.getRank() && !view.getStrided())
+    return stride == 1;
+  const BlockFormat *format = blockFormatOf(view.getElementType());
+  const ActivationFormat *activation = activationFormatOf(view.getElementType());
+  const int64_t unit = format ? format->blockLength : activation ? kActivationLength : 1;
+  return stride >= 0 && (axis + 1 == view.getRank() || stride % unit == 0);
+}
+
 static LogicalResult verifyStrides(KernelOp kernel, unsigned index, Type type) {
   Attribute given = kernel.getArgAttr(index, kStridesName);
   if (!given)
     return success();
   auto view = dyn_cast<ViewType>(type);
   auto strides = dyn_cast<DenseI64ArrayAttr>(given);
-  auto isStride = [](int64_t stride) { return ShapedType::isDynamic(stride) || stride >= 0; };
-  if (view && strides && strides.size() == view.getRank() &&
-      llvm::all_of(strides.asArrayRef(), isStride))
+  bool fits = view && strides && strides.size() == view.getRank();
+  for (int64_t axis = 0; fits && axis < view.getRank(); ++axis)
+    fits = mayBeStride(view, axis, strides[axis]);
+  if (fits)
     return success();
   return kernel.emitOpError() << "argument " << index << ", " << type << ", has strides " << given
-                              << ", expected one of 0 or more for each dimension of a view";
+                              << ", expected one for each dimension of a view, of whole blocks, 1 "
+                                 "for the last unless it is strided";
 }
 
 LogicalResult KernelOp::verify() {

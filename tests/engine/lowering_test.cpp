@@ -2,6 +2,7 @@
 // condition.
 #include "engine/graph_text.h"
 #include "engine/lowering.h"
+#include "target/registry.h"
 #include "tile/mlir_pch.h"
 
 #include <gmock/gmock.h>
@@ -58,6 +59,16 @@ public:
   std::string symbolOf(const plan::Launch &launch) {
     return kernels_.kernel(launch.kernel).getSymName().str();
   }
+  // Its code, as if x of the first kernel had been launched with another stride too.
+  std::string compiled(const target::Target &target, bool otherStrides) {
+    if (otherStrides)
+      tile::setStrides(kernels_.kernel({0}), 0, {mlir::ShapedType::kDynamic, 1});
+    plan::Plan compiled = plan();
+    auto done = kernels_.compile(target, 1, compiled, [](std::string_view, uint32_t, uint32_t) {});
+    EXPECT_TRUE(done) << done.error().message;
+    const std::vector<uint8_t> &code = compiled.modules.at(0).code;
+    return {code.begin(), code.end()};
+  }
   size_t kernelCount() const { return kernels_.size(); }
   std::string kernelText(const plan::Launch &launch) {
     std::string text;
@@ -111,6 +122,19 @@ TEST(Lowering, StridesThatAllLaunchesOfAKernelGiveAreKnownToIt) {
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
   EXPECT_THAT(lowered.kernelText(lowered.step<plan::Launch>(0)),
               HasSubstr("tile.name = \"x\", tile.strides = array<i64: 64, 1>"));
+}
+
+TEST(Lowering, CompiledCodeReadsNoStridesThatItKnows) {
+  LoweringOptions options;
+  options.programs = Programs::Threads;
+  auto target = target::findTarget("cuda:sm_90a");
+  ASSERT_TRUE(target) << target.error().message;
+  for (bool known : {true, false}) {
+    Lowered lowered(normThenProduct("q8a_32"), options);
+    ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+    const std::string code = lowered.compiled(**target, /*otherStrides=*/!known);
+    EXPECT_EQ(code.find("[rms_norm_0_param_5]") == std::string::npos, known) << code;
+  }
 }
 
 TEST(Lowering, StridesInWhichLaunchesOfAKernelDifferAreUnknown) {

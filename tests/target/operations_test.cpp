@@ -214,6 +214,11 @@ const Function kFunctions[] = {{"exp", [](const Tile &x) { return exp(x); }},
                                {"log", [](const Tile &x) { return log(x); }},
                                {"rsqrt", [](const Tile &x) { return rsqrt(x); }},
                                {"tanh", [](const Tile &x) { return tanh(x); }},
+                               {"softmax",
+                                [](const Tile &x) { // NaN for all of a row that holds NaN
+                                  Tile weights = exp(x - reduceMaxAnyNan(x, 1));
+                                  return weights / reduceSum(weights, 1);
+                                }},
                                {"sin", [](const Tile &x) { return sin(x); }, true},
                                {"cos", [](const Tile &x) { return cos(x); }, true}};
 

@@ -219,8 +219,11 @@ LogicalResult Blocker::sinkReduce(tile::ReduceOp reduce) {
   if (lanes)
     step.assign(step.size(), 1); // the lanes of one row fill the registers
   int64_t by = lanes ? streamStep(type).back() : 1;
-  const bool byOrder = !facts_.instructions.ownMaximum &&
-                       reduce.getKind() == tile::ReduceKind::Max && type.getElementType().isF32();
+  const tile::ReduceKind kind = facts_.instructions.ownMaximum && tile::isMax(reduce.getKind())
+                                    ? tile::ReduceKind::Max
+                                    : reduce.getKind();
+  const bool byOrder = !facts_.instructions.ownMaximum && kind == tile::ReduceKind::Max &&
+                       type.getElementType().isF32();
   Type element = byOrder ? Type(b_.getI32Type()) : type.getElementType();
   LogicalResult done = forEachBlock(result, step, [&](const Block &block) -> LogicalResult {
     auto part = [&](Value at, int64_t size) -> FailureOr<Value> {
@@ -234,7 +237,7 @@ LogicalResult Blocker::sinkReduce(tile::ReduceOp reduce) {
     shape.shape[axis] = by;
     auto blockOf = RankedTensorType::get(shape.shape, element);
     auto loop = scf::ForOp::create(b_, loc_, index(0), index(length / by * by), index(by),
-                                   ValueRange{neutral(b_, loc_, reduce.getKind(), blockOf)});
+                                   ValueRange{neutral(b_, loc_, kind, blockOf)});
     {
       OpBuilder::InsertionGuard guard(b_);
       b_.setInsertionPointToEnd(loop.getBody());
@@ -242,21 +245,22 @@ LogicalResult Blocker::sinkReduce(tile::ReduceOp reduce) {
       if (failed(next))
         return failure();
       scf::YieldOp::create(b_, loc_,
-                           ValueRange{combine(b_, loc_, facts_.instructions, reduce.getKind(),
-                                              loop.getRegionIterArg(0), *next)});
+                           ValueRange{combine(b_, loc_, kind, loop.getRegionIterArg(0), *next)});
     }
     auto resultType = RankedTensorType::get(block.shape, element);
     auto fold = [&](Value v) -> Value {
-      return lanes ? tile::ReduceOp::create(b_, loc_, resultType, reduce.getKind(), v, axis)
-                         .getResult()
-                   : v;
+      return lanes ? tile::ReduceOp::create(b_, loc_, resultType, kind, v, axis).getResult() : v;
     };
     Value total = fold(loop.getResult(0));
     if (int64_t rest = length % by) {
       FailureOr<Value> tail = part(index(length - rest), rest);
       if (failed(tail))
         return failure();
-      total = combine(b_, loc_, facts_.instructions, reduce.getKind(), total, fold(*tail));
+      Value rests = *tail;
+      if (kind == tile::ReduceKind::MaxAnyNan) // which leaves NaN out of what begins without
+        rests = combine(b_, loc_, kind,
+                        neutral(b_, loc_, kind, cast<RankedTensorType>(rests.getType())), rests);
+      total = combine(b_, loc_, kind, total, fold(rests));
     }
     write(byOrder ? fromOrder(b_, loc_, total) : total, buffer, block.offsets);
     return success();

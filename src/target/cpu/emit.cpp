@@ -60,9 +60,9 @@ void Emitter::bindView(Value view, Value buffers, Value scalars) {
   for (int64_t axis = 0; axis < type.getRank(); ++axis) {
     bool innermost = axis + 1 == type.getRank() && !type.getStrided();
     Value passed = innermost ? index(1) : Value(scalar());
-    std::optional<int64_t> known = type.denseStride(axis);
+    std::optional<int64_t> known = tile::givenStride(cast<BlockArgument>(view), axis);
     if (!known)
-      known = tile::givenStride(cast<BlockArgument>(view), axis);
+      known = type.denseStride(axis);
     emitted.strides.push_back(known ? index(*known) : passed);
   }
   views_[view] = emitted;

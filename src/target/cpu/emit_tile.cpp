@@ -278,9 +278,7 @@ LogicalResult Emitter::emitReduce(tile::ReduceOp op) {
   const Pieces source = relayout(tiles_.find(op.getValue())->second, length > 1 ? axis : -1);
   Pieces result{
       SmallVector<int64_t>(cast<RankedTensorType>(op.getType()).getShape()), -1, false, {}};
-  auto fold = [&](Value x, Value y) {
-    return combine(b_, loc_, facts_.instructions, op.getKind(), x, y);
-  };
+  auto fold = [&](Value x, Value y) { return combine(b_, loc_, op.getKind(), x, y); };
   auto elements = [&](Value v, SmallVectorImpl<Value> &into) {
     auto vec = dyn_cast<VectorType>(v.getType());
     if (!vec)

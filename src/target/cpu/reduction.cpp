@@ -42,25 +42,24 @@ static Value minimum(OpBuilder &b, Location loc, Value x, Value y) {
   return arith::MinSIOp::create(b, loc, x, y);
 }
 
-// One instruction of x86, which leaves x where y is NaN.
+// One instruction of x86.
 static Value larger(OpBuilder &b, Location loc, Value x, Value y) {
+  if (!isa<FloatType>(getElementTypeOrSelf(x.getType())))
+    return arith::MaxSIOp::create(b, loc, x, y);
   Value isLarger = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, y, x);
   return arith::SelectOp::create(b, loc, isLarger, y, x);
 }
 
-Value combine(OpBuilder &b, Location loc, const CpuInstructions &instructions,
-              tile::ReduceKind kind, Value x, Value y) {
+Value combine(OpBuilder &b, Location loc, tile::ReduceKind kind, Value x, Value y) {
   switch (kind) {
   case tile::ReduceKind::Sum:
     return sum(b, loc, x, y);
-  case tile::ReduceKind::MaxAnyNan:
-    if (!instructions.ownMaximum && getElementTypeOrSelf(x.getType()).isF32())
-      return larger(b, loc, x, y);
-    [[fallthrough]];
   case tile::ReduceKind::Max:
     return maximum(b, loc, x, y);
   case tile::ReduceKind::Min:
     return minimum(b, loc, x, y);
+  case tile::ReduceKind::MaxAnyNan:
+    return larger(b, loc, x, y);
   }
   llvm_unreachable("closed enum");
 }

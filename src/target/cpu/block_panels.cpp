@@ -12,6 +12,10 @@ using namespace mlir;
 namespace sinter::target::cpu {
 
 static constexpr int64_t kWordBytes = 4;
+// How far along K blocks are asked for before they are expanded. What rows of blocks asked for
+// waits in the second cache by then, and loads that find it there wait for one another (SmolLM2's
+// Q8_0 on a Zen 4: a prompt takes 0.993 of its time with 32, 0.988 with 128, 0.996 with 256).
+static constexpr int64_t kExpandAhead = 128;
 
 int64_t blockLengthOf(Value weights) {
   const BlockFormat *format = tile::blockFormatOf(getElementTypeOrSelf(weights.getType()));
@@ -141,6 +145,8 @@ LogicalResult Blocker::expandColumns(tile::DotOp dot, Columns &columns) {
   if (parts.scales.integers)
     columns.totals = buffer(length / 2, b_.getF32Type());
   return loopOver(index(0), groupsEnd(dot, depth), length, [&](Value k) -> LogicalResult {
+    if (length < kExpandAhead)
+      prefetchBlocks(dot, columns.from, columns.count, add(k, index(kExpandAhead)), length);
     FailureOr<Value> blocks = stream(dot.getB(), {{columns.from, k}, {columns.count, length}});
     if (failed(blocks))
       return failure();

@@ -169,6 +169,7 @@ private:
   void prefetchNext(tile::DotOp dot, const Columns &columns, Value row, int64_t rows, Value k);
   void prefetchStream(tile::DotOp dot, const Columns &columns, Value k, int64_t step);
   void prefetchExpanded(tile::DotOp dot, const Columns &columns, Value row, int64_t rows);
+  void prefetchBlocks(tile::DotOp dot, Value column, int64_t columns, Value k, int64_t elements);
   int64_t aheadOf(tile::DotOp dot);
   void fetchAhead(tile::DotOp step, int64_t ahead);
   void prefetchNextProduct(tile::DotOp dot, const Columns &columns, Value trip, int64_t trips);

@@ -21,7 +21,8 @@ using mlir::Value;
 class PackedOperand;
 
 /// Caches as the prefetch instruction numbers them. What views are read for goes to the second,
-/// where it does not push this trip's operands out of the first; scratch goes to the first.
+/// where it does not push this trip's operands out of the first; scratch goes to the first, and so
+/// do few blocks (emitPrefetchBlocks).
 inline constexpr int32_t kFirstCache = 3, kSecondCache = 2;
 
 /// A register block in vectors. `lane` is the axis that vectors run along (-1: every element is a

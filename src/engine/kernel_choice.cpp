@@ -227,8 +227,12 @@ kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element 
   p.pageRows = shape.pageRows;
   p.blockQueries = rows == RowBucket::One ? 1 : queryBlock;
   if (programs == Programs::Tasks) {
-    if (attendsInBfloat(p.headDim, kernels::stepKeys(p), bfloatDepth))
+    const bool bfloat = attendsInBfloat(p.headDim, kernels::stepKeys(p), bfloatDepth);
+    if (bfloat)
       p.compute = kernel::BF16;
+    const int64_t half = kernels::stepKeys(p) / 2; // in whole registers
+    if (p.blockQueries > 1 && half % (bfloat ? bfloatDepth : kColumnGroup) == 0)
+      p.shortStep = half;
     return spanned(p);
   }
   p.compute = kernel::F16; // for matrix instructions

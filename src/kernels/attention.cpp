@@ -36,6 +36,12 @@ struct Queries {
   Tile ends;      // [rows, 1]: one past the last position that each row attends to
 };
 
+// Keys that are taken together: the first of one page, or all of several.
+struct Step {
+  int64_t keys = 0;
+  bool seen = false; // by every row: none is masked
+};
+
 // What some keys sum up to: each row's largest score, the sum of the exponentials of all scores
 // less that one, and the values weighted by these.
 struct OnlineSums {
@@ -141,12 +147,20 @@ static Scalar startOfKeys(KernelBuilder &k, const Attention &p, const RowViews &
   return floorDiv(max(first, 0), step) * step;
 }
 
+// One past the last step whose keys every row sees; steps begin at multiples of their keys.
+static Scalar endOfSeen(const Attention &p, const RowViews &v, const Block &b) {
+  Scalar end = b.length;
+  if (p.causal)
+    end = min(end, loadScalar(v.positions, {b.first, 0}) + 1);
+  return floorDiv(end, stepKeys(p)) * stepKeys(p);
+}
+
 // The pages of a step whose first key is `start`; beyond the table, page 0.
 static std::vector<Scalar> stepPages(const Attention &p, const AttentionViews &v, const Block &b,
-                                     const Scalar &start) {
+                                     const Step &step, const Scalar &start) {
   std::vector<Scalar> pages;
   Scalar first = floorDiv(start, p.pageRows);
-  for (int64_t at = 0; at < p.stepPages; ++at)
+  for (int64_t at = 0; at * p.pageRows < step.keys; ++at)
     pages.push_back(loadScalar(v.pageTable, {b.sequence, at ? first + at : first}));
   return pages;
 }
@@ -169,37 +183,49 @@ static Tile headOfPage(const Attention &p, const View &pool, const std::vector<S
 
 // [headDim, keys of the step]; of a pool of blocks [keys of the step, headDim]
 static Tile stepOfKeys(const Attention &p, const AttentionViews &v, const Block &b,
-                       const std::vector<Scalar> &pages) {
+                       const Step &step, const std::vector<Scalar> &pages) {
   bool byRow = p.pool.isBlock();
+  const int64_t keys = std::min(step.keys, p.pageRows);
   std::vector<Tile> tiles;
   for (const Scalar &page : pages)
-    tiles.push_back(headOfPage(p, v.keyPool, {page, b.head}, byRow ? p.pageRows : p.headDim,
-                               byRow ? p.headDim : p.pageRows));
+    tiles.push_back(headOfPage(p, v.keyPool, {page, b.head}, byRow ? keys : p.headDim,
+                               byRow ? p.headDim : keys));
   return joined(tiles, byRow ? 0 : 1);
 }
 
-// [keys of the step, headDim]; rows that hold none are zero, since their weights of zero would keep
-// a stale infinity.
+// A page's values where its first key is `start`; rows that hold none are zero, since their weights
+// of zero would keep a stale infinity.
+static View valuesOfPage(const Attention &p, const AttentionViews &v, const Block &b,
+                         const Scalar &page, const Scalar &start) {
+  Scalar rows = max(convert(b.length, Index) - start, 0);
+  return window(v.valuePool, {page, 0, 0, 0}, {1, p.kvHeads, rows, p.headDim});
+}
+
+// [keys of the step, headDim]
 static Tile stepOfValues(KernelBuilder &k, const Attention &p, const AttentionViews &v,
-                         const Block &b, const std::vector<Scalar> &pages, const Scalar &start) {
+                         const Block &b, const Step &step, const std::vector<Scalar> &pages,
+                         const Scalar &start) {
+  const int64_t keys = std::min(step.keys, p.pageRows);
   std::vector<Tile> tiles;
-  Scalar left = convert(b.length, Index) - start;
   for (size_t at = 0; at < pages.size(); ++at) {
-    Scalar rows = at ? max(left - static_cast<int64_t>(at) * p.pageRows, 0) : left;
-    View stored = window(v.valuePool, {pages[at], 0, 0, 0}, {1, p.kvHeads, rows, p.headDim});
-    tiles.push_back(headOfPage(p, stored, {k.constant(Index, 0), b.head}, p.pageRows, p.headDim));
+    Scalar first = at ? start + static_cast<int64_t>(at) * p.pageRows : start;
+    tiles.push_back(step.seen ? headOfPage(p, v.valuePool, {pages[at], b.head}, keys, p.headDim)
+                              : headOfPage(p, valuesOfPage(p, v, b, pages[at], first),
+                                           {k.constant(Index, 0), b.head}, keys, p.headDim));
   }
   return joined(tiles, 0);
 }
 
 // Scores of a step's keys, minus infinity where a row does not attend.
-static Tile stepScores(KernelBuilder &k, const Attention &p, const Queries &q, const Tile &keys,
-                       const Scalar &start) {
+static Tile stepScores(KernelBuilder &k, const Attention &p, const Queries &q, const Step &step,
+                       const Tile &keys, const Scalar &start) {
   int64_t rows = rowsOf(p);
-  Tile scores = dot(q.numbers, convert(keys, p.compute), k.zeros(F32, {rows, stepKeys(p)}),
+  Tile scores = dot(q.numbers, convert(keys, p.compute), k.zeros(F32, {rows, step.keys}),
                     /*transposeB=*/p.pool.isBlock());
-  scores = p.scores(k, scores, {k.constant(Index, 0), start, rows, stepKeys(p)});
-  Tile position = k.iota({1, stepKeys(p)}, 1) + convert(start, I32);
+  scores = p.scores(k, scores, {k.constant(Index, 0), start, rows, step.keys});
+  if (step.seen)
+    return scores;
+  Tile position = k.iota({1, step.keys}, 1) + convert(start, I32);
   Tile seen = position < q.ends;
   if (p.window)
     seen = logicalAnd(seen, position > q.positions - p.window);
@@ -225,19 +251,44 @@ static OnlineSums sumLoop(KernelBuilder &k, const Scalar &start, const Scalar &e
   return {high, total, acc};
 }
 
+static OnlineSums sumsOfStep(KernelBuilder &k, const Attention &p, const AttentionViews &v,
+                             const Block &b, const Queries &q, const Step &step, const Scalar &at,
+                             const OnlineSums &sums) {
+  std::vector<Scalar> pages = stepPages(p, v, b, step, at);
+  Tile keys = stepOfKeys(p, v, b, step, pages), values = stepOfValues(k, p, v, b, step, pages, at);
+  Tile scores = stepScores(k, p, q, step, keys, at);
+  Tile high = max(sums.high, reduceMaxAnyNan(scores, 1));
+  Tile weights = exp(scores - high), shrink = exp(sums.high - high);
+  values = convert(values, p.compute);
+  return OnlineSums{high, sums.total * shrink + reduceSum(weights, 1),
+                    dot(convert(weights, p.compute), values, sums.acc * shrink)};
+}
+
+// The steps of [start, end); `start` is where one begins. Those that are seen whole, those of which
+// more is left than a short one has, and a short one are loops of their own where a block has short
+// steps. What they leave out are exact zeros, so a row's bits are those of whole steps.
 static OnlineSums sumsOfKeys(KernelBuilder &k, const Attention &p, const AttentionViews &v,
                              const Block &b, const Queries &q, const Scalar &start,
                              const Scalar &end) {
-  return sumLoop(k, start, end, stepKeys(p), noSums(k, p), [&](Scalar at, OnlineSums sums) {
-    std::vector<Scalar> pages = stepPages(p, v, b, at);
-    Tile keys = stepOfKeys(p, v, b, pages), values = stepOfValues(k, p, v, b, pages, at);
-    Tile scores = stepScores(k, p, q, keys, at);
-    Tile high = max(sums.high, reduceMaxAnyNan(scores, 1));
-    Tile weights = exp(scores - high), shrink = exp(sums.high - high);
-    values = convert(values, p.compute);
-    return OnlineSums{high, sums.total * shrink + reduceSum(weights, 1),
-                      dot(convert(weights, p.compute), values, sums.acc * shrink)};
-  });
+  auto sumsOf = [&](const Scalar &from, const Scalar &to, const Step &step,
+                    const OnlineSums &sums) {
+    return sumLoop(k, from, to, stepKeys(p), sums, [&](Scalar at, OnlineSums before) {
+      return sumsOfStep(k, p, v, b, q, step, at, before);
+    });
+  };
+  const Step whole{stepKeys(p), false};
+  if (!p.shortStep)
+    return sumsOf(start, end, whole, noSums(k, p));
+  const int64_t keys = std::min(p.shortStep, p.pageRows);
+  OnlineSums sums = noSums(k, p);
+  Scalar from = start;
+  if (!p.window) {
+    from = max(start, min(endOfSeen(p, v.rows, b), end));
+    sums = sumsOf(start, from, {stepKeys(p), true}, sums);
+  }
+  Scalar last =
+      from + floorDiv(max(end - from - keys, 0) + (stepKeys(p) - 1), stepKeys(p)) * stepKeys(p);
+  return sumsOf(last, end, {keys, false}, sumsOf(from, last, whole, sums));
 }
 
 static OnlineSums joined(const OnlineSums &a, const OnlineSums &b) {
@@ -364,6 +415,7 @@ void visitFields(Attention &p, FieldVisitor &visitor) {
   visitor.integer("head_dim", p.headDim, 1, kMaxBlock, "elements of a head");
   visitor.integer("page_rows", p.pageRows, 1, kMaxBlock, "positions of a page");
   visitor.integer("step_pages", p.stepPages, 1, kMaxStepPages, "pages that a step takes");
+  visitor.integer("short_step", p.shortStep, 0, kMaxBlock, "keys of a last step; 0: a step's");
   visitor.integer("span_steps", p.spanSteps, 0, kMaxBlock, "steps summed up apart; 0: all, or one");
   visitor.integer("block_queries", p.blockQueries, 1, kMaxBlock, "rows of q of one program");
   visitor.integer("window", p.window, 0, INT32_MAX, "positions a row looks back; 0: all");

@@ -35,6 +35,8 @@ struct Attention {
   kernel::Element compute = kernel::F32; // of both products' operands
   int64_t kvHeads = 8, groupHeads = 4, headDim = 64, pageRows = 64;
   int64_t stepPages = 1; // more are on their way together: fewer waits where few rows share them
+  int64_t shortStep =
+      0; // where so many keys or fewer are left, at most a page's; 0: always a step's
   int64_t spanSteps = 0; // 0: attention has one span of all positions, the others spans of a step
   int64_t blockQueries = 1;
   int64_t window = 0;

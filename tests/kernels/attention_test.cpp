@@ -240,6 +240,24 @@ TEST(Attention, StepsOfSeveralPagesAttendTheSamePositions) {
   }
 }
 
+TEST(Attention, ShortStepsGiveTheBitsOfWholeOnes) {
+  for (const char *spans : {"0", "2"})
+    for (const char *window : {"0", "3", "9"})
+      for (const char *causal : {"true", "false"})
+        for (const char *keys : {"1", "2", "3", "4"}) {
+          Batch whole(kRagged, 4), inShort = whole;
+          Settings settings = {{"block_queries", "4"},
+                               {"step_pages", "2"},
+                               {"span_steps", spans},
+                               {"window", window},
+                               {"causal", causal}};
+          whole.run(settings);
+          settings["short_step"] = keys;
+          inShort.run(settings);
+          EXPECT_EQ(whole.out, inShort.out) << keys << " keys, " << spans << " spans, " << window;
+        }
+}
+
 TEST(Attention, SpansSummedUpApartGiveTheBitsOfSpansTogether) {
   for (int64_t steps : {1, 2, 3})
     for (int64_t rows : {1, 4})

@@ -270,7 +270,9 @@ TEST(CheckCodeObject, NamesWhatDiffers) {
 TEST(SpillText, NamesWhatLiesInMemoryAndIsEmptyWhereNothingDoes) {
   KernelMetadata kernel = someKernel();
   EXPECT_EQ(spillText(kernel, gfx942()), "");
-  kernel.vectorSpills = 7, kernel.scratchBytes = 32;
+  kernel.vectorSpills = 7;
+  EXPECT_EQ(spillText(kernel, gfx942()), "") << "in registers of another kind";
+  kernel.scratchBytes = 32;
   EXPECT_THAT(spillText(kernel, gfx942()),
               HasSubstr("'k' keeps 32 bytes of each thread in memory, 7 spilled registers"));
 }

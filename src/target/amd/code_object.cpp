@@ -172,7 +172,7 @@ Result<void> checkCodeObject(const CodeObject &object, std::span<const EmittedKe
 // ---- resources ----
 
 std::string spillText(const KernelMetadata &kernel, const AmdFacts &facts) {
-  if (kernel.scratchBytes == 0 && kernel.vectorSpills == 0)
+  if (kernel.scratchBytes == 0) // spilled registers lie in others then, of matrix instructions
     return "";
   return "kernel '" + kernel.name + "' keeps " + std::to_string(kernel.scratchBytes) +
          " bytes of each thread in memory, " + std::to_string(kernel.vectorSpills) +

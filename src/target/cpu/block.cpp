@@ -120,6 +120,14 @@ LogicalResult Blocker::yieldInto(ArrayRef<Value> yielded, ArrayRef<Value> target
   return success();
 }
 
+// What a loop just before leaves in scratch for this one alone: it goes on there.
+Value Blocker::leftFor(scf::ForOp loop, Value init) {
+  auto before = init.getDefiningOp<scf::ForOp>();
+  return before && before->getBlock() == loop->getBlock() && init.hasOneUse()
+             ? scratch_.lookup(init)
+             : Value();
+}
+
 LogicalResult Blocker::visitFor(scf::ForOp loop) {
   SmallVector<Value> scalars, targets;
   for (auto [i, init, arg, result] :
@@ -129,10 +137,13 @@ LogicalResult Blocker::visitFor(scf::ForOp loop) {
       targets.push_back({});
       continue;
     }
-    Value buffer = allocate(cast<RankedTensorType>(init.getType()), {});
-    auto fill = [&, init = Value(init)] { return sinkInto(init, buffer); };
-    if (failed(beginsInRegisters(loop, i) ? onlyIf(hasNoTrips(loop), fill) : fill()))
-      return failure();
+    Value buffer = leftFor(loop, init);
+    if (!buffer) {
+      buffer = allocate(cast<RankedTensorType>(init.getType()), {});
+      auto fill = [&, init = Value(init)] { return sinkInto(init, buffer); };
+      if (failed(beginsInRegisters(loop, i) ? onlyIf(hasNoTrips(loop), fill) : fill()))
+        return failure();
+    }
     scratch_[arg] = scratch_[result] = buffer;
     targets.push_back(buffer);
   }

@@ -98,20 +98,31 @@ SmallVector<int64_t> Blocker::streamStepOf(Value value) {
   return streamStep(type);
 }
 
-// Walks one axis: whole steps in a loop up to the trimmed extent, then what is left of the tile's
-// own extent.
-LogicalResult Blocker::blockAxis(Value value, int64_t axis, ArrayRef<int64_t> step, Block &block,
-                                 BlockSink sink) {
-  auto type = cast<RankedTensorType>(value.getType());
-  if (axis == type.getRank())
+// The axes from the outermost loop in. Those that one step covers come first: whether it is taken
+// is no question of the other axes' loops.
+static SmallVector<int64_t> axesOf(RankedTensorType type, ArrayRef<int64_t> step) {
+  auto axes = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+  llvm::stable_sort(axes, [&](int64_t a, int64_t b) {
+    return (type.getDimSize(a) <= step[a]) > (type.getDimSize(b) <= step[b]);
+  });
+  return axes;
+}
+
+// Walks the first of the axes: whole steps in a loop up to the trimmed extent, then what is left of
+// the tile's own extent.
+LogicalResult Blocker::blockAxes(Value value, ArrayRef<int64_t> axes, ArrayRef<int64_t> step,
+                                 Block &block, BlockSink sink) {
+  if (axes.empty())
     return sink(block);
+  auto type = cast<RankedTensorType>(value.getType());
+  const int64_t axis = axes.front();
   int64_t extentHere = type.getDimSize(axis), by = std::min(step[axis], extentHere);
   int64_t whole = extentHere / by * by;
   Value limit = extent(value, axis);
   auto body = [&](Value at, int64_t size) {
     block.offsets[axis] = at;
     block.shape[axis] = size;
-    return blockAxis(value, axis + 1, step, block, sink);
+    return blockAxes(value, axes.drop_front(), step, block, sink);
   };
   if (whole == by && whole == extentHere && constantOf(limit))
     return body(index(0), by);
@@ -134,9 +145,9 @@ LogicalResult Blocker::blockAxis(Value value, int64_t axis, ArrayRef<int64_t> st
 }
 
 LogicalResult Blocker::forEachBlock(Value value, ArrayRef<int64_t> step, BlockSink sink) {
-  int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
-  Block block{SmallVector<Value>(rank), SmallVector<int64_t>(rank)};
-  return blockAxis(value, 0, step, block, sink);
+  auto type = cast<RankedTensorType>(value.getType());
+  Block block{SmallVector<Value>(type.getRank()), SmallVector<int64_t>(type.getRank())};
+  return blockAxes(value, axesOf(type, step), step, block, sink);
 }
 
 // The longest block that the value's cone decodes along its last axis.

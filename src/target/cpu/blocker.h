@@ -74,6 +74,7 @@ private:
   // block.cpp: the walk over the kernel and its loops
   LogicalResult visitBlock(mlir::Block *from);
   LogicalResult visit(mlir::Operation *op);
+  Value leftFor(mlir::scf::ForOp loop, Value init);
   LogicalResult visitFor(mlir::scf::ForOp loop);
   LogicalResult visitIf(mlir::scf::IfOp op);
   LogicalResult yieldInto(ArrayRef<Value> yielded, ArrayRef<Value> targets);
@@ -87,7 +88,7 @@ private:
   LogicalResult sinkConcat(tile::ConcatOp concat);
   LogicalResult forEachBlock(Value value, ArrayRef<int64_t> step, BlockSink sink);
   LogicalResult forEachPart(Value value, ArrayRef<int64_t> step, BlockSink sink);
-  LogicalResult blockAxis(Value value, int64_t axis, ArrayRef<int64_t> step, Block &block,
+  LogicalResult blockAxes(Value value, ArrayRef<int64_t> axes, ArrayRef<int64_t> step, Block &block,
                           BlockSink sink);
   SmallVector<int64_t> streamStep(RankedTensorType type);
   SmallVector<int64_t> streamStepOf(Value value);

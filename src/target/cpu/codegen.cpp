@@ -10,6 +10,7 @@
 #include "sched/expand_math.h"
 #include "target/cpu/block.h"
 #include "target/cpu/codegen.h"
+#include "target/cpu/delay_rounding.h"
 #include "target/cpu/lower_floats.h"
 #include "target/cpu/object.h"
 #include "target/cpu/pair_dots.h"
@@ -50,7 +51,12 @@ Result<OwningOpRef<ModuleOp>> scheduleKernels(ModuleOp source, const CpuFacts &f
   PassManager after(source.getContext());
   after.addPass(createCanonicalizerPass());
   after.addPass(createCSEPass());
-  if (failed(after.run(*module)))
+  auto tidied = [&] { return after.run(*module); };
+  if (failed(tidied()))
+    return fail(Code::Internal, "the scheduled form of the kernels is not well formed");
+  for (auto kernel : module->getOps<tile::KernelOp>())
+    delayRounding(kernel, facts);
+  if (failed(tidied()))
     return fail(Code::Internal, "the scheduled form of the kernels is not well formed");
   for (auto kernel : module->getOps<tile::KernelOp>())
     if (failed(verifyBudget(kernel, facts)))

@@ -30,21 +30,42 @@ static Value unrounded(Value value) {
   return narrowed && typeOf(narrowed.getIn()).getElementType().isF32() ? narrowed.getIn() : value;
 }
 
-static Value paired(OpBuilder &b, Value value, int64_t axis) {
-  b.setInsertionPointAfterValue(value);
-  SmallVector<int64_t> shape(typeOf(value).getShape());
-  shape[axis] /= 2;
-  return sched::PairOp::create(b, value.getLoc(), RankedTensorType::get(shape, b.getI32Type()),
-                               unrounded(value), axis);
-}
+namespace {
+
+// The words of values, each made once however many dots read it.
+class Pairs {
+public:
+  explicit Pairs(MLIRContext *context) : b_(context) {}
+
+  Value of(Value value, int64_t axis) {
+    Value &made = made_[{value, axis}];
+    if (!made)
+      made = make(value, axis);
+    return made;
+  }
+
+private:
+  Value make(Value value, int64_t axis) {
+    b_.setInsertionPointAfterValue(value);
+    SmallVector<int64_t> shape(typeOf(value).getShape());
+    shape[axis] /= 2;
+    return sched::PairOp::create(b_, value.getLoc(), RankedTensorType::get(shape, b_.getI32Type()),
+                                 unrounded(value), axis);
+  }
+
+  OpBuilder b_;
+  llvm::DenseMap<std::pair<Value, int64_t>, Value> made_;
+};
+
+} // namespace
 
 void pairDots(tile::KernelOp kernel, const CpuFacts &facts) {
-  OpBuilder b(kernel.getContext());
+  Pairs pairs(kernel.getContext());
   kernel.walk([&](tile::DotOp dot) {
     if (!isPaired(dot, facts))
       return;
-    dot.getAMutable().assign(paired(b, dot.getA(), 1));
-    dot.getBMutable().assign(paired(b, dot.getB(), dot.getTransposeB() ? 1 : 0));
+    dot.getAMutable().assign(pairs.of(dot.getA(), 1));
+    dot.getBMutable().assign(pairs.of(dot.getB(), dot.getTransposeB() ? 1 : 0));
   });
 }
 

@@ -291,8 +291,8 @@ inline KernelCase attentionCase(const AttentionCase &a) {
   c.prepare = [a](LaunchArguments &arguments, const Extents &extents, Random &random) {
     prepareAttention(a, arguments, extents, random);
   };
-  if (a.compute ==
-      "bf16") // a score's last bit can move a weight by one step, of one near 1 by 1/256
+  // A score's last bit can move a weight by one step: one near 1 by 1/256.
+  if (a.compute == "bf16")
     c.bound = {4e-3, 4e-3};
   c.rounds = 1;
   return c;

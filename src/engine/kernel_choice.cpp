@@ -230,8 +230,10 @@ kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element 
     const bool bfloat = attendsInBfloat(p.headDim, kernels::stepKeys(p), bfloatDepth);
     if (bfloat)
       p.compute = kernel::BF16;
-    const int64_t half = kernels::stepKeys(p) / 2; // in whole registers
-    if (p.blockQueries > 1 && half % (bfloat ? bfloatDepth : kColumnGroup) == 0)
+    // Half of a step that is a power of two sums up in the same order, in whole registers.
+    const int64_t step = kernels::stepKeys(p), half = step / 2;
+    if (p.blockQueries > 1 && llvm::isPowerOf2_64(step) &&
+        half % (bfloat ? bfloatDepth : kColumnGroup) == 0)
       p.shortStep = half;
     return spanned(p);
   }

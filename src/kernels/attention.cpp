@@ -266,7 +266,7 @@ static OnlineSums sumsOfStep(KernelBuilder &k, const Attention &p, const Attenti
 
 // The steps of [start, end); `start` is where one begins. Those that are seen whole, those of which
 // more is left than a short one has, and a short one are loops of their own where a block has short
-// steps. What they leave out are exact zeros, so a row's bits are those of whole steps.
+// steps.
 static OnlineSums sumsOfKeys(KernelBuilder &k, const Attention &p, const AttentionViews &v,
                              const Block &b, const Queries &q, const Scalar &start,
                              const Scalar &end) {

@@ -19,8 +19,10 @@ namespace sinter::kernels {
 // Grid x walks blocks, y key/value heads; a program holds the rows of a block times the group's
 // heads. Row t attends positions up to its own (`causal`), not further back than `window` (0: all).
 // Keys are taken a step of `stepPages` pages at a time, ascending, so a row's bits do not depend on
-// the rest of the batch. `scores` maps scaled scores, [rows, keys of a step] at (row, key
-// position), before they are masked.
+// the rest of the batch. Nor do they where a block's last step is a short one, as long as both
+// steps are powers of two that compiled code takes in whole registers: what is left out are exact
+// zeros, and such sums add them to nothing else. `scores` maps scaled scores, [rows, keys of a
+// step] at (row, key position), before they are masked.
 //
 // Where spanSteps is not 0, each span of so many steps is summed up by itself and joined to the
 // sums of those before it. Then the spans may also be summed up by programs of their own:

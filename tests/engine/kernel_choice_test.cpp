@@ -139,6 +139,23 @@ TEST(KernelChoice, TasksJoinSpansOfKeysWhetherTheyAreSummedUpTogetherOrApart) {
   EXPECT_EQ(spanned(one).spanSteps, one.spanSteps);
 }
 
+// Others would sum up in another order than the whole step, or in no whole registers.
+TEST(KernelChoice, TasksTakeHalfStepsOfPowersOfTwo) {
+  auto shortStep = [](int64_t pageRows, RowBucket rows, int64_t bfloatDepth = 0) {
+    AttentionShape shape{3, 2, 64, pageRows};
+    return chooseAttention(shape, kernel::F32, 16, rows, Programs::Tasks, 0, bfloatDepth).shortStep;
+  };
+  EXPECT_EQ(shortStep(64, RowBucket::Many), 32);
+  EXPECT_EQ(shortStep(128, RowBucket::Many, 32), 64);
+  EXPECT_EQ(shortStep(64, RowBucket::Many, 64), 0) << "half has no whole pairs";
+  for (int64_t pageRows : {16, 32, 48, 96, 192, 320})
+    EXPECT_EQ(shortStep(pageRows, RowBucket::Many), 0) << pageRows;
+  EXPECT_EQ(shortStep(64, RowBucket::One), 0);
+  AttentionShape shape{3, 2, 64, 64};
+  EXPECT_EQ(chooseAttention(shape, kernel::F32, 16, RowBucket::Many, Programs::Threads).shortStep,
+            0);
+}
+
 TEST(KernelChoice, OnThreadsOnlySpansSummedUpApartAreJoined) {
   for (int64_t headDim : {64, 80, 128})
     for (RowBucket rows : {RowBucket::Many, RowBucket::One}) {

@@ -181,6 +181,12 @@ INSTANTIATE_TEST_SUITE_P(
         Setting{"Q4_1_pairs", TensorType::Q4_1, TensorType::Q8_0, "host", "f16", "fastest", "32"},
         Setting{"Q4_1_pairs_kv_auto", TensorType::Q4_1, TensorType::Q8_0, "host", "auto", "fastest",
                 "32"},
+        // Pages of which prompts take half where few keys are left; single rows never do.
+        Setting{"Q4_1_half_pages", TensorType::Q4_1, TensorType::Q8_0, "host", "auto", "fastest",
+                "64"},
+        Setting{"F16_half_pages", TensorType::F16, TensorType::F16, "host", "f16", "fastest", "64"},
+        Setting{"Q4_1_half_pages_avx2", TensorType::Q4_1, TensorType::Q8_0, "avx2", "f16",
+                "fastest", "64"},
         Setting{"Q4_1_kv_bf16", TensorType::Q4_1, TensorType::Q8_0, "host", "bf16"},
         Setting{"Q4_1_pairs_kv_q8_0", TensorType::Q4_1, TensorType::Q8_0, "host", "q8_0", "fastest",
                 "32"},

@@ -32,7 +32,8 @@ static Value unrounded(Value value) {
 
 namespace {
 
-// The words of values, each made once however many dots read it.
+// The words of operands on one side of dots, each made once however many read it. The other side
+// lays its own out otherwise.
 class Pairs {
 public:
   explicit Pairs(MLIRContext *context) : b_(context) {}
@@ -60,12 +61,12 @@ private:
 } // namespace
 
 void pairDots(tile::KernelOp kernel, const CpuFacts &facts) {
-  Pairs pairs(kernel.getContext());
+  Pairs ofA(kernel.getContext()), ofB(kernel.getContext());
   kernel.walk([&](tile::DotOp dot) {
     if (!isPaired(dot, facts))
       return;
-    dot.getAMutable().assign(pairs.of(dot.getA(), 1));
-    dot.getBMutable().assign(pairs.of(dot.getB(), dot.getTransposeB() ? 1 : 0));
+    dot.getAMutable().assign(ofA.of(dot.getA(), 1));
+    dot.getBMutable().assign(ofB.of(dot.getB(), dot.getTransposeB() ? 1 : 0));
   });
 }
 

@@ -22,6 +22,10 @@ std::vector<PeakLoop> fmaLoops();
 // vpdpbusd on the widest vectors; empty where the processor has none.
 std::vector<PeakLoop> byteDotLoops();
 
+// The same where sums of 32 products are scaled, as block formats with such groups ask for, and
+// nothing else is done: each by an f32 multiply-add, and two at a time by a dot of words.
+std::vector<PeakLoop> scaledDotLoops();
+
 // Reads every byte of `words` once in order; the sum keeps the reads alive.
 uint64_t readAll(std::span<const uint64_t> words);
 

@@ -236,9 +236,11 @@ static std::string activationBeside(std::string_view weights, int64_t k) {
 }
 
 Result<void> benchBlocks(hal::Device &device, const BenchOptions &options) {
-  const std::vector<PeakLoop> loops = byteDotLoops();
+  std::vector<PeakLoop> loops = byteDotLoops();
   if (loops.empty())
     return fail(Code::Unsupported, "this processor has no AVX-512 VNNI to compare with");
+  for (PeakLoop &loop : scaledDotLoops())
+    loops.push_back(std::move(loop));
   std::printf("dots of %ld rows of rounded activations, b prepacked\n", kPromptRows);
   for (const char *format : kBlockFormats)
     for (int64_t k : {576, 1536}) {
@@ -268,6 +270,8 @@ Result<void> benchBlocks(hal::Device &device, const BenchOptions &options) {
       printRate(racers[0], "GOP/s");
       for (size_t i = 1; i < racers.size(); ++i) {
         printRate(racers[i], "GOP/s");
+        if (i < loops.size())
+          continue;
         printBar("  over the VNNI rate", ratio(racers[i], racers[0]), kBlockBar);
       }
     }

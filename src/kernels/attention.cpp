@@ -335,11 +335,14 @@ void attention(KernelBuilder &k, const Attention &p) {
          end = endOfKeys(p, v.rows, b);
   if (!p.spanSteps)
     return storeResult(k, p, b, out, sumsOfKeys(k, p, v, b, q, start, end));
-  auto join = [&](Scalar from, const OnlineSums &sums) {
+  auto sumsOfSpan = [&](const Scalar &from) {
     SpanRange span = rangeOf(k, p, v.rows, b, from);
-    return joined(sums, sumsOfKeys(k, p, v, b, q, span.start, span.end));
+    return sumsOfKeys(k, p, v, b, q, span.start, span.end);
   };
-  storeResult(k, p, b, out, sumLoop(k, start, end, spanKeys(p), noSums(k, p), join));
+  auto join = [&](Scalar from, const OnlineSums &sums) { return joined(sums, sumsOfSpan(from)); };
+  // Joining the first with no sums would change no bit but the sign of zeros.
+  OnlineSums first = sumsOfSpan(start);
+  storeResult(k, p, b, out, sumLoop(k, start + spanKeys(p), end, spanKeys(p), first, join));
 }
 
 static SpanViews declareSpans(KernelBuilder &k, const Attention &p, bool stored) {

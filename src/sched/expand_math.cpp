@@ -110,6 +110,11 @@ static constexpr double kExp2Series[] = {1.0,
                                          0.00133989518474,
                                          0.000153532996462};
 
+// To r^4, for numbers that are rounded to bf16 or bytes next: 3e-6, so that few are rounded
+// otherwise than exact ones (to r^3 it would be 1.0e-4, a twentieth of rounding to bf16).
+static constexpr double kShortExp2Series[] = {1.0, 0.693124193401, 0.240240986103, 0.0559064247478,
+                                              0.00958285312534};
+
 static Value ownExp2(const Float32 &f, Value x) {
   return math::Exp2Op::create(f.b, f.loc, x, arith::FastMathFlags::afn);
 }
@@ -209,21 +214,72 @@ static Value expOfWeights(const Float32 &f, Value x, Value result) {
   return ownExp2(f, f.fma(difference.getLhs(), f.constant(std::numbers::log2e), all));
 }
 
-// By a polynomial: below 2^-125.5 the result is 0, from 2^128 infinity. Of numbers less their row's
-// maximum, whose powers are the smaller the further they lie below it, log2 e is taken in one part:
-// relative error below 2e-7 from -1 on, 2e-6 to the end.
-static Value expandExp(const Float32 &f, Value x) {
+static bool isPositiveConstant(Value value) {
+  if (auto splat = value.getDefiningOp<tile::SplatOp>())
+    value = splat.getValue();
+  FloatAttr number;
+  DenseFPElementsAttr numbers;
+  auto isPositive = [](const APFloat &v) { return !v.isNegative() && v.isNormal(); };
+  if (matchPattern(value, m_Constant(&number)))
+    return isPositive(number.getValue());
+  return matchPattern(value, m_Constant(&numbers)) && numbers.isSplat() &&
+         isPositive(numbers.getSplatValue<APFloat>());
+}
+
+namespace {
+
+// Who reads an exponential, through arithmetic that keeps relative errors as they are: products,
+// quotients, and sums with a positive constant as long as the numbers are positive themselves.
+class Readers {
+public:
+  explicit Readers(Value exponential) : roundsAll_(follow(exponential, true, true)) {}
+
+  // Whether all round numbers to bf16 or to bytes; the exponentials' own sum may be taken too.
+  bool round() const { return roundsAll_ && rounds_; }
+
+private:
+  bool follow(Value value, bool positive, bool first) {
+    return llvm::all_of(value.getUses(),
+                        [&](OpOperand &use) { return followInto(use, positive, first); });
+  }
+
+  bool followInto(OpOperand &use, bool positive, bool first) {
+    Operation *user = use.getOwner();
+    auto narrowed = dyn_cast<arith::TruncFOp>(user);
+    if (isa<tile::QuantizeOp>(user) ||
+        (narrowed && getElementTypeOrSelf(narrowed.getType()).isBF16()))
+      return rounds_ = true;
+    if (auto reduce = dyn_cast<tile::ReduceOp>(user))
+      return first && reduce.getKind() == tile::ReduceKind::Sum;
+    if (isa<tile::ReshapeOp, tile::BroadcastOp, tile::SliceOp, tile::PermuteOp>(user))
+      return follow(user->getResult(0), positive, false);
+    if (!isa<arith::MulFOp, arith::DivFOp, arith::AddFOp>(user))
+      return false;
+    positive &= isPositiveConstant(user->getOperand(1 - use.getOperandNumber()));
+    return (positive || !isa<arith::AddFOp>(user)) && follow(user->getResult(0), positive, false);
+  }
+
+  bool rounds_ = false, roundsAll_;
+};
+
+} // namespace
+
+// By a polynomial: below 2^-125.5 the result is 0, from 2^128 infinity. log2 e is taken in one part
+// for numbers that are rounded next, and for those less their row's maximum, whose powers are the
+// smaller the further they lie below it: relative error below 2e-7 from -1 on, 2e-6 to the end.
+static Value expandExp(const Float32 &f, Value x, Value result = {}) {
   if (f.own == OwnExp2::Everywhere)
     return expByExp2(f, x);
   if (f.own == OwnExp2::NearZero)
     return expNearZero(f, x);
-  const bool below = static_cast<bool>(maximumOf(x));
+  const bool below = static_cast<bool>(maximumOf(x)), rounded = result && Readers(result).round();
   x = below ? f.atLeast(x, -87.3) : f.range(x, -87.3, 89);
   Rounded n = nearest(f, x, std::numbers::log2e);
-  if (!below)
+  if (!below && !rounded)
     return scaledSeries(f, n, lessPowers(f, x, n.whole), kExpSeries);
   Value minusN = arith::NegFOp::create(f.b, f.loc, n.whole);
-  return scaledSeries(f, n, f.fma(x, f.constant(std::numbers::log2e), minusN), kExp2Series);
+  return scaledSeries(f, n, f.fma(x, f.constant(std::numbers::log2e), minusN),
+                      rounded ? ArrayRef(kShortExp2Series) : ArrayRef(kExp2Series));
 }
 
 static Value expandExp2(const Float32 &f, Value x) {
@@ -316,7 +372,7 @@ static Value expand(const Float32 &f, Operation *op) {
       .Case([&](math::ExpOp exp) {
         Value weights =
             f.own == OwnExp2::Everywhere ? expOfWeights(f, x, exp.getResult()) : Value();
-        return weights ? weights : expandExp(f, x);
+        return weights ? weights : expandExp(f, x, exp.getResult());
       })
       .Case([&](math::Exp2Op) { return expandExp2(f, x); })
       .Case([&](math::LogOp) { return expandLog(f, x); })

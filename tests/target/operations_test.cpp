@@ -32,8 +32,16 @@ template <class F> Operation unary(const std::string &name, F f, Bound b = {}) {
 // Functions are good to a few units in the last place, sine and cosine to a few units of 1.
 constexpr Bound kFunction = {1e-6, 1e-37}, kWave = {0, 5e-7};
 
+// One rounding to bf16 the other way; the exponential itself is off by much less.
+constexpr Bound kBf16 = {0x1p-7, 1e-37};
+
+Tile exponentialAsBf16(const Tile &x) {
+  return convert(convert(exp(x), BF16), F32);
+}
+
 void addMath(std::vector<Operation> &all) {
   all.push_back(unary("exp", [](Tile x) { return exp(x); }, kFunction));
+  all.push_back(unary("exp_to_bf16", exponentialAsBf16, kBf16));
   all.push_back(unary("exp2", [](Tile x) { return exp2(x); }, kFunction));
   all.push_back(unary("log", [](Tile x) { return log(abs(x)); }, {1e-6, 1e-7}));
   all.push_back(unary("sqrt", [](Tile x) { return sqrt(abs(x)); }));
@@ -101,6 +109,14 @@ Operation shaped(const std::string &name, std::function<Tile(KernelBuilder &, Ti
 
 void addShapes(std::vector<Operation> &all) {
   auto whole = [](const Tile &part) { return broadcast(part, {kRows, kColumns}); };
+  // Weights that are taken as bf16 once they are divided by their sum, and that sum.
+  all.push_back(shaped("sum_of_weights_in_bf16",
+                       [=](auto &, Tile x, Tile) {
+                         Tile weights = exp(x - whole(reduceMax(x, 1)));
+                         return whole(reduceSum(weights, 1)) +
+                                min(convert(convert(weights, BF16), F32), 0.0);
+                       },
+                       {4e-6, 0}));
   for (uint32_t axis : {0u, 1u}) {
     std::string along = "_axis_" + std::to_string(axis);
     all.push_back(shaped(
@@ -207,9 +223,11 @@ struct Function {
   const char *name;
   Tile (*of)(const Tile &);
   bool periodic = false;
+  float error = 1e-6f; // relative
 };
 
 const Function kFunctions[] = {{"exp", [](const Tile &x) { return exp(x); }},
+                               {"exp_to_bf16", exponentialAsBf16, false, 0x1p-7f},
                                {"exp2", [](const Tile &x) { return exp2(x); }},
                                {"log", [](const Tile &x) { return log(x); }},
                                {"rsqrt", [](const Tile &x) { return rsqrt(x); }},
@@ -263,7 +281,7 @@ TEST_P(Functions, AreRightOnSpecialValues) {
     if (std::isinf(expected[i]))
       EXPECT_EQ(std::signbit(found[i]), std::signbit(expected[i]));
     if (std::isfinite(expected[i]))
-      EXPECT_LE(std::abs(found[i] - expected[i]), 1e-6 * std::abs(expected[i]) + 2e-38);
+      EXPECT_LE(std::abs(found[i] - expected[i]), function.error * std::abs(expected[i]) + 2e-38);
   }
 }
 

@@ -91,12 +91,12 @@ void Blocker::write(Value value, Value buffer, ArrayRef<Value> offsets) {
   sched::WriteOp::create(b_, loc_, value, buffer, offsets);
 }
 
+Value Blocker::allocateFor(Value value) {
+  return allocate(cast<RankedTensorType>(value.getType()), placement_.layouts.lookup(value));
+}
+
 LogicalResult Blocker::materialise(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  ScratchLayout layout;
-  if (auto it = placement_.layouts.find(value); it != placement_.layouts.end())
-    layout = it->second;
-  Value buffer = allocate(type, layout);
+  Value buffer = allocateFor(value);
   if (failed(sinkInto(value, buffer)))
     return failure();
   scratch_[value] = buffer;
@@ -237,6 +237,8 @@ LogicalResult Blocker::visit(Operation *op) {
     return op->emitOpError()
            << "has no form on a CPU yet: found tiles in an operation with regions";
   Value result = op->getResult(0);
+  if (walks_.makes(result))
+    return success();
   return placement_.of(result) == Place::Scratch ? materialise(result) : success();
 }
 

@@ -218,6 +218,23 @@ LogicalResult Blocker::sinkInto(Value value, Value buffer) {
   });
 }
 
+// A block of what a reduction walks, to the buffers of what it leaves.
+void Blocker::leaveBlock(tile::ReduceOp reduce, Value numbers, const Block &block,
+                         ArrayRef<Value> buffers) {
+  for (auto [value, buffer] : llvm::zip_equal(walks_.leftBy(reduce), buffers)) {
+    if (value == reduce.getValue()) {
+      write(numbers, buffer, block.offsets);
+      continue;
+    }
+    Block words = block;
+    words.offsets.back() = divided(block.offsets.back(), 2);
+    words.shape.back() /= 2;
+    auto type = RankedTensorType::get(words.shape, b_.getI32Type());
+    auto axis = static_cast<uint32_t>(words.shape.size() - 1);
+    write(sched::PairOp::create(b_, loc_, type, numbers, axis), buffer, words.offsets);
+  }
+}
+
 // Along the reduced axis, blocks accumulate lane by lane; a block's lanes then fold in
 // tile.reduce's fixed tree.
 LogicalResult Blocker::sinkReduce(tile::ReduceOp reduce) {
@@ -226,10 +243,14 @@ LogicalResult Blocker::sinkReduce(tile::ReduceOp reduce) {
   int64_t axis = reduce.getAxis(), length = type.getDimSize(axis);
   bool lanes = axis == type.getRank() - 1;
   Value buffer = allocate(cast<RankedTensorType>(result.getType()), {});
+  ArrayRef<Value> left = walks_.leftBy(reduce);
+  auto buffers = llvm::map_to_vector(left, [&](Value each) { return allocateFor(each); });
   SmallVector<int64_t> step = streamStep(cast<RankedTensorType>(result.getType()));
   if (lanes)
     step.assign(step.size(), 1); // the lanes of one row fill the registers
   int64_t by = lanes ? streamStep(type).back() : 1;
+  if (!left.empty()) // words of two are whole vectors
+    by = std::max(by, std::min(length, 2 * facts_.lanes));
   const tile::ReduceKind kind = facts_.instructions.ownMaximum && tile::isMax(reduce.getKind())
                                     ? tile::ReduceKind::Max
                                     : reduce.getKind();
@@ -242,7 +263,10 @@ LogicalResult Blocker::sinkReduce(tile::ReduceOp reduce) {
       source.offsets[axis] = at;
       source.shape[axis] = size;
       FailureOr<Value> numbers = stream(value, source);
-      return failed(numbers) || !byOrder ? numbers : toOrder(b_, loc_, *numbers);
+      if (failed(numbers))
+        return failure();
+      leaveBlock(reduce, *numbers, source, buffers);
+      return byOrder ? toOrder(b_, loc_, *numbers) : *numbers;
     };
     Block shape = block;
     shape.shape[axis] = by;
@@ -277,6 +301,8 @@ LogicalResult Blocker::sinkReduce(tile::ReduceOp reduce) {
     return success();
   });
   scratch_[result] = buffer;
+  for (auto [each, filled] : llvm::zip_equal(left, buffers))
+    scratch_[each] = filled;
   return done;
 }
 

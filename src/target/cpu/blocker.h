@@ -7,6 +7,7 @@
 #include "target/cpu/demand.h"
 #include "target/cpu/facts.h"
 #include "target/cpu/placement.h"
+#include "target/cpu/reduction_walks.h"
 #include "tile/mlir_pch.h"
 
 namespace sinter::target::cpu {
@@ -64,7 +65,8 @@ class Blocker {
 public:
   Blocker(tile::KernelOp kernel, const CpuFacts &facts)
       : kernel_(kernel), facts_(facts), schedule_(cpuScheduleOf(kernel)),
-        placement_(placeTiles(kernel, facts)), demand_(kernel), b_(kernel.getContext()) {}
+        placement_(placeTiles(kernel, facts)), demand_(kernel), walks_(kernel, placement_, demand_),
+        b_(kernel.getContext()) {}
 
   mlir::FailureOr<tile::KernelOp> run();
 
@@ -85,6 +87,8 @@ private:
   LogicalResult storeBlock(tile::StoreOp store, const Block &block);
   LogicalResult sinkInto(Value value, Value buffer);
   LogicalResult sinkReduce(tile::ReduceOp reduce);
+  void leaveBlock(tile::ReduceOp reduce, Value numbers, const Block &block,
+                  ArrayRef<Value> buffers);
   LogicalResult sinkConcat(tile::ConcatOp concat);
   LogicalResult forEachBlock(Value value, ArrayRef<int64_t> step, BlockSink sink);
   LogicalResult forEachPart(Value value, ArrayRef<int64_t> step, BlockSink sink);
@@ -204,6 +208,7 @@ private:
   Value viewHere(Value view);
   Value extent(Value value, int64_t axis); // trimmed extent, an index value
   Value allocate(RankedTensorType type, ScratchLayout layout);
+  Value allocateFor(Value value);
   Value read(Value buffer, const Block &block);
   void write(Value value, Value buffer, ArrayRef<Value> offsets);
   Value mapped(Value value) { return map_.lookupOrDefault(value); }
@@ -214,6 +219,7 @@ private:
   const CpuSchedule schedule_;
   Placement placement_;
   DemandAnalysis demand_;
+  ReductionWalks walks_;
   mlir::OpBuilder b_;
   Location loc_ = mlir::UnknownLoc::get(kernel_.getContext());
   mlir::IRMapping map_;                           // scalars and views: old to new

@@ -62,12 +62,21 @@ private:
 
 void pairDots(tile::KernelOp kernel, const CpuFacts &facts) {
   Pairs ofA(kernel.getContext()), ofB(kernel.getContext());
+  llvm::SetVector<Operation *> before;
+  auto replace = [&](OpOperand &operand, Value words) {
+    if (Operation *made = operand.get().getDefiningOp())
+      before.insert(made);
+    operand.assign(words);
+  };
   kernel.walk([&](tile::DotOp dot) {
     if (!isPaired(dot, facts))
       return;
-    dot.getAMutable().assign(ofA.of(dot.getA(), 1));
-    dot.getBMutable().assign(ofB.of(dot.getB(), dot.getTransposeB() ? 1 : 0));
+    replace(dot.getAMutable(), ofA.of(dot.getA(), 1));
+    replace(dot.getBMutable(), ofB.of(dot.getB(), dot.getTransposeB() ? 1 : 0));
   });
+  for (Operation *op : before) // what nobody reads any more would count as a reader
+    if (isOpTriviallyDead(op))
+      op->erase();
 }
 
 } // namespace sinter::target::cpu

@@ -144,7 +144,8 @@ LogicalResult Blocker::visitFor(scf::ForOp loop) {
       if (failed(beginsInRegisters(loop, i) ? onlyIf(hasNoTrips(loop), fill) : fill()))
         return failure();
     }
-    scratch_[arg] = scratch_[result] = buffer;
+    for (Value value : {Value(arg), Value(result)}) // one by one: a map that grows moves its values
+      scratch_[value] = buffer;
     targets.push_back(buffer);
   }
   auto now = scf::ForOp::create(b_, loc_, mapped(loop.getLowerBound()),

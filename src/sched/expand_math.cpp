@@ -110,8 +110,8 @@ static constexpr double kExp2Series[] = {1.0,
                                          0.00133989518474,
                                          0.000153532996462};
 
-// To r^5, for numbers that are rounded to bf16 or bytes next: 1e-7, so that they are rounded as
-// exact ones are. (To r^4 it would be 3e-6: one weight of attention in 700 becomes another bf16.)
+// To r^5, for numbers that are rounded to bf16 or bytes next: 1e-7, so that one in some 10,000 is
+// rounded otherwise than exact ones. (To r^4 it would be 3e-6, and one in 700.)
 static constexpr double kShortExp2Series[] = {
     1.0, 0.693146977599, 0.240222420851, 0.0555073374335, 0.00967151265601, 0.00132647272193};
 
@@ -228,13 +228,16 @@ static bool isPositiveConstant(Value value) {
 
 namespace {
 
-// Who reads an exponential, through arithmetic that keeps relative errors as they are: products,
-// quotients, and sums with a positive constant as long as the numbers are positive themselves.
+// Who reads an exponential, through arithmetic that keeps relative errors as they are: products
+// with something else, quotients, and sums with a positive constant as long as the numbers are
+// positive themselves.
 class Readers {
 public:
-  explicit Readers(Value exponential) : roundsAll_(follow(exponential, true, true)) {}
+  // `mayBeSummed`: the sum of the exponentials themselves may be read as it is.
+  Readers(Value exponential, bool mayBeSummed)
+      : mayBeSummed_(mayBeSummed), roundsAll_(follow(exponential, true, true)) {}
 
-  // Whether all round numbers to bf16 or to bytes; the exponentials' own sum may be taken too.
+  // Whether all round numbers to bf16 or to bytes.
   bool round() const { return roundsAll_ && rounds_; }
 
 private:
@@ -250,29 +253,34 @@ private:
         (narrowed && getElementTypeOrSelf(narrowed.getType()).isBF16()))
       return rounds_ = true;
     if (auto reduce = dyn_cast<tile::ReduceOp>(user))
-      return first && reduce.getKind() == tile::ReduceKind::Sum;
+      return first && mayBeSummed_ && reduce.getKind() == tile::ReduceKind::Sum;
     if (isa<tile::ReshapeOp, tile::BroadcastOp, tile::SliceOp, tile::PermuteOp>(user))
       return follow(user->getResult(0), positive, false);
     if (!isa<arith::MulFOp, arith::DivFOp, arith::AddFOp>(user))
       return false;
-    positive &= isPositiveConstant(user->getOperand(1 - use.getOperandNumber()));
+    Value other = user->getOperand(1 - use.getOperandNumber());
+    if (other == use.get())
+      return false;
+    positive &= isPositiveConstant(other);
     return (positive || !isa<arith::AddFOp>(user)) && follow(user->getResult(0), positive, false);
   }
 
-  bool rounds_ = false, roundsAll_;
+  bool mayBeSummed_, rounds_ = false, roundsAll_;
 };
 
 } // namespace
 
-// By a polynomial: below 2^-125.5 the result is 0, from 2^128 infinity. log2 e is taken in one part
-// for numbers that are rounded next, and for those less their row's maximum, whose powers are the
-// smaller the further they lie below it: relative error below 2e-7 from -1 on, 2e-6 to the end.
+// By a polynomial: below 2^-125.5 the result is 0, from 2^128 infinity; relative error below 2e-7.
+// log2 e is taken in one part for numbers less their row's maximum, whose powers are the smaller
+// the further they lie below it, and for numbers that are rounded next: below 2e-7 from -1 to 1,
+// 2e-6 to either end.
 static Value expandExp(const Float32 &f, Value x, Value result = {}) {
   if (f.own == OwnExp2::Everywhere)
     return expByExp2(f, x);
   if (f.own == OwnExp2::NearZero)
     return expNearZero(f, x);
-  const bool below = static_cast<bool>(maximumOf(x)), rounded = result && Readers(result).round();
+  const bool below = static_cast<bool>(maximumOf(x)),
+             rounded = result && Readers(result, below).round();
   x = below ? f.atLeast(x, -87.3) : f.range(x, -87.3, 89);
   Rounded n = nearest(f, x, std::numbers::log2e);
   if (!below && !rounded)

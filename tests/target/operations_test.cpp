@@ -116,7 +116,7 @@ void addShapes(std::vector<Operation> &all) {
                          return whole(reduceSum(weights, 1)) +
                                 min(convert(convert(weights, BF16), F32), 0.0);
                        },
-                       {2e-6, 0}));
+                       {8e-7, 0}));
   for (uint32_t axis : {0u, 1u}) {
     std::string along = "_axis_" + std::to_string(axis);
     all.push_back(shaped(

@@ -249,8 +249,9 @@ LogicalResult Blocker::sinkReduce(tile::ReduceOp reduce) {
   if (lanes)
     step.assign(step.size(), 1); // the lanes of one row fill the registers
   int64_t by = lanes ? streamStep(type).back() : 1;
-  if (!left.empty()) // words of two are whole vectors
-    by = std::max(by, std::min(length, 2 * facts_.lanes));
+  // Words of two are whole vectors. Of so many numbers, whole ones, sums have the same order.
+  if (llvm::any_of(left, [](Value each) { return each.getDefiningOp<sched::PairOp>(); }))
+    by = std::max(by, 2 * facts_.lanes);
   const tile::ReduceKind kind = facts_.instructions.ownMaximum && tile::isMax(reduce.getKind())
                                     ? tile::ReduceKind::Max
                                     : reduce.getKind();

@@ -99,8 +99,9 @@ static bool roundsRows(mlir::ModuleOp module) {
 static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options,
                                      const target::Target &target, mlir::MLIRContext &context,
                                      KernelSet &kernels) {
-  const ProductRules rules{programsOf(target.name()), *findActivations(options.activations),
-                           target.rowElements()};
+  const Activations activations = *findActivations(options.activations);
+  const ProductRules rules{programsOf(target.name()), activations, target.rowElements(),
+                           activations == Activations::Fastest && target.decodesToBfloat()};
   GgufSource source(file);
   SINTER_ASSIGN(models::DecoderFeatures features, models::readDecoder(source));
   SINTER_ASSIGN(const BlockFormat *kv, kvTypeFor(options.kvType, target.name()));
@@ -118,11 +119,13 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
       *module,
       [&](mlir::Type weights) { return activationFor(tile::blockFormatOf(weights), rules); },
       rules.scalesOfOneBlock(),
-      rules.programs == Programs::Threads && rules.activations == Activations::Fastest);
+      rules.programs == Programs::Threads && activations == Activations::Fastest,
+      rules.bfloatRows ? mlir::BFloat16Type::get(&context) : mlir::Type());
   LoweringOptions lowering;
   lowering.programs = rules.programs;
   lowering.activations = rules.activations;
   lowering.scaleLength = rules.scaleLength;
+  lowering.bfloatRows = rules.bfloatRows;
   lowering.sharedBytes = std::max(target.sharedBytes(), kLeastSharedBytes);
   // Where rows meet weights as bytes, bf16 loses nothing beside (perplexity of SmolLM2 in Q8_0 and
   // Q4_1: 1.0001 and 1.0003 times that with f32 and F16).

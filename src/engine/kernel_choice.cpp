@@ -134,9 +134,10 @@ kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_
   int64_t sideBySide = interleavedRows(b, rules);
   if (b.isBlock()) {
     const ActivationFormat *activation = activationFor(blockFormatOf(b), rules);
-    p.activation = a.isBlock()  ? a
-                   : activation ? kernel::block(llvm::StringRef(activation->name).lower())
-                                : kernel::F32;
+    p.activation = a.isBlock()        ? a
+                   : activation       ? kernel::block(llvm::StringRef(activation->name).lower())
+                   : rules.bfloatRows ? kernel::BF16
+                                      : kernel::F32;
   }
   p.interleave = sideBySide == 1 ? 0 : sideBySide;
   if (rules.programs == Programs::Tasks)

@@ -34,6 +34,10 @@ struct ProductRules {
   // Activations that share a scale, at most (target::Target::rowElements).
   int64_t scaleLength = 256;
 
+  // Rows of prompts meet weights of blocks as bf16, not as blocks
+  // (target::Target::decodesToBfloat).
+  bool bfloatRows = false;
+
   // Tasks multiply panels that hold weights' scales times each step. Threads have none: there a
   // stepped scale takes two loads and a product where a free one takes a load.
   Scales scalesOfOneBlock() const {

@@ -16,13 +16,14 @@ struct LoweringOptions {
   Programs programs = Programs::Tasks;
   Activations activations = Activations::Fastest;
   int64_t scaleLength = ProductRules().scaleLength;
+  bool bfloatRows = false;                 // ProductRules
   int64_t sharedBytes = kLeastSharedBytes; // of a program of threads
   int64_t bfloatDepth = 0; // attention multiplies bf16 where its K has whole multiples; 0: never
   int64_t queryBlock = 16; // most query rows of an attention block
   int64_t mostTokens = 1 << 16;                    // of one step
   int64_t mostPagesPerSequence = int64_t(1) << 24; // entries of a row of the page table
 
-  ProductRules products() const { return {programs, activations, scaleLength}; }
+  ProductRules products() const { return {programs, activations, scaleLength, bfloatRows}; }
 };
 
 // Where a tensor lies. Extents and strides count elements.

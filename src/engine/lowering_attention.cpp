@@ -50,10 +50,11 @@ Value Lowering::attendedForm(Value value) {
   if (!joined || !joined->hasOneUse())
     return value;
   auto quantize = dyn_cast<graph::QuantizeOp>(*joined->user_begin());
-  const ActivationFormat *format =
-      quantize ? tile::activationFormatOf(quantize.getType().getElementType()) : nullptr;
+  if (!quantize)
+    return value;
   auto attend = value.getDefiningOp<graph::AttendOp>();
-  if (!format || columnsTogether(attend, options_.programs) % format->scaleLength != 0)
+  const ActivationFormat *format = tile::activationFormatOf(quantize.getType().getElementType());
+  if (format && columnsTogether(attend, options_.programs) % format->scaleLength != 0)
     return value;
   Value rounded = storedForm(joined.getResult());
   done_.insert(joined);

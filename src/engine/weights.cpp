@@ -13,7 +13,7 @@ Result<DotPacking> packingFor(const BlockFormat &format, Programs programs) {
 }
 
 const ActivationFormat *activationFor(const BlockFormat *format, ProductRules rules) {
-  if (!format || rules.activations == Activations::F32)
+  if (!format || rules.activations == Activations::F32 || rules.bfloatRows)
     return nullptr;
   Result<DotPacking> packing = packingFor(*format, rules.programs);
   if (!packing)

@@ -18,9 +18,10 @@ using ActivationFor = llvm::function_ref<const ActivationFormat *(mlir::Type wei
 /// Where a f32 value is contracted with block formats it is rounded first, once for all of them: to
 /// the format with the finest sums that one of them asks for, whose scales of one block are
 /// `ofOneBlock`.
-/// With `roundScalars`, where it is contracted with f16 or bf16 it is rounded to that.
+/// With `roundScalars`, where it is contracted with f16 or bf16 it is rounded to that; and to
+/// `besideBlocks`, where that is a type, if it is contracted with blocks that have no such format.
 void quantizeActivations(mlir::ModuleOp module, ActivationFor activationFor, Scales ofOneBlock,
-                         bool roundScalars = false);
+                         bool roundScalars = false, mlir::Type besideBlocks = {});
 
 /// The KV state, of whatever 16 bits, in this type.
 void keepPools(mlir::ModuleOp module, mlir::Type element);

@@ -1,4 +1,5 @@
-// Rounds the activations of contractions with block formats, so that both operands are blocks.
+// Rounds the activations of contractions with block formats, so that both operands are blocks, or
+// to what products take.
 #include "tile/mlir_pch.h"
 
 #include "graph/passes.h"
@@ -44,20 +45,25 @@ formatsOf(ModuleOp module, ActivationFor activationFor, Scales ofOneBlock) {
 }
 
 void quantizeActivations(ModuleOp module, ActivationFor activationFor, Scales ofOneBlock,
-                         bool roundScalars) {
+                         bool roundScalars, Type besideBlocks) {
   auto formats = formatsOf(module, activationFor, ofOneBlock);
+  auto formatOf = [&](Type weights) {
+    return isa<tile::BlockType>(weights) ? activationFor(weights) : nullptr;
+  };
   llvm::DenseMap<std::pair<Value, Type>, Value> rounded;
   module.walk([&](ContractOp contract) {
     Value a = contract.getA();
     auto type = cast<RankedTensorType>(a.getType());
     Type weights = contract.getB().getType().getElementType();
-    bool blocks = isa<tile::BlockType>(weights) && activationFor(weights);
-    bool scalars = roundScalars && (weights.isF16() || weights.isBF16());
-    if (!(blocks || scalars) || !type.getElementType().isF32())
+    Type to;
+    if (const ActivationFormat *format = formatOf(weights) ? formats.lookup(a) : nullptr)
+      to = tile::BlockType::get(module.getContext(), StringRef(format->name).lower());
+    else if (isa<tile::BlockType>(weights))
+      to = besideBlocks;
+    else if (roundScalars && (weights.isF16() || weights.isBF16()))
+      to = weights;
+    if (!to || !type.getElementType().isF32())
       return;
-    Type to = weights;
-    if (blocks)
-      to = tile::BlockType::get(module.getContext(), StringRef(formats.lookup(a)->name).lower());
     Value &value = rounded[{a, to}];
     if (!value) {
       OpBuilder b(module.getContext());

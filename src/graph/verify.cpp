@@ -104,8 +104,9 @@ LogicalResult ContractOp::verify() {
   bool blocks = isa<tile::BlockType>(a.getElementType());
   if (blocks && !isa<tile::BlockType>(b.getElementType()))
     return emitOpError() << "multiplies " << a.getElementType() << " with " << b.getElementType()
-                         << ", expected a block format on both sides or f32 on the left";
-  return blocks ? success() : check.f32("a", a);
+                         << ", expected a block format on both sides or a float on the left";
+  const bool narrow = a.getElementType().isF16() || a.getElementType().isBF16();
+  return blocks || narrow ? success() : check.f32("a", a);
 }
 
 LogicalResult MapOp::verify() {

@@ -35,6 +35,8 @@ static Tile loadA(KernelBuilder &k, const Gemm &p, const View &a, const Scalar &
   }
   if (p.b.isBlock() && p.activation.isBlock())
     return element.isBlock() ? tile : quantize(convert(tile, F32), p.activation);
+  if (p.b.isBlock() && p.activation != F32)
+    return fromF32(toF32(tile, element), p.activation);
   return element == p.b ? tile : toF32(tile, element);
 }
 
@@ -42,7 +44,7 @@ static Tile loadA(KernelBuilder &k, const Gemm &p, const View &a, const Scalar &
 static Tile loadB(const Gemm &p, const View &b, const Scalar &batch, const TilePlace &place) {
   Tile tile = loadTile(p, b, batch, place, p.transposeB);
   if (p.b.isBlock())
-    return p.activation.isBlock() ? tile : decode(tile);
+    return p.activation.isBlock() ? tile : fromF32(decode(tile), p.activation);
   bool same = !p.prologue.apply ? p.a == p.b : p.b == F32;
   return same ? tile : convert(tile, F32);
 }
@@ -93,8 +95,9 @@ void visitProduct(Gemm &p, FieldVisitor &visitor) {
   visitor.format("a", p.a, "element type of a");
   visitor.format("b", p.b, "element type of b");
   visitor.format("out", p.out, "element type of out");
-  visitor.format("activation", p.activation,
-                 "block format of a where b is a block format, or f32: b is decoded");
+  visitor.format(
+      "activation", p.activation,
+      "what rows of a become where b is a block format: one too, or a float as which b is decoded");
   visitor.flag("transpose_b", p.transposeB, "b is [N, K]");
   visitor.flag("constant_b", p.constantB, "b is the same in every launch");
   visitor.extent("n", p.n, "N where it is static");

@@ -410,8 +410,10 @@ TEST(Engine, ActivationsAreNamedByWhatMeetsTheWeights) {
   };
   EXPECT_EQ(activations(TensorType::Q8_0, "host"), "q8a");
   EXPECT_EQ(activations(TensorType::F16, "host"), "f32");
-  EXPECT_THAT(activations(TensorType::Q8_0, "cuda:sm_90a"),
+  EXPECT_THAT(activations(TensorType::Q8_0, kVulkanTarget),
               testing::MatchesRegex("q8a_32 of prompts, .*f32.* of generated tokens"));
+  EXPECT_THAT(activations(TensorType::Q8_0, "cuda:sm_90a"),
+              testing::MatchesRegex("bf16 of prompts, .*f32.* of generated tokens"));
 }
 
 // The formats of activations among the arguments of a plan's kernels.
@@ -433,8 +435,22 @@ std::set<std::string> activationsOf(const char *target) {
 TEST(Engine, ScalesOfActivationsAreSteppedOnTasksAndFreeOnThreads) {
   using testing::ElementsAre;
   EXPECT_THAT(activationsOf("host"), ElementsAre("q8a"));
-  EXPECT_THAT(activationsOf("cuda:sm_90a"), ElementsAre("q8a_32"));
   EXPECT_THAT(activationsOf(kVulkanTarget), ElementsAre("q8a_32"));
+}
+
+TEST(Engine, RowsOfPromptsMeetBlocksAsBfloatWhereMatrixInstructionsMultiplyIt) {
+  EXPECT_THAT(activationsOf("cuda:sm_90a"), testing::IsEmpty());
+  EngineOptions options = quickOptions();
+  options.target = "cuda:sm_90a";
+  for (const char *activations : {"fastest", "f32"}) {
+    options.activations = activations;
+    const auto plan = planOf(headsOf(64, TensorType::Q8_0), options);
+    ASSERT_TRUE(plan) << plan.error().toString();
+    const bool multiplies = std::ranges::any_of(plan->kernels, [](const plan::Kernel &kernel) {
+      return kernel.name.starts_with("gemm") && kernel.arithmetic == Arithmetic::Bf16;
+    });
+    EXPECT_EQ(multiplies, options.activations == "fastest") << activations;
+  }
 }
 
 TEST(Engine, KernelsSayWhatTheirProductsMultiply) {

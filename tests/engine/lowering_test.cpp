@@ -502,19 +502,28 @@ TEST(Lowering, SumsOfSpansHaveMemoryWhereRowsAreSingle) {
 }
 
 // Attention whose joined heads are rounded for a product.
-std::string attendThenProduct(const std::string &rounded) {
+std::string blockOf(const std::string &format) {
+  return "!tile.block<\"" + format + "\">";
+}
+
+// `rounded`: an element type.
+std::string attendThenProductOf(const std::string &rounded) {
   const std::string attend = kAttend;
   return attend.substr(0, attend.find("graph.output")) + R"(
     %j = graph.reshape %o : tensor<?x4x64xf32, #graph.dims<T>> -> tensor<?x256xf32, #graph.dims<T>>
     %w = graph.weight ["w"] : tensor<32x256x!tile.block<"q8_0">>
     %a = graph.quantize %j : tensor<?x256xf32, #graph.dims<T>>
-        -> tensor<?x256x!tile.block<")" +
-         rounded + R"(">, #graph.dims<T>>
-    %c = graph.contract %a, %w : tensor<?x256x!tile.block<")" +
-         rounded + R"(">, #graph.dims<T>>, tensor<32x256x!tile.block<"q8_0">>
+        -> tensor<?x256x)" +
+         rounded + R"(, #graph.dims<T>>
+    %c = graph.contract %a, %w : tensor<?x256x)" +
+         rounded + R"(, #graph.dims<T>>, tensor<32x256x!tile.block<"q8_0">>
         -> tensor<?x32xf32, #graph.dims<T>>
     graph.output "c", %c : tensor<?x32xf32, #graph.dims<T>>
 )";
+}
+
+std::string attendThenProduct(const std::string &rounded) {
+  return attendThenProductOf(blockOf(rounded));
 }
 
 // On tasks the two heads of a group lie side by side, so that scales may span them.
@@ -522,7 +531,7 @@ TEST(Lowering, HeadsThatShareKeysAreRoundedTogetherOnTasks) {
   auto outOf = [](const std::string &rounded, Programs programs) {
     LoweringOptions options;
     options.programs = programs;
-    Lowered lowered(attendThenProduct(rounded), options);
+    Lowered lowered(attendThenProductOf(rounded), options);
     EXPECT_TRUE(lowered.result()) << lowered.result().error().message;
     const auto &many = lowered.step<plan::If>(0).elseSteps.at(0);
     std::string text = lowered.kernelText(std::get<plan::Launch>(many.op));
@@ -530,9 +539,11 @@ TEST(Lowering, HeadsThatShareKeysAreRoundedTogetherOnTasks) {
     const size_t begin = text.rfind("!tile.view<", end);
     return text.substr(begin, end - begin);
   };
-  EXPECT_EQ(outOf("q8a", Programs::Tasks), "!tile.view<?x256x!tile.block<\"q8a\">");
-  EXPECT_EQ(outOf("q8a_256", Programs::Tasks), "!tile.view<?x4x64xf32"); // of two groups
-  EXPECT_EQ(outOf("q8a_32", Programs::Threads), "!tile.view<?x4x64x!tile.block<\"q8a_32\">");
+  EXPECT_EQ(outOf(blockOf("q8a"), Programs::Tasks), "!tile.view<?x256x!tile.block<\"q8a\">");
+  EXPECT_EQ(outOf(blockOf("q8a_256"), Programs::Tasks), "!tile.view<?x4x64xf32"); // of two groups
+  EXPECT_EQ(outOf(blockOf("q8a_32"), Programs::Threads),
+            "!tile.view<?x4x64x!tile.block<\"q8a_32\">");
+  EXPECT_EQ(outOf("bf16", Programs::Threads), "!tile.view<?x4x64xbf16");
 }
 
 // Rows of two and of eight blocks of 44 bytes have four and twelve on threads: an odd number of the

@@ -163,7 +163,7 @@ TEST_F(Graph, QuantizedActivationsNeedABlockFormatOnTheRight) {
   refuses(R"(%a = graph.input "a" : !act
     %b = graph.weight ["b"] : !w8
     %c = graph.contract %a, %b : !act, !w8 -> !x8)",
-          "expected a block format on both sides or f32 on the left");
+          "expected a block format on both sides or a float on the left");
 }
 
 TEST_F(Graph, MapWithWorkOfAnotherDialectIsRefused) {
@@ -292,6 +292,20 @@ TEST_F(Graph, ActivationsAreRoundedOnceForBlockFormatsOnly) {
   module->walk([&](ContractOp op) { left += op.getA().getType().getElementType().isF32(); });
   EXPECT_EQ(rounded, 1);
   EXPECT_EQ(left, 1);
+}
+
+TEST_F(Graph, ActivationsBesideBlocksWithoutSuchAFormatTakeTheFloatThatIsAskedFor) {
+  auto module = parse(kTwoContracts);
+  ASSERT_TRUE(module) << messages_;
+  auto none = [](mlir::Type) -> const ActivationFormat * { return nullptr; };
+  quantizeActivations(*module, none, Scales::Free, /*roundScalars=*/true,
+                      mlir::BFloat16Type::get(module->getContext()));
+  ASSERT_TRUE(mlir::succeeded(mlir::verify(*module)));
+  int rounded = 0, beside = 0;
+  module->walk([&](QuantizeOp) { ++rounded; });
+  module->walk([&](ContractOp op) { beside += op.getA().getType().getElementType().isBF16(); });
+  EXPECT_EQ(rounded, 1);
+  EXPECT_EQ(beside, 2); // not that with f32
 }
 
 // What one kernel makes together, heads of a value one by one, holds whole scales.

@@ -113,6 +113,15 @@ inline void addGemmSlotCases(KernelCases &cases, const std::string &activation) 
       d.activation = kernel::F32;
       cases.push_back(withSlots(decoded, "decoded", d, kernels::gemm));
     }
+  for (const char *format : {"q4_1", "q8_0"})
+    for (kernel::Element rows : {kernel::F32, kernel::BF16}) {
+      KernelCase decoded = blockGemmCase(activation, format, 32, 64, 32);
+      decoded.bound = {1e-5, 1e-5};
+      kernels::Gemm d = gemmParams(rows, kernel::block(format), 32, 64, 32, 16);
+      d.activation = kernel::BF16;
+      cases.push_back(
+          withSlots(decoded, std::string("bf16_rows_of_") + rows.name(), d, kernels::gemm));
+    }
 }
 
 inline void addRowSlotCases(KernelCases &cases, const std::string &activation) {

@@ -31,6 +31,7 @@ public:
     return {"layout", "sched", "llvm", "ptx"};
   }
   int64_t sharedBytes() const override { return facts_.sharedBytes; }
+  bool decodesToBfloat() const override { return true; }
   int64_t chainRows(int64_t headDim) const override {
     bool fits = headDim % kChainStep == 0 && headDim <= kChainColumns;
     return facts_.groupProducts && fits ? kChainRows : 0;

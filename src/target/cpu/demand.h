@@ -18,8 +18,6 @@ struct Edge {
 struct Demand {
   enum Kind : uint8_t { None, Edges, Full } kind = None;
   llvm::SmallVector<Edge, 1> edges = {};
-
-  bool operator==(const Demand &) const = default;
 };
 
 // Demands of every tile value of a kernel, found backwards from its stores.

@@ -75,7 +75,7 @@ public:
   /// Elements along K, of whose multiples tasks multiply bf16 faster than f32; 0: they do not.
   virtual int64_t bfloatDepth() const { return 0; }
   /// Whether rows of prompts meet weights of blocks faster as bf16, the weights decoded, than as
-  /// integers group by group (an H200, 512 rows of q8_0: 0.70 to 0.72 of the time).
+  /// integers group by group (an H200, 512 rows of q8_0: 0.70 to 0.72 of the time, tried with f16).
   virtual bool decodesToBfloat() const { return false; }
   /// Registers, spills and shared memory of linked code's kernels, a line for each; empty where
   /// only an assembler or a driver knows them.

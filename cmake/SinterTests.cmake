@@ -1,18 +1,35 @@
-# One GoogleTest program per layer from tests/LAYER/*_test.cpp, one ctest entry per test case; lit and tidy as single entries.
+# One GoogleTest program per layer from tests/LAYER/*_test.cpp, one ctest entry per test suite; lit and tidy as single entries.
 # Assertions expand to much code that runs once: it is optimised little.
 set(SINTER_TEST_DATA ${CMAKE_SOURCE_DIR}/tests/data)
+add_library(sinter_test_main OBJECT ${CMAKE_SOURCE_DIR}/tests/test_main.cpp)
+target_link_libraries(sinter_test_main PUBLIC GTest::gtest GTest::gmock)
+
+# ctest entries of a layer's program, listed when it is built.
+function(sinter_test_entries layer)
+  set(entries ${CMAKE_BINARY_DIR}/test_entries/${layer}.cmake)
+  set(script ${CMAKE_SOURCE_DIR}/cmake/SinterTestEntries.cmake)
+  add_custom_command(TARGET ${layer}_tests POST_BUILD
+    COMMAND ${CMAKE_COMMAND} -D LAYER=${layer} -D PROGRAM=$<TARGET_FILE:${layer}_tests> -D OUT=${entries}
+      -D CASES=${CMAKE_BINARY_DIR}/test_cases -P ${script} VERBATIM)
+  set_property(TARGET ${layer}_tests APPEND PROPERTY LINK_DEPENDS ${script})
+  set(include ${CMAKE_BINARY_DIR}/test_entries/${layer}_include.cmake)
+  file(WRITE ${include} "if(EXISTS [==[${entries}]==])\n  include([==[${entries}]==])\n"
+    "else()\n  add_test(${layer}_tests_NOT_BUILT ${layer}_tests_NOT_BUILT)\nendif()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${include})
+endfunction()
+
 function(sinter_tests layer)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${layer}/*_test.cpp)
   if(NOT sources)
     return()
   endif()
   add_executable(${layer}_tests ${sources})
-  target_link_libraries(${layer}_tests PRIVATE sinter_${layer} ${ARGN} GTest::gtest GTest::gmock GTest::gtest_main)
+  target_link_libraries(${layer}_tests PRIVATE sinter_${layer} ${ARGN} sinter_test_main)
   target_compile_options(${layer}_tests PRIVATE $<IF:$<CONFIG:Release>,-O1,-O0>)
   target_include_directories(${layer}_tests PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_compile_definitions(${layer}_tests PRIVATE SINTER_TEST_DIR="${CMAKE_SOURCE_DIR}/tests"
     SINTER_BIN_DIR="${CMAKE_BINARY_DIR}/bin" SINTER_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-  gtest_discover_tests(${layer}_tests TEST_PREFIX ${layer}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+  sinter_test_entries(${layer})
   include(${CMAKE_SOURCE_DIR}/tests/${layer}/tests.cmake OPTIONAL) # what the layer's tests load besides
 endfunction()
 # The first target compiles the header that all share.

@@ -72,11 +72,16 @@ protected:
     return {std::istreambuf_iterator<char>(file), {}};
   }
   // Children that root starts are from now on those of a user without rights, who owns the
-  // test's folder.
+  // test's folder. That user may not be able to enter the build's folder, so the programs are
+  // copied.
   void loseRights() {
     if (geteuid() != 0)
       return;
     constexpr uid_t kNobody = 65534;
+    std::filesystem::create_directory(path("bin"));
+    for (const char *name : {"sinter", "sinter-compiler"})
+      std::filesystem::copy_file(std::string(SINTER_BIN_DIR "/") + name, path("bin/") + name);
+    program_ = path("bin/sinter");
     for (const auto &entry : std::filesystem::recursive_directory_iterator(folder_))
       ASSERT_EQ(chown(entry.path().c_str(), kNobody, kNobody), 0);
     ASSERT_EQ(chown(folder_.c_str(), kNobody, kNobody), 0);
@@ -84,6 +89,9 @@ protected:
       if (setgid(kNobody) != 0 || setuid(kNobody) != 0)
         _exit(125);
     };
+    ASSERT_NE(sinter({"--version"}).code, 127)
+        << "a user without rights cannot reach " << program_ << ": set TEST_TMPDIR to a folder "
+        << "that every user may enter";
   }
   // A shell script that stands in for the compiler from now on.
   void useCompiler(const std::string &script) {
@@ -93,7 +101,7 @@ protected:
   }
 
   std::vector<std::string> command(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), kSinter);
+    arguments.insert(arguments.begin(), program_);
     return arguments;
   }
   Outcome sinter(std::vector<std::string> arguments,
@@ -104,6 +112,7 @@ protected:
   Outcome answer() const { return sinter({"run", model_, "-p", "hi", "-n", "4"}); }
 
   std::string folder_, model_, cache_;
+  std::string program_ = kSinter;
   ChildOptions options_;
 };
 

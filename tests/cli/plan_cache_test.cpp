@@ -121,7 +121,6 @@ TEST_F(Cache, ReadOnlyFolderStillGivesAnAnswer) {
   loseRights();
   ASSERT_EQ(chmod(cache_.c_str(), 0500), 0);
   const Outcome outcome = answer();
-  ASSERT_NE(outcome.code, 127) << "a user without rights cannot reach the program";
   EXPECT_THAT(outcome, EndedWith(0));
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("plans are not kept"), HasSubstr("Permission denied")));
 }

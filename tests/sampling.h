@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <string>
@@ -31,17 +32,21 @@ inline std::vector<size_t> coveringIndices(const std::vector<std::vector<std::st
   for (size_t i = 0; i < cases.size(); ++i)
     for (const std::string &text : cases[i])
       properties[i].push_back(numbers.emplace(text, numbers.size()).first->second);
-  std::vector<bool> seen(numbers.size());
-  std::vector<size_t> chosen;
-  const auto unseen = [&](size_t i) {
-    return std::ranges::count_if(properties[i], [&](size_t p) { return !seen[p]; });
-  };
+  std::vector<char> seen(numbers.size());
+  std::vector<size_t> chosen, atMost(cases.size(), SIZE_MAX); // unseen ones of a case never grow
   while (true) {
-    size_t best = 0;
-    for (size_t i = 1; i < cases.size(); ++i)
-      if (unseen(i) > unseen(best))
+    size_t best = 0, most = 0;
+    for (size_t i = 0; i < cases.size(); ++i) {
+      if (atMost[i] <= most)
+        continue;
+      atMost[i] = static_cast<size_t>(
+          std::ranges::count_if(properties[i], [&](size_t p) { return !seen[p]; }));
+      if (atMost[i] > most) {
         best = i;
-    if (cases.empty() || unseen(best) == 0)
+        most = atMost[i];
+      }
+    }
+    if (most == 0)
       break;
     for (const size_t p : properties[best])
       seen[p] = true;

@@ -25,10 +25,11 @@ std::string nameOf(size_t test, const char *processor) {
 
 // ---- code objects ----
 
-class AmdCompiles : public testing::TestWithParam<std::tuple<size_t, const char *>> {};
+class AmdCompiles : public testing::TestWithParam<std::tuple<size_t, size_t>> {};
 
 TEST_P(AmdCompiles, ToACodeObjectThatAgrees) {
-  const auto &[test, processor] = GetParam();
+  const size_t test = std::get<0>(GetParam());
+  const char *processor = kProcessors[std::get<1>(GetParam())];
   tile::KernelModule source = cpu::buildCase(threadCases()[test]);
   ASSERT_TRUE(source.ok()) << source.diagnosticText();
   std::string diagnostics;
@@ -57,18 +58,23 @@ TEST_P(AmdCompiles, ToACodeObjectThatAgrees) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, AmdCompiles,
-                         testing::Combine(testing::Range(size_t(0), threadCases().size()),
-                                          testing::ValuesIn(kProcessors)),
+                         testing::ValuesIn(cpu::casesInWays(
+                             threadCases(), {std::begin(kProcessors), std::end(kProcessors)})),
                          [](const auto &info) {
-                           return nameOf(std::get<0>(info.param), std::get<1>(info.param));
+                           return nameOf(std::get<0>(info.param),
+                                         kProcessors[std::get<1>(info.param)]);
                          });
 
 // ---- the lane form ----
 
+// Each case for one processor, each processor for a quarter of the cases.
+const char *processorOf(size_t test) {
+  return kProcessors[test % std::size(kProcessors)];
+}
+
 class AmdLaneConformance : public testing::TestWithParam<size_t> {
 protected:
-  // Each case for one processor, each processor for a quarter of the cases.
-  const char *processor() const { return kProcessors[GetParam() % std::size(kProcessors)]; }
+  const char *processor() const { return processorOf(GetParam()); }
 };
 
 TEST_P(AmdLaneConformance, Holds) {
@@ -95,10 +101,19 @@ TEST_P(AmdLaneConformance, Holds) {
       << cpu::extentsText(extents);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, AmdLaneConformance,
-                         testing::Range(size_t(0), threadCases().size()), [](const auto &info) {
-                           return nameOf(info.param,
-                                         kProcessors[info.param % std::size(kProcessors)]);
+std::vector<size_t> casesOfLanes() {
+  std::vector<size_t> all(threadCases().size());
+  std::iota(all.begin(), all.end(), size_t(0));
+  return sampled(all, [](size_t test) {
+    std::vector<std::string> properties = propertiesOf(threadCases()[test]);
+    properties.push_back(processorOf(test));
+    return properties;
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, AmdLaneConformance, testing::ValuesIn(casesOfLanes()),
+                         [](const auto &info) {
+                           return nameOf(info.param, processorOf(info.param));
                          });
 
 } // namespace

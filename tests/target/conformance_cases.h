@@ -70,6 +70,27 @@ inline void expectNear(const KernelCase &c, HostLevel &host) {
   }
 }
 
+// Each format at each level in full; else a sample with each format, and each kind of block at each
+// level.
+inline std::vector<std::tuple<const BlockFormat *, std::string>>
+formatsAtLevels(const std::vector<const BlockFormat *> &formats,
+                const std::vector<std::string> &levels) {
+  std::vector<std::tuple<const BlockFormat *, std::string>> all;
+  for (const BlockFormat *format : formats)
+    for (const std::string &level : levels)
+      all.emplace_back(format, level);
+  return sampled(all, [](const auto &one) {
+    const auto &[format, level] = one;
+    const Result<DotPacking> packing = dotPacking(*format);
+    return std::vector<std::string>{
+        std::string(format->name),
+        level + (packing ? " groups of " + std::to_string(packing->groupLength) : " no packing"),
+        level + (packing && !packing->table.empty() ? " by table" : " by number"),
+        level + (format->min.present() ? " with minima" : " without minima"),
+        level + (format->scale.level2.present() ? " scales of scales" : " scales")};
+  });
+}
+
 inline std::string extentsText(const Extents &extents) {
   std::string text;
   for (const auto &[name, extent] : extents)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/registry.h"
+#include "sampling.h"
 #include "target/make_arguments.h"
 
 namespace sinter::target::cpu {
@@ -20,8 +21,9 @@ struct KernelCase {
   std::function<void(LaunchArguments &, const Extents &, Random &)> prepare = {};
   // Instead of the registry's entry with `settings`: an instance with slots.
   std::function<void(kernel::KernelBuilder &)> build = {};
-  bool small = false; // special values are small: formats with an F16 scale hold no others
-  int rounds = 2;     // how often each extent has each of its values
+  bool small = false;     // special values are small: formats with an F16 scale hold no others
+  int rounds = 2;         // how often each extent has each of its values
+  std::string slots = {}; // what fills them, where some are filled
 
   bool multipliesBfloats() const {
     return label.ends_with("_in_bf16") || label.starts_with("gemm_bf16_");
@@ -29,6 +31,47 @@ struct KernelCase {
   bool multipliesBlocks() const { return label.starts_with("gemm_q8a_"); }
 };
 using KernelCases = std::vector<KernelCase>;
+
+// What a case shows, for samples: its kernel with each setting, and what fills its slots.
+inline std::vector<std::string> propertiesOf(const KernelCase &c) {
+  const auto rows = c.settings.find("block_m");
+  const bool oneRow = rows != c.settings.end() && rows->second == "1";
+  std::vector<std::string> properties = {c.kernel + " with " + c.slots +
+                                         (oneRow ? " of a row" : "")};
+  for (const auto &[name, value] : c.settings)
+    properties.push_back(c.kernel + " " + name + "=" + value);
+  return properties;
+}
+
+// The kernel and each of its element types, in one of several ways to run it.
+inline std::vector<std::string> typesIn(const KernelCase &c, const std::string &way) {
+  std::vector<std::string> properties = {c.kernel + " by " + way};
+  for (const char *name : {"a", "b", "in", "out", "pool", "table", "compute"})
+    if (const auto set = c.settings.find(name); set != c.settings.end())
+      properties.push_back(c.kernel + " " + name + "=" + set->second + " by " + way);
+  return properties;
+}
+
+// Both.
+inline std::vector<std::string> propertiesOf(const KernelCase &c, const std::string &way) {
+  std::vector<std::string> properties = propertiesOf(c);
+  for (std::string &more : typesIn(c, way))
+    properties.push_back(std::move(more));
+  return properties;
+}
+
+// Each case in each way, as the numbers of both, in full; else a sample. `wayNames` tell ways
+// apart.
+inline std::vector<std::tuple<size_t, size_t>>
+casesInWays(const KernelCases &cases, const std::vector<std::string> &wayNames) {
+  std::vector<std::tuple<size_t, size_t>> all;
+  for (size_t i = 0; i < cases.size(); ++i)
+    for (size_t way = 0; way < wayNames.size(); ++way)
+      all.emplace_back(i, way);
+  return sampled(all, [&](const auto &one) {
+    return propertiesOf(cases[std::get<0>(one)], wayNames[std::get<1>(one)]);
+  });
+}
 
 // Both sum rows with rounding errors of their own; exp is good to a few units in the last place.
 inline constexpr Bound kRows = {4e-6, 4e-6};

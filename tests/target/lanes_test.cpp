@@ -148,9 +148,14 @@ TEST_P(LaneConformance, Holds) {
   auto [at, kind] = GetParam();
   expectNearTileInterpreter(threadCases()[at], laneKinds()[kind], static_cast<unsigned>(at));
 }
+std::vector<std::string> laneKindNames() {
+  std::vector<std::string> names;
+  for (const LaneKind &kind : laneKinds())
+    names.push_back(kind.name);
+  return names;
+}
 INSTANTIATE_TEST_SUITE_P(Kernels, LaneConformance,
-                         testing::Combine(testing::Range(size_t(0), threadCases().size()),
-                                          testing::Range(size_t(0), laneKinds().size())),
+                         testing::ValuesIn(casesInWays(threadCases(), laneKindNames())),
                          [](const Indices &info) {
                            return threadCases()[std::get<0>(info.param)].label + "_" +
                                   laneKinds()[std::get<1>(info.param)].name;
@@ -254,7 +259,16 @@ const std::vector<RingRun> &ringRuns() {
       for (const LaneKind &kind : ArrayRef(asyncKinds()).take_front(2))
         if (c.kernel == "gemm" && c.settings.at("a") != "q8a_32")
           made.push_back({c, kind});
-    return made;
+    return sampled(made, [](const RingRun &run) {
+      std::vector<std::string> properties = propertiesOf(run.c, run.kind.name);
+      const std::string &label = run.c.label;
+      const std::string family = label.substr(0, label.find('_'));
+      if (family == "ring" || family == "chain") {
+        properties.push_back(label);
+        properties.push_back(family + (label.ends_with("_odd") ? " odd " : " ") + run.kind.name);
+      }
+      return properties;
+    });
   }();
   return runs;
 }

@@ -88,7 +88,9 @@ std::vector<std::tuple<size_t, std::string>> casesOfFamilies() {
     if (threadCases()[index].label.find("bf16") != std::string::npos)
       list.emplace_back(index, "apple7");
   }
-  return list;
+  return sampled(list, [](const auto &one) {
+    return propertiesOf(threadCases()[std::get<0>(one)], std::get<1>(one));
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, MetalConformance, testing::ValuesIn(casesOfFamilies()),

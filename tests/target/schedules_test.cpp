@@ -109,9 +109,21 @@ TEST(CpuSchedule, OfWhatHasNoProductsHasNothingToDecide) {
   EXPECT_TRUE(decisionsOf(kernel, *factsFor("avx2")).empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Products, Schedules,
-                         testing::Combine(testing::Range(size_t{0}, productCases().size()),
-                                          testing::Values("avx512vnni", "avx512", "avx2")),
+// Each product at each level; a sample shows each product, and its kind at each level.
+std::vector<Parameters> productsAtLevels() {
+  std::vector<Parameters> all;
+  for (size_t i = 0; i < productCases().size(); ++i)
+    for (const char *level : {"avx512vnni", "avx512", "avx2"})
+      all.emplace_back(i, level);
+  return sampled(all, [](const Parameters &one) {
+    const KernelCase c = productCases()[std::get<0>(one)];
+    const std::string level = std::get<1>(one) + " ";
+    return std::vector<std::string>{c.label, level + c.settings.at("a"),
+                                    level + (c.settings.at("block_m") == "1" ? "a row" : "rows")};
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Products, Schedules, testing::ValuesIn(productsAtLevels()),
                          [](const auto &info) {
                            return productCases()[std::get<0>(info.param)].label + "_" +
                                   std::get<1>(info.param);

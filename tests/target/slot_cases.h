@@ -39,6 +39,7 @@ template <class P>
 KernelCase withSlots(KernelCase c, const std::string &suffix, const P &params,
                      void (*build)(kernel::KernelBuilder &, const P &)) {
   c.label += "_" + suffix;
+  c.slots = suffix;
   c.rounds = 1; // the plain case has all shapes
   c.build = [params, build](kernel::KernelBuilder &k) { build(k, params); };
   return c;

@@ -47,10 +47,11 @@ std::string complaintOf(const std::vector<uint8_t> &code, StringRef program) {
   return result == 0 ? "" : "status " + std::to_string(result) + ": " + text;
 }
 
-class VulkanBinary : public testing::TestWithParam<std::tuple<size_t, std::string>> {};
+class VulkanBinary : public testing::TestWithParam<std::tuple<size_t, size_t>> {};
 
 TEST_P(VulkanBinary, IsValid) {
-  const auto &[index, features] = GetParam();
+  const auto &[index, plain] = GetParam();
+  const char *features = plain ? "" : kAllFeatures;
   const KernelCase &c = threadCases()[index];
   auto program = llvm::sys::findProgramByName("spirv-val");
   if (!program)
@@ -65,12 +66,11 @@ TEST_P(VulkanBinary, IsValid) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, VulkanBinary,
-                         testing::Combine(testing::Range(size_t(0), threadCases().size()),
-                                          testing::Values(kAllFeatures, "")),
+                         testing::ValuesIn(casesInWays(threadCases(),
+                                                       {"all_types", "plain_types"})),
                          [](const auto &info) {
-                           bool all = !std::get<1>(info.param).empty();
                            return caseName(std::get<0>(info.param)) +
-                                  (all ? "_all_types" : "_plain_types");
+                                  (std::get<1>(info.param) ? "_plain_types" : "_all_types");
                          });
 
 // ---- the device ----
@@ -116,17 +116,38 @@ TEST_P(VulkanConformance, Holds) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, VulkanConformance,
-                         testing::Combine(testing::Range(size_t(0), threadCases().size()),
-                                          testing::Values(DeviceKind{4, true}, DeviceKind{8, true},
-                                                          DeviceKind{16, true},
-                                                          DeviceKind{8, false})),
-                         [](const auto &info) {
-                           const DeviceKind &kind = std::get<1>(info.param);
-                           return caseName(std::get<0>(info.param)) + "_subgroup" +
-                                  std::to_string(kind.subgroup) +
-                                  (kind.allTypes ? "" : "_plain_types");
-                         });
+// The fastest first, which a sample has most of.
+const DeviceKind kKinds[] = {{16, true}, {8, true}, {8, false}, {4, true}};
+
+// The cases of the kinds with these subgroups: a process has subgroups of one width. A sample shows
+// each kernel in each width, and its types with and without all types.
+std::vector<std::tuple<size_t, DeviceKind>> casesOfWidth(int64_t subgroup) {
+  std::vector<std::tuple<size_t, DeviceKind>> all, list;
+  for (size_t index = 0; index < threadCases().size(); ++index)
+    for (const DeviceKind &kind : kKinds)
+      all.emplace_back(index, kind);
+  for (const auto &one : sampled(all, [](const auto &one) {
+         const auto &[index, kind] = one;
+         const KernelCase &c = threadCases()[index];
+         std::vector<std::string> properties =
+             propertiesOf(c, kind.allTypes ? "all types" : "plain types");
+         properties.push_back(c.kernel + " in subgroups of " + std::to_string(kind.subgroup));
+         return properties;
+       }))
+    if (std::get<1>(one).subgroup == subgroup)
+      list.push_back(one);
+  return list;
+}
+
+std::string nameOf(const testing::TestParamInfo<std::tuple<size_t, DeviceKind>> &info) {
+  return caseName(std::get<0>(info.param)) +
+         (std::get<1>(info.param).allTypes ? "" : "_plain_types");
+}
+
+INSTANTIATE_TEST_SUITE_P(Subgroups4, VulkanConformance, testing::ValuesIn(casesOfWidth(4)), nameOf);
+INSTANTIATE_TEST_SUITE_P(Subgroups8, VulkanConformance, testing::ValuesIn(casesOfWidth(8)), nameOf);
+INSTANTIATE_TEST_SUITE_P(Subgroups16, VulkanConformance, testing::ValuesIn(casesOfWidth(16)),
+                         nameOf);
 
 } // namespace
 } // namespace sinter::target::vulkan

@@ -2,6 +2,7 @@
 // what was chosen.
 #include "engine/schedule_space.h"
 #include "engine/tiny_gguf.h"
+#include "sampling.h"
 #include "tile/mlir_pch.h"
 
 #include <gmock/gmock.h>
@@ -97,8 +98,15 @@ TEST(ScheduleSpace, NormsKeepTheStepsInWhichTheySum) {
 
 // ---- plans ----
 
+// With alternatives, built once for the tests that only look at it.
+const Result<plan::Plan> &askedPlan() {
+  static const Result<plan::Plan> plan = planOf(tinyLlama(), askingOptions());
+  return plan;
+}
+
 TEST(TunedPlan, NamesKernelsAlikeEachTimeAndOtherwiseForAnotherTarget) {
-  auto first = planOf(tinyLlama(), askingOptions()), second = planOf(tinyLlama(), askingOptions());
+  const Result<plan::Plan> &first = askedPlan();
+  auto second = planOf(tinyLlama(), askingOptions());
   auto other = planOf(tinyLlama(), askingOptions("avx512"));
   ASSERT_TRUE(first && second && other);
   std::set<std::string> contents, others;
@@ -114,7 +122,7 @@ TEST(TunedPlan, NamesKernelsAlikeEachTimeAndOtherwiseForAnotherTarget) {
 }
 
 TEST(TunedPlan, HasTheScheduleThatWasChosenAndTheSameContent) {
-  auto plan = planOf(tinyLlama(), askingOptions());
+  const Result<plan::Plan> &plan = askedPlan();
   ASSERT_TRUE(plan) << plan.error().toString();
   const plan::Kernel *kernel = productOf(*plan);
   ASSERT_NE(kernel, nullptr);
@@ -133,7 +141,7 @@ TEST(TunedPlan, HasTheScheduleThatWasChosenAndTheSameContent) {
 }
 
 TEST(TunedPlan, RefusesAScheduleThatIsNoneOfTheKernels) {
-  auto plan = planOf(tinyLlama(), askingOptions());
+  const Result<plan::Plan> &plan = askedPlan();
   ASSERT_TRUE(plan) << plan.error().toString();
   EngineOptions options = quickOptions();
   options.tuning[productOf(*plan)->content] = {{{"block_m", 7}}};
@@ -152,6 +160,16 @@ TEST(TunedPlan, OfThreadsHasNoOtherSchedules) {
     EXPECT_EQ(kernel.content, "") << kernel.name;
 }
 
+// A kernel's other schedules; a sample has each value of each decision once.
+std::vector<plan::ScheduleChoice> alternativesOf(const plan::Kernel &kernel) {
+  return sampled(kernel.alternatives, [](const plan::ScheduleChoice &choice) {
+    std::vector<std::string> properties;
+    for (const auto &[name, value] : choice.values)
+      properties.push_back(name + "=" + std::to_string(value));
+    return properties;
+  });
+}
+
 // Every schedule that a trial would ask for compiles, and the variants share all memory.
 class EveryAlternative : public testing::TestWithParam<std::pair<TensorType, const char *>> {};
 
@@ -160,11 +178,13 @@ TEST_P(EveryAlternative, CompilesAsAVariantOfTheStep) {
   auto plan = planOf(tinyLlama(type), askingOptions(target));
   ASSERT_TRUE(plan) << plan.error().toString();
   EngineOptions options = askingOptions(target);
-  for (const plan::Kernel &kernel : plan->kernels)
-    for (size_t i = 0; i < kernel.alternatives.size(); ++i) {
+  for (const plan::Kernel &kernel : plan->kernels) {
+    const auto alternatives = alternativesOf(kernel);
+    for (size_t i = 0; i < alternatives.size(); ++i) {
       options.variants.resize(std::max(options.variants.size(), i + 1));
-      options.variants[i][kernel.content] = kernel.alternatives[i];
+      options.variants[i][kernel.content] = alternatives[i];
     }
+  }
   ASSERT_FALSE(options.variants.empty());
   auto trials = planOf(tinyLlama(type), options);
   ASSERT_TRUE(trials) << trials.error().toString();

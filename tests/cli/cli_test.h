@@ -13,6 +13,7 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <sys/stat.h>
 
 namespace sinter {
 
@@ -34,8 +35,8 @@ protected:
     model_ = writeModel("tiny.gguf");
     // Plans of the tiny model serve all tests but those that are about the cache.
     useCache(SINTER_BIN_DIR "/../cli_tests_cache");
-    for (const char *ours : {"SINTER_COMPILER", "SINTER_COMPILE_SECONDS"})
-      options_.environment[ours] = std::nullopt;
+    keepCompilations();
+    options_.environment["SINTER_COMPILE_SECONDS"] = std::nullopt;
     options_.environment["HOME"] = folder_;
     options_.environment["TERM"] = "dumb";
     options_.environment["INPUTRC"] = "/dev/null";
@@ -82,6 +83,7 @@ protected:
     for (const char *name : {"sinter", "sinter-compiler"})
       std::filesystem::copy_file(std::string(SINTER_BIN_DIR "/") + name, path("bin/") + name);
     program_ = path("bin/sinter");
+    useRealCompiler();
     for (const auto &entry : std::filesystem::recursive_directory_iterator(folder_))
       ASSERT_EQ(chown(entry.path().c_str(), kNobody, kNobody), 0);
     ASSERT_EQ(chown(folder_.c_str(), kNobody, kNobody), 0);
@@ -99,6 +101,35 @@ protected:
     std::filesystem::permissions(program, std::filesystem::perms::owner_all);
     options_.environment["SINTER_COMPILER"] = program;
   }
+  // What is compiled from now on is compiled once for all tests: a script keeps what the compiler
+  // wrote, by the compiler, the model's bytes and the arguments but for paths and process. The
+  // script's name changes with the compiler, so that plans of the tests' cache do too.
+  void keepCompilations() {
+    const std::string real = SINTER_BIN_DIR "/sinter-compiler";
+    const std::string folder = SINTER_BIN_DIR "/../cli_tests_compilations";
+    struct stat info;
+    ASSERT_EQ(stat(real.c_str(), &info), 0);
+    const std::string version = std::to_string(info.st_size) + "-" +
+                                std::to_string(info.st_mtim.tv_sec) + "-" +
+                                std::to_string(info.st_mtim.tv_nsec);
+    const std::string program = folder + "/compiler-" + version;
+    if (!std::filesystem::exists(program)) {
+      useCompiler(
+          "model=$2\nkept='" + folder + "/'$( (echo " + version + R"(; cat < "$model"
+  shift 2; echo "$@" | sed 's/--end-with [0-9]*//') | sha256sum | cut -c1-64)
+if [ ! -e "$kept" ]; then
+  ')" + real +
+          R"(' "$@" 3>"$kept.$$" && mv "$kept.$$" "$kept" || { code=$?; rm -f "$kept.$$"; exit $code; }
+fi
+exec cat "$kept" >&3)");
+      std::filesystem::create_directories(folder);
+      const std::string part = program + "." + std::to_string(getpid());
+      std::filesystem::copy_file(path("compiler"), part);
+      std::filesystem::rename(part, program); // two processes write the same
+    }
+    options_.environment["SINTER_COMPILER"] = program;
+  }
+  void useRealCompiler() { options_.environment["SINTER_COMPILER"] = std::nullopt; }
 
   std::vector<std::string> command(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), program_);

@@ -44,6 +44,7 @@ protected:
 };
 
 TEST_F(Cache, PlanIsBuiltOnceAndKeptForTheUserAlone) {
+  useRealCompiler();
   const Outcome first = answer(), second = answer();
   EXPECT_TRUE(built(first)) << first;
   EXPECT_FALSE(built(second)) << second;
@@ -174,6 +175,7 @@ TEST_F(Cache, FullDiskStillGivesAnAnswerAndLeavesNothing) {
 }
 
 TEST_F(Cache, FileSizeLimitIsOneError) {
+  useRealCompiler();
   options_.before = [] {
     const rlimit limit = {4096, 4096};
     setrlimit(RLIMIT_FSIZE, &limit);
@@ -204,7 +206,7 @@ TEST_F(Cache, KilledBuilderLeavesTheNextOneFree) {
     killed.send(SIGKILL);
     EXPECT_EQ(killed.wait(10).signal, SIGKILL);
   }
-  options_.environment["SINTER_COMPILER"] = std::nullopt;
+  keepCompilations();
   EXPECT_THAT(answer(), EndedWith(0));
   EXPECT_THAT(files(".tmp"), IsEmpty());
 }

@@ -12,21 +12,6 @@ protected:
   void SetUp() override {
     CliTest::SetUp();
     useOwnCache();
-    shareTrials();
-  }
-  // Trials of equal schedules are compiled once for all tests: a script keeps what the compiler
-  // wrote, by the compiler, the model's bytes and the arguments but for paths and process.
-  void shareTrials() {
-    const std::string folder = SINTER_BIN_DIR "/../cli_tests_trials";
-    std::filesystem::create_directories(folder);
-    useCompiler("real='" SINTER_BIN_DIR "/sinter-compiler' model=$2\n"
-                "kept='" +
-                folder + R"('/$( (stat -c '%s %y' "$real"; cat "$model"
-  shift 2; echo "$@" | sed 's/--end-with [0-9]*//') | sha256sum | cut -c1-64)
-if [ ! -e "$kept" ]; then
-  "$real" "$@" 3>"$kept.$$" && mv "$kept.$$" "$kept" || { code=$?; rm -f "$kept.$$"; exit $code; }
-fi
-exec cat "$kept" >&3)");
   }
   Outcome tune(std::vector<std::string> more = {}) const {
     more.insert(more.begin(), {"tune", model_, "--device", "cpu"});
@@ -153,7 +138,7 @@ TEST_F(Tune, ADamagedDatabaseIsSaidInOneLineAndBegunAnew) {
   useCompiler("exit 1");
   EXPECT_EQ(tune().code, 1);
   EXPECT_EQ(std::filesystem::file_size(path), 300u) << "it stays until there is something to keep";
-  shareTrials();
+  keepCompilations();
   const Outcome tuned = tune({"--budget", "1"});
   EXPECT_THAT(tuned, EndedWith(0));
   EXPECT_THAT(tuned.err, HasSubstr("tuning.db' is damaged: "));

@@ -136,7 +136,7 @@ std::string table(const BenchArguments &arguments, const Figures &figures) {
 } // namespace
 
 Result<int> benchCommand(const BenchArguments &arguments, Interrupts &interrupts) {
-  SINTER_ASSIGN(ModelFile file, openModelFile(arguments.model));
+  SINTER_ASSIGN(ModelFile file, openModelFile(arguments.model.model));
   const uint32_t needed = arguments.prompt + arguments.generate;
   ModelArguments modelArguments = arguments.model;
   if (modelArguments.context == 0)

@@ -6,8 +6,7 @@
 namespace sinter::cli {
 
 Result<int> compileCommand(const CompileArguments &arguments, Interrupts &interrupts) {
-  SINTER_ASSIGN(const std::string path, modelPath(arguments.model));
-  SINTER_ASSIGN(const ModelFile model, ModelFile::open(path));
+  SINTER_ASSIGN(const ModelFile model, openModelFile(arguments.model));
   const PlanRequest request{arguments.targets, arguments.precision};
   SINTER_TRY(compileTo(model, request, arguments.output, interrupts));
   return kExitOk;

@@ -64,7 +64,7 @@ std::string kernelList(const plan::Plan &plan) {
 } // namespace
 
 Result<int> explainCommand(const ExplainArguments &arguments, Interrupts &interrupts) {
-  SINTER_ASSIGN(ModelFile file, openModelFile(arguments.model));
+  SINTER_ASSIGN(ModelFile file, openModelFile(arguments.model.model));
   SINTER_TRY(checkContext(file.gguf(), arguments));
   std::optional<OutputFile> drawing;
   if (!arguments.svg.empty()) { // what cannot be written is said before minutes are spent

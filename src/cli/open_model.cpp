@@ -3,6 +3,7 @@
 
 #include "cli/plan_store.h"
 #include "cli/terminal.h"
+#include "format/known_names.h"
 #include "runtime/plan_cache.h"
 #include "runtime/weight_cache.h"
 
@@ -45,9 +46,12 @@ Result<std::string> modelPath(const std::string &model) {
   return path;
 }
 
-Result<ModelFile> openModelFile(const ModelArguments &arguments) {
-  SINTER_ASSIGN(const std::string path, modelPath(arguments.model));
-  return ModelFile::open(path);
+Result<ModelFile> openModelFile(const std::string &model) {
+  SINTER_ASSIGN(const std::string path, modelPath(model));
+  SINTER_ASSIGN(ModelFile file, ModelFile::open(path));
+  if (const std::string unknown = findUnknownNames(file.gguf()).text(); !unknown.empty())
+    sayOnStderr("'" + path + "' holds what is not known here and goes unused: " + unknown);
+  return file;
 }
 
 Result<OpenedModel> openModel(ModelFile file, const ModelArguments &arguments,

@@ -21,6 +21,7 @@ struct OpenedModel {
 // is KV memory for `sequences` whole contexts.
 Result<OpenedModel> openModel(ModelFile file, const ModelArguments &arguments,
                               Interrupts &interrupts, uint32_t sequences = 1);
-Result<ModelFile> openModelFile(const ModelArguments &arguments);
+// Names on stderr, in one line, the metadata and tensors that nobody here knows.
+Result<ModelFile> openModelFile(const std::string &model);
 
 } // namespace sinter::cli

@@ -26,7 +26,7 @@ Result<std::vector<TokenId>> readTokens(const ModelFile &model, const std::strin
 } // namespace
 
 Result<int> perplexityCommand(const PerplexityArguments &arguments, Interrupts &interrupts) {
-  SINTER_ASSIGN(ModelFile file, openModelFile(arguments.model));
+  SINTER_ASSIGN(ModelFile file, openModelFile(arguments.model.model));
   SINTER_ASSIGN(const auto ids, readTokens(file, arguments.file, arguments.window));
   ModelArguments modelArguments = arguments.model;
   modelArguments.context = arguments.window;

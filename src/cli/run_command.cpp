@@ -51,7 +51,7 @@ Result<int> answerOnce(ModelFile file, const RunArguments &arguments, const std:
 } // namespace
 
 Result<int> runCommand(const RunArguments &arguments, Interrupts &interrupts) {
-  SINTER_ASSIGN(ModelFile file, openModelFile(arguments.model));
+  SINTER_ASSIGN(ModelFile file, openModelFile(arguments.model.model));
   SINTER_TRY(arguments.sampler.checkVocabulary(file.tokenizer().size()));
   if (arguments.prompt)
     return answerOnce(std::move(file), arguments, *arguments.prompt, interrupts);

@@ -150,7 +150,7 @@ Result<void> prepare(const runtime::TuningDatabase &database, const MachineTunin
 } // namespace
 
 Result<int> tuneCommand(const TuneArguments &arguments, Interrupts &interrupts) {
-  SINTER_ASSIGN(const ModelFile file, openModelFile(arguments.model));
+  SINTER_ASSIGN(const ModelFile file, openModelFile(arguments.model.model));
   SINTER_ASSIGN(DeviceChoice choice, openDevice(arguments.model.device, arguments.model.threads));
   if (!choice.why.empty())
     sayOnStderr(choice.why);

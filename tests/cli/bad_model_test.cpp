@@ -102,6 +102,18 @@ TEST_F(BadModel, UnknownTokenizerIsNamed) {
   EXPECT_THAT(runFile(model), FailedSaying("'t5'"));
 }
 
+// Said before the plan is built, which this model does not come to.
+TEST_F(BadModel, MetadataThatNobodyKnowsIsNamedInOneLine) {
+  const std::string model =
+      writeModel("odd.gguf", {.chatTemplate = "", .oddKey = "llama.attention.new_idea"});
+  const Outcome outcome = runFile(model);
+  EXPECT_THAT(outcome, FailedSaying("template"));
+  EXPECT_THAT(outcome.err, HasSubstr("odd.gguf' holds what is not known here and goes unused: "
+                                     "key 'llama.attention.new_idea'\n"));
+  EXPECT_THAT(runFile(writeModel("even.gguf", {.chatTemplate = ""})).err,
+              Not(HasSubstr("not known here")));
+}
+
 TEST_F(BadModel, OtherTemplatesAreRefusedInOneSentenceButRawPromptsWork) {
   const std::string model = writeModel("a.gguf", {.chatTemplate = "{{ bos_token }}[INST]"});
   EXPECT_THAT(runFile(model), FailedSaying("--raw"));

@@ -147,12 +147,18 @@ exec cat "$kept" >&3)");
   ChildOptions options_;
 };
 
-// Lines on stderr, apart from those that say what is done now.
+// Names a model's metadata and tensors that nobody knows.
+inline bool isAboutUnknownNames(const std::string &line) {
+  return line.find(" is not known here and ") != std::string::npos;
+}
+
+// Lines on stderr, apart from those that say what is done now and what nobody knows.
 inline std::vector<std::string> messages(const Outcome &outcome) {
   std::vector<std::string> lines;
   std::istringstream text(outcome.err);
   for (std::string line; std::getline(text, line);)
-    if (line != "sinter: building the plan" && !line.starts_with("sinter: quantising to "))
+    if (line != "sinter: building the plan" && !line.starts_with("sinter: quantising to ") &&
+        !isAboutUnknownNames(line))
       lines.push_back(line);
   return lines;
 }

@@ -19,6 +19,7 @@ struct TinyModel {
       "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] "
       "+ '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}"
       "{{ '<|im_start|>assistant\n' }}{% endif %}"; // empty: the file has none
+  std::string oddKey;                               // metadata of this name too, where not empty
   uint32_t context = 1 << 17;                       // tokens
   TensorType matrices = TensorType::Q8_0;           // or F32
   uint16_t scale = 0x1800;                          // of each block, a half: 2^-9
@@ -100,7 +101,8 @@ private:
     const std::string prefix = model_.architecture + ".";
     const uint64_t tokenizerKeys = model_.tokenizer.empty() ? 0 : 6;
     const uint64_t chatKeys = model_.chatTemplate.empty() ? 0 : 1;
-    file_.header(tensors_.size(), 8 + tokenizerKeys + chatKeys);
+    const uint64_t oddKeys = model_.oddKey.empty() ? 0 : 1;
+    file_.header(tensors_.size(), 8 + tokenizerKeys + chatKeys + oddKeys);
     file_.text("general.architecture", model_.architecture);
     const auto number = [&](const std::string &name, uint32_t value) {
       file_.value(prefix + name, GgufType::U32, value);
@@ -116,6 +118,8 @@ private:
       writeTokenizer();
     if (!model_.chatTemplate.empty())
       file_.text("tokenizer.chat_template", model_.chatTemplate);
+    if (!model_.oddKey.empty())
+      file_.value(model_.oddKey, GgufType::U32, uint32_t{7});
   }
 
   void writeTokenizer() {

@@ -2,6 +2,7 @@
 #include "tile/mlir_pch.h"
 
 #include "engine/gguf_source.h"
+#include "format/known_names.h"
 
 namespace sinter::engine {
 
@@ -21,6 +22,18 @@ Result<int64_t> GgufSource::integer(std::string_view key) const {
 Result<double> GgufSource::real(std::string_view key) const {
   SINTER_ASSIGN(float value, file_.getF32(key));
   return static_cast<double>(value);
+}
+
+std::vector<std::string> GgufSource::keys() const {
+  std::vector<std::string> keys;
+  for (const GgufValue &value : file_.values())
+    keys.emplace_back(value.key);
+  return keys;
+}
+
+std::vector<std::string> GgufSource::texts(std::string_view key) const {
+  const GgufValue *value = file_.find(key);
+  return value ? valueTexts(*value) : std::vector<std::string>();
 }
 
 std::optional<models::TensorInfo> GgufSource::tensor(std::string_view name) const {

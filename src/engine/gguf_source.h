@@ -14,6 +14,8 @@ public:
   Result<std::string> text(std::string_view key) const override;
   Result<int64_t> integer(std::string_view key) const override;
   Result<double> real(std::string_view key) const override;
+  std::vector<std::string> keys() const override;
+  std::vector<std::string> texts(std::string_view key) const override;
   std::optional<models::TensorInfo> tensor(std::string_view name) const override;
   std::vector<std::string> tensorNames() const override;
 

@@ -9,9 +9,10 @@
 #include "engine/weights.h"
 #include "numeric/byte_blocks.h"
 #include "numeric/dot_packing.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/xxhash.h"
 
 #include <cmath>
-#include <cstring>
 
 using namespace mlir;
 
@@ -312,23 +313,34 @@ bool Lowering::ownsMemory(Value value) {
   });
 }
 
-// Radians per position of each pair.
-static std::vector<uint8_t> frequencies(graph::RotationsOp op) {
+// Radians per position of each pair that rotates.
+static std::vector<float> frequencies(graph::RotationsOp op) {
   int64_t dims = op.getDims();
-  std::vector<uint8_t> bytes(dims / 2 * sizeof(float));
+  std::vector<float> values(dims / 2);
+  std::optional<ArrayRef<float>> scales = op.getScales();
   double base = op.getBase().convertToFloat();
-  for (int64_t i = 0; i < dims / 2; ++i) {
-    float value = static_cast<float>(std::pow(base, -2.0 * i / dims));
-    std::memcpy(bytes.data() + i * sizeof value, &value, sizeof value);
-  }
-  return bytes;
+  for (int64_t i = 0; i < dims / 2; ++i)
+    values[i] =
+        static_cast<float>(std::pow(base, -2.0 * i / dims) * (scales ? (*scales)[i] : 1.0f));
+  return values;
 }
 
-BoundView Lowering::frequencyTable(graph::RotationsOp op) {
-  int64_t dims = op.getDims();
-  std::string name =
-      "frequencies." + std::to_string(dims) + "." + std::to_string(op.getBase().convertToFloat());
-  return {constantBuffer(name, frequencies(op)), Expr(0), {Expr(dims / 2)}, {Expr(1)}};
+// What multiplies cosines and sines of each pair; pairs that do not rotate stay as they are.
+static std::vector<float> magnitudes(graph::RotationsOp op) {
+  std::vector<float> values(columnsOf(op.getResult()) / 2, 1);
+  std::fill_n(values.begin(), op.getDims() / 2, op.getMagnitude()->convertToFloat());
+  return values;
+}
+
+// The name stands for the values too.
+BoundView Lowering::floatTable(const std::string &name, const std::vector<float> &values) {
+  auto *raw = reinterpret_cast<const uint8_t *>(values.data());
+  std::vector<uint8_t> bytes(raw, raw + values.size() * sizeof(float));
+  std::string digest = llvm::utohexstr(llvm::xxh3_64bits(bytes), /*LowerCase=*/true);
+  return {constantBuffer(name + "." + digest, std::move(bytes)),
+          Expr(0),
+          {Expr(static_cast<int64_t>(values.size()))},
+          {Expr(1)}};
 }
 
 // [T, D] as the halves of its rows.
@@ -341,13 +353,25 @@ static BoundView asHalves(const Stored &rotations, int64_t pairs) {
 
 Result<void> Lowering::lowerRotations(graph::RotationsOp op) {
   const int64_t pairs = columnsOf(op.getResult()) / 2;
-  SINTER_ASSIGN(
-      KernelId kernel,
-      kernels_.add("rotations", chooseRotations(pairs, options_.programs), kernels::rotations));
-  addLaunch(steps_, kernel,
-            {asColumn(stored(op.getPositions())), frequencyTable(op),
-             asHalves(allocate(op.getResult()), pairs)},
-            op);
+  kernels::Rotations p = chooseRotations(pairs, options_.programs);
+  std::vector<BoundArgument> arguments = {
+      asColumn(stored(op.getPositions())),
+      floatTable("frequencies." + std::to_string(op.getDims()), frequencies(op))};
+  if (op.getDivisors()) {
+    auto weight = op.getDivisors().getDefiningOp<graph::WeightOp>();
+    if (!weight)
+      return fail(Code::Unsupported, "divisors of rotations are no weight, which has no kernel");
+    SINTER_ASSIGN(const Stored divisors, directWeight(weight));
+    arguments.push_back(divisors.view());
+    p.divided = true;
+  }
+  if (op.getMagnitude()) {
+    arguments.push_back(floatTable("magnitudes." + std::to_string(pairs), magnitudes(op)));
+    p.scaled = true;
+  }
+  arguments.push_back(asHalves(allocate(op.getResult()), pairs));
+  SINTER_ASSIGN(KernelId kernel, kernels_.add("rotations", p, kernels::rotations));
+  addLaunch(steps_, kernel, arguments, op);
   return {};
 }
 

@@ -148,7 +148,7 @@ private:
   Result<Stored> packedWeight(graph::WeightOp op, std::vector<plan::RowSegment> rowOrder);
   plan::BufferId constantBuffer(const std::string &name, std::vector<uint8_t> bytes);
   std::vector<BoundArgument> mapOperands(graph::MapOp map, mlir::ValueRange tiles);
-  BoundView frequencyTable(graph::RotationsOp op);
+  BoundView floatTable(const std::string &name, const std::vector<float> &values);
 
   // A launch that does `op`; where it stores the rounded form of the result, `rounded` is that.
   void addLaunch(Steps &steps, plan::KernelId kernel, const std::vector<BoundArgument> &arguments,

@@ -153,13 +153,16 @@ def Graph_RotationsOp : Graph_Op<"rotations", [Pure]> {
   let summary = "cosines and sines of position * base^(-2 i / dims), by which heads' pairs rotate";
   let description = [{
     `positions` is i32 [T], the result f32 [T, D]: D / 2 cosines, then as many sines. Pairs i from dims / 2 on do
-    not rotate: their angle is 0.
+    not rotate: their angle is 0. For the others `scales` [dims / 2] multiply the angles and `magnitude` the cosines and
+    sines; both are 1 where they are absent. With `divisors`, f32 [D / 2], dims is D and angles are divided by them.
   }];
-  let arguments = (ins Graph_Tensor:$positions, ConfinedAttr<I64Attr, [IntPositive]>:$dims,
-                       F32Attr:$base);
+  let arguments = (ins Graph_Tensor:$positions, Optional<Graph_Tensor>:$divisors,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$dims, F32Attr:$base,
+                       OptionalAttr<DenseF32ArrayAttr>:$scales, OptionalAttr<F32Attr>:$magnitude);
   let results = (outs Graph_Tensor:$result);
   let assemblyFormat = [{
-    $positions `dims` $dims `base` $base attr-dict `:` type($positions) `->` type($result)
+    $positions (`over` $divisors^)? `dims` $dims `base` $base attr-dict `:` type($positions)
+    (`over` type($divisors)^)? `->` type($result)
   }];
   let hasVerifier = 1;
 }

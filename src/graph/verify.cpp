@@ -195,6 +195,19 @@ LogicalResult RotationsOp::verify() {
                          << ", expected an even number of at most the last extent, which is even";
   if (!getBase().isFinite() || getBase().isNegative() || getBase().isZero())
     return emitOpError() << "has a base that is not a positive number";
+  if (std::optional<ArrayRef<float>> scales = getScales();
+      scales && static_cast<int64_t>(scales->size()) != dims / 2)
+    return emitOpError() << "has " << scales->size() << " scales, expected " << dims / 2;
+  if (std::optional<APFloat> magnitude = getMagnitude(); magnitude && !magnitude->isFinite())
+    return emitOpError() << "has a magnitude that is not a number";
+  if (!getDivisors())
+    return success();
+  RankedTensorType divisors = getDivisors().getType();
+  if (failed(check.rank("divisors", divisors, 1)) || failed(check.f32("divisors", divisors)))
+    return failure();
+  if (dims != result.getDimSize(1) || divisors.getDimSize(0) != dims / 2)
+    return emitOpError() << "divides angles of " << dims << " elements by " << divisors
+                         << ", expected one number for each pair of " << result.getDimSize(1);
   return success();
 }
 

@@ -29,14 +29,29 @@ void embed(KernelBuilder &k, const Embed &p) {
 void rotations(KernelBuilder &k, const Rotations &p) {
   View positions = k.in("positions", I32, {dyn, 1});
   View frequencies = k.in("frequencies", F32, {dyn});
+  std::optional<View> divisors, magnitudes;
+  if (p.divided)
+    divisors = k.in("divisors", F32, {dyn});
+  if (p.scaled)
+    magnitudes = k.in("magnitudes", F32, {dyn});
   View out = k.out("out", F32, {dyn, 2, p.pairs});
   k.grid(ceilDiv(out.dim(0), p.blockRows));
   Scalar row = k.programId(0) * p.blockRows;
+  auto ofPairs = [&](const View &view) {
+    return reshape(load(view, {0}, {p.pairs}), {1, p.pairs});
+  };
   Tile position = convert(load(positions, {row, 0}, {p.blockRows, 1}), F32);
-  Tile frequency = reshape(load(frequencies, {0}, {p.pairs}), {1, p.pairs});
+  Tile frequency = ofPairs(frequencies);
+  if (divisors)
+    frequency = frequency / ofPairs(*divisors);
   Tile angle = position * frequency;
-  store(out, {row, 0, 0}, reshape(cos(angle), {p.blockRows, 1, p.pairs}));
-  store(out, {row, 1, 0}, reshape(sin(angle), {p.blockRows, 1, p.pairs}));
+  auto storeHalf = [&](int64_t which, Tile values) {
+    if (magnitudes)
+      values = values * ofPairs(*magnitudes);
+    store(out, {row, which, 0}, reshape(values, {p.blockRows, 1, p.pairs}));
+  };
+  storeHalf(0, cos(angle));
+  storeHalf(1, sin(angle));
 }
 
 void rope(KernelBuilder &k, const Rope &p) {
@@ -116,6 +131,8 @@ void visitFields(Embed &p, FieldVisitor &visitor) {
 void visitFields(Rotations &p, FieldVisitor &visitor) {
   visitor.integer("pairs", p.pairs, 1, kMaxBlock, "half of a head's elements");
   visitor.integer("block_rows", p.blockRows, 1, kMaxBlock, "tokens of one program");
+  visitor.flag("divided", p.divided, "frequencies have divisors");
+  visitor.flag("scaled", p.scaled, "cosines and sines have magnitudes");
 }
 
 void visitFields(Rope &p, FieldVisitor &visitor) {

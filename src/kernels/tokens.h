@@ -27,10 +27,13 @@ struct Embed {
 };
 
 // Cosines, then sines, of position * frequency. Arguments: positions i32 [T, 1], frequencies f32
-// [at most pairs] in radians per position, 0 beyond them, out f32 [T, 2, pairs]. Grid x walks T.
+// [at most pairs] in radians per position, 0 beyond them, out f32 [T, 2, pairs]. With `divided`
+// divisors f32 [pairs] of the frequencies come next, with `scaled` then magnitudes f32 [pairs] that
+// multiply cosines and sines. Grid x walks T.
 struct Rotations {
   int64_t pairs = 32; // half of a head's elements
   int64_t blockRows = 1;
+  bool divided = false, scaled = false;
 };
 
 // Rotates pairs of elements of each head: (a, b) to (a cos - b sin, a sin + b cos). Arguments: x

@@ -1,6 +1,7 @@
 // Builds a decoder's step: embedding, layers of attention and gated feed-forward, rows of logits.
 #include "tile/mlir_pch.h"
 
+#include "format/known_names.h"
 #include "models/decoder.h"
 #include "models/tensor_names.h"
 
@@ -76,7 +77,8 @@ private:
   Result<Value> weight(std::string name, std::vector<int64_t> shape);
   Result<Value> norm(Value x, std::string name);
   Result<Value> linear(Value x, std::string name, int64_t rows);
-  Rows rowsOf(StringRef symbol, Value positions, Value blocks);
+  Result<Value> ropeDivisors();
+  Rows rowsOf(StringRef symbol, Value positions, Value blocks, Value divisors);
   Value rope(Value heads, const Rows &rows);
   Result<graph::ScatterOp> store(Value n, int64_t layer, const Placement &at);
   Result<Value> attention(Value n, Value attending, int64_t layer, const Placement &at,
@@ -157,10 +159,26 @@ Value Builder::siluMul(Value gate, Value up) {
   });
 }
 
-Rows Builder::rowsOf(StringRef symbol, Value positions, Value blocks) {
+// Null where the model has none.
+Result<Value> Builder::ropeDivisors() {
+  if (!source_.tensor(kRopeDivisors))
+    return Value();
+  if (f_.ropeDims != f_.headDim)
+    return fail(Code::Unsupported, "tensor '" + std::string(kRopeDivisors) + "' is for RoPE of " +
+                                       std::to_string(f_.ropeDims) + " of " +
+                                       std::to_string(f_.headDim) +
+                                       " elements of a head, which has no kernel");
+  return weight(std::string(kRopeDivisors), {f_.ropeDims / 2});
+}
+
+Rows Builder::rowsOf(StringRef symbol, Value positions, Value blocks, Value divisors) {
+  std::vector<float> scales = frequencyScales(f_.ropeScaling, f_.ropeDims, f_.ropeBase);
+  const float magnitude = rotationMagnitude(f_.ropeScaling);
   Value rotations = graph::RotationsOp::create(
-      b_, loc_, tensorOf({symbol, f_.headDim}, b_.getF32Type()), positions,
-      static_cast<uint64_t>(f_.ropeDims), llvm::APFloat(f_.ropeBase));
+      b_, loc_, tensorOf({symbol, f_.headDim}, b_.getF32Type()), positions, divisors,
+      static_cast<uint64_t>(f_.ropeDims), llvm::APFloat(f_.ropeBase),
+      scales.empty() ? DenseF32ArrayAttr() : b_.getDenseF32ArrayAttr(scales),
+      magnitude == 1 ? FloatAttr() : b_.getF32FloatAttr(magnitude));
   return {positions, blocks, rotations};
 }
 
@@ -253,8 +271,9 @@ Result<void> Builder::buildStep() {
   Value wantedPositions = input("logit_positions", {"R"});
   Value wantedBlocks = input("logit_blocks", {"C", 3});
   Type f32 = b_.getF32Type();
-  Placement at{rowsOf("T", positions, blocks), slots, pageTable, lengths};
-  Rows last = rowsOf("R", wantedPositions, wantedBlocks);
+  SINTER_ASSIGN(Value divisors, ropeDivisors());
+  Placement at{rowsOf("T", positions, blocks, divisors), slots, pageTable, lengths};
+  Rows last = rowsOf("R", wantedPositions, wantedBlocks, divisors);
   SINTER_ASSIGN(Value table, weight(std::string(kTokenEmbedding), {f_.vocabulary, f_.width}));
   Value x = graph::GatherOp::create(b_, loc_, tensorOf({"T", f_.width}, f32), table, tokens);
   for (int64_t number = 0; number + 1 < f_.layers; ++number) {
@@ -268,15 +287,16 @@ Result<void> Builder::buildStep() {
   return {};
 }
 
-// A tensor that the step leaves out would change what the model computes.
+// A tensor that the step leaves out may change what the model computes.
 Result<void> Builder::checkAllUsed() const {
-  for (const std::string &name : source_.tensorNames())
-    if (!weights_.contains(name))
-      return fail(Code::Unsupported, "the model has a tensor '" + name +
-                                         "', which a decoder of "
-                                         "architecture '" +
-                                         std::string(f_.family.architecture) +
-                                         "' has no place for");
+  for (const std::string &name : source_.tensorNames()) {
+    const KnownName *row = findKnownTensor(name);
+    if (weights_.contains(name) || !row || row->effect == NameEffect::Harmless)
+      continue;
+    return fail(Code::Unsupported, "the model has a tensor '" + name +
+                                       "', which a decoder of architecture '" +
+                                       std::string(f_.family.architecture) + "' has no place for");
+  }
   return {};
 }
 

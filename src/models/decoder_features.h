@@ -4,6 +4,7 @@
 
 #include "graph/graph.h"
 #include "models/model_source.h"
+#include "models/rope_scaling.h"
 
 namespace sinter::models {
 
@@ -27,13 +28,15 @@ struct DecoderFeatures {
   int64_t contextLength = 0; // positions that the model was made for
   int64_t vocabulary = 0;
   float ropeBase = 0, normEps = 0;
+  RopeScaling ropeScaling;
   bool tiedOutput = false; // the embedding is the output matrix too
 };
 
 // Unsupported: an architecture or a feature that no family here has. NotFound and Corrupt: a key is
 // missing, or its value is not one that a model can have. Each message names the key, what was
-// found and what was expected. Tensors are not checked but for the embedding's number of rows,
-// which is the vocabulary.
+// found and what was expected. Unsupported too: a key that changes results (format/known_names.h)
+// and is not read here has a value that is not neutral. Tensors are not checked but for the
+// embedding's number of rows, which is the vocabulary.
 Result<DecoderFeatures> readDecoder(const ModelSource &source);
 
 } // namespace sinter::models

@@ -26,6 +26,10 @@ public:
   virtual Result<std::string> text(std::string_view key) const = 0;
   virtual Result<int64_t> integer(std::string_view key) const = 0;
   virtual Result<double> real(std::string_view key) const = 0;
+  virtual std::vector<std::string> keys() const = 0;
+  // The value's elements as format/known_names.h's valueTexts gives them; none where there is no
+  // such key.
+  virtual std::vector<std::string> texts(std::string_view key) const = 0;
   virtual std::optional<TensorInfo> tensor(std::string_view name) const = 0;
   virtual std::vector<std::string> tensorNames() const = 0;
 };

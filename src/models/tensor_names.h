@@ -9,6 +9,7 @@ namespace sinter::models {
 inline constexpr std::string_view kTokenEmbedding = "token_embd.weight";
 inline constexpr std::string_view kOutputNorm = "output_norm.weight";
 inline constexpr std::string_view kOutput = "output.weight";
+inline constexpr std::string_view kRopeDivisors = "rope_freqs.weight"; // of pairs' frequencies
 
 inline constexpr std::string_view kAttentionNorm = "attn_norm";
 inline constexpr std::string_view kQuery = "attn_q";

@@ -322,6 +322,54 @@ TEST(Lowering, RotationsReadTheFrequenciesOfTheirBase) {
   EXPECT_EQ(lowered.buffer(lowered.arguments(rotations)[1]).data.size(), 8 * sizeof(float));
 }
 
+// A graph whose rotations have more to say.
+std::string ropeWith(const std::string &over, const std::string &attributes) {
+  std::string text = kRope;
+  const std::string plain = "%s = graph.rotations %p dims 16 base 1.0e4 : !t ";
+  const std::string type = over.empty() ? "" : "over tensor<8xf32> ";
+  text.replace(text.find(plain), plain.size(),
+               "%d = graph.weight [\"divisors\"] : tensor<8xf32>\n  %s = graph.rotations %p " +
+                   over + " dims 16 base 1.0e4 " + attributes + " : !t " + type);
+  return text;
+}
+
+std::vector<float> floatsOf(const plan::Buffer &buffer) {
+  std::vector<float> values(buffer.data.size() / sizeof(float));
+  std::memcpy(values.data(), buffer.data.data(), buffer.data.size());
+  return values;
+}
+
+TEST(Lowering, ScalesOfRotationsAreInTheirFrequencies) {
+  Lowered lowered(
+      ropeWith("", "{scales = array<f32: 1.0, 1.0, 1.0, 1.0, 0.75, 0.5, 0.25, 0.125>}"));
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  const auto names = lowered.arguments(lowered.step<plan::Launch>(1));
+  ASSERT_THAT(names, ElementsAre("p", StartsWith("frequencies.16."), StartsWith("temp.")));
+  const std::vector<float> found = floatsOf(lowered.buffer(names[1]));
+  const double scales[] = {1, 1, 1, 1, 0.75, 0.5, 0.25, 0.125};
+  for (size_t i = 0; i < 8; ++i)
+    EXPECT_FLOAT_EQ(found[i], static_cast<float>(scales[i] / std::pow(10, i / 2.0)));
+}
+
+TEST(Lowering, RotationsReadTheirDivisorsAndMagnitudes) {
+  Lowered lowered(ropeWith("over %d", "{magnitude = 5.0e-1 : f32}"));
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  const auto names = lowered.arguments(lowered.step<plan::Launch>(1));
+  ASSERT_THAT(names, ElementsAre("p", StartsWith("frequencies.16."), "divisors",
+                                 StartsWith("magnitudes.8."), StartsWith("temp.")));
+  EXPECT_EQ(floatsOf(lowered.buffer(names[3])), std::vector<float>(8, 0.5f));
+}
+
+TEST(Lowering, PairsThatDoNotRotateHaveTheMagnitudeOne) {
+  std::string text = ropeWith("", "{magnitude = 5.0e-1 : f32}");
+  text.replace(text.find("dims 16"), 7, "dims 12");
+  Lowered lowered(text);
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  const auto names = lowered.arguments(lowered.step<plan::Launch>(1));
+  EXPECT_THAT(floatsOf(lowered.buffer(names[2])),
+              ElementsAre(0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 1.0f, 1.0f));
+}
+
 TEST(Lowering, ARotationOfMemoryThatNobodyElseReadsIsInPlace) {
   Lowered lowered(kRope);
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;

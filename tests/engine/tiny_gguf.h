@@ -9,11 +9,13 @@
 namespace sinter::engine {
 
 inline void writeValue(GgufWriter &w, const std::string &key,
-                       const std::variant<int64_t, double, std::string> &value) {
+                       const models::FakeSource::Value &value) {
   if (auto *integer = std::get_if<int64_t>(&value))
     w.value(key, GgufType::I64, *integer);
   else if (auto *real = std::get_if<double>(&value))
     w.value(key, GgufType::F32, static_cast<float>(*real));
+  else if (auto *flag = std::get_if<bool>(&value))
+    w.value(key, GgufType::Bool, static_cast<uint8_t>(*flag));
   else
     w.text(key, std::get<std::string>(value));
 }

@@ -203,6 +203,33 @@ TEST_F(Graph, RotationsByANegativeBaseAreRefused) {
           "a base that is not a positive number");
 }
 
+TEST_F(Graph, ScaledAndDividedRotationsReadBackTheSame) {
+  auto module = parse(R"(%p = graph.input "p" : !t
+    %w = graph.weight ["w"] : tensor<8xf32>
+    %r = graph.rotations %p over %w dims 16 base 1.0e4 {magnitude = 5.0e-1 : f32,
+        scales = array<f32: 1.0, 1.0, 1.0, 1.0, 0.5, 0.5, 0.5, 0.5>}
+      : !t over tensor<8xf32> -> !rotations)");
+  ASSERT_TRUE(module) << messages_;
+  const std::string text = print(*module);
+  EXPECT_THAT(text, HasSubstr("over %"));
+  EXPECT_THAT(text, HasSubstr("magnitude = 5.000000e-01"));
+  EXPECT_EQ(print(*mlir::parseSourceString<mlir::ModuleOp>(text, &context_)), text);
+}
+
+TEST_F(Graph, RotationsByOtherNumbersThanOneForEachPairAreRefused) {
+  refuses(R"(%p = graph.input "p" : !t
+    %r = graph.rotations %p dims 16 base 1.0e4 {scales = array<f32: 1.0>} : !t -> !rotations)",
+          "has 1 scales, expected 8");
+  refuses(R"(%p = graph.input "p" : !t
+    %w = graph.weight ["w"] : tensor<4xf32>
+    %r = graph.rotations %p over %w dims 8 base 1.0e4 : !t over tensor<4xf32> -> !rotations)",
+          "divides angles of 8 elements");
+  refuses(R"(%p = graph.input "p" : !t
+    %w = graph.weight ["w"] : tensor<7xf32>
+    %r = graph.rotations %p over %w dims 16 base 1.0e4 : !t over tensor<7xf32> -> !rotations)",
+          "expected one number for each pair");
+}
+
 TEST_F(Graph, RopeByRotationsOfAnotherHeadIsRefused) {
   refuses(R"(%a = graph.input "a" : !kh
     %r = graph.input "r" : !x

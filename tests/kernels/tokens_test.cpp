@@ -88,6 +88,21 @@ TEST(Rotations, PairsBeyondTheFrequenciesDoNotRotate) {
     }
 }
 
+TEST(Rotations, DivisorsDivideAnglesAndMagnitudesMultiplyTheResults) {
+  RopeData d;
+  std::vector<float> divisors = {1, 1, 2, 3, 4, 8, 8}, magnitudes = {1, 1, 0.5f, 2, 1, 1.5f, 1};
+  std::vector<float> out(3 * 2 * 7, 99);
+  runKernel("rotations", {{"pairs", "7"}, {"divided", "true"}, {"scaled", "true"}},
+            {viewOf(d.positions, {3, 1}), viewOf(d.frequencies, {7}), viewOf(divisors, {7}),
+             viewOf(magnitudes, {7}), viewOf(out, {3, 2, 7})});
+  std::vector<double> expected;
+  for (int64_t t = 0; t < 3; ++t)
+    for (double quarter : {std::numbers::pi / 2, 0.0})
+      for (int64_t i = 0; i < 7; ++i)
+        expected.push_back(magnitudes[i] * std::sin(d.angle(t, i) / divisors[i] + quarter));
+  expectClose(out, expected, 0, 1e-4);
+}
+
 TEST(Rope, NeighbouringElementsRotateByTheirPosition) {
   RopeData d;
   std::vector<float> rotations = d.roundedRotations(), out(d.x.size(), 99);

@@ -1,5 +1,6 @@
 // Decoders read from metadata and tensor tables: the graph that comes out, and one sentence for
 // each way to be wrong.
+#include "format/known_names.h"
 #include "models/decoder.h"
 #include "models/fake_source.h"
 #include "tile/mlir_pch.h"
@@ -139,14 +140,144 @@ TEST(Decoder, HeadsThatDoNotGroupAreRefused) {
   EXPECT_THAT(refusal(source), HasSubstr("is 3, expected a divisor of the 4 heads"));
 }
 
-TEST(Decoder, FeaturesWithoutAFormAreRefused) {
-  FakeSource experts = smallLlama(), window = smallLlama(), scaled = smallLlama();
+TEST(Decoder, FeaturesWithoutAFormAreRefusedWithWhatIsSupported) {
+  FakeSource experts = smallLlama(), window = smallLlama(), later = smallLlama();
   experts.values["llama.expert_count"] = int64_t(8);
   window.values["llama.attention.sliding_window"] = int64_t(4096);
-  scaled.values["llama.rope.scaling.type"] = std::string("yarn");
-  EXPECT_THAT(refusal(experts), HasSubstr("'llama.expert_count' is 8"));
-  EXPECT_THAT(refusal(window), HasSubstr("'llama.attention.sliding_window' is 4096"));
-  EXPECT_THAT(refusal(scaled), HasSubstr("'llama.rope.scaling.type' is 'yarn', expected 'none'"));
+  later.values["llama.attention.causal"] = false;
+  EXPECT_THAT(refusal(experts), HasSubstr("'llama.expert_count' is 8, expected 0"));
+  EXPECT_THAT(refusal(window), HasSubstr("'llama.attention.sliding_window' is 4096, expected 0"));
+  EXPECT_EQ(refusal(later), "'llama.attention.causal' is false, expected true: attention to later "
+                            "tokens is not supported for 'llama'");
+}
+
+TEST(Decoder, NeutralValuesOfFeaturesWithoutAFormAreAccepted) {
+  FakeSource source = smallLlama();
+  source.values["llama.expert_count"] = int64_t(0);
+  source.values["llama.attention.causal"] = true;
+  source.values["llama.logit_scale"] = 1.0;
+  source.values["llama.rope.scaling.yarn_beta_fast"] = 32.0;
+  EXPECT_EQ(refusal(source), "");
+}
+
+// Either the decoder reads the key and says what is wrong, or it leaves the key out and refuses it.
+TEST(Decoder, NoKeyThatChangesResultsIsLeftOut) {
+  for (auto [table, prefix] : {std::pair(architectureKeys(), "llama."), std::pair(fileKeys(), "")})
+    for (const KnownName &row : table) {
+      std::string key = prefix + std::string(row.pattern);
+      if (row.effect == NameEffect::Harmless || key.starts_with("tokenizer."))
+        continue;
+      for (size_t star; (star = key.find('*')) != std::string::npos;)
+        key.replace(star, 1, "x");
+      FakeSource source = smallLlama();
+      source.values[key] = std::string("no such value");
+      const bool isArchitecture = key == "general.architecture";
+      EXPECT_THAT(refusal(source), HasSubstr(isArchitecture ? "no such value" : "'" + key + "'"));
+    }
+}
+
+TEST(Decoder, HarmlessAndUnknownKeysAndTensorsAreAccepted) {
+  FakeSource source = smallLlama();
+  for (const char *key : {"general.name", "llama.tensor_data_layout", "llama.nobody_knows"})
+    source.values[key] = std::string("anything");
+  source.matrix("nobody.knows", {64}, TensorType::F32);
+  source.matrix("v.patch_embd.weight", {64, 64}, TensorType::F16);
+  EXPECT_EQ(refusal(source), "");
+}
+
+RopeScaling scalingOf(const std::map<std::string, FakeSource::Value> &values) {
+  FakeSource source = smallLlama();
+  for (const auto &[key, value] : values)
+    source.values["llama.rope." + key] = value;
+  auto features = readDecoder(source);
+  EXPECT_TRUE(features) << features.error().message;
+  return features ? features->ropeScaling : RopeScaling();
+}
+
+TEST(Decoder, AScalingFactorWithoutATypeIsLinear) {
+  for (const char *key : {"scaling.factor", "scale_linear"}) {
+    const RopeScaling scaling = scalingOf({{key, 4.0}});
+    EXPECT_EQ(scaling.kind, RopeScaling::Kind::Linear) << key;
+    EXPECT_EQ(scaling.factor, 4) << key;
+  }
+  EXPECT_EQ(scalingOf({{"scaling.factor", 2.0}, {"scale_linear", 4.0}}).factor, 2);
+  EXPECT_EQ(scalingOf({{"scaling.factor", 0.0}, {"scale_linear", 4.0}}).factor, 1);
+}
+
+TEST(Decoder, TheTypeOfScalingDecidesWhatTheFactorDoes) {
+  const auto typed = [](const char *type) {
+    return scalingOf({{"scaling.type", std::string(type)}, {"scaling.factor", 4.0}});
+  };
+  EXPECT_EQ(typed("none").kind, RopeScaling::Kind::None);
+  EXPECT_EQ(typed("linear").kind, RopeScaling::Kind::Linear);
+  EXPECT_EQ(typed("yarn").kind, RopeScaling::Kind::Yarn);
+  EXPECT_EQ(typed("yarn").originalContext, 256); // the model's own where the file names none
+}
+
+TEST(Decoder, ScalingThatIsNotSupportedIsRefused) {
+  const auto refusalOf = [](const std::string &key, const FakeSource::Value &value) {
+    FakeSource source = smallLlama();
+    source.values["llama.rope." + key] = value;
+    return refusal(source);
+  };
+  EXPECT_EQ(refusalOf("scaling.type", std::string("longrope")),
+            "'llama.rope.scaling.type' is 'longrope', expected 'none', 'linear' or 'yarn'");
+  for (double factor : {-4.0, 1e-30, 1e30, std::numeric_limits<double>::quiet_NaN()})
+    EXPECT_THAT(refusalOf("scaling.factor", factor), HasSubstr("'llama.rope.scaling.factor' is"));
+  EXPECT_THAT(refusalOf("scaling.attn_factor", 0.0),
+              HasSubstr("'llama.rope.scaling.attn_factor' is"));
+  EXPECT_THAT(refusalOf("scaling.yarn_beta_fast", 16.0),
+              HasSubstr("'llama.rope.scaling.yarn_beta_fast' is 16, expected 32"));
+}
+
+// The rotations of a model with these keys.
+std::vector<graph::RotationsOp> rotationsOf(mlir::MLIRContext &context, const FakeSource &source,
+                                            mlir::OwningOpRef<mlir::ModuleOp> &module) {
+  graph::loadDialects(context);
+  auto built = buildDecoder(context, *readDecoder(source), source);
+  EXPECT_TRUE(built) << built.error().message;
+  std::vector<graph::RotationsOp> found;
+  if (built)
+    module = std::move(*built);
+  if (module)
+    module->walk([&](graph::RotationsOp op) { found.push_back(op); });
+  EXPECT_EQ(found.size(), 2u); // of all tokens, and of those whose logits are wanted
+  return found;
+}
+
+TEST(Decoder, ScalingIsInEachRotation) {
+  FakeSource source = smallLlama();
+  source.values["llama.rope.scaling.factor"] = 4.0;
+  source.values["llama.rope.scaling.attn_factor"] = 0.5;
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  for (graph::RotationsOp op : rotationsOf(context, source, module)) {
+    EXPECT_EQ(op.getScales()->vec(), std::vector<float>(8, 0.25f));
+    EXPECT_EQ(op.getMagnitude()->convertToFloat(), 0.5f);
+    EXPECT_FALSE(op.getDivisors());
+  }
+}
+
+TEST(Decoder, DivisorsOfFrequenciesAreAWeightOfEachRotation) {
+  FakeSource source = smallLlama();
+  source.matrix("rope_freqs.weight", {8}, TensorType::F32);
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  for (graph::RotationsOp op : rotationsOf(context, source, module)) {
+    EXPECT_TRUE(op.getDivisors().getDefiningOp<graph::WeightOp>());
+    EXPECT_FALSE(op.getScales() || op.getMagnitude());
+  }
+}
+
+TEST(Decoder, DivisorsOfOtherPairsThanRotateAreRefused) {
+  FakeSource other = smallLlama(), part = smallLlama(), longer = smallLlama();
+  other.matrix("rope_freqs.weight", {9}, TensorType::F32);
+  EXPECT_THAT(refusal(other), HasSubstr("'rope_freqs.weight' has shape [9], expected [8]"));
+  part.values["llama.rope.dimension_count"] = int64_t(8);
+  part.matrix("rope_freqs.weight", {4}, TensorType::F32);
+  EXPECT_THAT(refusal(part), HasSubstr("'rope_freqs.weight' is for RoPE of 8 of 16"));
+  longer.matrix("rope_factors_long.weight", {8}, TensorType::F32);
+  EXPECT_THAT(refusal(longer), HasSubstr("'rope_factors_long.weight'"));
 }
 
 TEST(Decoder, VocabularyOfAnotherSizeThanTheEmbeddingIsRefused) {

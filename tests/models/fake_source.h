@@ -5,19 +5,42 @@
 #include "models/model_source.h"
 
 #include <map>
+#include <sstream>
 #include <variant>
 
 namespace sinter::models {
 
 class FakeSource : public ModelSource {
 public:
-  std::map<std::string, std::variant<int64_t, double, std::string>, std::less<>> values;
+  using Value = std::variant<int64_t, double, std::string, bool>;
+  std::map<std::string, Value, std::less<>> values;
   std::map<std::string, TensorInfo, std::less<>> tensors;
 
   bool has(std::string_view key) const override { return values.contains(key); }
   Result<std::string> text(std::string_view key) const override { return get<std::string>(key); }
   Result<int64_t> integer(std::string_view key) const override { return get<int64_t>(key); }
   Result<double> real(std::string_view key) const override { return get<double>(key); }
+  std::vector<std::string> keys() const override {
+    std::vector<std::string> keys;
+    for (const auto &[key, value] : values)
+      keys.push_back(key);
+    return keys;
+  }
+  std::vector<std::string> texts(std::string_view key) const override {
+    auto found = values.find(key);
+    if (found == values.end())
+      return {};
+    if (auto *integer = std::get_if<int64_t>(&found->second))
+      return {std::to_string(*integer)};
+    if (auto *real = std::get_if<double>(&found->second)) {
+      std::ostringstream text;
+      text << *real;
+      return {text.str()};
+    }
+    if (auto *flag = std::get_if<bool>(&found->second))
+      return {*flag ? "true" : "false"};
+    return {std::get<std::string>(found->second)};
+  }
   std::optional<TensorInfo> tensor(std::string_view name) const override {
     auto found = tensors.find(name);
     return found == tensors.end() ? std::nullopt : std::optional(found->second);

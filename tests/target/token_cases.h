@@ -93,6 +93,31 @@ inline KernelCase rotationsCase(int64_t pairs, int64_t blockRows) {
   return c;
 }
 
+// With divisors and magnitudes of each pair. Positions are few: an angle's last bit counts.
+inline KernelCase scaledRotationsCase(int64_t pairs) {
+  std::string count = std::to_string(pairs);
+  KernelCase c{"rotations_scaled_" + count,
+               "rotations",
+               {{"pairs", count}, {"divided", "true"}, {"scaled", "true"}},
+               {{"positions", {"T", "1"}},
+                {"frequencies", {count}},
+                {"divisors", {count}},
+                {"magnitudes", {count}},
+                {"out", {"T", "2", count}}},
+               {{"T", {0, 1, 5}}},
+               {0, 2e-5}};
+  c.prepare = [pairs](LaunchArguments &arguments, const Extents &extents, Random &random) {
+    std::vector<int32_t> positions(extents.at("T")), divisors(pairs);
+    for (int32_t &position : positions)
+      position = static_cast<int32_t>(random() % 64);
+    for (int32_t &divisor : divisors)
+      divisor = static_cast<int32_t>(1 + random() % 8);
+    setIntegers(arguments, "positions", positions);
+    setIntegers(arguments, "divisors", divisors);
+  };
+  return c;
+}
+
 inline KernelCase ropeCase(const std::string &type, int64_t pairs, bool halves, bool inPlace) {
   std::string count = std::to_string(pairs);
   std::vector<std::string> shape = halves ? std::vector<std::string>{"T", "H", "2", count}
@@ -365,6 +390,7 @@ inline void addTokenCases(KernelCases &cases, const std::string &activation) {
   cases.push_back(interleaved(embedCase("f16", 17)));
   cases.push_back(rotationsCase(32, 4));
   cases.push_back(rotationsCase(7, 1));
+  cases.push_back(scaledRotationsCase(7));
   for (const char *type : {"f32", "f16", "bf16"})
     cases.push_back(ropeCase(type, 8, false, false));
   cases.push_back(ropeCase("f32", 7, false, true));

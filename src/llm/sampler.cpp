@@ -10,6 +10,16 @@ namespace {
 
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
+bool isAmong(std::span<const TokenId> ascending, size_t token) {
+  return std::ranges::binary_search(ascending, static_cast<TokenId>(token));
+}
+
+// An infinite logit too; a NaN stays, to be told.
+void never(float &logit) {
+  if (!std::isnan(logit))
+    logit = kNever;
+}
+
 Fail notNumbers() {
   return fail(Code::Internal, "the model's logits are not numbers (NaN): the weights or a kernel "
                               "must be damaged");
@@ -17,7 +27,7 @@ Fail notNumbers() {
 
 } // namespace
 
-Result<TokenId> sampleGreedy(std::span<const float> logits) {
+Result<TokenId> sampleGreedy(std::span<const float> logits, std::span<const TokenId> suppressed) {
   if (logits.empty())
     return fail(Code::Internal, "no logits to choose a token from");
   size_t best = 0;
@@ -28,6 +38,14 @@ Result<TokenId> sampleGreedy(std::span<const float> logits) {
   }
   if (anyNan)
     return notNumbers();
+  if (!isAmong(suppressed, best))
+    return static_cast<TokenId>(best);
+  best = logits.size();
+  for (size_t i = 0; i < logits.size(); ++i)
+    if (!isAmong(suppressed, i) && (best == logits.size() || logits[i] > logits[best]))
+      best = i;
+  if (best == logits.size())
+    return fail(Code::Corrupt, "the model file suppresses every token, expected one to choose");
   return static_cast<TokenId>(best);
 }
 
@@ -73,8 +91,13 @@ void Sampler::noteBreaker(TokenId token) {
   sinceBreaker_ = breakers_.endsIn(pieceOf(token)) ? 0 : sinceBreaker_ + 1;
 }
 
+std::span<const TokenId> Sampler::suppressed() const {
+  return tokenizer_ ? tokenizer_->suppressed() : std::span<const TokenId>();
+}
+
 bool Sampler::adjusts() const {
-  return !settings_.logitBias.empty() || settings_.penalises() || settings_.usesDry();
+  return !settings_.logitBias.empty() || settings_.penalises() || settings_.usesDry() ||
+         !suppressed().empty();
 }
 
 void Sampler::adjust(SamplerScratch &scratch) const {
@@ -82,13 +105,16 @@ void Sampler::adjust(SamplerScratch &scratch) const {
     float &logit = scratch.logits[static_cast<size_t>(bias.token)];
     if (bias.bias != kNever)
       logit = keptFinite(logit, logit + bias.bias);
-    else if (!std::isnan(logit))
-      logit = kNever; // an infinite logit too
+    else
+      never(logit);
   }
   if (settings_.penalises())
     penalise(counts_.entries(), settings_, scratch.logits);
   if (settings_.usesDry())
     applyDry(scratch);
+  for (const TokenId token : suppressed())
+    if (static_cast<size_t>(token) < scratch.logits.size())
+      never(scratch.logits[static_cast<size_t>(token)]);
 }
 
 void Sampler::applyDry(SamplerScratch &scratch) const {
@@ -113,6 +139,8 @@ Fail Sampler::nothingLeft() const {
   if (excluded)
     return fail(Code::InvalidArgument,
                 "logit biases of -inf leave no token to choose, expected at least one");
+  if (!suppressed().empty())
+    return fail(Code::Corrupt, "tokens that the model file suppresses leave none to choose");
   return fail(Code::Internal, "the model's logits are all -infinity: the weights or a kernel must "
                               "be damaged");
 }

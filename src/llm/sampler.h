@@ -2,6 +2,7 @@
 //
 // The steps of a Sampler, always in this order; each is off unless its setting says otherwise:
 //   logit bias, penalties, DRY          change the logits of single tokens
+//   what the tokenizer suppresses       gets the logit -infinity
 //   temperature 0: the token with the largest logit is chosen, and nothing below matters
 //   top-k, typical, top-p, min-p, XTC   take candidates away
 //   temperature                         divides what is left
@@ -17,9 +18,11 @@
 
 namespace sinter {
 
-// The token with the largest logit, the lowest id among equals. Internal: the row is empty or holds
-// a NaN, which says that the step computed nonsense; an answer is not made up from that.
-Result<TokenId> sampleGreedy(std::span<const float> logits);
+// The token with the largest logit, the lowest id among equals, but for the suppressed ones, which
+// ascend. Internal: the row is empty or holds a NaN, which says that the step computed nonsense; an
+// answer is not made up from that. Corrupt: all tokens are suppressed.
+Result<TokenId> sampleGreedy(std::span<const float> logits,
+                             std::span<const TokenId> suppressed = {});
 
 // Memory that choosing a token needs, kept from token to token; samplers of one thread share one.
 struct SamplerScratch {
@@ -34,7 +37,8 @@ struct SamplerScratch {
 class Sampler {
 public:
   // Tokens below `vocabulary` may be chosen, whatever else a row has. The tokenizer, which must
-  // outlive the sampler, knows the bytes of tokens for sequence breakers; null: no token has any.
+  // outlive the sampler, knows the bytes of tokens for sequence breakers and tokens that are never
+  // chosen; null: there are none.
   // InvalidArgument: as SamplerSettings::check and checkVocabulary.
   static Result<Sampler> create(SamplerSettings settings, size_t vocabulary,
                                 const Tokenizer *tokenizer);
@@ -55,6 +59,7 @@ public:
 private:
   Sampler(SamplerSettings settings, size_t vocabulary, const Tokenizer *tokenizer);
 
+  std::span<const TokenId> suppressed() const;
   bool adjusts() const;
   void adjust(SamplerScratch &scratch) const;
   void applyDry(SamplerScratch &scratch) const;

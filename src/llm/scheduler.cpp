@@ -243,7 +243,7 @@ void Scheduler::choose(Sequence &sequence, std::span<const float> logits) {
   if (sequence.request.maxTokens == 0)
     return end(sequence, StopReason::TokenLimit);
   auto token = sequence.request.sampler ? sequence.request.sampler->sample(logits, scratch_)
-                                        : sampleGreedy(logits);
+                                        : sampleGreedy(logits, tokenizer_.suppressed());
   if (!token)
     return end(sequence, std::move(token).error());
   if (sequence.request.sampler)

@@ -59,7 +59,7 @@ Result<std::span<const float>> Session::advance(std::span<const TokenId> tokens,
 
 Result<TokenId> Session::choose(std::span<const float> logits, const GenerateOptions &options) {
   if (!options.sampler)
-    return sampleGreedy(logits);
+    return sampleGreedy(logits, tokenizer_.suppressed());
   SINTER_ASSIGN(const TokenId token, options.sampler->sample(logits, scratch_));
   options.sampler->accept(token);
   return token;

@@ -11,55 +11,19 @@
 namespace sinter {
 namespace {
 
-// Texts that end a generation in the published chat formats and, where a file or a repository
-// starts anew, in the published code models. Converters often leave the token's id out of the
-// metadata, and now and then its type too.
-constexpr std::string_view kEndTexts[] = {"<|eot_id|>",
-                                          "<|im_end|>",
-                                          "<|end|>",
-                                          "<|return|>",
-                                          "<|call|>",
-                                          "<end_of_turn>",
-                                          "<|endoftext|>",
-                                          "<|eom_id|>",
-                                          "<EOT>",
-                                          "_<EOT>",
-                                          "[EOT]",
-                                          "[EOS]",
-                                          "<|end_of_text|>",
-                                          "<end_of_utterance>",
-                                          "<｜end▁of▁sentence｜>",
-                                          "<|fim_pad|>",
-                                          "<fim-pad>",
-                                          "<fim_pad>",
-                                          "<PAD>",
-                                          "[PAD]",
-                                          "<|fim_repo|>",
-                                          "<|repo_name|>",
-                                          "<fim-repo>",
-                                          "<REPO>",
-                                          "<reponame>",
-                                          "<|file_sep|>"};
-
-// Of those, the ones that end a turn, the likeliest first.
-constexpr std::string_view kTurnEndTexts[] = {"<|eot_id|>",    "<|im_end|>", "<|end|>",
-                                              "<end_of_turn>", "<EOT>",      "[EOT]"};
-
-bool isKnownEnd(std::string_view text) {
-  return std::ranges::find(kEndTexts, text) != std::end(kEndTexts);
-}
-
 bool isHiddenType(TokenType type) {
   return type == TokenType::Control || type == TokenType::Unknown;
 }
 
-Result<TokenType> typeOf(const VocabularyData &data, size_t token) {
+// Files now and then call an end token a normal one.
+Result<TokenType> typeOf(const VocabularyData &data, size_t token, const EndTokens &ends) {
   int64_t stated = data.types.empty() ? static_cast<int64_t>(TokenType::Normal) : data.types[token];
   if (stated < static_cast<int64_t>(TokenType::Normal) ||
       stated > static_cast<int64_t>(TokenType::Byte))
     return fail(Code::Corrupt, "token " + std::to_string(token) + " has type " +
                                    std::to_string(stated) + ", expected 1 to 6");
-  return isKnownEnd(data.tokens[token]) ? TokenType::Control : static_cast<TokenType>(stated);
+  const bool isEnd = std::ranges::binary_search(ends.known, static_cast<TokenId>(token));
+  return isEnd ? TokenType::Control : static_cast<TokenType>(stated);
 }
 
 // "<0x0A>" as its byte.
@@ -102,7 +66,6 @@ Result<Tokenizer> Tokenizer::create(const VocabularyData &data) {
                                    ", one for each token");
   SINTER_ASSIGN(Pretokenizer words, Pretokenizer::create(data.pre));
   Tokenizer made(std::move(words));
-  SINTER_TRY(made.readTokens(data));
 
   std::vector<TextIndex::Entry> entries;
   for (size_t i = 0; i < data.tokens.size(); ++i)
@@ -115,19 +78,21 @@ Result<Tokenizer> Tokenizer::create(const VocabularyData &data) {
                     " are both '" +
                     std::string(data.tokens[static_cast<size_t>(twins->first)].substr(0, 64)) +
                     "', expected each text once");
+  EndTokens ends = findEndTokens(data, texts);
+  SINTER_TRY(made.readTokens(data, ends));
   auto hidden = [&](TokenId id) { return made.isHidden(id); };
   SINTER_ASSIGN(made.merges_, MergeTable::create(data.merges, texts, made.size(), hidden));
   SINTER_TRY(made.indexTokens(data, texts));
-  SINTER_TRY(made.readSpecialIds(data));
+  SINTER_TRY(made.readSpecialIds(data, std::move(ends)));
   return made;
 }
 
-Result<void> Tokenizer::readTokens(const VocabularyData &data) {
+Result<void> Tokenizer::readTokens(const VocabularyData &data, const EndTokens &ends) {
   types_.reserve(data.tokens.size());
   offsets_.reserve(data.tokens.size() + 1);
   offsets_.push_back(0);
   for (size_t i = 0; i < data.tokens.size(); ++i) {
-    SINTER_ASSIGN(TokenType type, typeOf(data, i));
+    SINTER_ASSIGN(TokenType type, typeOf(data, i, ends));
     std::string piece = pieceOf(data.tokens[i], type);
     bytes_.insert(bytes_.end(), piece.begin(), piece.end());
     offsets_.push_back(bytes_.size());
@@ -160,29 +125,32 @@ Result<void> Tokenizer::indexTokens(const VocabularyData &data, const TextIndex 
   return {};
 }
 
-Result<void> Tokenizer::readSpecialIds(const VocabularyData &data) {
-  auto read = [&](const char *what, std::optional<int64_t> stated,
-                  std::optional<TokenId> &id) -> Result<void> {
+Result<void> Tokenizer::readSpecialIds(const VocabularyData &data, EndTokens ends) {
+  auto read = [&](const char *what,
+                  std::optional<int64_t> stated) -> Result<std::optional<TokenId>> {
     if (stated && !contains(*stated))
       return fail(Code::Corrupt, std::string(what) + " token id is " + std::to_string(*stated) +
                                      ", expected 0 to " + std::to_string(size() - 1));
-    if (stated)
-      id = static_cast<TokenId>(*stated);
-    return {};
+    return stated ? std::optional(static_cast<TokenId>(*stated)) : std::nullopt;
   };
-  SINTER_TRY(read("begin-of-text", data.bos, bos_));
-  SINTER_TRY(read("end-of-text", data.eos, eos_));
-  SINTER_TRY(read("end-of-turn", data.eot, eot_));
-  for (std::string_view text : kTurnEndTexts)
-    if (!eot_)
-      eot_ = findSpecial(text);
-  for (std::string_view text : kEndTexts)
-    if (auto id = findSpecial(text))
-      generationEnds_.push_back(*id);
-  for (auto id : {eos_, eot_})
-    if (id)
+  SINTER_ASSIGN(bos_, read("begin-of-text", data.bos));
+  SINTER_ASSIGN(eos_, read("end-of-text", data.eos));
+  SINTER_ASSIGN(eot_, read("end-of-turn", data.eot));
+  SINTER_ASSIGN(const auto eom, read("end-of-message", data.eom));
+  SINTER_ASSIGN(const auto fimPad, read("infilling padding", data.fimPad));
+  SINTER_ASSIGN(const auto fimRepository, read("infilling repository", data.fimRepository));
+  SINTER_ASSIGN(const auto fimSeparator, read("infilling separator", data.fimSeparator));
+  if (!eot_)
+    eot_ = ends.turn;
+  generationEnds_ = std::move(ends.ends);
+  for (auto id : {eos_, eot_, eom, fimPad, fimRepository, fimSeparator})
+    if (id && !std::ranges::binary_search(ends.never, *id))
       generationEnds_.push_back(*id);
   std::ranges::sort(generationEnds_);
+  for (const int64_t id : data.suppressed)
+    if (contains(id)) // no other is ever generated
+      suppressed_.push_back(static_cast<TokenId>(id));
+  std::ranges::sort(suppressed_);
 
   addsBos_ = data.addBos.value_or(words_.addsBosByDefault() && bos_);
   addsEos_ = data.addEos.value_or(false);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/status.h"
+#include "llm/end_tokens.h"
 #include "llm/pretokenizer.h"
 #include "llm/tokenizer_merges.h"
 #include "llm/tokenizer_special.h"
@@ -75,14 +76,16 @@ public:
   std::optional<TokenId> bos() const { return bos_; }
   std::optional<TokenId> eos() const { return eos_; }
   std::optional<TokenId> eot() const { return eot_; }
+  // What the file says must never be generated, ascending.
+  std::span<const TokenId> suppressed() const { return suppressed_; }
   bool addsBos() const { return addsBos_; }
   bool addsEos() const { return addsEos_; }
 
 private:
   explicit Tokenizer(Pretokenizer words) : words_(std::move(words)) {}
 
-  Result<void> readTokens(const VocabularyData &data);
-  Result<void> readSpecialIds(const VocabularyData &data);
+  Result<void> readTokens(const VocabularyData &data, const EndTokens &ends);
+  Result<void> readSpecialIds(const VocabularyData &data, EndTokens ends);
   Result<void> indexTokens(const VocabularyData &data, const TextIndex &texts);
   Result<void> encodeText(std::string_view text, Encoding &out, WordMerger &merger) const;
   void encodeWord(std::string_view word, Encoding &out, WordMerger &merger,
@@ -98,6 +101,7 @@ private:
   SpecialTokens special_;
   TextIndex specialByText_;
   std::vector<TokenId> generationEnds_; // ascending
+  std::vector<TokenId> suppressed_;     // ascending
   std::optional<TokenId> bos_, eos_, eot_;
   bool addsBos_ = false;
   bool addsEos_ = false;

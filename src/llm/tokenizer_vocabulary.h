@@ -29,7 +29,9 @@ struct VocabularyData {
   std::vector<int64_t> types;           // one for each token, or none at all: every token is normal
   std::vector<std::string_view> merges; // "left right", best first
   std::string_view pre;
-  std::optional<int64_t> bos, eos, eot;
+  std::optional<int64_t> bos, eos, eot, eom;
+  std::optional<int64_t> fimPad, fimRepository, fimSeparator; // of infilling; each ends it
+  std::vector<int64_t> suppressed;                            // never to be generated
   std::optional<bool> addBos, addEos; // where the file does not say, the pre-tokenizer decides
   std::string_view chatTemplate;      // empty where there is none
 };

@@ -39,6 +39,13 @@ Result<VocabularyData> vocabularyFromGguf(const GgufFile &file) {
   SINTER_ASSIGN(data.bos, optionalId(file, "tokenizer.ggml.bos_token_id"));
   SINTER_ASSIGN(data.eos, optionalId(file, "tokenizer.ggml.eos_token_id"));
   SINTER_ASSIGN(data.eot, optionalId(file, "tokenizer.ggml.eot_token_id"));
+  SINTER_ASSIGN(data.eom, optionalId(file, "tokenizer.ggml.eom_token_id"));
+  SINTER_ASSIGN(data.fimPad, optionalId(file, "tokenizer.ggml.fim_pad_token_id"));
+  SINTER_ASSIGN(data.fimRepository, optionalId(file, "tokenizer.ggml.fim_rep_token_id"));
+  SINTER_ASSIGN(data.fimSeparator, optionalId(file, "tokenizer.ggml.fim_sep_token_id"));
+  if (file.find("tokenizer.ggml.suppress_tokens")) {
+    SINTER_ASSIGN(data.suppressed, file.getI64s("tokenizer.ggml.suppress_tokens"));
+  }
   SINTER_ASSIGN(data.addBos, optionalFlag(file, "tokenizer.ggml.add_bos_token"));
   SINTER_ASSIGN(data.addEos, optionalFlag(file, "tokenizer.ggml.add_eos_token"));
   SINTER_ASSIGN(data.chatTemplate, file.getStringOr("tokenizer.chat_template", ""));

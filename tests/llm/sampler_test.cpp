@@ -2,6 +2,7 @@
 #include "llm/sampler.h"
 
 #include "llm/sampler_reference.h"
+#include "llm/token_test_data.h"
 
 #include <gmock/gmock.h>
 
@@ -48,6 +49,51 @@ TEST(Sampler, ANanAnywhereIsAnError) {
 
 TEST(Sampler, NoLogitsAreAnError) {
   EXPECT_FALSE(sampleGreedy({}).has_value());
+}
+
+TEST(Sampler, GreedyTakesTheLargestLogitThatIsNotSuppressed) {
+  const float logits[] = {3, 9, 5, 9, 5};
+  const auto without = [&](std::vector<TokenId> suppressed) {
+    return sampleGreedy(logits, suppressed);
+  };
+  EXPECT_EQ(without({0}), 1);
+  EXPECT_EQ(without({1}), 3);
+  EXPECT_EQ(without({1, 3}), 2);
+  EXPECT_EQ(without({1, 2, 3, 4}), 0);
+  ASSERT_FALSE(without({0, 1, 2, 3, 4}).has_value());
+  EXPECT_EQ(without({0, 1, 2, 3, 4}).error().code, Code::Corrupt);
+}
+
+// Whatever biases say.
+TEST(Sampler, SuppressedTokensAreNeverChosen) {
+  VocabularyData data = smallVocabulary();
+  data.suppressed = {1, 2};
+  const Tokenizer tokenizer = *Tokenizer::create(data);
+  const std::vector<float> row = {0, kInf, 9, 1, 2, 0, 0, 0, 0};
+  SamplerScratch scratch;
+  for (double temperature : {0.0, 1.0, 5.0}) {
+    auto sampler = Sampler::create({.temperature = temperature, .logitBias = {{2, 100.0f}}},
+                                   row.size(), &tokenizer);
+    ASSERT_TRUE(sampler.has_value()) << sampler.error().message;
+    for (int i = 0; i < 200; ++i) {
+      const auto token = sampler->sample(row, scratch);
+      ASSERT_TRUE(token.has_value()) << token.error().message;
+      ASSERT_THAT(*token, testing::AllOf(testing::Ne(1), testing::Ne(2))) << temperature;
+    }
+  }
+}
+
+TEST(Sampler, ARowOfSuppressedTokensIsAnError) {
+  VocabularyData data = smallVocabulary();
+  data.suppressed = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+  const Tokenizer tokenizer = *Tokenizer::create(data);
+  SamplerScratch scratch;
+  for (double temperature : {0.0, 1.0}) {
+    auto sampler = Sampler::create({.temperature = temperature}, 9, &tokenizer);
+    const auto token = sampler->sample(std::vector<float>(9, 1.0f), scratch);
+    ASSERT_FALSE(token.has_value());
+    EXPECT_EQ(token.error().code, Code::Corrupt);
+  }
 }
 
 Sampler samplerOf(SamplerSettings settings, size_t vocabulary) {

@@ -54,6 +54,30 @@ TEST(Scheduler, AnEndTokenEndsAndIsNotShown) {
       desk.clients, [](const Client &client) { return client.endedWith(StopReason::EndToken); }));
 }
 
+TEST(Scheduler, ASuppressedTokenIsNotChosenWithoutASamplerEither) {
+  VocabularyData data = smallVocabulary();
+  RunnerLimits limits = kLimits;
+  limits.vocabSize = static_cast<uint32_t>(data.tokens.size());
+  Desk desk(limits);
+  const auto firstToken = [&] {
+    TokenId first = -1;
+    const auto submitted = desk.scheduler.submit({.prompt = {1, 2, 3},
+                                                  .maxTokens = 1,
+                                                  .ignoreEndTokens = true,
+                                                  .onToken = [&](TokenId token) -> Result<void> {
+                                                    first = token;
+                                                    return {};
+                                                  }});
+    EXPECT_TRUE(submitted.has_value());
+    desk.run();
+    return first;
+  };
+  const TokenId likeliest = firstToken();
+  data.suppressed = {likeliest};
+  desk.tokenizer = *Tokenizer::create(data);
+  EXPECT_NE(firstToken(), likeliest);
+}
+
 TEST(Scheduler, AFullContextEndsWithAReason) {
   Desk desk(kLimits);
   const Client &client = desk.submit(answer(60, 3, UINT64_MAX));

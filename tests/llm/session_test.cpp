@@ -74,6 +74,19 @@ TEST_F(SessionTest, AnEndTokenStopsAndIsNotShown) {
   EXPECT_THAT(shown, ElementsAre(first));
 }
 
+TEST_F(SessionTest, ASuppressedTokenIsNeverGenerated) {
+  VocabularyData data = smallVocabulary();
+  const std::vector<TokenId> prompt = {1, 2};
+  runner.scripted[FakeRunner::sumOf(prompt)] = 4;
+  data.suppressed = {4};
+  const Tokenizer careful = *Tokenizer::create(data);
+  Session other(runner, pool, careful);
+  const auto result =
+      other.generate(prompt, {.maxTokens = 1}, [](TokenId) -> Result<void> { return {}; });
+  ASSERT_TRUE(result.has_value());
+  EXPECT_THAT(result->tokens, ElementsAre(0)); // the first of those with the next largest logit
+}
+
 TEST_F(SessionTest, EndTokensAreIgnoredWhenAsked) {
   const std::vector<TokenId> prompt = {1, 2};
   runner.scripted[FakeRunner::sumOf(prompt)] = 6;

@@ -1,4 +1,5 @@
 // The tokenizer's metadata in GGUF files.
+#include "format/known_names.h"
 #include "llm/token_test_data.h"
 
 #include <gmock/gmock.h>
@@ -65,6 +66,39 @@ TEST(VocabularyFromGguf, ReadsWhatTheFileSays) {
   EXPECT_EQ(data->eos, 2);
   EXPECT_EQ(data->bos, std::nullopt);
   EXPECT_EQ(data->addBos, false);
+}
+
+TEST(VocabularyFromGguf, ReadsEndsAndSuppressedTokens) {
+  GgufText file = smallFile();
+  file.key("tokenizer.ggml.eom_token_id", 4).number<uint32_t>(1);
+  file.key("tokenizer.ggml.fim_sep_token_id", 4).number<uint32_t>(2);
+  file.key("tokenizer.ggml.suppress_tokens", 9).number<uint32_t>(5).number<uint64_t>(2);
+  file.number<int32_t>(2).number<int32_t>(0);
+  auto data = file.read();
+  ASSERT_TRUE(data.has_value()) << data.error().toString();
+  EXPECT_EQ(data->eom, 1);
+  EXPECT_EQ(data->fimSeparator, 2);
+  EXPECT_EQ(data->fimPad, std::nullopt);
+  EXPECT_EQ(data->suppressed, (std::vector<int64_t>{2, 0}));
+}
+
+// A value of a type that no key has is refused by whoever reads the key.
+TEST(VocabularyFromGguf, NoKeyThatChangesResultsIsLeftOut) {
+  for (const KnownName &row : fileKeys()) {
+    if (row.effect == NameEffect::Harmless || !row.pattern.starts_with("tokenizer."))
+      continue;
+    GgufText file;
+    file.key(row.pattern, 12).number(0.5);
+    for (const char *key : {"tokenizer.ggml.model", "tokenizer.ggml.pre"})
+      if (key != row.pattern)
+        file.key(key, 8).text("gpt2");
+    for (const char *key : {"tokenizer.ggml.tokens", "tokenizer.ggml.merges"})
+      if (key != row.pattern)
+        file.texts(key, {});
+    auto data = file.read();
+    ASSERT_FALSE(data.has_value()) << row.pattern;
+    EXPECT_THAT(data.error().message, HasSubstr(std::string(row.pattern)));
+  }
 }
 
 TEST(VocabularyFromGguf, SmolLm2HasItsPublishedCounts) {

@@ -149,6 +149,69 @@ TEST(Tokenizer, AKnownEndTextIsAControlTokenWhateverItsTypeSays) {
   EXPECT_TRUE(tokenizer->endsGeneration(9));
 }
 
+// The small vocabulary with these tokens, all of type 1, after its own nine.
+VocabularyData withTokens(std::initializer_list<std::string_view> texts) {
+  VocabularyData data = smallVocabulary();
+  data.tokens.insert(data.tokens.end(), texts);
+  data.types.resize(data.tokens.size(), 1);
+  return data;
+}
+
+std::vector<TokenId> endsOf(const VocabularyData &data) {
+  auto tokenizer = Tokenizer::create(data);
+  EXPECT_TRUE(tokenizer.has_value()) << tokenizer.error().toString();
+  std::vector<TokenId> ends;
+  for (TokenId id = 0; tokenizer && tokenizer->contains(id); ++id)
+    if (tokenizer->endsGeneration(id))
+      ends.push_back(id);
+  return ends;
+}
+
+TEST(Tokenizer, EachEndTokenThatTheFileNamesEndsGeneration) {
+  VocabularyData data = smallVocabulary();
+  EXPECT_THAT(endsOf(data), ElementsAre(6));
+  data.eot = 1;
+  data.eom = 2;
+  data.fimPad = 3;
+  data.fimRepository = 4;
+  data.fimSeparator = 5;
+  EXPECT_THAT(endsOf(data), ElementsAre(1, 2, 3, 4, 5, 6));
+}
+
+TEST(Tokenizer, EndsAreKnownByTheirTextToo) {
+  for (const char *text : {"<|eom_id|>", "<|flush|>", "<|calls|>", "</s>", "<eos>", "<turn|>",
+                           "<|tool_response>", "[e~["})
+    EXPECT_THAT(endsOf(withTokens({text})), ElementsAre(6, 9)) << text;
+}
+
+TEST(Tokenizer, InfillingTokensThatTheFileNamesReplaceThoseKnownByText) {
+  VocabularyData data = withTokens({"<|fim_pad|>", "<|file_sep|>"});
+  EXPECT_THAT(endsOf(data), ElementsAre(6, 9, 10));
+  data.fimPad = 3;
+  EXPECT_THAT(endsOf(data), ElementsAre(3, 6, 10));
+}
+
+TEST(Tokenizer, AMessageOfAChannelDoesNotEndTheAnswer) {
+  EXPECT_THAT(endsOf(withTokens({"<|end|>", "<|return|>"})), ElementsAre(6, 9, 10));
+  EXPECT_THAT(endsOf(withTokens({"<|end|>", "<|return|>", "<|call|>"})), ElementsAre(6, 10, 11));
+  EXPECT_THAT(endsOf(withTokens({"<|end|>", "<|flush|>", "<|calls|>"})), ElementsAre(6, 10, 11));
+  VocabularyData named = withTokens({"<|end|>", "<|return|>", "<|call|>"});
+  named.eot = 9;
+  EXPECT_THAT(endsOf(named), ElementsAre(6, 10, 11));
+}
+
+TEST(Tokenizer, ATagOfHypertextIsANormalTokenWhereOthersEndTheAnswer) {
+  const VocabularyData data = withTokens({"</s>", "<|tool_response>"});
+  EXPECT_THAT(endsOf(data), ElementsAre(6, 10));
+  EXPECT_FALSE(Tokenizer::create(data)->isHidden(9));
+}
+
+TEST(Tokenizer, SuppressedTokensAreThoseOfTheVocabularyInOrder) {
+  VocabularyData data = smallVocabulary();
+  data.suppressed = {8, -1, 2, 9, int64_t(1) << 40};
+  EXPECT_THAT(Tokenizer::create(data)->suppressed(), ElementsAre(2, 8));
+}
+
 TEST(Tokenizer, AnEmptyTokenIsNeverFoundAndRendersNothing) {
   VocabularyData data = smallVocabulary();
   data.tokens[7] = data.tokens[8] = "";

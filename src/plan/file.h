@@ -6,6 +6,7 @@
 // over everything before them.
 #pragma once
 
+#include "base/checksum.h"
 #include "plan/plan.h"
 
 #include <functional>
@@ -16,7 +17,7 @@ namespace sinter::plan {
 inline constexpr std::string_view kPlanMagic = "SINTRPLN";
 inline constexpr uint32_t kPlanVersion = 10;
 inline constexpr std::size_t kPlanHeaderBytes = 24;
-inline constexpr std::size_t kPlanChecksumBytes = 16;
+inline constexpr std::size_t kPlanChecksumBytes = kChecksumBytes;
 
 // The file's bytes. Fails as validate() does: no plan is written that would not be read back. Equal
 // plans give equal bytes.

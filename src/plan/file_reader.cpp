@@ -1,10 +1,10 @@
 // Reads a plan file that may be hostile.
 #include "base/checked.h"
+#include "base/checksum.h"
 #include "plan/encoding.h"
 #include "plan/file.h"
 
 #include <algorithm>
-#include <xxhash.h>
 
 namespace sinter::plan {
 namespace {
@@ -95,9 +95,7 @@ Result<void> PlanReader::checkHeader() {
 }
 
 Result<void> PlanReader::checkSum() {
-  XXH128_canonical_t sum;
-  XXH128_canonicalFromHash(&sum, XXH3_128bits(bytes_.data(), end()));
-  if (!std::equal(sum.digest, sum.digest + kPlanChecksumBytes, bytes_.data() + end()))
+  if (!isSealed(bytes_))
     return fail(Code::Corrupt, "plan file does not match its checksum", end());
   return {};
 }

@@ -1,9 +1,7 @@
 // Writes a plan file.
-#include "base/check.h"
+#include "base/checksum.h"
 #include "plan/encoding.h"
 #include "plan/file.h"
-
-#include <xxhash.h>
 
 namespace sinter::plan {
 namespace {
@@ -123,11 +121,7 @@ void writeSection(Writer &out, SectionTag tag, void (*write)(Writer &, const Pla
 } // namespace
 
 void sealPlan(std::span<uint8_t> bytes) {
-  SINTER_CHECK(bytes.size() >= kPlanChecksumBytes);
-  const std::size_t sealed = bytes.size() - kPlanChecksumBytes;
-  XXH128_canonical_t sum;
-  XXH128_canonicalFromHash(&sum, XXH3_128bits(bytes.data(), sealed));
-  std::copy(sum.digest, sum.digest + kPlanChecksumBytes, bytes.data() + sealed);
+  sealFile(bytes);
 }
 
 Result<std::vector<uint8_t>> serialize(const Plan &plan) {

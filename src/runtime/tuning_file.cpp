@@ -5,18 +5,11 @@
 #include "plan/encoding.h"
 
 #include <algorithm>
-#include <xxhash.h>
 
 namespace sinter::runtime {
 namespace {
 
 constexpr uint64_t kMinEntryBytes = 4 * 4 + 4 + 4 + 8 + 8;
-
-void checksumOf(std::span<const uint8_t> sealed, std::span<uint8_t, kTuningChecksumBytes> sum) {
-  XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, XXH3_128bits(sealed.data(), sealed.size()));
-  std::copy(std::begin(canonical.digest), std::end(canonical.digest), sum.begin());
-}
 
 // Magic, version, size and checksum.
 Result<void> checkFrame(std::span<const uint8_t> bytes) {
@@ -36,10 +29,9 @@ Result<void> checkFrame(std::span<const uint8_t> bytes) {
     return fail(size > bytes.size() ? Code::Truncated : Code::Corrupt,
                 "found " + std::to_string(bytes.size()) + " bytes, its header says " +
                     std::to_string(size));
-  std::array<uint8_t, kTuningChecksumBytes> sum;
-  checksumOf(bytes.first(bytes.size() - sum.size()), sum);
-  if (!std::ranges::equal(sum, bytes.last(sum.size())))
-    return fail(Code::Corrupt, "the checksum is not that of its bytes", bytes.size() - sum.size());
+  if (!isSealed(bytes))
+    return fail(Code::Corrupt, "the checksum is not that of its bytes",
+                bytes.size() - kTuningChecksumBytes);
   return {};
 }
 
@@ -84,8 +76,7 @@ bool isTuningContent(std::string_view content) {
 }
 
 void sealTunings(std::span<uint8_t> bytes) {
-  SINTER_CHECK(bytes.size() >= kTuningChecksumBytes);
-  checksumOf(bytes.first(bytes.size() - kTuningChecksumBytes), bytes.last<kTuningChecksumBytes>());
+  sealFile(bytes);
 }
 
 std::vector<uint8_t> serializeTunings(std::span<const TuningEntry> entries) {

@@ -7,6 +7,7 @@
 // before them.
 #pragma once
 
+#include "base/checksum.h"
 #include "plan/schedule_choice.h"
 
 #include <cstdint>
@@ -18,7 +19,7 @@ namespace sinter::runtime {
 inline constexpr std::string_view kTuningMagic = "SINTRTUN";
 inline constexpr uint32_t kTuningVersion = 1;
 inline constexpr size_t kTuningHeaderBytes = 20;
-inline constexpr size_t kTuningChecksumBytes = 16;
+inline constexpr size_t kTuningChecksumBytes = kChecksumBytes;
 inline constexpr size_t kMostTunings = 4096; // entries of a file; the oldest go
 inline constexpr size_t kMaxTuningText = 8192;
 inline constexpr size_t kMaxTuningContent = 64;

@@ -1,22 +1,18 @@
-// posix_spawn, two pipes, and a watch that ends in every case.
+// Two pipes, and a watch that ends in every case.
 #include "cli/compiler_process.h"
+
+#include "base/child_process.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <climits>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
 
 namespace sinter::cli {
 namespace {
@@ -27,18 +23,6 @@ constexpr size_t kMaxLineBytes = 4096;   // of the child's output; longer lines 
 constexpr size_t kMaxErrorBytes = 16384; // kept of its stderr, from the end
 constexpr int kPollMs = 50;
 constexpr int kReadsAtOnce = 64; // then the clock is looked at, however much there is
-constexpr int kOutputFd = 3;     // of kCompilerOutput
-
-// Sanitizers reserve terabytes of address space.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool kLimitAddressSpace = false;
-#else
-constexpr bool kLimitAddressSpace = true;
-#endif
-#else
-constexpr bool kLimitAddressSpace = true;
-#endif
 
 // The read end of a pipe whose write end goes to the child.
 class Pipe {
@@ -64,80 +48,6 @@ private:
   }
   int ends_[2] = {-1, -1};
 };
-
-// Owns a child until it was waited for; a forgotten one is killed.
-class Child {
-public:
-  Child() = default;
-  Child(const Child &) = delete;
-  Child &operator=(const Child &) = delete;
-  ~Child() {
-    if (pid_ > 0)
-      stop();
-  }
-  Result<void> start(const std::string &program, std::span<const std::string> arguments,
-                     const Pipe &out, const Pipe &err, int output);
-  pid_t pid() const { return pid_; }
-  // The wait status when it has ended.
-  std::optional<int> ended() {
-    int status = 0;
-    if (waitpid(pid_, &status, WNOHANG) != pid_)
-      return std::nullopt;
-    pid_ = -1;
-    return status;
-  }
-  // With all that it started: it leads a process group.
-  void stop() {
-    kill(-pid_, SIGKILL);
-    int status = 0;
-    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-    }
-    pid_ = -1;
-  }
-
-private:
-  pid_t pid_ = -1;
-};
-
-Result<void> Child::start(const std::string &program, std::span<const std::string> arguments,
-                          const Pipe &out, const Pipe &err, int output) {
-  std::vector<char *> argv = {const_cast<char *>(program.c_str())};
-  for (const std::string &argument : arguments)
-    argv.push_back(const_cast<char *>(argument.c_str()));
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&files, out.writeEnd(), STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&files, err.writeEnd(), STDERR_FILENO);
-  posix_spawn_file_actions_adddup2(&files, output, kOutputFd);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  const int error = posix_spawn(&pid_, program.c_str(), &files, &attributes, argv.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&files);
-  if (error == 0)
-    return {};
-  pid_ = -1;
-  return fail(error == ENOENT ? Code::NotFound : Code::Permission,
-              "cannot start the compiler '" + program + "': " + std::strerror(error));
-}
-
-void limitChild(pid_t pid, const CompilerLimits &limits) {
-  const rlimit noCore{0, 0};
-  prlimit(pid, RLIMIT_CORE, &noCore, nullptr);
-  const rlimit memory{limits.memoryBytes, limits.memoryBytes};
-  if (kLimitAddressSpace)
-    prlimit(pid, RLIMIT_AS, &memory, nullptr);
-}
 
 // The child's two outputs: lines of progress, and the end of what it said on stderr.
 class Outputs {
@@ -216,37 +126,32 @@ std::string Outputs::lastError() const {
   return last;
 }
 
-Result<void> judge(int status, const Outputs &outputs) {
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+Result<void> judge(const ChildEnd &end, const Outputs &outputs) {
+  if (end.good())
     return {};
   const std::string said = outputs.lastError();
   const std::string during =
       outputs.lastProgress().empty() ? "" : " during '" + outputs.lastProgress() + "'";
-  if (WIFSIGNALED(status)) {
-    const int number = WTERMSIG(status);
-    const char *name = sigabbrev_np(number);
-    return fail(Code::Internal, "the compiler was killed by signal " + std::to_string(number) +
-                                    " (SIG" + (name ? name : "?") + ")" + during +
+  if (end.signal)
+    return fail(Code::Internal, "the compiler was killed by " + signalText(end.signal) + during +
                                     (said.empty() ? "" : "; it said last: " + said));
-  }
   if (said.empty())
-    return fail(Code::Internal, "the compiler ended with status " +
-                                    std::to_string(WEXITSTATUS(status)) + during +
-                                    " and said nothing");
+    return fail(Code::Internal, "the compiler ended with status " + std::to_string(end.code) +
+                                    during + " and said nothing");
   return fail(Code::Internal, said);
 }
 
-Result<int> watch(Child &child, Outputs &outputs, const CompilerLimits &limits,
-                  const std::atomic<bool> &cancel) {
+Result<ChildEnd> watch(ChildProcess &child, Outputs &outputs, const CompilerLimits &limits,
+                       const std::atomic<bool> &cancel) {
   const auto end = Clock::now() + std::chrono::milliseconds(limits.timeoutMs);
   for (bool open = true;;) {
     if (open)
       open = outputs.read();
     else
       usleep(1000);
-    if (const auto status = child.ended()) {
+    if (const auto ended = child.ended()) {
       outputs.drain();
-      return *status;
+      return *ended;
     }
     if (cancel.load()) {
       child.stop();
@@ -325,13 +230,17 @@ Result<void> runCompiler(const std::string &program, std::span<const std::string
   if (!outputs.open())
     return fail(Code::Exhausted,
                 std::string("cannot make a pipe for the compiler: ") + std::strerror(errno));
-  Child child;
-  SINTER_TRY(child.start(program, arguments, outputs.out(), outputs.err(), output));
-  limitChild(child.pid(), limits);
+  // The last is kCompilerOutput.
+  const int files[] = {outputs.out().writeEnd(), outputs.err().writeEnd(), output};
+  ChildProcess child;
+  if (Result<void> started = child.start(program, arguments, files); !started)
+    return fail(started.error().code,
+                "cannot start the compiler '" + program + "': " + started.error().message);
+  child.limit({.memoryBytes = limits.memoryBytes});
   outputs.out().closeWrite();
   outputs.err().closeWrite();
-  SINTER_ASSIGN(const int status, watch(child, outputs, limits, cancel));
-  return judge(status, outputs);
+  SINTER_ASSIGN(const ChildEnd end, watch(child, outputs, limits, cancel));
+  return judge(end, outputs);
 }
 
 } // namespace sinter::cli

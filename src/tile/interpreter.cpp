@@ -123,7 +123,23 @@ private:
       return wrong("ends beyond the address space", "smaller strides");
     if (!host.data && !empty)
       return wrong("has no memory", "some for a view that is not empty");
+    if (task_.engine().options.findRaces && type.isWritable() && !empty)
+      SINTER_TRY(keepLog(type, *(last + CheckedSize(1)).value(), *view));
     return RuntimeValue(std::shared_ptr<const View>(std::move(view)));
+  }
+
+  // `elements` of memory lie behind the view.
+  Result<void> keepLog(ViewType type, uint64_t elements, View &view) {
+    auto name = kernel_.getArgAttrOfType<StringAttr>(static_cast<unsigned>(at_), "tile.name");
+    Engine &engine = task_.engine();
+    engine.logs.push_back(std::make_unique<AccessLog>(
+        name ? name.str() : "argument " + std::to_string(at_),
+        llvm::divideCeil(elements, view.element.length), type.isReadable(), engine.program));
+    view.log = engine.logs.back().get();
+    if (!view.log->whole())
+      return wrong("has " + Twine(elements) + " elements, whose programs cannot be kept in memory",
+                   "fewer", Code::Exhausted);
+    return {};
   }
 
   Result<void> checkAxis(ViewType type, const HostView &host, size_t axis) {
@@ -238,11 +254,13 @@ Result<RunStatistics> interpretKernelWith(KernelOp kernel, ArrayRef<Argument> ar
   if (llvm::is_contained(grid, 0))
     return engine.statistics;
   engine.inGrid = true;
+  engine.grid = grid;
   auto &[x, y, z] = engine.programId;
   for (z = 0; z < grid[2]; ++z)
     for (y = 0; y < grid[1]; ++y)
       for (x = 0; x < grid[0]; ++x) {
         SINTER_TRY(engine.charge(*kernel, 0, shared));
+        ++engine.program;
         SINTER_TRY(runProgram(kernel, engine, shared));
       }
   return engine.statistics;

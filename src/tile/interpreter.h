@@ -46,6 +46,10 @@ struct InterpreterOptions {
   uint64_t stepLimit = uint64_t(1) << 28;
   /// Bytes of all live tiles and scratch together (Exhausted).
   uint64_t memoryLimit = uint64_t(1) << 31;
+  /// Ends a kernel whose outcome depends on the order of its programs (InvalidArgument): one stores
+  /// other bytes where another has stored or loaded, or loads what another stored. Takes 4 bytes
+  /// for each element that programs write, 8 where they read it too.
+  bool findRaces = false;
 };
 
 struct RunStatistics {

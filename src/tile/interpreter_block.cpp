@@ -5,6 +5,7 @@
 #include "numeric/dot_packing.h"
 #include "numeric/integer_scales.h"
 #include "tile/interpreter_engine.h"
+#include "tile/interpreter_races.h"
 
 #include <cmath>
 #include <cstring>
@@ -88,6 +89,8 @@ std::optional<int64_t> loadBlocks(const View &view, ArrayRef<int64_t> offsets, T
   bool whole = forBlocks(view, offsets, tile, [&](int64_t block, int64_t at) {
     std::byte *to = tile.data() + block * bytes;
     loaded += view.element.length;
+    if (view.log)
+      view.log->read(at / view.element.length);
     return visitBlock(
         view, at, [&](const std::byte *from) { std::memcpy(to, from, bytes); },
         [&](const std::byte *group, int64_t row) {
@@ -103,9 +106,13 @@ std::optional<int64_t> storeBlocks(const Tile &tile, const View &view, ArrayRef<
   // Interleaved views are read only.
   bool whole = forBlocks(view, offsets, tile, [&](int64_t block, int64_t at) {
     stored += view.element.length;
-    return visitBlock(
-        view, at, [&](std::byte *to) { std::memcpy(to, tile.data() + block * bytes, bytes); },
-        [](std::byte *, int64_t) {});
+    const std::byte *from = tile.data() + block * bytes;
+    auto storeBlock = [&](std::byte *to) {
+      if (view.log)
+        view.log->write(at / view.element.length, std::memcmp(to, from, bytes) != 0);
+      std::memcpy(to, from, bytes);
+    };
+    return visitBlock(view, at, storeBlock, [](std::byte *, int64_t) {});
   });
   return whole ? std::optional(stored) : std::nullopt;
 }

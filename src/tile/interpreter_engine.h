@@ -5,6 +5,7 @@
 
 #include "mlir/IR/Operation.h"
 #include "tile/interpreter.h"
+#include "tile/interpreter_races.h"
 #include "tile/interpreter_value.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/Twine.h"
@@ -123,7 +124,9 @@ public:
   const Handlers handlers;
   MemoryMeter meter; // before everything that holds tiles
   RunStatistics statistics;
-  std::array<int64_t, 3> programId{};
+  std::array<int64_t, 3> programId{}, grid{};
+  uint32_t program = 0; // its number, from 1 on
+  std::vector<std::unique_ptr<AccessLog>> logs;
   bool inGrid = false; // false while arguments and the grid itself are evaluated
   llvm::DenseMap<mlir::Operation *, Tile> constants;
 };

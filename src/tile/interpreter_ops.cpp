@@ -53,6 +53,7 @@ static Result<void> gather(OpCall &call) {
   View view;
   view.data = pages.data;
   view.element = pages.element;
+  view.log = pages.log;
   view.axes.push_back({0, rows, 0});
   view.axes.append(pages.axes.begin() + 2, pages.axes.end());
   auto source = std::make_shared<PageRows>();
@@ -81,6 +82,27 @@ static void fillPadding(Tile &tile, Attribute pad) {
   fill(tile, bytes);
 }
 
+static std::string programText(const Engine &engine, uint32_t number) {
+  const auto at = static_cast<int64_t>(number) - 1;
+  return "program " + std::to_string(at % engine.grid[0]) + ", " +
+         std::to_string(at / engine.grid[0] % engine.grid[1]) + ", " +
+         std::to_string(at / engine.grid[0] / engine.grid[1]);
+}
+
+// Whether the operation, which `does` something to units of the view, met another program there.
+static Result<void> checkRace(OpCall &call, const View &view, const char *does) {
+  if (!view.log || !view.log->conflict())
+    return {};
+  const AccessLog::Conflict &conflict = *view.log->conflict();
+  const bool many = conflict.other == AccessLog::kMany;
+  return call.fail(Code::InvalidArgument,
+                   Twine(does) + (view.element.isBlock() ? " block " : " element ") +
+                       Twine(conflict.unit) + " of '" + view.log->name() + "', which " +
+                       (many ? "other programs" : programText(call.engine(), conflict.other)) +
+                       (conflict.otherWrote ? " stored" : " loaded") +
+                       ": the outcome depends on the order in which programs run");
+}
+
 static uint64_t bytesOf(const View &view, int64_t elements) {
   return uint64_t(elements) / view.element.length * view.element.bytes;
 }
@@ -99,7 +121,7 @@ static Result<void> load(OpCall &call) {
   if (!loaded)
     return call.fail(Code::InvalidArgument, "begins within a block of its view");
   call.engine().statistics.bytesLoaded += bytesOf(view, *loaded);
-  return {};
+  return checkRace(call, view, "loads");
 }
 
 static Result<void> loadScalar(OpCall &call) {
@@ -111,8 +133,10 @@ static Result<void> loadScalar(OpCall &call) {
       bits &= view.element.mask();
     std::memcpy(call.out().data(), &bits, view.element.bytes);
     call.engine().statistics.bytesLoaded += view.element.bytes;
+    if (view.log)
+      view.log->read(*at);
   }
-  return {};
+  return checkRace(call, view, "loads");
 }
 
 static Result<void> store(OpCall &call) {
@@ -125,7 +149,7 @@ static Result<void> store(OpCall &call) {
   if (!stored)
     return call.fail(Code::InvalidArgument, "begins within a block of its view");
   call.engine().statistics.bytesStored += bytesOf(view, *stored);
-  return {};
+  return checkRace(call, view, "stores");
 }
 
 // ---- places of elements ----

@@ -112,6 +112,7 @@ float roundToOdd(double value);
 double roundTo(Element element, double value);
 
 struct View;
+class AccessLog;
 
 /// Rows of a gathered view: its row r is row q mod rowsPerPage of the page index[q div rowsPerPage]
 /// with q = firstRow + r; with `byRow`, row i mod rowsPerPage of the page i div rowsPerPage with i
@@ -139,6 +140,7 @@ struct View {
   std::shared_ptr<const PageRows> rows; // null: the first axis is not gathered
   int64_t interleave = 0;               // strides hold it as a factor then
   int64_t firstRow = 0;                 // of an interleaved view: row of coordinate 0
+  AccessLog *log = nullptr;             // of all views of the same memory; null: none is kept
 
   int64_t rank() const { return static_cast<int64_t>(axes.size()); }
   int64_t extent(int64_t axis) const { return std::max<int64_t>(axes[axis].high, 0); }

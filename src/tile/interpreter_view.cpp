@@ -1,6 +1,7 @@
 // Views of the interpreter: where an element lies, windows, and copies between views and tiles.
 #include "tile/mlir_pch.h"
 
+#include "tile/interpreter_races.h"
 #include "tile/interpreter_value.h"
 
 #include <cstring>
@@ -144,6 +145,8 @@ static void copyElements(std::byte *to, int64_t toStride, const std::byte *from,
 int64_t loadTile(const View &view, ArrayRef<int64_t> offsets, Tile &tile) {
   int64_t bytes = view.element.bytes, copied = 0;
   Lines(view, offsets, tile.shape()).visit([&](const Line &line) {
+    for (int64_t i = 0; view.log && i < line.count; ++i)
+      view.log->read(line.viewAt + i * line.stride);
     copyElements(tile.data() + line.tileAt * bytes, 1, view.data + line.viewAt * bytes, line.stride,
                  line.count, bytes);
     copied += line.count;
@@ -155,6 +158,11 @@ int64_t loadTile(const View &view, ArrayRef<int64_t> offsets, Tile &tile) {
 int64_t storeTile(const Tile &tile, const View &view, ArrayRef<int64_t> offsets) {
   int64_t bytes = view.element.bytes, copied = 0;
   Lines(view, offsets, tile.shape()).visit([&](const Line &line) {
+    for (int64_t i = 0; view.log && i < line.count; ++i) {
+      const int64_t at = line.viewAt + i * line.stride;
+      view.log->write(at, std::memcmp(view.data + at * bytes,
+                                      tile.data() + (line.tileAt + i) * bytes, bytes) != 0);
+    }
     copyElements(view.data + line.viewAt * bytes, line.stride, tile.data() + line.tileAt * bytes, 1,
                  line.count, bytes);
     copied += line.count;

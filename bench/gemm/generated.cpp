@@ -84,12 +84,13 @@ Result<GeneratedProduct> GeneratedProduct::create(hal::Device &device, const ker
   request.shapes["out"] = {m, n};
   SINTER_ASSIGN(const auto arguments, compiler::makeArguments(kernel, request));
   SINTER_ASSIGN(const hal::Grid grid, compiler::evaluateGrid(kernel, arguments));
-  auto made = std::make_unique<hal::KernelCase>(
-      compiler::makeCase(code, target->name(), 0, grid, request.seed, arguments));
-  SINTER_ASSIGN(hal::BoundCase bound, hal::BoundCase::create(device, *made));
-  SINTER_TRY(fillView(bound, 0, made->views[0].bytes, a));
-  SINTER_TRY(fillView(bound, 1, made->views[1].bytes, b));
-  return GeneratedProduct(std::move(made), std::move(bound));
+  SINTER_ASSIGN(hal::KernelCase made,
+                compiler::makeCase(code, target->name(), 0, grid, request.seed, arguments));
+  auto kept = std::make_unique<hal::KernelCase>(std::move(made));
+  SINTER_ASSIGN(hal::BoundCase bound, hal::BoundCase::create(device, *kept));
+  SINTER_TRY(fillView(bound, 0, kept->views[0].bytes, a));
+  SINTER_TRY(fillView(bound, 1, kept->views[1].bytes, b));
+  return GeneratedProduct(std::move(kept), std::move(bound));
 }
 
 Result<void> GeneratedProduct::run() {

@@ -124,7 +124,12 @@ bool namesBundle(char *const *argv) {
 }
 
 Result<int> bundleCommand(char *const *argv) {
-  SINTER_ASSIGN(const BundleOptions options, readOptions(argv));
+  const Result<BundleOptions> given = readOptions(argv);
+  if (!given) {
+    sayOnStderr(given.error().toString());
+    return kExitUsage;
+  }
+  const BundleOptions &options = *given;
   SINTER_ASSIGN(const MappedFile file, MappedFile::open(options.file));
   SINTER_ASSIGN(const std::vector<hal::KernelCase> cases, hal::readBundle(file.bytes()));
   if (cases.empty())

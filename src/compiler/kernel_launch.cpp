@@ -18,6 +18,32 @@ static std::string argumentName(tile::KernelOp kernel, unsigned index) {
   return "arg" + std::to_string(index);
 }
 
+// How many elements of a view's last axis lie in how many bytes.
+namespace {
+struct Unit {
+  uint32_t elements, bytes;
+};
+} // namespace
+
+static Result<Unit> unitOf(tile::ViewType type, const std::vector<int64_t> &shape) {
+  auto block = dyn_cast<tile::BlockType>(type.getElementType());
+  if (!block) {
+    Type element = type.getElementType();
+    const unsigned bits = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
+    return Unit{1, static_cast<uint32_t>(llvm::divideCeil(bits, 8))};
+  }
+  const auto *activation = findActivationFormat(block.getFormat().upper());
+  const BlockFormat *format = findBlockFormat(block.getFormat().upper());
+  const uint32_t length = activation ? activation->scaleLength : format ? format->blockLength : 0;
+  if (!length || shape.back() % length)
+    return fail(Code::InvalidArgument, "a view of " + block.getFormat().str() + " has rows of " +
+                                           std::to_string(shape.back()) +
+                                           " elements, expected whole blocks of " +
+                                           std::to_string(length));
+  return activation ? Unit{kActivationLength, static_cast<uint32_t>(activation->bytes())}
+                    : Unit{format->blockLength, format->blockBytes};
+}
+
 static Result<uint64_t> viewBytes(tile::ViewType type, const std::vector<int64_t> &shape) {
   CheckedSize checked = 1;
   for (auto [axis, extent] : llvm::enumerate(shape)) {
@@ -28,20 +54,8 @@ static Result<uint64_t> viewBytes(tile::ViewType type, const std::vector<int64_t
     if (extent < 0 || checked.value().value_or(UINT64_MAX) > (1ull << 36))
       return fail(Code::InvalidArgument, "a view is too large: more than 2^36 elements");
   }
-  const uint64_t elements = *checked.value();
-  if (auto block = dyn_cast<tile::BlockType>(type.getElementType())) {
-    const auto *activation = findActivationFormat(block.getFormat().upper());
-    const BlockFormat *format = findBlockFormat(block.getFormat().upper());
-    const uint32_t length = activation ? activation->scaleLength : format ? format->blockLength : 0;
-    if (!length || shape.back() % length)
-      return fail(Code::InvalidArgument, "a view of " + block.getFormat().str() + " has rows of " +
-                                             std::to_string(shape.back()) +
-                                             ", expected whole blocks");
-    if (activation)
-      return elements / kActivationLength * activation->bytes();
-    return elements / format->blockLength * format->blockBytes;
-  }
-  return elements * llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
+  SINTER_ASSIGN(const Unit unit, unitOf(type, shape));
+  return *checked.value() / unit.elements * unit.bytes;
 }
 
 static hal::ElementKind kindOf(Type element) {
@@ -241,6 +255,18 @@ static void appendScalars(const KernelArgument &argument, std::vector<int64_t> &
     scalars.push_back(static_cast<int64_t>(argument.scalar));
 }
 
+// Where the view's extents begin among the scalars that appendScalars() makes.
+static Result<hal::ViewPlace> placeOf(tile::ViewType view, const KernelArgument &argument,
+                                      size_t firstScalar) {
+  SINTER_ASSIGN(const Unit unit, unitOf(view, argument.shape));
+  return hal::ViewPlace{static_cast<uint32_t>(firstScalar),
+                        static_cast<uint32_t>(argument.shape.size()),
+                        view.getStrided(),
+                        static_cast<uint32_t>(view.getInterleave()),
+                        unit.elements,
+                        unit.bytes};
+}
+
 hal::KernelSpec specOf(const target::EmittedKernel &kernel) {
   return {kernel.symbol,
           static_cast<uint32_t>(kernel.bufferCount),
@@ -251,9 +277,9 @@ hal::KernelSpec specOf(const target::EmittedKernel &kernel) {
           kernel.overlaps};
 }
 
-hal::KernelCase makeCase(const target::CompiledModule &code, const std::string &target,
-                         size_t index, hal::Grid grid, uint64_t seed,
-                         const std::vector<KernelArgument> &arguments) {
+Result<hal::KernelCase> makeCase(const target::CompiledModule &code, const std::string &target,
+                                 size_t index, hal::Grid grid, uint64_t seed,
+                                 const std::vector<KernelArgument> &arguments) {
   const target::EmittedKernel &facts = code.kernels[index];
   hal::KernelCase kernel;
   kernel.label = facts.symbol;
@@ -263,15 +289,20 @@ hal::KernelCase makeCase(const target::CompiledModule &code, const std::string &
   kernel.grid = grid;
   kernel.seed = seed;
   for (const KernelArgument &argument : arguments) {
+    const size_t firstScalar = kernel.scalars.size();
     appendScalars(argument, kernel.scalars);
-    if (auto view = dyn_cast<tile::ViewType>(argument.type))
-      kernel.views.push_back({argument.name,
-                              kindOf(view.getElementType()),
-                              argument.bytes.size(),
-                              view.isReadable(),
-                              argument.written,
-                              {},
-                              argument.filled ? argument.bytes : std::vector<uint8_t>()});
+    auto view = dyn_cast<tile::ViewType>(argument.type);
+    if (!view)
+      continue;
+    SINTER_ASSIGN(hal::ViewPlace place, placeOf(view, argument, firstScalar));
+    kernel.views.push_back({argument.name,
+                            kindOf(view.getElementType()),
+                            argument.bytes.size(),
+                            view.isReadable(),
+                            argument.written,
+                            {},
+                            argument.filled ? argument.bytes : std::vector<uint8_t>(),
+                            place});
   }
   return kernel;
 }

@@ -49,9 +49,9 @@ hal::KernelSpec specOf(const target::EmittedKernel &kernel);
 
 // The launch of kernel `index` of `code` with these arguments, which are filled from `seed` again
 // wherever it runs.
-hal::KernelCase makeCase(const target::CompiledModule &code, const std::string &target,
-                         size_t index, hal::Grid grid, uint64_t seed,
-                         const std::vector<KernelArgument> &arguments);
+Result<hal::KernelCase> makeCase(const target::CompiledModule &code, const std::string &target,
+                                 size_t index, hal::Grid grid, uint64_t seed,
+                                 const std::vector<KernelArgument> &arguments);
 
 // Runs the tile interpreter on the arguments in place.
 Result<tile::RunStatistics> interpret(tile::KernelOp kernel,

@@ -26,7 +26,9 @@ Result<PreparedCase> prepareCase(const KernelOptions &options, const target::Tar
   SINTER_ASSIGN(std::vector<KernelArgument> arguments, makeArguments(kernel, request));
   SINTER_ASSIGN(hal::Grid grid, evaluateGrid(kernel, arguments));
   SINTER_ASSIGN(target::CompiledModule code, target::compileKernels(target, source.module()));
-  PreparedCase prepared{makeCase(code, target.name(), 0, grid, request.seed, arguments), 0};
+  SINTER_ASSIGN(hal::KernelCase launch,
+                makeCase(code, target.name(), 0, grid, request.seed, arguments));
+  PreparedCase prepared{std::move(launch), 0};
   prepared.launch.floor = options.floor;
   prepared.launch.operations = dotOperations(kernel, arguments, grid);
   if (kind == CaseKind::Time)
@@ -119,8 +121,10 @@ Result<void> packKernels(const KernelOptions &options) {
                   options.source + ":" + std::to_string(number + 1) + ": " + one.error().message);
     cases.push_back(std::move(*one));
   }
+  const std::vector<uint8_t> bundle = hal::writeBundle(cases);
+  SINTER_TRY(hal::readBundle(bundle)); // none is written that would be refused
   llvm::errs() << cases.size() << " cases for " << target->name() << "\n";
-  return writeFile(options.output, hal::writeBundle(cases));
+  return writeFile(options.output, bundle);
 }
 
 } // namespace sinter::compiler

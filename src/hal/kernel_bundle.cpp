@@ -1,190 +1,183 @@
-// The file of kernel cases: a magic number, then each case's fields in order, numbers
-// little-endian.
+// Writes and reads the file of kernel cases.
 #include "hal/kernel_case.h"
 
+#include "base/byte_codec.h"
+#include "base/check.h"
+
+#include <algorithm>
 #include <bit>
-#include <cstring>
+#include <cctype>
 
 namespace sinter::hal {
-
-static constexpr char kMagic[8] = {'s', 'i', 'n', 't', 'e', 'r', 'k', '4'};
-static constexpr uint64_t kMostBytes = uint64_t(1) << 40; // of one view
-
 namespace {
-class BundleWriter {
-public:
-  void number(uint64_t value) {
-    for (int shift = 0; shift < 64; shift += 8)
-      bytes_.push_back(static_cast<uint8_t>(value >> shift));
-  }
-  void blob(std::span<const uint8_t> value) {
-    number(value.size());
-    bytes_.insert(bytes_.end(), value.begin(), value.end());
-  }
-  void text(const std::string &value) {
-    blob({reinterpret_cast<const uint8_t *>(value.data()), value.size()});
-  }
-  std::vector<uint8_t> &bytes() { return bytes_; }
 
-private:
-  std::vector<uint8_t> bytes_;
-};
+// The least bytes of an encoded case and of an encoded view, to bound announced counts.
+constexpr uint64_t kMinViewBytes = 4 + 1 + 8 + 1 + 8 + 8 + 4 + 4 + 1 + 4 + 4 + 4;
+constexpr uint64_t kMinCaseBytes =
+    4 + 4 + 8 + 4 + 4 + 4 + 8 + 4 + 8 + 1 + 8 + 3 * 8 + 8 + 8 + 4 + 4;
+constexpr uint64_t kMostScalars = 4096;
+constexpr size_t kMostName = 256;
 
-// The first fault is kept; later reads give nothing.
-class BundleReader {
-public:
-  explicit BundleReader(std::span<const uint8_t> file) : file_(file) {}
+void writeView(ByteWriter &out, const CaseView &view) {
+  out.text(view.name);
+  out.u8(static_cast<uint8_t>(view.kind));
+  out.u64(view.bytes);
+  out.u8((view.read ? 1 : 0) + (view.written ? 2 : 0));
+  out.blob(view.expected);
+  out.blob(view.contents);
+  out.u32(view.place.firstScalar);
+  out.u32(view.place.rank);
+  out.u8(view.place.strided);
+  out.u32(view.place.interleave);
+  out.u32(view.place.unitElements);
+  out.u32(view.place.unitBytes);
+}
 
-  uint64_t number() {
-    const std::span<const uint8_t> raw = take(8);
-    uint64_t value = 0;
-    for (size_t i = 0; i < raw.size(); ++i)
-      value |= uint64_t(raw[i]) << (8 * i);
-    return value;
-  }
-  uint64_t number(uint64_t most, const char *what) {
-    const uint64_t value = number();
-    if (value <= most)
-      return value;
-    bad(std::string(what) + " is " + std::to_string(value) + ", expected at most " +
-        std::to_string(most));
-    return 0;
-  }
-  // A number of entries of at least `entryBytes` each.
-  uint64_t count(uint64_t entryBytes, const char *what) {
-    return number((file_.size() - at_) / entryBytes, what);
-  }
-  std::vector<uint8_t> blob() {
-    const std::span<const uint8_t> raw = take(number());
-    return {raw.begin(), raw.end()};
-  }
-  std::string text() {
-    const std::span<const uint8_t> raw = take(number());
-    return {raw.begin(), raw.end()};
-  }
-  void bad(std::string message) {
-    if (!error_)
-      error_ = Status{Code::Corrupt, "bundle: " + std::move(message), at_};
-  }
-  bool ok() const { return !error_; }
-  Result<void> finish() {
-    if (!error_ && at_ != file_.size())
-      bad(std::to_string(file_.size() - at_) + " bytes follow the last case");
-    if (error_)
-      return tl::unexpected(*error_);
-    return {};
-  }
-
-private:
-  std::span<const uint8_t> take(uint64_t bytes) {
-    if (!error_ && bytes > file_.size() - at_)
-      error_ = Status{Code::Truncated, "bundle ends within a field", at_};
-    if (error_)
-      return {};
-    at_ += bytes;
-    return file_.subspan(at_ - bytes, bytes);
-  }
-
-  std::span<const uint8_t> file_;
-  uint64_t at_ = 0;
-  std::optional<Status> error_;
-};
-} // namespace
-
-static void writeCase(BundleWriter &out, const KernelCase &kernel) {
+void writeCase(ByteWriter &out, const KernelCase &kernel) {
   out.text(kernel.label);
   out.text(kernel.target);
   out.blob(kernel.code);
   out.text(kernel.spec.symbol);
-  for (uint64_t value : {uint64_t(kernel.spec.bufferCount), uint64_t(kernel.spec.scalarCount),
-                         kernel.spec.scratchBytes, uint64_t(kernel.spec.threads),
-                         kernel.spec.sharedBytes, uint64_t(kernel.spec.overlaps), kernel.seed})
-    out.number(value);
-  for (int64_t extent : kernel.grid)
-    out.number(static_cast<uint64_t>(extent));
-  out.number(std::bit_cast<uint64_t>(kernel.operations));
-  out.number(std::bit_cast<uint64_t>(kernel.floor));
-  out.number(kernel.scalars.size());
-  for (int64_t scalar : kernel.scalars)
-    out.number(static_cast<uint64_t>(scalar));
-  out.number(kernel.views.size());
-  for (const CaseView &view : kernel.views) {
-    out.text(view.name);
-    out.number(static_cast<uint64_t>(view.kind));
-    out.number(view.bytes);
-    out.number((view.read ? 1 : 0) + (view.written ? 2 : 0));
-    out.blob(view.expected);
-    out.blob(view.contents);
-  }
+  out.u32(kernel.spec.bufferCount);
+  out.u32(kernel.spec.scalarCount);
+  out.u64(kernel.spec.scratchBytes);
+  out.u32(kernel.spec.threads);
+  out.u64(kernel.spec.sharedBytes);
+  out.u8(kernel.spec.overlaps);
+  out.u64(kernel.seed);
+  for (const int64_t extent : kernel.grid)
+    out.i64(extent);
+  out.u64(std::bit_cast<uint64_t>(kernel.operations));
+  out.u64(std::bit_cast<uint64_t>(kernel.floor));
+  out.count(kernel.scalars.size());
+  for (const int64_t scalar : kernel.scalars)
+    out.i64(scalar);
+  out.count(kernel.views.size());
+  for (const CaseView &view : kernel.views)
+    writeView(out, view);
 }
 
-std::vector<uint8_t> writeBundle(std::span<const KernelCase> cases) {
-  BundleWriter out;
-  out.bytes().assign(std::begin(kMagic), std::end(kMagic));
-  out.number(cases.size());
-  for (const KernelCase &kernel : cases)
-    writeCase(out, kernel);
-  return std::move(out.bytes());
+uint8_t readMost(ByteReader &in, uint8_t most, const char *what) {
+  const uint8_t value = in.u8();
+  if (value > most)
+    in.bad(std::string(what) + " is " + std::to_string(value) + ", expected at most " +
+           std::to_string(most));
+  return value;
 }
 
-static CaseView readView(BundleReader &in) {
+// It becomes a part of a file's name (--dump).
+std::string readName(ByteReader &in) {
+  std::string name = in.text();
+  const auto isPlain = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
+  if (in.ok() && (name.empty() || name.size() > kMostName || !std::ranges::all_of(name, isPlain)))
+    in.bad("a view's name is not 1 to " + std::to_string(kMostName) + " letters, digits and _");
+  return name;
+}
+
+CaseView readView(ByteReader &in) {
   CaseView view;
-  view.name = in.text();
+  view.name = readName(in);
   view.kind = static_cast<ElementKind>(
-      in.number(static_cast<uint64_t>(ElementKind::Byte), "an element kind"));
-  view.bytes = in.number(kMostBytes, "a view's size");
-  const uint64_t use = in.number(3, "a view's use");
+      readMost(in, static_cast<uint8_t>(ElementKind::Byte), "an element kind"));
+  view.bytes = in.u64();
+  const uint8_t use = readMost(in, 3, "a view's use");
   view.read = use & 1;
   view.written = use & 2;
   view.expected = in.blob();
   view.contents = in.blob();
-  if (!view.contents.empty() && view.contents.size() != view.bytes)
-    in.bad("view '" + view.name + "' has " + std::to_string(view.contents.size()) +
-           " bytes of contents, expected " + std::to_string(view.bytes));
+  view.place.firstScalar = in.u32();
+  view.place.rank = in.u32();
+  view.place.strided = readMost(in, 1, "whether a view is strided");
+  view.place.interleave = in.u32();
+  view.place.unitElements = in.u32();
+  view.place.unitBytes = in.u32();
   return view;
 }
 
-static KernelCase readCase(BundleReader &in) {
+KernelCase readCase(ByteReader &in) {
   KernelCase kernel;
   kernel.label = in.text();
   kernel.target = in.text();
   kernel.code = in.blob();
   kernel.spec.symbol = in.text();
-  kernel.spec.bufferCount = static_cast<uint32_t>(in.number(kMaxBindings, "a buffer count"));
-  kernel.spec.scalarCount = static_cast<uint32_t>(in.number(4096, "a scalar count"));
-  kernel.spec.scratchBytes = in.number(kMostBytes, "a scratch size");
-  kernel.spec.threads = static_cast<uint32_t>(in.number(65536, "a number of threads"));
-  kernel.spec.sharedBytes = in.number(kMostBytes, "a size of shared memory");
-  kernel.spec.overlaps = in.number(1, "whether a kernel overlaps");
-  kernel.seed = in.number();
+  kernel.spec.bufferCount = in.u32();
+  kernel.spec.scalarCount = in.u32();
+  kernel.spec.scratchBytes = in.u64();
+  kernel.spec.threads = in.u32();
+  kernel.spec.sharedBytes = in.u64();
+  kernel.spec.overlaps = readMost(in, 1, "whether a kernel overlaps");
+  kernel.seed = in.u64();
   for (int64_t &extent : kernel.grid)
-    extent = static_cast<int64_t>(in.number(uint64_t(1) << 40, "a grid's extent"));
-  kernel.operations = std::bit_cast<double>(in.number());
-  kernel.floor = std::bit_cast<double>(in.number());
-  for (uint64_t left = in.count(8, "a number of scalars"); left > 0 && in.ok(); --left)
-    kernel.scalars.push_back(static_cast<int64_t>(in.number()));
-  for (uint64_t left = in.count(48, "a number of views"); left > 0 && in.ok(); --left)
+    extent = in.i64();
+  kernel.operations = std::bit_cast<double>(in.u64());
+  kernel.floor = std::bit_cast<double>(in.u64());
+  for (uint32_t left = in.count(8, "scalars", kMostScalars); left > 0 && in.ok(); --left)
+    kernel.scalars.push_back(in.i64());
+  for (uint32_t left = in.count(kMinViewBytes, "views", kMaxBindings); left > 0 && in.ok(); --left)
     kernel.views.push_back(readView(in));
-  if (kernel.scalars.size() != kernel.spec.scalarCount ||
-      kernel.views.size() != kernel.spec.bufferCount)
-    in.bad("case '" + kernel.label + "' has " + std::to_string(kernel.views.size()) +
-           " views and " + std::to_string(kernel.scalars.size()) + " scalars, expected " +
-           std::to_string(kernel.spec.bufferCount) + " and " +
-           std::to_string(kernel.spec.scalarCount));
   return kernel;
 }
 
-Result<std::vector<KernelCase>> readBundle(std::span<const uint8_t> file) {
-  if (file.size() < sizeof kMagic || std::memcmp(file.data(), kMagic, sizeof kMagic) != 0)
+// Magic, version, size and checksum.
+Result<void> checkFrame(std::span<const uint8_t> file) {
+  const size_t shown = std::min(file.size(), kBundleMagic.size());
+  if (!std::equal(file.begin(), file.begin() + shown, kBundleMagic.begin()))
     return fail(Code::Corrupt,
-                "the file is no bundle of kernels, expected one that sinter kernel "
-                "pack wrote",
-                0);
-  BundleReader in(file.subspan(sizeof kMagic));
+                "the file is no bundle of kernels, expected one that sinter kernel pack wrote", 0);
+  if (file.size() < kBundleHeaderBytes + kChecksumBytes)
+    return fail(Code::Truncated,
+                "the bundle has " + std::to_string(file.size()) + " bytes, expected at least " +
+                    std::to_string(kBundleHeaderBytes + kChecksumBytes),
+                file.size());
+  ByteReader in(file, kBundleMagic.size(), kBundleHeaderBytes);
+  const uint32_t version = in.u32();
+  const uint64_t size = in.u64();
+  if (version != kBundleVersion)
+    return fail(Code::Unsupported,
+                "the bundle has version " + std::to_string(version) + ", expected " +
+                    std::to_string(kBundleVersion) + ": pack it again",
+                kBundleMagic.size());
+  if (size != file.size())
+    return fail(size > file.size() ? Code::Truncated : Code::Corrupt,
+                "the bundle has " + std::to_string(file.size()) + " bytes, expected " +
+                    std::to_string(size),
+                std::min<uint64_t>(size, file.size()));
+  if (!isSealed(file))
+    return fail(Code::Corrupt, "the bundle does not match its checksum",
+                file.size() - kChecksumBytes);
+  return {};
+}
+
+} // namespace
+
+void sealBundle(std::span<uint8_t> file) {
+  SINTER_CHECK(file.size() >= kBundleHeaderBytes + kChecksumBytes);
+  ByteWriter size;
+  size.u64(file.size());
+  std::ranges::copy(size.bytes(), file.begin() + kBundleHeaderBytes - 8);
+  sealFile(file);
+}
+
+std::vector<uint8_t> writeBundle(std::span<const KernelCase> cases) {
+  ByteWriter out;
+  out.raw({reinterpret_cast<const uint8_t *>(kBundleMagic.data()), kBundleMagic.size()});
+  out.u32(kBundleVersion);
+  out.u64(0);
+  out.count(cases.size());
+  for (const KernelCase &kernel : cases)
+    writeCase(out, kernel);
+  out.bytes().resize(out.bytes().size() + kChecksumBytes);
+  sealBundle(out.bytes());
+  return std::move(out.bytes());
+}
+
+Result<std::vector<KernelCase>> readBundle(std::span<const uint8_t> file) {
+  SINTER_TRY(checkFrame(file));
+  ByteReader in(file, kBundleHeaderBytes, file.size() - kChecksumBytes);
   std::vector<KernelCase> cases;
-  for (uint64_t left = in.count(136, "a number of cases"); left > 0 && in.ok(); --left)
+  for (uint32_t left = in.count(kMinCaseBytes, "cases"); left > 0 && in.ok(); --left)
     cases.push_back(readCase(in));
-  SINTER_TRY(in.finish());
+  SINTER_TRY(in.finish("the cases"));
   return cases;
 }
 

@@ -48,7 +48,7 @@ void fillRandom(ElementKind kind, std::span<uint8_t> bytes, std::mt19937_64 &ran
 
 // ---- comparing ----
 
-static size_t elementBytes(ElementKind kind) {
+size_t elementBytes(ElementKind kind) {
   switch (kind) {
   case ElementKind::F32:
   case ElementKind::I32:
@@ -118,7 +118,36 @@ Comparison compareElements(std::string name, ElementKind kind, std::span<const u
 
 // ---- launching ----
 
+// Fills a view through a buffer of its own, so that a large view does not stand in memory twice.
+static Result<void> fillView(Stream &stream, Buffer &buffer, const CaseView &view,
+                             std::mt19937_64 &random) {
+  if (!view.contents.empty())
+    return stream.write(buffer, 0, view.contents);
+  constexpr uint64_t kPieceBytes = uint64_t(16) << 20; // whole elements
+  std::vector<uint8_t> piece(std::min(view.bytes, kPieceBytes), 0xff);
+  for (uint64_t at = 0; at < view.bytes; at += piece.size()) {
+    piece.resize(std::min<uint64_t>(piece.size(), view.bytes - at));
+    if (view.read)
+      fillRandom(view.kind, piece, random);
+    SINTER_TRY(stream.write(buffer, at, piece));
+  }
+  return {};
+}
+
+static Result<void> checkMemory(const Device &device, const KernelCase &kernel) {
+  uint64_t bytes = 0; // checkCase() bounds each view, and their number
+  for (const CaseView &view : kernel.views)
+    bytes += view.bytes;
+  if (device.info().memoryBytes && bytes > device.info().memoryBytes)
+    return fail(Code::Exhausted, "the views take " + std::to_string(bytes) +
+                                     " bytes, and device '" + device.info().name + "' has " +
+                                     std::to_string(device.info().memoryBytes));
+  return {};
+}
+
 Result<BoundCase> BoundCase::create(Device &device, const KernelCase &kernel) {
+  SINTER_TRY(checkCase(kernel));
+  SINTER_TRY(checkMemory(device, kernel));
   BoundCase bound(kernel);
   SINTER_ASSIGN(bound.module_, device.loadModule(kernel.target, kernel.code));
   SINTER_ASSIGN(bound.kernel_, bound.module_->kernel(kernel.spec));
@@ -126,12 +155,7 @@ Result<BoundCase> BoundCase::create(Device &device, const KernelCase &kernel) {
   std::mt19937_64 random(kernel.seed);
   for (const CaseView &view : kernel.views) {
     SINTER_ASSIGN(auto buffer, device.allocate(std::max<uint64_t>(1, view.bytes)));
-    std::vector<uint8_t> bytes(view.bytes, 0xff);
-    if (!view.contents.empty())
-      bytes = view.contents;
-    else if (view.read)
-      fillRandom(view.kind, bytes, random);
-    SINTER_TRY(bound.stream_->write(*buffer, 0, bytes));
+    SINTER_TRY(fillView(*bound.stream_, *buffer, view, random));
     bound.bindings_.push_back({buffer.get(), 0});
     bound.buffers_.push_back(std::move(buffer));
   }

@@ -20,7 +20,8 @@ execute_process(COMMAND ${CMAKE_CXX_COMPILER} ${SINTER_CROSS} -fuse-ld=lld ${pro
   RESULT_VARIABLE SINTER_CROSS_FAILED OUTPUT_QUIET ERROR_QUIET)
 if(NOT SINTER_CROSS_FAILED)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/hal/*.cpp ${CMAKE_SOURCE_DIR}/src/hal/cpu/*.cpp)
-  list(APPEND sources ${CMAKE_SOURCE_DIR}/src/base/check.cpp ${CMAKE_SOURCE_DIR}/src/base/status.cpp
+  list(APPEND sources ${CMAKE_SOURCE_DIR}/src/base/byte_codec.cpp ${CMAKE_SOURCE_DIR}/src/base/check.cpp
+    ${CMAKE_SOURCE_DIR}/src/base/checksum.cpp ${CMAKE_SOURCE_DIR}/src/base/status.cpp
     ${CMAKE_SOURCE_DIR}/tests/target/emulated_runner.cpp)
   set(objects)
   foreach(source IN LISTS sources)

@@ -44,6 +44,7 @@ public:
   // message is the system's.
   Result<void> start(const std::string &program, std::span<const std::string> arguments,
                      std::span<const int> files);
+  // Of the child from now on: not of its first moments.
   void limit(const ChildLimits &limits) const;
 
   // How it ended, once it has.

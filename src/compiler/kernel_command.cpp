@@ -1,6 +1,8 @@
 // The kernel command: what each subcommand does and prints.
 #include "tile/mlir_pch.h"
 
+#include "base/system_error.h"
+#include "compiler/cpp_source.h"
 #include "compiler/kernel_command.h"
 #include "compiler/kernel_options.h"
 #include "compiler/kernel_pack.h"
@@ -40,7 +42,6 @@ static Result<void> openDevice(const KernelOptions &options, Session &session) {
   return {};
 }
 
-// Compiling may reset llvm::cl's options: they were read before.
 static Result<void> open(const KernelOptions &options, bool needsDevice, Session &session) {
   if (needsDevice)
     SINTER_TRY(openDevice(options, session));
@@ -50,8 +51,10 @@ static Result<void> open(const KernelOptions &options, bool needsDevice, Session
                  ? session.device->info().target
                  : "host";
   SINTER_ASSIGN(session.target, target::findTarget(target));
-  SINTER_ASSIGN(kernels::Settings settings, parseSettings(options.set));
-  SINTER_ASSIGN(session.source, loadKernels(options.source, settings, session.target->name()));
+  SINTER_ASSIGN(session.source,
+                loadKernels(options.source, options.settings, session.target->name()));
+  if (needsDevice || !options.kernel.empty())
+    SINTER_TRY(keepKernel(*session.source, options.source, options.kernel));
   return {};
 }
 
@@ -162,7 +165,7 @@ static Result<void> emitKernel(const KernelOptions &options, Session &session) {
 }
 
 static Result<void> buildKernels(const KernelOptions &options) {
-  SINTER_ASSIGN(tile::KernelModule module, buildSource(options.source));
+  SINTER_ASSIGN(tile::KernelModule module, buildCppSource(options.source));
   if (!module.ok())
     return fail(Code::InvalidArgument, module.diagnosticText());
   if (options.output.empty()) {
@@ -210,14 +213,34 @@ static Result<void> dispatch(const KernelOptions &options) {
                    options.action == KernelAction::Run ? CaseKind::Check : CaseKind::Time);
 }
 
+// LLVM ends the program with a message of its own for a write that failed and was not looked at.
+static Result<void> finishOutput() {
+  llvm::outs().flush();
+  const std::error_code error = llvm::outs().error();
+  llvm::outs().clear_error();
+  if (error)
+    return systemFailed("cannot write to standard output", error.value());
+  return {};
+}
+
+static int finish(Result<void> done) {
+  const Result<void> written = finishOutput();
+  if (done && !written)
+    done = written;
+  if (!done)
+    llvm::errs() << "sinter kernel: " << llvm::StringRef(done.error().toString()).rtrim() << "\n";
+  llvm::errs().clear_error();
+  return done ? 0 : 1;
+}
+
 int kernelCommand(int argc, char **argv) {
-  return withKernelOptions(argc, argv, [](const KernelOptions &options) {
-    Result<void> done = dispatch(options);
-    if (done)
-      return 0;
-    llvm::errs() << "sinter kernel: " << done.error().toString() << "\n";
-    return done.error().code == Code::InvalidArgument ? 2 : 1;
-  });
+  const auto options = parseKernelOptions(argc, argv);
+  if (options)
+    return finish(dispatch(*options));
+  const KernelUsage &usage = options.error();
+  (usage.exitCode ? llvm::errs() : llvm::outs()) << usage.text;
+  const int written = finish({});
+  return usage.exitCode ? usage.exitCode : written;
 }
 
 } // namespace sinter::compiler

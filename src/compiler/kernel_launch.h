@@ -2,28 +2,14 @@
 // the reference.
 #pragma once
 
+#include "compiler/kernel_options.h"
 #include "hal/kernel_case.h"
 #include "target/target.h"
 #include "tile/interpreter.h"
-#include <map>
 #include <string>
 #include <vector>
 
 namespace sinter::compiler {
-
-// Row r of a column holds start + step * ((r mod modulus) / each); without a modulus r as it is.
-struct FillTerm {
-  int64_t start = 0, step = 0, each = 1, modulus = INT64_MAX;
-};
-
-// What the command line says of the arguments.
-struct ArgumentRequest {
-  std::map<std::string, std::vector<int64_t>> shapes; // by argument name
-  std::map<std::string, double> scalars;              // by argument name
-  std::map<std::string, std::vector<FillTerm>> fills; // by argument name: of each column
-  int64_t size = 256;                                 // of every dynamic extent not named
-  uint64_t seed = 1;
-};
 
 // One argument with its memory.
 struct KernelArgument {
@@ -36,10 +22,11 @@ struct KernelArgument {
   double scalar = 0;                   // scalars
 };
 
-// Random contents (normal floats, small integers) where the request fills none; outputs start as
-// NaN bytes. Unsupported names a view that cannot be made up.
+// Contents that the request does not give are those of kernel_defaults.h, else random: normal
+// floats, small integers, different ones in an i32 view of one axis. Outputs start as NaN bytes.
+// Unsupported names a view that cannot be made up.
 Result<std::vector<KernelArgument>> makeArguments(tile::KernelOp kernel,
-                                                  const ArgumentRequest &request);
+                                                  const ArgumentRequest &given);
 
 // The grid, evaluated from the arguments.
 Result<hal::Grid> evaluateGrid(tile::KernelOp kernel, const std::vector<KernelArgument> &arguments);
@@ -53,7 +40,8 @@ Result<hal::KernelCase> makeCase(const target::CompiledModule &code, const std::
                                  size_t index, hal::Grid grid, uint64_t seed,
                                  const std::vector<KernelArgument> &arguments);
 
-// Runs the tile interpreter on the arguments in place.
+// Runs the tile interpreter on the arguments in place. InvalidArgument: the outcome depends on the
+// order in which programs run.
 Result<tile::RunStatistics> interpret(tile::KernelOp kernel,
                                       std::vector<KernelArgument> &arguments);
 

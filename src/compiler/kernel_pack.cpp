@@ -5,9 +5,6 @@
 #include "compiler/kernel_source.h"
 #include "target/registry.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
-
-#include <cmath>
 
 using namespace mlir;
 
@@ -15,19 +12,13 @@ namespace sinter::compiler {
 
 Result<PreparedCase> prepareCase(const KernelOptions &options, const target::Target &target,
                                  tile::KernelModule &source, CaseKind kind) {
-  auto kernels = source.module().getOps<tile::KernelOp>();
-  if (kernels.empty())
-    return fail(Code::InvalidArgument, "'" + options.source + "' has no kernel");
-  tile::KernelOp kernel = *kernels.begin();
-  if (!(std::isfinite(options.floor) && options.floor >= 0))
-    return fail(Code::InvalidArgument,
-                "--floor is " + std::to_string(options.floor) + ", expected a share of at least 0");
-  SINTER_ASSIGN(ArgumentRequest request, parseRequest(options));
-  SINTER_ASSIGN(std::vector<KernelArgument> arguments, makeArguments(kernel, request));
+  SINTER_TRY(keepKernel(source, options.source, options.kernel));
+  tile::KernelOp kernel = *source.module().getOps<tile::KernelOp>().begin();
+  SINTER_ASSIGN(std::vector<KernelArgument> arguments, makeArguments(kernel, options.request));
   SINTER_ASSIGN(hal::Grid grid, evaluateGrid(kernel, arguments));
   SINTER_ASSIGN(target::CompiledModule code, target::compileKernels(target, source.module()));
   SINTER_ASSIGN(hal::KernelCase launch,
-                makeCase(code, target.name(), 0, grid, request.seed, arguments));
+                makeCase(code, target.name(), 0, grid, options.request.seed, arguments));
   PreparedCase prepared{std::move(launch), 0};
   prepared.launch.floor = options.floor;
   prepared.launch.operations = dotOperations(kernel, arguments, grid);
@@ -67,19 +58,22 @@ static Result<KernelOptions> parseLine(StringRef line) {
       options.scalar.push_back(value);
     else if (words[at] == "--fill")
       options.fill.push_back(value);
+    else if (words[at] == "--kernel")
+      options.kernel = value;
     else if (!(words[at] == "--size" && !words[at + 1].getAsInteger(10, options.size)) &&
              !(words[at] == "--floor" && !words[at + 1].getAsDouble(options.floor)))
       return fail(Code::InvalidArgument, "found " + words[at].str() + " " + value +
-                                             ", expected --set, --shape, --scalar, --fill, or "
-                                             "--size or --floor with a number");
+                                             ", expected --set, --shape, --scalar, --fill, "
+                                             "--kernel, or --size or --floor with a number");
   }
   return options;
 }
 
 static Result<hal::KernelCase> caseOf(StringRef line, const target::Target &target) {
   SINTER_ASSIGN(KernelOptions options, parseLine(line));
-  SINTER_ASSIGN(kernels::Settings settings, parseSettings(options.set));
-  SINTER_ASSIGN(tile::KernelModule source, loadKernels(options.source, settings, target.name()));
+  SINTER_TRY(readValues(options));
+  SINTER_ASSIGN(tile::KernelModule source,
+                loadKernels(options.source, options.settings, target.name()));
   CaseKind kind = options.action == KernelAction::Run ? CaseKind::Check : CaseKind::Time;
   SINTER_ASSIGN(PreparedCase prepared, prepareCase(options, target, source, kind));
   prepared.launch.label = line.str();
@@ -101,16 +95,11 @@ static Result<void> writeFile(const std::string &path, ArrayRef<uint8_t> bytes) 
 }
 
 Result<void> packKernels(const KernelOptions &options) {
-  if (options.output.empty() || options.target.empty())
-    return fail(Code::InvalidArgument, "pack takes --target and -o FILE");
   SINTER_ASSIGN(std::unique_ptr<target::Target> target, target::findTarget(options.target));
-  auto text = llvm::MemoryBuffer::getFile(options.source, /*IsText=*/true);
-  if (!text)
-    return fail(Code::NotFound,
-                "cannot read '" + options.source + "': " + text.getError().message());
+  SINTER_ASSIGN(const std::string text, readSource(options.source));
   std::vector<hal::KernelCase> cases;
   SmallVector<StringRef> lines;
-  (*text)->getBuffer().split(lines, '\n');
+  StringRef(text).split(lines, '\n');
   for (auto [number, raw] : llvm::enumerate(lines)) {
     StringRef line = raw.take_until([](char c) { return c == '#'; }).trim();
     if (line.empty())

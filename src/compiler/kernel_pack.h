@@ -1,7 +1,7 @@
 // From a command's options to a kernel case, and from a list of commands to a bundle of cases.
 #pragma once
 
-#include "compiler/kernel_options.h"
+#include "compiler/kernel_launch.h"
 #include "target/target.h"
 #include "tile/front.h"
 
@@ -14,14 +14,14 @@ struct PreparedCase {
   uint64_t programs = 0; // that the interpreter ran
 };
 
-// Compiles the source's first kernel and makes its arguments up. InvalidArgument: there is none, or
-// the arguments do not fit it.
+// Compiles the source's kernel that the options name and makes its arguments up; leaves that kernel
+// alone in `source`. Errors are keepKernel()'s; InvalidArgument: the arguments do not fit it.
 Result<PreparedCase> prepareCase(const KernelOptions &options, const target::Target &target,
                                  tile::KernelModule &source, CaseKind kind);
 
 // Writes the bundle of the list options.source to options.output. A line is
-// `run|bench NAME [--set a=b] [--shape x=AxB] [--scalar s=v] [--size n]`; # opens a comment. Errors
-// name the line.
+// `run|bench NAME [--set a=b] [--shape x=AxB] [--scalar s=v] [--fill x=0+1] [--kernel NAME]
+// [--size n] [--floor share]`; # opens a comment. Errors name the line.
 Result<void> packKernels(const KernelOptions &options);
 
 } // namespace sinter::compiler

@@ -6,14 +6,21 @@
 
 namespace sinter::compiler {
 
+inline constexpr uint64_t kMostSourceBytes = uint64_t(64) << 20;
+
+// The text of a source or a list. InvalidArgument: no regular file, or larger than
+// kMostSourceBytes.
+Result<std::string> readSource(const std::string &path);
+
 // `what` is a registered kernel's name, a file with the textual form, or a .cpp source against
-// include/sinter, which is compiled with clang and run. A registered kernel's settings that are not
-// given are those that suit `target`. InvalidArgument holds all diagnostics, one a line.
+// include/sinter. A registered kernel's settings that are not given are those that suit `target`.
+// InvalidArgument holds all diagnostics, one a line.
 Result<tile::KernelModule> loadKernels(const std::string &what, const kernels::Settings &settings,
                                        std::string_view target);
 
-// Compiles a C++ kernel source to a shared object in a temporary folder and runs it. NotFound: no
-// compiler.
-Result<tile::KernelModule> buildSource(const std::string &path);
+// Keeps the kernel `name`, or the only one where `name` is empty. InvalidArgument: there is none,
+// or there are several to choose from; NotFound: none of that name. Both name those there are.
+Result<void> keepKernel(tile::KernelModule &module, const std::string &source,
+                        const std::string &name);
 
 } // namespace sinter::compiler

@@ -1,5 +1,6 @@
 // sinter-compiler: the compiler's own process, so that its crash, memory and time never touch the
 // caller.
+#include "compiler/cpp_source.h"
 #include "compiler/kernel_command.h"
 #include "compiler/plan_command.h"
 
@@ -12,6 +13,8 @@ int main(int argc, char **argv) {
     return sinter::compiler::kernelCommand(argc - 1, argv + 1);
   if (command == "plan")
     return sinter::compiler::planCommand(argc, argv);
+  if (command == "define-kernels")
+    return sinter::compiler::defineKernels(argc - 1, argv + 1);
   std::fprintf(stderr, "sinter-compiler: expected kernel or plan; found '%s'\n",
                argc > 1 ? argv[1] : "nothing");
   return 2;

@@ -37,16 +37,18 @@ KernelModule KernelModule::build(const KernelSource &source) {
   return result;
 }
 
-Result<KernelModule> KernelModule::load(const std::string &path) {
+Result<KernelModule> KernelModule::load(const std::string &path, std::string name) {
+  if (name.empty())
+    name = path;
   void *object = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!object)
     return fail(Code::NotFound, "kernel source cannot be loaded: " + std::string(dlerror()));
   auto version = reinterpret_cast<uint32_t (*)()>(dlsym(object, "sinterKernelsAbiVersion"));
   auto define = reinterpret_cast<void (*)(SinterKernelSession *)>(dlsym(object, "sinterKernels"));
   Result<KernelModule> result = fail(
-      Code::InvalidArgument, "'" + path + "' defines no kernels, expected SINTER_KERNELS(module)");
+      Code::InvalidArgument, "'" + name + "' defines no kernels, expected SINTER_KERNELS(module)");
   if (version && define && version() != SINTER_KERNEL_ABI_VERSION)
-    result = fail(Code::InvalidArgument, "'" + path + "' was built for kernel ABI " +
+    result = fail(Code::InvalidArgument, "'" + name + "' was built for kernel ABI " +
                                              std::to_string(version()) + ", expected " +
                                              std::to_string(SINTER_KERNEL_ABI_VERSION));
   else if (version && define)
@@ -87,6 +89,13 @@ std::string KernelModule::text() {
   std::string text;
   llvm::raw_string_ostream stream(text);
   module().print(stream);
+  return text;
+}
+
+std::string KernelModule::textWithPlaces() {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module().print(stream, OpPrintingFlags().enableDebugInfo());
   return text;
 }
 

@@ -44,10 +44,10 @@ BuiltKernels buildKernels(mlir::MLIRContext &context, const KernelSource &source
 class KernelModule {
 public:
   static KernelModule build(const KernelSource &source);
-  // Runs the SINTER_KERNELS of the shared object at `path`, which is code and trusted as such.
-  // NotFound: it cannot be opened; InvalidArgument: it is no kernel source, or one for another ABI
-  // version.
-  static Result<KernelModule> load(const std::string &path);
+  // Runs the SINTER_KERNELS of the shared object at `path`, which is code and trusted as such;
+  // `name` stands for it in messages, else `path`. NotFound: it cannot be opened; InvalidArgument:
+  // it is no kernel source, or one for another ABI version.
+  static Result<KernelModule> load(const std::string &path, std::string name = {});
   // Parses and verifies the textual form; `name` stands for it in messages. InvalidArgument, with
   // "name:line:column:" before each message, one a line. `more` holds dialects that the text may
   // use beside those of kernel sources.
@@ -62,6 +62,8 @@ public:
   mlir::MLIRContext &context() { return *context_; }
   // The textual form; KernelModule::parse reads it back.
   std::string text();
+  // The same with the place in its source of every operation.
+  std::string textWithPlaces();
 
 private:
   explicit KernelModule(std::unique_ptr<mlir::MLIRContext> context);

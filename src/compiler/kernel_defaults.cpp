@@ -1,8 +1,9 @@
-// The table of defaults: blocks for programs that are blocks of threads.
+// The tables of defaults: blocks for programs that are blocks of threads, and arguments.
 #include "tile/mlir_pch.h"
 
 #include "compiler/kernel_defaults.h"
 #include "kernels/fields.h"
+#include "tile/tile.h"
 
 namespace sinter::compiler {
 
@@ -51,6 +52,92 @@ kernels::Settings withDefaults(const kernels::KernelEntry &entry, std::string_vi
         (row.kernels.empty() || row.kernels.find("," + entry.name + ",") != std::string_view::npos))
       given.try_emplace(std::string(row.setting),
                         std::to_string(row.value == kWholeRow ? wholeRow(given) : row.value));
+  return given;
+}
+
+// ---- arguments ----
+
+namespace {
+struct DefaultFill {
+  std::string_view kernels; // between commas
+  std::string_view argument;
+  std::vector<FillTerm> terms; // a column each
+};
+
+// One dynamic extent: a number of every so many elements of --size.
+struct DefaultExtent {
+  std::string_view kernels;
+  std::string_view argument;
+  unsigned axis;
+  int64_t each;
+};
+} // namespace
+
+// Of the positions of a page, or more; more spans than positions fill would only be skipped.
+static constexpr int64_t kSpanPositions = 64;
+
+// One row of q a block; sequence s holds positions 0 to s, of which its row of q is the last.
+static const DefaultFill kFills[] = {
+    {",kv_write,gemm_heads,", "slots", {{0, 1}}},
+    {",attention,attention_spans,attention_join,", "blocks", {{0, 1}, {0, 1}, {1}}},
+    {",attention,attention_spans,attention_join,", "kv_lengths", {{1, 1}}},
+    {",attention,attention_spans,attention_join,", "positions", {{0, 1}}},
+    {",attention,attention_spans,", "page_table", {{0, 1}}},
+};
+static constexpr DefaultExtent kExtents[] = {
+    {",attention_spans,attention_join,", "acc", 2, kSpanPositions},
+    {",attention_spans,attention_join,", "high", 2, kSpanPositions},
+    {",attention_spans,attention_join,", "total", 2, kSpanPositions},
+};
+
+static bool isOf(std::string_view kernels, tile::KernelOp kernel) {
+  return kernels.find("," + kernel.getSymName().str() + ",") != std::string_view::npos;
+}
+
+// The view argument of that name; null where there is none.
+static tile::ViewType viewNamed(tile::KernelOp kernel, std::string_view name) {
+  for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes())) {
+    auto found = kernel.getArgAttrOfType<mlir::StringAttr>(index, "tile.name");
+    if (found && found.getValue() == llvm::StringRef(name.data(), name.size()))
+      return llvm::dyn_cast<tile::ViewType>(type);
+  }
+  return {};
+}
+
+static bool isIndexView(tile::ViewType view) {
+  return view && view.isReadable() && view.getElementType().isInteger(32);
+}
+
+static void addFill(const DefaultFill &row, tile::KernelOp kernel, ArgumentRequest &request) {
+  if (!isOf(row.kernels, kernel) || !isIndexView(viewNamed(kernel, row.argument)))
+    return;
+  std::vector<FillTerm> terms = row.terms;
+  // A page's number is one of the pool's.
+  if (row.argument == "page_table") {
+    const auto pool = request.shapes.find("k_pool");
+    const bool known = pool != request.shapes.end() && !pool->second.empty();
+    terms[0].modulus = std::max<int64_t>(1, known ? pool->second[0] : request.size);
+  }
+  request.fills.try_emplace(std::string(row.argument), std::move(terms));
+}
+
+static void addExtent(const DefaultExtent &row, tile::KernelOp kernel, ArgumentRequest &request) {
+  tile::ViewType view = viewNamed(kernel, row.argument);
+  if (!isOf(row.kernels, kernel) || !view || row.axis >= view.getShape().size() ||
+      mlir::ShapedType::isStatic(view.getShape()[row.axis]))
+    return;
+  std::vector<int64_t> shape;
+  for (int64_t extent : view.getShape())
+    shape.push_back(mlir::ShapedType::isDynamic(extent) ? request.size : extent);
+  shape[row.axis] = llvm::divideCeil(request.size, row.each);
+  request.shapes.try_emplace(std::string(row.argument), std::move(shape));
+}
+
+ArgumentRequest withDefaults(tile::KernelOp kernel, ArgumentRequest given) {
+  for (const DefaultExtent &row : kExtents)
+    addExtent(row, kernel, given);
+  for (const DefaultFill &row : kFills)
+    addFill(row, kernel, given);
   return given;
 }
 

@@ -1,7 +1,9 @@
-// Settings of registered kernels that a kind of target does better with than with their own.
+// Settings of registered kernels that a kind of target does better with than with their own, and
+// arguments of kernels whose programs would meet in the same elements with random ones.
 #pragma once
 
-#include "kernels/registry.h"
+#include "compiler/kernel_options.h"
+#include "tile/tile.h"
 
 namespace sinter::compiler {
 
@@ -9,5 +11,9 @@ namespace sinter::compiler {
 // default for and that is not given.
 kernels::Settings withDefaults(const kernels::KernelEntry &entry, std::string_view target,
                                kernels::Settings given);
+
+// `given` with contents, and extents, added for those arguments of `kernel` that are known by
+// their names and not given: indices of different rows, sequences that hold their positions.
+ArgumentRequest withDefaults(tile::KernelOp kernel, ArgumentRequest given);
 
 } // namespace sinter::compiler

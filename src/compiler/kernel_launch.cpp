@@ -2,10 +2,12 @@
 #include "tile/mlir_pch.h"
 
 #include "base/checked.h"
+#include "compiler/kernel_defaults.h"
 #include "compiler/kernel_launch.h"
 #include "numeric/block_format.h"
 #include "numeric/dot_packing.h"
 #include <bit>
+#include <numeric>
 #include <random>
 
 using namespace mlir;
@@ -83,9 +85,21 @@ static Result<void> fillTerms(ArrayRef<FillTerm> terms, tile::ViewType view,
   return {};
 }
 
+// The numbers from 0 on, in an order of their own: an index that no two programs share.
+static void fillDistinct(KernelArgument &argument, std::mt19937_64 random) {
+  std::vector<int32_t> numbers(argument.bytes.size() / sizeof(int32_t));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  for (size_t left = numbers.size(); left > 1; --left)
+    std::swap(numbers[left - 1], numbers[random() % left]);
+  std::memcpy(argument.bytes.data(), numbers.data(), argument.bytes.size());
+  argument.filled = true;
+}
+
 // Blocks of activations hold sums of their codes, which random bytes would contradict. What is
 // `filled` takes no numbers from `random`: a case fills its other views from the same seed.
 static void fillRandom(tile::ViewType view, KernelArgument &argument, std::mt19937_64 &random) {
+  if (view.getElementType().isInteger(32) && view.getShape().size() == 1)
+    return fillDistinct(argument, random);
   const ActivationFormat *format = tile::activationFormatOf(view.getElementType());
   if (!format)
     return hal::fillRandom(kindOf(view.getElementType()), argument.bytes, random);
@@ -115,7 +129,8 @@ static Result<void> checkStrides(tile::KernelOp kernel, unsigned index,
 }
 
 Result<std::vector<KernelArgument>> makeArguments(tile::KernelOp kernel,
-                                                  const ArgumentRequest &request) {
+                                                  const ArgumentRequest &given) {
+  const ArgumentRequest request = withDefaults(kernel, given);
   std::mt19937_64 random(request.seed);
   std::vector<KernelArgument> arguments;
   for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes())) {
@@ -328,7 +343,7 @@ Result<tile::RunStatistics> interpret(tile::KernelOp kernel,
                   "argument '" + argument.name + "' has a scalar type that runs cannot pass");
     }
   }
-  return tile::interpretKernel(kernel, list);
+  return tile::interpretKernel(kernel, list, {.findRaces = true});
 }
 
 } // namespace sinter::compiler

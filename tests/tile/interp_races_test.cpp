@@ -4,7 +4,7 @@
 namespace sinter::tile {
 namespace {
 
-// Four programs; %p is a program's number, its place is (%p * a) div b.
+// Four programs: %p is the number of one, %half half of that, %next the one after it.
 std::string kernel(const std::string &access, const std::string &body) {
   return "tile.kernel @k(%x: !tile.view<?xf32, in>, %y: !tile.view<?xf32, " + access +
          "> {tile.name = \"y\"}) {\n"
@@ -33,7 +33,7 @@ const std::vector<float> kDifferent = {1, 2, 3, 4, 5, 6, 7, 8}, kAlike(8, 3.0f);
 
 TEST(Races, OfDifferentStoresNameTheElementAndBothPrograms) {
   EXPECT_EQ(findingOf(kernel("out", load("x", "in", "p") + store("out", "half")), kDifferent),
-            "kernel.mlir:9:1: 'tile.store' stores element 0 of 'y', which program 0, 0, 0 stored: "
+            "kernel.mlir:10:1: 'tile.store' stores element 0 of 'y', which program 0, 0, 0 stored: "
             "the outcome depends on the order in which programs run (in program 1, 0, 0)");
 }
 

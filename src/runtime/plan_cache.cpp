@@ -262,19 +262,35 @@ Result<FileLock> PlanCache::waitForLock(const std::string &key, uint32_t timeout
   return lock(key, timeoutMs);
 }
 
-Result<plan::Plan> PlanCache::findOrBuild(const std::string &key, uint32_t timeoutMs,
+Result<CacheLookup> PlanCache::findFitting(const CacheQuery &query) const {
+  CacheLookup all;
+  for (const std::string &key : query.keys) {
+    SINTER_ASSIGN(CacheLookup found, find(key));
+    if (found.plan && (!query.fits || query.fits(*found.plan)))
+      return found;
+    if (all.damage.empty())
+      all.damage = std::move(found.damage);
+  }
+  return all;
+}
+
+Result<plan::Plan> PlanCache::findOrBuild(const CacheQuery &query, uint32_t timeoutMs,
                                           const Build &build, const Note &note) const {
-  SINTER_ASSIGN(CacheLookup before, find(key));
+  SINTER_CHECK(!query.keys.empty());
+  SINTER_ASSIGN(CacheLookup before, findFitting(query));
   if (before.plan)
     return std::move(*before.plan);
-  SINTER_ASSIGN(const FileLock lock, waitForLock(key, timeoutMs, note));
-  // Whoever held the lock may have built it meanwhile.
-  SINTER_ASSIGN(CacheLookup found, find(key));
+  SINTER_ASSIGN(const FileLock lock, waitForLock(query.keys.back(), timeoutMs, note));
+  // Whoever held the lock may have built it meanwhile, or left the beginning of another's entry.
+  for (const std::string &key : query.keys)
+    removeLeftovers(key);
+  SINTER_ASSIGN(CacheLookup found, findFitting(query));
   if (found.plan)
     return std::move(*found.plan);
   if (!found.damage.empty())
     note(found.damage);
   SINTER_ASSIGN(plan::Plan plan, build());
+  const std::string &key = query.keys[query.place ? query.place(plan) : 0];
   if (auto kept = publish(key, plan); !kept)
     note(kept.error().toString());
   return plan;

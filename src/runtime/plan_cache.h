@@ -23,6 +23,14 @@ struct CacheLookup {
   std::string damage; // one line that says how the entry is damaged, and that it is built again
 };
 
+// A plan that may have one of several keys, as it depends on what is known only when it is there:
+// the schedules of its own kernels.
+struct CacheQuery {
+  std::vector<std::string> keys;                        // looked at in this order; at least one
+  std::function<bool(const plan::Plan &)> fits = {};    // whether a plan that was found may be used
+  std::function<size_t(const plan::Plan &)> place = {}; // of a built plan's key among `keys`
+};
+
 // Any number of processes and threads may use one folder at a time. Keys are planKey()'s.
 class PlanCache {
 public:
@@ -48,17 +56,20 @@ public:
   // or written least lately. Exhausted, with the numbers, when the disk is full.
   Result<void> publish(const std::string &key, const plan::Plan &plan) const;
 
-  // The plan of that key: found, or built by `build` and published, by one process however many
-  // ask. `note` is called with one line when another process has to be waited for, a damaged entry
-  // is built again or a built plan cannot be kept.
+  // The first plan of the query's keys that fits (without `fits` any does), or one that `build`
+  // makes, published in place of what is there (without `place` under the first key). One process
+  // builds at a time of those whose queries have the same last key. `note` is called with one line
+  // when another process has to be waited for, a damaged entry is built again or a built plan
+  // cannot be kept.
   using Build = std::function<Result<plan::Plan>()>;
   using Note = std::function<void(const std::string &line)>;
-  Result<plan::Plan> findOrBuild(const std::string &key, uint32_t timeoutMs, const Build &build,
+  Result<plan::Plan> findOrBuild(const CacheQuery &query, uint32_t timeoutMs, const Build &build,
                                  const Note &note) const;
 
 private:
   PlanCache(std::string folder, int fd) : folder_(std::move(folder)), fd_(fd) {}
   Result<std::optional<std::vector<uint8_t>>> readEntry(const std::string &name) const;
+  Result<CacheLookup> findFitting(const CacheQuery &query) const;
   Result<FileLock> waitForLock(const std::string &key, uint32_t timeoutMs, const Note &note) const;
   void removeLeftovers(const std::string &key) const;
   void removeOldest() const;

@@ -48,8 +48,11 @@ protected:
   }
   // Finds or builds the sample plan; counts builds and keeps the notes.
   Result<plan::Plan> findOrBuild(const PlanCache &cache) {
+    return findOrBuild(cache, {{key_}});
+  }
+  Result<plan::Plan> findOrBuild(const PlanCache &cache, const CacheQuery &query) {
     return cache.findOrBuild(
-        key_, kLong,
+        query, kLong,
         [&]() -> Result<plan::Plan> {
           ++builds_;
           return plan::samplePlan();
@@ -125,7 +128,7 @@ TEST_F(PlanCacheTest, APlanIsBuiltOnceAndThenFound) {
 TEST_F(PlanCacheTest, AFailedBuildLeavesNothingAndIsTriedAgain) {
   const PlanCache cache = open();
   auto failed = cache.findOrBuild(
-      key_, kLong, []() -> Result<plan::Plan> { return fail(Code::Unsupported, "no such op"); },
+      {{key_}}, kLong, []() -> Result<plan::Plan> { return fail(Code::Unsupported, "no such op"); },
       [](const std::string &) {});
   EXPECT_EQ(failed.error().message, "no such op");
   EXPECT_TRUE(findOrBuild(cache).has_value());
@@ -267,7 +270,7 @@ TEST_F(PlanCacheTest, OfManyProcessesThatAskOneBuilds) {
     children.push_back(inChild([&] {
       auto own = PlanCache::openAt(folder_);
       auto plan = own->findOrBuild(
-          key_, kLong,
+          {{key_}}, kLong,
           [&]() -> Result<plan::Plan> {
             std::ofstream(log, std::ios::app) << 'b';
             usleep(100000);
@@ -296,7 +299,7 @@ TEST_F(PlanCacheTest, ThatAnotherProcessBuildsIsSaidBeforeTheWait) {
   auto held = cache.lock(key_, 0);
   ASSERT_TRUE(held.has_value());
   auto plan = cache.findOrBuild(
-      key_, 1, []() -> Result<plan::Plan> { return plan::samplePlan(); },
+      {{key_}}, 1, []() -> Result<plan::Plan> { return plan::samplePlan(); },
       [&](const std::string &line) { notes_.push_back(line); });
   EXPECT_FALSE(plan.has_value());
   EXPECT_EQ(notes_,
@@ -332,6 +335,76 @@ TEST_F(PlanCacheTest, AKilledBuildersLockVanishesAndItsLeftoversAreCleared) {
   EXPECT_EQ(files(), (std::vector<std::string>{key_ + ".lock"}));
   close(pipes[0]);
   close(pipes[1]);
+}
+
+// ---- plans that must fit ----
+
+bool hasKernels(const plan::Plan &plan) {
+  return !plan.kernels.empty();
+}
+
+class PlanCacheQueryTest : public PlanCacheTest {
+protected:
+  void SetUp() override {
+    PlanCacheTest::SetUp();
+    const std::string_view parts[] = {"model", "target", "machine"};
+    first_ = planKey(parts);
+    ASSERT_TRUE(hasKernels(plan::samplePlan()));
+  }
+  CacheQuery query() const { return {{first_, key_}, hasKernels, {}}; }
+
+  std::string first_;
+};
+
+TEST_F(PlanCacheQueryTest, APlanThatDoesNotFitIsReplaced) {
+  const PlanCache cache = open();
+  ASSERT_TRUE(cache.publish(first_, plan::Plan{}).has_value());
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(findOrBuild(cache, query()).value(), plan::samplePlan());
+  EXPECT_EQ(builds_, 1);
+  EXPECT_EQ(cache.find(first_).value().plan, plan::samplePlan());
+  EXPECT_THAT(notes_, ::testing::IsEmpty());
+}
+
+TEST_F(PlanCacheQueryTest, TheFirstPlanThatFitsIsTaken) {
+  const PlanCache cache = open();
+  ASSERT_TRUE(cache.publish(first_, plan::Plan{}).has_value());
+  ASSERT_TRUE(cache.publish(key_, plan::samplePlan()).has_value());
+  EXPECT_EQ(findOrBuild(cache, query()).value(), plan::samplePlan());
+  EXPECT_EQ(builds_, 0);
+}
+
+TEST_F(PlanCacheQueryTest, ABuiltPlanIsKeptUnderTheKeyThatItTells) {
+  const PlanCache cache = open();
+  CacheQuery asked = query();
+  asked.place = [](const plan::Plan &built) { return hasKernels(built) ? 1 : 0; };
+  EXPECT_TRUE(findOrBuild(cache, asked).has_value());
+  EXPECT_FALSE(cache.find(first_).value().plan.has_value());
+  EXPECT_EQ(cache.find(key_).value().plan, plan::samplePlan());
+}
+
+TEST_F(PlanCacheQueryTest, BuildersOfAllKeysTakeTurnsAndClearWhatKilledOnesLeft) {
+  const PlanCache cache = open();
+  std::ofstream(folder_ + "/" + first_ + ".tmp-0123") << "half";
+  {
+    auto held = cache.lock(key_, 0);
+    ASSERT_TRUE(held.has_value());
+    auto plan = cache.findOrBuild(
+        query(), 1, []() -> Result<plan::Plan> { return plan::samplePlan(); },
+        [](const std::string &) {});
+    EXPECT_EQ(plan.error().code, Code::Timeout);
+  }
+  EXPECT_TRUE(findOrBuild(cache, query()).has_value());
+  EXPECT_EQ(files(), (std::vector<std::string>{std::min(first_ + ".plan", key_ + ".lock"),
+                                               std::max(first_ + ".plan", key_ + ".lock")}));
+}
+
+TEST_F(PlanCacheQueryTest, ADamagedEntryIsToldWhereNoOtherFits) {
+  const PlanCache cache = open();
+  std::ofstream(folder_ + "/" + first_ + ".plan") << "no plan";
+  EXPECT_TRUE(findOrBuild(cache, query()).has_value());
+  ASSERT_EQ(notes_.size(), 1u);
+  EXPECT_THAT(notes_[0], ::testing::StartsWith("cached plan " + first_ + " is damaged"));
 }
 
 TEST(PlanKey, DependsOnEachPartAndOnWhereItEnds) {

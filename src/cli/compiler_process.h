@@ -36,9 +36,11 @@ Result<CompilerLimits> compilerLimits();
 
 // Runs `program` with `arguments` (argv[1] on) to its end; stdin is empty and kCompilerOutput is
 // the open file `output`. What it writes to stderr becomes the error's message when it fails.
-// Internal: it was killed by a signal, or ended with another status than 0; Timeout: it was stopped
-// after limits.timeoutMs; Cancelled: `cancel` was set and it was stopped; NotFound, Permission: it
-// could not be started.
+// Unsupported: it ended with status 1, which says that it cannot do what it was asked for;
+// InvalidArgument: with status 2, its arguments make no sense, such as a schedule that does not
+// fit; Internal: it was killed by a signal, said nothing or ended with another status; Timeout: it
+// was stopped after limits.timeoutMs; Cancelled: `cancel` was set and it was stopped; NotFound,
+// Permission: it could not be started.
 Result<void> runCompiler(const std::string &program, std::span<const std::string> arguments,
                          int output, const CompilerLimits &limits, const std::atomic<bool> &cancel,
                          const ProgressSink &progress);

@@ -47,8 +47,6 @@ struct Options {
       "schedule",
       cl::desc("a kernel's schedule, N:CONTENT=DECISIONS; N is 0, or a variant of the step to add"),
       cl::cat(category), cl::sub(plan)};
-  cl::opt<bool> alternatives{"alternatives", cl::desc("kernels tell their other schedules"),
-                             cl::cat(category), cl::sub(plan)};
   cl::opt<unsigned> threads{"threads", cl::desc("threads that compile (0: all)"), cl::init(0),
                             cl::cat(category), cl::sub(plan)};
 };
@@ -113,7 +111,6 @@ static Result<void> run(const Options &options) {
   engine.activations = options.activations;
   engine.queryBlock = options.queryBlock;
   engine.threads = options.threads;
-  engine.alternatives = options.alternatives;
   for (const std::string &schedule : options.schedules)
     SINTER_TRY(addSchedule(schedule, engine));
   llvm::SmallVector<llvm::StringRef> targets;
@@ -138,7 +135,7 @@ int planCommand(int argc, char **argv) {
   if (done)
     return 0;
   llvm::errs() << "sinter-compiler: " << done.error().toString() << "\n";
-  return 1;
+  return done.error().code == Code::InvalidArgument ? 2 : 1;
 }
 
 } // namespace sinter::compiler

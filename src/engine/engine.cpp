@@ -141,7 +141,6 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
       static_cast<int64_t>(llvm::divideCeil(features.contextLength, options.pageRows));
   auto step = *module->getOps<mlir::func::FuncOp>().begin();
   kernels.useTuning(options.tuning);
-  kernels.listAlternatives(options.alternatives);
   SINTER_ASSIGN(plan::Plan plan, Lowering(kernels, lowering).run(step));
   SINTER_TRY(addVariants(options.variants, step, lowering, kernels, plan));
   describe(features, options, *kv, plan);

@@ -35,6 +35,13 @@ static std::string keyOf(std::string parameters, const std::string &variant,
   return parameters + variant;
 }
 
+// The same of a kernel whose content tells it from another.
+static std::string withContent(std::string key, const std::string &variant,
+                               const std::string &content) {
+  key.insert(key.size() - variant.size() - 1, ", content=" + content);
+  return key;
+}
+
 static tile::KernelOp kernelOf(mlir::ModuleOp module) {
   return *module.getOps<tile::KernelOp>().begin();
 }
@@ -89,6 +96,11 @@ Result<KernelId> KernelSet::add(std::string_view name, BlockSpace blocks, MakeFo
   Form chosen = form(schedule);
   auto decisions = decisionsOfTarget(schedule, chosen.blocks);
   std::string key = keyOf(chosen.parameters, chosen.variant, decisions);
+  // Two kernels that tuning makes alike stay two, since each has its own content and a step its
+  // launches under any schedules.
+  if (auto found = ids_.find(key);
+      found != ids_.end() && instances_[found->second.index].source != source)
+    key = withContent(std::move(key), chosen.variant, source->content);
   if (auto found = ids_.find(key); found != ids_.end())
     return found->second;
   KernelId id{static_cast<uint32_t>(instances_.size())};
@@ -213,7 +225,7 @@ std::vector<Result<target::CompiledModule>> KernelSet::compileAll(const target::
 
 plan::Kernel KernelSet::planned(plan::KernelId id, const target::EmittedKernel &emitted) const {
   const Instance &instance = instances_[id.index];
-  plan::Kernel kernel{instance.key,
+  return plan::Kernel{instance.key,
                       plan::ModuleId{0},
                       emitted.symbol,
                       static_cast<uint32_t>(emitted.bufferCount),
@@ -225,10 +237,7 @@ plan::Kernel KernelSet::planned(plan::KernelId id, const target::EmittedKernel &
                       arithmeticOf(this->kernel(id)),
                       instance.source->content,
                       instance.schedule,
-                      {}};
-  if (listsAlternatives_)
-    kernel.alternatives = instance.source->space.alternatives();
-  return kernel;
+                      instance.source->space.alternatives()};
 }
 
 Result<void> KernelSet::compile(const target::Target &target, uint32_t threads, plan::Plan &plan,
@@ -236,6 +245,10 @@ Result<void> KernelSet::compile(const target::Target &target, uint32_t threads, 
   std::vector<Result<target::CompiledModule>> all = compileAll(target, threads, progress);
   std::vector<std::vector<uint8_t>> objects;
   for (uint32_t i = 0; i < all.size(); ++i) {
+    if (!all[i] && !instances_[i].schedule.byRules())
+      return fail(Code::InvalidArgument, "kernel " + instances_[i].key + " with schedule " +
+                                             instances_[i].schedule.text() + ": " +
+                                             all[i].error().message);
     SINTER_ASSIGN(target::CompiledModule code, std::move(all[i]));
     objects.push_back(std::move(code.code));
     plan.kernels.push_back(planned({i}, code.kernels.front()));

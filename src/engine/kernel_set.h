@@ -55,10 +55,9 @@ public:
   // constants in its code (tile::kStridesName).
   void addLaunch(plan::KernelId id, const std::vector<BoundArgument> &arguments);
 
-  // Whether compile() tells each kernel's other schedules too.
-  void listAlternatives(bool list) { listsAlternatives_ = list; }
   // Native code of all kernels, as modules and kernels of `plan` under their ids. Unsupported: a
-  // kernel has no form on the target; the message has the target's own words.
+  // kernel has no form on the target; the message has the target's own words. InvalidArgument: it
+  // has none with the schedule that tuning has for it.
   Result<void> compile(const target::Target &target, uint32_t threads, plan::Plan &plan,
                        const Progress &progress) const;
 
@@ -102,7 +101,6 @@ private:
   mlir::MLIRContext &context_;
   const target::Target *target_;
   Tuning tuning_;
-  bool listsAlternatives_ = false;
   std::vector<Instance> instances_;
   std::map<std::string, plan::KernelId> ids_; // by key
   std::map<std::string, Source> sources_;     // by key under the rules

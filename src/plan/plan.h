@@ -66,7 +66,7 @@ struct Kernel {
   bool overlaps = false; // it waits by itself for the launches before it, and may begin early
   Arithmetic arithmetic = Arithmetic::F32; // of its products, for explain
   // For tuning: a digest of what the kernel is under the rules' schedule, empty where it has no
-  // other; the schedule that it has; and in a plan made for tuning the others, likeliest first.
+  // other; the schedule that it has; and the others, likeliest first.
   std::string content;
   ScheduleChoice schedule;
   std::vector<ScheduleChoice> alternatives; // at most kMaxAlternatives

@@ -2,6 +2,7 @@
 // what was chosen.
 #include "engine/schedule_space.h"
 #include "engine/tiny_gguf.h"
+#include "plan/walk.h"
 #include "sampling.h"
 #include "tile/mlir_pch.h"
 
@@ -13,10 +14,9 @@ namespace {
 
 using testing::HasSubstr;
 
-EngineOptions askingOptions(const char *target = "avx2") {
+EngineOptions optionsFor(const char *target = "avx2") {
   EngineOptions options = quickOptions();
   options.target = target;
-  options.alternatives = true;
   return options;
 }
 
@@ -100,14 +100,14 @@ TEST(ScheduleSpace, NormsKeepTheStepsInWhichTheySum) {
 
 // With alternatives, built once for the tests that only look at it.
 const Result<plan::Plan> &askedPlan() {
-  static const Result<plan::Plan> plan = planOf(tinyLlama(), askingOptions());
+  static const Result<plan::Plan> plan = planOf(tinyLlama(), optionsFor());
   return plan;
 }
 
 TEST(TunedPlan, NamesKernelsAlikeEachTimeAndOtherwiseForAnotherTarget) {
   const Result<plan::Plan> &first = askedPlan();
-  auto second = planOf(tinyLlama(), askingOptions());
-  auto other = planOf(tinyLlama(), askingOptions("avx512"));
+  auto second = planOf(tinyLlama(), optionsFor());
+  auto other = planOf(tinyLlama(), optionsFor("avx512"));
   ASSERT_TRUE(first && second && other);
   std::set<std::string> contents, others;
   for (size_t i = 0; i < first->kernels.size(); ++i) {
@@ -152,7 +152,7 @@ TEST(TunedPlan, RefusesAScheduleThatIsNoneOfTheKernels) {
 }
 
 TEST(TunedPlan, OfThreadsHasNoOtherSchedules) {
-  EngineOptions options = askingOptions("cuda:sm_90a");
+  EngineOptions options = optionsFor("cuda:sm_90a");
   options.pageRows = 64;
   auto plan = planOf(tinyLlama(), options);
   ASSERT_TRUE(plan) << plan.error().toString();
@@ -170,14 +170,23 @@ std::vector<plan::ScheduleChoice> alternativesOf(const plan::Kernel &kernel) {
   });
 }
 
+// Of a procedure's launches, in textual order.
+std::vector<std::string> contentsOf(const plan::Plan &plan, const plan::Procedure &procedure) {
+  std::vector<std::string> contents;
+  for (plan::StepWalker walker(procedure.steps); walker.next();)
+    if (const auto *launch = std::get_if<plan::Launch>(&walker.step().op))
+      contents.push_back(plan.kernels[launch->kernel.index].content);
+  return contents;
+}
+
 // Every schedule that a trial would ask for compiles, and the variants share all memory.
 class EveryAlternative : public testing::TestWithParam<std::pair<TensorType, const char *>> {};
 
 TEST_P(EveryAlternative, CompilesAsAVariantOfTheStep) {
   auto [type, target] = GetParam();
-  auto plan = planOf(tinyLlama(type), askingOptions(target));
+  auto plan = planOf(tinyLlama(type), optionsFor(target));
   ASSERT_TRUE(plan) << plan.error().toString();
-  EngineOptions options = askingOptions(target);
+  EngineOptions options = optionsFor(target);
   for (const plan::Kernel &kernel : plan->kernels) {
     const auto alternatives = alternativesOf(kernel);
     for (size_t i = 0; i < alternatives.size(); ++i) {
@@ -191,6 +200,8 @@ TEST_P(EveryAlternative, CompilesAsAVariantOfTheStep) {
   ASSERT_EQ(trials->procedures.size(), options.variants.size() + 1);
   EXPECT_EQ(trials->procedures[0].name, "step");
   EXPECT_EQ(trials->procedures.back().name, "step." + std::to_string(options.variants.size()));
+  for (const plan::Procedure &variant : trials->procedures)
+    EXPECT_EQ(contentsOf(*trials, variant), contentsOf(*plan, plan->procedures[0])) << variant.name;
   EXPECT_EQ(trials->buffers, plan->buffers);
   EXPECT_GT(trials->kernels.size(), plan->kernels.size());
 }

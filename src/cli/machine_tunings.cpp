@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <sys/stat.h>
 
 namespace sinter::cli {
@@ -27,8 +28,8 @@ std::string machineText(const hal::DeviceInfo &device, const std::string &compil
 }
 
 const runtime::TuningEntry *MachineTunings::find(const std::string &content) const {
-  const auto found = std::ranges::find(entries, content, &runtime::TuningEntry::content);
-  return found == entries.end() ? nullptr : &*found;
+  const auto found = std::ranges::lower_bound(entries, content, {}, &runtime::TuningEntry::content);
+  return found == entries.end() || found->content != content ? nullptr : &*found;
 }
 
 std::vector<runtime::TuningEntry> MachineTunings::chosen() const {
@@ -38,11 +39,16 @@ std::vector<runtime::TuningEntry> MachineTunings::chosen() const {
   return chosen;
 }
 
-std::string MachineTunings::text() const {
-  std::string text;
-  for (const runtime::TuningEntry &entry : chosen())
-    text += entry.content + "=" + entry.schedule.text() + "\n";
-  return text;
+bool MachineTunings::fits(const plan::Plan &plan) const {
+  return std::ranges::all_of(plan.kernels, [&](const plan::Kernel &kernel) {
+    const runtime::TuningEntry *entry = find(kernel.content);
+    return kernel.schedule == (entry ? entry->schedule : plan::ScheduleChoice());
+  });
+}
+
+bool isByRules(const plan::Plan &plan) {
+  return std::ranges::all_of(plan.kernels,
+                             [](const plan::Kernel &kernel) { return kernel.schedule.byRules(); });
 }
 
 Result<MachineTunings> readTunings(const std::string &folder, const std::string &machine) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "hal/hal.h"
+#include "plan/plan.h"
 #include "runtime/tuning_database.h"
 
 #include <string>
@@ -25,9 +26,13 @@ struct MachineTunings {
   const runtime::TuningEntry *find(const std::string &content) const;
   // Those that are not the rules': what this machine's plans are built with.
   std::vector<runtime::TuningEntry> chosen() const;
-  // The same as text: part of a plan's key.
-  std::string text() const;
+  // Whether each of the plan's kernels has the schedule that was chosen for it, by rules where none
+  // was. Entries of other kernels do not matter.
+  bool fits(const plan::Plan &plan) const;
 };
+
+// Whether all of the plan's kernels have the schedules of rules.
+bool isByRules(const plan::Plan &plan);
 
 // Of the database in `folder`. Errors are TuningDatabase::read's.
 Result<MachineTunings> readTunings(const std::string &folder, const std::string &machine);

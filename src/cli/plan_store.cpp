@@ -123,7 +123,7 @@ Result<plan::Plan> build(Building &building) {
 }
 
 // Without a cache that can be used, and trusted, the plan is built for this process alone.
-Result<plan::Plan> findOrBuild(const std::string &key, Building &building) {
+Result<plan::Plan> findOrBuild(const runtime::CacheQuery &query, Building &building) {
   const auto note = [](const std::string &line) { sayOnStderr(line); };
   // A process that waits for another one's build outlasts that build's own limit.
   const uint32_t waitMs = building.limits.timeoutMs + 30'000;
@@ -131,7 +131,7 @@ Result<plan::Plan> findOrBuild(const std::string &key, Building &building) {
   const auto cache = runtime::PlanCache::open();
   auto plan = !cache ? Result<plan::Plan>(Fail(cache.error()))
                      : cache->findOrBuild(
-                           key, waitMs,
+                           query, waitMs,
                            [&] {
                              begun = true;
                              return build(building);
@@ -164,48 +164,82 @@ MachineTunings tuningsFor(const hal::DeviceInfo &device, const std::string &comp
   return std::move(*tunings);
 }
 
-// Without these schedules where the compiler fails with them: an entry that does not fit costs
-// speed, never the answer.
-Result<plan::Plan> findOrBuildTuned(std::vector<std::string_view> keyParts,
-                                    const MachineTunings &tunings, Building &building) {
-  const std::string schedules = tunings.text();
+// Where plans of a model for a device are kept: one by rules, whatever the device is called and how
+// many units it has, and one for each such machine that tuning chose schedules for.
+struct PlanKeys {
+  std::string byRules, tuned;
+};
+
+PlanKeys keysOf(const Building &building, const Sha256Digest &digest, const std::string &compiler,
+                const hal::DeviceInfo &device) {
+  const std::string version = std::to_string(plan::kPlanVersion), digestHex = digest.hex(),
+                    kvType = building.request.precision.kvTypeOrDefault(),
+                    activations = building.request.precision.activationsOrDefault(),
+                    machine = machineText(device, compiler);
+  std::vector<std::string_view> parts = {
+      "model-plan", version,     digestHex,     compiler,
+      kvType,       activations, device.target, building.request.target};
+  PlanKeys keys{runtime::planKey(parts), ""};
+  parts.push_back(machine);
+  keys.tuned = runtime::planKey(parts);
+  return keys;
+}
+
+// Which kernels a plan has is known when it is built, and the plan tells: so it is looked up by its
+// model and used if the schedules of its kernels are those that are asked for now.
+Result<plan::Plan> findOrBuildTuned(const PlanKeys &keys, const MachineTunings &tunings,
+                                    Building &building) {
   for (const runtime::TuningEntry &entry : tunings.chosen())
     building.more.push_back(scheduleArgument({0, entry.content, entry.schedule}));
-  keyParts.push_back(schedules);
-  auto plan = findOrBuild(runtime::planKey(keyParts), building);
-  if (plan || building.more.empty() || plan.error().code == Code::Cancelled ||
-      plan.error().code == Code::Timeout)
+  if (building.more.empty())
+    return findOrBuild({{keys.byRules}}, building);
+  auto plan = findOrBuild({{keys.tuned, keys.byRules},
+                           [&](const plan::Plan &found) { return tunings.fits(found); },
+                           [](const plan::Plan &built) { return isByRules(built) ? 1 : 0; }},
+                          building);
+  // What the compiler refuses otherwise it would refuse again.
+  if (plan || (plan.error().code != Code::InvalidArgument && plan.error().code != Code::Internal))
     return plan;
+  // An entry that does not fit costs speed, never the answer.
   sayOnStderr("no plan has the schedules of '" + tunings.path + "': " + plan.error().toString() +
               "; kernels have those of rules");
   building.more.clear();
-  keyParts.back() = {};
-  return findOrBuild(runtime::planKey(keyParts), building);
+  return findOrBuild({{keys.byRules}}, building);
 }
 
 } // namespace
 
-Result<ObtainedPlan> obtainPlan(const ModelFile &model, const hal::DeviceInfo &device,
-                                const Precision &precision, Interrupts &interrupts) {
+// Finds or builds with `find`, which is given the keys and the compiler's identity.
+template <typename Find>
+static Result<ObtainedPlan> obtain(const ModelFile &model, const hal::DeviceInfo &device,
+                                   const Precision &precision, Interrupts &interrupts, Find find) {
   SINTER_ASSIGN(const std::string compiler, findCompiler());
   SINTER_ASSIGN(const std::string identity, compilerIdentity(compiler));
   SINTER_ASSIGN(const Sha256Digest digest, model.gguf().digest());
-  const std::string digestHex = digest.hex();
-  const std::string version = std::to_string(plan::kPlanVersion);
-  const PlanRequest request{askedTarget(device.target), precision};
-  const std::string kvType = precision.kvTypeOrDefault(),
-                    activations = precision.activationsOrDefault();
-  const MachineTunings tunings = tuningsFor(device, identity);
-  Building building{model, compiler, request, {}, interrupts};
+  Building building{model, compiler, {askedTarget(device.target), precision}, {}, interrupts};
   SINTER_ASSIGN(building.limits, compilerLimits());
   SINTER_ASSIGN(plan::Plan plan,
-                findOrBuildTuned({"model-plan", version, digestHex, identity, kvType, activations,
-                                  device.target, request.target},
-                                 tunings, building));
-  ObtainedPlan result;
-  result.buildSeconds = building.seconds;
-  result.plan = std::make_shared<const plan::Plan>(std::move(plan));
-  return result;
+                find(keysOf(building, digest, identity, device), identity, building));
+  return ObtainedPlan{std::make_shared<const plan::Plan>(std::move(plan)), building.seconds};
+}
+
+Result<ObtainedPlan> obtainPlan(const ModelFile &model, const hal::DeviceInfo &device,
+                                const Precision &precision, Interrupts &interrupts) {
+  return obtain(model, device, precision, interrupts,
+                [&](const PlanKeys &keys, const std::string &compiler, Building &building) {
+                  return findOrBuildTuned(keys, tuningsFor(device, compiler), building);
+                });
+}
+
+Result<ObtainedPlan> obtainPlanOfAnySchedules(const ModelFile &model, const hal::DeviceInfo &device,
+                                              const Precision &precision, Interrupts &interrupts) {
+  return obtain(model, device, precision, interrupts,
+                [](const PlanKeys &keys, const std::string &, Building &building) {
+                  return findOrBuild({{keys.tuned, keys.byRules},
+                                      {},
+                                      [](const plan::Plan &) { return size_t(1); }},
+                                     building);
+                });
 }
 
 Result<plan::Plan> buildTrialPlan(const ModelFile &model, const hal::DeviceInfo &device,
@@ -216,7 +250,6 @@ Result<plan::Plan> buildTrialPlan(const ModelFile &model, const hal::DeviceInfo 
   Building building{model, compiler, {askedTarget(device.target), precision}, {}, interrupts};
   SINTER_ASSIGN(building.limits, compilerLimits());
   building.quiet = true;
-  building.more.push_back("--alternatives");
   for (const AskedSchedule &asked : schedules)
     building.more.push_back(scheduleArgument(asked));
   return build(building);

@@ -20,8 +20,9 @@ struct PlanRequest {
   Precision precision;
 };
 
-// The device's target and the precision are part of the plan's key, as are the model's digest, the
-// compiler program itself and what tuning found for the device.
+// The device's target and the precision are part of the plan's key, as are the model's digest and
+// the compiler program itself. A plan that is found is used if its kernels have the schedules that
+// tuning chose for the device; otherwise another is built in its place.
 // Progress and notes (a damaged entry that is built again, a plan that cannot be kept, a cache that
 // cannot be used or trusted, a damaged tuning database, without which kernels have the schedules of
 // rules, schedules of it with which no plan can be built) go to stderr. Errors: findCompiler's and
@@ -30,14 +31,19 @@ struct PlanRequest {
 Result<ObtainedPlan> obtainPlan(const ModelFile &model, const hal::DeviceInfo &device,
                                 const Precision &precision, Interrupts &interrupts);
 
+// The same without a word about schedules: from the cache whatever its kernels have, else by rules.
+// What the kernels are and which other schedules they may have is the same in all such plans.
+Result<ObtainedPlan> obtainPlanOfAnySchedules(const ModelFile &model, const hal::DeviceInfo &device,
+                                              const Precision &precision, Interrupts &interrupts);
+
 // A kernel's schedule in variant `variant` of the step; 0 is the step itself.
 struct AskedSchedule {
   uint32_t variant = 0;
   std::string content; // plan::Kernel::content
   plan::ScheduleChoice schedule;
 };
-// A plan for trials, not kept: its kernels tell their alternatives, and beside `step` it has
-// procedures `step.1`, ... with the schedules asked for. Says nothing. Errors as obtainPlan's.
+// A plan for trials, not kept: beside `step` it has procedures `step.1`, ... with the schedules
+// asked for. Says nothing. Errors as obtainPlan's.
 Result<plan::Plan> buildTrialPlan(const ModelFile &model, const hal::DeviceInfo &device,
                                   const Precision &precision,
                                   const std::vector<AskedSchedule> &schedules,

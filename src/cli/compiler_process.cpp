@@ -136,9 +136,8 @@ Result<void> judge(const ChildEnd &end, const Outputs &outputs) {
     return fail(Code::Internal, "the compiler was killed by " + signalText(end.signal) + during +
                                     (said.empty() ? "" : "; it said last: " + said));
   if (said.empty())
-    return fail(Code::Internal, "the compiler ended with status " +
-                                    std::to_string(end.code) + during +
-                                    " and said nothing");
+    return fail(Code::Internal, "the compiler ended with status " + std::to_string(end.code) +
+                                    during + " and said nothing");
   switch (end.code) {
   case 1:
     return fail(Code::Unsupported, said);

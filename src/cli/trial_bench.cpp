@@ -25,7 +25,7 @@ public:
              const std::atomic<bool> &cancel)
       : runner_(runner), effort_(effort), cancel_(cancel), pages_(pool) {}
 
-  Result<std::vector<StepTimes>> run();
+  Result<Trials> run();
 
 private:
   const plan::Plan &plan() const { return runner_.executor().plan(); }
@@ -42,9 +42,10 @@ private:
   const std::atomic<bool> &cancel_;
   SequencePages pages_;
   std::vector<std::string> contents_; // of the step's launches, in order
+  Trials trials_;
 };
 
-Result<std::vector<StepTimes>> TrialBench::run() {
+Result<Trials> TrialBench::run() {
   const RunnerLimits &limits = runner_.limits();
   const uint32_t some = std::min(kSomeRows, limits.contextTokens / 2);
   const uint32_t prompt = std::min({kPromptRows, limits.stepTokens, limits.contextTokens - some});
@@ -57,12 +58,11 @@ Result<std::vector<StepTimes>> TrialBench::run() {
       {all, 0, &pages_, LogitsWanted::Last, Phase::Prompt},
       {all.first(std::min(some, prompt)), prompt, &pages_, LogitsWanted::All, Phase::Prompt},
       {all.first(1), prompt, &pages_, LogitsWanted::Last, Phase::Generated}};
-  std::vector<StepTimes> steps;
   for (const BatchPart &part : parts) {
     SINTER_ASSIGN(StepTimes times, timeStep(part));
-    steps.push_back(std::move(times));
+    trials_.steps.push_back(std::move(times));
   }
-  return steps;
+  return std::move(trials_);
 }
 
 Result<StepTimes> TrialBench::timeStep(const BatchPart &part) {
@@ -100,7 +100,9 @@ Result<void> TrialBench::checkBits(std::span<const float> logits) {
 Result<void> TrialBench::runRounds(StepTimes &times) {
   const auto count = static_cast<uint32_t>(plan().procedures.size());
   contents_.clear();
+  const auto before = Clock::now();
   SINTER_TRY(runner_.executor().run(plan::ProcedureId{0}));
+  trials_.stepSeconds += secondsSince(before);
   for (const runtime::LaunchSample &sample : runner_.executor().samples()) {
     contents_.push_back(plan().kernels[sample.launch->kernel.index].content);
     times.kernels[contents_.back()].resize(count);
@@ -131,10 +133,10 @@ Result<void> TrialBench::runVariant(uint32_t variant, StepTimes &times) {
 
 } // namespace
 
-Result<std::vector<StepTimes>> timeTrials(hal::Device &device, const GgufFile &file,
-                                          std::shared_ptr<const plan::Plan> plan,
-                                          const TrialEffort &effort,
-                                          const std::atomic<bool> &cancel) {
+Result<Trials> timeTrials(hal::Device &device, const GgufFile &file,
+                          std::shared_ptr<const plan::Plan> plan, const TrialEffort &effort,
+                          const std::atomic<bool> &cancel) {
+  const auto start = Clock::now();
   const auto most = plan->properties.find(plan_names::kContextLength);
   PlanRunnerOptions options;
   options.contextTokens = kContext;
@@ -143,7 +145,10 @@ Result<std::vector<StepTimes>> timeTrials(hal::Device &device, const GgufFile &f
   SINTER_ASSIGN(const auto runner, PlanRunner::create(device, file, std::move(plan), options));
   SINTER_ASSIGN(PagePool pool,
                 PagePool::create(runner->limits().poolPages, runner->limits().pageRows));
-  return TrialBench(*runner, pool, effort, cancel).run();
+  const double loadSeconds = secondsSince(start);
+  SINTER_ASSIGN(Trials trials, TrialBench(*runner, pool, effort, cancel).run());
+  trials.loadSeconds = loadSeconds;
+  return trials;
 }
 
 } // namespace sinter::cli

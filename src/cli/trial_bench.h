@@ -24,12 +24,17 @@ struct StepTimes {
   std::map<std::string, KernelTimes> kernels; // by content
 };
 
-// Runs a trial plan (buildTrialPlan) on `device`: a token, 8 rows and 512, or as many as the
-// context holds, each in rounds of the step and all its variants. Internal: a variant's logits are
-// not those of the step, bit for bit; Cancelled: `cancel` was set.
-Result<std::vector<StepTimes>> timeTrials(hal::Device &device, const GgufFile &file,
-                                          std::shared_ptr<const plan::Plan> plan,
-                                          const TrialEffort &effort,
-                                          const std::atomic<bool> &cancel);
+struct Trials {
+  std::vector<StepTimes> steps; // the most rows first
+  double loadSeconds = 0;       // for the plan and its weights
+  double stepSeconds = 0;       // of the step itself, once in each size
+};
+
+// Runs a trial plan (buildTrialPlan) on `device`: 512 rows, or as many as the context holds, 8 and
+// a token, each in rounds of the step and all its variants. Internal: a variant's logits are not
+// those of the step, bit for bit; Cancelled: `cancel` was set.
+Result<Trials> timeTrials(hal::Device &device, const GgufFile &file,
+                          std::shared_ptr<const plan::Plan> plan, const TrialEffort &effort,
+                          const std::atomic<bool> &cancel);
 
 } // namespace sinter::cli

@@ -15,11 +15,17 @@ uint64_t nanosecondsOf(const std::vector<double> &seconds) {
 
 // What a variant takes by what the rules take, the median over all launches: one that lost its core
 // to another process moves no median.
-double ratioOf(const KernelTimes &times, size_t variant) {
+double medianRatio(const KernelTimes &times, size_t variant) {
   std::vector<double> ratios;
   for (size_t i = 0; i < times[variant].size(); ++i)
     ratios.push_back(times[variant][i] / std::max(times[0][i], 1e-9));
   return median(std::move(ratios));
+}
+
+runtime::TuningTimes compared(uint32_t rows, const KernelTimes &times, size_t variant) {
+  const uint64_t rules = nanosecondsOf(times[0]);
+  const double chosen = static_cast<double>(rules) * medianRatio(times, variant);
+  return {rows, rules, static_cast<uint64_t>(std::llround(chosen))};
 }
 
 bool decidesBlocks(const plan::ScheduleChoice &schedule) {
@@ -39,6 +45,14 @@ bool consistsOf(const plan::ScheduleChoice &schedule,
 }
 
 } // namespace
+
+double ratioOf(const std::vector<runtime::TuningTimes> &times) {
+  double logs = 0;
+  for (const runtime::TuningTimes &size : times)
+    logs += std::log(std::max(static_cast<double>(size.chosenNs), 1.0) /
+                     std::max(static_cast<double>(size.rulesNs), 1.0));
+  return times.empty() ? 1 : std::exp(logs / static_cast<double>(times.size()));
+}
 
 TuneSearch::TuneSearch(const plan::Plan &plan, const std::vector<runtime::TuningEntry> &known,
                        std::string machine)
@@ -64,12 +78,11 @@ TuneSearch::TuneSearch(const plan::Plan &plan, const std::vector<runtime::Tuning
 }
 
 void TuneSearch::recall(Kernel &kernel, const runtime::TuningEntry &entry) {
-  const double ratio =
-      static_cast<double>(entry.chosenNs) / std::max<double>(static_cast<double>(entry.rulesNs), 1);
   kernel.tried = entry.tried;
-  kernel.chosen = {entry.schedule, ratio, entry.rulesNs, entry.chosenNs, entry.rows};
-  kernel.rulesNs = entry.rulesNs;
-  kernel.rows = entry.rows;
+  kernel.chosen = {entry.schedule, ratioOf(entry.times), entry.times};
+  kernel.rules = entry.times;
+  for (runtime::TuningTimes &size : kernel.rules)
+    size.chosenNs = size.rulesNs;
 }
 
 size_t TuneSearch::left() const {
@@ -88,43 +101,30 @@ std::vector<Assignment> TuneSearch::next(size_t most) const {
   return variants;
 }
 
-// Over all sizes of steps in which the kernel runs the geometric mean; none where one of them
-// becomes slower. Times are those of the size that gains most.
+// Infinitely slow where one size of step becomes slower.
 TuneSearch::Candidate TuneSearch::judge(const std::string &content,
                                         const plan::ScheduleChoice &schedule, size_t variant,
                                         const std::vector<StepTimes> &times) {
-  Candidate candidate{schedule};
-  double logs = 0, worst = 0, best = std::numeric_limits<double>::infinity();
-  uint32_t steps = 0;
-  for (const StepTimes &step : times) {
-    const auto kernel = step.kernels.find(content);
-    if (kernel == step.kernels.end())
-      continue;
-    const double ratio = ratioOf(kernel->second, variant);
-    logs += std::log(ratio);
-    worst = std::max(worst, ratio);
-    ++steps;
-    if (ratio >= best)
-      continue;
-    best = ratio;
-    candidate.rows = step.rows;
-    candidate.rulesNs = nanosecondsOf(kernel->second[0]);
-    candidate.chosenNs = nanosecondsOf(kernel->second[variant]);
-  }
-  if (steps > 0 && worst <= kTolerable)
-    candidate.ratio = std::exp(logs / steps);
+  Candidate candidate;
+  candidate.schedule = schedule;
+  double worst = 0;
+  for (const StepTimes &step : times)
+    if (const auto kernel = step.kernels.find(content); kernel != step.kernels.end()) {
+      candidate.times.push_back(compared(step.rows, kernel->second, variant));
+      worst = std::max(worst, ratioOf({candidate.times.back()}));
+    }
+  if (!candidate.times.empty() && worst <= kTolerable)
+    candidate.ratio = ratioOf(candidate.times);
   return candidate;
 }
 
-// What the rules take in the largest step that the kernel runs in.
 void TuneSearch::noteRules(Kernel &kernel, const std::vector<StepTimes> &times) {
-  uint32_t rows = 0;
+  std::vector<runtime::TuningTimes> rules;
   for (const StepTimes &step : times)
-    if (const auto timed = step.kernels.find(kernel.content);
-        timed != step.kernels.end() && step.rows > rows) {
-      rows = kernel.rows = step.rows;
-      kernel.rulesNs = nanosecondsOf(timed->second[0]);
-    }
+    if (const auto timed = step.kernels.find(kernel.content); timed != step.kernels.end())
+      rules.push_back(compared(step.rows, timed->second, 0));
+  if (!rules.empty())
+    kernel.rules = std::move(rules);
 }
 
 void TuneSearch::learn(const std::vector<Assignment> &variants,
@@ -179,17 +179,19 @@ void TuneSearch::settle(const std::vector<Assignment> &variants,
   for (Kernel &kernel : kernels_) {
     noteRules(kernel, times);
     Candidate best;
+    bool timed = false;
     for (size_t i = 0; i < variants.size(); ++i) {
-      const auto timed = variants[i].find(kernel.content);
-      if (timed == variants[i].end())
+      const auto asked = variants[i].find(kernel.content);
+      if (asked == variants[i].end())
         continue;
-      Candidate candidate = judge(kernel.content, timed->second, i + 1, times);
+      timed = true;
+      Candidate candidate = judge(kernel.content, asked->second, i + 1, times);
       if (candidate.ratio < best.ratio)
         best = std::move(candidate);
-      kernel.chosen = {};
     }
-    if (best.ratio <= kWorthwhile)
-      kernel.chosen = std::move(best);
+    if (!timed)
+      continue;
+    kernel.chosen = best.ratio <= kWorthwhile ? std::move(best) : Candidate();
     kernel.blocks = kernel.ofTarget = {};
   }
 }
@@ -200,11 +202,9 @@ runtime::TuningEntry TuneSearch::entryOf(const Kernel &kernel) const {
   for (const Candidate *candidate : {&kernel.blocks, &kernel.ofTarget})
     if (candidate->ratio <= kWorthwhileAtOnce && candidate->ratio < chosen->ratio)
       chosen = candidate;
-  if (chosen->schedule.byRules())
-    return {machine_,     kernel.content, kernel.name,    {},
-            kernel.tried, kernel.rows,    kernel.rulesNs, kernel.rulesNs};
-  return {machine_,     kernel.content, kernel.name,     chosen->schedule,
-          kernel.tried, chosen->rows,   chosen->rulesNs, chosen->chosenNs};
+  return {machine_,     kernel.content,
+          kernel.name,  chosen->schedule,
+          kernel.tried, chosen->schedule.byRules() ? kernel.rules : chosen->times};
 }
 
 std::vector<runtime::TuningEntry> TuneSearch::entries() const {

@@ -3,14 +3,16 @@
 #pragma once
 
 #include "cli/trial_bench.h"
+#include "cli/trial_variants.h"
 #include "runtime/tuning_file.h"
 
 #include <limits>
 
 namespace sinter::cli {
 
-// Schedules by content: what one variant of a step is to have. Other kernels have the rules'.
-using Assignment = std::map<std::string, plan::ScheduleChoice>;
+// What a kernel takes as chosen by what it takes by the rules: the geometric mean over all sizes of
+// step, which is what schedules are compared by. 1 without times.
+double ratioOf(const std::vector<runtime::TuningTimes> &times);
 
 // A schedule takes the place of the rules' where its median time is at most this share of theirs:
 // the same code, timed against itself, comes to 0.98 at times.
@@ -40,6 +42,7 @@ public:
   // Variants with the most promising schedules, to be timed once more and longer: the best block
   // sizes, the best of the target's decisions, both together, and what was the fastest before.
   std::vector<Assignment> finalists() const;
+  // Decides on the kernels that the variants have schedules of.
   void settle(const std::vector<Assignment> &variants, const std::vector<StepTimes> &times);
 
   // What is known now of all kernels that had a trial, now or before.
@@ -48,18 +51,16 @@ public:
 private:
   struct Candidate {
     plan::ScheduleChoice schedule;
-    double ratio = std::numeric_limits<double>::infinity(); // of the rules' time
-    uint64_t rulesNs = 0, chosenNs = 0;                     // of a launch in a step of `rows` rows
-    uint32_t rows = 0;
+    double ratio = std::numeric_limits<double>::infinity(); // ratioOf() its times
+    std::vector<runtime::TuningTimes> times;
   };
   struct Kernel {
     std::string content, name;
     std::vector<plan::ScheduleChoice> alternatives;
     uint32_t tried = 0;
-    Candidate blocks, ofTarget; // the best of each kind so far
-    Candidate chosen;           // from the final, or known from before
-    uint64_t rulesNs = 0;       // of a launch in a step of `rows` rows, lately
-    uint32_t rows = 0;
+    Candidate blocks, ofTarget;              // the best of each kind so far
+    Candidate chosen;                        // from the final, or known from before
+    std::vector<runtime::TuningTimes> rules; // of the rules by themselves, lately
   };
   static void recall(Kernel &kernel, const runtime::TuningEntry &entry);
   static Candidate judge(const std::string &content, const plan::ScheduleChoice &schedule,

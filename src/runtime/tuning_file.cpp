@@ -9,7 +9,7 @@
 namespace sinter::runtime {
 namespace {
 
-constexpr uint64_t kMinEntryBytes = 4 * 4 + 4 + 4 + 8 + 8;
+constexpr uint64_t kMinEntryBytes = 4 * 4 + 4 + 4, kTimesBytes = 4 + 8 + 8;
 
 // Magic, version, size and checksum.
 Result<void> checkFrame(std::span<const uint8_t> bytes) {
@@ -62,9 +62,13 @@ TuningEntry readEntry(plan::Reader &in) {
   else
     in.bad(schedule.error().message);
   entry.tried = in.u32();
-  entry.rows = in.u32();
-  entry.rulesNs = in.u64();
-  entry.chosenNs = in.u64();
+  const uint32_t times = in.count(kTimesBytes, "times", kMostTuningTimes);
+  for (uint32_t i = 0; i < times && in.ok(); ++i) {
+    TuningTimes &read = entry.times.emplace_back();
+    read.rows = in.u32();
+    read.rulesNs = in.u64();
+    read.chosenNs = in.u64();
+  }
   return entry;
 }
 
@@ -91,9 +95,13 @@ std::vector<uint8_t> serializeTunings(std::span<const TuningEntry> entries) {
     }
     body.text(entry.schedule.text());
     body.u32(entry.tried);
-    body.u32(entry.rows);
-    body.u64(entry.rulesNs);
-    body.u64(entry.chosenNs);
+    SINTER_CHECK(entry.times.size() <= kMostTuningTimes);
+    body.count(entry.times.size());
+    for (const TuningTimes &times : entry.times) {
+      body.u32(times.rows);
+      body.u64(times.rulesNs);
+      body.u64(times.chosenNs);
+    }
   }
   plan::Writer out;
   out.raw({reinterpret_cast<const uint8_t *>(kTuningMagic.data()), kTuningMagic.size()});

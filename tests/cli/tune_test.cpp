@@ -1,6 +1,8 @@
 // sinter tune as a user meets it: a table, nothing to do the second time, plans that have what it
 // found, and a database that may be damaged.
 #include "cli/cli_test.h"
+#include "cli/machine_tunings.h"
+#include "cli/open_device.h"
 #include "plan/file.h"
 #include "runtime/tuning_database.h"
 
@@ -12,6 +14,14 @@ protected:
   void SetUp() override {
     CliTest::SetUp();
     useOwnCache();
+    watchTrials();
+  }
+  // Keeps what was asked of the compiler. Trials take a second even where they were compiled
+  // before: a budget of one is spent then.
+  void watchTrials() {
+    const std::string kept = *options_.environment["SINTER_COMPILER"];
+    useCompiler("echo \"$@\" >> '" + path("asked") +
+                "'\ncase \"$*\" in *--schedule*) sleep 1 ;; esac\nexec '" + kept + "' \"$@\"");
   }
   Outcome tune(std::vector<std::string> more = {}) const {
     more.insert(more.begin(), {"tune", model_, "--device", "cpu"});
@@ -26,9 +36,9 @@ protected:
   // Each kernel's other schedules, by content.
   std::map<std::string, std::vector<plan::ScheduleChoice>> alternatives() const {
     const std::string output = path("trial.plan");
-    const Outcome built = runChild({SINTER_BIN_DIR "/sinter-compiler", "plan", model_, "-o", output,
-                                    "--target", "host", "--alternatives"},
-                                   options_);
+    const Outcome built = runChild(
+        {SINTER_BIN_DIR "/sinter-compiler", "plan", model_, "-o", output, "--target", "host"},
+        options_);
     EXPECT_THAT(built, EndedWith(0));
     const std::string bytes = read(output);
     const auto plan = plan::parse({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
@@ -44,6 +54,21 @@ protected:
     for (runtime::TuningEntry &entry : all)
       entry.schedule = scheduleOf(entry);
     ASSERT_TRUE(runtime::TuningDatabase(cache_).merge(all));
+  }
+  // A schedule that tuning with that compiler chose for a kernel.
+  void keepFor(const std::string &compiler, const std::string &content) const {
+    const auto device = cli::openDevice(std::nullopt, 0);
+    const auto identity = cli::compilerIdentity(compiler);
+    ASSERT_TRUE(device && identity);
+    const runtime::TuningEntry entry{cli::machineText(device->device->info(), *identity),
+                                     content,
+                                     "gemm(n=64)",
+                                     {{{"block_m", 48}}},
+                                     1,
+                                     {{512, 1000, 800}}};
+    std::filesystem::create_directories(cache_);
+    std::filesystem::permissions(cache_, std::filesystem::perms::owner_all);
+    ASSERT_TRUE(runtime::TuningDatabase(cache_).merge({{entry}}));
   }
   static bool built(const Outcome &outcome) {
     return outcome.err.find("building the plan") != std::string::npos;
@@ -67,6 +92,23 @@ TEST_F(Tune, PrintsATableAndMakesNoTrialWhereAllWereMade) {
   EXPECT_EQ(tableOf(second.out), tableOf(first.out));
 }
 
+// The plan is there, and the final times what the one round compiled.
+TEST_F(Tune, ABudgetThatIsTooSmallCompilesOneSchedulePerKernelOnceAndSaysWhatItTakes) {
+  answer();
+  const Outcome outcome = tune({"--budget", "1"});
+  ASSERT_THAT(outcome, EndedWith(0));
+  std::istringstream asked(read(path("asked")));
+  std::vector<std::string> runs;
+  for (std::string line; std::getline(asked, line);)
+    runs.push_back(line);
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_THAT(runs[0], Not(HasSubstr("--schedule")));
+  EXPECT_THAT(runs[1], AllOf(HasSubstr("--schedule=1:"), Not(HasSubstr("--schedule=2:"))));
+  ASSERT_FALSE(messages(outcome).empty());
+  EXPECT_THAT(messages(outcome)[0], testing::ContainsRegex("one round of trials and its final take "
+                                                           "about [0-9]+ s, the budget is 1 s"));
+}
+
 TEST_F(Tune, PlansHaveWhatWasFoundWithTheSameAnswers) {
   const Outcome before = answer();
   ASSERT_THAT(tune({"--budget", "1"}), EndedWith(0));
@@ -75,12 +117,40 @@ TEST_F(Tune, PlansHaveWhatWasFoundWithTheSameAnswers) {
   rewrite(first);
   const Outcome chosen = answer(), again = answer();
   ASSERT_THAT(chosen, EndedWith(0));
-  EXPECT_TRUE(built(chosen)) << "what tuning found is a part of the plan's key";
+  EXPECT_TRUE(built(chosen)) << "its kernels have other schedules now";
   EXPECT_FALSE(built(again));
   EXPECT_EQ(chosen.out, before.out);
   const Outcome explained = sinter({"explain", model_, "--device", "cpu", "--prompt", "8"});
   ASSERT_THAT(explained, EndedWith(0));
   EXPECT_THAT(explained.out, HasSubstr("autotuning: " + std::to_string(entries().size()) + " of"));
+}
+
+TEST_F(Tune, SchedulesOfOtherKernelsLeaveThePlanAsItIs) {
+  const Outcome before = answer();
+  keepFor(options_.environment["SINTER_COMPILER"].value(), "0123abcd");
+  const Outcome after = answer();
+  EXPECT_THAT(after, EndedWith(0));
+  EXPECT_FALSE(built(after));
+  EXPECT_EQ(messages(after).size(), 1u) << after; // the figures
+  EXPECT_EQ(after.out, before.out);
+}
+
+TEST_F(Tune, AModelThatTheCompilerRefusesIsBuiltAndSaidOnce) {
+  const std::string runs = path("runs");
+  useCompiler("echo run >> '" + runs + "'; echo 'no such model' >&2; exit 1");
+  keepFor(path("compiler"), "0123abcd");
+  EXPECT_THAT(answer(), FailedSaying("no such model"));
+  EXPECT_EQ(read(runs), "run\n");
+}
+
+TEST_F(Tune, ASchedulesFaultIsNotTheModels) {
+  const std::string runs = path("runs");
+  useCompiler("echo run >> '" + runs + "'; echo $# >&2; exit 2");
+  keepFor(path("compiler"), "0123abcd");
+  const Outcome outcome = answer();
+  EXPECT_EQ(read(runs), "run\nrun\n");
+  ASSERT_EQ(messages(outcome).size(), 2u) << outcome;
+  EXPECT_THAT(messages(outcome)[0], HasSubstr("kernels have those of rules"));
 }
 
 TEST_F(Tune, SchedulesThatDoNotFitAndThoseOfRulesLeaveThePlanOfBefore) {

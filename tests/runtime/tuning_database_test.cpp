@@ -20,7 +20,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 TuningEntry entry(const std::string &machine, const std::string &content, uint64_t ns = 900) {
-  return {machine, content, "gemm(n=64)", {{{"block_m", 120}, {"vectors", 2}}}, 12, 512, 1000, ns};
+  return {machine, content, "gemm(n=64)", {{{"block_m", 120}, {"vectors", 2}}}, 12, {{512, 1000, ns}, {1, 7, 9}}};
 }
 
 std::vector<uint8_t> sampleFile() {
@@ -61,7 +61,7 @@ TEST(TuningFile, AnotherVersionIsUnsupported) {
   auto parsed = parseTunings(bytes);
   ASSERT_FALSE(parsed);
   EXPECT_EQ(parsed.error().code, Code::Unsupported);
-  EXPECT_EQ(parsed.error().message, "found version 2, expected 1");
+  EXPECT_EQ(parsed.error().message, "found version 3, expected 2");
 }
 
 // Damage under a right checksum.
@@ -156,7 +156,7 @@ TEST_F(Database, ForgetsTheOldestBeyondItsSize) {
 
 TEST_F(Database, DamageIsSaidInOneLineAndBegunAnew) {
   for (const std::string &bytes : {std::string(), std::string("x"), std::string(4096, '\0'),
-                                   std::string("SINTRTUN\1\0\0\0", 12) + std::string(100, 'x')}) {
+                                   std::string("SINTRTUN\2\0\0\0", 12) + std::string(100, 'x')}) {
     write(bytes);
     const TuningLookup found = lookup();
     EXPECT_THAT(found.entries, IsEmpty());
@@ -178,7 +178,7 @@ TEST_F(Database, AnotherVersionIsRefusedAndLeftAsItIs) {
   const auto merged = TuningDatabase(folder_).merge(found);
   ASSERT_FALSE(read || merged);
   EXPECT_THAT(merged.error().message,
-              HasSubstr("tuning.db': found version 2, expected 1; remove it to tune anew"));
+              HasSubstr("tuning.db': found version 3, expected 2; remove it to tune anew"));
   std::ifstream file(TuningDatabase(folder_).path(), std::ios::binary);
   const std::vector<uint8_t> now{std::istreambuf_iterator<char>(file), {}};
   EXPECT_EQ(now, bytes);

@@ -32,6 +32,11 @@ sinter_portable(text_greedy)
 set_target_properties(text_greedy PROPERTIES EXCLUDE_FROM_ALL ON)
 add_dependencies(benchmarks text_greedy)
 
+sinter_program(text_divergence MAIN bench/text/divergence.cpp DEPS base)
+target_compile_options(text_divergence PRIVATE -fno-exceptions)
+set_target_properties(text_divergence PROPERTIES EXCLUDE_FROM_ALL ON)
+add_dependencies(benchmarks text_divergence)
+
 sinter_program(text_sampler MAIN bench/text/sampler.cpp DEPS llm)
 target_compile_options(text_sampler PRIVATE -fno-exceptions)
 add_dependencies(benchmarks text_sampler)

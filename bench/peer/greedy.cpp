@@ -1,13 +1,15 @@
 // Greedy decoding with the peer (llama.cpp), for comparing tokens and logits.
 //
 //   peer_greedy MODEL PROMPTS.jsonl N [--logits FILE] [--threads T] [--chunk C] [--flash on|off]
+//               [--score]
 //
 // Each line of PROMPTS.jsonl is {"tokens":[...]}. One JSON line is printed per
 // prompt: {"tokens":[N ids], "top2_gap":[N gaps]}; entry i comes from the same
 // logits row i, and row 0 is the last prompt position. Decoding does not stop at
 // an end-of-text token; a tie goes to the lowest id. FILE gets the rows as raw
 // f32, [prompts][N][n_vocab], no header. Every prompt starts from an empty cache.
-// The last two options show how far the peer differs from itself: prompts are fed
+// With --score no token is chosen: FILE gets the rows of each prompt's last N positions.
+// --chunk and --flash show how far the peer differs from itself: prompts are fed
 // C tokens at a time (default: whole), with flash attention on (default) or off.
 #include <algorithm>
 #include <cmath>
@@ -48,7 +50,7 @@ static void log_errors(ggml_log_level level, const char *text, void *) {
 struct Options {
   const char *model, *prompts, *logits = nullptr;
   int count, threads = 2, chunk = kContext;
-  bool flash = true;
+  bool flash = true, score = false;
 };
 
 static int to_int(const char *text) {
@@ -58,11 +60,15 @@ static int to_int(const char *text) {
 static Options parse(int argc, char **argv) {
   if (argc < 4)
     die("usage: peer_greedy MODEL PROMPTS.jsonl N [--logits FILE] [--threads T] [--chunk C]"
-        " [--flash on|off]");
+        " [--flash on|off] [--score]");
   Options o;
   o.model = argv[1];
   o.prompts = argv[2];
   o.count = to_int(argv[3]);
+  if (std::string(argv[argc - 1]) == "--score") {
+    o.score = true;
+    --argc;
+  }
   for (int i = 4; i < argc; i += 2) {
     const std::string opt = argv[i];
     if (i + 1 >= argc)
@@ -78,6 +84,8 @@ static Options parse(int argc, char **argv) {
     else
       die("unknown option " + opt);
   }
+  if (o.score && !o.logits)
+    die("--score needs --logits FILE");
   if (o.count < 1 || o.threads < 1 || o.chunk < 1)
     die("N, T and C must be at least 1");
   return o;
@@ -94,6 +102,30 @@ static llama_context *make_context(llama_model *model, const Options &o) {
   if (!ctx)
     die("cannot make a context");
   return ctx;
+}
+
+// Writes the logits of the last `count` positions of a prompt.
+static void score(llama_context *ctx, const std::vector<llama_token> &prompt, const Options &o,
+                  int n_vocab, std::FILE *dump) {
+  const int n = (int)prompt.size();
+  if (n < o.count || n > kContext)
+    die("a prompt has fewer tokens than N or more than the context");
+  llama_memory_clear(llama_get_memory(ctx), true);
+  llama_batch batch = llama_batch_init(n, 0, 1);
+  batch.n_tokens = n;
+  for (int i = 0; i < n; ++i) {
+    batch.token[i] = prompt[i];
+    batch.pos[i] = i;
+    batch.n_seq_id[i] = 1;
+    batch.seq_id[i][0] = 0;
+    batch.logits[i] = i >= n - o.count;
+  }
+  if (llama_decode(ctx, batch) != 0)
+    die("decode failed");
+  for (int i = n - o.count; i < n; ++i)
+    if (std::fwrite(llama_get_logits_ith(ctx, i), sizeof(float), n_vocab, dump) != (size_t)n_vocab)
+      die("short write");
+  llama_batch_free(batch);
 }
 
 // Continues one prompt and prints its line.
@@ -144,8 +176,11 @@ int main(int argc, char **argv) {
   while (std::getline(in, line)) {
     if (line.find_first_not_of(" \t\r") == std::string::npos)
       continue;
-    run(ctx, nlohmann::json::parse(line).at("tokens").get<std::vector<llama_token>>(), o, n_vocab,
-        dump);
+    const auto prompt = nlohmann::json::parse(line).at("tokens").get<std::vector<llama_token>>();
+    if (o.score)
+      score(ctx, prompt, o, n_vocab, dump);
+    else
+      run(ctx, prompt, o, n_vocab, dump);
   }
   std::fprintf(stderr, "n_vocab %d\n", n_vocab);
   if (dump && std::fclose(dump) != 0)

@@ -6,6 +6,11 @@
 // tokens were chosen from as raw f32, [prompts][N][vocabulary], no header; row 0 of a prompt is its
 // last position. Decoding does not stop at end tokens. Every prompt starts from an empty cache.
 //
+//   text_greedy [--device NAME] --score MODEL PLAN N LOGITS PROMPT.txt...
+//
+// Chooses no token: LOGITS gets the rows of each prompt's last N positions. A line holds the
+// prompt.
+//
 //   text_greedy [--device NAME] --rows MODEL PLAN
 //
 // Whether a row's logits have the same bits among 1, 8, 65 and 513 rows of a prompt, and for a
@@ -33,7 +38,7 @@ struct Arguments {
   std::string device = "cpu";
   std::string model, plan, logits;
   uint32_t count = 0;
-  bool rows = false;
+  bool rows = false, score = false;
   std::vector<std::string> prompts;
 };
 
@@ -54,9 +59,12 @@ Result<Arguments> parseArguments(std::span<char *> given) {
     arguments.plan = given[3];
     return arguments;
   }
+  arguments.score = given.size() > 1 && std::strcmp(given[1], "--score") == 0;
+  if (arguments.score)
+    given = given.subspan(1);
   if (given.size() < 6)
-    return fail(Code::InvalidArgument, "usage: text_greedy [--device NAME] MODEL PLAN N LOGITS "
-                                       "PROMPT.txt..., or --rows MODEL PLAN");
+    return fail(Code::InvalidArgument, "usage: text_greedy [--device NAME] [--score] MODEL PLAN N "
+                                       "LOGITS PROMPT.txt..., or --rows MODEL PLAN");
   arguments.model = given[1];
   arguments.plan = given[2];
   arguments.logits = given[4];
@@ -85,15 +93,42 @@ Result<std::unique_ptr<Model>> openModel(const Arguments &arguments, hal::Device
                        options);
 }
 
-// The logits of the last of `tokens`, which follow the `position` tokens that `pages` hold.
+// The wanted logits of `tokens`, which follow the `position` tokens that `pages` hold.
 Result<std::span<const float>> advance(Model &model, SequencePages &pages, uint32_t position,
-                                       std::span<const TokenId> tokens,
-                                       Phase phase = Phase::Prompt) {
+                                       std::span<const TokenId> tokens, Phase phase = Phase::Prompt,
+                                       LogitsWanted wanted = LogitsWanted::Last) {
   SINTER_TRY(pages.reserve(position + tokens.size()));
-  const BatchPart part{tokens, position, &pages, LogitsWanted::Last, phase};
+  const BatchPart part{tokens, position, &pages, wanted, phase};
   Batch batch;
   SINTER_TRY(buildBatch({&part, 1}, model.runner().limits().batchShape(), batch));
   return model.runner().step(batch);
+}
+
+Result<void> write(std::span<const float> row, std::FILE *logits) {
+  if (std::fwrite(row.data(), sizeof(float), row.size(), logits) != row.size())
+    return fail(Code::Exhausted, "cannot write the logits");
+  return {};
+}
+
+// Writes the logits of the last `count` positions.
+Result<void> score(Model &model, std::span<const TokenId> prompt, uint32_t count,
+                   std::FILE *logits) {
+  if (prompt.size() < count)
+    return fail(Code::InvalidArgument, "a prompt has " + std::to_string(prompt.size()) +
+                                           " tokens, expected at least " + std::to_string(count));
+  const size_t first = prompt.size() - count, vocabulary = model.runner().limits().vocabSize;
+  SequencePages pages(model.pages());
+  for (uint32_t position = 0; position < prompt.size();) {
+    const auto part = prompt.subspan(
+        position, std::min<size_t>(model.runner().limits().stepTokens, prompt.size() - position));
+    SINTER_ASSIGN(const std::span<const float> rows,
+                  advance(model, pages, position, part, Phase::Prompt, LogitsWanted::All));
+    for (size_t row = 0; row < part.size(); ++row)
+      if (position + row >= first)
+        SINTER_TRY(write(rows.subspan(row * vocabulary, vocabulary), logits));
+    position += static_cast<uint32_t>(part.size());
+  }
+  return {};
 }
 
 Result<std::vector<TokenId>> decode(Model &model, std::span<const TokenId> prompt, uint32_t count,
@@ -108,8 +143,7 @@ Result<std::vector<TokenId>> decode(Model &model, std::span<const TokenId> promp
     SINTER_ASSIGN(
         const std::span<const float> row,
         advance(model, pages, position, feed, chosen.empty() ? Phase::Prompt : Phase::Generated));
-    if (std::fwrite(row.data(), sizeof(float), row.size(), logits) != row.size())
-      return fail(Code::Exhausted, "cannot write the logits");
+    SINTER_TRY(write(row, logits));
     position += static_cast<uint32_t>(feed.size());
     SINTER_ASSIGN(const TokenId token, sampleGreedy(row));
     chosen.push_back(token);
@@ -147,11 +181,15 @@ Result<void> run(const Arguments &arguments) {
     SINTER_ASSIGN(const auto prompt,
                   model->file().encodeRaw(
                       {reinterpret_cast<const char *>(text.bytes().data()), text.bytes().size()}));
-    SINTER_ASSIGN(const auto chosen, decode(*model, prompt, arguments.count, logits.get()));
     std::printf("{");
     printIds("prompt", prompt);
-    std::printf(",");
-    printIds("tokens", chosen);
+    if (arguments.score) {
+      SINTER_TRY(score(*model, prompt, arguments.count, logits.get()));
+    } else {
+      SINTER_ASSIGN(const auto chosen, decode(*model, prompt, arguments.count, logits.get()));
+      std::printf(",");
+      printIds("tokens", chosen);
+    }
     std::printf("}\n");
   }
   if (std::fflush(logits.get()) != 0 || std::fflush(stdout) != 0)

@@ -230,9 +230,7 @@ static std::string activationBeside(std::string_view weights, int64_t k) {
   const engine::ProductRules rules{engine::Programs::Tasks};
   const ActivationFormat *asked = engine::activationFor(format, rules);
   const uint64_t length = std::gcd<uint64_t>(asked->scaleLength, k);
-  return llvm::StringRef(
-             activationFormatFor(asked->partLength, length, rules.scalesOfOneBlock()).name)
-      .lower();
+  return llvm::StringRef(activationFormatFor(asked->partLength, length).name).lower();
 }
 
 Result<void> benchBlocks(hal::Device &device, const BenchOptions &options) {

@@ -118,7 +118,6 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   graph::quantizeActivations(
       *module,
       [&](mlir::Type weights) { return activationFor(tile::blockFormatOf(weights), rules); },
-      rules.scalesOfOneBlock(),
       rules.programs == Programs::Threads && activations == Activations::Fastest,
       rules.bfloatRows ? mlir::BFloat16Type::get(&context) : mlir::Type());
   LoweringOptions lowering;

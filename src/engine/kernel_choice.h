@@ -37,12 +37,6 @@ struct ProductRules {
   // Rows of prompts meet weights of blocks as bf16, not as blocks
   // (target::Target::decodesToBfloat).
   bool bfloatRows = false;
-
-  // Tasks multiply panels that hold weights' scales times each step. Threads have none: there a
-  // stepped scale takes two loads and a product where a free one takes a load.
-  Scales scalesOfOneBlock() const {
-    return programs == Programs::Tasks ? Scales::Stepped : Scales::Free;
-  }
 };
 
 kernels::RmsNorm chooseNorm(int64_t columns, kernel::Element out,

@@ -21,7 +21,7 @@ const ActivationFormat *activationFor(const BlockFormat *format, ProductRules ru
   uint32_t length = format->blockLength;
   while (length > kActivationLength && length > rules.scaleLength)
     length /= 2;
-  return &activationFormatFor(packing->groupLength, length, rules.scalesOfOneBlock());
+  return &activationFormatFor(packing->groupLength, length);
 }
 
 // Tasks read blocks side by side for integer dots alone, threads in any case.

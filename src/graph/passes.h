@@ -16,11 +16,10 @@ void joinContracts(mlir::ModuleOp module);
 using ActivationFor = llvm::function_ref<const ActivationFormat *(mlir::Type weights)>;
 
 /// Where a f32 value is contracted with block formats it is rounded first, once for all of them: to
-/// the format with the finest sums that one of them asks for, whose scales of one block are
-/// `ofOneBlock`.
+/// the format with the finest sums that one of them asks for.
 /// With `roundScalars`, where it is contracted with f16 or bf16 it is rounded to that; and to
 /// `besideBlocks`, where that is a type, if it is contracted with blocks that have no such format.
-void quantizeActivations(mlir::ModuleOp module, ActivationFor activationFor, Scales ofOneBlock,
+void quantizeActivations(mlir::ModuleOp module, ActivationFor activationFor,
                          bool roundScalars = false, mlir::Type besideBlocks = {});
 
 /// The KV state, of whatever 16 bits, in this type.

@@ -23,8 +23,8 @@ static uint64_t lengthTogether(Value value) {
 
 // The rounded format of each f32 value that is contracted with blocks: with all sums that any of
 // them asks for, and scales that suit all of them and what makes the value.
-static llvm::DenseMap<Value, const ActivationFormat *>
-formatsOf(ModuleOp module, ActivationFor activationFor, Scales ofOneBlock) {
+static llvm::DenseMap<Value, const ActivationFormat *> formatsOf(ModuleOp module,
+                                                                 ActivationFor activationFor) {
   llvm::DenseMap<Value, const ActivationFormat *> formats;
   module.walk([&](ContractOp contract) {
     Type weights = contract.getB().getType().getElementType();
@@ -39,14 +39,14 @@ formatsOf(ModuleOp module, ActivationFor activationFor, Scales ofOneBlock) {
       part = std::min(part, format->partLength);
       length = std::gcd<uint64_t>(length, format->scaleLength);
     }
-    format = &activationFormatFor(part, std::max<uint64_t>(length, kActivationLength), ofOneBlock);
+    format = &activationFormatFor(part, std::max<uint64_t>(length, kActivationLength));
   });
   return formats;
 }
 
-void quantizeActivations(ModuleOp module, ActivationFor activationFor, Scales ofOneBlock,
-                         bool roundScalars, Type besideBlocks) {
-  auto formats = formatsOf(module, activationFor, ofOneBlock);
+void quantizeActivations(ModuleOp module, ActivationFor activationFor, bool roundScalars,
+                         Type besideBlocks) {
+  auto formats = formatsOf(module, activationFor);
   auto formatOf = [&](Type weights) {
     return isa<tile::BlockType>(weights) ? activationFor(weights) : nullptr;
   };

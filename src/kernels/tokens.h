@@ -9,7 +9,7 @@ namespace sinter::kernels {
 // Rounds rows to a block format. Arguments: x [M, K], out [M, K] of `out`. Grid x walks K, y walks
 // M. `prologue` maps the loaded f32 values.
 struct QuantizeRows {
-  kernel::Element in = kernel::F32, out = kernel::block("q8a_32"); // which every target makes
+  kernel::Element in = kernel::F32, out = kernel::block("q8a"); // which every target makes
   int64_t columns = kernel::dyn;
   int64_t blockRows = 1, blockColumns = 512;
   Slot prologue;

@@ -1,4 +1,4 @@
-// The activation formats by name and by what weights need, and their rounding.
+// The activation formats by name and by what weights need, and how values become blocks.
 #include "numeric/activation_format.h"
 
 #include "base/check.h"
@@ -14,11 +14,7 @@
 
 namespace sinter {
 
-static constexpr uint32_t kExponent = 0x7f800000;
-static constexpr auto kFactorExponent = std::bit_cast<uint32_t>(shiftedFactor(0));
-
-static constexpr ActivationFormat kFormats[] = {kQ8a,   kQ8a32,     kQ8a256,
-                                                kQ8a16, kQ8a16By32, kQ8a16By256};
+static constexpr ActivationFormat kFormats[] = {kQ8a, kQ8a256, kQ8a16, kQ8a16By256};
 
 std::span<const ActivationFormat> activationFormats() {
   return kFormats;
@@ -29,14 +25,11 @@ const ActivationFormat *findActivationFormat(std::string_view name) {
   return found != std::end(kFormats) ? found : nullptr;
 }
 
-const ActivationFormat &activationFormatFor(uint32_t groupLength, uint64_t length,
-                                            Scales ofOneBlock) {
+const ActivationFormat &activationFormatFor(uint32_t groupLength, uint64_t length) {
   const ActivationFormat *best = nullptr;
   for (const ActivationFormat &format : kFormats)
     if (format.partLength == std::min(groupLength, kActivationLength) &&
-        length % format.scaleLength == 0 &&
-        (format.scaleLength > kActivationLength || format.scales == ofOneBlock) &&
-        (!best || format.scaleLength > best->scaleLength))
+        length % format.scaleLength == 0 && (!best || format.scaleLength > best->scaleLength))
       best = &format;
   SINTER_CHECK(best);
   return *best;
@@ -48,16 +41,8 @@ template <typename Number> static Number numberAt(const uint8_t *block, uint32_t
   return number;
 }
 
-SteppedScale steppedScale(const uint8_t *block) {
-  return {numberAt<float>(block, 0),
-          anchoredUnit(numberAt<float>(block, ActivationFormat::kAnchorOffset))};
-}
-
-float activationScale(const ActivationFormat &format, const uint8_t *block) {
-  if (!format.isStepped())
-    return numberAt<float>(block, 0);
-  const SteppedScale scale = steppedScale(block);
-  return scale.factor * scale.unit;
+float activationScale(const ActivationFormat &, const uint8_t *block) {
+  return numberAt<float>(block, 0);
 }
 
 int8_t activationCode(const ActivationFormat &format, const uint8_t *block, uint32_t element) {
@@ -78,24 +63,36 @@ template <typename Number> static void put(std::span<uint8_t> block, uint32_t at
 namespace {
 // Of a scale's elements.
 struct Rounding {
-  float scale, factor; // a code is the value times `factor`, no less than 0
+  float scale, factor; // a code is the value times `factor`, rounded
 };
 } // namespace
 
-static Rounding freeRounding(float most) {
-  float factor = 127 / most;
-  return {most / 127, std::isinf(factor) ? 0 : factor};
+static Rounding roundingTo(float largestCode, float most) {
+  const float factor = largestCode / most;
+  return {most / largestCode, std::isinf(factor) ? 0 : factor};
 }
 
-// The next step that is no less. What NaN holds is not carried beyond it.
-static float steppedUp(float scale) {
-  constexpr uint32_t kBelow = (1u << (23 - kScaleStepBits)) - 1, kNan = 0x7fc00000;
-  return std::bit_cast<float>((std::min(std::bit_cast<uint32_t>(scale), kNan) + kBelow) & ~kBelow);
+// Of the errors, in the order that the header says.
+static float sumOfSquares(std::span<const float> values, float factor) {
+  std::array<float, kActivationLength> squares{};
+  for (size_t at = 0; at < values.size(); ++at) {
+    const float scaled = values[at] * factor, error = scaled - std::nearbyint(scaled);
+    float &sum = squares[at % kActivationLength];
+    sum = at < kActivationLength ? error * error : sum + error * error;
+  }
+  for (uint32_t half = kActivationLength / 2; half > 0; half /= 2)
+    for (uint32_t i = 0; i < half; ++i)
+      squares[i] += squares[i + half];
+  return squares[0];
 }
 
-static Rounding steppedRounding(float most) {
-  float scale = steppedUp(most * (1 / 127.0f));
-  return scale < kLeastScale ? Rounding{0, 0} : Rounding{scale, 1 / scale};
+static Rounding bestRounding(std::span<const float> values) {
+  const float most = largestMagnitude(values);
+  const Rounding fine = roundingTo(kLargestCode, most),
+                 coarse = roundingTo(kSecondLargestCode, most);
+  const float ofCoarse = sumOfSquares(values, coarse.factor),
+              ofFine = sumOfSquares(values, fine.factor);
+  return ofCoarse < ofFine * kSquaredSteps ? coarse : fine;
 }
 
 static void quantizeBlock(const ActivationFormat &format, std::span<const float> values,
@@ -106,21 +103,14 @@ static void quantizeBlock(const ActivationFormat &format, std::span<const float>
     if (!std::isnan(code))
       codes[i] = static_cast<int8_t>(code);
   }
-  const auto bits = std::bit_cast<uint32_t>(by.scale);
-  const float anchor = std::bit_cast<float>(bits & kExponent) * kUnitAnchor;
-  put(block, 0,
-      format.isStepped() ? std::bit_cast<float>((bits & ~kExponent) | kFactorExponent) : by.scale);
+  put(block, 0, by.scale);
   for (uint32_t length : {kActivationLength, format.partLength})
     for (uint32_t part = 0; part < kActivationLength / length; ++part) {
       auto first = codes.begin() + part * length;
       int32_t sum = std::accumulate(first, first + length, 0);
-      put(block, format.sumOffset(length, part),
-          static_cast<float>(sum) * (format.isStepped() ? by.scale : 1));
-      put(block, format.startOffset(length, part),
-          -kActivationStartZero * sum + (format.isStepped() ? std::bit_cast<int32_t>(anchor) : 0));
+      put(block, format.sumOffset(length, part), static_cast<float>(sum));
+      put(block, format.startOffset(length, part), -kActivationStartZero * sum);
     }
-  if (format.isStepped())
-    put(block, ActivationFormat::kAnchorOffset, anchor);
   std::memcpy(block.data() + format.codeOffset(), codes.data(), codes.size());
 }
 
@@ -128,8 +118,7 @@ void quantizeActivation(const ActivationFormat &format, std::span<const float> v
                         std::span<uint8_t> blocks) {
   const uint32_t count = format.scaleLength / kActivationLength;
   SINTER_CHECK(values.size() == format.scaleLength && blocks.size() == count * format.bytes());
-  float most = largestMagnitude(values);
-  Rounding by = format.isStepped() ? steppedRounding(most) : freeRounding(most);
+  const Rounding by = bestRounding(values);
   for (uint32_t block = 0; block < count; ++block)
     quantizeBlock(format, values.subspan(block * kActivationLength, kActivationLength), by,
                   blocks.subspan(block * format.bytes(), format.bytes()));

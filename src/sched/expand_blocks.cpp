@@ -14,8 +14,8 @@ namespace sinter::sched {
 namespace {
 
 constexpr int64_t kGroup = kActivationLength;
-// The activations that threads read and make: one load has a block's scale.
-constexpr ActivationFormat kThreadActivation = kQ8a32;
+// The activations that SIMT programs read and make.
+constexpr ActivationFormat kThreadActivation = kQ8a;
 
 RankedTensorType tileType(Value value) {
   return cast<RankedTensorType>(value.getType());
@@ -208,23 +208,58 @@ void putPart(Rewriter &r, tile::StoreOp store, StringRef field, Value value,
   BlockStoreOp::create(r.b, r.loc, field, value, store.getView(), store.getOffsets());
 }
 
-// Activations of free scales (numeric/activation_format.h): ties to even, and sums of the codes.
+/// How a block's elements become codes, one value a block.
+struct Rounding {
+  Value scale, factor;
+};
+
+// With the largest magnitude as that code.
+Rounding roundingTo(Rewriter &r, const Groups &g, float largestCode) {
+  OpBuilder &b = r.b;
+  Location loc = r.loc;
+  Value code = r.splat(r.f32(g.blocks), largestCode);
+  Value factor = arith::DivFOp::create(b, loc, code, g.most);
+  Value largest = r.splat(r.f32(g.blocks), std::numeric_limits<float>::max());
+  Value isInfinite = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, factor, largest);
+  return {arith::DivFOp::create(b, loc, g.most, code), zeroWhere(r, isInfinite, factor)};
+}
+
+// The sum of the squared errors of each block.
+Value errorsOf(Rewriter &r, const Groups &g, Value factor) {
+  Value scaled = scaledBy(r, g, factor);
+  Value error =
+      arith::SubFOp::create(r.b, r.loc, scaled, math::RoundEvenOp::create(r.b, r.loc, scaled));
+  return tile::ReduceOp::create(r.b, r.loc, r.f32(g.blocks), tile::ReduceKind::Sum,
+                                arith::MulFOp::create(r.b, r.loc, error, error), g.axis);
+}
+
+// The better of two (numeric/activation_format.h); sums of errors have the target's own order.
+Rounding bestRounding(Rewriter &r, const Groups &g) {
+  OpBuilder &b = r.b;
+  Location loc = r.loc;
+  const Rounding fine = roundingTo(r, g, kLargestCode),
+                 coarse = roundingTo(r, g, kSecondLargestCode);
+  Value limit = arith::MulFOp::create(b, loc, errorsOf(r, g, fine.factor),
+                                      r.splat(r.f32(g.blocks), kSquaredSteps));
+  Value isBetter = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT,
+                                         errorsOf(r, g, coarse.factor), limit);
+  return {arith::SelectOp::create(b, loc, isBetter, coarse.scale, fine.scale),
+          arith::SelectOp::create(b, loc, isBetter, coarse.factor, fine.factor)};
+}
+
+// Activations (numeric/activation_format.h): ties to even, and sums of the codes.
 void storeActivations(Rewriter &r, tile::StoreOp store, Value value) {
   OpBuilder &b = r.b;
   Location loc = r.loc;
   Groups g = groupsOf(r, value, kGroup);
-  Value largestCode = r.splat(r.f32(g.blocks), 127);
-  Value factor = arith::DivFOp::create(b, loc, largestCode, g.most);
-  Value largest = r.splat(r.f32(g.blocks), std::numeric_limits<float>::max());
-  Value isInfinite = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, factor, largest);
-  Value rounded =
-      math::RoundEvenOp::create(b, loc, scaledBy(r, g, zeroWhere(r, isInfinite, factor)));
+  const Rounding by = bestRounding(r, g);
+  Value rounded = math::RoundEvenOp::create(b, loc, scaledBy(r, g, by.factor));
   Value codes = arith::FPToSIOp::create(b, loc, r.i32(g.elements), rounded);
   Value sum = tile::ReduceOp::create(b, loc, r.i32(g.blocks), tile::ReduceKind::Sum, codes, g.axis);
   Value zero = r.splat(r.i32(g.blocks), -kActivationStartZero);
   putPart(r, store, "code", arith::TruncIOp::create(b, loc, r.i8(g.elements), codes),
           tileType(value).getShape());
-  putPart(r, store, "scale", arith::DivFOp::create(b, loc, g.most, largestCode), g.perBlock);
+  putPart(r, store, "scale", by.scale, g.perBlock);
   putPart(r, store, "sum", arith::SIToFPOp::create(b, loc, r.f32(g.blocks), sum), g.perBlock);
   putPart(r, store, "start", arith::MulIOp::create(b, loc, sum, zero), g.perBlock);
 }

@@ -10,7 +10,7 @@ namespace sinter::sched {
 
 /// Rewrites every tile.dot of two block formats, tile.decode and stored tile.quantize of `kernel`
 /// to sched.block_load, sched.block_store and arithmetic, with the same results bit for bit.
-/// Formats are those of numeric/dot_packing.h, of activations Q8A_32 alone. What cannot be
+/// Formats are those of numeric/dot_packing.h, of activations Q8A alone. What cannot be
 /// rewritten is a diagnostic.
 mlir::LogicalResult expandBlocks(tile::KernelOp kernel, const LaneFacts &facts);
 

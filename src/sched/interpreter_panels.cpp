@@ -66,14 +66,6 @@ static void putScale(const BlockFormat &format, const uint8_t *block, uint32_t e
   word = withNumber(word, scaleNumber(format, block, element), pairs, at.second);
 }
 
-// Times the factor of each step, row by row from `at` on.
-static void putSteps(const BlockFormat &format, const uint8_t *block, uint32_t element, int64_t at,
-                     Tile &scales) {
-  for (uint32_t step = 0; step < kScaleSteps; ++step)
-    scales.as<float>()[at + step * scales.shape()[1]] =
-        format.scale.value(block, element) * shiftedFactor(step);
-}
-
 Result<void> executeExpand(ExpandOp op, Task &task) {
   const Tile &blocks = tileOf(task, op.getBlocks());
   const BlockFormat &format = *blocks.element().format;
@@ -84,8 +76,7 @@ Result<void> executeExpand(ExpandOp op, Task &task) {
     SINTER_ASSIGN(mins, task.engine().allocate(*op, op.getMins().getType(), task));
   }
   const bool pairs = op.getPairs();
-  const int64_t steps = op.getStepped() ? kScaleSteps : 1;
-  int64_t columns = words.shape()[1], groups = scales.shape()[0] / steps * (pairs ? 2 : 1);
+  int64_t columns = words.shape()[1], groups = scales.shape()[0] * (pairs ? 2 : 1);
   auto first = static_cast<uint32_t>(op.getPart() * kActivationLength);
   for (int64_t column = 0; column < columns; ++column) {
     const uint8_t *block = blocks.as<uint8_t>() + column * format.blockBytes;
@@ -94,10 +85,7 @@ Result<void> executeExpand(ExpandOp op, Task &task) {
           wordOf(format, block, first + static_cast<uint32_t>(word) * kWordBytes);
     for (int64_t group = 0; group < groups; ++group) {
       auto element = first + static_cast<uint32_t>(group * kActivationLength / groups);
-      if (op.getStepped())
-        putSteps(format, block, element, group * steps * columns + column, scales);
-      else
-        putScale(format, block, element, scaleAt(group, column, columns, pairs), pairs, scales);
+      putScale(format, block, element, scaleAt(group, column, columns, pairs), pairs, scales);
       if (mins)
         mins->as<float>()[group * columns + column] = format.min.value(block, element);
     }
@@ -128,12 +116,11 @@ namespace {
 struct Panel {
   const Tile &a, &words, &scales;
   const Tile *mins;
-  bool pairs, stepped;
+  bool pairs;
   IntegerScales integers; // where scales are numbers
 
   int64_t columns() const { return words.shape()[1]; }
-  int64_t steps() const { return stepped ? kScaleSteps : 1; }
-  int64_t groups() const { return scales.shape()[0] / steps() * (pairs ? 2 : 1); }
+  int64_t groups() const { return scales.shape()[0] * (pairs ? 2 : 1); }
 };
 
 // Sums over a group.
@@ -167,27 +154,8 @@ static GroupSums sumsOf(const Panel &p, int64_t row, int64_t column, int64_t gro
   return sums;
 }
 
-// Group by group: the exact dot above a's anchor, scaled by b's scale times a's factor, then the
-// scaled sum of the activations times the minimum.
-static float addStepped(const Panel &p, int64_t row, int64_t column, float sums) {
-  const auto [factor, unit] = steppedScale(blockOf(p.a, row));
-  const auto step = std::bit_cast<uint32_t>(factor) >> (23 - kScaleStepBits) & (kScaleSteps - 1);
-  for (int64_t group = 0; group < p.groups(); ++group) {
-    GroupSums of = sumsOf(p, row, column, group);
-    float by = p.stepped ? p.scales.as<float>()[(group * kScaleSteps + step) * p.columns() + column]
-                         : p.scales.as<float>()[group * p.columns() + column] * factor;
-    sums = std::fma(static_cast<float>(of.dot) * unit, by, sums);
-    if (p.mins)
-      sums = std::fma(-p.mins->as<float>()[group * p.columns() + column],
-                      static_cast<float>(of.codes) * (factor * unit), sums);
-  }
-  return sums;
-}
-
-// The same by b's scales alone.
+// Group by group: the exact dot times b's scale, less the sum of the codes times the minimum.
 static float addColumn(const Panel &p, int64_t row, int64_t column, float sums) {
-  if (p.a.element().activation->isStepped())
-    return addStepped(p, row, column, sums);
   for (int64_t group = 0; group < p.groups(); ++group) {
     GroupSums of = sumsOf(p, row, column, group);
     int64_t at = group * p.columns() + column;
@@ -220,7 +188,6 @@ Result<void> executePanelDot(PanelDotOp op, Task &task) {
               tileOf(task, op.getScales()),
               op.getMins() ? &tileOf(task, op.getMins()) : nullptr,
               op.getPairs(),
-              op.getStepped(),
               {static_cast<uint32_t>(op.getShift().value_or(0))}};
   SINTER_TRY(task.engine().charge(*op, uint64_t(acc.count()) * kActivationLength, task));
   SINTER_ASSIGN(Tile out, task.engine().allocate(*op, op.getResult().getType(), task));

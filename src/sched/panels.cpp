@@ -20,35 +20,25 @@ static bool isMatrix(RankedTensorType type, Type element) {
   return type.getRank() == 2 && type.getElementType() == element;
 }
 
-namespace {
-// What rows of scales are for.
-struct ScaleRows {
-  bool pairs, stepped;
-
-  // Groups of 32 elements; 0: they are for no whole groups.
-  int64_t groupsOf(RankedTensorType scales) const {
-    const int64_t steps = stepped ? kScaleSteps : 1;
-    int64_t groups = scales.getDimSize(0) / steps * (pairs ? 2 : 1);
-    return scales.getDimSize(0) % steps == 0 && (groups == 1 || groups == 2) ? groups : 0;
-  }
-};
-} // namespace
+// The groups of 32 elements that rows of scales are for; 0: they are for no whole groups.
+static int64_t groupsOf(RankedTensorType scales, bool pairs) {
+  const int64_t groups = scales.getDimSize(0) * (pairs ? 2 : 1);
+  return groups == 1 || groups == 2 ? groups : 0;
+}
 
 // Words, scales and minima of one part of N columns.
-static LogicalResult verifyPanel(Operation *op, Value words, Value scales, Value mins,
-                                 ScaleRows rows) {
+static LogicalResult verifyPanel(Operation *op, Value words, Value scales, Value mins, bool pairs) {
   Builder b(op->getContext());
   RankedTensorType type = typeOf(words), scaleType = typeOf(scales);
   bool numbers = isMatrix(scaleType, b.getI32Type());
   if (!isMatrix(type, b.getI32Type()) || type.getDimSize(0) != kWords ||
-      !(numbers ? !rows.stepped : (isMatrix(scaleType, b.getF32Type()) && !rows.pairs)) ||
-      scaleType.getDimSize(1) != type.getDimSize(1) || !rows.groupsOf(scaleType))
+      !(numbers || (isMatrix(scaleType, b.getF32Type()) && !pairs)) ||
+      scaleType.getDimSize(1) != type.getDimSize(1) || !groupsOf(scaleType, pairs))
     return op->emitOpError() << "has words " << type << " and scales " << scaleType << ", expected "
                              << kWords << "xNxi32 and one or two groups x N x"
-                             << " f32, " << kScaleSteps << " rows each where they are stepped,"
-                             << " or i32 as numbers or pairs";
+                             << " f32, or i32 as numbers or pairs";
   auto minType =
-      RankedTensorType::get({rows.groupsOf(scaleType), type.getDimSize(1)}, b.getF32Type());
+      RankedTensorType::get({groupsOf(scaleType, pairs), type.getDimSize(1)}, b.getF32Type());
   if (mins && mins.getType() != minType)
     return op->emitOpError() << "has minima " << mins.getType() << ", expected " << minType;
   return success();
@@ -84,11 +74,10 @@ LogicalResult ExpandOp::verify() {
     return emitOpError() << "has " << (getMins() ? "" : "no ") << "minima of " << type;
   if (scales.getElementType().isInteger(32) && !integerScales(*format))
     return emitOpError() << "takes scales of " << type << " as numbers, which they are not";
-  const ScaleRows rows{getPairs(), getStepped()};
-  if (failed(verifyPanel(*this, getWords(), getScales(), getMins(), rows)))
+  if (failed(verifyPanel(*this, getWords(), getScales(), getMins(), getPairs())))
     return failure();
   int64_t groups = kActivationLength / dotGroupLength(*format);
-  if (rows.groupsOf(scales) == groups)
+  if (groupsOf(scales, getPairs()) == groups)
     return success();
   return emitOpError() << "has scales " << scales << " of " << type << ", expected those of "
                        << groups << " groups";
@@ -117,19 +106,11 @@ LogicalResult AddScaledOp::verify() {
       getSums().getType() != acc || getResult().getType() != acc)
     return emitOpError() << "adds " << getSums().getType() << " to " << acc << " by the scales of "
                          << getA().getType() << ", expected one block of activations a row";
-  if (tile::activationFormatOf(typeOf(getA()).getElementType())->isStepped())
-    return emitOpError() << "adds sums by the scales of " << getA().getType()
-                         << ", which are stepped: panel_dot multiplies by them";
   return success();
 }
 
 LogicalResult PanelDotOp::verify() {
-  const ActivationFormat *activation = tile::activationFormatOf(typeOf(getA()).getElementType());
-  const bool stepped = activation && activation->isStepped();
-  if (getStepped() && !stepped)
-    return emitOpError() << "has stepped scales beside those of " << getA().getType()
-                         << ", which are not";
-  if (failed(verifyPanel(*this, getWords(), getScales(), getMins(), {getPairs(), getStepped()})))
+  if (failed(verifyPanel(*this, getWords(), getScales(), getMins(), getPairs())))
     return failure();
   RankedTensorType acc = typeOf(getAcc()), words = typeOf(getWords()), scales = typeOf(getScales());
   if (!areRowsOf(getA(), kActivationLength, acc) || acc.getDimSize(1) != words.getDimSize(1) ||

@@ -88,13 +88,11 @@ def Sched_ExpandOp : Sched_Op<"expand", []> {
   let description = [{
     Words [8, N] of four numbers T - zero + 128 as bytes (how a target keeps them is its own: only panel_dot reads them),
     scales, and minima [groups, N] where the format has them. Scales are f32 [groups, N], or the numbers of integer scales
-    (numeric/integer_scales.h) as i32 [groups, N], with `pairs` as two words of 16 bits [groups / 2, N]. `stepped` ones,
-    f32 [groups * kScaleSteps, N], stand beside activations whose scales are (numeric/activation_format.h): each times
-    the factor of every step and 2^kAnchorShift.
+    (numeric/integer_scales.h) as i32 [groups, N], with `pairs` as two words of 16 bits [groups / 2, N].
   }];
-  let arguments = (ins Tile_Tile:$blocks, I64Attr:$part, UnitAttr:$pairs, UnitAttr:$stepped);
+  let arguments = (ins Tile_Tile:$blocks, I64Attr:$part, UnitAttr:$pairs);
   let results = (outs Tile_Tile:$words, Tile_Tile:$scales, Optional<Tile_Tile>:$mins);
-  let assemblyFormat = "$blocks `part` $part (`pairs` $pairs^)? (`stepped` $stepped^)? attr-dict `:` type($blocks) `->` type(results)";
+  let assemblyFormat = "$blocks `part` $part (`pairs` $pairs^)? attr-dict `:` type($blocks) `->` type(results)";
   let hasVerifier = 1;
 }
 
@@ -109,12 +107,11 @@ def Sched_TotalScalesOp : Sched_Op<"total_scales", []> {
 def Sched_PanelDotOp : Sched_Op<"panel_dot", []> {
   let summary = "acc + a . b as tile.dot of blocks defines it, for one block of activations a row and an expanded part of b";
   let description = [{
-    Scales of a that are not stepped are left to add_scaled; beside those that are, b's may be expanded `stepped`. Sums
-    are f32, or totals of integer scales in i32: then `shift` is the bits that a dot loses, and minima are left to
+    Scales of a are left to add_scaled. Sums are f32, or totals of integer scales in i32: then `shift` is the bits that a dot loses, and minima are left to
     scale_totals. The numbers of b lie in [`least`, `most`].
   }];
   let arguments = (ins Tile_Tile:$a, Tile_Tile:$words, Tile_Tile:$scales, Tile_Tile:$acc, Optional<Tile_Tile>:$mins,
-                       UnitAttr:$pairs, UnitAttr:$stepped, OptionalAttr<I64Attr>:$shift,
+                       UnitAttr:$pairs, OptionalAttr<I64Attr>:$shift,
                        DefaultValuedAttr<I64Attr, "INT8_MIN">:$least, DefaultValuedAttr<I64Attr, "INT8_MAX">:$most);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";

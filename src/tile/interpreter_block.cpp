@@ -165,10 +165,9 @@ namespace {
 // Integer scales are numbers, and `totals` is for all groups of a block.
 struct Parts {
   int64_t group = 0; // elements
-  bool hasMin = false, stepped = false;
+  bool hasMin = false;
   std::optional<IntegerScales> integers;
   SmallVector<float, 0> numbers, scales, mins;
-  SmallVector<float, 0> units; // of stepped scales, whose factors are in `scales`
   SmallVector<TotalScale, 0> totals;
 };
 
@@ -192,14 +191,8 @@ static void appendActivation(const Tile &tile, int64_t block, Parts &parts) {
   const uint8_t *bytes = activationAt(tile, block);
   for (uint32_t e = 0; e < kActivationLength; ++e)
     parts.numbers.push_back(activationCode(*tile.element().activation, bytes, e));
-  const int64_t groups = kActivationLength / parts.group;
-  if (!parts.stepped) {
-    parts.scales.append(groups, activationScale(*tile.element().activation, bytes));
-    return;
-  }
-  const SteppedScale scale = steppedScale(bytes);
-  parts.scales.append(groups, scale.factor);
-  parts.units.append(groups, scale.unit);
+  parts.scales.append(kActivationLength / parts.group,
+                      activationScale(*tile.element().activation, bytes));
 }
 
 static void appendBlock(const Tile &tile, int64_t block, Parts &parts) {
@@ -223,7 +216,6 @@ static Parts takeApart(const Tile &tile, int64_t group, const ActivationFormat *
   Parts parts;
   parts.group = group;
   parts.hasMin = tile.element().format && tile.element().format->min.present();
-  parts.stepped = tile.element().activation && tile.element().activation->isStepped();
   if (beside && tile.element().format)
     parts.integers = integerScales(*tile.element().format, *beside);
   for (int64_t block = 0; block < tile.count() / tile.element().length; ++block)
@@ -272,25 +264,14 @@ static float integerSums(const Parts &a, const Parts &b, int64_t left, int64_t r
   return sum;
 }
 
-// acc plus the products of a group, by both scales at once.
-static float addStepped(const Parts &a, const Parts &b, int64_t left, int64_t right, float acc) {
-  GroupSums sums = sumsOf(a, b, left, right);
-  const float unit = a.units[left], factor = a.scales[left];
-  acc = std::fma(static_cast<float>(sums.dot) * unit, b.scales[right] * factor, acc);
-  if (b.hasMin)
-    acc = std::fma(-b.mins[right], static_cast<float>(sums.codes) * (factor * unit), acc);
-  return acc;
-}
-
-// acc plus the products of row i of a and row j of b: where a's scales are not stepped `together`
-// groups, which share one of them, are summed up, then scaled.
+// acc plus the products of row i of a and row j of b: `together` groups, which share a scale of a,
+// are summed up, then scaled.
 static float dotRows(const Parts &a, const Parts &b, int64_t i, int64_t j, int64_t groups,
                      int64_t together, float acc) {
   auto sumsOfGroups = b.integers ? integerSums : scaledSums;
   for (int64_t first = 0; first < groups; first += together) {
     const int64_t left = i * groups + first, right = j * groups + first;
-    acc = a.stepped ? addStepped(a, b, left, right, acc)
-                    : std::fma(sumsOfGroups(a, b, left, right, together), a.scales[left], acc);
+    acc = std::fma(sumsOfGroups(a, b, left, right, together), a.scales[left], acc);
   }
   return acc;
 }
@@ -298,7 +279,7 @@ static float dotRows(const Parts &a, const Parts &b, int64_t i, int64_t j, int64
 // Elements of whole groups that are scaled at once.
 static int64_t lengthTogether(const Tile &a, int64_t group) {
   const ActivationFormat *activation = a.element().activation;
-  return activation && !activation->isStepped() ? activation->scaleLength : group;
+  return activation ? activation->scaleLength : group;
 }
 
 Result<void> blockDot(OpCall &call) {

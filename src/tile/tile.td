@@ -255,10 +255,8 @@ def Tile_DotOp : Tile_Op<"dot", [Pure]> {
     So do, on CPUs, words (i32) of two bf16 each, neighbours along K (numeric/bfloat_pairs.h, sched.pair).
     Two block-scaled operands use an exact integer dot per group of their blocks (numeric/block_format.h), then
     sum = fma(dot, scale_b, sum), and for a format with minima sum = fma(min_b, sum_a, sum). The sum begins at -0 with each
-    scale of a, so that the first of it is a product; acc = fma(sum, scale_a, acc). Stepped scales of activations,
-    2^e * factor (numeric/activation_format.h), need no sum: acc = fma(dot * 2^e, scale_b * factor, acc), then
-    acc = fma(min_b, sum_a * scale_a, acc). Beside other activations b may
-    have integer scales (numeric/integer_scales.h): dots of groups, of which a format may take off the lowest bits, sum up
+    scale of a, so that the first of it is a product; acc = fma(sum, scale_a, acc). Where a scale of a reaches over a
+    block of b, b may have integer scales (numeric/integer_scales.h): dots of groups, of which a format may take off the lowest bits, sum up
     as integers over a block, sum = fma(f32(total), scale_b, centre_b), then come the minima of all these groups.
     Groups and K ascend.
   }];

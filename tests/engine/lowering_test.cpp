@@ -130,7 +130,7 @@ TEST(Lowering, CompiledCodeReadsNoStridesThatItKnows) {
   auto target = target::findTarget("cuda:sm_90a");
   ASSERT_TRUE(target) << target.error().message;
   for (bool known : {true, false}) {
-    Lowered lowered(normThenProduct("q8a_32"), options);
+    Lowered lowered(normThenProduct("q8a"), options);
     ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
     const std::string code = lowered.compiled(**target, /*otherStrides=*/!known);
     EXPECT_EQ(code.find("[rms_norm_0_param_5]") == std::string::npos, known) << code;
@@ -589,8 +589,7 @@ TEST(Lowering, HeadsThatShareKeysAreRoundedTogetherOnTasks) {
   };
   EXPECT_EQ(outOf(blockOf("q8a"), Programs::Tasks), "!tile.view<?x256x!tile.block<\"q8a\">");
   EXPECT_EQ(outOf(blockOf("q8a_256"), Programs::Tasks), "!tile.view<?x4x64xf32"); // of two groups
-  EXPECT_EQ(outOf(blockOf("q8a_32"), Programs::Threads),
-            "!tile.view<?x4x64x!tile.block<\"q8a_32\">");
+  EXPECT_EQ(outOf(blockOf("q8a"), Programs::Threads), "!tile.view<?x4x64x!tile.block<\"q8a\">");
   EXPECT_EQ(outOf("bf16", Programs::Threads), "!tile.view<?x4x64xbf16");
 }
 
@@ -609,10 +608,9 @@ TEST(Lowering, RowsOfActivationsBeginInDifferentBanksOnThreads) {
     return bytes;
   };
   EXPECT_THAT(temporaries(normThenProduct(), Programs::Tasks), testing::Contains("96 * T"));
-  EXPECT_THAT(temporaries(normThenProduct("q8a_32"), Programs::Threads),
-              testing::Contains("T * 176"));
+  EXPECT_THAT(temporaries(normThenProduct("q8a"), Programs::Threads), testing::Contains("T * 176"));
   EXPECT_THAT(temporaries(attendThenProduct("q8a"), Programs::Tasks), testing::Contains("384 * T"));
-  EXPECT_THAT(temporaries(attendThenProduct("q8a_32"), Programs::Threads),
+  EXPECT_THAT(temporaries(attendThenProduct("q8a"), Programs::Threads),
               testing::Contains("T * 528"));
 }
 

@@ -104,15 +104,15 @@ TEST_F(Weights, ScalesOfActivationsAreAsLongAsRegistersAllow) {
   EXPECT_EQ(nameFor("Q4_K", 256), "Q8A_256");
   EXPECT_EQ(nameFor("Q4_1", 384), "Q8A");
   EXPECT_EQ(nameFor("Q8_0", 384), "Q8A");
-  EXPECT_EQ(nameFor("Q4_1", 384, Programs::Threads), "Q8A_32");
-  EXPECT_EQ(nameFor("Q8_0", 384, Programs::Threads), "Q8A_32");
+  EXPECT_EQ(nameFor("Q4_1", 384, Programs::Threads), "Q8A");
+  EXPECT_EQ(nameFor("Q8_0", 384, Programs::Threads), "Q8A");
 }
 
 TEST_F(Weights, ElementsTakeTheBytesOfTheirFormat) {
   EXPECT_EQ(elementBytes(block("q4_1")).bytes, 20);
   EXPECT_EQ(elementBytes(block("q4_1")).length, 32);
   EXPECT_EQ(elementBytes(block("q8a")).bytes, 48);
-  EXPECT_EQ(elementBytes(block("q8a_32")).bytes, 44);
+  EXPECT_EQ(elementBytes(block("q8a")).bytes, 44);
   EXPECT_EQ(elementBytes(mlir::BFloat16Type::get(&context_)).bytes, 2);
   EXPECT_EQ(blockFormatOf(block("q8a")), nullptr);
 }

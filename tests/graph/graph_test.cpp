@@ -312,7 +312,7 @@ TEST_F(Graph, PoolsAreKeptInTheTypeThatIsAskedForFromTheStateToTheAttention) {
 TEST_F(Graph, ActivationsAreRoundedOnceForBlockFormatsOnly) {
   auto module = parse(kTwoContracts);
   ASSERT_TRUE(module) << messages_;
-  quantizeActivations(*module, [](mlir::Type) { return &kQ8a; }, Scales::Stepped);
+  quantizeActivations(*module, [](mlir::Type) { return &kQ8a; });
   ASSERT_TRUE(mlir::succeeded(mlir::verify(*module)));
   int rounded = 0, left = 0;
   module->walk([&](QuantizeOp) { ++rounded; });
@@ -325,7 +325,7 @@ TEST_F(Graph, ActivationsBesideBlocksWithoutSuchAFormatTakeTheFloatThatIsAskedFo
   auto module = parse(kTwoContracts);
   ASSERT_TRUE(module) << messages_;
   auto none = [](mlir::Type) -> const ActivationFormat * { return nullptr; };
-  quantizeActivations(*module, none, Scales::Free, /*roundScalars=*/true,
+  quantizeActivations(*module, none, /*roundScalars=*/true,
                       mlir::BFloat16Type::get(module->getContext()));
   ASSERT_TRUE(mlir::succeeded(mlir::verify(*module)));
   int rounded = 0, beside = 0;
@@ -337,7 +337,7 @@ TEST_F(Graph, ActivationsBesideBlocksWithoutSuchAFormatTakeTheFloatThatIsAskedFo
 
 // What one kernel makes together, heads of a value one by one, holds whole scales.
 TEST_F(Graph, ScalesOfActivationsSuitTheirMakerAndAllTheirReaders) {
-  auto formatsOf = [&](const char *weights, const char *more, Scales scales = Scales::Stepped) {
+  auto formatsOf = [&](const char *weights, const char *more) {
     auto module = parse(std::string(R"(
   %x = graph.input "x" : tensor<?x512xf32, #graph.dims<T>>
   %h = graph.input "h" : tensor<?x8x64xf32, #graph.dims<T>>
@@ -359,9 +359,9 @@ TEST_F(Graph, ScalesOfActivationsSuitTheirMakerAndAllTheirReaders) {
     EXPECT_TRUE(module) << messages_;
     auto activationFor = [&](mlir::Type type) -> const ActivationFormat * {
       const BlockFormat &format = *tile::blockFormatOf(type);
-      return &activationFormatFor(dotGroupLength(format), format.blockLength, scales);
+      return &activationFormatFor(dotGroupLength(format), format.blockLength);
     };
-    quantizeActivations(*module, activationFor, scales);
+    quantizeActivations(*module, activationFor);
     std::vector<std::string> formats;
     module->walk([&](ContractOp op) {
       formats.push_back(
@@ -372,10 +372,6 @@ TEST_F(Graph, ScalesOfActivationsSuitTheirMakerAndAllTheirReaders) {
   using testing::ElementsAre;
   EXPECT_THAT(formatsOf("q4_k", "q6_k"), ElementsAre("q8a_16_256", "q8a_16_256", "q8a"));
   EXPECT_THAT(formatsOf("q6_k", "q8_0"), ElementsAre("q8a_16", "q8a_16", "q8a_16"));
-  EXPECT_THAT(formatsOf("q4_k", "q6_k", Scales::Free),
-              ElementsAre("q8a_16_256", "q8a_16_256", "q8a_32"));
-  EXPECT_THAT(formatsOf("q6_k", "q8_0", Scales::Free),
-              ElementsAre("q8a_16_32", "q8a_16_32", "q8a_16_32"));
 }
 
 // Heads that attend to the same keys lie side by side and are rounded together.
@@ -406,7 +402,7 @@ TEST_F(Graph, ScalesOfActivationsSpanTheHeadsThatShareKeys) {
     EXPECT_TRUE(module) << messages_;
     if (!module)
       return std::string();
-    quantizeActivations(*module, [](mlir::Type) { return &kQ8a16By256; }, Scales::Stepped);
+    quantizeActivations(*module, [](mlir::Type) { return &kQ8a16By256; });
     std::string format;
     module->walk([&](ContractOp op) {
       format = llvm::cast<tile::BlockType>(op.getA().getType().getElementType()).getFormat().str();

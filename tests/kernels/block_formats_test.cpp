@@ -2,7 +2,6 @@
 #include "kernels/run_support.h"
 #include "numeric/block_format.h"
 #include "numeric/dot_packing.h"
-#include "numeric/stepped_scales.h"
 #include "tile/mlir_pch.h"
 
 #include <cstring>
@@ -24,20 +23,17 @@ struct Coded {
 };
 
 const std::pair<const char *, const ActivationFormat &> kActivations[] = {{"q8a", kQ8a},
-                                                                          {"q8a_32", kQ8a32}};
+                                                                          {"q8a_16", kQ8a16}};
 
-// The values of rows in a format whose scales are of one block, by its definition in
-// numeric/activation_format.h.
+// The values of rows in a format whose scales are of one block.
 std::vector<float> activations(const ActivationFormat &format, const std::vector<float> &values) {
   std::vector<float> result;
+  std::vector<uint8_t> block(format.bytes());
   for (size_t start = 0; start < values.size(); start += kActivationLength) {
-    float high = 0;
-    for (size_t i = 0; i < kActivationLength; ++i)
-      high = std::max(high, std::abs(values[start + i]));
-    const float scale = format.isStepped() ? stepFrom(high / 127) : high / 127;
-    const float inverse = high == 0 ? 0 : format.isStepped() ? 1 / scale : 127 / high;
-    for (size_t i = 0; i < kActivationLength; ++i)
-      result.push_back(scale * std::nearbyint(values[start + i] * inverse));
+    quantizeActivation(format, std::span(values).subspan(start, kActivationLength), block);
+    for (uint32_t i = 0; i < kActivationLength; ++i)
+      result.push_back(activationScale(format, block.data()) *
+                       activationCode(format, block.data(), i));
   }
   return result;
 }
@@ -86,16 +82,14 @@ TEST(QuantizeRows, ActivationsKeepScaleSumAndCodes) {
     for (int64_t block = 0; block < columns / kActivationLength; ++block) {
       const uint8_t *bytes = &out[block * format.bytes()];
       const float scale = activationScale(format, bytes);
-      int32_t anchor = 0, start, sum = 0;
-      if (format.isStepped())
-        std::memcpy(&anchor, bytes + ActivationFormat::kAnchorOffset, sizeof anchor);
+      int32_t start, sum = 0;
       std::memcpy(&start, bytes + format.startOffset(kActivationLength, 0), sizeof start);
       for (uint32_t i = 0; i < kActivationLength; ++i) {
         const int8_t code = activationCode(format, bytes, i);
         sum += code;
         ASSERT_EQ(scale * code, expected[block * kActivationLength + i]);
       }
-      EXPECT_EQ(start, anchor - 128 * sum);
+      EXPECT_EQ(start, -128 * sum);
     }
   }
 }

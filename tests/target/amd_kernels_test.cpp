@@ -14,13 +14,13 @@ using namespace mlir;
 namespace sinter::target::amd {
 namespace {
 
+using cpu::conformanceCases;
 using cpu::KernelCase;
-using cpu::threadCases;
 
 constexpr const char *kProcessors[] = {"gfx90a", "gfx942", "gfx1100", "gfx1201"};
 
 std::string nameOf(size_t test, const char *processor) {
-  return threadCases()[test].label + "_" + processor;
+  return conformanceCases()[test].label + "_" + processor;
 }
 
 // ---- code objects ----
@@ -30,7 +30,7 @@ class AmdCompiles : public testing::TestWithParam<std::tuple<size_t, size_t>> {}
 TEST_P(AmdCompiles, ToACodeObjectThatAgrees) {
   const size_t test = std::get<0>(GetParam());
   const char *processor = kProcessors[std::get<1>(GetParam())];
-  tile::KernelModule source = cpu::buildCase(threadCases()[test]);
+  tile::KernelModule source = cpu::buildCase(conformanceCases()[test]);
   ASSERT_TRUE(source.ok()) << source.diagnosticText();
   std::string diagnostics;
   ScopedDiagnosticHandler handler(source.module().getContext(), [&](Diagnostic &d) {
@@ -59,7 +59,7 @@ TEST_P(AmdCompiles, ToACodeObjectThatAgrees) {
 
 INSTANTIATE_TEST_SUITE_P(Kernels, AmdCompiles,
                          testing::ValuesIn(cpu::casesInWays(
-                             threadCases(), {std::begin(kProcessors), std::end(kProcessors)})),
+                             conformanceCases(), {std::begin(kProcessors), std::end(kProcessors)})),
                          [](const auto &info) {
                            return nameOf(std::get<0>(info.param),
                                          kProcessors[std::get<1>(info.param)]);
@@ -78,7 +78,7 @@ protected:
 };
 
 TEST_P(AmdLaneConformance, Holds) {
-  const KernelCase &c = threadCases()[GetParam()];
+  const KernelCase &c = conformanceCases()[GetParam()];
   const AmdFacts &facts = *findFacts(processor());
   tile::KernelModule source = cpu::buildCase(c);
   ASSERT_TRUE(source.ok()) << source.diagnosticText();
@@ -102,10 +102,10 @@ TEST_P(AmdLaneConformance, Holds) {
 }
 
 std::vector<size_t> casesOfLanes() {
-  std::vector<size_t> all(threadCases().size());
+  std::vector<size_t> all(conformanceCases().size());
   std::iota(all.begin(), all.end(), size_t(0));
   return sampled(all, [](size_t test) {
-    std::vector<std::string> properties = propertiesOf(threadCases()[test]);
+    std::vector<std::string> properties = propertiesOf(conformanceCases()[test]);
     properties.push_back(processorOf(test));
     return properties;
   });

@@ -23,11 +23,11 @@ class BlockDots : public testing::TestWithParam<Parameters> {
 protected:
   static std::string lower(std::string_view name) { return llvm::StringRef(name).lower(); }
   const BlockFormat &format() const { return *std::get<0>(GetParam()); }
-  std::string activation() const { return activation(format().blockLength, Scales::Stepped); }
+  std::string activation() const { return activation(format().blockLength); }
   // With a scale for each 32 elements.
-  std::string narrow(Scales scales) const { return activation(kActivationLength, scales); }
-  std::string activation(uint64_t length, Scales scales) const {
-    return lower(activationFormatFor(dotPacking(format())->groupLength, length, scales).name);
+  std::string narrow() const { return activation(kActivationLength); }
+  std::string activation(uint64_t length) const {
+    return lower(activationFormatFor(dotPacking(format())->groupLength, length).name);
   }
   // Columns of so many vectors, in whole groups of packed rows: more would be more of the same
   // code.
@@ -78,8 +78,7 @@ class DotVariants : public BlockDots {};
 
 // Where a scale spans several blocks of weights.
 TEST_P(DotVariants, OfScalesForSeveralBlocksEqualTheInterpreters) {
-  const ActivationFormat &wide =
-      activationFormatFor(dotPacking(format())->groupLength, 256, Scales::Stepped);
+  const ActivationFormat &wide = activationFormatFor(dotPacking(format())->groupLength, 256);
   if (format().blockLength % wide.scaleLength == 0)
     return; // the cases above
   const auto blocks = static_cast<int64_t>(wide.scaleLength / format().blockLength);
@@ -91,12 +90,10 @@ TEST_P(DotVariants, OfScalesForSeveralBlocksEqualTheInterpreters) {
 }
 
 TEST_P(DotVariants, OfScalesForEachBlockEqualTheInterpreters) {
-  for (Scales scales : {Scales::Free, Scales::Stepped}) {
-    if (narrow(scales) == activation())
-      continue; // the cases above
-    holds(productOf(narrow(scales), 13, columns(3), 1));
-    holds(productOf(narrow(scales), 1, columns(4), 2));
-  }
+  if (narrow() == activation())
+    return; // the cases above
+  holds(productOf(narrow(), 13, columns(3), 1));
+  holds(productOf(narrow(), 1, columns(4), 2));
 }
 
 // K in one step leaves no loop: sums end where they are stored. Rows that a does not have are zero.

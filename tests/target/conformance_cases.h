@@ -17,15 +17,8 @@ inline KernelCases makeCases(const std::string &activation) {
   return cases;
 }
 
-// Of tasks, whose scales of activations are stepped.
-inline const KernelCases &taskCases() {
+inline const KernelCases &conformanceCases() {
   static const KernelCases cases = makeCases("q8a");
-  return cases;
-}
-
-// Of blocks of threads, whose scales of activations are free.
-inline const KernelCases &threadCases() {
-  static const KernelCases cases = makeCases("q8a_32");
   return cases;
 }
 

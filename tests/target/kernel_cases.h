@@ -141,8 +141,7 @@ inline KernelCase roundedRowsCase(const std::string &kernel, int64_t rows, int64
 }
 
 // Rows of one number that is as small or as large as can be, or none, and rows that begin with it.
-// Some lie beside the least of which a stepped scale, 2^-100, and an inverse of a free one are
-// made.
+// Some lie beside the least of which an inverse of a scale is made.
 inline KernelCase extremeRowsCase(const std::string &out, int64_t columns) {
   static constexpr double kNumbers[] = {0,        1e-41,   1e-37, 3.7e-37, 3.8e-37,  1.0e-28,
                                         1.01e-28, 1.2e-28, 3e38,  NAN,     INFINITY, -INFINITY};

@@ -25,7 +25,7 @@ class Conformance : public testing::TestWithParam<std::tuple<size_t, std::string
 
 TEST_P(Conformance, Holds) {
   const auto &[index, level] = GetParam();
-  KernelCase c = taskCases()[index];
+  KernelCase c = conformanceCases()[index];
   HostLevel host = hostLevel(level);
   if (host.facts.instructions.bfloatDot && c.multipliesBfloats())
     c.bound = inAnotherOrder(c.bound);
@@ -57,11 +57,11 @@ std::vector<std::string> levelsOf(const KernelCase &c) {
 // Every case on every width of vectors; products of blocks or bf16 with every instruction for them.
 std::vector<std::tuple<size_t, std::string>> casesAndLevels() {
   std::vector<std::tuple<size_t, std::string>> all;
-  for (const auto &[index, c] : llvm::enumerate(taskCases()))
+  for (const auto &[index, c] : llvm::enumerate(conformanceCases()))
     for (const std::string &level : levelsOf(c))
       all.emplace_back(index, level);
   return sampled(all, [](const auto &one) {
-    const KernelCase &c = taskCases()[std::get<0>(one)];
+    const KernelCase &c = conformanceCases()[std::get<0>(one)];
     std::vector<std::string> properties = propertiesOf(c, std::get<1>(one));
     properties.push_back(c.label); // each case at one level
     return properties;
@@ -69,15 +69,15 @@ std::vector<std::tuple<size_t, std::string>> casesAndLevels() {
 }
 
 std::string caseName(const testing::TestParamInfo<std::tuple<size_t, std::string>> &info) {
-  return taskCases()[std::get<0>(info.param)].label + "_" + std::get<1>(info.param);
+  return conformanceCases()[std::get<0>(info.param)].label + "_" + std::get<1>(info.param);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, Conformance, testing::ValuesIn(casesAndLevels()), caseName);
 
 TEST(ConformanceCases, EveryRegisteredKernelHasOne) {
   for (const kernels::KernelEntry &entry : kernels::kernelRegistry())
-    EXPECT_TRUE(
-        llvm::any_of(taskCases(), [&](const KernelCase &c) { return c.kernel == entry.name; }))
+    EXPECT_TRUE(llvm::any_of(conformanceCases(),
+                             [&](const KernelCase &c) { return c.kernel == entry.name; }))
         << "kernel '" << entry.name << "' has no conformance case";
 }
 

@@ -146,7 +146,7 @@ using Indices = testing::TestParamInfo<std::tuple<size_t, size_t>>;
 class LaneConformance : public testing::TestWithParam<std::tuple<size_t, size_t>> {};
 TEST_P(LaneConformance, Holds) {
   auto [at, kind] = GetParam();
-  expectNearTileInterpreter(threadCases()[at], laneKinds()[kind], static_cast<unsigned>(at));
+  expectNearTileInterpreter(conformanceCases()[at], laneKinds()[kind], static_cast<unsigned>(at));
 }
 std::vector<std::string> laneKindNames() {
   std::vector<std::string> names;
@@ -155,9 +155,9 @@ std::vector<std::string> laneKindNames() {
   return names;
 }
 INSTANTIATE_TEST_SUITE_P(Kernels, LaneConformance,
-                         testing::ValuesIn(casesInWays(threadCases(), laneKindNames())),
+                         testing::ValuesIn(casesInWays(conformanceCases(), laneKindNames())),
                          [](const Indices &info) {
-                           return threadCases()[std::get<0>(info.param)].label + "_" +
+                           return conformanceCases()[std::get<0>(info.param)].label + "_" +
                                   laneKinds()[std::get<1>(info.param)].name;
                          });
 
@@ -255,9 +255,9 @@ const std::vector<RingRun> &ringRuns() {
     made.push_back(
         {ringSlotCase(64, 64), {"vulkan_shallow", cooperativeFacts(kCooperativeShared)}});
     made.push_back({ringSinkCase(), {"vulkan_shallow", cooperativeFacts(kCooperativeShared)}});
-    for (const KernelCase &c : threadCases())
+    for (const KernelCase &c : conformanceCases())
       for (const LaneKind &kind : ArrayRef(asyncKinds()).take_front(2))
-        if (c.kernel == "gemm" && c.settings.at("a") != "q8a_32")
+        if (c.kernel == "gemm" && c.settings.at("a") != "q8a")
           made.push_back({c, kind});
     return sampled(made, [](const RingRun &run) {
       std::vector<std::string> properties = propertiesOf(run.c, run.kind.name);

@@ -53,7 +53,7 @@ void checkSpecials(const KernelCase &c, const Extents &extents, const EmittedKer
 
 TEST_P(MetalConformance, Holds) {
   const auto &[index, family] = GetParam();
-  const KernelCase &c = threadCases()[index];
+  const KernelCase &c = conformanceCases()[index];
   tile::KernelModule module = buildCase(c);
   ASSERT_TRUE(module.ok()) << module.diagnosticText();
   auto target = findTarget("metal:" + family);
@@ -83,19 +83,19 @@ TEST_P(MetalConformance, Holds) {
 // Families differ in bf16 only.
 std::vector<std::tuple<size_t, std::string>> casesOfFamilies() {
   std::vector<std::tuple<size_t, std::string>> list;
-  for (size_t index = 0; index < threadCases().size(); ++index) {
+  for (size_t index = 0; index < conformanceCases().size(); ++index) {
     list.emplace_back(index, "apple9");
-    if (threadCases()[index].label.find("bf16") != std::string::npos)
+    if (conformanceCases()[index].label.find("bf16") != std::string::npos)
       list.emplace_back(index, "apple7");
   }
   return sampled(list, [](const auto &one) {
-    return propertiesOf(threadCases()[std::get<0>(one)], std::get<1>(one));
+    return propertiesOf(conformanceCases()[std::get<0>(one)], std::get<1>(one));
   });
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, MetalConformance, testing::ValuesIn(casesOfFamilies()),
                          [](const auto &info) {
-                           return threadCases()[std::get<0>(info.param)].label + "_" +
+                           return conformanceCases()[std::get<0>(info.param)].label + "_" +
                                   std::get<1>(info.param);
                          });
 

@@ -21,7 +21,7 @@ using namespace cpu;
 constexpr const char *kAllFeatures = "+float16+int16+int8";
 
 std::string caseName(size_t index) {
-  return threadCases()[index].label;
+  return conformanceCases()[index].label;
 }
 
 // ---- the binary ----
@@ -52,7 +52,7 @@ class VulkanBinary : public testing::TestWithParam<std::tuple<size_t, size_t>> {
 TEST_P(VulkanBinary, IsValid) {
   const auto &[index, plain] = GetParam();
   const char *features = plain ? "" : kAllFeatures;
-  const KernelCase &c = threadCases()[index];
+  const KernelCase &c = conformanceCases()[index];
   auto program = llvm::sys::findProgramByName("spirv-val");
   if (!program)
     GTEST_SKIP() << "there is no spirv-val (package spirv-tools)";
@@ -66,7 +66,7 @@ TEST_P(VulkanBinary, IsValid) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, VulkanBinary,
-                         testing::ValuesIn(casesInWays(threadCases(),
+                         testing::ValuesIn(casesInWays(conformanceCases(),
                                                        {"all_types", "plain_types"})),
                          [](const auto &info) {
                            return caseName(std::get<0>(info.param)) +
@@ -95,7 +95,7 @@ class VulkanConformance : public testing::TestWithParam<std::tuple<size_t, Devic
 
 TEST_P(VulkanConformance, Holds) {
   const auto &[index, kind] = GetParam();
-  const KernelCase &c = threadCases()[index];
+  const KernelCase &c = conformanceCases()[index];
   auto device = softwareDevice(kind.subgroup);
   if (!device)
     GTEST_SKIP() << device.error().toString();
@@ -123,12 +123,12 @@ const DeviceKind kKinds[] = {{16, true}, {8, true}, {8, false}, {4, true}};
 // each kernel in each width, and its types with and without all types.
 std::vector<std::tuple<size_t, DeviceKind>> casesOfWidth(int64_t subgroup) {
   std::vector<std::tuple<size_t, DeviceKind>> all, list;
-  for (size_t index = 0; index < threadCases().size(); ++index)
+  for (size_t index = 0; index < conformanceCases().size(); ++index)
     for (const DeviceKind &kind : kKinds)
       all.emplace_back(index, kind);
   for (const auto &one : sampled(all, [](const auto &one) {
          const auto &[index, kind] = one;
-         const KernelCase &c = threadCases()[index];
+         const KernelCase &c = conformanceCases()[index];
          std::vector<std::string> properties =
              propertiesOf(c, kind.allTypes ? "all types" : "plain types");
          properties.push_back(c.kernel + " in subgroups of " + std::to_string(kind.subgroup));

@@ -1,9 +1,9 @@
 // Block formats in the interpreter: whole blocks in and out, packed rows, and the exact dot.
 #include "tile/interp_support.h"
 
+#include "numeric/activation_format.h"
 #include "numeric/block_format.h"
 #include "numeric/dot_packing.h"
-#include "numeric/stepped_scales.h"
 
 #include <cmath>
 #include <cstring>
@@ -123,7 +123,7 @@ TEST(Activations, AreWithinHalfAStepOfTheirValues) {
     for (size_t i = 0; i < 32; ++i)
       most = std::max(most, std::fabs(values[block * 32 + i]));
     for (size_t i = block * 32; i < block * 32 + 32; ++i)
-      EXPECT_LE(std::fabs(found[i] - values[i]), stepFrom(most / 127) * 0.5001f);
+      EXPECT_LE(std::fabs(found[i] - values[i]), most / 126 * 0.5001f);
   }
 }
 
@@ -214,6 +214,22 @@ INSTANTIATE_TEST_SUITE_P(Formats, BlockDot,
                                          "Q4_K", "Q6_K", "IQ1_S", "IQ2_XS", "IQ4_NL", "TQ1_0",
                                          "MXFP4", "NVFP4"));
 
+struct Quantized {
+  float scale = 0;
+  std::vector<int32_t> codes;
+};
+
+// What the format makes of the values that share a scale.
+Quantized quantized(const ActivationFormat &format, const float *values) {
+  std::vector<uint8_t> blocks(format.scaleLength / kActivationLength * format.bytes());
+  quantizeActivation(format, {values, format.scaleLength}, blocks);
+  Quantized result{activationScale(format, blocks.data()), {}};
+  for (uint32_t i = 0; i < format.scaleLength; ++i)
+    result.codes.push_back(activationCode(format, &blocks[i / kActivationLength * format.bytes()],
+                                          i % kActivationLength));
+  return result;
+}
+
 TEST(BlockDot, OfOneGroupIsBitForBitItsDefinition) {
   const BlockFormat &format = *findBlockFormat("Q4_1");
   Dot dot = makeDot(format);
@@ -222,50 +238,17 @@ TEST(BlockDot, OfOneGroupIsBitForBitItsDefinition) {
   for (int64_t j = 0; j < dot.n; ++j) {
     float acc = 0.25f;
     for (int64_t g = 0; g < dot.k / 32; ++g) {
-      const float *x = &dot.a[g * 32];
+      const Quantized a = quantized(kQ8a, &dot.a[g * 32]);
       const uint8_t *block = &dot.b[(j * dot.k / 32 + g) * format.blockBytes];
-      float most = 0;
-      for (int i = 0; i < 32; ++i)
-        most = std::max(most, std::fabs(x[i]));
-      float scale = stepFrom(most / 127), inverse = 1 / scale;
-      int exponent;
       int32_t products = 0, sum = 0;
       for (uint32_t i = 0; i < 32; ++i) {
-        int32_t code = static_cast<int32_t>(std::nearbyint(x[i] * inverse));
-        products += code * static_cast<int32_t>(format.code.raw(block, format.codeOf(i).code));
-        sum += code;
-      }
-      const double factor = std::ldexp(std::frexp(scale, &exponent), 1); // scale = factor * 2^e
-      acc = std::fma(std::ldexp(float(products), exponent - 1),
-                     float(format.scale.value(block, 0) * factor), acc);
-      acc = std::fma(-format.min.value(block, 0), float(sum) * scale, acc);
-    }
-    EXPECT_EQ(dot.c[j], acc) << j;
-  }
-}
-
-TEST(BlockDot, OfAFreeScaleIsBitForBitItsDefinition) {
-  const BlockFormat &format = *findBlockFormat("Q4_1");
-  Dot dot = makeDot(format);
-  auto result = runDot(dot, "q4_1", "", "q8a_32");
-  ASSERT_TRUE(result) << result.error().message;
-  for (int64_t j = 0; j < dot.n; ++j) {
-    float acc = 0.25f;
-    for (int64_t g = 0; g < dot.k / 32; ++g) {
-      const float *x = &dot.a[g * 32];
-      const uint8_t *block = &dot.b[(j * dot.k / 32 + g) * format.blockBytes];
-      float most = 0;
-      for (int i = 0; i < 32; ++i)
-        most = std::max(most, std::fabs(x[i]));
-      int32_t products = 0, sum = 0;
-      for (uint32_t i = 0; i < 32; ++i) {
-        int32_t code = static_cast<int32_t>(std::nearbyint(x[i] * (127 / most)));
+        const int32_t code = a.codes[i];
         products += code * static_cast<int32_t>(format.code.raw(block, format.codeOf(i).code));
         sum += code;
       }
       float part = float(products) * format.scale.value(block, 0);
       part = std::fma(-format.min.value(block, 0), float(sum), part);
-      acc = std::fma(part, most / 127, acc);
+      acc = std::fma(part, a.scale, acc);
     }
     EXPECT_EQ(dot.c[j], acc) << j;
   }
@@ -279,21 +262,19 @@ TEST(BlockDot, OfASharedScaleIsBitForBitItsDefinition) {
   ASSERT_TRUE(result) << result.error().message;
   for (int64_t j = 0; j < dot.n; ++j) {
     const uint8_t *block = &dot.b[j * format.blockBytes];
-    float most = 0, part = -0.0f;
-    for (int i = 0; i < 256; ++i)
-      most = std::max(most, std::fabs(dot.a[i]));
-    float scale = most / 127, inverse = 127 / most;
+    const Quantized a = quantized(kQ8a256, dot.a.data());
+    float part = -0.0f;
     for (uint32_t first = 0; first < 256; first += 32) {
       int32_t products = 0, sum = 0;
       for (uint32_t i = first; i < first + 32; ++i) {
-        int32_t code = static_cast<int32_t>(std::nearbyint(dot.a[i] * inverse));
+        const int32_t code = a.codes[i];
         products += code * static_cast<int32_t>(format.code.raw(block, format.codeOf(i).code));
         sum += code;
       }
       part = std::fma(float(products), format.scale.value(block, first), part);
       part = std::fma(-format.min.value(block, first), float(sum), part);
     }
-    EXPECT_EQ(dot.c[j], std::fma(part, scale, 0.25f)) << j;
+    EXPECT_EQ(dot.c[j], std::fma(part, a.scale, 0.25f)) << j;
   }
 }
 

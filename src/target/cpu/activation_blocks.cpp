@@ -151,36 +151,13 @@ public:
     four = four ? picked(b_, loc_, four, word, order) : word;
   }
 
-  // What a block holds of its scale.
-  void placeScale(Value scale) {
-    Value bits = bitsOf(b_, loc_, scale);
-    if (!format_.isStepped())
-      return place(bits, 0);
-    constexpr int32_t kExponent = 0x7f800000;
-    auto all = [&](int32_t number) { return splatOf(b_, loc_, bits.getType(), number); };
-    Value power = arith::AndIOp::create(b_, loc_, bits, all(kExponent));
-    power = arith::BitcastOp::create(b_, loc_, scale.getType(), power);
-    Value anchor =
-        arith::MulFOp::create(b_, loc_, power, splatOf(b_, loc_, scale.getType(), kUnitAnchor));
-    Value factor = arith::AndIOp::create(b_, loc_, bits, all(~kExponent));
-    factor = arith::OrIOp::create(b_, loc_, factor, all(llvm::bit_cast<int32_t>(shiftedFactor(0))));
-    place(factor, 0);
-    scale_ = scale;
-    anchor_ = bitsOf(b_, loc_, anchor);
-    place(anchor_, ActivationFormat::kAnchorOffset);
-  }
-
   // The two numbers of a sum of `length` codes, after the scale.
   void placeSum(Value sum, uint32_t length, uint32_t part) {
     Value number = arith::SIToFPOp::create(
         b_, loc_, cast<VectorType>(sum.getType()).clone(b_.getF32Type()), sum);
-    if (scale_)
-      number = arith::MulFOp::create(b_, loc_, number, scale_);
     place(bitsOf(b_, loc_, number), format_.sumOffset(length, part));
     Value zero = splatOf(b_, loc_, sum.getType(), -kActivationStartZero);
     Value start = arith::MulIOp::create(b_, loc_, sum, zero);
-    if (anchor_)
-      start = arith::AddIOp::create(b_, loc_, start, anchor_);
     place(start, format_.startOffset(length, part));
   }
 
@@ -193,7 +170,6 @@ private:
   Location loc_;
   const ActivationFormat &format_;
   SmallVector<Value> fours_;
-  Value scale_, anchor_; // where the scale is stepped
 };
 } // namespace
 
@@ -232,7 +208,7 @@ static SmallVector<RoundedBlock> roundedBlocks(OpBuilder &b, Location loc,
                                                const ActivationFormat &format,
                                                ArrayRef<SmallVector<Value>> codes, Value scales) {
   Heads heads(b, loc, format);
-  heads.placeScale(scales);
+  heads.place(bitsOf(b, loc, scales), 0);
   Value whole;
   for (uint32_t part = 0; part < format.parts(); ++part) {
     Value sums = sumsOf(b, loc, codes, part, format.parts());
@@ -258,32 +234,29 @@ static Value zeroWhere(OpBuilder &b, Location loc, Value isZero, Value number) {
   return arith::SelectOp::create(b, loc, isZero, splatOf(b, loc, number.getType(), 0.0f), number);
 }
 
-static Rounding freeRounding(OpBuilder &b, Location loc, Value most) {
-  Value full = splatOf(b, loc, most.getType(), 127.0f);
+static Rounding roundingTo(OpBuilder &b, Location loc, Value most, float largestCode) {
+  Value full = splatOf(b, loc, most.getType(), largestCode);
   Value factor = arith::DivFOp::create(b, loc, full, most);
   Value limit = splatOf(b, loc, most.getType(), std::numeric_limits<float>::max());
   Value isOver = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, limit, factor);
   return {arith::DivFOp::create(b, loc, most, full), zeroWhere(b, loc, isOver, factor)};
 }
 
-// The next step that is no less. What NaN holds is not carried beyond it.
-static Value steppedUp(OpBuilder &b, Location loc, Value scale) {
-  constexpr int32_t kBelow = (1 << (23 - kScaleStepBits)) - 1, kNan = 0x7fc00000;
-  Value bits = bitsOf(b, loc, scale);
-  auto all = [&](int32_t number) { return splatOf(b, loc, bits.getType(), number); };
-  bits = arith::MinSIOp::create(b, loc, bits, all(kNan));
-  bits = arith::AddIOp::create(b, loc, bits, all(kBelow));
-  bits = arith::AndIOp::create(b, loc, bits, all(~kBelow));
-  return arith::BitcastOp::create(b, loc, scale.getType(), bits);
-}
-
-static Rounding steppedRounding(OpBuilder &b, Location loc, Value most) {
-  auto all = [&](float number) { return splatOf(b, loc, most.getType(), number); };
-  Value scale = steppedUp(b, loc, arith::MulFOp::create(b, loc, most, all(1 / 127.0f)));
-  Value factor = arith::DivFOp::create(b, loc, all(1), scale);
-  Value isLittle =
-      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, scale, all(kLeastScale));
-  return {zeroWhere(b, loc, isLittle, scale), zeroWhere(b, loc, isLittle, factor)};
+// The squared errors of a scale's elements in one vector: those of element i of each block, block
+// after block, then those of i and of i + 16, ... joined until a vector is left.
+static Value squaredErrors(OpBuilder &b, Location loc, ArrayRef<Value> vectors, Value factor) {
+  const auto perBlock = static_cast<size_t>(kActivationLength / lanesOf(vectors.front()));
+  SmallVector<Value> sums(perBlock);
+  for (auto [at, vector] : llvm::enumerate(vectors)) {
+    Value scaled = arith::MulFOp::create(b, loc, vector, factor);
+    Value error = arith::SubFOp::create(b, loc, scaled, math::RoundEvenOp::create(b, loc, scaled));
+    Value square = arith::MulFOp::create(b, loc, error, error), &sum = sums[at % perBlock];
+    sum = sum ? arith::AddFOp::create(b, loc, sum, square).getResult() : square;
+  }
+  for (size_t half = perBlock / 2; half > 0; half /= 2)
+    for (size_t at = 0; at < half; ++at)
+      sums[at] = arith::AddFOp::create(b, loc, sums[at], sums[at + half]);
+  return sums.front();
 }
 
 int64_t scalesTogether(int64_t lanes) {
@@ -301,20 +274,45 @@ static void appendCodes(OpBuilder &b, Location loc, ArrayRef<Value> vectors, Val
   }
 }
 
+// Four lanes of the factor of scale `at` as a whole vector.
+static Value spreadFactor(OpBuilder &b, Location loc, Value factors, size_t at, int64_t lanes) {
+  return fewOf(b, loc, factors, static_cast<int64_t>(at), lanes / kFew);
+}
+
+// The sums of squared errors of each scale's elements, in each of four lanes.
+static Value errorsBy(OpBuilder &b, Location loc, ArrayRef<ArrayRef<Value>> scales, Value factors) {
+  const int64_t lanes = lanesOf(scales.front().front());
+  SmallVector<Value> errors;
+  for (auto [at, vectors] : llvm::enumerate(scales))
+    errors.push_back(squaredErrors(b, loc, vectors, spreadFactor(b, loc, factors, at, lanes)));
+  return foldToFew(b, loc, errors,
+                   [&](Value x, Value y) -> Value { return arith::AddFOp::create(b, loc, x, y); });
+}
+
+static Rounding bestRounding(OpBuilder &b, Location loc, ArrayRef<ArrayRef<Value>> scales) {
+  Value most = largestOf(b, loc, llvm::map_to_vector(scales, [&](ArrayRef<Value> vectors) {
+                           return magnitudes(b, loc, vectors);
+                         }));
+  const Rounding fine = roundingTo(b, loc, most, kLargestCode),
+                 coarse = roundingTo(b, loc, most, kSecondLargestCode);
+  Value limit = arith::MulFOp::create(b, loc, errorsBy(b, loc, scales, fine.factor),
+                                      splatOf(b, loc, most.getType(), kSquaredSteps));
+  Value isBetter = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT,
+                                         errorsBy(b, loc, scales, coarse.factor), limit);
+  return {arith::SelectOp::create(b, loc, isBetter, coarse.scale, fine.scale),
+          arith::SelectOp::create(b, loc, isBetter, coarse.factor, fine.factor)};
+}
+
 // Of as many scales as are found side by side.
 static SmallVector<RoundedBlock> roundTogether(OpBuilder &b, Location loc,
                                                const ActivationFormat &format,
                                                ArrayRef<ArrayRef<Value>> scales) {
   const int64_t lanes = lanesOf(scales.front().front()), together = scalesTogether(lanes);
   const int64_t perScale = format.scaleLength / kActivationLength;
-  Value most = largestOf(b, loc, llvm::map_to_vector(scales, [&](ArrayRef<Value> vectors) {
-                           return magnitudes(b, loc, vectors);
-                         }));
-  Rounding by = format.isStepped() ? steppedRounding(b, loc, most) : freeRounding(b, loc, most);
+  const Rounding by = bestRounding(b, loc, scales);
   SmallVector<SmallVector<Value>> codes;
   for (auto [at, vectors] : llvm::enumerate(scales))
-    appendCodes(b, loc, vectors, fewOf(b, loc, by.factor, static_cast<int64_t>(at), lanes / kFew),
-                codes);
+    appendCodes(b, loc, vectors, spreadFactor(b, loc, by.factor, at, lanes), codes);
   SmallVector<RoundedBlock> rounded;
   for (size_t at = 0; at < codes.size(); at += together) {
     auto some = ArrayRef(codes).slice(at, std::min<size_t>(together, codes.size() - at));

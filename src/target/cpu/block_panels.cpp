@@ -87,19 +87,15 @@ struct PanelParts {
   GroupScales scales;
   int64_t group; // elements
   NumberRange numbers;
-  bool stepped; // scales
 
   PanelParts(const CpuFacts &facts, tile::DotOp dot)
       : format(*tile::blockFormatOf(getElementTypeOrSelf(dot.getB().getType()))),
         activation(*tile::activationFormatOf(getElementTypeOrSelf(dot.getA().getType()))),
         scales(groupScalesOf(format, activation, facts)), group(dotGroupLength(format)),
-        numbers(numbersOf(*dotPacking(format))),
-        stepped(activation.isStepped() && facts.instructions.byteDot) {}
+        numbers(numbersOf(*dotPacking(format))) {}
 
-  // Elements of a row of scales: stepped ones have several rows a group.
-  int64_t scaleElements() const {
-    return stepped ? group / kScaleSteps : group * scales.together();
-  }
+  // Elements of a row of scales.
+  int64_t scaleElements() const { return group * scales.together(); }
 };
 
 } // namespace
@@ -115,7 +111,7 @@ LogicalResult Blocker::expandPart(tile::DotOp dot, Value blocks, int64_t part,
       sched::ExpandOp::create(b_, loc_, panel(kWordBytes, words),
                               panel(parts.scaleElements(), parts.scales.integers ? words : floats),
                               columns.mins ? Type(panel(parts.group, floats)) : Type(), blocks,
-                              static_cast<uint64_t>(part), parts.scales.pairs, parts.stepped);
+                              static_cast<uint64_t>(part), parts.scales.pairs);
   Value at = add(k, index(part * kActivationLength)), zero = index(0);
   write(op.getWords(), columns.words, {divided(at, kWordBytes), zero});
   write(op.getScales(), columns.scales, {divided(at, parts.scaleElements()), zero});
@@ -181,7 +177,7 @@ FailureOr<Value> Blocker::panelPart(tile::DotOp dot, Value sums, Value row, int6
   return sched::PanelDotOp::create(b_, loc_, sums.getType(), *a, rowsOf(columns.words, kWordBytes),
                                    rowsOf(columns.scales, parts.scaleElements()), sums,
                                    minima ? rowsOf(columns.mins, parts.group) : Value(),
-                                   parts.scales.pairs, parts.stepped,
+                                   parts.scales.pairs,
                                    integers ? b_.getI64IntegerAttr(integers->shift) : IntegerAttr(),
                                    number(parts.numbers.least), number(parts.numbers.most))
       .getResult();
@@ -221,12 +217,9 @@ FailureOr<Value> Blocker::scaledTotals(tile::DotOp dot, Value totals, Value row,
   return sched::ScaleTotalsOp::create(b_, loc_, type, *a, totals, scales, mins).getResult();
 }
 
-// The blocks that share a scale, which their sums are multiplied by at last where it is not
-// stepped.
+// The blocks that share a scale, which their sums are multiplied by at last.
 FailureOr<Value> Blocker::panelStep(tile::DotOp dot, Value acc, Value row, int64_t rows,
                                     const Columns &columns, Value k) {
-  if (PanelParts(facts_, dot).activation.isStepped())
-    return panelPart(dot, acc, row, rows, columns, k);
   FailureOr<Value> sums =
       panelSums(dot, cast<RankedTensorType>(acc.getType()), row, rows, columns, k);
   if (succeeded(sums) && columns.totals)

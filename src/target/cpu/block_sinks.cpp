@@ -69,7 +69,7 @@ SmallVector<int64_t> Blocker::roundStep(Value value) {
   SmallVector<int64_t> step = streamStep(type);
   const int64_t last = type.getRank() - 1, length = step[last];
   const ActivationFormat *activation = tile::activationFormatOf(type.getElementType());
-  if (!activation || !activation->isStepped())
+  if (!activation || activation->scaleLength != kActivationLength)
     return step;
   const int64_t together = scalesTogether(facts_.lanes), row = joinedRow(value);
   const int64_t columns =

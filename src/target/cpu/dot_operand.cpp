@@ -133,7 +133,7 @@ SmallVector<uint32_t> PackedOperand::order(uint32_t element, uint32_t length) co
 }
 
 Value PanelOperand::codes(uint32_t group) {
-  Value words = parts_.words(group, {});
+  Value words = parts_.words(group);
   int64_t lanes = cast<VectorType>(words.getType()).getDimSize(0);
   auto bytes = VectorType::get({lanes * 4}, b_.getI8Type());
   return LLVM::BitcastOp::create(b_, loc_, bytes, words);

@@ -51,9 +51,6 @@ public:
   /// Numbers + method().zero of elements [4 * group, 4 * group + 4), as bytes.
   virtual Value codes(uint32_t group) = 0;
   virtual Value scale(uint32_t element) = 0;
-  /// That scale times the factor of a stepped scale of activations (numeric/activation_format.h),
-  /// `step` its number as an index, times 2^kAnchorShift; only where isStepped().
-  virtual Value steppedScale(uint32_t, Value) { return {}; }
   /// Integer scales (i32) of the group at `element`, or of it and the next as pairs of words.
   virtual Value scaleNumbers(uint32_t element, bool pairs) = 0;
   /// What the totals of a block become sums by: scale and centre. Its scales' numbers have been
@@ -63,8 +60,6 @@ public:
   virtual Value min(uint32_t element) = 0;
   virtual DotMethod method() const = 0;
   virtual uint32_t groupLength() const = 0;
-  /// Whether steppedScale is there.
-  virtual bool isStepped() const { return false; }
   /// The groups of four of `length` elements from `element` on, in the order in which they lie.
   virtual SmallVector<uint32_t> order(uint32_t element, uint32_t length) const;
 };
@@ -108,33 +103,25 @@ private:
 /// An expanded part, read register by register.
 class PanelOperand : public DotOperand {
 public:
-  /// Row `row`, or the one `step` rows behind it.
-  using Rows = std::function<Value(uint32_t row, Value step)>;
+  using Rows = std::function<Value(uint32_t row)>;
   struct Parts {
     Rows words, scales, mins, totals; // none where the panel has none
-    bool stepped = false;             // kScaleSteps rows of scales a group
   };
   PanelOperand(mlir::OpBuilder &b, Location loc, DotMethod method, uint32_t groupLength,
                Parts parts)
       : b_(b), loc_(loc), method_(method), groupLength_(groupLength), parts_(std::move(parts)) {}
 
   Value codes(uint32_t group) override;
-  Value scale(uint32_t element) override { return parts_.scales(element / groupLength_, {}); }
-  Value steppedScale(uint32_t element, Value step) override {
-    return parts_.scales(element / groupLength_ * kScaleSteps, step);
-  }
+  Value scale(uint32_t element) override { return parts_.scales(element / groupLength_); }
   Value scaleNumbers(uint32_t element, bool pairs) override {
-    return parts_.scales(element / groupLength_ / (pairs ? 2 : 1), {});
+    return parts_.scales(element / groupLength_ / (pairs ? 2 : 1));
   }
-  std::pair<Value, Value> totalScale() override {
-    return {parts_.totals(0, {}), parts_.totals(1, {})};
-  }
+  std::pair<Value, Value> totalScale() override { return {parts_.totals(0), parts_.totals(1)}; }
   Value min(uint32_t element) override {
-    return parts_.mins ? parts_.mins(element / groupLength_, {}) : Value();
+    return parts_.mins ? parts_.mins(element / groupLength_) : Value();
   }
   DotMethod method() const override { return method_; }
   uint32_t groupLength() const override { return groupLength_; }
-  bool isStepped() const override { return parts_.stepped; }
 
 private:
   mlir::OpBuilder &b_;

@@ -38,8 +38,8 @@ FailureOr<DotPacking> Emitter::blockDotPacking(tile::DotOp op, const EmittedView
   if (!activation || packing->groupLength % activation->partLength)
     return op.emitOpError() << "multiplies by activations of " << a.type.getElementType()
                             << ", expected "
-                            << lowerName(activationFormatFor(packing->groupLength,
-                                                             format->blockLength, Scales::Stepped))
+                            << lowerName(
+                                   activationFormatFor(packing->groupLength, format->blockLength))
                             << " beside " << w.type.getElementType();
   int64_t depth = cast<RankedTensorType>(op.getA().getType()).getDimSize(1);
   int64_t whole = std::lcm(format->blockLength, activation->scaleLength);
@@ -131,9 +131,7 @@ struct Emitter::BlockStream {
 // that comes after their sum.
 uint32_t Emitter::groupsTogether(const BlockStream &stream, const GroupScales &how, size_t rows) {
   auto most = static_cast<uint32_t>(facts_.registers / 2 / static_cast<int64_t>(rows));
-  uint32_t reach = stream.packing.sharedLength;
-  if (!stream.activation.isStepped())
-    reach = std::min(reach, stream.activation.scaleLength);
+  const uint32_t reach = std::min(stream.packing.sharedLength, stream.activation.scaleLength);
   uint32_t groups = reach / stream.packing.groupLength;
   while (groups > std::max(most, how.together()))
     groups /= 2;
@@ -188,15 +186,13 @@ void Emitter::emitVectorDot(const BlockStream &stream, ArrayRef<Value> rowsA, in
       const uint32_t element = g * length, all = static_cast<uint32_t>(at) + element;
       const uint32_t end = element + together * length;
       auto before = [&](uint32_t words) { emitBetweenWords(stream, blocks, g, together, words); };
-      const bool stepped = stream.activation.isStepped();
-      if (!stepped && all % scaled == 0)
+      if (all % scaled == 0)
         sums.assign(rowsA.size(), zero);
       if (how.integers)
         dots.addTotals(element, together, how, Sums{pointersTo(sums)}, before);
       else
-        dots.add(element, together, Sums{stepped ? SmallVector<Value *>(acc) : pointersTo(sums)},
-                 before);
-      if (!stepped && (at + end) % scaled == 0) {
+        dots.add(element, together, Sums{pointersTo(sums)}, before);
+      if ((at + end) % scaled == 0) {
         if (how.integers)
           sums = dots.scaledTotals(operand, scaled, sums);
         scaling.addScaled(static_cast<uint32_t>(at) + end - scaled, sums, acc);

@@ -436,12 +436,9 @@ static int64_t bufferLane(sched::BufferType type, ArrayRef<int64_t> shape) {
 }
 
 // One register of a block of scratch.
-Value Emitter::readPiece(sched::ReadOp op, ArrayRef<int64_t> at, int64_t width, Value rows) {
+Value Emitter::readPiece(sched::ReadOp op, ArrayRef<int64_t> at, int64_t width) {
   Place place;
-  SmallVector<Value> offsets = scalarsOf(op.getOffsets());
-  if (rows)
-    offsets.front() = add(offsets.front(), rows);
-  place.pointer = bufferPointer(op.getBuffer(), offsets, at);
+  place.pointer = bufferPointer(op.getBuffer(), scalarsOf(op.getOffsets()), at);
   return loadPiece(place, cast<RankedTensorType>(op.getType()).getElementType(), width, {});
 }
 

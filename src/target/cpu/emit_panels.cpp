@@ -39,14 +39,6 @@ FailureOr<DotPacking> Emitter::panelPacking(Operation *op, Value blocks) {
   return *packing;
 }
 
-// A scale times the factor of a step of activations' scales, 2^kAnchorShift times as large.
-Value Emitter::timesStep(Value scale, uint32_t step) {
-  auto type = cast<VectorType>(scale.getType());
-  Value all =
-      arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(type, shiftedFactor(step)));
-  return arith::MulFOp::create(b_, loc_, scale, all);
-}
-
 LogicalResult Emitter::emitExpand(sched::ExpandOp op) {
   FailureOr<DotPacking> packing = panelPacking(op, op.getBlocks());
   if (failed(packing))
@@ -60,8 +52,7 @@ LogicalResult Emitter::emitExpand(sched::ExpandOp op) {
   auto scaleType = cast<RankedTensorType>(op.getScales().getType());
   const bool integers = scaleType.getElementType().isInteger(32);
   int64_t perRow = piecesAlong(wordType.getDimSize(1)), count = scaleType.getDimSize(0);
-  const uint32_t steps = op.getStepped() ? kScaleSteps : 1;
-  uint32_t groups = static_cast<uint32_t>(count) / steps * (op.getPairs() ? 2 : 1);
+  uint32_t groups = static_cast<uint32_t>(count) * (op.getPairs() ? 2 : 1);
   Pieces words = piecesOf(wordType, perRow), scales = piecesOf(scaleType, perRow), mins;
   if (op.getMins())
     mins = piecesOf(cast<RankedTensorType>(op.getMins().getType()), perRow);
@@ -81,14 +72,8 @@ LogicalResult Emitter::emitExpand(sched::ExpandOp op) {
       if (op.getPairs() && g % 2)
         continue;
       const uint32_t at = g / (op.getPairs() ? 2 : 1);
-      if (integers) {
-        scales.values[at * perRow + p] = operand->scaleNumbers(element, op.getPairs());
-        continue;
-      }
-      Value scale = operand->scale(element);
-      for (uint32_t step = 0; step < steps; ++step)
-        scales.values[(at * steps + step) * perRow + p] =
-            op.getStepped() ? timesStep(scale, step) : scale;
+      scales.values[at * perRow + p] =
+          integers ? operand->scaleNumbers(element, op.getPairs()) : operand->scale(element);
     }
   }
   tiles_[op.getWords()] = words;
@@ -123,8 +108,8 @@ PanelOperand::Rows Emitter::panelRows(Value tile, int64_t piece) {
   auto read = tile ? tile.getDefiningOp<sched::ReadOp>() : sched::ReadOp();
   if (!read)
     return {};
-  return [this, read, piece](uint32_t row, Value step) {
-    return readPiece(read, {row, piece * facts_.lanes}, facts_.lanes, step);
+  return [this, read, piece](uint32_t row) {
+    return readPiece(read, {row, piece * facts_.lanes}, facts_.lanes);
   };
 }
 
@@ -155,8 +140,6 @@ LogicalResult Emitter::emitPanelDot(sched::PanelDotOp op) {
     how.integers = IntegerScales{static_cast<uint32_t>(*op.getShift())};
   auto scaleRows =
       static_cast<uint32_t>(cast<RankedTensorType>(op.getScales().getType()).getDimSize(0));
-  if (op.getStepped())
-    scaleRows /= kScaleSteps;
   const uint32_t length = kActivationLength / scaleRows / how.together();
   if (how.pairs && !facts_.instructions.wordDot)
     return op.emitOpError() << "multiplies pairs of words, which " << facts_.targetName()
@@ -178,8 +161,7 @@ LogicalResult Emitter::emitPanelDot(sched::PanelDotOp op) {
                                        PanelOperand::Parts{panelRows(op.getWords(), p),
                                                            panelRows(op.getScales(), p),
                                                            panelRows(op.getMins(), p),
-                                                           {},
-                                                           op.getStepped()}));
+                                                           {}}));
     sums.push_back(sumsOf(acc, p, perRow));
   }
   SmallVector<DotOperand *> operands =

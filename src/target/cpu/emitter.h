@@ -82,7 +82,7 @@ private:
   LogicalResult emitLoadScalar(tile::LoadScalarOp op);
   LogicalResult emitStore(tile::StoreOp op);
   LogicalResult emitRead(sched::ReadOp op);
-  Value readPiece(sched::ReadOp op, ArrayRef<int64_t> at, int64_t width, Value rows = {});
+  Value readPiece(sched::ReadOp op, ArrayRef<int64_t> at, int64_t width);
   LogicalResult emitWrite(sched::WriteOp op);
   void emitPrefetch(sched::PrefetchOp op);
   void emitPrefetchBlocks(sched::PrefetchOp op, const EmittedView &view);
@@ -190,7 +190,7 @@ private:
   mlir::FailureOr<DotPacking> panelPacking(mlir::Operation *op, Value blocks);
   std::unique_ptr<PackedOperand> operandOf(mlir::Operation *op, Value blocks,
                                            const DotPacking &packing, int64_t row);
-  std::function<Value(uint32_t row, Value step)> panelRows(Value tile, int64_t piece);
+  std::function<Value(uint32_t row)> panelRows(Value tile, int64_t piece);
   mlir::FailureOr<tile::LoadOp> panelActivations(mlir::Operation *op, Value a,
                                                  ArrayRef<Value> panels);
   Value timesStep(Value scale, uint32_t step);

@@ -100,38 +100,21 @@ void GroupDots::addProducts(PartialDot &to, Value codes, Value activation) {
     addPairs(to);
 }
 
-// Where a row's integer sum starts: at the anchor of a stepped scale, less what the codes' zero
-// point takes off. The stored start is that of kActivationStartZero, which leaves no remainder.
+// Where a row's integer dot starts: what the codes' zero point takes off. The stored start is that
+// of kActivationStartZero, which leaves no remainder.
 Value GroupDots::startOf(Value row, uint32_t element) {
   const int32_t zero = method().zero;
-  const bool stepped = activation_.isStepped();
-  auto anchor = [&] { return spread(row, element, ActivationFormat::kAnchorOffset, words_); };
   if (!zero)
-    return stepped ? anchor() : constant(0);
+    return constant(0);
   auto divisor = static_cast<int32_t>(std::gcd(zero, kActivationStartZero));
   uint32_t offset = activation_.startOffset(groupLength(), part(element));
   Value start = spread(row, element, offset, words_);
-  if (zero == kActivationStartZero)
-    return start;
-  if (stepped)
-    start = arith::SubIOp::create(b_, loc_, start, anchor());
   if (divisor != kActivationStartZero)
     start = arith::ShRSIOp::create(b_, loc_, start,
                                    constant(llvm::Log2_32(kActivationStartZero / divisor)));
   if (divisor != zero)
     start = arith::MulIOp::create(b_, loc_, start, constant(zero / divisor));
-  return stepped ? arith::AddIOp::create(b_, loc_, start, anchor()).getResult() : start;
-}
-
-// The number of a stepped scale's factor.
-Value GroupDots::stepOf(Value row, uint32_t element) {
-  Value bits = numberAt(row, element, /*offset=*/0, b_.getI32Type());
-  auto number = [&](int32_t value) -> Value {
-    return arith::ConstantOp::create(b_, loc_, b_.getI32IntegerAttr(value));
-  };
-  Value step = arith::ShRUIOp::create(b_, loc_, bits, number(23 - kScaleStepBits));
-  step = arith::AndIOp::create(b_, loc_, step, number(kScaleSteps - 1));
-  return arith::IndexCastUIOp::create(b_, loc_, b_.getIndexType(), step);
+  return start;
 }
 
 GroupDots::PartialDots GroupDots::startsOf(uint32_t element) {
@@ -189,29 +172,13 @@ void GroupDots::addVector(uint32_t element, DotOperand &operand, ArrayRef<Value>
                           ArrayRef<Value *> sums) {
   Value minB = negatedMin(operand, element);
   for (auto [sum, dot, row] : llvm::zip_equal(sums, dots, rows_)) {
-    *sum = activation_.isStepped() ? addStepped(operand, dot, row, element, *sum)
-                                   : addNumber(dot, operand.scale(element), *sum);
+    *sum = addNumber(dot, operand.scale(element), *sum);
     *sum = lessMinimum(*sum, minB, row, element);
   }
 }
 
 Value GroupDots::addNumber(Value dot, Value scale, Value sum) {
   Value number = arith::SIToFPOp::create(b_, loc_, floats_, dot);
-  return math::FmaOp::create(b_, loc_, number, scale, sum);
-}
-
-// Both scales at once: dots are numbers above an anchor.
-Value GroupDots::addStepped(DotOperand &operand, Value dot, Value row, uint32_t element,
-                            Value sum) {
-  Value anchor = spread(row, element, ActivationFormat::kAnchorOffset, floats_);
-  Value number =
-      arith::SubFOp::create(b_, loc_, LLVM::BitcastOp::create(b_, loc_, floats_, dot), anchor);
-  Value scale;
-  if (operand.isStepped())
-    scale = operand.steppedScale(element, stepOf(row, element));
-  else
-    scale = arith::MulFOp::create(b_, loc_, operand.scale(element),
-                                  spread(row, element, /*offset=*/0, floats_));
   return math::FmaOp::create(b_, loc_, number, scale, sum);
 }
 

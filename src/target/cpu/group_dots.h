@@ -28,7 +28,7 @@ public:
   using BeforeWord = mlir::function_ref<void(uint32_t words)>;
 
   /// sums[vector][row] += each of `groups` groups from `element` on: an exact integer dot times b's
-  /// scale and a's stepped one, then the minima. Their codes are read in the order in which they
+  /// scale, then the minima. Their codes are read in the order in which they
   /// lie.
   void
   add(uint32_t element, uint32_t groups, const Sums &sums, BeforeWord before = [](uint32_t) {});
@@ -63,13 +63,11 @@ private:
   Value scaledPair(Value total, mlir::ArrayRef<Value> dots, Value numbers,
                    const GroupScales &scales);
   Value addNumber(Value dot, Value scale, Value sum);
-  Value addStepped(DotOperand &operand, Value dot, Value row, uint32_t element, Value sum);
   Value negatedMin(DotOperand &operand, uint32_t element);
   Value lessMinimum(Value sum, Value negatedMin, Value row, uint32_t element);
   void addVector(uint32_t element, DotOperand &operand, mlir::ArrayRef<Value> dots,
                  mlir::ArrayRef<Value *> sums);
   Value startOf(Value row, uint32_t element);
-  Value stepOf(Value row, uint32_t element);
   Value callOf(const char *name, mlir::VectorType type, mlir::ValueRange operands);
   Value halfOf(Value bytes, bool second, bool isSigned);
   Value pairSums(Value acc, Value sums);

@@ -1,7 +1,5 @@
 // Panels of shapes that do not fit each other or their formats are refused by name, before anything reads them.
 // RUN: split-file %s %t
-// RUN: not %sinter_compiler kernel emit %t/stepped_sums.mlir --stage sched --level avx512vnni 2>&1 | FileCheck %s --check-prefix=STEPPED_SUMS
-// RUN: not %sinter_compiler kernel emit %t/stepped_scales.mlir --stage sched --level avx512vnni 2>&1 | FileCheck %s --check-prefix=STEPPED_SCALES
 // RUN: not %sinter_compiler kernel emit %t/scales_rank0.mlir --stage sched --level avx512vnni 2>&1 | FileCheck %s --check-prefix=SCALES_RANK0
 // RUN: not %sinter_compiler kernel emit %t/words_rank1.mlir --stage sched --level avx512vnni 2>&1 | FileCheck %s --check-prefix=WORDS_RANK1
 // RUN: not %sinter_compiler kernel emit %t/shift.mlir --stage sched --level avx512vnni 2>&1 | FileCheck %s --check-prefix=SHIFT
@@ -229,28 +227,4 @@ tile.kernel @k(%a: !tile.view<?x?x!tile.block<"q8a_16_256">, in>, %b: !tile.view
   %s = arith.constant dense<0.0> : tensor<2x16xf32>
   %m = arith.constant dense<0.0> : tensor<16xf32>
   %r = sched.scale_totals %a2, %t, %s, %m : (tensor<4x256x!tile.block<"q8a_16_256">>, tensor<4x16xi32>, tensor<2x16xf32>, tensor<16xf32>) -> tensor<4x16xf32>
-}
-
-//--- stepped_sums.mlir
-// STEPPED_SUMS: adds sums by the scales of 'tensor<4x32x!tile.block<"q8a">>', which are stepped
-tile.kernel @k(%a: !tile.view<?x?x!tile.block<"q8a">, in>, %o: !tile.view<?x?xf32, out>) {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  tile.grid %c1, %c1, %c1
-  %a0 = tile.load %a[%c0, %c0] : <?x?x!tile.block<"q8a">, in> -> tensor<4x32x!tile.block<"q8a">>
-  %acc = arith.constant dense<0.0> : tensor<4x16xf32>
-  %r = sched.add_scaled %a0, %acc, %acc : (tensor<4x32x!tile.block<"q8a">>, tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
-}
-
-//--- stepped_scales.mlir
-// STEPPED_SCALES: has stepped scales beside those of 'tensor<4x32x!tile.block<"q8a_256">>', which are not
-tile.kernel @k(%a: !tile.view<?x?x!tile.block<"q8a_256">, in>, %o: !tile.view<?x?xf32, out>) {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  tile.grid %c1, %c1, %c1
-  %a0 = tile.load %a[%c0, %c0] : <?x?x!tile.block<"q8a_256">, in> -> tensor<4x32x!tile.block<"q8a_256">>
-  %w = arith.constant dense<0> : tensor<8x16xi32>
-  %s = arith.constant dense<0.0> : tensor<8x16xf32>
-  %acc = arith.constant dense<0.0> : tensor<4x16xf32>
-  %r = sched.panel_dot %a0, %w, %s, %acc {stepped} : (tensor<4x32x!tile.block<"q8a_256">>, tensor<8x16xi32>, tensor<8x16xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
 }

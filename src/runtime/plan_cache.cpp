@@ -3,6 +3,7 @@
 #include "runtime/plan_cache.h"
 
 #include "base/check.h"
+#include "base/folders.h"
 #include "base/system_error.h"
 #include "plan/file.h"
 
@@ -50,17 +51,6 @@ Result<void> checkPrivate(const struct stat &info, const std::string &what) {
                 what + " has mode " + mode + " and may be written to by others, expected 0700");
   }
   return {};
-}
-
-// Makes a folder and those above it; one that is there is as good.
-Result<void> makeFolders(const std::string &path) {
-  for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
-    const std::string part = path.substr(0, end);
-    if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST)
-      return systemFailed("cannot make cache folder '" + part + "'", errno);
-    if (end == std::string::npos)
-      return {};
-  }
 }
 
 bool isKey(const std::string &key) {
@@ -135,7 +125,7 @@ Result<PlanCache> PlanCache::open() {
 }
 
 Result<PlanCache> PlanCache::openAt(const std::string &folder) {
-  SINTER_TRY(makeFolders(folder));
+  SINTER_TRY(makeFolders(folder, "cache folder"));
   File file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   const std::string what = "cache folder '" + folder + "'";
   struct stat info;

@@ -8,7 +8,8 @@
 
 namespace sinter {
 
-// Released when destroyed, also by the system when the process dies; move-only. The file stays.
+// Released when destroyed, also by the system when the process dies; move-only. The holder removes
+// the file when it releases it; of a process that died the file stays until removeIfFree().
 class FileLock {
 public:
   // Locks `name` in the open folder `folderFd` (AT_FDCWD: `name` is a path), made with rights 0600
@@ -17,15 +18,22 @@ public:
   // base/system_error.h says.
   static Result<FileLock> take(int folderFd, const std::string &name, const std::string &what,
                                const std::string &busy, uint32_t timeoutMs);
+  // Removes a lock file that nobody holds; leaves every other file as it is.
+  static void removeIfFree(int folderFd, const std::string &name);
 
   FileLock(FileLock &&other) noexcept;
   FileLock &operator=(FileLock &&other) noexcept;
   ~FileLock();
 
 private:
-  explicit FileLock(int fd) : fd_(fd) {}
+  FileLock(int folderFd, const std::string &name, int flags);
+  bool tryLock() const;
+  bool isUnderItsName() const;
 
-  int fd_;
+  int folderFd_; // of its own, so that the lock may outlive who took it
+  std::string name_;
+  int fd_ = -1; // of the file
+  bool held_ = false;
 };
 
 } // namespace sinter

@@ -1,5 +1,5 @@
 // Entries are KEY.plan, written as KEY.tmp-RANDOM and renamed; KEY.lock is held with flock while a
-// plan is built.
+// plan is built, and removed then.
 #include "runtime/plan_cache.h"
 
 #include "base/check.h"
@@ -21,6 +21,8 @@
 
 namespace sinter::runtime {
 namespace {
+
+constexpr const char *kLockSuffix = ".lock";
 
 // A descriptor that is closed at the end of its scope.
 class File {
@@ -184,7 +186,7 @@ Result<CacheLookup> PlanCache::find(const std::string &key) const {
 
 Result<FileLock> PlanCache::lock(const std::string &key, uint32_t timeoutMs) const {
   SINTER_CHECK(isKey(key));
-  const std::string name = key + ".lock";
+  const std::string name = key + kLockSuffix;
   SINTER_ASSIGN(FileLock lock,
                 FileLock::take(fd_, name, "lock file '" + folder_ + "/" + name + "'",
                                "another process has been building plan " + key, timeoutMs));
@@ -209,7 +211,17 @@ void PlanCache::removeLeftovers(const std::string &key) const {
   });
 }
 
-// Lock files stay: a process may hold one that has no entry yet.
+// What killed processes left. A lock file that a process holds stays.
+void PlanCache::removeFreeLocks() const {
+  std::vector<std::string> names;
+  forEachName([&](const char *name) {
+    if (std::string_view(name).ends_with(kLockSuffix))
+      names.push_back(name);
+  });
+  for (const std::string &name : names)
+    FileLock::removeIfFree(fd_, name);
+}
+
 void PlanCache::removeOldest() const {
   std::vector<std::pair<std::pair<int64_t, int64_t>, std::string>> plans; // by time of last use
   forEachName([&](const char *name) {
@@ -240,6 +252,7 @@ Result<void> PlanCache::publish(const std::string &key, const plan::Plan &plan) 
   else if (fsync(fd_) != 0)
     return systemFailed(what, errno);
   removeOldest();
+  removeFreeLocks();
   return written;
 }
 

@@ -52,8 +52,9 @@ public:
   // Waits for another process that builds the same plan. Timeout after `timeoutMs`. Clears what a
   // killed builder left.
   Result<FileLock> lock(const std::string &key, uint32_t timeoutMs) const;
-  // Writes an entry whole or not at all, and removes the entries beyond kMostPlans that were found
-  // or written least lately. Exhausted, with the numbers, when the disk is full.
+  // Writes an entry whole or not at all. Removes the entries beyond kMostPlans that were found or
+  // written least lately, and lock files that nobody holds. Exhausted, with the numbers, when the
+  // disk is full.
   Result<void> publish(const std::string &key, const plan::Plan &plan) const;
 
   // The first plan of the query's keys that fits (without `fits` any does), or one that `build`
@@ -73,6 +74,7 @@ private:
   Result<FileLock> waitForLock(const std::string &key, uint32_t timeoutMs, const Note &note) const;
   void removeLeftovers(const std::string &key) const;
   void removeOldest() const;
+  void removeFreeLocks() const;
   void forEachName(const std::function<void(const char *name)> &visit) const;
 
   std::string folder_;

@@ -23,6 +23,8 @@ const char *codeName(Code code) {
     return "timeout";
   case Code::Cancelled:
     return "cancelled";
+  case Code::BrokenPipe:
+    return "broken-pipe";
   case Code::DeviceLost:
     return "device-lost";
   case Code::Internal:

@@ -20,6 +20,7 @@ enum class Code : uint8_t {
   Exhausted,       // out of memory, disk, pages or another limit
   Timeout,         // it took longer than allowed
   Cancelled,       // the user stopped it
+  BrokenPipe,      // nobody reads what is written any more
   DeviceLost,      // a device failed or disappeared
   Internal,        // a child process, a library or generated code did not do what it should
 };

@@ -33,7 +33,8 @@ Exit codes:
   1    the input or the environment is at fault: a missing or damaged file, no memory,
        a compiler that failed
   2    the command line makes no sense
-  130  interrupted by Ctrl-C; 128 + N in general when signal N ended it
+  130  interrupted by Ctrl-C; 128 + N in general when signal N ended it, 141 where nobody
+       reads the output any more, as in `sinter run MODEL -p Hi | head -1`
 
 Environment:
   SINTER_COMPILER         the compiler to start instead of the one beside this program

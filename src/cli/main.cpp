@@ -53,6 +53,9 @@ int report(const Result<int> &result) {
     return *result;
   if (result.error().code == Code::Cancelled)
     return kExitInterrupted;
+  // As a filter ends that the signal killed.
+  if (result.error().code == Code::BrokenPipe)
+    return kExitSignal + SIGPIPE;
   sayOnStderr(result.error().toString());
   return kExitFailure;
 }

@@ -84,6 +84,8 @@ Result<void> writeStdout(std::string_view text) {
     const ssize_t count = write(STDOUT_FILENO, text.data(), text.size());
     if (count < 0 && isWorthAnotherTry(STDOUT_FILENO, POLLOUT))
       continue;
+    if (count < 0 && errno == EPIPE)
+      return fail(Code::BrokenPipe, "nobody reads standard output any more");
     if (count < 0)
       return fail(errno == ENOSPC ? Code::Exhausted : Code::Internal,
                   std::string("cannot write to standard output: ") + std::strerror(errno));

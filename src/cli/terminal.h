@@ -16,7 +16,8 @@ std::string withoutControls(std::string_view text, std::string_view kept = "");
 // "sinter: LINE" on stderr, without controls.
 void sayOnStderr(std::string_view line);
 
-// Writes all of it to stdout at once. An error (a full disk, a closed pipe) names the cause.
+// Writes all of it to stdout at once. BrokenPipe: nobody reads it any more. Other errors (a full
+// disk) name the cause.
 Result<void> writeStdout(std::string_view text);
 // All of stdin. InvalidArgument: more than `mostBytes`; Internal: it cannot be read.
 Result<std::string> readStdin(size_t mostBytes);

@@ -57,6 +57,7 @@ Result<ModelFile> openModelFile(const std::string &model) {
 Result<OpenedModel> openModel(ModelFile file, const ModelArguments &arguments,
                               Interrupts &interrupts, uint32_t sequences) {
   OpenedModel opened;
+  SINTER_TRY(file.contextTokens(arguments.context)); // before minutes are spent on a plan
   SINTER_ASSIGN(DeviceChoice choice, openDevice(arguments.device, arguments.threads));
   if (!choice.why.empty())
     sayOnStderr(choice.why);

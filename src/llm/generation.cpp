@@ -17,13 +17,13 @@ const char *stopReasonName(StopReason reason) {
   return "unknown";
 }
 
-Result<void> checkPrompt(std::span<const TokenId> prompt, const RunnerLimits &limits) {
+Result<void> checkPrompt(std::span<const TokenId> prompt, uint32_t contextTokens) {
   if (prompt.empty())
     return fail(Code::InvalidArgument, "the prompt has no tokens, expected at least 1");
-  if (prompt.size() > limits.contextTokens)
+  if (prompt.size() > contextTokens)
     return fail(Code::InvalidArgument, "the prompt has " + std::to_string(prompt.size()) +
                                            " tokens, the context holds " +
-                                           std::to_string(limits.contextTokens));
+                                           std::to_string(contextTokens));
   return {};
 }
 

@@ -34,7 +34,7 @@ struct Generation {
 using TokenSink = std::function<Result<void>(TokenId)>;
 
 // InvalidArgument, with the numbers: the prompt is empty or longer than the context.
-Result<void> checkPrompt(std::span<const TokenId> prompt, const RunnerLimits &limits);
+Result<void> checkPrompt(std::span<const TokenId> prompt, uint32_t contextTokens);
 
 // Whether the model ends its answer with this token, which the tokenizer need not know.
 bool endsAnswer(const Tokenizer &tokenizer, TokenId token);

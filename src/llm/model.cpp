@@ -1,7 +1,10 @@
 // Puts a model's parts together and checks that they fit one another.
 #include "llm/model.h"
 
+#include "llm/unicode.h"
 #include "llm/vocabulary_from_gguf.h"
+
+#include <cstdio>
 
 namespace sinter {
 namespace {
@@ -16,6 +19,21 @@ Result<ChatMl> chatOf(const VocabularyData &vocabulary) {
   if (vocabulary.chatTemplate.empty())
     return fail(Code::Unsupported, "the model file has no chat template");
   return recogniseChatMl(vocabulary.chatTemplate);
+}
+
+// The tokenizer would put U+FFFD in place of such bytes.
+Result<void> checkUtf8(std::string_view text, const std::string &what) {
+  const size_t valid = validUtf8Prefix(text);
+  if (valid == text.size())
+    return {};
+  char byte[8];
+  std::snprintf(byte, sizeof byte, "0x%02x", static_cast<unsigned char>(text[valid]));
+  const bool ends = decodeUtf8(text, valid).kind == Utf8Step::Kind::Incomplete;
+  return fail(Code::InvalidArgument,
+              what + " is not UTF-8: " +
+                  (ends ? "it ends inside a character" : "found byte " + std::string(byte)) +
+                  ", expected a whole character",
+              valid);
 }
 
 Result<std::vector<TokenId>> idsOf(Result<Encoding> encoding) {
@@ -44,13 +62,23 @@ Result<ModelFile> ModelFile::open(const std::string &path) {
   return ModelFile(path, std::move(gguf), std::move(*tokenizer), std::move(chat));
 }
 
+Result<uint32_t> ModelFile::contextTokens(uint32_t asked) const {
+  const auto architecture = gguf_.getString("general.architecture");
+  const auto most = architecture ? gguf_.getU64(std::string(*architecture) + ".context_length")
+                                 : Result<uint64_t>(Fail(architecture.error()));
+  return contextTokensOf(most ? *most : UINT64_MAX, asked);
+}
+
 Result<std::vector<TokenId>> ModelFile::encodeRaw(std::string_view prompt) const {
+  SINTER_TRY(checkUtf8(prompt, "the text"));
   return idsOf(tokenizer_.encode(prompt));
 }
 
 Result<std::vector<TokenId>> ModelFile::encodeChat(std::span<const ChatMessage> messages) const {
   if (!chat_)
     return Fail(chat_.error());
+  for (const ChatMessage &message : messages)
+    SINTER_TRY(checkUtf8(message.content, "the " + message.role + " message"));
   return idsOf(tokenizer_.encode(applyChatMl(*chat_, messages, true)));
 }
 

@@ -23,10 +23,14 @@ public:
   const GgufFile &gguf() const { return gguf_; }
   const Tokenizer &tokenizer() const { return tokenizer_; }
 
+  // The context that a session of this file gets, as contextTokensOf() says. A file that does not
+  // say what its model was made for is refused elsewhere.
+  Result<uint32_t> contextTokens(uint32_t asked) const;
   // The tokens of a prompt as it stands. Unsupported where the vocabulary cannot express it.
+  // InvalidArgument, with the byte: it is not UTF-8.
   Result<std::vector<TokenId>> encodeRaw(std::string_view prompt) const;
   // The tokens of a conversation that asks for an answer. Unsupported where the file has no
-  // template, or one that is not ChatML.
+  // template, or one that is not ChatML. InvalidArgument, with the byte: a message is not UTF-8.
   Result<std::vector<TokenId>> encodeChat(std::span<const ChatMessage> messages) const;
   // Whether encodeChat can work, with its error where it cannot.
   Result<void> canChat() const;

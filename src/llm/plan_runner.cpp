@@ -90,13 +90,12 @@ Result<void> checkSameModel(const plan::Plan &plan, const GgufFile &file) {
 
 } // namespace
 
-Result<uint32_t> contextTokensOf(const plan::Plan &plan, uint32_t asked) {
-  SINTER_ASSIGN(const uint32_t most, property(plan, names::kContextLength));
+Result<uint32_t> contextTokensOf(uint64_t most, uint32_t asked) {
   if (asked > most)
     return fail(Code::InvalidArgument, "a context of " + std::to_string(asked) +
                                            " tokens was asked for, the model was made for " +
                                            std::to_string(most));
-  return asked ? asked : std::min(most, kDefaultContextTokens);
+  return asked ? asked : static_cast<uint32_t>(std::min<uint64_t>(most, kDefaultContextTokens));
 }
 
 Result<std::span<const uint8_t>> PlanRunner::Weights::tensor(std::string_view name) {
@@ -134,7 +133,8 @@ Result<std::unique_ptr<PlanRunner>> PlanRunner::create(hal::Device &device, cons
 
 Result<void> PlanRunner::readLimits(const PlanRunnerOptions &options) {
   SINTER_ASSIGN(limits_.vocabSize, property(*plan_, names::kVocabSize));
-  SINTER_ASSIGN(limits_.contextTokens, contextTokensOf(*plan_, options.contextTokens));
+  SINTER_ASSIGN(const uint32_t most, property(*plan_, names::kContextLength));
+  SINTER_ASSIGN(limits_.contextTokens, contextTokensOf(most, options.contextTokens));
   SINTER_ASSIGN(limits_.pageRows, property(*plan_, names::kPageRows));
   SINTER_ASSIGN(limits_.queryBlock, property(*plan_, names::kQueryBlock));
   limits_.stepTokens =

@@ -21,9 +21,9 @@ struct PlanRunnerOptions {
 };
 inline constexpr uint32_t kDefaultContextTokens = 8192;
 
-// The context that a runner gets: InvalidArgument, with the numbers, where more is asked than the
-// model was made for.
-Result<uint32_t> contextTokensOf(const plan::Plan &plan, uint32_t asked);
+// The context that a runner gets where a model was made for `most` tokens and `asked` are asked for
+// (0: the default). InvalidArgument, with the numbers: more is asked for.
+Result<uint32_t> contextTokensOf(uint64_t most, uint32_t asked);
 
 class PlanRunner : public StepRunner {
 public:

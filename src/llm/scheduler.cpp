@@ -46,7 +46,7 @@ Result<void> Scheduler::checkFits(const Request &request) const {
 
 Result<RequestId> Scheduler::submit(Request request) {
   const RunnerLimits &limits = runner_.limits();
-  SINTER_TRY(checkPrompt(request.prompt, limits));
+  SINTER_TRY(checkPrompt(request.prompt, limits.contextTokens));
   for (size_t i = 0; i < request.prompt.size(); ++i)
     if (const TokenId id = request.prompt[i];
         id < 0 || static_cast<uint32_t>(id) >= limits.vocabSize)

@@ -113,7 +113,7 @@ Result<void> Session::decode(TokenId token, const GenerateOptions &options, cons
 
 Result<Generation> Session::generate(std::span<const TokenId> prompt,
                                      const GenerateOptions &options, const TokenSink &sink) {
-  SINTER_TRY(checkPrompt(prompt, runner_.limits()));
+  SINTER_TRY(checkPrompt(prompt, runner_.limits().contextTokens));
   Generation result;
   const Clock::time_point start = Clock::now();
   if (options.sampler)
@@ -132,7 +132,7 @@ Result<Generation> Session::generate(std::span<const TokenId> prompt,
 
 Result<double> Session::negativeLogLikelihood(std::span<const TokenId> tokens, size_t firstTarget) {
   SINTER_CHECK(firstTarget >= 1);
-  SINTER_TRY(checkPrompt(tokens, runner_.limits()));
+  SINTER_TRY(checkPrompt(tokens, runner_.limits().contextTokens));
   clear();
   const size_t vocab = runner_.limits().vocabSize;
   double sum = 0;

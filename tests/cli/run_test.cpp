@@ -55,11 +55,19 @@ TEST_F(Run, EmptyPromptFromAPipeIsRefused) {
 }
 
 TEST_F(Run, PromptsOfOddBytesAreAnswered) {
-  const std::string prompts[] = {std::string("a\0b\0", 4), "cut \xe2\x82",
-                                 "\xff\xfe\xc0\x80",       "\xf0\x9f\x92",
-                                 "\x1b]0;title\x07",       std::string(3000, '\n')};
+  const std::string prompts[] = {std::string("a\0b\0", 4), "\x1b]0;title\x07",
+                                 std::string(3000, '\n')};
   for (const std::string &prompt : prompts)
     EXPECT_THAT(sinter({"run", model_, "-n", "3"}, prompt), EndedWith(0)) << prompt;
+}
+
+TEST_F(Run, PromptsThatAreNotUtf8AreRefusedWithTheByte) {
+  EXPECT_THAT(sinter({"run", model_, "-n", "3"}, "caf\xc3\xa9 \xff\xfe"),
+              FailedSaying("not UTF-8: found byte 0xff, expected a whole character (at byte 6)"));
+  EXPECT_THAT(sinter({"run", model_, "-n", "3", "--raw", "-p", "cut \xe2\x82"}),
+              FailedSaying("ends inside a character, expected a whole character (at byte 4)"));
+  EXPECT_THAT(sinter({"run", model_, "-p", "hi", "--system", "\xff"}),
+              FailedSaying("the system message is not UTF-8"));
 }
 
 TEST_F(Run, PromptsThatLookLikeMarkupOrOptionsAreText) {

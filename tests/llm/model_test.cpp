@@ -55,6 +55,27 @@ TEST_F(ModelTest, AFileWithoutTokenizerIsRefusedWithItsPath) {
   EXPECT_THAT(file.error().message, AllOf(HasSubstr(path), HasSubstr("tokenizer")));
 }
 
+TEST_F(ModelTest, TheContextIsKnownWithoutAPlan) {
+  const auto file = ModelFile::open(save("model.gguf", withVocabulary()));
+  ASSERT_TRUE(file.has_value()) << file.error().toString();
+  EXPECT_EQ(*file->contextTokens(0), 512u);
+  EXPECT_EQ(*file->contextTokens(64), 64u);
+  EXPECT_THAT(file->contextTokens(513).error().message, AllOf(HasSubstr("513"), HasSubstr("512")));
+}
+
+TEST_F(ModelTest, TextThatIsNotUtf8IsRefusedAtItsFirstSuchByte) {
+  const auto file = ModelFile::open(save("model.gguf", withVocabulary()));
+  ASSERT_TRUE(file.has_value()) << file.error().toString();
+  const auto stray = file->encodeRaw("caf\xc3\xa9 \xff\xfe");
+  ASSERT_FALSE(stray.has_value());
+  EXPECT_THAT(stray.error().toString(),
+              AllOf(HasSubstr("found byte 0xff"), HasSubstr("(at byte 6)")));
+  const auto cut = file->encodeRaw("cut \xe2\x82");
+  ASSERT_FALSE(cut.has_value());
+  EXPECT_THAT(cut.error().toString(), AllOf(HasSubstr("ends inside"), HasSubstr("(at byte 4)")));
+  EXPECT_TRUE(file->encodeRaw("caf\xc3\xa9 \xef\xbf\xbd").has_value()); // U+FFFD itself
+}
+
 TEST_F(ModelPlanTest, AnAnswerIsTheSameEachTime) {
   const std::string path = save("model.gguf", withVocabulary());
   const auto model = create(path, planByCompiler(path));

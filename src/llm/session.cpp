@@ -71,8 +71,13 @@ Result<TokenId> Session::prefill(std::span<const TokenId> prompt, const Generate
   keepCommonPrefix(prompt);
   result.promptTokens = prompt.size();
   result.reusedTokens = cached_.size();
+  const auto tell = [&] {
+    if (options.onPrefill)
+      options.onPrefill(cached_.size(), prompt.size());
+  };
   std::span<const float> logits;
   while (cached_.size() < prompt.size()) {
+    tell();
     if (cancelled(options))
       return TokenId{-1};
     const size_t count =
@@ -81,6 +86,7 @@ Result<TokenId> Session::prefill(std::span<const TokenId> prompt, const Generate
     SINTER_ASSIGN(logits, advance(prompt.subspan(cached_.size(), count),
                                   last ? LogitsWanted::Last : LogitsWanted::None));
   }
+  tell();
   return choose(logits, options);
 }
 

@@ -14,6 +14,9 @@ struct GenerateOptions {
   uint64_t maxTokens = UINT64_MAX;
   // Read before each step; null: cannot be cancelled.
   const std::atomic<bool> *cancel = nullptr;
+  // Called with the prompt's tokens in the KV memory and all of the prompt's: before each step of
+  // the prompt, and when it is whole. Empty: nobody asks.
+  std::function<void(uint64_t done, uint64_t total)> onPrefill = {};
   // Chooses the tokens, and begins with the prompt; null: greedy choice.
   Sampler *sampler = nullptr;
   // Goes on after end tokens, for benchmarks.

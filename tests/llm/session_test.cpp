@@ -136,6 +136,20 @@ TEST_F(SessionTest, ACancelledPromptShowsNothingAndKeepsWhatWasComputed) {
   EXPECT_TRUE(runner.stepSizes.empty());
 }
 
+TEST_F(SessionTest, PrefillTellsHowFarItIsBeforeEachStepAndAtItsEnd) {
+  const std::vector<TokenId> prompt(19, 7);
+  std::vector<uint64_t> done;
+  const auto note = [&](uint64_t now, uint64_t total) {
+    EXPECT_EQ(total, 19u);
+    done.push_back(now);
+  };
+  ASSERT_TRUE(generate(prompt, {.maxTokens = 1, .onPrefill = note}).has_value());
+  EXPECT_THAT(done, ElementsAre(0, 8, 16, 19));
+  done.clear();
+  ASSERT_TRUE(generate(prompt, {.maxTokens = 1, .onPrefill = note}).has_value());
+  EXPECT_THAT(done, ElementsAre(18, 19)); // the rest was in the KV memory
+}
+
 TEST_F(SessionTest, CancellingStopsAfterTheTokenAtHand) {
   std::atomic<bool> cancel = false;
   const std::vector<TokenId> prompt = {3, 1, 4};

@@ -20,6 +20,12 @@ bool isIgnored(int signal) {
   return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
+// In the background the terminal is another process's, and setting it up would stop this one.
+void setTerminal(const termios &modes) {
+  if (tcgetpgrp(STDIN_FILENO) == getpgrp())
+    tcsetattr(STDIN_FILENO, TCSANOW, &modes);
+}
+
 } // namespace
 
 Result<std::unique_ptr<Interrupts>> Interrupts::create() {
@@ -27,10 +33,12 @@ Result<std::unique_ptr<Interrupts>> Interrupts::create() {
   sigset_t taken;
   sigemptyset(&taken);
   // A blocked signal is delivered even where the shell or nohup had it ignored.
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGTSTP})
     if (!isIgnored(signal))
       sigaddset(&taken, signal);
-  pthread_sigmask(SIG_BLOCK, &taken, nullptr);
+  sigset_t blocked = taken;
+  sigaddset(&blocked, SIGCONT); // the line editor's thread alone lets it through
+  pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
   made->signals_ = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
   made->stop_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (made->signals_ < 0 || made->stop_ < 0)
@@ -65,11 +73,27 @@ Interrupts::~Interrupts() {
 
 void Interrupts::leave(int signal) {
   if (terminal_)
-    tcsetattr(STDIN_FILENO, TCSANOW, &*terminal_);
+    setTerminal(*terminal_);
   // What is drawn there may be half a line.
   if (stderrIsTerminal())
     (void)!write(STDERR_FILENO, "\n", 1);
   _exit(kExitSignal + signal);
+}
+
+// This thread alone lets the signal through, whose default action stops all of them.
+void Interrupts::pause() {
+  termios ours;
+  const bool known = terminal_ && tcgetattr(STDIN_FILENO, &ours) == 0;
+  if (known)
+    setTerminal(*terminal_);
+  sigset_t stop;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGTSTP);
+  pthread_kill(pthread_self(), SIGTSTP);
+  pthread_sigmask(SIG_UNBLOCK, &stop, nullptr);
+  pthread_sigmask(SIG_BLOCK, &stop, nullptr);
+  if (known)
+    setTerminal(ours);
 }
 
 void Interrupts::watch() {
@@ -83,7 +107,9 @@ void Interrupts::watch() {
     if (read(signals_, &info, sizeof info) != sizeof info)
       continue;
     const int signal = static_cast<int>(info.ssi_signo);
-    if (signal != SIGINT || guards_ == 0 || flag_.exchange(true))
+    if (signal == SIGTSTP)
+      pause();
+    else if (signal != SIGINT || guards_ == 0 || flag_.exchange(true))
       leave(signal);
   }
 }

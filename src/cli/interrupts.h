@@ -1,5 +1,6 @@
 // Ctrl-C as a flag where something can be stopped in order, and as the end of the process
-// elsewhere; SIGTERM and SIGHUP as an end that leaves the terminal in order.
+// elsewhere; SIGTERM and SIGHUP as an end that leaves the terminal in order, Ctrl-Z as a pause that
+// does.
 #pragma once
 
 #include "base/status.h"
@@ -12,11 +13,13 @@
 
 namespace sinter::cli {
 
-// Takes SIGINT, SIGTERM and SIGHUP over from the process, those apart that it was started to
-// ignore: one thread waits for them, so nothing runs in a signal handler. Make one before any other
-// thread, which then inherit the blocked signals. While a Guard lives SIGINT sets the flag, and a
-// second one before the flag was cleared ends the process; without a Guard the first one does, as
-// the other two always do, with exit code 128 + signal and the terminal as it was found.
+// Takes SIGINT, SIGTERM, SIGHUP and SIGTSTP over from the process, those apart that it was started
+// to ignore: one thread waits for them, so nothing runs in a signal handler. Make one before any
+// other thread, which then inherit the blocked signals. While a Guard lives SIGINT sets the flag,
+// and a second one before the flag was cleared ends the process; without a Guard the first one
+// does, as SIGTERM and SIGHUP always do, with exit code 128 + signal and the terminal as it was
+// found. SIGTSTP stops the process with the terminal as it was found; continued in the foreground,
+// the process has its own settings of the terminal again.
 class Interrupts {
 public:
   // Exhausted: the system has no descriptors, threads or memory left.
@@ -43,6 +46,7 @@ public:
 private:
   Interrupts() = default;
   void watch();
+  void pause();
   [[noreturn]] void leave(int signal);
 
   int signals_ = -1; // signalfd

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <new>
+#include <termios.h>
 #include <unistd.h>
 
 namespace {
@@ -25,10 +26,20 @@ void reserveStandardStreams() {
       (void)!open("/dev/null", kModes[fd]);
 }
 
+// A chat shows nothing that is typed between its lines.
+void showTyping() {
+  termios modes;
+  if (tcgetattr(STDIN_FILENO, &modes) != 0 || tcgetpgrp(STDIN_FILENO) != getpgrp())
+    return;
+  modes.c_lflag |= ICANON | ECHO;
+  tcsetattr(STDIN_FILENO, TCSANOW, &modes);
+}
+
 // Reads of a mapped file whose end was cut off fault; nothing can go on after that.
 void sayFileIsGone(int) {
   constexpr char kText[] = "\nsinter: a file was cut short while it was in use\n";
   (void)!write(STDERR_FILENO, kText, sizeof kText - 1);
+  showTyping();
   _exit(kExitFailure);
 }
 
@@ -36,6 +47,7 @@ void sayFileIsGone(int) {
 void sayOutOfMemory() {
   constexpr char kText[] = "\nsinter: out of memory\n";
   (void)!write(STDERR_FILENO, kText, sizeof kText - 1);
+  showTyping();
   _exit(kExitFailure);
 }
 

@@ -4,14 +4,57 @@
 #include "cli/terminal.h"
 #include "llm/detokenizer.h"
 
-#include <cstdio>
+#include <chrono>
+#include <optional>
 #include <unistd.h>
 
 namespace sinter::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A prompt that one step takes is computed before a line about it could be read.
+constexpr uint64_t kShownTokens = 512;
+
+// How far the prompt is, on a terminal.
+class PrefillProgress {
+public:
+  void show(uint64_t done, uint64_t total) {
+    if (!start_) {
+      start_ = Clock::now();
+      reused_ = done;
+      if (stderrIsTerminal() && total - done > kShownTokens)
+        line_.emplace("prefill");
+    }
+    if (done == total)
+      line_.reset();
+    if (line_)
+      line_->show(done, total, "tokens" + rate(done));
+  }
+
+private:
+  std::string rate(uint64_t done) const {
+    const double seconds = std::chrono::duration<double>(Clock::now() - *start_).count();
+    if (done == reused_ || seconds <= 0)
+      return "";
+    return ", " + fixed(static_cast<double>(done - reused_) / seconds, 0) + " per second";
+  }
+
+  std::optional<ProgressLine> line_;
+  std::optional<Clock::time_point> start_;
+  uint64_t reused_ = 0; // tokens that were there at the start
+};
+
+} // namespace
 
 Result<Answer> writeAnswer(Session &session, const Tokenizer &tokenizer,
-                           std::span<const TokenId> prompt, const GenerateOptions &options) {
+                           std::span<const TokenId> prompt, GenerateOptions options) {
   Answer answer;
+  PrefillProgress progress;
+  options.onPrefill = [&](uint64_t done, uint64_t total) {
+    answer.prefilledTokens = done;
+    progress.show(done, total);
+  };
   Detokenizer detokenizer(tokenizer);
   const bool terminal = stdoutIsTerminal();
   auto write = [&](const std::string &text) {
@@ -29,8 +72,14 @@ Result<Answer> writeAnswer(Session &session, const Tokenizer &tokenizer,
   return answer;
 }
 
-void sayFigures(const Generation &generation, const SamplerSettings &sampler,
-                double firstTokenSeconds, double buildSeconds) {
+void sayFigures(const Answer &answer, const SamplerSettings &sampler, double firstTokenSeconds,
+                double buildSeconds) {
+  const Generation &generation = answer.generation;
+  if (answer.hasNoToken())
+    return sayOnStderr("cancelled after " + std::to_string(answer.prefilledTokens) + " of " +
+                       std::to_string(generation.promptTokens) +
+                       " tokens of the prompt, peak memory " +
+                       bytesText(static_cast<double>(peakMemoryBytes())));
   std::string line = "time to first token " + fixed(firstTokenSeconds - buildSeconds, 2) + " s";
   if (buildSeconds > 0)
     line += " and once " + fixed(buildSeconds, 1) + " s to build the plan";
@@ -45,9 +94,9 @@ void sayFigures(const Generation &generation, const SamplerSettings &sampler,
   sayOnStderr(line);
 }
 
-Result<Sampler> makeSampler(const RunArguments &arguments, const Tokenizer &tokenizer) {
-  SamplerSettings settings = arguments.sampler;
-  if (arguments.drawsSeed) {
+Result<Sampler> makeSampler(const SamplingTexts &texts, SamplerSettings settings,
+                            const Tokenizer &tokenizer) {
+  if (drawsSeed(texts, settings)) {
     uint32_t seed = 0; // short enough to be typed again
     if (getentropy(&seed, sizeof seed) != 0)
       return fail(Code::Internal, "the system has no random number for a seed: give one by --seed");

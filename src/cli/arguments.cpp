@@ -2,7 +2,6 @@
 #include "cli/arguments.h"
 
 #include "cli/command_line.h"
-#include "cli/sampling_options.h"
 
 #include <charconv>
 #include <limits>
@@ -72,9 +71,14 @@ std::optional<Message> read(const CommandLine &line, RunArguments &run) {
     return usage("--prompt is empty, expected some text");
   if (auto bad = readModel(line, run.model))
     return bad;
+  if (line.system && line.system->empty())
+    return usage("--system is empty, expected some text");
+  if (line.system && run.raw)
+    return usage("--system has no effect with --raw");
+  run.system = line.system.value_or("");
+  run.sampling = line.sampling;
   if (auto bad = readSampler(line.sampling, run.sampler))
     return bad;
-  run.drawsSeed = run.sampler.temperature != 0 && !line.sampling.values.contains("--seed");
   return readCount(line.tokens, "-n", 1, kMostTokens, run.tokens);
 }
 

@@ -5,6 +5,7 @@
 #include "cli/exit_codes.h"
 #include "cli/open_device.h"
 #include "cli/quantize_scheme.h"
+#include "cli/sampling_options.h"
 #include "llm/sampler_settings.h"
 #include "numeric/precision.h"
 
@@ -32,8 +33,9 @@ struct RunArguments {
   std::optional<std::string> prompt;
   uint64_t tokens = UINT64_MAX;
   bool raw = false;
-  SamplerSettings sampler; // of one seed for the whole run
-  bool drawsSeed = false;  // tokens are drawn and no seed was given
+  std::string system;      // the system message; empty: none
+  SamplingTexts sampling;  // as given
+  SamplerSettings sampler; // that they mean, of one seed for the whole run
 };
 
 struct BenchArguments {
@@ -84,12 +86,6 @@ struct DevicesArguments {};
 using Arguments =
     std::variant<RunArguments, BenchArguments, ExplainArguments, TuneArguments, PerplexityArguments,
                  CompileArguments, QuantizeArguments, DevicesArguments>;
-
-// Nothing is to be run: help to show, or a command line that makes no sense.
-struct Message {
-  int exitCode = kExitUsage;
-  std::string text; // where the exit code is 0 the help, for stdout; else one sentence
-};
 
 // Checks a whole command line, argv[0] included.
 tl::expected<Arguments, Message> parseArguments(std::span<const char *const> argv);

@@ -2,41 +2,107 @@
 #include "cli/chat.h"
 
 #include "cli/answer.h"
+#include "cli/chat_history.h"
+#include "cli/chat_settings.h"
 #include "cli/line_editor.h"
 #include "cli/open_model.h"
 #include "cli/terminal.h"
+#include "llm/conversation.h"
 
-#include <chrono>
 #include <cstdio>
 
 namespace sinter::cli {
 namespace {
 
-constexpr const char *kHelp = R"(/clear   start a new conversation
-/help    show this
-/quit    leave, as does Ctrl-D
-Ctrl-C stops an answer; what was said until then stays in the conversation.
+constexpr const char *kHelp = R"(/clear            start a new conversation
+/set              list the settings
+/set NAME VALUE   change one: /set temperature 0.5, /set system Be brief.
+/set NAME         give it its default again
+/help             show this
+/quit             leave, as does Ctrl-D
+Ctrl-C stops an answer; what was said until then stays in the conversation, a message without any
+answer does not.
 A message may begin with / after a space; a line that ends in \ goes on in the next one.
-The arrow keys recall earlier lines.
+The arrow keys recall earlier lines. When the context is full the oldest messages are dropped.
 )";
+constexpr std::string_view kSpaces = " \t\n\r\f\v";
+constexpr std::string_view kSet = "/set";
+
+void say(const std::string &text) {
+  std::fputs(withoutControls(text, "\n").c_str(), stderr);
+}
+
+// The user's lines of earlier chats, as long as they can be kept.
+class KeptLines {
+public:
+  explicit KeptLines(LineEditor &editor) {
+    if (const auto read = recall(editor); !read)
+      giveUp(read.error());
+  }
+  void add(const std::string &text) {
+    if (!history_ || text == last_)
+      return;
+    last_ = text;
+    if (const auto kept = history_->append(text); !kept)
+      giveUp(kept.error());
+  }
+
+private:
+  Result<void> recall(LineEditor &editor) {
+    SINTER_ASSIGN(ChatHistory history, ChatHistory::open());
+    SINTER_ASSIGN(const std::vector<std::string> entries, history.read());
+    for (const std::string &entry : entries)
+      editor.remember(entry);
+    last_ = entries.empty() ? "" : entries.back();
+    history_ = std::move(history);
+    return {};
+  }
+  void giveUp(const Status &error) {
+    sayOnStderr("lines of this chat are not kept: " + error.toString());
+    history_ = std::nullopt;
+  }
+
+  std::optional<ChatHistory> history_;
+  std::string last_;
+};
+
+// Whether there is room for any message after this system message.
+Result<void> checkHoldsAMessage(const ModelFile &file, const std::string &system,
+                                uint32_t context) {
+  std::vector<ChatMessage> messages = {{"user", "?"}};
+  if (!system.empty())
+    messages.insert(messages.begin(), {"system", system});
+  SINTER_ASSIGN(const std::vector<TokenId> ids, file.encodeChat(messages));
+  if (ids.size() <= context)
+    return {};
+  return fail(Code::InvalidArgument, "a message of one character has " +
+                                         std::to_string(ids.size()) + " tokens with its template" +
+                                         (system.empty() ? "" : " and the system message") +
+                                         ", the context holds " + std::to_string(context));
+}
 
 class Chat {
 public:
   Chat(OpenedModel opened, Sampler sampler, const RunArguments &arguments, Interrupts &interrupts)
       : opened_(std::move(opened)), sampler_(std::move(sampler)), arguments_(arguments),
         interrupts_(interrupts),
-        session_(opened_.model->runner(), opened_.model->pages(), opened_.model->tokenizer()) {}
+        session_(opened_.model->runner(), opened_.model->pages(), opened_.model->tokenizer()),
+        settings_(arguments.system, arguments.sampling, arguments.sampler) {
+    conversation_.setSystem(arguments.system);
+  }
 
   Result<int> run() {
     greet();
     while (auto line = readMessage()) {
-      if (line->empty())
+      if (line->find_first_not_of(kSpaces) == std::string::npos)
         continue;
+      editor_.remember(*line);
+      kept_.add(*line);
       if (line->front() != '/') {
         SINTER_TRY(answer(*line));
         continue;
       }
-      const std::string command = line->substr(0, line->find_last_not_of(" \t") + 1);
+      const std::string command = line->substr(0, line->find_last_not_of(kSpaces) + 1);
       if (command == "/quit" || command == "/exit")
         return kExitOk;
       obey(command);
@@ -46,9 +112,11 @@ public:
   }
 
 private:
+  uint32_t context() const { return opened_.model->runner().limits().contextTokens; }
+
   void greet() {
-    std::fprintf(stderr, "%s, context %u tokens; /help lists the commands\n",
-                 arguments_.model.model.c_str(), opened_.model->runner().limits().contextTokens);
+    say(arguments_.model.model + ", context " + std::to_string(context()) +
+        " tokens; /help lists the commands\n");
   }
 
   // Lines joined while they end in a backslash.
@@ -68,41 +136,77 @@ private:
 
   void obey(const std::string &command) {
     if (command == "/clear") {
-      messages_.clear();
+      conversation_.clear();
       session_.clear();
-      std::fputs("a new conversation\n", stderr);
+      say("a new conversation\n");
     } else if (command == "/help") {
-      std::fputs(kHelp, stderr);
+      say(kHelp);
+    } else if (command == kSet) {
+      say(settings_.list());
+    } else if (command.starts_with(kSet) && kSpaces.find(command[kSet.size()]) != kSpaces.npos) {
+      set(std::string_view(command).substr(kSet.size()));
     } else {
-      std::fprintf(stderr, "no command '%s'; /help lists them\n", command.c_str());
+      say("no command '" + command + "'; /help lists them\n");
     }
+  }
+
+  void set(std::string_view words) {
+    ChatSettings changed = settings_;
+    if (const auto bad = changed.set(words))
+      return sayOnStderr(*bad);
+    if (const auto fits = checkHoldsAMessage(opened_.model->file(), changed.systemMessage(), context());
+        !fits)
+      return sayOnStderr(fits.error().toString());
+    auto sampler = makeSampler(changed.sampling(), changed.sampler(), opened_.model->tokenizer());
+    if (!sampler)
+      return sayOnStderr(sampler.error().toString());
+    settings_ = std::move(changed);
+    sampler_ = std::move(*sampler);
+    conversation_.setSystem(settings_.systemMessage());
+  }
+
+  Result<ChatPrompt> promptFor(const std::string &message) {
+    const auto encode = [&](std::span<const ChatMessage> messages) {
+      return opened_.model->file().encodeChat(messages);
+    };
+    return conversation_.ask(message, encode, context(), arguments_.tokens);
+  }
+
+  void sayDropped(const ChatPrompt &prompt) {
+    if (prompt.droppedExchanges == 0)
+      return;
+    sayOnStderr("the conversation has " + std::to_string(prompt.tokensBefore) +
+                " tokens, the context holds " + std::to_string(context()) + ": the oldest " +
+                std::to_string(prompt.droppedExchanges) + " of " +
+                std::to_string(prompt.droppedExchanges + prompt.keptExchanges) +
+                " messages and their answers are dropped, " + std::to_string(prompt.ids.size()) +
+                " tokens stay");
   }
 
   // What is wrong with one message leaves the conversation as it was before; what is wrong with the
   // model ends it.
-  Result<void> answer(const std::string &line) {
-    messages_.push_back({"user", line});
-    auto ids = opened_.model->file().encodeChat(messages_);
-    const uint32_t context = opened_.model->runner().limits().contextTokens;
-    if (ids && ids->size() > context)
-      ids = fail(Code::InvalidArgument, "the conversation has " + std::to_string(ids->size()) +
-                                            " tokens, the context holds " +
-                                            std::to_string(context) + "; /clear starts a new one");
-    if (!ids) {
-      sayOnStderr(ids.error().toString());
-      messages_.pop_back();
+  Result<void> answer(const std::string &message) {
+    const auto prompt = promptFor(message);
+    if (!prompt) {
+      sayOnStderr(prompt.error().toString());
       return {};
     }
+    sayDropped(*prompt);
     const Interrupts::Guard guard(interrupts_);
     interrupts_.clear();
-    SINTER_ASSIGN(const Answer answer, writeAnswer(session_, opened_.model->tokenizer(), *ids,
-                                                   {.maxTokens = arguments_.tokens,
-                                                    .cancel = &interrupts_.flag(),
-                                                    .sampler = &sampler_}));
+    SINTER_ASSIGN(Answer answer, writeAnswer(session_, opened_.model->tokenizer(), prompt->ids,
+                                             {.maxTokens = arguments_.tokens,
+                                              .cancel = &interrupts_.flag(),
+                                              .sampler = &sampler_}));
     interrupts_.clear();
-    SINTER_TRY(writeStdout("\n"));
-    messages_.push_back({"assistant", answer.text});
-    sayFigures(answer.generation, sampler_.settings(), answer.generation.prefillSeconds, 0);
+    const bool isAnswered = !answer.hasNoToken();
+    if (isAnswered)
+      SINTER_TRY(writeStdout("\n"));
+    sayFigures(answer, sampler_.settings(), answer.generation.prefillSeconds, 0);
+    if (isAnswered)
+      conversation_.answer(std::move(answer.text));
+    else
+      conversation_.withdraw();
     return {};
   }
 
@@ -111,16 +215,20 @@ private:
   const RunArguments &arguments_;
   Interrupts &interrupts_;
   Session session_;
+  ChatSettings settings_;
   LineEditor editor_;
-  std::vector<ChatMessage> messages_;
+  KeptLines kept_{editor_};
+  Conversation conversation_;
 };
 
 } // namespace
 
 Result<int> chat(ModelFile file, const RunArguments &arguments, Interrupts &interrupts) {
-  SINTER_TRY(file.canChat());
+  SINTER_ASSIGN(const uint32_t context, file.contextTokens(arguments.model.context));
+  SINTER_TRY(checkHoldsAMessage(file, arguments.system, context));
   SINTER_ASSIGN(OpenedModel opened, openModel(std::move(file), arguments.model, interrupts));
-  SINTER_ASSIGN(Sampler sampler, makeSampler(arguments, opened.model->tokenizer()));
+  SINTER_ASSIGN(Sampler sampler,
+                makeSampler(arguments.sampling, arguments.sampler, opened.model->tokenizer()));
   return Chat(std::move(opened), std::move(sampler), arguments, interrupts).run();
 }
 

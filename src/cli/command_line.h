@@ -11,8 +11,8 @@ struct CommandLine {
   std::string command; // "run", "bench", ...
   std::string model;
   std::string file, targets, output, type;
-  std::optional<std::string> prompt, tokens, threads, context, generate, repeat, parallel, window,
-      budget, device, plan, kvType, activations, depth, svg, outputType, embeddingType;
+  std::optional<std::string> prompt, system, tokens, threads, context, generate, repeat, parallel,
+      window, budget, device, plan, kvType, activations, depth, svg, outputType, embeddingType;
   bool raw = false;
   bool json = false;
   bool verbose = false;

@@ -40,10 +40,12 @@ Environment:
   SINTER_COMPILER         the compiler to start instead of the one beside this program
   SINTER_COMPILE_SECONDS  how long the compiler may take (default: 600)
   XDG_CACHE_HOME          where models and plans are kept, instead of ~/.cache
+  XDG_STATE_HOME          where the lines of chats are kept, instead of ~/.local/state
 )";
 
 constexpr const char *kChatFooter = R"(
-In a chat, /help lists the commands, Ctrl-C stops an answer, Ctrl-D leaves.
+In a chat, /help lists the commands, /set changes the options for choosing tokens, Ctrl-C stops
+an answer, Ctrl-D leaves. Its lines are kept in ${XDG_STATE_HOME:-~/.local/state}/sinter/history.
 )";
 
 // As given, an empty text too; the types of CLI11 that know "not given" take "" and "{}" for it.
@@ -98,7 +100,7 @@ void addSampling(CLI::App &command, SamplingTexts &texts) {
     const std::string name = option.name;
     command
         .add_option_function<std::string>(
-            name,
+            "--" + name,
             [&texts, name, list = option.isList](const std::string &text) {
               if (list)
                 texts.lists[name].push_back(text);
@@ -120,6 +122,7 @@ void addRun(CLI::App &app, CommandLine &line) {
   addModel(*run, line);
   addContext(*run, line);
   addText(*run, "-p,--prompt", line.prompt, "the prompt", "TEXT");
+  addText(*run, "--system", line.system, "a system message before the conversation", "TEXT");
   addText(*run, "-n,--tokens", line.tokens, "at most so many tokens an answer (default: no limit)");
   run->add_flag("--raw", line.raw,
                 "give the prompt to the model as it stands, without its template");

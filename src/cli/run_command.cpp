@@ -20,30 +20,51 @@ Result<std::string> readPrompt(bool raw) {
   return prompt;
 }
 
-Result<std::vector<TokenId>> encode(const ModelFile &file, const std::string &prompt, bool raw) {
-  if (raw)
-    return file.encodeRaw(prompt);
-  if (const auto can = file.canChat(); !can)
-    return fail(can.error().code,
-                can.error().message + "; --raw gives the prompt to the model as it stands");
-  return file.encodeChat(std::vector<ChatMessage>{{"user", prompt}});
+Result<void> checkCanChat(const ModelFile &file) {
+  const auto can = file.canChat();
+  if (can)
+    return {};
+  return fail(can.error().code,
+              can.error().message + "; --raw -p TEXT gives the model a prompt as it stands",
+              can.error().byteOffset);
+}
+
+// The prompt's tokens. What cannot be answered is refused here, before a plan is built.
+Result<std::vector<TokenId>> encode(const ModelFile &file, const RunArguments &arguments,
+                                    const std::string &prompt) {
+  Result<std::vector<TokenId>> ids;
+  if (arguments.raw) {
+    ids = file.encodeRaw(prompt);
+  } else {
+    SINTER_TRY(checkCanChat(file));
+    std::vector<ChatMessage> messages = {{"user", prompt}};
+    if (!arguments.system.empty())
+      messages.insert(messages.begin(), {"system", arguments.system});
+    ids = file.encodeChat(messages);
+  }
+  SINTER_TRY(ids);
+  SINTER_ASSIGN(const uint32_t context, file.contextTokens(arguments.model.context));
+  SINTER_TRY(checkPrompt(*ids, context));
+  return ids;
 }
 
 Result<int> answerOnce(ModelFile file, const RunArguments &arguments, const std::string &prompt,
                        Interrupts &interrupts) {
-  SINTER_ASSIGN(const auto ids, encode(file, prompt, arguments.raw));
+  SINTER_ASSIGN(const auto ids, encode(file, arguments, prompt));
   SINTER_ASSIGN(OpenedModel opened, openModel(std::move(file), arguments.model, interrupts));
   Model &model = *opened.model;
   Session session(model.runner(), model.pages(), model.tokenizer());
-  SINTER_ASSIGN(Sampler sampler, makeSampler(arguments, model.tokenizer()));
+  SINTER_ASSIGN(Sampler sampler,
+                makeSampler(arguments.sampling, arguments.sampler, model.tokenizer()));
   const Interrupts::Guard guard(interrupts);
   const double start = secondsSinceProcessStart();
   SINTER_ASSIGN(const Answer answer, writeAnswer(session, model.tokenizer(), ids,
                                                  {.maxTokens = arguments.tokens,
                                                   .cancel = &interrupts.flag(),
                                                   .sampler = &sampler}));
-  SINTER_TRY(writeStdout("\n"));
-  sayFigures(answer.generation, sampler.settings(), start + answer.generation.prefillSeconds,
+  if (!answer.hasNoToken())
+    SINTER_TRY(writeStdout("\n"));
+  sayFigures(answer, sampler.settings(), start + answer.generation.prefillSeconds,
              opened.buildSeconds);
   return answer.generation.reason == StopReason::Cancelled ? kExitInterrupted : kExitOk;
 }
@@ -59,8 +80,10 @@ Result<int> runCommand(const RunArguments &arguments, Interrupts &interrupts) {
     sayOnStderr("--raw needs a prompt: give one with -p");
     return kExitUsage;
   }
-  if (stdinIsTerminal())
+  if (stdinIsTerminal()) {
+    SINTER_TRY(checkCanChat(file));
     return chat(std::move(file), arguments, interrupts);
+  }
   SINTER_ASSIGN(const std::string prompt, readPrompt(arguments.raw));
   return answerOnce(std::move(file), arguments, prompt, interrupts);
 }

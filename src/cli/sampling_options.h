@@ -1,4 +1,4 @@
-// The options of `sinter run` that say how tokens are chosen.
+// The options of `sinter run` that say how tokens are chosen; a chat's /set takes the same ones.
 #pragma once
 
 #include "cli/exit_codes.h"
@@ -12,19 +12,25 @@
 
 namespace sinter::cli {
 
-struct Message;
+// What an option needs to have any effect.
+struct SamplingNeed {
+  const char *option; // of the table, for messages
+  bool (*isMet)(const SamplerSettings &settings);
+  const char *kind = ""; // "a penalty such as ": other options do too
+};
 
 struct SamplingOption {
-  const char *name; // with its dashes
+  const char *name; // without dashes
   const char *type; // of its value, as help shows it
   const char *group;
   const char *help;
   const char *setting = ""; // of samplerSettingTable(), where it is a number of that table
-  // Options of which one must be given too, with commas between them: it has no effect otherwise.
-  const char *needs = "";
+  const SamplingNeed *need = nullptr;
   bool isList = false; // may be given several times
 };
 std::span<const SamplingOption> samplingOptions();
+// By its name or its setting's, with _ or - between words; null: there is none.
+const SamplingOption *findSamplingOption(std::string name);
 
 // What was given, by the option's name.
 struct SamplingTexts {
@@ -35,7 +41,10 @@ struct SamplingTexts {
 };
 
 // Reads and checks all of it. A message: a value that is none or out of its range, an option that
-// would have no effect, two that contradict each other.
-std::optional<Message> readSampler(const SamplingTexts &texts, SamplerSettings &settings);
+// would have no effect, two that contradict each other. Messages put `dashes` before names.
+std::optional<Message> readSampler(const SamplingTexts &texts, SamplerSettings &settings,
+                                   std::string_view dashes = "--");
+// Whether tokens are drawn and no seed was given.
+bool drawsSeed(const SamplingTexts &texts, const SamplerSettings &settings);
 
 } // namespace sinter::cli

@@ -80,14 +80,17 @@ TEST_F(ChatTest, InterruptKeyDuringCompilationEndsTheProgram) {
   EXPECT_THAT(child.wait(20), EndedWith(130));
 }
 
-TEST_F(ChatTest, ConversationFillsTheContextAndCanBeCleared) {
+TEST_F(ChatTest, ConversationThatFillsTheContextLosesItsOldestMessagesAndSaysSo) {
   Child child(command({"run", model_, "-n", "8", "--context", "100"}), options_);
   const std::string message(40, 'x');
   ASSERT_TRUE(child.sees("> "));
   child.type(message + "\n");
   ASSERT_TRUE(child.sees(kFigures)) << child.output();
   child.type(message + "\n");
-  ASSERT_TRUE(child.sees("the context holds 100; /clear starts a new one")) << child.output();
+  ASSERT_TRUE(child.sees("the context holds 100: the oldest 1 of 1 messages")) << child.output();
+  ASSERT_TRUE(child.sees(kFigures)) << child.output();
+  child.type(std::string(101, 'x') + "\n");
+  ASSERT_TRUE(child.sees("the context holds 100")) << child.output();
   child.type("/clear\n");
   ASSERT_TRUE(child.sees("a new conversation"));
   child.type(message + "\n");
@@ -107,6 +110,80 @@ TEST_F(ChatTest, LinesThatEndInABackslashGoOn) {
   EXPECT_THAT(child.wait(20), EndedWith(0));
 }
 
+TEST_F(ChatTest, BlankMessagesAreNotSent) {
+  Child child(chat(), options_);
+  ASSERT_TRUE(child.sees("> "));
+  child.type("  \n \\\n \n/quit\n");
+  const Outcome outcome = child.wait(20);
+  EXPECT_THAT(outcome, EndedWith(0));
+  EXPECT_THAT(outcome.out, Not(HasSubstr(kFigures)));
+}
+
+TEST_F(ChatTest, WhatIsTypedDuringAnAnswerIsTheNextMessage) {
+  Child child(chat("3000"), options_);
+  ASSERT_TRUE(child.sees("> "));
+  child.type("hello\n");
+  ASSERT_TRUE(child.sees("hello\r\n"));
+  ASSERT_TRUE(child.hasOutput(child.output().size() + 100)); // of the answer
+  child.type("/help\n/set temp 0.25\n/se");
+  ASSERT_TRUE(child.sees(kFigures)) << child.output();
+  EXPECT_TRUE(child.sees("/clear ")) << child.output();
+  child.type("t\n");
+  EXPECT_TRUE(child.sees(" 0.25 ")) << child.output();
+  child.type("/quit\n");
+  EXPECT_THAT(child.wait(20), EndedWith(0));
+}
+
+TEST_F(ChatTest, APageTypedDuringAnAnswerIsKeptWhole) {
+  Child child(chat("3000"), options_);
+  ASSERT_TRUE(child.sees("> "));
+  child.type("hello\n");
+  ASSERT_TRUE(child.sees("hello\r\n"));
+  ASSERT_TRUE(child.hasOutput(child.output().size() + 100)); // of the answer
+  child.type("/set nothing" + std::string(20'000, 'y') + "end\n");
+  ASSERT_TRUE(child.sees("no setting 'nothing" + std::string(20'000, 'y') + "end'"));
+  child.type("/quit\n");
+  EXPECT_THAT(child.wait(20), EndedWith(0));
+}
+
+TEST_F(ChatTest, PromptIsDrawnAgainWhenTheProgramGoesOnAfterAPause) {
+  Child child(chat(), options_);
+  ASSERT_TRUE(child.sees("> "));
+  child.type("/help");
+  ASSERT_TRUE(child.sees("/help"));
+  child.pause();
+  child.goOn();
+  ASSERT_TRUE(child.sees("> /help")) << child.output();
+  child.type("x\x7f\n"); // edited, not read by lines
+  EXPECT_TRUE(child.sees("/clear ")) << child.output();
+  child.type("/quit\n");
+  EXPECT_THAT(child.wait(20), EndedWith(0));
+}
+
+TEST_F(ChatTest, LinesAreRecalledInTheNextChat) {
+  for (const bool first : {true, false}) {
+    Child child(chat(), options_);
+    ASSERT_TRUE(child.sees("> "));
+    child.type(first ? "/nonsense\n" : "\x10\x10\n"); // Ctrl-P: /quit, then the line before it
+    EXPECT_TRUE(child.sees("no command '/nonsense'")) << child.output();
+    child.type("/quit\n");
+    EXPECT_THAT(child.wait(20), EndedWith(0));
+  }
+}
+
+TEST_F(ChatTest, SettingsAreRefusedAsOptionsAreAndSystemMessagesChecked) {
+  Child child(chat(), options_);
+  ASSERT_TRUE(child.sees("> "));
+  child.type("/set top_k 40\n");
+  EXPECT_TRUE(child.sees("top-k has no effect without temp")) << child.output();
+  child.type("/set temperature 0.5\n/set top_k 40\n/set seed 77\nhello\n");
+  EXPECT_TRUE(child.sees("seed 77")) << child.output();
+  child.type("/set system \xff\n");
+  EXPECT_TRUE(child.sees("the system message is not UTF-8")) << child.output();
+  child.type("/quit\n");
+  EXPECT_THAT(child.wait(20), EndedWith(0));
+}
+
 TEST_F(ChatTest, HangUpEndsIt) {
   Child child(chat(), options_);
   ASSERT_TRUE(child.sees("> "));
@@ -117,10 +194,18 @@ TEST_F(ChatTest, HangUpEndsIt) {
 TEST_F(ChatTest, OtherTemplatesAreRefusedBeforeAnythingIsBuilt) {
   const std::string model = writeModel("a.gguf", {.chatTemplate = "{{ bos_token }}[INST]"});
   Child child(command({"run", model}), options_);
-  EXPECT_TRUE(child.sees("sinter: "));
+  EXPECT_TRUE(child.sees("--raw -p TEXT"));
   const Outcome outcome = child.wait(20);
   EXPECT_THAT(outcome, EndedWith(1));
   EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1) << outcome;
+}
+
+TEST_F(ChatTest, ContextThatHoldsNoMessageIsRefusedBeforeAnythingIsBuilt) {
+  useOwnCache();
+  Child child(command({"run", model_, "--context", "1"}), options_);
+  EXPECT_TRUE(child.sees("tokens with its template, the context holds 1"));
+  EXPECT_THAT(child.wait(20), EndedWith(1));
+  EXPECT_FALSE(std::filesystem::exists(cache_));
 }
 
 TEST_F(ChatTest, RawNeedsAPrompt) {
@@ -132,8 +217,11 @@ TEST_F(ChatTest, RawNeedsAPrompt) {
 TEST_F(ChatTest, OddKeysAndBytesDoNoHarm) {
   Child child(chat(), options_);
   ASSERT_TRUE(child.sees("> "));
-  child.type("\x1b[A\x1b[B\x1b[999;999H\x1bOP\t\xff\xfe\xe2\x82 caf\xc3\xa9\n");
+  child.type("\x1b[A\x1b[B\x1b[999;999H\x1bOP\t caf\xc3\xa9\n");
   EXPECT_TRUE(child.sees(kFigures)) << child.output();
+  child.type("caf\xc3\xa9 \xff\xfe\n");
+  EXPECT_TRUE(child.sees("not UTF-8: found byte 0xff, expected a whole character (at byte 6)"))
+      << child.output();
   child.type("/quit\n");
   EXPECT_THAT(child.wait(20), EndedWith(0));
 }

@@ -17,6 +17,7 @@
 #include <pty.h>
 #include <string>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 #include <vector>
 
@@ -91,6 +92,17 @@ public:
     }
   }
   void closeStdin() { closeEnd(in_); }
+  // Stops it as a shell does, which then has the terminal by lines; goOn() continues it.
+  void pause() const {
+    termios lines;
+    kill(pid_, SIGSTOP);
+    waitpid(pid_, nullptr, WUNTRACED);
+    if (master_ < 0 || tcgetattr(master_, &lines) != 0)
+      return;
+    lines.c_lflag |= ICANON | ECHO;
+    tcsetattr(master_, TCSANOW, &lines);
+  }
+  void goOn() const { kill(pid_, SIGCONT); }
   // No one reads what the child writes to stdout from here on.
   void closeStdout() { closeEnd(out_); }
 

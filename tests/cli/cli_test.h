@@ -36,7 +36,8 @@ protected:
     // Plans of the tiny model serve all tests but those that are about the cache.
     useCache(SINTER_BIN_DIR "/../cli_tests_cache");
     keepCompilations();
-    options_.environment["SINTER_COMPILE_SECONDS"] = std::nullopt;
+    for (const char *ours : {"SINTER_COMPILE_SECONDS", "XDG_STATE_HOME"})
+      options_.environment[ours] = std::nullopt;
     options_.environment["HOME"] = folder_;
     options_.environment["TERM"] = "dumb";
     options_.environment["INPUTRC"] = "/dev/null";

@@ -41,12 +41,50 @@ TEST_F(Run, AnswersStopWhereTheContextIsFullAndSaySo) {
 
 TEST_F(Run, PromptLongerThanTheContextIsRefusedWithTheNumbers) {
   const std::string prompt(100, 'x');
+  useOwnCache();
   EXPECT_THAT(sinter({"run", model_, "-p", prompt, "--raw", "--context", "64"}),
-              FailedSaying("100"));
+              FailedSaying("the prompt has 100 tokens, the context holds 64"));
+  EXPECT_FALSE(std::filesystem::exists(cache_)) << "a plan was built first";
 }
 
-TEST_F(Run, ContextBeyondTheModelsIsRefusedWithTheNumbers) {
+TEST_F(Run, ContextBeyondTheModelsIsRefusedWithTheNumbersBeforeAnythingIsBuilt) {
+  useOwnCache();
   EXPECT_THAT(sinter({"run", model_, "-p", "hi", "--context", "131073"}), FailedSaying("131072"));
+  EXPECT_THAT(sinter({"bench", model_, "--context", "131073"}), FailedSaying("131072"));
+  EXPECT_FALSE(std::filesystem::exists(cache_));
+}
+
+TEST_F(Run, LongPromptsShowTheirProgressOnATerminalAndNoFirstTokenWhereNoneCame) {
+  ASSERT_THAT(answer(), EndedWith(0)); // so that the plan is there
+  options_.err = Stream::Terminal;
+  const std::string prompt(100'000, 'x');
+  Child child(command({"run", model_, "--raw", "--context", "131072", "-p", prompt}), options_);
+  ASSERT_TRUE(child.sees("/100000 tokens, ")) << child.output();
+  child.send(SIGINT);
+  ASSERT_TRUE(child.sees(" of 100000 tokens of the prompt")) << child.output();
+  const Outcome outcome = child.wait(20);
+  EXPECT_THAT(outcome, EndedWith(130));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("time to first token")));
+}
+
+TEST_F(Run, ProgressOfAPromptIsNothingForAFile) {
+  const Outcome outcome = sinter({"run", model_, "-n", "2"}, std::string(1500, 'x'));
+  EXPECT_THAT(outcome, EndedWith(0));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("prefill")));
+  EXPECT_EQ(messages(outcome).size(), 1u) << outcome;
+}
+
+TEST_F(Run, ASystemMessageChangesTheAnswer) {
+  const Outcome plain = sinter({"run", model_, "-p", "the cat", "-n", "20"});
+  const Outcome led = sinter({"run", model_, "-p", "the cat", "-n", "20", "--system", "Be brief."});
+  EXPECT_THAT(led, EndedWith(0));
+  EXPECT_NE(led.out, plain.out);
+}
+
+TEST_F(Run, ModelsWithoutATemplatePointToRawPrompts) {
+  const std::string model = writeModel("bare.gguf", {.chatTemplate = ""});
+  EXPECT_THAT(sinter({"run", model, "-p", "hi"}),
+              FailedSaying("no chat template; --raw -p TEXT gives"));
 }
 
 TEST_F(Run, EmptyPromptFromAPipeIsRefused) {

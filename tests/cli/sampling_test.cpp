@@ -74,7 +74,16 @@ const Refusal kRefusals[] = {
     {"MirostatAndTopK",
      {"--temp", "1", "--mirostat", "2", "--top-k", "40"},
      "mirostat 2 decides itself which candidates stay, expected no top-k beside it"},
-    {"MirostatAtTemperature0", {"--temp", "0", "--mirostat", "2"}, "the temperature is 0"},
+    {"MirostatAtTemperature0", {"--temp", "0", "--mirostat", "2"}, "no effect at --temp 0"},
+    {"TopKAtTemperature0", {"--temp", "0", "--top-k", "40"}, "--top-k has no effect at --temp 0"},
+    {"SeedWithoutTemperature", {"--seed", "7"}, "--seed has no effect without --temp"},
+    {"SeedAtTemperature0", {"--temp", "0.0", "--seed", "7"}, "no effect at --temp 0.0"},
+    {"ThresholdAtProbability0",
+     {"--temp", "1", "--xtc-probability", "0", "--xtc-threshold", "0.2"},
+     "--xtc-threshold has no effect at --xtc-probability 0"},
+    {"WindowAtPenalty1",
+     {"--repeat-penalty", "1", "--repeat-last-n", "5"},
+     "--repeat-last-n has no effect at --repeat-penalty 1"},
     {"SeedBelow0", {"--seed", "-1"}, "--seed is '-1', expected a whole number from 0 to 184467440"},
     {"SeedOf65Bits", {"--seed", "18446744073709551616"}, "--seed is '18446744073709551616'"},
     {"SeedThatIsNoNumber", {"--seed", "x"}, "--seed is 'x'"},
@@ -102,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(Refusals, SamplingError, testing::ValuesIn(kRefusals),
 
 TEST_F(Sampling, IsGreedyUnlessATemperatureIsGiven) {
   const Outcome plain = run({});
-  EXPECT_EQ(run({"--temp", "0", "--seed", "7", "--top-k", "40", "--top-p", "0.5"}).out, plain.out);
+  EXPECT_EQ(run({"--temp", "0"}).out, plain.out);
   EXPECT_THAT(plain.err, Not(HasSubstr("seed")));
 }
 

@@ -38,6 +38,10 @@ const Misuse kMisuses[] = {
     {"OptionTwice", {"run", "MODEL", "-n", "1", "-n", "2"}, "--tokens"},
     {"OptionWithoutValue", {"run", "MODEL", "-n"}, "--tokens"},
     {"EmptyPrompt", {"run", "MODEL", "-p", ""}, "--prompt is empty"},
+    {"EmptySystem", {"run", "MODEL", "--system", ""}, "--system is empty, expected some text"},
+    {"SystemOfARawPrompt",
+     {"run", "MODEL", "-p", "x", "--raw", "--system", "y"},
+     "--system has no effect with --raw"},
     {"ZeroTokens", {"run", "MODEL", "-n", "0"}, "-n is '0', expected a whole number from 1"},
     {"NegativeTokens", {"run", "MODEL", "-n", "-5"}, "-n is '-5'"},
     {"HugeTokens", {"run", "MODEL", "-n", kHuge}, "expected a whole number"},
@@ -105,7 +109,8 @@ TEST_F(Usage, HelpNamesEveryCommandAndEveryExitCode) {
   EXPECT_THAT(outcome.err, IsEmpty());
   for (const char *word : {"run", "bench", "explain", "perplexity", "quantize", "devices", "kernel",
                            "smollm2", "Exit codes", "\n  0 ", "\n  1 ", "\n  2 ", "\n  130 ",
-                           "SINTER_COMPILER", "SINTER_COMPILE_SECONDS", "XDG_CACHE_HOME"})
+                           "SINTER_COMPILER", "SINTER_COMPILE_SECONDS", "XDG_CACHE_HOME",
+                           "XDG_STATE_HOME", "141"})
     EXPECT_THAT(outcome.out, HasSubstr(word));
 }
 

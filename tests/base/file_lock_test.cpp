@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -53,6 +55,24 @@ TEST_F(FileLockTest, FreeFileCanBeRemovedAndAMissingOneIsNotMade) {
   std::ofstream(path_) << "";
   FileLock::removeIfFree(AT_FDCWD, path_);
   EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(FileLockTest, WhoWaitedForAFileThatIsGoneWaitsForTheNewOne) {
+  bool told = false;
+  for (int attempt = 0; attempt < 10 && !told; ++attempt) {
+    std::optional<FileLock> first = std::move(*take(0));
+    std::optional<Result<FileLock>> waited;
+    std::thread waiter([&] { waited = take(100); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(30)); // it has opened the first file
+    first.reset();
+    const auto second = take(0);
+    waiter.join();
+    if (!second) // the waiter was quicker
+      continue;
+    told = true;
+    EXPECT_FALSE(waited->has_value()) << "two hold the lock";
+  }
+  EXPECT_TRUE(told);
 }
 
 TEST_F(FileLockTest, OfThreadsThatTakeReleaseAndSweepOneHoldsItAtATime) {

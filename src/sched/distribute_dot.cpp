@@ -9,6 +9,8 @@ using namespace mlir;
 namespace sinter::sched {
 
 static constexpr int64_t kStepsPerTrip = 4;
+static constexpr int64_t kMostTurns = 32;  // of operands in shared memory, each code of its own
+static constexpr int64_t kPieceBytes = 16; // of the widest access
 
 // The layout of a line of a product's sums: the row (axis 0) or column (axis 1) coordinates that
 // one thread holds, without repeats of the same.
@@ -91,28 +93,34 @@ LogicalResult Distributor::emitMatrix(tile::DotOp op) {
   return success();
 }
 
-LogicalResult Distributor::emitSums(tile::DotOp op) {
+// Elements along K of both operands that are in shared memory together: all of them, or equal parts
+// in turns; 0 where not even few would fit.
+int64_t Distributor::depthInTurns(const SharedTile &a, const SharedTile &b, int64_t k) const {
+  const int64_t room = facts_.maxShared - a.base;
+  const int64_t unit = std::max(kStepsPerTrip, kPieceBytes / elementBytes(a.element));
+  auto bytes = [&](int64_t depth) {
+    auto of = [&](const SharedTile &tile) {
+      return llvm::alignTo(depth * tile.strides[0] * elementBytes(tile.element), kPieceBytes);
+    };
+    return static_cast<int64_t>(of(a) + of(b));
+  };
+  for (int64_t turns = 1, depth = k; turns <= kMostTurns; ++turns) {
+    depth = turns == 1 ? k : llvm::alignTo(llvm::divideCeil(k, turns), unit);
+    if (bytes(depth) <= room)
+      return depth;
+  }
+  return 0;
+}
+
+// The products of `depth` elements along K that shared memory holds, added to `acc`.
+Distributor::Registers Distributor::sumsOfShared(tile::DotOp op, const SharedTile &a,
+                                                 const SharedTile &b, int64_t depth,
+                                                 const Registers &before) {
   LaneLayout sums = LaneLayout::of(op.getResult().getType());
-  LaneLayout left = LaneLayout::of(op.getA().getType()),
-             right = LaneLayout::of(op.getB().getType());
-  Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
-  int64_t m = sums.shape()[0], n = sums.shape()[1], k = left.shape()[1];
-  FailureOr<SharedTile> a = place(op, {k, m}, element, 0);
-  if (failed(a))
-    return failure();
-  int64_t after = llvm::alignTo(a->strides[0] * k * elementBytes(element), 16);
-  FailureOr<SharedTile> b = place(op, {k, n}, element, after);
-  if (failed(b))
-    return failure();
-  claimShared();
-  put(*a, left, widened(b_, loc_, registersOf(op.getA()), element), {0, 0}, {1, 0});
-  put(*b, right, widened(b_, loc_, registersOf(op.getB()), element), {0, 0},
-      op.getTransposeB() ? ArrayRef<int64_t>{1, 0} : ArrayRef<int64_t>{0, 1});
-  barrier();
   LaneLayout rows = lineOf(sums, 0), columns = lineOf(sums, 1);
-  int64_t steps = k % kStepsPerTrip ? 1 : kStepsPerTrip;
-  auto loop =
-      scf::ForOp::create(b_, loc_, index(0), index(k), index(steps), registersOf(op.getAcc()));
+  Type element = a.element;
+  int64_t steps = depth % kStepsPerTrip ? 1 : kStepsPerTrip;
+  auto loop = scf::ForOp::create(b_, loc_, index(0), index(depth), index(steps), before);
   OpBuilder::InsertionGuard guard(b_);
   if (!loop.getBody()->empty())
     loop.getBody()->back().erase();
@@ -122,9 +130,11 @@ LogicalResult Distributor::emitSums(tile::DotOp op) {
   for (int64_t step = 0; step < steps; ++step) {
     auto line = [&](const SharedTile &tile, const LaneLayout &layout) {
       step_ = add(mul(at, int32(tile.strides[0] * elementBytes(element))), int32(0));
-      return take(tile, layout, element, {step, 0}, {1});
+      Registers taken;
+      take(tile, layout, taken, element, {step, 0}, {1});
+      return taken;
     };
-    Registers leftLine = line(*a, rows), rightLine = line(*b, columns);
+    Registers leftLine = line(a, rows), rightLine = line(b, columns);
     for (auto [number, sum] : llvm::enumerate(acc)) {
       SmallVector<int64_t> coords = sums.registerCoords(static_cast<int64_t>(number));
       Value x = leftLine[rows.registerAt({coords[0]})],
@@ -136,7 +146,43 @@ LogicalResult Distributor::emitSums(tile::DotOp op) {
   }
   step_ = {};
   scf::YieldOp::create(b_, loc_, acc);
-  registers_[op.getResult()] = Registers(loop.getResults());
+  return Registers(loop.getResults());
+}
+
+// Bytes [begin, end) along K of a tile whose first axis that is.
+static SharedTile windowAlong(const SharedTile &tile, int64_t begin, int64_t end) {
+  const int64_t row = tile.strides[0] * elementBytes(tile.element);
+  SharedTile window = tile;
+  window.begin = begin * row;
+  window.end = static_cast<int64_t>(llvm::alignTo(end * row, kPieceBytes));
+  return window;
+}
+
+LogicalResult Distributor::emitSums(tile::DotOp op) {
+  LaneLayout sums = LaneLayout::of(op.getResult().getType());
+  LaneLayout left = LaneLayout::of(op.getA().getType()),
+             right = LaneLayout::of(op.getB().getType());
+  Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
+  int64_t m = sums.shape()[0], n = sums.shape()[1], k = left.shape()[1];
+  SharedTile a = placed({k, m}, element, 0), b = placed({k, n}, element, 0);
+  const int64_t depth = depthInTurns(a, b, k);
+  if (!depth)
+    return tooLarge(op, a.base + a.bytes + b.bytes);
+  b.base += llvm::alignTo(depth * a.strides[0] * elementBytes(element), kPieceBytes);
+  shared_ = std::max<int64_t>(
+      shared_, b.base + llvm::alignTo(depth * b.strides[0] * elementBytes(element), kPieceBytes));
+  Registers acc = registersOf(op.getAcc());
+  for (int64_t begin = 0; begin < k; begin += depth) {
+    const int64_t end = std::min(begin + depth, k);
+    claimShared();
+    put(windowAlong(a, begin, end), left, widened(b_, loc_, registersOf(op.getA()), element),
+        {0, 0}, {1, 0});
+    put(windowAlong(b, begin, end), right, widened(b_, loc_, registersOf(op.getB()), element),
+        {0, 0}, op.getTransposeB() ? ArrayRef<int64_t>{1, 0} : ArrayRef<int64_t>{0, 1});
+    barrier();
+    acc = sumsOfShared(op, a, b, end - begin, acc);
+  }
+  registers_[op.getResult()] = std::move(acc);
   return success();
 }
 

@@ -219,7 +219,10 @@ LogicalResult Distributor::emitRingRead(RingReadOp op) {
     shared.base += (*op.getOrigin())[0] * ring.rowBytes + (*op.getOrigin())[1] * bytes;
   step_ = mul(scalarOf(op.getPlace()), int32(ring.placeBytes));
   std::optional<Registers> matrices = takeMatrices(shared, layout);
-  registers_[op.getResult()] = matrices ? *matrices : take(shared, layout, element, {0, 0}, {0, 1});
+  Registers taken;
+  if (!matrices)
+    take(shared, layout, taken, element, {0, 0}, {0, 1});
+  registers_[op.getResult()] = matrices ? std::move(*matrices) : std::move(taken);
   step_ = {};
   return success();
 }

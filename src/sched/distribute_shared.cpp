@@ -81,10 +81,8 @@ static Type storedAs(Type element) {
   return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element;
 }
 
-FailureOr<SharedTile> Distributor::place(Operation *op, ArrayRef<int64_t> shape, Type element,
-                                         int64_t base) {
-  base += ringEnd_;
-  SharedTile shared{SmallVector<int64_t>(shape.size(), 1), base, storedAs(element)};
+SharedTile Distributor::placed(ArrayRef<int64_t> shape, Type element, int64_t base) const {
+  SharedTile shared{SmallVector<int64_t>(shape.size(), 1), base + ringEnd_, storedAs(element)};
   int64_t bytes = elementBytes(shared.element), stride = 1;
   for (int axis = static_cast<int>(shape.size()) - 1; axis >= 0; --axis) {
     shared.strides[axis] = stride;
@@ -92,14 +90,32 @@ FailureOr<SharedTile> Distributor::place(Operation *op, ArrayRef<int64_t> shape,
     if (axis + 1 == static_cast<int>(shape.size()) && shape[axis] > 1 && shape.size() > 1)
       stride = llvm::alignTo(stride * bytes, kBankBytes) / bytes + kBankBytes / bytes;
   }
-  int64_t end = base + llvm::alignTo(stride * bytes, kBankBytes);
-  shared_ = std::max(shared_, end);
-  if (end > facts_.maxShared) {
-    op->emitOpError() << "needs " << end << " bytes of shared memory, expected at most "
-                      << facts_.maxShared << ": choose smaller blocks";
-    return failure();
-  }
+  shared.bytes = shared.end = static_cast<int64_t>(llvm::alignTo(stride * bytes, kBankBytes));
   return shared;
+}
+
+LogicalResult Distributor::tooLarge(Operation *op, int64_t bytes) const {
+  return op->emitOpError() << "needs " << bytes << " bytes of shared memory, expected at most "
+                           << facts_.maxShared << ": choose smaller blocks";
+}
+
+// Each window is code of its own, so a tile that wants many is refused. They begin where no access
+// reaches from one into the next.
+FailureOr<SmallVector<SharedTile>> Distributor::windowsOf(Operation *op, const SharedTile &tile) {
+  constexpr int64_t kMostWindows = 16;
+  const int64_t room = (facts_.maxShared - tile.base) / kBankBytes * kBankBytes;
+  const int64_t count = room > 0 ? llvm::divideCeil(tile.bytes, room) : kMostWindows + 1;
+  if (count > kMostWindows)
+    return tooLarge(op, tile.base + tile.bytes);
+  const int64_t each = llvm::alignTo(llvm::divideCeil(tile.bytes, count), kBankBytes);
+  SmallVector<SharedTile> windows;
+  for (int64_t begin = 0; begin < tile.bytes; begin += each) {
+    windows.push_back(tile);
+    windows.back().begin = begin;
+    windows.back().end = std::min(begin + each, tile.bytes);
+  }
+  shared_ = std::max(shared_, tile.base + std::min(each, tile.bytes));
+  return windows;
 }
 
 // Byte offset of an element: constants of the register beside the thread's share. `axes[i]` is the
@@ -138,14 +154,14 @@ static int64_t sharedVector(const LaneLayout &layout, ArrayRef<int64_t> strides,
   return 1;
 }
 
-namespace {
+/// How threads reach a tile of shared memory.
 struct SharedPlan {
   int64_t base;
   SmallVector<int64_t> strides;
-  int64_t vector;
-  Value thread; // i32: bytes of the thread's part
+  int64_t vector;         // registers of one access
+  int64_t most = 0;       // bytes of any thread's part
+  Value thread = Value(); // i32: bytes of the thread's part
 };
-} // namespace
 
 static int64_t registerBytes(const SharedPlan &plan, const LaneLayout &layout, int64_t number) {
   int64_t byte = plan.base;
@@ -154,62 +170,102 @@ static int64_t registerBytes(const SharedPlan &plan, const LaneLayout &layout, i
   return byte;
 }
 
-void Distributor::put(const SharedTile &shared, const LaneLayout &layout, ArrayRef<Value> registers,
-                      ArrayRef<int64_t> offset, ArrayRef<int64_t> axes) {
+SharedPlan Distributor::planOf(const SharedTile &shared, const LaneLayout &layout,
+                               ArrayRef<int64_t> offset, ArrayRef<int64_t> axes) {
   auto [base, strides] = sharedStrides(shared, layout, offset, axes);
   int64_t bytes = elementBytes(shared.element);
-  SharedPlan plan{base, strides, sharedVector(layout, strides, base, bytes, facts_.vectorBytes),
+  SharedPlan plan{base, strides, sharedVector(layout, strides, base, bytes, facts_.vectorBytes), 0,
                   int32(0)};
   for (auto [part, stride] : llvm::zip_equal(threadPart(layout), strides))
     plan.thread = add(plan.thread, mul(part, int32(stride)));
-  if (step_)
-    plan.thread = add(plan.thread, step_);
+  for (LaneBit bit : layout.threadBits())
+    plan.most += bit.axis < 0 ? 0 : strides[bit.axis] << bit.bit;
+  return plan;
+}
+
+std::optional<Value> Distributor::inWindow(const SharedTile &shared, const SharedPlan &plan,
+                                           int64_t byte) {
+  const int64_t begin = shared.base + shared.begin, end = shared.base + shared.end;
+  if (shared.isWhole())
+    return Value();
+  if (byte >= end || byte + plan.most < begin)
+    return std::nullopt;
+  if (byte >= begin && byte + plan.most < end)
+    return Value();
+  return arith::CmpIOp::create(b_, loc_, arith::CmpIPredicate::ult,
+                               add(plan.thread, int32(byte - begin)), int32(end - begin))
+      .getResult();
+}
+
+void Distributor::put(const SharedTile &shared, const LaneLayout &layout, ArrayRef<Value> registers,
+                      ArrayRef<int64_t> offset, ArrayRef<int64_t> axes) {
+  SharedPlan plan = planOf(shared, layout, offset, axes);
+  Value thread = step_ ? add(plan.thread, step_) : plan.thread;
   Value first = firstCopy(layout);
   for (int64_t number = 0; number < layout.registers(); number += plan.vector) {
-    if (isPadding(layout, number))
+    const int64_t byte = registerBytes(plan, layout, number);
+    std::optional<Value> there =
+        isPadding(layout, number) ? std::nullopt : inWindow(shared, plan, byte);
+    if (!there)
       continue;
     SmallVector<Value> values(registers.slice(number, plan.vector));
     for (Value &value : values)
       if (value.getType() != shared.element)
         value = arith::ExtUIOp::create(b_, loc_, shared.element, value);
-    Value when = both(first, inTile(layout, number));
-    SharedStoreOp::create(b_, loc_, vectorFrom(values),
-                          add(plan.thread, int32(registerBytes(plan, layout, number))),
+    Value when = both(both(first, inTile(layout, number)), *there);
+    SharedStoreOp::create(b_, loc_, vectorFrom(values), add(thread, int32(byte - shared.begin)),
                           when ? when : yes());
   }
 }
 
-Distributor::Registers Distributor::take(const SharedTile &shared, const LaneLayout &layout,
-                                         Type element, ArrayRef<int64_t> offset,
-                                         ArrayRef<int64_t> axes) {
-  auto [base, strides] = sharedStrides(shared, layout, offset, axes);
-  int64_t bytes = elementBytes(shared.element);
-  SharedPlan plan{base, strides, sharedVector(layout, strides, base, bytes, facts_.vectorBytes),
-                  int32(0)};
-  for (auto [part, stride] : llvm::zip_equal(threadPart(layout), strides))
-    plan.thread = add(plan.thread, mul(part, int32(stride)));
+void Distributor::take(const SharedTile &shared, const LaneLayout &layout, Registers &registers,
+                       Type element, ArrayRef<int64_t> offset, ArrayRef<int64_t> axes) {
+  SharedPlan plan = planOf(shared, layout, offset, axes);
   Type word =
       plan.vector == 1 ? shared.element : Type(VectorType::get({plan.vector}, shared.element));
-  Registers registers;
+  registers.resize(layout.registers());
   for (int64_t number = 0; number < layout.registers(); number += plan.vector) {
+    MutableArrayRef<Value> taken = MutableArrayRef(registers).slice(number, plan.vector);
     if (isPadding(layout, number)) {
       Value zero = arith::ConstantOp::create(b_, loc_, cast<TypedAttr>(b_.getZeroAttr(element)));
-      registers.append(plan.vector, zero);
+      llvm::fill(taken, zero);
       continue;
     }
-    Value at = add(plan.thread, int32(registerBytes(plan, layout, number)));
-    // A thread whose element is padding reads the first one.
-    if (Value inside = inTile(layout, number))
-      at = arith::SelectOp::create(b_, loc_, inside, at, int32(plan.base));
+    const int64_t byte = registerBytes(plan, layout, number);
+    std::optional<Value> there = inWindow(shared, plan, byte);
+    if (!there)
+      continue;
+    Value at = add(plan.thread, int32(byte - shared.begin));
+    // A thread whose element is padding, or in another window, reads the first one.
+    if (Value inside = both(inTile(layout, number), *there))
+      at = arith::SelectOp::create(b_, loc_, inside, at,
+                                   int32(shared.isWhole() ? plan.base : shared.base));
     if (step_)
       at = add(at, step_);
     Value loaded = SharedLoadOp::create(b_, loc_, word, at);
-    for (Value value : scalarsOf(loaded, plan.vector))
-      registers.push_back(value.getType() == element
-                              ? value
-                              : arith::TruncIOp::create(b_, loc_, element, value).getResult());
+    for (auto [into, value] : llvm::zip_equal(taken, scalarsOf(loaded, plan.vector))) {
+      if (value.getType() != element)
+        value = arith::TruncIOp::create(b_, loc_, element, value);
+      // What other windows gave stays.
+      into = *there && into ? arith::SelectOp::create(b_, loc_, *there, value, into).getResult()
+                            : value;
+    }
   }
-  return registers;
+}
+
+LogicalResult Distributor::exchange(Operation *op, const SharedTile &memory,
+                                    llvm::function_ref<void(const SharedTile &)> write,
+                                    llvm::function_ref<void(const SharedTile &)> read) {
+  FailureOr<SmallVector<SharedTile>> windows = windowsOf(op, memory);
+  if (failed(windows))
+    return failure();
+  for (const SharedTile &window : *windows) {
+    claimShared();
+    write(window);
+    barrier();
+    read(window);
+  }
+  return success();
 }
 
 FailureOr<Distributor::Registers> Distributor::throughShared(Operation *op, const LaneLayout &from,
@@ -218,15 +274,15 @@ FailureOr<Distributor::Registers> Distributor::throughShared(Operation *op, cons
                                                              ArrayRef<int64_t> memoryShape,
                                                              ArrayRef<int64_t> toOffset) {
   Type element = registers.front().getType();
-  FailureOr<SharedTile> shared = place(op, memoryShape, element, 0);
-  if (failed(shared))
-    return failure();
   SmallVector<int64_t> zeros(memoryShape.size(), 0);
   auto axes = llvm::to_vector(llvm::seq<int64_t>(0, static_cast<int64_t>(memoryShape.size())));
-  claimShared();
-  put(*shared, from, registers, zeros, axes);
-  barrier();
-  return take(*shared, to, element, toOffset, axes);
+  Registers moved;
+  if (failed(exchange(
+          op, placed(memoryShape, element, 0),
+          [&](const SharedTile &at) { put(at, from, registers, zeros, axes); },
+          [&](const SharedTile &at) { take(at, to, moved, element, toOffset, axes); })))
+    return failure();
+  return moved;
 }
 
 } // namespace sinter::sched

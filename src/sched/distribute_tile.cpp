@@ -243,7 +243,8 @@ LogicalResult Distributor::emitConvert(ConvertOp op) {
 
 // Row-major strides of `shape` as a tile of one axis has them.
 static SharedTile flatTile(const SharedTile &memory, ArrayRef<int64_t> shape) {
-  SharedTile flat{SmallVector<int64_t>(shape.size(), 1), memory.base, memory.element};
+  SharedTile flat = memory;
+  flat.strides.assign(shape.size(), 1);
   int64_t stride = 1;
   for (int axis = static_cast<int>(shape.size()) - 1; axis >= 0; stride *= shape[axis], --axis)
     flat.strides[axis] = stride;
@@ -263,15 +264,18 @@ LogicalResult Distributor::emitReshape(tile::ReshapeOp op) {
     return success();
   }
   Type element = values.front().getType();
-  FailureOr<SharedTile> memory = place(op, {llvm::product_of(from.shape())}, element, 0);
-  if (failed(memory))
+  Registers moved;
+  auto write = [&](const SharedTile &memory) {
+    put(flatTile(memory, from.shape()), from, values, SmallVector<int64_t>(from.rank(), 0),
+        inOrder(from.rank()));
+  };
+  auto read = [&](const SharedTile &memory) {
+    take(flatTile(memory, to.shape()), to, moved, element, SmallVector<int64_t>(to.rank(), 0),
+         inOrder(to.rank()));
+  };
+  if (failed(exchange(op, placed({llvm::product_of(from.shape())}, element, 0), write, read)))
     return failure();
-  claimShared();
-  put(flatTile(*memory, from.shape()), from, values, SmallVector<int64_t>(from.rank(), 0),
-      inOrder(from.rank()));
-  barrier();
-  registers_[op.getResult()] = take(flatTile(*memory, to.shape()), to, element,
-                                    SmallVector<int64_t>(to.rank(), 0), inOrder(to.rank()));
+  registers_[op.getResult()] = std::move(moved);
   return success();
 }
 
@@ -316,19 +320,21 @@ LogicalResult Distributor::emitConcat(tile::ConcatOp op) {
     return success();
   LaneLayout to = LaneLayout::of(op.getResult().getType());
   Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
-  FailureOr<SharedTile> memory = place(op, to.shape(), element, 0);
-  if (failed(memory))
+  Registers moved;
+  auto write = [&](const SharedTile &memory) {
+    SmallVector<int64_t> offset(to.rank(), 0);
+    for (Value value : op.getValues()) {
+      LaneLayout from = LaneLayout::of(value.getType());
+      put(memory, from, registersOf(value), offset, inOrder(to.rank()));
+      offset[op.getAxis()] += from.shape()[op.getAxis()];
+    }
+  };
+  auto read = [&](const SharedTile &memory) {
+    take(memory, to, moved, element, SmallVector<int64_t>(to.rank(), 0), inOrder(to.rank()));
+  };
+  if (failed(exchange(op, placed(to.shape(), element, 0), write, read)))
     return failure();
-  SmallVector<int64_t> offset(to.rank(), 0);
-  claimShared();
-  for (Value value : op.getValues()) {
-    LaneLayout from = LaneLayout::of(value.getType());
-    put(*memory, from, registersOf(value), offset, inOrder(to.rank()));
-    offset[op.getAxis()] += from.shape()[op.getAxis()];
-  }
-  barrier();
-  registers_[op.getResult()] =
-      take(*memory, to, element, SmallVector<int64_t>(to.rank(), 0), inOrder(to.rank()));
+  registers_[op.getResult()] = std::move(moved);
   return success();
 }
 

@@ -52,11 +52,16 @@ struct LaneAccess {
   llvm::DenseMap<int64_t, std::pair<Value, Value>> rows;
 };
 
-/// Which bytes of shared memory an operation uses, for as long as it runs.
+/// Which bytes of shared memory an operation uses, for as long as it runs. Of a tile that does not
+/// fit, windows take turns there: bytes [begin, end) of the tile, from `base` on.
 struct SharedTile {
   SmallVector<int64_t> strides; // in elements, one for each axis
   int64_t base = 0;             // bytes
   Type element;                 // as stored
+  int64_t bytes = 0;            // of the whole tile
+  int64_t begin = 0, end = bytes;
+
+  bool isWhole() const { return begin == 0 && end == bytes; }
 };
 
 /// Where a ring's places lie in shared memory.
@@ -67,6 +72,7 @@ struct LaneRing {
 };
 
 struct MatrixInstruction;
+struct SharedPlan;
 
 class Distributor {
 public:
@@ -137,6 +143,9 @@ private:
   // distribute_dot.cpp: products
   LogicalResult emitDot(tile::DotOp op);
   LogicalResult emitSums(tile::DotOp op);
+  int64_t depthInTurns(const SharedTile &a, const SharedTile &b, int64_t k) const;
+  Registers sumsOfShared(tile::DotOp op, const SharedTile &a, const SharedTile &b, int64_t depth,
+                         const Registers &before);
   LogicalResult emitMatrix(tile::DotOp op);
   Registers clearedBeyond(Value tile, int axis);
 
@@ -162,12 +171,25 @@ private:
   LogicalResult emitSumsRead(SumsReadOp op);
 
   // distribute_shared.cpp: tiles through shared memory
-  mlir::FailureOr<SharedTile> place(Operation *op, ArrayRef<int64_t> shape, Type element,
-                                    int64_t base);
+  /// Where a tile lies from `base` on, after the rings, if there is room.
+  SharedTile placed(ArrayRef<int64_t> shape, Type element, int64_t base) const;
+  /// The tile, or windows of it where there is no room for all; notes what they need.
+  mlir::FailureOr<SmallVector<SharedTile>> windowsOf(Operation *op, const SharedTile &tile);
+  LogicalResult tooLarge(Operation *op, int64_t bytes) const;
+  SharedPlan planOf(const SharedTile &shared, const LaneLayout &layout, ArrayRef<int64_t> offset,
+                    ArrayRef<int64_t> axes);
+  /// Whether an access to `byte` and the thread's part lies in the window: nothing where no
+  /// thread's does, null where every thread's does.
+  std::optional<Value> inWindow(const SharedTile &shared, const SharedPlan &plan, int64_t byte);
   void put(const SharedTile &shared, const LaneLayout &layout, ArrayRef<Value> registers,
            ArrayRef<int64_t> offset, ArrayRef<int64_t> axes);
-  Registers take(const SharedTile &shared, const LaneLayout &layout, Type element,
-                 ArrayRef<int64_t> offset, ArrayRef<int64_t> axes);
+  /// Replaces those of `registers` that are there.
+  void take(const SharedTile &shared, const LaneLayout &layout, Registers &registers, Type element,
+            ArrayRef<int64_t> offset, ArrayRef<int64_t> axes);
+  /// Hands tiles of `memory` over: `write` puts what threads have, `read` takes what they want.
+  LogicalResult exchange(Operation *op, const SharedTile &memory,
+                         llvm::function_ref<void(const SharedTile &)> write,
+                         llvm::function_ref<void(const SharedTile &)> read);
   /// The same by matrix loads; nothing where the layout is not theirs.
   std::optional<Registers> takeMatrices(const SharedTile &shared, const LaneLayout &layout);
   mlir::FailureOr<Registers> throughShared(Operation *op, const LaneLayout &from,

@@ -347,6 +347,22 @@ TEST(Engine, KernelsOfBlocksOfThreadsCarryTheirThreadsAndSharedMemory) {
   EXPECT_GT(shared, 0u);
 }
 
+// What Vulkan asks of every device: no plan may need more.
+TEST(Engine, KernelsTakeNoMoreThanTheLeastDeviceOfVulkanHas) {
+  EngineOptions options;
+  options.target = "vulkan:1.2+subgroup32+threads128+shared16384";
+  for (auto [headDim, type, kv] :
+       {std::tuple(64, TensorType::Q4_0, "q8_0"), std::tuple(128, TensorType::F16, "f16")}) {
+    options.kvType = kv;
+    auto plan = planOf(headsOf(headDim, type), options);
+    ASSERT_TRUE(plan) << headDim << ": " << plan.error().toString();
+    for (const plan::Kernel &kernel : plan->kernels) {
+      EXPECT_LE(kernel.threads, 128u) << kernel.name;
+      EXPECT_LE(kernel.sharedBytes, 16384u) << kernel.name;
+    }
+  }
+}
+
 // ---- what explain tells ----
 
 // Every launch of the plan, in either branch.

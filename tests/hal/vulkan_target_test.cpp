@@ -63,7 +63,9 @@ struct FakeDevice {
                                           .bufferDeviceAddress = VK_TRUE,
                                           .vulkanMemoryModel = VK_TRUE,
                                           .vulkanMemoryModelDeviceScope = VK_TRUE};
+  VkPhysicalDeviceVulkan11Properties v11Properties = {};
   VkPhysicalDeviceVulkan12Properties v12Properties = {};
+  VkPhysicalDeviceLimits limits = {};
 };
 
 FakeDevice &fakeOf(VkPhysicalDevice device) {
@@ -88,9 +90,14 @@ void VKAPI_PTR fakeFeatures(VkPhysicalDevice device, VkPhysicalDeviceFeatures2 *
 }
 
 void VKAPI_PTR fakeProperties(VkPhysicalDevice device, VkPhysicalDeviceProperties2 *properties) {
-  for (auto *next = static_cast<VkBaseOutStructure *>(properties->pNext); next; next = next->pNext)
+  properties->properties.limits = fakeOf(device).limits;
+  for (auto *next = static_cast<VkBaseOutStructure *>(properties->pNext); next;
+       next = next->pNext) {
+    if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES)
+      copyBody(next, fakeOf(device).v11Properties);
     if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES)
       copyBody(next, fakeOf(device).v12Properties);
+  }
 }
 
 void VKAPI_PTR fakePlainProperties(VkPhysicalDevice device, VkPhysicalDeviceProperties *out) {
@@ -130,6 +137,15 @@ std::vector<std::string> lacksOf(const FakeDevice &fake) {
 
 TEST(VulkanPhysicalDevice, WithAllThatIsNeededItLacksNothing) {
   EXPECT_THAT(lacksOf({}), IsEmpty());
+}
+
+// The text that plans for the least device are built for (tests/engine).
+TEST(VulkanPhysicalDevice, WithTheLeastLimitsItsTextSaysThem) {
+  FakeDevice device;
+  device.v11Properties.subgroupSize = 32;
+  device.limits.maxComputeWorkGroupInvocations = 128;
+  device.limits.maxComputeSharedMemorySize = 16384;
+  EXPECT_EQ(described(device).target.text(), "vulkan:1.2+subgroup32+threads128+shared16384");
 }
 
 TEST(VulkanPhysicalDevice, BeforeVulkan12ItLacksThat) {

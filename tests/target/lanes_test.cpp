@@ -5,6 +5,8 @@
 #include "sched/schedule_lanes.h"
 #include "target/conformance_cases.h"
 
+#include <gmock/gmock.h>
+
 using namespace mlir;
 
 namespace sinter::target::cpu {
@@ -51,10 +53,10 @@ const std::vector<LaneKind> &laneKinds() {
   static const std::vector<LaneKind> kinds = {
       {"plain32", {}},
       {"plain8", {.subgroup = 8, .maxThreads = 256, .maxShared = 32768, .instructions = {}}},
-      {"vulkan8",
+      {"vulkan8", // no device of Vulkan has less
        {.subgroup = 8,
-        .maxThreads = 256,
-        .maxShared = 32768,
+        .maxThreads = 128,
+        .maxShared = 16384,
         .ownExp2 = sched::OwnExp2::NearZero,
         .ownMaximum = false,
         .ownDivision = true,
@@ -283,6 +285,46 @@ INSTANTIATE_TEST_SUITE_P(Kernels, RingConformance, testing::Range(size_t(0), rin
                            return ringRuns()[info.param].c.label + "_" +
                                   ringRuns()[info.param].kind.name;
                          });
+
+// ---- tiles that shared memory does not hold whole ----
+
+// Products of two tiles in shared memory; a new layout, a shape and tiles side by side through it.
+KernelCases windowCases() {
+  return {gemmCase("f32", "f32", true, 24, 64, 16),
+          attentionCase({.headDim = 32, .pageRows = 8, .stepPages = 2, .blockQueries = 3}),
+          ringSinkCase()};
+}
+
+class LaneWindows : public testing::TestWithParam<size_t> {};
+TEST_P(LaneWindows, GiveTheBitsOfWholeTiles) {
+  KernelCase c = windowCases()[GetParam()];
+  sched::LaneFacts roomy{.maxThreads = 64}, narrow{.maxThreads = 64, .maxShared = 2048};
+  Scheduled whole = schedule(c, roomy), parts = schedule(c, narrow);
+  ASSERT_TRUE(whole.lanes && parts.lanes) << whole.message << parts.message;
+  auto sharedOf = [](ModuleOp module) {
+    return kernelOf(module)->getAttrOfType<IntegerAttr>(sched::kSharedName).getInt();
+  };
+  EXPECT_GT(sharedOf(*whole.lanes), narrow.maxShared);
+  EXPECT_LE(sharedOf(*parts.lanes), narrow.maxShared);
+  Random random(3);
+  Extents extents = mixExtents(c.extents, 1, random).front();
+  if (c.derive)
+    c.derive(extents);
+  LaunchArguments arguments =
+      caseArguments(c, kernelOf(whole.source.module()), extents, false, random);
+  LaunchArguments expected = interpreted(arguments, kernelOf(*whole.lanes), true),
+                  found = interpreted(arguments, kernelOf(*parts.lanes), true);
+  for (auto [a, b] : llvm::zip_equal(expected, found))
+    EXPECT_EQ(a.bytes, b.bytes) << a.name;
+}
+INSTANTIATE_TEST_SUITE_P(Kernels, LaneWindows, testing::Range(size_t(0), windowCases().size()));
+
+TEST(LaneWindows, AreRefusedWhereTheyWouldBeMany) {
+  sched::LaneFacts facts{.maxThreads = 64, .maxShared = 64};
+  Scheduled s = schedule(gemmCase("f32", "f32", true, 24, 64, 16), facts);
+  EXPECT_FALSE(s.lanes);
+  EXPECT_THAT(s.message, testing::HasSubstr("expected at most 64: choose smaller blocks"));
+}
 
 // What a kernel in lane form is made of.
 struct Parts {

@@ -3,6 +3,7 @@
 
 #include "cli/command_line.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -34,6 +35,17 @@ std::optional<Message> readCount(const std::optional<std::string> &text, const c
                  std::to_string(least) + " to " + std::to_string(most));
   value = static_cast<T>(number);
   return std::nullopt;
+}
+
+std::vector<std::string> splitAtCommas(std::string_view text) {
+  std::vector<std::string> parts;
+  for (;;) {
+    const size_t comma = text.find(',');
+    parts.emplace_back(text.substr(0, comma));
+    if (comma == std::string_view::npos)
+      return parts;
+    text.remove_prefix(comma + 1);
+  }
 }
 
 std::optional<Message> readPrecision(const CommandLine &line, Precision &precision) {
@@ -122,13 +134,15 @@ std::optional<Message> read(const CommandLine &line, PerplexityArguments &perple
 }
 
 std::optional<Message> read(const CommandLine &line, CompileArguments &compile) {
-  compile = {line.model, line.targets, line.output, {}};
+  compile = {line.model, splitAtCommas(line.targets), line.output, {}, line.keepGoing};
   if (auto bad = readPrecision(line, compile.precision))
     return bad;
   if (compile.model.empty())
     return usage("MODEL is empty, expected a path or a name");
-  if (compile.targets.empty() || compile.output.empty())
+  if (line.targets.empty() || compile.output.empty())
     return usage("--target and -o are expected to name targets and a file");
+  if (std::find(compile.targets.begin(), compile.targets.end(), "") != compile.targets.end())
+    return usage("--target is '" + line.targets + "', expected targets with commas between them");
   return std::nullopt;
 }
 

@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 namespace sinter::cli {
 
@@ -23,8 +24,8 @@ struct ModelArguments {
   uint32_t threads = 0;
   uint32_t context = 0; // tokens
   std::optional<DeviceName> device;
-  std::string plan;    // a file; empty: found in the cache, or built
-  Precision precision; // empty: the default, or what the plan file has
+  std::string plan;         // a file; empty: found in the cache, or built
+  Precision precision;      // empty: the default, or what the plan file has
   bool keepsWeights = true; // packed, in a file beside the plans
 };
 
@@ -69,9 +70,10 @@ struct PerplexityArguments {
 
 struct CompileArguments {
   std::string model;
-  std::string targets; // with commas between them
+  std::vector<std::string> targets;
   std::string output;
   Precision precision;
+  bool keepGoing = false; // past targets that cannot be compiled
 };
 
 struct QuantizeArguments {

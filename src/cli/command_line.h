@@ -17,6 +17,7 @@ struct CommandLine {
   bool json = false;
   bool verbose = false;
   bool noWeightCache = false;
+  bool keepGoing = false;
   SamplingTexts sampling;
 };
 

@@ -33,6 +33,7 @@ Exit codes:
   1    the input or the environment is at fault: a missing or damaged file, no memory,
        a compiler that failed
   2    the command line makes no sense
+  3    with --keep-going: some targets could not be compiled, the others' plans are written
   130  interrupted by Ctrl-C; 128 + N in general when signal N ended it, 141 where nobody
        reads the output any more, as in `sinter run MODEL -p Hi | head -1`
 
@@ -207,6 +208,9 @@ void addOthers(CLI::App &app, CommandLine &line) {
   compile->add_option("-o,--output", line.output, "the file to write")
       ->required()
       ->type_name("FILE");
+  compile->add_flag("--keep-going", line.keepGoing,
+                    "write the plans of the other targets where one cannot be compiled, and end "
+                    "with 3");
   app.add_subcommand("devices", "list the devices of this machine");
   // Handled before the command line is split: sinter-compiler has its own options.
   app.add_subcommand("kernel", "work on one kernel (sinter kernel --help)");

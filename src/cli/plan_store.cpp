@@ -46,6 +46,11 @@ private:
   int fd_;
 };
 
+Fail noMemoryFile() {
+  return fail(Code::Exhausted,
+              std::string("cannot make a file in memory for the plan: ") + std::strerror(errno));
+}
+
 Result<plan::Plan> readPlan(const MemoryFile &output) {
   auto file = MappedFile::open(output.path());
   if (!file && file.error().code == Code::Truncated)
@@ -114,8 +119,7 @@ Result<void> compile(const Building &building, int output) {
 Result<plan::Plan> build(Building &building) {
   const MemoryFile output;
   if (output.fd() < 0)
-    return fail(Code::Exhausted,
-                std::string("cannot make a file in memory for the plan: ") + std::strerror(errno));
+    return noMemoryFile();
   const auto start = Clock::now();
   SINTER_TRY(compile(building, output.fd()));
   building.seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -306,14 +310,52 @@ Result<ObtainedPlan> readPlanFile(const std::string &path, hal::Device &device,
   return ObtainedPlan{std::make_shared<const plan::Plan>(std::move(*plan)), 0};
 }
 
-Result<void> compileTo(const ModelFile &model, const PlanRequest &request,
-                       const std::string &output, Interrupts &interrupts) {
+// The bytes of one target's plan. A child for each target, so that one whose compiler is killed or
+// takes too long costs no other its plan.
+static Result<std::vector<uint8_t>> buildBytes(const Building &building) {
+  const MemoryFile output;
+  if (output.fd() < 0)
+    return noMemoryFile();
+  SINTER_TRY(compile(building, output.fd()));
+  const auto file = MappedFile::open(output.path());
+  if (!file)
+    return fail(Code::Internal, "the compiler ended well but wrote no plan");
+  return std::vector<uint8_t>(file->bytes().begin(), file->bytes().end());
+}
+
+// Whether another target may do better.
+static bool isOfTarget(const Status &error) {
+  return error.code == Code::Internal || error.code == Code::Timeout;
+}
+
+Result<size_t> compileTo(const ModelFile &model, const CompileRequest &request,
+                         Interrupts &interrupts) {
   SINTER_ASSIGN(const std::string compiler, findCompiler());
-  Building building{model, compiler, request, {}, interrupts};
+  Building building{model, compiler, {"", request.precision}, {}, interrupts};
   SINTER_ASSIGN(building.limits, compilerLimits());
-  SINTER_ASSIGN(OutputFile file, OutputFile::create(output, 0600));
-  SINTER_TRY(compile(building, file.fd()));
-  return file.commit();
+  SINTER_ASSIGN(OutputFile file, OutputFile::create(request.output, 0600));
+  uint64_t written = 0;
+  size_t failed = 0;
+  for (const std::string &target : request.targets) {
+    building.request.target = target;
+    const auto plan = buildBytes(building);
+    if (!plan && !isOfTarget(plan.error()))
+      return Fail(plan.error());
+    const std::string why = plan ? "" : "target '" + target + "': " + plan.error().message;
+    if (!plan && !request.keepGoing)
+      return fail(plan.error().code, why + "; nothing was written");
+    if (!plan) {
+      sayOnStderr(why);
+      ++failed;
+      continue;
+    }
+    SINTER_TRY(file.writeAt(*plan, written));
+    written += plan->size();
+  }
+  if (failed == request.targets.size())
+    return fail(Code::Internal, "no target has a plan; nothing was written");
+  SINTER_TRY(file.commit());
+  return failed;
 }
 
 } // namespace sinter::cli

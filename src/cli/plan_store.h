@@ -16,7 +16,7 @@ struct ObtainedPlan {
 
 // What a plan is built for.
 struct PlanRequest {
-  std::string target; // the device's; of compileTo several, with commas between them
+  std::string target; // the device's
   Precision precision;
 };
 
@@ -55,9 +55,18 @@ Result<plan::Plan> buildTrialPlan(const ModelFile &model, const hal::DeviceInfo 
 Result<ObtainedPlan> readPlanFile(const std::string &path, hal::Device &device,
                                   const Precision &precision);
 
-// Builds the plans for all of the request's targets into the file `output`, which is written whole
-// or not at all. Errors as obtainPlan's, and Permission where it cannot be written.
-Result<void> compileTo(const ModelFile &model, const PlanRequest &request,
-                       const std::string &output, Interrupts &interrupts);
+// What is compiled into one file.
+struct CompileRequest {
+  std::vector<std::string> targets;
+  Precision precision;
+  std::string output;
+  bool keepGoing = false;
+};
+// Builds a plan for each target into the file `output`, which is written whole or not at all. The
+// error of a target's compiler names the target. With keepGoing such an error goes to stderr, and
+// the file has the plans of the other targets, if there are any. Returns how many targets failed.
+// Errors as obtainPlan's, and Permission where the file cannot be written.
+Result<size_t> compileTo(const ModelFile &model, const CompileRequest &request,
+                         Interrupts &interrupts);
 
 } // namespace sinter::cli

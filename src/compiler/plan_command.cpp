@@ -119,8 +119,13 @@ static Result<void> run(const Options &options) {
   std::vector<uint8_t> bytes; // the file of each target's plan, one after another
   for (llvm::StringRef target : targets) {
     engine.target = target.str();
-    SINTER_ASSIGN(const plan::Plan plan, engine::buildPlan(file, engine, printProgress));
-    SINTER_ASSIGN(const std::vector<uint8_t> part, plan::serialize(plan));
+    const Result<plan::Plan> plan = engine::buildPlan(file, engine, printProgress);
+    if (!plan && targets.size() > 1)
+      return fail(plan.error().code, "target '" + engine.target + "': " + plan.error().message +
+                                         "; nothing was written");
+    if (!plan)
+      return Fail(plan.error());
+    SINTER_ASSIGN(const std::vector<uint8_t> part, plan::serialize(*plan));
     bytes.insert(bytes.end(), part.begin(), part.end());
   }
   return writeFile(output, bytes);

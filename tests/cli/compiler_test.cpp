@@ -55,6 +55,47 @@ TEST_F(Compiler, ThatFailsIsQuotedByItsLastLine) {
   EXPECT_THAT(outcome, FailedSaying("tiny.gguf': the second"));
 }
 
+// A stand-in that writes the name of its target, but of bad ones a complaint.
+constexpr const char *kPickyCompiler =
+    "case \"$6\" in\n"
+    "bad1) echo 'sinter-compiler: no such thing' >&2; exit 1 ;;\n"
+    "bad2) kill -KILL $$ ;;\n"
+    "*) printf %s \"$6\" >\"$4\" ;;\n"
+    "esac";
+
+TEST_F(Compiler, ThatFailsForOneTargetLeavesNoFileAndNamesTheTarget) {
+  useCompiler(kPickyCompiler);
+  const std::string plan = path("all.plan");
+  EXPECT_THAT(sinter({"compile", model_, "--target", "a,bad1,b", "-o", plan}),
+              FailedSaying("target 'bad1': cannot build the plan of '" + model_ +
+                           "': no such thing; nothing was written"));
+  EXPECT_FALSE(std::filesystem::exists(plan));
+}
+
+TEST_F(Compiler, ThatFailsForSomeTargetsKeepsTheOthersWhenAsked) {
+  useCompiler(kPickyCompiler);
+  const std::string plan = path("some.plan");
+  const Outcome outcome =
+      sinter({"compile", model_, "--target", "a,bad1,bad2,b", "--keep-going", "-o", plan});
+  EXPECT_THAT(outcome, EndedWith(3));
+  EXPECT_THAT(messages(outcome),
+              testing::ElementsAre(HasSubstr("target 'bad1': "), HasSubstr("target 'bad2': "),
+                                   HasSubstr("some.plan' has 2 of 4 targets' plans")));
+  EXPECT_EQ(read(plan), "ab");
+  EXPECT_THAT(sinter({"compile", model_, "--target", "a,b", "--keep-going", "-o", plan}),
+              EndedWith(0));
+}
+
+TEST_F(Compiler, ThatFailsForEveryTargetLeavesNoFile) {
+  useCompiler(kPickyCompiler);
+  const std::string plan = path("none.plan");
+  const Outcome outcome =
+      sinter({"compile", model_, "--target", "bad1,bad2", "--keep-going", "-o", plan});
+  EXPECT_THAT(outcome, EndedWith(1));
+  EXPECT_THAT(outcome.err, HasSubstr("no target has a plan; nothing was written"));
+  EXPECT_FALSE(std::filesystem::exists(plan));
+}
+
 TEST_F(Compiler, ThatFailsSilentlyIsSaidWithItsStatus) {
   EXPECT_THAT(answerWith("exit 1"), FailedSaying("ended with status 1 and said nothing"));
   EXPECT_THAT(answerWith("exit 77"), FailedSaying("ended with status 77 and said nothing"));

@@ -7,7 +7,6 @@ namespace sinter::cli {
 namespace {
 
 using testing::ContainsRegex;
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 class ChatSettingsTest : public testing::Test {

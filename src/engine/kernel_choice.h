@@ -51,8 +51,9 @@ kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_
                          ProductRules rules = {});
 // Columns of a product's tile whose sink takes `part` of them at once.
 int64_t columnsInParts(const kernels::Gemm &p, int64_t part, Programs programs);
-// Shortens the steps of a product over threads until its operands fit into what a program shares;
-// blocks, whose steps have a least length, take fewer rows then.
+// Shortens the steps of a product over threads until its operands fit into what a program shares,
+// or of one row what its threads hold; blocks, whose steps have a least length, take fewer rows
+// then.
 void fitStep(kernels::Gemm &p, int64_t sharedBytes);
 // Gives a product of blocks over tasks more rows, where its columns, as they are by now, are
 // programs enough.

@@ -230,6 +230,20 @@ TEST(KernelChoice, DecodedBlocksBesideWideTilesFitIntoWhatAProgramShares) {
   }
 }
 
+// Gate and up of an 8B model took 4096 of K at once, 512 numbers a thread.
+TEST(KernelChoice, OneRowOverThreadsTakesNoMoreOfItsWeightsThanRegistersHold) {
+  constexpr int64_t kThreads = 512, kNumbers = 80;
+  for (kernel::Element weights : {kernel::block("q8_0"), kernel::F16})
+    for (int64_t k : {576, 1536, 4096, 14336})
+      for (int64_t columns : {8, 16, 64, 128}) {
+        auto p = chooseGemm(kernel::F32, weights, 28672, k, RowBucket::One, {Programs::Threads});
+        p.blockN = columns;
+        fitStep(p, kLeastSharedBytes);
+        EXPECT_LE(p.blockN * p.blockK, kThreads * kNumbers) << columns << " x " << k;
+        EXPECT_EQ(p.k % p.blockK, 0) << columns << " x " << k;
+      }
+}
+
 TEST(KernelChoice, BlocksOfQueriesFillTheRowsOfProductsFromRings) {
   EXPECT_EQ(chooseQueryBlock(1, 128), 128);
   EXPECT_EQ(chooseQueryBlock(3, 128), 42);

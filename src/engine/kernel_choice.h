@@ -58,6 +58,9 @@ void fitStep(kernels::Gemm &p, int64_t sharedBytes);
 // Gives a product of blocks over tasks more rows, where its columns, as they are by now, are
 // programs enough.
 void joinRows(kernels::Gemm &p);
+// Whether each of so many programs over threads makes the norm of its row of `k` numbers itself, in
+// its prologue. Otherwise a launch of its own makes it once.
+bool normsInPrologue(int64_t programs, int64_t k);
 kernels::Rotations chooseRotations(int64_t pairs, Programs programs);
 kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPlace,
                          Programs programs);

@@ -159,10 +159,25 @@ Result<void> Lowering::lowerNorm(graph::NormOp op) {
   return {};
 }
 
-// A launch costs threads more than a row's norm does: products of one row make their own.
+// Products of one row over threads may make their own.
 bool Lowering::isMadeByItsReader(Value norm) {
   return options_.programs == Programs::Threads && norm.hasOneUse() && !outputs_.contains(norm) &&
          isa<graph::ContractOp>(*norm.user_begin());
+}
+
+// The norm of generated rows as floats, whatever those of prompts are rounded to.
+Result<BoundArgument> Lowering::unroundedNorm(const Norm &norm, Steps &steps) {
+  graph::NormOp op = norm.op;
+  RankedTensorType type = op.getResult().getType();
+  SINTER_ASSIGN(KernelId kernel,
+                kernels_.add("rms_norm",
+                             chooseNorm(columnsOf(op.getResult()), kernel::F32, options_.programs),
+                             kernels::rmsNorm, {}, freedom()));
+  Expr bytes = plan::mul(bytesOf(type), plan::symbol(symbols_.at("G")));
+  std::string name = "temp." + std::to_string(plan_.buffers.size());
+  Stored out = makeStored(addBuffer(std::move(name), BufferKind::Temp, std::move(bytes)), type);
+  addLaunch(steps, kernel, {norm.source, norm.parameters[0], out.view(), norm.parameters[1]}, op);
+  return out.view();
 }
 
 // Operands of a map but for those that a kernel holds as tiles.
@@ -196,14 +211,23 @@ Result<void> Lowering::lowerContract(graph::ContractOp op) {
   SINTER_ASSIGN(Epilogue epilogue, epilogueOf(op));
   SINTER_ASSIGN(Stored matrix, packedWeight(weight, epilogue.rowOrder));
   auto made = norms_.find(op.getA());
+  Norm *norm = made != norms_.end() ? &made->second : nullptr;
   auto emit = [&](RowBucket rows) -> Result<Steps> {
-    Norm *norm = made != norms_.end() ? &made->second : nullptr;
-    bool own = norm && rows == RowBucket::One;
+    const bool single = norm && rows == RowBucket::One; // unrounded
     kernels::Gemm p =
-        chooseGemm(own ? kernel::F32 : elementOf(op.getA()), elementOf(op.getB()),
+        chooseGemm(single ? kernel::F32 : elementOf(op.getA()), elementOf(op.getB()),
                    columnsOf(op.getResult()), columnsOf(op.getA()), rows, options_.products());
-    std::vector<BoundArgument> arguments = {
-        own ? norm->source : BoundArgument(stored(op.getA()).view()), matrix.view()};
+    p.sink = epilogue.sink;
+    p.blockN = programColumns(p, epilogue, rows, options_.programs);
+    const bool own = single && normsInPrologue(llvm::divideCeil(p.n, p.blockN), p.k);
+    Steps steps;
+    BoundArgument left = own ? norm->source : BoundArgument(stored(op.getA()).view());
+    if (single && !own) {
+      SINTER_ASSIGN(left, unroundedNorm(*norm, steps));
+    } else if (norm && !own) {
+      steps = norm->steps;
+    }
+    std::vector<BoundArgument> arguments = {left, matrix.view()};
     std::string variant = epilogue.text;
     llvm::append_range(arguments, epilogue.arguments);
     if (own) {
@@ -213,9 +237,7 @@ Result<void> Lowering::lowerContract(graph::ContractOp op) {
     }
     const bool roundsInKernel = !p.a.isBlock() && p.b.isBlock() && p.activation.isBlock();
     activations_[rows].insert(plainName(roundsInKernel ? p.activation : p.a));
-    p.sink = epilogue.sink;
     p.constantB = true;
-    p.blockN = programColumns(p, epilogue, rows, options_.programs);
     if (options_.programs == Programs::Threads)
       fitStep(p, options_.sharedBytes);
     else
@@ -223,14 +245,11 @@ Result<void> Lowering::lowerContract(graph::ContractOp op) {
     SINTER_ASSIGN(KernelId kernel, kernels_.add("gemm", p, kernels::gemm, variant,
                                                 {freedom().blocks, epilogue.blockColumns == 0,
                                                  epilogue.columnMultiple}));
-    Steps steps;
-    if (norm && !own)
-      steps = norm->steps;
     addLaunch(steps, kernel, arguments, op);
     auto &launch = std::get<plan::Launch>(steps.back().op);
-    RankedTensorType left = own ? norm->op.getValue().getType() : op.getA().getType();
+    RankedTensorType read = single ? norm->op.getValue().getType() : op.getA().getType();
     launch.bytesMoved =
-        plan::add(plan::add(bytesOf(left), bytesOf(weight.getResult().getType())), epilogue.bytes);
+        plan::add(plan::add(bytesOf(read), bytesOf(weight.getResult().getType())), epilogue.bytes);
     if (own)
       launch.covers.insert(launch.covers.begin(), describe(norm->op));
     llvm::append_range(launch.covers, epilogue.covers);

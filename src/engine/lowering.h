@@ -91,6 +91,7 @@ private:
   Result<void> lowerGather(graph::GatherOp op);
   Result<void> lowerNorm(graph::NormOp op);
   bool isMadeByItsReader(mlir::Value norm);
+  Result<BoundArgument> unroundedNorm(const Norm &norm, Steps &steps);
   Result<void> lowerContract(graph::ContractOp op);
   Result<void> lowerMap(graph::MapOp op);
   Result<void> lowerQuantize(graph::QuantizeOp op);

@@ -11,6 +11,7 @@ namespace sinter::engine {
 namespace {
 
 using plan::BufferKind;
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -180,6 +181,40 @@ TEST(Lowering, ANormThatIsOnlyRoundedStoresRoundedValues) {
   const auto &norm = lowered.step<plan::Launch>(0);
   EXPECT_THAT(lowered.symbolOf(norm), StartsWith("rms_norm"));
   EXPECT_THAT(lowered.kernelText(norm), HasSubstr("block<\"q8a\">, out"));
+}
+
+// The kernels of a norm and its product with [n, k] weights, for generated rows on threads.
+std::vector<std::string> generatedKernels(int64_t n, int64_t k) {
+  const std::string columns = std::to_string(k), weights = std::to_string(n) + "x" + columns;
+  const std::string x = "tensor<?x" + columns + "xf32, #graph.dims<T>>",
+                    rounded = "tensor<?x" + columns + "xbf16, #graph.dims<T>>",
+                    gain = "tensor<" + columns + "xf32>",
+                    w = "tensor<" + weights + "x!tile.block<\"q8_0\">>",
+                    c = "tensor<?x" + std::to_string(n) + "xf32, #graph.dims<T>>";
+  LoweringOptions options;
+  options.programs = Programs::Threads;
+  options.bfloatRows = true;
+  Lowered lowered("%x = graph.input \"x\" : " + x + "\n%g = graph.weight [\"g\"] : " + gain +
+                      "\n%w = graph.weight [\"w\"] : " + w +
+                      "\n%n = graph.norm %x, %g eps 1.0e-5 : " + x + ", " + gain + " -> " + x +
+                      "\n%a = graph.quantize %n : " + x + " -> " + rounded +
+                      "\n%c = graph.contract %a, %w : " + rounded + ", " + w + " -> " + c +
+                      "\ngraph.output \"c\", %c : " + c,
+                  options);
+  EXPECT_TRUE(lowered.result()) << lowered.result().error().message;
+  std::vector<std::string> kernels;
+  for (const plan::Step &step : lowered.step<plan::If>(0).elseSteps)
+    kernels.push_back(lowered.kernelText(std::get<plan::Launch>(step.op)));
+  return kernels;
+}
+
+// What reads x, 24 x 64 and the 28672 x 4096 of an 8B model: 3 programs and 3584.
+TEST(Lowering, ProductsOfGeneratedRowsMakeTheirNormWhereFewProgramsRepeatIt) {
+  EXPECT_THAT(generatedKernels(24, 64), ElementsAre(HasSubstr("tile.name = \"norm_weight\"")));
+  EXPECT_THAT(generatedKernels(28672, 4096),
+              ElementsAre(AllOf(HasSubstr("@rms_norm"), HasSubstr("tile.name = \"out\""),
+                                Not(HasSubstr("bf16"))), // as exact as its own
+                          AllOf(HasSubstr("@gemm"), Not(HasSubstr("norm_weight")))));
 }
 
 // The launch that a step is for so many rows.

@@ -51,6 +51,9 @@ kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_
                          ProductRules rules = {});
 // Columns of a product's tile whose sink takes `part` of them at once.
 int64_t columnsInParts(const kernels::Gemm &p, int64_t part, Programs programs);
+// Gives a product of prompts over threads a larger tile where its weights are many; where
+// `anyColumns`, a wider one too, of whole multiples of what its sink takes.
+void growTile(kernels::Gemm &p, int64_t sharedBytes, bool anyColumns);
 // Shortens the steps of a product over threads until its operands fit into what a program shares,
 // or of one row what its threads hold; blocks, whose steps have a least length, take fewer rows
 // then.

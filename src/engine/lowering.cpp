@@ -238,10 +238,12 @@ Result<void> Lowering::lowerContract(graph::ContractOp op) {
     const bool roundsInKernel = !p.a.isBlock() && p.b.isBlock() && p.activation.isBlock();
     activations_[rows].insert(plainName(roundsInKernel ? p.activation : p.a));
     p.constantB = true;
-    if (options_.programs == Programs::Threads)
+    if (options_.programs == Programs::Threads) {
+      growTile(p, options_.sharedBytes, epilogue.blockColumns == 0);
       fitStep(p, options_.sharedBytes);
-    else
+    } else {
       joinRows(p);
+    }
     SINTER_ASSIGN(KernelId kernel, kernels_.add("gemm", p, kernels::gemm, variant,
                                                 {freedom().blocks, epilogue.blockColumns == 0,
                                                  epilogue.columnMultiple}));

@@ -244,6 +244,28 @@ TEST(KernelChoice, OneRowOverThreadsTakesNoMoreOfItsWeightsThanRegistersHold) {
       }
 }
 
+TEST(KernelChoice, TilesOfPromptsAreLargerWhereWeightsAreManyAndSharedMemoryHoldsThem) {
+  constexpr int64_t kMuch = 227 * 1024, kLittle = 163 * 1024;
+  auto tileOf = [](kernel::Element a, kernel::Element b, int64_t n, int64_t shared,
+                   RowBucket rows = RowBucket::Many, int64_t ofSink = 0, bool any = true) {
+    auto p = chooseGemm(a, b, n, 4096, rows, {.programs = Programs::Threads, .bfloatRows = true});
+    p.sink.columns = ofSink;
+    growTile(p, shared, any);
+    return std::pair(p.blockM, p.blockN);
+  };
+  const kernel::Element f16 = kernel::F16, bf16 = kernel::BF16, q8 = kernel::block("q8_0");
+  EXPECT_EQ(tileOf(f16, f16, 4096, kMuch), std::pair(int64_t{128}, int64_t{128}));
+  EXPECT_EQ(tileOf(f16, f16, 576, kMuch), std::pair(int64_t{64}, int64_t{64}));
+  EXPECT_EQ(tileOf(f16, f16, 4096, kLittle), std::pair(int64_t{64}, int64_t{64}));
+  EXPECT_EQ(tileOf(f16, f16, 4096, kMuch, RowBucket::One), std::pair(int64_t{1}, int64_t{8}));
+  EXPECT_EQ(tileOf(bf16, q8, 4096, kMuch), std::pair(int64_t{256}, int64_t{64}));
+  EXPECT_EQ(tileOf(bf16, q8, 1024, kMuch), std::pair(int64_t{64}, int64_t{64}));
+  // Heads take a tile's columns as they are, other sinks whole parts of it.
+  EXPECT_EQ(tileOf(f16, f16, 6144, kMuch, RowBucket::Many, 0, false).second, 64);
+  EXPECT_EQ(tileOf(f16, f16, 6144, kMuch, RowBucket::Many, 64).second, 128);
+  EXPECT_EQ(tileOf(f16, f16, 6144, kMuch, RowBucket::Many, 96).second, 64);
+}
+
 // Of SmolLM2 gate and up, of 8B models queries, keys and values, and the output matrix.
 TEST(KernelChoice, NormsAreMadeInProloguesThatFewProgramsRepeat) {
   EXPECT_TRUE(normsInPrologue(48, 576));

@@ -246,8 +246,8 @@ TEST_F(Tune, TwoAtOnceKeepWhatBothFound) {
     return command({"tune", model_, "--device", "cpu", "--budget", "1", "--threads", threads});
   };
   Child first(tuneWith("1"), options_), second(tuneWith("2"), options_);
-  EXPECT_THAT(first.wait(120), EndedWith(0));
-  EXPECT_THAT(second.wait(120), EndedWith(0));
+  EXPECT_THAT(first.wait(250), EndedWith(0));
+  EXPECT_THAT(second.wait(250), EndedWith(0));
   std::map<std::string, size_t> found; // by machine, which the number of threads is a part of
   for (const runtime::TuningEntry &entry : entries())
     ++found[entry.machine];

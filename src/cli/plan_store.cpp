@@ -288,8 +288,8 @@ static Result<void> checkSame(const plan::Plan &plan, const PlanChoice &choice,
 }
 
 static Result<void> checkPrecision(const plan::Plan &plan, const Precision &asked) {
-  static constexpr PlanChoice kKv = {plan_names::kKvType, "f16",
-                                     "keeps keys and values in", "--kv-type"};
+  static constexpr PlanChoice kKv = {plan_names::kKvType, "f16", "keeps keys and values in",
+                                     "--kv-type"};
   static constexpr PlanChoice kRows = {plan_names::kAskedActivations, kDefaultActivations,
                                        "was built for activations", "--activations"};
   if (asked.kvType != kDefaultKvType) // which leaves it to the plan
@@ -325,7 +325,8 @@ static Result<std::vector<uint8_t>> buildBytes(const Building &building) {
 
 // Whether another target may do better.
 static bool isOfTarget(const Status &error) {
-  return error.code == Code::Internal || error.code == Code::Timeout;
+  return error.code == Code::Internal || error.code == Code::Unsupported ||
+         error.code == Code::Timeout;
 }
 
 Result<size_t> compileTo(const ModelFile &model, const CompileRequest &request,

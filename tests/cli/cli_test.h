@@ -116,7 +116,8 @@ protected:
     const std::string program = folder + "/compiler-" + version;
     if (!std::filesystem::exists(program)) {
       useCompiler(
-          "model=$2\nkept='" + folder + "/'$( (echo " + version + R"(; cat < "$model"
+          "[ \"$1\" = plan ] || exec '" + real + "' \"$@\"\nmodel=$2\nkept='" + folder +
+          "/'$( (echo " + version + R"(; cat < "$model"
   shift 2; echo "$@" | sed 's/--end-with [0-9]*//') | sha256sum | cut -c1-64)
 if [ ! -e "$kept" ]; then
   ')" + real +

@@ -20,7 +20,9 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 TuningEntry entry(const std::string &machine, const std::string &content, uint64_t ns = 900) {
-  return {machine, content, "gemm(n=64)", {{{"block_m", 120}, {"vectors", 2}}}, 12, {{512, 1000, ns}, {1, 7, 9}}};
+  return {machine,      content,
+          "gemm(n=64)", {{{"block_m", 120}, {"vectors", 2}}},
+          12,           {{512, 1000, ns}, {1, 7, 9}}};
 }
 
 std::vector<uint8_t> sampleFile() {
@@ -243,7 +245,7 @@ TEST_F(Database, WritersThatWriteAtOnceLoseNothing) {
 
 TEST_F(Database, AHeldLockIsWaitedForAndThenSaid) {
   merge({entry("m", "a")});
-  const int lock = open((TuningDatabase(folder_).path() + ".lock").c_str(), O_RDWR);
+  const int lock = open((TuningDatabase(folder_).path() + ".lock").c_str(), O_RDWR | O_CREAT, 0600);
   ASSERT_GE(lock, 0);
   ASSERT_EQ(flock(lock, LOCK_EX), 0);
   auto merged = TuningDatabase(folder_).merge({}, {}, 20);

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <random>
 
 namespace sinter::tile {
@@ -128,8 +129,9 @@ TEST(Activations, AreWithinHalfAStepOfTheirValues) {
 }
 
 TEST(Activations, RoundTiesToEven) {
-  // The largest magnitude 127 makes the scale 1.
+  // The largest magnitude 127 makes the scale 1, which leaves whole numbers without an error.
   std::vector<float> values(32);
+  std::iota(values.begin(), values.end(), 0.0f);
   values[0] = 127;
   values[1] = 0.5f;
   values[2] = 1.5f;

@@ -104,7 +104,7 @@ protected:
   }
   // What is compiled from now on is compiled once for all tests: a script keeps what the compiler
   // wrote, by the compiler, the model's bytes and the arguments but for paths and process. The
-  // script's name changes with the compiler, so that plans of the tests' cache do too.
+  // script's name changes with its text, so that plans of the tests' cache do too.
   void keepCompilations() {
     const std::string real = SINTER_BIN_DIR "/sinter-compiler";
     const std::string folder = SINTER_BIN_DIR "/../cli_tests_compilations";
@@ -113,17 +113,19 @@ protected:
     const std::string version = std::to_string(info.st_size) + "-" +
                                 std::to_string(info.st_mtim.tv_sec) + "-" +
                                 std::to_string(info.st_mtim.tv_nsec);
-    const std::string program = folder + "/compiler-" + version;
-    if (!std::filesystem::exists(program)) {
-      useCompiler(
-          "[ \"$1\" = plan ] || exec '" + real + "' \"$@\"\nmodel=$2\nkept='" + folder +
-          "/'$( (echo " + version + R"(; cat < "$model"
+    const std::string script =
+        "[ \"$1\" = plan ] || exec '" + real + "' \"$@\"\nmodel=$2\nkept='" + folder +
+        "/'$( (echo " + version + R"(; cat < "$model"
   shift 2; echo "$@" | sed 's/--end-with [0-9]*//') | sha256sum | cut -c1-64)
 if [ ! -e "$kept" ]; then
   ')" + real +
-          R"(' "$@" 3>"$kept.$$" && mv "$kept.$$" "$kept" || { code=$?; rm -f "$kept.$$"; exit $code; }
+        R"(' "$@" 3>"$kept.$$" && mv "$kept.$$" "$kept" || { code=$?; rm -f "$kept.$$"; exit $code; }
 fi
-exec cat "$kept" >&3)");
+exec cat "$kept" >&3)";
+    const std::string program =
+        folder + "/compiler-" + std::to_string(std::hash<std::string>()(script));
+    if (!std::filesystem::exists(program)) {
+      useCompiler(script);
       std::filesystem::create_directories(folder);
       const std::string part = program + "." + std::to_string(getpid());
       std::filesystem::copy_file(path("compiler"), part);

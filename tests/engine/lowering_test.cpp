@@ -160,8 +160,8 @@ TEST(Lowering, BuffersHaveTheBytesOfTheirTensors) {
   Lowered lowered(normThenProduct());
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
   EXPECT_EQ(lowered.text(lowered.buffer("x").bytes), "256 * T");
-  EXPECT_EQ(lowered.text(lowered.plan().buffers[2].bytes), "96 * T"); // two groups of q8a
-  EXPECT_EQ(lowered.text(lowered.buffer("c").bytes), "96 * T");
+  EXPECT_EQ(lowered.text(lowered.plan().buffers[2].bytes), "88 * T"); // two groups of q8a
+  EXPECT_EQ(lowered.text(lowered.buffer("c").bytes), "88 * T");
 }
 
 TEST(Lowering, PackedRowsArePaddedToWholeGroups) {
@@ -642,9 +642,9 @@ TEST(Lowering, RowsOfActivationsBeginInDifferentBanksOnThreads) {
         bytes.insert(lowered.text(buffer.bytes));
     return bytes;
   };
-  EXPECT_THAT(temporaries(normThenProduct(), Programs::Tasks), testing::Contains("96 * T"));
+  EXPECT_THAT(temporaries(normThenProduct(), Programs::Tasks), testing::Contains("88 * T"));
   EXPECT_THAT(temporaries(normThenProduct("q8a"), Programs::Threads), testing::Contains("T * 176"));
-  EXPECT_THAT(temporaries(attendThenProduct("q8a"), Programs::Tasks), testing::Contains("384 * T"));
+  EXPECT_THAT(temporaries(attendThenProduct("q8a"), Programs::Tasks), testing::Contains("352 * T"));
   EXPECT_THAT(temporaries(attendThenProduct("q8a"), Programs::Threads),
               testing::Contains("T * 528"));
 }
@@ -687,7 +687,7 @@ TEST(Lowering, AMapOfEqualPartsOfAProductRunsOnItsTiles) {
   const auto &launch = std::get<plan::Launch>(branch.thenSteps[0].op);
   ASSERT_EQ(launch.buffers.size(), 3u);
   EXPECT_EQ(lowered.arguments(launch)[2], "m");
-  EXPECT_EQ(lowered.text(lowered.buffer("m").bytes), "384 * T");
+  EXPECT_EQ(lowered.text(lowered.buffer("m").bytes), "352 * T");
 }
 
 TEST(Lowering, PartsOfAProductLieSideBySideInItsWeight) {

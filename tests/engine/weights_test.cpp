@@ -111,7 +111,6 @@ TEST_F(Weights, ScalesOfActivationsAreAsLongAsRegistersAllow) {
 TEST_F(Weights, ElementsTakeTheBytesOfTheirFormat) {
   EXPECT_EQ(elementBytes(block("q4_1")).bytes, 20);
   EXPECT_EQ(elementBytes(block("q4_1")).length, 32);
-  EXPECT_EQ(elementBytes(block("q8a")).bytes, 48);
   EXPECT_EQ(elementBytes(block("q8a")).bytes, 44);
   EXPECT_EQ(elementBytes(mlir::BFloat16Type::get(&context_)).bytes, 2);
   EXPECT_EQ(blockFormatOf(block("q8a")), nullptr);

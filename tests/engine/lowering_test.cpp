@@ -161,7 +161,7 @@ TEST(Lowering, BuffersHaveTheBytesOfTheirTensors) {
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
   EXPECT_EQ(lowered.text(lowered.buffer("x").bytes), "256 * T");
   EXPECT_EQ(lowered.text(lowered.plan().buffers[2].bytes), "88 * T"); // two groups of q8a
-  EXPECT_EQ(lowered.text(lowered.buffer("c").bytes), "88 * T");
+  EXPECT_EQ(lowered.text(lowered.buffer("c").bytes), "96 * T");
 }
 
 TEST(Lowering, PackedRowsArePaddedToWholeGroups) {
@@ -687,7 +687,7 @@ TEST(Lowering, AMapOfEqualPartsOfAProductRunsOnItsTiles) {
   const auto &launch = std::get<plan::Launch>(branch.thenSteps[0].op);
   ASSERT_EQ(launch.buffers.size(), 3u);
   EXPECT_EQ(lowered.arguments(launch)[2], "m");
-  EXPECT_EQ(lowered.text(lowered.buffer("m").bytes), "352 * T");
+  EXPECT_EQ(lowered.text(lowered.buffer("m").bytes), "384 * T");
 }
 
 TEST(Lowering, PartsOfAProductLieSideBySideInItsWeight) {

@@ -84,20 +84,16 @@ private:
 };
 
 // A norm that is rounded for a product.
-std::string normThenProduct(const std::string &rounded = "q8a") {
-  return R"(
+constexpr const char *kNormThenProduct = R"(
   %x = graph.input "x" : !x
   %gain = graph.weight ["gain"] : tensor<64xf32>
   %w = graph.weight ["w"] : tensor<24x64x!tile.block<"q4_1">>
   %n = graph.norm %x, %gain eps 1.0e-5 : !x, tensor<64xf32> -> !x
-  %a = graph.quantize %n : !x -> tensor<?x64x!tile.block<")" +
-         rounded + R"(">, #graph.dims<T>>
-  %c = graph.contract %a, %w : tensor<?x64x!tile.block<")" +
-         rounded + R"(">, #graph.dims<T>>,
+  %a = graph.quantize %n : !x -> tensor<?x64x!tile.block<"q8a">, #graph.dims<T>>
+  %c = graph.contract %a, %w : tensor<?x64x!tile.block<"q8a">, #graph.dims<T>>,
       tensor<24x64x!tile.block<"q4_1">> -> tensor<?x24xf32, #graph.dims<T>>
   graph.output "c", %c : tensor<?x24xf32, #graph.dims<T>>
 )";
-}
 
 constexpr const char *kResidual = R"(
   %x = graph.input "x" : !x
@@ -112,14 +108,14 @@ constexpr const char *kResidual = R"(
 )";
 
 TEST(Lowering, ValuesBecomeBuffersOfTheirKind) {
-  Lowered lowered(normThenProduct());
+  Lowered lowered(kNormThenProduct);
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
   EXPECT_THAT(lowered.buffers(), ElementsAre("input x", "weight gain", StartsWith("temp temp."),
                                              "output c", "weight w interleaved"));
 }
 
 TEST(Lowering, StridesThatAllLaunchesOfAKernelGiveAreKnownToIt) {
-  Lowered lowered(normThenProduct());
+  Lowered lowered(kNormThenProduct);
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
   EXPECT_THAT(lowered.kernelText(lowered.step<plan::Launch>(0)),
               HasSubstr("tile.name = \"x\", tile.strides = array<i64: 64, 1>"));
@@ -131,7 +127,7 @@ TEST(Lowering, CompiledCodeReadsNoStridesThatItKnows) {
   auto target = target::findTarget("cuda:sm_90a");
   ASSERT_TRUE(target) << target.error().message;
   for (bool known : {true, false}) {
-    Lowered lowered(normThenProduct("q8a"), options);
+    Lowered lowered(kNormThenProduct, options);
     ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
     const std::string code = lowered.compiled(**target, /*otherStrides=*/!known);
     EXPECT_EQ(code.find("[rms_norm_0_param_5]") == std::string::npos, known) << code;
@@ -157,7 +153,7 @@ TEST(Lowering, StridesInWhichLaunchesOfAKernelDifferAreUnknown) {
 }
 
 TEST(Lowering, BuffersHaveTheBytesOfTheirTensors) {
-  Lowered lowered(normThenProduct());
+  Lowered lowered(kNormThenProduct);
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
   EXPECT_EQ(lowered.text(lowered.buffer("x").bytes), "256 * T");
   EXPECT_EQ(lowered.text(lowered.plan().buffers[2].bytes), "88 * T"); // two groups of q8a
@@ -165,7 +161,7 @@ TEST(Lowering, BuffersHaveTheBytesOfTheirTensors) {
 }
 
 TEST(Lowering, PackedRowsArePaddedToWholeGroups) {
-  Lowered lowered(normThenProduct());
+  Lowered lowered(kNormThenProduct);
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
   const plan::Buffer &weight = lowered.buffer("w interleaved");
   EXPECT_EQ(weight.bytes.constant(), 32 * 2 * 20);
@@ -175,7 +171,7 @@ TEST(Lowering, PackedRowsArePaddedToWholeGroups) {
 }
 
 TEST(Lowering, ANormThatIsOnlyRoundedStoresRoundedValues) {
-  Lowered lowered(normThenProduct());
+  Lowered lowered(kNormThenProduct);
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
   ASSERT_EQ(lowered.steps().size(), 2u);
   const auto &norm = lowered.step<plan::Launch>(0);
@@ -229,7 +225,7 @@ static const plan::Launch &launchOf(const plan::Step &step, int64_t rows) {
 }
 
 TEST(Lowering, AProductBranchesOnWhetherThereIsMoreThanOneRow) {
-  Lowered lowered(normThenProduct());
+  Lowered lowered(kNormThenProduct);
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
   auto of = [&](int64_t rows) { return launchOf(lowered.steps()[1], rows); };
   EXPECT_NE(of(2).kernel.index, of(1).kernel.index);
@@ -248,7 +244,7 @@ TEST(Lowering, AProductWithScalarsBranchesOnFewRowsToo) {
     return of;
   };
   const std::vector<uint32_t> scalars = kernels(kResidual, 0),
-                              blocks = kernels(normThenProduct(), 1);
+                              blocks = kernels(kNormThenProduct, 1);
   EXPECT_EQ(std::set(scalars.begin(), scalars.end()).size(), 3u);
   EXPECT_EQ(scalars[1], scalars[2]);
   EXPECT_EQ(scalars[3], scalars[4]);
@@ -642,8 +638,8 @@ TEST(Lowering, RowsOfActivationsBeginInDifferentBanksOnThreads) {
         bytes.insert(lowered.text(buffer.bytes));
     return bytes;
   };
-  EXPECT_THAT(temporaries(normThenProduct(), Programs::Tasks), testing::Contains("88 * T"));
-  EXPECT_THAT(temporaries(normThenProduct("q8a"), Programs::Threads), testing::Contains("T * 176"));
+  EXPECT_THAT(temporaries(kNormThenProduct, Programs::Tasks), testing::Contains("88 * T"));
+  EXPECT_THAT(temporaries(kNormThenProduct, Programs::Threads), testing::Contains("T * 176"));
   EXPECT_THAT(temporaries(attendThenProduct("q8a"), Programs::Tasks), testing::Contains("352 * T"));
   EXPECT_THAT(temporaries(attendThenProduct("q8a"), Programs::Threads),
               testing::Contains("T * 528"));

@@ -6,6 +6,7 @@
 #include "base/system_error.h"
 #include "compiler/cpp_source.h"
 #include "compiler/kernel_source.h"
+#include "compiler/temporary_folder.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Program.h"
 
@@ -30,24 +31,6 @@ constexpr size_t kMostLogBytes = 16384; // shown of what a C++ compiler says
 // Of the second child, where kernels or whole sources are wrong: no code that a source's own exit
 // is likely to have.
 constexpr int kExitRefused = 93;
-
-/// A folder of its own for each call.
-class Folder {
-public:
-  Folder() : error_(llvm::sys::fs::createUniqueDirectory("sinter-kernel", path_)) {}
-  ~Folder() {
-    if (!error_)
-      llvm::sys::fs::remove_directories(path_);
-  }
-  Folder(const Folder &) = delete;
-  Folder &operator=(const Folder &) = delete;
-  std::error_code error() const { return error_; }
-  std::string file(StringRef name) const { return (path_ + "/" + name).str(); }
-
-private:
-  llvm::SmallString<128> path_;
-  std::error_code error_;
-};
 
 /// A file that a child writes to.
 class LogFile {
@@ -126,7 +109,7 @@ static Result<ChildEnd> runLimited(const std::string &program, ArrayRef<std::str
 }
 
 static Result<void> compileObject(const std::string &source, const std::string &object,
-                                  const Folder &folder) {
+                                  const TemporaryFolder &folder) {
   SINTER_ASSIGN(const std::string compiler, findCppCompiler());
   LogFile log(folder.file("log"));
   if (log.fd() < 0)
@@ -173,7 +156,7 @@ static Result<std::string> defineInChild(const std::string &source, const std::s
 
 Result<tile::KernelModule> buildCppSource(const std::string &path) {
   SINTER_TRY(readSource(path));
-  Folder folder;
+  TemporaryFolder folder("sinter-kernel");
   if (folder.error())
     return fail(Code::Permission, "cannot make a temporary folder: " + folder.error().message());
   const std::string object = folder.file("kernel.so");

@@ -1,6 +1,7 @@
 // Runs the tools on files in a folder that ends with the call.
 #include "tile/mlir_pch.h"
 
+#include "compiler/temporary_folder.h"
 #include "compiler/vendor_tools.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -13,24 +14,6 @@ namespace {
 
 constexpr unsigned kMostSeconds = 120;
 
-/// A folder of its own for each call.
-class Folder {
-public:
-  Folder() : error_(llvm::sys::fs::createUniqueDirectory("sinter-tools", path_)) {}
-  ~Folder() {
-    if (!error_)
-      llvm::sys::fs::remove_directories(path_);
-  }
-  Folder(const Folder &) = delete;
-  Folder &operator=(const Folder &) = delete;
-  std::error_code error() const { return error_; }
-  std::string file(StringRef name) const { return (path_ + "/" + name).str(); }
-
-private:
-  llvm::SmallString<128> path_;
-  std::error_code error_;
-};
-
 struct Said {
   int status;
   std::string text;
@@ -39,7 +22,8 @@ struct Said {
 } // namespace
 
 // Runs a tool; its output and errors are one text.
-static Said run(const std::string &tool, ArrayRef<StringRef> arguments, const Folder &folder) {
+static Said run(const std::string &tool, ArrayRef<StringRef> arguments,
+                const TemporaryFolder &folder) {
   SmallVector<StringRef> all{tool};
   llvm::append_range(all, arguments);
   std::string log = folder.file("log"), message;
@@ -64,7 +48,7 @@ static Result<void> write(const std::string &path, const std::vector<uint8_t> &b
 
 // Assembles into `output`; what ptxas says.
 static Result<std::string> assemble(std::string_view architecture, const std::vector<uint8_t> &code,
-                                    const std::string &flags, const Folder &folder,
+                                    const std::string &flags, const TemporaryFolder &folder,
                                     const std::string &output) {
   auto ptxas = llvm::sys::findProgramByName("ptxas");
   if (!ptxas)
@@ -84,14 +68,14 @@ static Result<std::string> assemble(std::string_view architecture, const std::ve
 
 Result<std::string> assemblerReport(std::string_view architecture, const std::vector<uint8_t> &code,
                                     const std::string &flags) {
-  Folder folder;
+  TemporaryFolder folder("sinter-tools");
   return assemble(architecture, code, flags, folder, "/dev/null");
 }
 
 Result<std::string> machineInstructions(std::string_view architecture,
                                         const std::vector<uint8_t> &code,
                                         const std::string &flags) {
-  Folder folder;
+  TemporaryFolder folder("sinter-tools");
   std::string object = folder.file("kernel.cubin");
   SINTER_TRY(assemble(architecture, code, flags, folder, object));
   const std::pair<const char *, const char *> tools[] = {{"nvdisasm", "-c"},

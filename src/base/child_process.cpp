@@ -105,9 +105,14 @@ void ChildProcess::limit(const ChildLimits &limits) const {
 }
 
 std::optional<ChildEnd> ChildProcess::ended() {
-  int status = 0;
-  if (waitpid(pid_, &status, WNOHANG) != pid_)
+  siginfo_t info{};
+  if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+      info.si_pid != pid_)
     return std::nullopt;
+  kill(-pid_, SIGKILL); // what it started, while its number is still its own
+  int status = 0;
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
   pid_ = -1;
   return WIFSIGNALED(status) ? ChildEnd{0, WTERMSIG(status)} : ChildEnd{WEXITSTATUS(status), 0};
 }

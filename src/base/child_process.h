@@ -47,7 +47,7 @@ public:
   // Of the child from now on: not of its first moments.
   void limit(const ChildLimits &limits) const;
 
-  // How it ended, once it has.
+  // How it ended, once it has; what it started and left running is killed then.
   std::optional<ChildEnd> ended();
   // Kills it with all that it started.
   void stop();

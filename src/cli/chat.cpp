@@ -119,7 +119,7 @@ private:
         " tokens; /help lists the commands\n");
   }
 
-  // Lines joined while they end in a backslash.
+  // Lines joined while they end in a backslash; Ctrl-C drops all of them.
   std::optional<std::string> readMessage() {
     std::string message;
     for (const char *prompt = "> ";; prompt = ". ") {
@@ -128,6 +128,8 @@ private:
       interrupts_.clear();
       if (!line)
         return std::nullopt;
+      if (editor_.wasCleared())
+        return "";
       if (!line->ends_with('\\'))
         return message + *line;
       message += line->substr(0, line->size() - 1) + "\n";
@@ -154,15 +156,19 @@ private:
     ChatSettings changed = settings_;
     if (const auto bad = changed.set(words))
       return sayOnStderr(*bad);
-    if (const auto fits = checkHoldsAMessage(opened_.model->file(), changed.systemMessage(), context());
+    if (const auto fits =
+            checkHoldsAMessage(opened_.model->file(), changed.systemMessage(), context());
         !fits)
       return sayOnStderr(fits.error().toString());
+    if (changed.systemMessage() != settings_.systemMessage()) {
+      settings_ = std::move(changed);
+      return conversation_.setSystem(settings_.systemMessage());
+    }
     auto sampler = makeSampler(changed.sampling(), changed.sampler(), opened_.model->tokenizer());
     if (!sampler)
       return sayOnStderr(sampler.error().toString());
     settings_ = std::move(changed);
     sampler_ = std::move(*sampler);
-    conversation_.setSystem(settings_.systemMessage());
   }
 
   Result<ChatPrompt> promptFor(const std::string &message) {
@@ -176,11 +182,10 @@ private:
     if (prompt.droppedExchanges == 0)
       return;
     sayOnStderr("the conversation has " + std::to_string(prompt.tokensBefore) +
-                " tokens, the context holds " + std::to_string(context()) + ": the oldest " +
-                std::to_string(prompt.droppedExchanges) + " of " +
-                std::to_string(prompt.droppedExchanges + prompt.keptExchanges) +
-                " messages and their answers are dropped, " + std::to_string(prompt.ids.size()) +
-                " tokens stay");
+                " tokens, the context holds " + std::to_string(context()) +
+                ": the oldest exchanges are dropped (" + std::to_string(prompt.droppedExchanges) +
+                " of " + std::to_string(prompt.droppedExchanges + prompt.keptExchanges) + "), " +
+                std::to_string(prompt.ids.size()) + " tokens stay");
   }
 
   // What is wrong with one message leaves the conversation as it was before; what is wrong with the

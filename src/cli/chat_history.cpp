@@ -97,10 +97,12 @@ Result<std::vector<std::string>> ChatHistory::read() const {
     return fail(Code::Corrupt, "'" + path_ + "' has " + std::to_string(text.size()) +
                                    " bytes, expected at most " + std::to_string(kMostFileBytes));
   std::vector<std::string> entries = entriesOf(text);
-  if (const size_t tooMany = surplus(entries)) {
-    entries.erase(entries.begin(), entries.begin() + static_cast<ptrdiff_t>(tooMany));
+  const size_t huge = std::erase_if(
+      entries, [](const std::string &entry) { return entry.size() > kMostHistoryEntryBytes; });
+  const size_t tooMany = surplus(entries);
+  entries.erase(entries.begin(), entries.begin() + static_cast<ptrdiff_t>(tooMany));
+  if (huge + tooMany > 0)
     SINTER_TRY(replace(entries));
-  }
   return entries;
 }
 

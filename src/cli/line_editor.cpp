@@ -14,7 +14,10 @@ namespace {
 
 constexpr int kControlC = 3;
 
+bool cleared = false; // readline's keys have no other way to say so
+
 int clearLine(int, int) {
+  cleared = true;
   rl_replace_line("", 0);
   rl_done = 1;
   return 0;
@@ -96,6 +99,7 @@ std::optional<std::string> LineEditor::readLine(const char *prompt) {
   if (known_)
     tcsetattr(STDIN_FILENO, TCSADRAIN, &editing_);
   char *line = nullptr;
+  cleared = false;
   {
     const Resuming resuming;
     line = readline(prompt);
@@ -107,6 +111,10 @@ std::optional<std::string> LineEditor::readLine(const char *prompt) {
   std::string text(line);
   std::free(line);
   return text;
+}
+
+bool LineEditor::wasCleared() const {
+  return cleared;
 }
 
 void LineEditor::remember(const std::string &text) {

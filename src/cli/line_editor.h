@@ -20,6 +20,8 @@ public:
 
   // Without the newline; nothing at the end of input.
   std::optional<std::string> readLine(const char *prompt);
+  // Whether Ctrl-C ended the last line.
+  bool wasCleared() const;
   // Can be recalled from now on; it may have several lines.
   void remember(const std::string &text);
 

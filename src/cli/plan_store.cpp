@@ -326,7 +326,7 @@ static Result<std::vector<uint8_t>> buildBytes(const Building &building) {
 // Whether another target may do better.
 static bool isOfTarget(const Status &error) {
   return error.code == Code::Internal || error.code == Code::Unsupported ||
-         error.code == Code::Timeout;
+         error.code == Code::InvalidArgument || error.code == Code::Timeout;
 }
 
 Result<size_t> compileTo(const ModelFile &model, const CompileRequest &request,

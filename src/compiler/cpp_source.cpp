@@ -11,8 +11,10 @@
 #include "llvm/Support/Program.h"
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 using namespace mlir;
@@ -166,6 +168,7 @@ Result<tile::KernelModule> buildCppSource(const std::string &path) {
 }
 
 int defineKernels(int argc, char **argv) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL); // a parent that was interrupted leaves no endless source behind
   if (argc != 4) {
     llvm::errs() << "sinter-compiler: define-kernels takes OBJECT OUTPUT NAME\n";
     return 2;

@@ -41,7 +41,9 @@ constexpr const char *kSource = "a registered kernel's name, a .tile file or a .
 
 void addTarget(CLI::App &command, KernelOptions &options) {
   addText(command, "--target,--level", options.target,
-          "host, avx2, avx512vnni, dotprod, cuda:sm_90a and so on (default: the device's)", "NAME");
+          "host, avx2, avx512vnni, dotprod, cuda:sm_90a and so on (default: the device's; pack "
+          "needs one)",
+          "NAME");
 }
 
 void addKernel(CLI::App &command, KernelOptions &options) {

@@ -5,6 +5,7 @@
 #include "base/check.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cctype>
 
@@ -14,9 +15,19 @@ namespace {
 // The least bytes of an encoded case and of an encoded view, to bound announced counts.
 constexpr uint64_t kMinViewBytes = 4 + 1 + 8 + 1 + 8 + 8 + 4 + 4 + 1 + 4 + 4 + 4;
 constexpr uint64_t kMinCaseBytes =
-    4 + 4 + 8 + 4 + 4 + 4 + 8 + 4 + 8 + 1 + 8 + 3 * 8 + 8 + 8 + 4 + 4;
+    4 + 4 + 8 + 4 + 4 + 4 + 8 + 4 + 8 + 1 + kChecksumBytes + 8 + 3 * 8 + 8 + 8 + 4 + 4;
 constexpr uint64_t kMostScalars = 4096;
 constexpr size_t kMostName = 256;
+
+// That a file of these bytes would end with.
+std::array<uint8_t, kChecksumBytes> checksumOf(std::span<const uint8_t> bytes) {
+  std::vector<uint8_t> file(bytes.begin(), bytes.end());
+  file.resize(file.size() + kChecksumBytes);
+  sealFile(file);
+  std::array<uint8_t, kChecksumBytes> checksum;
+  std::copy(file.end() - kChecksumBytes, file.end(), checksum.begin());
+  return checksum;
+}
 
 void writeView(ByteWriter &out, const CaseView &view) {
   out.text(view.name);
@@ -36,6 +47,7 @@ void writeView(ByteWriter &out, const CaseView &view) {
 void writeCase(ByteWriter &out, const KernelCase &kernel) {
   out.text(kernel.label);
   out.text(kernel.target);
+  const size_t trusted = out.bytes().size();
   out.blob(kernel.code);
   out.text(kernel.spec.symbol);
   out.u32(kernel.spec.bufferCount);
@@ -44,6 +56,7 @@ void writeCase(ByteWriter &out, const KernelCase &kernel) {
   out.u32(kernel.spec.threads);
   out.u64(kernel.spec.sharedBytes);
   out.u8(kernel.spec.overlaps);
+  out.raw(checksumOf(std::span(out.bytes()).subspan(trusted)));
   out.u64(kernel.seed);
   for (const int64_t extent : kernel.grid)
     out.i64(extent);
@@ -94,10 +107,19 @@ CaseView readView(ByteReader &in) {
   return view;
 }
 
-KernelCase readCase(ByteReader &in) {
+// What a kernel needs is said by who compiled it: a checksum binds it to the code.
+void checkTrusted(ByteReader &in, std::span<const uint8_t> file, uint64_t begin) {
+  const uint64_t end = in.offset();
+  const std::span<const uint8_t> sum = in.raw(kChecksumBytes);
+  if (in.ok() && !std::ranges::equal(sum, checksumOf(file.subspan(begin, end - begin))))
+    in.bad("a kernel's code and what it needs do not match their checksum");
+}
+
+KernelCase readCase(ByteReader &in, std::span<const uint8_t> file) {
   KernelCase kernel;
   kernel.label = in.text();
   kernel.target = in.text();
+  const uint64_t trusted = in.offset();
   kernel.code = in.blob();
   kernel.spec.symbol = in.text();
   kernel.spec.bufferCount = in.u32();
@@ -106,6 +128,7 @@ KernelCase readCase(ByteReader &in) {
   kernel.spec.threads = in.u32();
   kernel.spec.sharedBytes = in.u64();
   kernel.spec.overlaps = readMost(in, 1, "whether a kernel overlaps");
+  checkTrusted(in, file, trusted);
   kernel.seed = in.u64();
   for (int64_t &extent : kernel.grid)
     extent = in.i64();
@@ -176,7 +199,7 @@ Result<std::vector<KernelCase>> readBundle(std::span<const uint8_t> file) {
   ByteReader in(file, kBundleHeaderBytes, file.size() - kChecksumBytes);
   std::vector<KernelCase> cases;
   for (uint32_t left = in.count(kMinCaseBytes, "cases"); left > 0 && in.ok(); --left)
-    cases.push_back(readCase(in));
+    cases.push_back(readCase(in, file));
   SINTER_TRY(in.finish("the cases"));
   return cases;
 }

@@ -125,9 +125,10 @@ std::string timingText(const CaseTiming &timing, const KernelCase &kernel);
 // everything before it.
 //
 // The checksum finds damage, not malice: a bundle holds native code, which runs with the rights of
-// whoever runs it, like a program. Everything else in it is checked, here and by checkCase().
+// whoever runs it, like a program. With the code goes what it needs (KernelSpec), under a checksum
+// of their own. Everything else in it is checked, here and by checkCase().
 inline constexpr std::string_view kBundleMagic = "SINTRBUN";
-inline constexpr uint32_t kBundleVersion = 5;
+inline constexpr uint32_t kBundleVersion = 6;
 inline constexpr std::size_t kBundleHeaderBytes = 20;
 
 std::vector<uint8_t> writeBundle(std::span<const KernelCase> cases);

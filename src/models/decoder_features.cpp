@@ -99,7 +99,7 @@ private:
 
 } // namespace
 
-// "is 4096, expected 0: windowed attention is not supported"
+// "is 4096, expected 0: no support for windowed attention in 'llama'"
 static Fail unsupported(const std::string &key, const KnownName &row,
                         const std::vector<std::string> &values, std::string_view architecture) {
   constexpr size_t kMostBytes = 64;
@@ -109,7 +109,7 @@ static Fail unsupported(const std::string &key, const KnownName &row,
   const std::string value = values.size() == 1 ? values[0].substr(0, kMostBytes) : "an array";
   return fail(Code::Unsupported, "'" + key + "' is " + value + ", expected " +
                                      (neutral.empty() ? "no such key" : neutral) + ": " +
-                                     std::string(row.what) + " is not supported for '" +
+                                     "no support for " + std::string(row.what) + " in '" +
                                      std::string(architecture) + "'");
 }
 

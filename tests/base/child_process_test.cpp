@@ -40,6 +40,19 @@ TEST(ChildProcess, IsStoppedAtItsTimeoutWithWhatItStarted) {
   EXPECT_EQ(gone->code, 0);
 }
 
+TEST(ChildProcess, ThatEndsLeavesNothingBehind) {
+  int pipes[2];
+  ASSERT_EQ(pipe(pipes), 0);
+  const std::string arguments[] = {"-c", "sleep 100 & exit 0"};
+  const int files[] = {pipes[1]};
+  const auto end = runChildProcess("/bin/sh", arguments, files, {}, 10'000);
+  close(pipes[1]);
+  ASSERT_TRUE(end && end->good());
+  char byte;
+  EXPECT_EQ(read(pipes[0], &byte, 1), 0); // nobody holds the other end any more
+  close(pipes[0]);
+}
+
 TEST(ChildProcess, IsHeldToTheSizeOfFiles) {
   const std::string file = ::testing::TempDir() + "sinter-child-" + std::to_string(getpid());
   auto end = shell("sleep 0.3; head -c 100000 /dev/zero > '" + file + "'", {.fileBytes = 4096});

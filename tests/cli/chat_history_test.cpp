@@ -55,14 +55,20 @@ TEST_F(ChatHistoryTest, TheOldestEntriesGoWhereThereAreTooMany) {
   ASSERT_EQ(entries->size(), kMostHistoryEntries);
   EXPECT_EQ(entries->front(), "10");
   EXPECT_EQ(*history().read(), *entries); // of the file too
-  std::ofstream(path(), std::ios::app) << std::string(kMostHistoryBytes - 10, 'x') << "\n";
-  EXPECT_EQ(history().read()->size(), 2u);
+  file.open(path(), std::ios::app);
+  for (size_t i = 0; i < 20; ++i)
+    file << std::string(kMostHistoryEntryBytes, 'x') << "\n";
+  file.close();
+  EXPECT_EQ(history().read()->size(), kMostHistoryBytes / (kMostHistoryEntryBytes + 1));
   EXPECT_LE(std::filesystem::file_size(path()), kMostHistoryBytes);
 }
 
 TEST_F(ChatHistoryTest, HugeEntriesAreNotKept) {
   ASSERT_TRUE(history().append(std::string(kMostHistoryEntryBytes + 1, 'x')).has_value());
   EXPECT_THAT(*history().read(), IsEmpty());
+  std::ofstream(path()) << "old\n" << std::string(kMostHistoryBytes, 'x') << "\nnew\n";
+  EXPECT_THAT(*history().read(), testing::ElementsAre("old", "new"));
+  EXPECT_LE(std::filesystem::file_size(path()), 10u);
 }
 
 TEST_F(ChatHistoryTest, WhatIsNoFileIsAnErrorAndIsLeftAlone) {

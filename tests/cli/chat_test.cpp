@@ -87,7 +87,8 @@ TEST_F(ChatTest, ConversationThatFillsTheContextLosesItsOldestMessagesAndSaysSo)
   child.type(message + "\n");
   ASSERT_TRUE(child.sees(kFigures)) << child.output();
   child.type(message + "\n");
-  ASSERT_TRUE(child.sees("the context holds 100: the oldest 1 of 1 messages")) << child.output();
+  ASSERT_TRUE(child.sees("the context holds 100: the oldest exchanges are dropped (1 of 1)"))
+      << child.output();
   ASSERT_TRUE(child.sees(kFigures)) << child.output();
   child.type(std::string(101, 'x') + "\n");
   ASSERT_TRUE(child.sees("the context holds 100")) << child.output();
@@ -97,6 +98,18 @@ TEST_F(ChatTest, ConversationThatFillsTheContextLosesItsOldestMessagesAndSaysSo)
   EXPECT_TRUE(child.sees(kFigures)) << child.output();
   child.type("/quit\n");
   EXPECT_THAT(child.wait(20), EndedWith(0));
+}
+
+TEST_F(ChatTest, InterruptKeyDropsLinesThatGoOn) {
+  Child child(chat(), options_);
+  ASSERT_TRUE(child.sees("> "));
+  child.type("one\\\n");
+  ASSERT_TRUE(child.sees(". ")) << child.output();
+  child.type(kInterruptKey);
+  ASSERT_TRUE(child.sees("> ")) << child.output();
+  child.type("/quit\n");
+  EXPECT_THAT(child.wait(20), EndedWith(0));
+  EXPECT_THAT(child.output(), Not(HasSubstr(kFigures)));
 }
 
 TEST_F(ChatTest, LinesThatEndInABackslashGoOn) {

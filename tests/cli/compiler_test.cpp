@@ -59,6 +59,7 @@ TEST_F(Compiler, ThatFailsIsQuotedByItsLastLine) {
 constexpr const char *kPickyCompiler =
     "case \"$6\" in\n"
     "bad1) echo 'sinter-compiler: no such thing' >&2; exit 1 ;;\n"
+    "bad3) echo 'sinter-compiler: no such target' >&2; exit 2 ;;\n"
     "bad2) kill -KILL $$ ;;\n"
     "*) printf %s \"$6\" >\"$4\" ;;\n"
     "esac";
@@ -76,11 +77,12 @@ TEST_F(Compiler, ThatFailsForSomeTargetsKeepsTheOthersWhenAsked) {
   useCompiler(kPickyCompiler);
   const std::string plan = path("some.plan");
   const Outcome outcome =
-      sinter({"compile", model_, "--target", "a,bad1,bad2,b", "--keep-going", "-o", plan});
+      sinter({"compile", model_, "--target", "a,bad1,bad2,bad3,b", "--keep-going", "-o", plan});
   EXPECT_THAT(outcome, EndedWith(3));
   EXPECT_THAT(messages(outcome),
               testing::ElementsAre(HasSubstr("target 'bad1': "), HasSubstr("target 'bad2': "),
-                                   HasSubstr("some.plan' has 2 of 4 targets' plans")));
+                                   HasSubstr("target 'bad3': "),
+                                   HasSubstr("some.plan' has 2 of 5 targets' plans")));
   EXPECT_EQ(read(plan), "ab");
   EXPECT_THAT(sinter({"compile", model_, "--target", "a,b", "--keep-going", "-o", plan}),
               EndedWith(0));

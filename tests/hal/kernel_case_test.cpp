@@ -151,7 +151,7 @@ TEST(KernelBundle, OfAnotherVersionIsToldApartFromDamage) {
   auto read = readBundle(whole);
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, Code::Unsupported);
-  EXPECT_EQ(read.error().message, "the bundle has version 4, expected 5: pack it again");
+  EXPECT_EQ(read.error().message, "the bundle has version 4, expected 6: pack it again");
 }
 
 TEST(KernelBundle, ANameThatLeavesItsFolderIsRefused) {
@@ -170,6 +170,24 @@ void runOnNull(std::span<const KernelCase> cases) {
   ASSERT_TRUE(device);
   for (const KernelCase &kernel : cases)
     (void)runCase(**device, kernel);
+}
+
+// A kernel that is given less scratch than it was compiled for writes beyond it.
+TEST(KernelBundle, WhatAKernelNeedsIsBoundToItsCode) {
+  const std::vector<uint8_t> whole = writeBundle({{someCase()}});
+  KernelCase less = someCase();
+  less.spec.scratchBytes += 64;
+  const std::vector<uint8_t> other = writeBundle({{less}});
+  ASSERT_EQ(whole.size(), other.size());
+  size_t at = 0; // the number, before the checksum that changes with it
+  while (whole[at] == other[at])
+    ++at;
+  std::vector<uint8_t> forged = whole;
+  forged[at] = other[at];
+  sealBundle(forged);
+  auto read = readBundle(forged);
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().message, HasSubstr("do not match their checksum"));
 }
 
 // What a bundle with a right checksum may hold: nothing that is run has other bytes than its

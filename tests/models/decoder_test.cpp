@@ -147,8 +147,8 @@ TEST(Decoder, FeaturesWithoutAFormAreRefusedWithWhatIsSupported) {
   later.values["llama.attention.causal"] = false;
   EXPECT_THAT(refusal(experts), HasSubstr("'llama.expert_count' is 8, expected 0"));
   EXPECT_THAT(refusal(window), HasSubstr("'llama.attention.sliding_window' is 4096, expected 0"));
-  EXPECT_EQ(refusal(later), "'llama.attention.causal' is false, expected true: attention to later "
-                            "tokens is not supported for 'llama'");
+  EXPECT_EQ(refusal(later), "'llama.attention.causal' is false, expected true: no support for "
+                            "attention to later tokens in 'llama'");
 }
 
 TEST(Decoder, NeutralValuesOfFeaturesWithoutAFormAreAccepted) {

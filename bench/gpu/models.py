@@ -198,7 +198,7 @@ def compile_plans(options):
 
 
 def run_model(options, path, plan, rows, rates):
-    """Yields (row, figures) as they are known; a process that tells of several rows runs once."""
+    """Yields (row, figures) once measured; a process that measures several rows runs once."""
     known = {}
     for row in rows:
         figures, why = known.get(row.work), None

@@ -70,7 +70,7 @@ private:
     return nullptr;
   }
 
-  // Kernels of which a schedule is missing; how many there were.
+  // Kernels that lack a schedule; how many there were.
   size_t dropMissing(std::vector<Assignment> &variants) const {
     std::set<std::string> present, missing;
     for (size_t place = 0; place < launches_.front().size(); ++place) {

@@ -18,9 +18,9 @@ struct TrialVariants {
   bool whole = false; // whether they are all that were asked for
 };
 
-// `trials` is a plan of a step and variants of it, procedure after procedure. Its launches put
-// together anew, so that nothing is compiled: `variants`, but without the kernels of which `trials`
-// does not have all of their schedules there, since these would not be compared.
+// `trials` is a plan of a step and variants of it, procedure after procedure. The result has its
+// launches in the order that `variants` asks for, so that nothing is compiled. Kernels whose
+// schedules are not all in `trials` are left out, since they could not be compared.
 TrialVariants rearranged(const plan::Plan &trials, const std::vector<Assignment> &variants);
 
 } // namespace sinter::cli

@@ -60,8 +60,8 @@ Result<void> Tuner::measure(const TuneSearch &search) {
   return {};
 }
 
-// In the first round one variant, by which it is known what trials take; then as many as the budget
-// has time for together with their final, none where it has not.
+// The first round has one variant and measures what trials cost. Later rounds have as many as the
+// budget holds together with their final, or none.
 std::vector<Assignment> Tuner::nextRound(const TuneSearch &search) const {
   if (trials_ == 0)
     return search.next(1);

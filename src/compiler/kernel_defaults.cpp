@@ -76,7 +76,7 @@ struct DefaultExtent {
 // Of the positions of a page, or more; more spans than positions fill would only be skipped.
 static constexpr int64_t kSpanPositions = 64;
 
-// One row of q a block; sequence s holds positions 0 to s, of which its row of q is the last.
+// One row of q a block; sequence s holds positions 0 to s, and its row of q is the last.
 static const DefaultFill kFills[] = {
     {",kv_write,gemm_heads,", "slots", {{0, 1}}},
     {",attention,attention_spans,attention_join,", "blocks", {{0, 1}, {0, 1}, {1}}},

@@ -166,7 +166,7 @@ static void fitRegisters(kernels::Gemm &p) {
 }
 
 // Where no instruction multiplies them, operands are shared as f32, in rows that are padded by a
-// sixteenth; not what one row meets, which is summed up in registers.
+// sixteenth; not a matmul of one row, whose sums stay in registers.
 void fitStep(kernels::Gemm &p, int64_t sharedBytes) {
   constexpr int64_t kPaddedPart = 16;
   const bool blocks = p.b.isBlock();

@@ -22,8 +22,12 @@ struct Options {
   cl::SubCommand plan{"plan", "builds the plan of a model"};
   cl::opt<std::string> model{cl::Positional, cl::desc("<MODEL.gguf>"), cl::Required,
                              cl::cat(category), cl::sub(plan)};
-  cl::opt<std::string> output{"o", cl::desc("the plan file to write"), cl::Required,
-                              cl::cat(category), cl::sub(plan)};
+  cl::opt<std::string> output{"o", cl::desc("the file to write"), cl::Required, cl::cat(category),
+                              cl::sub(plan)};
+  cl::opt<bool> normalForm{
+      "normal-form",
+      cl::desc("write what the plan does as text without names, kernels by digests of their code"),
+      cl::cat(category), cl::sub(plan)};
   cl::opt<std::string> target{
       "target", cl::desc("targets, with commas between: host, cpu:avx2, cuda:sm_90a, ..."),
       cl::init("host"), cl::cat(category), cl::sub(plan)};
@@ -100,10 +104,21 @@ static Result<void> addSchedule(llvm::StringRef text, engine::EngineOptions &eng
   return {};
 }
 
+static Result<std::vector<uint8_t>> build(const GgufFile &file, const engine::EngineOptions &engine,
+                                          bool normalForm) {
+  if (normalForm) {
+    SINTER_ASSIGN(const std::string text, engine::buildNormalForm(file, engine, printProgress));
+    return std::vector<uint8_t>(text.begin(), text.end());
+  }
+  SINTER_ASSIGN(const plan::Plan plan, engine::buildPlan(file, engine, printProgress));
+  return plan::serialize(plan);
+}
+
 static Result<void> run(const Options &options) {
   if (options.endWith > 0)
     endWith(options.endWith);
   const std::string output = options.output; // linking in process resets all options
+  const bool normalForm = options.normalForm;
   SINTER_ASSIGN(const GgufFile file, GgufFile::open(options.model));
   engine::EngineOptions engine;
   engine.pageRows = options.pageRows;
@@ -119,14 +134,13 @@ static Result<void> run(const Options &options) {
   std::vector<uint8_t> bytes; // the file of each target's plan, one after another
   for (llvm::StringRef target : targets) {
     engine.target = target.str();
-    const Result<plan::Plan> plan = engine::buildPlan(file, engine, printProgress);
-    if (!plan && targets.size() > 1)
-      return fail(plan.error().code, "target '" + engine.target + "': " + plan.error().message +
+    const Result<std::vector<uint8_t>> part = build(file, engine, normalForm);
+    if (!part && targets.size() > 1)
+      return fail(part.error().code, "target '" + engine.target + "': " + part.error().message +
                                          "; nothing was written");
-    if (!plan)
-      return Fail(plan.error());
-    SINTER_ASSIGN(const std::vector<uint8_t> part, plan::serialize(*plan));
-    bytes.insert(bytes.end(), part.begin(), part.end());
+    if (!part)
+      return Fail(part.error());
+    bytes.insert(bytes.end(), part->begin(), part->end());
   }
   return writeFile(output, bytes);
 }

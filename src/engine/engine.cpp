@@ -10,6 +10,7 @@
 #include "graph/passes.h"
 #include "models/decoder.h"
 #include "numeric/dot_packing.h"
+#include "plan/normal_form.h"
 #include "plan/validate.h"
 #include "target/registry.h"
 
@@ -147,24 +148,53 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   return plan;
 }
 
-Result<plan::Plan> buildPlan(const GgufFile &file, const EngineOptions &options,
-                             const Progress &progress) {
+namespace {
+// A plan without code, and the kernels that it launches.
+struct Lowered {
+  std::unique_ptr<target::Target> target;
+  std::unique_ptr<mlir::MLIRContext> context;
+  std::unique_ptr<KernelSet> kernels;
+  plan::Plan plan;
+  uint32_t threads; // that compile
+};
+} // namespace
+
+static Result<Lowered> lowerFile(const GgufFile &file, const EngineOptions &options,
+                                 const Progress &progress) {
   SINTER_TRY(checkOptions(options));
   SINTER_TRY(file.checkWhole());
-  SINTER_ASSIGN(std::unique_ptr<target::Target> target, target::findTarget(options.target));
-  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  graph::loadDialects(context);
-  KernelSet kernels(context, target.get());
+  Lowered lowered;
+  SINTER_ASSIGN(lowered.target, target::findTarget(options.target));
+  lowered.context = std::make_unique<mlir::MLIRContext>(mlir::MLIRContext::Threading::DISABLED);
+  graph::loadDialects(*lowered.context);
+  lowered.kernels = std::make_unique<KernelSet>(*lowered.context, lowered.target.get());
   progress("building the graph", 0, 1);
-  SINTER_ASSIGN(plan::Plan plan, lowerModel(file, options, *target, context, kernels));
+  SINTER_ASSIGN(lowered.plan,
+                lowerModel(file, options, *lowered.target, *lowered.context, *lowered.kernels));
   progress("building the graph", 1, 1);
-  uint32_t threads = options.threads ? options.threads : std::thread::hardware_concurrency();
-  SINTER_TRY(kernels.compile(*target, std::max(1u, threads), plan, progress));
+  lowered.threads =
+      std::max(1u, options.threads ? options.threads : std::thread::hardware_concurrency());
+  return lowered;
+}
+
+Result<plan::Plan> buildPlan(const GgufFile &file, const EngineOptions &options,
+                             const Progress &progress) {
+  SINTER_ASSIGN(Lowered lowered, lowerFile(file, options, progress));
+  plan::Plan &plan = lowered.plan;
+  SINTER_TRY(lowered.kernels->compile(*lowered.target, lowered.threads, plan, progress));
   SINTER_ASSIGN(Sha256Digest digest, file.digest());
   plan.modelDigest = digest.hex();
   plan.modelBytes = file.bytes().size();
   SINTER_TRY(plan::validate(plan));
-  return plan;
+  return std::move(plan);
+}
+
+Result<std::string> buildNormalForm(const GgufFile &file, const EngineOptions &options,
+                                    const Progress &progress) {
+  SINTER_ASSIGN(const Lowered lowered, lowerFile(file, options, progress));
+  SINTER_ASSIGN(const std::vector<std::string> digests,
+                lowered.kernels->digests(*lowered.target, lowered.threads, progress));
+  return plan::normalForm(lowered.plan, digests);
 }
 
 } // namespace sinter::engine

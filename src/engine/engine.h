@@ -30,4 +30,9 @@ struct EngineOptions {
 Result<plan::Plan> buildPlan(const GgufFile &file, const EngineOptions &options,
                              const Progress &progress);
 
+// What the plan does, as plan/normal_form.h prints it, with kernels by digests of their code: equal
+// where a change of the compiler changes no launch and no code. Errors as of buildPlan.
+Result<std::string> buildNormalForm(const GgufFile &file, const EngineOptions &options,
+                                    const Progress &progress);
+
 } // namespace sinter::engine

@@ -154,8 +154,10 @@ std::vector<std::pair<std::string, int64_t>> numbersOf(mlir::DictionaryAttr sche
 } // namespace
 
 // Compiles a kernel in a context of its own, so that several run side by side.
-Result<target::CompiledModule>
-KernelSet::compileOne(plan::KernelId id, const target::Target &target, std::mutex &building) const {
+Result<target::CompiledModule> KernelSet::compileOne(plan::KernelId id,
+                                                     const target::Target &target,
+                                                     CommonSymbol common,
+                                                     std::mutex &building) const {
   const Instance &instance = instances_[id.index];
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   std::string messages;
@@ -167,7 +169,7 @@ KernelSet::compileOne(plan::KernelId id, const target::Target &target, std::mute
   tile::BuiltKernels built = tile::buildKernels(context, [&](kernel::Module &module) {
     // Slots of one fused region are filled in several instances and keep what they declared.
     std::lock_guard lock(building);
-    module.kernel(instance.symbol, instance.build);
+    module.kernel(common.empty() ? instance.symbol : std::string(common), instance.build);
   });
   if (!built.diagnostics.empty())
     return fail(Code::Internal, built.diagnostics.front().toString());
@@ -198,7 +200,8 @@ static Arithmetic arithmeticOf(tile::KernelOp kernel) {
 
 // Kernels are taken one by one, so that unequal ones even out and none waits for another's context
 // to grow (Q3_K_M of Llama-3.2-1B's shape on two threads: 4.9 s; 6.0 in six shares).
-std::vector<Result<target::CompiledModule>> KernelSet::compileAll(const target::Target &target,
+Result<std::vector<target::CompiledModule>> KernelSet::compileAll(const target::Target &target,
+                                                                  CommonSymbol common,
                                                                   uint32_t threads,
                                                                   const Progress &progress) const {
   const auto count = static_cast<uint32_t>(instances_.size());
@@ -208,7 +211,7 @@ std::vector<Result<target::CompiledModule>> KernelSet::compileAll(const target::
   std::mutex building;
   auto work = [&](auto report) {
     for (uint32_t at; (at = next++) < count;) {
-      code[at] = compileOne({at}, target, building);
+      code[at] = compileOne({at}, target, common, building);
       report(++done);
     }
   };
@@ -220,7 +223,16 @@ std::vector<Result<target::CompiledModule>> KernelSet::compileAll(const target::
   for (std::thread &worker : workers)
     worker.join();
   progress("compiling kernels", count, count);
-  return code;
+  std::vector<target::CompiledModule> modules;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (!code[i] && !instances_[i].schedule.byRules())
+      return fail(Code::InvalidArgument, "kernel " + instances_[i].key + " with schedule " +
+                                             instances_[i].schedule.text() + ": " +
+                                             code[i].error().message);
+    SINTER_ASSIGN(target::CompiledModule module, std::move(code[i]));
+    modules.push_back(std::move(module));
+  }
+  return modules;
 }
 
 plan::Kernel KernelSet::planned(plan::KernelId id, const target::EmittedKernel &emitted) const {
@@ -242,20 +254,40 @@ plan::Kernel KernelSet::planned(plan::KernelId id, const target::EmittedKernel &
 
 Result<void> KernelSet::compile(const target::Target &target, uint32_t threads, plan::Plan &plan,
                                 const Progress &progress) const {
-  std::vector<Result<target::CompiledModule>> all = compileAll(target, threads, progress);
+  SINTER_ASSIGN(std::vector<target::CompiledModule> modules,
+                compileAll(target, {}, threads, progress));
   std::vector<std::vector<uint8_t>> objects;
-  for (uint32_t i = 0; i < all.size(); ++i) {
-    if (!all[i] && !instances_[i].schedule.byRules())
-      return fail(Code::InvalidArgument, "kernel " + instances_[i].key + " with schedule " +
-                                             instances_[i].schedule.text() + ": " +
-                                             all[i].error().message);
-    SINTER_ASSIGN(target::CompiledModule code, std::move(all[i]));
-    objects.push_back(std::move(code.code));
-    plan.kernels.push_back(planned({i}, code.kernels.front()));
+  for (uint32_t i = 0; i < modules.size(); ++i) {
+    objects.push_back(std::move(modules[i].code));
+    plan.kernels.push_back(planned({i}, modules[i].kernels.front()));
   }
   SINTER_ASSIGN(std::vector<uint8_t> shared, target.link(objects));
   plan.modules = {{target.name(), std::move(shared)}};
   return {};
+}
+
+static Result<std::string> digestOf(const target::CompiledModule &module,
+                                    const std::string &target) {
+  const target::EmittedKernel &kernel = module.kernels.front();
+  std::string needs = target;
+  for (int64_t need : {kernel.bufferCount, kernel.scalarCount, kernel.scratchBytes, kernel.threads,
+                       kernel.sharedBytes, int64_t(kernel.overlaps)})
+    needs += " " + std::to_string(need);
+  const auto *bytes = reinterpret_cast<const uint8_t *>(needs.data());
+  SINTER_ASSIGN(const Sha256Digest digest, sha256({std::span(bytes, needs.size()), module.code}));
+  return digest.hex().substr(0, kContentDigits);
+}
+
+Result<std::vector<std::string>> KernelSet::digests(const target::Target &target, uint32_t threads,
+                                                    const Progress &progress) const {
+  SINTER_ASSIGN(const std::vector<target::CompiledModule> modules,
+                compileAll(target, "kernel", threads, progress));
+  std::vector<std::string> digests;
+  for (const target::CompiledModule &module : modules) {
+    SINTER_ASSIGN(std::string digest, digestOf(module, target.name()));
+    digests.push_back(std::move(digest));
+  }
+  return digests;
 }
 
 } // namespace sinter::engine

@@ -61,6 +61,11 @@ public:
   Result<void> compile(const target::Target &target, uint32_t threads, plan::Plan &plan,
                        const Progress &progress) const;
 
+  // A digest of each kernel's code and needs on the target, whatever its name and number in the
+  // plan. Errors as of compile().
+  Result<std::vector<std::string>> digests(const target::Target &target, uint32_t threads,
+                                           const Progress &progress) const;
+
 private:
   // A kernel with some parameters.
   struct Form {
@@ -92,10 +97,13 @@ private:
   Result<mlir::OwningOpRef<mlir::ModuleOp>> build(const std::string &symbol, const Form &form);
   Result<const Source *> sourceOf(std::string_view name, BlockSpace blocks, const Form &rules);
   Result<ScheduleChoice> scheduleOf(std::string_view name, const Source &source) const;
+  // The symbol of kernels that are compiled to be compared; empty: each has its own.
+  using CommonSymbol = std::string_view;
   Result<target::CompiledModule> compileOne(plan::KernelId id, const target::Target &target,
-                                            std::mutex &building) const;
-  std::vector<Result<target::CompiledModule>>
-  compileAll(const target::Target &target, uint32_t threads, const Progress &progress) const;
+                                            CommonSymbol common, std::mutex &building) const;
+  Result<std::vector<target::CompiledModule>> compileAll(const target::Target &target,
+                                                         CommonSymbol common, uint32_t threads,
+                                                         const Progress &progress) const;
   plan::Kernel planned(plan::KernelId id, const target::EmittedKernel &emitted) const;
 
   mlir::MLIRContext &context_;

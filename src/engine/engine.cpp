@@ -60,8 +60,10 @@ static void describe(const models::DecoderFeatures &f, const EngineOptions &opti
 static int64_t countOperations(mlir::ModuleOp module) {
   int64_t count = 0;
   module.walk([&](mlir::Operation *op) {
-    count += llvm::isa<graph::GatherOp, graph::NormOp, graph::ContractOp, graph::MapOp,
-                       graph::RotationsOp, graph::RopeOp, graph::ScatterOp, graph::AttendOp>(op);
+    count +=
+        llvm::isa<graph::GatherOp, graph::NormOp, graph::DotGeneralOp, graph::MapOp,
+                  graph::RopeTableOp, graph::RopeOp, graph::KvAppendOp, graph::PagedAttentionOp>(
+            op);
   });
   return count;
 }
@@ -115,7 +117,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   SINTER_ASSIGN(mlir::OwningOpRef<mlir::ModuleOp> module,
                 models::buildDecoder(context, features, source, decoder));
   const int64_t operationCount = countOperations(*module);
-  graph::joinContracts(*module);
+  graph::joinMatmuls(*module);
   graph::quantizeActivations(
       *module,
       [&](mlir::Type weights) { return activationFor(tile::blockFormatOf(weights), rules); },

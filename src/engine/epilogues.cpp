@@ -86,7 +86,7 @@ static uint32_t number(int64_t value) {
   return static_cast<uint32_t>(value);
 }
 
-Result<std::optional<Epilogue>> Lowering::mapEpilogue(graph::ContractOp op) {
+Result<std::optional<Epilogue>> Lowering::mapEpilogue(graph::DotGeneralOp op) {
   std::optional<MapOfContract> match = matchMap(op.getResult());
   if (!match || outputs_.contains(op.getResult()))
     return std::nullopt;
@@ -139,7 +139,7 @@ Result<std::optional<Epilogue>> Lowering::mapEpilogue(graph::ContractOp op) {
 struct HeadsOfContract {
   graph::RopeOp query, key; // null where the contraction does not make them
   bool values = false;
-  graph::ScatterOp scatter;         // of its keys or values
+  graph::KvAppendOp scatter;        // of its keys or values
   SmallVector<Operation *> between; // slices and reshapes
   RankedTensorType heads;           // of its last part
 
@@ -151,7 +151,7 @@ template <class Op> static Op onlyUser(Value value) {
 }
 
 static bool rotateAlike(graph::RopeOp a, graph::RopeOp b) {
-  return a.getRotations() == b.getRotations() && a.getPairing() == b.getPairing();
+  return a.getTable() == b.getTable() && a.getPairing() == b.getPairing();
 }
 
 // Adds a part of a contraction's columns, if it may follow those before.
@@ -163,7 +163,7 @@ static bool matchPart(Value part, HeadsOfContract &match) {
   match.heads = reshape.getResult().getType();
   Value heads = reshape.getResult();
   auto rope = onlyUser<graph::RopeOp>(heads);
-  auto scatter = onlyUser<graph::ScatterOp>(rope ? rope.getResult() : heads);
+  auto scatter = onlyUser<graph::KvAppendOp>(rope ? rope.getResult() : heads);
   if (rope && !scatter) {
     bool first = !match.query && !match.key;
     match.query = rope;
@@ -203,14 +203,14 @@ static std::optional<HeadsOfContract> matchHeads(Value result) {
 }
 
 // The contraction whose columns, or some of them, are these heads.
-static graph::ContractOp makerOf(Value heads) {
+static graph::DotGeneralOp makerOf(Value heads) {
   if (auto rope = heads.getDefiningOp<graph::RopeOp>())
     heads = rope.getValue();
   auto reshape = heads.getDefiningOp<graph::ReshapeOp>();
   Value columns = reshape ? reshape.getValue() : Value();
   if (auto slice = columns ? columns.getDefiningOp<graph::SliceOp>() : graph::SliceOp())
     columns = slice.getValue();
-  return columns ? columns.getDefiningOp<graph::ContractOp>() : graph::ContractOp();
+  return columns ? columns.getDefiningOp<graph::DotGeneralOp>() : graph::DotGeneralOp();
 }
 
 // Rows in which columns that rotate together lie `group` apart; as they come where they do already.
@@ -239,7 +239,7 @@ static std::vector<RowSegment> rotationOrder(const kernels::Heads &p, bool halve
 }
 
 // The heads of a contraction that nothing but what takes them reads.
-std::optional<HeadsOfContract> Lowering::headsOf(graph::ContractOp op) const {
+std::optional<HeadsOfContract> Lowering::headsOf(graph::DotGeneralOp op) const {
   auto match = op && !outputs_.contains(op.getResult()) ? matchHeads(op.getResult()) : std::nullopt;
   bool readElsewhere = match && match->query && outputs_.contains(match->query.getResult());
   return readElsewhere ? std::nullopt : match;
@@ -247,7 +247,7 @@ std::optional<HeadsOfContract> Lowering::headsOf(graph::ContractOp op) const {
 
 // Whether contractions store what a scatter does: its keys and its values, since it is one
 // operation.
-bool Lowering::takeAll(graph::ScatterOp scatter) const {
+bool Lowering::takeAll(graph::KvAppendOp scatter) const {
   auto keys = headsOf(makerOf(scatter.getKeys())), values = headsOf(makerOf(scatter.getValues()));
   return keys && values && keys->key && keys->scatter == scatter && values->values &&
          values->scatter == scatter;
@@ -259,7 +259,7 @@ static kernels::Heads headsFor(HeadsOfContract match) {
   p.headDim = match.heads.getDimSize(2);
   p.keys = match.key != nullptr;
   p.values = match.values;
-  if (graph::ScatterOp scatter = match.scatter) {
+  if (graph::KvAppendOp scatter = match.scatter) {
     graph::PoolShape pool = graph::poolShapeOf(scatter.getValuePool().getType());
     p.kvHeads = pool.heads;
     p.pageRows = pool.rows;
@@ -280,10 +280,10 @@ static std::string textOf(const kernels::Heads &p) {
 // The sink's arguments and what they move.
 void Lowering::bindHeads(HeadsOfContract &match, Epilogue &epilogue) {
   if (graph::RopeOp rope = match.rope()) {
-    epilogue.arguments.push_back(stored(rope.getRotations()).view());
-    epilogue.bytes = plan::add(epilogue.bytes, bytesOf(rope.getRotations().getType()));
+    epilogue.arguments.push_back(stored(rope.getTable()).view());
+    epilogue.bytes = plan::add(epilogue.bytes, bytesOf(rope.getTable().getType()));
   }
-  if (graph::ScatterOp scatter = match.scatter) {
+  if (graph::KvAppendOp scatter = match.scatter) {
     auto [keys, values] = poolsByRow(scatter.getKeyPool(), scatter.getValuePool());
     epilogue.arguments.push_back(stored(scatter.getSlots()).view());
     Expr pools =
@@ -305,11 +305,11 @@ void Lowering::bindHeads(HeadsOfContract &match, Epilogue &epilogue) {
   }
 }
 
-Result<std::optional<Epilogue>> Lowering::headEpilogue(graph::ContractOp op) {
+Result<std::optional<Epilogue>> Lowering::headEpilogue(graph::DotGeneralOp op) {
   std::optional<HeadsOfContract> match = headsOf(op);
   if (!match || (match->scatter && !takeAll(match->scatter)))
     return std::nullopt;
-  if (match->rope() && !stored_.contains(match->rope().getRotations()))
+  if (match->rope() && !stored_.contains(match->rope().getTable()))
     return std::nullopt; // they are made after the product
   kernels::Heads p = headsFor(*match);
   int64_t columns = p.pool.isBlock() ? kActivationLength : kGroupColumns;
@@ -338,14 +338,14 @@ Result<std::optional<Epilogue>> Lowering::headEpilogue(graph::ContractOp op) {
 
 // ---- the choice ----
 
-Epilogue Lowering::plainEpilogue(graph::ContractOp op) {
+Epilogue Lowering::plainEpilogue(graph::DotGeneralOp op) {
   Epilogue epilogue;
   epilogue.arguments = {allocate(op.getResult()).view()};
   epilogue.bytes = bytesOf(op.getResult().getType());
   return epilogue;
 }
 
-Result<Epilogue> Lowering::epilogueOf(graph::ContractOp op) {
+Result<Epilogue> Lowering::epilogueOf(graph::DotGeneralOp op) {
   for (auto find : {&Lowering::headEpilogue, &Lowering::mapEpilogue}) {
     SINTER_ASSIGN(std::optional<Epilogue> found, (this->*find)(op));
     if (found)

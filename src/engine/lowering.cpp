@@ -48,7 +48,7 @@ std::string labelOf(Operation *op) {
 
 std::string describe(Operation *op) {
   std::string text = op->getName().stripDialect().str();
-  if (auto contract = dyn_cast<graph::ContractOp>(op)) {
+  if (auto contract = dyn_cast<graph::DotGeneralOp>(op)) {
     auto weight = contract.getB().getDefiningOp<graph::WeightOp>();
     if (size_t joined = weight ? weight.getTensors().size() : 1; joined > 1)
       text += " (" + std::to_string(joined) + " joined)";
@@ -116,7 +116,7 @@ std::array<BoundView, 2> Lowering::poolsByRow(Value keys, Value values) const {
 // where they are.
 static bool isMultiplied(graph::WeightOp weight) {
   return llvm::any_of(weight->getUsers(), [&](Operation *user) {
-    auto contract = dyn_cast<graph::ContractOp>(user);
+    auto contract = dyn_cast<graph::DotGeneralOp>(user);
     return contract && contract.getB() == weight.getResult();
   });
 }
@@ -162,7 +162,7 @@ Result<void> Lowering::lowerNorm(graph::NormOp op) {
 // Products of one row over threads may make their own.
 bool Lowering::isMadeByItsReader(Value norm) {
   return options_.programs == Programs::Threads && norm.hasOneUse() && !outputs_.contains(norm) &&
-         isa<graph::ContractOp>(*norm.user_begin());
+         isa<graph::DotGeneralOp>(*norm.user_begin());
 }
 
 // The norm of generated rows as floats, whatever those of prompts are rounded to.
@@ -204,10 +204,11 @@ static int64_t programColumns(const kernels::Gemm &p, const Epilogue &epilogue, 
   return static_cast<int64_t>(llvm::alignTo(p.blockN, epilogue.columnMultiple));
 }
 
-Result<void> Lowering::lowerContract(graph::ContractOp op) {
+Result<void> Lowering::lowerContract(graph::DotGeneralOp op) {
   auto weight = op.getB().getDefiningOp<graph::WeightOp>();
-  if (!weight)
-    return fail(Code::Unsupported, "a contraction is not with a weight, which has no kernel");
+  if (!weight || !op.isLinear() || op.getA().getType().getRank() != 2)
+    return fail(Code::Unsupported,
+                "a matmul is not of rows [M, K] with a weight [N, K], which has no kernel");
   SINTER_ASSIGN(Epilogue epilogue, epilogueOf(op));
   SINTER_ASSIGN(Stored matrix, packedWeight(weight, epilogue.rowOrder));
   auto made = norms_.find(op.getA());
@@ -319,7 +320,7 @@ bool Lowering::ownsMemory(Value value) {
     return ownsMemory(reshape.getValue());
   auto slice = value.getDefiningOp<graph::SliceOp>();
   Value whole = slice ? slice.getValue() : value;
-  if (isa<graph::InputOp, graph::StateOp, graph::ScatterOp>(whole.getDefiningOp()))
+  if (isa<graph::InputOp, graph::StateOp, graph::KvAppendOp>(whole.getDefiningOp()))
     return false;
   if (!slice)
     return true;
@@ -335,7 +336,7 @@ bool Lowering::ownsMemory(Value value) {
 }
 
 // Radians per position of each pair that rotates.
-static std::vector<float> frequencies(graph::RotationsOp op) {
+static std::vector<float> frequencies(graph::RopeTableOp op) {
   int64_t dims = op.getDims();
   std::vector<float> values(dims / 2);
   std::optional<ArrayRef<float>> scales = op.getScales();
@@ -347,7 +348,7 @@ static std::vector<float> frequencies(graph::RotationsOp op) {
 }
 
 // What multiplies cosines and sines of each pair; pairs that do not rotate stay as they are.
-static std::vector<float> magnitudes(graph::RotationsOp op) {
+static std::vector<float> magnitudes(graph::RopeTableOp op) {
   std::vector<float> values(columnsOf(op.getResult()) / 2, 1);
   std::fill_n(values.begin(), op.getDims() / 2, op.getMagnitude()->convertToFloat());
   return values;
@@ -372,7 +373,7 @@ static BoundView asHalves(const Stored &rotations, int64_t pairs) {
           {rotations.strides[0], Expr(pairs), Expr(1)}};
 }
 
-Result<void> Lowering::lowerRotations(graph::RotationsOp op) {
+Result<void> Lowering::lowerRotations(graph::RopeTableOp op) {
   const int64_t pairs = columnsOf(op.getResult()) / 2;
   kernels::Rotations p = chooseRotations(pairs, options_.programs);
   std::vector<BoundArgument> arguments = {
@@ -413,8 +414,7 @@ Result<void> Lowering::lowerRope(graph::RopeOp op) {
                      {s.extents[0], Expr(heads), Expr(headDim / inner), Expr(inner)},
                      {s.strides[0], s.strides[1], Expr(inner), Expr(1)}};
   };
-  std::vector<BoundArgument> arguments = {pairs(in),
-                                          asHalves(stored(op.getRotations()), headDim / 2)};
+  std::vector<BoundArgument> arguments = {pairs(in), asHalves(stored(op.getTable()), headDim / 2)};
   if (!inPlace)
     arguments.push_back(pairs(out));
   addLaunch(steps_, kernel, arguments, op);
@@ -428,7 +428,7 @@ bool canBePool(RankedTensorType values) {
   return byteBlocks(*format) && graph::poolShapeOf(values).dim % format->blockLength == 0;
 }
 
-Result<void> Lowering::lowerScatter(graph::ScatterOp op) {
+Result<void> Lowering::lowerScatter(graph::KvAppendOp op) {
   RankedTensorType pool = op.getValuePool().getType();
   if (!canBePool(pool))
     return fail(Code::Unsupported,
@@ -491,13 +491,13 @@ Result<void> Lowering::lower(Operation &op) {
       .Case([&](graph::SliceOp o) { return lowerSlice(o), Result<void>(); })
       .Case([&](graph::GatherOp o) { return lowerGather(o); })
       .Case([&](graph::NormOp o) { return lowerNorm(o); })
-      .Case([&](graph::ContractOp o) { return lowerContract(o); })
+      .Case([&](graph::DotGeneralOp o) { return lowerContract(o); })
       .Case([&](graph::MapOp o) { return lowerMap(o); })
       .Case([&](graph::QuantizeOp o) { return lowerQuantize(o); })
-      .Case([&](graph::RotationsOp o) { return lowerRotations(o); })
+      .Case([&](graph::RopeTableOp o) { return lowerRotations(o); })
       .Case([&](graph::RopeOp o) { return lowerRope(o); })
-      .Case([&](graph::ScatterOp o) { return lowerScatter(o); })
-      .Case([&](graph::AttendOp o) { return lowerAttend(o); })
+      .Case([&](graph::KvAppendOp o) { return lowerScatter(o); })
+      .Case([&](graph::PagedAttentionOp o) { return lowerAttend(o); })
       .Case([&](func::ReturnOp) { return Result<void>(); })
       .Default([&](Operation *o) -> Result<void> {
         return fail(Code::Unsupported,

@@ -37,7 +37,7 @@ struct Stored {
 
 // The name that the operation's location carries.
 std::string labelOf(mlir::Operation *op);
-// What the operation does, for explain: "norm", "contract (3 joined)", "map (negf, exp)",
+// What the operation does, for explain: "norm", "dot_general (3 joined)", "map (negf, exp)",
 // "quantize to q8a".
 std::string describe(mlir::Operation *op);
 kernel::Element elementOf(mlir::Value value);
@@ -92,12 +92,12 @@ private:
   Result<void> lowerNorm(graph::NormOp op);
   bool isMadeByItsReader(mlir::Value norm);
   Result<BoundArgument> unroundedNorm(const Norm &norm, Steps &steps);
-  Result<void> lowerContract(graph::ContractOp op);
+  Result<void> lowerContract(graph::DotGeneralOp op);
   Result<void> lowerMap(graph::MapOp op);
   Result<void> lowerQuantize(graph::QuantizeOp op);
-  Result<void> lowerRotations(graph::RotationsOp op);
+  Result<void> lowerRotations(graph::RopeTableOp op);
   Result<void> lowerRope(graph::RopeOp op);
-  Result<void> lowerScatter(graph::ScatterOp op);
+  Result<void> lowerScatter(graph::KvAppendOp op);
   plan::Expr inPrompts() const;
   static plan::Step byRows(const plan::Expr &rows, const Steps &many, const Steps &few,
                            const Steps &one);
@@ -111,7 +111,7 @@ private:
 
   // lowering_attention.cpp
   struct Attend;
-  Result<void> lowerAttend(graph::AttendOp op);
+  Result<void> lowerAttend(graph::PagedAttentionOp op);
   mlir::Value attendedForm(mlir::Value value);
   kernels::Attention attentionOf(const Attend &a, RowBucket rows) const;
   Result<Steps> attendWhole(const Attend &a, const kernels::Attention &p);
@@ -124,13 +124,13 @@ private:
   plan::Expr singleRows(const Attend &a);
 
   // epilogues.cpp: what follows a contraction and is done on its tiles
-  Result<Epilogue> epilogueOf(graph::ContractOp op);
-  Result<std::optional<Epilogue>> mapEpilogue(graph::ContractOp op);
-  Result<std::optional<Epilogue>> headEpilogue(graph::ContractOp op);
-  std::optional<HeadsOfContract> headsOf(graph::ContractOp op) const;
-  bool takeAll(graph::ScatterOp scatter) const;
+  Result<Epilogue> epilogueOf(graph::DotGeneralOp op);
+  Result<std::optional<Epilogue>> mapEpilogue(graph::DotGeneralOp op);
+  Result<std::optional<Epilogue>> headEpilogue(graph::DotGeneralOp op);
+  std::optional<HeadsOfContract> headsOf(graph::DotGeneralOp op) const;
+  bool takeAll(graph::KvAppendOp scatter) const;
   void bindHeads(HeadsOfContract &match, Epilogue &epilogue);
-  Epilogue plainEpilogue(graph::ContractOp op);
+  Epilogue plainEpilogue(graph::DotGeneralOp op);
   bool ownsMemory(mlir::Value value);
 
   // memory.cpp
@@ -156,7 +156,7 @@ private:
                  mlir::Operation *op, mlir::Value rounded = {});
   void describeActivations();
   plan::Expr movedBytes(mlir::Operation *op, mlir::Value rounded);
-  plan::Expr keysSeen(graph::AttendOp op);
+  plan::Expr keysSeen(graph::PagedAttentionOp op);
   plan::Expr operations(mlir::Operation *op);
 
   KernelSet &kernels_;

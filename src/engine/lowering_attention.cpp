@@ -23,22 +23,22 @@ static constexpr int64_t kMostSpans = 8192;
 static constexpr int64_t kSpansOfTasks = 4;
 
 struct Lowering::Attend {
-  mutable graph::AttendOp op; // a handle whose getters are not const
-  Value result;               // as it is stored
-  bool joined;                // heads side by side
+  mutable graph::PagedAttentionOp op; // a handle whose getters are not const
+  Value result;                       // as it is stored
+  bool joined;                        // heads side by side
   AttentionShape shape;
   std::vector<BoundArgument> keys, rows; // q to page_table; blocks to positions
   BoundArgument out, scale;
 };
 
-static AttentionShape shapeOf(graph::AttendOp op) {
+static AttentionShape shapeOf(graph::PagedAttentionOp op) {
   graph::PoolShape pool = graph::poolShapeOf(op.getValues().getType());
   return {pool.heads, op.getQuery().getType().getDimSize(1) / pool.heads, pool.dim, pool.rows,
           elementOf(op.getValues())};
 }
 
 // The heads of a group side by side, or one, are rounded together.
-static int64_t columnsTogether(graph::AttendOp op, Programs programs) {
+static int64_t columnsTogether(graph::PagedAttentionOp op, Programs programs) {
   AttentionShape shape = shapeOf(op);
   return programs == Programs::Tasks ? shape.groupHeads * shape.headDim : shape.headDim;
 }
@@ -52,7 +52,7 @@ Value Lowering::attendedForm(Value value) {
   auto quantize = dyn_cast<graph::QuantizeOp>(*joined->user_begin());
   if (!quantize)
     return value;
-  auto attend = value.getDefiningOp<graph::AttendOp>();
+  auto attend = value.getDefiningOp<graph::PagedAttentionOp>();
   const ActivationFormat *format = tile::activationFormatOf(quantize.getType().getElementType());
   if (format && columnsTogether(attend, options_.programs) % format->scaleLength != 0)
     return value;
@@ -97,7 +97,7 @@ static Expr minus(const Expr &a, const Expr &b) {
 Expr Lowering::singleRows(const Attend &a) {
   if (options_.programs == Programs::Threads)
     return plan::symbol(symbols_.at("G"));
-  Expr blocks = extentOf(a.op.getBlocks().getType(), 0),
+  Expr blocks = extentOf(a.op.getQueryTiles().getType(), 0),
        tokens = extentOf(a.op.getQuery().getType(), 0);
   Expr apart = plan::maxOf(minus(blocks, tokens), minus(tokens, blocks));
   return minus(Expr(1), flagOf(apart));
@@ -172,7 +172,7 @@ Result<Lowering::Steps> Lowering::attendSingle(const Attend &a) {
   return steps;
 }
 
-Result<void> Lowering::lowerAttend(graph::AttendOp op) {
+Result<void> Lowering::lowerAttend(graph::PagedAttentionOp op) {
   Value result = attendedForm(op.getResult());
   Stored out = allocate(result);
   const bool rounded = result != op.getResult();
@@ -189,7 +189,7 @@ Result<void> Lowering::lowerAttend(graph::AttendOp op) {
            shapeOf(op),
            {stored(op.getQuery()).view(), stored(op.getKeys()).view(),
             stored(op.getValues()).view(), stored(op.getPageTable()).view()},
-           {stored(op.getBlocks()).view(), stored(op.getLengths()).view(),
+           {stored(op.getQueryTiles()).view(), stored(op.getLengths()).view(),
             asColumn(stored(op.getPositions()))},
            out.view(),
            f32Scalar(op.getScale().convertToFloat())};

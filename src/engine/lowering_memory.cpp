@@ -185,11 +185,11 @@ RankedTensorType rowOfPool(RankedTensorType values) {
 // `rounded` that is what is stored.
 Expr Lowering::movedBytes(Operation *op, Value rounded) {
   Expr total(0);
-  auto attend = dyn_cast<graph::AttendOp>(op);
+  auto attend = dyn_cast<graph::PagedAttentionOp>(op);
   auto count = [&](Value value) {
     auto type = cast<RankedTensorType>(value.getType());
     Expr bytes = bytesOf(type);
-    if (value.getDefiningOp<graph::StateOp>() || value.getDefiningOp<graph::ScatterOp>()) {
+    if (value.getDefiningOp<graph::StateOp>() || value.getDefiningOp<graph::KvAppendOp>()) {
       if (!attend)
         return;
       RankedTensorType row = rowOfPool(attend.getValues().getType());
@@ -224,7 +224,7 @@ static int64_t operationsOfElement(Operation *op) {
 
 // Those of all tokens are counted. Of few rows each sees all keys of its sequence, of which one has
 // as many as another.
-Expr Lowering::keysSeen(graph::AttendOp op) {
+Expr Lowering::keysSeen(graph::PagedAttentionOp op) {
   RankedTensorType rows = op.getQuery().getType();
   Expr all = plan::symbol(symbols_.at("V"));
   if (graph::symbolOf(rows, 0) == "T")
@@ -241,14 +241,14 @@ Expr Lowering::operations(Operation *op) {
     return product;
   };
   auto result = cast<RankedTensorType>(op->getResult(0).getType());
-  if (auto contract = dyn_cast<graph::ContractOp>(op))
+  if (auto contract = dyn_cast<graph::DotGeneralOp>(op))
     return plan::mul(elements(result), Expr(2 * contract.getA().getType().getDimSize(1)));
-  if (auto attend = dyn_cast<graph::AttendOp>(op)) {
+  if (auto attend = dyn_cast<graph::PagedAttentionOp>(op)) {
     Expr perKey(4 * result.getDimSize(1) * result.getDimSize(2)); // scores and weighted sums
     return plan::mul(keysSeen(attend), perKey);
   }
-  return isa<graph::ScatterOp>(op) ? Expr(0)
-                                   : plan::mul(elements(result), Expr(operationsOfElement(op)));
+  return isa<graph::KvAppendOp>(op) ? Expr(0)
+                                    : plan::mul(elements(result), Expr(operationsOfElement(op)));
 }
 
 } // namespace sinter::engine

@@ -95,14 +95,34 @@ def Graph_NormOp : Graph_Op<"norm", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Graph_ContractOp : Graph_Op<"contract", [Pure]> {
-  let summary = "[M, K] x [N, K]^T -> [M, N] in f32";
+def Graph_DotGeneralOp : Graph_Op<"dot_general", [Pure]> {
+  let summary = "sums of products over contracting axes, for each index of the batch axes, in f32";
   let description = [{
-    Two block formats multiply as tile.dot defines; otherwise a is f32 and b any format, decoded.
+    As in StableHLO: the result's axes are the batch axes in their order, the other axes of a, the other axes of b.
+    Contracting axes that are not given are the last axis of a and the last of b, so that `graph.dot_general %x, %w` is
+    x[..., K] . w[N, K] -> [..., N]. Operands are floats or block formats; blocks lie along the contracting axis, the
+    last. Two block formats multiply as tile.dot defines; a block format beside floats is dequantized.
   }];
-  let arguments = (ins Graph_Tensor:$a, Graph_Tensor:$b);
+  let arguments = (ins Graph_Tensor:$a, Graph_Tensor:$b,
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$a_batch,
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$b_batch,
+                       OptionalAttr<DenseI64ArrayAttr>:$a_contract, OptionalAttr<DenseI64ArrayAttr>:$b_contract);
   let results = (outs Graph_Tensor:$result);
-  let assemblyFormat = "$a `,` $b attr-dict `:` type($a) `,` type($b) `->` type($result)";
+  let assemblyFormat = [{
+    $a `,` $b (`batch` $a_batch^ `x` $b_batch)? (`contract` $a_contract^ `x` $b_contract)? attr-dict
+    `:` type($a) `,` type($b) `->` type($result)
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$a, "::mlir::Value":$b), [{
+    ::mlir::DenseI64ArrayAttr none;
+    build($_builder, $_state, result, a, b, none, none, none, none);
+  }]>];
+  let extraClassDeclaration = [{
+    /// The contracting axes of each operand, pair by pair.
+    ::llvm::SmallVector<int64_t> getAContracting();
+    ::llvm::SmallVector<int64_t> getBContracting();
+    /// Whether it is x[..., K] . w[N, K] -> [..., N], as a linear layer multiplies rows by a weight.
+    bool isLinear();
+  }];
   let hasVerifier = 1;
 }
 
@@ -149,8 +169,8 @@ def Graph_SliceOp : Graph_Op<"slice", [Pure]> {
 
 // ---- attention ----
 
-def Graph_RotationsOp : Graph_Op<"rotations", [Pure]> {
-  let summary = "cosines and sines of position * base^(-2 i / dims), by which heads' pairs rotate";
+def Graph_RopeTableOp : Graph_Op<"rope_table", [Pure]> {
+  let summary = "RoPE table: cosines and sines of position * base^(-2 i / dims), by which heads' pairs rotate";
   let description = [{
     `positions` is i32 [T], the result f32 [T, D]: D / 2 cosines, then as many sines. Pairs i from dims / 2 on do
     not rotate: their angle is 0. For the others `scales` [dims / 2] multiply the angles and `magnitude` the cosines and
@@ -170,19 +190,19 @@ def Graph_RotationsOp : Graph_Op<"rotations", [Pure]> {
 def Graph_RopeOp : Graph_Op<"rope", [Pure]> {
   let summary = "rotates pairs of each head's elements";
   let description = [{
-    `value` is [T, heads, D], `rotations` f32 [T, D] as of graph.rotations: (a, b) becomes (a cos - b sin, a sin + b
+    `value` is [T, heads, D], `rotations` f32 [T, D] as of graph.rope_table: (a, b) becomes (a cos - b sin, a sin + b
     cos). Pair i is elements (2 i, 2 i + 1) for neighbours and (i, i + D / 2) for halves.
   }];
-  let arguments = (ins Graph_Tensor:$value, Graph_Tensor:$rotations, Graph_Pairing:$pairing);
+  let arguments = (ins Graph_Tensor:$value, Graph_Tensor:$table, Graph_Pairing:$pairing);
   let results = (outs Graph_Tensor:$result);
   let assemblyFormat = [{
-    $pairing $value `,` $rotations attr-dict `:` type($value) `,` type($rotations) `->` type($result)
+    $pairing $value `,` $table attr-dict `:` type($value) `,` type($table) `->` type($result)
   }];
   let hasVerifier = 1;
 }
 
-def Graph_ScatterOp : Graph_Op<"scatter", [Pure]> {
-  let summary = "writes the keys and values of tokens to rows of the paged KV state";
+def Graph_KvAppendOp : Graph_Op<"kv_append", [Pure]> {
+  let summary = "appends the keys and values of tokens to the paged KV cache";
   let description = [{
     `keys` and `values` are [T, kv heads, D], `slots` i32 [T]: slot s is row s mod R of page s div R. `key_pool` is
     [pages, kv heads, D, R], `value_pool` [pages, kv heads, R, D]; pools of a block format, whose blocks lie along D, are
@@ -200,22 +220,22 @@ def Graph_ScatterOp : Graph_Op<"scatter", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Graph_AttendOp : Graph_Op<"attend", [Pure]> {
+def Graph_PagedAttentionOp : Graph_Op<"paged_attention", [Pure]> {
   let summary = "causal grouped attention of ragged query rows over paged keys and values";
   let description = [{
-    `query` [T, heads, D]; `keys` and `values` are pools as graph.scatter writes them; `page_table` i32 [S, P];
-    `lengths` i32 [S], keys of each sequence including this step's; `blocks` i32 [B, 3]: sequence, first row in `query`,
+    `query` [T, heads, D]; `keys` and `values` are pools as graph.kv_append writes them; `page_table` i32 [S, P];
+    `lengths` i32 [S], keys of each sequence including this step's; `query_tiles` i32 [B, 3]: sequence, first row in `query`,
     rows. Row t sees the keys of its sequence at positions 0 to positions[t]. Query head h reads kv head
     h div (heads / kv heads).
   }];
   let arguments = (ins Graph_Tensor:$query, Graph_Tensor:$keys, Graph_Tensor:$values,
                        Graph_Tensor:$positions, Graph_Tensor:$page_table, Graph_Tensor:$lengths,
-                       Graph_Tensor:$blocks, F32Attr:$scale);
+                       Graph_Tensor:$query_tiles, F32Attr:$scale);
   let results = (outs Graph_Tensor:$result);
   let assemblyFormat = [{
-    $query `,` $keys `,` $values `,` $positions `,` $page_table `,` $lengths `,` $blocks `scale` $scale attr-dict
+    $query `,` $keys `,` $values `,` $positions `,` $page_table `,` $lengths `,` $query_tiles `scale` $scale attr-dict
     `:` type($query) `,` type($keys) `,` type($values) `,` type($positions) `,` type($page_table) `,` type($lengths)
-    `,` type($blocks) `->` type($result)
+    `,` type($query_tiles) `->` type($result)
   }];
   let hasVerifier = 1;
 }

@@ -10,7 +10,7 @@ namespace sinter::graph {
 
 void keepPools(ModuleOp module, Type element) {
   module.walk([&](Operation *op) {
-    if (isa<StateOp, ScatterOp>(op))
+    if (isa<StateOp, KvAppendOp>(op))
       for (Value pool : op->getResults()) {
         auto type = cast<RankedTensorType>(pool.getType());
         SINTER_CHECK(type.getElementType().isF16() || type.getElementType().isBF16());

@@ -7,18 +7,18 @@
 
 namespace sinter::graph {
 
-/// Contractions of one value with weights of one format become one contraction with the joined
-/// weights, and slices of its result: fewer launches, and a's rows are read once.
-void joinContracts(mlir::ModuleOp module);
+/// Matmuls of one value with weights of one format become one matmul with the joined weights, and
+/// slices of its result: fewer launches, and a's rows are read once.
+void joinMatmuls(mlir::ModuleOp module);
 
 /// The format to which activations are rounded that multiply blocks of this type; null where these
 /// are decoded.
 using ActivationFor = llvm::function_ref<const ActivationFormat *(mlir::Type weights)>;
 
-/// Where a f32 value is contracted with block formats it is rounded first, once for all of them: to
+/// Where a f32 value is multiplied with block formats it is rounded first, once for all of them: to
 /// the format with the finest sums that one of them asks for.
-/// With `roundScalars`, where it is contracted with f16 or bf16 it is rounded to that; and to
-/// `besideBlocks`, where that is a type, if it is contracted with blocks that have no such format.
+/// With `roundScalars`, where it is multiplied with f16 or bf16 it is rounded to that; and to
+/// `besideBlocks`, where that is a type, if it is multiplied with blocks that have no such format.
 void quantizeActivations(mlir::ModuleOp module, ActivationFor activationFor,
                          bool roundScalars = false, mlir::Type besideBlocks = {});
 

@@ -1,4 +1,4 @@
-// Rounds the activations of contractions with block formats, so that both operands are blocks, or
+// Rounds the activations of matmuls with block formats, so that both operands are blocks, or
 // to what products take.
 #include "tile/mlir_pch.h"
 
@@ -16,25 +16,25 @@ static uint64_t lengthTogether(Value value) {
   if (auto joined = value.getDefiningOp<ReshapeOp>())
     value = joined.getOperand();
   ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
-  if (auto attend = value.getDefiningOp<AttendOp>())
+  if (auto attend = value.getDefiningOp<PagedAttentionOp>())
     return shape.back() * (shape[1] / poolShapeOf(attend.getValues().getType()).heads);
   return shape.back();
 }
 
-// The rounded format of each f32 value that is contracted with blocks: with all sums that any of
+// The rounded format of each f32 value that is multiplied with blocks: with all sums that any of
 // them asks for, and scales that suit all of them and what makes the value.
 static llvm::DenseMap<Value, const ActivationFormat *> formatsOf(ModuleOp module,
                                                                  ActivationFor activationFor) {
   llvm::DenseMap<Value, const ActivationFormat *> formats;
-  module.walk([&](ContractOp contract) {
-    Type weights = contract.getB().getType().getElementType();
+  module.walk([&](DotGeneralOp matmul) {
+    Type weights = matmul.getB().getType().getElementType();
     const ActivationFormat *asked =
-        isa<tile::BlockType>(weights) ? activationFor(weights) : nullptr;
+        isa<tile::BlockType>(weights) && matmul.isLinear() ? activationFor(weights) : nullptr;
     if (!asked)
       return;
-    const ActivationFormat *&format = formats[contract.getA()];
+    const ActivationFormat *&format = formats[matmul.getA()];
     uint32_t part = asked->partLength;
-    uint64_t length = std::gcd<uint64_t>(asked->scaleLength, lengthTogether(contract.getA()));
+    uint64_t length = std::gcd<uint64_t>(asked->scaleLength, lengthTogether(matmul.getA()));
     if (format) {
       part = std::min(part, format->partLength);
       length = std::gcd<uint64_t>(length, format->scaleLength);
@@ -51,10 +51,12 @@ void quantizeActivations(ModuleOp module, ActivationFor activationFor, bool roun
     return isa<tile::BlockType>(weights) ? activationFor(weights) : nullptr;
   };
   llvm::DenseMap<std::pair<Value, Type>, Value> rounded;
-  module.walk([&](ContractOp contract) {
-    Value a = contract.getA();
+  module.walk([&](DotGeneralOp matmul) {
+    if (!matmul.isLinear())
+      return;
+    Value a = matmul.getA();
     auto type = cast<RankedTensorType>(a.getType());
-    Type weights = contract.getB().getType().getElementType();
+    Type weights = matmul.getB().getType().getElementType();
     Type to;
     if (const ActivationFormat *format = formatOf(weights) ? formats.lookup(a) : nullptr)
       to = tile::BlockType::get(module.getContext(), StringRef(format->name).lower());
@@ -69,9 +71,9 @@ void quantizeActivations(ModuleOp module, ActivationFor activationFor, bool roun
       OpBuilder b(module.getContext());
       b.setInsertionPointAfterValue(a);
       auto rows = RankedTensorType::get(type.getShape(), to, type.getEncoding());
-      value = QuantizeOp::create(b, contract.getLoc(), rows, a);
+      value = QuantizeOp::create(b, matmul.getLoc(), rows, a);
     }
-    contract.getAMutable().assign(value);
+    matmul.getAMutable().assign(value);
   });
 }
 

@@ -92,21 +92,101 @@ LogicalResult NormOp::verify() {
   return check.same("result", getResult().getType(), value);
 }
 
-LogicalResult ContractOp::verify() {
-  Check check(*this);
-  RankedTensorType a = getA().getType(), b = getB().getType(), result = getResult().getType();
-  if (failed(check.rank("a", a, 2)) || failed(check.rank("b", b, 2)) ||
-      failed(check.rank("result", result, 2)) || failed(check.f32("result", result)) ||
-      failed(check.agree("a", a, 1, "b", b, 1)) ||
-      failed(check.agree("a", a, 0, "result", result, 0)) ||
-      failed(check.agree("b", b, 0, "result", result, 1)))
+// Axes of one operand that its list names: in range, each once.
+static LogicalResult verifyAxes(Operation *op, StringRef what, RankedTensorType type,
+                                ArrayRef<int64_t> batch, ArrayRef<int64_t> contracting) {
+  SmallVector<bool> seen(type.getRank(), false);
+  for (int64_t axis : llvm::concat<const int64_t>(batch, contracting)) {
+    if (axis < 0 || axis >= type.getRank())
+      return op->emitOpError() << "names axis " << axis << " of " << what << ", which is " << type;
+    if (std::exchange(seen[axis], true))
+      return op->emitOpError() << "names axis " << axis << " of " << what << " twice";
+  }
+  if (isa<tile::BlockType>(type.getElementType()) &&
+      contracting != ArrayRef<int64_t>{type.getRank() - 1})
+    return op->emitOpError() << what << " is " << type
+                             << ", expected the last axis, along which blocks lie, to contract";
+  return success();
+}
+
+static LogicalResult verifyPairs(DotGeneralOp op, StringRef what, ArrayRef<int64_t> a,
+                                 ArrayRef<int64_t> b) {
+  if (a.size() != b.size())
+    return op.emitOpError() << "has " << a.size() << " " << what << " axes of a and " << b.size()
+                            << " of b, expected as many";
+  for (auto [axisA, axisB] : llvm::zip_equal(a, b))
+    if (failed(Check(op).agree("a", op.getA().getType(), axisA, "b", op.getB().getType(), axisB)))
+      return failure();
+  return success();
+}
+
+// The result's axes: batch, the other axes of a, the other axes of b.
+static LogicalResult verifyDotResult(DotGeneralOp op) {
+  Check check(op);
+  RankedTensorType a = op.getA().getType(), b = op.getB().getType();
+  RankedTensorType result = op.getResult().getType();
+  const SmallVector<int64_t> aContracting = op.getAContracting(),
+                             bContracting = op.getBContracting();
+  int64_t next = op.getABatch().size();
+  const int64_t rank = a.getRank() + b.getRank() - next - 2 * aContracting.size();
+  if (failed(check.rank("result", result, rank)) || failed(check.f32("result", result)))
     return failure();
-  bool blocks = isa<tile::BlockType>(a.getElementType());
-  if (blocks && !isa<tile::BlockType>(b.getElementType()))
-    return emitOpError() << "multiplies " << a.getElementType() << " with " << b.getElementType()
+  for (auto [at, axis] : llvm::enumerate(op.getABatch()))
+    if (failed(check.agree("a", a, axis, "result", result, at)))
+      return failure();
+  auto others = [&](StringRef what, RankedTensorType type, ArrayRef<int64_t> batch,
+                    ArrayRef<int64_t> contracting) -> LogicalResult {
+    for (int64_t axis = 0; axis < type.getRank(); ++axis)
+      if (!llvm::is_contained(batch, axis) && !llvm::is_contained(contracting, axis) &&
+          failed(check.agree(what, type, axis, "result", result, next++)))
+        return failure();
+    return success();
+  };
+  if (failed(others("a", a, op.getABatch(), aContracting)))
+    return failure();
+  return others("b", b, op.getBBatch(), bContracting);
+}
+
+LogicalResult DotGeneralOp::verify() {
+  RankedTensorType a = getA().getType(), b = getB().getType();
+  if (getAContract().has_value() != getBContract().has_value())
+    return emitOpError() << "has contracting axes of one operand, expected those of both or none";
+  if (failed(verifyAxes(*this, "a", a, getABatch(), getAContracting())) ||
+      failed(verifyAxes(*this, "b", b, getBBatch(), getBContracting())) ||
+      failed(verifyPairs(*this, "batch", getABatch(), getBBatch())) ||
+      failed(verifyPairs(*this, "contracting", getAContracting(), getBContracting())) ||
+      failed(verifyDotResult(*this)))
+    return failure();
+  Type aElement = a.getElementType(), bElement = b.getElementType();
+  if (isa<tile::BlockType>(aElement) && !isa<tile::BlockType>(bElement))
+    return emitOpError() << "multiplies " << aElement << " with " << bElement
                          << ", expected a block format on both sides or a float on the left";
-  const bool narrow = a.getElementType().isF16() || a.getElementType().isBF16();
-  return blocks || narrow ? success() : check.f32("a", a);
+  auto isOperand = [](Type type) {
+    return type.isF32() || type.isF16() || type.isBF16() || isa<tile::BlockType>(type);
+  };
+  if (!isOperand(aElement) || !isOperand(bElement))
+    return emitOpError() << "multiplies " << aElement << " with " << bElement
+                         << ", expected f32, f16, bf16 or a block format";
+  return success();
+}
+
+static SmallVector<int64_t> axesOr(std::optional<ArrayRef<int64_t>> axes, RankedTensorType type) {
+  return axes ? SmallVector<int64_t>(*axes) : SmallVector<int64_t>{type.getRank() - 1};
+}
+
+SmallVector<int64_t> DotGeneralOp::getAContracting() {
+  return axesOr(getAContract(), getA().getType());
+}
+
+SmallVector<int64_t> DotGeneralOp::getBContracting() {
+  return axesOr(getBContract(), getB().getType());
+}
+
+bool DotGeneralOp::isLinear() {
+  const int64_t last = getA().getType().getRank() - 1;
+  return getABatch().empty() && getB().getType().getRank() == 2 &&
+         ArrayRef<int64_t>(getAContracting()) == ArrayRef<int64_t>{last} &&
+         ArrayRef<int64_t>(getBContracting()) == ArrayRef<int64_t>{1};
 }
 
 LogicalResult MapOp::verify() {
@@ -181,7 +261,7 @@ LogicalResult SliceOp::verify() {
   return success();
 }
 
-LogicalResult RotationsOp::verify() {
+LogicalResult RopeTableOp::verify() {
   Check check(*this);
   RankedTensorType result = getResult().getType();
   if (failed(check.indices("positions", getPositions().getType(), 1)) ||
@@ -213,7 +293,7 @@ LogicalResult RotationsOp::verify() {
 
 LogicalResult RopeOp::verify() {
   Check check(*this);
-  RankedTensorType value = getValue().getType(), rotations = getRotations().getType();
+  RankedTensorType value = getValue().getType(), rotations = getTable().getType();
   if (failed(check.rank("value", value, 3)) || failed(check.f32("value", value)) ||
       failed(check.rank("rotations", rotations, 2)) || failed(check.f32("rotations", rotations)) ||
       failed(check.agree("value", value, 0, "rotations", rotations, 0)) ||
@@ -243,7 +323,7 @@ static LogicalResult verifyPools(Operation *op, RankedTensorType keys, RankedTen
   return success();
 }
 
-LogicalResult ScatterOp::verify() {
+LogicalResult KvAppendOp::verify() {
   Check check(*this);
   RankedTensorType keys = getKeys().getType(), keyPool = getKeyPool().getType();
   if (failed(check.rank("keys", keys, 3)) || failed(check.f32("keys", keys)) ||
@@ -258,8 +338,8 @@ LogicalResult ScatterOp::verify() {
   return check.same("new values", getNewValues().getType(), getValuePool().getType());
 }
 
-static LogicalResult verifyAttendIndices(AttendOp op, Check check) {
-  RankedTensorType query = op.getQuery().getType(), blocks = op.getBlocks().getType();
+static LogicalResult verifyAttendIndices(PagedAttentionOp op, Check check) {
+  RankedTensorType query = op.getQuery().getType(), blocks = op.getQueryTiles().getType();
   if (failed(check.indices("positions", op.getPositions().getType(), 1)) ||
       failed(check.agree("query", query, 0, "positions", op.getPositions().getType(), 0)) ||
       failed(check.indices("page table", op.getPageTable().getType(), 2)) ||
@@ -274,7 +354,7 @@ static LogicalResult verifyAttendIndices(AttendOp op, Check check) {
   return success();
 }
 
-LogicalResult AttendOp::verify() {
+LogicalResult PagedAttentionOp::verify() {
   Check check(*this);
   RankedTensorType query = getQuery().getType(), keys = getKeys().getType();
   if (failed(check.rank("query", query, 3)) || failed(check.f32("query", query)) ||

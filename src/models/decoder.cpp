@@ -80,7 +80,7 @@ private:
   Result<Value> ropeDivisors();
   Rows rowsOf(StringRef symbol, Value positions, Value blocks, Value divisors);
   Value rope(Value heads, const Rows &rows);
-  Result<graph::ScatterOp> store(Value n, int64_t layer, const Placement &at);
+  Result<graph::KvAppendOp> store(Value n, int64_t layer, const Placement &at);
   Result<Value> attention(Value n, Value attending, int64_t layer, const Placement &at,
                           const Rows &rows);
   Result<Value> feedForward(Value x, int64_t layer);
@@ -129,7 +129,7 @@ Result<Value> Builder::norm(Value x, std::string name) {
 Result<Value> Builder::linear(Value x, std::string name, int64_t rowCount) {
   int64_t columns = cast<RankedTensorType>(x.getType()).getDimSize(1);
   SINTER_ASSIGN(Value matrix, weight(std::move(name), {rowCount, columns}));
-  Value result = graph::ContractOp::create(b_, loc_, rowsLike(x, rowCount), x, matrix);
+  Value result = graph::DotGeneralOp::create(b_, loc_, rowsLike(x, rowCount), x, matrix);
   return result;
 }
 
@@ -174,7 +174,7 @@ Result<Value> Builder::ropeDivisors() {
 Rows Builder::rowsOf(StringRef symbol, Value positions, Value blocks, Value divisors) {
   std::vector<float> scales = frequencyScales(f_.ropeScaling, f_.ropeDims, f_.ropeBase);
   const float magnitude = rotationMagnitude(f_.ropeScaling);
-  Value rotations = graph::RotationsOp::create(
+  Value rotations = graph::RopeTableOp::create(
       b_, loc_, tensorOf({symbol, f_.headDim}, b_.getF32Type()), positions, divisors,
       static_cast<uint64_t>(f_.ropeDims), llvm::APFloat(f_.ropeBase),
       scales.empty() ? DenseF32ArrayAttr() : b_.getDenseF32ArrayAttr(scales),
@@ -187,7 +187,7 @@ Value Builder::rope(Value heads, const Rows &rows) {
 }
 
 // The KV state of a layer with the keys and values of all tokens.
-Result<graph::ScatterOp> Builder::store(Value n, int64_t layer, const Placement &at) {
+Result<graph::KvAppendOp> Builder::store(Value n, int64_t layer, const Placement &at) {
   SINTER_ASSIGN(Value k, linear(n, layerTensor(layer, kKey), f_.kvHeads * f_.headDim));
   SINTER_ASSIGN(Value v, linear(n, layerTensor(layer, kValue), f_.kvHeads * f_.headDim));
   Type element = elementOf(b_.getContext(), *options_.kv);
@@ -199,8 +199,8 @@ Result<graph::ScatterOp> Builder::store(Value n, int64_t layer, const Placement 
   Value keyPool = graph::StateOp::create(b_, loc_, keyType, name + ".keys");
   Value valuePool = graph::StateOp::create(b_, loc_, valueType, name + ".values");
   Value keys = rope(reshape(k, f_.kvHeads), at.tokens);
-  return graph::ScatterOp::create(b_, loc_, keyType, valueType, keys, reshape(v, f_.kvHeads),
-                                  at.slots, keyPool, valuePool);
+  return graph::KvAppendOp::create(b_, loc_, keyType, valueType, keys, reshape(v, f_.kvHeads),
+                                   at.slots, keyPool, valuePool);
 }
 
 // Of the keys and values of all tokens, which `n` has, by `attending`, those of them that are
@@ -209,12 +209,12 @@ Result<Value> Builder::attention(Value n, Value attending, int64_t layer, const 
                                  const Rows &rows) {
   int64_t columns = f_.heads * f_.headDim;
   SINTER_ASSIGN(Value q, linear(attending, layerTensor(layer, kQuery), columns));
-  SINTER_ASSIGN(graph::ScatterOp state, store(n, layer, at));
+  SINTER_ASSIGN(graph::KvAppendOp state, store(n, layer, at));
   Value query = rope(reshape(q, f_.heads), rows);
   float scale = 1.0f / std::sqrt(static_cast<float>(f_.headDim));
-  Value attended = graph::AttendOp::create(b_, loc_, query.getType(), query, state.getNewKeys(),
-                                           state.getNewValues(), rows.positions, at.pageTable,
-                                           at.lengths, rows.blocks, b_.getF32FloatAttr(scale));
+  Value attended = graph::PagedAttentionOp::create(
+      b_, loc_, query.getType(), query, state.getNewKeys(), state.getNewValues(), rows.positions,
+      at.pageTable, at.lengths, rows.blocks, b_.getF32FloatAttr(scale));
   Value flat = graph::ReshapeOp::create(b_, loc_, rowsLike(q, columns), attended);
   return linear(flat, layerTensor(layer, kAttentionOutput), f_.width);
 }

@@ -31,7 +31,7 @@ plan::Plan samplePlan() {
   norm.covers = {"norm", "quantize to q8a"};
   norm.label = "norm";
   product.buffers = {{{0}, plan::Expr(0)}};
-  product.covers = {"contract"};
+  product.covers = {"dot_general"};
   plan.procedures = {{"step", {{norm}, {product}, {norm}, {product}}}};
   return plan;
 }
@@ -104,7 +104,7 @@ TEST(Explain, WordsOfAKernelAreThoseOfItsPlan) {
   const LeverWords &norm = step.kernels[0].words, &product = step.kernels[1].words;
   EXPECT_THAT(norm.fusion, HasSubstr("norm and quantize to q8a in one launch"));
   EXPECT_THAT(norm.precision, HasSubstr("rounded to q8a"));
-  EXPECT_EQ(product.fusion, "contract alone");
+  EXPECT_EQ(product.fusion, "dot_general alone");
   EXPECT_THAT(product.tiling, AllOf(HasSubstr("3 programs of block_m 36, block_n 64, block_k 576"),
                                     HasSubstr("for 2 threads"), HasSubstr("2.0 KiB of scratch"),
                                     HasSubstr("weights attn_q are packed 16 rows side by side, in "

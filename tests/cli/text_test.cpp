@@ -40,7 +40,7 @@ std::string roleWith(std::vector<std::string> tensors) {
   plan.buffers = {{.name = "in", .kind = plan::BufferKind::Input},
                   {.name = "w", .kind = plan::BufferKind::Weight, .tensors = std::move(tensors)}};
   plan::Launch launch;
-  launch.label = "contract";
+  launch.label = "dot_general";
   launch.buffers = {{plan::BufferId{0}, {}}, {plan::BufferId{1}, {}}};
   return roleOf(plan, launch);
 }

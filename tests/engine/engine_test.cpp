@@ -385,10 +385,10 @@ TEST(Engine, LaunchesNameTheOperationsThatTheyCover) {
   EXPECT_THAT(covered, testing::IsSupersetOf(std::vector<std::vector<std::string>>{
                            {"gather"},
                            {"norm", "quantize to q8a"},
-                           {"contract (3 joined)", "rope", "rope", "scatter"},
-                           {"contract (2 joined)", "rope", "scatter"},
-                           {"contract", "rope"},
-                           {"attend", "quantize to q8a"}}));
+                           {"dot_general (3 joined)", "rope", "rope", "kv_append"},
+                           {"dot_general (2 joined)", "rope", "kv_append"},
+                           {"dot_general", "rope"},
+                           {"paged_attention", "quantize to q8a"}}));
   for (const std::vector<std::string> &operations : covered)
     EXPECT_FALSE(operations.empty());
 }
@@ -407,9 +407,9 @@ TEST(Engine, HeadsOfMixedFormatsRotateAndScatterInTheirProducts) {
     int ropes = 0, scatters = 0;
     for (const plan::Launch &launch : allLaunches(*plan)) {
       EXPECT_NE(launch.covers.front(), "rope") << mix;
-      EXPECT_NE(launch.covers.front(), "scatter") << mix;
+      EXPECT_NE(launch.covers.front(), "kv_append") << mix;
       ropes += std::ranges::count(launch.covers, "rope");
-      scatters += std::ranges::count(launch.covers, "scatter");
+      scatters += std::ranges::count(launch.covers, "kv_append");
     }
     EXPECT_EQ(ropes, 2 * 2) << mix; // for one row and for many
     EXPECT_EQ(scatters, 2) << mix;

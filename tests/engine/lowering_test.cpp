@@ -90,7 +90,7 @@ constexpr const char *kNormThenProduct = R"(
   %w = graph.weight ["w"] : tensor<24x64x!tile.block<"q4_1">>
   %n = graph.norm %x, %gain eps 1.0e-5 : !x, tensor<64xf32> -> !x
   %a = graph.quantize %n : !x -> tensor<?x64x!tile.block<"q8a">, #graph.dims<T>>
-  %c = graph.contract %a, %w : tensor<?x64x!tile.block<"q8a">, #graph.dims<T>>,
+  %c = graph.dot_general %a, %w : tensor<?x64x!tile.block<"q8a">, #graph.dims<T>>,
       tensor<24x64x!tile.block<"q4_1">> -> tensor<?x24xf32, #graph.dims<T>>
   graph.output "c", %c : tensor<?x24xf32, #graph.dims<T>>
 )";
@@ -98,7 +98,7 @@ constexpr const char *kNormThenProduct = R"(
 constexpr const char *kResidual = R"(
   %x = graph.input "x" : !x
   %w = graph.weight ["w"] : tensor<64x64xf16>
-  %c = graph.contract %x, %w : !x, tensor<64x64xf16> -> !x
+  %c = graph.dot_general %x, %w : !x, tensor<64x64xf16> -> !x
   %s = graph.map %c, %x : !x, !x -> !x {
   ^bb0(%a: f32, %b: f32):
     %r = arith.addf %a, %b : f32
@@ -194,7 +194,7 @@ std::vector<std::string> generatedKernels(int64_t n, int64_t k) {
                       "\n%w = graph.weight [\"w\"] : " + w +
                       "\n%n = graph.norm %x, %g eps 1.0e-5 : " + x + ", " + gain + " -> " + x +
                       "\n%a = graph.quantize %n : " + x + " -> " + rounded +
-                      "\n%c = graph.contract %a, %w : " + rounded + ", " + w + " -> " + c +
+                      "\n%c = graph.dot_general %a, %w : " + rounded + ", " + w + " -> " + c +
                       "\ngraph.output \"c\", %c : " + c,
                   options);
   EXPECT_TRUE(lowered.result()) << lowered.result().error().message;
@@ -329,9 +329,9 @@ constexpr const char *kRope = R"(
   %p = graph.input "p" : !t
   %x = graph.input "x" : !x
   %w = graph.weight ["w"] : tensor<64x64xf32>
-  %c = graph.contract %x, %w : !x, tensor<64x64xf32> -> !x
+  %c = graph.dot_general %x, %w : !x, tensor<64x64xf32> -> !x
   %h = graph.reshape %c : !x -> tensor<?x4x16xf32, #graph.dims<T>>
-  %s = graph.rotations %p dims 16 base 1.0e4 : !t -> tensor<?x16xf32, #graph.dims<T>>
+  %s = graph.rope_table %p dims 16 base 1.0e4 : !t -> tensor<?x16xf32, #graph.dims<T>>
   %r = graph.rope neighbours %h, %s
       : tensor<?x4x16xf32, #graph.dims<T>>, tensor<?x16xf32, #graph.dims<T>>
       -> tensor<?x4x16xf32, #graph.dims<T>>
@@ -356,10 +356,10 @@ TEST(Lowering, RotationsReadTheFrequenciesOfTheirBase) {
 // A graph whose rotations have more to say.
 std::string ropeWith(const std::string &over, const std::string &attributes) {
   std::string text = kRope;
-  const std::string plain = "%s = graph.rotations %p dims 16 base 1.0e4 : !t ";
+  const std::string plain = "%s = graph.rope_table %p dims 16 base 1.0e4 : !t ";
   const std::string type = over.empty() ? "" : "over tensor<8xf32> ";
   text.replace(text.find(plain), plain.size(),
-               "%d = graph.weight [\"divisors\"] : tensor<8xf32>\n  %s = graph.rotations %p " +
+               "%d = graph.weight [\"divisors\"] : tensor<8xf32>\n  %s = graph.rope_table %p " +
                    over + " dims 16 base 1.0e4 " + attributes + " : !t " + type);
   return text;
 }
@@ -422,7 +422,7 @@ TEST(Lowering, ARotationOfAPartOfAnInputIsNotInPlace) {
     %x = graph.input "x" : !x
     %s = graph.slice %x from 32 : !x -> tensor<?x32xf32, #graph.dims<T>>
     %h = graph.reshape %s : tensor<?x32xf32, #graph.dims<T>> -> tensor<?x2x16xf32, #graph.dims<T>>
-    %q = graph.rotations %p dims 16 base 1.0e4 : !t -> tensor<?x16xf32, #graph.dims<T>>
+    %q = graph.rope_table %p dims 16 base 1.0e4 : !t -> tensor<?x16xf32, #graph.dims<T>>
     %r = graph.rope neighbours %h, %q
         : tensor<?x2x16xf32, #graph.dims<T>>, tensor<?x16xf32, #graph.dims<T>>
         -> tensor<?x2x16xf32, #graph.dims<T>>
@@ -438,9 +438,9 @@ TEST(Lowering, ARotationByWhatIsMadeAfterTheProductIsALaunchOfItsOwn) {
     %p = graph.input "p" : !t
     %x = graph.input "x" : !x
     %w = graph.weight ["w"] : tensor<64x64xf16>
-    %c = graph.contract %x, %w : !x, tensor<64x64xf16> -> !x
+    %c = graph.dot_general %x, %w : !x, tensor<64x64xf16> -> !x
     %h = graph.reshape %c : !x -> tensor<?x1x64xf32, #graph.dims<T>>
-    %s = graph.rotations %p dims 64 base 1.0e4 : !t -> !x
+    %s = graph.rope_table %p dims 64 base 1.0e4 : !t -> !x
     %r = graph.rope halves %h, %s : tensor<?x1x64xf32, #graph.dims<T>>, !x
         -> tensor<?x1x64xf32, #graph.dims<T>>
     graph.output "r", %r : tensor<?x1x64xf32, #graph.dims<T>>
@@ -455,7 +455,7 @@ TEST(Lowering, StatesAreUpdatedWhereTheyLie) {
     %i = graph.input "i" : !t
     %ks = graph.state "keys" : tensor<?x2x16x32xf16, #graph.dims<N>>
     %vs = graph.state "values" : tensor<?x2x32x16xf16, #graph.dims<N>>
-    %a, %b = graph.scatter %k, %k at %i into %ks, %vs
+    %a, %b = graph.kv_append %k, %k at %i into %ks, %vs
         : tensor<?x2x16xf32, #graph.dims<T>>, tensor<?x2x16xf32, #graph.dims<T>>, !t
         into tensor<?x2x16x32xf16, #graph.dims<N>>, tensor<?x2x32x16xf16, #graph.dims<N>>
         -> tensor<?x2x16x32xf16, #graph.dims<N>>, tensor<?x2x32x16xf16, #graph.dims<N>>
@@ -478,14 +478,14 @@ TEST(Lowering, KeysThatAreReadElsewhereAreScatteredByTheirOwnLaunch) {
     %wv = graph.weight ["wv"] : tensor<64x64xf32>
     %ks = graph.state "keys" : tensor<?x1x64x32xf16, #graph.dims<N>>
     %vs = graph.state "values" : tensor<?x1x32x64xf16, #graph.dims<N>>
-    %r = graph.rotations %p dims 64 base 1.0e4 : !t -> !x
-    %kc = graph.contract %x, %wk : !x, tensor<64x64xf16> -> !x
+    %r = graph.rope_table %p dims 64 base 1.0e4 : !t -> !x
+    %kc = graph.dot_general %x, %wk : !x, tensor<64x64xf16> -> !x
     %kh = graph.reshape %kc : !x -> tensor<?x1x64xf32, #graph.dims<T>>
     %k = graph.rope halves %kh, %r
         : tensor<?x1x64xf32, #graph.dims<T>>, !x -> tensor<?x1x64xf32, #graph.dims<T>>
-    %vc = graph.contract %x, %wv : !x, tensor<64x64xf32> -> !x
+    %vc = graph.dot_general %x, %wv : !x, tensor<64x64xf32> -> !x
     %v = graph.reshape %vc : !x -> tensor<?x1x64xf32, #graph.dims<T>>
-    %a, %b = graph.scatter %k, %v at %i into %ks, %vs
+    %a, %b = graph.kv_append %k, %v at %i into %ks, %vs
         : tensor<?x1x64xf32, #graph.dims<T>>, tensor<?x1x64xf32, #graph.dims<T>>, !t
         into tensor<?x1x64x32xf16, #graph.dims<N>>, tensor<?x1x32x64xf16, #graph.dims<N>>
         -> tensor<?x1x64x32xf16, #graph.dims<N>>, tensor<?x1x32x64xf16, #graph.dims<N>>
@@ -494,7 +494,7 @@ TEST(Lowering, KeysThatAreReadElsewhereAreScatteredByTheirOwnLaunch) {
     int count = 0;
     for (const plan::Step &step : lowered.steps())
       if (const auto *launch = std::get_if<plan::Launch>(&step.op))
-        count += launch->covers.front() == "scatter";
+        count += launch->covers.front() == "kv_append";
     return count;
   };
   EXPECT_EQ(scatters(""), 0);
@@ -514,7 +514,7 @@ constexpr const char *kAttend = R"(
     %t = graph.input "pages" : tensor<?x?xi32, #graph.dims<S, P>>
     %l = graph.input "lengths" : tensor<?xi32, #graph.dims<S>>
     %b = graph.input "blocks" : tensor<?x3xi32, #graph.dims<B>>
-    %o = graph.attend %q, %k, %v, %p, %t, %l, %b scale 0.25
+    %o = graph.paged_attention %q, %k, %v, %p, %t, %l, %b scale 0.25
         : tensor<?x4x64xf32, #graph.dims<T>>, tensor<?x2x64x32xf16, #graph.dims<N>>,
           tensor<?x2x32x64xf16, #graph.dims<N>>, !t, tensor<?x?xi32, #graph.dims<S, P>>,
           tensor<?xi32, #graph.dims<S>>, tensor<?x3xi32, #graph.dims<B>>
@@ -594,7 +594,7 @@ std::string attendThenProductOf(const std::string &rounded) {
     %a = graph.quantize %j : tensor<?x256xf32, #graph.dims<T>>
         -> tensor<?x256x)" +
          rounded + R"(, #graph.dims<T>>
-    %c = graph.contract %a, %w : tensor<?x256x)" +
+    %c = graph.dot_general %a, %w : tensor<?x256x)" +
          rounded + R"(, #graph.dims<T>>, tensor<32x256x!tile.block<"q8_0">>
         -> tensor<?x32xf32, #graph.dims<T>>
     graph.output "c", %c : tensor<?x32xf32, #graph.dims<T>>
@@ -653,7 +653,7 @@ std::string gated(int64_t n, const std::string &more = {}) {
     %x = graph.input "x" : !x
     %w = graph.weight ["gate", "up"] : tensor<WIDExq4_1>
     %a = graph.quantize %x : !x -> !rounded
-    %c = graph.contract %a, %w : !rounded, tensor<WIDExq4_1> -> tensor<?xBOTHxf32, #graph.dims<T>>
+    %c = graph.dot_general %a, %w : !rounded, tensor<WIDExq4_1> -> tensor<?xBOTHxf32, #graph.dims<T>>
     %g = graph.slice %c from 0 : tensor<?xBOTHxf32, #graph.dims<T>> -> !half
     %u = graph.slice %c from ONE : tensor<?xBOTHxf32, #graph.dims<T>> -> !half
     %m = graph.map %g, %u : !half, !half -> !half {
@@ -720,7 +720,7 @@ std::string embedded(const std::string &headWeight) {
   %i = graph.input "i" : !t
   %x = graph.gather %table, %i : tensor<100x64x!tile.block<"q8_0">>, !t -> !x
   %a = graph.quantize %x : !x -> tensor<?x64x!tile.block<"q8a">, #graph.dims<T>>
-  %c = graph.contract %a, )" +
+  %c = graph.dot_general %a, )" +
          headWeight + R"( : tensor<?x64x!tile.block<"q8a">, #graph.dims<T>>,
       tensor<100x64x!tile.block<"q8_0">> -> tensor<?x100xf32, #graph.dims<T>>
   graph.output "c", %c : tensor<?x100xf32, #graph.dims<T>>
@@ -757,10 +757,10 @@ TEST(Lowering, AProductOfTwoComputedTensorsIsRefused) {
   EXPECT_EQ(refusalOf(R"(
     %x = graph.input "x" : !x
     %y = graph.input "y" : tensor<8x64xf32>
-    %c = graph.contract %x, %y : !x, tensor<8x64xf32> -> tensor<?x8xf32, #graph.dims<T>>
+    %c = graph.dot_general %x, %y : !x, tensor<8x64xf32> -> tensor<?x8xf32, #graph.dims<T>>
     graph.output "c", %c : tensor<?x8xf32, #graph.dims<T>>
   )"),
-            "a contraction is not with a weight, which has no kernel");
+            "a matmul is not of rows [M, K] with a weight [N, K], which has no kernel");
 }
 
 TEST(Lowering, AnOutputThatNothingComputesIsRefused) {
@@ -786,7 +786,7 @@ TEST(Lowering, AStateOfAnotherElementIsRefused) {
     %i = graph.input "i" : !t
     %ks = graph.state "keys" : tensor<?x2x16x32xf32, #graph.dims<N>>
     %vs = graph.state "values" : tensor<?x2x32x16xf32, #graph.dims<N>>
-    %a, %b = graph.scatter %k, %k at %i into %ks, %vs
+    %a, %b = graph.kv_append %k, %k at %i into %ks, %vs
         : tensor<?x2x16xf32, #graph.dims<T>>, tensor<?x2x16xf32, #graph.dims<T>>, !t
         into tensor<?x2x16x32xf32, #graph.dims<N>>, tensor<?x2x32x16xf32, #graph.dims<N>>
         -> tensor<?x2x16x32xf32, #graph.dims<N>>, tensor<?x2x32x16xf32, #graph.dims<N>>

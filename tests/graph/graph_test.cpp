@@ -85,18 +85,18 @@ constexpr const char *kLayer = R"(
   %x = graph.gather %table, %tokens : !table, !t -> !x
   %n = graph.norm %x, %gain eps 1.0e-5 : !x, tensor<64xf32> -> !x
   %a = graph.quantize %n : !x -> !act
-  %qk = graph.contract %a, %w : !act, !w -> !qk
+  %qk = graph.dot_general %a, %w : !act, !w -> !qk
   %q = graph.slice %qk from 0 : !qk -> !x
   %k = graph.slice %qk from 64 : !qk -> !k
   %qh = graph.reshape %q : !x -> !qh
   %kh = graph.reshape %k : !k -> !kh
-  %rotations = graph.rotations %positions dims 16 base 1.0e4 : !t -> !rotations
+  %rotations = graph.rope_table %positions dims 16 base 1.0e4 : !t -> !rotations
   %qr = graph.rope neighbours %qh, %rotations : !qh, !rotations -> !qh
   %ks = graph.state "k" : !keys
   %vs = graph.state "v" : !values
-  %ks1, %vs1 = graph.scatter %kh, %kh at %slots into %ks, %vs
+  %ks1, %vs1 = graph.kv_append %kh, %kh at %slots into %ks, %vs
       : !kh, !kh, !t into !keys, !values -> !keys, !values
-  %o = graph.attend %qr, %ks1, %vs1, %positions, %pages, %lengths, %blocks scale 0.25
+  %o = graph.paged_attention %qr, %ks1, %vs1, %positions, %pages, %lengths, %blocks scale 0.25
       : !qh, !keys, !values, !t, !pages, !s, !blocks -> !qh
   %flat = graph.reshape %o : !qh -> !x
   %sum = graph.map %flat, %x : !x, !x -> !x {
@@ -148,21 +148,51 @@ TEST_F(Graph, GatherOfAnotherWidthIsRefused) {
 TEST_F(Graph, ContractOverDifferentExtentsIsRefused) {
   refuses(R"(%a = graph.input "a" : !x
     %b = graph.weight ["b"] : tensor<8x32xf32>
-    %c = graph.contract %a, %b : !x, tensor<8x32xf32> -> !x8)",
+    %c = graph.dot_general %a, %b : !x, tensor<8x32xf32> -> !x8)",
           "a is 'tensor<?x64xf32, #graph.dims<T>>' and b is 'tensor<8x32xf32>', expected axis 1");
 }
 
 TEST_F(Graph, ContractWithAnotherSymbolIsRefused) {
   refuses(R"(%a = graph.input "a" : !x
     %b = graph.weight ["b"] : !w8
-    %c = graph.contract %a, %b : !x, !w8 -> tensor<?x8xf32, #graph.dims<R>>)",
+    %c = graph.dot_general %a, %b : !x, !w8 -> tensor<?x8xf32, #graph.dims<R>>)",
           "expected axis 0 of the first to equal axis 0 of the second");
+}
+
+TEST_F(Graph, DotGeneralOfBatchesReadsBackTheSame) {
+  auto module = parse(R"(%a = graph.input "a" : tensor<2x?x4x3xf32, #graph.dims<T>>
+    %b = graph.input "b" : tensor<4x5x2x3xf16>
+    %c = graph.dot_general %a, %b batch [0, 2] x [2, 0] contract [3] x [3]
+      : tensor<2x?x4x3xf32, #graph.dims<T>>, tensor<4x5x2x3xf16> -> tensor<2x4x?x5xf32, #graph.dims<T>>
+    %w = graph.weight ["w"] : tensor<7x3xf32>
+    %d = graph.dot_general %a, %w : tensor<2x?x4x3xf32, #graph.dims<T>>, tensor<7x3xf32>
+      -> tensor<2x?x4x7xf32, #graph.dims<T>>)");
+  ASSERT_TRUE(module) << messages_;
+  const std::string text = print(*module);
+  EXPECT_EQ(print(*mlir::parseSourceString<mlir::ModuleOp>(text, &context_)), text);
+  std::vector<bool> linear;
+  module->walk([&](DotGeneralOp op) { linear.push_back(op.isLinear()); });
+  EXPECT_THAT(linear, testing::ElementsAre(false, true));
+}
+
+TEST_F(Graph, DotGeneralOverAxesThatDoNotFitIsRefused) {
+  const auto dot = [&](const std::string &axes) {
+    return R"(%a = graph.input "a" : tensor<2x4xf32>
+      %c = graph.dot_general %a, %a )" +
+           axes + " : tensor<2x4xf32>, tensor<2x4xf32> -> tensor<2x2xf32>";
+  };
+  EXPECT_TRUE(parse(dot("contract [1] x [1]"))) << messages_;
+  refuses(dot("contract [2] x [1]"), "names axis 2 of a, which is");
+  refuses(dot("contract [1, 1] x [1, 1]"), "names axis 1 of a twice");
+  refuses(dot("batch [0] x [] contract [1] x [1]"),
+          "has 1 batch axes of a and 0 of b, expected as many");
+  refuses(dot("batch [0] x [0]"), "result is 'tensor<2x2xf32>', expected 1 dimensions");
 }
 
 TEST_F(Graph, QuantizedActivationsNeedABlockFormatOnTheRight) {
   refuses(R"(%a = graph.input "a" : !act
     %b = graph.weight ["b"] : !w8
-    %c = graph.contract %a, %b : !act, !w8 -> !x8)",
+    %c = graph.dot_general %a, %b : !act, !w8 -> !x8)",
           "expected a block format on both sides or a float on the left");
 }
 
@@ -190,23 +220,23 @@ TEST_F(Graph, ReshapeToOtherElementsIsRefused) {
 
 TEST_F(Graph, RotationsOfMoreThanAHeadAreRefused) {
   refuses(R"(%p = graph.input "p" : !t
-    %r = graph.rotations %p dims 18 base 1.0e4 : !t -> !rotations)",
+    %r = graph.rope_table %p dims 18 base 1.0e4 : !t -> !rotations)",
           "rotates 18 elements");
   refuses(R"(%p = graph.input "p" : !t
-    %r = graph.rotations %p dims 15 base 1.0e4 : !t -> !rotations)",
+    %r = graph.rope_table %p dims 15 base 1.0e4 : !t -> !rotations)",
           "rotates 15 elements");
 }
 
 TEST_F(Graph, RotationsByANegativeBaseAreRefused) {
   refuses(R"(%p = graph.input "p" : !t
-    %r = graph.rotations %p dims 16 base -1.0 : !t -> !rotations)",
+    %r = graph.rope_table %p dims 16 base -1.0 : !t -> !rotations)",
           "a base that is not a positive number");
 }
 
 TEST_F(Graph, ScaledAndDividedRotationsReadBackTheSame) {
   auto module = parse(R"(%p = graph.input "p" : !t
     %w = graph.weight ["w"] : tensor<8xf32>
-    %r = graph.rotations %p over %w dims 16 base 1.0e4 {magnitude = 5.0e-1 : f32,
+    %r = graph.rope_table %p over %w dims 16 base 1.0e4 {magnitude = 5.0e-1 : f32,
         scales = array<f32: 1.0, 1.0, 1.0, 1.0, 0.5, 0.5, 0.5, 0.5>}
       : !t over tensor<8xf32> -> !rotations)");
   ASSERT_TRUE(module) << messages_;
@@ -218,15 +248,15 @@ TEST_F(Graph, ScaledAndDividedRotationsReadBackTheSame) {
 
 TEST_F(Graph, RotationsByOtherNumbersThanOneForEachPairAreRefused) {
   refuses(R"(%p = graph.input "p" : !t
-    %r = graph.rotations %p dims 16 base 1.0e4 {scales = array<f32: 1.0>} : !t -> !rotations)",
+    %r = graph.rope_table %p dims 16 base 1.0e4 {scales = array<f32: 1.0>} : !t -> !rotations)",
           "has 1 scales, expected 8");
   refuses(R"(%p = graph.input "p" : !t
     %w = graph.weight ["w"] : tensor<4xf32>
-    %r = graph.rotations %p over %w dims 8 base 1.0e4 : !t over tensor<4xf32> -> !rotations)",
+    %r = graph.rope_table %p over %w dims 8 base 1.0e4 : !t over tensor<4xf32> -> !rotations)",
           "divides angles of 8 elements");
   refuses(R"(%p = graph.input "p" : !t
     %w = graph.weight ["w"] : tensor<7xf32>
-    %r = graph.rotations %p over %w dims 16 base 1.0e4 : !t over tensor<7xf32> -> !rotations)",
+    %r = graph.rope_table %p over %w dims 16 base 1.0e4 : !t over tensor<7xf32> -> !rotations)",
           "expected one number for each pair");
 }
 
@@ -242,7 +272,7 @@ TEST_F(Graph, ScatterIntoAnotherHeadCountIsRefused) {
     %k = graph.state "k" : !keys3
     %v = graph.state "v" : !values3
     %i = graph.input "i" : !t
-    %a, %b = graph.scatter %r, %r at %i into %k, %v
+    %a, %b = graph.kv_append %r, %r at %i into %k, %v
         : !kh, !kh, !t into !keys3, !values3 -> !keys3, !values3)",
           "expected axis 1 of the first to equal axis 1 of the second");
 }
@@ -252,7 +282,7 @@ TEST_F(Graph, PoolsOfDifferentPageRowsAreRefused) {
     %k = graph.state "k" : !keys
     %v = graph.state "v" : !values64
     %i = graph.input "i" : !t
-    %a, %b = graph.scatter %r, %r at %i into %k, %v
+    %a, %b = graph.kv_append %r, %r at %i into %k, %v
         : !kh, !kh, !t into !keys, !values64 -> !keys, !values64)",
           "expected axis 3 of the first to equal axis 2 of the second");
 }
@@ -265,7 +295,7 @@ TEST_F(Graph, HeadsThatAreNoMultipleOfKeyHeadsAreRefused) {
     %t = graph.input "t" : !pages
     %l = graph.input "l" : !s
     %b = graph.input "b" : !blocks
-    %o = graph.attend %q, %k, %v, %p, %t, %l, %b scale 0.25
+    %o = graph.paged_attention %q, %k, %v, %p, %t, %l, %b scale 0.25
         : !qh3, !keys, !values, !t, !pages, !s, !blocks -> !qh3)",
           "expected heads to be a multiple of the keys' heads");
 }
@@ -275,9 +305,9 @@ constexpr const char *kTwoContracts = R"(
   %q = graph.weight ["q"] : tensor<64x64x!tile.block<"q4_1">>
   %k = graph.weight ["k"] : tensor<32x64x!tile.block<"q4_1">>
   %f = graph.weight ["f"] : tensor<8x64xf32>
-  %a = graph.contract %x, %q : !x, tensor<64x64x!tile.block<"q4_1">> -> !x
-  %b = graph.contract %x, %k : !x, tensor<32x64x!tile.block<"q4_1">> -> !k
-  %c = graph.contract %x, %f : !x, tensor<8x64xf32> -> !x8
+  %a = graph.dot_general %x, %q : !x, tensor<64x64x!tile.block<"q4_1">> -> !x
+  %b = graph.dot_general %x, %k : !x, tensor<32x64x!tile.block<"q4_1">> -> !k
+  %c = graph.dot_general %x, %f : !x, tensor<8x64xf32> -> !x8
   graph.output "a", %a : !x
   graph.output "b", %b : !k
   graph.output "c", %c : !x8
@@ -286,7 +316,7 @@ constexpr const char *kTwoContracts = R"(
 TEST_F(Graph, ContractsOfOneValueWithOneFormatAreJoinedAndSliced) {
   auto module = parse(kTwoContracts);
   ASSERT_TRUE(module) << messages_;
-  joinContracts(*module);
+  joinMatmuls(*module);
   ASSERT_TRUE(mlir::succeeded(mlir::verify(*module)));
   std::string text = print(*module);
   EXPECT_THAT(text, HasSubstr("graph.weight [\"q\", \"k\"] : tensor<96x64x!tile.block<\"q4_1\">>"));
@@ -302,7 +332,7 @@ TEST_F(Graph, PoolsAreKeptInTheTypeThatIsAskedForFromTheStateToTheAttention) {
   ASSERT_TRUE(mlir::succeeded(mlir::verify(*module)));
   int pools = 0;
   module->walk([&](StateOp op) { pools += op.getType().getElementType().isBF16(); });
-  module->walk([&](AttendOp op) {
+  module->walk([&](PagedAttentionOp op) {
     pools += op.getKeys().getType().getElementType().isBF16();
     pools += op.getValues().getType().getElementType().isBF16();
   });
@@ -316,7 +346,7 @@ TEST_F(Graph, ActivationsAreRoundedOnceForBlockFormatsOnly) {
   ASSERT_TRUE(mlir::succeeded(mlir::verify(*module)));
   int rounded = 0, left = 0;
   module->walk([&](QuantizeOp) { ++rounded; });
-  module->walk([&](ContractOp op) { left += op.getA().getType().getElementType().isF32(); });
+  module->walk([&](DotGeneralOp op) { left += op.getA().getType().getElementType().isF32(); });
   EXPECT_EQ(rounded, 1);
   EXPECT_EQ(left, 1);
 }
@@ -330,7 +360,7 @@ TEST_F(Graph, ActivationsBesideBlocksWithoutSuchAFormatTakeTheFloatThatIsAskedFo
   ASSERT_TRUE(mlir::succeeded(mlir::verify(*module)));
   int rounded = 0, beside = 0;
   module->walk([&](QuantizeOp) { ++rounded; });
-  module->walk([&](ContractOp op) { beside += op.getA().getType().getElementType().isBF16(); });
+  module->walk([&](DotGeneralOp op) { beside += op.getA().getType().getElementType().isBF16(); });
   EXPECT_EQ(rounded, 1);
   EXPECT_EQ(beside, 2); // not that with f32
 }
@@ -346,11 +376,11 @@ TEST_F(Graph, ScalesOfActivationsSuitTheirMakerAndAllTheirReaders) {
                         weights + R"(">>
   %m = graph.weight ["m"] : tensor<32x512x!tile.block<")" +
                         more + R"(">>
-  %a = graph.contract %x, %w : tensor<?x512xf32, #graph.dims<T>>, tensor<32x512x!tile.block<")" +
+  %a = graph.dot_general %x, %w : tensor<?x512xf32, #graph.dims<T>>, tensor<32x512x!tile.block<")" +
                         weights + R"(">> -> tensor<?x32xf32, #graph.dims<T>>
-  %b = graph.contract %x, %m : tensor<?x512xf32, #graph.dims<T>>, tensor<32x512x!tile.block<")" +
+  %b = graph.dot_general %x, %m : tensor<?x512xf32, #graph.dims<T>>, tensor<32x512x!tile.block<")" +
                         more + R"(">> -> tensor<?x32xf32, #graph.dims<T>>
-  %c = graph.contract %j, %w : tensor<?x512xf32, #graph.dims<T>>, tensor<32x512x!tile.block<")" +
+  %c = graph.dot_general %j, %w : tensor<?x512xf32, #graph.dims<T>>, tensor<32x512x!tile.block<")" +
                         weights + R"(">> -> tensor<?x32xf32, #graph.dims<T>>
   graph.output "a", %a : tensor<?x32xf32, #graph.dims<T>>
   graph.output "b", %b : tensor<?x32xf32, #graph.dims<T>>
@@ -363,7 +393,7 @@ TEST_F(Graph, ScalesOfActivationsSuitTheirMakerAndAllTheirReaders) {
     };
     quantizeActivations(*module, activationFor);
     std::vector<std::string> formats;
-    module->walk([&](ContractOp op) {
+    module->walk([&](DotGeneralOp op) {
       formats.push_back(
           llvm::cast<tile::BlockType>(op.getA().getType().getElementType()).getFormat().str());
     });
@@ -388,14 +418,14 @@ TEST_F(Graph, ScalesOfActivationsSpanTheHeadsThatShareKeys) {
                         heads + R"(x64x16xf16, #graph.dims<N>>
   %vs = graph.state "v" : tensor<?x)" +
                         heads + R"(x16x64xf16, #graph.dims<N>>
-  %o = graph.attend %q, %ks, %vs, %positions, %pages, %lengths, %blocks scale 0.25
+  %o = graph.paged_attention %q, %ks, %vs, %positions, %pages, %lengths, %blocks scale 0.25
       : tensor<?x8x64xf32, #graph.dims<T>>, tensor<?x)" +
                         heads + R"(x64x16xf16, #graph.dims<N>>, tensor<?x)" + heads +
                         R"(x16x64xf16, #graph.dims<N>>, !t, !pages, !s, !blocks
       -> tensor<?x8x64xf32, #graph.dims<T>>
   %j = graph.reshape %o : tensor<?x8x64xf32, #graph.dims<T>> -> tensor<?x512xf32, #graph.dims<T>>
   %w = graph.weight ["w"] : tensor<32x512x!tile.block<"q6_k">>
-  %c = graph.contract %j, %w : tensor<?x512xf32, #graph.dims<T>>, tensor<32x512x!tile.block<"q6_k">>
+  %c = graph.dot_general %j, %w : tensor<?x512xf32, #graph.dims<T>>, tensor<32x512x!tile.block<"q6_k">>
       -> tensor<?x32xf32, #graph.dims<T>>
   graph.output "c", %c : tensor<?x32xf32, #graph.dims<T>>
 )");
@@ -404,7 +434,7 @@ TEST_F(Graph, ScalesOfActivationsSpanTheHeadsThatShareKeys) {
       return std::string();
     quantizeActivations(*module, [](mlir::Type) { return &kQ8a16By256; });
     std::string format;
-    module->walk([&](ContractOp op) {
+    module->walk([&](DotGeneralOp op) {
       format = llvm::cast<tile::BlockType>(op.getA().getType().getElementType()).getFormat().str();
     });
     return format;

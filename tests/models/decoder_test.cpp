@@ -51,9 +51,9 @@ TEST(Decoder, GraphHasTheOperationsOfEachLayer) {
   graph::loadDialects(context);
   auto module = buildDecoder(context, *readDecoder(source), source);
   ASSERT_TRUE(module) << module.error().message;
-  EXPECT_EQ(countOf<graph::AttendOp>(**module), 2);
-  EXPECT_EQ(countOf<graph::ScatterOp>(**module), 2);
-  EXPECT_EQ(countOf<graph::ContractOp>(**module), 2 * 7 + 1);
+  EXPECT_EQ(countOf<graph::PagedAttentionOp>(**module), 2);
+  EXPECT_EQ(countOf<graph::KvAppendOp>(**module), 2);
+  EXPECT_EQ(countOf<graph::DotGeneralOp>(**module), 2 * 7 + 1);
   // The last layer's first norm is of all tokens, for keys, and of those whose logits are wanted.
   EXPECT_EQ(countOf<graph::NormOp>(**module), 2 * 2 + 1 + 1);
   EXPECT_EQ(countOf<graph::InputOp>(**module), 9);
@@ -74,8 +74,8 @@ TEST(Decoder, TheLastLayerWorksOnRowsWhoseLogitsAreWanted) {
   const auto rows = [](mlir::Operation *op) {
     return graph::symbolOf(llvm::cast<mlir::RankedTensorType>(op->getResult(0).getType()), 0).str();
   };
-  (*module)->walk([&](graph::ContractOp op) { ++contracts[rows(op)]; });
-  (*module)->walk([&](graph::AttendOp op) { ++attends[rows(op)]; });
+  (*module)->walk([&](graph::DotGeneralOp op) { ++contracts[rows(op)]; });
+  (*module)->walk([&](graph::PagedAttentionOp op) { ++attends[rows(op)]; });
   EXPECT_EQ(contracts, (std::map<std::string, int>{{"T", 7 + 2}, {"R", 5 + 1}}));
   EXPECT_EQ(attends, (std::map<std::string, int>{{"T", 1}, {"R", 1}}));
 }
@@ -231,16 +231,16 @@ TEST(Decoder, ScalingThatIsNotSupportedIsRefused) {
 }
 
 // The rotations of a model with these keys.
-std::vector<graph::RotationsOp> rotationsOf(mlir::MLIRContext &context, const FakeSource &source,
+std::vector<graph::RopeTableOp> rotationsOf(mlir::MLIRContext &context, const FakeSource &source,
                                             mlir::OwningOpRef<mlir::ModuleOp> &module) {
   graph::loadDialects(context);
   auto built = buildDecoder(context, *readDecoder(source), source);
   EXPECT_TRUE(built) << built.error().message;
-  std::vector<graph::RotationsOp> found;
+  std::vector<graph::RopeTableOp> found;
   if (built)
     module = std::move(*built);
   if (module)
-    module->walk([&](graph::RotationsOp op) { found.push_back(op); });
+    module->walk([&](graph::RopeTableOp op) { found.push_back(op); });
   EXPECT_EQ(found.size(), 2u); // of all tokens, and of those whose logits are wanted
   return found;
 }
@@ -251,7 +251,7 @@ TEST(Decoder, ScalingIsInEachRotation) {
   source.values["llama.rope.scaling.attn_factor"] = 0.5;
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  for (graph::RotationsOp op : rotationsOf(context, source, module)) {
+  for (graph::RopeTableOp op : rotationsOf(context, source, module)) {
     EXPECT_EQ(op.getScales()->vec(), std::vector<float>(8, 0.25f));
     EXPECT_EQ(op.getMagnitude()->convertToFloat(), 0.5f);
     EXPECT_FALSE(op.getDivisors());
@@ -263,7 +263,7 @@ TEST(Decoder, DivisorsOfFrequenciesAreAWeightOfEachRotation) {
   source.matrix("rope_freqs.weight", {8}, TensorType::F32);
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  for (graph::RotationsOp op : rotationsOf(context, source, module)) {
+  for (graph::RopeTableOp op : rotationsOf(context, source, module)) {
     EXPECT_TRUE(op.getDivisors().getDefiningOp<graph::WeightOp>());
     EXPECT_FALSE(op.getScales() || op.getMagnitude());
   }

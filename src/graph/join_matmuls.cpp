@@ -1,4 +1,4 @@
-// Joins contractions of the same value into one.
+// Joins matmuls of the same value into one.
 #include "tile/mlir_pch.h"
 
 #include "graph/passes.h"
@@ -8,7 +8,7 @@ using namespace mlir;
 namespace sinter::graph {
 
 namespace {
-// What contractions must share to be joined.
+// What matmuls must share to be joined.
 struct Key {
   Value a;
   Type element;
@@ -21,14 +21,14 @@ struct Key {
 };
 } // namespace
 
-static void join(ArrayRef<ContractOp> group) {
-  ContractOp first = group.front();
+static void join(ArrayRef<DotGeneralOp> group) {
+  DotGeneralOp first = group.front();
   OpBuilder b(first);
   SmallVector<Attribute> tensors;
   int64_t rows = 0;
-  for (ContractOp contract : group) {
-    llvm::append_range(tensors, contract.getB().getDefiningOp<WeightOp>().getTensors());
-    rows += contract.getB().getType().getDimSize(0);
+  for (DotGeneralOp matmul : group) {
+    llvm::append_range(tensors, matmul.getB().getDefiningOp<WeightOp>().getTensors());
+    rows += matmul.getB().getType().getDimSize(0);
   }
   RankedTensorType weight = first.getB().getType(), result = first.getResult().getType();
   auto joined =
@@ -37,32 +37,33 @@ static void join(ArrayRef<ContractOp> group) {
                        b.getArrayAttr(tensors));
   auto type = RankedTensorType::get({result.getDimSize(0), rows}, result.getElementType(),
                                     result.getEncoding());
-  Value all = ContractOp::create(b, first.getLoc(), type, first.getA(), joined);
+  Value all = DotGeneralOp::create(b, first.getLoc(), type, first.getA(), joined);
   int64_t offset = 0;
-  for (ContractOp contract : group) {
-    Operation *weights = contract.getB().getDefiningOp();
-    b.setInsertionPoint(contract);
-    RankedTensorType part = contract.getResult().getType();
-    Value slice = SliceOp::create(b, contract.getLoc(), part, all, static_cast<uint64_t>(offset));
+  for (DotGeneralOp matmul : group) {
+    Operation *weights = matmul.getB().getDefiningOp();
+    b.setInsertionPoint(matmul);
+    RankedTensorType part = matmul.getResult().getType();
+    Value slice = SliceOp::create(b, matmul.getLoc(), part, all, static_cast<uint64_t>(offset));
     offset += part.getDimSize(1);
-    contract.getResult().replaceAllUsesWith(slice);
-    contract.erase();
+    matmul.getResult().replaceAllUsesWith(slice);
+    matmul.erase();
     if (weights->use_empty())
       weights->erase();
   }
 }
 
-void joinContracts(ModuleOp module) {
-  std::map<Key, SmallVector<ContractOp>> groups;
+void joinMatmuls(ModuleOp module) {
+  std::map<Key, SmallVector<DotGeneralOp>> groups;
   SmallVector<Key> order;
-  module.walk([&](ContractOp contract) {
-    if (!contract.getB().getDefiningOp<WeightOp>())
+  module.walk([&](DotGeneralOp matmul) {
+    if (!matmul.isLinear() || matmul.getA().getType().getRank() != 2 ||
+        !matmul.getB().getDefiningOp<WeightOp>())
       return;
-    Key key{contract.getA(), contract.getB().getType().getElementType(), contract->getBlock()};
+    Key key{matmul.getA(), matmul.getB().getType().getElementType(), matmul->getBlock()};
     auto &group = groups[key];
     if (group.empty())
       order.push_back(key);
-    group.push_back(contract);
+    group.push_back(matmul);
   });
   for (const Key &key : order)
     if (groups[key].size() > 1)

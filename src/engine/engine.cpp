@@ -59,17 +59,14 @@ static void describe(const models::DecoderFeatures &f, const EngineOptions &opti
 // What would be launched if each operation had a kernel of its own, for explain.
 static int64_t countOperations(mlir::ModuleOp module) {
   int64_t count = 0;
-  module.walk([&](mlir::Operation *op) {
-    count +=
-        llvm::isa<graph::GatherOp, graph::NormOp, graph::DotGeneralOp, graph::MapOp,
-                  graph::RopeTableOp, graph::RopeOp, graph::KvAppendOp, graph::PagedAttentionOp>(
-            op);
-  });
+  for (auto function : module.getOps<mlir::func::FuncOp>())
+    count += llvm::count_if(function.getBody().front(),
+                            [](mlir::Operation &op) { return graph::isLaunched(&op); });
   return count;
 }
 
 // The same step with other schedules, on the same buffers, as procedures of their own.
-static Result<void> addVariants(const std::vector<Tuning> &variants, mlir::func::FuncOp step,
+static Result<void> addVariants(const std::vector<Tuning> &variants, mlir::ModuleOp step,
                                 const LoweringOptions &lowering, KernelSet &kernels,
                                 plan::Plan &plan) {
   for (const Tuning &tuning : variants) {
@@ -141,10 +138,10 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   lowering.queryBlock = options.queryBlock;
   lowering.mostPagesPerSequence =
       static_cast<int64_t>(llvm::divideCeil(features.contextLength, options.pageRows));
-  auto step = *module->getOps<mlir::func::FuncOp>().begin();
+  graph::fuse(*module, fuseOptions(rules.programs));
   kernels.useTuning(options.tuning);
-  SINTER_ASSIGN(plan::Plan plan, Lowering(kernels, lowering).run(step));
-  SINTER_TRY(addVariants(options.variants, step, lowering, kernels, plan));
+  SINTER_ASSIGN(plan::Plan plan, Lowering(kernels, lowering).run(*module));
+  SINTER_TRY(addVariants(options.variants, *module, lowering, kernels, plan));
   describe(features, options, *kv, plan);
   plan.properties["graph_operations"] = operationCount;
   return plan;
@@ -193,7 +190,8 @@ Result<plan::Plan> buildPlan(const GgufFile &file, const EngineOptions &options,
 
 Result<std::string> buildNormalForm(const GgufFile &file, const EngineOptions &options,
                                     const Progress &progress) {
-  SINTER_ASSIGN(const Lowered lowered, lowerFile(file, options, progress));
+  SINTER_ASSIGN(Lowered lowered, lowerFile(file, options, progress));
+  lowered.plan.properties.erase("graph_operations"); // for explain alone
   SINTER_ASSIGN(const std::vector<std::string> digests,
                 lowered.kernels->digests(*lowered.target, lowered.threads, progress));
   return plan::normalForm(lowered.plan, digests);

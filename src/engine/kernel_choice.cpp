@@ -30,7 +30,10 @@ static constexpr int64_t kLargeTile = 128, kWeightsForLargeTiles = int64_t(4) <<
 static constexpr int64_t kRowsOfDecoded = 256, kWeightsForDecoded = int64_t(8) << 20;
 static constexpr int64_t kBytesForLargeTiles = 200 * 1024;
 // Numbers of a row that programs may read again, each for itself, instead of one more launch.
-static constexpr int64_t kMostRepeatedNumbers = 128 * 1024;
+static constexpr int64_t kNumbersPerLaunch = 128 * 1024;
+// Columns of a head that threads rotate with their partners beside them: those of one matrix
+// instruction, so that many programs share a row.
+static constexpr int64_t kGroupColumns = 8;
 // Keys of a step of attention, and what a program shares where it may be long. Generated rows hold
 // so many numbers of a step's keys in registers, and of its values.
 static constexpr int64_t kUsualStep = 64, kLongStep = 256, kBytesForLongSteps = 96 * 1024;
@@ -225,8 +228,17 @@ void joinRows(kernels::Gemm &p) {
 // A launch more costs about 1.1 us (SmolLM2's shape in F16 on an H100, 61 launches more a token:
 // 1,424 instead of 1,573 tokens per second). A prologue costs each of a multiprocessor's programs,
 // one after the other, a sum over all threads (8B in F16: 139 instead of 165).
-bool normsInPrologue(int64_t programs, int64_t k) {
-  return programs * k <= kMostRepeatedNumbers;
+graph::FuseOptions fuseOptions(Programs programs) {
+  graph::FuseOptions options;
+  options.numbersPerLaunch = kNumbersPerLaunch;
+  if (programs == Programs::Tasks)
+    return options;
+  options.twoPhases = true;
+  options.joinsHeads = false;
+  options.groupColumns = kGroupColumns;
+  options.groupColumnsOfBlocks = kActivationLength;
+  options.decodeColumns = kThreadColumnsOfOne;
+  return options;
 }
 
 kernels::Rotations chooseRotations(int64_t pairs, Programs programs) {
@@ -248,12 +260,14 @@ kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPla
   return p;
 }
 
-kernels::KvWrite chooseKvWrite(const graph::PoolShape &shape, kernel::Element pool) {
-  kernels::KvWrite p;
-  p.pool = pool;
+kernels::KvAppend chooseKvAppend(graph::KvAppendOp op) {
+  const graph::PoolShape shape = graph::poolShapeOf(op);
+  kernels::KvAppend p;
+  p.pool = kernelElement(op.getPool().getType().getElementType());
   p.kvHeads = shape.heads;
   p.headDim = shape.dim;
   p.pageRows = shape.rows;
+  p.strided = op.getPart() == graph::KvPart::Keys && !p.pool.isBlock();
   return p;
 }
 

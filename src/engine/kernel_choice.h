@@ -3,7 +3,7 @@
 // same order, so that a row's bits do not depend on the choice.
 #pragma once
 
-#include "graph/graph.h"
+#include "graph/fuse/passes.h"
 #include "kernels/attention.h"
 #include "kernels/elementwise.h"
 #include "kernels/gemm.h"
@@ -61,13 +61,12 @@ void fitStep(kernels::Gemm &p, int64_t sharedBytes);
 // Gives a product of blocks over tasks more rows, where its columns, as they are by now, are
 // programs enough.
 void joinRows(kernels::Gemm &p);
-// Whether each of so many programs over threads makes the norm of its row of `k` numbers itself, in
-// its prologue. Otherwise a launch of its own makes it once.
-bool normsInPrologue(int64_t programs, int64_t k);
+// What decides how operations become launches.
+graph::FuseOptions fuseOptions(Programs programs);
 kernels::Rotations chooseRotations(int64_t pairs, Programs programs);
 kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPlace,
                          Programs programs);
-kernels::KvWrite chooseKvWrite(const graph::PoolShape &shape, kernel::Element pool);
+kernels::KvAppend chooseKvAppend(graph::KvAppendOp op);
 
 struct AttentionShape {
   int64_t kvHeads = 0, groupHeads = 0, headDim = 0, pageRows = 0;

@@ -7,7 +7,6 @@
 #include "engine/lowering.h"
 #include "engine/map_program.h"
 #include "engine/weights.h"
-#include "numeric/byte_blocks.h"
 #include "numeric/dot_packing.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/xxhash.h"
@@ -48,8 +47,8 @@ std::string labelOf(Operation *op) {
 
 std::string describe(Operation *op) {
   std::string text = op->getName().stripDialect().str();
-  if (auto contract = dyn_cast<graph::DotGeneralOp>(op)) {
-    auto weight = contract.getB().getDefiningOp<graph::WeightOp>();
+  if (auto matmul = dyn_cast<graph::DotGeneralOp>(op)) {
+    graph::WeightOp weight = weightOf(matmul.getB());
     if (size_t joined = weight ? weight.getTensors().size() : 1; joined > 1)
       text += " (" + std::to_string(joined) + " joined)";
   } else if (auto quantize = dyn_cast<graph::QuantizeOp>(op)) {
@@ -64,34 +63,25 @@ std::string describe(Operation *op) {
   return text;
 }
 
-void Lowering::addLaunch(Steps &steps, KernelId kernel, const std::vector<BoundArgument> &arguments,
-                         Operation *op, Value rounded) {
-  plan::Launch launch = makeLaunch(kernels_.kernel(kernel), kernel, arguments, labelOf(op));
-  kernels_.addLaunch(kernel, arguments);
-  launch.bytesMoved = movedBytes(op, rounded);
-  launch.operations = operations(op);
-  launch.covers = {describe(op)};
-  if (auto quantize = rounded ? rounded.getDefiningOp<graph::QuantizeOp>() : graph::QuantizeOp())
-    launch.covers.push_back(describe(quantize));
-  steps.push_back({std::move(launch)});
+graph::WeightOp weightOf(Value value) {
+  return graph::outerValue(value).getDefiningOp<graph::WeightOp>();
 }
 
-Value Lowering::storedForm(Value value) {
-  if (!value.hasOneUse())
-    return value;
-  auto quantize = dyn_cast<graph::QuantizeOp>(*value.user_begin());
-  if (!quantize)
-    return value;
-  done_.insert(quantize);
-  return quantize.getResult();
+void Lowering::addLaunch(Steps &steps, KernelId kernel, const std::vector<BoundArgument> &arguments,
+                         graph::LaunchOp op) {
+  plan::Launch launch =
+      makeLaunch(kernels_.kernel(kernel), kernel, arguments, labelOf(graph::mainOf(op)));
+  kernels_.addLaunch(kernel, arguments);
+  launch.bytesMoved = movedBytes(op);
+  launch.operations = operations(graph::mainOf(op));
+  for (Operation &done : op.getBody().front().without_terminator())
+    if (!isa<graph::ReshapeOp, graph::SliceOp>(done))
+      launch.covers.push_back(describe(&done));
+  steps.push_back({std::move(launch)});
 }
 
 kernel::Element elementOf(Value value) {
   return kernelElement(cast<RankedTensorType>(value.getType()).getElementType());
-}
-
-int64_t columnsOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape().back();
 }
 
 BoundView asRow(const Stored &stored) {
@@ -102,237 +92,99 @@ BoundView asColumn(const Stored &stored) {
   return {stored.buffer, stored.byteOffset, {stored.extents[0], Expr(1)}, {Expr(1), Expr(1)}};
 }
 
-std::array<BoundView, 2> Lowering::poolsByRow(Value keys, Value values) const {
-  auto byRow = [&](const Stored &pool, size_t row, size_t dim) -> BoundView {
-    const std::vector<Expr> &e = pool.extents, &s = pool.strides;
-    return {
-        pool.buffer, pool.byteOffset, {e[0], e[row], e[1], e[dim]}, {s[0], s[row], s[1], s[dim]}};
-  };
-  bool blocks = elementOf(keys).isBlock();
-  return {byRow(stored(keys), blocks ? 2 : 3, blocks ? 3 : 2), byRow(stored(values), 2, 3)};
+BoundView poolByRow(graph::KvAppendOp op, const Stored &pool) {
+  const bool transposed = op.getPart() == graph::KvPart::Keys && !elementOf(op.getPool()).isBlock();
+  const size_t row = transposed ? 3 : 2, dim = transposed ? 2 : 3;
+  const std::vector<Expr> &e = pool.extents, &s = pool.strides;
+  return {pool.buffer, pool.byteOffset, {e[0], e[row], e[1], e[dim]}, {s[0], s[row], s[1], s[dim]}};
 }
 
-// Whether a product packs the same weight: then its rows are read there, and the file's bytes stay
-// where they are.
-static bool isMultiplied(graph::WeightOp weight) {
-  return llvm::any_of(weight->getUsers(), [&](Operation *user) {
-    auto contract = dyn_cast<graph::DotGeneralOp>(user);
-    return contract && contract.getB() == weight.getResult();
-  });
+Result<Stored> Lowering::operand(Value value) {
+  if (graph::WeightOp weight = weightOf(value))
+    return directWeight(weight);
+  return stored(value);
 }
 
-Result<void> Lowering::lowerGather(graph::GatherOp op) {
-  auto weight = op.getTable().getDefiningOp<graph::WeightOp>();
-  bool packed = weight && isMultiplied(weight);
-  SINTER_ASSIGN(Stored table, packed   ? packedWeight(weight, {})
-                              : weight ? directWeight(weight)
-                                       : Result<Stored>(stored(op.getTable())));
+Result<void> Lowering::lowerGather(graph::LaunchOp launch) {
+  auto op = graph::mainOf<graph::GatherOp>(launch);
+  const bool packed = launch.getPackedTable();
+  SINTER_ASSIGN(Stored table,
+                packed ? packedWeight(weightOf(op.getTable()), {}) : operand(op.getTable()));
   kernel::Element element = elementOf(op.getTable());
   int64_t sideBySide = packed ? interleavedRows(element, options_.products()) : 1;
   SINTER_ASSIGN(KernelId kernel, kernels_.add("embed",
-                                              chooseEmbed(columnsOf(op.getTable()), element,
+                                              chooseEmbed(graph::columnsOf(op.getTable()), element,
                                                           sideBySide, options_.programs),
                                               kernels::embed));
-  Stored out = allocate(op.getResult());
-  addLaunch(steps_, kernel, {stored(op.getIndex()).view(), table.view(), out.view()}, op);
+  Stored out = allocate(launch.getResult(0));
+  addLaunch(steps_, kernel, {stored(op.getIndex()).view(), table.view(), out.view()}, launch);
   return {};
 }
 
-Result<void> Lowering::lowerNorm(graph::NormOp op) {
-  Value result = storedForm(op.getResult());
-  auto weight = op.getWeight().getDefiningOp<graph::WeightOp>();
+Result<void> Lowering::lowerNorm(graph::LaunchOp launch) {
+  auto op = graph::mainOf<graph::NormOp>(launch);
+  graph::WeightOp weight = weightOf(op.getWeight());
   if (!weight || op.getValue().getType().getRank() != 2)
     return fail(Code::Unsupported, "a norm is not of a matrix by a weight, which has no kernel");
-  SINTER_ASSIGN(KernelId kernel, kernels_.add("rms_norm",
-                                              chooseNorm(columnsOf(op.getValue()),
-                                                         elementOf(result), options_.programs),
-                                              kernels::rmsNorm, {}, freedom()));
-  SINTER_ASSIGN(Stored gain, directWeight(weight));
-  Stored out = allocate(result);
-  BoundArgument x = stored(op.getValue()).view(), eps = f32Scalar(op.getEps().convertToFloat());
-  Steps steps;
-  addLaunch(steps, kernel, {x, asRow(gain), out.view(), eps}, op, result);
-  if (isMadeByItsReader(result))
-    norms_[result] = {op, std::move(steps), x, {asRow(gain), eps}};
-  else
-    llvm::move(steps, std::back_inserter(steps_));
-  return {};
-}
-
-// Products of one row over threads may make their own.
-bool Lowering::isMadeByItsReader(Value norm) {
-  return options_.programs == Programs::Threads && norm.hasOneUse() && !outputs_.contains(norm) &&
-         isa<graph::DotGeneralOp>(*norm.user_begin());
-}
-
-// The norm of generated rows as floats, whatever those of prompts are rounded to.
-Result<BoundArgument> Lowering::unroundedNorm(const Norm &norm, Steps &steps) {
-  graph::NormOp op = norm.op;
-  RankedTensorType type = op.getResult().getType();
   SINTER_ASSIGN(KernelId kernel,
                 kernels_.add("rms_norm",
-                             chooseNorm(columnsOf(op.getResult()), kernel::F32, options_.programs),
+                             chooseNorm(graph::columnsOf(op.getValue()),
+                                        elementOf(launch.getResult(0)), options_.programs),
                              kernels::rmsNorm, {}, freedom()));
-  Expr bytes = plan::mul(bytesOf(type), plan::symbol(symbols_.at("G")));
-  std::string name = "temp." + std::to_string(plan_.buffers.size());
-  Stored out = makeStored(addBuffer(std::move(name), BufferKind::Temp, std::move(bytes)), type);
-  addLaunch(steps, kernel, {norm.source, norm.parameters[0], out.view(), norm.parameters[1]}, op);
-  return out.view();
+  SINTER_ASSIGN(Stored gain, directWeight(weight));
+  SINTER_ASSIGN(Stored x, operand(op.getValue()));
+  Stored out = allocate(launch.getResult(0));
+  addLaunch(steps_, kernel,
+            {x.view(), asRow(gain), out.view(), f32Scalar(op.getEps().convertToFloat())}, launch);
+  return {};
 }
 
 // Operands of a map but for those that a kernel holds as tiles.
-std::vector<BoundArgument> Lowering::mapOperands(graph::MapOp map, ValueRange tiles) {
+Result<std::vector<BoundArgument>> Lowering::mapOperands(graph::MapOp map, ValueRange tiles) {
   std::vector<BoundArgument> arguments;
   SmallVector<Value> held(tiles);
-  for (Value operand : map.getValues())
-    if (auto *tile = llvm::find(held, operand); tile != held.end())
+  for (Value value : map.getValues()) {
+    if (auto *tile = llvm::find(held, value); tile != held.end()) {
       held.erase(tile); // a map may read the same value again
-    else
-      arguments.push_back(stored(operand).view());
+      continue;
+    }
+    SINTER_ASSIGN(const Stored read, operand(value));
+    arguments.push_back(read.view());
+  }
   return arguments;
 }
 
-// Columns of one program of a product that ends so.
-static int64_t programColumns(const kernels::Gemm &p, const Epilogue &epilogue, RowBucket rows,
-                              Programs programs) {
-  if (rows == RowBucket::One && epilogue.blockColumnsOfOne)
-    return epilogue.blockColumnsOfOne;
-  if (epilogue.blockColumns)
-    return epilogue.blockColumns;
-  if (p.sink.columns)
-    return columnsInParts(p, p.sink.columns, programs);
-  return static_cast<int64_t>(llvm::alignTo(p.blockN, epilogue.columnMultiple));
-}
-
-Result<void> Lowering::lowerContract(graph::DotGeneralOp op) {
-  auto weight = op.getB().getDefiningOp<graph::WeightOp>();
-  if (!weight || !op.isLinear() || op.getA().getType().getRank() != 2)
-    return fail(Code::Unsupported,
-                "a matmul is not of rows [M, K] with a weight [N, K], which has no kernel");
-  SINTER_ASSIGN(Epilogue epilogue, epilogueOf(op));
-  SINTER_ASSIGN(Stored matrix, packedWeight(weight, epilogue.rowOrder));
-  auto made = norms_.find(op.getA());
-  Norm *norm = made != norms_.end() ? &made->second : nullptr;
-  auto emit = [&](RowBucket rows) -> Result<Steps> {
-    const bool single = norm && rows == RowBucket::One; // unrounded
-    kernels::Gemm p =
-        chooseGemm(single ? kernel::F32 : elementOf(op.getA()), elementOf(op.getB()),
-                   columnsOf(op.getResult()), columnsOf(op.getA()), rows, options_.products());
-    p.sink = epilogue.sink;
-    p.blockN = programColumns(p, epilogue, rows, options_.programs);
-    const bool own = single && normsInPrologue(llvm::divideCeil(p.n, p.blockN), p.k);
-    Steps steps;
-    BoundArgument left = own ? norm->source : BoundArgument(stored(op.getA()).view());
-    if (single && !own) {
-      SINTER_ASSIGN(left, unroundedNorm(*norm, steps));
-    } else if (norm && !own) {
-      steps = norm->steps;
-    }
-    std::vector<BoundArgument> arguments = {left, matrix.view()};
-    std::string variant = epilogue.text;
-    llvm::append_range(arguments, epilogue.arguments);
-    if (own) {
-      p.prologue = kernels::rmsNormSlot(elementOf(norm->op.getWeight()), p.k);
-      llvm::append_range(arguments, norm->parameters);
-      variant = variant.empty() ? " norm" : " norm+" + variant.substr(1);
-    }
-    const bool roundsInKernel = !p.a.isBlock() && p.b.isBlock() && p.activation.isBlock();
-    activations_[rows].insert(plainName(roundsInKernel ? p.activation : p.a));
-    p.constantB = true;
-    if (options_.programs == Programs::Threads) {
-      growTile(p, options_.sharedBytes, epilogue.blockColumns == 0);
-      fitStep(p, options_.sharedBytes);
-    } else {
-      joinRows(p);
-    }
-    SINTER_ASSIGN(KernelId kernel, kernels_.add("gemm", p, kernels::gemm, variant,
-                                                {freedom().blocks, epilogue.blockColumns == 0,
-                                                 epilogue.columnMultiple}));
-    addLaunch(steps, kernel, arguments, op);
-    auto &launch = std::get<plan::Launch>(steps.back().op);
-    RankedTensorType read = single ? norm->op.getValue().getType() : op.getA().getType();
-    launch.bytesMoved =
-        plan::add(plan::add(bytesOf(read), bytesOf(weight.getResult().getType())), epilogue.bytes);
-    if (own)
-      launch.covers.insert(launch.covers.begin(), describe(norm->op));
-    llvm::append_range(launch.covers, epilogue.covers);
-    return steps;
-  };
-  SINTER_ASSIGN(Steps many, emit(RowBucket::Many));
-  SINTER_ASSIGN(Steps one, emit(RowBucket::One));
-  // A processor of tasks makes the same bits either way; threads share K out by the row's phase.
-  if (options_.programs == Programs::Threads) {
-    steps_.push_back({plan::If{inPrompts(), std::move(many), std::move(one)}});
-    return {};
-  }
-  SINTER_ASSIGN(Steps few, emit(RowBucket::Few));
-  steps_.push_back(byRows(extentOf(op.getA().getType(), 0), many, few, one));
-  return {};
-}
-
-// Those of the steps that are for so many rows.
-plan::Step Lowering::byRows(const Expr &rows, const Steps &many, const Steps &few,
-                            const Steps &one) {
-  auto moreThan = [&](int64_t most) { return plan::maxOf(plan::add(rows, Expr(-most)), Expr(0)); };
-  plan::Step below{plan::If{moreThan(1), few, one}};
-  return few == many ? below : plan::Step{plan::If{moreThan(kFewRows), many, {below}}};
-}
-
-// 0 where rows were generated.
-Expr Lowering::inPrompts() const {
-  return plan::add(Expr(1), plan::mul(plan::symbol(symbols_.at("G")), Expr(-1)));
-}
-
-Result<void> Lowering::lowerMap(graph::MapOp op) {
-  Value result = storedForm(op.getResult());
+Result<void> Lowering::lowerMap(graph::LaunchOp launch) {
+  auto op = graph::mainOf<graph::MapOp>(launch);
   RankedTensorType type = op.getResult().getType();
   if (type.getRank() != 2 || type.isDynamicDim(1))
     return fail(Code::Unsupported, "a map is not of matrices, which has no kernel");
   SINTER_ASSIGN(MapProgram program, readMap(op));
-  kernels::QuantizeRows p =
-      chooseStream(columnsOf(op.getResult()), elementOf(result), options_.programs);
-  p.prologue = mapSlot(program, 0, columnsOf(op.getResult()));
+  kernels::QuantizeRows p = chooseStream(graph::columnsOf(op.getResult()),
+                                         elementOf(launch.getResult(0)), options_.programs);
+  p.prologue = mapSlot(program, 0, graph::columnsOf(op.getResult()));
   SINTER_ASSIGN(KernelId kernel,
                 kernels_.add("map", p, kernels::quantizeRows, " " + program.text(), freedom()));
-  std::vector<BoundArgument> arguments = {stored(op.getValues()[0]).view(),
-                                          allocate(result).view()};
-  llvm::append_range(arguments, mapOperands(op, op.getValues().take_front()));
-  addLaunch(steps_, kernel, arguments, op, result);
+  SINTER_ASSIGN(const Stored first, operand(op.getValues()[0]));
+  std::vector<BoundArgument> arguments = {first.view(), allocate(launch.getResult(0)).view()};
+  SINTER_ASSIGN(const std::vector<BoundArgument> others,
+                mapOperands(op, op.getValues().take_front()));
+  llvm::append_range(arguments, others);
+  addLaunch(steps_, kernel, arguments, launch);
   return {};
 }
 
-Result<void> Lowering::lowerQuantize(graph::QuantizeOp op) {
+Result<void> Lowering::lowerQuantize(graph::LaunchOp launch) {
+  auto op = graph::mainOf<graph::QuantizeOp>(launch);
   SINTER_ASSIGN(KernelId kernel,
                 kernels_.add("quantize_rows",
-                             chooseStream(columnsOf(op.getValue()), elementOf(op.getResult()),
-                                          options_.programs),
+                             chooseStream(graph::columnsOf(op.getValue()),
+                                          elementOf(op.getResult()), options_.programs),
                              kernels::quantizeRows, {}, freedom()));
-  Stored out = allocate(op.getResult());
-  addLaunch(steps_, kernel, {stored(op.getValue()).view(), out.view()}, op);
+  SINTER_ASSIGN(const Stored in, operand(op.getValue()));
+  Stored out = allocate(launch.getResult(0));
+  addLaunch(steps_, kernel, {in.view(), out.view()}, launch);
   return {};
-}
-
-// Whether nothing but its one reader sees the memory of `value`.
-bool Lowering::ownsMemory(Value value) {
-  if (!value.hasOneUse() || outputs_.contains(value))
-    return false;
-  if (auto reshape = value.getDefiningOp<graph::ReshapeOp>())
-    return ownsMemory(reshape.getValue());
-  auto slice = value.getDefiningOp<graph::SliceOp>();
-  Value whole = slice ? slice.getValue() : value;
-  if (isa<graph::InputOp, graph::StateOp, graph::KvAppendOp>(whole.getDefiningOp()))
-    return false;
-  if (!slice)
-    return true;
-  if (isa<graph::ReshapeOp, graph::SliceOp>(whole.getDefiningOp()))
-    return false; // memory that others may see under another shape
-  int64_t first = slice.getOffset(), end = first + columnsOf(slice.getResult());
-  return llvm::all_of(slice.getValue().getUsers(), [&](Operation *user) {
-    auto other = dyn_cast<graph::SliceOp>(user);
-    return other &&
-           (other == slice || static_cast<int64_t>(other.getOffset()) >= end ||
-            static_cast<int64_t>(other.getOffset()) + columnsOf(other.getResult()) <= first);
-  });
 }
 
 // Radians per position of each pair that rotates.
@@ -349,7 +201,7 @@ static std::vector<float> frequencies(graph::RopeTableOp op) {
 
 // What multiplies cosines and sines of each pair; pairs that do not rotate stay as they are.
 static std::vector<float> magnitudes(graph::RopeTableOp op) {
-  std::vector<float> values(columnsOf(op.getResult()) / 2, 1);
+  std::vector<float> values(graph::columnsOf(op.getResult()) / 2, 1);
   std::fill_n(values.begin(), op.getDims() / 2, op.getMagnitude()->convertToFloat());
   return values;
 }
@@ -373,14 +225,15 @@ static BoundView asHalves(const Stored &rotations, int64_t pairs) {
           {rotations.strides[0], Expr(pairs), Expr(1)}};
 }
 
-Result<void> Lowering::lowerRotations(graph::RopeTableOp op) {
-  const int64_t pairs = columnsOf(op.getResult()) / 2;
+Result<void> Lowering::lowerRopeTable(graph::LaunchOp launch) {
+  auto op = graph::mainOf<graph::RopeTableOp>(launch);
+  const int64_t pairs = graph::columnsOf(op.getResult()) / 2;
   kernels::Rotations p = chooseRotations(pairs, options_.programs);
   std::vector<BoundArgument> arguments = {
       asColumn(stored(op.getPositions())),
       floatTable("frequencies." + std::to_string(op.getDims()), frequencies(op))};
   if (op.getDivisors()) {
-    auto weight = op.getDivisors().getDefiningOp<graph::WeightOp>();
+    graph::WeightOp weight = weightOf(op.getDivisors());
     if (!weight)
       return fail(Code::Unsupported, "divisors of rotations are no weight, which has no kernel");
     SINTER_ASSIGN(const Stored divisors, directWeight(weight));
@@ -391,22 +244,24 @@ Result<void> Lowering::lowerRotations(graph::RopeTableOp op) {
     arguments.push_back(floatTable("magnitudes." + std::to_string(pairs), magnitudes(op)));
     p.scaled = true;
   }
-  arguments.push_back(asHalves(allocate(op.getResult()), pairs));
+  arguments.push_back(asHalves(allocate(launch.getResult(0)), pairs));
   SINTER_ASSIGN(KernelId kernel, kernels_.add("rotations", p, kernels::rotations));
-  addLaunch(steps_, kernel, arguments, op);
+  addLaunch(steps_, kernel, arguments, launch);
   return {};
 }
 
-Result<void> Lowering::lowerRope(graph::RopeOp op) {
+Result<void> Lowering::lowerRope(graph::LaunchOp launch) {
+  auto op = graph::mainOf<graph::RopeOp>(launch);
   RankedTensorType type = op.getValue().getType();
   int64_t heads = type.getDimSize(1), headDim = type.getDimSize(2);
   bool halves = op.getPairing() == graph::Pairing::Halves;
-  bool inPlace = ownsMemory(op.getValue());
+  bool inPlace = launch.getInPlace();
   SINTER_ASSIGN(KernelId kernel,
                 kernels_.add("rope", chooseRope(heads, headDim, halves, inPlace, options_.programs),
                              kernels::rope));
-  Stored in = stored(op.getValue());
-  Stored out = inPlace ? stored_[op.getResult()] = in : allocate(op.getResult());
+  SINTER_ASSIGN(const Stored in, operand(op.getValue()));
+  Value result = launch.getResult(0);
+  Stored out = inPlace ? stored_[result] = in : allocate(result);
   int64_t inner = halves ? headDim / 2 : 2;
   auto pairs = [&](const Stored &s) {
     return BoundView{s.buffer,
@@ -417,34 +272,21 @@ Result<void> Lowering::lowerRope(graph::RopeOp op) {
   std::vector<BoundArgument> arguments = {pairs(in), asHalves(stored(op.getTable()), headDim / 2)};
   if (!inPlace)
     arguments.push_back(pairs(out));
-  addLaunch(steps_, kernel, arguments, op);
+  addLaunch(steps_, kernel, arguments, launch);
   return {};
 }
 
-bool canBePool(RankedTensorType values) {
-  const BlockFormat *format = tile::blockFormatOf(values.getElementType());
-  if (!format)
-    return values.getElementType().isF16() || values.getElementType().isBF16();
-  return byteBlocks(*format) && graph::poolShapeOf(values).dim % format->blockLength == 0;
-}
-
-Result<void> Lowering::lowerScatter(graph::KvAppendOp op) {
-  RankedTensorType pool = op.getValuePool().getType();
-  if (!canBePool(pool))
+Result<void> Lowering::lowerKvAppend(graph::LaunchOp launch) {
+  auto op = graph::mainOf<graph::KvAppendOp>(launch);
+  if (!graph::canStore(op))
     return fail(Code::Unsupported,
-                "the KV state is " + plainName(elementOf(op.getValuePool())) +
+                "the KV state is " + plainName(elementOf(op.getPool())) +
                     ", expected f16, bf16 or whole blocks that kernels round to");
-  SINTER_ASSIGN(KernelId kernel,
-                kernels_.add("kv_write",
-                             chooseKvWrite(graph::poolShapeOf(pool), elementOf(op.getValuePool())),
-                             kernels::kvWrite));
-  stored_[op.getNewKeys()] = stored(op.getKeyPool());
-  stored_[op.getNewValues()] = stored(op.getValuePool());
-  auto [keys, values] = poolsByRow(op.getKeyPool(), op.getValuePool());
-  addLaunch(steps_, kernel,
-            {stored(op.getKeys()).view(), stored(op.getValues()).view(),
-             stored(op.getSlots()).view(), keys, values},
-            op);
+  SINTER_ASSIGN(KernelId kernel, kernels_.add("kv_append", chooseKvAppend(op), kernels::kvAppend));
+  const Stored pool = stored_[launch.getResult(0)] = stored(op.getPool());
+  SINTER_ASSIGN(const Stored rows, operand(op.getRows()));
+  addLaunch(steps_, kernel, {rows.view(), stored(op.getSlots()).view(), poolByRow(op, pool)},
+            launch);
   return {};
 }
 
@@ -472,8 +314,10 @@ void Lowering::lowerSlice(graph::SliceOp op) {
 void Lowering::lowerEdge(Operation &op) {
   auto edge = [&](StringRef name, Value value, BufferKind kind) {
     auto type = cast<RankedTensorType>(value.getType());
-    stored_[value] = makeStored(addBuffer(name.str(), kind, bytesOf(type)), type);
-    done_.insert(&op);
+    auto [found, isNew] = named_.try_emplace((kindName(kind) + (" " + name)).str());
+    if (isNew) // otherwise another phase's too
+      found->second = addBuffer(name.str(), kind, bytesOf(type));
+    stored_[value] = makeStored(found->second, type);
   };
   if (auto input = dyn_cast<graph::InputOp>(op))
     edge(input.getName(), input.getResult(), BufferKind::Input);
@@ -481,27 +325,35 @@ void Lowering::lowerEdge(Operation &op) {
     edge(state.getName(), state.getResult(), BufferKind::State);
 }
 
+Result<void> Lowering::lowerLaunch(graph::LaunchOp launch) {
+  using Lower = Result<void> (Lowering::*)(graph::LaunchOp);
+  static const llvm::StringMap<Lower> table = {
+      {"gather", &Lowering::lowerGather},       {"norm", &Lowering::lowerNorm},
+      {"matmul", &Lowering::lowerMatmul},       {"map", &Lowering::lowerMap},
+      {"quantize", &Lowering::lowerQuantize},   {"rope_table", &Lowering::lowerRopeTable},
+      {"rope", &Lowering::lowerRope},           {"kv_append", &Lowering::lowerKvAppend},
+      {"attention", &Lowering::lowerAttention},
+  };
+  auto found = table.find(launch.getKernel());
+  if (found == table.end())
+    return fail(Code::Unsupported, "operation '" +
+                                       graph::mainOf(launch)->getName().getStringRef().str() +
+                                       "' has no kernel");
+  return (this->*found->second)(launch);
+}
+
 Result<void> Lowering::lower(Operation &op) {
-  if (done_.contains(&op))
-    return {};
   return llvm::TypeSwitch<Operation *, Result<void>>(&op)
+      .Case<graph::InputOp, graph::StateOp>([](auto) { return Result<void>(); }) // before all else
       .Case([&](graph::WeightOp) { return Result<void>(); }) // packed as its readers want it
       .Case([&](graph::OutputOp) { return Result<void>(); }) // named when its value is stored
       .Case([&](graph::ReshapeOp o) { return lowerReshape(o), Result<void>(); })
       .Case([&](graph::SliceOp o) { return lowerSlice(o), Result<void>(); })
-      .Case([&](graph::GatherOp o) { return lowerGather(o); })
-      .Case([&](graph::NormOp o) { return lowerNorm(o); })
-      .Case([&](graph::DotGeneralOp o) { return lowerContract(o); })
-      .Case([&](graph::MapOp o) { return lowerMap(o); })
-      .Case([&](graph::QuantizeOp o) { return lowerQuantize(o); })
-      .Case([&](graph::RopeTableOp o) { return lowerRotations(o); })
-      .Case([&](graph::RopeOp o) { return lowerRope(o); })
-      .Case([&](graph::KvAppendOp o) { return lowerScatter(o); })
-      .Case([&](graph::PagedAttentionOp o) { return lowerAttend(o); })
+      .Case([&](graph::LaunchOp o) { return lowerLaunch(o); })
       .Case([&](func::ReturnOp) { return Result<void>(); })
       .Default([&](Operation *o) -> Result<void> {
         return fail(Code::Unsupported,
-                    "operation '" + o->getName().getStringRef().str() + "' has no kernel");
+                    "operation '" + o->getName().getStringRef().str() + "' is in no launch");
       });
 }
 
@@ -520,23 +372,42 @@ void Lowering::describeActivations() {
                                          one + (byPhase ? " of generated tokens" : " of one");
 }
 
-Result<plan::Plan> Lowering::run(func::FuncOp function) {
-  Result<void> outputs;
-  function.walk([&](graph::OutputOp op) {
-    Operation *maker = op.getValue().getDefiningOp();
-    if (!maker ||
-        isa<graph::InputOp, graph::StateOp, graph::WeightOp, graph::ReshapeOp, graph::SliceOp>(
-            maker))
-      outputs = fail(Code::Unsupported, "output '" + op.getName().str() +
-                                            "' is no computed tensor, which has no form");
+Result<void> Lowering::nameOutputs(func::FuncOp function) {
+  for (graph::OutputOp op : function.getOps<graph::OutputOp>()) {
+    auto launch = op.getValue().getDefiningOp<graph::LaunchOp>();
+    if (!launch || graph::runs<graph::KvAppendOp>(launch))
+      return fail(Code::Unsupported,
+                  "output '" + op.getName().str() + "' is no computed tensor, which has no form");
     outputs_[op.getValue()] = op.getName().str();
-  });
-  SINTER_TRY(std::move(outputs));
+  }
+  return {};
+}
+
+// Steps of the function's phase are done where the step has that phase, and have memory only then.
+Result<Lowering::Steps> Lowering::lowerFunction(func::FuncOp function) {
+  auto phase = function->getAttrOfType<StringAttr>(graph::kPhaseName);
+  const Expr decode = phase ? plan::symbol(symbols_.at("G")) : Expr(1);
+  phase_ = phase && phase.getValue() == graph::kPrefillPhase
+               ? plan::add(Expr(1), plan::mul(decode, Expr(-1)))
+               : decode;
+  SINTER_TRY(nameOutputs(function));
   for (Operation &op : function.getBody().front())
     lowerEdge(op);
   for (Operation &op : function.getBody().front())
     SINTER_TRY(lower(op));
-  plan_.procedures.push_back({function.getSymName().str(), std::move(steps_)});
+  return std::exchange(steps_, {});
+}
+
+Result<plan::Plan> Lowering::run(ModuleOp module) {
+  auto functions = module.getOps<func::FuncOp>();
+  SINTER_ASSIGN(Steps steps, lowerFunction(*functions.begin()));
+  if (auto decode = module.lookupSymbol<func::FuncOp>(graph::kDecodePhase)) {
+    SINTER_ASSIGN(Steps ofDecode, lowerFunction(decode));
+    plan::If byPhase{plan::symbol(symbols_.at("G")), std::move(ofDecode), std::move(steps)};
+    steps = {};
+    steps.push_back({std::move(byPhase)});
+  }
+  plan_.procedures.push_back({"step", std::move(steps)});
   describeActivations();
   return std::move(plan_);
 }

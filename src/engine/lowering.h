@@ -4,10 +4,11 @@
 #include "engine/kernel_choice.h"
 #include "engine/kernel_set.h"
 #include "engine/launch.h"
-#include "graph/graph.h"
+#include "graph/fuse/launch.h"
 #include "kernels/slots.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <optional>
 #include <set>
 
 namespace sinter::engine {
@@ -41,64 +42,52 @@ std::string labelOf(mlir::Operation *op);
 // "quantize to q8a".
 std::string describe(mlir::Operation *op);
 kernel::Element elementOf(mlir::Value value);
-int64_t columnsOf(mlir::Value value);
+// The weight that a launch's body, or an operation outside of one, reads; null where it is none.
+graph::WeightOp weightOf(mlir::Value value);
 // A tensor of one dimension as one row, or as one column.
 BoundView asRow(const Stored &stored);
 BoundView asColumn(const Stored &stored);
-
-// Whether there are kernels that write to such a pool.
-bool canBePool(mlir::RankedTensorType values);
+// A pool of keys or values as [pages, rows, heads, headDim].
+BoundView poolByRow(graph::KvAppendOp op, const Stored &pool);
 // What one position takes of a pool of values, and of one of keys.
 mlir::RankedTensorType rowOfPool(mlir::RankedTensorType values);
 
-struct HeadsOfContract; // epilogues.cpp
-
-// What a contraction's launch does with its result, and how its weight's rows lie for that.
+// What a matmul's launch does with its result.
 struct Epilogue {
   kernels::Sink sink;
-  std::string text; // what the sink does, for kernel keys
-  std::vector<plan::RowSegment> rowOrder;
-  int64_t blockColumns = 0;             // of one program; 0: the kernel's choice, in
-  int64_t columnMultiple = 1;           // multiples of this
-  int64_t blockColumnsOfOne = 0;        // of a program of one row; 0: as of others
+  std::string text;                     // what the sink does, for kernel keys
+  int64_t headColumns = 0;              // of a head, where a program holds one; else 0
+  int64_t columns = 1;                  // of whose multiples a program has
   std::vector<BoundArgument> arguments; // after a and b
-  plan::Expr bytes;                     // that they move
-  std::vector<std::string> covers;      // graph operations, in order
 };
 
-// Lowers one function. Use: construct, run() once.
+// Lowers launches: each becomes one step, or an `if` over the M buckets that it names. Use:
+// construct, run() once.
 class Lowering {
 public:
   Lowering(KernelSet &kernels, const LoweringOptions &options);
 
-  // Symbols, buffers and the procedure named as the function; kernels are in the set. Unsupported:
-  // an operation, format or shape without a kernel; the message names what it is.
-  Result<plan::Plan> run(mlir::func::FuncOp function);
+  // Symbols, buffers and procedure `step` of a fused module (graph/fuse), whose functions are one,
+  // or prefill and decode; kernels are in the set. Unsupported: an operation, format or shape
+  // without a kernel; the message names what it is.
+  Result<plan::Plan> run(mlir::ModuleOp module);
 
 private:
   using Steps = std::vector<plan::Step>;
-  // A norm whose only reader is a contraction.
-  struct Norm {
-    graph::NormOp op;
-    Steps steps; // that make the whole of it
-    BoundArgument source;
-    std::vector<BoundArgument> parameters;
-  };
 
+  Result<void> nameOutputs(mlir::func::FuncOp function);
+  Result<Steps> lowerFunction(mlir::func::FuncOp function);
   void lowerEdge(mlir::Operation &op);
   Result<void> checkFormat(mlir::Type element, const std::string &tensor) const;
   Result<void> lower(mlir::Operation &op);
-  Result<void> lowerGather(graph::GatherOp op);
-  Result<void> lowerNorm(graph::NormOp op);
-  bool isMadeByItsReader(mlir::Value norm);
-  Result<BoundArgument> unroundedNorm(const Norm &norm, Steps &steps);
-  Result<void> lowerContract(graph::DotGeneralOp op);
-  Result<void> lowerMap(graph::MapOp op);
-  Result<void> lowerQuantize(graph::QuantizeOp op);
-  Result<void> lowerRotations(graph::RopeTableOp op);
-  Result<void> lowerRope(graph::RopeOp op);
-  Result<void> lowerScatter(graph::KvAppendOp op);
-  plan::Expr inPrompts() const;
+  Result<void> lowerLaunch(graph::LaunchOp launch);
+  Result<void> lowerGather(graph::LaunchOp launch);
+  Result<void> lowerNorm(graph::LaunchOp launch);
+  Result<void> lowerMap(graph::LaunchOp launch);
+  Result<void> lowerQuantize(graph::LaunchOp launch);
+  Result<void> lowerRopeTable(graph::LaunchOp launch);
+  Result<void> lowerRope(graph::LaunchOp launch);
+  Result<void> lowerKvAppend(graph::LaunchOp launch);
   static plan::Step byRows(const plan::Expr &rows, const Steps &many, const Steps &few,
                            const Steps &one);
   // Block sizes of tasks on cores may be chosen; threads of a block share sums by theirs.
@@ -106,13 +95,9 @@ private:
   void lowerReshape(graph::ReshapeOp op);
   void lowerSlice(graph::SliceOp op);
 
-  // The value that a kernel for `value` stores: its rounded form where nothing else reads it.
-  mlir::Value storedForm(mlir::Value value);
-
   // lowering_attention.cpp
   struct Attend;
-  Result<void> lowerAttend(graph::PagedAttentionOp op);
-  mlir::Value attendedForm(mlir::Value value);
+  Result<void> lowerAttention(graph::LaunchOp launch);
   kernels::Attention attentionOf(const Attend &a, RowBucket rows) const;
   Result<Steps> attendWhole(const Attend &a, const kernels::Attention &p);
   Result<Steps> attendSingle(const Attend &a);
@@ -123,15 +108,13 @@ private:
   void setSpanCosts(const Attend &a, const kernels::Attention &p, Steps &steps);
   plan::Expr singleRows(const Attend &a);
 
-  // epilogues.cpp: what follows a contraction and is done on its tiles
-  Result<Epilogue> epilogueOf(graph::DotGeneralOp op);
-  Result<std::optional<Epilogue>> mapEpilogue(graph::DotGeneralOp op);
-  Result<std::optional<Epilogue>> headEpilogue(graph::DotGeneralOp op);
-  std::optional<HeadsOfContract> headsOf(graph::DotGeneralOp op) const;
-  bool takeAll(graph::KvAppendOp scatter) const;
-  void bindHeads(HeadsOfContract &match, Epilogue &epilogue);
-  Epilogue plainEpilogue(graph::DotGeneralOp op);
-  bool ownsMemory(mlir::Value value);
+  // lowering_matmul.cpp
+  Result<void> lowerMatmul(graph::LaunchOp launch);
+  Result<Steps> matmulOf(graph::LaunchOp launch, RowBucket rows, const Epilogue &epilogue,
+                         const Stored &matrix);
+  Result<Epilogue> epilogueOf(graph::LaunchOp launch);
+  Result<Epilogue> mapEpilogue(graph::LaunchOp launch, graph::MapOp map);
+  Result<Epilogue> qkvEpilogue(graph::LaunchOp launch);
 
   // memory.cpp
   plan::Expr extentOf(mlir::RankedTensorType type, int64_t axis);
@@ -143,19 +126,18 @@ private:
                                      plan::BufferKind kind);
   Stored allocate(mlir::Value value);
   Stored stored(mlir::Value value) const; // a copy: the table moves as it grows
-  // Pools of keys and of values as [pages, rows, heads, headDim].
-  std::array<BoundView, 2> poolsByRow(mlir::Value keys, mlir::Value values) const;
   Result<Stored> directWeight(graph::WeightOp op);
   Result<Stored> packedWeight(graph::WeightOp op, std::vector<plan::RowSegment> rowOrder);
   plan::BufferId constantBuffer(const std::string &name, std::vector<uint8_t> bytes);
-  std::vector<BoundArgument> mapOperands(graph::MapOp map, mlir::ValueRange tiles);
+  Result<std::vector<BoundArgument>> mapOperands(graph::MapOp map, mlir::ValueRange tiles);
+  // A tensor that kernels read as it is: of a weight, in the file's own order.
+  Result<Stored> operand(mlir::Value value);
   BoundView floatTable(const std::string &name, const std::vector<float> &values);
 
-  // A launch that does `op`; where it stores the rounded form of the result, `rounded` is that.
   void addLaunch(Steps &steps, plan::KernelId kernel, const std::vector<BoundArgument> &arguments,
-                 mlir::Operation *op, mlir::Value rounded = {});
+                 graph::LaunchOp launch);
   void describeActivations();
-  plan::Expr movedBytes(mlir::Operation *op, mlir::Value rounded);
+  plan::Expr movedBytes(graph::LaunchOp launch);
   plan::Expr keysSeen(graph::PagedAttentionOp op);
   plan::Expr operations(mlir::Operation *op);
 
@@ -167,8 +149,7 @@ private:
   std::map<std::string, plan::BufferId, std::less<>> named_; // weights and constants
   llvm::DenseMap<mlir::Value, Stored> stored_;
   llvm::DenseMap<mlir::Value, std::string> outputs_; // values that an output names
-  llvm::DenseMap<mlir::Value, Norm> norms_; // that contractions of one row make for themselves
-  llvm::DenseSet<mlir::Operation *> done_;  // lowered with an operation before them
+  plan::Expr phase_ = plan::Expr(1);                 // 1 in steps of the function's phase, else 0
   std::map<RowBucket, std::set<std::string>> activations_; // formats that meet weights
 };
 

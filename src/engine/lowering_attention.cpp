@@ -23,6 +23,7 @@ static constexpr int64_t kMostSpans = 8192;
 static constexpr int64_t kSpansOfTasks = 4;
 
 struct Lowering::Attend {
+  graph::LaunchOp launch;
   mutable graph::PagedAttentionOp op; // a handle whose getters are not const
   Value result;                       // as it is stored
   bool joined;                        // heads side by side
@@ -35,30 +36,6 @@ static AttentionShape shapeOf(graph::PagedAttentionOp op) {
   graph::PoolShape pool = graph::poolShapeOf(op.getValues().getType());
   return {pool.heads, op.getQuery().getType().getDimSize(1) / pool.heads, pool.dim, pool.rows,
           elementOf(op.getValues())};
-}
-
-// The heads of a group side by side, or one, are rounded together.
-static int64_t columnsTogether(graph::PagedAttentionOp op, Programs programs) {
-  AttentionShape shape = shapeOf(op);
-  return programs == Programs::Tasks ? shape.groupHeads * shape.headDim : shape.headDim;
-}
-
-// The rounded rows of joined heads where nothing else reads what attention makes, else `value`.
-Value Lowering::attendedForm(Value value) {
-  auto joined =
-      value.hasOneUse() ? dyn_cast<graph::ReshapeOp>(*value.user_begin()) : graph::ReshapeOp();
-  if (!joined || !joined->hasOneUse())
-    return value;
-  auto quantize = dyn_cast<graph::QuantizeOp>(*joined->user_begin());
-  if (!quantize)
-    return value;
-  auto attend = value.getDefiningOp<graph::PagedAttentionOp>();
-  const ActivationFormat *format = tile::activationFormatOf(quantize.getType().getElementType());
-  if (format && columnsTogether(attend, options_.programs) % format->scaleLength != 0)
-    return value;
-  Value rounded = storedForm(joined.getResult());
-  done_.insert(joined);
-  return rounded;
 }
 
 static std::vector<BoundArgument> listed(std::initializer_list<std::vector<BoundArgument>> parts) {
@@ -79,7 +56,7 @@ kernels::Attention Lowering::attentionOf(const Attend &a, RowBucket rows) const 
 Result<Lowering::Steps> Lowering::attendWhole(const Attend &a, const kernels::Attention &p) {
   SINTER_ASSIGN(KernelId kernel, kernels_.add("attention", p, kernels::attention));
   Steps steps;
-  addLaunch(steps, kernel, listed({a.keys, a.rows, {a.out, a.scale}}), a.op, a.result);
+  addLaunch(steps, kernel, listed({a.keys, a.rows, {a.out, a.scale}}), a.launch);
   return steps;
 }
 
@@ -96,7 +73,7 @@ static Expr minus(const Expr &a, const Expr &b) {
 // on tasks blocks are of one row if there are as many as tokens.
 Expr Lowering::singleRows(const Attend &a) {
   if (options_.programs == Programs::Threads)
-    return plan::symbol(symbols_.at("G"));
+    return phase_;
   Expr blocks = extentOf(a.op.getQueryTiles().getType(), 0),
        tokens = extentOf(a.op.getQuery().getType(), 0);
   Expr apart = plan::maxOf(minus(blocks, tokens), minus(tokens, blocks));
@@ -130,9 +107,9 @@ void Lowering::setSpanCosts(const Attend &a, const kernels::Attention &p, Steps 
                          plan::ceilDiv(plan::symbol(symbols_.at("K")), Expr(spanKeys(p))));
   Expr numbers = plan::mul(spans, Expr(p.kvHeads * p.groupHeads * (p.headDim + 2)));
   Expr bytes = plan::mul(numbers, Expr(int64_t(sizeof(float))));
-  Expr out = bytesOf(cast<RankedTensorType>(a.op.getResult().getType()));
+  Expr out = bytesOf(cast<RankedTensorType>(a.result.getType()));
   sum.bytesMoved = plan::add(minus(sum.bytesMoved, out), bytes);
-  join.bytesMoved = plan::add(bytes, bytesOf(cast<RankedTensorType>(a.result.getType())));
+  join.bytesMoved = plan::add(bytes, out);
   join.operations = plan::mul(numbers, Expr(3)); // two products and their sum
   sum.covers = {"attend span by span"};
   join.covers.front() = "join of spans";
@@ -147,8 +124,8 @@ Result<Lowering::Steps> Lowering::attendSpans(const Attend &a, kernels::Attentio
   p.joinHeads = a.joined;
   SINTER_ASSIGN(KernelId join, kernels_.add("attention_join", p, kernels::attentionJoin));
   Steps steps;
-  addLaunch(steps, sum, listed({a.keys, a.rows, sums, {a.scale}}), a.op);
-  addLaunch(steps, join, listed({sums, a.rows, {a.out}}), a.op, a.result);
+  addLaunch(steps, sum, listed({a.keys, a.rows, sums, {a.scale}}), a.launch);
+  addLaunch(steps, join, listed({sums, a.rows, {a.out}}), a.launch);
   setSpanCosts(a, p, steps);
   return steps;
 }
@@ -172,18 +149,20 @@ Result<Lowering::Steps> Lowering::attendSingle(const Attend &a) {
   return steps;
 }
 
-Result<void> Lowering::lowerAttend(graph::PagedAttentionOp op) {
-  Value result = attendedForm(op.getResult());
+Result<void> Lowering::lowerAttention(graph::LaunchOp launch) {
+  auto op = graph::mainOf<graph::PagedAttentionOp>(launch);
+  Value result = launch.getResult(0);
   Stored out = allocate(result);
-  const bool rounded = result != op.getResult();
-  const bool joined = rounded && options_.programs == Programs::Tasks;
-  if (rounded && !joined) { // rows of joined heads, seen head by head
+  const bool joins = cast<RankedTensorType>(result.getType()).getRank() == 2;
+  const bool joined = joins && options_.programs == Programs::Tasks;
+  if (joins && !joined) { // rows of joined heads, seen head by head
     const Expr row = out.strides[0];
     out.extents = extentsOf(op.getResult().getType());
     out.strides = packedStrides(out.extents);
     out.strides[0] = row;
   }
-  Attend a{op,
+  Attend a{launch,
+           op,
            result,
            joined,
            shapeOf(op),
@@ -193,9 +172,19 @@ Result<void> Lowering::lowerAttend(graph::PagedAttentionOp op) {
             asColumn(stored(op.getPositions()))},
            out.view(),
            f32Scalar(op.getScale().convertToFloat())};
-  SINTER_ASSIGN(Steps many, attendWhole(a, attentionOf(a, RowBucket::Many)));
-  SINTER_ASSIGN(Steps single, attendSingle(a));
-  steps_.push_back({plan::If{singleRows(a), std::move(single), std::move(many)}});
+  std::optional<Steps> many, single;
+  const ArrayAttr buckets = launch.getBucketsAttr();
+  for (StringRef name : buckets.getAsValueRange<StringAttr>()) {
+    if (name == graph::kPrefillBucket) {
+      SINTER_ASSIGN(many, attendWhole(a, attentionOf(a, RowBucket::Many)));
+    } else if (name == graph::kOneBucket) {
+      SINTER_ASSIGN(single, attendSingle(a));
+    }
+  }
+  if (many && single)
+    steps_.push_back({plan::If{singleRows(a), std::move(*single), std::move(*many)}});
+  else if (many || single)
+    llvm::move(many ? *many : *single, std::back_inserter(steps_));
   return {};
 }
 

@@ -87,13 +87,21 @@ Stored Lowering::allocate(Value value) {
   std::string name =
       output != outputs_.end() ? output->second : "temp." + std::to_string(plan_.buffers.size());
   BufferKind kind = output != outputs_.end() ? BufferKind::Output : BufferKind::Temp;
-  if (std::optional<Stored> rows = allocateRows(value, name, kind))
-    return stored_[value] = *rows;
-  return stored_[value] = makeStored(addBuffer(std::move(name), kind, bytesOf(type)), type);
+  if (kind == BufferKind::Output) // which another phase may have too
+    if (auto found = named_.find("output " + name); found != named_.end())
+      return stored_[value] = makeStored(found->second, type);
+  std::optional<Stored> rows = allocateRows(value, name, kind);
+  if (!rows)
+    rows = makeStored(addBuffer(name, kind, bytesOf(type)), type);
+  if (kind == BufferKind::Output)
+    named_["output " + name] = rows->buffer;
+  else
+    plan_.buffers.back().bytes = plan::mul(plan_.buffers.back().bytes, phase_);
+  return stored_[value] = *rows;
 }
 
 Stored Lowering::stored(Value value) const {
-  auto found = stored_.find(value);
+  auto found = stored_.find(graph::outerValue(value));
   SINTER_CHECK(found != stored_.end());
   return found->second;
 }
@@ -181,32 +189,36 @@ RankedTensorType rowOfPool(RankedTensorType values) {
   return RankedTensorType::get({shape.heads, shape.dim}, values.getElementType());
 }
 
-// Bytes of the operands and results, each once; of tables and pools the rows that are read. With
-// `rounded` that is what is stored.
-Expr Lowering::movedBytes(Operation *op, Value rounded) {
-  Expr total(0);
-  auto attend = dyn_cast<graph::PagedAttentionOp>(op);
-  auto count = [&](Value value) {
-    auto type = cast<RankedTensorType>(value.getType());
-    Expr bytes = bytesOf(type);
-    if (value.getDefiningOp<graph::StateOp>() || value.getDefiningOp<graph::KvAppendOp>()) {
-      if (!attend)
-        return;
+// Bytes of the operands and results, each once; of tables and pools the rows that are read or
+// written.
+Expr Lowering::movedBytes(graph::LaunchOp launch) {
+  llvm::DenseMap<Value, Expr> inPart; // of which fewer bytes move than there are
+  for (Operation &op : launch.getBody().front()) {
+    if (auto attend = dyn_cast<graph::PagedAttentionOp>(op)) {
       RankedTensorType row = rowOfPool(attend.getValues().getType());
-      bytes = plan::mul(plan::symbol(symbols_.at("K")), bytesOf(row));
+      inPart[attend.getKeys()] = inPart[attend.getValues()] =
+          plan::mul(plan::symbol(symbols_.at("K")), bytesOf(row));
+    } else if (auto append = dyn_cast<graph::KvAppendOp>(op)) {
+      RankedTensorType rows = append.getRows().getType();
+      auto row = RankedTensorType::get(rows.getShape().drop_front(),
+                                       append.getPool().getType().getElementType());
+      inPart[append.getPool()] = Expr(0);
+      inPart[append.getResult()] = plan::mul(extentOf(rows, 0), bytesOf(row));
+    } else if (auto gather = dyn_cast<graph::GatherOp>(op)) {
+      RankedTensorType table = gather.getTable().getType();
+      auto row = RankedTensorType::get(table.getShape().drop_front(), table.getElementType());
+      inPart[gather.getTable()] = plan::mul(extentOf(gather.getIndex().getType(), 0), bytesOf(row));
     }
-    if (auto gather = dyn_cast<graph::GatherOp>(op); gather && value == gather.getTable()) {
-      RankedTensorType row =
-          RankedTensorType::get(type.getShape().drop_front(), type.getElementType());
-      bytes = plan::mul(extentOf(gather.getIndex().getType(), 0), bytesOf(row));
-    }
-    total = plan::add(total, bytes);
+  }
+  Expr total(0);
+  auto count = [&](Value value) {
+    auto found = inPart.find(value);
+    total =
+        plan::add(total, found != inPart.end() ? found->second
+                                               : bytesOf(cast<RankedTensorType>(value.getType())));
   };
-  llvm::for_each(op->getOperands(), count);
-  if (rounded)
-    count(rounded);
-  else
-    llvm::for_each(op->getResults(), count);
+  llvm::for_each(launch.getBody().front().getArguments(), count);
+  llvm::for_each(launch.getBody().front().getTerminator()->getOperands(), count);
   return total;
 }
 

@@ -41,3 +41,8 @@ void loadDialects(mlir::MLIRContext &context);
 #include "graph/graph_attrs.h.inc"
 #define GET_OP_CLASSES
 #include "graph/graph_ops.h.inc"
+
+namespace sinter::graph {
+/// Extents of the pool that graph.kv_append writes.
+PoolShape poolShapeOf(KvAppendOp op);
+} // namespace sinter::graph

@@ -47,6 +47,11 @@ def Graph_Pairing : I32EnumAttr<"Pairing", "which elements of a head rotate toge
   let cppNamespace = "::sinter::graph";
 }
 
+def Graph_KvPart : I32EnumAttr<"KvPart", "which pool of the KV cache", [
+    I32EnumAttrCase<"Keys", 0, "keys">, I32EnumAttrCase<"Values", 1, "values">]> {
+  let cppNamespace = "::sinter::graph";
+}
+
 // ---- edges of the graph ----
 
 def Graph_InputOp : Graph_Op<"input", [Pure]> {
@@ -202,20 +207,18 @@ def Graph_RopeOp : Graph_Op<"rope", [Pure]> {
 }
 
 def Graph_KvAppendOp : Graph_Op<"kv_append", [Pure]> {
-  let summary = "appends the keys and values of tokens to the paged KV cache";
+  let summary = "appends the keys or the values of tokens to the paged KV cache";
   let description = [{
-    `keys` and `values` are [T, kv heads, D], `slots` i32 [T]: slot s is row s mod R of page s div R. `key_pool` is
-    [pages, kv heads, D, R], `value_pool` [pages, kv heads, R, D]; pools of a block format, whose blocks lie along D, are
-    both of the latter shape. The results are their next versions. Negative slots
-    and slots beyond the last page drop the token. Distinct tokens go to distinct slots.
+    `rows` is [T, kv heads, D], `slots` i32 [T]: slot s is row s mod R of page s div R. A pool of values is [pages, kv
+    heads, R, D]; one of keys [pages, kv heads, D, R], or of a block format, whose blocks lie along D, as one of values.
+    The result is the pool's next version. Negative slots and slots beyond the last page drop the token. Distinct
+    tokens go to distinct slots.
   }];
-  let arguments = (ins Graph_Tensor:$keys, Graph_Tensor:$values, Graph_Tensor:$slots,
-                       Graph_Tensor:$key_pool, Graph_Tensor:$value_pool);
-  let results = (outs Graph_Tensor:$new_keys, Graph_Tensor:$new_values);
+  let arguments = (ins Graph_KvPart:$part, Graph_Tensor:$rows, Graph_Tensor:$slots, Graph_Tensor:$pool);
+  let results = (outs Graph_Tensor:$result);
   let assemblyFormat = [{
-    $keys `,` $values `at` $slots `into` $key_pool `,` $value_pool attr-dict
-    `:` type($keys) `,` type($values) `,` type($slots) `into` type($key_pool) `,` type($value_pool)
-    `->` type($new_keys) `,` type($new_values)
+    $part $rows `at` $slots `into` $pool attr-dict `:` type($rows) `,` type($slots) `into` type($pool)
+    `->` type($result)
   }];
   let hasVerifier = 1;
 }
@@ -238,6 +241,35 @@ def Graph_PagedAttentionOp : Graph_Op<"paged_attention", [Pure]> {
     `,` type($query_tiles) `->` type($result)
   }];
   let hasVerifier = 1;
+}
+
+// ---- launches ----
+
+def Graph_LaunchOp : Graph_Op<"launch", [Pure, IsolatedFromAbove, SingleBlock]> {
+  let summary = "one launch of a kernel, whose body holds the operations that it does";
+  let description = [{
+    One operation of the body is what the kernel is for; the others have the attribute `slot`: "prologue" on the way into
+    it, "epilogue" on the tiles that it makes, "store" as these are written. The body's arguments are the operands.
+
+    `buckets` are the numbers of rows that the kernel is instantiated for: "prefill", "small", "one". A matmul packs the
+    rows of its weight in `row_order`: parts [first row, extent, stride, ...], digits of the row number, the first
+    fastest. A program's tile has a multiple of `columns` columns, of heads that have `head_columns`. `in_place`: the
+    result takes the first operand's memory. `packed_table`: a gather reads the packed copy that a matmul has.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Graph_Tensor>:$values,
+                       OptionalAttr<StrArrayAttr>:$buckets, OptionalAttr<ArrayAttr>:$row_order,
+                       OptionalAttr<I64Attr>:$columns, OptionalAttr<I64Attr>:$head_columns,
+                       UnitAttr:$in_place, UnitAttr:$packed_table);
+  let results = (outs Variadic<Graph_Tensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$kernel `(` $values `)` attr-dict `:` functional-type($values, $results) $body";
+  let hasVerifier = 1;
+}
+
+def Graph_ReturnOp : Graph_Op<"return", [Pure, Terminator, HasParent<"LaunchOp">]> {
+  let summary = "what a launch leaves to others";
+  let arguments = (ins Variadic<Graph_Tensor>:$values);
+  let assemblyFormat = "$values attr-dict `:` type($values)";
 }
 
 #endif

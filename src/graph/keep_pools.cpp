@@ -10,12 +10,12 @@ namespace sinter::graph {
 
 void keepPools(ModuleOp module, Type element) {
   module.walk([&](Operation *op) {
-    if (isa<StateOp, KvAppendOp>(op))
-      for (Value pool : op->getResults()) {
-        auto type = cast<RankedTensorType>(pool.getType());
-        SINTER_CHECK(type.getElementType().isF16() || type.getElementType().isBF16());
-        pool.setType(type.clone(element));
-      }
+    if (!isa<StateOp, KvAppendOp>(op))
+      return;
+    Value pool = op->getResult(0);
+    auto type = cast<RankedTensorType>(pool.getType());
+    SINTER_CHECK(type.getElementType().isF16() || type.getElementType().isBF16());
+    pool.setType(type.clone(element));
   });
 }
 

@@ -307,6 +307,13 @@ LogicalResult RopeOp::verify() {
 
 // Value pools are [pages, heads, R, D], key pools [pages, heads, D, R] or, of blocks, as value
 // pools.
+static LogicalResult verifyPool(Operation *op, RankedTensorType pool) {
+  if (pool.isDynamicDim(1) || pool.isDynamicDim(2) || pool.isDynamicDim(3))
+    return op->emitOpError() << "pool is " << pool
+                             << ", expected only the number of pages to be dynamic";
+  return success();
+}
+
 static LogicalResult verifyPools(Operation *op, RankedTensorType keys, RankedTensorType values) {
   Check check(op);
   bool blocks = isa<tile::BlockType>(keys.getElementType());
@@ -317,25 +324,29 @@ static LogicalResult verifyPools(Operation *op, RankedTensorType keys, RankedTen
   for (int64_t axis = 0; axis < 4; ++axis)
     if (failed(check.agree("key pool", keys, axis, "value pool", values, inValues[axis])))
       return failure();
-  if (keys.isDynamicDim(1) || keys.isDynamicDim(2) || keys.isDynamicDim(3))
-    return op->emitOpError() << "key pool is " << keys
-                             << ", expected only the number of pages to be dynamic";
-  return success();
+  return verifyPool(op, keys);
+}
+
+PoolShape poolShapeOf(KvAppendOp op) {
+  RankedTensorType pool = op.getPool().getType();
+  if (op.getPart() == KvPart::Keys && !isa<tile::BlockType>(pool.getElementType()))
+    return {pool.getDimSize(1), pool.getDimSize(3), pool.getDimSize(2)};
+  return poolShapeOf(pool);
 }
 
 LogicalResult KvAppendOp::verify() {
   Check check(*this);
-  RankedTensorType keys = getKeys().getType(), keyPool = getKeyPool().getType();
-  if (failed(check.rank("keys", keys, 3)) || failed(check.f32("keys", keys)) ||
-      failed(check.same("values", getValues().getType(), keys)) ||
+  RankedTensorType rows = getRows().getType(), pool = getPool().getType();
+  if (failed(check.rank("rows", rows, 3)) || failed(check.f32("rows", rows)) ||
       failed(check.indices("slots", getSlots().getType(), 1)) ||
-      failed(check.agree("keys", keys, 0, "slots", getSlots().getType(), 0)) ||
-      failed(verifyPools(*this, keyPool, getValuePool().getType())) ||
-      failed(check.agree("keys", keys, 1, "value pool", getValuePool().getType(), 1)) ||
-      failed(check.agree("keys", keys, 2, "value pool", getValuePool().getType(), 3)) ||
-      failed(check.same("new keys", getNewKeys().getType(), keyPool)))
+      failed(check.agree("rows", rows, 0, "slots", getSlots().getType(), 0)) ||
+      failed(check.rank("pool", pool, 4)) || failed(verifyPool(*this, pool)))
     return failure();
-  return check.same("new values", getNewValues().getType(), getValuePool().getType());
+  const bool transposed = getPart() == KvPart::Keys && !isa<tile::BlockType>(pool.getElementType());
+  if (failed(check.agree("rows", rows, 1, "pool", pool, 1)) ||
+      failed(check.agree("rows", rows, 2, "pool", pool, transposed ? 2 : 3)))
+    return failure();
+  return check.same("result", getResult().getType(), pool);
 }
 
 static LogicalResult verifyAttendIndices(PagedAttentionOp op, Check check) {

@@ -20,7 +20,7 @@ struct Heads {
 
 // Arguments, but for those of heads that the product does not make: rotations f32 [T, headDim]
 // (cosines, then sines), slots i32 [T] (page * pageRows + row; negative: not stored), k_pool and
-// v_pool as for KvWrite, q [T, heads, headDim]. Tiles are a head wide, or a part of one that holds
+// v_pool as for KvAppend, q [T, heads, headDim]. Tiles are a head wide, or a part of one that holds
 // whole groups with their partners; a pool of a block format has whole blocks in each group or
 // tiles a head wide.
 Sink headSink(const Heads &p);

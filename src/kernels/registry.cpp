@@ -167,7 +167,7 @@ std::vector<KernelEntry> kernelRegistry() {
       entry<Embed>("embed", "rows of a table by token id", embed),
       entry<Rotations>("rotations", "cosines and sines of positions, for rope", rotations),
       entry<Rope>("rope", "rotary positions on query or key heads", rope),
-      entry<KvWrite>("kv_write", "keys and values into page pools", kvWrite),
+      entry<KvAppend>("kv_append", "keys or values into the pages of a KV cache", kvAppend),
       entry<Attention>("attention", "paged causal attention, ragged, grouped heads", attention),
       entry<Attention>("attention_spans", "sums of attention, each span of keys apart",
                        attentionSpans),

@@ -93,23 +93,17 @@ View declareValuePool(KernelBuilder &k, Element element, int64_t kvHeads, int64_
                  element.isBlock() ? kStrided : ViewOptions());
 }
 
-static Tile toPool(const Tile &tile, const KvWrite &p) {
-  return p.pool.isBlock() ? fromF32(convert(tile, F32), p.pool) : convert(tile, p.pool);
-}
-
-void kvWrite(KernelBuilder &k, const KvWrite &p) {
-  View keys = k.in("k", p.in, {dyn, p.kvHeads, p.headDim});
-  View values = k.in("v", p.in, {dyn, p.kvHeads, p.headDim});
+void kvAppend(KernelBuilder &k, const KvAppend &p) {
+  View rows = k.in("rows", p.in, {dyn, p.kvHeads, p.headDim});
   View slots = k.in("slots", I32, {dyn});
-  View keyPool = declareKeyPool(k, p.pool, p.kvHeads, p.headDim, p.pageRows);
-  View valuePool = declareValuePool(k, p.pool, p.kvHeads, p.headDim, p.pageRows);
+  View pool = k.inout("pool", p.pool, {dyn, p.pageRows, p.kvHeads, p.headDim},
+                      p.strided || p.pool.isBlock() ? kStrided : ViewOptions());
   k.grid(slots.dim(0));
   Scalar token = k.programId(0);
 
-  Tile key = load(keys, {token, 0, 0}, {1, p.kvHeads, p.headDim});
-  Tile value = load(values, {token, 0, 0}, {1, p.kvHeads, p.headDim});
-  store(gatherRows(keyPool, slots), {token, 0, 0}, toPool(key, p));
-  store(gatherRows(valuePool, slots), {token, 0, 0}, toPool(value, p));
+  Tile row = load(rows, {token, 0, 0}, {1, p.kvHeads, p.headDim});
+  store(gatherRows(pool, slots), {token, 0, 0},
+        p.pool.isBlock() ? fromF32(convert(row, F32), p.pool) : convert(row, p.pool));
 }
 
 void visitFields(QuantizeRows &p, FieldVisitor &visitor) {
@@ -146,12 +140,13 @@ void visitFields(Rope &p, FieldVisitor &visitor) {
   visitor.flag("in_place", p.inPlace, "x is inout and there is no out");
 }
 
-void visitFields(KvWrite &p, FieldVisitor &visitor) {
-  visitor.format("in", p.in, "element type of k and v");
-  visitor.format("pool", p.pool, "element type of the pools");
-  visitor.integer("kv_heads", p.kvHeads, 1, kMaxBlock, "heads of k and v");
+void visitFields(KvAppend &p, FieldVisitor &visitor) {
+  visitor.format("in", p.in, "element type of the rows");
+  visitor.format("pool", p.pool, "element type of the pool");
+  visitor.integer("kv_heads", p.kvHeads, 1, kMaxBlock, "heads of a row");
   visitor.integer("head_dim", p.headDim, 1, kMaxBlock, "elements of a head");
   visitor.integer("page_rows", p.pageRows, 1, kMaxBlock, "tokens of a page");
+  visitor.flag("strided", p.strided, "elements of a head in the pool may lie apart");
 }
 
 } // namespace sinter::kernels

@@ -1,4 +1,4 @@
-// Kernels on rows of tokens: quantize_rows, embed, rotations, rope, kv_write.
+// Kernels on rows of tokens: quantize_rows, embed, rotations, rope, kv_append.
 #pragma once
 
 #include "kernels/fields.h"
@@ -49,13 +49,14 @@ struct Rope {
   bool inPlace = false;
 };
 
-// Scatters the keys and values of tokens into page pools. Arguments: k, v [T, kvHeads, headDim],
-// slots i32 [T] (page * pageRows + row; negative: the token is not stored), k_pool and v_pool
-// [pages, pageRows, kvHeads, headDim], both inout, the first with any strides, the second with a
-// head's elements side by side. Grid x walks T.
-struct KvWrite {
+// Appends the keys or the values of tokens to the pages of a KV cache. Arguments: rows [T, kvHeads,
+// headDim], slots i32 [T] (page * pageRows + row; negative: the token is not stored), pool [pages,
+// pageRows, kvHeads, headDim], inout; with `strided` a head's elements may lie apart, as those of
+// keys do. Grid x walks T.
+struct KvAppend {
   kernel::Element in = kernel::F32, pool = kernel::F16;
   int64_t kvHeads = 8, headDim = 64, pageRows = 64;
+  bool strided = false;
 };
 
 // The KV state of one layer as programs write to it, by slot through gatherRows.
@@ -68,12 +69,12 @@ void quantizeRows(kernel::KernelBuilder &k, const QuantizeRows &p);
 void embed(kernel::KernelBuilder &k, const Embed &p);
 void rotations(kernel::KernelBuilder &k, const Rotations &p);
 void rope(kernel::KernelBuilder &k, const Rope &p);
-void kvWrite(kernel::KernelBuilder &k, const KvWrite &p);
+void kvAppend(kernel::KernelBuilder &k, const KvAppend &p);
 
 void visitFields(QuantizeRows &p, FieldVisitor &visitor);
 void visitFields(Embed &p, FieldVisitor &visitor);
 void visitFields(Rotations &p, FieldVisitor &visitor);
 void visitFields(Rope &p, FieldVisitor &visitor);
-void visitFields(KvWrite &p, FieldVisitor &visitor);
+void visitFields(KvAppend &p, FieldVisitor &visitor);
 
 } // namespace sinter::kernels

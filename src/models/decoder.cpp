@@ -44,6 +44,11 @@ struct Rows {
   Value positions, blocks, rotations;
 };
 
+// A layer's pages of keys and of values.
+struct KvCache {
+  Value keys, values;
+};
+
 // The inputs that say where tokens are.
 struct Placement {
   Rows tokens;
@@ -80,7 +85,7 @@ private:
   Result<Value> ropeDivisors();
   Rows rowsOf(StringRef symbol, Value positions, Value blocks, Value divisors);
   Value rope(Value heads, const Rows &rows);
-  Result<graph::KvAppendOp> store(Value n, int64_t layer, const Placement &at);
+  Result<KvCache> store(Value n, int64_t layer, const Placement &at);
   Result<Value> attention(Value n, Value attending, int64_t layer, const Placement &at,
                           const Rows &rows);
   Result<Value> feedForward(Value x, int64_t layer);
@@ -187,7 +192,7 @@ Value Builder::rope(Value heads, const Rows &rows) {
 }
 
 // The KV state of a layer with the keys and values of all tokens.
-Result<graph::KvAppendOp> Builder::store(Value n, int64_t layer, const Placement &at) {
+Result<KvCache> Builder::store(Value n, int64_t layer, const Placement &at) {
   SINTER_ASSIGN(Value k, linear(n, layerTensor(layer, kKey), f_.kvHeads * f_.headDim));
   SINTER_ASSIGN(Value v, linear(n, layerTensor(layer, kValue), f_.kvHeads * f_.headDim));
   Type element = elementOf(b_.getContext(), *options_.kv);
@@ -199,8 +204,12 @@ Result<graph::KvAppendOp> Builder::store(Value n, int64_t layer, const Placement
   Value keyPool = graph::StateOp::create(b_, loc_, keyType, name + ".keys");
   Value valuePool = graph::StateOp::create(b_, loc_, valueType, name + ".values");
   Value keys = rope(reshape(k, f_.kvHeads), at.tokens);
-  return graph::KvAppendOp::create(b_, loc_, keyType, valueType, keys, reshape(v, f_.kvHeads),
-                                   at.slots, keyPool, valuePool);
+  auto append = [&](graph::KvPart part, Value rows, Value pool) -> Value {
+    return graph::KvAppendOp::create(b_, loc_, pool.getType(), part, rows, at.slots, pool);
+  };
+  Value values = reshape(v, f_.kvHeads);
+  return KvCache{append(graph::KvPart::Keys, keys, keyPool),
+                 append(graph::KvPart::Values, values, valuePool)};
 }
 
 // Of the keys and values of all tokens, which `n` has, by `attending`, those of them that are
@@ -209,12 +218,12 @@ Result<Value> Builder::attention(Value n, Value attending, int64_t layer, const 
                                  const Rows &rows) {
   int64_t columns = f_.heads * f_.headDim;
   SINTER_ASSIGN(Value q, linear(attending, layerTensor(layer, kQuery), columns));
-  SINTER_ASSIGN(graph::KvAppendOp state, store(n, layer, at));
+  SINTER_ASSIGN(const KvCache cache, store(n, layer, at));
   Value query = rope(reshape(q, f_.heads), rows);
   float scale = 1.0f / std::sqrt(static_cast<float>(f_.headDim));
   Value attended = graph::PagedAttentionOp::create(
-      b_, loc_, query.getType(), query, state.getNewKeys(), state.getNewValues(), rows.positions,
-      at.pageTable, at.lengths, rows.blocks, b_.getF32FloatAttr(scale));
+      b_, loc_, query.getType(), query, cache.keys, cache.values, rows.positions, at.pageTable,
+      at.lengths, rows.blocks, b_.getF32FloatAttr(scale));
   Value flat = graph::ReshapeOp::create(b_, loc_, rowsLike(q, columns), attended);
   return linear(flat, layerTensor(layer, kAttentionOutput), f_.width);
 }

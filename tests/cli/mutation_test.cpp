@@ -85,7 +85,7 @@ TEST_F(Mutations, OfAKernelsTextAreRefusedOrRun) {
       {"softmax", "--set", "columns=16"},
       {"gemm", "--set", "block_m=8", "--set", "block_n=16", "--set", "block_k=16"},
       {"embed"},
-      {"kv_write", "--set", "kv_heads=2", "--set", "head_dim=8", "--set", "page_rows=4"},
+      {"kv_append", "--set", "kv_heads=2", "--set", "head_dim=8", "--set", "page_rows=4"},
       {"quantize_rows"}};
   std::vector<std::string> seeds;
   for (std::vector<std::string> arguments : kernels) {

@@ -267,12 +267,6 @@ TEST(KernelChoice, TilesOfPromptsAreLargerWhereWeightsAreManyAndSharedMemoryHold
 }
 
 // Of SmolLM2 gate and up, of 8B models queries, keys and values, and the output matrix.
-TEST(KernelChoice, NormsAreMadeInProloguesThatFewProgramsRepeat) {
-  EXPECT_TRUE(normsInPrologue(48, 576));
-  EXPECT_FALSE(normsInPrologue(384, 4096));
-  EXPECT_FALSE(normsInPrologue(16032, 4096));
-}
-
 TEST(KernelChoice, BlocksOfQueriesFillTheRowsOfProductsFromRings) {
   EXPECT_EQ(chooseQueryBlock(1, 128), 128);
   EXPECT_EQ(chooseQueryBlock(3, 128), 42);

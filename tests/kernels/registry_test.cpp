@@ -57,9 +57,9 @@ TEST(KernelRegistry, AnUnknownKernelIsAnsweredWithTheKnownOnes) {
 }
 
 TEST(KernelRegistry, AnUnknownParameterIsAnsweredWithTheKnownOnes) {
-  EXPECT_EQ(define("kv_write", {{"pages", "3"}}),
-            "kernel 'kv_write' has no parameter 'pages', expected one of: in, pool, kv_heads, "
-            "head_dim, page_rows");
+  EXPECT_EQ(define("kv_append", {{"pages", "3"}}),
+            "kernel 'kv_append' has no parameter 'pages', expected one of: in, pool, kv_heads, "
+            "head_dim, page_rows, strided");
 }
 
 TEST(KernelRegistry, AnIntegerOutOfRangeIsRefused) {

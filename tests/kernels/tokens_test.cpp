@@ -120,7 +120,7 @@ TEST(Rope, HalvesOfAHeadRotateInPlace) {
   expectClose(d.x, expected, 0, 1e-6);
 }
 
-TEST(KvWrite, TokensLandInTheirSlotsAndNowhereElse) {
+TEST(KvAppend, TokensLandInTheirSlotsAndNowhereElse) {
   const int64_t pages = 3, rows = 4, heads = 2, dim = 5, tokens = 4;
   auto keys = randomFloats(tokens * heads * dim, 1), values = randomFloats(tokens * heads * dim, 2);
   std::vector<int32_t> slots = {9, -1, 0, 12}; // 12 lies behind the pool
@@ -137,9 +137,13 @@ TEST(KvWrite, TokensLandInTheirSlotsAndNowhereElse) {
   tile::HostView keysByRow = {reinterpret_cast<std::byte *>(keyPool.data()),
                               {pages, rows, heads, dim},
                               {heads * dim * rows, 1, dim * rows, rows}};
-  runKernel("kv_write", {{"kv_heads", "2"}, {"head_dim", "5"}, {"page_rows", "4"}},
-            {viewOf(keys, {tokens, heads, dim}), viewOf(values, {tokens, heads, dim}),
-             viewOf(slots, {tokens}), keysByRow, viewOf(valuePool, {pages, rows, heads, dim})});
+  kernels::Settings settings = {{"kv_heads", "2"}, {"head_dim", "5"}, {"page_rows", "4"}};
+  runKernel("kv_append", settings,
+            {viewOf(values, {tokens, heads, dim}), viewOf(slots, {tokens}),
+             viewOf(valuePool, {pages, rows, heads, dim})});
+  settings["strided"] = "true";
+  runKernel("kv_append", settings,
+            {viewOf(keys, {tokens, heads, dim}), viewOf(slots, {tokens}), keysByRow});
   EXPECT_EQ(keyPool, wantedKeys);
   EXPECT_EQ(valuePool, wantedValues);
 }

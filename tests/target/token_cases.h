@@ -142,7 +142,7 @@ inline KernelCase ropeCase(const std::string &type, int64_t pairs, bool halves, 
 // Each token has a slot of its own; some lie before or behind the pool.
 inline void prepareSlots(LaunchArguments &arguments, const Extents &extents, Random &random) {
   const auto pool = std::ranges::find_if(
-      arguments, [](const LaunchArgument &argument) { return argument.name.ends_with("_pool"); });
+      arguments, [](const LaunchArgument &argument) { return argument.name.ends_with("pool"); });
   int64_t slots = pool->shape[0] * pool->shape[1];
   std::vector<int32_t> order(slots + 2 * extents.at("T") + 8);
   std::iota(order.begin(), order.end(), static_cast<int32_t>(-extents.at("T") - 4));
@@ -151,16 +151,18 @@ inline void prepareSlots(LaunchArguments &arguments, const Extents &extents, Ran
   setIntegers(arguments, "slots", order);
 }
 
-inline KernelCase kvWriteCase(const std::string &pool, int64_t heads, int64_t dim, int64_t rows) {
+inline KernelCase kvAppendCase(const std::string &pool, int64_t heads, int64_t dim, int64_t rows,
+                               bool strided = false) {
   std::string h = std::to_string(heads), d = std::to_string(dim), r = std::to_string(rows);
-  KernelCase c{"kv_write_" + pool + "_" + sizeText({heads, dim, rows}),
-               "kv_write",
-               {{"pool", pool}, {"kv_heads", h}, {"head_dim", d}, {"page_rows", r}},
-               {{"k", {"T", h, d}},
-                {"v", {"T", h, d}},
-                {"slots", {"T"}},
-                {"k_pool", {"P", r, h, d}},
-                {"v_pool", {"P", r, h, d}}},
+  KernelCase c{"kv_append_" + pool + "_" + sizeText({heads, dim, rows}) +
+                   (strided ? "_strided" : ""),
+               "kv_append",
+               {{"pool", pool},
+                {"kv_heads", h},
+                {"head_dim", d},
+                {"page_rows", r},
+                {"strided", strided ? "true" : "false"}},
+               {{"rows", {"T", h, d}}, {"slots", {"T"}}, {"pool", {"P", r, h, d}}},
                {{"T", oddExtents(16)}, {"P", {0, 1, 3}}},
                {0, 0}};
   c.prepare = prepareSlots;
@@ -396,12 +398,12 @@ inline void addTokenCases(KernelCases &cases, const std::string &activation) {
   cases.push_back(ropeCase("f32", 7, false, true));
   cases.push_back(ropeCase("f32", 32, true, false));
   cases.push_back(ropeCase("f32", 13, true, true));
-  cases.push_back(kvWriteCase("f16", 2, 5, 4));
-  cases.push_back(kvWriteCase("f16", 3, 64, 16));
-  cases.push_back(kvWriteCase("bf16", 1, 17, 1));
-  cases.push_back(kvWriteCase("bf16", 3, 64, 16));
-  cases.push_back(kvWriteCase("q8_0", 2, 64, 4));
-  cases.push_back(kvWriteCase("q8_0", 1, 96, 3));
+  cases.push_back(kvAppendCase("f16", 2, 5, 4, true));
+  cases.push_back(kvAppendCase("f16", 3, 64, 16));
+  cases.push_back(kvAppendCase("bf16", 1, 17, 1));
+  cases.push_back(kvAppendCase("bf16", 3, 64, 16, true));
+  cases.push_back(kvAppendCase("q8_0", 2, 64, 4));
+  cases.push_back(kvAppendCase("q8_0", 1, 96, 3));
   cases.push_back(attentionCase({}));
   cases.push_back(attentionCase({.blockQueries = 4}));
   cases.push_back(attentionCase({.headDim = 5, .pageRows = 4, .blockQueries = 3, .window = 3}));

@@ -1,0 +1,259 @@
+// Lowering, matmuls: what the slots of a launch hold becomes the slots of the kernel, instance by
+// instance for the M buckets that the launch names.
+#include "tile/mlir_pch.h"
+
+#include "engine/elements.h"
+#include "engine/lowering.h"
+#include "engine/map_program.h"
+#include "engine/weights.h"
+#include "kernels/head_sink.h"
+
+using namespace mlir;
+
+namespace sinter::engine {
+
+using plan::Expr;
+using plan::KernelId;
+
+template <class Op> static Op onlyIn(graph::LaunchOp launch, StringRef slot) {
+  Op found;
+  for (Operation *op : graph::inSlot(launch, slot))
+    if (auto match = dyn_cast<Op>(op))
+      found = match;
+  return found;
+}
+
+// ---- epilogues ----
+
+// The values that a map reads as tiles: columns of the matmul's result, in their order.
+static SmallVector<Value> partsOf(graph::LaunchOp launch, graph::MapOp map) {
+  SmallVector<Value> parts;
+  for (Operation *op : graph::inSlot(launch, graph::kEpilogue))
+    if (auto slice = dyn_cast<graph::SliceOp>(op))
+      parts.push_back(slice.getResult());
+  if (parts.empty())
+    parts.push_back(graph::mainOf(launch)->getResult(0));
+  return parts;
+}
+
+Result<Epilogue> Lowering::mapEpilogue(graph::LaunchOp launch, graph::MapOp map) {
+  SINTER_ASSIGN(MapProgram program, readMap(map));
+  const SmallVector<Value> parts = partsOf(launch, map);
+  Value result = launch.getResult(0);
+  Epilogue epilogue;
+  epilogue.columns = launch.getColumns().value_or(1);
+  std::vector<uint32_t> operands;
+  for (Value part : parts)
+    operands.push_back(
+        static_cast<uint32_t>(llvm::find(map.getValues(), part) - map.getValues().begin()));
+  if (llvm::is_contained(operands, map.getValues().size()))
+    return fail(Code::Unsupported, "a map reads no columns of its matmul, which has no kernel");
+  epilogue.sink = mapSink(program, operands, graph::columnsOf(result), elementOf(result));
+  epilogue.text = " map to " + std::string(elementOf(result).name());
+  for (uint32_t operand : operands)
+    epilogue.text += " " + std::to_string(operand);
+  epilogue.text += " " + program.text();
+  if (parts.size() > 1)
+    epilogue.sink.columns = epilogue.columns;
+  epilogue.arguments = {allocate(result).view()};
+  SINTER_ASSIGN(const std::vector<BoundArgument> others, mapOperands(map, parts));
+  llvm::append_range(epilogue.arguments, others);
+  return epilogue;
+}
+
+namespace {
+// What a body makes of the columns of queries, keys and values, or some of them.
+struct Qkv {
+  graph::RopeOp query, key;
+  graph::KvAppendOp keys, values;
+
+  explicit Qkv(graph::LaunchOp launch) {
+    for (Operation &op : launch.getBody().front()) {
+      if (auto append = dyn_cast<graph::KvAppendOp>(op))
+        (append.getPart() == graph::KvPart::Keys ? keys : values) = append;
+      else if (auto rope = dyn_cast<graph::RopeOp>(op))
+        (query || !rope ? key : query) = rope;
+    }
+    if (keys && query && !key) // the only RoPE is that of keys
+      std::swap(query, key);
+  }
+  graph::RopeOp rope() const { return query ? query : key; }
+  graph::KvAppendOp append() const { return keys ? keys : values; }
+};
+} // namespace
+
+static kernels::Heads headsFor(Qkv qkv, int64_t headDim, int64_t columns) {
+  kernels::Heads p;
+  p.heads = qkv.query ? qkv.query.getValue().getType().getDimSize(1) : 0;
+  p.headDim = headDim;
+  p.group = columns < headDim ? columns / 2 : 0;
+  p.keys = qkv.keys != nullptr;
+  p.values = qkv.values != nullptr;
+  if (graph::KvAppendOp append = qkv.append()) {
+    const graph::PoolShape pool = graph::poolShapeOf(append);
+    p.kvHeads = pool.heads;
+    p.pageRows = pool.rows;
+    p.pool = elementOf(append.getPool());
+  }
+  return p;
+}
+
+static std::string textOf(const kernels::Heads &p) {
+  std::string text = " heads " + std::to_string(p.heads) + " kv_heads " +
+                     std::to_string(p.kvHeads) + " head_dim " + std::to_string(p.headDim) +
+                     " page_rows " + std::to_string(p.pageRows) + " pool " + plainName(p.pool);
+  if (p.group)
+    text += " group " + std::to_string(p.group);
+  return text + (p.keys ? "" : " no keys") + (p.values ? "" : " no values");
+}
+
+// The launch's result that a value of its body becomes; null where it is none.
+static Value resultOf(graph::LaunchOp launch, Value inner) {
+  Operation *end = launch.getBody().front().getTerminator();
+  auto found = llvm::find(end->getOperands(), inner);
+  return found == end->operand_end()
+             ? Value()
+             : launch.getResult(static_cast<unsigned>(found - end->operand_begin()));
+}
+
+Result<Epilogue> Lowering::qkvEpilogue(graph::LaunchOp launch) {
+  Qkv qkv(launch);
+  Epilogue epilogue;
+  epilogue.headColumns = launch.getHeadColumns().value_or(0);
+  epilogue.columns = launch.getColumns().value_or(epilogue.headColumns);
+  const kernels::Heads p = headsFor(qkv, epilogue.headColumns, epilogue.columns);
+  if (p.allHeads() * p.headDim != graph::columnsOf(graph::mainOf(launch)->getResult(0)))
+    return fail(Code::Unsupported,
+                "a matmul's columns are not the heads of its epilogue, which has no kernel");
+  epilogue.sink = kernels::headSink(p);
+  epilogue.text = textOf(p);
+  if (graph::RopeOp rope = qkv.rope())
+    epilogue.arguments.push_back(stored(rope.getTable()).view());
+  if (graph::KvAppendOp append = qkv.append())
+    epilogue.arguments.push_back(stored(append.getSlots()).view());
+  for (graph::KvAppendOp append : {qkv.keys, qkv.values})
+    if (append) {
+      const Stored pool = stored(append.getPool());
+      epilogue.arguments.push_back(poolByRow(append, pool));
+      if (Value result = resultOf(launch, append.getResult()))
+        stored_[result] = pool;
+    }
+  if (qkv.query)
+    epilogue.arguments.push_back(allocate(resultOf(launch, qkv.query.getResult())).view());
+  return epilogue;
+}
+
+Result<Epilogue> Lowering::epilogueOf(graph::LaunchOp launch) {
+  if (launch.getHeadColumns())
+    return qkvEpilogue(launch);
+  if (auto map = onlyIn<graph::MapOp>(launch, graph::kEpilogue))
+    return mapEpilogue(launch, map);
+  Epilogue epilogue;
+  epilogue.arguments = {allocate(launch.getResult(0)).view()};
+  return epilogue;
+}
+
+// ---- instances ----
+
+static std::vector<plan::RowSegment> rowSegments(graph::LaunchOp launch) {
+  auto number = [](int64_t value) { return static_cast<uint32_t>(value); };
+  std::vector<plan::RowSegment> segments;
+  for (const graph::RowPart &part : graph::rowOrderOf(launch)) {
+    plan::RowSegment segment{number(part.first), {}};
+    for (auto [extent, stride] : part.digits)
+      segment.modes.push_back({number(extent), number(stride)});
+    segments.push_back(std::move(segment));
+  }
+  return segments;
+}
+
+// Columns of one program.
+static int64_t programColumns(const kernels::Gemm &p, const Epilogue &epilogue, RowBucket rows,
+                              Programs programs) {
+  if (epilogue.headColumns)
+    return rows == RowBucket::One ? epilogue.columns : epilogue.headColumns;
+  if (p.sink.columns)
+    return columnsInParts(p, p.sink.columns, programs);
+  return static_cast<int64_t>(llvm::alignTo(p.blockN, epilogue.columns));
+}
+
+Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, RowBucket rows,
+                                           const Epilogue &epilogue, const Stored &matrix) {
+  auto op = graph::mainOf<graph::DotGeneralOp>(launch);
+  auto norm = onlyIn<graph::NormOp>(launch, graph::kPrologue);
+  SINTER_ASSIGN(const Stored left, operand(norm ? norm.getValue() : op.getA()));
+  kernels::Gemm p =
+      chooseGemm(elementOf(op.getA()), elementOf(op.getB()), graph::columnsOf(op.getResult()),
+                 graph::columnsOf(op.getA()), rows, options_.products());
+  p.sink = epilogue.sink;
+  p.blockN = programColumns(p, epilogue, rows, options_.programs);
+  std::vector<BoundArgument> arguments = {left.view(), matrix.view()};
+  llvm::append_range(arguments, epilogue.arguments);
+  std::string variant = epilogue.text;
+  if (norm) {
+    graph::WeightOp weight = weightOf(norm.getWeight());
+    if (!weight)
+      return fail(Code::Unsupported, "a norm's weight is no weight, which has no kernel");
+    SINTER_ASSIGN(const Stored gain, directWeight(weight));
+    p.prologue = kernels::rmsNormSlot(elementOf(norm.getWeight()), p.k);
+    llvm::append_range(arguments, std::vector<BoundArgument>{
+                                      asRow(gain), f32Scalar(norm.getEps().convertToFloat())});
+    variant = variant.empty() ? " norm" : " norm+" + variant.substr(1);
+  }
+  const bool roundsInKernel = !p.a.isBlock() && p.b.isBlock() && p.activation.isBlock();
+  activations_[rows].insert(plainName(roundsInKernel ? p.activation : p.a));
+  p.constantB = true;
+  if (options_.programs == Programs::Threads) {
+    growTile(p, options_.sharedBytes, epilogue.headColumns == 0);
+    fitStep(p, options_.sharedBytes);
+  } else {
+    joinRows(p);
+  }
+  const int64_t multiple = epilogue.headColumns ? 1 : epilogue.columns;
+  SINTER_ASSIGN(KernelId kernel,
+                kernels_.add("gemm", p, kernels::gemm, variant,
+                             {freedom().blocks, epilogue.headColumns == 0, multiple}));
+  Steps steps;
+  addLaunch(steps, kernel, arguments, launch);
+  return steps;
+}
+
+// Those of the steps that are for so many rows.
+plan::Step Lowering::byRows(const Expr &rows, const Steps &many, const Steps &few,
+                            const Steps &one) {
+  auto moreThan = [&](int64_t most) { return plan::maxOf(plan::add(rows, Expr(-most)), Expr(0)); };
+  plan::Step below{plan::If{moreThan(1), few, one}};
+  return few == many ? below : plan::Step{plan::If{moreThan(kFewRows), many, {below}}};
+}
+
+static bool has(graph::LaunchOp launch, StringRef bucket) {
+  std::optional<ArrayAttr> buckets = launch.getBuckets();
+  return buckets && llvm::is_contained(buckets->getAsValueRange<StringAttr>(), bucket);
+}
+
+Result<void> Lowering::lowerMatmul(graph::LaunchOp launch) {
+  auto op = graph::mainOf<graph::DotGeneralOp>(launch);
+  graph::WeightOp weight = weightOf(op.getB());
+  if (!weight || !op.isLinear() || op.getA().getType().getRank() != 2)
+    return fail(Code::Unsupported,
+                "a matmul is not of rows [M, K] with a weight [N, K], which has no kernel");
+  SINTER_ASSIGN(const Epilogue epilogue, epilogueOf(launch));
+  SINTER_ASSIGN(const Stored matrix, packedWeight(weight, rowSegments(launch)));
+  std::map<RowBucket, Steps> steps;
+  for (auto [bucket, rows] : {std::pair(graph::kPrefillBucket, RowBucket::Many),
+                              {graph::kOneBucket, RowBucket::One},
+                              {graph::kSmallBucket, RowBucket::Few}})
+    if (has(launch, bucket)) {
+      SINTER_ASSIGN(steps[rows], matmulOf(launch, rows, epilogue, matrix));
+    }
+  if (steps.size() == 1)
+    llvm::move(steps.begin()->second, std::back_inserter(steps_));
+  else if (steps.size() == 3)
+    steps_.push_back(byRows(extentOf(op.getA().getType(), 0), steps[RowBucket::Many],
+                            steps[RowBucket::Few], steps[RowBucket::One]));
+  else
+    return fail(Code::Unsupported, "a matmul has two buckets of rows, expected one or all three");
+  return {};
+}
+
+} // namespace sinter::engine

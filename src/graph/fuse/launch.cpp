@@ -1,0 +1,212 @@
+// Bodies of launches, and merging.
+#include "tile/mlir_pch.h"
+
+#include "base/check.h"
+#include "graph/fuse/launch.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "numeric/byte_blocks.h"
+
+using namespace mlir;
+
+namespace sinter::graph {
+
+static constexpr LaunchKernel kKernels[] = {
+    {.name = "gather", .operation = "gather"},
+    {.name = "norm", .operation = "norm", .store = true},
+    {.name = "matmul",
+     .operation = "dot_general",
+     .prologue = true,
+     .epilogue = true,
+     .store = true,
+     .buckets = true},
+    {.name = "map", .operation = "map", .store = true},
+    {.name = "quantize", .operation = "quantize"},
+    {.name = "rope_table", .operation = "rope_table"},
+    {.name = "rope", .operation = "rope"},
+    {.name = "kv_append", .operation = "kv_append"},
+    {.name = "attention", .operation = "paged_attention", .store = true, .buckets = true},
+};
+
+const LaunchKernel *launchKernelOf(Operation *op) {
+  StringRef mnemonic = op->getName().stripDialect();
+  auto *found = llvm::find_if(kKernels, [&](auto &k) { return k.operation == mnemonic; });
+  return found == std::end(kKernels) ? nullptr : found;
+}
+
+const LaunchKernel *findLaunchKernel(StringRef name) {
+  auto *found = llvm::find_if(kKernels, [&](auto &k) { return k.name == name; });
+  return found == std::end(kKernels) ? nullptr : found;
+}
+
+bool isLaunched(Operation *op) {
+  return isa<GraphDialect>(op->getDialect()) &&
+         !isa<InputOp, StateOp, WeightOp, OutputOp, ReshapeOp, SliceOp, LaunchOp, ReturnOp>(op);
+}
+
+StringRef slotOf(Operation *op) {
+  auto slot = op->getAttrOfType<StringAttr>(kSlotName);
+  return slot ? slot.getValue() : StringRef();
+}
+
+Operation *mainOf(LaunchOp launch) {
+  for (Operation &op : launch.getBody().front().without_terminator())
+    if (slotOf(&op).empty())
+      return &op;
+  return nullptr;
+}
+
+Value outerValue(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto launch = argument ? dyn_cast<LaunchOp>(argument.getOwner()->getParentOp()) : LaunchOp();
+  return launch ? launch.getOperand(argument.getArgNumber()) : value;
+}
+
+SmallVector<Operation *> inSlot(LaunchOp launch, StringRef slot) {
+  SmallVector<Operation *> ops;
+  for (Operation &op : launch.getBody().front().without_terminator())
+    if (slotOf(&op) == slot)
+      ops.push_back(&op);
+  return ops;
+}
+
+namespace {
+
+// What pieces read from outside, each value once, in order of use.
+llvm::SetVector<Value> externalOperands(ArrayRef<Piece> pieces) {
+  llvm::SetVector<Value> values;
+  llvm::SmallPtrSet<Operation *, 8> within;
+  for (const Piece &piece : pieces) {
+    for (Value operand : piece.op->getOperands())
+      if (!within.contains(operand.getDefiningOp()))
+        values.insert(operand);
+    within.insert(piece.op);
+  }
+  return values;
+}
+
+// What others than the pieces read of them.
+SmallVector<Value> externalResults(ArrayRef<Piece> pieces) {
+  llvm::SmallPtrSet<Operation *, 8> within;
+  for (const Piece &piece : pieces)
+    within.insert(piece.op);
+  SmallVector<Value> values;
+  for (const Piece &piece : pieces)
+    for (Value result : piece.op->getResults())
+      if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !within.contains(user); }))
+        values.push_back(result);
+  return values;
+}
+
+void cloneInto(OpBuilder &b, Operation *op, StringRef slot, IRMapping &values) {
+  Operation *copy = b.clone(*op, values);
+  if (!slot.empty() && slotOf(copy).empty())
+    copy->setAttr(kSlotName, b.getStringAttr(slot));
+}
+
+// A launch's body in place of it.
+void cloneBody(OpBuilder &b, LaunchOp launch, StringRef slot, IRMapping &values) {
+  mlir::Block &body = launch.getBody().front();
+  for (auto [argument, operand] : llvm::zip_equal(body.getArguments(), launch.getOperands()))
+    values.map(argument, values.lookup(operand));
+  for (Operation &op : body.without_terminator())
+    cloneInto(b, &op, slot, values);
+  for (auto [result, yielded] :
+       llvm::zip_equal(launch.getResults(), body.getTerminator()->getOperands()))
+    values.map(result, values.lookup(yielded));
+}
+
+} // namespace
+
+bool operandsPrecede(ArrayRef<Piece> pieces, Operation *at) {
+  return llvm::all_of(externalOperands(pieces), [&](Value value) {
+    Operation *maker = value.getDefiningOp();
+    return !maker || maker->isBeforeInBlock(at);
+  });
+}
+
+LaunchOp merge(ArrayRef<Piece> pieces, Operation *at) {
+  const Piece *main = llvm::find_if(pieces, [](const Piece &p) { return p.slot.empty(); });
+  auto named = cast<LaunchOp>(main->op);
+  llvm::SetVector<Value> operands = externalOperands(pieces);
+  SmallVector<Value> results = externalResults(pieces);
+  OpBuilder b(at);
+  auto launch = LaunchOp::create(b, named.getLoc(), ValueRange(results).getTypes(),
+                                 operands.getArrayRef(), named->getAttrs());
+  mlir::Block *body = b.createBlock(&launch.getBody());
+  IRMapping values;
+  for (Value operand : operands)
+    values.map(operand, body->addArgument(operand.getType(), named.getLoc()));
+  for (const Piece &piece : pieces) {
+    if (auto part = dyn_cast<LaunchOp>(piece.op))
+      cloneBody(b, part, piece.slot, values);
+    else
+      cloneInto(b, piece.op, piece.slot, values);
+  }
+  SmallVector<Value> yielded;
+  for (Value result : results)
+    yielded.push_back(values.lookup(result));
+  ReturnOp::create(b, named.getLoc(), yielded);
+  for (auto [before, after] : llvm::zip_equal(results, launch.getResults()))
+    before.replaceAllUsesWith(after);
+  for (const Piece &piece : llvm::reverse(pieces))
+    piece.op->erase();
+  return launch;
+}
+
+void setRowOrder(LaunchOp launch, ArrayRef<RowPart> parts) {
+  Builder b(launch.getContext());
+  SmallVector<Attribute> order;
+  for (const RowPart &part : parts) {
+    SmallVector<int64_t> numbers = {part.first};
+    for (auto [extent, stride] : part.digits)
+      numbers.append({extent, stride});
+    order.push_back(b.getDenseI64ArrayAttr(numbers));
+  }
+  if (!order.empty())
+    launch.setRowOrderAttr(b.getArrayAttr(order));
+}
+
+SmallVector<RowPart> rowOrderOf(LaunchOp launch) {
+  SmallVector<RowPart> parts;
+  if (std::optional<ArrayAttr> order = launch.getRowOrder())
+    for (Attribute attribute : *order) {
+      ArrayRef<int64_t> numbers = cast<DenseI64ArrayAttr>(attribute).asArrayRef();
+      RowPart part{numbers.front(), {}};
+      for (size_t i = 1; i < numbers.size(); i += 2)
+        part.digits.emplace_back(numbers[i], numbers[i + 1]);
+      parts.push_back(std::move(part));
+    }
+  return parts;
+}
+
+int64_t columnsOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape().back();
+}
+
+bool canStore(KvAppendOp append) {
+  Type element = append.getPool().getType().getElementType();
+  const BlockFormat *format = tile::blockFormatOf(element);
+  if (!format)
+    return element.isF16() || element.isBF16();
+  return byteBlocks(*format) && poolShapeOf(append).dim % format->blockLength == 0;
+}
+
+SmallVector<SliceOp> columnSlices(Value value) {
+  SmallVector<SliceOp> slices;
+  for (Operation *user : value.getUsers())
+    if (auto slice = dyn_cast<SliceOp>(user))
+      slices.push_back(slice);
+    else
+      return {};
+  llvm::sort(slices, [](SliceOp a, SliceOp b) { return a.getOffset() < b.getOffset(); });
+  int64_t end = 0;
+  for (SliceOp slice : slices) {
+    if (static_cast<int64_t>(slice.getOffset()) != end)
+      return {};
+    end += columnsOf(slice.getResult());
+  }
+  return end == columnsOf(value) ? slices : SmallVector<SliceOp>();
+}
+
+} // namespace sinter::graph

@@ -1,0 +1,39 @@
+// norm -> matmul, in decode on SIMT targets: each program makes the norm of its row itself. Saves a
+// launch; every program reads the whole row again, so it pays where programs times K are few.
+#include "tile/mlir_pch.h"
+
+#include "graph/fuse/launch.h"
+#include "graph/fuse/passes.h"
+
+using namespace mlir;
+
+namespace sinter::graph {
+
+static bool isDecode(LaunchOp launch) {
+  std::optional<ArrayAttr> buckets = launch.getBuckets();
+  return buckets && buckets->size() == 1 &&
+         cast<StringAttr>((*buckets)[0]).getValue() == kOneBucket;
+}
+
+// Each program of the matmul reads the K numbers of its row.
+static int64_t numbersRepeated(LaunchOp matmul, const FuseOptions &options) {
+  DotGeneralOp op = mainOf<DotGeneralOp>(matmul);
+  const int64_t multiple = matmul.getColumns().value_or(1);
+  const auto columns = static_cast<int64_t>(llvm::alignTo(options.decodeColumns, multiple));
+  const int64_t programs = llvm::divideCeil(columnsOf(op.getResult()), columns);
+  return programs * columnsOf(op.getA());
+}
+
+void fuseNormPrologue(ModuleOp module, const FuseOptions &options) {
+  if (!options.twoPhases)
+    return;
+  for (LaunchOp matmul : launchesOf<DotGeneralOp>(module)) {
+    LaunchOp norm = makerOf<NormOp>(matmul.getOperand(0));
+    if (norm && isDecode(matmul) && norm.getResult(0).hasOneUse() && inSlot(norm, kStore).empty() &&
+        mainOf<DotGeneralOp>(matmul).isLinear() &&
+        pays({.launchesSaved = 1, .numbersRepeated = numbersRepeated(matmul, options)}, options))
+      merge({{norm, kPrologue}, {matmul, {}}}, matmul);
+  }
+}
+
+} // namespace sinter::graph

@@ -1,0 +1,58 @@
+// Fusion: operations become launches of kernels whose slots hold the operations that surround them.
+// One pattern a file. Each pass takes a verified module and leaves a verified one.
+#pragma once
+
+#include "graph/graph.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace sinter::graph {
+
+/// What decides whether a fusion is possible and pays, from a target's profile.
+struct FuseOptions {
+  /// Prefill and decode have kernels of their own: SIMT targets.
+  bool twoPhases = false;
+  /// A program of attention stores the heads side by side that share keys.
+  bool joinsHeads = true;
+  /// Columns of half a head that a program's tile has beside their partners; 0: whole halves.
+  int64_t groupColumns = 0;
+  /// The same where the KV cache is in a block format.
+  int64_t groupColumnsOfBlocks = 0;
+  /// Columns of a program that has one row.
+  int64_t decodeColumns = 64;
+  /// Numbers that programs may read again, each for itself, instead of one more launch.
+  int64_t numbersPerLaunch = 0;
+};
+
+/// What a fusion saves, and what it makes every program of a launch repeat.
+struct FusionCost {
+  int64_t launchesSaved = 1;
+  int64_t numbersRepeated = 0;
+};
+bool pays(const FusionCost &cost, const FuseOptions &options);
+
+/// `step` becomes `prefill` and `decode`, each with its phase as an attribute.
+void splitPhases(mlir::ModuleOp module);
+/// In decode a matmul reads the norm before it as floats: each program may make it in its prologue.
+void keepNormsUnquantized(mlir::ModuleOp module);
+
+/// Each operation alone becomes a launch. Inputs, state, weights, outputs, reshapes and slices
+/// stay.
+void wrapOperations(mlir::ModuleOp module, const FuseOptions &options);
+/// A kernel that stores rows quantizes them while it does.
+void fuseQuantizeStore(mlir::ModuleOp module, const FuseOptions &options);
+/// RoPE and appending to the KV cache follow the matmul that makes queries, keys or values.
+void fuseQkvEpilogue(mlir::ModuleOp module, const FuseOptions &options);
+/// An elementwise map follows the matmul that makes one of its operands, or several as columns.
+void fuseMapEpilogue(mlir::ModuleOp module, const FuseOptions &options);
+/// RoPE works in place where nothing else reads its operand.
+void placeRopeInPlace(mlir::ModuleOp module, const FuseOptions &options);
+/// A norm is made by each program of the matmul that reads it.
+void fuseNormPrologue(mlir::ModuleOp module, const FuseOptions &options);
+/// An embedding reads the table that a matmul has packed.
+void sharePackedTables(mlir::ModuleOp module, const FuseOptions &options);
+
+/// All of these, in this order.
+void fuse(mlir::ModuleOp module, const FuseOptions &options);
+
+} // namespace sinter::graph

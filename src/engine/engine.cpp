@@ -7,7 +7,7 @@
 #include "engine/gguf_source.h"
 #include "engine/lowering.h"
 #include "engine/weights.h"
-#include "graph/passes.h"
+#include "graph/rewrite/passes.h"
 #include "models/decoder.h"
 #include "numeric/dot_packing.h"
 #include "plan/normal_form.h"

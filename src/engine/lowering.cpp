@@ -303,8 +303,8 @@ void Lowering::lowerSlice(graph::SliceOp op) {
   Stored part = stored(op.getValue());
   RankedTensorType type = op.getResult().getType();
   ElementBytes size = elementBytes(type.getElementType());
-  SINTER_CHECK(static_cast<int64_t>(op.getOffset()) % size.length == 0);
-  Expr bytes(static_cast<int64_t>(op.getOffset()) / size.length * size.bytes);
+  SINTER_CHECK(*op.columnOffset() % size.length == 0);
+  Expr bytes(*op.columnOffset() / size.length * size.bytes);
   part.byteOffset = plan::add(part.byteOffset, bytes);
   part.extents = extentsOf(type);
   stored_[op.getResult()] = std::move(part);
@@ -357,6 +357,34 @@ Result<void> Lowering::lower(Operation &op) {
       });
 }
 
+// Whether an operation of the graph has the form that a decoder gives it.
+static bool isDecoderForm(Operation *op) {
+  auto isTensor = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return !tensor || tensor.getRank() > 0;
+  };
+  return llvm::all_of(op->getResultTypes(), isTensor) &&
+         llvm::TypeSwitch<Operation *, bool>(op)
+             .Case([](graph::ReshapeOp o) { return o.keepsRows(); })
+             .Case([](graph::SliceOp o) { return o.columnOffset().has_value(); })
+             .Case([](graph::GatherOp o) { return o.isEmbedding(); })
+             .Case([](graph::NormOp o) { return o.isRmsOfRows(); })
+             .Case([](graph::MapOp o) { return !o.getValues().empty() && o.isSameShape(); })
+             .Default([](Operation *) { return true; });
+}
+
+static Result<void> checkForms(func::FuncOp function) {
+  Operation *other = nullptr;
+  function.walk([&](Operation *op) {
+    if (!other && isa<graph::GraphDialect>(op->getDialect()) && !isDecoderForm(op))
+      other = op;
+  });
+  if (other)
+    return fail(Code::Unsupported, "operation '" + other->getName().getStringRef().str() +
+                                       "' has a form that has no kernel");
+  return {};
+}
+
 static std::string joined(const std::set<std::string> &names) {
   return llvm::join(names, ", ");
 }
@@ -390,6 +418,7 @@ Result<Lowering::Steps> Lowering::lowerFunction(func::FuncOp function) {
   phase_ = phase && phase.getValue() == graph::kPrefillPhase
                ? plan::add(Expr(1), plan::mul(decode, Expr(-1)))
                : decode;
+  SINTER_TRY(checkForms(function));
   SINTER_TRY(nameOutputs(function));
   for (Operation &op : function.getBody().front())
     lowerEdge(op);

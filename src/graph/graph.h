@@ -5,8 +5,10 @@
 #include "tile/tile.h"
 
 namespace sinter::graph {
-/// A ranked tensor of a scalar or block format element whose dynamic extents all have symbols.
+/// A ranked tensor of f32, f16, bf16, i32, i1 or a block format whose dynamic extents all have
+/// symbols. Static extents are positive.
 bool isGraphTensor(mlir::Type type);
+bool isScalarElement(mlir::Type element);
 
 /// A graph tensor: extents are numbers or symbols.
 struct Extent {
@@ -21,6 +23,13 @@ mlir::RankedTensorType tensorOf(llvm::ArrayRef<Extent> shape, mlir::Type element
 
 /// The symbol of axis `axis`; empty where the extent is static.
 llvm::StringRef symbolOf(mlir::RankedTensorType type, int64_t axis);
+
+/// Of all results: bytes overflow for no value of their symbols that fits; a diagnostic otherwise.
+mlir::LogicalResult verifyExtents(mlir::Operation *op);
+template <class Op> class BoundedExtents : public mlir::OpTrait::TraitBase<Op, BoundedExtents> {
+public:
+  static mlir::LogicalResult verifyTrait(mlir::Operation *op) { return verifyExtents(op); }
+};
 
 /// Whether two axes have the same static extent or the same symbol.
 bool sameExtent(mlir::RankedTensorType a, int64_t axisA, mlir::RankedTensorType b, int64_t axisB);

@@ -5,6 +5,7 @@
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/TensorEncoding.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
@@ -14,15 +15,22 @@ def Graph_Dialect : Dialect {
   let cppNamespace = "::sinter::graph";
   let summary = "models: operations on tensors with symbolic extents";
   let description = [{
-    At most 45 operations. Elementwise work lives in regions of `map` in arith and math. State (the KV cache) is a value
-    like any other: an operation that writes it returns its next version, and only the last version may be read.
+    At most 60 operations. Tensors have any rank; elements are f32, f16, bf16, i32, i1 or a block format. Elementwise
+    work (arithmetic, comparisons, select, casts) lives in regions of `map` in arith and math. State (the KV cache) is
+    a value like any other: an operation that writes it returns its next version, and only the last version may be read.
   }];
   let useDefaultAttributePrinterParser = 1;
   let dependentDialects = ["::sinter::tile::TileDialect", "mlir::arith::ArithDialect",
                            "mlir::math::MathDialect"];
 }
 
-class Graph_Op<string mnemonic, list<Trait> traits = []> : Op<Graph_Dialect, mnemonic, traits>;
+// Every result's bytes fit in 63 bits, whatever its symbols' values.
+def Graph_BoundedExtents : NativeOpTrait<"BoundedExtents"> {
+  let cppNamespace = "::sinter::graph";
+}
+
+class Graph_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Graph_Dialect, mnemonic, !listconcat([Graph_BoundedExtents], traits)>;
 
 // ---- symbolic extents ----
 
@@ -32,14 +40,15 @@ def Graph_Dims : AttrDef<Graph_Dialect, "Dims", [
   let summary = "the symbols of a tensor's dynamic extents, in order";
   let description = [{
     `tensor<?x576xf32, #graph.dims<T>>`: equal symbols are equal extents. A tensor with dynamic extents has this
-    encoding, with one symbol for each of them; a static tensor has none.
+    encoding, with one symbol for each of them; a static tensor has none. A symbol may be a polynomial of names, e.g.
+    `#graph.dims<"4*T+1">`; parsing puts its text in canonical form, so that equal texts are equal extents.
   }];
   let parameters = (ins ArrayRefParameter<"mlir::StringAttr">:$symbols);
   let hasCustomAssemblyFormat = 1;
 }
 
 def Graph_Tensor : Type<CPred<"::sinter::graph::isGraphTensor($_self)">,
-    "tensor of a scalar or block format, with a symbol for each dynamic extent",
+    "tensor of f32, f16, bf16, i32, i1 or a block format, with a symbol for each dynamic extent",
     "::mlir::RankedTensorType">;
 
 def Graph_Pairing : I32EnumAttr<"Pairing", "which elements of a head rotate together", [
@@ -49,6 +58,17 @@ def Graph_Pairing : I32EnumAttr<"Pairing", "which elements of a head rotate toge
 
 def Graph_KvPart : I32EnumAttr<"KvPart", "which pool of the KV cache", [
     I32EnumAttrCase<"Keys", 0, "keys">, I32EnumAttrCase<"Values", 1, "values">]> {
+  let cppNamespace = "::sinter::graph";
+}
+
+def Graph_NormKind : I32EnumAttr<"NormKind", "by what a norm divides", [
+    I32EnumAttrCase<"Rms", 0, "rms">, I32EnumAttrCase<"Layer", 1, "layer">]> {
+  let cppNamespace = "::sinter::graph";
+}
+
+def Graph_ReduceKind : I32EnumAttr<"ReduceKind", "how elements combine", [
+    I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Product", 1, "product">, I32EnumAttrCase<"Max", 2, "max">,
+    I32EnumAttrCase<"Min", 3, "min">, I32EnumAttrCase<"All", 4, "all">, I32EnumAttrCase<"Any", 5, "any">]> {
   let cppNamespace = "::sinter::graph";
 }
 
@@ -76,6 +96,21 @@ def Graph_WeightOp : Graph_Op<"weight", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Graph_ConstantOp : Graph_Op<"constant", [Pure, AllTypesMatch<["value", "result"]>]> {
+  let summary = "a tensor of known elements";
+  let arguments = (ins ElementsAttr:$value);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "attr-dict $value";
+}
+
+def Graph_IotaOp : Graph_Op<"iota", [Pure]> {
+  let summary = "each element is its index along an axis, as i32";
+  let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$axis);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "`along` $axis attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 def Graph_OutputOp : Graph_Op<"output", []> {
   let summary = "a tensor that the caller reads after each run";
   let arguments = (ins StrAttr:$name, Graph_Tensor:$value);
@@ -85,18 +120,51 @@ def Graph_OutputOp : Graph_Op<"output", []> {
 // ---- arithmetic ----
 
 def Graph_GatherOp : Graph_Op<"gather", [Pure]> {
-  let summary = "rows of a matrix by index, decoded to f32; indices outside give zero rows";
-  let arguments = (ins Graph_Tensor:$table, Graph_Tensor:$index);
+  let summary = "slices of a table along an axis by index; indices outside give zeros";
+  let description = [{
+    The result has the table's shape with the index's shape in place of the axis, which is the first by default. The
+    result of a table of floats or of a block format may be f32: elements are converted or dequantized then.
+  }];
+  let arguments = (ins Graph_Tensor:$table, Graph_Tensor:$index,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntNonNegative]>, "0">:$axis);
   let results = (outs Graph_Tensor:$result);
-  let assemblyFormat = "$table `,` $index attr-dict `:` type($table) `,` type($index) `->` type($result)";
+  let assemblyFormat = [{
+    $table `,` $index (`along` $axis^)? attr-dict `:` type($table) `,` type($index) `->` type($result)
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$table, "::mlir::Value":$index), [{
+    build($_builder, $_state, result, table, index, $_builder.getI64IntegerAttr(0));
+  }]>];
+  let extraClassDeclaration = [{
+    /// Whether it takes rows of a matrix as f32, as an embedding does.
+    bool isEmbedding();
+  }];
   let hasVerifier = 1;
 }
 
-def Graph_NormOp : Graph_Op<"norm", [Pure]> {
-  let summary = "x / sqrt(mean(x^2) + eps) * weight along the last axis";
-  let arguments = (ins Graph_Tensor:$value, Graph_Tensor:$weight, F32Attr:$eps);
+def Graph_NormOp : Graph_Op<"norm", [Pure, AttrSizedOperandSegments]> {
+  let summary = "values over their root mean square or to mean 0 and variance 1, times weight, plus bias";
+  let description = [{
+    Over the axes, which are the last one by default. rms: x / sqrt(mean(x^2) + eps). layer: (x - mean(x)) /
+    sqrt(mean((x - mean(x))^2) + eps). weight and bias have the extents of these axes and are 1 and 0 where absent.
+  }];
+  let arguments = (ins DefaultValuedAttr<Graph_NormKind, "NormKind::Rms">:$kind, Graph_Tensor:$value,
+                       Optional<Graph_Tensor>:$weight, Optional<Graph_Tensor>:$bias,
+                       OptionalAttr<DenseI64ArrayAttr>:$axes, F32Attr:$eps);
   let results = (outs Graph_Tensor:$result);
-  let assemblyFormat = "$value `,` $weight `eps` $eps attr-dict `:` type($value) `,` type($weight) `->` type($result)";
+  let assemblyFormat = [{
+    ($kind^)? $value (`,` $weight^)? (`bias` $bias^)? (`over` $axes^)? `eps` $eps attr-dict
+    `:` type($value) (`,` type($weight)^)? (`bias` type($bias)^)? `->` type($result)
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$value, "::mlir::Value":$weight,
+                                 "::mlir::FloatAttr":$eps), [{
+    build($_builder, $_state, result, NormKindAttr(), value, weight, ::mlir::Value(), ::mlir::DenseI64ArrayAttr(), eps);
+  }]>];
+  let extraClassDeclaration = [{
+    /// The axes in ascending order.
+    ::llvm::SmallVector<int64_t> getNormAxes();
+    /// Whether it divides by the root mean square along the last axis and multiplies with a weight.
+    bool isRmsOfRows();
+  }];
   let hasVerifier = 1;
 }
 
@@ -132,11 +200,20 @@ def Graph_DotGeneralOp : Graph_Op<"dot_general", [Pure]> {
 }
 
 def Graph_MapOp : Graph_Op<"map", [Pure, SingleBlock]> {
-  let summary = "elementwise work on tensors of one shape: a region in arith and math on their elements";
+  let summary = "elementwise work: a region in arith and math on one element of each operand";
+  let description = [{
+    Operands broadcast to the result as in NumPy: axes align from the last, and an axis that is absent or 1 repeats. So
+    a map with one operand that yields it broadcasts, and a map without operands fills. The region's operations are
+    those of graph/ir/scalar_ops.h; they compute in f32, i32 and i1.
+  }];
   let arguments = (ins Variadic<Graph_Tensor>:$values);
   let results = (outs Graph_Tensor:$result);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$values attr-dict `:` type($values) `->` type($result) $body";
+  let assemblyFormat = "$values attr-dict `:` custom<OperandTypes>(type($values)) `->` type($result) $body";
+  let extraClassDeclaration = [{
+    /// Whether all operands have the result's shape.
+    bool isSameShape();
+  }];
   let hasVerifier = 1;
 }
 
@@ -144,6 +221,19 @@ def Graph_YieldOp : Graph_Op<"yield", [Pure, Terminator, HasParent<"MapOp">]> {
   let summary = "the element that a map makes";
   let arguments = (ins AnyType:$value);
   let assemblyFormat = "$value attr-dict `:` type($value)";
+}
+
+def Graph_ReduceOp : Graph_Op<"reduce", [Pure]> {
+  let summary = "combines the elements along axes";
+  let description = [{
+    The result has the value's shape without these axes, or with extent 1 for each of them, as its rank says. sum,
+    product, max (NaN where an element is NaN) and min take f32 and i32, which wraps; all and any take i1. No element
+    gives the neutral one: 0, 1, the least, the greatest, true, false.
+  }];
+  let arguments = (ins Graph_ReduceKind:$kind, Graph_Tensor:$value, DenseI64ArrayAttr:$axes);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$kind $value `over` $axes attr-dict `:` type($value) `->` type($result)";
+  let hasVerifier = 1;
 }
 
 def Graph_QuantizeOp : Graph_Op<"quantize", [Pure]> {
@@ -157,18 +247,50 @@ def Graph_QuantizeOp : Graph_Op<"quantize", [Pure]> {
 // ---- shapes ----
 
 def Graph_ReshapeOp : Graph_Op<"reshape", [Pure]> {
-  let summary = "the same elements in row-major order; the first axis stays";
+  let summary = "the same elements in row-major order; of a block format the last axis stays";
   let arguments = (ins Graph_Tensor:$value);
   let results = (outs Graph_Tensor:$result);
   let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+  let extraClassDeclaration = [{
+    /// Whether the first axis stays and is the only dynamic one.
+    bool keepsRows();
+  }];
+  let hasVerifier = 1;
+}
+
+def Graph_TransposeOp : Graph_Op<"transpose", [Pure]> {
+  let summary = "axis i of the result is axis permutation[i] of the value";
+  let arguments = (ins Graph_Tensor:$value, DenseI64ArrayAttr:$permutation);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$value `to` $permutation attr-dict `:` type($value) `->` type($result)";
   let hasVerifier = 1;
 }
 
 def Graph_SliceOp : Graph_Op<"slice", [Pure]> {
-  let summary = "columns [offset, offset + n) of a matrix";
-  let arguments = (ins Graph_Tensor:$value, ConfinedAttr<I64Attr, [IntNonNegative]>:$offset);
+  let summary = "elements [offset + i * step] of each axis, as many as the result has";
+  let arguments = (ins Graph_Tensor:$value, DenseI64ArrayAttr:$offsets, OptionalAttr<DenseI64ArrayAttr>:$steps);
   let results = (outs Graph_Tensor:$result);
-  let assemblyFormat = "$value `from` $offset attr-dict `:` type($value) `->` type($result)";
+  let assemblyFormat = "$value `from` $offsets (`step` $steps^)? attr-dict `:` type($value) `->` type($result)";
+  let extraClassDeclaration = [{
+    /// Whether it takes columns [offset, offset + n) of a matrix: its offset then.
+    std::optional<int64_t> columnOffset();
+  }];
+  let hasVerifier = 1;
+}
+
+def Graph_ConcatOp : Graph_Op<"concat", [Pure]> {
+  let summary = "values one after another along an axis";
+  let arguments = (ins Variadic<Graph_Tensor>:$values, ConfinedAttr<I64Attr, [IntNonNegative]>:$axis);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$values `along` $axis attr-dict `:` type($values) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Graph_PadOp : Graph_Op<"pad", [Pure]> {
+  let summary = "low[i] and high[i] more elements, all `fill`, at the two ends of axis i";
+  let arguments = (ins Graph_Tensor:$value, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high, TypedAttrInterface:$fill);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$value `low` $low `high` $high `fill` $fill attr-dict `:` type($value) `->` type($result)";
   let hasVerifier = 1;
 }
 

@@ -142,7 +142,7 @@ TEST(Lowering, StridesInWhichLaunchesOfAKernelDifferAreUnknown) {
   Lowered lowered(R"(
     %x = graph.input "x" : !x
     %y = graph.input "y" : tensor<?x16xf32, #graph.dims<T>>
-    %part = graph.slice %x from 48 : !x -> tensor<?x16xf32, #graph.dims<T>>
+    %part = graph.slice %x from [0, 48] : !x -> tensor<?x16xf32, #graph.dims<T>>
     %g = graph.weight ["g"] : tensor<16xf32>
     %a = graph.norm %part, %g eps 1.0e-5
       : tensor<?x16xf32, #graph.dims<T>>, tensor<16xf32> -> tensor<?x16xf32, #graph.dims<T>>
@@ -315,7 +315,7 @@ TEST(Lowering, MapsWithOtherWorkAreOtherKernels) {
 TEST(Lowering, SlicesAreTheirValuesMemoryAtAnOffset) {
   Lowered lowered(R"(
     %x = graph.input "x" : !x
-    %a = graph.slice %x from 48 : !x -> tensor<?x16xf32, #graph.dims<T>>
+    %a = graph.slice %x from [0, 48] : !x -> tensor<?x16xf32, #graph.dims<T>>
     %m = graph.map %a : tensor<?x16xf32, #graph.dims<T>> -> tensor<?x16xf32, #graph.dims<T>> {
     ^bb0(%v: f32):
       %r = arith.negf %v : f32
@@ -424,7 +424,7 @@ TEST(Lowering, ARotationOfAPartOfAnInputIsNotInPlace) {
   Lowered lowered(R"(
     %p = graph.input "p" : !t
     %x = graph.input "x" : !x
-    %s = graph.slice %x from 32 : !x -> tensor<?x32xf32, #graph.dims<T>>
+    %s = graph.slice %x from [0, 32] : !x -> tensor<?x32xf32, #graph.dims<T>>
     %h = graph.reshape %s : tensor<?x32xf32, #graph.dims<T>> -> tensor<?x2x16xf32, #graph.dims<T>>
     %q = graph.rope_table %p dims 16 base 1.0e4 : !t -> tensor<?x16xf32, #graph.dims<T>>
     %r = graph.rope neighbours %h, %q
@@ -659,8 +659,8 @@ std::string gated(int64_t n, const std::string &more = {}) {
     %w = graph.weight ["gate", "up"] : tensor<WIDExq4_1>
     %a = graph.quantize %x : !x -> !rounded
     %c = graph.dot_general %a, %w : !rounded, tensor<WIDExq4_1> -> tensor<?xBOTHxf32, #graph.dims<T>>
-    %g = graph.slice %c from 0 : tensor<?xBOTHxf32, #graph.dims<T>> -> !half
-    %u = graph.slice %c from ONE : tensor<?xBOTHxf32, #graph.dims<T>> -> !half
+    %g = graph.slice %c from [0, 0] : tensor<?xBOTHxf32, #graph.dims<T>> -> !half
+    %u = graph.slice %c from [0, ONE] : tensor<?xBOTHxf32, #graph.dims<T>> -> !half
     %m = graph.map %g, %u : !half, !half -> !half {
     ^bb0(%p: f32, %q: f32):
       %r = arith.mulf %p, %q : f32

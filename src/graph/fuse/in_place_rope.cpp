@@ -17,11 +17,12 @@ static bool isMade(Value value) {
 // Whether another reader of the sliced matrix sees these columns.
 static bool overlaps(SliceOp slice, Operation *user) {
   auto other = dyn_cast<SliceOp>(user);
-  if (!other)
+  if (other == slice)
+    return false;
+  if (!other || !slice.columnOffset() || !other.columnOffset())
     return true;
-  const auto first = static_cast<int64_t>(slice.getOffset()),
-             second = static_cast<int64_t>(other.getOffset());
-  return other != slice && second < first + columnsOf(slice.getResult()) &&
+  const int64_t first = *slice.columnOffset(), second = *other.columnOffset();
+  return second < first + columnsOf(slice.getResult()) &&
          first < second + columnsOf(other.getResult());
 }
 

@@ -41,7 +41,8 @@ const LaunchKernel *findLaunchKernel(StringRef name) {
 
 bool isLaunched(Operation *op) {
   return isa<GraphDialect>(op->getDialect()) &&
-         !isa<InputOp, StateOp, WeightOp, OutputOp, ReshapeOp, SliceOp, LaunchOp, ReturnOp>(op);
+         !isa<InputOp, StateOp, WeightOp, ConstantOp, OutputOp, ReshapeOp, SliceOp, LaunchOp,
+              ReturnOp>(op);
 }
 
 StringRef slotOf(Operation *op) {
@@ -194,15 +195,16 @@ bool canStore(KvAppendOp append) {
 
 SmallVector<SliceOp> columnSlices(Value value) {
   SmallVector<SliceOp> slices;
-  for (Operation *user : value.getUsers())
-    if (auto slice = dyn_cast<SliceOp>(user))
-      slices.push_back(slice);
-    else
+  for (Operation *user : value.getUsers()) {
+    auto slice = dyn_cast<SliceOp>(user);
+    if (!slice || !slice.columnOffset())
       return {};
-  llvm::sort(slices, [](SliceOp a, SliceOp b) { return a.getOffset() < b.getOffset(); });
+    slices.push_back(slice);
+  }
+  llvm::sort(slices, [](SliceOp a, SliceOp b) { return *a.columnOffset() < *b.columnOffset(); });
   int64_t end = 0;
   for (SliceOp slice : slices) {
-    if (static_cast<int64_t>(slice.getOffset()) != end)
+    if (*slice.columnOffset() != end)
       return {};
     end += columnsOf(slice.getResult());
   }

@@ -34,7 +34,8 @@ static KvPart partOf(LaunchOp append) {
 // Adds a part of the matmul's columns, if it may follow those before.
 static bool addPart(Value columns, Qkv &qkv) {
   auto reshape = onlyUser<ReshapeOp>(columns);
-  if (!reshape || reshape.getResult().getType().getRank() != 3 || qkv.valueAppend)
+  if (!reshape || !reshape.keepsRows() || reshape.getResult().getType().getRank() != 3 ||
+      qkv.valueAppend)
     return false;
   qkv.heads.push_back(reshape);
   Value heads = reshape.getResult();

@@ -25,11 +25,13 @@ static bool holdsScales(LaunchOp quantize, int64_t columns) {
 
 static void fuseAttention(LaunchOp launch, const FuseOptions &options) {
   auto joined = onlyUser<ReshapeOp>(launch.getResult(0));
-  LaunchOp quantize = joined ? onlyLaunch<QuantizeOp>(joined.getResult()) : LaunchOp();
+  LaunchOp quantize =
+      joined && joined.keepsRows() ? onlyLaunch<QuantizeOp>(joined.getResult()) : LaunchOp();
   if (quantize && holdsScales(quantize, columnsTogether(mainOf<PagedAttentionOp>(launch), options)))
     merge({{launch, {}}, {joined, kStore}, {quantize, kStore}}, launch);
 }
 
+// Norms of rows, and maps.
 static void fuseRows(LaunchOp launch) {
   if (LaunchOp quantize = onlyLaunch<QuantizeOp>(launch.getResult(0)))
     merge({{launch, {}}, {quantize, kStore}}, launch);

@@ -42,7 +42,7 @@ static void hoistEdges(func::FuncOp function) {
   mlir::Block &block = function.getBody().front();
   Operation *last = nullptr;
   for (Operation &op : llvm::make_early_inc_range(block)) {
-    if (!isa<InputOp, StateOp, WeightOp>(op))
+    if (!isa<InputOp, StateOp, WeightOp, ConstantOp>(op))
       continue;
     if (last)
       op.moveAfter(last);

@@ -2,7 +2,7 @@
 // to what products take.
 #include "tile/mlir_pch.h"
 
-#include "graph/passes.h"
+#include "graph/rewrite/passes.h"
 
 #include <numeric>
 

@@ -1,7 +1,7 @@
 // Joins matmuls of the same value into one.
 #include "tile/mlir_pch.h"
 
-#include "graph/passes.h"
+#include "graph/rewrite/passes.h"
 
 using namespace mlir;
 
@@ -43,7 +43,8 @@ static void join(ArrayRef<DotGeneralOp> group) {
     Operation *weights = matmul.getB().getDefiningOp();
     b.setInsertionPoint(matmul);
     RankedTensorType part = matmul.getResult().getType();
-    Value slice = SliceOp::create(b, matmul.getLoc(), part, all, static_cast<uint64_t>(offset));
+    Value slice = SliceOp::create(b, matmul.getLoc(), part, all, ArrayRef<int64_t>{0, offset},
+                                  DenseI64ArrayAttr());
     offset += part.getDimSize(1);
     matmul.getResult().replaceAllUsesWith(slice);
     matmul.erase();

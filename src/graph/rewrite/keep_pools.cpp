@@ -2,7 +2,7 @@
 #include "tile/mlir_pch.h"
 
 #include "base/check.h"
-#include "graph/passes.h"
+#include "graph/rewrite/passes.h"
 
 using namespace mlir;
 

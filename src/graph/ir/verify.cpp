@@ -1,0 +1,156 @@
+// What makes edges, norms, maps, reductions and quantization well formed.
+#include "tile/mlir_pch.h"
+
+#include "graph/ir/check.h"
+#include "graph/ir/scalar_ops.h"
+
+using namespace mlir;
+
+namespace sinter::graph {
+
+LogicalResult WeightOp::verify() {
+  if (getTensors().empty())
+    return emitOpError() << "names no tensor, expected at least one";
+  if (!getResult().getType().hasStaticShape())
+    return emitOpError() << "is " << getResult().getType() << ", expected static extents";
+  return success();
+}
+
+LogicalResult IotaOp::verify() {
+  RankedTensorType result = getResult().getType();
+  if (failed(Check(*this).axes("the result", result, {static_cast<int64_t>(getAxis())})))
+    return failure();
+  return Check(*this).element("result", result, IntegerType::get(getContext(), 32));
+}
+
+SmallVector<int64_t> NormOp::getNormAxes() {
+  if (!getAxes())
+    return {getValue().getType().getRank() - 1};
+  SmallVector<int64_t> axes(*getAxes());
+  llvm::sort(axes);
+  return axes;
+}
+
+bool NormOp::isRmsOfRows() {
+  return getKind() == NormKind::Rms && getWeight() && !getBias() &&
+         getNormAxes() == SmallVector<int64_t>{getValue().getType().getRank() - 1};
+}
+
+LogicalResult NormOp::verify() {
+  Check check(*this);
+  RankedTensorType value = getValue().getType();
+  const SmallVector<int64_t> axes = getNormAxes();
+  if (failed(check.f32("value", value)) || failed(check.axes("value", value, axes)) ||
+      failed(check.same("result", getResult().getType(), value)))
+    return failure();
+  if (axes.empty())
+    return emitOpError() << "is over no axis, expected at least one";
+  if (!getEps().isFinite() || getEps().isNegative())
+    return emitOpError() << "has an eps that is not a number of 0 or more";
+  auto verifyParameter = [&](StringRef what, Value parameter) -> LogicalResult {
+    if (!parameter)
+      return success();
+    auto type = cast<RankedTensorType>(parameter.getType());
+    if (failed(check.rank(what, type, axes.size())) || failed(check.f32(what, type)))
+      return failure();
+    for (auto [at, axis] : llvm::enumerate(axes))
+      if (failed(check.agree("value", value, axis, what, type, at)))
+        return failure();
+    return success();
+  };
+  if (failed(verifyParameter("weight", getWeight())))
+    return failure();
+  return verifyParameter("bias", getBias());
+}
+
+// ---- map and reduce ----
+
+bool MapOp::isSameShape() {
+  RankedTensorType result = getResult().getType();
+  return llvm::all_of(getValues(), [&](Value value) {
+    auto type = cast<RankedTensorType>(value.getType());
+    return type.getShape() == result.getShape() && type.getEncoding() == result.getEncoding();
+  });
+}
+
+// Axes align from the last; an absent one or 1 repeats.
+static LogicalResult verifyBroadcast(MapOp op, RankedTensorType operand, RankedTensorType result) {
+  const int64_t absent = result.getRank() - operand.getRank();
+  if (absent < 0)
+    return op.emitOpError() << "operand is " << operand << " and result is " << result
+                            << ", expected at most the result's dimensions";
+  for (int64_t axis = 0; axis < operand.getRank(); ++axis)
+    if (operand.getDimSize(axis) != 1 && !sameExtent(operand, axis, result, axis + absent))
+      return op.emitOpError() << "operand is " << operand << " and result is " << result
+                              << ", expected axis " << axis << " of the operand to be 1 or axis "
+                              << axis + absent << " of the result";
+  return success();
+}
+
+LogicalResult MapOp::verify() {
+  Check check(*this);
+  RankedTensorType result = getResult().getType();
+  mlir::Block &block = getBody().front();
+  if (block.getNumArguments() != getValues().size())
+    return emitOpError() << "has " << getValues().size() << " operands and "
+                         << block.getNumArguments() << " region arguments, expected as many";
+  for (auto [value, argument] : llvm::zip_equal(getValues(), block.getArguments())) {
+    auto operand = cast<RankedTensorType>(value.getType());
+    if (failed(verifyBroadcast(*this, operand, result)) ||
+        failed(check.scalars("operand", operand)) ||
+        failed(check.same("region argument", argument.getType(), operand.getElementType())))
+      return failure();
+  }
+  for (Operation &op : block)
+    if (!isa<YieldOp>(op) && failed(verifyScalarOp(op)))
+      return failure();
+  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (!yield)
+    return emitOpError() << "ends in '" << block.getTerminator()->getName()
+                         << "', expected graph.yield";
+  if (failed(check.scalars("result", result)))
+    return failure();
+  return check.same("yielded element", yield.getValue().getType(), result.getElementType());
+}
+
+LogicalResult ReduceOp::verify() {
+  Check check(*this);
+  RankedTensorType value = getValue().getType(), result = getResult().getType();
+  const ArrayRef<int64_t> axes = getAxes();
+  Type element = value.getElementType();
+  const bool logical = getKind() == ReduceKind::All || getKind() == ReduceKind::Any;
+  if (logical ? !element.isInteger(1) : !element.isF32() && !element.isInteger(32))
+    return emitOpError() << "combines " << element << " by " << stringifyReduceKind(getKind())
+                         << ", expected " << (logical ? "i1" : "f32 or i32");
+  if (failed(check.axes("value", value, axes)) || failed(check.element("result", result, element)))
+    return failure();
+  const int64_t without = value.getRank() - axes.size();
+  const bool kept = result.getRank() == value.getRank();
+  if (!kept && failed(check.rank("result", result, without)))
+    return failure();
+  int64_t next = 0;
+  for (int64_t axis = 0; axis < value.getRank(); ++axis) {
+    if (!llvm::is_contained(axes, axis)) {
+      if (failed(check.agree("value", value, axis, "result", result, kept ? axis : next++)))
+        return failure();
+    } else if (kept && result.getDimSize(axis) != 1) {
+      return emitOpError() << "result is " << result << ", expected axis " << axis
+                           << " to be 1 or all reduced axes to be left out";
+    }
+  }
+  return success();
+}
+
+LogicalResult QuantizeOp::verify() {
+  Check check(*this);
+  RankedTensorType value = getValue().getType(), result = getResult().getType();
+  if (failed(check.f32("value", value)) ||
+      failed(check.sameShape("value", value, "result", result)))
+    return failure();
+  Type element = result.getElementType();
+  if (!isa<tile::BlockType>(element) && !element.isF16() && !element.isBF16())
+    return emitOpError() << "makes " << result << ", expected a block format, f16 or bf16";
+  return success();
+}
+
+} // namespace sinter::graph

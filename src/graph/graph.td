@@ -199,7 +199,7 @@ def Graph_DotGeneralOp : Graph_Op<"dot_general", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Graph_MapOp : Graph_Op<"map", [Pure, SingleBlock]> {
+def Graph_MapOp : Graph_Op<"map", [Pure, SingleBlock, IsolatedFromAbove]> {
   let summary = "elementwise work: a region in arith and math on one element of each operand";
   let description = [{
     Operands broadcast to the result as in NumPy: axes align from the last, and an axis that is absent or 1 repeats. So

@@ -95,3 +95,6 @@ sinter_program(sinter-compiler MAIN src/compiler/main.cpp DEPS compiler)
 target_compile_options(sinter-compiler PRIVATE -fPIC -fno-exceptions -fpch-instantiate-templates)
 # Kernel sources loaded as shared objects resolve the front against the program.
 set_target_properties(sinter-compiler PROPERTIES ENABLE_EXPORTS ON)
+# A developer's program: passes by name over textual IR.
+sinter_program(sinter-opt MAIN src/compiler/opt/main.cpp DEPS graph sched)
+target_compile_options(sinter-opt PRIVATE -fPIC -fno-exceptions)

@@ -27,6 +27,7 @@ config.environment["XDG_CACHE_HOME"] = os.path.join(config.test_exec_root, "cach
 bins, llvm = folder("sinter_bin"), folder("llvm_bin")
 config.substitutions += [
     ("%sinter_compiler", os.path.join(bins, "sinter-compiler")),
+    ("%sinter_opt", os.path.join(bins, "sinter-opt")),
     (r"%sinter\b", os.path.join(bins, "sinter")),
     ("%loops", f"{sys.executable} -B {os.path.join(config.test_source_root, 'loops.py')}"),
 ]

@@ -99,15 +99,14 @@ static void append(const Tensor &from, const Tensor &slots, const PoolLayout &la
   }
 }
 
-Result<void> evaluateKvAppend(KvAppendOp, Call &call) {
-  for (size_t i = 0; i < 2; ++i) {
-    Tensor rows = call.operand(i);
-    Tensor &pool = call.results[i];
-    pool.values = call.operand(3 + i).values;
-    rows.element = pool.element;
-    SINTER_TRY(roundTo(rows, call.precision));
-    append(rows, call.operand(2), i == 0 ? keysOf(pool) : PoolLayout(pool, false), pool);
-  }
+Result<void> evaluateKvAppend(KvAppendOp op, Call &call) {
+  Tensor rows = call.operand(0);
+  Tensor &pool = call.result();
+  pool.values = call.operand(2).values;
+  rows.element = pool.element;
+  SINTER_TRY(roundTo(rows, call.precision));
+  const bool keys = op.getPart() == KvPart::Keys;
+  append(rows, call.operand(1), keys ? keysOf(pool) : PoolLayout(pool, false), pool);
   return {};
 }
 

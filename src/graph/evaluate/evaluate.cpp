@@ -157,10 +157,8 @@ Result<void> Evaluator::compute(Operation &op) {
       SINTER_TRY(roundTo(tensor, precision_));
     store(result, std::move(tensor));
   }
-  if (auto append = dyn_cast<KvAppendOp>(op)) {
-    states_[append.getNewKeys()] = states_.lookup(append.getKeyPool());
-    states_[append.getNewValues()] = states_.lookup(append.getValuePool());
-  }
+  if (auto append = dyn_cast<KvAppendOp>(op))
+    states_[append.getResult()] = states_.lookup(append.getPool());
   return {};
 }
 

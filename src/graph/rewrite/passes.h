@@ -22,7 +22,7 @@ using ActivationFor = llvm::function_ref<const ActivationFormat *(mlir::Type wei
 void quantizeActivations(mlir::ModuleOp module, ActivationFor activationFor,
                          bool roundScalars = false, mlir::Type besideBlocks = {});
 
-/// The KV state, of whatever 16 bits, in this type.
+/// The KV cache, where it has 16 bits, in this type.
 void keepPools(mlir::ModuleOp module, mlir::Type element);
 
 } // namespace sinter::graph

@@ -1,0 +1,118 @@
+// One list: a pass joins it with one line.
+#include "tile/mlir_pch.h"
+
+#include "graph/ir/symbols.h"
+#include "graph/rewrite/pass_list.h"
+#include "graph/rewrite/passes.h"
+#include "numeric/dot_packing.h"
+#include "tile/tile.h"
+
+using namespace mlir;
+
+namespace sinter::graph {
+
+namespace {
+
+/// A rewrite of a module as a pass of that name.
+class Rewrite : public PassWrapper<Rewrite, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Rewrite)
+
+  using Function = LogicalResult (*)(ModuleOp);
+  Rewrite(StringRef name, StringRef summary, Function rewrite)
+      : name_(name), summary_(summary), rewrite_(rewrite) {}
+  Rewrite(const Rewrite &) = default;
+
+  StringRef getArgument() const override { return name_; }
+  StringRef getDescription() const override { return summary_; }
+  void runOnOperation() override {
+    if (failed(rewrite_(getOperation())))
+      signalPassFailure();
+  }
+
+private:
+  StringRef name_, summary_;
+  Function rewrite_;
+};
+
+struct KeepPools : PassWrapper<KeepPools, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(KeepPools)
+
+  KeepPools() = default;
+  KeepPools(const KeepPools &other) : PassWrapper(other) {}
+  StringRef getArgument() const override { return "keep-pools"; }
+  StringRef getDescription() const override { return "keeps a KV cache of 16 bits in a type"; }
+  void runOnOperation() override {
+    if (element == "bf16")
+      return keepPools(getOperation(), BFloat16Type::get(&getContext()));
+    if (element == "f16")
+      return keepPools(getOperation(), Float16Type::get(&getContext()));
+    getOperation().emitError() << "keep-pools has element '" << element
+                               << "', expected f16 or bf16";
+    signalPassFailure();
+  }
+
+  Option<std::string> element{*this, "element", llvm::cl::desc("f16 or bf16"),
+                              llvm::cl::init("bf16")};
+};
+
+// Scales as the weights' blocks ask for them.
+const ActivationFormat *activationOfBlocks(Type weights) {
+  const BlockFormat *format = tile::blockFormatOf(weights);
+  return format ? &activationFormatFor(dotGroupLength(*format), format->blockLength) : nullptr;
+}
+
+struct QuantizeActivations : PassWrapper<QuantizeActivations, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(QuantizeActivations)
+
+  QuantizeActivations() = default;
+  QuantizeActivations(const QuantizeActivations &other) : PassWrapper(other) {}
+  StringRef getArgument() const override { return "quantize-activations"; }
+  StringRef getDescription() const override {
+    return "quantizes activations once for all matmuls with block formats that read them";
+  }
+  void runOnOperation() override {
+    quantizeActivations(getOperation(), activationOfBlocks, roundScalars);
+  }
+
+  Option<bool> roundScalars{*this, "round-scalars",
+                            llvm::cl::desc("also round to f16 and bf16 beside such weights"),
+                            llvm::cl::init(false)};
+};
+
+} // namespace
+
+template <void rewrite(ModuleOp)> static LogicalResult always(ModuleOp module) {
+  rewrite(module);
+  return success();
+}
+
+static LogicalResult verifyAllSymbols(ModuleOp module) {
+  for (auto function : module.getOps<func::FuncOp>())
+    if (failed(verifySymbols(function)))
+      return failure();
+  return success();
+}
+
+template <class Pass> static std::unique_ptr<mlir::Pass> make() {
+  return std::make_unique<Pass>();
+}
+
+void registerPasses() {
+  const std::function<std::unique_ptr<Pass>()> passes[] = {
+      [] {
+        return std::make_unique<Rewrite>("verify-symbols", "checks that inputs bind all symbols",
+                                         verifyAllSymbols);
+      },
+      [] {
+        return std::make_unique<Rewrite>("join-matmuls", "joins matmuls of one value",
+                                         always<joinMatmuls>);
+      },
+      make<QuantizeActivations>,
+      make<KeepPools>,
+  };
+  for (const auto &pass : passes)
+    registerPass(pass);
+}
+
+} // namespace sinter::graph

@@ -196,7 +196,7 @@ static Result<void> checkForm(func::FuncOp function) {
                 name + " has arguments or results, expected graph.input and graph.output instead");
   for (Operation &op : function.getBody().front())
     if (!isa_and_nonnull<GraphDialect>(op.getDialect()) && !isa<func::ReturnOp>(op))
-      return fail(Code::InvalidArgument, placeOf(&op) + ": operation '" +
+      return fail(Code::InvalidArgument, placeOf(op.getLoc()) + ": operation '" +
                                              op.getName().getStringRef().str() +
                                              "' is none of the graph dialect");
   return {};
@@ -210,7 +210,7 @@ Result<Outcome> Evaluator::run(func::FuncOp function) {
       ++uses_[operand];
   for (Operation &op : function.getBody().front()) {
     if (Result<void> done = step(op); !done)
-      return fail(done.error().code, placeOf(&op) + ": " + done.error().message);
+      return fail(done.error().code, placeOf(op.getLoc()) + ": " + done.error().message);
     release(op);
   }
   for (Operation &op : function.getBody().front())

@@ -103,13 +103,12 @@ Result<void> Binding::check(StringRef name, RankedTensorType type, ArrayRef<int6
   return {};
 }
 
-std::string placeOf(Operation *op) {
-  if (auto place = dyn_cast<FileLineColLoc>(op->getLoc()))
+std::string placeOf(Location location) {
+  if (auto place = dyn_cast<FileLineColLoc>(location))
     return place.getFilename().str() + ":" + std::to_string(place.getLine()) + ":" +
            std::to_string(place.getColumn());
-  if (auto name = dyn_cast<NameLoc>(op->getLoc()))
-    return name.getName().str();
-  return "'" + op->getName().getStringRef().str() + "'";
+  auto name = dyn_cast<NameLoc>(location);
+  return name ? name.getName().str() : "the graph";
 }
 
 } // namespace sinter::graph

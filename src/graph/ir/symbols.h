@@ -31,7 +31,7 @@ private:
   llvm::StringMap<int64_t> values_;
 };
 
-/// An operation's place in its source for messages: "file:line:column", or the operation's name.
-std::string placeOf(mlir::Operation *op);
+/// A place in a source for messages: "file:line:column", or the name that the model's builder gave.
+std::string placeOf(mlir::Location location);
 
 } // namespace sinter::graph

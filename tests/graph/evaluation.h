@@ -19,11 +19,17 @@ inline Tensor tensor(mlir::Type element, Shape shape, std::vector<double> values
   return tensor;
 }
 
+// Loading dialects takes longer than most graphs.
+inline mlir::MLIRContext &sharedContext() {
+  static mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  loadDialects(context);
+  return context;
+}
+
 // A graph and what it reads.
 class Evaluation {
 public:
-  explicit Evaluation(const std::string &body) {
-    loadDialects(context_);
+  explicit Evaluation(const std::string &body) : context_(sharedContext()) {
     module_ = mlir::parseSourceString<mlir::ModuleOp>(
         "func.func @step() {\n" + body + "\nreturn\n}", &context_);
     edges_.weight = [this](const std::string &name, mlir::RankedTensorType) -> Result<Tensor> {
@@ -31,6 +37,8 @@ public:
     };
   }
   bool parsed() const { return static_cast<bool>(module_); }
+  mlir::func::FuncOp function() { return *module_->getOps<mlir::func::FuncOp>().begin(); }
+  mlir::MLIRContext &context() { return context_; }
 
   Evaluation &input(const std::string &name, Shape shape, std::vector<double> values = {}) {
     edges_.inputs[name] =
@@ -52,7 +60,7 @@ public:
   }
 
   Result<Outcome> run(Precision precision = Precision::F64) {
-    return evaluate(*module_->getOps<mlir::func::FuncOp>().begin(), edges_, precision);
+    return evaluate(function(), edges_, precision);
   }
   // The elements of output "y".
   std::vector<double> result(Precision precision = Precision::F64) {
@@ -65,7 +73,7 @@ public:
   }
 
 private:
-  mlir::MLIRContext context_;
+  mlir::MLIRContext &context_;
   mlir::OwningOpRef<mlir::ModuleOp> module_;
   Edges edges_;
   NamedTensors weights_;

@@ -81,7 +81,7 @@ Result<void> Evaluator::edge(Operation &op, StringRef name, const NamedTensors &
   Tensor tensor = found->second;
   if (tensor.element != type.getElementType()) {
     tensor.element = type.getElementType();
-    SINTER_TRY(roundTo(tensor, precision_));
+    SINTER_TRY(roundTo(tensor, Precision::F32));
   }
   store(op.getResult(0), std::move(tensor));
   return {};
@@ -102,7 +102,7 @@ Result<void> Evaluator::weight(WeightOp op) {
     return fail(Code::InvalidArgument, "weights of " + std::to_string(joined.count()) +
                                            " elements were found, expected " +
                                            std::to_string(type.getNumElements()));
-  SINTER_TRY(roundTo(joined, precision_));
+  SINTER_TRY(roundTo(joined, Precision::F32));
   store(op.getResult(), std::move(joined));
   return {};
 }

@@ -14,7 +14,8 @@ namespace sinter::graph {
 
 using NamedTensors = std::map<std::string, Tensor>;
 
-/// What a graph reads. Tensors are rounded to the element types that the graph gives them.
+/// What a graph reads. Tensors of other elements are rounded to those that the graph gives them,
+/// f32 in both precisions: all runs read the same numbers.
 struct Edges {
   NamedTensors inputs;
   NamedTensors states;                    // zeros where one is absent

@@ -1,0 +1,63 @@
+// Random graphs: each verifies, and evaluates in f32 to what f64 gives within rounding errors.
+#include "graph/evaluation.h"
+#include "graph/ir/symbols.h"
+#include "graph/random_graph.h"
+#include "tile/mlir_pch.h"
+
+#include <gtest/gtest.h>
+
+namespace sinter::graph {
+namespace {
+
+constexpr uint64_t kGraphs = 200;
+
+Evaluation &give(Evaluation &evaluation, const RandomGraph &graph) {
+  for (const auto &[name, tensor] : graph.inputs)
+    evaluation.input(name, tensor.shape, tensor.values);
+  for (const auto &[name, tensor] : graph.weights)
+    evaluation.weight(name, tensor.shape, tensor.values);
+  return evaluation;
+}
+
+// Errors grow with the magnitudes that a graph's operations pass on.
+void expectClose(const std::string &name, const Tensor &narrow, const Tensor &wide) {
+  ASSERT_EQ(narrow.values.size(), wide.values.size());
+  double largest = 1;
+  for (double value : wide.values)
+    largest = std::max(largest, std::fabs(value));
+  for (size_t i = 0; i < wide.values.size(); ++i)
+    ASSERT_NEAR(narrow.values[i], wide.values[i], largest * 2e-5) << name << " at " << i;
+}
+
+TEST(RandomGraph, EvaluatesAlikeInBothPrecisions) {
+  std::set<std::string> seen;
+  for (uint64_t seed = 0; seed < kGraphs; ++seed) {
+    const RandomGraph graph = randomGraph(seed);
+    Evaluation evaluation(graph.body);
+    ASSERT_TRUE(evaluation.parsed()) << seed << "\n" << graph.body;
+    give(evaluation, graph);
+    evaluation.function().walk(
+        [&](mlir::Operation *op) { seen.insert(op->getName().getStringRef().str()); });
+    ASSERT_TRUE(mlir::succeeded(verifySymbols(evaluation.function()))) << seed;
+    const Result<Outcome> narrow = evaluation.run(Precision::F32),
+                          wide = evaluation.run(Precision::F64);
+    ASSERT_TRUE(narrow) << seed << ": " << narrow.error().message << "\n" << graph.body;
+    ASSERT_TRUE(wide) << seed << ": " << wide.error().message;
+    for (const auto &[name, tensor] : wide->outputs)
+      expectClose(std::to_string(seed) + " " + name, narrow->outputs.at(name), tensor);
+    if (HasFatalFailure())
+      FAIL() << graph.body;
+  }
+  Evaluation none("");
+  for (mlir::RegisteredOperationName name : none.context().getRegisteredOperations())
+    if (name.getDialectNamespace() == "graph")
+      EXPECT_TRUE(seen.contains(name.getStringRef().str())) << name.getStringRef().str();
+}
+
+TEST(RandomGraph, SameSeedGivesTheSameGraph) {
+  EXPECT_EQ(randomGraph(3).body, randomGraph(3).body);
+  EXPECT_NE(randomGraph(3).body, randomGraph(4).body);
+}
+
+} // namespace
+} // namespace sinter::graph

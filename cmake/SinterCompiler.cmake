@@ -86,7 +86,7 @@ sinter_compiler_layer(target DEPS sched LIBS ${SINTER_LLD_ELF} ${SINTER_LLD_COMM
 sinter_compiler_layer(kernels DEPS tile)
 sinter_compiler_layer(graph DEPS tile)
 add_dependencies(sinter_graph sinter_graph_tablegen)
-sinter_compiler_layer(models DEPS format graph)
+sinter_compiler_layer(models DEPS format graph plan)
 sinter_compiler_layer(engine DEPS format graph models kernels target plan)
 sinter_compiler_layer(compiler DEPS engine hal)
 target_compile_definitions(sinter_compiler PRIVATE SINTER_INCLUDE_DIR="${CMAKE_SOURCE_DIR}/include")

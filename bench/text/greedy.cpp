@@ -95,7 +95,8 @@ Result<std::unique_ptr<Model>> openModel(const Arguments &arguments, hal::Device
 
 // The wanted logits of `tokens`, which follow the `position` tokens that `pages` hold.
 Result<std::span<const float>> advance(Model &model, SequencePages &pages, uint32_t position,
-                                       std::span<const TokenId> tokens, Phase phase = Phase::Prompt,
+                                       std::span<const TokenId> tokens,
+                                       Phase phase = Phase::Prefill,
                                        LogitsWanted wanted = LogitsWanted::Last) {
   SINTER_TRY(pages.reserve(position + tokens.size()));
   const BatchPart part{tokens, position, &pages, wanted, phase};
@@ -122,7 +123,7 @@ Result<void> score(Model &model, std::span<const TokenId> prompt, uint32_t count
     const auto part = prompt.subspan(
         position, std::min<size_t>(model.runner().limits().stepTokens, prompt.size() - position));
     SINTER_ASSIGN(const std::span<const float> rows,
-                  advance(model, pages, position, part, Phase::Prompt, LogitsWanted::All));
+                  advance(model, pages, position, part, Phase::Prefill, LogitsWanted::All));
     for (size_t row = 0; row < part.size(); ++row)
       if (position + row >= first)
         SINTER_TRY(write(rows.subspan(row * vocabulary, vocabulary), logits));
@@ -142,7 +143,7 @@ Result<std::vector<TokenId>> decode(Model &model, std::span<const TokenId> promp
   while (chosen.size() < count) {
     SINTER_ASSIGN(
         const std::span<const float> row,
-        advance(model, pages, position, feed, chosen.empty() ? Phase::Prompt : Phase::Generated));
+        advance(model, pages, position, feed, chosen.empty() ? Phase::Prefill : Phase::Decode));
     SINTER_TRY(write(row, logits));
     position += static_cast<uint32_t>(feed.size());
     SINTER_ASSIGN(const TokenId token, sampleGreedy(row));

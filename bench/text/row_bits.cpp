@@ -65,7 +65,7 @@ Result<std::vector<float>> generatedRows(Model &model, size_t sequences, size_t 
     std::vector<BatchPart> parts;
     for (size_t i = first; i < first + together; ++i)
       parts.push_back({std::span(tokens[i]).last(1), static_cast<uint32_t>(tokens[i].size() - 1),
-                       pages[i].get(), LogitsWanted::Last, Phase::Generated});
+                       pages[i].get(), LogitsWanted::Last, Phase::Decode});
     SINTER_ASSIGN(const std::vector<float> rows, logitsOf(model, parts));
     all.insert(all.end(), rows.begin(), rows.end());
   }

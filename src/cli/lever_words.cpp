@@ -3,7 +3,7 @@
 
 #include "cli/kernel_names.h"
 #include "cli/terminal.h"
-#include "llm/plan_names.h"
+#include "plan/contract.h"
 
 #include <algorithm>
 
@@ -143,7 +143,7 @@ PlanWords wordsOf(const ExplainReport &report) {
                                           : std::to_string(found->second);
   };
   PlanWords words;
-  words.fusion = property("graph_operations") + " operations of the graph run as ";
+  words.fusion = property(contract::kGraphOperations) + " operations of the graph run as ";
   for (const StepFigures &step : report.steps)
     words.fusion += (&step == &report.steps.front() ? "" : ", ") + std::to_string(step.launches) +
                     " launches in a step of " + counted(step.tokens, "token");
@@ -152,10 +152,10 @@ PlanWords wordsOf(const ExplainReport &report) {
                  (report.memory.kept ? ", kept so in a file, " : ", ") +
                  bytesText(static_cast<double>(report.memory.mapped)) +
                  " are read where the file is mapped";
-  const auto activations = plan.texts.find("activations");
+  const auto activations = plan.texts.find(contract::kActivations);
   words.precision = activations == plan.texts.end() ? "the plan does not say how rows are rounded"
                                                     : "rows meet weights as " + activations->second;
-  if (const auto kv = plan.texts.find(plan_names::kKvType); kv != plan.texts.end())
+  if (const auto kv = plan.texts.find(contract::kKvType); kv != plan.texts.end())
     words.precision += "; keys and values are kept in " + kv->second;
   const bool asGraph =
       std::ranges::any_of(report.steps, [](const StepFigures &step) { return step.asGraph; });

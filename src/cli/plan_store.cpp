@@ -5,7 +5,7 @@
 #include "base/output_file.h"
 #include "cli/machine_tunings.h"
 #include "cli/terminal.h"
-#include "llm/plan_names.h"
+#include "plan/contract.h"
 #include "plan/file.h"
 #include "runtime/plan_cache.h"
 
@@ -288,9 +288,9 @@ static Result<void> checkSame(const plan::Plan &plan, const PlanChoice &choice,
 }
 
 static Result<void> checkPrecision(const plan::Plan &plan, const Precision &asked) {
-  static constexpr PlanChoice kKv = {plan_names::kKvType, "f16", "keeps keys and values in",
+  static constexpr PlanChoice kKv = {contract::kKvType, "f16", "keeps keys and values in",
                                      "--kv-type"};
-  static constexpr PlanChoice kRows = {plan_names::kAskedActivations, kDefaultActivations,
+  static constexpr PlanChoice kRows = {contract::kAskedActivations, kDefaultActivations,
                                        "was built for activations", "--activations"};
   if (asked.kvType != kDefaultKvType) // which leaves it to the plan
     SINTER_TRY(checkSame(plan, kKv, asked.kvType));

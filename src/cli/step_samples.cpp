@@ -31,7 +31,7 @@ public:
   Result<std::span<const float>> step(const Batch &batch) override {
     if (batch.positions.front() < depth_)
       return runner_.step(batch);
-    SampledStep &step = batch.phase == Phase::Generated ? steps.decode : steps.prompt;
+    SampledStep &step = batch.phase == Phase::Decode ? steps.decode : steps.prompt;
     const auto start = Clock::now();
     auto logits = runner_.step(batch);
     const double taken = secondsSince(start);

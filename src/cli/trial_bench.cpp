@@ -2,7 +2,7 @@
 #include "cli/trial_bench.h"
 
 #include "base/check.h"
-#include "llm/plan_names.h"
+#include "plan/contract.h"
 
 #include <chrono>
 #include <cstring>
@@ -55,9 +55,9 @@ Result<Trials> TrialBench::run() {
     tokens.push_back(static_cast<TokenId>(uint64_t{i} * 7919 % limits.vocabSize));
   const std::span all(tokens);
   const BatchPart parts[] = {
-      {all, 0, &pages_, LogitsWanted::Last, Phase::Prompt},
-      {all.first(std::min(some, prompt)), prompt, &pages_, LogitsWanted::All, Phase::Prompt},
-      {all.first(1), prompt, &pages_, LogitsWanted::Last, Phase::Generated}};
+      {all, 0, &pages_, LogitsWanted::Last, Phase::Prefill},
+      {all.first(std::min(some, prompt)), prompt, &pages_, LogitsWanted::All, Phase::Prefill},
+      {all.first(1), prompt, &pages_, LogitsWanted::Last, Phase::Decode}};
   for (const BatchPart &part : parts) {
     SINTER_ASSIGN(StepTimes times, timeStep(part));
     trials_.steps.push_back(std::move(times));
@@ -86,7 +86,7 @@ Result<void> TrialBench::checkBits(std::span<const float> logits) {
   for (uint32_t variant = 1; variant < plan().procedures.size(); ++variant) {
     SINTER_TRY(checkCancelled());
     SINTER_TRY(runner_.executor().run(plan::ProcedureId{variant}));
-    SINTER_TRY(runner_.executor().readBuffer(plan_names::kLogits, bytes));
+    SINTER_TRY(runner_.executor().readBuffer(contract::kLogits.name, bytes));
     if (std::memcmp(found.data(), expected.data(), bytes.size()) != 0)
       return fail(Code::Internal, "procedure '" + plan().procedures[variant].name +
                                       "' has other logits than '" + plan().procedures[0].name +
@@ -137,7 +137,7 @@ Result<Trials> timeTrials(hal::Device &device, const GgufFile &file,
                           std::shared_ptr<const plan::Plan> plan, const TrialEffort &effort,
                           const std::atomic<bool> &cancel) {
   const auto start = Clock::now();
-  const auto most = plan->properties.find(plan_names::kContextLength);
+  const auto most = plan->properties.find(contract::kContextLength.name);
   PlanRunnerOptions options;
   options.contextTokens = kContext;
   if (most != plan->properties.end() && most->second > 0)

@@ -10,6 +10,7 @@
 #include "graph/rewrite/passes.h"
 #include "models/decoder.h"
 #include "numeric/dot_packing.h"
+#include "plan/contract.h"
 #include "plan/normal_form.h"
 #include "plan/validate.h"
 #include "target/registry.h"
@@ -40,20 +41,20 @@ static Result<void> checkOptions(const EngineOptions &options) {
 static void describe(const models::DecoderFeatures &f, const EngineOptions &options,
                      const BlockFormat &kv, plan::Plan &plan) {
   int64_t kvRowBytes = 2 * f.kvHeads * f.headDim / kv.blockLength * kv.blockBytes;
-  plan.properties = {{"vocab_size", f.vocabulary},
-                     {"context_length", f.contextLength},
-                     {"page_rows", options.pageRows},
-                     {"query_block", options.queryBlock},
-                     {"kv_bytes", f.layers * kvRowBytes * options.pageRows},
-                     {"layers", f.layers},
-                     {"heads", f.heads},
-                     {"kv_heads", f.kvHeads},
-                     {"head_dim", f.headDim},
-                     {"rope_dims", f.ropeDims}};
-  plan.texts["architecture"] = f.family.architecture;
-  plan.texts["kv_type"] = kvTypeName(kv);
-  plan.texts["asked_activations"] = options.activations;
-  plan.texts["rope_base"] = std::to_string(f.ropeBase);
+  plan.properties = {{contract::kVocabSize.name, f.vocabulary},
+                     {contract::kContextLength.name, f.contextLength},
+                     {contract::kPageRows.name, options.pageRows},
+                     {contract::kQueryTile.name, options.queryBlock},
+                     {contract::kKvBytesPerPage.name, f.layers * kvRowBytes * options.pageRows},
+                     {contract::kLayers, f.layers},
+                     {contract::kHeads, f.heads},
+                     {contract::kKvHeads, f.kvHeads},
+                     {contract::kHeadDim, f.headDim},
+                     {contract::kRopeDims, f.ropeDims}};
+  plan.texts[contract::kArchitecture] = f.family.architecture;
+  plan.texts[contract::kKvType] = kvTypeName(kv);
+  plan.texts[contract::kAskedActivations] = options.activations;
+  plan.texts[contract::kRopeBase] = std::to_string(f.ropeBase);
 }
 
 // What would be launched if each operation had a kernel of its own, for explain.
@@ -143,7 +144,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   SINTER_ASSIGN(plan::Plan plan, Lowering(kernels, lowering).run(*module));
   SINTER_TRY(addVariants(options.variants, *module, lowering, kernels, plan));
   describe(features, options, *kv, plan);
-  plan.properties["graph_operations"] = operationCount;
+  plan.properties[contract::kGraphOperations] = operationCount;
   return plan;
 }
 
@@ -185,13 +186,14 @@ Result<plan::Plan> buildPlan(const GgufFile &file, const EngineOptions &options,
   plan.modelDigest = digest.hex();
   plan.modelBytes = file.bytes().size();
   SINTER_TRY(plan::validate(plan));
+  SINTER_TRY(contract::check(plan));
   return std::move(plan);
 }
 
 Result<std::string> buildNormalForm(const GgufFile &file, const EngineOptions &options,
                                     const Progress &progress) {
   SINTER_ASSIGN(Lowered lowered, lowerFile(file, options, progress));
-  lowered.plan.properties.erase("graph_operations"); // for explain alone
+  lowered.plan.properties.erase(contract::kGraphOperations); // for explain alone
   SINTER_ASSIGN(const std::vector<std::string> digests,
                 lowered.kernels->digests(*lowered.target, lowered.threads, progress));
   return plan::normalForm(lowered.plan, digests);

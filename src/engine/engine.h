@@ -21,12 +21,9 @@ struct EngineOptions {
   std::vector<Tuning> variants;
 };
 
-// The plan of a decoder-only language model for one target: procedure `step`, whose inputs, output
-// and properties are those of llm/plan_names.h, beside properties layers, heads, kv_heads,
-// head_dim, rope_dims, graph_operations (before any was fused) and texts architecture, rope_base,
-// kv_type, asked_activations, activations (formats in which rows meet weights). Errors are
-// readDecoder's, buildDecoder's and the target's; InvalidArgument for options out of range and for
-// schedules with which a kernel cannot be compiled.
+// The plan of a decoder-only language model for one target, which keeps the contract
+// (plan/contract.h). Errors are readDecoder's, buildDecoder's and the target's; InvalidArgument for
+// options out of range and for schedules with which a kernel cannot be compiled.
 Result<plan::Plan> buildPlan(const GgufFile &file, const EngineOptions &options,
                              const Progress &progress);
 

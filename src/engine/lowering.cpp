@@ -8,6 +8,7 @@
 #include "engine/map_program.h"
 #include "engine/weights.h"
 #include "numeric/dot_packing.h"
+#include "plan/contract.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/xxhash.h"
 
@@ -394,7 +395,7 @@ void Lowering::describeActivations() {
   const std::string many = joined(activations_[RowBucket::Many]),
                     one = joined(activations_[RowBucket::One]);
   const bool byPhase = options_.programs == Programs::Threads;
-  plan_.texts["activations"] = many == one
+  plan_.texts[contract::kActivations] = many == one
                                    ? many
                                    : many + (byPhase ? " of prompts, " : " of several rows, ") +
                                          one + (byPhase ? " of generated tokens" : " of one");

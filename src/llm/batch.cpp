@@ -19,7 +19,7 @@ Result<void> checkPart(const BatchPart &part, size_t index, const BatchShape &sh
       return fail(Code::InvalidArgument, who() + " has token " + std::to_string(id) +
                                              ", expected one below " +
                                              std::to_string(shape.vocabSize));
-  if (part.phase == Phase::Generated && part.tokens.size() != 1)
+  if (part.phase == Phase::Decode && part.tokens.size() != 1)
     return fail(Code::InvalidArgument, who() + " has " + std::to_string(part.tokens.size()) +
                                            " generated tokens, expected 1");
   const uint64_t end = uint64_t{part.position} + part.tokens.size();
@@ -85,7 +85,7 @@ void LogitRows::add(int32_t sequence, int32_t firstToken, int32_t position, int3
 
 void Batch::clear() {
   pagesPerSequence = 0;
-  phase = Phase::Prompt;
+  phase = Phase::Prefill;
   for (auto *list : {&tokens, &positions, &kvSlots, &pageTable, &kvLengths, &blocks,
                      &logitRows.tokens, &logitRows.positions, &logitRows.blocks})
     list->clear();
@@ -106,7 +106,7 @@ Result<void> buildBatch(std::span<const BatchPart> parts, const BatchShape &shap
   if (total > uint64_t{std::numeric_limits<int32_t>::max()})
     return fail(Code::InvalidArgument, "a batch of " + std::to_string(total) + " tokens");
   batch.pagesPerSequence = shape.pagesPerSequence;
-  batch.phase = parts.empty() ? Phase::Prompt : parts[0].phase;
+  batch.phase = parts.empty() ? Phase::Prefill : parts[0].phase;
   addPages(parts, shape.pagesPerSequence, batch);
   for (size_t i = 0; i < parts.size(); ++i) {
     const BatchPart &part = parts[i];

@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "llm/kv_pages.h"
 #include "llm/tokenizer_vocabulary.h"
+#include "plan/contract.h"
 
 #include <cstdint>
 #include <span>
@@ -15,12 +16,7 @@ namespace sinter {
 // Which of a part's tokens need logits.
 enum class LogitsWanted : uint8_t { None, Last, All };
 
-// Rows of the two phases run in kernels of their own, so a step has one phase: then a row's bits do
-// not depend on how many there are.
-enum class Phase : uint8_t {
-  Prompt,
-  Generated, // one token a sequence, that was chosen from logits
-};
+using contract::Phase;
 
 // The next tokens of one sequence: those at positions [position, position + tokens.size()). Their
 // keys and values go to the sequence's pages, which must reach that far; the rows before `position`
@@ -30,7 +26,7 @@ struct BatchPart {
   uint32_t position = 0;
   const SequencePages *pages = nullptr;
   LogitsWanted logits = LogitsWanted::Last;
-  Phase phase = Phase::Prompt;
+  Phase phase = Phase::Prefill;
 };
 
 // Tokens whose logits are wanted, in the order of their rows.
@@ -46,10 +42,11 @@ struct LogitRows {
            uint32_t queryBlock);
 };
 
-// One step's inputs. See plan_names.h for what each array means; T, S, B, R and C are their sizes.
+// One step's inputs. See plan/contract.h for what each array means; T, S, B, R and C are their
+// sizes.
 struct Batch {
   uint32_t pagesPerSequence = 0; // P
-  Phase phase = Phase::Prompt;   // G is 1 where it is Generated
+  Phase phase = Phase::Prefill;  // G
   std::vector<int32_t> tokens, positions, kvSlots;
   std::vector<int32_t> pageTable; // [S * P], 0 beyond a sequence's pages
   std::vector<int32_t> kvLengths;
@@ -75,9 +72,9 @@ struct BatchShape {
 // wide, parts of two phases, or several generated tokens in a part; the batch is then empty.
 Result<void> buildBatch(std::span<const BatchPart> parts, const BatchShape &shape, Batch &batch);
 
-// plan_names.h's kLongest for this batch and these rows of logits; 0 where it asks for the minimum.
-// Steps of several tokens of a prompt that want no logits are alike, however many keys they see, so
-// that a device runs one graph for all of them.
+// contract::Symbol::LongestContext for this batch and these rows of logits; 0 where it asks for the
+// minimum. Steps of several tokens of a prompt that want no logits are alike, however many keys
+// they see, so that a device runs one graph for all of them.
 int64_t longestOf(const Batch &batch, const LogitRows &rows);
 
 } // namespace sinter

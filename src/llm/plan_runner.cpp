@@ -2,7 +2,6 @@
 #include "llm/plan_runner.h"
 
 #include "base/checked.h"
-#include "llm/plan_names.h"
 #include "plan/walk.h"
 
 #include <algorithm>
@@ -12,41 +11,18 @@
 namespace sinter {
 namespace {
 
-namespace names = plan_names;
+using contract::Symbol;
 
-// In the order in which step() writes them.
-constexpr std::array kInputs = {
-    names::kTokenIds,     names::kPositions,      names::kKvSlots,
-    names::kPageTable,    names::kKvLengths,      names::kBlockTable,
-    names::kLogitIndices, names::kLogitPositions, names::kLogitBlockTable};
-
-Result<uint32_t> property(const plan::Plan &plan, const char *name) {
-  const auto found = plan.properties.find(name);
-  if (found == plan.properties.end())
-    return fail(Code::Corrupt, std::string("the plan has no property '") + name + "'");
-  if (found->second < 1 || found->second > std::numeric_limits<int32_t>::max())
-    return fail(Code::Corrupt, std::string("the plan's property '") + name + "' is " +
-                                   std::to_string(found->second) + ", expected 1 to 2147483647");
-  return static_cast<uint32_t>(found->second);
+// Of a plan that keeps the contract.
+uint32_t property(const plan::Plan &plan, const contract::PropertyRow &row) {
+  return static_cast<uint32_t>(plan.properties.at(row.name));
 }
 
 // A symbol's upper bound as a count; unbounded where the plan names no such symbol.
-uint32_t upperBound(const plan::Plan &plan, const char *name) {
-  const auto id = plan::findSymbol(plan, name);
+uint32_t upperBound(const plan::Plan &plan, Symbol symbol) {
+  const auto id = plan::findSymbol(plan, contract::nameOf(symbol));
   const int64_t most = id ? plan.symbols[id->index].max : std::numeric_limits<int32_t>::max();
   return static_cast<uint32_t>(std::clamp<int64_t>(most, 1, std::numeric_limits<int32_t>::max()));
-}
-
-Result<plan::BufferId> bufferOfKind(const plan::Plan &plan, const char *name,
-                                    plan::BufferKind kind) {
-  const auto id = plan::findBuffer(plan, name);
-  if (!id)
-    return fail(Code::Corrupt, std::string("the plan has no buffer '") + name + "'");
-  const plan::BufferKind found = plan.buffers[id->index].kind;
-  if (found != kind)
-    return fail(Code::Corrupt, std::string("the plan's buffer '") + name + "' is of kind " +
-                                   plan::kindName(found) + ", expected " + plan::kindName(kind));
-  return *id;
 }
 
 bool reads(const plan::Expr &expr, plan::SymbolId symbol) {
@@ -69,7 +45,7 @@ bool reads(const plan::Step &step, plan::SymbolId symbol) {
 
 // Whether any step depends on the phase of its rows. Where none does, both phases run the same.
 bool knowsPhases(const plan::Plan &plan) {
-  const auto phase = plan::findSymbol(plan, names::kGenerated);
+  const auto phase = plan::findSymbol(plan, contract::nameOf(Symbol::Phase));
   for (const plan::Procedure &procedure : plan.procedures)
     for (plan::StepWalker walker(procedure.steps); phase && walker.next();)
       if (reads(walker.step(), *phase))
@@ -111,10 +87,11 @@ Result<std::unique_ptr<PlanRunner>> PlanRunner::create(hal::Device &device, cons
                                                        std::shared_ptr<const plan::Plan> plan,
                                                        const PlanRunnerOptions &options) {
   SINTER_TRY(checkSameModel(*plan, file));
+  SINTER_TRY(contract::check(*plan));
   std::unique_ptr<PlanRunner> runner(new PlanRunner(file, std::move(plan)));
   SINTER_TRY(runner->readLimits(options));
-  SINTER_TRY(runner->readNames());
-  SINTER_TRY(runner->readSymbols());
+  runner->readNames();
+  runner->readSymbols();
   // Where memory is taken as it comes into use, one sequence may never need all of its context.
   const bool several = runner->limits_.poolPages > runner->contextPages();
   if (several || !device.supports(hal::Feature::WrapMemory))
@@ -132,14 +109,14 @@ Result<std::unique_ptr<PlanRunner>> PlanRunner::create(hal::Device &device, cons
 }
 
 Result<void> PlanRunner::readLimits(const PlanRunnerOptions &options) {
-  SINTER_ASSIGN(limits_.vocabSize, property(*plan_, names::kVocabSize));
-  SINTER_ASSIGN(const uint32_t most, property(*plan_, names::kContextLength));
+  limits_.vocabSize = property(*plan_, contract::kVocabSize);
+  const uint32_t most = property(*plan_, contract::kContextLength);
   SINTER_ASSIGN(limits_.contextTokens, contextTokensOf(most, options.contextTokens));
-  SINTER_ASSIGN(limits_.pageRows, property(*plan_, names::kPageRows));
-  SINTER_ASSIGN(limits_.queryBlock, property(*plan_, names::kQueryBlock));
+  limits_.pageRows = property(*plan_, contract::kPageRows);
+  limits_.queryBlock = property(*plan_, contract::kQueryTile);
   limits_.stepTokens =
-      std::min(std::max(options.maxStepTokens, 1u), upperBound(*plan_, names::kTokens));
-  limits_.stepSequences = upperBound(*plan_, names::kSequences);
+      std::min(std::max(options.maxStepTokens, 1u), upperBound(*plan_, Symbol::Tokens));
+  limits_.stepSequences = upperBound(*plan_, Symbol::Sequences);
   limits_.phasesAgree = !knowsPhases(*plan_);
   return sizePool(options);
 }
@@ -164,10 +141,8 @@ Result<void> PlanRunner::checkFits(const hal::DeviceInfo &device) const {
   for (const plan::Buffer &buffer : plan_->buffers)
     if (const auto bytes = buffer.bytes.constant(); bytes && *bytes > 0)
       weights = weights + static_cast<uint64_t>(*bytes);
-  const auto perPage = plan_->properties.find(names::kKvBytesPerPage);
-  const int64_t pageBytes = perPage == plan_->properties.end() ? 0 : perPage->second;
-  const CheckedSize kv =
-      CheckedSize(limits_.poolPages) * static_cast<uint64_t>(std::max<int64_t>(pageBytes, 0));
+  const int64_t pageBytes = plan_->properties.at(contract::kKvBytesPerPage.name);
+  const CheckedSize kv = CheckedSize(limits_.poolPages) * static_cast<uint64_t>(pageBytes);
   const CheckedSize all = weights + kv;
   if (all.valid() && *all.value() <= device.memoryBytes)
     return {};
@@ -182,43 +157,21 @@ Result<void> PlanRunner::checkFits(const hal::DeviceInfo &device) const {
           " bytes; a smaller --context or fewer sequences take less KV state");
 }
 
-Result<void> PlanRunner::readNames() {
-  const auto step = plan::findProcedure(*plan_, names::kStepProcedure);
-  if (!step)
-    return fail(Code::Corrupt,
-                std::string("the plan has no procedure '") + names::kStepProcedure + "'");
-  names_.step = *step;
-  for (size_t i = 0; i < kInputs.size(); ++i) {
-    SINTER_ASSIGN(names_.inputs[i], bufferOfKind(*plan_, kInputs[i], plan::BufferKind::Input));
-  }
-  SINTER_ASSIGN(names_.logits, bufferOfKind(*plan_, names::kLogits, plan::BufferKind::Output));
-  return {};
+void PlanRunner::readNames() {
+  names_.step = *plan::findProcedure(*plan_, contract::kStepProcedure);
+  names_.logits = *plan::findBuffer(*plan_, contract::kLogits.name);
 }
 
-// Symbols of other names count loops; the executor ignores their values.
-Result<void> PlanRunner::readSymbols() {
-  struct Known {
-    std::string_view name;
-    Size size;
-  };
-  static constexpr Known kKnown[] = {
-      {names::kTokens, Size::Tokens},           {names::kSequences, Size::Sequences},
-      {names::kBlocks, Size::Blocks},           {names::kLogitRows, Size::LogitRows},
-      {names::kLogitBlocks, Size::LogitBlocks}, {names::kPagesPerSequence, Size::TableWidth},
-      {names::kPoolPages, Size::PoolPages},     {names::kGenerated, Size::Generated},
-      {names::kLongest, Size::Longest},         {names::kKeysHeld, Size::KeysHeld},
-      {names::kKeysSeen, Size::KeysSeen}};
+void PlanRunner::readSymbols() {
   for (const plan::Symbol &symbol : plan_->symbols) {
-    const auto *known = std::find_if(std::begin(kKnown), std::end(kKnown),
-                                     [&](const Known &k) { return k.name == symbol.name; });
-    sizes_.push_back(known == std::end(kKnown) ? Size::Counted : known->size);
-    if (sizes_.back() == Size::LogitRows)
-      minLogitRows_ = std::max<int64_t>(symbol.min, 0);
-    if (sizes_.back() == Size::Longest)
+    const contract::SymbolRow *row = contract::findSymbolRow(symbol.name);
+    symbols_.push_back(row ? std::optional(row->id) : std::nullopt);
+    if (symbols_.back() == Symbol::LogitRows)
+      minLogitRows_ = symbol.min;
+    if (symbols_.back() == Symbol::LongestContext)
       minLongest_ = symbol.min;
   }
-  symbolValues_.assign(sizes_.size(), 0);
-  return {};
+  symbolValues_.assign(symbols_.size(), 0);
 }
 
 // Memory is taken as pages come into use, lowest first, so that a long context costs nothing before
@@ -236,54 +189,46 @@ static int64_t sumOf(const std::vector<int32_t> &values) {
   return std::accumulate(values.begin(), values.end(), int64_t{0});
 }
 
+int64_t PlanRunner::valueOf(Symbol symbol, const Batch &batch) const {
+  const bool costs = executor_->profiling(); // they change in each step, sizes seldom do
+  switch (symbol) {
+  case Symbol::Tokens:
+    return batch.tokenCount();
+  case Symbol::Sequences:
+    return batch.sequenceCount();
+  case Symbol::QueryTiles:
+    return batch.blockCount();
+  case Symbol::LogitRows:
+    return logitRows_.count();
+  case Symbol::LogitTiles:
+    return logitRows_.blockCount();
+  case Symbol::PagesPerSequence:
+    return batch.pagesPerSequence;
+  case Symbol::PoolPages:
+    return boundPages_;
+  case Symbol::Phase:
+    return static_cast<int64_t>(batch.phase);
+  case Symbol::KeysHeld:
+    return costs ? sumOf(batch.kvLengths) : 0;
+  case Symbol::KeysSeen:
+    return costs ? sumOf(batch.positions) + batch.tokenCount() : 0;
+  case Symbol::LongestContext:
+    return std::max(minLongest_, longestOf(batch, logitRows_));
+  }
+  return 0;
+}
+
 Result<void> PlanRunner::bind(const Batch &batch) {
   growPool(batch);
-  const bool costs = executor_->profiling(); // they change in each step, sizes seldom do
-  for (size_t i = 0; i < sizes_.size(); ++i) {
-    int64_t &value = symbolValues_[i];
-    switch (sizes_[i]) {
-    case Size::Tokens:
-      value = batch.tokenCount();
-      break;
-    case Size::Sequences:
-      value = batch.sequenceCount();
-      break;
-    case Size::Blocks:
-      value = batch.blockCount();
-      break;
-    case Size::LogitRows:
-      value = logitRows_.count();
-      break;
-    case Size::LogitBlocks:
-      value = logitRows_.blockCount();
-      break;
-    case Size::TableWidth:
-      value = batch.pagesPerSequence;
-      break;
-    case Size::PoolPages:
-      value = boundPages_;
-      break;
-    case Size::Generated:
-      value = batch.phase == Phase::Generated;
-      break;
-    case Size::Longest:
-      value = std::max(minLongest_, longestOf(batch, logitRows_));
-      break;
-    case Size::KeysHeld:
-      value = costs ? sumOf(batch.kvLengths) : 0;
-      break;
-    case Size::KeysSeen:
-      value = costs ? sumOf(batch.positions) + batch.tokenCount() : 0;
-      break;
-    case Size::Counted:
-      break;
-    }
-  }
+  for (size_t i = 0; i < symbols_.size(); ++i)
+    if (symbols_[i])
+      symbolValues_[i] = valueOf(*symbols_[i], batch);
   return executor_->bind(symbolValues_);
 }
 
 Result<void> PlanRunner::writeInputs(const Batch &batch) {
-  const std::array<const std::vector<int32_t> *, kInputs.size()> values = {
+  // In the order of contract::Input.
+  const std::array<const std::vector<int32_t> *, contract::kInputs.size()> values = {
       &batch.tokens, &batch.positions,   &batch.kvSlots,        &batch.pageTable,  &batch.kvLengths,
       &batch.blocks, &logitRows_.tokens, &logitRows_.positions, &logitRows_.blocks};
   for (size_t i = 0; i < values.size(); ++i) {
@@ -292,7 +237,7 @@ Result<void> PlanRunner::writeInputs(const Batch &batch) {
     written_[i].clear(); // should the write fail
     const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t *>(values[i]->data()),
                                          values[i]->size() * sizeof(int32_t));
-    SINTER_TRY(executor_->setBuffer(kInputs[i], bytes));
+    SINTER_TRY(executor_->setBuffer(contract::kInputs[i].name, bytes));
     written_[i] = *values[i];
   }
   return {};
@@ -313,8 +258,9 @@ Result<std::span<const float>> PlanRunner::step(const Batch &batch) {
   if (host && host->size() >= wanted * sizeof(float))
     return std::span(reinterpret_cast<const float *>(host->data()), wanted);
   logits_.resize(wanted);
-  SINTER_TRY(executor_->readBuffer(names::kLogits, {reinterpret_cast<uint8_t *>(logits_.data()),
-                                                    logits_.size() * sizeof(float)}));
+  SINTER_TRY(
+      executor_->readBuffer(contract::kLogits.name, {reinterpret_cast<uint8_t *>(logits_.data()),
+                                                     logits_.size() * sizeof(float)}));
   return std::span<const float>(logits_);
 }
 

@@ -4,6 +4,7 @@
 #include "format/gguf.h"
 #include "hal/hal.h"
 #include "llm/step_runner.h"
+#include "plan/contract.h"
 #include "plan/plan.h"
 #include "runtime/executor.h"
 
@@ -28,7 +29,7 @@ Result<uint32_t> contextTokensOf(uint64_t most, uint32_t asked);
 class PlanRunner : public StepRunner {
 public:
   // `device` and `file` must outlive the runner. Checks that the plan was made for this file and
-  // keeps the contract of plan_names.h (Corrupt where it does not), loads it and packs its weights.
+  // keeps the contract (Corrupt where it does not), loads it and packs its weights.
   static Result<std::unique_ptr<PlanRunner>> create(hal::Device &device, const GgufFile &file,
                                                     std::shared_ptr<const plan::Plan> plan,
                                                     const PlanRunnerOptions &options);
@@ -41,26 +42,10 @@ public:
   runtime::Executor &executor() { return *executor_; }
 
 private:
-  // Numbers of the plan's symbols and buffers, looked up once.
+  // Numbers of the plan's tables, looked up once.
   struct Names {
     plan::ProcedureId step;
-    std::array<plan::BufferId, 9> inputs; // in the order of plan_runner.cpp's kInputs
     plan::BufferId logits;
-  };
-  // What each symbol of the plan is bound to, in the plan's order.
-  enum class Size : uint8_t {
-    Tokens,
-    Sequences,
-    Blocks,
-    LogitRows,
-    LogitBlocks,
-    Longest,
-    TableWidth,
-    PoolPages,
-    Generated,
-    KeysHeld,
-    KeysSeen,
-    Counted
   };
 
   class Weights : public runtime::WeightSource {
@@ -80,9 +65,10 @@ private:
   Result<void> sizePool(const PlanRunnerOptions &options);
   uint64_t contextPages() const { return (limits_.contextTokens - 1) / limits_.pageRows + 1; }
   Result<void> checkFits(const hal::DeviceInfo &device) const;
-  Result<void> readNames();
-  Result<void> readSymbols();
+  void readNames();
+  void readSymbols();
   void growPool(const Batch &batch);
+  int64_t valueOf(contract::Symbol symbol, const Batch &batch) const;
   Result<void> bind(const Batch &batch);
   Result<void> writeInputs(const Batch &batch);
 
@@ -92,14 +78,15 @@ private:
   std::unique_ptr<runtime::Executor> executor_;
   RunnerLimits limits_;
   Names names_;
-  std::vector<Size> sizes_;
+  // The plan's symbols in its order; those that loops count are none of the contract's.
+  std::vector<std::optional<contract::Symbol>> symbols_;
   int64_t minLogitRows_ = 0;
   int64_t minLongest_ = 0;
   std::vector<int64_t> symbolValues_;
   uint32_t boundPages_ = 0; // of the pool; grows to limits_.poolPages with the pages in use
   LogitRows logitRows_;
   // What each input holds: most of them stay as they are from step to step, and a write takes time.
-  std::array<std::vector<int32_t>, 9> written_;
+  std::array<std::vector<int32_t>, contract::kInputs.size()> written_;
   std::vector<float> logits_; // where the device's memory is not the host's
 };
 

@@ -92,7 +92,7 @@ bool Scheduler::step() {
   if (!running_.empty()) {
     const Phase phase = choosePhase();
     plan_.clear();
-    if (phase == Phase::Prompt)
+    if (phase == Phase::Prefill)
       planPrompts();
     else
       planGenerated();
@@ -135,10 +135,10 @@ void Scheduler::begin() {
 Phase Scheduler::choosePhase() const {
   const auto generates = [](const SequencePtr &sequence) { return sequence->generates(); };
   if (std::ranges::none_of(running_, generates))
-    return Phase::Prompt;
+    return Phase::Prefill;
   if (std::ranges::all_of(running_, generates))
-    return Phase::Generated;
-  return options_.promptsFirst || last_ == Phase::Generated ? Phase::Prompt : Phase::Generated;
+    return Phase::Decode;
+  return options_.promptsFirst || last_ == Phase::Decode ? Phase::Prefill : Phase::Decode;
 }
 
 void Scheduler::planPrompts() {
@@ -204,7 +204,7 @@ void Scheduler::run(Phase phase) {
     return runner_.step(batch_);
   });
   last_ = phase;
-  ++(phase == Phase::Prompt ? counters_.promptSteps : counters_.generatedSteps);
+  ++(phase == Phase::Prefill ? counters_.promptSteps : counters_.generatedSteps);
   now_ = SchedulerClock::now();
   for (const Part &part : plan_) {
     if (logits)

@@ -139,7 +139,7 @@ private:
   std::deque<SequencePtr> waiting_;
   std::vector<SequencePtr> ended_; // whose end was not said yet
   bool anyEnded_ = false;          // in the other lists
-  Phase last_ = Phase::Generated;
+  Phase last_ = Phase::Decode;
   bool stepping_ = false;
   SchedulerCounters counters_;
   // Of the step at hand; kept for their memory.

@@ -111,7 +111,7 @@ Result<void> Session::decode(TokenId token, const GenerateOptions &options, cons
       result.reason = StopReason::Cancelled;
       return {};
     }
-    SINTER_ASSIGN(const auto logits, advance({&token, 1}, LogitsWanted::Last, Phase::Generated));
+    SINTER_ASSIGN(const auto logits, advance({&token, 1}, LogitsWanted::Last, Phase::Decode));
     SINTER_ASSIGN(token, choose(logits, options));
     ++result.decodeSteps;
   }

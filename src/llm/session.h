@@ -48,7 +48,7 @@ public:
 private:
   void keepCommonPrefix(std::span<const TokenId> prompt);
   Result<std::span<const float>> advance(std::span<const TokenId> tokens, LogitsWanted wanted,
-                                         Phase phase = Phase::Prompt);
+                                         Phase phase = Phase::Prefill);
   Result<TokenId> choose(std::span<const float> logits, const GenerateOptions &options);
   Result<TokenId> prefill(std::span<const TokenId> prompt, const GenerateOptions &options,
                           Generation &result);

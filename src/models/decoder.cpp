@@ -4,6 +4,7 @@
 #include "format/known_names.h"
 #include "models/decoder.h"
 #include "models/tensor_names.h"
+#include "plan/contract.h"
 
 #include <map>
 
@@ -15,6 +16,8 @@ using graph::Extent;
 using graph::tensorOf;
 
 namespace {
+
+using Size = contract::Symbol;
 
 std::string shapeText(llvm::ArrayRef<int64_t> shape) {
   std::string text;
@@ -37,6 +40,13 @@ Type elementOf(MLIRContext *context, const BlockFormat &format) {
       return {};
     return tile::BlockType::get(context, StringRef(format.name).lower());
   }
+}
+
+Extent extentOf(Size symbol) {
+  return contract::nameOf(symbol);
+}
+Extent extentOf(const contract::Extent &extent) {
+  return extent.symbol ? extentOf(*extent.symbol) : Extent(extent.size);
 }
 
 // Rows that attend: where they lie in their sequences, and by what their heads rotate.
@@ -65,8 +75,14 @@ public:
   Result<OwningOpRef<ModuleOp>> build();
 
 private:
-  Value input(StringRef name, ArrayRef<Extent> shape) {
-    return graph::InputOp::create(b_, loc_, tensorOf(shape, b_.getI32Type()), name);
+  Value input(contract::Input id) {
+    const contract::TensorRow &row = contract::rowOf(id);
+    SmallVector<Extent> shape = {extentOf(row.rows)};
+    if (row.columns)
+      shape.push_back(extentOf(*row.columns));
+    const bool integers = row.element == contract::ElementType::I32;
+    Type element = integers ? Type(b_.getI32Type()) : Type(b_.getF32Type());
+    return graph::InputOp::create(b_, loc_, tensorOf(shape, element), row.name);
   }
   RankedTensorType rowsLike(Value like, int64_t columns) {
     StringRef symbol = graph::symbolOf(cast<RankedTensorType>(like.getType()), 0);
@@ -83,7 +99,7 @@ private:
   Result<Value> norm(Value x, std::string name);
   Result<Value> linear(Value x, std::string name, int64_t rows);
   Result<Value> ropeDivisors();
-  Rows rowsOf(StringRef symbol, Value positions, Value blocks, Value divisors);
+  Rows rowsOf(Size symbol, Value positions, Value blocks, Value divisors);
   Value rope(Value heads, const Rows &rows);
   Result<KvCache> store(Value n, int64_t layer, const Placement &at);
   Result<Value> attention(Value n, Value attending, int64_t layer, const Placement &at,
@@ -176,11 +192,11 @@ Result<Value> Builder::ropeDivisors() {
   return weight(std::string(kRopeDivisors), {f_.ropeDims / 2});
 }
 
-Rows Builder::rowsOf(StringRef symbol, Value positions, Value blocks, Value divisors) {
+Rows Builder::rowsOf(Size symbol, Value positions, Value blocks, Value divisors) {
   std::vector<float> scales = frequencyScales(f_.ropeScaling, f_.ropeDims, f_.ropeBase);
   const float magnitude = rotationMagnitude(f_.ropeScaling);
   Value rotations = graph::RopeTableOp::create(
-      b_, loc_, tensorOf({symbol, f_.headDim}, b_.getF32Type()), positions, divisors,
+      b_, loc_, tensorOf({extentOf(symbol), f_.headDim}, b_.getF32Type()), positions, divisors,
       static_cast<uint64_t>(f_.ropeDims), llvm::APFloat(f_.ropeBase),
       scales.empty() ? DenseF32ArrayAttr() : b_.getDenseF32ArrayAttr(scales),
       magnitude == 1 ? FloatAttr() : b_.getF32FloatAttr(magnitude));
@@ -196,9 +212,10 @@ Result<KvCache> Builder::store(Value n, int64_t layer, const Placement &at) {
   SINTER_ASSIGN(Value k, linear(n, layerTensor(layer, kKey), f_.kvHeads * f_.headDim));
   SINTER_ASSIGN(Value v, linear(n, layerTensor(layer, kValue), f_.kvHeads * f_.headDim));
   Type element = elementOf(b_.getContext(), *options_.kv);
-  auto valueType = tensorOf({"N", f_.kvHeads, options_.pageRows, f_.headDim}, element);
+  const Extent pages = extentOf(Size::PoolPages);
+  auto valueType = tensorOf({pages, f_.kvHeads, options_.pageRows, f_.headDim}, element);
   auto keyType = options_.kv->isPlain()
-                     ? tensorOf({"N", f_.kvHeads, f_.headDim, options_.pageRows}, element)
+                     ? tensorOf({pages, f_.kvHeads, f_.headDim, options_.pageRows}, element)
                      : valueType; // blocks lie along a head
   std::string name = "kv." + std::to_string(layer);
   Value keyPool = graph::StateOp::create(b_, loc_, keyType, name + ".keys");
@@ -251,7 +268,8 @@ Result<Value> Builder::layer(Value x, int64_t number, const Placement &at, const
   SINTER_ASSIGN(Value n, norm(x, normName));
   Value attending = n;
   if (wanted) {
-    x = graph::GatherOp::create(b_, loc_, tensorOf({"R", f_.width}, b_.getF32Type()), x, wanted);
+    auto rowsWanted = tensorOf({extentOf(Size::LogitRows), f_.width}, b_.getF32Type());
+    x = graph::GatherOp::create(b_, loc_, rowsWanted, x, wanted);
     SINTER_ASSIGN(attending, norm(x, normName));
   }
   SINTER_ASSIGN(Value attended, attention(n, attending, number, at, rows));
@@ -273,18 +291,20 @@ Result<void> Builder::checkRotation() const {
 Result<void> Builder::buildStep() {
   SINTER_TRY(checkHeads());
   SINTER_TRY(checkRotation());
-  Value tokens = input("tokens", {"T"});
-  Value positions = input("positions", {"T"}), slots = input("kv_slots", {"T"});
-  Value pageTable = input("page_table", {"S", "P"}), lengths = input("kv_lengths", {"S"});
-  Value blocks = input("blocks", {"B", 3}), wanted = input("logit_rows", {"R"});
-  Value wantedPositions = input("logit_positions", {"R"});
-  Value wantedBlocks = input("logit_blocks", {"C", 3});
+  using contract::Input;
+  Value tokens = input(Input::TokenIds);
+  Value positions = input(Input::Positions), slots = input(Input::KvSlots);
+  Value pageTable = input(Input::PageTable), lengths = input(Input::KvLengths);
+  Value tiles = input(Input::QueryTiles), wanted = input(Input::LogitIndices);
+  Value wantedPositions = input(Input::LogitPositions);
+  Value wantedTiles = input(Input::LogitTiles);
   Type f32 = b_.getF32Type();
   SINTER_ASSIGN(Value divisors, ropeDivisors());
-  Placement at{rowsOf("T", positions, blocks, divisors), slots, pageTable, lengths};
-  Rows last = rowsOf("R", wantedPositions, wantedBlocks, divisors);
+  Placement at{rowsOf(Size::Tokens, positions, tiles, divisors), slots, pageTable, lengths};
+  Rows last = rowsOf(Size::LogitRows, wantedPositions, wantedTiles, divisors);
   SINTER_ASSIGN(Value table, weight(std::string(kTokenEmbedding), {f_.vocabulary, f_.width}));
-  Value x = graph::GatherOp::create(b_, loc_, tensorOf({"T", f_.width}, f32), table, tokens);
+  Value x = graph::GatherOp::create(b_, loc_, tensorOf({extentOf(Size::Tokens), f_.width}, f32),
+                                    table, tokens);
   for (int64_t number = 0; number + 1 < f_.layers; ++number) {
     SINTER_ASSIGN(x, layer(x, number, at, at.tokens));
   }
@@ -292,7 +312,7 @@ Result<void> Builder::buildStep() {
   SINTER_ASSIGN(Value n, norm(x, std::string(kOutputNorm)));
   std::string_view output = f_.tiedOutput ? kTokenEmbedding : kOutput;
   SINTER_ASSIGN(Value logits, linear(n, std::string(output), f_.vocabulary));
-  graph::OutputOp::create(b_, loc_, "logits", logits);
+  graph::OutputOp::create(b_, loc_, contract::kLogits.name, logits);
   return {};
 }
 
@@ -312,7 +332,7 @@ Result<void> Builder::checkAllUsed() const {
 Result<OwningOpRef<ModuleOp>> Builder::build() {
   OwningOpRef<ModuleOp> module(ModuleOp::create(loc_));
   b_.setInsertionPointToEnd(module->getBody());
-  auto step = func::FuncOp::create(b_, loc_, "step", b_.getFunctionType({}, {}));
+  auto step = func::FuncOp::create(b_, loc_, contract::kStepProcedure, b_.getFunctionType({}, {}));
   b_.setInsertionPointToStart(step.addEntryBlock());
   SINTER_TRY(buildStep());
   func::ReturnOp::create(b_, loc_);

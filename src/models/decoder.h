@@ -13,14 +13,12 @@ struct DecoderOptions {
   const BlockFormat *kv = &blockFormat(TensorType::F16); // of its elements (numeric/kv_type.h)
 };
 
-// A module with one function `step`, verified. Its symbols, inputs and the output are those of the
-// run-time contract: tokens, positions, kv_slots i32 [T]; page_table i32 [S, P]; kv_lengths i32
-// [S]; blocks i32 [B, 3]; logit_rows, logit_positions i32 [R]; logit_blocks i32 [C, 3]; logits f32
-// [R, vocabulary]; states kv.<layer>.keys and .values, in the options' format, of N pages. Weights
-// have the file's formats. NotFound, Corrupt, Unsupported: a tensor is missing, has another shape
-// or type than expected, or is none of the decoder's; the message names it; heads rotate in a way
-// that has no kernel; or heads are no whole blocks of the KV state. The context must have
-// graph::loadDialects' dialects and outlive the result.
+// A module with one function, the contract's step (plan/contract.h), verified. Its symbols, inputs
+// and output are the contract's; states are kv.<layer>.keys and .values, in the options' format, of
+// N pages. Weights have the file's formats. NotFound, Corrupt, Unsupported: a tensor is missing,
+// has another shape or type than expected, or is none of the decoder's; the message names it; heads
+// rotate in a way that has no kernel; or heads are no whole blocks of the KV state. The context
+// must have graph::loadDialects' dialects and outlive the result.
 Result<mlir::OwningOpRef<mlir::ModuleOp>> buildDecoder(mlir::MLIRContext &context,
                                                        const DecoderFeatures &features,
                                                        const ModelSource &source,

@@ -4,6 +4,7 @@
 #include "engine/tiny_gguf.h"
 #include "numeric/activation_format.h"
 #include "numeric/dot_packing.h"
+#include "plan/contract.h"
 #include "plan/file.h"
 #include "plan/validate.h"
 #include "plan/walk.h"
@@ -140,21 +141,48 @@ TEST(Engine, ActivationsAreRoundedOnlyWhereTheyMayBe) {
             "activations are 'bf16', expected one of fastest, f32");
 }
 
-TEST(Engine, StepHasTheContractsSymbolsAndBuffers) {
+TEST(Engine, DeclaresTheContractsSymbolsInOrder) {
   const Result<plan::Plan> &plan = tinyPlan();
   ASSERT_TRUE(plan) << plan.error().toString();
-  for (const char *name : {"T", "S", "B", "R", "C", "P", "N"})
-    EXPECT_TRUE(plan::findSymbol(*plan, name)) << name;
-  for (const char *name : {"tokens", "positions", "kv_slots", "page_table", "kv_lengths", "blocks",
-                           "logit_rows", "logit_positions", "logit_blocks"}) {
-    auto buffer = plan::findBuffer(*plan, name);
-    ASSERT_TRUE(buffer) << name;
-    EXPECT_EQ(plan->buffers[buffer->index].kind, plan::BufferKind::Input) << name;
+  ASSERT_EQ(plan->symbols.size(), contract::kSymbols.size());
+  for (size_t i = 0; i < plan->symbols.size(); ++i) {
+    EXPECT_EQ(plan->symbols[i].name, contract::kSymbols[i].name);
+    EXPECT_EQ(plan->symbols[i].min, contract::kSymbols[i].min) << plan->symbols[i].name;
   }
-  auto logits = plan::findBuffer(*plan, "logits");
-  ASSERT_TRUE(logits);
-  EXPECT_EQ(plan->buffers[logits->index].kind, plan::BufferKind::Output);
-  EXPECT_TRUE(plan::findProcedure(*plan, "step"));
+  // A context of 256 positions in pages of 16.
+  EXPECT_EQ(plan->symbols[plan::findSymbol(*plan, "P")->index].max, 16);
+}
+
+// Bytes of a contract's tensor where symbol i is `symbols[i]`.
+int64_t bytesOf(const plan::Plan &plan, const contract::TensorRow &row,
+                const std::vector<int64_t> &symbols) {
+  const auto valueOf = [&](const contract::Extent &extent) {
+    if (extent.property)
+      return plan.properties.at(extent.property->name);
+    return extent.symbol ? symbols.at(static_cast<size_t>(*extent.symbol)) : extent.size;
+  };
+  return 4 * valueOf(row.rows) * (row.columns ? valueOf(*row.columns) : 1);
+}
+
+TEST(Engine, GivesInputsAndOutputTheContractsShapes) {
+  const Result<plan::Plan> &plan = tinyPlan();
+  ASSERT_TRUE(plan) << plan.error().toString();
+  const std::vector<int64_t> symbols = {3, 5, 7, 11, 13, 15, 19, 1, 0, 0, 512};
+  std::set<std::string> edges;
+  const auto expectShape = [&](const contract::TensorRow &row) {
+    edges.insert(row.name);
+    const auto id = plan::findBuffer(*plan, row.name);
+    ASSERT_TRUE(id) << row.name;
+    EXPECT_EQ(*plan::evaluate(plan->buffers[id->index].bytes, symbols),
+              bytesOf(*plan, row, symbols))
+        << row.name;
+  };
+  for (const contract::TensorRow &row : contract::kInputs)
+    expectShape(row);
+  expectShape(contract::kLogits);
+  for (const plan::Buffer &buffer : plan->buffers)
+    if (buffer.kind == plan::BufferKind::Input || buffer.kind == plan::BufferKind::Output)
+      EXPECT_TRUE(edges.contains(buffer.name)) << buffer.name;
 }
 
 TEST(Engine, EveryTensorOfTheFileHasAPlace) {

@@ -89,7 +89,7 @@ TEST_P(DeviceModelTest, GreedyTokensAreTheCpusButForNearTies) {
   RaggedRun run(model_, {tokens}, options_);
   run.run({{{0, static_cast<uint32_t>(prompt)}}});
   const Logits found =
-      run.run(Schedule(kSteps, {{0, 1, Phase::Generated}})).front(); // as a session does
+      run.run(Schedule(kSteps, {{0, 1, Phase::Decode}})).front(); // as a session does
   ASSERT_EQ(found.size(), tokens.size() * kVocabulary);
   size_t same = 0;
   for (size_t at = prompt; at < tokens.size(); ++at) {
@@ -123,7 +123,7 @@ TEST_P(DeviceModelTest, GeneratedRowsOfSequencesTogetherHaveTheBitsOfEachAlone) 
   const auto promptOf = [&](size_t i) {
     return Portion{i, static_cast<uint32_t>(sequences[i].size()) - kGenerated};
   };
-  const auto next = [](size_t i) { return Portion{i, 1, Phase::Generated}; };
+  const auto next = [](size_t i) { return Portion{i, 1, Phase::Decode}; };
   RaggedRun together(model_, sequences, options_);
   const auto &found = together.run({{promptOf(0), promptOf(1), promptOf(2)},
                                     {next(2), next(0)},

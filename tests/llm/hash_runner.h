@@ -52,7 +52,7 @@ private:
     uint64_t hash = 1;
     for (const WrittenToken &written : tokens)
       hash = mix(hash, static_cast<uint64_t>(written.token) * 2 +
-                           (!limits_.phasesAgree && written.phase == Phase::Generated));
+                           (!limits_.phasesAgree && written.phase == Phase::Decode));
     return hash;
   }
   void addRow(uint64_t hash) {

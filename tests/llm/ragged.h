@@ -19,7 +19,7 @@ namespace sinter {
 struct Portion {
   size_t sequence;
   uint32_t count;
-  Phase phase = Phase::Prompt;
+  Phase phase = Phase::Prefill;
   LogitsWanted logits = LogitsWanted::All;
 
   uint32_t rows() const {

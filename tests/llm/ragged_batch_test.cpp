@@ -79,7 +79,7 @@ TEST_P(RaggedBatchTest, ThreeUnequalSequencesOverShuffledPagesGiveTheSameBitsAsE
 TEST_P(RaggedBatchTest, ARowOfLogitsThatAloneIsWantedHasTheBitsOfThatAmongAll) {
   sequences_ = randomSequences({5, 37, 1100}, kVocabulary);
   RaggedRun run(model_, sequences_, {.shuffledPages = true, .context = 2048});
-  constexpr Phase kPrompt = Phase::Prompt;
+  constexpr Phase kPrompt = Phase::Prefill;
   const std::vector<Logits> &found =
       run.run({{{2, 500, kPrompt, LogitsWanted::None}, {1, 20, kPrompt, LogitsWanted::None}},
                {{2, 300, kPrompt, LogitsWanted::None},

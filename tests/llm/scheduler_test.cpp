@@ -32,7 +32,7 @@ RunnerLimits withPool(uint32_t pages) {
 std::string phasesOf(const HashRunner &runner) {
   std::string text;
   for (const RunStep &step : runner.steps)
-    text += step.phase == Phase::Prompt ? 'P' : 'g';
+    text += step.phase == Phase::Prefill ? 'P' : 'g';
   return text;
 }
 
@@ -279,7 +279,7 @@ TEST(Scheduler, AFailedGeneratedStepLeavesPromptsAndWaitingRequestsAlone) {
   const Client &waiting = desk.submit(answer(5, 3, 3));
   desk.runner.failAt = {3};
   desk.run();
-  EXPECT_EQ(desk.runner.steps[3].phase, Phase::Generated);
+  EXPECT_EQ(desk.runner.steps[3].phase, Phase::Decode);
   ASSERT_TRUE(generating.end && !*generating.end);
   EXPECT_EQ(generating.end->error().message, "the device is gone");
   desk.expectAsAlone(prompt);

@@ -16,7 +16,7 @@ _CHAIN = {
     "target": ["sched"],
     "kernels": ["tile"],
     "graph": ["tile"],
-    "models": ["format", "graph"],
+    "models": ["format", "graph", "plan"],
     "engine": ["format", "graph", "kernels", "models", "sched", "target", "plan"],
     "compiler": ["engine", "hal", "sinter"],  # the compiler's program
     "sinter": [],  # include/sinter, the public API

@@ -1,0 +1,92 @@
+// Compares a plan's tables with the contract's.
+#include "plan/contract.h"
+
+#include "plan/plan.h"
+#include "plan/walk.h"
+
+namespace sinter::contract {
+namespace {
+
+std::string rangeText(int64_t min, int64_t max) {
+  return std::to_string(min) + " to " + std::to_string(max);
+}
+
+Result<void> checkProperty(const plan::Plan &plan, const PropertyRow &row) {
+  const std::string what = std::string("property '") + row.name + "'";
+  const auto found = plan.properties.find(row.name);
+  if (found == plan.properties.end())
+    return fail(Code::Corrupt, "the plan has no " + what);
+  if (found->second < row.min || found->second > row.max)
+    return fail(Code::Corrupt, "the plan's " + what + " is " + std::to_string(found->second) +
+                                   ", expected " + rangeText(row.min, row.max));
+  return {};
+}
+
+Result<void> checkBuffer(const plan::Plan &plan, const TensorRow &row, plan::BufferKind kind) {
+  const std::string what = std::string("buffer '") + row.name + "'";
+  const auto id = plan::findBuffer(plan, row.name);
+  if (!id)
+    return fail(Code::Corrupt, "the plan has no " + what);
+  const plan::BufferKind found = plan.buffers[id->index].kind;
+  if (found != kind)
+    return fail(Code::Corrupt, "the plan's " + what + " is of kind " + plan::kindName(found) +
+                                   ", expected " + plan::kindName(kind));
+  return {};
+}
+
+std::string symbolNames() {
+  std::string names;
+  for (const SymbolRow &row : kSymbols)
+    names += (names.empty() ? "" : ", ") + std::string(row.name);
+  return names;
+}
+
+std::vector<bool> loopSymbols(const plan::Plan &plan) {
+  std::vector<bool> counted(plan.symbols.size());
+  for (const plan::Procedure &procedure : plan.procedures)
+    for (plan::StepWalker walker(procedure.steps); walker.next();)
+      if (const auto *loop = std::get_if<plan::Loop>(&walker.step().op))
+        counted[loop->induction.index] = true;
+  return counted;
+}
+
+Result<void> checkSymbols(const plan::Plan &plan) {
+  const std::vector<bool> counted = loopSymbols(plan);
+  for (size_t i = 0; i < plan.symbols.size(); ++i) {
+    const plan::Symbol &symbol = plan.symbols[i];
+    const SymbolRow *row = findSymbolRow(symbol.name);
+    if (counted[i])
+      continue;
+    if (!row)
+      return fail(Code::Corrupt, "the plan's symbol '" + symbol.name +
+                                     "' is none that the runtime binds, expected " + symbolNames());
+    if (symbol.min < row->min || symbol.max > row->max)
+      return fail(Code::Corrupt, "the plan's symbol '" + symbol.name + "' is " +
+                                     rangeText(symbol.min, symbol.max) + ", expected within " +
+                                     rangeText(row->min, row->max));
+  }
+  return {};
+}
+
+constexpr bool followTheirEnum() {
+  for (size_t i = 0; i < kSymbols.size(); ++i)
+    if (static_cast<size_t>(kSymbols[i].id) != i)
+      return false;
+  return true;
+}
+static_assert(followTheirEnum());
+
+} // namespace
+
+Result<void> check(const plan::Plan &plan) {
+  if (!plan::findProcedure(plan, kStepProcedure))
+    return fail(Code::Corrupt, std::string("the plan has no procedure '") + kStepProcedure + "'");
+  for (const PropertyRow &row : kProperties)
+    SINTER_TRY(checkProperty(plan, row));
+  for (const TensorRow &row : kInputs)
+    SINTER_TRY(checkBuffer(plan, row, plan::BufferKind::Input));
+  SINTER_TRY(checkBuffer(plan, kLogits, plan::BufferKind::Output));
+  return checkSymbols(plan);
+}
+
+} // namespace sinter::contract

@@ -1,0 +1,165 @@
+// The contract between compiler and runtime about a decoder's plan: every name, type and bound that
+// both need, stated once. A decoder declares its tensors and symbols from these tables, and the
+// runtime binds a plan's by them.
+#pragma once
+
+#include "base/status.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace sinter::plan {
+struct Plan;
+}
+
+namespace sinter::contract {
+
+inline constexpr const char *kStepProcedure = "step";
+
+// A step's rows are all of one phase, and a row's bits depend on its phase. The value of
+// Symbol::Phase.
+enum class Phase : uint8_t {
+  Prefill,
+  Decode, // one token a sequence, that was chosen from logits
+};
+
+// The numbers that the runtime binds before each step, in the order in which a decoder declares
+// them.
+enum class Symbol : uint8_t {
+  Tokens,
+  Sequences,
+  QueryTiles, // of attention over all tokens
+  LogitRows,  // tokens whose logits are wanted
+  LogitTiles, // query tiles of these
+  PagesPerSequence,
+  PoolPages, // of the KV cache
+  Phase,
+  // What attention reads, for costs alone; 0 unless steps are profiled.
+  KeysHeld, // by the step's sequences
+  KeysSeen, // by its tokens, summed over tokens
+  // Where each query tile has one token, or there are logits' tiles and each has one row: positions
+  // of the step's longest sequence, this step's tokens counted, rounded up to a power of two, so
+  // that few sizes occur. The minimum where that is less, and for all other steps.
+  LongestContext,
+};
+
+struct SymbolRow {
+  Symbol id;
+  const char *name; // in a plan and in extents of a graph
+  int64_t min, max; // a plan's bounds lie within these
+};
+
+inline constexpr int64_t kMaxStepTokens = 1 << 16;
+
+inline constexpr std::array<SymbolRow, 11> kSymbols = {{
+    {Symbol::Tokens, "T", 1, kMaxStepTokens},
+    {Symbol::Sequences, "S", 1, kMaxStepTokens},
+    {Symbol::QueryTiles, "B", 1, kMaxStepTokens},
+    {Symbol::LogitRows, "R", 0, kMaxStepTokens},
+    {Symbol::LogitTiles, "C", 0, kMaxStepTokens},
+    {Symbol::PagesPerSequence, "P", 1, int64_t(1) << 30},
+    {Symbol::PoolPages, "N", 1, INT32_MAX},
+    {Symbol::Phase, "G", 0, 1},
+    {Symbol::KeysHeld, "K", 0, INT64_MAX},
+    {Symbol::KeysSeen, "V", 0, INT64_MAX},
+    {Symbol::LongestContext, "L", 256, int64_t(1) << 31},
+}};
+
+constexpr const char *nameOf(Symbol symbol) {
+  return kSymbols[static_cast<size_t>(symbol)].name;
+}
+// The row of that name, or null.
+constexpr const SymbolRow *findSymbolRow(std::string_view name) {
+  for (const SymbolRow &row : kSymbols)
+    if (name == row.name)
+      return &row;
+  return nullptr;
+}
+
+// Numbers that a plan states about itself, within bounds.
+struct PropertyRow {
+  const char *name;
+  int64_t min, max;
+};
+inline constexpr PropertyRow kVocabSize = {"vocab_size", 1, INT32_MAX};
+inline constexpr PropertyRow kContextLength = {"context_length", 1, INT32_MAX};
+inline constexpr PropertyRow kPageRows = {"page_rows", 1, INT32_MAX};      // positions of a KV page
+inline constexpr PropertyRow kQueryTile = {"query_block", 1, INT32_MAX};   // most rows of one
+inline constexpr PropertyRow kKvBytesPerPage = {"kv_bytes", 0, INT64_MAX}; // of all layers
+inline constexpr std::array kProperties = {kVocabSize, kContextLength, kPageRows, kQueryTile,
+                                           kKvBytesPerPage};
+
+enum class ElementType : uint8_t { I32, F32 };
+
+// A fixed number, a symbol's value or a property's.
+struct Extent {
+  constexpr Extent(int64_t size) : size(size) {}
+  constexpr Extent(Symbol symbol) : symbol(symbol) {}
+  constexpr Extent(const PropertyRow &property) : property(&property) {}
+
+  int64_t size = 0;
+  std::optional<Symbol> symbol;
+  const PropertyRow *property = nullptr;
+};
+
+// A vector, or a matrix where there are columns.
+struct TensorRow {
+  const char *name;
+  ElementType element;
+  Extent rows;
+  std::optional<Extent> columns;
+};
+
+// The buffers that the runtime writes before each step.
+enum class Input : uint8_t {
+  TokenIds,
+  Positions,
+  KvSlots,        // page * page_rows + row
+  PageTable,      // 0 beyond a sequence's pages
+  KvLengths,      // this step's tokens counted
+  QueryTiles,     // sequence, first token, tokens
+  LogitIndices,   // of tokens
+  LogitPositions, // of these
+  LogitTiles,     // sequence, first row, rows
+};
+inline constexpr std::array<TensorRow, 9> kInputs = {{
+    {"tokens", ElementType::I32, Symbol::Tokens, {}},
+    {"positions", ElementType::I32, Symbol::Tokens, {}},
+    {"kv_slots", ElementType::I32, Symbol::Tokens, {}},
+    {"page_table", ElementType::I32, Symbol::Sequences, Symbol::PagesPerSequence},
+    {"kv_lengths", ElementType::I32, Symbol::Sequences, {}},
+    {"blocks", ElementType::I32, Symbol::QueryTiles, 3},
+    {"logit_rows", ElementType::I32, Symbol::LogitRows, {}},
+    {"logit_positions", ElementType::I32, Symbol::LogitRows, {}},
+    {"logit_blocks", ElementType::I32, Symbol::LogitTiles, 3},
+}};
+constexpr const TensorRow &rowOf(Input input) {
+  return kInputs[static_cast<size_t>(input)];
+}
+
+// The buffer that the runtime reads after each step.
+inline constexpr TensorRow kLogits = {"logits", ElementType::F32, Symbol::LogitRows, kVocabSize};
+
+// Texts that the runtime and the command line compare with what is asked for.
+inline constexpr const char *kKvType = "kv_type";                     // numeric/kv_type.h
+inline constexpr const char *kAskedActivations = "asked_activations"; // numeric/precision.h
+
+// What only explain reads: properties, then texts.
+inline constexpr const char *kLayers = "layers";
+inline constexpr const char *kHeads = "heads";
+inline constexpr const char *kKvHeads = "kv_heads";
+inline constexpr const char *kHeadDim = "head_dim";
+inline constexpr const char *kRopeDims = "rope_dims";
+inline constexpr const char *kGraphOperations = "graph_operations"; // before any was fused
+inline constexpr const char *kArchitecture = "architecture";
+inline constexpr const char *kRopeBase = "rope_base";
+inline constexpr const char *kActivations = "activations"; // formats in which rows meet weights
+
+// Whether a valid plan has the procedure, inputs, output and properties above, and no symbol to be
+// bound but the ones above, all within their bounds. Corrupt, with what was found and expected.
+// A symbol that no step needs may be absent.
+Result<void> check(const plan::Plan &plan);
+
+} // namespace sinter::contract

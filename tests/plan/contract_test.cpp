@@ -1,0 +1,93 @@
+// The contract of compiler and runtime: a plan that keeps it, and each way to break it.
+#include "plan/contract.h"
+
+#include "plan/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sinter::contract {
+namespace {
+
+using testing::HasSubstr;
+
+plan::Plan keepingPlan() {
+  plan::Plan plan;
+  for (const PropertyRow &row : kProperties)
+    plan.properties[row.name] = row.min;
+  for (const SymbolRow &row : kSymbols)
+    plan.symbols.push_back({row.name, row.min, row.max});
+  for (const TensorRow &row : kInputs)
+    plan.buffers.push_back({row.name, plan::BufferKind::Input, 0, {}, {}, {}});
+  plan.buffers.push_back({kLogits.name, plan::BufferKind::Output, 0, {}, {}, {}});
+  plan.procedures = {{kStepProcedure, {}}};
+  return plan;
+}
+
+struct Breach {
+  const char *name;
+  void (*commit)(plan::Plan &);
+  const char *message;
+};
+
+const Breach kBreaches[] = {
+    {"NoProcedure", [](plan::Plan &p) { p.procedures[0].name = "other"; },
+     "the plan has no procedure 'step'"},
+    {"NoProperty", [](plan::Plan &p) { p.properties.erase("page_rows"); },
+     "the plan has no property 'page_rows'"},
+    {"WildProperty", [](plan::Plan &p) { p.properties["vocab_size"] = int64_t(1) << 31; },
+     "the plan's property 'vocab_size' is 2147483648, expected 1 to 2147483647"},
+    {"NegativePages", [](plan::Plan &p) { p.properties["kv_bytes"] = -1; },
+     "the plan's property 'kv_bytes' is -1, expected 0 to"},
+    {"NoInput", [](plan::Plan &p) { p.buffers.erase(p.buffers.begin()); },
+     "the plan has no buffer 'tokens'"},
+    {"InputOfAnotherKind", [](plan::Plan &p) { p.buffers[1].kind = plan::BufferKind::State; },
+     "the plan's buffer 'positions' is of kind state, expected input"},
+    {"OutputOfAnotherKind", [](plan::Plan &p) { p.buffers.back().kind = plan::BufferKind::Temp; },
+     "the plan's buffer 'logits' is of kind temp, expected output"},
+    {"SymbolThatNobodyBinds", [](plan::Plan &p) { p.symbols.push_back({"experts", 0, 8}); },
+     "the plan's symbol 'experts' is none that the runtime binds, expected T, S, B"},
+    {"SymbolBeyondItsBounds", [](plan::Plan &p) { p.symbols[0].max = kMaxStepTokens + 1; },
+     "the plan's symbol 'T' is 1 to 65537, expected within 1 to 65536"},
+};
+
+class BrokenContract : public testing::TestWithParam<Breach> {};
+
+TEST_P(BrokenContract, IsRefusedWithWhatWasFound) {
+  plan::Plan plan = keepingPlan();
+  GetParam().commit(plan);
+  const Result<void> checked = check(plan);
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().code, Code::Corrupt);
+  EXPECT_THAT(checked.error().message, HasSubstr(GetParam().message));
+}
+
+INSTANTIATE_TEST_SUITE_P(Contract, BrokenContract, testing::ValuesIn(kBreaches),
+                         [](const auto &info) { return info.param.name; });
+
+TEST(Contract, IsKeptByAPlanThatHasAllOfIt) {
+  const Result<void> checked = check(keepingPlan());
+  EXPECT_TRUE(checked) << checked.error().message;
+}
+
+TEST(Contract, LetsAPlanCountLoopsWithSymbolsOfItsOwn) {
+  plan::Plan plan = keepingPlan();
+  plan.symbols.push_back({"layer", 0, 31});
+  plan.procedures[0].steps = {{plan::Loop{plan::SymbolId{11}, 2, {}}}};
+  EXPECT_TRUE(check(plan));
+}
+
+TEST(Contract, LetsAPlanLeaveOutSymbolsThatItDoesNotNeed) {
+  plan::Plan plan = keepingPlan();
+  plan.symbols.clear();
+  EXPECT_TRUE(check(plan));
+}
+
+TEST(Contract, FindsEachSymbolByItsName) {
+  for (const SymbolRow &row : kSymbols)
+    EXPECT_EQ(findSymbolRow(nameOf(row.id)), &row);
+  EXPECT_EQ(findSymbolRow("experts"), nullptr);
+}
+
+} // namespace
+} // namespace sinter::contract

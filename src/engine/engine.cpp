@@ -137,8 +137,6 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
     graph::keepPools(*module, mlir::BFloat16Type::get(&context));
   }
   lowering.queryBlock = options.queryBlock;
-  lowering.mostPagesPerSequence =
-      static_cast<int64_t>(llvm::divideCeil(features.contextLength, options.pageRows));
   graph::fuse(*module, fuseOptions(rules.programs));
   kernels.useTuning(options.tuning);
   SINTER_ASSIGN(plan::Plan plan, Lowering(kernels, lowering).run(*module));

@@ -24,21 +24,27 @@ using plan::Expr;
 using plan::KernelId;
 
 Lowering::Lowering(KernelSet &kernels, const LoweringOptions &options)
-    : kernels_(kernels), options_(options) {
-  const int64_t tokens = options.mostTokens;
-  plan_.symbols = {{"T", 1, tokens},
-                   {"S", 1, tokens},
-                   {"B", 1, tokens},
-                   {"R", 0, tokens},
-                   {"C", 0, tokens},
-                   {"P", 1, options.mostPagesPerSequence},
-                   {"N", 1, INT32_MAX},
-                   {"G", 0, 1},
-                   {"K", 0},
-                   {"V", 0},
-                   {"L", kSpanKeys, int64_t(1) << 31}};
-  for (uint32_t i = 0; i < plan_.symbols.size(); ++i)
-    symbols_[plan_.symbols[i].name] = {i};
+    : kernels_(kernels), options_(options) {}
+
+Result<void> Lowering::declareSymbols(ModuleOp module) {
+  SmallVector<graph::SymbolAttr> declared = graph::symbolsOf(module);
+  if (graph::SymbolUse use = graph::undeclaredSymbol(module, declared); use.op)
+    return fail(Code::Unsupported, "'" + use.op->getName().getStringRef().str() +
+                                       "' uses symbol '" + use.symbol.str() +
+                                       "', which the module does not declare");
+  for (graph::SymbolAttr symbol : declared) {
+    plan::SymbolId id{static_cast<uint32_t>(plan_.symbols.size())};
+    plan_.symbols.push_back({symbol.getName().str(), symbol.getMin(), symbol.getMax()});
+    symbols_[plan_.symbols.back().name] = id;
+    if (symbol.getRole() != graph::SymbolRole::Extent)
+      roles_[symbol.getRole()] = id;
+  }
+  return {};
+}
+
+Expr Lowering::symbolOf(graph::SymbolRole role, const Expr &otherwise) const {
+  auto found = roles_.find(role);
+  return found == roles_.end() ? otherwise : plan::symbol(found->second);
 }
 
 std::string labelOf(Operation *op) {
@@ -415,7 +421,7 @@ Result<void> Lowering::nameOutputs(func::FuncOp function) {
 // Steps of the function's phase are done where the step has that phase, and have memory only then.
 Result<Lowering::Steps> Lowering::lowerFunction(func::FuncOp function) {
   auto phase = function->getAttrOfType<StringAttr>(graph::kPhaseName);
-  const Expr decode = phase ? plan::symbol(symbols_.at("G")) : Expr(1);
+  const Expr decode = phase ? symbolOf(graph::SymbolRole::Decode) : Expr(1);
   phase_ = phase && phase.getValue() == graph::kPrefillPhase
                ? plan::add(Expr(1), plan::mul(decode, Expr(-1)))
                : decode;
@@ -429,11 +435,12 @@ Result<Lowering::Steps> Lowering::lowerFunction(func::FuncOp function) {
 }
 
 Result<plan::Plan> Lowering::run(ModuleOp module) {
+  SINTER_TRY(declareSymbols(module));
   auto functions = module.getOps<func::FuncOp>();
   SINTER_ASSIGN(Steps steps, lowerFunction(*functions.begin()));
   if (auto decode = module.lookupSymbol<func::FuncOp>(graph::kDecodePhase)) {
     SINTER_ASSIGN(Steps ofDecode, lowerFunction(decode));
-    plan::If byPhase{plan::symbol(symbols_.at("G")), std::move(ofDecode), std::move(steps)};
+    plan::If byPhase{symbolOf(graph::SymbolRole::Decode), std::move(ofDecode), std::move(steps)};
     steps = {};
     steps.push_back({std::move(byPhase)});
   }

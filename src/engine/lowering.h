@@ -21,8 +21,6 @@ struct LoweringOptions {
   int64_t sharedBytes = kLeastSharedBytes; // of a program of threads
   int64_t bfloatDepth = 0; // attention multiplies bf16 where its K has whole multiples; 0: never
   int64_t queryBlock = 16; // most query rows of an attention block
-  int64_t mostTokens = 1 << 16;                    // of one step
-  int64_t mostPagesPerSequence = int64_t(1) << 24; // entries of a row of the page table
 
   ProductRules products() const { return {programs, activations, scaleLength, bfloatRows}; }
 };
@@ -67,14 +65,17 @@ class Lowering {
 public:
   Lowering(KernelSet &kernels, const LoweringOptions &options);
 
-  // Symbols, buffers and procedure `step` of a fused module (graph/fuse), whose functions are one,
+  // The module's symbols, buffers and procedure `step` of a fused module (graph/fuse), whose functions are one,
   // or prefill and decode; kernels are in the set. Unsupported: an operation, format or shape
-  // without a kernel; the message names what it is.
+  // without a kernel, or a symbol that the module does not declare; the message names what it is.
   Result<plan::Plan> run(mlir::ModuleOp module);
 
 private:
   using Steps = std::vector<plan::Step>;
 
+  Result<void> declareSymbols(mlir::ModuleOp module);
+  // The symbol that the module gives this role, else `otherwise`.
+  plan::Expr symbolOf(graph::SymbolRole role, const plan::Expr &otherwise = 0) const;
   Result<void> nameOutputs(mlir::func::FuncOp function);
   Result<Steps> lowerFunction(mlir::func::FuncOp function);
   void lowerEdge(mlir::Operation &op);
@@ -146,6 +147,7 @@ private:
   plan::Plan plan_;
   Steps steps_;
   std::map<std::string, plan::SymbolId, std::less<>> symbols_;
+  std::map<graph::SymbolRole, plan::SymbolId> roles_;        // of those that have one
   std::map<std::string, plan::BufferId, std::less<>> named_; // weights and constants
   llvm::DenseMap<mlir::Value, Stored> stored_;
   llvm::DenseMap<mlir::Value, std::string> outputs_; // values that an output names

@@ -104,7 +104,7 @@ std::vector<BoundArgument> Lowering::allocateSpans(const Attend &a, const Expr &
 void Lowering::setSpanCosts(const Attend &a, const kernels::Attention &p, Steps &steps) {
   auto &sum = std::get<plan::Launch>(steps[0].op), &join = std::get<plan::Launch>(steps[1].op);
   Expr spans = plan::add(extentOf(a.op.getQuery().getType(), 0),
-                         plan::ceilDiv(plan::symbol(symbols_.at("K")), Expr(spanKeys(p))));
+                         plan::ceilDiv(symbolOf(graph::SymbolRole::KeysHeld), Expr(spanKeys(p))));
   Expr numbers = plan::mul(spans, Expr(p.kvHeads * p.groupHeads * (p.headDim + 2)));
   Expr bytes = plan::mul(numbers, Expr(int64_t(sizeof(float))));
   Expr out = bytesOf(cast<RankedTensorType>(a.result.getType()));
@@ -134,7 +134,9 @@ Result<Lowering::Steps> Lowering::attendSpans(const Attend &a, kernels::Attentio
 // where rows are so many that they fill a device by themselves.
 Result<Lowering::Steps> Lowering::attendSingle(const Attend &a) {
   kernels::Attention whole = attentionOf(a, RowBucket::One), p = spanned(whole);
-  Expr spans = plan::ceilDiv(plan::symbol(symbols_.at("L")), Expr(spanKeys(p)));
+  if (!roles_.contains(graph::SymbolRole::LongestContext))
+    return attendWhole(a, whole);
+  Expr spans = plan::ceilDiv(symbolOf(graph::SymbolRole::LongestContext), Expr(spanKeys(p)));
   Expr tokens = extentOf(a.op.getQuery().getType(), 0);
   bool tasks = options_.programs == Programs::Tasks;
   Expr several = flagOf(minus(spans, Expr(tasks ? kSpansOfTasks : 1)));

@@ -197,7 +197,7 @@ Expr Lowering::movedBytes(graph::LaunchOp launch) {
     if (auto attend = dyn_cast<graph::PagedAttentionOp>(op)) {
       RankedTensorType row = rowOfPool(attend.getValues().getType());
       inPart[attend.getKeys()] = inPart[attend.getValues()] =
-          plan::mul(plan::symbol(symbols_.at("K")), bytesOf(row));
+          plan::mul(symbolOf(graph::SymbolRole::KeysHeld), bytesOf(row));
     } else if (auto append = dyn_cast<graph::KvAppendOp>(op)) {
       RankedTensorType rows = append.getRows().getType();
       auto row = RankedTensorType::get(rows.getShape().drop_front(),
@@ -238,11 +238,11 @@ static int64_t operationsOfElement(Operation *op) {
 // as many as another.
 Expr Lowering::keysSeen(graph::PagedAttentionOp op) {
   RankedTensorType rows = op.getQuery().getType();
-  Expr all = plan::symbol(symbols_.at("V"));
-  if (graph::symbolOf(rows, 0) == "T")
+  Expr all = symbolOf(graph::SymbolRole::KeysSeen);
+  if (extentOf(rows, 0) == symbolOf(graph::SymbolRole::Tokens))
     return all;
   Expr each = plan::ceilDiv(extentOf(rows, 0), extentOf(op.getLengths().getType(), 0));
-  return plan::minOf(all, plan::mul(plan::symbol(symbols_.at("K")), each));
+  return plan::minOf(all, plan::mul(symbolOf(graph::SymbolRole::KeysHeld), each));
 }
 
 Expr Lowering::operations(Operation *op) {

@@ -54,4 +54,15 @@ void loadDialects(mlir::MLIRContext &context);
 namespace sinter::graph {
 /// Extents of the pool that graph.kv_append writes.
 PoolShape poolShapeOf(KvAppendOp op);
+/// Makes these the module's symbols, in this order.
+void declareSymbols(mlir::ModuleOp module, llvm::ArrayRef<SymbolAttr> symbols);
+/// The module's symbols; none where it declares none.
+llvm::SmallVector<SymbolAttr> symbolsOf(mlir::ModuleOp module);
+/// A symbol of an extent inside `root` that is not among `declared`, with the operation that uses
+/// it; null where there is none.
+struct SymbolUse {
+  mlir::Operation *op = nullptr;
+  llvm::StringRef symbol;
+};
+SymbolUse undeclaredSymbol(mlir::Operation *root, llvm::ArrayRef<SymbolAttr> declared);
 } // namespace sinter::graph

@@ -20,6 +20,7 @@ def Graph_Dialect : Dialect {
     a value like any other: an operation that writes it returns its next version, and only the last version may be read.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
   let dependentDialects = ["::sinter::tile::TileDialect", "mlir::arith::ArithDialect",
                            "mlir::math::MathDialect"];
 }
@@ -45,6 +46,28 @@ def Graph_Dims : AttrDef<Graph_Dialect, "Dims", [
   }];
   let parameters = (ins ArrayRefParameter<"mlir::StringAttr">:$symbols);
   let hasCustomAssemblyFormat = 1;
+}
+
+def Graph_SymbolRole : I32EnumAttr<"SymbolRole", "what a symbol is to the compiler, beside an extent", [
+    I32EnumAttrCase<"Extent", 0, "extent">, I32EnumAttrCase<"Tokens", 1, "tokens">,
+    I32EnumAttrCase<"Decode", 2, "decode">, I32EnumAttrCase<"LongestContext", 3, "longest_context">,
+    I32EnumAttrCase<"KeysHeld", 4, "keys_held">, I32EnumAttrCase<"KeysSeen", 5, "keys_seen">]> {
+  let cppNamespace = "::sinter::graph";
+}
+
+def Graph_Symbol : AttrDef<Graph_Dialect, "Symbol"> {
+  let mnemonic = "symbol";
+  let summary = "a symbol that a module declares: its name and bounds";
+  let description = [{
+    A module lists its symbols as `graph.symbols`: `[#graph.symbol<"T", 1 to 512, tokens>, ...]`. Extents use no others. A
+    role, which one symbol at most has, says what the caller binds: the rows of the step (tokens), 1 where they are
+    decoded and 0 in prefill (decode), the longest sequence's positions, and for costs the keys that sequences hold and
+    that tokens see.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$name, "int64_t":$min, "int64_t":$max,
+                    DefaultValuedParameter<"::sinter::graph::SymbolRole", "SymbolRole::Extent">:$role);
+  let assemblyFormat = "`<` $name `,` $min `to` $max (`,` $role^)? `>`";
+  let genVerifyDecl = 1;
 }
 
 def Graph_Tensor : Type<CPred<"::sinter::graph::isGraphTensor($_self)">,

@@ -49,6 +49,24 @@ Extent extentOf(const contract::Extent &extent) {
   return extent.symbol ? extentOf(*extent.symbol) : Extent(extent.size);
 }
 
+// What the engine reads of a symbol beside its extents.
+graph::SymbolRole roleOf(Size symbol) {
+  switch (symbol) {
+  case Size::Tokens:
+    return graph::SymbolRole::Tokens;
+  case Size::Phase:
+    return graph::SymbolRole::Decode;
+  case Size::LongestContext:
+    return graph::SymbolRole::LongestContext;
+  case Size::KeysHeld:
+    return graph::SymbolRole::KeysHeld;
+  case Size::KeysSeen:
+    return graph::SymbolRole::KeysSeen;
+  default:
+    return graph::SymbolRole::Extent;
+  }
+}
+
 // Rows that attend: where they lie in their sequences, and by what their heads rotate.
 struct Rows {
   Value positions, blocks, rotations;
@@ -107,6 +125,7 @@ private:
   Result<Value> feedForward(Value x, int64_t layer);
   Result<Value> layer(Value x, int64_t number, const Placement &at, const Rows &rows,
                       Value wanted = {});
+  void declareSymbols(ModuleOp module);
   Result<void> checkHeads() const;
   Result<void> checkRotation() const;
   Result<void> buildStep();
@@ -329,9 +348,23 @@ Result<void> Builder::checkAllUsed() const {
   return {};
 }
 
+// A sequence has no more pages than the model's context.
+void Builder::declareSymbols(ModuleOp module) {
+  SmallVector<graph::SymbolAttr> symbols;
+  for (const contract::SymbolRow &row : contract::kSymbols) {
+    const int64_t most = row.id == Size::PagesPerSequence
+                             ? int64_t(llvm::divideCeil(f_.contextLength, options_.pageRows))
+                             : row.max;
+    symbols.push_back(graph::SymbolAttr::get(b_.getContext(), b_.getStringAttr(row.name), row.min,
+                                             most, roleOf(row.id)));
+  }
+  graph::declareSymbols(module, symbols);
+}
+
 Result<OwningOpRef<ModuleOp>> Builder::build() {
   OwningOpRef<ModuleOp> module(ModuleOp::create(loc_));
   b_.setInsertionPointToEnd(module->getBody());
+  declareSymbols(*module);
   auto step = func::FuncOp::create(b_, loc_, contract::kStepProcedure, b_.getFunctionType({}, {}));
   b_.setInsertionPointToStart(step.addEntryBlock());
   SINTER_TRY(buildStep());

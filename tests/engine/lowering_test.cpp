@@ -510,22 +510,6 @@ TEST(Lowering, KeysThatAreReadElsewhereAreScatteredByTheirOwnLaunch) {
             1);
 }
 
-constexpr const char *kAttend = R"(
-    %q = graph.input "q" : tensor<?x4x64xf32, #graph.dims<T>>
-    %k = graph.state "keys" : tensor<?x2x64x32xf16, #graph.dims<N>>
-    %v = graph.state "values" : tensor<?x2x32x64xf16, #graph.dims<N>>
-    %p = graph.input "positions" : !t
-    %t = graph.input "pages" : tensor<?x?xi32, #graph.dims<S, P>>
-    %l = graph.input "lengths" : tensor<?xi32, #graph.dims<S>>
-    %b = graph.input "blocks" : tensor<?x3xi32, #graph.dims<B>>
-    %o = graph.paged_attention %q, %k, %v, %p, %t, %l, %b scale 0.25
-        : tensor<?x4x64xf32, #graph.dims<T>>, tensor<?x2x64x32xf16, #graph.dims<N>>,
-          tensor<?x2x32x64xf16, #graph.dims<N>>, !t, tensor<?x?xi32, #graph.dims<S, P>>,
-          tensor<?xi32, #graph.dims<S>>, tensor<?x3xi32, #graph.dims<B>>
-          -> tensor<?x4x64xf32, #graph.dims<T>>
-    graph.output "o", %o : tensor<?x4x64xf32, #graph.dims<T>>
-)";
-
 // Values of the symbols that attention depends on; the others are 1.
 std::vector<int64_t> symbolsOf(const plan::Plan &plan, int64_t tokens, int64_t blocks,
                                int64_t longest) {

@@ -53,14 +53,21 @@ protected:
       messages_ += diagnostic.str() + "\n";
       return mlir::success();
     });
-    return mlir::parseSourceString<mlir::ModuleOp>(
-        std::string(kTypes) + "func.func @step() {\n" + body + "\nreturn\n}", &context_);
+    return mlir::parseSourceString<mlir::ModuleOp>(std::string(kTypes) + "module" + attributes_ +
+                                                       " {\nfunc.func @step() {\n" + body +
+                                                       "\nreturn\n}\n}",
+                                                   &context_);
   }
   std::string print(mlir::ModuleOp module) {
     std::string text;
     llvm::raw_string_ostream out(text);
     module->print(out);
     return text;
+  }
+  // The same in a module with these symbols.
+  mlir::OwningOpRef<mlir::ModuleOp> parseWith(const std::string &symbols, const std::string &body) {
+    attributes_ = " attributes {graph.symbols = " + symbols + "}";
+    return parse(body);
   }
   // Expects `body` to be refused with a message that holds `part`.
   void refuses(const std::string &body, const std::string &part) {
@@ -69,6 +76,7 @@ protected:
   }
 
   mlir::MLIRContext context_;
+  std::string attributes_; // of the module, with a blank before them
   std::string messages_;
 };
 
@@ -436,6 +444,49 @@ TEST_F(Graph, ScalesOfActivationsSpanTheHeadsThatShareKeys) {
   EXPECT_EQ(formatOf(2), "q8a_16_256");
   EXPECT_EQ(formatOf(4), "q8a_16");
   EXPECT_EQ(formatOf(8), "q8a_16");
+}
+
+constexpr const char *kOneInput = "%x = graph.input \"x\" : !x";
+
+TEST_F(Graph, AModuleDeclaresItsSymbols) {
+  auto module = parseWith(R"([#graph.symbol<"T", 1 to 512, tokens>, #graph.symbol<"S", -1 to 9>])",
+                          kOneInput);
+  ASSERT_TRUE(module) << messages_;
+  llvm::SmallVector<SymbolAttr> symbols = symbolsOf(*module);
+  ASSERT_EQ(symbols.size(), 2u);
+  EXPECT_EQ(symbols[0].getName(), "T");
+  EXPECT_EQ(symbols[0].getMax(), 512);
+  EXPECT_EQ(symbols[0].getRole(), SymbolRole::Tokens);
+  EXPECT_EQ(symbols[1].getMin(), -1);
+  EXPECT_EQ(symbols[1].getRole(), SymbolRole::Extent);
+  const std::string text = print(*module);
+  EXPECT_EQ(print(*mlir::parseSourceString<mlir::ModuleOp>(text, &context_)), text);
+}
+
+TEST_F(Graph, SymbolsThatAreNotWellFormedAreRefused) {
+  for (const auto &[symbols, part] : std::vector<std::pair<std::string, std::string>>{
+           {R"([#graph.symbol<"T", 2 to 1>])", "symbol 'T' has minimum 2 above its maximum 1"},
+           {R"([#graph.symbol<"", 0 to 1>])", "a symbol has no name"},
+           {R"([#graph.symbol<"T", 0 to 1, rows>])", "expected"},
+           {R"([#graph.symbol<"T", 0 to 1>, #graph.symbol<"T", 0 to 1>])",
+            "declares symbol \"T\" twice"},
+           {R"([#graph.symbol<"T", 0 to 1, decode>, #graph.symbol<"S", 0 to 1, decode>])",
+            "gives symbols \"T\" and \"S\" the role decode"},
+           {R"([#graph.symbol<"S", 0 to 1>])",
+            "uses symbol 'T', which the module does not declare"},
+           {R"(["T"])", "declares symbol \"T\", expected a #graph.symbol"},
+           {R"("T")", "declares symbols as \"T\", expected a list of #graph.symbol"}}) {
+    EXPECT_FALSE(parseWith(symbols, kOneInput)) << symbols;
+    EXPECT_THAT(messages_, HasSubstr(part)) << symbols;
+  }
+}
+
+TEST_F(Graph, AttributesOfOtherNamesAndPlacesAreRefused) {
+  attributes_ = " attributes {graph.symbol = []}";
+  refuses(kOneInput, "has attribute 'graph.symbol', expected 'graph.symbols'");
+  attributes_.clear();
+  refuses("%x = graph.input \"x\" {graph.symbols = []} : !x",
+          "declares symbols, expected a module to do so");
 }
 
 } // namespace

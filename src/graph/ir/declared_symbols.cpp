@@ -1,0 +1,89 @@
+// The symbols that a module declares.
+#include "graph/graph.h"
+#include "tile/mlir_pch.h"
+
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+
+namespace sinter::graph {
+
+static constexpr StringLiteral kSymbolsName = "graph.symbols";
+
+LogicalResult SymbolAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringAttr name,
+                                 int64_t min, int64_t max, SymbolRole) {
+  if (name.empty())
+    return emitError() << "a symbol has no name";
+  if (min > max)
+    return emitError() << "symbol '" << name.getValue() << "' has minimum " << min
+                       << " above its maximum " << max;
+  return success();
+}
+
+void declareSymbols(ModuleOp module, ArrayRef<SymbolAttr> symbols) {
+  SmallVector<Attribute> attributes(symbols.begin(), symbols.end());
+  module->setAttr(kSymbolsName, ArrayAttr::get(module.getContext(), attributes));
+}
+
+SmallVector<SymbolAttr> symbolsOf(ModuleOp module) {
+  SmallVector<SymbolAttr> symbols;
+  if (auto list = module->getAttrOfType<ArrayAttr>(kSymbolsName))
+    for (Attribute symbol : list)
+      symbols.push_back(cast<SymbolAttr>(symbol));
+  return symbols;
+}
+
+SymbolUse undeclaredSymbol(Operation *root, ArrayRef<SymbolAttr> declared) {
+  llvm::StringSet<> known;
+  for (SymbolAttr symbol : declared)
+    known.insert(symbol.getName().getValue());
+  SymbolUse use;
+  root->walk([&](Operation *op) {
+    for (Type type : op->getResultTypes()) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      auto dims = tensor ? dyn_cast_or_null<DimsAttr>(tensor.getEncoding()) : DimsAttr();
+      for (StringAttr symbol : dims ? dims.getSymbols() : ArrayRef<StringAttr>())
+        if (!known.contains(symbol.getValue())) {
+          use = {op, symbol.getValue()};
+          return WalkResult::interrupt();
+        }
+    }
+    return WalkResult::advance();
+  });
+  return use;
+}
+
+static LogicalResult verifyList(Operation *op, ArrayAttr list) {
+  SmallVector<SymbolAttr> symbols;
+  for (Attribute attribute : list) {
+    auto symbol = dyn_cast<SymbolAttr>(attribute);
+    if (!symbol)
+      return op->emitError() << "declares symbol " << attribute << ", expected a #graph.symbol";
+    for (SymbolAttr other : symbols) {
+      if (other.getName() == symbol.getName())
+        return op->emitError() << "declares symbol " << symbol.getName() << " twice";
+      if (other.getRole() == symbol.getRole() && symbol.getRole() != SymbolRole::Extent)
+        return op->emitError() << "gives symbols " << other.getName() << " and " << symbol.getName()
+                               << " the role " << stringifySymbolRole(symbol.getRole());
+    }
+    symbols.push_back(symbol);
+  }
+  if (SymbolUse use = undeclaredSymbol(op, symbols); use.op)
+    return use.op->emitError() << "uses symbol '" << use.symbol
+                               << "', which the module does not declare";
+  return success();
+}
+
+LogicalResult GraphDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() != kSymbolsName)
+    return op->emitError() << "has attribute '" << attribute.getName().getValue() << "', expected '"
+                           << kSymbolsName << "'";
+  if (!isa<ModuleOp>(op))
+    return op->emitError() << "declares symbols, expected a module to do so";
+  auto list = dyn_cast<ArrayAttr>(attribute.getValue());
+  return list ? verifyList(op, list)
+              : op->emitError() << "declares symbols as " << attribute.getValue()
+                                << ", expected a list of #graph.symbol";
+}
+
+} // namespace sinter::graph

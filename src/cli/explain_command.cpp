@@ -4,6 +4,7 @@
 #include "cli/explain_report.h"
 #include "cli/open_model.h"
 #include "cli/terminal.h"
+#include "plan/kernel_text.h"
 
 #include <algorithm>
 #include <optional>
@@ -57,7 +58,7 @@ Result<ExplainReport> makeReport(const ExplainArguments &arguments, const Opened
 std::string kernelList(const plan::Plan &plan) {
   std::string out = "\nkernels\n";
   for (const plan::Kernel &kernel : plan.kernels)
-    out += kernel.name + "\n";
+    out += plan::kernelText(kernel) + "\n";
   return out;
 }
 

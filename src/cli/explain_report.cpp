@@ -1,9 +1,10 @@
 // From samples of launches to figures of kernels.
 #include "cli/explain_report.h"
 
-#include "cli/kernel_names.h"
+#include "cli/kernel_labels.h"
 #include "cli/lever_words.h"
 #include "cli/quantiles.h"
+#include "plan/kernel_text.h"
 
 #include <algorithm>
 
@@ -34,7 +35,7 @@ std::vector<Group> groupsOf(const plan::Plan &plan, const SampledStep &step) {
 KernelFigures figuresOf(const plan::Plan &plan, const Roofs &roofs, const Group &group) {
   KernelFigures figures;
   figures.role = group.role;
-  figures.fullName = plan.kernels[group.kernel].name;
+  figures.fullName = plan::kernelText(plan.kernels[group.kernel]);
   figures.arithmetic = plan.kernels[group.kernel].arithmetic;
   figures.launches = group.launches.size();
   // All layers do the same work, so their times are one population.
@@ -73,16 +74,16 @@ StepFigures figuresOf(const plan::Plan &plan, const hal::DeviceInfo &device, con
   figures.wholeSeconds = median(step.wholeSeconds);
   figures.asGraph = step.asGraph;
   figures.all.role = "all";
-  std::vector<std::string> names;
+  std::vector<const plan::Kernel *> kernels;
   for (const Group &group : groupsOf(plan, step)) {
     figures.kernels.push_back(figuresOf(plan, roofs, group));
     figures.kernels.back().words = wordsOf(plan, device, *group.launches.front());
     add(figures.all, figures.kernels.back());
-    names.push_back(figures.kernels.back().fullName);
+    kernels.push_back(&plan.kernels[group.kernel]);
   }
-  const std::vector<std::string> shortNames = shortKernelNames(names);
-  for (size_t i = 0; i < names.size(); ++i)
-    figures.kernels[i].kernel = shortNames[i];
+  const std::vector<std::string> labels = kernelLabels(kernels);
+  for (size_t i = 0; i < labels.size(); ++i)
+    figures.kernels[i].kernel = labels[i];
   return figures;
 }
 

@@ -1,9 +1,10 @@
 // Reads a launch's covered operations, grid and weights and its kernel's parameters.
 #include "cli/lever_words.h"
 
-#include "cli/kernel_names.h"
+#include "cli/kernel_labels.h"
 #include "cli/terminal.h"
 #include "plan/contract.h"
+#include "plan/kernel_text.h"
 
 #include <algorithm>
 
@@ -34,11 +35,11 @@ std::string fusionOf(const plan::Launch &launch, const plan::Kernel &kernel) {
 }
 
 // "programs of block_m 36, block_n 64"
-std::string blocksOf(const std::vector<KernelParameter> &parameters) {
+std::string blocksOf(const plan::Kernel &kernel) {
   std::string text;
-  for (const KernelParameter &parameter : parameters)
+  for (const plan::KernelParameter &parameter : kernel.parameters)
     if (parameter.name.starts_with("block_"))
-      text += (text.empty() ? " of " : ", ") + parameter.name + " " + parameter.value;
+      text += (text.empty() ? " of " : ", ") + parameter.name + " " + plan::valueText(parameter);
   return text;
 }
 
@@ -46,7 +47,7 @@ std::string programsOf(const plan::Kernel &kernel, const hal::Grid &grid,
                        const hal::DeviceInfo &device) {
   const auto programs = static_cast<uint64_t>(grid[0] * grid[1] * grid[2]);
   const bool blocks = kernel.threads > 1;
-  std::string text = counted(programs, "program") + blocksOf(kernelParameters(kernel.name));
+  std::string text = counted(programs, "program") + blocksOf(kernel);
   if (blocks)
     text += ", each a block of " + std::to_string(kernel.threads) + " threads";
   text += ", for " + counted(device.computeUnits, blocks ? "unit" : "thread");
@@ -81,16 +82,11 @@ std::string tilingOf(const plan::Plan &plan, const SampledLaunch &sample,
   return text;
 }
 
-// The formats among a kernel's parameters: neither numbers nor flags.
-bool isFormat(const KernelParameter &parameter) {
-  const std::string &value = parameter.value;
-  return value != "?" && value != "true" && value != "false" &&
-         value.find_first_not_of("0123456789") != std::string::npos;
-}
-
-std::string valueOf(const std::vector<KernelParameter> &parameters, std::string_view name) {
-  const auto found = std::ranges::find(parameters, name, &KernelParameter::name);
-  return found == parameters.end() ? "" : found->value;
+const plan::KernelParameter *formatOf(const plan::Kernel &kernel, std::string_view name) {
+  for (const plan::KernelParameter &parameter : kernel.parameters)
+    if (parameter.name == name && plan::isFormat(parameter.kind))
+      return &parameter;
+  return nullptr;
 }
 
 // Of a product of rows `a` and weights `b`.
@@ -104,26 +100,22 @@ std::string productOf(const std::string &rows, const std::string &weights, bool 
 }
 
 std::string precisionOf(const plan::Kernel &kernel) {
-  const std::vector<KernelParameter> parameters = kernelParameters(kernel.name);
-  const std::string a = valueOf(parameters, "a"), b = valueOf(parameters, "b");
-  if (!a.empty() && !b.empty()) {
-    const auto weights = std::ranges::find(parameters, "b", &KernelParameter::name);
-    return productOf(a, b, weights->isBlock, kernel.arithmetic);
-  }
+  const plan::KernelParameter *a = formatOf(kernel, "a"), *b = formatOf(kernel, "b");
+  if (a && b)
+    return productOf(a->format, b->format, b->kind == plan::ParameterKind::BlockFormat,
+                     kernel.arithmetic);
   std::vector<std::string> formats;
-  for (const KernelParameter &parameter : parameters)
-    if (isFormat(parameter))
-      formats.push_back(parameter.name + " " + parameter.value);
+  for (const plan::KernelParameter &parameter : kernel.parameters)
+    if (plan::isFormat(parameter.kind))
+      formats.push_back(parameter.name + " " + parameter.format);
   return formats.empty() ? std::string("f32") : listed(formats);
 }
 
 // The format that the graph's rounding leaves the result in.
 std::string roundingOf(const plan::Launch &launch) {
-  constexpr std::string_view kRounding = "quantize to ";
-  if (launch.covers.size() < 2 || !launch.covers.back().starts_with(kRounding))
-    return "";
-  return "; the result is rounded to " + launch.covers.back().substr(kRounding.size()) +
-         " for the product that reads it";
+  return launch.quantizedTo.empty() ? std::string()
+                                    : "; the result is rounded to " + launch.quantizedTo +
+                                          " for the product that reads it";
 }
 
 } // namespace

@@ -1,12 +1,14 @@
 // sinter tune: what is known and what is tunable, the tuner, and a table of what it found.
 #include "cli/commands.h"
-#include "cli/kernel_names.h"
+#include "cli/kernel_labels.h"
 #include "cli/machine_tunings.h"
 #include "cli/open_model.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/tuner.h"
 #include "runtime/plan_cache.h"
+
+#include <algorithm>
 
 namespace sinter::cli {
 namespace {
@@ -26,17 +28,17 @@ void addRows(const std::string &name, const runtime::TuningEntry &entry, Table &
   }
 }
 
-// And an empty line; nothing of no entries.
-std::string table(const std::vector<runtime::TuningEntry> &entries) {
+// And an empty line; nothing of no entries. Each entry is of a kernel of the plan.
+std::string table(const std::vector<runtime::TuningEntry> &entries, const plan::Plan &plan) {
   if (entries.empty())
     return "";
-  std::vector<std::string> names;
+  std::vector<const plan::Kernel *> kernels;
   for (const runtime::TuningEntry &entry : entries)
-    names.push_back(entry.kernel);
-  const std::vector<std::string> shortNames = shortKernelNames(names);
+    kernels.push_back(&*std::ranges::find(plan.kernels, entry.content, &plan::Kernel::content));
+  const std::vector<std::string> labels = kernelLabels(kernels);
   Table table({"kernel", "rows", "by rules us", "best us", "ratio", "all sizes", "schedule"});
   for (size_t i = 0; i < entries.size(); ++i)
-    addRows(shortNames[i], entries[i], table);
+    addRows(labels[i], entries[i], table);
   return table.text() + "\n";
 }
 
@@ -99,7 +101,7 @@ Result<int> tuneCommand(const TuneArguments &arguments, Interrupts &interrupts) 
   const Result<void> tuned = tuner.run(search);
   const bool failed = !tuned && tuned.error().code != Code::Cancelled;
   if (tuner.trials() > 0 || !failed)
-    SINTER_TRY(writeStdout(table(search.entries()) + summary(search, tuner)));
+    SINTER_TRY(writeStdout(table(search.entries(), *obtained.plan) + summary(search, tuner)));
   if (failed)
     return tl::unexpected(tuned.error());
   return interrupts.pending() ? kExitInterrupted : kExitOk;

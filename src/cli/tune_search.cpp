@@ -2,6 +2,7 @@
 #include "cli/tune_search.h"
 
 #include "cli/quantiles.h"
+#include "plan/kernel_text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -64,7 +65,7 @@ TuneSearch::TuneSearch(const plan::Plan &plan, const std::vector<runtime::Tuning
       continue;
     Kernel &added = kernels_.emplace_back();
     added.content = kernel.content;
-    added.name = kernel.name.substr(0, runtime::kMaxTuningText);
+    added.name = plan::kernelText(kernel).substr(0, runtime::kMaxTuningText);
     added.alternatives = kernel.alternatives;
     const auto entry = std::ranges::find(known, kernel.content, &runtime::TuningEntry::content);
     if (entry == known.end())

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/sha256.h"
 #include "engine/kernel_set.h"
+#include "plan/kernel_text.h"
 
 #include <atomic>
 #include <mutex>
@@ -27,23 +28,12 @@ decisionsOfTarget(const ScheduleChoice &choice, const ScheduleChoice &blocks) {
   return decisions;
 }
 
-// "gemm(n=64, ...)" with the target's decisions among the parameters, then what slots hold.
-static std::string keyOf(std::string parameters, const std::string &variant,
-                         llvm::ArrayRef<std::pair<std::string, int64_t>> decisions) {
-  for (const auto &[name, value] : decisions)
-    parameters.insert(parameters.size() - 1, ", " + name + "=" + std::to_string(value));
-  return parameters + variant;
-}
-
-// The same of a kernel whose content tells it from another.
-static std::string withContent(std::string key, const std::string &variant,
-                               const std::string &content) {
-  key.insert(key.size() - variant.size() - 1, ", content=" + content);
-  return key;
-}
-
 static tile::KernelOp kernelOf(mlir::ModuleOp module) {
   return *module.getOps<tile::KernelOp>().begin();
+}
+
+std::string KernelSet::textOf(std::string_view name, const Form &form) {
+  return plan::kernelText(name, form.parameters, form.slots);
 }
 
 Result<mlir::OwningOpRef<mlir::ModuleOp>> KernelSet::build(const std::string &symbol,
@@ -51,8 +41,8 @@ Result<mlir::OwningOpRef<mlir::ModuleOp>> KernelSet::build(const std::string &sy
   tile::BuiltKernels built = tile::buildKernels(
       context_, [&](kernel::Module &module) { module.kernel(symbol, form.build); });
   if (!built.diagnostics.empty())
-    return fail(Code::Internal, "kernel " + form.parameters + form.variant + ": " +
-                                    built.diagnostics.front().toString());
+    return fail(Code::Internal,
+                "kernel " + textOf(symbol, form) + ": " + built.diagnostics.front().toString());
   return std::move(built.module);
 }
 
@@ -60,7 +50,7 @@ Result<mlir::OwningOpRef<mlir::ModuleOp>> KernelSet::build(const std::string &sy
 // there), and what may be chosen about it.
 Result<const KernelSet::Source *> KernelSet::sourceOf(std::string_view name, BlockSpace blocks,
                                                       const Form &rules) {
-  const std::string key = rules.parameters + rules.variant;
+  const std::string key = textOf(name, rules);
   if (auto found = sources_.find(key); found != sources_.end())
     return &found->second;
   SINTER_ASSIGN(mlir::OwningOpRef<mlir::ModuleOp> module, build(std::string(name), rules));
@@ -95,12 +85,14 @@ Result<KernelId> KernelSet::add(std::string_view name, BlockSpace blocks, MakeFo
   SINTER_ASSIGN(ScheduleChoice schedule, scheduleOf(name, *source));
   Form chosen = form(schedule);
   auto decisions = decisionsOfTarget(schedule, chosen.blocks);
-  std::string key = keyOf(chosen.parameters, chosen.variant, decisions);
+  for (const auto &[decision, value] : decisions)
+    chosen.parameters.push_back({decision, plan::ParameterKind::Number, value, ""});
+  std::string key = textOf(name, chosen);
   // Two kernels that tuning makes alike stay two, since each has its own content and a step its
   // launches under any schedules.
   if (auto found = ids_.find(key);
       found != ids_.end() && instances_[found->second.index].source != source)
-    key = withContent(std::move(key), chosen.variant, source->content);
+    key += " content " + source->content;
   if (auto found = ids_.find(key); found != ids_.end())
     return found->second;
   KernelId id{static_cast<uint32_t>(instances_.size())};
@@ -109,7 +101,7 @@ Result<KernelId> KernelSet::add(std::string_view name, BlockSpace blocks, MakeFo
   if (!decisions.empty())
     tile::setSchedule(kernelOf(*module), decisions);
   ids_.emplace(key, id);
-  instances_.push_back({std::move(key), std::move(symbol), std::move(chosen.build),
+  instances_.push_back({std::move(key), std::string(name), std::move(symbol), std::move(chosen),
                         std::move(module), std::move(schedule), source});
   return id;
 }
@@ -169,7 +161,7 @@ Result<target::CompiledModule> KernelSet::compileOne(plan::KernelId id,
   tile::BuiltKernels built = tile::buildKernels(context, [&](kernel::Module &module) {
     // Slots of one fused region are filled in several instances and keep what they declared.
     std::lock_guard lock(building);
-    module.kernel(common.empty() ? instance.symbol : std::string(common), instance.build);
+    module.kernel(common.empty() ? instance.symbol : std::string(common), instance.form.build);
   });
   if (!built.diagnostics.empty())
     return fail(Code::Internal, built.diagnostics.front().toString());
@@ -237,7 +229,7 @@ Result<std::vector<target::CompiledModule>> KernelSet::compileAll(const target::
 
 plan::Kernel KernelSet::planned(plan::KernelId id, const target::EmittedKernel &emitted) const {
   const Instance &instance = instances_[id.index];
-  return plan::Kernel{instance.key,
+  return plan::Kernel{instance.name,
                       plan::ModuleId{0},
                       emitted.symbol,
                       static_cast<uint32_t>(emitted.bufferCount),
@@ -249,7 +241,9 @@ plan::Kernel KernelSet::planned(plan::KernelId id, const target::EmittedKernel &
                       arithmeticOf(this->kernel(id)),
                       instance.source->content,
                       instance.schedule,
-                      instance.source->space.alternatives()};
+                      instance.source->space.alternatives(),
+                      instance.form.parameters,
+                      instance.form.slots};
 }
 
 Result<void> KernelSet::compile(const target::Target &target, uint32_t threads, plan::Plan &plan,

@@ -1,6 +1,7 @@
 // The kernels of a plan: equal instances are one, and all are compiled together on several threads.
 #pragma once
 
+#include "engine/elements.h"
 #include "engine/launch.h"
 #include "engine/schedule_space.h"
 #include "plan/plan.h"
@@ -18,8 +19,8 @@ namespace sinter::engine {
 // Called as work proceeds: what is being done, and how far it is. From the caller's thread only.
 using Progress = std::function<void(std::string_view stage, uint32_t done, uint32_t total)>;
 
-// A kernel's parameters as text, "rms_norm(in=f32, out=q8a, ...)": equal text means equal kernels.
-template <class P> std::string kernelKey(std::string_view name, P params);
+// A kernel's parameters as a plan states them.
+template <class P> std::vector<plan::KernelParameter> kernelParameters(P params);
 
 class KernelSet {
 public:
@@ -33,17 +34,18 @@ public:
   void useTuning(Tuning tuning) { tuning_ = std::move(tuning); }
 
   // The instance of `build` with these parameters, or those that tuning has for it, built now in
-  // tile form if it is new. `variant` names what slots add, which parameters do not say. Internal:
-  // the parameters make no kernel. InvalidArgument: tuning has what is none of its schedules.
+  // tile form if it is new. `slots` say what the parameters do not; kernels of equal parameters and
+  // slots are equal. Internal: they make no kernel. InvalidArgument: tuning has what is none of its
+  // schedules.
   template <class P>
-  Result<plan::KernelId> add(std::string_view name, const P &params,
-                             void (*build)(kernel::KernelBuilder &, const P &),
-                             std::string_view variant = {}, const Freedom &freedom = {}) {
+  Result<plan::KernelId>
+  add(std::string_view name, const P &params, void (*build)(kernel::KernelBuilder &, const P &),
+      const std::vector<plan::KernelSlot> &slots = {}, const Freedom &freedom = {}) {
     return add(name, blockSpace(params, freedom), [&](const ScheduleChoice &choice) {
       P p = params;
       ChoiceWriter writer(choice);
       visitFields(p, writer);
-      return Form{kernelKey(name, p), std::string(variant), rulesOf(p, freedom),
+      return Form{kernelParameters(p), slots, rulesOf(p, freedom),
                   [p, build](kernel::KernelBuilder &k) { build(k, p); }};
     });
   }
@@ -69,7 +71,8 @@ public:
 private:
   // A kernel with some parameters.
   struct Form {
-    std::string parameters, variant;
+    std::vector<plan::KernelParameter> parameters;
+    std::vector<plan::KernelSlot> slots;
     ScheduleChoice blocks; // those of its parameters that may be chosen
     Build build;
   };
@@ -79,8 +82,8 @@ private:
     ScheduleSpace space;
   };
   struct Instance {
-    std::string key, symbol;
-    Build build;
+    std::string key, name, symbol;
+    Form form;
     mlir::OwningOpRef<mlir::ModuleOp> module;
     ScheduleChoice schedule;
     const Source *source;
@@ -94,6 +97,7 @@ private:
     return reader.rules;
   }
   Result<plan::KernelId> add(std::string_view name, BlockSpace blocks, MakeForm form);
+  static std::string textOf(std::string_view name, const Form &form);
   Result<mlir::OwningOpRef<mlir::ModuleOp>> build(const std::string &symbol, const Form &form);
   Result<const Source *> sourceOf(std::string_view name, BlockSpace blocks, const Form &rules);
   Result<ScheduleChoice> scheduleOf(std::string_view name, const Source &source) const;
@@ -114,34 +118,35 @@ private:
   std::map<std::string, Source> sources_;     // by key under the rules
 };
 
-// Writes the fields of a parameter struct as name=value pairs.
-class KeyWriter : public kernels::FieldVisitor {
+// Reads the fields of a parameter struct.
+class ParameterReader : public kernels::FieldVisitor {
 public:
   void integer(std::string_view name, int64_t &value, int64_t, int64_t, std::string_view) override {
-    pair(name, std::to_string(value));
+    parameters.push_back({std::string(name), plan::ParameterKind::Number, value, ""});
   }
   void extent(std::string_view name, int64_t &value, std::string_view) override {
-    pair(name, value == kernel::dyn ? "?" : std::to_string(value));
+    const bool dynamic = value == kernel::dyn;
+    parameters.push_back({std::string(name),
+                          dynamic ? plan::ParameterKind::Dynamic : plan::ParameterKind::Number,
+                          dynamic ? 0 : value, ""});
   }
   void format(std::string_view name, kernel::Element &value, std::string_view) override {
-    pair(name, value.name());
+    parameters.push_back(
+        {std::string(name),
+         value.isBlock() ? plan::ParameterKind::BlockFormat : plan::ParameterKind::ScalarType, 0,
+         plainName(value)});
   }
   void flag(std::string_view name, bool &value, std::string_view) override {
-    pair(name, value ? "true" : "false");
+    parameters.push_back({std::string(name), plan::ParameterKind::Flag, value, ""});
   }
-  const std::string &text() const { return text_; }
 
-private:
-  void pair(std::string_view name, const std::string &value) {
-    text_ += (text_.empty() ? "" : ", ") + std::string(name) + "=" + value;
-  }
-  std::string text_;
+  std::vector<plan::KernelParameter> parameters;
 };
 
-template <class P> std::string kernelKey(std::string_view name, P params) {
-  KeyWriter writer;
-  visitFields(params, writer);
-  return std::string(name) + "(" + writer.text() + ")";
+template <class P> std::vector<plan::KernelParameter> kernelParameters(P params) {
+  ParameterReader reader;
+  visitFields(params, reader);
+  return std::move(reader.parameters);
 }
 
 } // namespace sinter::engine

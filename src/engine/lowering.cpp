@@ -84,6 +84,9 @@ void Lowering::addLaunch(Steps &steps, KernelId kernel, const std::vector<BoundA
   for (Operation &done : op.getBody().front().without_terminator())
     if (!isa<graph::ReshapeOp, graph::SliceOp>(done))
       launch.covers.push_back(describe(&done));
+  for (Operation *stored : graph::inSlot(op, graph::kStore))
+    if (isa<graph::QuantizeOp>(stored))
+      launch.quantizedTo = plainName(elementOf(stored->getResult(0)));
   steps.push_back({std::move(launch)});
 }
 
@@ -170,8 +173,8 @@ Result<void> Lowering::lowerMap(graph::LaunchOp launch) {
   kernels::QuantizeRows p = chooseStream(graph::columnsOf(op.getResult()),
                                          elementOf(launch.getResult(0)), options_.programs);
   p.prologue = mapSlot(program, 0, graph::columnsOf(op.getResult()));
-  SINTER_ASSIGN(KernelId kernel,
-                kernels_.add("map", p, kernels::quantizeRows, " " + program.text(), freedom()));
+  SINTER_ASSIGN(KernelId kernel, kernels_.add("map", p, kernels::quantizeRows,
+                                              {{"prologue", "map", program.text()}}, freedom()));
   SINTER_ASSIGN(const Stored first, operand(op.getValues()[0]));
   std::vector<BoundArgument> arguments = {first.view(), allocate(launch.getResult(0)).view()};
   SINTER_ASSIGN(const std::vector<BoundArgument> others,

@@ -49,10 +49,10 @@ Result<Epilogue> Lowering::mapEpilogue(graph::LaunchOp launch, graph::MapOp map)
   if (llvm::is_contained(operands, map.getValues().size()))
     return fail(Code::Unsupported, "a map reads no columns of its matmul, which has no kernel");
   epilogue.sink = mapSink(program, operands, graph::columnsOf(result), elementOf(result));
-  epilogue.text = " map to " + std::string(elementOf(result).name());
+  std::string detail = "to " + plainName(elementOf(result));
   for (uint32_t operand : operands)
-    epilogue.text += " " + std::to_string(operand);
-  epilogue.text += " " + program.text();
+    detail += " " + std::to_string(operand);
+  epilogue.slots = {{"epilogue", "map", detail + " " + program.text()}};
   if (parts.size() > 1)
     epilogue.sink.columns = epilogue.columns;
   epilogue.arguments = {allocate(result).view()};
@@ -99,9 +99,9 @@ static kernels::Heads headsFor(Qkv qkv, int64_t headDim, int64_t columns) {
 }
 
 static std::string textOf(const kernels::Heads &p) {
-  std::string text = " heads " + std::to_string(p.heads) + " kv_heads " +
-                     std::to_string(p.kvHeads) + " head_dim " + std::to_string(p.headDim) +
-                     " page_rows " + std::to_string(p.pageRows) + " pool " + plainName(p.pool);
+  std::string text = std::to_string(p.heads) + " kv_heads " + std::to_string(p.kvHeads) +
+                     " head_dim " + std::to_string(p.headDim) + " page_rows " +
+                     std::to_string(p.pageRows) + " pool " + plainName(p.pool);
   if (p.group)
     text += " group " + std::to_string(p.group);
   return text + (p.keys ? "" : " no keys") + (p.values ? "" : " no values");
@@ -126,7 +126,7 @@ Result<Epilogue> Lowering::qkvEpilogue(graph::LaunchOp launch) {
     return fail(Code::Unsupported,
                 "a matmul's columns are not the heads of its epilogue, which has no kernel");
   epilogue.sink = kernels::headSink(p);
-  epilogue.text = textOf(p);
+  epilogue.slots = {{"epilogue", "heads", textOf(p)}};
   if (graph::RopeOp rope = qkv.rope())
     epilogue.arguments.push_back(stored(rope.getTable()).view());
   if (graph::KvAppendOp append = qkv.append())
@@ -189,7 +189,7 @@ Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, RowBucket row
   p.blockN = programColumns(p, epilogue, rows, options_.programs);
   std::vector<BoundArgument> arguments = {left.view(), matrix.view()};
   llvm::append_range(arguments, epilogue.arguments);
-  std::string variant = epilogue.text;
+  std::vector<plan::KernelSlot> slots;
   if (norm) {
     graph::WeightOp weight = weightOf(norm.getWeight());
     if (!weight)
@@ -198,7 +198,7 @@ Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, RowBucket row
     p.prologue = kernels::rmsNormSlot(elementOf(norm.getWeight()), p.k);
     llvm::append_range(arguments, std::vector<BoundArgument>{
                                       asRow(gain), f32Scalar(norm.getEps().convertToFloat())});
-    variant = variant.empty() ? " norm" : " norm+" + variant.substr(1);
+    slots = {{"prologue", "norm", ""}};
   }
   const bool roundsInKernel = !p.a.isBlock() && p.b.isBlock() && p.activation.isBlock();
   activations_[rows].insert(plainName(roundsInKernel ? p.activation : p.a));
@@ -209,9 +209,10 @@ Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, RowBucket row
   } else {
     joinRows(p);
   }
+  llvm::append_range(slots, epilogue.slots);
   const int64_t multiple = epilogue.headColumns ? 1 : epilogue.columns;
   SINTER_ASSIGN(KernelId kernel,
-                kernels_.add("gemm", p, kernels::gemm, variant,
+                kernels_.add("gemm", p, kernels::gemm, slots,
                              {freedom().blocks, epilogue.headColumns == 0, multiple}));
   Steps steps;
   addLaunch(steps, kernel, arguments, launch);

@@ -14,7 +14,9 @@ namespace {
 constexpr uint64_t kMinExprBytes = 3;
 constexpr uint64_t kMinSymbolBytes = 4 + 8 + 8;
 constexpr uint64_t kMinModuleBytes = 4 + 8;
-constexpr uint64_t kMinKernelBytes = 4 + 4 + 4 + 4 + 4 + 8 + 4 + 8 + 1 + 1 + 4 + 4 + 4;
+constexpr uint64_t kMinKernelBytes = 4 + 4 + 4 + 4 + 4 + 8 + 4 + 8 + 1 + 1 + 4 + 4 + 4 + 4 + 4;
+constexpr uint64_t kMinParameterBytes = 4 + 1;
+constexpr uint64_t kMinSlotBytes = 4 + 4 + 4;
 constexpr uint64_t kMinBufferBytes = 4 + 1 + kMinExprBytes;
 constexpr uint64_t kMinProcedureBytes = 4 + 1;
 
@@ -49,6 +51,7 @@ private:
   void readModules(Reader &in);
   void readKernels(Reader &in);
   static ScheduleChoice readSchedule(Reader &in);
+  static void readForm(Reader &in, Kernel &kernel);
   void readBuffers(Reader &in);
   void readProcedures(Reader &in);
 
@@ -170,12 +173,33 @@ ScheduleChoice PlanReader::readSchedule(Reader &in) {
   return {};
 }
 
+// With what the kernel was made.
+void PlanReader::readForm(Reader &in, Kernel &kernel) {
+  const uint32_t parameters = in.count(kMinParameterBytes, "parameters", kMaxKernelParameters);
+  for (uint32_t i = 0; i < parameters && in.ok(); ++i) {
+    KernelParameter &parameter = kernel.parameters.emplace_back();
+    parameter.name = in.text();
+    parameter.kind = static_cast<ParameterKind>(in.u8());
+    if (isNumber(parameter.kind))
+      parameter.number = in.i64();
+    else if (isFormat(parameter.kind))
+      parameter.format = in.text();
+  }
+  const uint32_t slots = in.count(kMinSlotBytes, "slots", kMaxKernelSlots);
+  for (uint32_t i = 0; i < slots && in.ok(); ++i) {
+    KernelSlot &slot = kernel.slots.emplace_back();
+    slot.slot = in.text();
+    slot.filling = in.text();
+    slot.detail = in.text();
+  }
+}
+
 void PlanReader::readKernels(Reader &in) {
   const uint32_t count = in.count(kMinKernelBytes, "kernels");
   for (uint32_t i = 0; i < count && in.ok(); ++i) {
     offsets_.kernels.push_back(in.offset());
     Kernel &kernel = plan_.kernels.emplace_back();
-    kernel.name = in.text();
+    kernel.source = in.text();
     kernel.module.index = in.u32();
     kernel.symbol = in.text();
     kernel.bufferCount = in.u32();
@@ -194,6 +218,7 @@ void PlanReader::readKernels(Reader &in) {
     const uint32_t others = in.count(4, "alternatives", kMaxAlternatives);
     for (uint32_t other = 0; other < others && in.ok(); ++other)
       kernel.alternatives.push_back(readSchedule(in));
+    readForm(in, kernel);
   }
 }
 

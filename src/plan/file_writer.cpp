@@ -38,10 +38,19 @@ void writeModules(Writer &out, const Plan &plan) {
   }
 }
 
+void writeParameter(Writer &out, const KernelParameter &parameter) {
+  out.text(parameter.name);
+  out.u8(static_cast<uint8_t>(parameter.kind));
+  if (isNumber(parameter.kind))
+    out.i64(parameter.number);
+  else if (isFormat(parameter.kind))
+    out.text(parameter.format);
+}
+
 void writeKernels(Writer &out, const Plan &plan) {
   out.count(plan.kernels.size());
   for (const Kernel &kernel : plan.kernels) {
-    out.text(kernel.name);
+    out.text(kernel.source);
     out.u32(kernel.module.index);
     out.text(kernel.symbol);
     out.u32(kernel.bufferCount);
@@ -56,6 +65,15 @@ void writeKernels(Writer &out, const Plan &plan) {
     out.count(kernel.alternatives.size());
     for (const ScheduleChoice &other : kernel.alternatives)
       out.text(other.text());
+    out.count(kernel.parameters.size());
+    for (const KernelParameter &parameter : kernel.parameters)
+      writeParameter(out, parameter);
+    out.count(kernel.slots.size());
+    for (const KernelSlot &slot : kernel.slots) {
+      out.text(slot.slot);
+      out.text(slot.filling);
+      out.text(slot.detail);
+    }
   }
 }
 

@@ -32,6 +32,8 @@ inline constexpr uint32_t kMaxRowSegments = 16;
 inline constexpr uint32_t kMaxRowModes = 8;
 inline constexpr uint32_t kMaxCovered = 64;
 inline constexpr uint32_t kMaxAlternatives = 256;
+inline constexpr uint32_t kMaxKernelParameters = 64;
+inline constexpr uint32_t kMaxKernelSlots = 8;
 
 // A named integer that is fixed when a plan is bound (tokens in the step, pages of cache), or that
 // counts the iterations of a Loop. Values outside [min, max] are refused.
@@ -52,12 +54,46 @@ struct Module {
   friend bool operator==(const Module &, const Module &) = default;
 };
 
+enum class ParameterKind : uint8_t {
+  Number,
+  Dynamic, // an extent that each launch gives
+  Flag,    // 0 or 1
+  ScalarType,
+  BlockFormat,
+};
+inline constexpr uint8_t kParameterKindCount = 5;
+constexpr bool isNumber(ParameterKind kind) {
+  return kind == ParameterKind::Number || kind == ParameterKind::Flag;
+}
+constexpr bool isFormat(ParameterKind kind) {
+  return kind == ParameterKind::ScalarType || kind == ParameterKind::BlockFormat;
+}
+
+// A parameter of a kernel's source, or a decision of the target about the kernel.
+struct KernelParameter {
+  std::string name; // "block_m"
+  ParameterKind kind = ParameterKind::Number;
+  int64_t number = 0; // of a Number or Flag; else 0
+  std::string format; // "f32" or "q4_1" of a ScalarType or BlockFormat; else empty
+
+  friend bool operator==(const KernelParameter &, const KernelParameter &) = default;
+};
+
+// A slot of a kernel's source, and what of the graph fills it.
+struct KernelSlot {
+  std::string slot;    // "prologue", "epilogue"
+  std::string filling; // "norm", "map"
+  std::string detail;  // tells fillings apart, in no fixed form; may be empty
+
+  friend bool operator==(const KernelSlot &, const KernelSlot &) = default;
+};
+
 // One entry point of a module. `scratchBytes` is what each thread must have at hand while it runs
 // it; `threads` and `sharedBytes` are those of one program, where programs are blocks of threads.
 struct Kernel {
-  std::string name; // unique, for explain
+  std::string source; // what it was made from, for explain: "gemm"
   ModuleId module;
-  std::string symbol; // in the module
+  std::string symbol; // in the module; no other kernel has the same
   uint32_t bufferCount = 0;
   uint32_t scalarCount = 0;
   uint64_t scratchBytes = 0;
@@ -70,6 +106,9 @@ struct Kernel {
   std::string content;
   ScheduleChoice schedule;
   std::vector<ScheduleChoice> alternatives; // at most kMaxAlternatives
+  // For explain: with what the source was made into this kernel.
+  std::vector<KernelParameter> parameters; // at most kMaxKernelParameters, names unique
+  std::vector<KernelSlot> slots;           // those that are filled; at most kMaxKernelSlots
 
   friend bool operator==(const Kernel &, const Kernel &) = default;
 };
@@ -179,6 +218,7 @@ struct Launch {
   Expr operations;
   std::string label;
   std::vector<std::string> covers; // operations of the graph, in order; at most kMaxCovered
+  std::string quantizedTo; // for explain: the format that a quantize of the graph gives its result
 
   friend bool operator==(const Launch &, const Launch &) = default;
 };

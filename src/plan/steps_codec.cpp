@@ -23,6 +23,7 @@ void writeLaunch(Writer &out, const Launch &launch) {
   out.count(launch.covers.size());
   for (const std::string &covered : launch.covers)
     out.text(covered);
+  out.text(launch.quantizedTo);
 }
 
 void writeStep(Writer &out, const Step &step) {
@@ -68,6 +69,7 @@ Launch readLaunch(Reader &in) {
   const uint32_t covers = in.count(4, "covered operations", kMaxCovered);
   for (uint32_t i = 0; i < covers && in.ok(); ++i)
     launch.covers.push_back(in.text());
+  launch.quantizedTo = in.text();
   return launch;
 }
 

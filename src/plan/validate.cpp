@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 #include <unordered_set>
 
 namespace sinter::plan {
@@ -32,6 +33,7 @@ private:
   Result<void> checkModules();
   Result<void> checkKernels();
   Result<void> checkTuning(const Kernel &kernel, const std::string &what);
+  Result<void> checkForm(const Kernel &kernel, const std::string &what);
   Result<void> checkBuffers();
   Result<void> checkProcedures();
   void findInductions();
@@ -93,17 +95,19 @@ Result<void> Validator::checkModules() {
 }
 
 Result<void> Validator::checkKernels() {
-  names_.clear();
+  std::set<std::pair<uint32_t, std::string_view>> symbols;
   for (std::size_t i = 0; i < plan_.kernels.size(); ++i) {
     const Kernel &kernel = plan_.kernels[i];
     at(offsets_.kernels, i);
-    SINTER_TRY(checkName(kernel.name, "kernel"));
-    const std::string what = "kernel '" + kernel.name + "'";
+    if (kernel.symbol.empty())
+      return bad("kernel " + std::to_string(i) + " names no symbol of its module");
+    const std::string what = "kernel '" + kernel.symbol + "'";
     if (kernel.module.index >= plan_.modules.size())
       return bad(what + " is in module " + std::to_string(kernel.module.index) + ", the plan has " +
                  std::to_string(plan_.modules.size()));
-    if (kernel.symbol.empty())
-      return bad(what + " names no symbol of its module");
+    if (!symbols.insert({kernel.module.index, kernel.symbol}).second)
+      return bad("two kernels are " + what.substr(7) + " of module " +
+                 std::to_string(kernel.module.index));
     if (kernel.bufferCount > kMaxKernelBuffers || kernel.scalarCount > kMaxKernelScalars)
       return bad(what + " takes " + std::to_string(kernel.bufferCount) + " buffers and " +
                  std::to_string(kernel.scalarCount) + " scalars, expected at most " +
@@ -122,6 +126,7 @@ Result<void> Validator::checkKernels() {
       return bad(what + " has arithmetic " + std::to_string(arithmetic) + ", expected less than " +
                  std::to_string(kArithmetics.size()));
     SINTER_TRY(checkTuning(kernel, what));
+    SINTER_TRY(checkForm(kernel, what));
   }
   return {};
 }
@@ -136,6 +141,38 @@ Result<void> Validator::checkTuning(const Kernel &kernel, const std::string &wha
   };
   if (!readable(kernel.schedule) || !std::ranges::all_of(kernel.alternatives, readable))
     return bad(what + " has a schedule of other decisions than schedule_choice.h allows");
+  return {};
+}
+
+Result<void> Validator::checkForm(const Kernel &kernel, const std::string &what) {
+  if (kernel.source.empty())
+    return bad(what + " names no source");
+  if (kernel.parameters.size() > kMaxKernelParameters || kernel.slots.size() > kMaxKernelSlots)
+    return bad(what + " has " + std::to_string(kernel.parameters.size()) + " parameters and " +
+               std::to_string(kernel.slots.size()) + " slots, expected at most " +
+               std::to_string(kMaxKernelParameters) + " and " + std::to_string(kMaxKernelSlots));
+  std::set<std::string_view> names;
+  for (const KernelParameter &parameter : kernel.parameters) {
+    const auto kind = static_cast<uint8_t>(parameter.kind);
+    if (parameter.name.empty() || !names.insert(parameter.name).second)
+      return bad(what + " has a parameter '" + parameter.name +
+                 "', expected a name that no other has");
+    if (kind >= kParameterKindCount)
+      return bad(what + " has a parameter '" + parameter.name + "' of kind " +
+                 std::to_string(kind) + ", expected less than " +
+                 std::to_string(kParameterKindCount));
+    const bool isFlag = parameter.kind == ParameterKind::Flag;
+    const int64_t most = isFlag ? 1 : isNumber(parameter.kind) ? INT64_MAX : 0;
+    if (parameter.number > most || (parameter.number < 0 && most <= 1) ||
+        parameter.format.empty() == isFormat(parameter.kind))
+      return bad(what + " has a parameter '" + parameter.name + "' of number " +
+                 std::to_string(parameter.number) + " and format '" + parameter.format +
+                 "', which are none of its kind");
+  }
+  for (const KernelSlot &slot : kernel.slots)
+    if (slot.slot.empty() || slot.filling.empty())
+      return bad(what + " has a slot '" + slot.slot + "' filled with '" + slot.filling +
+                 "', expected two names");
   return {};
 }
 
@@ -223,10 +260,10 @@ Result<void> Validator::checkLaunch(const Launch &launch) {
                ", the plan has " + std::to_string(plan_.kernels.size()));
   const Kernel &kernel = plan_.kernels[launch.kernel.index];
   if (launch.buffers.size() != kernel.bufferCount || launch.scalars.size() != kernel.scalarCount)
-    return bad("launch of '" + kernel.name + "' passes " + std::to_string(launch.buffers.size()) +
+    return bad("launch of '" + kernel.symbol + "' passes " + std::to_string(launch.buffers.size()) +
                " buffers and " + std::to_string(launch.scalars.size()) + " scalars, expected " +
                std::to_string(kernel.bufferCount) + " and " + std::to_string(kernel.scalarCount));
-  const std::string what = "launch of '" + kernel.name + "'";
+  const std::string what = "launch of '" + kernel.symbol + "'";
   for (const Expr &extent : launch.grid)
     SINTER_TRY(checkExpr(extent, what));
   for (const BufferArg &arg : launch.buffers) {

@@ -79,7 +79,7 @@ Result<void> Instantiation::step(const plan::Step &step) {
   if (const auto *op = std::get_if<plan::Launch>(&step.op)) {
     if (auto ok = launch(*op); !ok)
       return fail(ok.error().code, "launch '" + op->label + "' of kernel '" +
-                                       plan_.kernels[op->kernel.index].name +
+                                       plan_.kernels[op->kernel.index].symbol +
                                        "': " + ok.error().message);
     return {};
   }

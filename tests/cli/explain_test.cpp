@@ -14,8 +14,15 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr const char *kProduct =
-    "gemm(a=block<q8a>, b=block<q4_0>, out=f32, block_m=36, block_n=64, block_k=576)";
+plan::KernelParameter number(const char *name, int64_t value) {
+  return {name, plan::ParameterKind::Number, value, ""};
+}
+plan::KernelParameter blocks(const char *name, const char *format) {
+  return {name, plan::ParameterKind::BlockFormat, 0, format};
+}
+plan::KernelParameter scalars(const char *name, const char *type) {
+  return {name, plan::ParameterKind::ScalarType, 0, type};
+}
 
 // Two layers of a product after a norm, with packed weights.
 plan::Plan samplePlan() {
@@ -23,12 +30,18 @@ plan::Plan samplePlan() {
   plan.texts = {{"activations", "q8a"}};
   plan.properties = {{"graph_operations", 9}};
   plan.modules = {{"cpu:x86_64", {}}};
-  plan.kernels = {{"rms_norm(in=f32, out=block<q8a>, block_rows=1)", {0}, "n"},
-                  {kProduct, {0}, "g", 0, 0, 2048, 1, 0, false, Arithmetic::I8}};
+  plan.kernels = {{"rms_norm", {0}, "n"},
+                  {"gemm", {0}, "g", 0, 0, 2048, 1, 0, false, Arithmetic::I8}};
+  plan.kernels[0].parameters = {scalars("in", "f32"), blocks("out", "q8a"),
+                                number("block_rows", 1)};
+  plan.kernels[1].parameters = {blocks("a", "q8a"),    blocks("b", "q4_0"),
+                                scalars("out", "f32"), number("block_m", 36),
+                                number("block_n", 64), number("block_k", 576)};
   plan.buffers = {{"w", plan::BufferKind::Weight, plan::Expr(64), {"blk.0.attn_q.weight"}, {}, {}}};
   plan.buffers[0].pack = {plan::PackMode::Interleave, 16, 18, 1, {}, {{0, {{2, 1}}}}};
   plan::Launch norm{{0}}, product{{1}};
   norm.covers = {"norm", "quantize to q8a"};
+  norm.quantizedTo = "q8a";
   norm.label = "norm";
   product.buffers = {{{0}, plan::Expr(0)}};
   product.covers = {"dot_general"};

@@ -1,6 +1,6 @@
-// Texts of the command line that need no child: names of kernels, tables, progress lines.
+// Texts of the command line that need no child: labels of kernels, tables, progress lines.
 #include "cli/compiler_process.h"
-#include "cli/kernel_names.h"
+#include "cli/kernel_labels.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 
@@ -11,28 +11,44 @@ namespace {
 
 using testing::ElementsAre;
 
-std::vector<std::string> shortened(std::vector<std::string> names) {
-  return shortKernelNames(names);
+plan::KernelParameter number(const char *name, int64_t value) {
+  return {name, plan::ParameterKind::Number, value, ""};
 }
 
-TEST(KernelNames, KeepOnlyTheParametersThatDifferAmongKernelsOfOneSource) {
-  EXPECT_THAT(shortened({"gemm(a=f32, n=64)", "gemm(a=f32, n=96)", "norm(in=f32)"}),
+std::vector<std::string> labels(const std::vector<plan::Kernel> &kernels) {
+  std::vector<const plan::Kernel *> pointers;
+  for (const plan::Kernel &kernel : kernels)
+    pointers.push_back(&kernel);
+  return kernelLabels(pointers);
+}
+
+TEST(KernelLabels, KeepOnlyTheParametersThatDifferAmongKernelsOfOneSource) {
+  EXPECT_THAT(labels({{.source = "gemm", .parameters = {number("k", 8), number("n", 64)}},
+                      {.source = "gemm", .parameters = {number("k", 8), number("n", 96)}},
+                      {.source = "norm", .parameters = {number("n", 64)}}}),
               ElementsAre("gemm n=64", "gemm n=96", "norm"));
 }
 
-TEST(KernelNames, NameBlockFormatsPlainly) {
-  EXPECT_THAT(shortened({"gemm(b=block<q4_1>)", "gemm(b=block<q8_0>)"}),
-              ElementsAre("gemm b=q4_1", "gemm b=q8_0"));
+TEST(KernelLabels, NameFormatsFlagsAndExtentsOfLaunches) {
+  EXPECT_THAT(labels({{.source = "gemm",
+                       .parameters = {{"b", plan::ParameterKind::BlockFormat, 0, "q4_1"},
+                                      {"n", plan::ParameterKind::Dynamic, 0, ""}}},
+                      {.source = "gemm",
+                       .parameters = {{"b", plan::ParameterKind::ScalarType, 0, "f16"},
+                                      {"c", plan::ParameterKind::Flag, 1, ""}}}}),
+              ElementsAre("gemm b=q4_1 n=?", "gemm b=f16 c=true"));
 }
 
-TEST(KernelNames, SayWhichSlotIsFilledAndNotWithWhat) {
-  EXPECT_THAT(shortened({"gemm(n=1) epilogue 1 %2=op0 %0 %1;%2", "map(n=2) %2=46;%2"}),
-              ElementsAre("gemm +epilogue", "map"));
+TEST(KernelLabels, SayWhatFillsASlotAndNotHow) {
+  EXPECT_THAT(labels({{.source = "gemm",
+                       .slots = {{"prologue", "norm", ""}, {"epilogue", "map", "1 %2=op0"}}},
+                      {.source = "map", .slots = {{"prologue", "map", "%2=46"}}}}),
+              ElementsAre("gemm +norm+map", "map"));
 }
 
-TEST(KernelNames, OfAnotherFormStayAsTheyAre) {
-  EXPECT_THAT(shortened({"", "plain", "a)b(", "f(", "f()"}),
-              ElementsAre("", "plain", "a)b(", "f(", "f"));
+TEST(KernelLabels, TakeWhatAHostilePlanSays) {
+  EXPECT_THAT(labels({{.source = ""}, {.source = "a)b(, =", .parameters = {number("", 1)}}}),
+              ElementsAre("", "a)b(, ="));
 }
 
 std::string roleWith(std::vector<std::string> tensors) {

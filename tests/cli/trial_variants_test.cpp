@@ -80,7 +80,7 @@ TEST(TrialCosts, HaveALeastThatNoBudgetUndercuts) {
 
 TEST(MachineTunings, FitPlansWhoseKernelsHaveWhatWasChosenForThem) {
   plan::Plan plan;
-  plan.kernels = {{.name = "none of its own"}, {.content = "aa"}, {.content = "bb"}};
+  plan.kernels = {{.source = "none of its own"}, {.content = "aa"}, {.content = "bb"}};
   plan.kernels[1].schedule = kSmall;
   const auto tuned = [](std::vector<std::pair<std::string, ScheduleChoice>> schedules) {
     MachineTunings tunings;

@@ -14,10 +14,11 @@ using plan::ScheduleChoice;
 plan::Plan samplePlan() {
   plan::Plan plan;
   plan.kernels.resize(2);
-  plan.kernels[0].name = "gemm(block_m=240)";
+  plan.kernels[0].source = "gemm";
+  plan.kernels[0].parameters = {{"block_m", plan::ParameterKind::Number, 240, ""}};
   plan.kernels[0].content = "aa";
   plan.kernels[0].alternatives = {{{{"block_m", 48}}}, {{{"block_m", 96}}}, {{{"vectors", 2}}}};
-  plan.kernels[1].name = "rope(heads=9)";
+  plan.kernels[1].source = "rope";
   return plan;
 }
 

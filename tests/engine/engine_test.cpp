@@ -291,8 +291,9 @@ std::set<std::string> attentionOf(TensorType weights, const std::string &activat
   auto plan = planOf(headsOf(64, weights), options);
   std::set<std::string> found;
   for (const plan::Kernel &kernel : plan ? plan->kernels : std::vector<plan::Kernel>())
-    if (size_t at = kernel.name.find("compute="); at != std::string::npos)
-      found.insert(kernel.name.substr(at, kernel.name.find(',', at) - at));
+    for (const plan::KernelParameter &parameter : kernel.parameters)
+      if (parameter.name == "compute")
+        found.insert("compute=" + parameter.format);
   return found;
 }
 
@@ -368,8 +369,8 @@ TEST(Engine, KernelsOfBlocksOfThreadsCarryTheirThreadsAndSharedMemory) {
   EXPECT_EQ(plan::targetOf(*plan), "cuda:sm_90a");
   uint64_t shared = 0;
   for (const plan::Kernel &kernel : plan->kernels) {
-    EXPECT_GE(kernel.threads, 32u) << kernel.name;
-    EXPECT_EQ(kernel.scratchBytes, 0u) << kernel.name;
+    EXPECT_GE(kernel.threads, 32u) << kernel.symbol;
+    EXPECT_EQ(kernel.scratchBytes, 0u) << kernel.symbol;
     shared += kernel.sharedBytes;
   }
   EXPECT_GT(shared, 0u);
@@ -385,8 +386,8 @@ TEST(Engine, KernelsTakeNoMoreThanTheLeastDeviceOfVulkanHas) {
     auto plan = planOf(headsOf(headDim, type), options);
     ASSERT_TRUE(plan) << headDim << ": " << plan.error().toString();
     for (const plan::Kernel &kernel : plan->kernels) {
-      EXPECT_LE(kernel.threads, 128u) << kernel.name;
-      EXPECT_LE(kernel.sharedBytes, 16384u) << kernel.name;
+      EXPECT_LE(kernel.threads, 128u) << kernel.symbol;
+      EXPECT_LE(kernel.sharedBytes, 16384u) << kernel.symbol;
     }
   }
 }
@@ -470,8 +471,9 @@ std::set<std::string> activationsOf(const char *target) {
   for (const plan::Kernel &kernel : plan ? plan->kernels : std::vector<plan::Kernel>())
     for (const ActivationFormat &format : activationFormats()) {
       const std::string name = llvm::StringRef(format.name).lower();
-      if (kernel.name.find("block<" + name + ">") != std::string::npos)
-        found.insert(name);
+      for (const plan::KernelParameter &parameter : kernel.parameters)
+        if (parameter.kind == plan::ParameterKind::BlockFormat && parameter.format == name)
+          found.insert(name);
     }
   return found;
 }
@@ -491,7 +493,7 @@ TEST(Engine, RowsOfPromptsMeetBlocksAsBfloatWhereMatrixInstructionsMultiplyIt) {
     const auto plan = planOf(headsOf(64, TensorType::Q8_0), options);
     ASSERT_TRUE(plan) << plan.error().toString();
     const bool multiplies = std::ranges::any_of(plan->kernels, [](const plan::Kernel &kernel) {
-      return kernel.name.starts_with("gemm") && kernel.arithmetic == Arithmetic::Bf16;
+      return kernel.source == "gemm" && kernel.arithmetic == Arithmetic::Bf16;
     });
     EXPECT_EQ(multiplies, options.activations == "fastest") << activations;
   }
@@ -501,8 +503,8 @@ TEST(Engine, KernelsSayWhatTheirProductsMultiply) {
   const auto plan = planOf(headsOf(64, TensorType::Q8_0));
   ASSERT_TRUE(plan) << plan.error().toString();
   for (const plan::Kernel &kernel : plan->kernels)
-    EXPECT_EQ(kernel.arithmetic, kernel.name.starts_with("gemm") ? Arithmetic::I8 : Arithmetic::F32)
-        << kernel.name;
+    EXPECT_EQ(kernel.arithmetic, kernel.source == "gemm" ? Arithmetic::I8 : Arithmetic::F32)
+        << kernel.symbol;
 }
 
 // ---- refusals ----

@@ -53,7 +53,7 @@ TEST(KernelChoice, OneRowAndFewAndManySumInTheSameOrder) {
     fewer.blockM = many.blockM;
     fewer.blockN = many.blockN; // sums run along K alone
     fewer.blockK = many.blockK; // and ascend in steps of any length
-    EXPECT_EQ(kernelKey("gemm", fewer), kernelKey("gemm", many));
+    EXPECT_EQ(kernelParameters(fewer), kernelParameters(many));
   }
 }
 
@@ -112,7 +112,7 @@ TEST(KernelChoice, AttentionOfOneRowWalksTheSamePages) {
   EXPECT_EQ(many.blockQueries, 16);
   EXPECT_EQ(one.blockQueries, 1);
   one.blockQueries = many.blockQueries;
-  EXPECT_EQ(kernelKey("attention", one), kernelKey("attention", many));
+  EXPECT_EQ(kernelParameters(one), kernelParameters(many));
 }
 
 TEST(KernelChoice, TasksMultiplyPairsOfBfloatsWhereAHeadAndAPageHaveWholeOnes) {
@@ -203,7 +203,7 @@ TEST(KernelChoice, OneRowOnThreadsDiffersFromManyInItsBlocksAndUnroundedActivati
     one.blockM = many.blockM;
     one.blockN = many.blockN;
     one.blockK = many.blockK;
-    EXPECT_EQ(kernelKey("gemm", one), kernelKey("gemm", many));
+    EXPECT_EQ(kernelParameters(one), kernelParameters(many));
   }
 }
 

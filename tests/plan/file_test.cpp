@@ -38,7 +38,7 @@ TEST(PlanFile, AnInvalidPlanIsNotWritten) {
   plan.kernels[0].module = ModuleId{9};
   auto bytes = serialize(plan);
   ASSERT_FALSE(bytes.has_value());
-  EXPECT_EQ(bytes.error().message, "kernel 'norm' is in module 9, the plan has 1");
+  EXPECT_EQ(bytes.error().message, "kernel 'norm_f32' is in module 9, the plan has 1");
 }
 
 TEST(PlanFile, NestingUpToTheLimitIsReadBack) {

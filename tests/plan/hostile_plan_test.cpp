@@ -185,7 +185,7 @@ TEST(HostilePlan, AnotherVersionIsUnsupportedNotCorrupt) {
 TEST(HostilePlan, TheVersionBeforeThisOneIsUnsupported) {
   Bytes bytes = sampleBytes();
   put(bytes, 8, kPlanVersion - 1, 4);
-  EXPECT_EQ(errorOf(sealed(bytes)).message, "plan file has version 9, expected 10");
+  EXPECT_EQ(errorOf(sealed(bytes)).message, "plan file has version 10, expected 11");
 }
 
 TEST(HostilePlan, HugeCountsOfRowSegmentsAndModesAreRefusedWhereTheyStand) {

@@ -30,6 +30,7 @@ inline Launch sampleLaunch(BufferId in, BufferId out) {
   launch.operations = symbol(kTokens);
   launch.label = "layer.norm";
   launch.covers = {"norm", "quantize to q8a"};
+  launch.quantizedTo = "q8a";
   return launch;
 }
 
@@ -53,7 +54,13 @@ inline Plan samplePlan() {
                    Arithmetic::I8,
                    "0123456789abcdef",
                    {{{"block_rows", 4}}},
-                   {{}, {{{"block_rows", 8}, {"vectors", 2}}}}},
+                   {{}, {{{"block_rows", 8}, {"vectors", 2}}}},
+                   {{"in", ParameterKind::ScalarType, 0, "f32"},
+                    {"out", ParameterKind::BlockFormat, 0, "q8a"},
+                    {"columns", ParameterKind::Dynamic, 0, ""},
+                    {"block_rows", ParameterKind::Number, 4, ""},
+                    {"scaled", ParameterKind::Flag, 1, ""}},
+                   {{"prologue", "map", "%0"}, {"epilogue", "heads", ""}}},
                   {"end", ModuleId{0}, "end", 0, 0, 0}};
   const Expr rowBytes = mul(symbol(kTokens), Expr(4));
   plan.buffers = {{"input", BufferKind::Input, rowBytes, {}, {}, {}},

@@ -140,7 +140,7 @@ TEST_F(CommandsTest, ANegativeGridIsRefusedByName) {
   launch.grid[1] = Expr(-1);
   steps() = {{launch}};
   EXPECT_EQ(error().message,
-            "launch 'scale' of kernel 'scale': grid extent -1, expected at least 0");
+            "launch 'scale' of kernel 'scale_f32': grid extent -1, expected at least 0");
 }
 
 TEST_F(CommandsTest, AnOffsetOutsideOfItsBufferIsRefused) {
@@ -170,7 +170,8 @@ TEST_F(CommandsTest, ACopyOntoItselfIsRefused) {
 
 TEST_F(CommandsTest, AnOverflowingScalarIsRefusedByName) {
   steps() = {scale(plan::mul(plan::symbol(kN), Expr(INT64_MAX)))};
-  EXPECT_THAT(error().message, ::testing::StartsWith("launch 'scale' of kernel 'scale': cannot"));
+  EXPECT_THAT(error().message,
+              ::testing::StartsWith("launch 'scale' of kernel 'scale_f32': cannot"));
 }
 
 TEST_F(CommandsTest, HugeLoopsEndAtTheStepLimitEvenWithoutABody) {

@@ -160,7 +160,8 @@ void addExplain(CLI::App &app, CommandLine &line) {
   addText(*explain, "--prompt", line.prompt, "tokens of the first step (default: 512)");
   addText(*explain, "--depth", line.depth,
           "tokens that the KV memory holds before the first step (default: 0)");
-  explain->add_flag("--verbose", line.verbose, "each kernel's whole list of parameters too");
+  explain->add_flag("--verbose", line.verbose,
+                    "the plan's symbols and each kernel's whole list of parameters too");
   explain->add_flag("--json", line.json,
                     "print one JSON object: model, device, plan, memory, roofs, levers, steps");
   addText(*explain, "--svg", line.svg, "draw the kernels under this machine's roofline too",

@@ -4,7 +4,7 @@
 #include "cli/explain_report.h"
 #include "cli/open_model.h"
 #include "cli/terminal.h"
-#include "plan/kernel_text.h"
+#include "plan/plan_text.h"
 
 #include <algorithm>
 #include <optional>
@@ -55,13 +55,6 @@ Result<ExplainReport> makeReport(const ExplainArguments &arguments, const Opened
   return report;
 }
 
-std::string kernelList(const plan::Plan &plan) {
-  std::string out = "\nkernels\n";
-  for (const plan::Kernel &kernel : plan.kernels)
-    out += plan::kernelText(kernel) + "\n";
-  return out;
-}
-
 } // namespace
 
 Result<int> explainCommand(const ExplainArguments &arguments, Interrupts &interrupts) {
@@ -84,7 +77,7 @@ Result<int> explainCommand(const ExplainArguments &arguments, Interrupts &interr
   }
   std::string out = arguments.json ? explainJson(report) : explainText(report);
   if (arguments.verbose && !arguments.json)
-    out += kernelList(*report.plan);
+    out += "\n" + plan::listing(*report.plan);
   SINTER_TRY(writeStdout(out));
   return kExitOk;
 }

@@ -4,7 +4,7 @@
 #include "cli/kernel_labels.h"
 #include "cli/lever_words.h"
 #include "cli/quantiles.h"
-#include "plan/kernel_text.h"
+#include "plan/plan_text.h"
 
 #include <algorithm>
 

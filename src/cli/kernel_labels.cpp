@@ -1,7 +1,7 @@
 // Puts the fields of kernels and weights side by side.
 #include "cli/kernel_labels.h"
 
-#include "plan/kernel_text.h"
+#include "plan/plan_text.h"
 
 #include <map>
 

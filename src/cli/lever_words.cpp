@@ -4,7 +4,7 @@
 #include "cli/kernel_labels.h"
 #include "cli/terminal.h"
 #include "plan/contract.h"
-#include "plan/kernel_text.h"
+#include "plan/plan_text.h"
 
 #include <algorithm>
 

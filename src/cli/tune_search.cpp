@@ -2,7 +2,7 @@
 #include "cli/tune_search.h"
 
 #include "cli/quantiles.h"
-#include "plan/kernel_text.h"
+#include "plan/plan_text.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "base/sha256.h"
 #include "engine/kernel_set.h"
-#include "plan/kernel_text.h"
+#include "plan/plan_text.h"
 
 #include <atomic>
 #include <mutex>

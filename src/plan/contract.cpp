@@ -55,7 +55,10 @@ Result<void> checkSymbols(const plan::Plan &plan) {
   for (size_t i = 0; i < plan.symbols.size(); ++i) {
     const plan::Symbol &symbol = plan.symbols[i];
     const SymbolRow *row = findSymbolRow(symbol.name);
-    if (counted[i])
+    if (row && symbol.computed)
+      return fail(Code::Corrupt, "the plan computes symbol '" + symbol.name +
+                                     "', expected it to be bound by the runtime");
+    if (counted[i] || symbol.computed)
       continue;
     if (!row)
       return fail(Code::Corrupt, "the plan's symbol '" + symbol.name +

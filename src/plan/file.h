@@ -1,9 +1,9 @@
 // The plan file: how a plan is written to bytes and read back.
 //
 // Little-endian. Header: magic "SINTRPLN", u32 version, u32 number of sections, u64 bytes of the
-// whole file. Then the sections in fixed order (facts, symbols, modules, kernels, buffers,
-// procedures), each u32 tag, u64 bytes, contents. Last the 16 bytes of XXH3_128 (canonical form)
-// over everything before them.
+// whole file. Then the sections in fixed order (facts with devices, symbols, modules, kernels,
+// buffers, procedures), each u32 tag, u64 bytes, contents. Last the 16 bytes of XXH3_128 (canonical
+// form) over everything before them.
 #pragma once
 
 #include "base/checksum.h"

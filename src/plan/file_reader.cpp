@@ -12,12 +12,12 @@ namespace {
 // The least bytes that one encoded entry takes, to bound announced counts. An expression takes at
 // least 3.
 constexpr uint64_t kMinExprBytes = 3;
-constexpr uint64_t kMinSymbolBytes = 4 + 8 + 8;
+constexpr uint64_t kMinSymbolBytes = 4 + 8 + 8 + 1;
 constexpr uint64_t kMinModuleBytes = 4 + 8;
 constexpr uint64_t kMinKernelBytes = 4 + 4 + 4 + 4 + 4 + 8 + 4 + 8 + 1 + 1 + 4 + 4 + 4 + 4 + 4;
 constexpr uint64_t kMinParameterBytes = 4 + 1;
 constexpr uint64_t kMinSlotBytes = 4 + 4 + 4;
-constexpr uint64_t kMinBufferBytes = 4 + 1 + kMinExprBytes;
+constexpr uint64_t kMinBufferBytes = 4 + 1 + kMinExprBytes + 4;
 constexpr uint64_t kMinProcedureBytes = 4 + 1;
 
 class PlanReader {
@@ -142,6 +142,10 @@ void PlanReader::readFacts(Reader &in) {
     if (!plan_.texts.emplace(std::move(name), std::move(value)).second)
       in.bad("two texts have the same name");
   }
+  const uint32_t devices = in.count(4, "devices", kMaxDevices);
+  plan_.devices.clear();
+  for (uint32_t i = 0; i < devices && in.ok(); ++i)
+    plan_.devices.push_back({in.text()});
 }
 
 void PlanReader::readSymbols(Reader &in) {
@@ -152,6 +156,15 @@ void PlanReader::readSymbols(Reader &in) {
     symbol.name = in.text();
     symbol.min = in.i64();
     symbol.max = in.i64();
+    const uint8_t computed = in.u8();
+    if (computed > 1)
+      in.bad("symbol " + std::to_string(i) + " is computed by " + std::to_string(computed) +
+             ", expected 0 or 1");
+    if (computed != 1)
+      continue;
+    symbol.computed.emplace();
+    symbol.computed->buffer.index = in.u32();
+    symbol.computed->byteOffset = in.u64();
   }
 }
 
@@ -265,6 +278,7 @@ void PlanReader::readBuffers(Reader &in) {
     buffer.name = in.text();
     buffer.kind = static_cast<BufferKind>(in.u8());
     buffer.bytes = in.expr();
+    buffer.device.index = in.u32();
     if (buffer.kind == BufferKind::Constant)
       buffer.data = in.blob();
     if (buffer.kind != BufferKind::Weight)

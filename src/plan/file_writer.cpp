@@ -19,6 +19,9 @@ void writeFacts(Writer &out, const Plan &plan) {
     out.text(name);
     out.text(value);
   }
+  out.count(plan.devices.size());
+  for (const Device &device : plan.devices)
+    out.text(device.name);
 }
 
 void writeSymbols(Writer &out, const Plan &plan) {
@@ -27,6 +30,11 @@ void writeSymbols(Writer &out, const Plan &plan) {
     out.text(symbol.name);
     out.i64(symbol.min);
     out.i64(symbol.max);
+    out.u8(symbol.computed.has_value());
+    if (symbol.computed) {
+      out.u32(symbol.computed->buffer.index);
+      out.u64(symbol.computed->byteOffset);
+    }
   }
 }
 
@@ -109,6 +117,7 @@ void writeBuffers(Writer &out, const Plan &plan) {
     out.text(buffer.name);
     out.u8(static_cast<uint8_t>(buffer.kind));
     out.expr(buffer.bytes);
+    out.u32(buffer.device.index);
     if (buffer.kind == BufferKind::Weight) {
       out.count(buffer.tensors.size());
       for (const std::string &tensor : buffer.tensors)

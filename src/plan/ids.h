@@ -13,6 +13,7 @@ template <typename Tag> struct Id {
   friend constexpr auto operator<=>(const Id &, const Id &) = default;
 };
 
+using DeviceId = Id<struct DeviceTag>;
 using SymbolId = Id<struct SymbolTag>;
 using ModuleId = Id<struct ModuleTag>;
 using KernelId = Id<struct KernelTag>;

@@ -1,4 +1,4 @@
-// A plan: kernels, buffers and procedures that execute one model on one device. It holds native
+// A plan: kernels, buffers and procedures that execute one model on its devices. It holds native
 // code and no weights: those are named in the model file and packed while it is loaded.
 #pragma once
 
@@ -10,6 +10,7 @@
 
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -17,6 +18,7 @@
 namespace sinter::plan {
 
 // Limits that validate() enforces; a compiler that needs more must split its procedures.
+inline constexpr uint32_t kMaxDevices = 64;
 inline constexpr uint32_t kMaxNesting = 16;      // If and Loop inside one another, in a procedure
 inline constexpr uint32_t kMaxInlinedDepth = 64; // the same with all calls inlined
 inline constexpr uint32_t kMaxInlinedSteps = 1 << 20; // steps and buffer arguments, calls inlined
@@ -35,12 +37,30 @@ inline constexpr uint32_t kMaxAlternatives = 256;
 inline constexpr uint32_t kMaxKernelParameters = 64;
 inline constexpr uint32_t kMaxKernelSlots = 8;
 
-// A named integer that is fixed when a plan is bound (tokens in the step, pages of cache), or that
-// counts the iterations of a Loop. Values outside [min, max] are refused.
+// What steps run on and buffers lie on, whichever device that is at run time.
+struct Device {
+  std::string name; // unique
+
+  friend bool operator==(const Device &, const Device &) = default;
+};
+inline constexpr DeviceId kFirstDevice{0};
+
+// A 32-bit signed integer in a State buffer of constant size.
+struct DeviceScalar {
+  BufferId buffer;
+  uint64_t byteOffset = 0; // a multiple of 4
+
+  friend bool operator==(const DeviceScalar &, const DeviceScalar &) = default;
+};
+
+// A named integer that is fixed when a plan is bound (tokens in the step, pages of cache), that
+// counts the iterations of a Loop, or that is computed: read back from the device each time that a
+// procedure is run, before its first step. Values outside [min, max] are refused.
 struct Symbol {
   std::string name;
   int64_t min = 0;
   int64_t max = INT64_MAX;
+  std::optional<DeviceScalar> computed = {};
 
   friend bool operator==(const Symbol &, const Symbol &) = default;
 };
@@ -185,8 +205,8 @@ struct PackRecipe {
   friend bool operator==(const PackRecipe &, const PackRecipe &) = default;
 };
 
-// Memory that steps work on. `bytes` may use symbols that no Loop counts; for Weight and Constant
-// it is a constant.
+// Memory that steps work on. `bytes` may use symbols that no Loop counts; for Weight and Constant,
+// and where a computed symbol is read, it is a constant.
 struct Buffer {
   std::string name; // unique
   BufferKind kind = BufferKind::Temp;
@@ -194,6 +214,7 @@ struct Buffer {
   std::vector<std::string> tensors; // Weight: the file's tensors, joined along rows
   PackRecipe pack;                  // Weight
   std::vector<uint8_t> data;        // Constant: exactly `bytes` bytes
+  DeviceId device = kFirstDevice;
 
   friend bool operator==(const Buffer &, const Buffer &) = default;
 };
@@ -207,7 +228,7 @@ struct BufferArg {
 
 // Runs a kernel once per point of the grid (x fastest, any order, in parallel). A grid with a zero
 // extent does nothing. Launches of a procedure follow one another: each sees what the ones before
-// it wrote.
+// it wrote. Its buffers lie on its device.
 struct Launch {
   KernelId kernel;
   std::array<Expr, 3> grid = {Expr(1), Expr(1), Expr(1)};
@@ -219,6 +240,7 @@ struct Launch {
   std::string label;
   std::vector<std::string> covers; // operations of the graph, in order; at most kMaxCovered
   std::string quantizedTo; // for explain: the format that a quantize of the graph gives its result
+  DeviceId device = kFirstDevice;
 
   friend bool operator==(const Launch &, const Launch &) = default;
 };
@@ -289,6 +311,7 @@ struct Plan {
   uint64_t modelBytes = 0;
   std::map<std::string, int64_t> properties;
   std::map<std::string, std::string> texts;
+  std::vector<Device> devices = {{"device"}}; // at least one, at most kMaxDevices
   std::vector<Symbol> symbols;
   std::vector<Module> modules;
   std::vector<Kernel> kernels;

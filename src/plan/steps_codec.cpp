@@ -7,6 +7,7 @@ namespace {
 
 void writeLaunch(Writer &out, const Launch &launch) {
   out.u32(launch.kernel.index);
+  out.u32(launch.device.index);
   for (const Expr &extent : launch.grid)
     out.expr(extent);
   out.count(launch.buffers.size());
@@ -51,6 +52,7 @@ void writeStep(Writer &out, const Step &step) {
 Launch readLaunch(Reader &in) {
   Launch launch;
   launch.kernel.index = in.u32();
+  launch.device.index = in.u32();
   for (Expr &extent : launch.grid)
     extent = in.expr();
   const uint32_t buffers = in.count(7, "buffer arguments", kMaxKernelBuffers);

@@ -19,17 +19,21 @@ public:
   Validator(const Plan &plan, const PlanOffsets &offsets) : plan_(plan), offsets_(offsets) {}
 
   Result<void> run() {
+    SINTER_TRY(checkDevices());
     SINTER_TRY(checkSymbols());
     SINTER_TRY(checkModules());
     SINTER_TRY(checkKernels());
     findInductions();
     SINTER_TRY(checkBuffers());
+    SINTER_TRY(checkComputed());
     SINTER_TRY(checkProcedures());
     return checkCallGraph(plan_, offsets_.procedures);
   }
 
 private:
+  Result<void> checkDevices();
   Result<void> checkSymbols();
+  Result<void> checkComputed();
   Result<void> checkModules();
   Result<void> checkKernels();
   Result<void> checkTuning(const Kernel &kernel, const std::string &what);
@@ -42,6 +46,7 @@ private:
   Result<void> checkLaunch(const Launch &launch);
   Result<void> checkCopy(const Copy &copy);
   Result<void> checkStep(const Step &step, uint32_t depth);
+  Result<void> checkDevice(DeviceId device, const std::string &what) const;
   Result<void> checkBufferId(BufferId id);
   Result<void> checkExpr(const Expr &expr, const std::string &what);
   Result<void> checkName(const std::string &name, const char *table);
@@ -70,6 +75,24 @@ Result<void> Validator::checkExpr(const Expr &expr, const std::string &what) {
   if (auto ok = expr.check(static_cast<uint32_t>(plan_.symbols.size())); !ok)
     return bad(what + ": " + ok.error().message);
   return {};
+}
+
+Result<void> Validator::checkDevices() {
+  names_.clear();
+  where_.reset();
+  if (plan_.devices.empty() || plan_.devices.size() > kMaxDevices)
+    return bad("the plan has " + std::to_string(plan_.devices.size()) + " devices, expected 1 to " +
+               std::to_string(kMaxDevices));
+  for (const Device &device : plan_.devices)
+    SINTER_TRY(checkName(device.name, "device"));
+  return {};
+}
+
+Result<void> Validator::checkDevice(DeviceId device, const std::string &what) const {
+  if (device.index < plan_.devices.size())
+    return {};
+  return bad(what + " is on device " + std::to_string(device.index) + ", the plan has " +
+             std::to_string(plan_.devices.size()));
 }
 
 Result<void> Validator::checkSymbols() {
@@ -191,6 +214,7 @@ Result<void> Validator::checkBuffers() {
     const Buffer &buffer = plan_.buffers[i];
     at(offsets_.buffers, i);
     SINTER_TRY(checkName(buffer.name, "buffer"));
+    SINTER_TRY(checkDevice(buffer.device, "buffer '" + buffer.name + "'"));
     SINTER_TRY(checkExpr(buffer.bytes, "size of buffer '" + buffer.name + "'"));
     SINTER_TRY(checkKindOfBuffer(buffer));
     for (const ExprNode &node : buffer.bytes.nodes())
@@ -198,6 +222,34 @@ Result<void> Validator::checkBuffers() {
         return bad("size of buffer '" + buffer.name + "' uses '" +
                    plan_.symbols[static_cast<std::size_t>(node.value)].name +
                    "', which a loop counts");
+  }
+  return {};
+}
+
+// A computed symbol is read where the former procedure left it, at a place that no symbol moves.
+Result<void> Validator::checkComputed() {
+  for (std::size_t i = 0; i < plan_.symbols.size(); ++i) {
+    const Symbol &symbol = plan_.symbols[i];
+    at(offsets_.symbols, i);
+    if (!symbol.computed)
+      continue;
+    const std::string what = "symbol '" + symbol.name + "'";
+    const auto [id, offset] = *symbol.computed;
+    if (inductions_[i])
+      return bad(what + " is computed, but a loop counts it");
+    if (id.index >= plan_.buffers.size())
+      return bad(what + " is read from buffer " + std::to_string(id.index) + ", the plan has " +
+                 std::to_string(plan_.buffers.size()));
+    const Buffer &buffer = plan_.buffers[id.index];
+    const auto bytes = buffer.bytes.constant();
+    if (buffer.kind != BufferKind::State || !bytes)
+      return bad(what + " is read from buffer '" + buffer.name + "' of kind " +
+                 kindName(buffer.kind) + ", expected a state of constant size");
+    if (offset % sizeof(int32_t) != 0 || *bytes < int64_t{sizeof(int32_t)} ||
+        offset > static_cast<uint64_t>(*bytes) - sizeof(int32_t))
+      return bad(what + " is read at byte " + std::to_string(offset) + " of buffer '" +
+                 buffer.name + "', expected a multiple of 4 within its " + std::to_string(*bytes) +
+                 " bytes");
   }
   return {};
 }
@@ -266,8 +318,13 @@ Result<void> Validator::checkLaunch(const Launch &launch) {
   const std::string what = "launch of '" + kernel.symbol + "'";
   for (const Expr &extent : launch.grid)
     SINTER_TRY(checkExpr(extent, what));
+  SINTER_TRY(checkDevice(launch.device, what));
   for (const BufferArg &arg : launch.buffers) {
     SINTER_TRY(checkBufferId(arg.buffer));
+    if (const Buffer &buffer = plan_.buffers[arg.buffer.index]; buffer.device != launch.device)
+      return bad(what + " is on device " + std::to_string(launch.device.index) +
+                 " and uses buffer '" + buffer.name + "' of device " +
+                 std::to_string(buffer.device.index));
     SINTER_TRY(checkExpr(arg.byteOffset, what));
   }
   for (const Expr &scalar : launch.scalars)

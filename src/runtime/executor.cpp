@@ -35,9 +35,12 @@ uint64_t grown(uint64_t bytes, uint64_t former) {
 Executor::Executor(hal::Device &device, std::shared_ptr<const plan::Plan> plan,
                    const ExecutorOptions &options)
     : device_(device), plan_(std::move(plan)), options_(options), buffers_(plan_->buffers.size()),
-      offsets_(plan_->buffers.size()), attached_(plan_->buffers.size()), inductions_(loopSymbols(*plan_)),
-      lifetimes_(plan_->procedures.size()) {
+      offsets_(plan_->buffers.size()), attached_(plan_->buffers.size()),
+      inductions_(loopSymbols(*plan_)), lifetimes_(plan_->procedures.size()) {
   options_.bindingsKept = std::max(options_.bindingsKept, 1u);
+  for (uint32_t i = 0; i < plan_->symbols.size(); ++i)
+    if (plan_->symbols[i].computed)
+      computed_[i] = plan_->symbols[i].min;
 }
 
 Executor::~Executor() {
@@ -53,10 +56,21 @@ Result<std::unique_ptr<Executor>> Executor::create(hal::Device &device,
   SINTER_CHECK(plan != nullptr);
   SINTER_TRY(plan::validate(*plan));
   std::unique_ptr<Executor> executor(new Executor(device, std::move(plan), options));
+  SINTER_TRY(executor->checkDevices());
   SINTER_ASSIGN(executor->stream_, device.createStream());
   SINTER_TRY(executor->loadCode());
   SINTER_TRY(executor->loadBuffers(weights));
   return executor;
+}
+
+Result<void> Executor::checkDevices() const {
+  if (plan_->devices.size() == 1)
+    return {};
+  std::string names;
+  for (const plan::Device &device : plan_->devices)
+    names += (names.empty() ? "'" : ", '") + device.name + "'";
+  return fail(Code::Unsupported, "the plan is for " + std::to_string(plan_->devices.size()) +
+                                     " devices (" + names + "), expected one");
 }
 
 Result<std::vector<int64_t>> Executor::checkSymbols(std::span<const int64_t> values) const {
@@ -65,14 +79,16 @@ Result<std::vector<int64_t>> Executor::checkSymbols(std::span<const int64_t> val
                                            " symbol values given, expected " +
                                            std::to_string(plan_->symbols.size()));
   std::vector<int64_t> symbols(values.begin(), values.end());
+  for (const auto &[symbol, value] : computed_)
+    symbols[symbol] = value;
   for (std::size_t i = 0; i < symbols.size(); ++i) {
     const plan::Symbol &symbol = plan_->symbols[i];
     if (inductions_[i])
       symbols[i] = symbol.min;
     if (symbols[i] < symbol.min || symbols[i] > symbol.max)
-      return fail(Code::InvalidArgument, "symbol '" + symbol.name + "' is " +
-                                             std::to_string(symbols[i]) + ", allowed is " +
-                                             std::to_string(symbol.min) + " to " +
+      return fail(Code::InvalidArgument, (symbol.computed ? "computed symbol '" : "symbol '") +
+                                             symbol.name + "' is " + std::to_string(symbols[i]) +
+                                             ", allowed is " + std::to_string(symbol.min) + " to " +
                                              std::to_string(symbol.max));
   }
   return symbols;
@@ -300,7 +316,31 @@ Result<void> Executor::run(std::string_view procedure) {
   return run(*id);
 }
 
+Result<void> Executor::readComputed() {
+  if (computed_.empty() || bindings_.empty())
+    return {};
+  std::vector<int32_t> values(computed_.size());
+  size_t next = 0;
+  for (const auto &[symbol, former] : computed_) {
+    const auto [buffer, offset] = *plan_->symbols[symbol].computed;
+    const std::span bytes(reinterpret_cast<uint8_t *>(&values[next++]), sizeof(int32_t));
+    SINTER_TRY(stream_->read(*buffers_[buffer.index], offset, bytes));
+  }
+  SINTER_TRY(stream_->synchronize());
+  const std::map<uint32_t, int64_t> before = computed_;
+  next = 0;
+  for (auto &[symbol, value] : computed_)
+    value = values[next++];
+  if (computed_ == before)
+    return {};
+  auto bound = bind(std::vector<int64_t>(bindings_.front().symbols));
+  if (!bound)
+    computed_ = before;
+  return bound;
+}
+
 Result<void> Executor::run(plan::ProcedureId procedure) {
+  SINTER_TRY(readComputed());
   SINTER_ASSIGN(Prepared * prepared, prepare(procedure));
   ranAsGraph_ = false;
   if (start_)

@@ -15,6 +15,7 @@
 #include "runtime/weight_source.h"
 
 #include <list>
+#include <map>
 
 namespace sinter::runtime {
 
@@ -63,15 +64,16 @@ public:
 
   const plan::Plan &plan() const { return *plan_; }
 
-  // Fixes every symbol: one value each, in the plan's order; those that loops count are ignored.
+  // Fixes every symbol: one value each, in the plan's order; those of symbols that loops count or
+  // that are computed are ignored.
   // InvalidArgument: a value out of its bounds or a size that cannot be computed. Exhausted: no
   // memory. The contents of Input, Output and State buffers are kept, also when they move because
   // they grew. After an error the former binding holds.
   Result<void> bind(std::span<const int64_t> symbolValues);
 
   // Host access to an Input, Output or State buffer, of the size that the binding gives it, until
-  // the next bind(). InvalidArgument: not bound, or a buffer of another kind. Unsupported: the
-  // device's memory is not host-visible.
+  // the next bind(), or run() where the plan computes symbols. InvalidArgument: not bound, or a
+  // buffer of another kind. Unsupported: the device's memory is not host-visible.
   Result<std::span<uint8_t>> buffer(plan::BufferId id);
   Result<std::span<uint8_t>> buffer(std::string_view name);
   // The same by copying, on every device. `bytes` is at most the buffer's size.
@@ -83,7 +85,8 @@ public:
   // Sets all State buffers to zero.
   Result<void> clearState();
 
-  // Runs a procedure of the plan to its end. InvalidArgument: not bound.
+  // Runs a procedure of the plan to its end, with what computed symbols are as it begins.
+  // InvalidArgument: not bound, or a computed symbol is out of its bounds.
   Result<void> run(plan::ProcedureId procedure);
   Result<void> run(std::string_view procedure);
 
@@ -127,6 +130,7 @@ private:
 
   Executor(hal::Device &device, std::shared_ptr<const plan::Plan> plan,
            const ExecutorOptions &options);
+  Result<void> checkDevices() const;
   Result<void> loadCode();
   Result<void> checkFits() const;
   Result<void> checkFit(const CheckedSize &bytes) const;
@@ -141,6 +145,7 @@ private:
 
   Result<Binding> makeBinding(std::vector<int64_t> symbols) const;
   Result<std::vector<int64_t>> checkSymbols(std::span<const int64_t> values) const;
+  Result<void> readComputed();
   Result<void> reserveBuffers(const Binding &binding);
   Result<void> reserve(plan::BufferId id, uint64_t bytes);
   Result<void> reserveArena(uint64_t bytes);
@@ -165,7 +170,8 @@ private:
   std::vector<uint64_t> offsets_;                     // in them; packed weights share one
   std::vector<bool> attached_;                        // the caller's memory
   std::unique_ptr<hal::Buffer> arena_;
-  std::vector<bool> inductions_; // symbols that loops count
+  std::vector<bool> inductions_;         // symbols that loops count
+  std::map<uint32_t, int64_t> computed_; // computed symbols, with what they were last
   std::vector<std::optional<std::vector<plan::Lifetime>>>
       lifetimes_;                           // by procedure, when first run
   std::list<Binding> bindings_;             // the current one first

@@ -47,6 +47,9 @@ const Breach kBreaches[] = {
      "the plan's buffer 'logits' is of kind temp, expected output"},
     {"SymbolThatNobodyBinds", [](plan::Plan &p) { p.symbols.push_back({"experts", 0, 8}); },
      "the plan's symbol 'experts' is none that the runtime binds, expected T, S, B"},
+    {"SymbolThatThePlanComputes",
+     [](plan::Plan &p) { p.symbols[0].computed = plan::DeviceScalar{plan::BufferId{0}, 0}; },
+     "the plan computes symbol 'T', expected it to be bound by the runtime"},
     {"SymbolBeyondItsBounds", [](plan::Plan &p) { p.symbols[0].max = kMaxStepTokens + 1; },
      "the plan's symbol 'T' is 1 to 65537, expected within 1 to 65536"},
 };
@@ -74,6 +77,12 @@ TEST(Contract, LetsAPlanCountLoopsWithSymbolsOfItsOwn) {
   plan::Plan plan = keepingPlan();
   plan.symbols.push_back({"layer", 0, 31});
   plan.procedures[0].steps = {{plan::Loop{plan::SymbolId{11}, 2, {}}}};
+  EXPECT_TRUE(check(plan));
+}
+
+TEST(Contract, LetsAPlanComputeSymbolsOfItsOwn) {
+  plan::Plan plan = keepingPlan();
+  plan.symbols.push_back({"routed", 0, 31, plan::DeviceScalar{plan::BufferId{0}, 0}});
   EXPECT_TRUE(check(plan));
 }
 

@@ -218,6 +218,36 @@ TEST(HostilePlan, AKernelThatNeitherOverlapsNorDoesNotIsRefusedByName) {
               ::testing::HasSubstr("kernel 0 overlaps launches by 2, expected 0 or 1"));
 }
 
+TEST(HostilePlan, ASymbolThatIsNeitherComputedNorBoundIsRefusedByNumber) {
+  Plan plan = samplePlan();
+  Bytes bytes = serialize(plan).value();
+  plan.symbols.at(1).computed = plan.symbols.at(2).computed;
+  plan.procedures.clear(); // a loop counts it
+  plan.symbols.at(2).computed.reset();
+  const Bytes other = serialize(plan).value();
+  const auto at =
+      std::mismatch(bytes.begin() + static_cast<std::ptrdiff_t>(contents(bytes, 1)), bytes.end(),
+                    other.begin() + static_cast<std::ptrdiff_t>(contents(bytes, 1)));
+  ASSERT_EQ(*at.first, 0);
+  *at.first = 2;
+  EXPECT_THAT(errorOf(sealed(bytes)).message,
+              ::testing::HasSubstr("symbol 1 is computed by 2, expected 0 or 1"));
+}
+
+TEST(HostilePlan, MoreDevicesThanTheLimitAreRefusedWhereTheyStand) {
+  Bytes bytes = sampleBytes();
+  const Bytes devices = {2, 0, 0, 0, 5, 0, 0, 0, 'f', 'i', 'r', 's', 't'};
+  const auto at = static_cast<std::size_t>(
+      std::search(bytes.begin(), bytes.end(), devices.begin(), devices.end()) - bytes.begin());
+  ASSERT_LT(at, bytes.size());
+  for (uint32_t count : {kMaxDevices + 1, UINT32_MAX}) {
+    put(bytes, at, count, 4);
+    const Status error = errorOf(sealed(bytes));
+    EXPECT_THAT(error.message, ::testing::HasSubstr(std::to_string(count) + " devices"));
+    EXPECT_EQ(error.byteOffset, at);
+  }
+}
+
 TEST(HostilePlan, AnotherNumberOfSectionsIsRefused) {
   Bytes bytes = sampleBytes();
   put(bytes, 12, 7, 4);

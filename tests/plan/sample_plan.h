@@ -5,10 +5,11 @@
 
 namespace sinter::plan {
 
+inline constexpr DeviceId kSecond{1};
 inline constexpr SymbolId kTokens{0};
 inline constexpr SymbolId kLayer{1};
 inline constexpr BufferId kInput{0}, kOutput{1}, kCache{2}, kWeight{3}, kTable{4}, kTempA{5},
-    kTempB{6};
+    kTempB{6}, kFar{7};
 inline constexpr ProcedureId kStepProcedure{0}, kLayerProcedure{1};
 
 inline PackRecipe samplePack() {
@@ -40,7 +41,9 @@ inline Plan samplePlan() {
   plan.modelBytes = 4096;
   plan.properties = {{"layers", 3}, {"vocab", -1}};
   plan.texts = {{"family", "sample"}};
-  plan.symbols = {{"tokens", 1, 512}, {"layer", 0, 7}};
+  plan.devices = {{"first"}, {"second"}};
+  plan.symbols = {
+      {"tokens", 1, 512}, {"layer", 0, 7}, {"routed", 0, 64, DeviceScalar{kCache, 1020}}};
   plan.modules = {{"cpu:x86_64+avx2", {1, 2, 3}}};
   plan.kernels = {{"norm",
                    ModuleId{0},
@@ -69,11 +72,12 @@ inline Plan samplePlan() {
                   {"weight", BufferKind::Weight, Expr(48), {"a.q", "a.k"}, samplePack(), {}},
                   {"table", BufferKind::Constant, Expr(3), {}, {}, {7, 8, 9}},
                   {"a", BufferKind::Temp, rowBytes, {}, {}, {}},
-                  {"b", BufferKind::Temp, rowBytes, {}, {}, {}}};
+                  {"b", BufferKind::Temp, rowBytes, {}, {}, {}},
+                  {"far", BufferKind::Temp, rowBytes, {}, {}, {}, kSecond}};
   Loop loop{kLayer, Expr(3), {{sampleLaunch(kTempA, kTempB)}, {Call{kLayerProcedure}}}};
   If branch{add(symbol(kTokens), Expr(-1)),
             {{Copy{kTempA, Expr(0), kCache, Expr(4), Expr(4)}}},
-            {{Launch{KernelId{1}, {Expr(1), Expr(1), Expr(1)}, {}, {}, Expr(), Expr(), "end"}}}};
+            {{Launch{.kernel = KernelId{1}, .label = "end", .device = kSecond}}}};
   plan.procedures = {{"step", {{sampleLaunch(kInput, kTempA)}, {loop}, {branch}}},
                      {"layer", {{Copy{kTempB, Expr(0), kTempA, Expr(0), rowBytes}}}}};
   return plan;

@@ -371,6 +371,60 @@ TEST_P(ExecutorTest, APlanWithWeightsNeedsAModel) {
             "the plan has weight 'w', but no model file was given");
 }
 
+TEST_P(ExecutorTest, APlanForSeveralDevicesIsRefusedWithTheirNames) {
+  plan::Plan plan = vectorPlan();
+  plan.devices = {{"left"}, {"right"}};
+  const auto made = tryCreate(std::move(plan));
+  ASSERT_FALSE(made.has_value());
+  EXPECT_EQ(made.error().code, Code::Unsupported);
+  EXPECT_EQ(made.error().message, "the plan is for 2 devices ('left', 'right'), expected one");
+}
+
+// n is what the device holds in "count", which procedure "choose" sets to `next`.
+plan::Plan computingPlan(int32_t next) {
+  plan::Plan plan = vectorPlan();
+  const auto number = reinterpret_cast<const uint8_t *>(&next);
+  const plan::BufferId count{6}, chosen{7};
+  plan.buffers.push_back({"count", plan::BufferKind::State, plan::Expr(8), {}, {}, {}});
+  plan.buffers.push_back(
+      {"next", plan::BufferKind::Constant, plan::Expr(4), {}, {}, {number, number + 4}});
+  plan.symbols[0].computed = plan::DeviceScalar{count, 4};
+  plan.procedures.push_back(
+      {"choose", {{plan::Copy{chosen, plan::Expr(0), count, plan::Expr(4), plan::Expr(4)}}}});
+  return plan;
+}
+
+TEST_P(ExecutorTest, AComputedSymbolIsReadBetweenProcedures) {
+  create(computingPlan(17));
+  bind(5); // which counts for nothing
+  EXPECT_TRUE(executor_->buffer("y")->empty());
+  ASSERT_TRUE(executor_->run("choose"));
+  ASSERT_TRUE(executor_->run("empty"));
+  ASSERT_TRUE(executor_->setBuffer("x", bytesOf(std::vector<float>(17, 2))));
+  for (int run = 0; run < 3; ++run) { // recorded as a graph on the way
+    ASSERT_TRUE(executor_->run("step"));
+    EXPECT_EQ(floatsOf(executor_->buffer("y").value()), expected(17, 2));
+  }
+  ASSERT_TRUE(executor_->clearState());
+  ASSERT_TRUE(executor_->run("step"));
+  EXPECT_TRUE(executor_->buffer("y")->empty());
+}
+
+TEST_P(ExecutorTest, AComputedSymbolOutOfItsBoundsIsRefusedAndTheFormerBindingHolds) {
+  for (const int32_t next : {-1, static_cast<int32_t>(kMaxN) + 1}) {
+    create(computingPlan(next));
+    bind(0);
+    ASSERT_TRUE(executor_->run("choose"));
+    const auto ran = executor_->run("step");
+    ASSERT_FALSE(ran);
+    EXPECT_EQ(ran.error().code, Code::InvalidArgument);
+    EXPECT_EQ(ran.error().message,
+              "computed symbol 'n' is " + std::to_string(next) + ", allowed is 0 to 4096");
+    ASSERT_TRUE(executor_->clearState());
+    EXPECT_TRUE(executor_->run("step"));
+  }
+}
+
 TEST_P(ExecutorTest, AnInvalidPlanIsRefused) {
   plan::Plan plan = vectorPlan();
   plan.kernels[0].module.index = 3;

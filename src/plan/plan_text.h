@@ -1,4 +1,4 @@
-// A kernel's fields as text for people; nothing reads it back.
+// Parts of a plan as text for people; nothing reads it back.
 #pragma once
 
 #include "plan/plan.h"
@@ -14,5 +14,11 @@ std::string valueText(const KernelParameter &parameter);
 std::string kernelText(std::string_view source, std::span<const KernelParameter> parameters,
                        std::span<const KernelSlot> slots);
 std::string kernelText(const Kernel &kernel);
+
+// "T: 1 to 512"; of a computed symbol also where it is read. The symbol's place is in range.
+std::string symbolText(const Plan &plan, const Symbol &symbol);
+
+// All symbols, then all kernels, one a line under headings.
+std::string listing(const Plan &plan);
 
 } // namespace sinter::plan

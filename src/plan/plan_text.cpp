@@ -1,5 +1,5 @@
-// Kernels as text.
-#include "plan/kernel_text.h"
+// Kernels and symbols as text.
+#include "plan/plan_text.h"
 
 namespace sinter::plan {
 
@@ -33,6 +33,25 @@ std::string kernelText(std::string_view source, std::span<const KernelParameter>
 
 std::string kernelText(const Kernel &kernel) {
   return kernelText(kernel.source, kernel.parameters, kernel.slots);
+}
+
+std::string symbolText(const Plan &plan, const Symbol &symbol) {
+  std::string text =
+      symbol.name + ": " + std::to_string(symbol.min) + " to " + std::to_string(symbol.max);
+  if (symbol.computed)
+    text += ", read from '" + plan.buffers[symbol.computed->buffer.index].name + "' at byte " +
+            std::to_string(symbol.computed->byteOffset);
+  return text;
+}
+
+std::string listing(const Plan &plan) {
+  std::string text = "symbols\n";
+  for (const Symbol &symbol : plan.symbols)
+    text += symbolText(plan, symbol) + "\n";
+  text += "\nkernels\n";
+  for (const Kernel &kernel : plan.kernels)
+    text += kernelText(kernel) + "\n";
+  return text;
 }
 
 } // namespace sinter::plan

@@ -1,6 +1,7 @@
 // Range checks of every value of the command line.
 #include "cli/arguments.h"
 
+#include "base/nearest.h"
 #include "cli/command_line.h"
 
 #include <algorithm>
@@ -64,7 +65,8 @@ std::optional<Message> readModel(const CommandLine &line, ModelArguments &model)
     return usage("MODEL is empty, expected a path or a name");
   if (line.device && !(model.device = parseDeviceName(*line.device)))
     return usage("--device is '" + *line.device +
-                 "', expected auto, cpu, cuda or vulkan, or one of several such as cuda:1");
+                 "', expected auto, cpu, cuda or vulkan, or one of several such as cuda:1" +
+                 nearestHint(line.device->substr(0, line.device->find(':')), deviceNames()));
   if (line.plan && line.plan->empty())
     return usage("--plan is empty, expected a file");
   model.plan = line.plan.value_or("");

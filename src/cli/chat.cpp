@@ -1,6 +1,7 @@
 // Reads lines, answers them, and keeps the conversation.
 #include "cli/chat.h"
 
+#include "base/nearest.h"
 #include "cli/answer.h"
 #include "cli/chat_history.h"
 #include "cli/chat_settings.h"
@@ -27,6 +28,7 @@ The arrow keys recall earlier lines. When the context is full the oldest message
 )";
 constexpr std::string_view kSpaces = " \t\n\r\f\v";
 constexpr std::string_view kSet = "/set";
+const std::vector<std::string> kCommands = {"/clear", "/set", "/help", "/quit", "/exit"};
 
 void say(const std::string &text) {
   std::fputs(withoutControls(text, "\n").c_str(), stderr);
@@ -148,7 +150,8 @@ private:
     } else if (command.starts_with(kSet) && kSpaces.find(command[kSet.size()]) != kSpaces.npos) {
       set(std::string_view(command).substr(kSet.size()));
     } else {
-      say("no command '" + command + "'; /help lists them\n");
+      say("no command '" + command + "'" + nearestHint(command, kCommands) +
+          "; /help lists them\n");
     }
   }
 

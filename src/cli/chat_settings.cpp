@@ -1,6 +1,7 @@
 // Settings are kept as texts and read anew, all together, with each change.
 #include "cli/chat_settings.h"
 
+#include "base/nearest.h"
 #include "cli/table.h"
 
 namespace sinter::cli {
@@ -43,8 +44,12 @@ std::optional<std::string> ChatSettings::set(std::string_view words) {
     return std::nullopt;
   }
   const SamplingOption *option = findSamplingOption(name);
-  if (!option)
-    return "no setting '" + name + "'; /set lists them";
+  if (!option) {
+    std::vector<std::string> names = {std::string(kSystem)};
+    for (const SamplingOption &one : samplingOptions())
+      names.emplace_back(one.name);
+    return "no setting '" + name + "'" + nearestHint(name, names) + "; /set lists them";
+  }
   SamplingTexts texts = sampling_;
   change(texts, *option, value);
   SamplerSettings sampler;

@@ -1,4 +1,5 @@
 // CLI11 behind one function: it throws, so its exceptions end here.
+#include "base/nearest.h"
 #include "cli/command_line.h"
 #include "numeric/precision.h"
 
@@ -251,6 +252,17 @@ const CLI::App &deepest(const CLI::App &app) {
   return chosen.empty() ? app : *chosen.front();
 }
 
+// The option or command that `stranger` is nearest to, as a hint.
+std::string hintFor(const CLI::App &command, const std::string &stranger) {
+  std::vector<std::string> names;
+  for (const CLI::Option *option : command.get_options())
+    for (const std::string &name : option->get_lnames())
+      names.push_back("--" + name);
+  for (const CLI::App *each : command.get_subcommands([](const CLI::App *) { return true; }))
+    names.push_back(each->get_name());
+  return nearestHint(stranger.substr(0, stranger.find('=')), names);
+}
+
 // What nobody asked for is the better reason than what is missing, which CLI11 looks at first.
 Message usageError(const CLI::App &app, const std::string &what) {
   const CLI::App &command = deepest(app);
@@ -261,6 +273,8 @@ Message usageError(const CLI::App &app, const std::string &what) {
     reason = "no command '" + strangers.front() + "'";
   else if (!strangers.empty())
     reason = "'" + strangers.front() + "' was not expected";
+  if (!strangers.empty())
+    reason += hintFor(command, strangers.front());
   return {kExitUsage, reason + "; see sinter " + (top ? "" : command.get_name() + " ") + "--help"};
 }
 

@@ -91,6 +91,12 @@ std::optional<DeviceName> parseDeviceName(std::string_view text) {
   return parsed.ec == std::errc() && parsed.ptr == end ? std::optional(name) : std::nullopt;
 }
 
+std::vector<std::string> deviceNames() {
+  std::vector<std::string> names = {"auto"};
+  names.insert(names.end(), std::begin(kDrivers), std::end(kDrivers));
+  return names;
+}
+
 Result<void> addDrivers(hal::DriverRegistry &registry) {
   SINTER_TRY(hal::addCpuDriver(registry));
   SINTER_TRY(hal::addCudaDriver(registry));

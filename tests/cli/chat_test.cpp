@@ -41,7 +41,9 @@ TEST_F(ChatTest, HelpListsTheCommandsAndUnknownOnesAreNamed) {
   EXPECT_TRUE(child.sees("/clear")) << child.output();
   EXPECT_TRUE(child.sees("/quit"));
   child.type("/nonsense\n");
-  EXPECT_TRUE(child.sees("no command '/nonsense'"));
+  EXPECT_TRUE(child.sees("no command '/nonsense'; /help lists them"));
+  child.type("/claer\n");
+  EXPECT_TRUE(child.sees("no command '/claer' (did you mean '/clear'?)"));
   child.type("/quit  \n");
   EXPECT_THAT(child.wait(20), EndedWith(0));
 }

@@ -25,8 +25,12 @@ TEST_P(UsageError, IsOneSentenceAndExitCode2) {
 
 const std::string kHuge(400, '9');
 const Misuse kMisuses[] = {
-    {"NoCommand", {}, "expected a command"},
-    {"UnknownCommand", {"foo"}, "no command 'foo'"},
+    {"UnknownCommand", {"foo"}, "no command 'foo'; see sinter --help"},
+    {"MistypedCommand", {"rnu"}, "no command 'rnu' (did you mean 'run'?); see sinter --help"},
+    {"MistypedOption",
+     {"run", "MODEL", "--sytem=x"},
+     "'--sytem=x' was not expected (did you mean '--system'?); see sinter run --help"},
+    {"MistypedDevice", {"run", "MODEL", "--device", "vulcan:1"}, "(did you mean 'vulkan'?)"},
     {"EmptyCommand", {""}, "no command ''"},
     {"UnknownGlobalOption", {"--foo"}, "'--foo' was not expected"},
     {"NoModel", {"run"}, "MODEL is required"},
@@ -123,6 +127,24 @@ TEST_F(Usage, HelpOfACommandShowsItsOptionsAndFitsATerminal) {
     for (std::string line; std::getline(lines, line);)
       EXPECT_LE(line.size(), 120u) << line;
   }
+}
+
+TEST_F(Usage, WithoutACommandItSaysWhatToTryFirst) {
+  const Outcome outcome = sinter({});
+  EXPECT_THAT(outcome, EndedWith(2));
+  EXPECT_THAT(outcome.out, IsEmpty());
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("sinter run smollm2"), HasSubstr("sinter doctor"),
+                                 HasSubstr("sinter --help")));
+  EXPECT_LE(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 6);
+}
+
+TEST_F(Usage, AMistypedModelSuggestsTheNearestFile) {
+  options_.folder = folder_;
+  EXPECT_THAT(sinter({"run", "smolm2", "-p", "hi"}), FailedSaying("(did you mean 'smollm2'?)"));
+  EXPECT_THAT(sinter({"run", path("tinny.gguf"), "-p", "hi"}),
+              FailedSaying("(did you mean '" + model_ + "'?)"));
+  EXPECT_THAT(sinter({"run", "tiny", "-p", "hi"}), FailedSaying("(did you mean 'tiny.gguf'?)"));
+  EXPECT_THAT(sinter({"run", "elsewhere", "-p", "hi"}), FailedSaying("No such file or directory"));
 }
 
 TEST_F(Usage, VersionIsOneLine) {

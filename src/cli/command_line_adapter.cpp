@@ -203,7 +203,8 @@ void addOthers(CLI::App &app, CommandLine &line) {
   compile
       ->add_option("--target", line.targets,
                    "targets with commas between them: cpu, cuda:sm_90a, ... as `sinter "
-                   "devices` prints them")
+                   "devices` prints them; cuda, vulkan, amd or metal alone: this machine's device, "
+                   "else one that most devices run, which is said")
       ->required()
       ->type_name("LIST");
   addPrecision(*compile, line);

@@ -8,6 +8,7 @@
 #include "compiler/kernel_pack.h"
 #include "compiler/kernel_resources.h"
 #include "compiler/kernel_source.h"
+#include "compiler/target_option.h"
 #include "compiler/vendor_tools.h"
 #include "hal/cpu/cpu_driver.h"
 #include "hal/cuda/cuda_driver.h"
@@ -196,11 +197,12 @@ static Result<void> listKernels() {
   return {};
 }
 
-static Result<void> dispatch(const KernelOptions &options) {
+static Result<void> dispatch(KernelOptions options) {
   if (options.action == KernelAction::List)
     return listKernels();
   if (options.action == KernelAction::Build)
     return buildKernels(options);
+  SINTER_ASSIGN(options.target, resolveTarget(options.target));
   if (options.action == KernelAction::Pack)
     return packKernels(options);
   Session session;

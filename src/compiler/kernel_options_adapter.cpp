@@ -41,10 +41,12 @@ void addSource(CLI::App &command, KernelOptions &options, const char *descriptio
 constexpr const char *kSource = "a registered kernel's name, a .tile file or a .cpp source";
 
 void addTarget(CLI::App &command, KernelOptions &options) {
-  addText(command, "--target,--level", options.target,
-          "host, avx2, avx512vnni, dotprod, cuda:sm_90a and so on (default: the device's; pack "
-          "needs one)",
-          "NAME");
+  addText(
+      command, "--target,--level", options.target,
+      "host, avx2, avx512vnni, dotprod, cuda:sm_90a and so on; cuda, vulkan, amd or metal alone: "
+      "this machine's device, else one that most devices run (default: the device's; pack needs "
+      "one)",
+      "NAME");
 }
 
 void addKernel(CLI::App &command, KernelOptions &options) {

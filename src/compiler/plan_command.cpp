@@ -2,6 +2,7 @@
 #include "tile/mlir_pch.h"
 
 #include "compiler/plan_command.h"
+#include "compiler/target_option.h"
 #include "engine/engine.h"
 #include "numeric/precision.h"
 #include "plan/file.h"
@@ -29,7 +30,7 @@ struct Options {
       cl::desc("write what the plan does as text without names, kernels by digests of their code"),
       cl::cat(category), cl::sub(plan)};
   cl::opt<std::string> target{
-      "target", cl::desc("targets, with commas between: host, cpu:avx2, cuda:sm_90a, ..."),
+      "target", cl::desc("targets, with commas between: host, cpu:avx2, cuda, cuda:sm_90a, ..."),
       cl::init("host"), cl::cat(category), cl::sub(plan)};
   cl::opt<int64_t> pageRows{"page-rows", cl::desc("positions of a page of the KV state"),
                             cl::init(engine::EngineOptions().pageRows), cl::cat(category),
@@ -133,7 +134,7 @@ static Result<void> run(const Options &options) {
   llvm::StringRef(named).split(targets, ',');
   std::vector<uint8_t> bytes; // the file of each target's plan, one after another
   for (llvm::StringRef target : targets) {
-    engine.target = target.str();
+    SINTER_ASSIGN(engine.target, resolveTarget(target.str()));
     const Result<std::vector<uint8_t>> part = build(file, engine, normalForm);
     if (!part && targets.size() > 1)
       return fail(part.error().code, "target '" + engine.target + "': " + part.error().message +

@@ -102,6 +102,15 @@ TEST_F(Devices, WithoutAGpuTheDefaultIsTheCpuAndNothingIsSaidOfIt) {
   EXPECT_EQ(chosen.out, named.out);
 }
 
+TEST_F(Devices, AFamilysNameAloneIsOneTargetWhichIsSaid) {
+  useCompiler("echo \"asked for $*\" >&2; exit 1");
+  const Outcome outcome =
+      sinter({"compile", model_, "--target", "metal", "-o", path("model.plan")});
+  EXPECT_THAT(outcome, EndedWith(1));
+  EXPECT_THAT(outcome.err, HasSubstr("sinter: target metal: metal:apple7, for Apple's GPUs"));
+  EXPECT_THAT(outcome.err, HasSubstr("--target metal:apple7 "));
+}
+
 TEST_F(Devices, APlanForSeveralTargetsRunsWithoutACompiler) {
   const Outcome expected = answer();
   const std::string plan =

@@ -45,6 +45,12 @@ private:
   uint64_t reused_ = 0; // tokens that were there at the start
 };
 
+std::string whyStopped(const Generation &generation) {
+  if (generation.reason == StopReason::TokenLimit)
+    return "-n " + std::to_string(generation.tokens.size()) + " reached";
+  return stopReasonName(generation.reason);
+}
+
 } // namespace
 
 Result<Answer> writeAnswer(Session &session, const Tokenizer &tokenizer,
@@ -76,8 +82,8 @@ void sayFigures(const Answer &answer, const SamplerSettings &sampler, double fir
                 double buildSeconds) {
   const Generation &generation = answer.generation;
   if (answer.hasNoToken())
-    return sayOnStderr("cancelled after " + std::to_string(answer.prefilledTokens) + " of " +
-                       std::to_string(generation.promptTokens) +
+    return sayOnStderr("stopped: interrupted after " + std::to_string(answer.prefilledTokens) +
+                       " of " + std::to_string(generation.promptTokens) +
                        " tokens of the prompt, peak memory " +
                        bytesText(static_cast<double>(peakMemoryBytes())));
   std::string line = "time to first token " + fixed(firstTokenSeconds - buildSeconds, 2) + " s";
@@ -89,9 +95,7 @@ void sayFigures(const Answer &answer, const SamplerSettings &sampler, double fir
   line += ", peak memory " + bytesText(static_cast<double>(peakMemoryBytes()));
   if (sampler.temperature != 0)
     line += ", seed " + std::to_string(sampler.seed);
-  if (generation.reason != StopReason::EndToken)
-    line += std::string(" (stopped: ") + stopReasonName(generation.reason) + ")";
-  sayOnStderr(line);
+  sayOnStderr(line + "; stopped: " + whyStopped(generation));
 }
 
 Result<Sampler> makeSampler(const SamplingTexts &texts, SamplerSettings settings,

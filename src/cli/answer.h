@@ -3,6 +3,7 @@
 
 #include "cli/arguments.h"
 #include "llm/model.h"
+#include "llm/sampler_defaults.h"
 #include "llm/session.h"
 
 namespace sinter::cli {
@@ -22,11 +23,18 @@ struct Answer {
 Result<Answer> writeAnswer(Session &session, const Tokenizer &tokenizer,
                            std::span<const TokenId> prompt, GenerateOptions options);
 
-// "time to first token 0.12 s, 131.4 tokens per second, peak memory 201.3 MiB", on stderr.
+// "time to first token 0.12 s, 131.4 tokens per second, peak memory 201.3 MiB; stopped: end token",
+// on stderr.
 // `firstTokenSeconds` is the caller's, since it may count from the process's start;
 // `buildSeconds` of it went into building the plan. Where tokens were drawn it names the seed.
 void sayFigures(const Answer &answer, const SamplerSettings &sampler, double firstTokenSeconds,
                 double buildSeconds);
+
+// How tokens are chosen before the first answer.
+struct SamplingChoice {
+  SamplerDefaults defaults; // of the model's file
+  SamplerSettings settings; // what the command line makes of them
+};
 
 // A sampler, with a seed from the system where it draws tokens and none was given.
 Result<Sampler> makeSampler(const SamplingTexts &texts, SamplerSettings settings,

@@ -91,9 +91,13 @@ std::optional<Message> read(const CommandLine &line, RunArguments &run) {
     return usage("--system has no effect with --raw");
   run.system = line.system.value_or("");
   run.sampling = line.sampling;
-  if (auto bad = readSampler(line.sampling, run.sampler))
+  if (auto bad = checkSamplingValues(line.sampling))
     return bad;
-  return readCount(line.tokens, "-n", 1, kMostTokens, run.tokens);
+  uint64_t tokens = 0;
+  if (auto bad = readCount(line.tokens, "-n", 1, kMostTokens, tokens))
+    return bad;
+  run.tokens = line.tokens ? std::optional(tokens) : std::nullopt;
+  return std::nullopt;
 }
 
 std::optional<Message> read(const CommandLine &line, BenchArguments &bench) {

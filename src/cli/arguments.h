@@ -6,7 +6,6 @@
 #include "cli/open_device.h"
 #include "cli/quantize_scheme.h"
 #include "cli/sampling_options.h"
-#include "llm/sampler_settings.h"
 #include "numeric/precision.h"
 
 #include <cstdint>
@@ -32,11 +31,10 @@ struct ModelArguments {
 struct RunArguments {
   ModelArguments model;
   std::optional<std::string> prompt;
-  uint64_t tokens = UINT64_MAX;
+  std::optional<uint64_t> tokens; // of an answer at most
   bool raw = false;
-  std::string system;      // the system message; empty: none
-  SamplingTexts sampling;  // as given
-  SamplerSettings sampler; // that they mean, of one seed for the whole run
+  std::string system;     // the system message; empty: none
+  SamplingTexts sampling; // each value in its range; what they mean depends on the model's file
 };
 
 struct BenchArguments {

@@ -85,11 +85,13 @@ Result<void> checkHoldsAMessage(const ModelFile &file, const std::string &system
 
 class Chat {
 public:
-  Chat(OpenedModel opened, Sampler sampler, const RunArguments &arguments, Interrupts &interrupts)
+  Chat(OpenedModel opened, Sampler sampler, const RunArguments &arguments, SamplingChoice sampling,
+       Interrupts &interrupts)
       : opened_(std::move(opened)), sampler_(std::move(sampler)), arguments_(arguments),
         interrupts_(interrupts),
         session_(opened_.model->runner(), opened_.model->pages(), opened_.model->tokenizer()),
-        settings_(arguments.system, arguments.sampling, arguments.sampler) {
+        settings_(arguments.system, arguments.sampling, std::move(sampling.defaults),
+                  std::move(sampling.settings)) {
     conversation_.setSystem(arguments.system);
   }
 
@@ -114,6 +116,7 @@ public:
   }
 
 private:
+  uint64_t mostTokens() const { return arguments_.tokens.value_or(UINT64_MAX); } // of an answer
   uint32_t context() const { return opened_.model->runner().limits().contextTokens; }
 
   void greet() {
@@ -178,7 +181,7 @@ private:
     const auto encode = [&](std::span<const ChatMessage> messages) {
       return opened_.model->file().encodeChat(messages);
     };
-    return conversation_.ask(message, encode, context(), arguments_.tokens);
+    return conversation_.ask(message, encode, context(), mostTokens());
   }
 
   void sayDropped(const ChatPrompt &prompt) {
@@ -203,7 +206,7 @@ private:
     const Interrupts::Guard guard(interrupts_);
     interrupts_.clear();
     SINTER_ASSIGN(Answer answer, writeAnswer(session_, opened_.model->tokenizer(), prompt->ids,
-                                             {.maxTokens = arguments_.tokens,
+                                             {.maxTokens = mostTokens(),
                                               .cancel = &interrupts_.flag(),
                                               .sampler = &sampler_}));
     interrupts_.clear();
@@ -231,13 +234,15 @@ private:
 
 } // namespace
 
-Result<int> chat(ModelFile file, const RunArguments &arguments, Interrupts &interrupts) {
+Result<int> chat(ModelFile file, const RunArguments &arguments, SamplingChoice sampling,
+                 Interrupts &interrupts) {
   SINTER_ASSIGN(const uint32_t context, file.contextTokens(arguments.model.context));
   SINTER_TRY(checkHoldsAMessage(file, arguments.system, context));
   SINTER_ASSIGN(OpenedModel opened, openModel(std::move(file), arguments.model, interrupts));
   SINTER_ASSIGN(Sampler sampler,
-                makeSampler(arguments.sampling, arguments.sampler, opened.model->tokenizer()));
-  return Chat(std::move(opened), std::move(sampler), arguments, interrupts).run();
+                makeSampler(arguments.sampling, sampling.settings, opened.model->tokenizer()));
+  return Chat(std::move(opened), std::move(sampler), arguments, std::move(sampling), interrupts)
+      .run();
 }
 
 } // namespace sinter::cli

@@ -52,7 +52,7 @@ std::optional<std::string> ChatSettings::set(std::string_view words) {
   }
   SamplingTexts texts = sampling_;
   change(texts, *option, value);
-  SamplerSettings sampler;
+  SamplerSettings sampler = defaults_.settings;
   if (const auto bad = readSampler(texts, sampler, ""))
     return bad->text;
   sampling_ = std::move(texts);
@@ -69,10 +69,16 @@ std::string ChatSettings::valueOf(const SamplingOption &option) const {
   return setting ? numberText(setting->valueIn(sampler_)) : "";
 }
 
+std::string ChatSettings::sourceOf(const SamplingOption &option) const {
+  if (sampling_.has(option.name))
+    return "you";
+  return defaults_.isFromFile(option.setting) ? "file" : "default";
+}
+
 std::string ChatSettings::list() const {
-  Table table({"setting", "value", "meaning"});
+  Table table({"setting", "value", "from", "meaning"});
   for (const SamplingOption &option : samplingOptions())
-    table.addRow({option.name, valueOf(option), option.help});
+    table.addRow({option.name, valueOf(option), sourceOf(option), option.help});
   return table.text() + "system: " + (system_.empty() ? "none" : system_) + "\n";
 }
 

@@ -125,7 +125,8 @@ void addRun(CLI::App &app, CommandLine &line) {
   addContext(*run, line);
   addText(*run, "-p,--prompt", line.prompt, "the prompt", "TEXT");
   addText(*run, "--system", line.system, "a system message before the conversation", "TEXT");
-  addText(*run, "-n,--tokens", line.tokens, "at most so many tokens an answer (default: no limit)");
+  addText(*run, "-n,--tokens", line.tokens,
+          "at most so many tokens an answer (default: 512; in a chat as many as fit)");
   run->add_flag("--raw", line.raw,
                 "give the prompt to the model as it stands, without its template");
   addSampling(*run, line.sampling);

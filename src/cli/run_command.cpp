@@ -9,6 +9,7 @@ namespace sinter::cli {
 namespace {
 
 constexpr size_t kMostPromptBytes = size_t{64} << 20; // from standard input
+constexpr uint64_t kAnswerTokens = 512;               // of one answer, unless -n says otherwise
 
 Result<std::string> readPrompt(bool raw) {
   SINTER_ASSIGN(std::string prompt, readStdin(kMostPromptBytes));
@@ -48,20 +49,33 @@ Result<std::vector<TokenId>> encode(const ModelFile &file, const RunArguments &a
   return ids;
 }
 
-Result<int> answerOnce(ModelFile file, const RunArguments &arguments, const std::string &prompt,
+// What the options make of the settings that the file proposes.
+tl::expected<SamplingChoice, Message> chooseSampling(const ModelFile &file,
+                                                     const SamplingTexts &texts) {
+  SamplingChoice sampling{samplerDefaultsOf(file.gguf()), {}};
+  for (const std::string &note : sampling.defaults.notes)
+    sayOnStderr("'" + file.path() + "': " + note);
+  sampling.settings = sampling.defaults.settings;
+  if (auto bad = readSampler(texts, sampling.settings))
+    return tl::unexpected(std::move(*bad));
+  return sampling;
+}
+
+Result<int> answerOnce(ModelFile file, const RunArguments &arguments,
+                       const SamplerSettings &settings, const std::string &prompt,
                        Interrupts &interrupts) {
   SINTER_ASSIGN(const auto ids, encode(file, arguments, prompt));
   SINTER_ASSIGN(OpenedModel opened, openModel(std::move(file), arguments.model, interrupts));
   Model &model = *opened.model;
   Session session(model.runner(), model.pages(), model.tokenizer());
-  SINTER_ASSIGN(Sampler sampler,
-                makeSampler(arguments.sampling, arguments.sampler, model.tokenizer()));
+  SINTER_ASSIGN(Sampler sampler, makeSampler(arguments.sampling, settings, model.tokenizer()));
   const Interrupts::Guard guard(interrupts);
   const double start = secondsSinceProcessStart();
-  SINTER_ASSIGN(const Answer answer, writeAnswer(session, model.tokenizer(), ids,
-                                                 {.maxTokens = arguments.tokens,
-                                                  .cancel = &interrupts.flag(),
-                                                  .sampler = &sampler}));
+  SINTER_ASSIGN(const Answer answer,
+                writeAnswer(session, model.tokenizer(), ids,
+                            {.maxTokens = arguments.tokens.value_or(kAnswerTokens),
+                             .cancel = &interrupts.flag(),
+                             .sampler = &sampler}));
   if (!answer.hasNoToken())
     SINTER_TRY(writeStdout("\n"));
   sayFigures(answer, sampler.settings(), start + answer.generation.prefillSeconds,
@@ -72,20 +86,26 @@ Result<int> answerOnce(ModelFile file, const RunArguments &arguments, const std:
 } // namespace
 
 Result<int> runCommand(const RunArguments &arguments, Interrupts &interrupts) {
-  SINTER_ASSIGN(ModelFile file, openModelFile(arguments.model.model));
-  SINTER_TRY(arguments.sampler.checkVocabulary(file.tokenizer().size()));
-  if (arguments.prompt)
-    return answerOnce(std::move(file), arguments, *arguments.prompt, interrupts);
-  if (stdinIsTerminal() && arguments.raw) {
+  if (stdinIsTerminal() && !arguments.prompt && arguments.raw) {
     sayOnStderr("--raw needs a prompt: give one with -p");
     return kExitUsage;
   }
-  if (stdinIsTerminal()) {
-    SINTER_TRY(checkCanChat(file));
-    return chat(std::move(file), arguments, interrupts);
+  SINTER_ASSIGN(ModelFile file, openModelFile(arguments.model.model));
+  const auto sampling = chooseSampling(file, arguments.sampling);
+  if (!sampling) {
+    sayOnStderr(sampling.error().text);
+    return sampling.error().exitCode;
   }
-  SINTER_ASSIGN(const std::string prompt, readPrompt(arguments.raw));
-  return answerOnce(std::move(file), arguments, prompt, interrupts);
+  SINTER_TRY(sampling->settings.checkVocabulary(file.tokenizer().size()));
+  if (!arguments.prompt && stdinIsTerminal()) {
+    SINTER_TRY(checkCanChat(file));
+    return chat(std::move(file), arguments, *sampling, interrupts);
+  }
+  std::string prompt = arguments.prompt.value_or("");
+  if (!arguments.prompt) {
+    SINTER_ASSIGN(prompt, readPrompt(arguments.raw));
+  }
+  return answerOnce(std::move(file), arguments, sampling->settings, prompt, interrupts);
 }
 
 } // namespace sinter::cli

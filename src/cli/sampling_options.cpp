@@ -9,15 +9,18 @@
 namespace sinter::cli {
 namespace {
 
-constexpr const char *kChoice = "Choosing tokens";
+// Help shows a group's name above its options.
+constexpr const char *kChoice =
+    "Choosing tokens (the model file's general.sampling.* before defaults)";
 constexpr const char *kRepetition = "Against repetition";
+constexpr const char *kMirostatName = "mirostat";
 constexpr const char *kLogitBias = "logit-bias", *kSeed = "seed";
 
 using S = SamplerSettings;
 
 constexpr SamplingNeed kDrawing = {"temp", [](const S &s) { return s.temperature != 0; }};
 constexpr SamplingNeed kXtc = {"xtc-probability", [](const S &s) { return s.xtcProbability != 0; }};
-constexpr SamplingNeed kMirostat = {"mirostat", [](const S &s) { return s.mirostat != 0; }};
+constexpr SamplingNeed kMirostat = {kMirostatName, [](const S &s) { return s.mirostat != 0; }};
 constexpr SamplingNeed kDry = {"dry-multiplier", [](const S &s) { return s.dryMultiplier != 0; }};
 constexpr SamplingNeed kPenalties = {"repeat-penalty",
                                      [](const S &s) {
@@ -29,23 +32,24 @@ constexpr SamplingNeed kPenalties = {"repeat-penalty",
 // Help shows them in this order; texts fit one line of 120 columns.
 const SamplingOption kOptions[] = {
     {"temp", "N", kChoice,
-     "temperature, 0 to 100; 0 takes the likeliest token each time (default: 0)", "temperature"},
-    {"top-k", "N", kChoice, "draw from the N likeliest tokens (default: 0, all)", "top_k",
+     "temperature, 0 to 100; 0 takes the likeliest token each time (default: 0.8)", "temperature"},
+    {"top-k", "N", kChoice, "draw from the N likeliest tokens; 0: all (default: 40)", "top_k",
      &kDrawing},
     {"typical", "P", kChoice,
      "draw from the most typical tokens, of probability P together (default: 1)", "typical_p",
      &kDrawing},
     {"top-p", "P", kChoice,
-     "draw from the likeliest tokens, of probability P together (default: 1)", "top_p", &kDrawing},
+     "draw from the likeliest tokens, of probability P together (default: 0.95)", "top_p",
+     &kDrawing},
     {"min-p", "P", kChoice,
-     "draw from tokens at least P times as likely as the likeliest (default: 0)", "min_p",
+     "draw from tokens at least P times as likely as the likeliest (default: 0.05)", "min_p",
      &kDrawing},
     {"xtc-probability", "P", kChoice,
      "XTC: how often the likeliest tokens are left out (default: 0)", "xtc_probability", &kDrawing},
     {"xtc-threshold", "P", kChoice,
      "XTC: all but the last of the tokens above P, 0.5 at most (default: 0.1)", "xtc_threshold",
      &kXtc},
-    {"mirostat", "N", kChoice,
+    {kMirostatName, "N", kChoice,
      "2: Mirostat 2.0 in place of top-k, typical, top-p, min-p, XTC (default: 0)", "mirostat",
      &kDrawing},
     {"mirostat-ent", "BITS", kChoice, "Mirostat: the surprise to aim at, tau (default: 5)",
@@ -92,10 +96,17 @@ public:
   SamplerReader(const SamplingTexts &texts, std::string_view dashes, SamplerSettings &settings)
       : texts_(texts), dashes_(dashes), settings_(settings) {}
 
-  std::optional<Message> read() {
+  std::optional<Message> readValues() {
     for (const SamplingOption &option : kOptions)
       if (auto bad = readOption(option))
         return bad;
+    return std::nullopt;
+  }
+
+  std::optional<Message> read() {
+    if (auto bad = readValues())
+      return bad;
+    settleMirostat();
     for (const SamplingOption &option : kOptions)
       if (auto bad = checkNeed(option))
         return bad;
@@ -111,6 +122,24 @@ private:
   }
   Message isWrong(std::string_view name, const std::string &text, const std::string &expected) {
     return usage(spelled(name) + " is '" + text + "', expected " + expected);
+  }
+
+  // What was asked for beats a default that it contradicts.
+  void settleMirostat() {
+    SamplerSettings given = settings_;
+    given.turnOffCandidateSteps();
+    bool choosesCandidates = false;
+    for (const char *name : {"top-k", "typical", "top-p", "min-p", "xtc-probability"}) {
+      if (!texts_.has(name))
+        continue;
+      const SamplerSetting &setting = *findSamplerSetting(findSamplingOption(name)->setting);
+      setting.set(given, setting.valueIn(settings_));
+      choosesCandidates = true;
+    }
+    if (choosesCandidates && !texts_.has(kMirostatName))
+      settings_.mirostat = 0;
+    if (settings_.mirostat != 0)
+      settings_ = std::move(given);
   }
 
   std::optional<Message> readOption(const SamplingOption &option) {
@@ -226,6 +255,11 @@ const SamplingOption *findSamplingOption(std::string name) {
 std::optional<Message> readSampler(const SamplingTexts &texts, SamplerSettings &settings,
                                    std::string_view dashes) {
   return SamplerReader(texts, dashes, settings).read();
+}
+
+std::optional<Message> checkSamplingValues(const SamplingTexts &texts) {
+  SamplerSettings unused;
+  return SamplerReader(texts, "--", unused).readValues();
 }
 
 bool drawsSeed(const SamplingTexts &texts, const SamplerSettings &settings) {

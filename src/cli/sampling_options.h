@@ -40,8 +40,12 @@ struct SamplingTexts {
   bool has(const std::string &name) const { return values.contains(name) || lists.contains(name); }
 };
 
-// Reads and checks all of it. A message: a value that is none or out of its range, an option that
-// would have no effect, two that contradict each other. Messages put `dashes` before names.
+// A message: a value that is none or out of its range.
+std::optional<Message> checkSamplingValues(const SamplingTexts &texts);
+// Changes `settings`, the model's defaults, as the texts say. Mirostat and the steps that it
+// replaces turn each other off where one of them is a default and the other was asked for. A
+// message: as checkSamplingValues(), an option that would have no effect, two that contradict each
+// other. Messages put `dashes` before names.
 std::optional<Message> readSampler(const SamplingTexts &texts, SamplerSettings &settings,
                                    std::string_view dashes = "--");
 // Whether tokens are drawn and no seed was given.

@@ -6,13 +6,13 @@ namespace sinter {
 const char *stopReasonName(StopReason reason) {
   switch (reason) {
   case StopReason::EndToken:
-    return "end of answer";
+    return "end token";
   case StopReason::TokenLimit:
     return "token limit";
   case StopReason::ContextFull:
     return "context full";
   case StopReason::Cancelled:
-    return "cancelled";
+    return "interrupted";
   }
   return "unknown";
 }

@@ -16,7 +16,7 @@ enum class StopReason : uint8_t {
   ContextFull, // the context holds no further token
   Cancelled,   // the cancel flag was set
 };
-// In words: "end of answer", "token limit", "context full", "cancelled".
+// In words: "end token", "token limit", "context full", "interrupted".
 const char *stopReasonName(StopReason reason);
 
 struct Generation {

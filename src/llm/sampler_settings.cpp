@@ -94,6 +94,15 @@ Result<void> checkMirostat(const SamplerSettings &settings) {
 
 } // namespace
 
+void SamplerSettings::turnOffCandidateSteps() {
+  const SamplerSettings off;
+  topK = off.topK;
+  typicalP = off.typicalP;
+  topP = off.topP;
+  minP = off.minP;
+  xtcProbability = off.xtcProbability;
+}
+
 Result<void> SamplerSettings::check() const {
   SINTER_TRY(checkRanges(*this));
   SINTER_TRY(checkBreakers(drySequenceBreakers));

@@ -18,7 +18,8 @@ struct LogitBias {
   float bias;
 };
 
-// Every step is off by default, which leaves greedy choice: the likeliest token each time. A window
+// Every step is off by default, which leaves greedy choice: the likeliest token each time
+// (sampler_defaults.h has what a model is sampled with unless a user says otherwise). A window
 // is a number of tokens back from the end of prompt and answer; -1: all of them.
 struct SamplerSettings {
   double temperature = 0; // 0: greedy, after biases, penalties and DRY; no other step matters then
@@ -56,6 +57,8 @@ struct SamplerSettings {
     return repeatLastN != 0 &&
            (repeatPenalty != 1 || presencePenalty != 0 || frequencyPenalty != 0);
   }
+  // Those that Mirostat replaces: top-k, typical, top-p, min-p, XTC.
+  void turnOffCandidateSteps();
   bool usesDry() const { return dryMultiplier != 0 && dryPenaltyLastN != 0; }
 
   // InvalidArgument, in one sentence: the first value out of its range, or two that contradict each

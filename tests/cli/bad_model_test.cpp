@@ -167,7 +167,9 @@ TEST_F(BadModel, WeightsThatAreNoNumbersAreSaid) {
 }
 
 TEST_F(BadModel, FileThatIsCutWhileItIsReadIsOneError) {
-  Child child(command({"run", model_, "-p", "hi", "--context", "131072"}), options_);
+  Child child(
+      command({"run", model_, "-p", "hi", "-n", "131072", "--temp", "0", "--context", "131072"}),
+      options_);
   ASSERT_TRUE(child.hasOutput());
   ASSERT_EQ(truncate(model_.c_str(), 100), 0);
   const Outcome outcome = child.wait();
@@ -178,7 +180,7 @@ TEST_F(BadModel, FileThatIsCutWhileItIsReadIsOneError) {
 }
 
 TEST_F(BadModel, FileThatVanishesWhileItIsReadDoesNoHarm) {
-  Child child(command({"run", model_, "-p", "hi", "-n", "3000"}), options_);
+  Child child(command({"run", model_, "-p", "hi", "-n", "3000", "--temp", "0"}), options_);
   ASSERT_TRUE(child.hasOutput());
   ASSERT_EQ(unlink(model_.c_str()), 0);
   EXPECT_THAT(child.wait(), EndedWith(0));

@@ -13,7 +13,7 @@ class ChatSettingsTest : public testing::Test {
 protected:
   std::string refusal(std::string_view words) { return settings.set(words).value_or("taken"); }
 
-  ChatSettings settings{"", {}, {}};
+  ChatSettings settings{"", {}, {}, standardSampler()};
 };
 
 TEST_F(ChatSettingsTest, EveryOptionHasItsNameAndItsSettingsName) {
@@ -31,11 +31,13 @@ TEST_F(ChatSettingsTest, ChangesAreReadAndShown) {
   EXPECT_EQ(settings.sampler().topK, 40);
   EXPECT_THAT(settings.list(), ContainsRegex("temp +0.5 "));
   EXPECT_THAT(settings.list(), ContainsRegex("top-k +40 "));
-  EXPECT_THAT(settings.list(), ContainsRegex("min-p +0 "));
+  EXPECT_THAT(settings.list(), ContainsRegex("top-k +40 +you "));
+  EXPECT_THAT(settings.list(), ContainsRegex("min-p +0.05 +default "));
 }
 
 TEST_F(ChatSettingsTest, RefusalsAreThoseOfTheCommandLineAndChangeNothing) {
-  EXPECT_EQ(refusal("top-k 40"), "top-k has no effect without temp");
+  ASSERT_EQ(refusal("temp 0"), "taken");
+  EXPECT_EQ(refusal("top-k 30"), "top-k has no effect at temp 0");
   EXPECT_EQ(refusal("temp hot"), "temp is 'hot', expected a number from 0 to 100");
   EXPECT_EQ(refusal("nonsense 1"), "no setting 'nonsense'; /set lists them");
   EXPECT_EQ(refusal("tmep 1"), "no setting 'tmep' (did you mean 'temp'?); /set lists them");
@@ -47,10 +49,38 @@ TEST_F(ChatSettingsTest, RefusalsAreThoseOfTheCommandLineAndChangeNothing) {
 TEST_F(ChatSettingsTest, ASettingWithoutAValueHasItsDefaultAgain) {
   ASSERT_EQ(refusal("temp 1"), "taken");
   ASSERT_EQ(refusal("top-p 0.9"), "taken");
-  EXPECT_EQ(refusal("temp"), "top-p has no effect without temp");
   EXPECT_EQ(refusal("top-p"), "taken");
   EXPECT_EQ(refusal("temp"), "taken");
-  EXPECT_EQ(settings.sampler().temperature, 0);
+  EXPECT_EQ(settings.sampler().temperature, 0.8);
+  EXPECT_EQ(settings.sampler().topP, 0.95);
+}
+
+TEST_F(ChatSettingsTest, TheFilesProposalsAreTheDefaults) {
+  SamplerDefaults defaults;
+  defaults.settings.topK = 20;
+  defaults.settings.temperature = 0;
+  defaults.fromFile = {"top_k", "temperature"};
+  settings = ChatSettings("", {}, defaults, defaults.settings);
+  EXPECT_THAT(settings.list(), ContainsRegex("top-k +20 +file "));
+  EXPECT_EQ(refusal("seed 5"), "seed has no effect without temp");
+  ASSERT_EQ(refusal("temp 1"), "taken");
+  ASSERT_EQ(refusal("top-k 30"), "taken");
+  ASSERT_EQ(refusal("top-k"), "taken");
+  EXPECT_EQ(settings.sampler().topK, 20);
+}
+
+TEST_F(ChatSettingsTest, MirostatAndTheStepsThatItReplacesTurnEachOtherOff) {
+  ASSERT_EQ(refusal("mirostat 2"), "taken");
+  EXPECT_EQ(settings.sampler().topK, 0);
+  EXPECT_EQ(refusal("top-k 30"),
+            "mirostat 2 decides itself which candidates stay, expected no top-k beside it");
+  SamplerDefaults defaults;
+  defaults.settings.mirostat = 2;
+  defaults.settings.turnOffCandidateSteps();
+  settings = ChatSettings("", {}, defaults, defaults.settings);
+  ASSERT_EQ(refusal("top-k 30"), "taken");
+  EXPECT_EQ(settings.sampler().mirostat, 0);
+  EXPECT_EQ(settings.sampler().topK, 30);
 }
 
 TEST_F(ChatSettingsTest, OptionsThatMayBeRepeatedGetOneMore) {
@@ -73,9 +103,9 @@ TEST_F(ChatSettingsTest, TheSystemMessageIsTheRestOfTheLine) {
 TEST_F(ChatSettingsTest, StartsWithWhatTheCommandLineGave) {
   SamplingTexts given;
   given.values = {{"temp", "0.5"}, {"seed", "7"}};
-  SamplerSettings sampler;
+  SamplerSettings sampler = standardSampler();
   ASSERT_FALSE(readSampler(given, sampler));
-  settings = ChatSettings("", given, sampler);
+  settings = ChatSettings("", given, {}, sampler);
   ASSERT_EQ(refusal("min-p 0.1"), "taken");
   EXPECT_EQ(settings.sampler().temperature, 0.5);
   EXPECT_EQ(settings.sampler().seed, 7u);

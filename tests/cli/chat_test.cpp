@@ -14,7 +14,7 @@ protected:
     options_.in = options_.out = options_.err = Stream::Terminal;
   }
   std::vector<std::string> chat(const std::string &tokens = "8") const {
-    return command({"run", model_, "-n", tokens, "--context", "131072"});
+    return command({"run", model_, "-n", tokens, "--temp", "0", "--context", "131072"});
   }
 };
 
@@ -55,7 +55,7 @@ TEST_F(ChatTest, InterruptKeyStopsTheAnswerAndNotTheProgram) {
   ASSERT_TRUE(child.sees("hello\r\n"));
   ASSERT_TRUE(child.hasOutput(child.output().size() + 100)); // of the answer
   child.type(kInterruptKey);
-  ASSERT_TRUE(child.sees("cancelled")) << child.output();
+  ASSERT_TRUE(child.sees("stopped: interrupted")) << child.output();
   ASSERT_TRUE(child.sees("> "));
   child.type("/quit\n");
   EXPECT_THAT(child.wait(20), EndedWith(0));
@@ -83,7 +83,7 @@ TEST_F(ChatTest, InterruptKeyDuringCompilationEndsTheProgram) {
 }
 
 TEST_F(ChatTest, ConversationThatFillsTheContextLosesItsOldestMessagesAndSaysSo) {
-  Child child(command({"run", model_, "-n", "8", "--context", "100"}), options_);
+  Child child(command({"run", model_, "-n", "8", "--temp", "0", "--context", "100"}), options_);
   const std::string message(40, 'x');
   ASSERT_TRUE(child.sees("> "));
   child.type(message + "\n");
@@ -195,7 +195,7 @@ TEST_F(ChatTest, SettingsAreRefusedAsOptionsAreAndSystemMessagesChecked) {
   Child child(chat(), options_);
   ASSERT_TRUE(child.sees("> "));
   child.type("/set top_k 40\n");
-  EXPECT_TRUE(child.sees("top-k has no effect without temp")) << child.output();
+  EXPECT_TRUE(child.sees("top-k has no effect at temp 0")) << child.output();
   child.type("/set temperature 0.5\n/set top_k 40\n/set seed 77\nhello\n");
   EXPECT_TRUE(child.sees("seed 77")) << child.output();
   child.type("/set system \xff\n");

@@ -144,7 +144,7 @@ exec cat "$kept" >&3)";
     return runChild(command(std::move(arguments)), options_, input);
   }
   // A short answer of the tiny model.
-  Outcome answer() const { return sinter({"run", model_, "-p", "hi", "-n", "4"}); }
+  Outcome answer() const { return sinter({"run", model_, "-p", "hi", "-n", "4", "--temp", "0"}); }
 
   std::string folder_, model_, cache_;
   std::string program_ = kSinter;

@@ -52,8 +52,9 @@ TEST_F(Devices, AutoTakesThePlansKvTypeWhateverItIs) {
 
 TEST_F(Devices, APlanOfOtherActivationsThanAskedForIsRefused) {
   const std::string plan = compiled("cpu");
-  EXPECT_THAT(sinter({"run", model_, "-p", "hi", "--plan", plan, "--activations", "f32"}),
-              FailedSaying("the plan was built for activations fastest, --activations asks for f32"));
+  EXPECT_THAT(
+      sinter({"run", model_, "-p", "hi", "--plan", plan, "--activations", "f32"}),
+      FailedSaying("the plan was built for activations fastest, --activations asks for f32"));
   EXPECT_THAT(sinter({"run", model_, "-p", "hi", "-n", "1", "--raw", "--plan", plan,
                       "--activations", "fastest"}),
               EndedWith(0));
@@ -86,7 +87,8 @@ TEST_F(Devices, AMachineWithoutAVulkanDriverSaysSo) {
 TEST_F(Devices, AutoSaysInOneLineWhatItChoseAndWhy) {
   if (systemHasGpu())
     GTEST_SKIP() << "this machine may have a GPU";
-  const Outcome outcome = sinter({"run", model_, "-p", "hi", "-n", "4", "--device", "auto"});
+  const Outcome outcome =
+      sinter({"run", model_, "-p", "hi", "-n", "4", "--temp", "0", "--device", "auto"});
   EXPECT_THAT(outcome, EndedWith(0));
   EXPECT_THAT(outcome.err, HasSubstr("sinter: device: cpu '"));
   EXPECT_THAT(outcome.err, HasSubstr("since the system shows no GPU\n"));
@@ -95,8 +97,8 @@ TEST_F(Devices, AutoSaysInOneLineWhatItChoseAndWhy) {
 TEST_F(Devices, WithoutAGpuTheDefaultIsTheCpuAndNothingIsSaidOfIt) {
   if (systemHasGpu())
     GTEST_SKIP() << "this machine may have a GPU";
-  const Outcome chosen = answer(),
-                named = sinter({"run", model_, "-p", "hi", "-n", "4", "--device", "cpu"});
+  const Outcome chosen = answer(), named = sinter({"run", model_, "-p", "hi", "-n", "4", "--temp",
+                                                   "0", "--device", "cpu"});
   EXPECT_THAT(chosen, EndedWith(0));
   EXPECT_THAT(chosen.err, Not(HasSubstr("device:")));
   EXPECT_EQ(chosen.out, named.out);
@@ -116,7 +118,8 @@ TEST_F(Devices, APlanForSeveralTargetsRunsWithoutACompiler) {
   const std::string plan =
       compiled("cuda:sm_90a,vulkan:1.3+subgroup32+int8+int16+shared32768,host");
   loseCompiler();
-  const Outcome outcome = sinter({"run", model_, "-p", "hi", "-n", "4", "--plan", plan});
+  const Outcome outcome =
+      sinter({"run", model_, "-p", "hi", "-n", "4", "--temp", "0", "--plan", plan});
   EXPECT_THAT(outcome, EndedWith(0));
   EXPECT_EQ(outcome.out, expected.out);
 }
@@ -156,8 +159,8 @@ TEST_F(Devices, AVulkanDeviceGivesTheCpusAnswer) {
     GTEST_SKIP() << "this machine has no Vulkan device";
   // Software devices compile slowly, so what they compiled serves later runs of the tests.
   options_.environment["MESA_SHADER_CACHE_DIR"] = SINTER_BIN_DIR "/../cli_tests_cache";
-  const Outcome outcome =
-      sinter({"run", model_, "-p", "hi", "-n", "4", "--device", "vulkan", "--context", "64"});
+  const Outcome outcome = sinter({"run", model_, "-p", "hi", "-n", "4", "--temp", "0", "--device",
+                                  "vulkan", "--context", "64"});
   EXPECT_THAT(outcome, EndedWith(0));
   EXPECT_EQ(outcome.out, answer().out);
 }

@@ -8,7 +8,8 @@ class Interrupt : public CliTest {
 protected:
   // An answer of several seconds.
   std::vector<std::string> longAnswer() const {
-    return command({"run", model_, "-p", "hi", "--context", "131072"});
+    return command(
+        {"run", model_, "-p", "hi", "-n", "131072", "--temp", "0", "--context", "131072"});
   }
 };
 
@@ -19,7 +20,8 @@ TEST_F(Interrupt, DuringAnAnswerEndsItWithItsFiguresAnd130) {
   const Outcome outcome = child.wait(20);
   EXPECT_THAT(outcome, EndedWith(130));
   EXPECT_TRUE(outcome.out.ends_with("\n"));
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("tokens per second"), HasSubstr("cancelled")));
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("tokens per second"), HasSubstr("stopped: interrupted")));
 }
 
 TEST_F(Interrupt, DuringCompilationEndsWith130AndKeepsNothing) {
@@ -72,7 +74,7 @@ TEST_F(Interrupt, BeingToldToEndEndsWith128AndTheSignal) {
 
 TEST_F(Interrupt, HangUpIsIgnoredUnderNohup) {
   options_.before = [] { std::signal(SIGHUP, SIG_IGN); };
-  Child child(command({"run", model_, "-p", "hi", "-n", "2000"}), options_);
+  Child child(command({"run", model_, "-p", "hi", "-n", "2000", "--temp", "0"}), options_);
   ASSERT_TRUE(child.hasOutput());
   child.send(SIGHUP);
   EXPECT_THAT(child.wait(), EndedWith(0));

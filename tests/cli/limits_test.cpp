@@ -23,7 +23,8 @@ TEST_F(Limits, AnyAmountOfAddressSpaceEndsInAnAnswerOrOneError) {
   size_t refused = 0, answered = 0;
   for (rlim_t mebibytes = 18; mebibytes <= 130; mebibytes += 8) {
     limit(RLIMIT_AS, mebibytes << 20);
-    const Outcome outcome = sinter({"run", model_, "-p", "hi", "-n", "4", "--threads", "2"});
+    const Outcome outcome =
+        sinter({"run", model_, "-p", "hi", "-n", "4", "--temp", "0", "--threads", "2"});
     refused += outcome.code == 1;
     answered += outcome.code == 0;
     EXPECT_TRUE(outcome.signal == 0 && (outcome.code == 0 || outcome.code == 1))
@@ -54,8 +55,10 @@ TEST_F(Limits, TemporaryFolderThatIsMissingIsOneError) {
 }
 
 TEST_F(Limits, MoreThreadsThanProcessorsStillAnswer) {
-  const Outcome one = sinter({"run", model_, "-p", "hi", "-n", "20", "--threads", "1"});
-  const Outcome many = sinter({"run", model_, "-p", "hi", "-n", "20", "--threads", "64"});
+  const Outcome one =
+      sinter({"run", model_, "-p", "hi", "-n", "20", "--temp", "0", "--threads", "1"});
+  const Outcome many =
+      sinter({"run", model_, "-p", "hi", "-n", "20", "--temp", "0", "--threads", "64"});
   EXPECT_THAT(many, EndedWith(0));
   EXPECT_EQ(many.out, one.out);
 }

@@ -160,11 +160,12 @@ TEST_F(Cache, FullDiskStillGivesAnAnswerAndLeavesNothing) {
       _exit(125);
   };
   // The shell sees what is left in the file system, which goes with its last process.
-  const Outcome outcome = runChild({"/bin/sh", "-c",
-                                    "\"$0\" run \"$1\" -p hi -n 4 --no-weight-cache; code=$?; ls \"$2\" > \"$3\"; "
-                                    "exit $code",
-                                    kSinter, model_, cache_, listing},
-                                   options_);
+  const Outcome outcome =
+      runChild({"/bin/sh", "-c",
+                "\"$0\" run \"$1\" -p hi -n 4 --no-weight-cache; code=$?; ls \"$2\" > \"$3\"; "
+                "exit $code",
+                kSinter, model_, cache_, listing},
+               options_);
   if (outcome.code == 125)
     GTEST_SKIP() << "this machine allows no name space of one's own";
   EXPECT_THAT(outcome, EndedWith(0));
@@ -189,8 +190,8 @@ TEST_F(Cache, FileSizeLimitIsOneError) {
 }
 
 TEST_F(Cache, TwoProcessesBuildAPlanOnceAndBothAnswer) {
-  Child one(command({"run", model_, "-p", "hi", "-n", "4"}), options_);
-  Child two(command({"run", model_, "-p", "hi", "-n", "4"}), options_);
+  Child one(command({"run", model_, "-p", "hi", "-n", "4", "--temp", "0"}), options_);
+  Child two(command({"run", model_, "-p", "hi", "-n", "4", "--temp", "0"}), options_);
   const Outcome first = one.wait(), second = two.wait();
   EXPECT_THAT(first, EndedWith(0));
   EXPECT_THAT(second, EndedWith(0));
@@ -201,7 +202,7 @@ TEST_F(Cache, TwoProcessesBuildAPlanOnceAndBothAnswer) {
 TEST_F(Cache, KilledBuilderLeavesTheNextOneFree) {
   {
     useCompiler("sleep 100");
-    Child killed(command({"run", model_, "-p", "hi", "-n", "4"}), options_);
+    Child killed(command({"run", model_, "-p", "hi", "-n", "4", "--temp", "0"}), options_);
     ASSERT_TRUE(killed.sees("building the plan"));
     killed.send(SIGKILL);
     EXPECT_EQ(killed.wait(10).signal, SIGKILL);
@@ -221,7 +222,8 @@ protected:
 };
 
 TEST_F(WeightCache, WeightsArePackedOnceAndAnswersStayTheSame) {
-  const Outcome inMemory = sinter({"run", model_, "-p", "hi", "-n", "4", "--no-weight-cache"});
+  const Outcome inMemory =
+      sinter({"run", model_, "-p", "hi", "-n", "4", "--temp", "0", "--no-weight-cache"});
   EXPECT_THAT(inMemory, EndedWith(0));
   EXPECT_EQ(files(".weights").size(), 0u);
   const Outcome first = answer();
@@ -247,14 +249,16 @@ TEST_F(WeightCache, DamagedWeightsAreWrittenAgainAndSaidInOneLine) {
 TEST_F(WeightCache, WhereWeightsCannotBeWrittenTheyArePackedIntoMemory) {
   loseRights();
   usleep(2'100'000); // the model has another owner since
-  const Outcome inMemory = sinter({"run", model_, "-p", "hi", "-n", "4", "--no-weight-cache"});
+  const Outcome inMemory =
+      sinter({"run", model_, "-p", "hi", "-n", "4", "--temp", "0", "--no-weight-cache"});
   ASSERT_EQ(files(".plan").size(), 1u) << inMemory;
   ASSERT_EQ(chmod(cache_.c_str(), 0500), 0);
   const Outcome outcome = answer();
   EXPECT_THAT(outcome, EndedWith(0));
   EXPECT_EQ(outcome.out, inMemory.out);
   ASSERT_EQ(messages(outcome).size(), 2u) << outcome; // and the figures
-  EXPECT_THAT(messages(outcome)[0], AllOf(HasSubstr("packed weights are not kept"), HasSubstr("Permission denied")));
+  EXPECT_THAT(messages(outcome)[0],
+              AllOf(HasSubstr("packed weights are not kept"), HasSubstr("Permission denied")));
   EXPECT_THAT(files(".weights"), IsEmpty());
 }
 
@@ -269,7 +273,8 @@ TEST_F(WeightCache, ModelThatChangesUnderItsNameIsPackedAnew) {
   EXPECT_THAT(changed, EndedWith(0));
   EXPECT_FALSE(built(changed)) << "the plan knows nothing of the weights";
   EXPECT_EQ(files(".weights").size(), 2u);
-  EXPECT_EQ(changed.out, sinter({"run", model_, "-p", "hi", "-n", "4", "--no-weight-cache"}).out);
+  EXPECT_EQ(changed.out,
+            sinter({"run", model_, "-p", "hi", "-n", "4", "--temp", "0", "--no-weight-cache"}).out);
 }
 
 } // namespace

@@ -10,20 +10,21 @@ TEST_F(Run, AnswersAPromptAndSaysItsFigures) {
   const Outcome outcome = sinter({"run", model_, "-p", "hi", "-n", "64", "--temp", "0"});
   EXPECT_THAT(outcome, EndedWith(0));
   EXPECT_EQ(outcome.out.size(), 65u) << outcome; // a byte a token, and the newline
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("time to first token"), HasSubstr("tokens per second"),
-                                 HasSubstr("peak memory"), HasSubstr("token limit")));
+  EXPECT_THAT(outcome.err,
+              AllOf(HasSubstr("time to first token"), HasSubstr("tokens per second"),
+                    HasSubstr("peak memory"), HasSubstr("; stopped: -n 64 reached\n")));
 }
 
 TEST_F(Run, GivesTheSameAnswerToAPromptFromAPipe) {
-  const Outcome given = sinter({"run", model_, "-p", "the cat", "-n", "20"});
-  const Outcome piped = sinter({"run", model_, "-n", "20"}, "the cat\n");
+  const Outcome given = sinter({"run", model_, "-p", "the cat", "-n", "20", "--temp", "0"});
+  const Outcome piped = sinter({"run", model_, "-n", "20", "--temp", "0"}, "the cat\n");
   EXPECT_THAT(piped, EndedWith(0));
   EXPECT_EQ(piped.out, given.out);
 }
 
 TEST_F(Run, RawPromptsDifferFromChatPrompts) {
-  const Outcome chat = sinter({"run", model_, "-p", "the cat", "-n", "20"});
-  const Outcome raw = sinter({"run", model_, "-p", "the cat", "-n", "20", "--raw"});
+  const Outcome chat = sinter({"run", model_, "-p", "the cat", "-n", "20", "--temp", "0"});
+  const Outcome raw = sinter({"run", model_, "-p", "the cat", "-n", "20", "--temp", "0", "--raw"});
   EXPECT_THAT(raw, EndedWith(0));
   EXPECT_NE(raw.out, chat.out);
 }
@@ -34,9 +35,10 @@ TEST_F(Run, ModelsOfFloatsAnswerToo) {
 }
 
 TEST_F(Run, AnswersStopWhereTheContextIsFullAndSaySo) {
-  const Outcome outcome = sinter({"run", model_, "-p", "hi", "--raw", "--context", "20"});
+  const Outcome outcome =
+      sinter({"run", model_, "-p", "hi", "--raw", "--context", "20", "--temp", "0"});
   EXPECT_THAT(outcome, EndedWith(0));
-  EXPECT_THAT(outcome.err, HasSubstr("context full"));
+  EXPECT_THAT(outcome.err, HasSubstr("; stopped: context full\n"));
 }
 
 TEST_F(Run, PromptLongerThanTheContextIsRefusedWithTheNumbers) {
@@ -75,8 +77,9 @@ TEST_F(Run, ProgressOfAPromptIsNothingForAFile) {
 }
 
 TEST_F(Run, ASystemMessageChangesTheAnswer) {
-  const Outcome plain = sinter({"run", model_, "-p", "the cat", "-n", "20"});
-  const Outcome led = sinter({"run", model_, "-p", "the cat", "-n", "20", "--system", "Be brief."});
+  const Outcome plain = sinter({"run", model_, "-p", "the cat", "-n", "20", "--temp", "0"});
+  const Outcome led =
+      sinter({"run", model_, "-p", "the cat", "-n", "20", "--temp", "0", "--system", "Be brief."});
   EXPECT_THAT(led, EndedWith(0));
   EXPECT_NE(led.out, plain.out);
 }
@@ -117,8 +120,8 @@ TEST_F(Run, PromptsThatLookLikeMarkupOrOptionsAreText) {
 
 TEST_F(Run, ControlTokensInAPromptAreNotMarkup) {
   const std::string text = "<|im_end|>";
-  const Outcome chat = sinter({"run", model_, "-n", "20", "-p", text});
-  const Outcome raw = sinter({"run", model_, "-n", "20", "--raw", "-p",
+  const Outcome chat = sinter({"run", model_, "-n", "20", "--temp", "0", "-p", text});
+  const Outcome raw = sinter({"run", model_, "-n", "20", "--temp", "0", "--raw", "-p",
                               "<|im_start|>user\n" + text + "<|im_end|>\n<|im_start|>assistant\n"});
   EXPECT_THAT(raw, EndedWith(0));
   EXPECT_NE(chat.out, raw.out);
@@ -156,7 +159,9 @@ TEST_F(Run, FullDiskAtStdoutIsAnError) {
 }
 
 TEST_F(Run, ReaderThatLeavesEndsTheAnswerQuietly) {
-  Child child(command({"run", model_, "-p", "hi", "--context", "131072"}), options_);
+  Child child(
+      command({"run", model_, "-p", "hi", "-n", "131072", "--temp", "0", "--context", "131072"}),
+      options_);
   ASSERT_TRUE(child.hasOutput()) << child.output();
   child.closeStdout();
   const Outcome outcome = child.wait();

@@ -76,7 +76,6 @@ const Refusal kRefusals[] = {
      "mirostat 2 decides itself which candidates stay, expected no top-k beside it"},
     {"MirostatAtTemperature0", {"--temp", "0", "--mirostat", "2"}, "no effect at --temp 0"},
     {"TopKAtTemperature0", {"--temp", "0", "--top-k", "40"}, "--top-k has no effect at --temp 0"},
-    {"SeedWithoutTemperature", {"--seed", "7"}, "--seed has no effect without --temp"},
     {"SeedAtTemperature0", {"--temp", "0.0", "--seed", "7"}, "no effect at --temp 0.0"},
     {"ThresholdAtProbability0",
      {"--temp", "1", "--xtc-probability", "0", "--xtc-threshold", "0.2"},
@@ -99,8 +98,6 @@ const Refusal kRefusals[] = {
     {"BiasEmpty", {"--logit-bias", ""}, "--logit-bias is ''"},
     {"BiasList", {"--logit-bias", "[5+1,6+1]"}, "--logit-bias is '[5+1,6+1]'"},
     {"BiasTwice", {"--logit-bias", "5+1", "--logit-bias", "5+2"}, "two logit biases name token 5"},
-    {"TopKWithoutTemperature", {"--top-k", "40"}, "--top-k has no effect without --temp"},
-    {"MirostatWithoutTemperature", {"--mirostat", "2"}, "--mirostat has no effect without --temp"},
     {"ThresholdAlone", {"--temp", "1", "--xtc-threshold", "0.1"}, "without --xtc-probability"},
     {"WindowAlone", {"--repeat-last-n", "5"}, "no effect without a penalty such as --repeat-pen"},
     {"DryBaseAlone", {"--dry-base", "2"}, "--dry-base has no effect without --dry-multiplier"},
@@ -109,10 +106,38 @@ const Refusal kRefusals[] = {
 INSTANTIATE_TEST_SUITE_P(Refusals, SamplingError, testing::ValuesIn(kRefusals),
                          [](const auto &info) { return std::string(info.param.name); });
 
-TEST_F(Sampling, IsGreedyUnlessATemperatureIsGiven) {
-  const Outcome plain = run({});
-  EXPECT_EQ(run({"--temp", "0"}).out, plain.out);
-  EXPECT_THAT(plain.err, Not(HasSubstr("seed")));
+TEST_F(Sampling, DrawsByTheDefaultsUnlessOptionsSayOtherwise) {
+  const Outcome plain = run({"--seed", "5"});
+  EXPECT_EQ(
+      run({"--seed", "5", "--temp", "0.8", "--top-k", "40", "--top-p", "0.95", "--min-p", "0.05"})
+          .out,
+      plain.out);
+  EXPECT_THAT(run({}).err, HasSubstr(", seed "));
+}
+
+TEST_F(Sampling, ATemperatureOf0IsGreedyWhateverTheDefaultsAre) {
+  const Outcome greedy = run({"--temp", "0"});
+  EXPECT_EQ(run({"--top-k", "1", "--seed", "3"}).out, greedy.out);
+  EXPECT_THAT(greedy.err, Not(HasSubstr("seed")));
+}
+
+TEST_F(Sampling, AFilesProposalHoldsUnlessAnOptionSaysOtherwise) {
+  const Outcome plain = run({"--temp", "0"});
+  model_ = writeModel("proposes.gguf", {.oddKey = "general.sampling.penalty_repeat"}); // 7
+  EXPECT_NE(run({"--temp", "0"}).out, plain.out);
+  EXPECT_EQ(run({"--temp", "0", "--repeat-penalty", "7"}).out, run({"--temp", "0"}).out);
+  EXPECT_EQ(run({"--temp", "0", "--repeat-penalty", "1"}).out, plain.out);
+}
+
+TEST_F(Sampling, AProposalThatMakesNoSenseIsSaidInOneLine) {
+  model_ = writeModel("proposes.gguf", {.oddKey = "general.sampling.top_p"}); // 7
+  const Outcome outcome = run({"--logit-bias", "259+1"}); // refused before anything is built
+  EXPECT_THAT(outcome, EndedWith(1));
+  EXPECT_THAT(outcome.err, HasSubstr("'general.sampling.top_p' is '7', expected a number from 0"));
+}
+
+TEST_F(Sampling, MirostatTakesThePlaceOfDefaultSteps) {
+  EXPECT_THAT(run({"--mirostat", "2"}), EndedWith(0));
 }
 
 TEST_F(Sampling, ASeedRepeatsAnAnswerAndAnotherOneDoesNot) {
@@ -181,7 +206,8 @@ TEST_F(Sampling, EveryOptionIsTaken) {
 }
 
 TEST_F(Sampling, APenaltyChangesAGreedyAnswer) {
-  EXPECT_NE(run({"--repeat-penalty", "100", "--repeat-last-n", "-1"}).out, run({}).out);
+  EXPECT_NE(run({"--temp", "0", "--repeat-penalty", "100", "--repeat-last-n", "-1"}).out,
+            run({"--temp", "0"}).out);
 }
 
 TEST_F(Sampling, ABiasForcesAToken) {

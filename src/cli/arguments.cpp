@@ -204,6 +204,8 @@ tl::expected<Arguments, Message> parseArguments(std::span<const char *const> arg
     return readAs<CompileArguments>(*line);
   if (line->command == "quantize")
     return readAs<QuantizeArguments>(*line);
+  if (line->command == "doctor")
+    return DoctorArguments{line->json};
   return DevicesArguments{};
 }
 

@@ -83,9 +83,13 @@ struct QuantizeArguments {
 
 struct DevicesArguments {};
 
+struct DoctorArguments {
+  bool json = false;
+};
+
 using Arguments =
     std::variant<RunArguments, BenchArguments, ExplainArguments, TuneArguments, PerplexityArguments,
-                 CompileArguments, QuantizeArguments, DevicesArguments>;
+                 CompileArguments, QuantizeArguments, DoctorArguments, DevicesArguments>;
 
 // Checks a whole command line, argv[0] included.
 tl::expected<Arguments, Message> parseArguments(std::span<const char *const> argv);

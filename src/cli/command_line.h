@@ -21,6 +21,9 @@ struct CommandLine {
   SamplingTexts sampling;
 };
 
+// What to try first, for `sinter` alone: a few lines.
+extern const char *const kFirstSteps;
+
 // Splits; help, version and unknown options end in a Message.
 tl::expected<CommandLine, Message> splitCommandLine(std::span<const char *const> argv);
 

@@ -18,6 +18,7 @@ Examples:
   sinter run smollm2 -p "Why is the sky blue?"    one answer, to a pipe too
   sinter bench smollm2 --prompt 512 --gen 128 --threads 2 --json
   sinter run smollm2 --device cuda                on a GPU
+  sinter doctor                                   what this machine lacks, and how to mend it
   sinter compile smollm2 --target cuda:sm_90a,cpu -o smollm2.plan
   sinter tune smollm2 --budget 60                 its fastest schedules on this machine
   sinter quantize MODEL --type Q4_K_M -o SMALL.gguf
@@ -216,6 +217,12 @@ void addOthers(CLI::App &app, CommandLine &line) {
                     "write the plans of the other targets where one cannot be compiled, and end "
                     "with 3");
   app.add_subcommand("devices", "list the devices of this machine");
+  CLI::App *doctor = app.add_subcommand("doctor", "check that this machine has what models need");
+  doctor->description(
+      "Checks processor, drivers, compiler, caches, memory, disk and terminal. Each "
+      "line is ok, a\nwarning or a problem, with what to do. Ends with 1 where a "
+      "problem keeps models from running.");
+  doctor->add_flag("--json", line.json, "print one JSON object instead of lines");
   // Handled before the command line is split: sinter-compiler has its own options.
   app.add_subcommand("kernel", "work on one kernel (sinter kernel --help)");
 }
@@ -281,6 +288,13 @@ Message usageError(const CLI::App &app, const std::string &what) {
 }
 
 } // namespace
+
+const char *const kFirstSteps =
+    R"(Sinter runs AI models by compiling them for the processor at hand. To begin:
+  sinter run smollm2    chat with the model that ./demo fetches; a .gguf file's path does as well
+  sinter doctor         check that this machine has what models need
+  sinter --help         list all commands
+)";
 
 tl::expected<CommandLine, Message> splitCommandLine(std::span<const char *const> argv) {
   CommandLine line;

@@ -15,6 +15,7 @@ Result<int> perplexityCommand(const PerplexityArguments &arguments, Interrupts &
 Result<int> compileCommand(const CompileArguments &arguments, Interrupts &interrupts);
 Result<int> quantizeCommand(const QuantizeArguments &arguments, Interrupts &interrupts);
 Result<int> devicesCommand();
+Result<int> doctorCommand(const DoctorArguments &arguments, Interrupts &interrupts);
 
 // Becomes `sinter-compiler kernel ...`: argv[0] of this program is replaced. Returns only when that
 // cannot be started.

@@ -1,10 +1,12 @@
 // sinter: compiles models for the processor at hand and runs them. This file starts the command.
 #include "cli/arguments.h"
+#include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/interrupts.h"
 #include "cli/terminal.h"
 
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <new>
@@ -52,7 +54,7 @@ void sayOutOfMemory() {
 }
 
 void prepareSignals() {
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_handler = sayFileIsGone;
   sigaction(SIGBUS, &action, nullptr);
   // A file size limit and a closed pipe are then errors of the write that meets them.
@@ -87,6 +89,8 @@ Result<int> dispatch(const Arguments &arguments, Interrupts &interrupts) {
     return compileCommand(*compile, interrupts);
   if (const auto *quantize = std::get_if<QuantizeArguments>(&arguments))
     return quantizeCommand(*quantize, interrupts);
+  if (const auto *doctor = std::get_if<DoctorArguments>(&arguments))
+    return doctorCommand(*doctor, interrupts);
   return devicesCommand();
 }
 
@@ -98,6 +102,10 @@ int main(int argc, char **argv) {
   if (argc > 1 && std::strcmp(argv[1], "kernel") == 0)
     return report(kernelCommand(argv));
   prepareSignals();
+  if (argc < 2) {
+    std::fputs(kFirstSteps, stderr);
+    return kExitUsage;
+  }
   const auto arguments = parseArguments({argv, static_cast<size_t>(argc)});
   if (!arguments) {
     const Message &message = arguments.error();

@@ -111,15 +111,32 @@ TEST_F(Usage, HelpNamesEveryCommandAndEveryExitCode) {
   const Outcome outcome = sinter({"--help"});
   EXPECT_THAT(outcome, EndedWith(0));
   EXPECT_THAT(outcome.err, IsEmpty());
-  for (const char *word :
-       {"run", "bench", "explain", "perplexity", "quantize", "devices", "kernel", "smollm2",
-        "Exit codes", "\n  0 ", "\n  1 ", "\n  2 ", "\n  3 ", "\n  130 ", "SINTER_COMPILER",
-        "SINTER_COMPILE_SECONDS", "XDG_CACHE_HOME", "XDG_STATE_HOME", "141"})
+  for (const char *word : {"run",
+                           "bench",
+                           "explain",
+                           "perplexity",
+                           "quantize",
+                           "devices",
+                           "doctor",
+                           "kernel",
+                           "smollm2",
+                           "Exit codes",
+                           "\n  0 ",
+                           "\n  1 ",
+                           "\n  2 ",
+                           "\n  3 ",
+                           "\n  130 ",
+                           "SINTER_COMPILER",
+                           "SINTER_COMPILE_SECONDS",
+                           "XDG_CACHE_HOME",
+                           "XDG_STATE_HOME",
+                           "141"})
     EXPECT_THAT(outcome.out, HasSubstr(word));
 }
 
 TEST_F(Usage, HelpOfACommandShowsItsOptionsAndFitsATerminal) {
-  for (const char *command : {"run", "bench", "explain", "perplexity", "quantize", "devices"}) {
+  for (const char *command :
+       {"run", "bench", "explain", "perplexity", "quantize", "devices", "doctor"}) {
     const Outcome outcome = sinter({command, "--help"});
     EXPECT_THAT(outcome, EndedWith(0));
     EXPECT_THAT(outcome.out, HasSubstr("Usage: sinter " + std::string(command) + " "));

@@ -2,12 +2,14 @@
 #include "cli/open_model.h"
 
 #include "base/nearest.h"
+#include "base/system_error.h"
 #include "cli/plan_store.h"
 #include "cli/terminal.h"
 #include "format/known_names.h"
 #include "runtime/plan_cache.h"
 #include "runtime/weight_cache.h"
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <unistd.h>
@@ -67,8 +69,12 @@ std::string hintFor(const std::string &model) {
 } // namespace
 
 Result<std::string> modelPath(const std::string &model) {
-  if (model != kKnownModel)
+  if (model != kKnownModel) {
+    const int error = access(model.c_str(), F_OK) == 0 ? 0 : errno;
+    if (error)
+      return systemFailed("cannot open '" + model + "'" + hintFor(model), error);
     return model;
+  }
   SINTER_ASSIGN(const std::string cache, cacheHome());
   const std::string path = cache + "/sinter/models/" + kKnownModel + ".gguf";
   if (access(path.c_str(), F_OK) != 0)
@@ -79,10 +85,7 @@ Result<std::string> modelPath(const std::string &model) {
 
 Result<ModelFile> openModelFile(const std::string &model) {
   SINTER_ASSIGN(const std::string path, modelPath(model));
-  auto opened = ModelFile::open(path);
-  if (!opened && opened.error().code == Code::NotFound)
-    return fail(Code::NotFound, opened.error().message + hintFor(path), opened.error().byteOffset);
-  SINTER_ASSIGN(ModelFile file, std::move(opened));
+  SINTER_ASSIGN(ModelFile file, ModelFile::open(path));
   if (const std::string unknown = findUnknownNames(file.gguf()).text(); !unknown.empty())
     sayOnStderr("'" + path + "' holds what is not known here and goes unused: " + unknown);
   return file;

@@ -8,7 +8,7 @@
 namespace sinter::cli {
 
 // The file that MODEL names. NotFound, with what to do, where `smollm2` was not fetched yet or
-// there is no place for it.
+// there is no place for it; with the nearest name, where there is no such file.
 Result<std::string> modelPath(const std::string &model);
 
 struct OpenedModel {

@@ -161,6 +161,8 @@ TEST_F(Usage, AMistypedModelSuggestsTheNearestFile) {
   EXPECT_THAT(sinter({"run", path("tinny.gguf"), "-p", "hi"}),
               FailedSaying("(did you mean '" + model_ + "'?)"));
   EXPECT_THAT(sinter({"run", "tiny", "-p", "hi"}), FailedSaying("(did you mean 'tiny.gguf'?)"));
+  EXPECT_THAT(sinter({"quantize", "smolm2", "--type", "Q8_0", "-o", "out.gguf"}),
+              FailedSaying("(did you mean 'smollm2'?)"));
   EXPECT_THAT(sinter({"run", "elsewhere", "-p", "hi"}), FailedSaying("No such file or directory"));
 }
 

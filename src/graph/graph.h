@@ -1,6 +1,7 @@
 // The graph dialect in C++: operations and symbolic extents; graph.td is the source of truth.
 #pragma once
 
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/TensorEncoding.h"
 #include "tile/tile.h"
 

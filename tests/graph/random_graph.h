@@ -556,10 +556,14 @@ private:
          query.type() + ", " + table.type() + " -> " + query.type());
     line(keyPool.name + " = graph.state \"keys" + tag + "\" : " + keyPool.type());
     line(valuePool.name + " = graph.state \"values" + tag + "\" : " + valuePool.type());
-    line("%a" + tag + ", %b" + tag + " = graph.kv_append " + keys.name + ", " + vals.name + " at " +
-         s.name + " into " + keyPool.name + ", " + valuePool.name + " : " + keys.type() + ", " +
-         vals.type() + ", " + s.type() + " into " + keyPool.type() + ", " + valuePool.type() +
-         " -> " + keyPool.type() + ", " + valuePool.type());
+    auto append = [&](const char *result, const char *part, const Operand &rows,
+                      const Operand &pool) {
+      line(result + tag + " = graph.kv_append " + part + " " + rows.name + " at " + s.name +
+           " into " + pool.name + " : " + rows.type() + ", " + s.type() + " into " + pool.type() +
+           " -> " + pool.type());
+    };
+    append("%a", "keys", keys, keyPool);
+    append("%b", "values", vals, valuePool);
     const Operand out = define(query.shape, "f32", 1, false);
     line(out.name + " = graph.paged_attention " + turned + ", %a" + tag + ", %b" + tag + ", " +
          p.name + ", " + pages.name + ", " + lengths.name + ", " + tiles.name + " scale 0.5 : " +

@@ -80,14 +80,14 @@ sinter_compiler_layer(tile DEPS layout)
 sinter_compiler_layer(sched DEPS tile)
 add_dependencies(sinter_sched sinter_sched_tablegen)
 # Its base class is laid out by NDEBUG (llvm::ScheduleDAG), as LLVM's libraries were built.
-set_source_files_properties(${CMAKE_SOURCE_DIR}/src/target/cpu/kept_order.cpp PROPERTIES
+set_source_files_properties(${CMAKE_SOURCE_DIR}/src/targets/cpu/emission/kept_order.cpp PROPERTIES
   COMPILE_DEFINITIONS NDEBUG SKIP_PRECOMPILE_HEADERS ON)
-sinter_compiler_layer(target DEPS sched LIBS ${SINTER_LLD_ELF} ${SINTER_LLD_COMMON} ${SINTER_ZLIB} ${SINTER_ZSTD})
+sinter_compiler_layer(targets DEPS sched LIBS ${SINTER_LLD_ELF} ${SINTER_LLD_COMMON} ${SINTER_ZLIB} ${SINTER_ZSTD})
 sinter_compiler_layer(kernels DEPS tile)
 sinter_compiler_layer(graph DEPS tile)
 add_dependencies(sinter_graph sinter_graph_tablegen)
 sinter_compiler_layer(models DEPS format graph plan)
-sinter_compiler_layer(engine DEPS format graph models kernels target plan)
+sinter_compiler_layer(engine DEPS format graph models kernels targets plan)
 sinter_compiler_layer(compiler DEPS engine hal)
 target_compile_definitions(sinter_compiler PRIVATE SINTER_INCLUDE_DIR="${CMAKE_SOURCE_DIR}/include")
 sinter_program(sinter-compiler MAIN src/compiler/main.cpp DEPS compiler)

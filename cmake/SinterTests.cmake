@@ -46,8 +46,8 @@ foreach(layer base numeric layout format hal plan runtime llm cli)
   sinter_tests_pch(base ${layer} test_pch.h)
 endforeach()
 if(SINTER_COMPILER)
-  sinter_tests(target sinter_kernels sinter_hal) # conformance: registered kernels, loaded as the cpu driver does
-  foreach(layer tile sched target kernels graph models engine)
+  sinter_tests(targets sinter_kernels sinter_hal) # conformance: registered kernels, loaded as the cpu driver does
+  foreach(layer tile sched targets kernels graph models engine)
     if(NOT TARGET ${layer}_tests)
       sinter_tests(${layer})
     endif()

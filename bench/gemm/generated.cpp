@@ -2,8 +2,8 @@
 #include "generated.h"
 
 #include "compiler/kernel_launch.h"
-#include "target/registry.h"
-#include "tile/front.h"
+#include "targets/registry.h"
+#include "tile/front/front.h"
 
 #include <cstring>
 
@@ -74,9 +74,9 @@ Result<GeneratedProduct> GeneratedProduct::create(hal::Device &device, const ker
   });
   if (!source.ok())
     return fail(Code::InvalidArgument, source.diagnosticText());
-  SINTER_ASSIGN(const std::unique_ptr<target::Target> target, target::findTarget("host"));
-  SINTER_ASSIGN(const target::CompiledModule code,
-                target::compileKernels(*target, source.module()));
+  SINTER_ASSIGN(const std::unique_ptr<targets::Target> target, targets::findTarget("host"));
+  SINTER_ASSIGN(const targets::CompiledModule code,
+                targets::compileKernels(*target, source.module()));
   tile::KernelOp kernel = *source.module().getOps<tile::KernelOp>().begin();
   compiler::ArgumentRequest request;
   request.shapes["a"] = {m, k};

@@ -3,11 +3,11 @@
 
 #include "engine/elements.h"
 #include "engine/weights.h"
-#include "numeric/block_format.h"
-#include "numeric/dot_packing.h"
+#include "numeric/formats/block_format.h"
+#include "numeric/formats/dot_packing.h"
 #include "numeric/half.h"
 #include "runtime/packer.h"
-#include "tile/front.h"
+#include "tile/front/front.h"
 
 #include <cmath>
 #include <cstring>

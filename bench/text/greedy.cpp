@@ -21,7 +21,7 @@
 #include "hal/cuda/cuda_driver.h"
 #include "hal/vulkan/vulkan_driver.h"
 #include "llm/model.h"
-#include "llm/sampler.h"
+#include "llm/sampler/sampler.h"
 #include "plan/file.h"
 #include "row_bits.h"
 

@@ -1,6 +1,6 @@
 // Time to choose one token, by setting and size of vocabulary; each beside sorting the whole row,
 // which is what a plain sampler does.
-#include "llm/sampler.h"
+#include "llm/sampler/sampler.h"
 
 #include <algorithm>
 #include <chrono>

@@ -2,7 +2,7 @@
 #include "cli/answer.h"
 
 #include "cli/terminal.h"
-#include "llm/detokenizer.h"
+#include "llm/tokenizer/detokenizer.h"
 
 #include <chrono>
 #include <optional>

@@ -4,7 +4,7 @@
 #include "base/status.h"
 #include "cli/exit_codes.h"
 #include "cli/open_device.h"
-#include "cli/quantize_scheme.h"
+#include "cli/quantize/scheme.h"
 #include "cli/sampling_options.h"
 #include "numeric/precision.h"
 

@@ -1,7 +1,7 @@
 // Prompts for measuring, which need no text.
 #pragma once
 
-#include "llm/tokenizer.h"
+#include "llm/tokenizer/tokenizer.h"
 
 #include <vector>
 

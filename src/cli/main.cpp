@@ -1,7 +1,7 @@
 // sinter: compiles models for the processor at hand and runs them. This file starts the command.
 #include "cli/arguments.h"
 #include "cli/command_line.h"
-#include "cli/commands.h"
+#include "cli/commands/commands.h"
 #include "cli/interrupts.h"
 #include "cli/terminal.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/mapped_file.h"
 #include "base/output_file.h"
-#include "cli/machine_tunings.h"
+#include "cli/tune/machine_tunings.h"
 #include "cli/terminal.h"
 #include "plan/contract.h"
 #include "plan/file.h"

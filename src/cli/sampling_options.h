@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/exit_codes.h"
-#include "llm/sampler_settings.h"
+#include "llm/sampler/settings.h"
 
 #include <map>
 #include <optional>

@@ -2,7 +2,7 @@
 // with limits of time, memory and file size, since both run someone's code.
 #pragma once
 
-#include "tile/front.h"
+#include "tile/front/front.h"
 
 #include <string>
 

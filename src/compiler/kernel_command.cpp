@@ -12,7 +12,7 @@
 #include "compiler/vendor_tools.h"
 #include "hal/cpu/cpu_driver.h"
 #include "hal/cuda/cuda_driver.h"
-#include "target/registry.h"
+#include "targets/registry.h"
 #include "llvm/Support/FileSystem.h"
 
 using namespace mlir;
@@ -24,7 +24,7 @@ namespace {
 struct Session {
   hal::DriverRegistry registry;
   std::unique_ptr<hal::Device> device;
-  std::unique_ptr<target::Target> target;
+  std::unique_ptr<targets::Target> target;
   std::optional<tile::KernelModule> source;
 };
 } // namespace
@@ -51,7 +51,7 @@ static Result<void> open(const KernelOptions &options, bool needsDevice, Session
     target = session.device && session.device->info().driver != "cpu"
                  ? session.device->info().target
                  : "host";
-  SINTER_ASSIGN(session.target, target::findTarget(target));
+  SINTER_ASSIGN(session.target, targets::findTarget(target));
   SINTER_ASSIGN(session.source,
                 loadKernels(options.source, options.settings, session.target->name()));
   if (needsDevice || !options.kernel.empty())
@@ -71,7 +71,7 @@ static LogicalResult showWarning(Diagnostic &diagnostic) {
 
 static constexpr StringRef kMachineStage = "sass"; // of cuda targets, by NVIDIA's own tools
 
-static std::vector<std::string> stagesOf(const target::Target &target) {
+static std::vector<std::string> stagesOf(const targets::Target &target) {
   std::vector<std::string> stages = target.stageNames();
   if (StringRef(target.name()).starts_with("cuda:"))
     stages.push_back(kMachineStage.str());
@@ -79,8 +79,8 @@ static std::vector<std::string> stagesOf(const target::Target &target) {
 }
 
 static Result<std::string> machineStage(const KernelOptions &options, Session &session) {
-  SINTER_ASSIGN(target::CompiledModule code,
-                target::compileKernels(*session.target, session.source->module()));
+  SINTER_ASSIGN(targets::CompiledModule code,
+                targets::compileKernels(*session.target, session.source->module()));
   auto text = machineInstructions(session.target->name().substr(strlen("cuda:")), code.code,
                                   options.deviceFlags);
   if (!text)
@@ -89,7 +89,7 @@ static Result<std::string> machineStage(const KernelOptions &options, Session &s
 }
 
 // `stages` holds those of the target's own passes.
-static Result<std::string> stageText(StringRef stage, const target::Stages &stages,
+static Result<std::string> stageText(StringRef stage, const targets::Stages &stages,
                                      const KernelOptions &options, Session &session) {
   if (stage == "tile")
     return session.source->text();
@@ -108,7 +108,7 @@ static Result<void> printStages(const KernelOptions &options, Session &session) 
       return fail(Code::InvalidArgument, "found stage '" + stage.str() + "', expected tile, " +
                                              llvm::join(ArrayRef(known).drop_back(), ", ") +
                                              " or " + known.back());
-  target::Stages stages;
+  targets::Stages stages;
   ScopedDiagnosticHandler warnings(session.source->module().getContext(), showWarning);
   if (llvm::any_of(wanted,
                    [](StringRef stage) { return stage != "tile" && stage != kMachineStage; }))
@@ -158,8 +158,8 @@ static Result<void> emitKernel(const KernelOptions &options, Session &session) {
   SINTER_TRY(printStages(options, session));
   if (!options.resources)
     return {};
-  SINTER_ASSIGN(target::CompiledModule code,
-                target::compileKernels(*session.target, session.source->module()));
+  SINTER_ASSIGN(targets::CompiledModule code,
+                targets::compileKernels(*session.target, session.source->module()));
   std::vector<hal::KernelSpec> kernels;
   llvm::transform(code.kernels, std::back_inserter(kernels), specOf);
   return printResources(*session.target, code.code, kernels, options.deviceFlags, nullptr);

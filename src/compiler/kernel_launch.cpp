@@ -4,8 +4,8 @@
 #include "base/checked.h"
 #include "compiler/kernel_defaults.h"
 #include "compiler/kernel_launch.h"
-#include "numeric/block_format.h"
-#include "numeric/dot_packing.h"
+#include "numeric/formats/block_format.h"
+#include "numeric/formats/dot_packing.h"
 #include <bit>
 #include <numeric>
 #include <random>
@@ -282,7 +282,7 @@ static Result<hal::ViewPlace> placeOf(tile::ViewType view, const KernelArgument 
                         unit.bytes};
 }
 
-hal::KernelSpec specOf(const target::EmittedKernel &kernel) {
+hal::KernelSpec specOf(const targets::EmittedKernel &kernel) {
   return {kernel.symbol,
           static_cast<uint32_t>(kernel.bufferCount),
           static_cast<uint32_t>(kernel.scalarCount),
@@ -292,10 +292,10 @@ hal::KernelSpec specOf(const target::EmittedKernel &kernel) {
           kernel.overlaps};
 }
 
-Result<hal::KernelCase> makeCase(const target::CompiledModule &code, const std::string &target,
+Result<hal::KernelCase> makeCase(const targets::CompiledModule &code, const std::string &target,
                                  size_t index, hal::Grid grid, uint64_t seed,
                                  const std::vector<KernelArgument> &arguments) {
-  const target::EmittedKernel &facts = code.kernels[index];
+  const targets::EmittedKernel &facts = code.kernels[index];
   hal::KernelCase kernel;
   kernel.label = facts.symbol;
   kernel.target = target;

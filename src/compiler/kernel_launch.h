@@ -4,8 +4,8 @@
 
 #include "compiler/kernel_options.h"
 #include "hal/kernel_case.h"
-#include "target/target.h"
-#include "tile/interpreter.h"
+#include "targets/target.h"
+#include "tile/interpreter/interpreter.h"
 #include <string>
 #include <vector>
 
@@ -32,11 +32,11 @@ Result<std::vector<KernelArgument>> makeArguments(tile::KernelOp kernel,
 Result<hal::Grid> evaluateGrid(tile::KernelOp kernel, const std::vector<KernelArgument> &arguments);
 
 // What a device is told of a kernel.
-hal::KernelSpec specOf(const target::EmittedKernel &kernel);
+hal::KernelSpec specOf(const targets::EmittedKernel &kernel);
 
 // The launch of kernel `index` of `code` with these arguments, which are filled from `seed` again
 // wherever it runs.
-Result<hal::KernelCase> makeCase(const target::CompiledModule &code, const std::string &target,
+Result<hal::KernelCase> makeCase(const targets::CompiledModule &code, const std::string &target,
                                  size_t index, hal::Grid grid, uint64_t seed,
                                  const std::vector<KernelArgument> &arguments);
 

@@ -3,20 +3,20 @@
 
 #include "compiler/kernel_pack.h"
 #include "compiler/kernel_source.h"
-#include "target/registry.h"
+#include "targets/registry.h"
 #include "llvm/Support/FileSystem.h"
 
 using namespace mlir;
 
 namespace sinter::compiler {
 
-Result<PreparedCase> prepareCase(const KernelOptions &options, const target::Target &target,
+Result<PreparedCase> prepareCase(const KernelOptions &options, const targets::Target &target,
                                  tile::KernelModule &source, CaseKind kind) {
   SINTER_TRY(keepKernel(source, options.source, options.kernel));
   tile::KernelOp kernel = *source.module().getOps<tile::KernelOp>().begin();
   SINTER_ASSIGN(std::vector<KernelArgument> arguments, makeArguments(kernel, options.request));
   SINTER_ASSIGN(hal::Grid grid, evaluateGrid(kernel, arguments));
-  SINTER_ASSIGN(target::CompiledModule code, target::compileKernels(target, source.module()));
+  SINTER_ASSIGN(targets::CompiledModule code, targets::compileKernels(target, source.module()));
   SINTER_ASSIGN(hal::KernelCase launch,
                 makeCase(code, target.name(), 0, grid, options.request.seed, arguments));
   PreparedCase prepared{std::move(launch), 0};
@@ -69,7 +69,7 @@ static Result<KernelOptions> parseLine(StringRef line) {
   return options;
 }
 
-static Result<hal::KernelCase> caseOf(StringRef line, const target::Target &target) {
+static Result<hal::KernelCase> caseOf(StringRef line, const targets::Target &target) {
   SINTER_ASSIGN(KernelOptions options, parseLine(line));
   SINTER_TRY(readValues(options));
   SINTER_ASSIGN(tile::KernelModule source,
@@ -95,7 +95,7 @@ static Result<void> writeFile(const std::string &path, ArrayRef<uint8_t> bytes) 
 }
 
 Result<void> packKernels(const KernelOptions &options) {
-  SINTER_ASSIGN(std::unique_ptr<target::Target> target, target::findTarget(options.target));
+  SINTER_ASSIGN(std::unique_ptr<targets::Target> target, targets::findTarget(options.target));
   SINTER_ASSIGN(const std::string text, readSource(options.source));
   std::vector<hal::KernelCase> cases;
   SmallVector<StringRef> lines;

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "compiler/kernel_launch.h"
-#include "target/target.h"
-#include "tile/front.h"
+#include "targets/target.h"
+#include "tile/front/front.h"
 
 namespace sinter::compiler {
 
@@ -16,7 +16,7 @@ struct PreparedCase {
 
 // Compiles the source's kernel that the options name and makes its arguments up; leaves that kernel
 // alone in `source`. Errors are keepKernel()'s; InvalidArgument: the arguments do not fit it.
-Result<PreparedCase> prepareCase(const KernelOptions &options, const target::Target &target,
+Result<PreparedCase> prepareCase(const KernelOptions &options, const targets::Target &target,
                                  tile::KernelModule &source, CaseKind kind);
 
 // Writes the bundle of the list options.source to options.output. A line is

@@ -4,7 +4,7 @@
 #include "compiler/kernel_resources.h"
 #include "compiler/vendor_tools.h"
 #include "hal/cuda/cuda_driver.h"
-#include "target/nvidia/facts.h"
+#include "targets/nvidia/facts.h"
 
 using namespace mlir;
 
@@ -15,9 +15,9 @@ static void printKernel(StringRef architecture, const hal::KernelSpec &spec, int
   int64_t shared = staticShared + static_cast<int64_t>(spec.sharedBytes);
   llvm::outs() << spec.symbol << ": " << spec.threads << " threads of " << registers
                << " registers, " << spills << ", " << shared << " bytes of shared memory";
-  if (const auto *facts = target::nvidia::findFacts({architecture.data(), architecture.size()})) {
+  if (const auto *facts = targets::nvidia::findFacts({architecture.data(), architecture.size()})) {
     int64_t blocks =
-        target::nvidia::blocksPerMultiprocessor(*facts, spec.threads, registers, shared);
+        targets::nvidia::blocksPerMultiprocessor(*facts, spec.threads, registers, shared);
     llvm::outs() << "; " << blocks << " blocks a multiprocessor, "
                  << blocks * spec.threads * 100 / facts->residentThreads << " % of its threads";
   }
@@ -51,7 +51,7 @@ static void printReport(StringRef report, StringRef architecture,
   }
 }
 
-static Result<void> printByDriver(hal::Device &device, const target::Target &target,
+static Result<void> printByDriver(hal::Device &device, const targets::Target &target,
                                   StringRef architecture, const std::vector<uint8_t> &code,
                                   std::span<const hal::KernelSpec> kernels) {
   SINTER_ASSIGN(auto module, device.loadModule(target.name(), code));
@@ -65,7 +65,7 @@ static Result<void> printByDriver(hal::Device &device, const target::Target &tar
   return {};
 }
 
-Result<void> printResources(const target::Target &target, const std::vector<uint8_t> &code,
+Result<void> printResources(const targets::Target &target, const std::vector<uint8_t> &code,
                             std::span<const hal::KernelSpec> kernels, const std::string &flags,
                             hal::Device *device) {
   std::string name = target.name();

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "hal/hal.h"
-#include "target/target.h"
+#include "targets/target.h"
 
 namespace sinter::compiler {
 
@@ -10,7 +10,7 @@ namespace sinter::compiler {
 // PATH, called with `flags` (separated by spaces), else from the driver of `device` where that is
 // given, which was told its flags before, else a sentence that says what is missing.
 // InvalidArgument: ptxas refuses the code or the flags.
-Result<void> printResources(const target::Target &target, const std::vector<uint8_t> &code,
+Result<void> printResources(const targets::Target &target, const std::vector<uint8_t> &code,
                             std::span<const hal::KernelSpec> kernels, const std::string &flags,
                             hal::Device *device);
 

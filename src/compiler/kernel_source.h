@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/registry.h"
-#include "tile/front.h"
+#include "tile/front/front.h"
 
 namespace sinter::compiler {
 

@@ -3,7 +3,7 @@
 
 #include "base/check.h"
 #include "engine/elements.h"
-#include "numeric/dot_packing.h"
+#include "numeric/formats/dot_packing.h"
 
 namespace sinter::engine {
 

@@ -1,8 +1,8 @@
 // Element types of the graph as memory and as kernel parameters.
 #pragma once
 
-#include "numeric/activation_format.h"
-#include "numeric/block_format.h"
+#include "numeric/formats/activation_format.h"
+#include "numeric/formats/block_format.h"
 #include "sinter/kernel.h"
 #include "tile/tile.h"
 

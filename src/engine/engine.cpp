@@ -9,11 +9,11 @@
 #include "engine/weights.h"
 #include "graph/rewrite/passes.h"
 #include "models/decoder.h"
-#include "numeric/dot_packing.h"
+#include "numeric/formats/dot_packing.h"
 #include "plan/contract.h"
 #include "plan/normal_form.h"
 #include "plan/validate.h"
-#include "target/registry.h"
+#include "targets/registry.h"
 
 #include <thread>
 
@@ -98,7 +98,7 @@ static bool roundsRows(mlir::ModuleOp module) {
 }
 
 static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options,
-                                     const target::Target &target, mlir::MLIRContext &context,
+                                     const targets::Target &target, mlir::MLIRContext &context,
                                      KernelSet &kernels) {
   const Activations activations = *findActivations(options.activations);
   const ProductRules rules{programsOf(target.name()), activations, target.rowElements(),
@@ -149,7 +149,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
 namespace {
 // A plan without code, and the kernels that it launches.
 struct Lowered {
-  std::unique_ptr<target::Target> target;
+  std::unique_ptr<targets::Target> target;
   std::unique_ptr<mlir::MLIRContext> context;
   std::unique_ptr<KernelSet> kernels;
   plan::Plan plan;
@@ -162,7 +162,7 @@ static Result<Lowered> lowerFile(const GgufFile &file, const EngineOptions &opti
   SINTER_TRY(checkOptions(options));
   SINTER_TRY(file.checkWhole());
   Lowered lowered;
-  SINTER_ASSIGN(lowered.target, target::findTarget(options.target));
+  SINTER_ASSIGN(lowered.target, targets::findTarget(options.target));
   lowered.context = std::make_unique<mlir::MLIRContext>(mlir::MLIRContext::Threading::DISABLED);
   graph::loadDialects(*lowered.context);
   lowered.kernels = std::make_unique<KernelSet>(*lowered.context, lowered.target.get());

@@ -9,7 +9,7 @@
 #include "kernels/gemm.h"
 #include "kernels/rows.h"
 #include "kernels/tokens.h"
-#include "numeric/activation_format.h"
+#include "numeric/formats/activation_format.h"
 #include "numeric/precision.h"
 
 namespace sinter::engine {
@@ -17,7 +17,7 @@ namespace sinter::engine {
 // How many rows a program of a launch holds. On threads One is for generated rows, however many.
 // Few differs from Many only for products of tasks with scalars.
 enum class RowBucket { Many, Few, One };
-// Most rows of Few: as many as read packed weights as they lie (target/cpu: CpuSchedule).
+// Most rows of Few: as many as read packed weights as they lie (targets/cpu: CpuSchedule).
 inline constexpr int64_t kFewRows = 8;
 
 // What one program is: a task that a core goes through, or a block of threads.
@@ -31,11 +31,11 @@ Programs programsOf(std::string_view target);
 struct ProductRules {
   Programs programs = Programs::Tasks;
   Activations activations = Activations::Fastest;
-  // Activations that share a scale, at most (target::Target::rowElements).
+  // Activations that share a scale, at most (targets::Target::rowElements).
   int64_t scaleLength = 256;
 
   // Rows of prompts meet weights of blocks as bf16, not as blocks
-  // (target::Target::decodesToBfloat).
+  // (targets::Target::decodesToBfloat).
   bool bfloatRows = false;
 };
 
@@ -87,7 +87,7 @@ inline constexpr int64_t kSpanKeys = 256;
 // whether its spans are summed up together or apart.
 kernels::Attention spanned(kernels::Attention p);
 // Positions of a page of the KV state, for programs that share so many bytes (0: tasks) and whose
-// products from rings have so many rows (0: none; target::Target).
+// products from rings have so many rows (0: none; targets::Target).
 int64_t choosePageRows(int64_t sharedBytes, int64_t chainRows);
 // The query rows of a block of many, with `groupHeads` query heads each: as many as fill
 // `chainRows`.

@@ -59,7 +59,7 @@ Result<const KernelSet::Source *> KernelSet::sourceOf(std::string_view name, Blo
     ofTarget = target_->decisions(kernelOf(*module));
   Source source{"", {std::move(blocks), rules.blocks, std::move(ofTarget)}};
   if (!source.space.empty()) {
-    const std::string text = target_ ? target_->name() : "", form = target::printed(*module);
+    const std::string text = target_ ? target_->name() : "", form = targets::printed(*module);
     auto bytes = [](const std::string &s) {
       return std::span(reinterpret_cast<const uint8_t *>(s.data()), s.size());
     };
@@ -146,8 +146,8 @@ std::vector<std::pair<std::string, int64_t>> numbersOf(mlir::DictionaryAttr sche
 } // namespace
 
 // Compiles a kernel in a context of its own, so that several run side by side.
-Result<target::CompiledModule> KernelSet::compileOne(plan::KernelId id,
-                                                     const target::Target &target,
+Result<targets::CompiledModule> KernelSet::compileOne(plan::KernelId id,
+                                                     const targets::Target &target,
                                                      CommonSymbol common,
                                                      std::mutex &building) const {
   const Instance &instance = instances_[id.index];
@@ -192,13 +192,13 @@ static Arithmetic arithmeticOf(tile::KernelOp kernel) {
 
 // Kernels are taken one by one, so that unequal ones even out and none waits for another's context
 // to grow (Q3_K_M of Llama-3.2-1B's shape on two threads: 4.9 s; 6.0 in six shares).
-Result<std::vector<target::CompiledModule>> KernelSet::compileAll(const target::Target &target,
+Result<std::vector<targets::CompiledModule>> KernelSet::compileAll(const targets::Target &target,
                                                                   CommonSymbol common,
                                                                   uint32_t threads,
                                                                   const Progress &progress) const {
   const auto count = static_cast<uint32_t>(instances_.size());
-  std::vector<Result<target::CompiledModule>> code(
-      count, Result<target::CompiledModule>(fail(Code::Cancelled, "not compiled")));
+  std::vector<Result<targets::CompiledModule>> code(
+      count, Result<targets::CompiledModule>(fail(Code::Cancelled, "not compiled")));
   std::atomic<uint32_t> next = 0, done = 0;
   std::mutex building;
   auto work = [&](auto report) {
@@ -215,19 +215,19 @@ Result<std::vector<target::CompiledModule>> KernelSet::compileAll(const target::
   for (std::thread &worker : workers)
     worker.join();
   progress("compiling kernels", count, count);
-  std::vector<target::CompiledModule> modules;
+  std::vector<targets::CompiledModule> modules;
   for (uint32_t i = 0; i < count; ++i) {
     if (!code[i] && !instances_[i].schedule.byRules())
       return fail(Code::InvalidArgument, "kernel " + instances_[i].key + " with schedule " +
                                              instances_[i].schedule.text() + ": " +
                                              code[i].error().message);
-    SINTER_ASSIGN(target::CompiledModule module, std::move(code[i]));
+    SINTER_ASSIGN(targets::CompiledModule module, std::move(code[i]));
     modules.push_back(std::move(module));
   }
   return modules;
 }
 
-plan::Kernel KernelSet::planned(plan::KernelId id, const target::EmittedKernel &emitted) const {
+plan::Kernel KernelSet::planned(plan::KernelId id, const targets::EmittedKernel &emitted) const {
   const Instance &instance = instances_[id.index];
   return plan::Kernel{instance.name,
                       plan::ModuleId{0},
@@ -246,9 +246,9 @@ plan::Kernel KernelSet::planned(plan::KernelId id, const target::EmittedKernel &
                       instance.form.slots};
 }
 
-Result<void> KernelSet::compile(const target::Target &target, uint32_t threads, plan::Plan &plan,
+Result<void> KernelSet::compile(const targets::Target &target, uint32_t threads, plan::Plan &plan,
                                 const Progress &progress) const {
-  SINTER_ASSIGN(std::vector<target::CompiledModule> modules,
+  SINTER_ASSIGN(std::vector<targets::CompiledModule> modules,
                 compileAll(target, {}, threads, progress));
   std::vector<std::vector<uint8_t>> objects;
   for (uint32_t i = 0; i < modules.size(); ++i) {
@@ -260,9 +260,9 @@ Result<void> KernelSet::compile(const target::Target &target, uint32_t threads, 
   return {};
 }
 
-static Result<std::string> digestOf(const target::CompiledModule &module,
+static Result<std::string> digestOf(const targets::CompiledModule &module,
                                     const std::string &target) {
-  const target::EmittedKernel &kernel = module.kernels.front();
+  const targets::EmittedKernel &kernel = module.kernels.front();
   std::string needs = target;
   for (int64_t need : {kernel.bufferCount, kernel.scalarCount, kernel.scratchBytes, kernel.threads,
                        kernel.sharedBytes, int64_t(kernel.overlaps)})
@@ -272,12 +272,12 @@ static Result<std::string> digestOf(const target::CompiledModule &module,
   return digest.hex().substr(0, kContentDigits);
 }
 
-Result<std::vector<std::string>> KernelSet::digests(const target::Target &target, uint32_t threads,
+Result<std::vector<std::string>> KernelSet::digests(const targets::Target &target, uint32_t threads,
                                                     const Progress &progress) const {
-  SINTER_ASSIGN(const std::vector<target::CompiledModule> modules,
+  SINTER_ASSIGN(const std::vector<targets::CompiledModule> modules,
                 compileAll(target, "kernel", threads, progress));
   std::vector<std::string> digests;
-  for (const target::CompiledModule &module : modules) {
+  for (const targets::CompiledModule &module : modules) {
     SINTER_ASSIGN(std::string digest, digestOf(module, target.name()));
     digests.push_back(std::move(digest));
   }

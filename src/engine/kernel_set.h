@@ -5,7 +5,7 @@
 #include "engine/launch.h"
 #include "engine/schedule_space.h"
 #include "plan/plan.h"
-#include "tile/front.h"
+#include "tile/front/front.h"
 #include "tile/tile.h"
 
 #include <functional>
@@ -27,7 +27,7 @@ public:
   using Build = std::function<void(kernel::KernelBuilder &)>;
 
   // `context` and `target`, whose decisions are offered to tuning, must outlive this object.
-  explicit KernelSet(mlir::MLIRContext &context, const target::Target *target = nullptr)
+  explicit KernelSet(mlir::MLIRContext &context, const targets::Target *target = nullptr)
       : context_(context), target_(target) {}
 
   // Schedules of kernels that are added from now on; of others the rules'.
@@ -60,12 +60,12 @@ public:
   // Native code of all kernels, as modules and kernels of `plan` under their ids. Unsupported: a
   // kernel has no form on the target; the message has the target's own words. InvalidArgument: it
   // has none with the schedule that tuning has for it.
-  Result<void> compile(const target::Target &target, uint32_t threads, plan::Plan &plan,
+  Result<void> compile(const targets::Target &target, uint32_t threads, plan::Plan &plan,
                        const Progress &progress) const;
 
   // A digest of each kernel's code and needs on the target, whatever its name and number in the
   // plan. Errors as of compile().
-  Result<std::vector<std::string>> digests(const target::Target &target, uint32_t threads,
+  Result<std::vector<std::string>> digests(const targets::Target &target, uint32_t threads,
                                            const Progress &progress) const;
 
 private:
@@ -103,15 +103,15 @@ private:
   Result<ScheduleChoice> scheduleOf(std::string_view name, const Source &source) const;
   // The symbol of kernels that are compiled to be compared; empty: each has its own.
   using CommonSymbol = std::string_view;
-  Result<target::CompiledModule> compileOne(plan::KernelId id, const target::Target &target,
+  Result<targets::CompiledModule> compileOne(plan::KernelId id, const targets::Target &target,
                                             CommonSymbol common, std::mutex &building) const;
-  Result<std::vector<target::CompiledModule>> compileAll(const target::Target &target,
+  Result<std::vector<targets::CompiledModule>> compileAll(const targets::Target &target,
                                                          CommonSymbol common, uint32_t threads,
                                                          const Progress &progress) const;
-  plan::Kernel planned(plan::KernelId id, const target::EmittedKernel &emitted) const;
+  plan::Kernel planned(plan::KernelId id, const targets::EmittedKernel &emitted) const;
 
   mlir::MLIRContext &context_;
-  const target::Target *target_;
+  const targets::Target *target_;
   Tuning tuning_;
   std::vector<Instance> instances_;
   std::map<std::string, plan::KernelId> ids_; // by key

@@ -7,7 +7,7 @@
 #include "engine/lowering.h"
 #include "engine/map_program.h"
 #include "engine/weights.h"
-#include "numeric/dot_packing.h"
+#include "numeric/formats/dot_packing.h"
 #include "plan/contract.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/xxhash.h"

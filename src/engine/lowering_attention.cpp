@@ -6,7 +6,7 @@
 #include "engine/elements.h"
 #include "engine/kernel_choice.h"
 #include "engine/lowering.h"
-#include "numeric/dot_packing.h"
+#include "numeric/formats/dot_packing.h"
 
 using namespace mlir;
 

@@ -6,7 +6,7 @@
 #include "engine/lowering.h"
 #include "engine/map_program.h"
 #include "engine/weights.h"
-#include "kernels/head_sink.h"
+#include "kernels/qkv_epilogue.h"
 
 using namespace mlir;
 

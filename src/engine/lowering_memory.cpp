@@ -5,7 +5,7 @@
 #include "engine/elements.h"
 #include "engine/lowering.h"
 #include "engine/weights.h"
-#include "numeric/dot_packing.h"
+#include "numeric/formats/dot_packing.h"
 
 using namespace mlir;
 

@@ -5,7 +5,7 @@
 
 #include "engine/kernel_choice.h"
 #include "plan/schedule_choice.h"
-#include "target/target.h"
+#include "targets/target.h"
 
 #include <functional>
 #include <map>
@@ -16,7 +16,7 @@ namespace sinter::engine {
 using Tuning = std::map<std::string, plan::ScheduleChoice>;
 
 using plan::ScheduleChoice;
-using target::ScheduleDecision;
+using targets::ScheduleDecision;
 
 // What a launch leaves open about its kernel.
 struct Freedom {

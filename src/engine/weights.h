@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/kernel_choice.h"
-#include "numeric/dot_packing.h"
+#include "numeric/formats/dot_packing.h"
 #include "plan/plan.h"
 #include "tile/tile.h"
 

@@ -6,7 +6,7 @@
 #include "base/mapped_file.h"
 #include "base/sha256.h"
 #include "base/status.h"
-#include "numeric/block_format.h"
+#include "numeric/formats/block_format.h"
 
 #include <array>
 #include <cstdint>

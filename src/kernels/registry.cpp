@@ -4,7 +4,7 @@
 #include "kernels/attention.h"
 #include "kernels/elementwise.h"
 #include "kernels/gemm.h"
-#include "kernels/head_sink.h"
+#include "kernels/qkv_epilogue.h"
 #include "kernels/rows.h"
 #include "kernels/tokens.h"
 

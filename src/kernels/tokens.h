@@ -17,7 +17,7 @@ struct QuantizeRows {
 
 // Rows of a table by token id; an id outside the table gives what a row of zero bits would.
 // Arguments: ids i32 [T], table [V, K] of any format (packed rows: 16 side by side, of a format
-// that numeric/dot_packing.h packs, or scalars), out [T, K]. Grid x walks K, y walks T.
+// that numeric/formats/dot_packing.h packs, or scalars), out [T, K]. Grid x walks K, y walks T.
 struct Embed {
   kernel::Element table = kernel::F32, out = kernel::F32;
   int64_t columns = kernel::dyn;

@@ -4,7 +4,7 @@
 
 #include "base/status.h"
 #include "llm/kv_pages.h"
-#include "llm/tokenizer_vocabulary.h"
+#include "llm/tokenizer/vocabulary.h"
 #include "plan/contract.h"
 
 #include <cstdint>

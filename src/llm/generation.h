@@ -2,7 +2,7 @@
 #pragma once
 
 #include "llm/step_runner.h"
-#include "llm/tokenizer.h"
+#include "llm/tokenizer/tokenizer.h"
 
 #include <functional>
 #include <span>

@@ -1,8 +1,8 @@
 // Puts a model's parts together and checks that they fit one another.
 #include "llm/model.h"
 
-#include "llm/unicode.h"
-#include "llm/vocabulary_from_gguf.h"
+#include "llm/tokenizer/unicode.h"
+#include "llm/tokenizer/vocabulary_from_gguf.h"
 
 #include <cstdio>
 

@@ -3,9 +3,9 @@
 
 #include "format/gguf.h"
 #include "hal/hal.h"
-#include "llm/chat_template.h"
+#include "llm/chat/template.h"
 #include "llm/plan_runner.h"
-#include "llm/tokenizer.h"
+#include "llm/tokenizer/tokenizer.h"
 
 #include <memory>
 #include <string>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "format/gguf.h"
-#include "llm/sampler_settings.h"
+#include "llm/sampler/settings.h"
 
 #include <string>
 #include <string_view>

@@ -16,8 +16,8 @@
 
 #include "llm/generation.h"
 #include "llm/kv_pages.h"
-#include "llm/prompt_shares.h"
-#include "llm/sampler.h"
+#include "llm/prefill_shares.h"
+#include "llm/sampler/sampler.h"
 
 #include <atomic>
 #include <chrono>

@@ -4,7 +4,7 @@
 
 #include "llm/generation.h"
 #include "llm/kv_pages.h"
-#include "llm/sampler.h"
+#include "llm/sampler/sampler.h"
 
 #include <atomic>
 

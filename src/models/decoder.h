@@ -4,13 +4,13 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "models/decoder_features.h"
-#include "numeric/block_format.h"
+#include "numeric/formats/block_format.h"
 
 namespace sinter::models {
 
 struct DecoderOptions {
   int64_t pageRows = 64;                                 // positions of a page of the KV state
-  const BlockFormat *kv = &blockFormat(TensorType::F16); // of its elements (numeric/kv_type.h)
+  const BlockFormat *kv = &blockFormat(TensorType::F16); // of its elements (numeric/formats/kv_type.h)
 };
 
 // A module with one function, the contract's step (plan/contract.h), verified. Its symbols, inputs

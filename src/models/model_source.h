@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "numeric/block_format.h"
+#include "numeric/formats/block_format.h"
 
 #include <optional>
 #include <string>

@@ -1,7 +1,7 @@
 // What a model's plan may round beside its weights, as options and plans name it.
 #pragma once
 
-#include "numeric/kv_type.h"
+#include "numeric/formats/kv_type.h"
 
 #include <optional>
 
@@ -18,7 +18,7 @@ std::string activationsNames();
 
 // By name; what is empty was not asked for.
 struct Precision {
-  std::string kvType; // numeric/kv_type.h
+  std::string kvType; // numeric/formats/kv_type.h
   std::string activations;
 
   std::string kvTypeOrDefault() const {

@@ -143,7 +143,7 @@ constexpr const TensorRow &rowOf(Input input) {
 inline constexpr TensorRow kLogits = {"logits", ElementType::F32, Symbol::LogitRows, kVocabSize};
 
 // Texts that the runtime and the command line compare with what is asked for.
-inline constexpr const char *kKvType = "kv_type";                     // numeric/kv_type.h
+inline constexpr const char *kKvType = "kv_type";                     // numeric/formats/kv_type.h
 inline constexpr const char *kAskedActivations = "asked_activations"; // numeric/precision.h
 
 // What only explain reads: properties, then texts.

@@ -3,7 +3,7 @@
 
 #include "base/check.h"
 #include "hal/host_memory.h"
-#include "numeric/dot_packing.h"
+#include "numeric/formats/dot_packing.h"
 #include "plan/row_order.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // interpreter agree bit for bit.
 #pragma once
 
-#include "sched/lane_facts.h"
+#include "sched/simt/facts.h"
 #include "tile/mlir_pch.h"
 
 namespace sinter::sched {

@@ -1,8 +1,8 @@
 // What operations on panels take: shapes that follow from the formats' rows of the table.
 #include "tile/mlir_pch.h"
 
-#include "numeric/dot_packing.h"
-#include "numeric/integer_scales.h"
+#include "numeric/formats/dot_packing.h"
+#include "numeric/formats/integer_scales.h"
 #include "sched/sched.h"
 
 using namespace mlir;

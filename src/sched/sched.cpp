@@ -1,5 +1,5 @@
 // Registration, types and verifiers of the sched dialect.
-#include "sched/lanes.h"
+#include "sched/simt/layout.h"
 #include "tile/mlir_pch.h"
 
 using namespace mlir;

@@ -88,7 +88,7 @@ def Sched_ExpandOp : Sched_Op<"expand", []> {
   let description = [{
     Words [8, N] of four numbers T - zero + 128 as bytes (how a target keeps them is its own: only panel_dot reads them),
     scales, and minima [groups, N] where the format has them. Scales are f32 [groups, N], or the numbers of integer scales
-    (numeric/integer_scales.h) as i32 [groups, N], with `pairs` as two words of 16 bits [groups / 2, N].
+    (numeric/formats/integer_scales.h) as i32 [groups, N], with `pairs` as two words of 16 bits [groups / 2, N].
   }];
   let arguments = (ins Tile_Tile:$blocks, I64Attr:$part, UnitAttr:$pairs);
   let results = (outs Tile_Tile:$words, Tile_Tile:$scales, Optional<Tile_Tile>:$mins);

@@ -9,8 +9,8 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "numeric/activation_format.h"
-#include "numeric/block_format.h"
+#include "numeric/formats/activation_format.h"
+#include "numeric/formats/block_format.h"
 
 namespace sinter::tile {
 /// A ranked tensor with static, non-zero extents of a scalar or block-format element type.

@@ -35,7 +35,7 @@ def Tile_Block : TypeDef<Tile_Dialect, "Block", []> {
   let mnemonic = "block";
   let summary = "one element of a block-scaled quantised format";
   let description = [{
-    `!tile.block<q4_1>` names a row of the block format table (numeric/block_format.h). A tile of this element type
+    `!tile.block<q4_1>` names a row of the block format table (numeric/formats/block_format.h). A tile of this element type
     holds whole blocks along its last dimension. `interleave` rows are stored unit by unit side by side (packed
     weights; 0 is the file's own order).
   }];
@@ -253,10 +253,10 @@ def Tile_DotOp : Tile_Op<"dot", [Pure]> {
   let description = [{
     a is [M, K], b [K, N] (or [N, K] with transpose_b), acc and the result [M, N]. Float operands multiply into f32.
     So do, on CPUs, words (i32) of two bf16 each, neighbours along K (numeric/bfloat_pairs.h, sched.pair).
-    Two block-scaled operands use an exact integer dot per group of their blocks (numeric/block_format.h), then
+    Two block-scaled operands use an exact integer dot per group of their blocks (numeric/formats/block_format.h), then
     sum = fma(dot, scale_b, sum), and for a format with minima sum = fma(min_b, sum_a, sum). The sum begins at -0 with each
     scale of a, so that the first of it is a product; acc = fma(sum, scale_a, acc). Where a scale of a reaches over a
-    block of b, b may have integer scales (numeric/integer_scales.h): dots of groups, of which a format may take off the lowest bits, sum up
+    block of b, b may have integer scales (numeric/formats/integer_scales.h): dots of groups, of which a format may take off the lowest bits, sum up
     as integers over a block, sum = fma(f32(total), scale_b, centre_b), then come the minima of all these groups.
     Groups and K ascend.
   }];

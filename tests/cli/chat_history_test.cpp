@@ -1,5 +1,5 @@
 // The file of what was typed in chats: private, bounded, and the same text back.
-#include "cli/chat_history.h"
+#include "cli/chat/history.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // /set: the command line's options by name, and their refusals.
-#include "cli/chat_settings.h"
+#include "cli/chat/settings.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // Types of tensors by scheme, name, layer and row length.
-#include "cli/quantize_scheme.h"
+#include "cli/quantize/scheme.h"
 
 #include "format/gguf_writer.h"
 

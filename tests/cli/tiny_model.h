@@ -3,7 +3,7 @@
 #pragma once
 
 #include "format/gguf_writer.h"
-#include "llm/tokenizer_byte_alphabet.h"
+#include "llm/tokenizer/byte_alphabet.h"
 
 #include <random>
 #include <string>

@@ -1,7 +1,7 @@
 // Variants put together from launches that were compiled already, and what trials take.
-#include "cli/machine_tunings.h"
-#include "cli/trial_costs.h"
-#include "cli/trial_variants.h"
+#include "cli/tune/machine_tunings.h"
+#include "cli/tune/trial_costs.h"
+#include "cli/tune/trial_variants.h"
 
 #include <gmock/gmock.h>
 

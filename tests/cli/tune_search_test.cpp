@@ -1,5 +1,5 @@
 // The search for schedules, with made-up times: what is tried, what wins, what is remembered.
-#include "cli/tune_search.h"
+#include "cli/tune/search.h"
 
 #include <gmock/gmock.h>
 

@@ -2,8 +2,8 @@
 // one sentence for each model that cannot run.
 #include "engine/engine.h"
 #include "engine/tiny_gguf.h"
-#include "numeric/activation_format.h"
-#include "numeric/dot_packing.h"
+#include "numeric/formats/activation_format.h"
+#include "numeric/formats/dot_packing.h"
 #include "plan/contract.h"
 #include "plan/file.h"
 #include "plan/validate.h"

@@ -2,7 +2,7 @@
 #include "engine/kernel_choice.h"
 #include "engine/kernel_set.h"
 #include "engine/weights.h"
-#include "numeric/dot_packing.h"
+#include "numeric/formats/dot_packing.h"
 #include "tile/mlir_pch.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Launches: buffers, scalars and grids in the order and with the formulas that a kernel asks for.
 #include "engine/launch.h"
-#include "tile/front.h"
+#include "tile/front/front.h"
 #include "tile/mlir_pch.h"
 
 #include <bit>

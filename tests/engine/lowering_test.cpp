@@ -2,7 +2,7 @@
 // condition.
 #include "engine/graph_text.h"
 #include "engine/lowering.h"
-#include "target/registry.h"
+#include "targets/registry.h"
 #include "tile/mlir_pch.h"
 
 #include <gmock/gmock.h>
@@ -60,7 +60,7 @@ public:
     return kernels_.kernel(launch.kernel).getSymName().str();
   }
   // Its code, as if x of the first kernel had been launched with another stride too.
-  std::string compiled(const target::Target &target, bool otherStrides) {
+  std::string compiled(const targets::Target &target, bool otherStrides) {
     if (otherStrides)
       tile::setStrides(kernels_.kernel({0}), 0, {mlir::ShapedType::kDynamic, 1});
     plan::Plan compiled = plan();
@@ -128,7 +128,7 @@ TEST(Lowering, StridesThatAllLaunchesOfAKernelGiveAreKnownToIt) {
 TEST(Lowering, CompiledCodeReadsNoStridesThatItKnows) {
   LoweringOptions options;
   options.programs = Programs::Threads;
-  auto target = target::findTarget("cuda:sm_90a");
+  auto target = targets::findTarget("cuda:sm_90a");
   ASSERT_TRUE(target) << target.error().message;
   for (bool known : {true, false}) {
     Lowered lowered(kNormThenProduct, options);

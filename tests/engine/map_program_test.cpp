@@ -2,8 +2,8 @@
 #include "engine/graph_text.h"
 #include "engine/map_program.h"
 #include "kernels/tokens.h"
-#include "tile/front.h"
-#include "tile/interpreter.h"
+#include "tile/front/front.h"
+#include "tile/interpreter/interpreter.h"
 #include "tile/mlir_pch.h"
 
 namespace sinter::engine {

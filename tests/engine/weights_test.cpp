@@ -1,7 +1,7 @@
 // Packing recipes: what they keep of each format, and which formats have none.
 #include "engine/elements.h"
 #include "engine/weights.h"
-#include "numeric/dot_packing.h"
+#include "numeric/formats/dot_packing.h"
 #include "plan/validate.h"
 #include "tile/mlir_pch.h"
 

@@ -2,7 +2,7 @@
 // one sentence.
 #include "graph/graph.h"
 #include "graph/rewrite/passes.h"
-#include "numeric/dot_packing.h"
+#include "numeric/formats/dot_packing.h"
 #include "tile/mlir_pch.h"
 
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
 // Kernels on block-scaled formats in the interpreter: tables, rounding of rows, integer products.
 #include "kernels/run_support.h"
-#include "numeric/block_format.h"
-#include "numeric/dot_packing.h"
+#include "numeric/formats/block_format.h"
+#include "numeric/formats/dot_packing.h"
 #include "tile/mlir_pch.h"
 
 #include <cstring>

@@ -1,6 +1,6 @@
 // Every kernel of the registry builds, verifies, and survives a trip through the textual form.
 #include "kernels/registry.h"
-#include "tile/front.h"
+#include "tile/front/front.h"
 #include "tile/mlir_pch.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // The kernel table: settings from text, and what it says to wrong ones.
 #include "kernels/registry.h"
-#include "tile/front.h"
+#include "tile/front/front.h"
 #include "tile/mlir_pch.h"
 
 #include <gtest/gtest.h>

@@ -4,8 +4,8 @@
 
 #include "kernels/registry.h"
 #include "numeric/half.h"
-#include "tile/front.h"
-#include "tile/interpreter.h"
+#include "tile/front/front.h"
+#include "tile/interpreter/interpreter.h"
 
 #include <cmath>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Chat templates of the ChatML family: recognised by what they render, everything else refused.
-#include "llm/chat_template.h"
+#include "llm/chat/template.h"
 
 #include "llm/token_test_data.h"
 

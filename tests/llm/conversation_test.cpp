@@ -1,5 +1,5 @@
 // Chats that outgrow the context: what goes, what stays, and that it is told.
-#include "llm/conversation.h"
+#include "llm/chat/conversation.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // Ragged batches of the default model, where this machine has its file.
-#include "llm/detokenizer.h"
+#include "llm/tokenizer/detokenizer.h"
 #include "llm/model.h"
 #include "llm/ragged.h"
 #include "llm/session.h"

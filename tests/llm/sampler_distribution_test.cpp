@@ -1,6 +1,6 @@
 // Whether tokens are drawn as often as their exact probabilities say. Seeds are fixed, so that a
 // test passes always or never.
-#include "llm/sampler.h"
+#include "llm/sampler/sampler.h"
 
 #include "llm/sampler_reference.h"
 

@@ -1,5 +1,5 @@
 // DRY: repetitions against a plain search, sequence breakers, and texts made to be slow.
-#include "llm/sampler.h"
+#include "llm/sampler/sampler.h"
 
 #include "llm/sampler_reference.h"
 #include "llm/token_test_data.h"

@@ -1,5 +1,5 @@
 // Penalties and their windows against plain counting.
-#include "llm/sampler_penalties.h"
+#include "llm/sampler/penalties.h"
 
 #include "llm/sampler_reference.h"
 

@@ -1,5 +1,5 @@
 // The generator's published vectors, and what the sampler makes of them.
-#include "llm/sampler_random.h"
+#include "llm/sampler/random.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // What a sampler's steps should do, said plainly: whole sorts, doubles, and no thought of speed.
 #pragma once
 
-#include "llm/sampler_settings.h"
+#include "llm/sampler/settings.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // Settings out of range, and settings that contradict each other: one sentence each.
-#include "llm/sampler.h"
+#include "llm/sampler/sampler.h"
 
 #include <gtest/gtest.h>
 

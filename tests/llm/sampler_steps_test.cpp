@@ -1,5 +1,5 @@
 // Each step against its plain statement, on rows of every kind.
-#include "llm/sampler_steps.h"
+#include "llm/sampler/steps.h"
 
 #include "llm/sampler_reference.h"
 

@@ -1,5 +1,5 @@
 // Greedy choice, and the chain of steps as a whole.
-#include "llm/sampler.h"
+#include "llm/sampler/sampler.h"
 
 #include "llm/sampler_reference.h"
 #include "llm/token_test_data.h"

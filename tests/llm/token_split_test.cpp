@@ -1,7 +1,7 @@
 // Pre-tokenizers and the search for special tokens.
-#include "llm/pretokenizer.h"
-#include "llm/pretokenizer_table.h"
-#include "llm/tokenizer_special.h"
+#include "llm/tokenizer/pretokenizer.h"
+#include "llm/tokenizer/pretokenizer_table.h"
+#include "llm/tokenizer/special.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

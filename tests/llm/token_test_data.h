@@ -3,8 +3,8 @@
 #pragma once
 
 #include "format/gguf.h"
-#include "llm/tokenizer.h"
-#include "llm/vocabulary_from_gguf.h"
+#include "llm/tokenizer/tokenizer.h"
+#include "llm/tokenizer/vocabulary_from_gguf.h"
 
 #include <gtest/gtest.h>
 

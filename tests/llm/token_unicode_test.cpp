@@ -1,6 +1,6 @@
 // Strict UTF-8 and the byte alphabet.
-#include "llm/tokenizer_byte_alphabet.h"
-#include "llm/unicode.h"
+#include "llm/tokenizer/byte_alphabet.h"
+#include "llm/tokenizer/unicode.h"
 
 #include <gtest/gtest.h>
 

@@ -2,9 +2,9 @@
 // and the test that replays its corpus.
 #pragma once
 
-#include "llm/chat_template.h"
-#include "llm/detokenizer.h"
-#include "llm/unicode.h"
+#include "llm/chat/template.h"
+#include "llm/tokenizer/detokenizer.h"
+#include "llm/tokenizer/unicode.h"
 
 #include <iterator>
 #include <string>

@@ -1,7 +1,7 @@
 // Token ids against llama.cpp's, for the strings that tests/data/tokenizer/make_goldens.py makes.
-#include "llm/detokenizer.h"
+#include "llm/tokenizer/detokenizer.h"
 #include "llm/token_test_data.h"
-#include "llm/unicode.h"
+#include "llm/tokenizer/unicode.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,7 +1,7 @@
 // Tokenizers and detokenizers: what they promise, and vocabularies that contradict themselves.
-#include "llm/tokenizer.h"
+#include "llm/tokenizer/tokenizer.h"
 
-#include "llm/detokenizer.h"
+#include "llm/tokenizer/detokenizer.h"
 #include "llm/token_test_data.h"
 
 #include <gmock/gmock.h>

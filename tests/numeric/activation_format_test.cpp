@@ -1,5 +1,5 @@
 // Formats of activations: which one weights ask for, and what their blocks hold.
-#include "numeric/activation_format.h"
+#include "numeric/formats/activation_format.h"
 
 #include <bit>
 #include <cmath>

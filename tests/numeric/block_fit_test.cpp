@@ -1,6 +1,6 @@
 // Quantising by search: no worse than rounding and than the reference's search, what must come out
 // exact, and what is refused.
-#include "numeric/block_fit.h"
+#include "numeric/quantize/block_fit.h"
 
 #include "numeric/fit_rows.h"
 

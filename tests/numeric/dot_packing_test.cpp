@@ -1,5 +1,5 @@
 // Packings for integer dots: every byte moves once, and codes are found where the packing says.
-#include "numeric/dot_packing.h"
+#include "numeric/formats/dot_packing.h"
 
 #include <cstring>
 #include <gtest/gtest.h>

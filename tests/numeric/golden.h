@@ -1,7 +1,7 @@
 // Reads the golden files of tests/data/format (see make_goldens.py there).
 #pragma once
 
-#include "numeric/block_format.h"
+#include "numeric/formats/block_format.h"
 
 #include <cmath>
 #include <cstring>

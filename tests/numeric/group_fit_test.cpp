@@ -1,5 +1,5 @@
 // The search for one group's scale and minimum, and the levels it works with.
-#include "numeric/group_fit.h"
+#include "numeric/quantize/group_fit.h"
 
 #include "numeric/fit_rows.h"
 

@@ -1,7 +1,7 @@
 // Integer scales: which formats have them, and that totals become the sums that they stand for.
-#include "numeric/integer_scales.h"
+#include "numeric/formats/integer_scales.h"
 
-#include "numeric/dot_packing.h"
+#include "numeric/formats/dot_packing.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

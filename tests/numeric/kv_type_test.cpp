@@ -1,6 +1,6 @@
 // Which formats can hold keys and values, and what is said of others.
-#include "numeric/byte_blocks.h"
-#include "numeric/kv_type.h"
+#include "numeric/formats/byte_blocks.h"
+#include "numeric/formats/kv_type.h"
 
 #include <gtest/gtest.h>
 

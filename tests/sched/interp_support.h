@@ -1,7 +1,7 @@
 // Runs textual kernels of both dialects in the scheduled interpreter's tests.
 #pragma once
 
-#include "sched/interpreter.h"
+#include "sched/interpreter/interpreter.h"
 #include "sched/sched.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,7 +1,7 @@
 // Every matrix instruction's table row: its layouts cover its operands, and a product through the
 // interpreter is the plain one.
-#include "sched/lanes_support.h"
-#include "sched/matrix_instructions.h"
+#include "sched/simt_support.h"
+#include "sched/simt/matrix_instructions.h"
 
 #include "numeric/half.h"
 

@@ -1,10 +1,10 @@
 // Schedules textual kernels in tile form.
 #pragma once
 
-#include "sched/lanes_support.h"
-#include "sched/schedule_lanes.h"
+#include "sched/simt_support.h"
+#include "sched/simt/schedule.h"
 
-#include "tile/interpreter_engine.h"
+#include "tile/interpreter/engine.h"
 
 namespace sinter::sched {
 

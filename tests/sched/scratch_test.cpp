@@ -1,7 +1,7 @@
 // Scratch memory in the scheduled interpreter: blocks, bounds, poison, placed buffers that overlap,
 // and the order of reductions.
 #include "sched/interp_support.h"
-#include "tile/interpreter_tree_reduce.h"
+#include "tile/interpreter/tree_reduce.h"
 
 #include <cmath>
 

@@ -13,21 +13,21 @@ _CHAIN = {
     "cli": ["serve"],
     "tile": ["layout", "sinter"],  # the kernel front is offered through include/sinter
     "sched": ["tile"],
-    "target": ["sched"],
+    "targets": ["sched"],
     "kernels": ["tile"],
     "graph": ["tile"],
     "models": ["format", "graph", "plan"],
-    "engine": ["format", "graph", "kernels", "models", "sched", "target", "plan"],
+    "engine": ["format", "graph", "kernels", "models", "sched", "targets", "plan"],
     "compiler": ["engine", "hal", "sinter"],  # the compiler's program
     "sinter": [],  # include/sinter, the public API
 }
 
 # The only layers that may include a header of MLIR, LLVM or lld.
-COMPILER_SIDE = {"graph", "tile", "sched", "target", "kernels", "models", "engine", "compiler"}
+COMPILER_SIDE = {"graph", "tile", "sched", "targets", "kernels", "models", "engine", "compiler"}
 COMPILER_HEADERS = ("mlir/", "mlir-c/", "llvm/", "llvm-c/", "lld/", "clang/", "clang-c/")
 
 # Tests that launch what their layer compiles see the device and the kernels too.
-TEST_EXTRA = {"target": {"hal", "kernels"}}
+TEST_EXTRA = {"targets": {"hal", "kernels"}}
 
 
 def names():

@@ -2,7 +2,7 @@
 // belongs to.
 #pragma once
 
-#include "tile/front.h"
+#include "tile/front/front.h"
 
 #include <gtest/gtest.h>
 #include <ostream>

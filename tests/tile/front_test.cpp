@@ -1,7 +1,7 @@
 // The kernel front as a whole: what it builds, that its text reads back, and how a module reports
 // several mistakes.
-#include "tile/front.h"
-#include "tile/interpreter.h"
+#include "tile/front/front.h"
+#include "tile/interpreter/interpreter.h"
 #include "tile/mlir_pch.h"
 
 #include <cmath>

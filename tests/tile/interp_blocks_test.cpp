@@ -1,9 +1,9 @@
 // Block formats in the interpreter: whole blocks in and out, packed rows, and the exact dot.
 #include "tile/interp_support.h"
 
-#include "numeric/activation_format.h"
-#include "numeric/block_format.h"
-#include "numeric/dot_packing.h"
+#include "numeric/formats/activation_format.h"
+#include "numeric/formats/block_format.h"
+#include "numeric/formats/dot_packing.h"
 
 #include <cmath>
 #include <cstring>
@@ -280,7 +280,7 @@ TEST(BlockDot, OfASharedScaleIsBitForBitItsDefinition) {
   }
 }
 
-// Packs rows of blocks in groups of kInterleavedRows as numeric/dot_packing.h says.
+// Packs rows of blocks in groups of kInterleavedRows as numeric/formats/dot_packing.h says.
 Bytes packed(const BlockFormat &format, const Bytes &blocks, int64_t rows, int64_t perRow) {
   DotPacking packing = *dotPacking(format);
   const int64_t groupBytes = int64_t(format.blockBytes) * kInterleavedRows;

@@ -2,7 +2,7 @@
 // around a few operations.
 #pragma once
 
-#include "tile/interpreter.h"
+#include "tile/interpreter/interpreter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -1,5 +1,5 @@
 // sinter doctor: what this machine lacks, and how to mend it.
-#include "cli/commands.h"
+#include "cli/commands/commands.h"
 #include "cli/doctor/checks.h"
 #include "cli/open_device.h"
 #include "cli/terminal.h"

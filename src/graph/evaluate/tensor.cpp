@@ -2,9 +2,9 @@
 #include "tile/mlir_pch.h"
 
 #include "graph/evaluate/tensor.h"
-#include "numeric/block_fit.h"
+#include "numeric/quantize/block_fit.h"
 #include "numeric/half.h"
-#include "tile/interpreter_value.h"
+#include "tile/interpreter/value.h"
 #include "tile/tile.h"
 
 using namespace mlir;

@@ -5,7 +5,7 @@
 #include "graph/fuse/launch.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
-#include "numeric/byte_blocks.h"
+#include "numeric/formats/byte_blocks.h"
 
 using namespace mlir;
 

@@ -5,7 +5,7 @@
 
 #include "graph/fuse/launch.h"
 #include "graph/fuse/passes.h"
-#include "numeric/dot_packing.h"
+#include "numeric/formats/dot_packing.h"
 
 using namespace mlir;
 

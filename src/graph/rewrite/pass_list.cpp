@@ -4,7 +4,7 @@
 #include "graph/ir/symbols.h"
 #include "graph/rewrite/pass_list.h"
 #include "graph/rewrite/passes.h"
-#include "numeric/dot_packing.h"
+#include "numeric/formats/dot_packing.h"
 #include "tile/tile.h"
 
 using namespace mlir;

@@ -3,7 +3,7 @@
 
 #include "graph/graph.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "numeric/activation_format.h"
+#include "numeric/formats/activation_format.h"
 
 namespace sinter::graph {
 

@@ -1,0 +1,85 @@
+// sinter explain: what a step consists of, what each kernel costs, and why.
+#include "base/output_file.h"
+#include "cli/commands/commands.h"
+#include "cli/explain/report.h"
+#include "cli/open_model.h"
+#include "cli/terminal.h"
+#include "plan/plan_text.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace sinter::cli {
+namespace {
+
+// The context that the samples need; no wider, since the page table's width is a size of the step.
+uint32_t contextFor(uint32_t tokens) {
+  return tokens + kSampledTokens + 1;
+}
+
+// A file that does not say what its model holds is refused elsewhere.
+Result<void> checkContext(const GgufFile &file, const ExplainArguments &arguments) {
+  const auto architecture = file.getString("general.architecture");
+  if (!architecture)
+    return {};
+  const auto most = file.getU64(std::string(*architecture) + ".context_length");
+  const uint32_t needed = contextFor(arguments.depth + arguments.prompt);
+  if (!most || needed <= *most)
+    return {};
+  return fail(Code::InvalidArgument, "--depth " + std::to_string(arguments.depth) +
+                                         " and --prompt " + std::to_string(arguments.prompt) +
+                                         " need " + std::to_string(needed) +
+                                         " tokens, the model holds " + std::to_string(*most));
+}
+
+Result<void> checkPrompt(const RunnerLimits &limits, uint32_t prompt) {
+  const uint32_t most = limits.stepTokens;
+  if (prompt <= most)
+    return {};
+  return fail(Code::InvalidArgument, "--prompt is " + std::to_string(prompt) +
+                                         ", one step takes at most " + std::to_string(most));
+}
+
+Result<ExplainReport> makeReport(const ExplainArguments &arguments, const OpenedModel &opened) {
+  Model &model = *opened.model;
+  ExplainReport report;
+  report.model = arguments.model.model;
+  report.device = opened.device->info();
+  report.recordsGraphs = opened.device->supports(hal::Feature::CapturedGraph);
+  report.plan = &model.runner().executor().plan();
+  SINTER_ASSIGN(report.roofs, measureRoofs(*opened.device));
+  SINTER_ASSIGN(const SampledSteps steps, sampleSteps(model, arguments.depth, arguments.prompt));
+  report.memory = model.runner().executor().memory();
+  for (const SampledStep *step : {&steps.prompt, &steps.decode})
+    report.steps.push_back(figuresOf(*report.plan, report.device, report.roofs, *step));
+  return report;
+}
+
+} // namespace
+
+Result<int> explainCommand(const ExplainArguments &arguments, Interrupts &interrupts) {
+  SINTER_ASSIGN(ModelFile file, openModelFile(arguments.model.model));
+  SINTER_TRY(checkContext(file.gguf(), arguments));
+  std::optional<OutputFile> drawing;
+  if (!arguments.svg.empty()) { // what cannot be written is said before minutes are spent
+    SINTER_ASSIGN(OutputFile created, OutputFile::create(arguments.svg));
+    drawing.emplace(std::move(created));
+  }
+  ModelArguments modelArguments = arguments.model;
+  modelArguments.context = contextFor(arguments.depth + arguments.prompt);
+  SINTER_ASSIGN(const OpenedModel opened, openModel(std::move(file), modelArguments, interrupts));
+  SINTER_TRY(checkPrompt(opened.model->runner().limits(), arguments.prompt));
+  SINTER_ASSIGN(const ExplainReport report, makeReport(arguments, opened));
+  if (drawing) {
+    const std::string svg = explainSvg(report);
+    SINTER_TRY(drawing->writeAt({reinterpret_cast<const uint8_t *>(svg.data()), svg.size()}, 0));
+    SINTER_TRY(drawing->commit());
+  }
+  std::string out = arguments.json ? explainJson(report) : explainText(report);
+  if (arguments.verbose && !arguments.json)
+    out += "\n" + plan::listing(*report.plan);
+  SINTER_TRY(writeStdout(out));
+  return kExitOk;
+}
+
+} // namespace sinter::cli

@@ -1,0 +1,141 @@
+// sinter quantize: a model file with its matrices as another type.
+#include "cli/commands/commands.h"
+#include "cli/open_model.h"
+#include "cli/quantize/tensor.h"
+#include "cli/terminal.h"
+#include "format/gguf_header.h"
+#include "hal/cpu/host_cpu.h"
+
+#include <map>
+#include <sys/stat.h>
+
+namespace sinter::cli {
+namespace {
+
+constexpr uint32_t kQuantizationVersion = 2; // of ggml's block formats
+
+Result<void> refuseSameFile(const std::string &input, const std::string &output) {
+  struct stat in, out;
+  if (stat(input.c_str(), &in) == 0 && stat(output.c_str(), &out) == 0 && in.st_dev == out.st_dev &&
+      in.st_ino == out.st_ino)
+    return fail(Code::InvalidArgument,
+                "'" + output + "' is the model itself, expected another file to write");
+  return {};
+}
+
+std::string text(std::string_view view) {
+  return std::string(view);
+}
+
+std::string tensorCount(uint64_t count) {
+  return std::to_string(count) + (count == 1 ? " tensor" : " tensors");
+}
+
+// One line for all tensors of the same rows and types.
+void sayStandIns(const GgufFile &model, std::span<const TensorChoice> choices) {
+  struct Group {
+    uint64_t count = 0;
+    std::string_view first;
+  };
+  using Key = std::tuple<uint64_t, const BlockFormat *, const BlockFormat *>;
+  std::map<Key, Group> groups;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    if (!choices[i].wanted)
+      continue;
+    const GgufTensor &tensor = model.tensors()[i];
+    Group &group = groups[{tensor.dims[0], choices[i].wanted, choices[i].format}];
+    if (group.count++ == 0)
+      group.first = tensor.name;
+  }
+  for (const auto &[key, group] : groups) {
+    const auto &[rowLength, wanted, format] = key;
+    sayOnStderr(tensorCount(group.count) + " with rows of " + std::to_string(rowLength) + " ('" +
+                text(group.first) + "' first) as " + text(format->name) + ": " +
+                text(wanted->name) + " has blocks of " + std::to_string(wanted->blockLength));
+  }
+}
+
+void sayRequantized(const GgufFile &model, std::span<const TensorChoice> choices) {
+  uint64_t count = 0;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    const BlockFormat *from = model.tensors()[i].format;
+    count += !from->isPlain() && choices[i].format != from;
+  }
+  if (count)
+    sayOnStderr(tensorCount(count) + " of the model " + (count == 1 ? "is" : "are") +
+                " quantised already: quantising again loses more than from F16, BF16 or F32");
+}
+
+Result<GgufHeader> headerOf(const GgufFile &model, std::span<const TensorChoice> choices,
+                            uint32_t fileType) {
+  GgufContents contents{.values = model.values(),
+                        .numbers = {{"general.file_type", fileType},
+                                    {"general.quantization_version", kQuantizationVersion}},
+                        .tensors = {},
+                        .alignment = model.alignment()};
+  for (size_t i = 0; i < choices.size(); ++i) {
+    const GgufTensor &tensor = model.tensors()[i];
+    contents.tensors.push_back({tensor.name, tensor.dims, tensor.rank, choices[i].format});
+  }
+  return makeGgufHeader(contents);
+}
+
+Result<void> writeTensors(const GgufFile &model, std::span<const TensorChoice> choices,
+                          const GgufHeader &header, const QuantizeArguments &arguments,
+                          Interrupts &interrupts, OutputFile &file) {
+  const Interrupts::Guard guard(interrupts);
+  ProgressLine progress("quantising to " + text(arguments.types.scheme->name));
+  constexpr uint64_t kMillion = 1'000'000;
+  uint64_t total = 0, done = 0;
+  for (const GgufTensor &tensor : model.tensors())
+    total += tensor.elements();
+  const auto advance = [&](uint64_t elements) {
+    done += elements;
+    progress.show(done / kMillion, total / kMillion, "million numbers");
+  };
+  const uint32_t threads = arguments.threads ? arguments.threads : hal::usableCpus();
+  SINTER_ASSIGN(TensorQuantizer quantizer,
+                TensorQuantizer::create(threads, interrupts.flag(), advance));
+  for (size_t i = 0; i < choices.size(); ++i)
+    SINTER_TRY(quantizer.write(model.tensors()[i], *choices[i].format, file, header.offsets[i]));
+  return {};
+}
+
+std::string summary(const GgufFile &model, std::span<const TensorChoice> choices,
+                    const GgufHeader &header, const std::string &output) {
+  std::map<uint32_t, uint64_t> counts; // by type
+  for (const TensorChoice &choice : choices)
+    ++counts[static_cast<uint32_t>(choice.format->type)];
+  std::string types;
+  for (const auto &[type, count] : counts)
+    types += (types.empty() ? "" : ", ") + std::to_string(count) + " " +
+             text(findBlockFormat(type)->name);
+  return withoutControls(output) + ": " + bytesText(static_cast<double>(header.fileBytes)) +
+         " (before: " + bytesText(static_cast<double>(model.bytes().size())) +
+         "); tensors: " + (types.empty() ? "none" : types) + "\n";
+}
+
+} // namespace
+
+Result<int> quantizeCommand(const QuantizeArguments &arguments, Interrupts &interrupts) {
+  SINTER_ASSIGN(const std::string path, modelPath(arguments.model));
+  SINTER_ASSIGN(const GgufFile model, GgufFile::open(path));
+  SINTER_TRY(model.checkWhole());
+  SINTER_TRY(refuseSameFile(path, arguments.output));
+  const std::vector<TensorChoice> choices = chooseTypes(model, arguments.types);
+  SINTER_ASSIGN(const GgufHeader header,
+                headerOf(model, choices, arguments.types.scheme->fileType));
+  SINTER_ASSIGN(OutputFile file, OutputFile::create(arguments.output));
+  SINTER_TRY(file.reserve(header.fileBytes));
+  sayRequantized(model, choices);
+  sayStandIns(model, choices);
+  SINTER_TRY(file.writeAt(header.bytes, 0));
+  SINTER_TRY(writeTensors(model, choices, header, arguments, interrupts, file));
+  if (!model.stillIntact())
+    return fail(Code::Corrupt, "'" + path + "' changed while it was read; run this again");
+  SINTER_TRY(file.commit());
+  SINTER_TRY(writeStdout(summary(model, choices, header, arguments.output)));
+  return kExitOk;
+}
+
+} // namespace sinter::cli

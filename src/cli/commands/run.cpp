@@ -1,0 +1,111 @@
+// sinter run: one answer, or a chat.
+#include "cli/answer.h"
+#include "cli/chat/chat.h"
+#include "cli/commands/commands.h"
+#include "cli/open_model.h"
+#include "cli/terminal.h"
+
+namespace sinter::cli {
+namespace {
+
+constexpr size_t kMostPromptBytes = size_t{64} << 20; // from standard input
+constexpr uint64_t kAnswerTokens = 512;               // of one answer, unless -n says otherwise
+
+Result<std::string> readPrompt(bool raw) {
+  SINTER_ASSIGN(std::string prompt, readStdin(kMostPromptBytes));
+  // The one that `echo` and editors put there.
+  if (!raw && prompt.ends_with('\n'))
+    prompt.pop_back();
+  if (prompt.empty())
+    return fail(Code::InvalidArgument, "the prompt on standard input is empty");
+  return prompt;
+}
+
+Result<void> checkCanChat(const ModelFile &file) {
+  const auto can = file.canChat();
+  if (can)
+    return {};
+  return fail(can.error().code,
+              can.error().message + "; --raw -p TEXT gives the model a prompt as it stands",
+              can.error().byteOffset);
+}
+
+// The prompt's tokens. What cannot be answered is refused here, before a plan is built.
+Result<std::vector<TokenId>> encode(const ModelFile &file, const RunArguments &arguments,
+                                    const std::string &prompt) {
+  Result<std::vector<TokenId>> ids;
+  if (arguments.raw) {
+    ids = file.encodeRaw(prompt);
+  } else {
+    SINTER_TRY(checkCanChat(file));
+    std::vector<ChatMessage> messages = {{"user", prompt}};
+    if (!arguments.system.empty())
+      messages.insert(messages.begin(), {"system", arguments.system});
+    ids = file.encodeChat(messages);
+  }
+  SINTER_TRY(ids);
+  SINTER_ASSIGN(const uint32_t context, file.contextTokens(arguments.model.context));
+  SINTER_TRY(checkPrompt(*ids, context));
+  return ids;
+}
+
+// What the options make of the settings that the file proposes.
+tl::expected<SamplingChoice, Message> chooseSampling(const ModelFile &file,
+                                                     const SamplingTexts &texts) {
+  SamplingChoice sampling{samplerDefaultsOf(file.gguf()), {}};
+  for (const std::string &note : sampling.defaults.notes)
+    sayOnStderr("'" + file.path() + "': " + note);
+  sampling.settings = sampling.defaults.settings;
+  if (auto bad = readSampler(texts, sampling.settings))
+    return tl::unexpected(std::move(*bad));
+  return sampling;
+}
+
+Result<int> answerOnce(ModelFile file, const RunArguments &arguments,
+                       const SamplerSettings &settings, const std::string &prompt,
+                       Interrupts &interrupts) {
+  SINTER_ASSIGN(const auto ids, encode(file, arguments, prompt));
+  SINTER_ASSIGN(OpenedModel opened, openModel(std::move(file), arguments.model, interrupts));
+  Model &model = *opened.model;
+  Session session(model.runner(), model.pages(), model.tokenizer());
+  SINTER_ASSIGN(Sampler sampler, makeSampler(arguments.sampling, settings, model.tokenizer()));
+  const Interrupts::Guard guard(interrupts);
+  const double start = secondsSinceProcessStart();
+  SINTER_ASSIGN(const Answer answer,
+                writeAnswer(session, model.tokenizer(), ids,
+                            {.maxTokens = arguments.tokens.value_or(kAnswerTokens),
+                             .cancel = &interrupts.flag(),
+                             .sampler = &sampler}));
+  if (!answer.hasNoToken())
+    SINTER_TRY(writeStdout("\n"));
+  sayFigures(answer, sampler.settings(), start + answer.generation.prefillSeconds,
+             opened.buildSeconds);
+  return answer.generation.reason == StopReason::Cancelled ? kExitInterrupted : kExitOk;
+}
+
+} // namespace
+
+Result<int> runCommand(const RunArguments &arguments, Interrupts &interrupts) {
+  if (stdinIsTerminal() && !arguments.prompt && arguments.raw) {
+    sayOnStderr("--raw needs a prompt: give one with -p");
+    return kExitUsage;
+  }
+  SINTER_ASSIGN(ModelFile file, openModelFile(arguments.model.model));
+  const auto sampling = chooseSampling(file, arguments.sampling);
+  if (!sampling) {
+    sayOnStderr(sampling.error().text);
+    return sampling.error().exitCode;
+  }
+  SINTER_TRY(sampling->settings.checkVocabulary(file.tokenizer().size()));
+  if (!arguments.prompt && stdinIsTerminal()) {
+    SINTER_TRY(checkCanChat(file));
+    return chat(std::move(file), arguments, *sampling, interrupts);
+  }
+  std::string prompt = arguments.prompt.value_or("");
+  if (!arguments.prompt) {
+    SINTER_ASSIGN(prompt, readPrompt(arguments.raw));
+  }
+  return answerOnce(std::move(file), arguments, sampling->settings, prompt, interrupts);
+}
+
+} // namespace sinter::cli

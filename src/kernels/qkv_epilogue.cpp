@@ -1,0 +1,135 @@
+// Rotation and scatter of heads in the tile language.
+#include "kernels/qkv_epilogue.h"
+
+#include "kernels/tokens.h"
+
+#include <memory>
+
+namespace sinter::kernels {
+
+using namespace kernel;
+
+namespace {
+
+// Elements of the blocks that round-to-nearest rounds to.
+constexpr int64_t kBlockMultiple = 32;
+
+struct HeadViews {
+  View rotations, slots, keys, values, q;
+};
+
+} // namespace
+
+static HeadViews declareViews(KernelBuilder &k, const Heads &p) {
+  HeadViews v;
+  if (p.heads || p.keys)
+    v.rotations = k.in("rotations", F32, {dyn, p.headDim});
+  if (p.keys || p.values)
+    v.slots = k.in("slots", I32, {dyn});
+  if (p.keys)
+    v.keys = declareKeyPool(k, p.pool, p.kvHeads, p.headDim, p.pageRows);
+  if (p.values)
+    v.values = declareValuePool(k, p.pool, p.kvHeads, p.headDim, p.pageRows);
+  if (p.heads)
+    v.q = k.out("q", p.out, {dyn, p.heads, p.headDim});
+  return v;
+}
+
+// Stores a head's rows [rows, columns] from column `column` of the head on.
+static void storeHead(const View &view, Element element, const Scalar &row, const Scalar &head,
+                      const Scalar &column, const Tile &tile, int64_t rows, int64_t columns) {
+  store(view, {row, head, column}, fromF32(reshape(tile, {rows, 1, columns}), element));
+}
+
+static int64_t groupOf(const Heads &p) {
+  return p.group ? p.group : p.headDim / 2;
+}
+
+namespace {
+/// A tile's place among the heads.
+struct HeadPlace {
+  TilePlace tile;
+  Scalar head, column; // within the head
+};
+} // namespace
+
+// A tile's columns of the first half of a head, or their partners, in the order of the head.
+static Tile halfOf(const Tile &tile, int64_t rows, int64_t groups, int64_t group, int64_t which) {
+  if (groups == 1)
+    return slice(tile, {0, which * group}, {rows, group});
+  Tile parts = reshape(tile, {rows, groups, 2, group});
+  return reshape(slice(parts, {0, 0, which, 0}, {rows, groups, 1, group}), {rows, groups * group});
+}
+
+// Rotates the groups of a tile with their partners and stores both.
+static void storeRotated(const Heads &p, const HeadViews &v, const View &view, Element element,
+                         const HeadPlace &place, const Tile &tile) {
+  int64_t group = groupOf(p), rows = place.tile.rows, pairs = place.tile.columns / 2;
+  Scalar row = place.tile.row, first = place.column / 2, second = first + p.headDim / 2;
+  Tile cosine = load(v.rotations, {row, first}, {rows, pairs});
+  Tile sine = load(v.rotations, {row, second}, {rows, pairs});
+  Tile a = halfOf(tile, rows, pairs / group, group, 0);
+  Tile b = halfOf(tile, rows, pairs / group, group, 1);
+  Tile low = a * cosine - b * sine, high = a * sine + b * cosine;
+  if (element.isBlock() && pairs % kBlockMultiple) { // a block of both halves
+    storeHead(view, element, row, place.head, place.column, concat({low, high}, 1), rows,
+              2 * pairs);
+    return;
+  }
+  storeHead(view, element, row, place.head, first, low, rows, pairs);
+  storeHead(view, element, row, place.head, second, high, rows, pairs);
+}
+
+static void storeHeads(KernelBuilder &k, const Heads &p, const HeadViews &v, const Tile &tile,
+                       const TilePlace &place) {
+  Scalar head = place.column / p.headDim;
+  bool whole = place.columns == p.headDim;
+  Scalar column = whole ? k.constant(Index, 0) : place.column - head * p.headDim;
+  int64_t first = 0;
+  auto of = [&](int64_t count, const std::function<void(const Scalar &)> &storeOwn) {
+    Scalar own = head - first;
+    first += count;
+    if (count)
+      k.ifThen(logicalAnd(own >= 0, own < count), [&] { storeOwn(own); });
+  };
+  of(p.heads,
+     [&](const Scalar &own) { storeRotated(p, v, v.q, p.out, {place, own, column}, tile); });
+  of(p.keys ? p.kvHeads : 0, [&](const Scalar &own) {
+    storeRotated(p, v, gatherRows(v.keys, v.slots), p.pool, {place, own, column}, tile);
+  });
+  of(p.values ? p.kvHeads : 0, [&](const Scalar &own) {
+    storeHead(gatherRows(v.values, v.slots), p.pool, place.row, own, column, tile, place.rows,
+              place.columns);
+  });
+}
+
+Sink headSink(const Heads &p) {
+  auto views = std::make_shared<HeadViews>();
+  return {[p, views](KernelBuilder &k) { *views = declareViews(k, p); },
+          [p, views](KernelBuilder &k, const Tile &tile, const TilePlace &place) {
+            storeHeads(k, p, *views, tile, place);
+          }};
+}
+
+void headGemm(KernelBuilder &k, const HeadGemm &p) {
+  Gemm product = p.gemm;
+  product.n = p.heads.allHeads() * p.heads.headDim;
+  product.blockN = p.heads.group ? 2 * p.heads.group : p.heads.headDim;
+  product.sink = headSink(p.heads);
+  gemm(k, product);
+}
+
+void visitFields(HeadGemm &p, FieldVisitor &visitor) {
+  visitProduct(p.gemm, visitor);
+  visitor.integer("heads", p.heads.heads, 0, kMaxBlock, "heads of queries");
+  visitor.integer("kv_heads", p.heads.kvHeads, 1, kMaxBlock, "heads of keys, and of values");
+  visitor.integer("head_dim", p.heads.headDim, 2, kMaxBlock, "columns of a head");
+  visitor.integer("group", p.heads.group, 0, kMaxBlock,
+                  "columns beside their partners; 0: half a head");
+  visitor.integer("page_rows", p.heads.pageRows, 1, kMaxBlock, "tokens of a page");
+  visitor.format("pool", p.heads.pool, "element type of the pools");
+  visitor.flag("keys", p.heads.keys, "whether the product makes keys");
+  visitor.flag("values", p.heads.values, "whether it makes values");
+}
+
+} // namespace sinter::kernels

@@ -1,0 +1,216 @@
+// The chain of steps, and what a sequence carries from token to token.
+#include "llm/sampler/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace sinter {
+namespace {
+
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+
+bool isAmong(std::span<const TokenId> ascending, size_t token) {
+  return std::ranges::binary_search(ascending, static_cast<TokenId>(token));
+}
+
+// An infinite logit too; a NaN stays, to be told.
+void never(float &logit) {
+  if (!std::isnan(logit))
+    logit = kNever;
+}
+
+Fail notNumbers() {
+  return fail(Code::Internal, "the model's logits are not numbers (NaN): the weights or a kernel "
+                              "must be damaged");
+}
+
+} // namespace
+
+Result<TokenId> sampleGreedy(std::span<const float> logits, std::span<const TokenId> suppressed) {
+  if (logits.empty())
+    return fail(Code::Internal, "no logits to choose a token from");
+  size_t best = 0;
+  bool anyNan = false;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    anyNan |= std::isnan(logits[i]);
+    best = logits[i] > logits[best] ? i : best;
+  }
+  if (anyNan)
+    return notNumbers();
+  if (!isAmong(suppressed, best))
+    return static_cast<TokenId>(best);
+  best = logits.size();
+  for (size_t i = 0; i < logits.size(); ++i)
+    if (!isAmong(suppressed, i) && (best == logits.size() || logits[i] > logits[best]))
+      best = i;
+  if (best == logits.size())
+    return fail(Code::Corrupt, "the model file suppresses every token, expected one to choose");
+  return static_cast<TokenId>(best);
+}
+
+Result<Sampler> Sampler::create(SamplerSettings settings, size_t vocabulary,
+                                const Tokenizer *tokenizer) {
+  if (vocabulary == 0)
+    return fail(Code::InvalidArgument, "the vocabulary is empty, expected at least 1 token");
+  SINTER_TRY(settings.check());
+  SINTER_TRY(settings.checkVocabulary(vocabulary));
+  return Sampler(std::move(settings), vocabulary, tokenizer);
+}
+
+Sampler::Sampler(SamplerSettings settings, size_t vocabulary, const Tokenizer *tokenizer)
+    : settings_(std::move(settings)), vocabulary_(vocabulary), tokenizer_(tokenizer),
+      counts_(settings_.repeatLastN), breakers_(settings_.drySequenceBreakers),
+      mu_(2 * settings_.mirostatTau), random_(settings_.seed) {}
+
+void Sampler::begin(std::span<const TokenId> history) {
+  mu_ = 2 * settings_.mirostatTau;
+  history_.assign(history.begin(), history.end());
+  if (settings_.penalises())
+    counts_.begin(history_);
+  breakers_.reset();
+  sinceBreaker_ = 0;
+  if (settings_.usesDry())
+    for (const TokenId token : history_)
+      noteBreaker(token);
+}
+
+void Sampler::accept(TokenId token) {
+  history_.push_back(token);
+  if (settings_.penalises())
+    counts_.add(history_);
+  if (settings_.usesDry())
+    noteBreaker(token);
+}
+
+std::string_view Sampler::pieceOf(TokenId token) const {
+  return tokenizer_ && tokenizer_->contains(token) ? tokenizer_->piece(token) : std::string_view();
+}
+
+void Sampler::noteBreaker(TokenId token) {
+  sinceBreaker_ = breakers_.endsIn(pieceOf(token)) ? 0 : sinceBreaker_ + 1;
+}
+
+std::span<const TokenId> Sampler::suppressed() const {
+  return tokenizer_ ? tokenizer_->suppressed() : std::span<const TokenId>();
+}
+
+bool Sampler::adjusts() const {
+  return !settings_.logitBias.empty() || settings_.penalises() || settings_.usesDry() ||
+         !suppressed().empty();
+}
+
+void Sampler::adjust(SamplerScratch &scratch) const {
+  for (const LogitBias &bias : settings_.logitBias) {
+    float &logit = scratch.logits[static_cast<size_t>(bias.token)];
+    if (bias.bias != kNever)
+      logit = keptFinite(logit, logit + bias.bias);
+    else
+      never(logit);
+  }
+  if (settings_.penalises())
+    penalise(counts_.entries(), settings_, scratch.logits);
+  if (settings_.usesDry())
+    applyDry(scratch);
+  for (const TokenId token : suppressed())
+    if (static_cast<size_t>(token) < scratch.logits.size())
+      never(scratch.logits[static_cast<size_t>(token)]);
+}
+
+void Sampler::applyDry(SamplerScratch &scratch) const {
+  const size_t window = settings_.dryPenaltyLastN < 0
+                            ? history_.size()
+                            : static_cast<size_t>(settings_.dryPenaltyLastN);
+  const auto recent = std::span(history_).last(std::min(window, history_.size()));
+  findRepetitions(recent, sinceBreaker_, static_cast<size_t>(settings_.dryAllowedLength),
+                  vocabulary_, scratch.dry);
+  for (const TokenId token : scratch.dry.tokens) {
+    uint32_t &run = scratch.dry.longest[static_cast<size_t>(token)];
+    float &logit = scratch.logits[static_cast<size_t>(token)];
+    if (!breakers_.holds(pieceOf(token)))
+      logit = keptFinite(logit, logit - dryPenalty(settings_, run));
+    run = 0;
+  }
+}
+
+Fail Sampler::nothingLeft() const {
+  const bool excluded = std::any_of(settings_.logitBias.begin(), settings_.logitBias.end(),
+                                    [](const LogitBias &bias) { return bias.bias == kNever; });
+  if (excluded)
+    return fail(Code::InvalidArgument,
+                "logit biases of -inf leave no token to choose, expected at least one");
+  if (!suppressed().empty())
+    return fail(Code::Corrupt, "tokens that the model file suppresses leave none to choose");
+  return fail(Code::Internal, "the model's logits are all -infinity: the weights or a kernel must "
+                              "be damaged");
+}
+
+Result<TokenId> Sampler::chooseGreedily(std::span<const float> logits) const {
+  SINTER_ASSIGN(const TokenId token, sampleGreedy(logits));
+  if (logits[static_cast<size_t>(token)] == kNever)
+    return nothingLeft();
+  return token;
+}
+
+// What the first steps would take away anyway need not be gathered.
+int32_t Sampler::floorOf(RowScan &scan) const {
+  if (settings_.topK > 0)
+    return scan.floorOfTop(static_cast<size_t>(settings_.topK));
+  if (settings_.minP > 0 && settings_.typicalP == 1 && settings_.topP == 1)
+    return scan.floorOfRatio(settings_.minP);
+  return std::numeric_limits<int32_t>::min();
+}
+
+void Sampler::narrow(SamplerScratch &scratch, double xtcDraw) const {
+  Candidates &candidates = scratch.candidates;
+  if (settings_.topK > 0)
+    keepTopK(candidates, static_cast<size_t>(settings_.topK), scratch.finder);
+  if (settings_.typicalP < 1)
+    keepTypical(candidates, settings_.typicalP, scratch.finder);
+  if (settings_.topP < 1)
+    keepTopP(candidates, settings_.topP, scratch.finder);
+  if (settings_.minP > 0)
+    keepMinP(candidates, settings_.minP);
+  if (xtcDraw < settings_.xtcProbability)
+    excludeTopChoices(candidates, settings_.xtcThreshold);
+  if (settings_.temperature != 1)
+    candidates.divide(settings_.temperature);
+  if (settings_.mirostat != 0)
+    keepUnsurprising(candidates, mu_);
+}
+
+void Sampler::noteSurprise(double bits) {
+#pragma clang fp contract(off)
+  mu_ -= settings_.mirostatEta * (bits - settings_.mirostatTau);
+}
+
+Result<TokenId> Sampler::sample(std::span<const float> logits, SamplerScratch &scratch) {
+  if (logits.size() < vocabulary_)
+    return fail(Code::Internal, "there are " + std::to_string(logits.size()) +
+                                    " logits, expected one for each of " +
+                                    std::to_string(vocabulary_) + " tokens");
+  logits = logits.first(vocabulary_);
+  if (adjusts()) {
+    scratch.logits.assign(logits.begin(), logits.end());
+    adjust(scratch);
+    logits = scratch.logits;
+  }
+  if (settings_.temperature == 0)
+    return chooseGreedily(logits);
+  scratch.scan.scan(logits);
+  if (scratch.scan.hasNan)
+    return notNumbers();
+  Candidates &candidates = scratch.candidates;
+  candidates.gather(logits, scratch.scan, floorOf(scratch.scan));
+  if (candidates.size() == 0)
+    return nothingLeft();
+  const auto [xtcDraw, tokenDraw] = random_.next();
+  narrow(scratch, xtcDraw);
+  const double sum = candidates.weigh();
+  const size_t chosen = candidates.draw(tokenDraw);
+  if (settings_.mirostat != 0)
+    noteSurprise(std::log2(sum / static_cast<double>(candidates.weights()[chosen])));
+  return candidates.ids()[chosen];
+}
+
+} // namespace sinter

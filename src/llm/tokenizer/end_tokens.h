@@ -1,0 +1,23 @@
+// Tokens that end a generation by their text: converters often leave their ids out of the metadata.
+#pragma once
+
+#include "llm/tokenizer/vocabulary.h"
+
+#include <optional>
+#include <vector>
+
+namespace sinter {
+
+struct EndTokens {
+  std::vector<TokenId>
+      known;                 // ends by text, and tokens of infilling; control tokens all, ascending
+  std::vector<TokenId> ends; // of those, what ends a generation, ascending
+  std::vector<TokenId> never; // ends of other models that go on here, whoever names them; ascending
+  std::optional<TokenId> turn; // what most likely ends a turn
+};
+
+// `texts` are those of the vocabulary. An infilling token known by its text ends a generation only
+// where the file names none.
+EndTokens findEndTokens(const VocabularyData &data, const TextIndex &texts);
+
+} // namespace sinter

@@ -1,0 +1,16 @@
+// The tokenizer's part of a GGUF file's metadata.
+#pragma once
+
+#include "base/status.h"
+#include "format/gguf.h"
+#include "llm/tokenizer/vocabulary.h"
+
+namespace sinter {
+
+// What the file says about its tokenizer, as views into it; the file must outlive the result.
+// Unsupported, naming it, for a model of tokenizer other than "gpt2", and where the file names no
+// pre-tokenizer. NotFound or Corrupt where keys are missing or of another type. Tokenizer::create
+// checks the content.
+Result<VocabularyData> vocabularyFromGguf(const GgufFile &file);
+
+} // namespace sinter

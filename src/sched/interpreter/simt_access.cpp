@@ -1,0 +1,186 @@
+// What threads of a block do at once: memory, exchanges, and instructions of a subgroup.
+#include "sched/interpreter/simt_block.h"
+#include "sched/simt/overlap_launches.h"
+
+#include <cstring>
+
+using namespace mlir;
+using sinter::tile::Step;
+using sinter::tile::Task;
+using sinter::tile::Tile;
+
+namespace sinter::sched {
+
+// ---- memory ----
+
+Result<void> LaneExtension::readStride(StrideOp op, Task &task) const {
+  const auto &view = *std::get<std::shared_ptr<const tile::View>>(task.lookup(op.getView()));
+  int64_t factor = std::max<int64_t>(view.interleave, 1);
+  task.bind(op.getResult(), Tile::index(view.axes[op.getAxis()].stride / factor));
+  return {};
+}
+
+Result<ViewMemory *> LaneExtension::memoryOf(const LaneAccess &access, mlir::Value view,
+                                             Task &task) {
+  if (!hasAwaited_ && !isConstant(view))
+    return task.fail(access.op, Code::InvalidArgument,
+                     "touches argument " + Twine(cast<BlockArgument>(view).getArgNumber()) +
+                         ", which is not constant, before sched.await_launches");
+  std::unique_ptr<ViewMemory> &memory = views_[view];
+  if (!memory) {
+    SINTER_ASSIGN(memory,
+                  ViewMemory::make(access,
+                                   *std::get<std::shared_ptr<const tile::View>>(task.lookup(view)),
+                                   cast<tile::ViewType>(view.getType()),
+                                   cast<BlockArgument>(view).getArgNumber()));
+  }
+  return memory.get();
+}
+
+Result<void> LaneExtension::viewLoad(ViewLoadOp op, Task &task) {
+  LaneAccess access{*op, task, clock_};
+  SINTER_ASSIGN(ViewMemory * memory, memoryOf(access, op.getView(), task));
+  SINTER_ASSIGN(Tile places, expanded(*op, op.getByte(), task));
+  SINTER_ASSIGN(Tile when, expanded(*op, op.getWhen(), task));
+  SINTER_ASSIGN(Tile other, expanded(*op, op.getOther(), task));
+  SINTER_ASSIGN(Tile out, allocate(*op, op.getType(), true, task));
+  size_t size = laneWordOf(op.getType())->bytes();
+  int64_t align = op.getAlign().value_or(size);
+  for (int64_t thread = 0; thread < threads_; ++thread) {
+    MutableArrayRef<std::byte> word(out.data() + thread * size, size);
+    if (!when.unsignedAt(thread)) {
+      std::memcpy(word.data(), other.data() + thread * size, size);
+      continue;
+    }
+    SINTER_TRY(memory->load(access, thread, places.signedAt(thread), align, word));
+    task.engine().statistics.bytesLoaded += size;
+  }
+  task.bind(op.getResult(), std::move(out));
+  return {};
+}
+
+Result<void> LaneExtension::viewStore(ViewStoreOp op, Task &task) {
+  LaneAccess access{*op, task, clock_};
+  SINTER_ASSIGN(ViewMemory * memory, memoryOf(access, op.getView(), task));
+  SINTER_ASSIGN(Tile places, expanded(*op, op.getByte(), task));
+  SINTER_ASSIGN(Tile when, expanded(*op, op.getWhen(), task));
+  SINTER_ASSIGN(Tile value, expanded(*op, op.getValue(), task));
+  size_t size = laneWordOf(op.getValue().getType())->bytes();
+  int64_t align = op.getAlign().value_or(size);
+  for (int64_t thread = 0; thread < threads_; ++thread) {
+    if (!when.unsignedAt(thread))
+      continue;
+    SINTER_TRY(memory->store(access, thread, places.signedAt(thread), align,
+                             {value.data() + thread * size, size}));
+    task.engine().statistics.bytesStored += size;
+  }
+  return {};
+}
+
+Result<void> LaneExtension::sharedLoad(SharedLoadOp op, Task &task) {
+  LaneAccess access{*op, task, clock_};
+  SINTER_ASSIGN(Tile places, expanded(*op, op.getByte(), task));
+  SINTER_ASSIGN(Tile out, allocate(*op, op.getType(), true, task));
+  size_t size = laneWordOf(op.getType())->bytes();
+  for (int64_t thread = 0; thread < threads_; ++thread) {
+    MutableArrayRef<std::byte> word(out.data() + thread * size, size);
+    SINTER_ASSIGN(bool written, shared_->load(access, thread, places.signedAt(thread), word));
+    if (written)
+      continue;
+    SINTER_TRY(reportUnwritten(*op, thread, places.signedAt(thread), size, task));
+    poison(out, thread);
+  }
+  task.bind(op.getResult(), std::move(out));
+  return {};
+}
+
+Result<void> LaneExtension::reportUnwritten(Operation &op, int64_t thread, int64_t at, size_t size,
+                                            Task &task) const {
+  if (options_.unwritten == UnwrittenReads::Poison)
+    return {};
+  return task.fail(op, Code::InvalidArgument,
+                   "of thread " + Twine(thread) + " reads " + Twine(size) + " bytes from byte " +
+                       Twine(at) + " of shared memory, which this program has not all written");
+}
+
+// Each row is read by the thread that gives its place, and by others: as if by its neighbour.
+Result<void> LaneExtension::sharedMatrices(SharedMatricesOp op, Task &task) {
+  using Row = std::array<std::byte, kPieceBytes>;
+  LaneAccess access{*op, task, clock_};
+  SINTER_ASSIGN(Tile places, expanded(*op, op.getByte(), task));
+  SINTER_ASSIGN(Tile out, allocate(*op, op.getType(), true, task));
+  std::vector<Row> rows(threads_);
+  for (int64_t thread = 0; thread < threads_; ++thread) {
+    int64_t at = places.signedAt(thread);
+    SINTER_ASSIGN(bool written, shared_->load(access, thread, at, rows[thread]));
+    SINTER_TRY(shared_->load(access, thread ^ 1, at, rows[thread]));
+    if (written)
+      continue;
+    SINTER_TRY(reportUnwritten(*op, thread, at, kPieceBytes, task));
+    rows[thread].fill(std::byte(0xff)); // NaN
+  }
+  constexpr int64_t kLanes = 32, kRows = 8, kPair = 4; // bytes of what one thread gets of a row
+  for (int64_t thread = 0; thread < threads_; ++thread)
+    for (int64_t matrix = 0; matrix < kLanes / kRows; ++matrix) {
+      int64_t lane = thread % kLanes;
+      const Row &row = rows[thread - lane + matrix * kRows + lane / kPair];
+      std::memcpy(out.data() + thread * kPieceBytes + matrix * kPair,
+                  row.data() + lane % kPair * kPair, kPair);
+    }
+  task.bind(op.getResult(), std::move(out));
+  return {};
+}
+
+// Makes the word of one thread what a kernel must not depend on.
+void LaneExtension::poison(Tile &out, int64_t thread) const {
+  int64_t count = out.count() / threads_;
+  for (int64_t at = thread * count; at < (thread + 1) * count; ++at)
+    if (out.element().isInt())
+      std::memset(out.data() + at * out.element().bytes, 0xcd, out.element().bytes);
+    else
+      tile::writeDoubles(out, at, std::numeric_limits<double>::quiet_NaN());
+}
+
+Result<void> LaneExtension::sharedStore(SharedStoreOp op, Task &task) {
+  LaneAccess access{*op, task, clock_};
+  SINTER_ASSIGN(Tile places, expanded(*op, op.getByte(), task));
+  SINTER_ASSIGN(Tile when, expanded(*op, op.getWhen(), task));
+  SINTER_ASSIGN(Tile value, expanded(*op, op.getValue(), task));
+  size_t size = laneWordOf(op.getValue().getType())->bytes();
+  for (int64_t thread = 0; thread < threads_; ++thread)
+    if (when.unsignedAt(thread))
+      SINTER_TRY(shared_->store(access, thread, places.signedAt(thread),
+                                {value.data() + thread * size, size}));
+  return {};
+}
+
+// ---- between threads ----
+
+Result<void> LaneExtension::shuffle(ShuffleOp op, Task &task) const {
+  SINTER_ASSIGN(Tile from, expanded(*op, op.getValue(), task));
+  SINTER_ASSIGN(Tile out, allocate(*op, op.getType(), true, task));
+  for (int64_t thread = 0; thread < threads_; ++thread)
+    out.as<uint32_t>()[thread] = from.as<uint32_t>()[thread ^ op.getMask()];
+  task.bind(op.getResult(), std::move(out));
+  return {};
+}
+
+Result<void> LaneExtension::multiply(MatrixOp op, Task &task) {
+  const MatrixInstruction *instruction = findMatrixInstruction(op.getInstruction());
+  auto unit = units_.try_emplace(instruction, *instruction).first;
+  SINTER_TRY(
+      task.engine().charge(*op,
+                           static_cast<uint64_t>(instruction->m * instruction->n * instruction->k *
+                                                 (threads_ / instruction->lanes)),
+                           task));
+  SINTER_ASSIGN(Tile a, expanded(*op, op.getA(), task));
+  SINTER_ASSIGN(Tile b, expanded(*op, op.getB(), task));
+  SINTER_ASSIGN(Tile acc, expanded(*op, op.getAcc(), task));
+  SINTER_ASSIGN(Tile out, allocate(*op, op.getType(), true, task));
+  if (Result<void> done = unit->second.multiply(a, b, acc, out); !done)
+    return task.fail(*op, done.error().code, done.error().message);
+  task.bind(op.getResult(), std::move(out));
+  return {};
+}
+
+} // namespace sinter::sched

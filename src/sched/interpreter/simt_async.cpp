@@ -1,0 +1,273 @@
+// Copies and products that threads need not wait for: sums in flight are known by their storage,
+// and operands are read as instructions find them in shared memory.
+#include "sched/interpreter/simt_block.h"
+
+#include <cstring>
+
+using namespace mlir;
+using sinter::tile::Step;
+using sinter::tile::Task;
+using sinter::tile::Tile;
+
+namespace sinter::sched {
+
+// How matrix instructions find rows in shared memory: their pieces XORed with the row's number in a
+// pattern.
+static constexpr int64_t kRowBytes = 128, kPatternRows = 8;
+
+std::string LaneExtension::nameText(Operation &op) {
+  return "'" + op.getName().getStringRef().str() + "' at " + tile::locationText(op.getLoc());
+}
+
+const SumsInFlight::Held *LaneExtension::heldOf(mlir::Value value, const Task &task) const {
+  const auto *tile = std::get_if<Tile>(&task.lookup(value));
+  return tile && !sums_.none() ? sums_.find(*tile) : nullptr;
+}
+
+// Sums in flight may be handed on, and taken apart and put together again as registers are.
+Result<void> LaneExtension::checkFlights(Operation &op, Task &task) const {
+  if (sums_.none())
+    return {};
+  for (mlir::Value operand : op.getOperands()) {
+    const SumsInFlight::Held *held = heldOf(operand, task);
+    if (!held)
+      continue;
+    if (held->takenBy)
+      return task.fail(op, Code::InvalidArgument,
+                       "uses sums of " + nameText(*held->op) + " after " +
+                           nameText(*held->takenBy) +
+                           " has taken them, expected the result of that");
+    if (!isa<MatrixAsyncOp, MatrixTileAsyncOp, MatrixWaitOp, vector::ExtractOp,
+             vector::FromElementsOp>(op))
+      return task.fail(op, Code::InvalidArgument,
+                       "reads sums of " + nameText(*held->op) +
+                           ", which is in flight, expected a 'sched.matrix_wait' for its group "
+                           "between");
+  }
+  return {};
+}
+
+// Values that an operation gives lie in registers, which a fence orders before products.
+void LaneExtension::noteRegisters(Operation &op, Task &task) {
+  if (!isAsynchronous_)
+    return;
+  auto isWritten = [&](mlir::Value value) { return sums_.isWritten(*valueOf(value, task).tile); };
+  bool writes = !isa<MatrixAsyncOp, MatrixTileAsyncOp, MatrixWaitOp>(op);
+  if (isa<vector::ExtractOp, vector::FromElementsOp>(op))
+    writes = llvm::any_of(op.getOperands(), isWritten);
+  for (mlir::Value result : op.getResults())
+    sums_.noteResult(*valueOf(result, task).tile, writes);
+}
+
+Result<Tile> LaneExtension::poisoned(Operation &op, Task &task) const {
+  SINTER_ASSIGN(Tile out, allocate(op, op.getResult(0).getType(), true, task));
+  std::memset(out.data(), 0xff, out.byteCount()); // NaN
+  return out;
+}
+
+Result<void> LaneExtension::joinFlying(vector::FromElementsOp op, Task &task) {
+  const SumsInFlight::Held *first = heldOf(op.getElements().front(), task);
+  auto all = laneWordOf(op.getType())->count;
+  bool whole = all == sums_.registersOf(*first);
+  for (auto [at, element] : llvm::enumerate(op.getElements())) {
+    const SumsInFlight::Held *held = heldOf(element, task);
+    whole &= held && held->number == first->number && held->element == static_cast<int64_t>(at);
+  }
+  if (!whole)
+    return task.fail(*op, Code::InvalidArgument,
+                     "joins sums of " + nameText(*first->op) +
+                         ", which is in flight, expected all of them in their order");
+  SINTER_ASSIGN(Tile out, poisoned(*op, task));
+  sums_.derive(SumsInFlight::Held(*first), -1, out, op.getResult());
+  task.bind(op.getResult(), std::move(out));
+  return {};
+}
+
+Result<void> LaneExtension::startCopy(CopyAsyncOp op, Task &task) {
+  LaneAccess access{*op, task, clock_};
+  SINTER_ASSIGN(ViewMemory * memory, memoryOf(access, op.getView(), task));
+  SINTER_ASSIGN(Tile places, expanded(*op, op.getByte(), task));
+  SINTER_ASSIGN(Tile when, expanded(*op, op.getWhen(), task));
+  SINTER_ASSIGN(Tile shared, expanded(*op, op.getShared(), task));
+  SINTER_TRY(task.engine().charge(*op, static_cast<uint64_t>(threads_), task));
+  for (int64_t thread = 0; thread < threads_; ++thread) {
+    std::array<std::byte, kPieceBytes> piece{};
+    if (when.unsignedAt(thread)) {
+      SINTER_TRY(memory->load(access, thread, places.signedAt(thread), kPieceBytes, piece));
+      task.engine().statistics.bytesLoaded += kPieceBytes;
+    }
+    SINTER_TRY(shared_->startCopy(access, thread, shared.signedAt(thread), piece));
+  }
+  return {};
+}
+
+// The place that all threads of a group give.
+Result<int64_t> LaneExtension::placeOf(Operation &op, const Tile &places, StringRef name,
+                                       int64_t first, int64_t lanes, Task &task) const {
+  int64_t place = places.signedAt(first);
+  for (int64_t thread = first; thread < first + lanes; ++thread)
+    if (places.signedAt(thread) != place)
+      return task.fail(op, Code::InvalidArgument,
+                       "has a place of " + name + " that differs between threads: " +
+                           textOf(places, first) + " in thread " + Twine(first) + ", " +
+                           textOf(places, thread) + " in thread " + Twine(thread));
+  return place;
+}
+
+// Rows of k elements: pieces of rows of 128 bytes, XORed with the row's number, from `place` on.
+Result<Tile> LaneExtension::operandOf(const LaneAccess &access, const ProductRead &read,
+                                      VectorType type, int64_t rows, int64_t place,
+                                      StringRef name) {
+  tile::Element element = laneWordOf(type)->element;
+  int64_t bytes = type.getNumElements() / rows * element.bytes, within = place % kRowBytes;
+  if (place < 0 || place % (kRowBytes * kPatternRows) != within || within % bytes)
+    return access.task.fail(
+        access.op, Code::InvalidArgument,
+        "has " + name + " at byte " + Twine(place) + " of shared memory, expected a multiple of " +
+            Twine(kRowBytes * kPatternRows) + " plus one of " + Twine(bytes) + " within the row");
+  Tile out(element, {type.getNumElements()}, nullptr);
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t byte = 0; byte < bytes; byte += kPieceBytes) {
+      int64_t swizzle = row % kPatternRows * kPieceBytes;
+      int64_t at = place - within + row * kRowBytes + ((within + byte) ^ swizzle);
+      MutableArrayRef<std::byte> piece(out.data() + row * bytes + byte, kPieceBytes);
+      SINTER_TRY(readPiece(access, read, at, row, name, piece));
+    }
+  return out;
+}
+
+Result<void> LaneExtension::readPiece(const LaneAccess &access, const ProductRead &read, int64_t at,
+                                      int64_t row, StringRef name,
+                                      MutableArrayRef<std::byte> piece) {
+  SINTER_ASSIGN(bool written, shared_->readForProduct(access, read, at, piece));
+  if (written)
+    return {};
+  if (options_.unwritten == UnwrittenReads::Report)
+    return access.task.fail(access.op, Code::InvalidArgument,
+                            "reads row " + Twine(row) + " of " + name + " at byte " + Twine(at) +
+                                " of shared memory, which this program has not all written");
+  llvm::fill(piece, std::byte(0xff)); // NaN
+  return {};
+}
+
+// Rows along k in panels of 128 bytes, [k, n].
+Result<Tile> LaneExtension::panelsOf(const LaneAccess &access, const ProductRead &read,
+                                     const MatrixInstruction &instruction, int64_t place,
+                                     int64_t panel) {
+  constexpr int64_t kPattern = kRowBytes * kPatternRows;
+  if (place < 0 || place % kPattern || panel < 0 || panel % kPattern)
+    return access.task.fail(access.op, Code::InvalidArgument,
+                            "has b at byte " + Twine(place) + " of shared memory in panels of " +
+                                Twine(panel) + " bytes, expected multiples of " + Twine(kPattern));
+  auto type = cast<VectorType>(instruction.typeB(access.op.getContext()));
+  tile::Element element = laneWordOf(type)->element;
+  Tile out(element, {type.getNumElements()}, nullptr);
+  int64_t rowBytes = instruction.n * element.bytes;
+  for (int64_t row = 0; row < instruction.k; ++row)
+    for (int64_t byte = 0; byte < rowBytes; byte += kPieceBytes) {
+      int64_t swizzled = (byte % kRowBytes) ^ (row % kPatternRows * kPieceBytes);
+      int64_t at = place + byte / kRowBytes * panel + row * kRowBytes + swizzled;
+      MutableArrayRef<std::byte> piece(out.data() + row * rowBytes + byte, kPieceBytes);
+      SINTER_TRY(readPiece(access, read, at, row, "b", piece));
+    }
+  return out;
+}
+
+Tile LaneExtension::transposed(const Tile &tile, int64_t rows) {
+  Tile out(tile.element(), {tile.count()}, nullptr);
+  int64_t columns = tile.count() / rows, size = tile.element().bytes;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column)
+      std::memcpy(out.data() + (column * rows + row) * size,
+                  tile.data() + (row * columns + column) * size, size);
+  return out;
+}
+
+// The sums that a product adds to, which it takes over if they are in flight.
+Result<Tile> LaneExtension::sumsFor(Operation &op, mlir::Value sums, Task &task) {
+  if (const SumsInFlight::Held *held = heldOf(sums, task))
+    return sums_.take(*held, op).sums;
+  LaneValue acc = valueOf(sums, task);
+  if (!sums_.isOrdered(*acc.tile))
+    return task.fail(op, Code::InvalidArgument,
+                     "adds to registers that threads have written, expected a "
+                     "'sched.matrix_fence' between");
+  return expand(op, acc, task);
+}
+
+Result<void> LaneExtension::startProduct(MatrixAsyncOp op, Task &task) {
+  const MatrixInstruction &instruction = *findMatrixInstruction(op.getInstruction());
+  const MatrixUnit &unit = units_.try_emplace(&instruction, instruction).first->second;
+  uint64_t each = static_cast<uint64_t>(instruction.m * instruction.n * instruction.k);
+  uint64_t groups = static_cast<uint64_t>(threads_ / instruction.lanes);
+  SINTER_TRY(task.engine().charge(*op, each * groups, task));
+  SINTER_ASSIGN(Tile a, expanded(*op, op.getA(), task));
+  SINTER_ASSIGN(Tile b, expanded(*op, op.getB(), task));
+  SINTER_ASSIGN(Tile acc, sumsFor(*op, op.getAcc(), task));
+  SINTER_ASSIGN(Tile sums, allocate(*op, op.getType(), true, task));
+  LaneAccess access{*op, task, clock_};
+  auto typeA = cast<VectorType>(instruction.typeA(op.getContext())),
+       typeB = cast<VectorType>(instruction.typeB(op.getContext()));
+  for (int64_t first = 0; first < threads_; first += instruction.lanes) {
+    ProductRead read{first, instruction.lanes, sums_.openGroup()};
+    SINTER_ASSIGN(int64_t atA, placeOf(*op, a, "a", first, instruction.lanes, task));
+    SINTER_ASSIGN(int64_t atB, placeOf(*op, b, "b", first, instruction.lanes, task));
+    SINTER_ASSIGN(Tile left, operandOf(access, read, typeA, instruction.m, atA, "a"));
+    SINTER_ASSIGN(Tile right, operandOf(access, read, typeB, instruction.n, atB, "b"));
+    SINTER_TRY(unit.multiplyShared(left, transposed(right, instruction.n), acc, sums, first));
+  }
+  return fly(*op, {std::move(sums), op, sums_.openGroup()}, task);
+}
+
+Result<void> LaneExtension::startTileProduct(MatrixTileAsyncOp op, Task &task) {
+  const MatrixInstruction &instruction = *findMatrixInstruction(op.getInstruction());
+  const MatrixUnit &unit = units_.try_emplace(&instruction, instruction).first->second;
+  uint64_t each = static_cast<uint64_t>(instruction.m * instruction.n * instruction.k);
+  uint64_t groups = static_cast<uint64_t>(threads_ / instruction.lanes);
+  SINTER_TRY(task.engine().charge(*op, each * groups, task));
+  LaneValue fragments = valueOf(op.getA(), task);
+  if (heldOf(op.getA(), task) || !sums_.isOrdered(*fragments.tile))
+    return task.fail(*op, Code::InvalidArgument,
+                     "multiplies registers that threads have written, expected a "
+                     "'sched.matrix_fence' between");
+  SINTER_ASSIGN(Tile a, expand(*op, fragments, task));
+  SINTER_ASSIGN(Tile b, expanded(*op, op.getB(), task));
+  SINTER_ASSIGN(Tile acc, sumsFor(*op, op.getAcc(), task));
+  SINTER_ASSIGN(Tile sums, allocate(*op, op.getType(), true, task));
+  LaneAccess access{*op, task, clock_};
+  for (int64_t first = 0; first < threads_; first += instruction.lanes) {
+    ProductRead read{first, instruction.lanes, sums_.openGroup()};
+    SINTER_ASSIGN(int64_t at, placeOf(*op, b, "b", first, instruction.lanes, task));
+    SINTER_ASSIGN(Tile right, panelsOf(access, read, instruction, at, op.getPanel()));
+    SINTER_TRY(unit.multiplyTile(a, right, acc, sums, first));
+  }
+  return fly(*op, {std::move(sums), op, sums_.openGroup()}, task);
+}
+
+Result<void> LaneExtension::fly(Operation &op, FlyingSums sums, Task &task) {
+  SINTER_ASSIGN(Tile out, poisoned(op, task));
+  sums_.start(std::move(sums), out, op.getResult(0));
+  task.bind(op.getResult(0), std::move(out));
+  return {};
+}
+
+Result<void> LaneExtension::waitForProducts(MatrixWaitOp op, Task &task) {
+  sums_.wait(op.getCommit(), op.getPending());
+  shared_->endProducts(clock_, sums_.ended());
+  const SumsInFlight::Held *held = heldOf(op.getAcc(), task);
+  if (!held) {
+    task.bind(op.getResult(), Tile(*valueOf(op.getAcc(), task).tile));
+    return {};
+  }
+  if (held->element >= 0)
+    return task.fail(*op, Code::InvalidArgument,
+                     "passes one of the sums of " + nameText(*held->op) +
+                         ", which is in flight, expected all of them");
+  FlyingSums sums = sums_.take(*held, *op);
+  if (sums.group >= sums_.ended())
+    return fly(*op, std::move(sums), task);
+  task.bind(op.getResult(), std::move(sums.sums));
+  return {};
+}
+
+} // namespace sinter::sched

@@ -1,0 +1,228 @@
+// Accesses of shared memory against what other threads, copies and products do to it.
+#include "tile/mlir_pch.h"
+
+#include "sched/interpreter/simt_shared.h"
+
+#include <cstring>
+
+using namespace mlir;
+
+namespace sinter::sched {
+
+static Fail fail(const LaneAccess &access, const Twine &message) {
+  return access.task.fail(access.op, Code::InvalidArgument, message);
+}
+
+static Fail race(const LaneAccess &access, const Twine &who, StringRef verb, uint64_t byte,
+                 const Twine &other) {
+  return fail(access,
+              who + " " + verb + " byte " + Twine(byte) + " of shared memory, which " + other);
+}
+
+static std::string ofThread(int64_t thread) {
+  return "of thread " + std::to_string(thread);
+}
+
+static std::string ofThreads(const ProductRead &product) {
+  return "of threads " + std::to_string(product.firstThread) + " to " +
+         std::to_string(product.firstThread + product.threads - 1);
+}
+
+static std::string placeText(Operation &op) {
+  return "'" + op.getName().getStringRef().str() + "' at " + tile::locationText(op.getLoc()) + " ";
+}
+
+static const char *const kSameInterval = " in the same barrier interval";
+
+SharedMemory::SharedMemory(uint64_t bytes, bool asynchronous)
+    : bytes_(bytes), log_(bytes),
+      pieces_(asynchronous ? llvm::divideCeil(bytes, uint64_t(kPieceBytes)) : 0) {}
+
+void SharedMemory::beginProgram() {
+  for (uint64_t number : touched_)
+    pieces_[number] = Piece();
+  touched_.clear();
+  multiplying_.clear();
+  oldestProduct_ = UINT64_MAX;
+  copies_.clear();
+  stored_.clear();
+  copyGroups_ = 0;
+}
+
+SharedMemory::Piece *SharedMemory::touch(uint64_t byte) {
+  Piece *piece = pieceOf(byte);
+  if (piece && !std::exchange(piece->isTouched, true))
+    touched_.push_back(byte / kPieceBytes);
+  return piece;
+}
+
+// ---- who is in the way ----
+
+std::string SharedMemory::writerText(uint64_t byte, int64_t thread) {
+  Piece *piece = pieceOf(byte);
+  if (piece && piece->copy)
+    return placeText(*piece->copy) + ofThread(thread);
+  return "thread " + std::to_string(thread);
+}
+
+std::string SharedMemory::readerText(uint64_t byte, int64_t thread, uint64_t interval) {
+  Piece *piece = pieceOf(byte);
+  if (piece && piece->product && piece->readIn == interval)
+    return placeText(*piece->product) + ofThreads(piece->read);
+  return "thread " + std::to_string(thread);
+}
+
+Result<void> SharedMemory::checkLanded(const LaneAccess &access, StringRef who, StringRef verb,
+                                       uint64_t byte) {
+  Piece *piece = pieceOf(byte);
+  if (!piece || !piece->copying)
+    return {};
+  int64_t thread = 0;
+  for (const Copy &copy : copies_)
+    if (copy.at / kPieceBytes == byte / kPieceBytes)
+      thread = copy.thread;
+  return race(access, who, verb, byte,
+              placeText(*piece->copy) + ofThread(thread) + " is still copying to");
+}
+
+Result<void> SharedMemory::checkWrite(const LaneAccess &access, int64_t thread, StringRef verb,
+                                      uint64_t byte) {
+  SINTER_TRY(checkLanded(access, ofThread(thread), verb, byte));
+  if (Piece *piece = pieceOf(byte); piece && piece->multiplying)
+    return race(access, ofThread(thread), verb, byte,
+                placeText(*piece->product) + ofThreads(piece->read) + " still reads");
+  AccessLog::Entry writer = log_.writer(byte), reader = log_.reader(byte, thread);
+  uint64_t now = access.clock.now;
+  if (writer.interval == now && writer.thread != thread)
+    return race(access, ofThread(thread), verb, byte,
+                writerText(byte, writer.thread) + " writes" + kSameInterval);
+  if (reader.interval == now && reader.thread != thread)
+    return race(access, ofThread(thread), verb, byte,
+                readerText(byte, reader.thread, now) + " reads" + kSameInterval);
+  return {};
+}
+
+// ---- threads ----
+
+Result<bool> SharedMemory::load(const LaneAccess &access, int64_t thread, int64_t at,
+                                MutableArrayRef<std::byte> out) {
+  SINTER_TRY(checkPlace(access, "shared memory", bytes_.size(), thread, at,
+                        static_cast<int64_t>(out.size()), out.size()));
+  bool written = true;
+  for (uint64_t byte = at; byte < at + out.size(); ++byte) {
+    SINTER_TRY(checkLanded(access, ofThread(thread), "reads", byte));
+    AccessLog::Entry writer = log_.writer(byte);
+    written &= writer.interval >= access.clock.program;
+    if (writer.interval == access.clock.now && writer.thread != thread)
+      return race(access, ofThread(thread), "reads", byte,
+                  writerText(byte, writer.thread) + " writes" + kSameInterval);
+    log_.read(byte, thread, access.clock.now);
+  }
+  std::memcpy(out.data(), bytes_.data() + at, out.size());
+  return written;
+}
+
+Result<void> SharedMemory::store(const LaneAccess &access, int64_t thread, int64_t at,
+                                 ArrayRef<std::byte> value) {
+  SINTER_TRY(checkPlace(access, "shared memory", bytes_.size(), thread, at,
+                        static_cast<int64_t>(value.size()), value.size()));
+  for (uint64_t byte = at; byte < at + value.size(); ++byte) {
+    SINTER_TRY(checkWrite(access, thread, "writes", byte));
+    log_.write(byte, thread, access.clock.now);
+    Piece *piece = touch(byte);
+    if (!piece)
+      continue;
+    piece->copy = nullptr;
+    if (!std::exchange(piece->isStored, true))
+      stored_.push_back(byte / kPieceBytes);
+  }
+  std::memcpy(bytes_.data() + at, value.data(), value.size());
+  return {};
+}
+
+// ---- copies ----
+
+Result<void> SharedMemory::startCopy(const LaneAccess &access, int64_t thread, int64_t at,
+                                     ArrayRef<std::byte> piece) {
+  SINTER_TRY(
+      checkPlace(access, "shared memory", bytes_.size(), thread, at, kPieceBytes, kPieceBytes));
+  for (uint64_t byte = at; byte < static_cast<uint64_t>(at + kPieceBytes); ++byte)
+    SINTER_TRY(checkWrite(access, thread, "writes", byte));
+  Copy &copy =
+      copies_.emplace_back(Copy{&access.op, thread, static_cast<uint64_t>(at), copyGroups_, {}});
+  llvm::copy(piece, copy.piece.begin());
+  Piece *to = touch(copy.at);
+  to->copy = &access.op;
+  to->copying = true;
+  return {};
+}
+
+void SharedMemory::waitForCopies(const LaneClock &clock, uint64_t pending) {
+  for (; !copies_.empty() && copies_.front().group + pending < copyGroups_; copies_.pop_front()) {
+    const Copy &copy = copies_.front();
+    llvm::copy(copy.piece, bytes_.begin() + static_cast<ptrdiff_t>(copy.at));
+    for (uint64_t byte = copy.at; byte < copy.at + kPieceBytes; ++byte)
+      log_.write(byte, copy.thread, clock.now);
+    pieceOf(copy.at)->copying = false;
+  }
+  for (uint64_t number : stored_) {
+    pieces_[number].isStored = false;
+    pieces_[number].orderedIn = clock.now;
+  }
+  stored_.clear();
+}
+
+Operation *SharedMemory::copyInFlight() const {
+  return copies_.empty() ? nullptr : copies_.front().op;
+}
+
+// ---- products ----
+
+Result<bool> SharedMemory::readForProduct(const LaneAccess &access, const ProductRead &product,
+                                          int64_t at, MutableArrayRef<std::byte> piece) {
+  SINTER_TRY(checkPlace(access, "shared memory", bytes_.size(), product.firstThread, at,
+                        kPieceBytes, kPieceBytes));
+  bool written = true;
+  std::string who = ofThreads(product);
+  Piece *from = touch(at);
+  for (uint64_t byte = at; byte < static_cast<uint64_t>(at + kPieceBytes); ++byte) {
+    SINTER_TRY(checkLanded(access, who, "reads", byte));
+    AccessLog::Entry writer = log_.writer(byte);
+    written &= writer.interval >= access.clock.program;
+    if (writer.interval == access.clock.now)
+      return race(access, who, "reads", byte,
+                  writerText(byte, writer.thread) + " writes" + kSameInterval);
+  }
+  if (from->isStored || from->orderedIn == access.clock.now)
+    return race(access, who, "reads", at,
+                "threads have stored to: expected 'sched.copy_wait' and then a barrier between");
+  std::memcpy(piece.data(), bytes_.data() + at, kPieceBytes);
+  from->product = &access.op;
+  from->read = product;
+  oldestProduct_ = std::min(oldestProduct_, product.group);
+  if (!std::exchange(from->multiplying, true))
+    multiplying_.push_back(at / kPieceBytes);
+  return written;
+}
+
+void SharedMemory::endProducts(const LaneClock &clock, uint64_t ended) {
+  if (oldestProduct_ >= ended)
+    return;
+  oldestProduct_ = UINT64_MAX;
+  llvm::erase_if(multiplying_, [&](uint64_t number) {
+    Piece &piece = pieces_[number];
+    if (piece.read.group >= ended) {
+      oldestProduct_ = std::min(oldestProduct_, piece.read.group);
+      return false;
+    }
+    piece.multiplying = false;
+    piece.readIn = clock.now;
+    // As two threads of the group, so that each thread finds another one that has read.
+    for (uint64_t byte = number * kPieceBytes; byte < (number + 1) * kPieceBytes; ++byte)
+      for (int64_t thread : {0, 1})
+        log_.read(byte, piece.read.firstThread + thread, clock.now);
+    return true;
+  });
+}
+
+} // namespace sinter::sched

@@ -1,0 +1,89 @@
+// Shared memory of a block in lane form: who touched which byte in which barrier interval, and what
+// copies and products that threads need not wait for still do to it.
+#pragma once
+
+#include "sched/interpreter/simt_memory.h"
+
+#include <deque>
+
+namespace sinter::sched {
+
+/// Bytes that one asynchronous copy moves, the grain in which what is in flight is known.
+inline constexpr int64_t kPieceBytes = 16;
+
+/// A matrix instruction that reads shared memory until its group has ended: the threads
+/// [firstThread, firstThread + threads) together.
+struct ProductRead {
+  int64_t firstThread = 0, threads = 0;
+  uint64_t group = 0;
+};
+
+/// What threads of one block share. Accesses are a multiple of their size away from its start.
+class SharedMemory {
+public:
+  /// `asynchronous`: whether the kernel has copies or products that threads need not wait for.
+  SharedMemory(uint64_t bytes, bool asynchronous);
+  void beginProgram();
+
+  /// Whether every byte was written by this program.
+  Result<bool> load(const LaneAccess &access, int64_t thread, int64_t at,
+                    llvm::MutableArrayRef<std::byte> out);
+  Result<void> store(const LaneAccess &access, int64_t thread, int64_t at,
+                     llvm::ArrayRef<std::byte> value);
+
+  // Only of a kernel that is asynchronous:
+
+  /// Starts to write a piece; it lands when waitForCopies covers it, and until then is nobody's.
+  Result<void> startCopy(const LaneAccess &access, int64_t thread, int64_t at,
+                         llvm::ArrayRef<std::byte> piece);
+  void commitCopies() { ++copyGroups_; }
+  /// Lands the copies of all groups but the `pending` youngest, as writes of this interval. Orders
+  /// stores so far before products that start after a barrier.
+  void waitForCopies(const LaneClock &clock, uint64_t pending);
+  /// A copy of this program that has not landed, or null.
+  mlir::Operation *copyInFlight() const;
+
+  /// Reads a piece for a product; nobody may write it until endProducts has passed the product's
+  /// group. Whether every byte was written by this program.
+  Result<bool> readForProduct(const LaneAccess &access, const ProductRead &product, int64_t at,
+                              llvm::MutableArrayRef<std::byte> piece);
+  /// The products of the groups below `ended` have read, in this interval at the latest.
+  void endProducts(const LaneClock &clock, uint64_t ended);
+
+private:
+  struct Piece {
+    mlir::Operation *copy = nullptr;    // that wrote or writes it last, if a copy did
+    mlir::Operation *product = nullptr; // that read or reads it last
+    ProductRead read;
+    uint64_t readIn = 0;    // the interval in which the product ended
+    uint64_t orderedIn = 0; // the interval in which stores to it were ordered before products
+    bool isTouched = false, copying = false, multiplying = false, isStored = false;
+  };
+  struct Copy {
+    mlir::Operation *op;
+    int64_t thread;
+    uint64_t at, group;
+    std::array<std::byte, kPieceBytes> piece;
+  };
+  Piece *pieceOf(uint64_t byte) { return pieces_.empty() ? nullptr : &pieces_[byte / kPieceBytes]; }
+  /// The piece, which the next program finds as new.
+  Piece *touch(uint64_t byte);
+  std::string writerText(uint64_t byte, int64_t thread);
+  std::string readerText(uint64_t byte, int64_t thread, uint64_t interval);
+  Result<void> checkLanded(const LaneAccess &access, llvm::StringRef who, llvm::StringRef verb,
+                           uint64_t byte);
+  Result<void> checkWrite(const LaneAccess &access, int64_t thread, llvm::StringRef verb,
+                          uint64_t byte);
+
+  std::vector<std::byte> bytes_;
+  AccessLog log_;
+  std::vector<Piece> pieces_;         // empty where nothing is asynchronous
+  std::vector<uint64_t> touched_;     // pieces that are not new
+  std::vector<uint64_t> multiplying_; // pieces that products read
+  std::vector<uint64_t> stored_;      // pieces with stores that are not ordered before products
+  std::deque<Copy> copies_;           // in flight, oldest first
+  uint64_t copyGroups_ = 0;
+  uint64_t oldestProduct_ = UINT64_MAX; // no piece is read by a product of a group below
+};
+
+} // namespace sinter::sched

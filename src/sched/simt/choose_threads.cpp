@@ -1,0 +1,92 @@
+// So many elements a thread, by what the kernel does with them.
+#include "tile/mlir_pch.h"
+
+#include "sched/simt/choose_threads.h"
+#include "sched/simt/dot_layouts.h"
+
+using namespace mlir;
+
+namespace sinter::sched {
+
+// Elements that a thread should hold of the largest tile.
+static constexpr int64_t kElementsPerThread = 32;
+// Where rows are reduced fewer threads have less to exchange (rms_norm and layer_norm of 8192
+// columns on an H200: 2 and 6 % faster than with half as many elements).
+static constexpr int64_t kReducedPerThread = 64;
+static constexpr int64_t kSumsPerThread = 32;
+// Of a block whose subgroups read operands from shared memory for every step: 64 x 64 a subgroup
+// reads least for its products.
+static constexpr int64_t kOpaqueSumsPerThread = 128;
+static constexpr int64_t kFewestOpaqueThreads = 128;
+// Products of few rows keep a subgroup busy by their columns alone.
+static constexpr int64_t kColumnsPerSubgroup = 8;
+static constexpr int64_t kMostStreamThreads = 512;
+static constexpr int64_t kMostDotThreads = 256;
+
+namespace {
+struct Work {
+  int64_t elements = 1;      // of the largest tile
+  int64_t fewRowColumns = 0; // of the widest product of few rows
+  int64_t chainThreads = 0;  // of chained products that read rings
+  bool dots = false, reduces = false, opaque = false;
+};
+} // namespace
+
+static int64_t opaqueThreads(tile::DotOp dot) {
+  int64_t sums = cast<RankedTensorType>(dot.getResult().getType()).getNumElements();
+  int64_t wanted = llvm::PowerOf2Ceil(llvm::divideCeil(sums, kOpaqueSumsPerThread));
+  return std::clamp(wanted, kFewestOpaqueThreads, kMostDotThreads);
+}
+
+// Groups that share the rows of a loop's products, each as many as its instruction has, where one
+// product's sums become another's operand and all of them read rings; 0 for other kernels.
+static int64_t chainThreads(tile::KernelOp kernel, const LaneFacts &facts) {
+  int64_t threads = 0, products = 0;
+  WalkResult all = kernel.walk([&](tile::DotOp dot) {
+    int64_t wanted = chainThreadsOf(dot, facts);
+    if (wanted == 0 || (threads && wanted != threads))
+      return WalkResult::interrupt();
+    threads = wanted;
+    ++products;
+    return WalkResult::advance();
+  });
+  return all.wasInterrupted() || products < 2 || threads > kMostDotThreads ? 0 : threads;
+}
+
+static Work workOf(tile::KernelOp kernel, const LaneFacts &facts) {
+  Work work;
+  work.chainThreads = chainThreads(kernel, facts);
+  kernel.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (auto tile = dyn_cast<RankedTensorType>(type);
+          tile && !isa<tile::BlockType>(tile.getElementType()))
+        work.elements = std::max(work.elements, tile.getNumElements());
+    work.reduces |= isa<tile::ReduceOp>(op);
+    auto dot = dyn_cast<tile::DotOp>(op);
+    work.dots |= static_cast<bool>(dot);
+    work.opaque |= dot && findOpaqueInstruction(dot, opaqueThreads(dot), facts);
+    if (dot && hasFewRows(dot))
+      work.fewRowColumns = std::max(
+          work.fewRowColumns, cast<RankedTensorType>(dot.getResult().getType()).getDimSize(1));
+  });
+  return work;
+}
+
+int64_t chooseThreads(tile::KernelOp kernel, const LaneFacts &facts) {
+  Work work = workOf(kernel, facts);
+  if (work.chainThreads)
+    return work.chainThreads;
+  int64_t perThread = work.opaque    ? kOpaqueSumsPerThread
+                      : work.dots    ? kSumsPerThread
+                      : work.reduces ? kReducedPerThread
+                                     : kElementsPerThread;
+  int64_t wanted = work.fewRowColumns
+                       ? llvm::divideCeil(work.fewRowColumns, kColumnsPerSubgroup) * facts.subgroup
+                       : llvm::divideCeil(work.elements, perThread);
+  if (work.opaque)
+    wanted = std::max(wanted, kFewestOpaqueThreads);
+  int64_t limit = std::min(facts.maxThreads, work.dots ? kMostDotThreads : kMostStreamThreads);
+  return std::clamp<int64_t>(llvm::PowerOf2Ceil(wanted), facts.subgroup, limit);
+}
+
+} // namespace sinter::sched

@@ -1,0 +1,12 @@
+// How many threads run one program.
+#pragma once
+
+#include "sched/simt/facts.h"
+#include "sched/sched.h"
+
+namespace sinter::sched {
+
+/// A power of two for the kernel's largest tile, from a subgroup to what the processor allows.
+int64_t chooseThreads(tile::KernelOp kernel, const LaneFacts &facts);
+
+} // namespace sinter::sched

@@ -1,0 +1,260 @@
+// The state of distribution, shared by its files: what each thread holds of each tile, and how
+// views are addressed.
+#pragma once
+
+#include "sched/simt/facts.h"
+#include "sched/simt/layout.h"
+#include "tile/mlir_pch.h"
+
+namespace sinter::sched {
+
+using mlir::ArrayRef;
+using mlir::Location;
+using mlir::LogicalResult;
+using mlir::Operation;
+using mlir::RankedTensorType;
+using mlir::SmallVector;
+using mlir::Type;
+using mlir::Value;
+
+/// A view in the kernel being made. Origins and extents count elements, strides elements or whole
+/// blocks of a block format, along whose last axis blocks follow one another. Gathered views read
+/// page or row numbers from `index`.
+struct LaneView {
+  tile::ViewType type;
+  Value argument;
+  SmallVector<Value> origin, dims, strides;
+  SmallVector<Value> low;             // the first coordinates inside; null where 0
+  SmallVector<int64_t> originDivisor; // of the origin
+  SmallVector<bool> whole;            // the extent is the argument's own
+  int64_t bytes = 0;                  // of an element, of a block for a block format
+  int64_t length = 1;                 // elements of a block
+  Value index; // the argument with page or row numbers; null where not gathered
+  Value indexOrigin, indexStride;
+  Value pageCount, rowStride;
+  int64_t pageRows = 0;
+  bool byRow = false;
+};
+
+/// One load or store of a tile: what its registers' addresses and conditions share.
+struct LaneAccess {
+  LaneAccess(const LaneView &view, const LaneLayout &layout, int64_t vector)
+      : view(view), layout(layout), vector(vector) {}
+
+  const LaneView &view;
+  LaneLayout layout;
+  SmallVector<Value> at;      // index: offset and thread part along each axis
+  SmallVector<Value> uniform; // index: the offset alone
+  SmallVector<bool> all;      // the tile lies inside along this axis, or not at all
+  int64_t vector = 1;         // registers of one access
+  Value base;                 // index: bytes of the element at `at`
+  llvm::DenseMap<std::pair<int, int64_t>, Value> steps, inside;
+  llvm::DenseMap<int64_t, std::pair<Value, Value>> rows;
+};
+
+/// Which bytes of shared memory an operation uses, for as long as it runs. Of a tile that does not
+/// fit, windows take turns there: bytes [begin, end) of the tile, from `base` on.
+struct SharedTile {
+  SmallVector<int64_t> strides; // in elements, one for each axis
+  int64_t base = 0;             // bytes
+  Type element;                 // as stored
+  int64_t bytes = 0;            // of the whole tile
+  int64_t begin = 0, end = bytes;
+
+  bool isWhole() const { return begin == 0 && end == bytes; }
+};
+
+/// Where a ring's places lie in shared memory.
+struct LaneRing {
+  int64_t base = 0, end = 0, placeBytes = 0, rowBytes = 0, panelBytes = 0;
+  bool swizzled = false;
+  Operation *lastUse = nullptr; // after which others may have its bytes; null: for ever its own
+};
+
+struct MatrixInstruction;
+struct SharedPlan;
+
+class Distributor {
+public:
+  Distributor(tile::KernelOp kernel, const LaneFacts &facts)
+      : kernel_(kernel), facts_(facts), b_(kernel.getContext()) {}
+  using Registers = SmallVector<Value>;
+  LogicalResult run();
+
+private:
+  using CoordsFn = llvm::function_ref<SmallVector<int64_t>(ArrayRef<int64_t>)>;
+
+  // distribute.cpp: structure and scalars
+  LogicalResult emitBody(mlir::Block &block);
+  Value alignedAtLaunch(mlir::Block &block);
+  LogicalResult emitBlock(mlir::Block &block);
+  LogicalResult emit(Operation *op);
+  LogicalResult emitFor(mlir::scf::ForOp loop);
+  LogicalResult emitIf(mlir::scf::IfOp branch);
+  LogicalResult emitScalar(Operation *op);
+  SmallVector<Value> flattened(mlir::ValueRange values);
+  void bindFlat(mlir::ValueRange old, mlir::ValueRange flat);
+
+  // distribute/memory.cpp: views
+  void bindView(mlir::BlockArgument view);
+  void emitWindow(tile::WindowOp op);
+  void emitGather(tile::GatherOp op);
+  LogicalResult emitLoad(tile::LoadOp op);
+  LogicalResult emitLoadScalar(tile::LoadScalarOp op);
+  LogicalResult emitStore(tile::StoreOp op);
+  LaneAccess accessOf(const LaneView &view, mlir::ValueRange offsets, const LaneLayout &layout);
+  int64_t vectorOf(const LaneView &view, mlir::ValueRange offsets, const LaneLayout &layout);
+  Value byteAt(LaneAccess &access, int64_t number);
+  Value whenAt(LaneAccess &access, int64_t number);
+  Value insideAxis(LaneAccess &access, int axis, int64_t part);
+  Value stepBytes(LaneAccess &access, int axis, int64_t part);
+  std::pair<Value, Value> gatheredRow(LaneAccess &access, int64_t part);
+
+  // distribute/tile.cpp: tiles
+  LogicalResult emitElementwise(Operation *op);
+  LogicalResult emitConstant(mlir::arith::ConstantOp op);
+  void emitIota(tile::IotaOp op);
+  void emitBroadcast(tile::BroadcastOp op);
+  void emitPermute(tile::PermuteOp op);
+  LogicalResult emitReduce(tile::ReduceOp op);
+  Value combine(tile::ReduceKind kind, Value a, Value b);
+  Value combined(Registers group, llvm::function_ref<Value(Value, Value)> two);
+  Value maximumByBits(ArrayRef<Value> group);
+  Value acrossSubgroups(tile::ReduceKind kind, Value value, int64_t mask);
+  LogicalResult emitConvert(ConvertOp op);
+  LogicalResult emitReshape(tile::ReshapeOp op);
+  LogicalResult emitSlice(tile::SliceOp op);
+  bool joinRegisters(tile::ConcatOp op);
+  LogicalResult emitConcat(tile::ConcatOp op);
+
+  // distribute/blocks.cpp: parts of blocks
+  LogicalResult emitBlockLoad(BlockLoadOp op);
+  LogicalResult emitBlockStore(BlockStoreOp op);
+  struct BlockPlace {
+    Value byte;    // of the block's first byte, or of its group of packed blocks
+    Value inGroup; // index: the row's number in that group; null where rows are not packed
+    Value when;
+  };
+  BlockPlace blockAt(LaneAccess &access, int64_t number, int64_t elements);
+  Registers codesOf(LaneAccess &access, int64_t width);
+  Value factorAt(const BlockPlace &place, const LaneView &view, llvm::StringRef field);
+  Value valueOf(const BlockPlace &place, const LaneView &view, Value code);
+
+  // distribute/dot.cpp: products
+  LogicalResult emitDot(tile::DotOp op);
+  LogicalResult emitSums(tile::DotOp op);
+  int64_t depthInTurns(const SharedTile &a, const SharedTile &b, int64_t k) const;
+  Registers sumsOfShared(tile::DotOp op, const SharedTile &a, const SharedTile &b, int64_t depth,
+                         const Registers &before);
+  LogicalResult emitMatrix(tile::DotOp op);
+  Registers clearedBeyond(Value tile, int axis);
+
+  // distribute/pipeline.cpp: tiles fetched ahead
+  LogicalResult emitRing(RingOp op);
+  LogicalResult emitFetch(FetchOp op);
+  LogicalResult emitRingRead(RingReadOp op);
+  LogicalResult emitRingDot(RingDotOp op);
+  LogicalResult emitTileDot(TileDotOp op);
+  LogicalResult emitSettle(SettleOp op);
+  Value pinned(ArrayRef<Value> registers);
+  /// Rings that nothing reads or writes after `op` leave shared memory.
+  void releaseRings(Operation *op);
+  Value placeByte(const LaneRing &ring, Value place);
+  Value ringByte(const LaneRing &ring, const LaneLayout &layout, int64_t number, int64_t bytes);
+  Value operandStart(const LaneLayout &sums, const MatrixInstruction &instruction, int axis,
+                     int64_t bytes);
+  void waitForSums(const LaneLayout &sums, Registers &acc, int64_t pending, bool commit);
+
+  // distribute/accumulators.cpp: products with sums that no register holds
+  LogicalResult emitRingPut(RingPutOp op);
+  LogicalResult emitRingAdd(RingAddOp op);
+  LogicalResult emitSumsRead(SumsReadOp op);
+
+  // distribute/shared.cpp: tiles through shared memory
+  /// Where a tile lies from `base` on, after the rings, if there is room.
+  SharedTile placed(ArrayRef<int64_t> shape, Type element, int64_t base) const;
+  /// The tile, or windows of it where there is no room for all; notes what they need.
+  mlir::FailureOr<SmallVector<SharedTile>> windowsOf(Operation *op, const SharedTile &tile);
+  LogicalResult tooLarge(Operation *op, int64_t bytes) const;
+  SharedPlan planOf(const SharedTile &shared, const LaneLayout &layout, ArrayRef<int64_t> offset,
+                    ArrayRef<int64_t> axes);
+  /// Whether an access to `byte` and the thread's part lies in the window: nothing where no
+  /// thread's does, null where every thread's does.
+  std::optional<Value> inWindow(const SharedTile &shared, const SharedPlan &plan, int64_t byte);
+  void put(const SharedTile &shared, const LaneLayout &layout, ArrayRef<Value> registers,
+           ArrayRef<int64_t> offset, ArrayRef<int64_t> axes);
+  /// Replaces those of `registers` that are there.
+  void take(const SharedTile &shared, const LaneLayout &layout, Registers &registers, Type element,
+            ArrayRef<int64_t> offset, ArrayRef<int64_t> axes);
+  /// Hands tiles of `memory` over: `write` puts what threads have, `read` takes what they want.
+  LogicalResult exchange(Operation *op, const SharedTile &memory,
+                         llvm::function_ref<void(const SharedTile &)> write,
+                         llvm::function_ref<void(const SharedTile &)> read);
+  /// The same by matrix loads; nothing where the layout is not theirs.
+  std::optional<Registers> takeMatrices(const SharedTile &shared, const LaneLayout &layout);
+  mlir::FailureOr<Registers> throughShared(Operation *op, const LaneLayout &from,
+                                           ArrayRef<Value> registers, const LaneLayout &to,
+                                           ArrayRef<int64_t> memoryShape,
+                                           ArrayRef<int64_t> toOffset);
+  void barrier() { BarrierOp::create(b_, loc_); }
+  /// Before shared memory gets a new use: waits for what threads still read there.
+  void claimShared() {
+    if (sharedUsed_)
+      barrier();
+    sharedUsed_ = true;
+  }
+
+  // coordinates
+  ArrayRef<Value> threadPart(const LaneLayout &layout); // i32, one for each axis
+  /// i1: whether a register's element lies in the tile; null where it always does.
+  Value inTile(const LaneLayout &layout, int64_t number);
+  /// The same along one axis.
+  Value inAxis(const LaneLayout &layout, int64_t number, int axis);
+  /// Whether no thread's element of this register lies in the tile.
+  static bool isPadding(const LaneLayout &layout, int64_t number);
+  Value firstCopy(const LaneLayout &layout); // i1; null where there are no copies
+
+  // small builders
+  Value index(int64_t value) { return mlir::arith::ConstantIndexOp::create(b_, loc_, value); }
+  Value int32(int64_t value) {
+    return mlir::arith::ConstantIntOp::create(b_, loc_, b_.getI32Type(), value);
+  }
+  Value yes() { return mlir::arith::ConstantIntOp::create(b_, loc_, b_.getI1Type(), 1); }
+  Value add(Value a, Value b) { return b_.createOrFold<mlir::arith::AddIOp>(loc_, a, b); }
+  Value mul(Value a, Value b) { return b_.createOrFold<mlir::arith::MulIOp>(loc_, a, b); }
+  Value both(Value a, Value b) {
+    return !a ? b : !b ? a : b_.createOrFold<mlir::arith::AndIOp>(loc_, a, b);
+  }
+  Value toIndex(Value int32) {
+    return b_.createOrFold<mlir::arith::IndexCastUIOp>(loc_, b_.getIndexType(), int32);
+  }
+  Value vectorFrom(ArrayRef<Value> values);
+  SmallVector<Value> scalarsOf(Value word, int64_t count);
+  Value scalarOf(Value value) { return map_.lookupOrDefault(value); }
+  SmallVector<Value> scalarsOf(mlir::ValueRange values) {
+    return llvm::map_to_vector(values, [&](Value v) { return scalarOf(v); });
+  }
+  Registers &registersOf(Value tile) { return registers_.find(tile)->second; }
+
+  tile::KernelOp kernel_;
+  const LaneFacts &facts_;
+  mlir::OpBuilder b_;
+  Location loc_ = mlir::UnknownLoc::get(kernel_.getContext());
+  mlir::IRMapping map_;
+  llvm::DenseMap<Value, Registers> registers_;
+  llvm::DenseMap<Value, LaneView> views_;
+  llvm::DenseMap<Operation *, LaneRing> rings_;
+  llvm::DenseMap<mlir::Attribute, SmallVector<Value>> threadParts_;
+  Operation *entry_ = nullptr; // before which thread parts are computed
+  Value thread_;
+  Value step_; // i32: bytes that a loop adds to what is taken from shared memory; null outside
+  bool aligned_ = false;       // extents and strides are multiples of vectors
+  llvm::DenseSet<Value> wide_; // arguments whose accesses would be wider if they were
+  bool sharedUsed_ = false;    // by an operation that may run before the next one
+  int64_t shared_ = 0;         // bytes of shared memory
+  int64_t ringEnd_ = 0;        // of which live rings have those below
+};
+
+int64_t elementBytes(Type element);
+
+} // namespace sinter::sched

@@ -1,0 +1,340 @@
+// Distribution, rings: each thread copies pieces of 16 bytes; rows are padded by a piece where
+// threads read fragments, or their pieces XORed with the row's number where instructions read them.
+#include "base/check.h"
+#include "sched/simt/distribute/distributor.h"
+#include "sched/simt/dot_layouts.h"
+
+using namespace mlir;
+
+namespace sinter::sched {
+
+static constexpr int64_t kPiece = 16; // bytes of a copy
+static constexpr int64_t kRingAlignment = 1024;
+static constexpr int64_t kSwizzledRow = 128; // bytes
+static constexpr int64_t kSwizzledRows = 8;  // after which the pattern repeats
+
+// The operation after `last` with which all copies of all threads have landed, where products that
+// read them have ended before; null where there is none in this block.
+static Operation *quietAfter(Operation *last, bool products) {
+  for (Operation *op = last->getNextNode(); op; op = op->getNextNode()) {
+    products &= !isa<SettleOp>(op);
+    auto await = dyn_cast<AwaitOp>(op);
+    if (await && await.getPending() == 0 && !products)
+      return op;
+  }
+  return nullptr;
+}
+
+// The operation of the ring's block with which its use ends; null where copies or products that
+// threads need not wait for may be under way after all of them.
+static Operation *lastUseOf(RingOp op) {
+  Operation *last = op;
+  bool copies = false, products = false;
+  for (Operation *user : op->getUsers()) {
+    if (isa<RingDotOp>(user))
+      return nullptr;
+    copies |= isa<FetchOp>(user);
+    products |= isa<TileDotOp>(user);
+    Operation *at = op->getBlock()->findAncestorOpInBlock(*user);
+    if (last->isBeforeInBlock(at))
+      last = at;
+  }
+  return copies || products ? quietAfter(last, products) : last;
+}
+
+LogicalResult Distributor::emitRing(RingOp op) {
+  auto type = cast<RingType>(op.getResult().getType());
+  LaneRing ring;
+  ArrayRef<int64_t> shape = type.getTile().getShape();
+  int64_t row = shape[1] * elementBytes(type.getTile().getElementType());
+  ring.swizzled = op.getSwizzled();
+  if (ring.swizzled && (row % kSwizzledRow || (row > kSwizzledRow && shape[0] % kSwizzledRows)))
+    return op.emitOpError() << "has " << shape[0] << " rows of " << row
+                            << " bytes, expected whole panels of " << kSwizzledRow;
+  ring.rowBytes = ring.swizzled ? kSwizzledRow : row + kPiece;
+  ring.panelBytes = shape[0] * kSwizzledRow;
+  int64_t bytes = ring.swizzled ? row / kSwizzledRow * ring.panelBytes : shape[0] * ring.rowBytes;
+  ring.placeBytes = llvm::alignTo(bytes, ring.swizzled ? kRingAlignment : kPiece);
+  ring.base = llvm::alignTo(ringEnd_, kRingAlignment);
+  ring.end = llvm::alignTo(ring.base + type.getDepth() * ring.placeBytes, kRingAlignment);
+  ring.lastUse = lastUseOf(op);
+  ringEnd_ = ring.end;
+  shared_ = std::max(shared_, ringEnd_);
+  if (ringEnd_ > facts_.maxShared)
+    return op.emitOpError() << "needs " << ringEnd_ << " bytes of shared memory, expected at most "
+                            << facts_.maxShared << ": choose smaller blocks";
+  rings_[op] = ring;
+  claimShared();
+  return success();
+}
+
+void Distributor::releaseRings(Operation *op) {
+  int64_t end = 0;
+  for (auto &[made, ring] : rings_) {
+    if (ring.lastUse == op)
+      ring.end = 0;
+    end = std::max(end, ring.end);
+  }
+  ringEnd_ = end;
+}
+
+Value Distributor::placeByte(const LaneRing &ring, Value place) {
+  return add(mul(scalarOf(place), int32(ring.placeBytes)), int32(ring.base));
+}
+
+// Byte of a register's element within a place.
+Value Distributor::ringByte(const LaneRing &ring, const LaneLayout &layout, int64_t number,
+                            int64_t bytes) {
+  SmallVector<int64_t> parts = layout.registerCoords(number);
+  ArrayRef<Value> thread = threadPart(layout);
+  Value row = add(thread[0], int32(parts[0]));
+  if (!ring.swizzled)
+    return add(mul(row, int32(ring.rowBytes)), mul(add(thread[1], int32(parts[1])), int32(bytes)));
+  int64_t perPiece = kPiece / bytes, perRow = kSwizzledRow / bytes;
+  Value inPattern = parts[0] % kSwizzledRows ? row : thread[0];
+  inPattern = b_.createOrFold<arith::AndIOp>(loc_, inPattern, int32(kSwizzledRows - 1));
+  Value column = thread[1], panel = int32(0);
+  if (layout.shape()[1] > perRow) {
+    panel = b_.createOrFold<arith::ShRUIOp>(loc_, column, int32(llvm::Log2_64(perRow)));
+    panel = mul(add(panel, int32(parts[1] / perRow)), int32(ring.panelBytes));
+    column = b_.createOrFold<arith::AndIOp>(loc_, column, int32(perRow - 1));
+  }
+  int64_t part = parts[1] % perRow;
+  Value piece = b_.createOrFold<arith::ShRUIOp>(loc_, column, int32(llvm::Log2_64(perPiece)));
+  piece = add(piece, int32(part / perPiece));
+  piece = b_.createOrFold<arith::XOrIOp>(loc_, piece, inPattern);
+  Value within = b_.createOrFold<arith::AndIOp>(loc_, column, int32(perPiece - 1));
+  within = mul(add(within, int32(part % perPiece)), int32(bytes));
+  return add(panel, add(add(mul(row, int32(kSwizzledRow)), mul(piece, int32(kPiece))), within));
+}
+
+// A layout of two axes for a view that has them as its `axes`, with extent 1 along the others.
+static LaneLayout within(const LaneLayout &tile, int64_t rank, ArrayRef<int64_t> axes) {
+  SmallVector<int64_t> shape(rank, 1);
+  auto moved = [&](ArrayRef<LaneBit> bits) {
+    return llvm::map_to_vector(bits, [&](LaneBit bit) {
+      return bit.axis < 0 ? bit : LaneBit{static_cast<int>(axes[bit.axis]), bit.bit};
+    });
+  };
+  for (auto [axis, extent] : llvm::zip_equal(axes, tile.shape()))
+    shape[axis] = extent;
+  return LaneLayout(shape, moved(tile.registerBits()), moved(tile.threadBits()));
+}
+
+LogicalResult Distributor::emitFetch(FetchOp op) {
+  const LaneRing &ring = rings_.find(op.getRing().getDefiningOp())->second;
+  RankedTensorType tile = cast<RingType>(op.getRing().getType()).getTile();
+  int64_t bytes = elementBytes(tile.getElementType());
+  int64_t threads = kernel_->getAttrOfType<IntegerAttr>(kThreadsName).getInt();
+  LaneLayout layout = LaneLayout::blocked(tile.getShape(), threads, facts_.subgroup, 1,
+                                          static_cast<int>(llvm::Log2_64(kPiece / bytes)));
+  int64_t rank = static_cast<int64_t>(op.getOffsets().size());
+  SmallVector<int64_t> axes =
+      op.getAxes() ? SmallVector<int64_t>(*op.getAxes()) : SmallVector<int64_t>{rank - 2, rank - 1};
+  LaneAccess access =
+      accessOf(views_.find(op.getView())->second, op.getOffsets(), within(layout, rank, axes));
+  Value start = placeByte(ring, op.getPlace()), first = firstCopy(layout);
+  Value when = op.getWhen() ? scalarOf(op.getWhen()) : Value();
+  bool whole = access.vector * bytes == kPiece;
+  Value zero =
+      arith::ConstantOp::create(b_, loc_, cast<TypedAttr>(b_.getZeroAttr(tile.getElementType())));
+  for (int64_t number = 0; number < layout.registers(); number += access.vector) {
+    if (isPadding(layout, number))
+      continue;
+    Value inside = both(when, whenAt(access, number)), at = byteAt(access, number);
+    Value shared = add(start, ringByte(ring, layout, number, bytes));
+    if (whole && !first && !inTile(layout, number)) {
+      CopyAsyncOp::create(b_, loc_, access.view.argument, at, inside ? inside : yes(), shared);
+      continue;
+    }
+    Value others = vectorFrom(SmallVector<Value>(access.vector, zero));
+    Value word = ViewLoadOp::create(b_, loc_, access.view.argument, at, inside ? inside : yes(),
+                                    others, IntegerAttr());
+    Value own = both(first, inTile(layout, number));
+    SharedStoreOp::create(b_, loc_, word, shared, own ? own : yes());
+  }
+  return success();
+}
+
+// Pairs of neighbours along the last axis, four threads along it and eight along the other: the
+// rows of 8 x 8 matrices.
+static bool isMatrixLayout(const LaneLayout &layout) {
+  if (layout.rank() != 2 || layout.registerBits().empty() || layout.threadBits().size() < 5)
+    return false;
+  ArrayRef<LaneBit> lanes = layout.threadBits();
+  return layout.registerBits()[0] == LaneBit{1, 0} && lanes[0] == LaneBit{1, 1} &&
+         lanes[1] == LaneBit{1, 2} && lanes[2] == LaneBit{0, 0} && lanes[3] == LaneBit{0, 1} &&
+         lanes[4] == LaneBit{0, 2};
+}
+
+std::optional<Distributor::Registers> Distributor::takeMatrices(const SharedTile &shared,
+                                                                const LaneLayout &layout) {
+  constexpr int64_t kRegisters = 8; // of one load
+  int64_t bytes = elementBytes(shared.element), rowBytes = shared.strides[0] * bytes;
+  bool whole = bytes == 2 && rowBytes % kPiece == 0 && shared.base % kPiece == 0 &&
+               isMatrixLayout(layout) && layout.registers() % kRegisters == 0;
+  for (int axis = 0; whole && axis < 2; ++axis)
+    whole = layout.shape()[axis] % layout.atom(axis) == 0;
+  if (!facts_.matrixLoads || !whole)
+    return std::nullopt;
+  auto byteOf = [&](int64_t number) {
+    SmallVector<int64_t> parts = layout.registerCoords(number);
+    return parts[0] * rowBytes + parts[1] * bytes;
+  };
+  int64_t second = byteOf(2), third = byteOf(4);
+  for (int64_t number = 0; number < layout.registers(); number += kRegisters)
+    if (byteOf(number + 2) != byteOf(number) + second ||
+        byteOf(number + 4) != byteOf(number) + third ||
+        byteOf(number + 6) != byteOf(number) + second + third)
+      return std::nullopt;
+  auto bit = [&](int64_t at, int64_t weight) {
+    Value one = b_.createOrFold<arith::ShRUIOp>(loc_, thread_, int32(at));
+    return mul(b_.createOrFold<arith::AndIOp>(loc_, one, int32(1)), int32(weight));
+  };
+  Value row = b_.createOrFold<arith::AndIOp>(loc_, thread_, int32(7));
+  Value start = add(mul(row, int32(rowBytes)), add(bit(3, second), bit(4, third)));
+  for (size_t at = 5; at < layout.threadBits().size(); ++at)
+    if (LaneBit own = layout.threadBits()[at]; own.axis >= 0)
+      start = add(start, bit(static_cast<int64_t>(at),
+                             (int64_t(1) << own.bit) * (own.axis == 0 ? rowBytes : bytes)));
+  start = add(add(start, step_), int32(shared.base));
+  Registers registers;
+  for (int64_t number = 0; number < layout.registers(); number += kRegisters) {
+    Value loaded = SharedMatricesOp::create(b_, loc_, VectorType::get({kRegisters}, shared.element),
+                                            add(start, int32(byteOf(number))));
+    llvm::append_range(registers, scalarsOf(loaded, kRegisters));
+  }
+  return registers;
+}
+
+LogicalResult Distributor::emitRingRead(RingReadOp op) {
+  const LaneRing &ring = rings_.find(op.getRing().getDefiningOp())->second;
+  if (ring.swizzled)
+    return op.emitOpError() << "reads a swizzled ring, expected a plain one";
+  LaneLayout layout = LaneLayout::of(op.getResult().getType());
+  Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
+  int64_t bytes = elementBytes(element);
+  SharedTile shared{{ring.rowBytes / bytes, 1}, ring.base, element};
+  if (op.getOrigin())
+    shared.base += (*op.getOrigin())[0] * ring.rowBytes + (*op.getOrigin())[1] * bytes;
+  step_ = mul(scalarOf(op.getPlace()), int32(ring.placeBytes));
+  std::optional<Registers> matrices = takeMatrices(shared, layout);
+  Registers taken;
+  if (!matrices)
+    take(shared, layout, taken, element, {0, 0}, {0, 1});
+  registers_[op.getResult()] = matrices ? std::move(*matrices) : std::move(taken);
+  step_ = {};
+  return success();
+}
+
+// What of an operand this thread's group of subgroups multiplies, in bytes, of which each of the
+// sums' coordinates along `axis` has `bytes`.
+Value Distributor::operandStart(const LaneLayout &sums, const MatrixInstruction &instruction,
+                                int axis, int64_t bytes) {
+  Value start = int32(0);
+  auto own = static_cast<size_t>(llvm::Log2_64(instruction.lanes));
+  for (size_t at = own; at < sums.threadBits().size(); ++at) {
+    LaneBit bit = sums.threadBits()[at];
+    if (bit.axis != axis)
+      continue;
+    Value one = b_.createOrFold<arith::ShRUIOp>(loc_, thread_, int32(at));
+    one = b_.createOrFold<arith::AndIOp>(loc_, one, int32(1));
+    start = add(start, mul(one, int32((int64_t(1) << bit.bit) * bytes)));
+  }
+  return start;
+}
+
+LogicalResult Distributor::emitRingDot(RingDotOp op) {
+  const LaneRing &left = rings_.find(op.getA().getDefiningOp())->second,
+                 &right = rings_.find(op.getB().getDefiningOp())->second;
+  const MatrixInstruction *instruction = findMatrixInstruction(op.getInstruction());
+  SINTER_CHECK(instruction && instruction->sharedOperands && left.swizzled && right.swizzled);
+  LaneLayout sums = LaneLayout::of(op.getResult().getType());
+  RankedTensorType tile = cast<RingType>(op.getA().getType()).getTile();
+  int64_t stepBytes = instruction->k * elementBytes(tile.getElementType());
+  Value a = add(placeByte(left, op.getPlace()), operandStart(sums, *instruction, 0, kSwizzledRow)),
+        b = add(placeByte(right, op.getPlace()), operandStart(sums, *instruction, 1, kSwizzledRow));
+  Registers acc = registersOf(op.getAcc());
+  int64_t count = int64_t(1) << sums.registerBits().size();
+  MatrixFenceOp::create(b_, loc_);
+  for (int64_t m = 0; m < sums.shape()[0]; m += sums.atom(0))
+    for (int64_t n = 0; n < sums.shape()[1]; n += sums.atom(1)) {
+      int64_t first = sums.registerAt({m, n});
+      Value sum = vectorFrom(ArrayRef<Value>(acc).slice(first, count));
+      for (int64_t k = 0; k < kSwizzledRow; k += stepBytes)
+        sum = MatrixAsyncOp::create(b_, loc_, op.getInstruction(),
+                                    add(a, int32(m * kSwizzledRow + k)),
+                                    add(b, int32(n * kSwizzledRow + k)), sum);
+      llvm::copy(scalarsOf(sum, count), acc.begin() + first);
+    }
+  // Threads that copy themselves would touch registers beside sums in flight.
+  waitForSums(sums, acc, aligned_ ? op.getPending() : 0, true);
+  registers_[op.getResult()] = std::move(acc);
+  return success();
+}
+
+LogicalResult Distributor::emitTileDot(TileDotOp op) {
+  const LaneRing &ring = rings_.find(op.getB().getDefiningOp())->second;
+  const MatrixInstruction *instruction = findMatrixInstruction(op.getInstruction());
+  SINTER_CHECK(instruction && instruction->sharedB && ring.swizzled);
+  LaneLayout sums = LaneLayout::of(op.getResult().getType()),
+             left = LaneLayout::of(op.getA().getType());
+  int64_t bytes = elementBytes(cast<RankedTensorType>(op.getA().getType()).getElementType());
+  int64_t perRow = kSwizzledRow / bytes;
+  // Columns of groups of subgroups are whole panels apart.
+  Value b = add(placeByte(ring, op.getPlace()),
+                operandStart(sums, *instruction, 1, ring.panelBytes / perRow));
+  Registers acc = registersOf(op.getAcc());
+  const Registers &a = registersOf(op.getA());
+  int64_t count = int64_t(1) << sums.registerBits().size(), each = int64_t(1)
+                                                                   << left.registerBits().size();
+  SmallVector<Value> parts, started;
+  for (int64_t first = 0; first < static_cast<int64_t>(a.size()); first += each)
+    parts.push_back(pinned(ArrayRef<Value>(a).slice(first, each)));
+  for (int64_t first = 0; first < static_cast<int64_t>(acc.size()); first += count)
+    started.push_back(pinned(ArrayRef<Value>(acc).slice(first, count)));
+  MatrixFenceOp::create(b_, loc_);
+  for (int64_t m = 0; m < sums.shape()[0]; m += sums.atom(0))
+    for (int64_t n = 0; n < sums.shape()[1]; n += sums.atom(1)) {
+      int64_t first = sums.registerAt({m, n});
+      Value sum = started[first / count];
+      for (int64_t k = 0; k < left.shape()[1]; k += instruction->k)
+        sum = MatrixTileAsyncOp::create(
+            b_, loc_, op.getInstruction(), parts[left.registerAt({m, k}) / each],
+            add(b, int32(n / perRow * ring.panelBytes + k * kSwizzledRow)), ring.panelBytes, sum);
+      llvm::copy(scalarsOf(sum, count), acc.begin() + first);
+    }
+  waitForSums(sums, acc, aligned_ ? INT32_MAX : 0, true);
+  registers_[op.getResult()] = std::move(acc);
+  return success();
+}
+
+// A vector of registers that are written before a fence, which matters where this block writes
+// them.
+Value Distributor::pinned(ArrayRef<Value> registers) {
+  Value vector = vectorFrom(registers);
+  bool written = llvm::any_of(registers, [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    return op && op->getBlock() == b_.getInsertionBlock() && !op->hasTrait<OpTrait::ConstantLike>();
+  });
+  return written ? PinOp::create(b_, loc_, vector) : vector;
+}
+
+void Distributor::waitForSums(const LaneLayout &sums, Registers &acc, int64_t pending,
+                              bool commit) {
+  int64_t count = int64_t(1) << sums.registerBits().size();
+  for (int64_t first = 0; first < static_cast<int64_t>(acc.size()); first += count) {
+    Value sum = vectorFrom(ArrayRef<Value>(acc).slice(first, count));
+    sum = MatrixWaitOp::create(b_, loc_, static_cast<uint32_t>(pending), commit && first == 0, sum);
+    llvm::copy(scalarsOf(sum, count), acc.begin() + first);
+  }
+}
+
+LogicalResult Distributor::emitSettle(SettleOp op) {
+  Registers acc = registersOf(op.getAcc());
+  waitForSums(LaneLayout::of(op.getResult().getType()), acc, 0, false);
+  registers_[op.getResult()] = std::move(acc);
+  return success();
+}
+
+} // namespace sinter::sched

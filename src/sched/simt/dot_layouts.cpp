@@ -1,0 +1,245 @@
+// The sums of a product over threads.
+#include "sched/simt/dot_layouts.h"
+
+using namespace mlir;
+
+namespace sinter::sched {
+
+static constexpr int64_t kNeighbours = 4;
+static constexpr int64_t kManyRows = 64;
+static constexpr int64_t kSharedRowBytes = 128;
+static constexpr int64_t kMostSums = 128; // registers of one thread's sums
+
+static ArrayRef<int64_t> shapeOf(Value tile) {
+  return cast<RankedTensorType>(tile.getType()).getShape();
+}
+
+static Type elementOf(Value tile) {
+  return cast<RankedTensorType>(tile.getType()).getElementType();
+}
+
+bool hasFewRows(tile::DotOp dot) {
+  constexpr int64_t kFewRows = 16; // of the tallest instruction for them
+  return shapeOf(dot.getResult())[0] <= kFewRows;
+}
+
+// ---- without an instruction: four neighbours along each axis, in square shares ----
+
+static LaneLayout threadSums(ArrayRef<int64_t> shape, int64_t threads) {
+  int64_t m = shape[0], n = shape[1];
+  int64_t most = llvm::PowerOf2Ceil(n), along = 1;
+  // Of few rows the columns alone, so that how a row is shared does not depend on how many.
+  bool few = m < kManyRows;
+  while (along * 2 <= std::min(threads, few ? (most + kNeighbours - 1) / kNeighbours : most) &&
+         (few || along * along * m < threads * n))
+    along *= 2;
+  SmallVector<LaneBit> registers, lanes;
+  auto spread = [](SmallVector<LaneBit> &bits, int axis, int64_t first, int64_t count) {
+    for (int bit = 0; bit < static_cast<int>(llvm::Log2_64(count)); ++bit)
+      bits.push_back({axis, static_cast<int>(llvm::Log2_64(first)) + bit});
+  };
+  auto share = [](int64_t extent, int64_t over) {
+    return std::min<int64_t>(kNeighbours,
+                             llvm::bit_floor<uint64_t>(llvm::divideCeil(extent, over)));
+  };
+  int64_t down = std::min<int64_t>(threads / along, llvm::PowerOf2Ceil(m));
+  int64_t columns = share(n, along), rows = share(m, down);
+  spread(registers, 1, 1, columns);
+  spread(registers, 0, 1, rows);
+  spread(lanes, 1, columns, along);
+  spread(lanes, 0, rows, down);
+  lanes.append(llvm::Log2_64(threads / along / down), LaneBit());
+  return LaneLayout(shape, std::move(registers), std::move(lanes));
+}
+
+// ---- with one ----
+
+static bool isElement(MatrixElement element, Type type) {
+  switch (element) {
+  case MatrixElement::F16:
+    return type.isF16();
+  case MatrixElement::BF16:
+    return type.isBF16();
+  case MatrixElement::F32:
+    return type.isF32();
+  case MatrixElement::S8:
+    return type.isInteger(8);
+  case MatrixElement::S32:
+    return type.isInteger(32);
+  case MatrixElement::TF32: // rounds operands, which nobody asked for
+  case MatrixElement::U8:   // integers of tiles are signed
+    return false;
+  }
+  return false;
+}
+
+static const MatrixInstruction *findInstruction(tile::DotOp dot, const LaneFacts &facts) {
+  for (const std::string &name : facts.instructions) {
+    const MatrixInstruction *found = findMatrixInstruction(name);
+    if (found && !found->isAsynchronous() && !found->opaqueSums &&
+        isElement(found->aElement, elementOf(dot.getA())) &&
+        isElement(found->bElement, elementOf(dot.getB())) &&
+        isElement(found->cElement, elementOf(dot.getResult())))
+      return found;
+  }
+  return nullptr;
+}
+
+// How subgroups share the sums: for each of their bits the axis, above the instruction's own bits;
+// -1 where nothing is left to share.
+static SmallVector<int> shareSubgroups(const MatrixInstruction &instruction,
+                                       ArrayRef<int64_t> shape, int64_t subgroups) {
+  int64_t tiles[2] = {static_cast<int64_t>(llvm::divideCeil(shape[0], instruction.m)),
+                      static_cast<int64_t>(llvm::divideCeil(shape[1], instruction.n))};
+  int64_t rows = shape[0], columns = shape[1];
+  SmallVector<int> axes;
+  for (; subgroups > 1; subgroups /= 2) {
+    // Of few rows always the columns, so that how a row is shared does not depend on how many.
+    bool down = tiles[0] > 1 && (rows >= columns || tiles[1] <= 1) && shape[0] >= kManyRows;
+    int axis = down ? 0 : 1;
+    if (tiles[axis] <= 1) {
+      axes.push_back(-1);
+      continue;
+    }
+    tiles[axis] = llvm::divideCeil(tiles[axis], 2);
+    (axis == 0 ? rows : columns) /= 2;
+    axes.push_back(axis);
+  }
+  return axes;
+}
+
+// A fragment's layout for all subgroups. `own[axis]` is the operand's axis of the sums' axis, -1
+// where it has none; `bits` counts the instruction's bits along the sums' axes.
+static LaneLayout spread(const LaneLayout &fragment, ArrayRef<int64_t> shape, ArrayRef<int> axes,
+                         std::array<int, 2> own, std::array<int, 2> bits) {
+  SmallVector<LaneBit> threads(fragment.threadBits());
+  for (int axis : axes)
+    threads.push_back(axis < 0 || own[axis] < 0 ? LaneBit() : LaneBit{own[axis], bits[axis]++});
+  return LaneLayout(shape, SmallVector<LaneBit>(fragment.registerBits()), std::move(threads));
+}
+
+LaneLayout sharedSums(const MatrixInstruction &instruction, ArrayRef<int64_t> shape,
+                      int64_t threads) {
+  SmallVector<int> axes = shareSubgroups(instruction, shape, threads / instruction.lanes);
+  std::array<int, 2> bits{static_cast<int>(llvm::Log2_64(instruction.m)),
+                          static_cast<int>(llvm::Log2_64(instruction.n))};
+  return spread(instruction.layoutC(), shape, axes, {0, 1}, bits);
+}
+
+static bool isWhole(const LaneLayout &sums) {
+  return sums.shape()[0] % sums.atom(0) == 0 && sums.shape()[1] % sums.atom(1) == 0 &&
+         !sums.copies();
+}
+
+// Rows of 128 bytes, whole instructions for every thread, and sums that registers hold.
+const MatrixInstruction *findSharedInstruction(tile::DotOp dot, int64_t threads,
+                                               const LaneFacts &facts) {
+  ArrayRef<int64_t> shape = shapeOf(dot.getResult());
+  if (!dot.getTransposeB() || shapeOf(dot.getA())[1] * 2 != kSharedRowBytes ||
+      shape[0] * shape[1] / threads > kMostSums)
+    return nullptr;
+  for (const std::string &name : facts.instructions) {
+    const MatrixInstruction *found = findMatrixInstruction(name);
+    if (!found || !found->sharedOperands || threads % found->lanes ||
+        !isElement(found->aElement, elementOf(dot.getA())) ||
+        !isElement(found->bElement, elementOf(dot.getB())))
+      continue;
+    if (isWhole(sharedSums(*found, shape, threads)))
+      return found;
+  }
+  return nullptr;
+}
+
+const MatrixInstruction *findOpaqueInstruction(tile::DotOp dot, int64_t threads,
+                                               const LaneFacts &facts) {
+  ArrayRef<int64_t> shape = shapeOf(dot.getResult());
+  if (!dot.getTransposeB() || shape[0] * shape[1] / threads > kMostSums)
+    return nullptr;
+  for (const std::string &name : facts.instructions) {
+    const MatrixInstruction *found = findMatrixInstruction(name);
+    if (!found || !found->opaqueSums || found->lanes != facts.subgroup || threads % found->lanes ||
+        shapeOf(dot.getA())[1] % found->k || !isElement(found->aElement, elementOf(dot.getA())) ||
+        !isElement(found->bElement, elementOf(dot.getB())))
+      continue;
+    LaneLayout sums = sharedSums(*found, shape, threads);
+    if (shape[0] % sums.atom(0) == 0 && shape[1] % sums.atom(1) == 0 && !sums.copies())
+      return found;
+  }
+  return nullptr;
+}
+
+int64_t wholePanels(int64_t columns) {
+  return llvm::alignTo(columns, kSharedRowBytes / 2);
+}
+
+const MatrixInstruction *findTileInstruction(tile::DotOp dot, int64_t threads,
+                                             const LaneFacts &facts) {
+  SmallVector<int64_t> shape(shapeOf(dot.getResult()));
+  int64_t k = shapeOf(dot.getA())[1];
+  if (dot.getTransposeB() || hasFewRows(dot))
+    return nullptr;
+  shape[1] = wholePanels(shape[1]);
+  for (const std::string &name : facts.instructions) {
+    const MatrixInstruction *found = findMatrixInstruction(name);
+    if (!found || !found->sharedB || threads % found->lanes || k % found->k ||
+        !isElement(found->aElement, elementOf(dot.getA())) ||
+        !isElement(found->bElement, elementOf(dot.getB())) ||
+        !isElement(found->cElement, elementOf(dot.getResult())))
+      continue;
+    // Groups share rows alone, so that one product's sums are the next one's operand. What lies
+    // beyond the last row is nobody's.
+    LaneLayout sums = sharedSums(*found, shape, threads);
+    if (shape[1] % sums.atom(1) == 0 && !sums.copies() &&
+        sums.atom(0) == found->m * (threads / found->lanes))
+      return found;
+  }
+  return nullptr;
+}
+
+int64_t chainThreadsOf(tile::DotOp dot, const LaneFacts &facts) {
+  for (const std::string &name : facts.instructions) {
+    const MatrixInstruction *found = findMatrixInstruction(name);
+    if (!found || !found->sharedB)
+      continue;
+    int64_t groups = llvm::PowerOf2Ceil(llvm::divideCeil(shapeOf(dot.getResult())[0], found->m));
+    if (findTileInstruction(dot, groups * found->lanes, facts))
+      return groups * found->lanes;
+  }
+  return 0;
+}
+
+std::array<int64_t, 2> fragmentCounts(const MatrixInstruction &instruction, ArrayRef<int64_t> shape,
+                                      int64_t threads) {
+  LaneLayout sums = sharedSums(instruction, shape, threads);
+  return {shape[0] / sums.atom(0), shape[1] / sums.atom(1)};
+}
+
+LaneLayout tileOperand(const MatrixInstruction &instruction, ArrayRef<int64_t> shape,
+                       ArrayRef<int64_t> sums, int64_t threads) {
+  SmallVector<int> axes = shareSubgroups(instruction, sums, threads / instruction.lanes);
+  std::array<int, 2> bits{static_cast<int>(llvm::Log2_64(instruction.m)),
+                          static_cast<int>(llvm::Log2_64(instruction.n))};
+  return spread(instruction.layoutA(), shape, axes, {0, -1}, bits);
+}
+
+DotLanes chooseDotLanes(tile::DotOp dot, int64_t threads, const LaneFacts &facts) {
+  ArrayRef<int64_t> shape = shapeOf(dot.getResult());
+  const MatrixInstruction *instruction = findInstruction(dot, facts);
+  if (!instruction || instruction->lanes != facts.subgroup) {
+    LaneLayout sums = threadSums(shape, threads);
+    return {nullptr, sums, sums, sums};
+  }
+  SmallVector<int> axes = shareSubgroups(*instruction, shape, threads / facts.subgroup);
+  std::array<int, 2> bits{static_cast<int>(llvm::Log2_64(instruction->m)),
+                          static_cast<int>(llvm::Log2_64(instruction->n))};
+  LaneLayout sums = spread(instruction->layoutC(), shape, axes, {0, 1}, bits);
+  LaneLayout a = spread(instruction->layoutA(), shapeOf(dot.getA()), axes, {0, -1}, bits);
+  LaneLayout fragment = instruction->layoutB();
+  bool transposed = dot.getTransposeB();
+  if (transposed)
+    fragment = fragment.permuted({1, 0});
+  LaneLayout b = spread(fragment, shapeOf(dot.getB()), axes, {-1, transposed ? 0 : 1}, bits);
+  return {instruction, sums, a, b};
+}
+
+} // namespace sinter::sched

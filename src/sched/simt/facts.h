@@ -1,0 +1,30 @@
+// What passes must know of a processor whose programs are blocks of threads.
+#pragma once
+
+#include "llvm/ADT/SmallVector.h"
+
+#include <cstdint>
+#include <string>
+
+namespace sinter::sched {
+
+/// Where a processor's own exp2 is good to a few units in the last place.
+enum class OwnExp2 : uint8_t { Nowhere, NearZero, Everywhere };
+
+struct LaneFacts {
+  int64_t subgroup = 32;      // threads that shuffle among themselves, a power of two
+  int64_t maxThreads = 1024;  // of a block
+  int64_t maxShared = 49152;  // bytes of a block
+  int64_t maxRegisters = 255; // 32-bit ones of a thread
+  int64_t vectorBytes = 16;   // of the widest access of one thread
+  bool asyncCopies =
+      false; // has copies from memory to shared memory that threads need not wait for
+  bool matrixLoads = false;      // reads 8 x 8 matrices of shared memory (sched.shared_matrices)
+  bool overlapsLaunches = false; // a launch may begin before the one before it has ended
+  OwnExp2 ownExp2 = OwnExp2::Nowhere;
+  bool ownMaximum = true;   // an instruction for a maximum that keeps NaN and has -0 below +0
+  bool ownDivision = false; // has a division of about 2 units in the last place
+  llvm::SmallVector<std::string> instructions; // matrix instructions (sched/simt/matrix_instructions.h)
+};
+
+} // namespace sinter::sched

@@ -1,0 +1,80 @@
+// MLIR's analysis of integer ranges, which is told what threads and programs are numbered by.
+#include "sched/simt/fold_ranges.h"
+#include "sched/simt/layout.h"
+#include "tile/mlir_pch.h"
+
+#include "mlir/Analysis/DataFlow/ConstantPropagationAnalysis.h"
+#include "mlir/Analysis/DataFlow/DeadCodeAnalysis.h"
+#include "mlir/Analysis/DataFlow/IntegerRangeAnalysis.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+
+namespace sinter::sched {
+
+// How many there are of what `op` numbers; 0 where that is not known.
+static int64_t countOf(Operation *op) {
+  auto kernel = op->getParentOfType<tile::KernelOp>();
+  if (auto threads = kernel->getAttrOfType<IntegerAttr>(kThreadsName); isa<ThreadOp>(op) && threads)
+    return threads.getInt();
+  auto program = dyn_cast<tile::ProgramIdOp>(op);
+  APInt extent;
+  for (auto grid : kernel.getBody().front().getOps<tile::GridOp>())
+    if (program && matchPattern(grid->getOperand(program.getAxis()), m_ConstantInt(&extent)))
+      return extent.getSExtValue();
+  return 0;
+}
+
+namespace {
+class LaneRanges : public dataflow::IntegerRangeAnalysis {
+public:
+  using IntegerRangeAnalysis::IntegerRangeAnalysis;
+
+  LogicalResult visitOperation(Operation *op,
+                               ArrayRef<const dataflow::IntegerValueRangeLattice *> operands,
+                               ArrayRef<dataflow::IntegerValueRangeLattice *> results) override {
+    int64_t count = isa<ThreadOp, tile::ProgramIdOp>(op) ? countOf(op) : 0;
+    if (count < 1)
+      return IntegerRangeAnalysis::visitOperation(op, operands, results);
+    unsigned bits = ConstantIntRanges::getStorageBitwidth(op->getResult(0).getType());
+    APInt least = APInt::getZero(bits), most(bits, static_cast<uint64_t>(count - 1));
+    auto range = ConstantIntRanges::fromUnsigned(least, most)
+                     .intersection(ConstantIntRanges::fromSigned(least, most));
+    propagateIfChanged(results.front(), results.front()->join(IntegerValueRange(range)));
+    return success();
+  }
+};
+
+// What is known of an erased operation must not be taken for another's at the same address.
+class ForgetErased : public RewriterBase::Listener {
+public:
+  explicit ForgetErased(DataFlowSolver &solver) : solver_(solver) {}
+
+protected:
+  void notifyOperationErased(Operation *op) override {
+    solver_.eraseState(solver_.getProgramPointAfter(op));
+    for (Value result : op->getResults())
+      solver_.eraseState(result);
+  }
+
+private:
+  DataFlowSolver &solver_;
+};
+} // namespace
+
+LogicalResult foldRanges(ModuleOp module) {
+  DataFlowSolver solver;
+  solver.load<dataflow::DeadCodeAnalysis>();
+  solver.load<dataflow::SparseConstantPropagation>();
+  solver.load<LaneRanges>();
+  if (failed(solver.initializeAndRun(module)))
+    return failure();
+  ForgetErased listener(solver);
+  RewritePatternSet patterns(module.getContext());
+  arith::populateIntRangeOptimizationsPatterns(patterns, solver);
+  return applyPatternsGreedily(module, std::move(patterns),
+                               GreedyRewriteConfig().enableFolding(false).setListener(&listener));
+}
+
+} // namespace sinter::sched

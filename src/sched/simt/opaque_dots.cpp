@@ -1,0 +1,157 @@
+// The loop at step n: a barrier, loads of step n + 1 into registers, the product of step n, and the
+// registers to the place that step n - 1 was read from.
+#include "sched/simt/opaque_dots.h"
+#include "sched/simt/dot_layouts.h"
+#include "tile/mlir_pch.h"
+
+using namespace mlir;
+
+namespace sinter::sched {
+namespace {
+
+constexpr int64_t kPlaces = 2;
+constexpr int64_t kPadBytes = 16; // of a row
+constexpr int64_t kRingAlignment = 1024;
+
+RankedTensorType tileType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+struct Stage {
+  scf::ForOp loop;
+  tile::DotOp dot;
+  tile::LoadOp a, b;
+  OpResult sums; // of the loop
+  const MatrixInstruction *instruction = nullptr;
+  int64_t step = 0;
+};
+
+// A load of this loop alone, whose place the step and what is known before the loop decide.
+tile::LoadOp movable(scf::ForOp loop, Value tile) {
+  auto load = tile.getDefiningOp<tile::LoadOp>();
+  if (!load || load->getBlock() != loop.getBody() || !load->hasOneUse() || load.getPadAttr() ||
+      load.getView().getType().isWritable() || !loop.isDefinedOutsideOfLoop(load.getView()) ||
+      tileType(tile).getRank() != 2)
+    return {};
+  for (Value offset : load.getOffsets())
+    if (offset != loop.getInductionVar() && !loop.isDefinedOutsideOfLoop(offset))
+      return {};
+  return load;
+}
+
+// The loop's result that begins at zero and to which the product alone adds.
+OpResult sumsOf(scf::ForOp loop, tile::DotOp dot) {
+  auto acc = dyn_cast<BlockArgument>(dot.getAcc());
+  if (!acc || acc.getOwner() != loop.getBody() || !acc.hasOneUse() || !dot->hasOneUse())
+    return {};
+  OpOperand *init = loop.getTiedLoopInit(acc);
+  bool goesAround = init && loop.getTiedLoopYieldedValue(acc)->get() == dot.getResult();
+  return goesAround && matchPattern(init->get(), m_AnyZeroFloat()) ? loop.getTiedLoopResult(acc)
+                                                                   : OpResult();
+}
+
+// Two places for both operands; once they are dead, what the subgroups' fragments need to be taken.
+bool fitsShared(Stage &s, int64_t threads, const LaneFacts &facts) {
+  int64_t bytes = 0;
+  for (Value tile : {s.dot.getA(), s.dot.getB()}) {
+    int64_t row = tileType(tile).getDimSize(1) * tileType(tile).getElementTypeBitWidth() / 8;
+    if (row % kPadBytes)
+      return false;
+    bytes +=
+        llvm::alignTo(kPlaces * tileType(tile).getDimSize(0) * (row + kPadBytes), kRingAlignment);
+  }
+  int64_t fragments = threads / s.instruction->lanes * s.instruction->m * s.instruction->n * 4;
+  return std::max(bytes, fragments) <= facts.maxShared;
+}
+
+std::optional<Stage> match(scf::ForOp loop, int64_t threads, const LaneFacts &facts) {
+  Stage s;
+  s.loop = loop;
+  auto dots = loop.getOps<tile::DotOp>();
+  auto step = getConstantIntValue(loop.getStep());
+  if (!llvm::hasSingleElement(dots) || !step)
+    return std::nullopt;
+  s.dot = *dots.begin();
+  s.step = *step;
+  s.sums = sumsOf(loop, s.dot);
+  s.a = movable(loop, s.dot.getA());
+  s.b = movable(loop, s.dot.getB());
+  if (!s.sums || !s.a || !s.b)
+    return std::nullopt;
+  s.instruction = findOpaqueInstruction(s.dot, threads, facts);
+  if (!s.instruction || !fitsShared(s, threads, facts))
+    return std::nullopt;
+  return s;
+}
+
+class Rewriter {
+public:
+  Rewriter(Stage s, int64_t first) : s_(s), first_(first), b_(s.loop), loc_(s.loop.getLoc()) {}
+  void run(int64_t count);
+
+private:
+  Value make(Value tile) {
+    return RingOp::create(b_, loc_, RingType::get(b_.getContext(), kPlaces, tileType(tile)), false);
+  }
+  Value index(int64_t value) { return arith::ConstantIndexOp::create(b_, loc_, value); }
+  Value place(Value step) {
+    Value number = b_.createOrFold<arith::RemUIOp>(loc_, step, index(kPlaces));
+    return b_.createOrFold<arith::IndexCastOp>(loc_, b_.getI32Type(), number);
+  }
+  Value load(tile::LoadOp of, Value at) {
+    IRMapping map;
+    map.map(s_.loop.getInductionVar(), at);
+    return b_.clone(*of, map)->getResult(0);
+  }
+  void put(Value a, Value b, Value where) {
+    RingPutOp::create(b_, loc_, a, ringA_, where);
+    RingPutOp::create(b_, loc_, b, ringB_, where);
+  }
+
+  Stage s_;
+  int64_t first_;
+  OpBuilder b_;
+  Location loc_;
+  Value ringA_, ringB_;
+};
+
+void Rewriter::run(int64_t count) {
+  StringRef name = s_.instruction->name;
+  Value lower = s_.loop.getLowerBound();
+  ringA_ = make(s_.dot.getA());
+  ringB_ = make(s_.dot.getB());
+  SumsClearOp::create(b_, loc_, name, first_, count);
+  put(load(s_.a, lower), load(s_.b, lower), place(index(0)));
+  b_.setInsertionPoint(s_.dot);
+  Value at = s_.loop.getInductionVar();
+  Value number = b_.createOrFold<arith::SubIOp>(loc_, at, lower);
+  number = b_.createOrFold<arith::DivUIOp>(loc_, number, index(s_.step));
+  BarrierOp::create(b_, loc_);
+  Value next = b_.createOrFold<arith::AddIOp>(loc_, at, index(s_.step));
+  Value a = load(s_.a, next), b = load(s_.b, next);
+  RingAddOp::create(b_, loc_, name, ringA_, ringB_, place(number), first_);
+  put(a, b, place(b_.createOrFold<arith::AddIOp>(loc_, number, index(1))));
+  s_.dot.getResult().replaceAllUsesWith(s_.dot.getAcc());
+  s_.dot.erase();
+  s_.a.erase();
+  s_.b.erase();
+  b_.setInsertionPointAfter(s_.loop);
+  s_.sums.replaceAllUsesWith(
+      SumsReadOp::create(b_, loc_, s_.sums.getType(), name, first_).getResult());
+}
+
+} // namespace
+
+void stageDots(tile::KernelOp kernel, int64_t threads, const LaneFacts &facts) {
+  SmallVector<scf::ForOp> loops;
+  kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
+  int64_t first = 0;
+  for (scf::ForOp loop : loops)
+    if (std::optional<Stage> s = match(loop, threads, facts)) {
+      auto counts = fragmentCounts(*s->instruction, tileType(s->sums).getShape(), threads);
+      Rewriter(*s, first).run(counts[0] * counts[1]);
+      first += counts[0] * counts[1];
+    }
+}
+
+} // namespace sinter::sched

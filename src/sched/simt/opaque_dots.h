@@ -1,0 +1,14 @@
+// Products whose sums lie where the processor alone knows.
+#pragma once
+
+#include "sched/simt/facts.h"
+#include "sched/sched.h"
+
+namespace sinter::sched {
+
+/// Loops whose only product an instruction with opaque sums can do: operands go to shared memory
+/// one step ahead, by way of registers, and the sums leave the loop's values until it has ended.
+/// The others stay as they are.
+void stageDots(tile::KernelOp kernel, int64_t threads, const LaneFacts &facts);
+
+} // namespace sinter::sched

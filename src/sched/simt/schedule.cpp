@@ -1,0 +1,126 @@
+// Expand, assign layouts, distribute; canonical in between.
+#include "sched/simt/schedule.h"
+#include "sched/simt/assign_layouts.h"
+#include "sched/simt/choose_threads.h"
+#include "sched/simt/distribute/distribute.h"
+#include "sched/simt/dot_layouts.h"
+#include "sched/simt/expand_blocks.h"
+#include "sched/expand_math.h"
+#include "sched/simt/fold_ranges.h"
+#include "sched/simt/group_programs.h"
+#include "sched/simt/hoist_loads.h"
+#include "sched/simt/layout.h"
+#include "sched/simt/overlap_launches.h"
+#include "sched/simt/pipeline_back_to_back.h"
+#include "sched/simt/pipeline_dots.h"
+#include "sched/simt/reduce_dots.h"
+#include "sched/simt/opaque_dots.h"
+#include "sched/simt/verify_pipelines.h"
+
+using namespace mlir;
+
+namespace sinter::sched {
+
+// Of loads, for each thread: a quarter of its registers.
+static constexpr int64_t kEarlyElements = 64;
+
+static LogicalResult simplify(ModuleOp module) {
+  PassManager passes(module.getContext());
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
+  return passes.run(module);
+}
+
+// Divisions of f32 tiles that a kernel's source asks for may be the processor's own. Those that
+// quantising adds stay exact.
+static void relaxDivisions(ModuleOp module) {
+  module.walk([](arith::DivFOp op) {
+    auto tile = dyn_cast<RankedTensorType>(op.getType());
+    if (tile && tile.getElementType().isF32())
+      op.setFastmath(op.getFastmath() | arith::FastMathFlags::arcp);
+  });
+}
+
+// Whether the kernel has products, all of few rows.
+static bool isOfFewRows(tile::KernelOp kernel) {
+  bool any = false, few = true;
+  kernel.walk([&](tile::DotOp dot) {
+    any = true;
+    few &= hasFewRows(dot);
+  });
+  return any && few;
+}
+
+static void markStream(tile::KernelOp kernel) {
+  if (!kernel.walk([](tile::DotOp) { return WalkResult::interrupt(); }).wasInterrupted())
+    kernel->setAttr(kStreams, UnitAttr::get(kernel.getContext()));
+}
+
+// Threads, the order of programs, and what is loaded ahead.
+static void schedule(tile::KernelOp kernel, const LaneFacts &facts) {
+  int64_t threads = chooseThreads(kernel, facts);
+  kernel->setAttr(kThreadsName, Builder(kernel.getContext()).getI64IntegerAttr(threads));
+  if (isOfFewRows(kernel))
+    kernel->setAttr(kLatencyBound, UnitAttr::get(kernel.getContext()));
+  groupPrograms(kernel);
+  hoistLoads(kernel, threads, kEarlyElements);
+  if (facts.overlapsLaunches)
+    overlapLaunches(kernel);
+  if (facts.asyncCopies) {
+    pipelineChains(kernel, threads, facts);
+    pipelineDots(kernel, threads, facts);
+  }
+  stageDots(kernel, threads, facts);
+}
+
+// A kernel with threads may have tiles still, fetched ahead as its author wants.
+static bool hasLaneForm(tile::KernelOp kernel) {
+  return kernel->hasAttr(kThreadsName) &&
+         !kernel->walk([](RingOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
+Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const LaneFacts &facts,
+                                               function_ref<void(ModuleOp)> laidOut) {
+  source.getContext()
+      ->loadDialect<SchedDialect, tile::TileDialect, arith::ArithDialect, math::MathDialect,
+                    scf::SCFDialect, vector::VectorDialect>();
+  OwningOpRef<ModuleOp> module(cast<ModuleOp>(source->clone()));
+  if (llvm::all_of(source.getOps<tile::KernelOp>(), hasLaneForm)) {
+    if (laidOut)
+      laidOut(source);
+    return module;
+  }
+  if (facts.ownDivision)
+    relaxDivisions(*module);
+  for (auto kernel : module->getOps<tile::KernelOp>())
+    if (failed(expandBlocks(kernel, facts)))
+      return fail(Code::Unsupported, "kernel '" + kernel.getSymName().str() +
+                                         "': its block formats could not be expanded");
+  for (auto kernel : module->getOps<tile::KernelOp>())
+    if (!kernel->hasAttr(kThreadsName)) {
+      markStream(kernel);
+      reduceDots(kernel);
+    }
+  if (failed(expandMath(*module, facts.ownExp2)) || failed(simplify(*module)))
+    return fail(Code::Unsupported, "the kernel's arithmetic could not be expanded");
+  for (auto kernel : module->getOps<tile::KernelOp>()) {
+    if (!kernel->hasAttr(kThreadsName))
+      schedule(kernel, facts);
+    if (failed(verifyRings(kernel, facts)))
+      return fail(Code::Unsupported, "kernel '" + kernel.getSymName().str() +
+                                         "' is not scheduled as the processor needs it");
+    assignLanes(kernel, facts);
+  }
+  if (laidOut)
+    laidOut(*module);
+  for (auto kernel : module->getOps<tile::KernelOp>())
+    if (failed(distribute(kernel, facts)))
+      return fail(Code::Unsupported, "kernel '" + kernel.getSymName().str() +
+                                         "' could not be distributed over threads");
+  if (failed(simplify(*module)) || failed(foldRanges(*module)) || failed(simplify(*module)) ||
+      failed(verify(*module)))
+    return fail(Code::Internal, "the distributed form of the kernels is not well formed");
+  return module;
+}
+
+} // namespace sinter::sched

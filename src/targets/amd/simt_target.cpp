@@ -1,0 +1,161 @@
+// Lane operations in LLVM's intrinsics for AMDGPU: ids, barriers, shuffles, approximations.
+#include "targets/amd/simt_target.h"
+#include "targets/amd/matmuls.h"
+#include "tile/mlir_pch.h"
+
+using namespace mlir;
+
+namespace sinter::targets::amd {
+
+using simt::Site;
+
+static constexpr int64_t kCdnaSubgroup = 64;
+static constexpr int32_t kRow = 16;      // lanes that DPP moves data among
+static constexpr int32_t kSwizzled = 32; // lanes that ds_swizzle moves data among
+static constexpr int32_t kAllRows = 0xf; // and all banks
+static constexpr int32_t kRowXmask = 0x160;
+static constexpr int32_t kHalfMirror = 0x141; // lane XOR 7
+static constexpr int32_t kMirror = 0x140;     // lane XOR 15
+
+static Value intrinsic(Site s, Type type, StringRef name, ValueRange operands = {}) {
+  return LLVM::CallIntrinsicOp::create(s.b, s.loc, type, s.b.getStringAttr(name), operands)
+      .getResult(0);
+}
+
+static Value constant(Site s, int32_t value) {
+  return arith::ConstantOp::create(s.b, s.loc, s.b.getI32IntegerAttr(value));
+}
+
+static Value flag(Site s, bool value) {
+  return arith::ConstantOp::create(s.b, s.loc, s.b.getBoolAttr(value));
+}
+
+void AmdLanes::declareKernel(LLVM::LLVMFuncOp function, int64_t threads) const {
+  Builder b(function.getContext());
+  auto attribute = [&](StringRef name, const std::string &value) -> Attribute {
+    return b.getArrayAttr({b.getStringAttr(name), b.getStringAttr(value)});
+  };
+  std::string count = std::to_string(threads);
+  function.setCConv(LLVM::cconv::CConv::AMDGPU_KERNEL);
+  function.setPassthroughAttr(
+      b.getArrayAttr({attribute("amdgpu-flat-work-group-size", count + "," + count),
+                      attribute("amdgpu-implicitarg-num-bytes", "0"),
+                      attribute("uniform-work-group-size", "true")}));
+}
+
+Value AmdLanes::threadId(Site s) const {
+  return intrinsic(s, s.b.getI32Type(), "llvm.amdgcn.workitem.id.x");
+}
+
+Value AmdLanes::programId(Site s, int axis) const {
+  static constexpr const char *kNames[] = {
+      "llvm.amdgcn.workgroup.id.x", "llvm.amdgcn.workgroup.id.y", "llvm.amdgcn.workgroup.id.z"};
+  return intrinsic(s, s.b.getI32Type(), kNames[axis]);
+}
+
+// A barrier orders nothing by itself. Only shared memory is ordered: buffers' loads may be under
+// way across it.
+void AmdLanes::barrier(Site s) const {
+  auto local = LLVM::MMRATagAttr::get(s.b.getContext(), "amdgpu-synchronize-as", "local");
+  auto fence = [&](LLVM::AtomicOrdering ordering) {
+    auto op = LLVM::FenceOp::create(s.b, s.loc, ordering, "workgroup");
+    op->setDiscardableAttr(LLVM::LLVMDialect::getMmraAttrName(), local);
+  };
+  fence(LLVM::AtomicOrdering::release);
+  LLVM::CallIntrinsicOp::create(s.b, s.loc, s.b.getStringAttr("llvm.amdgcn.s.barrier"),
+                                ValueRange());
+  fence(LLVM::AtomicOrdering::acquire);
+}
+
+// ---- shuffles ----
+
+static Value moveInRow(Site s, Value value, int32_t control) {
+  return intrinsic(s, s.b.getI32Type(), "llvm.amdgcn.update.dpp.i32",
+                   {value, value, constant(s, control), constant(s, kAllRows),
+                    constant(s, kAllRows), flag(s, true)});
+}
+
+// Four lanes, two bits each.
+static int32_t quadControl(int32_t mask) {
+  int32_t control = 0;
+  for (int32_t lane = 0; lane < 4; ++lane)
+    control |= (lane ^ mask) << (2 * lane);
+  return control;
+}
+
+// What moves a value by an instruction of the vector unit alone: within quads everywhere, in rows
+// of 16 by mirroring on CDNA and by any mask on RDNA.
+static std::optional<int32_t> rowControl(int32_t mask, bool cdna) {
+  if (mask < 4)
+    return quadControl(mask);
+  if (!cdna)
+    return kRowXmask + mask;
+  if (mask == 7 || mask == 15)
+    return mask == 7 ? kHalfMirror : kMirror;
+  return std::nullopt;
+}
+
+// Lane i of one row takes lane i XOR `mask` of the other row of its pair.
+static Value moveAcrossRows(Site s, Value value, int32_t mask) {
+  uint64_t lanes = 0;
+  for (int32_t lane = 0; lane < kRow; ++lane)
+    lanes |= uint64_t(lane ^ (mask % kRow)) << (4 * lane);
+  return intrinsic(s, s.b.getI32Type(), "llvm.amdgcn.permlanex16.i32",
+                   {value, value, constant(s, static_cast<int32_t>(lanes)),
+                    constant(s, static_cast<int32_t>(lanes >> 32)), flag(s, false),
+                    flag(s, false)});
+}
+
+Value AmdLanes::shuffle(Site s, Value value, int32_t mask, int64_t) const {
+  bool cdna = facts_.subgroup == kCdnaSubgroup;
+  if (std::optional<int32_t> control = mask < kRow ? rowControl(mask, cdna) : std::nullopt)
+    return moveInRow(s, value, *control);
+  if (!cdna)
+    return moveAcrossRows(s, value, mask);
+  Type i32 = s.b.getI32Type();
+  if (mask < kSwizzled)
+    return intrinsic(s, i32, "llvm.amdgcn.ds.swizzle",
+                     {value, constant(s, (mask << 10) | (kSwizzled - 1))});
+  Value lane = arith::AndIOp::create(s.b, s.loc, threadId(s),
+                                     constant(s, static_cast<int32_t>(facts_.subgroup) - 1));
+  Value from = arith::XOrIOp::create(s.b, s.loc, lane, constant(s, mask));
+  Value byte = arith::ShLIOp::create(s.b, s.loc, from, constant(s, 2));
+  return intrinsic(s, i32, "llvm.amdgcn.ds.bpermute", {byte, value});
+}
+
+FailureOr<Value> AmdLanes::matrix(Site s, sched::MatrixOp op) const {
+  return emitProduct(s, op, facts_);
+}
+
+// ---- arithmetic ----
+
+// The processor's own function where an approximation will do.
+static Value approximate(Site s, Operation *op) {
+  const char *name = llvm::TypeSwitch<Operation *, const char *>(op)
+                         .Case([](math::Exp2Op) { return "llvm.amdgcn.exp2.f32"; })
+                         .Case([](math::Log2Op) { return "llvm.amdgcn.log.f32"; })
+                         .Case([](math::RsqrtOp) { return "llvm.amdgcn.rsq.f32"; })
+                         .Default([](Operation *) { return nullptr; });
+  if (!name || !op->getResult(0).getType().isF32())
+    return {};
+  auto flags = cast<arith::ArithFastMathInterface>(op).getFastMathFlagsAttr();
+  if (!flags || !bitEnumContainsAll(flags.getValue(), arith::FastMathFlags::afn))
+    return {};
+  return intrinsic(s, op->getResult(0).getType(), name, {op->getOperand(0)});
+}
+
+// Conversions saturate and take NaN to zero, as the language asks; LLVM's plain ones need not. (The
+// hardware's own does in one instruction, but as inline assembly it would miss the waits that LLVM
+// puts between instructions whose results come late.)
+static Value toInteger(Site s, Operation *op, StringRef name) {
+  return intrinsic(s, op->getResult(0).getType(), name, {op->getOperand(0)});
+}
+
+Value AmdLanes::elementwise(Site s, Operation *op) const {
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case([&](arith::FPToSIOp) { return toInteger(s, op, "llvm.fptosi.sat"); })
+      .Case([&](arith::FPToUIOp) { return toInteger(s, op, "llvm.fptoui.sat"); })
+      .Default([&](Operation *o) { return approximate(s, o); });
+}
+
+} // namespace sinter::targets::amd

@@ -1,0 +1,17 @@
+// Tile kernels to their lane form for NVIDIA's processors.
+#pragma once
+
+#include "base/status.h"
+#include "targets/nvidia/facts.h"
+#include "tile/mlir_pch.h"
+
+namespace sinter::targets::nvidia {
+
+/// A new module in which every kernel has lane form; where all have it already (`sched.threads`)
+/// they are taken as they are. Diagnostics go to the context's handler; the Status names the
+/// kernel. `laidOut` as sched::scheduleForLanes has it.
+Result<mlir::OwningOpRef<mlir::ModuleOp>>
+scheduleForLanes(mlir::ModuleOp source, const NvidiaFacts &facts,
+                 llvm::function_ref<void(mlir::ModuleOp)> laidOut = {});
+
+} // namespace sinter::targets::nvidia

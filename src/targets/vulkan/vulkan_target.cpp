@@ -1,0 +1,65 @@
+// The Vulkan target's table of contents: schedule, emit, write.
+#include "targets/vulkan/vulkan_target.h"
+#include "sched/sched.h"
+#include "sched/simt/schedule.h"
+#include "targets/vulkan/binary.h"
+#include "targets/vulkan/emit_spirv.h"
+#include "tile/mlir_pch.h"
+
+using namespace mlir;
+
+namespace sinter::targets::vulkan {
+
+namespace {
+class VulkanTarget : public Target {
+public:
+  explicit VulkanTarget(VulkanFacts facts) : facts_(std::move(facts)) {}
+
+  std::string name() const override { return facts_.name(); }
+  std::vector<std::string> stageNames() const override { return {"sched", "spirv"}; }
+  int64_t sharedBytes() const override { return facts_.sharedBytes; }
+  Result<CompiledModule> compilePart(ModuleOp source, Stages *stages) const override;
+  Result<std::vector<uint8_t>> link(std::span<const std::vector<uint8_t>> parts) const override {
+    return linkParts(parts);
+  }
+
+private:
+  Result<OwningOpRef<ModuleOp>> schedule(ModuleOp source) const;
+
+  VulkanFacts facts_;
+};
+} // namespace
+
+Result<OwningOpRef<ModuleOp>> VulkanTarget::schedule(ModuleOp source) const {
+  sched::LaneFacts lanes;
+  lanes.subgroup = facts_.subgroup;
+  lanes.maxThreads = facts_.threads;
+  lanes.maxShared = facts_.sharedBytes;
+  lanes.ownExp2 = sched::OwnExp2::NearZero; // Vulkan lets exp2 be 3 + 2 |x| units off
+  lanes.ownMaximum = false;
+  lanes.ownDivision = true;
+  for (std::string_view instruction : facts_.matrixInstructions())
+    lanes.instructions.emplace_back(instruction);
+  return sched::scheduleForLanes(source, lanes);
+}
+
+Result<CompiledModule> VulkanTarget::compilePart(ModuleOp source, Stages *stages) const {
+  SINTER_ASSIGN(OwningOpRef<ModuleOp> scheduled, schedule(source));
+  if (stages)
+    stages->add("sched", printed(*scheduled));
+  SINTER_ASSIGN(EmittedModule emitted, emitSpirv(*scheduled, facts_));
+  if (stages)
+    stages->add("spirv", printed(*emitted.module));
+  return CompiledModule{writePart(*emitted.module), std::move(emitted.kernels)};
+}
+
+Result<std::unique_ptr<Target>> findVulkanTarget(std::string_view rest) {
+  SINTER_ASSIGN(VulkanFacts facts, parseFacts(rest));
+  return std::make_unique<VulkanTarget>(std::move(facts));
+}
+
+std::string vulkanTargetNames() {
+  return VulkanFacts().name();
+}
+
+} // namespace sinter::targets::vulkan

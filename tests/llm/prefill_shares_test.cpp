@@ -1,0 +1,52 @@
+// How prompts share the rows of a step.
+#include "llm/prefill_shares.h"
+
+#include <gmock/gmock.h>
+
+namespace sinter {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class PromptSharesTest : public testing::Test {
+protected:
+  std::vector<uint32_t> share(const std::vector<uint32_t> &left, uint32_t budget) {
+    const auto given = shares.share(left, budget);
+    return {given.begin(), given.end()};
+  }
+  PromptShares shares;
+};
+
+TEST_F(PromptSharesTest, OnePromptHasAllRows) {
+  EXPECT_THAT(share({100}, 8), ElementsAre(8));
+  EXPECT_THAT(share({5}, 8), ElementsAre(5));
+}
+
+TEST_F(PromptSharesTest, TheOldestHasHalfAndTheShortestTheOtherHalf) {
+  EXPECT_THAT(share({100, 50, 3, 20}, 16), ElementsAre(8, 0, 3, 5));
+}
+
+TEST_F(PromptSharesTest, TheOldestHasTheLargerHalf) {
+  EXPECT_THAT(share({100, 100}, 7), ElementsAre(4, 3));
+  EXPECT_THAT(share({100, 100}, 1), ElementsAre(1, 0));
+}
+
+TEST_F(PromptSharesTest, WhatTheOthersLeaveIsTheOldests) {
+  EXPECT_THAT(share({100, 2}, 16), ElementsAre(14, 2));
+}
+
+TEST_F(PromptSharesTest, WhatTheOldestLeavesIsTheOthers) {
+  EXPECT_THAT(share({2, 9, 9}, 16), ElementsAre(2, 9, 5));
+}
+
+TEST_F(PromptSharesTest, TheOlderComesFirstAmongEquals) {
+  EXPECT_THAT(share({9, 4, 4, 4}, 8), ElementsAre(4, 4, 0, 0));
+}
+
+TEST_F(PromptSharesTest, NoPromptsShareNothing) {
+  EXPECT_THAT(share({}, 8), IsEmpty());
+}
+
+} // namespace
+} // namespace sinter

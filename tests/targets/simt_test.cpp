@@ -1,0 +1,395 @@
+// Conformance of the lane form: every registered kernel, distributed over blocks of threads of
+// several kinds of processor, lies near the tile interpreter on shapes around every edge.
+#include "tile/mlir_pch.h"
+
+#include "sched/simt/layout.h"
+#include "sched/simt/schedule.h"
+#include "targets/conformance_cases.h"
+
+#include <gmock/gmock.h>
+
+using namespace mlir;
+
+namespace sinter::targets::cpu {
+namespace {
+
+struct LaneKind {
+  std::string name;
+  sched::LaneFacts facts;
+};
+
+// Bytes of shared memory for rings of the most places, and for the fewest, of which products that
+// read shared memory want more.
+constexpr int64_t kDeep = 166912, kShallow = 58 * 1024, kShallowShared = 74 * 1024;
+
+// Of operands of 64 x 64, or of what is made of their sums, but not of both.
+constexpr int64_t kCooperativeShared = 48 * 1024;
+
+// Facts of a processor with copies that threads need not wait for.
+sched::LaneFacts asyncFacts(int64_t maxShared, bool groupProducts) {
+  sched::LaneFacts facts;
+  facts.maxShared = maxShared;
+  facts.asyncCopies = facts.matrixLoads = true;
+  if (groupProducts)
+    for (const char *type : {"f16", "bf16"})
+      for (const char *columns : {"256", "128", "64"})
+        for (const char *operands : {"", "ra."})
+          facts.instructions.push_back(std::string("nvidia.wgmma.") + operands + "m64n" + columns +
+                                       "k16.f32." + type);
+  for (const char *type : {"f16", "bf16"})
+    facts.instructions.push_back(std::string("nvidia.mma.m16n8k16.f32.") + type);
+  return facts;
+}
+
+// Facts of a processor with products whose sums no register holds.
+sched::LaneFacts cooperativeFacts(int64_t maxShared) {
+  sched::LaneFacts facts;
+  facts.maxShared = maxShared;
+  facts.instructions = {"vulkan.cooperative.16x16x16.f32.f16",
+                        "vulkan.cooperative.16x16x16.f32.bf16"};
+  return facts;
+}
+
+const std::vector<LaneKind> &laneKinds() {
+  static const std::vector<LaneKind> kinds = {
+      {"plain32", {}},
+      {"plain8", {.subgroup = 8, .maxThreads = 256, .maxShared = 32768, .instructions = {}}},
+      {"vulkan8", // no device of Vulkan has less
+       {.subgroup = 8,
+        .maxThreads = 128,
+        .maxShared = 16384,
+        .ownExp2 = sched::OwnExp2::NearZero,
+        .ownMaximum = false,
+        .ownDivision = true,
+        .instructions = {}}},
+      {"nvidia",
+       {.maxShared = 232448,
+        .ownExp2 = sched::OwnExp2::Everywhere,
+        .ownDivision = true,
+        .instructions = {"nvidia.mma.m16n8k16.f32.f16", "nvidia.mma.m16n8k16.f32.bf16",
+                         "nvidia.mma.m16n8k32.s32.s8"}}},
+      {"amd64",
+       {.subgroup = 64,
+        .maxShared = 65536,
+        .instructions = {"amd.mfma.f32.32x32x8.f16", "amd.mfma.f32.32x32x8.bf16",
+                         "amd.mfma.i32.16x16x32.i8"}}},
+      {"metal",
+       {.maxShared = 32768,
+        .instructions = {"metal.simdgroup.8x8x8.f32.f16", "metal.simdgroup.8x8x8.f32.f32"}}},
+  };
+  return kinds;
+}
+
+// Kinds that bring operands to shared memory ahead of their use: as deep as their pipelines go, and
+// with shared memory for the fewest places.
+const std::vector<LaneKind> &asyncKinds() {
+  static const std::vector<LaneKind> kinds = {
+      {"ampere", asyncFacts(kDeep, false)},
+      {"hopper", asyncFacts(232448, true)},
+      {"ampere_shallow", asyncFacts(kShallow, false)},
+      {"hopper_shallow", asyncFacts(kShallowShared, true)},
+      {"vulkan", cooperativeFacts(131072)},
+  };
+  return kinds;
+}
+
+// A kernel for blocks of threads; without it, why there is none.
+struct Scheduled {
+  tile::KernelModule source;
+  OwningOpRef<ModuleOp> lanes;
+  std::string message;
+};
+
+Scheduled schedule(const KernelCase &c, const sched::LaneFacts &facts) {
+  Scheduled s{buildCase(c), nullptr, ""};
+  s.message = s.source.diagnosticText();
+  if (!s.source.ok())
+    return s;
+  ScopedDiagnosticHandler handler(s.source.module().getContext(), [&](Diagnostic &d) {
+    s.message += d.str() + "\n";
+    return success();
+  });
+  auto lanes = sched::scheduleForLanes(s.source.module(), facts);
+  if (lanes)
+    s.lanes = std::move(*lanes);
+  else
+    s.message += lanes.error().toString();
+  return s;
+}
+
+tile::KernelOp kernelOf(ModuleOp module) {
+  return *module.getOps<tile::KernelOp>().begin();
+}
+
+void expectNearTileInterpreter(const KernelCase &c, const LaneKind &kind, unsigned seed) {
+  Scheduled s = schedule(c, kind.facts);
+  ASSERT_TRUE(s.lanes) << s.message;
+  tile::KernelOp kernel = kernelOf(s.source.module()), lanes = kernelOf(*s.lanes);
+  sched::InterpreterOptions options;
+  options.lanes.subgroup = kind.facts.subgroup;
+  options.lanes.maxThreads = kind.facts.maxThreads;
+  options.lanes.maxShared = kind.facts.maxShared;
+  Random random(seed);
+  for (Extents &extents : mixExtents(c.extents, c.rounds, random)) {
+    if (c.derive)
+      c.derive(extents);
+    LaunchArguments arguments = caseArguments(c, kernel, extents, false, random);
+    SCOPED_TRACE(extentsText(extents));
+    LaunchArguments reference = interpreted(arguments, kernel, false);
+    LaunchArguments found = interpreted(arguments, lanes, true, options);
+    EXPECT_EQ(firstBeyond(found, reference, boundOnThreads(c)), "")
+        << "lanes against the tile interpreter";
+    if (testing::Test::HasFailure())
+      return;
+  }
+}
+
+using Indices = testing::TestParamInfo<std::tuple<size_t, size_t>>;
+
+class LaneConformance : public testing::TestWithParam<std::tuple<size_t, size_t>> {};
+TEST_P(LaneConformance, Holds) {
+  auto [at, kind] = GetParam();
+  expectNearTileInterpreter(conformanceCases()[at], laneKinds()[kind], static_cast<unsigned>(at));
+}
+std::vector<std::string> laneKindNames() {
+  std::vector<std::string> names;
+  for (const LaneKind &kind : laneKinds())
+    names.push_back(kind.name);
+  return names;
+}
+INSTANTIATE_TEST_SUITE_P(Kernels, LaneConformance,
+                         testing::ValuesIn(casesInWays(conformanceCases(), laneKindNames())),
+                         [](const Indices &info) {
+                           return conformanceCases()[std::get<0>(info.param)].label + "_" +
+                                  laneKinds()[std::get<1>(info.param)].name;
+                         });
+
+// ---- products ahead of their operands ----
+
+// Rows of whole vectors, so that operands are copied, or rows of any length, so that they are not.
+KernelCase ringCase(const std::string &type, int64_t m, int64_t n, bool whole) {
+  KernelCase c = gemmCase(type, type, true, m, n, 64);
+  c.label = "ring_" + c.label + (whole ? "_whole" : "_odd");
+  c.rounds = 1;
+  c.extents["M"] = {1, m - 1, m, m + 1};
+  c.extents["N"] =
+      whole ? std::vector<int64_t>{8, n, n + 8, 24} : std::vector<int64_t>{1, n - 1, n + 1, 17};
+  c.extents["K"] = whole ? std::vector<int64_t>{0, 8, 64, 72, 200, 256, 328}
+                         : std::vector<int64_t>{1, 63, 65, 127, 200};
+  return c;
+}
+
+KernelCase ringSlotCase(int64_t m, int64_t n) {
+  KernelCase c = ringCase("bf16", m, n, true);
+  c.views["residual"] = {"M", "N"};
+  c.bound = {4e-6, 4e-6};
+  kernels::Gemm p = gemmParams(kernel::BF16, kernel::BF16, m, n, 64, 0);
+  p.epilogue = siluAndAddSlot("residual");
+  return withSlots(c, "epilogue", p, kernels::gemm);
+}
+
+// Attention whose products processors' instructions make, in 16 bits.
+KernelCase chainCase(AttentionCase a) {
+  a.pool = "bf16";
+  KernelCase c = attentionCase(a);
+  c.label = "chain_" + c.label;
+  c.settings["compute"] = "bf16";
+  c.extents = {{"S", {1, 3}}, {"L", {1, 64, 65, 200, 330, 449}}, {"seed", {1, 2, 3, 4, 5}}};
+  c.bound = {2e-3, 2e-3}; // weights are rounded to bf16 after an exp of their own
+  return c;
+}
+
+// Whole instructions and ones with rows or columns to spare; too many sums for a thread; few rows,
+// which take several pages at a time.
+KernelCases chainCases() {
+  KernelCases cases;
+  for (AttentionCase a : {AttentionCase{.headDim = 64, .blockQueries = 64},
+                          AttentionCase{.headDim = 64, .blockQueries = 64, .window = 70},
+                          AttentionCase{.headDim = 128, .blockQueries = 128},
+                          AttentionCase{.headDim = 96, .blockQueries = 64},
+                          AttentionCase{.headDim = 80, .blockQueries = 100}}) {
+    a.groupHeads = 1;
+    a.pageRows = 64;
+    cases.push_back(chainCase(a));
+  }
+  cases.push_back(
+      chainCase({.groupHeads = 1, .headDim = 128, .pageRows = 128, .blockQueries = 128}));
+  cases.push_back(chainCase({.headDim = 64, .pageRows = 64, .blockQueries = 21}));
+  cases.push_back(chainCase({.headDim = 64, .pageRows = 64, .blockQueries = 42}));
+  cases.push_back(chainCase({.headDim = 64, .pageRows = 64, .stepPages = 4}));
+  return cases;
+}
+
+// Whose epilogue hands sums on through the bytes that operands had.
+KernelCase ringSinkCase() {
+  kernels::Heads heads;
+  heads.heads = 3;
+  heads.kvHeads = 1;
+  heads.pageRows = 16;
+  heads.headDim = 64;
+  KernelCase c = headSinkCase("f16", 64, heads, "f16");
+  c.label = "ring_" + c.label;
+  c.rounds = 2;
+  return c;
+}
+
+struct RingRun {
+  KernelCase c;
+  LaneKind kind;
+};
+
+const std::vector<RingRun> &ringRuns() {
+  static const std::vector<RingRun> runs = [] {
+    KernelCases cases = {ringSlotCase(64, 64), ringSinkCase(), ringCase("bf16", 128, 128, true),
+                         ringCase("bf16", 64, 256, true), ringCase("bf16", 256, 128, true)};
+    cases.back().extents = {{"M", {1, 257}}, {"N", {8, 136}}, {"K", {72, 200}}};
+    for (bool whole : {true, false}) {
+      cases.push_back(ringCase("f16", 64, 64, whole));
+      for (auto [m, n] : {std::pair(64, 64), std::pair(128, 64), std::pair(64, 128)})
+        cases.push_back(ringCase("bf16", m, n, whole));
+    }
+    std::vector<RingRun> made;
+    for (const KernelCase &c : cases)
+      for (const LaneKind &kind : asyncKinds())
+        made.push_back({c, kind});
+    for (const KernelCase &c : chainCases())
+      for (const LaneKind &kind : ArrayRef(asyncKinds()).drop_back()) // which copies nothing
+        made.push_back({c, kind});
+    made.push_back(
+        {ringSlotCase(64, 64), {"vulkan_shallow", cooperativeFacts(kCooperativeShared)}});
+    made.push_back({ringSinkCase(), {"vulkan_shallow", cooperativeFacts(kCooperativeShared)}});
+    for (const KernelCase &c : conformanceCases())
+      for (const LaneKind &kind : ArrayRef(asyncKinds()).take_front(2))
+        if (c.kernel == "gemm" && c.settings.at("a") != "q8a")
+          made.push_back({c, kind});
+    return sampled(made, [](const RingRun &run) {
+      std::vector<std::string> properties = propertiesOf(run.c, run.kind.name);
+      const std::string &label = run.c.label;
+      const std::string family = label.substr(0, label.find('_'));
+      if (family == "ring" || family == "chain") {
+        properties.push_back(label);
+        properties.push_back(family + (label.ends_with("_odd") ? " odd " : " ") + run.kind.name);
+      }
+      return properties;
+    });
+  }();
+  return runs;
+}
+
+class RingConformance : public testing::TestWithParam<size_t> {};
+TEST_P(RingConformance, Holds) {
+  const RingRun &run = ringRuns()[GetParam()];
+  expectNearTileInterpreter(run.c, run.kind, static_cast<unsigned>(GetParam()));
+}
+INSTANTIATE_TEST_SUITE_P(Kernels, RingConformance, testing::Range(size_t(0), ringRuns().size()),
+                         [](const testing::TestParamInfo<size_t> &info) {
+                           return ringRuns()[info.param].c.label + "_" +
+                                  ringRuns()[info.param].kind.name;
+                         });
+
+// ---- tiles that shared memory does not hold whole ----
+
+// Products of two tiles in shared memory; a new layout, a shape and tiles side by side through it.
+KernelCases windowCases() {
+  return {gemmCase("f32", "f32", true, 24, 64, 16),
+          attentionCase({.headDim = 32, .pageRows = 8, .blockQueries = 3, .stepPages = 2}),
+          ringSinkCase()};
+}
+
+class LaneWindows : public testing::TestWithParam<size_t> {};
+TEST_P(LaneWindows, GiveTheBitsOfWholeTiles) {
+  KernelCase c = windowCases()[GetParam()];
+  auto sharedOf = [](ModuleOp module) {
+    return kernelOf(module)->getAttrOfType<IntegerAttr>(sched::kSharedName).getInt();
+  };
+  sched::LaneFacts facts;
+  facts.maxThreads = 64;
+  Scheduled whole = schedule(c, facts);
+  ASSERT_TRUE(whole.lanes) << whole.message;
+  facts.maxShared = sharedOf(*whole.lanes) / 2;
+  Scheduled parts = schedule(c, facts);
+  ASSERT_TRUE(parts.lanes) << parts.message;
+  EXPECT_LE(sharedOf(*parts.lanes), facts.maxShared);
+  Random random(3);
+  Extents extents = mixExtents(c.extents, 1, random).front();
+  if (c.derive)
+    c.derive(extents);
+  LaunchArguments arguments =
+      caseArguments(c, kernelOf(whole.source.module()), extents, false, random);
+  LaunchArguments expected = interpreted(arguments, kernelOf(*whole.lanes), true),
+                  found = interpreted(arguments, kernelOf(*parts.lanes), true);
+  for (auto [a, b] : llvm::zip_equal(expected, found))
+    EXPECT_EQ(a.bytes, b.bytes) << a.name;
+}
+INSTANTIATE_TEST_SUITE_P(Kernels, LaneWindows, testing::Range(size_t(0), windowCases().size()));
+
+TEST(LaneSharing, IsRefusedWhereWindowsWouldBeMany) {
+  sched::LaneFacts facts;
+  facts.maxThreads = facts.maxShared = 64;
+  Scheduled s = schedule(gemmCase("f32", "f32", true, 24, 64, 16), facts);
+  EXPECT_FALSE(s.lanes);
+  EXPECT_THAT(s.message, testing::HasSubstr("expected at most 64: choose smaller blocks"));
+}
+
+// What a kernel in lane form is made of.
+struct Parts {
+  int copies = 0, products = 0, instructions = 0, matrixLoads = 0, sharedLoads = 0;
+  int pending = -1; // the most groups that a wait leaves, -1 without waits
+  std::string message;
+};
+
+Parts partsOf(const KernelCase &c, const sched::LaneFacts &facts) {
+  Parts parts;
+  Scheduled s = schedule(c, facts);
+  parts.message = s.message;
+  if (!s.lanes)
+    return parts;
+  s.lanes->walk([&](Operation *op) {
+    parts.copies += isa<sched::CopyAsyncOp>(op);
+    parts.products += isa<sched::MatrixAsyncOp>(op);
+    parts.instructions += isa<sched::MatrixOp>(op);
+    parts.matrixLoads += isa<sched::SharedMatricesOp>(op);
+    parts.sharedLoads += isa<sched::SharedLoadOp>(op);
+    if (auto wait = dyn_cast<sched::CopyWaitOp>(op))
+      parts.pending = std::max(parts.pending, static_cast<int>(wait.getPending()));
+  });
+  return parts;
+}
+
+TEST(RingSchedules, MultiplyFromSharedMemoryWhereAnInstructionDoes) {
+  Parts parts = partsOf(ringCase("bf16", 128, 64, true), asyncFacts(kDeep, true));
+  EXPECT_GT(parts.copies, 0) << parts.message;
+  EXPECT_GT(parts.products, 0);
+  EXPECT_EQ(parts.instructions + parts.matrixLoads, 0);
+}
+
+TEST(RingSchedules, LoadMatricesWhereInstructionsTakeRegisters) {
+  for (auto [m, n] : {std::pair(128, 64), std::pair(16, 64), std::pair(32, 32)}) {
+    SCOPED_TRACE(m);
+    Parts parts = partsOf(ringCase("bf16", m, n, true), asyncFacts(kDeep, false));
+    EXPECT_GT(parts.copies, 0) << parts.message;
+    EXPECT_GT(parts.instructions, 0);
+    EXPECT_GT(parts.matrixLoads, 0);
+    EXPECT_EQ(parts.sharedLoads, 0); // nor words of operands
+    EXPECT_EQ(parts.products, 0);
+  }
+}
+
+TEST(RingSchedules, FetchAsFarAheadAsSharedMemoryAllows) {
+  KernelCase c = ringCase("bf16", 128, 64, true);
+  EXPECT_EQ(partsOf(c, asyncFacts(kDeep, false)).pending, 3);
+  EXPECT_EQ(partsOf(c, asyncFacts(kShallow, false)).pending, 1);
+  EXPECT_EQ(partsOf(c, asyncFacts(kDeep, true)).pending, 1);
+  EXPECT_EQ(partsOf(c, asyncFacts(kShallowShared, true)).pending, 0);
+}
+
+TEST(RingSchedules, DeclineWhereSharedMemoryHoldsTooFewPlaces) {
+  for (bool groupProducts : {false, true}) {
+    Parts parts = partsOf(ringCase("bf16", 128, 128, true), asyncFacts(kShallow, groupProducts));
+    EXPECT_EQ(parts.copies + parts.products, 0);
+    EXPECT_GT(parts.instructions, 0) << parts.message;
+  }
+}
+
+} // namespace
+} // namespace sinter::targets::cpu

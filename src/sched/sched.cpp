@@ -52,7 +52,7 @@ static ParseResult parseBits(AsmParser &parser, StringRef name, SmallVector<int3
 static void printBits(AsmPrinter &printer, StringRef name, ArrayRef<int32_t> bits) {
   printer << name << " = [";
   llvm::interleaveComma(bits, printer, [&](int32_t encoded) {
-    LaneBit bit = decodeLaneBit(encoded);
+    LayoutBit bit = decodeLayoutBit(encoded);
     if (bit.axis < 0)
       printer << '*';
     else
@@ -61,15 +61,15 @@ static void printBits(AsmPrinter &printer, StringRef name, ArrayRef<int32_t> bit
   printer << ']';
 }
 
-Attribute LanesAttr::parse(AsmParser &parser, Type) {
+Attribute SimtLayoutAttr::parse(AsmParser &parser, Type) {
   SmallVector<int32_t> registers, threads;
   if (parser.parseLess() || parseBits(parser, "registers", registers) || parser.parseComma() ||
       parseBits(parser, "threads", threads) || parser.parseGreater())
     return {};
-  return parser.getChecked<LanesAttr>(parser.getContext(), registers, threads);
+  return parser.getChecked<SimtLayoutAttr>(parser.getContext(), registers, threads);
 }
 
-void LanesAttr::print(AsmPrinter &printer) const {
+void SimtLayoutAttr::print(AsmPrinter &printer) const {
   printer << '<';
   printBits(printer, "registers", getRegisters());
   printer << ", ";
@@ -77,28 +77,28 @@ void LanesAttr::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
-LogicalResult LanesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+LogicalResult SimtLayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                 ArrayRef<int32_t> registers, ArrayRef<int32_t> threads) {
   if (threads.size() > 10 || registers.size() > 16)
-    return emitError() << "lanes have " << threads.size() << " thread bits and " << registers.size()
+    return emitError() << "a layout has " << threads.size() << " thread bits and " << registers.size()
                        << " register bits, expected at most 10 and 16";
   SmallVector<uint64_t> seen(16, 0);
   for (ArrayRef<int32_t> bits : {registers, threads})
     for (int32_t encoded : bits) {
-      LaneBit bit = decodeLaneBit(encoded);
+      LayoutBit bit = decodeLayoutBit(encoded);
       if (bit.axis < 0)
         continue;
       if (bit.axis >= 16)
-        return emitError() << "lanes name axis " << bit.axis << ", expected one below 16";
+        return emitError() << "a layout names axis " << bit.axis << ", expected one below 16";
       if (seen[bit.axis] >> bit.bit & 1)
-        return emitError() << "lanes name bit " << bit.bit << " of axis " << bit.axis << " twice";
+        return emitError() << "a layout names bit " << bit.bit << " of axis " << bit.axis << " twice";
       seen[bit.axis] |= uint64_t(1) << bit.bit;
     }
   if (llvm::is_contained(registers, -1))
-    return emitError() << "a register bit of lanes has no axis";
+    return emitError() << "a register bit of a layout has no axis";
   for (auto [axis, mask] : llvm::enumerate(seen))
     if (mask & (mask + 1))
-      return emitError() << "lanes leave out a bit of axis " << axis;
+      return emitError() << "a layout leaves out a bit of axis " << axis;
   return success();
 }
 

@@ -176,11 +176,11 @@ def Sched_RoleOp : Sched_Op<"role", [HasParent<"RolesOp">, SingleBlock, NoTermin
 // the code of each thread, scalars and short vectors only, with the attributes `sched.threads` and
 // `sched.shared` (bytes) on the kernel. Control flow is the same for all threads of a block.
 
-def Sched_Lanes : AttrDef<Sched_Dialect, "Lanes", []> {
-  let mnemonic = "lanes";
+def Sched_SimtLayout : AttrDef<Sched_Dialect, "SimtLayout", []> {
+  let mnemonic = "layout";
   let summary = "which thread and register hold which element of a tile";
   let description = [{
-    `#sched.lanes<registers = ["1.0", "1.1"], threads = ["1.2", "1.3", "0.0", *]>`: bit 0 of a register's number is bit 0 of the
+    `#sched.layout<registers = ["1.0", "1.1"], threads = ["1.2", "1.3", "0.0", *]>`: bit 0 of a register's number is bit 0 of the
     coordinate along axis 1, and so on; bit 3 of a thread's number chooses among copies. The bits of each axis are
     distinct and leave no gap; together they are the atom, which repeats along every axis until the tile is covered:
     higher register numbers count the repeats, last axis fastest.
@@ -377,7 +377,7 @@ def Sched_SumsReadOp : Sched_Op<"sums_read", []> {
   let assemblyFormat = "$instruction $first attr-dict `:` type($result)";
 }
 
-// In tile form and in lane form.
+// In tile form and in SIMT IR.
 def Sched_SumsClearOp : Sched_Op<"sums_clear", []> {
   let summary = "makes the `count` fragments from `first` on zero";
   let arguments = (ins StrAttr:$instruction, I64Attr:$first, I64Attr:$count);
@@ -403,7 +403,7 @@ def Sched_SumsTakeOp : Sched_Op<"sums_take", []> {
   let assemblyFormat = "$instruction $number `by` `[` $byte `]` attr-dict `:` type($result)";
 }
 
-// The same for each thread, in lane form.
+// The same for each thread, in SIMT IR.
 
 def Sched_CopyAsyncOp : Sched_Op<"copy_async", []> {
   let summary = "starts to copy 16 bytes of a kernel argument to shared memory; zeros where not `when`";
@@ -426,7 +426,7 @@ def Sched_AwaitLaunchesOp : Sched_Op<"await_launches", []> {
   let summary = "waits until the launches before this one have ended and what they wrote can be read; from here on the next one may begin";
   let description = [{
     A kernel that has it starts while the launches before it still run. Before it only views whose contents never change
-    (`tile.constant`) are read, and nothing is written. All threads reach it, in tile form and in lane form.
+    (`tile.constant`) are read, and nothing is written. All threads reach it, in tile form and in SIMT IR.
   }];
   let assemblyFormat = "attr-dict";
 }

@@ -32,7 +32,7 @@ std::string nameOf(const testing::TestParamInfo<MatrixInstruction> &info) {
 }
 
 // How often each element of a fragment is held, row-major.
-std::vector<int> holdersOf(const LaneLayout &layout) {
+std::vector<int> holdersOf(const SimtLayout &layout) {
   std::vector<int> holders(layout.shape()[0] * layout.shape()[1], 0);
   for (int64_t lane = 0; lane < layout.threads(); ++lane)
     for (int64_t number = 0; number < layout.registers(); ++number) {
@@ -43,7 +43,7 @@ std::vector<int> holdersOf(const LaneLayout &layout) {
   return holders;
 }
 
-void expectCovered(const LaneLayout &layout, int64_t lanes) {
+void expectCovered(const SimtLayout &layout, int64_t lanes) {
   EXPECT_EQ(layout.threads(), lanes);
   int copies = layout.copies() ? 2 : 1;
   for (int held : holdersOf(layout))
@@ -144,7 +144,7 @@ uint32_t randomBits(MatrixElement element, std::mt19937 &engine) {
 
 // A row-major matrix of random elements, and as each lane's registers one after the other.
 struct Operand {
-  Operand(const LaneLayout &layout, MatrixElement element, int64_t subgroups, unsigned seed)
+  Operand(const SimtLayout &layout, MatrixElement element, int64_t subgroups, unsigned seed)
       : element(element), rows(layout.shape()[0]), columns(layout.shape()[1]) {
     std::mt19937 engine(seed);
     for (int64_t i = 0; i < subgroups * rows * columns; ++i)
@@ -246,7 +246,7 @@ TEST_P(OfRegisters, MultiplyAsAPlainProductDoes) {
   std::vector<std::byte> d(c.fragments.size());
   InterpreterOptions options;
   options.lanes.subgroup = row.lanes;
-  auto result = runLanes(productKernel(row, kSubgroups),
+  auto result = runSimt(productKernel(row, kSubgroups),
                          {viewOf(a.fragments, a.element), viewOf(b.fragments, b.element),
                           viewOf(c.fragments, c.element), viewOf(d, c.element)},
                          options);
@@ -328,7 +328,7 @@ TEST_P(OfSharedMemory, MultiplyAsAPlainProductDoesAtEachStepOfARow) {
   for (int64_t within = 0; within < kRow; within += 2 * row.k) {
     std::vector<std::byte> left = imageOf(a, false, kGroups, within),
                            right = imageOf(b, true, kGroups, within), d(c.fragments.size());
-    auto result = runLanes(sharedProductKernel(row, kGroups, within),
+    auto result = runSimt(sharedProductKernel(row, kGroups, within),
                            {viewOf(left, a.element), viewOf(right, b.element),
                             viewOf(c.fragments, c.element), viewOf(d, c.element)},
                            options);
@@ -370,7 +370,7 @@ TEST_P(Figure, HasTheElementAtThisLaneAndRegister) {
   const Place &place = GetParam();
   const MatrixInstruction *row = findMatrixInstruction(place.instruction);
   ASSERT_NE(row, nullptr);
-  LaneLayout layout = place.operand == 'a'   ? row->layoutA()
+  SimtLayout layout = place.operand == 'a'   ? row->layoutA()
                       : place.operand == 'b' ? row->layoutB()
                                              : row->layoutC();
   auto coords = layout.registerCoords(place.number), ofLane = layout.threadCoords(place.lane);
@@ -412,7 +412,7 @@ TEST(MatrixInstructions, RefuseCopiesThatDiffer) {
       c(row.layoutC(), row.cElement, 1, 3);
   a.fragments[16 * 32] ^= std::byte(1); // element 0 of lane 16
   std::vector<std::byte> d(c.fragments.size());
-  auto result = runLanes(productKernel(row, 1),
+  auto result = runSimt(productKernel(row, 1),
                          {viewOf(a.fragments, a.element), viewOf(b.fragments, b.element),
                           viewOf(c.fragments, c.element), viewOf(d, c.element)});
   ASSERT_FALSE(result);
@@ -424,7 +424,7 @@ TEST(MatrixInstructions, RefuseCopiesThatDiffer) {
 
 TEST(MatrixInstructions, NeedSubgroupsOfTheirOwnWidth) {
   const MatrixInstruction &row = *findMatrixInstruction("amd.mfma.f32.16x16x16.f16");
-  auto result = runLanes(productKernel(row, 1), {});
+  auto result = runSimt(productKernel(row, 1), {});
   ASSERT_FALSE(result);
   EXPECT_NE(result.error().message.find("names 'amd.mfma.f32.16x16x16.f16' of 64 lanes in blocks "
                                         "of 64 threads and subgroups of 32"),

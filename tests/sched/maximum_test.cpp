@@ -23,7 +23,7 @@ tile.kernel @k(%x: !tile.view<1x4096xf32, in>, %out: !tile.view<1x1xf32, out>) {
 
 // Of a row of `most` values, and `others` here and there.
 float maximumOf(float most, std::vector<float> others, bool ownMaximum) {
-  LaneFacts facts;
+  SimtFacts facts;
   facts.ownMaximum = ownMaximum;
   Made found = made(kMaximum, facts);
   EXPECT_EQ(found.message, "scheduled");

@@ -28,8 +28,8 @@ tile.kernel @k(%a: !tile.view<?x?xbf16, in>, %b: !tile.view<?x?xbf16, in>, %out:
 }
 )";
 
-LaneFacts hopper() {
-  LaneFacts facts;
+SimtFacts hopper() {
+  SimtFacts facts;
   facts.maxShared = 232448;
   facts.asyncCopies = true;
   facts.instructions = {"nvidia.wgmma.m64n64k16.f32.bf16", "nvidia.wgmma.m64n64k16.f32.f16",
@@ -44,7 +44,7 @@ std::string replaced(std::string text, const std::string &from, const std::strin
   return text;
 }
 
-std::string scheduling(const std::string &text, const LaneFacts &facts) {
+std::string scheduling(const std::string &text, const SimtFacts &facts) {
   return made(text, facts).message;
 }
 
@@ -249,8 +249,8 @@ tile.kernel @k(%a: !tile.view<?x?xbf16, in>, %out: !tile.view<?x?xf32, out>)
 }
 )";
 
-LaneFacts cooperative() {
-  LaneFacts facts;
+SimtFacts cooperative() {
+  SimtFacts facts;
   facts.instructions = {"vulkan.cooperative.16x16x16.f32.f16",
                         "vulkan.cooperative.16x16x16.f32.bf16"};
   return facts;

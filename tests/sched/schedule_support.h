@@ -18,7 +18,7 @@ struct Made {
   tile::KernelOp kernel() { return *module->getOps<tile::KernelOp>().begin(); }
 };
 
-inline Made made(const std::string &text, const LaneFacts &facts) {
+inline Made made(const std::string &text, const SimtFacts &facts) {
   Made result;
   mlir::MLIRContext &context = *result.context;
   context
@@ -32,7 +32,7 @@ inline Made made(const std::string &text, const LaneFacts &facts) {
   });
   auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, "kernel.mlir");
   auto scheduled =
-      module ? scheduleForLanes(*module, facts) : fail(Code::InvalidArgument, "does not parse");
+      module ? scheduleSimt(*module, facts) : fail(Code::InvalidArgument, "does not parse");
   if (scheduled)
     result.module = std::move(*scheduled);
   else

@@ -199,7 +199,7 @@ TEST_P(TreeSum, OfARegisterBlockIsBitForBitTheTree) {
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(y[0], tile::treeReduce(std::span<float>(copy), std::plus<float>()));
 }
-INSTANTIATE_TEST_SUITE_P(Lanes, TreeSum, testing::Values(1, 2, 3, 7, 8, 13, 16, 48));
+INSTANTIATE_TEST_SUITE_P(Simt, TreeSum, testing::Values(1, 2, 3, 7, 8, 13, 16, 48));
 
 } // namespace
 } // namespace sinter::sched

@@ -14,7 +14,7 @@ std::vector<float> repeated(const std::vector<float> &values, int64_t count) {
   return out;
 }
 
-TEST(LaneBlocks, EachThreadComputesItsElement) {
+TEST(SimtBlocks, EachThreadComputesItsElement) {
   auto outcome = runBody(load("%a", "%x", "%b4") + "%r = math.fma %a, %a, %f1 : f32\n" +
                              store("%r", "%y", "%b4"),
                          {.threads = 16});
@@ -23,7 +23,7 @@ TEST(LaneBlocks, EachThreadComputesItsElement) {
     EXPECT_EQ(outcome.y[i], float(i * i + 1));
 }
 
-TEST(LaneBlocks, VectorsMoveWhole) {
+TEST(SimtBlocks, VectorsMoveWhole) {
   auto outcome = runBody("%c16 = arith.constant 16 : index\n%at = arith.muli %ti, %c16 : index\n"
                          "%a = sched.view_load %x[%at] when %yes else %v0 : "
                          "!tile.view<16xf32, in> -> vector<4xf32>\n"
@@ -35,7 +35,7 @@ TEST(LaneBlocks, VectorsMoveWhole) {
     EXPECT_EQ(outcome.y[i], float(2 * i));
 }
 
-TEST(LaneBlocks, VectorsComeApartAndTogether) {
+TEST(SimtBlocks, VectorsComeApartAndTogether) {
   auto outcome = runBody("%a = arith.sitofp %t : i32 to f32\n"
                          "%v = vector.from_elements %a, %f1, %a, %f0 : vector<4xf32>\n"
                          "%bits = vector.bitcast %v : vector<4xf32> to vector<8xi16>\n"
@@ -49,7 +49,7 @@ TEST(LaneBlocks, VectorsComeApartAndTogether) {
             (std::vector<float>{1, 2, 3, 4}));
 }
 
-TEST(LaneBlocks, AScalarConditionChoosesWholeVectors) {
+TEST(SimtBlocks, AScalarConditionChoosesWholeVectors) {
   auto outcome = runBody("%one = vector.from_elements %f1, %f1 : vector<2xf32>\n"
                          "%a = arith.sitofp %t : i32 to f32\n"
                          "%other = vector.from_elements %f0, %a : vector<2xf32>\n"
@@ -61,7 +61,7 @@ TEST(LaneBlocks, AScalarConditionChoosesWholeVectors) {
             (std::vector<float>{1, 1, 2, 3}));
 }
 
-TEST(LaneBlocks, WhereNotWhenNothingIsTouched) {
+TEST(SimtBlocks, WhereNotWhenNothingIsTouched) {
   auto outcome = runBody("%far = arith.constant 4096 : index\n" + load("%a", "%x", "%far", "%no") +
                          store("%f1", "%y", "%far", "%no") + store("%a", "%y", "%b4", "%first"));
   ASSERT_EQ(outcome.message, "succeeded");
@@ -69,7 +69,7 @@ TEST(LaneBlocks, WhereNotWhenNothingIsTouched) {
   EXPECT_EQ(outcome.y[1], -1.0f);
 }
 
-TEST(LaneBlocks, LessAlignmentIsAllowedWhereTheOperationSaysSo) {
+TEST(SimtBlocks, LessAlignmentIsAllowedWhereTheOperationSaysSo) {
   auto outcome = runBody("%a = sched.view_load %x[%b4] when %yes else %v0 {align = 4 : i64} : "
                          "!tile.view<16xf32, in> -> vector<4xf32>\n"
                          "%r = vector.extract %a[3] : f32 from vector<4xf32>\n" +
@@ -78,7 +78,7 @@ TEST(LaneBlocks, LessAlignmentIsAllowedWhereTheOperationSaysSo) {
   EXPECT_EQ(outcome.y[1], 4.0f);
 }
 
-TEST(LaneBlocks, LoopsCarryEachThreadsValues) {
+TEST(SimtBlocks, LoopsCarryEachThreadsValues) {
   auto outcome = runBody("%a = arith.sitofp %t : i32 to f32\n"
                          "%r = scf.for %i = %c0 to %c4 step %c1 iter_args(%sum = %f1) -> (f32) {\n"
                          "  %next = arith.addf %sum, %a : f32\n"
@@ -89,7 +89,7 @@ TEST(LaneBlocks, LoopsCarryEachThreadsValues) {
             (std::vector<float>{1, 5, 9, 13}));
 }
 
-TEST(LaneBlocks, ABoundMayComeFromMemoryWhereItIsTheSameForAll) {
+TEST(SimtBlocks, ABoundMayComeFromMemoryWhereItIsTheSameForAll) {
   auto outcome = runBody(load("%bound", "%x", "%c4") +
                          "%n = arith.fptosi %bound : f32 to i32\n"
                          "%more = arith.cmpi sgt, %n, %i0 : i32\n"
@@ -99,7 +99,7 @@ TEST(LaneBlocks, ABoundMayComeFromMemoryWhereItIsTheSameForAll) {
   EXPECT_EQ(outcome.y[3], 1.0f);
 }
 
-TEST(LaneBlocks, ProgramsFollowOneAnother) {
+TEST(SimtBlocks, ProgramsFollowOneAnother) {
   auto outcome = runBody("%c16 = arith.constant 16 : index\n%at = arith.muli %p, %c16 : index\n"
                          "%sum = arith.addi %at, %b4 : index\n" +
                              load("%a", "%x", "%sum") + store("%a", "%y", "%sum"),
@@ -121,13 +121,13 @@ std::string shuffleSum(int threads) {
   return body + store(value, "%y", "%b4");
 }
 
-TEST(LaneBlocks, AShuffledTreeGivesEveryThreadTheSum) {
+TEST(SimtBlocks, AShuffledTreeGivesEveryThreadTheSum) {
   auto outcome = runBody(load("%a", "%x", "%b4") + shuffleSum(16), {.threads = 16});
   ASSERT_EQ(outcome.message, "succeeded");
   EXPECT_EQ(outcome.y, repeated({120}, 16));
 }
 
-TEST(LaneBlocks, ASharedTreeWithBarriersGivesTheSum) {
+TEST(SimtBlocks, ASharedTreeWithBarriersGivesTheSum) {
   std::string body = load("%a", "%x", "%b4") + share("%a", "%s4") + kBarrier;
   for (int half = 8; half; half /= 2) {
     std::string n = std::to_string(half);
@@ -143,7 +143,7 @@ TEST(LaneBlocks, ASharedTreeWithBarriersGivesTheSum) {
   EXPECT_EQ(outcome.y, repeated({120}, 16));
 }
 
-TEST(LaneBlocks, OneThreadMayReadWhatItWroteWithoutABarrier) {
+TEST(SimtBlocks, OneThreadMayReadWhatItWroteWithoutABarrier) {
   auto outcome =
       runBody(share("%f1", "%s4") + fetch("%r", "%s4") + share("%f0", "%s4") + fetch("%q", "%s4") +
               "%d = arith.subf %r, %q : f32\n" + store("%d", "%y", "%b4"));
@@ -151,13 +151,13 @@ TEST(LaneBlocks, OneThreadMayReadWhatItWroteWithoutABarrier) {
   EXPECT_EQ(outcome.y[3], 1.0f);
 }
 
-TEST(LaneBlocks, TwoThreadsMayWriteTheSameValueToAView) {
+TEST(SimtBlocks, TwoThreadsMayWriteTheSameValueToAView) {
   auto outcome = runBody(store("%f1", "%y", "%c0"));
   ASSERT_EQ(outcome.message, "succeeded");
   EXPECT_EQ(outcome.y[0], 1.0f);
 }
 
-TEST(LaneBlocks, ABarrierOrdersAccessesOfAView) {
+TEST(SimtBlocks, ABarrierOrdersAccessesOfAView) {
   auto outcome = runBody(store("%f1", "%z", "%b4") + kBarrier + load("%r", "%z", "%c4") + kBarrier +
                          store("%f0", "%z", "%c4", "%first") + store("%r", "%y", "%b4"));
   ASSERT_EQ(outcome.message, "succeeded");
@@ -165,7 +165,7 @@ TEST(LaneBlocks, ABarrierOrdersAccessesOfAView) {
   EXPECT_EQ(outcome.z[1], 0.0f);
 }
 
-TEST(LaneBlocks, UnwrittenSharedMemoryMayReadAsPoison) {
+TEST(SimtBlocks, UnwrittenSharedMemoryMayReadAsPoison) {
   InterpreterOptions options;
   options.unwritten = UnwrittenReads::Poison;
   auto outcome = runBody(fetch("%r", "%s4") + store("%r", "%y", "%b4"), {}, options);
@@ -173,7 +173,7 @@ TEST(LaneBlocks, UnwrittenSharedMemoryMayReadAsPoison) {
   EXPECT_TRUE(std::isnan(outcome.y[2]));
 }
 
-TEST(LaneBlocks, OneThreadIsABlockToo) {
+TEST(SimtBlocks, OneThreadIsABlockToo) {
   auto outcome = runBody("%v = vector.from_elements %f1, %f0 : vector<2xf32>\n"
                          "%w = arith.select %first, %v, %v : vector<2xf32>\n"
                          "%r = vector.extract %w[0] : f32 from vector<2xf32>\n" +
@@ -190,7 +190,7 @@ constexpr const char *kHead = "attributes {sched.threads = 4 : i64} {\n"
                               "%yes = arith.constant true\ntile.grid %c1, %c1, %c1\n"
                               "%t = sched.thread\n%ti = arith.index_castui %t : i32 to index\n";
 
-TEST(LaneBlocks, StridesAreTheArgumentsInElements) {
+TEST(SimtBlocks, StridesAreTheArgumentsInElements) {
   std::vector<float> x(32), y(4);
   for (size_t i = 0; i < x.size(); ++i)
     x[i] = static_cast<float>(i);
@@ -204,12 +204,12 @@ TEST(LaneBlocks, StridesAreTheArgumentsInElements) {
                      "%o = arith.muli %ti, %c4 : index\n"
                      "sched.view_store %a, %y[%o] when %yes : f32, !tile.view<4xf32, out>\n}\n";
   tile::HostView view{reinterpret_cast<std::byte *>(x.data()), {4, 3}, {8, 1}};
-  auto result = runLanes(text, {view, tile::HostView::contiguous(y.data(), {4})});
+  auto result = runSimt(text, {view, tile::HostView::contiguous(y.data(), {4})});
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(y, (std::vector<float>{0, 8, 16, 24}));
 }
 
-TEST(LaneBlocks, BlocksAreReadAsTheirBytes) {
+TEST(SimtBlocks, BlocksAreReadAsTheirBytes) {
   // Four blocks of q8_0: a scale in f16, then 32 codes.
   std::vector<uint8_t> x(4 * 34);
   for (int block = 0; block < 4; ++block)
@@ -226,7 +226,7 @@ TEST(LaneBlocks, BlocksAreReadAsTheirBytes) {
                      view +
                      " -> i8\n"
                      "sched.view_store %a, %y[%ti] when %yes : i8, !tile.view<4xi8, out>\n}\n";
-  auto result = runLanes(text, {tile::HostView::contiguous(x.data(), {128}),
+  auto result = runSimt(text, {tile::HostView::contiguous(x.data(), {128}),
                                 tile::HostView::contiguous(y.data(), {4})});
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(y, (std::vector<int8_t>{10, 11, 12, 13}));
@@ -242,7 +242,7 @@ int64_t bytesOf(const std::string &view, const tile::HostView &memory) {
                        std::to_string(byte) +
                        " : index\n%a = sched.view_load %x[%at] when %yes else %zero : " + view +
                        " -> i8\n}\n";
-    auto result = runLanes(text, {memory});
+    auto result = runSimt(text, {memory});
     if (!result) {
       EXPECT_NE(result.error().message.find("touches 1 bytes from byte"), std::string::npos)
           << result.error().message;
@@ -251,7 +251,7 @@ int64_t bytesOf(const std::string &view, const tile::HostView &memory) {
   }
 }
 
-TEST(LaneBlocks, AViewEndsWithItsLastElement) {
+TEST(SimtBlocks, AViewEndsWithItsLastElement) {
   std::vector<std::byte> data(4096);
   tile::HostView strided{data.data(), {2, 1}, {1, 1}};
   EXPECT_EQ(bytesOf("!tile.view<2x1xi16, in>", strided), 4);
@@ -261,14 +261,14 @@ TEST(LaneBlocks, AViewEndsWithItsLastElement) {
             2 * 34);
 }
 
-TEST(LaneBlocks, AnInterleavedViewEndsWithItsLastGroupOfRows) {
+TEST(SimtBlocks, AnInterleavedViewEndsWithItsLastGroupOfRows) {
   std::vector<std::byte> data(4096);
   EXPECT_EQ(bytesOf("!tile.view<5x3xi16, in, interleave = 4>",
                     tile::HostView::contiguous(data.data(), {5, 3})),
             2 * 4 * 3 * 2);
 }
 
-TEST(LaneBlocks, RowsThatLieOnOneAnotherAreOneRow) {
+TEST(SimtBlocks, RowsThatLieOnOneAnotherAreOneRow) {
   std::vector<std::byte> data(64);
   tile::HostView repeated{data.data(), {int64_t(1) << 40, 4}, {0, 1}};
   EXPECT_EQ(bytesOf("!tile.view<?x4xf32, in>", repeated), 16);
@@ -309,7 +309,7 @@ std::string productText(const std::string &steps) {
          "sched.view_store %r, %c[%to] when %yes : vector<128xf32>, !tile.view<?xf32, out>\n}\n";
 }
 
-TEST(LaneBlocks, AProductThroughSharedMemoryIsThePlainOne) {
+TEST(SimtBlocks, AProductThroughSharedMemoryIsThePlainOne) {
   constexpr int kM = 128, kN = 128, kK = 64;
   std::mt19937 engine(5);
   std::uniform_real_distribution<float> uniform(-1, 1);
@@ -318,7 +318,7 @@ TEST(LaneBlocks, AProductThroughSharedMemoryIsThePlainOne) {
     for (float &value : *values)
       value = uniform(engine);
   auto result =
-      runLanes(productText(std::to_string(kK)), {tile::HostView::contiguous(a.data(), {kK * kM}),
+      runSimt(productText(std::to_string(kK)), {tile::HostView::contiguous(a.data(), {kK * kM}),
                                                  tile::HostView::contiguous(b.data(), {kK * kN}),
                                                  tile::HostView::contiguous(c.data(), {kN * kM})});
   ASSERT_TRUE(result) << result.error().message;

@@ -11,8 +11,8 @@ namespace {
 
 const std::string kCopied = kCopying + copy("%b16", "%s16") + kCommit;
 
-TEST(LaneCopies, LandWithTheWaitAndAreSeenAfterTheBarrier) {
-  LaneOutcome outcome = runBody(kCopied + copyWait(0) + kBarrier +
+TEST(SimtCopies, LandWithTheWaitAndAreSeenAfterTheBarrier) {
+  SimtOutcome outcome = runBody(kCopied + copyWait(0) + kBarrier +
                                 "%i60 = arith.constant 60 : i32\n"
                                 "%other = arith.subi %i60, %s4 : i32\n" +
                                 fetch("%r", "%other") + store("%r", "%y", "%b4"));
@@ -21,16 +21,16 @@ TEST(LaneCopies, LandWithTheWaitAndAreSeenAfterTheBarrier) {
               testing::ElementsAre(15, 14, 13, 12));
 }
 
-TEST(LaneCopies, AreSeenByTheirOwnThreadAfterTheWaitAlone) {
-  LaneOutcome outcome =
+TEST(SimtCopies, AreSeenByTheirOwnThreadAfterTheWaitAlone) {
+  SimtOutcome outcome =
       runBody(kCopied + copyWait(0) + fetch("%r", "%s16") + store("%r", "%y", "%b4"));
   EXPECT_EQ(outcome.message, "succeeded");
   EXPECT_THAT(std::vector(outcome.y.begin(), outcome.y.begin() + 4),
               testing::ElementsAre(0, 4, 8, 12));
 }
 
-TEST(LaneCopies, AreZerosWhereTheyAreNotToBe) {
-  LaneOutcome outcome = runBody(kCopying + copy("%b16", "%s16", "%first") + kCommit + copyWait(0) +
+TEST(SimtCopies, AreZerosWhereTheyAreNotToBe) {
+  SimtOutcome outcome = runBody(kCopying + copy("%b16", "%s16", "%first") + kCommit + copyWait(0) +
                                 "%i12 = arith.constant 12 : i32\n"
                                 "%last = arith.addi %s16, %i12 : i32\n" +
                                 fetch("%r", "%last") + store("%r", "%y", "%b4"));
@@ -39,14 +39,14 @@ TEST(LaneCopies, AreZerosWhereTheyAreNotToBe) {
               testing::ElementsAre(3, 0, 0, 0));
 }
 
-TEST(LaneCopies, ReadNothingWhereTheyAreNotToBe) {
+TEST(SimtCopies, ReadNothingWhereTheyAreNotToBe) {
   EXPECT_EQ(refusal(kCopying + "%far = arith.constant 1024 : index\n" +
                     copy("%far", "%s16", "%no") + kCommit + copyWait(0)),
             "succeeded");
 }
 
-TEST(LaneCopies, OfOlderGroupsLandWhileTheYoungestIsOnItsWay) {
-  LaneOutcome outcome =
+TEST(SimtCopies, OfOlderGroupsLandWhileTheYoungestIsOnItsWay) {
+  SimtOutcome outcome =
       runBody(kCopied + "%i64 = arith.constant 64 : i32\n%second = arith.addi %s16, %i64 : i32\n" +
                   copy("%b16", "%second") + kCommit + copyWait(1) + fetch("%r", "%s16") +
                   store("%r", "%y", "%b4") + copyWait(0),
@@ -56,83 +56,83 @@ TEST(LaneCopies, OfOlderGroupsLandWhileTheYoungestIsOnItsWay) {
               testing::ElementsAre(0, 4, 8, 12));
 }
 
-TEST(LaneCopies, MayFollowOneAnotherToOnePlace) {
+TEST(SimtCopies, MayFollowOneAnotherToOnePlace) {
   EXPECT_EQ(refusal("%n = arith.constant 3 : index\n" + kCopying +
                     "scf.for %i = %c0 to %n step %c1 {\n" + copy("%b16", "%s16") + kCommit +
                     copyWait(0) + kBarrier + fetch("%r", "%s4") + kBarrier + "}\n"),
             "succeeded");
 }
 
-TEST(LaneCopies, BeginAnewWithEachProgram) {
+TEST(SimtCopies, BeginAnewWithEachProgram) {
   EXPECT_EQ(runBody(kCopied + copyWait(0) + kBarrier + fetch("%r", "%s4"), {.programs = 3}).message,
             "succeeded");
 }
 
 // ---- broken copies ----
 
-TEST(LaneCopyRefusals, ReadingBytesThatAreOnTheirWay) {
+TEST(SimtCopyRefusals, ReadingBytesThatAreOnTheirWay) {
   EXPECT_EQ(refusal(kCopied + fetch("%r", "%s16")),
             "kernel.mlir:27:6: 'sched.shared_load' of thread 0 reads byte 0 of shared memory, "
             "which 'sched.copy_async' at kernel.mlir:25:1 of thread 0 is still copying to");
 }
 
-TEST(LaneCopyRefusals, ABarrierIsNoWait) {
+TEST(SimtCopyRefusals, ABarrierIsNoWait) {
   EXPECT_EQ(refusal(kCopied + kBarrier + fetch("%r", "%s16")),
             "kernel.mlir:28:6: 'sched.shared_load' of thread 0 reads byte 0 of shared memory, "
             "which 'sched.copy_async' at kernel.mlir:25:1 of thread 0 is still copying to");
 }
 
-TEST(LaneCopyRefusals, AWaitIsNoBarrier) {
+TEST(SimtCopyRefusals, AWaitIsNoBarrier) {
   EXPECT_EQ(
       refusal(kCopied + copyWait(0) + fetch("%r", "%s4")),
       "kernel.mlir:28:6: 'sched.shared_load' of thread 1 reads byte 4 of shared memory, which "
       "'sched.copy_async' at kernel.mlir:25:1 of thread 0 writes in the same barrier interval");
 }
 
-TEST(LaneCopyRefusals, AWaitThatLeavesTheGroupPending) {
+TEST(SimtCopyRefusals, AWaitThatLeavesTheGroupPending) {
   EXPECT_EQ(refusal(kCopied + copyWait(1) + kBarrier + fetch("%r", "%s16")),
             "kernel.mlir:29:6: 'sched.shared_load' of thread 0 reads byte 0 of shared memory, "
             "which 'sched.copy_async' at kernel.mlir:25:1 of thread 0 is still copying to");
 }
 
-TEST(LaneCopyRefusals, AWaitDoesNotCoverWhatIsNotCommitted) {
+TEST(SimtCopyRefusals, AWaitDoesNotCoverWhatIsNotCommitted) {
   EXPECT_EQ(refusal(kCopying + copy("%b16", "%s16") + copyWait(0) + kBarrier + fetch("%r", "%s4")),
             "kernel.mlir:28:6: 'sched.shared_load' of thread 0 reads byte 0 of shared memory, "
             "which 'sched.copy_async' at kernel.mlir:25:1 of thread 0 is still copying to");
 }
 
-TEST(LaneCopyRefusals, WritingBytesThatACopyIsOnItsWayTo) {
+TEST(SimtCopyRefusals, WritingBytesThatACopyIsOnItsWayTo) {
   EXPECT_EQ(refusal(kCopied + share("%f1", "%s16")),
             "kernel.mlir:27:1: 'sched.shared_store' of thread 0 writes byte 0 of shared memory, "
             "which 'sched.copy_async' at kernel.mlir:25:1 of thread 0 is still copying to");
 }
 
-TEST(LaneCopyRefusals, TwoCopiesOnTheirWayToOnePlace) {
+TEST(SimtCopyRefusals, TwoCopiesOnTheirWayToOnePlace) {
   EXPECT_EQ(refusal(kCopied + copy("%b16", "%s16")),
             "kernel.mlir:27:1: 'sched.copy_async' of thread 0 writes byte 0 of shared memory, "
             "which 'sched.copy_async' at kernel.mlir:25:1 of thread 0 is still copying to");
 }
 
-TEST(LaneCopyRefusals, TwoThreadsCopyingToOnePlace) {
+TEST(SimtCopyRefusals, TwoThreadsCopyingToOnePlace) {
   EXPECT_EQ(refusal(kCopying + copy("%b16", "%i0")),
             "kernel.mlir:25:1: 'sched.copy_async' of thread 1 writes byte 0 of shared memory, "
             "which 'sched.copy_async' at kernel.mlir:25:1 of thread 0 is still copying to");
 }
 
-TEST(LaneCopyRefusals, CopyingOverWhatAnotherThreadReads) {
+TEST(SimtCopyRefusals, CopyingOverWhatAnotherThreadReads) {
   EXPECT_EQ(refusal(kCopying + share("%f1", "%s4") + kBarrier + fetch("%r", "%s4") +
                     copy("%b16", "%s16", "%first")),
             "kernel.mlir:28:1: 'sched.copy_async' of thread 0 writes byte 4 of shared memory, "
             "which thread 1 reads in the same barrier interval");
 }
 
-TEST(LaneCopyRefusals, CopyingOverWhatAnotherThreadWrites) {
+TEST(SimtCopyRefusals, CopyingOverWhatAnotherThreadWrites) {
   EXPECT_EQ(refusal(kCopying + share("%f1", "%s4") + copy("%b16", "%s16")),
             "kernel.mlir:26:1: 'sched.copy_async' of thread 0 writes byte 4 of shared memory, "
             "which thread 1 writes in the same barrier interval");
 }
 
-TEST(LaneCopyRefusals, ReadingMatricesThatAreOnTheirWay) {
+TEST(SimtCopyRefusals, ReadingMatricesThatAreOnTheirWay) {
   EXPECT_EQ(refusal(kCopying + copy("%c0", "%s16", "%no") + kCommit +
                         "%m = sched.shared_matrices [%s16] : vector<8xf16>\n",
                     {.threads = 32, .shared = 512}),
@@ -140,43 +140,43 @@ TEST(LaneCopyRefusals, ReadingMatricesThatAreOnTheirWay) {
             "which 'sched.copy_async' at kernel.mlir:25:1 of thread 0 is still copying to");
 }
 
-TEST(LaneCopyRefusals, SharedPlacesThatAreNoMultipleOfAPiece) {
+TEST(SimtCopyRefusals, SharedPlacesThatAreNoMultipleOfAPiece) {
   EXPECT_EQ(refusal(kCopying + copy("%b16", "%s4")),
             "kernel.mlir:25:1: 'sched.copy_async' of thread 1 touches byte 4 of shared memory, "
             "expected a multiple of 16");
 }
 
-TEST(LaneCopyRefusals, ViewPlacesThatAreNoMultipleOfAPiece) {
+TEST(SimtCopyRefusals, ViewPlacesThatAreNoMultipleOfAPiece) {
   EXPECT_EQ(refusal(kCopying + copy("%b4", "%s16")),
             "kernel.mlir:25:1: 'sched.copy_async' of thread 1 touches byte 4 of argument 0, "
             "expected a multiple of 16");
 }
 
-TEST(LaneCopyRefusals, PlacesBeyondSharedMemory) {
+TEST(SimtCopyRefusals, PlacesBeyondSharedMemory) {
   EXPECT_EQ(refusal(kCopying + copy("%b16", "%s16"), {.shared = 63}),
             "kernel.mlir:25:1: 'sched.copy_async' of thread 3 touches 16 bytes from byte 48 of "
             "shared memory, which has 63");
 }
 
-TEST(LaneCopyRefusals, PlacesBeyondTheView) {
+TEST(SimtCopyRefusals, PlacesBeyondTheView) {
   EXPECT_EQ(refusal(kCopying + copy("%b16", "%s16"), {.threads = 8, .shared = 128}),
             "kernel.mlir:25:1: 'sched.copy_async' of thread 4 touches 16 bytes from byte 64 of "
             "argument 0, which has 64");
 }
 
-TEST(LaneCopyRefusals, CopiesOnTheirWayWhenTheProgramEnds) {
+TEST(SimtCopyRefusals, CopiesOnTheirWayWhenTheProgramEnds) {
   EXPECT_EQ(refusal(kCopied),
             "'sched.copy_async' at kernel.mlir:25:1 is in flight when its program ends");
 }
 
-TEST(LaneCopyRefusals, CopiesOfWhatProgramsWrite) {
+TEST(SimtCopyRefusals, CopiesOfWhatProgramsWrite) {
   EXPECT_EQ(refusal(kCopying + "sched.copy_async %z[%b16] when %yes to %s16 : "
                                "!tile.view<16xf32, inout>\n"),
             "kernel.mlir:25:1: 'sched.copy_async' op copies from a view that programs write, "
             "expected an in view");
 }
 
-TEST(LaneCopyRefusals, FewerThanNoPendingGroups) {
+TEST(SimtCopyRefusals, FewerThanNoPendingGroups) {
   EXPECT_EQ(refusal("sched.copy_wait -1\n"),
             "kernel.mlir:22:1: 'sched.copy_wait' op leaves -1 groups pending, expected 0 or more");
 }
@@ -202,7 +202,7 @@ std::string matrices(const std::string &between) {
 
 // What the first 16 threads get as element `at`.
 std::vector<float> elementsOf(int at) {
-  LaneOutcome outcome =
+  SimtOutcome outcome =
       runBody(matrices(kBarrier) + "%e = vector.extract %m[" + std::to_string(at) +
                   "] : i16 from vector<8xi16>\n%f = arith.sitofp %e : i16 to f32\n" + publish("%f"),
               {.threads = 32, .shared = 512});
@@ -210,7 +210,7 @@ std::vector<float> elementsOf(int at) {
   return outcome.y;
 }
 
-TEST(LaneMatrices, GiveEachThreadTwoNeighboursOfEachMatrix) {
+TEST(SimtMatrices, GiveEachThreadTwoNeighboursOfEachMatrix) {
   for (int at = 0; at < 8; ++at) {
     std::vector<float> elements = elementsOf(at);
     for (int thread = 0; thread < 16; ++thread)
@@ -219,33 +219,33 @@ TEST(LaneMatrices, GiveEachThreadTwoNeighboursOfEachMatrix) {
   }
 }
 
-TEST(LaneMatrixRefusals, RowsStoredInTheSameInterval) {
+TEST(SimtMatrixRefusals, RowsStoredInTheSameInterval) {
   EXPECT_EQ(refusal(matrices(""), {.threads = 32, .shared = 512}),
             "kernel.mlir:51:6: 'sched.shared_matrices' of thread 1 reads byte 0 of shared memory, "
             "which thread 0 writes in the same barrier interval");
 }
 
-TEST(LaneMatrixRefusals, PlacesThatAreNoMultipleOfARow) {
+TEST(SimtMatrixRefusals, PlacesThatAreNoMultipleOfARow) {
   EXPECT_EQ(
       refusal("%m = sched.shared_matrices [%i4] : vector<8xf16>\n", {.threads = 32, .shared = 512}),
       "kernel.mlir:22:6: 'sched.shared_matrices' of thread 0 touches byte 4 of shared memory, "
       "expected a multiple of 16");
 }
 
-TEST(LaneMatrixRefusals, RowsThatNothingHasWritten) {
+TEST(SimtMatrixRefusals, RowsThatNothingHasWritten) {
   EXPECT_EQ(
       refusal("%m = sched.shared_matrices [%i0] : vector<8xf16>\n", {.threads = 32, .shared = 512}),
       "kernel.mlir:22:6: 'sched.shared_matrices' of thread 0 reads 16 bytes from byte 0 of shared "
       "memory, which this program has not all written");
 }
 
-TEST(LaneMatrixRefusals, ElementsOfAnotherWidth) {
+TEST(SimtMatrixRefusals, ElementsOfAnotherWidth) {
   EXPECT_EQ(refusal("%m = sched.shared_matrices [%i0] : vector<4xf32>\n", {.threads = 32}),
             "kernel.mlir:22:6: 'sched.shared_matrices' op gives 'vector<4xf32>', expected 8 "
             "elements of 16 bits");
 }
 
-TEST(LaneMatrixRefusals, BlocksOfHalfASubgroup) {
+TEST(SimtMatrixRefusals, BlocksOfHalfASubgroup) {
   EXPECT_EQ(refusal("%m = sched.shared_matrices [%i0] : vector<8xf16>\n", {.threads = 16}),
             "kernel.mlir:22:6: 'sched.shared_matrices' op is for subgroups of 32 threads, found "
             "blocks of 16 threads and subgroups of 32");

@@ -13,16 +13,16 @@ std::string ofProduct(const std::string &body) {
 
 // ---- right products ----
 
-TEST(LaneProducts, GiveTheirSumsWithTheWait) {
-  LaneOutcome outcome = runBody(kReady + multiply("%d", "%zero") + matrixWait("%w", "%d") +
+TEST(SimtProducts, GiveTheirSumsWithTheWait) {
+  SimtOutcome outcome = runBody(kReady + multiply("%d", "%zero") + matrixWait("%w", "%d") +
                                     extract("%e", "%w") + publish("%e"),
                                 kProducts);
   EXPECT_EQ(outcome.message, "succeeded");
   EXPECT_THAT(outcome.y, testing::Each(8));
 }
 
-TEST(LaneProducts, AddToOneAnotherOnTheirWay) {
-  LaneOutcome outcome =
+TEST(SimtProducts, AddToOneAnotherOnTheirWay) {
+  SimtOutcome outcome =
       runBody(kReady + multiply("%d1", "%zero") + multiply("%d2", "%d1") +
                   matrixWait("%w1", "%d2", "1 commit") + multiply("%d3", "%w1") +
                   matrixWait("%w2", "%d3") + extract("%e", "%w2", 31) + publish("%e"),
@@ -51,17 +51,17 @@ std::string roundLoop(int pending) {
          " : vector<32xf32>\n";
 }
 
-class LaneRounds : public testing::TestWithParam<int> {};
-TEST_P(LaneRounds, HandTheirSumsOnAsRegisters) {
-  LaneOutcome outcome = runBody(kReady + roundLoop(GetParam()) + matrixWait("%done", "%last", "0") +
+class SimtRounds : public testing::TestWithParam<int> {};
+TEST_P(SimtRounds, HandTheirSumsOnAsRegisters) {
+  SimtOutcome outcome = runBody(kReady + roundLoop(GetParam()) + matrixWait("%done", "%last", "0") +
                                     extract("%last17", "%done", 17) + publish("%last17"),
                                 kProducts);
   EXPECT_EQ(outcome.message, "succeeded");
   EXPECT_THAT(outcome.y, testing::Each(40));
 }
-INSTANTIATE_TEST_SUITE_P(Pending, LaneRounds, testing::Values(0, 1, 3));
+INSTANTIATE_TEST_SUITE_P(Pending, SimtRounds, testing::Values(0, 1, 3));
 
-TEST(LaneProducts, LetOthersWriteWhatTheyDoNotRead) {
+TEST(SimtProducts, LetOthersWriteWhatTheyDoNotRead) {
   EXPECT_EQ(runBody(kReady + multiply("%d", "%zero") + "%ie = arith.constant 16384 : i32\n" +
                         "%there = arith.addi %s16, %ie : i32\n"
                         "sched.shared_store %v1, [%there] when %yes : vector<4xf32>\n" +
@@ -71,13 +71,13 @@ TEST(LaneProducts, LetOthersWriteWhatTheyDoNotRead) {
             "succeeded");
 }
 
-TEST(LaneProducts, LetTheirOperandsBeWrittenAfterTheWaitAndABarrier) {
+TEST(SimtProducts, LetTheirOperandsBeWrittenAfterTheWaitAndABarrier) {
   EXPECT_EQ(ofProduct(kReady + multiply("%d", "%zero") + matrixWait("%w", "%d") + kBarrier +
                       "sched.shared_store %v1, [%s16] when %yes : vector<4xf32>\n"),
             "succeeded");
 }
 
-TEST(LaneProducts, MayEndUnread) {
+TEST(SimtProducts, MayEndUnread) {
   EXPECT_EQ(ofProduct(kReady + multiply("%d", "%zero") + multiply("%d2", "%zero") +
                       matrixWait("%w", "%d")),
             "succeeded");
@@ -91,9 +91,9 @@ std::string multiplyTile(const std::string &result, const std::string &a = "%one
          b + "] panel " + panel + ", %zero : vector<8xbf16>, vector<32xf32>\n";
 }
 
-TEST(LaneTileProducts, GiveTheirSumsWithTheWait) {
+TEST(SimtTileProducts, GiveTheirSumsWithTheWait) {
   for (auto [element, sum] : {std::pair(0, 0), std::pair(1, 16)}) {
-    LaneOutcome outcome = runBody(kOnes + kReady + multiplyTile("%d") + matrixWait("%w", "%d") +
+    SimtOutcome outcome = runBody(kOnes + kReady + multiplyTile("%d") + matrixWait("%w", "%d") +
                                       extract("%e", "%w", element) + publish("%e"),
                                   kProducts);
     EXPECT_EQ(outcome.message, "succeeded");
@@ -101,28 +101,28 @@ TEST(LaneTileProducts, GiveTheirSumsWithTheWait) {
   }
 }
 
-TEST(LaneTileProducts, TakePinnedRegisters) {
+TEST(SimtTileProducts, TakePinnedRegisters) {
   EXPECT_EQ(ofProduct(kOnes + kReady + "%sum = arith.addf %ones, %ones : vector<8xbf16>\n" +
                       "%pinned = sched.pin %sum : vector<8xbf16>\nsched.matrix_fence\n" +
                       multiplyTile("%d", "%pinned") + matrixWait("%w", "%d")),
             "succeeded");
 }
 
-TEST(LaneTileProductRefusals, RegistersWrittenAfterTheFence) {
+TEST(SimtTileProductRefusals, RegistersWrittenAfterTheFence) {
   EXPECT_EQ(ofProduct(kOnes + kReady + "%sum = arith.addf %ones, %ones : vector<8xbf16>\n" +
                       multiplyTile("%d", "%sum") + matrixWait("%w", "%d")),
             "kernel.mlir:38:6: 'sched.matrix_tile_async' multiplies registers that threads have "
             "written, expected a 'sched.matrix_fence' between");
 }
 
-TEST(LaneTileProductRefusals, PlacesWithinAPattern) {
+TEST(SimtTileProductRefusals, PlacesWithinAPattern) {
   EXPECT_EQ(
       ofProduct(kOnes + kReady + multiplyTile("%d", "%ones", "%i16") + matrixWait("%w", "%d")),
       "kernel.mlir:37:6: 'sched.matrix_tile_async' has b at byte 16 of shared memory in "
       "panels of 8192 bytes, expected multiples of 1024");
 }
 
-TEST(LaneTileProductRefusals, WritingWhatTheyRead) {
+TEST(SimtTileProductRefusals, WritingWhatTheyRead) {
   EXPECT_EQ(ofProduct(kOnes + kReady + multiplyTile("%d") +
                       "%there = arith.addi %s16, %ib : i32\n" +
                       "sched.shared_store %v1, [%there] when %yes : vector<4xf32>\n"),
@@ -130,7 +130,7 @@ TEST(LaneTileProductRefusals, WritingWhatTheyRead) {
             "which 'sched.matrix_tile_async' at kernel.mlir:37:6 of threads 0 to 127 still reads");
 }
 
-TEST(LaneTileProductRefusals, InstructionsThatReadBoth) {
+TEST(SimtTileProductRefusals, InstructionsThatReadBoth) {
   EXPECT_EQ(
       ofProduct(kOperands + kOnes +
                 "%d = sched.matrix_tile_async \"nvidia.wgmma.m64n64k16.f32.bf16\" %ones, [%i0] "
@@ -142,21 +142,21 @@ TEST(LaneTileProductRefusals, InstructionsThatReadBoth) {
 
 // ---- broken products ----
 
-TEST(LaneProductRefusals, ReadingSumsOnTheirWay) {
+TEST(SimtProductRefusals, ReadingSumsOnTheirWay) {
   EXPECT_EQ(
       ofProduct(kReady + multiply("%d", "%zero") + extract("%e", "%d") + publish("%e")),
       "kernel.mlir:39:1: 'sched.view_store' reads sums of 'sched.matrix_async' at "
       "kernel.mlir:36:6, which is in flight, expected a 'sched.matrix_wait' for its group between");
 }
 
-TEST(LaneProductRefusals, ComputingWithSumsOnTheirWay) {
+TEST(SimtProductRefusals, ComputingWithSumsOnTheirWay) {
   EXPECT_EQ(
       ofProduct(kReady + multiply("%d", "%zero") + "%r = arith.addf %d, %zero : vector<32xf32>\n"),
       "kernel.mlir:37:6: 'arith.addf' reads sums of 'sched.matrix_async' at kernel.mlir:36:6, "
       "which is in flight, expected a 'sched.matrix_wait' for its group between");
 }
 
-TEST(LaneProductRefusals, AWaitThatLeavesTheGroupPending) {
+TEST(SimtProductRefusals, AWaitThatLeavesTheGroupPending) {
   EXPECT_EQ(
       ofProduct(kReady + multiply("%d", "%zero") + matrixWait("%w", "%d", "1 commit") +
                 extract("%e", "%w") + publish("%e")),
@@ -164,7 +164,7 @@ TEST(LaneProductRefusals, AWaitThatLeavesTheGroupPending) {
       "kernel.mlir:36:6, which is in flight, expected a 'sched.matrix_wait' for its group between");
 }
 
-TEST(LaneProductRefusals, AWaitDoesNotCoverWhatIsNotCommitted) {
+TEST(SimtProductRefusals, AWaitDoesNotCoverWhatIsNotCommitted) {
   EXPECT_EQ(
       ofProduct(kReady + multiply("%d", "%zero") + matrixWait("%w", "%d", "0") +
                 extract("%e", "%w") + publish("%e")),
@@ -172,7 +172,7 @@ TEST(LaneProductRefusals, AWaitDoesNotCoverWhatIsNotCommitted) {
       "kernel.mlir:36:6, which is in flight, expected a 'sched.matrix_wait' for its group between");
 }
 
-TEST(LaneProductRefusals, SumsFromBeforeTheWait) {
+TEST(SimtProductRefusals, SumsFromBeforeTheWait) {
   EXPECT_EQ(
       ofProduct(kReady + multiply("%d", "%zero") + matrixWait("%w", "%d") +
                 "%r = arith.addf %d, %w : vector<32xf32>\n"),
@@ -180,7 +180,7 @@ TEST(LaneProductRefusals, SumsFromBeforeTheWait) {
       "'sched.matrix_wait' at kernel.mlir:37:6 has taken them, expected the result of that");
 }
 
-TEST(LaneProductRefusals, SumsThatLeaveTheLoopBesideTheWait) {
+TEST(SimtProductRefusals, SumsThatLeaveTheLoopBesideTheWait) {
   EXPECT_EQ(
       ofProduct(kReady +
                 "%l = scf.for %i = %c0 to %c1 step %c1 iter_args(%s = %zero) -> "
@@ -191,7 +191,7 @@ TEST(LaneProductRefusals, SumsThatLeaveTheLoopBesideTheWait) {
       "after 'sched.matrix_wait' at kernel.mlir:38:6 has taken them, expected the result of that");
 }
 
-TEST(LaneProductRefusals, TwoProductsThatAddToTheSameSums) {
+TEST(SimtProductRefusals, TwoProductsThatAddToTheSameSums) {
   EXPECT_EQ(
       ofProduct(kReady + multiply("%d", "%zero") + multiply("%d1", "%d") + multiply("%d2", "%d")),
       "kernel.mlir:38:7: 'sched.matrix_async' uses sums of 'sched.matrix_async' at "
@@ -199,7 +199,7 @@ TEST(LaneProductRefusals, TwoProductsThatAddToTheSameSums) {
       "the result of that");
 }
 
-TEST(LaneProductRefusals, SumsJoinedInAnotherOrder) {
+TEST(SimtProductRefusals, SumsJoinedInAnotherOrder) {
   std::string joined = "%j = vector.from_elements %e1, %e0";
   for (int at = 2; at < 32; ++at)
     joined += ", %e1";
@@ -209,7 +209,7 @@ TEST(LaneProductRefusals, SumsJoinedInAnotherOrder) {
             "kernel.mlir:36:6, which is in flight, expected all of them in their order");
 }
 
-TEST(LaneProductRefusals, SumsJoinedInPart) {
+TEST(SimtProductRefusals, SumsJoinedInPart) {
   EXPECT_EQ(ofProduct(kReady + multiply("%d", "%zero") +
                       "%half = vector.extract %d[0] : f32 from vector<32xf32>\n"
                       "%v = vector.from_elements %half, %half : vector<2xf32>\n"),
@@ -217,20 +217,20 @@ TEST(LaneProductRefusals, SumsJoinedInPart) {
             "kernel.mlir:36:6, which is in flight, expected all of them in their order");
 }
 
-TEST(LaneProductRefusals, WritingOperandsThatAreBeingRead) {
+TEST(SimtProductRefusals, WritingOperandsThatAreBeingRead) {
   EXPECT_EQ(ofProduct(kReady + multiply("%d", "%zero") +
                       "sched.shared_store %v1, [%s16] when %first : vector<4xf32>\n"),
             "kernel.mlir:37:1: 'sched.shared_store' of thread 0 writes byte 0 of shared memory, "
             "which 'sched.matrix_async' at kernel.mlir:36:6 of threads 0 to 127 still reads");
 }
 
-TEST(LaneProductRefusals, CopyingOverOperandsThatAreBeingRead) {
+TEST(SimtProductRefusals, CopyingOverOperandsThatAreBeingRead) {
   EXPECT_EQ(ofProduct(kReady + multiply("%d", "%zero") + copy("%c0", "%s16", "%no")),
             "kernel.mlir:37:1: 'sched.copy_async' of thread 0 writes byte 0 of shared memory, "
             "which 'sched.matrix_async' at kernel.mlir:36:6 of threads 0 to 127 still reads");
 }
 
-TEST(LaneProductRefusals, WritingOperandsWithoutABarrierAfterTheWait) {
+TEST(SimtProductRefusals, WritingOperandsWithoutABarrierAfterTheWait) {
   EXPECT_EQ(ofProduct(kReady + multiply("%d", "%zero") + matrixWait("%w", "%d") +
                       "sched.shared_store %v1, [%s16] when %first : vector<4xf32>\n"),
             "kernel.mlir:38:1: 'sched.shared_store' of thread 0 writes byte 0 of shared memory, "
@@ -238,7 +238,7 @@ TEST(LaneProductRefusals, WritingOperandsWithoutABarrierAfterTheWait) {
             "barrier interval");
 }
 
-TEST(LaneProductRefusals, WritingOperandsOfAYoungerProduct) {
+TEST(SimtProductRefusals, WritingOperandsOfAYoungerProduct) {
   EXPECT_EQ(ofProduct(kReady + multiply("%d", "%zero") + matrixWait("%w", "%d", "1 commit") +
                       multiply("%d2", "%w") + matrixWait("%w2", "%d2", "1 commit") + kBarrier +
                       "sched.shared_store %v1, [%s16] when %first : vector<4xf32>\n"),
@@ -246,20 +246,20 @@ TEST(LaneProductRefusals, WritingOperandsOfAYoungerProduct) {
             "which 'sched.matrix_async' at kernel.mlir:38:7 of threads 0 to 127 still reads");
 }
 
-TEST(LaneProductRefusals, OperandsStoredInTheSameInterval) {
+TEST(SimtProductRefusals, OperandsStoredInTheSameInterval) {
   EXPECT_EQ(ofProduct(kOperands + copyWait(0) + "sched.matrix_fence\n" + multiply("%d", "%zero")),
             "kernel.mlir:35:6: 'sched.matrix_async' of threads 0 to 127 reads byte 0 of shared "
             "memory, which thread 0 writes in the same barrier interval");
 }
 
-TEST(LaneProductRefusals, OperandsStoredWithoutAWaitForCopies) {
+TEST(SimtProductRefusals, OperandsStoredWithoutAWaitForCopies) {
   EXPECT_EQ(
       ofProduct(kOperands + kBarrier + "sched.matrix_fence\n" + multiply("%d", "%zero")),
       "kernel.mlir:35:6: 'sched.matrix_async' of threads 0 to 127 reads byte 0 of shared memory, "
       "which threads have stored to: expected 'sched.copy_wait' and then a barrier between");
 }
 
-TEST(LaneProductRefusals, OperandsOrderedWithoutABarrier) {
+TEST(SimtProductRefusals, OperandsOrderedWithoutABarrier) {
   EXPECT_EQ(
       ofProduct(kOperands + kBarrier + copyWait(0) + "sched.matrix_fence\n" +
                 multiply("%d", "%zero")),
@@ -267,13 +267,13 @@ TEST(LaneProductRefusals, OperandsOrderedWithoutABarrier) {
       "which threads have stored to: expected 'sched.copy_wait' and then a barrier between");
 }
 
-TEST(LaneProductRefusals, OperandsThatCopiesAreOnTheirWayTo) {
+TEST(SimtProductRefusals, OperandsThatCopiesAreOnTheirWayTo) {
   EXPECT_EQ(ofProduct(kReady + copy("%c0", "%s16", "%no") + multiply("%d", "%zero")),
             "kernel.mlir:37:6: 'sched.matrix_async' of threads 0 to 127 reads byte 0 of shared "
             "memory, which 'sched.copy_async' at kernel.mlir:36:1 of thread 0 is still copying to");
 }
 
-TEST(LaneProductRefusals, OperandsCopiedInTheSameInterval) {
+TEST(SimtProductRefusals, OperandsCopiedInTheSameInterval) {
   EXPECT_EQ(ofProduct(kReady + copy("%c0", "%s16", "%no") + kCommit + copyWait(0) +
                       multiply("%d", "%zero")),
             "kernel.mlir:39:6: 'sched.matrix_async' of threads 0 to 127 reads byte 0 of shared "
@@ -281,7 +281,7 @@ TEST(LaneProductRefusals, OperandsCopiedInTheSameInterval) {
             "barrier interval");
 }
 
-TEST(LaneProductRefusals, OperandsThatNothingHasWritten) {
+TEST(SimtProductRefusals, OperandsThatNothingHasWritten) {
   EXPECT_EQ(ofProduct("%ib = arith.constant 8192 : i32\n"
                       "%zero = arith.constant dense<0.0> : vector<32xf32>\nsched.matrix_fence\n" +
                       multiply("%d", "%zero")),
@@ -289,20 +289,20 @@ TEST(LaneProductRefusals, OperandsThatNothingHasWritten) {
             "which this program has not all written");
 }
 
-TEST(LaneProductRefusals, ProductsWithoutAFence) {
+TEST(SimtProductRefusals, ProductsWithoutAFence) {
   EXPECT_EQ(ofProduct(kOperands + copyWait(0) + kBarrier + multiply("%d", "%zero")),
             "kernel.mlir:35:6: 'sched.matrix_async' adds to registers that threads have written, "
             "expected a 'sched.matrix_fence' between");
 }
 
-TEST(LaneProductRefusals, RegistersWrittenAfterTheFence) {
+TEST(SimtProductRefusals, RegistersWrittenAfterTheFence) {
   EXPECT_EQ(
       ofProduct(kReady + "%r = arith.addf %zero, %zero : vector<32xf32>\n" + multiply("%d", "%r")),
       "kernel.mlir:37:6: 'sched.matrix_async' adds to registers that threads have written, "
       "expected a 'sched.matrix_fence' between");
 }
 
-TEST(LaneProductRefusals, RegistersWrittenOneByOneAfterTheFence) {
+TEST(SimtProductRefusals, RegistersWrittenOneByOneAfterTheFence) {
   std::string joined;
   for (int at = 0; at < 32; ++at)
     joined += at ? ", %r" : "%r";
@@ -312,54 +312,54 @@ TEST(LaneProductRefusals, RegistersWrittenOneByOneAfterTheFence) {
             "expected a 'sched.matrix_fence' between");
 }
 
-TEST(LaneProductRefusals, PlacesOfOperandsThatDifferBetweenThreads) {
+TEST(SimtProductRefusals, PlacesOfOperandsThatDifferBetweenThreads) {
   EXPECT_EQ(ofProduct(kReady + multiply("%d", "%zero", "%s16")),
             "kernel.mlir:36:6: 'sched.matrix_async' has a place of a that differs between threads: "
             "0 in thread 0, 16 in thread 1");
 }
 
-TEST(LaneProductRefusals, OperandsBetweenPatternsOfRows) {
+TEST(SimtProductRefusals, OperandsBetweenPatternsOfRows) {
   EXPECT_EQ(
       ofProduct(kReady + "%i128 = arith.constant 128 : i32\n" + multiply("%d", "%zero", "%i128")),
       "kernel.mlir:37:6: 'sched.matrix_async' has a at byte 128 of shared memory, expected a "
       "multiple of 1024 plus one of 32 within the row");
 }
 
-TEST(LaneProductRefusals, OperandsBetweenStepsOfK) {
+TEST(SimtProductRefusals, OperandsBetweenStepsOfK) {
   EXPECT_EQ(ofProduct(kReady + multiply("%d", "%zero", "%i16")),
             "kernel.mlir:36:6: 'sched.matrix_async' has a at byte 16 of shared memory, expected a "
             "multiple of 1024 plus one of 32 within the row");
 }
 
-TEST(LaneProductRefusals, OperandsBeforeSharedMemory) {
+TEST(SimtProductRefusals, OperandsBeforeSharedMemory) {
   EXPECT_EQ(ofProduct(kReady + "%in = arith.constant -1024 : i32\n" +
                       multiply("%d", "%zero", "%i0", "%in")),
             "kernel.mlir:37:6: 'sched.matrix_async' has b at byte -1024 of shared memory, expected "
             "a multiple of 1024 plus one of 32 within the row");
 }
 
-TEST(LaneProductRefusals, OperandsBeyondSharedMemory) {
+TEST(SimtProductRefusals, OperandsBeyondSharedMemory) {
   EXPECT_EQ(ofProduct(kReady + "%far = arith.constant 9216 : i32\n" +
                       multiply("%d", "%zero", "%i0", "%far")),
             "kernel.mlir:37:6: 'sched.matrix_async' of thread 0 touches 16 bytes from byte 16384 "
             "of shared memory, which has 16384");
 }
 
-TEST(LaneProductRefusals, ProductsOnTheirWayWhenTheProgramEnds) {
+TEST(SimtProductRefusals, ProductsOnTheirWayWhenTheProgramEnds) {
   EXPECT_EQ(ofProduct(kReady + multiply("%d", "%zero") + matrixWait("%w", "%d", "1 commit")),
             "'sched.matrix_async' at kernel.mlir:36:6 is in flight when its program ends");
 }
 
-// ---- kernels that are not in lane form ----
+// ---- kernels that are not in SIMT IR ----
 
-TEST(LaneProductRefusals, InstructionsThatTakeRegisters) {
+TEST(SimtProductRefusals, InstructionsThatTakeRegisters) {
   EXPECT_EQ(ofProduct("%r = sched.matrix_async \"nvidia.mma.m16n8k16.f32.f16\" [%i0], [%i0], %v0 : "
                       "vector<4xf32>\n"),
             "kernel.mlir:22:6: 'sched.matrix_async' op names 'nvidia.mma.m16n8k16.f32.f16', whose "
             "operands lie in registers, expected 'sched.matrix' for it");
 }
 
-TEST(LaneProductRefusals, InstructionsThatTakeSharedMemory) {
+TEST(SimtProductRefusals, InstructionsThatTakeSharedMemory) {
   EXPECT_EQ(ofProduct("%a = arith.constant dense<0.0> : vector<8xf16>\n%r = sched.matrix "
                       "\"nvidia.wgmma.m64n64k16.f32.f16\" %a, %a, %v0 : vector<8xf16>, "
                       "vector<8xf16>, vector<4xf32>\n"),
@@ -367,14 +367,14 @@ TEST(LaneProductRefusals, InstructionsThatTakeSharedMemory) {
             "operands lie in shared memory, expected 'sched.matrix_async' for it");
 }
 
-TEST(LaneProductRefusals, InstructionsThatNoTableHas) {
+TEST(SimtProductRefusals, InstructionsThatNoTableHas) {
   EXPECT_EQ(ofProduct("%r = sched.matrix_async \"nvidia.wgmma\" [%i0], [%i0], %v0 : "
                       "vector<4xf32>\n"),
             "kernel.mlir:22:6: 'sched.matrix_async' op names 'nvidia.wgmma', which is not in the "
             "table of matrix instructions");
 }
 
-TEST(LaneProductRefusals, InstructionsWiderThanTheBlock) {
+TEST(SimtProductRefusals, InstructionsWiderThanTheBlock) {
   EXPECT_EQ(refusal("%zero = arith.constant dense<0.0> : vector<32xf32>\n" +
                         multiply("%d", "%zero", "%i0", "%i0"),
                     {.threads = 64}),
@@ -382,14 +382,14 @@ TEST(LaneProductRefusals, InstructionsWiderThanTheBlock) {
             "128 lanes in blocks of 64 threads and subgroups of 32");
 }
 
-TEST(LaneProductRefusals, SumsOfAnotherLength) {
+TEST(SimtProductRefusals, SumsOfAnotherLength) {
   EXPECT_EQ(
       ofProduct("%r = sched.matrix_async \"" + kProduct + "\" [%i0], [%i0], %v0 : vector<4xf32>\n"),
       "kernel.mlir:22:6: 'sched.matrix_async' op adds to 'vector<4xf32>', expected "
       "'vector<32xf32>' of 'nvidia.wgmma.m64n64k16.f32.bf16'");
 }
 
-TEST(LaneProductRefusals, FewerThanNoPendingGroups) {
+TEST(SimtProductRefusals, FewerThanNoPendingGroups) {
   EXPECT_EQ(
       ofProduct("%r = sched.matrix_wait -1 %v0 : vector<4xf32>\n"),
       "kernel.mlir:22:6: 'sched.matrix_wait' op leaves -1 groups pending, expected 0 or more");

@@ -38,7 +38,7 @@ std::string keep() {
 }
 
 TEST(OpaqueSums, AddProductsOfSharedMemory) {
-  LaneOutcome found = runBody(
+  SimtOutcome found = runBody(
       clear() + operands() + kBarrier + add() + add() + kBarrier + take() + keep(), kSubgroup);
   EXPECT_EQ(found.message, "succeeded");
   EXPECT_EQ(found.y, std::vector<float>(16, 2 * 16 * 2 * 2));

@@ -6,7 +6,7 @@ namespace {
 
 // ---- launches that overlap ----
 
-TEST(LaneRefusals, TouchingWhatLaunchesWriteBeforeTheWaitForThem) {
+TEST(SimtRefusals, TouchingWhatLaunchesWriteBeforeTheWaitForThem) {
   EXPECT_EQ(refusal(load("%a", "%x", "%b4") + "sched.await_launches\n"),
             "kernel.mlir:22:6: 'sched.view_load' touches argument 0, which is not constant, before "
             "sched.await_launches");
@@ -17,33 +17,33 @@ TEST(LaneRefusals, TouchingWhatLaunchesWriteBeforeTheWaitForThem) {
             "succeeded");
 }
 
-TEST(LaneRefusals, AProgramThatEndsWithoutTheWaitItsKernelHas) {
+TEST(SimtRefusals, AProgramThatEndsWithoutTheWaitItsKernelHas) {
   EXPECT_EQ(refusal("scf.if %no {\nsched.await_launches\n}\n"),
             "a program ends without sched.await_launches, which its kernel has");
 }
 
 // ---- races ----
 
-TEST(LaneRefusals, ReadingWhatAnotherThreadWritesNeedsABarrier) {
+TEST(SimtRefusals, ReadingWhatAnotherThreadWritesNeedsABarrier) {
   EXPECT_EQ(refusal(share("%f1", "%s4") + fetch("%r", "%i0")),
             "kernel.mlir:23:6: 'sched.shared_load' of thread 1 reads byte 0 of shared memory, "
             "which thread 0 writes in the same barrier interval");
 }
 
-TEST(LaneRefusals, OverwritingWhatAnotherThreadReadsNeedsABarrier) {
+TEST(SimtRefusals, OverwritingWhatAnotherThreadReadsNeedsABarrier) {
   EXPECT_EQ(
       refusal(share("%f1", "%s4") + kBarrier + fetch("%r", "%i4") + share("%f0", "%i4", "%first")),
       "kernel.mlir:25:1: 'sched.shared_store' of thread 0 writes byte 4 of shared memory, "
       "which thread 3 reads in the same barrier interval");
 }
 
-TEST(LaneRefusals, TwoThreadsWritingOneSharedByteRace) {
+TEST(SimtRefusals, TwoThreadsWritingOneSharedByteRace) {
   EXPECT_EQ(refusal(share("%f1", "%i0")),
             "kernel.mlir:22:1: 'sched.shared_store' of thread 1 writes byte 0 of shared memory, "
             "which thread 0 writes in the same barrier interval");
 }
 
-TEST(LaneRefusals, VectorsThatOverlapInSharedMemoryRace) {
+TEST(SimtRefusals, VectorsThatOverlapInSharedMemoryRace) {
   EXPECT_EQ(refusal("%two = arith.constant dense<0.0> : vector<2xf32>\n"
                     "%i8 = arith.constant 8 : i32\n"
                     "%at = arith.andi %s4, %i8 : i32\n"
@@ -52,7 +52,7 @@ TEST(LaneRefusals, VectorsThatOverlapInSharedMemoryRace) {
             "which thread 0 writes in the same barrier interval");
 }
 
-TEST(LaneRefusals, ALoopThatLacksItsSecondBarrierRaces) {
+TEST(SimtRefusals, ALoopThatLacksItsSecondBarrierRaces) {
   EXPECT_EQ(refusal("%i12 = arith.constant 12 : i32\n"
                     "%other = arith.subi %i12, %s4 : i32\n"
                     "scf.for %i = %c0 to %c4 step %c1 {\n" +
@@ -61,25 +61,25 @@ TEST(LaneRefusals, ALoopThatLacksItsSecondBarrierRaces) {
             "which thread 3 reads in the same barrier interval");
 }
 
-TEST(LaneRefusals, TwoThreadsGivingOneByteOfAViewTwoValuesRace) {
+TEST(SimtRefusals, TwoThreadsGivingOneByteOfAViewTwoValuesRace) {
   EXPECT_EQ(refusal("%a = arith.sitofp %t : i32 to f32\n" + store("%a", "%y", "%c0")),
             "kernel.mlir:23:1: 'sched.view_store' of thread 1 writes byte 2 of argument 1, which "
             "thread 0 writes with another value in the same barrier interval");
 }
 
-TEST(LaneRefusals, ReadingWhatAnotherThreadWritesToAViewNeedsABarrier) {
+TEST(SimtRefusals, ReadingWhatAnotherThreadWritesToAViewNeedsABarrier) {
   EXPECT_EQ(refusal(store("%f1", "%z", "%b4") + load("%r", "%z", "%c4")),
             "kernel.mlir:23:6: 'sched.view_load' of thread 0 reads byte 4 of argument 2, which "
             "thread 1 writes in the same barrier interval");
 }
 
-TEST(LaneRefusals, OverwritingWhatAnotherThreadReadsInAViewNeedsABarrier) {
+TEST(SimtRefusals, OverwritingWhatAnotherThreadReadsInAViewNeedsABarrier) {
   EXPECT_EQ(refusal(load("%r", "%z", "%c4") + store("%f1", "%z", "%b4")),
             "kernel.mlir:23:1: 'sched.view_store' of thread 1 writes byte 4 of argument 2, which "
             "thread 0 reads in the same barrier interval");
 }
 
-TEST(LaneRefusals, TwoProgramsGivingOneByteTwoValuesRace) {
+TEST(SimtRefusals, TwoProgramsGivingOneByteTwoValuesRace) {
   std::string body = "%pi = arith.index_cast %p : index to i32\n"
                      "%a = arith.sitofp %pi : i32 to f32\n" +
                      store("%a", "%y", "%b4");
@@ -88,7 +88,7 @@ TEST(LaneRefusals, TwoProgramsGivingOneByteTwoValuesRace) {
             "another program writes with another value (in program 1, 0, 0)");
 }
 
-TEST(LaneRefusals, AProgramMustNotReadWhatAnotherOneWrites) {
+TEST(SimtRefusals, AProgramMustNotReadWhatAnotherOneWrites) {
   std::string body = load("%a", "%z", "%b4") + store("%f1", "%z", "%b4");
   EXPECT_EQ(runBody(body, {.programs = 2}).message,
             "kernel.mlir:22:6: 'sched.view_load' of thread 0 reads byte 0 of argument 2, which "
@@ -97,64 +97,64 @@ TEST(LaneRefusals, AProgramMustNotReadWhatAnotherOneWrites) {
 
 // ---- places ----
 
-TEST(LaneRefusals, ALoadBeyondItsArgument) {
+TEST(SimtRefusals, ALoadBeyondItsArgument) {
   EXPECT_EQ(refusal("%far = arith.constant 52 : index\n%at = arith.addi %far, %b4 : index\n" +
                     load("%r", "%x", "%at")),
             "kernel.mlir:24:6: 'sched.view_load' of thread 3 touches 4 bytes from byte 64 of "
             "argument 0, which has 64");
 }
 
-TEST(LaneRefusals, AStoreBeyondItsArgument) {
+TEST(SimtRefusals, AStoreBeyondItsArgument) {
   EXPECT_EQ(refusal("%far = arith.constant 64 : index\n" + store("%f1", "%y", "%far")),
             "kernel.mlir:23:1: 'sched.view_store' of thread 0 touches 4 bytes from byte 64 of "
             "argument 1, which has 64");
 }
 
-TEST(LaneRefusals, APlaceBeforeItsArgument) {
+TEST(SimtRefusals, APlaceBeforeItsArgument) {
   EXPECT_EQ(refusal("%at = arith.subi %b4, %c4 : index\n" + load("%r", "%x", "%at")),
             "kernel.mlir:23:6: 'sched.view_load' of thread 0 touches 4 bytes from byte -4 of "
             "argument 0, which has 64");
 }
 
-TEST(LaneRefusals, AVectorThatIsNotAlignedToItsSize) {
+TEST(SimtRefusals, AVectorThatIsNotAlignedToItsSize) {
   EXPECT_EQ(refusal("%r = sched.view_load %x[%b4] when %yes else %v0 : !tile.view<16xf32, in> -> "
                     "vector<4xf32>\n"),
             "kernel.mlir:22:6: 'sched.view_load' of thread 1 touches byte 4 of argument 0, "
             "expected a multiple of 16");
 }
 
-TEST(LaneRefusals, AScalarThatIsNotAlignedToWhatItsOperationSays) {
+TEST(SimtRefusals, AScalarThatIsNotAlignedToWhatItsOperationSays) {
   EXPECT_EQ(refusal("%r = sched.view_load %x[%odd] when %yes else %f0 {align = 4 : i64} : "
                     "!tile.view<16xf32, in> -> f32\n"),
             "kernel.mlir:22:6: 'sched.view_load' of thread 0 touches byte 2 of argument 0, "
             "expected a multiple of 4");
 }
 
-TEST(LaneRefusals, ASharedVectorThatIsNotAligned) {
+TEST(SimtRefusals, ASharedVectorThatIsNotAligned) {
   EXPECT_EQ(refusal("sched.shared_store %v0, [%s4] when %yes : vector<4xf32>\n"),
             "kernel.mlir:22:1: 'sched.shared_store' of thread 1 touches byte 4 of shared memory, "
             "expected a multiple of 16");
 }
 
-TEST(LaneRefusals, AccessesBeyondSharedMemory) {
+TEST(SimtRefusals, AccessesBeyondSharedMemory) {
   EXPECT_EQ(refusal(share("%f1", "%s4"), {.threads = 8, .shared = 16}),
             "kernel.mlir:22:1: 'sched.shared_store' of thread 4 touches 4 bytes from byte 16 of "
             "shared memory, which has 16");
 }
 
-TEST(LaneRefusals, AccessesOfSharedMemoryThatTheKernelDoesNotHave) {
+TEST(SimtRefusals, AccessesOfSharedMemoryThatTheKernelDoesNotHave) {
   EXPECT_EQ(refusal(fetch("%r", "%i0"), {.shared = 0}),
             "kernel.mlir:22:6: 'sched.shared_load' of thread 0 touches 4 bytes from byte 0 of "
             "shared memory, which has 0");
 }
 
-TEST(LaneRefusals, SharedMemoryThatNothingHasWritten) {
+TEST(SimtRefusals, SharedMemoryThatNothingHasWritten) {
   EXPECT_EQ(refusal(share("%f1", "%s4", "%first") + kBarrier + fetch("%r", "%s4")),
             "kernel.mlir:24:6: 'sched.shared_load' of thread 1 reads 4 bytes from byte 4 of "
             "shared memory, which this program has not all written");
 }
 
-TEST(LaneRefusals, SharedMemoryThatOnlyTheProgramBeforeHasWritten) {
+TEST(SimtRefusals, SharedMemoryThatOnlyTheProgramBeforeHasWritten) {
   std::string body = "%pi = arith.index_cast %p : index to i32\n"
                      "%zeroth = arith.cmpi eq, %pi, %i0 : i32\nscf.if %zeroth {\n" +
                      share("%f1", "%s4") + "}\n" + fetch("%r", "%s4");
@@ -163,7 +163,7 @@ TEST(LaneRefusals, SharedMemoryThatOnlyTheProgramBeforeHasWritten) {
             "shared memory, which this program has not all written (in program 1, 0, 0)");
 }
 
-TEST(LaneRefusals, BytesBetweenTheElementsOfAView) {
+TEST(SimtRefusals, BytesBetweenTheElementsOfAView) {
   std::vector<float> y(16);
   std::string text = "tile.kernel @k(%y: !tile.view<2x3xf32, out>) attributes {sched.threads = 4 : "
                      "i64} {\n%c1 = arith.constant 1 : index\n%c4 = arith.constant 4 : index\n"
@@ -173,7 +173,7 @@ TEST(LaneRefusals, BytesBetweenTheElementsOfAView) {
                      "%b4 = arith.muli %ti, %c4 : index\n"
                      "sched.view_store %f1, %y[%b4] when %yes : f32, !tile.view<2x3xf32, out>\n}\n";
   tile::HostView view{reinterpret_cast<std::byte *>(y.data()), {2, 3}, {8, 1}};
-  auto result = runLanes(text, {view});
+  auto result = runSimt(text, {view});
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().message,
             "kernel.mlir:10:1: 'sched.view_store' of thread 3 touches byte 12 of argument 0, which "
@@ -182,25 +182,25 @@ TEST(LaneRefusals, BytesBetweenTheElementsOfAView) {
 
 // ---- control that differs between threads ----
 
-TEST(LaneRefusals, AConditionThatDiffersBetweenThreads) {
+TEST(SimtRefusals, AConditionThatDiffersBetweenThreads) {
   EXPECT_EQ(refusal("scf.if %first {\n" + kBarrier + "}\n"),
             "kernel.mlir:22:1: 'scf.if' has a condition that differs between threads: 1 in thread "
             "0, 0 in thread 1");
 }
 
-TEST(LaneRefusals, ALoopWhoseEndDiffersBetweenThreads) {
+TEST(SimtRefusals, ALoopWhoseEndDiffersBetweenThreads) {
   EXPECT_EQ(refusal("scf.for %i = %c0 to %ti step %c1 {\n" + kBarrier + "}\n"),
             "kernel.mlir:22:1: 'scf.for' has an upper bound that differs between threads: 0 in "
             "thread 0, 1 in thread 1");
 }
 
-TEST(LaneRefusals, ALoopWhoseStartDiffersBetweenThreads) {
+TEST(SimtRefusals, ALoopWhoseStartDiffersBetweenThreads) {
   EXPECT_EQ(refusal("scf.for %i = %b4 to %c4 step %c1 {\n}\n"),
             "kernel.mlir:22:1: 'scf.for' has a lower bound that differs between threads: 0 in "
             "thread 0, 4 in thread 1");
 }
 
-TEST(LaneRefusals, ALoopThatDoesNotEnd) {
+TEST(SimtRefusals, ALoopThatDoesNotEnd) {
   InterpreterOptions options;
   options.stepLimit = 1000;
   EXPECT_EQ(refusal("%far = arith.constant 1000000000000 : index\n"
@@ -210,25 +210,25 @@ TEST(LaneRefusals, ALoopThatDoesNotEnd) {
             "kernel.mlir:23:1: 'scf.yield' the kernel has not ended after 1000 steps");
 }
 
-// ---- kernels that are not in lane form ----
+// ---- kernels that are not in SIMT IR ----
 
 std::string verifier(const std::string &place, const std::string &message) {
   return "kernel.mlir:" + place + " op " + message;
 }
 
-TEST(LaneRefusals, ShufflesBeyondASubgroup) {
+TEST(SimtRefusals, ShufflesBeyondASubgroup) {
   EXPECT_EQ(refusal("%r = sched.shuffle %f1 xor 32 : f32\n", {.threads = 64}),
             verifier("22:6: 'sched.shuffle'", "reaches 32 threads away, expected a mask below 32, "
                                               "the threads of a subgroup"));
 }
 
-TEST(LaneRefusals, ShufflesBeyondTheBlock) {
+TEST(SimtRefusals, ShufflesBeyondTheBlock) {
   EXPECT_EQ(refusal("%r = sched.shuffle %f1 xor 4 : f32\n", {.threads = 4}),
             verifier("22:6: 'sched.shuffle'", "reaches 4 threads away, expected a mask below 4, "
                                               "the threads of a subgroup"));
 }
 
-TEST(LaneRefusals, ShufflesBeyondANarrowerSubgroup) {
+TEST(SimtRefusals, ShufflesBeyondANarrowerSubgroup) {
   InterpreterOptions options;
   options.lanes.subgroup = 8;
   EXPECT_EQ(refusal("%r = sched.shuffle %f1 xor 8 : f32\n", {.threads = 64}, options),
@@ -242,7 +242,7 @@ std::string matrix(const std::string &name, const std::string &aType, const std:
          "\" %a, %b, %v0 : " + aType + ", " + bType + ", vector<4xf32>\n";
 }
 
-TEST(LaneRefusals, InstructionsThatNoTableHas) {
+TEST(SimtRefusals, InstructionsThatNoTableHas) {
   EXPECT_EQ(refusal(matrix("nvidia.mma.m16n8k17.f32.f16", "vector<8xf16>", "vector<4xf16>"),
                     {.threads = 32}),
             verifier("24:6: 'sched.matrix'",
@@ -250,7 +250,7 @@ TEST(LaneRefusals, InstructionsThatNoTableHas) {
                      "table of matrix instructions"));
 }
 
-TEST(LaneRefusals, InstructionsWithFragmentsOfOtherTypes) {
+TEST(SimtRefusals, InstructionsWithFragmentsOfOtherTypes) {
   EXPECT_EQ(refusal(matrix("nvidia.mma.m16n8k16.f32.f16", "vector<8xf16>", "vector<8xf16>"),
                     {.threads = 32}),
             verifier("24:6: 'sched.matrix'",
@@ -259,32 +259,32 @@ TEST(LaneRefusals, InstructionsWithFragmentsOfOtherTypes) {
                      "'nvidia.mma.m16n8k16.f32.f16'"));
 }
 
-TEST(LaneRefusals, InstructionsWiderThanTheBlock) {
+TEST(SimtRefusals, InstructionsWiderThanTheBlock) {
   EXPECT_EQ(refusal(matrix("nvidia.mma.m16n8k16.f32.f16", "vector<8xf16>", "vector<4xf16>"),
                     {.threads = 16}),
             verifier("24:6: 'sched.matrix'", "names 'nvidia.mma.m16n8k16.f32.f16' of 32 lanes in "
                                              "blocks of 16 threads and subgroups of 32"));
 }
 
-TEST(LaneRefusals, MoreSharedMemoryThanTheDeviceHas) {
+TEST(SimtRefusals, MoreSharedMemoryThanTheDeviceHas) {
   InterpreterOptions options;
   options.lanes.maxShared = 32;
   EXPECT_EQ(refusal("", {.shared = 33}, options),
             verifier("1:1: 'tile.kernel'", "needs 33 bytes of shared memory, expected 0 to 32"));
 }
 
-TEST(LaneRefusals, LessThanNoSharedMemory) {
+TEST(SimtRefusals, LessThanNoSharedMemory) {
   EXPECT_EQ(refusal("", {.shared = -1}),
             verifier("1:1: 'tile.kernel'", "needs -1 bytes of shared memory, expected 0 to 49152"));
 }
 
-TEST(LaneRefusals, BlocksWhoseThreadsAreNoPowerOfTwo) {
+TEST(SimtRefusals, BlocksWhoseThreadsAreNoPowerOfTwo) {
   EXPECT_EQ(refusal("", {.threads = 96}),
             verifier("1:1: 'tile.kernel'",
                      "has blocks of 96 threads, expected a power of two of at most 1024"));
 }
 
-TEST(LaneRefusals, BlocksOfMoreThreadsThanTheDeviceRuns) {
+TEST(SimtRefusals, BlocksOfMoreThreadsThanTheDeviceRuns) {
   InterpreterOptions options;
   options.lanes.maxThreads = 256;
   EXPECT_EQ(refusal("", {.threads = 512}, options),
@@ -292,30 +292,30 @@ TEST(LaneRefusals, BlocksOfMoreThreadsThanTheDeviceRuns) {
                      "has blocks of 512 threads, expected a power of two of at most 256"));
 }
 
-TEST(LaneRefusals, BlocksOfNoThreads) {
+TEST(SimtRefusals, BlocksOfNoThreads) {
   EXPECT_EQ(refusal("", {.threads = 0}),
             verifier("1:1: 'tile.kernel'",
                      "has blocks of 0 threads, expected a power of two of at most 1024"));
 }
 
-TEST(LaneRefusals, StoresToAnInView) {
+TEST(SimtRefusals, StoresToAnInView) {
   EXPECT_EQ(refusal(store("%f1", "%x", "%b4")),
             verifier("22:1: 'sched.view_store'", "writes an in view"));
 }
 
-TEST(LaneRefusals, LoadsFromAnOutView) {
+TEST(SimtRefusals, LoadsFromAnOutView) {
   EXPECT_EQ(refusal(load("%r", "%y", "%b4")),
             verifier("22:6: 'sched.view_load'", "reads an out view"));
 }
 
-TEST(LaneRefusals, OperationsOnTiles) {
+TEST(SimtRefusals, OperationsOnTiles) {
   EXPECT_EQ(refusal("%r = tile.load %x[%c0] : !tile.view<16xf32, in> -> tensor<16xf32>\n"),
             verifier("22:6: 'tile.load'",
                      "has 'tensor<16xf32>', expected index, i1, i8, i16, i32, i64, f16, bf16, f32 "
                      "or a vector of them of one dimension"));
 }
 
-TEST(LaneRefusals, WindowsOfViews) {
+TEST(SimtRefusals, WindowsOfViews) {
   EXPECT_EQ(refusal("%w = tile.window %x[%c0] extent [%c4] : !tile.view<16xf32, in> -> "
                     "!tile.view<?xf32, in>\n"),
             verifier("22:6: 'tile.window'",
@@ -323,62 +323,62 @@ TEST(LaneRefusals, WindowsOfViews) {
                      "bf16, f32 or a vector of them of one dimension"));
 }
 
-TEST(LaneRefusals, LoopsWithoutACount) {
+TEST(SimtRefusals, LoopsWithoutACount) {
   EXPECT_EQ(refusal("scf.while : () -> () {\n  scf.condition(%no)\n} do {\n  scf.yield\n}\n"),
-            verifier("22:1: 'scf.while'", "is no operation of a kernel in lane form"));
+            verifier("22:1: 'scf.while'", "is no operation of a kernel in SIMT IR"));
 }
 
-TEST(LaneRefusals, NumbersThatNoTargetHas) {
+TEST(SimtRefusals, NumbersThatNoTargetHas) {
   EXPECT_EQ(refusal("%r = arith.constant 0.0 : f64\n"),
             verifier("22:6: 'arith.constant'",
                      "has 'f64', expected index, i1, i8, i16, i32, i64, f16, bf16, f32 or a vector "
                      "of them of one dimension"));
 }
 
-TEST(LaneRefusals, VectorsOfTwoDimensions) {
+TEST(SimtRefusals, VectorsOfTwoDimensions) {
   EXPECT_EQ(refusal("%r = arith.constant dense<0.0> : vector<2x2xf32>\n"),
             verifier("22:6: 'arith.constant'",
                      "has 'vector<2x2xf32>', expected index, i1, i8, i16, i32, i64, f16, bf16, f32 "
                      "or a vector of them of one dimension"));
 }
 
-TEST(LaneRefusals, MovingBits) {
+TEST(SimtRefusals, MovingBits) {
   EXPECT_EQ(refusal("%r = sched.shared_load [%i0] : i1\n"),
             verifier("22:6: 'sched.shared_load'", "moves 'i1', expected elements of whole bytes"));
 }
 
-TEST(LaneRefusals, BitsSeenAsBytes) {
+TEST(SimtRefusals, BitsSeenAsBytes) {
   EXPECT_EQ(
       refusal("%v = vector.from_elements %yes, %yes, %yes, %yes, %yes, %yes, %yes, %yes : "
               "vector<8xi1>\n%r = vector.bitcast %v : vector<8xi1> to vector<1xi8>\n"),
       verifier("23:6: 'vector.bitcast'", "moves 'vector<8xi1>', expected elements of whole bytes"));
 }
 
-TEST(LaneRefusals, BytesSeenAsBits) {
+TEST(SimtRefusals, BytesSeenAsBits) {
   EXPECT_EQ(
       refusal("%i8 = arith.constant dense<1> : vector<1xi8>\n"
               "%r = vector.bitcast %i8 : vector<1xi8> to vector<8xi1>\n"),
       verifier("23:6: 'vector.bitcast'", "moves 'vector<8xi1>', expected elements of whole bytes"));
 }
 
-TEST(LaneRefusals, AlignmentsThatAreNoPowerOfTwo) {
+TEST(SimtRefusals, AlignmentsThatAreNoPowerOfTwo) {
   EXPECT_EQ(refusal("%r = sched.view_load %x[%b4] when %yes else %f0 {align = 3 : i64} : "
                     "!tile.view<16xf32, in> -> f32\n"),
             verifier("22:6: 'sched.view_load'", "is aligned to 3 bytes, expected a power of two"));
 }
 
-TEST(LaneRefusals, PositionsThatAreNotKnown) {
+TEST(SimtRefusals, PositionsThatAreNotKnown) {
   EXPECT_EQ(refusal("%r = vector.extract %v0[%ti] : f32 from vector<4xf32>\n"),
             verifier("22:6: 'vector.extract'", "has no static position of one dimension"));
 }
 
-TEST(LaneRefusals, StridesOfAxesThatAViewLacks) {
+TEST(SimtRefusals, StridesOfAxesThatAViewLacks) {
   EXPECT_EQ(refusal("%r = sched.stride %x, 1 : !tile.view<16xf32, in>\n"),
             verifier("22:6: 'sched.stride'", "asks for axis 1 of a view with 1 dimensions"));
 }
 
-TEST(LaneRefusals, ThreadsThatAreNoNumber) {
-  auto result = runLanes("tile.kernel @k() attributes {sched.threads = \"4\"} {\n"
+TEST(SimtRefusals, ThreadsThatAreNoNumber) {
+  auto result = runSimt("tile.kernel @k() attributes {sched.threads = \"4\"} {\n"
                          "%c1 = arith.constant 1 : index\ntile.grid %c1, %c1, %c1\n}\n",
                          {});
   ASSERT_FALSE(result);
@@ -388,7 +388,7 @@ TEST(LaneRefusals, ThreadsThatAreNoNumber) {
 
 // ---- operations that are not defined for some thread ----
 
-TEST(LaneRefusals, DivisionByZeroInOneThread) {
+TEST(SimtRefusals, DivisionByZeroInOneThread) {
   EXPECT_EQ(refusal("%r = arith.divui %i4, %t : i32\n"),
             "kernel.mlir:22:6: 'arith.divui' divides by zero at element 0");
 }

@@ -1,4 +1,4 @@
-// Runs textual kernels in lane form: a body between constants, three views and a block of threads.
+// Runs textual kernels in SIMT IR: a body between constants, three views and a block of threads.
 #pragma once
 
 #include "sched/interp_support.h"
@@ -17,7 +17,7 @@ struct Block {
 /// A kernel with %x: 16 f32 in, %y: 16 f32 out, %z: 16 f32 inout and these names: constants %c0,
 /// %c1, %c4, %i0, %i4, %i16 (i32), %yes, %no, %f0, %f1; %t the thread, %ti it as index, %b4 four
 /// times it and %s4 four times it as i32; %p the program. `body` begins on line 22 of kernel.mlir.
-inline std::string laneKernel(const std::string &body, const Block &block = {}) {
+inline std::string simtKernel(const std::string &body, const Block &block = {}) {
   return "tile.kernel @k(%x: !tile.view<16xf32, in>, %y: !tile.view<16xf32, out>, "
          "%z: !tile.view<16xf32, inout>) attributes {sched.threads = " +
          std::to_string(block.threads) + " : i64, sched.shared = " + std::to_string(block.shared) +
@@ -69,13 +69,13 @@ inline std::string fetch(const std::string &result, const std::string &byte) {
 }
 inline const std::string kBarrier = "sched.barrier\n";
 
-/// What a run of laneKernel(body) left: %x is 0, 1, ..., 15, %y is -1 and %z 100, 101, ... before.
-struct LaneOutcome {
+/// What a run of simtKernel(body) left: %x is 0, 1, ..., 15, %y is -1 and %z 100, 101, ... before.
+struct SimtOutcome {
   std::vector<float> y = std::vector<float>(16, -1.0f), z = std::vector<float>(16);
   std::string message = "succeeded";
 };
 
-inline Result<tile::RunStatistics> runLanes(const std::string &text,
+inline Result<tile::RunStatistics> runSimt(const std::string &text,
                                             std::vector<tile::Argument> arguments,
                                             const InterpreterOptions &options = {}) {
   mlir::MLIRContext context;
@@ -88,15 +88,15 @@ inline Result<tile::RunStatistics> runLanes(const std::string &text,
   return interpretKernel(*module->getOps<tile::KernelOp>().begin(), arguments, options);
 }
 
-inline LaneOutcome runBody(const std::string &body, const Block &block = {},
+inline SimtOutcome runBody(const std::string &body, const Block &block = {},
                            const InterpreterOptions &options = {}) {
-  LaneOutcome outcome;
+  SimtOutcome outcome;
   std::vector<float> x(16);
   for (size_t i = 0; i < x.size(); ++i) {
     x[i] = static_cast<float>(i);
     outcome.z[i] = 100.0f + x[i];
   }
-  auto result = runLanes(laneKernel(body, block),
+  auto result = runSimt(simtKernel(body, block),
                          {tile::HostView::contiguous(x.data(), {16}),
                           tile::HostView::contiguous(outcome.y.data(), {16}),
                           tile::HostView::contiguous(outcome.z.data(), {16})},

@@ -1,5 +1,5 @@
 // Every registered kernel compiles for every AMD processor to a code object that agrees with it;
-// with each processor's facts the lane form, matrix fragments lane by lane, lies near the tile
+// with each processor's facts SIMT IR, matrix fragments lane by lane, lies near the tile
 // interpreter.
 #include "tile/mlir_pch.h"
 
@@ -65,24 +65,24 @@ INSTANTIATE_TEST_SUITE_P(Kernels, AmdCompiles,
                                          kProcessors[std::get<1>(info.param)]);
                          });
 
-// ---- the lane form ----
+// ---- SIMT IR ----
 
 // Each case for one processor, each processor for a quarter of the cases.
 const char *processorOf(size_t test) {
   return kProcessors[test % std::size(kProcessors)];
 }
 
-class AmdLaneConformance : public testing::TestWithParam<size_t> {
+class AmdSimtConformance : public testing::TestWithParam<size_t> {
 protected:
   const char *processor() const { return processorOf(GetParam()); }
 };
 
-TEST_P(AmdLaneConformance, Holds) {
+TEST_P(AmdSimtConformance, Holds) {
   const KernelCase &c = conformanceCases()[GetParam()];
   const AmdFacts &facts = *findFacts(processor());
   tile::KernelModule source = cpu::buildCase(c);
   ASSERT_TRUE(source.ok()) << source.diagnosticText();
-  auto scheduled = scheduleForLanes(source.module(), facts);
+  auto scheduled = scheduleSimt(source.module(), facts);
   ASSERT_TRUE(scheduled.has_value()) << scheduled.error().toString();
   tile::KernelOp kernel = *source.module().getOps<tile::KernelOp>().begin();
   tile::KernelOp lanes = *(*scheduled)->getOps<tile::KernelOp>().begin();
@@ -101,7 +101,7 @@ TEST_P(AmdLaneConformance, Holds) {
       << cpu::extentsText(extents);
 }
 
-std::vector<size_t> casesOfLanes() {
+std::vector<size_t> casesOfSimt() {
   std::vector<size_t> all(conformanceCases().size());
   std::iota(all.begin(), all.end(), size_t(0));
   return sampled(all, [](size_t test) {
@@ -111,7 +111,7 @@ std::vector<size_t> casesOfLanes() {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, AmdLaneConformance, testing::ValuesIn(casesOfLanes()),
+INSTANTIATE_TEST_SUITE_P(Kernels, AmdSimtConformance, testing::ValuesIn(casesOfSimt()),
                          [](const auto &info) {
                            return nameOf(info.param, processorOf(info.param));
                          });

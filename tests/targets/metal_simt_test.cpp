@@ -1,4 +1,4 @@
-// Single operations of the lane form in printed MSL, run in the shim: bit for bit what the
+// Single operations of SIMT IR in printed MSL, run in the shim: bit for bit what the
 // scheduled interpreter gives, for every type, vector and alignment.
 #include "tile/mlir_pch.h"
 
@@ -65,9 +65,9 @@ std::string kernelText(const Operation &op) {
 
 // ---- running ----
 
-class LaneText {
+class SimtText {
 public:
-  explicit LaneText(const std::string &text) {
+  explicit SimtText(const std::string &text) {
     context_.loadDialect<tile::TileDialect, sched::SchedDialect, arith::ArithDialect,
                          math::MathDialect, scf::SCFDialect, vector::VectorDialect>();
     module_ = parseSourceString<ModuleOp>(text, &context_, "kernel.tile");
@@ -113,7 +113,7 @@ void checkAll(const std::vector<Operation> &operations, const std::string &famil
   std::string text;
   for (const Operation &op : operations)
     text += kernelText(op);
-  LaneText parsed(text);
+  SimtText parsed(text);
   ASSERT_TRUE(parsed.ok()) << text;
   auto target = findTarget("metal:" + family);
   ASSERT_TRUE(target) << target.error().toString();
@@ -446,7 +446,7 @@ TEST(MetalMatrix, IsTheInterpretersProduct) {
 // Runs the text's one kernel as one program, with these bits of its scalars; the last argument's
 // bytes.
 std::vector<uint8_t> runOnce(const std::string &text, std::vector<int64_t> scalars) {
-  LaneText parsed(text);
+  SimtText parsed(text);
   auto target = findTarget("metal:apple9");
   EXPECT_TRUE(parsed.ok()) << text;
   if (!parsed.ok())
@@ -544,7 +544,7 @@ TEST(MetalShimDeathTest, ThreadsThatMeetInDifferentPlacesAreAnErrorNotAHang) {
   EXPECT_DEATH(runOnce(divergingText(32), {}), "threads end while others wait at a barrier");
 }
 
-INSTANTIATE_TEST_SUITE_P(Lanes, MetalOperation, testing::Values("apple7", "apple9"),
+INSTANTIATE_TEST_SUITE_P(Simt, MetalOperation, testing::Values("apple7", "apple9"),
                          [](const auto &info) { return info.param; });
 
 } // namespace

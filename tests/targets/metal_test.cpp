@@ -62,7 +62,7 @@ std::string complaintOf(const std::string &text) {
   return code ? "no complaint" : said;
 }
 
-std::string laneText(const std::string &name, const std::string &body, int64_t threads = 32,
+std::string simtText(const std::string &name, const std::string &body, int64_t threads = 32,
                      int64_t shared = 0) {
   return "tile.kernel @" + name +
          "(%x: !tile.view<?xf32, in>, %out: !tile.view<?xf32, out>) attributes {sched.threads = " +
@@ -186,28 +186,28 @@ TEST(MetalTarget, TakesWhatAnArgumentIsCalledForANameOnly) {
 
 TEST(MetalTarget, RefusesWhatHasNoFormInOneSentence) {
   const std::pair<std::string, const char *> cases[] = {
-      {laneText("half", ""), "has the name 'half'"},
-      {laneText("k", "", 2048), "expected a power of two of at most 1024"},
-      {laneText("k", "", 48), "expected a power of two"},
-      {laneText("k", "", 32, 65536), "65536 bytes of threadgroup memory"},
-      {laneText("k", "%t = sched.thread\n%v = sched.shared_load [%t] : f32\n"
+      {simtText("half", ""), "has the name 'half'"},
+      {simtText("k", "", 2048), "expected a power of two of at most 1024"},
+      {simtText("k", "", 48), "expected a power of two"},
+      {simtText("k", "", 32, 65536), "65536 bytes of threadgroup memory"},
+      {simtText("k", "%t = sched.thread\n%v = sched.shared_load [%t] : f32\n"
                      "sched.view_store %v, %out[%zero] when %yes : f32, !tile.view<?xf32, out>"),
        "of which the kernel declares none"},
-      {laneText("k", "sched.view_store %l, %x[%zero] when %yes : f32, !tile.view<?xf32, in>"),
+      {simtText("k", "sched.view_store %l, %x[%zero] when %yes : f32, !tile.view<?xf32, in>"),
        "expected an out or inout view"},
-      {laneText("k", "%v = math.exp %l : f32\n"
+      {simtText("k", "%v = math.exp %l : f32\n"
                      "sched.view_store %v, %out[%zero] when %yes : f32, !tile.view<?xf32, out>"),
        "expected it expanded"},
-      {laneText("k", "%w = arith.extf %l : f32 to f64\n%d = arith.addf %w, %w : f64\n%v = "
+      {simtText("k", "%w = arith.extf %l : f32 to f64\n%d = arith.addf %w, %w : f64\n%v = "
                      "arith.truncf %d : f64 to f32\n"
                      "sched.view_store %v, %out[%zero] when %yes : f32, !tile.view<?xf32, out>"),
        "which has no form in MSL"},
-      {laneText("k", "%v = arith.constant dense<0.0> : vector<100000000xf32>\n"
+      {simtText("k", "%v = arith.constant dense<0.0> : vector<100000000xf32>\n"
                      "%s = arith.addf %v, %v : vector<100000000xf32>\n"
                      "sched.view_store %s, %out[%zero] when %yes : vector<100000000xf32>, "
                      "!tile.view<?xf32, out>"),
        "which has no form in MSL"},
-      {laneText("k", "%a = arith.constant dense<0.0> : vector<2xbf16>\n"
+      {simtText("k", "%a = arith.constant dense<0.0> : vector<2xbf16>\n"
                      "%c = arith.constant dense<0.0> : vector<2xf32>\n"
                      "%d = sched.matrix \"metal.simdgroup.8x8x8.f32.bf16\" %a, %a, %c : "
                      "vector<2xbf16>, vector<2xbf16>, vector<2xf32>\n"

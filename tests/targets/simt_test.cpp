@@ -1,4 +1,4 @@
-// Conformance of the lane form: every registered kernel, distributed over blocks of threads of
+// Conformance of SIMT IR: every registered kernel, distributed over blocks of threads of
 // several kinds of processor, lies near the tile interpreter on shapes around every edge.
 #include "tile/mlir_pch.h"
 
@@ -13,9 +13,9 @@ using namespace mlir;
 namespace sinter::targets::cpu {
 namespace {
 
-struct LaneKind {
+struct SimtKind {
   std::string name;
-  sched::LaneFacts facts;
+  sched::SimtFacts facts;
 };
 
 // Bytes of shared memory for rings of the most places, and for the fewest, of which products that
@@ -26,8 +26,8 @@ constexpr int64_t kDeep = 166912, kShallow = 58 * 1024, kShallowShared = 74 * 10
 constexpr int64_t kCooperativeShared = 48 * 1024;
 
 // Facts of a processor with copies that threads need not wait for.
-sched::LaneFacts asyncFacts(int64_t maxShared, bool groupProducts) {
-  sched::LaneFacts facts;
+sched::SimtFacts asyncFacts(int64_t maxShared, bool groupProducts) {
+  sched::SimtFacts facts;
   facts.maxShared = maxShared;
   facts.asyncCopies = facts.matrixLoads = true;
   if (groupProducts)
@@ -42,16 +42,16 @@ sched::LaneFacts asyncFacts(int64_t maxShared, bool groupProducts) {
 }
 
 // Facts of a processor with products whose sums no register holds.
-sched::LaneFacts cooperativeFacts(int64_t maxShared) {
-  sched::LaneFacts facts;
+sched::SimtFacts cooperativeFacts(int64_t maxShared) {
+  sched::SimtFacts facts;
   facts.maxShared = maxShared;
   facts.instructions = {"vulkan.cooperative.16x16x16.f32.f16",
                         "vulkan.cooperative.16x16x16.f32.bf16"};
   return facts;
 }
 
-const std::vector<LaneKind> &laneKinds() {
-  static const std::vector<LaneKind> kinds = {
+const std::vector<SimtKind> &simtKinds() {
+  static const std::vector<SimtKind> kinds = {
       {"plain32", {}},
       {"plain8", {.subgroup = 8, .maxThreads = 256, .maxShared = 32768, .instructions = {}}},
       {"vulkan8", // no device of Vulkan has less
@@ -82,8 +82,8 @@ const std::vector<LaneKind> &laneKinds() {
 
 // Kinds that bring operands to shared memory ahead of their use: as deep as their pipelines go, and
 // with shared memory for the fewest places.
-const std::vector<LaneKind> &asyncKinds() {
-  static const std::vector<LaneKind> kinds = {
+const std::vector<SimtKind> &asyncKinds() {
+  static const std::vector<SimtKind> kinds = {
       {"ampere", asyncFacts(kDeep, false)},
       {"hopper", asyncFacts(232448, true)},
       {"ampere_shallow", asyncFacts(kShallow, false)},
@@ -100,7 +100,7 @@ struct Scheduled {
   std::string message;
 };
 
-Scheduled schedule(const KernelCase &c, const sched::LaneFacts &facts) {
+Scheduled schedule(const KernelCase &c, const sched::SimtFacts &facts) {
   Scheduled s{buildCase(c), nullptr, ""};
   s.message = s.source.diagnosticText();
   if (!s.source.ok())
@@ -109,7 +109,7 @@ Scheduled schedule(const KernelCase &c, const sched::LaneFacts &facts) {
     s.message += d.str() + "\n";
     return success();
   });
-  auto lanes = sched::scheduleForLanes(s.source.module(), facts);
+  auto lanes = sched::scheduleSimt(s.source.module(), facts);
   if (lanes)
     s.lanes = std::move(*lanes);
   else
@@ -121,7 +121,7 @@ tile::KernelOp kernelOf(ModuleOp module) {
   return *module.getOps<tile::KernelOp>().begin();
 }
 
-void expectNearTileInterpreter(const KernelCase &c, const LaneKind &kind, unsigned seed) {
+void expectNearTileInterpreter(const KernelCase &c, const SimtKind &kind, unsigned seed) {
   Scheduled s = schedule(c, kind.facts);
   ASSERT_TRUE(s.lanes) << s.message;
   tile::KernelOp kernel = kernelOf(s.source.module()), lanes = kernelOf(*s.lanes);
@@ -146,22 +146,22 @@ void expectNearTileInterpreter(const KernelCase &c, const LaneKind &kind, unsign
 
 using Indices = testing::TestParamInfo<std::tuple<size_t, size_t>>;
 
-class LaneConformance : public testing::TestWithParam<std::tuple<size_t, size_t>> {};
-TEST_P(LaneConformance, Holds) {
+class SimtConformance : public testing::TestWithParam<std::tuple<size_t, size_t>> {};
+TEST_P(SimtConformance, Holds) {
   auto [at, kind] = GetParam();
-  expectNearTileInterpreter(conformanceCases()[at], laneKinds()[kind], static_cast<unsigned>(at));
+  expectNearTileInterpreter(conformanceCases()[at], simtKinds()[kind], static_cast<unsigned>(at));
 }
-std::vector<std::string> laneKindNames() {
+std::vector<std::string> simtKindNames() {
   std::vector<std::string> names;
-  for (const LaneKind &kind : laneKinds())
+  for (const SimtKind &kind : simtKinds())
     names.push_back(kind.name);
   return names;
 }
-INSTANTIATE_TEST_SUITE_P(Kernels, LaneConformance,
-                         testing::ValuesIn(casesInWays(conformanceCases(), laneKindNames())),
+INSTANTIATE_TEST_SUITE_P(Kernels, SimtConformance,
+                         testing::ValuesIn(casesInWays(conformanceCases(), simtKindNames())),
                          [](const Indices &info) {
                            return conformanceCases()[std::get<0>(info.param)].label + "_" +
-                                  laneKinds()[std::get<1>(info.param)].name;
+                                  simtKinds()[std::get<1>(info.param)].name;
                          });
 
 // ---- products ahead of their operands ----
@@ -235,7 +235,7 @@ KernelCase ringSinkCase() {
 
 struct RingRun {
   KernelCase c;
-  LaneKind kind;
+  SimtKind kind;
 };
 
 const std::vector<RingRun> &ringRuns() {
@@ -250,16 +250,16 @@ const std::vector<RingRun> &ringRuns() {
     }
     std::vector<RingRun> made;
     for (const KernelCase &c : cases)
-      for (const LaneKind &kind : asyncKinds())
+      for (const SimtKind &kind : asyncKinds())
         made.push_back({c, kind});
     for (const KernelCase &c : chainCases())
-      for (const LaneKind &kind : ArrayRef(asyncKinds()).drop_back()) // which copies nothing
+      for (const SimtKind &kind : ArrayRef(asyncKinds()).drop_back()) // which copies nothing
         made.push_back({c, kind});
     made.push_back(
         {ringSlotCase(64, 64), {"vulkan_shallow", cooperativeFacts(kCooperativeShared)}});
     made.push_back({ringSinkCase(), {"vulkan_shallow", cooperativeFacts(kCooperativeShared)}});
     for (const KernelCase &c : conformanceCases())
-      for (const LaneKind &kind : ArrayRef(asyncKinds()).take_front(2))
+      for (const SimtKind &kind : ArrayRef(asyncKinds()).take_front(2))
         if (c.kernel == "gemm" && c.settings.at("a") != "q8a")
           made.push_back({c, kind});
     return sampled(made, [](const RingRun &run) {
@@ -296,13 +296,13 @@ KernelCases windowCases() {
           ringSinkCase()};
 }
 
-class LaneWindows : public testing::TestWithParam<size_t> {};
-TEST_P(LaneWindows, GiveTheBitsOfWholeTiles) {
+class SimtWindows : public testing::TestWithParam<size_t> {};
+TEST_P(SimtWindows, GiveTheBitsOfWholeTiles) {
   KernelCase c = windowCases()[GetParam()];
   auto sharedOf = [](ModuleOp module) {
     return kernelOf(module)->getAttrOfType<IntegerAttr>(sched::kSharedName).getInt();
   };
-  sched::LaneFacts facts;
+  sched::SimtFacts facts;
   facts.maxThreads = 64;
   Scheduled whole = schedule(c, facts);
   ASSERT_TRUE(whole.lanes) << whole.message;
@@ -321,24 +321,24 @@ TEST_P(LaneWindows, GiveTheBitsOfWholeTiles) {
   for (auto [a, b] : llvm::zip_equal(expected, found))
     EXPECT_EQ(a.bytes, b.bytes) << a.name;
 }
-INSTANTIATE_TEST_SUITE_P(Kernels, LaneWindows, testing::Range(size_t(0), windowCases().size()));
+INSTANTIATE_TEST_SUITE_P(Kernels, SimtWindows, testing::Range(size_t(0), windowCases().size()));
 
-TEST(LaneSharing, IsRefusedWhereWindowsWouldBeMany) {
-  sched::LaneFacts facts;
+TEST(SimtSharing, IsRefusedWhereWindowsWouldBeMany) {
+  sched::SimtFacts facts;
   facts.maxThreads = facts.maxShared = 64;
   Scheduled s = schedule(gemmCase("f32", "f32", true, 24, 64, 16), facts);
   EXPECT_FALSE(s.lanes);
   EXPECT_THAT(s.message, testing::HasSubstr("expected at most 64: choose smaller blocks"));
 }
 
-// What a kernel in lane form is made of.
+// What a kernel in SIMT IR is made of.
 struct Parts {
   int copies = 0, products = 0, instructions = 0, matrixLoads = 0, sharedLoads = 0;
   int pending = -1; // the most groups that a wait leaves, -1 without waits
   std::string message;
 };
 
-Parts partsOf(const KernelCase &c, const sched::LaneFacts &facts) {
+Parts partsOf(const KernelCase &c, const sched::SimtFacts &facts) {
   Parts parts;
   Scheduled s = schedule(c, facts);
   parts.message = s.message;

@@ -1,4 +1,4 @@
-// Single operations of the lane form on the software device: as the scheduled interpreter has them.
+// Single operations of SIMT IR on the software device: as the scheduled interpreter has them.
 #include "tile/mlir_pch.h"
 
 #include "targets/device_launch.h"
@@ -14,10 +14,10 @@ using namespace cpu;
 
 constexpr int64_t kThreads = 64, kSubgroup = 8;
 
-// A module of one kernel in lane form.
-class LaneText {
+// A module of one kernel in SIMT IR.
+class SimtText {
 public:
-  explicit LaneText(const std::string &text) {
+  explicit SimtText(const std::string &text) {
     context_.loadDialect<tile::TileDialect, sched::SchedDialect, arith::ArithDialect,
                          math::MathDialect, scf::SCFDialect, vector::VectorDialect>();
     module_ = parseSourceString<ModuleOp>(text, &context_, "kernel.tile");
@@ -126,7 +126,7 @@ void checkText(const std::string &text, const std::string &features, bool second
   auto device = softwareDevice(kSubgroup);
   if (!device)
     GTEST_SKIP() << device.error().toString();
-  LaneText parsed(text);
+  SimtText parsed(text);
   ASSERT_TRUE(parsed.ok()) << text;
   auto target = findTarget(plainTarget(kSubgroup, features));
   ASSERT_TRUE(target) << target.error().toString();
@@ -263,12 +263,12 @@ TEST_P(VulkanOperation, IsTheInterpreters) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Lanes, VulkanOperation, testing::ValuesIn(featureSets()),
+INSTANTIATE_TEST_SUITE_P(Simt, VulkanOperation, testing::ValuesIn(featureSets()),
                          [](const auto &info) { return featureName(info.param); });
 
 // ---- shared memory, shuffles, structure ----
 
-class VulkanLanes : public testing::TestWithParam<std::tuple<std::string, std::string>> {
+class VulkanSimt : public testing::TestWithParam<std::tuple<std::string, std::string>> {
 protected:
   std::string type() const { return std::get<0>(GetParam()); }
   void check(int64_t shared, const std::string &body) {
@@ -280,7 +280,7 @@ protected:
   }
 };
 
-TEST_P(VulkanLanes, NeighboursInSharedMemoryDoNotTouchOneAnother) {
+TEST_P(VulkanSimt, NeighboursInSharedMemoryDoNotTouchOneAnother) {
   check(kThreads * 8, place() +
                           "%to = arith.muli %thread, %bytes : i32\n"
                           "sched.shared_store %x, [%to] when %yes : " +
@@ -292,7 +292,7 @@ TEST_P(VulkanLanes, NeighboursInSharedMemoryDoNotTouchOneAnother) {
                           type() + "\n");
 }
 
-TEST_P(VulkanLanes, VectorsInSharedMemoryAreTheirElements) {
+TEST_P(VulkanSimt, VectorsInSharedMemoryAreTheirElements) {
   std::string pair = "vector<2x" + type() + ">";
   check(kThreads * 16, place() +
                            "%two = arith.constant 2 : i32\n%both = arith.muli %bytes, %two : i32\n"
@@ -307,7 +307,7 @@ TEST_P(VulkanLanes, VectorsInSharedMemoryAreTheirElements) {
                            type() + "\n");
 }
 
-TEST_P(VulkanLanes, LoopsAndBranchesYieldValues) {
+TEST_P(VulkanSimt, LoopsAndBranchesYieldValues) {
   std::string t = type();
   check(0, "%c5 = arith.constant 5 : index\n"
            "%sum, %swapped = scf.for %i = %c0 to %c5 step %c1 iter_args(%p = %x, %q = %y) -> (" +
@@ -326,7 +326,7 @@ TEST_P(VulkanLanes, LoopsAndBranchesYieldValues) {
                t + "\n");
 }
 
-INSTANTIATE_TEST_SUITE_P(Lanes, VulkanLanes,
+INSTANTIATE_TEST_SUITE_P(Simt, VulkanSimt,
                          testing::Combine(testing::ValuesIn(std::vector<std::string>{
                                               "i8", "i16", "i32", "i64", "f16", "bf16", "f32"}),
                                           testing::ValuesIn(featureSets())),
@@ -364,7 +364,7 @@ constexpr int64_t kPoints = 4096;
 // `function` of numbers from -140 to 140, then of what is beyond, on the device.
 Result<std::pair<std::vector<double>, std::vector<double>>> tabulated(const std::string &function) {
   const std::string view = "!tile.view<" + number(kPoints) + "xf32, ", tile = "tensor<64xf32>";
-  LaneText parsed("tile.kernel @table(%x: " + view + "in>, %out: " + view +
+  SimtText parsed("tile.kernel @table(%x: " + view + "in>, %out: " + view +
                   "out>) {\n%c1 = arith.constant 1 : index\n%blocks = arith.constant " +
                   number(kPoints / 64) +
                   " : index\ntile.grid %blocks, %c1, %c1\n%c64 = arith.constant 64 : index\n"

@@ -286,8 +286,8 @@ private:
 Result<tile::RunStatistics> interpretKernel(tile::KernelOp kernel,
                                             ArrayRef<tile::Argument> arguments,
                                             const InterpreterOptions &options) {
-  if (isLaneForm(kernel)) {
-    std::unique_ptr<tile::Extension> lanes = makeLaneExtension(options);
+  if (isSimtForm(kernel)) {
+    std::unique_ptr<tile::Extension> lanes = makeSimtExtension(options);
     return tile::interpretKernelWith(kernel, arguments, options, lanes.get(),
                                      tile::ReduceOrder::Tree);
   }

@@ -19,8 +19,8 @@ struct InterpreterOptions : tile::InterpreterOptions {
   /// Operations that a role runs before the next role's turn; 0: until it waits or ends. Results of
   /// a correct kernel do not depend on it.
   uint64_t quantum = 0;
-  /// What bounds the blocks of a kernel in lane form: subgroups, threads, shared memory.
-  LaneFacts lanes;
+  /// What bounds the blocks of a kernel in SIMT IR: subgroups, threads, shared memory.
+  SimtFacts lanes;
 };
 
 /// Like tile::interpretKernel, for kernels with operations of both dialects. `tile.reduce` combines
@@ -29,10 +29,10 @@ struct InterpreterOptions : tile::InterpreterOptions {
 /// that has not ended waits), with each role's place and its channel's state; roles that end with
 /// tiles left in a channel; scratch read before it is written.
 ///
-/// A kernel in lane form (`sched.threads`) runs block by block, the threads of a block in step:
+/// A kernel in SIMT IR (`sched.threads`) runs block by block, the threads of a block in step:
 /// each operation for all threads, then the next one. Numbers are those of the tile interpreter; a
 /// matrix instruction takes one f32 fma per step of k, ascending, and exact i32 steps that wrap.
-/// InvalidArgument moreover: a kernel that verifyLanes refuses; a condition or bound that differs
+/// InvalidArgument moreover: a kernel that verifySimt refuses; a condition or bound that differs
 /// between threads; an access outside its argument or shared memory, misaligned, or of a byte
 /// between the elements of a view; shared memory read before it is written; within one barrier
 /// interval, a byte that one thread writes and another reads or writes (a view's byte may get the
@@ -55,10 +55,10 @@ Result<tile::RunStatistics> interpretKernel(tile::KernelOp kernel,
 /// is not looked at. Emits a diagnostic at the first use that is too early.
 mlir::LogicalResult verifyStages(tile::KernelOp kernel);
 
-/// Checks that a kernel with `sched.threads` is in lane form, as sched.td describes it, within what
+/// Checks that a kernel with `sched.threads` is in SIMT IR, as sched.td describes it, within what
 /// the processor has: only the form's operations on scalars and vectors of one dimension, views
 /// that are arguments and whose access allows the operation, shuffles within a subgroup, matrix
 /// instructions of the table with its types. Emits a diagnostic at the first that is not.
-mlir::LogicalResult verifyLanes(tile::KernelOp kernel, const LaneFacts &facts);
+mlir::LogicalResult verifySimt(tile::KernelOp kernel, const SimtFacts &facts);
 
 } // namespace sinter::sched

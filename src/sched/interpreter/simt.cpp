@@ -14,9 +14,9 @@ using sinter::tile::Tile;
 
 namespace sinter::sched {
 
-Result<void> LaneExtension::checkKernel(tile::KernelOp kernel) {
+Result<void> SimtExtension::checkKernel(tile::KernelOp kernel) {
   SINTER_TRY(tile::collectDiagnostics(kernel.getContext(),
-                                      [&] { return verifyLanes(kernel, options_.lanes); }));
+                                      [&] { return verifySimt(kernel, options_.lanes); }));
   auto attribute = [&](StringRef name) {
     auto integer = kernel->getAttrOfType<IntegerAttr>(name);
     return integer ? integer.getInt() : 0;
@@ -27,13 +27,13 @@ Result<void> LaneExtension::checkKernel(tile::KernelOp kernel) {
     overlapsLaunches_ |= isa<AwaitLaunchesOp>(op);
   });
   shared_.emplace(static_cast<uint64_t>(attribute(kSharedName)), isAsynchronous_);
-  number_ = Tile({tile::ElementKind::Int, 32, 4}, shapeOf(LaneWord(), true), nullptr);
+  number_ = Tile({tile::ElementKind::Int, 32, 4}, shapeOf(SimtWord(), true), nullptr);
   for (int64_t thread = 0; thread < threads_; ++thread)
     tile::writeInts(number_, thread, static_cast<uint64_t>(thread));
   return {};
 }
 
-void LaneExtension::beginProgram() {
+void SimtExtension::beginProgram() {
   clock_.beginProgram();
   hasAwaited_ = !overlapsLaunches_;
   shared_->beginProgram();
@@ -41,7 +41,7 @@ void LaneExtension::beginProgram() {
   opaque_.clear();
 }
 
-Result<void> LaneExtension::endProgram() {
+Result<void> SimtExtension::endProgram() {
   if (!hasAwaited_)
     return fail(Code::InvalidArgument,
                 "a program ends without sched.await_launches, which its kernel has");
@@ -53,7 +53,7 @@ Result<void> LaneExtension::endProgram() {
   return {};
 }
 
-Result<void> LaneExtension::checkControl(Operation &op, Task &task) {
+Result<void> SimtExtension::checkControl(Operation &op, Task &task) {
   static constexpr const char *kBounds[] = {"a lower bound", "an upper bound", "a step"};
   if (auto branch = dyn_cast<scf::IfOp>(op))
     return checkUniform(op, branch.getCondition(), "a condition", task);
@@ -64,7 +64,7 @@ Result<void> LaneExtension::checkControl(Operation &op, Task &task) {
   return {};
 }
 
-Result<Step> LaneExtension::execute(Operation &op, Task &task) {
+Result<Step> SimtExtension::execute(Operation &op, Task &task) {
   if (isa<tile::TileDialect>(op.getDialect()))
     return task.execute(op);
   SINTER_TRY(task.engine().charge(op, 0, task));
@@ -78,7 +78,7 @@ Result<Step> LaneExtension::execute(Operation &op, Task &task) {
   return Step::Done;
 }
 
-Result<void> LaneExtension::dispatch(Operation &op, Task &task) {
+Result<void> SimtExtension::dispatch(Operation &op, Task &task) {
   if (isa<ThreadOp>(op)) {
     task.bind(op.getResult(0), number_);
     return {};
@@ -117,11 +117,11 @@ Result<void> LaneExtension::dispatch(Operation &op, Task &task) {
 
 // ---- values ----
 
-LaneValue LaneExtension::valueOf(mlir::Value value, const Task &task) const {
-  return {&std::get<Tile>(task.lookup(value)), *laneWordOf(value.getType())};
+SimtValue SimtExtension::valueOf(mlir::Value value, const Task &task) const {
+  return {&std::get<Tile>(task.lookup(value)), *simtWordOf(value.getType())};
 }
 
-SmallVector<int64_t, 2> LaneExtension::shapeOf(const LaneWord &word, bool varies) const {
+SmallVector<int64_t, 2> SimtExtension::shapeOf(const SimtWord &word, bool varies) const {
   SmallVector<int64_t, 2> shape;
   if (varies && threads_ > 1)
     shape.push_back(threads_);
@@ -130,8 +130,8 @@ SmallVector<int64_t, 2> LaneExtension::shapeOf(const LaneWord &word, bool varies
   return shape;
 }
 
-Result<Tile> LaneExtension::allocate(Operation &op, Type type, bool varies, Task &task) const {
-  LaneWord word = *laneWordOf(type);
+Result<Tile> SimtExtension::allocate(Operation &op, Type type, bool varies, Task &task) const {
+  SimtWord word = *simtWordOf(type);
   CheckedSize count = CheckedSize(word.count) * CheckedSize(varies ? threads_ : 1);
   CheckedSize bytes = count * CheckedSize(word.element.bytes);
   SINTER_TRY(task.engine().reserve(op, bytes.value().value_or(UINT64_MAX), task));
@@ -140,11 +140,11 @@ Result<Tile> LaneExtension::allocate(Operation &op, Type type, bool varies, Task
 }
 
 // The value for each thread, each of its elements `repeats` times.
-Result<Tile> LaneExtension::expand(Operation &op, const LaneValue &value, Task &task,
+Result<Tile> SimtExtension::expand(Operation &op, const SimtValue &value, Task &task,
                                    int64_t repeats) const {
   if (repeats == 1 && (value.varies() || threads_ == 1))
     return *value.tile;
-  LaneWord word = value.word;
+  SimtWord word = value.word;
   word.count *= repeats;
   word.isVector |= repeats > 1;
   uint64_t bytes = static_cast<uint64_t>(word.bytes() * threads_);
@@ -157,16 +157,16 @@ Result<Tile> LaneExtension::expand(Operation &op, const LaneValue &value, Task &
   return out;
 }
 
-Result<Tile> LaneExtension::expanded(Operation &op, mlir::Value value, Task &task) const {
+Result<Tile> SimtExtension::expanded(Operation &op, mlir::Value value, Task &task) const {
   return expand(op, valueOf(value, task), task);
 }
 
-std::string LaneExtension::textOf(const Tile &tile, int64_t at) {
+std::string SimtExtension::textOf(const Tile &tile, int64_t at) {
   return std::to_string(tile.element().bits == 1 ? int64_t(tile.unsignedAt(at))
                                                  : tile.signedAt(at));
 }
 
-Result<void> LaneExtension::checkUniform(Operation &op, mlir::Value value, StringRef name,
+Result<void> SimtExtension::checkUniform(Operation &op, mlir::Value value, StringRef name,
                                          Task &task) const {
   const Tile &tile = *valueOf(value, task).tile;
   for (int64_t thread = 1; thread < tile.count(); ++thread)
@@ -181,13 +181,13 @@ Result<void> LaneExtension::checkUniform(Operation &op, mlir::Value value, Strin
 
 // Operands of an operation whose values differ between threads. A scalar condition chooses whole
 // vectors.
-Result<Tile> LaneExtension::operandFor(Operation &op, unsigned at, Task &task) const {
-  LaneValue value = valueOf(op.getOperand(at), task);
+Result<Tile> SimtExtension::operandFor(Operation &op, unsigned at, Task &task) const {
+  SimtValue value = valueOf(op.getOperand(at), task);
   bool repeats = isa<arith::SelectOp>(op) && at == 0 && !value.word.isVector;
-  return expand(op, value, task, repeats ? laneWordOf(op.getResult(0).getType())->count : 1);
+  return expand(op, value, task, repeats ? simtWordOf(op.getResult(0).getType())->count : 1);
 }
 
-Result<void> LaneExtension::elementwise(Operation &op, Task &task) const {
+Result<void> SimtExtension::elementwise(Operation &op, Task &task) const {
   tile::Handler handler = task.engine().handlers.find(op);
   if (!handler)
     return task.fail(op, Code::Unsupported, "is not an operation that the interpreter knows");
@@ -216,7 +216,7 @@ Result<void> LaneExtension::elementwise(Operation &op, Task &task) const {
 
 // ---- vectors ----
 
-Result<void> LaneExtension::join(vector::FromElementsOp op, Task &task) {
+Result<void> SimtExtension::join(vector::FromElementsOp op, Task &task) {
   if (heldOf(op.getElements().front(), task))
     return joinFlying(op, task);
   bool varies = llvm::any_of(op.getElements(),
@@ -234,8 +234,8 @@ Result<void> LaneExtension::join(vector::FromElementsOp op, Task &task) {
   return {};
 }
 
-Result<void> LaneExtension::extract(vector::ExtractOp op, Task &task) {
-  LaneValue from = valueOf(op.getSource(), task);
+Result<void> SimtExtension::extract(vector::ExtractOp op, Task &task) {
+  SimtValue from = valueOf(op.getSource(), task);
   if (const SumsInFlight::Held *held = heldOf(op.getSource(), task)) {
     SINTER_ASSIGN(Tile out, poisoned(*op, task));
     sums_.derive(SumsInFlight::Held(*held), op.getStaticPosition()[0], out, op.getResult());
@@ -252,16 +252,16 @@ Result<void> LaneExtension::extract(vector::ExtractOp op, Task &task) {
   return {};
 }
 
-Result<void> LaneExtension::bitcast(vector::BitCastOp op, Task &task) const {
-  LaneValue from = valueOf(op.getSource(), task);
+Result<void> SimtExtension::bitcast(vector::BitCastOp op, Task &task) const {
+  SimtValue from = valueOf(op.getSource(), task);
   SINTER_ASSIGN(Tile out, allocate(*op, op.getType(), from.varies(), task));
   std::memcpy(out.data(), from.tile->data(), out.byteCount());
   task.bind(op.getResult(), std::move(out));
   return {};
 }
 
-std::unique_ptr<tile::Extension> makeLaneExtension(const InterpreterOptions &options) {
-  return std::make_unique<LaneExtension>(options);
+std::unique_ptr<tile::Extension> makeSimtExtension(const InterpreterOptions &options) {
+  return std::make_unique<SimtExtension>(options);
 }
 
 } // namespace sinter::sched

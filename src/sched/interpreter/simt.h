@@ -1,4 +1,4 @@
-// Kernels in lane form as an extension of the tile interpreter's engine.
+// Kernels in SIMT IR as an extension of the tile interpreter's engine.
 #pragma once
 
 #include "sched/interpreter/interpreter.h"
@@ -8,20 +8,20 @@
 
 namespace sinter::sched {
 
-bool isLaneForm(tile::KernelOp kernel);
+bool isSimtForm(tile::KernelOp kernel);
 
 /// How a scalar or a vector of one dimension lies in memory; count is 1 for a scalar.
-struct LaneWord {
+struct SimtWord {
   tile::Element element;
   int64_t count = 1;
   bool isVector = false;
 
   int64_t bytes() const { return count * element.bytes; }
 };
-/// None for types that lane form does not have.
-std::optional<LaneWord> laneWordOf(mlir::Type type);
+/// None for types that SIMT IR does not have.
+std::optional<SimtWord> simtWordOf(mlir::Type type);
 
-/// Runs blocks of kernels that verifyLanes passes, which checkKernel asks. `options` outlives it.
-std::unique_ptr<tile::Extension> makeLaneExtension(const InterpreterOptions &options);
+/// Runs blocks of kernels that verifySimt passes, which checkKernel asks. `options` outlives it.
+std::unique_ptr<tile::Extension> makeSimtExtension(const InterpreterOptions &options);
 
 } // namespace sinter::sched

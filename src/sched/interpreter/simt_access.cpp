@@ -13,14 +13,14 @@ namespace sinter::sched {
 
 // ---- memory ----
 
-Result<void> LaneExtension::readStride(StrideOp op, Task &task) const {
+Result<void> SimtExtension::readStride(StrideOp op, Task &task) const {
   const auto &view = *std::get<std::shared_ptr<const tile::View>>(task.lookup(op.getView()));
   int64_t factor = std::max<int64_t>(view.interleave, 1);
   task.bind(op.getResult(), Tile::index(view.axes[op.getAxis()].stride / factor));
   return {};
 }
 
-Result<ViewMemory *> LaneExtension::memoryOf(const LaneAccess &access, mlir::Value view,
+Result<ViewMemory *> SimtExtension::memoryOf(const SimtAccess &access, mlir::Value view,
                                              Task &task) {
   if (!hasAwaited_ && !isConstant(view))
     return task.fail(access.op, Code::InvalidArgument,
@@ -37,14 +37,14 @@ Result<ViewMemory *> LaneExtension::memoryOf(const LaneAccess &access, mlir::Val
   return memory.get();
 }
 
-Result<void> LaneExtension::viewLoad(ViewLoadOp op, Task &task) {
-  LaneAccess access{*op, task, clock_};
+Result<void> SimtExtension::viewLoad(ViewLoadOp op, Task &task) {
+  SimtAccess access{*op, task, clock_};
   SINTER_ASSIGN(ViewMemory * memory, memoryOf(access, op.getView(), task));
   SINTER_ASSIGN(Tile places, expanded(*op, op.getByte(), task));
   SINTER_ASSIGN(Tile when, expanded(*op, op.getWhen(), task));
   SINTER_ASSIGN(Tile other, expanded(*op, op.getOther(), task));
   SINTER_ASSIGN(Tile out, allocate(*op, op.getType(), true, task));
-  size_t size = laneWordOf(op.getType())->bytes();
+  size_t size = simtWordOf(op.getType())->bytes();
   int64_t align = op.getAlign().value_or(size);
   for (int64_t thread = 0; thread < threads_; ++thread) {
     MutableArrayRef<std::byte> word(out.data() + thread * size, size);
@@ -59,13 +59,13 @@ Result<void> LaneExtension::viewLoad(ViewLoadOp op, Task &task) {
   return {};
 }
 
-Result<void> LaneExtension::viewStore(ViewStoreOp op, Task &task) {
-  LaneAccess access{*op, task, clock_};
+Result<void> SimtExtension::viewStore(ViewStoreOp op, Task &task) {
+  SimtAccess access{*op, task, clock_};
   SINTER_ASSIGN(ViewMemory * memory, memoryOf(access, op.getView(), task));
   SINTER_ASSIGN(Tile places, expanded(*op, op.getByte(), task));
   SINTER_ASSIGN(Tile when, expanded(*op, op.getWhen(), task));
   SINTER_ASSIGN(Tile value, expanded(*op, op.getValue(), task));
-  size_t size = laneWordOf(op.getValue().getType())->bytes();
+  size_t size = simtWordOf(op.getValue().getType())->bytes();
   int64_t align = op.getAlign().value_or(size);
   for (int64_t thread = 0; thread < threads_; ++thread) {
     if (!when.unsignedAt(thread))
@@ -77,11 +77,11 @@ Result<void> LaneExtension::viewStore(ViewStoreOp op, Task &task) {
   return {};
 }
 
-Result<void> LaneExtension::sharedLoad(SharedLoadOp op, Task &task) {
-  LaneAccess access{*op, task, clock_};
+Result<void> SimtExtension::sharedLoad(SharedLoadOp op, Task &task) {
+  SimtAccess access{*op, task, clock_};
   SINTER_ASSIGN(Tile places, expanded(*op, op.getByte(), task));
   SINTER_ASSIGN(Tile out, allocate(*op, op.getType(), true, task));
-  size_t size = laneWordOf(op.getType())->bytes();
+  size_t size = simtWordOf(op.getType())->bytes();
   for (int64_t thread = 0; thread < threads_; ++thread) {
     MutableArrayRef<std::byte> word(out.data() + thread * size, size);
     SINTER_ASSIGN(bool written, shared_->load(access, thread, places.signedAt(thread), word));
@@ -94,7 +94,7 @@ Result<void> LaneExtension::sharedLoad(SharedLoadOp op, Task &task) {
   return {};
 }
 
-Result<void> LaneExtension::reportUnwritten(Operation &op, int64_t thread, int64_t at, size_t size,
+Result<void> SimtExtension::reportUnwritten(Operation &op, int64_t thread, int64_t at, size_t size,
                                             Task &task) const {
   if (options_.unwritten == UnwrittenReads::Poison)
     return {};
@@ -104,9 +104,9 @@ Result<void> LaneExtension::reportUnwritten(Operation &op, int64_t thread, int64
 }
 
 // Each row is read by the thread that gives its place, and by others: as if by its neighbour.
-Result<void> LaneExtension::sharedMatrices(SharedMatricesOp op, Task &task) {
+Result<void> SimtExtension::sharedMatrices(SharedMatricesOp op, Task &task) {
   using Row = std::array<std::byte, kPieceBytes>;
-  LaneAccess access{*op, task, clock_};
+  SimtAccess access{*op, task, clock_};
   SINTER_ASSIGN(Tile places, expanded(*op, op.getByte(), task));
   SINTER_ASSIGN(Tile out, allocate(*op, op.getType(), true, task));
   std::vector<Row> rows(threads_);
@@ -132,7 +132,7 @@ Result<void> LaneExtension::sharedMatrices(SharedMatricesOp op, Task &task) {
 }
 
 // Makes the word of one thread what a kernel must not depend on.
-void LaneExtension::poison(Tile &out, int64_t thread) const {
+void SimtExtension::poison(Tile &out, int64_t thread) const {
   int64_t count = out.count() / threads_;
   for (int64_t at = thread * count; at < (thread + 1) * count; ++at)
     if (out.element().isInt())
@@ -141,12 +141,12 @@ void LaneExtension::poison(Tile &out, int64_t thread) const {
       tile::writeDoubles(out, at, std::numeric_limits<double>::quiet_NaN());
 }
 
-Result<void> LaneExtension::sharedStore(SharedStoreOp op, Task &task) {
-  LaneAccess access{*op, task, clock_};
+Result<void> SimtExtension::sharedStore(SharedStoreOp op, Task &task) {
+  SimtAccess access{*op, task, clock_};
   SINTER_ASSIGN(Tile places, expanded(*op, op.getByte(), task));
   SINTER_ASSIGN(Tile when, expanded(*op, op.getWhen(), task));
   SINTER_ASSIGN(Tile value, expanded(*op, op.getValue(), task));
-  size_t size = laneWordOf(op.getValue().getType())->bytes();
+  size_t size = simtWordOf(op.getValue().getType())->bytes();
   for (int64_t thread = 0; thread < threads_; ++thread)
     if (when.unsignedAt(thread))
       SINTER_TRY(shared_->store(access, thread, places.signedAt(thread),
@@ -156,7 +156,7 @@ Result<void> LaneExtension::sharedStore(SharedStoreOp op, Task &task) {
 
 // ---- between threads ----
 
-Result<void> LaneExtension::shuffle(ShuffleOp op, Task &task) const {
+Result<void> SimtExtension::shuffle(ShuffleOp op, Task &task) const {
   SINTER_ASSIGN(Tile from, expanded(*op, op.getValue(), task));
   SINTER_ASSIGN(Tile out, allocate(*op, op.getType(), true, task));
   for (int64_t thread = 0; thread < threads_; ++thread)
@@ -165,7 +165,7 @@ Result<void> LaneExtension::shuffle(ShuffleOp op, Task &task) const {
   return {};
 }
 
-Result<void> LaneExtension::multiply(MatrixOp op, Task &task) {
+Result<void> SimtExtension::multiply(MatrixOp op, Task &task) {
   const MatrixInstruction *instruction = findMatrixInstruction(op.getInstruction());
   auto unit = units_.try_emplace(instruction, *instruction).first;
   SINTER_TRY(

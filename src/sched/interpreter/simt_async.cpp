@@ -15,17 +15,17 @@ namespace sinter::sched {
 // pattern.
 static constexpr int64_t kRowBytes = 128, kPatternRows = 8;
 
-std::string LaneExtension::nameText(Operation &op) {
+std::string SimtExtension::nameText(Operation &op) {
   return "'" + op.getName().getStringRef().str() + "' at " + tile::locationText(op.getLoc());
 }
 
-const SumsInFlight::Held *LaneExtension::heldOf(mlir::Value value, const Task &task) const {
+const SumsInFlight::Held *SimtExtension::heldOf(mlir::Value value, const Task &task) const {
   const auto *tile = std::get_if<Tile>(&task.lookup(value));
   return tile && !sums_.none() ? sums_.find(*tile) : nullptr;
 }
 
 // Sums in flight may be handed on, and taken apart and put together again as registers are.
-Result<void> LaneExtension::checkFlights(Operation &op, Task &task) const {
+Result<void> SimtExtension::checkFlights(Operation &op, Task &task) const {
   if (sums_.none())
     return {};
   for (mlir::Value operand : op.getOperands()) {
@@ -48,7 +48,7 @@ Result<void> LaneExtension::checkFlights(Operation &op, Task &task) const {
 }
 
 // Values that an operation gives lie in registers, which a fence orders before products.
-void LaneExtension::noteRegisters(Operation &op, Task &task) {
+void SimtExtension::noteRegisters(Operation &op, Task &task) {
   if (!isAsynchronous_)
     return;
   auto isWritten = [&](mlir::Value value) { return sums_.isWritten(*valueOf(value, task).tile); };
@@ -59,15 +59,15 @@ void LaneExtension::noteRegisters(Operation &op, Task &task) {
     sums_.noteResult(*valueOf(result, task).tile, writes);
 }
 
-Result<Tile> LaneExtension::poisoned(Operation &op, Task &task) const {
+Result<Tile> SimtExtension::poisoned(Operation &op, Task &task) const {
   SINTER_ASSIGN(Tile out, allocate(op, op.getResult(0).getType(), true, task));
   std::memset(out.data(), 0xff, out.byteCount()); // NaN
   return out;
 }
 
-Result<void> LaneExtension::joinFlying(vector::FromElementsOp op, Task &task) {
+Result<void> SimtExtension::joinFlying(vector::FromElementsOp op, Task &task) {
   const SumsInFlight::Held *first = heldOf(op.getElements().front(), task);
-  auto all = laneWordOf(op.getType())->count;
+  auto all = simtWordOf(op.getType())->count;
   bool whole = all == sums_.registersOf(*first);
   for (auto [at, element] : llvm::enumerate(op.getElements())) {
     const SumsInFlight::Held *held = heldOf(element, task);
@@ -83,8 +83,8 @@ Result<void> LaneExtension::joinFlying(vector::FromElementsOp op, Task &task) {
   return {};
 }
 
-Result<void> LaneExtension::startCopy(CopyAsyncOp op, Task &task) {
-  LaneAccess access{*op, task, clock_};
+Result<void> SimtExtension::startCopy(CopyAsyncOp op, Task &task) {
+  SimtAccess access{*op, task, clock_};
   SINTER_ASSIGN(ViewMemory * memory, memoryOf(access, op.getView(), task));
   SINTER_ASSIGN(Tile places, expanded(*op, op.getByte(), task));
   SINTER_ASSIGN(Tile when, expanded(*op, op.getWhen(), task));
@@ -102,7 +102,7 @@ Result<void> LaneExtension::startCopy(CopyAsyncOp op, Task &task) {
 }
 
 // The place that all threads of a group give.
-Result<int64_t> LaneExtension::placeOf(Operation &op, const Tile &places, StringRef name,
+Result<int64_t> SimtExtension::placeOf(Operation &op, const Tile &places, StringRef name,
                                        int64_t first, int64_t lanes, Task &task) const {
   int64_t place = places.signedAt(first);
   for (int64_t thread = first; thread < first + lanes; ++thread)
@@ -115,10 +115,10 @@ Result<int64_t> LaneExtension::placeOf(Operation &op, const Tile &places, String
 }
 
 // Rows of k elements: pieces of rows of 128 bytes, XORed with the row's number, from `place` on.
-Result<Tile> LaneExtension::operandOf(const LaneAccess &access, const ProductRead &read,
+Result<Tile> SimtExtension::operandOf(const SimtAccess &access, const ProductRead &read,
                                       VectorType type, int64_t rows, int64_t place,
                                       StringRef name) {
-  tile::Element element = laneWordOf(type)->element;
+  tile::Element element = simtWordOf(type)->element;
   int64_t bytes = type.getNumElements() / rows * element.bytes, within = place % kRowBytes;
   if (place < 0 || place % (kRowBytes * kPatternRows) != within || within % bytes)
     return access.task.fail(
@@ -136,7 +136,7 @@ Result<Tile> LaneExtension::operandOf(const LaneAccess &access, const ProductRea
   return out;
 }
 
-Result<void> LaneExtension::readPiece(const LaneAccess &access, const ProductRead &read, int64_t at,
+Result<void> SimtExtension::readPiece(const SimtAccess &access, const ProductRead &read, int64_t at,
                                       int64_t row, StringRef name,
                                       MutableArrayRef<std::byte> piece) {
   SINTER_ASSIGN(bool written, shared_->readForProduct(access, read, at, piece));
@@ -151,7 +151,7 @@ Result<void> LaneExtension::readPiece(const LaneAccess &access, const ProductRea
 }
 
 // Rows along k in panels of 128 bytes, [k, n].
-Result<Tile> LaneExtension::panelsOf(const LaneAccess &access, const ProductRead &read,
+Result<Tile> SimtExtension::panelsOf(const SimtAccess &access, const ProductRead &read,
                                      const MatrixInstruction &instruction, int64_t place,
                                      int64_t panel) {
   constexpr int64_t kPattern = kRowBytes * kPatternRows;
@@ -160,7 +160,7 @@ Result<Tile> LaneExtension::panelsOf(const LaneAccess &access, const ProductRead
                             "has b at byte " + Twine(place) + " of shared memory in panels of " +
                                 Twine(panel) + " bytes, expected multiples of " + Twine(kPattern));
   auto type = cast<VectorType>(instruction.typeB(access.op.getContext()));
-  tile::Element element = laneWordOf(type)->element;
+  tile::Element element = simtWordOf(type)->element;
   Tile out(element, {type.getNumElements()}, nullptr);
   int64_t rowBytes = instruction.n * element.bytes;
   for (int64_t row = 0; row < instruction.k; ++row)
@@ -173,7 +173,7 @@ Result<Tile> LaneExtension::panelsOf(const LaneAccess &access, const ProductRead
   return out;
 }
 
-Tile LaneExtension::transposed(const Tile &tile, int64_t rows) {
+Tile SimtExtension::transposed(const Tile &tile, int64_t rows) {
   Tile out(tile.element(), {tile.count()}, nullptr);
   int64_t columns = tile.count() / rows, size = tile.element().bytes;
   for (int64_t row = 0; row < rows; ++row)
@@ -184,10 +184,10 @@ Tile LaneExtension::transposed(const Tile &tile, int64_t rows) {
 }
 
 // The sums that a product adds to, which it takes over if they are in flight.
-Result<Tile> LaneExtension::sumsFor(Operation &op, mlir::Value sums, Task &task) {
+Result<Tile> SimtExtension::sumsFor(Operation &op, mlir::Value sums, Task &task) {
   if (const SumsInFlight::Held *held = heldOf(sums, task))
     return sums_.take(*held, op).sums;
-  LaneValue acc = valueOf(sums, task);
+  SimtValue acc = valueOf(sums, task);
   if (!sums_.isOrdered(*acc.tile))
     return task.fail(op, Code::InvalidArgument,
                      "adds to registers that threads have written, expected a "
@@ -195,7 +195,7 @@ Result<Tile> LaneExtension::sumsFor(Operation &op, mlir::Value sums, Task &task)
   return expand(op, acc, task);
 }
 
-Result<void> LaneExtension::startProduct(MatrixAsyncOp op, Task &task) {
+Result<void> SimtExtension::startProduct(MatrixAsyncOp op, Task &task) {
   const MatrixInstruction &instruction = *findMatrixInstruction(op.getInstruction());
   const MatrixUnit &unit = units_.try_emplace(&instruction, instruction).first->second;
   uint64_t each = static_cast<uint64_t>(instruction.m * instruction.n * instruction.k);
@@ -205,7 +205,7 @@ Result<void> LaneExtension::startProduct(MatrixAsyncOp op, Task &task) {
   SINTER_ASSIGN(Tile b, expanded(*op, op.getB(), task));
   SINTER_ASSIGN(Tile acc, sumsFor(*op, op.getAcc(), task));
   SINTER_ASSIGN(Tile sums, allocate(*op, op.getType(), true, task));
-  LaneAccess access{*op, task, clock_};
+  SimtAccess access{*op, task, clock_};
   auto typeA = cast<VectorType>(instruction.typeA(op.getContext())),
        typeB = cast<VectorType>(instruction.typeB(op.getContext()));
   for (int64_t first = 0; first < threads_; first += instruction.lanes) {
@@ -219,13 +219,13 @@ Result<void> LaneExtension::startProduct(MatrixAsyncOp op, Task &task) {
   return fly(*op, {std::move(sums), op, sums_.openGroup()}, task);
 }
 
-Result<void> LaneExtension::startTileProduct(MatrixTileAsyncOp op, Task &task) {
+Result<void> SimtExtension::startTileProduct(MatrixTileAsyncOp op, Task &task) {
   const MatrixInstruction &instruction = *findMatrixInstruction(op.getInstruction());
   const MatrixUnit &unit = units_.try_emplace(&instruction, instruction).first->second;
   uint64_t each = static_cast<uint64_t>(instruction.m * instruction.n * instruction.k);
   uint64_t groups = static_cast<uint64_t>(threads_ / instruction.lanes);
   SINTER_TRY(task.engine().charge(*op, each * groups, task));
-  LaneValue fragments = valueOf(op.getA(), task);
+  SimtValue fragments = valueOf(op.getA(), task);
   if (heldOf(op.getA(), task) || !sums_.isOrdered(*fragments.tile))
     return task.fail(*op, Code::InvalidArgument,
                      "multiplies registers that threads have written, expected a "
@@ -234,7 +234,7 @@ Result<void> LaneExtension::startTileProduct(MatrixTileAsyncOp op, Task &task) {
   SINTER_ASSIGN(Tile b, expanded(*op, op.getB(), task));
   SINTER_ASSIGN(Tile acc, sumsFor(*op, op.getAcc(), task));
   SINTER_ASSIGN(Tile sums, allocate(*op, op.getType(), true, task));
-  LaneAccess access{*op, task, clock_};
+  SimtAccess access{*op, task, clock_};
   for (int64_t first = 0; first < threads_; first += instruction.lanes) {
     ProductRead read{first, instruction.lanes, sums_.openGroup()};
     SINTER_ASSIGN(int64_t at, placeOf(*op, b, "b", first, instruction.lanes, task));
@@ -244,14 +244,14 @@ Result<void> LaneExtension::startTileProduct(MatrixTileAsyncOp op, Task &task) {
   return fly(*op, {std::move(sums), op, sums_.openGroup()}, task);
 }
 
-Result<void> LaneExtension::fly(Operation &op, FlyingSums sums, Task &task) {
+Result<void> SimtExtension::fly(Operation &op, FlyingSums sums, Task &task) {
   SINTER_ASSIGN(Tile out, poisoned(op, task));
   sums_.start(std::move(sums), out, op.getResult(0));
   task.bind(op.getResult(0), std::move(out));
   return {};
 }
 
-Result<void> LaneExtension::waitForProducts(MatrixWaitOp op, Task &task) {
+Result<void> SimtExtension::waitForProducts(MatrixWaitOp op, Task &task) {
   sums_.wait(op.getCommit(), op.getPending());
   shared_->endProducts(clock_, sums_.ended());
   const SumsInFlight::Held *held = heldOf(op.getAcc(), task);

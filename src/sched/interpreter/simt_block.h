@@ -11,16 +11,16 @@ namespace sinter::sched {
 
 /// A value of one operation's operand or result: uniform values have the shape [] or [count], the
 /// others [threads] or [threads, count].
-struct LaneValue {
+struct SimtValue {
   const tile::Tile *tile;
-  LaneWord word;
+  SimtWord word;
   bool varies() const { return tile->count() != word.count; }
 };
 
 /// Arithmetic runs in the tile interpreter's own handlers. `options` outlives it.
-class LaneExtension : public tile::Extension {
+class SimtExtension : public tile::Extension {
 public:
-  explicit LaneExtension(const InterpreterOptions &options) : options_(options) {}
+  explicit SimtExtension(const InterpreterOptions &options) : options_(options) {}
   Result<void> checkKernel(tile::KernelOp kernel) override;
   void beginProgram() override;
   Result<void> endProgram() override;
@@ -36,11 +36,11 @@ private:
   Result<void> dispatch(mlir::Operation &op, tile::Task &task);
 
   // interpreter/simt.cpp: values
-  LaneValue valueOf(mlir::Value value, const tile::Task &task) const;
-  llvm::SmallVector<int64_t, 2> shapeOf(const LaneWord &word, bool varies) const;
+  SimtValue valueOf(mlir::Value value, const tile::Task &task) const;
+  llvm::SmallVector<int64_t, 2> shapeOf(const SimtWord &word, bool varies) const;
   Result<tile::Tile> allocate(mlir::Operation &op, mlir::Type type, bool varies,
                               tile::Task &task) const;
-  Result<tile::Tile> expand(mlir::Operation &op, const LaneValue &value, tile::Task &task,
+  Result<tile::Tile> expand(mlir::Operation &op, const SimtValue &value, tile::Task &task,
                             int64_t repeats = 1) const;
   Result<tile::Tile> expanded(mlir::Operation &op, mlir::Value value, tile::Task &task) const;
   static std::string textOf(const tile::Tile &tile, int64_t at);
@@ -58,7 +58,7 @@ private:
 
   // interpreter/simt_access.cpp: memory
   Result<void> readStride(StrideOp op, tile::Task &task) const;
-  Result<ViewMemory *> memoryOf(const LaneAccess &access, mlir::Value view, tile::Task &task);
+  Result<ViewMemory *> memoryOf(const SimtAccess &access, mlir::Value view, tile::Task &task);
   Result<void> viewLoad(ViewLoadOp op, tile::Task &task);
   Result<void> viewStore(ViewStoreOp op, tile::Task &task);
   Result<void> sharedLoad(SharedLoadOp op, tile::Task &task);
@@ -82,12 +82,12 @@ private:
   Result<void> startCopy(CopyAsyncOp op, tile::Task &task);
   Result<int64_t> placeOf(mlir::Operation &op, const tile::Tile &places, llvm::StringRef name,
                           int64_t first, int64_t lanes, tile::Task &task) const;
-  Result<tile::Tile> operandOf(const LaneAccess &access, const ProductRead &read,
+  Result<tile::Tile> operandOf(const SimtAccess &access, const ProductRead &read,
                                mlir::VectorType type, int64_t rows, int64_t place,
                                llvm::StringRef name);
-  Result<tile::Tile> panelsOf(const LaneAccess &access, const ProductRead &read,
+  Result<tile::Tile> panelsOf(const SimtAccess &access, const ProductRead &read,
                               const MatrixInstruction &instruction, int64_t place, int64_t panel);
-  Result<void> readPiece(const LaneAccess &access, const ProductRead &read, int64_t at, int64_t row,
+  Result<void> readPiece(const SimtAccess &access, const ProductRead &read, int64_t at, int64_t row,
                          llvm::StringRef name, llvm::MutableArrayRef<std::byte> piece);
   static tile::Tile transposed(const tile::Tile &tile, int64_t rows);
   Result<tile::Tile> sumsFor(mlir::Operation &op, mlir::Value acc, tile::Task &task);
@@ -99,7 +99,7 @@ private:
   // interpreter/simt_opaque.cpp: products whose sums no register holds
   Result<void> clearSums(SumsClearOp op, tile::Task &task);
   Result<tile::Tile *> opaqueAt(mlir::Operation &op, uint64_t number, tile::Task &task);
-  Result<tile::Tile> rowsOf(const LaneAccess &access, int64_t first, int64_t lanes, mlir::Type type,
+  Result<tile::Tile> rowsOf(const SimtAccess &access, int64_t first, int64_t lanes, mlir::Type type,
                             int64_t rows, int64_t place, int64_t rowBytes, tile::Task &task);
   Result<void> addToSums(SumsAddOp op, tile::Task &task);
   Result<void> takeSums(SumsTakeOp op, tile::Task &task);
@@ -107,7 +107,7 @@ private:
   const InterpreterOptions &options_;
   int64_t threads_ = 1;
   tile::Tile number_; // of each thread
-  LaneClock clock_;
+  ThreadClock clock_;
   bool isAsynchronous_ = false; // has copies or products that threads need not wait for
   bool overlapsLaunches_ = false, hasAwaited_ = true;
   std::optional<SharedMemory> shared_;

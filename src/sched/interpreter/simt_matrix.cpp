@@ -10,7 +10,7 @@ using namespace mlir;
 
 namespace sinter::sched {
 
-Fragment::Fragment(const LaneLayout &layout, MatrixElement element)
+Fragment::Fragment(const SimtLayout &layout, MatrixElement element)
     : element_(element), rows_(layout.shape()[0]), columns_(layout.shape()[1]),
       lanes_(layout.threads()), registers_(layout.registers()), hasCopies_(layout.copies() != 0) {
   for (int64_t lane = 0; lane < lanes_; ++lane)

@@ -12,7 +12,7 @@ namespace sinter::sched {
 /// One operand of an instruction.
 class Fragment {
 public:
-  Fragment(const LaneLayout &layout, MatrixElement element);
+  Fragment(const SimtLayout &layout, MatrixElement element);
 
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }

@@ -1,4 +1,4 @@
-// Accesses of kernels in lane form against bounds, alignment and what other threads did.
+// Accesses of kernels in SIMT IR against bounds, alignment and what other threads did.
 #include "tile/mlir_pch.h"
 
 #include "base/checked.h"
@@ -42,11 +42,11 @@ void AccessLog::read(uint64_t byte, int64_t thread, uint64_t interval) {
 
 // ---- bounds ----
 
-static Fail fail(const LaneAccess &access, const Twine &message) {
+static Fail fail(const SimtAccess &access, const Twine &message) {
   return access.task.fail(access.op, Code::InvalidArgument, message);
 }
 
-Result<void> checkPlace(const LaneAccess &access, const Twine &memory, uint64_t size,
+Result<void> checkPlace(const SimtAccess &access, const Twine &memory, uint64_t size,
                         int64_t thread, int64_t at, int64_t align, uint64_t count) {
   if (at < 0 || count > size || static_cast<uint64_t>(at) > size - count)
     return fail(access, "of thread " + Twine(thread) + " touches " + Twine(count) +
@@ -74,7 +74,7 @@ static uint64_t spanOf(const tile::View &view) {
   return span + static_cast<uint64_t>(factor);
 }
 
-Result<std::unique_ptr<ViewMemory>> ViewMemory::make(const LaneAccess &access,
+Result<std::unique_ptr<ViewMemory>> ViewMemory::make(const SimtAccess &access,
                                                      const tile::View &view, tile::ViewType type,
                                                      unsigned number) {
   uint64_t unit = view.element.bytes;
@@ -94,7 +94,7 @@ Result<std::unique_ptr<ViewMemory>> ViewMemory::make(const LaneAccess &access,
 }
 
 // Marks the units of each line along the last axis; an axis without stride repeats what is marked.
-Result<void> ViewMemory::findGaps(const LaneAccess &access, const tile::View &view) {
+Result<void> ViewMemory::findGaps(const SimtAccess &access, const tile::View &view) {
   if (view.interleave || size_ == 0 || view.rank() == 0)
     return {};
   uint64_t length = view.element.length;
@@ -133,7 +133,7 @@ Result<void> ViewMemory::findGaps(const LaneAccess &access, const tile::View &vi
   return {};
 }
 
-Result<void> ViewMemory::check(const LaneAccess &access, int64_t thread, int64_t at, int64_t align,
+Result<void> ViewMemory::check(const SimtAccess &access, int64_t thread, int64_t at, int64_t align,
                                uint64_t count) const {
   SINTER_TRY(checkPlace(access, "argument " + Twine(number_), size_, thread, at, align, count));
   if (elements_.empty())
@@ -147,7 +147,7 @@ Result<void> ViewMemory::check(const LaneAccess &access, int64_t thread, int64_t
   return {};
 }
 
-Fail ViewMemory::race(const LaneAccess &access, int64_t thread, uint64_t byte, StringRef verb,
+Fail ViewMemory::race(const SimtAccess &access, int64_t thread, uint64_t byte, StringRef verb,
                       AccessLog::Entry other, StringRef otherVerb) const {
   bool sameProgram = other.interval >= access.clock.program;
   std::string who = sameProgram ? "thread " + std::to_string(other.thread) : "another program";
@@ -158,13 +158,13 @@ Fail ViewMemory::race(const LaneAccess &access, int64_t thread, uint64_t byte, S
 
 // Whether an entry's access is ordered with one of `thread` now: by a barrier of its program, or as
 // its own.
-static bool isOrdered(const LaneClock &clock, AccessLog::Entry entry, int64_t thread) {
+static bool isOrdered(const ThreadClock &clock, AccessLog::Entry entry, int64_t thread) {
   if (entry.interval == clock.now)
     return entry.thread == thread;
   return entry.interval == 0 || entry.interval >= clock.program;
 }
 
-Result<void> ViewMemory::load(const LaneAccess &access, int64_t thread, int64_t at, int64_t align,
+Result<void> ViewMemory::load(const SimtAccess &access, int64_t thread, int64_t at, int64_t align,
                               MutableArrayRef<std::byte> out) {
   SINTER_TRY(check(access, thread, at, align, out.size()));
   if (log_)
@@ -178,7 +178,7 @@ Result<void> ViewMemory::load(const LaneAccess &access, int64_t thread, int64_t 
   return {};
 }
 
-Result<void> ViewMemory::checkWrite(const LaneAccess &access, int64_t thread, uint64_t byte,
+Result<void> ViewMemory::checkWrite(const SimtAccess &access, int64_t thread, uint64_t byte,
                                     std::byte value) const {
   AccessLog::Entry writer = log_->writer(byte), reader = log_->reader(byte, thread);
   if (!isOrdered(access.clock, writer, thread) && data_[byte] != value)
@@ -188,7 +188,7 @@ Result<void> ViewMemory::checkWrite(const LaneAccess &access, int64_t thread, ui
   return {};
 }
 
-Result<void> ViewMemory::store(const LaneAccess &access, int64_t thread, int64_t at, int64_t align,
+Result<void> ViewMemory::store(const SimtAccess &access, int64_t thread, int64_t at, int64_t align,
                                ArrayRef<std::byte> value) {
   SINTER_TRY(check(access, thread, at, align, value.size()));
   for (auto [index, part] : llvm::enumerate(value)) {

@@ -1,4 +1,4 @@
-// Memory of kernels in lane form: who touched which byte in which barrier interval, and what that
+// Memory of kernels in SIMT IR: who touched which byte in which barrier interval, and what that
 // forbids others.
 #pragma once
 
@@ -9,7 +9,7 @@
 namespace sinter::sched {
 
 /// Counts barrier intervals over the programs of one launch, from 1.
-struct LaneClock {
+struct ThreadClock {
   uint64_t now = 0;
   uint64_t program = 0; // the first interval of the program that runs
   void beginProgram() { program = ++now; }
@@ -17,10 +17,10 @@ struct LaneClock {
 };
 
 /// One operation on memory, for messages.
-struct LaneAccess {
+struct SimtAccess {
   mlir::Operation &op;
   const tile::Task &task;
-  const LaneClock &clock;
+  const ThreadClock &clock;
 };
 
 /// Who wrote and who read each byte last.
@@ -49,30 +49,30 @@ private:
 
 /// Refuses an access of thread `thread` to bytes [at, at + count) of `memory`, which has `size`, if
 /// it lies outside or not at a multiple of `align`.
-Result<void> checkPlace(const LaneAccess &access, const llvm::Twine &memory, uint64_t size,
+Result<void> checkPlace(const SimtAccess &access, const llvm::Twine &memory, uint64_t size,
                         int64_t thread, int64_t at, int64_t align, uint64_t count);
 
 /// The memory of one view argument; lasts for the launch.
 class ViewMemory {
 public:
   /// `number` is the argument's. Exhausted: the bookkeeping exceeds the engine's limits.
-  static Result<std::unique_ptr<ViewMemory>> make(const LaneAccess &access, const tile::View &view,
+  static Result<std::unique_ptr<ViewMemory>> make(const SimtAccess &access, const tile::View &view,
                                                   tile::ViewType type, unsigned number);
 
-  Result<void> load(const LaneAccess &access, int64_t thread, int64_t at, int64_t align,
+  Result<void> load(const SimtAccess &access, int64_t thread, int64_t at, int64_t align,
                     llvm::MutableArrayRef<std::byte> out);
-  Result<void> store(const LaneAccess &access, int64_t thread, int64_t at, int64_t align,
+  Result<void> store(const SimtAccess &access, int64_t thread, int64_t at, int64_t align,
                      llvm::ArrayRef<std::byte> value);
 
 private:
   ViewMemory(std::byte *data, uint64_t size, unsigned number)
       : data_(data), size_(size), number_(number) {}
-  Result<void> findGaps(const LaneAccess &access, const tile::View &view);
-  Result<void> check(const LaneAccess &access, int64_t thread, int64_t at, int64_t align,
+  Result<void> findGaps(const SimtAccess &access, const tile::View &view);
+  Result<void> check(const SimtAccess &access, int64_t thread, int64_t at, int64_t align,
                      uint64_t count) const;
-  Result<void> checkWrite(const LaneAccess &access, int64_t thread, uint64_t byte,
+  Result<void> checkWrite(const SimtAccess &access, int64_t thread, uint64_t byte,
                           std::byte value) const;
-  Fail race(const LaneAccess &access, int64_t thread, uint64_t byte, llvm::StringRef verb,
+  Fail race(const SimtAccess &access, int64_t thread, uint64_t byte, llvm::StringRef verb,
             AccessLog::Entry other, llvm::StringRef otherVerb) const;
 
   std::byte *data_;

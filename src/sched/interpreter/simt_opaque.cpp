@@ -8,7 +8,7 @@ using sinter::tile::Tile;
 
 namespace sinter::sched {
 
-Result<void> LaneExtension::clearSums(SumsClearOp op, Task &task) {
+Result<void> SimtExtension::clearSums(SumsClearOp op, Task &task) {
   Type type = findMatrixInstruction(op.getInstruction())->typeC(op.getContext());
   for (uint64_t number = 0; number < op.getCount(); ++number) {
     SINTER_ASSIGN(Tile zero, allocate(*op, type, true, task));
@@ -18,7 +18,7 @@ Result<void> LaneExtension::clearSums(SumsClearOp op, Task &task) {
   return {};
 }
 
-Result<Tile *> LaneExtension::opaqueAt(Operation &op, uint64_t number, Task &task) {
+Result<Tile *> SimtExtension::opaqueAt(Operation &op, uint64_t number, Task &task) {
   auto found = opaque_.find(number);
   if (found == opaque_.end())
     return task.fail(op, Code::InvalidArgument,
@@ -28,10 +28,10 @@ Result<Tile *> LaneExtension::opaqueAt(Operation &op, uint64_t number, Task &tas
 }
 
 // Rows that the group's threads read one after another, each by a thread of its own.
-Result<Tile> LaneExtension::rowsOf(const LaneAccess &access, int64_t first, int64_t lanes,
+Result<Tile> SimtExtension::rowsOf(const SimtAccess &access, int64_t first, int64_t lanes,
                                    Type type, int64_t rows, int64_t place, int64_t rowBytes,
                                    Task &task) {
-  LaneWord word = *laneWordOf(type);
+  SimtWord word = *simtWordOf(type);
   int64_t bytes = word.bytes() / rows;
   Tile out(word.element, {word.count}, nullptr);
   for (int64_t row = 0; row < rows; ++row)
@@ -47,7 +47,7 @@ Result<Tile> LaneExtension::rowsOf(const LaneAccess &access, int64_t first, int6
   return out;
 }
 
-Result<void> LaneExtension::addToSums(SumsAddOp op, Task &task) {
+Result<void> SimtExtension::addToSums(SumsAddOp op, Task &task) {
   const MatrixInstruction &instruction = *findMatrixInstruction(op.getInstruction());
   const MatrixUnit &unit = units_.try_emplace(&instruction, instruction).first->second;
   ArrayRef<int64_t> rows = op.getRows(), steps = op.getSteps(), counts = op.getCounts();
@@ -58,7 +58,7 @@ Result<void> LaneExtension::addToSums(SumsAddOp op, Task &task) {
       task));
   SINTER_ASSIGN(Tile a, expanded(*op, op.getA(), task));
   SINTER_ASSIGN(Tile b, expanded(*op, op.getB(), task));
-  LaneAccess access{*op, task, clock_};
+  SimtAccess access{*op, task, clock_};
   Type element = getElementTypeOrSelf(instruction.typeA(op.getContext()));
   auto typeA = VectorType::get({instruction.m * instruction.k}, element),
        typeB = VectorType::get({instruction.n * instruction.k}, element);
@@ -81,14 +81,14 @@ Result<void> LaneExtension::addToSums(SumsAddOp op, Task &task) {
 }
 
 // Each thread writes what it gets and reads it again, so that other users of the place are found.
-Result<void> LaneExtension::takeSums(SumsTakeOp op, Task &task) {
+Result<void> SimtExtension::takeSums(SumsTakeOp op, Task &task) {
   const MatrixInstruction &instruction = *findMatrixInstruction(op.getInstruction());
   SINTER_ASSIGN(Tile * sums, opaqueAt(*op, op.getNumber(), task));
   SINTER_ASSIGN(Tile places, expanded(*op, op.getByte(), task));
   SINTER_ASSIGN(Tile out, allocate(*op, op.getType(), true, task));
   std::copy_n(sums->data(), sums->byteCount(), out.data());
-  LaneAccess access{*op, task, clock_};
-  int64_t bytes = laneWordOf(op.getType())->bytes();
+  SimtAccess access{*op, task, clock_};
+  int64_t bytes = simtWordOf(op.getType())->bytes();
   for (int64_t first = 0; first < threads_; first += instruction.lanes) {
     SINTER_ASSIGN(int64_t at, placeOf(*op, places, "the fragment", first, instruction.lanes, task));
     for (int64_t lane = 0; lane < instruction.lanes; ++lane)

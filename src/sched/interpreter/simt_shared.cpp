@@ -9,11 +9,11 @@ using namespace mlir;
 
 namespace sinter::sched {
 
-static Fail fail(const LaneAccess &access, const Twine &message) {
+static Fail fail(const SimtAccess &access, const Twine &message) {
   return access.task.fail(access.op, Code::InvalidArgument, message);
 }
 
-static Fail race(const LaneAccess &access, const Twine &who, StringRef verb, uint64_t byte,
+static Fail race(const SimtAccess &access, const Twine &who, StringRef verb, uint64_t byte,
                  const Twine &other) {
   return fail(access,
               who + " " + verb + " byte " + Twine(byte) + " of shared memory, which " + other);
@@ -72,7 +72,7 @@ std::string SharedMemory::readerText(uint64_t byte, int64_t thread, uint64_t int
   return "thread " + std::to_string(thread);
 }
 
-Result<void> SharedMemory::checkLanded(const LaneAccess &access, StringRef who, StringRef verb,
+Result<void> SharedMemory::checkLanded(const SimtAccess &access, StringRef who, StringRef verb,
                                        uint64_t byte) {
   Piece *piece = pieceOf(byte);
   if (!piece || !piece->copying)
@@ -85,7 +85,7 @@ Result<void> SharedMemory::checkLanded(const LaneAccess &access, StringRef who, 
               placeText(*piece->copy) + ofThread(thread) + " is still copying to");
 }
 
-Result<void> SharedMemory::checkWrite(const LaneAccess &access, int64_t thread, StringRef verb,
+Result<void> SharedMemory::checkWrite(const SimtAccess &access, int64_t thread, StringRef verb,
                                       uint64_t byte) {
   SINTER_TRY(checkLanded(access, ofThread(thread), verb, byte));
   if (Piece *piece = pieceOf(byte); piece && piece->multiplying)
@@ -104,7 +104,7 @@ Result<void> SharedMemory::checkWrite(const LaneAccess &access, int64_t thread, 
 
 // ---- threads ----
 
-Result<bool> SharedMemory::load(const LaneAccess &access, int64_t thread, int64_t at,
+Result<bool> SharedMemory::load(const SimtAccess &access, int64_t thread, int64_t at,
                                 MutableArrayRef<std::byte> out) {
   SINTER_TRY(checkPlace(access, "shared memory", bytes_.size(), thread, at,
                         static_cast<int64_t>(out.size()), out.size()));
@@ -122,7 +122,7 @@ Result<bool> SharedMemory::load(const LaneAccess &access, int64_t thread, int64_
   return written;
 }
 
-Result<void> SharedMemory::store(const LaneAccess &access, int64_t thread, int64_t at,
+Result<void> SharedMemory::store(const SimtAccess &access, int64_t thread, int64_t at,
                                  ArrayRef<std::byte> value) {
   SINTER_TRY(checkPlace(access, "shared memory", bytes_.size(), thread, at,
                         static_cast<int64_t>(value.size()), value.size()));
@@ -142,7 +142,7 @@ Result<void> SharedMemory::store(const LaneAccess &access, int64_t thread, int64
 
 // ---- copies ----
 
-Result<void> SharedMemory::startCopy(const LaneAccess &access, int64_t thread, int64_t at,
+Result<void> SharedMemory::startCopy(const SimtAccess &access, int64_t thread, int64_t at,
                                      ArrayRef<std::byte> piece) {
   SINTER_TRY(
       checkPlace(access, "shared memory", bytes_.size(), thread, at, kPieceBytes, kPieceBytes));
@@ -157,7 +157,7 @@ Result<void> SharedMemory::startCopy(const LaneAccess &access, int64_t thread, i
   return {};
 }
 
-void SharedMemory::waitForCopies(const LaneClock &clock, uint64_t pending) {
+void SharedMemory::waitForCopies(const ThreadClock &clock, uint64_t pending) {
   for (; !copies_.empty() && copies_.front().group + pending < copyGroups_; copies_.pop_front()) {
     const Copy &copy = copies_.front();
     llvm::copy(copy.piece, bytes_.begin() + static_cast<ptrdiff_t>(copy.at));
@@ -178,7 +178,7 @@ Operation *SharedMemory::copyInFlight() const {
 
 // ---- products ----
 
-Result<bool> SharedMemory::readForProduct(const LaneAccess &access, const ProductRead &product,
+Result<bool> SharedMemory::readForProduct(const SimtAccess &access, const ProductRead &product,
                                           int64_t at, MutableArrayRef<std::byte> piece) {
   SINTER_TRY(checkPlace(access, "shared memory", bytes_.size(), product.firstThread, at,
                         kPieceBytes, kPieceBytes));
@@ -205,7 +205,7 @@ Result<bool> SharedMemory::readForProduct(const LaneAccess &access, const Produc
   return written;
 }
 
-void SharedMemory::endProducts(const LaneClock &clock, uint64_t ended) {
+void SharedMemory::endProducts(const ThreadClock &clock, uint64_t ended) {
   if (oldestProduct_ >= ended)
     return;
   oldestProduct_ = UINT64_MAX;

@@ -1,4 +1,4 @@
-// Shared memory of a block in lane form: who touched which byte in which barrier interval, and what
+// Shared memory of a block in SIMT IR: who touched which byte in which barrier interval, and what
 // copies and products that threads need not wait for still do to it.
 #pragma once
 
@@ -26,29 +26,29 @@ public:
   void beginProgram();
 
   /// Whether every byte was written by this program.
-  Result<bool> load(const LaneAccess &access, int64_t thread, int64_t at,
+  Result<bool> load(const SimtAccess &access, int64_t thread, int64_t at,
                     llvm::MutableArrayRef<std::byte> out);
-  Result<void> store(const LaneAccess &access, int64_t thread, int64_t at,
+  Result<void> store(const SimtAccess &access, int64_t thread, int64_t at,
                      llvm::ArrayRef<std::byte> value);
 
   // Only of a kernel that is asynchronous:
 
   /// Starts to write a piece; it lands when waitForCopies covers it, and until then is nobody's.
-  Result<void> startCopy(const LaneAccess &access, int64_t thread, int64_t at,
+  Result<void> startCopy(const SimtAccess &access, int64_t thread, int64_t at,
                          llvm::ArrayRef<std::byte> piece);
   void commitCopies() { ++copyGroups_; }
   /// Lands the copies of all groups but the `pending` youngest, as writes of this interval. Orders
   /// stores so far before products that start after a barrier.
-  void waitForCopies(const LaneClock &clock, uint64_t pending);
+  void waitForCopies(const ThreadClock &clock, uint64_t pending);
   /// A copy of this program that has not landed, or null.
   mlir::Operation *copyInFlight() const;
 
   /// Reads a piece for a product; nobody may write it until endProducts has passed the product's
   /// group. Whether every byte was written by this program.
-  Result<bool> readForProduct(const LaneAccess &access, const ProductRead &product, int64_t at,
+  Result<bool> readForProduct(const SimtAccess &access, const ProductRead &product, int64_t at,
                               llvm::MutableArrayRef<std::byte> piece);
   /// The products of the groups below `ended` have read, in this interval at the latest.
-  void endProducts(const LaneClock &clock, uint64_t ended);
+  void endProducts(const ThreadClock &clock, uint64_t ended);
 
 private:
   struct Piece {
@@ -70,9 +70,9 @@ private:
   Piece *touch(uint64_t byte);
   std::string writerText(uint64_t byte, int64_t thread);
   std::string readerText(uint64_t byte, int64_t thread, uint64_t interval);
-  Result<void> checkLanded(const LaneAccess &access, llvm::StringRef who, llvm::StringRef verb,
+  Result<void> checkLanded(const SimtAccess &access, llvm::StringRef who, llvm::StringRef verb,
                            uint64_t byte);
-  Result<void> checkWrite(const LaneAccess &access, int64_t thread, llvm::StringRef verb,
+  Result<void> checkWrite(const SimtAccess &access, int64_t thread, llvm::StringRef verb,
                           uint64_t byte);
 
   std::vector<std::byte> bytes_;

@@ -1,4 +1,4 @@
-// What makes a kernel one in lane form: the check before it runs.
+// What makes a kernel one in SIMT IR: the check before it runs.
 #include "tile/mlir_pch.h"
 
 #include "sched/interpreter/simt.h"
@@ -9,31 +9,31 @@ using namespace mlir;
 
 namespace sinter::sched {
 
-bool isLaneForm(tile::KernelOp kernel) {
+bool isSimtForm(tile::KernelOp kernel) {
   return kernel->hasAttr(kThreadsName);
 }
 
-static bool isLaneScalar(Type type) {
+static bool isSimtScalar(Type type) {
   if (auto integer = dyn_cast<IntegerType>(type))
     return integer.isSignless() && llvm::is_contained({1u, 8u, 16u, 32u, 64u}, integer.getWidth());
   return type.isIndex() || type.isF16() || type.isBF16() || type.isF32();
 }
 
-std::optional<LaneWord> laneWordOf(Type type) {
+std::optional<SimtWord> simtWordOf(Type type) {
   auto vector = dyn_cast<VectorType>(type);
   if (vector && (vector.getRank() != 1 || vector.isScalable()))
     return std::nullopt;
   Type scalar = vector ? vector.getElementType() : type;
-  if (!isLaneScalar(scalar))
+  if (!isSimtScalar(scalar))
     return std::nullopt;
-  return LaneWord{*tile::elementOf(scalar), vector ? vector.getDimSize(0) : 1, vector != nullptr};
+  return SimtWord{*tile::elementOf(scalar), vector ? vector.getDimSize(0) : 1, vector != nullptr};
 }
 
 namespace {
 
-class LaneVerifier {
+class SimtVerifier {
 public:
-  LaneVerifier(tile::KernelOp kernel, const LaneFacts &facts) : kernel_(kernel), facts_(facts) {}
+  SimtVerifier(tile::KernelOp kernel, const SimtFacts &facts) : kernel_(kernel), facts_(facts) {}
 
   LogicalResult verify() {
     if (failed(readAttributes()))
@@ -106,7 +106,7 @@ private:
         .Case([&](MatrixWaitOp wait) { return verifyPending(wait, wait.getPending()); })
         .Case<SumsClearOp, SumsAddOp, SumsTakeOp>([&](auto sums) { return verifySums(sums); })
         .Default([&](Operation *other) {
-          return other->emitOpError() << "is no operation of a kernel in lane form";
+          return other->emitOpError() << "is no operation of a kernel in SIMT IR";
         });
   }
 
@@ -118,7 +118,7 @@ private:
       for (Block &block : region)
         llvm::append_range(types, block.getArgumentTypes());
     for (Type type : types)
-      if (!laneWordOf(type))
+      if (!simtWordOf(type))
         return op.emitOpError() << "has " << type
                                 << ", expected index, i1, i8, i16, i32, i64, f16, bf16, f32 or a "
                                    "vector of them of one dimension";
@@ -147,7 +147,7 @@ private:
   }
 
   LogicalResult verifyWord(Operation *op, Type type) {
-    std::optional<LaneWord> word = laneWordOf(type);
+    std::optional<SimtWord> word = simtWordOf(type);
     if (!word || getElementTypeOrSelf(type).isIndex() || word->element.bits % 8 != 0)
       return op->emitOpError() << "moves " << type << ", expected elements of whole bytes";
     return success();
@@ -306,14 +306,14 @@ private:
   }
 
   tile::KernelOp kernel_;
-  const LaneFacts &facts_;
+  const SimtFacts &facts_;
   int64_t threads_ = 0;
 };
 
 } // namespace
 
-LogicalResult verifyLanes(tile::KernelOp kernel, const LaneFacts &facts) {
-  return LaneVerifier(kernel, facts).verify();
+LogicalResult verifySimt(tile::KernelOp kernel, const SimtFacts &facts) {
+  return SimtVerifier(kernel, facts).verify();
 }
 
 } // namespace sinter::sched

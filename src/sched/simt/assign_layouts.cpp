@@ -9,7 +9,7 @@ using namespace mlir;
 namespace sinter::sched {
 namespace {
 
-bool isLaneTile(Value value) {
+bool isSimtTile(Value value) {
   auto tile = dyn_cast<RankedTensorType>(value.getType());
   return tile && !isa<tile::BlockType>(tile.getElementType());
 }
@@ -20,7 +20,7 @@ RankedTensorType tileType(Value value) {
 
 bool isFree(Operation *op) {
   return isa<tile::SplatOp, tile::IotaOp>(op) ||
-         (isa<arith::ConstantOp>(op) && isLaneTile(op->getResult(0)));
+         (isa<arith::ConstantOp>(op) && isSimtTile(op->getResult(0)));
 }
 
 // Constants and the like cost nothing to repeat, so each use has its own, in its own layout.
@@ -45,13 +45,13 @@ struct Class {
   SmallVector<Value> values;
   SmallVector<int64_t> shape;
   Operation *dot = nullptr; // whose sums are in the class
-  std::optional<LaneLayout> layout;
+  std::optional<SimtLayout> layout;
   int64_t elements() const { return llvm::product_of(shape); }
 };
 
 class Assigner {
 public:
-  Assigner(tile::KernelOp kernel, const LaneFacts &facts) : kernel_(kernel), facts_(facts) {}
+  Assigner(tile::KernelOp kernel, const SimtFacts &facts) : kernel_(kernel), facts_(facts) {}
 
   void run() {
     repeatFreeValues(kernel_);
@@ -67,16 +67,16 @@ private:
   void collect();
   void join(Operation *op, llvm::function_ref<void(Value, Value)> same);
   void chooseLayouts();
-  LaneLayout choose(const Class &c);
+  SimtLayout choose(const Class &c);
   static bool touchesMemory(const Class &c);
   static bool areReadInParts(const Class &c);
-  std::optional<LaneLayout> derived(const Class &c);
-  std::optional<LaneLayout> derivedFrom(Operation *user, Value value, const Class &c,
-                                        llvm::function_ref<const LaneLayout *(Value)> chosen);
-  LaneLayout blockedFor(const Class &c);
+  std::optional<SimtLayout> derived(const Class &c);
+  std::optional<SimtLayout> derivedFrom(Operation *user, Value value, const Class &c,
+                                        llvm::function_ref<const SimtLayout *(Value)> chosen);
+  SimtLayout blockedFor(const Class &c);
   static int64_t rowsBeside(const Class &c);
-  LaneLayout besideOneAnother(const Class &c, int64_t rows) const;
-  void setType(Value value, const LaneLayout &layout) {
+  SimtLayout besideOneAnother(const Class &c, int64_t rows) const;
+  void setType(Value value, const SimtLayout &layout) {
     auto type = layout.encode(tileType(value));
     value.setType(type);
     if (auto constant = value.getDefiningOp<arith::ConstantOp>()) {
@@ -85,11 +85,11 @@ private:
     }
   }
   void mend(Operation *op);
-  void wantOperand(OpOperand &operand, const LaneLayout &layout);
-  void makeResult(OpResult result, const LaneLayout &layout);
+  void wantOperand(OpOperand &operand, const SimtLayout &layout);
+  void makeResult(OpResult result, const SimtLayout &layout);
 
   tile::KernelOp kernel_;
-  const LaneFacts &facts_;
+  const SimtFacts &facts_;
   std::vector<Class> classes_;
   DenseMap<Value, unsigned> classOf_;
   int64_t threads_ = kernel_->getAttrOfType<IntegerAttr>(kThreadsName).getInt();
@@ -98,7 +98,7 @@ private:
 // Calls same(a, b) for values of this operation that lie alike.
 void Assigner::join(Operation *op, llvm::function_ref<void(Value, Value)> same) {
   auto both = [&](Value a, Value b) {
-    if (isLaneTile(a))
+    if (isSimtTile(a))
       same(a, b);
   };
   if (auto loop = dyn_cast<scf::ForOp>(op)) {
@@ -129,10 +129,10 @@ void Assigner::join(Operation *op, llvm::function_ref<void(Value, Value)> same) 
   if (auto settle = dyn_cast<SettleOp>(op))
     return both(settle.getAcc(), settle.getResult());
   if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) || op->getNumResults() != 1 ||
-      !isLaneTile(op->getResult(0)))
+      !isSimtTile(op->getResult(0)))
     return;
   for (Value operand : op->getOperands())
-    if (isLaneTile(operand))
+    if (isSimtTile(operand))
       same(operand, op->getResult(0));
 }
 
@@ -140,7 +140,7 @@ void Assigner::collect() {
   SmallVector<Value> values;
   DenseMap<Value, unsigned> number;
   auto note = [&](Value value) {
-    if (isLaneTile(value) && number.try_emplace(value, values.size()).second)
+    if (isSimtTile(value) && number.try_emplace(value, values.size()).second)
       values.push_back(value);
   };
   kernel_.walk<WalkOrder::PreOrder>([&](Operation *op) {
@@ -177,7 +177,7 @@ void Assigner::chooseLayouts() {
   llvm::sort(left, [&](const Class *a, const Class *b) { return rank(a) > rank(b); });
   while (!left.empty()) {
     Class **next = left.begin();
-    std::optional<LaneLayout> layout;
+    std::optional<SimtLayout> layout;
     if (!(*next)->dot)
       for (Class *&c : left)
         if ((layout = derived(*c))) {
@@ -197,7 +197,7 @@ bool Assigner::touchesMemory(const Class &c) {
 }
 
 // The layout of `from` for a tile that has extent 1 where its own extents do.
-LaneLayout reducedTo(LaneLayout from, ArrayRef<int64_t> shape) {
+SimtLayout reducedTo(SimtLayout from, ArrayRef<int64_t> shape) {
   for (int axis = 0; axis < from.rank(); ++axis)
     if (shape[axis] == 1 && from.shape()[axis] != 1)
       from = from.reduced(axis);
@@ -234,8 +234,8 @@ bool Assigner::areReadInParts(const Class &c) {
 
 // The layout that follows from one already chosen: of a tile that this class is reduced from,
 // broadcast to, reshaped or permuted; of the product that multiplies it as it is read.
-std::optional<LaneLayout> Assigner::derived(const Class &c) {
-  auto chosen = [&](Value value) -> const LaneLayout * {
+std::optional<SimtLayout> Assigner::derived(const Class &c) {
+  auto chosen = [&](Value value) -> const SimtLayout * {
     auto found = classOf_.find(value);
     return found == classOf_.end() || !classes_[found->second].layout
                ? nullptr
@@ -243,13 +243,13 @@ std::optional<LaneLayout> Assigner::derived(const Class &c) {
   };
   for (Value value : c.values) {
     if (auto reduce = value.getDefiningOp<tile::ReduceOp>())
-      if (const LaneLayout *layout = chosen(reduce.getValue()))
+      if (const SimtLayout *layout = chosen(reduce.getValue()))
         return layout->reduced(reduce.getAxis());
     if (auto permute = value.getDefiningOp<tile::PermuteOp>())
-      if (const LaneLayout *layout = chosen(permute.getValue()))
+      if (const SimtLayout *layout = chosen(permute.getValue()))
         return layout->permuted(permute.getOrder());
     if (auto reshape = value.getDefiningOp<tile::ReshapeOp>())
-      if (const LaneLayout *layout = chosen(reshape.getValue()))
+      if (const SimtLayout *layout = chosen(reshape.getValue()))
         if (auto same = layout->reshaped(c.shape))
           return same;
     for (Operation *user : value.getUsers())
@@ -259,17 +259,17 @@ std::optional<LaneLayout> Assigner::derived(const Class &c) {
   return std::nullopt;
 }
 
-std::optional<LaneLayout>
+std::optional<SimtLayout>
 Assigner::derivedFrom(Operation *user, Value value, const Class &c,
-                      llvm::function_ref<const LaneLayout *(Value)> chosen) {
+                      llvm::function_ref<const SimtLayout *(Value)> chosen) {
   if (auto broadcast = dyn_cast<tile::BroadcastOp>(user))
-    if (const LaneLayout *layout = chosen(broadcast.getResult()))
+    if (const SimtLayout *layout = chosen(broadcast.getResult()))
       return reducedTo(*layout, c.shape);
   if (auto reshape = dyn_cast<tile::ReshapeOp>(user))
-    if (const LaneLayout *layout = chosen(reshape.getResult()))
+    if (const SimtLayout *layout = chosen(reshape.getResult()))
       return layout->reshaped(c.shape);
   if (auto concat = dyn_cast<tile::ConcatOp>(user))
-    if (const LaneLayout *layout = chosen(concat.getResult());
+    if (const SimtLayout *layout = chosen(concat.getResult());
         layout && layout->joins(c.shape, static_cast<int>(concat.getAxis())))
       return layout->withShape(c.shape);
   auto dot = dyn_cast<tile::DotOp>(user);
@@ -277,20 +277,20 @@ Assigner::derivedFrom(Operation *user, Value value, const Class &c,
   // sharing it among subgroups.
   if (!dot || !(areReadInParts(c) || (hasFewRows(dot) && isRead(value))))
     return std::nullopt;
-  DotLanes lanes = chooseDotLanes(dot, threads_, facts_);
-  if (!lanes.instruction)
+  DotLayouts layouts = chooseDotLayouts(dot, threads_, facts_);
+  if (!layouts.instruction)
     return std::nullopt;
-  return value == dot.getA() ? lanes.a : lanes.b;
+  return value == dot.getA() ? layouts.a : layouts.b;
 }
 
-LaneLayout Assigner::choose(const Class &c) {
+SimtLayout Assigner::choose(const Class &c) {
   if (auto dot = dyn_cast_or_null<RingDotOp>(c.dot))
     return sharedSums(*findMatrixInstruction(dot.getInstruction()), c.shape, threads_);
   if (auto read = dyn_cast_or_null<SumsReadOp>(c.dot))
     return sharedSums(*findMatrixInstruction(read.getInstruction()), c.shape, threads_);
   if (auto dot = dyn_cast_or_null<TileDotOp>(c.dot))
     return sharedSums(*findMatrixInstruction(dot.getInstruction()), c.shape, threads_);
-  return c.dot ? chooseDotLanes(cast<tile::DotOp>(c.dot), threads_, facts_).sums : blockedFor(c);
+  return c.dot ? chooseDotLayouts(cast<tile::DotOp>(c.dot), threads_, facts_).sums : blockedFor(c);
 }
 
 // Whether nothing is computed of a row that products read, but for its type.
@@ -334,9 +334,9 @@ int64_t Assigner::rowsBeside(const Class &c) {
 // read rows first, then words of a block. Both halves of a byte go to one thread, which reads them
 // once (tokens of an 8B shape in Q8_0 on an H100: 1.17 times as many; along K first each word lies
 // in a sector of its own).
-LaneLayout Assigner::besideOneAnother(const Class &c, int64_t rows) const {
+SimtLayout Assigner::besideOneAnother(const Class &c, int64_t rows) const {
   constexpr int kWordBits = 2, kHalfBit = 4, kBlockBits = 5;
-  SmallVector<LaneBit> registers, lanes;
+  SmallVector<LayoutBit> registers, lanes;
   for (int bit : {0, 1, kHalfBit})
     registers.push_back({1, bit});
   auto spread = [&](int axis, int from, int to) {
@@ -349,11 +349,11 @@ LaneLayout Assigner::besideOneAnother(const Class &c, int64_t rows) const {
   spread(1, kWordBits, kHalfBit);
   spread(0, group, 63);
   spread(1, kBlockBits, 63);
-  lanes.append(llvm::Log2_64(threads_) - lanes.size(), LaneBit());
-  return LaneLayout(c.shape, std::move(registers), std::move(lanes));
+  lanes.append(llvm::Log2_64(threads_) - lanes.size(), LayoutBit());
+  return SimtLayout(c.shape, std::move(registers), std::move(lanes));
 }
 
-LaneLayout Assigner::blockedFor(const Class &c) {
+SimtLayout Assigner::blockedFor(const Class &c) {
   if (int64_t rows = rowsBeside(c); rows)
     return besideOneAnother(c, rows);
   int axis = static_cast<int>(c.shape.size()) - 1;
@@ -377,13 +377,13 @@ LaneLayout Assigner::blockedFor(const Class &c) {
   int64_t most = bits ? facts_.vectorBytes * 8 / bits : 4;
   int64_t vector = std::min({most, static_cast<int64_t>(llvm::bit_floor<uint64_t>(perThread)),
                              static_cast<int64_t>(llvm::bit_floor<uint64_t>(c.shape[axis]))});
-  return LaneLayout::blocked(c.shape, threads_, facts_.subgroup, axis, llvm::Log2_64(vector));
+  return SimtLayout::blocked(c.shape, threads_, facts_.subgroup, axis, llvm::Log2_64(vector));
 }
 
 // ---- where operations themselves fix how operands and results lie to one another ----
 
-void Assigner::wantOperand(OpOperand &operand, const LaneLayout &layout) {
-  if (LaneLayout::of(operand.get().getType()) == layout)
+void Assigner::wantOperand(OpOperand &operand, const SimtLayout &layout) {
+  if (SimtLayout::of(operand.get().getType()) == layout)
     return;
   OpBuilder b(operand.getOwner());
   RankedTensorType type = layout.encode(tileType(operand.get()));
@@ -398,9 +398,9 @@ void Assigner::wantOperand(OpOperand &operand, const LaneLayout &layout) {
   operand.set(ConvertOp::create(b, operand.getOwner()->getLoc(), type, operand.get()));
 }
 
-void Assigner::makeResult(OpResult result, const LaneLayout &layout) {
+void Assigner::makeResult(OpResult result, const SimtLayout &layout) {
   auto wanted = tileType(result);
-  if (LaneLayout::of(wanted) == layout)
+  if (SimtLayout::of(wanted) == layout)
     return;
   OpBuilder b(result.getOwner());
   b.setInsertionPointAfter(result.getOwner());
@@ -412,16 +412,16 @@ void Assigner::makeResult(OpResult result, const LaneLayout &layout) {
 void Assigner::mend(Operation *op) {
   if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
     makeResult(reduce->getResult(0),
-               LaneLayout::of(reduce.getValue().getType()).reduced(reduce.getAxis()));
+               SimtLayout::of(reduce.getValue().getType()).reduced(reduce.getAxis()));
   } else if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
-    LaneLayout wide = LaneLayout::of(broadcast.getResult().getType());
+    SimtLayout wide = SimtLayout::of(broadcast.getResult().getType());
     wantOperand(broadcast.getValueMutable(),
                 reducedTo(wide, tileType(broadcast.getValue()).getShape()));
   } else if (auto permute = dyn_cast<tile::PermuteOp>(op)) {
     makeResult(permute->getResult(0),
-               LaneLayout::of(permute.getValue().getType()).permuted(permute.getOrder()));
+               SimtLayout::of(permute.getValue().getType()).permuted(permute.getOrder()));
   } else if (auto reshape = dyn_cast<tile::ReshapeOp>(op)) {
-    if (auto same = LaneLayout::of(reshape.getValue().getType())
+    if (auto same = SimtLayout::of(reshape.getValue().getType())
                         .reshaped(tileType(reshape.getResult()).getShape()))
       makeResult(reshape->getResult(0), *same);
   } else if (auto dot = dyn_cast<TileDotOp>(op)) {
@@ -429,18 +429,18 @@ void Assigner::mend(Operation *op) {
     wantOperand(dot.getAMutable(), tileOperand(*findMatrixInstruction(dot.getInstruction()),
                                                left.getShape(), sums.getShape(), threads_));
   } else if (auto dot = dyn_cast<tile::DotOp>(op)) {
-    DotLanes lanes = chooseDotLanes(dot, threads_, facts_);
-    if (!lanes.instruction || LaneLayout::of(dot.getResult().getType()) != lanes.sums)
+    DotLayouts layouts = chooseDotLayouts(dot, threads_, facts_);
+    if (!layouts.instruction || SimtLayout::of(dot.getResult().getType()) != layouts.sums)
       return;
-    dot->setAttr(kInstruction, StringAttr::get(op->getContext(), lanes.instruction->name));
-    wantOperand(dot.getAMutable(), lanes.a);
-    wantOperand(dot.getBMutable(), lanes.b);
+    dot->setAttr(kInstruction, StringAttr::get(op->getContext(), layouts.instruction->name));
+    wantOperand(dot.getAMutable(), layouts.a);
+    wantOperand(dot.getBMutable(), layouts.b);
   }
 }
 
 } // namespace
 
-void assignLanes(tile::KernelOp kernel, const LaneFacts &facts) {
+void assignLayouts(tile::KernelOp kernel, const SimtFacts &facts) {
   Assigner(kernel, facts).run();
 }
 

@@ -8,10 +8,10 @@
 namespace sinter::sched {
 
 /// Gives every tile of `kernel`, which has `sched.threads`, that is not of a block format a
-/// #sched.lanes layout, inserts sched.convert where two must differ. Values that meet in
+/// #sched.layout layout, inserts sched.convert where two must differ. Values that meet in
 /// elementwise operations or loops share one layout: that of a product's sums where there is one,
 /// else that of the larger tile that they are reduced from or broadcast to, else one whose threads
 /// read and write neighbours in memory.
-void assignLanes(tile::KernelOp kernel, const LaneFacts &facts);
+void assignLayouts(tile::KernelOp kernel, const SimtFacts &facts);
 
 } // namespace sinter::sched

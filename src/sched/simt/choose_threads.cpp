@@ -40,7 +40,7 @@ static int64_t opaqueThreads(tile::DotOp dot) {
 
 // Groups that share the rows of a loop's products, each as many as its instruction has, where one
 // product's sums become another's operand and all of them read rings; 0 for other kernels.
-static int64_t chainThreads(tile::KernelOp kernel, const LaneFacts &facts) {
+static int64_t chainThreads(tile::KernelOp kernel, const SimtFacts &facts) {
   int64_t threads = 0, products = 0;
   WalkResult all = kernel.walk([&](tile::DotOp dot) {
     int64_t wanted = chainThreadsOf(dot, facts);
@@ -53,7 +53,7 @@ static int64_t chainThreads(tile::KernelOp kernel, const LaneFacts &facts) {
   return all.wasInterrupted() || products < 2 || threads > kMostDotThreads ? 0 : threads;
 }
 
-static Work workOf(tile::KernelOp kernel, const LaneFacts &facts) {
+static Work workOf(tile::KernelOp kernel, const SimtFacts &facts) {
   Work work;
   work.chainThreads = chainThreads(kernel, facts);
   kernel.walk([&](Operation *op) {
@@ -72,7 +72,7 @@ static Work workOf(tile::KernelOp kernel, const LaneFacts &facts) {
   return work;
 }
 
-int64_t chooseThreads(tile::KernelOp kernel, const LaneFacts &facts) {
+int64_t chooseThreads(tile::KernelOp kernel, const SimtFacts &facts) {
   Work work = workOf(kernel, facts);
   if (work.chainThreads)
     return work.chainThreads;

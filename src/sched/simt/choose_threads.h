@@ -7,6 +7,6 @@
 namespace sinter::sched {
 
 /// A power of two for the kernel's largest tile, from a subgroup to what the processor allows.
-int64_t chooseThreads(tile::KernelOp kernel, const LaneFacts &facts);
+int64_t chooseThreads(tile::KernelOp kernel, const SimtFacts &facts);
 
 } // namespace sinter::sched

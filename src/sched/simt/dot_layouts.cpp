@@ -25,7 +25,7 @@ bool hasFewRows(tile::DotOp dot) {
 
 // ---- without an instruction: four neighbours along each axis, in square shares ----
 
-static LaneLayout threadSums(ArrayRef<int64_t> shape, int64_t threads) {
+static SimtLayout threadSums(ArrayRef<int64_t> shape, int64_t threads) {
   int64_t m = shape[0], n = shape[1];
   int64_t most = llvm::PowerOf2Ceil(n), along = 1;
   // Of few rows the columns alone, so that how a row is shared does not depend on how many.
@@ -33,8 +33,8 @@ static LaneLayout threadSums(ArrayRef<int64_t> shape, int64_t threads) {
   while (along * 2 <= std::min(threads, few ? (most + kNeighbours - 1) / kNeighbours : most) &&
          (few || along * along * m < threads * n))
     along *= 2;
-  SmallVector<LaneBit> registers, lanes;
-  auto spread = [](SmallVector<LaneBit> &bits, int axis, int64_t first, int64_t count) {
+  SmallVector<LayoutBit> registers, lanes;
+  auto spread = [](SmallVector<LayoutBit> &bits, int axis, int64_t first, int64_t count) {
     for (int bit = 0; bit < static_cast<int>(llvm::Log2_64(count)); ++bit)
       bits.push_back({axis, static_cast<int>(llvm::Log2_64(first)) + bit});
   };
@@ -48,8 +48,8 @@ static LaneLayout threadSums(ArrayRef<int64_t> shape, int64_t threads) {
   spread(registers, 0, 1, rows);
   spread(lanes, 1, columns, along);
   spread(lanes, 0, rows, down);
-  lanes.append(llvm::Log2_64(threads / along / down), LaneBit());
-  return LaneLayout(shape, std::move(registers), std::move(lanes));
+  lanes.append(llvm::Log2_64(threads / along / down), LayoutBit());
+  return SimtLayout(shape, std::move(registers), std::move(lanes));
 }
 
 // ---- with one ----
@@ -73,7 +73,7 @@ static bool isElement(MatrixElement element, Type type) {
   return false;
 }
 
-static const MatrixInstruction *findInstruction(tile::DotOp dot, const LaneFacts &facts) {
+static const MatrixInstruction *findInstruction(tile::DotOp dot, const SimtFacts &facts) {
   for (const std::string &name : facts.instructions) {
     const MatrixInstruction *found = findMatrixInstruction(name);
     if (found && !found->isAsynchronous() && !found->opaqueSums &&
@@ -110,15 +110,15 @@ static SmallVector<int> shareSubgroups(const MatrixInstruction &instruction,
 
 // A fragment's layout for all subgroups. `own[axis]` is the operand's axis of the sums' axis, -1
 // where it has none; `bits` counts the instruction's bits along the sums' axes.
-static LaneLayout spread(const LaneLayout &fragment, ArrayRef<int64_t> shape, ArrayRef<int> axes,
+static SimtLayout spread(const SimtLayout &fragment, ArrayRef<int64_t> shape, ArrayRef<int> axes,
                          std::array<int, 2> own, std::array<int, 2> bits) {
-  SmallVector<LaneBit> threads(fragment.threadBits());
+  SmallVector<LayoutBit> threads(fragment.threadBits());
   for (int axis : axes)
-    threads.push_back(axis < 0 || own[axis] < 0 ? LaneBit() : LaneBit{own[axis], bits[axis]++});
-  return LaneLayout(shape, SmallVector<LaneBit>(fragment.registerBits()), std::move(threads));
+    threads.push_back(axis < 0 || own[axis] < 0 ? LayoutBit() : LayoutBit{own[axis], bits[axis]++});
+  return SimtLayout(shape, SmallVector<LayoutBit>(fragment.registerBits()), std::move(threads));
 }
 
-LaneLayout sharedSums(const MatrixInstruction &instruction, ArrayRef<int64_t> shape,
+SimtLayout sharedSums(const MatrixInstruction &instruction, ArrayRef<int64_t> shape,
                       int64_t threads) {
   SmallVector<int> axes = shareSubgroups(instruction, shape, threads / instruction.lanes);
   std::array<int, 2> bits{static_cast<int>(llvm::Log2_64(instruction.m)),
@@ -126,14 +126,14 @@ LaneLayout sharedSums(const MatrixInstruction &instruction, ArrayRef<int64_t> sh
   return spread(instruction.layoutC(), shape, axes, {0, 1}, bits);
 }
 
-static bool isWhole(const LaneLayout &sums) {
+static bool isWhole(const SimtLayout &sums) {
   return sums.shape()[0] % sums.atom(0) == 0 && sums.shape()[1] % sums.atom(1) == 0 &&
          !sums.copies();
 }
 
 // Rows of 128 bytes, whole instructions for every thread, and sums that registers hold.
 const MatrixInstruction *findSharedInstruction(tile::DotOp dot, int64_t threads,
-                                               const LaneFacts &facts) {
+                                               const SimtFacts &facts) {
   ArrayRef<int64_t> shape = shapeOf(dot.getResult());
   if (!dot.getTransposeB() || shapeOf(dot.getA())[1] * 2 != kSharedRowBytes ||
       shape[0] * shape[1] / threads > kMostSums)
@@ -151,7 +151,7 @@ const MatrixInstruction *findSharedInstruction(tile::DotOp dot, int64_t threads,
 }
 
 const MatrixInstruction *findOpaqueInstruction(tile::DotOp dot, int64_t threads,
-                                               const LaneFacts &facts) {
+                                               const SimtFacts &facts) {
   ArrayRef<int64_t> shape = shapeOf(dot.getResult());
   if (!dot.getTransposeB() || shape[0] * shape[1] / threads > kMostSums)
     return nullptr;
@@ -161,7 +161,7 @@ const MatrixInstruction *findOpaqueInstruction(tile::DotOp dot, int64_t threads,
         shapeOf(dot.getA())[1] % found->k || !isElement(found->aElement, elementOf(dot.getA())) ||
         !isElement(found->bElement, elementOf(dot.getB())))
       continue;
-    LaneLayout sums = sharedSums(*found, shape, threads);
+    SimtLayout sums = sharedSums(*found, shape, threads);
     if (shape[0] % sums.atom(0) == 0 && shape[1] % sums.atom(1) == 0 && !sums.copies())
       return found;
   }
@@ -173,7 +173,7 @@ int64_t wholePanels(int64_t columns) {
 }
 
 const MatrixInstruction *findTileInstruction(tile::DotOp dot, int64_t threads,
-                                             const LaneFacts &facts) {
+                                             const SimtFacts &facts) {
   SmallVector<int64_t> shape(shapeOf(dot.getResult()));
   int64_t k = shapeOf(dot.getA())[1];
   if (dot.getTransposeB() || hasFewRows(dot))
@@ -188,7 +188,7 @@ const MatrixInstruction *findTileInstruction(tile::DotOp dot, int64_t threads,
       continue;
     // Groups share rows alone, so that one product's sums are the next one's operand. What lies
     // beyond the last row is nobody's.
-    LaneLayout sums = sharedSums(*found, shape, threads);
+    SimtLayout sums = sharedSums(*found, shape, threads);
     if (shape[1] % sums.atom(1) == 0 && !sums.copies() &&
         sums.atom(0) == found->m * (threads / found->lanes))
       return found;
@@ -196,7 +196,7 @@ const MatrixInstruction *findTileInstruction(tile::DotOp dot, int64_t threads,
   return nullptr;
 }
 
-int64_t chainThreadsOf(tile::DotOp dot, const LaneFacts &facts) {
+int64_t chainThreadsOf(tile::DotOp dot, const SimtFacts &facts) {
   for (const std::string &name : facts.instructions) {
     const MatrixInstruction *found = findMatrixInstruction(name);
     if (!found || !found->sharedB)
@@ -210,11 +210,11 @@ int64_t chainThreadsOf(tile::DotOp dot, const LaneFacts &facts) {
 
 std::array<int64_t, 2> fragmentCounts(const MatrixInstruction &instruction, ArrayRef<int64_t> shape,
                                       int64_t threads) {
-  LaneLayout sums = sharedSums(instruction, shape, threads);
+  SimtLayout sums = sharedSums(instruction, shape, threads);
   return {shape[0] / sums.atom(0), shape[1] / sums.atom(1)};
 }
 
-LaneLayout tileOperand(const MatrixInstruction &instruction, ArrayRef<int64_t> shape,
+SimtLayout tileOperand(const MatrixInstruction &instruction, ArrayRef<int64_t> shape,
                        ArrayRef<int64_t> sums, int64_t threads) {
   SmallVector<int> axes = shareSubgroups(instruction, sums, threads / instruction.lanes);
   std::array<int, 2> bits{static_cast<int>(llvm::Log2_64(instruction.m)),
@@ -222,23 +222,23 @@ LaneLayout tileOperand(const MatrixInstruction &instruction, ArrayRef<int64_t> s
   return spread(instruction.layoutA(), shape, axes, {0, -1}, bits);
 }
 
-DotLanes chooseDotLanes(tile::DotOp dot, int64_t threads, const LaneFacts &facts) {
+DotLayouts chooseDotLayouts(tile::DotOp dot, int64_t threads, const SimtFacts &facts) {
   ArrayRef<int64_t> shape = shapeOf(dot.getResult());
   const MatrixInstruction *instruction = findInstruction(dot, facts);
   if (!instruction || instruction->lanes != facts.subgroup) {
-    LaneLayout sums = threadSums(shape, threads);
+    SimtLayout sums = threadSums(shape, threads);
     return {nullptr, sums, sums, sums};
   }
   SmallVector<int> axes = shareSubgroups(*instruction, shape, threads / facts.subgroup);
   std::array<int, 2> bits{static_cast<int>(llvm::Log2_64(instruction->m)),
                           static_cast<int>(llvm::Log2_64(instruction->n))};
-  LaneLayout sums = spread(instruction->layoutC(), shape, axes, {0, 1}, bits);
-  LaneLayout a = spread(instruction->layoutA(), shapeOf(dot.getA()), axes, {0, -1}, bits);
-  LaneLayout fragment = instruction->layoutB();
+  SimtLayout sums = spread(instruction->layoutC(), shape, axes, {0, 1}, bits);
+  SimtLayout a = spread(instruction->layoutA(), shapeOf(dot.getA()), axes, {0, -1}, bits);
+  SimtLayout fragment = instruction->layoutB();
   bool transposed = dot.getTransposeB();
   if (transposed)
     fragment = fragment.permuted({1, 0});
-  LaneLayout b = spread(fragment, shapeOf(dot.getB()), axes, {-1, transposed ? 0 : 1}, bits);
+  SimtLayout b = spread(fragment, shapeOf(dot.getB()), axes, {-1, transposed ? 0 : 1}, bits);
   return {instruction, sums, a, b};
 }
 

@@ -14,24 +14,24 @@ inline constexpr llvm::StringLiteral kInstruction = "sched.instruction";
 /// Whether a product has so few rows that reading its operands is all there is to do.
 bool hasFewRows(tile::DotOp dot);
 
-struct DotLanes {
+struct DotLayouts {
   const MatrixInstruction *instruction = nullptr; // null: each thread multiplies for its own sums
-  LaneLayout sums;
-  LaneLayout a, b; // of the operand tiles, b as it stands (transposed or not); for an instruction
+  SimtLayout sums;
+  SimtLayout a, b; // of the operand tiles, b as it stands (transposed or not); for an instruction
 };
 
 /// The first of the processor's instructions that takes the operands' elements, on sums shared out
 /// in squares among subgroups; without one, square shares of about as many rows as columns.
-DotLanes chooseDotLanes(tile::DotOp dot, int64_t threads, const LaneFacts &facts);
+DotLayouts chooseDotLayouts(tile::DotOp dot, int64_t threads, const SimtFacts &facts);
 
 /// The instruction that multiplies this product's operands from shared memory; null where the
 /// processor has none, or none for these tiles.
 const MatrixInstruction *findSharedInstruction(tile::DotOp dot, int64_t threads,
-                                               const LaneFacts &facts);
+                                               const SimtFacts &facts);
 
 /// The same for an instruction whose sums lie where the processor alone knows.
 const MatrixInstruction *findOpaqueInstruction(tile::DotOp dot, int64_t threads,
-                                               const LaneFacts &facts);
+                                               const SimtFacts &facts);
 
 /// Fragments of such an instruction that each subgroup has of `shape`, down and across.
 std::array<int64_t, 2> fragmentCounts(const MatrixInstruction &instruction,
@@ -44,15 +44,15 @@ int64_t wholePanels(int64_t columns);
 /// alone shared out among groups of subgroups; null likewise. b has whole panels there, the last
 /// instruction may have rows to spare.
 const MatrixInstruction *findTileInstruction(tile::DotOp dot, int64_t threads,
-                                             const LaneFacts &facts);
+                                             const SimtFacts &facts);
 /// Threads in as many groups as have rows of their own; 0 without such an instruction.
-int64_t chainThreadsOf(tile::DotOp dot, const LaneFacts &facts);
+int64_t chainThreadsOf(tile::DotOp dot, const SimtFacts &facts);
 /// The layout of that tile, of `shape`, for sums of the shape `sums`.
-LaneLayout tileOperand(const MatrixInstruction &instruction, llvm::ArrayRef<int64_t> shape,
+SimtLayout tileOperand(const MatrixInstruction &instruction, llvm::ArrayRef<int64_t> shape,
                        llvm::ArrayRef<int64_t> sums, int64_t threads);
 
 /// Sums of such an instruction over `threads` threads.
-LaneLayout sharedSums(const MatrixInstruction &instruction, llvm::ArrayRef<int64_t> shape,
+SimtLayout sharedSums(const MatrixInstruction &instruction, llvm::ArrayRef<int64_t> shape,
                       int64_t threads);
 
 } // namespace sinter::sched

@@ -315,7 +315,7 @@ LogicalResult expandStore(tile::StoreOp store, tile::QuantizeOp quantize) {
 
 // Whether an instruction multiplies the codes: without one, products go through shared memory one
 // after the other, and reading ahead only makes code long.
-static bool multipliesCodes(const LaneFacts &facts) {
+static bool multipliesCodes(const SimtFacts &facts) {
   return llvm::any_of(facts.instructions, [](const std::string &name) {
     const MatrixInstruction *found = findMatrixInstruction(name);
     return found && found->aElement == MatrixElement::S8 && found->bElement == MatrixElement::S8;
@@ -334,7 +334,7 @@ static LogicalResult takesActivations(tile::KernelOp kernel) {
   return success();
 }
 
-LogicalResult expandBlocks(tile::KernelOp kernel, const LaneFacts &facts) {
+LogicalResult expandBlocks(tile::KernelOp kernel, const SimtFacts &facts) {
   if (failed(takesActivations(kernel)))
     return failure();
   bool together = multipliesCodes(facts);

@@ -12,6 +12,6 @@ namespace sinter::sched {
 /// to sched.block_load, sched.block_store and arithmetic, with the same results bit for bit.
 /// Formats are those of numeric/formats/dot_packing.h, of activations Q8A alone. What cannot be
 /// rewritten is a diagnostic.
-mlir::LogicalResult expandBlocks(tile::KernelOp kernel, const LaneFacts &facts);
+mlir::LogicalResult expandBlocks(tile::KernelOp kernel, const SimtFacts &facts);
 
 } // namespace sinter::sched

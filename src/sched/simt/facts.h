@@ -11,7 +11,7 @@ namespace sinter::sched {
 /// Where a processor's own exp2 is good to a few units in the last place.
 enum class OwnExp2 : uint8_t { Nowhere, NearZero, Everywhere };
 
-struct LaneFacts {
+struct SimtFacts {
   int64_t subgroup = 32;      // threads that shuffle among themselves, a power of two
   int64_t maxThreads = 1024;  // of a block
   int64_t maxShared = 49152;  // bytes of a block

@@ -27,7 +27,7 @@ static int64_t countOf(Operation *op) {
 }
 
 namespace {
-class LaneRanges : public dataflow::IntegerRangeAnalysis {
+class SimtRanges : public dataflow::IntegerRangeAnalysis {
 public:
   using IntegerRangeAnalysis::IntegerRangeAnalysis;
 
@@ -67,7 +67,7 @@ LogicalResult foldRanges(ModuleOp module) {
   DataFlowSolver solver;
   solver.load<dataflow::DeadCodeAnalysis>();
   solver.load<dataflow::SparseConstantPropagation>();
-  solver.load<LaneRanges>();
+  solver.load<SimtRanges>();
   if (failed(solver.initializeAndRun(module)))
     return failure();
   ForgetErased listener(solver);

@@ -5,7 +5,7 @@
 
 namespace sinter::sched {
 
-/// Replaces integers of the lane form that can have one value only by constants: checks of static
+/// Replaces integers of SIMT IR that can have one value only by constants: checks of static
 /// extents above all, whose outcome follows from how many threads and programs there are.
 mlir::LogicalResult foldRanges(mlir::ModuleOp module);
 

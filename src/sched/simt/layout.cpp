@@ -1,4 +1,4 @@
-// The attribute #sched.lanes and its arithmetic.
+// The attribute #sched.layout and its arithmetic.
 #include "sched/simt/layout.h"
 #include "base/check.h"
 #include "tile/mlir_pch.h"
@@ -16,37 +16,37 @@ FailureOr<int64_t> threadsOf(tile::KernelOp kernel, int64_t most) {
   return threads.getInt();
 }
 
-int32_t encodeLaneBit(LaneBit bit) {
+int32_t encodeLayoutBit(LayoutBit bit) {
   return bit.axis < 0 ? -1 : bit.axis * kBitsPerAxis + bit.bit;
 }
 
-LaneBit decodeLaneBit(int32_t number) {
-  return number < 0 ? LaneBit() : LaneBit{number / kBitsPerAxis, number % kBitsPerAxis};
+LayoutBit decodeLayoutBit(int32_t number) {
+  return number < 0 ? LayoutBit() : LayoutBit{number / kBitsPerAxis, number % kBitsPerAxis};
 }
 
-LaneLayout::LaneLayout(ArrayRef<int64_t> shape, SmallVector<LaneBit> registers,
-                       SmallVector<LaneBit> threads)
+SimtLayout::SimtLayout(ArrayRef<int64_t> shape, SmallVector<LayoutBit> registers,
+                       SmallVector<LayoutBit> threads)
     : shape_(shape), registers_(std::move(registers)), threads_(std::move(threads)),
       atomBits_(shape.size(), 0) {
   for (const auto *bits : {&registers_, &threads_})
-    for (LaneBit bit : *bits)
+    for (LayoutBit bit : *bits)
       if (bit.axis >= 0)
         atomBits_[bit.axis] = std::max(atomBits_[bit.axis], bit.bit + 1);
 }
 
-LaneLayout LaneLayout::of(Type type) {
+SimtLayout SimtLayout::of(Type type) {
   auto tile = cast<RankedTensorType>(type);
-  auto lanes = dyn_cast_or_null<LanesAttr>(tile.getEncoding());
+  auto lanes = dyn_cast_or_null<SimtLayoutAttr>(tile.getEncoding());
   SINTER_CHECK(lanes);
-  SmallVector<LaneBit> registers, threads;
-  llvm::transform(lanes.getRegisters(), std::back_inserter(registers), decodeLaneBit);
-  llvm::transform(lanes.getThreads(), std::back_inserter(threads), decodeLaneBit);
-  return LaneLayout(tile.getShape(), std::move(registers), std::move(threads));
+  SmallVector<LayoutBit> registers, threads;
+  llvm::transform(lanes.getRegisters(), std::back_inserter(registers), decodeLayoutBit);
+  llvm::transform(lanes.getThreads(), std::back_inserter(threads), decodeLayoutBit);
+  return SimtLayout(tile.getShape(), std::move(registers), std::move(threads));
 }
 
-LaneLayout LaneLayout::blocked(ArrayRef<int64_t> shape, int64_t threads, int64_t subgroup, int axis,
+SimtLayout SimtLayout::blocked(ArrayRef<int64_t> shape, int64_t threads, int64_t subgroup, int axis,
                                int vectorBits) {
-  SmallVector<LaneBit> registers, threadBits;
+  SmallVector<LayoutBit> registers, threadBits;
   SmallVector<int> used(shape.size(), 0);
   for (int bit = 0; bit < vectorBits; ++bit)
     registers.push_back({axis, used[axis]++});
@@ -60,36 +60,36 @@ LaneLayout LaneLayout::blocked(ArrayRef<int64_t> shape, int64_t threads, int64_t
     if (other != axis)
       spread(other, left);
   spread(axis, left);
-  threadBits.append(left, LaneBit());
-  return LaneLayout(shape, std::move(registers), std::move(threadBits));
+  threadBits.append(left, LayoutBit());
+  return SimtLayout(shape, std::move(registers), std::move(threadBits));
 }
 
-LanesAttr LaneLayout::attribute(MLIRContext *context) const {
+SimtLayoutAttr SimtLayout::attribute(MLIRContext *context) const {
   SmallVector<int32_t> registers, threads;
-  llvm::transform(registers_, std::back_inserter(registers), encodeLaneBit);
-  llvm::transform(threads_, std::back_inserter(threads), encodeLaneBit);
-  return LanesAttr::get(context, registers, threads);
+  llvm::transform(registers_, std::back_inserter(registers), encodeLayoutBit);
+  llvm::transform(threads_, std::back_inserter(threads), encodeLayoutBit);
+  return SimtLayoutAttr::get(context, registers, threads);
 }
 
-RankedTensorType LaneLayout::encode(RankedTensorType tile) const {
+RankedTensorType SimtLayout::encode(RankedTensorType tile) const {
   return RankedTensorType::get(tile.getShape(), tile.getElementType(),
                                attribute(tile.getContext()));
 }
 
-int64_t LaneLayout::registers() const {
+int64_t SimtLayout::registers() const {
   int64_t count = int64_t(1) << registers_.size();
   for (int axis = 0; axis < rank(); ++axis)
     count *= repeats(axis);
   return count;
 }
 
-static void addBits(ArrayRef<LaneBit> bits, int64_t number, SmallVector<int64_t> &coords) {
+static void addBits(ArrayRef<LayoutBit> bits, int64_t number, SmallVector<int64_t> &coords) {
   for (auto [at, bit] : llvm::enumerate(bits))
     if (bit.axis >= 0 && (number >> at & 1))
       coords[bit.axis] += int64_t(1) << bit.bit;
 }
 
-SmallVector<int64_t> LaneLayout::registerCoords(int64_t number) const {
+SmallVector<int64_t> SimtLayout::registerCoords(int64_t number) const {
   SmallVector<int64_t> coords(shape_.size(), 0);
   addBits(registers_, number, coords);
   number >>= registers_.size();
@@ -100,13 +100,13 @@ SmallVector<int64_t> LaneLayout::registerCoords(int64_t number) const {
   return coords;
 }
 
-SmallVector<int64_t> LaneLayout::threadCoords(int64_t thread) const {
+SmallVector<int64_t> SimtLayout::threadCoords(int64_t thread) const {
   SmallVector<int64_t> coords(shape_.size(), 0);
   addBits(threads_, thread, coords);
   return coords;
 }
 
-int64_t LaneLayout::registerAt(ArrayRef<int64_t> coords) const {
+int64_t SimtLayout::registerAt(ArrayRef<int64_t> coords) const {
   int64_t number = 0, low = 0;
   for (int axis = 0; axis < rank(); ++axis)
     number = number * repeats(axis) + coords[axis] / atom(axis);
@@ -115,7 +115,7 @@ int64_t LaneLayout::registerAt(ArrayRef<int64_t> coords) const {
   return number << registers_.size() | low;
 }
 
-int64_t LaneLayout::copies() const {
+int64_t SimtLayout::copies() const {
   int64_t mask = 0;
   for (auto [at, bit] : llvm::enumerate(threads_))
     if (bit.axis < 0)
@@ -123,47 +123,47 @@ int64_t LaneLayout::copies() const {
   return mask;
 }
 
-int64_t LaneLayout::vector(int axis) const {
+int64_t SimtLayout::vector(int axis) const {
   int64_t run = 1;
-  for (int at = 0; at < static_cast<int>(registers_.size()) && registers_[at] == LaneBit{axis, at};
+  for (int at = 0; at < static_cast<int>(registers_.size()) && registers_[at] == LayoutBit{axis, at};
        ++at)
     run *= 2;
   return run;
 }
 
-LaneLayout LaneLayout::reduced(int axis) const {
+SimtLayout SimtLayout::reduced(int axis) const {
   SmallVector<int64_t> shape(shape_);
   shape[axis] = 1;
-  SmallVector<LaneBit> registers, threads(threads_);
+  SmallVector<LayoutBit> registers, threads(threads_);
   llvm::copy_if(registers_, std::back_inserter(registers),
-                [&](LaneBit bit) { return bit.axis != axis; });
-  for (LaneBit &bit : threads)
+                [&](LayoutBit bit) { return bit.axis != axis; });
+  for (LayoutBit &bit : threads)
     if (bit.axis == axis)
-      bit = LaneBit();
-  return LaneLayout(shape, std::move(registers), std::move(threads));
+      bit = LayoutBit();
+  return SimtLayout(shape, std::move(registers), std::move(threads));
 }
 
-LaneLayout LaneLayout::permuted(ArrayRef<int64_t> order) const {
+SimtLayout SimtLayout::permuted(ArrayRef<int64_t> order) const {
   SmallVector<int64_t> shape(shape_.size()), place(shape_.size());
   for (auto [at, from] : llvm::enumerate(order)) {
     shape[at] = shape_[from];
     place[from] = static_cast<int64_t>(at);
   }
-  auto moved = [&](SmallVector<LaneBit> bits) {
-    for (LaneBit &bit : bits)
+  auto moved = [&](SmallVector<LayoutBit> bits) {
+    for (LayoutBit &bit : bits)
       if (bit.axis >= 0)
         bit.axis = static_cast<int>(place[bit.axis]);
     return bits;
   };
-  return LaneLayout(shape, moved(registers_), moved(threads_));
+  return SimtLayout(shape, moved(registers_), moved(threads_));
 }
 
 namespace {
 /// Matches the axes of two shapes from the last to the first and says where each axis' bits go.
 struct AxisMatcher {
-  const LaneLayout &from;
+  const SimtLayout &from;
   ArrayRef<int64_t> to;
-  SmallVector<SmallVector<LaneBit>> bits; // of each axis of `from`
+  SmallVector<SmallVector<LayoutBit>> bits; // of each axis of `from`
 
   bool match();
 
@@ -212,24 +212,24 @@ bool AxisMatcher::match() {
   return true;
 }
 
-std::optional<LaneLayout> LaneLayout::reshaped(ArrayRef<int64_t> shape) const {
+std::optional<SimtLayout> SimtLayout::reshaped(ArrayRef<int64_t> shape) const {
   AxisMatcher matcher{*this, shape, {}};
   if (!matcher.match())
     return std::nullopt;
-  auto moved = [&](SmallVector<LaneBit> all) {
-    for (LaneBit &bit : all)
+  auto moved = [&](SmallVector<LayoutBit> all) {
+    for (LayoutBit &bit : all)
       if (bit.axis >= 0)
         bit = matcher.bits[bit.axis][bit.bit];
     return all;
   };
-  return LaneLayout(shape, moved(registers_), moved(threads_));
+  return SimtLayout(shape, moved(registers_), moved(threads_));
 }
 
-LaneLayout LaneLayout::withShape(ArrayRef<int64_t> shape) const {
-  return LaneLayout(shape, registers_, threads_);
+SimtLayout SimtLayout::withShape(ArrayRef<int64_t> shape) const {
+  return SimtLayout(shape, registers_, threads_);
 }
 
-Result<layout::Layout> LaneLayout::toLayout() const {
+Result<layout::Layout> SimtLayout::toLayout() const {
   SmallVector<uint64_t> columns;
   SmallVector<uint32_t> base;
   uint32_t outBits = 0;
@@ -238,7 +238,7 @@ Result<layout::Layout> LaneLayout::toLayout() const {
     outBits += static_cast<uint32_t>(bits);
   }
   for (const auto *bits : {&registers_, &threads_})
-    for (LaneBit bit : *bits)
+    for (LayoutBit bit : *bits)
       columns.push_back(bit.axis < 0 ? 0 : uint64_t(1) << (base[bit.axis] + bit.bit));
   std::vector<layout::Dim> ins{
       {"register", static_cast<uint64_t>(registers()), static_cast<uint32_t>(registers_.size())},

@@ -1,4 +1,4 @@
-// How tiles lie in the registers of a block's threads: the attribute #sched.lanes with a shape.
+// How tiles lie in the registers of a block's threads: the attribute #sched.layout with a shape.
 #pragma once
 
 #include "layout/layout.h"
@@ -6,7 +6,7 @@
 
 namespace sinter::sched {
 
-/// Attributes of a kernel in lane form: threads of a block, and bytes of its shared memory.
+/// Attributes of a kernel in SIMT IR: threads of a block, and bytes of its shared memory.
 inline constexpr llvm::StringLiteral kThreadsName = "sched.threads";
 inline constexpr llvm::StringLiteral kSharedName = "sched.shared";
 /// The threads of a block; a diagnostic unless they are a power of two of at most `most`.
@@ -19,38 +19,38 @@ inline constexpr llvm::StringLiteral kStreams = "sched.streams";
 inline constexpr llvm::StringLiteral kLatencyBound = "sched.latency_bound";
 
 /// A bit of a coordinate; axis -1 is none: threads that differ in it hold copies.
-struct LaneBit {
+struct LayoutBit {
   int axis = -1;
   int bit = 0;
-  bool operator==(const LaneBit &) const = default;
+  bool operator==(const LayoutBit &) const = default;
 };
 
 /// The attribute's number for a bit, and back.
 inline constexpr int kBitsPerAxis = 64;
-int32_t encodeLaneBit(LaneBit bit);
-LaneBit decodeLaneBit(int32_t number);
+int32_t encodeLayoutBit(LayoutBit bit);
+LayoutBit decodeLayoutBit(int32_t number);
 
 /// The layout of one tile. Registers count the atom's register bits first, then the atom's repeats,
 /// last axis fastest. Coordinates at or above the tile's extents are padding.
-class LaneLayout {
+class SimtLayout {
 public:
-  LaneLayout(llvm::ArrayRef<int64_t> shape, llvm::SmallVector<LaneBit> registers,
-             llvm::SmallVector<LaneBit> threads);
+  SimtLayout(llvm::ArrayRef<int64_t> shape, llvm::SmallVector<LayoutBit> registers,
+             llvm::SmallVector<LayoutBit> threads);
   /// The layout of a tile type that has one.
-  static LaneLayout of(mlir::Type tile);
+  static SimtLayout of(mlir::Type tile);
   /// 2^vectorBits neighbours along `axis` in one thread; a subgroup's threads along that axis, the
   /// subgroups along the others from the last to the first, then along it again; threads that are
   /// left over hold copies.
-  static LaneLayout blocked(llvm::ArrayRef<int64_t> shape, int64_t threads, int64_t subgroup,
+  static SimtLayout blocked(llvm::ArrayRef<int64_t> shape, int64_t threads, int64_t subgroup,
                             int axis, int vectorBits);
 
-  LanesAttr attribute(mlir::MLIRContext *context) const;
+  SimtLayoutAttr attribute(mlir::MLIRContext *context) const;
   /// `tile` with this layout as its encoding.
   mlir::RankedTensorType encode(mlir::RankedTensorType tile) const;
 
   llvm::ArrayRef<int64_t> shape() const { return shape_; }
-  llvm::ArrayRef<LaneBit> registerBits() const { return registers_; }
-  llvm::ArrayRef<LaneBit> threadBits() const { return threads_; }
+  llvm::ArrayRef<LayoutBit> registerBits() const { return registers_; }
+  llvm::ArrayRef<LayoutBit> threadBits() const { return threads_; }
   int rank() const { return static_cast<int>(shape_.size()); }
   int64_t threads() const { return int64_t(1) << threads_.size(); }
   /// Elements that one atom covers along an axis, a power of two, and how many atoms cover it.
@@ -72,27 +72,27 @@ public:
   int64_t vector(int axis) const;
 
   /// The layout of the tile with extent 1 along `axis`.
-  LaneLayout reduced(int axis) const;
-  LaneLayout permuted(llvm::ArrayRef<int64_t> order) const;
+  SimtLayout reduced(int axis) const;
+  SimtLayout permuted(llvm::ArrayRef<int64_t> order) const;
   /// The layout in which each register still holds the same element, row-major, of a tile of
   /// another shape; nothing where the bits do not fall on its axes.
-  std::optional<LaneLayout> reshaped(llvm::ArrayRef<int64_t> shape) const;
+  std::optional<SimtLayout> reshaped(llvm::ArrayRef<int64_t> shape) const;
   /// Whether a tile of `shape` is whole atoms along `axis`, so that the registers of several with
   /// these bits, one after the other along it, are those of the tile that they make.
   bool joins(llvm::ArrayRef<int64_t> shape, int axis) const {
     return shape[axis] % atom(axis) == 0;
   }
   /// The same bits for another shape of the same rank.
-  LaneLayout withShape(llvm::ArrayRef<int64_t> shape) const;
+  SimtLayout withShape(llvm::ArrayRef<int64_t> shape) const;
 
   /// (register, thread) -> coordinates, as the layout library has it.
   Result<layout::Layout> toLayout() const;
 
-  bool operator==(const LaneLayout &) const = default;
+  bool operator==(const SimtLayout &) const = default;
 
 private:
   llvm::SmallVector<int64_t> shape_;
-  llvm::SmallVector<LaneBit> registers_, threads_;
+  llvm::SmallVector<LayoutBit> registers_, threads_;
   llvm::SmallVector<int> atomBits_;
 };
 

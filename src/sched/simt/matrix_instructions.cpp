@@ -119,8 +119,8 @@ constexpr MatrixInstruction kInstructions[] = {
 };
 
 // `axes` names the rows' axis and the columns'.
-SmallVector<LaneBit> parseBits(StringRef text, StringRef axes) {
-  SmallVector<LaneBit> bits;
+SmallVector<LayoutBit> parseBits(StringRef text, StringRef axes) {
+  SmallVector<LayoutBit> bits;
   SmallVector<StringRef> words;
   text.split(words, ' ', -1, /*KeepEmpty=*/false);
   for (StringRef word : words) {
@@ -135,8 +135,8 @@ SmallVector<LaneBit> parseBits(StringRef text, StringRef axes) {
   return bits;
 }
 
-LaneLayout makeLayout(int64_t rows, int64_t columns, FragmentBits bits, StringRef axes) {
-  return LaneLayout({rows, columns}, parseBits(bits.registers, axes), parseBits(bits.lanes, axes));
+SimtLayout makeLayout(int64_t rows, int64_t columns, FragmentBits bits, StringRef axes) {
+  return SimtLayout({rows, columns}, parseBits(bits.registers, axes), parseBits(bits.lanes, axes));
 }
 
 Type storageType(MLIRContext *context, MatrixElement element) {
@@ -156,22 +156,22 @@ Type storageType(MLIRContext *context, MatrixElement element) {
   }
 }
 
-Type fragmentType(MLIRContext *context, MatrixElement element, const LaneLayout &layout) {
+Type fragmentType(MLIRContext *context, MatrixElement element, const SimtLayout &layout) {
   Type number = storageType(context, element);
   return layout.registers() == 1 ? number : VectorType::get({layout.registers()}, number);
 }
 
 } // namespace
 
-LaneLayout MatrixInstruction::layoutA() const {
+SimtLayout MatrixInstruction::layoutA() const {
   return makeLayout(m, k, fragments.a, "mk");
 }
 
-LaneLayout MatrixInstruction::layoutB() const {
+SimtLayout MatrixInstruction::layoutB() const {
   return makeLayout(k, n, fragments.b, "kn");
 }
 
-LaneLayout MatrixInstruction::layoutC() const {
+SimtLayout MatrixInstruction::layoutC() const {
   return makeLayout(m, n, fragments.c, "mn");
 }
 

@@ -35,9 +35,9 @@ struct MatrixInstruction {
   // processor knows; it has the layout of the table once sched.sums_take has taken it.
   bool opaqueSums = false;
 
-  LaneLayout layoutA() const;
-  LaneLayout layoutB() const;
-  LaneLayout layoutC() const;
+  SimtLayout layoutA() const;
+  SimtLayout layoutB() const;
+  SimtLayout layoutC() const;
   /// Whether it runs on its own and takes an operand from shared memory.
   bool isAsynchronous() const { return sharedOperands || sharedB; }
   /// What each lane holds: a vector, or a scalar where that is one number.

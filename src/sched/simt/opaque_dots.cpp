@@ -51,7 +51,7 @@ OpResult sumsOf(scf::ForOp loop, tile::DotOp dot) {
 }
 
 // Two places for both operands; once they are dead, what the subgroups' fragments need to be taken.
-bool fitsShared(Stage &s, int64_t threads, const LaneFacts &facts) {
+bool fitsShared(Stage &s, int64_t threads, const SimtFacts &facts) {
   int64_t bytes = 0;
   for (Value tile : {s.dot.getA(), s.dot.getB()}) {
     int64_t row = tileType(tile).getDimSize(1) * tileType(tile).getElementTypeBitWidth() / 8;
@@ -64,7 +64,7 @@ bool fitsShared(Stage &s, int64_t threads, const LaneFacts &facts) {
   return std::max(bytes, fragments) <= facts.maxShared;
 }
 
-std::optional<Stage> match(scf::ForOp loop, int64_t threads, const LaneFacts &facts) {
+std::optional<Stage> match(scf::ForOp loop, int64_t threads, const SimtFacts &facts) {
   Stage s;
   s.loop = loop;
   auto dots = loop.getOps<tile::DotOp>();
@@ -142,7 +142,7 @@ void Rewriter::run(int64_t count) {
 
 } // namespace
 
-void stageDots(tile::KernelOp kernel, int64_t threads, const LaneFacts &facts) {
+void stageDots(tile::KernelOp kernel, int64_t threads, const SimtFacts &facts) {
   SmallVector<scf::ForOp> loops;
   kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
   int64_t first = 0;

@@ -80,7 +80,7 @@ bool readsPlainView(tile::LoadOp load) {
 }
 
 std::optional<Product> matchProduct(scf::ForOp loop, tile::DotOp dot, int64_t threads,
-                                    const LaneFacts &facts) {
+                                    const SimtFacts &facts) {
   Product p;
   p.dot = dot;
   Operation *maker = dot.getB().getDefiningOp();
@@ -145,7 +145,7 @@ int64_t registersOf(const Chain &chain, int64_t threads, bool early) {
 
 // Places of each ring: tiles of leading products are read until the end of a step, of others until
 // the step after has waited for them.
-bool chooseDepths(Chain &chain, const LaneFacts &facts) {
+bool chooseDepths(Chain &chain, const SimtFacts &facts) {
   for (chain.ahead = kMostAhead; chain.ahead >= (chain.early ? 2 : 1); --chain.ahead) {
     int64_t bytes = kSharedMargin;
     for (Product &p : chain.products) {
@@ -158,7 +158,7 @@ bool chooseDepths(Chain &chain, const LaneFacts &facts) {
   return false;
 }
 
-std::optional<Chain> match(scf::ForOp loop, int64_t threads, const LaneFacts &facts) {
+std::optional<Chain> match(scf::ForOp loop, int64_t threads, const SimtFacts &facts) {
   Chain chain;
   chain.loop = loop;
   auto step = getConstantIntValue(loop.getStep());
@@ -411,7 +411,7 @@ void Rewriter::run() {
 
 } // namespace
 
-void pipelineChains(tile::KernelOp kernel, int64_t threads, const LaneFacts &facts) {
+void pipelineChains(tile::KernelOp kernel, int64_t threads, const SimtFacts &facts) {
   SmallVector<scf::ForOp> loops;
   kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
   for (scf::ForOp loop : loops)

@@ -13,6 +13,6 @@ namespace sinter::sched {
 /// read a step before their copies. Products that nothing but the step decides begin a step before
 /// their sums are read, where registers hold two of them; sums that only go around the loop are
 /// waited for where the next step reads them. Other loops stay as they are.
-void pipelineChains(tile::KernelOp kernel, int64_t threads, const LaneFacts &facts);
+void pipelineChains(tile::KernelOp kernel, int64_t threads, const SimtFacts &facts);
 
 } // namespace sinter::sched

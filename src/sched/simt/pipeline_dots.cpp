@@ -100,7 +100,7 @@ bool flowsAround(Pipeline &p) {
          p.dot.getTransposeB();
 }
 
-std::optional<Pipeline> match(scf::ForOp loop, int64_t threads, const LaneFacts &facts) {
+std::optional<Pipeline> match(scf::ForOp loop, int64_t threads, const SimtFacts &facts) {
   Pipeline p{loop, {}, {}, {}, nullptr};
   int dots = 0;
   for (tile::DotOp dot : loop.getOps<tile::DotOp>()) {
@@ -115,10 +115,10 @@ std::optional<Pipeline> match(scf::ForOp loop, int64_t threads, const LaneFacts 
   p.b = fetchable(loop, p.dot.getB());
   p.instruction = flowsAround(p) ? findSharedInstruction(p.dot, threads, facts) : nullptr;
   if (!p.instruction) {
-    DotLanes lanes = chooseDotLanes(p.dot, threads, facts);
-    p.instruction = lanes.instruction;
+    DotLayouts layouts = chooseDotLayouts(p.dot, threads, facts);
+    p.instruction = layouts.instruction;
     if (p.instruction)
-      p.registers = std::min(lanes.a.registers(), lanes.b.registers());
+      p.registers = std::min(layouts.a.registers(), layouts.b.registers());
   }
   if (!p.a || !p.b || !p.instruction)
     return std::nullopt;
@@ -277,7 +277,7 @@ void Rewriter::run() {
 
 } // namespace
 
-void pipelineDots(tile::KernelOp kernel, int64_t threads, const LaneFacts &facts) {
+void pipelineDots(tile::KernelOp kernel, int64_t threads, const SimtFacts &facts) {
   SmallVector<scf::ForOp> loops;
   kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
   for (scf::ForOp loop : loops)

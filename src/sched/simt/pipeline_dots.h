@@ -13,6 +13,6 @@ namespace sinter::sched {
 /// shared memory the product reads the rings; others multiply part by part along K what was read a
 /// part before, and the loop hands the next step's first part on. Loops that it declines keep their
 /// form.
-void pipelineDots(tile::KernelOp kernel, int64_t threads, const LaneFacts &facts);
+void pipelineDots(tile::KernelOp kernel, int64_t threads, const SimtFacts &facts);
 
 } // namespace sinter::sched

@@ -57,7 +57,7 @@ static void markStream(tile::KernelOp kernel) {
 }
 
 // Threads, the order of programs, and what is loaded ahead.
-static void schedule(tile::KernelOp kernel, const LaneFacts &facts) {
+static void schedule(tile::KernelOp kernel, const SimtFacts &facts) {
   int64_t threads = chooseThreads(kernel, facts);
   kernel->setAttr(kThreadsName, Builder(kernel.getContext()).getI64IntegerAttr(threads));
   if (isOfFewRows(kernel))
@@ -74,18 +74,18 @@ static void schedule(tile::KernelOp kernel, const LaneFacts &facts) {
 }
 
 // A kernel with threads may have tiles still, fetched ahead as its author wants.
-static bool hasLaneForm(tile::KernelOp kernel) {
+static bool hasSimtForm(tile::KernelOp kernel) {
   return kernel->hasAttr(kThreadsName) &&
          !kernel->walk([](RingOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
-Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const LaneFacts &facts,
+Result<OwningOpRef<ModuleOp>> scheduleSimt(ModuleOp source, const SimtFacts &facts,
                                                function_ref<void(ModuleOp)> laidOut) {
   source.getContext()
       ->loadDialect<SchedDialect, tile::TileDialect, arith::ArithDialect, math::MathDialect,
                     scf::SCFDialect, vector::VectorDialect>();
   OwningOpRef<ModuleOp> module(cast<ModuleOp>(source->clone()));
-  if (llvm::all_of(source.getOps<tile::KernelOp>(), hasLaneForm)) {
+  if (llvm::all_of(source.getOps<tile::KernelOp>(), hasSimtForm)) {
     if (laidOut)
       laidOut(source);
     return module;
@@ -109,7 +109,7 @@ Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const LaneFacts 
     if (failed(verifyRings(kernel, facts)))
       return fail(Code::Unsupported, "kernel '" + kernel.getSymName().str() +
                                          "' is not scheduled as the processor needs it");
-    assignLanes(kernel, facts);
+    assignLayouts(kernel, facts);
   }
   if (laidOut)
     laidOut(*module);

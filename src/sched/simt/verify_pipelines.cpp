@@ -14,7 +14,7 @@ constexpr int64_t kSwizzledRowBytes = 128;
 
 class RingVerifier {
 public:
-  RingVerifier(tile::KernelOp kernel, const LaneFacts &facts) : kernel_(kernel), facts_(facts) {}
+  RingVerifier(tile::KernelOp kernel, const SimtFacts &facts) : kernel_(kernel), facts_(facts) {}
 
   LogicalResult verify() {
     if (failed(verifyThreads()))
@@ -202,7 +202,7 @@ private:
                              ArrayRef<int64_t> shape) {
     bool whole = threads_ % instruction.lanes == 0;
     if (whole) {
-      LaneLayout sums = sharedSums(instruction, shape, threads_);
+      SimtLayout sums = sharedSums(instruction, shape, threads_);
       whole = shape[0] % sums.atom(0) == 0 && shape[1] % sums.atom(1) == 0 && !sums.copies();
     }
     if (whole)
@@ -233,7 +233,7 @@ private:
     bool fits = found && found->opaqueSums && found->lanes == facts_.subgroup &&
                 llvm::is_contained(facts_.instructions, name) && shape.size() == 2;
     if (fits) {
-      LaneLayout sums = sharedSums(*found, shape, threads_);
+      SimtLayout sums = sharedSums(*found, shape, threads_);
       fits = shape[0] % sums.atom(0) == 0 && shape[1] % sums.atom(1) == 0 && !sums.copies();
     }
     if (fits)
@@ -269,13 +269,13 @@ private:
   }
 
   tile::KernelOp kernel_;
-  const LaneFacts &facts_;
+  const SimtFacts &facts_;
   int64_t threads_ = 0;
 };
 
 } // namespace
 
-LogicalResult verifyRings(tile::KernelOp kernel, const LaneFacts &facts) {
+LogicalResult verifyRings(tile::KernelOp kernel, const SimtFacts &facts) {
   return RingVerifier(kernel, facts).verify();
 }
 

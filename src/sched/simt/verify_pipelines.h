@@ -12,6 +12,6 @@ namespace sinter::sched {
 /// views of two axes with the ring's elements, in whole pieces; products by instructions that the
 /// processor has, whole for every thread. Places in rings are not looked at. Emits a diagnostic at
 /// the first operation that does not.
-mlir::LogicalResult verifyRings(tile::KernelOp kernel, const LaneFacts &facts);
+mlir::LogicalResult verifyRings(tile::KernelOp kernel, const SimtFacts &facts);
 
 } // namespace sinter::sched

@@ -45,13 +45,13 @@ void AmdTarget::warnOfSpills(ModuleOp source, const CodeObject &object) const {
 }
 
 Result<CompiledModule> AmdTarget::compilePart(ModuleOp source, Stages *stages) const {
-  SINTER_ASSIGN(OwningOpRef<ModuleOp> scheduled, scheduleForLanes(source, facts_));
+  SINTER_ASSIGN(OwningOpRef<ModuleOp> scheduled, scheduleSimt(source, facts_));
   if (stages)
     stages->add("sched", printed(*scheduled));
   CompiledModule result;
   SINTER_ASSIGN(
       OwningOpRef<ModuleOp> emitted,
-      simt::emitModule(*scheduled, AmdLanes(facts_), name(), facts_.sharedBytes, result.kernels));
+      simt::emitModule(*scheduled, AmdSimt(facts_), name(), facts_.sharedBytes, result.kernels));
   registerBuiltinDialectTranslation(*source.getContext());
   registerLLVMDialectTranslation(*source.getContext());
   llvm::LLVMContext context;

@@ -8,21 +8,21 @@ using namespace mlir;
 
 namespace sinter::targets::amd {
 
-sched::LaneFacts laneFacts(const AmdFacts &facts) {
-  sched::LaneFacts lanes;
-  lanes.subgroup = facts.subgroup;
-  lanes.maxThreads = facts.maxThreads;
-  lanes.maxShared = facts.sharedBytes;
-  lanes.maxRegisters = facts.registers;
-  lanes.ownExp2 = sched::OwnExp2::Everywhere; // v_exp_f32
-  lanes.ownDivision = true;                   // v_rcp_f32 and a product
+sched::SimtFacts simtFacts(const AmdFacts &facts) {
+  sched::SimtFacts simt;
+  simt.subgroup = facts.subgroup;
+  simt.maxThreads = facts.maxThreads;
+  simt.maxShared = facts.sharedBytes;
+  simt.maxRegisters = facts.registers;
+  simt.ownExp2 = sched::OwnExp2::Everywhere; // v_exp_f32
+  simt.ownDivision = true;                   // v_rcp_f32 and a product
   for (std::string_view instruction : facts.instructions)
-    lanes.instructions.emplace_back(instruction);
-  return lanes;
+    simt.instructions.emplace_back(instruction);
+  return simt;
 }
 
-Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const AmdFacts &facts) {
-  return sched::scheduleForLanes(source, laneFacts(facts));
+Result<OwningOpRef<ModuleOp>> scheduleSimt(ModuleOp source, const AmdFacts &facts) {
+  return sched::scheduleSimt(source, simtFacts(facts));
 }
 
 } // namespace sinter::targets::amd

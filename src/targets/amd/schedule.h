@@ -1,4 +1,4 @@
-// Tile kernels to their lane form for AMD's processors.
+// Tile kernels to SIMT IR for AMD's processors.
 #pragma once
 
 #include "base/status.h"
@@ -8,12 +8,12 @@
 
 namespace sinter::targets::amd {
 
-sched::LaneFacts laneFacts(const AmdFacts &facts);
+sched::SimtFacts simtFacts(const AmdFacts &facts);
 
-/// A new module in which every kernel has lane form; where all have it already (`sched.threads`)
+/// A new module in which every kernel is SIMT IR; where all have it already (`sched.threads`)
 /// they are taken as they are. Diagnostics go to the context's handler; the Status names the
 /// kernel.
-Result<mlir::OwningOpRef<mlir::ModuleOp>> scheduleForLanes(mlir::ModuleOp source,
+Result<mlir::OwningOpRef<mlir::ModuleOp>> scheduleSimt(mlir::ModuleOp source,
                                                            const AmdFacts &facts);
 
 } // namespace sinter::targets::amd

@@ -1,4 +1,4 @@
-// Lane operations in LLVM's intrinsics for AMDGPU: ids, barriers, shuffles, approximations.
+// Simt operations in LLVM's intrinsics for AMDGPU: ids, barriers, shuffles, approximations.
 #include "targets/amd/simt_target.h"
 #include "targets/amd/matmuls.h"
 #include "tile/mlir_pch.h"
@@ -30,7 +30,7 @@ static Value flag(Site s, bool value) {
   return arith::ConstantOp::create(s.b, s.loc, s.b.getBoolAttr(value));
 }
 
-void AmdLanes::declareKernel(LLVM::LLVMFuncOp function, int64_t threads) const {
+void AmdSimt::declareKernel(LLVM::LLVMFuncOp function, int64_t threads) const {
   Builder b(function.getContext());
   auto attribute = [&](StringRef name, const std::string &value) -> Attribute {
     return b.getArrayAttr({b.getStringAttr(name), b.getStringAttr(value)});
@@ -43,11 +43,11 @@ void AmdLanes::declareKernel(LLVM::LLVMFuncOp function, int64_t threads) const {
                       attribute("uniform-work-group-size", "true")}));
 }
 
-Value AmdLanes::threadId(Site s) const {
+Value AmdSimt::threadId(Site s) const {
   return intrinsic(s, s.b.getI32Type(), "llvm.amdgcn.workitem.id.x");
 }
 
-Value AmdLanes::programId(Site s, int axis) const {
+Value AmdSimt::programId(Site s, int axis) const {
   static constexpr const char *kNames[] = {
       "llvm.amdgcn.workgroup.id.x", "llvm.amdgcn.workgroup.id.y", "llvm.amdgcn.workgroup.id.z"};
   return intrinsic(s, s.b.getI32Type(), kNames[axis]);
@@ -55,7 +55,7 @@ Value AmdLanes::programId(Site s, int axis) const {
 
 // A barrier orders nothing by itself. Only shared memory is ordered: buffers' loads may be under
 // way across it.
-void AmdLanes::barrier(Site s) const {
+void AmdSimt::barrier(Site s) const {
   auto local = LLVM::MMRATagAttr::get(s.b.getContext(), "amdgpu-synchronize-as", "local");
   auto fence = [&](LLVM::AtomicOrdering ordering) {
     auto op = LLVM::FenceOp::create(s.b, s.loc, ordering, "workgroup");
@@ -95,7 +95,7 @@ static std::optional<int32_t> rowControl(int32_t mask, bool cdna) {
   return std::nullopt;
 }
 
-// Lane i of one row takes lane i XOR `mask` of the other row of its pair.
+// Simt i of one row takes lane i XOR `mask` of the other row of its pair.
 static Value moveAcrossRows(Site s, Value value, int32_t mask) {
   uint64_t lanes = 0;
   for (int32_t lane = 0; lane < kRow; ++lane)
@@ -106,7 +106,7 @@ static Value moveAcrossRows(Site s, Value value, int32_t mask) {
                     flag(s, false)});
 }
 
-Value AmdLanes::shuffle(Site s, Value value, int32_t mask, int64_t) const {
+Value AmdSimt::shuffle(Site s, Value value, int32_t mask, int64_t) const {
   bool cdna = facts_.subgroup == kCdnaSubgroup;
   if (std::optional<int32_t> control = mask < kRow ? rowControl(mask, cdna) : std::nullopt)
     return moveInRow(s, value, *control);
@@ -123,7 +123,7 @@ Value AmdLanes::shuffle(Site s, Value value, int32_t mask, int64_t) const {
   return intrinsic(s, i32, "llvm.amdgcn.ds.bpermute", {byte, value});
 }
 
-FailureOr<Value> AmdLanes::matrix(Site s, sched::MatrixOp op) const {
+FailureOr<Value> AmdSimt::matrix(Site s, sched::MatrixOp op) const {
   return emitProduct(s, op, facts_);
 }
 
@@ -151,7 +151,7 @@ static Value toInteger(Site s, Operation *op, StringRef name) {
   return intrinsic(s, op->getResult(0).getType(), name, {op->getOperand(0)});
 }
 
-Value AmdLanes::elementwise(Site s, Operation *op) const {
+Value AmdSimt::elementwise(Site s, Operation *op) const {
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case([&](arith::FPToSIOp) { return toInteger(s, op, "llvm.fptosi.sat"); })
       .Case([&](arith::FPToUIOp) { return toInteger(s, op, "llvm.fptoui.sat"); })

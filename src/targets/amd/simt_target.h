@@ -1,4 +1,4 @@
-// The lane operations that AMD's hardware has its own way, as intrinsics of LLVM's AMDGPU back end.
+// The SIMT operations that AMD's hardware has its own way, as intrinsics of LLVM's AMDGPU back end.
 #pragma once
 
 #include "targets/amd/facts.h"
@@ -7,9 +7,9 @@
 namespace sinter::targets::amd {
 
 /// `facts` outlives it.
-class AmdLanes : public simt::LaneTarget {
+class AmdSimt : public simt::SimtTarget {
 public:
-  explicit AmdLanes(const AmdFacts &facts) : facts_(facts) {}
+  explicit AmdSimt(const AmdFacts &facts) : facts_(facts) {}
 
   void declareKernel(mlir::LLVM::LLVMFuncOp function, int64_t threads) const override;
   mlir::Value threadId(simt::Site s) const override;

@@ -1,4 +1,4 @@
-// Elementwise operations of the lane form as MSL expressions.
+// Elementwise operations of SIMT IR as MSL expressions.
 #pragma once
 
 #include "targets/metal/facts.h"

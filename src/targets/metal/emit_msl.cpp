@@ -299,7 +299,7 @@ LogicalResult Emitter::emit(Operation *op) {
       .Default([&](Operation *o) -> LogicalResult {
         if (isa<arith::ArithDialect, math::MathDialect>(o->getDialect()))
           return emitElementwise(o);
-        return o->emitOpError() << "has no form in MSL, expected the lane form";
+        return o->emitOpError() << "has no form in MSL, expected SIMT IR";
       });
 }
 
@@ -417,10 +417,10 @@ static LogicalResult expandDivisions(ModuleOp module) {
   return applyPatternsGreedily(module, std::move(divisions));
 }
 
-Result<std::string> emitMsl(ModuleOp lanes, const MetalFacts &facts,
+Result<std::string> emitMsl(ModuleOp simt, const MetalFacts &facts,
                             std::vector<EmittedKernel> &kernels) {
-  lanes.getContext()->loadDialect<vector::VectorDialect>();
-  OwningOpRef<ModuleOp> source(cast<ModuleOp>(lanes->clone()));
+  simt.getContext()->loadDialect<vector::VectorDialect>();
+  OwningOpRef<ModuleOp> source(cast<ModuleOp>(simt->clone()));
   if (failed(expandDivisions(*source)))
     return fail(Code::Internal, "the kernels' divisions could not be expanded");
   Helpers helpers;

@@ -1,4 +1,4 @@
-// Emission: kernels in lane form become kernel functions of one MSL source, one statement for each
+// Emission: kernels in SIMT IR become kernel functions of one MSL source, one statement for each
 // operation.
 #pragma once
 
@@ -22,7 +22,7 @@ inline constexpr llvm::StringLiteral kInstructionPrefix = "metal.simdgroup.8x8x8
 /// 16. The text asks for exact arithmetic, and so must who compiles it: MTLMathModeSafe, or no fast
 /// math where there is no such mode. The result is a part for joinSource (source.h). Diagnostics go
 /// to the context's handler; the Status names the kernel.
-Result<std::string> emitMsl(mlir::ModuleOp lanes, const MetalFacts &facts,
+Result<std::string> emitMsl(mlir::ModuleOp simt, const MetalFacts &facts,
                             std::vector<EmittedKernel> &kernels);
 
 } // namespace sinter::targets::metal

@@ -36,16 +36,16 @@ static Result<std::string> join(std::span<const std::vector<uint8_t>> parts) {
 }
 
 Result<OwningOpRef<ModuleOp>> MetalTarget::schedule(ModuleOp source) const {
-  sched::LaneFacts lanes;
-  lanes.subgroup = facts_.subgroup;
-  lanes.maxThreads = facts_.threads;
-  lanes.maxShared = facts_.sharedBytes;
-  lanes.maxRegisters = facts_.registers;
+  sched::SimtFacts simt;
+  simt.subgroup = facts_.subgroup;
+  simt.maxThreads = facts_.threads;
+  simt.maxShared = facts_.sharedBytes;
+  simt.maxRegisters = facts_.registers;
   for (const sched::MatrixInstruction &row : sched::matrixInstructions())
     if (StringRef(row.name).starts_with(kInstructionPrefix) &&
         (facts_.bfloat || row.aElement != sched::MatrixElement::BF16))
-      lanes.instructions.push_back(row.name);
-  return sched::scheduleForLanes(source, lanes);
+      simt.instructions.push_back(row.name);
+  return sched::scheduleSimt(source, simt);
 }
 
 Result<CompiledModule> MetalTarget::compilePart(ModuleOp source, Stages *stages) const {

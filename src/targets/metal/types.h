@@ -1,4 +1,4 @@
-// What scalars and vectors of the lane form are called in MSL, and their constants.
+// What scalars and vectors of SIMT IR are called in MSL, and their constants.
 #pragma once
 
 #include "targets/metal/facts.h"

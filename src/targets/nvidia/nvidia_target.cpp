@@ -49,12 +49,12 @@ Result<CompiledModule> NvidiaTarget::compilePart(ModuleOp source, Stages *stages
     if (stages)
       stages->add("layout", printed(laidOut));
   };
-  SINTER_ASSIGN(OwningOpRef<ModuleOp> scheduled, scheduleForLanes(source, facts_, addLayout));
+  SINTER_ASSIGN(OwningOpRef<ModuleOp> scheduled, scheduleSimt(source, facts_, addLayout));
   if (stages)
     stages->add("sched", printed(*scheduled));
   CompiledModule result;
   SINTER_ASSIGN(OwningOpRef<ModuleOp> emitted,
-                simt::emitModule(*scheduled, NvidiaLanes(facts_), name(), facts_.sharedBytes,
+                simt::emitModule(*scheduled, NvidiaSimt(facts_), name(), facts_.sharedBytes,
                                  result.kernels));
   registerBuiltinDialectTranslation(*source.getContext());
   registerLLVMDialectTranslation(*source.getContext());

@@ -8,26 +8,26 @@ using namespace mlir;
 
 namespace sinter::targets::nvidia {
 
-static sched::LaneFacts laneFacts(const NvidiaFacts &facts) {
-  sched::LaneFacts lanes;
-  lanes.maxShared = facts.sharedBytes;
-  lanes.maxRegisters = facts.registers;
-  lanes.ownExp2 = sched::OwnExp2::Everywhere;
-  lanes.ownDivision = true;
-  lanes.asyncCopies = lanes.matrixLoads = true;
-  lanes.overlapsLaunches = facts.overlapsLaunches;
+static sched::SimtFacts simtFacts(const NvidiaFacts &facts) {
+  sched::SimtFacts simt;
+  simt.maxShared = facts.sharedBytes;
+  simt.maxRegisters = facts.registers;
+  simt.ownExp2 = sched::OwnExp2::Everywhere;
+  simt.ownDivision = true;
+  simt.asyncCopies = simt.matrixLoads = true;
+  simt.overlapsLaunches = facts.overlapsLaunches;
   for (const sched::MatrixInstruction &instruction : sched::matrixInstructions()) {
     StringRef name = instruction.name;
     if (name.starts_with("nvidia.mma.") ||
         (facts.groupProducts && name.starts_with("nvidia.wgmma.")))
-      lanes.instructions.push_back(instruction.name);
+      simt.instructions.push_back(instruction.name);
   }
-  return lanes;
+  return simt;
 }
 
-Result<OwningOpRef<ModuleOp>> scheduleForLanes(ModuleOp source, const NvidiaFacts &facts,
+Result<OwningOpRef<ModuleOp>> scheduleSimt(ModuleOp source, const NvidiaFacts &facts,
                                                function_ref<void(ModuleOp)> laidOut) {
-  return sched::scheduleForLanes(source, laneFacts(facts), laidOut);
+  return sched::scheduleSimt(source, simtFacts(facts), laidOut);
 }
 
 } // namespace sinter::targets::nvidia

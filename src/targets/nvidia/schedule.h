@@ -1,4 +1,4 @@
-// Tile kernels to their lane form for NVIDIA's processors.
+// Tile kernels to SIMT IR for NVIDIA's processors.
 #pragma once
 
 #include "base/status.h"
@@ -7,11 +7,11 @@
 
 namespace sinter::targets::nvidia {
 
-/// A new module in which every kernel has lane form; where all have it already (`sched.threads`)
+/// A new module in which every kernel is SIMT IR; where all have it already (`sched.threads`)
 /// they are taken as they are. Diagnostics go to the context's handler; the Status names the
-/// kernel. `laidOut` as sched::scheduleForLanes has it.
+/// kernel. `laidOut` as sched::scheduleSimt has it.
 Result<mlir::OwningOpRef<mlir::ModuleOp>>
-scheduleForLanes(mlir::ModuleOp source, const NvidiaFacts &facts,
+scheduleSimt(mlir::ModuleOp source, const NvidiaFacts &facts,
                  llvm::function_ref<void(mlir::ModuleOp)> laidOut = {});
 
 } // namespace sinter::targets::nvidia

@@ -1,4 +1,4 @@
-// Lane operations in NVVM intrinsics, and in PTX where LLVM has none: memory under a predicate and
+// Simt operations in NVVM intrinsics, and in PTX where LLVM has none: memory under a predicate and
 // products of a subgroup.
 #include "targets/nvidia/simt_target.h"
 #include "sched/simt/matrix_instructions.h"
@@ -26,7 +26,7 @@ static Value constant(Site s, int64_t value) {
   return arith::ConstantOp::create(s.b, s.loc, s.b.getI32IntegerAttr(static_cast<int32_t>(value)));
 }
 
-void NvidiaLanes::declareKernel(LLVM::LLVMFuncOp function, int64_t threads) const {
+void NvidiaSimt::declareKernel(LLVM::LLVMFuncOp function, int64_t threads) const {
   Builder b(function.getContext());
   function.setCConv(LLVM::cconv::CConv::PTX_Kernel);
   function.setPassthroughAttr(b.getArrayAttr({b.getArrayAttr(
@@ -34,14 +34,14 @@ void NvidiaLanes::declareKernel(LLVM::LLVMFuncOp function, int64_t threads) cons
 }
 
 // One block a multiprocessor is enough: the assembler then issues loads early.
-void NvidiaLanes::preferRegisters(LLVM::LLVMFuncOp function) const {
+void NvidiaSimt::preferRegisters(LLVM::LLVMFuncOp function) const {
   Builder b(function.getContext());
   SmallVector<Attribute> attributes(function.getPassthroughAttr().getValue());
   attributes.push_back(b.getArrayAttr({b.getStringAttr("nvvm.minctasm"), b.getStringAttr("1")}));
   function.setPassthroughAttr(b.getArrayAttr(attributes));
 }
 
-LLVM::GlobalOp NvidiaLanes::declareShared(ModuleOp module, StringRef, int64_t) const {
+LLVM::GlobalOp NvidiaSimt::declareShared(ModuleOp module, StringRef, int64_t) const {
   if (auto declared = module.lookupSymbol<LLVM::GlobalOp>(kSharedName))
     return declared;
   OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
@@ -50,24 +50,24 @@ LLVM::GlobalOp NvidiaLanes::declareShared(ModuleOp module, StringRef, int64_t) c
                                 Attribute(), kSharedAlignment, simt::kSharedSpace);
 }
 
-Value NvidiaLanes::threadId(Site s) const {
+Value NvidiaSimt::threadId(Site s) const {
   return intrinsic(s, s.b.getI32Type(), "llvm.nvvm.read.ptx.sreg.tid.x");
 }
 
-Value NvidiaLanes::programId(Site s, int axis) const {
+Value NvidiaSimt::programId(Site s, int axis) const {
   static constexpr const char *kNames[] = {"llvm.nvvm.read.ptx.sreg.ctaid.x",
                                            "llvm.nvvm.read.ptx.sreg.ctaid.y",
                                            "llvm.nvvm.read.ptx.sreg.ctaid.z"};
   return intrinsic(s, s.b.getI32Type(), kNames[axis]);
 }
 
-void NvidiaLanes::barrier(Site s) const {
+void NvidiaSimt::barrier(Site s) const {
   LLVM::CallIntrinsicOp::create(s.b, s.loc,
                                 s.b.getStringAttr("llvm.nvvm.barrier.cta.sync.aligned.all"),
                                 ValueRange{constant(s, 0)});
 }
 
-Value NvidiaLanes::shuffle(Site s, Value value, int32_t mask, int64_t threads) const {
+Value NvidiaSimt::shuffle(Site s, Value value, int32_t mask, int64_t threads) const {
   int64_t members = (int64_t(1) << std::min(threads, kSubgroup)) - 1;
   return intrinsic(s, s.b.getI32Type(), "llvm.nvvm.shfl.sync.bfly.i32",
                    {constant(s, members), value, constant(s, mask), constant(s, kSubgroup - 1)});
@@ -211,16 +211,16 @@ static Value loadedBy(Site s, Value pointer, Words words, Value when, Value othe
   return packed(s, loaded);
 }
 
-Value NvidiaLanes::load(Site s, Value pointer, Words words, LoadHints hints) const {
+Value NvidiaSimt::load(Site s, Value pointer, Words words, LoadHints hints) const {
   return hints.keep ? loadedBy(s, pointer, words, {}, {}, hints)
-                    : LaneTarget::load(s, pointer, words, hints);
+                    : SimtTarget::load(s, pointer, words, hints);
 }
 
-Value NvidiaLanes::loadWhen(Site s, Value pointer, Value when, Value other, LoadHints hints) const {
+Value NvidiaSimt::loadWhen(Site s, Value pointer, Value when, Value other, LoadHints hints) const {
   return loadedBy(s, pointer, simt::wordsOf(other.getType()), when, other, hints);
 }
 
-void NvidiaLanes::storeWhen(Site s, Value words, Value pointer, Value when) const {
+void NvidiaSimt::storeWhen(Site s, Value words, Value pointer, Value when) const {
   Words shape = simt::wordsOf(words.getType());
   Type word = registerType(s, shape);
   SmallVector<Value> operands{pointer, when};
@@ -266,7 +266,7 @@ static SmallVector<Value> asWords(Site s, Value fragment) {
   return wordsOf(s, vector::BitCastOp::create(s.b, s.loc, VectorType::get({words}, i32), fragment));
 }
 
-FailureOr<Value> NvidiaLanes::matrix(Site s, sched::MatrixOp op) const {
+FailureOr<Value> NvidiaSimt::matrix(Site s, sched::MatrixOp op) const {
   const sched::MatrixInstruction *info = sched::findMatrixInstruction(op.getInstruction());
   if (!info || !op.getInstruction().starts_with("nvidia.mma."))
     return op.emitOpError() << "names '" << op.getInstruction()
@@ -380,7 +380,7 @@ static Value groupWait(Site s, sched::MatrixWaitOp op, Value sums) {
   return acc.empty() ? sums : packed(s, settled);
 }
 
-FailureOr<Value> NvidiaLanes::asynchronous(Site s, Operation *op, ArrayRef<Value> operands) const {
+FailureOr<Value> NvidiaSimt::asynchronous(Site s, Operation *op, ArrayRef<Value> operands) const {
   auto plain = [&](const std::string &text, ArrayRef<Value> values = {}) -> FailureOr<Value> {
     ptx(s, text, s.b.getI32Type(), 0, {}, values, true);
     return Value();
@@ -478,7 +478,7 @@ static Value division(Site s, arith::DivFOp op) {
       .front();
 }
 
-Value NvidiaLanes::elementwise(Site s, Operation *op) const {
+Value NvidiaSimt::elementwise(Site s, Operation *op) const {
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case([&](arith::FPToSIOp) { return toInteger(s, op, true); })
       .Case([&](arith::FPToUIOp) { return toInteger(s, op, false); })

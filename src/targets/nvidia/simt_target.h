@@ -1,4 +1,4 @@
-// The lane operations that NVIDIA's hardware has its own way, as NVVM intrinsics and inline PTX.
+// The SIMT operations that NVIDIA's hardware has its own way, as NVVM intrinsics and inline PTX.
 #pragma once
 
 #include "targets/nvidia/facts.h"
@@ -6,9 +6,9 @@
 
 namespace sinter::targets::nvidia {
 
-class NvidiaLanes : public simt::LaneTarget {
+class NvidiaSimt : public simt::SimtTarget {
 public:
-  explicit NvidiaLanes(const NvidiaFacts &facts) : facts_(facts) {}
+  explicit NvidiaSimt(const NvidiaFacts &facts) : facts_(facts) {}
 
   void declareKernel(mlir::LLVM::LLVMFuncOp function, int64_t threads) const override;
   void preferRegisters(mlir::LLVM::LLVMFuncOp function) const override;

@@ -1,4 +1,4 @@
-// Emission, the walk: the body moves into a function, then each lane operation is replaced in
+// Emission, the walk: the body moves into a function, then each SIMT operation is replaced in
 // place.
 #include "sched/simt/layout.h"
 #include "targets/simt/emit_llvm_memory.h"
@@ -18,7 +18,7 @@ struct BoundView {
 
 class Emitter {
 public:
-  Emitter(tile::KernelOp kernel, ModuleOp module, const LaneTarget &target)
+  Emitter(tile::KernelOp kernel, ModuleOp module, const SimtTarget &target)
       : kernel_(kernel), module_(module), target_(target), b_(kernel.getContext()) {}
 
   FailureOr<EmittedKernel> run();
@@ -43,7 +43,7 @@ private:
 
   tile::KernelOp kernel_;
   ModuleOp module_;
-  const LaneTarget &target_;
+  const SimtTarget &target_;
   OpBuilder b_;
   EmittedKernel result_;
   LLVM::GlobalOp shared_;
@@ -215,7 +215,7 @@ LogicalResult Emitter::matrix(Site s, sched::MatrixOp op) {
   return success();
 }
 
-FailureOr<Value> LaneTarget::asynchronous(Site, Operation *op, ArrayRef<Value>) const {
+FailureOr<Value> SimtTarget::asynchronous(Site, Operation *op, ArrayRef<Value>) const {
   return op->emitOpError() << "is no operation of this target";
 }
 
@@ -307,7 +307,7 @@ LogicalResult Emitter::replace(Operation *op) {
   if (known && succeeded(done))
     op->erase();
   if (!known && isa<tile::TileDialect, sched::SchedDialect>(op->getDialect()))
-    return op->emitOpError() << "has no form in a kernel of threads, expected the lane form";
+    return op->emitOpError() << "has no form in a kernel of threads, expected SIMT IR";
   if (!known && isa<math::MathDialect>(op->getDialect()) && !isNative(op))
     return op->emitOpError() << "is no instruction of the target, expected it expanded";
   return done;
@@ -338,18 +338,18 @@ FailureOr<EmittedKernel> Emitter::run() {
   return result_;
 }
 
-FailureOr<EmittedKernel> emitLanes(tile::KernelOp kernel, ModuleOp module,
-                                   const LaneTarget &target) {
+FailureOr<EmittedKernel> emitSimt(tile::KernelOp kernel, ModuleOp module,
+                                   const SimtTarget &target) {
   return Emitter(kernel, module, target).run();
 }
 
-Result<OwningOpRef<ModuleOp>> emitModule(ModuleOp scheduled, const LaneTarget &target,
+Result<OwningOpRef<ModuleOp>> emitModule(ModuleOp scheduled, const SimtTarget &target,
                                          const std::string &name, int64_t sharedBytes,
                                          std::vector<EmittedKernel> &kernels) {
   scheduled.getContext()->loadDialect<LLVM::LLVMDialect, vector::VectorDialect>();
   OwningOpRef<ModuleOp> emitted(ModuleOp::create(scheduled.getLoc()));
   for (auto kernel : scheduled.getOps<tile::KernelOp>()) {
-    FailureOr<EmittedKernel> one = emitLanes(kernel, *emitted, target);
+    FailureOr<EmittedKernel> one = emitSimt(kernel, *emitted, target);
     if (failed(one))
       return fail(Code::Unsupported,
                   "kernel '" + kernel.getSymName().str() + "' could not be emitted for " + name);

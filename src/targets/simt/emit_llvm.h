@@ -1,4 +1,4 @@
-// Emission of the lane form to the LLVM dialect: what targets whose programs are blocks of threads,
+// Emission of SIMT IR to the LLVM dialect: what targets whose programs are blocks of threads,
 // with LLVM back ends, share. A target gives the few operations that its hardware has its own way.
 #pragma once
 
@@ -36,9 +36,9 @@ struct LoadHints {
 
 /// What differs between LLVM targets. Each function builds at its site; values are scalars of one
 /// thread. Stateless.
-class LaneTarget {
+class SimtTarget {
 public:
-  virtual ~LaneTarget() = default;
+  virtual ~SimtTarget() = default;
 
   /// Calling convention and attributes of an entry point whose blocks have `threads` threads.
   virtual void declareKernel(mlir::LLVM::LLVMFuncOp function, int64_t threads) const = 0;
@@ -77,21 +77,21 @@ public:
   virtual mlir::Value elementwise(Site s, mlir::Operation *op) const { return {}; }
 };
 
-/// Emits `kernel` (lane form) into `module` as `void symbol(buffers..., i64 scalars...)`: one
+/// Emits `kernel` (SIMT IR) into `module` as `void symbol(buffers..., i64 scalars...)`: one
 /// pointer of space 1 a view, then for each argument in order a view's extents and its strides in
 /// elements for every axis but a contiguous innermost one, or a scalar argument's bits. The
 /// function still has operations of scf, arith, math and vector: lowerToLlvm takes them.
-mlir::FailureOr<EmittedKernel> emitLanes(tile::KernelOp kernel, mlir::ModuleOp module,
-                                         const LaneTarget &target);
+mlir::FailureOr<EmittedKernel> emitSimt(tile::KernelOp kernel, mlir::ModuleOp module,
+                                         const SimtTarget &target);
 
 /// Leaves only the LLVM dialect.
 mlir::LogicalResult lowerToLlvm(mlir::ModuleOp module);
 
-/// Every kernel of `scheduled` (lane form) in one module of the LLVM dialect, what they need
+/// Every kernel of `scheduled` (SIMT IR) in one module of the LLVM dialect, what they need
 /// appended to `kernels`. Unsupported, naming the kernel and the target called `name`: no form
 /// there, or more shared memory than the `sharedBytes` that it has.
 Result<mlir::OwningOpRef<mlir::ModuleOp>> emitModule(mlir::ModuleOp scheduled,
-                                                     const LaneTarget &target,
+                                                     const SimtTarget &target,
                                                      const std::string &name, int64_t sharedBytes,
                                                      std::vector<EmittedKernel> &kernels);
 

@@ -116,7 +116,7 @@ static Value chunkPointer(Site s, Value pointer, int64_t bytes) {
                              ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)});
 }
 
-FailureOr<Value> emitLoad(Site s, sched::ViewLoadOp op, const LaneTarget &target, Value pointer,
+FailureOr<Value> emitLoad(Site s, sched::ViewLoadOp op, const SimtTarget &target, Value pointer,
                           LoadHints hints) {
   FailureOr<Cut> cut = cutOf(op, op.getType(), op.getAlign());
   if (failed(cut))
@@ -135,7 +135,7 @@ FailureOr<Value> emitLoad(Site s, sched::ViewLoadOp op, const LaneTarget &target
   return join(s, parts, *cut, op.getType());
 }
 
-FailureOr<Value> emitPlainLoad(Site s, sched::SharedLoadOp op, const LaneTarget &target,
+FailureOr<Value> emitPlainLoad(Site s, sched::SharedLoadOp op, const SimtTarget &target,
                                Value pointer) {
   FailureOr<Cut> cut = cutOf(op, op.getType(), std::nullopt);
   if (failed(cut))
@@ -147,7 +147,7 @@ FailureOr<Value> emitPlainLoad(Site s, sched::SharedLoadOp op, const LaneTarget 
   return join(s, parts, *cut, op.getType());
 }
 
-LogicalResult emitStore(Site s, Operation *op, const LaneTarget &target, Value value, Value pointer,
+LogicalResult emitStore(Site s, Operation *op, const SimtTarget &target, Value value, Value pointer,
                         Value when, std::optional<int64_t> align) {
   FailureOr<Cut> cut = cutOf(op, value.getType(), align);
   if (failed(cut))
@@ -165,12 +165,12 @@ LogicalResult emitStore(Site s, Operation *op, const LaneTarget &target, Value v
   return success();
 }
 
-Value LaneTarget::load(Site s, Value pointer, Words words, LoadHints hints) const {
+Value SimtTarget::load(Site s, Value pointer, Words words, LoadHints hints) const {
   return LLVM::LoadOp::create(s.b, s.loc, words.type(s.b.getContext()), pointer, words.bytes(),
                               /*isVolatile=*/false, /*isNonTemporal=*/false, hints.constant);
 }
 
-Value LaneTarget::loadWhen(Site s, Value pointer, Value when, Value other, LoadHints hints) const {
+Value SimtTarget::loadWhen(Site s, Value pointer, Value when, Value other, LoadHints hints) const {
   auto branch = scf::IfOp::create(s.b, s.loc, other.getType(), when, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(s.b);
   s.b.setInsertionPointToEnd(branch.thenBlock());
@@ -181,14 +181,14 @@ Value LaneTarget::loadWhen(Site s, Value pointer, Value when, Value other, LoadH
   return branch.getResult(0);
 }
 
-void LaneTarget::storeWhen(Site s, Value words, Value pointer, Value when) const {
+void SimtTarget::storeWhen(Site s, Value words, Value pointer, Value when) const {
   auto branch = scf::IfOp::create(s.b, s.loc, when);
   OpBuilder::InsertionGuard guard(s.b);
   s.b.setInsertionPointToStart(branch.thenBlock());
   LLVM::StoreOp::create(s.b, s.loc, words, pointer, wordsOf(words.getType()).bytes());
 }
 
-LLVM::GlobalOp LaneTarget::declareShared(ModuleOp module, StringRef symbol, int64_t bytes) const {
+LLVM::GlobalOp SimtTarget::declareShared(ModuleOp module, StringRef symbol, int64_t bytes) const {
   OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
   auto type = LLVM::LLVMArrayType::get(b.getI8Type(), static_cast<uint64_t>(bytes));
   return LLVM::GlobalOp::create(b, module.getLoc(), type, /*isConstant=*/false,

@@ -9,11 +9,11 @@ mlir::Value bytePointer(Site s, mlir::Value base, mlir::Value byte);
 
 /// The value of `op` from `pointer`, in as many instructions as its alignment asks for. Fails with
 /// a diagnostic for a type that is not whole bytes.
-mlir::FailureOr<mlir::Value> emitLoad(Site s, sched::ViewLoadOp op, const LaneTarget &target,
+mlir::FailureOr<mlir::Value> emitLoad(Site s, sched::ViewLoadOp op, const SimtTarget &target,
                                       mlir::Value pointer, LoadHints hints);
-mlir::FailureOr<mlir::Value> emitPlainLoad(Site s, sched::SharedLoadOp op, const LaneTarget &target,
+mlir::FailureOr<mlir::Value> emitPlainLoad(Site s, sched::SharedLoadOp op, const SimtTarget &target,
                                            mlir::Value pointer);
-mlir::LogicalResult emitStore(Site s, mlir::Operation *op, const LaneTarget &target,
+mlir::LogicalResult emitStore(Site s, mlir::Operation *op, const SimtTarget &target,
                               mlir::Value value, mlir::Value pointer, mlir::Value when,
                               std::optional<int64_t> align);
 

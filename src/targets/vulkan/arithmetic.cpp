@@ -1,4 +1,4 @@
-// One case per operation: integers by the width that they have in the lane form, floats as f32.
+// One case per operation: integers by the width that they have in SIMT IR, floats as f32.
 #include "targets/vulkan/arithmetic.h"
 #include "tile/mlir_pch.h"
 

@@ -1,4 +1,4 @@
-// Elementwise operations of the lane form in SPIR-V.
+// Elementwise operations of SIMT IR in SPIR-V.
 #pragma once
 
 #include "targets/vulkan/code.h"

@@ -1,4 +1,4 @@
-// Building of SPIR-V for one thread, and how values of the lane form lie in SPIR-V's types.
+// Building of SPIR-V for one thread, and how values of SIMT IR lie in SPIR-V's types.
 #pragma once
 
 #include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
@@ -41,7 +41,7 @@ template <class Op> Value Site::makeExact(Type result, mlir::ValueRange operands
   return op;
 }
 
-/// The SPIR-V type that holds a scalar of the lane form: i1, i32, i64 and f32 hold themselves, an
+/// The SPIR-V type that holds a scalar of SIMT IR: i1, i32, i64 and f32 hold themselves, an
 /// index lies in an i64. 8- and 16-bit integers, and floats of 16 bits as their bits, lie in an i32
 /// whose upper bits are anything. Null for other types.
 Type carrierOf(Type type);
@@ -52,13 +52,13 @@ unsigned bitsInMemory(Type type); // i1 lies in a byte
 Value zeroExtended(Site c, Value value, unsigned bits);
 Value signExtended(Site c, Value value, unsigned bits);
 
-/// Between a scalar of the lane form and an integer of its bits in memory.
+/// Between a scalar of SIMT IR and an integer of its bits in memory.
 Value toBits(Site c, Value value, Type type);
 Value fromBits(Site c, Value bits, Type type);
 /// Integers of `from` bits as ones of `to` bits, the lowest first; 8, 16, 32 or 64.
 SmallVector<Value> repacked(Site c, ArrayRef<Value> values, unsigned from, unsigned to);
 
-/// A float of the lane form as an f32, exact but for f16's subnormals where `native`: the device
+/// A float of SIMT IR as an f32, exact but for f16's subnormals where `native`: the device
 /// may take those for zero. An f32 rounded to nearest even; NaN stays NaN. Where `native`, bf16 is
 /// the device's own type, two at a time where two are `joined`; the entry point must then ask for
 /// `roundsToBfloat16`'s modes.

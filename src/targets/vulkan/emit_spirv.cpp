@@ -1,4 +1,4 @@
-// Emission, the walk: an entry point for each kernel, one piece of SPIR-V for each lane operation.
+// Emission, the walk: an entry point for each kernel, one piece of SPIR-V for each SIMT operation.
 #include "targets/vulkan/emit_spirv.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
@@ -167,7 +167,7 @@ LogicalResult Emitter::emit(Operation *op) {
       .Default([&](Operation *o) -> LogicalResult {
         if (isa<arith::ArithDialect, math::MathDialect>(o->getDialect()))
           return emitElementwise(o);
-        return o->emitOpError() << "has no form in SPIR-V, expected the lane form";
+        return o->emitOpError() << "has no form in SPIR-V, expected SIMT IR";
       });
 }
 
@@ -228,16 +228,16 @@ static LogicalResult simplify(spirv::ModuleOp module) {
   return success();
 }
 
-Result<EmittedModule> emitSpirv(ModuleOp lanes, const VulkanFacts &facts) {
-  MLIRContext *context = lanes.getContext();
+Result<EmittedModule> emitSpirv(ModuleOp simt, const VulkanFacts &facts) {
+  MLIRContext *context = simt.getContext();
   context->loadDialect<spirv::SPIRVDialect, vector::VectorDialect>();
-  OwningOpRef<ModuleOp> source(cast<ModuleOp>(lanes->clone()));
+  OwningOpRef<ModuleOp> source(cast<ModuleOp>(simt->clone()));
   if (failed(expandDivisions(*source)))
     return fail(sinter::Code::Internal, "the kernels' divisions could not be expanded");
   OpBuilder b(context);
   EmittedModule result;
   result.module =
-      spirv::ModuleOp::create(b, lanes.getLoc(), spirv::AddressingModel::PhysicalStorageBuffer64,
+      spirv::ModuleOp::create(b, simt.getLoc(), spirv::AddressingModel::PhysicalStorageBuffer64,
                               spirv::MemoryModel::Vulkan, std::nullopt);
   Capabilities capabilities = {spirv::Capability::Shader, spirv::Capability::Int64,
                                spirv::Capability::PhysicalStorageBufferAddresses,

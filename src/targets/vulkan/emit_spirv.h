@@ -1,4 +1,4 @@
-// Emission: kernels in lane form become entry points of one SPIR-V module.
+// Emission: kernels in SIMT IR become entry points of one SPIR-V module.
 #pragma once
 
 #include "base/status.h"
@@ -19,6 +19,6 @@ struct EmittedModule {
 };
 
 /// Diagnostics go to the context's handler; the Status names the kernel.
-Result<EmittedModule> emitSpirv(mlir::ModuleOp lanes, const VulkanFacts &facts);
+Result<EmittedModule> emitSpirv(mlir::ModuleOp simt, const VulkanFacts &facts);
 
 } // namespace sinter::targets::vulkan

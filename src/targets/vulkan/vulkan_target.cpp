@@ -31,16 +31,16 @@ private:
 } // namespace
 
 Result<OwningOpRef<ModuleOp>> VulkanTarget::schedule(ModuleOp source) const {
-  sched::LaneFacts lanes;
-  lanes.subgroup = facts_.subgroup;
-  lanes.maxThreads = facts_.threads;
-  lanes.maxShared = facts_.sharedBytes;
-  lanes.ownExp2 = sched::OwnExp2::NearZero; // Vulkan lets exp2 be 3 + 2 |x| units off
-  lanes.ownMaximum = false;
-  lanes.ownDivision = true;
+  sched::SimtFacts simt;
+  simt.subgroup = facts_.subgroup;
+  simt.maxThreads = facts_.threads;
+  simt.maxShared = facts_.sharedBytes;
+  simt.ownExp2 = sched::OwnExp2::NearZero; // Vulkan lets exp2 be 3 + 2 |x| units off
+  simt.ownMaximum = false;
+  simt.ownDivision = true;
   for (std::string_view instruction : facts_.matrixInstructions())
-    lanes.instructions.emplace_back(instruction);
-  return sched::scheduleForLanes(source, lanes);
+    simt.instructions.emplace_back(instruction);
+  return sched::scheduleSimt(source, simt);
 }
 
 Result<CompiledModule> VulkanTarget::compilePart(ModuleOp source, Stages *stages) const {

@@ -13,24 +13,24 @@ static RankedTensorType tileOf(Value ring) {
 }
 
 LogicalResult Distributor::emitRingPut(RingPutOp op) {
-  const LaneRing &ring = rings_.find(op.getRing().getDefiningOp())->second;
+  const PipelineBuffer &ring = rings_.find(op.getRing().getDefiningOp())->second;
   Type element = tileOf(op.getRing()).getElementType();
   SharedTile shared{{ring.rowBytes / elementBytes(element), 1}, ring.base, element};
   step_ = mul(scalarOf(op.getPlace()), int32(ring.placeBytes));
-  put(shared, LaneLayout::of(op.getValue().getType()), registersOf(op.getValue()), {0, 0}, {0, 1});
+  put(shared, SimtLayout::of(op.getValue().getType()), registersOf(op.getValue()), {0, 0}, {0, 1});
   step_ = {};
   return success();
 }
 
 LogicalResult Distributor::emitRingAdd(RingAddOp op) {
-  const LaneRing &left = rings_.find(op.getA().getDefiningOp())->second,
+  const PipelineBuffer &left = rings_.find(op.getA().getDefiningOp())->second,
                  &right = rings_.find(op.getB().getDefiningOp())->second;
   const MatrixInstruction *instruction = findMatrixInstruction(op.getInstruction());
   SINTER_CHECK(instruction && instruction->opaqueSums);
   RankedTensorType a = tileOf(op.getA()), b = tileOf(op.getB());
   int64_t threads = kernel_->getAttrOfType<IntegerAttr>(kThreadsName).getInt();
   SmallVector<int64_t> shape{a.getDimSize(0), b.getDimSize(0)};
-  LaneLayout sums = sharedSums(*instruction, shape, threads);
+  SimtLayout sums = sharedSums(*instruction, shape, threads);
   auto counts = fragmentCounts(*instruction, shape, threads);
   Value atA =
             add(placeByte(left, op.getPlace()), operandStart(sums, *instruction, 0, left.rowBytes)),
@@ -50,7 +50,7 @@ LogicalResult Distributor::emitRingAdd(RingAddOp op) {
 LogicalResult Distributor::emitSumsRead(SumsReadOp op) {
   const MatrixInstruction *instruction = findMatrixInstruction(op.getInstruction());
   SINTER_CHECK(instruction && instruction->opaqueSums);
-  LaneLayout sums = LaneLayout::of(op.getResult().getType());
+  SimtLayout sums = SimtLayout::of(op.getResult().getType());
   Type element = getElementTypeOrSelf(instruction->typeC(op.getContext()));
   int64_t threads = kernel_->getAttrOfType<IntegerAttr>(kThreadsName).getInt();
   int64_t bytes = instruction->m * instruction->n * elementBytes(element);

@@ -61,8 +61,8 @@ static uint32_t bitsAt(const Codes &codes, int64_t element) {
 
 // The block that holds a register's element, `elements` of which one coordinate along the last axis
 // counts.
-Distributor::BlockPlace Distributor::blockAt(LaneAccess &access, int64_t number, int64_t elements) {
-  const LaneView &view = access.view;
+Distributor::BlockPlace Distributor::blockAt(SimtAccess &access, int64_t number, int64_t elements) {
+  const SimtView &view = access.view;
   int last = access.layout.rank() - 1;
   SmallVector<int64_t> parts = access.layout.registerCoords(number);
   BlockPlace place;
@@ -91,7 +91,7 @@ namespace {
 // Reads the codes of one format, `width` (1 or 4) neighbours by one access.
 class CodeReader {
 public:
-  CodeReader(OpBuilder &b, Location loc, const LaneView &view, const LaneLayout &layout,
+  CodeReader(OpBuilder &b, Location loc, const SimtView &view, const SimtLayout &layout,
              int64_t width, Value thread)
       : b_(b), loc_(loc), view_(view), layout_(layout), width_(width),
         codes_(codesIn(cast<tile::BlockType>(view.type.getElementType()))),
@@ -121,8 +121,8 @@ private:
 
   OpBuilder &b_;
   Location loc_;
-  const LaneView &view_;
-  const LaneLayout &layout_;
+  const SimtView &view_;
+  const SimtLayout &layout_;
   int64_t width_;
   Codes codes_;
   Type word_;
@@ -204,7 +204,7 @@ void CodeReader::split(Value word, SmallVectorImpl<Value> &registers) {
 }
 
 // Codes of all registers as i8.
-Distributor::Registers Distributor::codesOf(LaneAccess &access, int64_t width) {
+Distributor::Registers Distributor::codesOf(SimtAccess &access, int64_t width) {
   CodeReader reader(b_, loc_, access.view, access.layout, width, thread_);
   Registers registers;
   for (int64_t number = 0; number < access.layout.registers(); number += width) {
@@ -219,7 +219,7 @@ Distributor::Registers Distributor::codesOf(LaneAccess &access, int64_t width) {
 }
 
 // A scale or minimum as f32, zero outside of the view.
-Value Distributor::factorAt(const BlockPlace &place, const LaneView &view, StringRef field) {
+Value Distributor::factorAt(const BlockPlace &place, const SimtView &view, StringRef field) {
   auto type = cast<tile::BlockType>(view.type.getElementType());
   Value zero = arith::ConstantOp::create(b_, loc_, b_.getF32FloatAttr(0));
   if (const ActivationFormat *activation = tile::activationFormatOf(type)) {
@@ -243,7 +243,7 @@ Value Distributor::factorAt(const BlockPlace &place, const LaneView &view, Strin
 }
 
 // scale * (code - zero) - min, each rounded on its own.
-Value Distributor::valueOf(const BlockPlace &place, const LaneView &view, Value code) {
+Value Distributor::valueOf(const BlockPlace &place, const SimtView &view, Value code) {
   auto type = cast<tile::BlockType>(view.type.getElementType());
   Value number = arith::SIToFPOp::create(b_, loc_, b_.getF32Type(), code);
   Value value = arith::MulFOp::create(b_, loc_, factorAt(place, view, "scale"), number);
@@ -256,7 +256,7 @@ Value Distributor::valueOf(const BlockPlace &place, const LaneView &view, Value 
 }
 
 LogicalResult Distributor::emitBlockLoad(BlockLoadOp op) {
-  const LaneView &view = views_.find(op.getView())->second;
+  const SimtView &view = views_.find(op.getView())->second;
   auto type = cast<tile::BlockType>(view.type.getElementType());
   const BlockFormat *format = tile::blockFormatOf(type);
   if (!tile::activationFormatOf(type)) {
@@ -266,8 +266,8 @@ LogicalResult Distributor::emitBlockLoad(BlockLoadOp op) {
     if (!packing)
       return op.emitOpError() << packing.error().message;
   }
-  LaneLayout layout = LaneLayout::of(op.getResult().getType());
-  LaneAccess access = accessOf(view, op.getOffsets(), layout);
+  SimtLayout layout = SimtLayout::of(op.getResult().getType());
+  SimtAccess access = accessOf(view, op.getOffsets(), layout);
   StringRef field = op.getField();
   int last = layout.rank() - 1;
   Registers registers;
@@ -306,9 +306,9 @@ static int64_t storedOffset(tile::BlockType type, StringRef field) {
 }
 
 LogicalResult Distributor::emitBlockStore(BlockStoreOp op) {
-  const LaneView &view = views_.find(op.getView())->second;
-  LaneLayout layout = LaneLayout::of(op.getValue().getType());
-  LaneAccess access = accessOf(view, op.getOffsets(), layout);
+  const SimtView &view = views_.find(op.getView())->second;
+  SimtLayout layout = SimtLayout::of(op.getValue().getType());
+  SimtAccess access = accessOf(view, op.getOffsets(), layout);
   const Registers &registers = registersOf(op.getValue());
   StringRef field = op.getField();
   int last = layout.rank() - 1;

@@ -32,7 +32,7 @@ void Distributor::bindFlat(ValueRange old, ValueRange flat) {
       flat = flat.drop_front();
       continue;
     }
-    size_t count = LaneLayout::of(value.getType()).registers();
+    size_t count = SimtLayout::of(value.getType()).registers();
     registers_[value] = Registers(flat.take_front(count));
     flat = flat.drop_front(count);
   }
@@ -60,7 +60,7 @@ LogicalResult Distributor::emitIf(scf::IfOp branch) {
   SmallVector<Type> types;
   for (Value result : branch.getResults()) {
     auto tile = dyn_cast<RankedTensorType>(result.getType());
-    types.append(tile ? LaneLayout::of(tile).registers() : 1,
+    types.append(tile ? SimtLayout::of(tile).registers() : 1,
                  tile ? tile.getElementType() : result.getType());
   }
   auto now = scf::IfOp::create(b_, loc_, types, scalarOf(branch.getCondition()),
@@ -131,7 +131,7 @@ LogicalResult Distributor::emit(Operation *op) {
       .Case([&](tile::DotOp o) { return emitDot(o); })
       .Case([&](tile::SplatOp o) {
         registers_[o.getResult()] =
-            Registers(LaneLayout::of(o.getType()).registers(), scalarOf(o.getValue()));
+            Registers(SimtLayout::of(o.getType()).registers(), scalarOf(o.getValue()));
         return success();
       })
       .Default([&](Operation *o) {
@@ -162,7 +162,7 @@ Value Distributor::alignedAtLaunch(Block &block) {
     auto type = dyn_cast<tile::ViewType>(argument.getType());
     if (!type || !wide_.contains(map_.lookup(argument)))
       continue;
-    const LaneView &view = views_.find(argument)->second;
+    const SimtView &view = views_.find(argument)->second;
     Value all = view.dims.back();
     if (type.getInterleave())
       all = index(0);
@@ -242,7 +242,7 @@ LogicalResult Distributor::run() {
   return success();
 }
 
-LogicalResult distribute(tile::KernelOp kernel, const LaneFacts &facts) {
+LogicalResult distribute(tile::KernelOp kernel, const SimtFacts &facts) {
   return Distributor(kernel, facts).run();
 }
 

@@ -7,11 +7,11 @@
 
 namespace sinter::sched {
 
-/// Rewrites `kernel` after assignLanes to lane form: scalars and short vectors, the operations of
+/// Rewrites `kernel` after assignLayouts to SIMT IR: scalars and short vectors, the operations of
 /// the sched dialect under "lanes", `sched.shared` set. Where accesses could be wider if extents
 /// and strides were multiples of the vector, the body stands twice, chosen by what they are at
 /// launch. Base addresses of views are multiples of 16 bytes. A tile that shared memory cannot
 /// hold, or an operation without a form, is a diagnostic.
-mlir::LogicalResult distribute(tile::KernelOp kernel, const LaneFacts &facts);
+mlir::LogicalResult distribute(tile::KernelOp kernel, const SimtFacts &facts);
 
 } // namespace sinter::sched

@@ -20,7 +20,7 @@ using mlir::Value;
 /// A view in the kernel being made. Origins and extents count elements, strides elements or whole
 /// blocks of a block format, along whose last axis blocks follow one another. Gathered views read
 /// page or row numbers from `index`.
-struct LaneView {
+struct SimtView {
   tile::ViewType type;
   Value argument;
   SmallVector<Value> origin, dims, strides;
@@ -37,12 +37,12 @@ struct LaneView {
 };
 
 /// One load or store of a tile: what its registers' addresses and conditions share.
-struct LaneAccess {
-  LaneAccess(const LaneView &view, const LaneLayout &layout, int64_t vector)
+struct SimtAccess {
+  SimtAccess(const SimtView &view, const SimtLayout &layout, int64_t vector)
       : view(view), layout(layout), vector(vector) {}
 
-  const LaneView &view;
-  LaneLayout layout;
+  const SimtView &view;
+  SimtLayout layout;
   SmallVector<Value> at;      // index: offset and thread part along each axis
   SmallVector<Value> uniform; // index: the offset alone
   SmallVector<bool> all;      // the tile lies inside along this axis, or not at all
@@ -65,7 +65,7 @@ struct SharedTile {
 };
 
 /// Where a ring's places lie in shared memory.
-struct LaneRing {
+struct PipelineBuffer {
   int64_t base = 0, end = 0, placeBytes = 0, rowBytes = 0, panelBytes = 0;
   bool swizzled = false;
   Operation *lastUse = nullptr; // after which others may have its bytes; null: for ever its own
@@ -76,7 +76,7 @@ struct SharedPlan;
 
 class Distributor {
 public:
-  Distributor(tile::KernelOp kernel, const LaneFacts &facts)
+  Distributor(tile::KernelOp kernel, const SimtFacts &facts)
       : kernel_(kernel), facts_(facts), b_(kernel.getContext()) {}
   using Registers = SmallVector<Value>;
   LogicalResult run();
@@ -102,13 +102,13 @@ private:
   LogicalResult emitLoad(tile::LoadOp op);
   LogicalResult emitLoadScalar(tile::LoadScalarOp op);
   LogicalResult emitStore(tile::StoreOp op);
-  LaneAccess accessOf(const LaneView &view, mlir::ValueRange offsets, const LaneLayout &layout);
-  int64_t vectorOf(const LaneView &view, mlir::ValueRange offsets, const LaneLayout &layout);
-  Value byteAt(LaneAccess &access, int64_t number);
-  Value whenAt(LaneAccess &access, int64_t number);
-  Value insideAxis(LaneAccess &access, int axis, int64_t part);
-  Value stepBytes(LaneAccess &access, int axis, int64_t part);
-  std::pair<Value, Value> gatheredRow(LaneAccess &access, int64_t part);
+  SimtAccess accessOf(const SimtView &view, mlir::ValueRange offsets, const SimtLayout &layout);
+  int64_t vectorOf(const SimtView &view, mlir::ValueRange offsets, const SimtLayout &layout);
+  Value byteAt(SimtAccess &access, int64_t number);
+  Value whenAt(SimtAccess &access, int64_t number);
+  Value insideAxis(SimtAccess &access, int axis, int64_t part);
+  Value stepBytes(SimtAccess &access, int axis, int64_t part);
+  std::pair<Value, Value> gatheredRow(SimtAccess &access, int64_t part);
 
   // distribute/tile.cpp: tiles
   LogicalResult emitElementwise(Operation *op);
@@ -135,10 +135,10 @@ private:
     Value inGroup; // index: the row's number in that group; null where rows are not packed
     Value when;
   };
-  BlockPlace blockAt(LaneAccess &access, int64_t number, int64_t elements);
-  Registers codesOf(LaneAccess &access, int64_t width);
-  Value factorAt(const BlockPlace &place, const LaneView &view, llvm::StringRef field);
-  Value valueOf(const BlockPlace &place, const LaneView &view, Value code);
+  BlockPlace blockAt(SimtAccess &access, int64_t number, int64_t elements);
+  Registers codesOf(SimtAccess &access, int64_t width);
+  Value factorAt(const BlockPlace &place, const SimtView &view, llvm::StringRef field);
+  Value valueOf(const BlockPlace &place, const SimtView &view, Value code);
 
   // distribute/dot.cpp: products
   LogicalResult emitDot(tile::DotOp op);
@@ -159,11 +159,11 @@ private:
   Value pinned(ArrayRef<Value> registers);
   /// Rings that nothing reads or writes after `op` leave shared memory.
   void releaseRings(Operation *op);
-  Value placeByte(const LaneRing &ring, Value place);
-  Value ringByte(const LaneRing &ring, const LaneLayout &layout, int64_t number, int64_t bytes);
-  Value operandStart(const LaneLayout &sums, const MatrixInstruction &instruction, int axis,
+  Value placeByte(const PipelineBuffer &ring, Value place);
+  Value ringByte(const PipelineBuffer &ring, const SimtLayout &layout, int64_t number, int64_t bytes);
+  Value operandStart(const SimtLayout &sums, const MatrixInstruction &instruction, int axis,
                      int64_t bytes);
-  void waitForSums(const LaneLayout &sums, Registers &acc, int64_t pending, bool commit);
+  void waitForSums(const SimtLayout &sums, Registers &acc, int64_t pending, bool commit);
 
   // distribute/accumulators.cpp: products with sums that no register holds
   LogicalResult emitRingPut(RingPutOp op);
@@ -176,24 +176,24 @@ private:
   /// The tile, or windows of it where there is no room for all; notes what they need.
   mlir::FailureOr<SmallVector<SharedTile>> windowsOf(Operation *op, const SharedTile &tile);
   LogicalResult tooLarge(Operation *op, int64_t bytes) const;
-  SharedPlan planOf(const SharedTile &shared, const LaneLayout &layout, ArrayRef<int64_t> offset,
+  SharedPlan planOf(const SharedTile &shared, const SimtLayout &layout, ArrayRef<int64_t> offset,
                     ArrayRef<int64_t> axes);
   /// Whether an access to `byte` and the thread's part lies in the window: nothing where no
   /// thread's does, null where every thread's does.
   std::optional<Value> inWindow(const SharedTile &shared, const SharedPlan &plan, int64_t byte);
-  void put(const SharedTile &shared, const LaneLayout &layout, ArrayRef<Value> registers,
+  void put(const SharedTile &shared, const SimtLayout &layout, ArrayRef<Value> registers,
            ArrayRef<int64_t> offset, ArrayRef<int64_t> axes);
   /// Replaces those of `registers` that are there.
-  void take(const SharedTile &shared, const LaneLayout &layout, Registers &registers, Type element,
+  void take(const SharedTile &shared, const SimtLayout &layout, Registers &registers, Type element,
             ArrayRef<int64_t> offset, ArrayRef<int64_t> axes);
   /// Hands tiles of `memory` over: `write` puts what threads have, `read` takes what they want.
   LogicalResult exchange(Operation *op, const SharedTile &memory,
                          llvm::function_ref<void(const SharedTile &)> write,
                          llvm::function_ref<void(const SharedTile &)> read);
   /// The same by matrix loads; nothing where the layout is not theirs.
-  std::optional<Registers> takeMatrices(const SharedTile &shared, const LaneLayout &layout);
-  mlir::FailureOr<Registers> throughShared(Operation *op, const LaneLayout &from,
-                                           ArrayRef<Value> registers, const LaneLayout &to,
+  std::optional<Registers> takeMatrices(const SharedTile &shared, const SimtLayout &layout);
+  mlir::FailureOr<Registers> throughShared(Operation *op, const SimtLayout &from,
+                                           ArrayRef<Value> registers, const SimtLayout &to,
                                            ArrayRef<int64_t> memoryShape,
                                            ArrayRef<int64_t> toOffset);
   void barrier() { BarrierOp::create(b_, loc_); }
@@ -205,14 +205,14 @@ private:
   }
 
   // coordinates
-  ArrayRef<Value> threadPart(const LaneLayout &layout); // i32, one for each axis
+  ArrayRef<Value> threadPart(const SimtLayout &layout); // i32, one for each axis
   /// i1: whether a register's element lies in the tile; null where it always does.
-  Value inTile(const LaneLayout &layout, int64_t number);
+  Value inTile(const SimtLayout &layout, int64_t number);
   /// The same along one axis.
-  Value inAxis(const LaneLayout &layout, int64_t number, int axis);
+  Value inAxis(const SimtLayout &layout, int64_t number, int axis);
   /// Whether no thread's element of this register lies in the tile.
-  static bool isPadding(const LaneLayout &layout, int64_t number);
-  Value firstCopy(const LaneLayout &layout); // i1; null where there are no copies
+  static bool isPadding(const SimtLayout &layout, int64_t number);
+  Value firstCopy(const SimtLayout &layout); // i1; null where there are no copies
 
   // small builders
   Value index(int64_t value) { return mlir::arith::ConstantIndexOp::create(b_, loc_, value); }
@@ -237,13 +237,13 @@ private:
   Registers &registersOf(Value tile) { return registers_.find(tile)->second; }
 
   tile::KernelOp kernel_;
-  const LaneFacts &facts_;
+  const SimtFacts &facts_;
   mlir::OpBuilder b_;
   Location loc_ = mlir::UnknownLoc::get(kernel_.getContext());
   mlir::IRMapping map_;
   llvm::DenseMap<Value, Registers> registers_;
-  llvm::DenseMap<Value, LaneView> views_;
-  llvm::DenseMap<Operation *, LaneRing> rings_;
+  llvm::DenseMap<Value, SimtView> views_;
+  llvm::DenseMap<Operation *, PipelineBuffer> rings_;
   llvm::DenseMap<mlir::Attribute, SmallVector<Value>> threadParts_;
   Operation *entry_ = nullptr; // before which thread parts are computed
   Value thread_;

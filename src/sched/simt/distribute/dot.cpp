@@ -14,14 +14,14 @@ static constexpr int64_t kPieceBytes = 16; // of the widest access
 
 // The layout of a line of a product's sums: the row (axis 0) or column (axis 1) coordinates that
 // one thread holds, without repeats of the same.
-static LaneLayout lineOf(const LaneLayout &sums, int axis) {
-  SmallVector<LaneBit> registers, threads;
-  for (LaneBit bit : sums.registerBits())
+static SimtLayout lineOf(const SimtLayout &sums, int axis) {
+  SmallVector<LayoutBit> registers, threads;
+  for (LayoutBit bit : sums.registerBits())
     if (bit.axis == axis)
       registers.push_back({0, bit.bit});
-  for (LaneBit bit : sums.threadBits())
-    threads.push_back(bit.axis == axis ? LaneBit{0, bit.bit} : LaneBit());
-  return LaneLayout({sums.shape()[axis]}, std::move(registers), std::move(threads));
+  for (LayoutBit bit : sums.threadBits())
+    threads.push_back(bit.axis == axis ? LayoutBit{0, bit.bit} : LayoutBit());
+  return SimtLayout({sums.shape()[axis]}, std::move(registers), std::move(threads));
 }
 
 // Operands as the sums' element type, so that each step is one multiply-add.
@@ -45,7 +45,7 @@ LogicalResult Distributor::emitDot(tile::DotOp op) {
 }
 
 // The registers of one fragment: an atom's, at the given coordinates.
-static Value fragmentAt(Distributor::Registers &registers, const LaneLayout &layout,
+static Value fragmentAt(Distributor::Registers &registers, const SimtLayout &layout,
                         ArrayRef<int64_t> coords, llvm::function_ref<Value(ArrayRef<Value>)> pack) {
   int64_t first = layout.registerAt(coords);
   int64_t count = int64_t(1) << layout.registerBits().size();
@@ -55,7 +55,7 @@ static Value fragmentAt(Distributor::Registers &registers, const LaneLayout &lay
 // The registers of a tile, zero where they lie beyond its extent along K: padding may hold
 // anything, and infinity times zero is no zero.
 Distributor::Registers Distributor::clearedBeyond(Value tile, int axis) {
-  LaneLayout layout = LaneLayout::of(tile.getType());
+  SimtLayout layout = SimtLayout::of(tile.getType());
   Registers registers = registersOf(tile);
   Value zero = arith::ConstantOp::create(
       b_, loc_, cast<TypedAttr>(b_.getZeroAttr(registers.front().getType())));
@@ -70,9 +70,9 @@ LogicalResult Distributor::emitMatrix(tile::DotOp op) {
   auto name = op->getAttrOfType<StringAttr>(kInstruction);
   const MatrixInstruction *instruction = findMatrixInstruction(name);
   SINTER_CHECK(instruction);
-  LaneLayout sums = LaneLayout::of(op.getResult().getType()),
-             left = LaneLayout::of(op.getA().getType()),
-             right = LaneLayout::of(op.getB().getType());
+  SimtLayout sums = SimtLayout::of(op.getResult().getType()),
+             left = SimtLayout::of(op.getA().getType()),
+             right = SimtLayout::of(op.getB().getType());
   Registers a = clearedBeyond(op.getA(), 1), b = clearedBeyond(op.getB(), op.getTransposeB()),
             acc = registersOf(op.getAcc());
   auto pack = [&](ArrayRef<Value> values) { return vectorFrom(values); };
@@ -116,8 +116,8 @@ int64_t Distributor::depthInTurns(const SharedTile &a, const SharedTile &b, int6
 Distributor::Registers Distributor::sumsOfShared(tile::DotOp op, const SharedTile &a,
                                                  const SharedTile &b, int64_t depth,
                                                  const Registers &before) {
-  LaneLayout sums = LaneLayout::of(op.getResult().getType());
-  LaneLayout rows = lineOf(sums, 0), columns = lineOf(sums, 1);
+  SimtLayout sums = SimtLayout::of(op.getResult().getType());
+  SimtLayout rows = lineOf(sums, 0), columns = lineOf(sums, 1);
   Type element = a.element;
   int64_t steps = depth % kStepsPerTrip ? 1 : kStepsPerTrip;
   auto loop = scf::ForOp::create(b_, loc_, index(0), index(depth), index(steps), before);
@@ -128,7 +128,7 @@ Distributor::Registers Distributor::sumsOfShared(tile::DotOp op, const SharedTil
   Registers acc(loop.getRegionIterArgs());
   Value at = b_.createOrFold<arith::IndexCastOp>(loc_, b_.getI32Type(), loop.getInductionVar());
   for (int64_t step = 0; step < steps; ++step) {
-    auto line = [&](const SharedTile &tile, const LaneLayout &layout) {
+    auto line = [&](const SharedTile &tile, const SimtLayout &layout) {
       step_ = add(mul(at, int32(tile.strides[0] * elementBytes(element))), int32(0));
       Registers taken;
       take(tile, layout, taken, element, {step, 0}, {1});
@@ -159,9 +159,9 @@ static SharedTile windowAlong(const SharedTile &tile, int64_t begin, int64_t end
 }
 
 LogicalResult Distributor::emitSums(tile::DotOp op) {
-  LaneLayout sums = LaneLayout::of(op.getResult().getType());
-  LaneLayout left = LaneLayout::of(op.getA().getType()),
-             right = LaneLayout::of(op.getB().getType());
+  SimtLayout sums = SimtLayout::of(op.getResult().getType());
+  SimtLayout left = SimtLayout::of(op.getA().getType()),
+             right = SimtLayout::of(op.getB().getType());
   Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
   int64_t m = sums.shape()[0], n = sums.shape()[1], k = left.shape()[1];
   SharedTile a = placed({k, m}, element, 0), b = placed({k, n}, element, 0);

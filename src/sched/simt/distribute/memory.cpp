@@ -22,7 +22,7 @@ static std::pair<int64_t, int64_t> unitOf(Type element) {
 
 void Distributor::bindView(BlockArgument argument) {
   auto type = cast<tile::ViewType>(argument.getType());
-  LaneView view;
+  SimtView view;
   view.type = type;
   view.argument = map_.lookup(argument);
   std::tie(view.bytes, view.length) = unitOf(type.getElementType());
@@ -48,7 +48,7 @@ void Distributor::bindView(BlockArgument argument) {
 }
 
 void Distributor::emitWindow(tile::WindowOp op) {
-  LaneView view = views_.find(op.getView())->second;
+  SimtView view = views_.find(op.getView())->second;
   view.type = op.getResult().getType();
   for (auto [axis, origin] : llvm::enumerate(scalarsOf(op.getOrigins()))) {
     view.low[axis] = lowOfWindow(b_, loc_, view.low[axis], origin);
@@ -66,9 +66,9 @@ void Distributor::emitWindow(tile::WindowOp op) {
 }
 
 void Distributor::emitGather(tile::GatherOp op) {
-  const LaneView &pages = views_.find(op.getPages())->second;
-  const LaneView &indices = views_.find(op.getIndex())->second;
-  LaneView view;
+  const SimtView &pages = views_.find(op.getPages())->second;
+  const SimtView &indices = views_.find(op.getIndex())->second;
+  SimtView view;
   view.type = op.getResult().getType();
   view.argument = pages.argument;
   view.bytes = pages.bytes;
@@ -101,7 +101,7 @@ void Distributor::emitGather(tile::GatherOp op) {
 
 // Registers that one access moves: neighbours in memory whose offset, extent and strides are
 // multiples of their number.
-int64_t Distributor::vectorOf(const LaneView &view, ValueRange offsets, const LaneLayout &layout) {
+int64_t Distributor::vectorOf(const SimtView &view, ValueRange offsets, const SimtLayout &layout) {
   auto axis = static_cast<int>(view.type.getContiguousAxis());
   if (axis < 0 || view.length > 1 || !view.whole[axis] || (axis == 0 && view.index))
     return 1;
@@ -118,9 +118,9 @@ int64_t Distributor::vectorOf(const LaneView &view, ValueRange offsets, const La
   return aligned_ ? vector : 1;
 }
 
-LaneAccess Distributor::accessOf(const LaneView &view, ValueRange offsets,
-                                 const LaneLayout &layout) {
-  LaneAccess access(view, layout, vectorOf(view, offsets, layout));
+SimtAccess Distributor::accessOf(const SimtView &view, ValueRange offsets,
+                                 const SimtLayout &layout) {
+  SimtAccess access(view, layout, vectorOf(view, offsets, layout));
   ArrayRef<Value> parts = threadPart(layout);
   Value base = index(0);
   for (int axis = 0; axis < layout.rank(); ++axis) {
@@ -141,11 +141,11 @@ LaneAccess Distributor::accessOf(const LaneView &view, ValueRange offsets,
 }
 
 // Page and row that hold a gathered view's row.
-std::pair<Value, Value> Distributor::gatheredRow(LaneAccess &access, int64_t part) {
+std::pair<Value, Value> Distributor::gatheredRow(SimtAccess &access, int64_t part) {
   auto [found, isNew] = access.rows.try_emplace(part);
   if (!isNew)
     return found->second;
-  const LaneView &view = access.view;
+  const SimtView &view = access.view;
   Value at = add(access.at[0], index(part)), where = add(at, view.origin[0]);
   Value rows = index(view.pageRows);
   Value entry = view.byRow ? where : b_.createOrFold<arith::DivUIOp>(loc_, where, rows);
@@ -161,11 +161,11 @@ std::pair<Value, Value> Distributor::gatheredRow(LaneAccess &access, int64_t par
 }
 
 // Bytes that a register's part of the coordinate adds along one axis.
-Value Distributor::stepBytes(LaneAccess &access, int axis, int64_t part) {
+Value Distributor::stepBytes(SimtAccess &access, int axis, int64_t part) {
   Value &step = access.steps[{axis, part}];
   if (step)
     return step;
-  const LaneView &view = access.view;
+  const SimtView &view = access.view;
   int64_t bytes = view.bytes;
   if (view.length > 1 && axis + 1 == access.layout.rank())
     return step = index(0);
@@ -187,7 +187,7 @@ Value Distributor::stepBytes(LaneAccess &access, int axis, int64_t part) {
   return step = mul(index(part), mul(view.strides[axis], index(bytes)));
 }
 
-Value Distributor::byteAt(LaneAccess &access, int64_t number) {
+Value Distributor::byteAt(SimtAccess &access, int64_t number) {
   SmallVector<int64_t> parts = access.layout.registerCoords(number);
   Value byte = access.base;
   for (int axis = 0; axis < access.layout.rank(); ++axis)
@@ -195,13 +195,13 @@ Value Distributor::byteAt(LaneAccess &access, int64_t number) {
   return byte;
 }
 
-Value Distributor::insideAxis(LaneAccess &access, int axis, int64_t part) {
+Value Distributor::insideAxis(SimtAccess &access, int axis, int64_t part) {
   if (access.all[axis])
     part = 0;
   Value &inside = access.inside[{axis, part}];
   if (inside)
     return inside;
-  const LaneView &view = access.view;
+  const SimtView &view = access.view;
   Value at = access.all[axis] ? access.uniform[axis] : add(access.at[axis], index(part));
   Value within = isWithin(b_, loc_, at, view.low[axis], view.dims[axis]);
   if (axis == 0 && view.index) {
@@ -212,7 +212,7 @@ Value Distributor::insideAxis(LaneAccess &access, int axis, int64_t part) {
   return inside = within;
 }
 
-Value Distributor::whenAt(LaneAccess &access, int64_t number) {
+Value Distributor::whenAt(SimtAccess &access, int64_t number) {
   SmallVector<int64_t> parts = access.layout.registerCoords(number);
   Value when = inTile(access.layout, number);
   for (int axis = 0; axis < access.layout.rank(); ++axis)
@@ -241,8 +241,8 @@ LogicalResult Distributor::emitLoad(tile::LoadOp op) {
   Type element = type.getElementType();
   if (isa<tile::BlockType>(element))
     return success(); // read by the operation that uses it
-  LaneLayout layout = LaneLayout::of(type);
-  LaneAccess access = accessOf(views_.find(op.getView())->second, op.getOffsets(), layout);
+  SimtLayout layout = SimtLayout::of(type);
+  SimtAccess access = accessOf(views_.find(op.getView())->second, op.getOffsets(), layout);
   auto pad = dyn_cast_if_present<TypedAttr>(op.getPadAttr());
   Value other =
       arith::ConstantOp::create(b_, loc_, pad ? pad : cast<TypedAttr>(b_.getZeroAttr(element)));
@@ -264,10 +264,10 @@ LogicalResult Distributor::emitLoad(tile::LoadOp op) {
 
 LogicalResult Distributor::emitLoadScalar(tile::LoadScalarOp op) {
   Type element = op.getResult().getType();
-  const LaneView &view = views_.find(op.getView())->second;
+  const SimtView &view = views_.find(op.getView())->second;
   SmallVector<int64_t> ones(view.type.getRank(), 1);
-  LaneLayout layout(ones, {}, SmallVector<LaneBit>());
-  LaneAccess access = accessOf(view, op.getOffsets(), layout);
+  SimtLayout layout(ones, {}, SmallVector<LayoutBit>());
+  SimtAccess access = accessOf(view, op.getOffsets(), layout);
   Value other = arith::ConstantOp::create(b_, loc_, cast<TypedAttr>(b_.getZeroAttr(element)));
   map_.map(op.getResult(), ViewLoadOp::create(b_, loc_, view.argument, byteAt(access, 0),
                                               whenAt(access, 0), other, IntegerAttr())
@@ -279,8 +279,8 @@ LogicalResult Distributor::emitStore(tile::StoreOp op) {
   auto type = cast<RankedTensorType>(op.getValue().getType());
   if (isa<tile::BlockType>(type.getElementType()))
     return op.emitOpError() << "stores " << type << ", which has no form for threads yet";
-  LaneLayout layout = LaneLayout::of(type);
-  LaneAccess access = accessOf(views_.find(op.getView())->second, op.getOffsets(), layout);
+  SimtLayout layout = SimtLayout::of(type);
+  SimtAccess access = accessOf(views_.find(op.getView())->second, op.getOffsets(), layout);
   const Registers &registers = registersOf(op.getValue());
   Value first = firstCopy(layout);
   for (int64_t number = 0; number < layout.registers(); number += access.vector) {

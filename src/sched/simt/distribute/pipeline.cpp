@@ -44,7 +44,7 @@ static Operation *lastUseOf(RingOp op) {
 
 LogicalResult Distributor::emitRing(RingOp op) {
   auto type = cast<RingType>(op.getResult().getType());
-  LaneRing ring;
+  PipelineBuffer ring;
   ArrayRef<int64_t> shape = type.getTile().getShape();
   int64_t row = shape[1] * elementBytes(type.getTile().getElementType());
   ring.swizzled = op.getSwizzled();
@@ -78,12 +78,12 @@ void Distributor::releaseRings(Operation *op) {
   ringEnd_ = end;
 }
 
-Value Distributor::placeByte(const LaneRing &ring, Value place) {
+Value Distributor::placeByte(const PipelineBuffer &ring, Value place) {
   return add(mul(scalarOf(place), int32(ring.placeBytes)), int32(ring.base));
 }
 
 // Byte of a register's element within a place.
-Value Distributor::ringByte(const LaneRing &ring, const LaneLayout &layout, int64_t number,
+Value Distributor::ringByte(const PipelineBuffer &ring, const SimtLayout &layout, int64_t number,
                             int64_t bytes) {
   SmallVector<int64_t> parts = layout.registerCoords(number);
   ArrayRef<Value> thread = threadPart(layout);
@@ -109,29 +109,29 @@ Value Distributor::ringByte(const LaneRing &ring, const LaneLayout &layout, int6
 }
 
 // A layout of two axes for a view that has them as its `axes`, with extent 1 along the others.
-static LaneLayout within(const LaneLayout &tile, int64_t rank, ArrayRef<int64_t> axes) {
+static SimtLayout within(const SimtLayout &tile, int64_t rank, ArrayRef<int64_t> axes) {
   SmallVector<int64_t> shape(rank, 1);
-  auto moved = [&](ArrayRef<LaneBit> bits) {
-    return llvm::map_to_vector(bits, [&](LaneBit bit) {
-      return bit.axis < 0 ? bit : LaneBit{static_cast<int>(axes[bit.axis]), bit.bit};
+  auto moved = [&](ArrayRef<LayoutBit> bits) {
+    return llvm::map_to_vector(bits, [&](LayoutBit bit) {
+      return bit.axis < 0 ? bit : LayoutBit{static_cast<int>(axes[bit.axis]), bit.bit};
     });
   };
   for (auto [axis, extent] : llvm::zip_equal(axes, tile.shape()))
     shape[axis] = extent;
-  return LaneLayout(shape, moved(tile.registerBits()), moved(tile.threadBits()));
+  return SimtLayout(shape, moved(tile.registerBits()), moved(tile.threadBits()));
 }
 
 LogicalResult Distributor::emitFetch(FetchOp op) {
-  const LaneRing &ring = rings_.find(op.getRing().getDefiningOp())->second;
+  const PipelineBuffer &ring = rings_.find(op.getRing().getDefiningOp())->second;
   RankedTensorType tile = cast<RingType>(op.getRing().getType()).getTile();
   int64_t bytes = elementBytes(tile.getElementType());
   int64_t threads = kernel_->getAttrOfType<IntegerAttr>(kThreadsName).getInt();
-  LaneLayout layout = LaneLayout::blocked(tile.getShape(), threads, facts_.subgroup, 1,
+  SimtLayout layout = SimtLayout::blocked(tile.getShape(), threads, facts_.subgroup, 1,
                                           static_cast<int>(llvm::Log2_64(kPiece / bytes)));
   int64_t rank = static_cast<int64_t>(op.getOffsets().size());
   SmallVector<int64_t> axes =
       op.getAxes() ? SmallVector<int64_t>(*op.getAxes()) : SmallVector<int64_t>{rank - 2, rank - 1};
-  LaneAccess access =
+  SimtAccess access =
       accessOf(views_.find(op.getView())->second, op.getOffsets(), within(layout, rank, axes));
   Value start = placeByte(ring, op.getPlace()), first = firstCopy(layout);
   Value when = op.getWhen() ? scalarOf(op.getWhen()) : Value();
@@ -158,17 +158,17 @@ LogicalResult Distributor::emitFetch(FetchOp op) {
 
 // Pairs of neighbours along the last axis, four threads along it and eight along the other: the
 // rows of 8 x 8 matrices.
-static bool isMatrixLayout(const LaneLayout &layout) {
+static bool isMatrixLayout(const SimtLayout &layout) {
   if (layout.rank() != 2 || layout.registerBits().empty() || layout.threadBits().size() < 5)
     return false;
-  ArrayRef<LaneBit> lanes = layout.threadBits();
-  return layout.registerBits()[0] == LaneBit{1, 0} && lanes[0] == LaneBit{1, 1} &&
-         lanes[1] == LaneBit{1, 2} && lanes[2] == LaneBit{0, 0} && lanes[3] == LaneBit{0, 1} &&
-         lanes[4] == LaneBit{0, 2};
+  ArrayRef<LayoutBit> lanes = layout.threadBits();
+  return layout.registerBits()[0] == LayoutBit{1, 0} && lanes[0] == LayoutBit{1, 1} &&
+         lanes[1] == LayoutBit{1, 2} && lanes[2] == LayoutBit{0, 0} && lanes[3] == LayoutBit{0, 1} &&
+         lanes[4] == LayoutBit{0, 2};
 }
 
 std::optional<Distributor::Registers> Distributor::takeMatrices(const SharedTile &shared,
-                                                                const LaneLayout &layout) {
+                                                                const SimtLayout &layout) {
   constexpr int64_t kRegisters = 8; // of one load
   int64_t bytes = elementBytes(shared.element), rowBytes = shared.strides[0] * bytes;
   bool whole = bytes == 2 && rowBytes % kPiece == 0 && shared.base % kPiece == 0 &&
@@ -194,7 +194,7 @@ std::optional<Distributor::Registers> Distributor::takeMatrices(const SharedTile
   Value row = b_.createOrFold<arith::AndIOp>(loc_, thread_, int32(7));
   Value start = add(mul(row, int32(rowBytes)), add(bit(3, second), bit(4, third)));
   for (size_t at = 5; at < layout.threadBits().size(); ++at)
-    if (LaneBit own = layout.threadBits()[at]; own.axis >= 0)
+    if (LayoutBit own = layout.threadBits()[at]; own.axis >= 0)
       start = add(start, bit(static_cast<int64_t>(at),
                              (int64_t(1) << own.bit) * (own.axis == 0 ? rowBytes : bytes)));
   start = add(add(start, step_), int32(shared.base));
@@ -208,10 +208,10 @@ std::optional<Distributor::Registers> Distributor::takeMatrices(const SharedTile
 }
 
 LogicalResult Distributor::emitRingRead(RingReadOp op) {
-  const LaneRing &ring = rings_.find(op.getRing().getDefiningOp())->second;
+  const PipelineBuffer &ring = rings_.find(op.getRing().getDefiningOp())->second;
   if (ring.swizzled)
     return op.emitOpError() << "reads a swizzled ring, expected a plain one";
-  LaneLayout layout = LaneLayout::of(op.getResult().getType());
+  SimtLayout layout = SimtLayout::of(op.getResult().getType());
   Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
   int64_t bytes = elementBytes(element);
   SharedTile shared{{ring.rowBytes / bytes, 1}, ring.base, element};
@@ -229,12 +229,12 @@ LogicalResult Distributor::emitRingRead(RingReadOp op) {
 
 // What of an operand this thread's group of subgroups multiplies, in bytes, of which each of the
 // sums' coordinates along `axis` has `bytes`.
-Value Distributor::operandStart(const LaneLayout &sums, const MatrixInstruction &instruction,
+Value Distributor::operandStart(const SimtLayout &sums, const MatrixInstruction &instruction,
                                 int axis, int64_t bytes) {
   Value start = int32(0);
   auto own = static_cast<size_t>(llvm::Log2_64(instruction.lanes));
   for (size_t at = own; at < sums.threadBits().size(); ++at) {
-    LaneBit bit = sums.threadBits()[at];
+    LayoutBit bit = sums.threadBits()[at];
     if (bit.axis != axis)
       continue;
     Value one = b_.createOrFold<arith::ShRUIOp>(loc_, thread_, int32(at));
@@ -245,11 +245,11 @@ Value Distributor::operandStart(const LaneLayout &sums, const MatrixInstruction 
 }
 
 LogicalResult Distributor::emitRingDot(RingDotOp op) {
-  const LaneRing &left = rings_.find(op.getA().getDefiningOp())->second,
+  const PipelineBuffer &left = rings_.find(op.getA().getDefiningOp())->second,
                  &right = rings_.find(op.getB().getDefiningOp())->second;
   const MatrixInstruction *instruction = findMatrixInstruction(op.getInstruction());
   SINTER_CHECK(instruction && instruction->sharedOperands && left.swizzled && right.swizzled);
-  LaneLayout sums = LaneLayout::of(op.getResult().getType());
+  SimtLayout sums = SimtLayout::of(op.getResult().getType());
   RankedTensorType tile = cast<RingType>(op.getA().getType()).getTile();
   int64_t stepBytes = instruction->k * elementBytes(tile.getElementType());
   Value a = add(placeByte(left, op.getPlace()), operandStart(sums, *instruction, 0, kSwizzledRow)),
@@ -274,11 +274,11 @@ LogicalResult Distributor::emitRingDot(RingDotOp op) {
 }
 
 LogicalResult Distributor::emitTileDot(TileDotOp op) {
-  const LaneRing &ring = rings_.find(op.getB().getDefiningOp())->second;
+  const PipelineBuffer &ring = rings_.find(op.getB().getDefiningOp())->second;
   const MatrixInstruction *instruction = findMatrixInstruction(op.getInstruction());
   SINTER_CHECK(instruction && instruction->sharedB && ring.swizzled);
-  LaneLayout sums = LaneLayout::of(op.getResult().getType()),
-             left = LaneLayout::of(op.getA().getType());
+  SimtLayout sums = SimtLayout::of(op.getResult().getType()),
+             left = SimtLayout::of(op.getA().getType());
   int64_t bytes = elementBytes(cast<RankedTensorType>(op.getA().getType()).getElementType());
   int64_t perRow = kSwizzledRow / bytes;
   // Columns of groups of subgroups are whole panels apart.
@@ -320,7 +320,7 @@ Value Distributor::pinned(ArrayRef<Value> registers) {
   return written ? PinOp::create(b_, loc_, vector) : vector;
 }
 
-void Distributor::waitForSums(const LaneLayout &sums, Registers &acc, int64_t pending,
+void Distributor::waitForSums(const SimtLayout &sums, Registers &acc, int64_t pending,
                               bool commit) {
   int64_t count = int64_t(1) << sums.registerBits().size();
   for (int64_t first = 0; first < static_cast<int64_t>(acc.size()); first += count) {
@@ -332,7 +332,7 @@ void Distributor::waitForSums(const LaneLayout &sums, Registers &acc, int64_t pe
 
 LogicalResult Distributor::emitSettle(SettleOp op) {
   Registers acc = registersOf(op.getAcc());
-  waitForSums(LaneLayout::of(op.getResult().getType()), acc, 0, false);
+  waitForSums(SimtLayout::of(op.getResult().getType()), acc, 0, false);
   registers_[op.getResult()] = std::move(acc);
   return success();
 }

@@ -8,8 +8,8 @@ namespace sinter::sched {
 
 static constexpr int64_t kBankBytes = 16; // added to rows, so that columns fall in several banks
 
-ArrayRef<Value> Distributor::threadPart(const LaneLayout &layout) {
-  LaneLayout bare = layout.withShape(SmallVector<int64_t>(layout.rank(), 1));
+ArrayRef<Value> Distributor::threadPart(const SimtLayout &layout) {
+  SimtLayout bare = layout.withShape(SmallVector<int64_t>(layout.rank(), 1));
   Attribute key = ArrayAttr::get(kernel_.getContext(), {bare.attribute(kernel_.getContext()),
                                                         b_.getI64IntegerAttr(layout.rank())});
   auto [found, isNew] = threadParts_.try_emplace(key);
@@ -18,11 +18,11 @@ ArrayRef<Value> Distributor::threadPart(const LaneLayout &layout) {
   OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPointAfter(entry_);
   SmallVector<Value> parts(layout.rank(), int32(0));
-  ArrayRef<LaneBit> bits = layout.threadBits();
+  ArrayRef<LayoutBit> bits = layout.threadBits();
   for (size_t at = 0; at < bits.size();) {
     size_t run = 1;
     while (bits[at].axis >= 0 && at + run < bits.size() &&
-           bits[at + run] == LaneBit{bits[at].axis, bits[at].bit + static_cast<int>(run)})
+           bits[at + run] == LayoutBit{bits[at].axis, bits[at].bit + static_cast<int>(run)})
       ++run;
     if (bits[at].axis >= 0) {
       Value part = b_.createOrFold<arith::ShRUIOp>(loc_, thread_, int32(at));
@@ -36,15 +36,15 @@ ArrayRef<Value> Distributor::threadPart(const LaneLayout &layout) {
 }
 
 // Bytes of the coordinate that threads decide, at most.
-static int64_t mostThreadPart(const LaneLayout &layout, int axis) {
+static int64_t mostThreadPart(const SimtLayout &layout, int axis) {
   int64_t most = 0;
-  for (LaneBit bit : layout.threadBits())
+  for (LayoutBit bit : layout.threadBits())
     if (bit.axis == axis)
       most += int64_t(1) << bit.bit;
   return most;
 }
 
-bool Distributor::isPadding(const LaneLayout &layout, int64_t number) {
+bool Distributor::isPadding(const SimtLayout &layout, int64_t number) {
   SmallVector<int64_t> parts = layout.registerCoords(number);
   for (int axis = 0; axis < layout.rank(); ++axis)
     if (parts[axis] >= layout.shape()[axis])
@@ -52,7 +52,7 @@ bool Distributor::isPadding(const LaneLayout &layout, int64_t number) {
   return false;
 }
 
-Value Distributor::inAxis(const LaneLayout &layout, int64_t number, int axis) {
+Value Distributor::inAxis(const SimtLayout &layout, int64_t number, int axis) {
   int64_t left = layout.shape()[axis] - layout.registerCoords(number)[axis];
   if (mostThreadPart(layout, axis) < left)
     return {};
@@ -60,7 +60,7 @@ Value Distributor::inAxis(const LaneLayout &layout, int64_t number, int axis) {
                                         int32(left));
 }
 
-Value Distributor::inTile(const LaneLayout &layout, int64_t number) {
+Value Distributor::inTile(const SimtLayout &layout, int64_t number) {
   Value inside;
   for (int axis = 0; axis < layout.rank(); ++axis)
     if (Value within = inAxis(layout, number, axis))
@@ -68,7 +68,7 @@ Value Distributor::inTile(const LaneLayout &layout, int64_t number) {
   return inside;
 }
 
-Value Distributor::firstCopy(const LaneLayout &layout) {
+Value Distributor::firstCopy(const SimtLayout &layout) {
   int64_t copies = layout.copies();
   if (!copies)
     return {};
@@ -121,7 +121,7 @@ FailureOr<SmallVector<SharedTile>> Distributor::windowsOf(Operation *op, const S
 // Byte offset of an element: constants of the register beside the thread's share. `axes[i]` is the
 // memory axis of the layout's axis i.
 static std::pair<int64_t, SmallVector<int64_t>> sharedStrides(const SharedTile &shared,
-                                                              const LaneLayout &layout,
+                                                              const SimtLayout &layout,
                                                               ArrayRef<int64_t> offset,
                                                               ArrayRef<int64_t> axes) {
   int64_t bytes = elementBytes(shared.element), base = shared.base;
@@ -134,7 +134,7 @@ static std::pair<int64_t, SmallVector<int64_t>> sharedStrides(const SharedTile &
 }
 
 // How many registers lie side by side in shared memory.
-static int64_t sharedVector(const LaneLayout &layout, ArrayRef<int64_t> strides, int64_t base,
+static int64_t sharedVector(const SimtLayout &layout, ArrayRef<int64_t> strides, int64_t base,
                             int64_t bytes, int64_t most) {
   for (int axis = 0; axis < layout.rank(); ++axis) {
     if (strides[axis] != bytes)
@@ -163,14 +163,14 @@ struct SharedPlan {
   Value thread = Value(); // i32: bytes of the thread's part
 };
 
-static int64_t registerBytes(const SharedPlan &plan, const LaneLayout &layout, int64_t number) {
+static int64_t registerBytes(const SharedPlan &plan, const SimtLayout &layout, int64_t number) {
   int64_t byte = plan.base;
   for (auto [part, stride] : llvm::zip_equal(layout.registerCoords(number), plan.strides))
     byte += part * stride;
   return byte;
 }
 
-SharedPlan Distributor::planOf(const SharedTile &shared, const LaneLayout &layout,
+SharedPlan Distributor::planOf(const SharedTile &shared, const SimtLayout &layout,
                                ArrayRef<int64_t> offset, ArrayRef<int64_t> axes) {
   auto [base, strides] = sharedStrides(shared, layout, offset, axes);
   int64_t bytes = elementBytes(shared.element);
@@ -178,7 +178,7 @@ SharedPlan Distributor::planOf(const SharedTile &shared, const LaneLayout &layou
                   int32(0)};
   for (auto [part, stride] : llvm::zip_equal(threadPart(layout), strides))
     plan.thread = add(plan.thread, mul(part, int32(stride)));
-  for (LaneBit bit : layout.threadBits())
+  for (LayoutBit bit : layout.threadBits())
     plan.most += bit.axis < 0 ? 0 : strides[bit.axis] << bit.bit;
   return plan;
 }
@@ -197,7 +197,7 @@ std::optional<Value> Distributor::inWindow(const SharedTile &shared, const Share
       .getResult();
 }
 
-void Distributor::put(const SharedTile &shared, const LaneLayout &layout, ArrayRef<Value> registers,
+void Distributor::put(const SharedTile &shared, const SimtLayout &layout, ArrayRef<Value> registers,
                       ArrayRef<int64_t> offset, ArrayRef<int64_t> axes) {
   SharedPlan plan = planOf(shared, layout, offset, axes);
   Value thread = step_ ? add(plan.thread, step_) : plan.thread;
@@ -218,7 +218,7 @@ void Distributor::put(const SharedTile &shared, const LaneLayout &layout, ArrayR
   }
 }
 
-void Distributor::take(const SharedTile &shared, const LaneLayout &layout, Registers &registers,
+void Distributor::take(const SharedTile &shared, const SimtLayout &layout, Registers &registers,
                        Type element, ArrayRef<int64_t> offset, ArrayRef<int64_t> axes) {
   SharedPlan plan = planOf(shared, layout, offset, axes);
   Type word =
@@ -268,9 +268,9 @@ LogicalResult Distributor::exchange(Operation *op, const SharedTile &memory,
   return success();
 }
 
-FailureOr<Distributor::Registers> Distributor::throughShared(Operation *op, const LaneLayout &from,
+FailureOr<Distributor::Registers> Distributor::throughShared(Operation *op, const SimtLayout &from,
                                                              ArrayRef<Value> registers,
-                                                             const LaneLayout &to,
+                                                             const SimtLayout &to,
                                                              ArrayRef<int64_t> memoryShape,
                                                              ArrayRef<int64_t> toOffset) {
   Type element = registers.front().getType();

@@ -12,7 +12,7 @@ static constexpr size_t kFewestByBits = 4;
 
 LogicalResult Distributor::emitElementwise(Operation *op) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  int64_t count = LaneLayout::of(type).registers();
+  int64_t count = SimtLayout::of(type).registers();
   Registers results;
   for (int64_t number = 0; number < count; ++number) {
     IRMapping each;
@@ -32,14 +32,14 @@ LogicalResult Distributor::emitConstant(arith::ConstantOp op) {
   if (!elements || !elements.isSplat())
     return op.emitOpError() << "holds different elements, expected one value for all: load a table";
   Value value = arith::ConstantOp::create(b_, loc_, elements.getSplatValue<TypedAttr>());
-  registers_[op.getResult()] = Registers(LaneLayout::of(op.getType()).registers(), value);
+  registers_[op.getResult()] = Registers(SimtLayout::of(op.getType()).registers(), value);
   return success();
 }
 
 void Distributor::emitIota(tile::IotaOp op) {
   auto type = cast<RankedTensorType>(op.getResult().getType());
   Type element = type.getElementType();
-  LaneLayout layout = LaneLayout::of(type);
+  SimtLayout layout = SimtLayout::of(type);
   auto axis = static_cast<int>(op.getAxis());
   llvm::DenseMap<int64_t, Value> made;
   Registers registers;
@@ -60,8 +60,8 @@ void Distributor::emitIota(tile::IotaOp op) {
 }
 
 void Distributor::emitBroadcast(tile::BroadcastOp op) {
-  LaneLayout from = LaneLayout::of(op.getValue().getType()),
-             to = LaneLayout::of(op.getResult().getType());
+  SimtLayout from = SimtLayout::of(op.getValue().getType()),
+             to = SimtLayout::of(op.getResult().getType());
   Registers registers;
   for (int64_t number = 0; number < to.registers(); ++number) {
     SmallVector<int64_t> coords = to.registerCoords(number);
@@ -76,8 +76,8 @@ void Distributor::emitBroadcast(tile::BroadcastOp op) {
 // The layout was permuted with the tile, so each thread keeps what it has; only the order of
 // repeats may differ.
 void Distributor::emitPermute(tile::PermuteOp op) {
-  LaneLayout from = LaneLayout::of(op.getValue().getType()),
-             to = LaneLayout::of(op.getResult().getType());
+  SimtLayout from = SimtLayout::of(op.getValue().getType()),
+             to = SimtLayout::of(op.getResult().getType());
   Registers moved(to.registers());
   for (int64_t number = 0; number < from.registers(); ++number) {
     SmallVector<int64_t> coords = from.registerCoords(number), at;
@@ -174,8 +174,8 @@ Value Distributor::acrossSubgroups(tile::ReduceKind kind, Value value, int64_t m
 }
 
 LogicalResult Distributor::emitReduce(tile::ReduceOp op) {
-  LaneLayout from = LaneLayout::of(op.getValue().getType()),
-             to = LaneLayout::of(op.getResult().getType());
+  SimtLayout from = SimtLayout::of(op.getValue().getType()),
+             to = SimtLayout::of(op.getResult().getType());
   auto axis = static_cast<int>(op.getAxis());
   Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
   bool wide = element.getIntOrFloatBitWidth() == 32;
@@ -220,8 +220,8 @@ LogicalResult Distributor::emitReduce(tile::ReduceOp op) {
 // ---- layouts and shapes ----
 
 LogicalResult Distributor::emitConvert(ConvertOp op) {
-  LaneLayout from = LaneLayout::of(op.getValue().getType()),
-             to = LaneLayout::of(op.getResult().getType());
+  SimtLayout from = SimtLayout::of(op.getValue().getType()),
+             to = SimtLayout::of(op.getResult().getType());
   if (from.threadBits() == to.threadBits()) {
     Registers registers;
     for (int64_t number = 0; number < to.registers(); ++number) {
@@ -256,8 +256,8 @@ static SmallVector<int64_t> inOrder(int64_t rank) {
 }
 
 LogicalResult Distributor::emitReshape(tile::ReshapeOp op) {
-  LaneLayout from = LaneLayout::of(op.getValue().getType()),
-             to = LaneLayout::of(op.getResult().getType());
+  SimtLayout from = SimtLayout::of(op.getValue().getType()),
+             to = SimtLayout::of(op.getResult().getType());
   const Registers values = registersOf(op.getValue());
   if (from.reshaped(to.shape()) == std::optional(to)) {
     registers_[op.getResult()] = values;
@@ -280,8 +280,8 @@ LogicalResult Distributor::emitReshape(tile::ReshapeOp op) {
 }
 
 LogicalResult Distributor::emitSlice(tile::SliceOp op) {
-  LaneLayout from = LaneLayout::of(op.getValue().getType()),
-             to = LaneLayout::of(op.getResult().getType());
+  SimtLayout from = SimtLayout::of(op.getValue().getType()),
+             to = SimtLayout::of(op.getResult().getType());
   FailureOr<Registers> moved =
       throughShared(op, from, registersOf(op.getValue()), to, from.shape(), op.getOffsets());
   if (failed(moved))
@@ -292,10 +292,10 @@ LogicalResult Distributor::emitSlice(tile::SliceOp op) {
 
 // Tiles of whole atoms in the result's layout: each thread has its parts of the result already.
 bool Distributor::joinRegisters(tile::ConcatOp op) {
-  LaneLayout to = LaneLayout::of(op.getResult().getType());
+  SimtLayout to = SimtLayout::of(op.getResult().getType());
   auto axis = static_cast<int>(op.getAxis());
   bool joins = llvm::all_of(op.getValues(), [&](Value value) {
-    LaneLayout from = LaneLayout::of(value.getType());
+    SimtLayout from = SimtLayout::of(value.getType());
     return to.joins(from.shape(), axis) && from == to.withShape(from.shape());
   });
   if (!joins)
@@ -303,7 +303,7 @@ bool Distributor::joinRegisters(tile::ConcatOp op) {
   Registers joined(to.registers());
   int64_t offset = 0;
   for (Value value : op.getValues()) {
-    LaneLayout from = LaneLayout::of(value.getType());
+    SimtLayout from = SimtLayout::of(value.getType());
     for (auto [number, each] : llvm::enumerate(registersOf(value))) {
       SmallVector<int64_t> coords = from.registerCoords(static_cast<int64_t>(number));
       coords[axis] += offset;
@@ -318,13 +318,13 @@ bool Distributor::joinRegisters(tile::ConcatOp op) {
 LogicalResult Distributor::emitConcat(tile::ConcatOp op) {
   if (joinRegisters(op))
     return success();
-  LaneLayout to = LaneLayout::of(op.getResult().getType());
+  SimtLayout to = SimtLayout::of(op.getResult().getType());
   Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
   Registers moved;
   auto write = [&](const SharedTile &memory) {
     SmallVector<int64_t> offset(to.rank(), 0);
     for (Value value : op.getValues()) {
-      LaneLayout from = LaneLayout::of(value.getType());
+      SimtLayout from = SimtLayout::of(value.getType());
       put(memory, from, registersOf(value), offset, inOrder(to.rank()));
       offset[op.getAxis()] += from.shape()[op.getAxis()];
     }

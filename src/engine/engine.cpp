@@ -106,11 +106,11 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   GgufSource source(file);
   SINTER_ASSIGN(models::DecoderFeatures features, models::readDecoder(source));
   SINTER_ASSIGN(const BlockFormat *kv, kvTypeFor(options.kvType, target.name()));
-  const int64_t chainRows = kv->isPlain() ? target.chainRows(features.headDim) : 0;
+  const int64_t backToBackRows = kv->isPlain() ? target.backToBackRows(features.headDim) : 0;
   if (!options.queryBlock)
-    options.queryBlock = chooseQueryBlock(features.heads / features.kvHeads, chainRows);
+    options.queryBlock = chooseQueryBlock(features.heads / features.kvHeads, backToBackRows);
   if (!options.pageRows)
-    options.pageRows = choosePageRows(target.sharedBytes(), chainRows);
+    options.pageRows = choosePageRows(target.sharedBytes(), backToBackRows);
   models::DecoderOptions decoder{options.pageRows, kv};
   SINTER_ASSIGN(mlir::OwningOpRef<mlir::ModuleOp> module,
                 models::buildDecoder(context, features, source, decoder));

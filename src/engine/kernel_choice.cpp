@@ -311,13 +311,13 @@ kernels::Attention spanned(kernels::Attention p) {
 
 // Each step of attention is one wait for memory, so it is long where a program has room for it. A
 // ring's steps wait for nothing; a thread's registers hold 64 scores of each of its rows.
-int64_t choosePageRows(int64_t sharedBytes, int64_t chainRows) {
-  return !chainRows && sharedBytes >= kBytesForLongSteps ? kLongStep : kUsualStep;
+int64_t choosePageRows(int64_t sharedBytes, int64_t backToBackRows) {
+  return !backToBackRows && sharedBytes >= kBytesForLongSteps ? kLongStep : kUsualStep;
 }
 
-int64_t chooseQueryBlock(int64_t groupHeads, int64_t chainRows) {
+int64_t chooseQueryBlock(int64_t groupHeads, int64_t backToBackRows) {
   constexpr int64_t kUsual = 16;
-  return chainRows ? std::max<int64_t>(1, chainRows / groupHeads) : kUsual;
+  return backToBackRows ? std::max<int64_t>(1, backToBackRows / groupHeads) : kUsual;
 }
 
 } // namespace sinter::engine

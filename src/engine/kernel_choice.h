@@ -88,9 +88,9 @@ inline constexpr int64_t kSpanKeys = 256;
 kernels::Attention spanned(kernels::Attention p);
 // Positions of a page of the KV state, for programs that share so many bytes (0: tasks) and whose
 // products from rings have so many rows (0: none; targets::Target).
-int64_t choosePageRows(int64_t sharedBytes, int64_t chainRows);
+int64_t choosePageRows(int64_t sharedBytes, int64_t backToBackRows);
 // The query rows of a block of many, with `groupHeads` query heads each: as many as fill
-// `chainRows`.
-int64_t chooseQueryBlock(int64_t groupHeads, int64_t chainRows);
+// `backToBackRows`.
+int64_t chooseQueryBlock(int64_t groupHeads, int64_t backToBackRows);
 
 } // namespace sinter::engine

@@ -293,31 +293,31 @@ def Sched_MatrixOp : Sched_Op<"matrix", [AllTypesMatch<["acc", "result"]>]> {
 }
 
 
-// ---- rings: tiles that copies of their own bring into shared memory ahead of their use ----
+// ---- pipelines: tiles that copies of their own bring into shared memory ahead of their use ----
 
-def Sched_Ring : TypeDef<Sched_Dialect, "Ring", []> {
-  let mnemonic = "ring";
-  let summary = "places for `depth` tiles in the block's shared memory";
+def Sched_Pipeline : TypeDef<Sched_Dialect, "Pipeline", []> {
+  let mnemonic = "pipeline";
+  let summary = "stages for `depth` tiles in the block's shared memory";
   let parameters = (ins "int64_t":$depth, "mlir::RankedTensorType":$tile);
   let assemblyFormat = "`<` $depth `,` $tile `>`";
 }
 
-def Sched_RingOp : Sched_Op<"make_ring", []> {
-  let summary = "an empty ring; `swizzled` as matrix instructions read it that take operands from shared memory";
+def Sched_MakePipelineOp : Sched_Op<"make_pipeline", []> {
+  let summary = "an empty pipeline; `swizzled` as matrix instructions read it that take operands from shared memory";
   let arguments = (ins UnitAttr:$swizzled);
-  let results = (outs Sched_Ring:$result);
+  let results = (outs Sched_Pipeline:$result);
   let assemblyFormat = "(`swizzled` $swizzled^)? attr-dict `:` type($result)";
 }
 
-def Sched_FetchOp : Sched_Op<"fetch", [AttrSizedOperandSegments]> {
-  let summary = "starts to copy a tile of a view to a place of a ring; zero outside the view and where not `when`";
+def Sched_StageCopyOp : Sched_Op<"stage_copy", [AttrSizedOperandSegments]> {
+  let summary = "starts to copy a tile of a view to a stage of a pipeline; zero outside the view and where not `when`";
   let description = "The tile's two axes are the view's last ones, or the two of `axes`, ascending; it has extent 1 along the others.";
-  let arguments = (ins Sched_View:$view, Variadic<Index>:$offsets, Sched_Ring:$ring, I32:$place, Optional<I1>:$when, OptionalAttr<DenseI64ArrayAttr>:$axes);
-  let assemblyFormat = "$view `[` $offsets `]` (`axes` $axes^)? `to` $ring `[` $place `]` (`when` $when^)? attr-dict `:` type($view) `,` type($ring)";
+  let arguments = (ins Sched_View:$view, Variadic<Index>:$offsets, Sched_Pipeline:$pipeline, I32:$stage, Optional<I1>:$when, OptionalAttr<DenseI64ArrayAttr>:$axes);
+  let assemblyFormat = "$view `[` $offsets `]` (`axes` $axes^)? `to` $pipeline `[` $stage `]` (`when` $when^)? attr-dict `:` type($view) `,` type($pipeline)";
 }
 
 def Sched_CommitOp : Sched_Op<"commit", []> {
-  let summary = "makes the fetches since the last one a group";
+  let summary = "makes the stage copies since the last one a group";
   let assemblyFormat = "attr-dict";
 }
 
@@ -327,26 +327,26 @@ def Sched_AwaitOp : Sched_Op<"await", []> {
   let assemblyFormat = "$pending attr-dict";
 }
 
-def Sched_RingReadOp : Sched_Op<"ring_read", []> {
-  let summary = "the tile at a place of a ring, or the part of it that begins at `origin`";
-  let arguments = (ins Sched_Ring:$ring, I32:$place, OptionalAttr<DenseI64ArrayAttr>:$origin);
+def Sched_StageReadOp : Sched_Op<"stage_read", []> {
+  let summary = "the tile at a stage of a pipeline, or the part of it that begins at `origin`";
+  let arguments = (ins Sched_Pipeline:$pipeline, I32:$stage, OptionalAttr<DenseI64ArrayAttr>:$origin);
   let results = (outs Tile_Tile:$result);
-  let assemblyFormat = "$ring `[` $place `]` (`from` $origin^)? attr-dict `:` type($ring) `->` type($result)";
+  let assemblyFormat = "$pipeline `[` $stage `]` (`from` $origin^)? attr-dict `:` type($pipeline) `->` type($result)";
 }
 
-def Sched_RingDotOp : Sched_Op<"ring_dot", []> {
-  let summary = "acc + a . b^T of two rings' tiles by an instruction that reads shared memory; in flight until settled";
+def Sched_StageDotOp : Sched_Op<"stage_dot", []> {
+  let summary = "acc + a . b^T of two pipelines' tiles by an instruction that reads shared memory; in flight until settled";
   let description = "All but the `pending` youngest such products of this thread have ended when it is done.";
-  let arguments = (ins StrAttr:$instruction, Sched_Ring:$a, Sched_Ring:$b, I32:$place, Tile_Tile:$acc, I32Attr:$pending);
+  let arguments = (ins StrAttr:$instruction, Sched_Pipeline:$a, Sched_Pipeline:$b, I32:$stage, Tile_Tile:$acc, I32Attr:$pending);
   let results = (outs Tile_Tile:$result);
-  let assemblyFormat = "$instruction $a `,` $b `[` $place `]` `,` $acc `pending` $pending attr-dict `:` type($a) `,` type($b) `,` type($acc) `->` type($result)";
+  let assemblyFormat = "$instruction $a `,` $b `[` $stage `]` `,` $acc `pending` $pending attr-dict `:` type($a) `,` type($b) `,` type($acc) `->` type($result)";
 }
 
 def Sched_TileDotOp : Sched_Op<"tile_dot", []> {
-  let summary = "acc + a . b of a tile in registers and a swizzled ring's tile [k, n]; in flight until settled";
-  let arguments = (ins StrAttr:$instruction, Tile_Tile:$a, Sched_Ring:$b, I32:$place, Tile_Tile:$acc);
+  let summary = "acc + a . b of a tile in registers and a swizzled pipeline's tile [k, n]; in flight until settled";
+  let arguments = (ins StrAttr:$instruction, Tile_Tile:$a, Sched_Pipeline:$b, I32:$stage, Tile_Tile:$acc);
   let results = (outs Tile_Tile:$result);
-  let assemblyFormat = "$instruction $a `,` $b `[` $place `]` `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($acc) `->` type($result)";
+  let assemblyFormat = "$instruction $a `,` $b `[` $stage `]` `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($acc) `->` type($result)";
 }
 
 def Sched_SettleOp : Sched_Op<"settle", []> {
@@ -358,16 +358,16 @@ def Sched_SettleOp : Sched_Op<"settle", []> {
 
 // ---- products whose sums lie where the processor alone knows: numbered fragments of each subgroup ----
 
-def Sched_RingPutOp : Sched_Op<"ring_put", []> {
-  let summary = "writes a tile to a place of a ring; seen after a barrier";
-  let arguments = (ins Tile_Tile:$value, Sched_Ring:$ring, I32:$place);
-  let assemblyFormat = "$value `to` $ring `[` $place `]` attr-dict `:` type($value) `,` type($ring)";
+def Sched_StageStoreOp : Sched_Op<"stage_store", []> {
+  let summary = "writes a tile to a stage of a pipeline; seen after a barrier";
+  let arguments = (ins Tile_Tile:$value, Sched_Pipeline:$pipeline, I32:$stage);
+  let assemblyFormat = "$value `to` $pipeline `[` $stage `]` attr-dict `:` type($value) `,` type($pipeline)";
 }
 
-def Sched_RingAddOp : Sched_Op<"ring_add", []> {
-  let summary = "adds a . b^T of two rings' tiles to the sums whose fragments begin at `first`";
-  let arguments = (ins StrAttr:$instruction, Sched_Ring:$a, Sched_Ring:$b, I32:$place, I64Attr:$first);
-  let assemblyFormat = "$instruction $a `,` $b `[` $place `]` `to` $first attr-dict `:` type($a) `,` type($b)";
+def Sched_StageAccumulateOp : Sched_Op<"stage_accumulate", []> {
+  let summary = "adds a . b^T of two pipelines' tiles to the sums whose fragments begin at `first`";
+  let arguments = (ins StrAttr:$instruction, Sched_Pipeline:$a, Sched_Pipeline:$b, I32:$stage, I64Attr:$first);
+  let assemblyFormat = "$instruction $a `,` $b `[` $stage `]` `to` $first attr-dict `:` type($a) `,` type($b)";
 }
 
 def Sched_SumsReadOp : Sched_Op<"sums_read", []> {

@@ -71,7 +71,7 @@ public:
   virtual int64_t rowElements() const { return 0; }
   /// Rows that a program of attention should have, with heads of so many numbers, for its products
   /// to read rings that copies fill ahead (sched/pipeline_chains); 0 where they do not.
-  virtual int64_t chainRows(int64_t headDim) const { return 0; }
+  virtual int64_t backToBackRows(int64_t headDim) const { return 0; }
   /// Elements along K, of whose multiples tasks multiply bf16 faster than f32; 0: they do not.
   virtual int64_t bfloatDepth() const { return 0; }
   /// Whether rows of prompts meet weights of blocks faster as bf16, the weights decoded, than as

@@ -1,4 +1,4 @@
-// Kernels with rings written by hand: each departure from what the processor needs is refused by
+// Kernels with pipelines written by hand: each departure from what the processor needs is refused by
 // name before the kernel is distributed.
 #include "sched/simt/layout.h"
 #include "sched/schedule_support.h"
@@ -15,14 +15,15 @@ tile.kernel @k(%a: !tile.view<?x?xbf16, in>, %b: !tile.view<?x?xbf16, in>, %out:
   %i0 = arith.constant 0 : i32
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
   tile.grid %c1, %c1, %c1
-  %left = sched.make_ring swizzled : !sched.ring<3, tensor<64x64xbf16>>
-  %right = sched.make_ring swizzled : !sched.ring<3, tensor<64x64xbf16>>
-  sched.fetch %a[%c0, %c0] to %left[%i0] : !tile.view<?x?xbf16, in>, !sched.ring<3, tensor<64x64xbf16>>
-  sched.fetch %b[%c0, %c0] to %right[%i0] : !tile.view<?x?xbf16, in>, !sched.ring<3, tensor<64x64xbf16>>
+  %left = sched.make_pipeline swizzled : !sched.pipeline<3, tensor<64x64xbf16>>
+  %right = sched.make_pipeline swizzled : !sched.pipeline<3, tensor<64x64xbf16>>
+  sched.stage_copy %a[%c0, %c0] to %left[%i0] : !tile.view<?x?xbf16, in>, !sched.pipeline<3, tensor<64x64xbf16>>
+  sched.stage_copy %b[%c0, %c0] to %right[%i0] : !tile.view<?x?xbf16, in>, !sched.pipeline<3, tensor<64x64xbf16>>
   sched.commit
   sched.await 0
-  %flying = sched.ring_dot "nvidia.wgmma.m64n64k16.f32.bf16" %left, %right[%i0], %zero pending 0
-      : !sched.ring<3, tensor<64x64xbf16>>, !sched.ring<3, tensor<64x64xbf16>>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %flying = sched.stage_dot "nvidia.wgmma.m64n64k16.f32.bf16" %left, %right[%i0], %zero pending 0
+      : !sched.pipeline<3, tensor<64x64xbf16>>, !sched.pipeline<3, tensor<64x64xbf16>>,
+        tensor<64x64xf32> -> tensor<64x64xf32>
   %sums = sched.settle %flying : tensor<64x64xf32> -> tensor<64x64xf32>
   tile.store %sums, %out[%c0, %c0] : tensor<64x64xf32>, !tile.view<?x?xf32, out>
 }
@@ -48,7 +49,7 @@ std::string scheduling(const std::string &text, const SimtFacts &facts) {
   return made(text, facts).message;
 }
 
-TEST(Rings, MayBeWrittenByHand) {
+TEST(Pipelines, MayBeWrittenByHand) {
   EXPECT_EQ(scheduling(kKernel, hopper()), "scheduled");
 }
 
@@ -56,15 +57,15 @@ struct Departure {
   const char *name, *from, *to, *message;
 };
 
-class RingRefusals : public testing::TestWithParam<Departure> {};
-TEST_P(RingRefusals, NameWhatWasFoundAndExpected) {
+class PipelineRefusals : public testing::TestWithParam<Departure> {};
+TEST_P(PipelineRefusals, NameWhatWasFoundAndExpected) {
   const Departure &departure = GetParam();
   EXPECT_EQ(scheduling(replaced(kKernel, departure.from, departure.to), hopper()),
             departure.message);
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Kernels, RingRefusals,
+    Kernels, PipelineRefusals,
     testing::Values(
         Departure{"ThreadsThatAreNoNumber", "128 : i64", "\"128\"",
                   "'tile.kernel' op has sched.threads = \"128\", expected an i64"},
@@ -77,86 +78,86 @@ INSTANTIATE_TEST_SUITE_P(
         Departure{
             "FewerThreadsThanASubgroup", "128 : i64", "16 : i64",
             "'tile.kernel' op has blocks of 16 threads, expected a power of two from 32 to 1024"},
-        Departure{"NoPlaces", "ring<3,", "ring<0,",
-                  "'sched.make_ring' op has 0 places for 'tensor<64x64xbf16>', expected at least "
+        Departure{"NoPlaces", "pipeline<3,", "pipeline<0,",
+                  "'sched.make_pipeline' op has 0 stages for 'tensor<64x64xbf16>', expected at least "
                   "one and at most 232448 bytes"},
-        Departure{"PlacesBeyondSharedMemory", "ring<3,", "ring<1000,",
-                  "'sched.make_ring' op has 1000 places for 'tensor<64x64xbf16>', expected at "
+        Departure{"PlacesBeyondSharedMemory", "pipeline<3,", "pipeline<1000,",
+                  "'sched.make_pipeline' op has 1000 stages for 'tensor<64x64xbf16>', expected at "
                   "least one and at most 232448 bytes"},
-        Departure{"PlacesBeyondWhatCanBeCounted", "ring<3,", "ring<9223372036854775807,",
-                  "'sched.make_ring' op has 9223372036854775807 places for 'tensor<64x64xbf16>', "
+        Departure{"PlacesBeyondWhatCanBeCounted", "pipeline<3,", "pipeline<9223372036854775807,",
+                  "'sched.make_pipeline' op has 9223372036854775807 stages for 'tensor<64x64xbf16>', "
                   "expected at least one and at most 232448 bytes"},
-        Departure{"TilesOfOneAxis", "ring<3, tensor<64x64xbf16>>", "ring<3, tensor<64xbf16>>",
-                  "'sched.make_ring' op has places for 'tensor<64xbf16>', expected a tile of two "
+        Departure{"TilesOfOneAxis", "pipeline<3, tensor<64x64xbf16>>", "pipeline<3, tensor<64xbf16>>",
+                  "'sched.make_pipeline' op has stages for 'tensor<64xbf16>', expected a tile of two "
                   "axes with elements of 8, 16 or 32 bits"},
-        Departure{"RowsOfPartsOfPieces", "ring<3, tensor<64x64xbf16>>",
-                  "ring<3, tensor<64x4xbf16>>",
-                  "'sched.make_ring' op has places for 'tensor<64x4xbf16>', expected rows of whole "
+        Departure{"RowsOfPartsOfPieces", "pipeline<3, tensor<64x64xbf16>>",
+                  "pipeline<3, tensor<64x4xbf16>>",
+                  "'sched.make_pipeline' op has stages for 'tensor<64x4xbf16>', expected rows of whole "
                   "pieces of 16 bytes"},
-        Departure{"PlainRings", "make_ring swizzled", "make_ring",
-                  "'sched.ring_dot' op multiplies 'tensor<64x64xbf16>' with 'tensor<64x64xbf16>', "
-                  "expected swizzled rings with rows of 128 bytes of the operands of "
+        Departure{"PlainPipelines", "make_pipeline swizzled", "make_pipeline",
+                  "'sched.stage_dot' op multiplies 'tensor<64x64xbf16>' with 'tensor<64x64xbf16>', "
+                  "expected swizzled pipelines with rows of 128 bytes of the operands of "
                   "'nvidia.wgmma.m64n64k16.f32.bf16'"},
-        Departure{"RowsOfAnotherLength", "ring<3, tensor<64x64xbf16>>",
-                  "ring<3, tensor<64x32xbf16>>",
-                  "'sched.ring_dot' op multiplies 'tensor<64x32xbf16>' with 'tensor<64x32xbf16>', "
-                  "expected swizzled rings with rows of 128 bytes of the operands of "
+        Departure{"RowsOfAnotherLength", "pipeline<3, tensor<64x64xbf16>>",
+                  "pipeline<3, tensor<64x32xbf16>>",
+                  "'sched.stage_dot' op multiplies 'tensor<64x32xbf16>' with 'tensor<64x32xbf16>', "
+                  "expected swizzled pipelines with rows of 128 bytes of the operands of "
                   "'nvidia.wgmma.m64n64k16.f32.bf16'"},
         Departure{"InstructionsThatTakeRegisters", "nvidia.wgmma.m64n64k16.f32.bf16",
                   "nvidia.mma.m16n8k16.f32.bf16",
-                  "'sched.ring_dot' op names 'nvidia.mma.m16n8k16.f32.bf16', expected an "
+                  "'sched.stage_dot' op names 'nvidia.mma.m16n8k16.f32.bf16', expected an "
                   "instruction of the processor that reads shared memory"},
         Departure{"InstructionsOfOtherElements", "nvidia.wgmma.m64n64k16.f32.bf16",
                   "nvidia.wgmma.m64n64k16.f32.f16",
-                  "'sched.ring_dot' op multiplies 'tensor<64x64xbf16>' with 'tensor<64x64xbf16>', "
-                  "expected swizzled rings with rows of 128 bytes of the operands of "
+                  "'sched.stage_dot' op multiplies 'tensor<64x64xbf16>' with 'tensor<64x64xbf16>', "
+                  "expected swizzled pipelines with rows of 128 bytes of the operands of "
                   "'nvidia.wgmma.m64n64k16.f32.f16'"},
         Departure{"InstructionsThatTheProcessorLacks", "nvidia.wgmma.m64n64k16.f32.bf16",
                   "nvidia.wgmma.m64n128k16.f32.bf16",
-                  "'sched.ring_dot' op names 'nvidia.wgmma.m64n128k16.f32.bf16', expected an "
+                  "'sched.stage_dot' op names 'nvidia.wgmma.m64n128k16.f32.bf16', expected an "
                   "instruction of the processor that reads shared memory"},
         Departure{"SumsOfAnotherShape", "tensor<64x64xf32>", "tensor<64x32xf32>",
-                  "'sched.ring_dot' op has 'tensor<64x32xf32>', expected 'tensor<64x64xf32>'"},
+                  "'sched.stage_dot' op has 'tensor<64x32xf32>', expected 'tensor<64x64xf32>'"},
         Departure{"SumsThatDoNotShareOut", "128 : i64", "256 : i64",
-                  "'sched.ring_dot' op gives 64 x 64 sums to 256 threads, expected whole "
+                  "'sched.stage_dot' op gives 64 x 64 sums to 256 threads, expected whole "
                   "instructions 'nvidia.wgmma.m64n64k16.f32.bf16' for each group of 128"},
         Departure{"FewerThanNoPendingProducts", "pending 0", "pending -1",
-                  "'sched.ring_dot' op leaves -1 groups pending, expected 0 or more"},
+                  "'sched.stage_dot' op leaves -1 groups pending, expected 0 or more"},
         Departure{"FewerThanNoPendingCopies", "sched.await 0", "sched.await -1",
                   "'sched.await' op leaves -1 groups pending, expected 0 or more"},
         Departure{"ViewsThatProgramsWrite", "!tile.view<?x?xbf16, in>",
                   "!tile.view<?x?xbf16, inout>",
-                  "'sched.fetch' op copies from '!tile.view<?x?xbf16, inout>' at 2 offsets, "
+                  "'sched.stage_copy' op copies from '!tile.view<?x?xbf16, inout>' at 2 offsets, "
                   "expected a plain in view of two axes"},
         Departure{"ViewsOfStridedRows", "!tile.view<?x?xbf16, in>",
                   "!tile.view<?x?xbf16, in, strided>",
-                  "'sched.fetch' op copies from '!tile.view<?x?xbf16, in, strided>' at 2 offsets, "
+                  "'sched.stage_copy' op copies from '!tile.view<?x?xbf16, in, strided>' at 2 offsets, "
                   "expected a plain in view of two axes"},
         Departure{"ViewsOfOtherElements", "!tile.view<?x?xbf16, in>", "!tile.view<?x?xf16, in>",
-                  "'sched.fetch' op copies elements 'f16' to places for 'tensor<64x64xbf16>'"}),
+                  "'sched.stage_copy' op copies elements 'f16' to stages for 'tensor<64x64xbf16>'"}),
     [](const testing::TestParamInfo<Departure> &info) { return std::string(info.param.name); });
 
-TEST(Rings, DoNotGoAroundLoops) {
-  std::string ring = "!sched.ring<3, tensor<64x64xbf16>>";
+TEST(Pipelines, DoNotGoAroundLoops) {
+  std::string pipeline = "!sched.pipeline<3, tensor<64x64xbf16>>";
   std::string loop = "%n = tile.dim %a, 0 : !tile.view<?x?xbf16, in>\n"
                      "  %other = scf.for %i = %c0 to %n step %c1 iter_args(%r = %right) -> " +
-                     ring + " {\n  scf.yield %left : " + ring +
-                     "\n  }\n  sched.fetch %b[%c0, %c0] to ";
-  std::string text = replaced(kKernel, "sched.fetch %b[%c0, %c0] to %right", loop + "%other");
+                     pipeline + " {\n  scf.yield %left : " + pipeline +
+                     "\n  }\n  sched.stage_copy %b[%c0, %c0] to ";
+  std::string text = replaced(kKernel, "sched.stage_copy %b[%c0, %c0] to %right", loop + "%other");
   EXPECT_EQ(scheduling(text, hopper()),
-            "'sched.fetch' op uses a ring that is no result of 'sched.make_ring'");
+            "'sched.stage_copy' op uses a pipeline that is no result of 'sched.make_pipeline'");
 }
 
-TEST(Rings, AreReadPlainWhereRegistersMultiply) {
+TEST(Pipelines, AreReadPlainWhereRegistersMultiply) {
   std::string text = replaced(kKernel, "%sums = sched.settle %flying : tensor<64x64xf32> ->",
-                              "%tile = sched.ring_read %left[%i0] : !sched.ring<3, "
+                              "%tile = sched.stage_read %left[%i0] : !sched.pipeline<3, "
                               "tensor<64x64xbf16>> -> tensor<64x64xbf16>\n  %sums = sched.settle "
                               "%flying : tensor<64x64xf32> ->");
   EXPECT_EQ(scheduling(text, hopper()),
-            "'sched.ring_read' op reads a swizzled ring, expected a plain one");
+            "'sched.stage_read' op reads a swizzled pipeline, expected a plain one");
 }
 
-// The message for a part that `read` describes of a plain ring of 1 x 64 numbers.
+// The message for a part that `read` describes of a plain pipeline of 1 x 64 numbers.
 std::string partMessage(const std::string &read) {
   return scheduling(R"(
 tile.kernel @k(%out: !tile.view<1x64xf32, out>) attributes {sched.threads = 128 : i64} {
@@ -164,10 +165,10 @@ tile.kernel @k(%out: !tile.view<1x64xf32, out>) attributes {sched.threads = 128 
   %c0 = arith.constant 0 : index
   %i0 = arith.constant 0 : i32
   tile.grid %c1, %c1, %c1
-  %ring = sched.make_ring : !sched.ring<1, tensor<1x64xf32>>
+  %pipeline = sched.make_pipeline : !sched.pipeline<1, tensor<1x64xf32>>
   %zeros = arith.constant dense<0.0> : tensor<1x64xf32>
-  sched.ring_put %zeros to %ring[%i0] : tensor<1x64xf32>, !sched.ring<1, tensor<1x64xf32>>
-  %part = sched.ring_read %ring[%i0] )" +
+  sched.stage_store %zeros to %pipeline[%i0] : tensor<1x64xf32>, !sched.pipeline<1, tensor<1x64xf32>>
+  %part = sched.stage_read %pipeline[%i0] )" +
                         read + R"(
   tile.store %part, %out[%c0, %c0] : tensor<1x32xf32>, !tile.view<1x64xf32, out>
 }
@@ -175,26 +176,26 @@ tile.kernel @k(%out: !tile.view<1x64xf32, out>) attributes {sched.threads = 128 
                     {});
 }
 
-TEST(Rings, PartsOfTilesLieInside) {
-  const std::string ring = "!sched.ring<1, tensor<1x64xf32>> -> ", part = ring + "tensor<1x32xf32>";
+TEST(Pipelines, PartsOfTilesLieInside) {
+  const std::string pipeline = "!sched.pipeline<1, tensor<1x64xf32>> -> ", part = pipeline + "tensor<1x32xf32>";
   EXPECT_EQ(partMessage("from [0, 32] : " + part), "scheduled");
   const std::string expected = "expected a part of 'tensor<1x64xf32>'";
   EXPECT_EQ(partMessage("from [0, 33] : " + part),
-            "'sched.ring_read' op reads 'tensor<1x32xf32>' from [0, 33], " + expected);
+            "'sched.stage_read' op reads 'tensor<1x32xf32>' from [0, 33], " + expected);
   EXPECT_EQ(partMessage("from [0, -1] : " + part),
-            "'sched.ring_read' op reads 'tensor<1x32xf32>' from [0, -1], " + expected);
+            "'sched.stage_read' op reads 'tensor<1x32xf32>' from [0, -1], " + expected);
   EXPECT_EQ(partMessage("from [0, 9223372036854775807] : " + part),
-            "'sched.ring_read' op reads 'tensor<1x32xf32>' from [0, 9223372036854775807], " +
+            "'sched.stage_read' op reads 'tensor<1x32xf32>' from [0, 9223372036854775807], " +
                 expected);
   EXPECT_EQ(partMessage("from [0] : " + part),
-            "'sched.ring_read' op reads 'tensor<1x32xf32>' from [0], " + expected);
+            "'sched.stage_read' op reads 'tensor<1x32xf32>' from [0], " + expected);
   EXPECT_EQ(partMessage(": " + part),
-            "'sched.ring_read' op has 'tensor<1x32xf32>', expected 'tensor<1x64xf32>'");
+            "'sched.stage_read' op has 'tensor<1x32xf32>', expected 'tensor<1x64xf32>'");
 }
 
 // ---- shared memory ----
 
-TEST(Rings, KeepTheirPlacesFromReductionsBesideThem) {
+TEST(Pipelines, KeepTheirPlacesFromReductionsBesideThem) {
   constexpr int64_t kColumns = 1024;
   Made found = made(R"(
 tile.kernel @k(%x: !tile.view<1x1024xf32, in>, %most: !tile.view<1x1xf32, out>,
@@ -203,12 +204,12 @@ tile.kernel @k(%x: !tile.view<1x1024xf32, in>, %most: !tile.view<1x1xf32, out>,
   %c0 = arith.constant 0 : index
   %i0 = arith.constant 0 : i32
   tile.grid %c1, %c1, %c1
-  %ring = sched.make_ring : !sched.ring<1, tensor<1x1024xf32>>
+  %pipeline = sched.make_pipeline : !sched.pipeline<1, tensor<1x1024xf32>>
   %tile = tile.load %x[%c0, %c0] : !tile.view<1x1024xf32, in> -> tensor<1x1024xf32>
   %negative = arith.negf %tile : tensor<1x1024xf32>
-  sched.ring_put %negative to %ring[%i0] : tensor<1x1024xf32>, !sched.ring<1, tensor<1x1024xf32>>
+  sched.stage_store %negative to %pipeline[%i0] : tensor<1x1024xf32>, !sched.pipeline<1, tensor<1x1024xf32>>
   %max = tile.reduce max %tile axis 1 : tensor<1x1024xf32> -> tensor<1x1xf32>
-  %again = sched.ring_read %ring[%i0] : !sched.ring<1, tensor<1x1024xf32>> -> tensor<1x1024xf32>
+  %again = sched.stage_read %pipeline[%i0] : !sched.pipeline<1, tensor<1x1024xf32>> -> tensor<1x1024xf32>
   tile.store %max, %most[%c0, %c0] : tensor<1x1xf32>, !tile.view<1x1xf32, out>
   tile.store %again, %copy[%c0, %c0] : tensor<1x1024xf32>, !tile.view<1x1024xf32, out>
 }
@@ -236,13 +237,13 @@ tile.kernel @k(%a: !tile.view<?x?xbf16, in>, %out: !tile.view<?x?xf32, out>)
   %c0 = arith.constant 0 : index
   %i0 = arith.constant 0 : i32
   tile.grid %c1, %c1, %c1
-  %ring = sched.make_ring : !sched.ring<2, tensor<64x32xbf16>>
+  %pipeline = sched.make_pipeline : !sched.pipeline<2, tensor<64x32xbf16>>
   sched.sums_clear "vulkan.cooperative.16x16x16.f32.bf16" 0 count 4
   %tile = tile.load %a[%c0, %c0] : !tile.view<?x?xbf16, in> -> tensor<64x32xbf16>
-  sched.ring_put %tile to %ring[%i0] : tensor<64x32xbf16>, !sched.ring<2, tensor<64x32xbf16>>
+  sched.stage_store %tile to %pipeline[%i0] : tensor<64x32xbf16>, !sched.pipeline<2, tensor<64x32xbf16>>
   sched.barrier
-  sched.ring_add "vulkan.cooperative.16x16x16.f32.bf16" %ring, %ring[%i0] to 0
-      : !sched.ring<2, tensor<64x32xbf16>>, !sched.ring<2, tensor<64x32xbf16>>
+  sched.stage_accumulate "vulkan.cooperative.16x16x16.f32.bf16" %pipeline, %pipeline[%i0] to 0
+      : !sched.pipeline<2, tensor<64x32xbf16>>, !sched.pipeline<2, tensor<64x32xbf16>>
   sched.barrier
   %sums = sched.sums_read "vulkan.cooperative.16x16x16.f32.bf16" 0 : tensor<64x64xf32>
   tile.store %sums, %out[%c0, %c0] : tensor<64x64xf32>, !tile.view<?x?xf32, out>
@@ -260,37 +261,37 @@ std::string opaqueWith(const std::string &from, const std::string &to) {
   return scheduling(replaced(kOpaque, from, to), cooperative());
 }
 
-TEST(OpaqueRings, LeaveSharedMemoryToTheSumsAfterTheirLastUse) {
+TEST(OpaquePipelines, LeaveSharedMemoryToTheSumsAfterTheirLastUse) {
   Made found = made(kOpaque, cooperative());
   ASSERT_EQ(found.message, "scheduled");
   EXPECT_EQ(found.kernel()->getAttrOfType<mlir::IntegerAttr>(kSharedName).getInt(),
             2 * 64 * (64 + 16));
 }
 
-TEST(OpaqueRings, AreRefusedWhereTheProductDoesNotFit) {
+TEST(OpaquePipelines, AreRefusedWhereTheProductDoesNotFit) {
   const std::string bf16 = "cooperative.16x16x16.f32.bf16";
   EXPECT_EQ(opaqueWith("@k", "@product"), "scheduled");
   EXPECT_EQ(opaqueWith(bf16, "cooperative.16x16x16.f32.f16"),
-            "'sched.ring_add' op multiplies 'tensor<64x32xbf16>' with 'tensor<64x32xbf16>', "
-            "expected plain rings of the operands of 'vulkan.cooperative.16x16x16.f32.f16' with "
+            "'sched.stage_accumulate' op multiplies 'tensor<64x32xbf16>' with 'tensor<64x32xbf16>', "
+            "expected plain pipelines of the operands of 'vulkan.cooperative.16x16x16.f32.f16' with "
             "whole steps of 16");
   EXPECT_EQ(opaqueWith("64x32xbf16", "64x24xbf16"),
-            "'sched.ring_add' op multiplies 'tensor<64x24xbf16>' with 'tensor<64x24xbf16>', "
-            "expected plain rings of the operands of 'vulkan.cooperative.16x16x16.f32.bf16' with "
+            "'sched.stage_accumulate' op multiplies 'tensor<64x24xbf16>' with 'tensor<64x24xbf16>', "
+            "expected plain pipelines of the operands of 'vulkan.cooperative.16x16x16.f32.bf16' with "
             "whole steps of 16");
   EXPECT_EQ(opaqueWith("vulkan." + bf16, "nvidia.mma.m16n8k16.f32.bf16"),
-            "'sched.ring_add' op names 'nvidia.mma.m16n8k16.f32.bf16' for sums of 64, 64 over 128 "
+            "'sched.stage_accumulate' op names 'nvidia.mma.m16n8k16.f32.bf16' for sums of 64, 64 over 128 "
             "threads, expected an instruction of the processor with opaque sums, and whole "
             "fragments for each subgroup");
   EXPECT_EQ(opaqueWith("tensor<64x64xf32>", "tensor<64x24xf32>"),
             "'sched.sums_read' op names 'vulkan.cooperative.16x16x16.f32.bf16' for sums of 64, 24 "
             "over 128 threads, expected an instruction of the processor with opaque sums, and "
             "whole fragments for each subgroup");
-  EXPECT_EQ(opaqueWith("make_ring :", "make_ring swizzled :"),
-            "'sched.ring_put' op writes to a swizzled ring, expected a plain one");
+  EXPECT_EQ(opaqueWith("make_pipeline :", "make_pipeline swizzled :"),
+            "'sched.stage_store' op writes to a swizzled pipeline, expected a plain one");
 }
 
-// ---- a tile in registers with a ring ----
+// ---- a tile in registers with a pipeline ----
 
 constexpr const char *kTileKernel = R"(
 tile.kernel @k(%a: !tile.view<?x?xbf16, in>, %b: !tile.view<?x4x?x64xbf16, in>, %out: !tile.view<?x?xf32, out>)
@@ -302,13 +303,13 @@ tile.kernel @k(%a: !tile.view<?x?xbf16, in>, %b: !tile.view<?x4x?x64xbf16, in>, 
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
   tile.grid %c1, %c1, %c1
   %left = tile.load %a[%c0, %c0] : !tile.view<?x?xbf16, in> -> tensor<64x32xbf16>
-  %right = sched.make_ring swizzled : !sched.ring<2, tensor<32x64xbf16>>
-  sched.fetch %b[%c0, %c1, %c0, %c0] axes [2, 3] to %right[%i0] when %yes
-      : !tile.view<?x4x?x64xbf16, in>, !sched.ring<2, tensor<32x64xbf16>>
+  %right = sched.make_pipeline swizzled : !sched.pipeline<2, tensor<32x64xbf16>>
+  sched.stage_copy %b[%c0, %c1, %c0, %c0] axes [2, 3] to %right[%i0] when %yes
+      : !tile.view<?x4x?x64xbf16, in>, !sched.pipeline<2, tensor<32x64xbf16>>
   sched.commit
   sched.await 0
   %flying = sched.tile_dot "nvidia.wgmma.ra.m64n64k16.f32.bf16" %left, %right[%i0], %zero
-      : tensor<64x32xbf16>, !sched.ring<2, tensor<32x64xbf16>>, tensor<64x64xf32> -> tensor<64x64xf32>
+      : tensor<64x32xbf16>, !sched.pipeline<2, tensor<32x64xbf16>>, tensor<64x64xf32> -> tensor<64x64xf32>
   %sums = sched.settle %flying : tensor<64x64xf32> -> tensor<64x64xf32>
   tile.store %sums, %out[%c0, %c0] : tensor<64x64xf32>, !tile.view<?x?xf32, out>
 }
@@ -318,7 +319,7 @@ TEST(TileDots, MayBeWrittenByHand) {
   EXPECT_EQ(scheduling(kTileKernel, hopper()), "scheduled");
 }
 
-// Rows that fill no instruction, and fewer sums than a ring's panels.
+// Rows that fill no instruction, and fewer sums than a pipeline's panels.
 TEST(TileDots, MayHaveRowsAndColumnsToSpare) {
   std::string rows =
       replaced(replaced(kTileKernel, "64x32xbf16", "50x32xbf16"), "64x64xf32", "50x64xf32");
@@ -339,22 +340,22 @@ INSTANTIATE_TEST_SUITE_P(
         Departure{"InstructionsThatReadBoth", "wgmma.ra.", "wgmma.",
                   "'sched.tile_dot' op names 'nvidia.wgmma.m64n64k16.f32.bf16', expected an "
                   "instruction of the processor that reads b in shared memory"},
-        Departure{"PlainRings", "make_ring swizzled", "make_ring",
+        Departure{"PlainPipelines", "make_pipeline swizzled", "make_pipeline",
                   "'sched.tile_dot' op multiplies 'tensor<64x32xbf16>' with "
-                  "'tensor<32x64xbf16>', expected a tile and a swizzled ring with rows of whole "
+                  "'tensor<32x64xbf16>', expected a tile and a swizzled pipeline with rows of whole "
                   "128 bytes of the operands of 'nvidia.wgmma.ra.m64n64k16.f32.bf16'"},
         Departure{"TilesOfAnotherDepth", "64x32xbf16", "64x16xbf16",
                   "'sched.tile_dot' op multiplies 'tensor<64x16xbf16>' with "
-                  "'tensor<32x64xbf16>', expected a tile and a swizzled ring with rows of whole "
+                  "'tensor<32x64xbf16>', expected a tile and a swizzled pipeline with rows of whole "
                   "128 bytes of the operands of 'nvidia.wgmma.ra.m64n64k16.f32.bf16'"},
         Departure{"SumsThatDoNotShareOut", "128 : i64", "256 : i64",
                   "'sched.tile_dot' op gives 64 x 64 sums to 256 threads, expected whole "
                   "instructions 'nvidia.wgmma.ra.m64n64k16.f32.bf16' for each group of 128"},
         Departure{"ViewsOfMoreAxesThanTold", "axes [2, 3] ", "",
-                  "'sched.fetch' op copies from '!tile.view<?x4x?x64xbf16, in>' at 4 offsets, "
+                  "'sched.stage_copy' op copies from '!tile.view<?x4x?x64xbf16, in>' at 4 offsets, "
                   "expected a plain in view of two axes"},
         Departure{"AxesInNoOrder", "axes [2, 3]", "axes [3, 2]",
-                  "'sched.fetch' op copies along axes 3, 2 of '!tile.view<?x4x?x64xbf16, in>', "
+                  "'sched.stage_copy' op copies along axes 3, 2 of '!tile.view<?x4x?x64xbf16, in>', "
                   "expected two of them, ascending"}),
     [](const testing::TestParamInfo<Departure> &info) { return std::string(info.param.name); });
 

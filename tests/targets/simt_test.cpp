@@ -18,7 +18,7 @@ struct SimtKind {
   sched::SimtFacts facts;
 };
 
-// Bytes of shared memory for rings of the most places, and for the fewest, of which products that
+// Bytes of shared memory for pipelines of the most places, and for the fewest, of which products that
 // read shared memory want more.
 constexpr int64_t kDeep = 166912, kShallow = 58 * 1024, kShallowShared = 74 * 1024;
 
@@ -167,9 +167,9 @@ INSTANTIATE_TEST_SUITE_P(Kernels, SimtConformance,
 // ---- products ahead of their operands ----
 
 // Rows of whole vectors, so that operands are copied, or rows of any length, so that they are not.
-KernelCase ringCase(const std::string &type, int64_t m, int64_t n, bool whole) {
+KernelCase pipelineCase(const std::string &type, int64_t m, int64_t n, bool whole) {
   KernelCase c = gemmCase(type, type, true, m, n, 64);
-  c.label = "ring_" + c.label + (whole ? "_whole" : "_odd");
+  c.label = "pipeline_" + c.label + (whole ? "_whole" : "_odd");
   c.rounds = 1;
   c.extents["M"] = {1, m - 1, m, m + 1};
   c.extents["N"] =
@@ -179,8 +179,8 @@ KernelCase ringCase(const std::string &type, int64_t m, int64_t n, bool whole) {
   return c;
 }
 
-KernelCase ringSlotCase(int64_t m, int64_t n) {
-  KernelCase c = ringCase("bf16", m, n, true);
+KernelCase pipelineSlotCase(int64_t m, int64_t n) {
+  KernelCase c = pipelineCase("bf16", m, n, true);
   c.views["residual"] = {"M", "N"};
   c.bound = {4e-6, 4e-6};
   kernels::Gemm p = gemmParams(kernel::BF16, kernel::BF16, m, n, 64, 0);
@@ -189,10 +189,10 @@ KernelCase ringSlotCase(int64_t m, int64_t n) {
 }
 
 // Attention whose products processors' instructions make, in 16 bits.
-KernelCase chainCase(AttentionCase a) {
+KernelCase backToBackCase(AttentionCase a) {
   a.pool = "bf16";
   KernelCase c = attentionCase(a);
-  c.label = "chain_" + c.label;
+  c.label = "back_to_back_" + c.label;
   c.settings["compute"] = "bf16";
   c.extents = {{"S", {1, 3}}, {"L", {1, 64, 65, 200, 330, 449}}, {"seed", {1, 2, 3, 4, 5}}};
   c.bound = {2e-3, 2e-3}; // weights are rounded to bf16 after an exp of their own
@@ -201,7 +201,7 @@ KernelCase chainCase(AttentionCase a) {
 
 // Whole instructions and ones with rows or columns to spare; too many sums for a thread; few rows,
 // which take several pages at a time.
-KernelCases chainCases() {
+KernelCases backToBackCases() {
   KernelCases cases;
   for (AttentionCase a : {AttentionCase{.headDim = 64, .blockQueries = 64},
                           AttentionCase{.headDim = 64, .blockQueries = 64, .window = 70},
@@ -210,63 +210,63 @@ KernelCases chainCases() {
                           AttentionCase{.headDim = 80, .blockQueries = 100}}) {
     a.groupHeads = 1;
     a.pageRows = 64;
-    cases.push_back(chainCase(a));
+    cases.push_back(backToBackCase(a));
   }
   cases.push_back(
-      chainCase({.groupHeads = 1, .headDim = 128, .pageRows = 128, .blockQueries = 128}));
-  cases.push_back(chainCase({.headDim = 64, .pageRows = 64, .blockQueries = 21}));
-  cases.push_back(chainCase({.headDim = 64, .pageRows = 64, .blockQueries = 42}));
-  cases.push_back(chainCase({.headDim = 64, .pageRows = 64, .stepPages = 4}));
+      backToBackCase({.groupHeads = 1, .headDim = 128, .pageRows = 128, .blockQueries = 128}));
+  cases.push_back(backToBackCase({.headDim = 64, .pageRows = 64, .blockQueries = 21}));
+  cases.push_back(backToBackCase({.headDim = 64, .pageRows = 64, .blockQueries = 42}));
+  cases.push_back(backToBackCase({.headDim = 64, .pageRows = 64, .stepPages = 4}));
   return cases;
 }
 
 // Whose epilogue hands sums on through the bytes that operands had.
-KernelCase ringSinkCase() {
+KernelCase pipelineSinkCase() {
   kernels::Heads heads;
   heads.heads = 3;
   heads.kvHeads = 1;
   heads.pageRows = 16;
   heads.headDim = 64;
   KernelCase c = headSinkCase("f16", 64, heads, "f16");
-  c.label = "ring_" + c.label;
+  c.label = "pipeline_" + c.label;
   c.rounds = 2;
   return c;
 }
 
-struct RingRun {
+struct PipelineRun {
   KernelCase c;
   SimtKind kind;
 };
 
-const std::vector<RingRun> &ringRuns() {
-  static const std::vector<RingRun> runs = [] {
-    KernelCases cases = {ringSlotCase(64, 64), ringSinkCase(), ringCase("bf16", 128, 128, true),
-                         ringCase("bf16", 64, 256, true), ringCase("bf16", 256, 128, true)};
+const std::vector<PipelineRun> &pipelineRuns() {
+  static const std::vector<PipelineRun> runs = [] {
+    KernelCases cases = {pipelineSlotCase(64, 64), pipelineSinkCase(), pipelineCase("bf16", 128, 128, true),
+                         pipelineCase("bf16", 64, 256, true), pipelineCase("bf16", 256, 128, true)};
     cases.back().extents = {{"M", {1, 257}}, {"N", {8, 136}}, {"K", {72, 200}}};
     for (bool whole : {true, false}) {
-      cases.push_back(ringCase("f16", 64, 64, whole));
+      cases.push_back(pipelineCase("f16", 64, 64, whole));
       for (auto [m, n] : {std::pair(64, 64), std::pair(128, 64), std::pair(64, 128)})
-        cases.push_back(ringCase("bf16", m, n, whole));
+        cases.push_back(pipelineCase("bf16", m, n, whole));
     }
-    std::vector<RingRun> made;
+    std::vector<PipelineRun> made;
     for (const KernelCase &c : cases)
       for (const SimtKind &kind : asyncKinds())
         made.push_back({c, kind});
-    for (const KernelCase &c : chainCases())
+    for (const KernelCase &c : backToBackCases())
       for (const SimtKind &kind : ArrayRef(asyncKinds()).drop_back()) // which copies nothing
         made.push_back({c, kind});
     made.push_back(
-        {ringSlotCase(64, 64), {"vulkan_shallow", cooperativeFacts(kCooperativeShared)}});
-    made.push_back({ringSinkCase(), {"vulkan_shallow", cooperativeFacts(kCooperativeShared)}});
+        {pipelineSlotCase(64, 64), {"vulkan_shallow", cooperativeFacts(kCooperativeShared)}});
+    made.push_back({pipelineSinkCase(), {"vulkan_shallow", cooperativeFacts(kCooperativeShared)}});
     for (const KernelCase &c : conformanceCases())
       for (const SimtKind &kind : ArrayRef(asyncKinds()).take_front(2))
         if (c.kernel == "gemm" && c.settings.at("a") != "q8a")
           made.push_back({c, kind});
-    return sampled(made, [](const RingRun &run) {
+    return sampled(made, [](const PipelineRun &run) {
       std::vector<std::string> properties = propertiesOf(run.c, run.kind.name);
       const std::string &label = run.c.label;
       const std::string family = label.substr(0, label.find('_'));
-      if (family == "ring" || family == "chain") {
+      if (family == "pipeline" || family == "chain") {
         properties.push_back(label);
         properties.push_back(family + (label.ends_with("_odd") ? " odd " : " ") + run.kind.name);
       }
@@ -276,15 +276,15 @@ const std::vector<RingRun> &ringRuns() {
   return runs;
 }
 
-class RingConformance : public testing::TestWithParam<size_t> {};
-TEST_P(RingConformance, Holds) {
-  const RingRun &run = ringRuns()[GetParam()];
+class PipelineConformance : public testing::TestWithParam<size_t> {};
+TEST_P(PipelineConformance, Holds) {
+  const PipelineRun &run = pipelineRuns()[GetParam()];
   expectNearTileInterpreter(run.c, run.kind, static_cast<unsigned>(GetParam()));
 }
-INSTANTIATE_TEST_SUITE_P(Kernels, RingConformance, testing::Range(size_t(0), ringRuns().size()),
+INSTANTIATE_TEST_SUITE_P(Kernels, PipelineConformance, testing::Range(size_t(0), pipelineRuns().size()),
                          [](const testing::TestParamInfo<size_t> &info) {
-                           return ringRuns()[info.param].c.label + "_" +
-                                  ringRuns()[info.param].kind.name;
+                           return pipelineRuns()[info.param].c.label + "_" +
+                                  pipelineRuns()[info.param].kind.name;
                          });
 
 // ---- tiles that shared memory does not hold whole ----
@@ -293,7 +293,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, RingConformance, testing::Range(size_t(0), rin
 KernelCases windowCases() {
   return {gemmCase("f32", "f32", true, 24, 64, 16),
           attentionCase({.headDim = 32, .pageRows = 8, .blockQueries = 3, .stepPages = 2}),
-          ringSinkCase()};
+          pipelineSinkCase()};
 }
 
 class SimtWindows : public testing::TestWithParam<size_t> {};
@@ -356,17 +356,17 @@ Parts partsOf(const KernelCase &c, const sched::SimtFacts &facts) {
   return parts;
 }
 
-TEST(RingSchedules, MultiplyFromSharedMemoryWhereAnInstructionDoes) {
-  Parts parts = partsOf(ringCase("bf16", 128, 64, true), asyncFacts(kDeep, true));
+TEST(PipelineSchedules, MultiplyFromSharedMemoryWhereAnInstructionDoes) {
+  Parts parts = partsOf(pipelineCase("bf16", 128, 64, true), asyncFacts(kDeep, true));
   EXPECT_GT(parts.copies, 0) << parts.message;
   EXPECT_GT(parts.products, 0);
   EXPECT_EQ(parts.instructions + parts.matrixLoads, 0);
 }
 
-TEST(RingSchedules, LoadMatricesWhereInstructionsTakeRegisters) {
+TEST(PipelineSchedules, LoadMatricesWhereInstructionsTakeRegisters) {
   for (auto [m, n] : {std::pair(128, 64), std::pair(16, 64), std::pair(32, 32)}) {
     SCOPED_TRACE(m);
-    Parts parts = partsOf(ringCase("bf16", m, n, true), asyncFacts(kDeep, false));
+    Parts parts = partsOf(pipelineCase("bf16", m, n, true), asyncFacts(kDeep, false));
     EXPECT_GT(parts.copies, 0) << parts.message;
     EXPECT_GT(parts.instructions, 0);
     EXPECT_GT(parts.matrixLoads, 0);
@@ -375,17 +375,17 @@ TEST(RingSchedules, LoadMatricesWhereInstructionsTakeRegisters) {
   }
 }
 
-TEST(RingSchedules, FetchAsFarAheadAsSharedMemoryAllows) {
-  KernelCase c = ringCase("bf16", 128, 64, true);
+TEST(PipelineSchedules, FetchAsFarAheadAsSharedMemoryAllows) {
+  KernelCase c = pipelineCase("bf16", 128, 64, true);
   EXPECT_EQ(partsOf(c, asyncFacts(kDeep, false)).pending, 3);
   EXPECT_EQ(partsOf(c, asyncFacts(kShallow, false)).pending, 1);
   EXPECT_EQ(partsOf(c, asyncFacts(kDeep, true)).pending, 1);
   EXPECT_EQ(partsOf(c, asyncFacts(kShallowShared, true)).pending, 0);
 }
 
-TEST(RingSchedules, DeclineWhereSharedMemoryHoldsTooFewPlaces) {
+TEST(PipelineSchedules, DeclineWhereSharedMemoryHoldsTooFewPlaces) {
   for (bool groupProducts : {false, true}) {
-    Parts parts = partsOf(ringCase("bf16", 128, 128, true), asyncFacts(kShallow, groupProducts));
+    Parts parts = partsOf(pipelineCase("bf16", 128, 128, true), asyncFacts(kShallow, groupProducts));
     EXPECT_EQ(parts.copies + parts.products, 0);
     EXPECT_GT(parts.instructions, 0) << parts.message;
   }

@@ -122,7 +122,7 @@ void Assigner::join(Operation *op, llvm::function_ref<void(Value, Value)> same) 
   }
   if (auto dot = dyn_cast<tile::DotOp>(op))
     return both(dot.getAcc(), dot.getResult());
-  if (auto dot = dyn_cast<RingDotOp>(op))
+  if (auto dot = dyn_cast<StageDotOp>(op))
     return both(dot.getAcc(), dot.getResult());
   if (auto dot = dyn_cast<TileDotOp>(op))
     return both(dot.getAcc(), dot.getResult());
@@ -159,7 +159,7 @@ void Assigner::collect() {
     Class &c = classes_[joined[at]];
     c.values.push_back(value);
     c.shape.assign(tileType(value).getShape().begin(), tileType(value).getShape().end());
-    if (isa_and_nonnull<tile::DotOp, RingDotOp, TileDotOp, SumsReadOp>(value.getDefiningOp()))
+    if (isa_and_nonnull<tile::DotOp, StageDotOp, TileDotOp, SumsReadOp>(value.getDefiningOp()))
       c.dot = value.getDefiningOp();
     classOf_[value] = joined[at];
   }
@@ -210,7 +210,7 @@ Operation *makerOf(Value value) {
 }
 
 bool isReadInParts(Value value) {
-  return isa_and_nonnull<BlockLoadOp, RingReadOp>(makerOf(value));
+  return isa_and_nonnull<BlockLoadOp, StageReadOp>(makerOf(value));
 }
 
 // Whether nothing is done with a tile of memory, or with several side by side.
@@ -284,7 +284,7 @@ Assigner::derivedFrom(Operation *user, Value value, const Class &c,
 }
 
 SimtLayout Assigner::choose(const Class &c) {
-  if (auto dot = dyn_cast_or_null<RingDotOp>(c.dot))
+  if (auto dot = dyn_cast_or_null<StageDotOp>(c.dot))
     return sharedSums(*findMatrixInstruction(dot.getInstruction()), c.shape, threads_);
   if (auto read = dyn_cast_or_null<SumsReadOp>(c.dot))
     return sharedSums(*findMatrixInstruction(read.getInstruction()), c.shape, threads_);

@@ -27,7 +27,7 @@ namespace {
 struct Work {
   int64_t elements = 1;      // of the largest tile
   int64_t fewRowColumns = 0; // of the widest product of few rows
-  int64_t chainThreads = 0;  // of chained products that read rings
+  int64_t backToBackThreads = 0;  // of chained products that read pipelines
   bool dots = false, reduces = false, opaque = false;
 };
 } // namespace
@@ -39,11 +39,11 @@ static int64_t opaqueThreads(tile::DotOp dot) {
 }
 
 // Groups that share the rows of a loop's products, each as many as its instruction has, where one
-// product's sums become another's operand and all of them read rings; 0 for other kernels.
-static int64_t chainThreads(tile::KernelOp kernel, const SimtFacts &facts) {
+// product's sums become another's operand and all of them read pipelines; 0 for other kernels.
+static int64_t backToBackThreads(tile::KernelOp kernel, const SimtFacts &facts) {
   int64_t threads = 0, products = 0;
   WalkResult all = kernel.walk([&](tile::DotOp dot) {
-    int64_t wanted = chainThreadsOf(dot, facts);
+    int64_t wanted = backToBackThreadsOf(dot, facts);
     if (wanted == 0 || (threads && wanted != threads))
       return WalkResult::interrupt();
     threads = wanted;
@@ -55,7 +55,7 @@ static int64_t chainThreads(tile::KernelOp kernel, const SimtFacts &facts) {
 
 static Work workOf(tile::KernelOp kernel, const SimtFacts &facts) {
   Work work;
-  work.chainThreads = chainThreads(kernel, facts);
+  work.backToBackThreads = backToBackThreads(kernel, facts);
   kernel.walk([&](Operation *op) {
     for (Type type : op->getResultTypes())
       if (auto tile = dyn_cast<RankedTensorType>(type);
@@ -74,8 +74,8 @@ static Work workOf(tile::KernelOp kernel, const SimtFacts &facts) {
 
 int64_t chooseThreads(tile::KernelOp kernel, const SimtFacts &facts) {
   Work work = workOf(kernel, facts);
-  if (work.chainThreads)
-    return work.chainThreads;
+  if (work.backToBackThreads)
+    return work.backToBackThreads;
   int64_t perThread = work.opaque    ? kOpaqueSumsPerThread
                       : work.dots    ? kSumsPerThread
                       : work.reduces ? kReducedPerThread

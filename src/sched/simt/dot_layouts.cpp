@@ -196,7 +196,7 @@ const MatrixInstruction *findTileInstruction(tile::DotOp dot, int64_t threads,
   return nullptr;
 }
 
-int64_t chainThreadsOf(tile::DotOp dot, const SimtFacts &facts) {
+int64_t backToBackThreadsOf(tile::DotOp dot, const SimtFacts &facts) {
   for (const std::string &name : facts.instructions) {
     const MatrixInstruction *found = findMatrixInstruction(name);
     if (!found || !found->sharedB)

@@ -46,7 +46,7 @@ int64_t wholePanels(int64_t columns);
 const MatrixInstruction *findTileInstruction(tile::DotOp dot, int64_t threads,
                                              const SimtFacts &facts);
 /// Threads in as many groups as have rows of their own; 0 without such an instruction.
-int64_t chainThreadsOf(tile::DotOp dot, const SimtFacts &facts);
+int64_t backToBackThreadsOf(tile::DotOp dot, const SimtFacts &facts);
 /// The layout of that tile, of `shape`, for sums of the shape `sums`.
 SimtLayout tileOperand(const MatrixInstruction &instruction, llvm::ArrayRef<int64_t> shape,
                        llvm::ArrayRef<int64_t> sums, int64_t threads);

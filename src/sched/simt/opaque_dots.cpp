@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kPlaces = 2;
 constexpr int64_t kPadBytes = 16; // of a row
-constexpr int64_t kRingAlignment = 1024;
+constexpr int64_t kPipelineAlignment = 1024;
 
 RankedTensorType tileType(Value value) {
   return cast<RankedTensorType>(value.getType());
@@ -58,7 +58,7 @@ bool fitsShared(Stage &s, int64_t threads, const SimtFacts &facts) {
     if (row % kPadBytes)
       return false;
     bytes +=
-        llvm::alignTo(kPlaces * tileType(tile).getDimSize(0) * (row + kPadBytes), kRingAlignment);
+        llvm::alignTo(kPlaces * tileType(tile).getDimSize(0) * (row + kPadBytes), kPipelineAlignment);
   }
   int64_t fragments = threads / s.instruction->lanes * s.instruction->m * s.instruction->n * 4;
   return std::max(bytes, fragments) <= facts.maxShared;
@@ -91,7 +91,7 @@ public:
 
 private:
   Value make(Value tile) {
-    return RingOp::create(b_, loc_, RingType::get(b_.getContext(), kPlaces, tileType(tile)), false);
+    return MakePipelineOp::create(b_, loc_, PipelineType::get(b_.getContext(), kPlaces, tileType(tile)), false);
   }
   Value index(int64_t value) { return arith::ConstantIndexOp::create(b_, loc_, value); }
   Value place(Value step) {
@@ -104,22 +104,22 @@ private:
     return b_.clone(*of, map)->getResult(0);
   }
   void put(Value a, Value b, Value where) {
-    RingPutOp::create(b_, loc_, a, ringA_, where);
-    RingPutOp::create(b_, loc_, b, ringB_, where);
+    StageStoreOp::create(b_, loc_, a, pipelineA_, where);
+    StageStoreOp::create(b_, loc_, b, pipelineB_, where);
   }
 
   Stage s_;
   int64_t first_;
   OpBuilder b_;
   Location loc_;
-  Value ringA_, ringB_;
+  Value pipelineA_, pipelineB_;
 };
 
 void Rewriter::run(int64_t count) {
   StringRef name = s_.instruction->name;
   Value lower = s_.loop.getLowerBound();
-  ringA_ = make(s_.dot.getA());
-  ringB_ = make(s_.dot.getB());
+  pipelineA_ = make(s_.dot.getA());
+  pipelineB_ = make(s_.dot.getB());
   SumsClearOp::create(b_, loc_, name, first_, count);
   put(load(s_.a, lower), load(s_.b, lower), place(index(0)));
   b_.setInsertionPoint(s_.dot);
@@ -129,7 +129,7 @@ void Rewriter::run(int64_t count) {
   BarrierOp::create(b_, loc_);
   Value next = b_.createOrFold<arith::AddIOp>(loc_, at, index(s_.step));
   Value a = load(s_.a, next), b = load(s_.b, next);
-  RingAddOp::create(b_, loc_, name, ringA_, ringB_, place(number), first_);
+  StageAccumulateOp::create(b_, loc_, name, pipelineA_, pipelineB_, place(number), first_);
   put(a, b, place(b_.createOrFold<arith::AddIOp>(loc_, number, index(1))));
   s_.dot.getResult().replaceAllUsesWith(s_.dot.getAcc());
   s_.dot.erase();
@@ -142,7 +142,7 @@ void Rewriter::run(int64_t count) {
 
 } // namespace
 
-void stageDots(tile::KernelOp kernel, int64_t threads, const SimtFacts &facts) {
+void opaqueDots(tile::KernelOp kernel, int64_t threads, const SimtFacts &facts) {
   SmallVector<scf::ForOp> loops;
   kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
   int64_t first = 0;

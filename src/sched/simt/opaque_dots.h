@@ -9,6 +9,6 @@ namespace sinter::sched {
 /// Loops whose only product an instruction with opaque sums can do: operands go to shared memory
 /// one step ahead, by way of registers, and the sums leave the loop's values until it has ended.
 /// The others stay as they are.
-void stageDots(tile::KernelOp kernel, int64_t threads, const SimtFacts &facts);
+void opaqueDots(tile::KernelOp kernel, int64_t threads, const SimtFacts &facts);
 
 } // namespace sinter::sched

@@ -8,7 +8,7 @@ using namespace mlir;
 namespace sinter::sched {
 namespace {
 
-constexpr int64_t kMostAhead = 3;       // steps that fetches run ahead
+constexpr int64_t kMostPrefetch = 3;       // steps that fetches run ahead
 constexpr int64_t kSharedMargin = 1024; // left for other uses
 // Registers of a thread that sums and operands leave to computing. With 16 fewer (192 taken, for
 // 128 rows with heads and pages of 128) ptxas 12.8 and 13.0 make wrong code of right PTX: they
@@ -31,10 +31,10 @@ struct Product {
   SmallVector<int64_t> axes;
   const MatrixInstruction *instruction = nullptr;
   bool leads = false; // needs nothing of the round before, nor of other products
-  Value ring;
+  Value pipeline;
   int64_t depth = 0;
 
-  // What a place of the ring holds: the operand in whole panels, zero beyond its columns.
+  // What a place of the pipeline holds: the operand in whole panels, zero beyond its columns.
   RankedTensorType place() const {
     RankedTensorType operand = tileType(tile::DotOp(dot).getB());
     return RankedTensorType::get({operand.getDimSize(0), wholePanels(operand.getDimSize(1))},
@@ -42,7 +42,7 @@ struct Product {
   }
 };
 
-struct Chain {
+struct BackToBack {
   scf::ForOp loop;
   SmallVector<Product> products;
   SetVector<Operation *> addresses; // what says where loads read, in order
@@ -100,17 +100,17 @@ std::optional<Product> matchProduct(scf::ForOp loop, tile::DotOp dot, int64_t th
 
 // Whether what says where loads read can be computed for any step: of the step alone, with scalars
 // of views that nobody writes, none of which says where to read another.
-bool findAddresses(Chain &chain) {
+bool findAddresses(BackToBack &gemms) {
   SetVector<Operation *> found;
   BackwardSliceOptions options;
   options.omitBlockArguments = true;
-  options.filter = [&](Operation *op) { return op->getBlock() == chain.loop.getBody(); };
-  for (Product &p : chain.products)
+  options.filter = [&](Operation *op) { return op->getBlock() == gemms.loop.getBody(); };
+  for (Product &p : gemms.products)
     if (failed(getBackwardSlice(p.load.getOperation(), &found, options)))
       return false;
   SmallVector<Operation *> ordered(found.begin(), found.end());
   llvm::sort(ordered, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
-  chain.addresses.insert(ordered.begin(), ordered.end());
+  gemms.addresses.insert(ordered.begin(), ordered.end());
   DenseSet<Value> read;
   for (Operation *op : ordered) {
     auto scalar = dyn_cast<tile::LoadScalarOp>(op);
@@ -121,7 +121,7 @@ bool findAddresses(Chain &chain) {
       return false;
     for (Value operand : op->getOperands())
       if (auto argument = dyn_cast<BlockArgument>(operand))
-        if (argument.getOwner() == chain.loop.getBody() && argument != chain.loop.getInductionVar())
+        if (argument.getOwner() == gemms.loop.getBody() && argument != gemms.loop.getInductionVar())
           return false;
     if (scalar || isRead)
       read.insert(op->getResult(0));
@@ -131,9 +131,9 @@ bool findAddresses(Chain &chain) {
 
 // Registers of a thread for all sums and operands, with those of rows and columns that instructions
 // have to spare.
-int64_t registersOf(const Chain &chain, int64_t threads, bool early) {
+int64_t registersOf(const BackToBack &gemms, int64_t threads, bool early) {
   int64_t words = 0;
-  for (const Product &p : chain.products) {
+  for (const Product &p : gemms.products) {
     RankedTensorType a = tileType(tile::DotOp(p.dot).getA());
     int64_t rows = llvm::divideCeil(a.getDimSize(0) * p.instruction->lanes, threads);
     rows = static_cast<int64_t>(llvm::alignTo(rows, p.instruction->m));
@@ -143,13 +143,13 @@ int64_t registersOf(const Chain &chain, int64_t threads, bool early) {
   return words;
 }
 
-// Places of each ring: tiles of leading products are read until the end of a step, of others until
+// Places of each pipeline: tiles of leading products are read until the end of a step, of others until
 // the step after has waited for them.
-bool chooseDepths(Chain &chain, const SimtFacts &facts) {
-  for (chain.ahead = kMostAhead; chain.ahead >= (chain.early ? 2 : 1); --chain.ahead) {
+bool chooseDepths(BackToBack &gemms, const SimtFacts &facts) {
+  for (gemms.ahead = kMostPrefetch; gemms.ahead >= (gemms.early ? 2 : 1); --gemms.ahead) {
     int64_t bytes = kSharedMargin;
-    for (Product &p : chain.products) {
-      p.depth = p.leads ? chain.ahead + !chain.early : chain.ahead + 2;
+    for (Product &p : gemms.products) {
+      p.depth = p.leads ? gemms.ahead + !gemms.early : gemms.ahead + 2;
       bytes += p.depth * bytesOf(p.place());
     }
     if (bytes <= facts.maxShared)
@@ -158,34 +158,34 @@ bool chooseDepths(Chain &chain, const SimtFacts &facts) {
   return false;
 }
 
-std::optional<Chain> match(scf::ForOp loop, int64_t threads, const SimtFacts &facts) {
-  Chain chain;
-  chain.loop = loop;
+std::optional<BackToBack> match(scf::ForOp loop, int64_t threads, const SimtFacts &facts) {
+  BackToBack gemms;
+  gemms.loop = loop;
   auto step = getConstantIntValue(loop.getStep());
   if (!step)
     return std::nullopt;
-  chain.step = *step;
+  gemms.step = *step;
   for (tile::DotOp dot : loop.getOps<tile::DotOp>()) {
     std::optional<Product> product = matchProduct(loop, dot, threads, facts);
     if (!product)
       return std::nullopt;
-    chain.products.push_back(*product);
+    gemms.products.push_back(*product);
   }
-  if (chain.leaders() == 0 || !findAddresses(chain))
+  if (gemms.leaders() == 0 || !findAddresses(gemms))
     return std::nullopt;
   int64_t most = facts.maxRegisters - kOtherRegisters;
-  chain.early = registersOf(chain, threads, true) <= most;
-  if (registersOf(chain, threads, false) > most || !chooseDepths(chain, facts))
+  gemms.early = registersOf(gemms, threads, true) <= most;
+  if (registersOf(gemms, threads, false) > most || !chooseDepths(gemms, facts))
     return std::nullopt;
-  return chain;
+  return gemms;
 }
 
 // ---- rewriting ----
 
 class Rewriter {
 public:
-  explicit Rewriter(Chain chain)
-      : c_(std::move(chain)), b_(c_.loop), loc_(c_.loop.getLoc()), upper_(c_.loop.getUpperBound()) {
+  explicit Rewriter(BackToBack gemms)
+      : c_(std::move(gemms)), b_(c_.loop), loc_(c_.loop.getLoc()), upper_(c_.loop.getUpperBound()) {
   }
   void run();
 
@@ -211,7 +211,7 @@ private:
   void finish();
   void cleanUp();
 
-  Chain c_;
+  BackToBack c_;
   OpBuilder b_;
   Location loc_;
   Value upper_;
@@ -259,7 +259,7 @@ void Rewriter::fetch(Value at, Value number, int64_t steps, ValueRange scalars) 
   for (Product &p : c_.products) {
     SmallVector<Value> offsets =
         llvm::map_to_vector(p.load.getOffsets(), [&](Value v) { return map.lookupOrDefault(v); });
-    FetchOp::create(b_, loc_, map.lookupOrDefault(p.load.getView()), offsets, p.ring,
+    StageCopyOp::create(b_, loc_, map.lookupOrDefault(p.load.getView()), offsets, p.pipeline,
                     place(p, number, steps), exists, b_.getDenseI64ArrayAttr(p.axes));
   }
   CommitOp::create(b_, loc_);
@@ -267,15 +267,15 @@ void Rewriter::fetch(Value at, Value number, int64_t steps, ValueRange scalars) 
 
 // What is started is waited for elsewhere.
 Value Rewriter::start(Product &p, Value number, int64_t steps, Value a, Value acc) {
-  return TileDotOp::create(b_, loc_, p.dot.getResult().getType(), p.instruction->name, a, p.ring,
+  return TileDotOp::create(b_, loc_, p.dot.getResult().getType(), p.instruction->name, a, p.pipeline,
                            place(p, number, steps), acc);
 }
 
-// Before the loop: rings, the first fetches, the first sums of products that lead. What the loop
+// Before the loop: pipelines, the first fetches, the first sums of products that lead. What the loop
 // hands on beside its own: scalars, then sums.
 SmallVector<Value> Rewriter::prepare() {
   for (Product &p : c_.products)
-    p.ring = RingOp::create(b_, loc_, RingType::get(b_.getContext(), p.depth, p.place()), true);
+    p.pipeline = MakePipelineOp::create(b_, loc_, PipelineType::get(b_.getContext(), p.depth, p.place()), true);
   Value lower = c_.loop.getLowerBound(), first = int32(0);
   for (int64_t steps = 0; steps < c_.ahead; ++steps) {
     Value at = after(lower, steps);
@@ -411,12 +411,12 @@ void Rewriter::run() {
 
 } // namespace
 
-void pipelineChains(tile::KernelOp kernel, int64_t threads, const SimtFacts &facts) {
+void pipelineBackToBack(tile::KernelOp kernel, int64_t threads, const SimtFacts &facts) {
   SmallVector<scf::ForOp> loops;
   kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
   for (scf::ForOp loop : loops)
-    if (std::optional<Chain> chain = match(loop, threads, facts))
-      Rewriter(std::move(*chain)).run();
+    if (std::optional<BackToBack> gemms = match(loop, threads, facts))
+      Rewriter(std::move(*gemms)).run();
 }
 
 } // namespace sinter::sched

@@ -144,8 +144,8 @@ public:
 
 private:
   Value make(Value tile) {
-    auto type = RingType::get(b_.getContext(), p_.depth, tileType(tile));
-    return RingOp::create(b_, loc_, type, p_.shared());
+    auto type = PipelineType::get(b_.getContext(), p_.depth, tileType(tile));
+    return MakePipelineOp::create(b_, loc_, type, p_.shared());
   }
   Value index(int64_t value) { return arith::ConstantIndexOp::create(b_, loc_, value); }
   Value place(Value step) {
@@ -157,14 +157,14 @@ private:
   }
   // Fetches both tiles of the step that begins at `at`.
   void fetch(Value at, Value where) {
-    for (auto [load, ring] : {std::pair(p_.a, ringA_), std::pair(p_.b, ringB_)}) {
+    for (auto [load, pipeline] : {std::pair(p_.a, pipelineA_), std::pair(p_.b, pipelineB_)}) {
       SmallVector<Value> offsets(load.getOffsets());
       for (Value &offset : offsets)
         if (offset == p_.loop.getInductionVar())
           offset = at;
       auto rank = static_cast<int64_t>(offsets.size());
       auto axes = rank > 2 ? b_.getDenseI64ArrayAttr({rank - 2, rank - 1}) : DenseI64ArrayAttr();
-      FetchOp::create(b_, loc_, load.getView(), offsets, ring, where, Value(), axes);
+      StageCopyOp::create(b_, loc_, load.getView(), offsets, pipeline, where, Value(), axes);
     }
     CommitOp::create(b_, loc_);
   }
@@ -177,22 +177,22 @@ private:
   Pipeline p_;
   OpBuilder b_;
   Location loc_;
-  Value ringA_, ringB_;
+  Value pipelineA_, pipelineB_;
 };
 
 // Part `part` along K of the tiles at a place.
 Operands Rewriter::read(Value where, int64_t part) {
   tile::DotOp dot = p_.dot;
   const int64_t length = p_.partLength();
-  auto along = [&](Value tile, Value ring, int axis) -> Value {
+  auto along = [&](Value tile, Value pipeline, int axis) -> Value {
     RankedTensorType whole = tileType(tile);
     SmallVector<int64_t> shape(whole.getShape()), origin{0, 0};
     origin[axis] = part * length;
     shape[axis] = length;
-    return RingReadOp::create(b_, loc_, whole.clone(shape), ring, where,
+    return StageReadOp::create(b_, loc_, whole.clone(shape), pipeline, where,
                               b_.getDenseI64ArrayAttr(origin));
   };
-  return {along(dot.getA(), ringA_, 1), along(dot.getB(), ringB_, dot.getTransposeB() ? 1 : 0)};
+  return {along(dot.getA(), pipelineA_, 1), along(dot.getB(), pipelineB_, dot.getTransposeB() ? 1 : 0)};
 }
 
 Value Rewriter::multiply(const Operands &operands, Value acc) {
@@ -210,8 +210,8 @@ void Rewriter::runShared() {
   b_.setInsertionPoint(p_.dot);
   Value at = p_.loop.getInductionVar(), number = stepNumber();
   AwaitOp::create(b_, loc_, static_cast<uint32_t>(p_.ahead() - 1));
-  Value sums = RingDotOp::create(b_, loc_, p_.dot.getResult().getType(), p_.instruction->name,
-                                 ringA_, ringB_, place(number), p_.dot.getAcc(), 1);
+  Value sums = StageDotOp::create(b_, loc_, p_.dot.getResult().getType(), p_.instruction->name,
+                                 pipelineA_, pipelineB_, place(number), p_.dot.getAcc(), 1);
   fetch(b_.createOrFold<arith::AddIOp>(loc_, at, index(p_.ahead() * p_.step)),
         place(number, p_.ahead()));
   p_.dot.getResult().replaceAllUsesWith(sums);
@@ -245,8 +245,8 @@ void Rewriter::runRegisters() {
 }
 
 void Rewriter::run() {
-  ringA_ = make(p_.dot.getA());
-  ringB_ = make(p_.dot.getB());
+  pipelineA_ = make(p_.dot.getA());
+  pipelineB_ = make(p_.dot.getB());
   for (int64_t ahead = 0; ahead < p_.ahead(); ++ahead) {
     Value at =
         b_.createOrFold<arith::AddIOp>(loc_, p_.loop.getLowerBound(), index(ahead * p_.step));

@@ -1,4 +1,4 @@
-// Products ahead of their operands: tiles that a loop multiplies are fetched to rings in shared
+// Products ahead of their operands: tiles that a loop multiplies are fetched to pipelines in shared
 // memory some steps before.
 #pragma once
 
@@ -9,8 +9,8 @@
 namespace sinter::sched {
 
 /// Rewrites each loop of `kernel` whose product takes two 16-bit tiles as they are loaded: the
-/// loads become fetches to rings as deep as shared memory allows. With an instruction that reads
-/// shared memory the product reads the rings; others multiply part by part along K what was read a
+/// loads become fetches to pipelines as deep as shared memory allows. With an instruction that reads
+/// shared memory the product reads the pipelines; others multiply part by part along K what was read a
 /// part before, and the loop hands the next step's first part on. Loops that it declines keep their
 /// form.
 void pipelineDots(tile::KernelOp kernel, int64_t threads, const SimtFacts &facts);

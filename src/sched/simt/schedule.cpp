@@ -67,16 +67,16 @@ static void schedule(tile::KernelOp kernel, const SimtFacts &facts) {
   if (facts.overlapsLaunches)
     overlapLaunches(kernel);
   if (facts.asyncCopies) {
-    pipelineChains(kernel, threads, facts);
+    pipelineBackToBack(kernel, threads, facts);
     pipelineDots(kernel, threads, facts);
   }
-  stageDots(kernel, threads, facts);
+  opaqueDots(kernel, threads, facts);
 }
 
 // A kernel with threads may have tiles still, fetched ahead as its author wants.
 static bool hasSimtForm(tile::KernelOp kernel) {
   return kernel->hasAttr(kThreadsName) &&
-         !kernel->walk([](RingOp) { return WalkResult::interrupt(); }).wasInterrupted();
+         !kernel->walk([](MakePipelineOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
 Result<OwningOpRef<ModuleOp>> scheduleSimt(ModuleOp source, const SimtFacts &facts,
@@ -106,7 +106,7 @@ Result<OwningOpRef<ModuleOp>> scheduleSimt(ModuleOp source, const SimtFacts &fac
   for (auto kernel : module->getOps<tile::KernelOp>()) {
     if (!kernel->hasAttr(kThreadsName))
       schedule(kernel, facts);
-    if (failed(verifyRings(kernel, facts)))
+    if (failed(verifyPipelines(kernel, facts)))
       return fail(Code::Unsupported, "kernel '" + kernel.getSymName().str() +
                                          "' is not scheduled as the processor needs it");
     assignLayouts(kernel, facts);

@@ -1,4 +1,4 @@
-// Checks of rings and of the operations on them.
+// Checks of pipelines and of the operations on them.
 #include "sched/simt/verify_pipelines.h"
 #include "base/checked.h"
 #include "sched/simt/dot_layouts.h"
@@ -12,9 +12,9 @@ namespace {
 constexpr int64_t kPieceBytes = 16;
 constexpr int64_t kSwizzledRowBytes = 128;
 
-class RingVerifier {
+class PipelineVerifier {
 public:
-  RingVerifier(tile::KernelOp kernel, const SimtFacts &facts) : kernel_(kernel), facts_(facts) {}
+  PipelineVerifier(tile::KernelOp kernel, const SimtFacts &facts) : kernel_(kernel), facts_(facts) {}
 
   LogicalResult verify() {
     if (failed(verifyThreads()))
@@ -42,49 +42,49 @@ private:
 
   LogicalResult verifyOperation(Operation *op) {
     for (Value operand : op->getOperands())
-      if (isa<RingType>(operand.getType()) && !operand.getDefiningOp<RingOp>())
-        return op->emitOpError() << "uses a ring that is no result of 'sched.make_ring'";
+      if (isa<PipelineType>(operand.getType()) && !operand.getDefiningOp<MakePipelineOp>())
+        return op->emitOpError() << "uses a pipeline that is no result of 'sched.make_pipeline'";
     return TypeSwitch<Operation *, LogicalResult>(op)
-        .Case([&](RingOp ring) { return verifyRing(ring); })
-        .Case([&](FetchOp fetch) { return verifyFetch(fetch); })
+        .Case([&](MakePipelineOp pipeline) { return verifyPipeline(pipeline); })
+        .Case([&](StageCopyOp fetch) { return verifyStageCopy(fetch); })
         .Case([&](AwaitOp await) { return verifyPending(await, await.getPending()); })
-        .Case([&](RingReadOp read) { return verifyRead(read); })
-        .Case([&](RingDotOp dot) { return verifyDot(dot); })
+        .Case([&](StageReadOp read) { return verifyRead(read); })
+        .Case([&](StageDotOp dot) { return verifyDot(dot); })
         .Case([&](TileDotOp dot) { return verifyTileDot(dot); })
         .Case([&](SettleOp settle) { return verifySettle(settle); })
-        .Case([&](RingPutOp put) { return verifyPut(put); })
-        .Case([&](RingAddOp add) { return verifyAdd(add); })
+        .Case([&](StageStoreOp put) { return verifyPut(put); })
+        .Case([&](StageAccumulateOp add) { return verifyAdd(add); })
         .Case([&](SumsReadOp read) { return verifySumsRead(read); })
         .Default([](Operation *) { return success(); });
   }
 
-  static RankedTensorType tileOf(Value ring) { return cast<RingType>(ring.getType()).getTile(); }
-  static bool isSwizzled(Value ring) { return ring.getDefiningOp<RingOp>().getSwizzled(); }
+  static RankedTensorType tileOf(Value pipeline) { return cast<PipelineType>(pipeline.getType()).getTile(); }
+  static bool isSwizzled(Value pipeline) { return pipeline.getDefiningOp<MakePipelineOp>().getSwizzled(); }
 
-  LogicalResult verifyRing(RingOp op) {
+  LogicalResult verifyPipeline(MakePipelineOp op) {
     RankedTensorType tile = tileOf(op.getResult());
-    int64_t depth = cast<RingType>(op.getResult().getType()).getDepth();
+    int64_t depth = cast<PipelineType>(op.getResult().getType()).getDepth();
     Type element = tile.getElementType();
     if (tile.getRank() != 2 || !tile.hasStaticShape() || !element.isIntOrFloat() ||
         !llvm::is_contained({8u, 16u, 32u}, element.getIntOrFloatBitWidth()))
-      return op.emitOpError() << "has places for " << tile
+      return op.emitOpError() << "has stages for " << tile
                               << ", expected a tile of two axes with elements of 8, 16 or 32 bits";
     int64_t bytes = element.getIntOrFloatBitWidth() / 8;
     if (tile.getDimSize(0) < 1 || tile.getDimSize(1) < 1 ||
         tile.getDimSize(1) % (kPieceBytes / bytes) != 0)
-      return op.emitOpError() << "has places for " << tile << ", expected rows of whole pieces of "
+      return op.emitOpError() << "has stages for " << tile << ", expected rows of whole pieces of "
                               << kPieceBytes << " bytes";
     CheckedSize size = CheckedSize(depth < 0 ? 0 : depth) * CheckedSize(tile.getDimSize(0)) *
                        CheckedSize(tile.getDimSize(1)) * CheckedSize(bytes);
     uint64_t needed = size.value().value_or(UINT64_MAX);
     if (depth < 1 || needed > static_cast<uint64_t>(facts_.maxShared))
-      return op.emitOpError() << "has " << depth << " places for " << tile
+      return op.emitOpError() << "has " << depth << " stages for " << tile
                               << ", expected at least one and at most " << facts_.maxShared
                               << " bytes";
     return success();
   }
 
-  LogicalResult verifyFetch(FetchOp op) {
+  LogicalResult verifyStageCopy(StageCopyOp op) {
     auto view = cast<tile::ViewType>(op.getView().getType());
     bool plain = view.isReadable() && !view.isWritable() && !view.getInterleave() &&
                  !view.getStrided() && !op.getView().getDefiningOp<tile::GatherOp>();
@@ -96,10 +96,10 @@ private:
       if (axes->size() != 2 || (*axes)[0] < 0 || (*axes)[0] >= (*axes)[1] || (*axes)[1] >= rank)
         return op.emitOpError() << "copies along axes " << *axes << " of " << view
                                 << ", expected two of them, ascending";
-    if (view.getElementType() == tileOf(op.getRing()).getElementType())
+    if (view.getElementType() == tileOf(op.getPipeline()).getElementType())
       return success();
-    return op.emitOpError() << "copies elements " << view.getElementType() << " to places for "
-                            << tileOf(op.getRing());
+    return op.emitOpError() << "copies elements " << view.getElementType() << " to stages for "
+                            << tileOf(op.getPipeline());
   }
 
   LogicalResult verifyPending(Operation *op, uint32_t pending) {
@@ -118,10 +118,10 @@ private:
     return op->emitOpError() << "has " << value.getType() << ", expected " << expected;
   }
 
-  LogicalResult verifyRead(RingReadOp op) {
-    if (isSwizzled(op.getRing()))
-      return op.emitOpError() << "reads a swizzled ring, expected a plain one";
-    RankedTensorType tile = tileOf(op.getRing());
+  LogicalResult verifyRead(StageReadOp op) {
+    if (isSwizzled(op.getPipeline()))
+      return op.emitOpError() << "reads a swizzled pipeline, expected a plain one";
+    RankedTensorType tile = tileOf(op.getPipeline());
     if (!op.getOrigin())
       return verifyTile(op, op.getResult(), tile.getShape(), tile.getElementType());
     auto part = dyn_cast<RankedTensorType>(op.getResult().getType());
@@ -137,7 +137,7 @@ private:
                             << "], expected a part of " << tile;
   }
 
-  LogicalResult verifyDot(RingDotOp op) {
+  LogicalResult verifyDot(StageDotOp op) {
     const MatrixInstruction *instruction = findMatrixInstruction(op.getInstruction());
     if (!instruction || !instruction->sharedOperands ||
         !llvm::is_contained(facts_.instructions, op.getInstruction()))
@@ -154,7 +154,7 @@ private:
               tile.getDimSize(1) * tile.getElementTypeBitWidth() == kSwizzledRowBytes * 8;
     if (!fits)
       return op.emitOpError() << "multiplies " << a << " with " << b
-                              << ", expected swizzled rings with rows of " << kSwizzledRowBytes
+                              << ", expected swizzled pipelines with rows of " << kSwizzledRowBytes
                               << " bytes of the operands of '" << instruction->name << "'";
     SmallVector<int64_t> shape{a.getDimSize(0), b.getDimSize(0)};
     Type sum = getElementTypeOrSelf(instruction->typeC(context));
@@ -181,10 +181,10 @@ private:
         b.getDimSize(0) % instruction->k ||
         b.getDimSize(1) * b.getElementTypeBitWidth() % (kSwizzledRowBytes * 8))
       return op.emitOpError() << "multiplies " << a << " with " << b
-                              << ", expected a tile and a swizzled ring with rows of whole "
+                              << ", expected a tile and a swizzled pipeline with rows of whole "
                               << kSwizzledRowBytes << " bytes of the operands of '"
                               << instruction->name << "'";
-    // The sums may have fewer columns than the ring's panels, and rows that fill no instruction.
+    // The sums may have fewer columns than the pipeline's panels, and rows that fill no instruction.
     auto sums = dyn_cast<RankedTensorType>(op.getResult().getType());
     SmallVector<int64_t> shape{a.getDimSize(0), b.getDimSize(1)};
     int64_t atom = sharedSums(*instruction, shape, threads_).atom(0);
@@ -219,10 +219,10 @@ private:
     return verifyTile(op, op.getResult(), tile.getShape(), tile.getElementType());
   }
 
-  LogicalResult verifyPut(RingPutOp op) {
-    if (isSwizzled(op.getRing()))
-      return op.emitOpError() << "writes to a swizzled ring, expected a plain one";
-    RankedTensorType tile = tileOf(op.getRing());
+  LogicalResult verifyPut(StageStoreOp op) {
+    if (isSwizzled(op.getPipeline()))
+      return op.emitOpError() << "writes to a swizzled pipeline, expected a plain one";
+    RankedTensorType tile = tileOf(op.getPipeline());
     return verifyTile(op, op.getValue(), tile.getShape(), tile.getElementType());
   }
 
@@ -243,7 +243,7 @@ private:
                              << "with opaque sums, and whole fragments for each subgroup";
   }
 
-  LogicalResult verifyAdd(RingAddOp op) {
+  LogicalResult verifyAdd(StageAccumulateOp op) {
     RankedTensorType a = tileOf(op.getA()), b = tileOf(op.getB());
     auto found = opaqueInstruction(op, op.getInstruction(), {a.getDimSize(0), b.getDimSize(0)});
     if (failed(found))
@@ -257,7 +257,7 @@ private:
     if (fits)
       return success();
     return op.emitOpError() << "multiplies " << a << " with " << b
-                            << ", expected plain rings of the operands of '" << (*found)->name
+                            << ", expected plain pipelines of the operands of '" << (*found)->name
                             << "' with whole steps of " << (*found)->k;
   }
 
@@ -275,8 +275,8 @@ private:
 
 } // namespace
 
-LogicalResult verifyRings(tile::KernelOp kernel, const SimtFacts &facts) {
-  return RingVerifier(kernel, facts).verify();
+LogicalResult verifyPipelines(tile::KernelOp kernel, const SimtFacts &facts) {
+  return PipelineVerifier(kernel, facts).verify();
 }
 
 } // namespace sinter::sched

@@ -17,9 +17,9 @@ namespace sinter::targets::nvidia {
 
 // Of two groups of four warps: one block then has a multiprocessor's registers, and what it copies
 // serves twice the rows that one group has.
-static constexpr int64_t kChainRows = 128;
+static constexpr int64_t kBackToBackRows = 128;
 // Whole steps of an instruction along a head, and sums that leave a thread registers to work with.
-static constexpr int64_t kChainStep = 16, kChainColumns = 128;
+static constexpr int64_t kBackToBackStep = 16, kBackToBackColumns = 128;
 
 namespace {
 class NvidiaTarget : public Target {
@@ -32,9 +32,9 @@ public:
   }
   int64_t sharedBytes() const override { return facts_.sharedBytes; }
   bool decodesToBfloat() const override { return true; }
-  int64_t chainRows(int64_t headDim) const override {
-    bool fits = headDim % kChainStep == 0 && headDim <= kChainColumns;
-    return facts_.groupProducts && fits ? kChainRows : 0;
+  int64_t backToBackRows(int64_t headDim) const override {
+    bool fits = headDim % kBackToBackStep == 0 && headDim <= kBackToBackColumns;
+    return facts_.groupProducts && fits ? kBackToBackRows : 0;
   }
   Result<CompiledModule> compilePart(ModuleOp source, Stages *stages) const override;
   Result<std::vector<uint8_t>> link(std::span<const std::vector<uint8_t>> parts) const override;

@@ -12,8 +12,8 @@
 !b = !tile.view<?x?xbf16, in>
 !out = !tile.view<?x?xf32, out>
 !sums = tensor<128x64xf32>
-!ringA = !sched.ring<4, tensor<128x64xbf16>>
-!ringB = !sched.ring<4, tensor<64x64xbf16>>
+!pipelineA = !sched.pipeline<4, tensor<128x64xbf16>>
+!pipelineB = !sched.pipeline<4, tensor<64x64xbf16>>
 tile.kernel @gemm(%a: !a {tile.name = "a"}, %b: !b {tile.name = "b"}, %out: !out {tile.name = "out"}) attributes {sched.threads = 256 : i64} {
   %c64 = arith.constant 64 : index
   %c128 = arith.constant 128 : index
@@ -47,30 +47,30 @@ tile.kernel @gemm(%a: !a {tile.name = "a"}, %b: !b {tile.name = "b"}, %out: !out
   // Two steps ahead; of four places, one is read, one is still being read.
   %k = tile.dim %a, 1 : !a
   sched.await_launches
-  %ringA = sched.make_ring swizzled : !ringA
-  %ringB = sched.make_ring swizzled : !ringB
+  %pipelineA = sched.make_pipeline swizzled : !pipelineA
+  %pipelineB = sched.make_pipeline swizzled : !pipelineB
   %place0 = arith.constant 0 : i32
-  sched.fetch %a[%atM, %c0] to %ringA[%place0] : !a, !ringA
-  sched.fetch %b[%atN, %c0] to %ringB[%place0] : !b, !ringB
+  sched.stage_copy %a[%atM, %c0] to %pipelineA[%place0] : !a, !pipelineA
+  sched.stage_copy %b[%atN, %c0] to %pipelineB[%place0] : !b, !pipelineB
   sched.commit
   %place1 = arith.constant 1 : i32
-  sched.fetch %a[%atM, %c64] to %ringA[%place1] : !a, !ringA
-  sched.fetch %b[%atN, %c64] to %ringB[%place1] : !b, !ringB
+  sched.stage_copy %a[%atM, %c64] to %pipelineA[%place1] : !a, !pipelineA
+  sched.stage_copy %b[%atN, %c64] to %pipelineB[%place1] : !b, !pipelineB
   sched.commit
   %c2 = arith.constant 2 : index
   %depth = arith.constant 4 : index
   %flying = scf.for %at = %c0 to %k step %c64 iter_args(%acc = %zero) -> !sums {
     %step = arith.divui %at, %c64 : index
     sched.await 1
-    %inRing = arith.remui %step, %depth : index
-    %place = arith.index_cast %inRing : index to i32
-    %sum = sched.ring_dot "nvidia.wgmma.m64n64k16.f32.bf16" %ringA, %ringB[%place], %acc pending 1 : !ringA, !ringB, !sums -> !sums
+    %inPipeline = arith.remui %step, %depth : index
+    %place = arith.index_cast %inPipeline : index to i32
+    %sum = sched.stage_dot "nvidia.wgmma.m64n64k16.f32.bf16" %pipelineA, %pipelineB[%place], %acc pending 1 : !pipelineA, !pipelineB, !sums -> !sums
     %later = arith.addi %at, %c128 : index
     %stepLater = arith.addi %step, %c2 : index
-    %inRingLater = arith.remui %stepLater, %depth : index
-    %placeLater = arith.index_cast %inRingLater : index to i32
-    sched.fetch %a[%atM, %later] to %ringA[%placeLater] : !a, !ringA
-    sched.fetch %b[%atN, %later] to %ringB[%placeLater] : !b, !ringB
+    %inPipelineLater = arith.remui %stepLater, %depth : index
+    %placeLater = arith.index_cast %inPipelineLater : index to i32
+    sched.stage_copy %a[%atM, %later] to %pipelineA[%placeLater] : !a, !pipelineA
+    sched.stage_copy %b[%atN, %later] to %pipelineB[%placeLater] : !b, !pipelineB
     sched.commit
     scf.yield %sum : !sums
   }

@@ -15,8 +15,8 @@
 !sums = tensor<128x64xf32>
 !left = tensor<128x16xbf16>
 !right = tensor<64x16xbf16>
-!ringA = !sched.ring<4, tensor<128x64xbf16>>
-!ringB = !sched.ring<4, tensor<64x64xbf16>>
+!pipelineA = !sched.pipeline<4, tensor<128x64xbf16>>
+!pipelineB = !sched.pipeline<4, tensor<64x64xbf16>>
 tile.kernel @gemm(%a: !a {tile.name = "a"}, %b: !b {tile.name = "b"}, %out: !out {tile.name = "out"}) attributes {sched.threads = 256 : i64} {
   %c64 = arith.constant 64 : index
   %c128 = arith.constant 128 : index
@@ -49,53 +49,53 @@ tile.kernel @gemm(%a: !a {tile.name = "a"}, %b: !b {tile.name = "b"}, %out: !out
 
   // Four steps ahead, each into the place whose last part was read before the barrier.
   %k = tile.dim %a, 1 : !a
-  %ringA = sched.make_ring : !ringA
-  %ringB = sched.make_ring : !ringB
+  %pipelineA = sched.make_pipeline : !pipelineA
+  %pipelineB = sched.make_pipeline : !pipelineB
   %place0 = arith.constant 0 : i32
-  sched.fetch %a[%atM, %c0] to %ringA[%place0] : !a, !ringA
-  sched.fetch %b[%atN, %c0] to %ringB[%place0] : !b, !ringB
+  sched.stage_copy %a[%atM, %c0] to %pipelineA[%place0] : !a, !pipelineA
+  sched.stage_copy %b[%atN, %c0] to %pipelineB[%place0] : !b, !pipelineB
   sched.commit
   %place1 = arith.constant 1 : i32
-  sched.fetch %a[%atM, %c64] to %ringA[%place1] : !a, !ringA
-  sched.fetch %b[%atN, %c64] to %ringB[%place1] : !b, !ringB
+  sched.stage_copy %a[%atM, %c64] to %pipelineA[%place1] : !a, !pipelineA
+  sched.stage_copy %b[%atN, %c64] to %pipelineB[%place1] : !b, !pipelineB
   sched.commit
   %place2 = arith.constant 2 : i32
-  sched.fetch %a[%atM, %c128] to %ringA[%place2] : !a, !ringA
-  sched.fetch %b[%atN, %c128] to %ringB[%place2] : !b, !ringB
+  sched.stage_copy %a[%atM, %c128] to %pipelineA[%place2] : !a, !pipelineA
+  sched.stage_copy %b[%atN, %c128] to %pipelineB[%place2] : !b, !pipelineB
   sched.commit
   %place3 = arith.constant 3 : i32
   %c192 = arith.constant 192 : index
-  sched.fetch %a[%atM, %c192] to %ringA[%place3] : !a, !ringA
-  sched.fetch %b[%atN, %c192] to %ringB[%place3] : !b, !ringB
+  sched.stage_copy %a[%atM, %c192] to %pipelineA[%place3] : !a, !pipelineA
+  sched.stage_copy %b[%atN, %c192] to %pipelineB[%place3] : !b, !pipelineB
   sched.commit
   sched.await 3
-  %firstLeft = sched.ring_read %ringA[%place0] from [0, 0] : !ringA -> !left
-  %firstRight = sched.ring_read %ringB[%place0] from [0, 0] : !ringB -> !right
+  %firstLeft = sched.stage_read %pipelineA[%place0] from [0, 0] : !pipelineA -> !left
+  %firstRight = sched.stage_read %pipelineB[%place0] from [0, 0] : !pipelineB -> !right
   %c256 = arith.constant 256 : index
   %depth = arith.constant 4 : index
   %sums:3 = scf.for %at = %c0 to %k step %c64 iter_args(%acc = %zero, %left0 = %firstLeft, %right0 = %firstRight) -> (!sums, !left, !right) {
     %step = arith.divui %at, %c64 : index
-    %inRing = arith.remui %step, %depth : index
-    %place = arith.index_cast %inRing : index to i32
-    %left1 = sched.ring_read %ringA[%place] from [0, 16] : !ringA -> !left
-    %right1 = sched.ring_read %ringB[%place] from [0, 16] : !ringB -> !right
+    %inPipeline = arith.remui %step, %depth : index
+    %place = arith.index_cast %inPipeline : index to i32
+    %left1 = sched.stage_read %pipelineA[%place] from [0, 16] : !pipelineA -> !left
+    %right1 = sched.stage_read %pipelineB[%place] from [0, 16] : !pipelineB -> !right
     %sum0 = tile.dot %left0, %right0, %acc transpose_b : !left, !right, !sums -> !sums
-    %left2 = sched.ring_read %ringA[%place] from [0, 32] : !ringA -> !left
-    %right2 = sched.ring_read %ringB[%place] from [0, 32] : !ringB -> !right
+    %left2 = sched.stage_read %pipelineA[%place] from [0, 32] : !pipelineA -> !left
+    %right2 = sched.stage_read %pipelineB[%place] from [0, 32] : !pipelineB -> !right
     %sum1 = tile.dot %left1, %right1, %sum0 transpose_b : !left, !right, !sums -> !sums
-    %left3 = sched.ring_read %ringA[%place] from [0, 48] : !ringA -> !left
-    %right3 = sched.ring_read %ringB[%place] from [0, 48] : !ringB -> !right
+    %left3 = sched.stage_read %pipelineA[%place] from [0, 48] : !pipelineA -> !left
+    %right3 = sched.stage_read %pipelineB[%place] from [0, 48] : !pipelineB -> !right
     %sum2 = tile.dot %left2, %right2, %sum1 transpose_b : !left, !right, !sums -> !sums
     sched.await 2
     %stepNext = arith.addi %step, %c1 : index
-    %inRingNext = arith.remui %stepNext, %depth : index
-    %placeNext = arith.index_cast %inRingNext : index to i32
-    %leftNext = sched.ring_read %ringA[%placeNext] from [0, 0] : !ringA -> !left
-    %rightNext = sched.ring_read %ringB[%placeNext] from [0, 0] : !ringB -> !right
+    %inPipelineNext = arith.remui %stepNext, %depth : index
+    %placeNext = arith.index_cast %inPipelineNext : index to i32
+    %leftNext = sched.stage_read %pipelineA[%placeNext] from [0, 0] : !pipelineA -> !left
+    %rightNext = sched.stage_read %pipelineB[%placeNext] from [0, 0] : !pipelineB -> !right
     %sum3 = tile.dot %left3, %right3, %sum2 transpose_b : !left, !right, !sums -> !sums
     %later = arith.addi %at, %c256 : index
-    sched.fetch %a[%atM, %later] to %ringA[%place] : !a, !ringA
-    sched.fetch %b[%atN, %later] to %ringB[%place] : !b, !ringB
+    sched.stage_copy %a[%atM, %later] to %pipelineA[%place] : !a, !pipelineA
+    sched.stage_copy %b[%atN, %later] to %pipelineB[%place] : !b, !pipelineB
     sched.commit
     scf.yield %sum3, %leftNext, %rightNext : !sums, !left, !right
   }

@@ -1,4 +1,4 @@
-// Which products are fetched ahead, seen before distribution: deep rings where shared memory has room, none where a tile is
+// Which products are fetched ahead, seen before distribution: deep pipelines where shared memory has room, none where a tile is
 // no product of two 16-bit tiles as they are loaded.
 // RUN: %sinter_compiler kernel emit gemm --set a=f16 --set b=f16 --set block_m=128 --set block_n=128 --set block_k=64 --target cuda:sm_90a --emit layout | FileCheck %s --check-prefixes=COMMON,SHARED
 // RUN: %sinter_compiler kernel emit gemm --set a=f16 --set b=f16 --set block_m=128 --set block_n=128 --set block_k=64 --target cuda:sm_80 --emit layout | FileCheck %s --check-prefixes=COMMON,REGISTERS
@@ -14,16 +14,16 @@
 // COMMON-SAME: sched.threads =
 
 // The instruction reads shared memory: the product of the step before may still read its place.
-// SHARED: sched.make_ring swizzled : <4, tensor<128x64xf16>>
-// SHARED: sched.make_ring swizzled : <4, tensor<128x64xf16>>
+// SHARED: sched.make_pipeline swizzled : <4, tensor<128x64xf16>>
+// SHARED: sched.make_pipeline swizzled : <4, tensor<128x64xf16>>
 // SHARED-COUNT-2: sched.commit
 // SHARED: scf.for
 // SHARED-NOT: tile.load
 // SHARED: sched.await 1
 // SHARED-NEXT: arith
-// SHARED: sched.ring_dot "nvidia.wgmma.m64n128k16.f32.f16" {{.*}} pending 1
-// SHARED: sched.fetch
-// SHARED: sched.fetch
+// SHARED: sched.stage_dot "nvidia.wgmma.m64n128k16.f32.f16" {{.*}} pending 1
+// SHARED: sched.stage_copy
+// SHARED: sched.stage_copy
 // SHARED-NEXT: sched.commit
 // SHARED-NEXT: scf.yield
 // SHARED: sched.await 0
@@ -31,44 +31,44 @@
 // SHARED-NEXT: tile.store
 
 // Fragments are read a part along K ahead, those of the next step's first part behind this one's barrier.
-// REGISTERS: sched.make_ring : <4, tensor<128x64xf16>>
+// REGISTERS: sched.make_pipeline : <4, tensor<128x64xf16>>
 // REGISTERS-COUNT-4: sched.commit
 // REGISTERS: sched.await 3
-// REGISTERS-COUNT-2: sched.ring_read {{.*}} from [0, 0]
+// REGISTERS-COUNT-2: sched.stage_read {{.*}} from [0, 0]
 // REGISTERS: scf.for
 // REGISTERS-NOT: tile.load
-// REGISTERS-COUNT-2: sched.ring_read {{.*}} from [0, 16]
+// REGISTERS-COUNT-2: sched.stage_read {{.*}} from [0, 16]
 // REGISTERS: tile.dot {{.*}}"nvidia.mma.m16n8k16.f32.f16"
-// REGISTERS-COUNT-2: sched.ring_read {{.*}} from [0, 48]
+// REGISTERS-COUNT-2: sched.stage_read {{.*}} from [0, 48]
 // REGISTERS: sched.await 2
-// REGISTERS-COUNT-2: sched.ring_read {{.*}} from [0, 0]
+// REGISTERS-COUNT-2: sched.stage_read {{.*}} from [0, 0]
 // REGISTERS: tile.dot {{.*}}"nvidia.mma.m16n8k16.f32.f16"
-// REGISTERS: sched.fetch
+// REGISTERS: sched.stage_copy
 // REGISTERS: scf.yield
 // REGISTERS: sched.await 0
 // REGISTERS-NOT: sched.settle
 
 // 99 KiB hold two places.
-// SHALLOW: sched.make_ring : <2, tensor<128x64xf16>>
+// SHALLOW: sched.make_pipeline : <2, tensor<128x64xf16>>
 // SHALLOW: sched.await 1
 // SHALLOW: scf.for
 // SHALLOW: sched.await 0
-// SHALLOW: sched.ring_read
+// SHALLOW: sched.stage_read
 
 // No instruction of shared memory takes b by columns.
-// COLUMNS: sched.make_ring : <4, tensor<64x64xf16>>
-// COLUMNS: sched.make_ring : <4, tensor<64x128xf16>>
-// COLUMNS-NOT: sched.ring_dot
-// COLUMNS: sched.ring_read {{.*}} from [16, 0] : <4, tensor<64x128xf16>> -> tensor<16x128xf16
+// COLUMNS: sched.make_pipeline : <4, tensor<64x64xf16>>
+// COLUMNS: sched.make_pipeline : <4, tensor<64x128xf16>>
+// COLUMNS-NOT: sched.stage_dot
+// COLUMNS: sched.stage_read {{.*}} from [16, 0] : <4, tensor<64x128xf16>> -> tensor<16x128xf16
 // COLUMNS: tile.dot
 
 // Of a batch the last two axes are fetched, at the program's place along the first.
 // BATCH: %[[AT:.*]] = tile.program_id 2
-// BATCH: sched.fetch %{{.*}}[%[[AT]], {{.*}}] axes [1, 2] to
+// BATCH: sched.stage_copy %{{.*}}[%[[AT]], {{.*}}] axes [1, 2] to
 // BATCH-NOT: tile.load
-// BATCH: sched.ring_dot
+// BATCH: sched.stage_dot
 
-// DECLINED-NOT: sched.make_ring
+// DECLINED-NOT: sched.make_pipeline
 // DECLINED: scf.for
 // DECLINED: tile.load
 // DECLINED: tile.dot

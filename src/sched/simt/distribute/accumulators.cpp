@@ -8,23 +8,23 @@ using namespace mlir;
 
 namespace sinter::sched {
 
-static RankedTensorType tileOf(Value ring) {
-  return cast<RingType>(ring.getType()).getTile();
+static RankedTensorType tileOf(Value pipeline) {
+  return cast<PipelineType>(pipeline.getType()).getTile();
 }
 
-LogicalResult Distributor::emitRingPut(RingPutOp op) {
-  const PipelineBuffer &ring = rings_.find(op.getRing().getDefiningOp())->second;
-  Type element = tileOf(op.getRing()).getElementType();
-  SharedTile shared{{ring.rowBytes / elementBytes(element), 1}, ring.base, element};
-  step_ = mul(scalarOf(op.getPlace()), int32(ring.placeBytes));
+LogicalResult Distributor::emitStageStore(StageStoreOp op) {
+  const PipelineBuffer &pipeline = pipelines_.find(op.getPipeline().getDefiningOp())->second;
+  Type element = tileOf(op.getPipeline()).getElementType();
+  SharedTile shared{{pipeline.rowBytes / elementBytes(element), 1}, pipeline.base, element};
+  step_ = mul(scalarOf(op.getStage()), int32(pipeline.stageBytes));
   put(shared, SimtLayout::of(op.getValue().getType()), registersOf(op.getValue()), {0, 0}, {0, 1});
   step_ = {};
   return success();
 }
 
-LogicalResult Distributor::emitRingAdd(RingAddOp op) {
-  const PipelineBuffer &left = rings_.find(op.getA().getDefiningOp())->second,
-                 &right = rings_.find(op.getB().getDefiningOp())->second;
+LogicalResult Distributor::emitStageAccumulate(StageAccumulateOp op) {
+  const PipelineBuffer &left = pipelines_.find(op.getA().getDefiningOp())->second,
+                 &right = pipelines_.find(op.getB().getDefiningOp())->second;
   const MatrixInstruction *instruction = findMatrixInstruction(op.getInstruction());
   SINTER_CHECK(instruction && instruction->opaqueSums);
   RankedTensorType a = tileOf(op.getA()), b = tileOf(op.getB());
@@ -33,8 +33,8 @@ LogicalResult Distributor::emitRingAdd(RingAddOp op) {
   SimtLayout sums = sharedSums(*instruction, shape, threads);
   auto counts = fragmentCounts(*instruction, shape, threads);
   Value atA =
-            add(placeByte(left, op.getPlace()), operandStart(sums, *instruction, 0, left.rowBytes)),
-        atB = add(placeByte(right, op.getPlace()),
+            add(stageByte(left, op.getStage()), operandStart(sums, *instruction, 0, left.rowBytes)),
+        atB = add(stageByte(right, op.getStage()),
                   operandStart(sums, *instruction, 1, right.rowBytes));
   int64_t stepBytes = instruction->k * elementBytes(a.getElementType());
   for (int64_t k = 0; k < a.getDimSize(1) / instruction->k; ++k)
@@ -54,7 +54,7 @@ LogicalResult Distributor::emitSumsRead(SumsReadOp op) {
   Type element = getElementTypeOrSelf(instruction->typeC(op.getContext()));
   int64_t threads = kernel_->getAttrOfType<IntegerAttr>(kThreadsName).getInt();
   int64_t bytes = instruction->m * instruction->n * elementBytes(element);
-  int64_t end = ringEnd_ + threads / instruction->lanes * bytes;
+  int64_t end = pipelineEnd_ + threads / instruction->lanes * bytes;
   if (end > facts_.maxShared)
     return op->emitOpError() << "needs " << end << " bytes of shared memory, expected at most "
                              << facts_.maxShared << ": choose smaller blocks";
@@ -62,7 +62,7 @@ LogicalResult Distributor::emitSumsRead(SumsReadOp op) {
   claimShared();
   Value subgroup =
       b_.createOrFold<arith::ShRUIOp>(loc_, thread_, int32(llvm::Log2_64(instruction->lanes)));
-  Value own = add(mul(subgroup, int32(bytes)), int32(ringEnd_));
+  Value own = add(mul(subgroup, int32(bytes)), int32(pipelineEnd_));
   Registers registers(sums.registers());
   int64_t count = int64_t(1) << sums.registerBits().size();
   auto number = static_cast<int64_t>(op.getFirst());

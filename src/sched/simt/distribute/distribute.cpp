@@ -106,19 +106,19 @@ LogicalResult Distributor::emit(Operation *op) {
       .Case([&](tile::StoreOp o) { return emitStore(o); })
       .Case([&](BlockLoadOp o) { return emitBlockLoad(o); })
       .Case([&](BlockStoreOp o) { return emitBlockStore(o); })
-      .Case([&](RingOp o) { return emitRing(o); })
-      .Case([&](FetchOp o) { return emitFetch(o); })
+      .Case([&](MakePipelineOp o) { return emitMakePipeline(o); })
+      .Case([&](StageCopyOp o) { return emitStageCopy(o); })
       .Case([&](CommitOp) { return CopyCommitOp::create(b_, loc_), success(); })
       .Case([&](AwaitOp o) {
         CopyWaitOp::create(b_, loc_, o.getPending());
         return barrier(), success();
       })
-      .Case([&](RingReadOp o) { return emitRingRead(o); })
-      .Case([&](RingDotOp o) { return emitRingDot(o); })
+      .Case([&](StageReadOp o) { return emitStageRead(o); })
+      .Case([&](StageDotOp o) { return emitStageDot(o); })
       .Case([&](TileDotOp o) { return emitTileDot(o); })
       .Case([&](SettleOp o) { return emitSettle(o); })
-      .Case([&](RingPutOp o) { return emitRingPut(o); })
-      .Case([&](RingAddOp o) { return emitRingAdd(o); })
+      .Case([&](StageStoreOp o) { return emitStageStore(o); })
+      .Case([&](StageAccumulateOp o) { return emitStageAccumulate(o); })
       .Case([&](SumsReadOp o) { return emitSumsRead(o); })
       .Case([&](tile::IotaOp o) { return emitIota(o), success(); })
       .Case([&](tile::BroadcastOp o) { return emitBroadcast(o), success(); })
@@ -149,7 +149,7 @@ LogicalResult Distributor::emitBlock(Block &block) {
   for (Operation &op : block) {
     if (!isa<scf::YieldOp>(op) && failed(emit(&op)))
       return failure();
-    releaseRings(&op);
+    releasePipelines(&op);
   }
   return success();
 }
@@ -183,8 +183,8 @@ LogicalResult Distributor::emitBody(Block &block) {
   for (bool aligned : {true, false}) {
     aligned_ = aligned;
     sharedUsed_ = false;
-    rings_.clear(); // they begin where they began in the other body
-    ringEnd_ = 0;
+    pipelines_.clear(); // they begin where they began in the other body
+    pipelineEnd_ = 0;
     Region &region = aligned ? branch.getThenRegion() : branch.getElseRegion();
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToStart(&region.front());

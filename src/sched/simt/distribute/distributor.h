@@ -64,9 +64,9 @@ struct SharedTile {
   bool isWhole() const { return begin == 0 && end == bytes; }
 };
 
-/// Where a ring's places lie in shared memory.
+/// Where a pipeline's places lie in shared memory.
 struct PipelineBuffer {
-  int64_t base = 0, end = 0, placeBytes = 0, rowBytes = 0, panelBytes = 0;
+  int64_t base = 0, end = 0, stageBytes = 0, rowBytes = 0, panelBytes = 0;
   bool swizzled = false;
   Operation *lastUse = nullptr; // after which others may have its bytes; null: for ever its own
 };
@@ -150,28 +150,28 @@ private:
   Registers clearedBeyond(Value tile, int axis);
 
   // distribute/pipeline.cpp: tiles fetched ahead
-  LogicalResult emitRing(RingOp op);
-  LogicalResult emitFetch(FetchOp op);
-  LogicalResult emitRingRead(RingReadOp op);
-  LogicalResult emitRingDot(RingDotOp op);
+  LogicalResult emitMakePipeline(MakePipelineOp op);
+  LogicalResult emitStageCopy(StageCopyOp op);
+  LogicalResult emitStageRead(StageReadOp op);
+  LogicalResult emitStageDot(StageDotOp op);
   LogicalResult emitTileDot(TileDotOp op);
   LogicalResult emitSettle(SettleOp op);
   Value pinned(ArrayRef<Value> registers);
-  /// Rings that nothing reads or writes after `op` leave shared memory.
-  void releaseRings(Operation *op);
-  Value placeByte(const PipelineBuffer &ring, Value place);
-  Value ringByte(const PipelineBuffer &ring, const SimtLayout &layout, int64_t number, int64_t bytes);
+  /// Pipelines that nothing reads or writes after `op` leave shared memory.
+  void releasePipelines(Operation *op);
+  Value stageByte(const PipelineBuffer &pipeline, Value place);
+  Value pipelineByte(const PipelineBuffer &pipeline, const SimtLayout &layout, int64_t number, int64_t bytes);
   Value operandStart(const SimtLayout &sums, const MatrixInstruction &instruction, int axis,
                      int64_t bytes);
   void waitForSums(const SimtLayout &sums, Registers &acc, int64_t pending, bool commit);
 
   // distribute/accumulators.cpp: products with sums that no register holds
-  LogicalResult emitRingPut(RingPutOp op);
-  LogicalResult emitRingAdd(RingAddOp op);
+  LogicalResult emitStageStore(StageStoreOp op);
+  LogicalResult emitStageAccumulate(StageAccumulateOp op);
   LogicalResult emitSumsRead(SumsReadOp op);
 
   // distribute/shared.cpp: tiles through shared memory
-  /// Where a tile lies from `base` on, after the rings, if there is room.
+  /// Where a tile lies from `base` on, after the pipelines, if there is room.
   SharedTile placed(ArrayRef<int64_t> shape, Type element, int64_t base) const;
   /// The tile, or windows of it where there is no room for all; notes what they need.
   mlir::FailureOr<SmallVector<SharedTile>> windowsOf(Operation *op, const SharedTile &tile);
@@ -243,7 +243,7 @@ private:
   mlir::IRMapping map_;
   llvm::DenseMap<Value, Registers> registers_;
   llvm::DenseMap<Value, SimtView> views_;
-  llvm::DenseMap<Operation *, PipelineBuffer> rings_;
+  llvm::DenseMap<Operation *, PipelineBuffer> pipelines_;
   llvm::DenseMap<mlir::Attribute, SmallVector<Value>> threadParts_;
   Operation *entry_ = nullptr; // before which thread parts are computed
   Value thread_;
@@ -252,7 +252,7 @@ private:
   llvm::DenseSet<Value> wide_; // arguments whose accesses would be wider if they were
   bool sharedUsed_ = false;    // by an operation that may run before the next one
   int64_t shared_ = 0;         // bytes of shared memory
-  int64_t ringEnd_ = 0;        // of which live rings have those below
+  int64_t pipelineEnd_ = 0;        // of which live pipelines have those below
 };
 
 int64_t elementBytes(Type element);

@@ -1,4 +1,4 @@
-// Distribution, rings: each thread copies pieces of 16 bytes; rows are padded by a piece where
+// Distribution, pipelines: each thread copies pieces of 16 bytes; rows are padded by a piece where
 // threads read fragments, or their pieces XORed with the row's number where instructions read them.
 #include "base/check.h"
 #include "sched/simt/distribute/distributor.h"
@@ -9,7 +9,7 @@ using namespace mlir;
 namespace sinter::sched {
 
 static constexpr int64_t kPiece = 16; // bytes of a copy
-static constexpr int64_t kRingAlignment = 1024;
+static constexpr int64_t kPipelineAlignment = 1024;
 static constexpr int64_t kSwizzledRow = 128; // bytes
 static constexpr int64_t kSwizzledRows = 8;  // after which the pattern repeats
 
@@ -25,15 +25,15 @@ static Operation *quietAfter(Operation *last, bool products) {
   return nullptr;
 }
 
-// The operation of the ring's block with which its use ends; null where copies or products that
+// The operation of the pipeline's block with which its use ends; null where copies or products that
 // threads need not wait for may be under way after all of them.
-static Operation *lastUseOf(RingOp op) {
+static Operation *lastUseOf(MakePipelineOp op) {
   Operation *last = op;
   bool copies = false, products = false;
   for (Operation *user : op->getUsers()) {
-    if (isa<RingDotOp>(user))
+    if (isa<StageDotOp>(user))
       return nullptr;
-    copies |= isa<FetchOp>(user);
+    copies |= isa<StageCopyOp>(user);
     products |= isa<TileDotOp>(user);
     Operation *at = op->getBlock()->findAncestorOpInBlock(*user);
     if (last->isBeforeInBlock(at))
@@ -42,61 +42,61 @@ static Operation *lastUseOf(RingOp op) {
   return copies || products ? quietAfter(last, products) : last;
 }
 
-LogicalResult Distributor::emitRing(RingOp op) {
-  auto type = cast<RingType>(op.getResult().getType());
-  PipelineBuffer ring;
+LogicalResult Distributor::emitMakePipeline(MakePipelineOp op) {
+  auto type = cast<PipelineType>(op.getResult().getType());
+  PipelineBuffer pipeline;
   ArrayRef<int64_t> shape = type.getTile().getShape();
   int64_t row = shape[1] * elementBytes(type.getTile().getElementType());
-  ring.swizzled = op.getSwizzled();
-  if (ring.swizzled && (row % kSwizzledRow || (row > kSwizzledRow && shape[0] % kSwizzledRows)))
+  pipeline.swizzled = op.getSwizzled();
+  if (pipeline.swizzled && (row % kSwizzledRow || (row > kSwizzledRow && shape[0] % kSwizzledRows)))
     return op.emitOpError() << "has " << shape[0] << " rows of " << row
                             << " bytes, expected whole panels of " << kSwizzledRow;
-  ring.rowBytes = ring.swizzled ? kSwizzledRow : row + kPiece;
-  ring.panelBytes = shape[0] * kSwizzledRow;
-  int64_t bytes = ring.swizzled ? row / kSwizzledRow * ring.panelBytes : shape[0] * ring.rowBytes;
-  ring.placeBytes = llvm::alignTo(bytes, ring.swizzled ? kRingAlignment : kPiece);
-  ring.base = llvm::alignTo(ringEnd_, kRingAlignment);
-  ring.end = llvm::alignTo(ring.base + type.getDepth() * ring.placeBytes, kRingAlignment);
-  ring.lastUse = lastUseOf(op);
-  ringEnd_ = ring.end;
-  shared_ = std::max(shared_, ringEnd_);
-  if (ringEnd_ > facts_.maxShared)
-    return op.emitOpError() << "needs " << ringEnd_ << " bytes of shared memory, expected at most "
+  pipeline.rowBytes = pipeline.swizzled ? kSwizzledRow : row + kPiece;
+  pipeline.panelBytes = shape[0] * kSwizzledRow;
+  int64_t bytes = pipeline.swizzled ? row / kSwizzledRow * pipeline.panelBytes : shape[0] * pipeline.rowBytes;
+  pipeline.stageBytes = llvm::alignTo(bytes, pipeline.swizzled ? kPipelineAlignment : kPiece);
+  pipeline.base = llvm::alignTo(pipelineEnd_, kPipelineAlignment);
+  pipeline.end = llvm::alignTo(pipeline.base + type.getDepth() * pipeline.stageBytes, kPipelineAlignment);
+  pipeline.lastUse = lastUseOf(op);
+  pipelineEnd_ = pipeline.end;
+  shared_ = std::max(shared_, pipelineEnd_);
+  if (pipelineEnd_ > facts_.maxShared)
+    return op.emitOpError() << "needs " << pipelineEnd_ << " bytes of shared memory, expected at most "
                             << facts_.maxShared << ": choose smaller blocks";
-  rings_[op] = ring;
+  pipelines_[op] = pipeline;
   claimShared();
   return success();
 }
 
-void Distributor::releaseRings(Operation *op) {
+void Distributor::releasePipelines(Operation *op) {
   int64_t end = 0;
-  for (auto &[made, ring] : rings_) {
-    if (ring.lastUse == op)
-      ring.end = 0;
-    end = std::max(end, ring.end);
+  for (auto &[made, pipeline] : pipelines_) {
+    if (pipeline.lastUse == op)
+      pipeline.end = 0;
+    end = std::max(end, pipeline.end);
   }
-  ringEnd_ = end;
+  pipelineEnd_ = end;
 }
 
-Value Distributor::placeByte(const PipelineBuffer &ring, Value place) {
-  return add(mul(scalarOf(place), int32(ring.placeBytes)), int32(ring.base));
+Value Distributor::stageByte(const PipelineBuffer &pipeline, Value place) {
+  return add(mul(scalarOf(place), int32(pipeline.stageBytes)), int32(pipeline.base));
 }
 
 // Byte of a register's element within a place.
-Value Distributor::ringByte(const PipelineBuffer &ring, const SimtLayout &layout, int64_t number,
+Value Distributor::pipelineByte(const PipelineBuffer &pipeline, const SimtLayout &layout, int64_t number,
                             int64_t bytes) {
   SmallVector<int64_t> parts = layout.registerCoords(number);
   ArrayRef<Value> thread = threadPart(layout);
   Value row = add(thread[0], int32(parts[0]));
-  if (!ring.swizzled)
-    return add(mul(row, int32(ring.rowBytes)), mul(add(thread[1], int32(parts[1])), int32(bytes)));
+  if (!pipeline.swizzled)
+    return add(mul(row, int32(pipeline.rowBytes)), mul(add(thread[1], int32(parts[1])), int32(bytes)));
   int64_t perPiece = kPiece / bytes, perRow = kSwizzledRow / bytes;
   Value inPattern = parts[0] % kSwizzledRows ? row : thread[0];
   inPattern = b_.createOrFold<arith::AndIOp>(loc_, inPattern, int32(kSwizzledRows - 1));
   Value column = thread[1], panel = int32(0);
   if (layout.shape()[1] > perRow) {
     panel = b_.createOrFold<arith::ShRUIOp>(loc_, column, int32(llvm::Log2_64(perRow)));
-    panel = mul(add(panel, int32(parts[1] / perRow)), int32(ring.panelBytes));
+    panel = mul(add(panel, int32(parts[1] / perRow)), int32(pipeline.panelBytes));
     column = b_.createOrFold<arith::AndIOp>(loc_, column, int32(perRow - 1));
   }
   int64_t part = parts[1] % perRow;
@@ -121,9 +121,9 @@ static SimtLayout within(const SimtLayout &tile, int64_t rank, ArrayRef<int64_t>
   return SimtLayout(shape, moved(tile.registerBits()), moved(tile.threadBits()));
 }
 
-LogicalResult Distributor::emitFetch(FetchOp op) {
-  const PipelineBuffer &ring = rings_.find(op.getRing().getDefiningOp())->second;
-  RankedTensorType tile = cast<RingType>(op.getRing().getType()).getTile();
+LogicalResult Distributor::emitStageCopy(StageCopyOp op) {
+  const PipelineBuffer &pipeline = pipelines_.find(op.getPipeline().getDefiningOp())->second;
+  RankedTensorType tile = cast<PipelineType>(op.getPipeline().getType()).getTile();
   int64_t bytes = elementBytes(tile.getElementType());
   int64_t threads = kernel_->getAttrOfType<IntegerAttr>(kThreadsName).getInt();
   SimtLayout layout = SimtLayout::blocked(tile.getShape(), threads, facts_.subgroup, 1,
@@ -133,7 +133,7 @@ LogicalResult Distributor::emitFetch(FetchOp op) {
       op.getAxes() ? SmallVector<int64_t>(*op.getAxes()) : SmallVector<int64_t>{rank - 2, rank - 1};
   SimtAccess access =
       accessOf(views_.find(op.getView())->second, op.getOffsets(), within(layout, rank, axes));
-  Value start = placeByte(ring, op.getPlace()), first = firstCopy(layout);
+  Value start = stageByte(pipeline, op.getStage()), first = firstCopy(layout);
   Value when = op.getWhen() ? scalarOf(op.getWhen()) : Value();
   bool whole = access.vector * bytes == kPiece;
   Value zero =
@@ -142,7 +142,7 @@ LogicalResult Distributor::emitFetch(FetchOp op) {
     if (isPadding(layout, number))
       continue;
     Value inside = both(when, whenAt(access, number)), at = byteAt(access, number);
-    Value shared = add(start, ringByte(ring, layout, number, bytes));
+    Value shared = add(start, pipelineByte(pipeline, layout, number, bytes));
     if (whole && !first && !inTile(layout, number)) {
       CopyAsyncOp::create(b_, loc_, access.view.argument, at, inside ? inside : yes(), shared);
       continue;
@@ -207,17 +207,17 @@ std::optional<Distributor::Registers> Distributor::takeMatrices(const SharedTile
   return registers;
 }
 
-LogicalResult Distributor::emitRingRead(RingReadOp op) {
-  const PipelineBuffer &ring = rings_.find(op.getRing().getDefiningOp())->second;
-  if (ring.swizzled)
-    return op.emitOpError() << "reads a swizzled ring, expected a plain one";
+LogicalResult Distributor::emitStageRead(StageReadOp op) {
+  const PipelineBuffer &pipeline = pipelines_.find(op.getPipeline().getDefiningOp())->second;
+  if (pipeline.swizzled)
+    return op.emitOpError() << "reads a swizzled pipeline, expected a plain one";
   SimtLayout layout = SimtLayout::of(op.getResult().getType());
   Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
   int64_t bytes = elementBytes(element);
-  SharedTile shared{{ring.rowBytes / bytes, 1}, ring.base, element};
+  SharedTile shared{{pipeline.rowBytes / bytes, 1}, pipeline.base, element};
   if (op.getOrigin())
-    shared.base += (*op.getOrigin())[0] * ring.rowBytes + (*op.getOrigin())[1] * bytes;
-  step_ = mul(scalarOf(op.getPlace()), int32(ring.placeBytes));
+    shared.base += (*op.getOrigin())[0] * pipeline.rowBytes + (*op.getOrigin())[1] * bytes;
+  step_ = mul(scalarOf(op.getStage()), int32(pipeline.stageBytes));
   std::optional<Registers> matrices = takeMatrices(shared, layout);
   Registers taken;
   if (!matrices)
@@ -244,16 +244,16 @@ Value Distributor::operandStart(const SimtLayout &sums, const MatrixInstruction 
   return start;
 }
 
-LogicalResult Distributor::emitRingDot(RingDotOp op) {
-  const PipelineBuffer &left = rings_.find(op.getA().getDefiningOp())->second,
-                 &right = rings_.find(op.getB().getDefiningOp())->second;
+LogicalResult Distributor::emitStageDot(StageDotOp op) {
+  const PipelineBuffer &left = pipelines_.find(op.getA().getDefiningOp())->second,
+                 &right = pipelines_.find(op.getB().getDefiningOp())->second;
   const MatrixInstruction *instruction = findMatrixInstruction(op.getInstruction());
   SINTER_CHECK(instruction && instruction->sharedOperands && left.swizzled && right.swizzled);
   SimtLayout sums = SimtLayout::of(op.getResult().getType());
-  RankedTensorType tile = cast<RingType>(op.getA().getType()).getTile();
+  RankedTensorType tile = cast<PipelineType>(op.getA().getType()).getTile();
   int64_t stepBytes = instruction->k * elementBytes(tile.getElementType());
-  Value a = add(placeByte(left, op.getPlace()), operandStart(sums, *instruction, 0, kSwizzledRow)),
-        b = add(placeByte(right, op.getPlace()), operandStart(sums, *instruction, 1, kSwizzledRow));
+  Value a = add(stageByte(left, op.getStage()), operandStart(sums, *instruction, 0, kSwizzledRow)),
+        b = add(stageByte(right, op.getStage()), operandStart(sums, *instruction, 1, kSwizzledRow));
   Registers acc = registersOf(op.getAcc());
   int64_t count = int64_t(1) << sums.registerBits().size();
   MatrixFenceOp::create(b_, loc_);
@@ -274,16 +274,16 @@ LogicalResult Distributor::emitRingDot(RingDotOp op) {
 }
 
 LogicalResult Distributor::emitTileDot(TileDotOp op) {
-  const PipelineBuffer &ring = rings_.find(op.getB().getDefiningOp())->second;
+  const PipelineBuffer &pipeline = pipelines_.find(op.getB().getDefiningOp())->second;
   const MatrixInstruction *instruction = findMatrixInstruction(op.getInstruction());
-  SINTER_CHECK(instruction && instruction->sharedB && ring.swizzled);
+  SINTER_CHECK(instruction && instruction->sharedB && pipeline.swizzled);
   SimtLayout sums = SimtLayout::of(op.getResult().getType()),
              left = SimtLayout::of(op.getA().getType());
   int64_t bytes = elementBytes(cast<RankedTensorType>(op.getA().getType()).getElementType());
   int64_t perRow = kSwizzledRow / bytes;
   // Columns of groups of subgroups are whole panels apart.
-  Value b = add(placeByte(ring, op.getPlace()),
-                operandStart(sums, *instruction, 1, ring.panelBytes / perRow));
+  Value b = add(stageByte(pipeline, op.getStage()),
+                operandStart(sums, *instruction, 1, pipeline.panelBytes / perRow));
   Registers acc = registersOf(op.getAcc());
   const Registers &a = registersOf(op.getA());
   int64_t count = int64_t(1) << sums.registerBits().size(), each = int64_t(1)
@@ -301,7 +301,7 @@ LogicalResult Distributor::emitTileDot(TileDotOp op) {
       for (int64_t k = 0; k < left.shape()[1]; k += instruction->k)
         sum = MatrixTileAsyncOp::create(
             b_, loc_, op.getInstruction(), parts[left.registerAt({m, k}) / each],
-            add(b, int32(n / perRow * ring.panelBytes + k * kSwizzledRow)), ring.panelBytes, sum);
+            add(b, int32(n / perRow * pipeline.panelBytes + k * kSwizzledRow)), pipeline.panelBytes, sum);
       llvm::copy(scalarsOf(sum, count), acc.begin() + first);
     }
   waitForSums(sums, acc, aligned_ ? INT32_MAX : 0, true);

@@ -82,7 +82,7 @@ static Type storedAs(Type element) {
 }
 
 SharedTile Distributor::placed(ArrayRef<int64_t> shape, Type element, int64_t base) const {
-  SharedTile shared{SmallVector<int64_t>(shape.size(), 1), base + ringEnd_, storedAs(element)};
+  SharedTile shared{SmallVector<int64_t>(shape.size(), 1), base + pipelineEnd_, storedAs(element)};
   int64_t bytes = elementBytes(shared.element), stride = 1;
   for (int axis = static_cast<int>(shape.size()) - 1; axis >= 0; --axis) {
     shared.strides[axis] = stride;

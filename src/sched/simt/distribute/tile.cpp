@@ -157,14 +157,14 @@ static TypedAttr neutral(tile::ReduceKind kind, Type type) {
 Value Distributor::acrossSubgroups(tile::ReduceKind kind, Value value, int64_t mask) {
   int64_t threads = kernel_->getAttrOfType<IntegerAttr>(kThreadsName).getInt();
   int64_t bytes = elementBytes(value.getType());
-  shared_ = std::max(shared_, ringEnd_ + threads * bytes);
+  shared_ = std::max(shared_, pipelineEnd_ + threads * bytes);
   claimShared();
-  SharedStoreOp::create(b_, loc_, value, add(mul(thread_, int32(bytes)), int32(ringEnd_)), yes());
+  SharedStoreOp::create(b_, loc_, value, add(mul(thread_, int32(bytes)), int32(pipelineEnd_)), yes());
   barrier();
   Value base = b_.createOrFold<arith::AndIOp>(loc_, thread_, int32((threads - 1) & ~mask));
   Value total;
   for (int64_t bits = 0;;) {
-    Value at = add(mul(add(base, int32(bits)), int32(bytes)), int32(ringEnd_));
+    Value at = add(mul(add(base, int32(bits)), int32(bytes)), int32(pipelineEnd_));
     Value each = SharedLoadOp::create(b_, loc_, value.getType(), at);
     total = total ? combine(kind, total, each) : each;
     bits = (bits - mask) & mask; // the next subset of the mask

@@ -229,7 +229,7 @@ static bool isPositiveConstant(Value value) {
 namespace {
 
 // Who reads an exponential, through arithmetic that keeps relative errors as they are: products
-// with something else, quotients, and sums with a positive constant as long as the numbers are
+// with something else, quotients, and accumulators with a positive constant as long as the numbers are
 // positive themselves.
 class Readers {
 public:

@@ -92,19 +92,19 @@ LogicalResult TotalScalesOp::verify() {
                        << type << ", expected 2xNxf32 of blocks with integer scales";
 }
 
-// Whether `a` has activations of so many elements for each row of the sums.
-static bool areRowsOf(Value a, int64_t elements, RankedTensorType sums) {
+// Whether `a` has activations of so many elements for each row of the accumulators.
+static bool areRowsOf(Value a, int64_t elements, RankedTensorType accumulators) {
   RankedTensorType type = typeOf(a);
   return tile::activationFormatOf(type.getElementType()) && type.getRank() == 2 &&
-         type.getDimSize(1) == elements && sums.getRank() == 2 &&
-         sums.getDimSize(0) == type.getDimSize(0);
+         type.getDimSize(1) == elements && accumulators.getRank() == 2 &&
+         accumulators.getDimSize(0) == type.getDimSize(0);
 }
 
 LogicalResult AddScaledOp::verify() {
   RankedTensorType acc = typeOf(getAcc());
   if (!areRowsOf(getA(), kActivationLength, acc) || !acc.getElementType().isF32() ||
-      getSums().getType() != acc || getResult().getType() != acc)
-    return emitOpError() << "adds " << getSums().getType() << " to " << acc << " by the scales of "
+      getAccumulators().getType() != acc || getResult().getType() != acc)
+    return emitOpError() << "adds " << getAccumulators().getType() << " to " << acc << " by the scales of "
                          << getA().getType() << ", expected one block of activations a row";
   return success();
 }
@@ -116,7 +116,7 @@ LogicalResult PanelDotOp::verify() {
   if (!areRowsOf(getA(), kActivationLength, acc) || acc.getDimSize(1) != words.getDimSize(1) ||
       getResult().getType() != acc || acc.getElementType() != scales.getElementType())
     return emitOpError() << "adds " << getA().getType() << " . " << words << " to " << acc
-                         << ", expected one block of activations a row and sums like the scales";
+                         << ", expected one block of activations a row and accumulators like the scales";
   const bool integers = scales.getElementType().isInteger(32);
   if (getShift().has_value() != integers || (integers && *getShift() >= kWordBits))
     return emitOpError() << "has " << (getShift() ? "" : "no ") << "shift beside scales " << scales

@@ -97,7 +97,7 @@ def Sched_ExpandOp : Sched_Op<"expand", []> {
 }
 
 def Sched_TotalScalesOp : Sched_Op<"total_scales", []> {
-  let summary = "what totals of integer scales become sums by: scale and centre of a block of each of N rows, [2, N]";
+  let summary = "what totals of integer scales become accumulators by: scale and centre of a block of each of N rows, [2, N]";
   let arguments = (ins Tile_Tile:$blocks);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$blocks attr-dict `:` type($blocks) `->` type($result)";
@@ -107,7 +107,7 @@ def Sched_TotalScalesOp : Sched_Op<"total_scales", []> {
 def Sched_PanelDotOp : Sched_Op<"panel_dot", []> {
   let summary = "acc + a . b as tile.dot of blocks defines it, for one block of activations a row and an expanded part of b";
   let description = [{
-    Scales of a are left to add_scaled. Sums are f32, or totals of integer scales in i32: then `shift` is the bits that a dot loses, and minima are left to
+    Scales of a are left to add_scaled. Accumulators are f32, or totals of integer scales in i32: then `shift` is the bits that a dot loses, and minima are left to
     scale_totals. The numbers of b lie in [`least`, `most`].
   }];
   let arguments = (ins Tile_Tile:$a, Tile_Tile:$words, Tile_Tile:$scales, Tile_Tile:$acc, Optional<Tile_Tile>:$mins,
@@ -119,7 +119,7 @@ def Sched_PanelDotOp : Sched_Op<"panel_dot", []> {
 }
 
 def Sched_ScaleTotalsOp : Sched_Op<"scale_totals", []> {
-  let summary = "fma(totals, scale, centre) with [2, N] scales, then for each group fma(-minimum, the sum of a's codes): sums as panel_dot has them";
+  let summary = "fma(totals, scale, centre) with [2, N] scales, then for each group fma(-minimum, the sum of a's codes): accumulators as panel_dot has them";
   let arguments = (ins Tile_Tile:$a, Tile_Tile:$totals, Tile_Tile:$scales, Optional<Tile_Tile>:$mins);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
@@ -127,8 +127,8 @@ def Sched_ScaleTotalsOp : Sched_Op<"scale_totals", []> {
 }
 
 def Sched_AddScaledOp : Sched_Op<"add_scaled", []> {
-  let summary = "acc + sums times the scale of the row's block of activations";
-  let arguments = (ins Tile_Tile:$a, Tile_Tile:$sums, Tile_Tile:$acc);
+  let summary = "acc + accumulators times the scale of the row's block of activations";
+  let arguments = (ins Tile_Tile:$a, Tile_Tile:$accumulators, Tile_Tile:$acc);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
@@ -350,13 +350,13 @@ def Sched_TileDotOp : Sched_Op<"tile_dot", []> {
 }
 
 def Sched_SettleOp : Sched_Op<"settle", []> {
-  let summary = "the sums of products in flight once they have ended";
+  let summary = "the accumulators of products in flight once they have ended";
   let arguments = (ins Tile_Tile:$acc);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$acc attr-dict `:` type($acc) `->` type($result)";
 }
 
-// ---- products whose sums lie where the processor alone knows: numbered fragments of each subgroup ----
+// ---- products whose accumulators lie where the processor alone knows: numbered fragments of each subgroup ----
 
 def Sched_StageStoreOp : Sched_Op<"stage_store", []> {
   let summary = "writes a tile to a stage of a pipeline; seen after a barrier";
@@ -365,26 +365,26 @@ def Sched_StageStoreOp : Sched_Op<"stage_store", []> {
 }
 
 def Sched_StageAccumulateOp : Sched_Op<"stage_accumulate", []> {
-  let summary = "adds a . b^T of two pipelines' tiles to the sums whose fragments begin at `first`";
+  let summary = "adds a . b^T of two pipelines' tiles to the accumulators whose fragments begin at `first`";
   let arguments = (ins StrAttr:$instruction, Sched_Pipeline:$a, Sched_Pipeline:$b, I32:$stage, I64Attr:$first);
   let assemblyFormat = "$instruction $a `,` $b `[` $stage `]` `to` $first attr-dict `:` type($a) `,` type($b)";
 }
 
-def Sched_SumsReadOp : Sched_Op<"sums_read", []> {
-  let summary = "the sums whose fragments begin at `first`, as the instruction's table lays them out";
+def Sched_AccReadOp : Sched_Op<"acc_read", []> {
+  let summary = "the accumulators whose fragments begin at `first`, as the instruction's table lays them out";
   let arguments = (ins StrAttr:$instruction, I64Attr:$first);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$instruction $first attr-dict `:` type($result)";
 }
 
 // In tile form and in SIMT IR.
-def Sched_SumsClearOp : Sched_Op<"sums_clear", []> {
+def Sched_AccClearOp : Sched_Op<"acc_clear", []> {
   let summary = "makes the `count` fragments from `first` on zero";
   let arguments = (ins StrAttr:$instruction, I64Attr:$first, I64Attr:$count);
   let assemblyFormat = "$instruction $first `count` $count attr-dict";
 }
 
-def Sched_SumsAddOp : Sched_Op<"sums_add", []> {
+def Sched_AccAddOp : Sched_Op<"acc_add", []> {
   let summary = "adds a . b^T to fragments, of operands whose rows lie `rows` bytes apart in shared memory";
   let description = [{
     There are `counts` fragments of a and of b, `steps` bytes from one to the next; the product of number i of a and j of
@@ -395,7 +395,7 @@ def Sched_SumsAddOp : Sched_Op<"sums_add", []> {
   let assemblyFormat = "$instruction `[` $a `]` `,` `[` $b `]` `to` $first `rows` $rows `steps` $steps `counts` $counts attr-dict";
 }
 
-def Sched_SumsTakeOp : Sched_Op<"sums_take", []> {
+def Sched_AccTakeOp : Sched_Op<"acc_take", []> {
   let summary = "a fragment as the instruction's table lays out c, by way of shared memory that is the subgroup's own";
   let description = "As many bytes as the fragment has, from `byte` on, a multiple of 16 and the same in the subgroup.";
   let arguments = (ins StrAttr:$instruction, I64Attr:$number, I32:$byte);
@@ -462,7 +462,7 @@ def Sched_MatrixFenceOp : Sched_Op<"matrix_fence", []> {
 }
 
 def Sched_MatrixWaitOp : Sched_Op<"matrix_wait", [AllTypesMatch<["acc", "result"]>]> {
-  let summary = "ends a group of started matrix instructions and waits for all groups but the `pending` youngest; the sums pass through";
+  let summary = "ends a group of started matrix instructions and waits for all groups but the `pending` youngest; the accumulators pass through";
   let description = "2147483647 pending groups: does not wait.";
   let arguments = (ins I32Attr:$pending, UnitAttr:$commit, Sched_Word:$acc);
   let results = (outs Sched_Word:$result);

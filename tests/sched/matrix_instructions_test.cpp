@@ -20,7 +20,7 @@ class OfBoth : public Instruction {};         // those of a in registers, b in s
 std::vector<MatrixInstruction> instructionsOf(bool sharedA, bool sharedB) {
   std::vector<MatrixInstruction> rows;
   for (const MatrixInstruction &row : matrixInstructions())
-    if (row.sharedOperands == sharedA && row.isAsynchronous() == sharedB && !row.opaqueSums)
+    if (row.sharedOperands == sharedA && row.isAsynchronous() == sharedB && !row.opaqueAccumulators)
       rows.push_back(row);
   return rows;
 }
@@ -56,8 +56,8 @@ TEST_P(OfRegisters, HoldEveryElementAsOftenAsItsCopies) {
   expectCovered(row.layoutB(), row.lanes);
 }
 
-// b's rows are cut in panels of 64 elements; one product's sums are the next one's a.
-TEST_P(OfBoth, HoldEveryElementWhereSumsLie) {
+// b's rows are cut in panels of 64 elements; one product's accumulators are the next one's a.
+TEST_P(OfBoth, HoldEveryElementWhereAccumulatorsLie) {
   const MatrixInstruction &row = GetParam();
   expectCovered(row.layoutA(), row.lanes);
   EXPECT_EQ(row.n % 64, 0);
@@ -278,7 +278,7 @@ std::vector<std::byte> imageOf(const Operand &operand, bool transposed, int64_t 
 // Copies %a and %b to shared memory, and each group of threads multiplies its own matrices.
 std::string sharedProductKernel(const MatrixInstruction &row, int64_t groups, int64_t within) {
   mlir::MLIRContext context;
-  std::string sums = textOf(row.typeC(&context)), number = std::to_string(row.lanes * groups);
+  std::string accumulators = textOf(row.typeC(&context)), number = std::to_string(row.lanes * groups);
   int64_t aBytes = row.m * kRow, bBytes = row.n * kRow;
   auto constant = [](const std::string &name, int64_t value, const std::string &type) {
     return "%" + name + " = arith.constant " + std::to_string(value) + " : " + type + "\n";
@@ -307,15 +307,15 @@ std::string sharedProductKernel(const MatrixInstruction &row, int64_t groups, in
          copies("a") + copies("b") +
          "sched.copy_commit\nsched.copy_wait 0\nsched.barrier\n"
          "%oc = arith.muli %ti, %nc : index\n%zc = arith.constant dense<0.0> : " +
-         sums + "\n%vc = sched.view_load %c[%oc] when %yes else %zc : !tile.view<?xf32, in> -> " +
-         sums +
+         accumulators + "\n%vc = sched.view_load %c[%oc] when %yes else %zc : !tile.view<?xf32, in> -> " +
+         accumulators +
          "\n%group = arith.divui %t, %lanes : i32\n"
          "%ag = arith.muli %group, %am : i32\n%ap = arith.addi %ag, %aw : i32\n"
          "%bg = arith.muli %group, %bm : i32\n%bp = arith.addi %bg, %bw : i32\n"
          "sched.matrix_fence\n%f = sched.matrix_async \"" +
-         row.name + "\" [%ap], [%bp], %vc : " + sums +
-         "\n%r = sched.matrix_wait 0 commit %f : " + sums +
-         "\nsched.view_store %r, %d[%oc] when %yes : " + sums + ", !tile.view<?xf32, out>\n}\n";
+         row.name + "\" [%ap], [%bp], %vc : " + accumulators +
+         "\n%r = sched.matrix_wait 0 commit %f : " + accumulators +
+         "\nsched.view_store %r, %d[%oc] when %yes : " + accumulators + ", !tile.view<?xf32, out>\n}\n";
 }
 
 TEST_P(OfSharedMemory, MultiplyAsAPlainProductDoesAtEachStepOfARow) {

@@ -6,7 +6,7 @@
 namespace sinter::sched {
 namespace {
 
-// A product of 64 x 64 sums by an instruction that reads shared memory.
+// A product of 64 x 64 accumulators by an instruction that reads shared memory.
 constexpr const char *kKernel = R"(
 tile.kernel @k(%a: !tile.view<?x?xbf16, in>, %b: !tile.view<?x?xbf16, in>, %out: !tile.view<?x?xf32, out>)
     attributes {sched.threads = 128 : i64} {
@@ -24,8 +24,8 @@ tile.kernel @k(%a: !tile.view<?x?xbf16, in>, %b: !tile.view<?x?xbf16, in>, %out:
   %flying = sched.stage_dot "nvidia.wgmma.m64n64k16.f32.bf16" %left, %right[%i0], %zero pending 0
       : !sched.pipeline<3, tensor<64x64xbf16>>, !sched.pipeline<3, tensor<64x64xbf16>>,
         tensor<64x64xf32> -> tensor<64x64xf32>
-  %sums = sched.settle %flying : tensor<64x64xf32> -> tensor<64x64xf32>
-  tile.store %sums, %out[%c0, %c0] : tensor<64x64xf32>, !tile.view<?x?xf32, out>
+  %accumulators = sched.settle %flying : tensor<64x64xf32> -> tensor<64x64xf32>
+  tile.store %accumulators, %out[%c0, %c0] : tensor<64x64xf32>, !tile.view<?x?xf32, out>
 }
 )";
 
@@ -116,10 +116,10 @@ INSTANTIATE_TEST_SUITE_P(
                   "nvidia.wgmma.m64n128k16.f32.bf16",
                   "'sched.stage_dot' op names 'nvidia.wgmma.m64n128k16.f32.bf16', expected an "
                   "instruction of the processor that reads shared memory"},
-        Departure{"SumsOfAnotherShape", "tensor<64x64xf32>", "tensor<64x32xf32>",
+        Departure{"AccumulatorsOfAnotherShape", "tensor<64x64xf32>", "tensor<64x32xf32>",
                   "'sched.stage_dot' op has 'tensor<64x32xf32>', expected 'tensor<64x64xf32>'"},
-        Departure{"SumsThatDoNotShareOut", "128 : i64", "256 : i64",
-                  "'sched.stage_dot' op gives 64 x 64 sums to 256 threads, expected whole "
+        Departure{"AccumulatorsThatDoNotShareOut", "128 : i64", "256 : i64",
+                  "'sched.stage_dot' op gives 64 x 64 accumulators to 256 threads, expected whole "
                   "instructions 'nvidia.wgmma.m64n64k16.f32.bf16' for each group of 128"},
         Departure{"FewerThanNoPendingProducts", "pending 0", "pending -1",
                   "'sched.stage_dot' op leaves -1 groups pending, expected 0 or more"},
@@ -149,9 +149,9 @@ TEST(Pipelines, DoNotGoAroundLoops) {
 }
 
 TEST(Pipelines, AreReadPlainWhereRegistersMultiply) {
-  std::string text = replaced(kKernel, "%sums = sched.settle %flying : tensor<64x64xf32> ->",
+  std::string text = replaced(kKernel, "%accumulators = sched.settle %flying : tensor<64x64xf32> ->",
                               "%tile = sched.stage_read %left[%i0] : !sched.pipeline<3, "
-                              "tensor<64x64xbf16>> -> tensor<64x64xbf16>\n  %sums = sched.settle "
+                              "tensor<64x64xbf16>> -> tensor<64x64xbf16>\n  %accumulators = sched.settle "
                               "%flying : tensor<64x64xf32> ->");
   EXPECT_EQ(scheduling(text, hopper()),
             "'sched.stage_read' op reads a swizzled pipeline, expected a plain one");
@@ -228,7 +228,7 @@ tile.kernel @k(%x: !tile.view<1x1024xf32, in>, %most: !tile.view<1x1xf32, out>,
   EXPECT_EQ(copy, expected);
 }
 
-// ---- sums that no register holds ----
+// ---- accumulators that no register holds ----
 
 constexpr const char *kOpaque = R"(
 tile.kernel @k(%a: !tile.view<?x?xbf16, in>, %out: !tile.view<?x?xf32, out>)
@@ -238,15 +238,15 @@ tile.kernel @k(%a: !tile.view<?x?xbf16, in>, %out: !tile.view<?x?xf32, out>)
   %i0 = arith.constant 0 : i32
   tile.grid %c1, %c1, %c1
   %pipeline = sched.make_pipeline : !sched.pipeline<2, tensor<64x32xbf16>>
-  sched.sums_clear "vulkan.cooperative.16x16x16.f32.bf16" 0 count 4
+  sched.acc_clear "vulkan.cooperative.16x16x16.f32.bf16" 0 count 4
   %tile = tile.load %a[%c0, %c0] : !tile.view<?x?xbf16, in> -> tensor<64x32xbf16>
   sched.stage_store %tile to %pipeline[%i0] : tensor<64x32xbf16>, !sched.pipeline<2, tensor<64x32xbf16>>
   sched.barrier
   sched.stage_accumulate "vulkan.cooperative.16x16x16.f32.bf16" %pipeline, %pipeline[%i0] to 0
       : !sched.pipeline<2, tensor<64x32xbf16>>, !sched.pipeline<2, tensor<64x32xbf16>>
   sched.barrier
-  %sums = sched.sums_read "vulkan.cooperative.16x16x16.f32.bf16" 0 : tensor<64x64xf32>
-  tile.store %sums, %out[%c0, %c0] : tensor<64x64xf32>, !tile.view<?x?xf32, out>
+  %accumulators = sched.acc_read "vulkan.cooperative.16x16x16.f32.bf16" 0 : tensor<64x64xf32>
+  tile.store %accumulators, %out[%c0, %c0] : tensor<64x64xf32>, !tile.view<?x?xf32, out>
 }
 )";
 
@@ -261,7 +261,7 @@ std::string opaqueWith(const std::string &from, const std::string &to) {
   return scheduling(replaced(kOpaque, from, to), cooperative());
 }
 
-TEST(OpaquePipelines, LeaveSharedMemoryToTheSumsAfterTheirLastUse) {
+TEST(OpaquePipelines, LeaveSharedMemoryToTheAccumulatorsAfterTheirLastUse) {
   Made found = made(kOpaque, cooperative());
   ASSERT_EQ(found.message, "scheduled");
   EXPECT_EQ(found.kernel()->getAttrOfType<mlir::IntegerAttr>(kSharedName).getInt(),
@@ -280,12 +280,12 @@ TEST(OpaquePipelines, AreRefusedWhereTheProductDoesNotFit) {
             "expected plain pipelines of the operands of 'vulkan.cooperative.16x16x16.f32.bf16' with "
             "whole steps of 16");
   EXPECT_EQ(opaqueWith("vulkan." + bf16, "nvidia.mma.m16n8k16.f32.bf16"),
-            "'sched.stage_accumulate' op names 'nvidia.mma.m16n8k16.f32.bf16' for sums of 64, 64 over 128 "
-            "threads, expected an instruction of the processor with opaque sums, and whole "
+            "'sched.stage_accumulate' op names 'nvidia.mma.m16n8k16.f32.bf16' for accumulators of 64, 64 over 128 "
+            "threads, expected an instruction of the processor with opaque accumulators, and whole "
             "fragments for each subgroup");
   EXPECT_EQ(opaqueWith("tensor<64x64xf32>", "tensor<64x24xf32>"),
-            "'sched.sums_read' op names 'vulkan.cooperative.16x16x16.f32.bf16' for sums of 64, 24 "
-            "over 128 threads, expected an instruction of the processor with opaque sums, and "
+            "'sched.acc_read' op names 'vulkan.cooperative.16x16x16.f32.bf16' for accumulators of 64, 24 "
+            "over 128 threads, expected an instruction of the processor with opaque accumulators, and "
             "whole fragments for each subgroup");
   EXPECT_EQ(opaqueWith("make_pipeline :", "make_pipeline swizzled :"),
             "'sched.stage_store' op writes to a swizzled pipeline, expected a plain one");
@@ -310,8 +310,8 @@ tile.kernel @k(%a: !tile.view<?x?xbf16, in>, %b: !tile.view<?x4x?x64xbf16, in>, 
   sched.await 0
   %flying = sched.tile_dot "nvidia.wgmma.ra.m64n64k16.f32.bf16" %left, %right[%i0], %zero
       : tensor<64x32xbf16>, !sched.pipeline<2, tensor<32x64xbf16>>, tensor<64x64xf32> -> tensor<64x64xf32>
-  %sums = sched.settle %flying : tensor<64x64xf32> -> tensor<64x64xf32>
-  tile.store %sums, %out[%c0, %c0] : tensor<64x64xf32>, !tile.view<?x?xf32, out>
+  %accumulators = sched.settle %flying : tensor<64x64xf32> -> tensor<64x64xf32>
+  tile.store %accumulators, %out[%c0, %c0] : tensor<64x64xf32>, !tile.view<?x?xf32, out>
 }
 )";
 
@@ -319,7 +319,7 @@ TEST(TileDots, MayBeWrittenByHand) {
   EXPECT_EQ(scheduling(kTileKernel, hopper()), "scheduled");
 }
 
-// Rows that fill no instruction, and fewer sums than a pipeline's panels.
+// Rows that fill no instruction, and fewer accumulators than a pipeline's panels.
 TEST(TileDots, MayHaveRowsAndColumnsToSpare) {
   std::string rows =
       replaced(replaced(kTileKernel, "64x32xbf16", "50x32xbf16"), "64x64xf32", "50x64xf32");
@@ -348,8 +348,8 @@ INSTANTIATE_TEST_SUITE_P(
                   "'sched.tile_dot' op multiplies 'tensor<64x16xbf16>' with "
                   "'tensor<32x64xbf16>', expected a tile and a swizzled pipeline with rows of whole "
                   "128 bytes of the operands of 'nvidia.wgmma.ra.m64n64k16.f32.bf16'"},
-        Departure{"SumsThatDoNotShareOut", "128 : i64", "256 : i64",
-                  "'sched.tile_dot' op gives 64 x 64 sums to 256 threads, expected whole "
+        Departure{"AccumulatorsThatDoNotShareOut", "128 : i64", "256 : i64",
+                  "'sched.tile_dot' op gives 64 x 64 accumulators to 256 threads, expected whole "
                   "instructions 'nvidia.wgmma.ra.m64n64k16.f32.bf16' for each group of 128"},
         Departure{"ViewsOfMoreAxesThanTold", "axes [2, 3] ", "",
                   "'sched.stage_copy' op copies from '!tile.view<?x4x?x64xbf16, in>' at 4 offsets, "

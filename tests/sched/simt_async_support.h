@@ -25,7 +25,7 @@ inline constexpr Block kProducts = {.threads = 128, .shared = 16384};
 inline const std::string kProduct = "nvidia.wgmma.m64n64k16.f32.bf16";
 
 /// Every operand is 0, 1, 0, 1 along k: a product adds 8. %s16 as above, %ib where b begins, %v1 16
-/// bytes of that pattern, %zero sums. The body goes on at line 36.
+/// bytes of that pattern, %zero accumulators. The body goes on at line 36.
 inline const std::string kOperands = "%s16 = arith.muli %t, %i16 : i32\n"
                                      "%ib = arith.constant 8192 : i32\n"
                                      "%step = arith.constant 2048 : i32\n"
@@ -50,8 +50,8 @@ inline std::string matrixWait(const std::string &result, const std::string &acc,
                               const std::string &how = "0 commit") {
   return result + " = sched.matrix_wait " + how + " " + acc + " : vector<32xf32>\n";
 }
-inline std::string extract(const std::string &result, const std::string &sums, int at = 0) {
-  return result + " = vector.extract " + sums + "[" + std::to_string(at) +
+inline std::string extract(const std::string &result, const std::string &accumulators, int at = 0) {
+  return result + " = vector.extract " + accumulators + "[" + std::to_string(at) +
          "] : f32 from vector<32xf32>\n";
 }
 /// Stores a number of the first 16 threads to %y.

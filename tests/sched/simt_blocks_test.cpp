@@ -109,7 +109,7 @@ TEST(SimtBlocks, ProgramsFollowOneAnother) {
     EXPECT_EQ(outcome.y[i], float(i));
 }
 
-// Sums of %a over the block by shuffles with masks threads/2, ..., 1.
+// Accumulators of %a over the block by shuffles with masks threads/2, ..., 1.
 std::string shuffleSum(int threads) {
   std::string body, value = "%a";
   for (int mask = threads / 2; mask; mask /= 2) {

@@ -13,7 +13,7 @@ std::string ofProduct(const std::string &body) {
 
 // ---- right products ----
 
-TEST(SimtProducts, GiveTheirSumsWithTheWait) {
+TEST(SimtProducts, GiveTheirAccumulatorsWithTheWait) {
   SimtOutcome outcome = runBody(kReady + multiply("%d", "%zero") + matrixWait("%w", "%d") +
                                     extract("%e", "%w") + publish("%e"),
                                 kProducts);
@@ -31,7 +31,7 @@ TEST(SimtProducts, AddToOneAnotherOnTheirWay) {
   EXPECT_THAT(outcome.y, testing::Each(24));
 }
 
-// A loop whose sums go around as scalars, as distribution has it, with `pending` groups in flight.
+// A loop whose accumulators go around as scalars, as distribution has it, with `pending` groups in flight.
 std::string roundLoop(int pending) {
   std::string yielded, arguments, types, extracts, results, values;
   for (int at = 0; at < 32; ++at) {
@@ -52,7 +52,7 @@ std::string roundLoop(int pending) {
 }
 
 class SimtRounds : public testing::TestWithParam<int> {};
-TEST_P(SimtRounds, HandTheirSumsOnAsRegisters) {
+TEST_P(SimtRounds, HandTheirAccumulatorsOnAsRegisters) {
   SimtOutcome outcome = runBody(kReady + roundLoop(GetParam()) + matrixWait("%done", "%last", "0") +
                                     extract("%last17", "%done", 17) + publish("%last17"),
                                 kProducts);
@@ -83,7 +83,7 @@ TEST(SimtProducts, MayEndUnread) {
             "succeeded");
 }
 
-// Rows of b run along k here and hold 0, 1, 0, 1: a thread's second column sums a's 16 ones.
+// Rows of b run along k here and hold 0, 1, 0, 1: a thread's second column accumulators a's 16 ones.
 const std::string kOnes = "%ones = arith.constant dense<1.0> : vector<8xbf16>\n";
 std::string multiplyTile(const std::string &result, const std::string &a = "%ones",
                          const std::string &b = "%ib", const std::string &panel = "8192") {
@@ -91,7 +91,7 @@ std::string multiplyTile(const std::string &result, const std::string &a = "%one
          b + "] panel " + panel + ", %zero : vector<8xbf16>, vector<32xf32>\n";
 }
 
-TEST(SimtTileProducts, GiveTheirSumsWithTheWait) {
+TEST(SimtTileProducts, GiveTheirAccumulatorsWithTheWait) {
   for (auto [element, sum] : {std::pair(0, 0), std::pair(1, 16)}) {
     SimtOutcome outcome = runBody(kOnes + kReady + multiplyTile("%d") + matrixWait("%w", "%d") +
                                       extract("%e", "%w", element) + publish("%e"),
@@ -142,17 +142,17 @@ TEST(SimtTileProductRefusals, InstructionsThatReadBoth) {
 
 // ---- broken products ----
 
-TEST(SimtProductRefusals, ReadingSumsOnTheirWay) {
+TEST(SimtProductRefusals, ReadingAccumulatorsOnTheirWay) {
   EXPECT_EQ(
       ofProduct(kReady + multiply("%d", "%zero") + extract("%e", "%d") + publish("%e")),
-      "kernel.mlir:39:1: 'sched.view_store' reads sums of 'sched.matrix_async' at "
+      "kernel.mlir:39:1: 'sched.view_store' reads accumulators of 'sched.matrix_async' at "
       "kernel.mlir:36:6, which is in flight, expected a 'sched.matrix_wait' for its group between");
 }
 
-TEST(SimtProductRefusals, ComputingWithSumsOnTheirWay) {
+TEST(SimtProductRefusals, ComputingWithAccumulatorsOnTheirWay) {
   EXPECT_EQ(
       ofProduct(kReady + multiply("%d", "%zero") + "%r = arith.addf %d, %zero : vector<32xf32>\n"),
-      "kernel.mlir:37:6: 'arith.addf' reads sums of 'sched.matrix_async' at kernel.mlir:36:6, "
+      "kernel.mlir:37:6: 'arith.addf' reads accumulators of 'sched.matrix_async' at kernel.mlir:36:6, "
       "which is in flight, expected a 'sched.matrix_wait' for its group between");
 }
 
@@ -160,7 +160,7 @@ TEST(SimtProductRefusals, AWaitThatLeavesTheGroupPending) {
   EXPECT_EQ(
       ofProduct(kReady + multiply("%d", "%zero") + matrixWait("%w", "%d", "1 commit") +
                 extract("%e", "%w") + publish("%e")),
-      "kernel.mlir:40:1: 'sched.view_store' reads sums of 'sched.matrix_async' at "
+      "kernel.mlir:40:1: 'sched.view_store' reads accumulators of 'sched.matrix_async' at "
       "kernel.mlir:36:6, which is in flight, expected a 'sched.matrix_wait' for its group between");
 }
 
@@ -168,52 +168,52 @@ TEST(SimtProductRefusals, AWaitDoesNotCoverWhatIsNotCommitted) {
   EXPECT_EQ(
       ofProduct(kReady + multiply("%d", "%zero") + matrixWait("%w", "%d", "0") +
                 extract("%e", "%w") + publish("%e")),
-      "kernel.mlir:40:1: 'sched.view_store' reads sums of 'sched.matrix_async' at "
+      "kernel.mlir:40:1: 'sched.view_store' reads accumulators of 'sched.matrix_async' at "
       "kernel.mlir:36:6, which is in flight, expected a 'sched.matrix_wait' for its group between");
 }
 
-TEST(SimtProductRefusals, SumsFromBeforeTheWait) {
+TEST(SimtProductRefusals, AccumulatorsFromBeforeTheWait) {
   EXPECT_EQ(
       ofProduct(kReady + multiply("%d", "%zero") + matrixWait("%w", "%d") +
                 "%r = arith.addf %d, %w : vector<32xf32>\n"),
-      "kernel.mlir:38:6: 'arith.addf' uses sums of 'sched.matrix_async' at kernel.mlir:36:6 after "
+      "kernel.mlir:38:6: 'arith.addf' uses accumulators of 'sched.matrix_async' at kernel.mlir:36:6 after "
       "'sched.matrix_wait' at kernel.mlir:37:6 has taken them, expected the result of that");
 }
 
-TEST(SimtProductRefusals, SumsThatLeaveTheLoopBesideTheWait) {
+TEST(SimtProductRefusals, AccumulatorsThatLeaveTheLoopBesideTheWait) {
   EXPECT_EQ(
       ofProduct(kReady +
                 "%l = scf.for %i = %c0 to %c1 step %c1 iter_args(%s = %zero) -> "
                 "vector<32xf32> {\n" +
                 multiply("%d", "%s") + matrixWait("%w", "%d") +
                 "scf.yield %d : vector<32xf32>\n}\n" + matrixWait("%done", "%l", "0")),
-      "kernel.mlir:41:9: 'sched.matrix_wait' uses sums of 'sched.matrix_async' at kernel.mlir:37:6 "
+      "kernel.mlir:41:9: 'sched.matrix_wait' uses accumulators of 'sched.matrix_async' at kernel.mlir:37:6 "
       "after 'sched.matrix_wait' at kernel.mlir:38:6 has taken them, expected the result of that");
 }
 
-TEST(SimtProductRefusals, TwoProductsThatAddToTheSameSums) {
+TEST(SimtProductRefusals, TwoProductsThatAddToTheSameAccumulators) {
   EXPECT_EQ(
       ofProduct(kReady + multiply("%d", "%zero") + multiply("%d1", "%d") + multiply("%d2", "%d")),
-      "kernel.mlir:38:7: 'sched.matrix_async' uses sums of 'sched.matrix_async' at "
+      "kernel.mlir:38:7: 'sched.matrix_async' uses accumulators of 'sched.matrix_async' at "
       "kernel.mlir:36:6 after 'sched.matrix_async' at kernel.mlir:37:7 has taken them, expected "
       "the result of that");
 }
 
-TEST(SimtProductRefusals, SumsJoinedInAnotherOrder) {
+TEST(SimtProductRefusals, AccumulatorsJoinedInAnotherOrder) {
   std::string joined = "%j = vector.from_elements %e1, %e0";
   for (int at = 2; at < 32; ++at)
     joined += ", %e1";
   EXPECT_EQ(ofProduct(kReady + multiply("%d", "%zero") + extract("%e0", "%d") +
                       extract("%e1", "%d", 1) + joined + " : vector<32xf32>\n"),
-            "kernel.mlir:39:6: 'vector.from_elements' joins sums of 'sched.matrix_async' at "
+            "kernel.mlir:39:6: 'vector.from_elements' joins accumulators of 'sched.matrix_async' at "
             "kernel.mlir:36:6, which is in flight, expected all of them in their order");
 }
 
-TEST(SimtProductRefusals, SumsJoinedInPart) {
+TEST(SimtProductRefusals, AccumulatorsJoinedInPart) {
   EXPECT_EQ(ofProduct(kReady + multiply("%d", "%zero") +
                       "%half = vector.extract %d[0] : f32 from vector<32xf32>\n"
                       "%v = vector.from_elements %half, %half : vector<2xf32>\n"),
-            "kernel.mlir:38:6: 'vector.from_elements' joins sums of 'sched.matrix_async' at "
+            "kernel.mlir:38:6: 'vector.from_elements' joins accumulators of 'sched.matrix_async' at "
             "kernel.mlir:36:6, which is in flight, expected all of them in their order");
 }
 
@@ -382,7 +382,7 @@ TEST(SimtProductRefusals, InstructionsWiderThanTheBlock) {
             "128 lanes in blocks of 64 threads and subgroups of 32");
 }
 
-TEST(SimtProductRefusals, SumsOfAnotherLength) {
+TEST(SimtProductRefusals, AccumulatorsOfAnotherLength) {
   EXPECT_EQ(
       ofProduct("%r = sched.matrix_async \"" + kProduct + "\" [%i0], [%i0], %v0 : vector<4xf32>\n"),
       "kernel.mlir:22:6: 'sched.matrix_async' op adds to 'vector<4xf32>', expected "

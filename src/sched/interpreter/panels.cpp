@@ -232,7 +232,7 @@ Result<void> executeScaleTotals(ScaleTotalsOp op, Task &task) {
 }
 
 Result<void> executeAddScaled(AddScaledOp op, Task &task) {
-  const Tile &a = tileOf(task, op.getA()), &sums = tileOf(task, op.getSums()),
+  const Tile &a = tileOf(task, op.getA()), &sums = tileOf(task, op.getAccumulators()),
              &acc = tileOf(task, op.getAcc());
   SINTER_TRY(task.engine().charge(*op, uint64_t(acc.count()), task));
   SINTER_ASSIGN(Tile out, task.engine().allocate(*op, op.getResult().getType(), task));

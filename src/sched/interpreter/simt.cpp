@@ -37,7 +37,7 @@ void SimtExtension::beginProgram() {
   clock_.beginProgram();
   hasAwaited_ = !overlapsLaunches_;
   shared_->beginProgram();
-  sums_.beginProgram();
+  accumulators_.beginProgram();
   opaque_.clear();
 }
 
@@ -47,7 +47,7 @@ Result<void> SimtExtension::endProgram() {
                 "a program ends without sched.await_launches, which its kernel has");
   Operation *op = shared_->copyInFlight();
   if (!op)
-    op = sums_.productInFlight();
+    op = accumulators_.productInFlight();
   if (op)
     return fail(Code::InvalidArgument, nameText(*op) + " is in flight when its program ends");
   return {};
@@ -98,7 +98,7 @@ Result<void> SimtExtension::dispatch(Operation &op, Task &task) {
       .Case([&](CopyWaitOp wait) {
         return shared_->waitForCopies(clock_, wait.getPending()), Result<void>();
       })
-      .Case([&](MatrixFenceOp) { return sums_.fence(), Result<void>(); })
+      .Case([&](MatrixFenceOp) { return accumulators_.fence(), Result<void>(); })
       .Case([&](MatrixAsyncOp matrix) { return startProduct(matrix, task); })
       .Case([&](MatrixTileAsyncOp matrix) { return startTileProduct(matrix, task); })
       .Case([&](PinOp pin) {
@@ -106,9 +106,9 @@ Result<void> SimtExtension::dispatch(Operation &op, Task &task) {
         return task.bind(pin.getResult(), std::move(value)), Result<void>();
       })
       .Case([&](MatrixWaitOp wait) { return waitForProducts(wait, task); })
-      .Case([&](SumsClearOp clear) { return clearSums(clear, task); })
-      .Case([&](SumsAddOp add) { return addToSums(add, task); })
-      .Case([&](SumsTakeOp take) { return takeSums(take, task); })
+      .Case([&](AccClearOp clear) { return clearAccumulators(clear, task); })
+      .Case([&](AccAddOp add) { return addToAccumulators(add, task); })
+      .Case([&](AccTakeOp take) { return takeAccumulators(take, task); })
       .Case([&](vector::FromElementsOp elements) { return join(elements, task); })
       .Case([&](vector::ExtractOp extract) { return this->extract(extract, task); })
       .Case([&](vector::BitCastOp cast) { return bitcast(cast, task); })
@@ -218,7 +218,7 @@ Result<void> SimtExtension::elementwise(Operation &op, Task &task) const {
 
 Result<void> SimtExtension::join(vector::FromElementsOp op, Task &task) {
   if (heldOf(op.getElements().front(), task))
-    return joinFlying(op, task);
+    return joinInFlight(op, task);
   bool varies = llvm::any_of(op.getElements(),
                              [&](mlir::Value value) { return valueOf(value, task).varies(); });
   SINTER_ASSIGN(Tile out, allocate(*op, op.getType(), varies, task));
@@ -236,9 +236,9 @@ Result<void> SimtExtension::join(vector::FromElementsOp op, Task &task) {
 
 Result<void> SimtExtension::extract(vector::ExtractOp op, Task &task) {
   SimtValue from = valueOf(op.getSource(), task);
-  if (const SumsInFlight::Held *held = heldOf(op.getSource(), task)) {
+  if (const AccumulatorsInFlight::Held *held = heldOf(op.getSource(), task)) {
     SINTER_ASSIGN(Tile out, poisoned(*op, task));
-    sums_.derive(SumsInFlight::Held(*held), op.getStaticPosition()[0], out, op.getResult());
+    accumulators_.derive(AccumulatorsInFlight::Held(*held), op.getStaticPosition()[0], out, op.getResult());
     task.bind(op.getResult(), std::move(out));
     return {};
   }

@@ -1,4 +1,4 @@
-// The sums of matrix instructions that are on their way: which values of a kernel stand for them,
+// The accumulators of matrix instructions that are on their way: which values of a kernel stand for them,
 // and who may use these.
 #pragma once
 
@@ -9,21 +9,21 @@
 
 namespace sinter::sched {
 
-/// Sums as they will be, and the product that is adding to them.
-struct FlyingSums {
-  tile::Tile sums;
+/// Accumulators as they will be, and the product that is adding to them.
+struct InFlightAccumulators {
+  tile::Tile accumulators;
   mlir::Operation *op = nullptr;
   uint64_t group = 0;
 };
 
 /// Values are known by their storage, which control flow hands on as it is.
-class SumsInFlight {
+class AccumulatorsInFlight {
 public:
-  /// What a value stands for: all of a product's sums, or one element for each thread.
+  /// What a value stands for: all of a product's accumulators, or one element for each thread.
   struct Held {
     tile::Tile tile; // keeps the storage
     mlir::Value origin;
-    uint64_t number = 0;                // of the sums
+    uint64_t number = 0;                // of the accumulators
     int64_t element = -1;               // -1: all
     mlir::Operation *op = nullptr;      // that started the product
     mlir::Operation *takenBy = nullptr; // after which nothing may use the value
@@ -31,17 +31,17 @@ public:
 
   void beginProgram();
   bool none() const { return held_.empty(); }
-  /// Null where the value is no sums in flight.
+  /// Null where the value is no accumulators in flight.
   const Held *find(const tile::Tile &tile) const;
-  /// How many sums each thread has of those that `held` stands for.
+  /// How many accumulators each thread has of those that `held` stands for.
   int64_t registersOf(const Held &held) const;
 
-  /// `tile`, the value of `origin`, stands for `sums` from here on. Its storage is its own.
-  void start(FlyingSums sums, const tile::Tile &tile, mlir::Value origin);
-  /// `tile` stands for an element (-1: all) of the same sums as `held`.
+  /// `tile`, the value of `origin`, stands for `accumulators` from here on. Its storage is its own.
+  void start(InFlightAccumulators accumulators, const tile::Tile &tile, mlir::Value origin);
+  /// `tile` stands for an element (-1: all) of the same accumulators as `held`.
   void derive(const Held &held, int64_t element, const tile::Tile &tile, mlir::Value origin);
-  /// `op` goes on with the sums; every value that stands for them is void.
-  FlyingSums take(const Held &held, mlir::Operation &op);
+  /// `op` goes on with the accumulators; every value that stands for them is void.
+  InFlightAccumulators take(const Held &held, mlir::Operation &op);
 
   // Groups of products.
   uint64_t openGroup() const { return groups_; }
@@ -64,7 +64,7 @@ private:
 
   llvm::DenseMap<Place, Held> held_;
   llvm::DenseMap<mlir::Value, Place> voids_; // the latest void value of each origin
-  std::map<uint64_t, FlyingSums> flights_;
+  std::map<uint64_t, InFlightAccumulators> flights_;
   std::map<uint64_t, std::vector<Place>> places_; // of the values that stand for each
   llvm::DenseSet<Place> written_;
   bool isFenced_ = false;

@@ -1,4 +1,4 @@
-// Copies and products that threads need not wait for: sums in flight are known by their storage,
+// Copies and products that threads need not wait for: accumulators in flight are known by their storage,
 // and operands are read as instructions find them in shared memory.
 #include "sched/interpreter/simt_block.h"
 
@@ -19,28 +19,28 @@ std::string SimtExtension::nameText(Operation &op) {
   return "'" + op.getName().getStringRef().str() + "' at " + tile::locationText(op.getLoc());
 }
 
-const SumsInFlight::Held *SimtExtension::heldOf(mlir::Value value, const Task &task) const {
+const AccumulatorsInFlight::Held *SimtExtension::heldOf(mlir::Value value, const Task &task) const {
   const auto *tile = std::get_if<Tile>(&task.lookup(value));
-  return tile && !sums_.none() ? sums_.find(*tile) : nullptr;
+  return tile && !accumulators_.none() ? accumulators_.find(*tile) : nullptr;
 }
 
-// Sums in flight may be handed on, and taken apart and put together again as registers are.
+// Accumulators in flight may be handed on, and taken apart and put together again as registers are.
 Result<void> SimtExtension::checkFlights(Operation &op, Task &task) const {
-  if (sums_.none())
+  if (accumulators_.none())
     return {};
   for (mlir::Value operand : op.getOperands()) {
-    const SumsInFlight::Held *held = heldOf(operand, task);
+    const AccumulatorsInFlight::Held *held = heldOf(operand, task);
     if (!held)
       continue;
     if (held->takenBy)
       return task.fail(op, Code::InvalidArgument,
-                       "uses sums of " + nameText(*held->op) + " after " +
+                       "uses accumulators of " + nameText(*held->op) + " after " +
                            nameText(*held->takenBy) +
                            " has taken them, expected the result of that");
     if (!isa<MatrixAsyncOp, MatrixTileAsyncOp, MatrixWaitOp, vector::ExtractOp,
              vector::FromElementsOp>(op))
       return task.fail(op, Code::InvalidArgument,
-                       "reads sums of " + nameText(*held->op) +
+                       "reads accumulators of " + nameText(*held->op) +
                            ", which is in flight, expected a 'sched.matrix_wait' for its group "
                            "between");
   }
@@ -51,12 +51,12 @@ Result<void> SimtExtension::checkFlights(Operation &op, Task &task) const {
 void SimtExtension::noteRegisters(Operation &op, Task &task) {
   if (!isAsynchronous_)
     return;
-  auto isWritten = [&](mlir::Value value) { return sums_.isWritten(*valueOf(value, task).tile); };
+  auto isWritten = [&](mlir::Value value) { return accumulators_.isWritten(*valueOf(value, task).tile); };
   bool writes = !isa<MatrixAsyncOp, MatrixTileAsyncOp, MatrixWaitOp>(op);
   if (isa<vector::ExtractOp, vector::FromElementsOp>(op))
     writes = llvm::any_of(op.getOperands(), isWritten);
   for (mlir::Value result : op.getResults())
-    sums_.noteResult(*valueOf(result, task).tile, writes);
+    accumulators_.noteResult(*valueOf(result, task).tile, writes);
 }
 
 Result<Tile> SimtExtension::poisoned(Operation &op, Task &task) const {
@@ -65,20 +65,20 @@ Result<Tile> SimtExtension::poisoned(Operation &op, Task &task) const {
   return out;
 }
 
-Result<void> SimtExtension::joinFlying(vector::FromElementsOp op, Task &task) {
-  const SumsInFlight::Held *first = heldOf(op.getElements().front(), task);
+Result<void> SimtExtension::joinInFlight(vector::FromElementsOp op, Task &task) {
+  const AccumulatorsInFlight::Held *first = heldOf(op.getElements().front(), task);
   auto all = simtWordOf(op.getType())->count;
-  bool whole = all == sums_.registersOf(*first);
+  bool whole = all == accumulators_.registersOf(*first);
   for (auto [at, element] : llvm::enumerate(op.getElements())) {
-    const SumsInFlight::Held *held = heldOf(element, task);
+    const AccumulatorsInFlight::Held *held = heldOf(element, task);
     whole &= held && held->number == first->number && held->element == static_cast<int64_t>(at);
   }
   if (!whole)
     return task.fail(*op, Code::InvalidArgument,
-                     "joins sums of " + nameText(*first->op) +
+                     "joins accumulators of " + nameText(*first->op) +
                          ", which is in flight, expected all of them in their order");
   SINTER_ASSIGN(Tile out, poisoned(*op, task));
-  sums_.derive(SumsInFlight::Held(*first), -1, out, op.getResult());
+  accumulators_.derive(AccumulatorsInFlight::Held(*first), -1, out, op.getResult());
   task.bind(op.getResult(), std::move(out));
   return {};
 }
@@ -183,12 +183,12 @@ Tile SimtExtension::transposed(const Tile &tile, int64_t rows) {
   return out;
 }
 
-// The sums that a product adds to, which it takes over if they are in flight.
-Result<Tile> SimtExtension::sumsFor(Operation &op, mlir::Value sums, Task &task) {
-  if (const SumsInFlight::Held *held = heldOf(sums, task))
-    return sums_.take(*held, op).sums;
-  SimtValue acc = valueOf(sums, task);
-  if (!sums_.isOrdered(*acc.tile))
+// The accumulators that a product adds to, which it takes over if they are in flight.
+Result<Tile> SimtExtension::accumulatorsFor(Operation &op, mlir::Value accumulators, Task &task) {
+  if (const AccumulatorsInFlight::Held *held = heldOf(accumulators, task))
+    return accumulators_.take(*held, op).accumulators;
+  SimtValue acc = valueOf(accumulators, task);
+  if (!accumulators_.isOrdered(*acc.tile))
     return task.fail(op, Code::InvalidArgument,
                      "adds to registers that threads have written, expected a "
                      "'sched.matrix_fence' between");
@@ -203,20 +203,20 @@ Result<void> SimtExtension::startProduct(MatrixAsyncOp op, Task &task) {
   SINTER_TRY(task.engine().charge(*op, each * groups, task));
   SINTER_ASSIGN(Tile a, expanded(*op, op.getA(), task));
   SINTER_ASSIGN(Tile b, expanded(*op, op.getB(), task));
-  SINTER_ASSIGN(Tile acc, sumsFor(*op, op.getAcc(), task));
-  SINTER_ASSIGN(Tile sums, allocate(*op, op.getType(), true, task));
+  SINTER_ASSIGN(Tile acc, accumulatorsFor(*op, op.getAcc(), task));
+  SINTER_ASSIGN(Tile accumulators, allocate(*op, op.getType(), true, task));
   SimtAccess access{*op, task, clock_};
   auto typeA = cast<VectorType>(instruction.typeA(op.getContext())),
        typeB = cast<VectorType>(instruction.typeB(op.getContext()));
   for (int64_t first = 0; first < threads_; first += instruction.lanes) {
-    ProductRead read{first, instruction.lanes, sums_.openGroup()};
+    ProductRead read{first, instruction.lanes, accumulators_.openGroup()};
     SINTER_ASSIGN(int64_t atA, placeOf(*op, a, "a", first, instruction.lanes, task));
     SINTER_ASSIGN(int64_t atB, placeOf(*op, b, "b", first, instruction.lanes, task));
     SINTER_ASSIGN(Tile left, operandOf(access, read, typeA, instruction.m, atA, "a"));
     SINTER_ASSIGN(Tile right, operandOf(access, read, typeB, instruction.n, atB, "b"));
-    SINTER_TRY(unit.multiplyShared(left, transposed(right, instruction.n), acc, sums, first));
+    SINTER_TRY(unit.multiplyShared(left, transposed(right, instruction.n), acc, accumulators, first));
   }
-  return fly(*op, {std::move(sums), op, sums_.openGroup()}, task);
+  return fly(*op, {std::move(accumulators), op, accumulators_.openGroup()}, task);
 }
 
 Result<void> SimtExtension::startTileProduct(MatrixTileAsyncOp op, Task &task) {
@@ -226,47 +226,47 @@ Result<void> SimtExtension::startTileProduct(MatrixTileAsyncOp op, Task &task) {
   uint64_t groups = static_cast<uint64_t>(threads_ / instruction.lanes);
   SINTER_TRY(task.engine().charge(*op, each * groups, task));
   SimtValue fragments = valueOf(op.getA(), task);
-  if (heldOf(op.getA(), task) || !sums_.isOrdered(*fragments.tile))
+  if (heldOf(op.getA(), task) || !accumulators_.isOrdered(*fragments.tile))
     return task.fail(*op, Code::InvalidArgument,
                      "multiplies registers that threads have written, expected a "
                      "'sched.matrix_fence' between");
   SINTER_ASSIGN(Tile a, expand(*op, fragments, task));
   SINTER_ASSIGN(Tile b, expanded(*op, op.getB(), task));
-  SINTER_ASSIGN(Tile acc, sumsFor(*op, op.getAcc(), task));
-  SINTER_ASSIGN(Tile sums, allocate(*op, op.getType(), true, task));
+  SINTER_ASSIGN(Tile acc, accumulatorsFor(*op, op.getAcc(), task));
+  SINTER_ASSIGN(Tile accumulators, allocate(*op, op.getType(), true, task));
   SimtAccess access{*op, task, clock_};
   for (int64_t first = 0; first < threads_; first += instruction.lanes) {
-    ProductRead read{first, instruction.lanes, sums_.openGroup()};
+    ProductRead read{first, instruction.lanes, accumulators_.openGroup()};
     SINTER_ASSIGN(int64_t at, placeOf(*op, b, "b", first, instruction.lanes, task));
     SINTER_ASSIGN(Tile right, panelsOf(access, read, instruction, at, op.getPanel()));
-    SINTER_TRY(unit.multiplyTile(a, right, acc, sums, first));
+    SINTER_TRY(unit.multiplyTile(a, right, acc, accumulators, first));
   }
-  return fly(*op, {std::move(sums), op, sums_.openGroup()}, task);
+  return fly(*op, {std::move(accumulators), op, accumulators_.openGroup()}, task);
 }
 
-Result<void> SimtExtension::fly(Operation &op, FlyingSums sums, Task &task) {
+Result<void> SimtExtension::fly(Operation &op, InFlightAccumulators accumulators, Task &task) {
   SINTER_ASSIGN(Tile out, poisoned(op, task));
-  sums_.start(std::move(sums), out, op.getResult(0));
+  accumulators_.start(std::move(accumulators), out, op.getResult(0));
   task.bind(op.getResult(0), std::move(out));
   return {};
 }
 
 Result<void> SimtExtension::waitForProducts(MatrixWaitOp op, Task &task) {
-  sums_.wait(op.getCommit(), op.getPending());
-  shared_->endProducts(clock_, sums_.ended());
-  const SumsInFlight::Held *held = heldOf(op.getAcc(), task);
+  accumulators_.wait(op.getCommit(), op.getPending());
+  shared_->endProducts(clock_, accumulators_.ended());
+  const AccumulatorsInFlight::Held *held = heldOf(op.getAcc(), task);
   if (!held) {
     task.bind(op.getResult(), Tile(*valueOf(op.getAcc(), task).tile));
     return {};
   }
   if (held->element >= 0)
     return task.fail(*op, Code::InvalidArgument,
-                     "passes one of the sums of " + nameText(*held->op) +
+                     "passes one of the accumulators of " + nameText(*held->op) +
                          ", which is in flight, expected all of them");
-  FlyingSums sums = sums_.take(*held, *op);
-  if (sums.group >= sums_.ended())
-    return fly(*op, std::move(sums), task);
-  task.bind(op.getResult(), std::move(sums.sums));
+  InFlightAccumulators accumulators = accumulators_.take(*held, *op);
+  if (accumulators.group >= accumulators_.ended())
+    return fly(*op, std::move(accumulators), task);
+  task.bind(op.getResult(), std::move(accumulators.accumulators));
   return {};
 }
 

@@ -25,7 +25,7 @@ public:
   void beginProgram() override;
   Result<void> endProgram() override;
   void endRun() override {
-    sums_.beginProgram();
+    accumulators_.beginProgram();
     opaque_.clear();
   }
   bool executesAll() const override { return true; }
@@ -74,11 +74,11 @@ private:
 
   // interpreter/simt_async.cpp: copies and products that threads need not wait for
   static std::string nameText(mlir::Operation &op);
-  const SumsInFlight::Held *heldOf(mlir::Value value, const tile::Task &task) const;
+  const AccumulatorsInFlight::Held *heldOf(mlir::Value value, const tile::Task &task) const;
   Result<void> checkFlights(mlir::Operation &op, tile::Task &task) const;
   void noteRegisters(mlir::Operation &op, tile::Task &task);
   Result<tile::Tile> poisoned(mlir::Operation &op, tile::Task &task) const;
-  Result<void> joinFlying(mlir::vector::FromElementsOp op, tile::Task &task);
+  Result<void> joinInFlight(mlir::vector::FromElementsOp op, tile::Task &task);
   Result<void> startCopy(CopyAsyncOp op, tile::Task &task);
   Result<int64_t> placeOf(mlir::Operation &op, const tile::Tile &places, llvm::StringRef name,
                           int64_t first, int64_t lanes, tile::Task &task) const;
@@ -90,19 +90,19 @@ private:
   Result<void> readPiece(const SimtAccess &access, const ProductRead &read, int64_t at, int64_t row,
                          llvm::StringRef name, llvm::MutableArrayRef<std::byte> piece);
   static tile::Tile transposed(const tile::Tile &tile, int64_t rows);
-  Result<tile::Tile> sumsFor(mlir::Operation &op, mlir::Value acc, tile::Task &task);
+  Result<tile::Tile> accumulatorsFor(mlir::Operation &op, mlir::Value acc, tile::Task &task);
   Result<void> startTileProduct(MatrixTileAsyncOp op, tile::Task &task);
   Result<void> startProduct(MatrixAsyncOp op, tile::Task &task);
-  Result<void> fly(mlir::Operation &op, FlyingSums sums, tile::Task &task);
+  Result<void> fly(mlir::Operation &op, InFlightAccumulators accumulators, tile::Task &task);
   Result<void> waitForProducts(MatrixWaitOp op, tile::Task &task);
 
-  // interpreter/simt_opaque.cpp: products whose sums no register holds
-  Result<void> clearSums(SumsClearOp op, tile::Task &task);
+  // interpreter/simt_opaque.cpp: products whose accumulators no register holds
+  Result<void> clearAccumulators(AccClearOp op, tile::Task &task);
   Result<tile::Tile *> opaqueAt(mlir::Operation &op, uint64_t number, tile::Task &task);
   Result<tile::Tile> rowsOf(const SimtAccess &access, int64_t first, int64_t lanes, mlir::Type type,
                             int64_t rows, int64_t place, int64_t rowBytes, tile::Task &task);
-  Result<void> addToSums(SumsAddOp op, tile::Task &task);
-  Result<void> takeSums(SumsTakeOp op, tile::Task &task);
+  Result<void> addToAccumulators(AccAddOp op, tile::Task &task);
+  Result<void> takeAccumulators(AccTakeOp op, tile::Task &task);
 
   const InterpreterOptions &options_;
   int64_t threads_ = 1;
@@ -111,7 +111,7 @@ private:
   bool isAsynchronous_ = false; // has copies or products that threads need not wait for
   bool overlapsLaunches_ = false, hasAwaited_ = true;
   std::optional<SharedMemory> shared_;
-  SumsInFlight sums_;
+  AccumulatorsInFlight accumulators_;
   std::map<uint64_t, tile::Tile> opaque_; // fragments by number, as the table lays them out
   llvm::DenseMap<mlir::Value, std::unique_ptr<ViewMemory>> views_;
   std::map<const MatrixInstruction *, MatrixUnit> units_;

@@ -1,4 +1,4 @@
-// Products whose sums no register holds: fragments are kept as the table lays them out, which
+// Products whose accumulators no register holds: fragments are kept as the table lays them out, which
 // nothing but taking them shows.
 #include "sched/interpreter/simt_block.h"
 
@@ -8,7 +8,7 @@ using sinter::tile::Tile;
 
 namespace sinter::sched {
 
-Result<void> SimtExtension::clearSums(SumsClearOp op, Task &task) {
+Result<void> SimtExtension::clearAccumulators(AccClearOp op, Task &task) {
   Type type = findMatrixInstruction(op.getInstruction())->typeC(op.getContext());
   for (uint64_t number = 0; number < op.getCount(); ++number) {
     SINTER_ASSIGN(Tile zero, allocate(*op, type, true, task));
@@ -23,7 +23,7 @@ Result<Tile *> SimtExtension::opaqueAt(Operation &op, uint64_t number, Task &tas
   if (found == opaque_.end())
     return task.fail(op, Code::InvalidArgument,
                      "asks for fragment " + Twine(number) +
-                         ", expected one that a 'sched.sums_clear' has made zero");
+                         ", expected one that a 'sched.acc_clear' has made zero");
   return &found->second;
 }
 
@@ -47,7 +47,7 @@ Result<Tile> SimtExtension::rowsOf(const SimtAccess &access, int64_t first, int6
   return out;
 }
 
-Result<void> SimtExtension::addToSums(SumsAddOp op, Task &task) {
+Result<void> SimtExtension::addToAccumulators(AccAddOp op, Task &task) {
   const MatrixInstruction &instruction = *findMatrixInstruction(op.getInstruction());
   const MatrixUnit &unit = units_.try_emplace(&instruction, instruction).first->second;
   ArrayRef<int64_t> rows = op.getRows(), steps = op.getSteps(), counts = op.getCounts();
@@ -71,9 +71,9 @@ Result<void> SimtExtension::addToSums(SumsAddOp op, Task &task) {
       for (int64_t j = 0; j < counts[1]; ++j) {
         SINTER_ASSIGN(Tile right, rowsOf(access, first, instruction.lanes, typeB, instruction.n,
                                          atB + j * steps[1], rows[1], task));
-        SINTER_ASSIGN(Tile * sums, opaqueAt(*op, op.getFirst() + i * counts[1] + j, task));
+        SINTER_ASSIGN(Tile * accumulators, opaqueAt(*op, op.getFirst() + i * counts[1] + j, task));
         SINTER_TRY(
-            unit.multiplyShared(left, transposed(right, instruction.n), *sums, *sums, first));
+            unit.multiplyShared(left, transposed(right, instruction.n), *accumulators, *accumulators, first));
       }
     }
   }
@@ -81,12 +81,12 @@ Result<void> SimtExtension::addToSums(SumsAddOp op, Task &task) {
 }
 
 // Each thread writes what it gets and reads it again, so that other users of the place are found.
-Result<void> SimtExtension::takeSums(SumsTakeOp op, Task &task) {
+Result<void> SimtExtension::takeAccumulators(AccTakeOp op, Task &task) {
   const MatrixInstruction &instruction = *findMatrixInstruction(op.getInstruction());
-  SINTER_ASSIGN(Tile * sums, opaqueAt(*op, op.getNumber(), task));
+  SINTER_ASSIGN(Tile * accumulators, opaqueAt(*op, op.getNumber(), task));
   SINTER_ASSIGN(Tile places, expanded(*op, op.getByte(), task));
   SINTER_ASSIGN(Tile out, allocate(*op, op.getType(), true, task));
-  std::copy_n(sums->data(), sums->byteCount(), out.data());
+  std::copy_n(accumulators->data(), accumulators->byteCount(), out.data());
   SimtAccess access{*op, task, clock_};
   int64_t bytes = simtWordOf(op.getType())->bytes();
   for (int64_t first = 0; first < threads_; first += instruction.lanes) {

@@ -104,7 +104,7 @@ private:
         .Case([&](MatrixTileAsyncOp matrix) { return verifyMatrixTile(matrix); })
         .Case([&](PinOp pin) { return verifyWord(pin, pin.getType()); })
         .Case([&](MatrixWaitOp wait) { return verifyPending(wait, wait.getPending()); })
-        .Case<SumsClearOp, SumsAddOp, SumsTakeOp>([&](auto sums) { return verifySums(sums); })
+        .Case<AccClearOp, AccAddOp, AccTakeOp>([&](auto accumulators) { return verifyAccumulators(accumulators); })
         .Default([&](Operation *other) {
           return other->emitOpError() << "is no operation of a kernel in SIMT IR";
         });
@@ -195,8 +195,8 @@ private:
     if (!instruction)
       return op->emitOpError() << "names '" << name
                                << "', which is not in the table of matrix instructions";
-    if (instruction->opaqueSums)
-      return op->emitOpError() << "names '" << name << "', expected 'sched.sums_add' for it";
+    if (instruction->opaqueAccumulators)
+      return op->emitOpError() << "names '" << name << "', expected 'sched.acc_add' for it";
     auto has = [](const MatrixInstruction &row) {
       return row.sharedOperands ? Operands::Shared
              : row.sharedB      ? Operands::SharedB
@@ -235,32 +235,32 @@ private:
     auto instruction = instructionOf(op, op.getInstruction(), Operands::Shared);
     if (failed(instruction))
       return failure();
-    Type sums = (*instruction)->typeC(op.getContext());
-    if (op.getAcc().getType() == sums)
+    Type accumulators = (*instruction)->typeC(op.getContext());
+    if (op.getAcc().getType() == accumulators)
       return success();
-    return op.emitOpError() << "adds to " << op.getAcc().getType() << ", expected " << sums
+    return op.emitOpError() << "adds to " << op.getAcc().getType() << ", expected " << accumulators
                             << " of '" << (*instruction)->name << "'";
   }
 
-  template <typename Op> LogicalResult verifySums(Op op) {
+  template <typename Op> LogicalResult verifyAccumulators(Op op) {
     const MatrixInstruction *instruction = findMatrixInstruction(op.getInstruction());
-    if (!instruction || !instruction->opaqueSums || instruction->lanes != facts_.subgroup ||
+    if (!instruction || !instruction->opaqueAccumulators || instruction->lanes != facts_.subgroup ||
         threads_ % instruction->lanes != 0)
       return op.emitOpError() << "names '" << op.getInstruction() << "' in blocks of " << threads_
                               << " threads and subgroups of " << facts_.subgroup
-                              << ", expected an instruction of a subgroup with opaque sums";
-    if constexpr (std::is_same_v<Op, SumsTakeOp>) {
-      Type sums = instruction->typeC(op.getContext());
-      if (op.getType() != sums)
-        return op.emitOpError() << "gives " << op.getType() << ", expected " << sums << " of '"
+                              << ", expected an instruction of a subgroup with opaque accumulators";
+    if constexpr (std::is_same_v<Op, AccTakeOp>) {
+      Type accumulators = instruction->typeC(op.getContext());
+      if (op.getType() != accumulators)
+        return op.emitOpError() << "gives " << op.getType() << ", expected " << accumulators << " of '"
                                 << instruction->name << "'";
     }
-    if constexpr (std::is_same_v<Op, SumsAddOp>)
+    if constexpr (std::is_same_v<Op, AccAddOp>)
       return verifyPlaces(op);
     return success();
   }
 
-  LogicalResult verifyPlaces(SumsAddOp op) {
+  LogicalResult verifyPlaces(AccAddOp op) {
     constexpr int64_t kPiece = 16, kMostFragments = 64;
     auto fits = [](ArrayRef<int64_t> list, int64_t multiple, int64_t most) {
       return list.size() == 2 && llvm::all_of(list, [&](int64_t each) {
@@ -281,11 +281,11 @@ private:
     auto instruction = instructionOf(op, op.getInstruction(), Operands::SharedB);
     if (failed(instruction))
       return failure();
-    Type a = (*instruction)->typeA(op.getContext()), sums = (*instruction)->typeC(op.getContext());
-    if (op.getA().getType() == a && op.getAcc().getType() == sums)
+    Type a = (*instruction)->typeA(op.getContext()), accumulators = (*instruction)->typeC(op.getContext());
+    if (op.getA().getType() == a && op.getAcc().getType() == accumulators)
       return success();
     return op.emitOpError() << "multiplies " << op.getA().getType() << " into "
-                            << op.getAcc().getType() << ", expected " << a << " and " << sums
+                            << op.getAcc().getType() << ", expected " << a << " and " << accumulators
                             << " of '" << (*instruction)->name << "'";
   }
 

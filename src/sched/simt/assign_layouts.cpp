@@ -44,7 +44,7 @@ void repeatFreeValues(tile::KernelOp kernel) {
 struct Class {
   SmallVector<Value> values;
   SmallVector<int64_t> shape;
-  Operation *dot = nullptr; // whose sums are in the class
+  Operation *dot = nullptr; // whose accumulators are in the class
   std::optional<SimtLayout> layout;
   int64_t elements() const { return llvm::product_of(shape); }
 };
@@ -159,7 +159,7 @@ void Assigner::collect() {
     Class &c = classes_[joined[at]];
     c.values.push_back(value);
     c.shape.assign(tileType(value).getShape().begin(), tileType(value).getShape().end());
-    if (isa_and_nonnull<tile::DotOp, StageDotOp, TileDotOp, SumsReadOp>(value.getDefiningOp()))
+    if (isa_and_nonnull<tile::DotOp, StageDotOp, TileDotOp, AccReadOp>(value.getDefiningOp()))
       c.dot = value.getDefiningOp();
     classOf_[value] = joined[at];
   }
@@ -285,12 +285,12 @@ Assigner::derivedFrom(Operation *user, Value value, const Class &c,
 
 SimtLayout Assigner::choose(const Class &c) {
   if (auto dot = dyn_cast_or_null<StageDotOp>(c.dot))
-    return sharedSums(*findMatrixInstruction(dot.getInstruction()), c.shape, threads_);
-  if (auto read = dyn_cast_or_null<SumsReadOp>(c.dot))
-    return sharedSums(*findMatrixInstruction(read.getInstruction()), c.shape, threads_);
+    return sharedAccumulators(*findMatrixInstruction(dot.getInstruction()), c.shape, threads_);
+  if (auto read = dyn_cast_or_null<AccReadOp>(c.dot))
+    return sharedAccumulators(*findMatrixInstruction(read.getInstruction()), c.shape, threads_);
   if (auto dot = dyn_cast_or_null<TileDotOp>(c.dot))
-    return sharedSums(*findMatrixInstruction(dot.getInstruction()), c.shape, threads_);
-  return c.dot ? chooseDotLayouts(cast<tile::DotOp>(c.dot), threads_, facts_).sums : blockedFor(c);
+    return sharedAccumulators(*findMatrixInstruction(dot.getInstruction()), c.shape, threads_);
+  return c.dot ? chooseDotLayouts(cast<tile::DotOp>(c.dot), threads_, facts_).accumulators : blockedFor(c);
 }
 
 // Whether nothing is computed of a row that products read, but for its type.
@@ -314,7 +314,7 @@ static bool fillsDevice(tile::ViewType view, int64_t rows) {
 // computed again for each of the rows that lie side by side.
 int64_t Assigner::rowsBeside(const Class &c) {
   int64_t rows = 0;
-  bool sums = false;
+  bool accumulators = false;
   for (Value value : c.values) {
     if (auto load = value.getDefiningOp<BlockLoadOp>())
       if (auto view = cast<tile::ViewType>(load.getView().getType());
@@ -322,12 +322,12 @@ int64_t Assigner::rowsBeside(const Class &c) {
         rows = std::max<int64_t>(rows, view.getInterleave());
     if (auto row = value.getDefiningOp<tile::BroadcastOp>(); row && !isRowAsRead(row.getValue()))
       return 0;
-    sums |= llvm::any_of(value.getUsers(), [](Operation *user) {
+    accumulators |= llvm::any_of(value.getUsers(), [](Operation *user) {
       auto reduce = dyn_cast<tile::ReduceOp>(user);
       return reduce && reduce.getAxis() == 1;
     });
   }
-  return sums && c.shape.size() == 2 ? rows : 0;
+  return accumulators && c.shape.size() == 2 ? rows : 0;
 }
 
 // Words of four codes of rows side by side follow one another in memory, so neighbouring threads
@@ -425,12 +425,12 @@ void Assigner::mend(Operation *op) {
                         .reshaped(tileType(reshape.getResult()).getShape()))
       makeResult(reshape->getResult(0), *same);
   } else if (auto dot = dyn_cast<TileDotOp>(op)) {
-    auto sums = tileType(dot.getResult()), left = tileType(dot.getA());
+    auto accumulators = tileType(dot.getResult()), left = tileType(dot.getA());
     wantOperand(dot.getAMutable(), tileOperand(*findMatrixInstruction(dot.getInstruction()),
-                                               left.getShape(), sums.getShape(), threads_));
+                                               left.getShape(), accumulators.getShape(), threads_));
   } else if (auto dot = dyn_cast<tile::DotOp>(op)) {
     DotLayouts layouts = chooseDotLayouts(dot, threads_, facts_);
-    if (!layouts.instruction || SimtLayout::of(dot.getResult().getType()) != layouts.sums)
+    if (!layouts.instruction || SimtLayout::of(dot.getResult().getType()) != layouts.accumulators)
       return;
     dot->setAttr(kInstruction, StringAttr::get(op->getContext(), layouts.instruction->name));
     wantOperand(dot.getAMutable(), layouts.a);

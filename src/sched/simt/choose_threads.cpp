@@ -13,10 +13,10 @@ static constexpr int64_t kElementsPerThread = 32;
 // Where rows are reduced fewer threads have less to exchange (rms_norm and layer_norm of 8192
 // columns on an H200: 2 and 6 % faster than with half as many elements).
 static constexpr int64_t kReducedPerThread = 64;
-static constexpr int64_t kSumsPerThread = 32;
+static constexpr int64_t kAccumulatorsPerThread = 32;
 // Of a block whose subgroups read operands from shared memory for every step: 64 x 64 a subgroup
 // reads least for its products.
-static constexpr int64_t kOpaqueSumsPerThread = 128;
+static constexpr int64_t kOpaqueAccumulatorsPerThread = 128;
 static constexpr int64_t kFewestOpaqueThreads = 128;
 // Products of few rows keep a subgroup busy by their columns alone.
 static constexpr int64_t kColumnsPerSubgroup = 8;
@@ -33,13 +33,13 @@ struct Work {
 } // namespace
 
 static int64_t opaqueThreads(tile::DotOp dot) {
-  int64_t sums = cast<RankedTensorType>(dot.getResult().getType()).getNumElements();
-  int64_t wanted = llvm::PowerOf2Ceil(llvm::divideCeil(sums, kOpaqueSumsPerThread));
+  int64_t accumulators = cast<RankedTensorType>(dot.getResult().getType()).getNumElements();
+  int64_t wanted = llvm::PowerOf2Ceil(llvm::divideCeil(accumulators, kOpaqueAccumulatorsPerThread));
   return std::clamp(wanted, kFewestOpaqueThreads, kMostDotThreads);
 }
 
 // Groups that share the rows of a loop's products, each as many as its instruction has, where one
-// product's sums become another's operand and all of them read pipelines; 0 for other kernels.
+// product's accumulators become another's operand and all of them read pipelines; 0 for other kernels.
 static int64_t backToBackThreads(tile::KernelOp kernel, const SimtFacts &facts) {
   int64_t threads = 0, products = 0;
   WalkResult all = kernel.walk([&](tile::DotOp dot) {
@@ -76,8 +76,8 @@ int64_t chooseThreads(tile::KernelOp kernel, const SimtFacts &facts) {
   Work work = workOf(kernel, facts);
   if (work.backToBackThreads)
     return work.backToBackThreads;
-  int64_t perThread = work.opaque    ? kOpaqueSumsPerThread
-                      : work.dots    ? kSumsPerThread
+  int64_t perThread = work.opaque    ? kOpaqueAccumulatorsPerThread
+                      : work.dots    ? kAccumulatorsPerThread
                       : work.reduces ? kReducedPerThread
                                      : kElementsPerThread;
   int64_t wanted = work.fewRowColumns

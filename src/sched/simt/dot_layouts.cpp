@@ -1,4 +1,4 @@
-// The sums of a product over threads.
+// The accumulators of a product over threads.
 #include "sched/simt/dot_layouts.h"
 
 using namespace mlir;
@@ -8,7 +8,7 @@ namespace sinter::sched {
 static constexpr int64_t kNeighbours = 4;
 static constexpr int64_t kManyRows = 64;
 static constexpr int64_t kSharedRowBytes = 128;
-static constexpr int64_t kMostSums = 128; // registers of one thread's sums
+static constexpr int64_t kMostAccumulators = 128; // registers of one thread's accumulators
 
 static ArrayRef<int64_t> shapeOf(Value tile) {
   return cast<RankedTensorType>(tile.getType()).getShape();
@@ -25,7 +25,7 @@ bool hasFewRows(tile::DotOp dot) {
 
 // ---- without an instruction: four neighbours along each axis, in square shares ----
 
-static SimtLayout threadSums(ArrayRef<int64_t> shape, int64_t threads) {
+static SimtLayout threadAccumulators(ArrayRef<int64_t> shape, int64_t threads) {
   int64_t m = shape[0], n = shape[1];
   int64_t most = llvm::PowerOf2Ceil(n), along = 1;
   // Of few rows the columns alone, so that how a row is shared does not depend on how many.
@@ -76,7 +76,7 @@ static bool isElement(MatrixElement element, Type type) {
 static const MatrixInstruction *findInstruction(tile::DotOp dot, const SimtFacts &facts) {
   for (const std::string &name : facts.instructions) {
     const MatrixInstruction *found = findMatrixInstruction(name);
-    if (found && !found->isAsynchronous() && !found->opaqueSums &&
+    if (found && !found->isAsynchronous() && !found->opaqueAccumulators &&
         isElement(found->aElement, elementOf(dot.getA())) &&
         isElement(found->bElement, elementOf(dot.getB())) &&
         isElement(found->cElement, elementOf(dot.getResult())))
@@ -85,7 +85,7 @@ static const MatrixInstruction *findInstruction(tile::DotOp dot, const SimtFacts
   return nullptr;
 }
 
-// How subgroups share the sums: for each of their bits the axis, above the instruction's own bits;
+// How subgroups share the accumulators: for each of their bits the axis, above the instruction's own bits;
 // -1 where nothing is left to share.
 static SmallVector<int> shareSubgroups(const MatrixInstruction &instruction,
                                        ArrayRef<int64_t> shape, int64_t subgroups) {
@@ -108,8 +108,8 @@ static SmallVector<int> shareSubgroups(const MatrixInstruction &instruction,
   return axes;
 }
 
-// A fragment's layout for all subgroups. `own[axis]` is the operand's axis of the sums' axis, -1
-// where it has none; `bits` counts the instruction's bits along the sums' axes.
+// A fragment's layout for all subgroups. `own[axis]` is the operand's axis of the accumulators' axis, -1
+// where it has none; `bits` counts the instruction's bits along the accumulators' axes.
 static SimtLayout spread(const SimtLayout &fragment, ArrayRef<int64_t> shape, ArrayRef<int> axes,
                          std::array<int, 2> own, std::array<int, 2> bits) {
   SmallVector<LayoutBit> threads(fragment.threadBits());
@@ -118,7 +118,7 @@ static SimtLayout spread(const SimtLayout &fragment, ArrayRef<int64_t> shape, Ar
   return SimtLayout(shape, SmallVector<LayoutBit>(fragment.registerBits()), std::move(threads));
 }
 
-SimtLayout sharedSums(const MatrixInstruction &instruction, ArrayRef<int64_t> shape,
+SimtLayout sharedAccumulators(const MatrixInstruction &instruction, ArrayRef<int64_t> shape,
                       int64_t threads) {
   SmallVector<int> axes = shareSubgroups(instruction, shape, threads / instruction.lanes);
   std::array<int, 2> bits{static_cast<int>(llvm::Log2_64(instruction.m)),
@@ -126,17 +126,17 @@ SimtLayout sharedSums(const MatrixInstruction &instruction, ArrayRef<int64_t> sh
   return spread(instruction.layoutC(), shape, axes, {0, 1}, bits);
 }
 
-static bool isWhole(const SimtLayout &sums) {
-  return sums.shape()[0] % sums.atom(0) == 0 && sums.shape()[1] % sums.atom(1) == 0 &&
-         !sums.copies();
+static bool isWhole(const SimtLayout &accumulators) {
+  return accumulators.shape()[0] % accumulators.atom(0) == 0 && accumulators.shape()[1] % accumulators.atom(1) == 0 &&
+         !accumulators.copies();
 }
 
-// Rows of 128 bytes, whole instructions for every thread, and sums that registers hold.
+// Rows of 128 bytes, whole instructions for every thread, and accumulators that registers hold.
 const MatrixInstruction *findSharedInstruction(tile::DotOp dot, int64_t threads,
                                                const SimtFacts &facts) {
   ArrayRef<int64_t> shape = shapeOf(dot.getResult());
   if (!dot.getTransposeB() || shapeOf(dot.getA())[1] * 2 != kSharedRowBytes ||
-      shape[0] * shape[1] / threads > kMostSums)
+      shape[0] * shape[1] / threads > kMostAccumulators)
     return nullptr;
   for (const std::string &name : facts.instructions) {
     const MatrixInstruction *found = findMatrixInstruction(name);
@@ -144,7 +144,7 @@ const MatrixInstruction *findSharedInstruction(tile::DotOp dot, int64_t threads,
         !isElement(found->aElement, elementOf(dot.getA())) ||
         !isElement(found->bElement, elementOf(dot.getB())))
       continue;
-    if (isWhole(sharedSums(*found, shape, threads)))
+    if (isWhole(sharedAccumulators(*found, shape, threads)))
       return found;
   }
   return nullptr;
@@ -153,16 +153,16 @@ const MatrixInstruction *findSharedInstruction(tile::DotOp dot, int64_t threads,
 const MatrixInstruction *findOpaqueInstruction(tile::DotOp dot, int64_t threads,
                                                const SimtFacts &facts) {
   ArrayRef<int64_t> shape = shapeOf(dot.getResult());
-  if (!dot.getTransposeB() || shape[0] * shape[1] / threads > kMostSums)
+  if (!dot.getTransposeB() || shape[0] * shape[1] / threads > kMostAccumulators)
     return nullptr;
   for (const std::string &name : facts.instructions) {
     const MatrixInstruction *found = findMatrixInstruction(name);
-    if (!found || !found->opaqueSums || found->lanes != facts.subgroup || threads % found->lanes ||
+    if (!found || !found->opaqueAccumulators || found->lanes != facts.subgroup || threads % found->lanes ||
         shapeOf(dot.getA())[1] % found->k || !isElement(found->aElement, elementOf(dot.getA())) ||
         !isElement(found->bElement, elementOf(dot.getB())))
       continue;
-    SimtLayout sums = sharedSums(*found, shape, threads);
-    if (shape[0] % sums.atom(0) == 0 && shape[1] % sums.atom(1) == 0 && !sums.copies())
+    SimtLayout accumulators = sharedAccumulators(*found, shape, threads);
+    if (shape[0] % accumulators.atom(0) == 0 && shape[1] % accumulators.atom(1) == 0 && !accumulators.copies())
       return found;
   }
   return nullptr;
@@ -186,11 +186,11 @@ const MatrixInstruction *findTileInstruction(tile::DotOp dot, int64_t threads,
         !isElement(found->bElement, elementOf(dot.getB())) ||
         !isElement(found->cElement, elementOf(dot.getResult())))
       continue;
-    // Groups share rows alone, so that one product's sums are the next one's operand. What lies
+    // Groups share rows alone, so that one product's accumulators are the next one's operand. What lies
     // beyond the last row is nobody's.
-    SimtLayout sums = sharedSums(*found, shape, threads);
-    if (shape[1] % sums.atom(1) == 0 && !sums.copies() &&
-        sums.atom(0) == found->m * (threads / found->lanes))
+    SimtLayout accumulators = sharedAccumulators(*found, shape, threads);
+    if (shape[1] % accumulators.atom(1) == 0 && !accumulators.copies() &&
+        accumulators.atom(0) == found->m * (threads / found->lanes))
       return found;
   }
   return nullptr;
@@ -210,13 +210,13 @@ int64_t backToBackThreadsOf(tile::DotOp dot, const SimtFacts &facts) {
 
 std::array<int64_t, 2> fragmentCounts(const MatrixInstruction &instruction, ArrayRef<int64_t> shape,
                                       int64_t threads) {
-  SimtLayout sums = sharedSums(instruction, shape, threads);
-  return {shape[0] / sums.atom(0), shape[1] / sums.atom(1)};
+  SimtLayout accumulators = sharedAccumulators(instruction, shape, threads);
+  return {shape[0] / accumulators.atom(0), shape[1] / accumulators.atom(1)};
 }
 
 SimtLayout tileOperand(const MatrixInstruction &instruction, ArrayRef<int64_t> shape,
-                       ArrayRef<int64_t> sums, int64_t threads) {
-  SmallVector<int> axes = shareSubgroups(instruction, sums, threads / instruction.lanes);
+                       ArrayRef<int64_t> accumulators, int64_t threads) {
+  SmallVector<int> axes = shareSubgroups(instruction, accumulators, threads / instruction.lanes);
   std::array<int, 2> bits{static_cast<int>(llvm::Log2_64(instruction.m)),
                           static_cast<int>(llvm::Log2_64(instruction.n))};
   return spread(instruction.layoutA(), shape, axes, {0, -1}, bits);
@@ -226,20 +226,20 @@ DotLayouts chooseDotLayouts(tile::DotOp dot, int64_t threads, const SimtFacts &f
   ArrayRef<int64_t> shape = shapeOf(dot.getResult());
   const MatrixInstruction *instruction = findInstruction(dot, facts);
   if (!instruction || instruction->lanes != facts.subgroup) {
-    SimtLayout sums = threadSums(shape, threads);
-    return {nullptr, sums, sums, sums};
+    SimtLayout accumulators = threadAccumulators(shape, threads);
+    return {nullptr, accumulators, accumulators, accumulators};
   }
   SmallVector<int> axes = shareSubgroups(*instruction, shape, threads / facts.subgroup);
   std::array<int, 2> bits{static_cast<int>(llvm::Log2_64(instruction->m)),
                           static_cast<int>(llvm::Log2_64(instruction->n))};
-  SimtLayout sums = spread(instruction->layoutC(), shape, axes, {0, 1}, bits);
+  SimtLayout accumulators = spread(instruction->layoutC(), shape, axes, {0, 1}, bits);
   SimtLayout a = spread(instruction->layoutA(), shapeOf(dot.getA()), axes, {0, -1}, bits);
   SimtLayout fragment = instruction->layoutB();
   bool transposed = dot.getTransposeB();
   if (transposed)
     fragment = fragment.permuted({1, 0});
   SimtLayout b = spread(fragment, shapeOf(dot.getB()), axes, {-1, transposed ? 0 : 1}, bits);
-  return {instruction, sums, a, b};
+  return {instruction, accumulators, a, b};
 }
 
 } // namespace sinter::sched

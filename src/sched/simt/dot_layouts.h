@@ -1,4 +1,4 @@
-// Layouts of products: where sums and operands lie, and the instruction that multiplies them.
+// Layouts of products: where accumulators and operands lie, and the instruction that multiplies them.
 #pragma once
 
 #include "sched/simt/facts.h"
@@ -15,12 +15,12 @@ inline constexpr llvm::StringLiteral kInstruction = "sched.instruction";
 bool hasFewRows(tile::DotOp dot);
 
 struct DotLayouts {
-  const MatrixInstruction *instruction = nullptr; // null: each thread multiplies for its own sums
-  SimtLayout sums;
+  const MatrixInstruction *instruction = nullptr; // null: each thread multiplies for its own accumulators
+  SimtLayout accumulators;
   SimtLayout a, b; // of the operand tiles, b as it stands (transposed or not); for an instruction
 };
 
-/// The first of the processor's instructions that takes the operands' elements, on sums shared out
+/// The first of the processor's instructions that takes the operands' elements, on accumulators shared out
 /// in squares among subgroups; without one, square shares of about as many rows as columns.
 DotLayouts chooseDotLayouts(tile::DotOp dot, int64_t threads, const SimtFacts &facts);
 
@@ -29,7 +29,7 @@ DotLayouts chooseDotLayouts(tile::DotOp dot, int64_t threads, const SimtFacts &f
 const MatrixInstruction *findSharedInstruction(tile::DotOp dot, int64_t threads,
                                                const SimtFacts &facts);
 
-/// The same for an instruction whose sums lie where the processor alone knows.
+/// The same for an instruction whose accumulators lie where the processor alone knows.
 const MatrixInstruction *findOpaqueInstruction(tile::DotOp dot, int64_t threads,
                                                const SimtFacts &facts);
 
@@ -47,12 +47,12 @@ const MatrixInstruction *findTileInstruction(tile::DotOp dot, int64_t threads,
                                              const SimtFacts &facts);
 /// Threads in as many groups as have rows of their own; 0 without such an instruction.
 int64_t backToBackThreadsOf(tile::DotOp dot, const SimtFacts &facts);
-/// The layout of that tile, of `shape`, for sums of the shape `sums`.
+/// The layout of that tile, of `shape`, for accumulators of the shape `accumulators`.
 SimtLayout tileOperand(const MatrixInstruction &instruction, llvm::ArrayRef<int64_t> shape,
-                       llvm::ArrayRef<int64_t> sums, int64_t threads);
+                       llvm::ArrayRef<int64_t> accumulators, int64_t threads);
 
-/// Sums of such an instruction over `threads` threads.
-SimtLayout sharedSums(const MatrixInstruction &instruction, llvm::ArrayRef<int64_t> shape,
+/// Accumulators of such an instruction over `threads` threads.
+SimtLayout sharedAccumulators(const MatrixInstruction &instruction, llvm::ArrayRef<int64_t> shape,
                       int64_t threads);
 
 } // namespace sinter::sched

@@ -32,8 +32,8 @@ struct MatrixInstruction {
   bool sharedOperands = false; // a and b [n, k] lie in shared memory; they have no fragments
   bool sharedB = false;        // b [k, n] lies in shared memory and has no fragment
   // The same, in rows a constant number of bytes apart. Where an element of c lies only the
-  // processor knows; it has the layout of the table once sched.sums_take has taken it.
-  bool opaqueSums = false;
+  // processor knows; it has the layout of the table once sched.acc_take has taken it.
+  bool opaqueAccumulators = false;
 
   SimtLayout layoutA() const;
   SimtLayout layoutB() const;

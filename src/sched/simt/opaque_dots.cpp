@@ -21,7 +21,7 @@ struct Stage {
   scf::ForOp loop;
   tile::DotOp dot;
   tile::LoadOp a, b;
-  OpResult sums; // of the loop
+  OpResult accumulators; // of the loop
   const MatrixInstruction *instruction = nullptr;
   int64_t step = 0;
 };
@@ -40,7 +40,7 @@ tile::LoadOp movable(scf::ForOp loop, Value tile) {
 }
 
 // The loop's result that begins at zero and to which the product alone adds.
-OpResult sumsOf(scf::ForOp loop, tile::DotOp dot) {
+OpResult accumulatorsOf(scf::ForOp loop, tile::DotOp dot) {
   auto acc = dyn_cast<BlockArgument>(dot.getAcc());
   if (!acc || acc.getOwner() != loop.getBody() || !acc.hasOneUse() || !dot->hasOneUse())
     return {};
@@ -73,10 +73,10 @@ std::optional<Stage> match(scf::ForOp loop, int64_t threads, const SimtFacts &fa
     return std::nullopt;
   s.dot = *dots.begin();
   s.step = *step;
-  s.sums = sumsOf(loop, s.dot);
+  s.accumulators = accumulatorsOf(loop, s.dot);
   s.a = movable(loop, s.dot.getA());
   s.b = movable(loop, s.dot.getB());
-  if (!s.sums || !s.a || !s.b)
+  if (!s.accumulators || !s.a || !s.b)
     return std::nullopt;
   s.instruction = findOpaqueInstruction(s.dot, threads, facts);
   if (!s.instruction || !fitsShared(s, threads, facts))
@@ -120,7 +120,7 @@ void Rewriter::run(int64_t count) {
   Value lower = s_.loop.getLowerBound();
   pipelineA_ = make(s_.dot.getA());
   pipelineB_ = make(s_.dot.getB());
-  SumsClearOp::create(b_, loc_, name, first_, count);
+  AccClearOp::create(b_, loc_, name, first_, count);
   put(load(s_.a, lower), load(s_.b, lower), place(index(0)));
   b_.setInsertionPoint(s_.dot);
   Value at = s_.loop.getInductionVar();
@@ -136,8 +136,8 @@ void Rewriter::run(int64_t count) {
   s_.a.erase();
   s_.b.erase();
   b_.setInsertionPointAfter(s_.loop);
-  s_.sums.replaceAllUsesWith(
-      SumsReadOp::create(b_, loc_, s_.sums.getType(), name, first_).getResult());
+  s_.accumulators.replaceAllUsesWith(
+      AccReadOp::create(b_, loc_, s_.accumulators.getType(), name, first_).getResult());
 }
 
 } // namespace
@@ -148,7 +148,7 @@ void opaqueDots(tile::KernelOp kernel, int64_t threads, const SimtFacts &facts) 
   int64_t first = 0;
   for (scf::ForOp loop : loops)
     if (std::optional<Stage> s = match(loop, threads, facts)) {
-      auto counts = fragmentCounts(*s->instruction, tileType(s->sums).getShape(), threads);
+      auto counts = fragmentCounts(*s->instruction, tileType(s->accumulators).getShape(), threads);
       Rewriter(*s, first).run(counts[0] * counts[1]);
       first += counts[0] * counts[1];
     }

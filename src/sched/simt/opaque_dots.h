@@ -1,4 +1,4 @@
-// Products whose sums lie where the processor alone knows.
+// Products whose accumulators lie where the processor alone knows.
 #pragma once
 
 #include "sched/simt/facts.h"
@@ -6,8 +6,8 @@
 
 namespace sinter::sched {
 
-/// Loops whose only product an instruction with opaque sums can do: operands go to shared memory
-/// one step ahead, by way of registers, and the sums leave the loop's values until it has ended.
+/// Loops whose only product an instruction with opaque accumulators can do: operands go to shared memory
+/// one step ahead, by way of registers, and the accumulators leave the loop's values until it has ended.
 /// The others stay as they are.
 void opaqueDots(tile::KernelOp kernel, int64_t threads, const SimtFacts &facts);
 

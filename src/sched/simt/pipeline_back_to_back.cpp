@@ -1,5 +1,5 @@
 // Step n of the loop: wait for the tiles of step n, start the products of step n + 1 that depend on
-// nothing else, fetch the tiles of a later step, go on with the sums of step n.
+// nothing else, fetch the tiles of a later step, go on with the accumulators of step n.
 #include "sched/simt/pipeline_back_to_back.h"
 #include "sched/simt/dot_layouts.h"
 
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kMostPrefetch = 3;       // steps that fetches run ahead
 constexpr int64_t kSharedMargin = 1024; // left for other uses
-// Registers of a thread that sums and operands leave to computing. With 16 fewer (192 taken, for
+// Registers of a thread that accumulators and operands leave to computing. With 16 fewer (192 taken, for
 // 128 rows with heads and pages of 128) ptxas 12.8 and 13.0 make wrong code of right PTX: they
 // compute weights in the registers of the operand from outside of the loop, which nothing restores,
 // even if each product is waited for at once. Machine code with 176 taken has no such read.
@@ -129,7 +129,7 @@ bool findAddresses(BackToBack &gemms) {
   return true;
 }
 
-// Registers of a thread for all sums and operands, with those of rows and columns that instructions
+// Registers of a thread for all accumulators and operands, with those of rows and columns that instructions
 // have to spare.
 int64_t registersOf(const BackToBack &gemms, int64_t threads, bool early) {
   int64_t words = 0;
@@ -137,8 +137,8 @@ int64_t registersOf(const BackToBack &gemms, int64_t threads, bool early) {
     RankedTensorType a = tileType(tile::DotOp(p.dot).getA());
     int64_t rows = llvm::divideCeil(a.getDimSize(0) * p.instruction->lanes, threads);
     rows = static_cast<int64_t>(llvm::alignTo(rows, p.instruction->m));
-    int64_t sums = rows * p.place().getDimSize(1) * (p.leads && early ? 2 : 1);
-    words += (rows * a.getDimSize(1) / 2 + sums) / p.instruction->lanes;
+    int64_t accumulators = rows * p.place().getDimSize(1) * (p.leads && early ? 2 : 1);
+    words += (rows * a.getDimSize(1) / 2 + accumulators) / p.instruction->lanes;
   }
   return words;
 }
@@ -203,7 +203,7 @@ private:
   SmallVector<Value> readScalars(Value at);
   void fetch(Value at, Value number, int64_t steps, ValueRange scalars);
   Value start(Product &p, Value number, int64_t steps, Value a, Value acc);
-  Value settle(Value sums) { return SettleOp::create(b_, loc_, sums.getType(), sums); }
+  Value settle(Value accumulators) { return SettleOp::create(b_, loc_, accumulators.getType(), accumulators); }
   SmallVector<Value> prepare();
   void rebuild(ArrayRef<Value> more);
   void lead(Value number);
@@ -218,8 +218,8 @@ private:
   void settleNext();
   SmallVector<Value> handedOn_;   // what goes around beside the loop's own
   SmallVector<Value> scalars_;    // of the step after those that are fetched
-  SmallVector<Value> nextSums_;   // of products a step ahead, in flight
-  SmallVector<Value> aroundSums_; // results of the loop in flight
+  SmallVector<Value> nextAccumulators_;   // of products a step ahead, in flight
+  SmallVector<Value> aroundAccumulators_; // results of the loop in flight
 };
 
 // The scalars that say where the step at `at` reads.
@@ -271,8 +271,8 @@ Value Rewriter::start(Product &p, Value number, int64_t steps, Value a, Value ac
                            place(p, number, steps), acc);
 }
 
-// Before the loop: pipelines, the first fetches, the first sums of products that lead. What the loop
-// hands on beside its own: scalars, then sums.
+// Before the loop: pipelines, the first fetches, the first accumulators of products that lead. What the loop
+// hands on beside its own: scalars, then accumulators.
 SmallVector<Value> Rewriter::prepare() {
   for (Product &p : c_.products)
     p.pipeline = MakePipelineOp::create(b_, loc_, PipelineType::get(b_.getContext(), p.depth, p.place()), true);
@@ -313,9 +313,9 @@ void Rewriter::rebuild(ArrayRef<Value> more) {
 void Rewriter::lead(Value number) {
   size_t early = c_.early ? c_.leaders() : 0;
   ArrayRef<Value> scalars = ArrayRef<Value>(handedOn_).drop_back(early),
-                  sums = ArrayRef<Value>(handedOn_).take_back(early);
+                  accumulators = ArrayRef<Value>(handedOn_).take_back(early);
   AwaitOp::create(b_, loc_, static_cast<uint32_t>(c_.ahead - (c_.early ? 2 : 1)));
-  SmallVector<std::pair<Value, Value>> started; // what it stands for, the sums
+  SmallVector<std::pair<Value, Value>> started; // what it stands for, the accumulators
   for (Product &p : c_.products)
     if (p.leads)
       started.emplace_back(p.dot.getResult(),
@@ -324,32 +324,32 @@ void Rewriter::lead(Value number) {
   fetch(after(at, c_.ahead), number, c_.ahead, scalars);
   scalars_ = readScalars(after(at, c_.ahead + 1));
   for (auto [which, result] : llvm::enumerate(started)) {
-    result.first.replaceAllUsesWith(early ? sums[which] : settle(result.second));
+    result.first.replaceAllUsesWith(early ? accumulators[which] : settle(result.second));
     if (early)
-      nextSums_.push_back(result.second);
+      nextAccumulators_.push_back(result.second);
   }
 }
 
 void Rewriter::settleNext() {
-  for (Value &sums : nextSums_)
-    if (!sums.getDefiningOp<SettleOp>())
-      sums = settle(sums);
+  for (Value &accumulators : nextAccumulators_)
+    if (!accumulators.getDefiningOp<SettleOp>())
+      accumulators = settle(accumulators);
 }
 
-// A product where it stands. Sums that only go around are waited for where the next step reads
+// A product where it stands. Accumulators that only go around are waited for where the next step reads
 // them, and with them the products a step ahead, all on their way until then.
 void Rewriter::follow(Product &p, Value number) {
   tile::DotOp dot = p.dot;
   b_.setInsertionPoint(dot);
-  Value sums = start(p, number, 0, dot.getA(), dot.getAcc());
+  Value accumulators = start(p, number, 0, dot.getA(), dot.getAcc());
   Operation *yield = c_.loop.getBody()->getTerminator();
   if (!dot->hasOneUse() || *dot->user_begin() != yield) {
-    dot.getResult().replaceAllUsesWith(settle(sums));
+    dot.getResult().replaceAllUsesWith(settle(accumulators));
     return;
   }
   unsigned which = dot->use_begin()->getOperandNumber();
-  dot.getResult().replaceAllUsesWith(sums);
-  aroundSums_.push_back(c_.loop.getResult(which));
+  dot.getResult().replaceAllUsesWith(accumulators);
+  aroundAccumulators_.push_back(c_.loop.getResult(which));
   BlockArgument before = c_.loop.getRegionIterArg(which);
   Operation *reader = nullptr;
   for (Operation *user : before.getUsers()) {
@@ -370,12 +370,12 @@ void Rewriter::finish() {
   Operation *yield = c_.loop.getBody()->getTerminator();
   b_.setInsertionPoint(yield);
   settleNext();
-  llvm::append_range(scalars_, nextSums_);
+  llvm::append_range(scalars_, nextAccumulators_);
   yield->insertOperands(yield->getNumOperands(), scalars_);
   b_.setInsertionPointAfter(c_.loop);
-  for (Value sums : aroundSums_) {
-    Value settled = settle(sums);
-    sums.replaceAllUsesExcept(settled, settled.getDefiningOp());
+  for (Value accumulators : aroundAccumulators_) {
+    Value settled = settle(accumulators);
+    accumulators.replaceAllUsesExcept(settled, settled.getDefiningOp());
   }
   // Nothing is on its way any more when shared memory gets another use.
   AwaitOp::create(b_, loc_, 0);

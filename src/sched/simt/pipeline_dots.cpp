@@ -90,7 +90,7 @@ tile::LoadOp fetchable(scf::ForOp loop, Value tile) {
   return load;
 }
 
-// Sums in flight may only go around the loop.
+// Accumulators in flight may only go around the loop.
 bool flowsAround(Pipeline &p) {
   auto acc = dyn_cast<BlockArgument>(p.dot.getAcc());
   if (!acc || acc.getOwner() != p.loop.getBody() || !acc.hasOneUse() || !p.dot->hasOneUse())
@@ -210,11 +210,11 @@ void Rewriter::runShared() {
   b_.setInsertionPoint(p_.dot);
   Value at = p_.loop.getInductionVar(), number = stepNumber();
   AwaitOp::create(b_, loc_, static_cast<uint32_t>(p_.ahead() - 1));
-  Value sums = StageDotOp::create(b_, loc_, p_.dot.getResult().getType(), p_.instruction->name,
+  Value accumulators = StageDotOp::create(b_, loc_, p_.dot.getResult().getType(), p_.instruction->name,
                                  pipelineA_, pipelineB_, place(number), p_.dot.getAcc(), 1);
   fetch(b_.createOrFold<arith::AddIOp>(loc_, at, index(p_.ahead() * p_.step)),
         place(number, p_.ahead()));
-  p_.dot.getResult().replaceAllUsesWith(sums);
+  p_.dot.getResult().replaceAllUsesWith(accumulators);
 }
 
 void Rewriter::runRegisters() {
@@ -224,18 +224,18 @@ void Rewriter::runRegisters() {
   auto handOn = [&](OpBuilder &, Location, ArrayRef<BlockArgument> arguments) {
     b_.setInsertionPoint(p_.dot);
     Value at = p_.loop.getInductionVar(), number = stepNumber(), here = place(number);
-    Value sums = p_.dot.getAcc();
+    Value accumulators = p_.dot.getAcc();
     Operands now{arguments[0], arguments[1]};
     for (int64_t part = 1; part <= p_.parts(); ++part) {
       bool last = part == p_.parts();
       if (last)
         AwaitOp::create(b_, loc_, static_cast<uint32_t>(p_.depth - 2));
       next = last ? read(place(number, 1), 0) : read(here, part);
-      sums = multiply(now, sums);
+      accumulators = multiply(now, accumulators);
       now = next;
     }
     fetch(b_.createOrFold<arith::AddIOp>(loc_, at, index(p_.ahead() * p_.step)), here);
-    p_.dot.getResult().replaceAllUsesWith(sums);
+    p_.dot.getResult().replaceAllUsesWith(accumulators);
     return SmallVector<Value>{next.a, next.b};
   };
   auto replaced = cast<LoopLikeOpInterface>(p_.loop.getOperation())

@@ -1,4 +1,4 @@
-// Products of one row as sums along K.
+// Products of one row as accumulators along K.
 #pragma once
 
 #include "sched/sched.h"

@@ -54,7 +54,7 @@ private:
         .Case([&](SettleOp settle) { return verifySettle(settle); })
         .Case([&](StageStoreOp put) { return verifyPut(put); })
         .Case([&](StageAccumulateOp add) { return verifyAdd(add); })
-        .Case([&](SumsReadOp read) { return verifySumsRead(read); })
+        .Case([&](AccReadOp read) { return verifyAccRead(read); })
         .Default([](Operation *) { return success(); });
   }
 
@@ -184,13 +184,13 @@ private:
                               << ", expected a tile and a swizzled pipeline with rows of whole "
                               << kSwizzledRowBytes << " bytes of the operands of '"
                               << instruction->name << "'";
-    // The sums may have fewer columns than the pipeline's panels, and rows that fill no instruction.
-    auto sums = dyn_cast<RankedTensorType>(op.getResult().getType());
+    // The accumulators may have fewer columns than the pipeline's panels, and rows that fill no instruction.
+    auto accumulators = dyn_cast<RankedTensorType>(op.getResult().getType());
     SmallVector<int64_t> shape{a.getDimSize(0), b.getDimSize(1)};
-    int64_t atom = sharedSums(*instruction, shape, threads_).atom(0);
+    int64_t atom = sharedAccumulators(*instruction, shape, threads_).atom(0);
     SmallVector<int64_t> whole{shape[0] + (atom - shape[0] % atom) % atom, shape[1]};
-    if (sums && sums.getRank() == 2 && wholePanels(sums.getDimSize(1)) == shape[1])
-      shape[1] = sums.getDimSize(1);
+    if (accumulators && accumulators.getRank() == 2 && wholePanels(accumulators.getDimSize(1)) == shape[1])
+      shape[1] = accumulators.getDimSize(1);
     Type sum = getElementTypeOrSelf(instruction->typeC(context));
     if (failed(verifyTile(op, op.getAcc(), shape, sum)) ||
         failed(verifyTile(op, op.getResult(), shape, sum)))
@@ -202,12 +202,12 @@ private:
                              ArrayRef<int64_t> shape) {
     bool whole = threads_ % instruction.lanes == 0;
     if (whole) {
-      SimtLayout sums = sharedSums(instruction, shape, threads_);
-      whole = shape[0] % sums.atom(0) == 0 && shape[1] % sums.atom(1) == 0 && !sums.copies();
+      SimtLayout accumulators = sharedAccumulators(instruction, shape, threads_);
+      whole = shape[0] % accumulators.atom(0) == 0 && shape[1] % accumulators.atom(1) == 0 && !accumulators.copies();
     }
     if (whole)
       return success();
-    return op->emitOpError() << "gives " << shape[0] << " x " << shape[1] << " sums to " << threads_
+    return op->emitOpError() << "gives " << shape[0] << " x " << shape[1] << " accumulators to " << threads_
                              << " threads, expected whole instructions '" << instruction.name
                              << "' for each group of " << instruction.lanes;
   }
@@ -215,7 +215,7 @@ private:
   LogicalResult verifySettle(SettleOp op) {
     auto tile = dyn_cast<RankedTensorType>(op.getAcc().getType());
     if (!tile || !tile.getElementType().isF32())
-      return op.emitOpError() << "settles " << op.getAcc().getType() << ", expected sums in f32";
+      return op.emitOpError() << "settles " << op.getAcc().getType() << ", expected accumulators in f32";
     return verifyTile(op, op.getResult(), tile.getShape(), tile.getElementType());
   }
 
@@ -226,21 +226,21 @@ private:
     return verifyTile(op, op.getValue(), tile.getShape(), tile.getElementType());
   }
 
-  // The processor's instruction, if each subgroup has whole fragments of the sums.
+  // The processor's instruction, if each subgroup has whole fragments of the accumulators.
   FailureOr<const MatrixInstruction *> opaqueInstruction(Operation *op, StringRef name,
                                                          ArrayRef<int64_t> shape) {
     const MatrixInstruction *found = findMatrixInstruction(name);
-    bool fits = found && found->opaqueSums && found->lanes == facts_.subgroup &&
+    bool fits = found && found->opaqueAccumulators && found->lanes == facts_.subgroup &&
                 llvm::is_contained(facts_.instructions, name) && shape.size() == 2;
     if (fits) {
-      SimtLayout sums = sharedSums(*found, shape, threads_);
-      fits = shape[0] % sums.atom(0) == 0 && shape[1] % sums.atom(1) == 0 && !sums.copies();
+      SimtLayout accumulators = sharedAccumulators(*found, shape, threads_);
+      fits = shape[0] % accumulators.atom(0) == 0 && shape[1] % accumulators.atom(1) == 0 && !accumulators.copies();
     }
     if (fits)
       return found;
-    return op->emitOpError() << "names '" << name << "' for sums of " << shape << " over "
+    return op->emitOpError() << "names '" << name << "' for accumulators of " << shape << " over "
                              << threads_ << " threads, expected an instruction of the processor "
-                             << "with opaque sums, and whole fragments for each subgroup";
+                             << "with opaque accumulators, and whole fragments for each subgroup";
   }
 
   LogicalResult verifyAdd(StageAccumulateOp op) {
@@ -261,10 +261,10 @@ private:
                             << "' with whole steps of " << (*found)->k;
   }
 
-  LogicalResult verifySumsRead(SumsReadOp op) {
+  LogicalResult verifyAccRead(AccReadOp op) {
     auto tile = dyn_cast<RankedTensorType>(op.getResult().getType());
     if (!tile || !tile.getElementType().isF32())
-      return op.emitOpError() << "gives " << op.getResult().getType() << ", expected sums in f32";
+      return op.emitOpError() << "gives " << op.getResult().getType() << ", expected accumulators in f32";
     return failure(failed(opaqueInstruction(op, op.getInstruction(), tile.getShape())));
   }
 

@@ -30,7 +30,7 @@ int64_t aheadByRules(const CpuFacts &facts, tile::DotOp dot) {
 }
 
 namespace {
-// The products of a kernel: the largest extents of their sums, and what rules decide about them.
+// The products of a kernel: the largest extents of their accumulators, and what rules decide about them.
 struct Products {
   int64_t rows = 0, columns = 0, ahead = 0; // the largest
   bool blocks = false;
@@ -41,9 +41,9 @@ struct Products {
 static Products productsOf(tile::KernelOp kernel, const CpuFacts &facts) {
   Products products;
   kernel.walk([&](tile::DotOp dot) {
-    auto sums = cast<RankedTensorType>(dot.getAcc().getType());
-    products.rows = std::max(products.rows, sums.getDimSize(0));
-    products.columns = std::max(products.columns, sums.getDimSize(1));
+    auto accumulators = cast<RankedTensorType>(dot.getAcc().getType());
+    products.rows = std::max(products.rows, accumulators.getDimSize(0));
+    products.columns = std::max(products.columns, accumulators.getDimSize(1));
     products.blocks |= isBlockTile(dot.getA());
     products.ahead = std::max(products.ahead, aheadByRules(facts, dot));
     products.vectors.insert(vectorsByRules(facts, dot));

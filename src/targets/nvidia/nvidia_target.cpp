@@ -18,7 +18,7 @@ namespace sinter::targets::nvidia {
 // Of two groups of four warps: one block then has a multiprocessor's registers, and what it copies
 // serves twice the rows that one group has.
 static constexpr int64_t kBackToBackRows = 128;
-// Whole steps of an instruction along a head, and sums that leave a thread registers to work with.
+// Whole steps of an instruction along a head, and accumulators that leave a thread registers to work with.
 static constexpr int64_t kBackToBackStep = 16, kBackToBackColumns = 128;
 
 namespace {

@@ -282,10 +282,10 @@ FailureOr<Value> NvidiaSimt::matrix(Site s, sched::MatrixOp op) const {
                      acc = wordsOf(s, op.getAcc());
   std::string shape =
       "m" + std::to_string(info->m) + "n" + std::to_string(info->n) + "k" + std::to_string(info->k);
-  std::string sums = elementName(info->cElement);
+  std::string accumulators = elementName(info->cElement);
   unsigned first = static_cast<unsigned>(2 * acc.size());
-  std::string text = "mma.sync.aligned." + shape + ".row.col." + sums + "." +
-                     elementName(info->aElement) + "." + elementName(info->bElement) + "." + sums +
+  std::string text = "mma.sync.aligned." + shape + ".row.col." + accumulators + "." +
+                     elementName(info->aElement) + "." + elementName(info->bElement) + "." + accumulators +
                      " " + operandList(0, acc.size()) + ", " + operandList(first, a.size()) + ", " +
                      operandList(first + a.size(), b.size()) + ", " + operandList(0, acc.size()) +
                      ";";
@@ -329,9 +329,9 @@ static FailureOr<Value> groupProduct(Site s, sched::MatrixAsyncOp op, ArrayRef<V
                        {descriptor(s, operands[0]), descriptor(s, operands[1])}, true));
 }
 
-static bool isZero(Value sums) {
-  auto made = sums.getDefiningOp<vector::FromElementsOp>();
-  return matchPattern(sums, m_AnyZeroFloat()) ||
+static bool isZero(Value accumulators) {
+  auto made = accumulators.getDefiningOp<vector::FromElementsOp>();
+  return matchPattern(accumulators, m_AnyZeroFloat()) ||
          (made && llvm::all_of(made.getElements(),
                                [](Value each) { return matchPattern(each, m_AnyZeroFloat()); }));
 }
@@ -342,7 +342,7 @@ static FailureOr<Value> tileProduct(Site s, sched::MatrixTileAsyncOp op, ArrayRe
     return op.emitOpError() << "names '" << op.getInstruction()
                             << "', expected an instruction nvidia.wgmma.ra.* of the table";
   SmallVector<Value> acc = wordsOf(s, operands[2]), all = asWords(s, operands[0]);
-  if (isZero(operands[2])) // the product starts its sums itself
+  if (isZero(operands[2])) // the product starts its accumulators itself
     acc.assign(acc.size(), LLVM::UndefOp::create(s.b, s.loc, acc.front().getType()));
   std::string element = elementName(info->aElement);
   size_t first = 2 * acc.size(), next = first + all.size();
@@ -369,15 +369,15 @@ static Value pinned(Site s, Value value) {
   return vector::BitCastOp::create(s.b, s.loc, type, held);
 }
 
-// Sums that are still in flight must not be touched, not even by a copy.
-static Value groupWait(Site s, sched::MatrixWaitOp op, Value sums) {
-  SmallVector<Value> acc = op.getPending() ? SmallVector<Value>() : wordsOf(s, sums);
+// Accumulators that are still in flight must not be touched, not even by a copy.
+static Value groupWait(Site s, sched::MatrixWaitOp op, Value accumulators) {
+  SmallVector<Value> acc = op.getPending() ? SmallVector<Value>() : wordsOf(s, accumulators);
   std::string text = op.getCommit() ? "wgmma.commit_group.sync.aligned;" : "";
   if (op.getPending() < INT32_MAX)
     text += std::string(op.getCommit() ? " " : "") + "wgmma.wait_group.sync.aligned " +
             std::to_string(op.getPending()) + ";";
   SmallVector<Value> settled = ptx(s, text, s.b.getF32Type(), acc.size(), acc, {}, true);
-  return acc.empty() ? sums : packed(s, settled);
+  return acc.empty() ? accumulators : packed(s, settled);
 }
 
 FailureOr<Value> NvidiaSimt::asynchronous(Site s, Operation *op, ArrayRef<Value> operands) const {

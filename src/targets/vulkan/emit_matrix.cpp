@@ -1,4 +1,4 @@
-// Emission, cooperative matrices: sums are variables of the function, operands are loaded where
+// Emission, cooperative matrices: accumulators are variables of the function, operands are loaded where
 // they are multiplied.
 #include "sched/simt/matrix_instructions.h"
 #include "targets/vulkan/emitter.h"
@@ -38,8 +38,8 @@ FailureOr<CooperativeTypes> Emitter::cooperativeTypes(Operation *op, StringRef n
   return types;
 }
 
-Value Emitter::sumsVariable(uint64_t number, Type type) {
-  Value &variable = sums_[number];
+Value Emitter::accumulatorsVariable(uint64_t number, Type type) {
+  Value &variable = accumulators_[number];
   if (variable)
     return variable;
   OpBuilder::InsertionGuard guard(b_);
@@ -50,14 +50,14 @@ Value Emitter::sumsVariable(uint64_t number, Type type) {
   return variable;
 }
 
-LogicalResult Emitter::emitSumsClear(sched::SumsClearOp op) {
+LogicalResult Emitter::emitAccClear(sched::AccClearOp op) {
   FailureOr<CooperativeTypes> types = cooperativeTypes(op, op.getInstruction());
   if (failed(types))
     return failure();
   Value zero =
-      spirv::CompositeConstructOp::create(b_, loc_, types->sums, ValueRange(site().real(0)));
+      spirv::CompositeConstructOp::create(b_, loc_, types->accumulators, ValueRange(site().real(0)));
   for (uint64_t number = 0; number < op.getCount(); ++number)
-    spirv::StoreOp::create(b_, loc_, sumsVariable(op.getFirst() + number, types->sums), zero);
+    spirv::StoreOp::create(b_, loc_, accumulatorsVariable(op.getFirst() + number, types->accumulators), zero);
   return success();
 }
 
@@ -76,7 +76,7 @@ SmallVector<Value> Emitter::operandMatrices(Value byte, Type type, int64_t rowBy
   return matrices;
 }
 
-LogicalResult Emitter::emitSumsAdd(sched::SumsAddOp op) {
+LogicalResult Emitter::emitAccAdd(sched::AccAddOp op) {
   declareShared();
   FailureOr<CooperativeTypes> types = cooperativeTypes(op, op.getInstruction());
   if (failed(types))
@@ -91,9 +91,9 @@ LogicalResult Emitter::emitSumsAdd(sched::SumsAddOp op) {
   uint64_t number = op.getFirst();
   for (Value left : a)
     for (Value right : b) {
-      Value variable = sumsVariable(number++, types->sums);
+      Value variable = accumulatorsVariable(number++, types->accumulators);
       Value sum = spirv::LoadOp::create(b_, loc_, variable);
-      sum = spirv::KHRCooperativeMatrixMulAddOp::create(b_, loc_, types->sums, left, right, sum,
+      sum = spirv::KHRCooperativeMatrixMulAddOp::create(b_, loc_, types->accumulators, left, right, sum,
                                                         spirv::CooperativeMatrixOperandsKHRAttr());
       spirv::StoreOp::create(b_, loc_, variable, sum);
     }
@@ -108,7 +108,7 @@ void Emitter::subgroupBarrier() {
 }
 
 // The table has the elements of each lane side by side, lane after lane.
-LogicalResult Emitter::emitSumsTake(sched::SumsTakeOp op) {
+LogicalResult Emitter::emitAccTake(sched::AccTakeOp op) {
   declareShared();
   FailureOr<CooperativeTypes> types = cooperativeTypes(op, op.getInstruction());
   if (failed(types))
@@ -117,9 +117,9 @@ LogicalResult Emitter::emitSumsTake(sched::SumsTakeOp op) {
     return op.emitOpError() << "writes shared memory, of which the kernel declares none";
   Site c = site();
   int64_t each = cast<VectorType>(op.getType()).getNumElements() * 4;
-  int64_t rowBytes = int64_t(types->sums.getColumns()) * 4;
+  int64_t rowBytes = int64_t(types->accumulators.getColumns()) * 4;
   Value byte = scalar(op.getByte());
-  Value sum = spirv::LoadOp::create(b_, loc_, sumsVariable(op.getNumber(), types->sums));
+  Value sum = spirv::LoadOp::create(b_, loc_, accumulatorsVariable(op.getNumber(), types->accumulators));
   subgroupBarrier();
   spirv::KHRCooperativeMatrixStoreOp::create(
       b_, loc_, sharedPiece(byte, 0), sum,

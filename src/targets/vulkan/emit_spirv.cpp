@@ -44,8 +44,8 @@ LogicalResult Emitter::readAttributes() {
   result_.threads = *threads;
   result_.sharedBytes = shared ? shared.getInt() : 0;
   kernel_.walk([&](Operation *op) {
-    shuffles_ |= isa<sched::ShuffleOp, sched::SumsTakeOp>(op);
-    shared_.inPieces |= isa<sched::SumsAddOp, sched::SumsTakeOp>(op);
+    shuffles_ |= isa<sched::ShuffleOp, sched::AccTakeOp>(op);
+    shared_.inPieces |= isa<sched::AccAddOp, sched::AccTakeOp>(op);
   });
   roundsToBfloat16_ = facts_.has("bfloat16") && facts_.has("even16") && !dividesOften(kernel_);
   return success();
@@ -139,9 +139,9 @@ LogicalResult Emitter::emit(Operation *op) {
       .Case([&](sched::ViewStoreOp o) { return emitStore(o); })
       .Case([&](sched::SharedLoadOp o) { return emitSharedLoad(o); })
       .Case([&](sched::SharedStoreOp o) { return emitSharedStore(o); })
-      .Case([&](sched::SumsClearOp o) { return emitSumsClear(o); })
-      .Case([&](sched::SumsAddOp o) { return emitSumsAdd(o); })
-      .Case([&](sched::SumsTakeOp o) { return emitSumsTake(o); })
+      .Case([&](sched::AccClearOp o) { return emitAccClear(o); })
+      .Case([&](sched::AccAddOp o) { return emitAccAdd(o); })
+      .Case([&](sched::AccTakeOp o) { return emitAccTake(o); })
       .Case([&](sched::MatrixOp o) {
         return o.emitOpError() << "names '" << o.getInstruction()
                                << "', expected products without matrix instructions on Vulkan";

@@ -24,9 +24,9 @@ struct Loaded {
   Value when;
 };
 
-/// Types of a product's operands and sums.
+/// Types of a product's operands and accumulators.
 struct CooperativeTypes {
-  mlir::spirv::CooperativeMatrixType a, b, sums;
+  mlir::spirv::CooperativeMatrixType a, b, accumulators;
 };
 
 class Emitter {
@@ -99,13 +99,13 @@ private:
 
   // emit_matrix.cpp: cooperative matrices
   mlir::FailureOr<CooperativeTypes> cooperativeTypes(mlir::Operation *op, llvm::StringRef name);
-  Value sumsVariable(uint64_t number, Type type);
-  mlir::LogicalResult emitSumsClear(sched::SumsClearOp op);
+  Value accumulatorsVariable(uint64_t number, Type type);
+  mlir::LogicalResult emitAccClear(sched::AccClearOp op);
   SmallVector<Value> operandMatrices(Value byte, Type type, int64_t rowBytes, int64_t stepBytes,
                                      int64_t count, bool columns);
-  mlir::LogicalResult emitSumsAdd(sched::SumsAddOp op);
+  mlir::LogicalResult emitAccAdd(sched::AccAddOp op);
   void subgroupBarrier();
-  mlir::LogicalResult emitSumsTake(sched::SumsTakeOp op);
+  mlir::LogicalResult emitAccTake(sched::AccTakeOp op);
 
   tile::KernelOp kernel_;
   mlir::spirv::ModuleOp module_;
@@ -125,7 +125,7 @@ private:
   Value argumentBlock_;              // i64
   SharedMemory shared_;
   bool shuffles_ = false;                // or works by subgroups in another way
-  llvm::DenseMap<uint64_t, Value> sums_; // variables of cooperative matrices, by number
+  llvm::DenseMap<uint64_t, Value> accumulators_; // variables of cooperative matrices, by number
   Value writesWhen_;                     // i1
   SmallVector<std::function<void()>> writes_;
 };

@@ -11,14 +11,14 @@
 !a = !tile.view<?x?xbf16, in>
 !b = !tile.view<?x?xbf16, in>
 !out = !tile.view<?x?xf32, out>
-!sums = tensor<128x64xf32>
+!accumulators = tensor<128x64xf32>
 !pipelineA = !sched.pipeline<4, tensor<128x64xbf16>>
 !pipelineB = !sched.pipeline<4, tensor<64x64xbf16>>
 tile.kernel @gemm(%a: !a {tile.name = "a"}, %b: !b {tile.name = "b"}, %out: !out {tile.name = "out"}) attributes {sched.threads = 256 : i64} {
   %c64 = arith.constant 64 : index
   %c128 = arith.constant 128 : index
   %c1 = arith.constant 1 : index
-  %zero = arith.constant dense<0.0> : !sums
+  %zero = arith.constant dense<0.0> : !accumulators
   %c0 = arith.constant 0 : index
   %n = tile.dim %out, 1 : !out
   %columns = arith.ceildivsi %n, %c64 : index
@@ -59,12 +59,12 @@ tile.kernel @gemm(%a: !a {tile.name = "a"}, %b: !b {tile.name = "b"}, %out: !out
   sched.commit
   %c2 = arith.constant 2 : index
   %depth = arith.constant 4 : index
-  %flying = scf.for %at = %c0 to %k step %c64 iter_args(%acc = %zero) -> !sums {
+  %flying = scf.for %at = %c0 to %k step %c64 iter_args(%acc = %zero) -> !accumulators {
     %step = arith.divui %at, %c64 : index
     sched.await 1
     %inPipeline = arith.remui %step, %depth : index
     %place = arith.index_cast %inPipeline : index to i32
-    %sum = sched.stage_dot "nvidia.wgmma.m64n64k16.f32.bf16" %pipelineA, %pipelineB[%place], %acc pending 1 : !pipelineA, !pipelineB, !sums -> !sums
+    %sum = sched.stage_dot "nvidia.wgmma.m64n64k16.f32.bf16" %pipelineA, %pipelineB[%place], %acc pending 1 : !pipelineA, !pipelineB, !accumulators -> !accumulators
     %later = arith.addi %at, %c128 : index
     %stepLater = arith.addi %step, %c2 : index
     %inPipelineLater = arith.remui %stepLater, %depth : index
@@ -72,9 +72,9 @@ tile.kernel @gemm(%a: !a {tile.name = "a"}, %b: !b {tile.name = "b"}, %out: !out
     sched.stage_copy %a[%atM, %later] to %pipelineA[%placeLater] : !a, !pipelineA
     sched.stage_copy %b[%atN, %later] to %pipelineB[%placeLater] : !b, !pipelineB
     sched.commit
-    scf.yield %sum : !sums
+    scf.yield %sum : !accumulators
   }
   sched.await 0
-  %sums = sched.settle %flying : !sums -> !sums
-  tile.store %sums, %out[%atM, %atN] : !sums, !out
+  %accumulators = sched.settle %flying : !accumulators -> !accumulators
+  tile.store %accumulators, %out[%atM, %atN] : !accumulators, !out
 }

@@ -12,7 +12,7 @@
 !a = !tile.view<?x?xbf16, in>
 !b = !tile.view<?x?xbf16, in>
 !out = !tile.view<?x?xf32, out>
-!sums = tensor<128x64xf32>
+!accumulators = tensor<128x64xf32>
 !left = tensor<128x16xbf16>
 !right = tensor<64x16xbf16>
 !pipelineA = !sched.pipeline<4, tensor<128x64xbf16>>
@@ -21,7 +21,7 @@ tile.kernel @gemm(%a: !a {tile.name = "a"}, %b: !b {tile.name = "b"}, %out: !out
   %c64 = arith.constant 64 : index
   %c128 = arith.constant 128 : index
   %c1 = arith.constant 1 : index
-  %zero = arith.constant dense<0.0> : !sums
+  %zero = arith.constant dense<0.0> : !accumulators
   %c0 = arith.constant 0 : index
   %n = tile.dim %out, 1 : !out
   %columns = arith.ceildivsi %n, %c64 : index
@@ -73,32 +73,32 @@ tile.kernel @gemm(%a: !a {tile.name = "a"}, %b: !b {tile.name = "b"}, %out: !out
   %firstRight = sched.stage_read %pipelineB[%place0] from [0, 0] : !pipelineB -> !right
   %c256 = arith.constant 256 : index
   %depth = arith.constant 4 : index
-  %sums:3 = scf.for %at = %c0 to %k step %c64 iter_args(%acc = %zero, %left0 = %firstLeft, %right0 = %firstRight) -> (!sums, !left, !right) {
+  %accumulators:3 = scf.for %at = %c0 to %k step %c64 iter_args(%acc = %zero, %left0 = %firstLeft, %right0 = %firstRight) -> (!accumulators, !left, !right) {
     %step = arith.divui %at, %c64 : index
     %inPipeline = arith.remui %step, %depth : index
     %place = arith.index_cast %inPipeline : index to i32
     %left1 = sched.stage_read %pipelineA[%place] from [0, 16] : !pipelineA -> !left
     %right1 = sched.stage_read %pipelineB[%place] from [0, 16] : !pipelineB -> !right
-    %sum0 = tile.dot %left0, %right0, %acc transpose_b : !left, !right, !sums -> !sums
+    %sum0 = tile.dot %left0, %right0, %acc transpose_b : !left, !right, !accumulators -> !accumulators
     %left2 = sched.stage_read %pipelineA[%place] from [0, 32] : !pipelineA -> !left
     %right2 = sched.stage_read %pipelineB[%place] from [0, 32] : !pipelineB -> !right
-    %sum1 = tile.dot %left1, %right1, %sum0 transpose_b : !left, !right, !sums -> !sums
+    %sum1 = tile.dot %left1, %right1, %sum0 transpose_b : !left, !right, !accumulators -> !accumulators
     %left3 = sched.stage_read %pipelineA[%place] from [0, 48] : !pipelineA -> !left
     %right3 = sched.stage_read %pipelineB[%place] from [0, 48] : !pipelineB -> !right
-    %sum2 = tile.dot %left2, %right2, %sum1 transpose_b : !left, !right, !sums -> !sums
+    %sum2 = tile.dot %left2, %right2, %sum1 transpose_b : !left, !right, !accumulators -> !accumulators
     sched.await 2
     %stepNext = arith.addi %step, %c1 : index
     %inPipelineNext = arith.remui %stepNext, %depth : index
     %placeNext = arith.index_cast %inPipelineNext : index to i32
     %leftNext = sched.stage_read %pipelineA[%placeNext] from [0, 0] : !pipelineA -> !left
     %rightNext = sched.stage_read %pipelineB[%placeNext] from [0, 0] : !pipelineB -> !right
-    %sum3 = tile.dot %left3, %right3, %sum2 transpose_b : !left, !right, !sums -> !sums
+    %sum3 = tile.dot %left3, %right3, %sum2 transpose_b : !left, !right, !accumulators -> !accumulators
     %later = arith.addi %at, %c256 : index
     sched.stage_copy %a[%atM, %later] to %pipelineA[%place] : !a, !pipelineA
     sched.stage_copy %b[%atN, %later] to %pipelineB[%place] : !b, !pipelineB
     sched.commit
-    scf.yield %sum3, %leftNext, %rightNext : !sums, !left, !right
+    scf.yield %sum3, %leftNext, %rightNext : !accumulators, !left, !right
   }
   sched.await 0
-  tile.store %sums#0, %out[%atM, %atN] : !sums, !out
+  tile.store %accumulators#0, %out[%atM, %atN] : !accumulators, !out
 }

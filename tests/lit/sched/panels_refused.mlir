@@ -7,7 +7,7 @@
 // RUN: not %sinter_compiler kernel emit %t/many_pairs.mlir --stage sched --level avx512vnni 2>&1 | FileCheck %s --check-prefix=MANY_PAIRS
 // RUN: not %sinter_compiler kernel emit %t/mins_of_integers.mlir --stage sched --level avx512vnni 2>&1 | FileCheck %s --check-prefix=MINS_OF_INTEGERS
 // RUN: not %sinter_compiler kernel emit %t/numbers.mlir --stage sched --level avx512vnni 2>&1 | FileCheck %s --check-prefix=NUMBERS
-// RUN: not %sinter_compiler kernel emit %t/sums.mlir --stage sched --level avx512vnni 2>&1 | FileCheck %s --check-prefix=SUMS
+// RUN: not %sinter_compiler kernel emit %t/accumulators.mlir --stage sched --level avx512vnni 2>&1 | FileCheck %s --check-prefix=SUMS
 // RUN: not %sinter_compiler kernel emit %t/part.mlir --stage sched --level avx512vnni 2>&1 | FileCheck %s --check-prefix=PART
 // RUN: not %sinter_compiler kernel emit %t/groups.mlir --stage sched --level avx512vnni 2>&1 | FileCheck %s --check-prefix=GROUPS
 // RUN: not %sinter_compiler kernel emit %t/expand_rank0.mlir --stage sched --level avx512vnni 2>&1 | FileCheck %s --check-prefix=EXPAND_RANK0
@@ -22,7 +22,7 @@
 // MANY_PAIRS: expected 8xNxi32 and one or two groups
 // MINS_OF_INTEGERS: has minima beside scales 'tensor<2x16xi32>', expected them in f32
 // NUMBERS: has numbers from -8 to 128, expected those of a signed byte
-// SUMS: expected one block of activations a row and sums like the scales
+// SUMS: expected one block of activations a row and accumulators like the scales
 // PART: takes part 8 of blocks of 256
 // GROUPS: expected those of 2 groups
 // EXPAND_RANK0: expands 'tensor<16x256x!tile.block
@@ -130,7 +130,7 @@ tile.kernel @k(%a: !tile.view<?x?x!tile.block<"q8a_16_256">, in>, %b: !tile.view
   %r = sched.panel_dot %a0, %w, %s, %acc {least = -8 : i64, most = 128 : i64, shift = 0 : i64} : (tensor<4x32x!tile.block<"q8a_16_256">>, tensor<8x16xi32>, tensor<2x16xi32>, tensor<4x16xi32>) -> tensor<4x16xi32>
 }
 
-//--- sums.mlir
+//--- accumulators.mlir
 tile.kernel @k(%a: !tile.view<?x?x!tile.block<"q8a_16_256">, in>, %b: !tile.view<?x?x!tile.block<"q6_k">, in, interleave = 16>, %o: !tile.view<?x?xf32, out>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

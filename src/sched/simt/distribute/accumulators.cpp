@@ -1,5 +1,5 @@
-// Distribution, products whose sums lie where the processor alone knows: operands to shared memory,
-// and the sums' fragments, which no register holds until they are taken.
+// Distribution, products whose accumulators lie where the processor alone knows: operands to shared memory,
+// and the accumulators' fragments, which no register holds until they are taken.
 #include "base/check.h"
 #include "sched/simt/distribute/distributor.h"
 #include "sched/simt/dot_layouts.h"
@@ -26,31 +26,31 @@ LogicalResult Distributor::emitStageAccumulate(StageAccumulateOp op) {
   const PipelineBuffer &left = pipelines_.find(op.getA().getDefiningOp())->second,
                  &right = pipelines_.find(op.getB().getDefiningOp())->second;
   const MatrixInstruction *instruction = findMatrixInstruction(op.getInstruction());
-  SINTER_CHECK(instruction && instruction->opaqueSums);
+  SINTER_CHECK(instruction && instruction->opaqueAccumulators);
   RankedTensorType a = tileOf(op.getA()), b = tileOf(op.getB());
   int64_t threads = kernel_->getAttrOfType<IntegerAttr>(kThreadsName).getInt();
   SmallVector<int64_t> shape{a.getDimSize(0), b.getDimSize(0)};
-  SimtLayout sums = sharedSums(*instruction, shape, threads);
+  SimtLayout accumulators = sharedAccumulators(*instruction, shape, threads);
   auto counts = fragmentCounts(*instruction, shape, threads);
   Value atA =
-            add(stageByte(left, op.getStage()), operandStart(sums, *instruction, 0, left.rowBytes)),
+            add(stageByte(left, op.getStage()), operandStart(accumulators, *instruction, 0, left.rowBytes)),
         atB = add(stageByte(right, op.getStage()),
-                  operandStart(sums, *instruction, 1, right.rowBytes));
+                  operandStart(accumulators, *instruction, 1, right.rowBytes));
   int64_t stepBytes = instruction->k * elementBytes(a.getElementType());
   for (int64_t k = 0; k < a.getDimSize(1) / instruction->k; ++k)
-    SumsAddOp::create(
+    AccAddOp::create(
         b_, loc_, op.getInstruction(), add(atA, int32(k * stepBytes)),
         add(atB, int32(k * stepBytes)), ArrayRef<int64_t>{left.rowBytes, right.rowBytes},
-        ArrayRef<int64_t>{sums.atom(0) * left.rowBytes, sums.atom(1) * right.rowBytes},
+        ArrayRef<int64_t>{accumulators.atom(0) * left.rowBytes, accumulators.atom(1) * right.rowBytes},
         ArrayRef<int64_t>(counts), op.getFirst());
   return success();
 }
 
 // Each subgroup has room of its own for one fragment.
-LogicalResult Distributor::emitSumsRead(SumsReadOp op) {
+LogicalResult Distributor::emitAccRead(AccReadOp op) {
   const MatrixInstruction *instruction = findMatrixInstruction(op.getInstruction());
-  SINTER_CHECK(instruction && instruction->opaqueSums);
-  SimtLayout sums = SimtLayout::of(op.getResult().getType());
+  SINTER_CHECK(instruction && instruction->opaqueAccumulators);
+  SimtLayout accumulators = SimtLayout::of(op.getResult().getType());
   Type element = getElementTypeOrSelf(instruction->typeC(op.getContext()));
   int64_t threads = kernel_->getAttrOfType<IntegerAttr>(kThreadsName).getInt();
   int64_t bytes = instruction->m * instruction->n * elementBytes(element);
@@ -63,14 +63,14 @@ LogicalResult Distributor::emitSumsRead(SumsReadOp op) {
   Value subgroup =
       b_.createOrFold<arith::ShRUIOp>(loc_, thread_, int32(llvm::Log2_64(instruction->lanes)));
   Value own = add(mul(subgroup, int32(bytes)), int32(pipelineEnd_));
-  Registers registers(sums.registers());
-  int64_t count = int64_t(1) << sums.registerBits().size();
+  Registers registers(accumulators.registers());
+  int64_t count = int64_t(1) << accumulators.registerBits().size();
   auto number = static_cast<int64_t>(op.getFirst());
-  for (int64_t m = 0; m < sums.shape()[0]; m += sums.atom(0))
-    for (int64_t n = 0; n < sums.shape()[1]; n += sums.atom(1)) {
-      Value taken = SumsTakeOp::create(b_, loc_, instruction->typeC(op.getContext()),
+  for (int64_t m = 0; m < accumulators.shape()[0]; m += accumulators.atom(0))
+    for (int64_t n = 0; n < accumulators.shape()[1]; n += accumulators.atom(1)) {
+      Value taken = AccTakeOp::create(b_, loc_, instruction->typeC(op.getContext()),
                                        op.getInstruction(), number++, own);
-      llvm::copy(scalarsOf(taken, count), registers.begin() + sums.registerAt({m, n}));
+      llvm::copy(scalarsOf(taken, count), registers.begin() + accumulators.registerAt({m, n}));
     }
   registers_[op.getResult()] = std::move(registers);
   return success();

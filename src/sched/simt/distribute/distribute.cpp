@@ -119,7 +119,7 @@ LogicalResult Distributor::emit(Operation *op) {
       .Case([&](SettleOp o) { return emitSettle(o); })
       .Case([&](StageStoreOp o) { return emitStageStore(o); })
       .Case([&](StageAccumulateOp o) { return emitStageAccumulate(o); })
-      .Case([&](SumsReadOp o) { return emitSumsRead(o); })
+      .Case([&](AccReadOp o) { return emitAccRead(o); })
       .Case([&](tile::IotaOp o) { return emitIota(o), success(); })
       .Case([&](tile::BroadcastOp o) { return emitBroadcast(o), success(); })
       .Case([&](tile::PermuteOp o) { return emitPermute(o), success(); })

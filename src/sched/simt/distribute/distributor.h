@@ -142,9 +142,9 @@ private:
 
   // distribute/dot.cpp: products
   LogicalResult emitDot(tile::DotOp op);
-  LogicalResult emitSums(tile::DotOp op);
+  LogicalResult emitAccumulators(tile::DotOp op);
   int64_t depthInTurns(const SharedTile &a, const SharedTile &b, int64_t k) const;
-  Registers sumsOfShared(tile::DotOp op, const SharedTile &a, const SharedTile &b, int64_t depth,
+  Registers accumulatorsOfShared(tile::DotOp op, const SharedTile &a, const SharedTile &b, int64_t depth,
                          const Registers &before);
   LogicalResult emitMatrix(tile::DotOp op);
   Registers clearedBeyond(Value tile, int axis);
@@ -161,14 +161,14 @@ private:
   void releasePipelines(Operation *op);
   Value stageByte(const PipelineBuffer &pipeline, Value place);
   Value pipelineByte(const PipelineBuffer &pipeline, const SimtLayout &layout, int64_t number, int64_t bytes);
-  Value operandStart(const SimtLayout &sums, const MatrixInstruction &instruction, int axis,
+  Value operandStart(const SimtLayout &accumulators, const MatrixInstruction &instruction, int axis,
                      int64_t bytes);
-  void waitForSums(const SimtLayout &sums, Registers &acc, int64_t pending, bool commit);
+  void waitForAccumulators(const SimtLayout &accumulators, Registers &acc, int64_t pending, bool commit);
 
-  // distribute/accumulators.cpp: products with sums that no register holds
+  // distribute/accumulators.cpp: products with accumulators that no register holds
   LogicalResult emitStageStore(StageStoreOp op);
   LogicalResult emitStageAccumulate(StageAccumulateOp op);
-  LogicalResult emitSumsRead(SumsReadOp op);
+  LogicalResult emitAccRead(AccReadOp op);
 
   // distribute/shared.cpp: tiles through shared memory
   /// Where a tile lies from `base` on, after the pipelines, if there is room.

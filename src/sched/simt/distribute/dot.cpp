@@ -1,4 +1,4 @@
-// Distribution, products: operands go to shared memory, K by K each thread multiplies what its sums
+// Distribution, products: operands go to shared memory, K by K each thread multiplies what its accumulators
 // need.
 #include "base/check.h"
 #include "sched/simt/distribute/distributor.h"
@@ -12,19 +12,19 @@ static constexpr int64_t kStepsPerTrip = 4;
 static constexpr int64_t kMostTurns = 32;  // of operands in shared memory, each code of its own
 static constexpr int64_t kPieceBytes = 16; // of the widest access
 
-// The layout of a line of a product's sums: the row (axis 0) or column (axis 1) coordinates that
+// The layout of a line of a product's accumulators: the row (axis 0) or column (axis 1) coordinates that
 // one thread holds, without repeats of the same.
-static SimtLayout lineOf(const SimtLayout &sums, int axis) {
+static SimtLayout lineOf(const SimtLayout &accumulators, int axis) {
   SmallVector<LayoutBit> registers, threads;
-  for (LayoutBit bit : sums.registerBits())
+  for (LayoutBit bit : accumulators.registerBits())
     if (bit.axis == axis)
       registers.push_back({0, bit.bit});
-  for (LayoutBit bit : sums.threadBits())
+  for (LayoutBit bit : accumulators.threadBits())
     threads.push_back(bit.axis == axis ? LayoutBit{0, bit.bit} : LayoutBit());
-  return SimtLayout({sums.shape()[axis]}, std::move(registers), std::move(threads));
+  return SimtLayout({accumulators.shape()[axis]}, std::move(registers), std::move(threads));
 }
 
-// Operands as the sums' element type, so that each step is one multiply-add.
+// Operands as the accumulators' element type, so that each step is one multiply-add.
 static SmallVector<Value> widened(OpBuilder &b, Location loc, ArrayRef<Value> values, Type to) {
   return llvm::map_to_vector(values, [&](Value value) -> Value {
     if (value.getType() == to)
@@ -41,7 +41,7 @@ LogicalResult Distributor::emitDot(tile::DotOp op) {
     return op.emitOpError() << "multiplies blocks, which has no form for threads yet";
   if (element.isInteger(32))
     return op.emitOpError() << "multiplies words of pairs, which has no form for threads";
-  return op->hasAttr(kInstruction) ? emitMatrix(op) : emitSums(op);
+  return op->hasAttr(kInstruction) ? emitMatrix(op) : emitAccumulators(op);
 }
 
 // The registers of one fragment: an atom's, at the given coordinates.
@@ -70,20 +70,20 @@ LogicalResult Distributor::emitMatrix(tile::DotOp op) {
   auto name = op->getAttrOfType<StringAttr>(kInstruction);
   const MatrixInstruction *instruction = findMatrixInstruction(name);
   SINTER_CHECK(instruction);
-  SimtLayout sums = SimtLayout::of(op.getResult().getType()),
+  SimtLayout accumulators = SimtLayout::of(op.getResult().getType()),
              left = SimtLayout::of(op.getA().getType()),
              right = SimtLayout::of(op.getB().getType());
   Registers a = clearedBeyond(op.getA(), 1), b = clearedBeyond(op.getB(), op.getTransposeB()),
             acc = registersOf(op.getAcc());
   auto pack = [&](ArrayRef<Value> values) { return vectorFrom(values); };
-  int64_t count = int64_t(1) << sums.registerBits().size();
+  int64_t count = int64_t(1) << accumulators.registerBits().size();
   for (int64_t k = 0; k < left.shape()[1]; k += instruction->k)
-    for (int64_t m = 0; m < sums.shape()[0]; m += sums.atom(0))
-      for (int64_t n = 0; n < sums.shape()[1]; n += sums.atom(1)) {
+    for (int64_t m = 0; m < accumulators.shape()[0]; m += accumulators.atom(0))
+      for (int64_t n = 0; n < accumulators.shape()[1]; n += accumulators.atom(1)) {
         SmallVector<int64_t> atB{k, n};
         if (op.getTransposeB())
           std::swap(atB[0], atB[1]);
-        int64_t first = sums.registerAt({m, n});
+        int64_t first = accumulators.registerAt({m, n});
         Value sum = MatrixOp::create(b_, loc_, name, fragmentAt(a, left, {m, k}, pack),
                                      fragmentAt(b, right, atB, pack),
                                      vectorFrom(ArrayRef<Value>(acc).slice(first, count)));
@@ -113,11 +113,11 @@ int64_t Distributor::depthInTurns(const SharedTile &a, const SharedTile &b, int6
 }
 
 // The products of `depth` elements along K that shared memory holds, added to `acc`.
-Distributor::Registers Distributor::sumsOfShared(tile::DotOp op, const SharedTile &a,
+Distributor::Registers Distributor::accumulatorsOfShared(tile::DotOp op, const SharedTile &a,
                                                  const SharedTile &b, int64_t depth,
                                                  const Registers &before) {
-  SimtLayout sums = SimtLayout::of(op.getResult().getType());
-  SimtLayout rows = lineOf(sums, 0), columns = lineOf(sums, 1);
+  SimtLayout accumulators = SimtLayout::of(op.getResult().getType());
+  SimtLayout rows = lineOf(accumulators, 0), columns = lineOf(accumulators, 1);
   Type element = a.element;
   int64_t steps = depth % kStepsPerTrip ? 1 : kStepsPerTrip;
   auto loop = scf::ForOp::create(b_, loc_, index(0), index(depth), index(steps), before);
@@ -136,7 +136,7 @@ Distributor::Registers Distributor::sumsOfShared(tile::DotOp op, const SharedTil
     };
     Registers leftLine = line(a, rows), rightLine = line(b, columns);
     for (auto [number, sum] : llvm::enumerate(acc)) {
-      SmallVector<int64_t> coords = sums.registerCoords(static_cast<int64_t>(number));
+      SmallVector<int64_t> coords = accumulators.registerCoords(static_cast<int64_t>(number));
       Value x = leftLine[rows.registerAt({coords[0]})],
             y = rightLine[columns.registerAt({coords[1]})];
       sum = isa<FloatType>(element)
@@ -158,12 +158,12 @@ static SharedTile windowAlong(const SharedTile &tile, int64_t begin, int64_t end
   return window;
 }
 
-LogicalResult Distributor::emitSums(tile::DotOp op) {
-  SimtLayout sums = SimtLayout::of(op.getResult().getType());
+LogicalResult Distributor::emitAccumulators(tile::DotOp op) {
+  SimtLayout accumulators = SimtLayout::of(op.getResult().getType());
   SimtLayout left = SimtLayout::of(op.getA().getType()),
              right = SimtLayout::of(op.getB().getType());
   Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
-  int64_t m = sums.shape()[0], n = sums.shape()[1], k = left.shape()[1];
+  int64_t m = accumulators.shape()[0], n = accumulators.shape()[1], k = left.shape()[1];
   SharedTile a = placed({k, m}, element, 0), b = placed({k, n}, element, 0);
   const int64_t depth = depthInTurns(a, b, k);
   if (!depth)
@@ -180,7 +180,7 @@ LogicalResult Distributor::emitSums(tile::DotOp op) {
     put(windowAlong(b, begin, end), right, widened(b_, loc_, registersOf(op.getB()), element),
         {0, 0}, op.getTransposeB() ? ArrayRef<int64_t>{1, 0} : ArrayRef<int64_t>{0, 1});
     barrier();
-    acc = sumsOfShared(op, a, b, end - begin, acc);
+    acc = accumulatorsOfShared(op, a, b, end - begin, acc);
   }
   registers_[op.getResult()] = std::move(acc);
   return success();

@@ -228,13 +228,13 @@ LogicalResult Distributor::emitStageRead(StageReadOp op) {
 }
 
 // What of an operand this thread's group of subgroups multiplies, in bytes, of which each of the
-// sums' coordinates along `axis` has `bytes`.
-Value Distributor::operandStart(const SimtLayout &sums, const MatrixInstruction &instruction,
+// accumulators' coordinates along `axis` has `bytes`.
+Value Distributor::operandStart(const SimtLayout &accumulators, const MatrixInstruction &instruction,
                                 int axis, int64_t bytes) {
   Value start = int32(0);
   auto own = static_cast<size_t>(llvm::Log2_64(instruction.lanes));
-  for (size_t at = own; at < sums.threadBits().size(); ++at) {
-    LayoutBit bit = sums.threadBits()[at];
+  for (size_t at = own; at < accumulators.threadBits().size(); ++at) {
+    LayoutBit bit = accumulators.threadBits()[at];
     if (bit.axis != axis)
       continue;
     Value one = b_.createOrFold<arith::ShRUIOp>(loc_, thread_, int32(at));
@@ -249,17 +249,17 @@ LogicalResult Distributor::emitStageDot(StageDotOp op) {
                  &right = pipelines_.find(op.getB().getDefiningOp())->second;
   const MatrixInstruction *instruction = findMatrixInstruction(op.getInstruction());
   SINTER_CHECK(instruction && instruction->sharedOperands && left.swizzled && right.swizzled);
-  SimtLayout sums = SimtLayout::of(op.getResult().getType());
+  SimtLayout accumulators = SimtLayout::of(op.getResult().getType());
   RankedTensorType tile = cast<PipelineType>(op.getA().getType()).getTile();
   int64_t stepBytes = instruction->k * elementBytes(tile.getElementType());
-  Value a = add(stageByte(left, op.getStage()), operandStart(sums, *instruction, 0, kSwizzledRow)),
-        b = add(stageByte(right, op.getStage()), operandStart(sums, *instruction, 1, kSwizzledRow));
+  Value a = add(stageByte(left, op.getStage()), operandStart(accumulators, *instruction, 0, kSwizzledRow)),
+        b = add(stageByte(right, op.getStage()), operandStart(accumulators, *instruction, 1, kSwizzledRow));
   Registers acc = registersOf(op.getAcc());
-  int64_t count = int64_t(1) << sums.registerBits().size();
+  int64_t count = int64_t(1) << accumulators.registerBits().size();
   MatrixFenceOp::create(b_, loc_);
-  for (int64_t m = 0; m < sums.shape()[0]; m += sums.atom(0))
-    for (int64_t n = 0; n < sums.shape()[1]; n += sums.atom(1)) {
-      int64_t first = sums.registerAt({m, n});
+  for (int64_t m = 0; m < accumulators.shape()[0]; m += accumulators.atom(0))
+    for (int64_t n = 0; n < accumulators.shape()[1]; n += accumulators.atom(1)) {
+      int64_t first = accumulators.registerAt({m, n});
       Value sum = vectorFrom(ArrayRef<Value>(acc).slice(first, count));
       for (int64_t k = 0; k < kSwizzledRow; k += stepBytes)
         sum = MatrixAsyncOp::create(b_, loc_, op.getInstruction(),
@@ -267,8 +267,8 @@ LogicalResult Distributor::emitStageDot(StageDotOp op) {
                                     add(b, int32(n * kSwizzledRow + k)), sum);
       llvm::copy(scalarsOf(sum, count), acc.begin() + first);
     }
-  // Threads that copy themselves would touch registers beside sums in flight.
-  waitForSums(sums, acc, aligned_ ? op.getPending() : 0, true);
+  // Threads that copy themselves would touch registers beside accumulators in flight.
+  waitForAccumulators(accumulators, acc, aligned_ ? op.getPending() : 0, true);
   registers_[op.getResult()] = std::move(acc);
   return success();
 }
@@ -277,16 +277,16 @@ LogicalResult Distributor::emitTileDot(TileDotOp op) {
   const PipelineBuffer &pipeline = pipelines_.find(op.getB().getDefiningOp())->second;
   const MatrixInstruction *instruction = findMatrixInstruction(op.getInstruction());
   SINTER_CHECK(instruction && instruction->sharedB && pipeline.swizzled);
-  SimtLayout sums = SimtLayout::of(op.getResult().getType()),
+  SimtLayout accumulators = SimtLayout::of(op.getResult().getType()),
              left = SimtLayout::of(op.getA().getType());
   int64_t bytes = elementBytes(cast<RankedTensorType>(op.getA().getType()).getElementType());
   int64_t perRow = kSwizzledRow / bytes;
   // Columns of groups of subgroups are whole panels apart.
   Value b = add(stageByte(pipeline, op.getStage()),
-                operandStart(sums, *instruction, 1, pipeline.panelBytes / perRow));
+                operandStart(accumulators, *instruction, 1, pipeline.panelBytes / perRow));
   Registers acc = registersOf(op.getAcc());
   const Registers &a = registersOf(op.getA());
-  int64_t count = int64_t(1) << sums.registerBits().size(), each = int64_t(1)
+  int64_t count = int64_t(1) << accumulators.registerBits().size(), each = int64_t(1)
                                                                    << left.registerBits().size();
   SmallVector<Value> parts, started;
   for (int64_t first = 0; first < static_cast<int64_t>(a.size()); first += each)
@@ -294,9 +294,9 @@ LogicalResult Distributor::emitTileDot(TileDotOp op) {
   for (int64_t first = 0; first < static_cast<int64_t>(acc.size()); first += count)
     started.push_back(pinned(ArrayRef<Value>(acc).slice(first, count)));
   MatrixFenceOp::create(b_, loc_);
-  for (int64_t m = 0; m < sums.shape()[0]; m += sums.atom(0))
-    for (int64_t n = 0; n < sums.shape()[1]; n += sums.atom(1)) {
-      int64_t first = sums.registerAt({m, n});
+  for (int64_t m = 0; m < accumulators.shape()[0]; m += accumulators.atom(0))
+    for (int64_t n = 0; n < accumulators.shape()[1]; n += accumulators.atom(1)) {
+      int64_t first = accumulators.registerAt({m, n});
       Value sum = started[first / count];
       for (int64_t k = 0; k < left.shape()[1]; k += instruction->k)
         sum = MatrixTileAsyncOp::create(
@@ -304,7 +304,7 @@ LogicalResult Distributor::emitTileDot(TileDotOp op) {
             add(b, int32(n / perRow * pipeline.panelBytes + k * kSwizzledRow)), pipeline.panelBytes, sum);
       llvm::copy(scalarsOf(sum, count), acc.begin() + first);
     }
-  waitForSums(sums, acc, aligned_ ? INT32_MAX : 0, true);
+  waitForAccumulators(accumulators, acc, aligned_ ? INT32_MAX : 0, true);
   registers_[op.getResult()] = std::move(acc);
   return success();
 }
@@ -320,9 +320,9 @@ Value Distributor::pinned(ArrayRef<Value> registers) {
   return written ? PinOp::create(b_, loc_, vector) : vector;
 }
 
-void Distributor::waitForSums(const SimtLayout &sums, Registers &acc, int64_t pending,
+void Distributor::waitForAccumulators(const SimtLayout &accumulators, Registers &acc, int64_t pending,
                               bool commit) {
-  int64_t count = int64_t(1) << sums.registerBits().size();
+  int64_t count = int64_t(1) << accumulators.registerBits().size();
   for (int64_t first = 0; first < static_cast<int64_t>(acc.size()); first += count) {
     Value sum = vectorFrom(ArrayRef<Value>(acc).slice(first, count));
     sum = MatrixWaitOp::create(b_, loc_, static_cast<uint32_t>(pending), commit && first == 0, sum);
@@ -332,7 +332,7 @@ void Distributor::waitForSums(const SimtLayout &sums, Registers &acc, int64_t pe
 
 LogicalResult Distributor::emitSettle(SettleOp op) {
   Registers acc = registersOf(op.getAcc());
-  waitForSums(SimtLayout::of(op.getResult().getType()), acc, 0, false);
+  waitForAccumulators(SimtLayout::of(op.getResult().getType()), acc, 0, false);
   registers_[op.getResult()] = std::move(acc);
   return success();
 }

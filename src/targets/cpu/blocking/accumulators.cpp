@@ -1,4 +1,4 @@
-// Blocking, sums: those of a product, or of a loop's, begin and end in registers, so that no step
+// Blocking, accumulators: those of a product, or of a loop's, begin and end in registers, so that no step
 // only fills or copies scratch.
 #include "targets/cpu/blocking/blocker.h"
 
@@ -6,7 +6,7 @@ using namespace mlir;
 
 namespace sinter::targets::cpu {
 
-// Arithmetic on a block of sums beyond which it is better done row by row.
+// Arithmetic on a block of accumulators beyond which it is better done row by row.
 static constexpr int64_t kMostEndCost = 3;
 
 // The dot that adds to this tile of the loop itself; else null.
@@ -53,7 +53,7 @@ LogicalResult Blocker::onlyIf(Value condition, llvm::function_ref<LogicalResult(
   return body();
 }
 
-FailureOr<Value> Blocker::sumsBefore(tile::DotOp dot, const Block &block) {
+FailureOr<Value> Blocker::accumulatorsBefore(tile::DotOp dot, const Block &block) {
   auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
   std::optional<unsigned> tile = tileOfLoop(dot);
   if (!tile || !beginsInRegisters(loop, *tile))
@@ -67,10 +67,10 @@ FailureOr<Value> Blocker::sumsBefore(tile::DotOp dot, const Block &block) {
   for (auto [region, value] : llvm::zip_equal(branch->getRegions(), from)) {
     OpBuilder::InsertionGuard guard(b_);
     b_.setInsertionPointToStart(&region.front());
-    FailureOr<Value> sums = stream(value, block);
-    if (failed(sums))
+    FailureOr<Value> accumulators = stream(value, block);
+    if (failed(accumulators))
       return failure();
-    scf::YieldOp::create(b_, loc_, *sums);
+    scf::YieldOp::create(b_, loc_, *accumulators);
   }
   return branch.getResult(0);
 }
@@ -112,12 +112,12 @@ static bool isCheap(Operation *op) {
          (isa_and_nonnull<arith::ArithDialect>(op->getDialect()) && !isa<arith::DivFOp>(op));
 }
 
-// Whether blocks of the value, but for `sums`, can be had inside the loop that makes `sums`; counts
+// Whether blocks of the value, but for `accumulators`, can be had inside the loop that makes `accumulators`; counts
 // its arithmetic. What else that loop makes is not there before its end.
-bool Blocker::streamsBeside(Value value, Value sums, int64_t &cost) {
-  if (value == sums)
+bool Blocker::streamsBeside(Value value, Value accumulators, int64_t &cost) {
+  if (value == accumulators)
     return true;
-  if (value.getDefiningOp() && value.getDefiningOp() == sums.getDefiningOp())
+  if (value.getDefiningOp() && value.getDefiningOp() == accumulators.getDefiningOp())
     return false;
   if (scratch_.count(value))
     return true;
@@ -132,13 +132,13 @@ bool Blocker::streamsBeside(Value value, Value sums, int64_t &cost) {
     return false;
   return llvm::all_of(op->getOperands(), [&](Value operand) {
     return isa<tile::ViewType>(operand.getType()) ? available(operand)
-                                                  : streamsBeside(operand, sums, cost);
+                                                  : streamsBeside(operand, accumulators, cost);
   });
 }
 
-// A store right after the product, or after the loop that carries its sums, which takes them as
+// A store right after the product, or after the loop that carries its accumulators, which takes them as
 // they end, through a little arithmetic.
-tile::StoreOp Blocker::storeOfSums(tile::DotOp dot) {
+tile::StoreOp Blocker::storeOfAccumulators(tile::DotOp dot) {
   std::optional<unsigned> tile = tileOfLoop(dot);
   Operation *end = tile ? dot->getParentOp() : dot;
   tile::StoreOp store = plainStoreOf(dot);
@@ -153,7 +153,7 @@ tile::StoreOp Blocker::storeOfSums(tile::DotOp dot) {
 }
 
 bool Blocker::needsScratch(tile::DotOp dot) {
-  return tileOfLoop(dot) || !storeOfSums(dot);
+  return tileOfLoop(dot) || !storeOfAccumulators(dot);
 }
 
 Value Blocker::isLastTrip(scf::ForOp loop) {
@@ -162,16 +162,16 @@ Value Blocker::isLastTrip(scf::ForOp loop) {
                                         mapped(loop.getUpperBound()));
 }
 
-LogicalResult Blocker::sumsAfter(tile::DotOp dot, Value sums, Value into, const Block &block) {
-  tile::StoreOp store = storeOfSums(dot);
+LogicalResult Blocker::accumulatorsAfter(tile::DotOp dot, Value accumulators, Value into, const Block &block) {
+  tile::StoreOp store = storeOfAccumulators(dot);
   if (!store) {
-    write(sums, into, block.offsets);
+    write(accumulators, into, block.offsets);
     return success();
   }
   std::optional<unsigned> tile = tileOfLoop(dot);
   if (!tile) {
     storedBefore_[store] = {};
-    remember(dot.getResult(), block, sums);
+    remember(dot.getResult(), block, accumulators);
     return storeBlock(store, block);
   }
   auto loop = cast<scf::ForOp>(dot->getParentOp());
@@ -179,9 +179,9 @@ LogicalResult Blocker::sumsAfter(tile::DotOp dot, Value sums, Value into, const 
   auto branch = scf::IfOp::create(b_, loc_, isLastTrip(loop), /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPointToStart(branch.elseBlock());
-  write(sums, into, block.offsets);
+  write(accumulators, into, block.offsets);
   b_.setInsertionPointToStart(branch.thenBlock());
-  remember(loop.getResult(*tile), block, sums);
+  remember(loop.getResult(*tile), block, accumulators);
   return storeBlock(store, block);
 }
 

@@ -47,7 +47,7 @@ int64_t scaleLengthOf(tile::DotOp dot);
 int64_t wholeLengthOf(tile::DotOp dot);
 // The vectors of a group of packed rows.
 int64_t vectorsOfGroup(const CpuFacts &facts);
-// Sums of so many rows of blocks stay in registers beside `vectors` vectors of columns.
+// Accumulators of so many rows of blocks stay in registers beside `vectors` vectors of columns.
 int64_t rowsOfBlocks(const CpuFacts &facts, int64_t vectors, int64_t tileRows);
 // The same where they are expanded into panels, which may have minima, and the vectors that a panel
 // has: whole groups of packed rows.
@@ -118,19 +118,19 @@ private:
   bool accumulatesInPlace(tile::DotOp dot, mlir::scf::ForOp loop, unsigned index);
   static int64_t unrollOf(int64_t depth); // K steps of one trip
 
-  // blocking/accumulators.cpp: where the sums of a product begin and end
+  // blocking/accumulators.cpp: where the accumulators of a product begin and end
   bool beginsInRegisters(mlir::scf::ForOp loop, unsigned index);
-  mlir::FailureOr<Value> sumsBefore(tile::DotOp dot, const Block &block);
-  LogicalResult sumsAfter(tile::DotOp dot, Value sums, Value into, const Block &block);
+  mlir::FailureOr<Value> accumulatorsBefore(tile::DotOp dot, const Block &block);
+  LogicalResult accumulatorsAfter(tile::DotOp dot, Value accumulators, Value into, const Block &block);
   // Whether numbers lie at places that are known here.
   bool isPlain(mlir::TypedValue<tile::ViewType> view, mlir::ValueRange offsets);
   // The store to a plain view that a product ends in; else null.
   tile::StoreOp plainStoreOf(tile::DotOp dot);
-  // The same where blocks of sums can be stored as they end; else null.
-  tile::StoreOp storeOfSums(tile::DotOp dot);
-  // Whether sums lie in scratch between a product's steps or after them.
+  // The same where blocks of accumulators can be stored as they end; else null.
+  tile::StoreOp storeOfAccumulators(tile::DotOp dot);
+  // Whether accumulators lie in scratch between a product's steps or after them.
   bool needsScratch(tile::DotOp dot);
-  bool streamsBeside(Value value, Value sums, int64_t &cost);
+  bool streamsBeside(Value value, Value accumulators, int64_t &cost);
   Value hasNoTrips(mlir::scf::ForOp loop);
   Value isLastTrip(mlir::scf::ForOp loop);
   LogicalResult onlyIf(Value condition, llvm::function_ref<LogicalResult()> body);
@@ -143,9 +143,9 @@ private:
                            Value k);
   void expandTotals(tile::DotOp dot, Value blocks, const Columns &columns, Value k);
   Value panelRows(Value buffer, const Columns &columns, Value k, int64_t elements, int64_t length);
-  mlir::FailureOr<Value> panelPart(tile::DotOp dot, Value sums, Value row, int64_t rows,
+  mlir::FailureOr<Value> panelPart(tile::DotOp dot, Value accumulators, Value row, int64_t rows,
                                    const Columns &columns, Value k);
-  mlir::FailureOr<Value> panelSums(tile::DotOp dot, mlir::RankedTensorType type, Value row,
+  mlir::FailureOr<Value> panelAccumulators(tile::DotOp dot, mlir::RankedTensorType type, Value row,
                                    int64_t rows, const Columns &columns, Value k);
   mlir::FailureOr<Value> scaledTotals(tile::DotOp dot, Value totals, Value row, int64_t rows,
                                       const Columns &columns, Value k);
@@ -170,7 +170,7 @@ private:
   static mlir::scf::ForOp loopAlongK(tile::DotOp dot);
   Value nextK(mlir::scf::ForOp loop, Value &more);
   void prefetchRows(tile::DotOp dot, const Columns &columns, Value row, int64_t rows);
-  void prefetchSums(tile::DotOp dot, Value into, const Columns &columns, Value row, int64_t rows);
+  void prefetchAccumulators(tile::DotOp dot, Value into, const Columns &columns, Value row, int64_t rows);
   void prefetchNext(tile::DotOp dot, const Columns &columns, Value row, int64_t rows, Value k);
   void prefetchStream(tile::DotOp dot, const Columns &columns, Value k, int64_t step);
   void prefetchExpanded(tile::DotOp dot, const Columns &columns, Value row, int64_t rows);

@@ -18,7 +18,7 @@ int64_t Blocker::unrollOf(int64_t depth) {
   return depth % kUnrollK == 0 ? kUnrollK : 1;
 }
 
-// Rows that fit beside so many vectors of columns: their sums within the budget, and registers left
+// Rows that fit beside so many vectors of columns: their accumulators within the budget, and registers left
 // for the vectors, one element of a and one load ahead.
 static int64_t rowsBeside(const CpuFacts &facts, int64_t vectors, int64_t tileRows) {
   int64_t most = std::min(facts.accumulatorBudget(), facts.registers - vectors - 2) / vectors;
@@ -65,13 +65,13 @@ static bool liesSideBySide(tile::DotOp dot) {
 // (f16 on a Zen 4: from a cache 50 GB/s a thread instead of 31; SmolLM2: 1.04 times as many tokens
 // per second).
 int64_t vectorsByRules(const CpuFacts &facts, tile::DotOp dot) {
-  auto sums = cast<RankedTensorType>(dot.getAcc().getType());
+  auto accumulators = cast<RankedTensorType>(dot.getAcc().getType());
   if (isBlockTile(dot.getA()))
-    return sums.getDimSize(0) == 1 ? vectorsOfGroup(facts) : vectorsOfPanels(facts, dot);
-  if (sums.getDimSize(0) <= CpuSchedule().fewRows && liesSideBySide(dot))
-    return std::max(vectorsOfGroup(facts), sums.getDimSize(0) == 1 ? kVectorsOfFewRows : 1);
+    return accumulators.getDimSize(0) == 1 ? vectorsOfGroup(facts) : vectorsOfPanels(facts, dot);
+  if (accumulators.getDimSize(0) <= CpuSchedule().fewRows && liesSideBySide(dot))
+    return std::max(vectorsOfGroup(facts), accumulators.getDimSize(0) == 1 ? kVectorsOfFewRows : 1);
   int64_t length = dot.getTransposeB() ? 1 : decodedLength(dot.getB());
-  return vectorsFor(facts, sums.getDimSize(0), sums.getDimSize(1), length);
+  return vectorsFor(facts, accumulators.getDimSize(0), accumulators.getDimSize(1), length);
 }
 
 FailureOr<Value> Blocker::dotStep(tile::DotOp dot, Value acc, Value row, int64_t rows,
@@ -99,13 +99,13 @@ LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t 
   int64_t step = !blocks ? 1 : columns.words ? scaleLengthOf(dot) : wholeLengthOf(dot);
   int64_t unroll = blocks ? 1 : unrollOf(depth);
   Block block{{row, columns.from}, {rows, columns.count}};
-  FailureOr<Value> acc = sumsBefore(dot, block);
+  FailureOr<Value> acc = accumulatorsBefore(dot, block);
   if (failed(acc))
     return failure();
   Value end = blocks ? groupsEnd(dot, depth) : depthEnd(dot, depth, unroll);
   bool stepped = rows > 1 && loopAlongK(dot), ahead = columns.packed && stepped;
   if (ahead || (blocks && (stepped || (rows > 1 && !into))))
-    prefetchSums(dot, into, columns, row, rows);
+    prefetchAccumulators(dot, into, columns, row, rows);
   if (ahead)
     prefetchRows(dot, columns, row, rows);
   if (columns.words)
@@ -131,10 +131,10 @@ LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t 
       fetchAhead((*sum).getDefiningOp<tile::DotOp>(), aheadOf(dot));
     scf::YieldOp::create(b_, loc_, ValueRange{*sum});
   }
-  return sumsAfter(dot, loop.getResult(0), into, block);
+  return accumulatorsAfter(dot, loop.getResult(0), into, block);
 }
 
-// Rows of the sums. Blocks of activations are read without a check of their own: rows end where a
+// Rows of the accumulators. Blocks of activations are read without a check of their own: rows end where a
 // does.
 Value Blocker::rowLimit(tile::DotOp dot) {
   Value limit = extent(dot.getAcc(), 0);
@@ -216,19 +216,19 @@ LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, const Columns &colum
   return isBlockTile(dot.getA()) ? endOtherRows(dot, into, limit, columns) : success();
 }
 
-// The sums of rows that a does not have end as they begin.
+// The accumulators of rows that a does not have end as they begin.
 LogicalResult Blocker::endOtherRows(tile::DotOp dot, Value into, Value from,
                                     const Columns &columns) {
   return loopOver(from, extent(dot.getAcc(), 0), 1, [&](Value row) -> LogicalResult {
     Block block{{row, columns.from}, {1, columns.count}};
-    FailureOr<Value> sums = sumsBefore(dot, block);
-    return failed(sums) ? failure() : sumsAfter(dot, *sums, into, block);
+    FailureOr<Value> accumulators = accumulatorsBefore(dot, block);
+    return failed(accumulators) ? failure() : accumulatorsAfter(dot, *accumulators, into, block);
   });
 }
 
 // Columns that few rows multiply at once: of blocks one group, since they take twice as long beside
-// two; of scalars as many vectors as leave all sums in registers, two of which hide the latency of
-// sums.
+// two; of scalars as many vectors as leave all accumulators in registers, two of which hide the latency of
+// accumulators.
 int64_t Blocker::columnsOfFewRows(tile::DotOp dot) {
   if (isBlockTile(dot.getA()))
     return kInterleavedRows;

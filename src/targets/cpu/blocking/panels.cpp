@@ -162,7 +162,7 @@ Value Blocker::panelRows(Value buffer, const Columns &columns, Value k, int64_t 
 }
 
 // One block of activations a row.
-FailureOr<Value> Blocker::panelPart(tile::DotOp dot, Value sums, Value row, int64_t rows,
+FailureOr<Value> Blocker::panelPart(tile::DotOp dot, Value accumulators, Value row, int64_t rows,
                                     const Columns &columns, Value k) {
   const PanelParts parts(facts_, dot);
   FailureOr<Value> a = stream(dot.getA(), {{row, k}, {rows, kActivationLength}});
@@ -174,8 +174,8 @@ FailureOr<Value> Blocker::panelPart(tile::DotOp dot, Value sums, Value row, int6
   const std::optional<IntegerScales> &integers = parts.scales.integers;
   bool minima = columns.mins && !integers;
   auto number = [&](int64_t value) { return static_cast<uint64_t>(value); };
-  return sched::PanelDotOp::create(b_, loc_, sums.getType(), *a, rowsOf(columns.words, kWordBytes),
-                                   rowsOf(columns.scales, parts.scaleElements()), sums,
+  return sched::PanelDotOp::create(b_, loc_, accumulators.getType(), *a, rowsOf(columns.words, kWordBytes),
+                                   rowsOf(columns.scales, parts.scaleElements()), accumulators,
                                    minima ? rowsOf(columns.mins, parts.group) : Value(),
                                    parts.scales.pairs,
                                    integers ? b_.getI64IntegerAttr(integers->shift) : IntegerAttr(),
@@ -183,17 +183,17 @@ FailureOr<Value> Blocker::panelPart(tile::DotOp dot, Value sums, Value row, int6
       .getResult();
 }
 
-// The sums of the blocks that share a scale, by integer scales in i32.
-FailureOr<Value> Blocker::panelSums(tile::DotOp dot, RankedTensorType type, Value row, int64_t rows,
+// The accumulators of the blocks that share a scale, by integer scales in i32.
+FailureOr<Value> Blocker::panelAccumulators(tile::DotOp dot, RankedTensorType type, Value row, int64_t rows,
                                     const Columns &columns, Value k) {
   const PanelParts parts(facts_, dot);
   int64_t length = scaleLengthOf(dot);
   auto zeros = parts.scales.integers
                    ? DenseElementsAttr::get(type.clone(b_.getI32Type()), int32_t(0))
                    : DenseElementsAttr::get(type, -0.0f);
-  Value sums = arith::ConstantOp::create(b_, loc_, zeros);
+  Value accumulators = arith::ConstantOp::create(b_, loc_, zeros);
   auto loop = scf::ForOp::create(b_, loc_, k, add(k, index(length)), index(kActivationLength),
-                                 ValueRange{sums});
+                                 ValueRange{accumulators});
   OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPointToEnd(loop.getBody());
   FailureOr<Value> part =
@@ -217,17 +217,17 @@ FailureOr<Value> Blocker::scaledTotals(tile::DotOp dot, Value totals, Value row,
   return sched::ScaleTotalsOp::create(b_, loc_, type, *a, totals, scales, mins).getResult();
 }
 
-// The blocks that share a scale, which their sums are multiplied by at last.
+// The blocks that share a scale, which their accumulators are multiplied by at last.
 FailureOr<Value> Blocker::panelStep(tile::DotOp dot, Value acc, Value row, int64_t rows,
                                     const Columns &columns, Value k) {
-  FailureOr<Value> sums =
-      panelSums(dot, cast<RankedTensorType>(acc.getType()), row, rows, columns, k);
-  if (succeeded(sums) && columns.totals)
-    sums = scaledTotals(dot, *sums, row, rows, columns, k);
+  FailureOr<Value> accumulators =
+      panelAccumulators(dot, cast<RankedTensorType>(acc.getType()), row, rows, columns, k);
+  if (succeeded(accumulators) && columns.totals)
+    accumulators = scaledTotals(dot, *accumulators, row, rows, columns, k);
   FailureOr<Value> a = stream(dot.getA(), {{row, k}, {rows, kActivationLength}});
-  if (failed(a) || failed(sums))
+  if (failed(a) || failed(accumulators))
     return failure();
-  return sched::AddScaledOp::create(b_, loc_, acc.getType(), *a, *sums, acc).getResult();
+  return sched::AddScaledOp::create(b_, loc_, acc.getType(), *a, *accumulators, acc).getResult();
 }
 
 } // namespace sinter::targets::cpu

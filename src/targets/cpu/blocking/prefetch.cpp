@@ -1,4 +1,4 @@
-// Blocking, prefetches: what the next block of sums and the next panel read is asked for while a
+// Blocking, prefetches: what the next block of accumulators and the next panel read is asked for while a
 // product multiplies.
 #include "targets/cpu/blocking/blocker.h"
 
@@ -97,9 +97,9 @@ static SmallVector<tile::LoadOp> loadsBeside(Value value) {
   return loads;
 }
 
-// Before a block's K loop: the sums of the row block below, and in the last step, or where it is
-// the only one, what this block's sums are stored to and what is added to them before.
-void Blocker::prefetchSums(tile::DotOp dot, Value into, const Columns &columns, Value row,
+// Before a block's K loop: the accumulators of the row block below, and in the last step, or where it is
+// the only one, what this block's accumulators are stored to and what is added to them before.
+void Blocker::prefetchAccumulators(tile::DotOp dot, Value into, const Columns &columns, Value row,
                            int64_t rows) {
   auto prefetch = [&](Value memory, Value atRow, Value atColumn) {
     sched::PrefetchOp::create(b_, loc_, memory, ValueRange{atRow, atColumn},

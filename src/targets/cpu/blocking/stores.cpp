@@ -249,7 +249,7 @@ LogicalResult Blocker::sinkReduce(tile::ReduceOp reduce) {
   if (lanes)
     step.assign(step.size(), 1); // the lanes of one row fill the registers
   int64_t by = lanes ? streamStep(type).back() : 1;
-  // Words of two are whole vectors. Of so many numbers, whole ones, sums have the same order.
+  // Words of two are whole vectors. Of so many numbers, whole ones, accumulators have the same order.
   if (llvm::any_of(left, [](Value each) { return each.getDefiningOp<sched::PairOp>(); }))
     by = std::max(by, 2 * facts_.lanes);
   const tile::ReduceKind kind = facts_.instructions.ownMaximum && tile::isMax(reduce.getKind())

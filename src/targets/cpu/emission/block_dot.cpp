@@ -85,11 +85,11 @@ SmallVector<Value> Emitter::blocksBeyond(ArrayRef<Value> rows, const ActivationF
                              [&](Value row) { return bytes ? bytesAt(row, index(bytes)) : row; });
 }
 
-SmallVector<Value *> sumsOf(Pieces &acc, int64_t piece, int64_t perRow) {
-  SmallVector<Value *> sums;
+SmallVector<Value *> accumulatorsOf(Pieces &acc, int64_t piece, int64_t perRow) {
+  SmallVector<Value *> accumulators;
   for (size_t at = piece; at < acc.values.size(); at += perRow)
-    sums.push_back(&acc.values[at]);
-  return sums;
+    accumulators.push_back(&acc.values[at]);
+  return accumulators;
 }
 
 static SmallVector<Value *> pointersTo(MutableArrayRef<Value> values) {
@@ -173,7 +173,7 @@ void Emitter::emitVectorDot(const BlockStream &stream, ArrayRef<Value> rowsA, in
                 b_, loc_, DenseElementsAttr::get(floats.clone(b_.getI32Type()), int32_t(0)))
           : arith::ConstantOp::create(b_, loc_, DenseElementsAttr::get(floats, -0.0f));
   GroupDots scaling(b_, loc_, facts_, {}, stream.activation, rowsA);
-  SmallVector<Value> sums;
+  SmallVector<Value> accumulators;
   for (int64_t at = 0; at < depth; at += format.blockLength) {
     int64_t bytes = at / format.blockLength * format.blockBytes * kInterleavedRows;
     Value blocks = bytesAt(stream.first, index(bytes));
@@ -187,15 +187,15 @@ void Emitter::emitVectorDot(const BlockStream &stream, ArrayRef<Value> rowsA, in
       const uint32_t end = element + together * length;
       auto before = [&](uint32_t words) { emitBetweenWords(stream, blocks, g, together, words); };
       if (all % scaled == 0)
-        sums.assign(rowsA.size(), zero);
+        accumulators.assign(rowsA.size(), zero);
       if (how.integers)
-        dots.addTotals(element, together, how, Sums{pointersTo(sums)}, before);
+        dots.addTotals(element, together, how, Accumulators{pointersTo(accumulators)}, before);
       else
-        dots.add(element, together, Sums{pointersTo(sums)}, before);
+        dots.add(element, together, Accumulators{pointersTo(accumulators)}, before);
       if ((at + end) % scaled == 0) {
         if (how.integers)
-          sums = dots.scaledTotals(operand, scaled, sums);
-        scaling.addScaled(static_cast<uint32_t>(at) + end - scaled, sums, acc);
+          accumulators = dots.scaledTotals(operand, scaled, accumulators);
+        scaling.addScaled(static_cast<uint32_t>(at) + end - scaled, accumulators, acc);
       }
       if (stream.ahead)
         keepMemoryOrder();
@@ -226,7 +226,7 @@ LogicalResult Emitter::emitBlockDot(tile::DotOp op) {
     BlockStream stream{*packing, activation, packedBlocks(w, format, atB, row),
                        row % kInterleavedRows,
                        ahead ? std::optional(ahead.getInt()) : std::nullopt};
-    emitVectorDot(stream, rowsA, depth, sumsOf(acc, p, perRow));
+    emitVectorDot(stream, rowsA, depth, accumulatorsOf(acc, p, perRow));
   }
   tiles_[op.getResult()] = acc;
   return success();

@@ -7,11 +7,11 @@
 
 namespace sinter::targets::cpu {
 
-/// Four products of bytes at once; without such an instruction two, whose sums in words are summed
+/// Four products of bytes at once; without such an instruction two, whose accumulators in words are summed
 /// up while they fit; else products of words.
 struct DotMethod {
   int32_t zero = 0;   // what stands for 0 in the weights' bytes
-  uint32_t pairs = 0; // sums of two products that a word holds; 0: none are made
+  uint32_t pairs = 0; // accumulators of two products that a word holds; 0: none are made
   bool signs = false; // weights are signed: activations take their signs, and they lose them
 };
 

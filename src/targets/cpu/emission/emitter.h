@@ -35,8 +35,8 @@ struct Pieces {
   SmallVector<Value> values;
 };
 
-/// The sums of each row in one vector of columns.
-SmallVector<Value *> sumsOf(Pieces &acc, int64_t piece, int64_t perRow);
+/// The accumulators of each row in one vector of columns.
+SmallVector<Value *> accumulatorsOf(Pieces &acc, int64_t piece, int64_t perRow);
 
 /// A view in the emitted function. Gathered views keep their pages' strides in `strides[0]` (page)
 /// and `rowStride`.

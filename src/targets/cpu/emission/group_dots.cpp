@@ -35,20 +35,20 @@ Value GroupDots::halfOf(Value bytes, bool second, bool isSigned) {
 }
 
 // Pairs of products summed: of signed bytes, one of which is no less than -127, they fit a word.
-Value GroupDots::pairSums(Value acc, Value sums) {
-  Value pairs = LLVM::BitcastOp::create(b_, loc_, words_, sums);
+Value GroupDots::pairAccumulators(Value acc, Value accumulators) {
+  Value pairs = LLVM::BitcastOp::create(b_, loc_, words_, accumulators);
   return arith::AddIOp::create(b_, loc_, acc, sumOfWords(b_, loc_, pairs));
 }
 
 // Without an instruction on bytes: products of words, of every second byte each time.
 Value GroupDots::wordDots(Value acc, Value codes, Value activation) {
-  Value sums;
+  Value accumulators;
   for (bool second : {false, true}) {
     Value x = halfOf(codes, second, facts_.instructions.signedBytes);
     Value product = arith::MulIOp::create(b_, loc_, x, halfOf(activation, second, true));
-    sums = sums ? arith::AddIOp::create(b_, loc_, sums, product).getResult() : product;
+    accumulators = accumulators ? arith::AddIOp::create(b_, loc_, accumulators, product).getResult() : product;
   }
-  return pairSums(acc, sums);
+  return pairAccumulators(acc, accumulators);
 }
 
 Value GroupDots::byteDot(Value acc, Value codes, Value activation) {
@@ -161,17 +161,17 @@ GroupDots::integerDots(uint32_t element, uint32_t groups, BeforeWord before) {
   });
 }
 
-void GroupDots::add(uint32_t element, uint32_t groups, const Sums &sums, BeforeWord before) {
+void GroupDots::add(uint32_t element, uint32_t groups, const Accumulators &accumulators, BeforeWord before) {
   auto dots = integerDots(element, groups, before);
   for (auto [g, group] : llvm::enumerate(dots))
-    for (auto [operand, vector, into] : llvm::zip_equal(operands_, group, sums))
+    for (auto [operand, vector, into] : llvm::zip_equal(operands_, group, accumulators))
       addVector(element + static_cast<uint32_t>(g) * groupLength(), *operand, vector, into);
 }
 
 void GroupDots::addVector(uint32_t element, DotOperand &operand, ArrayRef<Value> dots,
-                          ArrayRef<Value *> sums) {
+                          ArrayRef<Value *> accumulators) {
   Value minB = negatedMin(operand, element);
-  for (auto [sum, dot, row] : llvm::zip_equal(sums, dots, rows_)) {
+  for (auto [sum, dot, row] : llvm::zip_equal(accumulators, dots, rows_)) {
     *sum = addNumber(dot, operand.scale(element), *sum);
     *sum = lessMinimum(*sum, minB, row, element);
   }
@@ -216,7 +216,7 @@ Value GroupDots::scaledPair(Value total, ArrayRef<Value> dots, Value numbers,
 }
 
 void GroupDots::addTotals(uint32_t element, uint32_t groups, const GroupScales &scales,
-                          const Sums &totals, BeforeWord before) {
+                          const Accumulators &totals, BeforeWord before) {
   const uint32_t together = scales.together();
   auto dots = integerDots(element, groups, before);
   for (uint32_t g = 0; g < groups; g += together)
@@ -233,20 +233,20 @@ void GroupDots::addTotals(uint32_t element, uint32_t groups, const GroupScales &
 SmallVector<Value> GroupDots::scaledTotals(DotOperand &operand, uint32_t length,
                                            ArrayRef<Value> totals) {
   auto [scale, centre] = operand.totalScale();
-  SmallVector<Value> sums = llvm::map_to_vector(totals, [&, s = scale, c = centre](Value total) {
+  SmallVector<Value> accumulators = llvm::map_to_vector(totals, [&, s = scale, c = centre](Value total) {
     Value number = arith::SIToFPOp::create(b_, loc_, floats_, total);
     return math::FmaOp::create(b_, loc_, number, s, c).getResult();
   });
   for (uint32_t at = 0; at < length; at += operand.groupLength()) {
     Value minB = negatedMin(operand, at);
-    for (auto [sum, row] : llvm::zip_equal(sums, rows_))
+    for (auto [sum, row] : llvm::zip_equal(accumulators, rows_))
       sum = lessMinimum(sum, minB, row, at);
   }
-  return sums;
+  return accumulators;
 }
 
-void GroupDots::addScaled(uint32_t element, ArrayRef<Value> sums, ArrayRef<Value *> acc) {
-  for (auto [sum, into, row] : llvm::zip_equal(sums, acc, rows_))
+void GroupDots::addScaled(uint32_t element, ArrayRef<Value> accumulators, ArrayRef<Value *> acc) {
+  for (auto [sum, into, row] : llvm::zip_equal(accumulators, acc, rows_))
     *into = math::FmaOp::create(b_, loc_, sum, spread(row, element, /*offset=*/0, floats_), *into);
 }
 

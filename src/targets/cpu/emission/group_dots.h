@@ -8,8 +8,8 @@
 
 namespace sinter::targets::cpu {
 
-/// Sums of products by vector of columns and row of a.
-using Sums = SmallVector<SmallVector<Value *>>;
+/// Accumulators of products by vector of columns and row of a.
+using Accumulators = SmallVector<SmallVector<Value *>>;
 
 /// Products of some vectors of b's rows with every row of a, group by group. All operands have the
 /// same groups.
@@ -27,21 +27,21 @@ public:
   /// Called before the products of each word of codes, with the words before it.
   using BeforeWord = mlir::function_ref<void(uint32_t words)>;
 
-  /// sums[vector][row] += each of `groups` groups from `element` on: an exact integer dot times b's
+  /// accumulators[vector][row] += each of `groups` groups from `element` on: an exact integer dot times b's
   /// scale, then the minima. Their codes are read in the order in which they
   /// lie.
   void
-  add(uint32_t element, uint32_t groups, const Sums &sums, BeforeWord before = [](uint32_t) {});
+  add(uint32_t element, uint32_t groups, const Accumulators &accumulators, BeforeWord before = [](uint32_t) {});
   /// The same with integer scales: totals of groups, or of pairs of them as pairs of words.
   void addTotals(
-      uint32_t element, uint32_t groups, const GroupScales &scales, const Sums &totals,
+      uint32_t element, uint32_t groups, const GroupScales &scales, const Accumulators &totals,
       BeforeWord before = [](uint32_t) {});
-  /// The totals of a block of one operand as the sums that `add` would have: scaled, then the
+  /// The totals of a block of one operand as the accumulators that `add` would have: scaled, then the
   /// minima.
   SmallVector<Value> scaledTotals(DotOperand &operand, uint32_t length,
                                   mlir::ArrayRef<Value> totals);
-  /// acc[row] += sums[row] times a's scale at `element`.
-  void addScaled(uint32_t element, mlir::ArrayRef<Value> sums, mlir::ArrayRef<Value *> acc);
+  /// acc[row] += accumulators[row] times a's scale at `element`.
+  void addScaled(uint32_t element, mlir::ArrayRef<Value> accumulators, mlir::ArrayRef<Value *> acc);
 
 private:
   /// Of an exact dot: what is summed up so far, and words that are not yet.
@@ -50,7 +50,7 @@ private:
     uint32_t element;
     Value dot;         // null before there is any
     Value pairs = {};  // words, where some are held
-    uint32_t held = 0; // sums in each word
+    uint32_t held = 0; // accumulators in each word
   };
 
   /// By vector and row.
@@ -66,11 +66,11 @@ private:
   Value negatedMin(DotOperand &operand, uint32_t element);
   Value lessMinimum(Value sum, Value negatedMin, Value row, uint32_t element);
   void addVector(uint32_t element, DotOperand &operand, mlir::ArrayRef<Value> dots,
-                 mlir::ArrayRef<Value *> sums);
+                 mlir::ArrayRef<Value *> accumulators);
   Value startOf(Value row, uint32_t element);
   Value callOf(const char *name, mlir::VectorType type, mlir::ValueRange operands);
   Value halfOf(Value bytes, bool second, bool isSigned);
-  Value pairSums(Value acc, Value sums);
+  Value pairAccumulators(Value acc, Value accumulators);
   Value wordDots(Value acc, Value codes, Value activation);
   Value byteDot(Value acc, Value codes, Value activation);
   Value signedBy(Value codes, Value activation);

@@ -146,11 +146,11 @@ LogicalResult Emitter::emitPanelDot(sched::PanelDotOp op) {
                             << " has no instruction for";
   if (length % activation.partLength)
     return op.emitOpError() << "multiplies by activations of " << (*load).getType()
-                            << ", expected sums of " << length << " elements";
+                            << ", expected accumulators of " << length << " elements";
   Pieces acc = relayout(tiles_.find(op.getAcc())->second, canonicalLane(accType.getShape()));
   SmallVector<Value> rowsA = activationRows(*load, activation);
   SmallVector<std::unique_ptr<DotOperand>> vectors;
-  Sums sums;
+  Accumulators accumulators;
   const DotMethod method = panelMethodOf(
       facts_, {static_cast<int32_t>(op.getLeast()), static_cast<int32_t>(op.getMost())});
   if (method.pairs && !how.integers) // else 0.95 as fast (q6_k)
@@ -162,13 +162,13 @@ LogicalResult Emitter::emitPanelDot(sched::PanelDotOp op) {
                                                            panelRows(op.getScales(), p),
                                                            panelRows(op.getMins(), p),
                                                            {}}));
-    sums.push_back(sumsOf(acc, p, perRow));
+    accumulators.push_back(accumulatorsOf(acc, p, perRow));
   }
   SmallVector<DotOperand *> operands =
       llvm::map_to_vector(vectors, [](auto &vector) { return vector.get(); });
   GroupDots dots(b_, loc_, facts_, operands, activation, rowsA);
   for (uint32_t element = 0; element < kActivationLength; element += how.together() * length)
-    how.integers ? dots.addTotals(element, how.together(), how, sums) : dots.add(element, 1, sums);
+    how.integers ? dots.addTotals(element, how.together(), how, accumulators) : dots.add(element, 1, accumulators);
   tiles_[op.getResult()] = acc;
   return success();
 }
@@ -195,10 +195,10 @@ LogicalResult Emitter::emitScaleTotals(sched::ScaleTotalsOp op) {
     DotOperand *vector = &operand;
     GroupDots dots(b_, loc_, facts_, vector, activation, rowsA);
     SmallVector<Value> column;
-    for (Value *total : sumsOf(totals, p, perRow))
+    for (Value *total : accumulatorsOf(totals, p, perRow))
       column.push_back(*total);
     column = dots.scaledTotals(operand, elements, column);
-    for (auto [into, sum] : llvm::zip_equal(sumsOf(result, p, perRow), column))
+    for (auto [into, sum] : llvm::zip_equal(accumulatorsOf(result, p, perRow), column))
       *into = sum;
   }
   tiles_[op.getResult()] = result;
@@ -213,15 +213,15 @@ LogicalResult Emitter::emitAddScaled(sched::AddScaledOp op) {
   auto type = cast<RankedTensorType>(op.getAcc().getType());
   int64_t lanes = canonicalLane(type.getShape());
   Pieces acc = relayout(tiles_.find(op.getAcc())->second, lanes),
-         sums = relayout(tiles_.find(op.getSums())->second, lanes);
+         accumulators = relayout(tiles_.find(op.getAccumulators())->second, lanes);
   SmallVector<Value> rowsA = activationRows(load, activation);
   GroupDots dots(b_, loc_, facts_, {}, activation, rowsA);
   int64_t perRow = piecesAlong(type.getDimSize(1));
   for (int64_t p = 0; p < perRow; ++p) {
     SmallVector<Value> column;
-    for (Value *sum : sumsOf(sums, p, perRow))
+    for (Value *sum : accumulatorsOf(accumulators, p, perRow))
       column.push_back(*sum);
-    dots.addScaled(0, column, sumsOf(acc, p, perRow));
+    dots.addScaled(0, column, accumulatorsOf(acc, p, perRow));
   }
   tiles_[op.getResult()] = acc;
   return success();

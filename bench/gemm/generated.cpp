@@ -65,7 +65,7 @@ std::string blockText(const kernels::Gemm &gemm) {
          " block_k=" + std::to_string(gemm.blockK);
 }
 
-Result<GeneratedProduct> GeneratedProduct::create(hal::Device &device, const kernels::Gemm &gemm,
+Result<GeneratedGemm> GeneratedGemm::create(hal::Device &device, const kernels::Gemm &gemm,
                                                   int64_t m, int64_t n, int64_t k,
                                                   std::span<const uint8_t> a,
                                                   std::span<const uint8_t> b) {
@@ -90,15 +90,15 @@ Result<GeneratedProduct> GeneratedProduct::create(hal::Device &device, const ker
   SINTER_ASSIGN(hal::BoundCase bound, hal::BoundCase::create(device, *kept));
   SINTER_TRY(fillView(bound, 0, kept->views[0].bytes, a));
   SINTER_TRY(fillView(bound, 1, kept->views[1].bytes, b));
-  return GeneratedProduct(std::move(kept), std::move(bound));
+  return GeneratedGemm(std::move(kept), std::move(bound));
 }
 
-Result<void> GeneratedProduct::run() {
+Result<void> GeneratedGemm::run() {
   SINTER_TRY(bound_.launch());
   return bound_.stream().synchronize();
 }
 
-Result<std::vector<float>> GeneratedProduct::output() {
+Result<std::vector<float>> GeneratedGemm::output() {
   SINTER_ASSIGN(const std::vector<uint8_t> bytes, bound_.read(2));
   std::vector<float> out(bytes.size() / sizeof(float));
   std::memcpy(out.data(), bytes.data(), bytes.size());

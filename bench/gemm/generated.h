@@ -16,11 +16,11 @@ Result<void> applySettings(kernels::Gemm &gemm, const std::map<std::string, int6
 // "block_m=96 block_n=64 block_k=256".
 std::string blockText(const kernels::Gemm &gemm);
 
-class GeneratedProduct {
+class GeneratedGemm {
 public:
   // Bytes of `a` [m, k] and `b` as the kernel reads them; `b` may be shorter than N rows and is
   // then repeated.
-  static Result<GeneratedProduct> create(hal::Device &device, const kernels::Gemm &gemm, int64_t m,
+  static Result<GeneratedGemm> create(hal::Device &device, const kernels::Gemm &gemm, int64_t m,
                                          int64_t n, int64_t k, std::span<const uint8_t> a,
                                          std::span<const uint8_t> b);
 
@@ -32,7 +32,7 @@ public:
   uint64_t weightBytes() const { return case_->views[1].bytes; }
 
 private:
-  GeneratedProduct(std::unique_ptr<hal::KernelCase> kernel, hal::BoundCase bound)
+  GeneratedGemm(std::unique_ptr<hal::KernelCase> kernel, hal::BoundCase bound)
       : case_(std::move(kernel)), bound_(std::move(bound)) {}
 
   std::unique_ptr<hal::KernelCase> case_;

@@ -143,7 +143,7 @@ Result<std::vector<uint8_t>> interleaved(const Matrix &matrix, int64_t rows, hal
   return packed;
 }
 
-Result<void> checkProduct(const Matrix &a, const Matrix &b, int64_t n, const float *out,
+Result<void> checkGemm(const Matrix &a, const Matrix &b, int64_t n, const float *out,
                           const std::string &who) {
   std::mt19937_64 random(7);
   for (int sample = 0; sample < kSamples; ++sample) {

@@ -31,7 +31,7 @@ Result<std::vector<uint8_t>> interleaved(const Matrix &matrix, int64_t rows, hal
 // Compares sampled entries of `out` [a.rows, n] with the f64 product of a and b ([N, K], repeated
 // along N where n is larger). Fails with the worst entry where one lies outside of the bound of f32
 // accumulation over K.
-Result<void> checkProduct(const Matrix &a, const Matrix &b, int64_t n, const float *out,
+Result<void> checkGemm(const Matrix &a, const Matrix &b, int64_t n, const float *out,
                           const std::string &who);
 
 } // namespace sinter::bench

@@ -10,9 +10,9 @@
 namespace sinter::bench {
 namespace {
 
-class OpenBlas : public PeerProduct {
+class OpenBlas : public PeerGemm {
 public:
-  explicit OpenBlas(const Product &product) : p_(product) {}
+  explicit OpenBlas(const Gemm &product) : p_(product) {}
   Result<void> run() override {
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<blasint>(p_.m),
                 static_cast<blasint>(p_.n), static_cast<blasint>(p_.k), 1, p_.a,
@@ -22,7 +22,7 @@ public:
   }
 
 private:
-  Product p_;
+  Gemm p_;
 };
 
 Result<void> dnnl(dnnl_status_t status, const char *what) {
@@ -33,9 +33,9 @@ Result<void> dnnl(dnnl_status_t status, const char *what) {
 }
 
 // A matmul primitive whose weights lie plainly or in the layout it asked for.
-class OneDnn : public PeerProduct {
+class OneDnn : public PeerGemm {
 public:
-  OneDnn(const Product &product, bool packed) : p_(product), packed_(packed) {}
+  OneDnn(const Gemm &product, bool packed) : p_(product), packed_(packed) {}
   ~OneDnn() override {
     dnnl_primitive_destroy(matmul_);
     for (dnnl_memory_t memory : {a_, b_, out_})
@@ -108,7 +108,7 @@ private:
     return {};
   }
 
-  Product p_;
+  Gemm p_;
   bool packed_;
   dnnl_engine_t engine_ = nullptr;
   dnnl_stream_t stream_ = nullptr;
@@ -116,7 +116,7 @@ private:
   dnnl_memory_t a_ = nullptr, b_ = nullptr, out_ = nullptr;
 };
 
-Result<std::unique_ptr<PeerProduct>> makeOneDnn(const Product &product, bool packed) {
+Result<std::unique_ptr<PeerGemm>> makeOneDnn(const Gemm &product, bool packed) {
   auto made = std::make_unique<OneDnn>(product, packed);
   SINTER_TRY(made->prepare());
   return made;
@@ -136,15 +136,15 @@ std::string openBlasKernels() {
   return openblas_get_corename();
 }
 
-std::unique_ptr<PeerProduct> openBlasProduct(const Product &product) {
+std::unique_ptr<PeerGemm> openBlasGemm(const Gemm &product) {
   return std::make_unique<OpenBlas>(product);
 }
 
-Result<std::unique_ptr<PeerProduct>> oneDnnProduct(const Product &product) {
+Result<std::unique_ptr<PeerGemm>> oneDnnGemm(const Gemm &product) {
   return makeOneDnn(product, false);
 }
 
-Result<std::unique_ptr<PeerProduct>> oneDnnPackedProduct(const Product &product) {
+Result<std::unique_ptr<PeerGemm>> oneDnnPackedGemm(const Gemm &product) {
   return makeOneDnn(product, true);
 }
 

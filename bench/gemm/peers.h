@@ -11,13 +11,13 @@ namespace sinter::bench {
 
 // One product out [M, N] = a [M, K] . b, row-major, on memory that outlives it. Every call
 // computes the whole product.
-class PeerProduct {
+class PeerGemm {
 public:
-  virtual ~PeerProduct() = default;
+  virtual ~PeerGemm() = default;
   virtual Result<void> run() = 0;
 };
 
-struct Product {
+struct Gemm {
   int64_t m = 0, n = 0, k = 0;
   const float *a = nullptr;
   const float *b = nullptr; // [K, N]
@@ -30,12 +30,12 @@ void setPeerThreads(int threads);
 // The processor family whose kernels OpenBLAS runs.
 std::string openBlasKernels();
 
-std::unique_ptr<PeerProduct> openBlasProduct(const Product &product);
+std::unique_ptr<PeerGemm> openBlasGemm(const Gemm &product);
 
 // With b as it lies.
-Result<std::unique_ptr<PeerProduct>> oneDnnProduct(const Product &product);
+Result<std::unique_ptr<PeerGemm>> oneDnnGemm(const Gemm &product);
 
 // With b reordered beforehand to the layout that oneDNN likes best (format `any`).
-Result<std::unique_ptr<PeerProduct>> oneDnnPackedProduct(const Product &product);
+Result<std::unique_ptr<PeerGemm>> oneDnnPackedGemm(const Gemm &product);
 
 } // namespace sinter::bench

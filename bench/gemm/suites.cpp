@@ -93,11 +93,11 @@ Result<kernels::Gemm> chosen(const BenchOptions &options, const std::string &a,
   return gemm;
 }
 
-Result<void> check(GeneratedProduct &product, const Matrix &a, const Matrix &b, int64_t n,
+Result<void> check(GeneratedGemm &product, const Matrix &a, const Matrix &b, int64_t n,
                    const std::string &who) {
   SINTER_TRY(product.run());
   SINTER_ASSIGN(const std::vector<float> out, product.output());
-  return checkProduct(a, b, n, out.data(), who);
+  return checkGemm(a, b, n, out.data(), who);
 }
 
 // b as the settings want it: packed, or plain rows of [N, K].
@@ -140,20 +140,20 @@ namespace {
 struct FloatTable {
   Matrix a, b; // b is [N, K]
   std::vector<float> plainB, out;
-  std::optional<GeneratedProduct> plain, packed;
-  std::vector<std::unique_ptr<PeerProduct>> peers;
+  std::optional<GeneratedGemm> plain, packed;
+  std::vector<std::unique_ptr<PeerGemm>> peers;
 };
 
-Result<void> addPeers(FloatTable &table, const Product &product) {
-  table.peers.push_back(openBlasProduct(product));
-  SINTER_ASSIGN(auto oneDnn, oneDnnProduct(product));
+Result<void> addPeers(FloatTable &table, const Gemm &product) {
+  table.peers.push_back(openBlasGemm(product));
+  SINTER_ASSIGN(auto oneDnn, oneDnnGemm(product));
   table.peers.push_back(std::move(oneDnn));
-  SINTER_ASSIGN(auto packed, oneDnnPackedProduct(product));
+  SINTER_ASSIGN(auto packed, oneDnnPackedGemm(product));
   table.peers.push_back(std::move(packed));
   for (auto &peer : table.peers) {
     std::fill(table.out.begin(), table.out.end(), -1.0f);
     SINTER_TRY(peer->run());
-    SINTER_TRY(checkProduct(table.a, table.b, product.n, table.out.data(), "a peer"));
+    SINTER_TRY(checkGemm(table.a, table.b, product.n, table.out.data(), "a peer"));
   }
   return {};
 }
@@ -166,7 +166,7 @@ Result<void> addGenerated(hal::Device &device, const BenchOptions &options, Floa
       gemm.transposeB = false;
     }
     SINTER_ASSIGN(const std::vector<uint8_t> weights, weightsFor(device, gemm, table.b));
-    auto made = GeneratedProduct::create(device, gemm, options.m, options.n, options.k,
+    auto made = GeneratedGemm::create(device, gemm, options.m, options.n, options.k,
                                          table.a.bytes, weights);
     if (!made)
       return tl::unexpected(made.error());
@@ -227,7 +227,7 @@ static std::string activationBeside(std::string_view weights, int64_t k) {
   const BlockFormat *format = findBlockFormat(llvm::StringRef(weights).upper());
   if (!format || k % format->blockLength)
     return {};
-  const engine::ProductRules rules{engine::Programs::Tasks};
+  const engine::MatmulPrecision rules{engine::Programs::Tasks};
   const ActivationFormat *asked = engine::activationFor(format, rules);
   const uint64_t length = std::gcd<uint64_t>(asked->scaleLength, k);
   return llvm::StringRef(activationFormatFor(asked->partLength, length).name).lower();
@@ -246,7 +246,7 @@ Result<void> benchBlocks(hal::Device &device, const BenchOptions &options) {
       if (activation.empty())
         continue;
       SINTER_ASSIGN(const Matrix a, randomMatrix(kPromptRows, k, activation, 1));
-      std::vector<GeneratedProduct> products;
+      std::vector<GeneratedGemm> products;
       std::vector<Racer> racers = peakRacers(device, loops);
       const std::vector<int64_t> widths = {576, 1536, 3072};
       products.reserve(widths.size());
@@ -255,7 +255,7 @@ Result<void> benchBlocks(hal::Device &device, const BenchOptions &options) {
         SINTER_ASSIGN(const kernels::Gemm gemm,
                       chosen(options, activation, format, kPromptRows, n, k));
         SINTER_ASSIGN(const std::vector<uint8_t> weights, weightsFor(device, gemm, b));
-        auto made = GeneratedProduct::create(device, gemm, kPromptRows, n, k, a.bytes, weights);
+        auto made = GeneratedGemm::create(device, gemm, kPromptRows, n, k, a.bytes, weights);
         if (!made)
           return tl::unexpected(made.error());
         products.push_back(std::move(*made));
@@ -301,7 +301,7 @@ Result<void> benchOneRow(hal::Device &device, const BenchOptions &options) {
       const int64_t n = kDistinctRows * copies;
       SINTER_ASSIGN(const kernels::Gemm gemm, chosen(options, a.format, format, 1, n, k));
       SINTER_ASSIGN(const std::vector<uint8_t> weights, weightsFor(device, gemm, b));
-      auto made = GeneratedProduct::create(device, gemm, 1, n, k, a.bytes, weights);
+      auto made = GeneratedGemm::create(device, gemm, 1, n, k, a.bytes, weights);
       if (!made)
         return tl::unexpected(made.error());
       const std::string name =
@@ -344,7 +344,7 @@ Result<void> benchSweep(hal::Device &device, const BenchOptions &options) {
   SINTER_ASSIGN(const Matrix a, randomMatrix(options.m, options.k, options.a, 1));
   const int64_t distinct = std::min<int64_t>(options.n, kDistinctRows);
   SINTER_ASSIGN(const Matrix b, randomMatrix(distinct, options.k, options.b, 2));
-  std::vector<GeneratedProduct> products;
+  std::vector<GeneratedGemm> products;
   const std::vector<PeakLoop> loops = a.format.starts_with("q8a") ? byteDotLoops() : fmaLoops();
   std::vector<Racer> racers = peakRacers(device, loops);
   const std::vector<Settings> list = combinations(options.sweeps);
@@ -355,7 +355,7 @@ Result<void> benchSweep(hal::Device &device, const BenchOptions &options) {
     SINTER_TRY(applySettings(gemm, settings));
     SINTER_ASSIGN(const std::vector<uint8_t> weights, weightsFor(device, gemm, b));
     auto made =
-        GeneratedProduct::create(device, gemm, options.m, options.n, options.k, a.bytes, weights);
+        GeneratedGemm::create(device, gemm, options.m, options.n, options.k, a.bytes, weights);
     std::string name = blockText(gemm) + " interleave=" + std::to_string(gemm.interleave) +
                        " transpose_b=" + std::to_string(gemm.transposeB);
     if (!made) {

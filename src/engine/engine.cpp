@@ -101,7 +101,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
                                      const targets::Target &target, mlir::MLIRContext &context,
                                      KernelSet &kernels) {
   const Activations activations = *findActivations(options.activations);
-  const ProductRules rules{programsOf(target.name()), activations, target.rowElements(),
+  const MatmulPrecision rules{programsOf(target.name()), activations, target.rowElements(),
                            activations == Activations::Fastest && target.decodesToBfloat()};
   GgufSource source(file);
   SINTER_ASSIGN(models::DecoderFeatures features, models::readDecoder(source));

@@ -15,7 +15,7 @@ static constexpr int64_t kColumnGroup = 32;
 static constexpr int64_t kMostRopeHeads = 8;
 // Columns that the CPU multiplies together, and of the widest tile of a product.
 static constexpr int64_t kPanelColumns = 64;
-static constexpr int64_t kMostProductColumns = 8 * kPanelColumns;
+static constexpr int64_t kMostMatmulColumns = 8 * kPanelColumns;
 static constexpr int64_t kColumnsOfFewRows = 2 * kPanelColumns; // widest tile of few rows
 // Elements of the longest block of the format table.
 static constexpr int64_t kLongestBlock = 256;
@@ -87,7 +87,7 @@ kernels::Embed chooseEmbed(int64_t columns, kernel::Element table, int64_t sideB
 
 // Columns of a product's tile: as many of `panel` as leave an even number of whole tiles, so that
 // two threads have equal shares even of few rows; whole tiles where no number is even.
-static int64_t productColumns(int64_t n, int64_t panel, int64_t most) {
+static int64_t matmulColumns(int64_t n, int64_t panel, int64_t most) {
   most -= most % panel;
   for (int64_t multiple : {2, 1})
     for (int64_t columns = most; columns >= panel; columns -= panel)
@@ -112,8 +112,8 @@ static void chooseTaskBlocks(kernels::Gemm &p, RowBucket rows) {
   bool streams = one || (rows == RowBucket::Few && !p.b.isBlock());
   p.blockM = one ? 1 : streams ? kFewRows : blocks ? 260 : 240;
   p.blockN = one || blocks ? 64
-             : streams     ? productColumns(p.n, kColumnGroup, kColumnsOfFewRows)
-                           : productColumns(p.n, kPanelColumns, kMostProductColumns);
+             : streams     ? matmulColumns(p.n, kColumnGroup, kColumnsOfFewRows)
+                           : matmulColumns(p.n, kPanelColumns, kMostMatmulColumns);
   bool copies = blocks ? !p.a.isBlock() : !streams;
   p.blockK = blocks || p.b.isBlock() ? kLongestBlock : 128;
   if (!copies && p.k > 0 && p.k <= kernels::kMaxBlock)
@@ -138,7 +138,7 @@ static void chooseThreadBlocks(kernels::Gemm &p, RowBucket rows) {
 }
 
 kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_t k, RowBucket rows,
-                         ProductRules rules) {
+                         MatmulPrecision rules) {
   kernels::Gemm p;
   p.a = a;
   p.b = b;
@@ -214,7 +214,7 @@ int64_t columnsInParts(const kernels::Gemm &p, int64_t part, Programs programs) 
   bool copies =
       programs == Programs::Tasks && p.blockM > 1 && !(p.b.isBlock() && p.activation.isBlock());
   int64_t most = p.blockM > kFewRows ? kMostColumnsOfParts : kColumnsOfFewRows;
-  return copies ? productColumns(p.n, part, std::max(part, most)) : part;
+  return copies ? matmulColumns(p.n, part, std::max(part, most)) : part;
 }
 
 // Where columns alone are programs enough, all rows of a prompt share what blocks of b become: a

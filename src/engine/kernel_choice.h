@@ -28,7 +28,7 @@ inline constexpr int64_t kLeastSharedBytes = 16 * 1024;
 Programs programsOf(std::string_view target);
 
 // What decides how rows meet weights.
-struct ProductRules {
+struct MatmulPrecision {
   Programs programs = Programs::Tasks;
   Activations activations = Activations::Fastest;
   // Activations that share a scale, at most (targets::Target::rowElements).
@@ -48,7 +48,7 @@ kernels::QuantizeRows chooseStream(int64_t columns, kernel::Element out,
 kernels::Embed chooseEmbed(int64_t columns, kernel::Element table, int64_t sideBySide = 1,
                            Programs programs = Programs::Tasks);
 kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_t k, RowBucket rows,
-                         ProductRules rules = {});
+                         MatmulPrecision rules = {});
 // Columns of a product's tile whose sink takes `part` of them at once.
 int64_t columnsInParts(const kernels::Gemm &p, int64_t part, Programs programs);
 // Gives a product of prompts over threads a larger tile where its weights are many; where

@@ -121,7 +121,7 @@ Result<void> Lowering::lowerGather(graph::LaunchOp launch) {
   SINTER_ASSIGN(Stored table,
                 packed ? packedWeight(weightOf(op.getTable()), {}) : operand(op.getTable()));
   kernel::Element element = elementOf(op.getTable());
-  int64_t sideBySide = packed ? interleavedRows(element, options_.products()) : 1;
+  int64_t sideBySide = packed ? interleavedRows(element, options_.matmulPrecision()) : 1;
   SINTER_ASSIGN(KernelId kernel, kernels_.add("embed",
                                               chooseEmbed(graph::columnsOf(op.getTable()), element,
                                                           sideBySide, options_.programs),

@@ -16,13 +16,13 @@ namespace sinter::engine {
 struct LoweringOptions {
   Programs programs = Programs::Tasks;
   Activations activations = Activations::Fastest;
-  int64_t scaleLength = ProductRules().scaleLength;
-  bool bfloatRows = false;                 // ProductRules
+  int64_t scaleLength = MatmulPrecision().scaleLength;
+  bool bfloatRows = false;                 // MatmulPrecision
   int64_t sharedBytes = kLeastSharedBytes; // of a program of threads
   int64_t bfloatDepth = 0; // attention multiplies bf16 where its K has whole multiples; 0: never
   int64_t queryBlock = 16; // most query rows of an attention block
 
-  ProductRules products() const { return {programs, activations, scaleLength, bfloatRows}; }
+  MatmulPrecision matmulPrecision() const { return {programs, activations, scaleLength, bfloatRows}; }
 };
 
 // Where a tensor lies. Extents and strides count elements.

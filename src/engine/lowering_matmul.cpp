@@ -184,7 +184,7 @@ Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, RowBucket row
   SINTER_ASSIGN(const Stored left, operand(norm ? norm.getValue() : op.getA()));
   kernels::Gemm p =
       chooseGemm(elementOf(op.getA()), elementOf(op.getB()), graph::columnsOf(op.getResult()),
-                 graph::columnsOf(op.getA()), rows, options_.products());
+                 graph::columnsOf(op.getA()), rows, options_.matmulPrecision());
   p.sink = epilogue.sink;
   p.blockN = programColumns(p, epilogue, rows, options_.programs);
   std::vector<BoundArgument> arguments = {left.view(), matrix.view()};

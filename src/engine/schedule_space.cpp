@@ -26,7 +26,7 @@ namespace {
 
 // What a product's tiles cost, as the estimate sees it: a fair share of all tiles, and at the end
 // waiting for a core that has begun a last one.
-struct ProductCost {
+struct MatmulCost {
   kernels::Gemm rules;
 
   double operator()(const ScheduleChoice &choice) const {
@@ -78,7 +78,7 @@ BlockSpace blockSpace(const kernels::Gemm &rules, const Freedom &freedom) {
   const auto whole = static_cast<int64_t>(llvm::alignTo(rules.k, kWholeBlocks));
   space.decisions.push_back(decision("block_k", {2 * kWholeBlocks, whole},
                                      std::min(whole, kernels::kMaxBlock), rules.blockK));
-  space.cost = ProductCost{rules};
+  space.cost = MatmulCost{rules};
   return space;
 }
 

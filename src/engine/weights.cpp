@@ -12,7 +12,7 @@ Result<DotPacking> packingFor(const BlockFormat &format, Programs programs) {
   return programs == Programs::Tasks ? dotPacking(format) : plainDotPacking(format);
 }
 
-const ActivationFormat *activationFor(const BlockFormat *format, ProductRules rules) {
+const ActivationFormat *activationFor(const BlockFormat *format, MatmulPrecision rules) {
   if (!format || rules.activations == Activations::F32 || rules.bfloatRows)
     return nullptr;
   Result<DotPacking> packing = packingFor(*format, rules.programs);
@@ -25,7 +25,7 @@ const ActivationFormat *activationFor(const BlockFormat *format, ProductRules ru
 }
 
 // Tasks read blocks side by side for integer dots alone, threads in any case.
-int64_t interleavedRows(const kernel::Element &element, ProductRules rules) {
+int64_t interleavedRows(const kernel::Element &element, MatmulPrecision rules) {
   bool tasks = rules.programs == Programs::Tasks;
   if (!element.isBlock())
     return tasks ? kInterleavedRows : 1;

@@ -13,11 +13,11 @@ Result<DotPacking> packingFor(const BlockFormat &format, Programs programs);
 
 // The format to which activations are rounded that multiply blocks of this format; null for scalars
 // and where blocks are decoded instead.
-const ActivationFormat *activationFor(const BlockFormat *format, ProductRules rules);
+const ActivationFormat *activationFor(const BlockFormat *format, MatmulPrecision rules);
 
 // Rows of a weight that lie side by side; 1 where rows stay whole: blocks of threads fetch pieces
 // of rows of scalars, and decoded blocks stay as they are.
-int64_t interleavedRows(const kernel::Element &element, ProductRules rules);
+int64_t interleavedRows(const kernel::Element &element, MatmulPrecision rules);
 
 // The recipe that interleaves `rows` rows of `columns` elements: block formats as the integer dot
 // reads them, scalars one by one. Unsupported, in one sentence about the format: it has no such

@@ -91,7 +91,7 @@ void gemm(KernelBuilder &k, const Gemm &p) {
     storeResult(p, out, batch, place, result);
 }
 
-void visitProduct(Gemm &p, FieldVisitor &visitor) {
+void visitMatmul(Gemm &p, FieldVisitor &visitor) {
   visitor.format("a", p.a, "element type of a");
   visitor.format("b", p.b, "element type of b");
   visitor.format("out", p.out, "element type of out");
@@ -109,7 +109,7 @@ void visitProduct(Gemm &p, FieldVisitor &visitor) {
 }
 
 void visitFields(Gemm &p, FieldVisitor &visitor) {
-  visitProduct(p, visitor);
+  visitMatmul(p, visitor);
   visitor.flag("batched", p.batched, "a batch of products: a, b and out have one axis more");
   visitor.flag("transpose_a", p.transposeA, "a is [K, M]");
 }

@@ -32,6 +32,6 @@ struct Gemm {
 void gemm(kernel::KernelBuilder &k, const Gemm &p);
 void visitFields(Gemm &p, FieldVisitor &visitor);
 // Those fields that a product with a sink has too.
-void visitProduct(Gemm &p, FieldVisitor &visitor);
+void visitMatmul(Gemm &p, FieldVisitor &visitor);
 
 } // namespace sinter::kernels

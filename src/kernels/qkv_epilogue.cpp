@@ -120,7 +120,7 @@ void headGemm(KernelBuilder &k, const HeadGemm &p) {
 }
 
 void visitFields(HeadGemm &p, FieldVisitor &visitor) {
-  visitProduct(p.gemm, visitor);
+  visitMatmul(p.gemm, visitor);
   visitor.integer("heads", p.heads.heads, 0, kMaxBlock, "heads of queries");
   visitor.integer("kv_heads", p.heads.kvHeads, 1, kMaxBlock, "heads of keys, and of values");
   visitor.integer("head_dim", p.heads.headDim, 2, kMaxBlock, "columns of a head");

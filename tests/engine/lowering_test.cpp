@@ -88,7 +88,7 @@ private:
 };
 
 // A norm that is rounded for a product.
-constexpr const char *kNormThenProduct = R"(
+constexpr const char *kNormThenMatmul = R"(
   %x = graph.input "x" : !x
   %gain = graph.weight ["gain"] : tensor<64xf32>
   %w = graph.weight ["w"] : tensor<24x64x!tile.block<"q4_1">>
@@ -112,14 +112,14 @@ constexpr const char *kResidual = R"(
 )";
 
 TEST(Lowering, ValuesBecomeBuffersOfTheirKind) {
-  Lowered lowered(kNormThenProduct);
+  Lowered lowered(kNormThenMatmul);
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
   EXPECT_THAT(lowered.buffers(), ElementsAre("input x", "weight gain", StartsWith("temp temp."),
                                              "output c", "weight w interleaved"));
 }
 
 TEST(Lowering, StridesThatAllLaunchesOfAKernelGiveAreKnownToIt) {
-  Lowered lowered(kNormThenProduct);
+  Lowered lowered(kNormThenMatmul);
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
   EXPECT_THAT(lowered.kernelText(lowered.step<plan::Launch>(0)),
               HasSubstr("tile.name = \"x\", tile.strides = array<i64: 64, 1>"));
@@ -131,7 +131,7 @@ TEST(Lowering, CompiledCodeReadsNoStridesThatItKnows) {
   auto target = targets::findTarget("cuda:sm_90a");
   ASSERT_TRUE(target) << target.error().message;
   for (bool known : {true, false}) {
-    Lowered lowered(kNormThenProduct, options);
+    Lowered lowered(kNormThenMatmul, options);
     ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
     const std::string code = lowered.compiled(**target, /*otherStrides=*/!known);
     EXPECT_EQ(code.find("[rms_norm_0_param_5]") == std::string::npos, known) << code;
@@ -157,7 +157,7 @@ TEST(Lowering, StridesInWhichLaunchesOfAKernelDifferAreUnknown) {
 }
 
 TEST(Lowering, BuffersHaveTheBytesOfTheirTensors) {
-  Lowered lowered(kNormThenProduct);
+  Lowered lowered(kNormThenMatmul);
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
   EXPECT_EQ(lowered.text(lowered.buffer("x").bytes), "256 * T");
   EXPECT_EQ(lowered.text(lowered.plan().buffers[2].bytes), "88 * T"); // two groups of q8a
@@ -165,7 +165,7 @@ TEST(Lowering, BuffersHaveTheBytesOfTheirTensors) {
 }
 
 TEST(Lowering, PackedRowsArePaddedToWholeGroups) {
-  Lowered lowered(kNormThenProduct);
+  Lowered lowered(kNormThenMatmul);
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
   const plan::Buffer &weight = lowered.buffer("w interleaved");
   EXPECT_EQ(weight.bytes.constant(), 32 * 2 * 20);
@@ -175,7 +175,7 @@ TEST(Lowering, PackedRowsArePaddedToWholeGroups) {
 }
 
 TEST(Lowering, ANormThatIsOnlyRoundedStoresRoundedValues) {
-  Lowered lowered(kNormThenProduct);
+  Lowered lowered(kNormThenMatmul);
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
   ASSERT_EQ(lowered.steps().size(), 2u);
   const auto &norm = lowered.step<plan::Launch>(0);
@@ -229,7 +229,7 @@ static const plan::Launch &launchOf(const plan::Step &step, int64_t rows) {
 }
 
 TEST(Lowering, AProductBranchesOnWhetherThereIsMoreThanOneRow) {
-  Lowered lowered(kNormThenProduct);
+  Lowered lowered(kNormThenMatmul);
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
   auto of = [&](int64_t rows) { return launchOf(lowered.steps()[1], rows); };
   EXPECT_NE(of(2).kernel.index, of(1).kernel.index);
@@ -248,7 +248,7 @@ TEST(Lowering, AProductWithScalarsBranchesOnFewRowsToo) {
     return of;
   };
   const std::vector<uint32_t> scalars = kernels(kResidual, 0),
-                              blocks = kernels(kNormThenProduct, 1);
+                              blocks = kernels(kNormThenMatmul, 1);
   EXPECT_EQ(std::set(scalars.begin(), scalars.end()).size(), 3u);
   EXPECT_EQ(scalars[1], scalars[2]);
   EXPECT_EQ(scalars[3], scalars[4]);
@@ -574,7 +574,7 @@ std::string blockOf(const std::string &format) {
 }
 
 // `rounded`: an element type.
-std::string attendThenProductOf(const std::string &rounded) {
+std::string attendThenMatmulOf(const std::string &rounded) {
   const std::string attend = kAttend;
   return attend.substr(0, attend.find("graph.output")) + R"(
     %j = graph.reshape %o : tensor<?x4x64xf32, #graph.dims<T>> -> tensor<?x256xf32, #graph.dims<T>>
@@ -589,8 +589,8 @@ std::string attendThenProductOf(const std::string &rounded) {
 )";
 }
 
-std::string attendThenProduct(const std::string &rounded) {
-  return attendThenProductOf(blockOf(rounded));
+std::string attendThenMatmul(const std::string &rounded) {
+  return attendThenMatmulOf(blockOf(rounded));
 }
 
 // On tasks the two heads of a group lie side by side, so that scales may span them.
@@ -598,7 +598,7 @@ TEST(Lowering, HeadsThatShareKeysAreRoundedTogetherOnTasks) {
   auto outOf = [](const std::string &rounded, Programs programs) {
     LoweringOptions options;
     options.programs = programs;
-    Lowered lowered(attendThenProductOf(rounded), options);
+    Lowered lowered(attendThenMatmulOf(rounded), options);
     EXPECT_TRUE(lowered.result()) << lowered.result().error().message;
     const auto &many = lowered.step<plan::If>(0).elseSteps.at(0);
     std::string text = lowered.kernelText(std::get<plan::Launch>(many.op));
@@ -626,11 +626,11 @@ TEST(Lowering, RowsOfActivationsBeginInDifferentBanksOnThreads) {
         bytes.insert(lowered.text(buffer.bytes));
     return bytes;
   };
-  EXPECT_THAT(temporaries(kNormThenProduct, Programs::Tasks), testing::Contains("88 * T"));
-  EXPECT_THAT(temporaries(kNormThenProduct, Programs::Threads),
+  EXPECT_THAT(temporaries(kNormThenMatmul, Programs::Tasks), testing::Contains("88 * T"));
+  EXPECT_THAT(temporaries(kNormThenMatmul, Programs::Threads),
               testing::Contains(StartsWith("T * 176 * ")));
-  EXPECT_THAT(temporaries(attendThenProduct("q8a"), Programs::Tasks), testing::Contains("352 * T"));
-  EXPECT_THAT(temporaries(attendThenProduct("q8a"), Programs::Threads),
+  EXPECT_THAT(temporaries(attendThenMatmul("q8a"), Programs::Tasks), testing::Contains("352 * T"));
+  EXPECT_THAT(temporaries(attendThenMatmul("q8a"), Programs::Threads),
               testing::Contains(StartsWith("T * 528 * ")));
 }
 

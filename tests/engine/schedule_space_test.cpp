@@ -20,7 +20,7 @@ EngineOptions optionsFor(const char *target = "avx2") {
   return options;
 }
 
-const plan::Kernel *productOf(const plan::Plan &plan) {
+const plan::Kernel *matmulOf(const plan::Plan &plan) {
   for (const plan::Kernel &kernel : plan.kernels)
     if (kernel.source == "gemm" && !kernel.alternatives.empty())
       return &kernel;
@@ -124,7 +124,7 @@ TEST(TunedPlan, NamesKernelsAlikeEachTimeAndOtherwiseForAnotherTarget) {
 TEST(TunedPlan, HasTheScheduleThatWasChosenAndTheSameContent) {
   const Result<plan::Plan> &plan = askedPlan();
   ASSERT_TRUE(plan) << plan.error().toString();
-  const plan::Kernel *kernel = productOf(*plan);
+  const plan::Kernel *kernel = matmulOf(*plan);
   ASSERT_NE(kernel, nullptr);
   EngineOptions options = quickOptions();
   options.tuning[kernel->content] = kernel->alternatives.front();
@@ -144,7 +144,7 @@ TEST(TunedPlan, RefusesAScheduleThatIsNoneOfTheKernels) {
   const Result<plan::Plan> &plan = askedPlan();
   ASSERT_TRUE(plan) << plan.error().toString();
   EngineOptions options = quickOptions();
-  options.tuning[productOf(*plan)->content] = {{{"block_m", 7}}};
+  options.tuning[matmulOf(*plan)->content] = {{{"block_m", 7}}};
   auto tuned = planOf(tinyLlama(), options);
   ASSERT_FALSE(tuned);
   EXPECT_EQ(tuned.error().code, Code::InvalidArgument);

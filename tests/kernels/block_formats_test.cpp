@@ -99,7 +99,7 @@ struct Extents {
 };
 
 // Minima multiply sums of whole groups, so roundings are of magnitudes that may cancel.
-void expectProduct(const std::vector<float> &out, const std::vector<float> &a,
+void expectMatmul(const std::vector<float> &out, const std::vector<float> &a,
                    const std::vector<float> &b, Extents e) {
   for (int64_t i = 0; i < e.m; ++i)
     for (int64_t j = 0; j < e.n; ++j) {
@@ -125,7 +125,7 @@ TEST(GemmBlocks, CodedWeightsMultiplyWithActivationsRoundedOnLoad) {
         std::vector<float> out(e.m * e.n, 99);
         runKernel("gemm", settings,
                   {viewOf(wide, {e.m, e.k}), viewOf(b.bytes, {e.n, e.k}), viewOf(out, {e.m, e.n})});
-        expectProduct(out, a, b.decoded, e);
+        expectMatmul(out, a, b.decoded, e);
       }
 }
 

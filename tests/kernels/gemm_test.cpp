@@ -16,7 +16,7 @@ const Extents kExtents[] = {{1, 1, 1},   {3, 5, 7},   {8, 16, 32},
 const Settings kBlocks = {{"block_m", "8"}, {"block_n", "16"}, {"block_k", "32"}};
 
 // Within K roundings of the sum of magnitudes. `a` is [m, k], `b` [n, k] or [k, n].
-void expectProduct(const std::vector<float> &out, const std::vector<float> &a,
+void expectMatmul(const std::vector<float> &out, const std::vector<float> &a,
                    const std::vector<float> &b, Extents e, bool transposed) {
   for (int64_t i = 0; i < e.m; ++i)
     for (int64_t j = 0; j < e.n; ++j) {
@@ -37,7 +37,7 @@ TEST(Gemm, TransposedOperandsMultiplyOnOddShapes) {
     std::vector<float> out(e.m * e.n, 99);
     runKernel("gemm", kBlocks,
               {viewOf(a, {e.m, e.k}), viewOf(b, {e.n, e.k}), viewOf(out, {e.m, e.n})});
-    expectProduct(out, a, b, e, true);
+    expectMatmul(out, a, b, e, true);
   }
 }
 
@@ -49,7 +49,7 @@ TEST(Gemm, PlainOperandsMultiplyOnOddShapes) {
     std::vector<float> out(e.m * e.n, 99);
     runKernel("gemm", settings,
               {viewOf(a, {e.m, e.k}), viewOf(b, {e.k, e.n}), viewOf(out, {e.m, e.n})});
-    expectProduct(out, a, b, e, false);
+    expectMatmul(out, a, b, e, false);
   }
 }
 
@@ -66,7 +66,7 @@ TEST(Gemm, HalfWeightsMultiplyWithFullActivations) {
   std::vector<float> out(e.m * e.n, 99);
   runKernel("gemm", settings,
             {viewOf(a, {e.m, e.k}), viewOf(b, {e.n, e.k}), viewOf(out, {e.m, e.n})});
-  expectProduct(out, a, wide, e, true);
+  expectMatmul(out, a, wide, e, true);
 }
 
 TEST(Gemm, AnEmptySumIsZero) {

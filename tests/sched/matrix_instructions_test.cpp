@@ -179,7 +179,7 @@ std::string textOf(mlir::Type type) {
 }
 
 // Each thread loads its fragments of %a, %b and %c, multiplies and stores to %d.
-std::string productKernel(const MatrixInstruction &row, int64_t subgroups) {
+std::string matmulKernel(const MatrixInstruction &row, int64_t subgroups) {
   mlir::MLIRContext context;
   mlir::Type types[] = {row.typeA(&context), row.typeB(&context), row.typeC(&context)};
   std::string arguments, body;
@@ -228,7 +228,7 @@ double expectedAt(const Operand &a, const Operand &b, const Operand &c, int64_t 
   return sum;
 }
 
-void expectProducts(const Operand &a, const Operand &b, const Operand &c,
+void expectMatmuls(const Operand &a, const Operand &b, const Operand &c,
                     const std::vector<std::byte> &d) {
   ASSERT_EQ(c.places.size() * 4, d.size());
   for (size_t at = 0; at < c.places.size(); ++at) {
@@ -246,12 +246,12 @@ TEST_P(OfRegisters, MultiplyAsAPlainProductDoes) {
   std::vector<std::byte> d(c.fragments.size());
   InterpreterOptions options;
   options.lanes.subgroup = row.lanes;
-  auto result = runSimt(productKernel(row, kSubgroups),
+  auto result = runSimt(matmulKernel(row, kSubgroups),
                          {viewOf(a.fragments, a.element), viewOf(b.fragments, b.element),
                           viewOf(c.fragments, c.element), viewOf(d, c.element)},
                          options);
   ASSERT_TRUE(result) << result.error().message;
-  expectProducts(a, b, c, d);
+  expectMatmuls(a, b, c, d);
 }
 
 // ---- products of shared memory ----
@@ -276,7 +276,7 @@ std::vector<std::byte> imageOf(const Operand &operand, bool transposed, int64_t 
 }
 
 // Copies %a and %b to shared memory, and each group of threads multiplies its own matrices.
-std::string sharedProductKernel(const MatrixInstruction &row, int64_t groups, int64_t within) {
+std::string sharedMatmulKernel(const MatrixInstruction &row, int64_t groups, int64_t within) {
   mlir::MLIRContext context;
   std::string accumulators = textOf(row.typeC(&context)), number = std::to_string(row.lanes * groups);
   int64_t aBytes = row.m * kRow, bBytes = row.n * kRow;
@@ -328,12 +328,12 @@ TEST_P(OfSharedMemory, MultiplyAsAPlainProductDoesAtEachStepOfARow) {
   for (int64_t within = 0; within < kRow; within += 2 * row.k) {
     std::vector<std::byte> left = imageOf(a, false, kGroups, within),
                            right = imageOf(b, true, kGroups, within), d(c.fragments.size());
-    auto result = runSimt(sharedProductKernel(row, kGroups, within),
+    auto result = runSimt(sharedMatmulKernel(row, kGroups, within),
                            {viewOf(left, a.element), viewOf(right, b.element),
                             viewOf(c.fragments, c.element), viewOf(d, c.element)},
                            options);
     ASSERT_TRUE(result) << result.error().message;
-    expectProducts(a, b, c, d);
+    expectMatmuls(a, b, c, d);
   }
 }
 
@@ -412,7 +412,7 @@ TEST(MatrixInstructions, RefuseCopiesThatDiffer) {
       c(row.layoutC(), row.cElement, 1, 3);
   a.fragments[16 * 32] ^= std::byte(1); // element 0 of lane 16
   std::vector<std::byte> d(c.fragments.size());
-  auto result = runSimt(productKernel(row, 1),
+  auto result = runSimt(matmulKernel(row, 1),
                          {viewOf(a.fragments, a.element), viewOf(b.fragments, b.element),
                           viewOf(c.fragments, c.element), viewOf(d, c.element)});
   ASSERT_FALSE(result);
@@ -424,7 +424,7 @@ TEST(MatrixInstructions, RefuseCopiesThatDiffer) {
 
 TEST(MatrixInstructions, NeedSubgroupsOfTheirOwnWidth) {
   const MatrixInstruction &row = *findMatrixInstruction("amd.mfma.f32.16x16x16.f16");
-  auto result = runSimt(productKernel(row, 1), {});
+  auto result = runSimt(matmulKernel(row, 1), {});
   ASSERT_FALSE(result);
   EXPECT_NE(result.error().message.find("names 'amd.mfma.f32.16x16x16.f16' of 64 lanes in blocks "
                                         "of 64 threads and subgroups of 32"),

@@ -21,8 +21,8 @@ inline std::string copyWait(int pending) {
 }
 
 /// Of kernels with products: four subgroups, 64 rows of a and of b.
-inline constexpr Block kProducts = {.threads = 128, .shared = 16384};
-inline const std::string kProduct = "nvidia.wgmma.m64n64k16.f32.bf16";
+inline constexpr Block kMatmuls = {.threads = 128, .shared = 16384};
+inline const std::string kMatmul = "nvidia.wgmma.m64n64k16.f32.bf16";
 
 /// Every operand is 0, 1, 0, 1 along k: a product adds 8. %s16 as above, %ib where b begins, %v1 16
 /// bytes of that pattern, %zero accumulators. The body goes on at line 36.
@@ -43,7 +43,7 @@ inline const std::string kReady = kOperands + copyWait(0) + kBarrier + "sched.ma
 
 inline std::string multiply(const std::string &result, const std::string &acc,
                             const std::string &a = "%i0", const std::string &b = "%ib") {
-  return result + " = sched.matrix_async \"" + kProduct + "\" [" + a + "], [" + b + "], " + acc +
+  return result + " = sched.matrix_async \"" + kMatmul + "\" [" + a + "], [" + b + "], " + acc +
          " : vector<32xf32>\n";
 }
 inline std::string matrixWait(const std::string &result, const std::string &acc,

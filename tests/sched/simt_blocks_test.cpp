@@ -278,7 +278,7 @@ TEST(SimtBlocks, RowsThatLieOnOneAnotherAreOneRow) {
 
 // Thread n owns column n of c, whose 128 rows are one vector; a's columns pass through shared
 // memory. a is [k, m] in memory, b [k, n] and c [n, m].
-std::string productText(const std::string &steps) {
+std::string matmulText(const std::string &steps) {
   std::string times;
   for (int row = 0; row < 128; ++row)
     times += row ? ", %bk" : "%bk";
@@ -318,7 +318,7 @@ TEST(SimtBlocks, AProductThroughSharedMemoryIsThePlainOne) {
     for (float &value : *values)
       value = uniform(engine);
   auto result =
-      runSimt(productText(std::to_string(kK)), {tile::HostView::contiguous(a.data(), {kK * kM}),
+      runSimt(matmulText(std::to_string(kK)), {tile::HostView::contiguous(a.data(), {kK * kM}),
                                                  tile::HostView::contiguous(b.data(), {kK * kN}),
                                                  tile::HostView::contiguous(c.data(), {kN * kM})});
   ASSERT_TRUE(result) << result.error().message;

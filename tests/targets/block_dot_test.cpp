@@ -35,10 +35,10 @@ protected:
     return static_cast<int64_t>(
         llvm::alignTo(vectors * factsFor(std::get<1>(GetParam()))->lanes, kInterleavedRows));
   }
-  KernelCase productOf(int64_t m, int64_t n, int64_t blocks) const {
-    return productOf(activation(), m, n, blocks);
+  KernelCase matmulOf(int64_t m, int64_t n, int64_t blocks) const {
+    return matmulOf(activation(), m, n, blocks);
   }
-  KernelCase productOf(const std::string &rows, int64_t m, int64_t n, int64_t blocks) const {
+  KernelCase matmulOf(const std::string &rows, int64_t m, int64_t n, int64_t blocks) const {
     KernelCase c = blockGemmCase(rows, lower(format().name), m, n, blocks * format().blockLength);
     c.extents["K"] = {format().blockLength * (2 * blocks + 1), 0, format().blockLength};
     c.rounds = 1;
@@ -66,11 +66,11 @@ protected:
 };
 
 TEST_P(BlockDots, OfManyRowsEqualTheInterpreters) {
-  holds(productOf(13, columns(3), 1)); // two vectors of columns, and one
+  holds(matmulOf(13, columns(3), 1)); // two vectors of columns, and one
 }
 
 TEST_P(BlockDots, OfOneRowEqualTheInterpreters) {
-  holds(productOf(1, columns(4), 2));
+  holds(matmulOf(1, columns(4), 2));
 }
 
 // What does not depend on how a level multiplies, at some levels.
@@ -83,7 +83,7 @@ TEST_P(DotVariants, OfScalesForSeveralBlocksEqualTheInterpreters) {
     return; // the cases above
   const auto blocks = static_cast<int64_t>(wide.scaleLength / format().blockLength);
   for (int64_t rows : {13, 1}) {
-    KernelCase c = productOf(lower(wide.name), rows, columns(3), blocks);
+    KernelCase c = matmulOf(lower(wide.name), rows, columns(3), blocks);
     c.extents["K"] = {3 * wide.scaleLength, 0, wide.scaleLength};
     holds(c);
   }
@@ -92,15 +92,15 @@ TEST_P(DotVariants, OfScalesForSeveralBlocksEqualTheInterpreters) {
 TEST_P(DotVariants, OfScalesForEachBlockEqualTheInterpreters) {
   if (narrow() == activation())
     return; // the cases above
-  holds(productOf(narrow(), 13, columns(3), 1));
-  holds(productOf(narrow(), 1, columns(4), 2));
+  holds(matmulOf(narrow(), 13, columns(3), 1));
+  holds(matmulOf(narrow(), 1, columns(4), 2));
 }
 
 // K in one step leaves no loop: sums end where they are stored. Rows that a does not have are zero.
 TEST_P(DotVariants, OfStaticDepthAndFewerRowsEqualTheInterpreters) {
   const auto depth = static_cast<int64_t>(format().blockLength);
   for (int64_t rows : {13, 1}) {
-    KernelCase c = productOf(rows, columns(3), 1);
+    KernelCase c = matmulOf(rows, columns(3), 1);
     c.settings["k"] = std::to_string(depth);
     c.views["a"][0] = "rows of a";
     c.extents = {{"M", {14, 27}}, {"rows of a", {0, 2, 14, 20}}, {"N", {64, 72}}, {"K", {depth}}};

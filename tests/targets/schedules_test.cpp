@@ -11,7 +11,7 @@ namespace sinter::targets::cpu {
 namespace {
 
 // Products of what people multiply, in many rows and in one.
-KernelCases productCases() {
+KernelCases matmulCases() {
   return {blockGemmCase("q8a", "q4_1", 40, 64, 96),
           blockGemmCase("q8a", "q4_1", 1, 128, 96),
           blockGemmCase("q8a", "q8_0", 40, 64, 96),
@@ -56,7 +56,7 @@ protected:
       EXPECT_EQ(firstDifference(a, b), "");
   }
 
-  KernelCase case_ = productCases()[std::get<0>(GetParam())];
+  KernelCase case_ = matmulCases()[std::get<0>(GetParam())];
   HostLevel level_;
   std::optional<tile::KernelModule> rules_;
   std::vector<LaunchArguments> expected_;
@@ -89,7 +89,7 @@ TEST_P(Schedules, OfOtherBlocksGiveTheSameBits) {
 }
 
 TEST(CpuSchedule, SaysWhatTheKernelsAttributeSays) {
-  tile::KernelModule module = buildCase(productCases().front());
+  tile::KernelModule module = buildCase(matmulCases().front());
   tile::KernelOp kernel = *module.module().getOps<tile::KernelOp>().begin();
   EXPECT_EQ(cpuScheduleOf(kernel).vectors, 0);
   EXPECT_EQ(cpuScheduleOf(kernel).fewRows, 8);
@@ -110,22 +110,22 @@ TEST(CpuSchedule, OfWhatHasNoProductsHasNothingToDecide) {
 }
 
 // Each product at each level; a sample shows each product, and its kind at each level.
-std::vector<Parameters> productsAtLevels() {
+std::vector<Parameters> matmulsAtLevels() {
   std::vector<Parameters> all;
-  for (size_t i = 0; i < productCases().size(); ++i)
+  for (size_t i = 0; i < matmulCases().size(); ++i)
     for (const char *level : {"avx512vnni", "avx512", "avx2"})
       all.emplace_back(i, level);
   return sampled(all, [](const Parameters &one) {
-    const KernelCase c = productCases()[std::get<0>(one)];
+    const KernelCase c = matmulCases()[std::get<0>(one)];
     const std::string level = std::get<1>(one) + " ";
     return std::vector<std::string>{c.label, level + c.settings.at("a"),
                                     level + (c.settings.at("block_m") == "1" ? "a row" : "rows")};
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Products, Schedules, testing::ValuesIn(productsAtLevels()),
+INSTANTIATE_TEST_SUITE_P(Products, Schedules, testing::ValuesIn(matmulsAtLevels()),
                          [](const auto &info) {
-                           return productCases()[std::get<0>(info.param)].label + "_" +
+                           return matmulCases()[std::get<0>(info.param)].label + "_" +
                                   std::get<1>(info.param);
                          });
 

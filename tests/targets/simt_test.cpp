@@ -26,11 +26,11 @@ constexpr int64_t kDeep = 166912, kShallow = 58 * 1024, kShallowShared = 74 * 10
 constexpr int64_t kCooperativeShared = 48 * 1024;
 
 // Facts of a processor with copies that threads need not wait for.
-sched::SimtFacts asyncFacts(int64_t maxShared, bool groupProducts) {
+sched::SimtFacts asyncFacts(int64_t maxShared, bool groupMatmuls) {
   sched::SimtFacts facts;
   facts.maxShared = maxShared;
   facts.asyncCopies = facts.matrixLoads = true;
-  if (groupProducts)
+  if (groupMatmuls)
     for (const char *type : {"f16", "bf16"})
       for (const char *columns : {"256", "128", "64"})
         for (const char *operands : {"", "ra."})
@@ -384,8 +384,8 @@ TEST(PipelineSchedules, FetchAsFarAheadAsSharedMemoryAllows) {
 }
 
 TEST(PipelineSchedules, DeclineWhereSharedMemoryHoldsTooFewPlaces) {
-  for (bool groupProducts : {false, true}) {
-    Parts parts = partsOf(pipelineCase("bf16", 128, 128, true), asyncFacts(kShallow, groupProducts));
+  for (bool groupMatmuls : {false, true}) {
+    Parts parts = partsOf(pipelineCase("bf16", 128, 128, true), asyncFacts(kShallow, groupMatmuls));
     EXPECT_EQ(parts.copies + parts.products, 0);
     EXPECT_GT(parts.instructions, 0) << parts.message;
   }

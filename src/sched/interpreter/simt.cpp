@@ -47,7 +47,7 @@ Result<void> SimtExtension::endProgram() {
                 "a program ends without sched.await_launches, which its kernel has");
   Operation *op = shared_->copyInFlight();
   if (!op)
-    op = accumulators_.productInFlight();
+    op = accumulators_.matmulInFlight();
   if (op)
     return fail(Code::InvalidArgument, nameText(*op) + " is in flight when its program ends");
   return {};
@@ -99,13 +99,13 @@ Result<void> SimtExtension::dispatch(Operation &op, Task &task) {
         return shared_->waitForCopies(clock_, wait.getPending()), Result<void>();
       })
       .Case([&](MatrixFenceOp) { return accumulators_.fence(), Result<void>(); })
-      .Case([&](MatrixAsyncOp matrix) { return startProduct(matrix, task); })
-      .Case([&](MatrixTileAsyncOp matrix) { return startTileProduct(matrix, task); })
+      .Case([&](MatrixAsyncOp matrix) { return startMatmul(matrix, task); })
+      .Case([&](MatrixTileAsyncOp matrix) { return startTileMatmul(matrix, task); })
       .Case([&](PinOp pin) {
         Tile value = *valueOf(pin.getValue(), task).tile;
         return task.bind(pin.getResult(), std::move(value)), Result<void>();
       })
-      .Case([&](MatrixWaitOp wait) { return waitForProducts(wait, task); })
+      .Case([&](MatrixWaitOp wait) { return waitForMatmuls(wait, task); })
       .Case([&](AccClearOp clear) { return clearAccumulators(clear, task); })
       .Case([&](AccAddOp add) { return addToAccumulators(add, task); })
       .Case([&](AccTakeOp take) { return takeAccumulators(take, task); })

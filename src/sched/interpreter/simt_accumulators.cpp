@@ -65,7 +65,7 @@ void AccumulatorsInFlight::wait(bool commit, uint64_t pending) {
     ended_ = std::max(ended_, groups_ - pending);
 }
 
-Operation *AccumulatorsInFlight::productInFlight() const {
+Operation *AccumulatorsInFlight::matmulInFlight() const {
   for (const auto &[number, accumulators] : flights_)
     if (accumulators.group >= ended_)
       return accumulators.op;

@@ -50,7 +50,7 @@ public:
   /// Groups below it have ended.
   uint64_t ended() const { return ended_; }
   /// A product of this program that has not ended, or null.
-  mlir::Operation *productInFlight() const;
+  mlir::Operation *matmulInFlight() const;
 
   // Registers that products may add to: not written since the last fence.
   void fence();

@@ -115,7 +115,7 @@ Result<int64_t> SimtExtension::placeOf(Operation &op, const Tile &places, String
 }
 
 // Rows of k elements: pieces of rows of 128 bytes, XORed with the row's number, from `place` on.
-Result<Tile> SimtExtension::operandOf(const SimtAccess &access, const ProductRead &read,
+Result<Tile> SimtExtension::operandOf(const SimtAccess &access, const MatmulRead &read,
                                       VectorType type, int64_t rows, int64_t place,
                                       StringRef name) {
   tile::Element element = simtWordOf(type)->element;
@@ -136,10 +136,10 @@ Result<Tile> SimtExtension::operandOf(const SimtAccess &access, const ProductRea
   return out;
 }
 
-Result<void> SimtExtension::readPiece(const SimtAccess &access, const ProductRead &read, int64_t at,
+Result<void> SimtExtension::readPiece(const SimtAccess &access, const MatmulRead &read, int64_t at,
                                       int64_t row, StringRef name,
                                       MutableArrayRef<std::byte> piece) {
-  SINTER_ASSIGN(bool written, shared_->readForProduct(access, read, at, piece));
+  SINTER_ASSIGN(bool written, shared_->readForMatmul(access, read, at, piece));
   if (written)
     return {};
   if (options_.unwritten == UnwrittenReads::Report)
@@ -151,7 +151,7 @@ Result<void> SimtExtension::readPiece(const SimtAccess &access, const ProductRea
 }
 
 // Rows along k in panels of 128 bytes, [k, n].
-Result<Tile> SimtExtension::panelsOf(const SimtAccess &access, const ProductRead &read,
+Result<Tile> SimtExtension::panelsOf(const SimtAccess &access, const MatmulRead &read,
                                      const MatrixInstruction &instruction, int64_t place,
                                      int64_t panel) {
   constexpr int64_t kPattern = kRowBytes * kPatternRows;
@@ -195,7 +195,7 @@ Result<Tile> SimtExtension::accumulatorsFor(Operation &op, mlir::Value accumulat
   return expand(op, acc, task);
 }
 
-Result<void> SimtExtension::startProduct(MatrixAsyncOp op, Task &task) {
+Result<void> SimtExtension::startMatmul(MatrixAsyncOp op, Task &task) {
   const MatrixInstruction &instruction = *findMatrixInstruction(op.getInstruction());
   const MatrixUnit &unit = units_.try_emplace(&instruction, instruction).first->second;
   uint64_t each = static_cast<uint64_t>(instruction.m * instruction.n * instruction.k);
@@ -209,7 +209,7 @@ Result<void> SimtExtension::startProduct(MatrixAsyncOp op, Task &task) {
   auto typeA = cast<VectorType>(instruction.typeA(op.getContext())),
        typeB = cast<VectorType>(instruction.typeB(op.getContext()));
   for (int64_t first = 0; first < threads_; first += instruction.lanes) {
-    ProductRead read{first, instruction.lanes, accumulators_.openGroup()};
+    MatmulRead read{first, instruction.lanes, accumulators_.openGroup()};
     SINTER_ASSIGN(int64_t atA, placeOf(*op, a, "a", first, instruction.lanes, task));
     SINTER_ASSIGN(int64_t atB, placeOf(*op, b, "b", first, instruction.lanes, task));
     SINTER_ASSIGN(Tile left, operandOf(access, read, typeA, instruction.m, atA, "a"));
@@ -219,7 +219,7 @@ Result<void> SimtExtension::startProduct(MatrixAsyncOp op, Task &task) {
   return fly(*op, {std::move(accumulators), op, accumulators_.openGroup()}, task);
 }
 
-Result<void> SimtExtension::startTileProduct(MatrixTileAsyncOp op, Task &task) {
+Result<void> SimtExtension::startTileMatmul(MatrixTileAsyncOp op, Task &task) {
   const MatrixInstruction &instruction = *findMatrixInstruction(op.getInstruction());
   const MatrixUnit &unit = units_.try_emplace(&instruction, instruction).first->second;
   uint64_t each = static_cast<uint64_t>(instruction.m * instruction.n * instruction.k);
@@ -236,7 +236,7 @@ Result<void> SimtExtension::startTileProduct(MatrixTileAsyncOp op, Task &task) {
   SINTER_ASSIGN(Tile accumulators, allocate(*op, op.getType(), true, task));
   SimtAccess access{*op, task, clock_};
   for (int64_t first = 0; first < threads_; first += instruction.lanes) {
-    ProductRead read{first, instruction.lanes, accumulators_.openGroup()};
+    MatmulRead read{first, instruction.lanes, accumulators_.openGroup()};
     SINTER_ASSIGN(int64_t at, placeOf(*op, b, "b", first, instruction.lanes, task));
     SINTER_ASSIGN(Tile right, panelsOf(access, read, instruction, at, op.getPanel()));
     SINTER_TRY(unit.multiplyTile(a, right, acc, accumulators, first));
@@ -251,9 +251,9 @@ Result<void> SimtExtension::fly(Operation &op, InFlightAccumulators accumulators
   return {};
 }
 
-Result<void> SimtExtension::waitForProducts(MatrixWaitOp op, Task &task) {
+Result<void> SimtExtension::waitForMatmuls(MatrixWaitOp op, Task &task) {
   accumulators_.wait(op.getCommit(), op.getPending());
-  shared_->endProducts(clock_, accumulators_.ended());
+  shared_->endMatmuls(clock_, accumulators_.ended());
   const AccumulatorsInFlight::Held *held = heldOf(op.getAcc(), task);
   if (!held) {
     task.bind(op.getResult(), Tile(*valueOf(op.getAcc(), task).tile));

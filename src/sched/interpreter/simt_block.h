@@ -82,19 +82,19 @@ private:
   Result<void> startCopy(CopyAsyncOp op, tile::Task &task);
   Result<int64_t> placeOf(mlir::Operation &op, const tile::Tile &places, llvm::StringRef name,
                           int64_t first, int64_t lanes, tile::Task &task) const;
-  Result<tile::Tile> operandOf(const SimtAccess &access, const ProductRead &read,
+  Result<tile::Tile> operandOf(const SimtAccess &access, const MatmulRead &read,
                                mlir::VectorType type, int64_t rows, int64_t place,
                                llvm::StringRef name);
-  Result<tile::Tile> panelsOf(const SimtAccess &access, const ProductRead &read,
+  Result<tile::Tile> panelsOf(const SimtAccess &access, const MatmulRead &read,
                               const MatrixInstruction &instruction, int64_t place, int64_t panel);
-  Result<void> readPiece(const SimtAccess &access, const ProductRead &read, int64_t at, int64_t row,
+  Result<void> readPiece(const SimtAccess &access, const MatmulRead &read, int64_t at, int64_t row,
                          llvm::StringRef name, llvm::MutableArrayRef<std::byte> piece);
   static tile::Tile transposed(const tile::Tile &tile, int64_t rows);
   Result<tile::Tile> accumulatorsFor(mlir::Operation &op, mlir::Value acc, tile::Task &task);
-  Result<void> startTileProduct(MatrixTileAsyncOp op, tile::Task &task);
-  Result<void> startProduct(MatrixAsyncOp op, tile::Task &task);
+  Result<void> startTileMatmul(MatrixTileAsyncOp op, tile::Task &task);
+  Result<void> startMatmul(MatrixAsyncOp op, tile::Task &task);
   Result<void> fly(mlir::Operation &op, InFlightAccumulators accumulators, tile::Task &task);
-  Result<void> waitForProducts(MatrixWaitOp op, tile::Task &task);
+  Result<void> waitForMatmuls(MatrixWaitOp op, tile::Task &task);
 
   // interpreter/simt_opaque.cpp: products whose accumulators no register holds
   Result<void> clearAccumulators(AccClearOp op, tile::Task &task);

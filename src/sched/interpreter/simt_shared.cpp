@@ -23,7 +23,7 @@ static std::string ofThread(int64_t thread) {
   return "of thread " + std::to_string(thread);
 }
 
-static std::string ofThreads(const ProductRead &product) {
+static std::string ofThreads(const MatmulRead &product) {
   return "of threads " + std::to_string(product.firstThread) + " to " +
          std::to_string(product.firstThread + product.threads - 1);
 }
@@ -43,7 +43,7 @@ void SharedMemory::beginProgram() {
     pieces_[number] = Piece();
   touched_.clear();
   multiplying_.clear();
-  oldestProduct_ = UINT64_MAX;
+  oldestMatmul_ = UINT64_MAX;
   copies_.clear();
   stored_.clear();
   copyGroups_ = 0;
@@ -178,7 +178,7 @@ Operation *SharedMemory::copyInFlight() const {
 
 // ---- products ----
 
-Result<bool> SharedMemory::readForProduct(const SimtAccess &access, const ProductRead &product,
+Result<bool> SharedMemory::readForMatmul(const SimtAccess &access, const MatmulRead &product,
                                           int64_t at, MutableArrayRef<std::byte> piece) {
   SINTER_TRY(checkPlace(access, "shared memory", bytes_.size(), product.firstThread, at,
                         kPieceBytes, kPieceBytes));
@@ -199,20 +199,20 @@ Result<bool> SharedMemory::readForProduct(const SimtAccess &access, const Produc
   std::memcpy(piece.data(), bytes_.data() + at, kPieceBytes);
   from->product = &access.op;
   from->read = product;
-  oldestProduct_ = std::min(oldestProduct_, product.group);
+  oldestMatmul_ = std::min(oldestMatmul_, product.group);
   if (!std::exchange(from->multiplying, true))
     multiplying_.push_back(at / kPieceBytes);
   return written;
 }
 
-void SharedMemory::endProducts(const ThreadClock &clock, uint64_t ended) {
-  if (oldestProduct_ >= ended)
+void SharedMemory::endMatmuls(const ThreadClock &clock, uint64_t ended) {
+  if (oldestMatmul_ >= ended)
     return;
-  oldestProduct_ = UINT64_MAX;
+  oldestMatmul_ = UINT64_MAX;
   llvm::erase_if(multiplying_, [&](uint64_t number) {
     Piece &piece = pieces_[number];
     if (piece.read.group >= ended) {
-      oldestProduct_ = std::min(oldestProduct_, piece.read.group);
+      oldestMatmul_ = std::min(oldestMatmul_, piece.read.group);
       return false;
     }
     piece.multiplying = false;

@@ -13,7 +13,7 @@ inline constexpr int64_t kPieceBytes = 16;
 
 /// A matrix instruction that reads shared memory until its group has ended: the threads
 /// [firstThread, firstThread + threads) together.
-struct ProductRead {
+struct MatmulRead {
   int64_t firstThread = 0, threads = 0;
   uint64_t group = 0;
 };
@@ -43,18 +43,18 @@ public:
   /// A copy of this program that has not landed, or null.
   mlir::Operation *copyInFlight() const;
 
-  /// Reads a piece for a product; nobody may write it until endProducts has passed the product's
+  /// Reads a piece for a product; nobody may write it until endMatmuls has passed the product's
   /// group. Whether every byte was written by this program.
-  Result<bool> readForProduct(const SimtAccess &access, const ProductRead &product, int64_t at,
+  Result<bool> readForMatmul(const SimtAccess &access, const MatmulRead &product, int64_t at,
                               llvm::MutableArrayRef<std::byte> piece);
   /// The products of the groups below `ended` have read, in this interval at the latest.
-  void endProducts(const ThreadClock &clock, uint64_t ended);
+  void endMatmuls(const ThreadClock &clock, uint64_t ended);
 
 private:
   struct Piece {
     mlir::Operation *copy = nullptr;    // that wrote or writes it last, if a copy did
     mlir::Operation *product = nullptr; // that read or reads it last
-    ProductRead read;
+    MatmulRead read;
     uint64_t readIn = 0;    // the interval in which the product ended
     uint64_t orderedIn = 0; // the interval in which stores to it were ordered before products
     bool isTouched = false, copying = false, multiplying = false, isStored = false;
@@ -83,7 +83,7 @@ private:
   std::vector<uint64_t> stored_;      // pieces with stores that are not ordered before products
   std::deque<Copy> copies_;           // in flight, oldest first
   uint64_t copyGroups_ = 0;
-  uint64_t oldestProduct_ = UINT64_MAX; // no piece is read by a product of a group below
+  uint64_t oldestMatmul_ = UINT64_MAX; // no piece is read by a product of a group below
 };
 
 } // namespace sinter::sched

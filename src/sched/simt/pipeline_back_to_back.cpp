@@ -25,7 +25,7 @@ int64_t bytesOf(RankedTensorType tile) {
 }
 
 // A product and the load of its second operand, whose axes lie along `axes` of the view.
-struct Product {
+struct Matmul {
   tile::DotOp dot;
   tile::LoadOp load;
   SmallVector<int64_t> axes;
@@ -44,13 +44,13 @@ struct Product {
 
 struct BackToBack {
   scf::ForOp loop;
-  SmallVector<Product> products;
+  SmallVector<Matmul> matmuls;
   SetVector<Operation *> addresses; // what says where loads read, in order
   int64_t step = 0, ahead = 0;
   bool early = false; // leading products begin a step ahead
 
   int64_t leaders() const {
-    return llvm::count_if(products, [](const Product &p) { return p.leads; });
+    return llvm::count_if(matmuls, [](const Matmul &p) { return p.leads; });
   }
 };
 
@@ -79,9 +79,9 @@ bool readsPlainView(tile::LoadOp load) {
          type.getElementType().getIntOrFloatBitWidth() == 16;
 }
 
-std::optional<Product> matchProduct(scf::ForOp loop, tile::DotOp dot, int64_t threads,
+std::optional<Matmul> matchMatmul(scf::ForOp loop, tile::DotOp dot, int64_t threads,
                                     const SimtFacts &facts) {
-  Product p;
+  Matmul p;
   p.dot = dot;
   Operation *maker = dot.getB().getDefiningOp();
   if (auto reshape = dyn_cast_or_null<tile::ReshapeOp>(maker); reshape && reshape->hasOneUse())
@@ -105,7 +105,7 @@ bool findAddresses(BackToBack &gemms) {
   BackwardSliceOptions options;
   options.omitBlockArguments = true;
   options.filter = [&](Operation *op) { return op->getBlock() == gemms.loop.getBody(); };
-  for (Product &p : gemms.products)
+  for (Matmul &p : gemms.matmuls)
     if (failed(getBackwardSlice(p.load.getOperation(), &found, options)))
       return false;
   SmallVector<Operation *> ordered(found.begin(), found.end());
@@ -133,7 +133,7 @@ bool findAddresses(BackToBack &gemms) {
 // have to spare.
 int64_t registersOf(const BackToBack &gemms, int64_t threads, bool early) {
   int64_t words = 0;
-  for (const Product &p : gemms.products) {
+  for (const Matmul &p : gemms.matmuls) {
     RankedTensorType a = tileType(tile::DotOp(p.dot).getA());
     int64_t rows = llvm::divideCeil(a.getDimSize(0) * p.instruction->lanes, threads);
     rows = static_cast<int64_t>(llvm::alignTo(rows, p.instruction->m));
@@ -148,7 +148,7 @@ int64_t registersOf(const BackToBack &gemms, int64_t threads, bool early) {
 bool chooseDepths(BackToBack &gemms, const SimtFacts &facts) {
   for (gemms.ahead = kMostPrefetch; gemms.ahead >= (gemms.early ? 2 : 1); --gemms.ahead) {
     int64_t bytes = kSharedMargin;
-    for (Product &p : gemms.products) {
+    for (Matmul &p : gemms.matmuls) {
       p.depth = p.leads ? gemms.ahead + !gemms.early : gemms.ahead + 2;
       bytes += p.depth * bytesOf(p.place());
     }
@@ -166,10 +166,10 @@ std::optional<BackToBack> match(scf::ForOp loop, int64_t threads, const SimtFact
     return std::nullopt;
   gemms.step = *step;
   for (tile::DotOp dot : loop.getOps<tile::DotOp>()) {
-    std::optional<Product> product = matchProduct(loop, dot, threads, facts);
-    if (!product)
+    std::optional<Matmul> matmul = matchMatmul(loop, dot, threads, facts);
+    if (!matmul)
       return std::nullopt;
-    gemms.products.push_back(*product);
+    gemms.matmuls.push_back(*matmul);
   }
   if (gemms.leaders() == 0 || !findAddresses(gemms))
     return std::nullopt;
@@ -196,18 +196,18 @@ private:
     return b_.createOrFold<arith::AddIOp>(loc_, at, index(steps * c_.step));
   }
   // The place of the tile of step `number` + `steps`.
-  Value place(const Product &p, Value number, int64_t steps) {
+  Value place(const Matmul &p, Value number, int64_t steps) {
     Value at = b_.createOrFold<arith::AddIOp>(loc_, number, int32(steps));
     return b_.createOrFold<arith::RemUIOp>(loc_, at, int32(p.depth));
   }
   SmallVector<Value> readScalars(Value at);
   void fetch(Value at, Value number, int64_t steps, ValueRange scalars);
-  Value start(Product &p, Value number, int64_t steps, Value a, Value acc);
+  Value start(Matmul &p, Value number, int64_t steps, Value a, Value acc);
   Value settle(Value accumulators) { return SettleOp::create(b_, loc_, accumulators.getType(), accumulators); }
   SmallVector<Value> prepare();
   void rebuild(ArrayRef<Value> more);
   void lead(Value number);
-  void follow(Product &p, Value number);
+  void follow(Matmul &p, Value number);
   void finish();
   void cleanUp();
 
@@ -256,7 +256,7 @@ void Rewriter::fetch(Value at, Value number, int64_t steps, ValueRange scalars) 
     map.map(op->getResult(0), scalars.front());
     scalars = scalars.drop_front();
   }
-  for (Product &p : c_.products) {
+  for (Matmul &p : c_.matmuls) {
     SmallVector<Value> offsets =
         llvm::map_to_vector(p.load.getOffsets(), [&](Value v) { return map.lookupOrDefault(v); });
     StageCopyOp::create(b_, loc_, map.lookupOrDefault(p.load.getView()), offsets, p.pipeline,
@@ -266,7 +266,7 @@ void Rewriter::fetch(Value at, Value number, int64_t steps, ValueRange scalars) 
 }
 
 // What is started is waited for elsewhere.
-Value Rewriter::start(Product &p, Value number, int64_t steps, Value a, Value acc) {
+Value Rewriter::start(Matmul &p, Value number, int64_t steps, Value a, Value acc) {
   return TileDotOp::create(b_, loc_, p.dot.getResult().getType(), p.instruction->name, a, p.pipeline,
                            place(p, number, steps), acc);
 }
@@ -274,7 +274,7 @@ Value Rewriter::start(Product &p, Value number, int64_t steps, Value a, Value ac
 // Before the loop: pipelines, the first fetches, the first accumulators of products that lead. What the loop
 // hands on beside its own: scalars, then accumulators.
 SmallVector<Value> Rewriter::prepare() {
-  for (Product &p : c_.products)
+  for (Matmul &p : c_.matmuls)
     p.pipeline = MakePipelineOp::create(b_, loc_, PipelineType::get(b_.getContext(), p.depth, p.place()), true);
   Value lower = c_.loop.getLowerBound(), first = int32(0);
   for (int64_t steps = 0; steps < c_.ahead; ++steps) {
@@ -285,7 +285,7 @@ SmallVector<Value> Rewriter::prepare() {
   if (!c_.early)
     return more;
   AwaitOp::create(b_, loc_, static_cast<uint32_t>(c_.ahead - 1));
-  for (Product &p : c_.products)
+  for (Matmul &p : c_.matmuls)
     if (p.leads)
       more.push_back(settle(start(p, first, 0, p.dot.getA(), p.dot.getAcc())));
   return more;
@@ -316,7 +316,7 @@ void Rewriter::lead(Value number) {
                   accumulators = ArrayRef<Value>(handedOn_).take_back(early);
   AwaitOp::create(b_, loc_, static_cast<uint32_t>(c_.ahead - (c_.early ? 2 : 1)));
   SmallVector<std::pair<Value, Value>> started; // what it stands for, the accumulators
-  for (Product &p : c_.products)
+  for (Matmul &p : c_.matmuls)
     if (p.leads)
       started.emplace_back(p.dot.getResult(),
                            start(p, number, c_.early, p.dot.getA(), p.dot.getAcc()));
@@ -338,7 +338,7 @@ void Rewriter::settleNext() {
 
 // A product where it stands. Accumulators that only go around are waited for where the next step reads
 // them, and with them the products a step ahead, all on their way until then.
-void Rewriter::follow(Product &p, Value number) {
+void Rewriter::follow(Matmul &p, Value number) {
   tile::DotOp dot = p.dot;
   b_.setInsertionPoint(dot);
   Value accumulators = start(p, number, 0, dot.getA(), dot.getAcc());
@@ -382,7 +382,7 @@ void Rewriter::finish() {
 }
 
 void Rewriter::cleanUp() {
-  for (Product &p : c_.products) {
+  for (Matmul &p : c_.matmuls) {
     Operation *operand = p.dot.getB().getDefiningOp();
     p.dot.erase();
     if (operand != p.load)
@@ -402,7 +402,7 @@ void Rewriter::run() {
   number = b_.createOrFold<arith::DivUIOp>(loc_, number, index(c_.step));
   number = b_.createOrFold<arith::IndexCastOp>(loc_, b_.getI32Type(), number);
   lead(number);
-  for (Product &p : c_.products)
+  for (Matmul &p : c_.matmuls)
     if (!p.leads)
       follow(p, number);
   finish();

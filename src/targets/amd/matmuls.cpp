@@ -24,14 +24,14 @@ enum class Form : uint8_t {
   SignedWmma, // signed a, signed b, c, no clamping
 };
 
-struct Product {
+struct Matmul {
   const char *instruction, *intrinsic;
   Operands operands;
   Form form;
 };
 } // namespace
 
-static constexpr Product kProducts[] = {
+static constexpr Matmul kMatmuls[] = {
     {"amd.mfma.f32.32x32x8.f16", "llvm.amdgcn.mfma.f32.32x32x8f16", Operands::Same, Form::Mfma},
     {"amd.mfma.f32.32x32x8.bf16", "llvm.amdgcn.mfma.f32.32x32x8bf16.1k", Operands::Shorts,
      Form::Mfma},
@@ -91,7 +91,7 @@ static LogicalResult checkFragments(sched::MatrixOp op) {
   return failure();
 }
 
-static SmallVector<Value> argumentsOf(Site s, sched::MatrixOp op, const Product &product) {
+static SmallVector<Value> argumentsOf(Site s, sched::MatrixOp op, const Matmul &product) {
   auto flag = [&](bool value) -> Value {
     return arith::ConstantOp::create(s.b, s.loc, s.b.getBoolAttr(value));
   };
@@ -109,11 +109,11 @@ static SmallVector<Value> argumentsOf(Site s, sched::MatrixOp op, const Product 
   return {};
 }
 
-FailureOr<Value> emitProduct(Site s, sched::MatrixOp op, const AmdFacts &facts) {
+FailureOr<Value> emitMatmul(Site s, sched::MatrixOp op, const AmdFacts &facts) {
   StringRef name = op.getInstruction();
   const auto *product =
-      llvm::find_if(kProducts, [&](const Product &row) { return name == row.instruction; });
-  if (product == std::end(kProducts) ||
+      llvm::find_if(kMatmuls, [&](const Matmul &row) { return name == row.instruction; });
+  if (product == std::end(kMatmuls) ||
       !llvm::is_contained(facts.instructions, std::string_view(name)))
     return op.emitOpError() << "names '" << name << "', expected a matrix instruction of "
                             << StringRef(facts.processor) << ": "

@@ -8,6 +8,6 @@ namespace sinter::targets::amd {
 
 /// Fails with a diagnostic for an instruction that the processor lacks, and for fragments that are
 /// not the instruction's.
-mlir::FailureOr<mlir::Value> emitProduct(simt::Site s, sched::MatrixOp op, const AmdFacts &facts);
+mlir::FailureOr<mlir::Value> emitMatmul(simt::Site s, sched::MatrixOp op, const AmdFacts &facts);
 
 } // namespace sinter::targets::amd

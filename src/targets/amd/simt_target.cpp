@@ -124,7 +124,7 @@ Value AmdSimt::shuffle(Site s, Value value, int32_t mask, int64_t) const {
 }
 
 FailureOr<Value> AmdSimt::matrix(Site s, sched::MatrixOp op) const {
-  return emitProduct(s, op, facts_);
+  return emitMatmul(s, op, facts_);
 }
 
 // ---- arithmetic ----

@@ -31,48 +31,48 @@ int64_t aheadByRules(const CpuFacts &facts, tile::DotOp dot) {
 
 namespace {
 // The products of a kernel: the largest extents of their accumulators, and what rules decide about them.
-struct Products {
+struct Matmuls {
   int64_t rows = 0, columns = 0, ahead = 0; // the largest
   bool blocks = false;
   llvm::SmallDenseSet<int64_t> vectors;
 };
 } // namespace
 
-static Products productsOf(tile::KernelOp kernel, const CpuFacts &facts) {
-  Products products;
+static Matmuls matmulsOf(tile::KernelOp kernel, const CpuFacts &facts) {
+  Matmuls matmuls;
   kernel.walk([&](tile::DotOp dot) {
     auto accumulators = cast<RankedTensorType>(dot.getAcc().getType());
-    products.rows = std::max(products.rows, accumulators.getDimSize(0));
-    products.columns = std::max(products.columns, accumulators.getDimSize(1));
-    products.blocks |= isBlockTile(dot.getA());
-    products.ahead = std::max(products.ahead, aheadByRules(facts, dot));
-    products.vectors.insert(vectorsByRules(facts, dot));
+    matmuls.rows = std::max(matmuls.rows, accumulators.getDimSize(0));
+    matmuls.columns = std::max(matmuls.columns, accumulators.getDimSize(1));
+    matmuls.blocks |= isBlockTile(dot.getA());
+    matmuls.ahead = std::max(matmuls.ahead, aheadByRules(facts, dot));
+    matmuls.vectors.insert(vectorsByRules(facts, dot));
   });
-  return products;
+  return matmuls;
 }
 
 std::vector<ScheduleDecision> decisionsOf(tile::KernelOp kernel, const CpuFacts &facts) {
-  const Products products = productsOf(kernel, facts);
-  if (!products.columns)
+  const Matmuls matmuls = matmulsOf(kernel, facts);
+  if (!matmuls.columns)
     return {};
   auto isRule = [&](int64_t count) {
-    return products.vectors.size() == 1 && products.vectors.contains(count);
+    return matmuls.vectors.size() == 1 && matmuls.vectors.contains(count);
   };
   ScheduleDecision vectors{"vectors", {}}, rows{"rows", {}}, fewRows{"few_rows", {}};
   for (int64_t count : {1, 2, 3, 4})
-    if (!isRule(count) && count * facts.lanes <= products.columns &&
-        (!products.blocks || llvm::isPowerOf2_64(count)))
+    if (!isRule(count) && count * facts.lanes <= matmuls.columns &&
+        (!matmuls.blocks || llvm::isPowerOf2_64(count)))
       vectors.values.push_back(count);
   for (int64_t count : {4, 6, 8})
-    if (count < products.rows)
+    if (count < matmuls.rows)
       rows.values.push_back(count);
   // Rows of a tile that are no more than these would never have them expanded.
   for (int64_t count : {4, 12})
-    if (products.blocks && count < products.rows)
+    if (matmuls.blocks && count < matmuls.rows)
       fewRows.values.push_back(count);
   ScheduleDecision ahead{"ahead", {}};
-  if (products.blocks && products.rows <= CpuSchedule().fewRows)
-    ahead.values = {products.ahead ? 0 : kAheadBytes};
+  if (matmuls.blocks && matmuls.rows <= CpuSchedule().fewRows)
+    ahead.values = {matmuls.ahead ? 0 : kAheadBytes};
   return {vectors, rows, fewRows, ahead};
 }
 

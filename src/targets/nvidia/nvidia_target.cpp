@@ -34,7 +34,7 @@ public:
   bool decodesToBfloat() const override { return true; }
   int64_t backToBackRows(int64_t headDim) const override {
     bool fits = headDim % kBackToBackStep == 0 && headDim <= kBackToBackColumns;
-    return facts_.groupProducts && fits ? kBackToBackRows : 0;
+    return facts_.groupMatmuls && fits ? kBackToBackRows : 0;
   }
   Result<CompiledModule> compilePart(ModuleOp source, Stages *stages) const override;
   Result<std::vector<uint8_t>> link(std::span<const std::vector<uint8_t>> parts) const override;

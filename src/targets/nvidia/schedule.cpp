@@ -19,7 +19,7 @@ static sched::SimtFacts simtFacts(const NvidiaFacts &facts) {
   for (const sched::MatrixInstruction &instruction : sched::matrixInstructions()) {
     StringRef name = instruction.name;
     if (name.starts_with("nvidia.mma.") ||
-        (facts.groupProducts && name.starts_with("nvidia.wgmma.")))
+        (facts.groupMatmuls && name.starts_with("nvidia.wgmma.")))
       simt.instructions.push_back(instruction.name);
   }
   return simt;

@@ -313,7 +313,7 @@ static Value descriptor(Site s, Value pointer, int64_t panelBytes = 16) {
       .front();
 }
 
-static FailureOr<Value> groupProduct(Site s, sched::MatrixAsyncOp op, ArrayRef<Value> operands) {
+static FailureOr<Value> groupMatmul(Site s, sched::MatrixAsyncOp op, ArrayRef<Value> operands) {
   const sched::MatrixInstruction *info = sched::findMatrixInstruction(op.getInstruction());
   if (!info || !info->sharedOperands)
     return op.emitOpError() << "names '" << op.getInstruction()
@@ -336,7 +336,7 @@ static bool isZero(Value accumulators) {
                                [](Value each) { return matchPattern(each, m_AnyZeroFloat()); }));
 }
 
-static FailureOr<Value> tileProduct(Site s, sched::MatrixTileAsyncOp op, ArrayRef<Value> operands) {
+static FailureOr<Value> tileMatmul(Site s, sched::MatrixTileAsyncOp op, ArrayRef<Value> operands) {
   const sched::MatrixInstruction *info = sched::findMatrixInstruction(op.getInstruction());
   if (!info || !info->sharedB)
     return op.emitOpError() << "names '" << op.getInstruction()
@@ -403,13 +403,13 @@ FailureOr<Value> NvidiaSimt::asynchronous(Site s, Operation *op, ArrayRef<Value>
     return plain("cp.async.commit_group;");
   if (auto wait = dyn_cast<sched::CopyWaitOp>(op))
     return plain("cp.async.wait_group " + std::to_string(wait.getPending()) + ";" +
-                 (facts_.groupProducts ? " fence.proxy.async.shared::cta;" : ""));
+                 (facts_.groupMatmuls ? " fence.proxy.async.shared::cta;" : ""));
   if (isa<sched::MatrixFenceOp>(op))
     return plain("wgmma.fence.sync.aligned;");
   if (auto product = dyn_cast<sched::MatrixAsyncOp>(op))
-    return groupProduct(s, product, operands);
+    return groupMatmul(s, product, operands);
   if (auto product = dyn_cast<sched::MatrixTileAsyncOp>(op))
-    return tileProduct(s, product, operands);
+    return tileMatmul(s, product, operands);
   if (isa<sched::PinOp>(op))
     return pinned(s, operands[0]);
   return groupWait(s, cast<sched::MatrixWaitOp>(op), operands[0]);

@@ -177,7 +177,7 @@ private:
   void prefetchBlocks(tile::DotOp dot, Value column, int64_t columns, Value k, int64_t elements);
   int64_t aheadOf(tile::DotOp dot);
   void fetchAhead(tile::DotOp step, int64_t ahead);
-  void prefetchNextProduct(tile::DotOp dot, const Columns &columns, Value trip, int64_t trips);
+  void prefetchNextMatmul(tile::DotOp dot, const Columns &columns, Value trip, int64_t trips);
   Value inNextRound(Value value, mlir::scf::ForOp loop);
   void prefetchPanel(tile::DotOp dot, const Columns &columns, Value row, int64_t rows, Value k,
                      Value column);

@@ -120,7 +120,7 @@ LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t 
     if (ahead)
       prefetchNext(dot, columns, row, rows, loop.getInductionVar());
     if (!blocks && !columns.packed && rows == rowsOf(dot))
-      prefetchNextProduct(dot, columns, divided(loop.getInductionVar(), step * unroll),
+      prefetchNextMatmul(dot, columns, divided(loop.getInductionVar(), step * unroll),
                           depth / (step * unroll));
     for (int64_t u = 0; u < unroll && succeeded(sum); ++u)
       sum = dotStep(dot, *sum, row, rows, columns, add(loop.getInductionVar(), index(u * step)),

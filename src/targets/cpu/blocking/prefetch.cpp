@@ -277,7 +277,7 @@ Value Blocker::inNextRound(Value value, scf::ForOp loop) {
 
 // In every trip of a product of few rows: its share of what the next product reads. One row's work
 // is too short to hide what memory takes, and hardware fetches no page ahead.
-void Blocker::prefetchNextProduct(tile::DotOp dot, const Columns &columns, Value trip,
+void Blocker::prefetchNextMatmul(tile::DotOp dot, const Columns &columns, Value trip,
                                   int64_t trips) {
   auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
   if (!loop || loopAlongK(dot))

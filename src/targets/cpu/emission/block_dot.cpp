@@ -12,7 +12,7 @@ static std::string lowerName(const ActivationFormat &format) {
   return StringRef(format.name).lower();
 }
 
-// Products read whole groups of packed rows.
+// Matmuls read whole groups of packed rows.
 LogicalResult Emitter::beginsGroup(Operation *op, tile::LoadOp packed) {
   const EmittedView &view = views_.find(packed.getView())->second;
   if (liesInOneGroup(view, scalarOf(packed.getOffsets()[0]), kInterleavedRows))

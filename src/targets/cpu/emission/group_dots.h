@@ -11,7 +11,7 @@ namespace sinter::targets::cpu {
 /// Accumulators of products by vector of columns and row of a.
 using Accumulators = SmallVector<SmallVector<Value *>>;
 
-/// Products of some vectors of b's rows with every row of a, group by group. All operands have the
+/// Matmuls of some vectors of b's rows with every row of a, group by group. All operands have the
 /// same groups.
 class GroupDots {
 public:

@@ -1,4 +1,4 @@
-// Products of bf16 as the processor's instruction makes them: two elements of K at a time.
+// Matmuls of bf16 as the processor's instruction makes them: two elements of K at a time.
 #pragma once
 
 #include "targets/cpu/facts.h"

@@ -227,7 +227,7 @@ static std::string activationBeside(std::string_view weights, int64_t k) {
   const BlockFormat *format = findBlockFormat(llvm::StringRef(weights).upper());
   if (!format || k % format->blockLength)
     return {};
-  const engine::MatmulPrecision rules{engine::Programs::Tasks};
+  const engine::MatmulPrecision rules{engine::TargetKind::Cpu};
   const ActivationFormat *asked = engine::activationFor(format, rules);
   const uint64_t length = std::gcd<uint64_t>(asked->scaleLength, k);
   return llvm::StringRef(activationFormatFor(asked->partLength, length).name).lower();

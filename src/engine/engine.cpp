@@ -85,7 +85,7 @@ static Result<void> addVariants(const std::vector<Tuning> &variants, mlir::Modul
 static Result<const BlockFormat *> kvTypeFor(const std::string &name,
                                              const std::string &targetName) {
   const BlockFormat *kv = findKvType(name);
-  if (kv->type == TensorType::BF16 && programsOf(targetName) == Programs::Threads)
+  if (kv->type == TensorType::BF16 && targetKindOf(targetName) == TargetKind::Simt)
     return fail(Code::Unsupported,
                 "a KV state in BF16 is for CPUs, expected 'auto', 'f16' or 'q8_0' for '" +
                     targetName + "'");
@@ -101,7 +101,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
                                      const targets::Target &target, mlir::MLIRContext &context,
                                      KernelSet &kernels) {
   const Activations activations = *findActivations(options.activations);
-  const MatmulPrecision rules{programsOf(target.name()), activations, target.rowElements(),
+  const MatmulPrecision rules{targetKindOf(target.name()), activations, target.rowElements(),
                            activations == Activations::Fastest && target.decodesToBfloat()};
   GgufSource source(file);
   SINTER_ASSIGN(models::DecoderFeatures features, models::readDecoder(source));
@@ -119,10 +119,10 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   graph::quantizeActivations(
       *module,
       [&](mlir::Type weights) { return activationFor(tile::blockFormatOf(weights), rules); },
-      rules.programs == Programs::Threads && activations == Activations::Fastest,
+      rules.kind == TargetKind::Simt && activations == Activations::Fastest,
       rules.bfloatRows ? mlir::BFloat16Type::get(&context) : mlir::Type());
   LoweringOptions lowering;
-  lowering.programs = rules.programs;
+  lowering.kind = rules.kind;
   lowering.activations = rules.activations;
   lowering.scaleLength = rules.scaleLength;
   lowering.bfloatRows = rules.bfloatRows;
@@ -137,7 +137,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
     graph::keepPools(*module, mlir::BFloat16Type::get(&context));
   }
   lowering.queryBlock = options.queryBlock;
-  graph::fuse(*module, fuseOptions(rules.programs));
+  graph::fuse(*module, fuseOptions(rules.kind));
   kernels.useTuning(options.tuning);
   SINTER_ASSIGN(plan::Plan plan, Lowering(kernels, lowering).run(*module));
   SINTER_TRY(addVariants(options.variants, *module, lowering, kernels, plan));

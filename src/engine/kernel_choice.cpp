@@ -10,7 +10,7 @@ namespace sinter::engine {
 // Columns of one step of a row kernel: whole groups of the activation format. Threads hold a whole
 // row, some 16 elements each.
 static constexpr int64_t kMostColumns = 1024;
-static constexpr int64_t kMostThreadColumns = 8192;
+static constexpr int64_t kMostSimtColumns = 8192;
 static constexpr int64_t kColumnGroup = 32;
 static constexpr int64_t kMostRopeHeads = 8;
 // Columns that the CPU multiplies together, and of the widest tile of a product.
@@ -21,9 +21,9 @@ static constexpr int64_t kColumnsOfFewRows = 2 * kPanelColumns; // widest tile o
 static constexpr int64_t kLongestBlock = 256;
 // Tiles of products over threads: what a block holds in registers and shares, and for one row as
 // many programs as there can be, each of the rows that are packed side by side.
-static constexpr int64_t kFewestThreadRows = 16;
-static constexpr int64_t kThreadRows = 64, kThreadColumns = 64, kThreadStep = 64;
-static constexpr int64_t kThreadColumnsOfOne = 8, kShortK = 2048, kStepOfLongK = 1024;
+static constexpr int64_t kFewestSimtRows = 16;
+static constexpr int64_t kSimtRows = 64, kSimtColumns = 64, kThreadStep = 64;
+static constexpr int64_t kSimtColumnsOfOne = 8, kShortK = 2048, kStepOfLongK = 1024;
 // Tiles of prompts where weights are so many, and a program shares so many bytes: a ring of
 // operands, and sums that are stored part by part.
 static constexpr int64_t kLargeTile = 128, kWeightsForLargeTiles = int64_t(4) << 20;
@@ -39,15 +39,15 @@ static constexpr int64_t kGroupColumns = 8;
 static constexpr int64_t kUsualStep = 64, kLongStep = 256, kBytesForLongSteps = 96 * 1024;
 static constexpr int64_t kStepNumbers = 16384;
 
-Programs programsOf(std::string_view target) {
-  return target.starts_with("cpu:") ? Programs::Tasks : Programs::Threads;
+TargetKind targetKindOf(std::string_view target) {
+  return target.starts_with("cpu:") ? TargetKind::Cpu : TargetKind::Simt;
 }
 
 // The largest whole divisor of `columns` that is a number of groups and not too long, so that no
 // step is cut; otherwise steps of half the most, with a cut last one.
-static int64_t columnBlock(int64_t columns, const kernel::Element &out, Programs programs) {
-  if (programs == Programs::Threads)
-    return std::min<int64_t>(kMostThreadColumns, llvm::alignTo(columns, kColumnGroup));
+static int64_t columnBlock(int64_t columns, const kernel::Element &out, TargetKind kind) {
+  if (kind == TargetKind::Simt)
+    return std::min<int64_t>(kMostSimtColumns, llvm::alignTo(columns, kColumnGroup));
   const ActivationFormat *rounded = activationFormatOf(out);
   const int64_t group =
       rounded ? std::max<int64_t>(rounded->scaleLength, kColumnGroup) : kColumnGroup;
@@ -57,31 +57,31 @@ static int64_t columnBlock(int64_t columns, const kernel::Element &out, Programs
   return std::min<int64_t>(kMostColumns / 2, llvm::alignTo(columns, group));
 }
 
-kernels::RmsNorm chooseNorm(int64_t columns, kernel::Element out, Programs programs) {
+kernels::RmsNorm chooseNorm(int64_t columns, kernel::Element out, TargetKind kind) {
   kernels::RmsNorm p;
   p.out = out;
   p.columns = columns;
   p.blockRows = 1;
-  p.blockColumns = columnBlock(columns, out, programs);
+  p.blockColumns = columnBlock(columns, out, kind);
   return p;
 }
 
-kernels::QuantizeRows chooseStream(int64_t columns, kernel::Element out, Programs programs) {
+kernels::QuantizeRows chooseStream(int64_t columns, kernel::Element out, TargetKind kind) {
   kernels::QuantizeRows p;
   p.out = out;
   p.columns = columns;
   p.blockRows = 1;
-  p.blockColumns = columnBlock(columns, out, programs);
+  p.blockColumns = columnBlock(columns, out, kind);
   return p;
 }
 
 kernels::Embed chooseEmbed(int64_t columns, kernel::Element table, int64_t sideBySide,
-                           Programs programs) {
+                           TargetKind kind) {
   kernels::Embed p;
   p.table = table;
   p.columns = columns;
   p.interleave = sideBySide == 1 ? 0 : sideBySide;
-  p.blockColumns = columnBlock(columns, kernel::F32, programs);
+  p.blockColumns = columnBlock(columns, kernel::F32, kind);
   return p;
 }
 
@@ -107,7 +107,7 @@ static int64_t matmulColumns(int64_t n, int64_t panel, int64_t most) {
 // sequences: 1.2 to 1.3 times as many tokens per second), but each tile copies its rows of a (gate
 // and up: 0.85 of the time in tiles of 128 columns instead of 64, 0.79 of 256, which would leave
 // many threads idle).
-static void chooseTaskBlocks(kernels::Gemm &p, RowBucket rows) {
+static void chooseCpuBlocks(kernels::Gemm &p, RowBucket rows) {
   bool blocks = p.b.isBlock() && p.activation.isBlock(), one = rows == RowBucket::One;
   bool streams = one || (rows == RowBucket::Few && !p.b.isBlock());
   p.blockM = one ? 1 : streams ? kFewRows : blocks ? 260 : 240;
@@ -124,12 +124,12 @@ static void chooseTaskBlocks(kernels::Gemm &p, RowBucket rows) {
 // in steps of fewer threads, several programs of which a multiprocessor holds (28672 x 4096 on an
 // H200, in one step and in four: F16 84 and 56 us, Q8_0 121 and 62). It is no work for a matrix
 // instruction, so weights of blocks are decoded instead of rounding it.
-static void chooseThreadBlocks(kernels::Gemm &p, RowBucket rows) {
+static void chooseSimtBlocks(kernels::Gemm &p, RowBucket rows) {
   bool one = rows == RowBucket::One;
   if (one)
     p.activation = kernel::F32;
-  p.blockM = one ? 1 : kThreadRows;
-  p.blockN = one ? kThreadColumnsOfOne : kThreadColumns;
+  p.blockM = one ? 1 : kSimtRows;
+  p.blockN = one ? kSimtColumnsOfOne : kSimtColumns;
   p.blockK = kThreadStep;
   const int64_t most = p.k <= kShortK ? kShortK : kStepOfLongK;
   for (int64_t step = kThreadStep; one && p.k > 0 && step <= most; step += kColumnGroup)
@@ -153,10 +153,10 @@ kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_
                                       : kernel::F32;
   }
   p.interleave = sideBySide == 1 ? 0 : sideBySide;
-  if (rules.programs == Programs::Tasks)
-    chooseTaskBlocks(p, rows);
+  if (rules.kind == TargetKind::Cpu)
+    chooseCpuBlocks(p, rows);
   else
-    chooseThreadBlocks(p, rows);
+    chooseSimtBlocks(p, rows);
   return p;
 }
 
@@ -184,7 +184,7 @@ void fitStep(kernels::Gemm &p, int64_t sharedBytes) {
   };
   while (p.blockK > leastStep && shared() > sharedBytes)
     p.blockK = llvm::alignTo(p.blockK / 2, leastStep);
-  while (blocks && p.blockM > kFewestThreadRows && shared() > sharedBytes)
+  while (blocks && p.blockM > kFewestSimtRows && shared() > sharedBytes)
     p.blockM /= 2;
 }
 
@@ -209,10 +209,10 @@ void growTile(kernels::Gemm &p, int64_t sharedBytes, bool anyColumns) {
 // A tile that copies its rows has several parts, whose sums stay in the second level of cache
 // beside the copy (gate and up of SmolLM2 in F16 on a Zen 3, 512 rows: 0.90 of the time with 192
 // columns, 0.85 with 384, 0.88 with 512).
-int64_t columnsInParts(const kernels::Gemm &p, int64_t part, Programs programs) {
+int64_t columnsInParts(const kernels::Gemm &p, int64_t part, TargetKind kind) {
   constexpr int64_t kMostColumnsOfParts = 6 * kPanelColumns;
   bool copies =
-      programs == Programs::Tasks && p.blockM > 1 && !(p.b.isBlock() && p.activation.isBlock());
+      kind == TargetKind::Cpu && p.blockM > 1 && !(p.b.isBlock() && p.activation.isBlock());
   int64_t most = p.blockM > kFewRows ? kMostColumnsOfParts : kColumnsOfFewRows;
   return copies ? matmulColumns(p.n, part, std::max(part, most)) : part;
 }
@@ -228,33 +228,33 @@ void joinRows(kernels::Gemm &p) {
 // A launch more costs about 1.1 us (SmolLM2's shape in F16 on an H100, 61 launches more a token:
 // 1,424 instead of 1,573 tokens per second). A prologue costs each of a multiprocessor's programs,
 // one after the other, a sum over all threads (8B in F16: 139 instead of 165).
-graph::FuseOptions fuseOptions(Programs programs) {
+graph::FuseOptions fuseOptions(TargetKind kind) {
   graph::FuseOptions options;
   options.numbersPerLaunch = kNumbersPerLaunch;
-  if (programs == Programs::Tasks)
+  if (kind == TargetKind::Cpu)
     return options;
   options.twoPhases = true;
   options.joinsHeads = false;
   options.groupColumns = kGroupColumns;
   options.groupColumnsOfBlocks = kActivationLength;
-  options.decodeColumns = kThreadColumnsOfOne;
+  options.decodeColumns = kSimtColumnsOfOne;
   return options;
 }
 
-kernels::Rotations chooseRotations(int64_t pairs, Programs programs) {
+kernels::Rotations chooseRotations(int64_t pairs, TargetKind kind) {
   kernels::Rotations p;
   p.pairs = pairs;
-  p.blockRows = programs == Programs::Tasks ? 4 : 1;
+  p.blockRows = kind == TargetKind::Cpu ? 4 : 1;
   return p;
 }
 
 // Heads of a task share the rotations of a row.
 kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPlace,
-                         Programs programs) {
+                         TargetKind kind) {
   kernels::Rope p;
   p.heads = heads;
   p.pairs = headDim / 2;
-  p.blockHeads = programs == Programs::Tasks ? std::gcd(heads, kMostRopeHeads) : 1;
+  p.blockHeads = kind == TargetKind::Cpu ? std::gcd(heads, kMostRopeHeads) : 1;
   p.halves = halves;
   p.inPlace = inPlace;
   return p;
@@ -276,7 +276,7 @@ bool attendsInBfloat(int64_t headDim, int64_t stepKeys, int64_t bfloatDepth) {
 }
 
 kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element out,
-                                   int64_t queryBlock, RowBucket rows, Programs programs,
+                                   int64_t queryBlock, RowBucket rows, TargetKind kind,
                                    int64_t sharedBytes, int64_t bfloatDepth) {
   kernels::Attention p;
   p.pool = shape.pool;
@@ -286,7 +286,7 @@ kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element 
   p.headDim = shape.headDim;
   p.pageRows = shape.pageRows;
   p.blockQueries = rows == RowBucket::One ? 1 : queryBlock;
-  if (programs == Programs::Tasks) {
+  if (kind == TargetKind::Cpu) {
     const bool bfloat = attendsInBfloat(p.headDim, kernels::stepKeys(p), bfloatDepth);
     if (bfloat)
       p.compute = kernel::BF16;

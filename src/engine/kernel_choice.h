@@ -21,15 +21,15 @@ enum class RowBucket { Many, Few, One };
 inline constexpr int64_t kFewRows = 8;
 
 // What one program is: a task that a core goes through, or a block of threads.
-enum class Programs { Tasks, Threads };
+enum class TargetKind { Cpu, Simt };
 // What every processor of threads has for a program to share.
 inline constexpr int64_t kLeastSharedBytes = 16 * 1024;
 // Of a target's name.
-Programs programsOf(std::string_view target);
+TargetKind targetKindOf(std::string_view target);
 
 // What decides how rows meet weights.
 struct MatmulPrecision {
-  Programs programs = Programs::Tasks;
+  TargetKind kind = TargetKind::Cpu;
   Activations activations = Activations::Fastest;
   // Activations that share a scale, at most (targets::Target::rowElements).
   int64_t scaleLength = 256;
@@ -40,17 +40,17 @@ struct MatmulPrecision {
 };
 
 kernels::RmsNorm chooseNorm(int64_t columns, kernel::Element out,
-                            Programs programs = Programs::Tasks);
+                            TargetKind kind = TargetKind::Cpu);
 // A stream of [M, columns] f32 through a map region to f32 or a block format.
 kernels::QuantizeRows chooseStream(int64_t columns, kernel::Element out,
-                                   Programs programs = Programs::Tasks);
+                                   TargetKind kind = TargetKind::Cpu);
 // Of a table whose rows lie so many side by side.
 kernels::Embed chooseEmbed(int64_t columns, kernel::Element table, int64_t sideBySide = 1,
-                           Programs programs = Programs::Tasks);
+                           TargetKind kind = TargetKind::Cpu);
 kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_t k, RowBucket rows,
                          MatmulPrecision rules = {});
 // Columns of a product's tile whose sink takes `part` of them at once.
-int64_t columnsInParts(const kernels::Gemm &p, int64_t part, Programs programs);
+int64_t columnsInParts(const kernels::Gemm &p, int64_t part, TargetKind kind);
 // Gives a product of prompts over threads a larger tile where its weights are many; where
 // `anyColumns`, a wider one too, of whole multiples of what its sink takes.
 void growTile(kernels::Gemm &p, int64_t sharedBytes, bool anyColumns);
@@ -62,10 +62,10 @@ void fitStep(kernels::Gemm &p, int64_t sharedBytes);
 // programs enough.
 void joinRows(kernels::Gemm &p);
 // What decides how operations become launches.
-graph::FuseOptions fuseOptions(Programs programs);
-kernels::Rotations chooseRotations(int64_t pairs, Programs programs);
+graph::FuseOptions fuseOptions(TargetKind kind);
+kernels::Rotations chooseRotations(int64_t pairs, TargetKind kind);
 kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPlace,
-                         Programs programs);
+                         TargetKind kind);
 kernels::KvAppend chooseKvAppend(graph::KvAppendOp op);
 
 struct AttentionShape {
@@ -78,7 +78,7 @@ bool attendsInBfloat(int64_t headDim, int64_t stepKeys, int64_t bfloatDepth);
 // threads share a page's scores, and so the order of their sums, differs.
 kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element out,
                                    int64_t queryBlock, RowBucket rows,
-                                   Programs programs = Programs::Tasks, int64_t sharedBytes = 0,
+                                   TargetKind kind = TargetKind::Cpu, int64_t sharedBytes = 0,
                                    int64_t bfloatDepth = 0);
 // The least positions that a program of a single row sums up where there are more. SmolLM2's shape
 // after 4096 tokens on an H200: 1,350 tokens per second, 440 with one program for all positions.

@@ -124,7 +124,7 @@ Result<void> Lowering::lowerGather(graph::LaunchOp launch) {
   int64_t sideBySide = packed ? interleavedRows(element, options_.matmulPrecision()) : 1;
   SINTER_ASSIGN(KernelId kernel, kernels_.add("embed",
                                               chooseEmbed(graph::columnsOf(op.getTable()), element,
-                                                          sideBySide, options_.programs),
+                                                          sideBySide, options_.kind),
                                               kernels::embed));
   Stored out = allocate(launch.getResult(0));
   addLaunch(steps_, kernel, {stored(op.getIndex()).view(), table.view(), out.view()}, launch);
@@ -139,7 +139,7 @@ Result<void> Lowering::lowerNorm(graph::LaunchOp launch) {
   SINTER_ASSIGN(KernelId kernel,
                 kernels_.add("rms_norm",
                              chooseNorm(graph::columnsOf(op.getValue()),
-                                        elementOf(launch.getResult(0)), options_.programs),
+                                        elementOf(launch.getResult(0)), options_.kind),
                              kernels::rmsNorm, {}, freedom()));
   SINTER_ASSIGN(Stored gain, directWeight(weight));
   SINTER_ASSIGN(Stored x, operand(op.getValue()));
@@ -171,7 +171,7 @@ Result<void> Lowering::lowerMap(graph::LaunchOp launch) {
     return fail(Code::Unsupported, "a map is not of matrices, which has no kernel");
   SINTER_ASSIGN(MapProgram program, readMap(op));
   kernels::QuantizeRows p = chooseStream(graph::columnsOf(op.getResult()),
-                                         elementOf(launch.getResult(0)), options_.programs);
+                                         elementOf(launch.getResult(0)), options_.kind);
   p.prologue = mapSlot(program, 0, graph::columnsOf(op.getResult()));
   SINTER_ASSIGN(KernelId kernel, kernels_.add("map", p, kernels::quantizeRows,
                                               {{"prologue", "map", program.text()}}, freedom()));
@@ -189,7 +189,7 @@ Result<void> Lowering::lowerQuantize(graph::LaunchOp launch) {
   SINTER_ASSIGN(KernelId kernel,
                 kernels_.add("quantize_rows",
                              chooseStream(graph::columnsOf(op.getValue()),
-                                          elementOf(op.getResult()), options_.programs),
+                                          elementOf(op.getResult()), options_.kind),
                              kernels::quantizeRows, {}, freedom()));
   SINTER_ASSIGN(const Stored in, operand(op.getValue()));
   Stored out = allocate(launch.getResult(0));
@@ -238,7 +238,7 @@ static BoundView asHalves(const Stored &rotations, int64_t pairs) {
 Result<void> Lowering::lowerRopeTable(graph::LaunchOp launch) {
   auto op = graph::mainOf<graph::RopeTableOp>(launch);
   const int64_t pairs = graph::columnsOf(op.getResult()) / 2;
-  kernels::Rotations p = chooseRotations(pairs, options_.programs);
+  kernels::Rotations p = chooseRotations(pairs, options_.kind);
   std::vector<BoundArgument> arguments = {
       asColumn(stored(op.getPositions())),
       floatTable("frequencies." + std::to_string(op.getDims()), frequencies(op))};
@@ -267,7 +267,7 @@ Result<void> Lowering::lowerRope(graph::LaunchOp launch) {
   bool halves = op.getPairing() == graph::Pairing::Halves;
   bool inPlace = launch.getInPlace();
   SINTER_ASSIGN(KernelId kernel,
-                kernels_.add("rope", chooseRope(heads, headDim, halves, inPlace, options_.programs),
+                kernels_.add("rope", chooseRope(heads, headDim, halves, inPlace, options_.kind),
                              kernels::rope));
   SINTER_ASSIGN(const Stored in, operand(op.getValue()));
   Value result = launch.getResult(0);
@@ -403,7 +403,7 @@ static std::string joined(const std::set<std::string> &names) {
 void Lowering::describeActivations() {
   const std::string many = joined(activations_[RowBucket::Many]),
                     one = joined(activations_[RowBucket::One]);
-  const bool byPhase = options_.programs == Programs::Threads;
+  const bool byPhase = options_.kind == TargetKind::Simt;
   plan_.texts[contract::kActivations] = many == one
                                    ? many
                                    : many + (byPhase ? " of prompts, " : " of several rows, ") +

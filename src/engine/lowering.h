@@ -14,7 +14,7 @@
 namespace sinter::engine {
 
 struct LoweringOptions {
-  Programs programs = Programs::Tasks;
+  TargetKind kind = TargetKind::Cpu;
   Activations activations = Activations::Fastest;
   int64_t scaleLength = MatmulPrecision().scaleLength;
   bool bfloatRows = false;                 // MatmulPrecision
@@ -22,7 +22,7 @@ struct LoweringOptions {
   int64_t bfloatDepth = 0; // attention multiplies bf16 where its K has whole multiples; 0: never
   int64_t queryBlock = 16; // most query rows of an attention block
 
-  MatmulPrecision matmulPrecision() const { return {programs, activations, scaleLength, bfloatRows}; }
+  MatmulPrecision matmulPrecision() const { return {kind, activations, scaleLength, bfloatRows}; }
 };
 
 // Where a tensor lies. Extents and strides count elements.
@@ -92,7 +92,7 @@ private:
   static plan::Step byRows(const plan::Expr &rows, const Steps &many, const Steps &few,
                            const Steps &one);
   // Block sizes of tasks on cores may be chosen; threads of a block share sums by theirs.
-  Freedom freedom() const { return {options_.programs == Programs::Tasks}; }
+  Freedom freedom() const { return {options_.kind == TargetKind::Cpu}; }
   void lowerReshape(graph::ReshapeOp op);
   void lowerSlice(graph::SliceOp op);
 

@@ -20,7 +20,7 @@ using plan::KernelId;
 static constexpr int64_t kMostSpans = 8192;
 
 // Up to so many spans tasks keep to one launch: a layer has seven up to 1,024 positions.
-static constexpr int64_t kSpansOfTasks = 4;
+static constexpr int64_t kPartitionsOnCpu = 4;
 
 struct Lowering::Attend {
   graph::LaunchOp launch;
@@ -47,7 +47,7 @@ static std::vector<BoundArgument> listed(std::initializer_list<std::vector<Bound
 
 kernels::Attention Lowering::attentionOf(const Attend &a, RowBucket rows) const {
   kernels::Attention p =
-      chooseAttention(a.shape, elementOf(a.result), options_.queryBlock, rows, options_.programs,
+      chooseAttention(a.shape, elementOf(a.result), options_.queryBlock, rows, options_.kind,
                       options_.sharedBytes, options_.bfloatDepth);
   p.joinHeads = a.joined;
   return p;
@@ -72,7 +72,7 @@ static Expr minus(const Expr &a, const Expr &b) {
 // 1 where each block of these rows has one, else 0: threads have other kernels for prompts, and
 // on tasks blocks are of one row if there are as many as tokens.
 Expr Lowering::singleRows(const Attend &a) {
-  if (options_.programs == Programs::Threads)
+  if (options_.kind == TargetKind::Simt)
     return phase_;
   Expr blocks = extentOf(a.op.getQueryTiles().getType(), 0),
        tokens = extentOf(a.op.getQuery().getType(), 0);
@@ -138,8 +138,8 @@ Result<Lowering::Steps> Lowering::attendSingle(const Attend &a) {
     return attendWhole(a, whole);
   Expr spans = plan::ceilDiv(symbolOf(graph::SymbolRole::LongestContext), Expr(spanKeys(p)));
   Expr tokens = extentOf(a.op.getQuery().getType(), 0);
-  bool tasks = options_.programs == Programs::Tasks;
-  Expr several = flagOf(minus(spans, Expr(tasks ? kSpansOfTasks : 1)));
+  bool tasks = options_.kind == TargetKind::Cpu;
+  Expr several = flagOf(minus(spans, Expr(tasks ? kPartitionsOnCpu : 1)));
   Expr few = flagOf(minus(Expr(kMostSpans + 1), plan::mul(tokens, spans)));
   Expr used = plan::mul(singleRows(a), plan::mul(several, few));
   SINTER_ASSIGN(Steps one, attendWhole(a, whole));
@@ -156,7 +156,7 @@ Result<void> Lowering::lowerAttention(graph::LaunchOp launch) {
   Value result = launch.getResult(0);
   Stored out = allocate(result);
   const bool joins = cast<RankedTensorType>(result.getType()).getRank() == 2;
-  const bool joined = joins && options_.programs == Programs::Tasks;
+  const bool joined = joins && options_.kind == TargetKind::Cpu;
   if (joins && !joined) { // rows of joined heads, seen head by head
     const Expr row = out.strides[0];
     out.extents = extentsOf(op.getResult().getType());

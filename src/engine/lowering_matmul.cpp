@@ -169,11 +169,11 @@ static std::vector<plan::RowSegment> rowSegments(graph::LaunchOp launch) {
 
 // Columns of one program.
 static int64_t programColumns(const kernels::Gemm &p, const Epilogue &epilogue, RowBucket rows,
-                              Programs programs) {
+                              TargetKind kind) {
   if (epilogue.headColumns)
     return rows == RowBucket::One ? epilogue.columns : epilogue.headColumns;
   if (p.sink.columns)
-    return columnsInParts(p, p.sink.columns, programs);
+    return columnsInParts(p, p.sink.columns, kind);
   return static_cast<int64_t>(llvm::alignTo(p.blockN, epilogue.columns));
 }
 
@@ -186,7 +186,7 @@ Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, RowBucket row
       chooseGemm(elementOf(op.getA()), elementOf(op.getB()), graph::columnsOf(op.getResult()),
                  graph::columnsOf(op.getA()), rows, options_.matmulPrecision());
   p.sink = epilogue.sink;
-  p.blockN = programColumns(p, epilogue, rows, options_.programs);
+  p.blockN = programColumns(p, epilogue, rows, options_.kind);
   std::vector<BoundArgument> arguments = {left.view(), matrix.view()};
   llvm::append_range(arguments, epilogue.arguments);
   std::vector<plan::KernelSlot> slots;
@@ -203,7 +203,7 @@ Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, RowBucket row
   const bool roundsInKernel = !p.a.isBlock() && p.b.isBlock() && p.activation.isBlock();
   activations_[rows].insert(plainName(roundsInKernel ? p.activation : p.a));
   p.constantB = true;
-  if (options_.programs == Programs::Threads) {
+  if (options_.kind == TargetKind::Simt) {
     growTile(p, options_.sharedBytes, epilogue.headColumns == 0);
     fitStep(p, options_.sharedBytes);
   } else {

@@ -71,7 +71,7 @@ static int64_t apartInBanks(int64_t blocks, int64_t blockBytes) {
 std::optional<Stored> Lowering::allocateRows(Value value, const std::string &name,
                                              BufferKind kind) {
   auto type = cast<RankedTensorType>(value.getType());
-  if (options_.programs != Programs::Threads || type.getRank() != 2 ||
+  if (options_.kind != TargetKind::Simt || type.getRank() != 2 ||
       !tile::activationFormatOf(type.getElementType()))
     return std::nullopt;
   ElementBytes size = elementBytes(type.getElementType());
@@ -123,9 +123,9 @@ static std::vector<std::string> tensorsOf(graph::WeightOp op) {
 // Cores decode any format; threads so far those whose codes lie plainly.
 Result<void> Lowering::checkFormat(Type element, const std::string &tensor) const {
   const BlockFormat *format = blockFormatOf(element);
-  if (!format || options_.programs == Programs::Tasks)
+  if (!format || options_.kind == TargetKind::Cpu)
     return {};
-  if (Result<DotPacking> codes = packingFor(*format, options_.programs); !codes)
+  if (Result<DotPacking> codes = packingFor(*format, options_.kind); !codes)
     return fail(codes.error().code,
                 "tensor '" + tensor + "': " + codes.error().message + "; '--device cpu' runs it");
   return {};

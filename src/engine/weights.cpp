@@ -8,14 +8,14 @@
 
 namespace sinter::engine {
 
-Result<DotPacking> packingFor(const BlockFormat &format, Programs programs) {
-  return programs == Programs::Tasks ? dotPacking(format) : plainDotPacking(format);
+Result<DotPacking> packingFor(const BlockFormat &format, TargetKind kind) {
+  return kind == TargetKind::Cpu ? dotPacking(format) : plainDotPacking(format);
 }
 
 const ActivationFormat *activationFor(const BlockFormat *format, MatmulPrecision rules) {
   if (!format || rules.activations == Activations::F32 || rules.bfloatRows)
     return nullptr;
-  Result<DotPacking> packing = packingFor(*format, rules.programs);
+  Result<DotPacking> packing = packingFor(*format, rules.kind);
   if (!packing)
     return nullptr;
   uint32_t length = format->blockLength;
@@ -26,11 +26,11 @@ const ActivationFormat *activationFor(const BlockFormat *format, MatmulPrecision
 
 // Tasks read blocks side by side for integer dots alone, threads in any case.
 int64_t interleavedRows(const kernel::Element &element, MatmulPrecision rules) {
-  bool tasks = rules.programs == Programs::Tasks;
+  bool tasks = rules.kind == TargetKind::Cpu;
   if (!element.isBlock())
     return tasks ? kInterleavedRows : 1;
   bool beside = tasks ? activationFor(blockFormatOf(element), rules) != nullptr
-                      : packingFor(*blockFormatOf(element), rules.programs).has_value();
+                      : packingFor(*blockFormatOf(element), rules.kind).has_value();
   return beside ? kInterleavedRows : 1;
 }
 

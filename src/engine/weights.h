@@ -9,7 +9,7 @@
 namespace sinter::engine {
 
 // How such programs read blocks of this format for integer dots; Unsupported where they do not.
-Result<DotPacking> packingFor(const BlockFormat &format, Programs programs);
+Result<DotPacking> packingFor(const BlockFormat &format, TargetKind kind);
 
 // The format to which activations are rounded that multiply blocks of this format; null for scalars
 // and where blocks are decoded instead.

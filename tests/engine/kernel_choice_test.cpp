@@ -93,15 +93,15 @@ TEST(KernelChoice, ProductsAreCutIntoWholeTilesOfPanels) {
 
 TEST(KernelChoice, TilesThatCopyTheirRowsHaveSeveralPartsOfASink) {
   auto columnsOf = [](kernel::Element a, kernel::Element b, int64_t n, RowBucket rows,
-                      Programs programs = Programs::Tasks, int64_t part = 64) {
-    return columnsInParts(chooseGemm(a, b, n, 576, rows, {.programs = programs}), part, programs);
+                      TargetKind kind = TargetKind::Cpu, int64_t part = 64) {
+    return columnsInParts(chooseGemm(a, b, n, 576, rows, {.kind = kind}), part, kind);
   };
   EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, RowBucket::Many), 384);
   EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 16384, RowBucket::Many), 256); // evenly
-  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, RowBucket::Many, Programs::Tasks, 512), 512);
+  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, RowBucket::Many, TargetKind::Cpu, 512), 512);
   EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, RowBucket::Few), 128);
   EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, RowBucket::One), 64);
-  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, RowBucket::Many, Programs::Threads), 64);
+  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, RowBucket::Many, TargetKind::Simt), 64);
   EXPECT_EQ(columnsOf(kernel::block("q8a"), kernel::block("q4_1"), 3072, RowBucket::Many), 64);
 }
 
@@ -117,15 +117,15 @@ TEST(KernelChoice, AttentionOfOneRowWalksTheSamePages) {
 
 TEST(KernelChoice, TasksMultiplyPairsOfBfloatsWhereAHeadAndAPageHaveWholeOnes) {
   auto computeOf = [](AttentionShape shape, int64_t depth, RowBucket rows,
-                      Programs programs = Programs::Tasks) {
-    return chooseAttention(shape, kernel::F32, 16, rows, programs, 0, depth).compute;
+                      TargetKind kind = TargetKind::Cpu) {
+    return chooseAttention(shape, kernel::F32, 16, rows, kind, 0, depth).compute;
   };
   for (RowBucket rows : {RowBucket::Many, RowBucket::One}) {
     EXPECT_EQ(computeOf({3, 2, 64, 64}, 32, rows), kernel::BF16);
     EXPECT_EQ(computeOf({3, 2, 64, 64}, 0, rows), kernel::F32) << "no such product";
     EXPECT_EQ(computeOf({3, 2, 80, 64}, 32, rows), kernel::F32) << "heads";
     EXPECT_EQ(computeOf({3, 2, 64, 48}, 32, rows), kernel::F32) << "pages";
-    EXPECT_EQ(computeOf({3, 2, 64, 64}, 32, rows, Programs::Threads), kernel::F16);
+    EXPECT_EQ(computeOf({3, 2, 64, 64}, 32, rows, TargetKind::Simt), kernel::F16);
   }
 }
 
@@ -143,7 +143,7 @@ TEST(KernelChoice, TasksJoinSpansOfKeysWhetherTheyAreSummedUpTogetherOrApart) {
 TEST(KernelChoice, TasksTakeHalfStepsOfPowersOfTwo) {
   auto shortStep = [](int64_t pageRows, RowBucket rows, int64_t bfloatDepth = 0) {
     AttentionShape shape{3, 2, 64, pageRows};
-    return chooseAttention(shape, kernel::F32, 16, rows, Programs::Tasks, 0, bfloatDepth).shortStep;
+    return chooseAttention(shape, kernel::F32, 16, rows, TargetKind::Cpu, 0, bfloatDepth).shortStep;
   };
   EXPECT_EQ(shortStep(64, RowBucket::Many), 32);
   EXPECT_EQ(shortStep(128, RowBucket::Many, 32), 64);
@@ -152,7 +152,7 @@ TEST(KernelChoice, TasksTakeHalfStepsOfPowersOfTwo) {
     EXPECT_EQ(shortStep(pageRows, RowBucket::Many), 0) << pageRows;
   EXPECT_EQ(shortStep(64, RowBucket::One), 0);
   AttentionShape shape{3, 2, 64, 64};
-  EXPECT_EQ(chooseAttention(shape, kernel::F32, 16, RowBucket::Many, Programs::Threads).shortStep,
+  EXPECT_EQ(chooseAttention(shape, kernel::F32, 16, RowBucket::Many, TargetKind::Simt).shortStep,
             0);
 }
 
@@ -160,7 +160,7 @@ TEST(KernelChoice, OnThreadsOnlySpansSummedUpApartAreJoined) {
   for (int64_t headDim : {64, 80, 128})
     for (RowBucket rows : {RowBucket::Many, RowBucket::One}) {
       AttentionShape shape{3, 2, headDim, 64};
-      auto p = chooseAttention(shape, kernel::F32, 42, rows, Programs::Threads, 200 * 1024);
+      auto p = chooseAttention(shape, kernel::F32, 42, rows, TargetKind::Simt, 200 * 1024);
       EXPECT_EQ(p.spanSteps, 0);
       EXPECT_EQ(kernels::spanKeys(spanned(p)) % kernels::stepKeys(p), 0);
       EXPECT_GE(kernels::spanKeys(spanned(p)), kSpanKeys);
@@ -168,32 +168,32 @@ TEST(KernelChoice, OnThreadsOnlySpansSummedUpApartAreJoined) {
 }
 
 TEST(KernelChoice, RotationsTakePairsOfAHead) {
-  EXPECT_EQ(chooseRotations(32, Programs::Tasks).pairs, 32);
-  EXPECT_EQ(chooseRotations(32, Programs::Threads).blockRows, 1);
-  auto p = chooseRope(9, 64, true, true, Programs::Tasks);
+  EXPECT_EQ(chooseRotations(32, TargetKind::Cpu).pairs, 32);
+  EXPECT_EQ(chooseRotations(32, TargetKind::Simt).blockRows, 1);
+  auto p = chooseRope(9, 64, true, true, TargetKind::Cpu);
   EXPECT_EQ(p.heads, 9);
   EXPECT_EQ(p.pairs, 32);
   EXPECT_TRUE(p.halves);
   EXPECT_TRUE(p.inPlace);
-  EXPECT_EQ(chooseRope(36, 64, true, true, Programs::Tasks).blockHeads, 4);
-  EXPECT_EQ(chooseRope(36, 64, true, true, Programs::Threads).blockHeads, 1);
+  EXPECT_EQ(chooseRope(36, 64, true, true, TargetKind::Cpu).blockHeads, 4);
+  EXPECT_EQ(chooseRope(36, 64, true, true, TargetKind::Simt).blockHeads, 1);
 }
 
 // ---- blocks of threads ----
 
 TEST(KernelChoice, BlocksOfThreadsHoldWholeRows) {
   for (int64_t columns : {32, 64, 576, 960, 1536, 4096, 8192}) {
-    EXPECT_EQ(chooseNorm(columns, kernel::F32, Programs::Threads).blockColumns, columns);
-    EXPECT_EQ(chooseStream(columns, kernel::F32, Programs::Threads).blockColumns, columns);
-    EXPECT_EQ(chooseEmbed(columns, kernel::F32, 1, Programs::Threads).blockColumns, columns);
+    EXPECT_EQ(chooseNorm(columns, kernel::F32, TargetKind::Simt).blockColumns, columns);
+    EXPECT_EQ(chooseStream(columns, kernel::F32, TargetKind::Simt).blockColumns, columns);
+    EXPECT_EQ(chooseEmbed(columns, kernel::F32, 1, TargetKind::Simt).blockColumns, columns);
   }
-  EXPECT_LE(chooseNorm(49152, kernel::F32, Programs::Threads).blockColumns, 8192);
+  EXPECT_LE(chooseNorm(49152, kernel::F32, TargetKind::Simt).blockColumns, 8192);
 }
 
 TEST(KernelChoice, OneRowOnThreadsDiffersFromManyInItsBlocksAndUnroundedActivations) {
   for (kernel::Element weight : {kernel::F16, kernel::block("q8_0")}) {
     auto choose = [&](RowBucket rows) {
-      return chooseGemm(kernel::F32, weight, 576, 1536, rows, {Programs::Threads});
+      return chooseGemm(kernel::F32, weight, 576, 1536, rows, {TargetKind::Simt});
     };
     auto many = choose(RowBucket::Many), one = choose(RowBucket::One);
     EXPECT_EQ(one.blockM, 1);
@@ -208,12 +208,12 @@ TEST(KernelChoice, OneRowOnThreadsDiffersFromManyInItsBlocksAndUnroundedActivati
 }
 
 TEST(KernelChoice, RowsThatMayNotBeRoundedMeetDecodedWeightsInAnyNumber) {
-  for (Programs programs : {Programs::Tasks, Programs::Threads})
+  for (TargetKind kind : {TargetKind::Cpu, TargetKind::Simt})
     for (RowBucket rows : {RowBucket::One, RowBucket::Many}) {
       auto p = chooseGemm(kernel::F32, kernel::block("q8_0"), 576, 1536, rows,
-                          {programs, Activations::F32});
+                          {kind, Activations::F32});
       EXPECT_EQ(p.activation, kernel::F32);
-      EXPECT_EQ(p.interleave, programs == Programs::Tasks ? 0 : 16);
+      EXPECT_EQ(p.interleave, kind == TargetKind::Cpu ? 0 : 16);
     }
 }
 
@@ -221,7 +221,7 @@ TEST(KernelChoice, DecodedBlocksBesideWideTilesFitIntoWhatAProgramShares) {
   constexpr int64_t kShared = 32 * 1024;
   for (int64_t columns : {64, 128, 192}) {
     auto p = chooseGemm(kernel::F32, kernel::block("q8_0"), columns, 1536, RowBucket::Many,
-                        {Programs::Threads, Activations::F32});
+                        {TargetKind::Simt, Activations::F32});
     p.blockN = columns;
     fitStep(p, kShared);
     EXPECT_LE((p.blockM + p.blockN) * (p.blockK + p.blockK / 16) * 4, kShared) << columns;
@@ -236,7 +236,7 @@ TEST(KernelChoice, OneRowOverThreadsTakesNoMoreOfItsWeightsThanRegistersHold) {
   for (kernel::Element weights : {kernel::block("q8_0"), kernel::F16})
     for (int64_t k : {576, 1536, 4096, 14336})
       for (int64_t columns : {8, 16, 64, 128}) {
-        auto p = chooseGemm(kernel::F32, weights, 28672, k, RowBucket::One, {Programs::Threads});
+        auto p = chooseGemm(kernel::F32, weights, 28672, k, RowBucket::One, {TargetKind::Simt});
         p.blockN = columns;
         fitStep(p, kLeastSharedBytes);
         EXPECT_LE(p.blockN * p.blockK, kThreads * kNumbers) << columns << " x " << k;
@@ -248,7 +248,7 @@ TEST(KernelChoice, TilesOfPromptsAreLargerWhereWeightsAreManyAndSharedMemoryHold
   constexpr int64_t kMuch = 227 * 1024, kLittle = 163 * 1024;
   auto tileOf = [](kernel::Element a, kernel::Element b, int64_t n, int64_t shared,
                    RowBucket rows = RowBucket::Many, int64_t ofSink = 0, bool any = true) {
-    auto p = chooseGemm(a, b, n, 4096, rows, {.programs = Programs::Threads, .bfloatRows = true});
+    auto p = chooseGemm(a, b, n, 4096, rows, {.kind = TargetKind::Simt, .bfloatRows = true});
     p.sink.columns = ofSink;
     growTile(p, shared, any);
     return std::pair(p.blockM, p.blockN);
@@ -284,7 +284,7 @@ TEST(KernelChoice, PagesAreShortForRingsAndLongWhereEachIsAWait) {
 
 TEST(KernelChoice, GeneratedRowsTakeSeveralPagesOnThreadsWithRoom) {
   auto choose = [](AttentionShape shape, RowBucket rows, int64_t sharedBytes) {
-    return chooseAttention(shape, kernel::F32, 42, rows, Programs::Threads, sharedBytes).stepPages;
+    return chooseAttention(shape, kernel::F32, 42, rows, TargetKind::Simt, sharedBytes).stepPages;
   };
   EXPECT_EQ(choose({3, 3, 64, 64}, RowBucket::One, 227 * 1024), 4);
   EXPECT_EQ(choose({8, 4, 128, 64}, RowBucket::One, 227 * 1024), 2);
@@ -294,9 +294,9 @@ TEST(KernelChoice, GeneratedRowsTakeSeveralPagesOnThreadsWithRoom) {
 }
 
 TEST(KernelChoice, OnlyCpuTargetsRunTasks) {
-  EXPECT_EQ(programsOf("cpu:x86_64+avx2"), Programs::Tasks);
-  EXPECT_EQ(programsOf("cuda:sm_90a"), Programs::Threads);
-  EXPECT_EQ(programsOf("vulkan:1.3+subgroup32"), Programs::Threads);
+  EXPECT_EQ(targetKindOf("cpu:x86_64+avx2"), TargetKind::Cpu);
+  EXPECT_EQ(targetKindOf("cuda:sm_90a"), TargetKind::Simt);
+  EXPECT_EQ(targetKindOf("vulkan:1.3+subgroup32"), TargetKind::Simt);
 }
 
 } // namespace

@@ -19,7 +19,7 @@ constexpr const char *kPlainSymbols = R"(
 
 Result<plan::Plan> lowered(GraphText &graph, const LoweringOptions &options = {}) {
   KernelSet kernels(graph.context());
-  graph::fuse(graph.module(), fuseOptions(options.programs));
+  graph::fuse(graph.module(), fuseOptions(options.kind));
   return Lowering(kernels, options).run(graph.module());
 }
 
@@ -46,10 +46,10 @@ TEST(LoweringSymbols, AreThoseThatTheModuleDeclares) {
 
 // Without a phase every row is one of prefill, and without a longest context no split is decided.
 TEST(LoweringSymbols, AttentionNeedsNoneWithARole) {
-  for (Programs programs : {Programs::Tasks, Programs::Threads}) {
+  for (TargetKind kind : {TargetKind::Cpu, TargetKind::Simt}) {
     GraphText graph(kAttend, kPlainSymbols);
     LoweringOptions options;
-    options.programs = programs;
+    options.kind = kind;
     const Result<plan::Plan> plan = lowered(graph, options);
     ASSERT_TRUE(plan) << plan.error().message;
     const auto &rows = std::get<plan::If>(plan->procedures.at(0).steps.at(0).op);
@@ -57,7 +57,7 @@ TEST(LoweringSymbols, AttentionNeedsNoneWithARole) {
     EXPECT_TRUE(std::holds_alternative<plan::Launch>(rows.thenSteps[0].op));
     ASSERT_EQ(rows.elseSteps.size(), 1u);
     EXPECT_TRUE(std::holds_alternative<plan::Launch>(rows.elseSteps[0].op));
-    if (programs == Programs::Threads)
+    if (kind == TargetKind::Simt)
       EXPECT_EQ(rows.condition, plan::Expr(0));
   }
 }

@@ -78,7 +78,7 @@ public:
 
 private:
   Result<plan::Plan> lower(const LoweringOptions &options) {
-    graph::fuse(graph_.module(), fuseOptions(options.programs));
+    graph::fuse(graph_.module(), fuseOptions(options.kind));
     return Lowering(kernels_, options).run(graph_.module());
   }
 
@@ -127,7 +127,7 @@ TEST(Lowering, StridesThatAllLaunchesOfAKernelGiveAreKnownToIt) {
 
 TEST(Lowering, CompiledCodeReadsNoStridesThatItKnows) {
   LoweringOptions options;
-  options.programs = Programs::Threads;
+  options.kind = TargetKind::Simt;
   auto target = targets::findTarget("cuda:sm_90a");
   ASSERT_TRUE(target) << target.error().message;
   for (bool known : {true, false}) {
@@ -192,7 +192,7 @@ std::vector<std::string> generatedKernels(int64_t n, int64_t k) {
                     w = "tensor<" + weights + "x!tile.block<\"q8_0\">>",
                     c = "tensor<?x" + std::to_string(n) + "xf32, #graph.dims<T>>";
   LoweringOptions options;
-  options.programs = Programs::Threads;
+  options.kind = TargetKind::Simt;
   options.bfloatRows = true;
   Lowered lowered("%x = graph.input \"x\" : " + x + "\n%g = graph.weight [\"g\"] : " + gain +
                       "\n%w = graph.weight [\"w\"] : " + w +
@@ -595,9 +595,9 @@ std::string attendThenMatmul(const std::string &rounded) {
 
 // On tasks the two heads of a group lie side by side, so that scales may span them.
 TEST(Lowering, HeadsThatShareKeysAreRoundedTogetherOnTasks) {
-  auto outOf = [](const std::string &rounded, Programs programs) {
+  auto outOf = [](const std::string &rounded, TargetKind kind) {
     LoweringOptions options;
-    options.programs = programs;
+    options.kind = kind;
     Lowered lowered(attendThenMatmulOf(rounded), options);
     EXPECT_TRUE(lowered.result()) << lowered.result().error().message;
     const auto &many = lowered.step<plan::If>(0).elseSteps.at(0);
@@ -606,18 +606,18 @@ TEST(Lowering, HeadsThatShareKeysAreRoundedTogetherOnTasks) {
     const size_t begin = text.rfind("!tile.view<", end);
     return text.substr(begin, end - begin);
   };
-  EXPECT_EQ(outOf(blockOf("q8a"), Programs::Tasks), "!tile.view<?x256x!tile.block<\"q8a\">");
-  EXPECT_EQ(outOf(blockOf("q8a_256"), Programs::Tasks), "!tile.view<?x4x64xf32"); // of two groups
-  EXPECT_EQ(outOf(blockOf("q8a"), Programs::Threads), "!tile.view<?x4x64x!tile.block<\"q8a\">");
-  EXPECT_EQ(outOf("bf16", Programs::Threads), "!tile.view<?x4x64xbf16");
+  EXPECT_EQ(outOf(blockOf("q8a"), TargetKind::Cpu), "!tile.view<?x256x!tile.block<\"q8a\">");
+  EXPECT_EQ(outOf(blockOf("q8a_256"), TargetKind::Cpu), "!tile.view<?x4x64xf32"); // of two groups
+  EXPECT_EQ(outOf(blockOf("q8a"), TargetKind::Simt), "!tile.view<?x4x64x!tile.block<\"q8a\">");
+  EXPECT_EQ(outOf("bf16", TargetKind::Simt), "!tile.view<?x4x64xbf16");
 }
 
 // Rows of two and of eight blocks of 44 bytes have four and twelve on threads: an odd number of the
 // 16 bytes that they read of a row at once.
 TEST(Lowering, RowsOfActivationsBeginInDifferentBanksOnThreads) {
-  auto temporaries = [](const std::string &graph, Programs programs) {
+  auto temporaries = [](const std::string &graph, TargetKind kind) {
     LoweringOptions options;
-    options.programs = programs;
+    options.kind = kind;
     Lowered lowered(graph, options);
     EXPECT_TRUE(lowered.result()) << lowered.result().error().message;
     std::set<std::string> bytes;
@@ -626,11 +626,11 @@ TEST(Lowering, RowsOfActivationsBeginInDifferentBanksOnThreads) {
         bytes.insert(lowered.text(buffer.bytes));
     return bytes;
   };
-  EXPECT_THAT(temporaries(kNormThenMatmul, Programs::Tasks), testing::Contains("88 * T"));
-  EXPECT_THAT(temporaries(kNormThenMatmul, Programs::Threads),
+  EXPECT_THAT(temporaries(kNormThenMatmul, TargetKind::Cpu), testing::Contains("88 * T"));
+  EXPECT_THAT(temporaries(kNormThenMatmul, TargetKind::Simt),
               testing::Contains(StartsWith("T * 176 * ")));
-  EXPECT_THAT(temporaries(attendThenMatmul("q8a"), Programs::Tasks), testing::Contains("352 * T"));
-  EXPECT_THAT(temporaries(attendThenMatmul("q8a"), Programs::Threads),
+  EXPECT_THAT(temporaries(attendThenMatmul("q8a"), TargetKind::Cpu), testing::Contains("352 * T"));
+  EXPECT_THAT(temporaries(attendThenMatmul("q8a"), TargetKind::Simt),
               testing::Contains(StartsWith("T * 528 * ")));
 }
 

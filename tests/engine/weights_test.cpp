@@ -95,8 +95,8 @@ TEST_F(Weights, AFormatWithoutPackingIsNamedInOneSentence) {
 
 TEST_F(Weights, ScalesOfActivationsAreAsLongAsRegistersAllow) {
   auto nameFor = [](std::string_view weights, int64_t elements,
-                    Programs programs = Programs::Tasks) {
-    return activationFor(findBlockFormat(weights), {programs, Activations::Fastest, elements})
+                    TargetKind kind = TargetKind::Cpu) {
+    return activationFor(findBlockFormat(weights), {kind, Activations::Fastest, elements})
         ->name;
   };
   EXPECT_EQ(nameFor("Q6_K", 384), "Q8A_16_256");
@@ -104,8 +104,8 @@ TEST_F(Weights, ScalesOfActivationsAreAsLongAsRegistersAllow) {
   EXPECT_EQ(nameFor("Q4_K", 256), "Q8A_256");
   EXPECT_EQ(nameFor("Q4_1", 384), "Q8A");
   EXPECT_EQ(nameFor("Q8_0", 384), "Q8A");
-  EXPECT_EQ(nameFor("Q4_1", 384, Programs::Threads), "Q8A");
-  EXPECT_EQ(nameFor("Q8_0", 384, Programs::Threads), "Q8A");
+  EXPECT_EQ(nameFor("Q4_1", 384, TargetKind::Simt), "Q8A");
+  EXPECT_EQ(nameFor("Q8_0", 384, TargetKind::Simt), "Q8A");
 }
 
 TEST_F(Weights, ElementsTakeTheBytesOfTheirFormat) {

@@ -43,7 +43,7 @@ std::string blocksOf(const plan::Kernel &kernel) {
   return text;
 }
 
-std::string programsOf(const plan::Kernel &kernel, const hal::Grid &grid,
+std::string targetKindOf(const plan::Kernel &kernel, const hal::Grid &grid,
                        const hal::DeviceInfo &device) {
   const auto programs = static_cast<uint64_t>(grid[0] * grid[1] * grid[2]);
   const bool blocks = kernel.threads > 1;
@@ -74,7 +74,7 @@ std::string packingOf(const plan::Buffer &weight) {
 
 std::string tilingOf(const plan::Plan &plan, const SampledLaunch &sample,
                      const plan::Kernel &kernel, const hal::DeviceInfo &device) {
-  std::string text = programsOf(kernel, sample.grid, device);
+  std::string text = targetKindOf(kernel, sample.grid, device);
   for (const plan::BufferArg &argument : sample.launch->buffers)
     if (const plan::Buffer &buffer = plan.buffers[argument.buffer.index];
         buffer.kind == plan::BufferKind::Weight)

@@ -87,7 +87,7 @@ Result<kernels::Gemm> chosen(const BenchOptions &options, const std::string &a,
     return plain ? kernel::Element(name) : kernel::block(name);
   };
   kernels::Gemm gemm = engine::chooseGemm(
-      element(a), element(b), n, k, m == 1 ? engine::RowBucket::One : engine::RowBucket::Many);
+      element(a), element(b), n, k, m == 1 ? engine::MBucket::One : engine::MBucket::Prefill);
   engine::joinRows(gemm);
   SINTER_TRY(applySettings(gemm, options.set));
   return gemm;

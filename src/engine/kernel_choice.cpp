@@ -16,7 +16,7 @@ static constexpr int64_t kMostRopeHeads = 8;
 // Columns that the CPU multiplies together, and of the widest tile of a product.
 static constexpr int64_t kPanelColumns = 64;
 static constexpr int64_t kMostMatmulColumns = 8 * kPanelColumns;
-static constexpr int64_t kColumnsOfFewRows = 2 * kPanelColumns; // widest tile of few rows
+static constexpr int64_t kSmallMColumns = 2 * kPanelColumns; // widest tile of few rows
 // Elements of the longest block of the format table.
 static constexpr int64_t kLongestBlock = 256;
 // Tiles of products over threads: what a block holds in registers and shares, and for one row as
@@ -107,12 +107,12 @@ static int64_t matmulColumns(int64_t n, int64_t panel, int64_t most) {
 // sequences: 1.2 to 1.3 times as many tokens per second), but each tile copies its rows of a (gate
 // and up: 0.85 of the time in tiles of 128 columns instead of 64, 0.79 of 256, which would leave
 // many threads idle).
-static void chooseCpuBlocks(kernels::Gemm &p, RowBucket rows) {
-  bool blocks = p.b.isBlock() && p.activation.isBlock(), one = rows == RowBucket::One;
-  bool streams = one || (rows == RowBucket::Few && !p.b.isBlock());
-  p.blockM = one ? 1 : streams ? kFewRows : blocks ? 260 : 240;
+static void chooseCpuBlocks(kernels::Gemm &p, MBucket rows) {
+  bool blocks = p.b.isBlock() && p.activation.isBlock(), one = rows == MBucket::One;
+  bool streams = one || (rows == MBucket::Small && !p.b.isBlock());
+  p.blockM = one ? 1 : streams ? kSmallM : blocks ? 260 : 240;
   p.blockN = one || blocks ? 64
-             : streams     ? matmulColumns(p.n, kColumnGroup, kColumnsOfFewRows)
+             : streams     ? matmulColumns(p.n, kColumnGroup, kSmallMColumns)
                            : matmulColumns(p.n, kPanelColumns, kMostMatmulColumns);
   bool copies = blocks ? !p.a.isBlock() : !streams;
   p.blockK = blocks || p.b.isBlock() ? kLongestBlock : 128;
@@ -124,8 +124,8 @@ static void chooseCpuBlocks(kernels::Gemm &p, RowBucket rows) {
 // in steps of fewer threads, several programs of which a multiprocessor holds (28672 x 4096 on an
 // H200, in one step and in four: F16 84 and 56 us, Q8_0 121 and 62). It is no work for a matrix
 // instruction, so weights of blocks are decoded instead of rounding it.
-static void chooseSimtBlocks(kernels::Gemm &p, RowBucket rows) {
-  bool one = rows == RowBucket::One;
+static void chooseSimtBlocks(kernels::Gemm &p, MBucket rows) {
+  bool one = rows == MBucket::One;
   if (one)
     p.activation = kernel::F32;
   p.blockM = one ? 1 : kSimtRows;
@@ -137,7 +137,7 @@ static void chooseSimtBlocks(kernels::Gemm &p, RowBucket rows) {
       p.blockK = step;
 }
 
-kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_t k, RowBucket rows,
+kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_t k, MBucket rows,
                          MatmulPrecision rules) {
   kernels::Gemm p;
   p.a = a;
@@ -213,16 +213,16 @@ int64_t columnsInParts(const kernels::Gemm &p, int64_t part, TargetKind kind) {
   constexpr int64_t kMostColumnsOfParts = 6 * kPanelColumns;
   bool copies =
       kind == TargetKind::Cpu && p.blockM > 1 && !(p.b.isBlock() && p.activation.isBlock());
-  int64_t most = p.blockM > kFewRows ? kMostColumnsOfParts : kColumnsOfFewRows;
+  int64_t most = p.blockM > kSmallM ? kMostColumnsOfParts : kSmallMColumns;
   return copies ? matmulColumns(p.n, part, std::max(part, most)) : part;
 }
 
 // Where columns alone are programs enough, all rows of a prompt share what blocks of b become: a
 // prompt of Llama-3.2-1B's shape takes 0.96 (q6_k) and 0.99 (iq4_xs) of the time.
 void joinRows(kernels::Gemm &p) {
-  constexpr int64_t kEnoughPrograms = 32, kRowsOfPrompts = 515;
+  constexpr int64_t kEnoughPrograms = 32, kPrefillRows = 515;
   if (p.blockM > 1 && p.b.isBlock() && p.activation.isBlock() && p.n >= kEnoughPrograms * p.blockN)
-    p.blockM = std::max(p.blockM, kRowsOfPrompts);
+    p.blockM = std::max(p.blockM, kPrefillRows);
 }
 
 // A launch more costs about 1.1 us (SmolLM2's shape in F16 on an H100, 61 launches more a token:
@@ -276,7 +276,7 @@ bool attendsInBfloat(int64_t headDim, int64_t stepKeys, int64_t bfloatDepth) {
 }
 
 kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element out,
-                                   int64_t queryBlock, RowBucket rows, TargetKind kind,
+                                   int64_t queryBlock, MBucket rows, TargetKind kind,
                                    int64_t sharedBytes, int64_t bfloatDepth) {
   kernels::Attention p;
   p.pool = shape.pool;
@@ -285,7 +285,7 @@ kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element 
   p.groupHeads = shape.groupHeads;
   p.headDim = shape.headDim;
   p.pageRows = shape.pageRows;
-  p.blockQueries = rows == RowBucket::One ? 1 : queryBlock;
+  p.blockQueries = rows == MBucket::One ? 1 : queryBlock;
   if (kind == TargetKind::Cpu) {
     const bool bfloat = attendsInBfloat(p.headDim, kernels::stepKeys(p), bfloatDepth);
     if (bfloat)
@@ -299,7 +299,7 @@ kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element 
   }
   p.compute = kernel::F16; // for matrix instructions
   int64_t keys = std::min(kLongStep, kStepNumbers / shape.headDim);
-  if (rows == RowBucket::One && sharedBytes >= kBytesForLongSteps)
+  if (rows == MBucket::One && sharedBytes >= kBytesForLongSteps)
     p.stepPages = std::max<int64_t>(1, keys / shape.pageRows);
   return p;
 }

@@ -16,9 +16,9 @@ namespace sinter::engine {
 
 // How many rows a program of a launch holds. On threads One is for generated rows, however many.
 // Few differs from Many only for products of tasks with scalars.
-enum class RowBucket { Many, Few, One };
+enum class MBucket { Prefill, Small, One };
 // Most rows of Few: as many as read packed weights as they lie (targets/cpu: CpuSchedule).
-inline constexpr int64_t kFewRows = 8;
+inline constexpr int64_t kSmallM = 8;
 
 // What one program is: a task that a core goes through, or a block of threads.
 enum class TargetKind { Cpu, Simt };
@@ -47,7 +47,7 @@ kernels::QuantizeRows chooseStream(int64_t columns, kernel::Element out,
 // Of a table whose rows lie so many side by side.
 kernels::Embed chooseEmbed(int64_t columns, kernel::Element table, int64_t sideBySide = 1,
                            TargetKind kind = TargetKind::Cpu);
-kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_t k, RowBucket rows,
+kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_t k, MBucket rows,
                          MatmulPrecision rules = {});
 // Columns of a product's tile whose sink takes `part` of them at once.
 int64_t columnsInParts(const kernels::Gemm &p, int64_t part, TargetKind kind);
@@ -77,7 +77,7 @@ bool attendsInBfloat(int64_t headDim, int64_t stepKeys, int64_t bfloatDepth);
 // `queryBlock` is the most query rows of a block of many. On threads One is for generated rows: how
 // threads share a page's scores, and so the order of their sums, differs.
 kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element out,
-                                   int64_t queryBlock, RowBucket rows,
+                                   int64_t queryBlock, MBucket rows,
                                    TargetKind kind = TargetKind::Cpu, int64_t sharedBytes = 0,
                                    int64_t bfloatDepth = 0);
 // The least positions that a program of a single row sums up where there are more. SmolLM2's shape

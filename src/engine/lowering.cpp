@@ -401,8 +401,8 @@ static std::string joined(const std::set<std::string> &names) {
 
 // In which formats rows meet weights.
 void Lowering::describeActivations() {
-  const std::string many = joined(activations_[RowBucket::Many]),
-                    one = joined(activations_[RowBucket::One]);
+  const std::string many = joined(activations_[MBucket::Prefill]),
+                    one = joined(activations_[MBucket::One]);
   const bool byPhase = options_.kind == TargetKind::Simt;
   plan_.texts[contract::kActivations] = many == one
                                    ? many

@@ -99,7 +99,7 @@ private:
   // lowering_attention.cpp
   struct Attend;
   Result<void> lowerAttention(graph::LaunchOp launch);
-  kernels::Attention attentionOf(const Attend &a, RowBucket rows) const;
+  kernels::Attention attentionOf(const Attend &a, MBucket rows) const;
   Result<Steps> attendWhole(const Attend &a, const kernels::Attention &p);
   Result<Steps> attendSingle(const Attend &a);
   Result<Steps> attendSpans(const Attend &a, kernels::Attention p,
@@ -111,7 +111,7 @@ private:
 
   // lowering_matmul.cpp
   Result<void> lowerMatmul(graph::LaunchOp launch);
-  Result<Steps> matmulOf(graph::LaunchOp launch, RowBucket rows, const Epilogue &epilogue,
+  Result<Steps> matmulOf(graph::LaunchOp launch, MBucket rows, const Epilogue &epilogue,
                          const Stored &matrix);
   Result<Epilogue> epilogueOf(graph::LaunchOp launch);
   Result<Epilogue> mapEpilogue(graph::LaunchOp launch, graph::MapOp map);
@@ -152,7 +152,7 @@ private:
   llvm::DenseMap<mlir::Value, Stored> stored_;
   llvm::DenseMap<mlir::Value, std::string> outputs_; // values that an output names
   plan::Expr phase_ = plan::Expr(1);                 // 1 in steps of the function's phase, else 0
-  std::map<RowBucket, std::set<std::string>> activations_; // formats that meet weights
+  std::map<MBucket, std::set<std::string>> activations_; // formats that meet weights
 };
 
 } // namespace sinter::engine

@@ -45,7 +45,7 @@ static std::vector<BoundArgument> listed(std::initializer_list<std::vector<Bound
   return all;
 }
 
-kernels::Attention Lowering::attentionOf(const Attend &a, RowBucket rows) const {
+kernels::Attention Lowering::attentionOf(const Attend &a, MBucket rows) const {
   kernels::Attention p =
       chooseAttention(a.shape, elementOf(a.result), options_.queryBlock, rows, options_.kind,
                       options_.sharedBytes, options_.bfloatDepth);
@@ -133,7 +133,7 @@ Result<Lowering::Steps> Lowering::attendSpans(const Attend &a, kernels::Attentio
 // Single rows: with one span as any rows; with several in spans side by side, or one after another
 // where rows are so many that they fill a device by themselves.
 Result<Lowering::Steps> Lowering::attendSingle(const Attend &a) {
-  kernels::Attention whole = attentionOf(a, RowBucket::One), p = spanned(whole);
+  kernels::Attention whole = attentionOf(a, MBucket::One), p = spanned(whole);
   if (!roles_.contains(graph::SymbolRole::LongestContext))
     return attendWhole(a, whole);
   Expr spans = plan::ceilDiv(symbolOf(graph::SymbolRole::LongestContext), Expr(spanKeys(p)));
@@ -178,7 +178,7 @@ Result<void> Lowering::lowerAttention(graph::LaunchOp launch) {
   const ArrayAttr buckets = launch.getBucketsAttr();
   for (StringRef name : buckets.getAsValueRange<StringAttr>()) {
     if (name == graph::kPrefillBucket) {
-      SINTER_ASSIGN(many, attendWhole(a, attentionOf(a, RowBucket::Many)));
+      SINTER_ASSIGN(many, attendWhole(a, attentionOf(a, MBucket::Prefill)));
     } else if (name == graph::kOneBucket) {
       SINTER_ASSIGN(single, attendSingle(a));
     }

@@ -168,16 +168,16 @@ static std::vector<plan::RowSegment> rowSegments(graph::LaunchOp launch) {
 }
 
 // Columns of one program.
-static int64_t programColumns(const kernels::Gemm &p, const Epilogue &epilogue, RowBucket rows,
+static int64_t programColumns(const kernels::Gemm &p, const Epilogue &epilogue, MBucket rows,
                               TargetKind kind) {
   if (epilogue.headColumns)
-    return rows == RowBucket::One ? epilogue.columns : epilogue.headColumns;
+    return rows == MBucket::One ? epilogue.columns : epilogue.headColumns;
   if (p.sink.columns)
     return columnsInParts(p, p.sink.columns, kind);
   return static_cast<int64_t>(llvm::alignTo(p.blockN, epilogue.columns));
 }
 
-Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, RowBucket rows,
+Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, MBucket rows,
                                            const Epilogue &epilogue, const Stored &matrix) {
   auto op = graph::mainOf<graph::DotGeneralOp>(launch);
   auto norm = onlyIn<graph::NormOp>(launch, graph::kPrologue);
@@ -224,7 +224,7 @@ plan::Step Lowering::byRows(const Expr &rows, const Steps &many, const Steps &fe
                             const Steps &one) {
   auto moreThan = [&](int64_t most) { return plan::maxOf(plan::add(rows, Expr(-most)), Expr(0)); };
   plan::Step below{plan::If{moreThan(1), few, one}};
-  return few == many ? below : plan::Step{plan::If{moreThan(kFewRows), many, {below}}};
+  return few == many ? below : plan::Step{plan::If{moreThan(kSmallM), many, {below}}};
 }
 
 static bool has(graph::LaunchOp launch, StringRef bucket) {
@@ -240,18 +240,18 @@ Result<void> Lowering::lowerMatmul(graph::LaunchOp launch) {
                 "a matmul is not of rows [M, K] with a weight [N, K], which has no kernel");
   SINTER_ASSIGN(const Epilogue epilogue, epilogueOf(launch));
   SINTER_ASSIGN(const Stored matrix, packedWeight(weight, rowSegments(launch)));
-  std::map<RowBucket, Steps> steps;
-  for (auto [bucket, rows] : {std::pair(graph::kPrefillBucket, RowBucket::Many),
-                              {graph::kOneBucket, RowBucket::One},
-                              {graph::kSmallBucket, RowBucket::Few}})
+  std::map<MBucket, Steps> steps;
+  for (auto [bucket, rows] : {std::pair(graph::kPrefillBucket, MBucket::Prefill),
+                              {graph::kOneBucket, MBucket::One},
+                              {graph::kSmallBucket, MBucket::Small}})
     if (has(launch, bucket)) {
       SINTER_ASSIGN(steps[rows], matmulOf(launch, rows, epilogue, matrix));
     }
   if (steps.size() == 1)
     llvm::move(steps.begin()->second, std::back_inserter(steps_));
   else if (steps.size() == 3)
-    steps_.push_back(byRows(extentOf(op.getA().getType(), 0), steps[RowBucket::Many],
-                            steps[RowBucket::Few], steps[RowBucket::One]));
+    steps_.push_back(byRows(extentOf(op.getA().getType(), 0), steps[MBucket::Prefill],
+                            steps[MBucket::Small], steps[MBucket::One]));
   else
     return fail(Code::Unsupported, "a matmul has two buckets of rows, expected one or all three");
   return {};

@@ -44,9 +44,9 @@ TEST(KernelChoice, ColumnStepsAreWholeScales) {
 }
 
 TEST(KernelChoice, OneRowAndFewAndManySumInTheSameOrder) {
-  auto many = chooseGemm(kernel::F32, kernel::F16, 576, 1536, RowBucket::Many);
-  EXPECT_GT(many.blockM, kFewRows);
-  for (auto [bucket, rows] : {std::pair(RowBucket::One, int64_t{1}), {RowBucket::Few, kFewRows}}) {
+  auto many = chooseGemm(kernel::F32, kernel::F16, 576, 1536, MBucket::Prefill);
+  EXPECT_GT(many.blockM, kSmallM);
+  for (auto [bucket, rows] : {std::pair(MBucket::One, int64_t{1}), {MBucket::Small, kSmallM}}) {
     auto fewer = chooseGemm(kernel::F32, kernel::F16, 576, 1536, bucket);
     EXPECT_EQ(fewer.blockM, rows);
     EXPECT_EQ(fewer.blockK, 1536); // one run of addresses a group of columns
@@ -58,7 +58,7 @@ TEST(KernelChoice, OneRowAndFewAndManySumInTheSameOrder) {
 }
 
 TEST(KernelChoice, ProductsReadPackedRowsAndStepOverWholeBlocks) {
-  auto p = chooseGemm(kernel::block("q8a"), kernel::block("q4_1"), 576, 1536, RowBucket::Many);
+  auto p = chooseGemm(kernel::block("q8a"), kernel::block("q4_1"), 576, 1536, MBucket::Prefill);
   EXPECT_EQ(p.interleave, kInterleavedRows);
   EXPECT_TRUE(p.transposeB);
   EXPECT_EQ(p.blockN % p.interleave, 0);
@@ -66,17 +66,17 @@ TEST(KernelChoice, ProductsReadPackedRowsAndStepOverWholeBlocks) {
 }
 
 TEST(KernelChoice, RowsOfPromptsAreOneTileWhereColumnsAreProgramsEnough) {
-  auto rowsOf = [](int64_t n, int64_t blockN, RowBucket rows) {
+  auto rowsOf = [](int64_t n, int64_t blockN, MBucket rows) {
     auto p = chooseGemm(kernel::block("q8a_16"), kernel::block("q6_k"), n, 2048, rows);
     p.blockN = blockN;
     joinRows(p);
     return p.blockM;
   };
-  EXPECT_GE(rowsOf(2048, 64, RowBucket::Many), 512);
-  EXPECT_LT(rowsOf(2048, 128, RowBucket::Many), 512);
-  EXPECT_LT(rowsOf(1984, 64, RowBucket::Many), 512);
-  EXPECT_EQ(rowsOf(1 << 17, 64, RowBucket::One), 1);
-  auto plain = chooseGemm(kernel::F32, kernel::F16, 1 << 17, 2048, RowBucket::Many);
+  EXPECT_GE(rowsOf(2048, 64, MBucket::Prefill), 512);
+  EXPECT_LT(rowsOf(2048, 128, MBucket::Prefill), 512);
+  EXPECT_LT(rowsOf(1984, 64, MBucket::Prefill), 512);
+  EXPECT_EQ(rowsOf(1 << 17, 64, MBucket::One), 1);
+  auto plain = chooseGemm(kernel::F32, kernel::F16, 1 << 17, 2048, MBucket::Prefill);
   const int64_t before = plain.blockM;
   joinRows(plain);
   EXPECT_EQ(plain.blockM, before);
@@ -84,31 +84,31 @@ TEST(KernelChoice, RowsOfPromptsAreOneTileWhereColumnsAreProgramsEnough) {
 
 TEST(KernelChoice, ProductsAreCutIntoWholeTilesOfPanels) {
   for (int64_t n : {192, 576, 960, 1024, 1536, 3072, 49152}) {
-    auto p = chooseGemm(kernel::F32, kernel::F16, n, 576, RowBucket::Many);
+    auto p = chooseGemm(kernel::F32, kernel::F16, n, 576, MBucket::Prefill);
     EXPECT_EQ(n % p.blockN, 0) << n;
     EXPECT_EQ(p.blockN % 64, 0) << n;
   }
-  EXPECT_EQ(1536 / chooseGemm(kernel::F32, kernel::F16, 1536, 576, RowBucket::Many).blockN % 2, 0);
+  EXPECT_EQ(1536 / chooseGemm(kernel::F32, kernel::F16, 1536, 576, MBucket::Prefill).blockN % 2, 0);
 }
 
 TEST(KernelChoice, TilesThatCopyTheirRowsHaveSeveralPartsOfASink) {
-  auto columnsOf = [](kernel::Element a, kernel::Element b, int64_t n, RowBucket rows,
+  auto columnsOf = [](kernel::Element a, kernel::Element b, int64_t n, MBucket rows,
                       TargetKind kind = TargetKind::Cpu, int64_t part = 64) {
     return columnsInParts(chooseGemm(a, b, n, 576, rows, {.kind = kind}), part, kind);
   };
-  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, RowBucket::Many), 384);
-  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 16384, RowBucket::Many), 256); // evenly
-  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, RowBucket::Many, TargetKind::Cpu, 512), 512);
-  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, RowBucket::Few), 128);
-  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, RowBucket::One), 64);
-  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, RowBucket::Many, TargetKind::Simt), 64);
-  EXPECT_EQ(columnsOf(kernel::block("q8a"), kernel::block("q4_1"), 3072, RowBucket::Many), 64);
+  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, MBucket::Prefill), 384);
+  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 16384, MBucket::Prefill), 256); // evenly
+  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, MBucket::Prefill, TargetKind::Cpu, 512), 512);
+  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, MBucket::Small), 128);
+  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, MBucket::One), 64);
+  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, MBucket::Prefill, TargetKind::Simt), 64);
+  EXPECT_EQ(columnsOf(kernel::block("q8a"), kernel::block("q4_1"), 3072, MBucket::Prefill), 64);
 }
 
 TEST(KernelChoice, AttentionOfOneRowWalksTheSamePages) {
   AttentionShape shape{3, 2, 64, 48};
-  auto many = chooseAttention(shape, kernel::F32, 16, RowBucket::Many);
-  auto one = chooseAttention(shape, kernel::F32, 16, RowBucket::One);
+  auto many = chooseAttention(shape, kernel::F32, 16, MBucket::Prefill);
+  auto one = chooseAttention(shape, kernel::F32, 16, MBucket::One);
   EXPECT_EQ(many.blockQueries, 16);
   EXPECT_EQ(one.blockQueries, 1);
   one.blockQueries = many.blockQueries;
@@ -116,11 +116,11 @@ TEST(KernelChoice, AttentionOfOneRowWalksTheSamePages) {
 }
 
 TEST(KernelChoice, TasksMultiplyPairsOfBfloatsWhereAHeadAndAPageHaveWholeOnes) {
-  auto computeOf = [](AttentionShape shape, int64_t depth, RowBucket rows,
+  auto computeOf = [](AttentionShape shape, int64_t depth, MBucket rows,
                       TargetKind kind = TargetKind::Cpu) {
     return chooseAttention(shape, kernel::F32, 16, rows, kind, 0, depth).compute;
   };
-  for (RowBucket rows : {RowBucket::Many, RowBucket::One}) {
+  for (MBucket rows : {MBucket::Prefill, MBucket::One}) {
     EXPECT_EQ(computeOf({3, 2, 64, 64}, 32, rows), kernel::BF16);
     EXPECT_EQ(computeOf({3, 2, 64, 64}, 0, rows), kernel::F32) << "no such product";
     EXPECT_EQ(computeOf({3, 2, 80, 64}, 32, rows), kernel::F32) << "heads";
@@ -132,8 +132,8 @@ TEST(KernelChoice, TasksMultiplyPairsOfBfloatsWhereAHeadAndAPageHaveWholeOnes) {
 // Where rows have the same bits in any batch, all of them join the same spans of keys.
 TEST(KernelChoice, TasksJoinSpansOfKeysWhetherTheyAreSummedUpTogetherOrApart) {
   AttentionShape shape{3, 2, 64, 48};
-  auto many = chooseAttention(shape, kernel::F32, 16, RowBucket::Many);
-  auto one = chooseAttention(shape, kernel::F32, 16, RowBucket::One);
+  auto many = chooseAttention(shape, kernel::F32, 16, MBucket::Prefill);
+  auto one = chooseAttention(shape, kernel::F32, 16, MBucket::One);
   EXPECT_GT(many.spanSteps, 0);
   EXPECT_EQ(many.spanSteps, one.spanSteps);
   EXPECT_EQ(spanned(one).spanSteps, one.spanSteps);
@@ -141,24 +141,24 @@ TEST(KernelChoice, TasksJoinSpansOfKeysWhetherTheyAreSummedUpTogetherOrApart) {
 
 // Others would sum up in another order than the whole step, or in no whole registers.
 TEST(KernelChoice, TasksTakeHalfStepsOfPowersOfTwo) {
-  auto shortStep = [](int64_t pageRows, RowBucket rows, int64_t bfloatDepth = 0) {
+  auto shortStep = [](int64_t pageRows, MBucket rows, int64_t bfloatDepth = 0) {
     AttentionShape shape{3, 2, 64, pageRows};
     return chooseAttention(shape, kernel::F32, 16, rows, TargetKind::Cpu, 0, bfloatDepth).shortStep;
   };
-  EXPECT_EQ(shortStep(64, RowBucket::Many), 32);
-  EXPECT_EQ(shortStep(128, RowBucket::Many, 32), 64);
-  EXPECT_EQ(shortStep(64, RowBucket::Many, 64), 0) << "half has no whole pairs";
+  EXPECT_EQ(shortStep(64, MBucket::Prefill), 32);
+  EXPECT_EQ(shortStep(128, MBucket::Prefill, 32), 64);
+  EXPECT_EQ(shortStep(64, MBucket::Prefill, 64), 0) << "half has no whole pairs";
   for (int64_t pageRows : {16, 32, 48, 96, 192, 320})
-    EXPECT_EQ(shortStep(pageRows, RowBucket::Many), 0) << pageRows;
-  EXPECT_EQ(shortStep(64, RowBucket::One), 0);
+    EXPECT_EQ(shortStep(pageRows, MBucket::Prefill), 0) << pageRows;
+  EXPECT_EQ(shortStep(64, MBucket::One), 0);
   AttentionShape shape{3, 2, 64, 64};
-  EXPECT_EQ(chooseAttention(shape, kernel::F32, 16, RowBucket::Many, TargetKind::Simt).shortStep,
+  EXPECT_EQ(chooseAttention(shape, kernel::F32, 16, MBucket::Prefill, TargetKind::Simt).shortStep,
             0);
 }
 
 TEST(KernelChoice, OnThreadsOnlySpansSummedUpApartAreJoined) {
   for (int64_t headDim : {64, 80, 128})
-    for (RowBucket rows : {RowBucket::Many, RowBucket::One}) {
+    for (MBucket rows : {MBucket::Prefill, MBucket::One}) {
       AttentionShape shape{3, 2, headDim, 64};
       auto p = chooseAttention(shape, kernel::F32, 42, rows, TargetKind::Simt, 200 * 1024);
       EXPECT_EQ(p.spanSteps, 0);
@@ -192,10 +192,10 @@ TEST(KernelChoice, BlocksOfThreadsHoldWholeRows) {
 
 TEST(KernelChoice, OneRowOnThreadsDiffersFromManyInItsBlocksAndUnroundedActivations) {
   for (kernel::Element weight : {kernel::F16, kernel::block("q8_0")}) {
-    auto choose = [&](RowBucket rows) {
+    auto choose = [&](MBucket rows) {
       return chooseGemm(kernel::F32, weight, 576, 1536, rows, {TargetKind::Simt});
     };
-    auto many = choose(RowBucket::Many), one = choose(RowBucket::One);
+    auto many = choose(MBucket::Prefill), one = choose(MBucket::One);
     EXPECT_EQ(one.blockM, 1);
     EXPECT_GT(many.blockM, 1);
     EXPECT_EQ(one.activation, kernel::F32);
@@ -209,7 +209,7 @@ TEST(KernelChoice, OneRowOnThreadsDiffersFromManyInItsBlocksAndUnroundedActivati
 
 TEST(KernelChoice, RowsThatMayNotBeRoundedMeetDecodedWeightsInAnyNumber) {
   for (TargetKind kind : {TargetKind::Cpu, TargetKind::Simt})
-    for (RowBucket rows : {RowBucket::One, RowBucket::Many}) {
+    for (MBucket rows : {MBucket::One, MBucket::Prefill}) {
       auto p = chooseGemm(kernel::F32, kernel::block("q8_0"), 576, 1536, rows,
                           {kind, Activations::F32});
       EXPECT_EQ(p.activation, kernel::F32);
@@ -220,7 +220,7 @@ TEST(KernelChoice, RowsThatMayNotBeRoundedMeetDecodedWeightsInAnyNumber) {
 TEST(KernelChoice, DecodedBlocksBesideWideTilesFitIntoWhatAProgramShares) {
   constexpr int64_t kShared = 32 * 1024;
   for (int64_t columns : {64, 128, 192}) {
-    auto p = chooseGemm(kernel::F32, kernel::block("q8_0"), columns, 1536, RowBucket::Many,
+    auto p = chooseGemm(kernel::F32, kernel::block("q8_0"), columns, 1536, MBucket::Prefill,
                         {TargetKind::Simt, Activations::F32});
     p.blockN = columns;
     fitStep(p, kShared);
@@ -236,7 +236,7 @@ TEST(KernelChoice, OneRowOverThreadsTakesNoMoreOfItsWeightsThanRegistersHold) {
   for (kernel::Element weights : {kernel::block("q8_0"), kernel::F16})
     for (int64_t k : {576, 1536, 4096, 14336})
       for (int64_t columns : {8, 16, 64, 128}) {
-        auto p = chooseGemm(kernel::F32, weights, 28672, k, RowBucket::One, {TargetKind::Simt});
+        auto p = chooseGemm(kernel::F32, weights, 28672, k, MBucket::One, {TargetKind::Simt});
         p.blockN = columns;
         fitStep(p, kLeastSharedBytes);
         EXPECT_LE(p.blockN * p.blockK, kThreads * kNumbers) << columns << " x " << k;
@@ -247,7 +247,7 @@ TEST(KernelChoice, OneRowOverThreadsTakesNoMoreOfItsWeightsThanRegistersHold) {
 TEST(KernelChoice, TilesOfPromptsAreLargerWhereWeightsAreManyAndSharedMemoryHoldsThem) {
   constexpr int64_t kMuch = 227 * 1024, kLittle = 163 * 1024;
   auto tileOf = [](kernel::Element a, kernel::Element b, int64_t n, int64_t shared,
-                   RowBucket rows = RowBucket::Many, int64_t ofSink = 0, bool any = true) {
+                   MBucket rows = MBucket::Prefill, int64_t ofSink = 0, bool any = true) {
     auto p = chooseGemm(a, b, n, 4096, rows, {.kind = TargetKind::Simt, .bfloatRows = true});
     p.sink.columns = ofSink;
     growTile(p, shared, any);
@@ -257,13 +257,13 @@ TEST(KernelChoice, TilesOfPromptsAreLargerWhereWeightsAreManyAndSharedMemoryHold
   EXPECT_EQ(tileOf(f16, f16, 4096, kMuch), std::pair(int64_t{128}, int64_t{128}));
   EXPECT_EQ(tileOf(f16, f16, 576, kMuch), std::pair(int64_t{64}, int64_t{64}));
   EXPECT_EQ(tileOf(f16, f16, 4096, kLittle), std::pair(int64_t{64}, int64_t{64}));
-  EXPECT_EQ(tileOf(f16, f16, 4096, kMuch, RowBucket::One), std::pair(int64_t{1}, int64_t{8}));
+  EXPECT_EQ(tileOf(f16, f16, 4096, kMuch, MBucket::One), std::pair(int64_t{1}, int64_t{8}));
   EXPECT_EQ(tileOf(bf16, q8, 4096, kMuch), std::pair(int64_t{256}, int64_t{64}));
   EXPECT_EQ(tileOf(bf16, q8, 1024, kMuch), std::pair(int64_t{64}, int64_t{64}));
   // Heads take a tile's columns as they are, other sinks whole parts of it.
-  EXPECT_EQ(tileOf(f16, f16, 6144, kMuch, RowBucket::Many, 0, false).second, 64);
-  EXPECT_EQ(tileOf(f16, f16, 6144, kMuch, RowBucket::Many, 64).second, 128);
-  EXPECT_EQ(tileOf(f16, f16, 6144, kMuch, RowBucket::Many, 96).second, 64);
+  EXPECT_EQ(tileOf(f16, f16, 6144, kMuch, MBucket::Prefill, 0, false).second, 64);
+  EXPECT_EQ(tileOf(f16, f16, 6144, kMuch, MBucket::Prefill, 64).second, 128);
+  EXPECT_EQ(tileOf(f16, f16, 6144, kMuch, MBucket::Prefill, 96).second, 64);
 }
 
 // Of SmolLM2 gate and up, of 8B models queries, keys and values, and the output matrix.
@@ -283,14 +283,14 @@ TEST(KernelChoice, PagesAreShortForRingsAndLongWhereEachIsAWait) {
 }
 
 TEST(KernelChoice, GeneratedRowsTakeSeveralPagesOnThreadsWithRoom) {
-  auto choose = [](AttentionShape shape, RowBucket rows, int64_t sharedBytes) {
+  auto choose = [](AttentionShape shape, MBucket rows, int64_t sharedBytes) {
     return chooseAttention(shape, kernel::F32, 42, rows, TargetKind::Simt, sharedBytes).stepPages;
   };
-  EXPECT_EQ(choose({3, 3, 64, 64}, RowBucket::One, 227 * 1024), 4);
-  EXPECT_EQ(choose({8, 4, 128, 64}, RowBucket::One, 227 * 1024), 2);
-  EXPECT_EQ(choose({8, 4, 256, 256}, RowBucket::One, 227 * 1024), 1);
-  EXPECT_EQ(choose({3, 3, 64, 64}, RowBucket::One, 48 * 1024), 1);
-  EXPECT_EQ(choose({3, 3, 64, 64}, RowBucket::Many, 227 * 1024), 1);
+  EXPECT_EQ(choose({3, 3, 64, 64}, MBucket::One, 227 * 1024), 4);
+  EXPECT_EQ(choose({8, 4, 128, 64}, MBucket::One, 227 * 1024), 2);
+  EXPECT_EQ(choose({8, 4, 256, 256}, MBucket::One, 227 * 1024), 1);
+  EXPECT_EQ(choose({3, 3, 64, 64}, MBucket::One, 48 * 1024), 1);
+  EXPECT_EQ(choose({3, 3, 64, 64}, MBucket::Prefill, 227 * 1024), 1);
 }
 
 TEST(KernelChoice, OnlyCpuTargetsRunTasks) {

@@ -27,7 +27,7 @@ const plan::Kernel *matmulOf(const plan::Plan &plan) {
   return nullptr;
 }
 
-kernels::Gemm product(int64_t n, int64_t k, RowBucket rows = RowBucket::Many) {
+kernels::Gemm product(int64_t n, int64_t k, MBucket rows = MBucket::Prefill) {
   return chooseGemm(kernel::block("q8a"), kernel::block("q4_1"), n, k, rows);
 }
 
@@ -72,7 +72,7 @@ TEST(ScheduleSpace, ColumnsOfAProgramStayWhereTheEpilogueSaysSo) {
 }
 
 TEST(ScheduleSpace, OneRowStaysOne) {
-  ScheduleSpace space = spaceOf(product(3072, 576, RowBucket::One), {.blocks = true});
+  ScheduleSpace space = spaceOf(product(3072, 576, MBucket::One), {.blocks = true});
   EXPECT_FALSE(space.contains({{{"block_m", 24}}}));
 }
 

@@ -92,13 +92,13 @@ TEST(CpuSchedule, SaysWhatTheKernelsAttributeSays) {
   tile::KernelModule module = buildCase(matmulCases().front());
   tile::KernelOp kernel = *module.module().getOps<tile::KernelOp>().begin();
   EXPECT_EQ(cpuScheduleOf(kernel).vectors, 0);
-  EXPECT_EQ(cpuScheduleOf(kernel).fewRows, 8);
+  EXPECT_EQ(cpuScheduleOf(kernel).smallM, 8);
   EXPECT_EQ(cpuScheduleOf(kernel).ahead, -1);
-  tile::setSchedule(kernel, {{"ahead", 0}, {"few_rows", 4}, {"rows", 6}, {"vectors", 2}});
+  tile::setSchedule(kernel, {{"ahead", 0}, {"small_m", 4}, {"rows", 6}, {"vectors", 2}});
   EXPECT_EQ(cpuScheduleOf(kernel).ahead, 0);
   EXPECT_EQ(cpuScheduleOf(kernel).vectors, 2);
   EXPECT_EQ(cpuScheduleOf(kernel).rows, 6);
-  EXPECT_EQ(cpuScheduleOf(kernel).fewRows, 4);
+  EXPECT_EQ(cpuScheduleOf(kernel).smallM, 4);
 }
 
 TEST(CpuSchedule, OfWhatHasNoProductsHasNothingToDecide) {

@@ -275,7 +275,7 @@ Assigner::derivedFrom(Operation *user, Value value, const Class &c,
   auto dot = dyn_cast<tile::DotOp>(user);
   // What is multiplied as it is read lies as the instruction wants it, where nothing is gained by
   // sharing it among subgroups.
-  if (!dot || !(areReadInParts(c) || (hasFewRows(dot) && isRead(value))))
+  if (!dot || !(areReadInParts(c) || (hasSmallM(dot) && isRead(value))))
     return std::nullopt;
   DotLayouts layouts = chooseDotLayouts(dot, threads_, facts_);
   if (!layouts.instruction)

@@ -26,7 +26,7 @@ static constexpr int64_t kMostDotThreads = 256;
 namespace {
 struct Work {
   int64_t elements = 1;      // of the largest tile
-  int64_t fewRowColumns = 0; // of the widest product of few rows
+  int64_t smallMColumns = 0; // of the widest product of few rows
   int64_t backToBackThreads = 0;  // of chained products that read pipelines
   bool dots = false, reduces = false, opaque = false;
 };
@@ -65,9 +65,9 @@ static Work workOf(tile::KernelOp kernel, const SimtFacts &facts) {
     auto dot = dyn_cast<tile::DotOp>(op);
     work.dots |= static_cast<bool>(dot);
     work.opaque |= dot && findOpaqueInstruction(dot, opaqueThreads(dot), facts);
-    if (dot && hasFewRows(dot))
-      work.fewRowColumns = std::max(
-          work.fewRowColumns, cast<RankedTensorType>(dot.getResult().getType()).getDimSize(1));
+    if (dot && hasSmallM(dot))
+      work.smallMColumns = std::max(
+          work.smallMColumns, cast<RankedTensorType>(dot.getResult().getType()).getDimSize(1));
   });
   return work;
 }
@@ -80,8 +80,8 @@ int64_t chooseThreads(tile::KernelOp kernel, const SimtFacts &facts) {
                       : work.dots    ? kAccumulatorsPerThread
                       : work.reduces ? kReducedPerThread
                                      : kElementsPerThread;
-  int64_t wanted = work.fewRowColumns
-                       ? llvm::divideCeil(work.fewRowColumns, kColumnsPerSubgroup) * facts.subgroup
+  int64_t wanted = work.smallMColumns
+                       ? llvm::divideCeil(work.smallMColumns, kColumnsPerSubgroup) * facts.subgroup
                        : llvm::divideCeil(work.elements, perThread);
   if (work.opaque)
     wanted = std::max(wanted, kFewestOpaqueThreads);

@@ -6,7 +6,7 @@ using namespace mlir;
 namespace sinter::sched {
 
 static constexpr int64_t kNeighbours = 4;
-static constexpr int64_t kManyRows = 64;
+static constexpr int64_t kLargeM = 64;
 static constexpr int64_t kSharedRowBytes = 128;
 static constexpr int64_t kMostAccumulators = 128; // registers of one thread's accumulators
 
@@ -18,9 +18,9 @@ static Type elementOf(Value tile) {
   return cast<RankedTensorType>(tile.getType()).getElementType();
 }
 
-bool hasFewRows(tile::DotOp dot) {
-  constexpr int64_t kFewRows = 16; // of the tallest instruction for them
-  return shapeOf(dot.getResult())[0] <= kFewRows;
+bool hasSmallM(tile::DotOp dot) {
+  constexpr int64_t kSmallM = 16; // of the tallest instruction for them
+  return shapeOf(dot.getResult())[0] <= kSmallM;
 }
 
 // ---- without an instruction: four neighbours along each axis, in square shares ----
@@ -29,7 +29,7 @@ static SimtLayout threadAccumulators(ArrayRef<int64_t> shape, int64_t threads) {
   int64_t m = shape[0], n = shape[1];
   int64_t most = llvm::PowerOf2Ceil(n), along = 1;
   // Of few rows the columns alone, so that how a row is shared does not depend on how many.
-  bool few = m < kManyRows;
+  bool few = m < kLargeM;
   while (along * 2 <= std::min(threads, few ? (most + kNeighbours - 1) / kNeighbours : most) &&
          (few || along * along * m < threads * n))
     along *= 2;
@@ -95,7 +95,7 @@ static SmallVector<int> shareSubgroups(const MatrixInstruction &instruction,
   SmallVector<int> axes;
   for (; subgroups > 1; subgroups /= 2) {
     // Of few rows always the columns, so that how a row is shared does not depend on how many.
-    bool down = tiles[0] > 1 && (rows >= columns || tiles[1] <= 1) && shape[0] >= kManyRows;
+    bool down = tiles[0] > 1 && (rows >= columns || tiles[1] <= 1) && shape[0] >= kLargeM;
     int axis = down ? 0 : 1;
     if (tiles[axis] <= 1) {
       axes.push_back(-1);
@@ -176,7 +176,7 @@ const MatrixInstruction *findTileInstruction(tile::DotOp dot, int64_t threads,
                                              const SimtFacts &facts) {
   SmallVector<int64_t> shape(shapeOf(dot.getResult()));
   int64_t k = shapeOf(dot.getA())[1];
-  if (dot.getTransposeB() || hasFewRows(dot))
+  if (dot.getTransposeB() || hasSmallM(dot))
     return nullptr;
   shape[1] = wholePanels(shape[1]);
   for (const std::string &name : facts.instructions) {

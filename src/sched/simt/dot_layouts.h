@@ -12,7 +12,7 @@ namespace sinter::sched {
 inline constexpr llvm::StringLiteral kInstruction = "sched.instruction";
 
 /// Whether a product has so few rows that reading its operands is all there is to do.
-bool hasFewRows(tile::DotOp dot);
+bool hasSmallM(tile::DotOp dot);
 
 struct DotLayouts {
   const MatrixInstruction *instruction = nullptr; // null: each thread multiplies for its own accumulators

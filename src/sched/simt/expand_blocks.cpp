@@ -112,7 +112,7 @@ Value addGroup(Rewriter &r, const Group &g, Value acc) {
 // Groups that are read together: of few rows, which wait for memory, as many as registers hold.
 int64_t groupsTogether(tile::DotOp dot, int64_t groups) {
   constexpr int64_t kMost = 18;
-  if (!hasFewRows(dot))
+  if (!hasSmallM(dot))
     return 1;
   int64_t together = std::min(kMost, groups);
   while (groups % together)

@@ -42,11 +42,11 @@ static void relaxDivisions(ModuleOp module) {
 }
 
 // Whether the kernel has products, all of few rows.
-static bool isOfFewRows(tile::KernelOp kernel) {
+static bool hasOnlySmallM(tile::KernelOp kernel) {
   bool any = false, few = true;
   kernel.walk([&](tile::DotOp dot) {
     any = true;
-    few &= hasFewRows(dot);
+    few &= hasSmallM(dot);
   });
   return any && few;
 }
@@ -60,7 +60,7 @@ static void markStream(tile::KernelOp kernel) {
 static void schedule(tile::KernelOp kernel, const SimtFacts &facts) {
   int64_t threads = chooseThreads(kernel, facts);
   kernel->setAttr(kThreadsName, Builder(kernel.getContext()).getI64IntegerAttr(threads));
-  if (isOfFewRows(kernel))
+  if (hasOnlySmallM(kernel))
     kernel->setAttr(kLatencyBound, UnitAttr::get(kernel.getContext()));
   groupPrograms(kernel);
   hoistLoads(kernel, threads, kEarlyElements);

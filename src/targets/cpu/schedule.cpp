@@ -17,7 +17,7 @@ CpuSchedule cpuScheduleOf(tile::KernelOp kernel) {
   };
   read("vectors", schedule.vectors);
   read("rows", schedule.rows);
-  read("few_rows", schedule.fewRows);
+  read("small_m", schedule.smallM);
   read("ahead", schedule.ahead);
   return schedule;
 }
@@ -58,7 +58,7 @@ std::vector<ScheduleDecision> decisionsOf(tile::KernelOp kernel, const CpuFacts 
   auto isRule = [&](int64_t count) {
     return matmuls.vectors.size() == 1 && matmuls.vectors.contains(count);
   };
-  ScheduleDecision vectors{"vectors", {}}, rows{"rows", {}}, fewRows{"few_rows", {}};
+  ScheduleDecision vectors{"vectors", {}}, rows{"rows", {}}, smallM{"small_m", {}};
   for (int64_t count : {1, 2, 3, 4})
     if (!isRule(count) && count * facts.lanes <= matmuls.columns &&
         (!matmuls.blocks || llvm::isPowerOf2_64(count)))
@@ -69,11 +69,11 @@ std::vector<ScheduleDecision> decisionsOf(tile::KernelOp kernel, const CpuFacts 
   // Rows of a tile that are no more than these would never have them expanded.
   for (int64_t count : {4, 12})
     if (matmuls.blocks && count < matmuls.rows)
-      fewRows.values.push_back(count);
+      smallM.values.push_back(count);
   ScheduleDecision ahead{"ahead", {}};
-  if (matmuls.blocks && matmuls.rows <= CpuSchedule().fewRows)
+  if (matmuls.blocks && matmuls.rows <= CpuSchedule().smallM)
     ahead.values = {matmuls.ahead ? 0 : kAheadBytes};
-  return {vectors, rows, fewRows, ahead};
+  return {vectors, rows, smallM, ahead};
 }
 
 } // namespace sinter::targets::cpu

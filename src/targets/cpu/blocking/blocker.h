@@ -107,7 +107,7 @@ private:
                               bool prepared);
   Value haveAll(tile::DotOp dot, const Columns &columns);
   LogicalResult dotColumnsAt(tile::DotOp dot, Value into, Columns columns, bool prepared);
-  int64_t columnsOfFewRows(tile::DotOp dot);
+  int64_t smallMColumns(tile::DotOp dot);
   Value wholeBlocks(Value rows, int64_t size);
   LogicalResult dotRows(tile::DotOp dot, Value into, const Columns &columns);
   LogicalResult endOtherRows(tile::DotOp dot, Value into, Value from, const Columns &columns);

@@ -12,7 +12,7 @@ namespace sinter::targets::cpu {
 
 // Vectors side by side: more would need columns that few tiles have.
 static constexpr int64_t kMostVectors = 4;
-static constexpr int64_t kVectorsOfFewRows = 2;
+static constexpr int64_t kSmallMVectors = 2;
 
 int64_t Blocker::unrollOf(int64_t depth) {
   return depth % kUnrollK == 0 ? kUnrollK : 1;
@@ -68,8 +68,8 @@ int64_t vectorsByRules(const CpuFacts &facts, tile::DotOp dot) {
   auto accumulators = cast<RankedTensorType>(dot.getAcc().getType());
   if (isBlockTile(dot.getA()))
     return accumulators.getDimSize(0) == 1 ? vectorsOfGroup(facts) : vectorsOfPanels(facts, dot);
-  if (accumulators.getDimSize(0) <= CpuSchedule().fewRows && liesSideBySide(dot))
-    return std::max(vectorsOfGroup(facts), accumulators.getDimSize(0) == 1 ? kVectorsOfFewRows : 1);
+  if (accumulators.getDimSize(0) <= CpuSchedule().smallM && liesSideBySide(dot))
+    return std::max(vectorsOfGroup(facts), accumulators.getDimSize(0) == 1 ? kSmallMVectors : 1);
   int64_t length = dot.getTransposeB() ? 1 : decodedLength(dot.getB());
   return vectorsFor(facts, accumulators.getDimSize(0), accumulators.getDimSize(1), length);
 }
@@ -193,13 +193,13 @@ LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, const Columns &colum
                          : rowsOfBlocks(facts_, vectors, tileRows);
   bool few = expands(facts_, dot) || placement_.of(dot.getB()) == Place::Packed;
   if (few && !columns.words && !columns.packed)
-    most = std::min(most, schedule_.fewRows);
+    most = std::min(most, schedule_.smallM);
   if (schedule_.rows)
     most = std::min(most, schedule_.rows);
   most = columns.inside.value_or(true) ? rowsInFewestBlocks(most, tileRows) : 1;
   Value limit = rowLimit(dot), from = index(0);
   SmallVector<int64_t> sizes{most};
-  bool scalars = !isBlockTile(dot.getA()) && !columns.packed && tileRows <= schedule_.fewRows;
+  bool scalars = !isBlockTile(dot.getA()) && !columns.packed && tileRows <= schedule_.smallM;
   for (int64_t rows = std::min(kRestRows, most - 1); rows > 0; --rows)
     if (scalars || rows == kRestRows || rows == 1)
       sizes.push_back(rows);
@@ -229,12 +229,12 @@ LogicalResult Blocker::endOtherRows(tile::DotOp dot, Value into, Value from,
 // Columns that few rows multiply at once: of blocks one group, since they take twice as long beside
 // two; of scalars as many vectors as leave all accumulators in registers, two of which hide the latency of
 // accumulators.
-int64_t Blocker::columnsOfFewRows(tile::DotOp dot) {
+int64_t Blocker::smallMColumns(tile::DotOp dot) {
   if (isBlockTile(dot.getA()))
     return kInterleavedRows;
   return facts_.lanes *
-         std::clamp<int64_t>(facts_.accumulatorBudget() / std::max<int64_t>(schedule_.fewRows, 1),
-                             1, kVectorsOfFewRows);
+         std::clamp<int64_t>(facts_.accumulatorBudget() / std::max<int64_t>(schedule_.smallM, 1),
+                             1, kSmallMVectors);
 }
 
 // Whether b has all of the columns; null where it does not matter. Masks cost even if all lanes are
@@ -311,11 +311,11 @@ LogicalResult Blocker::dotColumns(tile::DotOp dot, Value into, int64_t step) {
   if (!expands(facts_, dot) && !(packs && liesSideBySide(dot)))
     return dotColumnLoops(dot, into, step, /*prepared=*/true);
   Value many = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::sgt, rowLimit(dot),
-                                              index(schedule_.fewRows));
+                                              index(schedule_.smallM));
   auto branch = scf::IfOp::create(b_, loc_, many, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPointToStart(branch.elseBlock());
-  int64_t few = std::min(step, columnsOfFewRows(dot));
+  int64_t few = std::min(step, smallMColumns(dot));
   if (failed(dotColumnLoops(dot, into, few, /*prepared=*/false)))
     return failure();
   b_.setInsertionPointToStart(branch.thenBlock());

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kFloatBar = 0.85, kPeerBar = 1.0, kBlockBar = 0.7;
 constexpr uint64_t kPeakTrips = 200'000;
-constexpr int64_t kPromptRows = 512;
+constexpr int64_t kPrefillRows = 512;
 // Weights of one row's product: as many as a small model has, read over and over as decoding does.
 constexpr int64_t kStreamedBytes = int64_t{96} << 20;
 constexpr int64_t kReadParts = 64;
@@ -239,13 +239,13 @@ Result<void> benchBlocks(hal::Device &device, const BenchOptions &options) {
     return fail(Code::Unsupported, "this processor has no AVX-512 VNNI to compare with");
   for (PeakLoop &loop : scaledDotLoops())
     loops.push_back(std::move(loop));
-  std::printf("dots of %ld rows of rounded activations, b prepacked\n", kPromptRows);
+  std::printf("dots of %ld rows of rounded activations, b prepacked\n", kPrefillRows);
   for (const char *format : kBlockFormats)
     for (int64_t k : {576, 1536}) {
       const std::string activation = activationBeside(format, k);
       if (activation.empty())
         continue;
-      SINTER_ASSIGN(const Matrix a, randomMatrix(kPromptRows, k, activation, 1));
+      SINTER_ASSIGN(const Matrix a, randomMatrix(kPrefillRows, k, activation, 1));
       std::vector<GeneratedGemm> products;
       std::vector<Racer> racers = peakRacers(device, loops);
       const std::vector<int64_t> widths = {576, 1536, 3072};
@@ -253,16 +253,16 @@ Result<void> benchBlocks(hal::Device &device, const BenchOptions &options) {
       for (int64_t n : widths) {
         SINTER_ASSIGN(const Matrix b, randomMatrix(n, k, format, 2));
         SINTER_ASSIGN(const kernels::Gemm gemm,
-                      chosen(options, activation, format, kPromptRows, n, k));
+                      chosen(options, activation, format, kPrefillRows, n, k));
         SINTER_ASSIGN(const std::vector<uint8_t> weights, weightsFor(device, gemm, b));
-        auto made = GeneratedGemm::create(device, gemm, kPromptRows, n, k, a.bytes, weights);
+        auto made = GeneratedGemm::create(device, gemm, kPrefillRows, n, k, a.bytes, weights);
         if (!made)
           return tl::unexpected(made.error());
         products.push_back(std::move(*made));
         const std::string name = std::string(format) + " k=" + std::to_string(k) +
                                  " n=" + std::to_string(n) + " " + blockText(gemm);
         SINTER_TRY(check(products.back(), a, b, n, name));
-        racers.push_back(racer(name, operations(kPromptRows, n, k), products.back()));
+        racers.push_back(racer(name, operations(kPrefillRows, n, k), products.back()));
       }
       SINTER_TRY(race(racers, options.rounds));
       printRate(racers[0], "GOP/s");

@@ -31,7 +31,7 @@ bool sameBits(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
-Result<bool> promptRowsAreEqual(Model &model) {
+Result<bool> prefillRowsAreEqual(Model &model) {
   const RunnerLimits &limits = model.runner().limits();
   const std::vector<TokenId> tokens = someTokens(limits.vocabSize, limits.stepTokens, 0);
   std::vector<float> most;
@@ -50,7 +50,7 @@ Result<bool> promptRowsAreEqual(Model &model) {
 }
 
 // The logits of each sequence's second token, generated in steps of `together` sequences.
-Result<std::vector<float>> generatedRows(Model &model, size_t sequences, size_t together) {
+Result<std::vector<float>> decodeRows(Model &model, size_t sequences, size_t together) {
   std::vector<std::vector<TokenId>> tokens;
   std::vector<std::unique_ptr<SequencePages>> pages;
   for (size_t i = 0; i < sequences; ++i) {
@@ -75,10 +75,10 @@ Result<std::vector<float>> generatedRows(Model &model, size_t sequences, size_t 
 } // namespace
 
 Result<bool> rowsAreEqual(Model &model) {
-  SINTER_ASSIGN(const bool prompts, promptRowsAreEqual(model));
-  SINTER_ASSIGN(const std::vector<float> alone, generatedRows(model, kComparedSequences, 1));
+  SINTER_ASSIGN(const bool prompts, prefillRowsAreEqual(model));
+  SINTER_ASSIGN(const std::vector<float> alone, decodeRows(model, kComparedSequences, 1));
   SINTER_ASSIGN(const std::vector<float> together,
-                generatedRows(model, kComparedSequences, kComparedSequences));
+                decodeRows(model, kComparedSequences, kComparedSequences));
   return report("generated_rows", kComparedSequences, sameBits(alone, together)) && prompts;
 }
 

@@ -67,7 +67,7 @@ void measure(const Case &one, const Tokenizer &tokenizer) {
       break;
     const double time = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
     const auto &after = scheduler.counters();
-    if (after.promptSteps > before.promptSteps)
+    if (after.prefillSteps > before.prefillSteps)
       prompts.push_back(time);
     else if (after.rows - before.rows == one.sequences)
       generated.push_back(time);

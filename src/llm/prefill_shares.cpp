@@ -6,7 +6,7 @@
 
 namespace sinter {
 
-std::span<const uint32_t> PromptShares::share(std::span<const uint32_t> left, uint32_t budget) {
+std::span<const uint32_t> PrefillShares::share(std::span<const uint32_t> left, uint32_t budget) {
   shares_.assign(left.size(), 0);
   if (left.empty())
     return shares_;

@@ -7,7 +7,7 @@
 
 namespace sinter {
 
-class PromptShares {
+class PrefillShares {
 public:
   // Shares `budget` rows out among prompts of which `left` rows are left, the oldest first; share i
   // is at most left[i], and all are valid until the next call. The oldest has half of the budget

@@ -12,14 +12,14 @@ using SchedulerClock = std::chrono::steady_clock;
 struct ScheduledSequence {
   ScheduledSequence(RequestId number, Request submitted, PagePool &pool)
       : id(number), request(std::move(submitted)), tokens(std::move(request.prompt)),
-        promptTokens(tokens.size()), promptRows(promptTokens), pages(pool),
+        promptTokens(tokens.size()), prefillRows(promptTokens), pages(pool),
         submitted(SchedulerClock::now()) {}
 
   RequestId id;
   Request request;             // but for its prompt
   std::vector<TokenId> tokens; // the prompt, then what was generated
   size_t promptTokens;
-  size_t promptRows;     // as many first rows are computed as those of prompts
+  size_t prefillRows;     // as many first rows are computed as those of prompts
   size_t cachedRows = 0; // in the KV memory
   size_t mostRows = 0;   // that were ever there
   SequencePages pages;
@@ -28,8 +28,8 @@ struct ScheduledSequence {
   bool cancelled = false;
   std::optional<Result<Generation>> result; // once it has ended
 
-  bool generates() const { return cachedRows >= promptRows; }
-  size_t promptRowsLeft() const { return promptRows - cachedRows; }
+  bool generates() const { return cachedRows >= prefillRows; }
+  size_t prefillRowsLeft() const { return prefillRows - cachedRows; }
   size_t generatedTokens() const { return tokens.size() - promptTokens; }
   bool isCancelled() const {
     return cancelled || (request.cancel && request.cancel->load(std::memory_order_relaxed));

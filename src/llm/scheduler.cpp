@@ -93,9 +93,9 @@ bool Scheduler::step() {
     const Phase phase = choosePhase();
     plan_.clear();
     if (phase == Phase::Prefill)
-      planPrompts();
+      planPrefill();
     else
-      planGenerated();
+      planDecode();
     if (!plan_.empty())
       run(phase);
   }
@@ -138,17 +138,17 @@ Phase Scheduler::choosePhase() const {
     return Phase::Prefill;
   if (std::ranges::all_of(running_, generates))
     return Phase::Decode;
-  return options_.promptsFirst || last_ == Phase::Decode ? Phase::Prefill : Phase::Decode;
+  return options_.prefillFirst || last_ == Phase::Decode ? Phase::Prefill : Phase::Decode;
 }
 
-void Scheduler::planPrompts() {
+void Scheduler::planPrefill() {
   left_.clear();
   for (const SequencePtr &sequence : running_)
     if (!sequence->generates()) {
       plan_.push_back({sequence.get(), 0});
-      left_.push_back(static_cast<uint32_t>(sequence->promptRowsLeft()));
+      left_.push_back(static_cast<uint32_t>(sequence->prefillRowsLeft()));
     }
-  const bool alone = plan_.size() == running_.size() || options_.promptsFirst;
+  const bool alone = plan_.size() == running_.size() || options_.prefillFirst;
   const auto shares =
       shares_.share(left_, alone ? runner_.limits().stepTokens : options_.promptTokens);
   for (size_t i = 0; i < plan_.size(); ++i)
@@ -157,7 +157,7 @@ void Scheduler::planPrompts() {
 }
 
 // The oldest first, so that the one that is stopped has not been planned yet.
-void Scheduler::planGenerated() {
+void Scheduler::planDecode() {
   for (size_t i = 0; i < running_.size(); ++i) {
     Sequence &sequence = *running_[i];
     if (sequence.generates() && makeRoom(sequence))
@@ -177,7 +177,7 @@ bool Scheduler::makeRoom(Sequence &sequence) {
       return false;
     }
     const bool itself = running_.back().get() == &sequence;
-    stopYoungest();
+    preemptYoungest();
     if (itself)
       return false;
   }
@@ -185,15 +185,15 @@ bool Scheduler::makeRoom(Sequence &sequence) {
 
 // Where phases differ, what was generated must be computed again as it was the first time: token by
 // token.
-void Scheduler::stopYoungest() {
+void Scheduler::preemptYoungest() {
   SequencePtr youngest = std::move(running_.back());
   running_.pop_back();
   youngest->pages.shrink(0);
   youngest->cachedRows = 0;
   if (runner_.limits().phasesAgree)
-    youngest->promptRows = std::max(youngest->promptTokens, youngest->tokens.size() - 1);
+    youngest->prefillRows = std::max(youngest->promptTokens, youngest->tokens.size() - 1);
   waiting_.push_front(std::move(youngest));
-  ++counters_.stops;
+  ++counters_.preemptions;
 }
 
 void Scheduler::run(Phase phase) {
@@ -204,7 +204,7 @@ void Scheduler::run(Phase phase) {
     return runner_.step(batch_);
   });
   last_ = phase;
-  ++(phase == Phase::Prefill ? counters_.promptSteps : counters_.generatedSteps);
+  ++(phase == Phase::Prefill ? counters_.prefillSteps : counters_.decodeSteps);
   now_ = SchedulerClock::now();
   for (const Part &part : plan_) {
     if (logits)

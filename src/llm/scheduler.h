@@ -60,15 +60,15 @@ struct SchedulerOptions {
   // 19 ms, 1,650 a second; 64 take 33 ms, 1,950; 128 take 62 ms, 2,060, and no number gives more).
   uint32_t promptTokens = 128;
   // Generates only while there is no prompt to compute, for whoever waits for all answers.
-  bool promptsFirst = false;
+  bool prefillFirst = false;
 };
 
 // Sums since the scheduler was made.
 struct SchedulerCounters {
-  uint64_t promptSteps = 0, generatedSteps = 0;
+  uint64_t prefillSteps = 0, decodeSteps = 0;
   uint64_t rows = 0;           // of all steps
   uint64_t recomputedRows = 0; // of sequences that had been stopped
-  uint64_t stops = 0;          // of sequences whose pages others needed
+  uint64_t preemptions = 0;          // of sequences whose pages others needed
 };
 
 struct ScheduledSequence;
@@ -115,10 +115,10 @@ private:
   void endCancelled();
   void begin();
   Phase choosePhase() const;
-  void planPrompts();
-  void planGenerated();
+  void planPrefill();
+  void planDecode();
   bool makeRoom(Sequence &sequence);
-  void stopYoungest();
+  void preemptYoungest();
   void run(Phase phase);
   void addToBatch(const Part &part, Phase phase);
   void accept(const Part &part, std::span<const float> &logits);
@@ -145,7 +145,7 @@ private:
   // Of the step at hand; kept for their memory.
   std::vector<Part> plan_;
   std::vector<uint32_t> left_;
-  PromptShares shares_;
+  PrefillShares shares_;
   std::vector<BatchPart> parts_;
   Batch batch_;
   SamplerScratch scratch_;

@@ -184,7 +184,7 @@ TEST(Lowering, ANormThatIsOnlyRoundedStoresRoundedValues) {
 }
 
 // The kernels of a norm and its product with [n, k] weights, for generated rows on threads.
-std::vector<std::string> generatedKernels(int64_t n, int64_t k) {
+std::vector<std::string> decodeKernels(int64_t n, int64_t k) {
   const std::string columns = std::to_string(k), weights = std::to_string(n) + "x" + columns;
   const std::string x = "tensor<?x" + columns + "xf32, #graph.dims<T>>",
                     rounded = "tensor<?x" + columns + "xbf16, #graph.dims<T>>",
@@ -210,8 +210,8 @@ std::vector<std::string> generatedKernels(int64_t n, int64_t k) {
 
 // What reads x, 24 x 64 and the 28672 x 4096 of an 8B model: 3 programs and 3584.
 TEST(Lowering, ProductsOfGeneratedRowsMakeTheirNormWhereFewProgramsRepeatIt) {
-  EXPECT_THAT(generatedKernels(24, 64), ElementsAre(HasSubstr("tile.name = \"norm_weight\"")));
-  EXPECT_THAT(generatedKernels(28672, 4096),
+  EXPECT_THAT(decodeKernels(24, 64), ElementsAre(HasSubstr("tile.name = \"norm_weight\"")));
+  EXPECT_THAT(decodeKernels(28672, 4096),
               ElementsAre(AllOf(HasSubstr("@rms_norm"), HasSubstr("tile.name = \"out\""),
                                 Not(HasSubstr("bf16"))), // as exact as its own
                           AllOf(HasSubstr("@gemm"), Not(HasSubstr("norm_weight")))));

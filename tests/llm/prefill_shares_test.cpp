@@ -9,42 +9,42 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-class PromptSharesTest : public testing::Test {
+class PrefillSharesTest : public testing::Test {
 protected:
   std::vector<uint32_t> share(const std::vector<uint32_t> &left, uint32_t budget) {
     const auto given = shares.share(left, budget);
     return {given.begin(), given.end()};
   }
-  PromptShares shares;
+  PrefillShares shares;
 };
 
-TEST_F(PromptSharesTest, OnePromptHasAllRows) {
+TEST_F(PrefillSharesTest, OnePromptHasAllRows) {
   EXPECT_THAT(share({100}, 8), ElementsAre(8));
   EXPECT_THAT(share({5}, 8), ElementsAre(5));
 }
 
-TEST_F(PromptSharesTest, TheOldestHasHalfAndTheShortestTheOtherHalf) {
+TEST_F(PrefillSharesTest, TheOldestHasHalfAndTheShortestTheOtherHalf) {
   EXPECT_THAT(share({100, 50, 3, 20}, 16), ElementsAre(8, 0, 3, 5));
 }
 
-TEST_F(PromptSharesTest, TheOldestHasTheLargerHalf) {
+TEST_F(PrefillSharesTest, TheOldestHasTheLargerHalf) {
   EXPECT_THAT(share({100, 100}, 7), ElementsAre(4, 3));
   EXPECT_THAT(share({100, 100}, 1), ElementsAre(1, 0));
 }
 
-TEST_F(PromptSharesTest, WhatTheOthersLeaveIsTheOldests) {
+TEST_F(PrefillSharesTest, WhatTheOthersLeaveIsTheOldests) {
   EXPECT_THAT(share({100, 2}, 16), ElementsAre(14, 2));
 }
 
-TEST_F(PromptSharesTest, WhatTheOldestLeavesIsTheOthers) {
+TEST_F(PrefillSharesTest, WhatTheOldestLeavesIsTheOthers) {
   EXPECT_THAT(share({2, 9, 9}, 16), ElementsAre(2, 9, 5));
 }
 
-TEST_F(PromptSharesTest, TheOlderComesFirstAmongEquals) {
+TEST_F(PrefillSharesTest, TheOlderComesFirstAmongEquals) {
   EXPECT_THAT(share({9, 4, 4, 4}, 8), ElementsAre(4, 4, 0, 0));
 }
 
-TEST_F(PromptSharesTest, NoPromptsShareNothing) {
+TEST_F(PrefillSharesTest, NoPrefillsShareNothing) {
   EXPECT_THAT(share({}, 8), IsEmpty());
 }
 

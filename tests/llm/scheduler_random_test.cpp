@@ -40,7 +40,7 @@ SchedulerOptions randomOptions(Dice &dice) {
   return {.sequences = dice(1, 10),
           .waiting = 1000,
           .promptTokens = dice(1, 20),
-          .promptsFirst = dice.oneIn(4)};
+          .prefillFirst = dice.oneIn(4)};
 }
 
 Order randomOrder(Dice &dice, const RunnerLimits &limits) {
@@ -83,7 +83,7 @@ bool isHeadOf(const std::vector<TokenId> &head, const std::vector<TokenId> &whol
 }
 
 TEST(SchedulerRandom, EachRequestGetsWhatItGetsAlone) {
-  uint64_t stops = 0;
+  uint64_t preemptions = 0;
   for (int round = 0; round < kRounds && !testing::Test::HasFailure(); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     Dice dice(static_cast<uint32_t>(round));
@@ -91,9 +91,9 @@ TEST(SchedulerRandom, EachRequestGetsWhatItGetsAlone) {
     Desk desk(limits, randomOptions(dice));
     runAtRandom(desk, dice, false);
     desk.expectAllAsAlone();
-    stops += desk.scheduler.counters().stops;
+    preemptions += desk.scheduler.counters().preemptions;
   }
-  EXPECT_GT(stops, 100u) << "the pools were never too small";
+  EXPECT_GT(preemptions, 100u) << "the pools were never too small";
 }
 
 TEST(SchedulerRandom, CancelledRequestsGetAHeadOfItAndTheOthersAllOfIt) {

@@ -140,7 +140,7 @@ TEST(Scheduler, ALongPromptAndGeneratedTokensTakeTurns) {
 }
 
 TEST(Scheduler, PromptsFirstGeneratesWhenThereIsNoPromptLeft) {
-  Desk desk(kLimits, {.promptTokens = 4, .promptsFirst = true});
+  Desk desk(kLimits, {.promptTokens = 4, .prefillFirst = true});
   desk.submit(answer(3, 1, 4));
   desk.submit(answer(24, 2, 4));
   desk.run();
@@ -176,7 +176,7 @@ TEST(Scheduler, AShortPromptIsNotStarvedByLongOnes) {
   EXPECT_LE(shorter.shownAt[0], before + 4);
 }
 
-TEST(Scheduler, APoolTooSmallForAllStopsTheYoungestAndLosesNothing) {
+TEST(Scheduler, APoolTooSmallForAllPreemptsTheYoungestAndLosesNothing) {
   for (const bool phasesAgree : {false, true}) {
     RunnerLimits limits = withPool(6);
     limits.phasesAgree = phasesAgree;
@@ -185,14 +185,14 @@ TEST(Scheduler, APoolTooSmallForAllStopsTheYoungestAndLosesNothing) {
       desk.submit(answer(3, first, 20));
     desk.run();
     desk.expectAllAsAlone();
-    EXPECT_GT(desk.scheduler.counters().stops, 0u);
+    EXPECT_GT(desk.scheduler.counters().preemptions, 0u);
     EXPECT_GT(desk.scheduler.counters().recomputedRows, 0u);
     EXPECT_LT(desk.clients[0].shownAt.back(), desk.clients[1].shownAt.back());
     EXPECT_LT(desk.clients[1].shownAt.back(), desk.clients[2].shownAt.back());
   }
 }
 
-TEST(Scheduler, TheOldestIsNeverStopped) {
+TEST(Scheduler, TheOldestIsNeverPreempted) {
   Desk desk(withPool(6));
   const Client &oldest = desk.submit(answer(3, 1, 20));
   for (TokenId first : {2, 3, 4})
@@ -203,7 +203,7 @@ TEST(Scheduler, TheOldestIsNeverStopped) {
 }
 
 TEST(Scheduler, WhatWasGeneratedIsComputedAgainAsAPromptOnlyWherePhasesAgree) {
-  std::vector<uint64_t> generatedSteps;
+  std::vector<uint64_t> decodeSteps;
   for (const bool phasesAgree : {false, true}) {
     RunnerLimits limits = withPool(6);
     limits.phasesAgree = phasesAgree;
@@ -212,9 +212,9 @@ TEST(Scheduler, WhatWasGeneratedIsComputedAgainAsAPromptOnlyWherePhasesAgree) {
     desk.submit(answer(3, 2, 21));
     desk.run();
     desk.expectAllAsAlone();
-    generatedSteps.push_back(desk.scheduler.counters().generatedSteps);
+    decodeSteps.push_back(desk.scheduler.counters().decodeSteps);
   }
-  EXPECT_GT(generatedSteps[0], generatedSteps[1]);
+  EXPECT_GT(decodeSteps[0], decodeSteps[1]);
 }
 
 TEST(Scheduler, CancellingByFlagOrIdEndsOneRequestAndGivesItsPagesBack) {

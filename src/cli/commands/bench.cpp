@@ -150,7 +150,7 @@ Result<int> benchCommand(const BenchArguments &arguments, Interrupts &interrupts
   Model &model = *opened.model;
   SINTER_TRY(checkParallel(model.runner().limits(), arguments.parallel));
   Scheduler scheduler(model.runner(), model.pages(), model.tokenizer(),
-                      {.waiting = arguments.parallel, .promptsFirst = true});
+                      {.waiting = arguments.parallel, .prefillFirst = true});
   Figures figures;
   SINTER_TRY(generate(scheduler, madeUpPrompts(model.tokenizer(), 1, kFirstPrompt), 1));
   figures.buildSeconds = opened.buildSeconds;

@@ -12,8 +12,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr uint32_t kPromptRows = 512, kSomeRows = 8;
-constexpr uint32_t kContext = kPromptRows + kSomeRows;
+constexpr uint32_t kPrefillRows = 512, kSomeRows = 8;
+constexpr uint32_t kContext = kPrefillRows + kSomeRows;
 
 double secondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -48,7 +48,7 @@ private:
 Result<Trials> TrialBench::run() {
   const RunnerLimits &limits = runner_.limits();
   const uint32_t some = std::min(kSomeRows, limits.contextTokens / 2);
-  const uint32_t prompt = std::min({kPromptRows, limits.stepTokens, limits.contextTokens - some});
+  const uint32_t prompt = std::min({kPrefillRows, limits.stepTokens, limits.contextTokens - some});
   SINTER_TRY(pages_.reserve(prompt + some));
   std::vector<TokenId> tokens;
   for (uint32_t i = 0; i < prompt; ++i)

@@ -78,7 +78,7 @@ static constexpr int64_t kSpanPositions = 64;
 
 // One row of q a block; sequence s holds positions 0 to s, and its row of q is the last.
 static const DefaultFill kFills[] = {
-    {",kv_append,gemm_heads,", "slots", {{0, 1}}},
+    {",kv_append,gemm_qkv,", "slots", {{0, 1}}},
     {",attention,attention_spans,attention_join,", "blocks", {{0, 1}, {0, 1}, {1}}},
     {",attention,attention_spans,attention_join,", "kv_lengths", {{1, 1}}},
     {",attention,attention_spans,attention_join,", "positions", {{0, 1}}},

@@ -202,7 +202,7 @@ void growTile(kernels::Gemm &p, int64_t sharedBytes, bool anyColumns) {
   if (!halves || p.n * p.k < kWeightsForLargeTiles)
     return;
   p.blockM = kLargeTile;
-  if (anyColumns && kLargeTile % std::max<int64_t>(1, p.sink.columns) == 0)
+  if (anyColumns && kLargeTile % std::max<int64_t>(1, p.epilogueStore.columns) == 0)
     p.blockN = kLargeTile;
 }
 

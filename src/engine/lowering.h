@@ -52,7 +52,7 @@ mlir::RankedTensorType rowOfPool(mlir::RankedTensorType values);
 
 // What a matmul's launch does with its result.
 struct Epilogue {
-  kernels::Sink sink;
+  kernels::EpilogueStore epilogueStore;
   std::vector<plan::KernelSlot> slots;  // what the sink does
   int64_t headColumns = 0;              // of a head, where a program holds one; else 0
   int64_t columns = 1;                  // of whose multiples a program has

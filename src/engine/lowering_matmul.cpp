@@ -48,13 +48,13 @@ Result<Epilogue> Lowering::mapEpilogue(graph::LaunchOp launch, graph::MapOp map)
         static_cast<uint32_t>(llvm::find(map.getValues(), part) - map.getValues().begin()));
   if (llvm::is_contained(operands, map.getValues().size()))
     return fail(Code::Unsupported, "a map reads no columns of its matmul, which has no kernel");
-  epilogue.sink = mapSink(program, operands, graph::columnsOf(result), elementOf(result));
+  epilogue.epilogueStore = mapStore(program, operands, graph::columnsOf(result), elementOf(result));
   std::string detail = "to " + plainName(elementOf(result));
   for (uint32_t operand : operands)
     detail += " " + std::to_string(operand);
   epilogue.slots = {{"epilogue", "map", detail + " " + program.text()}};
   if (parts.size() > 1)
-    epilogue.sink.columns = epilogue.columns;
+    epilogue.epilogueStore.columns = epilogue.columns;
   epilogue.arguments = {allocate(result).view()};
   SINTER_ASSIGN(const std::vector<BoundArgument> others, mapOperands(map, parts));
   llvm::append_range(epilogue.arguments, others);
@@ -82,8 +82,8 @@ struct Qkv {
 };
 } // namespace
 
-static kernels::Heads headsFor(Qkv qkv, int64_t headDim, int64_t columns) {
-  kernels::Heads p;
+static kernels::QkvEpilogue qkvFor(Qkv qkv, int64_t headDim, int64_t columns) {
+  kernels::QkvEpilogue p;
   p.heads = qkv.query ? qkv.query.getValue().getType().getDimSize(1) : 0;
   p.headDim = headDim;
   p.group = columns < headDim ? columns / 2 : 0;
@@ -98,7 +98,7 @@ static kernels::Heads headsFor(Qkv qkv, int64_t headDim, int64_t columns) {
   return p;
 }
 
-static std::string textOf(const kernels::Heads &p) {
+static std::string textOf(const kernels::QkvEpilogue &p) {
   std::string text = std::to_string(p.heads) + " kv_heads " + std::to_string(p.kvHeads) +
                      " head_dim " + std::to_string(p.headDim) + " page_rows " +
                      std::to_string(p.pageRows) + " pool " + plainName(p.pool);
@@ -121,11 +121,11 @@ Result<Epilogue> Lowering::qkvEpilogue(graph::LaunchOp launch) {
   Epilogue epilogue;
   epilogue.headColumns = launch.getHeadColumns().value_or(0);
   epilogue.columns = launch.getColumns().value_or(epilogue.headColumns);
-  const kernels::Heads p = headsFor(qkv, epilogue.headColumns, epilogue.columns);
+  const kernels::QkvEpilogue p = qkvFor(qkv, epilogue.headColumns, epilogue.columns);
   if (p.allHeads() * p.headDim != graph::columnsOf(graph::mainOf(launch)->getResult(0)))
     return fail(Code::Unsupported,
                 "a matmul's columns are not the heads of its epilogue, which has no kernel");
-  epilogue.sink = kernels::headSink(p);
+  epilogue.epilogueStore = kernels::qkvStore(p);
   epilogue.slots = {{"epilogue", "heads", textOf(p)}};
   if (graph::RopeOp rope = qkv.rope())
     epilogue.arguments.push_back(stored(rope.getTable()).view());
@@ -172,8 +172,8 @@ static int64_t programColumns(const kernels::Gemm &p, const Epilogue &epilogue, 
                               TargetKind kind) {
   if (epilogue.headColumns)
     return rows == MBucket::One ? epilogue.columns : epilogue.headColumns;
-  if (p.sink.columns)
-    return columnsInParts(p, p.sink.columns, kind);
+  if (p.epilogueStore.columns)
+    return columnsInParts(p, p.epilogueStore.columns, kind);
   return static_cast<int64_t>(llvm::alignTo(p.blockN, epilogue.columns));
 }
 
@@ -185,7 +185,7 @@ Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, MBucket rows,
   kernels::Gemm p =
       chooseGemm(elementOf(op.getA()), elementOf(op.getB()), graph::columnsOf(op.getResult()),
                  graph::columnsOf(op.getA()), rows, options_.matmulPrecision());
-  p.sink = epilogue.sink;
+  p.epilogueStore = epilogue.epilogueStore;
   p.blockN = programColumns(p, epilogue, rows, options_.kind);
   std::vector<BoundArgument> arguments = {left.view(), matrix.view()};
   llvm::append_range(arguments, epilogue.arguments);

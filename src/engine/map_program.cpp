@@ -147,17 +147,17 @@ kernels::Slot mapSlot(const MapProgram &program, uint32_t tileOperand, int64_t c
   return slot;
 }
 
-kernels::Sink mapSink(const MapProgram &program, const std::vector<uint32_t> &tileOperands,
+kernels::EpilogueStore mapStore(const MapProgram &program, const std::vector<uint32_t> &tileOperands,
                       int64_t columns, kernel::Element out) {
   auto views = std::make_shared<OperandViews>(program, tileOperands, columns);
   auto result = std::make_shared<kernel::View>();
   int64_t parts = static_cast<int64_t>(tileOperands.size());
-  kernels::Sink sink;
-  sink.declare = [views, result, columns, out](kernel::KernelBuilder &k) {
+  kernels::EpilogueStore epilogueStore;
+  epilogueStore.declare = [views, result, columns, out](kernel::KernelBuilder &k) {
     *result = k.out("out", out, {kernel::dyn, columns});
     views->declare(k);
   };
-  sink.store = [views, result, parts, out](kernel::KernelBuilder &k, const kernel::Tile &tile,
+  epilogueStore.store = [views, result, parts, out](kernel::KernelBuilder &k, const kernel::Tile &tile,
                                            const kernels::TilePlace &place) {
     int64_t width = place.columns / parts;
     kernels::TilePlace part = {place.row, place.column / parts, place.rows, width};
@@ -166,7 +166,7 @@ kernels::Sink mapSink(const MapProgram &program, const std::vector<uint32_t> &ti
       tiles.push_back(slice(tile, {0, i * width}, {place.rows, width}));
     kernels::storeF32(*result, out, part, views->apply(k, tiles, part));
   };
-  return sink;
+  return epilogueStore;
 }
 
 } // namespace sinter::engine

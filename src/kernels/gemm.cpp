@@ -63,14 +63,14 @@ void gemm(KernelBuilder &k, const Gemm &p) {
   View b = k.in("b", p.b, p.transposeB ? shapeOf(p, p.n, p.k) : shapeOf(p, p.k, p.n),
                 {.interleave = p.interleave, .constant = p.constantB});
   View out;
-  if (p.sink)
-    p.sink.declare(k);
+  if (p.epilogueStore)
+    p.epilogueStore.declare(k);
   else
     out = k.out("out", p.out, shapeOf(p, dyn, p.n));
   p.prologue.open(k);
   p.epilogue.open(k);
-  Scalar columns = p.sink ? b.dim(matrix + (p.transposeB ? 0 : 1)) : out.dim(matrix + 1);
-  Scalar rows = p.sink ? a.dim(matrix + (p.transposeA ? 1 : 0)) : out.dim(matrix);
+  Scalar columns = p.epilogueStore ? b.dim(matrix + (p.transposeB ? 0 : 1)) : out.dim(matrix + 1);
+  Scalar rows = p.epilogueStore ? a.dim(matrix + (p.transposeA ? 1 : 0)) : out.dim(matrix);
   k.grid(ceilDiv(columns, p.blockN), ceilDiv(rows, p.blockM),
          p.batched ? Operand(out.dim(0)) : Operand(1));
   Scalar batch = p.batched ? k.programId(2) : Scalar();
@@ -85,8 +85,8 @@ void gemm(KernelBuilder &k, const Gemm &p) {
                p.transposeB);
   });
   Tile result = p.epilogue(k, sum, place);
-  if (p.sink)
-    p.sink(k, result, place);
+  if (p.epilogueStore)
+    p.epilogueStore(k, result, place);
   else
     storeResult(p, out, batch, place, result);
 }

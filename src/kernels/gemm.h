@@ -26,7 +26,7 @@ struct Gemm {
   int64_t blockM = 240, blockN = 512, blockK = 128;
   int64_t interleave = 0; // rows of b packed side by side
   Slot prologue, epilogue;
-  Sink sink;
+  EpilogueStore epilogueStore;
 };
 
 void gemm(kernel::KernelBuilder &k, const Gemm &p);

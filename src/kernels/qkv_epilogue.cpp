@@ -14,14 +14,14 @@ namespace {
 // Elements of the blocks that round-to-nearest rounds to.
 constexpr int64_t kBlockMultiple = 32;
 
-struct HeadViews {
+struct QkvViews {
   View rotations, slots, keys, values, q;
 };
 
 } // namespace
 
-static HeadViews declareViews(KernelBuilder &k, const Heads &p) {
-  HeadViews v;
+static QkvViews declareViews(KernelBuilder &k, const QkvEpilogue &p) {
+  QkvViews v;
   if (p.heads || p.keys)
     v.rotations = k.in("rotations", F32, {dyn, p.headDim});
   if (p.keys || p.values)
@@ -41,7 +41,7 @@ static void storeHead(const View &view, Element element, const Scalar &row, cons
   store(view, {row, head, column}, fromF32(reshape(tile, {rows, 1, columns}), element));
 }
 
-static int64_t groupOf(const Heads &p) {
+static int64_t groupOf(const QkvEpilogue &p) {
   return p.group ? p.group : p.headDim / 2;
 }
 
@@ -62,7 +62,7 @@ static Tile halfOf(const Tile &tile, int64_t rows, int64_t groups, int64_t group
 }
 
 // Rotates the groups of a tile with their partners and stores both.
-static void storeRotated(const Heads &p, const HeadViews &v, const View &view, Element element,
+static void storeRotated(const QkvEpilogue &p, const QkvViews &v, const View &view, Element element,
                          const HeadPlace &place, const Tile &tile) {
   int64_t group = groupOf(p), rows = place.tile.rows, pairs = place.tile.columns / 2;
   Scalar row = place.tile.row, first = place.column / 2, second = first + p.headDim / 2;
@@ -80,7 +80,7 @@ static void storeRotated(const Heads &p, const HeadViews &v, const View &view, E
   storeHead(view, element, row, place.head, second, high, rows, pairs);
 }
 
-static void storeHeads(KernelBuilder &k, const Heads &p, const HeadViews &v, const Tile &tile,
+static void storeHeads(KernelBuilder &k, const QkvEpilogue &p, const QkvViews &v, const Tile &tile,
                        const TilePlace &place) {
   Scalar head = place.column / p.headDim;
   bool whole = place.columns == p.headDim;
@@ -103,23 +103,23 @@ static void storeHeads(KernelBuilder &k, const Heads &p, const HeadViews &v, con
   });
 }
 
-Sink headSink(const Heads &p) {
-  auto views = std::make_shared<HeadViews>();
+EpilogueStore qkvStore(const QkvEpilogue &p) {
+  auto views = std::make_shared<QkvViews>();
   return {[p, views](KernelBuilder &k) { *views = declareViews(k, p); },
           [p, views](KernelBuilder &k, const Tile &tile, const TilePlace &place) {
             storeHeads(k, p, *views, tile, place);
           }};
 }
 
-void headGemm(KernelBuilder &k, const HeadGemm &p) {
+void qkvGemm(KernelBuilder &k, const QkvGemm &p) {
   Gemm product = p.gemm;
   product.n = p.heads.allHeads() * p.heads.headDim;
   product.blockN = p.heads.group ? 2 * p.heads.group : p.heads.headDim;
-  product.sink = headSink(p.heads);
+  product.epilogueStore = qkvStore(p.heads);
   gemm(k, product);
 }
 
-void visitFields(HeadGemm &p, FieldVisitor &visitor) {
+void visitFields(QkvGemm &p, FieldVisitor &visitor) {
   visitMatmul(p.gemm, visitor);
   visitor.integer("heads", p.heads.heads, 0, kMaxBlock, "heads of queries");
   visitor.integer("kv_heads", p.heads.kvHeads, 1, kMaxBlock, "heads of keys, and of values");

@@ -10,7 +10,7 @@ namespace sinter::kernels {
 // as many of values, as far as it makes these. In heads of queries and keys column i is stored
 // rotated with column i + headDim / 2; the product has them in groups, `group` of the first half of
 // a head beside their partners of the second: halves of a head where it is 0.
-struct Heads {
+struct QkvEpilogue {
   int64_t heads = 8, kvHeads = 8, headDim = 64, pageRows = 64, group = 0;
   kernel::Element out = kernel::F32, pool = kernel::F16;
   bool keys = true, values = true;
@@ -23,16 +23,16 @@ struct Heads {
 // v_pool as for KvAppend, q [T, heads, headDim]. Tiles are a head wide, or a part of one that holds
 // whole groups with their partners; a pool of a block format has whole blocks in each group or
 // tiles a head wide.
-Sink headSink(const Heads &p);
+EpilogueStore qkvStore(const QkvEpilogue &p);
 
 // A matrix product into that sink: n of the product follows from the heads, blockN is that of a
 // head or, where there are groups, of one group with its partners.
-struct HeadGemm {
+struct QkvGemm {
   Gemm gemm;
-  Heads heads;
+  QkvEpilogue heads;
 };
 
-void headGemm(kernel::KernelBuilder &k, const HeadGemm &p);
-void visitFields(HeadGemm &p, FieldVisitor &visitor);
+void qkvGemm(kernel::KernelBuilder &k, const QkvGemm &p);
+void visitFields(QkvGemm &p, FieldVisitor &visitor);
 
 } // namespace sinter::kernels

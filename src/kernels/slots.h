@@ -45,7 +45,7 @@ struct Slot {
 // Where a kernel's result tiles go when that is not one view: `declare` adds the arguments, after
 // the kernel's own and those of its slots; `store` may run several times and writes an f32 tile of
 // `columns` columns (0: of any), in the second axis.
-struct Sink {
+struct EpilogueStore {
   std::function<void(KernelBuilder &)> declare;
   std::function<void(KernelBuilder &, Tile, const TilePlace &)> store;
   int64_t columns = 0;

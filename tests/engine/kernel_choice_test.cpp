@@ -247,9 +247,9 @@ TEST(KernelChoice, OneRowOverThreadsTakesNoMoreOfItsWeightsThanRegistersHold) {
 TEST(KernelChoice, TilesOfPromptsAreLargerWhereWeightsAreManyAndSharedMemoryHoldsThem) {
   constexpr int64_t kMuch = 227 * 1024, kLittle = 163 * 1024;
   auto tileOf = [](kernel::Element a, kernel::Element b, int64_t n, int64_t shared,
-                   MBucket rows = MBucket::Prefill, int64_t ofSink = 0, bool any = true) {
+                   MBucket rows = MBucket::Prefill, int64_t ofStore = 0, bool any = true) {
     auto p = chooseGemm(a, b, n, 4096, rows, {.kind = TargetKind::Simt, .bfloatRows = true});
-    p.sink.columns = ofSink;
+    p.epilogueStore.columns = ofStore;
     growTile(p, shared, any);
     return std::pair(p.blockM, p.blockN);
   };

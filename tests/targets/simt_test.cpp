@@ -221,13 +221,13 @@ KernelCases backToBackCases() {
 }
 
 // Whose epilogue hands sums on through the bytes that operands had.
-KernelCase pipelineSinkCase() {
-  kernels::Heads heads;
+KernelCase pipelineStoreCase() {
+  kernels::QkvEpilogue heads;
   heads.heads = 3;
   heads.kvHeads = 1;
   heads.pageRows = 16;
   heads.headDim = 64;
-  KernelCase c = headSinkCase("f16", 64, heads, "f16");
+  KernelCase c = qkvEpilogueCase("f16", 64, heads, "f16");
   c.label = "pipeline_" + c.label;
   c.rounds = 2;
   return c;
@@ -240,7 +240,7 @@ struct PipelineRun {
 
 const std::vector<PipelineRun> &pipelineRuns() {
   static const std::vector<PipelineRun> runs = [] {
-    KernelCases cases = {pipelineSlotCase(64, 64), pipelineSinkCase(), pipelineCase("bf16", 128, 128, true),
+    KernelCases cases = {pipelineSlotCase(64, 64), pipelineStoreCase(), pipelineCase("bf16", 128, 128, true),
                          pipelineCase("bf16", 64, 256, true), pipelineCase("bf16", 256, 128, true)};
     cases.back().extents = {{"M", {1, 257}}, {"N", {8, 136}}, {"K", {72, 200}}};
     for (bool whole : {true, false}) {
@@ -257,7 +257,7 @@ const std::vector<PipelineRun> &pipelineRuns() {
         made.push_back({c, kind});
     made.push_back(
         {pipelineSlotCase(64, 64), {"vulkan_shallow", cooperativeFacts(kCooperativeShared)}});
-    made.push_back({pipelineSinkCase(), {"vulkan_shallow", cooperativeFacts(kCooperativeShared)}});
+    made.push_back({pipelineStoreCase(), {"vulkan_shallow", cooperativeFacts(kCooperativeShared)}});
     for (const KernelCase &c : conformanceCases())
       for (const SimtKind &kind : ArrayRef(asyncKinds()).take_front(2))
         if (c.kernel == "gemm" && c.settings.at("a") != "q8a")
@@ -293,7 +293,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, PipelineConformance, testing::Range(size_t(0),
 KernelCases windowCases() {
   return {gemmCase("f32", "f32", true, 24, 64, 16),
           attentionCase({.headDim = 32, .pageRows = 8, .blockQueries = 3, .stepPages = 2}),
-          pipelineSinkCase()};
+          pipelineStoreCase()};
 }
 
 class SimtWindows : public testing::TestWithParam<size_t> {};

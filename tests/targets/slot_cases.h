@@ -58,7 +58,7 @@ inline kernels::Gemm gemmParams(kernel::Element a, kernel::Element b, int64_t m,
 }
 
 // Stores half of each tile of so many columns in a view of its own.
-inline kernels::Sink partSink(int64_t columns) {
+inline kernels::EpilogueStore partStore(int64_t columns) {
   auto out = std::make_shared<kernel::View>();
   return {[out](kernel::KernelBuilder &k) {
             *out = k.out("out", kernel::F32, {kernel::dyn, kernel::dyn});
@@ -96,7 +96,7 @@ inline void addGemmSlotCases(KernelCases &cases, const std::string &activation) 
   cases.push_back(withSlots(plain, "both_slots", p, kernels::gemm));
   for (int64_t m : {1, 24}) {
     kernels::Gemm q = gemmParams(kernel::F32, kernel::F32, m, 48, 16, 0);
-    q.sink = partSink(16);
+    q.epilogueStore = partStore(16);
     cases.push_back(withSlots(gemmCase("f32", "f32", true, m, 48, 16), "parts", q, kernels::gemm));
   }
   for (const char *format : {"q4_1", "q8_0"})
@@ -176,7 +176,7 @@ inline void addAttentionSlotCases(KernelCases &cases) {
 
 // The joined product of queries, keys and values, whose heads rotate and scatter as they come, of
 // rows in the elements or blocks `a`.
-inline KernelCase headSinkCase(const std::string &b, int64_t m, const kernels::Heads &heads,
+inline KernelCase qkvEpilogueCase(const std::string &b, int64_t m, const kernels::QkvEpilogue &heads,
                                const std::string &a) {
   int64_t columns = heads.allHeads() * heads.headDim;
   bool blocks = b.front() == 'q';
@@ -204,8 +204,8 @@ inline KernelCase headSinkCase(const std::string &b, int64_t m, const kernels::H
       prepareSlots(arguments, extents, random);
   };
   c.bound = {4e-6, 4e-5}; // sums of up to 96 products, rotated
-  c.kernel = "gemm_heads";
-  kernels::HeadGemm p;
+  c.kernel = "gemm_qkv";
+  kernels::QkvGemm p;
   p.gemm = gemmParams(blocks ? kernel::block(a) : kernel::Element(a),
                       blocks ? kernel::block(b) : kernel::Element(b), m, heads.headDim,
                       blocks ? 64 : 32, 16);
@@ -213,11 +213,11 @@ inline KernelCase headSinkCase(const std::string &b, int64_t m, const kernels::H
   std::string some = heads.keys == heads.values ? (heads.keys ? "" : "_queries")
                                                 : (heads.keys ? "_keys" : "_values");
   return withSlots(c, "heads_" + sizeText({heads.heads, heads.kvHeads, heads.group}) + some, p,
-                   kernels::headGemm);
+                   kernels::qkvGemm);
 }
 
-inline void addSinkCases(KernelCases &cases, const std::string &activation) {
-  kernels::Heads heads;
+inline void addStoreCases(KernelCases &cases, const std::string &activation) {
+  kernels::QkvEpilogue heads;
   heads.heads = 3;
   heads.kvHeads = 1;
   heads.pageRows = 16;
@@ -226,12 +226,12 @@ inline void addSinkCases(KernelCases &cases, const std::string &activation) {
       const std::string rows = std::string_view(format) == "f16" ? "f32" : activation;
       heads.headDim = m == 1 ? 64 : 32;
       heads.group = 0;
-      cases.push_back(headSinkCase(format, m, heads, rows));
+      cases.push_back(qkvEpilogueCase(format, m, heads, rows));
       heads.group = 8;
-      cases.push_back(headSinkCase(format, m, heads, rows));
+      cases.push_back(qkvEpilogueCase(format, m, heads, rows));
     }
   heads.pool = kernel::BF16;
-  cases.push_back(headSinkCase("q8_0", 6, heads, activation));
+  cases.push_back(qkvEpilogueCase("q8_0", 6, heads, activation));
   cases.back().label += "_bf16_pools";
   heads.pool = kernel::F16;
   // Some of them, as where the others' weights are of another format.
@@ -242,13 +242,13 @@ inline void addSinkCases(KernelCases &cases, const std::string &activation) {
         heads.keys = keys;
         heads.values = values;
         heads.group = queries ? 0 : 8;
-        cases.push_back(headSinkCase("q8_0", 6, heads, activation));
+        cases.push_back(qkvEpilogueCase("q8_0", 6, heads, activation));
       }
 }
 
 inline void addSlotCases(KernelCases &cases, const std::string &activation) {
   addGemmSlotCases(cases, activation);
-  addSinkCases(cases, activation);
+  addStoreCases(cases, activation);
   addRowSlotCases(cases, activation);
   addAttentionSlotCases(cases);
 }

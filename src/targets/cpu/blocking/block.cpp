@@ -97,7 +97,7 @@ Value Blocker::allocateFor(Value value) {
 
 LogicalResult Blocker::materialise(Value value) {
   Value buffer = allocateFor(value);
-  if (failed(sinkInto(value, buffer)))
+  if (failed(storeInto(value, buffer)))
     return failure();
   scratch_[value] = buffer;
   return success();
@@ -115,7 +115,7 @@ LogicalResult Blocker::yieldInto(ArrayRef<Value> yielded, ArrayRef<Value> target
     copies.push_back({value, target});
   }
   for (auto [value, target] : copies)
-    if (failed(sinkInto(value, target)))
+    if (failed(storeInto(value, target)))
       return failure();
   return success();
 }
@@ -140,7 +140,7 @@ LogicalResult Blocker::visitFor(scf::ForOp loop) {
     Value buffer = leftFor(loop, init);
     if (!buffer) {
       buffer = allocate(cast<RankedTensorType>(init.getType()), {});
-      auto fill = [&, init = Value(init)] { return sinkInto(init, buffer); };
+      auto fill = [&, init = Value(init)] { return storeInto(init, buffer); };
       if (failed(beginsInRegisters(loop, i) ? onlyIf(hasNoTrips(loop), fill) : fill()))
         return failure();
     }
@@ -219,16 +219,16 @@ LogicalResult Blocker::visit(Operation *op) {
   if (auto store = dyn_cast<tile::StoreOp>(op)) {
     auto before = storedBefore_.find(store);
     if (before == storedBefore_.end())
-      return sinkStore(store);
+      return storeToView(store);
     scf::ForOp loop = before->second;
-    return loop ? onlyIf(hasNoTrips(loop), [&] { return sinkStore(store); }) : success();
+    return loop ? onlyIf(hasNoTrips(loop), [&] { return storeToView(store); }) : success();
   }
   if (auto dot = dyn_cast<tile::DotOp>(op))
-    return sinkDot(dot);
+    return storeDot(dot);
   if (auto reduce = dyn_cast<tile::ReduceOp>(op))
-    return sinkReduce(reduce);
+    return storeReduce(reduce);
   if (auto concat = dyn_cast<tile::ConcatOp>(op))
-    return sinkConcat(concat);
+    return storeConcat(concat);
   bool tiles = llvm::any_of(op->getResults(), isTile);
   if (!tiles && op->getNumRegions() == 0) {
     b_.clone(*op, map_);

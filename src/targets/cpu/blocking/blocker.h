@@ -71,7 +71,7 @@ public:
   mlir::FailureOr<tile::KernelOp> run();
 
 private:
-  using BlockSink = llvm::function_ref<LogicalResult(const Block &)>;
+  using BlockStore = llvm::function_ref<LogicalResult(const Block &)>;
 
   // block.cpp: the walk over the kernel and its loops
   LogicalResult visitBlock(mlir::Block *from);
@@ -83,24 +83,24 @@ private:
   LogicalResult materialise(Value value);
 
   // blocking/stores.cpp: what ends a stream
-  LogicalResult sinkStore(tile::StoreOp store);
+  LogicalResult storeToView(tile::StoreOp store);
   LogicalResult storeBlock(tile::StoreOp store, const Block &block);
-  LogicalResult sinkInto(Value value, Value buffer);
-  LogicalResult sinkReduce(tile::ReduceOp reduce);
+  LogicalResult storeInto(Value value, Value buffer);
+  LogicalResult storeReduce(tile::ReduceOp reduce);
   void leaveBlock(tile::ReduceOp reduce, Value numbers, const Block &block,
                   ArrayRef<Value> buffers);
-  LogicalResult sinkConcat(tile::ConcatOp concat);
-  LogicalResult forEachBlock(Value value, ArrayRef<int64_t> step, BlockSink sink);
-  LogicalResult forEachPart(Value value, ArrayRef<int64_t> step, BlockSink sink);
+  LogicalResult storeConcat(tile::ConcatOp concat);
+  LogicalResult forEachBlock(Value value, ArrayRef<int64_t> step, BlockStore store);
+  LogicalResult forEachPart(Value value, ArrayRef<int64_t> step, BlockStore store);
   LogicalResult blockAxes(Value value, ArrayRef<int64_t> axes, ArrayRef<int64_t> step, Block &block,
-                          BlockSink sink);
+                          BlockStore store);
   SmallVector<int64_t> streamStep(RankedTensorType type);
   SmallVector<int64_t> streamStepOf(Value value);
   int64_t joinedRow(Value value);
   SmallVector<int64_t> roundStep(Value value);
 
   // blocking/dot.cpp: contractions
-  LogicalResult sinkDot(tile::DotOp dot);
+  LogicalResult storeDot(tile::DotOp dot);
   LogicalResult dotColumns(tile::DotOp dot, Value into, int64_t step);
   LogicalResult dotColumnLoops(tile::DotOp dot, Value into, int64_t step, bool prepared);
   LogicalResult dotColumnLoop(tile::DotOp dot, Value into, Value from, Value end, int64_t step,

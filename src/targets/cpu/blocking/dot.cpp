@@ -352,7 +352,7 @@ static LogicalResult verifyBegins(tile::DotOp dot, Value blocks) {
                      << " offsets and origins known to be at least 0, as max(x, 0) is";
 }
 
-LogicalResult Blocker::sinkDot(tile::DotOp dot) {
+LogicalResult Blocker::storeDot(tile::DotOp dot) {
   auto type = cast<RankedTensorType>(dot.getResult().getType());
   int64_t depth = cast<RankedTensorType>(dot.getA().getType()).getDimSize(1);
   if (isBlockTile(dot.getA()) && depth % wholeLengthOf(dot))

@@ -111,9 +111,9 @@ static SmallVector<int64_t> axesOf(RankedTensorType type, ArrayRef<int64_t> step
 // Walks the first of the axes: whole steps in a loop up to the trimmed extent, then what is left of
 // the tile's own extent.
 LogicalResult Blocker::blockAxes(Value value, ArrayRef<int64_t> axes, ArrayRef<int64_t> step,
-                                 Block &block, BlockSink sink) {
+                                 Block &block, BlockStore store) {
   if (axes.empty())
-    return sink(block);
+    return store(block);
   auto type = cast<RankedTensorType>(value.getType());
   const int64_t axis = axes.front();
   int64_t extentHere = type.getDimSize(axis), by = std::min(step[axis], extentHere);
@@ -122,7 +122,7 @@ LogicalResult Blocker::blockAxes(Value value, ArrayRef<int64_t> axes, ArrayRef<i
   auto body = [&](Value at, int64_t size) {
     block.offsets[axis] = at;
     block.shape[axis] = size;
-    return blockAxes(value, axes.drop_front(), step, block, sink);
+    return blockAxes(value, axes.drop_front(), step, block, store);
   };
   if (whole == by && whole == extentHere && constantOf(limit))
     return body(index(0), by);
@@ -144,10 +144,10 @@ LogicalResult Blocker::blockAxes(Value value, ArrayRef<int64_t> axes, ArrayRef<i
   return success();
 }
 
-LogicalResult Blocker::forEachBlock(Value value, ArrayRef<int64_t> step, BlockSink sink) {
+LogicalResult Blocker::forEachBlock(Value value, ArrayRef<int64_t> step, BlockStore store) {
   auto type = cast<RankedTensorType>(value.getType());
   Block block{SmallVector<Value>(type.getRank()), SmallVector<int64_t>(type.getRank())};
-  return blockAxes(value, axesOf(type, step), step, block, sink);
+  return blockAxes(value, axesOf(type, step), step, block, store);
 }
 
 // The longest block that the value's cone decodes along its last axis.
@@ -165,10 +165,10 @@ static int64_t longestDecoded(Value value) {
 
 // As forEachBlock, but where blocks of a format are longer than a step, steps stand at known places
 // of them.
-LogicalResult Blocker::forEachPart(Value value, ArrayRef<int64_t> step, BlockSink sink) {
+LogicalResult Blocker::forEachPart(Value value, ArrayRef<int64_t> step, BlockStore store) {
   int64_t length = longestDecoded(value), part = step.back();
   if (length <= part || scratch_.count(value))
-    return forEachBlock(value, step, sink);
+    return forEachBlock(value, step, store);
   SmallVector<int64_t> whole(step);
   whole.back() = length;
   return forEachBlock(value, whole, [&](const Block &block) {
@@ -176,14 +176,14 @@ LogicalResult Blocker::forEachPart(Value value, ArrayRef<int64_t> step, BlockSin
       Block each = block;
       each.offsets.back() = add(block.offsets.back(), index(at));
       each.shape.back() = std::min(part, block.shape.back() - at);
-      if (failed(sink(each)))
+      if (failed(store(each)))
         return failure();
     }
     return success();
   });
 }
 
-LogicalResult Blocker::sinkStore(tile::StoreOp store) {
+LogicalResult Blocker::storeToView(tile::StoreOp store) {
   Value value = store.getValue();
   auto type = cast<RankedTensorType>(value.getType());
   return forEachPart(value, roundedLength(type) ? roundStep(value) : streamStepOf(value),
@@ -201,7 +201,7 @@ LogicalResult Blocker::storeBlock(tile::StoreOp store, const Block &block) {
   return success();
 }
 
-LogicalResult Blocker::sinkInto(Value value, Value buffer) {
+LogicalResult Blocker::storeInto(Value value, Value buffer) {
   auto type = cast<RankedTensorType>(value.getType());
   SmallVector<int64_t> step = streamStepOf(value);
   if (layoutOf_.lookup(buffer).transposed) {
@@ -237,7 +237,7 @@ void Blocker::leaveBlock(tile::ReduceOp reduce, Value numbers, const Block &bloc
 
 // Along the reduced axis, blocks accumulate lane by lane; a block's lanes then fold in
 // tile.reduce's fixed tree.
-LogicalResult Blocker::sinkReduce(tile::ReduceOp reduce) {
+LogicalResult Blocker::storeReduce(tile::ReduceOp reduce) {
   Value value = reduce.getValue(), result = reduce.getResult();
   auto type = cast<RankedTensorType>(value.getType());
   int64_t axis = reduce.getAxis(), length = type.getDimSize(axis);
@@ -307,7 +307,7 @@ LogicalResult Blocker::sinkReduce(tile::ReduceOp reduce) {
   return done;
 }
 
-LogicalResult Blocker::sinkConcat(tile::ConcatOp concat) {
+LogicalResult Blocker::storeConcat(tile::ConcatOp concat) {
   Value buffer = allocate(cast<RankedTensorType>(concat.getResult().getType()), {});
   int64_t start = 0;
   for (Value value : concat.getValues()) {

@@ -40,7 +40,7 @@ def largest_error(case, folder, rows=32):
     def read(view, dtype):
         data = torch.frombuffer(bytearray((folder / f"{view}.bin").read_bytes()), dtype=dtype)
         return data.reshape(shape_of(case, view))
-    q, keys, values, out = (read(view, torch.bfloat16) for view in ("q", "k_pool", "v_pool", "out"))
+    q, keys, values, out = (read(view, torch.bfloat16) for view in ("q", "k_cache", "v_cache", "out"))
     table = read("page_table", torch.int32).long()
     positions = read("positions", torch.int32).flatten().long()
     scale = float(re.search(r"--scalar scale=([\d.]+)", case).group(1))

@@ -114,7 +114,7 @@ static void addFill(const DefaultFill &row, tile::KernelOp kernel, ArgumentReque
   std::vector<FillTerm> terms = row.terms;
   // A page's number is one of the pool's.
   if (row.argument == "page_table") {
-    const auto pool = request.shapes.find("k_pool");
+    const auto pool = request.shapes.find("k_cache");
     const bool known = pool != request.shapes.end() && !pool->second.empty();
     terms[0].modulus = std::max<int64_t>(1, known ? pool->second[0] : request.size);
   }

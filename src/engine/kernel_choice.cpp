@@ -241,8 +241,8 @@ graph::FuseOptions fuseOptions(TargetKind kind) {
   return options;
 }
 
-kernels::Rotations chooseRotations(int64_t pairs, TargetKind kind) {
-  kernels::Rotations p;
+kernels::RopeTable chooseRopeTable(int64_t pairs, TargetKind kind) {
+  kernels::RopeTable p;
   p.pairs = pairs;
   p.blockRows = kind == TargetKind::Cpu ? 4 : 1;
   return p;
@@ -263,11 +263,11 @@ kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPla
 kernels::KvAppend chooseKvAppend(graph::KvAppendOp op) {
   const graph::PoolShape shape = graph::poolShapeOf(op);
   kernels::KvAppend p;
-  p.pool = kernelElement(op.getPool().getType().getElementType());
+  p.cache = kernelElement(op.getPool().getType().getElementType());
   p.kvHeads = shape.heads;
   p.headDim = shape.dim;
   p.pageRows = shape.rows;
-  p.strided = op.getPart() == graph::KvPart::Keys && !p.pool.isBlock();
+  p.strided = op.getPart() == graph::KvPart::Keys && !p.cache.isBlock();
   return p;
 }
 
@@ -279,7 +279,7 @@ kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element 
                                    int64_t queryBlock, MBucket rows, TargetKind kind,
                                    int64_t sharedBytes, int64_t bfloatDepth) {
   kernels::Attention p;
-  p.pool = shape.pool;
+  p.cache = shape.cache;
   p.out = out;
   p.kvHeads = shape.kvHeads;
   p.groupHeads = shape.groupHeads;

@@ -63,14 +63,14 @@ void fitStep(kernels::Gemm &p, int64_t sharedBytes);
 void joinRows(kernels::Gemm &p);
 // What decides how operations become launches.
 graph::FuseOptions fuseOptions(TargetKind kind);
-kernels::Rotations chooseRotations(int64_t pairs, TargetKind kind);
+kernels::RopeTable chooseRopeTable(int64_t pairs, TargetKind kind);
 kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPlace,
                          TargetKind kind);
 kernels::KvAppend chooseKvAppend(graph::KvAppendOp op);
 
 struct AttentionShape {
   int64_t kvHeads = 0, groupHeads = 0, headDim = 0, pageRows = 0;
-  kernel::Element pool = kernel::F16;
+  kernel::Element cache = kernel::F16;
 };
 // Whether tasks multiply such heads in bf16, `bfloatDepth` numbers at a time (0: never).
 bool attendsInBfloat(int64_t headDim, int64_t stepKeys, int64_t bfloatDepth);

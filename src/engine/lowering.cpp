@@ -102,11 +102,11 @@ BoundView asColumn(const Stored &stored) {
   return {stored.buffer, stored.byteOffset, {stored.extents[0], Expr(1)}, {Expr(1), Expr(1)}};
 }
 
-BoundView poolByRow(graph::KvAppendOp op, const Stored &pool) {
+BoundView poolByRow(graph::KvAppendOp op, const Stored &cache) {
   const bool transposed = op.getPart() == graph::KvPart::Keys && !elementOf(op.getPool()).isBlock();
   const size_t row = transposed ? 3 : 2, dim = transposed ? 2 : 3;
-  const std::vector<Expr> &e = pool.extents, &s = pool.strides;
-  return {pool.buffer, pool.byteOffset, {e[0], e[row], e[1], e[dim]}, {s[0], s[row], s[1], s[dim]}};
+  const std::vector<Expr> &e = cache.extents, &s = cache.strides;
+  return {cache.buffer, cache.byteOffset, {e[0], e[row], e[1], e[dim]}, {s[0], s[row], s[1], s[dim]}};
 }
 
 Result<Stored> Lowering::operand(Value value) {
@@ -238,7 +238,7 @@ static BoundView asHalves(const Stored &rotations, int64_t pairs) {
 Result<void> Lowering::lowerRopeTable(graph::LaunchOp launch) {
   auto op = graph::mainOf<graph::RopeTableOp>(launch);
   const int64_t pairs = graph::columnsOf(op.getResult()) / 2;
-  kernels::Rotations p = chooseRotations(pairs, options_.kind);
+  kernels::RopeTable p = chooseRopeTable(pairs, options_.kind);
   std::vector<BoundArgument> arguments = {
       asColumn(stored(op.getPositions())),
       floatTable("frequencies." + std::to_string(op.getDims()), frequencies(op))};
@@ -255,7 +255,7 @@ Result<void> Lowering::lowerRopeTable(graph::LaunchOp launch) {
     p.scaled = true;
   }
   arguments.push_back(asHalves(allocate(launch.getResult(0)), pairs));
-  SINTER_ASSIGN(KernelId kernel, kernels_.add("rotations", p, kernels::rotations));
+  SINTER_ASSIGN(KernelId kernel, kernels_.add("rope_table", p, kernels::ropeTable));
   addLaunch(steps_, kernel, arguments, launch);
   return {};
 }
@@ -293,9 +293,9 @@ Result<void> Lowering::lowerKvAppend(graph::LaunchOp launch) {
                 "the KV state is " + plainName(elementOf(op.getPool())) +
                     ", expected f16, bf16 or whole blocks that kernels round to");
   SINTER_ASSIGN(KernelId kernel, kernels_.add("kv_append", chooseKvAppend(op), kernels::kvAppend));
-  const Stored pool = stored_[launch.getResult(0)] = stored(op.getPool());
+  const Stored cache = stored_[launch.getResult(0)] = stored(op.getPool());
   SINTER_ASSIGN(const Stored rows, operand(op.getRows()));
-  addLaunch(steps_, kernel, {rows.view(), stored(op.getSlots()).view(), poolByRow(op, pool)},
+  addLaunch(steps_, kernel, {rows.view(), stored(op.getSlots()).view(), poolByRow(op, cache)},
             launch);
   return {};
 }

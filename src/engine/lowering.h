@@ -46,9 +46,9 @@ graph::WeightOp weightOf(mlir::Value value);
 BoundView asRow(const Stored &stored);
 BoundView asColumn(const Stored &stored);
 // A pool of keys or values as [pages, rows, heads, headDim].
-BoundView poolByRow(graph::KvAppendOp op, const Stored &pool);
+BoundView poolByRow(graph::KvAppendOp op, const Stored &cache);
 // What one position takes of a pool of values, and of one of keys.
-mlir::RankedTensorType rowOfPool(mlir::RankedTensorType values);
+mlir::RankedTensorType rowOfKvCache(mlir::RankedTensorType values);
 
 // What a matmul's launch does with its result.
 struct Epilogue {

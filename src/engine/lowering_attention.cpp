@@ -33,8 +33,8 @@ struct Lowering::Attend {
 };
 
 static AttentionShape shapeOf(graph::PagedAttentionOp op) {
-  graph::PoolShape pool = graph::poolShapeOf(op.getValues().getType());
-  return {pool.heads, op.getQuery().getType().getDimSize(1) / pool.heads, pool.dim, pool.rows,
+  graph::PoolShape cache = graph::poolShapeOf(op.getValues().getType());
+  return {cache.heads, op.getQuery().getType().getDimSize(1) / cache.heads, cache.dim, cache.rows,
           elementOf(op.getValues())};
 }
 

@@ -90,10 +90,10 @@ static kernels::QkvEpilogue qkvFor(Qkv qkv, int64_t headDim, int64_t columns) {
   p.keys = qkv.keys != nullptr;
   p.values = qkv.values != nullptr;
   if (graph::KvAppendOp append = qkv.append()) {
-    const graph::PoolShape pool = graph::poolShapeOf(append);
-    p.kvHeads = pool.heads;
-    p.pageRows = pool.rows;
-    p.pool = elementOf(append.getPool());
+    const graph::PoolShape cache = graph::poolShapeOf(append);
+    p.kvHeads = cache.heads;
+    p.pageRows = cache.rows;
+    p.cache = elementOf(append.getPool());
   }
   return p;
 }
@@ -101,7 +101,7 @@ static kernels::QkvEpilogue qkvFor(Qkv qkv, int64_t headDim, int64_t columns) {
 static std::string textOf(const kernels::QkvEpilogue &p) {
   std::string text = std::to_string(p.heads) + " kv_heads " + std::to_string(p.kvHeads) +
                      " head_dim " + std::to_string(p.headDim) + " page_rows " +
-                     std::to_string(p.pageRows) + " pool " + plainName(p.pool);
+                     std::to_string(p.pageRows) + " pool " + plainName(p.cache);
   if (p.group)
     text += " group " + std::to_string(p.group);
   return text + (p.keys ? "" : " no keys") + (p.values ? "" : " no values");
@@ -133,10 +133,10 @@ Result<Epilogue> Lowering::qkvEpilogue(graph::LaunchOp launch) {
     epilogue.arguments.push_back(stored(append.getSlots()).view());
   for (graph::KvAppendOp append : {qkv.keys, qkv.values})
     if (append) {
-      const Stored pool = stored(append.getPool());
-      epilogue.arguments.push_back(poolByRow(append, pool));
+      const Stored cache = stored(append.getPool());
+      epilogue.arguments.push_back(poolByRow(append, cache));
       if (Value result = resultOf(launch, append.getResult()))
-        stored_[result] = pool;
+        stored_[result] = cache;
     }
   if (qkv.query)
     epilogue.arguments.push_back(allocate(resultOf(launch, qkv.query.getResult())).view());

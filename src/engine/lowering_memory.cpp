@@ -184,7 +184,7 @@ BufferId Lowering::constantBuffer(const std::string &name, std::vector<uint8_t> 
   return found->second;
 }
 
-RankedTensorType rowOfPool(RankedTensorType values) {
+RankedTensorType rowOfKvCache(RankedTensorType values) {
   graph::PoolShape shape = graph::poolShapeOf(values);
   return RankedTensorType::get({shape.heads, shape.dim}, values.getElementType());
 }
@@ -195,7 +195,7 @@ Expr Lowering::movedBytes(graph::LaunchOp launch) {
   llvm::DenseMap<Value, Expr> inPart; // of which fewer bytes move than there are
   for (Operation &op : launch.getBody().front()) {
     if (auto attend = dyn_cast<graph::PagedAttentionOp>(op)) {
-      RankedTensorType row = rowOfPool(attend.getValues().getType());
+      RankedTensorType row = rowOfKvCache(attend.getValues().getType());
       inPart[attend.getKeys()] = inPart[attend.getValues()] =
           plan::mul(symbolOf(graph::SymbolRole::KeysHeld), bytesOf(row));
     } else if (auto append = dyn_cast<graph::KvAppendOp>(op)) {

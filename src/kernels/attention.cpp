@@ -15,7 +15,7 @@ struct RowViews {
 };
 
 struct AttentionViews {
-  View q, keyPool, valuePool, pageTable;
+  View q, keyCache, valueCache, pageTable;
   RowViews rows;
 };
 
@@ -61,9 +61,9 @@ int64_t spanKeys(const Attention &p) {
 
 // Blocks lie along a head, so keys in blocks lie row by row, as values do.
 static View declareKeys(KernelBuilder &k, const Attention &p) {
-  if (p.pool.isBlock())
-    return k.in("k_pool", p.pool, {dyn, p.kvHeads, p.pageRows, p.headDim});
-  return k.in("k_pool", p.pool, {dyn, p.kvHeads, p.headDim, p.pageRows});
+  if (p.cache.isBlock())
+    return k.in("k_cache", p.cache, {dyn, p.kvHeads, p.pageRows, p.headDim});
+  return k.in("k_cache", p.cache, {dyn, p.kvHeads, p.headDim, p.pageRows});
 }
 
 static int64_t headsOf(const Attention &p) {
@@ -85,8 +85,8 @@ static RowViews declareRows(KernelBuilder &k) {
 static AttentionViews declareViews(KernelBuilder &k, const Attention &p) {
   AttentionViews v;
   v.q = k.in("q", p.in, {dyn, headsOf(p), p.headDim});
-  v.keyPool = declareKeys(k, p);
-  v.valuePool = k.in("v_pool", p.pool, {dyn, p.kvHeads, p.pageRows, p.headDim});
+  v.keyCache = declareKeys(k, p);
+  v.valueCache = k.in("v_cache", p.cache, {dyn, p.kvHeads, p.pageRows, p.headDim});
   v.pageTable = k.in("page_table", I32, {dyn, dyn});
   v.rows = declareRows(k);
   return v;
@@ -171,24 +171,24 @@ static Tile joined(const std::vector<Tile> &tiles, int64_t axis) {
 
 // What a pool's tile holds, as numbers.
 static Tile numbersOf(const Attention &p, const Tile &tile) {
-  return p.pool.isBlock() ? decode(tile) : tile;
+  return p.cache.isBlock() ? decode(tile) : tile;
 }
 
 // A head's part of a page, as numbers of `rows` by `columns`.
-static Tile headOfPage(const Attention &p, const View &pool, const std::vector<Scalar> &at,
+static Tile headOfPage(const Attention &p, const View &cache, const std::vector<Scalar> &at,
                        int64_t rows, int64_t columns) {
-  return reshape(numbersOf(p, load(pool, {at[0], at[1], 0, 0}, {1, 1, rows, columns})),
+  return reshape(numbersOf(p, load(cache, {at[0], at[1], 0, 0}, {1, 1, rows, columns})),
                  {rows, columns});
 }
 
 // [headDim, keys of the step]; of a pool of blocks [keys of the step, headDim]
 static Tile stepOfKeys(const Attention &p, const AttentionViews &v, const Block &b,
                        const Step &step, const std::vector<Scalar> &pages) {
-  bool byRow = p.pool.isBlock();
+  bool byRow = p.cache.isBlock();
   const int64_t keys = std::min(step.keys, p.pageRows);
   std::vector<Tile> tiles;
   for (const Scalar &page : pages)
-    tiles.push_back(headOfPage(p, v.keyPool, {page, b.head}, byRow ? keys : p.headDim,
+    tiles.push_back(headOfPage(p, v.keyCache, {page, b.head}, byRow ? keys : p.headDim,
                                byRow ? p.headDim : keys));
   return joined(tiles, byRow ? 0 : 1);
 }
@@ -198,7 +198,7 @@ static Tile stepOfKeys(const Attention &p, const AttentionViews &v, const Block 
 static View valuesOfPage(const Attention &p, const AttentionViews &v, const Block &b,
                          const Scalar &page, const Scalar &start) {
   Scalar rows = max(convert(b.length, Index) - start, 0);
-  return window(v.valuePool, {page, 0, 0, 0}, {1, p.kvHeads, rows, p.headDim});
+  return window(v.valueCache, {page, 0, 0, 0}, {1, p.kvHeads, rows, p.headDim});
 }
 
 // [keys of the step, headDim]
@@ -209,7 +209,7 @@ static Tile stepOfValues(KernelBuilder &k, const Attention &p, const AttentionVi
   std::vector<Tile> tiles;
   for (size_t at = 0; at < pages.size(); ++at) {
     Scalar first = at ? start + static_cast<int64_t>(at) * p.pageRows : start;
-    tiles.push_back(step.seen ? headOfPage(p, v.valuePool, {pages[at], b.head}, keys, p.headDim)
+    tiles.push_back(step.seen ? headOfPage(p, v.valueCache, {pages[at], b.head}, keys, p.headDim)
                               : headOfPage(p, valuesOfPage(p, v, b, pages[at], first),
                                            {k.constant(Index, 0), b.head}, keys, p.headDim));
   }
@@ -221,7 +221,7 @@ static Tile stepScores(KernelBuilder &k, const Attention &p, const Queries &q, c
                        const Tile &keys, const Scalar &start) {
   int64_t rows = rowsOf(p);
   Tile scores = dot(q.numbers, convert(keys, p.compute), k.zeros(F32, {rows, step.keys}),
-                    /*transposeB=*/p.pool.isBlock());
+                    /*transposeB=*/p.cache.isBlock());
   scores = p.scores(k, scores, {k.constant(Index, 0), start, rows, step.keys});
   if (step.seen)
     return scores;
@@ -410,7 +410,7 @@ void attentionJoin(KernelBuilder &k, const Attention &p) {
 
 void visitFields(Attention &p, FieldVisitor &visitor) {
   visitor.format("in", p.in, "element type of q");
-  visitor.format("pool", p.pool, "element type of the pools");
+  visitor.format("cache", p.cache, "element type of the KV cache");
   visitor.format("out", p.out, "element type of out");
   visitor.format("compute", p.compute, "element type of the products' operands");
   visitor.integer("kv_heads", p.kvHeads, 1, kMaxBlock, "heads of keys and values");

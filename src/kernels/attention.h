@@ -8,7 +8,7 @@ namespace sinter::kernels {
 
 // Arguments of attention:
 //   q [T, kvHeads * groupHeads, headDim]
-//   k_pool [pages, kvHeads, headDim, pageRows], v_pool [pages, kvHeads, pageRows, headDim]; pools
+//   k_cache [pages, kvHeads, headDim, pageRows], v_cache [pages, kvHeads, pageRows, headDim]; pools
 //     of a block format, whose blocks lie along headDim, are both of the latter shape
 //   page_table i32 [S, P]     page of sequence s that holds its positions from p * pageRows
 //   blocks i32 [B, 3]         sequence, first row of q, rows (at most blockQueries; 0: unused)
@@ -33,7 +33,7 @@ namespace sinter::kernels {
 // no row of the block sees a key are neither written nor read.
 inline constexpr int64_t kMaxStepPages = 64;
 struct Attention {
-  kernel::Element in = kernel::F32, pool = kernel::F16, out = kernel::F32;
+  kernel::Element in = kernel::F32, cache = kernel::F16, out = kernel::F32;
   kernel::Element compute = kernel::F32; // of both products' operands
   int64_t kvHeads = 8, groupHeads = 4, headDim = 64, pageRows = 64;
   int64_t stepPages = 1; // more are on their way together: fewer waits where few rows share them

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kBlockMultiple = 32;
 
 struct QkvViews {
-  View rotations, slots, keys, values, q;
+  View ropeTable, slots, keys, values, q;
 };
 
 } // namespace
@@ -23,13 +23,13 @@ struct QkvViews {
 static QkvViews declareViews(KernelBuilder &k, const QkvEpilogue &p) {
   QkvViews v;
   if (p.heads || p.keys)
-    v.rotations = k.in("rotations", F32, {dyn, p.headDim});
+    v.ropeTable = k.in("rope_table", F32, {dyn, p.headDim});
   if (p.keys || p.values)
     v.slots = k.in("slots", I32, {dyn});
   if (p.keys)
-    v.keys = declareKeyPool(k, p.pool, p.kvHeads, p.headDim, p.pageRows);
+    v.keys = declareKeyCache(k, p.cache, p.kvHeads, p.headDim, p.pageRows);
   if (p.values)
-    v.values = declareValuePool(k, p.pool, p.kvHeads, p.headDim, p.pageRows);
+    v.values = declareValueCache(k, p.cache, p.kvHeads, p.headDim, p.pageRows);
   if (p.heads)
     v.q = k.out("q", p.out, {dyn, p.heads, p.headDim});
   return v;
@@ -66,8 +66,8 @@ static void storeRotated(const QkvEpilogue &p, const QkvViews &v, const View &vi
                          const HeadPlace &place, const Tile &tile) {
   int64_t group = groupOf(p), rows = place.tile.rows, pairs = place.tile.columns / 2;
   Scalar row = place.tile.row, first = place.column / 2, second = first + p.headDim / 2;
-  Tile cosine = load(v.rotations, {row, first}, {rows, pairs});
-  Tile sine = load(v.rotations, {row, second}, {rows, pairs});
+  Tile cosine = load(v.ropeTable, {row, first}, {rows, pairs});
+  Tile sine = load(v.ropeTable, {row, second}, {rows, pairs});
   Tile a = halfOf(tile, rows, pairs / group, group, 0);
   Tile b = halfOf(tile, rows, pairs / group, group, 1);
   Tile low = a * cosine - b * sine, high = a * sine + b * cosine;
@@ -95,10 +95,10 @@ static void storeHeads(KernelBuilder &k, const QkvEpilogue &p, const QkvViews &v
   of(p.heads,
      [&](const Scalar &own) { storeRotated(p, v, v.q, p.out, {place, own, column}, tile); });
   of(p.keys ? p.kvHeads : 0, [&](const Scalar &own) {
-    storeRotated(p, v, gatherRows(v.keys, v.slots), p.pool, {place, own, column}, tile);
+    storeRotated(p, v, gatherRows(v.keys, v.slots), p.cache, {place, own, column}, tile);
   });
   of(p.values ? p.kvHeads : 0, [&](const Scalar &own) {
-    storeHead(gatherRows(v.values, v.slots), p.pool, place.row, own, column, tile, place.rows,
+    storeHead(gatherRows(v.values, v.slots), p.cache, place.row, own, column, tile, place.rows,
               place.columns);
   });
 }
@@ -127,7 +127,7 @@ void visitFields(QkvGemm &p, FieldVisitor &visitor) {
   visitor.integer("group", p.heads.group, 0, kMaxBlock,
                   "columns beside their partners; 0: half a head");
   visitor.integer("page_rows", p.heads.pageRows, 1, kMaxBlock, "tokens of a page");
-  visitor.format("pool", p.heads.pool, "element type of the pools");
+  visitor.format("cache", p.heads.cache, "element type of the KV cache");
   visitor.flag("keys", p.heads.keys, "whether the product makes keys");
   visitor.flag("values", p.heads.values, "whether it makes values");
 }

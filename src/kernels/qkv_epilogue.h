@@ -12,15 +12,15 @@ namespace sinter::kernels {
 // a head beside their partners of the second: halves of a head where it is 0.
 struct QkvEpilogue {
   int64_t heads = 8, kvHeads = 8, headDim = 64, pageRows = 64, group = 0;
-  kernel::Element out = kernel::F32, pool = kernel::F16;
+  kernel::Element out = kernel::F32, cache = kernel::F16;
   bool keys = true, values = true;
 
   int64_t allHeads() const { return heads + (int64_t(keys) + int64_t(values)) * kvHeads; }
 };
 
 // Arguments, but for those of heads that the product does not make: rotations f32 [T, headDim]
-// (cosines, then sines), slots i32 [T] (page * pageRows + row; negative: not stored), k_pool and
-// v_pool as for KvAppend, q [T, heads, headDim]. Tiles are a head wide, or a part of one that holds
+// (cosines, then sines), slots i32 [T] (page * pageRows + row; negative: not stored), k_cache and
+// v_cache as for KvAppend, q [T, heads, headDim]. Tiles are a head wide, or a part of one that holds
 // whole groups with their partners; a pool of a block format has whole blocks in each group or
 // tiles a head wide.
 EpilogueStore qkvStore(const QkvEpilogue &p);

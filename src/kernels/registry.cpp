@@ -165,7 +165,7 @@ std::vector<KernelEntry> kernelRegistry() {
       entry<QkvGemm>("gemm_qkv", "matrix product into rotated heads and the KV state", qkvGemm),
       entry<QuantizeRows>("quantize_rows", "rows to a block format", quantizeRows),
       entry<Embed>("embed", "rows of a table by token id", embed),
-      entry<Rotations>("rotations", "cosines and sines of positions, for rope", rotations),
+      entry<RopeTable>("rope_table", "cosines and sines of positions, for rope", ropeTable),
       entry<Rope>("rope", "rotary positions on query or key heads", rope),
       entry<KvAppend>("kv_append", "keys or values into the pages of a KV cache", kvAppend),
       entry<Attention>("attention", "paged causal attention, ragged, grouped heads", attention),

@@ -26,7 +26,7 @@ void embed(KernelBuilder &k, const Embed &p) {
   storeF32(out, p.out, to, p.epilogue(k, loadF32(table, p.table, from), to));
 }
 
-void rotations(KernelBuilder &k, const Rotations &p) {
+void ropeTable(KernelBuilder &k, const RopeTable &p) {
   View positions = k.in("positions", I32, {dyn, 1});
   View frequencies = k.in("frequencies", F32, {dyn});
   std::optional<View> divisors, magnitudes;
@@ -61,14 +61,14 @@ void rope(KernelBuilder &k, const Rope &p) {
                                   ? std::vector<int64_t>{p.blockRows, p.blockHeads, 1, p.pairs}
                                   : std::vector<int64_t>{p.blockRows, p.blockHeads, p.pairs, 1};
   View x = p.inPlace ? k.inout("x", p.in, shape) : k.in("x", p.in, shape);
-  View rotations = k.in("rotations", F32, {dyn, 2, p.pairs});
+  View ropeTable = k.in("rope_table", F32, {dyn, 2, p.pairs});
   View out = p.inPlace ? x : k.out("out", p.out, shape);
   Element outElement = p.inPlace ? p.in : p.out;
   k.grid(ceilDiv(x.dim(1), p.blockHeads), ceilDiv(x.dim(0), p.blockRows));
   Scalar row = k.programId(1) * p.blockRows, head = k.programId(0) * p.blockHeads;
 
   auto rotation = [&](int64_t which) {
-    return reshape(load(rotations, {row, which, 0}, {p.blockRows, 1, p.pairs}),
+    return reshape(load(ropeTable, {row, which, 0}, {p.blockRows, 1, p.pairs}),
                    {p.blockRows, 1, half[2], half[3]});
   };
   Tile cosine = rotation(0), sine = rotation(1);
@@ -82,28 +82,28 @@ void rope(KernelBuilder &k, const Rope &p) {
 // Blocks know no gaps otherwise.
 static constexpr ViewOptions kStrided{.strided = true};
 
-View declareKeyPool(KernelBuilder &k, Element element, int64_t kvHeads, int64_t headDim,
+View declareKeyCache(KernelBuilder &k, Element element, int64_t kvHeads, int64_t headDim,
                     int64_t pageRows) {
-  return k.inout("k_pool", element, {dyn, pageRows, kvHeads, headDim}, kStrided);
+  return k.inout("k_cache", element, {dyn, pageRows, kvHeads, headDim}, kStrided);
 }
 
-View declareValuePool(KernelBuilder &k, Element element, int64_t kvHeads, int64_t headDim,
+View declareValueCache(KernelBuilder &k, Element element, int64_t kvHeads, int64_t headDim,
                       int64_t pageRows) {
-  return k.inout("v_pool", element, {dyn, pageRows, kvHeads, headDim},
+  return k.inout("v_cache", element, {dyn, pageRows, kvHeads, headDim},
                  element.isBlock() ? kStrided : ViewOptions());
 }
 
 void kvAppend(KernelBuilder &k, const KvAppend &p) {
   View rows = k.in("rows", p.in, {dyn, p.kvHeads, p.headDim});
   View slots = k.in("slots", I32, {dyn});
-  View pool = k.inout("pool", p.pool, {dyn, p.pageRows, p.kvHeads, p.headDim},
-                      p.strided || p.pool.isBlock() ? kStrided : ViewOptions());
+  View cache = k.inout("cache", p.cache, {dyn, p.pageRows, p.kvHeads, p.headDim},
+                      p.strided || p.cache.isBlock() ? kStrided : ViewOptions());
   k.grid(slots.dim(0));
   Scalar token = k.programId(0);
 
   Tile row = load(rows, {token, 0, 0}, {1, p.kvHeads, p.headDim});
-  store(gatherRows(pool, slots), {token, 0, 0},
-        p.pool.isBlock() ? fromF32(convert(row, F32), p.pool) : convert(row, p.pool));
+  store(gatherRows(cache, slots), {token, 0, 0},
+        p.cache.isBlock() ? fromF32(convert(row, F32), p.cache) : convert(row, p.cache));
 }
 
 void visitFields(QuantizeRows &p, FieldVisitor &visitor) {
@@ -122,7 +122,7 @@ void visitFields(Embed &p, FieldVisitor &visitor) {
   visitor.integer("block_columns", p.blockColumns, 1, kMaxBlock, "columns of one program");
 }
 
-void visitFields(Rotations &p, FieldVisitor &visitor) {
+void visitFields(RopeTable &p, FieldVisitor &visitor) {
   visitor.integer("pairs", p.pairs, 1, kMaxBlock, "half of a head's elements");
   visitor.integer("block_rows", p.blockRows, 1, kMaxBlock, "tokens of one program");
   visitor.flag("divided", p.divided, "frequencies have divisors");
@@ -142,7 +142,7 @@ void visitFields(Rope &p, FieldVisitor &visitor) {
 
 void visitFields(KvAppend &p, FieldVisitor &visitor) {
   visitor.format("in", p.in, "element type of the rows");
-  visitor.format("pool", p.pool, "element type of the pool");
+  visitor.format("cache", p.cache, "element type of the pool");
   visitor.integer("kv_heads", p.kvHeads, 1, kMaxBlock, "heads of a row");
   visitor.integer("head_dim", p.headDim, 1, kMaxBlock, "elements of a head");
   visitor.integer("page_rows", p.pageRows, 1, kMaxBlock, "tokens of a page");

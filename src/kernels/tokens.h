@@ -30,7 +30,7 @@ struct Embed {
 // [at most pairs] in radians per position, 0 beyond them, out f32 [T, 2, pairs]. With `divided`
 // divisors f32 [pairs] of the frequencies come next, with `scaled` then magnitudes f32 [pairs] that
 // multiply cosines and sines. Grid x walks T.
-struct Rotations {
+struct RopeTable {
   int64_t pairs = 32; // half of a head's elements
   int64_t blockRows = 1;
   bool divided = false, scaled = false;
@@ -38,7 +38,7 @@ struct Rotations {
 
 // Rotates pairs of elements of each head: (a, b) to (a cos - b sin, a sin + b cos). Arguments: x
 // [T, heads, pairs, 2] ([T, heads, 2, pairs] with `halves`), rotations f32 [T, 2, pairs] as of
-// Rotations, out like x. With `inPlace` x is inout and there is no out. Grid x walks heads, y walks
+// RopeTable, out like x. With `inPlace` x is inout and there is no out. Grid x walks heads, y walks
 // T.
 struct Rope {
   kernel::Element in = kernel::F32, out = kernel::F32;
@@ -54,26 +54,26 @@ struct Rope {
 // pageRows, kvHeads, headDim], inout; with `strided` a head's elements may lie apart, as those of
 // keys do. Grid x walks T.
 struct KvAppend {
-  kernel::Element in = kernel::F32, pool = kernel::F16;
+  kernel::Element in = kernel::F32, cache = kernel::F16;
   int64_t kvHeads = 8, headDim = 64, pageRows = 64;
   bool strided = false;
 };
 
 // The KV state of one layer as programs write to it, by slot through gatherRows.
-kernel::View declareKeyPool(kernel::KernelBuilder &k, kernel::Element element, int64_t kvHeads,
+kernel::View declareKeyCache(kernel::KernelBuilder &k, kernel::Element element, int64_t kvHeads,
                             int64_t headDim, int64_t pageRows);
-kernel::View declareValuePool(kernel::KernelBuilder &k, kernel::Element element, int64_t kvHeads,
+kernel::View declareValueCache(kernel::KernelBuilder &k, kernel::Element element, int64_t kvHeads,
                               int64_t headDim, int64_t pageRows);
 
 void quantizeRows(kernel::KernelBuilder &k, const QuantizeRows &p);
 void embed(kernel::KernelBuilder &k, const Embed &p);
-void rotations(kernel::KernelBuilder &k, const Rotations &p);
+void ropeTable(kernel::KernelBuilder &k, const RopeTable &p);
 void rope(kernel::KernelBuilder &k, const Rope &p);
 void kvAppend(kernel::KernelBuilder &k, const KvAppend &p);
 
 void visitFields(QuantizeRows &p, FieldVisitor &visitor);
 void visitFields(Embed &p, FieldVisitor &visitor);
-void visitFields(Rotations &p, FieldVisitor &visitor);
+void visitFields(RopeTable &p, FieldVisitor &visitor);
 void visitFields(Rope &p, FieldVisitor &visitor);
 void visitFields(KvAppend &p, FieldVisitor &visitor);
 

@@ -168,8 +168,8 @@ TEST(KernelChoice, OnThreadsOnlySpansSummedUpApartAreJoined) {
 }
 
 TEST(KernelChoice, RotationsTakePairsOfAHead) {
-  EXPECT_EQ(chooseRotations(32, TargetKind::Cpu).pairs, 32);
-  EXPECT_EQ(chooseRotations(32, TargetKind::Simt).blockRows, 1);
+  EXPECT_EQ(chooseRopeTable(32, TargetKind::Cpu).pairs, 32);
+  EXPECT_EQ(chooseRopeTable(32, TargetKind::Simt).blockRows, 1);
   auto p = chooseRope(9, 64, true, true, TargetKind::Cpu);
   EXPECT_EQ(p.heads, 9);
   EXPECT_EQ(p.pairs, 32);

@@ -25,8 +25,8 @@ struct Batch {
     for (const Sequence &s : sequences)
       pagesPerSequence = std::max(pagesPerSequence, (s.length + kPageRows - 1) / kPageRows);
     int64_t pages = pagesPerSequence * count() + 1;
-    keyPool.assign(pages * kHeads * kDim * kPageRows, kStale);
-    valuePool.assign(keyPool.size(), kStale);
+    keyCache.assign(pages * kHeads * kDim * kPageRows, kStale);
+    valueCache.assign(keyCache.size(), kStale);
     table.assign(count() * pagesPerSequence, 0);
     for (int64_t s = 0; s < count(); ++s)
       addSequence(s, blockQueries);
@@ -61,16 +61,16 @@ struct Batch {
 
   void write(int64_t s, int64_t t, int64_t i, float key, float value) {
     int64_t page = table[s * pagesPerSequence + t / kPageRows], row = t % kPageRows;
-    keyPool[(page * kHeads * kDim + i) * kPageRows + row] = f32ToF16(key);
-    valuePool[((page * kHeads + i / kDim) * kPageRows + row) * kDim + i % kDim] = f32ToF16(value);
+    keyCache[(page * kHeads * kDim + i) * kPageRows + row] = f32ToF16(key);
+    valueCache[((page * kHeads + i / kDim) * kPageRows + row) * kDim + i % kDim] = f32ToF16(value);
   }
   double key(int64_t s, int64_t t, int64_t i) const {
     int64_t page = table[s * pagesPerSequence + t / kPageRows], row = t % kPageRows;
-    return f16ToF32(keyPool[(page * kHeads * kDim + i) * kPageRows + row]);
+    return f16ToF32(keyCache[(page * kHeads * kDim + i) * kPageRows + row]);
   }
   double value(int64_t s, int64_t t, int64_t i) const {
     int64_t page = table[s * pagesPerSequence + t / kPageRows], row = t % kPageRows;
-    return f16ToF32(valuePool[((page * kHeads + i / kDim) * kPageRows + row) * kDim + i % kDim]);
+    return f16ToF32(valueCache[((page * kHeads + i / kDim) * kPageRows + row) * kDim + i % kDim]);
   }
 
   static Settings shaped(Settings settings) {
@@ -82,8 +82,8 @@ struct Batch {
   std::vector<Argument> inputs() {
     int64_t pages = pagesPerSequence * count() + 1;
     return {viewOf(q, {tokens(), kAllHeads, kDim}),
-            viewOf(keyPool, {pages, kHeads, kDim, kPageRows}),
-            viewOf(valuePool, {pages, kHeads, kPageRows, kDim}),
+            viewOf(keyCache, {pages, kHeads, kDim, kPageRows}),
+            viewOf(valueCache, {pages, kHeads, kPageRows, kDim}),
             viewOf(table, {count(), pagesPerSequence}),
             viewOf(blocks, {static_cast<int64_t>(blocks.size()) / 3, 3}),
             viewOf(lengths, {count()}),
@@ -150,7 +150,7 @@ struct Batch {
 
   std::vector<Sequence> sequences;
   int64_t pagesPerSequence = 1;
-  std::vector<uint16_t> keyPool, valuePool;
+  std::vector<uint16_t> keyCache, valueCache;
   std::vector<float> q, out;
   std::vector<int32_t> table, blocks, lengths, positions;
 };
@@ -166,13 +166,13 @@ TEST(Attention, RowsOfARaggedBatchAttendTheirOwnPast) {
 }
 
 // Pools of blocks, and the same numbers as f32.
-struct BlockPools {
+struct BlockCaches {
   static constexpr int64_t kPages = 3, kBlockDim = 64,
                            kElements = kPages * kHeads * kPageRows * kBlockDim;
   std::vector<uint8_t> keys, values;
   std::vector<float> plainKeys, plainValues;
 
-  BlockPools() {
+  BlockCaches() {
     fill(11, keys, plainValues);
     plainKeys.resize(kElements); // a key's elements lie a page's rows apart
     for (int64_t at = 0; at < kElements; ++at) {
@@ -192,14 +192,14 @@ struct BlockPools {
 };
 
 // Ten positions on three pages, of which the last two are asked for.
-std::vector<float> attendPools(const std::string &pool, const Argument &keys,
+std::vector<float> attendCaches(const std::string &cache, const Argument &keys,
                                const Argument &values) {
-  constexpr int64_t kTokens = 2, kAll = kHeads * kGroup, kBlockDim = BlockPools::kBlockDim;
+  constexpr int64_t kTokens = 2, kAll = kHeads * kGroup, kBlockDim = BlockCaches::kBlockDim;
   auto q = randomFloats(kTokens * kAll * kBlockDim, 5);
   std::vector<float> out(q.size());
   std::vector<int32_t> table = {2, 0, 1}, blocks = {0, 0, 2}, lengths = {10}, positions = {8, 9};
   runKernel("attention",
-            {{"pool", pool},
+            {{"cache", cache},
              {"kv_heads", "2"},
              {"group_heads", "3"},
              {"head_dim", "64"},
@@ -212,14 +212,14 @@ std::vector<float> attendPools(const std::string &pool, const Argument &keys,
 }
 
 TEST(Attention, PoolsOfBlocksGiveTheBitsOfTheNumbersThatTheyHold) {
-  BlockPools pools;
-  const std::vector<int64_t> byRow = {BlockPools::kPages, kHeads, kPageRows, BlockPools::kBlockDim};
+  BlockCaches caches;
+  const std::vector<int64_t> byRow = {BlockCaches::kPages, kHeads, kPageRows, BlockCaches::kBlockDim};
   std::vector<float> blocks =
-      attendPools("q8_0", viewOf(pools.keys, byRow), viewOf(pools.values, byRow));
-  std::vector<float> plain = attendPools(
+      attendCaches("q8_0", viewOf(caches.keys, byRow), viewOf(caches.values, byRow));
+  std::vector<float> plain = attendCaches(
       "f32",
-      viewOf(pools.plainKeys, {BlockPools::kPages, kHeads, BlockPools::kBlockDim, kPageRows}),
-      viewOf(pools.plainValues, byRow));
+      viewOf(caches.plainKeys, {BlockCaches::kPages, kHeads, BlockCaches::kBlockDim, kPageRows}),
+      viewOf(caches.plainValues, byRow));
   EXPECT_EQ(blocks, plain);
   EXPECT_NE(blocks, std::vector<float>(blocks.size(), 0.0f));
 }

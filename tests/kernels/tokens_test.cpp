@@ -34,7 +34,7 @@ struct RopeData {
     return static_cast<float>(positions[token]) * frequencies[pair];
   }
   // Cosines, then sines of each token.
-  std::vector<double> rotations() const {
+  std::vector<double> ropeTable() const {
     std::vector<double> out;
     for (int64_t t = 0; t < kTokens; ++t)
       for (double quarter : {std::numbers::pi / 2, 0.0})
@@ -42,8 +42,8 @@ struct RopeData {
           out.push_back(std::sin(angle(t, i) + quarter));
     return out;
   }
-  std::vector<float> roundedRotations() const {
-    const std::vector<double> exact = rotations();
+  std::vector<float> quantizedRopeTable() const {
+    const std::vector<double> exact = ropeTable();
     return {exact.begin(), exact.end()};
   }
   // The reference; element (token, head, pair, half) lies at index(...).
@@ -68,18 +68,18 @@ int64_t halves(int64_t t, int64_t h, int64_t i, int64_t half) {
   return ((t * RopeData::kHeads + h) * 2 + half) * RopeData::kPairs + i;
 }
 
-TEST(Rotations, AreTheCosinesThenTheSinesOfEachPosition) {
+TEST(RopeTable, AreTheCosinesThenTheSinesOfEachPosition) {
   RopeData d;
   std::vector<float> out(3 * 2 * 7, 99);
-  runKernel("rotations", {{"pairs", "7"}, {"block_rows", "2"}},
+  runKernel("rope_table", {{"pairs", "7"}, {"block_rows", "2"}},
             {viewOf(d.positions, {3, 1}), viewOf(d.frequencies, {7}), viewOf(out, {3, 2, 7})});
-  expectClose(out, d.rotations(), 0, 1e-6);
+  expectClose(out, d.ropeTable(), 0, 1e-6);
 }
 
-TEST(Rotations, PairsBeyondTheFrequenciesDoNotRotate) {
+TEST(RopeTable, PairsBeyondTheFrequenciesDoNotRotate) {
   RopeData d;
   std::vector<float> out(3 * 2 * 7, 99);
-  runKernel("rotations", {{"pairs", "7"}},
+  runKernel("rope_table", {{"pairs", "7"}},
             {viewOf(d.positions, {3, 1}), viewOf(d.frequencies, {4}), viewOf(out, {3, 2, 7})});
   for (int64_t t = 0; t < 3; ++t)
     for (int64_t i = 4; i < 7; ++i) {
@@ -88,11 +88,11 @@ TEST(Rotations, PairsBeyondTheFrequenciesDoNotRotate) {
     }
 }
 
-TEST(Rotations, DivisorsDivideAnglesAndMagnitudesMultiplyTheResults) {
+TEST(RopeTable, DivisorsDivideAnglesAndMagnitudesMultiplyTheResults) {
   RopeData d;
   std::vector<float> divisors = {1, 1, 2, 3, 4, 8, 8}, magnitudes = {1, 1, 0.5f, 2, 1, 1.5f, 1};
   std::vector<float> out(3 * 2 * 7, 99);
-  runKernel("rotations", {{"pairs", "7"}, {"divided", "true"}, {"scaled", "true"}},
+  runKernel("rope_table", {{"pairs", "7"}, {"divided", "true"}, {"scaled", "true"}},
             {viewOf(d.positions, {3, 1}), viewOf(d.frequencies, {7}), viewOf(divisors, {7}),
              viewOf(magnitudes, {7}), viewOf(out, {3, 2, 7})});
   std::vector<double> expected;
@@ -105,18 +105,18 @@ TEST(Rotations, DivisorsDivideAnglesAndMagnitudesMultiplyTheResults) {
 
 TEST(Rope, NeighbouringElementsRotateByTheirPosition) {
   RopeData d;
-  std::vector<float> rotations = d.roundedRotations(), out(d.x.size(), 99);
+  std::vector<float> ropeTable = d.quantizedRopeTable(), out(d.x.size(), 99);
   runKernel("rope", {{"pairs", "7"}, {"block_heads", "2"}, {"block_rows", "2"}},
-            {viewOf(d.x, {3, 5, 7, 2}), viewOf(rotations, {3, 2, 7}), viewOf(out, {3, 5, 7, 2})});
+            {viewOf(d.x, {3, 5, 7, 2}), viewOf(ropeTable, {3, 2, 7}), viewOf(out, {3, 5, 7, 2})});
   expectClose(out, d.rotated(neighbours), 0, 1e-6);
 }
 
 TEST(Rope, HalvesOfAHeadRotateInPlace) {
   RopeData d;
-  std::vector<float> rotations = d.roundedRotations();
+  std::vector<float> ropeTable = d.quantizedRopeTable();
   auto expected = d.rotated(halves);
   runKernel("rope", {{"pairs", "7"}, {"halves", "true"}, {"in_place", "true"}},
-            {viewOf(d.x, {3, 5, 2, 7}), viewOf(rotations, {3, 2, 7})});
+            {viewOf(d.x, {3, 5, 2, 7}), viewOf(ropeTable, {3, 2, 7})});
   expectClose(d.x, expected, 0, 1e-6);
 }
 
@@ -124,8 +124,8 @@ TEST(KvAppend, TokensLandInTheirSlotsAndNowhereElse) {
   const int64_t pages = 3, rows = 4, heads = 2, dim = 5, tokens = 4;
   auto keys = randomFloats(tokens * heads * dim, 1), values = randomFloats(tokens * heads * dim, 2);
   std::vector<int32_t> slots = {9, -1, 0, 12}; // 12 lies behind the pool
-  std::vector<uint16_t> keyPool(pages * heads * dim * rows, 0x1234), valuePool = keyPool;
-  std::vector<uint16_t> wantedKeys = keyPool, wantedValues = keyPool;
+  std::vector<uint16_t> keyCache(pages * heads * dim * rows, 0x1234), valueCache = keyCache;
+  std::vector<uint16_t> wantedKeys = keyCache, wantedValues = keyCache;
   for (int64_t t : {0, 2})
     for (int64_t h = 0; h < heads; ++h)
       for (int64_t i = 0; i < dim; ++i) {
@@ -134,18 +134,18 @@ TEST(KvAppend, TokensLandInTheirSlotsAndNowhereElse) {
         wantedValues[((page * rows + row) * heads + h) * dim + i] = f32ToF16(values[from]);
       }
   // Keys lie [pages, heads, dim, rows], and are seen by row.
-  tile::HostView keysByRow = {reinterpret_cast<std::byte *>(keyPool.data()),
+  tile::HostView keysByRow = {reinterpret_cast<std::byte *>(keyCache.data()),
                               {pages, rows, heads, dim},
                               {heads * dim * rows, 1, dim * rows, rows}};
   kernels::Settings settings = {{"kv_heads", "2"}, {"head_dim", "5"}, {"page_rows", "4"}};
   runKernel("kv_append", settings,
             {viewOf(values, {tokens, heads, dim}), viewOf(slots, {tokens}),
-             viewOf(valuePool, {pages, rows, heads, dim})});
+             viewOf(valueCache, {pages, rows, heads, dim})});
   settings["strided"] = "true";
   runKernel("kv_append", settings,
             {viewOf(keys, {tokens, heads, dim}), viewOf(slots, {tokens}), keysByRow});
-  EXPECT_EQ(keyPool, wantedKeys);
-  EXPECT_EQ(valuePool, wantedValues);
+  EXPECT_EQ(keyCache, wantedKeys);
+  EXPECT_EQ(valueCache, wantedValues);
 }
 
 } // namespace

@@ -46,7 +46,7 @@ inline std::vector<std::string> propertiesOf(const KernelCase &c) {
 // The kernel and each of its element types, in one of several ways to run it.
 inline std::vector<std::string> typesIn(const KernelCase &c, const std::string &way) {
   std::vector<std::string> properties = {c.kernel + " by " + way};
-  for (const char *name : {"a", "b", "in", "out", "pool", "table", "compute"})
+  for (const char *name : {"a", "b", "in", "out", "cache", "table", "compute"})
     if (const auto set = c.settings.find(name); set != c.settings.end())
       properties.push_back(c.kernel + " " + name + "=" + set->second + " by " + way);
   return properties;

@@ -190,7 +190,7 @@ KernelCase pipelineSlotCase(int64_t m, int64_t n) {
 
 // Attention whose products processors' instructions make, in 16 bits.
 KernelCase backToBackCase(AttentionCase a) {
-  a.pool = "bf16";
+  a.cache = "bf16";
   KernelCase c = attentionCase(a);
   c.label = "back_to_back_" + c.label;
   c.settings["compute"] = "bf16";

@@ -189,13 +189,13 @@ inline KernelCase qkvEpilogueCase(const std::string &b, int64_t m, const kernels
   c.extents["P"] = {0, 1, 3};
   c.views = {{"a", {"M", "K"}}, {"b", {n, "K"}}};
   if (heads.heads || heads.keys)
-    c.views["rotations"] = {"M", dim};
+    c.views["rope_table"] = {"M", dim};
   if (heads.keys || heads.values)
     c.views["slots"] = {"M"};
   if (heads.keys)
-    c.views["k_pool"] = {"P", rows, kvCount, dim};
+    c.views["k_cache"] = {"P", rows, kvCount, dim};
   if (heads.values)
-    c.views["v_pool"] = {"P", rows, kvCount, dim};
+    c.views["v_cache"] = {"P", rows, kvCount, dim};
   if (heads.heads)
     c.views["q"] = {"M", count, dim};
   c.derive = [](Extents &extents) { extents["T"] = extents.at("M"); };
@@ -230,10 +230,10 @@ inline void addStoreCases(KernelCases &cases, const std::string &activation) {
       heads.group = 8;
       cases.push_back(qkvEpilogueCase(format, m, heads, rows));
     }
-  heads.pool = kernel::BF16;
+  heads.cache = kernel::BF16;
   cases.push_back(qkvEpilogueCase("q8_0", 6, heads, activation));
-  cases.back().label += "_bf16_pools";
-  heads.pool = kernel::F16;
+  cases.back().label += "_bf16_caches";
+  heads.cache = kernel::F16;
   // Some of them, as where the others' weights are of another format.
   for (int64_t queries : {3, 0})
     for (auto [keys, values] : {std::pair(true, false), {false, true}, {false, false}})

@@ -81,10 +81,10 @@ inline void preparePositions(LaunchArguments &arguments, const Extents &extents,
   setIntegers(arguments, "positions", positions);
 }
 
-inline KernelCase rotationsCase(int64_t pairs, int64_t blockRows) {
+inline KernelCase ropeTableCase(int64_t pairs, int64_t blockRows) {
   std::string count = std::to_string(pairs), rows = std::to_string(blockRows);
-  KernelCase c{"rotations_" + count + "_" + rows,
-               "rotations",
+  KernelCase c{"rope_table_" + count + "_" + rows,
+               "rope_table",
                {{"pairs", count}, {"block_rows", rows}},
                {{"positions", {"T", "1"}}, {"frequencies", {"F"}}, {"out", {"T", "2", count}}},
                {{"T", oddExtents(blockRows)}, {"F", oddExtents(pairs)}},
@@ -94,10 +94,10 @@ inline KernelCase rotationsCase(int64_t pairs, int64_t blockRows) {
 }
 
 // With divisors and magnitudes of each pair. Positions are few: an angle's last bit counts.
-inline KernelCase scaledRotationsCase(int64_t pairs) {
+inline KernelCase scaledRopeTableCase(int64_t pairs) {
   std::string count = std::to_string(pairs);
-  KernelCase c{"rotations_scaled_" + count,
-               "rotations",
+  KernelCase c{"rope_table_scaled_" + count,
+               "rope_table",
                {{"pairs", count}, {"divided", "true"}, {"scaled", "true"}},
                {{"positions", {"T", "1"}},
                 {"frequencies", {count}},
@@ -132,7 +132,7 @@ inline KernelCase ropeCase(const std::string &type, int64_t pairs, bool halves, 
                      {"block_heads", "3"},
                      {"halves", halves ? "true" : "false"},
                      {"in_place", inPlace ? "true" : "false"}},
-                    {{"x", shape}, {"rotations", {"T", "2", count}}, {"out", shape}},
+                    {{"x", shape}, {"rope_table", {"T", "2", count}}, {"out", shape}},
                     {{"T", oddExtents(2)}, {"H", oddExtents(3)}},
                     {0, 2e-6}}; // sums of two products
 }
@@ -141,9 +141,9 @@ inline KernelCase ropeCase(const std::string &type, int64_t pairs, bool halves, 
 
 // Each token has a slot of its own; some lie before or behind the pool.
 inline void prepareSlots(LaunchArguments &arguments, const Extents &extents, Random &random) {
-  const auto pool = std::ranges::find_if(
-      arguments, [](const LaunchArgument &argument) { return argument.name.ends_with("pool"); });
-  int64_t slots = pool->shape[0] * pool->shape[1];
+  const auto cache = std::ranges::find_if(
+      arguments, [](const LaunchArgument &argument) { return argument.name.ends_with("cache"); });
+  int64_t slots = cache->shape[0] * cache->shape[1];
   std::vector<int32_t> order(slots + 2 * extents.at("T") + 8);
   std::iota(order.begin(), order.end(), static_cast<int32_t>(-extents.at("T") - 4));
   std::shuffle(order.begin(), order.end(), random);
@@ -151,22 +151,22 @@ inline void prepareSlots(LaunchArguments &arguments, const Extents &extents, Ran
   setIntegers(arguments, "slots", order);
 }
 
-inline KernelCase kvAppendCase(const std::string &pool, int64_t heads, int64_t dim, int64_t rows,
+inline KernelCase kvAppendCase(const std::string &cache, int64_t heads, int64_t dim, int64_t rows,
                                bool strided = false) {
   std::string h = std::to_string(heads), d = std::to_string(dim), r = std::to_string(rows);
-  KernelCase c{"kv_append_" + pool + "_" + sizeText({heads, dim, rows}) +
+  KernelCase c{"kv_append_" + cache + "_" + sizeText({heads, dim, rows}) +
                    (strided ? "_strided" : ""),
                "kv_append",
-               {{"pool", pool},
+               {{"cache", cache},
                 {"kv_heads", h},
                 {"head_dim", d},
                 {"page_rows", r},
                 {"strided", strided ? "true" : "false"}},
-               {{"rows", {"T", h, d}}, {"slots", {"T"}}, {"pool", {"P", r, h, d}}},
+               {{"rows", {"T", h, d}}, {"slots", {"T"}}, {"cache", {"P", r, h, d}}},
                {{"T", oddExtents(16)}, {"P", {0, 1, 3}}},
                {0, 0}};
   c.prepare = prepareSlots;
-  c.small = pool.front() == 'q';
+  c.small = cache.front() == 'q';
   return c;
 }
 
@@ -205,7 +205,7 @@ inline std::vector<int32_t> attentionBlocks(const RaggedBatch &batch, int64_t bl
 
 struct AttentionCase {
   std::string kernel = "attention";
-  std::string pool = "f16", out = "f32";
+  std::string cache = "f16", out = "f32";
   int64_t kvHeads = 2, groupHeads = 3, headDim = 16, pageRows = 16, blockQueries = 1, window = 0;
   int64_t stepPages = 1, spanSteps = 0, shortStep = 0;
   bool causal = true;
@@ -213,7 +213,7 @@ struct AttentionCase {
   bool joinHeads = false;
 
   std::string label() const {
-    return kernel + "_" + pool + (out == "f32" ? "_" : "_to_" + out + "_") +
+    return kernel + "_" + cache + (out == "f32" ? "_" : "_to_" + out + "_") +
            sizeText({kvHeads, groupHeads, headDim, pageRows, blockQueries}) +
            (stepPages > 1 ? "_steps" + std::to_string(stepPages) : "") +
            (spanSteps ? "_spans" + std::to_string(spanSteps) : "") +
@@ -273,11 +273,11 @@ inline ViewShapes attentionViews(const AttentionCase &a) {
                     rows = std::to_string(a.pageRows),
                     all = std::to_string(a.kvHeads * a.groupHeads);
   const std::vector<std::string> values = {"N", heads, rows, dim};
-  const bool inBlocks = a.pool.front() == 'q'; // keys lie as values do
+  const bool inBlocks = a.cache.front() == 'q'; // keys lie as values do
   const ViewShapes keys = {
       {"q", {"T", all, dim}},
-      {"k_pool", inBlocks ? values : std::vector<std::string>{"N", heads, dim, rows}},
-      {"v_pool", values},
+      {"k_cache", inBlocks ? values : std::vector<std::string>{"N", heads, dim, rows}},
+      {"v_cache", values},
       {"page_table", {"S", "P"}}};
   const ViewShapes places = {
       {"blocks", {"B", "3"}}, {"kv_lengths", {"S"}}, {"positions", {"T", "1"}}};
@@ -297,7 +297,7 @@ inline ViewShapes attentionViews(const AttentionCase &a) {
 inline KernelCase attentionCase(const AttentionCase &a) {
   KernelCase c{a.label(),
                a.kernel,
-               {{"pool", a.pool},
+               {{"cache", a.cache},
                 {"out", a.out},
                 {"kv_heads", std::to_string(a.kvHeads)},
                 {"group_heads", std::to_string(a.groupHeads)},
@@ -326,14 +326,14 @@ inline KernelCase attentionCase(const AttentionCase &a) {
 
 // Of heads and pages that make whole vectors of pairs, and of some that do not.
 inline void addBfloatAttention(KernelCases &cases) {
-  for (const char *pool : {"f16", "bf16", "q8_0"})
+  for (const char *cache : {"f16", "bf16", "q8_0"})
     for (int64_t queries : {1, 11})
-      cases.push_back(attentionCase({.pool = pool,
+      cases.push_back(attentionCase({.cache = cache,
                                      .headDim = 32,
                                      .pageRows = 32,
                                      .blockQueries = queries,
                                      .compute = "bf16"}));
-  cases.push_back(attentionCase({.pool = "bf16",
+  cases.push_back(attentionCase({.cache = "bf16",
                                  .headDim = 96,
                                  .pageRows = 32,
                                  .blockQueries = 3,
@@ -359,14 +359,14 @@ inline void addShortSteps(KernelCases &cases) {
   for (int64_t window : {0, 9})
     cases.push_back(attentionCase({.blockQueries = 4, .window = window, .shortStep = 8}));
   cases.push_back(attentionCase({.blockQueries = 4, .shortStep = 8, .causal = false}));
-  cases.push_back(attentionCase({.pool = "q8_0",
+  cases.push_back(attentionCase({.cache = "q8_0",
                                  .headDim = 32,
                                  .pageRows = 4,
                                  .blockQueries = 3,
                                  .stepPages = 3,
                                  .shortStep = 3}));
   for (int64_t steps : {0, 2}) {
-    KernelCase c = attentionCase({.pool = "bf16",
+    KernelCase c = attentionCase({.cache = "bf16",
                                   .headDim = 32,
                                   .pageRows = 64,
                                   .blockQueries = 8,
@@ -390,9 +390,9 @@ inline void addTokenCases(KernelCases &cases, const std::string &activation) {
     for (const char *type : {"f32", "f16"})
       cases.push_back(pagesCase(type, rows));
   cases.push_back(interleaved(embedCase("f16", 17)));
-  cases.push_back(rotationsCase(32, 4));
-  cases.push_back(rotationsCase(7, 1));
-  cases.push_back(scaledRotationsCase(7));
+  cases.push_back(ropeTableCase(32, 4));
+  cases.push_back(ropeTableCase(7, 1));
+  cases.push_back(scaledRopeTableCase(7));
   for (const char *type : {"f32", "f16", "bf16"})
     cases.push_back(ropeCase(type, 8, false, false));
   cases.push_back(ropeCase("f32", 7, false, true));
@@ -409,16 +409,16 @@ inline void addTokenCases(KernelCases &cases, const std::string &activation) {
   cases.push_back(attentionCase({.headDim = 5, .pageRows = 4, .blockQueries = 3, .window = 3}));
   cases.push_back(attentionCase({.headDim = 5, .pageRows = 4, .blockQueries = 2, .causal = false}));
   cases.push_back(attentionCase({.kvHeads = 1, .groupHeads = 1, .headDim = 17, .pageRows = 1}));
-  cases.push_back(attentionCase({.pool = "bf16", .blockQueries = 2}));
+  cases.push_back(attentionCase({.cache = "bf16", .blockQueries = 2}));
   cases.push_back(attentionCase({.headDim = 5, .pageRows = 4, .blockQueries = 2, .stepPages = 3}));
   cases.push_back(attentionCase({.pageRows = 4, .blockQueries = 3, .window = 9, .stepPages = 4}));
   addShortSteps(cases);
   for (int64_t dim : {32, 64, 96})
     for (int64_t queries : {1, 4})
       cases.push_back(
-          attentionCase({.pool = "q8_0", .headDim = dim, .pageRows = 64, .blockQueries = queries}));
+          attentionCase({.cache = "q8_0", .headDim = dim, .pageRows = 64, .blockQueries = queries}));
   cases.push_back(attentionCase(
-      {.pool = "q8_0", .headDim = 64, .blockQueries = 2, .window = 9, .stepPages = 2}));
+      {.cache = "q8_0", .headDim = 64, .blockQueries = 2, .window = 9, .stepPages = 2}));
   for (int64_t steps : {1, 3}) {
     cases.push_back(attentionCase({.pageRows = 4, .blockQueries = 3, .spanSteps = steps}));
     for (const char *kernel : {"attention_spans", "attention_join"}) {
@@ -432,7 +432,7 @@ inline void addTokenCases(KernelCases &cases, const std::string &activation) {
     }
   }
   cases.push_back(attentionCase({.kernel = "attention_join", .out = activation, .headDim = 64}));
-  cases.push_back(attentionCase({.kernel = "attention_spans", .pool = "q8_0", .headDim = 64}));
+  cases.push_back(attentionCase({.kernel = "attention_spans", .cache = "q8_0", .headDim = 64}));
   for (int64_t dim : {32, 64})
     cases.push_back(attentionCase({.out = activation, .headDim = dim, .blockQueries = dim / 32}));
   addBfloatAttention(cases);

@@ -74,20 +74,20 @@ struct DefaultExtent {
 } // namespace
 
 // Of the positions of a page, or more; more spans than positions fill would only be skipped.
-static constexpr int64_t kSpanPositions = 64;
+static constexpr int64_t kPartitionPositions = 64;
 
 // One row of q a block; sequence s holds positions 0 to s, and its row of q is the last.
 static const DefaultFill kFills[] = {
     {",kv_append,gemm_qkv,", "slots", {{0, 1}}},
-    {",attention,attention_spans,attention_join,", "blocks", {{0, 1}, {0, 1}, {1}}},
-    {",attention,attention_spans,attention_join,", "kv_lengths", {{1, 1}}},
-    {",attention,attention_spans,attention_join,", "positions", {{0, 1}}},
-    {",attention,attention_spans,", "page_table", {{0, 1}}},
+    {",attention,attention_partitions,attention_combine,", "blocks", {{0, 1}, {0, 1}, {1}}},
+    {",attention,attention_partitions,attention_combine,", "kv_lengths", {{1, 1}}},
+    {",attention,attention_partitions,attention_combine,", "positions", {{0, 1}}},
+    {",attention,attention_partitions,", "page_table", {{0, 1}}},
 };
 static constexpr DefaultExtent kExtents[] = {
-    {",attention_spans,attention_join,", "acc", 2, kSpanPositions},
-    {",attention_spans,attention_join,", "high", 2, kSpanPositions},
-    {",attention_spans,attention_join,", "total", 2, kSpanPositions},
+    {",attention_partitions,attention_combine,", "acc", 2, kPartitionPositions},
+    {",attention_partitions,attention_combine,", "high", 2, kPartitionPositions},
+    {",attention_partitions,attention_combine,", "total", 2, kPartitionPositions},
 };
 
 static bool isOf(std::string_view kernels, tile::KernelOp kernel) {

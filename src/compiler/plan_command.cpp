@@ -43,8 +43,8 @@ struct Options {
   cl::opt<std::string> activations{"activations", cl::desc(activationsDoc),
                                    cl::init(engine::EngineOptions().activations), cl::cat(category),
                                    cl::sub(plan)};
-  cl::opt<int64_t> queryBlock{"query-block", cl::desc("most query rows of an attention block"),
-                              cl::init(engine::EngineOptions().queryBlock), cl::cat(category),
+  cl::opt<int64_t> queryTile{"query-block", cl::desc("most query rows of an attention block"),
+                              cl::init(engine::EngineOptions().queryTile), cl::cat(category),
                               cl::sub(plan)};
   cl::opt<int> endWith{"end-with", cl::desc("end when this parent process does"), cl::init(0),
                        cl::cat(category), cl::sub(plan)};
@@ -125,7 +125,7 @@ static Result<void> run(const Options &options) {
   engine.pageRows = options.pageRows;
   engine.kvType = options.kvType;
   engine.activations = options.activations;
-  engine.queryBlock = options.queryBlock;
+  engine.queryTile = options.queryTile;
   engine.threads = options.threads;
   for (const std::string &schedule : options.schedules)
     SINTER_TRY(addSchedule(schedule, engine));

@@ -35,7 +35,7 @@ static Result<void> checkOptions(const EngineOptions &options) {
                                            "', expected one of " + activationsNames());
   if (options.pageRows)
     SINTER_TRY(check("the number of page rows", options.pageRows, 1024, 16));
-  return options.queryBlock ? check("the query block", options.queryBlock, 256, 1) : Result<void>();
+  return options.queryTile ? check("the query block", options.queryTile, 256, 1) : Result<void>();
 }
 
 static void describe(const models::DecoderFeatures &f, const EngineOptions &options,
@@ -44,7 +44,7 @@ static void describe(const models::DecoderFeatures &f, const EngineOptions &opti
   plan.properties = {{contract::kVocabSize.name, f.vocabulary},
                      {contract::kContextLength.name, f.contextLength},
                      {contract::kPageRows.name, options.pageRows},
-                     {contract::kQueryTile.name, options.queryBlock},
+                     {contract::kQueryTile.name, options.queryTile},
                      {contract::kKvBytesPerPage.name, f.layers * kvRowBytes * options.pageRows},
                      {contract::kLayers, f.layers},
                      {contract::kHeads, f.heads},
@@ -107,8 +107,8 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   SINTER_ASSIGN(models::DecoderFeatures features, models::readDecoder(source));
   SINTER_ASSIGN(const BlockFormat *kv, kvTypeFor(options.kvType, target.name()));
   const int64_t backToBackRows = kv->isPlain() ? target.backToBackRows(features.headDim) : 0;
-  if (!options.queryBlock)
-    options.queryBlock = chooseQueryBlock(features.heads / features.kvHeads, backToBackRows);
+  if (!options.queryTile)
+    options.queryTile = chooseQueryTile(features.heads / features.kvHeads, backToBackRows);
   if (!options.pageRows)
     options.pageRows = choosePageRows(target.sharedBytes(), backToBackRows);
   models::DecoderOptions decoder{options.pageRows, kv};
@@ -136,7 +136,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
     kv = &blockFormat(TensorType::BF16);
     graph::keepPools(*module, mlir::BFloat16Type::get(&context));
   }
-  lowering.queryBlock = options.queryBlock;
+  lowering.queryTile = options.queryTile;
   graph::fuse(*module, fuseOptions(rules.kind));
   kernels.useTuning(options.tuning);
   SINTER_ASSIGN(plan::Plan plan, Lowering(kernels, lowering).run(*module));

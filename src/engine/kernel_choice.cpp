@@ -276,7 +276,7 @@ bool attendsInBfloat(int64_t headDim, int64_t stepKeys, int64_t bfloatDepth) {
 }
 
 kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element out,
-                                   int64_t queryBlock, MBucket rows, TargetKind kind,
+                                   int64_t queryTile, MBucket rows, TargetKind kind,
                                    int64_t sharedBytes, int64_t bfloatDepth) {
   kernels::Attention p;
   p.cache = shape.cache;
@@ -285,17 +285,17 @@ kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element 
   p.groupHeads = shape.groupHeads;
   p.headDim = shape.headDim;
   p.pageRows = shape.pageRows;
-  p.blockQueries = rows == MBucket::One ? 1 : queryBlock;
+  p.queryTile = rows == MBucket::One ? 1 : queryTile;
   if (kind == TargetKind::Cpu) {
     const bool bfloat = attendsInBfloat(p.headDim, kernels::stepKeys(p), bfloatDepth);
     if (bfloat)
       p.compute = kernel::BF16;
     // Half of a step that is a power of two sums up in the same order, in whole registers.
     const int64_t step = kernels::stepKeys(p), half = step / 2;
-    if (p.blockQueries > 1 && llvm::isPowerOf2_64(step) &&
+    if (p.queryTile > 1 && llvm::isPowerOf2_64(step) &&
         half % (bfloat ? bfloatDepth : kColumnGroup) == 0)
       p.shortStep = half;
-    return spanned(p);
+    return partitioned(p);
   }
   p.compute = kernel::F16; // for matrix instructions
   int64_t keys = std::min(kLongStep, kStepNumbers / shape.headDim);
@@ -304,8 +304,8 @@ kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element 
   return p;
 }
 
-kernels::Attention spanned(kernels::Attention p) {
-  p.spanSteps = llvm::divideCeil(kSpanKeys, kernels::stepKeys(p));
+kernels::Attention partitioned(kernels::Attention p) {
+  p.partitionSteps = llvm::divideCeil(kPartitionKeys, kernels::stepKeys(p));
   return p;
 }
 
@@ -315,7 +315,7 @@ int64_t choosePageRows(int64_t sharedBytes, int64_t backToBackRows) {
   return !backToBackRows && sharedBytes >= kBytesForLongSteps ? kLongStep : kUsualStep;
 }
 
-int64_t chooseQueryBlock(int64_t groupHeads, int64_t backToBackRows) {
+int64_t chooseQueryTile(int64_t groupHeads, int64_t backToBackRows) {
   constexpr int64_t kUsual = 16;
   return backToBackRows ? std::max<int64_t>(1, backToBackRows / groupHeads) : kUsual;
 }

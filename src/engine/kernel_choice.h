@@ -74,23 +74,23 @@ struct AttentionShape {
 };
 // Whether tasks multiply such heads in bf16, `bfloatDepth` numbers at a time (0: never).
 bool attendsInBfloat(int64_t headDim, int64_t stepKeys, int64_t bfloatDepth);
-// `queryBlock` is the most query rows of a block of many. On threads One is for generated rows: how
+// `queryTile` is the most query rows of a block of many. On threads One is for generated rows: how
 // threads share a page's scores, and so the order of their sums, differs.
 kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element out,
-                                   int64_t queryBlock, MBucket rows,
+                                   int64_t queryTile, MBucket rows,
                                    TargetKind kind = TargetKind::Cpu, int64_t sharedBytes = 0,
                                    int64_t bfloatDepth = 0);
 // The least positions that a program of a single row sums up where there are more. SmolLM2's shape
 // after 4096 tokens on an H200: 1,350 tokens per second, 440 with one program for all positions.
-inline constexpr int64_t kSpanKeys = 256;
+inline constexpr int64_t kPartitionKeys = 256;
 // The same with its keys in spans. Tasks have them in any case, so that a row has the same bits
 // whether its spans are summed up together or apart.
-kernels::Attention spanned(kernels::Attention p);
+kernels::Attention partitioned(kernels::Attention p);
 // Positions of a page of the KV state, for programs that share so many bytes (0: tasks) and whose
 // products from rings have so many rows (0: none; targets::Target).
 int64_t choosePageRows(int64_t sharedBytes, int64_t backToBackRows);
 // The query rows of a block of many, with `groupHeads` query heads each: as many as fill
 // `backToBackRows`.
-int64_t chooseQueryBlock(int64_t groupHeads, int64_t backToBackRows);
+int64_t chooseQueryTile(int64_t groupHeads, int64_t backToBackRows);
 
 } // namespace sinter::engine

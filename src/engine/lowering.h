@@ -20,7 +20,7 @@ struct LoweringOptions {
   bool bfloatRows = false;                 // MatmulPrecision
   int64_t sharedBytes = kLeastSharedBytes; // of a program of threads
   int64_t bfloatDepth = 0; // attention multiplies bf16 where its K has whole multiples; 0: never
-  int64_t queryBlock = 16; // most query rows of an attention block
+  int64_t queryTile = 16; // most query rows of an attention block
 
   MatmulPrecision matmulPrecision() const { return {kind, activations, scaleLength, bfloatRows}; }
 };
@@ -102,11 +102,11 @@ private:
   kernels::Attention attentionOf(const Attend &a, MBucket rows) const;
   Result<Steps> attendWhole(const Attend &a, const kernels::Attention &p);
   Result<Steps> attendSingle(const Attend &a);
-  Result<Steps> attendSpans(const Attend &a, kernels::Attention p,
+  Result<Steps> attendPartitions(const Attend &a, kernels::Attention p,
                             const std::vector<BoundArgument> &sums);
-  std::vector<BoundArgument> allocateSpans(const Attend &a, const plan::Expr &spans,
+  std::vector<BoundArgument> allocatePartitions(const Attend &a, const plan::Expr &partitions,
                                            const plan::Expr &used);
-  void setSpanCosts(const Attend &a, const kernels::Attention &p, Steps &steps);
+  void setPartitionCosts(const Attend &a, const kernels::Attention &p, Steps &steps);
   plan::Expr singleRows(const Attend &a);
 
   // lowering_matmul.cpp

@@ -17,7 +17,7 @@ using plan::Expr;
 using plan::KernelId;
 
 // Spans of rows that are summed up side by side: enough for any device, and their sums stay small.
-static constexpr int64_t kMostSpans = 8192;
+static constexpr int64_t kMostPartitions = 8192;
 
 // Up to so many spans tasks keep to one launch: a layer has seven up to 1,024 positions.
 static constexpr int64_t kPartitionsOnCpu = 4;
@@ -47,7 +47,7 @@ static std::vector<BoundArgument> listed(std::initializer_list<std::vector<Bound
 
 kernels::Attention Lowering::attentionOf(const Attend &a, MBucket rows) const {
   kernels::Attention p =
-      chooseAttention(a.shape, elementOf(a.result), options_.queryBlock, rows, options_.kind,
+      chooseAttention(a.shape, elementOf(a.result), options_.queryTile, rows, options_.kind,
                       options_.sharedBytes, options_.bfloatDepth);
   p.joinHeads = a.joined;
   return p;
@@ -81,7 +81,7 @@ Expr Lowering::singleRows(const Attend &a) {
 }
 
 // The sums of each row's spans, where `used` is 1.
-std::vector<BoundArgument> Lowering::allocateSpans(const Attend &a, const Expr &spans,
+std::vector<BoundArgument> Lowering::allocatePartitions(const Attend &a, const Expr &partitions,
                                                    const Expr &used) {
   std::vector<BoundArgument> sums;
   auto add = [&](std::vector<Expr> extents) {
@@ -94,18 +94,18 @@ std::vector<BoundArgument> Lowering::allocateSpans(const Attend &a, const Expr &
   };
   Expr tokens = extentOf(a.op.getQuery().getType(), 0);
   int64_t heads = a.shape.kvHeads * a.shape.groupHeads;
-  add({tokens, Expr(heads), spans, Expr(a.shape.headDim)});
-  add({tokens, Expr(heads), spans});
-  add({tokens, Expr(heads), spans});
+  add({tokens, Expr(heads), partitions, Expr(a.shape.headDim)});
+  add({tokens, Expr(heads), partitions});
+  add({tokens, Expr(heads), partitions});
   return sums;
 }
 
 // What the launches of spans move: sums of no more spans than keys fill, one of them in part.
-void Lowering::setSpanCosts(const Attend &a, const kernels::Attention &p, Steps &steps) {
+void Lowering::setPartitionCosts(const Attend &a, const kernels::Attention &p, Steps &steps) {
   auto &sum = std::get<plan::Launch>(steps[0].op), &join = std::get<plan::Launch>(steps[1].op);
-  Expr spans = plan::add(extentOf(a.op.getQuery().getType(), 0),
-                         plan::ceilDiv(symbolOf(graph::SymbolRole::KeysHeld), Expr(spanKeys(p))));
-  Expr numbers = plan::mul(spans, Expr(p.kvHeads * p.groupHeads * (p.headDim + 2)));
+  Expr partitions = plan::add(extentOf(a.op.getQuery().getType(), 0),
+                         plan::ceilDiv(symbolOf(graph::SymbolRole::KeysHeld), Expr(partitionKeys(p))));
+  Expr numbers = plan::mul(partitions, Expr(p.kvHeads * p.groupHeads * (p.headDim + 2)));
   Expr bytes = plan::mul(numbers, Expr(int64_t(sizeof(float))));
   Expr out = bytesOf(cast<RankedTensorType>(a.result.getType()));
   sum.bytesMoved = plan::add(minus(sum.bytesMoved, out), bytes);
@@ -115,39 +115,39 @@ void Lowering::setSpanCosts(const Attend &a, const kernels::Attention &p, Steps 
   join.covers.front() = "join of spans";
 }
 
-Result<Lowering::Steps> Lowering::attendSpans(const Attend &a, kernels::Attention p,
+Result<Lowering::Steps> Lowering::attendPartitions(const Attend &a, kernels::Attention p,
                                               const std::vector<BoundArgument> &sums) {
   p.out = kernel::F32;
   p.joinHeads = false;
-  SINTER_ASSIGN(KernelId sum, kernels_.add("attention_spans", p, kernels::attentionSpans));
+  SINTER_ASSIGN(KernelId sum, kernels_.add("attention_partitions", p, kernels::attentionPartitions));
   p.out = elementOf(a.result);
   p.joinHeads = a.joined;
-  SINTER_ASSIGN(KernelId join, kernels_.add("attention_join", p, kernels::attentionJoin));
+  SINTER_ASSIGN(KernelId join, kernels_.add("attention_combine", p, kernels::attentionCombine));
   Steps steps;
   addLaunch(steps, sum, listed({a.keys, a.rows, sums, {a.scale}}), a.launch);
   addLaunch(steps, join, listed({sums, a.rows, {a.out}}), a.launch);
-  setSpanCosts(a, p, steps);
+  setPartitionCosts(a, p, steps);
   return steps;
 }
 
 // Single rows: with one span as any rows; with several in spans side by side, or one after another
 // where rows are so many that they fill a device by themselves.
 Result<Lowering::Steps> Lowering::attendSingle(const Attend &a) {
-  kernels::Attention whole = attentionOf(a, MBucket::One), p = spanned(whole);
+  kernels::Attention whole = attentionOf(a, MBucket::One), p = partitioned(whole);
   if (!roles_.contains(graph::SymbolRole::LongestContext))
     return attendWhole(a, whole);
-  Expr spans = plan::ceilDiv(symbolOf(graph::SymbolRole::LongestContext), Expr(spanKeys(p)));
+  Expr partitions = plan::ceilDiv(symbolOf(graph::SymbolRole::LongestContext), Expr(partitionKeys(p)));
   Expr tokens = extentOf(a.op.getQuery().getType(), 0);
   bool tasks = options_.kind == TargetKind::Cpu;
-  Expr several = flagOf(minus(spans, Expr(tasks ? kPartitionsOnCpu : 1)));
-  Expr few = flagOf(minus(Expr(kMostSpans + 1), plan::mul(tokens, spans)));
+  Expr several = flagOf(minus(partitions, Expr(tasks ? kPartitionsOnCpu : 1)));
+  Expr few = flagOf(minus(Expr(kMostPartitions + 1), plan::mul(tokens, partitions)));
   Expr used = plan::mul(singleRows(a), plan::mul(several, few));
   SINTER_ASSIGN(Steps one, attendWhole(a, whole));
   SINTER_ASSIGN(Steps together, attendWhole(a, p));
-  SINTER_ASSIGN(Steps apart, attendSpans(a, p, allocateSpans(a, spans, used)));
-  Steps inSpans, steps;
-  inSpans.push_back({plan::If{few, std::move(apart), std::move(together)}});
-  steps.push_back({plan::If{several, std::move(inSpans), std::move(one)}});
+  SINTER_ASSIGN(Steps apart, attendPartitions(a, p, allocatePartitions(a, partitions, used)));
+  Steps inPartitions, steps;
+  inPartitions.push_back({plan::If{few, std::move(apart), std::move(together)}});
+  steps.push_back({plan::If{several, std::move(inPartitions), std::move(one)}});
   return steps;
 }
 

@@ -20,7 +20,7 @@ struct AttentionViews {
 };
 
 // The sums of spans, [T, heads, spans] and headDim.
-struct SpanViews {
+struct PartitionViews {
   View acc, high, total;
 };
 
@@ -44,7 +44,7 @@ struct Step {
 
 // What some keys sum up to: each row's largest score, the sum of the exponentials of all scores
 // less that one, and the values weighted by these.
-struct OnlineSums {
+struct OnlineSoftmax {
   Tile high, total; // [rows, 1]
   Tile acc;         // [rows, headDim]
 };
@@ -55,8 +55,8 @@ int64_t stepKeys(const Attention &p) {
   return p.pageRows * p.stepPages;
 }
 
-int64_t spanKeys(const Attention &p) {
-  return std::max<int64_t>(1, p.spanSteps) * stepKeys(p);
+int64_t partitionKeys(const Attention &p) {
+  return std::max<int64_t>(1, p.partitionSteps) * stepKeys(p);
 }
 
 // Blocks lie along a head, so keys in blocks lie row by row, as values do.
@@ -71,7 +71,7 @@ static int64_t headsOf(const Attention &p) {
 }
 
 static int64_t rowsOf(const Attention &p) {
-  return p.blockQueries * p.groupHeads;
+  return p.queryTile * p.groupHeads;
 }
 
 static RowViews declareRows(KernelBuilder &k) {
@@ -120,11 +120,11 @@ static Queries loadQueries(KernelBuilder &k, const Attention &p, const Attention
   int64_t rows = rowsOf(p);
   Queries q;
   Tile numbers = load(rowsOf(p, b, v.q), {0, b.head * p.groupHeads, 0},
-                      {p.blockQueries, p.groupHeads, p.headDim});
+                      {p.queryTile, p.groupHeads, p.headDim});
   q.numbers = convert(reshape(convert(numbers, F32), {rows, p.headDim}) * scale, p.compute);
   Tile positions =
-      load(window(v.rows.positions, {b.first, 0}, {b.rows, 1}), {0, 0}, {p.blockQueries, 1});
-  q.positions = reshape(broadcast(positions, {p.blockQueries, p.groupHeads}), {rows, 1});
+      load(window(v.rows.positions, {b.first, 0}, {b.rows, 1}), {0, 0}, {p.queryTile, 1});
+  q.positions = reshape(broadcast(positions, {p.queryTile, p.groupHeads}), {rows, 1});
   q.ends = p.causal ? min(q.positions + 1, b.length) : k.full(I32, {rows, 1}, 0) + b.length;
   return q;
 }
@@ -165,7 +165,7 @@ static std::vector<Scalar> stepPages(const Attention &p, const AttentionViews &v
   return pages;
 }
 
-static Tile joined(const std::vector<Tile> &tiles, int64_t axis) {
+static Tile combined(const std::vector<Tile> &tiles, int64_t axis) {
   return tiles.size() == 1 ? tiles.front() : concat(tiles, axis);
 }
 
@@ -190,7 +190,7 @@ static Tile stepOfKeys(const Attention &p, const AttentionViews &v, const Block 
   for (const Scalar &page : pages)
     tiles.push_back(headOfPage(p, v.keyCache, {page, b.head}, byRow ? keys : p.headDim,
                                byRow ? p.headDim : keys));
-  return joined(tiles, byRow ? 0 : 1);
+  return combined(tiles, byRow ? 0 : 1);
 }
 
 // A page's values where its first key is `start`; rows that hold none are zero, since their weights
@@ -213,7 +213,7 @@ static Tile stepOfValues(KernelBuilder &k, const Attention &p, const AttentionVi
                               : headOfPage(p, valuesOfPage(p, v, b, pages[at], first),
                                            {k.constant(Index, 0), b.head}, keys, p.headDim));
   }
-  return joined(tiles, 0);
+  return combined(tiles, 0);
 }
 
 // Scores of a step's keys, minus infinity where a row does not attend.
@@ -233,7 +233,7 @@ static Tile stepScores(KernelBuilder &k, const Attention &p, const Queries &q, c
 }
 
 // Of no keys. The maximum starts finite, so that rows that see none never subtract infinities.
-static OnlineSums noSums(KernelBuilder &k, const Attention &p) {
+static OnlineSoftmax emptySoftmax(KernelBuilder &k, const Attention &p) {
   int64_t rows = rowsOf(p);
   return {k.full(F32, {rows, 1}, std::numeric_limits<float>::lowest()), k.zeros(F32, {rows, 1}),
           k.zeros(F32, {rows, p.headDim})};
@@ -241,86 +241,86 @@ static OnlineSums noSums(KernelBuilder &k, const Attention &p) {
 
 // A loop over positions [start, end) by `step` that carries sums.
 template <class Body>
-static OnlineSums sumLoop(KernelBuilder &k, const Scalar &start, const Scalar &end, int64_t step,
-                          const OnlineSums &from, Body body) {
+static OnlineSoftmax softmaxLoop(KernelBuilder &k, const Scalar &start, const Scalar &end, int64_t step,
+                          const OnlineSoftmax &from, Body body) {
   auto [high, total, acc] = k.forLoop(start, end, step, std::tuple{from.high, from.total, from.acc},
                                       [&](Scalar at, Tile high, Tile total, Tile acc) {
-                                        OnlineSums next = body(at, OnlineSums{high, total, acc});
+                                        OnlineSoftmax next = body(at, OnlineSoftmax{high, total, acc});
                                         return std::tuple{next.high, next.total, next.acc};
                                       });
   return {high, total, acc};
 }
 
-static OnlineSums sumsOfStep(KernelBuilder &k, const Attention &p, const AttentionViews &v,
+static OnlineSoftmax softmaxOfStep(KernelBuilder &k, const Attention &p, const AttentionViews &v,
                              const Block &b, const Queries &q, const Step &step, const Scalar &at,
-                             const OnlineSums &sums) {
+                             const OnlineSoftmax &softmax) {
   std::vector<Scalar> pages = stepPages(p, v, b, step, at);
   Tile keys = stepOfKeys(p, v, b, step, pages), values = stepOfValues(k, p, v, b, step, pages, at);
   Tile scores = stepScores(k, p, q, step, keys, at);
-  Tile high = max(sums.high, reduceMaxAnyNan(scores, 1));
-  Tile weights = exp(scores - high), shrink = exp(sums.high - high);
+  Tile high = max(softmax.high, reduceMaxAnyNan(scores, 1));
+  Tile weights = exp(scores - high), shrink = exp(softmax.high - high);
   values = convert(values, p.compute);
-  return OnlineSums{high, sums.total * shrink + reduceSum(weights, 1),
-                    dot(convert(weights, p.compute), values, sums.acc * shrink)};
+  return OnlineSoftmax{high, softmax.total * shrink + reduceSum(weights, 1),
+                    dot(convert(weights, p.compute), values, softmax.acc * shrink)};
 }
 
 // The steps of [start, end); `start` is where one begins. Those that are seen whole, those of which
 // more is left than a short one has, and a short one are loops of their own where a block has short
 // steps.
-static OnlineSums sumsOfKeys(KernelBuilder &k, const Attention &p, const AttentionViews &v,
+static OnlineSoftmax softmaxOfKeys(KernelBuilder &k, const Attention &p, const AttentionViews &v,
                              const Block &b, const Queries &q, const Scalar &start,
                              const Scalar &end) {
-  auto sumsOf = [&](const Scalar &from, const Scalar &to, const Step &step,
-                    const OnlineSums &sums) {
-    return sumLoop(k, from, to, stepKeys(p), sums, [&](Scalar at, OnlineSums before) {
-      return sumsOfStep(k, p, v, b, q, step, at, before);
+  auto softmaxOf = [&](const Scalar &from, const Scalar &to, const Step &step,
+                    const OnlineSoftmax &softmax) {
+    return softmaxLoop(k, from, to, stepKeys(p), softmax, [&](Scalar at, OnlineSoftmax before) {
+      return softmaxOfStep(k, p, v, b, q, step, at, before);
     });
   };
   const Step whole{stepKeys(p), false};
   if (!p.shortStep)
-    return sumsOf(start, end, whole, noSums(k, p));
+    return softmaxOf(start, end, whole, emptySoftmax(k, p));
   const int64_t keys = std::min(p.shortStep, p.pageRows);
-  OnlineSums sums = noSums(k, p);
+  OnlineSoftmax softmax = emptySoftmax(k, p);
   Scalar from = start;
   if (!p.window) {
     from = max(start, min(endOfSeen(p, v.rows, b), end));
-    sums = sumsOf(start, from, {stepKeys(p), true}, sums);
+    softmax = softmaxOf(start, from, {stepKeys(p), true}, softmax);
   }
   Scalar last =
       from + floorDiv(max(end - from - keys, 0) + (stepKeys(p) - 1), stepKeys(p)) * stepKeys(p);
-  return sumsOf(last, end, {keys, false}, sumsOf(from, last, whole, sums));
+  return softmaxOf(last, end, {keys, false}, softmaxOf(from, last, whole, softmax));
 }
 
-static OnlineSums joined(const OnlineSums &a, const OnlineSums &b) {
+static OnlineSoftmax combined(const OnlineSoftmax &a, const OnlineSoftmax &b) {
   Tile high = max(a.high, b.high);
   Tile ofA = exp(a.high - high), ofB = exp(b.high - high);
   return {high, a.total * ofA + b.total * ofB, a.acc * ofA + b.acc * ofB};
 }
 
 // The positions of a span, which begins at `from`, that rows of the block see.
-struct SpanRange {
+struct PartitionRange {
   Scalar start, end;
 };
 
-static SpanRange rangeOf(KernelBuilder &k, const Attention &p, const RowViews &v, const Block &b,
+static PartitionRange rangeOf(KernelBuilder &k, const Attention &p, const RowViews &v, const Block &b,
                          const Scalar &from) {
   return {max(startOfKeys(k, p, v, b, stepKeys(p)), convert(from, I32)),
-          min(endOfKeys(p, v, b), convert(from, I32) + spanKeys(p))};
+          min(endOfKeys(p, v, b), convert(from, I32) + partitionKeys(p))};
 }
 
 // A row that attends nothing gives zeros. Adding 0 takes the sign of a sum that is -0, as joining
 // does.
 static void storeResult(KernelBuilder &k, const Attention &p, const Block &b, const View &out,
-                        const OnlineSums &sums) {
-  Tile result = (sums.acc + 0) / select(sums.total > 0, sums.total, 1);
+                        const OnlineSoftmax &softmax) {
+  Tile result = (softmax.acc + 0) / select(softmax.total > 0, softmax.total, 1);
   if (p.joinHeads) {
     const int64_t columns = p.groupHeads * p.headDim;
     View rows = window(out, {b.first, 0}, {b.rows, p.kvHeads * columns});
     return store(rows, {0, b.head * columns},
-                 fromF32(reshape(result, {p.blockQueries, columns}), p.out));
+                 fromF32(reshape(result, {p.queryTile, columns}), p.out));
   }
   store(rowsOf(p, b, out), {0, b.head * p.groupHeads, 0},
-        fromF32(reshape(result, {p.blockQueries, p.groupHeads, p.headDim}), p.out));
+        fromF32(reshape(result, {p.queryTile, p.groupHeads, p.headDim}), p.out));
 }
 
 void attention(KernelBuilder &k, const Attention &p) {
@@ -331,25 +331,25 @@ void attention(KernelBuilder &k, const Attention &p) {
   k.grid(v.rows.blocks.dim(0), p.kvHeads);
   Block b = loadBlock(k, v.rows);
   Queries q = loadQueries(k, p, v, b, scale);
-  Scalar start = startOfKeys(k, p, v.rows, b, p.spanSteps ? spanKeys(p) : stepKeys(p)),
+  Scalar start = startOfKeys(k, p, v.rows, b, p.partitionSteps ? partitionKeys(p) : stepKeys(p)),
          end = endOfKeys(p, v.rows, b);
-  if (!p.spanSteps)
-    return storeResult(k, p, b, out, sumsOfKeys(k, p, v, b, q, start, end));
-  auto sumsOfSpan = [&](const Scalar &from) {
-    SpanRange span = rangeOf(k, p, v.rows, b, from);
-    return sumsOfKeys(k, p, v, b, q, span.start, span.end);
+  if (!p.partitionSteps)
+    return storeResult(k, p, b, out, softmaxOfKeys(k, p, v, b, q, start, end));
+  auto softmaxOfPartition = [&](const Scalar &from) {
+    PartitionRange partition = rangeOf(k, p, v.rows, b, from);
+    return softmaxOfKeys(k, p, v, b, q, partition.start, partition.end);
   };
-  auto join = [&](Scalar from, const OnlineSums &sums) { return joined(sums, sumsOfSpan(from)); };
+  auto combine = [&](Scalar from, const OnlineSoftmax &softmax) { return combined(softmax, softmaxOfPartition(from)); };
   // Joining the first with no sums would change no bit but the sign of zeros.
-  OnlineSums first = sumsOfSpan(start);
-  storeResult(k, p, b, out, sumLoop(k, start + spanKeys(p), end, spanKeys(p), first, join));
+  OnlineSoftmax first = softmaxOfPartition(start);
+  storeResult(k, p, b, out, softmaxLoop(k, start + partitionKeys(p), end, partitionKeys(p), first, combine));
 }
 
-static SpanViews declareSpans(KernelBuilder &k, const Attention &p, bool stored) {
+static PartitionViews declarePartitions(KernelBuilder &k, const Attention &p, bool stored) {
   auto declare = [&](const char *name, std::initializer_list<int64_t> shape) {
     return stored ? k.out(name, F32, shape) : k.in(name, F32, shape);
   };
-  SpanViews s;
+  PartitionViews s;
   s.acc = declare("acc", {dyn, headsOf(p), dyn, p.headDim});
   s.high = declare("high", {dyn, headsOf(p), dyn});
   s.total = declare("total", {dyn, headsOf(p), dyn});
@@ -357,55 +357,55 @@ static SpanViews declareSpans(KernelBuilder &k, const Attention &p, bool stored)
 }
 
 // So many of the block's rows of the sums.
-static SpanViews rowsOf(const Attention &p, const Block &b, const Scalar &rows,
-                        const SpanViews &s) {
-  Scalar spans = s.high.dim(2);
-  return {window(s.acc, {b.first, 0, 0, 0}, {rows, headsOf(p), spans, p.headDim}),
-          window(s.high, {b.first, 0, 0}, {rows, headsOf(p), spans}),
-          window(s.total, {b.first, 0, 0}, {rows, headsOf(p), spans})};
+static PartitionViews rowsOf(const Attention &p, const Block &b, const Scalar &rows,
+                        const PartitionViews &s) {
+  Scalar partitions = s.high.dim(2);
+  return {window(s.acc, {b.first, 0, 0, 0}, {rows, headsOf(p), partitions, p.headDim}),
+          window(s.high, {b.first, 0, 0}, {rows, headsOf(p), partitions}),
+          window(s.total, {b.first, 0, 0}, {rows, headsOf(p), partitions})};
 }
 
-void attentionSpans(KernelBuilder &k, const Attention &p) {
+void attentionPartitions(KernelBuilder &k, const Attention &p) {
   AttentionViews v = declareViews(k, p);
-  SpanViews spans = declareSpans(k, p, /*stored=*/true);
+  PartitionViews partitions = declarePartitions(k, p, /*stored=*/true);
   Scalar scale = k.scalar("scale", F32);
   p.scores.open(k);
   // Spans come first: a core goes from one to the next, whose pages it has asked for already.
-  k.grid(spans.high.dim(2), p.kvHeads, v.rows.blocks.dim(0));
+  k.grid(partitions.high.dim(2), p.kvHeads, v.rows.blocks.dim(0));
   Block b = loadBlock(k, v.rows, /*axis=*/2);
-  Scalar span = k.programId(0);
-  SpanRange range = rangeOf(k, p, v.rows, b, span * spanKeys(p));
+  Scalar partition = k.programId(0);
+  PartitionRange range = rangeOf(k, p, v.rows, b, partition * partitionKeys(p));
   Queries q = loadQueries(k, p, v, b, scale);
-  OnlineSums sums = sumsOfKeys(k, p, v, b, q, range.start, range.end);
+  OnlineSoftmax softmax = softmaxOfKeys(k, p, v, b, q, range.start, range.end);
   // Nobody reads the sums of spans without keys.
-  SpanViews to = rowsOf(p, b, select(range.start < range.end, b.rows, 0), spans);
+  PartitionViews to = rowsOf(p, b, select(range.start < range.end, b.rows, 0), partitions);
   Scalar head = b.head * p.groupHeads;
-  store(to.acc, {0, head, span, 0},
-        reshape(sums.acc, {p.blockQueries, p.groupHeads, 1, p.headDim}));
-  store(to.high, {0, head, span}, reshape(sums.high, {p.blockQueries, p.groupHeads, 1}));
-  store(to.total, {0, head, span}, reshape(sums.total, {p.blockQueries, p.groupHeads, 1}));
+  store(to.acc, {0, head, partition, 0},
+        reshape(softmax.acc, {p.queryTile, p.groupHeads, 1, p.headDim}));
+  store(to.high, {0, head, partition}, reshape(softmax.high, {p.queryTile, p.groupHeads, 1}));
+  store(to.total, {0, head, partition}, reshape(softmax.total, {p.queryTile, p.groupHeads, 1}));
 }
 
-void attentionJoin(KernelBuilder &k, const Attention &p) {
-  SpanViews spans = declareSpans(k, p, /*stored=*/false);
+void attentionCombine(KernelBuilder &k, const Attention &p) {
+  PartitionViews partitions = declarePartitions(k, p, /*stored=*/false);
   RowViews v = declareRows(k);
   View out = declareOut(k, p);
   k.grid(v.blocks.dim(0), p.kvHeads);
   Block b = loadBlock(k, v);
-  SpanViews from = rowsOf(p, b, b.rows, spans);
+  PartitionViews from = rowsOf(p, b, b.rows, partitions);
   Scalar head = b.head * p.groupHeads;
-  auto join = [&](Scalar at, const OnlineSums &sums) {
-    Scalar span = floorDiv(at, spanKeys(p));
+  auto combine = [&](Scalar at, const OnlineSoftmax &softmax) {
+    Scalar partition = floorDiv(at, partitionKeys(p));
     int64_t rows = rowsOf(p);
-    Tile high = load(from.high, {0, head, span}, {p.blockQueries, p.groupHeads, 1}),
-         total = load(from.total, {0, head, span}, {p.blockQueries, p.groupHeads, 1}),
-         acc = load(from.acc, {0, head, span, 0}, {p.blockQueries, p.groupHeads, 1, p.headDim});
-    return joined(sums, {reshape(high, {rows, 1}), reshape(total, {rows, 1}),
+    Tile high = load(from.high, {0, head, partition}, {p.queryTile, p.groupHeads, 1}),
+         total = load(from.total, {0, head, partition}, {p.queryTile, p.groupHeads, 1}),
+         acc = load(from.acc, {0, head, partition, 0}, {p.queryTile, p.groupHeads, 1, p.headDim});
+    return combined(softmax, {reshape(high, {rows, 1}), reshape(total, {rows, 1}),
                          reshape(acc, {rows, p.headDim})});
   };
   storeResult(k, p, b, out,
-              sumLoop(k, startOfKeys(k, p, v, b, spanKeys(p)), endOfKeys(p, v, b), spanKeys(p),
-                      noSums(k, p), join));
+              softmaxLoop(k, startOfKeys(k, p, v, b, partitionKeys(p)), endOfKeys(p, v, b), partitionKeys(p),
+                      emptySoftmax(k, p), combine));
 }
 
 void visitFields(Attention &p, FieldVisitor &visitor) {
@@ -419,8 +419,8 @@ void visitFields(Attention &p, FieldVisitor &visitor) {
   visitor.integer("page_rows", p.pageRows, 1, kMaxBlock, "positions of a page");
   visitor.integer("step_pages", p.stepPages, 1, kMaxStepPages, "pages that a step takes");
   visitor.integer("short_step", p.shortStep, 0, kMaxBlock, "keys of a last step; 0: a step's");
-  visitor.integer("span_steps", p.spanSteps, 0, kMaxBlock, "steps summed up apart; 0: all, or one");
-  visitor.integer("block_queries", p.blockQueries, 1, kMaxBlock, "rows of q of one program");
+  visitor.integer("partition_steps", p.partitionSteps, 0, kMaxBlock, "steps of a split-KV partition; 0: all, or one");
+  visitor.integer("query_tile", p.queryTile, 1, kMaxBlock, "rows of q of one program");
   visitor.integer("window", p.window, 0, INT32_MAX, "positions a row looks back; 0: all");
   visitor.flag("causal", p.causal, "rows attend no later positions");
   visitor.flag("join_heads", p.joinHeads, "out has two axes, heads side by side");

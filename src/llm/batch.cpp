@@ -53,30 +53,30 @@ void addPages(std::span<const BatchPart> parts, uint32_t width, Batch &batch) {
   }
 }
 
-// Rows [first, first + count) of a sequence, in blocks of at most `queryBlock`.
-void addBlocks(int32_t sequence, int32_t first, int32_t count, uint32_t queryBlock,
+// Rows [first, first + count) of a sequence, in blocks of at most `queryTile`.
+void addBlocks(int32_t sequence, int32_t first, int32_t count, uint32_t queryTile,
                std::vector<int32_t> &blocks) {
   const int64_t end = int64_t{first} + count;
-  for (int64_t begin = first; begin < end; begin += queryBlock)
+  for (int64_t begin = first; begin < end; begin += queryTile)
     blocks.insert(blocks.end(), {sequence, static_cast<int32_t>(begin),
-                                 static_cast<int32_t>(std::min<int64_t>(queryBlock, end - begin))});
+                                 static_cast<int32_t>(std::min<int64_t>(queryTile, end - begin))});
 }
 
-void addLogitRows(const BatchPart &part, int32_t sequence, int32_t firstToken, uint32_t queryBlock,
+void addLogitRows(const BatchPart &part, int32_t sequence, int32_t firstToken, uint32_t queryTile,
                   LogitRows &rows) {
   const int32_t count = static_cast<int32_t>(part.tokens.size());
   if (part.logits == LogitsWanted::None)
     return;
   const int32_t begin = part.logits == LogitsWanted::All ? 0 : count - 1;
   rows.add(sequence, firstToken + begin, static_cast<int32_t>(part.position) + begin, count - begin,
-           queryBlock);
+           queryTile);
 }
 
 } // namespace
 
 void LogitRows::add(int32_t sequence, int32_t firstToken, int32_t position, int32_t count,
-                    uint32_t queryBlock) {
-  addBlocks(sequence, static_cast<int32_t>(tokens.size()), count, queryBlock, blocks);
+                    uint32_t queryTile) {
+  addBlocks(sequence, static_cast<int32_t>(tokens.size()), count, queryTile, blocks);
   for (int32_t i = 0; i < count; ++i) {
     tokens.push_back(firstToken + i);
     positions.push_back(position + i);
@@ -92,7 +92,7 @@ void Batch::clear() {
 }
 
 Result<void> buildBatch(std::span<const BatchPart> parts, const BatchShape &shape, Batch &batch) {
-  SINTER_CHECK(shape.queryBlock >= 1 && shape.pagesPerSequence >= 1);
+  SINTER_CHECK(shape.queryTile >= 1 && shape.pagesPerSequence >= 1);
   batch.clear();
   uint64_t total = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -114,9 +114,9 @@ Result<void> buildBatch(std::span<const BatchPart> parts, const BatchShape &shap
     addTokens(part, batch);
     batch.kvLengths.push_back(static_cast<int32_t>(part.position + part.tokens.size()));
     const auto sequence = static_cast<int32_t>(i);
-    addBlocks(sequence, firstToken, static_cast<int32_t>(part.tokens.size()), shape.queryBlock,
+    addBlocks(sequence, firstToken, static_cast<int32_t>(part.tokens.size()), shape.queryTile,
               batch.blocks);
-    addLogitRows(part, sequence, firstToken, shape.queryBlock, batch.logitRows);
+    addLogitRows(part, sequence, firstToken, shape.queryTile, batch.logitRows);
   }
   return {};
 }

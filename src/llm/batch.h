@@ -37,9 +37,9 @@ struct LogitRows {
   int64_t count() const { return static_cast<int64_t>(tokens.size()); }
   int64_t blockCount() const { return static_cast<int64_t>(blocks.size() / 3); }
   // `count` rows that follow one another in a sequence, as attention blocks of at most
-  // `queryBlock`.
+  // `queryTile`.
   void add(int32_t sequence, int32_t firstToken, int32_t position, int32_t count,
-           uint32_t queryBlock);
+           uint32_t queryTile);
 };
 
 // One step's inputs. See plan/contract.h for what each array means; T, S, B, R and C are their
@@ -61,7 +61,7 @@ struct Batch {
 
 // What a plan demands of its batches.
 struct BatchShape {
-  uint32_t queryBlock = 1;       // most tokens of one attention block; at least 1
+  uint32_t queryTile = 1;       // most tokens of one attention block; at least 1
   uint32_t pagesPerSequence = 1; // width of the page table; at least 1
   uint32_t vocabSize = 1;        // token ids are below
 };

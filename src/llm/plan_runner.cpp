@@ -113,7 +113,7 @@ Result<void> PlanRunner::readLimits(const PlanRunnerOptions &options) {
   const uint32_t most = property(*plan_, contract::kContextLength);
   SINTER_ASSIGN(limits_.contextTokens, contextTokensOf(most, options.contextTokens));
   limits_.pageRows = property(*plan_, contract::kPageRows);
-  limits_.queryBlock = property(*plan_, contract::kQueryTile);
+  limits_.queryTile = property(*plan_, contract::kQueryTile);
   limits_.stepTokens =
       std::min(std::max(options.maxStepTokens, 1u), upperBound(*plan_, Symbol::Tokens));
   limits_.stepSequences = upperBound(*plan_, Symbol::Sequences);

@@ -14,7 +14,7 @@ struct RunnerLimits {
   uint32_t contextTokens = 1; // of one sequence
   uint32_t stepTokens = 1;    // most tokens in one step
   uint32_t stepSequences = 1; // most sequences in one step
-  uint32_t queryBlock = 1;
+  uint32_t queryTile = 1;
   uint32_t pageRows = 1;
   uint32_t poolPages = 1;
   // A row has the same bits in either phase, so what was generated may be computed again as a part
@@ -24,7 +24,7 @@ struct RunnerLimits {
   // The batches that this runner takes: page tables wide enough for the whole context, so that a
   // sequence's growth changes no size.
   BatchShape batchShape() const {
-    return {queryBlock, (contextTokens - 1) / pageRows + 1, vocabSize};
+    return {queryTile, (contextTokens - 1) / pageRows + 1, vocabSize};
   }
 };
 

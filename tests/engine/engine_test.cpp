@@ -556,7 +556,7 @@ TEST(Engine, TargetThatIsNoneIsRefused) {
 TEST(Engine, OptionsOutOfRangeAreRefused) {
   EngineOptions pages = quickOptions(), queries = quickOptions();
   pages.pageRows = 24;
-  queries.queryBlock = 257;
+  queries.queryTile = 257;
   EXPECT_EQ(refusal(tinyLlama(), pages),
             "the number of page rows is 24, expected a multiple of 16 of at most 1024");
   EXPECT_EQ(refusal(tinyLlama(), queries),

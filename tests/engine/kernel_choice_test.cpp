@@ -109,9 +109,9 @@ TEST(KernelChoice, AttentionOfOneRowWalksTheSamePages) {
   AttentionShape shape{3, 2, 64, 48};
   auto many = chooseAttention(shape, kernel::F32, 16, MBucket::Prefill);
   auto one = chooseAttention(shape, kernel::F32, 16, MBucket::One);
-  EXPECT_EQ(many.blockQueries, 16);
-  EXPECT_EQ(one.blockQueries, 1);
-  one.blockQueries = many.blockQueries;
+  EXPECT_EQ(many.queryTile, 16);
+  EXPECT_EQ(one.queryTile, 1);
+  one.queryTile = many.queryTile;
   EXPECT_EQ(kernelParameters(one), kernelParameters(many));
 }
 
@@ -134,9 +134,9 @@ TEST(KernelChoice, TasksJoinSpansOfKeysWhetherTheyAreSummedUpTogetherOrApart) {
   AttentionShape shape{3, 2, 64, 48};
   auto many = chooseAttention(shape, kernel::F32, 16, MBucket::Prefill);
   auto one = chooseAttention(shape, kernel::F32, 16, MBucket::One);
-  EXPECT_GT(many.spanSteps, 0);
-  EXPECT_EQ(many.spanSteps, one.spanSteps);
-  EXPECT_EQ(spanned(one).spanSteps, one.spanSteps);
+  EXPECT_GT(many.partitionSteps, 0);
+  EXPECT_EQ(many.partitionSteps, one.partitionSteps);
+  EXPECT_EQ(partitioned(one).partitionSteps, one.partitionSteps);
 }
 
 // Others would sum up in another order than the whole step, or in no whole registers.
@@ -161,9 +161,9 @@ TEST(KernelChoice, OnThreadsOnlySpansSummedUpApartAreJoined) {
     for (MBucket rows : {MBucket::Prefill, MBucket::One}) {
       AttentionShape shape{3, 2, headDim, 64};
       auto p = chooseAttention(shape, kernel::F32, 42, rows, TargetKind::Simt, 200 * 1024);
-      EXPECT_EQ(p.spanSteps, 0);
-      EXPECT_EQ(kernels::spanKeys(spanned(p)) % kernels::stepKeys(p), 0);
-      EXPECT_GE(kernels::spanKeys(spanned(p)), kSpanKeys);
+      EXPECT_EQ(p.partitionSteps, 0);
+      EXPECT_EQ(kernels::partitionKeys(partitioned(p)) % kernels::stepKeys(p), 0);
+      EXPECT_GE(kernels::partitionKeys(partitioned(p)), kPartitionKeys);
     }
 }
 
@@ -268,11 +268,11 @@ TEST(KernelChoice, TilesOfPromptsAreLargerWhereWeightsAreManyAndSharedMemoryHold
 
 // Of SmolLM2 gate and up, of 8B models queries, keys and values, and the output matrix.
 TEST(KernelChoice, BlocksOfQueriesFillTheRowsOfProductsFromRings) {
-  EXPECT_EQ(chooseQueryBlock(1, 128), 128);
-  EXPECT_EQ(chooseQueryBlock(3, 128), 42);
-  EXPECT_EQ(chooseQueryBlock(8, 128), 16);
-  EXPECT_EQ(chooseQueryBlock(200, 128), 1);
-  EXPECT_EQ(chooseQueryBlock(3, 0), 16);
+  EXPECT_EQ(chooseQueryTile(1, 128), 128);
+  EXPECT_EQ(chooseQueryTile(3, 128), 42);
+  EXPECT_EQ(chooseQueryTile(8, 128), 16);
+  EXPECT_EQ(chooseQueryTile(200, 128), 1);
+  EXPECT_EQ(chooseQueryTile(3, 0), 16);
 }
 
 TEST(KernelChoice, PagesAreShortForRingsAndLongWhereEachIsAWait) {

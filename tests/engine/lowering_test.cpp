@@ -547,8 +547,8 @@ TEST(Lowering, SingleRowsAfterManyKeysAttendInSpans) {
   ASSERT_EQ(several.elseSteps.size(), 1u);
   ASSERT_EQ(single.elseSteps.size(), 1u);
   ASSERT_EQ(rows.elseSteps.size(), 1u);
-  const auto &spans = std::get<plan::Launch>(several.thenSteps[0].op);
-  EXPECT_EQ(*plan::evaluate(spans.grid[0], symbolsOf(lowered.plan(), 1, 1, 4096)), 16);
+  const auto &partitions = std::get<plan::Launch>(several.thenSteps[0].op);
+  EXPECT_EQ(*plan::evaluate(partitions.grid[0], symbolsOf(lowered.plan(), 1, 1, 4096)), 16);
   EXPECT_EQ(lowered.arguments(std::get<plan::Launch>(several.thenSteps[1].op)).back(), "o");
 }
 

@@ -44,7 +44,7 @@ inline EngineOptions quickOptions() {
   EngineOptions options;
   options.target = "avx2";
   options.pageRows = 16;
-  options.queryBlock = 1;
+  options.queryTile = 1;
   return options;
 }
 

@@ -21,7 +21,7 @@ struct Sequence {
 
 // A ragged batch as the runtime lays it out.
 struct Batch {
-  Batch(const std::vector<Sequence> &sequences, int64_t blockQueries) : sequences(sequences) {
+  Batch(const std::vector<Sequence> &sequences, int64_t queryTile) : sequences(sequences) {
     for (const Sequence &s : sequences)
       pagesPerSequence = std::max(pagesPerSequence, (s.length + kPageRows - 1) / kPageRows);
     int64_t pages = pagesPerSequence * count() + 1;
@@ -29,14 +29,14 @@ struct Batch {
     valueCache.assign(keyCache.size(), kStale);
     table.assign(count() * pagesPerSequence, 0);
     for (int64_t s = 0; s < count(); ++s)
-      addSequence(s, blockQueries);
+      addSequence(s, queryTile);
     out.assign(q.size(), 99.0f);
   }
 
   int64_t count() const { return static_cast<int64_t>(sequences.size()); }
   int64_t tokens() const { return static_cast<int64_t>(positions.size()); }
 
-  void addSequence(int64_t s, int64_t blockQueries) {
+  void addSequence(int64_t s, int64_t queryTile) {
     const Sequence &seq = sequences[s];
     auto keys = randomFloats(seq.length * kHeads * kDim, seq.seed * 3);
     auto values = randomFloats(keys.size(), seq.seed * 3 + 1);
@@ -48,10 +48,10 @@ struct Batch {
     for (int64_t t = 0; t < seq.length; ++t)
       for (int64_t i = 0; i < kHeads * kDim; ++i)
         write(s, t, i, keys[t * kHeads * kDim + i], values[t * kHeads * kDim + i]);
-    for (int64_t row = 0; row < seq.rows; row += blockQueries) {
+    for (int64_t row = 0; row < seq.rows; row += queryTile) {
       blocks.push_back(static_cast<int32_t>(s));
       blocks.push_back(static_cast<int32_t>(tokens() + row));
-      blocks.push_back(static_cast<int32_t>(std::min(blockQueries, seq.rows - row)));
+      blocks.push_back(static_cast<int32_t>(std::min(queryTile, seq.rows - row)));
     }
     for (int64_t row = 0; row < seq.rows; ++row)
       positions.push_back(static_cast<int32_t>(seq.length - seq.rows + row));
@@ -97,22 +97,22 @@ struct Batch {
     runKernel("attention", shaped(settings), arguments);
   }
 
-  // The same by programs of `spanSteps` steps each; `spans` of them, some of which may be empty.
-  void runInSpans(Settings settings, int64_t spanSteps, int64_t spans) {
+  // The same by programs of `partitionSteps` steps each; `spans` of them, some of which may be empty.
+  void runInPartitions(Settings settings, int64_t partitionSteps, int64_t partitions) {
     settings = shaped(std::move(settings));
-    settings["span_steps"] = std::to_string(spanSteps);
-    std::vector<float> acc(tokens() * kAllHeads * spans * kDim, 99.0f);
-    std::vector<float> high(tokens() * kAllHeads * spans, 99.0f), total = high;
-    std::vector<Argument> sums = {viewOf(acc, {tokens(), kAllHeads, spans, kDim}),
-                                  viewOf(high, {tokens(), kAllHeads, spans}),
-                                  viewOf(total, {tokens(), kAllHeads, spans})};
+    settings["partition_steps"] = std::to_string(partitionSteps);
+    std::vector<float> acc(tokens() * kAllHeads * partitions * kDim, 99.0f);
+    std::vector<float> high(tokens() * kAllHeads * partitions, 99.0f), total = high;
+    std::vector<Argument> sums = {viewOf(acc, {tokens(), kAllHeads, partitions, kDim}),
+                                  viewOf(high, {tokens(), kAllHeads, partitions}),
+                                  viewOf(total, {tokens(), kAllHeads, partitions})};
     std::vector<Argument> arguments = inputs(), rows(arguments.begin() + 4, arguments.end());
     arguments.insert(arguments.end(), sums.begin(), sums.end());
     arguments.push_back(tile::f32Argument(kScale));
-    runKernel("attention_spans", settings, arguments);
+    runKernel("attention_partitions", settings, arguments);
     sums.insert(sums.end(), rows.begin(), rows.end());
     sums.push_back(output());
-    runKernel("attention_join", settings, sums);
+    runKernel("attention_combine", settings, sums);
   }
 
   // Row `token` of sequence s attends [low, high).
@@ -161,7 +161,7 @@ const std::vector<Sequence> kRagged = {{1, 1, 1}, {4, 4, 2},   {5, 1, 3},
 
 TEST(Attention, RowsOfARaggedBatchAttendTheirOwnPast) {
   Batch batch(kRagged, 1);
-  batch.run({{"block_queries", "1"}});
+  batch.run({{"query_tile", "1"}});
   expectClose(batch.out, batch.reference(0, true), 2e-5, 2e-6);
 }
 
@@ -204,7 +204,7 @@ std::vector<float> attendCaches(const std::string &cache, const Argument &keys,
              {"group_heads", "3"},
              {"head_dim", "64"},
              {"page_rows", "4"},
-             {"block_queries", "2"}},
+             {"query_tile", "2"}},
             {viewOf(q, {kTokens, kAll, kBlockDim}), keys, values, viewOf(table, {1, 3}),
              viewOf(blocks, {1, 3}), viewOf(lengths, {1}), viewOf(positions, {kTokens, 1}),
              viewOf(out, {kTokens, kAll, kBlockDim}), tile::f32Argument(kScale)});
@@ -226,8 +226,8 @@ TEST(Attention, PoolsOfBlocksGiveTheBitsOfTheNumbersThatTheyHold) {
 
 TEST(Attention, BlocksOfQueriesGiveTheSameBitsAsSingleRows) {
   Batch single(kRagged, 1), blocked(kRagged, 4);
-  single.run({{"block_queries", "1"}});
-  blocked.run({{"block_queries", "4"}});
+  single.run({{"query_tile", "1"}});
+  blocked.run({{"query_tile", "4"}});
   ASSERT_NE(single.blocks.size(), blocked.blocks.size());
   EXPECT_EQ(single.out, blocked.out);
 }
@@ -235,26 +235,26 @@ TEST(Attention, BlocksOfQueriesGiveTheSameBitsAsSingleRows) {
 TEST(Attention, StepsOfSeveralPagesAttendTheSamePositions) {
   for (int64_t window : {0, 3, 14}) {
     Batch batch(kRagged, 4);
-    batch.run({{"block_queries", "4"}, {"step_pages", "3"}, {"window", std::to_string(window)}});
+    batch.run({{"query_tile", "4"}, {"step_pages", "3"}, {"window", std::to_string(window)}});
     expectClose(batch.out, batch.reference(window, true), 2e-5, 2e-6);
   }
 }
 
 TEST(Attention, ShortStepsGiveTheBitsOfWholeOnes) {
-  for (const char *spans : {"0", "2"})
+  for (const char *partitions : {"0", "2"})
     for (const char *window : {"0", "3", "9"})
       for (const char *causal : {"true", "false"})
         for (const char *keys : {"1", "2", "3", "4"}) {
           Batch whole(kRagged, 4), inShort = whole;
-          Settings settings = {{"block_queries", "4"},
+          Settings settings = {{"query_tile", "4"},
                                {"step_pages", "2"},
-                               {"span_steps", spans},
+                               {"partition_steps", partitions},
                                {"window", window},
                                {"causal", causal}};
           whole.run(settings);
           settings["short_step"] = keys;
           inShort.run(settings);
-          EXPECT_EQ(whole.out, inShort.out) << keys << " keys, " << spans << " spans, " << window;
+          EXPECT_EQ(whole.out, inShort.out) << keys << " keys, " << partitions << " spans, " << window;
         }
 }
 
@@ -263,12 +263,12 @@ TEST(Attention, SpansSummedUpApartGiveTheBitsOfSpansTogether) {
     for (int64_t rows : {1, 4})
       for (int64_t window : {0, 3, 9}) {
         Batch together(kRagged, rows), apart = together;
-        const Settings settings = {{"block_queries", std::to_string(rows)},
+        const Settings settings = {{"query_tile", std::to_string(rows)},
                                    {"window", std::to_string(window)}};
-        Settings inSpans = settings;
-        inSpans["span_steps"] = std::to_string(steps);
-        together.run(inSpans);
-        apart.runInSpans(settings, steps, /*spans=*/6);
+        Settings inPartitions = settings;
+        inPartitions["partition_steps"] = std::to_string(steps);
+        together.run(inPartitions);
+        apart.runInPartitions(settings, steps, /*partitions=*/6);
         EXPECT_EQ(together.out, apart.out) << steps << " steps, " << rows << " rows, " << window;
         expectClose(apart.out, apart.reference(window, true), 2e-5, 2e-6);
       }
@@ -276,22 +276,22 @@ TEST(Attention, SpansSummedUpApartGiveTheBitsOfSpansTogether) {
 
 TEST(Attention, OneSpanOfAllKeysGivesTheBitsOfNone) {
   Batch whole(kRagged, 2), apart = whole;
-  whole.run({{"block_queries", "2"}});
-  apart.runInSpans({{"block_queries", "2"}}, /*spanSteps=*/5, /*spans=*/2); // 20 positions
+  whole.run({{"query_tile", "2"}});
+  apart.runInPartitions({{"query_tile", "2"}}, /*partitionSteps=*/5, /*partitions=*/2); // 20 positions
   EXPECT_EQ(whole.out, apart.out);
 }
 
 TEST(Attention, RowsHaveTheSameBitsAmongOthersWhereKeysAreInSpans) {
   Batch single(kRagged, 1), blocked(kRagged, 4);
-  single.run({{"block_queries", "1"}, {"span_steps", "2"}});
-  blocked.run({{"block_queries", "4"}, {"span_steps", "2"}});
+  single.run({{"query_tile", "1"}, {"partition_steps", "2"}});
+  blocked.run({{"query_tile", "4"}, {"partition_steps", "2"}});
   EXPECT_EQ(single.out, blocked.out);
 }
 
 TEST(Attention, ASequenceHasTheSameBitsAloneAndInABatch) {
   Batch batch(kRagged, 4), alone({kRagged[4]}, 4);
-  batch.run({{"block_queries", "4"}});
-  alone.run({{"block_queries", "4"}});
+  batch.run({{"query_tile", "4"}});
+  alone.run({{"query_tile", "4"}});
   size_t row = kHeads * kGroup * kDim, first = (1 + 4 + 1 + 2) * row;
   std::vector<float> part(batch.out.begin() + first, batch.out.begin() + first + 13 * row);
   EXPECT_EQ(part, alone.out);
@@ -299,13 +299,13 @@ TEST(Attention, ASequenceHasTheSameBitsAloneAndInABatch) {
 
 TEST(Attention, AWindowForgetsWhatLiesFurtherBack) {
   Batch batch(kRagged, 4);
-  batch.run({{"block_queries", "4"}, {"window", "3"}});
+  batch.run({{"query_tile", "4"}, {"window", "3"}});
   expectClose(batch.out, batch.reference(3, true), 2e-5, 2e-6);
 }
 
 TEST(Attention, WithoutCausalityRowsAttendTheWholeSequence) {
   Batch batch(kRagged, 4);
-  batch.run({{"block_queries", "4"}, {"causal", "false"}});
+  batch.run({{"query_tile", "4"}, {"causal", "false"}});
   expectClose(batch.out, batch.reference(0, false), 2e-5, 2e-6);
 }
 
@@ -313,7 +313,7 @@ TEST(Attention, AnUnusedBlockWritesNothing) {
   Batch batch({{5, 2, 1}}, 2);
   batch.blocks.insert(batch.blocks.end(), {0, 0, 0});
   auto expected = batch.reference(0, true);
-  batch.run({{"block_queries", "2"}});
+  batch.run({{"query_tile", "2"}});
   expectClose(batch.out, expected, 2e-5, 2e-6);
 }
 

@@ -28,7 +28,7 @@ RunnerLimits randomLimits(Dice &dice) {
   limits.contextTokens = dice(8, 48);
   limits.stepTokens = dice(1, 20);
   limits.stepSequences = dice(1, 8);
-  limits.queryBlock = dice(1, 4);
+  limits.queryTile = dice(1, 4);
   limits.pageRows = dice(1, 6);
   const uint32_t whole = limits.batchShape().pagesPerSequence;
   limits.poolPages = dice(whole, 4 * whole);

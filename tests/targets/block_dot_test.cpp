@@ -143,12 +143,12 @@ TEST_P(RoundedRows, HaveTheSumsOfTheirFormat) {
     rows.extents["N"] = {5 * length, 0, length};
     expectNear(rows, host);
     expectNear(extremeRowsCase(outOf(format), 2 * length), host);
-    for (const char *kernel : {"attention", "attention_join"})
+    for (const char *kernel : {"attention", "attention_combine"})
       expectNear(attentionCase({.kernel = kernel,
                                 .out = outOf(format),
                                 .groupHeads = length / 16,
                                 .headDim = 32,
-                                .blockQueries = 3,
+                                .queryTile = 3,
                                 .joinHeads = true}),
                  host);
   }

@@ -203,19 +203,19 @@ KernelCase backToBackCase(AttentionCase a) {
 // which take several pages at a time.
 KernelCases backToBackCases() {
   KernelCases cases;
-  for (AttentionCase a : {AttentionCase{.headDim = 64, .blockQueries = 64},
-                          AttentionCase{.headDim = 64, .blockQueries = 64, .window = 70},
-                          AttentionCase{.headDim = 128, .blockQueries = 128},
-                          AttentionCase{.headDim = 96, .blockQueries = 64},
-                          AttentionCase{.headDim = 80, .blockQueries = 100}}) {
+  for (AttentionCase a : {AttentionCase{.headDim = 64, .queryTile = 64},
+                          AttentionCase{.headDim = 64, .queryTile = 64, .window = 70},
+                          AttentionCase{.headDim = 128, .queryTile = 128},
+                          AttentionCase{.headDim = 96, .queryTile = 64},
+                          AttentionCase{.headDim = 80, .queryTile = 100}}) {
     a.groupHeads = 1;
     a.pageRows = 64;
     cases.push_back(backToBackCase(a));
   }
   cases.push_back(
-      backToBackCase({.groupHeads = 1, .headDim = 128, .pageRows = 128, .blockQueries = 128}));
-  cases.push_back(backToBackCase({.headDim = 64, .pageRows = 64, .blockQueries = 21}));
-  cases.push_back(backToBackCase({.headDim = 64, .pageRows = 64, .blockQueries = 42}));
+      backToBackCase({.groupHeads = 1, .headDim = 128, .pageRows = 128, .queryTile = 128}));
+  cases.push_back(backToBackCase({.headDim = 64, .pageRows = 64, .queryTile = 21}));
+  cases.push_back(backToBackCase({.headDim = 64, .pageRows = 64, .queryTile = 42}));
   cases.push_back(backToBackCase({.headDim = 64, .pageRows = 64, .stepPages = 4}));
   return cases;
 }
@@ -292,7 +292,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, PipelineConformance, testing::Range(size_t(0),
 // Products of two tiles in shared memory; a new layout, a shape and tiles side by side through it.
 KernelCases windowCases() {
   return {gemmCase("f32", "f32", true, 24, 64, 16),
-          attentionCase({.headDim = 32, .pageRows = 8, .blockQueries = 3, .stepPages = 2}),
+          attentionCase({.headDim = 32, .pageRows = 8, .queryTile = 3, .stepPages = 2}),
           pipelineStoreCase()};
 }
 

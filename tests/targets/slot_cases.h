@@ -159,13 +159,13 @@ inline void addRowSlotCases(KernelCases &cases, const std::string &activation) {
 }
 
 inline void addAttentionSlotCases(KernelCases &cases) {
-  AttentionCase a{.blockQueries = 2};
+  AttentionCase a{.queryTile = 2};
   kernels::Attention p;
   p.kvHeads = a.kvHeads;
   p.groupHeads = a.groupHeads;
   p.headDim = a.headDim;
   p.pageRows = a.pageRows;
-  p.blockQueries = a.blockQueries;
+  p.queryTile = a.queryTile;
   p.scores.apply = [](kernel::KernelBuilder &, kernel::Tile tile, const kernels::TilePlace &) {
     return tanh(tile * 0.1) * 10.0;
   };
@@ -210,7 +210,7 @@ inline KernelCase qkvEpilogueCase(const std::string &b, int64_t m, const kernels
                       blocks ? kernel::block(b) : kernel::Element(b), m, heads.headDim,
                       blocks ? 64 : 32, 16);
   p.heads = heads;
-  std::string some = heads.keys == heads.values ? (heads.keys ? "" : "_queries")
+  std::string some = heads.keys == heads.values ? (heads.keys ? "" : "_query_tile")
                                                 : (heads.keys ? "_keys" : "_values");
   return withSlots(c, "heads_" + sizeText({heads.heads, heads.kvHeads, heads.group}) + some, p,
                    kernels::qkvGemm);

@@ -190,14 +190,14 @@ inline RaggedBatch raggedBatch(const Extents &extents) {
   return batch;
 }
 
-inline std::vector<int32_t> attentionBlocks(const RaggedBatch &batch, int64_t blockQueries) {
+inline std::vector<int32_t> attentionBlocks(const RaggedBatch &batch, int64_t queryTile) {
   std::vector<int32_t> blocks = {0, 0, 0}; // unused
   int32_t first = 0;
   for (size_t s = 0; s < batch.rows.size(); ++s) {
-    for (int64_t row = 0; row < batch.rows[s]; row += blockQueries)
+    for (int64_t row = 0; row < batch.rows[s]; row += queryTile)
       blocks.insert(blocks.end(),
                     {static_cast<int32_t>(s), static_cast<int32_t>(first + row),
-                     static_cast<int32_t>(std::min(blockQueries, batch.rows[s] - row))});
+                     static_cast<int32_t>(std::min(queryTile, batch.rows[s] - row))});
     first += batch.rows[s];
   }
   return blocks;
@@ -206,17 +206,17 @@ inline std::vector<int32_t> attentionBlocks(const RaggedBatch &batch, int64_t bl
 struct AttentionCase {
   std::string kernel = "attention";
   std::string cache = "f16", out = "f32";
-  int64_t kvHeads = 2, groupHeads = 3, headDim = 16, pageRows = 16, blockQueries = 1, window = 0;
-  int64_t stepPages = 1, spanSteps = 0, shortStep = 0;
+  int64_t kvHeads = 2, groupHeads = 3, headDim = 16, pageRows = 16, queryTile = 1, window = 0;
+  int64_t stepPages = 1, partitionSteps = 0, shortStep = 0;
   bool causal = true;
   std::string compute = "f32";
   bool joinHeads = false;
 
   std::string label() const {
     return kernel + "_" + cache + (out == "f32" ? "_" : "_to_" + out + "_") +
-           sizeText({kvHeads, groupHeads, headDim, pageRows, blockQueries}) +
+           sizeText({kvHeads, groupHeads, headDim, pageRows, queryTile}) +
            (stepPages > 1 ? "_steps" + std::to_string(stepPages) : "") +
-           (spanSteps ? "_spans" + std::to_string(spanSteps) : "") +
+           (partitionSteps ? "_partitions" + std::to_string(partitionSteps) : "") +
            (shortStep ? "_short" + std::to_string(shortStep) : "") + (window ? "_window" : "") +
            (causal ? "" : "_whole") + (compute == "f32" ? "" : "_in_" + compute) +
            (joinHeads ? "_joined" : "");
@@ -233,12 +233,12 @@ inline void deriveAttention(const AttentionCase &a, Extents &extents) {
   extents["T"] = tokens;
   extents["P"] = pages;
   extents["N"] = pages * extents.at("S") + 1;
-  extents["Z"] = llvm::divideCeil(pages, a.stepPages * std::max<int64_t>(1, a.spanSteps));
-  extents["B"] = static_cast<int64_t>(attentionBlocks(batch, a.blockQueries).size()) / 3;
+  extents["Z"] = llvm::divideCeil(pages, a.stepPages * std::max<int64_t>(1, a.partitionSteps));
+  extents["B"] = static_cast<int64_t>(attentionBlocks(batch, a.queryTile).size()) / 3;
 }
 
 // Totals of exponentials are no less than that of the largest score.
-inline void prepareSpans(LaunchArguments &arguments, Random &random) {
+inline void preparePartitions(LaunchArguments &arguments, Random &random) {
   LaunchArgument &total = argumentNamed(arguments, "total");
   forEachElement(total, [&](int64_t at, int64_t) {
     setElement(total.view().getElementType(), total.bytes, at,
@@ -256,14 +256,14 @@ inline void prepareAttention(const AttentionCase &a, LaunchArguments &arguments,
   for (size_t s = 0; s < batch.rows.size(); ++s)
     for (int32_t row = 0; row < batch.rows[s]; ++row)
       positions.push_back(batch.lengths[s] - batch.rows[s] + row);
-  if (a.kernel == "attention_join")
-    prepareSpans(arguments, random);
+  if (a.kernel == "attention_combine")
+    preparePartitions(arguments, random);
   else
     setIntegers(arguments, "page_table", pages);
-  setIntegers(arguments, "blocks", attentionBlocks(batch, a.blockQueries));
+  setIntegers(arguments, "blocks", attentionBlocks(batch, a.queryTile));
   setIntegers(arguments, "kv_lengths", batch.lengths);
   setIntegers(arguments, "positions", positions);
-  if (a.kernel != "attention_join")
+  if (a.kernel != "attention_combine")
     setScalar(arguments, "scale", 0.4f);
 }
 
@@ -288,9 +288,9 @@ inline ViewShapes attentionViews(const AttentionCase &a) {
                                               : std::vector<std::string>{"T", all, dim}}};
   ViewShapes views;
   auto add = [&](const ViewShapes &more) { views.insert(more.begin(), more.end()); };
-  add(a.kernel == "attention_join" ? sums : keys);
+  add(a.kernel == "attention_combine" ? sums : keys);
   add(places);
-  add(a.kernel == "attention_spans" ? sums : out);
+  add(a.kernel == "attention_partitions" ? sums : out);
   return views;
 }
 
@@ -303,9 +303,9 @@ inline KernelCase attentionCase(const AttentionCase &a) {
                 {"group_heads", std::to_string(a.groupHeads)},
                 {"head_dim", std::to_string(a.headDim)},
                 {"page_rows", std::to_string(a.pageRows)},
-                {"block_queries", std::to_string(a.blockQueries)},
+                {"query_tile", std::to_string(a.queryTile)},
                 {"step_pages", std::to_string(a.stepPages)},
-                {"span_steps", std::to_string(a.spanSteps)},
+                {"partition_steps", std::to_string(a.partitionSteps)},
                 {"short_step", std::to_string(a.shortStep)},
                 {"window", std::to_string(a.window)},
                 {"causal", a.causal ? "true" : "false"},
@@ -331,46 +331,46 @@ inline void addBfloatAttention(KernelCases &cases) {
       cases.push_back(attentionCase({.cache = cache,
                                      .headDim = 32,
                                      .pageRows = 32,
-                                     .blockQueries = queries,
+                                     .queryTile = queries,
                                      .compute = "bf16"}));
   cases.push_back(attentionCase({.cache = "bf16",
                                  .headDim = 96,
                                  .pageRows = 32,
-                                 .blockQueries = 3,
+                                 .queryTile = 3,
                                  .window = 9,
                                  .stepPages = 2,
                                  .compute = "bf16"}));
   cases.push_back(attentionCase(
-      {.headDim = 32, .pageRows = 32, .blockQueries = 12, .causal = false, .compute = "bf16"}));
-  cases.push_back(attentionCase({.kernel = "attention_spans",
+      {.headDim = 32, .pageRows = 32, .queryTile = 12, .causal = false, .compute = "bf16"}));
+  cases.push_back(attentionCase({.kernel = "attention_partitions",
                                  .headDim = 32,
                                  .pageRows = 32,
-                                 .spanSteps = 3,
+                                 .partitionSteps = 3,
                                  .compute = "bf16"}));
   cases.push_back(attentionCase({.stepPages = 2, .compute = "bf16"})); // of one vector of columns
   cases.push_back(
-      attentionCase({.headDim = 17, .pageRows = 4, .blockQueries = 3, .compute = "bf16"}));
+      attentionCase({.headDim = 17, .pageRows = 4, .queryTile = 3, .compute = "bf16"}));
   cases.push_back(
-      attentionCase({.headDim = 32, .pageRows = 4, .blockQueries = 3, .compute = "bf16"}));
+      attentionCase({.headDim = 32, .pageRows = 4, .queryTile = 3, .compute = "bf16"}));
 }
 
 // A last step of fewer keys than others, of one page.
 inline void addShortSteps(KernelCases &cases) {
   for (int64_t window : {0, 9})
-    cases.push_back(attentionCase({.blockQueries = 4, .window = window, .shortStep = 8}));
-  cases.push_back(attentionCase({.blockQueries = 4, .shortStep = 8, .causal = false}));
+    cases.push_back(attentionCase({.queryTile = 4, .window = window, .shortStep = 8}));
+  cases.push_back(attentionCase({.queryTile = 4, .shortStep = 8, .causal = false}));
   cases.push_back(attentionCase({.cache = "q8_0",
                                  .headDim = 32,
                                  .pageRows = 4,
-                                 .blockQueries = 3,
+                                 .queryTile = 3,
                                  .stepPages = 3,
                                  .shortStep = 3}));
   for (int64_t steps : {0, 2}) {
     KernelCase c = attentionCase({.cache = "bf16",
                                   .headDim = 32,
                                   .pageRows = 64,
-                                  .blockQueries = 8,
-                                  .spanSteps = steps,
+                                  .queryTile = 8,
+                                  .partitionSteps = steps,
                                   .shortStep = 32,
                                   .compute = "bf16"});
     c.bound = {4e-3, 4e-3}; // of more keys one weight near 1 can move by its step, 1/256
@@ -405,45 +405,45 @@ inline void addTokenCases(KernelCases &cases, const std::string &activation) {
   cases.push_back(kvAppendCase("q8_0", 2, 64, 4));
   cases.push_back(kvAppendCase("q8_0", 1, 96, 3));
   cases.push_back(attentionCase({}));
-  cases.push_back(attentionCase({.blockQueries = 4}));
-  cases.push_back(attentionCase({.headDim = 5, .pageRows = 4, .blockQueries = 3, .window = 3}));
-  cases.push_back(attentionCase({.headDim = 5, .pageRows = 4, .blockQueries = 2, .causal = false}));
+  cases.push_back(attentionCase({.queryTile = 4}));
+  cases.push_back(attentionCase({.headDim = 5, .pageRows = 4, .queryTile = 3, .window = 3}));
+  cases.push_back(attentionCase({.headDim = 5, .pageRows = 4, .queryTile = 2, .causal = false}));
   cases.push_back(attentionCase({.kvHeads = 1, .groupHeads = 1, .headDim = 17, .pageRows = 1}));
-  cases.push_back(attentionCase({.cache = "bf16", .blockQueries = 2}));
-  cases.push_back(attentionCase({.headDim = 5, .pageRows = 4, .blockQueries = 2, .stepPages = 3}));
-  cases.push_back(attentionCase({.pageRows = 4, .blockQueries = 3, .window = 9, .stepPages = 4}));
+  cases.push_back(attentionCase({.cache = "bf16", .queryTile = 2}));
+  cases.push_back(attentionCase({.headDim = 5, .pageRows = 4, .queryTile = 2, .stepPages = 3}));
+  cases.push_back(attentionCase({.pageRows = 4, .queryTile = 3, .window = 9, .stepPages = 4}));
   addShortSteps(cases);
   for (int64_t dim : {32, 64, 96})
     for (int64_t queries : {1, 4})
       cases.push_back(
-          attentionCase({.cache = "q8_0", .headDim = dim, .pageRows = 64, .blockQueries = queries}));
+          attentionCase({.cache = "q8_0", .headDim = dim, .pageRows = 64, .queryTile = queries}));
   cases.push_back(attentionCase(
-      {.cache = "q8_0", .headDim = 64, .blockQueries = 2, .window = 9, .stepPages = 2}));
+      {.cache = "q8_0", .headDim = 64, .queryTile = 2, .window = 9, .stepPages = 2}));
   for (int64_t steps : {1, 3}) {
-    cases.push_back(attentionCase({.pageRows = 4, .blockQueries = 3, .spanSteps = steps}));
-    for (const char *kernel : {"attention_spans", "attention_join"}) {
-      cases.push_back(attentionCase({.kernel = kernel, .pageRows = 4, .spanSteps = steps}));
+    cases.push_back(attentionCase({.pageRows = 4, .queryTile = 3, .partitionSteps = steps}));
+    for (const char *kernel : {"attention_partitions", "attention_combine"}) {
+      cases.push_back(attentionCase({.kernel = kernel, .pageRows = 4, .partitionSteps = steps}));
       cases.push_back(attentionCase({.kernel = kernel,
                                      .headDim = 64,
                                      .pageRows = 4,
-                                     .blockQueries = 2,
+                                     .queryTile = 2,
                                      .window = 9,
-                                     .spanSteps = steps}));
+                                     .partitionSteps = steps}));
     }
   }
-  cases.push_back(attentionCase({.kernel = "attention_join", .out = activation, .headDim = 64}));
-  cases.push_back(attentionCase({.kernel = "attention_spans", .cache = "q8_0", .headDim = 64}));
+  cases.push_back(attentionCase({.kernel = "attention_combine", .out = activation, .headDim = 64}));
+  cases.push_back(attentionCase({.kernel = "attention_partitions", .cache = "q8_0", .headDim = 64}));
   for (int64_t dim : {32, 64})
-    cases.push_back(attentionCase({.out = activation, .headDim = dim, .blockQueries = dim / 32}));
+    cases.push_back(attentionCase({.out = activation, .headDim = dim, .queryTile = dim / 32}));
   addBfloatAttention(cases);
-  for (const char *kernel : {"attention", "attention_join"})
+  for (const char *kernel : {"attention", "attention_combine"})
     for (const std::string &out : {std::string("f32"), activation})
       cases.push_back(attentionCase({.kernel = kernel,
                                      .out = out,
                                      .groupHeads = 4,
                                      .headDim = 48,
                                      .pageRows = 4,
-                                     .blockQueries = 2,
+                                     .queryTile = 2,
                                      .joinHeads = true}));
 }
 

@@ -82,7 +82,7 @@ Result<void> roundByTable(Matrix &matrix) {
     fillBlocks(*format, matrix);
   else
     SINTER_TRY(quantizeRow(*format, matrix.values, matrix.bytes));
-  decodeRow(*format, matrix.bytes, matrix.values);
+  dequantizeRow(*format, matrix.bytes, matrix.values);
   return {};
 }
 

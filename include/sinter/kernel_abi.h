@@ -190,7 +190,7 @@ SINTER_KERNEL_EXPORT SinterValue sinterKernelDot(SinterKernelSession *, SinterVa
 SINTER_KERNEL_EXPORT SinterValue sinterKernelQuantize(SinterKernelSession *, SinterValue tile,
                                                       const char *element,
                                                       const SinterLocation *where);
-SINTER_KERNEL_EXPORT SinterValue sinterKernelDecode(SinterKernelSession *, SinterValue tile,
+SINTER_KERNEL_EXPORT SinterValue sinterKernelDequantize(SinterKernelSession *, SinterValue tile,
                                                     const SinterLocation *where);
 
 /* ---- control: what is made between Begin and End is the body ---- */

@@ -130,8 +130,8 @@ inline Tile quantize(const Tile &tile, Element format, const Where &where = Wher
 }
 
 // The f32 values of a block-format tile.
-inline Tile decode(const Tile &tile, const Where &where = Where::current()) {
-  SINTER_KERNEL_TILE_CALL(sinterKernelDecode);
+inline Tile dequantize(const Tile &tile, const Where &where = Where::current()) {
+  SINTER_KERNEL_TILE_CALL(sinterKernelDequantize);
 }
 #undef SINTER_KERNEL_TILE_CALL
 

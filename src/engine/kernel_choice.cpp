@@ -27,7 +27,7 @@ static constexpr int64_t kSimtColumnsOfOne = 8, kShortK = 2048, kStepOfLongK = 1
 // Tiles of prompts where weights are so many, and a program shares so many bytes: a ring of
 // operands, and sums that are stored part by part.
 static constexpr int64_t kLargeTile = 128, kWeightsForLargeTiles = int64_t(4) << 20;
-static constexpr int64_t kRowsOfDecoded = 256, kWeightsForDecoded = int64_t(8) << 20;
+static constexpr int64_t kRowsOfDequantized = 256, kWeightsForDequantized = int64_t(8) << 20;
 static constexpr int64_t kBytesForLargeTiles = 200 * 1024;
 // Numbers of a row that programs may read again, each for itself, instead of one more launch.
 static constexpr int64_t kNumbersPerLaunch = 128 * 1024;
@@ -123,7 +123,7 @@ static void chooseCpuBlocks(kernels::Gemm &p, MBucket rows) {
 // One row takes all of a short K at once, so that all of it is on its way together, and a long one
 // in steps of fewer threads, several programs of which a multiprocessor holds (28672 x 4096 on an
 // H200, in one step and in four: F16 84 and 56 us, Q8_0 121 and 62). It is no work for a matrix
-// instruction, so weights of blocks are decoded instead of rounding it.
+// instruction, so weights of blocks are dequantized instead of rounding it.
 static void chooseSimtBlocks(kernels::Gemm &p, MBucket rows) {
   bool one = rows == MBucket::One;
   if (one)
@@ -188,17 +188,17 @@ void fitStep(kernels::Gemm &p, int64_t sharedBytes) {
     p.blockM /= 2;
 }
 
-// A larger tile reads either operand less often, and weights that a product decodes are decoded
+// A larger tile reads either operand less often, and weights that a product dequantizes are dequantized
 // once for all of its rows (512 rows on an H200, 28672 x 4096 and 4096 x 14336: F16 in tiles of
 // 128 x 128 instead of 64 x 64 0.75 and 0.56 of the time; Q8_0 of 256 x 64 0.90 and 0.83). Few
 // weights are too few programs then (0.6B in Q8_0 on an H100: 0.85 of the speed).
 void growTile(kernels::Gemm &p, int64_t sharedBytes, bool anyColumns) {
   const bool halves = p.a == p.b && (p.b == kernel::F16 || p.b == kernel::BF16);
-  const bool decodes = p.b.isBlock() && p.activation == kernel::BF16;
+  const bool dequantizes = p.b.isBlock() && p.activation == kernel::BF16;
   if (p.blockM == 1 || p.blockN > kLargeTile || sharedBytes < kBytesForLargeTiles)
     return;
-  if (decodes && p.n * p.k >= kWeightsForDecoded)
-    p.blockM = kRowsOfDecoded;
+  if (dequantizes && p.n * p.k >= kWeightsForDequantized)
+    p.blockM = kRowsOfDequantized;
   if (!halves || p.n * p.k < kWeightsForLargeTiles)
     return;
   p.blockM = kLargeTile;

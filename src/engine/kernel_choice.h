@@ -35,7 +35,7 @@ struct MatmulPrecision {
   int64_t scaleLength = 256;
 
   // Rows of prompts meet weights of blocks as bf16, not as blocks
-  // (targets::Target::decodesToBfloat).
+  // (targets::Target::dequantizesToBfloat).
   bool bfloatRows = false;
 };
 

@@ -12,11 +12,11 @@ namespace sinter::engine {
 Result<DotPacking> packingFor(const BlockFormat &format, TargetKind kind);
 
 // The format to which activations are rounded that multiply blocks of this format; null for scalars
-// and where blocks are decoded instead.
+// and where blocks are dequantized instead.
 const ActivationFormat *activationFor(const BlockFormat *format, MatmulPrecision rules);
 
 // Rows of a weight that lie side by side; 1 where rows stay whole: blocks of threads fetch pieces
-// of rows of scalars, and decoded blocks stay as they are.
+// of rows of scalars, and dequantized blocks stay as they are.
 int64_t interleavedRows(const kernel::Element &element, MatmulPrecision rules);
 
 // The recipe that interleaves `rows` rows of `columns` elements: block formats as the integer dot

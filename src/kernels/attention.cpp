@@ -171,7 +171,7 @@ static Tile combined(const std::vector<Tile> &tiles, int64_t axis) {
 
 // What a pool's tile holds, as numbers.
 static Tile numbersOf(const Attention &p, const Tile &tile) {
-  return p.cache.isBlock() ? decode(tile) : tile;
+  return p.cache.isBlock() ? dequantize(tile) : tile;
 }
 
 // A head's part of a page, as numbers of `rows` by `columns`.

@@ -44,7 +44,7 @@ static Tile loadA(KernelBuilder &k, const Gemm &p, const View &a, const Scalar &
 static Tile loadB(const Gemm &p, const View &b, const Scalar &batch, const TilePlace &place) {
   Tile tile = loadTile(p, b, batch, place, p.transposeB);
   if (p.b.isBlock())
-    return p.activation.isBlock() ? tile : fromF32(decode(tile), p.activation);
+    return p.activation.isBlock() ? tile : fromF32(dequantize(tile), p.activation);
   bool same = !p.prologue.apply ? p.a == p.b : p.b == F32;
   return same ? tile : convert(tile, F32);
 }
@@ -97,7 +97,7 @@ void visitMatmul(Gemm &p, FieldVisitor &visitor) {
   visitor.format("out", p.out, "element type of out");
   visitor.format(
       "activation", p.activation,
-      "what rows of a become where b is a block format: one too, or a float as which b is decoded");
+      "what rows of a become where b is a block format: one too, or a float as which b is dequantized");
   visitor.flag("transpose_b", p.transposeB, "b is [N, K]");
   visitor.flag("constant_b", p.constantB, "b is the same in every launch");
   visitor.extent("n", p.n, "N where it is static");

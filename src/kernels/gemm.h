@@ -12,7 +12,7 @@ namespace sinter::kernels {
 // one [M, K].
 // Operands of one plain type multiply as they are, of two as f32. Where b is a block format,
 // transposeB must hold and a is one too, or is quantised to `activation` as it is loaded; with a
-// float as `activation` b is decoded and both become that.
+// float as `activation` b is dequantized and both become that.
 // `prologue` is prepared, sees a's f32 tile, and having one makes a f32 first; `epilogue` sees the
 // f32 accumulator. With a `sink`, which takes the epilogue's tiles, there is no out: the sink's
 // arguments take its place.

@@ -63,7 +63,7 @@ struct EpilogueStore {
 
 // The f32 values of a tile of any float or block format.
 inline Tile toF32(const Tile &tile, Element from) {
-  return from.isBlock() ? decode(tile) : convert(tile, kernel::F32);
+  return from.isBlock() ? dequantize(tile) : convert(tile, kernel::F32);
 }
 
 // The f32 values of a view's tile at `place`.

@@ -74,9 +74,9 @@ public:
   virtual int64_t backToBackRows(int64_t headDim) const { return 0; }
   /// Elements along K, of whose multiples tasks multiply bf16 faster than f32; 0: they do not.
   virtual int64_t bfloatDepth() const { return 0; }
-  /// Whether rows of prompts meet weights of blocks faster as bf16, the weights decoded, than as
+  /// Whether rows of prompts meet weights of blocks faster as bf16, the weights dequantized, than as
   /// integers group by group (an H200, 512 rows of q8_0: 0.70 to 0.72 of the time, tried with f16).
-  virtual bool decodesToBfloat() const { return false; }
+  virtual bool dequantizesToBfloat() const { return false; }
   /// Registers, spills and shared memory of linked code's kernels, a line for each; empty where
   /// only an assembler or a driver knows them.
   virtual Result<std::string> resources(std::span<const uint8_t> code) const { return {}; }

@@ -274,7 +274,7 @@ def Tile_QuantizeOp : Tile_Op<"quantize", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Tile_DecodeOp : Tile_Op<"decode", [Pure]> {
+def Tile_DequantizeOp : Tile_Op<"dequantize", [Pure]> {
   let summary = "the f32 values of a block-format tile";
   let arguments = (ins Tile_Tile:$value);
   let results = (outs Tile_Tile:$result);

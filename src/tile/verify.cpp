@@ -343,7 +343,7 @@ LogicalResult DotOp::verify() {
   bool blocks = isa<BlockType>(a.getElementType()), blocksB = isa<BlockType>(b.getElementType());
   if (blocks != blocksB)
     return emitOpError() << "multiplies " << a.getElementType() << " with " << b.getElementType()
-                         << ", expected two block formats or two scalar types: quantize or decode "
+                         << ", expected two block formats or two scalar types: quantize or dequantize "
                             "one of them";
   if (blocks && !getTransposeB())
     return emitOpError() << "block formats need transpose_b: blocks lie along the contracted axis";
@@ -369,7 +369,7 @@ LogicalResult QuantizeOp::verify() {
   return expectWholeScales(*this, to);
 }
 
-LogicalResult DecodeOp::verify() {
+LogicalResult DequantizeOp::verify() {
   RankedTensorType from = tileOf(getValue()), to = tileOf(getResult());
   if (from.getShape() != to.getShape() || !to.getElementType().isF32() ||
       !isa<BlockType>(from.getElementType()))

@@ -39,7 +39,7 @@ inline bool decodesItsFirstRow(const GgufTensor &tensor) {
   if (tensor.dims[0] > 4096)
     return true;
   std::vector<float> row(tensor.dims[0]);
-  decodeRow(*tensor.format, tensor.bytes.first(tensor.rowBytes()), row);
+  dequantizeRow(*tensor.format, tensor.bytes.first(tensor.rowBytes()), row);
   return true;
 }
 

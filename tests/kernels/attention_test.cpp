@@ -187,7 +187,7 @@ struct BlockCaches {
     numbers = randomFloats(kElements, seed);
     blocks.resize(*format.rowBytes(kElements));
     ASSERT_TRUE(quantizeRow(format, numbers, blocks));
-    decodeRow(format, blocks, numbers);
+    dequantizeRow(format, blocks, numbers);
   }
 };
 

@@ -11,15 +11,15 @@ namespace {
 
 // Rows quantised by the format's rule, and the values that they then have.
 struct Coded {
-  Coded(const char *name, const std::vector<float> &values) : decoded(values.size()) {
+  Coded(const char *name, const std::vector<float> &values) : dequantized(values.size()) {
     const BlockFormat *format = findBlockFormat(std::string_view(name));
     EXPECT_NE(format, nullptr);
     bytes.resize(*format->rowBytes(values.size()));
     EXPECT_TRUE(quantizeRow(*format, values, bytes).has_value());
-    decodeRow(*format, bytes, decoded);
+    dequantizeRow(*format, bytes, dequantized);
   }
   std::vector<uint8_t> bytes;
-  std::vector<float> decoded;
+  std::vector<float> dequantized;
 };
 
 const std::pair<const char *, const ActivationFormat &> kActivations[] = {{"q8a", kQ8a},
@@ -53,7 +53,7 @@ TEST(EmbedBlocks, RowsOfACodedTableAreDecoded) {
         {viewOf(ids, {3}), viewOf(table.bytes, {vocabulary, columns}), viewOf(out, {3, columns})});
     for (int64_t t = 0; t < 3; ++t)
       for (int64_t j = 0; j < columns; ++j)
-        ASSERT_EQ(out[t * columns + j], table.decoded[ids[t] * columns + j]) << t << ", " << j;
+        ASSERT_EQ(out[t * columns + j], table.dequantized[ids[t] * columns + j]) << t << ", " << j;
   }
 }
 
@@ -125,7 +125,7 @@ TEST(GemmBlocks, CodedWeightsMultiplyWithActivationsRoundedOnLoad) {
         std::vector<float> out(e.m * e.n, 99);
         runKernel("gemm", settings,
                   {viewOf(wide, {e.m, e.k}), viewOf(b.bytes, {e.n, e.k}), viewOf(out, {e.m, e.n})});
-        expectMatmul(out, a, b.decoded, e);
+        expectMatmul(out, a, b.dequantized, e);
       }
 }
 

@@ -22,14 +22,14 @@ std::vector<uint8_t> fitted(const BlockFormat &format, const std::vector<float> 
   return bytes;
 }
 
-std::vector<float> decoded(const BlockFormat &format, const std::vector<uint8_t> &bytes) {
+std::vector<float> dequantized(const BlockFormat &format, const std::vector<uint8_t> &bytes) {
   std::vector<float> values(bytes.size() / format.blockBytes * format.blockLength);
-  decodeRow(format, bytes, values);
+  dequantizeRow(format, bytes, values);
   return values;
 }
 
 std::vector<float> roundTrip(const BlockFormat &format, const std::vector<float> &values) {
-  return decoded(format, fitted(format, values));
+  return dequantized(format, fitted(format, values));
 }
 
 double rootMeanSquare(const std::vector<float> &a, const std::vector<float> &b) {
@@ -148,13 +148,13 @@ TEST(FitRow, ErrsNoMoreThanRounding) {
       std::vector<uint8_t> rounded(*format.rowBytes(row.size()));
       ASSERT_TRUE(quantizeRow(format, row, rounded).has_value());
       EXPECT_LE(rootMeanSquare(roundTrip(format, row), row),
-                rootMeanSquare(decoded(format, rounded), row) * (1 + 1e-6))
+                rootMeanSquare(dequantized(format, rounded), row) * (1 + 1e-6))
           << format.name << " " << static_cast<int>(kind);
     }
 }
 
-// Where one scale is all there is to find, what was decoded is found again.
-TEST(FitRow, DecodedRowsOfOneScaleABlockComeBackExactly) {
+// Where one scale is all there is to find, what was dequantized is found again.
+TEST(FitRow, DequantizedRowsOfOneScaleABlockComeBackExactly) {
   for (const char *name :
        {"F32", "F16", "BF16", "Q4_0", "Q5_0", "Q8_0", "IQ4_NL", "MXFP4", "TQ2_0", "Q1_0", "Q2_0"}) {
     const std::vector<float> once = roundTrip(named(name), makeRow(RowKind::Gaussian, kRowLength));
@@ -162,7 +162,7 @@ TEST(FitRow, DecodedRowsOfOneScaleABlockComeBackExactly) {
   }
 }
 
-TEST(FitRow, DecodedRowsOfTwoLevelsComeBackNearerThanTheFirstTime) {
+TEST(FitRow, DequantizedRowsOfTwoLevelsComeBackNearerThanTheFirstTime) {
   for (const char *name : {"Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_XS", "NVFP4"}) {
     const std::vector<float> row = makeRow(RowKind::Gaussian, kRowLength);
     const std::vector<float> once = roundTrip(named(name), row);

@@ -56,7 +56,7 @@ TEST(QuantizeRow, AScaleWhoseReciprocalOverflowsStillGivesValidCodes) {
   std::vector<uint8_t> bytes(format.blockBytes);
   ASSERT_TRUE(quantizeRow(format, values, bytes).has_value());
   std::vector<float> back(32, 1);
-  decodeRow(format, bytes, back);
+  dequantizeRow(format, bytes, back);
   for (float value : back)
     EXPECT_EQ(value, 0.0f);
 }

@@ -112,7 +112,7 @@ Number numberOf(MatrixElement element) {
 }
 
 // The value of an element whose lowest bytes are in `bits`, and the other way for random ones.
-double decode(MatrixElement element, uint32_t bits) {
+double dequantize(MatrixElement element, uint32_t bits) {
   switch (element) {
   case MatrixElement::F16:
     return f16ToF32(static_cast<uint16_t>(bits));
@@ -162,7 +162,7 @@ struct Operand {
     }
   }
   double at(int64_t group, int64_t row, int64_t column) const {
-    return decode(element, bits[group * rows * columns + row * columns + column]);
+    return dequantize(element, bits[group * rows * columns + row * columns + column]);
   }
 
   MatrixElement element;
@@ -217,7 +217,7 @@ tile::HostView viewOf(std::vector<std::byte> &bytes, MatrixElement element) {
 // What one element of d must be, and by how much it may differ.
 double expectedAt(const Operand &a, const Operand &b, const Operand &c, int64_t place) {
   int64_t group = place / (c.rows * c.columns), row = place / c.columns % c.rows;
-  double sum = decode(c.element, c.bits[place]);
+  double sum = dequantize(c.element, c.bits[place]);
   for (int64_t k = 0; k < a.columns; ++k) {
     double left = a.at(group, row, k), right = b.at(group, k, place % c.columns);
     sum = c.element == MatrixElement::S32
@@ -234,7 +234,7 @@ void expectMatmuls(const Operand &a, const Operand &b, const Operand &c,
   for (size_t at = 0; at < c.places.size(); ++at) {
     uint32_t bits;
     std::memcpy(&bits, d.data() + 4 * at, 4);
-    ASSERT_EQ(decode(c.element, bits), expectedAt(a, b, c, c.places[at])) << at;
+    ASSERT_EQ(dequantize(c.element, bits), expectedAt(a, b, c, c.places[at])) << at;
   }
 }
 

@@ -1,4 +1,4 @@
-// Every block format of the table, decoded in products and as rows by number: compiled code equals
+// Every block format of the table, dequantized in products and as rows by number: compiled code equals
 // the interpreters bit for bit at every CPU vector width.
 #include "tile/mlir_pch.h"
 
@@ -18,7 +18,7 @@ std::vector<const BlockFormat *> formatsOfBlocks() {
   return formats;
 }
 
-class Decoding : public testing::TestWithParam<std::tuple<const BlockFormat *, std::string>> {
+class Dequantizing : public testing::TestWithParam<std::tuple<const BlockFormat *, std::string>> {
 protected:
   // Compiles the case and checks it on its extents, with usual and with special scales.
   static void holds(const KernelCase &c, const std::string &level) {
@@ -43,7 +43,7 @@ protected:
   std::string name() const { return llvm::StringRef(format().name).lower(); }
 };
 
-TEST_P(Decoding, ProductsDecodeTheirWeights) {
+TEST_P(Dequantizing, ProductsDequantizeTheirWeights) {
   // Columns of one vector: each weight of a tile is code of its own.
   const int64_t columns = factsFor(std::get<1>(GetParam()))->lanes;
   for (int64_t m : {1, 9}) {
@@ -59,7 +59,7 @@ TEST_P(Decoding, ProductsDecodeTheirWeights) {
   }
 }
 
-TEST_P(Decoding, RowsAreTakenByNumber) {
+TEST_P(Dequantizing, RowsAreTakenByNumber) {
   KernelCase c = embedCase(name(), 512);
   c.extents = {{"T", {3}}, {"V", {7}}, {"K", {3 * format().blockLength, 0}}};
   c.rounds = 1;
@@ -67,7 +67,7 @@ TEST_P(Decoding, RowsAreTakenByNumber) {
 }
 
 // Formats without a packing are refused, with its reason.
-TEST_P(Decoding, RowsAreTakenFromPackedOnes) {
+TEST_P(Dequantizing, RowsAreTakenFromPackedOnes) {
   KernelCase c = interleaved(embedCase(name(), 512));
   c.extents = {{"T", {9}}, {"V", {9, 40}}, {"K", {3 * format().blockLength}}};
   c.rounds = 2;
@@ -86,7 +86,7 @@ TEST_P(Decoding, RowsAreTakenFromPackedOnes) {
   EXPECT_NE(said.find("reads packed rows: " + packing.error().message), std::string::npos) << said;
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, Decoding,
+INSTANTIATE_TEST_SUITE_P(Formats, Dequantizing,
                          testing::ValuesIn(formatsAtLevels(formatsOfBlocks(), vectorLevelNames())),
                          [](const auto &info) {
                            return std::string(std::get<0>(info.param)->name) + "_" +

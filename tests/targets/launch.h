@@ -260,7 +260,7 @@ struct Activations {
 inline Activations valuesOf(const LaunchArgument &a, const BlockFormat &format) {
   Activations result;
   std::vector<float> values(a.bytes.size() / format.blockBytes * format.blockLength);
-  decodeRow(format, a.bytes, values);
+  dequantizeRow(format, a.bytes, values);
   result.values.assign(values.begin(), values.end());
   for (size_t at = 0; at < a.bytes.size(); at += format.blockBytes)
     for (uint32_t e = 0; e < format.blockLength; ++e)

@@ -107,21 +107,21 @@ inline void addGemmSlotCases(KernelCases &cases, const std::string &activation) 
       kernels::Gemm q = gemmParams(kernel::block(activation), kernel::block(format), m, 32, 64, 16);
       q.epilogue = siluAndAddSlot("residual");
       cases.push_back(withSlots(block, "epilogue", q, kernels::gemm));
-      KernelCase decoded = gemmCase("f32", format, true, m, 32, 64);
-      decoded.extents["K"] = blockExtents(64);
-      decoded.bound = {1e-5, 1e-5};
+      KernelCase dequantized = gemmCase("f32", format, true, m, 32, 64);
+      dequantized.extents["K"] = blockExtents(64);
+      dequantized.bound = {1e-5, 1e-5};
       kernels::Gemm d = gemmParams(kernel::F32, kernel::block(format), m, 32, 64, 0);
       d.activation = kernel::F32;
-      cases.push_back(withSlots(decoded, "decoded", d, kernels::gemm));
+      cases.push_back(withSlots(dequantized, "dequantized", d, kernels::gemm));
     }
   for (const char *format : {"q4_1", "q8_0"})
     for (kernel::Element rows : {kernel::F32, kernel::BF16}) {
-      KernelCase decoded = blockGemmCase(activation, format, 32, 64, 32);
-      decoded.bound = {1e-5, 1e-5};
+      KernelCase dequantized = blockGemmCase(activation, format, 32, 64, 32);
+      dequantized.bound = {1e-5, 1e-5};
       kernels::Gemm d = gemmParams(rows, kernel::block(format), 32, 64, 32, 16);
       d.activation = kernel::BF16;
       cases.push_back(
-          withSlots(decoded, std::string("bf16_rows_of_") + rows.name(), d, kernels::gemm));
+          withSlots(dequantized, std::string("bf16_rows_of_") + rows.name(), d, kernels::gemm));
     }
 }
 

@@ -23,7 +23,7 @@ const Refusal kRefusals[] = {
      "load from view<?x?xf32, out>, expected an in or inout view"},
     {"ScalarLoadOfABlockFormat", [](Probe &p) { p.here(), loadScalar(p.blocks, {0, 0}); },
      "scalar load from view<?x64xblock<q4_1>, in>, expected scalar elements: load a tile and "
-     "decode it"},
+     "dequantize it"},
     {"StoreOfAnotherElementType", [](Probe &p) { p.here(), store(p.out, {0, 0}, p.ints); },
      "store of tile<4x8xi32> to view<?x?xf32, out>, expected f32 elements: convert it"},
     {"StoreOfAnotherRank",

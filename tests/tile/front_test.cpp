@@ -160,7 +160,7 @@ TEST(Front, EveryTileOperationRoundTripsThroughText) {
     Tile weights = load(packed, {0, 0}, {16, 64});
     Tile coded = quantize(k.full(F32, {4, 64}, 0.5), block("q8a"));
     store(out, {0, 0}, dot(coded, weights, k.zeros(F32, {4, 16}), true));
-    store(out, {0, 0}, reduceMin(decode(weights), 1) + reduceSum(decode(weights), 1));
+    store(out, {0, 0}, reduceMin(dequantize(weights), 1) + reduceSum(dequantize(weights), 1));
     Tile bytes = k.full(I8, {4, 4}, 3);
     store(exact, {0, 0}, dot(bytes, bytes, k.zeros(I32, {4, 4})));
     store(out, {0, 0}, broadcast(splat(k.constant(F32, 2.5), {1, 8}), {4, 8}));

@@ -57,7 +57,7 @@ const Refusal kRefusals[] = {
     {"LogicalNotOfIntegers", [](Probe &p) { p.here(), logicalNot(p.ints); },
      "logicalNot of tile<4x8xi32>, expected i1 elements"},
     {"ArithmeticOnABlockFormat", [](Probe &p) { p.here(), p.coded + p.coded; },
-     "operand is tile<4x32xblock<q8a>>, expected plain elements: decode it first"},
+     "operand is tile<4x32xblock<q8a>>, expected plain elements: dequantize it first"},
     {"ArithmeticOnAView", [](Probe &p) { p.here(), Tile(p.x) * 2.0; },
      "operand is view<?x?xf32, in>, expected a tile or scalar: load it first"},
     {"SelectByNumbers", [](Probe &p) { p.here(), select(p.ints, p.floats, 0); },
@@ -73,7 +73,7 @@ const Refusal kRefusals[] = {
      },
      "value is empty, expected one made in kernel 'probe'"},
     {"ConversionOfABlockFormat", [](Probe &p) { p.here(), convert(p.coded, F32); },
-     "convert of tile<4x32xblock<q8a>>, expected plain elements: decode it first"},
+     "convert of tile<4x32xblock<q8a>>, expected plain elements: dequantize it first"},
     {"ConversionToABlockFormat", [](Probe &p) { p.here(), convert(p.floats, block("q8a")); },
      "convert to block<q8a>, expected plain elements: quantize instead"},
     {"ConversionOfFloatsToTruth", [](Probe &p) { p.here(), convert(p.floats, I1); },
@@ -167,8 +167,8 @@ const Refusal kRefusals[] = {
      "quantize of tile<4x8xf32> to i8, expected f32 elements and a block format"},
     {"QuantizingPartOfABlock", [](Probe &p) { p.here(), quantize(p.floats, block("q8a")); },
      "tile<4x8xblock<q8a>> ends inside a block, expected a last extent of whole blocks of 32"},
-    {"DecodingFloats", [](Probe &p) { p.here(), decode(p.floats); },
-     "decode of tile<4x8xf32>, expected a block format"},
+    {"DequantizingFloats", [](Probe &p) { p.here(), dequantize(p.floats); },
+     "dequantize of tile<4x8xf32>, expected a block format"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Cases, FrontTilesRefuse, testing::ValuesIn(kRefusals), refusalName);

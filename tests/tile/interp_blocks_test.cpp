@@ -55,27 +55,27 @@ std::string onePass(const std::string &x, const std::string &y, const std::strin
          body + "\n}";
 }
 
-class Decode : public testing::TestWithParam<const char *> {};
+class Dequantize : public testing::TestWithParam<const char *> {};
 
-TEST_P(Decode, OfATileIsTheFormatTablesDecode) {
+TEST_P(Dequantize, OfATileIsTheFormatTablesDequantize) {
   const BlockFormat &format = *findBlockFormat(std::string_view(GetParam()));
   Bytes blocks = randomBlocks(format, 6, 7);
   int64_t k = format.blockLength * 3;
   std::vector<float> expected(2 * k), found(2 * k);
-  decodeRow(format, blocks, expected);
+  dequantizeRow(format, blocks, expected);
   std::string extents = "2x" + std::to_string(k) + "x",
               type = "!tile.block<\"" + std::string(GetParam()) + "\">";
   auto result = runKernel(
       onePass("!tile.view<" + extents + type + ", in>", "!tile.view<" + extents + "f32, out>",
               "%b = tile.load %x[%c0, %c0] : !tile.view<" + extents + type + ", in> -> tensor<" +
-                  extents + type + ">\n%t = tile.decode %b : tensor<" + extents + type +
+                  extents + type + ">\n%t = tile.dequantize %b : tensor<" + extents + type +
                   "> -> tensor<" + extents + "f32>\ntile.store %t, %y[%c0, %c0] : tensor<" +
                   extents + "f32>, !tile.view<" + extents + "f32, out>"),
       {HostView::contiguous(blocks.data(), {2, k}), viewOf(found, {2, k})});
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0);
 }
-INSTANTIATE_TEST_SUITE_P(Formats, Decode,
+INSTANTIATE_TEST_SUITE_P(Formats, Dequantize,
                          testing::Values("Q4_0", "Q4_1", "Q5_1", "Q8_0", "Q4_K", "Q6_K", "IQ2_XS",
                                          "TQ1_0", "MXFP4", "NVFP4"));
 
@@ -107,7 +107,7 @@ std::vector<float> throughActivations(std::vector<float> values) {
                   "%b = tile.quantize %t : tensor<" +
                   n + "xf32> -> tensor<" + n + "x" + block +
                   ">\n"
-                  "%d = tile.decode %b : tensor<" +
+                  "%d = tile.dequantize %b : tensor<" +
                   n + "x" + block + "> -> tensor<" + n +
                   "xf32>\n"
                   "tile.store %d, %y[%c0] : tensor<" +
@@ -188,13 +188,13 @@ Dot makeDot(const BlockFormat &format) {
 
 class BlockDot : public testing::TestWithParam<const char *> {};
 
-TEST_P(BlockDot, IsCloseToTheDotOfDecodedValues) {
+TEST_P(BlockDot, IsCloseToTheDotOfDequantizedValues) {
   const BlockFormat &format = *findBlockFormat(std::string_view(GetParam()));
   Dot dot = makeDot(format);
   auto result = runDot(dot, GetParam(), "");
   ASSERT_TRUE(result) << result.error().message;
   std::vector<float> a = throughActivations(dot.a), b(dot.n * dot.k);
-  decodeRow(format, dot.b, b);
+  dequantizeRow(format, dot.b, b);
   for (int64_t i = 0; i < dot.m; ++i)
     for (int64_t j = 0; j < dot.n; ++j) {
       double sum = 0.25, size = 0.25;

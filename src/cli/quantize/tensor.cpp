@@ -34,7 +34,7 @@ struct TensorQuantizer::Batch {
     return elements / format.blockLength * format.blockBytes;
   }
 
-  // Piece `piece`, decoded into `values` and written to its place in `out`.
+  // Piece `piece`, dequantized into `values` and written to its place in `out`.
   Result<void> quantize(uint64_t piece, std::span<float> values, std::span<uint8_t> out) const {
     const uint64_t begin = piece * kPieceElements;
     const uint64_t first = firstElement + begin;
@@ -42,7 +42,7 @@ struct TensorQuantizer::Batch {
     const auto from =
         tensor.bytes.subspan(bytesOf(*tensor.format, first), bytesOf(*tensor.format, count));
     values = values.first(count);
-    decodeRow(*tensor.format, from, values);
+    dequantizeRow(*tensor.format, from, values);
     for (uint64_t e = 0; e < count; ++e)
       if (!std::isfinite(values[e]))
         return fail(Code::InvalidArgument, at(tensor, first + e, "column ") + ": found " +

@@ -116,7 +116,7 @@ float BlockFormat::number(const uint8_t *block, uint32_t element) const {
 
 namespace {
 
-void decodeBlock(const BlockFormat &format, const uint8_t *block, float *out) {
+void dequantizeBlock(const BlockFormat &format, const uint8_t *block, float *out) {
   float scale = 0, min = 0;
   for (uint32_t e = 0; e < format.blockLength; ++e) {
     // Every group length of every format is a multiple of 8.
@@ -139,7 +139,7 @@ void readPlain(std::span<const uint8_t> bytes, std::span<float> out, Read read) 
 }
 
 // The types that weights come in are read whole, the others by their field.
-void decodePlain(const BlockFormat &format, std::span<const uint8_t> bytes, std::span<float> out) {
+void dequantizePlain(const BlockFormat &format, std::span<const uint8_t> bytes, std::span<float> out) {
   static_assert(std::endian::native == std::endian::little, "numbers are read as they lie");
   switch (format.code.number) {
   case Number::F16:
@@ -156,13 +156,13 @@ void decodePlain(const BlockFormat &format, std::span<const uint8_t> bytes, std:
 
 } // namespace
 
-void decodeRow(const BlockFormat &format, std::span<const uint8_t> blocks, std::span<float> out) {
+void dequantizeRow(const BlockFormat &format, std::span<const uint8_t> blocks, std::span<float> out) {
   auto bytes = format.rowBytes(out.size());
   SINTER_CHECK(bytes && *bytes == blocks.size());
   if (format.isPlain())
-    return decodePlain(format, blocks, out);
+    return dequantizePlain(format, blocks, out);
   for (size_t b = 0; b < out.size() / format.blockLength; ++b)
-    decodeBlock(format, blocks.data() + b * format.blockBytes, out.data() + b * format.blockLength);
+    dequantizeBlock(format, blocks.data() + b * format.blockBytes, out.data() + b * format.blockLength);
 }
 
 } // namespace sinter

@@ -228,10 +228,10 @@ const BlockFormat &blockFormat(TensorType type);
 const BlockFormat *findBlockFormat(uint32_t ggufType);
 const BlockFormat *findBlockFormat(std::string_view name);
 
-// Decodes whole blocks. `out` must hold exactly the elements of `blocks`, which must be whole
+// Dequantizes whole blocks. `out` must hold exactly the elements of `blocks`, which must be whole
 // blocks (our own mistake otherwise). Integers and F64 round to the nearest f32. Bytes of any
 // content are valid.
-void decodeRow(const BlockFormat &format, std::span<const uint8_t> blocks, std::span<float> out);
+void dequantizeRow(const BlockFormat &format, std::span<const uint8_t> blocks, std::span<float> out);
 
 // Quantises by the format's rounding rule; bit for bit what ggml's reference does. `values` must be
 // whole blocks and `out` exactly their bytes (our own mistake otherwise). Unsupported: the format

@@ -1,4 +1,4 @@
-// Quantising by search: blocks that decode as close to the values as we find, by least squares.
+// Quantising by search: blocks that dequantize as close to the values as we find, by least squares.
 // Where quantizeRow() follows a format's rule bit for bit, this has no rule but the format table.
 #pragma once
 

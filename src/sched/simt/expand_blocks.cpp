@@ -155,16 +155,16 @@ LogicalResult expandDot(tile::DotOp dot, bool together) {
   return success();
 }
 
-// ---- decoding and quantising ----
+// ---- dequantizing and quantising ----
 
-LogicalResult expandDecode(tile::DecodeOp decode) {
-  auto load = decode.getValue().getDefiningOp<tile::LoadOp>();
+LogicalResult expandDequantize(tile::DequantizeOp dequantize) {
+  auto load = dequantize.getValue().getDefiningOp<tile::LoadOp>();
   if (!load)
-    return decode.emitOpError() << "decodes a tile that is not loaded from a view";
-  Rewriter r(decode);
-  Value value = r.part("value", load.getView(), load.getOffsets(), tileType(decode.getResult()));
-  decode.getResult().replaceAllUsesWith(value);
-  decode.erase();
+    return dequantize.emitOpError() << "dequantizes a tile that is not loaded from a view";
+  Rewriter r(dequantize);
+  Value value = r.part("value", load.getView(), load.getOffsets(), tileType(dequantize.getResult()));
+  dequantize.getResult().replaceAllUsesWith(value);
+  dequantize.erase();
   return success();
 }
 
@@ -340,15 +340,15 @@ LogicalResult expandBlocks(tile::KernelOp kernel, const SimtFacts &facts) {
   bool together = multipliesCodes(facts);
   SmallVector<Operation *> work;
   kernel.walk([&](Operation *op) {
-    if (isa<tile::DotOp, tile::DecodeOp, tile::StoreOp>(op))
+    if (isa<tile::DotOp, tile::DequantizeOp, tile::StoreOp>(op))
       work.push_back(op);
   });
   for (Operation *op : work) {
     LogicalResult done = success();
     if (auto dot = dyn_cast<tile::DotOp>(op); dot && blockType(dot.getA()))
       done = expandDot(dot, together);
-    else if (auto decode = dyn_cast<tile::DecodeOp>(op))
-      done = expandDecode(decode);
+    else if (auto dequantize = dyn_cast<tile::DequantizeOp>(op))
+      done = expandDequantize(dequantize);
     else if (auto store = dyn_cast<tile::StoreOp>(op))
       if (auto quantize = store.getValue().getDefiningOp<tile::QuantizeOp>())
         done = expandStore(store, quantize);

@@ -1,4 +1,4 @@
-// Block formats as arithmetic: products, decoding and quantising of blocks become operations on
+// Block formats as arithmetic: products, dequantizing and quantising of blocks become operations on
 // their codes, scales and minima.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace sinter::sched {
 
-/// Rewrites every tile.dot of two block formats, tile.decode and stored tile.quantize of `kernel`
+/// Rewrites every tile.dot of two block formats, tile.dequantize and stored tile.quantize of `kernel`
 /// to sched.block_load, sched.block_store and arithmetic, with the same results bit for bit.
 /// Formats are those of numeric/formats/dot_packing.h, of activations Q8A alone. What cannot be
 /// rewritten is a diagnostic.

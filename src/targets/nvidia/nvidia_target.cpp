@@ -31,7 +31,7 @@ public:
     return {"layout", "sched", "llvm", "ptx"};
   }
   int64_t sharedBytes() const override { return facts_.sharedBytes; }
-  bool decodesToBfloat() const override { return true; }
+  bool dequantizesToBfloat() const override { return true; }
   int64_t backToBackRows(int64_t headDim) const override {
     bool fits = headDim % kBackToBackStep == 0 && headDim <= kBackToBackColumns;
     return facts_.groupMatmuls && fits ? kBackToBackRows : 0;

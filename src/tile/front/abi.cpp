@@ -143,8 +143,8 @@ SinterValue sinterKernelQuantize(Session *session, SinterValue tile, const char 
   return SINTER_FRONT(quantize(tile, element, *where));
 }
 
-SinterValue sinterKernelDecode(Session *session, SinterValue tile, Where where) {
-  return SINTER_FRONT(decode(tile, *where));
+SinterValue sinterKernelDequantize(Session *session, SinterValue tile, Where where) {
+  return SINTER_FRONT(dequantize(tile, *where));
 }
 
 void sinterKernelForBegin(Session *session, const SinterOperand bounds[3], const SinterValue *inits,

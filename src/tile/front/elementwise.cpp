@@ -119,7 +119,7 @@ std::optional<FrontSession::Common> FrontSession::commonOf(ArrayRef<Value> value
     Type element = elementOf(value.getType());
     if (!element.isIntOrIndexOrFloat()) {
       StringRef hint = isa<ViewType>(element) ? "a tile or scalar: load it first"
-                                              : "plain elements: decode it first";
+                                              : "plain elements: dequantize it first";
       error(at, "operand is " + describe(value.getType()) + ", expected " + hint);
       return std::nullopt;
     }
@@ -294,7 +294,7 @@ SinterValue FrontSession::convert(SinterValue id, StringRef element, bool isUnsi
     return error(at, "convert of " + describe(from) + ", expected a tile or scalar: load it first");
   if (isa<BlockType>(from))
     return error(at, "convert of " + describe(value.getType()) +
-                         ", expected plain elements: decode it first");
+                         ", expected plain elements: dequantize it first");
   if (isa<BlockType>(to))
     return error(at, "convert to " + describe(to) + ", expected plain elements: quantize instead");
   if (isa<FloatType>(from) && to.isInteger(1))

@@ -110,7 +110,7 @@ SinterValue FrontSession::loadScalar(SinterValue view, ArrayRef<SinterOperand> o
     return error(at, "load from " + describe(type) + ", expected an in or inout view");
   if (isa<BlockType>(type.getElementType()))
     return error(at, "scalar load from " + describe(type) +
-                         ", expected scalar elements: load a tile and decode it");
+                         ", expected scalar elements: load a tile and dequantize it");
   auto places = useIndices(offsets, "offset", type.getRank(), at);
   if (!places)
     return SINTER_VALUE_POISON;

@@ -58,7 +58,7 @@ public:
   SinterValue reduce(uint32_t kind, SinterValue tile, uint32_t axis, At at);
   SinterValue dot(SinterValue a, SinterValue b, SinterValue acc, bool transposeB, At at);
   SinterValue quantize(SinterValue tile, llvm::StringRef element, At at);
-  SinterValue decode(SinterValue tile, At at);
+  SinterValue dequantize(SinterValue tile, At at);
 
   // front/control.cpp: the spans of answers have room for as many values as are carried
   SinterValue beginFor(llvm::ArrayRef<SinterOperand> bounds, llvm::ArrayRef<SinterValue> inits,

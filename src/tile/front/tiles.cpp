@@ -216,14 +216,14 @@ SinterValue FrontSession::quantize(SinterValue tile, StringRef element, At at) {
   return to ? make<QuantizeOp>(at, to, value) : SINTER_VALUE_POISON;
 }
 
-SinterValue FrontSession::decode(SinterValue tile, At at) {
+SinterValue FrontSession::dequantize(SinterValue tile, At at) {
   Value value = useTile(tile, "value", at);
   if (!value)
     return SINTER_VALUE_POISON;
   RankedTensorType from = tileOf(value);
   if (!isa<BlockType>(from.getElementType()))
-    return error(at, "decode of " + describe(from) + ", expected a block format");
-  return make<DecodeOp>(at, RankedTensorType::get(from.getShape(), builder_.getF32Type()), value);
+    return error(at, "dequantize of " + describe(from) + ", expected a block format");
+  return make<DequantizeOp>(at, RankedTensorType::get(from.getShape(), builder_.getF32Type()), value);
 }
 
 } // namespace sinter::tile

@@ -1,4 +1,4 @@
-// Block formats in the interpreter: loading and storing whole blocks, tile.quantize, tile.decode
+// Block formats in the interpreter: loading and storing whole blocks, tile.quantize, tile.dequantize
 // and tile.dot of two block formats, all from the format table.
 #include "tile/mlir_pch.h"
 
@@ -122,7 +122,7 @@ static const uint8_t *activationAt(const Tile &tile, int64_t block) {
   return tile.as<uint8_t>() + block * tile.element().bytes;
 }
 
-// ---- quantize and decode ----
+// ---- quantize and dequantize ----
 
 static Result<void> quantize(OpCall &call) {
   const Tile &from = call.tile(0);
@@ -142,11 +142,11 @@ static Result<void> quantize(OpCall &call) {
   return {};
 }
 
-static Result<void> decode(OpCall &call) {
+static Result<void> dequantize(OpCall &call) {
   const Tile &from = call.tile(0);
   Tile &out = call.out();
   if (from.element().format) {
-    decodeRow(*from.element().format, bytesOf(from), {out.as<float>(), size_t(out.count())});
+    dequantizeRow(*from.element().format, bytesOf(from), {out.as<float>(), size_t(out.count())});
     return {};
   }
   for (int64_t i = 0; i < out.count(); ++i) {
@@ -303,7 +303,7 @@ Result<void> blockDot(OpCall &call) {
 
 void addBlockHandlers(Handlers &handlers) {
   handlers.add<QuantizeOp>(quantize);
-  handlers.add<DecodeOp>(decode);
+  handlers.add<DequantizeOp>(dequantize);
 }
 
 } // namespace sinter::tile

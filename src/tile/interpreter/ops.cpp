@@ -191,7 +191,7 @@ static void copyFrom(OpCall &call, int64_t first, const Strides &fromStrides) {
                 fromStrides, bytes);
 }
 
-// Runs F on tiles of scalars; blocks only load, store, quantize, decode and multiply.
+// Runs F on tiles of scalars; blocks only load, store, quantize, dequantize and multiply.
 template <auto F> Result<void> onScalars(OpCall &call) {
   if (call.out().element().isBlock())
     return call.fail(Code::Unsupported, "moves elements of a block format, expected a scalar type");

@@ -37,7 +37,7 @@ struct Columns {
   Value words = {}, scales = {}, mins = {}, totals = {};
 };
 
-// The load that a value only converts or decodes; null where there is none.
+// The load that a value only converts or dequantizes; null where there is none.
 tile::LoadOp loadOf(Value value);
 // Elements of a block of weights.
 int64_t blockLengthOf(Value weights);
@@ -55,8 +55,8 @@ int64_t rowsOfPanels(const CpuFacts &facts, int64_t vectors, bool minima, int64_
 int64_t vectorsOfPanels(const CpuFacts &facts, tile::DotOp dot);
 // Whether several blocks of rows read each column of blocks: otherwise it is read once, as it is.
 bool expands(const CpuFacts &facts, tile::DotOp dot);
-// Elements of a block that a value decodes; 1 where it decodes nothing.
-int64_t decodedLength(Value value);
+// Elements of a block that a value dequantizes; 1 where it dequantizes nothing.
+int64_t dequantizedLength(Value value);
 
 // K steps per trip of a product's inner loop, to amortise its counter.
 inline constexpr int64_t kUnrollK = 4;
@@ -157,7 +157,7 @@ private:
   // blocking/pack.cpp: b's part of some columns
   LogicalResult packColumns(tile::DotOp dot, Columns &columns);
   LogicalResult packSquares(tile::DotOp dot, const Columns &columns, Value end, int64_t depth);
-  LogicalResult packDecoded(tile::DotOp dot, const Columns &columns, Value end);
+  LogicalResult packDequantized(tile::DotOp dot, const Columns &columns, Value end);
   LogicalResult packBlock(tile::DotOp dot, const Columns &columns, Value column, int64_t count,
                           Value k, int64_t depth);
   // Where b's own K ends in this step, in whole trips: padding beyond multiplies by zero.
@@ -196,7 +196,7 @@ private:
   mlir::FailureOr<Value> streamSlice(tile::SliceOp op, const Block &block);
   mlir::FailureOr<Value> streamElementwise(mlir::Operation *op, const Block &block);
   mlir::FailureOr<Value> streamPair(sched::PairOp op, const Block &block);
-  mlir::FailureOr<Value> streamDecode(tile::DecodeOp op, const Block &block);
+  mlir::FailureOr<Value> streamDequantize(tile::DequantizeOp op, const Block &block);
   mlir::FailureOr<Value> streamConstant(mlir::arith::ConstantOp op, const Block &block);
 
   // small helpers

@@ -27,7 +27,7 @@ static int64_t rowsBeside(const CpuFacts &facts, int64_t vectors, int64_t tileRo
 
 // Vectors side by side that take the fewest loads of a and b over all of a tile's columns: a block
 // of r rows and v vectors loads r + v times for r * v multiply-adds. As many as make whole blocks
-// of `length` columns, where columns are decoded.
+// of `length` columns, where columns are dequantized.
 static int64_t vectorsFor(const CpuFacts &facts, int64_t tileRows, int64_t columns,
                           int64_t length) {
   int64_t multiple = llvm::divideCeil(length, facts.lanes), best = multiple;
@@ -53,7 +53,7 @@ static int64_t vectorsFor(const CpuFacts &facts, int64_t tileRows, int64_t colum
 // besides (SmolLM2 in F16, 8 sequences: 1.8 times as many tokens per second).
 static bool liesSideBySide(tile::DotOp dot) {
   tile::LoadOp load = loadOf(dot.getB());
-  return load && !decodingOf(dot.getB()) && dot.getTransposeB() &&
+  return load && !dequantizingOf(dot.getB()) && dot.getTransposeB() &&
          load.getView().getType().getInterleave();
 }
 
@@ -70,7 +70,7 @@ int64_t vectorsByRules(const CpuFacts &facts, tile::DotOp dot) {
     return accumulators.getDimSize(0) == 1 ? vectorsOfGroup(facts) : vectorsOfPanels(facts, dot);
   if (accumulators.getDimSize(0) <= CpuSchedule().smallM && liesSideBySide(dot))
     return std::max(vectorsOfGroup(facts), accumulators.getDimSize(0) == 1 ? kSmallMVectors : 1);
-  int64_t length = dot.getTransposeB() ? 1 : decodedLength(dot.getB());
+  int64_t length = dot.getTransposeB() ? 1 : dequantizedLength(dot.getB());
   return vectorsFor(facts, accumulators.getDimSize(0), accumulators.getDimSize(1), length);
 }
 

@@ -11,8 +11,8 @@ namespace sinter::targets::cpu {
 tile::LoadOp loadOf(Value value) {
   while (auto widened = value.getDefiningOp<arith::ExtFOp>())
     value = widened.getIn();
-  if (auto decoded = decodingOf(value))
-    value = decoded.getValue();
+  if (auto dequantized = dequantizingOf(value))
+    value = dequantized.getValue();
   return value.getDefiningOp<tile::LoadOp>();
 }
 
@@ -26,12 +26,12 @@ static bool pairsAlong(Value value, int64_t axis) {
   return pair && static_cast<int64_t>(pair.getAxis()) == axis;
 }
 
-int64_t decodedLength(Value value) {
-  tile::DecodeOp decode = decodingOf(value);
-  if (!decode)
+int64_t dequantizedLength(Value value) {
+  tile::DequantizeOp dequantize = dequantizingOf(value);
+  if (!dequantize)
     return 1;
   const BlockFormat *format =
-      tile::blockFormatOf(getElementTypeOrSelf(decode.getValue().getType()));
+      tile::blockFormatOf(getElementTypeOrSelf(dequantize.getValue().getType()));
   int64_t length = format ? format->blockLength : kActivationLength;
   return pairsAlong(value, lastAxisOf(value)) ? length / 2 : length;
 }
@@ -100,9 +100,9 @@ LogicalResult Blocker::packSquares(tile::DotOp dot, const Columns &columns, Valu
 }
 
 // Whole blocks along K, whose vectors turn as those of squares; each at a known place of its block.
-LogicalResult Blocker::packDecoded(tile::DotOp dot, const Columns &columns, Value end) {
+LogicalResult Blocker::packDequantized(tile::DotOp dot, const Columns &columns, Value end) {
   int64_t lanes = facts_.lanes, whole = columns.count / lanes * lanes;
-  int64_t length = decodedLength(dot.getB());
+  int64_t length = dequantizedLength(dot.getB());
   auto along = [&](Value column, int64_t count) {
     return loopOver(index(0), end, length, [&](Value k) {
       for (int64_t at = 0; at < length; at += lanes)
@@ -127,8 +127,8 @@ LogicalResult Blocker::packColumns(tile::DotOp dot, Columns &columns) {
     std::swap(shape[0], shape[1]);
   columns.packed = allocate(RankedTensorType::get(shape, type.getElementType()), {across, 0});
   Value end = depthEnd(dot, depth, unrollOf(depth));
-  if (across && decodingOf(dot.getB()))
-    return packDecoded(dot, columns, end);
+  if (across && dequantizingOf(dot.getB()))
+    return packDequantized(dot, columns, end);
   if (across && runsAlongLastAxis(dot.getB()))
     return packSquares(dot, columns, end, depth);
   return loopOver(index(0), end, 1,

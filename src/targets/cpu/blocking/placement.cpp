@@ -14,7 +14,7 @@ static constexpr int64_t kRecomputeLimit = 3;
 // A dot reads each b element once per row block: below this many rows packing b costs more than it
 // saves.
 static constexpr int64_t kPackRows = 32;
-// So many rows are one block of rows, which reads each b element once: it is decoded as it is read
+// So many rows are one block of rows, which reads each b element once: it is dequantized as it is read
 // unless its columns have to turn.
 static constexpr int64_t kRowsOfOneBlock = 4;
 // A dot reads each a element once per column block; copying a pays from this many columns, even of
@@ -42,17 +42,17 @@ bool isStreamable(Operation *op) {
     return onlyUnitAxesMove(cast<RankedTensorType>(reshape.getValue().getType()),
                             cast<RankedTensorType>(reshape.getResult().getType()));
   if (isa<tile::SplatOp, tile::IotaOp, tile::BroadcastOp, tile::PermuteOp, tile::SliceOp,
-          tile::QuantizeOp, tile::DecodeOp, arith::ConstantOp, sched::PairOp>(op))
+          tile::QuantizeOp, tile::DequantizeOp, arith::ConstantOp, sched::PairOp>(op))
     return true;
   return op->hasTrait<OpTrait::Elementwise>();
 }
 
-tile::DecodeOp decodingOf(Value value) {
+tile::DequantizeOp dequantizingOf(Value value) {
   while (true) {
     Operation *op = value.getDefiningOp();
     auto reshape = dyn_cast_if_present<tile::ReshapeOp>(op);
     if (!isa_and_present<arith::TruncFOp, sched::PairOp>(op) && !(reshape && isStreamable(reshape)))
-      return dyn_cast_if_present<tile::DecodeOp>(op);
+      return dyn_cast_if_present<tile::DequantizeOp>(op);
     value = op->getOperand(0);
   }
 }
@@ -61,7 +61,7 @@ static int64_t costOf(Operation *op) {
   if (isa<tile::SplatOp, tile::IotaOp, tile::BroadcastOp, tile::ReshapeOp, tile::PermuteOp,
           tile::SliceOp, arith::ConstantOp>(op))
     return 0;
-  if (isa<arith::DivFOp, math::SqrtOp, tile::QuantizeOp, tile::DecodeOp>(op))
+  if (isa<arith::DivFOp, math::SqrtOp, tile::QuantizeOp, tile::DequantizeOp>(op))
     return kRecomputeLimit + 1;
   return 1;
 }
@@ -199,7 +199,7 @@ void Placer::placeDotOperands(tile::DotOp dot) {
     placement_.layouts[dot.getA()].rowPadding = padding(dot.getA());
   }
   bool packs = rows >= kPackRows ||
-               (decodingOf(dot.getB()) && (dot.getTransposeB() || rows > kRowsOfOneBlock));
+               (dequantizingOf(dot.getB()) && (dot.getTransposeB() || rows > kRowsOfOneBlock));
   if (!isBlockTile(dot.getB()) && packs && placement_.of(dot.getB()) == Place::Stream) {
     bool alone = dot.getB().hasOneUse();
     placement_.places[dot.getB()] = alone ? Place::Packed : Place::Scratch;

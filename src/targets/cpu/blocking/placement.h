@@ -39,8 +39,8 @@ inline bool isBlockTile(mlir::Value value) {
 // True for operations whose result a block of the same shape computes: elementwise, loads,
 // broadcasts and their like.
 bool isStreamable(mlir::Operation *op);
-/// The decoding of a block format that a value converts at most; null where there is none.
-tile::DecodeOp decodingOf(mlir::Value value);
+/// The dequantizing of a block format that a value converts at most; null where there is none.
+tile::DequantizeOp dequantizingOf(mlir::Value value);
 
 Placement placeTiles(tile::KernelOp kernel, const CpuFacts &facts);
 

@@ -19,7 +19,7 @@ static scf::ForOp loopAlong(tile::DotOp dot, tile::LoadOp load, unsigned axis) {
 }
 
 scf::ForOp Blocker::loopAlongK(tile::DotOp dot) {
-  if (decodingOf(dot.getB()))
+  if (dequantizingOf(dot.getB()))
     return {};
   return loopAlong(dot, loadOf(dot.getB()), dot.getTransposeB() ? 1 : 0);
 }
@@ -162,7 +162,7 @@ void Blocker::prefetchStream(tile::DotOp dot, const Columns &columns, Value k, i
   tile::LoadOp load = loadOf(dot.getB());
   const int64_t bytes = aheadOf(dot);
   if (!load || !dot.getTransposeB() || !load.getView().getType().getInterleave() || !bytes ||
-      decodingOf(dot.getB()) || placement_.of(dot.getB()) == Place::Scratch)
+      dequantizingOf(dot.getB()) || placement_.of(dot.getB()) == Place::Scratch)
     return;
   unsigned bits = load.getView().getType().getElementType().getIntOrFloatBitWidth();
   int64_t stepBytes = kInterleavedRows * step * bits / 8;

@@ -27,13 +27,13 @@ static bool areEqual(const Demand &a, const Demand &b) {
          llvm::all_of(a.edges, [&](const Edge &edge) { return llvm::is_contained(b.edges, edge); });
 }
 
-// Whether blocks of a format are decoded for the value, which stand at known places.
-static bool decodes(Value value) {
+// Whether blocks of a format are dequantized for the value, which stand at known places.
+static bool dequantizes(Value value) {
   SetVector<Value> cone;
   cone.insert(value);
   for (size_t at = 0; at < cone.size(); ++at) {
     Operation *op = cone[at].getDefiningOp();
-    if (isa_and_present<tile::DecodeOp>(op))
+    if (isa_and_present<tile::DequantizeOp>(op))
       return true;
     if (op && isStreamable(op))
       cone.insert(op->operand_begin(), op->operand_end());
@@ -76,7 +76,7 @@ struct Candidate {
   SmallVector<Value> left() {
     Operation *made = numbers().getDefiningOp();
     if (!made || made->getBlock() != reduce->getBlock() || !isStreamable(made) ||
-        !isInScratch(numbers()) || decodes(numbers()))
+        !isInScratch(numbers()) || dequantizes(numbers()))
       return {};
     SmallVector<Value> values;
     bool whole = false; // somebody reads the numbers themselves

@@ -150,13 +150,13 @@ LogicalResult Blocker::forEachBlock(Value value, ArrayRef<int64_t> step, BlockSt
   return blockAxes(value, axesOf(type, step), step, block, store);
 }
 
-// The longest block that the value's cone decodes along its last axis.
-static int64_t longestDecoded(Value value) {
+// The longest block that the value's cone dequantizes along its last axis.
+static int64_t longestDequantized(Value value) {
   llvm::SetVector<Value> cone;
   cone.insert(value);
   int64_t longest = 1;
   for (size_t at = 0; at < cone.size(); ++at) {
-    longest = std::max(longest, decodedLength(cone[at]));
+    longest = std::max(longest, dequantizedLength(cone[at]));
     if (Operation *op = cone[at].getDefiningOp(); op && op->hasTrait<OpTrait::Elementwise>())
       cone.insert(op->operand_begin(), op->operand_end());
   }
@@ -166,7 +166,7 @@ static int64_t longestDecoded(Value value) {
 // As forEachBlock, but where blocks of a format are longer than a step, steps stand at known places
 // of them.
 LogicalResult Blocker::forEachPart(Value value, ArrayRef<int64_t> step, BlockStore store) {
-  int64_t length = longestDecoded(value), part = step.back();
+  int64_t length = longestDequantized(value), part = step.back();
   if (length <= part || scratch_.count(value))
     return forEachBlock(value, step, store);
   SmallVector<int64_t> whole(step);

@@ -181,8 +181,8 @@ static std::optional<int64_t> remainderOf(Value value, int64_t modulus) {
 }
 
 // Part of a tile of whole blocks, which alone can be loaded, at a place known of its block.
-FailureOr<Value> Blocker::streamDecode(tile::DecodeOp op, const Block &block) {
-  int64_t length = decodedLength(op.getResult()), last = block.shape.size() - 1;
+FailureOr<Value> Blocker::streamDequantize(tile::DequantizeOp op, const Block &block) {
+  int64_t length = dequantizedLength(op.getResult()), last = block.shape.size() - 1;
   if (block.shape[last] % length == 0)
     return streamElementwise(op, block);
   std::optional<int64_t> first = remainderOf(block.offsets[last], length);
@@ -193,12 +193,12 @@ FailureOr<Value> Blocker::streamDecode(tile::DecodeOp op, const Block &block) {
   Block whole = block;
   whole.offsets[last] = b_.createOrFold<arith::SubIOp>(loc_, block.offsets[last], index(*first));
   whole.shape[last] = length;
-  FailureOr<Value> decoded = stream(op.getResult(), whole);
-  if (failed(decoded))
+  FailureOr<Value> dequantized = stream(op.getResult(), whole);
+  if (failed(dequantized))
     return failure();
   SmallVector<int64_t> start(block.shape.size(), 0);
   start[last] = *first;
-  return tile::SliceOp::create(b_, loc_, blockType(op.getResult(), block), *decoded,
+  return tile::SliceOp::create(b_, loc_, blockType(op.getResult(), block), *dequantized,
                                b_.getDenseI64ArrayAttr(start))
       .getResult();
 }
@@ -261,8 +261,8 @@ FailureOr<Value> Blocker::streamOnce(Value value, const Block &block) {
     return streamSlice(slice, block);
   if (auto pair = dyn_cast<sched::PairOp>(op))
     return streamPair(pair, block);
-  if (auto decode = dyn_cast<tile::DecodeOp>(op))
-    return streamDecode(decode, block);
+  if (auto dequantize = dyn_cast<tile::DequantizeOp>(op))
+    return streamDequantize(dequantize, block);
   if (op->hasTrait<OpTrait::Elementwise>() || isa<tile::QuantizeOp>(op))
     return streamElementwise(op, block);
   return op->emitOpError()

@@ -28,13 +28,13 @@ static bool isReadByDots(Value value) {
   });
 }
 
-// What only slices read is decoded where they take it.
+// What only slices read is dequantized where they take it.
 static bool isReadBySlices(Value value) {
-  return value.getDefiningOp<tile::DecodeOp>() &&
+  return value.getDefiningOp<tile::DequantizeOp>() &&
          llvm::all_of(value.getUsers(), [](Operation *user) { return isa<tile::SliceOp>(user); });
 }
 
-// Pairs are made of their numbers vector by vector, as these are widened, rounded or decoded.
+// Pairs are made of their numbers vector by vector, as these are widened, rounded or dequantized.
 static bool isReadByPairs(Value value) {
   return !value.use_empty() && llvm::all_of(value.getUsers(), [](Operation *user) {
     return isa<sched::PairOp>(user) ||

@@ -1,4 +1,4 @@
-// Emission, decoding: elements of any block format as f32, in the steps of the format table
+// Emission, dequantizing: elements of any block format as f32, in the steps of the format table
 // (numeric/formats/block_format.h), each rounded on its own.
 #include "targets/cpu/emission/block_fields.h"
 #include "targets/cpu/emission/emitter.h"
@@ -12,9 +12,9 @@ namespace sinter::targets::cpu {
 namespace {
 
 /// Elements [first, first + width) of one block.
-class BlockDecoder {
+class BlockDequantizer {
 public:
-  BlockDecoder(OpBuilder &b, Location loc, BlockBytes &block, const BlockFormat &format,
+  BlockDequantizer(OpBuilder &b, Location loc, BlockBytes &block, const BlockFormat &format,
                int64_t first, int64_t width)
       : b_(b), loc_(loc), format_(format), fields_(b, loc, block),
         floats_(VectorType::get({width}, b.getF32Type())) {
@@ -22,7 +22,7 @@ public:
       elements_.push_back(static_cast<uint32_t>(first + i));
   }
 
-  Value decode(Value table);
+  Value dequantize(Value table);
 
 private:
   Value numbers(Value table);
@@ -67,7 +67,7 @@ static Value joined(OpBuilder &b, Location loc, SmallVector<Value> parts) {
 }
 
 // Entries raw(code) of the table, which lies in memory as f32: one of a number for each element.
-Value BlockDecoder::fromTable(Value table) {
+Value BlockDequantizer::fromTable(Value table) {
   auto words = floats_.clone(b_.getI32Type());
   Value raw = fields_.raw(format_.code, llvm::map_to_vector(elements_, [&](uint32_t e) {
                             return format_.codeOf(e).code;
@@ -85,7 +85,7 @@ Value BlockDecoder::fromTable(Value table) {
 
 // Entries of several numbers, which lie side by side: one load for all elements of a code, where a
 // gather would take each on its own (a plan of IQ2_XXS took twice as long to build).
-Value BlockDecoder::fromEntries(Value table) {
+Value BlockDequantizer::fromEntries(Value table) {
   const auto lanes = static_cast<int32_t>(format_.table.lanes);
   SmallVector<Value> parts;
   for (size_t at = 0, count = 0; at < elements_.size(); at += count) {
@@ -108,7 +108,7 @@ Value BlockDecoder::fromEntries(Value table) {
 }
 
 // Eight sign bits of one item; of items of seven bits the eighth is their parity.
-Value BlockDecoder::signsOf(uint32_t item) {
+Value BlockDequantizer::signsOf(uint32_t item) {
   Value raw = fields_.raw(format_.sign, item);
   if (format_.sign.width() == BlockFormat::kSignLanes)
     return raw;
@@ -120,7 +120,7 @@ Value BlockDecoder::signsOf(uint32_t item) {
 }
 
 // One sign bit an element.
-Value BlockDecoder::negated(Value value) {
+Value BlockDequantizer::negated(Value value) {
   auto words = floats_.clone(b_.getI32Type());
   constexpr uint32_t kLanes = BlockFormat::kSignLanes;
   SmallVector<Value> parts;
@@ -139,7 +139,7 @@ Value BlockDecoder::negated(Value value) {
   return arith::BitcastOp::create(b_, loc_, floats_, arith::XOrIOp::create(b_, loc_, bits, sign));
 }
 
-Value BlockDecoder::numbers(Value table) {
+Value BlockDequantizer::numbers(Value table) {
   if (table) {
     Value value = format_.table.lanes > 1 ? fromEntries(table) : fromTable(table);
     return format_.sign.present() ? negated(value) : value;
@@ -149,7 +149,7 @@ Value BlockDecoder::numbers(Value table) {
                                })));
 }
 
-Value BlockDecoder::decode(Value table) {
+Value BlockDequantizer::dequantize(Value table) {
   Value value = numbers(table);
   const ZeroPoint &zero = format_.zero;
   if (zero.field.present()) {
@@ -212,7 +212,7 @@ static std::array<Value, 4> turnWords(OpBuilder &b, Location loc, ArrayRef<Value
 
 // The values of 16 rows of 16 bytes from byte `first` of their blocks' codes on, as vectors of
 // rows: words turn before they are taken apart, which is a quarter of the moves.
-SmallVector<Value> Emitter::decodeColumns(const ByteBlocks &format, ArrayRef<Value> blocks,
+SmallVector<Value> Emitter::dequantizeColumns(const ByteBlocks &format, ArrayRef<Value> blocks,
                                           int64_t first) {
   constexpr int64_t kRows = 16;
   SmallVector<Value> words, scales;
@@ -260,10 +260,10 @@ Value Emitter::blockAt(const EmittedView &view, const BlockFormat &format, Array
 }
 
 // Elements of a row that lies as in the file.
-Value Emitter::decodeWhole(const EmittedView &view, const BlockFormat &format, ArrayRef<Value> at,
+Value Emitter::dequantizeWhole(const EmittedView &view, const BlockFormat &format, ArrayRef<Value> at,
                            int64_t first, int64_t width) {
   WholeBlock block(b_, loc_, blockAt(view, format, at));
-  return BlockDecoder(b_, loc_, block, format, first, width).decode(tableOf(format));
+  return BlockDequantizer(b_, loc_, block, format, first, width).dequantize(tableOf(format));
 }
 
 // Elements of a block of zero bits, some of which are negative zeros.
@@ -271,14 +271,14 @@ static Value zeroBlock(OpBuilder &b, Location loc, const BlockFormat &format, in
                        int64_t width) {
   std::vector<uint8_t> block(format.blockBytes);
   std::vector<float> values(format.blockLength);
-  decodeRow(format, block, values);
+  dequantizeRow(format, block, values);
   auto type = VectorType::get({width}, b.getF32Type());
   return arith::ConstantOp::create(
       b, loc, DenseElementsAttr::get(type, ArrayRef(values).slice(first, width)));
 }
 
 // Elements of a row that lies packed beside others; a block of zero bits where the view has none.
-Value Emitter::decodePacked(const EmittedView &view, const DotPacking &packing, ArrayRef<Value> at,
+Value Emitter::dequantizePacked(const EmittedView &view, const DotPacking &packing, ArrayRef<Value> at,
                             int64_t first, int64_t width) {
   Place place = placeOf(view, at, -1, 1);
   const BlockFormat &format = *packing.format;
@@ -292,21 +292,21 @@ Value Emitter::decodePacked(const EmittedView &view, const DotPacking &packing, 
   Value blocks =
       bytesAt(view.base, mul(number, index(int64_t(format.blockBytes) * kInterleavedRows)));
   PackedRow row(b_, loc_, blocks, packing, arith::RemUIOp::create(b_, loc_, place.elements, rows));
-  Value decoded = BlockDecoder(b_, loc_, row, format, first, width).decode(table);
-  scf::YieldOp::create(b_, loc_, decoded);
+  Value dequantized = BlockDequantizer(b_, loc_, row, format, first, width).dequantize(table);
+  scf::YieldOp::create(b_, loc_, dequantized);
   b_.setInsertionPointToStart(branch.elseBlock());
   scf::YieldOp::create(b_, loc_, zeroBlock(b_, loc_, format, first, width));
   return branch.getResult(0);
 }
 
 // Elements of `shape` from `start` on in a tile of whole blocks.
-LogicalResult Emitter::decodePart(tile::DecodeOp op, Value into, ArrayRef<int64_t> start) {
+LogicalResult Emitter::dequantizePart(tile::DequantizeOp op, Value into, ArrayRef<int64_t> start) {
   auto type = cast<RankedTensorType>(into.getType());
   auto from = cast<RankedTensorType>(op.getValue().getType());
   auto load = op.getValue().getDefiningOp<tile::LoadOp>();
   const BlockFormat *format = tile::blockFormatOf(from.getElementType());
   if (!load || !format)
-    return op.emitOpError() << "decodes " << from << ": "
+    return op.emitOpError() << "dequantizes " << from << ": "
                             << (format ? "expected a tile loaded from a view"
                                        : "format is unknown");
   const EmittedView &view = views_.find(load.getView())->second;
@@ -321,7 +321,7 @@ LogicalResult Emitter::decodePart(tile::DecodeOp op, Value into, ArrayRef<int64_
   bool readable =
       packing ? view.type.getInterleave() == kInterleavedRows : !view.type.getInterleave();
   if (type.getDimSize(last) % facts_.lanes != 0 || start[last] % facts_.lanes != 0 || !readable)
-    return op.emitOpError() << "decodes " << type << " of " << view.type
+    return op.emitOpError() << "dequantizes " << type << " of " << view.type
                             << ", expected whole vectors of rows, which lie alone or packed by "
                             << kInterleavedRows;
   SmallVector<Value> offsets = scalarsOf(load.getOffsets());
@@ -336,29 +336,29 @@ LogicalResult Emitter::decodePart(tile::DecodeOp op, Value into, ArrayRef<int64_
     if (turns)
       blocks.push_back(blockAt(view, *format, where));
     else
-      pieces.values.push_back(packing ? decodePacked(view, *packing, where, first, width)
-                                      : decodeWhole(view, *format, where, first, width));
+      pieces.values.push_back(packing ? dequantizePacked(view, *packing, where, first, width)
+                                      : dequantizeWhole(view, *format, where, first, width));
   });
   if (turns)
-    pieces.values = decodeColumns(*byteBlocks(*format), blocks, start[last] % length);
+    pieces.values = dequantizeColumns(*byteBlocks(*format), blocks, start[last] % length);
   tiles_[into] = pieces;
   return success();
 }
 
-// Parts that slices take are decoded where they are taken.
-LogicalResult Emitter::emitDecode(tile::DecodeOp op) {
+// Parts that slices take are dequantized where they are taken.
+LogicalResult Emitter::emitDequantize(tile::DequantizeOp op) {
   if (llvm::all_of(op->getUsers(), [](Operation *user) { return isa<tile::SliceOp>(user); }))
     return success();
   SmallVector<int64_t> start(cast<RankedTensorType>(op.getType()).getRank(), 0);
-  return decodePart(op, op.getResult(), start);
+  return dequantizePart(op, op.getResult(), start);
 }
 
 LogicalResult Emitter::emitSlice(tile::SliceOp op) {
-  auto decode = op.getValue().getDefiningOp<tile::DecodeOp>();
-  if (!decode)
+  auto dequantize = op.getValue().getDefiningOp<tile::DequantizeOp>();
+  if (!dequantize)
     return op.emitOpError() << "takes a part of " << op.getValue().getType()
-                            << " in registers, expected one of a decoded tile";
-  return decodePart(decode, op.getResult(), op.getOffsets());
+                            << " in registers, expected one of a dequantized tile";
+  return dequantizePart(dequantize, op.getResult(), op.getOffsets());
 }
 
 } // namespace sinter::targets::cpu

@@ -237,7 +237,7 @@ LogicalResult Emitter::emit(Operation *op) {
       .Case([&](tile::PermuteOp o) { return emitPermute(o); })
       .Case([&](tile::ReduceOp o) { return emitReduce(o); })
       .Case([&](tile::DotOp o) { return emitDot(o); })
-      .Case([&](tile::DecodeOp o) { return emitDecode(o); })
+      .Case([&](tile::DequantizeOp o) { return emitDequantize(o); })
       .Case([&](tile::SliceOp o) { return emitSlice(o); })
       .Case([&](tile::QuantizeOp) { return success(); }) // written by the store that uses it
       .Case([&](tile::SplatOp o) {

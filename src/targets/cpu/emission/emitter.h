@@ -139,14 +139,14 @@ private:
   LogicalResult emitPairDot(tile::DotOp op);
 
   // emission/dequantize.cpp
-  LogicalResult emitDecode(tile::DecodeOp op);
+  LogicalResult emitDequantize(tile::DequantizeOp op);
   LogicalResult emitSlice(tile::SliceOp op);
-  Value decodeWhole(const EmittedView &view, const BlockFormat &format, ArrayRef<Value> at,
+  Value dequantizeWhole(const EmittedView &view, const BlockFormat &format, ArrayRef<Value> at,
                     int64_t first, int64_t width);
-  Value decodePacked(const EmittedView &view, const DotPacking &packing, ArrayRef<Value> at,
+  Value dequantizePacked(const EmittedView &view, const DotPacking &packing, ArrayRef<Value> at,
                      int64_t first, int64_t width);
-  LogicalResult decodePart(tile::DecodeOp op, Value into, ArrayRef<int64_t> start);
-  SmallVector<Value> decodeColumns(const ByteBlocks &format, ArrayRef<Value> blocks, int64_t first);
+  LogicalResult dequantizePart(tile::DequantizeOp op, Value into, ArrayRef<int64_t> start);
+  SmallVector<Value> dequantizeColumns(const ByteBlocks &format, ArrayRef<Value> blocks, int64_t first);
   Value blockAt(const EmittedView &view, const BlockFormat &format, ArrayRef<Value> at);
   Value tableOf(const BlockFormat &format);
 

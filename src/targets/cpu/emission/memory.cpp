@@ -313,7 +313,7 @@ LogicalResult Emitter::emitLoad(tile::LoadOp op) {
   const EmittedView &view = views_.find(op.getView())->second;
   auto type = cast<RankedTensorType>(op.getResult().getType());
   if (isa<tile::BlockType>(type.getElementType()))
-    return success(); // read by the dot or decode that uses it
+    return success(); // read by the dot or dequantize that uses it
   int64_t lane = laneAxis(view, type.getShape());
   SmallVector<Value> offsets = scalarsOf(op.getOffsets());
   auto pad = dyn_cast_if_present<TypedAttr>(op.getPadAttr());

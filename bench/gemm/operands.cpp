@@ -32,7 +32,7 @@ void quantizeActivations(const ActivationFormat &format, std::span<float> values
   }
 }
 
-Result<void> roundActivations(const ActivationFormat &format, Matrix &matrix) {
+Result<void> quantizeActivations(const ActivationFormat &format, Matrix &matrix) {
   if (matrix.columns % format.scaleLength)
     return fail(Code::InvalidArgument, "rows of " + std::to_string(matrix.columns) +
                                            " elements, expected whole blocks of activations");
@@ -115,7 +115,7 @@ Result<Matrix> randomMatrix(int64_t rows, int64_t columns, const std::string &fo
   for (float &value : matrix.values)
     value = normal(random);
   const ActivationFormat *activation = findActivationFormat(upper(format));
-  SINTER_TRY(activation ? roundActivations(*activation, matrix) : roundByTable(matrix));
+  SINTER_TRY(activation ? quantizeActivations(*activation, matrix) : roundByTable(matrix));
   return matrix;
 }
 

@@ -92,7 +92,7 @@ static Result<const BlockFormat *> kvTypeFor(const std::string &name,
   return kv;
 }
 
-static bool roundsRows(mlir::ModuleOp module) {
+static bool quantizesRows(mlir::ModuleOp module) {
   return module.walk([](graph::QuantizeOp) { return mlir::WalkResult::interrupt(); })
       .wasInterrupted();
 }
@@ -129,7 +129,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   lowering.sharedBytes = std::max(target.sharedBytes(), kLeastSharedBytes);
   // Where rows meet weights as bytes, bf16 loses nothing beside (perplexity of SmolLM2 in Q8_0 and
   // Q4_1: 1.0001 and 1.0003 times that with f32 and F16).
-  lowering.bfloatDepth = roundsRows(*module) ? target.bfloatDepth() : 0;
+  lowering.bfloatDepth = quantizesRows(*module) ? target.bfloatDepth() : 0;
   // A step of tasks is a page.
   if (options.kvType == kDefaultKvType &&
       attendsInBfloat(features.headDim, options.pageRows, lowering.bfloatDepth)) {

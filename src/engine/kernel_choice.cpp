@@ -48,9 +48,9 @@ TargetKind targetKindOf(std::string_view target) {
 static int64_t columnBlock(int64_t columns, const kernel::Element &out, TargetKind kind) {
   if (kind == TargetKind::Simt)
     return std::min<int64_t>(kMostSimtColumns, llvm::alignTo(columns, kColumnGroup));
-  const ActivationFormat *rounded = activationFormatOf(out);
+  const ActivationFormat *quantized = activationFormatOf(out);
   const int64_t group =
-      rounded ? std::max<int64_t>(rounded->scaleLength, kColumnGroup) : kColumnGroup;
+      quantized ? std::max<int64_t>(quantized->scaleLength, kColumnGroup) : kColumnGroup;
   for (int64_t block = kMostColumns; block > kColumnGroup; block -= group)
     if (columns % block == 0)
       return block;

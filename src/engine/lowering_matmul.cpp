@@ -200,8 +200,8 @@ Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, MBucket rows,
                                       asRow(gain), f32Scalar(norm.getEps().convertToFloat())});
     slots = {{"prologue", "norm", ""}};
   }
-  const bool roundsInKernel = !p.a.isBlock() && p.b.isBlock() && p.activation.isBlock();
-  activations_[rows].insert(plainName(roundsInKernel ? p.activation : p.a));
+  const bool quantizesInKernel = !p.a.isBlock() && p.b.isBlock() && p.activation.isBlock();
+  activations_[rows].insert(plainName(quantizesInKernel ? p.activation : p.a));
   p.constantB = true;
   if (options_.kind == TargetKind::Simt) {
     growTile(p, options_.sharedBytes, epilogue.headColumns == 0);

@@ -187,7 +187,7 @@ TEST(Lowering, ANormThatIsOnlyRoundedStoresRoundedValues) {
 std::vector<std::string> decodeKernels(int64_t n, int64_t k) {
   const std::string columns = std::to_string(k), weights = std::to_string(n) + "x" + columns;
   const std::string x = "tensor<?x" + columns + "xf32, #graph.dims<T>>",
-                    rounded = "tensor<?x" + columns + "xbf16, #graph.dims<T>>",
+                    quantized = "tensor<?x" + columns + "xbf16, #graph.dims<T>>",
                     gain = "tensor<" + columns + "xf32>",
                     w = "tensor<" + weights + "x!tile.block<\"q8_0\">>",
                     c = "tensor<?x" + std::to_string(n) + "xf32, #graph.dims<T>>";
@@ -197,8 +197,8 @@ std::vector<std::string> decodeKernels(int64_t n, int64_t k) {
   Lowered lowered("%x = graph.input \"x\" : " + x + "\n%g = graph.weight [\"g\"] : " + gain +
                       "\n%w = graph.weight [\"w\"] : " + w +
                       "\n%n = graph.norm %x, %g eps 1.0e-5 : " + x + ", " + gain + " -> " + x +
-                      "\n%a = graph.quantize %n : " + x + " -> " + rounded +
-                      "\n%c = graph.dot_general %a, %w : " + rounded + ", " + w + " -> " + c +
+                      "\n%a = graph.quantize %n : " + x + " -> " + quantized +
+                      "\n%c = graph.dot_general %a, %w : " + quantized + ", " + w + " -> " + c +
                       "\ngraph.output \"c\", %c : " + c,
                   options);
   EXPECT_TRUE(lowered.result()) << lowered.result().error().message;
@@ -574,31 +574,31 @@ std::string blockOf(const std::string &format) {
 }
 
 // `rounded`: an element type.
-std::string attendThenMatmulOf(const std::string &rounded) {
+std::string attendThenMatmulOf(const std::string &quantized) {
   const std::string attend = kAttend;
   return attend.substr(0, attend.find("graph.output")) + R"(
     %j = graph.reshape %o : tensor<?x4x64xf32, #graph.dims<T>> -> tensor<?x256xf32, #graph.dims<T>>
     %w = graph.weight ["w"] : tensor<32x256x!tile.block<"q8_0">>
     %a = graph.quantize %j : tensor<?x256xf32, #graph.dims<T>>
         -> tensor<?x256x)" +
-         rounded + R"(, #graph.dims<T>>
+         quantized + R"(, #graph.dims<T>>
     %c = graph.dot_general %a, %w : tensor<?x256x)" +
-         rounded + R"(, #graph.dims<T>>, tensor<32x256x!tile.block<"q8_0">>
+         quantized + R"(, #graph.dims<T>>, tensor<32x256x!tile.block<"q8_0">>
         -> tensor<?x32xf32, #graph.dims<T>>
     graph.output "c", %c : tensor<?x32xf32, #graph.dims<T>>
 )";
 }
 
-std::string attendThenMatmul(const std::string &rounded) {
-  return attendThenMatmulOf(blockOf(rounded));
+std::string attendThenMatmul(const std::string &quantized) {
+  return attendThenMatmulOf(blockOf(quantized));
 }
 
 // On tasks the two heads of a group lie side by side, so that scales may span them.
 TEST(Lowering, HeadsThatShareKeysAreRoundedTogetherOnTasks) {
-  auto outOf = [](const std::string &rounded, TargetKind kind) {
+  auto outOf = [](const std::string &quantized, TargetKind kind) {
     LoweringOptions options;
     options.kind = kind;
-    Lowered lowered(attendThenMatmulOf(rounded), options);
+    Lowered lowered(attendThenMatmulOf(quantized), options);
     EXPECT_TRUE(lowered.result()) << lowered.result().error().message;
     const auto &many = lowered.step<plan::If>(0).elseSteps.at(0);
     std::string text = lowered.kernelText(std::get<plan::Launch>(many.op));
@@ -641,8 +641,8 @@ std::string gated(int64_t n, const std::string &more = {}) {
   std::string text = R"(
     %x = graph.input "x" : !x
     %w = graph.weight ["gate", "up"] : tensor<WIDExq4_1>
-    %a = graph.quantize %x : !x -> !rounded
-    %c = graph.dot_general %a, %w : !rounded, tensor<WIDExq4_1> -> tensor<?xBOTHxf32, #graph.dims<T>>
+    %a = graph.quantize %x : !x -> !quantized
+    %c = graph.dot_general %a, %w : !quantized, tensor<WIDExq4_1> -> tensor<?xBOTHxf32, #graph.dims<T>>
     %g = graph.slice %c from [0, 0] : tensor<?xBOTHxf32, #graph.dims<T>> -> !half
     %u = graph.slice %c from [0, ONE] : tensor<?xBOTHxf32, #graph.dims<T>> -> !half
     %m = graph.map %g, %u : !half, !half -> !half {

@@ -123,14 +123,14 @@ INSTANTIATE_TEST_SUITE_P(Formats, DotVariants,
                                                             "avx512vnni", "dotprod"})),
                          nameOf);
 
-class RoundedRows : public testing::TestWithParam<std::string> {};
+class QuantizedRows : public testing::TestWithParam<std::string> {};
 
 std::string outOf(const ActivationFormat &format) {
   return llvm::StringRef(format.name).lower();
 }
 
 // Sums of halves stand beside those of whole blocks. Heads side by side are rounded together.
-TEST_P(RoundedRows, HaveTheSumsOfTheirFormat) {
+TEST_P(QuantizedRows, HaveTheSumsOfTheirFormat) {
   HostLevel host = hostLevel(GetParam());
   if (!host.missing.empty())
     GTEST_SKIP() << host.missing;
@@ -139,7 +139,7 @@ TEST_P(RoundedRows, HaveTheSumsOfTheirFormat) {
       continue;
     SCOPED_TRACE(format.name);
     int64_t length = format.scaleLength;
-    KernelCase rows = roundedRowsCase("quantize_rows", 2, 2 * length, {0, 0}, outOf(format));
+    KernelCase rows = quantizedRowsCase("quantize_rows", 2, 2 * length, {0, 0}, outOf(format));
     rows.extents["N"] = {5 * length, 0, length};
     expectNear(rows, host);
     expectNear(extremeRowsCase(outOf(format), 2 * length), host);
@@ -155,7 +155,7 @@ TEST_P(RoundedRows, HaveTheSumsOfTheirFormat) {
 }
 
 // Rows are rounded alike at all levels of one width of vectors.
-INSTANTIATE_TEST_SUITE_P(Levels, RoundedRows,
+INSTANTIATE_TEST_SUITE_P(Levels, QuantizedRows,
                          testing::ValuesIn(testsInFull() ? blockLevelNames() : vectorLevelNames()),
                          [](const auto &info) { return info.param; });
 

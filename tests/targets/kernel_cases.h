@@ -130,7 +130,7 @@ inline KernelCase rowsCase(const std::string &kernel, int64_t rows, int64_t colu
 }
 
 // A row kernel that rounds its result to the activation format.
-inline KernelCase roundedRowsCase(const std::string &kernel, int64_t rows, int64_t columns,
+inline KernelCase quantizedRowsCase(const std::string &kernel, int64_t rows, int64_t columns,
                                   Bound bound, const std::string &out) {
   KernelCase c = rowsCase(kernel, rows, columns, "f32");
   c.label = kernel + "_" + out + "_" + sizeText({rows, columns});
@@ -145,7 +145,7 @@ inline KernelCase roundedRowsCase(const std::string &kernel, int64_t rows, int64
 inline KernelCase extremeRowsCase(const std::string &out, int64_t columns) {
   static constexpr double kNumbers[] = {0,        1e-41,   1e-37, 3.7e-37, 3.8e-37,  1.0e-28,
                                         1.01e-28, 1.2e-28, 3e38,  NAN,     INFINITY, -INFINITY};
-  KernelCase c = roundedRowsCase("quantize_rows", 2, columns, {0, 0}, out);
+  KernelCase c = quantizedRowsCase("quantize_rows", 2, columns, {0, 0}, out);
   c.label = "quantize_rows_" + out + "_extreme";
   c.extents = {{"M", {2 * std::size(kNumbers)}}, {"N", {columns}}};
   c.prepare = [columns](LaunchArguments &arguments, const Extents &, Random &) {
@@ -188,14 +188,14 @@ inline void addRowCases(KernelCases &cases, const std::string &activation) {
   for (const char *kernel : {"rms_norm", "layer_norm", "softmax"}) {
     cases.push_back(rowsCase(kernel, 1, 17, "f32"));
     cases.push_back(rowsCase(kernel, 3, 128, "f32"));
-    cases.push_back(roundedRowsCase(kernel, 3, 64, kRows, activation));
+    cases.push_back(quantizedRowsCase(kernel, 3, 64, kRows, activation));
   }
-  cases.push_back(roundedRowsCase("quantize_rows", 2, 64, {0, 0}, activation));
-  cases.push_back(roundedRowsCase("quantize_rows", 1, 160, {0, 0}, activation));
+  cases.push_back(quantizedRowsCase("quantize_rows", 2, 64, {0, 0}, activation));
+  cases.push_back(quantizedRowsCase("quantize_rows", 1, 160, {0, 0}, activation));
   cases.push_back(extremeRowsCase(activation, 64));
-  cases.push_back(roundedRowsCase("quantize_rows", 7, 32, {0, 0}, activation));
+  cases.push_back(quantizedRowsCase("quantize_rows", 7, 32, {0, 0}, activation));
   cases.push_back(farRowsCase());
-  KernelCase narrow = roundedRowsCase("quantize_rows", 1, 96, {0, 0}, activation);
+  KernelCase narrow = quantizedRowsCase("quantize_rows", 1, 96, {0, 0}, activation);
   narrow.label = "quantize_rows_" + activation + "_from_f16";
   narrow.settings["in"] = "f16";
   cases.push_back(narrow);

@@ -139,7 +139,7 @@ inline void addRowSlotCases(KernelCases &cases, const std::string &activation) {
   rows.out = kernel::block(activation);
   rows.blockColumns = 64;
   rows.prologue = siluAndAddSlot("other");
-  c = roundedRowsCase("quantize_rows", 1, 64, kRows, activation);
+  c = quantizedRowsCase("quantize_rows", 1, 64, kRows, activation);
   c.views["other"] = {"M", "N"};
   cases.push_back(withSlots(c, "prologue", rows, kernels::quantizeRows));
 

@@ -55,7 +55,7 @@ Result<OwningOpRef<ModuleOp>> scheduleKernels(ModuleOp source, const CpuFacts &f
   if (failed(tidied()))
     return fail(Code::Internal, "the scheduled form of the kernels is not well formed");
   for (auto kernel : module->getOps<tile::KernelOp>())
-    delayRounding(kernel, facts);
+    delayQuantization(kernel, facts);
   if (failed(tidied()))
     return fail(Code::Internal, "the scheduled form of the kernels is not well formed");
   for (auto kernel : module->getOps<tile::KernelOp>())

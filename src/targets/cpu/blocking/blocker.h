@@ -97,7 +97,7 @@ private:
   SmallVector<int64_t> streamStep(RankedTensorType type);
   SmallVector<int64_t> streamStepOf(Value value);
   int64_t joinedRow(Value value);
-  SmallVector<int64_t> roundStep(Value value);
+  SmallVector<int64_t> quantizeStep(Value value);
 
   // blocking/dot.cpp: contractions
   LogicalResult storeDot(tile::DotOp dot);
@@ -178,7 +178,7 @@ private:
   int64_t aheadOf(tile::DotOp dot);
   void fetchAhead(tile::DotOp step, int64_t ahead);
   void prefetchNextMatmul(tile::DotOp dot, const Columns &columns, Value trip, int64_t trips);
-  Value inNextRound(Value value, mlir::scf::ForOp loop);
+  Value inNextQuantization(Value value, mlir::scf::ForOp loop);
   void prefetchPanel(tile::DotOp dot, const Columns &columns, Value row, int64_t rows, Value k,
                      Value column);
 

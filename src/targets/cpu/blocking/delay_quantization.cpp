@@ -112,7 +112,7 @@ static void delay(scf::ForOp loop, Ending ending) {
   loop.erase();
 }
 
-void delayRounding(tile::KernelOp kernel, const CpuFacts &facts) {
+void delayQuantization(tile::KernelOp kernel, const CpuFacts &facts) {
   SmallVector<std::pair<scf::ForOp, Ending>> loops;
   kernel.walk([&](scf::ForOp loop) {
     if (std::optional<Ending> ending = endingOf(loop, facts))

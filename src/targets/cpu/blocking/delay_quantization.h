@@ -11,6 +11,6 @@
 namespace sinter::targets::cpu {
 
 // On a blocked kernel.
-void delayRounding(tile::KernelOp kernel, const CpuFacts &facts);
+void delayQuantization(tile::KernelOp kernel, const CpuFacts &facts);
 
 } // namespace sinter::targets::cpu

@@ -247,17 +247,17 @@ static tile::LoadOp readOf(Value value) {
 
 // The product after this one in the body around it; after the last one the first, in the next
 // round.
-static tile::DotOp nextDot(tile::DotOp dot, bool &nextRound) {
-  nextRound = false;
+static tile::DotOp nextDot(tile::DotOp dot, bool &nextQuantization) {
+  nextQuantization = false;
   for (Operation *op = dot->getNextNode(); op; op = op->getNextNode())
     if (auto next = dyn_cast<tile::DotOp>(op))
       return next;
-  nextRound = true;
+  nextQuantization = true;
   return *dot->getBlock()->getOps<tile::DotOp>().begin();
 }
 
 // A number as it will be in the loop's next round; null where it is not made from places alone.
-Value Blocker::inNextRound(Value value, scf::ForOp loop) {
+Value Blocker::inNextQuantization(Value value, scf::ForOp loop) {
   if (value == loop.getInductionVar())
     return add(mapped(value), mapped(loop.getStep()));
   Operation *op = value.getDefiningOp();
@@ -267,7 +267,7 @@ Value Blocker::inNextRound(Value value, scf::ForOp loop) {
     return {};
   IRMapping later;
   for (Value operand : op->getOperands()) {
-    Value there = inNextRound(operand, loop);
+    Value there = inNextQuantization(operand, loop);
     if (!there)
       return {};
     later.map(operand, there);
@@ -282,13 +282,13 @@ void Blocker::prefetchNextMatmul(tile::DotOp dot, const Columns &columns, Value 
   auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
   if (!loop || loopAlongK(dot))
     return;
-  bool nextRound;
-  tile::LoadOp load = readOf(nextDot(dot, nextRound).getB());
+  bool nextQuantization;
+  tile::LoadOp load = readOf(nextDot(dot, nextQuantization).getB());
   if (!load || load.getView().getType().getRank() < 2 || !available(load.getView()))
     return;
   SmallVector<Value> offsets;
   for (Value offset : load.getOffsets())
-    if (Value at = nextRound           ? inNextRound(offset, loop)
+    if (Value at = nextQuantization           ? inNextQuantization(offset, loop)
                    : available(offset) ? mapped(offset)
                                        : Value())
       offsets.push_back(at);

@@ -24,7 +24,7 @@ static std::optional<int64_t> constantOf(Value value) {
 }
 
 // Elements that are rounded as one; 0: these are none.
-static int64_t roundedLength(RankedTensorType type) {
+static int64_t quantizedLength(RankedTensorType type) {
   const ActivationFormat *activation = tile::activationFormatOf(type.getElementType());
   return activation                                    ? activation->scaleLength
          : isa<tile::BlockType>(type.getElementType()) ? kActivationLength
@@ -39,7 +39,7 @@ SmallVector<int64_t> Blocker::streamStep(RankedTensorType type) {
     --lane;
   int64_t columns = type.getDimSize(lane), wide = facts_.lanes * kStreamVectors;
   step[lane] = columns >= wide ? wide : std::min(columns, facts_.lanes);
-  if (int64_t length = roundedLength(type))
+  if (int64_t length = quantizedLength(type))
     step[lane] = length;
   return step;
 }
@@ -64,7 +64,7 @@ int64_t Blocker::joinedRow(Value value) {
 
 // Of values that are rounded: as many scales as are found side by side, of one row or else of
 // several.
-SmallVector<int64_t> Blocker::roundStep(Value value) {
+SmallVector<int64_t> Blocker::quantizeStep(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   SmallVector<int64_t> step = streamStep(type);
   const int64_t last = type.getRank() - 1, length = step[last];
@@ -136,7 +136,7 @@ LogicalResult Blocker::blockAxes(Value value, ArrayRef<int64_t> axes, ArrayRef<i
     if (failed(body(loop.getInductionVar(), by)))
       return failure();
   }
-  int64_t rest = extentHere - whole, part = roundedLength(type) ? rest : facts_.lanes;
+  int64_t rest = extentHere - whole, part = quantizedLength(type) ? rest : facts_.lanes;
   for (int64_t at = whole, size = std::min(rest, part); rest > 0;
        at += size, rest -= size, size = std::min(rest, part))
     if (failed(body(index(at), size)))
@@ -186,7 +186,7 @@ LogicalResult Blocker::forEachPart(Value value, ArrayRef<int64_t> step, BlockSto
 LogicalResult Blocker::storeToView(tile::StoreOp store) {
   Value value = store.getValue();
   auto type = cast<RankedTensorType>(value.getType());
-  return forEachPart(value, roundedLength(type) ? roundStep(value) : streamStepOf(value),
+  return forEachPart(value, quantizedLength(type) ? quantizeStep(value) : streamStepOf(value),
                      [&](const Block &block) { return storeBlock(store, block); });
 }
 

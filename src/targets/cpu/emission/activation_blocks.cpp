@@ -204,7 +204,7 @@ static SmallVector<Value> bytesOf(OpBuilder &b, Location loc, ArrayRef<Value> co
 }
 
 // Blocks of words in vectors, each of the scale beside it.
-static SmallVector<RoundedBlock> roundedBlocks(OpBuilder &b, Location loc,
+static SmallVector<QuantizedBlock> quantizedBlocks(OpBuilder &b, Location loc,
                                                const ActivationFormat &format,
                                                ArrayRef<SmallVector<Value>> codes, Value scales) {
   Heads heads(b, loc, format);
@@ -217,7 +217,7 @@ static SmallVector<RoundedBlock> roundedBlocks(OpBuilder &b, Location loc,
       heads.placeSum(sums, format.partLength, part);
   }
   heads.placeSum(whole, kActivationLength, 0);
-  SmallVector<RoundedBlock> blocks;
+  SmallVector<QuantizedBlock> blocks;
   for (auto [at, each] : llvm::enumerate(codes))
     blocks.push_back({heads.wordsOf(static_cast<int64_t>(at)), bytesOf(b, loc, each)});
   return blocks;
@@ -304,7 +304,7 @@ static Rounding bestRounding(OpBuilder &b, Location loc, ArrayRef<ArrayRef<Value
 }
 
 // Of as many scales as are found side by side.
-static SmallVector<RoundedBlock> roundTogether(OpBuilder &b, Location loc,
+static SmallVector<QuantizedBlock> quantizeTogether(OpBuilder &b, Location loc,
                                                const ActivationFormat &format,
                                                ArrayRef<ArrayRef<Value>> scales) {
   const int64_t lanes = lanesOf(scales.front().front()), together = scalesTogether(lanes);
@@ -313,30 +313,30 @@ static SmallVector<RoundedBlock> roundTogether(OpBuilder &b, Location loc,
   SmallVector<SmallVector<Value>> codes;
   for (auto [at, vectors] : llvm::enumerate(scales))
     appendCodes(b, loc, vectors, spreadFactor(b, loc, by.factor, at, lanes), codes);
-  SmallVector<RoundedBlock> rounded;
+  SmallVector<QuantizedBlock> rounded;
   for (size_t at = 0; at < codes.size(); at += together) {
     auto some = ArrayRef(codes).slice(at, std::min<size_t>(together, codes.size() - at));
     SmallVector<int64_t> rows;
     for (size_t row = 0; row < llvm::PowerOf2Ceil(some.size()); ++row)
       rows.push_back(static_cast<int64_t>(std::min(at + row, codes.size() - 1)) / perScale);
-    rounded.append(roundedBlocks(b, loc, format, some, fewOf(b, loc, by.scale, rows)));
+    rounded.append(quantizedBlocks(b, loc, format, some, fewOf(b, loc, by.scale, rows)));
   }
   return rounded;
 }
 
-SmallVector<RoundedBlock> roundActivations(OpBuilder &b, Location loc,
+SmallVector<QuantizedBlock> quantizeActivations(OpBuilder &b, Location loc,
                                            const ActivationFormat &format,
                                            ArrayRef<ArrayRef<Value>> scales) {
   const auto together = static_cast<size_t>(scalesTogether(lanesOf(scales.front().front())));
-  SmallVector<RoundedBlock> rounded;
+  SmallVector<QuantizedBlock> rounded;
   for (; !scales.empty(); scales = scales.drop_front(std::min(together, scales.size())))
-    rounded.append(roundTogether(b, loc, format, scales.take_front(together)));
+    rounded.append(quantizeTogether(b, loc, format, scales.take_front(together)));
   return rounded;
 }
 
 // The head is stored with the place of the first codes, before them.
 void storeActivations(OpBuilder &b, Location loc, const ActivationFormat &format,
-                      const RoundedBlock &rounded, Value block) {
+                      const QuantizedBlock &rounded, Value block) {
   uint32_t offset = 0;
   for (Value four : rounded.words) {
     storeAt(b, loc, four, block, offset);

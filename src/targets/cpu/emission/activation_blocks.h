@@ -8,7 +8,7 @@
 namespace sinter::targets::cpu {
 
 // What a block is stored as.
-struct RoundedBlock {
+struct QuantizedBlock {
   mlir::SmallVector<mlir::Value> words; // of its head, in vectors of four
   mlir::SmallVector<mlir::Value> codes; // bytes
 };
@@ -18,11 +18,11 @@ int64_t scalesTogether(int64_t lanes);
 
 // The blocks of some scales, one scale's after the other's, from the `scaleLength` f32 elements of
 // each in vectors of at least four lanes.
-mlir::SmallVector<RoundedBlock>
-roundActivations(mlir::OpBuilder &b, mlir::Location loc, const ActivationFormat &format,
+mlir::SmallVector<QuantizedBlock>
+quantizeActivations(mlir::OpBuilder &b, mlir::Location loc, const ActivationFormat &format,
                  mlir::ArrayRef<mlir::ArrayRef<mlir::Value>> scales);
 void storeActivations(mlir::OpBuilder &b, mlir::Location loc, const ActivationFormat &format,
-                      const RoundedBlock &rounded, mlir::Value block);
+                      const QuantizedBlock &rounded, mlir::Value block);
 
 // The largest magnitude of all elements, in each of four lanes; NaN where one is.
 mlir::Value largestMagnitude(mlir::OpBuilder &b, mlir::Location loc,

@@ -48,7 +48,7 @@ static Value bytesOf(OpBuilder &b, Location loc, Value rounded, int32_t most) {
 }
 
 // Writes one block of signed bytes and a scale (numeric/formats/byte_blocks.h).
-void Emitter::roundBlock(const ByteBlocks &format, ArrayRef<Value> vectors, Value block) {
+void Emitter::quantizeBlock(const ByteBlocks &format, ArrayRef<Value> vectors, Value block) {
   auto constant = [&](float v) -> Value {
     return arith::ConstantOp::create(b_, loc_, b_.getF32FloatAttr(v));
   };
@@ -75,7 +75,7 @@ void Emitter::roundBlock(const ByteBlocks &format, ArrayRef<Value> vectors, Valu
 SmallVector<Emitter::WriteAt> Emitter::activationWrites(const ActivationFormat &format,
                                                         ArrayRef<ArrayRef<Value>> scales) {
   auto rounded =
-      std::make_shared<SmallVector<RoundedBlock>>(roundActivations(b_, loc_, format, scales));
+      std::make_shared<SmallVector<QuantizedBlock>>(quantizeActivations(b_, loc_, format, scales));
   const size_t perScale = format.scaleLength / kActivationLength;
   SmallVector<WriteAt> writes;
   for (size_t scale = 0; scale < scales.size(); ++scale)
@@ -104,7 +104,7 @@ FailureOr<Emitter::BlockWriter> Emitter::blockWriter(tile::StoreOp op, Type elem
   return BlockWriter{format->blockLength, format->blockBytes,
                      [this, bytes = *bytes](ArrayRef<ArrayRef<Value>> parts) {
                        return llvm::map_to_vector(parts, [&](ArrayRef<Value> vectors) -> WriteAt {
-                         return [=, this](Value block) { roundBlock(bytes, vectors, block); };
+                         return [=, this](Value block) { quantizeBlock(bytes, vectors, block); };
                        });
                      }};
 }

@@ -161,7 +161,7 @@ private:
                                         ArrayRef<ArrayRef<Value>> scales);
   mlir::FailureOr<BlockWriter> blockWriter(tile::StoreOp op, Type element);
   LogicalResult storeQuantized(tile::StoreOp op, tile::QuantizeOp quantize);
-  void roundBlock(const ByteBlocks &format, ArrayRef<Value> vectors, Value block);
+  void quantizeBlock(const ByteBlocks &format, ArrayRef<Value> vectors, Value block);
   Value bytesAt(Value base, Value offset);
   Value bytesAt(Value base, int64_t offset);
 

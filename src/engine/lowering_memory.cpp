@@ -59,7 +59,7 @@ BufferId Lowering::addBuffer(std::string name, BufferKind kind, Expr bytes) {
 // counts put two to eight rows into a bank, 18 blocks two and 48 four. Prompts of SmolLM2's shape
 // in Q8_0 on an H200, 512 and 4,096 tokens: without this 0.98 and 0.97 of the speed; with all eight
 // rows in one bank (48 blocks of 48 bytes, beside rows of 49) 0.90 and 0.95.
-static int64_t apartInBanks(int64_t blocks, int64_t blockBytes) {
+static int64_t padBanks(int64_t blocks, int64_t blockBytes) {
   constexpr int64_t kReadBytes = 16, kRows = 8;
   for (int64_t padded = blocks; padded < blocks + kRows; ++padded)
     if (padded * blockBytes % (2 * kReadBytes) == kReadBytes)
@@ -75,7 +75,7 @@ std::optional<Stored> Lowering::allocateRows(Value value, const std::string &nam
       !tile::activationFormatOf(type.getElementType()))
     return std::nullopt;
   ElementBytes size = elementBytes(type.getElementType());
-  const int64_t blocks = apartInBanks(type.getDimSize(1) / size.length, size.bytes);
+  const int64_t blocks = padBanks(type.getDimSize(1) / size.length, size.bytes);
   std::vector<Expr> extents = extentsOf(type);
   BufferId buffer = addBuffer(name, kind, plan::mul(extents[0], Expr(blocks * size.bytes)));
   return Stored{buffer, Expr(0), std::move(extents), {Expr(blocks * size.length), Expr(1)}};

@@ -93,9 +93,9 @@ TEST(CpuSchedule, SaysWhatTheKernelsAttributeSays) {
   tile::KernelOp kernel = *module.module().getOps<tile::KernelOp>().begin();
   EXPECT_EQ(cpuScheduleOf(kernel).vectors, 0);
   EXPECT_EQ(cpuScheduleOf(kernel).smallM, 8);
-  EXPECT_EQ(cpuScheduleOf(kernel).ahead, -1);
-  tile::setSchedule(kernel, {{"ahead", 0}, {"small_m", 4}, {"rows", 6}, {"vectors", 2}});
-  EXPECT_EQ(cpuScheduleOf(kernel).ahead, 0);
+  EXPECT_EQ(cpuScheduleOf(kernel).prefetchBytes, -1);
+  tile::setSchedule(kernel, {{"prefetch", 0}, {"small_m", 4}, {"rows", 6}, {"vectors", 2}});
+  EXPECT_EQ(cpuScheduleOf(kernel).prefetchBytes, 0);
   EXPECT_EQ(cpuScheduleOf(kernel).vectors, 2);
   EXPECT_EQ(cpuScheduleOf(kernel).rows, 6);
   EXPECT_EQ(cpuScheduleOf(kernel).smallM, 4);

@@ -97,7 +97,7 @@ std::string CpuFacts::targetName() const {
 // A Zen 4's hardware fetches 26 to 29 GB/s a thread where nothing else asks for the lines and they
 // are read in order, prefetches no more than 18 to 20: they wait in the few buffers of the first
 // cache. A Xeon with AMX reads 0.83 to 0.94 times as fast without prefetches.
-static bool fetchesRuns(llvm::StringRef cpu) {
+static bool prefetchesRuns(llvm::StringRef cpu) {
   return cpu == "znver4";
 }
 
@@ -109,7 +109,7 @@ static bool multipliesPairsFast(llvm::StringRef cpu) {
 
 static CpuFacts fromLevel(const Level &level, const std::string &cpu) {
   CpuFacts facts{level.arch.name,    level.arch.baseline, cpu, {}, level.lanes, level.registers,
-                 level.instructions, fetchesRuns(cpu)};
+                 level.instructions, prefetchesRuns(cpu)};
   for (const std::string &feature : level.features)
     facts.features.push_back("+" + feature);
   if (level.lanes == 16)

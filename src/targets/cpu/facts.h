@@ -38,7 +38,7 @@ struct CpuFacts {
   int64_t lanes = 0;                 // f32 elements of the widest vector register
   int64_t registers = 0;             // vector registers
   CpuInstructions instructions{};
-  bool fetchesRuns = false; // hardware fetches one run of addresses as fast as memory is
+  bool prefetchesRuns = false; // hardware fetches one run of addresses as fast as memory is
 
   // The target string that plans carry: "cpu:x86_64+sse4.2+...", "cpu:aarch64+dotprod": every
   // feature that the code may use beyond those that all processors of the architecture have.

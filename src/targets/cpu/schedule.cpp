@@ -18,15 +18,15 @@ CpuSchedule cpuScheduleOf(tile::KernelOp kernel) {
   read("vectors", schedule.vectors);
   read("rows", schedule.rows);
   read("small_m", schedule.smallM);
-  read("ahead", schedule.ahead);
+  read("prefetch", schedule.prefetchBytes);
   return schedule;
 }
 
 // Between the lines of blocks that one row asks for lies so little work that hardware keeps up. 8
 // rows without prefetches generate 0.5 to 0.85 times as many tokens per second on a Zen 4 (0.6 to 1
 // on a Xeon), and one row of scalars reads 0.8 to 1.05 times as fast there.
-int64_t aheadByRules(const CpuFacts &facts, tile::DotOp dot) {
-  return facts.fetchesRuns && isBlockTile(dot.getA()) && rowsOf(dot) == 1 ? 0 : kAheadBytes;
+int64_t prefetchByRules(const CpuFacts &facts, tile::DotOp dot) {
+  return facts.prefetchesRuns && isBlockTile(dot.getA()) && rowsOf(dot) == 1 ? 0 : kPrefetchBytes;
 }
 
 namespace {
@@ -45,7 +45,7 @@ static Matmuls matmulsOf(tile::KernelOp kernel, const CpuFacts &facts) {
     matmuls.rows = std::max(matmuls.rows, accumulators.getDimSize(0));
     matmuls.columns = std::max(matmuls.columns, accumulators.getDimSize(1));
     matmuls.blocks |= isBlockTile(dot.getA());
-    matmuls.ahead = std::max(matmuls.ahead, aheadByRules(facts, dot));
+    matmuls.ahead = std::max(matmuls.ahead, prefetchByRules(facts, dot));
     matmuls.vectors.insert(vectorsByRules(facts, dot));
   });
   return matmuls;
@@ -70,9 +70,9 @@ std::vector<ScheduleDecision> decisionsOf(tile::KernelOp kernel, const CpuFacts 
   for (int64_t count : {4, 12})
     if (matmuls.blocks && count < matmuls.rows)
       smallM.values.push_back(count);
-  ScheduleDecision ahead{"ahead", {}};
+  ScheduleDecision ahead{"prefetch", {}};
   if (matmuls.blocks && matmuls.rows <= CpuSchedule().smallM)
-    ahead.values = {matmuls.ahead ? 0 : kAheadBytes};
+    ahead.values = {matmuls.ahead ? 0 : kPrefetchBytes};
   return {vectors, rows, smallM, ahead};
 }
 

@@ -12,7 +12,7 @@ struct CpuSchedule {
   int64_t vectors = 0; // of columns side by side in a product; 0: as few loads as there can be
   int64_t rows = 0;    // most rows of a register block; 0: as many as fit
   int64_t smallM = 8; // rows that read packed weights as they lie where more prepare them
-  int64_t ahead = -1;  // bytes that they are fetched ahead of use, 0: by hardware; -1: by rules
+  int64_t prefetchBytes = -1;  // bytes that they are fetched ahead of use, 0: by hardware; -1: by rules
 };
 
 /// The vectors side by side that a product has by rules.
@@ -22,10 +22,10 @@ int64_t vectorsByRules(const CpuFacts &facts, tile::DotOp dot);
 /// take 125 us without, 100 with 2048, 90 with 4096, 102 with 8192 (two threads of a Xeon). On a
 /// Zen 5 2048 takes 1.1 to 1.3 times as long as 4096 for one row and for 8, 8192 differs little.
 /// For scalars they differ by 2 or 3 %.
-inline constexpr int64_t kAheadBytes = 4096;
+inline constexpr int64_t kPrefetchBytes = 4096;
 
 /// The bytes ahead of use at which a product of few rows fetches packed weights, by rules.
-int64_t aheadByRules(const CpuFacts &facts, tile::DotOp dot);
+int64_t prefetchByRules(const CpuFacts &facts, tile::DotOp dot);
 
 /// What the kernel's schedule says; rules for the rest.
 CpuSchedule cpuScheduleOf(tile::KernelOp kernel);

@@ -175,8 +175,8 @@ private:
   void prefetchStream(tile::DotOp dot, const Columns &columns, Value k, int64_t step);
   void prefetchExpanded(tile::DotOp dot, const Columns &columns, Value row, int64_t rows);
   void prefetchBlocks(tile::DotOp dot, Value column, int64_t columns, Value k, int64_t elements);
-  int64_t aheadOf(tile::DotOp dot);
-  void fetchAhead(tile::DotOp step, int64_t ahead);
+  int64_t prefetchOf(tile::DotOp dot);
+  void prefetch(tile::DotOp step, int64_t ahead);
   void prefetchNextMatmul(tile::DotOp dot, const Columns &columns, Value trip, int64_t trips);
   Value inNextQuantization(Value value, mlir::scf::ForOp loop);
   void prefetchPanel(tile::DotOp dot, const Columns &columns, Value row, int64_t rows, Value k,

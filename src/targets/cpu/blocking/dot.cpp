@@ -128,7 +128,7 @@ LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t 
     if (failed(sum))
       return failure();
     if (blocks && !columns.words)
-      fetchAhead((*sum).getDefiningOp<tile::DotOp>(), aheadOf(dot));
+      prefetch((*sum).getDefiningOp<tile::DotOp>(), prefetchOf(dot));
     scf::YieldOp::create(b_, loc_, ValueRange{*sum});
   }
   return accumulatorsAfter(dot, loop.getResult(0), into, block);

@@ -141,26 +141,26 @@ void Blocker::prefetchRows(tile::DotOp dot, const Columns &columns, Value row, i
 }
 
 // How far ahead a product fetches packed weights.
-int64_t Blocker::aheadOf(tile::DotOp dot) {
-  return schedule_.ahead >= 0 ? schedule_.ahead : aheadByRules(facts_, dot);
+int64_t Blocker::prefetchOf(tile::DotOp dot) {
+  return schedule_.prefetchBytes >= 0 ? schedule_.prefetchBytes : prefetchByRules(facts_, dot);
 }
 
 // A product of blocks fetches what lies some trips ahead, beyond the end of K the columns beside,
 // line by line between its groups: all at once they would keep its own loads waiting. Without this
 // the work of several rows adds to what memory takes.
-void Blocker::fetchAhead(tile::DotOp step, int64_t ahead) {
+void Blocker::prefetch(tile::DotOp step, int64_t ahead) {
   const BlockFormat *format = tile::blockFormatOf(getElementTypeOrSelf(step.getB().getType()));
   if (!format)
     return; // emission refuses it
   int64_t trip = format->blockBytes * kInterleavedRows;
-  step->setDiscardableAttr(kFetchAhead, b_.getI64IntegerAttr(llvm::alignTo(ahead, trip)));
+  step->setDiscardableAttr(kPrefetchDistance, b_.getI64IntegerAttr(llvm::alignTo(ahead, trip)));
 }
 
 // In every trip of a product of few rows with scalars: the weights some trips ahead, beyond the end
 // of K the first ones of the columns beside, which lie next where columns are one group.
 void Blocker::prefetchStream(tile::DotOp dot, const Columns &columns, Value k, int64_t step) {
   tile::LoadOp load = loadOf(dot.getB());
-  const int64_t bytes = aheadOf(dot);
+  const int64_t bytes = prefetchOf(dot);
   if (!load || !dot.getTransposeB() || !load.getView().getType().getInterleave() || !bytes ||
       dequantizingOf(dot.getB()) || placement_.of(dot.getB()) == Place::Scratch)
     return;

@@ -100,7 +100,7 @@ static SmallVector<Value *> pointersTo(MutableArrayRef<Value> values) {
 // into the second level of cache, since the first waits for few lines at once (two threads, beside
 // the first level: one row of q6_k on a Zen 4 reads 34 GB/s instead of 20; tokens per second on a
 // Xeon with AMX: iq4_xs of 1B 1.16 times as many, 8 sequences of q8_0 1.06).
-void Emitter::emitFetchShare(Value blocks, const BlockFormat &format, int64_t ahead, int64_t step,
+void Emitter::emitPrefetchShare(Value blocks, const BlockFormat &format, int64_t ahead, int64_t step,
                              int64_t steps) {
   int64_t lines = llvm::divideCeil(int64_t(format.blockBytes) * kInterleavedRows, kLineBytes);
   for (int64_t line = step * lines / steps; line < (step + 1) * lines / steps; ++line)
@@ -120,7 +120,7 @@ struct Emitter::BlockStream {
   const ActivationFormat &activation;
   Value first;                  // block
   int64_t inGroup;              // of packed rows, the first
-  std::optional<int64_t> ahead; // see kFetchAhead
+  std::optional<int64_t> ahead; // see kPrefetchDistance
 
   uint32_t groups() const { return packing.format->blockLength / packing.groupLength; }
 };
@@ -156,7 +156,7 @@ void Emitter::emitBetweenWords(const BlockStream &stream, Value blocks, uint32_t
   for (int64_t g = before + share * groups / shares; g < before + (share + 1) * groups / shares;
        ++g)
     if (*stream.ahead)
-      emitFetchShare(blocks, *stream.packing.format, *stream.ahead, g, steps);
+      emitPrefetchShare(blocks, *stream.packing.format, *stream.ahead, g, steps);
 }
 
 // acc[row] += the products of `depth` elements along K.
@@ -219,7 +219,7 @@ LogicalResult Emitter::emitBlockDot(tile::DotOp op) {
   SmallVector<Value> atB = scalarsOf(loadB.getOffsets());
   Pieces acc = relayout(tiles_.find(op.getAcc())->second, canonicalLane(accType.getShape()));
   SmallVector<Value> rowsA = activationRows(loadA, activation);
-  auto ahead = dyn_cast_or_null<IntegerAttr>(op->getDiscardableAttr(kFetchAhead));
+  auto ahead = dyn_cast_or_null<IntegerAttr>(op->getDiscardableAttr(kPrefetchDistance));
   const int64_t depth = cast<RankedTensorType>(op.getA().getType()).getDimSize(1);
   for (int64_t p = 0, perRow = piecesAlong(accType.getDimSize(1)); p < perRow; ++p) {
     int64_t row = p * facts_.lanes;

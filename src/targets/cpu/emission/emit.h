@@ -12,7 +12,7 @@ using targets::EmittedKernel;
 
 /// On a product of blocks that reads them in the order in which they lie: as many bytes beyond what
 /// it reads are fetched, none where they are 0.
-inline constexpr llvm::StringLiteral kFetchAhead = "sched.fetch_ahead";
+inline constexpr llvm::StringLiteral kPrefetchDistance = "sched.prefetch_distance";
 
 /// Emits `kernel` (blocked form) into `module` as
 /// `void symbol(ptr buffers, ptr scalars, ptr scratch, i64 x, i64 y, i64 z)`.

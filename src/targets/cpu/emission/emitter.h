@@ -172,7 +172,7 @@ private:
                         uint32_t words);
   void emitVectorDot(const BlockStream &stream, ArrayRef<Value> rowsA, int64_t depth,
                      ArrayRef<Value *> acc);
-  void emitFetchShare(Value blocks, const BlockFormat &format, int64_t ahead, int64_t step,
+  void emitPrefetchShare(Value blocks, const BlockFormat &format, int64_t ahead, int64_t step,
                       int64_t steps);
   void keepMemoryOrder();
   LogicalResult emitBlockDot(tile::DotOp op);

@@ -75,12 +75,12 @@ kernels::QuantizeRows chooseStream(int64_t columns, kernel::Element out, TargetK
   return p;
 }
 
-kernels::Embed chooseEmbed(int64_t columns, kernel::Element table, int64_t sideBySide,
+kernels::Embed chooseEmbed(int64_t columns, kernel::Element table, int64_t rowInterleave,
                            TargetKind kind) {
   kernels::Embed p;
   p.table = table;
   p.columns = columns;
-  p.interleave = sideBySide == 1 ? 0 : sideBySide;
+  p.interleave = rowInterleave == 1 ? 0 : rowInterleave;
   p.blockColumns = columnBlock(columns, kernel::F32, kind);
   return p;
 }
@@ -144,7 +144,7 @@ kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_
   p.b = b;
   p.n = n;
   p.k = k;
-  int64_t sideBySide = interleavedRows(b, rules);
+  int64_t rowInterleave = interleavedRows(b, rules);
   if (b.isBlock()) {
     const ActivationFormat *activation = activationFor(blockFormatOf(b), rules);
     p.activation = a.isBlock()        ? a
@@ -152,7 +152,7 @@ kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_
                    : rules.bfloatRows ? kernel::BF16
                                       : kernel::F32;
   }
-  p.interleave = sideBySide == 1 ? 0 : sideBySide;
+  p.interleave = rowInterleave == 1 ? 0 : rowInterleave;
   if (rules.kind == TargetKind::Cpu)
     chooseCpuBlocks(p, rows);
   else

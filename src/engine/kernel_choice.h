@@ -45,7 +45,7 @@ kernels::RmsNorm chooseNorm(int64_t columns, kernel::Element out,
 kernels::QuantizeRows chooseStream(int64_t columns, kernel::Element out,
                                    TargetKind kind = TargetKind::Cpu);
 // Of a table whose rows lie so many side by side.
-kernels::Embed chooseEmbed(int64_t columns, kernel::Element table, int64_t sideBySide = 1,
+kernels::Embed chooseEmbed(int64_t columns, kernel::Element table, int64_t rowInterleave = 1,
                            TargetKind kind = TargetKind::Cpu);
 kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_t k, MBucket rows,
                          MatmulPrecision rules = {});

@@ -121,10 +121,10 @@ Result<void> Lowering::lowerGather(graph::LaunchOp launch) {
   SINTER_ASSIGN(Stored table,
                 packed ? packedWeight(weightOf(op.getTable()), {}) : operand(op.getTable()));
   kernel::Element element = elementOf(op.getTable());
-  int64_t sideBySide = packed ? interleavedRows(element, options_.matmulPrecision()) : 1;
+  int64_t rowInterleave = packed ? interleavedRows(element, options_.matmulPrecision()) : 1;
   SINTER_ASSIGN(KernelId kernel, kernels_.add("embed",
                                               chooseEmbed(graph::columnsOf(op.getTable()), element,
-                                                          sideBySide, options_.kind),
+                                                          rowInterleave, options_.kind),
                                               kernels::embed));
   Stored out = allocate(launch.getResult(0));
   addLaunch(steps_, kernel, {stored(op.getIndex()).view(), table.view(), out.view()}, launch);

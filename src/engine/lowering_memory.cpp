@@ -159,13 +159,13 @@ Result<Stored> Lowering::packedWeight(graph::WeightOp op, std::vector<plan::RowS
   RankedTensorType type = op.getResult().getType();
   std::string name = joinedName(op);
   SINTER_TRY(checkFormat(type.getElementType(), name));
-  int64_t sideBySide = interleavedRows(kernelElement(type.getElementType()), options_.matmulPrecision());
-  auto recipe = interleavedRecipe(type.getElementType(), type.getDimSize(1), sideBySide);
+  int64_t rowInterleave = interleavedRows(kernelElement(type.getElementType()), options_.matmulPrecision());
+  auto recipe = interleavedRecipe(type.getElementType(), type.getDimSize(1), rowInterleave);
   if (!recipe)
     return fail(recipe.error().code, "tensor '" + name + "': " + recipe.error().message);
   auto [found, isNew] = named_.try_emplace(name + " interleaved" + textOf(rowOrder));
   if (isNew) {
-    int64_t rows = llvm::alignTo(type.getDimSize(0), sideBySide);
+    int64_t rows = llvm::alignTo(type.getDimSize(0), rowInterleave);
     auto padded = RankedTensorType::get({rows, type.getDimSize(1)}, type.getElementType());
     found->second = addBuffer(found->first, BufferKind::Weight, bytesOf(padded));
     plan_.buffers.back().tensors = tensorsOf(op);

@@ -51,7 +51,7 @@ static int64_t vectorsFor(const CpuFacts &facts, int64_t tileRows, int64_t colum
 
 // Few rows read scalars that lie side by side as they are, where a copy would be read and written
 // besides (SmolLM2 in F16, 8 sequences: 1.8 times as many tokens per second).
-static bool liesSideBySide(tile::DotOp dot) {
+static bool isRowInterleaved(tile::DotOp dot) {
   tile::LoadOp load = loadOf(dot.getB());
   return load && !dequantizingOf(dot.getB()) && dot.getTransposeB() &&
          load.getView().getType().getInterleave();
@@ -68,7 +68,7 @@ int64_t vectorsByRules(const CpuFacts &facts, tile::DotOp dot) {
   auto accumulators = cast<RankedTensorType>(dot.getAcc().getType());
   if (isBlockTile(dot.getA()))
     return accumulators.getDimSize(0) == 1 ? vectorsOfGroup(facts) : vectorsOfPanels(facts, dot);
-  if (accumulators.getDimSize(0) <= CpuSchedule().smallM && liesSideBySide(dot))
+  if (accumulators.getDimSize(0) <= CpuSchedule().smallM && isRowInterleaved(dot))
     return std::max(vectorsOfGroup(facts), accumulators.getDimSize(0) == 1 ? kSmallMVectors : 1);
   int64_t length = dot.getTransposeB() ? 1 : dequantizedLength(dot.getB());
   return vectorsFor(facts, accumulators.getDimSize(0), accumulators.getDimSize(1), length);
@@ -241,7 +241,7 @@ int64_t Blocker::smallMColumns(tile::DotOp dot) {
 // there, most where they are branches (4 and 8 rows of f16 without them: avx2 on a Zen 3 0.4 and
 // 0.5 of the time, avx512 on a Zen 4 0.85 and 0.85).
 Value Blocker::haveAll(tile::DotOp dot, const Columns &columns) {
-  if (columns.packed || columns.words || isBlockTile(dot.getA()) || !liesSideBySide(dot) ||
+  if (columns.packed || columns.words || isBlockTile(dot.getA()) || !isRowInterleaved(dot) ||
       placement_.of(dot.getB()) == Place::Scratch)
     return {};
   tile::LoadOp load = loadOf(dot.getB());
@@ -308,7 +308,7 @@ LogicalResult Blocker::dotColumnLoops(tile::DotOp dot, Value into, int64_t step,
 
 LogicalResult Blocker::dotColumns(tile::DotOp dot, Value into, int64_t step) {
   bool packs = placement_.of(dot.getB()) == Place::Packed;
-  if (!expands(facts_, dot) && !(packs && liesSideBySide(dot)))
+  if (!expands(facts_, dot) && !(packs && isRowInterleaved(dot)))
     return dotColumnLoops(dot, into, step, /*prepared=*/true);
   Value many = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::sgt, rowLimit(dot),
                                               index(schedule_.smallM));

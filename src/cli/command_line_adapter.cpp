@@ -162,7 +162,7 @@ void addExplain(CLI::App &app, CommandLine &line) {
   addModel(*explain, line);
   addText(*explain, "--prompt", line.prompt, "tokens of the first step (default: 512)");
   addText(*explain, "--depth", line.depth,
-          "tokens that the KV memory holds before the first step (default: 0)");
+          "tokens that the KV cache holds before the first step (default: 0)");
   explain->add_flag("--verbose", line.verbose,
                     "the plan's symbols and each kernel's whole list of parameters too");
   explain->add_flag("--json", line.json,

@@ -18,7 +18,7 @@ struct OpenedModel {
 };
 
 // Runs the parts that need no plan first, so that what is wrong with a file is said at once. There
-// is KV memory for `sequences` whole contexts.
+// is KV cache for `sequences` whole contexts.
 Result<OpenedModel> openModel(ModelFile file, const ModelArguments &arguments,
                               Interrupts &interrupts, uint32_t sequences = 1);
 // Names on stderr, in one line, the metadata and tensors that nobody here knows.

@@ -68,7 +68,7 @@ Result<void> ignoreToken(TokenId) {
   return {};
 }
 
-// What the KV memory holds of the first `depth` tokens stays from round to round, but for the last.
+// What the KV cache holds of the first `depth` tokens stays from round to round, but for the last.
 Result<void> runRound(Session &session, std::span<const TokenId> prompt, uint32_t depth) {
   if (depth == 0)
     session.clear();

@@ -33,7 +33,7 @@ inline constexpr uint32_t kSampledTokens = 8;
 
 // Runs some rounds of both steps, timing each launch in one half of a round and whole steps in the
 // other, so that all see the same machine. The context must hold the prompt and kSampledTokens + 1
-// tokens, after the `depth` tokens that are in the KV memory before the prompt. Unsupported: the
+// tokens, after the `depth` tokens that are in the KV cache before the prompt. Unsupported: the
 // device cannot time launches.
 Result<SampledSteps> sampleSteps(Model &model, uint32_t depth, uint32_t promptTokens);
 

@@ -1,4 +1,4 @@
-// The tables of defaults: blocks for programs that are blocks of threads, and arguments.
+// The tables of defaults: blocks for programs that are thread blocks, and arguments.
 #include "tile/mlir_pch.h"
 
 #include "compiler/kernel_defaults.h"

@@ -32,10 +32,10 @@ struct Options {
   cl::opt<std::string> target{
       "target", cl::desc("targets, with commas between: host, cpu:avx2, cuda, cuda:sm_90a, ..."),
       cl::init("host"), cl::cat(category), cl::sub(plan)};
-  cl::opt<int64_t> pageRows{"page-rows", cl::desc("positions of a page of the KV state"),
+  cl::opt<int64_t> pageRows{"page-rows", cl::desc("positions of a page of the KV cache"),
                             cl::init(engine::EngineOptions().pageRows), cl::cat(category),
                             cl::sub(plan)};
-  std::string kvTypes = "element type of the KV state, one of " + kvTypeNames();
+  std::string kvTypes = "element type of the KV cache, one of " + kvTypeNames();
   cl::opt<std::string> kvType{"kv-type", cl::desc(kvTypes),
                               cl::init(engine::EngineOptions().kvType), cl::cat(category),
                               cl::sub(plan)};

@@ -28,7 +28,7 @@ static Result<void> checkOptions(const EngineOptions &options) {
                                            " of at most " + std::to_string(most));
   };
   if (!findKvType(options.kvType))
-    return fail(Code::InvalidArgument, "the type of the KV state is '" + options.kvType +
+    return fail(Code::InvalidArgument, "the type of the KV cache is '" + options.kvType +
                                            "', expected one of " + kvTypeNames());
   if (!findActivations(options.activations))
     return fail(Code::InvalidArgument, "activations are '" + options.activations +
@@ -87,7 +87,7 @@ static Result<const BlockFormat *> kvTypeFor(const std::string &name,
   const BlockFormat *kv = findKvType(name);
   if (kv->type == TensorType::BF16 && targetKindOf(targetName) == TargetKind::Simt)
     return fail(Code::Unsupported,
-                "a KV state in BF16 is for CPUs, expected 'auto', 'f16' or 'q8_0' for '" +
+                "a KV cache in BF16 is for CPUs, expected 'auto', 'f16' or 'q8_0' for '" +
                     targetName + "'");
   return kv;
 }

@@ -1,4 +1,4 @@
-// Block sizes for tasks on cores and for blocks of threads.
+// Block sizes for tasks on cores and for thread blocks.
 #include "tile/mlir_pch.h"
 
 #include "engine/elements.h"
@@ -34,7 +34,7 @@ static constexpr int64_t kNumbersPerLaunch = 128 * 1024;
 // Columns of a head that threads rotate with their partners beside them: those of one matrix
 // instruction, so that many programs share a row.
 static constexpr int64_t kGroupColumns = 8;
-// Keys of a step of attention, and what a program shares where it may be long. Generated rows hold
+// Keys of a step of attention, and what a program shares where it may be long. Decode tokens hold
 // so many numbers of a step's keys in registers, and of its values.
 static constexpr int64_t kUsualStep = 64, kLongStep = 256, kBytesForLongSteps = 96 * 1024;
 static constexpr int64_t kStepNumbers = 16384;

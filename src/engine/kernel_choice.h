@@ -14,13 +14,13 @@
 
 namespace sinter::engine {
 
-// How many rows a program of a launch holds. On threads One is for generated rows, however many.
+// How many rows a program of a launch holds. On threads One is for decode tokens, however many.
 // Few differs from Many only for products of tasks with scalars.
 enum class MBucket { Prefill, Small, One };
 // Most rows of Few: as many as read packed weights as they lie (targets/cpu: CpuSchedule).
 inline constexpr int64_t kSmallM = 8;
 
-// What one program is: a task that a core goes through, or a block of threads.
+// What one program is: a task that a core goes through, or a thread block.
 enum class TargetKind { Cpu, Simt };
 // What every processor of threads has for a program to share.
 inline constexpr int64_t kLeastSharedBytes = 16 * 1024;
@@ -34,7 +34,7 @@ struct MatmulPrecision {
   // Activations that share a scale, at most (targets::Target::rowElements).
   int64_t scaleLength = 256;
 
-  // Rows of prompts meet weights of blocks as bf16, not as blocks
+  // Prefill tokens meet weights of blocks as bf16, not as blocks
   // (targets::Target::dequantizesToBfloat).
   bool bfloatRows = false;
 };
@@ -74,7 +74,7 @@ struct AttentionShape {
 };
 // Whether tasks multiply such heads in bf16, `bfloatDepth` numbers at a time (0: never).
 bool attendsInBfloat(int64_t headDim, int64_t stepKeys, int64_t bfloatDepth);
-// `queryTile` is the most query rows of a block of many. On threads One is for generated rows: how
+// `queryTile` is the most query rows of a block of many. On threads One is for decode tokens: how
 // threads share a page's scores, and so the order of their sums, differs.
 kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element out,
                                    int64_t queryTile, MBucket rows,
@@ -86,7 +86,7 @@ inline constexpr int64_t kPartitionKeys = 256;
 // The same with its keys in spans. Tasks have them in any case, so that a row has the same bits
 // whether its spans are summed up together or apart.
 kernels::Attention partitioned(kernels::Attention p);
-// Positions of a page of the KV state, for programs that share so many bytes (0: tasks) and whose
+// Positions of a page of the KV cache, for programs that share so many bytes (0: tasks) and whose
 // products from rings have so many rows (0: none; targets::Target).
 int64_t choosePageRows(int64_t sharedBytes, int64_t backToBackRows);
 // The query rows of a block of many, with `groupHeads` query heads each: as many as fill

@@ -290,7 +290,7 @@ Result<void> Lowering::lowerKvAppend(graph::LaunchOp launch) {
   auto op = graph::mainOf<graph::KvAppendOp>(launch);
   if (!graph::canStore(op))
     return fail(Code::Unsupported,
-                "the KV state is " + plainName(elementOf(op.getPool())) +
+                "the KV cache is " + plainName(elementOf(op.getPool())) +
                     ", expected f16, bf16 or whole blocks that kernels round to");
   SINTER_ASSIGN(KernelId kernel, kernels_.add("kv_append", chooseKvAppend(op), kernels::kvAppend));
   const Stored cache = stored_[launch.getResult(0)] = stored(op.getPool());

@@ -15,7 +15,7 @@ Result<DotPacking> packingFor(const BlockFormat &format, TargetKind kind);
 // and where blocks are dequantized instead.
 const ActivationFormat *activationFor(const BlockFormat *format, MatmulPrecision rules);
 
-// Rows of a weight that lie side by side; 1 where rows stay whole: blocks of threads fetch pieces
+// Rows of a weight that lie side by side; 1 where rows stay whole: thread blocks fetch pieces
 // of rows of scalars, and dequantized blocks stay as they are.
 int64_t interleavedRows(const kernel::Element &element, MatmulPrecision rules);
 

@@ -73,7 +73,7 @@ struct KernelSpec {
   uint32_t bufferCount = 0;
   uint32_t scalarCount = 0;
   uint64_t scratchBytes = 0; // per thread of the device that runs it
-  uint32_t threads = 1;      // of one program, where programs are blocks of threads
+  uint32_t threads = 1;      // of one program, where programs are thread blocks
   uint64_t sharedBytes = 0;  // that the threads of one program share
   bool overlaps = false;     // it waits by itself for the launches before it, and may begin early
 };

@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kHugePageBytes = uint64_t(2) << 20;
 
-// Mapped memory is zero without being written, and what of it nobody writes takes none: a KV state
+// Mapped memory is zero without being written, and what of it nobody writes takes none: a KV cache
 // of 1,024 positions that holds 640 takes 15 MB instead of 24 (SmolLM2) or 21 instead of 34
 // (Llama-3.2-1B's shape), in 32 to 60 buffers of 0.4 to 1 MiB.
 constexpr uint64_t kLeastMappedBytes = uint64_t(1) << 16;

@@ -162,7 +162,7 @@ std::vector<KernelEntry> kernelRegistry() {
       entry<LayerNorm>("layer_norm", "rows to mean 0 and variance 1, weight and bias", layerNorm),
       entry<Softmax>("softmax", "rows to exponentials of sum 1", softmax),
       entry<Gemm>("gemm", "matrix product with f32 accumulation", gemm),
-      entry<QkvGemm>("gemm_qkv", "matrix product into rotated heads and the KV state", qkvGemm),
+      entry<QkvGemm>("gemm_qkv", "matrix product into rotated heads and the KV cache", qkvGemm),
       entry<QuantizeRows>("quantize_rows", "rows to a block format", quantizeRows),
       entry<Embed>("embed", "rows of a table by token id", embed),
       entry<RopeTable>("rope_table", "cosines and sines of positions, for rope", ropeTable),

@@ -59,7 +59,7 @@ struct KvAppend {
   bool strided = false;
 };
 
-// The KV state of one layer as programs write to it, by slot through gatherRows.
+// The KV cache of one layer as programs write to it, by slot through gatherRows.
 kernel::View declareKeyCache(kernel::KernelBuilder &k, kernel::Element element, int64_t kvHeads,
                             int64_t headDim, int64_t pageRows);
 kernel::View declareValueCache(kernel::KernelBuilder &k, kernel::Element element, int64_t kvHeads,

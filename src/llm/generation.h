@@ -23,7 +23,7 @@ struct Generation {
   StopReason reason = StopReason::EndToken;
   std::vector<TokenId> tokens; // as given to the sink
   uint64_t promptTokens = 0;
-  uint64_t reusedTokens = 0; // of the prompt, already in the KV memory
+  uint64_t reusedTokens = 0; // of the prompt, already in the KV cache
   uint64_t decodeSteps = 0;  // steps after the first token
   double prefillSeconds = 0; // from the call to the first token; all of it if none came
   double decodeSeconds = 0;  // from the first token to the end

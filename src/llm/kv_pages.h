@@ -1,4 +1,4 @@
-// Paged KV memory: a pool of equal pages with a free list, and the pages that one sequence holds.
+// Paged KV cache: a pool of equal pages with a free list, and the pages that one sequence holds.
 #pragma once
 
 #include "base/status.h"

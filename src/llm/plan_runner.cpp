@@ -128,14 +128,14 @@ Result<void> PlanRunner::sizePool(const PlanRunnerOptions &options) {
   constexpr uint64_t kMostRows = std::numeric_limits<int32_t>::max();
   if (pages > kMostRows / limits_.pageRows)
     return fail(Code::InvalidArgument,
-                "KV memory for " + std::to_string(options.sequences) + " sequences of " +
+                "KV cache for " + std::to_string(options.sequences) + " sequences of " +
                     std::to_string(limits_.contextTokens) + " tokens was asked for, expected at " +
                     "most " + std::to_string(kMostRows) + " tokens in all");
   limits_.poolPages = static_cast<uint32_t>(pages);
   return {};
 }
 
-// Weights and the KV state of the whole pool, before any of it is loaded.
+// Weights and the KV cache of the whole pool, before any of it is loaded.
 Result<void> PlanRunner::checkFits(const hal::DeviceInfo &device) const {
   CheckedSize weights = 0;
   for (const plan::Buffer &buffer : plan_->buffers)
@@ -152,9 +152,9 @@ Result<void> PlanRunner::checkFits(const hal::DeviceInfo &device) const {
   return fail(
       Code::Exhausted,
       "the model takes " + text(weights) + " bytes of weights and " + text(kv) +
-          " of KV state for " + std::to_string(uint64_t{limits_.poolPages} * limits_.pageRows) +
+          " of KV cache for " + std::to_string(uint64_t{limits_.poolPages} * limits_.pageRows) +
           " tokens, device '" + device.name + "' has " + std::to_string(device.memoryBytes) +
-          " bytes; a smaller --context or fewer sequences take less KV state");
+          " bytes; a smaller --context or fewer sequences take less KV cache");
 }
 
 void PlanRunner::readNames() {

@@ -15,8 +15,8 @@ namespace sinter {
 
 struct PlanRunnerOptions {
   uint32_t contextTokens = 0;   // 0: what the plan says, but at most kDefaultContextTokens
-  uint32_t sequences = 1;       // KV memory for the whole context of so many; at least 1
-  uint32_t poolTokens = 0;      // KV memory for so many tokens in all; 0: as `sequences` says
+  uint32_t sequences = 1;       // KV cache for the whole context of so many; at least 1
+  uint32_t poolTokens = 0;      // KV cache for so many tokens in all; 0: as `sequences` says
   uint32_t maxStepTokens = 512; // prompts are cut into steps of so many
   const runtime::WeightCache *weightCache = nullptr; // while the runner is made; null: none
 };

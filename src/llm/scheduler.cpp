@@ -38,7 +38,7 @@ Result<void> Scheduler::checkFits(const Request &request) const {
     return {};
   return fail(Code::Exhausted, "a prompt of " + std::to_string(request.prompt.size()) +
                                    " tokens with its answer may take " + std::to_string(rows) +
-                                   " tokens of KV memory in " +
+                                   " tokens of KV cache in " +
                                    std::to_string(pool_.pagesFor(rows)) + " pages, the pool has " +
                                    std::to_string(pool_.pageCount()) + " pages of " +
                                    std::to_string(pool_.pageRows()));

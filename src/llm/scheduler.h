@@ -55,7 +55,7 @@ struct Request {
 struct SchedulerOptions {
   uint32_t sequences = UINT32_MAX; // most that run at once, within what the runner takes
   uint32_t waiting = 1024;         // most requests that wait; at least 1
-  // Rows of prompts between two steps of generated tokens; at least 1. More rows compute prompts
+  // Prefill tokens between two steps of generated tokens; at least 1. More rows compute prompts
   // faster and make those who generate wait longer (SmolLM2 Q4_1, two Xeon cores: 32 rows take
   // 19 ms, 1,650 a second; 64 take 33 ms, 1,950; 128 take 62 ms, 2,060, and no number gives more).
   uint32_t promptTokens = 128;

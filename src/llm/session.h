@@ -14,7 +14,7 @@ struct GenerateOptions {
   uint64_t maxTokens = UINT64_MAX;
   // Read before each step; null: cannot be cancelled.
   const std::atomic<bool> *cancel = nullptr;
-  // Called with the prompt's tokens in the KV memory and all of the prompt's: before each step of
+  // Called with the prompt's tokens in the KV cache and all of the prompt's: before each step of
   // the prompt, and when it is whole. Empty: nobody asks.
   std::function<void(uint64_t done, uint64_t total)> onPrefill = {};
   // Chooses the tokens, and begins with the prompt; null: greedy choice.
@@ -42,7 +42,7 @@ public:
   // Forgets the conversation and gives its pages back.
   void clear();
 
-  // Tokens whose keys and values are in the KV memory.
+  // Tokens whose keys and values are in the KV cache.
   std::span<const TokenId> cached() const { return cached_; }
 
 private:

@@ -28,7 +28,7 @@ struct RunnerLimits {
   }
 };
 
-// Keeps the KV memory from step to step. For one thread.
+// Keeps the KV cache from step to step. For one thread.
 class StepRunner {
 public:
   virtual ~StepRunner() = default;
@@ -36,7 +36,7 @@ public:
   virtual const RunnerLimits &limits() const = 0;
 
   // Writes the batch's keys and values to their slots and returns its rows of logits,
-  // [batch.logitRows.count(), vocabSize], valid until the next call. After an error the KV memory
+  // [batch.logitRows.count(), vocabSize], valid until the next call. After an error the KV cache
   // of the batch's sequences is undefined.
   virtual Result<std::span<const float>> step(const Batch &batch) = 0;
 };

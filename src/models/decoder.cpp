@@ -226,7 +226,7 @@ Value Builder::rope(Value heads, const Rows &rows) {
   return graph::RopeOp::create(b_, loc_, heads.getType(), heads, rows.rotations, f_.family.rope);
 }
 
-// The KV state of a layer with the keys and values of all tokens.
+// The KV cache of a layer with the keys and values of all tokens.
 Result<KvCache> Builder::store(Value n, int64_t layer, const Placement &at) {
   SINTER_ASSIGN(Value k, linear(n, layerTensor(layer, kKey), f_.kvHeads * f_.headDim));
   SINTER_ASSIGN(Value v, linear(n, layerTensor(layer, kValue), f_.kvHeads * f_.headDim));
@@ -275,7 +275,7 @@ Result<void> Builder::checkHeads() const {
   if (f_.headDim % options_.kv->blockLength == 0)
     return {};
   return fail(Code::Unsupported, "heads have " + std::to_string(f_.headDim) +
-                                     " elements, a KV state in " + std::string(options_.kv->name) +
+                                     " elements, a KV cache in " + std::string(options_.kv->name) +
                                      " takes multiples of " +
                                      std::to_string(options_.kv->blockLength));
 }

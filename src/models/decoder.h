@@ -9,7 +9,7 @@
 namespace sinter::models {
 
 struct DecoderOptions {
-  int64_t pageRows = 64;                                 // positions of a page of the KV state
+  int64_t pageRows = 64;                                 // positions of a page of the KV cache
   const BlockFormat *kv = &blockFormat(TensorType::F16); // of its elements (numeric/formats/kv_type.h)
 };
 
@@ -17,7 +17,7 @@ struct DecoderOptions {
 // and output are the contract's; states are kv.<layer>.keys and .values, in the options' format, of
 // N pages. Weights have the file's formats. NotFound, Corrupt, Unsupported: a tensor is missing,
 // has another shape or type than expected, or is none of the decoder's; the message names it; heads
-// rotate in a way that has no kernel; or heads are no whole blocks of the KV state. The context
+// rotate in a way that has no kernel; or heads are no whole blocks of the KV cache. The context
 // must have graph::loadDialects' dialects and outlive the result.
 Result<mlir::OwningOpRef<mlir::ModuleOp>> buildDecoder(mlir::MLIRContext &context,
                                                        const DecoderFeatures &features,

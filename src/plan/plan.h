@@ -109,7 +109,7 @@ struct KernelSlot {
 };
 
 // One entry point of a module. `scratchBytes` is what each thread must have at hand while it runs
-// it; `threads` and `sharedBytes` are those of one program, where programs are blocks of threads.
+// it; `threads` and `sharedBytes` are those of one program, where programs are thread blocks.
 struct Kernel {
   std::string source; // what it was made from, for explain: "gemm"
   ModuleId module;

@@ -169,7 +169,7 @@ def Sched_RoleOp : Sched_Op<"role", [HasParent<"RolesOp">, SingleBlock, NoTermin
   let assemblyFormat = "$name $body attr-dict";
 }
 
-// ---- lanes: kernels whose programs are blocks of threads ----
+// ---- lanes: kernels whose programs are thread blocks ----
 //
 // First every tile's type gets its layout over the registers of the block's threads (`lanes`, the
 // tensor's encoding; `convert` between two of them). Then the kernel is distributed: what follows is

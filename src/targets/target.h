@@ -19,7 +19,7 @@ struct EmittedKernel {
   int64_t bufferCount = 0;
   int64_t scalarCount = 0;
   int64_t scratchBytes = 0; // of one program that runs alone on a core
-  int64_t threads = 1;      // of one program, where programs are blocks of threads
+  int64_t threads = 1;      // of one program, where programs are thread blocks
   int64_t sharedBytes = 0;  // that the threads of one program share
   bool overlaps = false;    // it waits by itself for the launches before it
 };
@@ -74,7 +74,7 @@ public:
   virtual int64_t backToBackRows(int64_t headDim) const { return 0; }
   /// Elements along K, of whose multiples tasks multiply bf16 faster than f32; 0: they do not.
   virtual int64_t bfloatDepth() const { return 0; }
-  /// Whether rows of prompts meet weights of blocks faster as bf16, the weights dequantized, than as
+  /// Whether prefill tokens meet weights of blocks faster as bf16, the weights dequantized, than as
   /// integers group by group (an H200, 512 rows of q8_0: 0.70 to 0.72 of the time, tried with f16).
   virtual bool dequantizesToBfloat() const { return false; }
   /// Registers, spills and shared memory of linked code's kernels, a line for each; empty where

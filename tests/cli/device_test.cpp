@@ -62,7 +62,7 @@ TEST_F(Devices, APlanOfOtherActivationsThanAskedForIsRefused) {
 
 TEST_F(Devices, AKvTypeThatTheModelsHeadsDoNotFitIsRefused) {
   EXPECT_THAT(sinter({"run", model_, "-p", "hi", "--device", "cpu", "--kv-type", "q8_0"}),
-              FailedSaying("heads have 16 elements, a KV state in Q8_0 takes multiples of 32"));
+              FailedSaying("heads have 16 elements, a KV cache in Q8_0 takes multiples of 32"));
 }
 
 TEST_F(Devices, TheSecondCpuIsNotThere) {

@@ -66,10 +66,10 @@ TEST_F(Figures, BenchOfMoreSequencesThanAStepOrTheMemoryTakesIsRefusedWithTheNum
   EXPECT_THAT(sinter({"bench", model_, "--prompt", "4", "--gen", "2", "--parallel", "600"}),
               FailedSaying("--parallel is 600, one step takes at most 512 sequences"));
   EXPECT_THAT(sinter({"bench", model_, "--parallel", "65536", "--context", "131072"}),
-              FailedSaying("KV memory for 65536 sequences of 131072 tokens was asked for, expected "
+              FailedSaying("KV cache for 65536 sequences of 131072 tokens was asked for, expected "
                            "at most 2147483647 tokens in all"));
   EXPECT_THAT(sinter({"bench", model_, "--parallel", "16000", "--context", "131072"}),
-              FailedSaying("of KV state for 2097152000 tokens, device"));
+              FailedSaying("of KV cache for 2097152000 tokens, device"));
 }
 
 TEST_F(Figures, ExplainShowsTheKernelsOfBothStepsInOneWidth) {

@@ -119,9 +119,9 @@ TEST(Engine, PlanKeepsKeysAndValuesInTheTypeThatIsAskedFor) {
 
 TEST(Engine, AKvStateOfNoKnownTypeOrForOtherHeadsIsRefusedInOneSentence) {
   EXPECT_EQ(refusal(tinyLlama(), kvOptions("q4_1")),
-            "the type of the KV state is 'q4_1', expected one of auto, f16, q8_0, bf16");
+            "the type of the KV cache is 'q4_1', expected one of auto, f16, q8_0, bf16");
   EXPECT_EQ(refusal(tinyLlama(), kvOptions("q8_0")),
-            "heads have 16 elements, a KV state in Q8_0 takes multiples of 32");
+            "heads have 16 elements, a KV cache in Q8_0 takes multiples of 32");
 }
 
 EngineOptions activationOptions(const std::string &activations) {
@@ -214,7 +214,7 @@ constexpr const char *kMatrixTarget =
     "vulkan:1.4+subgroup32+bfloat16+coop16x16x16_bf16_bf16_f32_f32+coop16x16x16_f16_f16_f32_f32+"
     "float16+float64+int16+int8+threads1024+shared49152";
 
-// Every format with kernels and every level, in few plans; blocks of threads with every format.
+// Every format with kernels and every level, in few plans; thread blocks with every format.
 INSTANTIATE_TEST_SUITE_P(Engine, EngineFormats,
                          testing::Values(FormatAndLevel{TensorType::F32, "avx512"},
                                          FormatAndLevel{TensorType::F16, "avx512vnni"},
@@ -328,7 +328,7 @@ TEST(Engine, KeysAndValuesOfSixteenBitsAreOfTheTypeThatAttentionMultiplies) {
   EXPECT_THAT(
       kvType(TensorType::F16, "bf16", "cuda:sm_90a"),
       testing::HasSubstr(
-          "a KV state in BF16 is for CPUs, expected 'auto', 'f16' or 'q8_0' for 'cuda:sm_90a"));
+          "a KV cache in BF16 is for CPUs, expected 'auto', 'f16' or 'q8_0' for 'cuda:sm_90a"));
 }
 
 // The same with a layer more, of the first one's tensors' shapes.

@@ -179,7 +179,7 @@ TEST(KernelChoice, RotationsTakePairsOfAHead) {
   EXPECT_EQ(chooseRope(36, 64, true, true, TargetKind::Simt).blockHeads, 1);
 }
 
-// ---- blocks of threads ----
+// ---- thread blocks ----
 
 TEST(KernelChoice, BlocksOfThreadsHoldWholeRows) {
   for (int64_t columns : {32, 64, 576, 960, 1536, 4096, 8192}) {

@@ -183,7 +183,7 @@ TEST(Lowering, ANormThatIsOnlyRoundedStoresRoundedValues) {
   EXPECT_THAT(lowered.kernelText(norm), HasSubstr("block<\"q8a\">, out"));
 }
 
-// The kernels of a norm and its product with [n, k] weights, for generated rows on threads.
+// The kernels of a norm and its product with [n, k] weights, for decode tokens on threads.
 std::vector<std::string> decodeKernels(int64_t n, int64_t k) {
   const std::string columns = std::to_string(k), weights = std::to_string(n) + "x" + columns;
   const std::string x = "tensor<?x" + columns + "xf32, #graph.dims<T>>",
@@ -780,7 +780,7 @@ TEST(Lowering, AStateOfAnotherElementIsRefused) {
     %b = graph.kv_append values %k at %i into %vs
         : tensor<?x2x16xf32, #graph.dims<T>>, !t into tensor<?x2x32x16xf32, #graph.dims<N>> -> tensor<?x2x32x16xf32, #graph.dims<N>>
   )"),
-            "the KV state is f32, expected f16, bf16 or whole blocks that kernels round to");
+            "the KV cache is f32, expected f16, bf16 or whole blocks that kernels round to");
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-// The KV memory of runners without a model: what a step wrote to each slot, read back through the
+// The KV cache of runners without a model: what a step wrote to each slot, read back through the
 // page table, so that a mix-up of pages changes what is read.
 #pragma once
 

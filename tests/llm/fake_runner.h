@@ -1,4 +1,4 @@
-// A runner without a model, for the tests of sessions: its KV memory holds the tokens themselves,
+// A runner without a model, for the tests of sessions: its KV cache holds the tokens themselves,
 // and the next token is a function of all tokens of a sequence, read back through the page table.
 #pragma once
 

@@ -5,7 +5,7 @@
 namespace sinter {
 namespace {
 
-// A matrix format, the instruction level that it is compiled for and the type of the KV state.
+// A matrix format, the instruction level that it is compiled for and the type of the KV cache.
 struct Setting {
   const char *name;
   TensorType matrices, embedding;

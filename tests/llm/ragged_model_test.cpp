@@ -7,7 +7,7 @@
 namespace sinter {
 namespace {
 
-// By the type of the KV state.
+// By the type of the KV cache.
 class RaggedModelTest : public testing::TestWithParam<const char *> {
 protected:
   void SetUp() override {

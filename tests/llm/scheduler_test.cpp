@@ -411,13 +411,13 @@ INSTANTIATE_TEST_SUITE_P(
                      Code::InvalidArgument,
                      "token 0 of the prompt is -1, expected one below 61"},
         RefusedOrder{"PromptBeyondThePool", answer(25, 1, 1), Code::Exhausted,
-                     "a prompt of 25 tokens with its answer may take 25 tokens of KV memory in 7 "
+                     "a prompt of 25 tokens with its answer may take 25 tokens of KV cache in 7 "
                      "pages, the pool has 6 pages of 4"},
         RefusedOrder{"AnswerBeyondThePool", answer(20, 1, 6), Code::Exhausted,
-                     "a prompt of 20 tokens with its answer may take 25 tokens of KV memory in 7 "
+                     "a prompt of 20 tokens with its answer may take 25 tokens of KV cache in 7 "
                      "pages, the pool has 6 pages of 4"},
         RefusedOrder{"AnswerOfAnyLength", answer(20, 1, UINT64_MAX), Code::Exhausted,
-                     "a prompt of 20 tokens with its answer may take 64 tokens of KV memory in 16 "
+                     "a prompt of 20 tokens with its answer may take 64 tokens of KV cache in 16 "
                      "pages, the pool has 6 pages of 4"}),
     [](const auto &info) { return std::string(info.param.what); });
 

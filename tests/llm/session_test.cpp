@@ -1,4 +1,4 @@
-// Sessions over a runner whose answers depend on every token in the KV memory.
+// Sessions over a runner whose answers depend on every token in the KV cache.
 #include "llm/session.h"
 
 #include "llm/fake_runner.h"
@@ -147,7 +147,7 @@ TEST_F(SessionTest, PrefillTellsHowFarItIsBeforeEachStepAndAtItsEnd) {
   EXPECT_THAT(done, ElementsAre(0, 8, 16, 19));
   done.clear();
   ASSERT_TRUE(generate(prompt, {.maxTokens = 1, .onPrefill = note}).has_value());
-  EXPECT_THAT(done, ElementsAre(18, 19)); // the rest was in the KV memory
+  EXPECT_THAT(done, ElementsAre(18, 19)); // the rest was in the KV cache
 }
 
 TEST_F(SessionTest, CancellingStopsAfterTheTokenAtHand) {

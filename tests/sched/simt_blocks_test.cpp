@@ -1,4 +1,4 @@
-// Kernels of blocks of threads that are right: arithmetic, control, memory, shuffles, programs.
+// Kernels of thread blocks that are right: arithmetic, control, memory, shuffles, programs.
 #include "sched/simt_support.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Broken schedules of blocks of threads, each refused with the operation, the threads and the byte.
+// Broken schedules of thread blocks, each refused with the operation, the threads and the byte.
 #include "sched/simt_support.h"
 
 namespace sinter::sched {

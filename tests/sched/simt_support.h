@@ -1,4 +1,4 @@
-// Runs textual kernels in SIMT IR: a body between constants, three views and a block of threads.
+// Runs textual kernels in SIMT IR: a body between constants, three views and a thread block.
 #pragma once
 
 #include "sched/interp_support.h"

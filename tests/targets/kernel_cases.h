@@ -82,7 +82,7 @@ inline Bound inAnotherOrder(Bound bound) {
   return {std::max(bound.relative, 4e-6), std::max(bound.absolute, 2e-5)};
 }
 
-// The bound where programs are blocks of threads, which sum a product of one row in parts.
+// The bound where programs are thread blocks, which sum a product of one row in parts.
 inline Bound boundOnThreads(const KernelCase &c) {
   auto rows = c.settings.find("block_m");
   if (rows == c.settings.end() || rows->second != "1")

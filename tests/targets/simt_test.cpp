@@ -1,4 +1,4 @@
-// Conformance of SIMT IR: every registered kernel, distributed over blocks of threads of
+// Conformance of SIMT IR: every registered kernel, distributed over thread blocks of
 // several kinds of processor, lies near the tile interpreter on shapes around every edge.
 #include "tile/mlir_pch.h"
 
@@ -93,7 +93,7 @@ const std::vector<SimtKind> &asyncKinds() {
   return kinds;
 }
 
-// A kernel for blocks of threads; without it, why there is none.
+// A kernel for thread blocks; without it, why there is none.
 struct Scheduled {
   tile::KernelModule source;
   OwningOpRef<ModuleOp> lanes;

@@ -1,4 +1,4 @@
-// Types that the KV state may be kept in: those of 16 bits, and block formats that kernels round
+// Types that the KV cache may be kept in: those of 16 bits, and block formats that kernels round
 // to.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace sinter {
 // one too: 16 bits, BF16 where attention multiplies numbers of that type, else F16.
 inline constexpr std::string_view kDefaultKvType = "auto";
 
-// Null where no type that the KV state may have is called so; F16 for the default.
+// Null where no type that the KV cache may have is called so; F16 for the default.
 const BlockFormat *findKvType(std::string_view name);
 // "auto, f16, q8_0, bf16"
 std::string kvTypeNames();

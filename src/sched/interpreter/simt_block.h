@@ -1,4 +1,4 @@
-// A kernel's block of threads in step: a value that all threads share is held once, any other once
+// A kernel's thread block in step: a value that all threads share is held once, any other once
 // for each thread.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What passes must know of a processor whose programs are blocks of threads.
+// What passes must know of a processor whose programs are thread blocks.
 #pragma once
 
 #include "llvm/ADT/SmallVector.h"

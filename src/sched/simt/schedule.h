@@ -1,4 +1,4 @@
-// The schedule of every target whose programs are blocks of threads: tile kernels to SIMT IR.
+// The schedule of every SIMT targets: tile kernels to SIMT IR.
 #pragma once
 
 #include "base/status.h"

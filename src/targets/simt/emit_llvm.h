@@ -1,4 +1,4 @@
-// Emission of SIMT IR to the LLVM dialect: what targets whose programs are blocks of threads,
+// Emission of SIMT IR to the LLVM dialect: what SIMT targets,
 // with LLVM back ends, share. A target gives the few operations that its hardware has its own way.
 #pragma once
 

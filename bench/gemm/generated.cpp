@@ -66,9 +66,9 @@ std::string blockText(const kernels::Gemm &gemm) {
 }
 
 Result<GeneratedGemm> GeneratedGemm::create(hal::Device &device, const kernels::Gemm &gemm,
-                                                  int64_t m, int64_t n, int64_t k,
-                                                  std::span<const uint8_t> a,
-                                                  std::span<const uint8_t> b) {
+                                            int64_t m, int64_t n, int64_t k,
+                                            std::span<const uint8_t> a,
+                                            std::span<const uint8_t> b) {
   tile::KernelModule source = tile::KernelModule::build([&](kernel::Module &module) {
     module.kernel("gemm", [&](kernel::KernelBuilder &builder) { kernels::gemm(builder, gemm); });
   });

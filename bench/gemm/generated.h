@@ -21,8 +21,8 @@ public:
   // Bytes of `a` [m, k] and `b` as the kernel reads them; `b` may be shorter than N rows and is
   // then repeated.
   static Result<GeneratedGemm> create(hal::Device &device, const kernels::Gemm &gemm, int64_t m,
-                                         int64_t n, int64_t k, std::span<const uint8_t> a,
-                                         std::span<const uint8_t> b);
+                                      int64_t n, int64_t k, std::span<const uint8_t> a,
+                                      std::span<const uint8_t> b);
 
   // Returns when the product is there.
   Result<void> run();

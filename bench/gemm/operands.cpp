@@ -144,7 +144,7 @@ Result<std::vector<uint8_t>> interleaved(const Matrix &matrix, int64_t rows, hal
 }
 
 Result<void> checkGemm(const Matrix &a, const Matrix &b, int64_t n, const float *out,
-                          const std::string &who) {
+                       const std::string &who) {
   std::mt19937_64 random(7);
   for (int sample = 0; sample < kSamples; ++sample) {
     const int64_t row = static_cast<int64_t>(random() % a.rows);

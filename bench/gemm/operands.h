@@ -32,6 +32,6 @@ Result<std::vector<uint8_t>> interleaved(const Matrix &matrix, int64_t rows, hal
 // along N where n is larger). Fails with the worst entry where one lies outside of the bound of f32
 // accumulation over K.
 Result<void> checkGemm(const Matrix &a, const Matrix &b, int64_t n, const float *out,
-                          const std::string &who);
+                       const std::string &who);
 
 } // namespace sinter::bench

@@ -86,8 +86,8 @@ Result<kernels::Gemm> chosen(const BenchOptions &options, const std::string &a,
     const bool plain = name == "f32" || name == "f16" || name == "bf16";
     return plain ? kernel::Element(name) : kernel::block(name);
   };
-  kernels::Gemm gemm = engine::chooseGemm(
-      element(a), element(b), n, k, m == 1 ? engine::MBucket::One : engine::MBucket::Prefill);
+  kernels::Gemm gemm = engine::chooseGemm(element(a), element(b), n, k,
+                                          m == 1 ? engine::MBucket::One : engine::MBucket::Prefill);
   engine::joinRows(gemm);
   SINTER_TRY(applySettings(gemm, options.set));
   return gemm;
@@ -166,8 +166,8 @@ Result<void> addGenerated(hal::Device &device, const BenchOptions &options, Floa
       gemm.transposeB = false;
     }
     SINTER_ASSIGN(const std::vector<uint8_t> weights, weightsFor(device, gemm, table.b));
-    auto made = GeneratedGemm::create(device, gemm, options.m, options.n, options.k,
-                                         table.a.bytes, weights);
+    auto made = GeneratedGemm::create(device, gemm, options.m, options.n, options.k, table.a.bytes,
+                                      weights);
     if (!made)
       return tl::unexpected(made.error());
     auto &slot = packed ? table.packed : table.plain;

@@ -191,7 +191,7 @@ SINTER_KERNEL_EXPORT SinterValue sinterKernelQuantize(SinterKernelSession *, Sin
                                                       const char *element,
                                                       const SinterLocation *where);
 SINTER_KERNEL_EXPORT SinterValue sinterKernelDequantize(SinterKernelSession *, SinterValue tile,
-                                                    const SinterLocation *where);
+                                                        const SinterLocation *where);
 
 /* ---- control: what is made between Begin and End is the body ---- */
 

@@ -54,7 +54,7 @@ void sayOutOfMemory() {
 }
 
 void prepareSignals() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = sayFileIsGone;
   sigaction(SIGBUS, &action, nullptr);
   // A file size limit and a closed pipe are then errors of the write that meets them.

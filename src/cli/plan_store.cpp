@@ -3,8 +3,8 @@
 
 #include "base/mapped_file.h"
 #include "base/output_file.h"
-#include "cli/tune/machine_tunings.h"
 #include "cli/terminal.h"
+#include "cli/tune/machine_tunings.h"
 #include "plan/contract.h"
 #include "plan/file.h"
 #include "runtime/plan_cache.h"

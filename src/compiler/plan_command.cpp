@@ -44,8 +44,8 @@ struct Options {
                                    cl::init(engine::EngineOptions().activations), cl::cat(category),
                                    cl::sub(plan)};
   cl::opt<int64_t> queryTile{"query-block", cl::desc("most query rows of an attention block"),
-                              cl::init(engine::EngineOptions().queryTile), cl::cat(category),
-                              cl::sub(plan)};
+                             cl::init(engine::EngineOptions().queryTile), cl::cat(category),
+                             cl::sub(plan)};
   cl::opt<int> endWith{"end-with", cl::desc("end when this parent process does"), cl::init(0),
                        cl::cat(category), cl::sub(plan)};
   cl::list<std::string> schedules{

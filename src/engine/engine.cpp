@@ -102,7 +102,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
                                      KernelSet &kernels) {
   const Activations activations = *findActivations(options.activations);
   const MatmulPrecision rules{targetKindOf(target.name()), activations, target.rowElements(),
-                           activations == Activations::Fastest && target.dequantizesToBfloat()};
+                              activations == Activations::Fastest && target.dequantizesToBfloat()};
   GgufSource source(file);
   SINTER_ASSIGN(models::DecoderFeatures features, models::readDecoder(source));
   SINTER_ASSIGN(const BlockFormat *kv, kvTypeFor(options.kvType, target.name()));

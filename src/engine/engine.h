@@ -12,11 +12,11 @@ struct EngineOptions {
   std::string target = "host"; // or another that targets::findTarget knows
   // Positions of a page of the KV cache, a multiple of 16; 0: as suits the target.
   int64_t pageRows = 0;
-  std::string kvType = std::string(kDefaultKvType);           // of the KV cache (numeric/formats/kv_type.h)
+  std::string kvType = std::string(kDefaultKvType); // of the KV cache (numeric/formats/kv_type.h)
   std::string activations = std::string(kDefaultActivations); // numeric/precision.h
   int64_t queryTile = 0; // most query rows of one attention block; 0 likewise
-  uint32_t threads = 0;   // that compile; 0: as many as the machine runs
-  Tuning tuning;          // schedules of `step`
+  uint32_t threads = 0;  // that compile; 0: as many as the machine runs
+  Tuning tuning;         // schedules of `step`
   // For trials: procedures `step.1` and on do the same with these schedules.
   std::vector<Tuning> variants;
 };

@@ -188,10 +188,10 @@ void fitStep(kernels::Gemm &p, int64_t sharedBytes) {
     p.blockM /= 2;
 }
 
-// A larger tile reads either operand less often, and weights that a product dequantizes are dequantized
-// once for all of its rows (512 rows on an H200, 28672 x 4096 and 4096 x 14336: F16 in tiles of
-// 128 x 128 instead of 64 x 64 0.75 and 0.56 of the time; Q8_0 of 256 x 64 0.90 and 0.83). Few
-// weights are too few programs then (0.6B in Q8_0 on an H100: 0.85 of the speed).
+// A larger tile reads either operand less often, and weights that a product dequantizes are
+// dequantized once for all of its rows (512 rows on an H200, 28672 x 4096 and 4096 x 14336: F16 in
+// tiles of 128 x 128 instead of 64 x 64 0.75 and 0.56 of the time; Q8_0 of 256 x 64 0.90 and 0.83).
+// Few weights are too few programs then (0.6B in Q8_0 on an H100: 0.85 of the speed).
 void growTile(kernels::Gemm &p, int64_t sharedBytes, bool anyColumns) {
   const bool halves = p.a == p.b && (p.b == kernel::F16 || p.b == kernel::BF16);
   const bool dequantizes = p.b.isBlock() && p.activation == kernel::BF16;

@@ -147,9 +147,9 @@ std::vector<std::pair<std::string, int64_t>> numbersOf(mlir::DictionaryAttr sche
 
 // Compiles a kernel in a context of its own, so that several run side by side.
 Result<targets::CompiledModule> KernelSet::compileOne(plan::KernelId id,
-                                                     const targets::Target &target,
-                                                     CommonSymbol common,
-                                                     std::mutex &building) const {
+                                                      const targets::Target &target,
+                                                      CommonSymbol common,
+                                                      std::mutex &building) const {
   const Instance &instance = instances_[id.index];
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   std::string messages;
@@ -193,9 +193,9 @@ static Arithmetic arithmeticOf(tile::KernelOp kernel) {
 // Kernels are taken one by one, so that unequal ones even out and none waits for another's context
 // to grow (Q3_K_M of Llama-3.2-1B's shape on two threads: 4.9 s; 6.0 in six shares).
 Result<std::vector<targets::CompiledModule>> KernelSet::compileAll(const targets::Target &target,
-                                                                  CommonSymbol common,
-                                                                  uint32_t threads,
-                                                                  const Progress &progress) const {
+                                                                   CommonSymbol common,
+                                                                   uint32_t threads,
+                                                                   const Progress &progress) const {
   const auto count = static_cast<uint32_t>(instances_.size());
   std::vector<Result<targets::CompiledModule>> code(
       count, Result<targets::CompiledModule>(fail(Code::Cancelled, "not compiled")));

@@ -104,10 +104,10 @@ private:
   // The symbol of kernels that are compiled to be compared; empty: each has its own.
   using CommonSymbol = std::string_view;
   Result<targets::CompiledModule> compileOne(plan::KernelId id, const targets::Target &target,
-                                            CommonSymbol common, std::mutex &building) const;
+                                             CommonSymbol common, std::mutex &building) const;
   Result<std::vector<targets::CompiledModule>> compileAll(const targets::Target &target,
-                                                         CommonSymbol common, uint32_t threads,
-                                                         const Progress &progress) const;
+                                                          CommonSymbol common, uint32_t threads,
+                                                          const Progress &progress) const;
   plan::Kernel planned(plan::KernelId id, const targets::EmittedKernel &emitted) const;
 
   mlir::MLIRContext &context_;

@@ -106,7 +106,8 @@ BoundView poolByRow(graph::KvAppendOp op, const Stored &cache) {
   const bool transposed = op.getPart() == graph::KvPart::Keys && !elementOf(op.getPool()).isBlock();
   const size_t row = transposed ? 3 : 2, dim = transposed ? 2 : 3;
   const std::vector<Expr> &e = cache.extents, &s = cache.strides;
-  return {cache.buffer, cache.byteOffset, {e[0], e[row], e[1], e[dim]}, {s[0], s[row], s[1], s[dim]}};
+  return {
+      cache.buffer, cache.byteOffset, {e[0], e[row], e[1], e[dim]}, {s[0], s[row], s[1], s[dim]}};
 }
 
 Result<Stored> Lowering::operand(Value value) {
@@ -170,8 +171,8 @@ Result<void> Lowering::lowerMap(graph::LaunchOp launch) {
   if (type.getRank() != 2 || type.isDynamicDim(1))
     return fail(Code::Unsupported, "a map is not of matrices, which has no kernel");
   SINTER_ASSIGN(MapProgram program, readMap(op));
-  kernels::QuantizeRows p = chooseStream(graph::columnsOf(op.getResult()),
-                                         elementOf(launch.getResult(0)), options_.kind);
+  kernels::QuantizeRows p =
+      chooseStream(graph::columnsOf(op.getResult()), elementOf(launch.getResult(0)), options_.kind);
   p.prologue = mapSlot(program, 0, graph::columnsOf(op.getResult()));
   SINTER_ASSIGN(KernelId kernel, kernels_.add("map", p, kernels::quantizeRows,
                                               {{"prologue", "map", program.text()}}, freedom()));
@@ -404,10 +405,10 @@ void Lowering::describeActivations() {
   const std::string many = joined(activations_[MBucket::Prefill]),
                     one = joined(activations_[MBucket::One]);
   const bool byPhase = options_.kind == TargetKind::Simt;
-  plan_.texts[contract::kActivations] = many == one
-                                   ? many
-                                   : many + (byPhase ? " of prompts, " : " of several rows, ") +
-                                         one + (byPhase ? " of generated tokens" : " of one");
+  plan_.texts[contract::kActivations] =
+      many == one ? many
+                  : many + (byPhase ? " of prompts, " : " of several rows, ") + one +
+                        (byPhase ? " of generated tokens" : " of one");
 }
 
 Result<void> Lowering::nameOutputs(func::FuncOp function) {

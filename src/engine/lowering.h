@@ -20,7 +20,7 @@ struct LoweringOptions {
   bool bfloatRows = false;                 // MatmulPrecision
   int64_t sharedBytes = kLeastSharedBytes; // of a program of threads
   int64_t bfloatDepth = 0; // attention multiplies bf16 where its K has whole multiples; 0: never
-  int64_t queryTile = 16; // most query rows of an attention block
+  int64_t queryTile = 16;  // most query rows of an attention block
 
   MatmulPrecision matmulPrecision() const { return {kind, activations, scaleLength, bfloatRows}; }
 };
@@ -65,9 +65,10 @@ class Lowering {
 public:
   Lowering(KernelSet &kernels, const LoweringOptions &options);
 
-  // The module's symbols, buffers and procedure `step` of a fused module (graph/fuse), whose functions are one,
-  // or prefill and decode; kernels are in the set. Unsupported: an operation, format or shape
-  // without a kernel, or a symbol that the module does not declare; the message names what it is.
+  // The module's symbols, buffers and procedure `step` of a fused module (graph/fuse), whose
+  // functions are one, or prefill and decode; kernels are in the set. Unsupported: an operation,
+  // format or shape without a kernel, or a symbol that the module does not declare; the message
+  // names what it is.
   Result<plan::Plan> run(mlir::ModuleOp module);
 
 private:
@@ -103,9 +104,9 @@ private:
   Result<Steps> attendWhole(const Attend &a, const kernels::Attention &p);
   Result<Steps> attendSingle(const Attend &a);
   Result<Steps> attendPartitions(const Attend &a, kernels::Attention p,
-                            const std::vector<BoundArgument> &sums);
+                                 const std::vector<BoundArgument> &sums);
   std::vector<BoundArgument> allocatePartitions(const Attend &a, const plan::Expr &partitions,
-                                           const plan::Expr &used);
+                                                const plan::Expr &used);
   void setPartitionCosts(const Attend &a, const kernels::Attention &p, Steps &steps);
   plan::Expr singleRows(const Attend &a);
 

@@ -46,9 +46,8 @@ static std::vector<BoundArgument> listed(std::initializer_list<std::vector<Bound
 }
 
 kernels::Attention Lowering::attentionOf(const Attend &a, MBucket rows) const {
-  kernels::Attention p =
-      chooseAttention(a.shape, elementOf(a.result), options_.queryTile, rows, options_.kind,
-                      options_.sharedBytes, options_.bfloatDepth);
+  kernels::Attention p = chooseAttention(a.shape, elementOf(a.result), options_.queryTile, rows,
+                                         options_.kind, options_.sharedBytes, options_.bfloatDepth);
   p.joinHeads = a.joined;
   return p;
 }
@@ -82,7 +81,7 @@ Expr Lowering::singleRows(const Attend &a) {
 
 // The sums of each row's spans, where `used` is 1.
 std::vector<BoundArgument> Lowering::allocatePartitions(const Attend &a, const Expr &partitions,
-                                                   const Expr &used) {
+                                                        const Expr &used) {
   std::vector<BoundArgument> sums;
   auto add = [&](std::vector<Expr> extents) {
     Expr bytes = plan::mul(used, Expr(int64_t(sizeof(float))));
@@ -103,8 +102,9 @@ std::vector<BoundArgument> Lowering::allocatePartitions(const Attend &a, const E
 // What the launches of spans move: sums of no more spans than keys fill, one of them in part.
 void Lowering::setPartitionCosts(const Attend &a, const kernels::Attention &p, Steps &steps) {
   auto &sum = std::get<plan::Launch>(steps[0].op), &join = std::get<plan::Launch>(steps[1].op);
-  Expr partitions = plan::add(extentOf(a.op.getQuery().getType(), 0),
-                         plan::ceilDiv(symbolOf(graph::SymbolRole::KeysHeld), Expr(partitionKeys(p))));
+  Expr partitions =
+      plan::add(extentOf(a.op.getQuery().getType(), 0),
+                plan::ceilDiv(symbolOf(graph::SymbolRole::KeysHeld), Expr(partitionKeys(p))));
   Expr numbers = plan::mul(partitions, Expr(p.kvHeads * p.groupHeads * (p.headDim + 2)));
   Expr bytes = plan::mul(numbers, Expr(int64_t(sizeof(float))));
   Expr out = bytesOf(cast<RankedTensorType>(a.result.getType()));
@@ -116,10 +116,11 @@ void Lowering::setPartitionCosts(const Attend &a, const kernels::Attention &p, S
 }
 
 Result<Lowering::Steps> Lowering::attendPartitions(const Attend &a, kernels::Attention p,
-                                              const std::vector<BoundArgument> &sums) {
+                                                   const std::vector<BoundArgument> &sums) {
   p.out = kernel::F32;
   p.joinHeads = false;
-  SINTER_ASSIGN(KernelId sum, kernels_.add("attention_partitions", p, kernels::attentionPartitions));
+  SINTER_ASSIGN(KernelId sum,
+                kernels_.add("attention_partitions", p, kernels::attentionPartitions));
   p.out = elementOf(a.result);
   p.joinHeads = a.joined;
   SINTER_ASSIGN(KernelId join, kernels_.add("attention_combine", p, kernels::attentionCombine));
@@ -136,7 +137,8 @@ Result<Lowering::Steps> Lowering::attendSingle(const Attend &a) {
   kernels::Attention whole = attentionOf(a, MBucket::One), p = partitioned(whole);
   if (!roles_.contains(graph::SymbolRole::LongestContext))
     return attendWhole(a, whole);
-  Expr partitions = plan::ceilDiv(symbolOf(graph::SymbolRole::LongestContext), Expr(partitionKeys(p)));
+  Expr partitions =
+      plan::ceilDiv(symbolOf(graph::SymbolRole::LongestContext), Expr(partitionKeys(p)));
   Expr tokens = extentOf(a.op.getQuery().getType(), 0);
   bool tasks = options_.kind == TargetKind::Cpu;
   Expr several = flagOf(minus(partitions, Expr(tasks ? kPartitionsOnCpu : 1)));

@@ -159,7 +159,8 @@ Result<Stored> Lowering::packedWeight(graph::WeightOp op, std::vector<plan::RowS
   RankedTensorType type = op.getResult().getType();
   std::string name = joinedName(op);
   SINTER_TRY(checkFormat(type.getElementType(), name));
-  int64_t rowInterleave = interleavedRows(kernelElement(type.getElementType()), options_.matmulPrecision());
+  int64_t rowInterleave =
+      interleavedRows(kernelElement(type.getElementType()), options_.matmulPrecision());
   auto recipe = interleavedRecipe(type.getElementType(), type.getDimSize(1), rowInterleave);
   if (!recipe)
     return fail(recipe.error().code, "tensor '" + name + "': " + recipe.error().message);

@@ -147,8 +147,9 @@ kernels::Slot mapSlot(const MapProgram &program, uint32_t tileOperand, int64_t c
   return slot;
 }
 
-kernels::EpilogueStore mapStore(const MapProgram &program, const std::vector<uint32_t> &tileOperands,
-                      int64_t columns, kernel::Element out) {
+kernels::EpilogueStore mapStore(const MapProgram &program,
+                                const std::vector<uint32_t> &tileOperands, int64_t columns,
+                                kernel::Element out) {
   auto views = std::make_shared<OperandViews>(program, tileOperands, columns);
   auto result = std::make_shared<kernel::View>();
   int64_t parts = static_cast<int64_t>(tileOperands.size());
@@ -157,8 +158,9 @@ kernels::EpilogueStore mapStore(const MapProgram &program, const std::vector<uin
     *result = k.out("out", out, {kernel::dyn, columns});
     views->declare(k);
   };
-  epilogueStore.store = [views, result, parts, out](kernel::KernelBuilder &k, const kernel::Tile &tile,
-                                           const kernels::TilePlace &place) {
+  epilogueStore.store = [views, result, parts, out](kernel::KernelBuilder &k,
+                                                    const kernel::Tile &tile,
+                                                    const kernels::TilePlace &place) {
     int64_t width = place.columns / parts;
     kernels::TilePlace part = {place.row, place.column / parts, place.rows, width};
     std::vector<kernel::Tile> tiles;

@@ -39,7 +39,8 @@ kernels::Slot mapSlot(const MapProgram &program, uint32_t tileOperand, int64_t c
 // A sink that takes columns of the kernel's tiles as several operands: `tileOperands[i]` is the
 // i-th of equal parts, side by side in the tile. Stores [M, columns] of `out` as its first
 // argument; the other operands are f32 in-views of that shape, declared in operand order.
-kernels::EpilogueStore mapStore(const MapProgram &program, const std::vector<uint32_t> &tileOperands,
-                      int64_t columns, kernel::Element out);
+kernels::EpilogueStore mapStore(const MapProgram &program,
+                                const std::vector<uint32_t> &tileOperands, int64_t columns,
+                                kernel::Element out);
 
 } // namespace sinter::engine

@@ -241,19 +241,20 @@ static OnlineSoftmax emptySoftmax(KernelBuilder &k, const Attention &p) {
 
 // A loop over positions [start, end) by `step` that carries sums.
 template <class Body>
-static OnlineSoftmax softmaxLoop(KernelBuilder &k, const Scalar &start, const Scalar &end, int64_t step,
-                          const OnlineSoftmax &from, Body body) {
+static OnlineSoftmax softmaxLoop(KernelBuilder &k, const Scalar &start, const Scalar &end,
+                                 int64_t step, const OnlineSoftmax &from, Body body) {
   auto [high, total, acc] = k.forLoop(start, end, step, std::tuple{from.high, from.total, from.acc},
                                       [&](Scalar at, Tile high, Tile total, Tile acc) {
-                                        OnlineSoftmax next = body(at, OnlineSoftmax{high, total, acc});
+                                        OnlineSoftmax next =
+                                            body(at, OnlineSoftmax{high, total, acc});
                                         return std::tuple{next.high, next.total, next.acc};
                                       });
   return {high, total, acc};
 }
 
 static OnlineSoftmax softmaxOfStep(KernelBuilder &k, const Attention &p, const AttentionViews &v,
-                             const Block &b, const Queries &q, const Step &step, const Scalar &at,
-                             const OnlineSoftmax &softmax) {
+                                   const Block &b, const Queries &q, const Step &step,
+                                   const Scalar &at, const OnlineSoftmax &softmax) {
   std::vector<Scalar> pages = stepPages(p, v, b, step, at);
   Tile keys = stepOfKeys(p, v, b, step, pages), values = stepOfValues(k, p, v, b, step, pages, at);
   Tile scores = stepScores(k, p, q, step, keys, at);
@@ -261,17 +262,17 @@ static OnlineSoftmax softmaxOfStep(KernelBuilder &k, const Attention &p, const A
   Tile weights = exp(scores - high), shrink = exp(softmax.high - high);
   values = convert(values, p.compute);
   return OnlineSoftmax{high, softmax.total * shrink + reduceSum(weights, 1),
-                    dot(convert(weights, p.compute), values, softmax.acc * shrink)};
+                       dot(convert(weights, p.compute), values, softmax.acc * shrink)};
 }
 
 // The steps of [start, end); `start` is where one begins. Those that are seen whole, those of which
 // more is left than a short one has, and a short one are loops of their own where a block has short
 // steps.
 static OnlineSoftmax softmaxOfKeys(KernelBuilder &k, const Attention &p, const AttentionViews &v,
-                             const Block &b, const Queries &q, const Scalar &start,
-                             const Scalar &end) {
+                                   const Block &b, const Queries &q, const Scalar &start,
+                                   const Scalar &end) {
   auto softmaxOf = [&](const Scalar &from, const Scalar &to, const Step &step,
-                    const OnlineSoftmax &softmax) {
+                       const OnlineSoftmax &softmax) {
     return softmaxLoop(k, from, to, stepKeys(p), softmax, [&](Scalar at, OnlineSoftmax before) {
       return softmaxOfStep(k, p, v, b, q, step, at, before);
     });
@@ -302,8 +303,8 @@ struct PartitionRange {
   Scalar start, end;
 };
 
-static PartitionRange rangeOf(KernelBuilder &k, const Attention &p, const RowViews &v, const Block &b,
-                         const Scalar &from) {
+static PartitionRange rangeOf(KernelBuilder &k, const Attention &p, const RowViews &v,
+                              const Block &b, const Scalar &from) {
   return {max(startOfKeys(k, p, v, b, stepKeys(p)), convert(from, I32)),
           min(endOfKeys(p, v, b), convert(from, I32) + partitionKeys(p))};
 }
@@ -339,10 +340,13 @@ void attention(KernelBuilder &k, const Attention &p) {
     PartitionRange partition = rangeOf(k, p, v.rows, b, from);
     return softmaxOfKeys(k, p, v, b, q, partition.start, partition.end);
   };
-  auto combine = [&](Scalar from, const OnlineSoftmax &softmax) { return combined(softmax, softmaxOfPartition(from)); };
+  auto combine = [&](Scalar from, const OnlineSoftmax &softmax) {
+    return combined(softmax, softmaxOfPartition(from));
+  };
   // Joining the first with no sums would change no bit but the sign of zeros.
   OnlineSoftmax first = softmaxOfPartition(start);
-  storeResult(k, p, b, out, softmaxLoop(k, start + partitionKeys(p), end, partitionKeys(p), first, combine));
+  storeResult(k, p, b, out,
+              softmaxLoop(k, start + partitionKeys(p), end, partitionKeys(p), first, combine));
 }
 
 static PartitionViews declarePartitions(KernelBuilder &k, const Attention &p, bool stored) {
@@ -358,7 +362,7 @@ static PartitionViews declarePartitions(KernelBuilder &k, const Attention &p, bo
 
 // So many of the block's rows of the sums.
 static PartitionViews rowsOf(const Attention &p, const Block &b, const Scalar &rows,
-                        const PartitionViews &s) {
+                             const PartitionViews &s) {
   Scalar partitions = s.high.dim(2);
   return {window(s.acc, {b.first, 0, 0, 0}, {rows, headsOf(p), partitions, p.headDim}),
           window(s.high, {b.first, 0, 0}, {rows, headsOf(p), partitions}),
@@ -401,11 +405,11 @@ void attentionCombine(KernelBuilder &k, const Attention &p) {
          total = load(from.total, {0, head, partition}, {p.queryTile, p.groupHeads, 1}),
          acc = load(from.acc, {0, head, partition, 0}, {p.queryTile, p.groupHeads, 1, p.headDim});
     return combined(softmax, {reshape(high, {rows, 1}), reshape(total, {rows, 1}),
-                         reshape(acc, {rows, p.headDim})});
+                              reshape(acc, {rows, p.headDim})});
   };
   storeResult(k, p, b, out,
-              softmaxLoop(k, startOfKeys(k, p, v, b, partitionKeys(p)), endOfKeys(p, v, b), partitionKeys(p),
-                      emptySoftmax(k, p), combine));
+              softmaxLoop(k, startOfKeys(k, p, v, b, partitionKeys(p)), endOfKeys(p, v, b),
+                          partitionKeys(p), emptySoftmax(k, p), combine));
 }
 
 void visitFields(Attention &p, FieldVisitor &visitor) {
@@ -419,7 +423,8 @@ void visitFields(Attention &p, FieldVisitor &visitor) {
   visitor.integer("page_rows", p.pageRows, 1, kMaxBlock, "positions of a page");
   visitor.integer("step_pages", p.stepPages, 1, kMaxStepPages, "pages that a step takes");
   visitor.integer("short_step", p.shortStep, 0, kMaxBlock, "keys of a last step; 0: a step's");
-  visitor.integer("partition_steps", p.partitionSteps, 0, kMaxBlock, "steps of a split-KV partition; 0: all, or one");
+  visitor.integer("partition_steps", p.partitionSteps, 0, kMaxBlock,
+                  "steps of a split-KV partition; 0: all, or one");
   visitor.integer("query_tile", p.queryTile, 1, kMaxBlock, "rows of q of one program");
   visitor.integer("window", p.window, 0, INT32_MAX, "positions a row looks back; 0: all");
   visitor.flag("causal", p.causal, "rows attend no later positions");

@@ -24,13 +24,13 @@ namespace sinter::kernels {
 // zeros, and such sums add them to nothing else. `scores` maps scaled scores, [rows, keys of a
 // step] at (row, key position), before they are masked.
 //
-// Where partitionSteps is not 0, each span of so many steps is summed up by itself and joined to the
-// sums of those before it. Then the spans may also be summed up by programs of their own:
+// Where partitionSteps is not 0, each span of so many steps is summed up by itself and joined to
+// the sums of those before it. Then the spans may also be summed up by programs of their own:
 // attentionPartitions has in place of `out`
 //   acc f32 [T, heads, spans, headDim], high and total f32 [T, heads, spans]
-// and grid z walks spans; attentionCombine takes acc, high, total, blocks, kv_lengths, positions and
-// out, on the grid of attention. Both together give the bits of attention. Sums of spans in which
-// no row of the block sees a key are neither written nor read.
+// and grid z walks spans; attentionCombine takes acc, high, total, blocks, kv_lengths, positions
+// and out, on the grid of attention. Both together give the bits of attention. Sums of spans in
+// which no row of the block sees a key are neither written nor read.
 inline constexpr int64_t kMaxStepPages = 64;
 struct Attention {
   kernel::Element in = kernel::F32, cache = kernel::F16, out = kernel::F32;
@@ -39,7 +39,8 @@ struct Attention {
   int64_t stepPages = 1; // more are on their way together: fewer waits where few rows share them
   int64_t shortStep =
       0; // where so many keys or fewer are left, at most a page's; 0: always a step's
-  int64_t partitionSteps = 0; // 0: attention has one span of all positions, the others spans of a step
+  int64_t partitionSteps =
+      0; // 0: attention has one span of all positions, the others spans of a step
   int64_t queryTile = 1;
   int64_t window = 0;
   bool causal = true;

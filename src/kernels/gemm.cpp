@@ -95,9 +95,9 @@ void visitMatmul(Gemm &p, FieldVisitor &visitor) {
   visitor.format("a", p.a, "element type of a");
   visitor.format("b", p.b, "element type of b");
   visitor.format("out", p.out, "element type of out");
-  visitor.format(
-      "activation", p.activation,
-      "what rows of a become where b is a block format: one too, or a float as which b is dequantized");
+  visitor.format("activation", p.activation,
+                 "what rows of a become where b is a block format: one too, or a float as which b "
+                 "is dequantized");
   visitor.flag("transpose_b", p.transposeB, "b is [N, K]");
   visitor.flag("constant_b", p.constantB, "b is the same in every launch");
   visitor.extent("n", p.n, "N where it is static");

@@ -20,9 +20,9 @@ struct QkvEpilogue {
 
 // Arguments, but for those of heads that the product does not make: rotations f32 [T, headDim]
 // (cosines, then sines), slots i32 [T] (page * pageRows + row; negative: not stored), k_cache and
-// v_cache as for KvAppend, q [T, heads, headDim]. Tiles are a head wide, or a part of one that holds
-// whole groups with their partners; a pool of a block format has whole blocks in each group or
-// tiles a head wide.
+// v_cache as for KvAppend, q [T, heads, headDim]. Tiles are a head wide, or a part of one that
+// holds whole groups with their partners; a pool of a block format has whole blocks in each group
+// or tiles a head wide.
 EpilogueStore qkvStore(const QkvEpilogue &p);
 
 // A matrix product into that sink: n of the product follows from the heads, blockN is that of a

@@ -169,9 +169,11 @@ std::vector<KernelEntry> kernelRegistry() {
       entry<Rope>("rope", "rotary positions on query or key heads", rope),
       entry<KvAppend>("kv_append", "keys or values into the pages of a KV cache", kvAppend),
       entry<Attention>("attention", "paged causal attention, ragged, grouped heads", attention),
-      entry<Attention>("attention_partitions", "partial attention, one result a partition of the keys",
+      entry<Attention>("attention_partitions",
+                       "partial attention, one result a partition of the keys",
                        attentionPartitions),
-      entry<Attention>("attention_combine", "attention from its partitions' partial results", attentionCombine),
+      entry<Attention>("attention_combine", "attention from its partitions' partial results",
+                       attentionCombine),
   };
 }
 

@@ -83,12 +83,12 @@ void rope(KernelBuilder &k, const Rope &p) {
 static constexpr ViewOptions kStrided{.strided = true};
 
 View declareKeyCache(KernelBuilder &k, Element element, int64_t kvHeads, int64_t headDim,
-                    int64_t pageRows) {
+                     int64_t pageRows) {
   return k.inout("k_cache", element, {dyn, pageRows, kvHeads, headDim}, kStrided);
 }
 
 View declareValueCache(KernelBuilder &k, Element element, int64_t kvHeads, int64_t headDim,
-                      int64_t pageRows) {
+                       int64_t pageRows) {
   return k.inout("v_cache", element, {dyn, pageRows, kvHeads, headDim},
                  element.isBlock() ? kStrided : ViewOptions());
 }
@@ -97,7 +97,7 @@ void kvAppend(KernelBuilder &k, const KvAppend &p) {
   View rows = k.in("rows", p.in, {dyn, p.kvHeads, p.headDim});
   View slots = k.in("slots", I32, {dyn});
   View cache = k.inout("cache", p.cache, {dyn, p.pageRows, p.kvHeads, p.headDim},
-                      p.strided || p.cache.isBlock() ? kStrided : ViewOptions());
+                       p.strided || p.cache.isBlock() ? kStrided : ViewOptions());
   k.grid(slots.dim(0));
   Scalar token = k.programId(0);
 

@@ -61,9 +61,9 @@ struct KvAppend {
 
 // The KV cache of one layer as programs write to it, by slot through gatherRows.
 kernel::View declareKeyCache(kernel::KernelBuilder &k, kernel::Element element, int64_t kvHeads,
-                            int64_t headDim, int64_t pageRows);
+                             int64_t headDim, int64_t pageRows);
 kernel::View declareValueCache(kernel::KernelBuilder &k, kernel::Element element, int64_t kvHeads,
-                              int64_t headDim, int64_t pageRows);
+                               int64_t headDim, int64_t pageRows);
 
 void quantizeRows(kernel::KernelBuilder &k, const QuantizeRows &p);
 void embed(kernel::KernelBuilder &k, const Embed &p);

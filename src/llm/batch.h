@@ -61,7 +61,7 @@ struct Batch {
 
 // What a plan demands of its batches.
 struct BatchShape {
-  uint32_t queryTile = 1;       // most tokens of one attention block; at least 1
+  uint32_t queryTile = 1;        // most tokens of one attention block; at least 1
   uint32_t pagesPerSequence = 1; // width of the page table; at least 1
   uint32_t vocabSize = 1;        // token ids are below
 };

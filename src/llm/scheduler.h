@@ -68,7 +68,7 @@ struct SchedulerCounters {
   uint64_t prefillSteps = 0, decodeSteps = 0;
   uint64_t rows = 0;           // of all steps
   uint64_t recomputedRows = 0; // of sequences that had been stopped
-  uint64_t preemptions = 0;          // of sequences whose pages others needed
+  uint64_t preemptions = 0;    // of sequences whose pages others needed
 };
 
 struct ScheduledSequence;

@@ -9,8 +9,9 @@
 namespace sinter::models {
 
 struct DecoderOptions {
-  int64_t pageRows = 64;                                 // positions of a page of the KV cache
-  const BlockFormat *kv = &blockFormat(TensorType::F16); // of its elements (numeric/formats/kv_type.h)
+  int64_t pageRows = 64; // positions of a page of the KV cache
+  const BlockFormat *kv =
+      &blockFormat(TensorType::F16); // of its elements (numeric/formats/kv_type.h)
 };
 
 // A module with one function, the contract's step (plan/contract.h), verified. Its symbols, inputs

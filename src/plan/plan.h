@@ -151,8 +151,8 @@ enum class PackMode : uint8_t { Direct, Interleave };
 
 // One part of a block: bytes [offset, offset + bytes), moved in units of `unit` bytes, of which
 // several fields may have theirs in turns. In units of
-// four bytes items of fewer than 8 bits (1, 2 or 4) turn, as turnItems in numeric/formats/dot_packing.h
-// says.
+// four bytes items of fewer than 8 bits (1, 2 or 4) turn, as turnItems in
+// numeric/formats/dot_packing.h says.
 struct PackField {
   uint32_t offset = 0;
   uint32_t bytes = 0; // a multiple of `unit`

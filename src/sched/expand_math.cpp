@@ -229,8 +229,8 @@ static bool isPositiveConstant(Value value) {
 namespace {
 
 // Who reads an exponential, through arithmetic that keeps relative errors as they are: products
-// with something else, quotients, and accumulators with a positive constant as long as the numbers are
-// positive themselves.
+// with something else, quotients, and accumulators with a positive constant as long as the numbers
+// are positive themselves.
 class Readers {
 public:
   // `mayBeSummed`: the sum of the exponentials themselves may be read as it is.

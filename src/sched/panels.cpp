@@ -104,8 +104,9 @@ LogicalResult AddScaledOp::verify() {
   RankedTensorType acc = typeOf(getAcc());
   if (!areRowsOf(getA(), kActivationLength, acc) || !acc.getElementType().isF32() ||
       getAccumulators().getType() != acc || getResult().getType() != acc)
-    return emitOpError() << "adds " << getAccumulators().getType() << " to " << acc << " by the scales of "
-                         << getA().getType() << ", expected one block of activations a row";
+    return emitOpError() << "adds " << getAccumulators().getType() << " to " << acc
+                         << " by the scales of " << getA().getType()
+                         << ", expected one block of activations a row";
   return success();
 }
 
@@ -115,8 +116,9 @@ LogicalResult PanelDotOp::verify() {
   RankedTensorType acc = typeOf(getAcc()), words = typeOf(getWords()), scales = typeOf(getScales());
   if (!areRowsOf(getA(), kActivationLength, acc) || acc.getDimSize(1) != words.getDimSize(1) ||
       getResult().getType() != acc || acc.getElementType() != scales.getElementType())
-    return emitOpError() << "adds " << getA().getType() << " . " << words << " to " << acc
-                         << ", expected one block of activations a row and accumulators like the scales";
+    return emitOpError()
+           << "adds " << getA().getType() << " . " << words << " to " << acc
+           << ", expected one block of activations a row and accumulators like the scales";
   const bool integers = scales.getElementType().isInteger(32);
   if (getShift().has_value() != integers || (integers && *getShift() >= kWordBits))
     return emitOpError() << "has " << (getShift() ? "" : "no ") << "shift beside scales " << scales

@@ -78,10 +78,10 @@ void SimtLayoutAttr::print(AsmPrinter &printer) const {
 }
 
 LogicalResult SimtLayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                ArrayRef<int32_t> registers, ArrayRef<int32_t> threads) {
+                                     ArrayRef<int32_t> registers, ArrayRef<int32_t> threads) {
   if (threads.size() > 10 || registers.size() > 16)
-    return emitError() << "a layout has " << threads.size() << " thread bits and " << registers.size()
-                       << " register bits, expected at most 10 and 16";
+    return emitError() << "a layout has " << threads.size() << " thread bits and "
+                       << registers.size() << " register bits, expected at most 10 and 16";
   SmallVector<uint64_t> seen(16, 0);
   for (ArrayRef<int32_t> bits : {registers, threads})
     for (int32_t encoded : bits) {
@@ -91,7 +91,8 @@ LogicalResult SimtLayoutAttr::verify(function_ref<InFlightDiagnostic()> emitErro
       if (bit.axis >= 16)
         return emitError() << "a layout names axis " << bit.axis << ", expected one below 16";
       if (seen[bit.axis] >> bit.bit & 1)
-        return emitError() << "a layout names bit " << bit.bit << " of axis " << bit.axis << " twice";
+        return emitError() << "a layout names bit " << bit.bit << " of axis " << bit.axis
+                           << " twice";
       seen[bit.axis] |= uint64_t(1) << bit.bit;
     }
   if (llvm::is_contained(registers, -1))

@@ -342,9 +342,10 @@ LogicalResult DotOp::verify() {
     return emitOpError() << "acc is " << acc << ", expected " << a.getDimSize(0) << "x" << n;
   bool blocks = isa<BlockType>(a.getElementType()), blocksB = isa<BlockType>(b.getElementType());
   if (blocks != blocksB)
-    return emitOpError() << "multiplies " << a.getElementType() << " with " << b.getElementType()
-                         << ", expected two block formats or two scalar types: quantize or dequantize "
-                            "one of them";
+    return emitOpError()
+           << "multiplies " << a.getElementType() << " with " << b.getElementType()
+           << ", expected two block formats or two scalar types: quantize or dequantize "
+              "one of them";
   if (blocks && !getTransposeB())
     return emitOpError() << "block formats need transpose_b: blocks lie along the contracted axis";
   if (failed(expectWholeScales(*this, a)))

@@ -1,8 +1,8 @@
 // The drawing's layout, read back from its text: nothing is clipped and nothing covers another,
 // however long names are and wherever points lie. Extents are those of a monospace font whose
 // characters are 0.62 em wide; text with others must say its length.
-#include "cli/explain/report.h"
 #include "cli/explain/label_places.h"
+#include "cli/explain/report.h"
 
 #include <gmock/gmock.h>
 

@@ -1,8 +1,8 @@
 // What explain makes of samples: medians, floors, words from the plan, and the drawing.
-#include "cli/explain/report.h"
 #include "cli/explain/lever_words.h"
-#include "cli/quantiles.h"
+#include "cli/explain/report.h"
 #include "cli/explain/xml_text.h"
+#include "cli/quantiles.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // sinter tune as a user meets it: a table, nothing to do the second time, plans that have what it
 // found, and a database that may be damaged.
 #include "cli/cli_test.h"
-#include "cli/tune/machine_tunings.h"
 #include "cli/open_device.h"
+#include "cli/tune/machine_tunings.h"
 #include "plan/file.h"
 #include "runtime/tuning_database.h"
 

@@ -210,8 +210,8 @@ TEST(KernelChoice, OneRowOnThreadsDiffersFromManyInItsBlocksAndUnroundedActivati
 TEST(KernelChoice, RowsThatMayNotBeRoundedMeetDecodedWeightsInAnyNumber) {
   for (TargetKind kind : {TargetKind::Cpu, TargetKind::Simt})
     for (MBucket rows : {MBucket::One, MBucket::Prefill}) {
-      auto p = chooseGemm(kernel::F32, kernel::block("q8_0"), 576, 1536, rows,
-                          {kind, Activations::F32});
+      auto p =
+          chooseGemm(kernel::F32, kernel::block("q8_0"), 576, 1536, rows, {kind, Activations::F32});
       EXPECT_EQ(p.activation, kernel::F32);
       EXPECT_EQ(p.interleave, kind == TargetKind::Cpu ? 0 : 16);
     }

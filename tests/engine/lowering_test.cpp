@@ -247,8 +247,7 @@ TEST(Lowering, AProductWithScalarsBranchesOnFewRowsToo) {
       of.push_back(launchOf(lowered.steps().at(step), rows).kernel.index);
     return of;
   };
-  const std::vector<uint32_t> scalars = kernels(kResidual, 0),
-                              blocks = kernels(kNormThenMatmul, 1);
+  const std::vector<uint32_t> scalars = kernels(kResidual, 0), blocks = kernels(kNormThenMatmul, 1);
   EXPECT_EQ(std::set(scalars.begin(), scalars.end()).size(), 3u);
   EXPECT_EQ(scalars[1], scalars[2]);
   EXPECT_EQ(scalars[3], scalars[4]);

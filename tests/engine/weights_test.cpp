@@ -94,10 +94,8 @@ TEST_F(Weights, AFormatWithoutPackingIsNamedInOneSentence) {
 }
 
 TEST_F(Weights, ScalesOfActivationsAreAsLongAsRegistersAllow) {
-  auto nameFor = [](std::string_view weights, int64_t elements,
-                    TargetKind kind = TargetKind::Cpu) {
-    return activationFor(findBlockFormat(weights), {kind, Activations::Fastest, elements})
-        ->name;
+  auto nameFor = [](std::string_view weights, int64_t elements, TargetKind kind = TargetKind::Cpu) {
+    return activationFor(findBlockFormat(weights), {kind, Activations::Fastest, elements})->name;
   };
   EXPECT_EQ(nameFor("Q6_K", 384), "Q8A_16_256");
   EXPECT_EQ(nameFor("Q6_K", 96), "Q8A_16");

@@ -97,7 +97,8 @@ struct Batch {
     runKernel("attention", shaped(settings), arguments);
   }
 
-  // The same by programs of `partitionSteps` steps each; `spans` of them, some of which may be empty.
+  // The same by programs of `partitionSteps` steps each; `spans` of them, some of which may be
+  // empty.
   void runInPartitions(Settings settings, int64_t partitionSteps, int64_t partitions) {
     settings = shaped(std::move(settings));
     settings["partition_steps"] = std::to_string(partitionSteps);
@@ -193,7 +194,7 @@ struct BlockCaches {
 
 // Ten positions on three pages, of which the last two are asked for.
 std::vector<float> attendCaches(const std::string &cache, const Argument &keys,
-                               const Argument &values) {
+                                const Argument &values) {
   constexpr int64_t kTokens = 2, kAll = kHeads * kGroup, kBlockDim = BlockCaches::kBlockDim;
   auto q = randomFloats(kTokens * kAll * kBlockDim, 5);
   std::vector<float> out(q.size());
@@ -213,7 +214,8 @@ std::vector<float> attendCaches(const std::string &cache, const Argument &keys,
 
 TEST(Attention, PoolsOfBlocksGiveTheBitsOfTheNumbersThatTheyHold) {
   BlockCaches caches;
-  const std::vector<int64_t> byRow = {BlockCaches::kPages, kHeads, kPageRows, BlockCaches::kBlockDim};
+  const std::vector<int64_t> byRow = {BlockCaches::kPages, kHeads, kPageRows,
+                                      BlockCaches::kBlockDim};
   std::vector<float> blocks =
       attendCaches("q8_0", viewOf(caches.keys, byRow), viewOf(caches.values, byRow));
   std::vector<float> plain = attendCaches(
@@ -254,7 +256,8 @@ TEST(Attention, ShortStepsGiveTheBitsOfWholeOnes) {
           whole.run(settings);
           settings["short_step"] = keys;
           inShort.run(settings);
-          EXPECT_EQ(whole.out, inShort.out) << keys << " keys, " << partitions << " spans, " << window;
+          EXPECT_EQ(whole.out, inShort.out)
+              << keys << " keys, " << partitions << " spans, " << window;
         }
 }
 
@@ -277,7 +280,8 @@ TEST(Attention, SpansSummedUpApartGiveTheBitsOfSpansTogether) {
 TEST(Attention, OneSpanOfAllKeysGivesTheBitsOfNone) {
   Batch whole(kRagged, 2), apart = whole;
   whole.run({{"query_tile", "2"}});
-  apart.runInPartitions({{"query_tile", "2"}}, /*partitionSteps=*/5, /*partitions=*/2); // 20 positions
+  apart.runInPartitions({{"query_tile", "2"}}, /*partitionSteps=*/5,
+                        /*partitions=*/2); // 20 positions
   EXPECT_EQ(whole.out, apart.out);
 }
 

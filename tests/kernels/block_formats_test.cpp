@@ -100,7 +100,7 @@ struct Extents {
 
 // Minima multiply sums of whole groups, so roundings are of magnitudes that may cancel.
 void expectMatmul(const std::vector<float> &out, const std::vector<float> &a,
-                   const std::vector<float> &b, Extents e) {
+                  const std::vector<float> &b, Extents e) {
   for (int64_t i = 0; i < e.m; ++i)
     for (int64_t j = 0; j < e.n; ++j) {
       double sum = 0, size = 0;

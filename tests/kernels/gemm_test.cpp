@@ -17,7 +17,7 @@ const Settings kBlocks = {{"block_m", "8"}, {"block_n", "16"}, {"block_k", "32"}
 
 // Within K roundings of the sum of magnitudes. `a` is [m, k], `b` [n, k] or [k, n].
 void expectMatmul(const std::vector<float> &out, const std::vector<float> &a,
-                   const std::vector<float> &b, Extents e, bool transposed) {
+                  const std::vector<float> &b, Extents e, bool transposed) {
   for (int64_t i = 0; i < e.m; ++i)
     for (int64_t j = 0; j < e.n; ++j) {
       double sum = 0, size = 0;

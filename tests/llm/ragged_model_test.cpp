@@ -1,8 +1,8 @@
 // Ragged batches of the default model, where this machine has its file.
-#include "llm/tokenizer/detokenizer.h"
 #include "llm/model.h"
 #include "llm/ragged.h"
 #include "llm/session.h"
+#include "llm/tokenizer/detokenizer.h"
 
 namespace sinter {
 namespace {

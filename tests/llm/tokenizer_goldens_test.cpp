@@ -1,6 +1,6 @@
 // Token ids against llama.cpp's, for the strings that tests/data/tokenizer/make_goldens.py makes.
-#include "llm/tokenizer/detokenizer.h"
 #include "llm/token_test_data.h"
+#include "llm/tokenizer/detokenizer.h"
 #include "llm/tokenizer/unicode.h"
 
 #include <algorithm>

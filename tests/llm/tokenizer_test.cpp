@@ -1,8 +1,8 @@
 // Tokenizers and detokenizers: what they promise, and vocabularies that contradict themselves.
 #include "llm/tokenizer/tokenizer.h"
 
-#include "llm/tokenizer/detokenizer.h"
 #include "llm/token_test_data.h"
+#include "llm/tokenizer/detokenizer.h"
 
 #include <gmock/gmock.h>
 

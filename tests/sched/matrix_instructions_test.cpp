@@ -1,7 +1,7 @@
 // Every matrix instruction's table row: its layouts cover its operands, and a product through the
 // interpreter is the plain one.
-#include "sched/simt_support.h"
 #include "sched/simt/matrix_instructions.h"
+#include "sched/simt_support.h"
 
 #include "numeric/half.h"
 
@@ -229,7 +229,7 @@ double expectedAt(const Operand &a, const Operand &b, const Operand &c, int64_t 
 }
 
 void expectMatmuls(const Operand &a, const Operand &b, const Operand &c,
-                    const std::vector<std::byte> &d) {
+                   const std::vector<std::byte> &d) {
   ASSERT_EQ(c.places.size() * 4, d.size());
   for (size_t at = 0; at < c.places.size(); ++at) {
     uint32_t bits;
@@ -247,9 +247,9 @@ TEST_P(OfRegisters, MultiplyAsAPlainProductDoes) {
   InterpreterOptions options;
   options.lanes.subgroup = row.lanes;
   auto result = runSimt(matmulKernel(row, kSubgroups),
-                         {viewOf(a.fragments, a.element), viewOf(b.fragments, b.element),
-                          viewOf(c.fragments, c.element), viewOf(d, c.element)},
-                         options);
+                        {viewOf(a.fragments, a.element), viewOf(b.fragments, b.element),
+                         viewOf(c.fragments, c.element), viewOf(d, c.element)},
+                        options);
   ASSERT_TRUE(result) << result.error().message;
   expectMatmuls(a, b, c, d);
 }
@@ -278,7 +278,8 @@ std::vector<std::byte> imageOf(const Operand &operand, bool transposed, int64_t 
 // Copies %a and %b to shared memory, and each group of threads multiplies its own matrices.
 std::string sharedMatmulKernel(const MatrixInstruction &row, int64_t groups, int64_t within) {
   mlir::MLIRContext context;
-  std::string accumulators = textOf(row.typeC(&context)), number = std::to_string(row.lanes * groups);
+  std::string accumulators = textOf(row.typeC(&context)),
+              number = std::to_string(row.lanes * groups);
   int64_t aBytes = row.m * kRow, bBytes = row.n * kRow;
   auto constant = [](const std::string &name, int64_t value, const std::string &type) {
     return "%" + name + " = arith.constant " + std::to_string(value) + " : " + type + "\n";
@@ -307,7 +308,8 @@ std::string sharedMatmulKernel(const MatrixInstruction &row, int64_t groups, int
          copies("a") + copies("b") +
          "sched.copy_commit\nsched.copy_wait 0\nsched.barrier\n"
          "%oc = arith.muli %ti, %nc : index\n%zc = arith.constant dense<0.0> : " +
-         accumulators + "\n%vc = sched.view_load %c[%oc] when %yes else %zc : !tile.view<?xf32, in> -> " +
+         accumulators +
+         "\n%vc = sched.view_load %c[%oc] when %yes else %zc : !tile.view<?xf32, in> -> " +
          accumulators +
          "\n%group = arith.divui %t, %lanes : i32\n"
          "%ag = arith.muli %group, %am : i32\n%ap = arith.addi %ag, %aw : i32\n"
@@ -315,7 +317,8 @@ std::string sharedMatmulKernel(const MatrixInstruction &row, int64_t groups, int
          "sched.matrix_fence\n%f = sched.matrix_async \"" +
          row.name + "\" [%ap], [%bp], %vc : " + accumulators +
          "\n%r = sched.matrix_wait 0 commit %f : " + accumulators +
-         "\nsched.view_store %r, %d[%oc] when %yes : " + accumulators + ", !tile.view<?xf32, out>\n}\n";
+         "\nsched.view_store %r, %d[%oc] when %yes : " + accumulators +
+         ", !tile.view<?xf32, out>\n}\n";
 }
 
 TEST_P(OfSharedMemory, MultiplyAsAPlainProductDoesAtEachStepOfARow) {
@@ -329,9 +332,9 @@ TEST_P(OfSharedMemory, MultiplyAsAPlainProductDoesAtEachStepOfARow) {
     std::vector<std::byte> left = imageOf(a, false, kGroups, within),
                            right = imageOf(b, true, kGroups, within), d(c.fragments.size());
     auto result = runSimt(sharedMatmulKernel(row, kGroups, within),
-                           {viewOf(left, a.element), viewOf(right, b.element),
-                            viewOf(c.fragments, c.element), viewOf(d, c.element)},
-                           options);
+                          {viewOf(left, a.element), viewOf(right, b.element),
+                           viewOf(c.fragments, c.element), viewOf(d, c.element)},
+                          options);
     ASSERT_TRUE(result) << result.error().message;
     expectMatmuls(a, b, c, d);
   }
@@ -412,9 +415,9 @@ TEST(MatrixInstructions, RefuseCopiesThatDiffer) {
       c(row.layoutC(), row.cElement, 1, 3);
   a.fragments[16 * 32] ^= std::byte(1); // element 0 of lane 16
   std::vector<std::byte> d(c.fragments.size());
-  auto result = runSimt(matmulKernel(row, 1),
-                         {viewOf(a.fragments, a.element), viewOf(b.fragments, b.element),
-                          viewOf(c.fragments, c.element), viewOf(d, c.element)});
+  auto result =
+      runSimt(matmulKernel(row, 1), {viewOf(a.fragments, a.element), viewOf(b.fragments, b.element),
+                                     viewOf(c.fragments, c.element), viewOf(d, c.element)});
   ASSERT_FALSE(result);
   EXPECT_NE(result.error().message.find("'sched.matrix' finds different copies of element [0, 0] "
                                         "in threads 0 and 16"),

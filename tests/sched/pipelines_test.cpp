@@ -1,7 +1,7 @@
-// Kernels with pipelines written by hand: each departure from what the processor needs is refused by
-// name before the kernel is distributed.
-#include "sched/simt/layout.h"
+// Kernels with pipelines written by hand: each departure from what the processor needs is refused
+// by name before the kernel is distributed.
 #include "sched/schedule_support.h"
+#include "sched/simt/layout.h"
 
 namespace sinter::sched {
 namespace {
@@ -78,22 +78,26 @@ INSTANTIATE_TEST_SUITE_P(
         Departure{
             "FewerThreadsThanASubgroup", "128 : i64", "16 : i64",
             "'tile.kernel' op has blocks of 16 threads, expected a power of two from 32 to 1024"},
-        Departure{"NoPlaces", "pipeline<3,", "pipeline<0,",
-                  "'sched.make_pipeline' op has 0 stages for 'tensor<64x64xbf16>', expected at least "
-                  "one and at most 232448 bytes"},
+        Departure{
+            "NoPlaces", "pipeline<3,", "pipeline<0,",
+            "'sched.make_pipeline' op has 0 stages for 'tensor<64x64xbf16>', expected at least "
+            "one and at most 232448 bytes"},
         Departure{"PlacesBeyondSharedMemory", "pipeline<3,", "pipeline<1000,",
                   "'sched.make_pipeline' op has 1000 stages for 'tensor<64x64xbf16>', expected at "
                   "least one and at most 232448 bytes"},
-        Departure{"PlacesBeyondWhatCanBeCounted", "pipeline<3,", "pipeline<9223372036854775807,",
-                  "'sched.make_pipeline' op has 9223372036854775807 stages for 'tensor<64x64xbf16>', "
-                  "expected at least one and at most 232448 bytes"},
-        Departure{"TilesOfOneAxis", "pipeline<3, tensor<64x64xbf16>>", "pipeline<3, tensor<64xbf16>>",
-                  "'sched.make_pipeline' op has stages for 'tensor<64xbf16>', expected a tile of two "
-                  "axes with elements of 8, 16 or 32 bits"},
-        Departure{"RowsOfPartsOfPieces", "pipeline<3, tensor<64x64xbf16>>",
-                  "pipeline<3, tensor<64x4xbf16>>",
-                  "'sched.make_pipeline' op has stages for 'tensor<64x4xbf16>', expected rows of whole "
-                  "pieces of 16 bytes"},
+        Departure{
+            "PlacesBeyondWhatCanBeCounted", "pipeline<3,", "pipeline<9223372036854775807,",
+            "'sched.make_pipeline' op has 9223372036854775807 stages for 'tensor<64x64xbf16>', "
+            "expected at least one and at most 232448 bytes"},
+        Departure{
+            "TilesOfOneAxis", "pipeline<3, tensor<64x64xbf16>>", "pipeline<3, tensor<64xbf16>>",
+            "'sched.make_pipeline' op has stages for 'tensor<64xbf16>', expected a tile of two "
+            "axes with elements of 8, 16 or 32 bits"},
+        Departure{
+            "RowsOfPartsOfPieces", "pipeline<3, tensor<64x64xbf16>>",
+            "pipeline<3, tensor<64x4xbf16>>",
+            "'sched.make_pipeline' op has stages for 'tensor<64x4xbf16>', expected rows of whole "
+            "pieces of 16 bytes"},
         Departure{"PlainPipelines", "make_pipeline swizzled", "make_pipeline",
                   "'sched.stage_dot' op multiplies 'tensor<64x64xbf16>' with 'tensor<64x64xbf16>', "
                   "expected swizzled pipelines with rows of 128 bytes of the operands of "
@@ -129,12 +133,13 @@ INSTANTIATE_TEST_SUITE_P(
                   "!tile.view<?x?xbf16, inout>",
                   "'sched.stage_copy' op copies from '!tile.view<?x?xbf16, inout>' at 2 offsets, "
                   "expected a plain in view of two axes"},
-        Departure{"ViewsOfStridedRows", "!tile.view<?x?xbf16, in>",
-                  "!tile.view<?x?xbf16, in, strided>",
-                  "'sched.stage_copy' op copies from '!tile.view<?x?xbf16, in, strided>' at 2 offsets, "
-                  "expected a plain in view of two axes"},
-        Departure{"ViewsOfOtherElements", "!tile.view<?x?xbf16, in>", "!tile.view<?x?xf16, in>",
-                  "'sched.stage_copy' op copies elements 'f16' to stages for 'tensor<64x64xbf16>'"}),
+        Departure{
+            "ViewsOfStridedRows", "!tile.view<?x?xbf16, in>", "!tile.view<?x?xbf16, in, strided>",
+            "'sched.stage_copy' op copies from '!tile.view<?x?xbf16, in, strided>' at 2 offsets, "
+            "expected a plain in view of two axes"},
+        Departure{
+            "ViewsOfOtherElements", "!tile.view<?x?xbf16, in>", "!tile.view<?x?xf16, in>",
+            "'sched.stage_copy' op copies elements 'f16' to stages for 'tensor<64x64xbf16>'"}),
     [](const testing::TestParamInfo<Departure> &info) { return std::string(info.param.name); });
 
 TEST(Pipelines, DoNotGoAroundLoops) {
@@ -149,10 +154,11 @@ TEST(Pipelines, DoNotGoAroundLoops) {
 }
 
 TEST(Pipelines, AreReadPlainWhereRegistersMultiply) {
-  std::string text = replaced(kKernel, "%accumulators = sched.settle %flying : tensor<64x64xf32> ->",
-                              "%tile = sched.stage_read %left[%i0] : !sched.pipeline<3, "
-                              "tensor<64x64xbf16>> -> tensor<64x64xbf16>\n  %accumulators = sched.settle "
-                              "%flying : tensor<64x64xf32> ->");
+  std::string text =
+      replaced(kKernel, "%accumulators = sched.settle %flying : tensor<64x64xf32> ->",
+               "%tile = sched.stage_read %left[%i0] : !sched.pipeline<3, "
+               "tensor<64x64xbf16>> -> tensor<64x64xbf16>\n  %accumulators = sched.settle "
+               "%flying : tensor<64x64xf32> ->");
   EXPECT_EQ(scheduling(text, hopper()),
             "'sched.stage_read' op reads a swizzled pipeline, expected a plain one");
 }
@@ -177,7 +183,8 @@ tile.kernel @k(%out: !tile.view<1x64xf32, out>) attributes {sched.threads = 128 
 }
 
 TEST(Pipelines, PartsOfTilesLieInside) {
-  const std::string pipeline = "!sched.pipeline<1, tensor<1x64xf32>> -> ", part = pipeline + "tensor<1x32xf32>";
+  const std::string pipeline = "!sched.pipeline<1, tensor<1x64xf32>> -> ",
+                    part = pipeline + "tensor<1x32xf32>";
   EXPECT_EQ(partMessage("from [0, 32] : " + part), "scheduled");
   const std::string expected = "expected a part of 'tensor<1x64xf32>'";
   EXPECT_EQ(partMessage("from [0, 33] : " + part),
@@ -271,22 +278,26 @@ TEST(OpaquePipelines, LeaveSharedMemoryToTheAccumulatorsAfterTheirLastUse) {
 TEST(OpaquePipelines, AreRefusedWhereTheProductDoesNotFit) {
   const std::string bf16 = "cooperative.16x16x16.f32.bf16";
   EXPECT_EQ(opaqueWith("@k", "@product"), "scheduled");
-  EXPECT_EQ(opaqueWith(bf16, "cooperative.16x16x16.f32.f16"),
-            "'sched.stage_accumulate' op multiplies 'tensor<64x32xbf16>' with 'tensor<64x32xbf16>', "
-            "expected plain pipelines of the operands of 'vulkan.cooperative.16x16x16.f32.f16' with "
-            "whole steps of 16");
-  EXPECT_EQ(opaqueWith("64x32xbf16", "64x24xbf16"),
-            "'sched.stage_accumulate' op multiplies 'tensor<64x24xbf16>' with 'tensor<64x24xbf16>', "
-            "expected plain pipelines of the operands of 'vulkan.cooperative.16x16x16.f32.bf16' with "
-            "whole steps of 16");
+  EXPECT_EQ(
+      opaqueWith(bf16, "cooperative.16x16x16.f32.f16"),
+      "'sched.stage_accumulate' op multiplies 'tensor<64x32xbf16>' with 'tensor<64x32xbf16>', "
+      "expected plain pipelines of the operands of 'vulkan.cooperative.16x16x16.f32.f16' with "
+      "whole steps of 16");
+  EXPECT_EQ(
+      opaqueWith("64x32xbf16", "64x24xbf16"),
+      "'sched.stage_accumulate' op multiplies 'tensor<64x24xbf16>' with 'tensor<64x24xbf16>', "
+      "expected plain pipelines of the operands of 'vulkan.cooperative.16x16x16.f32.bf16' with "
+      "whole steps of 16");
   EXPECT_EQ(opaqueWith("vulkan." + bf16, "nvidia.mma.m16n8k16.f32.bf16"),
-            "'sched.stage_accumulate' op names 'nvidia.mma.m16n8k16.f32.bf16' for accumulators of 64, 64 over 128 "
+            "'sched.stage_accumulate' op names 'nvidia.mma.m16n8k16.f32.bf16' for accumulators of "
+            "64, 64 over 128 "
             "threads, expected an instruction of the processor with opaque accumulators, and whole "
             "fragments for each subgroup");
-  EXPECT_EQ(opaqueWith("tensor<64x64xf32>", "tensor<64x24xf32>"),
-            "'sched.acc_read' op names 'vulkan.cooperative.16x16x16.f32.bf16' for accumulators of 64, 24 "
-            "over 128 threads, expected an instruction of the processor with opaque accumulators, and "
-            "whole fragments for each subgroup");
+  EXPECT_EQ(
+      opaqueWith("tensor<64x64xf32>", "tensor<64x24xf32>"),
+      "'sched.acc_read' op names 'vulkan.cooperative.16x16x16.f32.bf16' for accumulators of 64, 24 "
+      "over 128 threads, expected an instruction of the processor with opaque accumulators, and "
+      "whole fragments for each subgroup");
   EXPECT_EQ(opaqueWith("make_pipeline :", "make_pipeline swizzled :"),
             "'sched.stage_store' op writes to a swizzled pipeline, expected a plain one");
 }
@@ -340,23 +351,26 @@ INSTANTIATE_TEST_SUITE_P(
         Departure{"InstructionsThatReadBoth", "wgmma.ra.", "wgmma.",
                   "'sched.tile_dot' op names 'nvidia.wgmma.m64n64k16.f32.bf16', expected an "
                   "instruction of the processor that reads b in shared memory"},
-        Departure{"PlainPipelines", "make_pipeline swizzled", "make_pipeline",
-                  "'sched.tile_dot' op multiplies 'tensor<64x32xbf16>' with "
-                  "'tensor<32x64xbf16>', expected a tile and a swizzled pipeline with rows of whole "
-                  "128 bytes of the operands of 'nvidia.wgmma.ra.m64n64k16.f32.bf16'"},
-        Departure{"TilesOfAnotherDepth", "64x32xbf16", "64x16xbf16",
-                  "'sched.tile_dot' op multiplies 'tensor<64x16xbf16>' with "
-                  "'tensor<32x64xbf16>', expected a tile and a swizzled pipeline with rows of whole "
-                  "128 bytes of the operands of 'nvidia.wgmma.ra.m64n64k16.f32.bf16'"},
+        Departure{
+            "PlainPipelines", "make_pipeline swizzled", "make_pipeline",
+            "'sched.tile_dot' op multiplies 'tensor<64x32xbf16>' with "
+            "'tensor<32x64xbf16>', expected a tile and a swizzled pipeline with rows of whole "
+            "128 bytes of the operands of 'nvidia.wgmma.ra.m64n64k16.f32.bf16'"},
+        Departure{
+            "TilesOfAnotherDepth", "64x32xbf16", "64x16xbf16",
+            "'sched.tile_dot' op multiplies 'tensor<64x16xbf16>' with "
+            "'tensor<32x64xbf16>', expected a tile and a swizzled pipeline with rows of whole "
+            "128 bytes of the operands of 'nvidia.wgmma.ra.m64n64k16.f32.bf16'"},
         Departure{"AccumulatorsThatDoNotShareOut", "128 : i64", "256 : i64",
                   "'sched.tile_dot' op gives 64 x 64 accumulators to 256 threads, expected whole "
                   "instructions 'nvidia.wgmma.ra.m64n64k16.f32.bf16' for each group of 128"},
         Departure{"ViewsOfMoreAxesThanTold", "axes [2, 3] ", "",
                   "'sched.stage_copy' op copies from '!tile.view<?x4x?x64xbf16, in>' at 4 offsets, "
                   "expected a plain in view of two axes"},
-        Departure{"AxesInNoOrder", "axes [2, 3]", "axes [3, 2]",
-                  "'sched.stage_copy' op copies along axes 3, 2 of '!tile.view<?x4x?x64xbf16, in>', "
-                  "expected two of them, ascending"}),
+        Departure{
+            "AxesInNoOrder", "axes [2, 3]", "axes [3, 2]",
+            "'sched.stage_copy' op copies along axes 3, 2 of '!tile.view<?x4x?x64xbf16, in>', "
+            "expected two of them, ascending"}),
     [](const testing::TestParamInfo<Departure> &info) { return std::string(info.param.name); });
 
 } // namespace

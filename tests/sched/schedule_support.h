@@ -1,8 +1,8 @@
 // Schedules textual kernels in tile form.
 #pragma once
 
-#include "sched/simt_support.h"
 #include "sched/simt/schedule.h"
+#include "sched/simt_support.h"
 
 #include "tile/interpreter/engine.h"
 

@@ -227,7 +227,7 @@ TEST(SimtBlocks, BlocksAreReadAsTheirBytes) {
                      " -> i8\n"
                      "sched.view_store %a, %y[%ti] when %yes : i8, !tile.view<4xi8, out>\n}\n";
   auto result = runSimt(text, {tile::HostView::contiguous(x.data(), {128}),
-                                tile::HostView::contiguous(y.data(), {4})});
+                               tile::HostView::contiguous(y.data(), {4})});
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(y, (std::vector<int8_t>{10, 11, 12, 13}));
 }
@@ -319,8 +319,8 @@ TEST(SimtBlocks, AProductThroughSharedMemoryIsThePlainOne) {
       value = uniform(engine);
   auto result =
       runSimt(matmulText(std::to_string(kK)), {tile::HostView::contiguous(a.data(), {kK * kM}),
-                                                 tile::HostView::contiguous(b.data(), {kK * kN}),
-                                                 tile::HostView::contiguous(c.data(), {kN * kM})});
+                                               tile::HostView::contiguous(b.data(), {kK * kN}),
+                                               tile::HostView::contiguous(c.data(), {kN * kM})});
   ASSERT_TRUE(result) << result.error().message;
   for (int row = 0; row < kM; ++row)
     for (int column = 0; column < kN; ++column) {

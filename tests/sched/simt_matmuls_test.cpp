@@ -31,7 +31,8 @@ TEST(SimtMatmuls, AddToOneAnotherOnTheirWay) {
   EXPECT_THAT(outcome.y, testing::Each(24));
 }
 
-// A loop whose accumulators go around as scalars, as distribution has it, with `pending` groups in flight.
+// A loop whose accumulators go around as scalars, as distribution has it, with `pending` groups in
+// flight.
 std::string roundLoop(int pending) {
   std::string yielded, arguments, types, extracts, results, values;
   for (int at = 0; at < 32; ++at) {
@@ -73,17 +74,18 @@ TEST(SimtMatmuls, LetOthersWriteWhatTheyDoNotRead) {
 
 TEST(SimtMatmuls, LetTheirOperandsBeWrittenAfterTheWaitAndABarrier) {
   EXPECT_EQ(ofMatmul(kReady + multiply("%d", "%zero") + matrixWait("%w", "%d") + kBarrier +
-                      "sched.shared_store %v1, [%s16] when %yes : vector<4xf32>\n"),
+                     "sched.shared_store %v1, [%s16] when %yes : vector<4xf32>\n"),
             "succeeded");
 }
 
 TEST(SimtMatmuls, MayEndUnread) {
   EXPECT_EQ(ofMatmul(kReady + multiply("%d", "%zero") + multiply("%d2", "%zero") +
-                      matrixWait("%w", "%d")),
+                     matrixWait("%w", "%d")),
             "succeeded");
 }
 
-// Rows of b run along k here and hold 0, 1, 0, 1: a thread's second column accumulators a's 16 ones.
+// Rows of b run along k here and hold 0, 1, 0, 1: a thread's second column accumulators a's 16
+// ones.
 const std::string kOnes = "%ones = arith.constant dense<1.0> : vector<8xbf16>\n";
 std::string multiplyTile(const std::string &result, const std::string &a = "%ones",
                          const std::string &b = "%ib", const std::string &panel = "8192") {
@@ -103,29 +105,27 @@ TEST(SimtTileMatmuls, GiveTheirAccumulatorsWithTheWait) {
 
 TEST(SimtTileMatmuls, TakePinnedRegisters) {
   EXPECT_EQ(ofMatmul(kOnes + kReady + "%sum = arith.addf %ones, %ones : vector<8xbf16>\n" +
-                      "%pinned = sched.pin %sum : vector<8xbf16>\nsched.matrix_fence\n" +
-                      multiplyTile("%d", "%pinned") + matrixWait("%w", "%d")),
+                     "%pinned = sched.pin %sum : vector<8xbf16>\nsched.matrix_fence\n" +
+                     multiplyTile("%d", "%pinned") + matrixWait("%w", "%d")),
             "succeeded");
 }
 
 TEST(SimtTileMatmulRefusals, RegistersWrittenAfterTheFence) {
   EXPECT_EQ(ofMatmul(kOnes + kReady + "%sum = arith.addf %ones, %ones : vector<8xbf16>\n" +
-                      multiplyTile("%d", "%sum") + matrixWait("%w", "%d")),
+                     multiplyTile("%d", "%sum") + matrixWait("%w", "%d")),
             "kernel.mlir:38:6: 'sched.matrix_tile_async' multiplies registers that threads have "
             "written, expected a 'sched.matrix_fence' between");
 }
 
 TEST(SimtTileMatmulRefusals, PlacesWithinAPattern) {
-  EXPECT_EQ(
-      ofMatmul(kOnes + kReady + multiplyTile("%d", "%ones", "%i16") + matrixWait("%w", "%d")),
-      "kernel.mlir:37:6: 'sched.matrix_tile_async' has b at byte 16 of shared memory in "
-      "panels of 8192 bytes, expected multiples of 1024");
+  EXPECT_EQ(ofMatmul(kOnes + kReady + multiplyTile("%d", "%ones", "%i16") + matrixWait("%w", "%d")),
+            "kernel.mlir:37:6: 'sched.matrix_tile_async' has b at byte 16 of shared memory in "
+            "panels of 8192 bytes, expected multiples of 1024");
 }
 
 TEST(SimtTileMatmulRefusals, WritingWhatTheyRead) {
-  EXPECT_EQ(ofMatmul(kOnes + kReady + multiplyTile("%d") +
-                      "%there = arith.addi %s16, %ib : i32\n" +
-                      "sched.shared_store %v1, [%there] when %yes : vector<4xf32>\n"),
+  EXPECT_EQ(ofMatmul(kOnes + kReady + multiplyTile("%d") + "%there = arith.addi %s16, %ib : i32\n" +
+                     "sched.shared_store %v1, [%there] when %yes : vector<4xf32>\n"),
             "kernel.mlir:39:1: 'sched.shared_store' of thread 0 writes byte 8192 of shared memory, "
             "which 'sched.matrix_tile_async' at kernel.mlir:37:6 of threads 0 to 127 still reads");
 }
@@ -133,8 +133,8 @@ TEST(SimtTileMatmulRefusals, WritingWhatTheyRead) {
 TEST(SimtTileMatmulRefusals, InstructionsThatReadBoth) {
   EXPECT_EQ(
       ofMatmul(kOperands + kOnes +
-                "%d = sched.matrix_tile_async \"nvidia.wgmma.m64n64k16.f32.bf16\" %ones, [%i0] "
-                "panel 0, %zero : vector<8xbf16>, vector<32xf32>\n"),
+               "%d = sched.matrix_tile_async \"nvidia.wgmma.m64n64k16.f32.bf16\" %ones, [%i0] "
+               "panel 0, %zero : vector<8xbf16>, vector<32xf32>\n"),
       "kernel.mlir:34:6: 'sched.matrix_tile_async' op names "
       "'nvidia.wgmma.m64n64k16.f32.bf16', whose operands lie in shared memory, expected "
       "'sched.matrix_async' for it");
@@ -152,14 +152,15 @@ TEST(SimtMatmulRefusals, ReadingAccumulatorsOnTheirWay) {
 TEST(SimtMatmulRefusals, ComputingWithAccumulatorsOnTheirWay) {
   EXPECT_EQ(
       ofMatmul(kReady + multiply("%d", "%zero") + "%r = arith.addf %d, %zero : vector<32xf32>\n"),
-      "kernel.mlir:37:6: 'arith.addf' reads accumulators of 'sched.matrix_async' at kernel.mlir:36:6, "
+      "kernel.mlir:37:6: 'arith.addf' reads accumulators of 'sched.matrix_async' at "
+      "kernel.mlir:36:6, "
       "which is in flight, expected a 'sched.matrix_wait' for its group between");
 }
 
 TEST(SimtMatmulRefusals, AWaitThatLeavesTheGroupPending) {
   EXPECT_EQ(
       ofMatmul(kReady + multiply("%d", "%zero") + matrixWait("%w", "%d", "1 commit") +
-                extract("%e", "%w") + publish("%e")),
+               extract("%e", "%w") + publish("%e")),
       "kernel.mlir:40:1: 'sched.view_store' reads accumulators of 'sched.matrix_async' at "
       "kernel.mlir:36:6, which is in flight, expected a 'sched.matrix_wait' for its group between");
 }
@@ -167,27 +168,28 @@ TEST(SimtMatmulRefusals, AWaitThatLeavesTheGroupPending) {
 TEST(SimtMatmulRefusals, AWaitDoesNotCoverWhatIsNotCommitted) {
   EXPECT_EQ(
       ofMatmul(kReady + multiply("%d", "%zero") + matrixWait("%w", "%d", "0") +
-                extract("%e", "%w") + publish("%e")),
+               extract("%e", "%w") + publish("%e")),
       "kernel.mlir:40:1: 'sched.view_store' reads accumulators of 'sched.matrix_async' at "
       "kernel.mlir:36:6, which is in flight, expected a 'sched.matrix_wait' for its group between");
 }
 
 TEST(SimtMatmulRefusals, AccumulatorsFromBeforeTheWait) {
-  EXPECT_EQ(
-      ofMatmul(kReady + multiply("%d", "%zero") + matrixWait("%w", "%d") +
-                "%r = arith.addf %d, %w : vector<32xf32>\n"),
-      "kernel.mlir:38:6: 'arith.addf' uses accumulators of 'sched.matrix_async' at kernel.mlir:36:6 after "
-      "'sched.matrix_wait' at kernel.mlir:37:6 has taken them, expected the result of that");
+  EXPECT_EQ(ofMatmul(kReady + multiply("%d", "%zero") + matrixWait("%w", "%d") +
+                     "%r = arith.addf %d, %w : vector<32xf32>\n"),
+            "kernel.mlir:38:6: 'arith.addf' uses accumulators of 'sched.matrix_async' at "
+            "kernel.mlir:36:6 after "
+            "'sched.matrix_wait' at kernel.mlir:37:6 has taken them, expected the result of that");
 }
 
 TEST(SimtMatmulRefusals, AccumulatorsThatLeaveTheLoopBesideTheWait) {
   EXPECT_EQ(
       ofMatmul(kReady +
-                "%l = scf.for %i = %c0 to %c1 step %c1 iter_args(%s = %zero) -> "
-                "vector<32xf32> {\n" +
-                multiply("%d", "%s") + matrixWait("%w", "%d") +
-                "scf.yield %d : vector<32xf32>\n}\n" + matrixWait("%done", "%l", "0")),
-      "kernel.mlir:41:9: 'sched.matrix_wait' uses accumulators of 'sched.matrix_async' at kernel.mlir:37:6 "
+               "%l = scf.for %i = %c0 to %c1 step %c1 iter_args(%s = %zero) -> "
+               "vector<32xf32> {\n" +
+               multiply("%d", "%s") + matrixWait("%w", "%d") +
+               "scf.yield %d : vector<32xf32>\n}\n" + matrixWait("%done", "%l", "0")),
+      "kernel.mlir:41:9: 'sched.matrix_wait' uses accumulators of 'sched.matrix_async' at "
+      "kernel.mlir:37:6 "
       "after 'sched.matrix_wait' at kernel.mlir:38:6 has taken them, expected the result of that");
 }
 
@@ -203,23 +205,25 @@ TEST(SimtMatmulRefusals, AccumulatorsJoinedInAnotherOrder) {
   std::string joined = "%j = vector.from_elements %e1, %e0";
   for (int at = 2; at < 32; ++at)
     joined += ", %e1";
-  EXPECT_EQ(ofMatmul(kReady + multiply("%d", "%zero") + extract("%e0", "%d") +
-                      extract("%e1", "%d", 1) + joined + " : vector<32xf32>\n"),
-            "kernel.mlir:39:6: 'vector.from_elements' joins accumulators of 'sched.matrix_async' at "
-            "kernel.mlir:36:6, which is in flight, expected all of them in their order");
+  EXPECT_EQ(
+      ofMatmul(kReady + multiply("%d", "%zero") + extract("%e0", "%d") + extract("%e1", "%d", 1) +
+               joined + " : vector<32xf32>\n"),
+      "kernel.mlir:39:6: 'vector.from_elements' joins accumulators of 'sched.matrix_async' at "
+      "kernel.mlir:36:6, which is in flight, expected all of them in their order");
 }
 
 TEST(SimtMatmulRefusals, AccumulatorsJoinedInPart) {
-  EXPECT_EQ(ofMatmul(kReady + multiply("%d", "%zero") +
-                      "%half = vector.extract %d[0] : f32 from vector<32xf32>\n"
-                      "%v = vector.from_elements %half, %half : vector<2xf32>\n"),
-            "kernel.mlir:38:6: 'vector.from_elements' joins accumulators of 'sched.matrix_async' at "
-            "kernel.mlir:36:6, which is in flight, expected all of them in their order");
+  EXPECT_EQ(
+      ofMatmul(kReady + multiply("%d", "%zero") +
+               "%half = vector.extract %d[0] : f32 from vector<32xf32>\n"
+               "%v = vector.from_elements %half, %half : vector<2xf32>\n"),
+      "kernel.mlir:38:6: 'vector.from_elements' joins accumulators of 'sched.matrix_async' at "
+      "kernel.mlir:36:6, which is in flight, expected all of them in their order");
 }
 
 TEST(SimtMatmulRefusals, WritingOperandsThatAreBeingRead) {
   EXPECT_EQ(ofMatmul(kReady + multiply("%d", "%zero") +
-                      "sched.shared_store %v1, [%s16] when %first : vector<4xf32>\n"),
+                     "sched.shared_store %v1, [%s16] when %first : vector<4xf32>\n"),
             "kernel.mlir:37:1: 'sched.shared_store' of thread 0 writes byte 0 of shared memory, "
             "which 'sched.matrix_async' at kernel.mlir:36:6 of threads 0 to 127 still reads");
 }
@@ -232,7 +236,7 @@ TEST(SimtMatmulRefusals, CopyingOverOperandsThatAreBeingRead) {
 
 TEST(SimtMatmulRefusals, WritingOperandsWithoutABarrierAfterTheWait) {
   EXPECT_EQ(ofMatmul(kReady + multiply("%d", "%zero") + matrixWait("%w", "%d") +
-                      "sched.shared_store %v1, [%s16] when %first : vector<4xf32>\n"),
+                     "sched.shared_store %v1, [%s16] when %first : vector<4xf32>\n"),
             "kernel.mlir:38:1: 'sched.shared_store' of thread 0 writes byte 0 of shared memory, "
             "which 'sched.matrix_async' at kernel.mlir:36:6 of threads 0 to 127 reads in the same "
             "barrier interval");
@@ -240,8 +244,8 @@ TEST(SimtMatmulRefusals, WritingOperandsWithoutABarrierAfterTheWait) {
 
 TEST(SimtMatmulRefusals, WritingOperandsOfAYoungerProduct) {
   EXPECT_EQ(ofMatmul(kReady + multiply("%d", "%zero") + matrixWait("%w", "%d", "1 commit") +
-                      multiply("%d2", "%w") + matrixWait("%w2", "%d2", "1 commit") + kBarrier +
-                      "sched.shared_store %v1, [%s16] when %first : vector<4xf32>\n"),
+                     multiply("%d2", "%w") + matrixWait("%w2", "%d2", "1 commit") + kBarrier +
+                     "sched.shared_store %v1, [%s16] when %first : vector<4xf32>\n"),
             "kernel.mlir:41:1: 'sched.shared_store' of thread 0 writes byte 0 of shared memory, "
             "which 'sched.matrix_async' at kernel.mlir:38:7 of threads 0 to 127 still reads");
 }
@@ -262,7 +266,7 @@ TEST(SimtMatmulRefusals, OperandsStoredWithoutAWaitForCopies) {
 TEST(SimtMatmulRefusals, OperandsOrderedWithoutABarrier) {
   EXPECT_EQ(
       ofMatmul(kOperands + kBarrier + copyWait(0) + "sched.matrix_fence\n" +
-                multiply("%d", "%zero")),
+               multiply("%d", "%zero")),
       "kernel.mlir:36:6: 'sched.matrix_async' of threads 0 to 127 reads byte 0 of shared memory, "
       "which threads have stored to: expected 'sched.copy_wait' and then a barrier between");
 }
@@ -275,7 +279,7 @@ TEST(SimtMatmulRefusals, OperandsThatCopiesAreOnTheirWayTo) {
 
 TEST(SimtMatmulRefusals, OperandsCopiedInTheSameInterval) {
   EXPECT_EQ(ofMatmul(kReady + copy("%c0", "%s16", "%no") + kCommit + copyWait(0) +
-                      multiply("%d", "%zero")),
+                     multiply("%d", "%zero")),
             "kernel.mlir:39:6: 'sched.matrix_async' of threads 0 to 127 reads byte 0 of shared "
             "memory, which 'sched.copy_async' at kernel.mlir:36:1 of thread 0 writes in the same "
             "barrier interval");
@@ -283,8 +287,8 @@ TEST(SimtMatmulRefusals, OperandsCopiedInTheSameInterval) {
 
 TEST(SimtMatmulRefusals, OperandsThatNothingHasWritten) {
   EXPECT_EQ(ofMatmul("%ib = arith.constant 8192 : i32\n"
-                      "%zero = arith.constant dense<0.0> : vector<32xf32>\nsched.matrix_fence\n" +
-                      multiply("%d", "%zero")),
+                     "%zero = arith.constant dense<0.0> : vector<32xf32>\nsched.matrix_fence\n" +
+                     multiply("%d", "%zero")),
             "kernel.mlir:25:6: 'sched.matrix_async' reads row 0 of a at byte 0 of shared memory, "
             "which this program has not all written");
 }
@@ -307,7 +311,7 @@ TEST(SimtMatmulRefusals, RegistersWrittenOneByOneAfterTheFence) {
   for (int at = 0; at < 32; ++at)
     joined += at ? ", %r" : "%r";
   EXPECT_EQ(ofMatmul(kReady + "%r = arith.sitofp %t : i32 to f32\n%j = vector.from_elements " +
-                      joined + " : vector<32xf32>\n" + multiply("%d", "%j")),
+                     joined + " : vector<32xf32>\n" + multiply("%d", "%j")),
             "kernel.mlir:38:6: 'sched.matrix_async' adds to registers that threads have written, "
             "expected a 'sched.matrix_fence' between");
 }
@@ -333,14 +337,14 @@ TEST(SimtMatmulRefusals, OperandsBetweenStepsOfK) {
 
 TEST(SimtMatmulRefusals, OperandsBeforeSharedMemory) {
   EXPECT_EQ(ofMatmul(kReady + "%in = arith.constant -1024 : i32\n" +
-                      multiply("%d", "%zero", "%i0", "%in")),
+                     multiply("%d", "%zero", "%i0", "%in")),
             "kernel.mlir:37:6: 'sched.matrix_async' has b at byte -1024 of shared memory, expected "
             "a multiple of 1024 plus one of 32 within the row");
 }
 
 TEST(SimtMatmulRefusals, OperandsBeyondSharedMemory) {
   EXPECT_EQ(ofMatmul(kReady + "%far = arith.constant 9216 : i32\n" +
-                      multiply("%d", "%zero", "%i0", "%far")),
+                     multiply("%d", "%zero", "%i0", "%far")),
             "kernel.mlir:37:6: 'sched.matrix_async' of thread 0 touches 16 bytes from byte 16384 "
             "of shared memory, which has 16384");
 }
@@ -354,22 +358,22 @@ TEST(SimtMatmulRefusals, ProductsOnTheirWayWhenTheProgramEnds) {
 
 TEST(SimtMatmulRefusals, InstructionsThatTakeRegisters) {
   EXPECT_EQ(ofMatmul("%r = sched.matrix_async \"nvidia.mma.m16n8k16.f32.f16\" [%i0], [%i0], %v0 : "
-                      "vector<4xf32>\n"),
+                     "vector<4xf32>\n"),
             "kernel.mlir:22:6: 'sched.matrix_async' op names 'nvidia.mma.m16n8k16.f32.f16', whose "
             "operands lie in registers, expected 'sched.matrix' for it");
 }
 
 TEST(SimtMatmulRefusals, InstructionsThatTakeSharedMemory) {
   EXPECT_EQ(ofMatmul("%a = arith.constant dense<0.0> : vector<8xf16>\n%r = sched.matrix "
-                      "\"nvidia.wgmma.m64n64k16.f32.f16\" %a, %a, %v0 : vector<8xf16>, "
-                      "vector<8xf16>, vector<4xf32>\n"),
+                     "\"nvidia.wgmma.m64n64k16.f32.f16\" %a, %a, %v0 : vector<8xf16>, "
+                     "vector<8xf16>, vector<4xf32>\n"),
             "kernel.mlir:23:6: 'sched.matrix' op names 'nvidia.wgmma.m64n64k16.f32.f16', whose "
             "operands lie in shared memory, expected 'sched.matrix_async' for it");
 }
 
 TEST(SimtMatmulRefusals, InstructionsThatNoTableHas) {
   EXPECT_EQ(ofMatmul("%r = sched.matrix_async \"nvidia.wgmma\" [%i0], [%i0], %v0 : "
-                      "vector<4xf32>\n"),
+                     "vector<4xf32>\n"),
             "kernel.mlir:22:6: 'sched.matrix_async' op names 'nvidia.wgmma', which is not in the "
             "table of matrix instructions");
 }

@@ -28,7 +28,8 @@ std::string add(const std::string &rows = "[32, 32]") {
 }
 
 std::string take(const std::string &byte = "%i1024") {
-  return std::string("%accumulators = sched.acc_take ") + kName + " 0 by[" + byte + "] : vector<8xf32>\n";
+  return std::string("%accumulators = sched.acc_take ") + kName + " 0 by[" + byte +
+         "] : vector<8xf32>\n";
 }
 
 std::string keep() {

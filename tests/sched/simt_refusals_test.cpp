@@ -379,8 +379,8 @@ TEST(SimtRefusals, StridesOfAxesThatAViewLacks) {
 
 TEST(SimtRefusals, ThreadsThatAreNoNumber) {
   auto result = runSimt("tile.kernel @k() attributes {sched.threads = \"4\"} {\n"
-                         "%c1 = arith.constant 1 : index\ntile.grid %c1, %c1, %c1\n}\n",
-                         {});
+                        "%c1 = arith.constant 1 : index\ntile.grid %c1, %c1, %c1\n}\n",
+                        {});
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().message,
             "kernel.mlir:1:1: 'tile.kernel' op has sched.threads = \"4\", expected an i64");

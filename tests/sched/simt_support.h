@@ -76,8 +76,8 @@ struct SimtOutcome {
 };
 
 inline Result<tile::RunStatistics> runSimt(const std::string &text,
-                                            std::vector<tile::Argument> arguments,
-                                            const InterpreterOptions &options = {}) {
+                                           std::vector<tile::Argument> arguments,
+                                           const InterpreterOptions &options = {}) {
   mlir::MLIRContext context;
   context
       .loadDialect<tile::TileDialect, SchedDialect, mlir::arith::ArithDialect,
@@ -97,10 +97,10 @@ inline SimtOutcome runBody(const std::string &body, const Block &block = {},
     outcome.z[i] = 100.0f + x[i];
   }
   auto result = runSimt(simtKernel(body, block),
-                         {tile::HostView::contiguous(x.data(), {16}),
-                          tile::HostView::contiguous(outcome.y.data(), {16}),
-                          tile::HostView::contiguous(outcome.z.data(), {16})},
-                         options);
+                        {tile::HostView::contiguous(x.data(), {16}),
+                         tile::HostView::contiguous(outcome.y.data(), {16}),
+                         tile::HostView::contiguous(outcome.z.data(), {16})},
+                        options);
   if (!result)
     outcome.message = result.error().message;
   return outcome;

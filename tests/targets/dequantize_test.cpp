@@ -1,5 +1,5 @@
-// Every block format of the table, dequantized in products and as rows by number: compiled code equals
-// the interpreters bit for bit at every CPU vector width.
+// Every block format of the table, dequantized in products and as rows by number: compiled code
+// equals the interpreters bit for bit at every CPU vector width.
 #include "tile/mlir_pch.h"
 
 #include "numeric/formats/dot_packing.h"

@@ -107,8 +107,8 @@ inline void turn(const PackedField &field, uint8_t *unit) {
   std::memcpy(unit, &word, sizeof word);
 }
 
-// Blocks of `rows` rows side by side, unit by unit, as numeric/formats/dot_packing.h says; rows beyond the
-// last are zero bits.
+// Blocks of `rows` rows side by side, unit by unit, as numeric/formats/dot_packing.h says; rows
+// beyond the last are zero bits.
 inline std::vector<uint8_t> interleaveBlocks(const std::vector<uint8_t> &bytes,
                                              const DotPacking &packing, int64_t rows,
                                              int64_t blocksPerRow) {

@@ -131,7 +131,7 @@ inline KernelCase rowsCase(const std::string &kernel, int64_t rows, int64_t colu
 
 // A row kernel that rounds its result to the activation format.
 inline KernelCase quantizedRowsCase(const std::string &kernel, int64_t rows, int64_t columns,
-                                  Bound bound, const std::string &out) {
+                                    Bound bound, const std::string &out) {
   KernelCase c = rowsCase(kernel, rows, columns, "f32");
   c.label = kernel + "_" + out + "_" + sizeText({rows, columns});
   c.settings["out"] = out;

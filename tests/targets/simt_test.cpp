@@ -18,8 +18,8 @@ struct SimtKind {
   sched::SimtFacts facts;
 };
 
-// Bytes of shared memory for pipelines of the most places, and for the fewest, of which products that
-// read shared memory want more.
+// Bytes of shared memory for pipelines of the most places, and for the fewest, of which products
+// that read shared memory want more.
 constexpr int64_t kDeep = 166912, kShallow = 58 * 1024, kShallowShared = 74 * 1024;
 
 // Of operands of 64 x 64, or of what is made of their sums, but not of both.
@@ -240,8 +240,9 @@ struct PipelineRun {
 
 const std::vector<PipelineRun> &pipelineRuns() {
   static const std::vector<PipelineRun> runs = [] {
-    KernelCases cases = {pipelineSlotCase(64, 64), pipelineStoreCase(), pipelineCase("bf16", 128, 128, true),
-                         pipelineCase("bf16", 64, 256, true), pipelineCase("bf16", 256, 128, true)};
+    KernelCases cases = {pipelineSlotCase(64, 64), pipelineStoreCase(),
+                         pipelineCase("bf16", 128, 128, true), pipelineCase("bf16", 64, 256, true),
+                         pipelineCase("bf16", 256, 128, true)};
     cases.back().extents = {{"M", {1, 257}}, {"N", {8, 136}}, {"K", {72, 200}}};
     for (bool whole : {true, false}) {
       cases.push_back(pipelineCase("f16", 64, 64, whole));
@@ -281,7 +282,8 @@ TEST_P(PipelineConformance, Holds) {
   const PipelineRun &run = pipelineRuns()[GetParam()];
   expectNearTileInterpreter(run.c, run.kind, static_cast<unsigned>(GetParam()));
 }
-INSTANTIATE_TEST_SUITE_P(Kernels, PipelineConformance, testing::Range(size_t(0), pipelineRuns().size()),
+INSTANTIATE_TEST_SUITE_P(Kernels, PipelineConformance,
+                         testing::Range(size_t(0), pipelineRuns().size()),
                          [](const testing::TestParamInfo<size_t> &info) {
                            return pipelineRuns()[info.param].c.label + "_" +
                                   pipelineRuns()[info.param].kind.name;

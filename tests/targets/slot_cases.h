@@ -176,8 +176,8 @@ inline void addAttentionSlotCases(KernelCases &cases) {
 
 // The joined product of queries, keys and values, whose heads rotate and scatter as they come, of
 // rows in the elements or blocks `a`.
-inline KernelCase qkvEpilogueCase(const std::string &b, int64_t m, const kernels::QkvEpilogue &heads,
-                               const std::string &a) {
+inline KernelCase qkvEpilogueCase(const std::string &b, int64_t m,
+                                  const kernels::QkvEpilogue &heads, const std::string &a) {
   int64_t columns = heads.allHeads() * heads.headDim;
   bool blocks = b.front() == 'q';
   std::string n = std::to_string(columns);

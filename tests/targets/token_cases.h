@@ -195,9 +195,8 @@ inline std::vector<int32_t> attentionBlocks(const RaggedBatch &batch, int64_t qu
   int32_t first = 0;
   for (size_t s = 0; s < batch.rows.size(); ++s) {
     for (int64_t row = 0; row < batch.rows[s]; row += queryTile)
-      blocks.insert(blocks.end(),
-                    {static_cast<int32_t>(s), static_cast<int32_t>(first + row),
-                     static_cast<int32_t>(std::min(queryTile, batch.rows[s] - row))});
+      blocks.insert(blocks.end(), {static_cast<int32_t>(s), static_cast<int32_t>(first + row),
+                                   static_cast<int32_t>(std::min(queryTile, batch.rows[s] - row))});
     first += batch.rows[s];
   }
   return blocks;
@@ -348,10 +347,8 @@ inline void addBfloatAttention(KernelCases &cases) {
                                  .partitionSteps = 3,
                                  .compute = "bf16"}));
   cases.push_back(attentionCase({.stepPages = 2, .compute = "bf16"})); // of one vector of columns
-  cases.push_back(
-      attentionCase({.headDim = 17, .pageRows = 4, .queryTile = 3, .compute = "bf16"}));
-  cases.push_back(
-      attentionCase({.headDim = 32, .pageRows = 4, .queryTile = 3, .compute = "bf16"}));
+  cases.push_back(attentionCase({.headDim = 17, .pageRows = 4, .queryTile = 3, .compute = "bf16"}));
+  cases.push_back(attentionCase({.headDim = 32, .pageRows = 4, .queryTile = 3, .compute = "bf16"}));
 }
 
 // A last step of fewer keys than others, of one page.
@@ -417,8 +414,8 @@ inline void addTokenCases(KernelCases &cases, const std::string &activation) {
     for (int64_t queries : {1, 4})
       cases.push_back(
           attentionCase({.cache = "q8_0", .headDim = dim, .pageRows = 64, .queryTile = queries}));
-  cases.push_back(attentionCase(
-      {.cache = "q8_0", .headDim = 64, .queryTile = 2, .window = 9, .stepPages = 2}));
+  cases.push_back(
+      attentionCase({.cache = "q8_0", .headDim = 64, .queryTile = 2, .window = 9, .stepPages = 2}));
   for (int64_t steps : {1, 3}) {
     cases.push_back(attentionCase({.pageRows = 4, .queryTile = 3, .partitionSteps = steps}));
     for (const char *kernel : {"attention_partitions", "attention_combine"}) {
@@ -432,7 +429,8 @@ inline void addTokenCases(KernelCases &cases, const std::string &activation) {
     }
   }
   cases.push_back(attentionCase({.kernel = "attention_combine", .out = activation, .headDim = 64}));
-  cases.push_back(attentionCase({.kernel = "attention_partitions", .cache = "q8_0", .headDim = 64}));
+  cases.push_back(
+      attentionCase({.kernel = "attention_partitions", .cache = "q8_0", .headDim = 64}));
   for (int64_t dim : {32, 64})
     cases.push_back(attentionCase({.out = activation, .headDim = dim, .queryTile = dim / 32}));
   addBfloatAttention(cases);

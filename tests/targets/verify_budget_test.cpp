@@ -1,8 +1,8 @@
 // What the CPU has is a limit that scheduled kernels are held to.
 #include "tile/mlir_pch.h"
 
-#include "targets/cpu/codegen.h"
 #include "targets/cpu/blocking/verify_budget.h"
+#include "targets/cpu/codegen.h"
 #include "tile/front/front.h"
 
 #include <gmock/gmock.h>

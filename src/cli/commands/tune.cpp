@@ -1,10 +1,10 @@
 // sinter tune: what is known and what is tunable, the tuner, and a table of what it found.
 #include "cli/commands/commands.h"
 #include "cli/kernel_labels.h"
-#include "cli/tune/machine_tunings.h"
 #include "cli/open_model.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
+#include "cli/tune/machine_tunings.h"
 #include "cli/tune/tuner.h"
 #include "runtime/plan_cache.h"
 

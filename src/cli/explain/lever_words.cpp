@@ -44,7 +44,7 @@ std::string blocksOf(const plan::Kernel &kernel) {
 }
 
 std::string targetKindOf(const plan::Kernel &kernel, const hal::Grid &grid,
-                       const hal::DeviceInfo &device) {
+                         const hal::DeviceInfo &device) {
   const auto programs = static_cast<uint64_t>(grid[0] * grid[1] * grid[2]);
   const bool blocks = kernel.threads > 1;
   std::string text = counted(programs, "program") + blocksOf(kernel);

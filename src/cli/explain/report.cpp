@@ -1,8 +1,8 @@
 // From samples of launches to figures of kernels.
 #include "cli/explain/report.h"
 
-#include "cli/kernel_labels.h"
 #include "cli/explain/lever_words.h"
+#include "cli/kernel_labels.h"
 #include "cli/quantiles.h"
 #include "plan/plan_text.h"
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "cli/interrupts.h"
-#include "cli/tune/trial_costs.h"
 #include "cli/tune/search.h"
+#include "cli/tune/trial_costs.h"
 #include "runtime/tuning_database.h"
 
 #include <chrono>

@@ -2,8 +2,8 @@
 #include "tile/mlir_pch.h"
 
 #include "graph/evaluate/tensor.h"
-#include "numeric/quantize/block_fit.h"
 #include "numeric/half.h"
+#include "numeric/quantize/block_fit.h"
 #include "tile/interpreter/value.h"
 #include "tile/tile.h"
 

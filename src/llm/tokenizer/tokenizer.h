@@ -4,8 +4,8 @@
 
 #include "base/status.h"
 #include "llm/tokenizer/end_tokens.h"
-#include "llm/tokenizer/pretokenizer.h"
 #include "llm/tokenizer/merges.h"
+#include "llm/tokenizer/pretokenizer.h"
 #include "llm/tokenizer/special.h"
 #include "llm/tokenizer/vocabulary.h"
 

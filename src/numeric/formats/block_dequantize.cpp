@@ -139,7 +139,8 @@ void readPlain(std::span<const uint8_t> bytes, std::span<float> out, Read read) 
 }
 
 // The types that weights come in are read whole, the others by their field.
-void dequantizePlain(const BlockFormat &format, std::span<const uint8_t> bytes, std::span<float> out) {
+void dequantizePlain(const BlockFormat &format, std::span<const uint8_t> bytes,
+                     std::span<float> out) {
   static_assert(std::endian::native == std::endian::little, "numbers are read as they lie");
   switch (format.code.number) {
   case Number::F16:
@@ -156,13 +157,15 @@ void dequantizePlain(const BlockFormat &format, std::span<const uint8_t> bytes, 
 
 } // namespace
 
-void dequantizeRow(const BlockFormat &format, std::span<const uint8_t> blocks, std::span<float> out) {
+void dequantizeRow(const BlockFormat &format, std::span<const uint8_t> blocks,
+                   std::span<float> out) {
   auto bytes = format.rowBytes(out.size());
   SINTER_CHECK(bytes && *bytes == blocks.size());
   if (format.isPlain())
     return dequantizePlain(format, blocks, out);
   for (size_t b = 0; b < out.size() / format.blockLength; ++b)
-    dequantizeBlock(format, blocks.data() + b * format.blockBytes, out.data() + b * format.blockLength);
+    dequantizeBlock(format, blocks.data() + b * format.blockBytes,
+                    out.data() + b * format.blockLength);
 }
 
 } // namespace sinter

@@ -231,7 +231,8 @@ const BlockFormat *findBlockFormat(std::string_view name);
 // Dequantizes whole blocks. `out` must hold exactly the elements of `blocks`, which must be whole
 // blocks (our own mistake otherwise). Integers and F64 round to the nearest f32. Bytes of any
 // content are valid.
-void dequantizeRow(const BlockFormat &format, std::span<const uint8_t> blocks, std::span<float> out);
+void dequantizeRow(const BlockFormat &format, std::span<const uint8_t> blocks,
+                   std::span<float> out);
 
 // Quantises by the format's rounding rule; bit for bit what ggml's reference does. `values` must be
 // whole blocks and `out` exactly their bytes (our own mistake otherwise). Unsupported: the format

@@ -4,10 +4,10 @@
 
 #include "base/check.h"
 #include "base/checked.h"
-#include "sched/interpreter/simt.h"
 #include "sched/interpreter/pairs.h"
 #include "sched/interpreter/panels.h"
 #include "sched/interpreter/scratch.h"
+#include "sched/interpreter/simt.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <deque>

@@ -238,7 +238,8 @@ Result<void> SimtExtension::extract(vector::ExtractOp op, Task &task) {
   SimtValue from = valueOf(op.getSource(), task);
   if (const AccumulatorsInFlight::Held *held = heldOf(op.getSource(), task)) {
     SINTER_ASSIGN(Tile out, poisoned(*op, task));
-    accumulators_.derive(AccumulatorsInFlight::Held(*held), op.getStaticPosition()[0], out, op.getResult());
+    accumulators_.derive(AccumulatorsInFlight::Held(*held), op.getStaticPosition()[0], out,
+                         op.getResult());
     task.bind(op.getResult(), std::move(out));
     return {};
   }

@@ -33,14 +33,15 @@ void AccumulatorsInFlight::hold(Held held) {
   held_[place] = std::move(held);
 }
 
-void AccumulatorsInFlight::start(InFlightAccumulators accumulators, const tile::Tile &tile, mlir::Value origin) {
+void AccumulatorsInFlight::start(InFlightAccumulators accumulators, const tile::Tile &tile,
+                                 mlir::Value origin) {
   uint64_t number = numbers_++;
   hold({tile, origin, number, -1, accumulators.op});
   flights_.emplace(number, std::move(accumulators));
 }
 
 void AccumulatorsInFlight::derive(const Held &held, int64_t element, const tile::Tile &tile,
-                          mlir::Value origin) {
+                                  mlir::Value origin) {
   hold({tile, origin, held.number, element, held.op});
 }
 

@@ -1,5 +1,5 @@
-// The accumulators of matrix instructions that are on their way: which values of a kernel stand for them,
-// and who may use these.
+// The accumulators of matrix instructions that are on their way: which values of a kernel stand for
+// them, and who may use these.
 #pragma once
 
 #include "tile/interpreter/engine.h"

@@ -1,5 +1,5 @@
-// Copies and products that threads need not wait for: accumulators in flight are known by their storage,
-// and operands are read as instructions find them in shared memory.
+// Copies and products that threads need not wait for: accumulators in flight are known by their
+// storage, and operands are read as instructions find them in shared memory.
 #include "sched/interpreter/simt_block.h"
 
 #include <cstring>
@@ -51,7 +51,9 @@ Result<void> SimtExtension::checkFlights(Operation &op, Task &task) const {
 void SimtExtension::noteRegisters(Operation &op, Task &task) {
   if (!isAsynchronous_)
     return;
-  auto isWritten = [&](mlir::Value value) { return accumulators_.isWritten(*valueOf(value, task).tile); };
+  auto isWritten = [&](mlir::Value value) {
+    return accumulators_.isWritten(*valueOf(value, task).tile);
+  };
   bool writes = !isa<MatrixAsyncOp, MatrixTileAsyncOp, MatrixWaitOp>(op);
   if (isa<vector::ExtractOp, vector::FromElementsOp>(op))
     writes = llvm::any_of(op.getOperands(), isWritten);
@@ -214,7 +216,8 @@ Result<void> SimtExtension::startMatmul(MatrixAsyncOp op, Task &task) {
     SINTER_ASSIGN(int64_t atB, placeOf(*op, b, "b", first, instruction.lanes, task));
     SINTER_ASSIGN(Tile left, operandOf(access, read, typeA, instruction.m, atA, "a"));
     SINTER_ASSIGN(Tile right, operandOf(access, read, typeB, instruction.n, atB, "b"));
-    SINTER_TRY(unit.multiplyShared(left, transposed(right, instruction.n), acc, accumulators, first));
+    SINTER_TRY(
+        unit.multiplyShared(left, transposed(right, instruction.n), acc, accumulators, first));
   }
   return fly(*op, {std::move(accumulators), op, accumulators_.openGroup()}, task);
 }

@@ -2,9 +2,9 @@
 // for each thread.
 #pragma once
 
+#include "sched/interpreter/simt_accumulators.h"
 #include "sched/interpreter/simt_matrix.h"
 #include "sched/interpreter/simt_shared.h"
-#include "sched/interpreter/simt_accumulators.h"
 #include "tile/mlir_pch.h"
 
 namespace sinter::sched {

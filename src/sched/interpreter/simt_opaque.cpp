@@ -1,5 +1,5 @@
-// Products whose accumulators no register holds: fragments are kept as the table lays them out, which
-// nothing but taking them shows.
+// Products whose accumulators no register holds: fragments are kept as the table lays them out,
+// which nothing but taking them shows.
 #include "sched/interpreter/simt_block.h"
 
 using namespace mlir;
@@ -72,8 +72,8 @@ Result<void> SimtExtension::addToAccumulators(AccAddOp op, Task &task) {
         SINTER_ASSIGN(Tile right, rowsOf(access, first, instruction.lanes, typeB, instruction.n,
                                          atB + j * steps[1], rows[1], task));
         SINTER_ASSIGN(Tile * accumulators, opaqueAt(*op, op.getFirst() + i * counts[1] + j, task));
-        SINTER_TRY(
-            unit.multiplyShared(left, transposed(right, instruction.n), *accumulators, *accumulators, first));
+        SINTER_TRY(unit.multiplyShared(left, transposed(right, instruction.n), *accumulators,
+                                       *accumulators, first));
       }
     }
   }

@@ -179,7 +179,7 @@ Operation *SharedMemory::copyInFlight() const {
 // ---- products ----
 
 Result<bool> SharedMemory::readForMatmul(const SimtAccess &access, const MatmulRead &product,
-                                          int64_t at, MutableArrayRef<std::byte> piece) {
+                                         int64_t at, MutableArrayRef<std::byte> piece) {
   SINTER_TRY(checkPlace(access, "shared memory", bytes_.size(), product.firstThread, at,
                         kPieceBytes, kPieceBytes));
   bool written = true;

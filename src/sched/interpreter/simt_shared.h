@@ -46,7 +46,7 @@ public:
   /// Reads a piece for a product; nobody may write it until endMatmuls has passed the product's
   /// group. Whether every byte was written by this program.
   Result<bool> readForMatmul(const SimtAccess &access, const MatmulRead &product, int64_t at,
-                              llvm::MutableArrayRef<std::byte> piece);
+                             llvm::MutableArrayRef<std::byte> piece);
   /// The products of the groups below `ended` have read, in this interval at the latest.
   void endMatmuls(const ThreadClock &clock, uint64_t ended);
 

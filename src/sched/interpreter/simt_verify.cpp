@@ -104,7 +104,8 @@ private:
         .Case([&](MatrixTileAsyncOp matrix) { return verifyMatrixTile(matrix); })
         .Case([&](PinOp pin) { return verifyWord(pin, pin.getType()); })
         .Case([&](MatrixWaitOp wait) { return verifyPending(wait, wait.getPending()); })
-        .Case<AccClearOp, AccAddOp, AccTakeOp>([&](auto accumulators) { return verifyAccumulators(accumulators); })
+        .Case<AccClearOp, AccAddOp, AccTakeOp>(
+            [&](auto accumulators) { return verifyAccumulators(accumulators); })
         .Default([&](Operation *other) {
           return other->emitOpError() << "is no operation of a kernel in SIMT IR";
         });
@@ -252,8 +253,8 @@ private:
     if constexpr (std::is_same_v<Op, AccTakeOp>) {
       Type accumulators = instruction->typeC(op.getContext());
       if (op.getType() != accumulators)
-        return op.emitOpError() << "gives " << op.getType() << ", expected " << accumulators << " of '"
-                                << instruction->name << "'";
+        return op.emitOpError() << "gives " << op.getType() << ", expected " << accumulators
+                                << " of '" << instruction->name << "'";
     }
     if constexpr (std::is_same_v<Op, AccAddOp>)
       return verifyPlaces(op);
@@ -281,12 +282,13 @@ private:
     auto instruction = instructionOf(op, op.getInstruction(), Operands::SharedB);
     if (failed(instruction))
       return failure();
-    Type a = (*instruction)->typeA(op.getContext()), accumulators = (*instruction)->typeC(op.getContext());
+    Type a = (*instruction)->typeA(op.getContext()),
+         accumulators = (*instruction)->typeC(op.getContext());
     if (op.getA().getType() == a && op.getAcc().getType() == accumulators)
       return success();
     return op.emitOpError() << "multiplies " << op.getA().getType() << " into "
-                            << op.getAcc().getType() << ", expected " << a << " and " << accumulators
-                            << " of '" << (*instruction)->name << "'";
+                            << op.getAcc().getType() << ", expected " << a << " and "
+                            << accumulators << " of '" << (*instruction)->name << "'";
   }
 
   LogicalResult verifyMatrix(MatrixOp op) {

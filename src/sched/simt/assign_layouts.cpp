@@ -290,7 +290,8 @@ SimtLayout Assigner::choose(const Class &c) {
     return sharedAccumulators(*findMatrixInstruction(read.getInstruction()), c.shape, threads_);
   if (auto dot = dyn_cast_or_null<TileDotOp>(c.dot))
     return sharedAccumulators(*findMatrixInstruction(dot.getInstruction()), c.shape, threads_);
-  return c.dot ? chooseDotLayouts(cast<tile::DotOp>(c.dot), threads_, facts_).accumulators : blockedFor(c);
+  return c.dot ? chooseDotLayouts(cast<tile::DotOp>(c.dot), threads_, facts_).accumulators
+               : blockedFor(c);
 }
 
 // Whether nothing is computed of a row that products read, but for its type.

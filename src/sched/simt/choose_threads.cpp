@@ -25,9 +25,9 @@ static constexpr int64_t kMostDotThreads = 256;
 
 namespace {
 struct Work {
-  int64_t elements = 1;      // of the largest tile
-  int64_t smallMColumns = 0; // of the widest product of few rows
-  int64_t backToBackThreads = 0;  // of chained products that read pipelines
+  int64_t elements = 1;          // of the largest tile
+  int64_t smallMColumns = 0;     // of the widest product of few rows
+  int64_t backToBackThreads = 0; // of chained products that read pipelines
   bool dots = false, reduces = false, opaque = false;
 };
 } // namespace
@@ -39,7 +39,8 @@ static int64_t opaqueThreads(tile::DotOp dot) {
 }
 
 // Groups that share the rows of a loop's products, each as many as its instruction has, where one
-// product's accumulators become another's operand and all of them read pipelines; 0 for other kernels.
+// product's accumulators become another's operand and all of them read pipelines; 0 for other
+// kernels.
 static int64_t backToBackThreads(tile::KernelOp kernel, const SimtFacts &facts) {
   int64_t threads = 0, products = 0;
   WalkResult all = kernel.walk([&](tile::DotOp dot) {

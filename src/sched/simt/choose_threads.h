@@ -1,8 +1,8 @@
 // How many threads run one program.
 #pragma once
 
-#include "sched/simt/facts.h"
 #include "sched/sched.h"
+#include "sched/simt/facts.h"
 
 namespace sinter::sched {
 

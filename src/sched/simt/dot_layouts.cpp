@@ -85,8 +85,8 @@ static const MatrixInstruction *findInstruction(tile::DotOp dot, const SimtFacts
   return nullptr;
 }
 
-// How subgroups share the accumulators: for each of their bits the axis, above the instruction's own bits;
-// -1 where nothing is left to share.
+// How subgroups share the accumulators: for each of their bits the axis, above the instruction's
+// own bits; -1 where nothing is left to share.
 static SmallVector<int> shareSubgroups(const MatrixInstruction &instruction,
                                        ArrayRef<int64_t> shape, int64_t subgroups) {
   int64_t tiles[2] = {static_cast<int64_t>(llvm::divideCeil(shape[0], instruction.m)),
@@ -108,8 +108,8 @@ static SmallVector<int> shareSubgroups(const MatrixInstruction &instruction,
   return axes;
 }
 
-// A fragment's layout for all subgroups. `own[axis]` is the operand's axis of the accumulators' axis, -1
-// where it has none; `bits` counts the instruction's bits along the accumulators' axes.
+// A fragment's layout for all subgroups. `own[axis]` is the operand's axis of the accumulators'
+// axis, -1 where it has none; `bits` counts the instruction's bits along the accumulators' axes.
 static SimtLayout spread(const SimtLayout &fragment, ArrayRef<int64_t> shape, ArrayRef<int> axes,
                          std::array<int, 2> own, std::array<int, 2> bits) {
   SmallVector<LayoutBit> threads(fragment.threadBits());
@@ -119,7 +119,7 @@ static SimtLayout spread(const SimtLayout &fragment, ArrayRef<int64_t> shape, Ar
 }
 
 SimtLayout sharedAccumulators(const MatrixInstruction &instruction, ArrayRef<int64_t> shape,
-                      int64_t threads) {
+                              int64_t threads) {
   SmallVector<int> axes = shareSubgroups(instruction, shape, threads / instruction.lanes);
   std::array<int, 2> bits{static_cast<int>(llvm::Log2_64(instruction.m)),
                           static_cast<int>(llvm::Log2_64(instruction.n))};
@@ -127,8 +127,8 @@ SimtLayout sharedAccumulators(const MatrixInstruction &instruction, ArrayRef<int
 }
 
 static bool isWhole(const SimtLayout &accumulators) {
-  return accumulators.shape()[0] % accumulators.atom(0) == 0 && accumulators.shape()[1] % accumulators.atom(1) == 0 &&
-         !accumulators.copies();
+  return accumulators.shape()[0] % accumulators.atom(0) == 0 &&
+         accumulators.shape()[1] % accumulators.atom(1) == 0 && !accumulators.copies();
 }
 
 // Rows of 128 bytes, whole instructions for every thread, and accumulators that registers hold.
@@ -157,12 +157,14 @@ const MatrixInstruction *findOpaqueInstruction(tile::DotOp dot, int64_t threads,
     return nullptr;
   for (const std::string &name : facts.instructions) {
     const MatrixInstruction *found = findMatrixInstruction(name);
-    if (!found || !found->opaqueAccumulators || found->lanes != facts.subgroup || threads % found->lanes ||
-        shapeOf(dot.getA())[1] % found->k || !isElement(found->aElement, elementOf(dot.getA())) ||
+    if (!found || !found->opaqueAccumulators || found->lanes != facts.subgroup ||
+        threads % found->lanes || shapeOf(dot.getA())[1] % found->k ||
+        !isElement(found->aElement, elementOf(dot.getA())) ||
         !isElement(found->bElement, elementOf(dot.getB())))
       continue;
     SimtLayout accumulators = sharedAccumulators(*found, shape, threads);
-    if (shape[0] % accumulators.atom(0) == 0 && shape[1] % accumulators.atom(1) == 0 && !accumulators.copies())
+    if (shape[0] % accumulators.atom(0) == 0 && shape[1] % accumulators.atom(1) == 0 &&
+        !accumulators.copies())
       return found;
   }
   return nullptr;
@@ -186,8 +188,8 @@ const MatrixInstruction *findTileInstruction(tile::DotOp dot, int64_t threads,
         !isElement(found->bElement, elementOf(dot.getB())) ||
         !isElement(found->cElement, elementOf(dot.getResult())))
       continue;
-    // Groups share rows alone, so that one product's accumulators are the next one's operand. What lies
-    // beyond the last row is nobody's.
+    // Groups share rows alone, so that one product's accumulators are the next one's operand. What
+    // lies beyond the last row is nobody's.
     SimtLayout accumulators = sharedAccumulators(*found, shape, threads);
     if (shape[1] % accumulators.atom(1) == 0 && !accumulators.copies() &&
         accumulators.atom(0) == found->m * (threads / found->lanes))

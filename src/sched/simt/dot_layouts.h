@@ -1,4 +1,5 @@
-// Layouts of products: where accumulators and operands lie, and the instruction that multiplies them.
+// Layouts of products: where accumulators and operands lie, and the instruction that multiplies
+// them.
 #pragma once
 
 #include "sched/simt/facts.h"
@@ -15,13 +16,15 @@ inline constexpr llvm::StringLiteral kInstruction = "sched.instruction";
 bool hasSmallM(tile::DotOp dot);
 
 struct DotLayouts {
-  const MatrixInstruction *instruction = nullptr; // null: each thread multiplies for its own accumulators
+  const MatrixInstruction *instruction =
+      nullptr; // null: each thread multiplies for its own accumulators
   SimtLayout accumulators;
   SimtLayout a, b; // of the operand tiles, b as it stands (transposed or not); for an instruction
 };
 
-/// The first of the processor's instructions that takes the operands' elements, on accumulators shared out
-/// in squares among subgroups; without one, square shares of about as many rows as columns.
+/// The first of the processor's instructions that takes the operands' elements, on accumulators
+/// shared out in squares among subgroups; without one, square shares of about as many rows as
+/// columns.
 DotLayouts chooseDotLayouts(tile::DotOp dot, int64_t threads, const SimtFacts &facts);
 
 /// The instruction that multiplies this product's operands from shared memory; null where the
@@ -53,6 +56,6 @@ SimtLayout tileOperand(const MatrixInstruction &instruction, llvm::ArrayRef<int6
 
 /// Accumulators of such an instruction over `threads` threads.
 SimtLayout sharedAccumulators(const MatrixInstruction &instruction, llvm::ArrayRef<int64_t> shape,
-                      int64_t threads);
+                              int64_t threads);
 
 } // namespace sinter::sched

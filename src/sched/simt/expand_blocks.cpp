@@ -162,7 +162,8 @@ LogicalResult expandDequantize(tile::DequantizeOp dequantize) {
   if (!load)
     return dequantize.emitOpError() << "dequantizes a tile that is not loaded from a view";
   Rewriter r(dequantize);
-  Value value = r.part("value", load.getView(), load.getOffsets(), tileType(dequantize.getResult()));
+  Value value =
+      r.part("value", load.getView(), load.getOffsets(), tileType(dequantize.getResult()));
   dequantize.getResult().replaceAllUsesWith(value);
   dequantize.erase();
   return success();
@@ -233,7 +234,8 @@ Value errorsOf(Rewriter &r, const Groups &g, Value factor) {
                                 arith::MulFOp::create(r.b, r.loc, error, error), g.axis);
 }
 
-// The better of two (numeric/formats/activation_format.h); sums of errors have the target's own order.
+// The better of two (numeric/formats/activation_format.h); sums of errors have the target's own
+// order.
 Rounding bestRounding(Rewriter &r, const Groups &g) {
   OpBuilder &b = r.b;
   Location loc = r.loc;

@@ -24,7 +24,8 @@ struct SimtFacts {
   OwnExp2 ownExp2 = OwnExp2::Nowhere;
   bool ownMaximum = true;   // an instruction for a maximum that keeps NaN and has -0 below +0
   bool ownDivision = false; // has a division of about 2 units in the last place
-  llvm::SmallVector<std::string> instructions; // matrix instructions (sched/simt/matrix_instructions.h)
+  llvm::SmallVector<std::string>
+      instructions; // matrix instructions (sched/simt/matrix_instructions.h)
 };
 
 } // namespace sinter::sched

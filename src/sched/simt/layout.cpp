@@ -125,8 +125,8 @@ int64_t SimtLayout::copies() const {
 
 int64_t SimtLayout::vector(int axis) const {
   int64_t run = 1;
-  for (int at = 0; at < static_cast<int>(registers_.size()) && registers_[at] == LayoutBit{axis, at};
-       ++at)
+  for (int at = 0;
+       at < static_cast<int>(registers_.size()) && registers_[at] == LayoutBit{axis, at}; ++at)
     run *= 2;
   return run;
 }

@@ -12,8 +12,9 @@ inline constexpr llvm::StringLiteral kSharedName = "sched.shared";
 /// The threads of a block; a diagnostic unless they are a power of two of at most `most`.
 mlir::FailureOr<int64_t> threadsOf(tile::KernelOp kernel, int64_t most);
 
-/// On a kernel whose source has no products. What it writes then should leave caches before what it reads:
-/// rows of 8192 columns are normalised 4 % faster on an H200, whose memory writes in longer runs.
+/// On a kernel whose source has no products. What it writes then should leave caches before what it
+/// reads: rows of 8192 columns are normalised 4 % faster on an H200, whose memory writes in longer
+/// runs.
 inline constexpr llvm::StringLiteral kStreams = "sched.streams";
 /// On a kernel whose threads mostly wait for memory.
 inline constexpr llvm::StringLiteral kLatencyBound = "sched.latency_bound";

@@ -69,8 +69,8 @@ constexpr Fragments kWmma12 = {
 constexpr Fragments kSimdgroup = {
     {"k0", "k1 m0 m1 k2 m2"}, {"n0", "n1 k0 k1 n2 k2"}, {"n0", "n1 m0 m1 n2 m2"}};
 
-// SPV_KHR_cooperative_matrix leaves where elements lie to the device. Accumulators are taken row by row of
-// shared memory: eight columns for each lane.
+// SPV_KHR_cooperative_matrix leaves where elements lie to the device. Accumulators are taken row by
+// row of shared memory: eight columns for each lane.
 constexpr Fragments kCooperative = {{"", ""}, {"", ""}, {"n0 n1 n2", "n3 m0 m1 m2 m3"}};
 
 constexpr MatrixInstruction kInstructions[] = {

@@ -57,8 +57,8 @@ bool fitsShared(Stage &s, int64_t threads, const SimtFacts &facts) {
     int64_t row = tileType(tile).getDimSize(1) * tileType(tile).getElementTypeBitWidth() / 8;
     if (row % kPadBytes)
       return false;
-    bytes +=
-        llvm::alignTo(kPlaces * tileType(tile).getDimSize(0) * (row + kPadBytes), kPipelineAlignment);
+    bytes += llvm::alignTo(kPlaces * tileType(tile).getDimSize(0) * (row + kPadBytes),
+                           kPipelineAlignment);
   }
   int64_t fragments = threads / s.instruction->lanes * s.instruction->m * s.instruction->n * 4;
   return std::max(bytes, fragments) <= facts.maxShared;
@@ -91,7 +91,8 @@ public:
 
 private:
   Value make(Value tile) {
-    return MakePipelineOp::create(b_, loc_, PipelineType::get(b_.getContext(), kPlaces, tileType(tile)), false);
+    return MakePipelineOp::create(
+        b_, loc_, PipelineType::get(b_.getContext(), kPlaces, tileType(tile)), false);
   }
   Value index(int64_t value) { return arith::ConstantIndexOp::create(b_, loc_, value); }
   Value place(Value step) {

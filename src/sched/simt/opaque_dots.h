@@ -1,14 +1,14 @@
 // Products whose accumulators lie where the processor alone knows.
 #pragma once
 
-#include "sched/simt/facts.h"
 #include "sched/sched.h"
+#include "sched/simt/facts.h"
 
 namespace sinter::sched {
 
-/// Loops whose only product an instruction with opaque accumulators can do: operands go to shared memory
-/// one step ahead, by way of registers, and the accumulators leave the loop's values until it has ended.
-/// The others stay as they are.
+/// Loops whose only product an instruction with opaque accumulators can do: operands go to shared
+/// memory one step ahead, by way of registers, and the accumulators leave the loop's values until
+/// it has ended. The others stay as they are.
 void opaqueDots(tile::KernelOp kernel, int64_t threads, const SimtFacts &facts);
 
 } // namespace sinter::sched

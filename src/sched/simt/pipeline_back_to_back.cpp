@@ -8,12 +8,13 @@ using namespace mlir;
 namespace sinter::sched {
 namespace {
 
-constexpr int64_t kMostPrefetch = 3;       // steps that fetches run ahead
+constexpr int64_t kMostPrefetch = 3;    // steps that fetches run ahead
 constexpr int64_t kSharedMargin = 1024; // left for other uses
-// Registers of a thread that accumulators and operands leave to computing. With 16 fewer (192 taken, for
-// 128 rows with heads and pages of 128) ptxas 12.8 and 13.0 make wrong code of right PTX: they
-// compute weights in the registers of the operand from outside of the loop, which nothing restores,
-// even if each product is waited for at once. Machine code with 176 taken has no such read.
+// Registers of a thread that accumulators and operands leave to computing. With 16 fewer (192
+// taken, for 128 rows with heads and pages of 128) ptxas 12.8 and 13.0 make wrong code of right
+// PTX: they compute weights in the registers of the operand from outside of the loop, which nothing
+// restores, even if each product is waited for at once. Machine code with 176 taken has no such
+// read.
 constexpr int64_t kOtherRegisters = 79;
 
 RankedTensorType tileType(Value value) {
@@ -80,7 +81,7 @@ bool readsPlainView(tile::LoadOp load) {
 }
 
 std::optional<Matmul> matchMatmul(scf::ForOp loop, tile::DotOp dot, int64_t threads,
-                                    const SimtFacts &facts) {
+                                  const SimtFacts &facts) {
   Matmul p;
   p.dot = dot;
   Operation *maker = dot.getB().getDefiningOp();
@@ -129,8 +130,8 @@ bool findAddresses(BackToBack &gemms) {
   return true;
 }
 
-// Registers of a thread for all accumulators and operands, with those of rows and columns that instructions
-// have to spare.
+// Registers of a thread for all accumulators and operands, with those of rows and columns that
+// instructions have to spare.
 int64_t registersOf(const BackToBack &gemms, int64_t threads, bool early) {
   int64_t words = 0;
   for (const Matmul &p : gemms.matmuls) {
@@ -143,8 +144,8 @@ int64_t registersOf(const BackToBack &gemms, int64_t threads, bool early) {
   return words;
 }
 
-// Places of each pipeline: tiles of leading products are read until the end of a step, of others until
-// the step after has waited for them.
+// Places of each pipeline: tiles of leading products are read until the end of a step, of others
+// until the step after has waited for them.
 bool chooseDepths(BackToBack &gemms, const SimtFacts &facts) {
   for (gemms.ahead = kMostPrefetch; gemms.ahead >= (gemms.early ? 2 : 1); --gemms.ahead) {
     int64_t bytes = kSharedMargin;
@@ -203,7 +204,9 @@ private:
   SmallVector<Value> readScalars(Value at);
   void fetch(Value at, Value number, int64_t steps, ValueRange scalars);
   Value start(Matmul &p, Value number, int64_t steps, Value a, Value acc);
-  Value settle(Value accumulators) { return SettleOp::create(b_, loc_, accumulators.getType(), accumulators); }
+  Value settle(Value accumulators) {
+    return SettleOp::create(b_, loc_, accumulators.getType(), accumulators);
+  }
   SmallVector<Value> prepare();
   void rebuild(ArrayRef<Value> more);
   void lead(Value number);
@@ -216,8 +219,8 @@ private:
   Location loc_;
   Value upper_;
   void settleNext();
-  SmallVector<Value> handedOn_;   // what goes around beside the loop's own
-  SmallVector<Value> scalars_;    // of the step after those that are fetched
+  SmallVector<Value> handedOn_;           // what goes around beside the loop's own
+  SmallVector<Value> scalars_;            // of the step after those that are fetched
   SmallVector<Value> nextAccumulators_;   // of products a step ahead, in flight
   SmallVector<Value> aroundAccumulators_; // results of the loop in flight
 };
@@ -260,22 +263,23 @@ void Rewriter::fetch(Value at, Value number, int64_t steps, ValueRange scalars) 
     SmallVector<Value> offsets =
         llvm::map_to_vector(p.load.getOffsets(), [&](Value v) { return map.lookupOrDefault(v); });
     StageCopyOp::create(b_, loc_, map.lookupOrDefault(p.load.getView()), offsets, p.pipeline,
-                    place(p, number, steps), exists, b_.getDenseI64ArrayAttr(p.axes));
+                        place(p, number, steps), exists, b_.getDenseI64ArrayAttr(p.axes));
   }
   CommitOp::create(b_, loc_);
 }
 
 // What is started is waited for elsewhere.
 Value Rewriter::start(Matmul &p, Value number, int64_t steps, Value a, Value acc) {
-  return TileDotOp::create(b_, loc_, p.dot.getResult().getType(), p.instruction->name, a, p.pipeline,
-                           place(p, number, steps), acc);
+  return TileDotOp::create(b_, loc_, p.dot.getResult().getType(), p.instruction->name, a,
+                           p.pipeline, place(p, number, steps), acc);
 }
 
-// Before the loop: pipelines, the first fetches, the first accumulators of products that lead. What the loop
-// hands on beside its own: scalars, then accumulators.
+// Before the loop: pipelines, the first fetches, the first accumulators of products that lead. What
+// the loop hands on beside its own: scalars, then accumulators.
 SmallVector<Value> Rewriter::prepare() {
   for (Matmul &p : c_.matmuls)
-    p.pipeline = MakePipelineOp::create(b_, loc_, PipelineType::get(b_.getContext(), p.depth, p.place()), true);
+    p.pipeline = MakePipelineOp::create(
+        b_, loc_, PipelineType::get(b_.getContext(), p.depth, p.place()), true);
   Value lower = c_.loop.getLowerBound(), first = int32(0);
   for (int64_t steps = 0; steps < c_.ahead; ++steps) {
     Value at = after(lower, steps);
@@ -336,8 +340,8 @@ void Rewriter::settleNext() {
       accumulators = settle(accumulators);
 }
 
-// A product where it stands. Accumulators that only go around are waited for where the next step reads
-// them, and with them the products a step ahead, all on their way until then.
+// A product where it stands. Accumulators that only go around are waited for where the next step
+// reads them, and with them the products a step ahead, all on their way until then.
 void Rewriter::follow(Matmul &p, Value number) {
   tile::DotOp dot = p.dot;
   b_.setInsertionPoint(dot);

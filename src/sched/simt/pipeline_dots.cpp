@@ -190,9 +190,10 @@ Operands Rewriter::read(Value where, int64_t part) {
     origin[axis] = part * length;
     shape[axis] = length;
     return StageReadOp::create(b_, loc_, whole.clone(shape), pipeline, where,
-                              b_.getDenseI64ArrayAttr(origin));
+                               b_.getDenseI64ArrayAttr(origin));
   };
-  return {along(dot.getA(), pipelineA_, 1), along(dot.getB(), pipelineB_, dot.getTransposeB() ? 1 : 0)};
+  return {along(dot.getA(), pipelineA_, 1),
+          along(dot.getB(), pipelineB_, dot.getTransposeB() ? 1 : 0)};
 }
 
 Value Rewriter::multiply(const Operands &operands, Value acc) {
@@ -210,8 +211,9 @@ void Rewriter::runShared() {
   b_.setInsertionPoint(p_.dot);
   Value at = p_.loop.getInductionVar(), number = stepNumber();
   AwaitOp::create(b_, loc_, static_cast<uint32_t>(p_.ahead() - 1));
-  Value accumulators = StageDotOp::create(b_, loc_, p_.dot.getResult().getType(), p_.instruction->name,
-                                 pipelineA_, pipelineB_, place(number), p_.dot.getAcc(), 1);
+  Value accumulators =
+      StageDotOp::create(b_, loc_, p_.dot.getResult().getType(), p_.instruction->name, pipelineA_,
+                         pipelineB_, place(number), p_.dot.getAcc(), 1);
   fetch(b_.createOrFold<arith::AddIOp>(loc_, at, index(p_.ahead() * p_.step)),
         place(number, p_.ahead()));
   p_.dot.getResult().replaceAllUsesWith(accumulators);

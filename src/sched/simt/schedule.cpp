@@ -1,20 +1,20 @@
 // Expand, assign layouts, distribute; canonical in between.
 #include "sched/simt/schedule.h"
+#include "sched/expand_math.h"
 #include "sched/simt/assign_layouts.h"
 #include "sched/simt/choose_threads.h"
 #include "sched/simt/distribute/distribute.h"
 #include "sched/simt/dot_layouts.h"
 #include "sched/simt/expand_blocks.h"
-#include "sched/expand_math.h"
 #include "sched/simt/fold_ranges.h"
 #include "sched/simt/group_programs.h"
 #include "sched/simt/hoist_loads.h"
 #include "sched/simt/layout.h"
+#include "sched/simt/opaque_dots.h"
 #include "sched/simt/overlap_launches.h"
 #include "sched/simt/pipeline_back_to_back.h"
 #include "sched/simt/pipeline_dots.h"
 #include "sched/simt/reduce_dots.h"
-#include "sched/simt/opaque_dots.h"
 #include "sched/simt/verify_pipelines.h"
 
 using namespace mlir;
@@ -80,7 +80,7 @@ static bool hasSimtForm(tile::KernelOp kernel) {
 }
 
 Result<OwningOpRef<ModuleOp>> scheduleSimt(ModuleOp source, const SimtFacts &facts,
-                                               function_ref<void(ModuleOp)> laidOut) {
+                                           function_ref<void(ModuleOp)> laidOut) {
   source.getContext()
       ->loadDialect<SchedDialect, tile::TileDialect, arith::ArithDialect, math::MathDialect,
                     scf::SCFDialect, vector::VectorDialect>();

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/status.h"
-#include "sched/simt/facts.h"
 #include "sched/sched.h"
+#include "sched/simt/facts.h"
 #include "tile/mlir_pch.h"
 
 namespace sinter::sched {
@@ -15,6 +15,6 @@ namespace sinter::sched {
 /// given, sees the kernels before they are distributed: tiles with their layouts.
 Result<mlir::OwningOpRef<mlir::ModuleOp>>
 scheduleSimt(mlir::ModuleOp source, const SimtFacts &facts,
-                 llvm::function_ref<void(mlir::ModuleOp)> laidOut = {});
+             llvm::function_ref<void(mlir::ModuleOp)> laidOut = {});
 
 } // namespace sinter::sched

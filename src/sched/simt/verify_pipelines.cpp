@@ -14,7 +14,8 @@ constexpr int64_t kSwizzledRowBytes = 128;
 
 class PipelineVerifier {
 public:
-  PipelineVerifier(tile::KernelOp kernel, const SimtFacts &facts) : kernel_(kernel), facts_(facts) {}
+  PipelineVerifier(tile::KernelOp kernel, const SimtFacts &facts)
+      : kernel_(kernel), facts_(facts) {}
 
   LogicalResult verify() {
     if (failed(verifyThreads()))
@@ -58,8 +59,12 @@ private:
         .Default([](Operation *) { return success(); });
   }
 
-  static RankedTensorType tileOf(Value pipeline) { return cast<PipelineType>(pipeline.getType()).getTile(); }
-  static bool isSwizzled(Value pipeline) { return pipeline.getDefiningOp<MakePipelineOp>().getSwizzled(); }
+  static RankedTensorType tileOf(Value pipeline) {
+    return cast<PipelineType>(pipeline.getType()).getTile();
+  }
+  static bool isSwizzled(Value pipeline) {
+    return pipeline.getDefiningOp<MakePipelineOp>().getSwizzled();
+  }
 
   LogicalResult verifyPipeline(MakePipelineOp op) {
     RankedTensorType tile = tileOf(op.getResult());
@@ -184,12 +189,14 @@ private:
                               << ", expected a tile and a swizzled pipeline with rows of whole "
                               << kSwizzledRowBytes << " bytes of the operands of '"
                               << instruction->name << "'";
-    // The accumulators may have fewer columns than the pipeline's panels, and rows that fill no instruction.
+    // The accumulators may have fewer columns than the pipeline's panels, and rows that fill no
+    // instruction.
     auto accumulators = dyn_cast<RankedTensorType>(op.getResult().getType());
     SmallVector<int64_t> shape{a.getDimSize(0), b.getDimSize(1)};
     int64_t atom = sharedAccumulators(*instruction, shape, threads_).atom(0);
     SmallVector<int64_t> whole{shape[0] + (atom - shape[0] % atom) % atom, shape[1]};
-    if (accumulators && accumulators.getRank() == 2 && wholePanels(accumulators.getDimSize(1)) == shape[1])
+    if (accumulators && accumulators.getRank() == 2 &&
+        wholePanels(accumulators.getDimSize(1)) == shape[1])
       shape[1] = accumulators.getDimSize(1);
     Type sum = getElementTypeOrSelf(instruction->typeC(context));
     if (failed(verifyTile(op, op.getAcc(), shape, sum)) ||
@@ -203,19 +210,21 @@ private:
     bool whole = threads_ % instruction.lanes == 0;
     if (whole) {
       SimtLayout accumulators = sharedAccumulators(instruction, shape, threads_);
-      whole = shape[0] % accumulators.atom(0) == 0 && shape[1] % accumulators.atom(1) == 0 && !accumulators.copies();
+      whole = shape[0] % accumulators.atom(0) == 0 && shape[1] % accumulators.atom(1) == 0 &&
+              !accumulators.copies();
     }
     if (whole)
       return success();
-    return op->emitOpError() << "gives " << shape[0] << " x " << shape[1] << " accumulators to " << threads_
-                             << " threads, expected whole instructions '" << instruction.name
-                             << "' for each group of " << instruction.lanes;
+    return op->emitOpError() << "gives " << shape[0] << " x " << shape[1] << " accumulators to "
+                             << threads_ << " threads, expected whole instructions '"
+                             << instruction.name << "' for each group of " << instruction.lanes;
   }
 
   LogicalResult verifySettle(SettleOp op) {
     auto tile = dyn_cast<RankedTensorType>(op.getAcc().getType());
     if (!tile || !tile.getElementType().isF32())
-      return op.emitOpError() << "settles " << op.getAcc().getType() << ", expected accumulators in f32";
+      return op.emitOpError() << "settles " << op.getAcc().getType()
+                              << ", expected accumulators in f32";
     return verifyTile(op, op.getResult(), tile.getShape(), tile.getElementType());
   }
 
@@ -234,7 +243,8 @@ private:
                 llvm::is_contained(facts_.instructions, name) && shape.size() == 2;
     if (fits) {
       SimtLayout accumulators = sharedAccumulators(*found, shape, threads_);
-      fits = shape[0] % accumulators.atom(0) == 0 && shape[1] % accumulators.atom(1) == 0 && !accumulators.copies();
+      fits = shape[0] % accumulators.atom(0) == 0 && shape[1] % accumulators.atom(1) == 0 &&
+             !accumulators.copies();
     }
     if (fits)
       return found;
@@ -264,7 +274,8 @@ private:
   LogicalResult verifyAccRead(AccReadOp op) {
     auto tile = dyn_cast<RankedTensorType>(op.getResult().getType());
     if (!tile || !tile.getElementType().isF32())
-      return op.emitOpError() << "gives " << op.getResult().getType() << ", expected accumulators in f32";
+      return op.emitOpError() << "gives " << op.getResult().getType()
+                              << ", expected accumulators in f32";
     return failure(failed(opaqueInstruction(op, op.getInstruction(), tile.getShape())));
   }
 

@@ -14,6 +14,6 @@ sched::SimtFacts simtFacts(const AmdFacts &facts);
 /// they are taken as they are. Diagnostics go to the context's handler; the Status names the
 /// kernel.
 Result<mlir::OwningOpRef<mlir::ModuleOp>> scheduleSimt(mlir::ModuleOp source,
-                                                           const AmdFacts &facts);
+                                                       const AmdFacts &facts);
 
 } // namespace sinter::targets::amd

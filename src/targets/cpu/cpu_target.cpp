@@ -2,9 +2,9 @@
 #include "tile/mlir_pch.h"
 
 #include "targets/cpu/codegen.h"
-#include "targets/cpu/schedule.h"
 #include "targets/cpu/cpu_target.h"
 #include "targets/cpu/emission/pair_dots.h"
+#include "targets/cpu/schedule.h"
 #include "targets/machine_code.h"
 
 namespace sinter::targets::cpu {
@@ -18,7 +18,7 @@ public:
   std::vector<std::string> stageNames() const override { return {"sched", "llvm", "asm"}; }
 
   Result<targets::CompiledModule> compilePart(mlir::ModuleOp source,
-                                             targets::Stages *stages) const override {
+                                              targets::Stages *stages) const override {
     Stages texts;
     texts.wanted = stages != nullptr;
     SINTER_ASSIGN(CompiledObject code, compileToObject(source, facts_, &texts));

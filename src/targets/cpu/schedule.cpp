@@ -1,8 +1,8 @@
 // Reads and lists the decisions of blocking.
 #include "tile/mlir_pch.h"
 
-#include "targets/cpu/schedule.h"
 #include "targets/cpu/blocking/placement.h"
+#include "targets/cpu/schedule.h"
 
 using namespace mlir;
 
@@ -30,7 +30,8 @@ int64_t prefetchByRules(const CpuFacts &facts, tile::DotOp dot) {
 }
 
 namespace {
-// The products of a kernel: the largest extents of their accumulators, and what rules decide about them.
+// The products of a kernel: the largest extents of their accumulators, and what rules decide about
+// them.
 struct Matmuls {
   int64_t rows = 0, columns = 0, ahead = 0; // the largest
   bool blocks = false;

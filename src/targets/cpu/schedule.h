@@ -11,8 +11,9 @@ namespace sinter::targets::cpu {
 struct CpuSchedule {
   int64_t vectors = 0; // of columns side by side in a product; 0: as few loads as there can be
   int64_t rows = 0;    // most rows of a register block; 0: as many as fit
-  int64_t smallM = 8; // rows that read packed weights as they lie where more prepare them
-  int64_t prefetchBytes = -1;  // bytes that they are fetched ahead of use, 0: by hardware; -1: by rules
+  int64_t smallM = 8;  // rows that read packed weights as they lie where more prepare them
+  int64_t prefetchBytes =
+      -1; // bytes that they are fetched ahead of use, 0: by hardware; -1: by rules
 };
 
 /// The vectors side by side that a product has by rules.

@@ -1,7 +1,7 @@
 // The Metal target's table of contents: schedule, print, join.
 #include "targets/metal/metal_target.h"
-#include "sched/simt/matrix_instructions.h"
 #include "sched/sched.h"
+#include "sched/simt/matrix_instructions.h"
 #include "sched/simt/schedule.h"
 #include "targets/metal/emit_msl.h"
 #include "targets/metal/source.h"

@@ -15,7 +15,7 @@ struct NvidiaFacts {
   int64_t residentBlocks;  // likewise
   int64_t registers = 255; // of one thread at most
   bool overlapsLaunches = false; // griddepcontrol: a launch may begin before the one before it ends
-  bool groupMatmuls = false;    // wgmma: four warps multiply from shared memory
+  bool groupMatmuls = false;     // wgmma: four warps multiply from shared memory
 };
 
 /// Blocks that one multiprocessor holds at a time; 0 where not one fits.

@@ -4,10 +4,10 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
-#include "targets/nvidia/simt_target.h"
 #include "targets/nvidia/nvidia_target.h"
 #include "targets/nvidia/ptx.h"
 #include "targets/nvidia/schedule.h"
+#include "targets/nvidia/simt_target.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 
@@ -18,7 +18,8 @@ namespace sinter::targets::nvidia {
 // Of two groups of four warps: one block then has a multiprocessor's registers, and what it copies
 // serves twice the rows that one group has.
 static constexpr int64_t kBackToBackRows = 128;
-// Whole steps of an instruction along a head, and accumulators that leave a thread registers to work with.
+// Whole steps of an instruction along a head, and accumulators that leave a thread registers to
+// work with.
 static constexpr int64_t kBackToBackStep = 16, kBackToBackColumns = 128;
 
 namespace {
@@ -53,9 +54,9 @@ Result<CompiledModule> NvidiaTarget::compilePart(ModuleOp source, Stages *stages
   if (stages)
     stages->add("sched", printed(*scheduled));
   CompiledModule result;
-  SINTER_ASSIGN(OwningOpRef<ModuleOp> emitted,
-                simt::emitModule(*scheduled, NvidiaSimt(facts_), name(), facts_.sharedBytes,
-                                 result.kernels));
+  SINTER_ASSIGN(
+      OwningOpRef<ModuleOp> emitted,
+      simt::emitModule(*scheduled, NvidiaSimt(facts_), name(), facts_.sharedBytes, result.kernels));
   registerBuiltinDialectTranslation(*source.getContext());
   registerLLVMDialectTranslation(*source.getContext());
   llvm::LLVMContext context;

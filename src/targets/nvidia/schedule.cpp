@@ -26,7 +26,7 @@ static sched::SimtFacts simtFacts(const NvidiaFacts &facts) {
 }
 
 Result<OwningOpRef<ModuleOp>> scheduleSimt(ModuleOp source, const NvidiaFacts &facts,
-                                               function_ref<void(ModuleOp)> laidOut) {
+                                           function_ref<void(ModuleOp)> laidOut) {
   return sched::scheduleSimt(source, simtFacts(facts), laidOut);
 }
 

@@ -12,6 +12,6 @@ namespace sinter::targets::nvidia {
 /// kernel. `laidOut` as sched::scheduleSimt has it.
 Result<mlir::OwningOpRef<mlir::ModuleOp>>
 scheduleSimt(mlir::ModuleOp source, const NvidiaFacts &facts,
-                 llvm::function_ref<void(mlir::ModuleOp)> laidOut = {});
+             llvm::function_ref<void(mlir::ModuleOp)> laidOut = {});
 
 } // namespace sinter::targets::nvidia

@@ -285,10 +285,10 @@ FailureOr<Value> NvidiaSimt::matrix(Site s, sched::MatrixOp op) const {
   std::string accumulators = elementName(info->cElement);
   unsigned first = static_cast<unsigned>(2 * acc.size());
   std::string text = "mma.sync.aligned." + shape + ".row.col." + accumulators + "." +
-                     elementName(info->aElement) + "." + elementName(info->bElement) + "." + accumulators +
-                     " " + operandList(0, acc.size()) + ", " + operandList(first, a.size()) + ", " +
-                     operandList(first + a.size(), b.size()) + ", " + operandList(0, acc.size()) +
-                     ";";
+                     elementName(info->aElement) + "." + elementName(info->bElement) + "." +
+                     accumulators + " " + operandList(0, acc.size()) + ", " +
+                     operandList(first, a.size()) + ", " + operandList(first + a.size(), b.size()) +
+                     ", " + operandList(0, acc.size()) + ";";
   SmallVector<Value> operands(a);
   operands.append(b);
   return packed(s, ptx(s, text, acc.front().getType(), acc.size(), acc, operands, false));

@@ -339,7 +339,7 @@ FailureOr<EmittedKernel> Emitter::run() {
 }
 
 FailureOr<EmittedKernel> emitSimt(tile::KernelOp kernel, ModuleOp module,
-                                   const SimtTarget &target) {
+                                  const SimtTarget &target) {
   return Emitter(kernel, module, target).run();
 }
 

@@ -82,7 +82,7 @@ public:
 /// elements for every axis but a contiguous innermost one, or a scalar argument's bits. The
 /// function still has operations of scf, arith, math and vector: lowerToLlvm takes them.
 mlir::FailureOr<EmittedKernel> emitSimt(tile::KernelOp kernel, mlir::ModuleOp module,
-                                         const SimtTarget &target);
+                                        const SimtTarget &target);
 
 /// Leaves only the LLVM dialect.
 mlir::LogicalResult lowerToLlvm(mlir::ModuleOp module);

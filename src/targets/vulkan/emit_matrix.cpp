@@ -1,5 +1,5 @@
-// Emission, cooperative matrices: accumulators are variables of the function, operands are loaded where
-// they are multiplied.
+// Emission, cooperative matrices: accumulators are variables of the function, operands are loaded
+// where they are multiplied.
 #include "sched/simt/matrix_instructions.h"
 #include "targets/vulkan/emitter.h"
 #include "tile/mlir_pch.h"
@@ -54,10 +54,11 @@ LogicalResult Emitter::emitAccClear(sched::AccClearOp op) {
   FailureOr<CooperativeTypes> types = cooperativeTypes(op, op.getInstruction());
   if (failed(types))
     return failure();
-  Value zero =
-      spirv::CompositeConstructOp::create(b_, loc_, types->accumulators, ValueRange(site().real(0)));
+  Value zero = spirv::CompositeConstructOp::create(b_, loc_, types->accumulators,
+                                                   ValueRange(site().real(0)));
   for (uint64_t number = 0; number < op.getCount(); ++number)
-    spirv::StoreOp::create(b_, loc_, accumulatorsVariable(op.getFirst() + number, types->accumulators), zero);
+    spirv::StoreOp::create(b_, loc_,
+                           accumulatorsVariable(op.getFirst() + number, types->accumulators), zero);
   return success();
 }
 
@@ -93,7 +94,8 @@ LogicalResult Emitter::emitAccAdd(sched::AccAddOp op) {
     for (Value right : b) {
       Value variable = accumulatorsVariable(number++, types->accumulators);
       Value sum = spirv::LoadOp::create(b_, loc_, variable);
-      sum = spirv::KHRCooperativeMatrixMulAddOp::create(b_, loc_, types->accumulators, left, right, sum,
+      sum = spirv::KHRCooperativeMatrixMulAddOp::create(b_, loc_, types->accumulators, left, right,
+                                                        sum,
                                                         spirv::CooperativeMatrixOperandsKHRAttr());
       spirv::StoreOp::create(b_, loc_, variable, sum);
     }
@@ -119,7 +121,8 @@ LogicalResult Emitter::emitAccTake(sched::AccTakeOp op) {
   int64_t each = cast<VectorType>(op.getType()).getNumElements() * 4;
   int64_t rowBytes = int64_t(types->accumulators.getColumns()) * 4;
   Value byte = scalar(op.getByte());
-  Value sum = spirv::LoadOp::create(b_, loc_, accumulatorsVariable(op.getNumber(), types->accumulators));
+  Value sum =
+      spirv::LoadOp::create(b_, loc_, accumulatorsVariable(op.getNumber(), types->accumulators));
   subgroupBarrier();
   spirv::KHRCooperativeMatrixStoreOp::create(
       b_, loc_, sharedPiece(byte, 0), sum,

@@ -124,9 +124,9 @@ private:
   mlir::Operation *entry_ = nullptr; // after which words of the arguments are read
   Value argumentBlock_;              // i64
   SharedMemory shared_;
-  bool shuffles_ = false;                // or works by subgroups in another way
+  bool shuffles_ = false;                        // or works by subgroups in another way
   llvm::DenseMap<uint64_t, Value> accumulators_; // variables of cooperative matrices, by number
-  Value writesWhen_;                     // i1
+  Value writesWhen_;                             // i1
   SmallVector<std::function<void()>> writes_;
 };
 

@@ -21,8 +21,8 @@ struct VulkanFacts {
   std::set<std::string, std::less<>> features; // int8, int16, float16 and those without a use here
 
   bool has(std::string_view feature) const { return features.contains(feature); }
-  /// Of the table of matrix instructions (sched/simt/matrix_instructions.h), which work from Vulkan 1.3
-  /// on, in subgroups of 32.
+  /// Of the table of matrix instructions (sched/simt/matrix_instructions.h), which work from
+  /// Vulkan 1.3 on, in subgroups of 32.
   std::vector<std::string_view> matrixInstructions() const;
   std::string name() const;
 };

@@ -223,7 +223,8 @@ SinterValue FrontSession::dequantize(SinterValue tile, At at) {
   RankedTensorType from = tileOf(value);
   if (!isa<BlockType>(from.getElementType()))
     return error(at, "dequantize of " + describe(from) + ", expected a block format");
-  return make<DequantizeOp>(at, RankedTensorType::get(from.getShape(), builder_.getF32Type()), value);
+  return make<DequantizeOp>(at, RankedTensorType::get(from.getShape(), builder_.getF32Type()),
+                            value);
 }
 
 } // namespace sinter::tile

@@ -1,5 +1,5 @@
-// Block formats in the interpreter: loading and storing whole blocks, tile.quantize, tile.dequantize
-// and tile.dot of two block formats, all from the format table.
+// Block formats in the interpreter: loading and storing whole blocks, tile.quantize,
+// tile.dequantize and tile.dot of two block formats, all from the format table.
 #include "tile/mlir_pch.h"
 
 #include "numeric/formats/dot_packing.h"

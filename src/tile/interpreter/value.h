@@ -126,7 +126,8 @@ struct PageRows {
 
 /// A rectangle of the host's memory. Coordinates outside [low, high) of an axis have no memory.
 /// Places count elements. With interleave = R, row r, column k lies at ((r / R) * row stride + k) *
-/// R + r mod R; blocks of R rows then lie unit by unit side by side (numeric/formats/dot_packing.h).
+/// R + r mod R; blocks of R rows then lie unit by unit side by side
+/// (numeric/formats/dot_packing.h).
 struct View {
   struct Axis {
     int64_t low = 0;

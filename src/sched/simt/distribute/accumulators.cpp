@@ -1,5 +1,5 @@
-// Distribution, products whose accumulators lie where the processor alone knows: operands to shared memory,
-// and the accumulators' fragments, which no register holds until they are taken.
+// Distribution, products whose accumulators lie where the processor alone knows: operands to shared
+// memory, and the accumulators' fragments, which no register holds until they are taken.
 #include "base/check.h"
 #include "sched/simt/distribute/distributor.h"
 #include "sched/simt/dot_layouts.h"
@@ -24,7 +24,7 @@ LogicalResult Distributor::emitStageStore(StageStoreOp op) {
 
 LogicalResult Distributor::emitStageAccumulate(StageAccumulateOp op) {
   const PipelineBuffer &left = pipelines_.find(op.getA().getDefiningOp())->second,
-                 &right = pipelines_.find(op.getB().getDefiningOp())->second;
+                       &right = pipelines_.find(op.getB().getDefiningOp())->second;
   const MatrixInstruction *instruction = findMatrixInstruction(op.getInstruction());
   SINTER_CHECK(instruction && instruction->opaqueAccumulators);
   RankedTensorType a = tileOf(op.getA()), b = tileOf(op.getB());
@@ -32,17 +32,18 @@ LogicalResult Distributor::emitStageAccumulate(StageAccumulateOp op) {
   SmallVector<int64_t> shape{a.getDimSize(0), b.getDimSize(0)};
   SimtLayout accumulators = sharedAccumulators(*instruction, shape, threads);
   auto counts = fragmentCounts(*instruction, shape, threads);
-  Value atA =
-            add(stageByte(left, op.getStage()), operandStart(accumulators, *instruction, 0, left.rowBytes)),
+  Value atA = add(stageByte(left, op.getStage()),
+                  operandStart(accumulators, *instruction, 0, left.rowBytes)),
         atB = add(stageByte(right, op.getStage()),
                   operandStart(accumulators, *instruction, 1, right.rowBytes));
   int64_t stepBytes = instruction->k * elementBytes(a.getElementType());
   for (int64_t k = 0; k < a.getDimSize(1) / instruction->k; ++k)
-    AccAddOp::create(
-        b_, loc_, op.getInstruction(), add(atA, int32(k * stepBytes)),
-        add(atB, int32(k * stepBytes)), ArrayRef<int64_t>{left.rowBytes, right.rowBytes},
-        ArrayRef<int64_t>{accumulators.atom(0) * left.rowBytes, accumulators.atom(1) * right.rowBytes},
-        ArrayRef<int64_t>(counts), op.getFirst());
+    AccAddOp::create(b_, loc_, op.getInstruction(), add(atA, int32(k * stepBytes)),
+                     add(atB, int32(k * stepBytes)),
+                     ArrayRef<int64_t>{left.rowBytes, right.rowBytes},
+                     ArrayRef<int64_t>{accumulators.atom(0) * left.rowBytes,
+                                       accumulators.atom(1) * right.rowBytes},
+                     ArrayRef<int64_t>(counts), op.getFirst());
   return success();
 }
 
@@ -69,7 +70,7 @@ LogicalResult Distributor::emitAccRead(AccReadOp op) {
   for (int64_t m = 0; m < accumulators.shape()[0]; m += accumulators.atom(0))
     for (int64_t n = 0; n < accumulators.shape()[1]; n += accumulators.atom(1)) {
       Value taken = AccTakeOp::create(b_, loc_, instruction->typeC(op.getContext()),
-                                       op.getInstruction(), number++, own);
+                                      op.getInstruction(), number++, own);
       llvm::copy(scalarsOf(taken, count), registers.begin() + accumulators.registerAt({m, n}));
     }
   registers_[op.getResult()] = std::move(registers);

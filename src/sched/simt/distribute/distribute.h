@@ -1,8 +1,8 @@
 // Distribution: a kernel whose tiles have layouts becomes the code of each thread.
 #pragma once
 
-#include "sched/simt/facts.h"
 #include "sched/sched.h"
+#include "sched/simt/facts.h"
 #include "tile/mlir_pch.h"
 
 namespace sinter::sched {

@@ -144,8 +144,8 @@ private:
   LogicalResult emitDot(tile::DotOp op);
   LogicalResult emitAccumulators(tile::DotOp op);
   int64_t depthInTurns(const SharedTile &a, const SharedTile &b, int64_t k) const;
-  Registers accumulatorsOfShared(tile::DotOp op, const SharedTile &a, const SharedTile &b, int64_t depth,
-                         const Registers &before);
+  Registers accumulatorsOfShared(tile::DotOp op, const SharedTile &a, const SharedTile &b,
+                                 int64_t depth, const Registers &before);
   LogicalResult emitMatrix(tile::DotOp op);
   Registers clearedBeyond(Value tile, int axis);
 
@@ -160,10 +160,12 @@ private:
   /// Pipelines that nothing reads or writes after `op` leave shared memory.
   void releasePipelines(Operation *op);
   Value stageByte(const PipelineBuffer &pipeline, Value place);
-  Value pipelineByte(const PipelineBuffer &pipeline, const SimtLayout &layout, int64_t number, int64_t bytes);
+  Value pipelineByte(const PipelineBuffer &pipeline, const SimtLayout &layout, int64_t number,
+                     int64_t bytes);
   Value operandStart(const SimtLayout &accumulators, const MatrixInstruction &instruction, int axis,
                      int64_t bytes);
-  void waitForAccumulators(const SimtLayout &accumulators, Registers &acc, int64_t pending, bool commit);
+  void waitForAccumulators(const SimtLayout &accumulators, Registers &acc, int64_t pending,
+                           bool commit);
 
   // distribute/accumulators.cpp: products with accumulators that no register holds
   LogicalResult emitStageStore(StageStoreOp op);
@@ -252,7 +254,7 @@ private:
   llvm::DenseSet<Value> wide_; // arguments whose accesses would be wider if they were
   bool sharedUsed_ = false;    // by an operation that may run before the next one
   int64_t shared_ = 0;         // bytes of shared memory
-  int64_t pipelineEnd_ = 0;        // of which live pipelines have those below
+  int64_t pipelineEnd_ = 0;    // of which live pipelines have those below
 };
 
 int64_t elementBytes(Type element);

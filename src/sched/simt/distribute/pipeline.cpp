@@ -53,16 +53,19 @@ LogicalResult Distributor::emitMakePipeline(MakePipelineOp op) {
                             << " bytes, expected whole panels of " << kSwizzledRow;
   pipeline.rowBytes = pipeline.swizzled ? kSwizzledRow : row + kPiece;
   pipeline.panelBytes = shape[0] * kSwizzledRow;
-  int64_t bytes = pipeline.swizzled ? row / kSwizzledRow * pipeline.panelBytes : shape[0] * pipeline.rowBytes;
+  int64_t bytes =
+      pipeline.swizzled ? row / kSwizzledRow * pipeline.panelBytes : shape[0] * pipeline.rowBytes;
   pipeline.stageBytes = llvm::alignTo(bytes, pipeline.swizzled ? kPipelineAlignment : kPiece);
   pipeline.base = llvm::alignTo(pipelineEnd_, kPipelineAlignment);
-  pipeline.end = llvm::alignTo(pipeline.base + type.getDepth() * pipeline.stageBytes, kPipelineAlignment);
+  pipeline.end =
+      llvm::alignTo(pipeline.base + type.getDepth() * pipeline.stageBytes, kPipelineAlignment);
   pipeline.lastUse = lastUseOf(op);
   pipelineEnd_ = pipeline.end;
   shared_ = std::max(shared_, pipelineEnd_);
   if (pipelineEnd_ > facts_.maxShared)
-    return op.emitOpError() << "needs " << pipelineEnd_ << " bytes of shared memory, expected at most "
-                            << facts_.maxShared << ": choose smaller blocks";
+    return op.emitOpError() << "needs " << pipelineEnd_
+                            << " bytes of shared memory, expected at most " << facts_.maxShared
+                            << ": choose smaller blocks";
   pipelines_[op] = pipeline;
   claimShared();
   return success();
@@ -83,13 +86,14 @@ Value Distributor::stageByte(const PipelineBuffer &pipeline, Value place) {
 }
 
 // Byte of a register's element within a place.
-Value Distributor::pipelineByte(const PipelineBuffer &pipeline, const SimtLayout &layout, int64_t number,
-                            int64_t bytes) {
+Value Distributor::pipelineByte(const PipelineBuffer &pipeline, const SimtLayout &layout,
+                                int64_t number, int64_t bytes) {
   SmallVector<int64_t> parts = layout.registerCoords(number);
   ArrayRef<Value> thread = threadPart(layout);
   Value row = add(thread[0], int32(parts[0]));
   if (!pipeline.swizzled)
-    return add(mul(row, int32(pipeline.rowBytes)), mul(add(thread[1], int32(parts[1])), int32(bytes)));
+    return add(mul(row, int32(pipeline.rowBytes)),
+               mul(add(thread[1], int32(parts[1])), int32(bytes)));
   int64_t perPiece = kPiece / bytes, perRow = kSwizzledRow / bytes;
   Value inPattern = parts[0] % kSwizzledRows ? row : thread[0];
   inPattern = b_.createOrFold<arith::AndIOp>(loc_, inPattern, int32(kSwizzledRows - 1));
@@ -163,8 +167,8 @@ static bool isMatrixLayout(const SimtLayout &layout) {
     return false;
   ArrayRef<LayoutBit> lanes = layout.threadBits();
   return layout.registerBits()[0] == LayoutBit{1, 0} && lanes[0] == LayoutBit{1, 1} &&
-         lanes[1] == LayoutBit{1, 2} && lanes[2] == LayoutBit{0, 0} && lanes[3] == LayoutBit{0, 1} &&
-         lanes[4] == LayoutBit{0, 2};
+         lanes[1] == LayoutBit{1, 2} && lanes[2] == LayoutBit{0, 0} &&
+         lanes[3] == LayoutBit{0, 1} && lanes[4] == LayoutBit{0, 2};
 }
 
 std::optional<Distributor::Registers> Distributor::takeMatrices(const SharedTile &shared,
@@ -229,8 +233,8 @@ LogicalResult Distributor::emitStageRead(StageReadOp op) {
 
 // What of an operand this thread's group of subgroups multiplies, in bytes, of which each of the
 // accumulators' coordinates along `axis` has `bytes`.
-Value Distributor::operandStart(const SimtLayout &accumulators, const MatrixInstruction &instruction,
-                                int axis, int64_t bytes) {
+Value Distributor::operandStart(const SimtLayout &accumulators,
+                                const MatrixInstruction &instruction, int axis, int64_t bytes) {
   Value start = int32(0);
   auto own = static_cast<size_t>(llvm::Log2_64(instruction.lanes));
   for (size_t at = own; at < accumulators.threadBits().size(); ++at) {
@@ -246,14 +250,16 @@ Value Distributor::operandStart(const SimtLayout &accumulators, const MatrixInst
 
 LogicalResult Distributor::emitStageDot(StageDotOp op) {
   const PipelineBuffer &left = pipelines_.find(op.getA().getDefiningOp())->second,
-                 &right = pipelines_.find(op.getB().getDefiningOp())->second;
+                       &right = pipelines_.find(op.getB().getDefiningOp())->second;
   const MatrixInstruction *instruction = findMatrixInstruction(op.getInstruction());
   SINTER_CHECK(instruction && instruction->sharedOperands && left.swizzled && right.swizzled);
   SimtLayout accumulators = SimtLayout::of(op.getResult().getType());
   RankedTensorType tile = cast<PipelineType>(op.getA().getType()).getTile();
   int64_t stepBytes = instruction->k * elementBytes(tile.getElementType());
-  Value a = add(stageByte(left, op.getStage()), operandStart(accumulators, *instruction, 0, kSwizzledRow)),
-        b = add(stageByte(right, op.getStage()), operandStart(accumulators, *instruction, 1, kSwizzledRow));
+  Value a = add(stageByte(left, op.getStage()),
+                operandStart(accumulators, *instruction, 0, kSwizzledRow)),
+        b = add(stageByte(right, op.getStage()),
+                operandStart(accumulators, *instruction, 1, kSwizzledRow));
   Registers acc = registersOf(op.getAcc());
   int64_t count = int64_t(1) << accumulators.registerBits().size();
   MatrixFenceOp::create(b_, loc_);
@@ -286,8 +292,8 @@ LogicalResult Distributor::emitTileDot(TileDotOp op) {
                 operandStart(accumulators, *instruction, 1, pipeline.panelBytes / perRow));
   Registers acc = registersOf(op.getAcc());
   const Registers &a = registersOf(op.getA());
-  int64_t count = int64_t(1) << accumulators.registerBits().size(), each = int64_t(1)
-                                                                   << left.registerBits().size();
+  int64_t count = int64_t(1) << accumulators.registerBits().size(),
+          each = int64_t(1) << left.registerBits().size();
   SmallVector<Value> parts, started;
   for (int64_t first = 0; first < static_cast<int64_t>(a.size()); first += each)
     parts.push_back(pinned(ArrayRef<Value>(a).slice(first, each)));
@@ -301,7 +307,8 @@ LogicalResult Distributor::emitTileDot(TileDotOp op) {
       for (int64_t k = 0; k < left.shape()[1]; k += instruction->k)
         sum = MatrixTileAsyncOp::create(
             b_, loc_, op.getInstruction(), parts[left.registerAt({m, k}) / each],
-            add(b, int32(n / perRow * pipeline.panelBytes + k * kSwizzledRow)), pipeline.panelBytes, sum);
+            add(b, int32(n / perRow * pipeline.panelBytes + k * kSwizzledRow)), pipeline.panelBytes,
+            sum);
       llvm::copy(scalarsOf(sum, count), acc.begin() + first);
     }
   waitForAccumulators(accumulators, acc, aligned_ ? INT32_MAX : 0, true);
@@ -320,8 +327,8 @@ Value Distributor::pinned(ArrayRef<Value> registers) {
   return written ? PinOp::create(b_, loc_, vector) : vector;
 }
 
-void Distributor::waitForAccumulators(const SimtLayout &accumulators, Registers &acc, int64_t pending,
-                              bool commit) {
+void Distributor::waitForAccumulators(const SimtLayout &accumulators, Registers &acc,
+                                      int64_t pending, bool commit) {
   int64_t count = int64_t(1) << accumulators.registerBits().size();
   for (int64_t first = 0; first < static_cast<int64_t>(acc.size()); first += count) {
     Value sum = vectorFrom(ArrayRef<Value>(acc).slice(first, count));

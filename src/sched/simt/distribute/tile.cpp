@@ -159,7 +159,8 @@ Value Distributor::acrossSubgroups(tile::ReduceKind kind, Value value, int64_t m
   int64_t bytes = elementBytes(value.getType());
   shared_ = std::max(shared_, pipelineEnd_ + threads * bytes);
   claimShared();
-  SharedStoreOp::create(b_, loc_, value, add(mul(thread_, int32(bytes)), int32(pipelineEnd_)), yes());
+  SharedStoreOp::create(b_, loc_, value, add(mul(thread_, int32(bytes)), int32(pipelineEnd_)),
+                        yes());
   barrier();
   Value base = b_.createOrFold<arith::AndIOp>(loc_, thread_, int32((threads - 1) & ~mask));
   Value total;

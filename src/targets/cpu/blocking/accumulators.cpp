@@ -1,5 +1,5 @@
-// Blocking, accumulators: those of a product, or of a loop's, begin and end in registers, so that no step
-// only fills or copies scratch.
+// Blocking, accumulators: those of a product, or of a loop's, begin and end in registers, so that
+// no step only fills or copies scratch.
 #include "targets/cpu/blocking/blocker.h"
 
 using namespace mlir;
@@ -112,8 +112,8 @@ static bool isCheap(Operation *op) {
          (isa_and_nonnull<arith::ArithDialect>(op->getDialect()) && !isa<arith::DivFOp>(op));
 }
 
-// Whether blocks of the value, but for `accumulators`, can be had inside the loop that makes `accumulators`; counts
-// its arithmetic. What else that loop makes is not there before its end.
+// Whether blocks of the value, but for `accumulators`, can be had inside the loop that makes
+// `accumulators`; counts its arithmetic. What else that loop makes is not there before its end.
 bool Blocker::streamsBeside(Value value, Value accumulators, int64_t &cost) {
   if (value == accumulators)
     return true;
@@ -136,8 +136,8 @@ bool Blocker::streamsBeside(Value value, Value accumulators, int64_t &cost) {
   });
 }
 
-// A store right after the product, or after the loop that carries its accumulators, which takes them as
-// they end, through a little arithmetic.
+// A store right after the product, or after the loop that carries its accumulators, which takes
+// them as they end, through a little arithmetic.
 tile::StoreOp Blocker::storeOfAccumulators(tile::DotOp dot) {
   std::optional<unsigned> tile = tileOfLoop(dot);
   Operation *end = tile ? dot->getParentOp() : dot;
@@ -162,7 +162,8 @@ Value Blocker::isLastTrip(scf::ForOp loop) {
                                         mapped(loop.getUpperBound()));
 }
 
-LogicalResult Blocker::accumulatorsAfter(tile::DotOp dot, Value accumulators, Value into, const Block &block) {
+LogicalResult Blocker::accumulatorsAfter(tile::DotOp dot, Value accumulators, Value into,
+                                         const Block &block) {
   tile::StoreOp store = storeOfAccumulators(dot);
   if (!store) {
     write(accumulators, into, block.offsets);

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "targets/cpu/blocking/demand.h"
-#include "targets/cpu/facts.h"
 #include "targets/cpu/blocking/placement.h"
+#include "targets/cpu/facts.h"
 
 namespace sinter::targets::cpu {
 

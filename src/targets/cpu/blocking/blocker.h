@@ -3,11 +3,11 @@
 #pragma once
 
 #include "sched/sched.h"
-#include "targets/cpu/schedule.h"
 #include "targets/cpu/blocking/demand.h"
-#include "targets/cpu/facts.h"
 #include "targets/cpu/blocking/placement.h"
 #include "targets/cpu/blocking/reduction_walks.h"
+#include "targets/cpu/facts.h"
+#include "targets/cpu/schedule.h"
 #include "tile/mlir_pch.h"
 
 namespace sinter::targets::cpu {
@@ -121,7 +121,8 @@ private:
   // blocking/accumulators.cpp: where the accumulators of a product begin and end
   bool beginsInRegisters(mlir::scf::ForOp loop, unsigned index);
   mlir::FailureOr<Value> accumulatorsBefore(tile::DotOp dot, const Block &block);
-  LogicalResult accumulatorsAfter(tile::DotOp dot, Value accumulators, Value into, const Block &block);
+  LogicalResult accumulatorsAfter(tile::DotOp dot, Value accumulators, Value into,
+                                  const Block &block);
   // Whether numbers lie at places that are known here.
   bool isPlain(mlir::TypedValue<tile::ViewType> view, mlir::ValueRange offsets);
   // The store to a plain view that a product ends in; else null.
@@ -146,7 +147,7 @@ private:
   mlir::FailureOr<Value> panelPart(tile::DotOp dot, Value accumulators, Value row, int64_t rows,
                                    const Columns &columns, Value k);
   mlir::FailureOr<Value> panelAccumulators(tile::DotOp dot, mlir::RankedTensorType type, Value row,
-                                   int64_t rows, const Columns &columns, Value k);
+                                           int64_t rows, const Columns &columns, Value k);
   mlir::FailureOr<Value> scaledTotals(tile::DotOp dot, Value totals, Value row, int64_t rows,
                                       const Columns &columns, Value k);
   mlir::FailureOr<Value> panelStep(tile::DotOp dot, Value acc, Value row, int64_t rows,
@@ -170,7 +171,8 @@ private:
   static mlir::scf::ForOp loopAlongK(tile::DotOp dot);
   Value nextK(mlir::scf::ForOp loop, Value &more);
   void prefetchRows(tile::DotOp dot, const Columns &columns, Value row, int64_t rows);
-  void prefetchAccumulators(tile::DotOp dot, Value into, const Columns &columns, Value row, int64_t rows);
+  void prefetchAccumulators(tile::DotOp dot, Value into, const Columns &columns, Value row,
+                            int64_t rows);
   void prefetchNext(tile::DotOp dot, const Columns &columns, Value row, int64_t rows, Value k);
   void prefetchStream(tile::DotOp dot, const Columns &columns, Value k, int64_t step);
   void prefetchExpanded(tile::DotOp dot, const Columns &columns, Value row, int64_t rows);

@@ -18,8 +18,8 @@ int64_t Blocker::unrollOf(int64_t depth) {
   return depth % kUnrollK == 0 ? kUnrollK : 1;
 }
 
-// Rows that fit beside so many vectors of columns: their accumulators within the budget, and registers left
-// for the vectors, one element of a and one load ahead.
+// Rows that fit beside so many vectors of columns: their accumulators within the budget, and
+// registers left for the vectors, one element of a and one load ahead.
 static int64_t rowsBeside(const CpuFacts &facts, int64_t vectors, int64_t tileRows) {
   int64_t most = std::min(facts.accumulatorBudget(), facts.registers - vectors - 2) / vectors;
   return std::clamp<int64_t>(most, 1, tileRows);
@@ -121,7 +121,7 @@ LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t 
       prefetchNext(dot, columns, row, rows, loop.getInductionVar());
     if (!blocks && !columns.packed && rows == rowsOf(dot))
       prefetchNextMatmul(dot, columns, divided(loop.getInductionVar(), step * unroll),
-                          depth / (step * unroll));
+                         depth / (step * unroll));
     for (int64_t u = 0; u < unroll && succeeded(sum); ++u)
       sum = dotStep(dot, *sum, row, rows, columns, add(loop.getInductionVar(), index(u * step)),
                     step);
@@ -134,8 +134,8 @@ LogicalResult Blocker::dotBlock(tile::DotOp dot, Value into, Value row, int64_t 
   return accumulatorsAfter(dot, loop.getResult(0), into, block);
 }
 
-// Rows of the accumulators. Blocks of activations are read without a check of their own: rows end where a
-// does.
+// Rows of the accumulators. Blocks of activations are read without a check of their own: rows end
+// where a does.
 Value Blocker::rowLimit(tile::DotOp dot) {
   Value limit = extent(dot.getAcc(), 0);
   auto load = dot.getA().getDefiningOp<tile::LoadOp>();
@@ -227,14 +227,14 @@ LogicalResult Blocker::endOtherRows(tile::DotOp dot, Value into, Value from,
 }
 
 // Columns that few rows multiply at once: of blocks one group, since they take twice as long beside
-// two; of scalars as many vectors as leave all accumulators in registers, two of which hide the latency of
-// accumulators.
+// two; of scalars as many vectors as leave all accumulators in registers, two of which hide the
+// latency of accumulators.
 int64_t Blocker::smallMColumns(tile::DotOp dot) {
   if (isBlockTile(dot.getA()))
     return kInterleavedRows;
   return facts_.lanes *
-         std::clamp<int64_t>(facts_.accumulatorBudget() / std::max<int64_t>(schedule_.smallM, 1),
-                             1, kSmallMVectors);
+         std::clamp<int64_t>(facts_.accumulatorBudget() / std::max<int64_t>(schedule_.smallM, 1), 1,
+                             kSmallMVectors);
 }
 
 // Whether b has all of the columns; null where it does not matter. Masks cost even if all lanes are

@@ -174,18 +174,18 @@ FailureOr<Value> Blocker::panelPart(tile::DotOp dot, Value accumulators, Value r
   const std::optional<IntegerScales> &integers = parts.scales.integers;
   bool minima = columns.mins && !integers;
   auto number = [&](int64_t value) { return static_cast<uint64_t>(value); };
-  return sched::PanelDotOp::create(b_, loc_, accumulators.getType(), *a, rowsOf(columns.words, kWordBytes),
-                                   rowsOf(columns.scales, parts.scaleElements()), accumulators,
-                                   minima ? rowsOf(columns.mins, parts.group) : Value(),
-                                   parts.scales.pairs,
-                                   integers ? b_.getI64IntegerAttr(integers->shift) : IntegerAttr(),
-                                   number(parts.numbers.least), number(parts.numbers.most))
+  return sched::PanelDotOp::create(
+             b_, loc_, accumulators.getType(), *a, rowsOf(columns.words, kWordBytes),
+             rowsOf(columns.scales, parts.scaleElements()), accumulators,
+             minima ? rowsOf(columns.mins, parts.group) : Value(), parts.scales.pairs,
+             integers ? b_.getI64IntegerAttr(integers->shift) : IntegerAttr(),
+             number(parts.numbers.least), number(parts.numbers.most))
       .getResult();
 }
 
 // The accumulators of the blocks that share a scale, by integer scales in i32.
-FailureOr<Value> Blocker::panelAccumulators(tile::DotOp dot, RankedTensorType type, Value row, int64_t rows,
-                                    const Columns &columns, Value k) {
+FailureOr<Value> Blocker::panelAccumulators(tile::DotOp dot, RankedTensorType type, Value row,
+                                            int64_t rows, const Columns &columns, Value k) {
   const PanelParts parts(facts_, dot);
   int64_t length = scaleLengthOf(dot);
   auto zeros = parts.scales.integers

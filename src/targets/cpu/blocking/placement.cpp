@@ -14,8 +14,8 @@ static constexpr int64_t kRecomputeLimit = 3;
 // A dot reads each b element once per row block: below this many rows packing b costs more than it
 // saves.
 static constexpr int64_t kPackRows = 32;
-// So many rows are one block of rows, which reads each b element once: it is dequantized as it is read
-// unless its columns have to turn.
+// So many rows are one block of rows, which reads each b element once: it is dequantized as it is
+// read unless its columns have to turn.
 static constexpr int64_t kRowsOfOneBlock = 4;
 // A dot reads each a element once per column block; copying a pays from this many columns, even of
 // one row, since each element in a view has a check of its own.

@@ -1,5 +1,5 @@
-// Blocking, prefetches: what the next block of accumulators and the next panel read is asked for while a
-// product multiplies.
+// Blocking, prefetches: what the next block of accumulators and the next panel read is asked for
+// while a product multiplies.
 #include "targets/cpu/blocking/blocker.h"
 
 #include "numeric/formats/dot_packing.h"
@@ -97,10 +97,11 @@ static SmallVector<tile::LoadOp> loadsBeside(Value value) {
   return loads;
 }
 
-// Before a block's K loop: the accumulators of the row block below, and in the last step, or where it is
-// the only one, what this block's accumulators are stored to and what is added to them before.
+// Before a block's K loop: the accumulators of the row block below, and in the last step, or where
+// it is the only one, what this block's accumulators are stored to and what is added to them
+// before.
 void Blocker::prefetchAccumulators(tile::DotOp dot, Value into, const Columns &columns, Value row,
-                           int64_t rows) {
+                                   int64_t rows) {
   auto prefetch = [&](Value memory, Value atRow, Value atColumn) {
     sched::PrefetchOp::create(b_, loc_, memory, ValueRange{atRow, atColumn},
                               b_.getDenseI64ArrayAttr({rows, columns.count}));
@@ -278,7 +279,7 @@ Value Blocker::inNextQuantization(Value value, scf::ForOp loop) {
 // In every trip of a product of few rows: its share of what the next product reads. One row's work
 // is too short to hide what memory takes, and hardware fetches no page ahead.
 void Blocker::prefetchNextMatmul(tile::DotOp dot, const Columns &columns, Value trip,
-                                  int64_t trips) {
+                                 int64_t trips) {
   auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
   if (!loop || loopAlongK(dot))
     return;
@@ -288,7 +289,7 @@ void Blocker::prefetchNextMatmul(tile::DotOp dot, const Columns &columns, Value 
     return;
   SmallVector<Value> offsets;
   for (Value offset : load.getOffsets())
-    if (Value at = nextQuantization           ? inNextQuantization(offset, loop)
+    if (Value at = nextQuantization    ? inNextQuantization(offset, loop)
                    : available(offset) ? mapped(offset)
                                        : Value())
       offsets.push_back(at);

@@ -1,7 +1,7 @@
 // Blocking, sinks: loops over the blocks of a value that end in a view, in scratch or in a
 // reduction.
-#include "targets/cpu/emission/activation_blocks.h"
 #include "targets/cpu/blocking/blocker.h"
+#include "targets/cpu/emission/activation_blocks.h"
 #include "targets/cpu/emission/reduction.h"
 
 #include "numeric/formats/dot_packing.h"
@@ -249,7 +249,8 @@ LogicalResult Blocker::storeReduce(tile::ReduceOp reduce) {
   if (lanes)
     step.assign(step.size(), 1); // the lanes of one row fill the registers
   int64_t by = lanes ? streamStep(type).back() : 1;
-  // Words of two are whole vectors. Of so many numbers, whole ones, accumulators have the same order.
+  // Words of two are whole vectors. Of so many numbers, whole ones, accumulators have the same
+  // order.
   if (llvm::any_of(left, [](Value each) { return each.getDefiningOp<sched::PairOp>(); }))
     by = std::max(by, 2 * facts_.lanes);
   const tile::ReduceKind kind = facts_.instructions.ownMaximum && tile::isMax(reduce.getKind())

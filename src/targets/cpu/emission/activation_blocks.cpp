@@ -205,8 +205,9 @@ static SmallVector<Value> bytesOf(OpBuilder &b, Location loc, ArrayRef<Value> co
 
 // Blocks of words in vectors, each of the scale beside it.
 static SmallVector<QuantizedBlock> quantizedBlocks(OpBuilder &b, Location loc,
-                                               const ActivationFormat &format,
-                                               ArrayRef<SmallVector<Value>> codes, Value scales) {
+                                                   const ActivationFormat &format,
+                                                   ArrayRef<SmallVector<Value>> codes,
+                                                   Value scales) {
   Heads heads(b, loc, format);
   heads.place(bitsOf(b, loc, scales), 0);
   Value whole;
@@ -305,8 +306,8 @@ static Rounding bestRounding(OpBuilder &b, Location loc, ArrayRef<ArrayRef<Value
 
 // Of as many scales as are found side by side.
 static SmallVector<QuantizedBlock> quantizeTogether(OpBuilder &b, Location loc,
-                                               const ActivationFormat &format,
-                                               ArrayRef<ArrayRef<Value>> scales) {
+                                                    const ActivationFormat &format,
+                                                    ArrayRef<ArrayRef<Value>> scales) {
   const int64_t lanes = lanesOf(scales.front().front()), together = scalesTogether(lanes);
   const int64_t perScale = format.scaleLength / kActivationLength;
   const Rounding by = bestRounding(b, loc, scales);
@@ -325,8 +326,8 @@ static SmallVector<QuantizedBlock> quantizeTogether(OpBuilder &b, Location loc,
 }
 
 SmallVector<QuantizedBlock> quantizeActivations(OpBuilder &b, Location loc,
-                                           const ActivationFormat &format,
-                                           ArrayRef<ArrayRef<Value>> scales) {
+                                                const ActivationFormat &format,
+                                                ArrayRef<ArrayRef<Value>> scales) {
   const auto together = static_cast<size_t>(scalesTogether(lanesOf(scales.front().front())));
   SmallVector<QuantizedBlock> rounded;
   for (; !scales.empty(); scales = scales.drop_front(std::min(together, scales.size())))

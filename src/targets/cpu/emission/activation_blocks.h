@@ -1,4 +1,5 @@
-// Emission: rounding numbers to the blocks of an activation format (numeric/formats/activation_format.h).
+// Emission: rounding numbers to the blocks of an activation format
+// (numeric/formats/activation_format.h).
 #pragma once
 
 #include "tile/mlir_pch.h"
@@ -20,7 +21,7 @@ int64_t scalesTogether(int64_t lanes);
 // each in vectors of at least four lanes.
 mlir::SmallVector<QuantizedBlock>
 quantizeActivations(mlir::OpBuilder &b, mlir::Location loc, const ActivationFormat &format,
-                 mlir::ArrayRef<mlir::ArrayRef<mlir::Value>> scales);
+                    mlir::ArrayRef<mlir::ArrayRef<mlir::Value>> scales);
 void storeActivations(mlir::OpBuilder &b, mlir::Location loc, const ActivationFormat &format,
                       const QuantizedBlock &rounded, mlir::Value block);
 

@@ -100,8 +100,8 @@ static SmallVector<Value *> pointersTo(MutableArrayRef<Value> values) {
 // into the second level of cache, since the first waits for few lines at once (two threads, beside
 // the first level: one row of q6_k on a Zen 4 reads 34 GB/s instead of 20; tokens per second on a
 // Xeon with AMX: iq4_xs of 1B 1.16 times as many, 8 sequences of q8_0 1.06).
-void Emitter::emitPrefetchShare(Value blocks, const BlockFormat &format, int64_t ahead, int64_t step,
-                             int64_t steps) {
+void Emitter::emitPrefetchShare(Value blocks, const BlockFormat &format, int64_t ahead,
+                                int64_t step, int64_t steps) {
   int64_t lines = llvm::divideCeil(int64_t(format.blockBytes) * kInterleavedRows, kLineBytes);
   for (int64_t line = step * lines / steps; line < (step + 1) * lines / steps; ++line)
     emitPrefetchAt(bytesAt(blocks, index(ahead + line * kLineBytes)), kSecondCache);

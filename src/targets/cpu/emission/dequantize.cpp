@@ -15,7 +15,7 @@ namespace {
 class BlockDequantizer {
 public:
   BlockDequantizer(OpBuilder &b, Location loc, BlockBytes &block, const BlockFormat &format,
-               int64_t first, int64_t width)
+                   int64_t first, int64_t width)
       : b_(b), loc_(loc), format_(format), fields_(b, loc, block),
         floats_(VectorType::get({width}, b.getF32Type())) {
     for (int64_t i = 0; i < width; ++i)
@@ -213,7 +213,7 @@ static std::array<Value, 4> turnWords(OpBuilder &b, Location loc, ArrayRef<Value
 // The values of 16 rows of 16 bytes from byte `first` of their blocks' codes on, as vectors of
 // rows: words turn before they are taken apart, which is a quarter of the moves.
 SmallVector<Value> Emitter::dequantizeColumns(const ByteBlocks &format, ArrayRef<Value> blocks,
-                                          int64_t first) {
+                                              int64_t first) {
   constexpr int64_t kRows = 16;
   SmallVector<Value> words, scales;
   for (Value block : blocks) {
@@ -260,8 +260,8 @@ Value Emitter::blockAt(const EmittedView &view, const BlockFormat &format, Array
 }
 
 // Elements of a row that lies as in the file.
-Value Emitter::dequantizeWhole(const EmittedView &view, const BlockFormat &format, ArrayRef<Value> at,
-                           int64_t first, int64_t width) {
+Value Emitter::dequantizeWhole(const EmittedView &view, const BlockFormat &format,
+                               ArrayRef<Value> at, int64_t first, int64_t width) {
   WholeBlock block(b_, loc_, blockAt(view, format, at));
   return BlockDequantizer(b_, loc_, block, format, first, width).dequantize(tableOf(format));
 }
@@ -278,8 +278,8 @@ static Value zeroBlock(OpBuilder &b, Location loc, const BlockFormat &format, in
 }
 
 // Elements of a row that lies packed beside others; a block of zero bits where the view has none.
-Value Emitter::dequantizePacked(const EmittedView &view, const DotPacking &packing, ArrayRef<Value> at,
-                            int64_t first, int64_t width) {
+Value Emitter::dequantizePacked(const EmittedView &view, const DotPacking &packing,
+                                ArrayRef<Value> at, int64_t first, int64_t width) {
   Place place = placeOf(view, at, -1, 1);
   const BlockFormat &format = *packing.format;
   Value table = tableOf(format), rows = index(kInterleavedRows);

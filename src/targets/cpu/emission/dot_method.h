@@ -7,8 +7,8 @@
 
 namespace sinter::targets::cpu {
 
-/// Four products of bytes at once; without such an instruction two, whose accumulators in words are summed
-/// up while they fit; else products of words.
+/// Four products of bytes at once; without such an instruction two, whose accumulators in words are
+/// summed up while they fit; else products of words.
 struct DotMethod {
   int32_t zero = 0;   // what stands for 0 in the weights' bytes
   uint32_t pairs = 0; // accumulators of two products that a word holds; 0: none are made

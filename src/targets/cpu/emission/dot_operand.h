@@ -53,8 +53,8 @@ public:
   virtual Value scale(uint32_t element) = 0;
   /// Integer scales (i32) of the group at `element`, or of it and the next as pairs of words.
   virtual Value scaleNumbers(uint32_t element, bool pairs) = 0;
-  /// What the totals of a block become accumulators by: scale and centre. Its scales' numbers have been
-  /// read all or not at all.
+  /// What the totals of a block become accumulators by: scale and centre. Its scales' numbers have
+  /// been read all or not at all.
   virtual std::pair<Value, Value> totalScale() = 0;
   /// Null where the format has none.
   virtual Value min(uint32_t element) = 0;

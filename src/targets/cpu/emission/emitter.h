@@ -142,11 +142,12 @@ private:
   LogicalResult emitDequantize(tile::DequantizeOp op);
   LogicalResult emitSlice(tile::SliceOp op);
   Value dequantizeWhole(const EmittedView &view, const BlockFormat &format, ArrayRef<Value> at,
-                    int64_t first, int64_t width);
+                        int64_t first, int64_t width);
   Value dequantizePacked(const EmittedView &view, const DotPacking &packing, ArrayRef<Value> at,
-                     int64_t first, int64_t width);
+                         int64_t first, int64_t width);
   LogicalResult dequantizePart(tile::DequantizeOp op, Value into, ArrayRef<int64_t> start);
-  SmallVector<Value> dequantizeColumns(const ByteBlocks &format, ArrayRef<Value> blocks, int64_t first);
+  SmallVector<Value> dequantizeColumns(const ByteBlocks &format, ArrayRef<Value> blocks,
+                                       int64_t first);
   Value blockAt(const EmittedView &view, const BlockFormat &format, ArrayRef<Value> at);
   Value tableOf(const BlockFormat &format);
 
@@ -173,7 +174,7 @@ private:
   void emitVectorDot(const BlockStream &stream, ArrayRef<Value> rowsA, int64_t depth,
                      ArrayRef<Value *> acc);
   void emitPrefetchShare(Value blocks, const BlockFormat &format, int64_t ahead, int64_t step,
-                      int64_t steps);
+                         int64_t steps);
   void keepMemoryOrder();
   LogicalResult emitBlockDot(tile::DotOp op);
   Value packedBlocks(const EmittedView &w, const BlockFormat &format, ArrayRef<Value> at,

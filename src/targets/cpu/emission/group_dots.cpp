@@ -46,7 +46,8 @@ Value GroupDots::wordDots(Value acc, Value codes, Value activation) {
   for (bool second : {false, true}) {
     Value x = halfOf(codes, second, facts_.instructions.signedBytes);
     Value product = arith::MulIOp::create(b_, loc_, x, halfOf(activation, second, true));
-    accumulators = accumulators ? arith::AddIOp::create(b_, loc_, accumulators, product).getResult() : product;
+    accumulators =
+        accumulators ? arith::AddIOp::create(b_, loc_, accumulators, product).getResult() : product;
   }
   return pairAccumulators(acc, accumulators);
 }
@@ -161,7 +162,8 @@ GroupDots::integerDots(uint32_t element, uint32_t groups, BeforeWord before) {
   });
 }
 
-void GroupDots::add(uint32_t element, uint32_t groups, const Accumulators &accumulators, BeforeWord before) {
+void GroupDots::add(uint32_t element, uint32_t groups, const Accumulators &accumulators,
+                    BeforeWord before) {
   auto dots = integerDots(element, groups, before);
   for (auto [g, group] : llvm::enumerate(dots))
     for (auto [operand, vector, into] : llvm::zip_equal(operands_, group, accumulators))
@@ -233,10 +235,11 @@ void GroupDots::addTotals(uint32_t element, uint32_t groups, const GroupScales &
 SmallVector<Value> GroupDots::scaledTotals(DotOperand &operand, uint32_t length,
                                            ArrayRef<Value> totals) {
   auto [scale, centre] = operand.totalScale();
-  SmallVector<Value> accumulators = llvm::map_to_vector(totals, [&, s = scale, c = centre](Value total) {
-    Value number = arith::SIToFPOp::create(b_, loc_, floats_, total);
-    return math::FmaOp::create(b_, loc_, number, s, c).getResult();
-  });
+  SmallVector<Value> accumulators =
+      llvm::map_to_vector(totals, [&, s = scale, c = centre](Value total) {
+        Value number = arith::SIToFPOp::create(b_, loc_, floats_, total);
+        return math::FmaOp::create(b_, loc_, number, s, c).getResult();
+      });
   for (uint32_t at = 0; at < length; at += operand.groupLength()) {
     Value minB = negatedMin(operand, at);
     for (auto [sum, row] : llvm::zip_equal(accumulators, rows_))

@@ -27,17 +27,17 @@ public:
   /// Called before the products of each word of codes, with the words before it.
   using BeforeWord = mlir::function_ref<void(uint32_t words)>;
 
-  /// accumulators[vector][row] += each of `groups` groups from `element` on: an exact integer dot times b's
-  /// scale, then the minima. Their codes are read in the order in which they
-  /// lie.
-  void
-  add(uint32_t element, uint32_t groups, const Accumulators &accumulators, BeforeWord before = [](uint32_t) {});
+  /// accumulators[vector][row] += each of `groups` groups from `element` on: an exact integer dot
+  /// times b's scale, then the minima. Their codes are read in the order in which they lie.
+  void add(
+      uint32_t element, uint32_t groups, const Accumulators &accumulators,
+      BeforeWord before = [](uint32_t) {});
   /// The same with integer scales: totals of groups, or of pairs of them as pairs of words.
   void addTotals(
       uint32_t element, uint32_t groups, const GroupScales &scales, const Accumulators &totals,
       BeforeWord before = [](uint32_t) {});
-  /// The totals of a block of one operand as the accumulators that `add` would have: scaled, then the
-  /// minima.
+  /// The totals of a block of one operand as the accumulators that `add` would have: scaled, then
+  /// the minima.
   SmallVector<Value> scaledTotals(DotOperand &operand, uint32_t length,
                                   mlir::ArrayRef<Value> totals);
   /// acc[row] += accumulators[row] times a's scale at `element`.

@@ -168,7 +168,8 @@ LogicalResult Emitter::emitPanelDot(sched::PanelDotOp op) {
       llvm::map_to_vector(vectors, [](auto &vector) { return vector.get(); });
   GroupDots dots(b_, loc_, facts_, operands, activation, rowsA);
   for (uint32_t element = 0; element < kActivationLength; element += how.together() * length)
-    how.integers ? dots.addTotals(element, how.together(), how, accumulators) : dots.add(element, 1, accumulators);
+    how.integers ? dots.addTotals(element, how.together(), how, accumulators)
+                 : dots.add(element, 1, accumulators);
   tiles_[op.getResult()] = acc;
   return success();
 }

@@ -4,6 +4,7 @@ import re
 
 import cpp_text
 import layers
+import old_names
 
 MAX_FILE_LINES = 800
 MAX_FUNCTION_LINES = 70
@@ -122,5 +123,15 @@ def words(file):
             yield number, f"'{match.group(0)}' is a registry's host"
 
 
+def old_identifiers(file):
+    """No identifier that was replaced by the field's own word."""
+    if file.kind not in old_names.KINDS:
+        return
+    for number, line in enumerate(file.text.split("\n"), 1):
+        for match in old_names.PATTERN.finditer(line):
+            old = match.group(1)
+            yield number, f"'{old}' is now called '{old_names.NAMES[old]}'"
+
+
 ALL = (layer_order, banned_calls, function_length, file_length, line_length, opening_comment,
-       file_name, words)
+       file_name, words, old_identifiers)

@@ -6,6 +6,7 @@ import unittest
 
 import cpp_text
 import layers
+import old_names
 import tidy
 
 CLEAN = {
@@ -55,6 +56,29 @@ class TidyTest(unittest.TestCase):
     def test_brackets_do_not_hide_a_layer(self):
         self.expect_one("src/base/up.cpp", "// Looks up at a plan.\n#include <plan/plan.cpp>\n",
                         "layer 'base' includes")
+
+    def test_sub_folders_belong_to_their_layer(self):
+        self.expect_one("src/base/deep/up.cpp", '// Looks up at a plan.\n#include "plan/plan.cpp"\n',
+                        "layer 'base' includes")
+        self.assertEqual(findings({
+            "src/plan/deep/size.h": '// Sizes of plans, a folder below.\n#include "base/size.h"\n',
+            "src/plan/deep/size.cpp": '// Printing of plans\' sizes.\n#include "plan/deep/size.h"\n'}), [])
+
+    def test_an_old_identifier_is_told_its_new_one(self):
+        self.expect_one("src/base/old.cpp", "// A use of what was renamed.\nRowBucket rows;\n",
+                        "'RowBucket' is now called 'MBucket'")
+        self.expect_one("tests/lit/old.tile", "// A use of what was renamed.\n%d = tile.decode %q\n",
+                        "'tile.decode' is now called 'tile.dequantize'")
+        self.expect_one("src/base/old.cpp", "// Phases were renamed.\nauto p = Phase::Prompt;\n",
+                        "'Phase::Prompt' is now called 'Phase::Prefill'")
+
+    def test_an_old_identifier_within_another_is_none(self):
+        text = "// Longer identifiers.\nint rowBucket, RowBuckets, makeRingOp, Phase::PromptX;\n"
+        self.assertEqual(findings({"src/base/new.cpp": text}), [])
+
+    def test_no_new_identifier_is_an_old_one(self):
+        for old, new in old_names.NAMES.items():
+            self.assertIsNone(old_names.PATTERN.fullmatch(new), f"{old} became {new}, which is old too")
 
     def test_only_the_compiler_side_includes_llvm(self):
         for header in ("mlir/IR/Value.h", "llvm/ADT/Twine.h", "lld/Common/Driver.h"):

@@ -6,41 +6,43 @@
 
 namespace sinter::kernels {
 
-// Arguments of attention:
+// Arguments of attention (T tokens, S sequences, P pages of a sequence, B query tiles):
 //   q [T, kvHeads * groupHeads, headDim]
-//   k_cache [pages, kvHeads, headDim, pageRows], v_cache [pages, kvHeads, pageRows, headDim]; pools
-//     of a block format, whose blocks lie along headDim, are both of the latter shape
+//   k_cache [pages, kvHeads, headDim, pageRows], v_cache [pages, kvHeads, pageRows, headDim]; of a
+//     block format, whose quantization blocks lie along headDim, both have the shape of v_cache
 //   page_table i32 [S, P]     page of sequence s that holds its positions from p * pageRows
-//   blocks i32 [B, 3]         sequence, first row of q, rows (at most queryTile; 0: unused)
-//   kv_lengths i32 [S]        positions stored for a sequence, those of this step's rows among them
-//   positions i32 [T, 1]      position of each row of q, ascending by one within a block
+//   blocks i32 [B, 3]         query tiles: sequence, first row of q, rows (at most queryTile; 0:
+//     unused)
+//   kv_lengths i32 [S]        positions in the KV cache of a sequence, this step's included
+//   positions i32 [T, 1]      position of each row of q, ascending by one within a query tile
 //   out [T, kvHeads * groupHeads, headDim]; `joinHeads`: [T, kvHeads * groupHeads * headDim]
 //   scale f32                 on the scores
-// Grid x walks blocks, y key/value heads; a program holds the rows of a block times the group's
-// heads. Row t attends positions up to its own (`causal`), not further back than `window` (0: all).
-// Keys are taken a step of `stepPages` pages at a time, ascending, so a row's bits do not depend on
-// the rest of the batch. Nor do they where a block's last step is a short one, as long as both
-// steps are powers of two that compiled code takes in whole registers: what is left out are exact
-// zeros, and such sums add them to nothing else. `scores` maps scaled scores, [rows, keys of a
-// step] at (row, key position), before they are masked.
+// Grid x walks query tiles, grid y key/value heads. A program instance holds the rows of one query
+// tile times the heads of the group. Row t attends positions up to its own (`causal`), at most
+// `window` of them (0: all). `scores` maps scaled scores, [rows, keys of a step] at (row, key
+// position), before the mask.
 //
-// Where partitionSteps is not 0, each span of so many steps is summed up by itself and joined to
-// the sums of those before it. Then the spans may also be summed up by programs of their own:
-// attentionPartitions has in place of `out`
-//   acc f32 [T, heads, spans, headDim], high and total f32 [T, heads, spans]
-// and grid z walks spans; attentionCombine takes acc, high, total, blocks, kv_lengths, positions
-// and out, on the grid of attention. Both together give the bits of attention. Sums of spans in
-// which no row of the block sees a key are neither written nor read.
+// A step takes `stepPages` pages of keys, in ascending order, so a row's bits do not depend on the
+// rest of the batch. A short last step changes no bit either if both step sizes are powers of two
+// that compiled code takes in whole registers: it leaves out exact zeros only.
+//
+// Split-KV: if partitionSteps is not 0, each partition of so many steps has its own softmax state,
+// which is combined with that of the partitions before it. attentionPartitions and attentionCombine
+// do the same in two kernels, with the same bits. attentionPartitions has in place of `out`
+//   acc f32 [T, heads, partitions, headDim], high and total f32 [T, heads, partitions]
+// and grid z walks partitions. attentionCombine takes acc, high, total, blocks, kv_lengths,
+// positions and out, on attention's grid. A partition in which no row of the query tile sees a key
+// is neither written nor read.
 inline constexpr int64_t kMaxStepPages = 64;
 struct Attention {
   kernel::Element in = kernel::F32, cache = kernel::F16, out = kernel::F32;
-  kernel::Element compute = kernel::F32; // of both products' operands
+  kernel::Element compute = kernel::F32; // of the operands of both matmuls
   int64_t kvHeads = 8, groupHeads = 4, headDim = 64, pageRows = 64;
-  int64_t stepPages = 1; // more are on their way together: fewer waits where few rows share them
-  int64_t shortStep =
-      0; // where so many keys or fewer are left, at most a page's; 0: always a step's
-  int64_t partitionSteps =
-      0; // 0: attention has one span of all positions, the others spans of a step
+  int64_t stepPages = 1; // more pages prefetch together: fewer waits in decode
+  // Keys of a short last step, at most a page's, if no more are left; 0: all steps are whole.
+  int64_t shortStep = 0;
+  // Steps of a partition; 0: one partition in attention, one step in the other two kernels.
+  int64_t partitionSteps = 0;
   int64_t queryTile = 1;
   int64_t window = 0;
   bool causal = true;
@@ -51,7 +53,7 @@ struct Attention {
 void attention(kernel::KernelBuilder &k, const Attention &p);
 void attentionPartitions(kernel::KernelBuilder &k, const Attention &p);
 void attentionCombine(kernel::KernelBuilder &k, const Attention &p);
-// Positions of a step, and of a span of attentionPartitions and attentionCombine.
+// Positions of a step, and of a partition of attentionPartitions and attentionCombine.
 int64_t stepKeys(const Attention &p);
 int64_t partitionKeys(const Attention &p);
 void visitFields(Attention &p, FieldVisitor &visitor);

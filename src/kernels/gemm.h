@@ -1,4 +1,4 @@
-// The matrix product kernel: out = epilogue(prologue(A) . B) with f32 accumulation in ascending K.
+// The GEMM kernel: out = epilogue(prologue(A) . B) with f32 accumulation in ascending K.
 #pragma once
 
 #include "kernels/fields.h"
@@ -7,15 +7,14 @@
 namespace sinter::kernels {
 
 // Arguments: a [M, K] ([K, M] with transposeA), b [K, N] ([N, K] with transposeB), out [M, N]. Grid
-// x walks N, y walks M. `batched` products have a first axis more, which grid z walks: a and b are
-// plain then, slots see each product alike, and there is no sink. Slots that look at a's view want
-// one [M, K].
-// Operands of one plain type multiply as they are, of two as f32. Where b is a block format,
-// transposeB must hold and a is one too, or is quantised to `activation` as it is loaded; with a
-// float as `activation` b is dequantized and both become that.
-// `prologue` is prepared, sees a's f32 tile, and having one makes a f32 first; `epilogue` sees the
-// f32 accumulator. With a `sink`, which takes the epilogue's tiles, there is no out: the sink's
-// arguments take its place.
+// x walks N, y walks M. A `batched` GEMM has one more axis in front, which grid z walks: a and b
+// are unquantized then, slots see each GEMM alike, and there is no epilogue store. Slots that look
+// at a's view want one [M, K]. Operands of one unquantized type multiply in that type, operands of
+// two types in f32. If b has a block format, transposeB must hold and a has a block format too, or
+// is quantized to `activation` as it is loaded. If `activation` is a float type, b is dequantized
+// and both operands become that. `prologue` is prepared and sees a's f32 tile; a GEMM with a
+// prologue converts a to f32 first. `epilogue` sees the f32 accumulators. `epilogueStore` takes the
+// epilogue's tiles; its arguments take the place of out.
 struct Gemm {
   kernel::Element a = kernel::F32, b = kernel::F32, out = kernel::F32;
   kernel::Element activation = kernel::block("q8a");
@@ -24,14 +23,14 @@ struct Gemm {
   bool constantB = false;                   // b is the same in every launch
   int64_t n = kernel::dyn, k = kernel::dyn; // where they are static
   int64_t blockM = 240, blockN = 512, blockK = 128;
-  int64_t interleave = 0; // rows of b packed side by side
+  int64_t interleave = 0; // rows of b in a row-interleaved group; 0: b is not packed
   Slot prologue, epilogue;
   EpilogueStore epilogueStore;
 };
 
 void gemm(kernel::KernelBuilder &k, const Gemm &p);
 void visitFields(Gemm &p, FieldVisitor &visitor);
-// Those fields that a product with a sink has too.
+// Those fields that a GEMM with an epilogue store has too.
 void visitMatmul(Gemm &p, FieldVisitor &visitor);
 
 } // namespace sinter::kernels

@@ -42,9 +42,9 @@ struct Slot {
   }
 };
 
-// Where a kernel's result tiles go when that is not one view: `declare` adds the arguments, after
-// the kernel's own and those of its slots; `store` may run several times and writes an f32 tile of
-// `columns` columns (0: of any), in the second axis.
+// Stores a kernel's result tiles if they do not all go to one view. `declare` adds arguments after
+// the kernel's own and those of its slots. `store` may run several times; it writes an f32 tile of
+// `columns` columns (0: of any number).
 struct EpilogueStore {
   std::function<void(KernelBuilder &)> declare;
   std::function<void(KernelBuilder &, Tile, const TilePlace &)> store;
@@ -71,7 +71,7 @@ inline Tile loadF32(const View &view, Element element, const TilePlace &place) {
   return toF32(load(view, {place.row, place.column}, {place.rows, place.columns}), element);
 }
 
-// An f32 tile as a tile of `element`; a block format quantises.
+// An f32 tile as a tile of `element`; a block format quantizes.
 inline Tile fromF32(const Tile &tile, Element element) {
   return element.isBlock() ? quantize(tile, element) : convert(tile, element);
 }

@@ -1,4 +1,4 @@
-// Kernels on rows of tokens: quantize_rows, embed, rotations, rope, kv_append.
+// Kernels on rows of tokens: quantize_rows, embed, rope_table, rope, kv_append.
 #pragma once
 
 #include "kernels/fields.h"
@@ -6,8 +6,8 @@
 
 namespace sinter::kernels {
 
-// Rounds rows to a block format. Arguments: x [M, K], out [M, K] of `out`. Grid x walks K, y walks
-// M. `prologue` maps the loaded f32 values.
+// Quantizes rows to a block format. Arguments: x [M, K], out [M, K] of `out`. Grid x walks K, y
+// walks M. `prologue` maps the loaded f32 values.
 struct QuantizeRows {
   kernel::Element in = kernel::F32, out = kernel::block("q8a"); // which every target makes
   int64_t columns = kernel::dyn;
@@ -16,20 +16,21 @@ struct QuantizeRows {
 };
 
 // Rows of a table by token id; an id outside the table gives what a row of zero bits would.
-// Arguments: ids i32 [T], table [V, K] of any format (packed rows: 16 side by side, of a format
-// that numeric/formats/dot_packing.h packs, or scalars), out [T, K]. Grid x walks K, y walks T.
+// Arguments: ids i32 [T], table [V, K] of any format, out [T, K]. A row-interleaved table has
+// groups of 16 rows, of a format that numeric/formats/dot_packing.h packs or unquantized. Grid x
+// walks K, y walks T.
 struct Embed {
   kernel::Element table = kernel::F32, out = kernel::F32;
   int64_t columns = kernel::dyn;
-  int64_t interleave = 0; // rows of the table packed side by side
+  int64_t interleave = 0; // rows of the table in a row-interleaved group; 0: it is not packed
   int64_t blockColumns = 512;
   Slot epilogue;
 };
 
-// Cosines, then sines, of position * frequency. Arguments: positions i32 [T, 1], frequencies f32
-// [at most pairs] in radians per position, 0 beyond them, out f32 [T, 2, pairs]. With `divided`
-// divisors f32 [pairs] of the frequencies come next, with `scaled` then magnitudes f32 [pairs] that
-// multiply cosines and sines. Grid x walks T.
+// The RoPE table: cosines, then sines, of position * frequency. Arguments: positions i32 [T, 1],
+// frequencies f32 [at most pairs] in radians per position, 0 beyond them, out f32 [T, 2, pairs].
+// With `divided` divisors f32 [pairs] of the frequencies come next, with `scaled` then magnitudes
+// f32 [pairs] that multiply cosines and sines. Grid x walks T.
 struct RopeTable {
   int64_t pairs = 32; // half of a head's elements
   int64_t blockRows = 1;

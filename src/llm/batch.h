@@ -36,8 +36,7 @@ struct LogitRows {
 
   int64_t count() const { return static_cast<int64_t>(tokens.size()); }
   int64_t blockCount() const { return static_cast<int64_t>(blocks.size() / 3); }
-  // `count` rows that follow one another in a sequence, as attention blocks of at most
-  // `queryTile`.
+  // `count` rows that follow one another in a sequence, as query tiles of at most `queryTile`.
   void add(int32_t sequence, int32_t firstToken, int32_t position, int32_t count,
            uint32_t queryTile);
 };
@@ -61,7 +60,7 @@ struct Batch {
 
 // What a plan demands of its batches.
 struct BatchShape {
-  uint32_t queryTile = 1;        // most tokens of one attention block; at least 1
+  uint32_t queryTile = 1;        // most tokens of one query tile; at least 1
   uint32_t pagesPerSequence = 1; // width of the page table; at least 1
   uint32_t vocabSize = 1;        // token ids are below
 };
@@ -69,7 +68,7 @@ struct BatchShape {
 // Fills `batch` (its memory is reused from step to step) from the parts: sequence i of the batch is
 // parts[i], and rows of logits come in the order of the parts. InvalidArgument: a part without
 // tokens, a token outside the vocabulary, pages that do not reach, more pages than the table is
-// wide, parts of two phases, or several generated tokens in a part; the batch is then empty.
+// wide, parts of two phases, or several decode tokens in a part; the batch is then empty.
 Result<void> buildBatch(std::span<const BatchPart> parts, const BatchShape &shape, Batch &batch);
 
 // contract::Symbol::LongestContext for this batch and these rows of logits; 0 where it asks for the

@@ -1,4 +1,4 @@
-// How prompts that are computed side by side share the rows of a step.
+// How the prompts in prefill share the tokens of a step.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@ namespace sinter {
 
 class PrefillShares {
 public:
-  // Shares `budget` rows out among prompts of which `left` rows are left, the oldest first; share i
-  // is at most left[i], and all are valid until the next call. The oldest has half of the budget
-  // for certain, so each prompt becomes the oldest and ends, whatever comes after it. The other
-  // half goes to whom least is left of, so that a short prompt does not wait for the long ones
-  // before it; what they leave is the oldest's again.
+  // Divides `budget` tokens among prompts that have `left` tokens left, the oldest prompt first.
+  // Share i is at most left[i]; the shares are valid until the next call. The oldest prompt always
+  // gets half of the budget, so each prompt ends, whatever comes after it. The other half goes to
+  // the prompts with the fewest tokens left, so a short prompt does not wait for long ones before
+  // it. The oldest prompt gets what they do not use.
   std::span<const uint32_t> share(std::span<const uint32_t> left, uint32_t budget);
 
 private:

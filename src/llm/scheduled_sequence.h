@@ -19,7 +19,7 @@ struct ScheduledSequence {
   Request request;             // but for its prompt
   std::vector<TokenId> tokens; // the prompt, then what was generated
   size_t promptTokens;
-  size_t prefillRows;    // as many first rows are computed as those of prompts
+  size_t prefillRows;    // first tokens that are prefill tokens, recomputed ones included
   size_t cachedRows = 0; // in the KV cache
   size_t mostRows = 0;   // that were ever there
   SequencePages pages;

@@ -1,17 +1,17 @@
-// Generates for many requests at once: forms each step from the rows that are due, shares the KV
-// pool among the sequences, and hands every token out as soon as it is chosen.
+// Continuous batching: generates for many requests at once. Each step takes the tokens that are
+// due, shares the KV cache's pages among the sequences, and hands every token out as soon as it is
+// chosen.
 //
-// A step has rows of one phase, so prompts and generated tokens take turns: while some sequences
-// generate, prompts are computed in pieces of at most SchedulerOptions::promptTokens rows, with a
-// step of generated tokens, one for each sequence that generates, after every piece. So the time
-// between two tokens of a sequence is bounded by one piece and one generated step, however long the
-// prompts are.
+// A step has tokens of one phase, and the phases take turns (chunked prefill): while some sequences
+// decode, a prefill step takes at most SchedulerOptions::promptTokens tokens, and a decode step
+// with one token of each such sequence follows it. So the time between two tokens of a sequence is
+// bounded by one prefill step and one decode step, however long the prompts are.
 //
-// Requests begin in the order of their arrival, as soon as the pool has pages for what they hold.
-// When pages run out, the youngest sequence gives its pages back and waits, before all requests
-// that have not begun, until it is computed again from its tokens. The oldest sequence is never
-// stopped and fits the pool, so all requests end. What a request gets depends on nothing but the
-// request: not on what runs beside it, nor on whether it was stopped.
+// Requests begin in the order of their arrival, as soon as the block pool has pages for what they
+// hold. When pages run out, the scheduler preempts the youngest sequence: it gives its pages back
+// and waits, before all requests that have not begun, until it is recomputed from its tokens. The
+// oldest sequence is never preempted and fits the pool, so all requests end. A request's tokens
+// depend on the request alone: not on what runs beside it, nor on preemption.
 #pragma once
 
 #include "llm/generation.h"
@@ -55,20 +55,20 @@ struct Request {
 struct SchedulerOptions {
   uint32_t sequences = UINT32_MAX; // most that run at once, within what the runner takes
   uint32_t waiting = 1024;         // most requests that wait; at least 1
-  // Prefill tokens between two steps of generated tokens; at least 1. More rows compute prompts
-  // faster and make those who generate wait longer (SmolLM2 Q4_1, two Xeon cores: 32 rows take
-  // 19 ms, 1,650 a second; 64 take 33 ms, 1,950; 128 take 62 ms, 2,060, and no number gives more).
+  // Prefill tokens between two decode steps; at least 1. More tokens make prefill faster and decode
+  // wait longer (SmolLM2 Q4_1, two Xeon cores: 32 tokens take 19 ms, 1,650 a second; 64 take 33 ms,
+  // 1,950; 128 take 62 ms, 2,060, and no number gives more).
   uint32_t promptTokens = 128;
-  // Generates only while there is no prompt to compute, for whoever waits for all answers.
+  // Decodes only while there is nothing to prefill, for whoever waits for all answers.
   bool prefillFirst = false;
 };
 
-// Sums since the scheduler was made.
+// Totals since the scheduler was made.
 struct SchedulerCounters {
   uint64_t prefillSteps = 0, decodeSteps = 0;
   uint64_t rows = 0;           // of all steps
-  uint64_t recomputedRows = 0; // of sequences that had been stopped
-  uint64_t preemptions = 0;    // of sequences whose pages others needed
+  uint64_t recomputedRows = 0; // of preempted sequences
+  uint64_t preemptions = 0;    // sequences whose pages others needed
 };
 
 struct ScheduledSequence;

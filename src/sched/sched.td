@@ -169,12 +169,12 @@ def Sched_RoleOp : Sched_Op<"role", [HasParent<"RolesOp">, SingleBlock, NoTermin
   let assemblyFormat = "$name $body attr-dict";
 }
 
-// ---- lanes: kernels whose programs are thread blocks ----
+// ---- SIMT IR: kernels whose program instances are thread blocks ----
 //
-// First every tile's type gets its layout over the registers of the block's threads (`lanes`, the
-// tensor's encoding; `convert` between two of them). Then the kernel is distributed: what follows is
-// the code of each thread, scalars and short vectors only, with the attributes `sched.threads` and
-// `sched.shared` (bytes) on the kernel. Control flow is the same for all threads of a block.
+// First every tile's type gets its layout over the registers of the block's threads (`layout`, the tensor's
+// encoding; `convert` changes it). Then the kernel is distributed. What follows is the code of each thread: scalars
+// and short vectors only, with the attributes `sched.threads` and `sched.shared` (bytes) on the kernel. Control flow
+// is uniform in a thread block.
 
 def Sched_SimtLayout : AttrDef<Sched_Dialect, "SimtLayout", []> {
   let mnemonic = "layout";
@@ -293,7 +293,7 @@ def Sched_MatrixOp : Sched_Op<"matrix", [AllTypesMatch<["acc", "result"]>]> {
 }
 
 
-// ---- pipelines: tiles that copies of their own bring into shared memory ahead of their use ----
+// ---- pipelines: multistage shared-memory buffers that asynchronous copies fill before tiles are used ----
 
 def Sched_Pipeline : TypeDef<Sched_Dialect, "Pipeline", []> {
   let mnemonic = "pipeline";
@@ -356,7 +356,7 @@ def Sched_SettleOp : Sched_Op<"settle", []> {
   let assemblyFormat = "$acc attr-dict `:` type($acc) `->` type($result)";
 }
 
-// ---- products whose accumulators lie where the processor alone knows: numbered fragments of each subgroup ----
+// ---- opaque accumulators: numbered fragments of each subgroup whose element layout only the processor knows ----
 
 def Sched_StageStoreOp : Sched_Op<"stage_store", []> {
   let summary = "writes a tile to a stage of a pipeline; seen after a barrier";

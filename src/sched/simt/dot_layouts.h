@@ -1,5 +1,4 @@
-// Layouts of products: where accumulators and operands lie, and the instruction that multiplies
-// them.
+// Layouts of matmuls: where accumulators and operands lie, and the matrix instruction.
 #pragma once
 
 #include "sched/simt/facts.h"
@@ -12,7 +11,7 @@ namespace sinter::sched {
 /// The attribute of a tile.dot that names its matrix instruction.
 inline constexpr llvm::StringLiteral kInstruction = "sched.instruction";
 
-/// Whether a product has so few rows that reading its operands is all there is to do.
+/// Whether a matmul has so small an M that reading its operands bounds it.
 bool hasSmallM(tile::DotOp dot);
 
 struct DotLayouts {
@@ -32,7 +31,7 @@ DotLayouts chooseDotLayouts(tile::DotOp dot, int64_t threads, const SimtFacts &f
 const MatrixInstruction *findSharedInstruction(tile::DotOp dot, int64_t threads,
                                                const SimtFacts &facts);
 
-/// The same for an instruction whose accumulators lie where the processor alone knows.
+/// The same for an instruction with opaque accumulators.
 const MatrixInstruction *findOpaqueInstruction(tile::DotOp dot, int64_t threads,
                                                const SimtFacts &facts);
 

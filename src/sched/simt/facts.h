@@ -1,4 +1,4 @@
-// What passes must know of a processor whose programs are thread blocks.
+// What passes must know of a SIMT processor.
 #pragma once
 
 #include "llvm/ADT/SmallVector.h"

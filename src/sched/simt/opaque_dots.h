@@ -1,4 +1,4 @@
-// Products whose accumulators lie where the processor alone knows.
+// Matmuls with opaque accumulators, whose element layout only the processor knows.
 #pragma once
 
 #include "sched/sched.h"

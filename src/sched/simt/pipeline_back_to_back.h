@@ -1,5 +1,5 @@
-// Loops of chained products, as attention's: operands in pipelines, products a step ahead of their
-// use.
+// Software pipelining of back-to-back GEMMs (attention's mainloop): operands in shared-memory
+// pipelines, the first GEMM one step before its result is used.
 #pragma once
 
 #include "sched/sched.h"
@@ -8,12 +8,12 @@
 
 namespace sinter::sched {
 
-/// Loops in which the processor's instructions multiply tiles in registers by tiles that each step
-/// loads, one at least by a tile from outside of the loop: what is loaded goes through pipelines
-/// that asynchronous copies fill some steps ahead, scalars that say where it lies (numbers of
-/// pages) are read a step before their copies. Products that nothing but the step decides begin a
-/// step before their accumulators are read, where registers hold two of them; accumulators that
-/// only go around the loop are waited for where the next step reads them. Other loops stay as they
+/// Rewrites loops in which instructions multiply tiles in registers by tiles that each step loads;
+/// at least one such register tile comes from outside of the loop. Loaded tiles go through
+/// pipelines that asynchronous copies fill some steps before use. Scalars that say where a tile
+/// lies (page numbers) are read one step before its copy. A matmul whose operands depend on the
+/// step alone begins one step early if registers hold two of its accumulators. Accumulators that
+/// only go around the loop are awaited where the next step reads them. Other loops stay as they
 /// are.
 void pipelineBackToBack(tile::KernelOp kernel, int64_t threads, const SimtFacts &facts);
 

@@ -1,5 +1,5 @@
-// Products ahead of their operands: tiles that a loop multiplies are fetched to pipelines in shared
-// memory some steps before.
+// Software pipelining of matmuls: asynchronous copies bring a loop's operand tiles into a
+// multistage shared-memory pipeline some steps before the matmul reads them.
 #pragma once
 
 #include "sched/sched.h"
@@ -8,11 +8,11 @@
 
 namespace sinter::sched {
 
-/// Rewrites each loop of `kernel` whose product takes two 16-bit tiles as they are loaded: the
-/// loads become fetches to pipelines as deep as shared memory allows. With an instruction that
-/// reads shared memory the product reads the pipelines; others multiply part by part along K what
-/// was read a part before, and the loop hands the next step's first part on. Loops that it declines
-/// keep their form.
+/// Rewrites each loop of `kernel` whose matmul takes two 16-bit tiles as they are loaded. The loads
+/// become stage copies into pipelines with as many stages as shared memory allows. If the
+/// processor has an instruction that reads shared memory, the matmul reads the pipelines. Otherwise
+/// it multiplies part by part along K what was read one part before, and the loop hands the next
+/// step's first part on. Other loops stay as they are.
 void pipelineDots(tile::KernelOp kernel, int64_t threads, const SimtFacts &facts);
 
 } // namespace sinter::sched

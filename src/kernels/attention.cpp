@@ -19,7 +19,7 @@ struct AttentionViews {
   RowViews rows;
 };
 
-// The sums of spans, [T, heads, spans] and headDim.
+// Softmax states of partitions: high and total [T, heads, partitions], acc with headDim besides.
 struct PartitionViews {
   View acc, high, total;
 };
@@ -29,7 +29,7 @@ struct Block {
   Scalar sequence, head, first, rows, length;
 };
 
-// Its rows of q.
+// Its rows of q: the query tile.
 struct Queries {
   Tile numbers;   // [rows, headDim], scaled
   Tile positions; // [rows, 1]
@@ -42,8 +42,8 @@ struct Step {
   bool seen = false; // by every row: none is masked
 };
 
-// What some keys sum up to: each row's largest score, the sum of the exponentials of all scores
-// less that one, and the values weighted by these.
+// The state of online softmax over some keys: each row's largest score, the sum of the exponentials
+// of all scores less that one, and the sum of the values weighted by these.
 struct OnlineSoftmax {
   Tile high, total; // [rows, 1]
   Tile acc;         // [rows, headDim]
@@ -239,7 +239,7 @@ static OnlineSoftmax emptySoftmax(KernelBuilder &k, const Attention &p) {
           k.zeros(F32, {rows, p.headDim})};
 }
 
-// A loop over positions [start, end) by `step` that carries sums.
+// A loop over positions [start, end) by `step` that carries the softmax state.
 template <class Body>
 static OnlineSoftmax softmaxLoop(KernelBuilder &k, const Scalar &start, const Scalar &end,
                                  int64_t step, const OnlineSoftmax &from, Body body) {
@@ -298,7 +298,7 @@ static OnlineSoftmax combined(const OnlineSoftmax &a, const OnlineSoftmax &b) {
   return {high, a.total * ofA + b.total * ofB, a.acc * ofA + b.acc * ofB};
 }
 
-// The positions of a span, which begins at `from`, that rows of the block see.
+// The positions that rows of the query tile see of a partition that begins at `from`.
 struct PartitionRange {
   Scalar start, end;
 };
@@ -343,7 +343,7 @@ void attention(KernelBuilder &k, const Attention &p) {
   auto combine = [&](Scalar from, const OnlineSoftmax &softmax) {
     return combined(softmax, softmaxOfPartition(from));
   };
-  // Joining the first with no sums would change no bit but the sign of zeros.
+  // Combining the first partition with an empty state would change no bit but the sign of zeros.
   OnlineSoftmax first = softmaxOfPartition(start);
   storeResult(k, p, b, out,
               softmaxLoop(k, start + partitionKeys(p), end, partitionKeys(p), first, combine));
@@ -360,7 +360,7 @@ static PartitionViews declarePartitions(KernelBuilder &k, const Attention &p, bo
   return s;
 }
 
-// So many of the block's rows of the sums.
+// The states of the first `rows` rows of the query tile.
 static PartitionViews rowsOf(const Attention &p, const Block &b, const Scalar &rows,
                              const PartitionViews &s) {
   Scalar partitions = s.high.dim(2);
@@ -381,7 +381,7 @@ void attentionPartitions(KernelBuilder &k, const Attention &p) {
   PartitionRange range = rangeOf(k, p, v.rows, b, partition * partitionKeys(p));
   Queries q = loadQueries(k, p, v, b, scale);
   OnlineSoftmax softmax = softmaxOfKeys(k, p, v, b, q, range.start, range.end);
-  // Nobody reads the sums of spans without keys.
+  // Nobody reads the state of a partition without keys.
   PartitionViews to = rowsOf(p, b, select(range.start < range.end, b.rows, 0), partitions);
   Scalar head = b.head * p.groupHeads;
   store(to.acc, {0, head, partition, 0},

@@ -1,4 +1,4 @@
-// The matrix product in the tile language.
+// The GEMM kernel in the tile language.
 #include "kernels/gemm.h"
 
 namespace sinter::kernels {
@@ -22,7 +22,7 @@ static Tile loadTile(const Gemm &p, const View &view, const Scalar &batch, const
   return reshape(tile, {at.rows, at.columns});
 }
 
-// The tile of a as the product takes it.
+// The tile of a as the matmul takes it.
 static Tile loadA(KernelBuilder &k, const Gemm &p, const View &a, const Scalar &batch,
                   const TilePlace &place) {
   Tile tile = loadTile(p, a, batch, place, p.transposeA);
@@ -40,7 +40,7 @@ static Tile loadA(KernelBuilder &k, const Gemm &p, const View &a, const Scalar &
   return element == p.b ? tile : toF32(tile, element);
 }
 
-// The tile of b as the product takes it; `place` is in (K, N).
+// The tile of b as the matmul takes it; `place` is in (K, N).
 static Tile loadB(const Gemm &p, const View &b, const Scalar &batch, const TilePlace &place) {
   Tile tile = loadTile(p, b, batch, place, p.transposeB);
   if (p.b.isBlock())

@@ -4,7 +4,7 @@
 #include "tile/tile.h"
 
 namespace sinter::sched {
-/// Whether all that reads it are products and totals of panels, register by register.
+/// Whether all that reads it are matmuls and totals of panels, register by register.
 bool isReadAsPanel(mlir::Value value);
 } // namespace sinter::sched
 

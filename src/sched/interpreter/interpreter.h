@@ -40,10 +40,10 @@ struct InterpreterOptions : tile::InterpreterOptions {
 /// value; copies of one element of a matrix operand that differ.
 ///
 /// What threads need not wait for happens as late as it may: a copy's bytes land with the wait that
-/// covers it, a product's accumulators come with the wait that passes them. InvalidArgument
-/// moreover: bytes touched while a copy to them is on its way, or written while a product reads
-/// them, until its wait and a barrier; accumulators used in another way than by the next product or
-/// wait; registers written after the last fence that a product adds to; bytes stored that a product
+/// covers it, a matmul's accumulators come with the wait that passes them. InvalidArgument
+/// moreover: bytes touched while a copy to them is on its way, or written while a matmul reads
+/// them, until its wait and a barrier; accumulators used in another way than by the next matmul or
+/// wait; registers written after the last fence that a matmul adds to; bytes stored that a matmul
 /// reads without a copy_wait and a barrier between; operands out of place; anything on its way at a
 /// program's end.
 Result<tile::RunStatistics> interpretKernel(tile::KernelOp kernel,

@@ -112,7 +112,7 @@ Result<void> executeTotalScales(TotalScalesOp op, Task &task) {
 
 namespace {
 
-// The operands of one product.
+// The operands of one matmul.
 struct Panel {
   const Tile &a, &words, &scales;
   const Tile *mins;

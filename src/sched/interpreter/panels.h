@@ -1,4 +1,4 @@
-// Panels in the scheduled interpreter: expanding blocks, and products with what they become.
+// Panels in the scheduled interpreter: expanding blocks, and matmuls with what they become.
 #pragma once
 
 #include "sched/sched.h"

@@ -9,7 +9,7 @@
 
 namespace sinter::sched {
 
-/// Accumulators as they will be, and the product that is adding to them.
+/// Accumulators as they will be, and the matmul that is adding to them.
 struct InFlightAccumulators {
   tile::Tile accumulators;
   mlir::Operation *op = nullptr;
@@ -19,13 +19,13 @@ struct InFlightAccumulators {
 /// Values are known by their storage, which control flow hands on as it is.
 class AccumulatorsInFlight {
 public:
-  /// What a value stands for: all of a product's accumulators, or one element for each thread.
+  /// What a value stands for: all of a matmul's accumulators, or one element for each thread.
   struct Held {
     tile::Tile tile; // keeps the storage
     mlir::Value origin;
     uint64_t number = 0;                // of the accumulators
     int64_t element = -1;               // -1: all
-    mlir::Operation *op = nullptr;      // that started the product
+    mlir::Operation *op = nullptr;      // that started the matmul
     mlir::Operation *takenBy = nullptr; // after which nothing may use the value
   };
 
@@ -43,16 +43,16 @@ public:
   /// `op` goes on with the accumulators; every value that stands for them is void.
   InFlightAccumulators take(const Held &held, mlir::Operation &op);
 
-  // Groups of products.
+  // Groups of matmuls.
   uint64_t openGroup() const { return groups_; }
   /// Ends the open group if `commit`, and waits for all but the `pending` youngest.
   void wait(bool commit, uint64_t pending);
   /// Groups below it have ended.
   uint64_t ended() const { return ended_; }
-  /// A product of this program that has not ended, or null.
+  /// A matmul of this program that has not ended, or null.
   mlir::Operation *matmulInFlight() const;
 
-  // Registers that products may add to: not written since the last fence.
+  // Registers that matmuls may add to: not written since the last fence.
   void fence();
   void noteResult(const tile::Tile &tile, bool isWritten);
   bool isWritten(const tile::Tile &tile) const { return written_.contains(tile.data()); }

@@ -1,4 +1,4 @@
-// Copies and products that threads need not wait for: accumulators in flight are known by their
+// Copies and matmuls that threads need not wait for: accumulators in flight are known by their
 // storage, and operands are read as instructions find them in shared memory.
 #include "sched/interpreter/simt_block.h"
 
@@ -47,7 +47,7 @@ Result<void> SimtExtension::checkFlights(Operation &op, Task &task) const {
   return {};
 }
 
-// Values that an operation gives lie in registers, which a fence orders before products.
+// Values that an operation gives lie in registers, which a fence orders before matmuls.
 void SimtExtension::noteRegisters(Operation &op, Task &task) {
   if (!isAsynchronous_)
     return;
@@ -185,7 +185,7 @@ Tile SimtExtension::transposed(const Tile &tile, int64_t rows) {
   return out;
 }
 
-// The accumulators that a product adds to, which it takes over if they are in flight.
+// The accumulators that a matmul adds to, which it takes over if they are in flight.
 Result<Tile> SimtExtension::accumulatorsFor(Operation &op, mlir::Value accumulators, Task &task) {
   if (const AccumulatorsInFlight::Held *held = heldOf(accumulators, task))
     return accumulators_.take(*held, op).accumulators;

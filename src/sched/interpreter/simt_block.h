@@ -72,7 +72,7 @@ private:
   Result<void> shuffle(ShuffleOp op, tile::Task &task) const;
   Result<void> multiply(MatrixOp op, tile::Task &task);
 
-  // interpreter/simt_async.cpp: copies and products that threads need not wait for
+  // interpreter/simt_async.cpp: copies and matmuls that threads need not wait for
   static std::string nameText(mlir::Operation &op);
   const AccumulatorsInFlight::Held *heldOf(mlir::Value value, const tile::Task &task) const;
   Result<void> checkFlights(mlir::Operation &op, tile::Task &task) const;
@@ -96,7 +96,7 @@ private:
   Result<void> fly(mlir::Operation &op, InFlightAccumulators accumulators, tile::Task &task);
   Result<void> waitForMatmuls(MatrixWaitOp op, tile::Task &task);
 
-  // interpreter/simt_opaque.cpp: products whose accumulators no register holds
+  // interpreter/simt_opaque.cpp: matmuls whose accumulators no register holds
   Result<void> clearAccumulators(AccClearOp op, tile::Task &task);
   Result<tile::Tile *> opaqueAt(mlir::Operation &op, uint64_t number, tile::Task &task);
   Result<tile::Tile> rowsOf(const SimtAccess &access, int64_t first, int64_t lanes, mlir::Type type,
@@ -108,7 +108,7 @@ private:
   int64_t threads_ = 1;
   tile::Tile number_; // of each thread
   ThreadClock clock_;
-  bool isAsynchronous_ = false; // has copies or products that threads need not wait for
+  bool isAsynchronous_ = false; // has copies or matmuls that threads need not wait for
   bool overlapsLaunches_ = false, hasAwaited_ = true;
   std::optional<SharedMemory> shared_;
   AccumulatorsInFlight accumulators_;

@@ -1,4 +1,4 @@
-// Products whose accumulators no register holds: fragments are kept as the table lays them out,
+// Matmuls whose accumulators no register holds: fragments are kept as the table lays them out,
 // which nothing but taking them shows.
 #include "sched/interpreter/simt_block.h"
 

@@ -1,4 +1,4 @@
-// Accesses of shared memory against what other threads, copies and products do to it.
+// Accesses of shared memory against what other threads, copies and matmuls do to it.
 #include "tile/mlir_pch.h"
 
 #include "sched/interpreter/simt_shared.h"
@@ -176,7 +176,7 @@ Operation *SharedMemory::copyInFlight() const {
   return copies_.empty() ? nullptr : copies_.front().op;
 }
 
-// ---- products ----
+// ---- matmuls ----
 
 Result<bool> SharedMemory::readForMatmul(const SimtAccess &access, const MatmulRead &product,
                                          int64_t at, MutableArrayRef<std::byte> piece) {

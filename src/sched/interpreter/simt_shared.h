@@ -1,5 +1,5 @@
 // Shared memory of a block in SIMT IR: who touched which byte in which barrier interval, and what
-// copies and products that threads need not wait for still do to it.
+// copies and matmuls that threads need not wait for still do to it.
 #pragma once
 
 #include "sched/interpreter/simt_memory.h"
@@ -21,7 +21,7 @@ struct MatmulRead {
 /// What threads of one block share. Accesses are a multiple of their size away from its start.
 class SharedMemory {
 public:
-  /// `asynchronous`: whether the kernel has copies or products that threads need not wait for.
+  /// `asynchronous`: whether the kernel has copies or matmuls that threads need not wait for.
   SharedMemory(uint64_t bytes, bool asynchronous);
   void beginProgram();
 
@@ -38,16 +38,16 @@ public:
                          llvm::ArrayRef<std::byte> piece);
   void commitCopies() { ++copyGroups_; }
   /// Lands the copies of all groups but the `pending` youngest, as writes of this interval. Orders
-  /// stores so far before products that start after a barrier.
+  /// stores so far before matmuls that start after a barrier.
   void waitForCopies(const ThreadClock &clock, uint64_t pending);
   /// A copy of this program that has not landed, or null.
   mlir::Operation *copyInFlight() const;
 
-  /// Reads a piece for a product; nobody may write it until endMatmuls has passed the product's
+  /// Reads a piece for a matmul; nobody may write it until endMatmuls has passed the matmul's
   /// group. Whether every byte was written by this program.
   Result<bool> readForMatmul(const SimtAccess &access, const MatmulRead &product, int64_t at,
                              llvm::MutableArrayRef<std::byte> piece);
-  /// The products of the groups below `ended` have read, in this interval at the latest.
+  /// The matmuls of the groups below `ended` have read, in this interval at the latest.
   void endMatmuls(const ThreadClock &clock, uint64_t ended);
 
 private:
@@ -55,8 +55,8 @@ private:
     mlir::Operation *copy = nullptr;    // that wrote or writes it last, if a copy did
     mlir::Operation *product = nullptr; // that read or reads it last
     MatmulRead read;
-    uint64_t readIn = 0;    // the interval in which the product ended
-    uint64_t orderedIn = 0; // the interval in which stores to it were ordered before products
+    uint64_t readIn = 0;    // the interval in which the matmul ended
+    uint64_t orderedIn = 0; // the interval in which stores to it were ordered before matmuls
     bool isTouched = false, copying = false, multiplying = false, isStored = false;
   };
   struct Copy {
@@ -79,11 +79,11 @@ private:
   AccessLog log_;
   std::vector<Piece> pieces_;         // empty where nothing is asynchronous
   std::vector<uint64_t> touched_;     // pieces that are not new
-  std::vector<uint64_t> multiplying_; // pieces that products read
-  std::vector<uint64_t> stored_;      // pieces with stores that are not ordered before products
+  std::vector<uint64_t> multiplying_; // pieces that matmuls read
+  std::vector<uint64_t> stored_;      // pieces with stores that are not ordered before matmuls
   std::deque<Copy> copies_;           // in flight, oldest first
   uint64_t copyGroups_ = 0;
-  uint64_t oldestMatmul_ = UINT64_MAX; // no piece is read by a product of a group below
+  uint64_t oldestMatmul_ = UINT64_MAX; // no piece is read by a matmul of a group below
 };
 
 } // namespace sinter::sched

@@ -165,7 +165,7 @@ void Assigner::collect() {
   }
 }
 
-// Products first, then what follows from a class that has its layout, then the largest of the rest,
+// Matmuls first, then what follows from a class that has its layout, then the largest of the rest,
 // those that memory is read to or written from before others.
 void Assigner::chooseLayouts() {
   SmallVector<Class *> left;
@@ -233,7 +233,7 @@ bool Assigner::areReadInParts(const Class &c) {
 }
 
 // The layout that follows from one already chosen: of a tile that this class is reduced from,
-// broadcast to, reshaped or permuted; of the product that multiplies it as it is read.
+// broadcast to, reshaped or permuted; of the matmul that multiplies it as it is read.
 std::optional<SimtLayout> Assigner::derived(const Class &c) {
   auto chosen = [&](Value value) -> const SimtLayout * {
     auto found = classOf_.find(value);
@@ -294,25 +294,25 @@ SimtLayout Assigner::choose(const Class &c) {
                : blockedFor(c);
 }
 
-// Whether nothing is computed of a row that products read, but for its type.
+// Whether nothing is computed of a row that matmuls read, but for its type.
 static bool isRowAsRead(Value row) {
   while (isa_and_nonnull<arith::ExtFOp, tile::ReshapeOp>(row.getDefiningOp()))
     row = row.getDefiningOp()->getOperand(0);
   return isRead(row);
 }
 
-// Whether programs of `rows` rows of this view are so many that memory limits them. Fewer have a
-// multiprocessor each and last as long as one program does (SmolLM2's shape in Q8_0 on an H100: a
-// product of one row takes about 1 us longer with its rows side by side).
+// True if programs with `rows` rows of this view are so many that memory bandwidth bounds them.
+// Fewer programs have a multiprocessor each and take as long as one program (SmolLM2's shape in
+// Q8_0 on an H100: a GEMV with interleaved rows takes about 1 us longer).
 static bool fillsDevice(tile::ViewType view, int64_t rows) {
   constexpr int64_t kEnoughPrograms = 256;
   const int64_t all = view.getShape().front();
   return ShapedType::isDynamic(all) || all >= kEnoughPrograms * rows;
 }
 
-// So many rows of packed blocks lie side by side whose values are multiplied by one row and summed
-// up along K, by many programs; else 0. What is computed of that row, such as its norm, would be
-// computed again for each of the rows that lie side by side.
+// The interleaved rows of packed blocks that one row multiplies and many programs reduce along K;
+// else 0. What is computed of that one row, such as its norm, would be computed again for each of
+// the interleaved rows.
 int64_t Assigner::rowsBeside(const Class &c) {
   int64_t rows = 0;
   bool accumulators = false;
@@ -390,7 +390,7 @@ void Assigner::wantOperand(OpOperand &operand, const SimtLayout &layout) {
   RankedTensorType type = layout.encode(tileType(operand.get()));
   Operation *source = operand.get().getDefiningOp();
   if (source && isa<TileDotOp>(operand.getOwner())) {
-    // What several products read, or one in every round of a loop, is converted once.
+    // What several matmuls read, or one in every round of a loop, is converted once.
     auto known = dyn_cast<ConvertOp>(source->getNextNode());
     if (known && known.getValue() == operand.get() && known.getType() == type)
       return operand.set(known);

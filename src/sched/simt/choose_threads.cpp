@@ -15,10 +15,10 @@ static constexpr int64_t kElementsPerThread = 32;
 static constexpr int64_t kReducedPerThread = 64;
 static constexpr int64_t kAccumulatorsPerThread = 32;
 // Of a block whose subgroups read operands from shared memory for every step: 64 x 64 a subgroup
-// reads least for its products.
+// reads least for its matmuls.
 static constexpr int64_t kOpaqueAccumulatorsPerThread = 128;
 static constexpr int64_t kFewestOpaqueThreads = 128;
-// Products of few rows keep a subgroup busy by their columns alone.
+// Small-M matmuls keep a subgroup busy by their columns alone.
 static constexpr int64_t kColumnsPerSubgroup = 8;
 static constexpr int64_t kMostStreamThreads = 512;
 static constexpr int64_t kMostDotThreads = 256;
@@ -26,8 +26,8 @@ static constexpr int64_t kMostDotThreads = 256;
 namespace {
 struct Work {
   int64_t elements = 1;          // of the largest tile
-  int64_t smallMColumns = 0;     // of the widest product of few rows
-  int64_t backToBackThreads = 0; // of chained products that read pipelines
+  int64_t smallMColumns = 0;     // of the widest small-M matmul
+  int64_t backToBackThreads = 0; // of chained matmuls that read pipelines
   bool dots = false, reduces = false, opaque = false;
 };
 } // namespace
@@ -38,8 +38,8 @@ static int64_t opaqueThreads(tile::DotOp dot) {
   return std::clamp(wanted, kFewestOpaqueThreads, kMostDotThreads);
 }
 
-// Groups that share the rows of a loop's products, each as many as its instruction has, where one
-// product's accumulators become another's operand and all of them read pipelines; 0 for other
+// Groups that share the rows of a loop's matmuls, each as many as its instruction has, where one
+// matmul's accumulators become another's operand and all of them read pipelines; 0 for other
 // kernels.
 static int64_t backToBackThreads(tile::KernelOp kernel, const SimtFacts &facts) {
   int64_t threads = 0, products = 0;

@@ -1,4 +1,4 @@
-// The accumulators of a product over threads.
+// The accumulators of a matmul over threads.
 #include "sched/simt/dot_layouts.h"
 
 using namespace mlir;
@@ -188,7 +188,7 @@ const MatrixInstruction *findTileInstruction(tile::DotOp dot, int64_t threads,
         !isElement(found->bElement, elementOf(dot.getB())) ||
         !isElement(found->cElement, elementOf(dot.getResult())))
       continue;
-    // Groups share rows alone, so that one product's accumulators are the next one's operand. What
+    // Groups share rows alone, so that one matmul's accumulators are the next one's operand. What
     // lies beyond the last row is nobody's.
     SimtLayout accumulators = sharedAccumulators(*found, shape, threads);
     if (shape[1] % accumulators.atom(1) == 0 && !accumulators.copies() &&

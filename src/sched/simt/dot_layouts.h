@@ -26,7 +26,7 @@ struct DotLayouts {
 /// columns.
 DotLayouts chooseDotLayouts(tile::DotOp dot, int64_t threads, const SimtFacts &facts);
 
-/// The instruction that multiplies this product's operands from shared memory; null where the
+/// The instruction that multiplies this matmul's operands from shared memory; null where the
 /// processor has none, or none for these tiles.
 const MatrixInstruction *findSharedInstruction(tile::DotOp dot, int64_t threads,
                                                const SimtFacts &facts);

@@ -71,7 +71,7 @@ Value plus(Rewriter &r, Value index, Value more) {
   return r.b.createOrFold<arith::AddIOp>(r.loc, index, more);
 }
 
-// ---- products ----
+// ---- matmuls ----
 
 // What one group at `k` along K needs of memory.
 struct Group {
@@ -315,7 +315,7 @@ LogicalResult expandStore(tile::StoreOp store, tile::QuantizeOp quantize) {
 
 } // namespace
 
-// Whether an instruction multiplies the codes: without one, products go through shared memory one
+// Whether an instruction multiplies the codes: without one, matmuls go through shared memory one
 // after the other, and reading ahead only makes code long.
 static bool multipliesCodes(const SimtFacts &facts) {
   return llvm::any_of(facts.instructions, [](const std::string &name) {

@@ -1,4 +1,4 @@
-// Block formats as arithmetic: products, dequantizing and quantising of blocks become operations on
+// Block formats as arithmetic: matmuls, dequantizing and quantising of blocks become operations on
 // their codes, scales and minima.
 #pragma once
 

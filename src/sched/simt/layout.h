@@ -12,7 +12,7 @@ inline constexpr llvm::StringLiteral kSharedName = "sched.shared";
 /// The threads of a block; a diagnostic unless they are a power of two of at most `most`.
 mlir::FailureOr<int64_t> threadsOf(tile::KernelOp kernel, int64_t most);
 
-/// On a kernel whose source has no products. What it writes then should leave caches before what it
+/// On a kernel whose source has no matmuls. What it writes then should leave caches before what it
 /// reads: rows of 8192 columns are normalised 4 % faster on an H200, whose memory writes in longer
 /// runs.
 inline constexpr llvm::StringLiteral kStreams = "sched.streams";

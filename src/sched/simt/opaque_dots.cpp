@@ -1,4 +1,4 @@
-// The loop at step n: a barrier, loads of step n + 1 into registers, the product of step n, and the
+// The loop at step n: a barrier, loads of step n + 1 into registers, the matmul of step n, and the
 // registers to the place that step n - 1 was read from.
 #include "sched/simt/opaque_dots.h"
 #include "sched/simt/dot_layouts.h"
@@ -39,7 +39,7 @@ tile::LoadOp movable(scf::ForOp loop, Value tile) {
   return load;
 }
 
-// The loop's result that begins at zero and to which the product alone adds.
+// The loop's result that begins at zero and to which the matmul alone adds.
 OpResult accumulatorsOf(scf::ForOp loop, tile::DotOp dot) {
   auto acc = dyn_cast<BlockArgument>(dot.getAcc());
   if (!acc || acc.getOwner() != loop.getBody() || !acc.hasOneUse() || !dot->hasOneUse())

@@ -1,4 +1,4 @@
-// Step n of the loop: wait for the tiles of step n, start the products of step n + 1 that depend on
+// Step n of the loop: wait for the tiles of step n, start the matmuls of step n + 1 that depend on
 // nothing else, fetch the tiles of a later step, go on with the accumulators of step n.
 #include "sched/simt/pipeline_back_to_back.h"
 #include "sched/simt/dot_layouts.h"
@@ -13,7 +13,7 @@ constexpr int64_t kSharedMargin = 1024; // left for other uses
 // Registers of a thread that accumulators and operands leave to computing. With 16 fewer (192
 // taken, for 128 rows with heads and pages of 128) ptxas 12.8 and 13.0 make wrong code of right
 // PTX: they compute weights in the registers of the operand from outside of the loop, which nothing
-// restores, even if each product is waited for at once. Machine code with 176 taken has no such
+// restores, even if each matmul is waited for at once. Machine code with 176 taken has no such
 // read.
 constexpr int64_t kOtherRegisters = 79;
 
@@ -25,13 +25,13 @@ int64_t bytesOf(RankedTensorType tile) {
   return tile.getNumElements() * tile.getElementTypeBitWidth() / 8;
 }
 
-// A product and the load of its second operand, whose axes lie along `axes` of the view.
+// A matmul and the load of its second operand, whose axes lie along `axes` of the view.
 struct Matmul {
   tile::DotOp dot;
   tile::LoadOp load;
   SmallVector<int64_t> axes;
   const MatrixInstruction *instruction = nullptr;
-  bool leads = false; // needs nothing of the round before, nor of other products
+  bool leads = false; // needs nothing of the round before, nor of other matmuls
   Value pipeline;
   int64_t depth = 0;
 
@@ -48,7 +48,7 @@ struct BackToBack {
   SmallVector<Matmul> matmuls;
   SetVector<Operation *> addresses; // what says where loads read, in order
   int64_t step = 0, ahead = 0;
-  bool early = false; // leading products begin a step ahead
+  bool early = false; // leading matmuls begin a step ahead
 
   int64_t leaders() const {
     return llvm::count_if(matmuls, [](const Matmul &p) { return p.leads; });
@@ -144,7 +144,7 @@ int64_t registersOf(const BackToBack &gemms, int64_t threads, bool early) {
   return words;
 }
 
-// Places of each pipeline: tiles of leading products are read until the end of a step, of others
+// Places of each pipeline: tiles of leading matmuls are read until the end of a step, of others
 // until the step after has waited for them.
 bool chooseDepths(BackToBack &gemms, const SimtFacts &facts) {
   for (gemms.ahead = kMostPrefetch; gemms.ahead >= (gemms.early ? 2 : 1); --gemms.ahead) {
@@ -221,7 +221,7 @@ private:
   void settleNext();
   SmallVector<Value> handedOn_;           // what goes around beside the loop's own
   SmallVector<Value> scalars_;            // of the step after those that are fetched
-  SmallVector<Value> nextAccumulators_;   // of products a step ahead, in flight
+  SmallVector<Value> nextAccumulators_;   // of matmuls a step ahead, in flight
   SmallVector<Value> aroundAccumulators_; // results of the loop in flight
 };
 
@@ -274,7 +274,7 @@ Value Rewriter::start(Matmul &p, Value number, int64_t steps, Value a, Value acc
                            p.pipeline, place(p, number, steps), acc);
 }
 
-// Before the loop: pipelines, the first fetches, the first accumulators of products that lead. What
+// Before the loop: pipelines, the first fetches, the first accumulators of matmuls that lead. What
 // the loop hands on beside its own: scalars, then accumulators.
 SmallVector<Value> Rewriter::prepare() {
   for (Matmul &p : c_.matmuls)
@@ -340,8 +340,8 @@ void Rewriter::settleNext() {
       accumulators = settle(accumulators);
 }
 
-// A product where it stands. Accumulators that only go around are waited for where the next step
-// reads them, and with them the products a step ahead, all on their way until then.
+// A matmul where it stands. Accumulators that only go around are waited for where the next step
+// reads them, and with them the matmuls a step ahead, all on their way until then.
 void Rewriter::follow(Matmul &p, Value number) {
   tile::DotOp dot = p.dot;
   b_.setInsertionPoint(dot);

@@ -1,7 +1,7 @@
 // The loop at step n where instructions read shared memory: wait for the tiles of step n, multiply,
 // fetch those of a later step into the place that was read last but one. Where they read registers:
 // multiply what was read in the step before, part by part along K, while the next part is read; the
-// last part of a step meets the first of the next, so that no product waits for its operands behind
+// last part of a step meets the first of the next, so that no matmul waits for its operands behind
 // a barrier, and what is fetched goes to the place that was read whole.
 #include "sched/simt/pipeline_dots.h"
 #include "sched/simt/dot_layouts.h"
@@ -27,7 +27,7 @@ int64_t bytesOf(Value tile) {
   return tileType(tile).getNumElements() * tileType(tile).getElementTypeBitWidth() / 8;
 }
 
-// What one loop's product is made of.
+// What one loop's matmul is made of.
 struct Pipeline {
   scf::ForOp loop;
   tile::DotOp dot;
@@ -37,7 +37,7 @@ struct Pipeline {
   int64_t step = 0, depth = 0;
 
   bool shared() const { return instruction->sharedOperands; }
-  // Steps that fetches run ahead: places are free once every subgroup has ended its product, or
+  // Steps that fetches run ahead: places are free once every subgroup has ended its matmul, or
   // read its operands.
   int64_t ahead() const { return shared() ? depth - 2 : depth; }
   // Along K, of operands in registers: one instruction's, or several where a thread holds fewer

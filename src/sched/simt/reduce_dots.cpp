@@ -1,5 +1,5 @@
-// One row leaves most of a matrix instruction idle, and its product waits for memory: threads split
-// K among them, each reads its own part of b once.
+// A GEMV leaves most of a matrix instruction idle and waits for memory. Threads split K: each reads
+// its own part of b once.
 #include "tile/mlir_pch.h"
 
 #include "sched/simt/reduce_dots.h"

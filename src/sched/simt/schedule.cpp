@@ -41,7 +41,7 @@ static void relaxDivisions(ModuleOp module) {
   });
 }
 
-// Whether the kernel has products, all of few rows.
+// Whether the kernel has matmuls, all of few rows.
 static bool hasOnlySmallM(tile::KernelOp kernel) {
   bool any = false, few = true;
   kernel.walk([&](tile::DotOp dot) {

@@ -22,15 +22,15 @@ CpuSchedule cpuScheduleOf(tile::KernelOp kernel) {
   return schedule;
 }
 
-// Between the lines of blocks that one row asks for lies so little work that hardware keeps up. 8
-// rows without prefetches generate 0.5 to 0.85 times as many tokens per second on a Zen 4 (0.6 to 1
-// on a Xeon), and one row of scalars reads 0.8 to 1.05 times as fast there.
+// A GEMV of block formats does so little work between cache lines that hardware prefetch keeps up.
+// 8 rows without software prefetch decode 0.5 to 0.85 times as many tokens per second on a Zen 4
+// (0.6 to 1 on a Xeon), and an unquantized GEMV reads 0.8 to 1.05 times as fast there.
 int64_t prefetchByRules(const CpuFacts &facts, tile::DotOp dot) {
   return facts.prefetchesRuns && isBlockTile(dot.getA()) && rowsOf(dot) == 1 ? 0 : kPrefetchBytes;
 }
 
 namespace {
-// The products of a kernel: the largest extents of their accumulators, and what rules decide about
+// The matmuls of a kernel: the largest extents of their accumulators, and what rules decide about
 // them.
 struct Matmuls {
   int64_t rows = 0, columns = 0, ahead = 0; // the largest

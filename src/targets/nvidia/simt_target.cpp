@@ -1,5 +1,5 @@
 // Simt operations in NVVM intrinsics, and in PTX where LLVM has none: memory under a predicate and
-// products of a subgroup.
+// matmuls of a subgroup.
 #include "targets/nvidia/simt_target.h"
 #include "sched/simt/matrix_instructions.h"
 #include "targets/nvidia/ptx.h"
@@ -234,7 +234,7 @@ void NvidiaSimt::storeWhen(Site s, Value words, Value pointer, Value when) const
       word, 0, {}, operands, /*effects=*/true);
 }
 
-// ---- products ----
+// ---- matmuls ----
 
 static const char *elementName(sched::MatrixElement element) {
   switch (element) {
@@ -294,7 +294,7 @@ FailureOr<Value> NvidiaSimt::matrix(Site s, sched::MatrixOp op) const {
   return packed(s, ptx(s, text, acc.front().getType(), acc.size(), acc, operands, false));
 }
 
-// ---- copies and products that run on their own ----
+// ---- copies and matmuls that run on their own ----
 
 // The address that instructions take: 32 bits within the block's shared memory.
 static Value sharedAddress(Site s, Value pointer) {
@@ -342,7 +342,7 @@ static FailureOr<Value> tileMatmul(Site s, sched::MatrixTileAsyncOp op, ArrayRef
     return op.emitOpError() << "names '" << op.getInstruction()
                             << "', expected an instruction nvidia.wgmma.ra.* of the table";
   SmallVector<Value> acc = wordsOf(s, operands[2]), all = asWords(s, operands[0]);
-  if (isZero(operands[2])) // the product starts its accumulators itself
+  if (isZero(operands[2])) // the matmul starts its accumulators itself
     acc.assign(acc.size(), LLVM::UndefOp::create(s.b, s.loc, acc.front().getType()));
   std::string element = elementName(info->aElement);
   size_t first = 2 * acc.size(), next = first + all.size();

@@ -24,7 +24,7 @@ struct Loaded {
   Value when;
 };
 
-/// Types of a product's operands and accumulators.
+/// Types of a matmul's operands and accumulators.
 struct CooperativeTypes {
   mlir::spirv::CooperativeMatrixType a, b, accumulators;
 };

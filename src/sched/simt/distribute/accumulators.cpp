@@ -1,4 +1,4 @@
-// Distribution, products whose accumulators lie where the processor alone knows: operands to shared
+// Distribution, matmuls whose accumulators lie where only the processor knows: operands to shared
 // memory, and the accumulators' fragments, which no register holds until they are taken.
 #include "base/check.h"
 #include "sched/simt/distribute/distributor.h"

@@ -140,7 +140,7 @@ private:
   Value factorAt(const BlockPlace &place, const SimtView &view, llvm::StringRef field);
   Value valueOf(const BlockPlace &place, const SimtView &view, Value code);
 
-  // distribute/dot.cpp: products
+  // distribute/dot.cpp: matmuls
   LogicalResult emitDot(tile::DotOp op);
   LogicalResult emitAccumulators(tile::DotOp op);
   int64_t depthInTurns(const SharedTile &a, const SharedTile &b, int64_t k) const;
@@ -167,7 +167,7 @@ private:
   void waitForAccumulators(const SimtLayout &accumulators, Registers &acc, int64_t pending,
                            bool commit);
 
-  // distribute/accumulators.cpp: products with accumulators that no register holds
+  // distribute/accumulators.cpp: matmuls with accumulators that no register holds
   LogicalResult emitStageStore(StageStoreOp op);
   LogicalResult emitStageAccumulate(StageAccumulateOp op);
   LogicalResult emitAccRead(AccReadOp op);

@@ -1,4 +1,4 @@
-// Distribution, products: operands go to shared memory, K by K each thread multiplies what its
+// Distribution, matmuls: operands go to shared memory, K by K each thread multiplies what its
 // accumulators need.
 #include "base/check.h"
 #include "sched/simt/distribute/distributor.h"
@@ -12,7 +12,7 @@ static constexpr int64_t kStepsPerTrip = 4;
 static constexpr int64_t kMostTurns = 32;  // of operands in shared memory, each code of its own
 static constexpr int64_t kPieceBytes = 16; // of the widest access
 
-// The layout of a line of a product's accumulators: the row (axis 0) or column (axis 1) coordinates
+// The layout of a line of a matmul's accumulators: the row (axis 0) or column (axis 1) coordinates
 // that one thread holds, without repeats of the same.
 static SimtLayout lineOf(const SimtLayout &accumulators, int axis) {
   SmallVector<LayoutBit> registers, threads;
@@ -112,7 +112,7 @@ int64_t Distributor::depthInTurns(const SharedTile &a, const SharedTile &b, int6
   return 0;
 }
 
-// The products of `depth` elements along K that shared memory holds, added to `acc`.
+// The matmuls of `depth` elements along K that shared memory holds, added to `acc`.
 Distributor::Registers Distributor::accumulatorsOfShared(tile::DotOp op, const SharedTile &a,
                                                          const SharedTile &b, int64_t depth,
                                                          const Registers &before) {

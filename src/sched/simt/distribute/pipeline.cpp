@@ -13,7 +13,7 @@ static constexpr int64_t kPipelineAlignment = 1024;
 static constexpr int64_t kSwizzledRow = 128; // bytes
 static constexpr int64_t kSwizzledRows = 8;  // after which the pattern repeats
 
-// The operation after `last` with which all copies of all threads have landed, where products that
+// The operation after `last` with which all copies of all threads have landed, where matmuls that
 // read them have ended before; null where there is none in this block.
 static Operation *quietAfter(Operation *last, bool products) {
   for (Operation *op = last->getNextNode(); op; op = op->getNextNode()) {
@@ -25,7 +25,7 @@ static Operation *quietAfter(Operation *last, bool products) {
   return nullptr;
 }
 
-// The operation of the pipeline's block with which its use ends; null where copies or products that
+// The operation of the pipeline's block with which its use ends; null where copies or matmuls that
 // threads need not wait for may be under way after all of them.
 static Operation *lastUseOf(MakePipelineOp op) {
   Operation *last = op;

@@ -1,4 +1,4 @@
-// Blocking, accumulators: those of a product, or of a loop's, begin and end in registers, so that
+// Blocking, accumulators: those of a matmul, or of a loop's, begin and end in registers, so that
 // no step only fills or copies scratch.
 #include "targets/cpu/blocking/blocker.h"
 
@@ -136,7 +136,7 @@ bool Blocker::streamsBeside(Value value, Value accumulators, int64_t &cost) {
   });
 }
 
-// A store right after the product, or after the loop that carries its accumulators, which takes
+// A store right after the matmul, or after the loop that carries its accumulators, which takes
 // them as they end, through a little arithmetic.
 tile::StoreOp Blocker::storeOfAccumulators(tile::DotOp dot) {
   std::optional<unsigned> tile = tileOfLoop(dot);

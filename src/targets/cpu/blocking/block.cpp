@@ -1,5 +1,5 @@
-// Blocking, the walk: scalars are cloned, streams wait for their readers, sinks become loops over
-// register blocks.
+// Blocking, the walk: scalars are cloned, streamed values wait for their readers, stores become
+// loops over register tiles.
 #include "targets/cpu/blocking/blocker.h"
 
 #include "targets/cpu/blocking/block.h"

@@ -26,7 +26,7 @@ struct Block {
   SmallVector<int64_t> shape;
 };
 
-// Columns of a product that are computed together.
+// Columns of a matmul that are computed together.
 struct Columns {
   Value from = {};
   int64_t count = 0;
@@ -58,7 +58,7 @@ bool expands(const CpuFacts &facts, tile::DotOp dot);
 // Elements of a block that a value dequantizes; 1 where it dequantizes nothing.
 int64_t dequantizedLength(Value value);
 
-// K steps per trip of a product's inner loop, to amortise its counter.
+// K steps per trip of a matmul's inner loop, to amortise its counter.
 inline constexpr int64_t kUnrollK = 4;
 
 class Blocker {
@@ -118,18 +118,18 @@ private:
   bool accumulatesInPlace(tile::DotOp dot, mlir::scf::ForOp loop, unsigned index);
   static int64_t unrollOf(int64_t depth); // K steps of one trip
 
-  // blocking/accumulators.cpp: where the accumulators of a product begin and end
+  // blocking/accumulators.cpp: where the accumulators of a matmul begin and end
   bool beginsInRegisters(mlir::scf::ForOp loop, unsigned index);
   mlir::FailureOr<Value> accumulatorsBefore(tile::DotOp dot, const Block &block);
   LogicalResult accumulatorsAfter(tile::DotOp dot, Value accumulators, Value into,
                                   const Block &block);
   // Whether numbers lie at places that are known here.
   bool isPlain(mlir::TypedValue<tile::ViewType> view, mlir::ValueRange offsets);
-  // The store to a plain view that a product ends in; else null.
+  // The store to a plain view that a matmul ends in; else null.
   tile::StoreOp plainStoreOf(tile::DotOp dot);
   // The same where blocks of accumulators can be stored as they end; else null.
   tile::StoreOp storeOfAccumulators(tile::DotOp dot);
-  // Whether accumulators lie in scratch between a product's steps or after them.
+  // Whether accumulators lie in scratch between a matmul's steps or after them.
   bool needsScratch(tile::DotOp dot);
   bool streamsBeside(Value value, Value accumulators, int64_t &cost);
   Value hasNoTrips(mlir::scf::ForOp loop);
@@ -227,7 +227,7 @@ private:
   mlir::IRMapping map_;                           // scalars and views: old to new
   llvm::DenseMap<Value, Value> scratch_;          // tile values: old to buffer
   llvm::DenseMap<Value, ScratchLayout> layoutOf_; // buffers
-  // Stores that products make, and the loops around these where their last trips do.
+  // Stores that matmuls make, and the loops around these where their last trips do.
   llvm::DenseMap<mlir::Operation *, mlir::scf::ForOp> storedBefore_;
   // Blocks of values by where code is being added, the value, and where the block lies.
   std::map<std::tuple<void *, void *, std::vector<int64_t>>, Value> streamed_;

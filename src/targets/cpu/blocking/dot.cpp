@@ -49,21 +49,21 @@ static int64_t vectorsFor(const CpuFacts &facts, int64_t tileRows, int64_t colum
   return best;
 }
 
-// Few rows read scalars that lie side by side as they are, where a copy would be read and written
-// besides (SmolLM2 in F16, 8 sequences: 1.8 times as many tokens per second).
+// True if b is row-interleaved and unquantized: a small-M matmul reads it in place. A copy would
+// add a read and a write (SmolLM2 in F16, 8 sequences: in place 1.8 times as many tokens per
+// second).
 static bool isRowInterleaved(tile::DotOp dot) {
   tile::LoadOp load = loadOf(dot.getB());
   return load && !dequantizingOf(dot.getB()) && dot.getTransposeB() &&
          load.getView().getType().getInterleave();
 }
 
-// Weights that few rows stream from memory are one run of addresses where one group of columns
-// comes after the other. With four groups beside each other a model of Llama-3.2-1B's shape
-// generates 0.5 (Q3_K), 0.6 (Q4_K), 0.7 (Q6_K, IQ4_XS) and 0.95 (MXFP4) times as many tokens per
-// second, and one row reads F16 at 0.8 of the rate instead of 0.9 (two threads of a Zen 5). One row
-// of scalars has two vectors, since one, a chain of multiply-adds, takes as long as fast memory
-// (f16 on a Zen 4: from a cache 50 GB/s a thread instead of 31; SmolLM2: 1.04 times as many tokens
-// per second).
+// A small-M matmul streams weights from memory. One group of columns after the other makes that one
+// run of addresses. With four groups at once a model of Llama-3.2-1B's shape decodes 0.5 (Q3_K),
+// 0.6 (Q4_K), 0.7 (Q6_K, IQ4_XS) and 0.95 (MXFP4) times as many tokens per second, and an F16 GEMV
+// reaches 0.8 of the memory rate instead of 0.9 (two threads of a Zen 5). An unquantized GEMV has
+// two vectors: one, a chain of multiply-adds, takes as long as fast memory (f16 on a Zen 4: from a
+// cache 50 GB/s a thread instead of 31; SmolLM2: 1.04 times as many tokens per second).
 int64_t vectorsByRules(const CpuFacts &facts, tile::DotOp dot) {
   auto accumulators = cast<RankedTensorType>(dot.getAcc().getType());
   if (isBlockTile(dot.getA()))
@@ -181,9 +181,10 @@ Value Blocker::wholeBlocks(Value rows, int64_t size) {
   return arith::SelectOp::create(b_, loc_, enough, less, whole);
 }
 
-// Rows in blocks of the largest size that fits, then of 4, then single ones, so that few rows cost
-// few. In tiles of few rows two or three are a block too beside streamed scalars (avx2 on a Zen 3,
-// f16: they take as long as one). The columns at b's end, which few programs have, in single rows.
+// Rows in register tiles of the largest size that fits, then of 4 rows, then of 1, so that a small
+// M costs little. At small M with streamed unquantized weights, 2 or 3 rows are a register tile too
+// (avx2 on a Zen 3, f16: they take as long as one). The last columns of b, which few programs have,
+// take single rows.
 LogicalResult Blocker::dotRows(tile::DotOp dot, Value into, const Columns &columns) {
   int64_t tileRows = cast<RankedTensorType>(dot.getAcc().getType()).getDimSize(0);
   int64_t vectors = llvm::divideCeil(columns.count, facts_.lanes);
@@ -226,9 +227,9 @@ LogicalResult Blocker::endOtherRows(tile::DotOp dot, Value into, Value from,
   });
 }
 
-// Columns that few rows multiply at once: of blocks one group, since they take twice as long beside
-// two; of scalars as many vectors as leave all accumulators in registers, two of which hide the
-// latency of accumulators.
+// Columns of a register tile at small M. Of block formats: one group, since two take twice as long.
+// Of unquantized weights: as many vectors as leave all accumulators in registers; two hide the
+// latency of multiply-adds.
 int64_t Blocker::smallMColumns(tile::DotOp dot) {
   if (isBlockTile(dot.getA()))
     return kInterleavedRows;

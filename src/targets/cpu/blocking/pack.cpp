@@ -1,4 +1,4 @@
-// Blocking, packed columns: what one panel of a product reads of b, side by side in scratch in the
+// Blocking, packed columns: what one panel of a matmul reads of b, side by side in scratch in the
 // order in which it is read.
 #include "targets/cpu/blocking/blocker.h"
 

@@ -80,7 +80,7 @@ Value Blocker::groupsEnd(tile::DotOp dot, int64_t depth) {
 
 namespace {
 
-// How a product's weights become panels.
+// How a matmul's weights become panels.
 struct PanelParts {
   const BlockFormat &format;
   const ActivationFormat &activation;

@@ -142,7 +142,7 @@ Operation *Placer::lastCollector(Operation *op) const {
 
 // One number for each of many rows, which every element of its row reads: made where it is read, it
 // is made row by row in scalars (attention's maxima: 22 of 69 cycles of a row of 64 exponentials).
-// What ends in one store stays there, so that a product's accumulators may end in registers.
+// What ends in one store stays there, so that a matmul's accumulators may end in registers.
 bool Placer::isSpreadAlongRows(Value value) const {
   auto type = cast<RankedTensorType>(value.getType());
   return type.getRank() > 1 && type.getShape().back() == 1 &&

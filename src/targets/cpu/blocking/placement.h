@@ -26,7 +26,7 @@ struct Placement {
   Place of(mlir::Value value) const { return places.lookup(value); }
 };
 
-/// Rows of a product's accumulators.
+/// Rows of a matmul's accumulators.
 inline int64_t rowsOf(tile::DotOp dot) {
   return llvm::cast<mlir::RankedTensorType>(dot.getAcc().getType()).getDimSize(0);
 }

@@ -1,5 +1,5 @@
-// Blocking, prefetches: what the next block of accumulators and the next panel read is asked for
-// while a product multiplies.
+// Blocking, prefetches: while a matmul multiplies, it prefetches what the next register tile and
+// the next panel read.
 #include "targets/cpu/blocking/blocker.h"
 
 #include "numeric/formats/dot_packing.h"
@@ -141,14 +141,14 @@ void Blocker::prefetchRows(tile::DotOp dot, const Columns &columns, Value row, i
       b_.getDenseI64ArrayAttr({rows, (depth * columns.count + all - 1) / all}));
 }
 
-// How far ahead a product fetches packed weights.
+// The prefetch distance of a matmul's packed weights, in bytes.
 int64_t Blocker::prefetchOf(tile::DotOp dot) {
   return schedule_.prefetchBytes >= 0 ? schedule_.prefetchBytes : prefetchByRules(facts_, dot);
 }
 
-// A product of blocks fetches what lies some trips ahead, beyond the end of K the columns beside,
-// line by line between its groups: all at once they would keep its own loads waiting. Without this
-// the work of several rows adds to what memory takes.
+// A matmul of block formats prefetches the weights of a later trip, line by line between its
+// groups; beyond the end of K those of the next columns. All lines at once would delay its own
+// loads. Without prefetch the compute time of several rows adds to the memory time.
 void Blocker::prefetch(tile::DotOp step, int64_t ahead) {
   const BlockFormat *format = tile::blockFormatOf(getElementTypeOrSelf(step.getB().getType()));
   if (!format)
@@ -157,8 +157,8 @@ void Blocker::prefetch(tile::DotOp step, int64_t ahead) {
   step->setDiscardableAttr(kPrefetchDistance, b_.getI64IntegerAttr(llvm::alignTo(ahead, trip)));
 }
 
-// In every trip of a product of few rows with scalars: the weights some trips ahead, beyond the end
-// of K the first ones of the columns beside, which lie next where columns are one group.
+// In every trip of a small-M matmul with unquantized weights: prefetches the weights of a later
+// trip, beyond the end of K the first ones of the next columns.
 void Blocker::prefetchStream(tile::DotOp dot, const Columns &columns, Value k, int64_t step) {
   tile::LoadOp load = loadOf(dot.getB());
   const int64_t bytes = prefetchOf(dot);
@@ -186,7 +186,7 @@ void Blocker::prefetchStream(tile::DotOp dot, const Columns &columns, Value k, i
 
 // Before a block of rows multiplies by a panel of blocks: its share of what the panel beside
 // expands. The last blocks of rows fetch: what the first ones did has left the second cache again
-// where rows are long (1B Q6_K, K = 2048: expanding took 3.6 and 2.7 % of a product's time).
+// where rows are long (1B Q6_K, K = 2048: expanding took 3.6 and 2.7 % of a matmul's time).
 void Blocker::prefetchExpanded(tile::DotOp dot, const Columns &columns, Value row, int64_t rows) {
   int64_t depth = cast<RankedTensorType>(dot.getB().getType()).getDimSize(1);
   int64_t length = blockLengthOf(dot.getB());
@@ -205,7 +205,7 @@ void Blocker::prefetchExpanded(tile::DotOp dot, const Columns &columns, Value ro
   });
 }
 
-// Blocks of a product's weights, from this column and this place along K.
+// Blocks of a matmul's weights, from this column and this place along K.
 void Blocker::prefetchBlocks(tile::DotOp dot, Value column, int64_t columns, Value k,
                              int64_t elements) {
   if (tile::LoadOp load = loadOf(dot.getB()))
@@ -232,7 +232,7 @@ void Blocker::prefetchNext(tile::DotOp dot, const Columns &columns, Value row, i
   prefetchPanel(dot, columns, row, rows, add(panelK, k), column);
 }
 
-// ---- pages: what the next product of a loop reads from elsewhere ----
+// ---- pages: what the next matmul of a loop reads from elsewhere ----
 
 // What a value is read from as it is, widened or reshaped; else null.
 static tile::LoadOp readOf(Value value) {
@@ -246,7 +246,7 @@ static tile::LoadOp readOf(Value value) {
   return {};
 }
 
-// The product after this one in the body around it; after the last one the first, in the next
+// The matmul after this one in the body around it; after the last one the first, in the next
 // round.
 static tile::DotOp nextDot(tile::DotOp dot, bool &nextQuantization) {
   nextQuantization = false;
@@ -276,8 +276,8 @@ Value Blocker::inNextQuantization(Value value, scf::ForOp loop) {
   return b_.clone(*op, later)->getResult(0);
 }
 
-// In every trip of a product of few rows: its share of what the next product reads. One row's work
-// is too short to hide what memory takes, and hardware fetches no page ahead.
+// In every trip of a small-M matmul: prefetches a share of what the next matmul reads. A GEMV is
+// too short to hide memory latency, and hardware does not prefetch the next page.
 void Blocker::prefetchNextMatmul(tile::DotOp dot, const Columns &columns, Value trip,
                                  int64_t trips) {
   auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());

@@ -1,5 +1,5 @@
 // Values that a reduction's walk over what it reduces leaves in scratch too, instead of walks of
-// their own before and after it: what it reduces itself, and the words of two that products read.
+// their own before and after it: what it reduces itself, and the words of two that matmuls read.
 // Where numbers are dear (attention's weights, exponentials that keep two ports busy) folding,
 // rounding and storing them fit beside the arithmetic.
 #pragma once

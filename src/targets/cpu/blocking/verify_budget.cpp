@@ -43,7 +43,7 @@ static bool isReadByPairs(Value value) {
   });
 }
 
-// Panels go to scratch register by register, and products read them so.
+// Panels go to scratch register by register, and matmuls read them so.
 static bool isPanel(Value value) {
   return isa_and_nonnull<sched::ExpandOp, sched::TotalScalesOp>(value.getDefiningOp()) ||
          sched::isReadAsPanel(value);

@@ -1,4 +1,4 @@
-// Emission, products of packed blocks as they lie in memory.
+// Emission, matmuls of packed blocks as they lie in memory.
 #include "targets/cpu/emission/emitter.h"
 #include "targets/cpu/emission/group_dots.h"
 
@@ -22,7 +22,7 @@ LogicalResult Emitter::beginsGroup(Operation *op, tile::LoadOp packed) {
                            << ", such as (row / " << kInterleavedRows << ") * " << kInterleavedRows;
 }
 
-// What the operands of a product must be, or an error.
+// What the operands of a matmul must be, or an error.
 FailureOr<DotPacking> Emitter::blockDotPacking(tile::DotOp op, const EmittedView &a,
                                                const EmittedView &w) {
   const BlockFormat *format = tile::blockFormatOf(w.type.getElementType());
@@ -159,7 +159,7 @@ void Emitter::emitBetweenWords(const BlockStream &stream, Value blocks, uint32_t
       emitPrefetchShare(blocks, *stream.packing.format, *stream.ahead, g, steps);
 }
 
-// acc[row] += the products of `depth` elements along K.
+// acc[row] += the matmuls of `depth` elements along K.
 void Emitter::emitVectorDot(const BlockStream &stream, ArrayRef<Value> rowsA, int64_t depth,
                             ArrayRef<Value *> acc) {
   const BlockFormat &format = *stream.packing.format;

@@ -1,4 +1,4 @@
-// One vector of a product's weights: bytes for integer dots, scales and minima, from packed blocks
+// One vector of a matmul's weights: bytes for integer dots, scales and minima, from packed blocks
 // or from an expanded part of a panel.
 #pragma once
 

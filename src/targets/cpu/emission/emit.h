@@ -10,7 +10,7 @@ namespace sinter::targets::cpu {
 
 using targets::EmittedKernel;
 
-/// On a product of blocks that reads them in the order in which they lie: as many bytes beyond what
+/// On a matmul of blocks that reads them in the order in which they lie: as many bytes beyond what
 /// it reads are fetched, none where they are 0.
 inline constexpr llvm::StringLiteral kPrefetchDistance = "sched.prefetch_distance";
 

@@ -1,4 +1,4 @@
-// Integer dots of groups of blocks, and their scales and minima: the arithmetic that products with
+// Integer dots of groups of blocks, and their scales and minima: the arithmetic that matmuls with
 // packed blocks and with panels share, derived from the format table.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace sinter::targets::cpu {
 
-/// Accumulators of products by vector of columns and row of a.
+/// Accumulators of matmuls by vector of columns and row of a.
 using Accumulators = SmallVector<SmallVector<Value *>>;
 
 /// Matmuls of some vectors of b's rows with every row of a, group by group. All operands have the

@@ -1,4 +1,4 @@
-// Emission, panels: blocks expanded once for many rows, and products with what they become.
+// Emission, panels: blocks expanded once for many rows, and matmuls with what they become.
 #include "targets/cpu/emission/emitter.h"
 #include "targets/cpu/emission/group_dots.h"
 #include "targets/cpu/emission/kept_order.h"

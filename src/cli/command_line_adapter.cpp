@@ -70,7 +70,7 @@ void addPrecision(CLI::App &command, CommandLine &line) {
               " (default: " + std::string(kDefaultKvType) + ", or the plan's own)",
           "TYPE");
   addText(command, "--activations", line.activations,
-          "rows meet weights in one of " + activationsNames() +
+          "activation precision of matmuls, one of " + activationsNames() +
               " (default: " + std::string(kDefaultActivations) + ", or the plan's own)",
           "NAME");
 }
@@ -140,12 +140,12 @@ void addBench(CLI::App &app, CommandLine &line) {
       "Measures, in this process, the time from its start to the first token of a 16-token\n"
       "prompt, then prefill and decode as medians of --repeat runs each. Decoding starts after\n"
       "the prompt, so at a depth of --prompt tokens. With --parallel, that many sequences of\n"
-      "other tokens are computed side by side, and the figures are sums over them.");
+      "other tokens run together, and the figures are totals over them.");
   addModel(*bench, line);
   addContext(*bench, line);
   addText(*bench, "--prompt", line.prompt, "tokens of the prompt (default: 512)");
   addText(*bench, "--gen", line.generate, "tokens to generate (default: 128)");
-  addText(*bench, "--parallel", line.parallel, "sequences to compute side by side (default: 1)");
+  addText(*bench, "--parallel", line.parallel, "sequences to run together (default: 1)");
   addText(*bench, "--repeat", line.repeat, "runs to take the median of (default: 3)");
   bench->add_flag("--json", line.json, "print one JSON object instead of a table");
 }
@@ -174,7 +174,7 @@ void addExplain(CLI::App &app, CommandLine &line) {
 void addTune(CLI::App &app, CommandLine &line) {
   CLI::App *tune = app.add_subcommand("tune", "find a model's fastest schedules on this machine");
   tune->description(
-      "Times schedules of the model's kernels (block sizes, how products fill registers) in real\n"
+      "Times schedules of the model's kernels (block sizes, register tiles) in real\n"
       "steps on the device, against the rules' own, and keeps the fastest in a database beside "
       "the\n"
       "plans: every later command uses them. Results have the same bits under all of them. What\n"

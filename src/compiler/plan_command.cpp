@@ -39,11 +39,11 @@ struct Options {
   cl::opt<std::string> kvType{"kv-type", cl::desc(kvTypes),
                               cl::init(engine::EngineOptions().kvType), cl::cat(category),
                               cl::sub(plan)};
-  std::string activationsDoc = "how rows meet weights, one of " + activationsNames();
+  std::string activationsDoc = "activation precision of matmuls, one of " + activationsNames();
   cl::opt<std::string> activations{"activations", cl::desc(activationsDoc),
                                    cl::init(engine::EngineOptions().activations), cl::cat(category),
                                    cl::sub(plan)};
-  cl::opt<int64_t> queryTile{"query-block", cl::desc("most query rows of an attention block"),
+  cl::opt<int64_t> queryTile{"query-block", cl::desc("most query rows of a query tile"),
                              cl::init(engine::EngineOptions().queryTile), cl::cat(category),
                              cl::sub(plan)};
   cl::opt<int> endWith{"end-with", cl::desc("end when this parent process does"), cl::init(0),

@@ -416,7 +416,7 @@ void visitFields(Attention &p, FieldVisitor &visitor) {
   visitor.format("in", p.in, "element type of q");
   visitor.format("cache", p.cache, "element type of the KV cache");
   visitor.format("out", p.out, "element type of out");
-  visitor.format("compute", p.compute, "element type of the products' operands");
+  visitor.format("compute", p.compute, "element type of the matmuls' operands");
   visitor.integer("kv_heads", p.kvHeads, 1, kMaxBlock, "heads of keys and values");
   visitor.integer("group_heads", p.groupHeads, 1, kMaxBlock, "query heads of one of them");
   visitor.integer("head_dim", p.headDim, 1, kMaxBlock, "elements of a head");
@@ -428,7 +428,7 @@ void visitFields(Attention &p, FieldVisitor &visitor) {
   visitor.integer("query_tile", p.queryTile, 1, kMaxBlock, "rows of q of one program");
   visitor.integer("window", p.window, 0, INT32_MAX, "positions a row looks back; 0: all");
   visitor.flag("causal", p.causal, "rows attend no later positions");
-  visitor.flag("join_heads", p.joinHeads, "out has two axes, heads side by side");
+  visitor.flag("join_heads", p.joinHeads, "out has two axes, a token's heads in one");
 }
 
 } // namespace sinter::kernels

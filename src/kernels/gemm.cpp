@@ -105,12 +105,13 @@ void visitMatmul(Gemm &p, FieldVisitor &visitor) {
   visitor.integer("block_m", p.blockM, 1, kMaxBlock, "rows of one program");
   visitor.integer("block_n", p.blockN, 1, kMaxBlock, "columns of one program");
   visitor.integer("block_k", p.blockK, 1, kMaxBlock, "contracted extent of one step");
-  visitor.integer("interleave", p.interleave, 0, 64, "rows of b packed side by side");
+  visitor.integer("interleave", p.interleave, 0, 64,
+                  "rows of b in a row-interleaved group; 0: not packed");
 }
 
 void visitFields(Gemm &p, FieldVisitor &visitor) {
   visitMatmul(p, visitor);
-  visitor.flag("batched", p.batched, "a batch of products: a, b and out have one axis more");
+  visitor.flag("batched", p.batched, "a batch of matmuls: a, b and out have one axis more");
   visitor.flag("transpose_a", p.transposeA, "a is [K, M]");
 }
 

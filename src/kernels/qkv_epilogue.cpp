@@ -128,7 +128,7 @@ void visitFields(QkvGemm &p, FieldVisitor &visitor) {
                   "columns beside their partners; 0: half a head");
   visitor.integer("page_rows", p.heads.pageRows, 1, kMaxBlock, "tokens of a page");
   visitor.format("cache", p.heads.cache, "element type of the KV cache");
-  visitor.flag("keys", p.heads.keys, "whether the product makes keys");
+  visitor.flag("keys", p.heads.keys, "whether the GEMM makes keys");
   visitor.flag("values", p.heads.values, "whether it makes values");
 }
 

@@ -118,7 +118,8 @@ void visitFields(Embed &p, FieldVisitor &visitor) {
   visitor.format("table", p.table, "element type of the table");
   visitor.format("out", p.out, "element type of out");
   visitor.extent("columns", p.columns, "K where it is static");
-  visitor.integer("interleave", p.interleave, 0, 64, "rows of the table packed side by side");
+  visitor.integer("interleave", p.interleave, 0, 64,
+                  "rows of the table in a row-interleaved group; 0: not packed");
   visitor.integer("block_columns", p.blockColumns, 1, kMaxBlock, "columns of one program");
 }
 

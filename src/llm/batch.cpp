@@ -21,7 +21,7 @@ Result<void> checkPart(const BatchPart &part, size_t index, const BatchShape &sh
                                              std::to_string(shape.vocabSize));
   if (part.phase == Phase::Decode && part.tokens.size() != 1)
     return fail(Code::InvalidArgument, who() + " has " + std::to_string(part.tokens.size()) +
-                                           " generated tokens, expected 1");
+                                           " decode tokens, expected 1");
   const uint64_t end = uint64_t{part.position} + part.tokens.size();
   if (end > uint64_t{std::numeric_limits<int32_t>::max()} || end > part.pages->capacity())
     return fail(Code::InvalidArgument, who() + " reaches position " + std::to_string(end) +
@@ -100,7 +100,7 @@ Result<void> buildBatch(std::span<const BatchPart> parts, const BatchShape &shap
     if (parts[i].phase != parts[0].phase)
       return fail(Code::InvalidArgument, "sequences 0 and " + std::to_string(i) +
                                              " of the batch are in different phases, expected "
-                                             "steps of prompts or of generated tokens");
+                                             "prefill steps or decode steps");
     total += parts[i].tokens.size();
   }
   if (total > uint64_t{std::numeric_limits<int32_t>::max()})

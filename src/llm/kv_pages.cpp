@@ -13,7 +13,7 @@ Result<PagePool> PagePool::create(uint32_t pageCount, uint32_t pageRows) {
   if (pageRows == 0 || pageCount == 0 ||
       uint64_t{pageCount} * pageRows > uint64_t{std::numeric_limits<int32_t>::max()})
     return fail(Code::InvalidArgument,
-                "a KV pool of " + std::to_string(pageCount) + " pages of " +
+                "a block pool of " + std::to_string(pageCount) + " pages of " +
                     std::to_string(pageRows) +
                     " rows, expected at least 1 of each and less than 2^31 rows in all");
   PagePool pool(pageRows);
@@ -26,7 +26,7 @@ Result<PagePool> PagePool::create(uint32_t pageCount, uint32_t pageRows) {
 
 Result<PagePool> PagePool::createInOrder(std::span<const PageId> order, uint32_t pageRows) {
   if (order.size() > uint64_t{std::numeric_limits<int32_t>::max()})
-    return fail(Code::InvalidArgument, "a KV pool of 2^31 or more pages");
+    return fail(Code::InvalidArgument, "a block pool of 2^31 or more pages");
   SINTER_ASSIGN(PagePool pool, create(static_cast<uint32_t>(order.size()), pageRows));
   std::vector<bool> seen(order.size(), false);
   for (size_t i = 0; i < order.size(); ++i) {
@@ -44,7 +44,7 @@ Result<PagePool> PagePool::createInOrder(std::span<const PageId> order, uint32_t
 Result<PageId> PagePool::take() {
   if (free_.empty())
     return fail(Code::Exhausted,
-                "all " + std::to_string(pageCount()) + " pages of the KV pool are in use");
+                "all " + std::to_string(pageCount()) + " pages of the KV cache are in use");
   const PageId page = free_.back();
   free_.pop_back();
   held_[page.index] = true;

@@ -179,14 +179,14 @@ INSTANTIATE_TEST_SUITE_P(
                 "sequence 0 of the batch has 4 pages, expected at most 3"},
         Refusal{"SeveralGeneratedTokens",
                 [](TwoSequences &two) { two.parts[0].phase = Phase::Decode; },
-                "sequence 0 of the batch has 5 generated tokens, expected 1"},
+                "sequence 0 of the batch has 5 decode tokens, expected 1"},
         Refusal{"TwoPhases",
                 [](TwoSequences &two) {
                   two.parts[1].tokens = two.parts[1].tokens.first(1);
                   two.parts[1].phase = Phase::Decode;
                 },
-                "sequences 0 and 1 of the batch are in different phases, expected steps of prompts "
-                "or of generated tokens"}),
+                "sequences 0 and 1 of the batch are in different phases, expected prefill steps "
+                "or decode steps"}),
     [](const auto &info) { return std::string(info.param.what); });
 
 } // namespace

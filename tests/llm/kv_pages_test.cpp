@@ -21,7 +21,7 @@ TEST(KvPages, AnEmptyPoolRefusesWithItsSize) {
   auto page = pool->take();
   ASSERT_FALSE(page.has_value());
   EXPECT_EQ(page.error().code, Code::Exhausted);
-  EXPECT_EQ(page.error().message, "all 1 pages of the KV pool are in use");
+  EXPECT_EQ(page.error().message, "all 1 pages of the KV cache are in use");
 }
 
 TEST(KvPages, AGivenPageIsTakenNext) {

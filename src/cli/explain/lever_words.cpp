@@ -43,8 +43,8 @@ std::string blocksOf(const plan::Kernel &kernel) {
   return text;
 }
 
-std::string targetKindOf(const plan::Kernel &kernel, const hal::Grid &grid,
-                         const hal::DeviceInfo &device) {
+std::string gridText(const plan::Kernel &kernel, const hal::Grid &grid,
+                     const hal::DeviceInfo &device) {
   const auto programs = static_cast<uint64_t>(grid[0] * grid[1] * grid[2]);
   const bool blocks = kernel.threads > 1;
   std::string text = counted(programs, "program") + blocksOf(kernel);
@@ -65,7 +65,7 @@ std::string packingOf(const plan::Buffer &weight) {
   if (pack.mode == plan::PackMode::Direct)
     return "lie as in the file";
   std::string text = pack.rowsPerAtom > 1
-                         ? "are packed " + std::to_string(pack.rowsPerAtom) + " rows side by side"
+                         ? "are row-interleaved by " + std::to_string(pack.rowsPerAtom)
                          : "keep their rows whole";
   if (!pack.rowOrder.empty())
     text += ", in an order that brings rows together that one program needs";
@@ -74,7 +74,7 @@ std::string packingOf(const plan::Buffer &weight) {
 
 std::string tilingOf(const plan::Plan &plan, const SampledLaunch &sample,
                      const plan::Kernel &kernel, const hal::DeviceInfo &device) {
-  std::string text = targetKindOf(kernel, sample.grid, device);
+  std::string text = gridText(kernel, sample.grid, device);
   for (const plan::BufferArg &argument : sample.launch->buffers)
     if (const plan::Buffer &buffer = plan.buffers[argument.buffer.index];
         buffer.kind == plan::BufferKind::Weight)
@@ -89,14 +89,14 @@ const plan::KernelParameter *formatOf(const plan::Kernel &kernel, std::string_vi
   return nullptr;
 }
 
-// Of a product of rows `a` and weights `b`.
-std::string productOf(const std::string &rows, const std::string &weights, bool blocks,
-                      Arithmetic arithmetic) {
+// Of a matmul of activations `a` and weights `b`.
+std::string matmulText(const std::string &rows, const std::string &weights, bool blocks,
+                       Arithmetic arithmetic) {
   if (arithmetic == Arithmetic::I8)
     return weights + " weights times " + rows +
-           " rows as 8-bit integers, group by group, scaled into sums of f32";
-  return weights + " weights" + (blocks ? ", decoded as they are read," : "") + " times " + rows +
-         " rows, as " + arithmeticName(arithmetic) + " into sums of f32";
+           " activations as 8-bit integers, scaled into f32 accumulators";
+  return weights + " weights" + (blocks ? ", dequantized as they are read," : "") + " times " +
+         rows + " activations, as " + arithmeticName(arithmetic) + " into f32 accumulators";
 }
 
 std::string precisionOf(const plan::Kernel &kernel) {
@@ -124,7 +124,7 @@ LeverWords wordsOf(const plan::Plan &plan, const hal::DeviceInfo &device,
                    const SampledLaunch &sample) {
   const plan::Kernel &kernel = plan.kernels[sample.launch->kernel.index];
   return {fusionOf(*sample.launch, kernel), tilingOf(plan, sample, kernel, device),
-          precisionOf(kernel) + roundingOf(*sample.launch)};
+          precisionOf(kernel) + quantizationText(*sample.launch)};
 }
 
 PlanWords wordsOf(const ExplainReport &report) {

@@ -656,7 +656,7 @@ std::string gated(int64_t n, const std::string &more = {}) {
       {"BOTH", std::to_string(2 * n)},
       {"ONE", std::to_string(n)},
       {"!half", "tensor<?x" + std::to_string(n) + "xf32, #graph.dims<T>>"},
-      {"!rounded", "tensor<?x64x!tile.block<\"q8a\">, #graph.dims<T>>"}};
+      {"!quantized", "tensor<?x64x!tile.block<\"q8a\">, #graph.dims<T>>"}};
   for (const auto &[word, meaning] : words)
     for (size_t at; (at = text.find(word)) != std::string::npos;)
       text.replace(at, word.size(), meaning);

@@ -116,7 +116,7 @@ TEST(Explain, WordsOfAKernelAreThoseOfItsPlan) {
   const StepFigures step = sampleReport(plan).steps[0];
   const LeverWords &norm = step.kernels[0].words, &product = step.kernels[1].words;
   EXPECT_THAT(norm.fusion, HasSubstr("norm and quantize to q8a in one launch"));
-  EXPECT_THAT(norm.precision, HasSubstr("rounded to q8a"));
+  EXPECT_THAT(norm.precision, HasSubstr("quantized to q8a"));
   EXPECT_EQ(product.fusion, "dot_general alone");
   EXPECT_THAT(product.tiling, AllOf(HasSubstr("3 programs of block_m 36, block_n 64, block_k 576"),
                                     HasSubstr("for 2 threads"), HasSubstr("2.0 KiB of scratch"),

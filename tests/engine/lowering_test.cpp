@@ -459,9 +459,11 @@ TEST(Lowering, StatesAreUpdatedWhereTheyLie) {
     %ks = graph.state "keys" : tensor<?x2x16x32xf16, #graph.dims<N>>
     %vs = graph.state "values" : tensor<?x2x32x16xf16, #graph.dims<N>>
     %a = graph.kv_append keys %k at %i into %ks
-        : tensor<?x2x16xf32, #graph.dims<T>>, !t into tensor<?x2x16x32xf16, #graph.dims<N>> -> tensor<?x2x16x32xf16, #graph.dims<N>>
+        : tensor<?x2x16xf32, #graph.dims<T>>, !t into tensor<?x2x16x32xf16, #graph.dims<N>>
+        -> tensor<?x2x16x32xf16, #graph.dims<N>>
     %b = graph.kv_append values %k at %i into %vs
-        : tensor<?x2x16xf32, #graph.dims<T>>, !t into tensor<?x2x32x16xf16, #graph.dims<N>> -> tensor<?x2x32x16xf16, #graph.dims<N>>
+        : tensor<?x2x16xf32, #graph.dims<T>>, !t into tensor<?x2x32x16xf16, #graph.dims<N>>
+        -> tensor<?x2x32x16xf16, #graph.dims<N>>
   )");
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
   EXPECT_THAT(lowered.buffers(), ElementsAre("input k", "input i", "state keys", "state values"));
@@ -489,9 +491,11 @@ TEST(Lowering, KeysThatAreReadElsewhereAreScatteredByTheirOwnLaunch) {
     %vc = graph.dot_general %x, %wv : !x, tensor<64x64xf32> -> !x
     %v = graph.reshape %vc : !x -> tensor<?x1x64xf32, #graph.dims<T>>
     %a = graph.kv_append keys %k at %i into %ks
-        : tensor<?x1x64xf32, #graph.dims<T>>, !t into tensor<?x1x64x32xf16, #graph.dims<N>> -> tensor<?x1x64x32xf16, #graph.dims<N>>
+        : tensor<?x1x64xf32, #graph.dims<T>>, !t into tensor<?x1x64x32xf16, #graph.dims<N>>
+        -> tensor<?x1x64x32xf16, #graph.dims<N>>
     %b = graph.kv_append values %v at %i into %vs
-        : tensor<?x1x64xf32, #graph.dims<T>>, !t into tensor<?x1x32x64xf16, #graph.dims<N>> -> tensor<?x1x32x64xf16, #graph.dims<N>>
+        : tensor<?x1x64xf32, #graph.dims<T>>, !t into tensor<?x1x32x64xf16, #graph.dims<N>>
+        -> tensor<?x1x32x64xf16, #graph.dims<N>>
 )" + more);
     EXPECT_TRUE(lowered.result()) << lowered.result().error().message;
     int count = 0;
@@ -775,9 +779,11 @@ TEST(Lowering, AStateOfAnotherElementIsRefused) {
     %ks = graph.state "keys" : tensor<?x2x16x32xf32, #graph.dims<N>>
     %vs = graph.state "values" : tensor<?x2x32x16xf32, #graph.dims<N>>
     %a = graph.kv_append keys %k at %i into %ks
-        : tensor<?x2x16xf32, #graph.dims<T>>, !t into tensor<?x2x16x32xf32, #graph.dims<N>> -> tensor<?x2x16x32xf32, #graph.dims<N>>
+        : tensor<?x2x16xf32, #graph.dims<T>>, !t into tensor<?x2x16x32xf32, #graph.dims<N>>
+        -> tensor<?x2x16x32xf32, #graph.dims<N>>
     %b = graph.kv_append values %k at %i into %vs
-        : tensor<?x2x16xf32, #graph.dims<T>>, !t into tensor<?x2x32x16xf32, #graph.dims<N>> -> tensor<?x2x32x16xf32, #graph.dims<N>>
+        : tensor<?x2x16xf32, #graph.dims<T>>, !t into tensor<?x2x32x16xf32, #graph.dims<N>>
+        -> tensor<?x2x32x16xf32, #graph.dims<N>>
   )"),
             "the KV cache is f32, expected f16, bf16 or whole blocks that kernels round to");
 }

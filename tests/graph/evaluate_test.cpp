@@ -191,9 +191,11 @@ constexpr const char *kAttention = R"(
   %ks = graph.state "keys" : tensor<?x1x2x2xf16, #graph.dims<C>>
   %vs = graph.state "values" : tensor<?x1x2x2xf16, #graph.dims<C>>
   %k1 = graph.kv_append keys %k at %slots into %ks
-      : tensor<?x1x2xf32, #graph.dims<T>>, tensor<?xi32, #graph.dims<T>> into tensor<?x1x2x2xf16, #graph.dims<C>> -> tensor<?x1x2x2xf16, #graph.dims<C>>
+      : tensor<?x1x2xf32, #graph.dims<T>>, tensor<?xi32, #graph.dims<T>> into tensor<?x1x2x2xf16, #graph.dims<C>>
+      -> tensor<?x1x2x2xf16, #graph.dims<C>>
   %v1 = graph.kv_append values %k at %slots into %vs
-      : tensor<?x1x2xf32, #graph.dims<T>>, tensor<?xi32, #graph.dims<T>> into tensor<?x1x2x2xf16, #graph.dims<C>> -> tensor<?x1x2x2xf16, #graph.dims<C>>
+      : tensor<?x1x2xf32, #graph.dims<T>>, tensor<?xi32, #graph.dims<T>> into tensor<?x1x2x2xf16, #graph.dims<C>>
+      -> tensor<?x1x2x2xf16, #graph.dims<C>>
   %y = graph.paged_attention %q, %k1, %v1, %positions, %pages, %lengths, %tiles scale 1.0
       : tensor<?x2x2xf32, #graph.dims<T>>, tensor<?x1x2x2xf16, #graph.dims<C>>, tensor<?x1x2x2xf16, #graph.dims<C>>,
         tensor<?xi32, #graph.dims<T>>, tensor<?x?xi32, #graph.dims<S, P>>, tensor<?xi32, #graph.dims<S>>,

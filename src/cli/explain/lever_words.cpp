@@ -102,8 +102,8 @@ std::string matmulText(const std::string &rows, const std::string &weights, bool
 std::string precisionOf(const plan::Kernel &kernel) {
   const plan::KernelParameter *a = formatOf(kernel, "a"), *b = formatOf(kernel, "b");
   if (a && b)
-    return productOf(a->format, b->format, b->kind == plan::ParameterKind::BlockFormat,
-                     kernel.arithmetic);
+    return matmulText(a->format, b->format, b->kind == plan::ParameterKind::BlockFormat,
+                      kernel.arithmetic);
   std::vector<std::string> formats;
   for (const plan::KernelParameter &parameter : kernel.parameters)
     if (plan::isFormat(parameter.kind))
@@ -111,11 +111,11 @@ std::string precisionOf(const plan::Kernel &kernel) {
   return formats.empty() ? std::string("f32") : listed(formats);
 }
 
-// The format that the graph's rounding leaves the result in.
-std::string roundingOf(const plan::Launch &launch) {
+// The format that the graph quantizes the result to.
+std::string quantizationText(const plan::Launch &launch) {
   return launch.quantizedTo.empty() ? std::string()
-                                    : "; the result is rounded to " + launch.quantizedTo +
-                                          " for the product that reads it";
+                                    : "; the result is quantized to " + launch.quantizedTo +
+                                          " for the matmul that reads it";
 }
 
 } // namespace

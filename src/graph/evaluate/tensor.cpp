@@ -29,7 +29,7 @@ static Result<void> quantizeBlocks(const BlockFormat &format, ArrayRef<float> ro
     SINTER_TRY(quantizeRow(format, values, bytes));
   else
     SINTER_TRY(fitRow(format, values, bytes));
-  decodeRow(format, bytes, back);
+  dequantizeRow(format, bytes, back);
   return {};
 }
 

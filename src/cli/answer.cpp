@@ -1,6 +1,7 @@
 // Streams an answer and sums it up.
 #include "cli/answer.h"
 
+#include "base/number_text.h"
 #include "cli/terminal.h"
 #include "llm/tokenizer/detokenizer.h"
 

@@ -63,10 +63,10 @@ std::optional<Message> readModel(const CommandLine &line, ModelArguments &model)
   model.model = line.model;
   if (model.model.empty())
     return usage("MODEL is empty, expected a path or a name");
-  if (line.device && !(model.device = parseDeviceName(*line.device)))
+  if (line.device && !(model.device = host::parseDeviceName(*line.device)))
     return usage("--device is '" + *line.device +
                  "', expected auto, cpu, cuda or vulkan, or one of several such as cuda:1" +
-                 nearestHint(line.device->substr(0, line.device->find(':')), deviceNames()));
+                 nearestHint(line.device->substr(0, line.device->find(':')), host::deviceNames()));
   if (line.plan && line.plan->empty())
     return usage("--plan is empty, expected a file");
   model.plan = line.plan.value_or("");

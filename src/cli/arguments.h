@@ -3,9 +3,9 @@
 
 #include "base/status.h"
 #include "cli/exit_codes.h"
-#include "cli/open_device.h"
 #include "cli/quantize/scheme.h"
 #include "cli/sampling_options.h"
+#include "host/device_choice.h"
 #include "numeric/precision.h"
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct ModelArguments {
   std::string model;
   uint32_t threads = 0;
   uint32_t context = 0; // tokens
-  std::optional<DeviceName> device;
+  std::optional<host::DeviceName> device;
   std::string plan;         // a file; empty: found in the cache, or built
   Precision precision;      // empty: the default, or what the plan file has
   bool keepsWeights = true; // packed, in a file beside the plans

@@ -1,117 +1,35 @@
-// Model files by path or name, and the device that runs them.
+// The words of options around what the host layer opens.
 #include "cli/open_model.h"
 
-#include "base/nearest.h"
-#include "base/system_error.h"
-#include "cli/plan_store.h"
 #include "cli/terminal.h"
-#include "format/known_names.h"
-#include "runtime/plan_cache.h"
-#include "runtime/weight_cache.h"
-
-#include <cerrno>
-#include <cstdlib>
-#include <filesystem>
-#include <unistd.h>
+#include "host/device_choice.h"
 
 namespace sinter::cli {
-namespace {
 
-constexpr const char *kKnownModel = "smollm2";
-constexpr const char *kModelSuffix = ".gguf";
-
-Result<std::string> cacheHome() {
-  const char *cache = std::getenv("XDG_CACHE_HOME");
-  if (cache && cache[0] == '/')
-    return std::string(cache);
-  const char *home = std::getenv("HOME");
-  if (home && home[0] == '/')
-    return std::string(home) + "/.cache";
-  return fail(Code::NotFound, "neither XDG_CACHE_HOME nor HOME names a folder to find models in");
+Result<std::unique_ptr<hal::Device>> openDevice(const ModelArguments &arguments) {
+  const std::optional<host::DeviceName> &name = arguments.device;
+  auto choice = host::openDevice(name, arguments.threads);
+  if (!choice && name && name->driver != "auto")
+    return fail(choice.error().code, "--device " + name->driver + ": " + choice.error().message);
+  if (!choice)
+    return Fail(std::move(choice).error());
+  const bool isCpu = choice->device->info().driver == "cpu";
+  if (!choice->why.empty())
+    sayOnStderr(choice->why + (isCpu ? "" : "; --device cpu chooses the CPU"));
+  return std::move(choice->device);
 }
 
-// None where plans cannot be kept either, which is said of these.
-std::optional<runtime::WeightCache> weightCache(const ModelArguments &arguments) {
-  const auto plans = runtime::PlanCache::open();
-  if (!arguments.keepsWeights || !plans)
-    return std::nullopt;
-  return runtime::WeightCache(plans->folder(), [](const std::string &line) { sayOnStderr(line); });
-}
-
-// The model files of a folder, by name.
-std::vector<std::string> modelFilesIn(const std::filesystem::path &folder) {
-  constexpr size_t kMostEntries = 4096; // of a folder that is looked through
-  std::vector<std::string> names;
-  std::error_code failed;
-  std::filesystem::directory_iterator at(folder.empty() ? "." : folder, failed);
-  for (size_t i = 0; !failed && at != std::filesystem::directory_iterator() && i < kMostEntries;
-       ++i, at.increment(failed))
-    if (at->path().extension() == kModelSuffix)
-      names.push_back(at->path().filename().string());
-  return names;
-}
-
-// What a path at which there is no file may have been meant to be: the known model, or a file
-// beside it, whose suffix may have been left out.
-std::string hintFor(const std::string &model) {
-  const std::filesystem::path path(model);
-  std::vector<std::string> names = modelFilesIn(path.parent_path());
-  if (path.parent_path().empty())
-    names.insert(names.begin(), kKnownModel);
-  std::string found(nearest(path.filename().string(), names));
-  if (found.empty())
-    found = nearest(path.filename().string() + kModelSuffix, names);
-  if (found.empty())
-    return "";
-  return " (did you mean '" + (path.parent_path() / found).string() + "'?)";
-}
-
-} // namespace
-
-Result<std::string> modelPath(const std::string &model) {
-  if (model != kKnownModel) {
-    const int error = access(model.c_str(), F_OK) == 0 ? 0 : errno;
-    if (error)
-      return systemFailed("cannot open '" + model + "'" + hintFor(model), error);
-    return model;
-  }
-  SINTER_ASSIGN(const std::string cache, cacheHome());
-  const std::string path = cache + "/sinter/models/" + kKnownModel + ".gguf";
-  if (access(path.c_str(), F_OK) != 0)
-    return fail(Code::NotFound, std::string("model '") + kKnownModel + "' is not at '" + path +
-                                    "': run ./demo once, which fetches it");
-  return path;
-}
-
-Result<ModelFile> openModelFile(const std::string &model) {
-  SINTER_ASSIGN(const std::string path, modelPath(model));
-  SINTER_ASSIGN(ModelFile file, ModelFile::open(path));
-  if (const std::string unknown = findUnknownNames(file.gguf()).text(); !unknown.empty())
-    sayOnStderr("'" + path + "' holds what is not known here and goes unused: " + unknown);
-  return file;
-}
-
-Result<OpenedModel> openModel(ModelFile file, const ModelArguments &arguments,
-                              Interrupts &interrupts, uint32_t sequences) {
-  OpenedModel opened;
-  SINTER_TRY(file.contextTokens(arguments.context)); // before minutes are spent on a plan
-  SINTER_ASSIGN(DeviceChoice choice, openDevice(arguments.device, arguments.threads));
-  if (!choice.why.empty())
-    sayOnStderr(choice.why);
-  opened.device = std::move(choice.device);
-  SINTER_ASSIGN(ObtainedPlan obtained,
-                arguments.plan.empty()
-                    ? obtainPlan(file, opened.device->info(), arguments.precision, interrupts)
-                    : readPlanFile(arguments.plan, *opened.device, arguments.precision));
-  opened.buildSeconds = obtained.buildSeconds;
-  PlanRunnerOptions options;
-  options.contextTokens = arguments.context;
-  options.sequences = sequences;
-  const auto cache = weightCache(arguments);
-  options.weightCache = cache ? &*cache : nullptr;
-  SINTER_ASSIGN(opened.model,
-                Model::create(std::move(file), std::move(obtained.plan), *opened.device, options));
-  return opened;
+Result<host::OpenedModel> openModel(ModelFile file, const ModelArguments &arguments,
+                                    host::Observer &observer, uint32_t sequences) {
+  SINTER_TRY(file.contextTokens(arguments.context)); // before a device is opened
+  SINTER_ASSIGN(auto device, openDevice(arguments));
+  return host::openModel(std::move(file), std::move(device),
+                         {.context = arguments.context,
+                          .sequences = sequences,
+                          .plan = arguments.plan,
+                          .precision = arguments.precision,
+                          .keepsWeights = arguments.keepsWeights},
+                         observer);
 }
 
 } // namespace sinter::cli

@@ -148,20 +148,6 @@ void ProgressLine::finish() {
   drawn_ = false;
 }
 
-std::string fixed(double value, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-
-std::string bytesText(double bytes) {
-  static constexpr const char *kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  size_t unit = 0;
-  for (; bytes >= 1024 && unit + 1 < std::size(kUnits); ++unit)
-    bytes /= 1024;
-  return fixed(bytes, unit == 0 ? 0 : 1) + " " + kUnits[unit];
-}
-
 uint64_t peakMemoryBytes() {
   const std::string status = readSmallFile("/proc/self/status");
   constexpr std::string_view kKey = "VmHWM:";

@@ -46,11 +46,6 @@ private:
   bool drawn_ = false;
 };
 
-// "1.5 MiB", "0.8 KiB", "12 B".
-std::string bytesText(double bytes);
-// With `digits` digits after the point.
-std::string fixed(double value, int digits);
-
 // This process's largest resident memory so far, VmHWM of /proc/self/status; 0 where the system
 // does not say.
 uint64_t peakMemoryBytes();

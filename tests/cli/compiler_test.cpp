@@ -21,9 +21,6 @@ protected:
         EXPECT_NE(entry.path().extension(), ".plan");
     return outcome;
   }
-  void limitSeconds(const std::string &text) {
-    options_.environment["SINTER_COMPILE_SECONDS"] = text;
-  }
 };
 
 TEST_F(Compiler, ThatIsMissingIsNamed) {
@@ -41,12 +38,6 @@ TEST_F(Compiler, ThatMayNotBeRunIsNamed) {
 TEST_F(Compiler, ThatIsAFolderIsNamed) {
   options_.environment["SINTER_COMPILER"] = folder_;
   EXPECT_THAT(answer(), FailedSaying("cannot start the compiler"));
-}
-
-TEST_F(Compiler, ThatIsKilledIsSaidWithTheSignalAndTheWorkAtHand) {
-  EXPECT_THAT(answerWith("kill -KILL $$"), FailedSaying("signal 9 (SIGKILL)"));
-  EXPECT_THAT(answerWith("echo progress 1 2 thinking; sleep 0.2; kill -SEGV $$"),
-              FailedSaying("signal 11 (SIGSEGV) during 'thinking'"));
 }
 
 TEST_F(Compiler, ThatFailsIsQuotedByItsLastLine) {
@@ -98,33 +89,8 @@ TEST_F(Compiler, ThatFailsForEveryTargetLeavesNoFile) {
   EXPECT_FALSE(std::filesystem::exists(plan));
 }
 
-TEST_F(Compiler, ThatFailsSilentlyIsSaidWithItsStatus) {
-  EXPECT_THAT(answerWith("exit 1"), FailedSaying("ended with status 1 and said nothing"));
-  EXPECT_THAT(answerWith("exit 77"), FailedSaying("ended with status 77 and said nothing"));
-}
-
 TEST_F(Compiler, ThatSteersTerminalsIsQuotedAsText) {
   EXPECT_THAT(answerWith("printf 'a\\033[31mb\\n' >&2; exit 1"), FailedSaying("a\\x1b[31mb"));
-}
-
-TEST_F(Compiler, ThatHangsIsStoppedAtItsLimit) {
-  limitSeconds("1");
-  EXPECT_THAT(answerWith("sleep 100"), FailedSaying("did not end within 1 s"));
-}
-
-TEST_F(Compiler, ThatClosesItsOutputsAndHangsIsStoppedAtItsLimit) {
-  limitSeconds("1");
-  EXPECT_THAT(answerWith("exec >&- 2>&-; sleep 100"), FailedSaying("did not end within 1 s"));
-}
-
-TEST_F(Compiler, ThatFloodsItsOutputsIsStoppedAtItsLimit) {
-  limitSeconds("1");
-  EXPECT_THAT(answerWith("yes >&2 & exec yes 'progress 1 2 x'"),
-              FailedSaying("did not end within 1 s"));
-}
-
-TEST_F(Compiler, ThatLeavesAProcessBehindWithItsPipesIsNotWaitedFor) {
-  EXPECT_THAT(answerWith("sleep 30 & exit 3"), FailedSaying("status 3"));
 }
 
 TEST_F(Compiler, ThatPrintsGarbageAndNoPlanIsSaid) {
@@ -138,13 +104,6 @@ TEST_F(Compiler, ThatWritesABrokenPlanIsSaid) {
   EXPECT_THAT(answerWith("echo nonsense > \"$4\""), FailedSaying("wrote a damaged plan"));
   EXPECT_THAT(answerWith("head -c 5000000 /dev/zero > \"$4\""),
               FailedSaying("wrote a damaged plan"));
-}
-
-TEST_F(Compiler, LimitsThatMakeNoSenseAreRefused) {
-  for (const char *text : {"0", "-1", "x", "1.5", "86401", "99999999999999999999"}) {
-    limitSeconds(text);
-    EXPECT_THAT(answer(), FailedSaying("SINTER_COMPILE_SECONDS is '" + std::string(text) + "'"));
-  }
 }
 
 TEST_F(Compiler, InterruptStopsItWithAllThatItStarted) {

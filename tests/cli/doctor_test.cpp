@@ -2,7 +2,6 @@
 #include "cli/cli_test.h"
 
 #include "cli/doctor/checks.h"
-#include "cli/open_device.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,5 +1,4 @@
-// Texts of the command line that need no child: labels of kernels, tables, progress lines.
-#include "cli/compiler_process.h"
+// Texts of the command line that need no child: labels of kernels, tables.
 #include "cli/kernel_labels.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
@@ -90,28 +89,6 @@ TEST(Tables, PutNumbersAtTheRightAndTextAtTheLeft) {
   table.addRow({"a", "1.5"});
   table.addRow({"long", "100"});
   EXPECT_EQ(table.text(), "name   us\na     1.5\nlong  100\n");
-}
-
-TEST(Bytes, AreSaidInTheLargestUnitThatFits) {
-  EXPECT_EQ(bytesText(0), "0 B");
-  EXPECT_EQ(bytesText(1023), "1023 B");
-  EXPECT_EQ(bytesText(1024), "1.0 KiB");
-  EXPECT_EQ(bytesText(1e30).substr(bytesText(1e30).size() - 3), "TiB");
-}
-
-TEST(Progress, LinesAreReadWithTheirText) {
-  const auto progress = parseProgress("progress 3 10 compiling kernels");
-  ASSERT_TRUE(progress.has_value());
-  EXPECT_EQ(progress->done, 3u);
-  EXPECT_EQ(progress->total, 10u);
-  EXPECT_EQ(progress->text, "compiling kernels");
-}
-
-TEST(Progress, OtherLinesAreNone) {
-  for (const char *line :
-       {"", "progress", "progress ", "progress 1", "progress x 2", "progress 3 2", "progress -1 2",
-        "progress 1 99999999999999999999", "note 1 2 x"})
-    EXPECT_FALSE(parseProgress(line).has_value()) << line;
 }
 
 } // namespace

@@ -1,5 +1,4 @@
 // Variants put together from launches that were compiled already, and what trials take.
-#include "cli/tune/machine_tunings.h"
 #include "cli/tune/trial_costs.h"
 #include "cli/tune/trial_variants.h"
 
@@ -74,30 +73,6 @@ TEST(TrialCosts, HaveALeastThatNoBudgetUndercuts) {
   EXPECT_DOUBLE_EQ(costs.timing(1, {3, 15, 1000}), 2 + 2 + 1 + 15 * 2);
   EXPECT_DOUBLE_EQ(costs.timing(1, {3, 15, 4}), 2 + 2 + 1 + 3 * 4);
   EXPECT_DOUBLE_EQ(costs.trial(10, 1, {3, 15, 0}), 5 + costs.timing(1, {3, 15, 0}));
-}
-
-// ---- what plans must have ----
-
-TEST(MachineTunings, FitPlansWhoseKernelsHaveWhatWasChosenForThem) {
-  plan::Plan plan;
-  plan.kernels = {{.source = "none of its own"}, {.content = "aa"}, {.content = "bb"}};
-  plan.kernels[1].schedule = kSmall;
-  const auto tuned = [](std::vector<std::pair<std::string, ScheduleChoice>> schedules) {
-    MachineTunings tunings;
-    for (const auto &[content, schedule] : schedules)
-      tunings.entries.push_back({"m", content, "", schedule, 1, {}});
-    return tunings;
-  };
-  EXPECT_TRUE(tuned({{"aa", kSmall}}).fits(plan));
-  EXPECT_TRUE(tuned({{"a0", kLarge}, {"aa", kSmall}, {"bb", {}}, {"cc", kLarge}}).fits(plan))
-      << "entries of other kernels do not matter";
-  EXPECT_FALSE(tuned({}).fits(plan));
-  EXPECT_FALSE(tuned({{"aa", kLarge}}).fits(plan));
-  EXPECT_FALSE(tuned({{"aa", kSmall}, {"bb", kPairs}}).fits(plan));
-  EXPECT_FALSE(isByRules(plan));
-  plan.kernels[1].schedule = {};
-  EXPECT_TRUE(tuned({{"cc", kLarge}}).fits(plan));
-  EXPECT_TRUE(isByRules(plan));
 }
 
 } // namespace

@@ -1,8 +1,8 @@
 // sinter tune as a user meets it: a table, nothing to do the second time, plans that have what it
 // found, and a database that may be damaged.
 #include "cli/cli_test.h"
-#include "cli/open_device.h"
-#include "cli/tune/machine_tunings.h"
+#include "host/device_choice.h"
+#include "host/machine_tunings.h"
 #include "plan/file.h"
 #include "runtime/tuning_database.h"
 
@@ -57,10 +57,10 @@ protected:
   }
   // A schedule that tuning with that compiler chose for a kernel.
   void keepFor(const std::string &compiler, const std::string &content) const {
-    const auto device = cli::openDevice(std::nullopt, 0);
-    const auto identity = cli::compilerIdentity(compiler);
+    const auto device = host::openDevice(std::nullopt, 0);
+    const auto identity = host::compilerIdentity(compiler);
     ASSERT_TRUE(device && identity);
-    const runtime::TuningEntry entry{cli::machineText(device->device->info(), *identity),
+    const runtime::TuningEntry entry{host::machineText(device->device->info(), *identity),
                                      content,
                                      "gemm(n=64)",
                                      {{{"block_m", 48}}},

@@ -9,7 +9,8 @@ _CHAIN = {
     "plan": ["layout"],
     "runtime": ["format", "hal", "plan"],
     "llm": ["runtime"],
-    "serve": ["llm"],
+    "host": ["llm"],
+    "serve": ["host"],
     "cli": ["serve"],
     "tile": ["layout", "sinter"],  # the kernel front is offered through include/sinter
     "sched": ["tile"],

@@ -8,6 +8,7 @@
 #include "cli/chat/settings.h"
 #include "cli/open_model.h"
 #include "cli/terminal.h"
+#include "cli/terminal_observer.h"
 #include "llm/chat/conversation.h"
 
 #include <cstdio>
@@ -85,8 +86,8 @@ Result<void> checkHoldsAMessage(const ModelFile &file, const std::string &system
 
 class Chat {
 public:
-  Chat(OpenedModel opened, Sampler sampler, const RunArguments &arguments, SamplingChoice sampling,
-       Interrupts &interrupts)
+  Chat(host::OpenedModel opened, Sampler sampler, const RunArguments &arguments,
+       SamplingChoice sampling, Interrupts &interrupts)
       : opened_(std::move(opened)), sampler_(std::move(sampler)), arguments_(arguments),
         interrupts_(interrupts),
         session_(opened_.model->runner(), opened_.model->pages(), opened_.model->tokenizer()),
@@ -221,7 +222,7 @@ private:
     return {};
   }
 
-  OpenedModel opened_;
+  host::OpenedModel opened_;
   Sampler sampler_; // its random numbers go on from answer to answer
   const RunArguments &arguments_;
   Interrupts &interrupts_;
@@ -238,7 +239,8 @@ Result<int> chat(ModelFile file, const RunArguments &arguments, SamplingChoice s
                  Interrupts &interrupts) {
   SINTER_ASSIGN(const uint32_t context, file.contextTokens(arguments.model.context));
   SINTER_TRY(checkHoldsAMessage(file, arguments.system, context));
-  SINTER_ASSIGN(OpenedModel opened, openModel(std::move(file), arguments.model, interrupts));
+  TerminalObserver observer(interrupts);
+  SINTER_ASSIGN(host::OpenedModel opened, openModel(std::move(file), arguments.model, observer));
   SINTER_ASSIGN(Sampler sampler,
                 makeSampler(arguments.sampling, sampling.settings, opened.model->tokenizer()));
   return Chat(std::move(opened), std::move(sampler), arguments, std::move(sampling), interrupts)

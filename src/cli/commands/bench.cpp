@@ -1,10 +1,13 @@
 // sinter bench: speed and memory of one process, for one sequence or several side by side.
+#include "base/number_text.h"
 #include "cli/commands/commands.h"
 #include "cli/made_up_prompts.h"
 #include "cli/open_model.h"
 #include "cli/quantiles.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
+#include "cli/terminal_observer.h"
+#include "host/model_store.h"
 #include "llm/scheduler.h"
 
 #include <algorithm>
@@ -136,7 +139,8 @@ std::string table(const BenchArguments &arguments, const Figures &figures) {
 } // namespace
 
 Result<int> benchCommand(const BenchArguments &arguments, Interrupts &interrupts) {
-  SINTER_ASSIGN(ModelFile file, openModelFile(arguments.model.model));
+  TerminalObserver observer(interrupts);
+  SINTER_ASSIGN(ModelFile file, host::openModelFile(arguments.model.model, observer));
   const uint32_t needed = arguments.prompt + arguments.generate;
   ModelArguments modelArguments = arguments.model;
   if (modelArguments.context == 0)
@@ -145,8 +149,8 @@ Result<int> benchCommand(const BenchArguments &arguments, Interrupts &interrupts
     return fail(Code::InvalidArgument, "--prompt and --gen take " + std::to_string(needed) +
                                            " tokens, --context is " +
                                            std::to_string(modelArguments.context));
-  SINTER_ASSIGN(const OpenedModel opened,
-                openModel(std::move(file), modelArguments, interrupts, arguments.parallel));
+  SINTER_ASSIGN(const host::OpenedModel opened,
+                openModel(std::move(file), modelArguments, observer, arguments.parallel));
   Model &model = *opened.model;
   SINTER_TRY(checkParallel(model.runner().limits(), arguments.parallel));
   Scheduler scheduler(model.runner(), model.pages(), model.tokenizer(),

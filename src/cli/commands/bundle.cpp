@@ -3,10 +3,10 @@
 
 #include "base/mapped_file.h"
 #include "cli/exit_codes.h"
-#include "cli/open_device.h"
 #include "cli/terminal.h"
 #include "hal/cuda/cuda_driver.h"
 #include "hal/kernel_case.h"
+#include "host/device_choice.h"
 
 #include <charconv>
 #include <fstream>
@@ -55,7 +55,7 @@ Result<BundleOptions> readOptions(char *const *argv) {
 
 Result<std::unique_ptr<hal::Device>>
 openDevice(hal::DriverRegistry &registry, const BundleOptions &options, const std::string &target) {
-  SINTER_TRY(addDrivers(registry));
+  SINTER_TRY(host::addDrivers(registry));
   const std::string name =
       options.device.empty() ? target.substr(0, target.find(':')) : options.device;
   SINTER_ASSIGN(hal::Driver * driver, registry.find(name));

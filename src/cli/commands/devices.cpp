@@ -1,14 +1,15 @@
 // sinter devices: what there is to run on.
+#include "base/number_text.h"
 #include "cli/commands/commands.h"
-#include "cli/open_device.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
+#include "host/device_choice.h"
 
 namespace sinter::cli {
 
 Result<int> devicesCommand() {
   hal::DriverRegistry registry;
-  SINTER_TRY(addDrivers(registry));
+  SINTER_TRY(host::addDrivers(registry));
   Table table({"device", "name", "units", "memory", "target"});
   for (const auto &driver : registry.drivers()) {
     auto devices = driver->devices();

@@ -4,6 +4,8 @@
 #include "cli/explain/report.h"
 #include "cli/open_model.h"
 #include "cli/terminal.h"
+#include "cli/terminal_observer.h"
+#include "host/model_store.h"
 #include "plan/plan_text.h"
 
 #include <algorithm>
@@ -40,7 +42,8 @@ Result<void> checkPrompt(const RunnerLimits &limits, uint32_t prompt) {
                                          ", one step takes at most " + std::to_string(most));
 }
 
-Result<ExplainReport> makeReport(const ExplainArguments &arguments, const OpenedModel &opened) {
+Result<ExplainReport> makeReport(const ExplainArguments &arguments,
+                                 const host::OpenedModel &opened) {
   Model &model = *opened.model;
   ExplainReport report;
   report.model = arguments.model.model;
@@ -58,7 +61,8 @@ Result<ExplainReport> makeReport(const ExplainArguments &arguments, const Opened
 } // namespace
 
 Result<int> explainCommand(const ExplainArguments &arguments, Interrupts &interrupts) {
-  SINTER_ASSIGN(ModelFile file, openModelFile(arguments.model.model));
+  TerminalObserver observer(interrupts);
+  SINTER_ASSIGN(ModelFile file, host::openModelFile(arguments.model.model, observer));
   SINTER_TRY(checkContext(file.gguf(), arguments));
   std::optional<OutputFile> drawing;
   if (!arguments.svg.empty()) { // what cannot be written is said before minutes are spent
@@ -67,7 +71,8 @@ Result<int> explainCommand(const ExplainArguments &arguments, Interrupts &interr
   }
   ModelArguments modelArguments = arguments.model;
   modelArguments.context = contextFor(arguments.depth + arguments.prompt);
-  SINTER_ASSIGN(const OpenedModel opened, openModel(std::move(file), modelArguments, interrupts));
+  SINTER_ASSIGN(const host::OpenedModel opened,
+                openModel(std::move(file), modelArguments, observer));
   SINTER_TRY(checkPrompt(opened.model->runner().limits(), arguments.prompt));
   SINTER_ASSIGN(const ExplainReport report, makeReport(arguments, opened));
   if (drawing) {

@@ -1,8 +1,11 @@
 // sinter perplexity: how well a model predicts a text.
 #include "base/mapped_file.h"
+#include "base/number_text.h"
 #include "cli/commands/commands.h"
 #include "cli/open_model.h"
 #include "cli/terminal.h"
+#include "cli/terminal_observer.h"
+#include "host/model_store.h"
 #include "llm/session.h"
 
 #include <cmath>
@@ -26,11 +29,13 @@ Result<std::vector<TokenId>> readTokens(const ModelFile &model, const std::strin
 } // namespace
 
 Result<int> perplexityCommand(const PerplexityArguments &arguments, Interrupts &interrupts) {
-  SINTER_ASSIGN(ModelFile file, openModelFile(arguments.model.model));
+  TerminalObserver observer(interrupts);
+  SINTER_ASSIGN(ModelFile file, host::openModelFile(arguments.model.model, observer));
   SINTER_ASSIGN(const auto ids, readTokens(file, arguments.file, arguments.window));
   ModelArguments modelArguments = arguments.model;
   modelArguments.context = arguments.window;
-  SINTER_ASSIGN(const OpenedModel opened, openModel(std::move(file), modelArguments, interrupts));
+  SINTER_ASSIGN(const host::OpenedModel opened,
+                openModel(std::move(file), modelArguments, observer));
   Model &model = *opened.model;
   Session session(model.runner(), model.pages(), model.tokenizer());
   const size_t window = arguments.window, windows = ids.size() / window;

@@ -1,10 +1,11 @@
 // sinter quantize: a model file with its matrices as another type.
+#include "base/number_text.h"
 #include "cli/commands/commands.h"
-#include "cli/open_model.h"
 #include "cli/quantize/tensor.h"
 #include "cli/terminal.h"
 #include "format/gguf_header.h"
 #include "hal/cpu/host_cpu.h"
+#include "host/model_store.h"
 
 #include <map>
 #include <sys/stat.h>
@@ -118,7 +119,7 @@ std::string summary(const GgufFile &model, std::span<const TensorChoice> choices
 } // namespace
 
 Result<int> quantizeCommand(const QuantizeArguments &arguments, Interrupts &interrupts) {
-  SINTER_ASSIGN(const std::string path, modelPath(arguments.model));
+  SINTER_ASSIGN(const std::string path, host::modelPath(arguments.model));
   SINTER_ASSIGN(const GgufFile model, GgufFile::open(path));
   SINTER_TRY(model.checkWhole());
   SINTER_TRY(refuseSameFile(path, arguments.output));

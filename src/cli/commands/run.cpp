@@ -4,6 +4,8 @@
 #include "cli/commands/commands.h"
 #include "cli/open_model.h"
 #include "cli/terminal.h"
+#include "cli/terminal_observer.h"
+#include "host/model_store.h"
 
 namespace sinter::cli {
 namespace {
@@ -65,7 +67,8 @@ Result<int> answerOnce(ModelFile file, const RunArguments &arguments,
                        const SamplerSettings &settings, const std::string &prompt,
                        Interrupts &interrupts) {
   SINTER_ASSIGN(const auto ids, encode(file, arguments, prompt));
-  SINTER_ASSIGN(OpenedModel opened, openModel(std::move(file), arguments.model, interrupts));
+  TerminalObserver observer(interrupts);
+  SINTER_ASSIGN(host::OpenedModel opened, openModel(std::move(file), arguments.model, observer));
   Model &model = *opened.model;
   Session session(model.runner(), model.pages(), model.tokenizer());
   SINTER_ASSIGN(Sampler sampler, makeSampler(arguments.sampling, settings, model.tokenizer()));
@@ -90,7 +93,8 @@ Result<int> runCommand(const RunArguments &arguments, Interrupts &interrupts) {
     sayOnStderr("--raw needs a prompt: give one with -p");
     return kExitUsage;
   }
-  SINTER_ASSIGN(ModelFile file, openModelFile(arguments.model.model));
+  TerminalObserver observer(interrupts);
+  SINTER_ASSIGN(ModelFile file, host::openModelFile(arguments.model.model, observer));
   const auto sampling = chooseSampling(file, arguments.sampling);
   if (!sampling) {
     sayOnStderr(sampling.error().text);

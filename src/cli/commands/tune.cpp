@@ -1,11 +1,15 @@
 // sinter tune: what is known and what is tunable, the tuner, and a table of what it found.
+#include "base/number_text.h"
 #include "cli/commands/commands.h"
 #include "cli/kernel_labels.h"
 #include "cli/open_model.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
-#include "cli/tune/machine_tunings.h"
+#include "cli/terminal_observer.h"
 #include "cli/tune/tuner.h"
+#include "host/machine_tunings.h"
+#include "host/model_store.h"
+#include "host/plan_store.h"
 #include "runtime/plan_cache.h"
 
 #include <algorithm>
@@ -66,7 +70,7 @@ Result<void> checkTunable(const TuneSearch &search, const hal::Device &device) {
 
 // A place that cannot be written to is found before minutes are spent. A damaged file stays as it
 // is until there is something to begin it anew with.
-Result<void> prepare(const runtime::TuningDatabase &database, const MachineTunings &known,
+Result<void> prepare(const runtime::TuningDatabase &database, const host::MachineTunings &known,
                      const TuneSearch &search) {
   if (!known.damage.empty()) {
     SINTER_TRY(database.checkWritable());
@@ -79,25 +83,24 @@ Result<void> prepare(const runtime::TuningDatabase &database, const MachineTunin
 } // namespace
 
 Result<int> tuneCommand(const TuneArguments &arguments, Interrupts &interrupts) {
-  SINTER_ASSIGN(const ModelFile file, openModelFile(arguments.model.model));
-  SINTER_ASSIGN(DeviceChoice choice, openDevice(arguments.model.device, arguments.model.threads));
-  if (!choice.why.empty())
-    sayOnStderr(choice.why);
-  hal::Device &device = *choice.device;
+  TerminalObserver observer(interrupts);
+  SINTER_ASSIGN(const ModelFile file, host::openModelFile(arguments.model.model, observer));
+  SINTER_ASSIGN(const auto opened, openDevice(arguments.model));
+  hal::Device &device = *opened;
   SINTER_ASSIGN(const runtime::PlanCache cache, runtime::PlanCache::open());
-  SINTER_ASSIGN(const std::string compiler, findCompiler());
-  SINTER_ASSIGN(const std::string identity, compilerIdentity(compiler));
-  const std::string machine = machineText(device.info(), identity);
-  SINTER_ASSIGN(const MachineTunings known, readTunings(cache.folder(), machine));
+  SINTER_ASSIGN(const std::string compiler, host::findCompiler());
+  SINTER_ASSIGN(const std::string identity, host::compilerIdentity(compiler));
+  const std::string machine = host::machineText(device.info(), identity);
+  SINTER_ASSIGN(const host::MachineTunings known, host::readTunings(cache.folder(), machine));
   const Precision &precision = arguments.model.precision;
-  SINTER_ASSIGN(const ObtainedPlan obtained,
-                obtainPlanOfAnySchedules(file, device.info(), precision, interrupts));
+  SINTER_ASSIGN(const host::ObtainedPlan obtained,
+                host::obtainPlanOfAnySchedules(file, device.info(), precision, observer));
   TuneSearch search(*obtained.plan, known.entries, machine);
   SINTER_TRY(checkTunable(search, device));
   const runtime::TuningDatabase database(cache.folder());
   SINTER_TRY(prepare(database, known, search));
   const Interrupts::Guard guard(interrupts); // until all is said
-  Tuner tuner(file, device, interrupts, precision, database, obtained, arguments.budgetSeconds);
+  Tuner tuner(file, device, observer, precision, database, obtained, arguments.budgetSeconds);
   const Result<void> tuned = tuner.run(search);
   const bool failed = !tuned && tuned.error().code != Code::Cancelled;
   if (tuner.trials() > 0 || !failed)

@@ -1,7 +1,8 @@
 // Devices and their drivers.
 #include "cli/doctor/checks.h"
 
-#include "cli/terminal.h"
+#include "base/number_text.h"
+#include "host/device_choice.h"
 
 #include <filesystem>
 #include <unistd.h>
@@ -68,7 +69,7 @@ Finding checkCuda(const hal::DriverRegistry &registry, const std::string &root) 
 
 Finding checkVulkan(const hal::DriverRegistry &registry, const std::string &root) {
   const auto devices = devicesOf(registry, "vulkan");
-  if (devices && !devices->front().name.ends_with("(software)"))
+  if (devices && !host::isSoftware(devices->front()))
     return {"vulkan", Health::Ok, describe(*devices), ""};
   const std::string found =
       devices ? "only a software device: " + describe(*devices) : devices.error().toString();

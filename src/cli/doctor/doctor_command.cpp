@@ -1,8 +1,8 @@
 // sinter doctor: what this machine lacks, and how to mend it.
 #include "cli/commands/commands.h"
 #include "cli/doctor/checks.h"
-#include "cli/open_device.h"
 #include "cli/terminal.h"
+#include "host/device_choice.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ using Object = nlohmann::ordered_json;
 
 Result<std::vector<Finding>> examine(Interrupts &interrupts) {
   hal::DriverRegistry registry;
-  SINTER_TRY(addDrivers(registry));
+  SINTER_TRY(host::addDrivers(registry));
   const std::string root; // this system's
   std::vector<Finding> findings = {checkProcessor(registry), checkCuda(registry, root),
                                    checkVulkan(registry, root)};

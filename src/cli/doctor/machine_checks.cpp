@@ -1,6 +1,7 @@
 // The machine: memory, pages, terminal.
 #include "cli/doctor/checks.h"
 
+#include "base/number_text.h"
 #include "cli/terminal.h"
 #include "hal/host_memory.h"
 

@@ -1,9 +1,9 @@
 // The compiler program, and the folders of plans, weights and models.
 #include "cli/doctor/checks.h"
 
-#include "cli/compiler_process.h"
-#include "cli/open_model.h"
-#include "cli/terminal.h"
+#include "base/number_text.h"
+#include "host/compiler_process.h"
+#include "host/model_store.h"
 #include "runtime/plan_cache.h"
 #include "runtime/weight_cache.h"
 
@@ -32,11 +32,11 @@ Result<void> tryCompiler(const std::string &program, Interrupts &interrupts) {
   constexpr uint32_t kMostMs = 60'000;
   const std::string arguments[] = {"kernel", "emit", "add", "--target", "host", "--emit", "tile"};
   const int output = open("/dev/null", O_WRONLY | O_CLOEXEC);
-  CompilerLimits limits;
+  host::CompilerLimits limits;
   limits.timeoutMs = kMostMs;
   const Interrupts::Guard guard(interrupts);
-  const auto done = runCompiler(program, arguments, output, limits, interrupts.flag(),
-                                [](const CompilerProgress &) {});
+  const auto done = host::runCompiler(program, arguments, output, limits, interrupts.flag(),
+                                      [](const host::CompilerProgress &) {});
   close(output);
   return done;
 }
@@ -90,10 +90,10 @@ std::string modeOf(const std::string &folder) {
 } // namespace
 
 Result<Finding> checkCompiler(Interrupts &interrupts) {
-  const auto program = findCompiler();
+  const auto program = host::findCompiler();
   if (!program)
     return compilerProblem(program.error().toString());
-  if (const auto limits = compilerLimits(); !limits)
+  if (const auto limits = host::compilerLimits(); !limits)
     return compilerProblem(limits.error().toString(), "unset SINTER_COMPILE_SECONDS");
   const auto done = tryCompiler(*program, interrupts);
   if (!done && done.error().code == Code::Cancelled)
@@ -137,7 +137,7 @@ Finding checkDisk() {
 }
 
 Finding checkModel() {
-  const auto path = modelPath("smollm2");
+  const auto path = host::modelPath("smollm2");
   if (!path)
     return {"model", Health::Ok, "smollm2 is not here; any .gguf file's path does as well",
             "./demo fetches smollm2"};

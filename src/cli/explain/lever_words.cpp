@@ -1,8 +1,8 @@
 // Reads a launch's covered operations, grid and weights and its kernel's parameters.
 #include "cli/explain/lever_words.h"
 
+#include "base/number_text.h"
 #include "cli/kernel_labels.h"
-#include "cli/terminal.h"
 #include "plan/contract.h"
 #include "plan/plan_text.h"
 

@@ -1,10 +1,10 @@
 // The roofline as SVG: operations a second over operations a byte, both in powers of ten, under the
 // roofs that memory and arithmetic make; numbered points, and a legend that names them.
+#include "base/number_text.h"
 #include "cli/explain/label_places.h"
 #include "cli/explain/report.h"
 #include "cli/explain/svg_text.h"
 #include "cli/explain/xml_text.h"
-#include "cli/terminal.h"
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
 // Widths by character, and the element.
 #include "cli/explain/svg_text.h"
 
+#include "base/number_text.h"
 #include "cli/explain/xml_text.h"
-#include "cli/terminal.h"
 #include "llm/tokenizer/unicode.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // The report for a terminal: facts, a table for each step, and what the levers did.
+#include "base/number_text.h"
 #include "cli/explain/report.h"
 #include "cli/table.h"
-#include "cli/terminal.h"
 
 #include <algorithm>
 #include <cmath>

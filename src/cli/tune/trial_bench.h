@@ -1,7 +1,7 @@
 // Times of a plan's kernels under several schedules at once, taken in real steps.
 #pragma once
 
-#include "cli/plan_store.h"
+#include "host/plan_store.h"
 #include "llm/plan_runner.h"
 
 #include <map>
@@ -30,9 +30,9 @@ struct Trials {
   double stepSeconds = 0;       // of the step itself, once in each size
 };
 
-// Runs a trial plan (buildTrialPlan) on `device`: 512 rows, or as many as the context holds, 8 and
-// a token, each in rounds of the step and all its variants. Internal: a variant's logits are not
-// those of the step, bit for bit; Cancelled: `cancel` was set.
+// Runs a trial plan (host::buildTrialPlan) on `device`: 512 rows, or as many as the context holds,
+// 8 and a token, each in rounds of the step and all its variants. Internal: a variant's logits are
+// not those of the step, bit for bit; Cancelled: `cancel` was set.
 Result<Trials> timeTrials(hal::Device &device, const GgufFile &file,
                           std::shared_ptr<const plan::Plan> plan, const TrialEffort &effort,
                           const std::atomic<bool> &cancel);

@@ -1,6 +1,7 @@
 // Rounds of screening, as wide as the budget allows, and a final.
 #include "cli/tune/tuner.h"
 
+#include "base/number_text.h"
 #include "cli/terminal.h"
 
 #include <algorithm>
@@ -21,11 +22,11 @@ constexpr double kScreeningShare = 1.0 / 12, kFinalShare = 1.0 / 4;
 
 } // namespace
 
-Tuner::Tuner(const ModelFile &file, hal::Device &device, Interrupts &interrupts,
+Tuner::Tuner(const ModelFile &file, hal::Device &device, host::Observer &observer,
              const Precision &precision, const runtime::TuningDatabase &database,
-             const ObtainedPlan &obtained, double budgetSeconds)
-    : file_(file), device_(device), interrupts_(interrupts), precision_(precision),
-      database_(database), budgetSeconds_(budgetSeconds), plan_(obtained.plan),
+             const host::ObtainedPlan &obtained, double budgetSeconds)
+    : file_(file), device_(device), observer_(observer), precision_(precision), database_(database),
+      budgetSeconds_(budgetSeconds), plan_(obtained.plan),
       stepKernels_(obtained.plan->kernels.size()) {
   if (obtained.buildSeconds > 0)
     costs_.kernelSeconds = obtained.buildSeconds / static_cast<double>(stepKernels_);
@@ -76,20 +77,20 @@ std::vector<Assignment> Tuner::nextRound(const TuneSearch &search) const {
 }
 
 Result<void> Tuner::compile(const std::vector<Assignment> &variants) {
-  std::vector<AskedSchedule> asked;
+  std::vector<host::AskedSchedule> asked;
   for (uint32_t i = 0; i < variants.size(); ++i)
     for (const auto &[content, schedule] : variants[i])
       asked.push_back({i + 1, content, schedule});
   const double before = seconds();
   SINTER_ASSIGN(plan::Plan plan,
-                buildTrialPlan(file_, device_.info(), precision_, asked, interrupts_));
+                host::buildTrialPlan(file_, device_.info(), precision_, asked, observer_));
   costs_.kernelSeconds = (seconds() - before) / static_cast<double>(plan.kernels.size());
   plan_ = std::make_shared<const plan::Plan>(std::move(plan));
   return {};
 }
 
 Result<Trials> Tuner::time(const TrialEffort &effort) {
-  return timeTrials(device_, file_.gguf(), plan_, effort, interrupts_.flag());
+  return timeTrials(device_, file_.gguf(), plan_, effort, observer_.cancel());
 }
 
 Result<void> Tuner::screen(TuneSearch &search) {

@@ -1,7 +1,6 @@
 // Trials within a budget of time: what is compiled and timed, round by round, then a final.
 #pragma once
 
-#include "cli/interrupts.h"
 #include "cli/tune/search.h"
 #include "cli/tune/trial_costs.h"
 #include "runtime/tuning_database.h"
@@ -13,9 +12,9 @@ namespace sinter::cli {
 class Tuner {
 public:
   // All must outlive the tuner. `obtained` is a plan of the model under any schedules.
-  Tuner(const ModelFile &file, hal::Device &device, Interrupts &interrupts,
+  Tuner(const ModelFile &file, hal::Device &device, host::Observer &observer,
         const Precision &precision, const runtime::TuningDatabase &database,
-        const ObtainedPlan &obtained, double budgetSeconds);
+        const host::ObtainedPlan &obtained, double budgetSeconds);
 
   // Trials until none is left, the budget is spent or the user ends them. Says first what the
   // smallest number of trials takes, which are made whatever the budget. What each round found is
@@ -40,7 +39,7 @@ private:
 
   const ModelFile &file_;
   hal::Device &device_;
-  Interrupts &interrupts_;
+  host::Observer &observer_;
   const Precision precision_;
   const runtime::TuningDatabase &database_;
   const double budgetSeconds_;

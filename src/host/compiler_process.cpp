@@ -1,5 +1,5 @@
 // Two pipes, and a watch that ends in every case.
-#include "cli/compiler_process.h"
+#include "host/compiler_process.h"
 
 #include "base/child_process.h"
 
@@ -14,7 +14,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-namespace sinter::cli {
+namespace sinter::host {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -250,4 +250,4 @@ Result<void> runCompiler(const std::string &program, std::span<const std::string
   return judge(end, outputs);
 }
 
-} // namespace sinter::cli
+} // namespace sinter::host

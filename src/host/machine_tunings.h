@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace sinter::cli {
+namespace sinter::host {
 
 // Names a compiler program: one that was built anew is another one, though its path is the same.
 // NotFound where there is none.
@@ -37,4 +37,4 @@ bool isByRules(const plan::Plan &plan);
 // Of the database in `folder`. Errors are TuningDatabase::read's.
 Result<MachineTunings> readTunings(const std::string &folder, const std::string &machine);
 
-} // namespace sinter::cli
+} // namespace sinter::host

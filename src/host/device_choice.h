@@ -1,4 +1,4 @@
-// From --device to a device that runs models, and why it is that one.
+// The device that runs models: named, or the best there is and why it is that one.
 #pragma once
 
 #include "hal/hal.h"
@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-namespace sinter::cli {
+namespace sinter::host {
 
-// What --device may say: "auto", or a driver, with or without a number ("cuda", "vulkan:1").
+// A device as users name it: "auto", or a driver, with or without a number ("cuda", "vulkan:1").
 struct DeviceName {
   std::string driver; // "auto" too
   uint32_t index = 0;
@@ -20,15 +20,19 @@ std::vector<std::string> deviceNames();
 
 struct DeviceChoice {
   std::unique_ptr<hal::Device> device;
-  std::string why; // one line; empty where the command line named the device
+  std::string why; // one line; empty where the device was named
 };
 
-// Without a name the first hardware GPU, else the CPU, and a line where that is no CPU. `auto`
-// chooses likewise and always says what and why. A device of software is opened by name only.
+// Without a name the first hardware GPU, else the CPU, and why where that is no CPU. `auto` chooses
+// likewise and always has a reason. A device of software is opened by name only. `threads` are a
+// CPU's; 0: all that this process may use.
 // NotFound, in one sentence: the driver or the device is not there; nothing takes its place.
 Result<DeviceChoice> openDevice(const std::optional<DeviceName> &name, uint32_t threads);
 
 // All drivers of models: cpu, cuda, vulkan.
 Result<void> addDrivers(hal::DriverRegistry &registry);
 
-} // namespace sinter::cli
+// Whether a driver's device runs on the CPU in a GPU's place.
+bool isSoftware(const hal::DeviceInfo &info);
+
+} // namespace sinter::host

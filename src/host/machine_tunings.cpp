@@ -1,5 +1,5 @@
 // Reads the database and keeps what is of this machine.
-#include "cli/tune/machine_tunings.h"
+#include "host/machine_tunings.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -7,7 +7,7 @@
 #include <iterator>
 #include <sys/stat.h>
 
-namespace sinter::cli {
+namespace sinter::host {
 
 Result<std::string> compilerIdentity(const std::string &program) {
   struct stat info;
@@ -62,4 +62,4 @@ Result<MachineTunings> readTunings(const std::string &folder, const std::string 
   return tunings;
 }
 
-} // namespace sinter::cli
+} // namespace sinter::host

@@ -1,8 +1,8 @@
 // Drivers are asked in the order of preference; what a machine without GPUs need not load stays
 // unloaded.
-#include "cli/open_device.h"
+#include "host/device_choice.h"
 
-#include "cli/terminal.h"
+#include "base/number_text.h"
 #include "hal/cpu/cpu_driver.h"
 #include "hal/cuda/cuda_driver.h"
 #include "hal/vulkan/vulkan_driver.h"
@@ -10,7 +10,7 @@
 #include <charconv>
 #include <unistd.h>
 
-namespace sinter::cli {
+namespace sinter::host {
 namespace {
 
 constexpr std::string_view kDrivers[] = {"cpu", "cuda", "vulkan"};
@@ -21,10 +21,6 @@ constexpr double kWatchdogSeconds = 600;
 bool systemHasGpu() {
   return access("/dev/dri", F_OK) == 0 || access("/dev/nvidiactl", F_OK) == 0 ||
          access("/dev/dxg", F_OK) == 0;
-}
-
-bool isSoftware(const hal::DeviceInfo &info) {
-  return info.name.ends_with("(software)");
 }
 
 std::string describe(const hal::DeviceInfo &info) {
@@ -64,7 +60,7 @@ Result<DeviceChoice> chooseDevice(const hal::DriverRegistry &registry, uint32_t 
       DeviceChoice choice;
       SINTER_ASSIGN(choice.device, driver->open(*offer.index, {threads, kWatchdogSeconds}));
       choice.why = "device: " + offer.found + ", the first hardware GPU" +
-                   (found.empty() ? "" : " (" + found + ")") + "; --device cpu chooses the CPU";
+                   (found.empty() ? "" : " (" + found + ")");
       return choice;
     }
   SINTER_ASSIGN(hal::Driver * cpu, registry.find("cpu"));
@@ -97,6 +93,10 @@ std::vector<std::string> deviceNames() {
   return names;
 }
 
+bool isSoftware(const hal::DeviceInfo &info) {
+  return info.name.ends_with("(software)");
+}
+
 Result<void> addDrivers(hal::DriverRegistry &registry) {
   SINTER_TRY(hal::addCpuDriver(registry));
   SINTER_TRY(hal::addCudaDriver(registry));
@@ -111,11 +111,8 @@ Result<DeviceChoice> openDevice(const std::optional<DeviceName> &name, uint32_t 
   SINTER_ASSIGN(hal::Driver * driver, registry.find(name->driver));
   DeviceChoice choice;
   const double watchdog = name->driver == "cpu" ? 0 : kWatchdogSeconds;
-  auto device = driver->open(name->index, {threads, watchdog});
-  if (!device)
-    return fail(device.error().code, "--device " + name->driver + ": " + device.error().message);
-  choice.device = std::move(*device);
+  SINTER_ASSIGN(choice.device, driver->open(name->index, {threads, watchdog}));
   return choice;
 }
 
-} // namespace sinter::cli
+} // namespace sinter::host

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace sinter::cli {
+namespace sinter::host {
 
 // The compiler program: $SINTER_COMPILER, else `sinter-compiler` in the folder of this program.
 // NotFound or Permission where it cannot be started.
@@ -48,4 +48,4 @@ Result<void> runCompiler(const std::string &program, std::span<const std::string
 // Reads a progress line; nothing where it is none.
 std::optional<CompilerProgress> parseProgress(std::string_view line);
 
-} // namespace sinter::cli
+} // namespace sinter::host

@@ -1,0 +1,16 @@
+// Model files by path or name.
+#pragma once
+
+#include "host/observer.h"
+#include "llm/model.h"
+
+namespace sinter::host {
+
+// The file that `model` names. NotFound, with what to do, where `smollm2` was not fetched yet or
+// there is no place for it; with the nearest name, where there is no such file.
+Result<std::string> modelPath(const std::string &model);
+
+// Opens it. Metadata and tensors that nobody knows are one note.
+Result<ModelFile> openModelFile(const std::string &model, Observer &observer);
+
+} // namespace sinter::host

@@ -1,0 +1,40 @@
+// A plan, the cache of packed weights, and the runner on both.
+#include "host/open_model.h"
+
+#include "host/plan_file.h"
+#include "host/plan_store.h"
+#include "runtime/plan_cache.h"
+#include "runtime/weight_cache.h"
+
+namespace sinter::host {
+namespace {
+
+// None where plans cannot be kept either, which is noted of these.
+std::optional<runtime::WeightCache> weightCache(const ModelRequest &request, Observer &observer) {
+  const auto plans = runtime::PlanCache::open();
+  if (!request.keepsWeights || !plans)
+    return std::nullopt;
+  return runtime::WeightCache(plans->folder(),
+                              [&observer](const std::string &line) { observer.note(line); });
+}
+
+} // namespace
+
+Result<OpenedModel> openModel(ModelFile file, std::unique_ptr<hal::Device> device,
+                              const ModelRequest &request, Observer &observer) {
+  SINTER_TRY(file.contextTokens(request.context)); // before minutes are spent on a plan
+  SINTER_ASSIGN(ObtainedPlan obtained,
+                request.plan.empty() ? obtainPlan(file, device->info(), request.precision, observer)
+                                     : readPlanFile(request.plan, *device, request.precision));
+  PlanRunnerOptions options;
+  options.contextTokens = request.context;
+  options.sequences = request.sequences;
+  const auto cache = weightCache(request, observer);
+  options.weightCache = cache ? &*cache : nullptr;
+  OpenedModel opened{std::move(device), nullptr, obtained.buildSeconds};
+  SINTER_ASSIGN(opened.model,
+                Model::create(std::move(file), std::move(obtained.plan), *opened.device, options));
+  return opened;
+}
+
+} // namespace sinter::host

@@ -42,7 +42,8 @@ bool FileLock::isUnderItsName() const {
 }
 
 Result<FileLock> FileLock::take(int folderFd, const std::string &name, const std::string &what,
-                                const std::string &busy, uint32_t timeoutMs) {
+                                const std::string &busy, uint32_t timeoutMs,
+                                const std::atomic<bool> *cancel) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeoutMs);
   while (true) {
     FileLock lock(folderFd, name, kOpenFlags | O_CREAT);
@@ -51,6 +52,8 @@ Result<FileLock> FileLock::take(int folderFd, const std::string &name, const std
     while (!lock.tryLock()) {
       if (errno != EWOULDBLOCK && errno != EINTR)
         return systemFailed("cannot lock " + what, errno);
+      if (cancel && cancel->load())
+        return fail(Code::Cancelled, "interrupted while " + busy);
       if (std::chrono::steady_clock::now() >= end)
         return fail(Code::Timeout, busy + " for " + std::to_string(timeoutMs) + " ms");
       std::this_thread::sleep_for(kPollInterval);

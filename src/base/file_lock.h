@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -14,10 +15,11 @@ class FileLock {
 public:
   // Locks `name` in the open folder `folderFd` (AT_FDCWD: `name` is a path), made with rights 0600
   // where it is missing; links are not followed. `what` names it in messages. Timeout, with the
-  // text `busy` and the time: another process held it for `timeoutMs`. Other codes as
-  // base/system_error.h says.
+  // text `busy` and the time: another process held it for `timeoutMs`. Cancelled: `cancel` became
+  // true meanwhile. Other codes as base/system_error.h says.
   static Result<FileLock> take(int folderFd, const std::string &name, const std::string &what,
-                               const std::string &busy, uint32_t timeoutMs);
+                               const std::string &busy, uint32_t timeoutMs,
+                               const std::atomic<bool> *cancel = nullptr);
   // Removes a lock file that nobody holds; leaves every other file as it is.
   static void removeIfFree(int folderFd, const std::string &name);
 

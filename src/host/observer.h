@@ -23,7 +23,7 @@ public:
   virtual void showBuild(const CompilerProgress &progress) {}
   virtual void endBuild() {}
 
-  // Once true, a build ends with Code::Cancelled.
+  // Once true, a build ends with Code::Cancelled, and so does waiting for another process's build.
   virtual const std::atomic<bool> &cancel() const = 0;
 };
 

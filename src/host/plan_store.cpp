@@ -20,8 +20,9 @@ Result<PlanBuilder> builderFor(const ModelFile &model, const hal::DeviceInfo &de
 }
 
 // Without a cache that can be used, and trusted, the plan is built for this process alone.
-Result<plan::Plan> findOrBuild(const runtime::CacheQuery &query, PlanBuilder &builder,
+Result<plan::Plan> findOrBuild(runtime::CacheQuery query, PlanBuilder &builder,
                                Observer &observer) {
+  query.cancel = &observer.cancel();
   const auto note = [&](const std::string &line) { observer.note(line); };
   // A process that waits for another one's build outlasts that build's own limit.
   const uint32_t waitMs = builder.limits().timeoutMs + 30'000;
@@ -35,7 +36,9 @@ Result<plan::Plan> findOrBuild(const runtime::CacheQuery &query, PlanBuilder &bu
                              return builder.build();
                            },
                            note);
-  if (plan || begun || plan.error().code == Code::Timeout)
+  const bool hasWaited =
+      !plan && (plan.error().code == Code::Timeout || plan.error().code == Code::Cancelled);
+  if (plan || begun || hasWaited)
     return plan;
   note("plans are not kept: " + plan.error().toString());
   return builder.build();

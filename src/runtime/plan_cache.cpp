@@ -184,12 +184,13 @@ Result<CacheLookup> PlanCache::find(const std::string &key) const {
   return CacheLookup{std::move(*plan), ""};
 }
 
-Result<FileLock> PlanCache::lock(const std::string &key, uint32_t timeoutMs) const {
+Result<FileLock> PlanCache::lock(const std::string &key, uint32_t timeoutMs,
+                                 const std::atomic<bool> *cancel) const {
   SINTER_CHECK(isKey(key));
   const std::string name = key + kLockSuffix;
   SINTER_ASSIGN(FileLock lock,
                 FileLock::take(fd_, name, "lock file '" + folder_ + "/" + name + "'",
-                               "another process has been building plan " + key, timeoutMs));
+                               "another process has been building plan " + key, timeoutMs, cancel));
   removeLeftovers(key);
   return lock;
 }
@@ -256,13 +257,14 @@ Result<void> PlanCache::publish(const std::string &key, const plan::Plan &plan) 
   return written;
 }
 
-Result<FileLock> PlanCache::waitForLock(const std::string &key, uint32_t timeoutMs,
+Result<FileLock> PlanCache::waitForLock(const CacheQuery &query, uint32_t timeoutMs,
                                         const Note &note) const {
+  const std::string &key = query.keys.back();
   Result<FileLock> atOnce = lock(key, 0);
   if (atOnce || atOnce.error().code != Code::Timeout || timeoutMs == 0)
     return atOnce;
   note("another process is building this plan: waiting for it");
-  return lock(key, timeoutMs);
+  return lock(key, timeoutMs, query.cancel);
 }
 
 Result<CacheLookup> PlanCache::findFitting(const CacheQuery &query) const {
@@ -283,7 +285,7 @@ Result<plan::Plan> PlanCache::findOrBuild(const CacheQuery &query, uint32_t time
   SINTER_ASSIGN(CacheLookup before, findFitting(query));
   if (before.plan)
     return std::move(*before.plan);
-  SINTER_ASSIGN(const FileLock lock, waitForLock(query.keys.back(), timeoutMs, note));
+  SINTER_ASSIGN(const FileLock lock, waitForLock(query, timeoutMs, note));
   // Whoever held the lock may have built it meanwhile, or left the beginning of another's entry.
   for (const std::string &key : query.keys)
     removeLeftovers(key);

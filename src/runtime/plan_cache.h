@@ -29,6 +29,7 @@ struct CacheQuery {
   std::vector<std::string> keys;                        // looked at in this order; at least one
   std::function<bool(const plan::Plan &)> fits = {};    // whether a plan that was found may be used
   std::function<size_t(const plan::Plan &)> place = {}; // of a built plan's key among `keys`
+  const std::atomic<bool> *cancel = nullptr; // once true, waiting for another process ends
 };
 
 // Any number of processes and threads may use one folder at a time. Keys are planKey()'s.
@@ -49,9 +50,10 @@ public:
   // A damaged entry is no error. Permission: an entry that another user owns or others may write
   // to.
   Result<CacheLookup> find(const std::string &key) const;
-  // Waits for another process that builds the same plan. Timeout after `timeoutMs`. Clears what a
-  // killed builder left.
-  Result<FileLock> lock(const std::string &key, uint32_t timeoutMs) const;
+  // Waits for another process that builds the same plan. Timeout after `timeoutMs`, Cancelled once
+  // `cancel` is true. Clears what a killed builder left.
+  Result<FileLock> lock(const std::string &key, uint32_t timeoutMs,
+                        const std::atomic<bool> *cancel = nullptr) const;
   // Writes an entry whole or not at all. Removes the entries beyond kMostPlans that were found or
   // written least lately, and lock files that nobody holds. Exhausted, with the numbers, when the
   // disk is full.
@@ -71,7 +73,7 @@ private:
   PlanCache(std::string folder, int fd) : folder_(std::move(folder)), fd_(fd) {}
   Result<std::optional<std::vector<uint8_t>>> readEntry(const std::string &name) const;
   Result<CacheLookup> findFitting(const CacheQuery &query) const;
-  Result<FileLock> waitForLock(const std::string &key, uint32_t timeoutMs, const Note &note) const;
+  Result<FileLock> waitForLock(const CacheQuery &query, uint32_t timeoutMs, const Note &note) const;
   void removeLeftovers(const std::string &key) const;
   void removeOldest() const;
   void removeFreeLocks() const;

@@ -14,8 +14,15 @@ namespace sinter::host {
 // Remembers what it hears, and cancels where a test wants it.
 class Recorder : public Observer {
 public:
-  void note(const std::string &line) override { notes.push_back(line); }
-  void beginBuild() override { ++begun; }
+  void note(const std::string &line) override {
+    notes.push_back(line);
+    cancelled = cancelled || cancelsAtNote;
+  }
+  void beginBuild() override {
+    ++begun;
+    if (whenBuildBegins)
+      whenBuildBegins();
+  }
   void showBuild(const CompilerProgress &progress) override {
     shown.push_back(progress.text);
     cancelled = cancelled || cancelsAtProgress;
@@ -25,7 +32,8 @@ public:
 
   std::vector<std::string> notes, shown;
   int begun = 0, ended = 0;
-  bool cancelsAtProgress = false;
+  std::function<void()> whenBuildBegins;
+  bool cancelsAtProgress = false, cancelsAtNote = false;
   std::atomic<bool> cancelled = false;
 };
 

@@ -6,6 +6,8 @@
 #include "llm/ragged.h"
 #include "llm/session.h"
 
+#include <thread>
+
 namespace sinter::host {
 namespace {
 
@@ -103,6 +105,25 @@ TEST_F(PlanStore, ABuildEndsWhenItIsCancelled) {
   ASSERT_FALSE(built);
   EXPECT_EQ(built.error().code, Code::Cancelled);
   EXPECT_EQ(recorder_.ended, 1);
+}
+
+TEST_F(PlanStore, WaitingForAnotherBuildEndsWhenItIsCancelled) {
+  useCompiler("echo progress 0 1 begun; sleep 100");
+  const auto file = ModelFile::open(path_);
+  ASSERT_TRUE(file);
+  Recorder builder;
+  std::atomic<bool> isBuilding = false;
+  builder.whenBuildBegins = [&] { isBuilding = true; };
+  std::thread other([&] { EXPECT_FALSE(obtainPlan(*file, device_->info(), {}, builder)); });
+  while (!isBuilding)
+    std::this_thread::yield();
+  recorder_.cancelsAtNote = true; // that another one builds
+  const auto waited = obtain();
+  builder.cancelled = true;
+  other.join();
+  ASSERT_FALSE(waited);
+  EXPECT_EQ(waited.error().code, Code::Cancelled);
+  EXPECT_EQ(recorder_.begun, 0);
 }
 
 TEST_F(PlanStore, WithoutAPlaceForItAPlanIsBuiltAndNotKept) {

@@ -3,7 +3,7 @@
 
 #include "cli/arguments.h"
 #include "llm/model.h"
-#include "llm/sampler_defaults.h"
+#include "llm/sampler/defaults.h"
 #include "llm/session.h"
 
 namespace sinter::cli {

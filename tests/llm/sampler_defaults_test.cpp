@@ -1,5 +1,5 @@
 // What files propose for choosing tokens, in every type, and what makes no sense.
-#include "llm/sampler_defaults.h"
+#include "llm/sampler/defaults.h"
 
 #include "format/gguf_writer.h"
 

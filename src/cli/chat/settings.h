@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/sampling_options.h"
-#include "llm/sampler_defaults.h"
+#include "llm/sampler/defaults.h"
 
 #include <string>
 #include <string_view>

@@ -19,7 +19,7 @@ struct LogitBias {
 };
 
 // Every step is off by default, which leaves greedy choice: the likeliest token each time
-// (sampler_defaults.h has what a model is sampled with unless a user says otherwise). A window
+// (sampler/defaults.h has what a model is sampled with unless a user says otherwise). A window
 // is a number of tokens back from the end of prompt and answer; -1: all of them.
 struct SamplerSettings {
   double temperature = 0; // 0: greedy, after biases, penalties and DRY; no other step matters then

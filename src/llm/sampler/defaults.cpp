@@ -1,5 +1,5 @@
 // The table of proposed settings, and the order of steps that a file may ask for.
-#include "llm/sampler_defaults.h"
+#include "llm/sampler/defaults.h"
 
 #include "format/known_names.h"
 

@@ -116,6 +116,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
                 models::buildDecoder(context, features, source, decoder));
   const int64_t operationCount = countOperations(*module);
   graph::joinMatmuls(*module);
+  graph::joinMaps(*module);
   graph::quantizeActivations(
       *module,
       [&](mlir::Type weights) { return activationFor(tile::blockFormatOf(weights), rules); },

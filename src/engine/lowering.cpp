@@ -160,7 +160,7 @@ Result<std::vector<BoundArgument>> Lowering::mapOperands(graph::MapOp map, Value
       continue;
     }
     SINTER_ASSIGN(const Stored read, operand(value));
-    arguments.push_back(read.view());
+    arguments.push_back(read.extents.size() == 1 ? asRow(read) : read.view());
   }
   return arguments;
 }
@@ -262,6 +262,8 @@ Result<void> Lowering::lowerRopeTable(graph::LaunchOp launch) {
 }
 
 Result<void> Lowering::lowerRope(graph::LaunchOp launch) {
+  if (!llvm::hasSingleElement(launch.getBody().front().without_terminator()))
+    return lowerHeadRows(launch);
   auto op = graph::mainOf<graph::RopeOp>(launch);
   RankedTensorType type = op.getValue().getType();
   int64_t heads = type.getDimSize(1), headDim = type.getDimSize(2);
@@ -369,6 +371,17 @@ Result<void> Lowering::lower(Operation &op) {
 }
 
 // Whether an operation of the graph has the form that a decoder gives it.
+// Operands are matrices of the result's shape, or rows [N] of it.
+static bool isOfRows(graph::MapOp map) {
+  RankedTensorType type = map.getResult().getType();
+  return llvm::all_of(map.getValues(), [&](Value value) {
+    auto operand = cast<RankedTensorType>(value.getType());
+    return (operand.getShape() == type.getShape() && operand.getEncoding() == type.getEncoding()) ||
+           (type.getRank() == 2 && operand.getRank() == 1 && operand.hasStaticShape() &&
+            operand.getDimSize(0) == type.getDimSize(1));
+  });
+}
+
 static bool isDecoderForm(Operation *op) {
   auto isTensor = [](Type type) {
     auto tensor = dyn_cast<RankedTensorType>(type);
@@ -380,7 +393,7 @@ static bool isDecoderForm(Operation *op) {
              .Case([](graph::SliceOp o) { return o.columnOffset().has_value(); })
              .Case([](graph::GatherOp o) { return o.isEmbedding(); })
              .Case([](graph::NormOp o) { return o.isRmsOfRows(); })
-             .Case([](graph::MapOp o) { return !o.getValues().empty() && o.isSameShape(); })
+             .Case([](graph::MapOp o) { return !o.getValues().empty() && isOfRows(o); })
              .Default([](Operation *) { return true; });
 }
 

@@ -117,6 +117,11 @@ private:
   Result<Epilogue> epilogueOf(graph::LaunchOp launch);
   Result<Epilogue> mapEpilogue(graph::LaunchOp launch, graph::MapOp map);
   Result<Epilogue> qkvEpilogue(graph::LaunchOp launch);
+  Result<std::vector<BoundArgument>> qkvArguments(graph::LaunchOp launch);
+  Result<kernels::Slot> columnSlot(graph::LaunchOp launch, graph::MapOp map,
+                                   std::vector<plan::KernelSlot> &slots,
+                                   std::vector<BoundArgument> &arguments);
+  Result<void> lowerHeadRows(graph::LaunchOp launch);
 
   // memory.cpp
   plan::Expr extentOf(mlir::RankedTensorType type, int64_t axis);
@@ -130,6 +135,8 @@ private:
   Stored stored(mlir::Value value) const; // a copy: the table moves as it grows
   Result<Stored> directWeight(graph::WeightOp op);
   Result<Stored> packedWeight(graph::WeightOp op, std::vector<plan::RowSegment> rowOrder);
+  // A vector whose elements lie in the order of a matrix's rows.
+  Result<Stored> packedVector(graph::WeightOp op, std::vector<plan::RowSegment> rowOrder);
   plan::BufferId constantBuffer(const std::string &name, std::vector<uint8_t> bytes);
   Result<std::vector<BoundArgument>> mapOperands(graph::MapOp map, mlir::ValueRange tiles);
   // A tensor that kernels read as it is: of a weight, in the file's own order.

@@ -25,20 +25,43 @@ template <class Op> static Op onlyIn(graph::LaunchOp launch, StringRef slot) {
 
 // ---- epilogues ----
 
+// Whether all that a map reads besides `tile` are vectors of columns, and no store quantizes it.
+static bool isOfColumns(graph::LaunchOp launch, graph::MapOp map, Value tile) {
+  for (Operation *op : graph::inSlot(launch, graph::kStore))
+    if (isa<graph::QuantizeOp>(op) && op->getOperand(0) == map.getResult())
+      return false;
+  return llvm::is_contained(map.getValues(), tile) &&
+         llvm::all_of(map.getValues(), [&](Value value) {
+           return value == tile || cast<RankedTensorType>(value.getType()).getRank() == 1;
+         });
+}
+
+// The map with vectors such as a bias that follows the matmul before anything else; null where
+// there is none.
+static graph::MapOp columnMapOf(graph::LaunchOp launch) {
+  for (Operation *op : graph::inSlot(launch, graph::kEpilogue)) {
+    auto map = dyn_cast<graph::MapOp>(op);
+    return map && isOfColumns(launch, map, graph::mainOf(launch)->getResult(0)) ? map
+                                                                                : graph::MapOp();
+  }
+  return {};
+}
+
 // The values that a map reads as tiles: columns of the matmul's result, in their order.
-static SmallVector<Value> partsOf(graph::LaunchOp launch, graph::MapOp map) {
+static SmallVector<Value> partsOf(graph::LaunchOp launch) {
   SmallVector<Value> parts;
   for (Operation *op : graph::inSlot(launch, graph::kEpilogue))
     if (auto slice = dyn_cast<graph::SliceOp>(op))
       parts.push_back(slice.getResult());
+  graph::MapOp columnMap = columnMapOf(launch);
   if (parts.empty())
-    parts.push_back(graph::mainOf(launch)->getResult(0));
+    parts.push_back(columnMap ? Value(columnMap.getResult()) : graph::mainOf(launch)->getResult(0));
   return parts;
 }
 
 Result<Epilogue> Lowering::mapEpilogue(graph::LaunchOp launch, graph::MapOp map) {
   SINTER_ASSIGN(MapProgram program, readMap(map));
-  const SmallVector<Value> parts = partsOf(launch, map);
+  const SmallVector<Value> parts = partsOf(launch);
   Value result = launch.getResult(0);
   Epilogue epilogue;
   epilogue.columns = launch.getColumns().value_or(1);
@@ -116,6 +139,26 @@ static Value resultOf(graph::LaunchOp launch, Value inner) {
              : launch.getResult(static_cast<unsigned>(found - end->operand_begin()));
 }
 
+// What a QKV epilogue stores to, in its kernel's order.
+Result<std::vector<BoundArgument>> Lowering::qkvArguments(graph::LaunchOp launch) {
+  Qkv qkv(launch);
+  std::vector<BoundArgument> arguments;
+  if (graph::RopeOp rope = qkv.rope())
+    arguments.push_back(stored(rope.getTable()).view());
+  if (graph::KvAppendOp append = qkv.append())
+    arguments.push_back(stored(append.getSlots()).view());
+  for (graph::KvAppendOp append : {qkv.keys, qkv.values})
+    if (append) {
+      const Stored cache = stored(append.getPool());
+      arguments.push_back(poolByRow(append, cache));
+      if (Value result = resultOf(launch, append.getResult()))
+        stored_[result] = cache;
+    }
+  if (qkv.query)
+    arguments.push_back(allocate(resultOf(launch, qkv.query.getResult())).view());
+  return arguments;
+}
+
 Result<Epilogue> Lowering::qkvEpilogue(graph::LaunchOp launch) {
   Qkv qkv(launch);
   Epilogue epilogue;
@@ -127,26 +170,60 @@ Result<Epilogue> Lowering::qkvEpilogue(graph::LaunchOp launch) {
                 "a matmul's columns are not the heads of its epilogue, which has no kernel");
   epilogue.epilogueStore = kernels::qkvStore(p);
   epilogue.slots = {{"epilogue", "heads", textOf(p)}};
-  if (graph::RopeOp rope = qkv.rope())
-    epilogue.arguments.push_back(stored(rope.getTable()).view());
-  if (graph::KvAppendOp append = qkv.append())
-    epilogue.arguments.push_back(stored(append.getSlots()).view());
-  for (graph::KvAppendOp append : {qkv.keys, qkv.values})
-    if (append) {
-      const Stored cache = stored(append.getPool());
-      epilogue.arguments.push_back(poolByRow(append, cache));
-      if (Value result = resultOf(launch, append.getResult()))
-        stored_[result] = cache;
-    }
-  if (qkv.query)
-    epilogue.arguments.push_back(allocate(resultOf(launch, qkv.query.getResult())).view());
+  SINTER_ASSIGN(epilogue.arguments, qkvArguments(launch));
   return epilogue;
+}
+
+// A launch of heads in memory: norms, RoPE and appends.
+Result<void> Lowering::lowerHeadRows(graph::LaunchOp launch) {
+  Qkv qkv(launch);
+  graph::RopeOp rope = qkv.rope();
+  const int64_t headDim = rope.getValue().getType().getDimSize(2);
+  kernels::QkvRows p;
+  p.heads = qkvFor(qkv, headDim, headDim);
+  if (rope.getPairing() != graph::Pairing::Halves || headDim % 2 != 0)
+    return fail(Code::Unsupported,
+                "RoPE after a norm of heads pairs neighbours, which has no kernel");
+  std::vector<BoundArgument> arguments, gains;
+  graph::NormOp last;
+  auto add = [&](Value rows, bool &normed) -> Result<void> {
+    auto norm = rows.getDefiningOp<graph::NormOp>();
+    SINTER_ASSIGN(const Stored heads, operand(norm ? norm.getValue() : rows));
+    arguments.push_back(heads.view());
+    normed = norm != nullptr;
+    if (!norm)
+      return {};
+    graph::WeightOp weight = weightOf(norm.getWeight());
+    if (!weight)
+      return fail(Code::Unsupported, "a norm's weight is no weight, which has no kernel");
+    SINTER_ASSIGN(const Stored gain, directWeight(weight));
+    gains.push_back(asRow(gain));
+    last = norm;
+    return {};
+  };
+  bool ofValues = false;
+  p.normQueries = p.normKeys = false;
+  if (qkv.query)
+    SINTER_TRY(add(qkv.query.getValue(), p.normQueries));
+  if (qkv.keys)
+    SINTER_TRY(add(qkv.key.getValue(), p.normKeys));
+  if (qkv.values)
+    SINTER_TRY(add(qkv.values.getRows(), ofValues));
+  if (last)
+    gains.push_back(f32Scalar(last.getEps().convertToFloat()));
+  llvm::append_range(arguments, gains);
+  SINTER_ASSIGN(const std::vector<BoundArgument> stores, qkvArguments(launch));
+  llvm::append_range(arguments, stores);
+  SINTER_ASSIGN(KernelId kernel, kernels_.add("qkv_rows", p, kernels::qkvRows));
+  addLaunch(steps_, kernel, arguments, launch);
+  return {};
 }
 
 Result<Epilogue> Lowering::epilogueOf(graph::LaunchOp launch) {
   if (launch.getHeadColumns())
     return qkvEpilogue(launch);
-  if (auto map = onlyIn<graph::MapOp>(launch, graph::kEpilogue))
+  auto map = onlyIn<graph::MapOp>(launch, graph::kEpilogue);
+  if (map && map != columnMapOf(launch))
     return mapEpilogue(launch, map);
   Epilogue epilogue;
   epilogue.arguments = {allocate(launch.getResult(0)).view()};
@@ -165,6 +242,25 @@ static std::vector<plan::RowSegment> rowSegments(graph::LaunchOp launch) {
     segments.push_back(std::move(segment));
   }
   return segments;
+}
+
+// The slot of a map with vectors, whose elements lie in the order of the weight's rows.
+Result<kernels::Slot> Lowering::columnSlot(graph::LaunchOp launch, graph::MapOp map,
+                                           std::vector<plan::KernelSlot> &slots,
+                                           std::vector<BoundArgument> &arguments) {
+  SINTER_ASSIGN(MapProgram program, readMap(map));
+  Value tile = graph::mainOf(launch)->getResult(0);
+  auto operand = static_cast<uint32_t>(llvm::find(map.getValues(), tile) - map.getValues().begin());
+  if (llvm::count(map.getValues(), tile) != 1)
+    return fail(Code::Unsupported, "a map reads its matmul twice, which has no kernel");
+  for (Value value : map.getValues()) {
+    if (value == tile)
+      continue;
+    SINTER_ASSIGN(const Stored vector, packedVector(weightOf(value), rowSegments(launch)));
+    arguments.push_back(asRow(vector));
+  }
+  slots.push_back({"epilogue", "columns", std::to_string(operand) + " " + program.text()});
+  return mapSlot(program, operand, graph::columnsOf(tile));
 }
 
 // Columns of one program.
@@ -199,6 +295,9 @@ Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, MBucket rows,
     llvm::append_range(arguments, std::vector<BoundArgument>{
                                       asRow(gain), f32Scalar(norm.getEps().convertToFloat())});
     slots = {{"prologue", "norm", ""}};
+  }
+  if (graph::MapOp map = columnMapOf(launch)) {
+    SINTER_ASSIGN(p.epilogue, columnSlot(launch, map, slots, arguments));
   }
   const bool quantizesInKernel = !p.a.isBlock() && p.b.isBlock() && p.activation.isBlock();
   activations_[rows].insert(plainName(quantizesInKernel ? p.activation : p.a));

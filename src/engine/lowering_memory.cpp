@@ -176,6 +176,21 @@ Result<Stored> Lowering::packedWeight(graph::WeightOp op, std::vector<plan::RowS
   return makeStored(found->second, type);
 }
 
+Result<Stored> Lowering::packedVector(graph::WeightOp op, std::vector<plan::RowSegment> rowOrder) {
+  if (rowOrder.empty())
+    return directWeight(op);
+  RankedTensorType type = op.getResult().getType();
+  SINTER_ASSIGN(plan::PackRecipe recipe, interleavedRecipe(type.getElementType(), 1, 1));
+  auto [found, isNew] = named_.try_emplace(joinedName(op) + " in order" + textOf(rowOrder));
+  if (isNew) {
+    found->second = addBuffer(found->first, BufferKind::Weight, bytesOf(type));
+    plan_.buffers.back().tensors = tensorsOf(op);
+    plan_.buffers.back().pack = std::move(recipe);
+    plan_.buffers.back().pack.rowOrder = std::move(rowOrder);
+  }
+  return makeStored(found->second, type);
+}
+
 BufferId Lowering::constantBuffer(const std::string &name, std::vector<uint8_t> bytes) {
   auto [found, isNew] = named_.try_emplace(name);
   if (isNew) {

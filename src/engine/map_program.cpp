@@ -36,6 +36,9 @@ static std::string constantText(double value) {
 
 std::string MapProgram::text() const {
   std::string text;
+  for (uint32_t i = 0; i < operandCount; ++i)
+    if (repeats[i])
+      text += "%" + std::to_string(i) + " repeats;";
   uint32_t value = operandCount;
   for (const Node &node : nodes) {
     text += "%" + std::to_string(value++) + "=";
@@ -51,12 +54,23 @@ std::string MapProgram::text() const {
   return text + "%" + std::to_string(result);
 }
 
+bool MapProgram::readsRows() const {
+  std::vector<bool> wide;
+  for (bool repeated : repeats)
+    wide.push_back(!repeated);
+  for (const Node &node : nodes)
+    wide.push_back(llvm::any_of(node.operands, [&](uint32_t operand) { return wide[operand]; }));
+  return wide[result];
+}
+
 Result<MapProgram> readMap(graph::MapOp map) {
   MapProgram program;
   llvm::DenseMap<Value, uint32_t> numbers;
   mlir::Block &block = map.getBody().front();
-  for (BlockArgument argument : block.getArguments())
+  for (auto [argument, operand] : llvm::zip_equal(block.getArguments(), map.getValues())) {
     numbers[argument] = program.operandCount++;
+    program.repeats.push_back(cast<RankedTensorType>(operand.getType()).getRank() == 1);
+  }
   for (Operation &op : block.without_terminator()) {
     MapProgram::Node node{kernelOperation(op), {}, 0};
     auto constant = dyn_cast<arith::ConstantOp>(op);
@@ -73,6 +87,8 @@ Result<MapProgram> readMap(graph::MapOp map) {
     program.nodes.push_back(std::move(node));
   }
   program.result = numbers.at(cast<graph::YieldOp>(block.getTerminator()).getValue());
+  if (!program.readsRows())
+    return fail(Code::Unsupported, "a map's result is one row for all rows, which has no kernel");
   return program;
 }
 
@@ -112,7 +128,8 @@ public:
     views_.clear();
     for (uint32_t i = 0; i < program_.operandCount; ++i)
       if (!llvm::is_contained(tileOperands_, i))
-        views_.push_back(k.in("operand" + std::to_string(i), kernel::F32, {kernel::dyn, columns_}));
+        views_.push_back(k.in("operand" + std::to_string(i), kernel::F32,
+                              {program_.repeats[i] ? 1 : kernel::dyn, columns_}));
   }
 
   // The map of `tiles`, one for each tile operand in turn.
@@ -123,13 +140,22 @@ public:
     for (uint32_t i = 0; i < program_.operandCount; ++i) {
       auto tile = llvm::find(tileOperands_, i);
       values.push_back(tile == tileOperands_.end()
-                           ? kernel::Value(kernels::loadF32(*view++, kernel::F32, place))
+                           ? kernel::Value(load(k, *view++, program_.repeats[i], place))
                            : kernel::Value(tiles[tile - tileOperands_.begin()]));
     }
     return replay(k, program_, std::move(values), place);
   }
 
 private:
+  // A tile of the operand at `place`, the same row for all rows where it repeats.
+  static kernel::Tile load(kernel::KernelBuilder &k, const kernel::View &view, bool repeats,
+                           const kernels::TilePlace &place) {
+    if (!repeats)
+      return kernels::loadF32(view, kernel::F32, place);
+    const kernels::TilePlace row{k.constant(kernel::Index, 0), place.column, 1, place.columns};
+    return kernels::loadF32(view, kernel::F32, row); // which elementwise work repeats
+  }
+
   MapProgram program_;
   std::vector<uint32_t> tileOperands_;
   int64_t columns_;

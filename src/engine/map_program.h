@@ -22,9 +22,12 @@ struct MapProgram {
   static constexpr uint32_t kConstant = UINT32_MAX;
 
   uint32_t operandCount = 0;
+  std::vector<bool> repeats; // by operand: whether it is one row [N] for all rows
   std::vector<Node> nodes;
   uint32_t result = 0;
 
+  // Whether the result depends on an operand that does not repeat.
+  bool readsRows() const;
   // "%2=op3 %0 %1;%2" for kernel keys: equal text means equal work.
   std::string text() const;
 };
@@ -33,7 +36,8 @@ struct MapProgram {
 Result<MapProgram> readMap(graph::MapOp map);
 
 // A slot that takes the kernel's tile as operand `tileOperand` of the program and loads the others
-// from f32 in-views [M, columns], which it declares in operand order.
+// from f32 in-views [M, columns], or [1, columns] where an operand repeats, which it declares in
+// operand order.
 kernels::Slot mapSlot(const MapProgram &program, uint32_t tileOperand, int64_t columns);
 
 // A sink that takes columns of the kernel's tiles as several operands: `tileOperands[i]` is the

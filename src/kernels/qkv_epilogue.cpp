@@ -4,6 +4,7 @@
 #include "kernels/tokens.h"
 
 #include <memory>
+#include <optional>
 
 namespace sinter::kernels {
 
@@ -117,6 +118,84 @@ void qkvGemm(KernelBuilder &k, const QkvGemm &p) {
   product.blockN = p.heads.group ? 2 * p.heads.group : p.heads.headDim;
   product.epilogueStore = qkvStore(p.heads);
   gemm(k, product);
+}
+
+namespace {
+// Heads of one kind in memory, and what each is normalized by.
+struct HeadRows {
+  std::optional<View> rows, gain;
+};
+} // namespace
+
+static HeadRows declareRows(KernelBuilder &k, const char *name, int64_t heads, int64_t headDim) {
+  if (!heads)
+    return {};
+  return {k.in(name, F32, {dyn, heads, headDim}), {}};
+}
+
+// A head's row [1, headDim], over its root mean square where it has a gain.
+static Tile loadHead(const HeadRows &from, const Scalar &row, const Scalar &head, int64_t headDim,
+                     const std::optional<Scalar> &eps) {
+  Tile tile = reshape(load(*from.rows, {row, head, 0}, {1, 1, headDim}), {1, headDim});
+  if (!from.gain)
+    return tile;
+  Tile scale = rsqrt(reduceSum(tile * tile, 1) / static_cast<double>(headDim) + *eps);
+  return tile * scale * load(*from.gain, {0, 0}, {1, headDim});
+}
+
+void qkvRows(KernelBuilder &k, const QkvRows &p) {
+  const QkvEpilogue &h = p.heads;
+  const int64_t keyHeads = h.keys ? h.kvHeads : 0, valueHeads = h.values ? h.kvHeads : 0;
+  HeadRows queries = declareRows(k, "queries", h.heads, h.headDim),
+           keys = declareRows(k, "keys", keyHeads, h.headDim),
+           values = declareRows(k, "values", valueHeads, h.headDim);
+  if (p.normQueries && h.heads)
+    queries.gain = k.in("q_norm", F32, {1, h.headDim}, {.constant = true});
+  if (p.normKeys && h.keys)
+    keys.gain = k.in("k_norm", F32, {1, h.headDim}, {.constant = true});
+  std::optional<Scalar> eps;
+  if (queries.gain || keys.gain)
+    eps = k.scalar("norm_eps", F32);
+  const QkvViews v = declareViews(k, h);
+  k.grid(k.constant(Index, h.allHeads()), (queries.rows ? queries
+                                           : keys.rows  ? keys
+                                                        : values)
+                                              .rows->dim(0));
+  Scalar head = k.programId(0), row = k.programId(1), zero = k.constant(Index, 0);
+  int64_t first = 0;
+  auto of = [&](int64_t count, const HeadRows &from, auto storeOwn) {
+    Scalar own = head - first;
+    first += count;
+    if (count)
+      k.ifThen(logicalAnd(own >= 0, own < count),
+               [&] { storeOwn(own, loadHead(from, row, own, h.headDim, eps)); });
+  };
+  const TilePlace place{row, zero, 1, h.headDim};
+  of(h.heads, queries, [&](const Scalar &own, const Tile &tile) {
+    storeRotated(h, v, v.q, h.out, {place, own, zero}, tile);
+  });
+  of(keyHeads, keys, [&](const Scalar &own, const Tile &tile) {
+    storeRotated(h, v, gatherRows(v.keys, v.slots), h.cache, {place, own, zero}, tile);
+  });
+  of(valueHeads, values, [&](const Scalar &own, const Tile &tile) {
+    storeHead(gatherRows(v.values, v.slots), h.cache, row, own, zero, tile, 1, h.headDim);
+  });
+}
+
+static void visitHeads(QkvEpilogue &p, FieldVisitor &visitor) {
+  visitor.integer("heads", p.heads, 0, kMaxBlock, "heads of queries");
+  visitor.integer("kv_heads", p.kvHeads, 1, kMaxBlock, "heads of keys, and of values");
+  visitor.integer("head_dim", p.headDim, 2, kMaxBlock, "columns of a head");
+  visitor.integer("page_rows", p.pageRows, 1, kMaxBlock, "tokens of a page");
+  visitor.format("cache", p.cache, "element type of the KV cache");
+  visitor.flag("keys", p.keys, "whether there are keys");
+  visitor.flag("values", p.values, "whether there are values");
+}
+
+void visitFields(QkvRows &p, FieldVisitor &visitor) {
+  visitHeads(p.heads, visitor);
+  visitor.flag("norm_queries", p.normQueries, "whether queries are normalized");
+  visitor.flag("norm_keys", p.normKeys, "whether keys are normalized");
 }
 
 void visitFields(QkvGemm &p, FieldVisitor &visitor) {

@@ -35,4 +35,17 @@ struct QkvGemm {
 void qkvGemm(kernel::KernelBuilder &k, const QkvGemm &p);
 void visitFields(QkvGemm &p, FieldVisitor &visitor);
 
+// The same of heads in memory, as a kernel of its own: where each head of queries or keys is
+// normalized before RoPE. Pairs are of halves, and groups are whole heads. Arguments: queries [T,
+// heads, headDim], keys and values [T, kvHeads, headDim], f32, those that there are; q_norm and
+// k_norm f32 [1, headDim] and norm_eps f32 where they are normalized; then those of qkvStore. Grid
+// x walks heads, y T.
+struct QkvRows {
+  QkvEpilogue heads;
+  bool normQueries = true, normKeys = true;
+};
+
+void qkvRows(kernel::KernelBuilder &k, const QkvRows &p);
+void visitFields(QkvRows &p, FieldVisitor &visitor);
+
 } // namespace sinter::kernels

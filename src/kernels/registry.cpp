@@ -163,6 +163,7 @@ std::vector<KernelEntry> kernelRegistry() {
       entry<Softmax>("softmax", "rows to exponentials of sum 1", softmax),
       entry<Gemm>("gemm", "GEMM with f32 accumulators", gemm),
       entry<QkvGemm>("gemm_qkv", "GEMM with the QKV epilogue: RoPE and KV-cache append", qkvGemm),
+      entry<QkvRows>("qkv_rows", "norms, RoPE and KV cache appends of heads in memory", qkvRows),
       entry<QuantizeRows>("quantize_rows", "rows to a block format", quantizeRows),
       entry<Embed>("embed", "rows of a table by token id", embed),
       entry<RopeTable>("rope_table", "cosines and sines of positions, for rope", ropeTable),

@@ -116,6 +116,8 @@ private:
   Result<Value> weight(std::string name, std::vector<int64_t> shape);
   Result<Value> norm(Value x, std::string name);
   Result<Value> linear(Value x, std::string name, int64_t rows);
+  Result<Value> projection(Value x, int64_t layer, std::string_view part, int64_t heads);
+  Result<Value> headNorm(Value heads, int64_t layer, std::string_view part);
   Result<Value> ropeDivisors();
   Rows rowsOf(Size symbol, Value positions, Value blocks, Value divisors);
   Value rope(Value heads, const Rows &rows);
@@ -199,6 +201,27 @@ Value Builder::siluMul(Value gate, Value up) {
   });
 }
 
+// Queries, keys or values of a layer as heads.
+Result<Value> Builder::projection(Value x, int64_t layer, std::string_view part, int64_t heads) {
+  const int64_t columns = heads * f_.headDim;
+  SINTER_ASSIGN(Value rows, linear(x, layerTensor(layer, part), columns));
+  if (f_.family.qkvBias) {
+    SINTER_ASSIGN(Value bias, weight(layerTensor(layer, part, "bias"), {columns}));
+    rows = add(rows, bias);
+  }
+  return reshape(rows, heads);
+}
+
+// Heads, each over its own root mean square where the family has such norms.
+Result<Value> Builder::headNorm(Value heads, int64_t layer, std::string_view part) {
+  if (!f_.family.headNorms)
+    return heads;
+  SINTER_ASSIGN(Value gain, weight(layerTensor(layer, part), {f_.headDim}));
+  Value result =
+      graph::NormOp::create(b_, loc_, heads.getType(), heads, gain, b_.getF32FloatAttr(f_.normEps));
+  return result;
+}
+
 // Null where the model has none.
 Result<Value> Builder::ropeDivisors() {
   if (!source_.tensor(kRopeDivisors))
@@ -228,8 +251,9 @@ Value Builder::rope(Value heads, const Rows &rows) {
 
 // The KV cache of a layer with the keys and values of all tokens.
 Result<KvCache> Builder::store(Value n, int64_t layer, const Placement &at) {
-  SINTER_ASSIGN(Value k, linear(n, layerTensor(layer, kKey), f_.kvHeads * f_.headDim));
-  SINTER_ASSIGN(Value v, linear(n, layerTensor(layer, kValue), f_.kvHeads * f_.headDim));
+  SINTER_ASSIGN(Value k, projection(n, layer, kKey, f_.kvHeads));
+  SINTER_ASSIGN(k, headNorm(k, layer, kKeyNorm));
+  SINTER_ASSIGN(Value values, projection(n, layer, kValue, f_.kvHeads));
   Type element = elementOf(b_.getContext(), *options_.kv);
   const Extent pages = extentOf(Size::PoolPages);
   auto valueType = tensorOf({pages, f_.kvHeads, options_.pageRows, f_.headDim}, element);
@@ -239,11 +263,10 @@ Result<KvCache> Builder::store(Value n, int64_t layer, const Placement &at) {
   std::string name = "kv." + std::to_string(layer);
   Value keyPool = graph::StateOp::create(b_, loc_, keyType, name + ".keys");
   Value valuePool = graph::StateOp::create(b_, loc_, valueType, name + ".values");
-  Value keys = rope(reshape(k, f_.kvHeads), at.tokens);
+  Value keys = rope(k, at.tokens);
   auto append = [&](graph::KvPart part, Value rows, Value pool) -> Value {
     return graph::KvAppendOp::create(b_, loc_, pool.getType(), part, rows, at.slots, pool);
   };
-  Value values = reshape(v, f_.kvHeads);
   return KvCache{append(graph::KvPart::Keys, keys, keyPool),
                  append(graph::KvPart::Values, values, valuePool)};
 }
@@ -253,9 +276,10 @@ Result<KvCache> Builder::store(Value n, int64_t layer, const Placement &at) {
 Result<Value> Builder::attention(Value n, Value attending, int64_t layer, const Placement &at,
                                  const Rows &rows) {
   int64_t columns = f_.heads * f_.headDim;
-  SINTER_ASSIGN(Value q, linear(attending, layerTensor(layer, kQuery), columns));
+  SINTER_ASSIGN(Value q, projection(attending, layer, kQuery, f_.heads));
+  SINTER_ASSIGN(q, headNorm(q, layer, kQueryNorm));
   SINTER_ASSIGN(const KvCache cache, store(n, layer, at));
-  Value query = rope(reshape(q, f_.heads), rows);
+  Value query = rope(q, rows);
   float scale = 1.0f / std::sqrt(static_cast<float>(f_.headDim));
   Value attended = graph::PagedAttentionOp::create(
       b_, loc_, query.getType(), query, cache.keys, cache.values, rows.positions, at.pageTable,

@@ -12,10 +12,14 @@ namespace sinter::models {
 struct DecoderFamily {
   std::string_view architecture; // general.architecture, and the prefix of its keys
   graph::Pairing rope;
+  bool qkvBias = false;   // queries, keys and values have biases
+  bool headNorms = false; // heads of queries and of keys are normalized before RoPE
 };
 
 inline constexpr DecoderFamily kDecoderFamilies[] = {
-    {"llama", graph::Pairing::Neighbours},
+    {.architecture = "llama", .rope = graph::Pairing::Neighbours},
+    {.architecture = "qwen2", .rope = graph::Pairing::Halves, .qkvBias = true},
+    {.architecture = "qwen3", .rope = graph::Pairing::Halves, .headNorms = true},
 };
 
 struct DecoderFeatures {

@@ -16,6 +16,8 @@ void fuse(mlir::ModuleOp module, const FuseOptions &options) {
   }
   wrapOperations(module, options);
   fuseQuantizeStore(module, options);
+  fuseColumnEpilogue(module, options);
+  fuseHeadRows(module, options);
   fuseQkvEpilogue(module, options);
   fuseMapEpilogue(module, options);
   placeRopeInPlace(module, options);

@@ -23,7 +23,7 @@ static constexpr LaunchKernel kKernels[] = {
     {.name = "map", .operation = "map", .store = true},
     {.name = "quantize", .operation = "quantize"},
     {.name = "rope_table", .operation = "rope_table"},
-    {.name = "rope", .operation = "rope"},
+    {.name = "rope", .operation = "rope", .prologue = true, .epilogue = true, .store = true},
     {.name = "kv_append", .operation = "kv_append"},
     {.name = "attention", .operation = "paged_attention", .store = true, .buckets = true},
 };

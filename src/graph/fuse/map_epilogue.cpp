@@ -23,14 +23,17 @@ struct MapOfMatmul {
 };
 } // namespace
 
-// Kernels read operands as rows of the map's own shape.
+// Kernels read operands as rows of the map's own shape, or as one row for all.
 static bool isRowwise(MapOp map) {
   RankedTensorType type = map.getResult().getType();
   return type.getRank() == 2 && !type.isDynamicDim(1) &&
          llvm::all_of(map.getValues(), [&](Value value) {
            auto operand = cast<RankedTensorType>(value.getType());
-           return operand.getShape() == type.getShape() &&
-                  operand.getEncoding() == type.getEncoding() && operand.getElementType().isF32();
+           const bool rows =
+               operand.getShape() == type.getShape() && operand.getEncoding() == type.getEncoding();
+           const bool row =
+               operand.getRank() == 1 && operand.getShape().back() == type.getShape().back();
+           return (rows || row) && operand.getElementType().isF32();
          });
 }
 

@@ -41,6 +41,10 @@ void keepNormsUnquantized(mlir::ModuleOp module);
 void wrapOperations(mlir::ModuleOp module, const FuseOptions &options);
 /// A kernel that stores rows quantizes them while it does.
 void fuseQuantizeStore(mlir::ModuleOp module, const FuseOptions &options);
+/// A map with vectors of columns, such as a bias, follows the matmul.
+void fuseColumnEpilogue(mlir::ModuleOp module, const FuseOptions &options);
+/// Norms of heads, RoPE and appending to the KV cache are one launch.
+void fuseHeadRows(mlir::ModuleOp module, const FuseOptions &options);
 /// RoPE and appending to the KV cache follow the matmul that makes queries, keys or values.
 void fuseQkvEpilogue(mlir::ModuleOp module, const FuseOptions &options);
 /// An elementwise map follows the matmul that makes one of its operands, or several as columns.

@@ -108,6 +108,10 @@ void registerPasses() {
         return std::make_unique<Rewrite>("join-matmuls", "joins matmuls of one value",
                                          always<joinMatmuls>);
       },
+      [] {
+        return std::make_unique<Rewrite>("join-maps", "joins equal maps of a matmul's slices",
+                                         always<joinMaps>);
+      },
       make<QuantizeActivations>,
       make<KeepPools>,
   };

@@ -11,6 +11,10 @@ namespace sinter::graph {
 /// slices of its result: fewer launches, and a's rows are read once.
 void joinMatmuls(mlir::ModuleOp module);
 
+/// Equal maps of all slices of a matmul's result, with vectors of their own such as biases, become
+/// one map of the whole result with the joined vectors.
+void joinMaps(mlir::ModuleOp module);
+
 /// The format to which activations are rounded that multiply blocks of this type; null where these
 /// are decoded.
 using ActivationFor = llvm::function_ref<const ActivationFormat *(mlir::Type weights)>;

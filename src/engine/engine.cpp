@@ -8,6 +8,7 @@
 #include "engine/lowering.h"
 #include "engine/weights.h"
 #include "graph/rewrite/passes.h"
+#include "mlir/IR/Verifier.h"
 #include "models/decoder.h"
 #include "numeric/formats/dot_packing.h"
 #include "plan/contract.h"
@@ -139,6 +140,8 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   }
   lowering.queryTile = options.queryTile;
   graph::fuse(*module, fuseOptions(rules.kind));
+  if (failed(mlir::verify(*module)))
+    return fail(Code::Internal, "fusion left a graph that is not well formed");
   kernels.useTuning(options.tuning);
   SINTER_ASSIGN(plan::Plan plan, Lowering(kernels, lowering).run(*module));
   SINTER_TRY(addVariants(options.variants, *module, lowering, kernels, plan));

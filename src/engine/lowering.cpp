@@ -262,7 +262,7 @@ Result<void> Lowering::lowerRopeTable(graph::LaunchOp launch) {
 }
 
 Result<void> Lowering::lowerRope(graph::LaunchOp launch) {
-  if (!llvm::hasSingleElement(launch.getBody().front().without_terminator()))
+  if (!graph::isAlone(launch))
     return lowerHeadRows(launch);
   auto op = graph::mainOf<graph::RopeOp>(launch);
   RankedTensorType type = op.getValue().getType();

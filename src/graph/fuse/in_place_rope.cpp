@@ -42,7 +42,7 @@ static bool ownsMemory(Value value) {
 
 void placeRopeInPlace(ModuleOp module, const FuseOptions &) {
   for (LaunchOp rope : launchesOf<RopeOp>(module))
-    if (ownsMemory(rope.getOperand(0)))
+    if (isAlone(rope) && ownsMemory(rope.getOperand(0)))
       rope.setInPlace(true);
 }
 

@@ -63,6 +63,10 @@ Value outerValue(Value value) {
   return launch ? launch.getOperand(argument.getArgNumber()) : value;
 }
 
+bool isAlone(LaunchOp launch) {
+  return llvm::hasSingleElement(launch.getBody().front().without_terminator());
+}
+
 SmallVector<Operation *> inSlot(LaunchOp launch, StringRef slot) {
   SmallVector<Operation *> ops;
   for (Operation &op : launch.getBody().front().without_terminator())

@@ -36,6 +36,8 @@ mlir::Operation *mainOf(LaunchOp launch);
 template <class Op> Op mainOf(LaunchOp launch) {
   return llvm::dyn_cast_or_null<Op>(mainOf(launch));
 }
+/// Whether a launch does its operation alone.
+bool isAlone(LaunchOp launch);
 /// The operations of a body in a slot, in order.
 llvm::SmallVector<mlir::Operation *> inSlot(LaunchOp launch, llvm::StringRef slot);
 /// Whether the launch's main operation is `Op`.

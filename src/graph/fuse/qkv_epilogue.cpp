@@ -40,6 +40,8 @@ static bool addPart(Value columns, Qkv &qkv) {
   qkv.heads.push_back(reshape);
   Value heads = reshape.getResult();
   LaunchOp rope = onlyLaunch<RopeOp>(heads);
+  if (rope && !isAlone(rope))
+    return false;
   LaunchOp append = onlyLaunch<KvAppendOp>(rope ? rope.getResult(0) : heads);
   if (!append) {
     const bool first = rope && !qkv.query && !qkv.key;

@@ -1,5 +1,5 @@
 // The symbols that a module declares.
-#include "graph/graph.h"
+#include "graph/fuse/launch.h"
 #include "tile/mlir_pch.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -74,10 +74,20 @@ static LogicalResult verifyList(Operation *op, ArrayAttr list) {
   return success();
 }
 
+static LogicalResult verifyPhase(Operation *op, Attribute value) {
+  auto phase = dyn_cast<StringAttr>(value);
+  if (phase && (phase.getValue() == kPrefillPhase || phase.getValue() == kDecodePhase))
+    return success();
+  return op->emitError() << "has phase " << value << ", expected \"" << kPrefillPhase << "\" or \""
+                         << kDecodePhase << "\"";
+}
+
 LogicalResult GraphDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() == kPhaseName)
+    return verifyPhase(op, attribute.getValue());
   if (attribute.getName() != kSymbolsName)
     return op->emitError() << "has attribute '" << attribute.getName().getValue() << "', expected '"
-                           << kSymbolsName << "'";
+                           << kSymbolsName << "' or '" << kPhaseName << "'";
   if (!isa<ModuleOp>(op))
     return op->emitError() << "declares symbols, expected a module to do so";
   auto list = dyn_cast<ArrayAttr>(attribute.getValue());

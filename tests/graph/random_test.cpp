@@ -29,6 +29,12 @@ void expectClose(const std::string &name, const Tensor &narrow, const Tensor &wi
     ASSERT_NEAR(narrow.values[i], wide.values[i], largest * 2e-5) << name << " at " << i;
 }
 
+// Operations that only fusion makes.
+bool isOfLaunch(mlir::RegisteredOperationName name) {
+  return llvm::is_contained({LaunchOp::getOperationName(), ReturnOp::getOperationName()},
+                            name.getStringRef());
+}
+
 TEST(RandomGraph, EvaluatesAlikeInBothPrecisions) {
   std::set<std::string> seen;
   for (uint64_t seed = 0; seed < kGraphs; ++seed) {
@@ -50,7 +56,7 @@ TEST(RandomGraph, EvaluatesAlikeInBothPrecisions) {
   }
   Evaluation none("");
   for (mlir::RegisteredOperationName name : none.context().getRegisteredOperations())
-    if (name.getDialectNamespace() == "graph")
+    if (name.getDialectNamespace() == "graph" && !isOfLaunch(name))
       EXPECT_TRUE(seen.contains(name.getStringRef().str())) << name.getStringRef().str();
 }
 

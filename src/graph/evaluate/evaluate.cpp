@@ -23,6 +23,8 @@ private:
   Result<void> edge(Operation &op, StringRef name, const NamedTensors &given);
   Result<void> weight(WeightOp op);
   Result<void> compute(Operation &op);
+  Result<void> launch(LaunchOp op);
+  Result<void> stepAt(Operation &op);
   Result<void> dispatch(Operation &op, Call &call);
   Result<Shape> shapeOf(Value value) const {
     return binding_.shapeOf(cast<RankedTensorType>(value.getType()));
@@ -37,7 +39,8 @@ private:
   Binding binding_;
   llvm::DenseMap<Value, std::shared_ptr<Tensor>> values_;
   llvm::DenseMap<Value, std::string> states_; // the name of the state that a value is a version of
-  llvm::DenseMap<Value, int64_t> uses_;       // that are still to come
+  std::map<std::string, std::shared_ptr<Tensor>> latest_; // version of each state
+  llvm::DenseMap<Value, int64_t> uses_;                   // that are still to come
   Outcome outcome_;
 };
 
@@ -158,7 +161,32 @@ Result<void> Evaluator::compute(Operation &op) {
     store(result, std::move(tensor));
   }
   if (auto append = dyn_cast<KvAppendOp>(op))
-    states_[append.getResult()] = states_.lookup(append.getPool());
+    if (const std::string name = states_.lookup(append.getPool()); !name.empty()) {
+      states_[append.getResult()] = name;
+      latest_[name] = values_.at(append.getResult());
+    }
+  return {};
+}
+
+// The body's operations in order, on the operands as its arguments.
+Result<void> Evaluator::launch(LaunchOp op) {
+  mlir::Block &body = op.getBody().front();
+  auto bind = [&](ValueRange from, ValueRange to) {
+    for (auto [before, after] : llvm::zip_equal(from, to)) {
+      values_[after] = values_.at(before);
+      if (const std::string name = states_.lookup(before); !name.empty())
+        states_[after] = name;
+    }
+  };
+  bind(op.getValues(), body.getArguments());
+  for (Operation &inner : body.without_terminator())
+    SINTER_TRY(stepAt(inner));
+  bind(body.getTerminator()->getOperands(), op.getResults());
+  for (BlockArgument argument : body.getArguments())
+    values_.erase(argument);
+  for (Operation &inner : body)
+    for (Value result : inner.getResults())
+      values_.erase(result);
   return {};
 }
 
@@ -166,9 +194,13 @@ Result<void> Evaluator::step(Operation &op) {
   if (auto input = dyn_cast<InputOp>(op))
     return edge(op, input.getName(), edges_.inputs);
   if (auto state = dyn_cast<StateOp>(op)) {
+    SINTER_TRY(edge(op, state.getName(), edges_.states));
     states_[state.getResult()] = state.getName().str();
-    return edge(op, state.getName(), edges_.states);
+    latest_[state.getName().str()] = values_.at(state.getResult());
+    return {};
   }
+  if (auto body = dyn_cast<LaunchOp>(op))
+    return launch(body);
   if (auto named = dyn_cast<WeightOp>(op))
     return weight(named);
   if (auto output = dyn_cast<OutputOp>(op)) {
@@ -179,11 +211,20 @@ Result<void> Evaluator::step(Operation &op) {
   return isa<func::ReturnOp>(op) ? Result<void>() : compute(op);
 }
 
-// Frees what no later operation reads; the last version of a state stays.
+// Frees what no later operation reads.
 void Evaluator::release(Operation &op) {
   for (Value operand : op.getOperands())
-    if (--uses_[operand] == 0 && (states_.lookup(operand).empty() || isa<KvAppendOp>(op)))
+    if (--uses_[operand] == 0)
       values_.erase(operand);
+}
+
+Result<void> Evaluator::stepAt(Operation &op) {
+  if (Result<void> done = step(op); !done)
+    return isa<LaunchOp>(op) // its error names a place in the body
+               ? done
+               : fail(done.error().code, placeOf(op.getLoc()) + ": " + done.error().message);
+  release(op);
+  return {};
 }
 
 // A function of graph operations alone, without arguments.
@@ -205,19 +246,15 @@ static Result<void> checkForm(func::FuncOp function) {
 Result<Outcome> Evaluator::run(func::FuncOp function) {
   SINTER_TRY(checkForm(function));
   SINTER_TRY(bindSymbols(function));
-  for (Operation &op : function.getBody().front())
-    for (Value operand : op.getOperands())
+  function.walk([&](Operation *op) {
+    for (Value operand : op->getOperands())
       ++uses_[operand];
-  for (Operation &op : function.getBody().front()) {
-    if (Result<void> done = step(op); !done)
-      return fail(done.error().code, placeOf(op.getLoc()) + ": " + done.error().message);
-    release(op);
-  }
+  });
   for (Operation &op : function.getBody().front())
-    for (Value result : op.getResults())
-      if (const std::string name = states_.lookup(result);
-          !name.empty() && values_.contains(result))
-        outcome_.states.insert_or_assign(name, std::move(*values_.at(result)));
+    SINTER_TRY(stepAt(op));
+  values_.clear();
+  for (auto &[name, tensor] : latest_)
+    outcome_.states.insert_or_assign(name, std::move(*tensor));
   return std::move(outcome_);
 }
 

@@ -23,17 +23,12 @@ static constexpr int64_t kLongestBlock = 256;
 // many programs as there can be, each of the rows that are packed side by side.
 static constexpr int64_t kFewestSimtRows = 16;
 static constexpr int64_t kSimtRows = 64, kSimtColumns = 64, kThreadStep = 64;
-static constexpr int64_t kSimtColumnsOfOne = 8, kShortK = 2048, kStepOfLongK = 1024;
+static constexpr int64_t kSimtColumnsOfOne = graph::kSimtDecodeColumns, kShortK = 2048, kStepOfLongK = 1024;
 // Tiles of prompts where weights are so many, and a program shares so many bytes: a ring of
 // operands, and sums that are stored part by part.
 static constexpr int64_t kLargeTile = 128, kWeightsForLargeTiles = int64_t(4) << 20;
 static constexpr int64_t kRowsOfDequantized = 256, kWeightsForDequantized = int64_t(8) << 20;
 static constexpr int64_t kBytesForLargeTiles = 200 * 1024;
-// Numbers of a row that programs may read again, each for itself, instead of one more launch.
-static constexpr int64_t kNumbersPerLaunch = 128 * 1024;
-// Columns of a head that threads rotate with their partners beside them: those of one matrix
-// instruction, so that many programs share a row.
-static constexpr int64_t kGroupColumns = 8;
 // Keys of a step of attention, and what a program shares where it may be long. Decode tokens hold
 // so many numbers of a step's keys in registers, and of its values.
 static constexpr int64_t kUsualStep = 64, kLongStep = 256, kBytesForLongSteps = 96 * 1024;
@@ -225,20 +220,8 @@ void joinRows(kernels::Gemm &p) {
     p.blockM = std::max(p.blockM, kPrefillRows);
 }
 
-// A launch more costs about 1.1 us (SmolLM2's shape in F16 on an H100, 61 launches more a token:
-// 1,424 instead of 1,573 tokens per second). A prologue costs each of a multiprocessor's programs,
-// one after the other, a sum over all threads (8B in F16: 139 instead of 165).
 graph::FuseOptions fuseOptions(TargetKind kind) {
-  graph::FuseOptions options;
-  options.numbersPerLaunch = kNumbersPerLaunch;
-  if (kind == TargetKind::Cpu)
-    return options;
-  options.twoPhases = true;
-  options.joinsHeads = false;
-  options.groupColumns = kGroupColumns;
-  options.groupColumnsOfBlocks = kActivationLength;
-  options.decodeColumns = kSimtColumnsOfOne;
-  return options;
+  return kind == TargetKind::Cpu ? graph::cpuFuseOptions() : graph::simtFuseOptions();
 }
 
 kernels::RopeTable chooseRopeTable(int64_t pairs, TargetKind kind) {

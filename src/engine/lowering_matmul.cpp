@@ -25,37 +25,14 @@ template <class Op> static Op onlyIn(graph::LaunchOp launch, StringRef slot) {
 
 // ---- epilogues ----
 
-// Whether all that a map reads besides `tile` are vectors of columns, and no store quantizes it.
-static bool isOfColumns(graph::LaunchOp launch, graph::MapOp map, Value tile) {
-  for (Operation *op : graph::inSlot(launch, graph::kStore))
-    if (isa<graph::QuantizeOp>(op) && op->getOperand(0) == map.getResult())
-      return false;
-  return llvm::is_contained(map.getValues(), tile) &&
-         llvm::all_of(map.getValues(), [&](Value value) {
-           return value == tile || cast<RankedTensorType>(value.getType()).getRank() == 1;
-         });
-}
-
-// The map with vectors such as a bias that follows the matmul before anything else; null where
-// there is none.
-static graph::MapOp columnMapOf(graph::LaunchOp launch) {
-  for (Operation *op : graph::inSlot(launch, graph::kEpilogue)) {
-    auto map = dyn_cast<graph::MapOp>(op);
-    return map && isOfColumns(launch, map, graph::mainOf(launch)->getResult(0)) ? map
-                                                                                : graph::MapOp();
-  }
-  return {};
-}
-
 // The values that a map reads as tiles: columns of the matmul's result, in their order.
 static SmallVector<Value> partsOf(graph::LaunchOp launch) {
   SmallVector<Value> parts;
   for (Operation *op : graph::inSlot(launch, graph::kEpilogue))
     if (auto slice = dyn_cast<graph::SliceOp>(op))
       parts.push_back(slice.getResult());
-  graph::MapOp columnMap = columnMapOf(launch);
   if (parts.empty())
-    parts.push_back(columnMap ? Value(columnMap.getResult()) : graph::mainOf(launch)->getResult(0));
+    parts.push_back(graph::columnsMadeBy(launch));
   return parts;
 }
 
@@ -223,7 +200,7 @@ Result<Epilogue> Lowering::epilogueOf(graph::LaunchOp launch) {
   if (launch.getHeadColumns())
     return qkvEpilogue(launch);
   auto map = onlyIn<graph::MapOp>(launch, graph::kEpilogue);
-  if (map && map != columnMapOf(launch))
+  if (map && map != graph::columnMapOf(launch))
     return mapEpilogue(launch, map);
   Epilogue epilogue;
   epilogue.arguments = {allocate(launch.getResult(0)).view()};
@@ -296,7 +273,7 @@ Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, MBucket rows,
                                       asRow(gain), f32Scalar(norm.getEps().convertToFloat())});
     slots = {{"prologue", "norm", ""}};
   }
-  if (graph::MapOp map = columnMapOf(launch)) {
+  if (graph::MapOp map = graph::columnMapOf(launch)) {
     SINTER_ASSIGN(p.epilogue, columnSlot(launch, map, slots, arguments));
   }
   const bool quantizesInKernel = !p.a.isBlock() && p.b.isBlock() && p.activation.isBlock();

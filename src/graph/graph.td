@@ -408,7 +408,8 @@ def Graph_LaunchOp : Graph_Op<"launch", [Pure, IsolatedFromAbove, SingleBlock]> 
   let results = (outs Variadic<Graph_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$kernel `(` $values `)` attr-dict `:` functional-type($values, $results) $body";
-  let hasVerifier = 1;
+  let hasVerifier = 0;
+  let hasRegionVerifier = 1; // after the body's operations
 }
 
 def Graph_ReturnOp : Graph_Op<"return", [Pure, Terminator, HasParent<"LaunchOp">]> {

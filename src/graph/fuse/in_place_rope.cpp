@@ -40,9 +40,15 @@ static bool ownsMemory(Value value) {
                        [&](Operation *user) { return overlaps(slice, user); });
 }
 
+// Outputs have memory of their own.
+static bool isOutput(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation *user) { return isa<OutputOp>(user); });
+}
+
 void placeRopeInPlace(ModuleOp module, const FuseOptions &) {
   for (LaunchOp rope : launchesOf<RopeOp>(module))
-    if (isAlone(rope) && ownsMemory(rope.getOperand(0)))
+    if (isAlone(rope) && ownsMemory(outerValue(mainOf<RopeOp>(rope).getValue())) &&
+        !isOutput(rope.getResult(0)))
       rope.setInPlace(true);
 }
 

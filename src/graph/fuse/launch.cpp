@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "numeric/formats/byte_blocks.h"
+#include "numeric/formats/dot_packing.h"
 
 using namespace mlir;
 
@@ -90,7 +91,7 @@ llvm::SetVector<Value> externalOperands(ArrayRef<Piece> pieces) {
   return values;
 }
 
-// What others than the pieces read of them.
+// What others than the pieces read of them, or nobody.
 SmallVector<Value> externalResults(ArrayRef<Piece> pieces) {
   llvm::SmallPtrSet<Operation *, 8> within;
   for (const Piece &piece : pieces)
@@ -98,7 +99,8 @@ SmallVector<Value> externalResults(ArrayRef<Piece> pieces) {
   SmallVector<Value> values;
   for (const Piece &piece : pieces)
     for (Value result : piece.op->getResults())
-      if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !within.contains(user); }))
+      if (result.use_empty() ||
+          llvm::any_of(result.getUsers(), [&](Operation *user) { return !within.contains(user); }))
         values.push_back(result);
   return values;
 }
@@ -126,7 +128,7 @@ void cloneBody(OpBuilder &b, LaunchOp launch, StringRef slot, IRMapping &values)
 bool operandsPrecede(ArrayRef<Piece> pieces, Operation *at) {
   return llvm::all_of(externalOperands(pieces), [&](Value value) {
     Operation *maker = value.getDefiningOp();
-    return !maker || maker->isBeforeInBlock(at);
+    return !maker || (maker->getBlock() == at->getBlock() && maker->isBeforeInBlock(at));
   });
 }
 
@@ -159,8 +161,8 @@ LaunchOp merge(ArrayRef<Piece> pieces, Operation *at) {
   return launch;
 }
 
-void setRowOrder(LaunchOp launch, ArrayRef<RowPart> parts) {
-  Builder b(launch.getContext());
+ArrayAttr rowOrderAttr(MLIRContext *context, ArrayRef<RowPart> parts) {
+  Builder b(context);
   SmallVector<Attribute> order;
   for (const RowPart &part : parts) {
     SmallVector<int64_t> numbers = {part.first};
@@ -168,8 +170,12 @@ void setRowOrder(LaunchOp launch, ArrayRef<RowPart> parts) {
       numbers.append({extent, stride});
     order.push_back(b.getDenseI64ArrayAttr(numbers));
   }
-  if (!order.empty())
-    launch.setRowOrderAttr(b.getArrayAttr(order));
+  return order.empty() ? ArrayAttr() : b.getArrayAttr(order);
+}
+
+void setRowOrder(LaunchOp launch, ArrayRef<RowPart> parts) {
+  if (ArrayAttr order = rowOrderAttr(launch.getContext(), parts))
+    launch.setRowOrderAttr(order);
 }
 
 SmallVector<RowPart> rowOrderOf(LaunchOp launch) {
@@ -185,8 +191,63 @@ SmallVector<RowPart> rowOrderOf(LaunchOp launch) {
   return parts;
 }
 
+bool isPlainMatmul(LaunchOp launch) {
+  auto matmul = mainOf<DotGeneralOp>(launch);
+  return matmul && matmul.isLinear() && matmul.getA().getType().getRank() == 2 &&
+         outerValue(matmul.getB()).getDefiningOp<WeightOp>() && launch.getNumResults() == 1 &&
+         inSlot(launch, kEpilogue).empty() && inSlot(launch, kStore).empty();
+}
+
+// Kernels read operands as rows of the map's own shape, or as one row for all.
+bool isRowwise(MapOp map) {
+  RankedTensorType type = map.getResult().getType();
+  return type.getRank() == 2 && !type.isDynamicDim(1) &&
+         llvm::all_of(map.getValues(), [&](Value value) {
+           auto operand = cast<RankedTensorType>(value.getType());
+           const bool rows =
+               operand.getShape() == type.getShape() && operand.getEncoding() == type.getEncoding();
+           const bool row =
+               operand.getRank() == 1 && operand.getShape().back() == type.getShape().back();
+           return (rows || row) && operand.getElementType().isF32();
+         });
+}
+
+// Whether all that a map reads besides `tile` are vectors of columns, and no store quantizes it.
+static bool isOfColumns(LaunchOp launch, MapOp map, Value tile) {
+  for (Operation *op : inSlot(launch, kStore))
+    if (isa<QuantizeOp>(op) && op->getOperand(0) == map.getResult())
+      return false;
+  return map.getResult().getType() == tile.getType() && llvm::count(map.getValues(), tile) == 1 &&
+         llvm::all_of(map.getValues(), [&](Value value) {
+           return value == tile || cast<RankedTensorType>(value.getType()).getRank() == 1;
+         });
+}
+
+MapOp columnMapOf(LaunchOp matmul) {
+  SmallVector<Operation *> epilogue = inSlot(matmul, kEpilogue);
+  auto map = epilogue.empty() ? MapOp() : dyn_cast<MapOp>(epilogue.front());
+  return map && isOfColumns(matmul, map, mainOf(matmul)->getResult(0)) ? map : MapOp();
+}
+
+Value columnsMadeBy(LaunchOp matmul) {
+  MapOp map = columnMapOf(matmul);
+  return map ? Value(map.getResult()) : mainOf(matmul)->getResult(0);
+}
+
 int64_t columnsOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape().back();
+}
+
+bool fitsTile(int64_t headColumns) {
+  constexpr int64_t kMostHeadColumns = 256;
+  return headColumns > 0 && headColumns % (2 * kInterleavedRows) == 0 &&
+         headColumns <= kMostHeadColumns;
+}
+
+bool storeAlike(KvAppendOp keys, KvAppendOp values) {
+  const PoolShape first = poolShapeOf(keys), second = poolShapeOf(values);
+  return first.heads == second.heads && first.rows == second.rows && first.dim == second.dim &&
+         keys.getPool().getType().getElementType() == values.getPool().getType().getElementType();
 }
 
 bool canStore(KvAppendOp append) {

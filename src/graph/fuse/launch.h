@@ -91,14 +91,30 @@ struct RowPart {
   int64_t first = 0;
   llvm::SmallVector<std::pair<int64_t, int64_t>> digits;
 };
+mlir::ArrayAttr rowOrderAttr(mlir::MLIRContext *context, llvm::ArrayRef<RowPart> parts);
 void setRowOrder(LaunchOp launch, llvm::ArrayRef<RowPart> parts);
 llvm::SmallVector<RowPart> rowOrderOf(LaunchOp launch);
+
+/// Whether the launch is of rows [M, K] by a weight [N, K], in whose kernel nothing follows yet.
+bool isPlainMatmul(LaunchOp launch);
+
+/// Whether a map is of f32 rows [T, N] in its own shape, or of one row [N] for all.
+bool isRowwise(MapOp map);
+/// The map with vectors such as a bias that follows a matmul before anything else; null where there
+/// is none.
+MapOp columnMapOf(LaunchOp matmul);
+/// What the rest of a matmul's epilogue reads: the matmul's result, after its column map.
+mlir::Value columnsMadeBy(LaunchOp matmul);
 
 /// The slices that read `value`, by ascending column, where they take each column once and nothing
 /// else reads it; none otherwise.
 llvm::SmallVector<SliceOp> columnSlices(mlir::Value value);
 int64_t columnsOf(mlir::Value value);
 
+/// Whether a program's tile may hold heads of so many columns.
+bool fitsTile(int64_t headColumns);
+/// Whether keys and values have pools of one shape and element.
+bool storeAlike(KvAppendOp keys, KvAppendOp values);
 /// Whether kernels write pools of this element: 16-bit floats, or blocks that fit into a head.
 bool canStore(KvAppendOp append);
 

@@ -5,6 +5,7 @@
 
 #include "graph/fuse/launch.h"
 #include "graph/fuse/passes.h"
+#include "graph/fuse/row_order.h"
 #include "numeric/formats/dot_packing.h"
 
 using namespace mlir;
@@ -22,20 +23,6 @@ struct MapOfMatmul {
   SmallVector<SliceOp> slices; // none: it reads the whole result
 };
 } // namespace
-
-// Kernels read operands as rows of the map's own shape, or as one row for all.
-static bool isRowwise(MapOp map) {
-  RankedTensorType type = map.getResult().getType();
-  return type.getRank() == 2 && !type.isDynamicDim(1) &&
-         llvm::all_of(map.getValues(), [&](Value value) {
-           auto operand = cast<RankedTensorType>(value.getType());
-           const bool rows =
-               operand.getShape() == type.getShape() && operand.getEncoding() == type.getEncoding();
-           const bool row =
-               operand.getRank() == 1 && operand.getShape().back() == type.getShape().back();
-           return (rows || row) && operand.getElementType().isF32();
-         });
-}
 
 static std::optional<MapOfMatmul> match(Value result) {
   if (LaunchOp map = onlyLaunch<MapOp>(result))
@@ -76,7 +63,7 @@ static void fuseMap(LaunchOp matmul, const FuseOptions &options) {
   SmallVector<RowPart> order;
   if (parts > 1) {
     columns = std::max(kPartColumns, columns);
-    order = {{0, {{columns, 1}, {parts, width}, {width / columns, columns}}}};
+    order = columnPartOrder(parts, width, columns);
   }
   LaunchOp launch = merge(pieces, matmul);
   setRowOrder(launch, order);
@@ -86,8 +73,7 @@ static void fuseMap(LaunchOp matmul, const FuseOptions &options) {
 
 void fuseMapEpilogue(ModuleOp module, const FuseOptions &options) {
   for (LaunchOp matmul : launchesOf<DotGeneralOp>(module))
-    if (mainOf<DotGeneralOp>(matmul).isLinear() && matmul.getNumResults() == 1 &&
-        inSlot(matmul, kStore).empty())
+    if (isPlainMatmul(matmul))
       fuseMap(matmul, options);
 }
 

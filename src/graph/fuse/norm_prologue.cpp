@@ -28,9 +28,10 @@ void fuseNormPrologue(ModuleOp module, const FuseOptions &options) {
   if (!options.twoPhases)
     return;
   for (LaunchOp matmul : launchesOf<DotGeneralOp>(module)) {
-    LaunchOp norm = makerOf<NormOp>(matmul.getOperand(0));
-    if (norm && isDecode(matmul) && norm.getResult(0).hasOneUse() && inSlot(norm, kStore).empty() &&
-        mainOf<DotGeneralOp>(matmul).isLinear() &&
+    Value rows = outerValue(mainOf<DotGeneralOp>(matmul).getA());
+    LaunchOp norm = makerOf<NormOp>(rows);
+    if (norm && isDecode(matmul) && rows.hasOneUse() && inSlot(norm, kStore).empty() &&
+        mainOf<NormOp>(norm).isRmsOfRows() && mainOf<DotGeneralOp>(matmul).isLinear() &&
         pays({.launchesSaved = 1, .numbersRepeated = numbersRepeated(matmul, options)}, options))
       merge({{norm, kPrologue}, {matmul, {}}}, matmul);
   }

@@ -18,7 +18,7 @@ static bool packsInOrder(Operation *user, Value weight) {
 
 void sharePackedTables(ModuleOp module, const FuseOptions &) {
   for (LaunchOp gather : launchesOf<GatherOp>(module)) {
-    Value table = gather.getOperand(0);
+    Value table = outerValue(mainOf<GatherOp>(gather).getTable());
     if (table.getDefiningOp<WeightOp>() &&
         llvm::any_of(table.getUsers(), [&](Operation *user) { return packsInOrder(user, table); }))
       gather.setPackedTable(true);

@@ -24,6 +24,11 @@ struct FuseOptions {
   int64_t numbersPerLaunch = 0;
 };
 
+/// Columns of a program that has one row, on SIMT targets.
+inline constexpr int64_t kSimtDecodeColumns = 8;
+FuseOptions cpuFuseOptions();
+FuseOptions simtFuseOptions();
+
 /// What a fusion saves, and what it makes every program of a launch repeat.
 struct FusionCost {
   int64_t launchesSaved = 1;
@@ -31,7 +36,9 @@ struct FusionCost {
 };
 bool pays(const FusionCost &cost, const FuseOptions &options);
 
-/// `step` becomes `prefill` and `decode`, each with its phase as an attribute.
+/// Whether the module has one function with a body, as splitPhases expects; a diagnostic otherwise.
+mlir::LogicalResult verifyOneFunction(mlir::ModuleOp module);
+/// The module's function becomes `prefill` and `decode`, each with its phase as an attribute.
 void splitPhases(mlir::ModuleOp module);
 /// In decode a matmul reads the norm before it as floats: each program may make it in its prologue.
 void keepNormsUnquantized(mlir::ModuleOp module);
@@ -56,7 +63,7 @@ void fuseNormPrologue(mlir::ModuleOp module, const FuseOptions &options);
 /// An embedding reads the table that a matmul has packed.
 void sharePackedTables(mlir::ModuleOp module, const FuseOptions &options);
 
-/// All of these, in this order.
+/// All of these, in this order. With two phases the module has one function.
 void fuse(mlir::ModuleOp module, const FuseOptions &options);
 
 } // namespace sinter::graph

@@ -5,14 +5,11 @@
 
 #include "graph/fuse/launch.h"
 #include "graph/fuse/passes.h"
-#include "numeric/formats/dot_packing.h"
+#include "graph/fuse/row_order.h"
 
 using namespace mlir;
 
 namespace sinter::graph {
-
-// The most columns of a program that holds a whole head.
-static constexpr int64_t kMostHeadColumns = 256;
 
 namespace {
 struct Qkv {
@@ -57,16 +54,15 @@ static bool addPart(Value columns, Qkv &qkv) {
 }
 
 static bool rotateAlike(LaunchOp a, LaunchOp b) {
-  return a.getOperand(1) == b.getOperand(1) &&
-         mainOf<RopeOp>(a).getPairing() == mainOf<RopeOp>(b).getPairing();
+  RopeOp first = mainOf<RopeOp>(a), second = mainOf<RopeOp>(b);
+  return outerValue(first.getTable()) == outerValue(second.getTable()) &&
+         first.getPairing() == second.getPairing();
 }
 
 static bool appendAlike(LaunchOp a, LaunchOp b) {
-  PoolShape first = poolShapeOf(mainOf<KvAppendOp>(a)), second = poolShapeOf(mainOf<KvAppendOp>(b));
-  return a.getOperand(1) == b.getOperand(1) && first.heads == second.heads &&
-         first.rows == second.rows && first.dim == second.dim &&
-         getElementTypeOrSelf(a.getResult(0).getType()) ==
-             getElementTypeOrSelf(b.getResult(0).getType());
+  KvAppendOp first = mainOf<KvAppendOp>(a), second = mainOf<KvAppendOp>(b);
+  return outerValue(first.getSlots()) == outerValue(second.getSlots()) &&
+         storeAlike(first, second);
 }
 
 static RankedTensorType typeOf(ReshapeOp heads) {
@@ -79,7 +75,7 @@ static int64_t headDimOf(const Qkv &qkv) {
 
 static bool fits(const Qkv &qkv) {
   const int64_t headDim = headDimOf(qkv);
-  return headDim % (2 * kInterleavedRows) == 0 && headDim <= kMostHeadColumns &&
+  return fitsTile(headDim) &&
          llvm::all_of(qkv.heads,
                       [&](ReshapeOp heads) { return typeOf(heads).getDimSize(2) == headDim; }) &&
          (!qkv.query || !qkv.key || rotateAlike(qkv.query, qkv.key)) &&
@@ -110,31 +106,14 @@ static int64_t groupOf(const Qkv &qkv, const FuseOptions &options) {
   return group && headDimOf(qkv) % (4 * group) == 0 ? group : 0;
 }
 
-// Rows in which columns that rotate together lie `group` apart; as they come where they do already.
 static SmallVector<RowPart> rowOrder(const Qkv &qkv, int64_t group) {
   RopeOp rope = qkv.ropeOp();
-  const int64_t width = headDimOf(qkv), half = width / 2;
-  const bool halves = rope && rope.getPairing() == Pairing::Halves;
-  group = group ? group : half;
-  if (!rope || (halves && group == half))
-    return {};
-  SmallVector<RowPart> parts;
-  int64_t first = 0;
-  for (ReshapeOp heads : qkv.heads) {
-    const int64_t count = typeOf(heads).getDimSize(1);
-    RowPart part{first, {}};
-    if (qkv.valueAppend && heads == qkv.heads.back()) {
-      part.digits = {{count * width, 1}};
-    } else {
-      part.digits = {{group, halves ? 1 : 2}, {2, halves ? half : 1}};
-      if (group < half)
-        part.digits.emplace_back(half / group, group * (halves ? 1 : 2));
-      part.digits.emplace_back(count, width);
-    }
-    parts.push_back(std::move(part));
-    first += count * width;
-  }
-  return parts;
+  HeadParts parts{{}, headDimOf(qkv), qkv.valueAppend != nullptr, std::nullopt};
+  if (rope)
+    parts.pairing = rope.getPairing();
+  for (ReshapeOp heads : qkv.heads)
+    parts.counts.push_back(typeOf(heads).getDimSize(1));
+  return headOrder(parts, group);
 }
 
 static void fuseQkv(LaunchOp matmul, const FuseOptions &options) {
@@ -163,7 +142,7 @@ static void fuseQkv(LaunchOp matmul, const FuseOptions &options) {
 
 void fuseQkvEpilogue(ModuleOp module, const FuseOptions &options) {
   for (LaunchOp matmul : launchesOf<DotGeneralOp>(module))
-    if (mainOf<DotGeneralOp>(matmul).isLinear())
+    if (isPlainMatmul(matmul))
       fuseQkv(matmul, options);
 }
 

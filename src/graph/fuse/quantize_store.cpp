@@ -24,6 +24,8 @@ static bool holdsScales(LaunchOp quantize, int64_t columns) {
 }
 
 static void fuseAttention(LaunchOp launch, const FuseOptions &options) {
+  if (launch.getNumResults() != 1)
+    return;
   auto joined = onlyUser<ReshapeOp>(launch.getResult(0));
   LaunchOp quantize =
       joined && joined.keepsRows() ? onlyLaunch<QuantizeOp>(joined.getResult()) : LaunchOp();
@@ -33,7 +35,9 @@ static void fuseAttention(LaunchOp launch, const FuseOptions &options) {
 
 // Norms of rows, and maps.
 static void fuseRows(LaunchOp launch) {
-  if (LaunchOp quantize = onlyLaunch<QuantizeOp>(launch.getResult(0)))
+  LaunchOp quantize =
+      launch.getNumResults() == 1 ? onlyLaunch<QuantizeOp>(launch.getResult(0)) : LaunchOp();
+  if (quantize)
     merge({{launch, {}}, {quantize, kStore}}, launch);
 }
 

@@ -8,6 +8,16 @@ using namespace mlir;
 
 namespace sinter::graph {
 
+LogicalResult verifyOneFunction(ModuleOp module) {
+  auto functions = module.getOps<func::FuncOp>();
+  const auto count = std::distance(functions.begin(), functions.end());
+  if (count != 1)
+    return module.emitError() << "has " << count << " functions, expected one to split by phase";
+  if ((*functions.begin()).isExternal())
+    return (*functions.begin()).emitOpError() << "has no body, expected one to split by phase";
+  return success();
+}
+
 void splitPhases(ModuleOp module) {
   auto step = *module.getOps<func::FuncOp>().begin();
   OpBuilder b(step);
@@ -36,7 +46,7 @@ void keepNormsUnquantized(ModuleOp module) {
   for (NormOp norm : norms) {
     Value read = readForm(norm);
     auto matmul = onlyUser<DotGeneralOp>(read);
-    if (!isOfDecode(norm) || !matmul || read == norm.getResult())
+    if (!isOfDecode(norm) || !matmul || read == norm.getResult() || matmul.getA() != read)
       continue;
     matmul.getAMutable().assign(norm.getResult());
     read.getDefiningOp()->erase();

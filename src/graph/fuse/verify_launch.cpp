@@ -2,6 +2,7 @@
 #include "tile/mlir_pch.h"
 
 #include "graph/fuse/launch.h"
+#include "graph/fuse/verify_body.h"
 
 using namespace mlir;
 
@@ -30,23 +31,44 @@ static bool offers(const LaunchKernel *kernel, StringRef slot) {
 }
 
 // The operations that kernels have slots for.
-static bool fitsSlot(Operation *op, StringRef slot) {
+static bool fitsSlot(Operation *op, StringRef slot, const LaunchKernel &kernel) {
   if (slot == kPrologue)
     return isa<NormOp>(op);
   if (slot == kEpilogue)
     return isa<SliceOp, ReshapeOp, MapOp, RopeOp>(op);
-  return isa<ReshapeOp, QuantizeOp, KvAppendOp>(op);
+  return isa<QuantizeOp>(op) || (isa<ReshapeOp>(op) && kernel.name == "attention") ||
+         (isa<KvAppendOp>(op) && kernel.name == "matmul");
+}
+
+static LogicalResult verifySlotName(Operation *op) {
+  Attribute slot = op->getAttr(kSlotName);
+  auto name = dyn_cast_or_null<StringAttr>(slot);
+  if (!slot || (name && llvm::is_contained({kPrologue, kEpilogue, kStore}, name.getValue())))
+    return success();
+  return op->emitOpError() << "has slot " << slot << ", expected prologue, epilogue or store";
+}
+
+// What a body makes is for its own operations or for others.
+static LogicalResult verifyUses(Operation *op) {
+  if (!isLaunched(op) && !isa<ReshapeOp, SliceOp>(op))
+    return op->emitOpError() << "stands in a launch, which only computes";
+  for (Value result : op->getResults())
+    if (result.use_empty())
+      return op->emitOpError() << "makes what neither its launch nor others read";
+  return success();
 }
 
 static LogicalResult verifySlots(LaunchOp launch, const LaunchKernel *kernel) {
   int place = 0, mains = 0;
   for (Operation &op : launch.getBody().front().without_terminator()) {
+    if (failed(verifySlotName(&op)) || failed(verifyUses(&op)))
+      return failure();
     StringRef slot = slotOf(&op);
     mains += slot.empty();
     if (!slot.empty() && !offers(kernel, slot))
       return op.emitOpError() << "is in slot '" << slot << "', which kernel '" << launch.getKernel()
                               << "' does not have";
-    if (!slot.empty() && !fitsSlot(&op, slot))
+    if (!slot.empty() && !fitsSlot(&op, slot, *kernel))
       return op.emitOpError() << "is in slot '" << slot << "', which takes no such operation";
     if (placeOf(slot) < place)
       return op.emitOpError() << "comes too late for "
@@ -64,7 +86,7 @@ static LogicalResult verifyKernel(LaunchOp launch, const LaunchKernel *kernel) {
   Operation *main = mainOf(launch);
   StringRef expected = kernel ? StringRef(kernel->operation) : launch.getKernel();
   StringRef found = main->getName().stripDialect();
-  if (found != expected)
+  if (found != expected || !isLaunched(main))
     return launch.emitOpError() << "names kernel '" << launch.getKernel()
                                 << "', which does not do '" << found << "'";
   return success();
@@ -76,15 +98,22 @@ static LogicalResult verifyBuckets(LaunchOp launch, const LaunchKernel *kernel) 
     return kernel && kernel->buckets
                ? launch.emitOpError() << "has no buckets, expected prefill, small or one"
                : success();
-  if (!kernel || !kernel->buckets || buckets->empty())
+  if (!kernel || !kernel->buckets)
     return launch.emitOpError() << "has buckets, which kernel '" << launch.getKernel()
                                 << "' does not have";
-  for (Attribute bucket : *buckets)
-    if (!llvm::is_contained({kPrefillBucket, kSmallBucket, kOneBucket},
+  if (buckets->empty())
+    return launch.emitOpError() << "has an empty list of buckets, expected prefill, small or one";
+  for (auto [at, bucket] : llvm::enumerate(*buckets))
+    if (llvm::is_contained(buckets->getValue().take_front(at), bucket))
+      return launch.emitOpError() << "has bucket " << bucket << " twice";
+    else if (!llvm::is_contained({kPrefillBucket, kSmallBucket, kOneBucket},
                             cast<StringAttr>(bucket).getValue()))
       return launch.emitOpError() << "has bucket " << bucket << ", expected prefill, small or one";
   return success();
 }
+
+// Digits are tried row by row.
+static constexpr int64_t kMostOrderedRows = int64_t(1) << 24;
 
 // Each row of the weight once.
 static LogicalResult verifyRowOrder(LaunchOp launch) {
@@ -102,6 +131,9 @@ static LogicalResult verifyRowOrder(LaunchOp launch) {
                                   << ", expected [first row, extent, stride, ...]";
   }
   const int64_t rows = matmul.getB().getType().getDimSize(0);
+  if (matmul.getB().getType().isDynamicDim(0) || rows > kMostOrderedRows)
+    return launch.emitOpError() << "has a row order of " << matmul.getB().getType()
+                                << ", expected at most " << kMostOrderedRows << " rows";
   llvm::BitVector taken(static_cast<unsigned>(rows));
   for (const RowPart &part : rowOrderOf(launch)) {
     int64_t count = 1;
@@ -109,7 +141,7 @@ static LogicalResult verifyRowOrder(LaunchOp launch) {
       if (extent <= 0 || __builtin_mul_overflow(count, extent, &count) || count > rows)
         return launch.emitOpError() << "has a row order of more rows than the weight's " << rows;
     for (int64_t i = 0; i < count; ++i) {
-      int64_t row = part.first, rest = i;
+      int64_t row = std::min(part.first, rows), rest = i;
       for (auto [extent, stride] : part.digits) {
         row += rest % extent * std::min(stride, rows);
         rest /= extent;
@@ -125,14 +157,29 @@ static LogicalResult verifyRowOrder(LaunchOp launch) {
   return success();
 }
 
-LogicalResult LaunchOp::verify() {
+// Attributes of one kernel alone.
+static LogicalResult verifyAttributes(LaunchOp launch) {
+  auto only = [&](bool present, StringRef what, StringRef kernel) -> LogicalResult {
+    if (!present || launch.getKernel() == kernel)
+      return success();
+    return launch.emitOpError() << "has " << what << ", which only kernel '" << kernel << "' does";
+  };
+  if (launch.getColumns().value_or(1) <= 0 || launch.getHeadColumns().value_or(1) <= 0)
+    return launch.emitOpError() << "has a number of columns that is not positive";
+  if (failed(only(launch.getInPlace(), "in_place", "rope")) ||
+      failed(only(launch.getPackedTable(), "packed_table", "gather")) ||
+      failed(only(launch.getColumns().has_value(), "columns", "matmul")))
+    return failure();
+  return only(launch.getHeadColumns().has_value(), "head_columns", "matmul");
+}
+
+LogicalResult LaunchOp::verifyRegions() {
   const LaunchKernel *kernel = findLaunchKernel(getKernel());
   if (failed(verifyEdges(*this)) || failed(verifySlots(*this, kernel)) ||
-      failed(verifyKernel(*this, kernel)) || failed(verifyBuckets(*this, kernel)))
+      failed(verifyKernel(*this, kernel)) || failed(verifyBuckets(*this, kernel)) ||
+      failed(verifyAttributes(*this)) || failed(verifyRowOrder(*this)))
     return failure();
-  if (getColumns().value_or(1) <= 0 || getHeadColumns().value_or(1) <= 0)
-    return emitOpError() << "has a number of columns that is not positive";
-  return verifyRowOrder(*this);
+  return verifyBody(*this);
 }
 
 } // namespace sinter::graph

@@ -54,6 +54,8 @@ static void hoistEdges(func::FuncOp function) {
 
 void wrapOperations(ModuleOp module, const FuseOptions &options) {
   for (func::FuncOp function : module.getOps<func::FuncOp>()) {
+    if (function.isExternal())
+      continue;
     hoistEdges(function);
     ArrayAttr buckets = bucketsOf(function, options);
     for (Operation &op : llvm::make_early_inc_range(function.getBody().front()))

@@ -1,7 +1,9 @@
 // The symbols that a module declares.
 #include "graph/fuse/launch.h"
+#include "graph/graph.h"
 #include "tile/mlir_pch.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -74,12 +76,13 @@ static LogicalResult verifyList(Operation *op, ArrayAttr list) {
   return success();
 }
 
-static LogicalResult verifyPhase(Operation *op, Attribute value) {
-  auto phase = dyn_cast<StringAttr>(value);
-  if (phase && (phase.getValue() == kPrefillPhase || phase.getValue() == kDecodePhase))
-    return success();
-  return op->emitError() << "has phase " << value << ", expected \"" << kPrefillPhase << "\" or \""
-                         << kDecodePhase << "\"";
+static LogicalResult verifyPhase(Operation *op, Attribute phase) {
+  auto name = dyn_cast<StringAttr>(phase);
+  if (!isa<func::FuncOp>(op) || !name ||
+      (name.getValue() != kPrefillPhase && name.getValue() != kDecodePhase))
+    return op->emitError() << "has phase " << phase
+                           << ", expected prefill or decode on a function";
+  return success();
 }
 
 LogicalResult GraphDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {

@@ -1,6 +1,7 @@
 // One list: a pass joins it with one line.
 #include "tile/mlir_pch.h"
 
+#include "graph/fuse/passes.h"
 #include "graph/ir/symbols.h"
 #include "graph/rewrite/pass_list.h"
 #include "graph/rewrite/passes.h"
@@ -80,6 +81,40 @@ struct QuantizeActivations : PassWrapper<QuantizeActivations, OperationPass<Modu
                             llvm::cl::init(false)};
 };
 
+/// A pass of fusion, for the options of CPU or SIMT targets.
+class Fusion : public PassWrapper<Fusion, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Fusion)
+
+  using Function = void (*)(ModuleOp, const FuseOptions &);
+  Fusion(StringRef name, StringRef summary, Function rewrite)
+      : name_(name), summary_(summary), rewrite_(rewrite) {}
+  Fusion(const Fusion &other)
+      : PassWrapper(other), name_(other.name_), summary_(other.summary_),
+        rewrite_(other.rewrite_) {}
+
+  StringRef getArgument() const override { return name_; }
+  StringRef getDescription() const override { return summary_; }
+  void runOnOperation() override {
+    if (target != "cpu" && target != "simt") {
+      getOperation().emitError() << name_ << " has target '" << target << "', expected cpu or simt";
+      return signalPassFailure();
+    }
+    const FuseOptions options = target == "cpu" ? cpuFuseOptions() : simtFuseOptions();
+    const bool splits = name_ == "split-phases" || (name_ == "fuse" && options.twoPhases);
+    if (splits && failed(verifyOneFunction(getOperation())))
+      return signalPassFailure();
+    rewrite_(getOperation(), options);
+  }
+
+  Option<std::string> target{*this, "target", llvm::cl::desc("cpu or simt"),
+                             llvm::cl::init("cpu")};
+
+private:
+  StringRef name_, summary_;
+  Function rewrite_;
+};
+
 } // namespace
 
 template <void rewrite(ModuleOp)> static LogicalResult always(ModuleOp module) {
@@ -94,8 +129,39 @@ static LogicalResult verifyAllSymbols(ModuleOp module) {
   return success();
 }
 
+template <void rewrite(ModuleOp)>
+static void withoutOptions(ModuleOp module, const FuseOptions &) {
+  rewrite(module);
+}
+
 template <class Pass> static std::unique_ptr<mlir::Pass> make() {
   return std::make_unique<Pass>();
+}
+
+static void registerFusion() {
+  struct Named {
+    StringRef name, summary;
+    Fusion::Function rewrite;
+  };
+  static constexpr Named kPasses[] = {
+      {"split-phases", "makes prefill and decode functions", withoutOptions<splitPhases>},
+      {"keep-norms-unquantized", "lets matmuls of decode read norms as floats",
+       withoutOptions<keepNormsUnquantized>},
+      {"wrap-operations", "makes each operation a launch", wrapOperations},
+      {"fuse-quantize-store", "quantizes rows as they are stored", fuseQuantizeStore},
+      {"fuse-qkv-epilogue", "rotates and appends heads where a matmul makes them",
+       fuseQkvEpilogue},
+      {"fuse-map-epilogue", "maps columns where a matmul makes them", fuseMapEpilogue},
+      {"rope-in-place", "lets RoPE write over what nothing else reads", placeRopeInPlace},
+      {"fuse-norm-prologue", "lets programs of a matmul make the norm they read",
+       fuseNormPrologue},
+      {"share-packed-tables", "lets a gather read a matmul's packed weight", sharePackedTables},
+      {"fuse", "all passes of fusion in order", fuse},
+  };
+  for (const Named &pass : kPasses)
+    registerPass([&pass] {
+      return std::make_unique<Fusion>(pass.name, pass.summary, pass.rewrite);
+    });
 }
 
 void registerPasses() {
@@ -117,6 +183,7 @@ void registerPasses() {
   };
   for (const auto &pass : passes)
     registerPass(pass);
+  registerFusion();
 }
 
 } // namespace sinter::graph

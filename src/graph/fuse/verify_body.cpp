@@ -1,0 +1,241 @@
+// Bodies: a prologue, one operation, and its epilogue and store in one of a few forms.
+#include "tile/mlir_pch.h"
+
+#include "graph/fuse/row_order.h"
+#include "graph/fuse/verify_body.h"
+
+using namespace mlir;
+
+namespace sinter::graph {
+
+static Operation *lastOf(LaunchOp launch) {
+  return launch.getBody().front().getTerminator()->getPrevNode();
+}
+
+static LogicalResult verifyPrologue(LaunchOp launch) {
+  SmallVector<Operation *> ops = inSlot(launch, kPrologue);
+  if (ops.empty() || !isa<DotGeneralOp>(mainOf(launch)))
+    return success();
+  auto norm = cast<NormOp>(ops.back());
+  auto matmul = mainOf<DotGeneralOp>(launch);
+  if (ops.size() == 1 && norm.isRmsOfRows() && norm.getResult().hasOneUse() &&
+      matmul.getA() == norm.getResult())
+    return success();
+  return norm.emitOpError() << "is no prologue of its matmul, expected one root mean square norm "
+                               "of rows that the matmul alone reads as a";
+}
+
+// All that is made but the last value stays in the launch.
+static LogicalResult verifyReturned(LaunchOp launch) {
+  Operation *end = launch.getBody().front().getTerminator(), *last = end->getPrevNode();
+  if (end->getNumOperands() == 1 && end->getOperand(0).getDefiningOp() == last)
+    return success();
+  return end->emitOpError() << "returns " << end->getNumOperands()
+                            << " values, expected the one that '" << last->getName() << "' makes";
+}
+
+static LogicalResult verifyOrderIs(LaunchOp launch, ArrayRef<RowPart> expected) {
+  ArrayAttr order = rowOrderAttr(launch.getContext(), expected);
+  if (launch.getRowOrderAttr() == order)
+    return success();
+  InFlightDiagnostic error = launch.emitOpError() << "has another row order than its epilogue's, ";
+  return order ? error << "expected " << order : error << "expected none";
+}
+
+// norm, map, attention: the result as it is, quantized, or of attention with joined heads.
+static LogicalResult verifyStored(LaunchOp launch) {
+  SmallVector<Operation *> ops = inSlot(launch, kStore);
+  const bool joins = launch.getKernel() == "attention";
+  const auto quantizes =
+      llvm::count_if(ops, [](Operation *op) { return isa<QuantizeOp>(op); });
+  const auto reshapes = static_cast<int64_t>(ops.size()) - quantizes;
+  if (quantizes > 1 || reshapes > 1 || (quantizes && joins && !reshapes) ||
+      (quantizes && !isa<QuantizeOp>(ops.back())))
+    return launch.emitOpError() << "has a store of other operations than "
+                                << (joins ? "a reshape that joins heads, then " : "")
+                                << "one quantize";
+  if (reshapes) {
+    auto reshape = cast<ReshapeOp>(ops.front());
+    if (!reshape.keepsRows() || reshape.getResult().getType().getRank() != 2)
+      return reshape.emitOpError() << "joins no heads of rows, expected a matrix with as many rows";
+  }
+  return verifyReturned(launch);
+}
+
+// ---- matmul -> map ----
+
+static bool isMapForm(LaunchOp launch, ArrayRef<SliceOp> slices, MapOp map) {
+  const size_t ops = inSlot(launch, kEpilogue).size() - (columnMapOf(launch) ? 1 : 0),
+               stored = inSlot(launch, kStore).size();
+  RankedTensorType type = map.getResult().getType();
+  auto readsTile = [&](Value value) { return llvm::count(map.getValues(), value) == 1; };
+  if (ops != slices.size() + 1 || stored > 1 || type.getRank() != 2 || type.isDynamicDim(1) ||
+      !isRowwise(map) || !isa<QuantizeOp, MapOp>(lastOf(launch)))
+    return false;
+  Value whole = columnsMadeBy(launch);
+  if (slices.empty())
+    return readsTile(whole) && whole.hasOneUse();
+  return llvm::all_of(slices, [&](SliceOp slice) { return readsTile(slice.getResult()); });
+}
+
+static LogicalResult verifyMapEpilogue(LaunchOp launch, MapOp map) {
+  SmallVector<SliceOp> slices = columnSlices(columnsMadeBy(launch));
+  if (!isMapForm(launch, slices, map))
+    return launch.emitOpError() << "has an epilogue that is no map of the matmul's columns, "
+                                   "expected one map of the whole result or of slices that take "
+                                   "each column once, in its shape, and at most one quantize";
+  const auto parts = static_cast<int64_t>(slices.size());
+  const int64_t width = columnsOf(map.getResult()), columns = launch.getColumns().value_or(1);
+  const int64_t part = columns / std::max<int64_t>(parts, 1);
+  if (columns % std::max<int64_t>(parts, 1) || (parts > 1 && width % part))
+    return launch.emitOpError() << "has " << columns << " columns, expected equal shares of "
+                                << parts << " slices of " << width;
+  Type element = getElementTypeOrSelf(lastOf(launch)->getResult(0).getType());
+  if (const ActivationFormat *format = tile::activationFormatOf(element);
+      format && part % format->scaleLength)
+    return launch.emitOpError() << "has " << columns << " columns, expected whole scales of "
+                                << format->scaleLength << " of each slice";
+  SmallVector<RowPart> order;
+  if (parts > 1)
+    order = columnPartOrder(parts, width, part);
+  if (failed(verifyOrderIs(launch, order)))
+    return failure();
+  return verifyReturned(launch);
+}
+
+// ---- matmul -> queries, keys and values ----
+
+namespace {
+class HeadsForm {
+public:
+  explicit HeadsForm(LaunchOp launch) : launch_(launch) {
+    parts_.headDim = launch.getHeadColumns().value_or(0);
+  }
+
+  bool holds() {
+    if (!fitsTile(parts_.headDim))
+      return false;
+    Value whole = columnsMadeBy(launch_);
+    SmallVector<SliceOp> slices = columnSlices(whole);
+    found_ = slices.size();
+    if (slices.empty() && !addPart(whole))
+      return false;
+    for (SliceOp slice : slices)
+      if (!addPart(slice.getResult()))
+        return false;
+    const size_t ops = inSlot(launch_, kEpilogue).size() + inSlot(launch_, kStore).size() -
+                       (columnMapOf(launch_) ? 1 : 0);
+    return found_ == ops && agree();
+  }
+  const HeadParts &parts() const { return parts_; }
+
+private:
+  bool isReturned(Value value) {
+    return value.hasOneUse() && isa<ReturnOp>(*value.user_begin());
+  }
+  bool addPart(Value columns) {
+    auto reshape = onlyUser<ReshapeOp>(columns);
+    if (!reshape || !reshape.keepsRows() || reshape.getResult().getType().getRank() != 3 ||
+        columnsOf(reshape.getResult()) != parts_.headDim || values_)
+      return false;
+    Value heads = reshape.getResult();
+    parts_.counts.push_back(reshape.getResult().getType().getDimSize(1));
+    auto rope = onlyUser<RopeOp>(heads);
+    auto append = onlyUser<KvAppendOp>(rope ? rope.getResult() : heads);
+    found_ += 1 + (rope ? 1 : 0) + (append ? 1 : 0);
+    if (rope) {
+      if (key_ || (query_ && !append))
+        return false;
+      (append ? key_ : query_) = rope;
+      parts_.pairing = rope.getPairing();
+    }
+    if (!append)
+      return rope && isReturned(rope.getResult());
+    const bool isKeys = append.getPart() == KvPart::Keys;
+    (isKeys ? keys_ : values_) = append;
+    parts_.lastIsValues |= !isKeys;
+    return isKeys == static_cast<bool>(rope) && isReturned(append.getResult()) &&
+           canStore(append);
+  }
+  bool agree() {
+    return (!query_ || !key_ ||
+            (query_.getTable() == key_.getTable() && query_.getPairing() == key_.getPairing())) &&
+           (!keys_ || !values_ ||
+            (keys_.getSlots() == values_.getSlots() && storeAlike(keys_, values_)));
+  }
+
+  LaunchOp launch_;
+  HeadParts parts_;
+  RopeOp query_, key_;
+  KvAppendOp keys_, values_;
+  size_t found_ = 0; // operations of the form
+};
+} // namespace
+
+static LogicalResult verifyHeads(LaunchOp launch) {
+  HeadsForm form(launch);
+  if (!form.holds())
+    return launch.emitOpError()
+           << "has an epilogue that does not make heads of " << *launch.getHeadColumns()
+           << " columns, expected queries that rotate, keys that rotate and are appended, and "
+              "values that are appended, or some of these in that order";
+  const int64_t headDim = form.parts().headDim, columns = launch.getColumns().value_or(headDim);
+  if (columns != headDim && (columns % 2 || headDim % (2 * columns)))
+    return launch.emitOpError() << "has " << columns << " columns, expected a head of " << headDim
+                                << " or an even part of its half";
+  return verifyOrderIs(launch, headOrder(form.parts(), columns == headDim ? 0 : columns / 2));
+}
+
+static LogicalResult verifyMatmul(LaunchOp launch) {
+  if (launch.getHeadColumns())
+    return verifyHeads(launch);
+  for (Operation *op : inSlot(launch, kEpilogue))
+    if (auto map = dyn_cast<MapOp>(op); map && map != columnMapOf(launch))
+      return verifyMapEpilogue(launch, map);
+  if (lastOf(launch)->getResult(0) != columnsMadeBy(launch))
+    return launch.emitOpError() << "has an epilogue or store without a map and without "
+                                   "head_columns, expected one of them";
+  if (failed(verifyOrderIs(launch, {})))
+    return failure();
+  return verifyReturned(launch);
+}
+
+// ---- heads in memory ----
+
+// Norms of heads, RoPE of queries and keys, appends: each kind once, by one table, at the same slots.
+static LogicalResult verifyHeadRows(LaunchOp launch) {
+  RopeOp first = mainOf<RopeOp>(launch);
+  int ropes = 0, keys = 0, values = 0;
+  Value slots;
+  for (Operation &op : launch.getBody().front().without_terminator()) {
+    if (auto rope = dyn_cast<RopeOp>(op)) {
+      ++ropes;
+      if (rope.getTable() != first.getTable() || rope.getPairing() != Pairing::Halves)
+        return rope.emitOpError() << "rotates otherwise than halves by the launch's one table";
+    } else if (auto append = dyn_cast<KvAppendOp>(op)) {
+      ++(append.getPart() == KvPart::Keys ? keys : values);
+      if ((slots && slots != append.getSlots()) || !canStore(append))
+        return append.emitOpError() << "is at other slots than the launch's other append, or into "
+                                       "a pool that kernels do not write";
+      slots = append.getSlots();
+    } else if (auto norm = dyn_cast<NormOp>(op);
+               !norm || !norm.isRmsOfRows() || norm.getValue().getType().getRank() != 3 ||
+               !norm.getResult().hasOneUse() || !isa<RopeOp>(*norm.getResult().user_begin())) {
+      return op.emitOpError() << "is no norm of heads [T, heads, D] before their RoPE";
+    }
+  }
+  if (ropes > 2 || keys > 1 || values > 1 || (ropes == 2 && !keys))
+    return launch.emitOpError() << "has " << ropes << " RoPE, " << keys << " appends of keys and "
+                                << values << " of values, expected each at most once";
+  return success();
+}
+
+LogicalResult verifyBody(LaunchOp launch) {
+  if (failed(verifyPrologue(launch)))
+    return failure();
+  if (isa<RopeOp>(mainOf(launch)) && !isAlone(launch))
+    return verifyHeadRows(launch);
+  return isa<DotGeneralOp>(mainOf(launch)) ? verifyMatmul(launch) : verifyStored(launch);
+}
+
+} // namespace sinter::graph

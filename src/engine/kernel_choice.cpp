@@ -23,7 +23,8 @@ static constexpr int64_t kLongestBlock = 256;
 // many programs as there can be, each of the rows that are packed side by side.
 static constexpr int64_t kFewestSimtRows = 16;
 static constexpr int64_t kSimtRows = 64, kSimtColumns = 64, kThreadStep = 64;
-static constexpr int64_t kSimtColumnsOfOne = graph::kSimtDecodeColumns, kShortK = 2048, kStepOfLongK = 1024;
+static constexpr int64_t kSimtColumnsOfOne = graph::kSimtDecodeColumns, kShortK = 2048,
+                         kStepOfLongK = 1024;
 // Tiles of prompts where weights are so many, and a program shares so many bytes: a ring of
 // operands, and sums that are stored part by part.
 static constexpr int64_t kLargeTile = 128, kWeightsForLargeTiles = int64_t(4) << 20;

@@ -61,8 +61,7 @@ static bool rotateAlike(LaunchOp a, LaunchOp b) {
 
 static bool appendAlike(LaunchOp a, LaunchOp b) {
   KvAppendOp first = mainOf<KvAppendOp>(a), second = mainOf<KvAppendOp>(b);
-  return outerValue(first.getSlots()) == outerValue(second.getSlots()) &&
-         storeAlike(first, second);
+  return outerValue(first.getSlots()) == outerValue(second.getSlots()) && storeAlike(first, second);
 }
 
 static RankedTensorType typeOf(ReshapeOp heads) {

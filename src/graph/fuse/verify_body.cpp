@@ -46,8 +46,7 @@ static LogicalResult verifyOrderIs(LaunchOp launch, ArrayRef<RowPart> expected) 
 static LogicalResult verifyStored(LaunchOp launch) {
   SmallVector<Operation *> ops = inSlot(launch, kStore);
   const bool joins = launch.getKernel() == "attention";
-  const auto quantizes =
-      llvm::count_if(ops, [](Operation *op) { return isa<QuantizeOp>(op); });
+  const auto quantizes = llvm::count_if(ops, [](Operation *op) { return isa<QuantizeOp>(op); });
   const auto reshapes = static_cast<int64_t>(ops.size()) - quantizes;
   if (quantizes > 1 || reshapes > 1 || (quantizes && joins && !reshapes) ||
       (quantizes && !isa<QuantizeOp>(ops.back())))
@@ -130,9 +129,7 @@ public:
   const HeadParts &parts() const { return parts_; }
 
 private:
-  bool isReturned(Value value) {
-    return value.hasOneUse() && isa<ReturnOp>(*value.user_begin());
-  }
+  bool isReturned(Value value) { return value.hasOneUse() && isa<ReturnOp>(*value.user_begin()); }
   bool addPart(Value columns) {
     auto reshape = onlyUser<ReshapeOp>(columns);
     if (!reshape || !reshape.keepsRows() || reshape.getResult().getType().getRank() != 3 ||
@@ -154,8 +151,7 @@ private:
     const bool isKeys = append.getPart() == KvPart::Keys;
     (isKeys ? keys_ : values_) = append;
     parts_.lastIsValues |= !isKeys;
-    return isKeys == static_cast<bool>(rope) && isReturned(append.getResult()) &&
-           canStore(append);
+    return isKeys == static_cast<bool>(rope) && isReturned(append.getResult()) && canStore(append);
   }
   bool agree() {
     return (!query_ || !key_ ||
@@ -202,7 +198,8 @@ static LogicalResult verifyMatmul(LaunchOp launch) {
 
 // ---- heads in memory ----
 
-// Norms of heads, RoPE of queries and keys, appends: each kind once, by one table, at the same slots.
+// Norms of heads, RoPE of queries and keys, appends: each kind once, by one table, at the same
+// slots.
 static LogicalResult verifyHeadRows(LaunchOp launch) {
   RopeOp first = mainOf<RopeOp>(launch);
   int ropes = 0, keys = 0, values = 0;

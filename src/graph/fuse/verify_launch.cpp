@@ -107,7 +107,7 @@ static LogicalResult verifyBuckets(LaunchOp launch, const LaunchKernel *kernel) 
     if (llvm::is_contained(buckets->getValue().take_front(at), bucket))
       return launch.emitOpError() << "has bucket " << bucket << " twice";
     else if (!llvm::is_contained({kPrefillBucket, kSmallBucket, kOneBucket},
-                            cast<StringAttr>(bucket).getValue()))
+                                 cast<StringAttr>(bucket).getValue()))
       return launch.emitOpError() << "has bucket " << bucket << ", expected prefill, small or one";
   return success();
 }

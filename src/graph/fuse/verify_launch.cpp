@@ -37,7 +37,7 @@ static bool fitsSlot(Operation *op, StringRef slot, const LaunchKernel &kernel) 
   if (slot == kEpilogue)
     return isa<SliceOp, ReshapeOp, MapOp, RopeOp>(op);
   return isa<QuantizeOp>(op) || (isa<ReshapeOp>(op) && kernel.name == "attention") ||
-         (isa<KvAppendOp>(op) && kernel.name == "matmul");
+         (isa<KvAppendOp>(op) && (kernel.name == "matmul" || kernel.name == "rope"));
 }
 
 static LogicalResult verifySlotName(Operation *op) {

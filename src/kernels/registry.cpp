@@ -7,6 +7,7 @@
 #include "kernels/qkv_epilogue.h"
 #include "kernels/rows.h"
 #include "kernels/tokens.h"
+#include "kernels/views.h"
 
 #include <algorithm>
 #include <array>
@@ -175,6 +176,10 @@ std::vector<KernelEntry> kernelRegistry() {
                        attentionPartitions),
       entry<Attention>("attention_combine", "attention from its partitions' partial results",
                        attentionCombine),
+      entry<MapViews>("map_views", "elements of strided views: copies, broadcasts", mapViews),
+      entry<ReduceViews>("reduce_views", "sums, products, extremes along axes", reduceViews),
+      entry<IotaViews>("iota_views", "indices along an axis", iotaViews),
+      entry<GatherViews>("gather_views", "slices of a table by index", gatherViews),
   };
 }
 

@@ -4,6 +4,7 @@
 
 #include "targets/bounds_cases.h"
 #include "targets/slot_cases.h"
+#include "targets/view_cases.h"
 
 namespace sinter::targets::cpu {
 
@@ -13,6 +14,7 @@ inline KernelCases makeCases(const std::string &activation) {
   addGemmCases(cases, activation);
   addTokenCases(cases, activation);
   addSlotCases(cases, activation);
+  addViewCases(cases);
   addBoundsCases(cases);
   return cases;
 }

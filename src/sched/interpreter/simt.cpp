@@ -110,6 +110,7 @@ Result<void> SimtExtension::dispatch(Operation &op, Task &task) {
       .Case([&](AccAddOp add) { return addToAccumulators(add, task); })
       .Case([&](AccTakeOp take) { return takeAccumulators(take, task); })
       .Case([&](vector::FromElementsOp elements) { return join(elements, task); })
+      .Case([&](vector::BroadcastOp scalar) { return repeat(scalar, task); })
       .Case([&](vector::ExtractOp extract) { return this->extract(extract, task); })
       .Case([&](vector::BitCastOp cast) { return bitcast(cast, task); })
       .Default([&](Operation *) { return elementwise(op, task); });
@@ -230,6 +231,17 @@ Result<void> SimtExtension::join(vector::FromElementsOp op, Task &task) {
       std::memcpy(out.data() + (thread * count + at) * size,
                   from.data() + thread % from.count() * size, size);
   }
+  task.bind(op.getResult(), std::move(out));
+  return {};
+}
+
+Result<void> SimtExtension::repeat(vector::BroadcastOp op, Task &task) {
+  SimtValue from = valueOf(op.getSource(), task);
+  SINTER_ASSIGN(Tile out, allocate(*op, op.getType(), from.varies(), task));
+  const size_t size = out.element().bytes;
+  const int64_t count = cast<VectorType>(op.getType()).getNumElements();
+  for (int64_t at = 0; at < out.count(); ++at)
+    std::memcpy(out.data() + at * size, from.tile->data() + at / count * size, size);
   task.bind(op.getResult(), std::move(out));
   return {};
 }

@@ -53,6 +53,7 @@ private:
 
   // vectors
   Result<void> join(mlir::vector::FromElementsOp op, tile::Task &task);
+  Result<void> repeat(mlir::vector::BroadcastOp op, tile::Task &task);
   Result<void> extract(mlir::vector::ExtractOp op, tile::Task &task);
   Result<void> bitcast(mlir::vector::BitCastOp op, tile::Task &task) const;
 

@@ -82,6 +82,7 @@ private:
     return TypeSwitch<Operation *, LogicalResult>(&op)
         .Case<tile::DimOp, StrideOp>([&](auto view) { return verifyAxis(view); })
         .Case([&](vector::ExtractOp extract) { return verifyExtract(extract); })
+        .Case([&](vector::BroadcastOp repeat) { return verifyRepeat(repeat); })
         .Case([&](vector::BitCastOp cast) {
           return failure(failed(verifyWord(cast, cast.getSource().getType())) ||
                          failed(verifyWord(cast, cast.getType())));
@@ -139,6 +140,13 @@ private:
       return op.emitOpError() << "asks for axis " << op.getAxis() << " of a view with "
                               << type.getRank() << " dimensions";
     return verifyView(op, op.getView());
+  }
+
+  // What canonicalization makes of equal elements.
+  LogicalResult verifyRepeat(vector::BroadcastOp op) {
+    if (isa<VectorType>(op.getSourceType()))
+      return op.emitOpError() << "repeats " << op.getSourceType() << ", expected a scalar";
+    return verifyWord(op, op.getType());
   }
 
   LogicalResult verifyExtract(vector::ExtractOp op) {

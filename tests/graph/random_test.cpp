@@ -2,6 +2,7 @@
 #include "graph/evaluation.h"
 #include "graph/ir/symbols.h"
 #include "graph/random_graph.h"
+#include "graph/rewrite/passes.h"
 #include "tile/mlir_pch.h"
 
 #include <gtest/gtest.h>
@@ -58,6 +59,23 @@ TEST(RandomGraph, EvaluatesAlikeInBothPrecisions) {
   for (mlir::RegisteredOperationName name : none.context().getRegisteredOperations())
     if (name.getDialectNamespace() == "graph" && !isOfLaunch(name))
       EXPECT_TRUE(seen.contains(name.getStringRef().str())) << name.getStringRef().str();
+}
+
+// The decomposition computes what the norm does.
+TEST(RandomGraph, DecomposedNormsEvaluateAlike) {
+  int norms = 0;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    const RandomGraph graph = randomGraph(seed);
+    Evaluation evaluation(graph.body);
+    const Result<Outcome> whole = give(evaluation, graph).run(Precision::F64);
+    decomposeNorms(evaluation.module(), [&](NormOp) { return ++norms > 0; });
+    ASSERT_TRUE(mlir::succeeded(mlir::verify(evaluation.module()))) << seed;
+    const Result<Outcome> parts = evaluation.run(Precision::F64);
+    ASSERT_TRUE(whole && parts) << seed;
+    for (const auto &[name, tensor] : whole->outputs)
+      expectClose(std::to_string(seed) + " " + name, parts->outputs.at(name), tensor);
+  }
+  EXPECT_GT(norms, 10);
 }
 
 TEST(RandomGraph, SameSeedGivesTheSameGraph) {

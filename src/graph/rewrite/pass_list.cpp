@@ -117,6 +117,12 @@ private:
 
 } // namespace
 
+// A decoder's norms have a kernel of their own.
+static LogicalResult decomposeOtherNorms(ModuleOp module) {
+  decomposeNorms(module, [](NormOp norm) { return !norm.isRmsOfRows(); });
+  return success();
+}
+
 template <void rewrite(ModuleOp)> static LogicalResult always(ModuleOp module) {
   rewrite(module);
   return success();
@@ -180,6 +186,10 @@ void registerPasses() {
       [] {
         return std::make_unique<Rewrite>("join-maps", "joins equal maps of a matmul's slices",
                                          always<joinMaps>);
+        return std::make_unique<Rewrite>(
+            "decompose-norms",
+            "makes norms of reductions and maps, but for root mean squares of rows",
+            decomposeOtherNorms);
       },
       make<QuantizeActivations>,
       make<KeepPools>,

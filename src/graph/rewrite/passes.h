@@ -26,6 +26,9 @@ using ActivationFor = llvm::function_ref<const ActivationFormat *(mlir::Type wei
 void quantizeActivations(mlir::ModuleOp module, ActivationFor activationFor,
                          bool roundScalars = false, mlir::Type besideBlocks = {});
 
+/// The norms that `takes` takes as reductions and broadcasting maps.
+void decomposeNorms(mlir::ModuleOp module, llvm::function_ref<bool(NormOp)> takes);
+
 /// The KV cache, where it has 16 bits, in this type.
 void keepPools(mlir::ModuleOp module, mlir::Type element);
 

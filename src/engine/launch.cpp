@@ -18,7 +18,7 @@ BoundScalar f32Scalar(float value) {
 
 std::vector<Expr> packedStrides(const std::vector<Expr> &extents) {
   std::vector<Expr> strides(extents.size(), Expr(1));
-  for (size_t axis = extents.size() - 1; axis-- > 0;)
+  for (size_t axis = std::max<size_t>(extents.size(), 1) - 1; axis-- > 0;)
     strides[axis] = plan::mul(strides[axis + 1], extents[axis + 1]);
   return strides;
 }

@@ -29,9 +29,13 @@ struct RandomGraph {
   std::map<std::string, int64_t> symbols;
 };
 
+// All operations, or those of which generic kernels make whole graphs (engine/generic_launches.h).
+enum class Vocabulary { All, Generic };
+
 class GraphGenerator {
 public:
-  explicit GraphGenerator(uint64_t seed) : random_(seed) {}
+  explicit GraphGenerator(uint64_t seed, Vocabulary vocabulary = Vocabulary::All)
+      : random_(seed), vocabulary_(vocabulary) {}
 
   RandomGraph make(int steps) {
     graph_.symbols["T"] = between(1, 5);
@@ -175,13 +179,18 @@ private:
   void step() {
     using Make = void (GraphGenerator::*)();
     static constexpr Make kMakers[] = {
-        &GraphGenerator::makeMap,      &GraphGenerator::makeMap,    &GraphGenerator::makeWholeMap,
-        &GraphGenerator::makeReduce,   &GraphGenerator::makeNorm,   &GraphGenerator::makeDot,
-        &GraphGenerator::makeDot,      &GraphGenerator::makeLinear, &GraphGenerator::makeTranspose,
-        &GraphGenerator::makeReshape,  &GraphGenerator::makeSlice,  &GraphGenerator::makeConcat,
-        &GraphGenerator::makePad,      &GraphGenerator::makeGather, &GraphGenerator::makeIota,
-        &GraphGenerator::makeConstant, &GraphGenerator::makeTruth,  &GraphGenerator::makeAttention};
-    (this->*kMakers[random_() % std::size(kMakers)])();
+        &GraphGenerator::makeMap,      &GraphGenerator::makeMap,
+        &GraphGenerator::makeWholeMap, &GraphGenerator::makeReduce,
+        &GraphGenerator::makeNorm,     &GraphGenerator::makeDot,
+        &GraphGenerator::makeDot,      &GraphGenerator::makeTranspose,
+        &GraphGenerator::makeReshape,  &GraphGenerator::makeSlice,
+        &GraphGenerator::makeConcat,   &GraphGenerator::makePad,
+        &GraphGenerator::makeGather,   &GraphGenerator::makeIota,
+        &GraphGenerator::makeConstant, &GraphGenerator::makeTruth,
+        &GraphGenerator::makeLinear,   &GraphGenerator::makeAttention};
+    constexpr size_t kDecoders = 2; // at the end
+    const size_t count = std::size(kMakers) - (vocabulary_ == Vocabulary::All ? 0 : kDecoders);
+    (this->*kMakers[random_() % count])();
   }
 
   // One axis, or none, of a broadcast operand becomes 1, and leading axes may be left out.
@@ -483,7 +492,7 @@ private:
   }
 
   void makeGather() {
-    const bool blocks = chance(30);
+    const bool blocks = vocabulary_ == Vocabulary::All && chance(30);
     const Operand table = blocks ? weight({SymbolicExtent(between(1, 5)), SymbolicExtent(32)},
                                           "!tile.block<\"q8_0\">")
                                  : floats(1);
@@ -572,13 +581,15 @@ private:
   }
 
   std::mt19937_64 random_;
+  Vocabulary vocabulary_;
   RandomGraph graph_;
   std::vector<Operand> values_;
   int next_ = 0;
 };
 
-inline RandomGraph randomGraph(uint64_t seed, int steps = 12) {
-  return GraphGenerator(seed).make(steps);
+inline RandomGraph randomGraph(uint64_t seed, int steps = 12,
+                               Vocabulary vocabulary = Vocabulary::All) {
+  return GraphGenerator(seed, vocabulary).make(steps);
 }
 
 } // namespace sinter::graph

@@ -1,0 +1,356 @@
+// Random graphs as launches of generic kernels, each run by the tile interpreter on host memory,
+// agree with the reference evaluator.
+#include "engine/generic_launches.h"
+#include "engine/region_program.h"
+#include "graph/evaluation.h"
+#include "graph/ir/extent.h"
+#include "graph/ir/scalar_ops.h"
+#include "graph/ir/symbols.h"
+#include "graph/random_graph.h"
+#include "graph/rewrite/passes.h"
+#include "numeric/half.h"
+#include "tile/front.h"
+#include "tile/interpreter.h"
+#include "tile/mlir_pch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sinter::engine {
+namespace {
+
+using graph::Evaluation;
+using graph::Tensor;
+using plan::Expr;
+
+// Symbols are numbered as they are met.
+class HostMemory : public ValueMemory {
+public:
+  explicit HostMemory(std::map<std::string, int64_t> symbols) : symbols_(std::move(symbols)) {}
+
+  Result<BoundView> view(mlir::Value value) override {
+    auto [found, isNew] = views_.try_emplace(value);
+    if (isNew)
+      found->second = room(extentsOf(type(value)), bytesOf(type(value).getElementType()));
+    return found->second;
+  }
+  BoundView temporary(std::vector<Expr> extents, mlir::Type element) override {
+    return room(std::move(extents), bytesOf(element));
+  }
+  BoundView constant(std::vector<Expr> extents, std::vector<uint8_t> bytes) override {
+    BoundView view = room(std::move(extents), 0);
+    buffers_[view.buffer.index] = std::move(bytes);
+    return view;
+  }
+
+  void write(mlir::Value value, const Tensor &tensor) {
+    const BoundView to = *view(value);
+    std::vector<uint8_t> &bytes = buffers_[to.buffer.index];
+    for (size_t i = 0; i < tensor.values.size(); ++i)
+      writeElement(type(value).getElementType(), tensor.values[i], bytes.data(), i);
+  }
+  std::vector<double> read(mlir::Value value) {
+    const BoundView from = *view(value);
+    mlir::Type element = type(value).getElementType();
+    const std::vector<uint8_t> &bytes = buffers_[from.buffer.index];
+    std::vector<double> values(bytes.size() / bytesOf(element));
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = readElement(element, bytes.data(), i);
+    return values;
+  }
+
+  tile::HostView hostView(const BoundView &view) {
+    tile::HostView host;
+    host.data = reinterpret_cast<std::byte *>(buffers_[view.buffer.index].data()) +
+                evaluate(view.byteOffset);
+    for (size_t axis = 0; axis < view.extents.size(); ++axis) {
+      host.shape.push_back(evaluate(view.extents[axis]));
+      host.strides.push_back(evaluate(view.strides[axis]));
+    }
+    return host;
+  }
+
+private:
+  static mlir::RankedTensorType type(mlir::Value value) {
+    return llvm::cast<mlir::RankedTensorType>(value.getType());
+  }
+  static int64_t bytesOf(mlir::Type element) {
+    return element.isInteger(1) ? 1 : element.getIntOrFloatBitWidth() / 8;
+  }
+  int64_t evaluate(const Expr &expr) {
+    std::vector<int64_t> values;
+    for (const auto &[name, value] : symbols_)
+      values.push_back(value);
+    return *plan::evaluate(expr, values);
+  }
+  std::vector<Expr> extentsOf(mlir::RankedTensorType type) {
+    std::vector<Expr> extents;
+    for (int64_t axis = 0; axis < type.getRank(); ++axis) {
+      Expr sum(0);
+      const graph::SymbolicExtent extent = graph::SymbolicExtent::of(type, axis);
+      for (const auto &[symbols, coefficient] : extent.terms()) {
+        Expr product(coefficient);
+        for (const std::string &symbol : symbols)
+          product = plan::mul(product, plan::symbol({static_cast<uint32_t>(std::distance(
+                                           symbols_.begin(), symbols_.find(symbol)))}));
+        sum = plan::add(sum, product);
+      }
+      extents.push_back(sum);
+    }
+    return extents;
+  }
+  BoundView room(std::vector<Expr> extents, int64_t bytes) {
+    int64_t count = bytes;
+    for (const Expr &extent : extents)
+      count *= evaluate(extent);
+    buffers_.emplace_back(count, 0xa5);
+    std::vector<Expr> strides = packedStrides(extents);
+    return {plan::BufferId{static_cast<uint32_t>(buffers_.size() - 1)}, Expr(0), std::move(extents),
+            std::move(strides)};
+  }
+  template <class T> static void put(uint8_t *bytes, size_t at, T value) {
+    std::memcpy(bytes + at * sizeof value, &value, sizeof value);
+  }
+  template <class T> static T get(const uint8_t *bytes, size_t at) {
+    T value;
+    std::memcpy(&value, bytes + at * sizeof value, sizeof value);
+    return value;
+  }
+  static void writeElement(mlir::Type element, double value, uint8_t *bytes, size_t at) {
+    if (element.isF32())
+      put(bytes, at, static_cast<float>(value));
+    else if (element.isInteger(32))
+      put(bytes, at, static_cast<int32_t>(value));
+    else if (element.isInteger(1))
+      put(bytes, at, static_cast<uint8_t>(value));
+    else
+      put(bytes, at,
+          element.isF16() ? f32ToF16(static_cast<float>(value))
+                          : f32ToBf16(static_cast<float>(value)));
+  }
+  static double readElement(mlir::Type element, const uint8_t *bytes, size_t at) {
+    if (element.isF32())
+      return get<float>(bytes, at);
+    if (element.isInteger(32))
+      return get<int32_t>(bytes, at);
+    if (element.isInteger(1))
+      return get<uint8_t>(bytes, at);
+    const auto half = get<uint16_t>(bytes, at);
+    return element.isF16() ? f16ToF32(half) : bf16ToF32(half);
+  }
+
+  std::map<std::string, int64_t> symbols_;
+  llvm::DenseMap<mlir::Value, BoundView> views_;
+  std::vector<std::vector<uint8_t>> buffers_;
+};
+
+// Builds the kernel of a launch and runs it in the tile interpreter.
+void run(const GenericLaunch &launch, HostMemory &memory) {
+  tile::KernelModule module = tile::KernelModule::build([&](kernel::Module &defined) {
+    defined.kernel("generic", [&](kernel::KernelBuilder &k) {
+      std::visit(
+          [&](const auto &p) {
+            using P = std::decay_t<decltype(p)>;
+            if constexpr (std::is_same_v<P, kernels::MapViews>)
+              kernels::mapViews(k, p);
+            else if constexpr (std::is_same_v<P, kernels::ReduceViews>)
+              kernels::reduceViews(k, p);
+            else if constexpr (std::is_same_v<P, kernels::IotaViews>)
+              kernels::iotaViews(k, p);
+            else if constexpr (std::is_same_v<P, kernels::GatherViews>)
+              kernels::gatherViews(k, p);
+            else
+              kernels::gemm(k, p);
+          },
+          launch.params);
+    });
+  });
+  ASSERT_TRUE(module.ok()) << module.diagnosticText();
+  std::vector<tile::Argument> arguments;
+  for (const BoundView &view : launch.views)
+    arguments.push_back(memory.hostView(view));
+  auto result = tile::interpretKernel(*module.module().getOps<tile::KernelOp>().begin(), arguments);
+  ASSERT_TRUE(result.has_value()) << result.error().message;
+}
+
+// Runs a function's operations one by one; inputs and weights are `given`.
+void runAll(mlir::func::FuncOp function, const std::map<std::string, Tensor> &given,
+            HostMemory &memory) {
+  for (mlir::Operation &op : function.getBody().front()) {
+    if (auto input = llvm::dyn_cast<graph::InputOp>(op))
+      memory.write(input.getResult(), given.at(input.getName().str()));
+    else if (auto weight = llvm::dyn_cast<graph::WeightOp>(op))
+      memory.write(weight.getResult(),
+                   given.at(llvm::cast<mlir::StringAttr>(weight.getTensors()[0]).str()));
+    else if (!llvm::isa<graph::OutputOp, mlir::func::ReturnOp>(op)) {
+      auto launches = genericLaunches(&op, memory);
+      ASSERT_TRUE(launches.has_value()) << launches.error().message;
+      for (const GenericLaunch &launch : *launches) {
+        run(launch, memory);
+        if (testing::Test::HasFatalFailure())
+          return;
+      }
+    }
+  }
+}
+
+TEST(GenericLaunches, RandomGraphsAgreeWithTheEvaluator) {
+  for (uint64_t seed = 0; seed < 25; ++seed) {
+    const graph::RandomGraph random = graph::randomGraph(seed, 10, graph::Vocabulary::Generic);
+    Evaluation evaluation(random.body);
+    ASSERT_TRUE(evaluation.parsed());
+    std::map<std::string, Tensor> given;
+    for (const auto *edges : {&random.inputs, &random.weights})
+      for (const auto &[name, tensor] : *edges)
+        given[name] = {{}, tensor.shape, tensor.values};
+    for (const auto &[name, tensor] : random.inputs)
+      evaluation.input(name, tensor.shape, tensor.values);
+    for (const auto &[name, tensor] : random.weights)
+      evaluation.weight(name, tensor.shape, tensor.values);
+    const Result<graph::Outcome> expected = evaluation.run(graph::Precision::F64);
+    ASSERT_TRUE(expected);
+    graph::decomposeNorms(evaluation.module(), [](graph::NormOp) { return true; });
+    HostMemory memory(random.symbols);
+    runAll(evaluation.function(), given, memory);
+    ASSERT_FALSE(HasFatalFailure()) << seed << "\n" << random.body;
+    for (auto output : evaluation.function().getOps<graph::OutputOp>()) {
+      const std::vector<double> &wide = expected->outputs.at(output.getName().str()).values;
+      const std::vector<double> found = memory.read(output.getValue());
+      double largest = 1;
+      for (double value : wide)
+        largest = std::max(largest, std::fabs(value));
+      ASSERT_EQ(found.size(), wide.size());
+      for (size_t i = 0; i < wide.size(); ++i)
+        ASSERT_NEAR(found[i], wide[i], largest * 2e-5)
+            << seed << " " << output.getName().str() << " at " << i << "\n"
+            << random.body;
+    }
+  }
+}
+
+TEST(GenericLaunches, OperationsWithoutAGenericKernelAreRefused) {
+  Evaluation evaluation(R"(
+    %x = graph.input "x" : tensor<4x32xf32>
+    %n = graph.norm %x eps 1.0e-5 : tensor<4x32xf32> -> tensor<4x32xf32>
+    %w = graph.weight ["w"] : tensor<4x32x!tile.block<"q8_0">>
+    %d = graph.dot_general %x, %w : tensor<4x32xf32>, tensor<4x32x!tile.block<"q8_0">> -> tensor<4x4xf32>
+    %r = graph.input "r" : tensor<1x2x1x2x1x2x1xf32>
+    %t = graph.transpose %r to [6, 5, 4, 3, 2, 1, 0] : tensor<1x2x1x2x1x2x1xf32> -> tensor<1x2x1x2x1x2x1xf32>)");
+  ASSERT_TRUE(evaluation.parsed());
+  HostMemory memory({});
+  std::vector<std::string> refusals;
+  for (mlir::Operation &op : evaluation.function().getBody().front())
+    if (llvm::isa<graph::NormOp, graph::DotGeneralOp, graph::TransposeOp>(op)) {
+      auto launches = genericLaunches(&op, memory);
+      refusals.push_back(launches ? "" : launches.error().message);
+    }
+  EXPECT_THAT(refusals,
+              testing::ElementsAre("operation 'graph.norm' has no generic kernel",
+                                   "a dot_general of block formats has no generic kernel",
+                                   "a kernel would have views of 7 axes, expected at most 6"));
+}
+
+// Each operation on operands of the types that it takes.
+TEST(RegionProgram, EveryScalarOperationComputesWhatTheEvaluatorDoes) {
+  struct Case {
+    std::string name, text; // %x and %y are f32, %n and %m i32, %t and %u i1; gives %r
+    std::string type;
+  };
+  std::vector<Case> cases;
+  auto add = [&](const std::string &name, const std::string &text, const std::string &type) {
+    cases.push_back({name, "%r = " + name + " " + text, type});
+  };
+  for (llvm::StringRef name : graph::scalarOps()) {
+    const std::string op = name.str();
+    if (op == "math.fma")
+      add(op, "%x, %y, %x : f32", "f32");
+    else if (op == "math.powf")
+      cases.push_back({op, "%a = math.absf %x : f32\n%r = math.powf %a, %y : f32", "f32"});
+    else if (op == "math.log" || op == "math.log2" || op == "math.sqrt" || op == "math.rsqrt")
+      cases.push_back({op, "%a = math.absf %x : f32\n%r = " + op + " %a : f32", "f32"});
+    else if (op.starts_with("math.") || op == "arith.negf")
+      add(op, "%x : f32", "f32");
+    else if (op == "arith.cmpf")
+      for (const char *predicate : {"oeq", "une", "olt", "ole", "ogt", "oge"})
+        add(op, std::string(predicate) + ", %x, %y : f32", "i1");
+    else if (op == "arith.cmpi")
+      for (const char *predicate : {"eq", "ne", "slt", "sle", "sgt", "sge"})
+        add(op, std::string(predicate) + ", %n, %m : i32", "i1");
+    else if (op == "arith.select")
+      add(op, "%t, %x, %y : f32", "f32");
+    else if (op == "arith.extf")
+      cases.push_back(
+          {op, "%h = arith.truncf %x : f32 to f16\n%r = arith.extf %h : f16 to f32", "f32"});
+    else if (op == "arith.truncf")
+      add(op, "%x : f32 to bf16", "bf16");
+    else if (op == "arith.extsi" || op == "arith.extui")
+      add(op, "%t : i1 to i32", "i32");
+    else if (op == "arith.trunci")
+      add(op, "%n : i32 to i1", "i1");
+    else if (op == "arith.sitofp" || op == "arith.uitofp") {
+      add(op, "%n : i32 to f32", "f32");
+      add(op, "%t : i1 to f32", "f32");
+    } else if (op == "arith.fptosi")
+      add(op, "%x : f32 to i32", "i32");
+    else if (op == "arith.bitcast")
+      add(op, "%x : f32 to i32", "i32");
+    else if (op.ends_with("f"))
+      add(op, "%x, %y : f32", "f32");
+    else {
+      if (op.starts_with("arith.sh"))
+        cases.push_back({op,
+                         "%c = arith.constant 31 : i32\n%s = arith.andi %m, %c : i32\n%r = " + op +
+                             " %n, %s : i32",
+                         "i32"});
+      else
+        add(op, "%n, %m : i32", "i32");
+      if (op == "arith.andi" || op == "arith.ori" || op == "arith.xori")
+        add(op, "%t, %u : i1", "i1");
+    }
+  }
+  std::mt19937_64 random(5);
+  std::map<std::string, Tensor> given;
+  for (const char *name : {"x", "y", "n", "m", "t", "u"}) {
+    Tensor tensor{{}, {3, 40}, {}};
+    for (int i = 0; i < 120; ++i)
+      tensor.values.push_back(*name == 't' || *name == 'u' ? static_cast<double>(random() % 2)
+                              : *name == 'n' || *name == 'm'
+                                  ? static_cast<double>(random() % 41) - 20
+                                  : static_cast<float>(random() % 4001) / 500 - 4);
+    given[name] = tensor;
+  }
+  for (const Case &c : cases) {
+    SCOPED_TRACE(c.text);
+    Evaluation evaluation(R"(%ix = graph.input "x" : tensor<3x40xf32>
+      %iy = graph.input "y" : tensor<3x40xf32>
+      %in = graph.input "n" : tensor<3x40xi32>
+      %im = graph.input "m" : tensor<3x40xi32>
+      %it = graph.input "t" : tensor<3x40xi1>
+      %iu = graph.input "u" : tensor<3x40xi1>
+      %o = graph.map %ix, %iy, %in, %im, %it, %iu : tensor<3x40xf32>, tensor<3x40xf32>, tensor<3x40xi32>,
+          tensor<3x40xi32>, tensor<3x40xi1>, tensor<3x40xi1> -> tensor<3x40x)" +
+                          c.type + R"(> {
+      ^bb0(%x: f32, %y: f32, %n: i32, %m: i32, %t: i1, %u: i1):
+        )" + c.text + R"(
+        graph.yield %r : )" +
+                          c.type + R"(
+      }
+      graph.output "y", %o : tensor<3x40x)" +
+                          c.type + ">");
+    ASSERT_TRUE(evaluation.parsed());
+    for (const auto &[name, tensor] : given)
+      evaluation.input(name, tensor.shape, tensor.values);
+    const std::vector<double> expected = evaluation.result(graph::Precision::F32);
+    HostMemory memory({});
+    runAll(evaluation.function(), given, memory);
+    ASSERT_FALSE(HasFatalFailure());
+    const std::vector<double> found =
+        memory.read((*evaluation.function().getOps<graph::OutputOp>().begin()).getValue());
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t i = 0; i < found.size(); ++i)
+      ASSERT_NEAR(found[i], expected[i], std::fabs(expected[i]) * 1e-6) << i;
+  }
+}
+
+} // namespace
+} // namespace sinter::engine

@@ -250,78 +250,90 @@ TEST(GenericLaunches, OperationsWithoutAGenericKernelAreRefused) {
                                    "a kernel would have views of 7 axes, expected at most 6"));
 }
 
-// Each operation on operands of the types that it takes.
-TEST(RegionProgram, EveryScalarOperationComputesWhatTheEvaluatorDoes) {
-  struct Case {
-    std::string name, text; // %x and %y are f32, %n and %m i32, %t and %u i1; gives %r
-    std::string type;
-  };
-  std::vector<Case> cases;
-  auto add = [&](const std::string &name, const std::string &text, const std::string &type) {
-    cases.push_back({name, "%r = " + name + " " + text, type});
-  };
-  for (llvm::StringRef name : graph::scalarOps()) {
-    const std::string op = name.str();
-    if (op == "math.fma")
-      add(op, "%x, %y, %x : f32", "f32");
-    else if (op == "math.powf")
-      cases.push_back({op, "%a = math.absf %x : f32\n%r = math.powf %a, %y : f32", "f32"});
-    else if (op == "math.log" || op == "math.log2" || op == "math.sqrt" || op == "math.rsqrt")
-      cases.push_back({op, "%a = math.absf %x : f32\n%r = " + op + " %a : f32", "f32"});
-    else if (op.starts_with("math.") || op == "arith.negf")
-      add(op, "%x : f32", "f32");
-    else if (op == "arith.cmpf")
-      for (const char *predicate : {"oeq", "une", "olt", "ole", "ogt", "oge"})
-        add(op, std::string(predicate) + ", %x, %y : f32", "i1");
-    else if (op == "arith.cmpi")
-      for (const char *predicate : {"eq", "ne", "slt", "sle", "sgt", "sge"})
-        add(op, std::string(predicate) + ", %n, %m : i32", "i1");
-    else if (op == "arith.select")
-      add(op, "%t, %x, %y : f32", "f32");
-    else if (op == "arith.extf")
-      cases.push_back(
-          {op, "%h = arith.truncf %x : f32 to f16\n%r = arith.extf %h : f16 to f32", "f32"});
-    else if (op == "arith.truncf")
-      add(op, "%x : f32 to bf16", "bf16");
-    else if (op == "arith.extsi" || op == "arith.extui")
-      add(op, "%t : i1 to i32", "i32");
-    else if (op == "arith.trunci")
-      add(op, "%n : i32 to i1", "i1");
-    else if (op == "arith.sitofp" || op == "arith.uitofp") {
-      add(op, "%n : i32 to f32", "f32");
-      add(op, "%t : i1 to f32", "f32");
-    } else if (op == "arith.fptosi")
-      add(op, "%x : f32 to i32", "i32");
-    else if (op == "arith.bitcast")
-      add(op, "%x : f32 to i32", "i32");
-    else if (op.ends_with("f"))
-      add(op, "%x, %y : f32", "f32");
-    else {
-      if (op.starts_with("arith.sh"))
-        cases.push_back({op,
-                         "%c = arith.constant 31 : i32\n%s = arith.andi %m, %c : i32\n%r = " + op +
-                             " %n, %s : i32",
-                         "i32"});
-      else
-        add(op, "%n, %m : i32", "i32");
-      if (op == "arith.andi" || op == "arith.ori" || op == "arith.xori")
-        add(op, "%t, %u : i1", "i1");
-    }
-  }
-  std::mt19937_64 random(5);
-  std::map<std::string, Tensor> given;
-  for (const char *name : {"x", "y", "n", "m", "t", "u"}) {
-    Tensor tensor{{}, {3, 40}, {}};
-    for (int i = 0; i < 120; ++i)
-      tensor.values.push_back(*name == 't' || *name == 'u' ? static_cast<double>(random() % 2)
-                              : *name == 'n' || *name == 'm'
-                                  ? static_cast<double>(random() % 41) - 20
-                                  : static_cast<float>(random() % 4001) / 500 - 4);
-    given[name] = tensor;
-  }
-  for (const Case &c : cases) {
-    SCOPED_TRACE(c.text);
-    Evaluation evaluation(R"(%ix = graph.input "x" : tensor<3x40xf32>
+// ---- scalar operations ----
+
+// A region's lines; %x and %y are f32, %n and %m i32, %t and %u i1, and it gives %r of `type`.
+struct ScalarCase {
+  std::string text, type;
+};
+
+std::vector<ScalarCase> mathCases(const std::string &name) {
+  if (name == "math.fma")
+    return {{"%r = math.fma %x, %y, %x : f32", "f32"}};
+  if (name == "math.powf")
+    return {{"%a = math.absf %x : f32\n%r = math.powf %a, %y : f32", "f32"}};
+  if (name == "math.log" || name == "math.log2" || name == "math.sqrt" || name == "math.rsqrt")
+    return {{"%a = math.absf %x : f32\n%r = " + name + " %a : f32", "f32"}};
+  return {{"%r = " + name + " %x : f32", "f32"}};
+}
+
+std::vector<ScalarCase> conversionCases(const std::string &name) {
+  const std::string made = "%r = " + name + " ";
+  if (name == "arith.extf")
+    return {{"%h = arith.truncf %x : f32 to f16\n%r = arith.extf %h : f16 to f32", "f32"}};
+  if (name == "arith.truncf")
+    return {{made + "%x : f32 to bf16", "bf16"}};
+  if (name == "arith.extsi" || name == "arith.extui")
+    return {{made + "%t : i1 to i32", "i32"}};
+  if (name == "arith.trunci")
+    return {{made + "%n : i32 to i1", "i1"}};
+  if (name == "arith.sitofp" || name == "arith.uitofp")
+    return {{made + "%n : i32 to f32", "f32"}, {made + "%t : i1 to f32", "f32"}};
+  if (name == "arith.fptosi" || name == "arith.bitcast")
+    return {{made + "%x : f32 to i32", "i32"}};
+  return {};
+}
+
+std::vector<ScalarCase> comparisonCases(const std::string &name) {
+  std::vector<ScalarCase> cases;
+  const bool isFloat = name == "arith.cmpf";
+  for (const char *predicate : {"oeq", "une", "olt", "ole", "ogt", "oge"})
+    if (isFloat)
+      cases.push_back({"%r = arith.cmpf " + std::string(predicate) + ", %x, %y : f32", "i1"});
+  if (isFloat)
+    cases.push_back({"%a = arith.truncf %x : f32 to bf16\n%b = arith.truncf %y : f32 to bf16\n"
+                     "%r = arith.cmpf ogt, %a, %b : bf16",
+                     "i1"});
+  for (const char *predicate : {"eq", "ne", "slt", "sle", "sgt", "sge"})
+    if (!isFloat)
+      cases.push_back({"%r = arith.cmpi " + std::string(predicate) + ", %n, %m : i32", "i1"});
+  return cases;
+}
+
+std::vector<ScalarCase> wholeCases(const std::string &name) {
+  if (name.starts_with("arith.sh"))
+    return {{"%c = arith.constant 31 : i32\n%s = arith.andi %m, %c : i32\n%r = " + name +
+                 " %n, %s : i32",
+             "i32"}};
+  std::vector<ScalarCase> cases = {{"%r = " + name + " %n, %m : i32", "i32"}};
+  if (name == "arith.andi" || name == "arith.ori" || name == "arith.xori")
+    cases.push_back({"%r = " + name + " %t, %u : i1", "i1"});
+  return cases;
+}
+
+std::vector<ScalarCase> casesOf(const std::string &name) {
+  if (name.starts_with("math."))
+    return mathCases(name);
+  if (name.starts_with("arith.cmp"))
+    return comparisonCases(name);
+  if (name == "arith.select")
+    return {{"%r = arith.select %t, %x, %y : f32", "f32"},
+            {"%r = arith.select %t, %n, %m : i32", "i32"},
+            {"%r = arith.select %t, %u, %t : i1", "i1"},
+            {"%a = arith.truncf %x : f32 to f16\n%b = arith.truncf %y : f32 to f16\n"
+             "%r = arith.select %t, %a, %b : f16",
+             "f16"}};
+  if (name == "arith.negf")
+    return {{"%r = arith.negf %x : f32", "f32"}};
+  if (std::vector<ScalarCase> conversions = conversionCases(name); !conversions.empty())
+    return conversions;
+  return name.ends_with("f") ? std::vector<ScalarCase>{{"%r = " + name + " %x, %y : f32", "f32"}}
+                             : wholeCases(name);
+}
+
+// A map of all operands with that region.
+std::string mapOf(const ScalarCase &c) {
+  return R"(%ix = graph.input "x" : tensor<3x40xf32>
       %iy = graph.input "y" : tensor<3x40xf32>
       %in = graph.input "n" : tensor<3x40xi32>
       %im = graph.input "m" : tensor<3x40xi32>
@@ -329,14 +341,35 @@ TEST(RegionProgram, EveryScalarOperationComputesWhatTheEvaluatorDoes) {
       %iu = graph.input "u" : tensor<3x40xi1>
       %o = graph.map %ix, %iy, %in, %im, %it, %iu : tensor<3x40xf32>, tensor<3x40xf32>, tensor<3x40xi32>,
           tensor<3x40xi32>, tensor<3x40xi1>, tensor<3x40xi1> -> tensor<3x40x)" +
-                          c.type + R"(> {
+         c.type + R"(> {
       ^bb0(%x: f32, %y: f32, %n: i32, %m: i32, %t: i1, %u: i1):
-        )" + c.text + R"(
-        graph.yield %r : )" +
-                          c.type + R"(
-      }
-      graph.output "y", %o : tensor<3x40x)" +
-                          c.type + ">");
+        )" +
+         c.text + "\ngraph.yield %r : " + c.type + "\n}\ngraph.output \"y\", %o : tensor<3x40x" +
+         c.type + ">";
+}
+
+// Truth values, whole numbers from -20 to 20, and numbers from -4 to 4.
+std::map<std::string, Tensor> scalarInputs() {
+  std::mt19937_64 random(5);
+  std::map<std::string, Tensor> given;
+  for (const std::string name : {"x", "y", "n", "m", "t", "u"}) {
+    Tensor tensor{{}, {3, 40}, {}};
+    for (int i = 0; i < 120; ++i)
+      tensor.values.push_back(name == "t" || name == "u" ? static_cast<double>(random() % 2)
+                              : name == "n" || name == "m"
+                                  ? static_cast<double>(random() % 41) - 20
+                                  : static_cast<float>(random() % 4001) / 500 - 4);
+    given[name] = tensor;
+  }
+  return given;
+}
+
+class ScalarOperation : public testing::TestWithParam<std::string> {};
+TEST_P(ScalarOperation, ComputesWhatTheEvaluatorDoes) {
+  const std::map<std::string, Tensor> given = scalarInputs();
+  for (const ScalarCase &c : casesOf(GetParam())) {
+    SCOPED_TRACE(c.text);
+    Evaluation evaluation(mapOf(c));
     ASSERT_TRUE(evaluation.parsed());
     for (const auto &[name, tensor] : given)
       evaluation.input(name, tensor.shape, tensor.values);
@@ -351,6 +384,19 @@ TEST(RegionProgram, EveryScalarOperationComputesWhatTheEvaluatorDoes) {
       ASSERT_NEAR(found[i], expected[i], std::fabs(expected[i]) * 1e-6) << i;
   }
 }
+
+std::vector<std::string> scalarNames() {
+  std::vector<std::string> names;
+  for (llvm::StringRef name : graph::scalarOps())
+    names.push_back(name.str());
+  return names;
+}
+INSTANTIATE_TEST_SUITE_P(Scalars, ScalarOperation, testing::ValuesIn(scalarNames()),
+                         [](const testing::TestParamInfo<std::string> &info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '.', '_');
+                           return name;
+                         });
 
 } // namespace
 } // namespace sinter::engine

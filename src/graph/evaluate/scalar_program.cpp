@@ -57,7 +57,7 @@ static double compareFloats(Operation *op, const double *x) {
   return ordered(predicate.drop_front(), x[0], x[1]); // "oeq", "une", "olt", ...
 }
 
-// ---- integers, of the width of the first operand ----
+// ---- integers ----
 
 static int64_t whole(double x) {
   return static_cast<int64_t>(x);
@@ -65,9 +65,7 @@ static int64_t whole(double x) {
 
 static double compareWhole(Operation *op, const double *x) {
   const StringRef predicate = arith::stringifyCmpIPredicate(cast<arith::CmpIOp>(op).getPredicate());
-  const bool isBit = op->getOperand(0).getType().isInteger(1);
-  const int64_t a = isBit ? -whole(x[0]) : whole(x[0]), b = isBit ? -whole(x[1]) : whole(x[1]);
-  return ordered(predicate.size() == 3 ? predicate.drop_front() : predicate, a, b);
+  return ordered(predicate.size() == 3 ? predicate.drop_front() : predicate, x[0], x[1]);
 }
 
 // The low 32 bits of what `f` makes of two integers; rounding to the element type cuts i1.
@@ -103,10 +101,8 @@ static uint32_t shiftRightSigned(uint32_t a, uint32_t b) {
   return static_cast<uint32_t>(static_cast<int32_t>(a) >> std::min(b, 31u));
 }
 
-template <bool wantMax> static double extremeWhole(Operation *op, const double *x) {
-  // The set bit of i1 is -1.
-  const bool larger = op->getOperand(0).getType().isInteger(1) ? x[0] < x[1] : x[0] > x[1];
-  return larger == wantMax ? x[0] : x[1];
+template <bool wantMax> static double extremeWhole(Operation *, const double *x) {
+  return (x[0] > x[1]) == wantMax ? x[0] : x[1];
 }
 
 // ---- conversions ----

@@ -46,6 +46,12 @@ static LogicalResult verifyPredicate(Operation &op) {
   return success();
 }
 
+// Truth values have bitwise operations, select and conversions; all else is of numbers.
+static bool takesTruth(Operation &op) {
+  return isa<arith::ConstantOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp, arith::SelectOp,
+             arith::ExtUIOp, arith::ExtSIOp, arith::UIToFPOp, arith::SIToFPOp>(op);
+}
+
 LogicalResult verifyScalarOp(Operation &op) {
   const StringRef name = op.getName().getStringRef();
   const bool isConstant = isa<arith::ConstantOp>(op);
@@ -62,6 +68,10 @@ LogicalResult verifyScalarOp(Operation &op) {
   if (const auto narrow = llvm::find_if(types, isNarrow); !mayBeNarrow && narrow != types.end())
     return op.emitOpError() << "computes in " << *narrow
                             << " in a map, expected f32 between arith.extf and arith.truncf";
+  const bool readsTruth =
+      llvm::any_of(op.getOperandTypes(), [](Type type) { return type.isInteger(1); });
+  if (readsTruth && !takesTruth(op))
+    return op.emitOpError() << "computes in i1 in a map, expected i32 (convert with arith.extui)";
   return verifyPredicate(op);
 }
 

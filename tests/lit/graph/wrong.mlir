@@ -554,3 +554,17 @@ func.func @unbound_in_a_product() {
   %a = graph.input "a" : tensor<?xf32, #graph.dims<"2*T">>
   return
 }
+
+// -----
+
+func.func @map_truth_values() {
+  %i = graph.iota along 0 : tensor<4xi32>
+  %m = graph.map %i : tensor<4xi32> -> tensor<4xi1> {
+  ^bb0(%x: i32):
+    %t = arith.trunci %x : i32 to i1
+    // expected-error @+1 {{computes in i1 in a map, expected i32}}
+    %y = arith.addi %t, %t : i1
+    graph.yield %y : i1
+  }
+  return
+}

@@ -98,6 +98,29 @@ static Result<void> checkRank(size_t rank) {
                                      std::to_string(kernels::kMaxViewRank));
 }
 
+// Whether an axis and the next one are one walk through memory.
+static bool isOneWalk(const BoundView &view, size_t axis) {
+  const Expr &stride = view.strides[axis], &inner = view.strides[axis + 1];
+  if (stride.constant() == 0 || inner.constant() == 0)
+    return stride == inner;
+  return stride == plan::mul(inner, view.extents[axis + 1]);
+}
+
+// Joins neighbouring axes where all views, which have the same extents, walk both as one: tiles are
+// longer then, and more axes fit.
+static void joinAxes(MutableArrayRef<BoundView> views) {
+  for (size_t axis = views[0].extents.size(); axis-- > 1;) {
+    if (!llvm::all_of(views, [&](const BoundView &view) { return isOneWalk(view, axis - 1); }))
+      continue;
+    for (BoundView &view : views) {
+      view.extents[axis - 1] = plan::mul(view.extents[axis - 1], view.extents[axis]);
+      view.strides[axis - 1] = view.strides[axis];
+      view.extents.erase(view.extents.begin() + static_cast<int64_t>(axis));
+      view.strides.erase(view.strides.begin() + static_cast<int64_t>(axis));
+    }
+  }
+}
+
 // ---- maps and copies ----
 
 // A view of no axes has one of extent 1.
@@ -112,6 +135,7 @@ Result<void> GenericLowering::launchMap(kernels::MapViews p, std::string variant
                                         std::vector<BoundView> views) {
   for (BoundView &view : views)
     addAxis(view);
+  joinAxes(views);
   p.rank = static_cast<int64_t>(views.back().extents.size());
   SINTER_TRY(checkRank(views.back().extents.size()));
   for (size_t i = 0; i < p.operands.size(); ++i) {
@@ -179,8 +203,13 @@ Result<void> GenericLowering::reduce(graph::ReduceOp op) {
   // Neighbours in memory are neighbours in a tile.
   p.across = !kept.extents.empty() && !in.strides.empty() &&
              !llvm::is_contained(op.getAxes(), static_cast<int64_t>(in.extents.size()) - 1);
-  addAxis(kept);
-  addAxis(reduced);
+  BoundView results{out.buffer, out.byteOffset, kept.extents, packedStrides(kept.extents)};
+  std::array<BoundView, 2> both = {kept, results};
+  for (BoundView *view : {&both[0], &both[1], &reduced})
+    addAxis(*view);
+  joinAxes(both);
+  joinAxes(reduced);
+  kept = both[0];
   p.kept = static_cast<int64_t>(kept.extents.size());
   p.reduced = static_cast<int64_t>(reduced.extents.size());
   SINTER_TRY(checkRank(kept.extents.size() + reduced.extents.size()));
@@ -193,8 +222,7 @@ Result<void> GenericLowering::reduce(graph::ReduceOp op) {
   p.combine = static_cast<kernels::Combine>(op.getKind());
   p.blockRows = p.across ? 1 : kRows;
   p.blockColumns = kColumns;
-  launches_.push_back(
-      {p, "", {view, {out.buffer, out.byteOffset, kept.extents, packedStrides(kept.extents)}}});
+  launches_.push_back({p, "", {view, both[1]}});
   return {};
 }
 

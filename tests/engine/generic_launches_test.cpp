@@ -250,6 +250,33 @@ TEST(GenericLaunches, OperationsWithoutAGenericKernelAreRefused) {
                                    "a kernel would have views of 7 axes, expected at most 6"));
 }
 
+// Axes without gaps between them become one, so that a tile is long and more axes fit.
+TEST(GenericLaunches, NeighbouringAxesOfAllViewsAreJoined) {
+  Evaluation evaluation(R"(
+    %x = graph.input "x" : tensor<2x3x2x3x2x3x2xf32>
+    %b = graph.input "b" : tensor<2x3x2xf32>
+    %y = graph.map %x, %b : tensor<2x3x2x3x2x3x2xf32>, tensor<2x3x2xf32> -> tensor<2x3x2x3x2x3x2xf32> {
+    ^bb0(%l: f32, %r: f32):
+      %s = arith.addf %l, %r : f32
+      graph.yield %s : f32
+    }
+    %z = graph.reduce max %x over [2, 3, 4] : tensor<2x3x2x3x2x3x2xf32> -> tensor<2x3x3x2xf32>)");
+  ASSERT_TRUE(evaluation.parsed());
+  HostMemory memory({});
+  std::vector<std::vector<int64_t>> shapes;
+  for (mlir::Operation &op : evaluation.function().getBody().front())
+    if (llvm::isa<graph::MapOp, graph::ReduceOp>(op)) {
+      auto launches = genericLaunches(&op, memory);
+      ASSERT_TRUE(launches) << launches.error().message;
+      for (const BoundView &view : launches->front().views) {
+        const tile::HostView host = memory.hostView(view);
+        shapes.emplace_back(host.shape.begin(), host.shape.end());
+      }
+    }
+  using Shapes = std::vector<std::vector<int64_t>>;
+  EXPECT_EQ(shapes, (Shapes{{36, 12}, {36, 12}, {36, 12}, {6, 12, 6}, {6, 6}}));
+}
+
 // ---- scalar operations ----
 
 // A region's lines; %x and %y are f32, %n and %m i32, %t and %u i1, and it gives %r of `type`.

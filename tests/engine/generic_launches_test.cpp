@@ -9,8 +9,8 @@
 #include "graph/random_graph.h"
 #include "graph/rewrite/passes.h"
 #include "numeric/half.h"
-#include "tile/front.h"
-#include "tile/interpreter.h"
+#include "tile/front/front.h"
+#include "tile/interpreter/interpreter.h"
 #include "tile/mlir_pch.h"
 
 #include <gmock/gmock.h>

@@ -1,8 +1,8 @@
 // Quantising by the format table, packing by recipe, and the f64 reference.
 #include "operands.h"
 
+#include "engine/choice/packing.h"
 #include "engine/elements.h"
-#include "engine/weights.h"
 #include "numeric/formats/block_format.h"
 #include "numeric/formats/dot_packing.h"
 #include "numeric/half.h"

@@ -1,8 +1,7 @@
 // Builds the racers of each table, checks their results, races them and prints.
 #include "suites.h"
 
-#include "engine/kernel_choice.h"
-#include "engine/weights.h"
+#include "engine/choice/matmul.h"
 #include "generated.h"
 #include "operands.h"
 #include "peaks.h"

@@ -53,7 +53,7 @@ static Result<void> open(const KernelOptions &options, bool needsDevice, Session
                  : "host";
   SINTER_ASSIGN(session.target, targets::findTarget(target));
   SINTER_ASSIGN(session.source,
-                loadKernels(options.source, options.settings, session.target->name()));
+                loadKernels(options.source, options.settings, session.target->profile().kind));
   if (needsDevice || !options.kernel.empty())
     SINTER_TRY(keepKernel(*session.source, options.source, options.kernel));
   return {};

@@ -40,9 +40,9 @@ static int64_t wholeRow(const kernels::Settings &settings) {
   return columns;
 }
 
-kernels::Settings withDefaults(const kernels::KernelEntry &entry, std::string_view target,
+kernels::Settings withDefaults(const kernels::KernelEntry &entry, targets::TargetKind kind,
                                kernels::Settings given) {
-  if (target.starts_with("cpu:"))
+  if (kind == targets::TargetKind::Cpu)
     return given;
   auto has = [&](std::string_view setting) {
     return llvm::any_of(entry.params, [&](const auto &param) { return param.name == setting; });

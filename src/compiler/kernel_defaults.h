@@ -3,13 +3,14 @@
 #pragma once
 
 #include "compiler/kernel_options.h"
+#include "targets/profile.h"
 #include "tile/tile.h"
 
 namespace sinter::compiler {
 
-// `given` with a setting added for each that the target's kind ("cuda" of "cuda:sm_90a") has a
-// default for and that is not given.
-kernels::Settings withDefaults(const kernels::KernelEntry &entry, std::string_view target,
+// `given` with a setting added for each that the target's kind has a default for and that is
+// not given.
+kernels::Settings withDefaults(const kernels::KernelEntry &entry, targets::TargetKind kind,
                                kernels::Settings given);
 
 // `given` with contents, and extents, added for those arguments of `kernel` that are known by

@@ -73,7 +73,7 @@ static Result<hal::KernelCase> caseOf(StringRef line, const targets::Target &tar
   SINTER_ASSIGN(KernelOptions options, parseLine(line));
   SINTER_TRY(readValues(options));
   SINTER_ASSIGN(tile::KernelModule source,
-                loadKernels(options.source, options.settings, target.name()));
+                loadKernels(options.source, options.settings, target.profile().kind));
   CaseKind kind = options.action == KernelAction::Run ? CaseKind::Check : CaseKind::Time;
   SINTER_ASSIGN(PreparedCase prepared, prepareCase(options, target, source, kind));
   prepared.launch.label = line.str();

@@ -33,11 +33,11 @@ static Result<tile::KernelModule> buildRegistered(const kernels::KernelEntry &en
 }
 
 Result<tile::KernelModule> loadKernels(const std::string &what, const kernels::Settings &settings,
-                                       std::string_view target) {
+                                       targets::TargetKind kind) {
   auto load = [&]() -> Result<tile::KernelModule> {
     Result<kernels::KernelEntry> entry = kernels::findKernel(what);
     if (entry)
-      return buildRegistered(*entry, withDefaults(*entry, target, settings));
+      return buildRegistered(*entry, withDefaults(*entry, kind, settings));
     if (!settings.empty())
       return fail(Code::InvalidArgument,
                   "settings are for registered kernels; " + entry.error().message);

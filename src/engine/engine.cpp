@@ -3,10 +3,11 @@
 #include "tile/mlir_pch.h"
 
 #include "base/check.h"
+#include "engine/choice/attention.h"
+#include "engine/choice/fusion.h"
 #include "engine/engine.h"
 #include "engine/gguf_source.h"
 #include "engine/lowering.h"
-#include "engine/weights.h"
 #include "graph/rewrite/passes.h"
 #include "mlir/IR/Verifier.h"
 #include "models/decoder.h"
@@ -82,17 +83,6 @@ static Result<void> addVariants(const std::vector<Tuning> &variants, mlir::Modul
   return {};
 }
 
-// The type that the graph keeps keys and values in at first; Unsupported where the target does not.
-static Result<const BlockFormat *> kvTypeFor(const std::string &name,
-                                             const std::string &targetName) {
-  const BlockFormat *kv = findKvType(name);
-  if (kv->type == TensorType::BF16 && targetKindOf(targetName) == TargetKind::Simt)
-    return fail(Code::Unsupported,
-                "a KV cache in BF16 is for CPUs, expected 'auto', 'f16' or 'q8_0' for '" +
-                    targetName + "'");
-  return kv;
-}
-
 static bool quantizesRows(mlir::ModuleOp module) {
   return module.walk([](graph::QuantizeOp) { return mlir::WalkResult::interrupt(); })
       .wasInterrupted();
@@ -101,17 +91,17 @@ static bool quantizesRows(mlir::ModuleOp module) {
 static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options,
                                      const targets::Target &target, mlir::MLIRContext &context,
                                      KernelSet &kernels) {
+  const TargetProfile &profile = target.profile();
   const Activations activations = *findActivations(options.activations);
-  const MatmulPrecision rules{targetKindOf(target.name()), activations, target.rowElements(),
-                              activations == Activations::Fastest && target.dequantizesToBfloat()};
+  const MatmulPrecision rules = choosePrecision(profile, activations);
   GgufSource source(file);
   SINTER_ASSIGN(models::DecoderFeatures features, models::readDecoder(source));
-  SINTER_ASSIGN(const BlockFormat *kv, kvTypeFor(options.kvType, target.name()));
-  const int64_t backToBackRows = kv->isPlain() ? target.backToBackRows(features.headDim) : 0;
+  SINTER_ASSIGN(const BlockFormat *kv, chooseKvType(options.kvType, profile, target.name()));
+  const int64_t rows = backToBackRows(features.headDim, *kv, profile);
   if (!options.queryTile)
-    options.queryTile = chooseQueryTile(features.heads / features.kvHeads, backToBackRows);
+    options.queryTile = chooseQueryTile(features.heads / features.kvHeads, rows);
   if (!options.pageRows)
-    options.pageRows = choosePageRows(target.sharedBytes(), backToBackRows);
+    options.pageRows = choosePageRows(rows, profile);
   models::DecoderOptions decoder{options.pageRows, kv};
   SINTER_ASSIGN(mlir::OwningOpRef<mlir::ModuleOp> module,
                 models::buildDecoder(context, features, source, decoder));
@@ -121,25 +111,19 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   graph::quantizeActivations(
       *module,
       [&](mlir::Type weights) { return activationFor(tile::blockFormatOf(weights), rules); },
-      rules.kind == TargetKind::Simt && activations == Activations::Fastest,
-      rules.bfloatRows ? mlir::BFloat16Type::get(&context) : mlir::Type());
-  LoweringOptions lowering;
-  lowering.kind = rules.kind;
-  lowering.activations = rules.activations;
-  lowering.scaleLength = rules.scaleLength;
-  lowering.bfloatRows = rules.bfloatRows;
-  lowering.sharedBytes = std::max(target.sharedBytes(), kLeastSharedBytes);
+      rules.weightTypeRows, rules.bfloatRows ? mlir::BFloat16Type::get(&context) : mlir::Type());
+  LoweringOptions lowering{profile, activations};
   // Where rows meet weights as bytes, bf16 loses nothing beside (perplexity of SmolLM2 in Q8_0 and
   // Q4_1: 1.0001 and 1.0003 times that with f32 and F16).
-  lowering.bfloatDepth = quantizesRows(*module) ? target.bfloatDepth() : 0;
+  lowering.quantizes = quantizesRows(*module);
   // A step of tasks is a page.
-  if (options.kvType == kDefaultKvType &&
-      attendsInBfloat(features.headDim, options.pageRows, lowering.bfloatDepth)) {
+  if (options.kvType == kDefaultKvType && lowering.quantizes &&
+      attendsInBfloat(features.headDim, options.pageRows, profile)) {
     kv = &blockFormat(TensorType::BF16);
     graph::keepPools(*module, mlir::BFloat16Type::get(&context));
   }
   lowering.queryTile = options.queryTile;
-  graph::fuse(*module, fuseOptions(rules.kind));
+  graph::fuse(*module, fuseOptions(profile));
   if (failed(mlir::verify(*module)))
     return fail(Code::Internal, "fusion left a graph that is not well formed");
   kernels.useTuning(options.tuning);

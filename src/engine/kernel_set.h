@@ -1,9 +1,9 @@
 // The kernels of a plan: equal instances are one, and all are compiled together on several threads.
 #pragma once
 
+#include "engine/choice/schedule_space.h"
 #include "engine/elements.h"
 #include "engine/launch.h"
-#include "engine/schedule_space.h"
 #include "plan/plan.h"
 #include "tile/front/front.h"
 #include "tile/tile.h"

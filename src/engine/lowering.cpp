@@ -2,11 +2,12 @@
 #include "tile/mlir_pch.h"
 
 #include "base/check.h"
+#include "engine/choice/attention.h"
+#include "engine/choice/packing.h"
+#include "engine/choice/rows.h"
 #include "engine/elements.h"
-#include "engine/kernel_choice.h"
 #include "engine/lowering.h"
 #include "engine/map_program.h"
-#include "engine/weights.h"
 #include "numeric/formats/dot_packing.h"
 #include "plan/contract.h"
 #include "llvm/ADT/StringExtras.h"
@@ -125,7 +126,7 @@ Result<void> Lowering::lowerGather(graph::LaunchOp launch) {
   int64_t rowInterleave = packed ? interleavedRows(element, options_.matmulPrecision()) : 1;
   SINTER_ASSIGN(KernelId kernel, kernels_.add("embed",
                                               chooseEmbed(graph::columnsOf(op.getTable()), element,
-                                                          rowInterleave, options_.kind),
+                                                          rowInterleave, options_.profile),
                                               kernels::embed));
   Stored out = allocate(launch.getResult(0));
   addLaunch(steps_, kernel, {stored(op.getIndex()).view(), table.view(), out.view()}, launch);
@@ -140,7 +141,7 @@ Result<void> Lowering::lowerNorm(graph::LaunchOp launch) {
   SINTER_ASSIGN(KernelId kernel,
                 kernels_.add("rms_norm",
                              chooseNorm(graph::columnsOf(op.getValue()),
-                                        elementOf(launch.getResult(0)), options_.kind),
+                                        elementOf(launch.getResult(0)), options_.profile),
                              kernels::rmsNorm, {}, freedom()));
   SINTER_ASSIGN(Stored gain, directWeight(weight));
   SINTER_ASSIGN(Stored x, operand(op.getValue()));
@@ -171,8 +172,8 @@ Result<void> Lowering::lowerMap(graph::LaunchOp launch) {
   if (type.getRank() != 2 || type.isDynamicDim(1))
     return fail(Code::Unsupported, "a map is not of matrices, which has no kernel");
   SINTER_ASSIGN(MapProgram program, readMap(op));
-  kernels::QuantizeRows p =
-      chooseStream(graph::columnsOf(op.getResult()), elementOf(launch.getResult(0)), options_.kind);
+  kernels::QuantizeRows p = chooseStream(graph::columnsOf(op.getResult()),
+                                         elementOf(launch.getResult(0)), options_.profile);
   p.prologue = mapSlot(program, 0, graph::columnsOf(op.getResult()));
   SINTER_ASSIGN(KernelId kernel, kernels_.add("map", p, kernels::quantizeRows,
                                               {{"prologue", "map", program.text()}}, freedom()));
@@ -190,7 +191,7 @@ Result<void> Lowering::lowerQuantize(graph::LaunchOp launch) {
   SINTER_ASSIGN(KernelId kernel,
                 kernels_.add("quantize_rows",
                              chooseStream(graph::columnsOf(op.getValue()),
-                                          elementOf(op.getResult()), options_.kind),
+                                          elementOf(op.getResult()), options_.profile),
                              kernels::quantizeRows, {}, freedom()));
   SINTER_ASSIGN(const Stored in, operand(op.getValue()));
   Stored out = allocate(launch.getResult(0));
@@ -239,7 +240,7 @@ static BoundView asHalves(const Stored &rotations, int64_t pairs) {
 Result<void> Lowering::lowerRopeTable(graph::LaunchOp launch) {
   auto op = graph::mainOf<graph::RopeTableOp>(launch);
   const int64_t pairs = graph::columnsOf(op.getResult()) / 2;
-  kernels::RopeTable p = chooseRopeTable(pairs, options_.kind);
+  kernels::RopeTable p = chooseRopeTable(pairs, options_.profile);
   std::vector<BoundArgument> arguments = {
       asColumn(stored(op.getPositions())),
       floatTable("frequencies." + std::to_string(op.getDims()), frequencies(op))};
@@ -270,7 +271,7 @@ Result<void> Lowering::lowerRope(graph::LaunchOp launch) {
   bool halves = op.getPairing() == graph::Pairing::Halves;
   bool inPlace = launch.getInPlace();
   SINTER_ASSIGN(KernelId kernel,
-                kernels_.add("rope", chooseRope(heads, headDim, halves, inPlace, options_.kind),
+                kernels_.add("rope", chooseRope(heads, headDim, halves, inPlace, options_.profile),
                              kernels::rope));
   SINTER_ASSIGN(const Stored in, operand(op.getValue()));
   Value result = launch.getResult(0);
@@ -417,11 +418,10 @@ static std::string joined(const std::set<std::string> &names) {
 void Lowering::describeActivations() {
   const std::string many = joined(activations_[MBucket::Prefill]),
                     one = joined(activations_[MBucket::One]);
-  const bool byPhase = options_.kind == TargetKind::Simt;
   plan_.texts[contract::kActivations] =
       many == one ? many
-                  : many + (byPhase ? " of prompts, " : " of several rows, ") + one +
-                        (byPhase ? " of generated tokens" : " of one");
+                  : many + (hasPhase_ ? " of prompts, " : " of several rows, ") + one +
+                        (hasPhase_ ? " of generated tokens" : " of one");
 }
 
 Result<void> Lowering::nameOutputs(func::FuncOp function) {
@@ -439,6 +439,7 @@ Result<void> Lowering::nameOutputs(func::FuncOp function) {
 Result<Lowering::Steps> Lowering::lowerFunction(func::FuncOp function) {
   auto phase = function->getAttrOfType<StringAttr>(graph::kPhaseName);
   const Expr decode = phase ? symbolOf(graph::SymbolRole::Decode) : Expr(1);
+  hasPhase_ = phase != nullptr;
   phase_ = phase && phase.getValue() == graph::kPrefillPhase
                ? plan::add(Expr(1), plan::mul(decode, Expr(-1)))
                : decode;

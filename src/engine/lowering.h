@@ -1,10 +1,13 @@
 // A graph becomes a plan: values become buffers, operations launches of kernels.
 #pragma once
 
-#include "engine/kernel_choice.h"
+#include "engine/choice/m_bucket.h"
+#include "engine/choice/precision.h"
 #include "engine/kernel_set.h"
 #include "engine/launch.h"
 #include "graph/fuse/launch.h"
+#include "kernels/attention.h"
+#include "kernels/gemm.h"
 #include "kernels/slots.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -14,15 +17,12 @@
 namespace sinter::engine {
 
 struct LoweringOptions {
-  TargetKind kind = TargetKind::Cpu;
+  TargetProfile profile;
   Activations activations = Activations::Fastest;
-  int64_t scaleLength = MatmulPrecision().scaleLength;
-  bool bfloatRows = false;                 // MatmulPrecision
-  int64_t sharedBytes = kLeastSharedBytes; // of a program of threads
-  int64_t bfloatDepth = 0; // attention multiplies bf16 where its K has whole multiples; 0: never
-  int64_t queryTile = 16;  // most query rows of an attention block
+  bool quantizes = false; // some activations are quantized, so that attention may round too
+  int64_t queryTile = 16; // most query rows of an attention block
 
-  MatmulPrecision matmulPrecision() const { return {kind, activations, scaleLength, bfloatRows}; }
+  MatmulPrecision matmulPrecision() const { return choosePrecision(profile, activations); }
 };
 
 // Where a tensor lies. Extents and strides count elements.
@@ -92,8 +92,7 @@ private:
   Result<void> lowerKvAppend(graph::LaunchOp launch);
   static plan::Step byRows(const plan::Expr &rows, const Steps &many, const Steps &few,
                            const Steps &one);
-  // Block sizes of tasks on cores may be chosen; threads of a block share sums by theirs.
-  Freedom freedom() const { return {options_.kind == TargetKind::Cpu}; }
+  Freedom freedom() const { return freedomOf(options_.profile); }
   void lowerReshape(graph::ReshapeOp op);
   void lowerSlice(graph::SliceOp op);
 
@@ -159,6 +158,7 @@ private:
   std::map<std::string, plan::BufferId, std::less<>> named_; // weights and constants
   llvm::DenseMap<mlir::Value, Stored> stored_;
   llvm::DenseMap<mlir::Value, std::string> outputs_; // values that an output names
+  bool hasPhase_ = false;                            // the function is prefill or decode
   plan::Expr phase_ = plan::Expr(1);                 // 1 in steps of the function's phase, else 0
   std::map<MBucket, std::set<std::string>> activations_; // formats that meet weights
 };

@@ -3,8 +3,8 @@
 #include "tile/mlir_pch.h"
 
 #include "base/check.h"
+#include "engine/choice/attention.h"
 #include "engine/elements.h"
-#include "engine/kernel_choice.h"
 #include "engine/lowering.h"
 #include "numeric/formats/dot_packing.h"
 
@@ -18,9 +18,6 @@ using plan::KernelId;
 
 // Spans of rows that are summed up side by side: enough for any device, and their sums stay small.
 static constexpr int64_t kMostPartitions = 8192;
-
-// Up to so many spans tasks keep to one launch: a layer has seven up to 1,024 positions.
-static constexpr int64_t kPartitionsOnCpu = 4;
 
 struct Lowering::Attend {
   graph::LaunchOp launch;
@@ -47,7 +44,7 @@ static std::vector<BoundArgument> listed(std::initializer_list<std::vector<Bound
 
 kernels::Attention Lowering::attentionOf(const Attend &a, MBucket rows) const {
   kernels::Attention p = chooseAttention(a.shape, elementOf(a.result), options_.queryTile, rows,
-                                         options_.kind, options_.sharedBytes, options_.bfloatDepth);
+                                         options_.profile, options_.quantizes);
   p.joinHeads = a.joined;
   return p;
 }
@@ -68,10 +65,10 @@ static Expr minus(const Expr &a, const Expr &b) {
   return plan::add(a, plan::mul(b, Expr(-1)));
 }
 
-// 1 where each block of these rows has one, else 0: threads have other kernels for prompts, and
-// on tasks blocks are of one row if there are as many as tokens.
+// 1 where each query tile of these rows has one, else 0: a function of decode has no others, and
+// without phases query tiles are of one row if there are as many as tokens.
 Expr Lowering::singleRows(const Attend &a) {
-  if (options_.kind == TargetKind::Simt)
+  if (hasPhase_)
     return phase_;
   Expr blocks = extentOf(a.op.getQueryTiles().getType(), 0),
        tokens = extentOf(a.op.getQuery().getType(), 0);
@@ -140,8 +137,7 @@ Result<Lowering::Steps> Lowering::attendSingle(const Attend &a) {
   Expr partitions =
       plan::ceilDiv(symbolOf(graph::SymbolRole::LongestContext), Expr(partitionKeys(p)));
   Expr tokens = extentOf(a.op.getQuery().getType(), 0);
-  bool tasks = options_.kind == TargetKind::Cpu;
-  Expr several = flagOf(minus(partitions, Expr(tasks ? kPartitionsOnCpu : 1)));
+  Expr several = flagOf(minus(partitions, Expr(partitionsOfOneProgram(options_.profile))));
   Expr few = flagOf(minus(Expr(kMostPartitions + 1), plan::mul(tokens, partitions)));
   Expr used = plan::mul(singleRows(a), plan::mul(several, few));
   SINTER_ASSIGN(Steps one, attendWhole(a, whole));
@@ -158,7 +154,7 @@ Result<void> Lowering::lowerAttention(graph::LaunchOp launch) {
   Value result = launch.getResult(0);
   Stored out = allocate(result);
   const bool joins = cast<RankedTensorType>(result.getType()).getRank() == 2;
-  const bool joined = joins && options_.kind == TargetKind::Cpu;
+  const bool joined = joins && joinsHeads(options_.profile);
   if (joins && !joined) { // rows of joined heads, seen head by head
     const Expr row = out.strides[0];
     out.extents = extentsOf(op.getResult().getType());

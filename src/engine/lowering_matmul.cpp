@@ -2,10 +2,11 @@
 // instance for the M buckets that the launch names.
 #include "tile/mlir_pch.h"
 
+#include "engine/choice/matmul.h"
+#include "engine/choice/packing.h"
 #include "engine/elements.h"
 #include "engine/lowering.h"
 #include "engine/map_program.h"
-#include "engine/weights.h"
 #include "kernels/qkv_epilogue.h"
 
 using namespace mlir;
@@ -242,11 +243,11 @@ Result<kernels::Slot> Lowering::columnSlot(graph::LaunchOp launch, graph::MapOp 
 
 // Columns of one program.
 static int64_t programColumns(const kernels::Gemm &p, const Epilogue &epilogue, MBucket rows,
-                              TargetKind kind) {
+                              const TargetProfile &profile) {
   if (epilogue.headColumns)
     return rows == MBucket::One ? epilogue.columns : epilogue.headColumns;
   if (p.epilogueStore.columns)
-    return columnsInParts(p, p.epilogueStore.columns, kind);
+    return columnsInParts(p, p.epilogueStore.columns, profile);
   return static_cast<int64_t>(llvm::alignTo(p.blockN, epilogue.columns));
 }
 
@@ -259,7 +260,7 @@ Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, MBucket rows,
       chooseGemm(elementOf(op.getA()), elementOf(op.getB()), graph::columnsOf(op.getResult()),
                  graph::columnsOf(op.getA()), rows, options_.matmulPrecision());
   p.epilogueStore = epilogue.epilogueStore;
-  p.blockN = programColumns(p, epilogue, rows, options_.kind);
+  p.blockN = programColumns(p, epilogue, rows, options_.profile);
   std::vector<BoundArgument> arguments = {left.view(), matrix.view()};
   llvm::append_range(arguments, epilogue.arguments);
   std::vector<plan::KernelSlot> slots;
@@ -279,12 +280,7 @@ Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, MBucket rows,
   const bool quantizesInKernel = !p.a.isBlock() && p.b.isBlock() && p.activation.isBlock();
   activations_[rows].insert(plainName(quantizesInKernel ? p.activation : p.a));
   p.constantB = true;
-  if (options_.kind == TargetKind::Simt) {
-    growTile(p, options_.sharedBytes, epilogue.headColumns == 0);
-    fitStep(p, options_.sharedBytes);
-  } else {
-    joinRows(p);
-  }
+  finishTile(p, epilogue.headColumns == 0, options_.profile);
   llvm::append_range(slots, epilogue.slots);
   const int64_t multiple = epilogue.headColumns ? 1 : epilogue.columns;
   SINTER_ASSIGN(KernelId kernel,

@@ -2,9 +2,9 @@
 #include "tile/mlir_pch.h"
 
 #include "base/check.h"
+#include "engine/choice/packing.h"
 #include "engine/elements.h"
 #include "engine/lowering.h"
-#include "engine/weights.h"
 #include "numeric/formats/dot_packing.h"
 
 using namespace mlir;
@@ -53,32 +53,20 @@ BufferId Lowering::addBuffer(std::string name, BufferKind kind, Expr bytes) {
   return id;
 }
 
-// So many blocks or up to seven more. Threads read the same 16 bytes of a block in eight rows at
-// once. These fill the 32 banks of the first cache, of four bytes each, where rows begin an odd
-// multiple of 16 bytes apart: with blocks of 44 bytes at four more than a multiple of eight. Other
-// counts put two to eight rows into a bank, 18 blocks two and 48 four. Prompts of SmolLM2's shape
-// in Q8_0 on an H200, 512 and 4,096 tokens: without this 0.98 and 0.97 of the speed; with all eight
-// rows in one bank (48 blocks of 48 bytes, beside rows of 49) 0.90 and 0.95.
-static int64_t padBanks(int64_t blocks, int64_t blockBytes) {
-  constexpr int64_t kReadBytes = 16, kRows = 8;
-  for (int64_t padded = blocks; padded < blocks + kRows; ++padded)
-    if (padded * blockBytes % (2 * kReadBytes) == kReadBytes)
-      return padded;
-  return blocks;
-}
-
 // Rows of activations on threads, apart in banks.
 std::optional<Stored> Lowering::allocateRows(Value value, const std::string &name,
                                              BufferKind kind) {
   auto type = cast<RankedTensorType>(value.getType());
-  if (options_.kind != TargetKind::Simt || type.getRank() != 2 ||
-      !tile::activationFormatOf(type.getElementType()))
+  if (type.getRank() != 2 || !tile::activationFormatOf(type.getElementType()))
     return std::nullopt;
   ElementBytes size = elementBytes(type.getElementType());
-  const int64_t blocks = padBanks(type.getDimSize(1) / size.length, size.bytes);
+  const std::optional<int64_t> blocks =
+      paddedBlocks(type.getDimSize(1) / size.length, size.bytes, options_.profile);
+  if (!blocks)
+    return std::nullopt;
   std::vector<Expr> extents = extentsOf(type);
-  BufferId buffer = addBuffer(name, kind, plan::mul(extents[0], Expr(blocks * size.bytes)));
-  return Stored{buffer, Expr(0), std::move(extents), {Expr(blocks * size.length), Expr(1)}};
+  BufferId buffer = addBuffer(name, kind, plan::mul(extents[0], Expr(*blocks * size.bytes)));
+  return Stored{buffer, Expr(0), std::move(extents), {Expr(*blocks * size.length), Expr(1)}};
 }
 
 Stored Lowering::allocate(Value value) {
@@ -120,14 +108,13 @@ static std::vector<std::string> tensorsOf(graph::WeightOp op) {
   return names;
 }
 
-// Cores decode any format; threads so far those whose codes lie plainly.
 Result<void> Lowering::checkFormat(Type element, const std::string &tensor) const {
   const BlockFormat *format = blockFormatOf(element);
-  if (!format || options_.kind == TargetKind::Cpu)
+  if (!format)
     return {};
-  if (Result<DotPacking> codes = packingFor(*format, options_.kind); !codes)
-    return fail(codes.error().code,
-                "tensor '" + tensor + "': " + codes.error().message + "; '--device cpu' runs it");
+  if (Result<void> known = checkWeightFormat(*format, options_.profile); !known)
+    return fail(known.error().code,
+                "tensor '" + tensor + "': " + known.error().message + "; '--device cpu' runs it");
   return {};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/status.h"
+#include "targets/profile.h"
 #include "tile/tile.h"
 
 #include <cstdint>
@@ -53,6 +54,8 @@ public:
 
   /// What plans carry and devices are asked for: "cpu:x86_64+avx2+fma", "cuda:sm_90a".
   virtual std::string name() const = 0;
+  /// What the engine chooses kernels by.
+  virtual const TargetProfile &profile() const = 0;
   /// What compilePart writes into its stages, in order.
   virtual std::vector<std::string> stageNames() const = 0;
   /// Compiles every tile.kernel of `source`, which is left unchanged, into code that link() takes.
@@ -64,19 +67,6 @@ public:
   virtual Result<std::vector<uint8_t>> link(std::span<const std::vector<uint8_t>> parts) const = 0;
   /// What tuning may decide about a kernel; nothing where a target's rules are all there is.
   virtual std::vector<ScheduleDecision> decisions(tile::KernelOp kernel) const { return {}; }
-  /// Bytes that the threads of one program can share; 0 where a program is a task on a core.
-  virtual int64_t sharedBytes() const { return 0; }
-  /// Elements of a row that a task holds in registers at once, to round with one scale; 0 where
-  /// threads share them.
-  virtual int64_t rowElements() const { return 0; }
-  /// Rows that a program of attention should have, with heads of so many numbers, for its products
-  /// to read rings that copies fill ahead (sched/pipeline_chains); 0 where they do not.
-  virtual int64_t backToBackRows(int64_t headDim) const { return 0; }
-  /// Elements along K, of whose multiples tasks multiply bf16 faster than f32; 0: they do not.
-  virtual int64_t bfloatDepth() const { return 0; }
-  /// Whether prefill tokens meet weights of blocks faster as bf16, the weights dequantized, than as
-  /// integers group by group (an H200, 512 rows of q8_0: 0.70 to 0.72 of the time, tried with f16).
-  virtual bool dequantizesToBfloat() const { return false; }
   /// Registers, spills and shared memory of linked code's kernels, a line for each; empty where
   /// only an assembler or a driver knows them.
   virtual Result<std::string> resources(std::span<const uint8_t> code) const { return {}; }

@@ -1,7 +1,10 @@
 // Block sizes: what every choice must keep, whatever the model's extents.
-#include "engine/kernel_choice.h"
+#include "engine/choice/attention.h"
+#include "engine/choice/fusion.h"
+#include "engine/choice/matmul.h"
+#include "engine/choice/rows.h"
 #include "engine/kernel_set.h"
-#include "engine/weights.h"
+#include "engine/profiles.h"
 #include "numeric/formats/dot_packing.h"
 #include "tile/mlir_pch.h"
 
@@ -15,7 +18,7 @@ constexpr int64_t kColumns[] = {1, 32, 33, 64, 576, 960, 1024, 1184, 1536, 2048,
 
 TEST(KernelChoice, ColumnStepsAreWholeGroupsOfTheActivationFormat) {
   for (int64_t columns : kColumns) {
-    int64_t block = chooseNorm(columns, kernel::F32).blockColumns;
+    int64_t block = chooseNorm(columns, kernel::F32, cpuProfile()).blockColumns;
     EXPECT_EQ(block % 32, 0) << columns;
     EXPECT_GE(block, 32) << columns;
     EXPECT_LE(block, 1024) << columns;
@@ -24,20 +27,21 @@ TEST(KernelChoice, ColumnStepsAreWholeGroupsOfTheActivationFormat) {
 
 TEST(KernelChoice, ColumnStepsDivideRowsThatCanBeDivided) {
   for (int64_t columns : {32, 64, 576, 960, 1024, 1536, 2048, 49152})
-    EXPECT_EQ(columns % chooseStream(columns, kernel::F32).blockColumns, 0) << columns;
+    EXPECT_EQ(columns % chooseStream(columns, kernel::F32, cpuProfile()).blockColumns, 0)
+        << columns;
 }
 
 TEST(KernelChoice, RowKernelsAgreeOnTheirSteps) {
   for (int64_t columns : kColumns) {
-    int64_t block = chooseNorm(columns, kernel::block("q8a")).blockColumns;
-    EXPECT_EQ(chooseStream(columns, kernel::block("q8a")).blockColumns, block);
-    EXPECT_EQ(chooseEmbed(columns, kernel::F16).blockColumns, block);
+    int64_t block = chooseNorm(columns, kernel::block("q8a"), cpuProfile()).blockColumns;
+    EXPECT_EQ(chooseStream(columns, kernel::block("q8a"), cpuProfile()).blockColumns, block);
+    EXPECT_EQ(chooseEmbed(columns, kernel::F16, 1, cpuProfile()).blockColumns, block);
   }
 }
 
 TEST(KernelChoice, ColumnStepsAreWholeScales) {
   for (int64_t columns : {256, 512, 768, 2048, 2560, 2816, 3072, 8192}) {
-    int64_t block = chooseNorm(columns, kernel::block("q8a_16_256")).blockColumns;
+    int64_t block = chooseNorm(columns, kernel::block("q8a_16_256"), cpuProfile()).blockColumns;
     EXPECT_EQ(block % 256, 0) << columns;
     EXPECT_EQ(columns % block, 0) << columns;
   }
@@ -93,22 +97,23 @@ TEST(KernelChoice, ProductsAreCutIntoWholeTilesOfPanels) {
 
 TEST(KernelChoice, TilesThatCopyTheirRowsHaveSeveralPartsOfASink) {
   auto columnsOf = [](kernel::Element a, kernel::Element b, int64_t n, MBucket rows,
-                      TargetKind kind = TargetKind::Cpu, int64_t part = 64) {
-    return columnsInParts(chooseGemm(a, b, n, 576, rows, {.kind = kind}), part, kind);
+                      const TargetProfile &profile = cpuProfile(), int64_t part = 64) {
+    auto p = chooseGemm(a, b, n, 576, rows, choosePrecision(profile, Activations::Fastest));
+    return columnsInParts(p, part, profile);
   };
   EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, MBucket::Prefill), 384);
   EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 16384, MBucket::Prefill), 256); // evenly
-  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, MBucket::Prefill, TargetKind::Cpu, 512), 512);
+  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, MBucket::Prefill, cpuProfile(), 512), 512);
   EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, MBucket::Small), 128);
   EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, MBucket::One), 64);
-  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, MBucket::Prefill, TargetKind::Simt), 64);
+  EXPECT_EQ(columnsOf(kernel::F32, kernel::F16, 3072, MBucket::Prefill, simtProfile()), 64);
   EXPECT_EQ(columnsOf(kernel::block("q8a"), kernel::block("q4_1"), 3072, MBucket::Prefill), 64);
 }
 
 TEST(KernelChoice, AttentionOfOneRowWalksTheSamePages) {
   AttentionShape shape{3, 2, 64, 48};
-  auto many = chooseAttention(shape, kernel::F32, 16, MBucket::Prefill);
-  auto one = chooseAttention(shape, kernel::F32, 16, MBucket::One);
+  auto many = chooseAttention(shape, kernel::F32, 16, MBucket::Prefill, cpuProfile());
+  auto one = chooseAttention(shape, kernel::F32, 16, MBucket::One, cpuProfile());
   EXPECT_EQ(many.queryTile, 16);
   EXPECT_EQ(one.queryTile, 1);
   one.queryTile = many.queryTile;
@@ -116,24 +121,26 @@ TEST(KernelChoice, AttentionOfOneRowWalksTheSamePages) {
 }
 
 TEST(KernelChoice, TasksMultiplyPairsOfBfloatsWhereAHeadAndAPageHaveWholeOnes) {
-  auto computeOf = [](AttentionShape shape, int64_t depth, MBucket rows,
-                      TargetKind kind = TargetKind::Cpu) {
-    return chooseAttention(shape, kernel::F32, 16, rows, kind, 0, depth).compute;
+  auto computeOf = [](AttentionShape shape, const TargetProfile &profile, MBucket rows,
+                      bool mayRound = true) {
+    return chooseAttention(shape, kernel::F32, 16, rows, profile, mayRound).compute;
   };
+  const TargetProfile pairs = bfloatProfile();
   for (MBucket rows : {MBucket::Prefill, MBucket::One}) {
-    EXPECT_EQ(computeOf({3, 2, 64, 64}, 32, rows), kernel::BF16);
-    EXPECT_EQ(computeOf({3, 2, 64, 64}, 0, rows), kernel::F32) << "no such product";
-    EXPECT_EQ(computeOf({3, 2, 80, 64}, 32, rows), kernel::F32) << "heads";
-    EXPECT_EQ(computeOf({3, 2, 64, 48}, 32, rows), kernel::F32) << "pages";
-    EXPECT_EQ(computeOf({3, 2, 64, 64}, 32, rows, TargetKind::Simt), kernel::F16);
+    EXPECT_EQ(computeOf({3, 2, 64, 64}, pairs, rows), kernel::BF16);
+    EXPECT_EQ(computeOf({3, 2, 64, 64}, pairs, rows, false), kernel::F32) << "all else is exact";
+    EXPECT_EQ(computeOf({3, 2, 64, 64}, cpuProfile(), rows), kernel::F32) << "no such product";
+    EXPECT_EQ(computeOf({3, 2, 80, 64}, pairs, rows), kernel::F32) << "heads";
+    EXPECT_EQ(computeOf({3, 2, 64, 48}, pairs, rows), kernel::F32) << "pages";
+    EXPECT_EQ(computeOf({3, 2, 64, 64}, simtProfile(), rows), kernel::F16);
   }
 }
 
 // Where rows have the same bits in any batch, all of them join the same spans of keys.
 TEST(KernelChoice, TasksJoinSpansOfKeysWhetherTheyAreSummedUpTogetherOrApart) {
   AttentionShape shape{3, 2, 64, 48};
-  auto many = chooseAttention(shape, kernel::F32, 16, MBucket::Prefill);
-  auto one = chooseAttention(shape, kernel::F32, 16, MBucket::One);
+  auto many = chooseAttention(shape, kernel::F32, 16, MBucket::Prefill, cpuProfile());
+  auto one = chooseAttention(shape, kernel::F32, 16, MBucket::One, cpuProfile());
   EXPECT_GT(many.partitionSteps, 0);
   EXPECT_EQ(many.partitionSteps, one.partitionSteps);
   EXPECT_EQ(partitioned(one).partitionSteps, one.partitionSteps);
@@ -143,7 +150,8 @@ TEST(KernelChoice, TasksJoinSpansOfKeysWhetherTheyAreSummedUpTogetherOrApart) {
 TEST(KernelChoice, TasksTakeHalfStepsOfPowersOfTwo) {
   auto shortStep = [](int64_t pageRows, MBucket rows, int64_t bfloatDepth = 0) {
     AttentionShape shape{3, 2, 64, pageRows};
-    return chooseAttention(shape, kernel::F32, 16, rows, TargetKind::Cpu, 0, bfloatDepth).shortStep;
+    const TargetProfile profile = bfloatDepth ? bfloatProfile(bfloatDepth) : cpuProfile();
+    return chooseAttention(shape, kernel::F32, 16, rows, profile, true).shortStep;
   };
   EXPECT_EQ(shortStep(64, MBucket::Prefill), 32);
   EXPECT_EQ(shortStep(128, MBucket::Prefill, 32), 64);
@@ -152,15 +160,14 @@ TEST(KernelChoice, TasksTakeHalfStepsOfPowersOfTwo) {
     EXPECT_EQ(shortStep(pageRows, MBucket::Prefill), 0) << pageRows;
   EXPECT_EQ(shortStep(64, MBucket::One), 0);
   AttentionShape shape{3, 2, 64, 64};
-  EXPECT_EQ(chooseAttention(shape, kernel::F32, 16, MBucket::Prefill, TargetKind::Simt).shortStep,
-            0);
+  EXPECT_EQ(chooseAttention(shape, kernel::F32, 16, MBucket::Prefill, simtProfile()).shortStep, 0);
 }
 
 TEST(KernelChoice, OnThreadsOnlySpansSummedUpApartAreJoined) {
   for (int64_t headDim : {64, 80, 128})
     for (MBucket rows : {MBucket::Prefill, MBucket::One}) {
       AttentionShape shape{3, 2, headDim, 64};
-      auto p = chooseAttention(shape, kernel::F32, 42, rows, TargetKind::Simt, 200 * 1024);
+      auto p = chooseAttention(shape, kernel::F32, 42, rows, simtProfile(200 * 1024));
       EXPECT_EQ(p.partitionSteps, 0);
       EXPECT_EQ(kernels::partitionKeys(partitioned(p)) % kernels::stepKeys(p), 0);
       EXPECT_GE(kernels::partitionKeys(partitioned(p)), kPartitionKeys);
@@ -168,26 +175,26 @@ TEST(KernelChoice, OnThreadsOnlySpansSummedUpApartAreJoined) {
 }
 
 TEST(KernelChoice, RotationsTakePairsOfAHead) {
-  EXPECT_EQ(chooseRopeTable(32, TargetKind::Cpu).pairs, 32);
-  EXPECT_EQ(chooseRopeTable(32, TargetKind::Simt).blockRows, 1);
-  auto p = chooseRope(9, 64, true, true, TargetKind::Cpu);
+  EXPECT_EQ(chooseRopeTable(32, cpuProfile()).pairs, 32);
+  EXPECT_EQ(chooseRopeTable(32, simtProfile()).blockRows, 1);
+  auto p = chooseRope(9, 64, true, true, cpuProfile());
   EXPECT_EQ(p.heads, 9);
   EXPECT_EQ(p.pairs, 32);
   EXPECT_TRUE(p.halves);
   EXPECT_TRUE(p.inPlace);
-  EXPECT_EQ(chooseRope(36, 64, true, true, TargetKind::Cpu).blockHeads, 4);
-  EXPECT_EQ(chooseRope(36, 64, true, true, TargetKind::Simt).blockHeads, 1);
+  EXPECT_EQ(chooseRope(36, 64, true, true, cpuProfile()).blockHeads, 4);
+  EXPECT_EQ(chooseRope(36, 64, true, true, simtProfile()).blockHeads, 1);
 }
 
 // ---- thread blocks ----
 
 TEST(KernelChoice, BlocksOfThreadsHoldWholeRows) {
   for (int64_t columns : {32, 64, 576, 960, 1536, 4096, 8192}) {
-    EXPECT_EQ(chooseNorm(columns, kernel::F32, TargetKind::Simt).blockColumns, columns);
-    EXPECT_EQ(chooseStream(columns, kernel::F32, TargetKind::Simt).blockColumns, columns);
-    EXPECT_EQ(chooseEmbed(columns, kernel::F32, 1, TargetKind::Simt).blockColumns, columns);
+    EXPECT_EQ(chooseNorm(columns, kernel::F32, simtProfile()).blockColumns, columns);
+    EXPECT_EQ(chooseStream(columns, kernel::F32, simtProfile()).blockColumns, columns);
+    EXPECT_EQ(chooseEmbed(columns, kernel::F32, 1, simtProfile()).blockColumns, columns);
   }
-  EXPECT_LE(chooseNorm(49152, kernel::F32, TargetKind::Simt).blockColumns, 8192);
+  EXPECT_LE(chooseNorm(49152, kernel::F32, simtProfile()).blockColumns, 8192);
 }
 
 TEST(KernelChoice, OneRowOnThreadsDiffersFromManyInItsBlocksAndUnroundedActivations) {
@@ -275,16 +282,29 @@ TEST(KernelChoice, BlocksOfQueriesFillTheRowsOfProductsFromRings) {
   EXPECT_EQ(chooseQueryTile(3, 0), 16);
 }
 
-TEST(KernelChoice, PagesAreShortForRingsAndLongWhereEachIsAWait) {
-  EXPECT_EQ(choosePageRows(227 * 1024, 128), 64);
-  EXPECT_EQ(choosePageRows(163 * 1024, 0), 256);
-  EXPECT_EQ(choosePageRows(48 * 1024, 0), 64);
-  EXPECT_EQ(choosePageRows(0, 0), 64);
+TEST(KernelChoice, PagesAreShortForPipelinesAndLongWhereEachIsAWait) {
+  EXPECT_EQ(choosePageRows(128, simtProfile(227 * 1024)), 64);
+  EXPECT_EQ(choosePageRows(0, simtProfile(163 * 1024)), 256);
+  EXPECT_EQ(choosePageRows(0, simtProfile(48 * 1024)), 64);
+  EXPECT_EQ(choosePageRows(0, cpuProfile()), 64);
+}
+
+TEST(KernelChoice, RowsAreBackToBackWhereAnInstructionReadsSharedMemory) {
+  TargetProfile profile = simtProfile();
+  const BlockFormat &f16 = blockFormat(TensorType::F16), &q8 = blockFormat(TensorType::Q8_0);
+  profile.matrixInstructions = {{sched::MatrixElement::F16, 16, 8, 16, 32}};
+  EXPECT_EQ(backToBackRows(64, f16, profile), 0);
+  profile.matrixInstructions.push_back({sched::MatrixElement::F16, 64, 128, 16, 128, true});
+  EXPECT_EQ(backToBackRows(64, f16, profile), 128);
+  EXPECT_EQ(backToBackRows(128, f16, profile), 128);
+  EXPECT_EQ(backToBackRows(256, f16, profile), 0) << "accumulators";
+  EXPECT_EQ(backToBackRows(72, f16, profile), 0) << "steps";
+  EXPECT_EQ(backToBackRows(64, q8, profile), 0) << "quantized";
 }
 
 TEST(KernelChoice, GeneratedRowsTakeSeveralPagesOnThreadsWithRoom) {
   auto choose = [](AttentionShape shape, MBucket rows, int64_t sharedBytes) {
-    return chooseAttention(shape, kernel::F32, 42, rows, TargetKind::Simt, sharedBytes).stepPages;
+    return chooseAttention(shape, kernel::F32, 42, rows, simtProfile(sharedBytes)).stepPages;
   };
   EXPECT_EQ(choose({3, 3, 64, 64}, MBucket::One, 227 * 1024), 4);
   EXPECT_EQ(choose({8, 4, 128, 64}, MBucket::One, 227 * 1024), 2);
@@ -293,10 +313,49 @@ TEST(KernelChoice, GeneratedRowsTakeSeveralPagesOnThreadsWithRoom) {
   EXPECT_EQ(choose({3, 3, 64, 64}, MBucket::Prefill, 227 * 1024), 1);
 }
 
-TEST(KernelChoice, OnlyCpuTargetsRunTasks) {
-  EXPECT_EQ(targetKindOf("cpu:x86_64+avx2"), TargetKind::Cpu);
-  EXPECT_EQ(targetKindOf("cuda:sm_90a"), TargetKind::Simt);
-  EXPECT_EQ(targetKindOf("vulkan:1.3+subgroup32"), TargetKind::Simt);
+// ---- from profiles ----
+
+TEST(KernelChoice, PrecisionFollowsTheProfileAsFarAsRoundingIsAllowed) {
+  TargetProfile profile = simtProfile();
+  EXPECT_FALSE(choosePrecision(profile, Activations::Fastest).bfloatRows);
+  EXPECT_TRUE(choosePrecision(profile, Activations::Fastest).weightTypeRows);
+  profile.besideQuantized = targets::ActivationPrecision::BF16;
+  EXPECT_TRUE(choosePrecision(profile, Activations::Fastest).bfloatRows);
+  EXPECT_FALSE(choosePrecision(profile, Activations::F32).bfloatRows);
+  EXPECT_FALSE(choosePrecision(profile, Activations::F32).weightTypeRows);
+  EXPECT_FALSE(choosePrecision(cpuProfile(), Activations::Fastest).weightTypeRows);
+}
+
+TEST(KernelChoice, ATasksScaleIsAsLongAsItsAccumulators) {
+  EXPECT_EQ(choosePrecision(cpuProfile(), Activations::Fastest).scaleLength, 24 * 16);
+  EXPECT_EQ(choosePrecision(simtProfile(), Activations::Fastest).scaleLength, 0);
+}
+
+TEST(KernelChoice, ATileFitsIntoWhatTheProfileShares) {
+  auto stepOf = [](const TargetProfile &profile) {
+    auto p = chooseGemm(kernel::F32, kernel::F32, 576, 1536, MBucket::Prefill,
+                        choosePrecision(profile, Activations::Fastest));
+    finishTile(p, true, profile);
+    return p.blockK;
+  };
+  EXPECT_EQ(stepOf(simtProfile(64 * 1024)), 64);
+  EXPECT_EQ(stepOf(simtProfile(32 * 1024)), 32);
+  EXPECT_EQ(stepOf(simtProfile(kLeastSharedBytes)), 16);
+  EXPECT_EQ(stepOf(simtProfile(0)), 16) << "no GPU shares less";
+}
+
+TEST(KernelChoice, OnlySimtTargetsHavePhasesOfTheirOwn) {
+  EXPECT_FALSE(fuseOptions(cpuProfile()).twoPhases);
+  EXPECT_TRUE(fuseOptions(simtProfile()).twoPhases);
+  EXPECT_NE(fuseOptions(cpuProfile()).joinsHeads, fuseOptions(simtProfile()).joinsHeads);
+}
+
+TEST(KernelChoice, ACacheInBfloatIsForTasks) {
+  EXPECT_TRUE(chooseKvType("bf16", cpuProfile(), "cpu"));
+  const auto refused = chooseKvType("bf16", simtProfile(), "a GPU");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::Unsupported);
+  EXPECT_NE(refused.error().message.find("'a GPU'"), std::string::npos);
 }
 
 } // namespace

@@ -1,7 +1,9 @@
 // Symbols as plans get them: those that the module declares, whatever they are called and however
 // many there are.
+#include "engine/choice/fusion.h"
 #include "engine/graph_text.h"
 #include "engine/lowering.h"
+#include "engine/profiles.h"
 #include "tile/mlir_pch.h"
 
 #include <gtest/gtest.h>
@@ -17,9 +19,9 @@ constexpr const char *kPlainSymbols = R"(
   #graph.symbol<"4", 0 to 1>, #graph.symbol<"5", 0 to 1>, #graph.symbol<"6", 0 to 1>,
   #graph.symbol<"heads", 0 to 1>)";
 
-Result<plan::Plan> lowered(GraphText &graph, const LoweringOptions &options = {}) {
+Result<plan::Plan> lowered(GraphText &graph, const LoweringOptions &options = {cpuProfile()}) {
   KernelSet kernels(graph.context());
-  graph::fuse(graph.module(), fuseOptions(options.kind));
+  graph::fuse(graph.module(), fuseOptions(options.profile));
   return Lowering(kernels, options).run(graph.module());
 }
 
@@ -48,8 +50,7 @@ TEST(LoweringSymbols, AreThoseThatTheModuleDeclares) {
 TEST(LoweringSymbols, AttentionNeedsNoneWithARole) {
   for (TargetKind kind : {TargetKind::Cpu, TargetKind::Simt}) {
     GraphText graph(kAttend, kPlainSymbols);
-    LoweringOptions options;
-    options.kind = kind;
+    LoweringOptions options{kind == TargetKind::Cpu ? cpuProfile() : simtProfile()};
     const Result<plan::Plan> plan = lowered(graph, options);
     ASSERT_TRUE(plan) << plan.error().message;
     const auto &rows = std::get<plan::If>(plan->procedures.at(0).steps.at(0).op);

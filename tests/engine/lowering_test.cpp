@@ -1,7 +1,9 @@
 // Small graphs as plans: which buffers there are, what is launched, in which order and under which
 // condition.
+#include "engine/choice/fusion.h"
 #include "engine/graph_text.h"
 #include "engine/lowering.h"
+#include "engine/profiles.h"
 #include "targets/registry.h"
 #include "tile/mlir_pch.h"
 
@@ -21,7 +23,7 @@ using testing::StartsWith;
 // A graph as a plan, with the names that its ids stand for.
 class Lowered {
 public:
-  explicit Lowered(const std::string &body, const LoweringOptions &options = {})
+  explicit Lowered(const std::string &body, const LoweringOptions &options = {cpuProfile()})
       : graph_(body), kernels_(graph_.context()), result_(lower(options)) {}
 
   const Result<plan::Plan> &result() const { return result_; }
@@ -78,7 +80,7 @@ public:
 
 private:
   Result<plan::Plan> lower(const LoweringOptions &options) {
-    graph::fuse(graph_.module(), fuseOptions(options.kind));
+    graph::fuse(graph_.module(), fuseOptions(options.profile));
     return Lowering(kernels_, options).run(graph_.module());
   }
 
@@ -126,8 +128,7 @@ TEST(Lowering, StridesThatAllLaunchesOfAKernelGiveAreKnownToIt) {
 }
 
 TEST(Lowering, CompiledCodeReadsNoStridesThatItKnows) {
-  LoweringOptions options;
-  options.kind = TargetKind::Simt;
+  const LoweringOptions options{simtProfile()};
   auto target = targets::findTarget("cuda:sm_90a");
   ASSERT_TRUE(target) << target.error().message;
   for (bool known : {true, false}) {
@@ -191,9 +192,8 @@ std::vector<std::string> decodeKernels(int64_t n, int64_t k) {
                     gain = "tensor<" + columns + "xf32>",
                     w = "tensor<" + weights + "x!tile.block<\"q8_0\">>",
                     c = "tensor<?x" + std::to_string(n) + "xf32, #graph.dims<T>>";
-  LoweringOptions options;
-  options.kind = TargetKind::Simt;
-  options.bfloatRows = true;
+  LoweringOptions options{simtProfile()};
+  options.profile.besideQuantized = targets::ActivationPrecision::BF16;
   Lowered lowered("%x = graph.input \"x\" : " + x + "\n%g = graph.weight [\"g\"] : " + gain +
                       "\n%w = graph.weight [\"w\"] : " + w +
                       "\n%n = graph.norm %x, %g eps 1.0e-5 : " + x + ", " + gain + " -> " + x +
@@ -598,9 +598,8 @@ std::string attendThenMatmul(const std::string &quantized) {
 
 // On tasks the two heads of a group lie side by side, so that scales may span them.
 TEST(Lowering, HeadsThatShareKeysAreRoundedTogetherOnTasks) {
-  auto outOf = [](const std::string &quantized, TargetKind kind) {
-    LoweringOptions options;
-    options.kind = kind;
+  auto outOf = [](const std::string &quantized, const TargetProfile &profile) {
+    const LoweringOptions options{profile};
     Lowered lowered(attendThenMatmulOf(quantized), options);
     EXPECT_TRUE(lowered.result()) << lowered.result().error().message;
     const auto &many = lowered.step<plan::If>(0).elseSteps.at(0);
@@ -609,18 +608,17 @@ TEST(Lowering, HeadsThatShareKeysAreRoundedTogetherOnTasks) {
     const size_t begin = text.rfind("!tile.view<", end);
     return text.substr(begin, end - begin);
   };
-  EXPECT_EQ(outOf(blockOf("q8a"), TargetKind::Cpu), "!tile.view<?x256x!tile.block<\"q8a\">");
-  EXPECT_EQ(outOf(blockOf("q8a_256"), TargetKind::Cpu), "!tile.view<?x4x64xf32"); // of two groups
-  EXPECT_EQ(outOf(blockOf("q8a"), TargetKind::Simt), "!tile.view<?x4x64x!tile.block<\"q8a\">");
-  EXPECT_EQ(outOf("bf16", TargetKind::Simt), "!tile.view<?x4x64xbf16");
+  EXPECT_EQ(outOf(blockOf("q8a"), cpuProfile()), "!tile.view<?x256x!tile.block<\"q8a\">");
+  EXPECT_EQ(outOf(blockOf("q8a_256"), cpuProfile()), "!tile.view<?x4x64xf32"); // of two groups
+  EXPECT_EQ(outOf(blockOf("q8a"), simtProfile()), "!tile.view<?x4x64x!tile.block<\"q8a\">");
+  EXPECT_EQ(outOf("bf16", simtProfile()), "!tile.view<?x4x64xbf16");
 }
 
 // Rows of two and of eight blocks of 44 bytes have four and twelve on threads: an odd number of the
 // 16 bytes that they read of a row at once.
 TEST(Lowering, RowsOfActivationsBeginInDifferentBanksOnThreads) {
-  auto temporaries = [](const std::string &graph, TargetKind kind) {
-    LoweringOptions options;
-    options.kind = kind;
+  auto temporaries = [](const std::string &graph, const TargetProfile &profile) {
+    const LoweringOptions options{profile};
     Lowered lowered(graph, options);
     EXPECT_TRUE(lowered.result()) << lowered.result().error().message;
     std::set<std::string> bytes;
@@ -629,11 +627,11 @@ TEST(Lowering, RowsOfActivationsBeginInDifferentBanksOnThreads) {
         bytes.insert(lowered.text(buffer.bytes));
     return bytes;
   };
-  EXPECT_THAT(temporaries(kNormThenMatmul, TargetKind::Cpu), testing::Contains("88 * T"));
-  EXPECT_THAT(temporaries(kNormThenMatmul, TargetKind::Simt),
+  EXPECT_THAT(temporaries(kNormThenMatmul, cpuProfile()), testing::Contains("88 * T"));
+  EXPECT_THAT(temporaries(kNormThenMatmul, simtProfile()),
               testing::Contains(StartsWith("T * 176 * ")));
-  EXPECT_THAT(temporaries(attendThenMatmul("q8a"), TargetKind::Cpu), testing::Contains("352 * T"));
-  EXPECT_THAT(temporaries(attendThenMatmul("q8a"), TargetKind::Simt),
+  EXPECT_THAT(temporaries(attendThenMatmul("q8a"), cpuProfile()), testing::Contains("352 * T"));
+  EXPECT_THAT(temporaries(attendThenMatmul("q8a"), simtProfile()),
               testing::Contains(StartsWith("T * 528 * ")));
 }
 

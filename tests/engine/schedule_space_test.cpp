@@ -1,6 +1,9 @@
 // What tuning may choose: a space of valid schedules, names that stay the same, and plans that have
 // what was chosen.
-#include "engine/schedule_space.h"
+#include "engine/choice/matmul.h"
+#include "engine/choice/rows.h"
+#include "engine/choice/schedule_space.h"
+#include "engine/profiles.h"
 #include "engine/tiny_gguf.h"
 #include "plan/walk.h"
 #include "sampling.h"
@@ -86,13 +89,13 @@ TEST(ScheduleSpace, StepsAreWholeBlocksOfAnyFormat) {
 
 TEST(ScheduleSpace, WithoutFreedomIsEmpty) {
   EXPECT_TRUE(blockSpace(product(3072, 576), {}).decisions.empty());
-  EXPECT_TRUE(blockSpace(chooseNorm(576, kernel::F32), {}).decisions.empty());
+  EXPECT_TRUE(blockSpace(chooseNorm(576, kernel::F32, cpuProfile()), {}).decisions.empty());
   EXPECT_TRUE(blockSpace(product(kernel::dyn, 576), {.blocks = true}).decisions.empty());
 }
 
 TEST(ScheduleSpace, NormsKeepTheStepsInWhichTheySum) {
   for (const ScheduleDecision &decision :
-       blockSpace(chooseNorm(576, kernel::F32), {.blocks = true}).decisions)
+       blockSpace(chooseNorm(576, kernel::F32, cpuProfile()), {.blocks = true}).decisions)
     EXPECT_EQ(decision.name, "block_rows");
 }
 

@@ -2,12 +2,9 @@
 #pragma once
 
 #include "sched/simt/layout.h"
+#include "sched/simt/matrix_element.h"
 
 namespace sinter::sched {
-
-/// What an operand's numbers are. TF32 lies in f32, of which the 13 lowest bits do not count; S8
-/// and U8 lie in i8.
-enum class MatrixElement : uint8_t { F16, BF16, TF32, F32, S8, U8, S32 };
 
 /// Where an operand's elements lie, as bits from the lowest: "k0 m3" is bit 0 of the coordinate
 /// along k, then bit 3 of the one along m; "*" is a bit in which lanes hold copies.

@@ -11,6 +11,7 @@
 #include "targets/amd/schedule.h"
 #include "targets/amd/simt_target.h"
 #include "targets/machine_code.h"
+#include "targets/simt/profile.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 
@@ -21,9 +22,11 @@ namespace sinter::targets::amd {
 namespace {
 class AmdTarget : public Target {
 public:
-  explicit AmdTarget(const AmdFacts &facts) : facts_(facts) {}
+  explicit AmdTarget(const AmdFacts &facts)
+      : facts_(facts), profile_(simt::profileOf(simtFacts(facts))) {}
 
   std::string name() const override { return "amd:" + std::string(facts_.processor); }
+  const TargetProfile &profile() const override { return profile_; }
   std::vector<std::string> stageNames() const override { return {"sched", "llvm", "gcn"}; }
   Result<CompiledModule> compilePart(ModuleOp source, Stages *stages) const override;
   Result<std::vector<uint8_t>> link(std::span<const std::vector<uint8_t>> parts) const override;
@@ -33,6 +36,7 @@ private:
   void warnOfSpills(ModuleOp source, const CodeObject &object) const;
 
   const AmdFacts &facts_; // a row of the table
+  TargetProfile profile_;
 };
 } // namespace
 

@@ -3,18 +3,29 @@
 
 #include "targets/cpu/codegen.h"
 #include "targets/cpu/cpu_target.h"
-#include "targets/cpu/emission/pair_dots.h"
 #include "targets/cpu/schedule.h"
 #include "targets/machine_code.h"
 
 namespace sinter::targets::cpu {
 
+// Only instructions that outrun f32 (facts.cpp: multipliesPairsFast).
+static TargetProfile profileOf(const CpuFacts &facts) {
+  TargetProfile profile;
+  profile.kind = TargetKind::Cpu;
+  profile.lanes = facts.lanes;
+  profile.registers = facts.registers;
+  if (facts.instructions.bfloatDot)
+    profile.matrixInstructions.push_back({sched::MatrixElement::BF16, 1, facts.lanes, 2, 1});
+  return profile;
+}
+
 namespace {
 class CpuTarget : public Target {
 public:
-  explicit CpuTarget(CpuFacts facts) : facts_(std::move(facts)) {}
+  explicit CpuTarget(CpuFacts facts) : facts_(std::move(facts)), profile_(profileOf(facts_)) {}
 
   std::string name() const override { return facts_.targetName(); }
+  const TargetProfile &profile() const override { return profile_; }
   std::vector<std::string> stageNames() const override { return {"sched", "llvm", "asm"}; }
 
   Result<targets::CompiledModule> compilePart(mlir::ModuleOp source,
@@ -30,8 +41,6 @@ public:
     return targets::CompiledModule{std::move(code.object), std::move(code.kernels)};
   }
 
-  int64_t rowElements() const override { return facts_.accumulatorBudget() * facts_.lanes; }
-  int64_t bfloatDepth() const override { return pairedDepth(facts_); }
   std::vector<ScheduleDecision> decisions(tile::KernelOp kernel) const override {
     return decisionsOf(kernel, facts_);
   }
@@ -42,6 +51,7 @@ public:
 
 private:
   CpuFacts facts_;
+  TargetProfile profile_;
 };
 } // namespace
 

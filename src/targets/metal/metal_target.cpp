@@ -5,26 +5,41 @@
 #include "sched/simt/schedule.h"
 #include "targets/metal/emit_msl.h"
 #include "targets/metal/source.h"
+#include "targets/simt/profile.h"
 #include "tile/mlir_pch.h"
 
 using namespace mlir;
 
 namespace sinter::targets::metal {
 
+static sched::SimtFacts simtFacts(const MetalFacts &facts) {
+  sched::SimtFacts simt;
+  simt.subgroup = facts.subgroup;
+  simt.maxThreads = facts.threads;
+  simt.maxShared = facts.sharedBytes;
+  simt.maxRegisters = facts.registers;
+  for (const sched::MatrixInstruction &row : sched::matrixInstructions())
+    if (StringRef(row.name).starts_with(kInstructionPrefix) &&
+        (facts.bfloat || row.aElement != sched::MatrixElement::BF16))
+      simt.instructions.push_back(row.name);
+  return simt;
+}
+
 namespace {
 class MetalTarget : public Target {
 public:
-  explicit MetalTarget(const MetalFacts &facts) : facts_(facts) {}
+  explicit MetalTarget(const MetalFacts &facts)
+      : facts_(facts), profile_(simt::profileOf(simtFacts(facts))) {}
 
   std::string name() const override { return "metal:" + std::string(facts_.family); }
+  const TargetProfile &profile() const override { return profile_; }
   std::vector<std::string> stageNames() const override { return {"sched", "msl"}; }
   Result<CompiledModule> compilePart(ModuleOp source, Stages *stages) const override;
   Result<std::vector<uint8_t>> link(std::span<const std::vector<uint8_t>> parts) const override;
 
 private:
-  Result<OwningOpRef<ModuleOp>> schedule(ModuleOp source) const;
-
   const MetalFacts &facts_; // a row of the table
+  TargetProfile profile_;
 };
 } // namespace
 
@@ -35,21 +50,8 @@ static Result<std::string> join(std::span<const std::vector<uint8_t>> parts) {
   return joinSource(texts);
 }
 
-Result<OwningOpRef<ModuleOp>> MetalTarget::schedule(ModuleOp source) const {
-  sched::SimtFacts simt;
-  simt.subgroup = facts_.subgroup;
-  simt.maxThreads = facts_.threads;
-  simt.maxShared = facts_.sharedBytes;
-  simt.maxRegisters = facts_.registers;
-  for (const sched::MatrixInstruction &row : sched::matrixInstructions())
-    if (StringRef(row.name).starts_with(kInstructionPrefix) &&
-        (facts_.bfloat || row.aElement != sched::MatrixElement::BF16))
-      simt.instructions.push_back(row.name);
-  return sched::scheduleSimt(source, simt);
-}
-
 Result<CompiledModule> MetalTarget::compilePart(ModuleOp source, Stages *stages) const {
-  SINTER_ASSIGN(OwningOpRef<ModuleOp> scheduled, schedule(source));
+  SINTER_ASSIGN(OwningOpRef<ModuleOp> scheduled, sched::scheduleSimt(source, simtFacts(facts_)));
   if (stages)
     stages->add("sched", printed(*scheduled));
   CompiledModule result;

@@ -8,7 +8,7 @@ using namespace mlir;
 
 namespace sinter::targets::nvidia {
 
-static sched::SimtFacts simtFacts(const NvidiaFacts &facts) {
+sched::SimtFacts simtFacts(const NvidiaFacts &facts) {
   sched::SimtFacts simt;
   simt.maxShared = facts.sharedBytes;
   simt.maxRegisters = facts.registers;

@@ -2,10 +2,13 @@
 #pragma once
 
 #include "base/status.h"
+#include "sched/simt/facts.h"
 #include "targets/nvidia/facts.h"
 #include "tile/mlir_pch.h"
 
 namespace sinter::targets::nvidia {
+
+sched::SimtFacts simtFacts(const NvidiaFacts &facts);
 
 /// A new module in which every kernel is SIMT IR; where all have it already (`sched.threads`)
 /// they are taken as they are. Diagnostics go to the context's handler; the Status names the

@@ -2,6 +2,7 @@
 #include "targets/vulkan/vulkan_target.h"
 #include "sched/sched.h"
 #include "sched/simt/schedule.h"
+#include "targets/simt/profile.h"
 #include "targets/vulkan/binary.h"
 #include "targets/vulkan/emit_spirv.h"
 #include "tile/mlir_pch.h"
@@ -10,41 +11,41 @@ using namespace mlir;
 
 namespace sinter::targets::vulkan {
 
+static sched::SimtFacts simtFacts(const VulkanFacts &facts) {
+  sched::SimtFacts simt;
+  simt.subgroup = facts.subgroup;
+  simt.maxThreads = facts.threads;
+  simt.maxShared = facts.sharedBytes;
+  simt.ownExp2 = sched::OwnExp2::NearZero; // Vulkan lets exp2 be 3 + 2 |x| units off
+  simt.ownMaximum = false;
+  simt.ownDivision = true;
+  for (std::string_view instruction : facts.matrixInstructions())
+    simt.instructions.emplace_back(instruction);
+  return simt;
+}
+
 namespace {
 class VulkanTarget : public Target {
 public:
-  explicit VulkanTarget(VulkanFacts facts) : facts_(std::move(facts)) {}
+  explicit VulkanTarget(VulkanFacts facts)
+      : facts_(std::move(facts)), profile_(simt::profileOf(simtFacts(facts_))) {}
 
   std::string name() const override { return facts_.name(); }
+  const TargetProfile &profile() const override { return profile_; }
   std::vector<std::string> stageNames() const override { return {"sched", "spirv"}; }
-  int64_t sharedBytes() const override { return facts_.sharedBytes; }
   Result<CompiledModule> compilePart(ModuleOp source, Stages *stages) const override;
   Result<std::vector<uint8_t>> link(std::span<const std::vector<uint8_t>> parts) const override {
     return linkParts(parts);
   }
 
 private:
-  Result<OwningOpRef<ModuleOp>> schedule(ModuleOp source) const;
-
   VulkanFacts facts_;
+  TargetProfile profile_;
 };
 } // namespace
 
-Result<OwningOpRef<ModuleOp>> VulkanTarget::schedule(ModuleOp source) const {
-  sched::SimtFacts simt;
-  simt.subgroup = facts_.subgroup;
-  simt.maxThreads = facts_.threads;
-  simt.maxShared = facts_.sharedBytes;
-  simt.ownExp2 = sched::OwnExp2::NearZero; // Vulkan lets exp2 be 3 + 2 |x| units off
-  simt.ownMaximum = false;
-  simt.ownDivision = true;
-  for (std::string_view instruction : facts_.matrixInstructions())
-    simt.instructions.emplace_back(instruction);
-  return sched::scheduleSimt(source, simt);
-}
-
 Result<CompiledModule> VulkanTarget::compilePart(ModuleOp source, Stages *stages) const {
-  SINTER_ASSIGN(OwningOpRef<ModuleOp> scheduled, schedule(source));
+  SINTER_ASSIGN(OwningOpRef<ModuleOp> scheduled, sched::scheduleSimt(source, simtFacts(facts_)));
   if (stages)
     stages->add("sched", printed(*scheduled));
   SINTER_ASSIGN(EmittedModule emitted, emitSpirv(*scheduled, facts_));

@@ -12,7 +12,8 @@ static RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
-int64_t pairedDepth(const CpuFacts &facts) {
+// Elements along K that are whole vectors of words; 0 where the processor has no such product.
+static int64_t pairedDepth(const CpuFacts &facts) {
   return facts.instructions.bfloatDot ? 2 * facts.lanes : 0;
 }
 

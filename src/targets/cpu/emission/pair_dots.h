@@ -6,9 +6,6 @@
 
 namespace sinter::targets::cpu {
 
-/// Elements along K that are whole vectors of words; 0 where the processor has no such product.
-int64_t pairedDepth(const CpuFacts &facts);
-
 /// Gives the products of tiles of bf16 words of two neighbours along K where the processor
 /// multiplies such words, and the tiles are whole vectors of them.
 void pairDots(tile::KernelOp kernel, const CpuFacts &facts);

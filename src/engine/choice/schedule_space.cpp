@@ -1,7 +1,7 @@
 // Block sizes and their estimates; the list of what is worth a trial.
 #include "tile/mlir_pch.h"
 
-#include "engine/schedule_space.h"
+#include "engine/choice/schedule_space.h"
 
 #include <cmath>
 
@@ -19,6 +19,10 @@ static constexpr double kStartCost = 4e4, kStepCost = 4e3;
 // Estimates are off by as much.
 static constexpr double kWorstEstimate = 1.5;
 static constexpr size_t kMostBlocks = 12;
+
+Freedom freedomOf(const TargetProfile &profile) {
+  return {.blocks = profile.kind == TargetKind::Cpu};
+}
 
 // ---- products ----
 

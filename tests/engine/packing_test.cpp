@@ -1,6 +1,6 @@
 // Packing recipes: what they keep of each format, and which formats have none.
+#include "engine/choice/packing.h"
 #include "engine/elements.h"
-#include "engine/weights.h"
 #include "numeric/formats/dot_packing.h"
 #include "plan/validate.h"
 #include "tile/mlir_pch.h"

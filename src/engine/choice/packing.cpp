@@ -1,9 +1,8 @@
-// Packing recipes from the block format table.
+// Packing recipes from the block format table, and paddings from what the target reads at once.
 #include "tile/mlir_pch.h"
 
 #include "base/check.h"
-#include "engine/elements.h"
-#include "engine/weights.h"
+#include "engine/choice/packing.h"
 #include "numeric/formats/dot_packing.h"
 
 namespace sinter::engine {
@@ -12,16 +11,12 @@ Result<DotPacking> packingFor(const BlockFormat &format, TargetKind kind) {
   return kind == TargetKind::Cpu ? dotPacking(format) : plainDotPacking(format);
 }
 
-const ActivationFormat *activationFor(const BlockFormat *format, MatmulPrecision rules) {
-  if (!format || rules.activations == Activations::F32 || rules.bfloatRows)
-    return nullptr;
-  Result<DotPacking> packing = packingFor(*format, rules.kind);
-  if (!packing)
-    return nullptr;
-  uint32_t length = format->blockLength;
-  while (length > kActivationLength && length > rules.scaleLength)
-    length /= 2;
-  return &activationFormatFor(packing->groupLength, length);
+Result<void> checkWeightFormat(const BlockFormat &format, const TargetProfile &profile) {
+  if (profile.kind == TargetKind::Cpu)
+    return {};
+  if (Result<DotPacking> codes = packingFor(format, profile.kind); !codes)
+    return fail(codes.error().code, codes.error().message);
+  return {};
 }
 
 // Tasks read blocks side by side for integer dots alone, threads in any case.
@@ -56,6 +51,27 @@ Result<plan::PackRecipe> interleavedRecipe(mlir::Type element, int64_t columns, 
     recipe.fields.push_back({field.offset, field.bytes, field.unitBytes, field.xorByte,
                              field.itemBits, field.place, field.step});
   return recipe;
+}
+
+// So many blocks or up to seven more. Threads read the same 16 bytes of a block in eight rows at
+// once. These fill the 32 banks of the first cache, of four bytes each, where rows begin an odd
+// multiple of 16 bytes apart: with blocks of 44 bytes at four more than a multiple of eight. Other
+// counts put two to eight rows into a bank, 18 blocks two and 48 four. Prompts of SmolLM2's shape
+// in Q8_0 on an H200, 512 and 4,096 tokens: without this 0.98 and 0.97 of the speed; with all eight
+// rows in one bank (48 blocks of 48 bytes, beside rows of 49) 0.90 and 0.95.
+static int64_t padBanks(int64_t blocks, int64_t blockBytes) {
+  constexpr int64_t kReadBytes = 16, kRows = 8;
+  for (int64_t padded = blocks; padded < blocks + kRows; ++padded)
+    if (padded * blockBytes % (2 * kReadBytes) == kReadBytes)
+      return padded;
+  return blocks;
+}
+
+std::optional<int64_t> paddedBlocks(int64_t blocks, int64_t blockBytes,
+                                    const TargetProfile &profile) {
+  if (profile.kind == TargetKind::Cpu)
+    return std::nullopt;
+  return padBanks(blocks, blockBytes);
 }
 
 } // namespace sinter::engine

@@ -1,9 +1,12 @@
-// Which schedules a kernel may have beside the one that the rules of kernel_choice.h give: block
+// Which schedules a kernel may have beside the one that the rules of this folder give: block
 // sizes here, decisions of the target beside them. None of them changes a bit of a result: sums
 // along K and over columns ascend in any block (tests/engine/schedule_space_test.cpp).
 #pragma once
 
-#include "engine/kernel_choice.h"
+#include "engine/choice/precision.h"
+#include "kernels/gemm.h"
+#include "kernels/rows.h"
+#include "kernels/tokens.h"
 #include "plan/schedule_choice.h"
 #include "targets/target.h"
 
@@ -24,6 +27,8 @@ struct Freedom {
   bool columns = true;        // how many of a product's a program has
   int64_t columnMultiple = 1; // whole multiples of this
 };
+// Block sizes of tasks on cores may be chosen; threads of a block share sums by theirs.
+Freedom freedomOf(const TargetProfile &profile);
 
 // Block sizes that a kernel may have, the rules' among them, and an estimate of what it costs with
 // some of them: larger is slower, in no unit.

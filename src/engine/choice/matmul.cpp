@@ -1,18 +1,14 @@
-// Block sizes for tasks on cores and for thread blocks.
+// Tiles of tasks on cores and of thread blocks.
 #include "tile/mlir_pch.h"
 
+#include "engine/choice/matmul.h"
+#include "engine/choice/packing.h"
 #include "engine/elements.h"
-#include "engine/kernel_choice.h"
-#include "engine/weights.h"
 
 namespace sinter::engine {
 
-// Columns of one step of a row kernel: whole groups of the activation format. Threads hold a whole
-// row, some 16 elements each.
-static constexpr int64_t kMostColumns = 1024;
-static constexpr int64_t kMostSimtColumns = 8192;
+// Columns of a tile, and elements of a step, are whole groups of so many.
 static constexpr int64_t kColumnGroup = 32;
-static constexpr int64_t kMostRopeHeads = 8;
 // Columns that the CPU multiplies together, and of the widest tile of a product.
 static constexpr int64_t kPanelColumns = 64;
 static constexpr int64_t kMostMatmulColumns = 8 * kPanelColumns;
@@ -23,63 +19,12 @@ static constexpr int64_t kLongestBlock = 256;
 // many programs as there can be, each of the rows that are packed side by side.
 static constexpr int64_t kFewestSimtRows = 16;
 static constexpr int64_t kSimtRows = 64, kSimtColumns = 64, kThreadStep = 64;
-static constexpr int64_t kSimtColumnsOfOne = graph::kSimtDecodeColumns, kShortK = 2048,
-                         kStepOfLongK = 1024;
+static constexpr int64_t kShortK = 2048, kStepOfLongK = 1024;
 // Tiles of prompts where weights are so many, and a program shares so many bytes: a ring of
 // operands, and sums that are stored part by part.
 static constexpr int64_t kLargeTile = 128, kWeightsForLargeTiles = int64_t(4) << 20;
 static constexpr int64_t kRowsOfDequantized = 256, kWeightsForDequantized = int64_t(8) << 20;
 static constexpr int64_t kBytesForLargeTiles = 200 * 1024;
-// Keys of a step of attention, and what a program shares where it may be long. Decode tokens hold
-// so many numbers of a step's keys in registers, and of its values.
-static constexpr int64_t kUsualStep = 64, kLongStep = 256, kBytesForLongSteps = 96 * 1024;
-static constexpr int64_t kStepNumbers = 16384;
-
-TargetKind targetKindOf(std::string_view target) {
-  return target.starts_with("cpu:") ? TargetKind::Cpu : TargetKind::Simt;
-}
-
-// The largest whole divisor of `columns` that is a number of groups and not too long, so that no
-// step is cut; otherwise steps of half the most, with a cut last one.
-static int64_t columnBlock(int64_t columns, const kernel::Element &out, TargetKind kind) {
-  if (kind == TargetKind::Simt)
-    return std::min<int64_t>(kMostSimtColumns, llvm::alignTo(columns, kColumnGroup));
-  const ActivationFormat *quantized = activationFormatOf(out);
-  const int64_t group =
-      quantized ? std::max<int64_t>(quantized->scaleLength, kColumnGroup) : kColumnGroup;
-  for (int64_t block = kMostColumns; block > kColumnGroup; block -= group)
-    if (columns % block == 0)
-      return block;
-  return std::min<int64_t>(kMostColumns / 2, llvm::alignTo(columns, group));
-}
-
-kernels::RmsNorm chooseNorm(int64_t columns, kernel::Element out, TargetKind kind) {
-  kernels::RmsNorm p;
-  p.out = out;
-  p.columns = columns;
-  p.blockRows = 1;
-  p.blockColumns = columnBlock(columns, out, kind);
-  return p;
-}
-
-kernels::QuantizeRows chooseStream(int64_t columns, kernel::Element out, TargetKind kind) {
-  kernels::QuantizeRows p;
-  p.out = out;
-  p.columns = columns;
-  p.blockRows = 1;
-  p.blockColumns = columnBlock(columns, out, kind);
-  return p;
-}
-
-kernels::Embed chooseEmbed(int64_t columns, kernel::Element table, int64_t rowInterleave,
-                           TargetKind kind) {
-  kernels::Embed p;
-  p.table = table;
-  p.columns = columns;
-  p.interleave = rowInterleave == 1 ? 0 : rowInterleave;
-  p.blockColumns = columnBlock(columns, kernel::F32, kind);
-  return p;
-}
 
 // Columns of a product's tile: as many of `panel` as leave an even number of whole tiles, so that
 // two threads have equal shares even of few rows; whole tiles where no number is even.
@@ -125,7 +70,7 @@ static void chooseSimtBlocks(kernels::Gemm &p, MBucket rows) {
   if (one)
     p.activation = kernel::F32;
   p.blockM = one ? 1 : kSimtRows;
-  p.blockN = one ? kSimtColumnsOfOne : kSimtColumns;
+  p.blockN = one ? graph::kSimtDecodeColumns : kSimtColumns;
   p.blockK = kThreadStep;
   const int64_t most = p.k <= kShortK ? kShortK : kStepOfLongK;
   for (int64_t step = kThreadStep; one && p.k > 0 && step <= most; step += kColumnGroup)
@@ -205,10 +150,10 @@ void growTile(kernels::Gemm &p, int64_t sharedBytes, bool anyColumns) {
 // A tile that copies its rows has several parts, whose sums stay in the second level of cache
 // beside the copy (gate and up of SmolLM2 in F16 on a Zen 3, 512 rows: 0.90 of the time with 192
 // columns, 0.85 with 384, 0.88 with 512).
-int64_t columnsInParts(const kernels::Gemm &p, int64_t part, TargetKind kind) {
+int64_t columnsInParts(const kernels::Gemm &p, int64_t part, const TargetProfile &profile) {
   constexpr int64_t kMostColumnsOfParts = 6 * kPanelColumns;
   bool copies =
-      kind == TargetKind::Cpu && p.blockM > 1 && !(p.b.isBlock() && p.activation.isBlock());
+      profile.kind == TargetKind::Cpu && p.blockM > 1 && !(p.b.isBlock() && p.activation.isBlock());
   int64_t most = p.blockM > kSmallM ? kMostColumnsOfParts : kSmallMColumns;
   return copies ? matmulColumns(p.n, part, std::max(part, most)) : part;
 }
@@ -221,87 +166,12 @@ void joinRows(kernels::Gemm &p) {
     p.blockM = std::max(p.blockM, kPrefillRows);
 }
 
-graph::FuseOptions fuseOptions(TargetKind kind) {
-  return kind == TargetKind::Cpu ? graph::cpuFuseOptions() : graph::simtFuseOptions();
-}
-
-kernels::RopeTable chooseRopeTable(int64_t pairs, TargetKind kind) {
-  kernels::RopeTable p;
-  p.pairs = pairs;
-  p.blockRows = kind == TargetKind::Cpu ? 4 : 1;
-  return p;
-}
-
-// Heads of a task share the rotations of a row.
-kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPlace,
-                         TargetKind kind) {
-  kernels::Rope p;
-  p.heads = heads;
-  p.pairs = headDim / 2;
-  p.blockHeads = kind == TargetKind::Cpu ? std::gcd(heads, kMostRopeHeads) : 1;
-  p.halves = halves;
-  p.inPlace = inPlace;
-  return p;
-}
-
-kernels::KvAppend chooseKvAppend(graph::KvAppendOp op) {
-  const graph::PoolShape shape = graph::poolShapeOf(op);
-  kernels::KvAppend p;
-  p.cache = kernelElement(op.getPool().getType().getElementType());
-  p.kvHeads = shape.heads;
-  p.headDim = shape.dim;
-  p.pageRows = shape.rows;
-  p.strided = op.getPart() == graph::KvPart::Keys && !p.cache.isBlock();
-  return p;
-}
-
-bool attendsInBfloat(int64_t headDim, int64_t stepKeys, int64_t bfloatDepth) {
-  return bfloatDepth && headDim % bfloatDepth == 0 && stepKeys % bfloatDepth == 0;
-}
-
-kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element out,
-                                   int64_t queryTile, MBucket rows, TargetKind kind,
-                                   int64_t sharedBytes, int64_t bfloatDepth) {
-  kernels::Attention p;
-  p.cache = shape.cache;
-  p.out = out;
-  p.kvHeads = shape.kvHeads;
-  p.groupHeads = shape.groupHeads;
-  p.headDim = shape.headDim;
-  p.pageRows = shape.pageRows;
-  p.queryTile = rows == MBucket::One ? 1 : queryTile;
-  if (kind == TargetKind::Cpu) {
-    const bool bfloat = attendsInBfloat(p.headDim, kernels::stepKeys(p), bfloatDepth);
-    if (bfloat)
-      p.compute = kernel::BF16;
-    // Half of a step that is a power of two sums up in the same order, in whole registers.
-    const int64_t step = kernels::stepKeys(p), half = step / 2;
-    if (p.queryTile > 1 && llvm::isPowerOf2_64(step) &&
-        half % (bfloat ? bfloatDepth : kColumnGroup) == 0)
-      p.shortStep = half;
-    return partitioned(p);
-  }
-  p.compute = kernel::F16; // for matrix instructions
-  int64_t keys = std::min(kLongStep, kStepNumbers / shape.headDim);
-  if (rows == MBucket::One && sharedBytes >= kBytesForLongSteps)
-    p.stepPages = std::max<int64_t>(1, keys / shape.pageRows);
-  return p;
-}
-
-kernels::Attention partitioned(kernels::Attention p) {
-  p.partitionSteps = llvm::divideCeil(kPartitionKeys, kernels::stepKeys(p));
-  return p;
-}
-
-// Each step of attention is one wait for memory, so it is long where a program has room for it. A
-// ring's steps wait for nothing; a thread's registers hold 64 scores of each of its rows.
-int64_t choosePageRows(int64_t sharedBytes, int64_t backToBackRows) {
-  return !backToBackRows && sharedBytes >= kBytesForLongSteps ? kLongStep : kUsualStep;
-}
-
-int64_t chooseQueryTile(int64_t groupHeads, int64_t backToBackRows) {
-  constexpr int64_t kUsual = 16;
-  return backToBackRows ? std::max<int64_t>(1, backToBackRows / groupHeads) : kUsual;
+void finishTile(kernels::Gemm &p, bool anyColumns, const TargetProfile &profile) {
+  if (profile.kind == TargetKind::Cpu)
+    return joinRows(p);
+  const int64_t sharedBytes = std::max(profile.sharedBytes, kLeastSharedBytes);
+  growTile(p, sharedBytes, anyColumns);
+  fitStep(p, sharedBytes);
 }
 
 } // namespace sinter::engine

@@ -1,0 +1,108 @@
+// Steps, tiles and partitions of attention by what programs share and multiply with.
+#include "tile/mlir_pch.h"
+
+#include "engine/choice/attention.h"
+#include "numeric/formats/kv_type.h"
+
+namespace sinter::engine {
+
+// Keys of a step of attention, and what a program shares where it may be long. Decode tokens hold
+// so many numbers of a step's keys in registers, and of its values.
+static constexpr int64_t kUsualStep = 64, kLongStep = 256, kBytesForLongSteps = 96 * 1024;
+static constexpr int64_t kStepNumbers = 16384;
+
+// Keys of half a step are whole groups of so many.
+static constexpr int64_t kColumnGroup = 32;
+
+// Elements along K that a task multiplies as bf16, whole vectors of them; 0: f32 is as fast.
+static int64_t bfloatDepth(const TargetProfile &profile) {
+  const bool has = llvm::any_of(profile.matrixInstructions, [](const targets::MatrixShape &shape) {
+    return shape.element == sched::MatrixElement::BF16;
+  });
+  return profile.kind == TargetKind::Cpu && has ? 2 * profile.lanes : 0;
+}
+
+bool attendsInBfloat(int64_t headDim, int64_t stepKeys, const TargetProfile &profile) {
+  const int64_t depth = bfloatDepth(profile);
+  return depth && headDim % depth == 0 && stepKeys % depth == 0;
+}
+
+kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element out,
+                                   int64_t queryTile, MBucket rows, const TargetProfile &profile,
+                                   bool mayRound) {
+  kernels::Attention p;
+  p.cache = shape.cache;
+  p.out = out;
+  p.kvHeads = shape.kvHeads;
+  p.groupHeads = shape.groupHeads;
+  p.headDim = shape.headDim;
+  p.pageRows = shape.pageRows;
+  p.queryTile = rows == MBucket::One ? 1 : queryTile;
+  if (profile.kind == TargetKind::Cpu) {
+    const bool bfloat = mayRound && attendsInBfloat(p.headDim, kernels::stepKeys(p), profile);
+    if (bfloat)
+      p.compute = kernel::BF16;
+    // Half of a step that is a power of two sums up in the same order, in whole registers.
+    const int64_t step = kernels::stepKeys(p), half = step / 2;
+    if (p.queryTile > 1 && llvm::isPowerOf2_64(step) &&
+        half % (bfloat ? bfloatDepth(profile) : kColumnGroup) == 0)
+      p.shortStep = half;
+    return partitioned(p);
+  }
+  p.compute = kernel::F16; // for matrix instructions
+  int64_t keys = std::min(kLongStep, kStepNumbers / shape.headDim);
+  if (rows == MBucket::One && profile.sharedBytes >= kBytesForLongSteps)
+    p.stepPages = std::max<int64_t>(1, keys / shape.pageRows);
+  return p;
+}
+
+kernels::Attention partitioned(kernels::Attention p) {
+  p.partitionSteps = llvm::divideCeil(kPartitionKeys, kernels::stepKeys(p));
+  return p;
+}
+
+// Partitions of their own cost a launch more, and a layer of tasks has seven without.
+int64_t partitionsOfOneProgram(const TargetProfile &profile) {
+  return profile.kind == TargetKind::Cpu ? 4 : 1;
+}
+
+bool joinsHeads(const TargetProfile &profile) {
+  return profile.kind == TargetKind::Cpu;
+}
+
+// Two groups of threads that multiply from shared memory: one thread block then has a
+// multiprocessor's registers, and what it copies serves twice the rows that one group has. A head
+// has whole steps of the instruction, and accumulators that leave a thread registers to work with.
+int64_t backToBackRows(int64_t headDim, const BlockFormat &cache, const TargetProfile &profile) {
+  constexpr int64_t kGroups = 2, kMostColumns = 128;
+  if (!cache.isPlain() || headDim > kMostColumns)
+    return 0;
+  for (const targets::MatrixShape &shape : profile.matrixInstructions)
+    if (shape.sharedOperands && shape.element == sched::MatrixElement::F16 &&
+        headDim % shape.k == 0)
+      return kGroups * shape.m;
+  return 0;
+}
+
+// Each step of attention is one wait for memory, so it is long where a program has room for it. A
+// ring's steps wait for nothing; a thread's registers hold 64 scores of each of its rows.
+int64_t choosePageRows(int64_t backToBackRows, const TargetProfile &profile) {
+  return !backToBackRows && profile.sharedBytes >= kBytesForLongSteps ? kLongStep : kUsualStep;
+}
+
+int64_t chooseQueryTile(int64_t groupHeads, int64_t backToBackRows) {
+  constexpr int64_t kUsual = 16;
+  return backToBackRows ? std::max<int64_t>(1, backToBackRows / groupHeads) : kUsual;
+}
+
+Result<const BlockFormat *> chooseKvType(const std::string &name, const TargetProfile &profile,
+                                         const std::string &target) {
+  const BlockFormat *kv = findKvType(name);
+  if (kv->type == TensorType::BF16 && profile.kind == TargetKind::Simt)
+    return fail(Code::Unsupported,
+                "a KV cache in BF16 is for CPUs, expected 'auto', 'f16' or 'q8_0' for '" + target +
+                    "'");
+  return kv;
+}
+
+} // namespace sinter::engine

@@ -1,0 +1,12 @@
+// Which fusions pay on a target.
+#pragma once
+
+#include "engine/choice/precision.h"
+#include "graph/fuse/passes.h"
+
+namespace sinter::engine {
+
+// What decides how operations become launches.
+graph::FuseOptions fuseOptions(const TargetProfile &profile);
+
+} // namespace sinter::engine

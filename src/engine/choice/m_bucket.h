@@ -1,0 +1,14 @@
+// M buckets: how many rows a program of a launch holds.
+#pragma once
+
+#include <cstdint>
+
+namespace sinter::engine {
+
+// On SIMT targets One is for decode tokens, however many. Small differs from Prefill only for
+// matmuls of CPU targets with unquantized weights.
+enum class MBucket { Prefill, Small, One };
+// Largest M of Small: as many rows as read packed weights in place (targets/cpu: CpuSchedule).
+inline constexpr int64_t kSmallM = 8;
+
+} // namespace sinter::engine

@@ -1,0 +1,34 @@
+// Tiles of matmuls. All variants of one matmul reduce in the same order, so that a row's bits do
+// not depend on the choice.
+#pragma once
+
+#include "engine/choice/m_bucket.h"
+#include "engine/choice/precision.h"
+#include "kernels/gemm.h"
+
+namespace sinter::engine {
+
+// What every SIMT processor has for a thread block to share.
+inline constexpr int64_t kLeastSharedBytes = 16 * 1024;
+// Columns of a thread block that has one row.
+inline constexpr int64_t kSimtColumnsOfOne = 8;
+
+kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_t k, MBucket rows,
+                         MatmulPrecision rules = {});
+// Columns of a product's tile whose sink takes `part` of them at once.
+int64_t columnsInParts(const kernels::Gemm &p, int64_t part, const TargetProfile &profile);
+// Gives a product of prompts over threads a larger tile where its weights are many; where
+// `anyColumns`, a wider one too, of whole multiples of what its sink takes.
+void growTile(kernels::Gemm &p, int64_t sharedBytes, bool anyColumns);
+// Shortens the steps of a product over threads until its operands fit into what a program shares,
+// or of one row what its threads hold; blocks, whose steps have a least length, take fewer rows
+// then.
+void fitStep(kernels::Gemm &p, int64_t sharedBytes);
+// Gives a product of blocks over tasks more rows, where its columns, as they are by now, are
+// programs enough.
+void joinRows(kernels::Gemm &p);
+// The last step of a choice, once the epilogue has decided the tile's columns: growTile and fitStep
+// for thread blocks, joinRows for tasks. `anyColumns` as of growTile.
+void finishTile(kernels::Gemm &p, bool anyColumns, const TargetProfile &profile);
+
+} // namespace sinter::engine

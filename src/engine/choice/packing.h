@@ -1,0 +1,37 @@
+// How weights are packed, and rows of activations padded.
+#pragma once
+
+#include "engine/choice/precision.h"
+#include "engine/elements.h"
+#include "numeric/formats/dot_packing.h"
+#include "plan/plan.h"
+#include "tile/tile.h"
+
+#include <optional>
+
+namespace sinter::engine {
+
+// How programs of this kind read blocks of this format for integer dots; Unsupported where they do
+// not.
+Result<DotPacking> packingFor(const BlockFormat &format, TargetKind kind);
+
+// Rows of a weight that lie side by side; 1 where rows stay whole: thread blocks fetch pieces
+// of rows of scalars, and dequantized blocks stay as they are.
+int64_t interleavedRows(const kernel::Element &element, MatmulPrecision rules);
+
+// The recipe that interleaves `rows` rows of `columns` elements: block formats as the integer dot
+// reads them, scalars one by one. Unsupported, in one sentence about the format: it has no such
+// packing.
+Result<plan::PackRecipe> interleavedRecipe(mlir::Type element, int64_t columns, int64_t rows);
+
+// Whether kernels of the target read weights of this format: Unsupported where they do not, in one
+// sentence about the format. Tasks dequantize any format; threads so far those whose codes lie
+// plainly.
+Result<void> checkWeightFormat(const BlockFormat &format, const TargetProfile &profile);
+
+// Blocks that a row of so many quantized activations takes, so that rows begin in different banks;
+// none where rows follow one another.
+std::optional<int64_t> paddedBlocks(int64_t blocks, int64_t blockBytes,
+                                    const TargetProfile &profile);
+
+} // namespace sinter::engine

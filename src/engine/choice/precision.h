@@ -1,0 +1,33 @@
+// In which formats activations meet weights.
+#pragma once
+
+#include "numeric/formats/activation_format.h"
+#include "numeric/formats/block_format.h"
+#include "numeric/precision.h"
+#include "targets/profile.h"
+
+namespace sinter::engine {
+
+using targets::TargetKind;
+using targets::TargetProfile;
+
+// What decides how rows meet weights.
+struct MatmulPrecision {
+  TargetKind kind = TargetKind::Cpu;
+  Activations activations = Activations::Fastest;
+  // Activations that share a scale, at most.
+  int64_t scaleLength = 256;
+  // Prefill tokens meet weights of blocks as bf16, not as blocks.
+  bool bfloatRows = false;
+  // Rows meet F16 and BF16 weights in the weights' type, not as f32.
+  bool weightTypeRows = false;
+};
+
+// What the target prefers, as far as `activations` allows it.
+MatmulPrecision choosePrecision(const TargetProfile &profile, Activations activations);
+
+// The format to which activations are rounded that multiply blocks of this format; null for scalars
+// and where blocks are dequantized instead.
+const ActivationFormat *activationFor(const BlockFormat *format, MatmulPrecision rules);
+
+} // namespace sinter::engine

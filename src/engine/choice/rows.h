@@ -1,0 +1,24 @@
+// Kernels that go through rows: norms, maps, embeddings, RoPE, appending to the KV cache.
+#pragma once
+
+#include "engine/choice/precision.h"
+#include "graph/graph.h"
+#include "kernels/elementwise.h"
+#include "kernels/rows.h"
+#include "kernels/tokens.h"
+
+namespace sinter::engine {
+
+kernels::RmsNorm chooseNorm(int64_t columns, kernel::Element out, const TargetProfile &profile);
+// A stream of [M, columns] f32 through a map region to f32 or a block format.
+kernels::QuantizeRows chooseStream(int64_t columns, kernel::Element out,
+                                   const TargetProfile &profile);
+// Of a table whose rows lie so many side by side.
+kernels::Embed chooseEmbed(int64_t columns, kernel::Element table, int64_t rowInterleave,
+                           const TargetProfile &profile);
+kernels::RopeTable chooseRopeTable(int64_t pairs, const TargetProfile &profile);
+kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPlace,
+                         const TargetProfile &profile);
+kernels::KvAppend chooseKvAppend(graph::KvAppendOp op);
+
+} // namespace sinter::engine

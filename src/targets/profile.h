@@ -1,0 +1,42 @@
+// What a target tells the engine about itself: one value, from which kernels, tile sizes, packing
+// and precision are chosen (src/engine/choice).
+#pragma once
+
+#include "sched/simt/matrix_element.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace sinter::targets {
+
+/// What one program of a launch is: a task that a core goes through, or a thread block.
+enum class TargetKind : uint8_t { Cpu, Simt };
+
+/// A matrix instruction: f32 or i32 [m, n] += [m, k] x [k, n].
+struct MatrixShape {
+  sched::MatrixElement element; // of the left operand
+  int64_t m, n, k;
+  int64_t threads;             // that issue it together; 1 on a CPU
+  bool sharedOperands = false; // both lie in shared memory, and it runs on its own
+};
+
+/// What activations become before a matmul of prefill tokens.
+enum class ActivationPrecision : uint8_t {
+  F32,        // the weights are dequantized
+  BF16,       // so are the weights
+  WeightType, // that of the weights
+  Quantized,  // blocks of bytes, which meet the weights' codes in integer dots
+};
+
+struct TargetProfile {
+  TargetKind kind = TargetKind::Cpu;
+  int64_t lanes = 0;       // f32 elements of a core's vector register; threads of a subgroup
+  int64_t registers = 0;   // a core's vector registers; 32-bit registers of a thread at most
+  int64_t sharedBytes = 0; // that a thread block may share at most; 0 on a CPU
+  std::vector<MatrixShape> matrixInstructions;
+  // The fastest beside weights of block formats, and beside F16, BF16 and F32 weights.
+  ActivationPrecision besideQuantized = ActivationPrecision::Quantized;
+  ActivationPrecision besideUnquantized = ActivationPrecision::F32;
+};
+
+} // namespace sinter::targets

@@ -1,0 +1,25 @@
+// The facts of a SIMT processor as a profile: its matrix instructions by name become shapes.
+#include "targets/simt/profile.h"
+#include "base/check.h"
+#include "sched/simt/matrix_instructions.h"
+#include "tile/mlir_pch.h"
+
+namespace sinter::targets::simt {
+
+TargetProfile profileOf(const sched::SimtFacts &facts) {
+  TargetProfile profile;
+  profile.kind = TargetKind::Simt;
+  profile.lanes = facts.subgroup;
+  profile.registers = facts.maxRegisters;
+  profile.sharedBytes = facts.maxShared;
+  profile.besideUnquantized = ActivationPrecision::WeightType;
+  for (const std::string &name : facts.instructions) {
+    const sched::MatrixInstruction *row = sched::findMatrixInstruction(name);
+    SINTER_CHECK(row);
+    profile.matrixInstructions.push_back(
+        {row->aElement, row->m, row->n, row->k, row->lanes, row->sharedOperands});
+  }
+  return profile;
+}
+
+} // namespace sinter::targets::simt

@@ -123,6 +123,23 @@ def words(file):
             yield number, f"'{match.group(0)}' is a registry's host"
 
 
+_CHOICE = "src/engine/choice/"
+_KIND = re.compile(r"\bTargetKind\b|[.>]kind\s*[!=]=\s*\w*(?:Cpu|Simt)\b")
+_TARGET_PREFIX = re.compile(r'"(?:cpu|cuda|amd|metal|vulkan):')
+
+
+def targets_are_values(file):
+    """The engine asks what a target is in one folder, and reads no target's name."""
+    if file.kind != "cpp" or not file.path.startswith("src/engine/"):
+        return
+    for number, line in enumerate(file.text.split("\n"), 1):
+        code = line.split("//")[0]
+        if not file.path.startswith(_CHOICE) and (match := _KIND.search(code)):
+            yield number, f"'{match.group(0)}' outside of {_CHOICE}, expected a function of that folder"
+        if match := _TARGET_PREFIX.search(code):
+            yield number, f"'{match.group(0)}' begins a target's name, expected its TargetProfile"
+
+
 def old_identifiers(file):
     """No identifier that was replaced by the field's own word."""
     if file.kind not in old_names.KINDS:
@@ -134,4 +151,4 @@ def old_identifiers(file):
 
 
 ALL = (layer_order, banned_calls, function_length, file_length, line_length, opening_comment,
-       file_name, words, old_identifiers)
+       file_name, words, old_identifiers, targets_are_values)

@@ -3,7 +3,7 @@
 import re
 
 _PAIRS = """
-Programs::Tasks TargetKind::Cpu; Programs::Threads TargetKind::Simt; programsOf targetKindOf
+Programs::Tasks TargetKind::Cpu; Programs::Threads TargetKind::Simt; programsOf TargetProfile::kind; targetKindOf TargetProfile::kind
 ProductRules MatmulPrecision; RowBucket MBucket; kFewRows kSmallM; hasFewRows hasSmallM; few_rows small_m; Phase::Prompt Phase::Prefill; Phase::Generated Phase::Decode
 promptSteps prefillSteps; generatedSteps decodeSteps; promptsFirst prefillFirst; planPrompts planPrefill
 planGenerated planDecode; stopYoungest preemptYoungest; PromptShares PrefillShares
@@ -25,7 +25,7 @@ SumsReadOp AccReadOp; SumsClearOp AccClearOp; SumsAddOp AccAddOp; SumsTakeOp Acc
 sums_clear acc_clear; sums_add acc_add; sums_take acc_take; opaqueSums opaqueAccumulators
 sharedSums sharedAccumulators; SumsInFlight AccumulatorsInFlight
 DecodeOp DequantizeOp; tile.decode tile.dequantize; decodeRow dequantizeRow; BlockDecoder BlockDequantizer
-sinterKernelDecode sinterKernelDequantize; decodesToBfloat dequantizesToBfloat
+sinterKernelDecode sinterKernelDequantize; decodesToBfloat besideQuantized; dequantizesToBfloat besideQuantized
 roundActivations quantizeActivations; RoundedBlock QuantizedBlock; delayRounding delayQuantization
 unroundedNorm unquantizedNorm; fetchAhead prefetch; aheadByRules prefetchByRules; apartInBanks padBanks
 sideBySide rowInterleave; liesSideBySide isRowInterleaved

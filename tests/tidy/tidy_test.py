@@ -72,6 +72,16 @@ class TidyTest(unittest.TestCase):
         self.expect_one("src/base/old.cpp", "// Phases were renamed.\nauto p = Phase::Prompt;\n",
                         "'Phase::Prompt' is now called 'Phase::Prefill'")
 
+    def test_the_engine_asks_for_a_targets_kind_in_one_folder(self):
+        build = {"CMakeLists.txt": CLEAN["CMakeLists.txt"] + "sinter_layer(engine)\n"}
+        for code in ("profile.kind == TargetKind::Simt", "p.kind != Simt", 'name.starts_with("cuda:")'):
+            text = f"// Looks at a target.\nbool f() {{ return {code}; }}\n"
+            found = findings({**build, "src/engine/lowering.cpp": text})
+            self.assertEqual(len(found), 1, found)
+            self.assertTrue(found[0].startswith("src/engine/lowering.cpp:2"), found)
+        text = "// Looks at a target.\nbool f() { return profile.kind == TargetKind::Simt; }\n"
+        self.assertEqual(findings({**build, "src/engine/choice/tile.cpp": text}), [])
+
     def test_an_old_identifier_within_another_is_none(self):
         text = "// Longer identifiers.\nint rowBucket, RowBuckets, makeRingOp, Phase::PromptX;\n"
         self.assertEqual(findings({"src/base/new.cpp": text}), [])

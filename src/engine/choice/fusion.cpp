@@ -7,7 +7,6 @@
 
 namespace sinter::engine {
 
-
 // A launch more costs about 1.1 us (SmolLM2's shape in F16 on an H100, 61 launches more a token:
 // 1,424 instead of 1,573 tokens per second). A prologue costs each of a multiprocessor's programs,
 // one after the other, a sum over all threads (8B in F16: 139 instead of 165).

@@ -70,7 +70,7 @@ static void chooseSimtBlocks(kernels::Gemm &p, MBucket rows) {
   if (one)
     p.activation = kernel::F32;
   p.blockM = one ? 1 : kSimtRows;
-  p.blockN = one ? graph::kSimtDecodeColumns : kSimtColumns;
+  p.blockN = one ? kSimtColumnsOfOne : kSimtColumns;
   p.blockK = kThreadStep;
   const int64_t most = p.k <= kShortK ? kShortK : kStepOfLongK;
   for (int64_t step = kThreadStep; one && p.k > 0 && step <= most; step += kColumnGroup)

@@ -4,6 +4,7 @@
 
 #include "engine/choice/m_bucket.h"
 #include "engine/choice/precision.h"
+#include "graph/fuse/passes.h"
 #include "kernels/gemm.h"
 
 namespace sinter::engine {
@@ -11,7 +12,7 @@ namespace sinter::engine {
 // What every SIMT processor has for a thread block to share.
 inline constexpr int64_t kLeastSharedBytes = 16 * 1024;
 // Columns of a thread block that has one row.
-inline constexpr int64_t kSimtColumnsOfOne = 8;
+inline constexpr int64_t kSimtColumnsOfOne = graph::kSimtDecodeColumns;
 
 kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_t k, MBucket rows,
                          MatmulPrecision rules = {});

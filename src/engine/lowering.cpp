@@ -6,6 +6,7 @@
 #include "engine/choice/packing.h"
 #include "engine/choice/rows.h"
 #include "engine/elements.h"
+#include "engine/graph_form.h"
 #include "engine/lowering.h"
 #include "engine/map_program.h"
 #include "numeric/formats/dot_packing.h"
@@ -117,9 +118,16 @@ Result<Stored> Lowering::operand(Value value) {
   return stored(value);
 }
 
+Result<BoundView> Lowering::operandView(Value value) {
+  SINTER_ASSIGN(const Stored read, operand(value));
+  return read.view();
+}
+
 Result<void> Lowering::lowerGather(graph::LaunchOp launch) {
   auto op = graph::mainOf<graph::GatherOp>(launch);
   const bool packed = launch.getPackedTable();
+  if (packed && !weightOf(op.getTable()))
+    return fail(Code::Unsupported, "a gather's packed table is no weight, which has no kernel");
   SINTER_ASSIGN(Stored table,
                 packed ? packedWeight(weightOf(op.getTable()), {}) : operand(op.getTable()));
   kernel::Element element = elementOf(op.getTable());
@@ -128,8 +136,9 @@ Result<void> Lowering::lowerGather(graph::LaunchOp launch) {
                                               chooseEmbed(graph::columnsOf(op.getTable()), element,
                                                           rowInterleave, options_.profile),
                                               kernels::embed));
+  SINTER_ASSIGN(const BoundView index, operandView(op.getIndex()));
   Stored out = allocate(launch.getResult(0));
-  addLaunch(steps_, kernel, {stored(op.getIndex()).view(), table.view(), out.view()}, launch);
+  addLaunch(steps_, kernel, {index, table.view(), out.view()}, launch);
   return {};
 }
 
@@ -241,8 +250,9 @@ Result<void> Lowering::lowerRopeTable(graph::LaunchOp launch) {
   auto op = graph::mainOf<graph::RopeTableOp>(launch);
   const int64_t pairs = graph::columnsOf(op.getResult()) / 2;
   kernels::RopeTable p = chooseRopeTable(pairs, options_.profile);
+  SINTER_ASSIGN(const Stored positions, operand(op.getPositions()));
   std::vector<BoundArgument> arguments = {
-      asColumn(stored(op.getPositions())),
+      asColumn(positions),
       floatTable("frequencies." + std::to_string(op.getDims()), frequencies(op))};
   if (op.getDivisors()) {
     graph::WeightOp weight = weightOf(op.getDivisors());
@@ -274,7 +284,11 @@ Result<void> Lowering::lowerRope(graph::LaunchOp launch) {
                 kernels_.add("rope", chooseRope(heads, headDim, halves, inPlace, options_.profile),
                              kernels::rope));
   SINTER_ASSIGN(const Stored in, operand(op.getValue()));
+  SINTER_ASSIGN(const Stored table, operand(op.getTable()));
   Value result = launch.getResult(0);
+  if (inPlace && (outputs_.contains(result) || weightOf(op.getValue())))
+    return fail(Code::Unsupported, "RoPE is in place of a weight or for an output, expected a "
+                                   "temporary tensor");
   Stored out = inPlace ? stored_[result] = in : allocate(result);
   int64_t inner = halves ? headDim / 2 : 2;
   auto pairs = [&](const Stored &s) {
@@ -283,7 +297,7 @@ Result<void> Lowering::lowerRope(graph::LaunchOp launch) {
                      {s.extents[0], Expr(heads), Expr(headDim / inner), Expr(inner)},
                      {s.strides[0], s.strides[1], Expr(inner), Expr(1)}};
   };
-  std::vector<BoundArgument> arguments = {pairs(in), asHalves(stored(op.getTable()), headDim / 2)};
+  std::vector<BoundArgument> arguments = {pairs(in), asHalves(table, headDim / 2)};
   if (!inPlace)
     arguments.push_back(pairs(out));
   addLaunch(steps_, kernel, arguments, launch);
@@ -297,24 +311,26 @@ Result<void> Lowering::lowerKvAppend(graph::LaunchOp launch) {
                 "the KV cache is " + plainName(elementOf(op.getPool())) +
                     ", expected f16, bf16 or whole blocks that kernels round to");
   SINTER_ASSIGN(KernelId kernel, kernels_.add("kv_append", chooseKvAppend(op), kernels::kvAppend));
-  const Stored cache = stored_[launch.getResult(0)] = stored(op.getPool());
+  SINTER_ASSIGN(const Stored cache, stored(op.getPool()));
+  stored_[launch.getResult(0)] = cache;
   SINTER_ASSIGN(const Stored rows, operand(op.getRows()));
-  addLaunch(steps_, kernel, {rows.view(), stored(op.getSlots()).view(), poolByRow(op, cache)},
-            launch);
+  SINTER_ASSIGN(const BoundView slots, operandView(op.getSlots()));
+  addLaunch(steps_, kernel, {rows.view(), slots, poolByRow(op, cache)}, launch);
   return {};
 }
 
 // Inner extents have no gaps, so only the first stride stays as it is.
-void Lowering::lowerReshape(graph::ReshapeOp op) {
-  Stored from = stored(op.getValue());
+Result<void> Lowering::lowerReshape(graph::ReshapeOp op) {
+  SINTER_ASSIGN(const Stored from, stored(op.getValue()));
   Stored to{from.buffer, from.byteOffset, extentsOf(op.getResult().getType()), {}};
   to.strides = packedStrides(to.extents);
   to.strides[0] = from.strides[0];
   stored_[op.getResult()] = std::move(to);
+  return {};
 }
 
-void Lowering::lowerSlice(graph::SliceOp op) {
-  Stored part = stored(op.getValue());
+Result<void> Lowering::lowerSlice(graph::SliceOp op) {
+  SINTER_ASSIGN(Stored part, stored(op.getValue()));
   RankedTensorType type = op.getResult().getType();
   ElementBytes size = elementBytes(type.getElementType());
   SINTER_CHECK(*op.columnOffset() % size.length == 0);
@@ -322,6 +338,7 @@ void Lowering::lowerSlice(graph::SliceOp op) {
   part.byteOffset = plan::add(part.byteOffset, bytes);
   part.extents = extentsOf(type);
   stored_[op.getResult()] = std::move(part);
+  return {};
 }
 
 // Inputs and state have memory before all else, so that a launch may reach ahead for them.
@@ -361,53 +378,14 @@ Result<void> Lowering::lower(Operation &op) {
       .Case<graph::InputOp, graph::StateOp>([](auto) { return Result<void>(); }) // before all else
       .Case([&](graph::WeightOp) { return Result<void>(); }) // packed as its readers want it
       .Case([&](graph::OutputOp) { return Result<void>(); }) // named when its value is stored
-      .Case([&](graph::ReshapeOp o) { return lowerReshape(o), Result<void>(); })
-      .Case([&](graph::SliceOp o) { return lowerSlice(o), Result<void>(); })
+      .Case([&](graph::ReshapeOp o) { return lowerReshape(o); })
+      .Case([&](graph::SliceOp o) { return lowerSlice(o); })
       .Case([&](graph::LaunchOp o) { return lowerLaunch(o); })
       .Case([&](func::ReturnOp) { return Result<void>(); })
       .Default([&](Operation *o) -> Result<void> {
         return fail(Code::Unsupported,
                     "operation '" + o->getName().getStringRef().str() + "' is in no launch");
       });
-}
-
-// Whether an operation of the graph has the form that a decoder gives it.
-// Operands are matrices of the result's shape, or rows [N] of it.
-static bool isOfRows(graph::MapOp map) {
-  RankedTensorType type = map.getResult().getType();
-  return llvm::all_of(map.getValues(), [&](Value value) {
-    auto operand = cast<RankedTensorType>(value.getType());
-    return (operand.getShape() == type.getShape() && operand.getEncoding() == type.getEncoding()) ||
-           (type.getRank() == 2 && operand.getRank() == 1 && operand.hasStaticShape() &&
-            operand.getDimSize(0) == type.getDimSize(1));
-  });
-}
-
-static bool isDecoderForm(Operation *op) {
-  auto isTensor = [](Type type) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    return !tensor || tensor.getRank() > 0;
-  };
-  return llvm::all_of(op->getResultTypes(), isTensor) &&
-         llvm::TypeSwitch<Operation *, bool>(op)
-             .Case([](graph::ReshapeOp o) { return o.keepsRows(); })
-             .Case([](graph::SliceOp o) { return o.columnOffset().has_value(); })
-             .Case([](graph::GatherOp o) { return o.isEmbedding(); })
-             .Case([](graph::NormOp o) { return o.isRmsOfRows(); })
-             .Case([](graph::MapOp o) { return !o.getValues().empty() && isOfRows(o); })
-             .Default([](Operation *) { return true; });
-}
-
-static Result<void> checkForms(func::FuncOp function) {
-  Operation *other = nullptr;
-  function.walk([&](Operation *op) {
-    if (!other && isa<graph::GraphDialect>(op->getDialect()) && !isDecoderForm(op))
-      other = op;
-  });
-  if (other)
-    return fail(Code::Unsupported, "operation '" + other->getName().getStringRef().str() +
-                                       "' has a form that has no kernel");
-  return {};
 }
 
 static std::string joined(const std::set<std::string> &names) {
@@ -425,13 +403,27 @@ void Lowering::describeActivations() {
 }
 
 Result<void> Lowering::nameOutputs(func::FuncOp function) {
+  std::set<std::string> names;
   for (graph::OutputOp op : function.getOps<graph::OutputOp>()) {
     auto launch = op.getValue().getDefiningOp<graph::LaunchOp>();
     if (!launch || graph::runs<graph::KvAppendOp>(launch))
       return fail(Code::Unsupported,
                   "output '" + op.getName().str() + "' is no computed tensor, which has no form");
-    outputs_[op.getValue()] = op.getName().str();
+    const std::string name = op.getName().str();
+    if (!names.insert(name).second || !outputs_.try_emplace(op.getValue(), name).second)
+      return fail(Code::Unsupported,
+                  "output '" + name + "' has the name or the value of another output");
   }
+  return {};
+}
+
+// Each output has memory of its own, which its launch writes.
+Result<void> Lowering::checkOutputs(func::FuncOp function) {
+  for (graph::OutputOp op : function.getOps<graph::OutputOp>())
+    if (!named_.contains("output " + op.getName().str()))
+      return fail(Code::Unsupported, "output '" + op.getName().str() +
+                                         "' is memory of another tensor, expected a result that "
+                                         "its launch stores");
   return {};
 }
 
@@ -443,20 +435,26 @@ Result<Lowering::Steps> Lowering::lowerFunction(func::FuncOp function) {
   phase_ = phase && phase.getValue() == graph::kPrefillPhase
                ? plan::add(Expr(1), plan::mul(decode, Expr(-1)))
                : decode;
-  SINTER_TRY(checkForms(function));
+  SINTER_TRY(checkForm(function));
   SINTER_TRY(nameOutputs(function));
   for (Operation &op : function.getBody().front())
     lowerEdge(op);
   for (Operation &op : function.getBody().front())
     SINTER_TRY(lower(op));
+  SINTER_TRY(checkOutputs(function));
   return std::exchange(steps_, {});
 }
 
 Result<plan::Plan> Lowering::run(ModuleOp module) {
   SINTER_TRY(declareSymbols(module));
   auto functions = module.getOps<func::FuncOp>();
+  auto decode = module.lookupSymbol<func::FuncOp>(graph::kDecodePhase);
+  const auto count = std::distance(functions.begin(), functions.end());
+  if (count != (decode ? 2 : 1) || (decode && *functions.begin() == decode))
+    return fail(Code::Unsupported, "the module has " + std::to_string(count) +
+                                       " functions, expected one, or prefill and decode");
   SINTER_ASSIGN(Steps steps, lowerFunction(*functions.begin()));
-  if (auto decode = module.lookupSymbol<func::FuncOp>(graph::kDecodePhase)) {
+  if (decode) {
     SINTER_ASSIGN(Steps ofDecode, lowerFunction(decode));
     plan::If byPhase{symbolOf(graph::SymbolRole::Decode), std::move(ofDecode), std::move(steps)};
     steps = {};

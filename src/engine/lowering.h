@@ -78,6 +78,7 @@ private:
   // The symbol that the module gives this role, else `otherwise`.
   plan::Expr symbolOf(graph::SymbolRole role, const plan::Expr &otherwise = 0) const;
   Result<void> nameOutputs(mlir::func::FuncOp function);
+  Result<void> checkOutputs(mlir::func::FuncOp function);
   Result<Steps> lowerFunction(mlir::func::FuncOp function);
   void lowerEdge(mlir::Operation &op);
   Result<void> checkFormat(mlir::Type element, const std::string &tensor) const;
@@ -93,8 +94,8 @@ private:
   static plan::Step byRows(const plan::Expr &rows, const Steps &many, const Steps &few,
                            const Steps &one);
   Freedom freedom() const { return freedomOf(options_.profile); }
-  void lowerReshape(graph::ReshapeOp op);
-  void lowerSlice(graph::SliceOp op);
+  Result<void> lowerReshape(graph::ReshapeOp op);
+  Result<void> lowerSlice(graph::SliceOp op);
 
   // lowering_attention.cpp
   struct Attend;
@@ -131,7 +132,7 @@ private:
   std::optional<Stored> allocateRows(mlir::Value value, const std::string &name,
                                      plan::BufferKind kind);
   Stored allocate(mlir::Value value);
-  Stored stored(mlir::Value value) const; // a copy: the table moves as it grows
+  Result<Stored> stored(mlir::Value value) const; // a copy: the table moves as it grows
   Result<Stored> directWeight(graph::WeightOp op);
   Result<Stored> packedWeight(graph::WeightOp op, std::vector<plan::RowSegment> rowOrder);
   // A vector whose elements lie in the order of a matrix's rows.
@@ -140,6 +141,7 @@ private:
   Result<std::vector<BoundArgument>> mapOperands(graph::MapOp map, mlir::ValueRange tiles);
   // A tensor that kernels read as it is: of a weight, in the file's own order.
   Result<Stored> operand(mlir::Value value);
+  Result<BoundView> operandView(mlir::Value value);
   BoundView floatTable(const std::string &name, const std::vector<float> &values);
 
   void addLaunch(Steps &steps, plan::KernelId kernel, const std::vector<BoundArgument> &arguments,

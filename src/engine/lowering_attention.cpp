@@ -161,15 +161,24 @@ Result<void> Lowering::lowerAttention(graph::LaunchOp launch) {
     out.strides = packedStrides(out.extents);
     out.strides[0] = row;
   }
+  std::vector<BoundArgument> keys, rows;
+  for (Value value : {op.getQuery(), op.getKeys(), op.getValues(), op.getPageTable()}) {
+    SINTER_ASSIGN(const BoundView view, operandView(value));
+    keys.push_back(view);
+  }
+  for (Value value : {op.getQueryTiles(), op.getLengths()}) {
+    SINTER_ASSIGN(const BoundView view, operandView(value));
+    rows.push_back(view);
+  }
+  SINTER_ASSIGN(const Stored positions, operand(op.getPositions()));
+  rows.push_back(asColumn(positions));
   Attend a{launch,
            op,
            result,
            joined,
            shapeOf(op),
-           {stored(op.getQuery()).view(), stored(op.getKeys()).view(),
-            stored(op.getValues()).view(), stored(op.getPageTable()).view()},
-           {stored(op.getQueryTiles()).view(), stored(op.getLengths()).view(),
-            asColumn(stored(op.getPositions()))},
+           std::move(keys),
+           std::move(rows),
            out.view(),
            f32Scalar(op.getScale().convertToFloat())};
   std::optional<Steps> many, single;
@@ -185,6 +194,8 @@ Result<void> Lowering::lowerAttention(graph::LaunchOp launch) {
     steps_.push_back({plan::If{singleRows(a), std::move(*single), std::move(*many)}});
   else if (many || single)
     llvm::move(many ? *many : *single, std::back_inserter(steps_));
+  else
+    return fail(Code::Unsupported, "attention has the bucket small alone, expected prefill or one");
   return {};
 }
 

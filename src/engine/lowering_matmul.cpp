@@ -121,13 +121,17 @@ static Value resultOf(graph::LaunchOp launch, Value inner) {
 Result<std::vector<BoundArgument>> Lowering::qkvArguments(graph::LaunchOp launch) {
   Qkv qkv(launch);
   std::vector<BoundArgument> arguments;
-  if (graph::RopeOp rope = qkv.rope())
-    arguments.push_back(stored(rope.getTable()).view());
-  if (graph::KvAppendOp append = qkv.append())
-    arguments.push_back(stored(append.getSlots()).view());
+  if (graph::RopeOp rope = qkv.rope()) {
+    SINTER_ASSIGN(const BoundView table, operandView(rope.getTable()));
+    arguments.push_back(table);
+  }
+  if (graph::KvAppendOp append = qkv.append()) {
+    SINTER_ASSIGN(const BoundView slots, operandView(append.getSlots()));
+    arguments.push_back(slots);
+  }
   for (graph::KvAppendOp append : {qkv.keys, qkv.values})
     if (append) {
-      const Stored cache = stored(append.getPool());
+      SINTER_ASSIGN(const Stored cache, stored(append.getPool()));
       arguments.push_back(poolByRow(append, cache));
       if (Value result = resultOf(launch, append.getResult()))
         stored_[result] = cache;

@@ -88,9 +88,13 @@ Stored Lowering::allocate(Value value) {
   return stored_[value] = *rows;
 }
 
-Stored Lowering::stored(Value value) const {
+Result<Stored> Lowering::stored(Value value) const {
   auto found = stored_.find(graph::outerValue(value));
-  SINTER_CHECK(found != stored_.end());
+  if (found == stored_.end())
+    return fail(Code::Unsupported, "an operation reads what '" +
+                                       (value.getDefiningOp() ? labelOf(value.getDefiningOp())
+                                                              : std::string("a weight")) +
+                                       "' makes, which no launch has stored for it");
   return found->second;
 }
 
@@ -123,7 +127,7 @@ Result<Stored> Lowering::directWeight(graph::WeightOp op) {
   RankedTensorType type = op.getResult().getType();
   std::string name = joinedName(op);
   SINTER_TRY(checkFormat(type.getElementType(), name));
-  auto [found, isNew] = named_.try_emplace(name);
+  auto [found, isNew] = named_.try_emplace("weight " + name);
   if (isNew) {
     found->second = addBuffer(name, BufferKind::Weight, bytesOf(type));
     plan_.buffers.back().tensors = tensorsOf(op);
@@ -151,11 +155,12 @@ Result<Stored> Lowering::packedWeight(graph::WeightOp op, std::vector<plan::RowS
   auto recipe = interleavedRecipe(type.getElementType(), type.getDimSize(1), rowInterleave);
   if (!recipe)
     return fail(recipe.error().code, "tensor '" + name + "': " + recipe.error().message);
-  auto [found, isNew] = named_.try_emplace(name + " interleaved" + textOf(rowOrder));
+  const std::string packed = name + " interleaved" + textOf(rowOrder);
+  auto [found, isNew] = named_.try_emplace("weight " + packed);
   if (isNew) {
     int64_t rows = llvm::alignTo(type.getDimSize(0), rowInterleave);
     auto padded = RankedTensorType::get({rows, type.getDimSize(1)}, type.getElementType());
-    found->second = addBuffer(found->first, BufferKind::Weight, bytesOf(padded));
+    found->second = addBuffer(packed, BufferKind::Weight, bytesOf(padded));
     plan_.buffers.back().tensors = tensorsOf(op);
     plan_.buffers.back().pack = std::move(*recipe);
     plan_.buffers.back().pack.rowOrder = std::move(rowOrder);
@@ -179,7 +184,7 @@ Result<Stored> Lowering::packedVector(graph::WeightOp op, std::vector<plan::RowS
 }
 
 BufferId Lowering::constantBuffer(const std::string &name, std::vector<uint8_t> bytes) {
-  auto [found, isNew] = named_.try_emplace(name);
+  auto [found, isNew] = named_.try_emplace("constant " + name);
   if (isNew) {
     found->second = addBuffer(name, BufferKind::Constant, Expr(static_cast<int64_t>(bytes.size())));
     plan_.buffers.back().data = std::move(bytes);

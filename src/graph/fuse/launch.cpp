@@ -250,12 +250,15 @@ bool storeAlike(KvAppendOp keys, KvAppendOp values) {
          keys.getPool().getType().getElementType() == values.getPool().getType().getElementType();
 }
 
-bool canStore(KvAppendOp append) {
-  Type element = append.getPool().getType().getElementType();
+bool canStore(Type element, int64_t headDim) {
   const BlockFormat *format = tile::blockFormatOf(element);
   if (!format)
     return element.isF16() || element.isBF16();
-  return byteBlocks(*format) && poolShapeOf(append).dim % format->blockLength == 0;
+  return byteBlocks(*format) && headDim % format->blockLength == 0;
+}
+
+bool canStore(KvAppendOp append) {
+  return canStore(append.getPool().getType().getElementType(), poolShapeOf(append).dim);
 }
 
 SmallVector<SliceOp> columnSlices(Value value) {

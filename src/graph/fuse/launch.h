@@ -116,6 +116,7 @@ bool fitsTile(int64_t headColumns);
 /// Whether keys and values have pools of one shape and element.
 bool storeAlike(KvAppendOp keys, KvAppendOp values);
 /// Whether kernels write pools of this element: 16-bit floats, or blocks that fit into a head.
+bool canStore(mlir::Type element, int64_t headDim);
 bool canStore(KvAppendOp append);
 
 } // namespace sinter::graph

@@ -1,0 +1,135 @@
+// Forms of operations, before anything is lowered.
+#include "tile/mlir_pch.h"
+
+#include "engine/elements.h"
+#include "engine/graph_form.h"
+#include "graph/fuse/launch.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+
+namespace sinter::engine {
+
+static std::string textOf(auto printed) {
+  std::string text;
+  llvm::raw_string_ostream(text) << printed;
+  return text;
+}
+
+// The KV cache's elements, and heads of whole blocks.
+static bool isCache(graph::PagedAttentionOp op) {
+  RankedTensorType values = op.getValues().getType();
+  return graph::canStore(values.getElementType(), graph::poolShapeOf(values).dim);
+}
+
+static bool isMapOfFloats(graph::MapOp op) {
+  return !op.getValues().empty() && (op.isSameShape() || graph::isRowwise(op)) &&
+         llvm::all_of(op->getOperandTypes(),
+                      [](Type type) { return getElementTypeOrSelf(type).isF32(); });
+}
+
+// Kernels quantize to activations and 16-bit floats.
+static bool isOfActivations(graph::QuantizeOp op) {
+  Type element = op.getResult().getType().getElementType();
+  return op.getValue().getType().getRank() == 2 &&
+         (element.isF16() || element.isBF16() || tile::activationFormatOf(element));
+}
+
+// Whether an operation of the graph has the form that a decoder gives it.
+static bool isDecoderForm(Operation *op) {
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case([](graph::ReshapeOp o) { return o.keepsRows(); })
+      .Case([](graph::SliceOp o) { return o.columnOffset().has_value(); })
+      .Case([](graph::GatherOp o) { return o.isEmbedding(); })
+      .Case([](graph::NormOp o) { return o.isRmsOfRows(); })
+      .Case([](graph::MapOp o) { return isMapOfFloats(o); })
+      .Case([](graph::QuantizeOp o) { return isOfActivations(o); })
+      .Case([](graph::PagedAttentionOp o) { return isCache(o); })
+      .Default([](Operation *) { return true; });
+}
+
+// Rows may be dynamic, and of indices all extents; bytes of static extents fit in 62 bits.
+static bool hasLayout(RankedTensorType type) {
+  int64_t elements = 1;
+  for (auto [axis, extent] : llvm::enumerate(type.getShape())) {
+    if (ShapedType::isDynamic(extent) ? axis > 0 && !type.getElementType().isInteger(32)
+                                      : extent < 1 || extent > INT32_MAX)
+      return false;
+    if (!ShapedType::isDynamic(extent) && llvm::MulOverflow(elements, extent, elements))
+      return false;
+  }
+  constexpr int64_t kMostElements = int64_t(1) << 59;
+  if (type.getRank() == 0 || elements > kMostElements)
+    return false;
+  Type element = type.getElementType();
+  if (!isa<tile::BlockType>(element))
+    return true;
+  return (tile::blockFormatOf(element) || tile::activationFormatOf(element)) &&
+         !type.isDynamicDim(type.getRank() - 1) &&
+         type.getShape().back() % elementBytes(element).length == 0;
+}
+
+static Result<void> checkOperation(Operation *op) {
+  const std::string name = "operation '" + op->getName().getStringRef().str() + "'";
+  for (Type type : op->getResultTypes())
+    if (auto tensor = dyn_cast<RankedTensorType>(type); tensor && !hasLayout(tensor))
+      return fail(Code::Unsupported,
+                  name + " makes " + textOf(type) +
+                      ", which has no layout: expected whole blocks, and positive extents of which "
+                      "only the first may be dynamic");
+  if (!isDecoderForm(op))
+    return fail(Code::Unsupported, name + " has a form that has no kernel");
+  return {};
+}
+
+// Inputs, states and weights share memory by name.
+static Result<void> checkEdge(Operation *op, llvm::StringMap<Type> &types) {
+  std::string name;
+  if (auto input = dyn_cast<graph::InputOp>(op))
+    name = "input '" + input.getName().str() + "'";
+  else if (auto state = dyn_cast<graph::StateOp>(op))
+    name = "state '" + state.getName().str() + "'";
+  else if (auto weight = dyn_cast<graph::WeightOp>(op))
+    name = "weight " + textOf(weight.getTensors());
+  else
+    return {};
+  Type type = op->getResult(0).getType();
+  auto [found, isNew] = types.try_emplace(name, type);
+  if (!isNew && found->second != type)
+    return fail(Code::Unsupported, name + " is " + textOf(found->second) + " and " + textOf(type) +
+                                       ", expected one type");
+  return {};
+}
+
+// A pool is memory that stays: a state, or what was appended to one.
+static Result<void> checkPool(graph::KvAppendOp op) {
+  Value pool = graph::outerValue(op.getPool());
+  if (pool.getDefiningOp<graph::StateOp>() || pool.getDefiningOp<graph::KvAppendOp>() ||
+      isa_and_present<graph::LaunchOp>(pool.getDefiningOp()))
+    return {};
+  return fail(Code::Unsupported, "'graph.kv_append' appends to what is no state");
+}
+
+Result<void> checkForm(func::FuncOp function) {
+  const std::string name = "function '" + function.getSymName().str() + "'";
+  if (function.isExternal() || !llvm::hasSingleElement(function.getBody()))
+    return fail(Code::Unsupported, name + " has no single block of operations");
+  if (function.getNumArguments() || function.getNumResults())
+    return fail(Code::Unsupported, name + " has arguments or results, expected graph.input and "
+                                          "graph.output instead");
+  Result<void> checked;
+  llvm::StringMap<Type> types;
+  function.walk([&](Operation *op) {
+    if (!isa<graph::GraphDialect>(op->getDialect()))
+      return WalkResult::advance();
+    checked = checkOperation(op);
+    if (checked)
+      checked = checkEdge(op, types);
+    if (auto append = dyn_cast<graph::KvAppendOp>(op); append && checked)
+      checked = checkPool(append);
+    return checked ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return checked;
+}
+
+} // namespace sinter::engine

@@ -173,7 +173,8 @@ Result<void> Evaluator::launch(LaunchOp op) {
   mlir::Block &body = op.getBody().front();
   auto bind = [&](ValueRange from, ValueRange to) {
     for (auto [before, after] : llvm::zip_equal(from, to)) {
-      values_[after] = values_.at(before);
+      auto tensor = values_.at(before); // a copy: the table moves as it grows
+      values_[after] = std::move(tensor);
       if (const std::string name = states_.lookup(before); !name.empty())
         states_[after] = name;
     }

@@ -37,6 +37,7 @@ public:
     };
   }
   bool parsed() const { return static_cast<bool>(module_); }
+  mlir::ModuleOp module() { return *module_; }
   mlir::func::FuncOp function() { return *module_->getOps<mlir::func::FuncOp>().begin(); }
   mlir::ModuleOp module() { return *module_; }
   mlir::MLIRContext &context() { return context_; }
@@ -61,7 +62,10 @@ public:
   }
 
   Result<Outcome> run(Precision precision = Precision::F64) {
-    return evaluate(function(), edges_, precision);
+    return run(function(), precision);
+  }
+  Result<Outcome> run(mlir::func::FuncOp function, Precision precision) {
+    return evaluate(function, edges_, precision);
   }
   // The elements of output "y".
   std::vector<double> result(Precision precision = Precision::F64) {

@@ -587,6 +587,14 @@ private:
   int next_ = 0;
 };
 
+// What the graph reads, for an evaluation or another holder of edges.
+inline void giveEdges(auto &evaluation, const RandomGraph &graph) {
+  for (const auto &[name, tensor] : graph.inputs)
+    evaluation.input(name, tensor.shape, tensor.values);
+  for (const auto &[name, tensor] : graph.weights)
+    evaluation.weight(name, tensor.shape, tensor.values);
+}
+
 inline RandomGraph randomGraph(uint64_t seed, int steps = 12,
                                Vocabulary vocabulary = Vocabulary::All) {
   return GraphGenerator(seed, vocabulary).make(steps);

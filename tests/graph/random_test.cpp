@@ -12,14 +12,6 @@ namespace {
 
 constexpr uint64_t kGraphs = 200;
 
-Evaluation &give(Evaluation &evaluation, const RandomGraph &graph) {
-  for (const auto &[name, tensor] : graph.inputs)
-    evaluation.input(name, tensor.shape, tensor.values);
-  for (const auto &[name, tensor] : graph.weights)
-    evaluation.weight(name, tensor.shape, tensor.values);
-  return evaluation;
-}
-
 // Errors grow with the magnitudes that a graph's operations pass on.
 void expectClose(const std::string &name, const Tensor &narrow, const Tensor &wide) {
   ASSERT_EQ(narrow.values.size(), wide.values.size());
@@ -42,7 +34,7 @@ TEST(RandomGraph, EvaluatesAlikeInBothPrecisions) {
     const RandomGraph graph = randomGraph(seed);
     Evaluation evaluation(graph.body);
     ASSERT_TRUE(evaluation.parsed()) << seed << "\n" << graph.body;
-    give(evaluation, graph);
+    giveEdges(evaluation, graph);
     evaluation.function().walk(
         [&](mlir::Operation *op) { seen.insert(op->getName().getStringRef().str()); });
     ASSERT_TRUE(mlir::succeeded(verifySymbols(evaluation.function()))) << seed;

@@ -22,12 +22,6 @@ static bool isCache(graph::PagedAttentionOp op) {
   return graph::canStore(values.getElementType(), graph::poolShapeOf(values).dim);
 }
 
-static bool isMapOfFloats(graph::MapOp op) {
-  return !op.getValues().empty() && (op.isSameShape() || graph::isRowwise(op)) &&
-         llvm::all_of(op->getOperandTypes(),
-                      [](Type type) { return getElementTypeOrSelf(type).isF32(); });
-}
-
 // Kernels quantize to activations and 16-bit floats.
 static bool isOfActivations(graph::QuantizeOp op) {
   Type element = op.getResult().getType().getElementType();
@@ -35,31 +29,25 @@ static bool isOfActivations(graph::QuantizeOp op) {
          (element.isF16() || element.isBF16() || tile::activationFormatOf(element));
 }
 
-// Whether an operation of the graph has the form that a decoder gives it.
-static bool isDecoderForm(Operation *op) {
+// Whether there are kernels for an operation that generic kernels do not do.
+static bool hasKernel(Operation *op) {
   return llvm::TypeSwitch<Operation *, bool>(op)
-      .Case([](graph::ReshapeOp o) { return o.keepsRows(); })
-      .Case([](graph::SliceOp o) { return o.columnOffset().has_value(); })
-      .Case([](graph::GatherOp o) { return o.isEmbedding(); })
-      .Case([](graph::NormOp o) { return o.isRmsOfRows(); })
-      .Case([](graph::MapOp o) { return isMapOfFloats(o); })
       .Case([](graph::QuantizeOp o) { return isOfActivations(o); })
       .Case([](graph::PagedAttentionOp o) { return isCache(o); })
       .Default([](Operation *) { return true; });
 }
 
-// Rows may be dynamic, and of indices all extents; bytes of static extents fit in 62 bits.
+// Bytes of static extents fit in 62 bits, and rows hold whole blocks.
 static bool hasLayout(RankedTensorType type) {
   int64_t elements = 1;
-  for (auto [axis, extent] : llvm::enumerate(type.getShape())) {
-    if (ShapedType::isDynamic(extent) ? axis > 0 && !type.getElementType().isInteger(32)
-                                      : extent < 1 || extent > INT32_MAX)
+  for (int64_t extent : type.getShape()) {
+    if (!ShapedType::isDynamic(extent) && (extent < 1 || extent > INT32_MAX))
       return false;
     if (!ShapedType::isDynamic(extent) && llvm::MulOverflow(elements, extent, elements))
       return false;
   }
   constexpr int64_t kMostElements = int64_t(1) << 59;
-  if (type.getRank() == 0 || elements > kMostElements)
+  if (elements > kMostElements)
     return false;
   Type element = type.getElementType();
   if (!isa<tile::BlockType>(element))
@@ -75,9 +63,8 @@ static Result<void> checkOperation(Operation *op) {
     if (auto tensor = dyn_cast<RankedTensorType>(type); tensor && !hasLayout(tensor))
       return fail(Code::Unsupported,
                   name + " makes " + textOf(type) +
-                      ", which has no layout: expected whole blocks, and positive extents of which "
-                      "only the first may be dynamic");
-  if (!isDecoderForm(op))
+                      ", which has no layout: expected whole blocks and positive extents");
+  if (!hasKernel(op))
     return fail(Code::Unsupported, name + " has a form that has no kernel");
   return {};
 }

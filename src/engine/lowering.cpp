@@ -319,12 +319,17 @@ Result<void> Lowering::lowerKvAppend(graph::LaunchOp launch) {
   return {};
 }
 
-// Inner extents have no gaps, so only the first stride stays as it is.
+// Without gaps any shape has the same elements. Beside that inner extents have none, so only the
+// first stride stays as it is.
 Result<void> Lowering::lowerReshape(graph::ReshapeOp op) {
   SINTER_ASSIGN(const Stored from, stored(op.getValue()));
   Stored to{from.buffer, from.byteOffset, extentsOf(op.getResult().getType()), {}};
   to.strides = packedStrides(to.extents);
-  to.strides[0] = from.strides[0];
+  if (from.strides != packedStrides(from.extents)) {
+    if (!op.keepsRows())
+      return fail(Code::Unsupported, "a reshape of rows that lie apart has no form");
+    to.strides[0] = from.strides[0];
+  }
   stored_[op.getResult()] = std::move(to);
   return {};
 }
@@ -356,6 +361,22 @@ void Lowering::lowerEdge(Operation &op) {
     edge(state.getName(), state.getResult(), BufferKind::State);
 }
 
+// Whether an operation has the form that its own kernels take: that which a decoder gives it.
+static bool isDecoderForm(Operation *op) {
+  auto isF32 = [](Value value) {
+    return cast<RankedTensorType>(value.getType()).getElementType().isF32();
+  };
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case([](graph::GatherOp o) { return o.isEmbedding(); })
+      .Case([](graph::NormOp o) { return o.isRmsOfRows(); })
+      .Case([](graph::DotGeneralOp o) { return o.isLinear() && weightOf(o.getB()); })
+      .Case([&](graph::MapOp o) {
+        return !o.getValues().empty() && graph::isRowwise(o) && isF32(o.getResult()) &&
+               readMap(o).has_value();
+      })
+      .Default([](Operation *) { return true; });
+}
+
 Result<void> Lowering::lowerLaunch(graph::LaunchOp launch) {
   using Lower = Result<void> (Lowering::*)(graph::LaunchOp);
   static const llvm::StringMap<Lower> table = {
@@ -366,10 +387,8 @@ Result<void> Lowering::lowerLaunch(graph::LaunchOp launch) {
       {"attention", &Lowering::lowerAttention},
   };
   auto found = table.find(launch.getKernel());
-  if (found == table.end())
-    return fail(Code::Unsupported, "operation '" +
-                                       graph::mainOf(launch)->getName().getStringRef().str() +
-                                       "' has no kernel");
+  if (found == table.end() || !isDecoderForm(graph::mainOf(launch)))
+    return lowerGeneric(launch);
   return (this->*found->second)(launch);
 }
 

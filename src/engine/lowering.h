@@ -97,6 +97,10 @@ private:
   Result<void> lowerReshape(graph::ReshapeOp op);
   Result<void> lowerSlice(graph::SliceOp op);
 
+  // lowering_generic.cpp
+  class GenericMemory;
+  Result<void> lowerGeneric(graph::LaunchOp launch);
+
   // lowering_attention.cpp
   struct Attend;
   Result<void> lowerAttention(graph::LaunchOp launch);

@@ -172,15 +172,9 @@ Result<void> Lowering::lowerAttention(graph::LaunchOp launch) {
   }
   SINTER_ASSIGN(const Stored positions, operand(op.getPositions()));
   rows.push_back(asColumn(positions));
-  Attend a{launch,
-           op,
-           result,
-           joined,
-           shapeOf(op),
-           std::move(keys),
-           std::move(rows),
-           out.view(),
-           f32Scalar(op.getScale().convertToFloat())};
+  Attend a{launch,          op,          result,
+           joined,          shapeOf(op), std::move(keys),
+           std::move(rows), out.view(),  f32Scalar(op.getScale().convertToFloat())};
   std::optional<Steps> many, single;
   const ArrayAttr buckets = launch.getBucketsAttr();
   for (StringRef name : buckets.getAsValueRange<StringAttr>()) {

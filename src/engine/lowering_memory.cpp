@@ -5,6 +5,7 @@
 #include "engine/choice/packing.h"
 #include "engine/elements.h"
 #include "engine/lowering.h"
+#include "graph/ir/extent.h"
 #include "numeric/formats/dot_packing.h"
 
 using namespace mlir;
@@ -18,9 +19,19 @@ using plan::Expr;
 Expr Lowering::extentOf(RankedTensorType type, int64_t axis) {
   if (!type.isDynamicDim(axis))
     return Expr(type.getDimSize(axis));
-  auto found = symbols_.find(graph::symbolOf(type, axis));
-  SINTER_CHECK(found != symbols_.end());
-  return plan::symbol(found->second);
+  Expr sum(0);
+  const graph::SymbolicExtent extent = graph::SymbolicExtent::of(type, axis);
+  for (const auto &[symbols, coefficient] : extent.terms()) {
+    Expr product(coefficient);
+    for (const std::string &symbol : symbols) {
+      auto found = symbols_.find(symbol);
+      SINTER_CHECK(found != symbols_.end()); // run() asks that the module declares all
+      const Expr value = plan::symbol(found->second);
+      product = product == Expr(1) ? value : plan::mul(product, value);
+    }
+    sum = sum == Expr(0) ? product : plan::add(sum, product);
+  }
+  return sum;
 }
 
 std::vector<Expr> Lowering::extentsOf(RankedTensorType type) {
@@ -34,6 +45,8 @@ std::vector<Expr> Lowering::extentsOf(RankedTensorType type) {
 Expr Lowering::bytesOf(RankedTensorType type) {
   ElementBytes size = elementBytes(type.getElementType());
   std::vector<Expr> extents = extentsOf(type);
+  if (extents.empty())
+    return Expr(size.bytes);
   Expr bytes = size.length == 1 ? plan::mul(extents.back(), Expr(size.bytes))
                                 : Expr(type.getShape().back() / size.length * size.bytes);
   for (size_t axis = extents.size() - 1; axis-- > 0;)
@@ -212,7 +225,7 @@ Expr Lowering::movedBytes(graph::LaunchOp launch) {
                                        append.getPool().getType().getElementType());
       inPart[append.getPool()] = Expr(0);
       inPart[append.getResult()] = plan::mul(extentOf(rows, 0), bytesOf(row));
-    } else if (auto gather = dyn_cast<graph::GatherOp>(op)) {
+    } else if (auto gather = dyn_cast<graph::GatherOp>(op); gather && gather.isEmbedding()) {
       RankedTensorType table = gather.getTable().getType();
       auto row = RankedTensorType::get(table.getShape().drop_front(), table.getElementType());
       inPart[gather.getTable()] = plan::mul(extentOf(gather.getIndex().getType(), 0), bytesOf(row));
@@ -261,8 +274,12 @@ Expr Lowering::operations(Operation *op) {
     return product;
   };
   auto result = cast<RankedTensorType>(op->getResult(0).getType());
-  if (auto contract = dyn_cast<graph::DotGeneralOp>(op))
-    return plan::mul(elements(result), Expr(2 * contract.getA().getType().getDimSize(1)));
+  if (auto contract = dyn_cast<graph::DotGeneralOp>(op)) {
+    Expr products(2);
+    for (int64_t axis : contract.getAContracting())
+      products = plan::mul(products, extentOf(contract.getA().getType(), axis));
+    return plan::mul(elements(result), products);
+  }
   if (auto attend = dyn_cast<graph::PagedAttentionOp>(op)) {
     Expr perKey(4 * result.getDimSize(1) * result.getDimSize(2)); // scores and weighted sums
     return plan::mul(keysSeen(attend), perKey);

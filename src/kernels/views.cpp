@@ -266,10 +266,12 @@ static void visitBlocks(ViewBlocks &p, FieldVisitor &visitor) {
 }
 
 void visitFields(MapViews &p, FieldVisitor &visitor) {
+  ViewOperand none;
+  ViewOperand &first = p.operands.empty() ? none : p.operands[0];
   visitBlocks(p, visitor);
-  visitor.format("in", p.operands[0].element, "element type of in0");
+  visitor.format("in", first.element, "element type of in0");
   visitor.format("out", p.out.element, "element type of out");
-  visitor.flag("strided", p.operands[0].strided, "in0's innermost stride is given at launch");
+  visitor.flag("strided", first.strided, "in0's innermost stride is given at launch");
   visitor.flag("strided_out", p.out.strided, "out's innermost stride is given at launch");
 }
 

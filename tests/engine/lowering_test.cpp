@@ -743,31 +743,9 @@ std::string refusalOf(const std::string &body) {
   return lowered.result().error().message;
 }
 
-TEST(Lowering, AProductOfTwoComputedTensorsIsRefused) {
-  EXPECT_EQ(refusalOf(R"(
-    %x = graph.input "x" : !x
-    %y = graph.input "y" : tensor<8x64xf32>
-    %c = graph.dot_general %x, %y : !x, tensor<8x64xf32> -> tensor<?x8xf32, #graph.dims<T>>
-    graph.output "c", %c : tensor<?x8xf32, #graph.dims<T>>
-  )"),
-            "a matmul is not of rows [M, K] with a weight [N, K], which has no kernel");
-}
-
 TEST(Lowering, AnOutputThatNothingComputesIsRefused) {
   EXPECT_EQ(refusalOf("%x = graph.input \"x\" : !x\ngraph.output \"x2\", %x : !x"),
             "output 'x2' is no computed tensor, which has no form");
-}
-
-TEST(Lowering, AMapOfOtherThanMatricesIsRefused) {
-  EXPECT_EQ(refusalOf(R"(
-    %x = graph.input "x" : tensor<?xf32, #graph.dims<T>>
-    %m = graph.map %x : tensor<?xf32, #graph.dims<T>> -> tensor<?xf32, #graph.dims<T>> {
-    ^bb0(%v: f32):
-      graph.yield %v : f32
-    }
-    graph.output "m", %m : tensor<?xf32, #graph.dims<T>>
-  )"),
-            "a map is not of matrices, which has no kernel");
 }
 
 TEST(Lowering, AStateOfAnotherElementIsRefused) {

@@ -40,10 +40,17 @@ const LaunchKernel *findLaunchKernel(StringRef name) {
   return found == std::end(kKernels) ? nullptr : found;
 }
 
+// Other slices are read where they lie.
+static bool isStridedSlice(Operation *op) {
+  auto slice = dyn_cast<SliceOp>(op);
+  return slice && !slice.columnOffset();
+}
+
 bool isLaunched(Operation *op) {
+  if (isStridedSlice(op))
+    return true;
   return isa<GraphDialect>(op->getDialect()) &&
-         !isa<InputOp, StateOp, WeightOp, ConstantOp, OutputOp, ReshapeOp, SliceOp, LaunchOp,
-              ReturnOp>(op);
+         !isa<InputOp, StateOp, WeightOp, OutputOp, ReshapeOp, SliceOp, LaunchOp, ReturnOp>(op);
 }
 
 StringRef slotOf(Operation *op) {

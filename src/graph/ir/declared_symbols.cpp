@@ -1,6 +1,7 @@
 // The symbols that a module declares.
 #include "graph/fuse/launch.h"
 #include "graph/graph.h"
+#include "graph/ir/extent.h"
 #include "tile/mlir_pch.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -35,6 +36,17 @@ SmallVector<SymbolAttr> symbolsOf(ModuleOp module) {
   return symbols;
 }
 
+// Those of all formulas of a tensor's extents.
+static std::vector<std::string> symbolsOf(RankedTensorType tensor) {
+  std::vector<std::string> all;
+  for (int64_t axis = 0; tensor && isGraphTensor(tensor) && axis < tensor.getRank(); ++axis) {
+    const SymbolicExtent extent = SymbolicExtent::of(tensor, axis);
+    for (const auto &[symbols, coefficient] : extent.terms())
+      all.insert(all.end(), symbols.begin(), symbols.end());
+  }
+  return all;
+}
+
 SymbolUse undeclaredSymbol(Operation *root, ArrayRef<SymbolAttr> declared) {
   llvm::StringSet<> known;
   for (SymbolAttr symbol : declared)
@@ -43,10 +55,9 @@ SymbolUse undeclaredSymbol(Operation *root, ArrayRef<SymbolAttr> declared) {
   root->walk([&](Operation *op) {
     for (Type type : op->getResultTypes()) {
       auto tensor = dyn_cast<RankedTensorType>(type);
-      auto dims = tensor ? dyn_cast_or_null<DimsAttr>(tensor.getEncoding()) : DimsAttr();
-      for (StringAttr symbol : dims ? dims.getSymbols() : ArrayRef<StringAttr>())
-        if (!known.contains(symbol.getValue())) {
-          use = {op, symbol.getValue()};
+      for (const std::string &symbol : symbolsOf(tensor))
+        if (!known.contains(symbol)) {
+          use = {op, StringAttr::get(op->getContext(), symbol).getValue()};
           return WalkResult::interrupt();
         }
     }

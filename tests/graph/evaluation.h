@@ -39,7 +39,6 @@ public:
   bool parsed() const { return static_cast<bool>(module_); }
   mlir::ModuleOp module() { return *module_; }
   mlir::func::FuncOp function() { return *module_->getOps<mlir::func::FuncOp>().begin(); }
-  mlir::ModuleOp module() { return *module_; }
   mlir::MLIRContext &context() { return context_; }
 
   Evaluation &input(const std::string &name, Shape shape, std::vector<double> values = {}) {

@@ -67,7 +67,7 @@ PlanWords wordsOf(const ExplainReport &report);
 
 // The report as text for a terminal, at most 120 columns wide unless names are longer.
 std::string explainText(const ExplainReport &report);
-// As one JSON object on one line; the keys are listed in README.md.
+// As one JSON object on one line; docs/command-line.md lists the keys.
 std::string explainJson(const ExplainReport &report);
 // As an SVG drawing: both roofs, and a numbered dot for each kernel with its name beside.
 std::string explainSvg(const ExplainReport &report);

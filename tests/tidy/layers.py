@@ -35,6 +35,11 @@ def names():
     return _CHAIN.keys()
 
 
+def seen_by(layer):
+    """The layers that `layer` names itself."""
+    return _CHAIN[layer]
+
+
 def visible(layer):
     """The layers that `layer` may include, itself among them."""
     seen, todo = set(), [layer]

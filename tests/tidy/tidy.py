@@ -10,9 +10,10 @@ import unittest
 
 import file_rules
 import layers
+import page_rules
 import tree_rules
 
-ROOTS = ("src", "include", "tests", "tools", "scripts", "bench", "cmake", ".ci")
+ROOTS = ("src", "include", "tests", "tools", "scripts", "bench", "cmake", "docs", ".ci")
 _KINDS = {"cpp": "cpp", "h": "cpp", "inc": "cpp", "c": "cpp", "td": "td", "mlir": "mlir",
           "tile": "tile", "cmake": "cmake", "py": "py", "sh": "script"}
 
@@ -71,7 +72,7 @@ def check(root):
     for file in tree.files:
         for rule in file_rules.ALL:
             found += [(file.path, line, message) for line, message in rule(file)]
-    for rule in tree_rules.ALL:
+    for rule in tree_rules.ALL + page_rules.ALL:
         found += rule(tree)
     if not any(f.top == "src" for f in tree.files):
         found.append((".", 0, "the tree has no file under src/, so nothing was checked"))

@@ -7,6 +7,7 @@ import unittest
 import cpp_text
 import layers
 import old_names
+import page_rules
 import tidy
 
 CLEAN = {
@@ -165,6 +166,38 @@ class TidyTest(unittest.TestCase):
 
     def test_data_that_nothing_names_is_found(self):
         self.expect_one("tests/data/unused.bin", "x\n", "names this data file")
+
+    def test_a_page_names_what_exists(self):
+        for text in ("See `src/base/gone.h`.\n", "```\ncat src/base/gone.h\n```\n", "See tests/gone/*_test.cpp.\n",
+                     "See `gone.h`.\n", "See `base/gone.cpp`.\n"):
+            self.expect_one("docs/page.md", text, "gone")
+        self.assertEqual(findings({"docs/page.md": "`src/base/size.h`, src/base. `size.h`, `base/size.cpp`, "
+                                   "tests/LAYER/*_test.cpp, `sinter run mine.cpp`, a/src/gone\n"}), [])
+
+    def test_a_link_leads_to_a_file(self):
+        self.expect_one("docs/page.md", "[There](there.md)\n", "leads nowhere")
+        self.assertEqual(findings({"docs/page.md": "[There](there.md#part), [web](https://example.org/x)\n",
+                                   "docs/there.md": "[Up](../README.md)\n", "README.md": "[It](docs/page.md)\n"}), [])
+
+    def test_a_page_is_short(self):
+        for path, most in {**page_rules.MAX_LINES, "docs/page.md": page_rules.MAX_LINES_OF_DOCS}.items():
+            text = "\n## Layers\n" + self.layers_table() + "A line.\n" * most
+            found = findings({path: text})
+            self.assertEqual(len(found), 1, found)
+            self.assertIn("lines, at most", found[0])
+
+    def test_the_table_of_layers_is_that_of_the_check(self):
+        table = self.layers_table()
+        self.assertEqual(findings({"ARCHITECTURE.md": "\n## Layers\n" + table}), [])
+        for old, new, message in (("| base |  |", "| base | plan |", "sees 'plan'"),
+                                  ("| base |  | x |\n", "", "no row 'base'"),
+                                  ("| base |  | x |\n", "| base |  | x |\n| basement |  | x |\n", "no layer")):
+            self.expect_one("ARCHITECTURE.md", "\n## Layers\n" + table.replace(old, new), message)
+
+    @staticmethod
+    def layers_table():
+        rows = [f"| {name} | {', '.join(layers.seen_by(name))} | x |\n" for name in layers.names()]
+        return "| layer | sees | holds |\n| --- | --- | --- |\n" + "".join(rows)
 
     def test_the_layers_are_as_designed(self):
         self.assertEqual(layers.visible("plan"), {"base", "numeric", "layout", "plan"})

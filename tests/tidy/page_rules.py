@@ -10,6 +10,8 @@ MAX_LINES_OF_DOCS = 160
 _PATH = re.compile(r"(?<![\w./-])(?:src|tests|docs|bench|tools|include|cmake|\.ci)/[\w.*/-]*[\w*]")
 _INLINE = re.compile(r"`([^`\n]+)`")
 _SOURCE = re.compile(r"[\w./*-]+\.(?:h|cpp|td|py)")
+# Foo::bar, fooBar, FooBar: names of code. Other words in backquotes are commands, types and tensors.
+_NAME = re.compile(r"(?:\w+::)+\w+|k?[A-Z]?[a-z][a-z0-9]*[A-Z]\w*")
 _LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 _PLACEHOLDER = re.compile(r"(?<![\w.-])[A-Z]{2,}(?![\w.-])")  # LAYER in tests/LAYER stands for any name
 
@@ -51,6 +53,19 @@ def links_resolve(tree):
                     yield file.path, number, f"the link to '{target}' leads nowhere"
 
 
+def names_exist(tree):
+    """Each name of code in backquotes is a word of some source."""
+    known = set()
+    for file in tree.files:
+        if file.kind in ("cpp", "td"):
+            known.update(re.findall(r"\w+", file.text))
+    for file in _pages(tree):
+        for number, line in _lines(file):
+            for text in _INLINE.findall(line):
+                if _NAME.fullmatch(text) and not known.issuperset(text.split("::")):
+                    yield file.path, number, f"the page names '{text}', which no source has"
+
+
 def page_length(tree):
     """README is for two minutes, ARCHITECTURE for ten."""
     for file in _pages(tree):
@@ -79,4 +94,4 @@ def layers_are_told(tree):
             yield file.path, 1, f"the table of layers has a row '{name}', which is no layer"
 
 
-ALL = (paths_exist, links_resolve, page_length, layers_are_told)
+ALL = (paths_exist, names_exist, links_resolve, page_length, layers_are_told)

@@ -174,6 +174,15 @@ class TidyTest(unittest.TestCase):
         self.assertEqual(findings({"docs/page.md": "`src/base/size.h`, src/base. `size.h`, `base/size.cpp`, "
                                    "tests/LAYER/*_test.cpp, `sinter run mine.cpp`, a/src/gone\n"}), [])
 
+    def test_a_name_of_code_is_in_a_source(self):
+        source = {"src/base/size.h": "// Sizes of pages.\n#pragma once\nstruct PageSize { int rowsOf() const; };\n"}
+        for text in ("`rowsIn`", "`PageSize::rowsIn`", "`kMostRows`", "`PageSizes`"):
+            found = findings({**source, "docs/page.md": text + "\n"})
+            self.assertEqual(len(found), 1, found)
+            self.assertIn("which no source has", found[0])
+        self.assertEqual(findings({**source, "docs/page.md": "`PageSize::rowsOf`, `rowsOf`, `PageSize`, `Q4_K`, "
+                                   "`tile.dot`, `a fooBar`, wordInText, `vpdpbusd`\n"}), [])
+
     def test_a_link_leads_to_a_file(self):
         self.expect_one("docs/page.md", "[There](there.md)\n", "leads nowhere")
         self.assertEqual(findings({"docs/page.md": "[There](there.md#part), [web](https://example.org/x)\n",

@@ -1,5 +1,7 @@
 // Graphs that are no decoders become plans: what has no kernel of its own runs on generic kernels.
+#include "engine/choice/fusion.h"
 #include "engine/lowering.h"
+#include "engine/profiles.h"
 #include "graph/evaluation.h"
 #include "graph/random_graph.h"
 #include "graph/rewrite/passes.h"
@@ -12,16 +14,15 @@ namespace {
 
 using graph::Evaluation;
 
-Result<plan::Plan> lowered(Evaluation &evaluation, TargetKind kind) {
+Result<plan::Plan> lowered(Evaluation &evaluation, const TargetProfile &profile) {
   mlir::Builder b(&evaluation.context());
   const auto T = graph::SymbolAttr::get(&evaluation.context(), b.getStringAttr("T"), 0, 8,
                                         graph::SymbolRole::Extent);
   graph::declareSymbols(evaluation.module(), {T});
   graph::decomposeNorms(evaluation.module(), [](graph::NormOp) { return true; });
-  graph::fuse(evaluation.module(), fuseOptions(kind));
+  graph::fuse(evaluation.module(), fuseOptions(profile));
   KernelSet kernels(evaluation.context());
-  LoweringOptions options;
-  options.kind = kind;
+  const LoweringOptions options{profile};
   return Lowering(kernels, options).run(evaluation.module());
 }
 

@@ -59,7 +59,8 @@ TEST(RandomGraph, DecomposedNormsEvaluateAlike) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     const RandomGraph graph = randomGraph(seed);
     Evaluation evaluation(graph.body);
-    const Result<Outcome> whole = give(evaluation, graph).run(Precision::F64);
+    giveEdges(evaluation, graph);
+    const Result<Outcome> whole = evaluation.run(Precision::F64);
     decomposeNorms(evaluation.module(), [&](NormOp) { return ++norms > 0; });
     ASSERT_TRUE(mlir::succeeded(mlir::verify(evaluation.module()))) << seed;
     const Result<Outcome> parts = evaluation.run(Precision::F64);

@@ -14,7 +14,7 @@ namespace {
 
 using graph::Evaluation;
 
-Result<plan::Plan> lowered(Evaluation &evaluation, const TargetProfile &profile) {
+Result<plan::Plan> lowered(Evaluation &evaluation, const targets::TargetProfile &profile) {
   mlir::Builder b(&evaluation.context());
   const auto T = graph::SymbolAttr::get(&evaluation.context(), b.getStringAttr("T"), 0, 8,
                                         graph::SymbolRole::Extent);
@@ -29,11 +29,11 @@ Result<plan::Plan> lowered(Evaluation &evaluation, const TargetProfile &profile)
 TEST(LoweringGeneric, RandomGraphsBecomePlansOnCpusAndSimtTargets) {
   int plans = 0;
   for (uint64_t seed = 0; seed < 12; ++seed)
-    for (TargetKind kind : {TargetKind::Cpu, TargetKind::Simt}) {
+    for (const targets::TargetProfile &profile : {cpuProfile(), simtProfile()}) {
       const graph::RandomGraph random = graph::randomGraph(seed, 10, graph::Vocabulary::Generic);
       Evaluation evaluation(random.body);
       ASSERT_TRUE(evaluation.parsed());
-      const Result<plan::Plan> plan = lowered(evaluation, kind);
+      const Result<plan::Plan> plan = lowered(evaluation, profile);
       if (!plan) // of an input, or of what only views another value
         EXPECT_NE(plan.error().message.find("is no computed tensor"), std::string::npos)
             << plan.error().message << "\n"

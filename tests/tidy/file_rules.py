@@ -150,5 +150,18 @@ def old_identifiers(file):
             yield number, f"'{old}' is now called '{old_names.NAMES[old]}'"
 
 
+_USE_LIST = re.compile(r"\b(?:hasOneUse|hasNUses|getUsers|getUses|getNumUses|user_begin|use_begin|use_empty"
+                       r"|hasNUsesOrMore|onlyUser|onlyLaunch)\b")
+
+
+def use_lists(file):
+    """The engine lowers what launches say: which operations go together is decided in graph/fuse."""
+    if file.kind != "cpp" or not file.path.startswith("src/engine/"):
+        return
+    code = cpp_text.strip(file.text)
+    for match in _USE_LIST.finditer(code):
+        yield code.count("\n", 0, match.start()) + 1, f"'{match.group(0)}' asks who reads a value; graph/fuse does"
+
+
 ALL = (layer_order, banned_calls, function_length, file_length, line_length, opening_comment,
-       file_name, words, old_identifiers, targets_are_values)
+       file_name, words, old_identifiers, targets_are_values, use_lists)

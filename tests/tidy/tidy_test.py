@@ -208,6 +208,13 @@ class TidyTest(unittest.TestCase):
         rows = [f"| {name} | {', '.join(layers.seen_by(name))} | x |\n" for name in layers.names()]
         return "| layer | sees | holds |\n| --- | --- | --- |\n" + "".join(rows)
 
+    def test_the_engine_asks_no_use_list(self):
+        for query in ("v.hasOneUse()", "v.getUsers()", "v.use_empty()", "onlyUser<Op>(v)"):
+            text = f"// Lowers values.\n// No hasOneUse in a comment.\nbool f() {{ return {query}; }}\n"
+            found = [f for f in findings({"src/engine/value.cpp": text}) if "asks who reads" in f]
+            self.assertEqual(len(found), 1, query)
+            self.assertTrue(found[0].startswith("src/engine/value.cpp:3:"), found)
+
     def test_the_layers_are_as_designed(self):
         self.assertEqual(layers.visible("plan"), {"base", "numeric", "layout", "plan"})
         self.assertIn("runtime", layers.visible("cli"))

@@ -164,7 +164,9 @@ static LogicalResult verifyAttributes(LaunchOp launch) {
       return success();
     return launch.emitOpError() << "has " << what << ", which only kernel '" << kernel << "' does";
   };
-  if (launch.getColumns().value_or(1) <= 0 || launch.getHeadColumns().value_or(1) <= 0)
+  auto isPositive = [](uint64_t columns) { return static_cast<int64_t>(columns) > 0; };
+  if (!isPositive(launch.getColumns().value_or(1)) ||
+      !isPositive(launch.getHeadColumns().value_or(1)))
     return launch.emitOpError() << "has a number of columns that is not positive";
   if (failed(only(launch.getInPlace(), "in_place", "rope")) ||
       failed(only(launch.getPackedTable(), "packed_table", "gather")) ||

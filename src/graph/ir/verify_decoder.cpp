@@ -55,8 +55,6 @@ static LogicalResult verifyPool(Operation *op, RankedTensorType pool) {
   if (pool.isDynamicDim(1) || pool.isDynamicDim(2) || pool.isDynamicDim(3))
     return op->emitOpError() << "pool is " << pool
                              << ", expected only the number of pages to be dynamic";
-  if (llvm::is_contained(pool.getShape().drop_front(), 0))
-    return op->emitOpError() << "pool is " << pool << ", expected extents of 1 or more";
   return success();
 }
 

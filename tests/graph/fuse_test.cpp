@@ -51,9 +51,13 @@ struct Launches {
   }
 };
 
+RandomGraph decoderGraph(bool quantizes) {
+  return DecoderGraph(quantizes ? "!tile.block<\"q8_0\">" : "f16", quantizes).make();
+}
+
 TEST(Fuse, RandomGraphsKeepTheirBits) {
   std::set<std::string> slots;
-  for (uint64_t seed = 0; seed < 60; ++seed)
+  for (uint64_t seed = 0; seed < 120; ++seed)
     for (const FuseOptions &options : {cpuFuseOptions(), simtFuseOptions()}) {
       const RandomGraph graph = randomGraph(seed, 20);
       Evaluation evaluation(graph.body);
@@ -74,7 +78,7 @@ TEST(Fuse, RandomGraphsKeepTheirBits) {
 
 TEST(Fuse, ADecoderKeepsItsBitsOnCpuTargets) {
   for (bool quantizes : {true, false}) {
-    const RandomGraph graph = decoderGraph(quantizes ? "!tile.block<\"q8_0\">" : "f16", quantizes);
+    const RandomGraph graph = decoderGraph(quantizes);
     Evaluation evaluation(graph.body);
     ASSERT_TRUE(evaluation.parsed()) << graph.body;
     giveEdges(evaluation, graph);
@@ -96,7 +100,7 @@ TEST(Fuse, ADecoderKeepsItsBitsOnCpuTargets) {
 // In decode matmuls read norms as floats: that is the graph whose bits fusion keeps.
 TEST(Fuse, ADecoderKeepsItsBitsOnSimtTargets) {
   for (bool quantizes : {true, false}) {
-    const RandomGraph graph = decoderGraph(quantizes ? "!tile.block<\"q8_0\">" : "f16", quantizes);
+    const RandomGraph graph = decoderGraph(quantizes);
     Evaluation whole(graph.body), split(graph.body);
     giveEdges(whole, graph);
     giveEdges(split, graph);

@@ -1,0 +1,173 @@
+// Launches written by hand that verify and yet have no form here: one clear error each, no abort.
+#include "engine/graph_text.h"
+#include "engine/lowering.h"
+#include "tile/mlir_pch.h"
+
+#include <gtest/gtest.h>
+
+namespace sinter::engine {
+namespace {
+
+std::string refusal(const std::string &body, TargetKind kind = TargetKind::Cpu) {
+  GraphText graph(body);
+  KernelSet kernels(graph.context());
+  LoweringOptions options;
+  options.kind = kind;
+  const Result<plan::Plan> plan = Lowering(kernels, options).run(graph.module());
+  if (!plan) {
+    EXPECT_EQ(plan.error().code, Code::Unsupported);
+  }
+  return plan ? "" : plan.error().message;
+}
+
+std::string moduleRefusal(const std::string &functions) {
+  mlir::MLIRContext context;
+  graph::loadDialects(context);
+  const auto module = mlir::parseSourceString<mlir::ModuleOp>(
+      "module attributes {graph.symbols = [#graph.symbol<\"T\", 1 to 8>]} {\n" + functions + "\n}",
+      &context);
+  EXPECT_TRUE(module) << functions;
+  KernelSet kernels(context);
+  const Result<plan::Plan> plan = Lowering(kernels, {}).run(*module);
+  return plan ? "" : plan.error().message;
+}
+
+// A map alone of `operand`, whose result is %m.
+std::string mapOf(const std::string &operand, const std::string &type = "!x") {
+  return "%m = graph.launch @map(" + operand + ") : (" + type + ") -> " + type +
+         " {\n^bb0(%a: " + type + "):\n%r = graph.map %a : " + type + " -> " + type +
+         " {\n^bb0(%e: f32):\ngraph.yield %e : f32\n}\ngraph.return %r : " + type + "\n}\n";
+}
+
+constexpr const char *kX = "%x = graph.input \"x\" : !x\n";
+constexpr const char *kM = "graph.output \"m\", %m : !x\n";
+
+TEST(HandLaunch, LowersWhatPatternsMakeToo) {
+  EXPECT_EQ(refusal(kX + mapOf("%x") + kM), "");
+}
+
+TEST(HandLaunch, FunctionsAreOneOrTwoPhasesWithoutArguments) {
+  EXPECT_EQ(moduleRefusal(""), "the module has 0 functions, expected one, or prefill and decode");
+  EXPECT_EQ(moduleRefusal("func.func @a() { return }\nfunc.func @b() { return }"),
+            "the module has 2 functions, expected one, or prefill and decode");
+  EXPECT_EQ(moduleRefusal("func.func @decode() { return }"),
+            "the module has 1 functions, expected one, or prefill and decode");
+  EXPECT_EQ(moduleRefusal("func.func private @a()"),
+            "function 'a' has no single block of operations");
+  EXPECT_EQ(moduleRefusal("func.func @a(%x: tensor<?x64xf32, #graph.dims<T>>) {\n" +
+                          mapOf("%x", "tensor<?x64xf32, #graph.dims<T>>") + "return\n}"),
+            "function 'a' has arguments or results, expected graph.input and graph.output instead");
+}
+
+TEST(HandLaunch, EdgesOfOneNameHaveOneType) {
+  EXPECT_EQ(refusal(std::string(kX) + "%y = graph.input \"x\" : tensor<2x64xf32>"),
+            "input 'x' is tensor<?x64xf32, #graph.dims<T>> and tensor<2x64xf32>, expected one type");
+  EXPECT_EQ(refusal("%y = graph.weight [\"w\"] : tensor<64xf32>\n"
+                    "%z = graph.weight [\"w\"] : tensor<32xf32>"),
+            "weight [\"w\"] is tensor<64xf32> and tensor<32xf32>, expected one type");
+}
+
+TEST(HandLaunch, OutputsHaveMemoryOfTheirOwn) {
+  EXPECT_EQ(refusal(kX + mapOf("%x") + kM + "graph.output \"n\", %m : !x"),
+            "output 'n' has the name or the value of another output");
+  EXPECT_EQ(refusal(std::string(kX) + "graph.output \"x\", %x : !x"),
+            "output 'x' is no computed tensor, which has no form");
+  EXPECT_EQ(refusal(kX + mapOf("%x") + R"(
+    %v = graph.reshape %m : !x -> tensor<?x1x64xf32, #graph.dims<T>>
+    graph.output "v", %v : tensor<?x1x64xf32, #graph.dims<T>>)"),
+            "output 'v' is no computed tensor, which has no form");
+  EXPECT_EQ(refusal(kX + mapOf("%x") + R"(
+    %v = graph.reshape %m : !x -> tensor<?x1x64xf32, #graph.dims<T>>
+    %q = graph.launch @rope(%v, %x) {in_place}
+        : (tensor<?x1x64xf32, #graph.dims<T>>, !x) -> tensor<?x1x64xf32, #graph.dims<T>> {
+    ^bb0(%a: tensor<?x1x64xf32, #graph.dims<T>>, %t: !x):
+      %r = graph.rope halves %a, %t
+          : tensor<?x1x64xf32, #graph.dims<T>>, !x -> tensor<?x1x64xf32, #graph.dims<T>>
+      graph.return %r : tensor<?x1x64xf32, #graph.dims<T>>
+    }
+    graph.output "q", %q : tensor<?x1x64xf32, #graph.dims<T>>)"),
+            "RoPE is in place of a weight or for an output, expected a temporary tensor");
+}
+
+TEST(HandLaunch, TensorsHaveALayout) {
+  for (const char *type :
+       {"tensor<f32>", "tensor<?x?xf32, #graph.dims<T, S>>", "tensor<4x4294967296xf32>",
+        "tensor<?x48x!tile.block<\"q8a\">, #graph.dims<T>>"})
+    EXPECT_NE(refusal("%x = graph.input \"x\" : " + std::string(type)).find("which has no layout"),
+              std::string::npos)
+        << type;
+}
+
+TEST(HandLaunch, ViewsOfWeightsAreNoMemory) {
+  EXPECT_EQ(refusal(R"(
+    %w = graph.weight ["w"] : tensor<4x64xf32>
+    %v = graph.reshape %w : tensor<4x64xf32> -> tensor<4x2x32xf32>)"),
+            "an operation reads what 'weight' makes, which no launch has stored for it");
+}
+
+TEST(HandLaunch, PackedTablesAreWeights) {
+  EXPECT_EQ(refusal(R"(
+    %w = graph.input "w" : tensor<4x64xf32>
+    %t = graph.input "t" : !t
+    %m = graph.launch @gather(%w, %t) {packed_table} : (tensor<4x64xf32>, !t) -> !x {
+    ^bb0(%a: tensor<4x64xf32>, %b: !t):
+      %r = graph.gather %a, %b : tensor<4x64xf32>, !t -> !x
+      graph.return %r : !x
+    })"),
+            "a gather's packed table is no weight, which has no kernel");
+}
+
+TEST(HandLaunch, MapsAreOfFloats) {
+  EXPECT_EQ(refusal(R"(
+    %x = graph.input "x" : tensor<?x64xf16, #graph.dims<T>>
+    %m = graph.launch @map(%x)
+        : (tensor<?x64xf16, #graph.dims<T>>) -> tensor<?x64xf16, #graph.dims<T>> {
+    ^bb0(%a: tensor<?x64xf16, #graph.dims<T>>):
+      %r = graph.map %a : tensor<?x64xf16, #graph.dims<T>> -> tensor<?x64xf16, #graph.dims<T>> {
+      ^bb0(%e: f16):
+        graph.yield %e : f16
+      }
+      graph.return %r : tensor<?x64xf16, #graph.dims<T>>
+    })"),
+            "operation 'graph.map' has a form that has no kernel");
+}
+
+TEST(HandLaunch, MatmulsReadWeights) {
+  EXPECT_EQ(refusal(std::string(kX) + R"(
+    %w = graph.input "w" : tensor<64x64xf32>
+    %m = graph.launch @matmul(%x, %w) {buckets = ["prefill"]} : (!x, tensor<64x64xf32>) -> !x {
+    ^bb0(%a: !x, %b: tensor<64x64xf32>):
+      %r = graph.dot_general %a, %b : !x, tensor<64x64xf32> -> !x
+      graph.return %r : !x
+    })"),
+            "a matmul is not of rows [M, K] with a weight [N, K], which has no kernel");
+}
+
+TEST(HandLaunch, MatmulsHaveOneBucketOrAll) {
+  EXPECT_EQ(refusal(std::string(kX) + R"(
+    %w = graph.weight ["w"] : tensor<64x64xf32>
+    %m = graph.launch @matmul(%x, %w) {buckets = ["prefill", "one"]}
+        : (!x, tensor<64x64xf32>) -> !x {
+    ^bb0(%a: !x, %b: tensor<64x64xf32>):
+      %r = graph.dot_general %a, %b : !x, tensor<64x64xf32> -> !x
+      graph.return %r : !x
+    })"),
+            "a matmul has two buckets of rows, expected one or all three");
+}
+
+TEST(HandLaunch, OperationsWithoutAKernelAreNamed) {
+  EXPECT_EQ(refusal(std::string(kX) + R"(
+    %m = graph.launch @transpose(%x) : (!x) -> tensor<64x?xf32, #graph.dims<T>> {
+    ^bb0(%a: !x):
+      %r = graph.transpose %a to [1, 0] : !x -> tensor<64x?xf32, #graph.dims<T>>
+      graph.return %r : tensor<64x?xf32, #graph.dims<T>>
+    })")
+                .substr(0, 48),
+            "operation 'graph.transpose' makes tensor<64x?xf3");
+  EXPECT_EQ(refusal(std::string(kX) + "%m = graph.map %x : !x -> !x {\n^bb0(%e: f32):\n"
+                                      "graph.yield %e : f32\n}"),
+            "operation 'graph.map' is in no launch");
+}
+
+} // namespace
+} // namespace sinter::engine

@@ -4,6 +4,7 @@
 #include "engine/elements.h"
 #include "engine/graph_form.h"
 #include "graph/fuse/launch.h"
+#include "numeric/formats/dot_packing.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -29,10 +30,24 @@ static bool isOfActivations(graph::QuantizeOp op) {
          (element.isF16() || element.isBF16() || tile::activationFormatOf(element));
 }
 
+// Weights in a format of files; blocks of activations with sums as fine as these ask for.
+static bool isOfFormats(graph::DotGeneralOp op) {
+  Type a = op.getA().getType().getElementType(), b = op.getB().getType().getElementType();
+  if (tile::activationFormatOf(b))
+    return false;
+  if (!isa<tile::BlockType>(a))
+    return true;
+  const ActivationFormat *rows = tile::activationFormatOf(a);
+  const BlockFormat *weights = tile::blockFormatOf(b);
+  return rows && weights &&
+         rows->partLength <= std::min<uint32_t>(dotGroupLength(*weights), kActivationLength);
+}
+
 // Whether there are kernels for an operation that generic kernels do not do.
 static bool hasKernel(Operation *op) {
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case([](graph::QuantizeOp o) { return isOfActivations(o); })
+      .Case([](graph::DotGeneralOp o) { return isOfFormats(o); })
       .Case([](graph::PagedAttentionOp o) { return isCache(o); })
       .Default([](Operation *) { return true; });
 }

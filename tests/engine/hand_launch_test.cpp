@@ -169,5 +169,73 @@ TEST(HandLaunch, OperationsWithoutAKernelAreNamed) {
             "operation 'graph.map' is in no launch");
 }
 
+std::string attend(const std::string &element, const std::string &buckets) {
+  std::string body = R"(
+    %q = graph.input "q" : !q
+    %k = graph.state "keys" : !k
+    %v = graph.state "values" : !v
+    %p = graph.input "positions" : !t
+    %t = graph.input "pages" : tensor<1x4xi32>
+    %l = graph.input "lengths" : tensor<1xi32>
+    %b = graph.input "tiles" : tensor<1x3xi32>
+    %o = graph.launch @attention(%q, %k, %v, %p, %t, %l, %b) {buckets = [BUCKETS]}
+        : (!q, !k, !v, !t, tensor<1x4xi32>, tensor<1xi32>, tensor<1x3xi32>) -> !q {
+    ^bb0(%a: !q, %c: !k, %d: !v, %e: !t, %f: tensor<1x4xi32>, %g: tensor<1xi32>,
+         %h: tensor<1x3xi32>):
+      %r = graph.paged_attention %a, %c, %d, %e, %f, %g, %h scale 0.25
+          : !q, !k, !v, !t, tensor<1x4xi32>, tensor<1xi32>, tensor<1x3xi32> -> !q
+      graph.return %r : !q
+    })";
+  auto replace = [&](const std::string &from, const std::string &to) {
+    for (size_t at = 0; (at = body.find(from, at)) != std::string::npos; at += to.size())
+      body.replace(at, from.size(), to);
+  };
+  replace("!q", "tensor<?x4x64xf32, #graph.dims<T>>");
+  replace("!k", "tensor<?x2x64x32x" + element + ", #graph.dims<N>>");
+  replace("!v", "tensor<?x2x32x64x" + element + ", #graph.dims<N>>");
+  replace("BUCKETS", buckets);
+  return refusal(body);
+}
+
+TEST(HandLaunch, AttentionReadsPoolsThatKernelsWrite) {
+  EXPECT_EQ(attend("f16", "\"prefill\""), "");
+  for (const char *element : {"f32", "i32", "i1"})
+    EXPECT_EQ(attend(element, "\"prefill\""),
+              "operation 'graph.paged_attention' has a form that has no kernel")
+        << element;
+  EXPECT_EQ(attend("f16", "\"small\""),
+            "attention has the bucket small alone, expected prefill or one");
+}
+
+// Rows of one matmul: x in `from`, w in `format`.
+std::string matmul(const std::string &from, const std::string &format, TargetKind kind) {
+  const std::string a = "tensor<?x256x" + from + ", #graph.dims<T>>",
+                    w = "tensor<64x256x" + format + ">";
+  return refusal("%x = graph.input \"x\" : " + a + "\n%w = graph.weight [\"w\"] : " + w +
+                     "\n%m = graph.launch @matmul(%x, %w) {buckets = [\"prefill\"]} : (" + a + ", " +
+                     w + ") -> !x {\n^bb0(%a: " + a + ", %b: " + w +
+                     "):\n%r = graph.dot_general %a, %b : " + a + ", " + w +
+                     " -> !x\ngraph.return %r : !x\n}\ngraph.output \"m\", %m : !x",
+                 kind);
+}
+
+TEST(HandLaunch, MatmulsOfAnyTwoFormatsLowerOrAreRefused) {
+  const std::string file[] = {"f32", "f16", "bf16", "!tile.block<\"q8_0\">",
+                              "!tile.block<\"q6_k\">"};
+  const std::string q8a = "!tile.block<\"q8a\">";
+  const std::string none = "operation 'graph.dot_general' has a form that has no kernel";
+  for (TargetKind kind : {TargetKind::Cpu, TargetKind::Simt})
+    for (const std::string &weight : file) {
+      const bool planes = kind == TargetKind::Simt && weight == file[4]; // no packing there
+      for (const std::string &rows : {file[0], file[1], file[2]})
+        EXPECT_EQ(matmul(rows, weight, kind).empty(), !planes) << rows << " by " << weight;
+      EXPECT_EQ(matmul(weight, q8a, kind), none) << weight;
+      if (weight.starts_with("!"))
+        EXPECT_EQ(matmul(weight, file[3], kind), none) << weight;
+    }
+  EXPECT_EQ(matmul(q8a, file[3], TargetKind::Cpu), "");
+  EXPECT_EQ(matmul(q8a, file[4], TargetKind::Cpu), none); // groups of 16 ask for finer sums
+}
+
 } // namespace
 } // namespace sinter::engine

@@ -1,6 +1,7 @@
 // Launches written by hand that verify and yet have no form here: one clear error each, no abort.
 #include "engine/graph_text.h"
 #include "engine/lowering.h"
+#include "engine/profiles.h"
 #include "tile/mlir_pch.h"
 
 #include <gtest/gtest.h>
@@ -8,11 +9,12 @@
 namespace sinter::engine {
 namespace {
 
+using targets::TargetKind;
+
 std::string refusal(const std::string &body, TargetKind kind = TargetKind::Cpu) {
   GraphText graph(body);
   KernelSet kernels(graph.context());
-  LoweringOptions options;
-  options.kind = kind;
+  const LoweringOptions options{kind == TargetKind::Cpu ? cpuProfile() : simtProfile()};
   const Result<plan::Plan> plan = Lowering(kernels, options).run(graph.module());
   if (!plan) {
     EXPECT_EQ(plan.error().code, Code::Unsupported);

@@ -59,7 +59,7 @@ TEST(LoweringGeneric, FormsThatNoDecoderGivesHaveAPlan) {
     graph.output "c", %c : tensor<?x8xf32, #graph.dims<T>>
     graph.output "m", %m : tensor<?xf32, #graph.dims<T>>)");
   ASSERT_TRUE(evaluation.parsed());
-  const Result<plan::Plan> plan = lowered(evaluation, TargetKind::Simt);
+  const Result<plan::Plan> plan = lowered(evaluation, simtProfile());
   ASSERT_TRUE(plan) << plan.error().message;
   EXPECT_TRUE(plan::findBuffer(*plan, "c") && plan::findBuffer(*plan, "m"));
 }
@@ -71,7 +71,7 @@ TEST(LoweringGeneric, ExtentsAreFormulasOfTheDeclaredSymbols) {
         tensor<?x2xf32, #graph.dims<T>> -> tensor<?x2xf32, #graph.dims<"3*T">>
     graph.output "y", %y : tensor<?x2xf32, #graph.dims<"3*T">>)");
   ASSERT_TRUE(evaluation.parsed());
-  const Result<plan::Plan> plan = lowered(evaluation, TargetKind::Cpu);
+  const Result<plan::Plan> plan = lowered(evaluation, cpuProfile());
   ASSERT_TRUE(plan) << plan.error().message;
   const auto y = plan::findBuffer(*plan, "y");
   ASSERT_TRUE(y);

@@ -62,8 +62,9 @@ TEST(HandLaunch, FunctionsAreOneOrTwoPhasesWithoutArguments) {
 }
 
 TEST(HandLaunch, EdgesOfOneNameHaveOneType) {
-  EXPECT_EQ(refusal(std::string(kX) + "%y = graph.input \"x\" : tensor<2x64xf32>"),
-            "input 'x' is tensor<?x64xf32, #graph.dims<T>> and tensor<2x64xf32>, expected one type");
+  EXPECT_EQ(
+      refusal(std::string(kX) + "%y = graph.input \"x\" : tensor<2x64xf32>"),
+      "input 'x' is tensor<?x64xf32, #graph.dims<T>> and tensor<2x64xf32>, expected one type");
   EXPECT_EQ(refusal("%y = graph.weight [\"w\"] : tensor<64xf32>\n"
                     "%z = graph.weight [\"w\"] : tensor<32xf32>"),
             "weight [\"w\"] is tensor<64xf32> and tensor<32xf32>, expected one type");
@@ -214,8 +215,8 @@ std::string matmul(const std::string &from, const std::string &format, TargetKin
   const std::string a = "tensor<?x256x" + from + ", #graph.dims<T>>",
                     w = "tensor<64x256x" + format + ">";
   return refusal("%x = graph.input \"x\" : " + a + "\n%w = graph.weight [\"w\"] : " + w +
-                     "\n%m = graph.launch @matmul(%x, %w) {buckets = [\"prefill\"]} : (" + a + ", " +
-                     w + ") -> !x {\n^bb0(%a: " + a + ", %b: " + w +
+                     "\n%m = graph.launch @matmul(%x, %w) {buckets = [\"prefill\"]} : (" + a +
+                     ", " + w + ") -> !x {\n^bb0(%a: " + a + ", %b: " + w +
                      "):\n%r = graph.dot_general %a, %b : " + a + ", " + w +
                      " -> !x\ngraph.return %r : !x\n}\ngraph.output \"m\", %m : !x",
                  kind);

@@ -60,9 +60,7 @@ public:
     return *this;
   }
 
-  Result<Outcome> run(Precision precision = Precision::F64) {
-    return run(function(), precision);
-  }
+  Result<Outcome> run(Precision precision = Precision::F64) { return run(function(), precision); }
   Result<Outcome> run(mlir::func::FuncOp function, Precision precision) {
     return evaluate(function, edges_, precision);
   }

@@ -88,8 +88,8 @@ TEST(Fuse, ADecoderKeepsItsBitsOnCpuTargets) {
     ASSERT_TRUE(mlir::succeeded(mlir::verify(evaluation.module())));
     expectSame(*before, evaluation.run(Precision::F32));
     const Launches launches(evaluation.function());
-    std::set<std::string> expected = {"epilogue map",     "epilogue reshape", "epilogue rope",
-                                      "epilogue slice",   "store kv_append",  "packed table"};
+    std::set<std::string> expected = {"epilogue map",   "epilogue reshape", "epilogue rope",
+                                      "epilogue slice", "store kv_append",  "packed table"};
     if (quantizes)
       expected.insert({"store quantize", "store reshape"});
     EXPECT_EQ(launches.slots, expected);

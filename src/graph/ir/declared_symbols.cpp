@@ -91,8 +91,7 @@ static LogicalResult verifyPhase(Operation *op, Attribute phase) {
   auto name = dyn_cast<StringAttr>(phase);
   if (!isa<func::FuncOp>(op) || !name ||
       (name.getValue() != kPrefillPhase && name.getValue() != kDecodePhase))
-    return op->emitError() << "has phase " << phase
-                           << ", expected prefill or decode on a function";
+    return op->emitError() << "has phase " << phase << ", expected prefill or decode on a function";
   return success();
 }
 

@@ -106,7 +106,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   SINTER_ASSIGN(mlir::OwningOpRef<mlir::ModuleOp> module,
                 models::buildDecoder(context, features, source, decoder));
   const int64_t operationCount = countOperations(*module);
-  graph::decomposeNorms(*module, [](graph::NormOp norm) { return norm.isRmsOfRows(); });
+  graph::decomposeNorms(*module, [](graph::NormOp norm) { return !norm.isRmsOfRows(); });
   graph::joinMatmuls(*module);
   graph::joinMaps(*module);
   graph::quantizeActivations(

@@ -37,7 +37,7 @@ static std::string constantText(double value) {
 std::string MapProgram::text() const {
   std::string text;
   for (uint32_t i = 0; i < operandCount; ++i)
-    if (repeats[i])
+    if (repeatsRow(i))
       text += "%" + std::to_string(i) + " repeats;";
   uint32_t value = operandCount;
   for (const Node &node : nodes) {
@@ -56,8 +56,8 @@ std::string MapProgram::text() const {
 
 bool MapProgram::readsRows() const {
   std::vector<bool> wide;
-  for (bool repeated : repeats)
-    wide.push_back(!repeated);
+  for (uint32_t i = 0; i < operandCount; ++i)
+    wide.push_back(!repeatsRow(i));
   for (const Node &node : nodes)
     wide.push_back(llvm::any_of(node.operands, [&](uint32_t operand) { return wide[operand]; }));
   return wide[result];
@@ -129,7 +129,7 @@ public:
     for (uint32_t i = 0; i < program_.operandCount; ++i)
       if (!llvm::is_contained(tileOperands_, i))
         views_.push_back(k.in("operand" + std::to_string(i), kernel::F32,
-                              {program_.repeats[i] ? 1 : kernel::dyn, columns_}));
+                              {program_.repeatsRow(i) ? 1 : kernel::dyn, columns_}));
   }
 
   // The map of `tiles`, one for each tile operand in turn.
@@ -140,7 +140,7 @@ public:
     for (uint32_t i = 0; i < program_.operandCount; ++i) {
       auto tile = llvm::find(tileOperands_, i);
       values.push_back(tile == tileOperands_.end()
-                           ? kernel::Value(load(k, *view++, program_.repeats[i], place))
+                           ? kernel::Value(load(k, *view++, program_.repeatsRow(i), place))
                            : kernel::Value(tiles[tile - tileOperands_.begin()]));
     }
     return replay(k, program_, std::move(values), place);

@@ -22,10 +22,11 @@ struct MapProgram {
   static constexpr uint32_t kConstant = UINT32_MAX;
 
   uint32_t operandCount = 0;
-  std::vector<bool> repeats; // by operand: whether it is one row [N] for all rows
+  std::vector<bool> repeats; // by operand: whether it is one row [N] for all rows; empty: none
   std::vector<Node> nodes;
   uint32_t result = 0;
 
+  bool repeatsRow(uint32_t operand) const { return !repeats.empty() && repeats[operand]; }
   // Whether the result depends on an operand that does not repeat.
   bool readsRows() const;
   // "%2=op3 %0 %1;%2" for kernel keys: equal text means equal work.

@@ -512,7 +512,7 @@ TEST(Engine, KernelsSayWhatTheirProductsMultiply) {
 TEST(Engine, UnknownArchitectureIsNamed) {
   FakeSource source = tinyLlama();
   source.values["general.architecture"] = std::string("mamba");
-  EXPECT_EQ(refusal(source), "the model's architecture is 'mamba', expected one of: llama");
+  EXPECT_EQ(refusal(source), "the model's architecture is 'mamba', expected one of: llama, qwen2, qwen3");
 }
 
 TEST(Engine, MissingTensorIsNamedWithItsShape) {

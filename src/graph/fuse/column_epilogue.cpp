@@ -26,10 +26,11 @@ static bool readsColumns(LaunchOp map, Value result) {
 
 void fuseColumnEpilogue(ModuleOp module, const FuseOptions &options) {
   for (LaunchOp matmul : launchesOf<DotGeneralOp>(module)) {
+    if (!isPlainMatmul(matmul) || columnMapOf(matmul))
+      continue;
     Value result = matmul.getResult(0);
     LaunchOp map = onlyLaunch<MapOp>(result);
-    if (map && mainOf<DotGeneralOp>(matmul).isLinear() && readsColumns(map, result) &&
-        pays({.launchesSaved = 1}, options))
+    if (map && readsColumns(map, result) && pays({.launchesSaved = 1}, options))
       merge({{matmul, {}}, {map, kEpilogue}}, matmul);
   }
 }

@@ -202,7 +202,8 @@ bool isPlainMatmul(LaunchOp launch) {
   auto matmul = mainOf<DotGeneralOp>(launch);
   return matmul && matmul.isLinear() && matmul.getA().getType().getRank() == 2 &&
          outerValue(matmul.getB()).getDefiningOp<WeightOp>() && launch.getNumResults() == 1 &&
-         inSlot(launch, kEpilogue).empty() && inSlot(launch, kStore).empty();
+         inSlot(launch, kStore).empty() &&
+         inSlot(launch, kEpilogue).size() == (columnMapOf(launch) ? 1 : 0);
 }
 
 // Kernels read operands as rows of the map's own shape, or as one row for all.

@@ -27,6 +27,18 @@ TEST(Sampler, GreedyTakesTheLowestIdAmongEquals) {
   EXPECT_EQ(sampleGreedy(logits), 1);
 }
 
+// Logits are looked through in runs of 1,024.
+TEST(Sampler, GreedyTakesTheFirstOfEqualsInManyRuns) {
+  for (size_t at : {0, 1023, 1024, 2047, 2999}) {
+    std::vector<float> logits(3000, -2.5f);
+    logits[at] = logits.back() = -1.0f;
+    EXPECT_EQ(sampleGreedy(logits), static_cast<TokenId>(at));
+    logits[at] = -0.0f;
+    logits.back() = 0.0f;
+    EXPECT_EQ(sampleGreedy(logits), static_cast<TokenId>(at)) << "zeros are equal";
+  }
+}
+
 TEST(Sampler, GreedyTakesTheFirstWhereAllAreMinusInfinity) {
   const float logits[] = {-kInf, -kInf};
   EXPECT_EQ(sampleGreedy(logits), 0);

@@ -2,8 +2,10 @@
 #include "llm/sampler/sampler.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 namespace sinter {
 namespace {
@@ -25,22 +27,56 @@ Fail notNumbers() {
                               "must be damaged");
 }
 
+struct Greatest {
+  float value = kNever;
+  bool anyNan = false;
+};
+
+// Integers that are ordered as the numbers are, so that the loop becomes vectors; -0 lies below +0.
+int32_t orderOf(int32_t bits) {
+  return bits ^ ((bits >> 31) & INT32_MAX);
+}
+
+Greatest greatestOf(std::span<const float> logits) {
+  constexpr int32_t kInfinity = 0x7f800000;
+  int32_t most = INT32_MIN, nan = 0;
+  for (float logit : logits) {
+    const auto bits = std::bit_cast<int32_t>(logit);
+    nan |= (bits & INT32_MAX) > kInfinity;
+    most = std::max(most, orderOf(bits));
+  }
+  return {std::bit_cast<float>(orderOf(most)), nan != 0};
+}
+
+// The first of the greatest logits, among `logits` that are not empty; nothing where one is NaN.
+std::optional<size_t> firstGreatest(std::span<const float> logits) {
+  constexpr size_t kRun = 1024; // is looked through again
+  size_t first = 0;
+  float value = 0;
+  for (size_t at = 0; at < logits.size(); at += kRun) {
+    const Greatest run = greatestOf(logits.subspan(at, std::min(kRun, logits.size() - at)));
+    if (run.anyNan)
+      return std::nullopt;
+    if (at == 0 || run.value > value) {
+      first = at;
+      value = run.value;
+    }
+  }
+  const std::span<const float> run = logits.subspan(first);
+  return first + static_cast<size_t>(std::ranges::find(run, value) - run.begin());
+}
+
 } // namespace
 
 Result<TokenId> sampleGreedy(std::span<const float> logits, std::span<const TokenId> suppressed) {
   if (logits.empty())
     return fail(Code::Internal, "no logits to choose a token from");
-  size_t best = 0;
-  bool anyNan = false;
-  for (size_t i = 0; i < logits.size(); ++i) {
-    anyNan |= std::isnan(logits[i]);
-    best = logits[i] > logits[best] ? i : best;
-  }
-  if (anyNan)
+  const std::optional<size_t> greatest = firstGreatest(logits);
+  if (!greatest)
     return notNumbers();
-  if (!isAmong(suppressed, best))
-    return static_cast<TokenId>(best);
-  best = logits.size();
+  if (!isAmong(suppressed, *greatest))
+    return static_cast<TokenId>(*greatest);
+  size_t best = logits.size();
   for (size_t i = 0; i < logits.size(); ++i)
     if (!isAmong(suppressed, i) && (best == logits.size() || logits[i] > logits[best]))
       best = i;

@@ -40,13 +40,28 @@ static Tile loadA(KernelBuilder &k, const Gemm &p, const View &a, const Scalar &
   return element == p.b ? tile : toF32(tile, element);
 }
 
-// The tile of b as the matmul takes it; `place` is in (K, N).
-static Tile loadB(const Gemm &p, const View &b, const Scalar &batch, const TilePlace &place) {
+// A tile of b as the matmul takes it; `place` is in (K, N).
+static Tile loadRun(const Gemm &p, const View &b, const Scalar &batch, const TilePlace &place) {
   Tile tile = loadTile(p, b, batch, place, p.transposeB);
   if (p.b.isBlock())
     return p.activation.isBlock() ? tile : fromF32(dequantize(tile), p.activation);
   bool same = !p.prologue.apply ? p.a == p.b : p.b == F32;
   return same ? tile : convert(tile, F32);
+}
+
+// The same of the program's columns, part after part.
+static Tile loadB(KernelBuilder &k, const Gemm &p, const View &b, const Scalar &batch,
+                  const TilePlace &place) {
+  if (p.parts == 1)
+    return loadRun(p, b, batch, place);
+  const int64_t width = place.columns / p.parts;
+  Scalar first = k.programId(0) * width, rest = first % p.partRows;
+  Scalar column = (first - rest) * p.parts + rest;
+  std::vector<Tile> tiles;
+  for (int64_t part = 0; part < p.parts; ++part)
+    tiles.push_back(
+        loadRun(p, b, batch, {place.row, column + part * p.partRows, place.rows, width}));
+  return concat(tiles, 0);
 }
 
 static void storeResult(const Gemm &p, const View &out, const Scalar &batch, const TilePlace &place,
@@ -81,7 +96,7 @@ void gemm(KernelBuilder &k, const Gemm &p) {
   Scalar depth = a.dim(matrix + (p.transposeA ? 0 : 1));
   Tile sum = k.forLoop(0, depth, p.blockK, zero, [&](Scalar step, Tile acc) {
     Tile left = loadA(k, p, a, batch, {place.row, step, p.blockM, p.blockK});
-    return dot(left, loadB(p, b, batch, {step, place.column, p.blockK, p.blockN}), acc,
+    return dot(left, loadB(k, p, b, batch, {step, place.column, p.blockK, p.blockN}), acc,
                p.transposeB);
   });
   Tile result = p.epilogue(k, sum, place);
@@ -107,6 +122,8 @@ void visitMatmul(Gemm &p, FieldVisitor &visitor) {
   visitor.integer("block_k", p.blockK, 1, kMaxBlock, "contracted extent of one step");
   visitor.integer("interleave", p.interleave, 0, 64,
                   "rows of b in a row-interleaved group; 0: not packed");
+  visitor.integer("parts", p.parts, 1, 16, "parts of b's rows of which a program has some each");
+  visitor.integer("part_rows", p.partRows, 1, kMaxBlock, "rows of a part before the next one's");
 }
 
 void visitFields(Gemm &p, FieldVisitor &visitor) {

@@ -201,6 +201,28 @@ LogicalResult ConvertOp::verify() {
   return success();
 }
 
+LogicalResult SplitDotOp::verify() {
+  auto a = cast<RankedTensorType>(getA().getType()), b = cast<RankedTensorType>(getB().getType()),
+       accumulators = cast<RankedTensorType>(getResult().getType());
+  bool fits = a.getRank() == 2 && b.getRank() == 2 && accumulators.getRank() == 3 &&
+              a.getDimSize(1) == b.getDimSize(1) && accumulators.getDimSize(1) == a.getDimSize(0) &&
+              accumulators.getDimSize(2) == b.getDimSize(0);
+  if (!fits)
+    return emitOpError() << "multiplies " << a << " by " << b << " into " << accumulators
+                         << ", expected [M, K] by [N, K] into [subgroups, M, N]";
+  return success();
+}
+
+LogicalResult JoinSharesOp::verify() {
+  auto accumulators = cast<RankedTensorType>(getAccumulators().getType()),
+       result = cast<RankedTensorType>(getResult().getType());
+  if (accumulators.getRank() != 3 || accumulators.getShape().drop_front() != result.getShape() ||
+      accumulators.getElementType() != result.getElementType())
+    return emitOpError() << "makes " << result << " of " << accumulators
+                         << ", expected [M, N] of [subgroups, M, N]";
+  return success();
+}
+
 LogicalResult RolesOp::verify() {
   for (Operation &op : getBody().front())
     if (!isa<RoleOp>(op))

@@ -293,6 +293,29 @@ def Sched_MatrixOp : Sched_Op<"matrix", [AllTypesMatch<["acc", "result"]>]> {
 }
 
 
+// ---- matmuls of few rows: subgroups share K ----
+
+def Sched_SplitDotOp : Sched_Op<"split_dot", [AllTypesMatch<["acc", "result"]>]> {
+  let summary = "acc + a . b^T with K shared out among the subgroups, each of which has accumulators of its own: [subgroups, M, N]";
+  let description = [{
+    a is [M, K], b [N, K]. A thread's registers hold the elements whose coordinates along K differ in the bits `depth`, so that
+    these are neighbours in memory, or codes of one word; the next lowest bits are the instruction's lanes, the next ones
+    the subgroup's number. Each subgroup adds what it has in ascending order.
+  }];
+  let arguments = (ins StrAttr:$instruction, DenseI64ArrayAttr:$depth, Tile_Tile:$a, Tile_Tile:$b, Tile_Tile:$acc);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$instruction `depth` $depth $a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($acc)";
+  let hasVerifier = 1;
+}
+
+def Sched_JoinSharesOp : Sched_Op<"join_shares", []> {
+  let summary = "[M, N]: the accumulators [subgroups, M, N] added up in ascending order of subgroups";
+  let arguments = (ins Tile_Tile:$accumulators);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$accumulators attr-dict `:` type($accumulators) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 // ---- pipelines: multistage shared-memory buffers that asynchronous copies fill before tiles are used ----
 
 def Sched_Pipeline : TypeDef<Sched_Dialect, "Pipeline", []> {

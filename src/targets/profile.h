@@ -37,6 +37,9 @@ struct TargetProfile {
   // The fastest beside weights of block formats, and beside F16, BF16 and F32 weights.
   ActivationPrecision besideQuantized = ActivationPrecision::Quantized;
   ActivationPrecision besideUnquantized = ActivationPrecision::F32;
+  // Thread blocks multiply few rows by matrix instructions while subgroups share K
+  // (sched/simt/split_dots), so that weights are read once for all of them.
+  bool sharesDepth = false;
 };
 
 } // namespace sinter::targets

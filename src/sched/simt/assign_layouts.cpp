@@ -2,6 +2,7 @@
 #include "sched/simt/assign_layouts.h"
 #include "sched/simt/dot_layouts.h"
 #include "sched/simt/layout.h"
+#include "sched/simt/split_dots.h"
 #include "llvm/ADT/IntEqClasses.h"
 
 using namespace mlir;
@@ -70,6 +71,7 @@ private:
   SimtLayout choose(const Class &c);
   static bool touchesMemory(const Class &c);
   static bool areReadInParts(const Class &c);
+  static bool areConverted(const Class &c);
   std::optional<SimtLayout> derived(const Class &c);
   std::optional<SimtLayout> derivedFrom(Operation *user, Value value, const Class &c,
                                         llvm::function_ref<const SimtLayout *(Value)> chosen);
@@ -126,6 +128,8 @@ void Assigner::join(Operation *op, llvm::function_ref<void(Value, Value)> same) 
     return both(dot.getAcc(), dot.getResult());
   if (auto dot = dyn_cast<TileDotOp>(op))
     return both(dot.getAcc(), dot.getResult());
+  if (auto dot = dyn_cast<SplitDotOp>(op))
+    return both(dot.getAcc(), dot.getResult());
   if (auto settle = dyn_cast<SettleOp>(op))
     return both(settle.getAcc(), settle.getResult());
   if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) || op->getNumResults() != 1 ||
@@ -159,7 +163,8 @@ void Assigner::collect() {
     Class &c = classes_[joined[at]];
     c.values.push_back(value);
     c.shape.assign(tileType(value).getShape().begin(), tileType(value).getShape().end());
-    if (isa_and_nonnull<tile::DotOp, StageDotOp, TileDotOp, AccReadOp>(value.getDefiningOp()))
+    if (isa_and_nonnull<tile::DotOp, StageDotOp, TileDotOp, SplitDotOp, AccReadOp>(
+            value.getDefiningOp()))
       c.dot = value.getDefiningOp();
     classOf_[value] = joined[at];
   }
@@ -232,6 +237,15 @@ bool Assigner::areReadInParts(const Class &c) {
          });
 }
 
+// Whether all of them are read from memory, and at most converted to another type.
+bool Assigner::areConverted(const Class &c) {
+  return llvm::all_of(c.values, [](Value value) {
+    return isReadInParts(value) ||
+           isa_and_nonnull<tile::LoadOp, tile::ConcatOp, arith::TruncFOp, arith::ExtFOp>(
+               value.getDefiningOp());
+  });
+}
+
 // The layout that follows from one already chosen: of a tile that this class is reduced from,
 // broadcast to, reshaped or permuted; of the matmul that multiplies it as it is read.
 std::optional<SimtLayout> Assigner::derived(const Class &c) {
@@ -272,6 +286,8 @@ Assigner::derivedFrom(Operation *user, Value value, const Class &c,
     if (const SimtLayout *layout = chosen(concat.getResult());
         layout && layout->joins(c.shape, static_cast<int>(concat.getAxis())))
       return layout->withShape(c.shape);
+  if (auto dot = dyn_cast<SplitDotOp>(user); dot && areConverted(c))
+    return value == dot.getA() ? splitSimt(dot).a : splitSimt(dot).b;
   auto dot = dyn_cast<tile::DotOp>(user);
   // What is multiplied as it is read lies as the instruction wants it, where nothing is gained by
   // sharing it among subgroups.
@@ -290,6 +306,8 @@ SimtLayout Assigner::choose(const Class &c) {
     return sharedAccumulators(*findMatrixInstruction(read.getInstruction()), c.shape, threads_);
   if (auto dot = dyn_cast_or_null<TileDotOp>(c.dot))
     return sharedAccumulators(*findMatrixInstruction(dot.getInstruction()), c.shape, threads_);
+  if (auto dot = dyn_cast_or_null<SplitDotOp>(c.dot))
+    return splitSimt(dot).accumulators;
   return c.dot ? chooseDotLayouts(cast<tile::DotOp>(c.dot), threads_, facts_).accumulators
                : blockedFor(c);
 }
@@ -429,6 +447,10 @@ void Assigner::mend(Operation *op) {
     auto accumulators = tileType(dot.getResult()), left = tileType(dot.getA());
     wantOperand(dot.getAMutable(), tileOperand(*findMatrixInstruction(dot.getInstruction()),
                                                left.getShape(), accumulators.getShape(), threads_));
+  } else if (auto dot = dyn_cast<SplitDotOp>(op)) {
+    SplitSimt layouts = splitSimt(dot);
+    wantOperand(dot.getAMutable(), layouts.a);
+    wantOperand(dot.getBMutable(), layouts.b);
   } else if (auto dot = dyn_cast<tile::DotOp>(op)) {
     DotLayouts layouts = chooseDotLayouts(dot, threads_, facts_);
     if (!layouts.instruction || SimtLayout::of(dot.getResult().getType()) != layouts.accumulators)

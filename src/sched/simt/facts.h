@@ -20,6 +20,7 @@ struct SimtFacts {
   bool asyncCopies =
       false; // has copies from memory to shared memory that threads need not wait for
   bool matrixLoads = false;      // reads 8 x 8 matrices of shared memory (sched.shared_matrices)
+  bool sharesDepth = false;      // subgroups share K of matmuls of few rows (split_dots)
   bool overlapsLaunches = false; // a launch may begin before the one before it has ended
   OwnExp2 ownExp2 = OwnExp2::Nowhere;
   bool ownMaximum = true;   // an instruction for a maximum that keeps NaN and has -0 below +0

@@ -14,7 +14,9 @@
 #include "sched/simt/overlap_launches.h"
 #include "sched/simt/pipeline_back_to_back.h"
 #include "sched/simt/pipeline_dots.h"
+#include "sched/simt/prefetch_loads.h"
 #include "sched/simt/reduce_dots.h"
+#include "sched/simt/split_dots.h"
 #include "sched/simt/verify_pipelines.h"
 
 using namespace mlir;
@@ -58,10 +60,12 @@ static void markStream(tile::KernelOp kernel) {
 
 // Threads, the order of programs, and what is loaded ahead.
 static void schedule(tile::KernelOp kernel, const SimtFacts &facts) {
-  int64_t threads = chooseThreads(kernel, facts);
-  kernel->setAttr(kThreadsName, Builder(kernel.getContext()).getI64IntegerAttr(threads));
   if (hasOnlySmallM(kernel))
     kernel->setAttr(kLatencyBound, UnitAttr::get(kernel.getContext()));
+  int64_t threads = splitDots(kernel, facts);
+  if (!threads)
+    threads = chooseThreads(kernel, facts);
+  kernel->setAttr(kThreadsName, Builder(kernel.getContext()).getI64IntegerAttr(threads));
   groupPrograms(kernel);
   hoistLoads(kernel, threads, kEarlyElements);
   if (facts.overlapsLaunches)
@@ -117,8 +121,15 @@ Result<OwningOpRef<ModuleOp>> scheduleSimt(ModuleOp source, const SimtFacts &fac
     if (failed(distribute(kernel, facts)))
       return fail(Code::Unsupported, "kernel '" + kernel.getSymName().str() +
                                          "' could not be distributed over threads");
-  if (failed(simplify(*module)) || failed(foldRanges(*module)) || failed(simplify(*module)) ||
-      failed(verify(*module)))
+  if (failed(simplify(*module)) || failed(foldRanges(*module)) || failed(simplify(*module)))
+    return fail(Code::Internal, "the distributed form of the kernels could not be simplified");
+  bool ahead = false;
+  for (auto kernel : module->getOps<tile::KernelOp>())
+    if (kernel->hasAttr(kReadsAhead)) {
+      prefetchLoads(kernel);
+      ahead = true;
+    }
+  if ((ahead && failed(simplify(*module))) || failed(verify(*module)))
     return fail(Code::Internal, "the distributed form of the kernels is not well formed");
   return module;
 }

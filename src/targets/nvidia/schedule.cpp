@@ -14,7 +14,7 @@ sched::SimtFacts simtFacts(const NvidiaFacts &facts) {
   simt.maxRegisters = facts.registers;
   simt.ownExp2 = sched::OwnExp2::Everywhere;
   simt.ownDivision = true;
-  simt.asyncCopies = simt.matrixLoads = true;
+  simt.asyncCopies = simt.matrixLoads = simt.sharesDepth = true;
   simt.overlapsLaunches = facts.overlapsLaunches;
   for (const sched::MatrixInstruction &instruction : sched::matrixInstructions()) {
     StringRef name = instruction.name;

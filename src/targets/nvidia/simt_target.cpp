@@ -33,11 +33,12 @@ void NvidiaSimt::declareKernel(LLVM::LLVMFuncOp function, int64_t threads) const
       {b.getStringAttr("nvvm.reqntid"), b.getStringAttr(std::to_string(threads) + ",1,1")})}));
 }
 
-// One block a multiprocessor is enough: the assembler then issues loads early.
-void NvidiaSimt::preferRegisters(LLVM::LLVMFuncOp function) const {
+// So few blocks a multiprocessor are enough: the assembler then issues loads early.
+void NvidiaSimt::preferRegisters(LLVM::LLVMFuncOp function, int64_t blocks) const {
   Builder b(function.getContext());
   SmallVector<Attribute> attributes(function.getPassthroughAttr().getValue());
-  attributes.push_back(b.getArrayAttr({b.getStringAttr("nvvm.minctasm"), b.getStringAttr("1")}));
+  attributes.push_back(
+      b.getArrayAttr({b.getStringAttr("nvvm.minctasm"), b.getStringAttr(std::to_string(blocks))}));
   function.setPassthroughAttr(b.getArrayAttr(attributes));
 }
 
@@ -469,6 +470,52 @@ static Value roundedPairs(Site s, vector::FromElementsOp op) {
   return vector::BitCastOp::create(s.b, s.loc, op.getType(), packed);
 }
 
+// 2^15 + u + 128 for a signed byte u, as f32: its third lowest byte counts ones. A product of this
+// with a number of 11 bits, such as a scale in F16, is exact, and so is kByteBias times it.
+static constexpr float kByteBias = 32768 + 128;
+
+// The number of a byte of a word as f32 by a permutation of bytes and an exact subtraction: a
+// processor converts a fraction as many integers at a time.
+static Value byteToFloat(Site s, arith::SIToFPOp op) {
+  constexpr int64_t kTwoTo15 = 0x47000000, kSigns = 0x80808080, kSelector = 0x7604, kByteBits = 8;
+  auto byte = op.getIn().getDefiningOp<arith::TruncIOp>();
+  if (!op.getType().isF32() || !op.getIn().getType().isInteger(8) || !byte ||
+      !byte.getIn().getType().isInteger(32))
+    return {};
+  Value word = byte.getIn();
+  int64_t number = 0;
+  if (auto shifted = word.getDefiningOp<arith::ShRUIOp>())
+    if (auto by = getConstantIntValue(shifted.getRhs());
+        by && *by > 0 && *by < 32 && *by % kByteBits == 0) {
+      word = shifted.getLhs();
+      number = *by / kByteBits;
+    }
+  Value biased = arith::XOrIOp::create(s.b, s.loc, word, constant(s, kSigns));
+  Value bits = intrinsic(s, s.b.getI32Type(), "llvm.nvvm.prmt",
+                         {biased, constant(s, kTwoTo15), constant(s, kSelector + (number << 4))});
+  Value sum = arith::BitcastOp::create(s.b, s.loc, op.getType(), bits);
+  Value bias = arith::ConstantOp::create(s.b, s.loc, s.b.getF32FloatAttr(kByteBias));
+  return arith::SubFOp::create(s.b, s.loc, sum, bias);
+}
+
+// Such a number times a scale in F16, rounded once as well.
+static Value scaledByte(Site s, arith::MulFOp op) {
+  for (auto [one, other] : {std::pair(op.getLhs(), op.getRhs()), {op.getRhs(), op.getLhs()}}) {
+    auto scale = one.getDefiningOp<arith::ExtFOp>();
+    auto number = other.getDefiningOp<arith::SubFOp>();
+    FloatAttr bias;
+    if (!scale || !scale.getIn().getType().isF16() || !op.getType().isF32() || !number ||
+        !number.getLhs().getDefiningOp<arith::BitcastOp>() ||
+        !matchPattern(number.getRhs(), m_Constant(&bias)) ||
+        bias.getValue().convertToFloat() != kByteBias)
+      continue;
+    Value less = arith::ConstantOp::create(s.b, s.loc, s.b.getF32FloatAttr(-kByteBias));
+    Value offset = arith::MulFOp::create(s.b, s.loc, one, less);
+    return math::FmaOp::create(s.b, s.loc, number.getLhs(), one, offset);
+  }
+  return {};
+}
+
 // Good to 2 units in the last place over the whole range, where that will do.
 static Value division(Site s, arith::DivFOp op) {
   bool relaxed = bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::arcp);
@@ -482,6 +529,8 @@ Value NvidiaSimt::elementwise(Site s, Operation *op) const {
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case([&](arith::FPToSIOp) { return toInteger(s, op, true); })
       .Case([&](arith::FPToUIOp) { return toInteger(s, op, false); })
+      .Case([&](arith::SIToFPOp o) { return byteToFloat(s, o); })
+      .Case([&](arith::MulFOp o) { return scaledByte(s, o); })
       .Case([&](arith::DivFOp o) { return division(s, o); })
       .Case([&](vector::FromElementsOp o) { return roundedPairs(s, o); })
       .Default([&](Operation *o) { return approximate(s, o); });

@@ -1,6 +1,7 @@
 // Emission, the walk: the body moves into a function, then each SIMT operation is replaced in
 // place.
 #include "sched/simt/layout.h"
+#include "sched/simt/prefetch_loads.h"
 #include "targets/simt/emit_llvm_memory.h"
 #include "tile/mlir_pch.h"
 
@@ -95,7 +96,7 @@ LLVM::LLVMFuncOp Emitter::makeFunction() {
   }
   target_.declareKernel(function, result_.threads);
   if (kernel_->hasAttr(sched::kLatencyBound))
-    target_.preferRegisters(function);
+    target_.preferRegisters(function, kernel_->hasAttr(sched::kReadsAhead) ? 2 : 1);
   return function;
 }
 

@@ -43,8 +43,8 @@ public:
   /// Calling convention and attributes of an entry point whose blocks have `threads` threads.
   virtual void declareKernel(mlir::LLVM::LLVMFuncOp function, int64_t threads) const = 0;
   /// Says of a kernel that its threads wait for memory, so that registers for what is on its way
-  /// matter more than blocks side by side.
-  virtual void preferRegisters(mlir::LLVM::LLVMFuncOp) const {}
+  /// matter more than having more than so many blocks side by side.
+  virtual void preferRegisters(mlir::LLVM::LLVMFuncOp, int64_t blocks) const {}
   /// The block's shared memory, an array in space 3: of its own size unless overridden.
   virtual mlir::LLVM::GlobalOp declareShared(mlir::ModuleOp module, llvm::StringRef symbol,
                                              int64_t bytes) const;

@@ -120,6 +120,8 @@ LogicalResult Distributor::emit(Operation *op) {
       .Case([&](StageStoreOp o) { return emitStageStore(o); })
       .Case([&](StageAccumulateOp o) { return emitStageAccumulate(o); })
       .Case([&](AccReadOp o) { return emitAccRead(o); })
+      .Case([&](SplitDotOp o) { return emitSplitDot(o); })
+      .Case([&](JoinSharesOp o) { return emitJoinShares(o); })
       .Case([&](tile::IotaOp o) { return emitIota(o), success(); })
       .Case([&](tile::BroadcastOp o) { return emitBroadcast(o), success(); })
       .Case([&](tile::PermuteOp o) { return emitPermute(o), success(); })

@@ -76,9 +76,9 @@ struct SharedPlan;
 
 class Distributor {
 public:
+  using Registers = SmallVector<Value>;
   Distributor(tile::KernelOp kernel, const SimtFacts &facts)
       : kernel_(kernel), facts_(facts), b_(kernel.getContext()) {}
-  using Registers = SmallVector<Value>;
   LogicalResult run();
 
 private:
@@ -148,6 +148,10 @@ private:
                                  int64_t depth, const Registers &before);
   LogicalResult emitMatrix(tile::DotOp op);
   Registers clearedBeyond(Value tile, int axis);
+
+  // distribute/split.cpp: matmuls of few rows
+  LogicalResult emitSplitDot(SplitDotOp op);
+  LogicalResult emitJoinShares(JoinSharesOp op);
 
   // distribute/pipeline.cpp: tiles fetched ahead
   LogicalResult emitMakePipeline(MakePipelineOp op);

@@ -1,0 +1,156 @@
+// Loads and what they need are cloned for another value of the counter; loaded words go around.
+#include "sched/simt/prefetch_loads.h"
+#include "sched/simt/overlap_launches.h"
+
+using namespace mlir;
+
+namespace sinter::sched {
+namespace {
+
+// Whether nothing in the loop orders memory accesses.
+bool onlyLoads(scf::ForOp loop) {
+  return llvm::all_of(loop.getBody()->without_terminator(), [](Operation &op) {
+    return isa<ViewLoadOp, MatrixOp>(op) || (op.getNumRegions() == 0 && isMemoryEffectFree(&op));
+  });
+}
+
+// Operations of `block` that `value` needs, in order; false where one depends on the block's other
+// arguments than its first, or on memory.
+bool gather(Value value, Block *block, SetVector<Operation *> &needed) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return argument.getOwner() != block || argument.getArgNumber() == 0;
+  Operation *maker = value.getDefiningOp();
+  if (maker->getBlock() != block || needed.contains(maker))
+    return true;
+  if (maker->getNumRegions() || !isMemoryEffectFree(maker))
+    return false;
+  for (Value operand : maker->getOperands())
+    if (!gather(operand, block, needed))
+      return false;
+  needed.insert(maker);
+  return true;
+}
+
+struct Ahead {
+  SmallVector<ViewLoadOp> loads;
+  SetVector<Operation *> needed;
+};
+
+Ahead collect(scf::ForOp loop) {
+  Ahead ahead;
+  for (auto load : loop.getBody()->getOps<ViewLoadOp>()) {
+    if (!isConstant(load.getView()))
+      continue;
+    SetVector<Operation *> needed = ahead.needed;
+    bool movable = llvm::all_of(load->getOperands(), [&](Value operand) {
+      return gather(operand, loop.getBody(), needed);
+    });
+    if (!movable)
+      continue;
+    ahead.needed = std::move(needed);
+    ahead.loads.push_back(load);
+  }
+  return ahead;
+}
+
+// The loads for the counter `at`, none where not `when`.
+SmallVector<Value> loadsFor(OpBuilder &b, scf::ForOp loop, const Ahead &ahead, Value at,
+                            Value when) {
+  IRMapping map;
+  map.map(loop.getInductionVar(), at);
+  for (Operation *op : ahead.needed)
+    b.clone(*op, map);
+  SmallVector<Value> values;
+  for (ViewLoadOp load : ahead.loads) {
+    auto clone = cast<ViewLoadOp>(b.clone(*load, map));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(clone);
+    clone.getWhenMutable().assign(
+        b.createOrFold<arith::AndIOp>(load.getLoc(), clone.getWhen(), when));
+    values.push_back(clone);
+  }
+  return values;
+}
+
+Value isBelow(OpBuilder &b, Location loc, Value at, Value end) {
+  return b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, at, end);
+}
+
+void readAhead(scf::ForOp loop) {
+  const Ahead ahead = collect(loop);
+  if (ahead.loads.empty())
+    return;
+  Location loc = loop.getLoc();
+  IRRewriter b(loop);
+  SmallVector<Value> first = loadsFor(b, loop, ahead, loop.getLowerBound(),
+                                      isBelow(b, loc, loop.getLowerBound(), loop.getUpperBound()));
+  b.setInsertionPointToStart(loop.getBody());
+  Value next = arith::AddIOp::create(b, loc, loop.getInductionVar(), loop.getStep());
+  SmallVector<Value> later =
+      loadsFor(b, loop, ahead, next, isBelow(b, loc, next, loop.getUpperBound()));
+  SmallVector<ViewLoadOp> loads = ahead.loads;
+  auto yields = [&](OpBuilder &, Location, ArrayRef<BlockArgument>) { return later; };
+  FailureOr<LoopLikeOpInterface> made =
+      loop.replaceWithAdditionalYields(b, first, /*replaceInitOperandUsesInLoop=*/false, yields);
+  if (failed(made))
+    return;
+  auto carried = (*made).getRegionIterArgs().take_back(first.size());
+  for (auto [load, word] : llvm::zip_equal(loads, carried)) {
+    load.getResult().replaceAllUsesWith(word);
+    load.erase();
+  }
+}
+
+// ---- what may begin before the launches before it have ended ----
+
+// Operations that `value` needs and that lie behind `place`; false where one reads memory.
+bool gatherBehind(Value value, Operation *place, SetVector<Operation *> &needed) {
+  Operation *maker = value.getDefiningOp();
+  if (!maker || maker->getBlock() != place->getBlock() || maker->isBeforeInBlock(place) ||
+      needed.contains(maker))
+    return true;
+  if (maker->getNumRegions() || !isMemoryEffectFree(maker))
+    return false;
+  for (Value operand : maker->getOperands())
+    if (!gatherBehind(operand, place, needed))
+      return false;
+  needed.insert(maker);
+  return true;
+}
+
+void hoistConstantLoads(AwaitLaunchesOp wait) {
+  SmallVector<ViewLoadOp> loads;
+  for (Operation *op = wait->getNextNode(); op; op = op->getNextNode())
+    if (auto load = dyn_cast<ViewLoadOp>(op); load && isConstant(load.getView()))
+      loads.push_back(load);
+  for (ViewLoadOp load : loads) {
+    SetVector<Operation *> needed;
+    bool movable = llvm::all_of(load->getOperands(),
+                                [&](Value operand) { return gatherBehind(operand, wait, needed); });
+    if (!movable)
+      continue;
+    for (Operation *op : needed)
+      op->moveBefore(wait);
+    load->moveBefore(wait);
+  }
+}
+
+} // namespace
+
+void prefetchLoads(tile::KernelOp kernel) {
+  if (!kernel->hasAttr(kReadsAhead))
+    return;
+  SmallVector<scf::ForOp> loops;
+  kernel.walk([&](scf::ForOp loop) {
+    if (onlyLoads(loop))
+      loops.push_back(loop);
+  });
+  for (scf::ForOp loop : loops)
+    readAhead(loop);
+  SmallVector<AwaitLaunchesOp> waits;
+  kernel.walk([&](AwaitLaunchesOp wait) { waits.push_back(wait); });
+  for (AwaitLaunchesOp wait : waits)
+    hoistConstantLoads(wait);
+}
+
+} // namespace sinter::sched

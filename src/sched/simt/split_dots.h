@@ -1,0 +1,29 @@
+// Matmuls of few rows of 16-bit numbers: subgroups share K, so that each of b's numbers is read by
+// one thread, straight into the fragment of a matrix instruction.
+#pragma once
+
+#include "sched/simt/facts.h"
+#include "sched/simt/layout.h"
+#include "sched/simt/matrix_instructions.h"
+#include "tile/mlir_pch.h"
+
+namespace sinter::sched {
+
+/// Makes the kernel's only matmul a sched.split_dot and gives the threads of a block; 0, and
+/// nothing is changed, where the kernel has none or more, where it has many rows, and where no
+/// instruction takes its operands. Which subgroup multiplies what depends on the format of b and on
+/// the length of a step along K, never on rows or columns.
+int64_t splitDots(tile::KernelOp kernel, const SimtFacts &facts);
+
+/// Where the operands and accumulators of such a matmul lie, and what each bit of the
+/// instruction's K is in the tile's.
+struct SplitSimt {
+  const MatrixInstruction *instruction = nullptr;
+  SimtLayout a, b, accumulators;
+  llvm::SmallVector<int64_t> depthBits; // by bit of the instruction's K, which bit of the tile's
+  llvm::SmallVector<int64_t> moreBits; // in registers too, one instruction for each of their values
+};
+
+SplitSimt splitSimt(SplitDotOp dot);
+
+} // namespace sinter::sched

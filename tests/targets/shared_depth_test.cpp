@@ -1,0 +1,143 @@
+// Matmuls of few rows whose subgroups share K, in the interpreter: near the tile interpreter, and a
+// row's bits are the same beside any others, in tiles of any width.
+#include "tile/mlir_pch.h"
+
+#include "sched/simt/layout.h"
+#include "sched/simt/schedule.h"
+#include "targets/conformance_cases.h"
+
+#include <gmock/gmock.h>
+
+using namespace mlir;
+
+namespace sinter::targets::cpu {
+namespace {
+
+sched::SimtFacts sharingFacts() {
+  sched::SimtFacts facts;
+  facts.maxShared = 232448;
+  facts.sharesDepth = facts.overlapsLaunches = true;
+  facts.instructions = {"nvidia.mma.m16n8k16.f32.f16", "nvidia.mma.m16n8k16.f32.bf16"};
+  return facts;
+}
+
+// A matmul of rows with such weights as dequantize has it, in tiles of n columns and steps of k.
+KernelCase sharedCase(const std::string &weights, int64_t n, int64_t k) {
+  const bool blocks = weights.front() == 'q';
+  KernelCase c = gemmCase(blocks ? "bf16" : weights, weights, true, 16, n, k);
+  c.rounds = 1;
+  c.extents = {{"M", {1, 17}}, {"N", {1, 24}}, {"K", {96, 352}}};
+  c.bound = inAnotherOrder({2e-5, 2e-4});
+  if (blocks) {
+    c = interleaved(c);
+    c.settings["activation"] = "bf16";
+  }
+  return c;
+}
+
+struct Scheduled {
+  explicit Scheduled(const KernelCase &c) : source(buildCase(c)) {
+    auto made = sched::scheduleSimt(source.module(), sharingFacts());
+    EXPECT_TRUE(made) << made.error().toString();
+    if (made)
+      lanes = std::move(*made);
+  }
+  tile::KernelOp plain() { return *source.module().getOps<tile::KernelOp>().begin(); }
+  tile::KernelOp kernel() { return *lanes->getOps<tile::KernelOp>().begin(); }
+  // The output for these arguments.
+  std::vector<uint8_t> run(LaunchArguments arguments) {
+    LaunchArguments ended = interpreted(std::move(arguments), kernel(), true);
+    return argumentNamed(ended, "out").bytes;
+  }
+  template <class Op> int64_t count() {
+    int64_t found = 0;
+    lanes->walk([&](Op) { ++found; });
+    return found;
+  }
+
+  tile::KernelModule source;
+  OwningOpRef<ModuleOp> lanes;
+};
+
+class SharedDepth : public testing::TestWithParam<std::string> {};
+
+TEST_P(SharedDepth, LiesNearTheTileInterpreter) {
+  KernelCase c = sharedCase(GetParam(), 16, 256);
+  Scheduled s(c);
+  EXPECT_GT(s.count<sched::MatrixOp>(), 0);
+  Random random(5);
+  for (const Extents &extents : mixExtents(c.extents, c.rounds, random)) {
+    LaunchArguments arguments = caseArguments(c, s.plain(), extents, false, random);
+    LaunchArguments reference = interpreted(arguments, s.plain(), false);
+    EXPECT_EQ(firstBeyond(interpreted(arguments, s.kernel(), true), reference, c.bound), "");
+  }
+}
+
+// Rows of an f32 matrix without gaps.
+std::vector<uint8_t> firstRows(const std::vector<uint8_t> &bytes, int64_t rows, int64_t columns) {
+  return {bytes.begin(), bytes.begin() + rows * columns * static_cast<int64_t>(sizeof(float))};
+}
+
+TEST_P(SharedDepth, GivesARowTheSameBitsBesideAnyOthers) {
+  constexpr int64_t kColumns = 16, kDepth = 320;
+  KernelCase c = sharedCase(GetParam(), 16, 256);
+  Scheduled s(c), wide(sharedCase(GetParam(), 32, 256));
+  Random random(7);
+  auto arguments =
+      makeArguments(s.plain(), c.views, {{"M", 17}, {"N", kColumns}, {"K", kDepth}}, 0, random);
+  const std::vector<uint8_t> all = s.run(arguments);
+  EXPECT_EQ(wide.run(arguments), all) << "in wider tiles";
+  for (int64_t rows : {1, 16}) {
+    LaunchArguments fewer = arguments;
+    argumentNamed(fewer, "a").shape[0] = argumentNamed(fewer, "out").shape[0] = rows;
+    EXPECT_EQ(firstRows(s.run(fewer), rows, kColumns), firstRows(all, rows, kColumns)) << rows;
+  }
+}
+
+TEST_P(SharedDepth, ReadsTheFirstWeightsBeforeOtherLaunchesHaveEnded) {
+  KernelCase c = sharedCase(GetParam(), 16, 256);
+  for (const auto &[name, value] : {std::pair("n", "64"), {"k", "512"}, {"constant_b", "true"}})
+    c.settings[name] = value;
+  Scheduled s(c);
+  int64_t early = 0;
+  s.lanes->walk([&](sched::AwaitLaunchesOp wait) {
+    for (Operation &op : *wait->getBlock())
+      early += isa<sched::ViewLoadOp>(op) && op.isBeforeInBlock(wait);
+  });
+  EXPECT_GT(early, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Weights, SharedDepth, testing::Values("f16", "bf16", "q8_0", "q4_1"),
+                         [](const auto &info) { return info.param; });
+
+// Gate and up lie 32 rows of one after 32 of the other; a program has 8 of each.
+TEST(SharedDepthParts, AreTheSameRowsSideBySide) {
+  constexpr int64_t kColumns = 64, kPart = 32, kWidth = 8;
+  KernelCase c = sharedCase("q8_0", 2 * kWidth, 256), parted = c;
+  parted.settings["parts"] = "2";
+  parted.settings["part_rows"] = std::to_string(kPart);
+  Scheduled whole(c), parts(parted);
+  Random random(9);
+  auto arguments =
+      makeArguments(whole.plain(), c.views, {{"M", 1}, {"N", kColumns}, {"K", 256}}, 0, random);
+  auto floats = [](const std::vector<uint8_t> &bytes) {
+    std::vector<float> values(kColumns);
+    std::memcpy(values.data(), bytes.data(), kColumns * sizeof(float));
+    return values;
+  };
+  std::vector<float> expected, plain = floats(whole.run(arguments));
+  for (int64_t first = 0; first < kPart; first += kWidth)
+    for (int64_t from : {first, first + kPart})
+      expected.insert(expected.end(), plain.begin() + from, plain.begin() + from + kWidth);
+  EXPECT_EQ(floats(parts.run(arguments)), expected);
+}
+
+TEST(SharedDepthRules, LeaveManyRowsToOtherSchedules) {
+  KernelCase c = sharedCase("bf16", 64, 64);
+  c.settings["block_m"] = "64";
+  Scheduled s(c);
+  EXPECT_FALSE(s.kernel()->hasAttr("sched.reads_ahead"));
+}
+
+} // namespace
+} // namespace sinter::targets::cpu

@@ -36,10 +36,8 @@ bool pays(const FusionCost &cost, const FuseOptions &options) {
 }
 
 void fuse(mlir::ModuleOp module, const FuseOptions &options) {
-  if (options.twoPhases) {
+  if (options.twoPhases)
     splitPhases(module);
-    keepNormsUnquantized(module);
-  }
   wrapOperations(module, options);
   fuseQuantizeStore(module, options);
   fuseColumnEpilogue(module, options);
@@ -47,7 +45,9 @@ void fuse(mlir::ModuleOp module, const FuseOptions &options) {
   fuseQkvEpilogue(module, options);
   fuseMapEpilogue(module, options);
   placeRopeInPlace(module, options);
+  keepNormsUnquantized(module, options);
   fuseNormPrologue(module, options);
+  fuseNormQuantizeStore(module, options);
   sharePackedTables(module, options);
 }
 

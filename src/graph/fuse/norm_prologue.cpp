@@ -24,15 +24,45 @@ static int64_t numbersRepeated(LaunchOp matmul, const FuseOptions &options) {
   return programs * columnsOf(op.getA());
 }
 
+static bool prologuePays(LaunchOp norm, LaunchOp matmul, const FuseOptions &options) {
+  return inSlot(norm, kStore).empty() && mainOf<NormOp>(norm).isRmsOfRows() &&
+         mainOf<DotGeneralOp>(matmul).isLinear() &&
+         pays({.launchesSaved = 1, .numbersRepeated = numbersRepeated(matmul, options)}, options);
+}
+
+// The launch that quantizes a norm for this matmul alone; null where there is none.
+static LaunchOp quantizeOfNorm(LaunchOp matmul) {
+  Value rows = outerValue(mainOf<DotGeneralOp>(matmul).getA());
+  LaunchOp quantize = makerOf<QuantizeOp>(rows);
+  if (!quantize || !isAlone(quantize) || !rows.hasOneUse())
+    return {};
+  Value norm = quantize.getOperand(0);
+  return makerOf<NormOp>(norm) && norm.hasOneUse() ? quantize : LaunchOp();
+}
+
+void keepNormsUnquantized(ModuleOp module, const FuseOptions &options) {
+  for (LaunchOp matmul : launchesOf<DotGeneralOp>(module)) {
+    LaunchOp quantize = isDecode(matmul) ? quantizeOfNorm(matmul) : LaunchOp();
+    if (!quantize)
+      continue;
+    Value norm = quantize.getOperand(0);
+    const bool shares = options.sharesDepth && options.sharesDepth(matmul);
+    if (shares && !prologuePays(makerOf<NormOp>(norm), matmul, options))
+      continue;
+    auto argument = cast<BlockArgument>(mainOf<DotGeneralOp>(matmul).getA());
+    matmul->setOperand(argument.getArgNumber(), norm);
+    argument.setType(norm.getType());
+    quantize.erase();
+  }
+}
+
 void fuseNormPrologue(ModuleOp module, const FuseOptions &options) {
   if (!options.twoPhases)
     return;
   for (LaunchOp matmul : launchesOf<DotGeneralOp>(module)) {
     Value rows = outerValue(mainOf<DotGeneralOp>(matmul).getA());
     LaunchOp norm = makerOf<NormOp>(rows);
-    if (norm && isDecode(matmul) && rows.hasOneUse() && inSlot(norm, kStore).empty() &&
-        mainOf<NormOp>(norm).isRmsOfRows() && mainOf<DotGeneralOp>(matmul).isLinear() &&
-        pays({.launchesSaved = 1, .numbersRepeated = numbersRepeated(matmul, options)}, options))
+    if (norm && isDecode(matmul) && rows.hasOneUse() && prologuePays(norm, matmul, options))
       merge({{norm, kPrologue}, {matmul, {}}}, matmul);
   }
 }

@@ -6,6 +6,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 
+#include <functional>
+
 namespace sinter::graph {
 
 /// What decides whether a fusion is possible and pays, from a target's profile.
@@ -22,6 +24,9 @@ struct FuseOptions {
   int64_t decodeColumns = 64;
   /// Numbers that programs may read again, each for itself, instead of one more launch.
   int64_t numbersPerLaunch = 0;
+  /// Whether a matmul of decode, with its epilogue, multiplies rows by matrix instructions and so
+  /// reads them quantized; none: no matmul does.
+  std::function<bool(LaunchOp)> sharesDepth;
 };
 
 /// Columns of a program that has one row, on SIMT targets.
@@ -40,13 +45,11 @@ bool pays(const FusionCost &cost, const FuseOptions &options);
 mlir::LogicalResult verifyOneFunction(mlir::ModuleOp module);
 /// The module's function becomes `prefill` and `decode`, each with its phase as an attribute.
 void splitPhases(mlir::ModuleOp module);
-/// In decode a matmul reads the norm before it as floats: each program may make it in its prologue.
-void keepNormsUnquantized(mlir::ModuleOp module);
 
 /// Each operation alone becomes a launch. Inputs, state, weights, outputs, reshapes and slices
 /// stay.
 void wrapOperations(mlir::ModuleOp module, const FuseOptions &options);
-/// A kernel that stores rows quantizes them while it does.
+/// Maps and attention quantize rows as they store them.
 void fuseQuantizeStore(mlir::ModuleOp module, const FuseOptions &options);
 /// A map with vectors of columns, such as a bias, follows the matmul.
 void fuseColumnEpilogue(mlir::ModuleOp module, const FuseOptions &options);
@@ -58,8 +61,13 @@ void fuseQkvEpilogue(mlir::ModuleOp module, const FuseOptions &options);
 void fuseMapEpilogue(mlir::ModuleOp module, const FuseOptions &options);
 /// RoPE works in place where nothing else reads its operand.
 void placeRopeInPlace(mlir::ModuleOp module, const FuseOptions &options);
+/// In decode a matmul reads the norm before it as floats, unless it shares depth and the norm does
+/// not pay in its prologue. It comes after the patterns of epilogues.
+void keepNormsUnquantized(mlir::ModuleOp module, const FuseOptions &options);
 /// A norm is made by each program of the matmul that reads it.
 void fuseNormPrologue(mlir::ModuleOp module, const FuseOptions &options);
+/// Norms quantize rows as they store them. It comes after those of prologues.
+void fuseNormQuantizeStore(mlir::ModuleOp module, const FuseOptions &options);
 /// An embedding reads the table that a matmul has packed.
 void sharePackedTables(mlir::ModuleOp module, const FuseOptions &options);
 

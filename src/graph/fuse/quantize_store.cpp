@@ -33,7 +33,7 @@ static void fuseAttention(LaunchOp launch, const FuseOptions &options) {
     merge({{launch, {}}, {joined, kStore}, {quantize, kStore}}, launch);
 }
 
-// Norms of rows, and maps.
+// Norms and maps.
 static void fuseRows(LaunchOp launch) {
   LaunchOp quantize =
       launch.getNumResults() == 1 ? onlyLaunch<QuantizeOp>(launch.getResult(0)) : LaunchOp();
@@ -44,7 +44,12 @@ static void fuseRows(LaunchOp launch) {
 void fuseQuantizeStore(ModuleOp module, const FuseOptions &options) {
   for (LaunchOp launch : launchesOf<PagedAttentionOp>(module))
     fuseAttention(launch, options);
-  for (LaunchOp launch : launchesOf<NormOp, MapOp>(module))
+  for (LaunchOp launch : launchesOf<MapOp>(module))
+    fuseRows(launch);
+}
+
+void fuseNormQuantizeStore(ModuleOp module, const FuseOptions &) {
+  for (LaunchOp launch : launchesOf<NormOp>(module))
     fuseRows(launch);
 }
 

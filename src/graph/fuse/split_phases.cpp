@@ -1,4 +1,4 @@
-// Prefill and decode as two functions, and what decode leaves as floats.
+// Prefill and decode as two functions.
 #include "tile/mlir_pch.h"
 
 #include "graph/fuse/launch.h"
@@ -27,30 +27,6 @@ void splitPhases(ModuleOp module) {
   step->setAttr(kPhaseName, b.getStringAttr(kPrefillPhase));
   decode.setSymName(kDecodePhase);
   decode->setAttr(kPhaseName, b.getStringAttr(kDecodePhase));
-}
-
-// The quantized form of a norm, if that alone is read; the norm itself where it is not quantized.
-static Value readForm(NormOp norm) {
-  auto quantize = onlyUser<QuantizeOp>(norm.getResult());
-  return quantize ? quantize.getResult() : norm.getResult();
-}
-
-static bool isOfDecode(Operation *op) {
-  auto phase = op->getParentOfType<func::FuncOp>()->getAttrOfType<StringAttr>(kPhaseName);
-  return phase && phase.getValue() == kDecodePhase;
-}
-
-void keepNormsUnquantized(ModuleOp module) {
-  SmallVector<NormOp> norms;
-  module.walk([&](NormOp norm) { norms.push_back(norm); });
-  for (NormOp norm : norms) {
-    Value read = readForm(norm);
-    auto matmul = onlyUser<DotGeneralOp>(read);
-    if (!isOfDecode(norm) || !matmul || read == norm.getResult() || matmul.getA() != read)
-      continue;
-    matmul.getAMutable().assign(norm.getResult());
-    read.getDefiningOp()->erase();
-  }
 }
 
 } // namespace sinter::graph

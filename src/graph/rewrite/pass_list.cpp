@@ -151,10 +151,9 @@ static void registerFusion() {
   };
   static constexpr Named kPasses[] = {
       {"split-phases", "makes prefill and decode functions", withoutOptions<splitPhases>},
-      {"keep-norms-unquantized", "lets matmuls of decode read norms as floats",
-       withoutOptions<keepNormsUnquantized>},
       {"wrap-operations", "makes each operation a launch", wrapOperations},
-      {"fuse-quantize-store", "quantizes rows as they are stored", fuseQuantizeStore},
+      {"fuse-quantize-store", "quantizes rows of maps and attention as they are stored",
+       fuseQuantizeStore},
       {"fuse-column-epilogue", "adds biases and the like where a matmul makes columns",
        fuseColumnEpilogue},
       {"fuse-head-rows", "makes norms of heads, RoPE and appends one launch", fuseHeadRows},
@@ -162,6 +161,9 @@ static void registerFusion() {
        fuseQkvEpilogue},
       {"fuse-map-epilogue", "maps columns where a matmul makes them", fuseMapEpilogue},
       {"rope-in-place", "lets RoPE write over what nothing else reads", placeRopeInPlace},
+      {"keep-norms-unquantized", "lets matmuls of decode read norms as floats",
+       keepNormsUnquantized},
+      {"fuse-norm-quantize-store", "quantizes norms as they are stored", fuseNormQuantizeStore},
       {"fuse-norm-prologue", "lets programs of a matmul make the norm they read",
        fuseNormPrologue},
       {"share-packed-tables", "lets a gather read a matmul's packed weight", sharePackedTables},

@@ -124,7 +124,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
     graph::keepPools(*module, mlir::BFloat16Type::get(&context));
   }
   lowering.queryTile = options.queryTile;
-  graph::fuse(*module, fuseOptions(profile));
+  graph::fuse(*module, fuseOptions(profile, activations));
   if (failed(mlir::verify(*module)))
     return fail(Code::Internal, "fusion left a graph that is not well formed");
   kernels.useTuning(options.tuning);

@@ -4,6 +4,7 @@
 
 #include "engine/choice/matmul.h"
 #include "engine/choice/packing.h"
+#include "engine/choice/shared_depth.h"
 #include "engine/elements.h"
 #include "engine/lowering.h"
 #include "engine/map_program.h"
@@ -265,6 +266,7 @@ Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, MBucket rows,
                  graph::columnsOf(op.getA()), rows, options_.matmulPrecision());
   p.epilogueStore = epilogue.epilogueStore;
   p.blockN = programColumns(p, epilogue, rows, options_.profile);
+  const bool shares = rows == MBucket::One && shareDepth(p, launch, options_.matmulPrecision());
   std::vector<BoundArgument> arguments = {left.view(), matrix.view()};
   llvm::append_range(arguments, epilogue.arguments);
   std::vector<plan::KernelSlot> slots;
@@ -284,7 +286,8 @@ Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, MBucket rows,
   const bool quantizesInKernel = !p.a.isBlock() && p.b.isBlock() && p.activation.isBlock();
   activations_[rows].insert(plainName(quantizesInKernel ? p.activation : p.a));
   p.constantB = true;
-  finishTile(p, epilogue.headColumns == 0, options_.profile);
+  if (!shares)
+    finishTile(p, epilogue.headColumns == 0, options_.profile);
   llvm::append_range(slots, epilogue.slots);
   const int64_t multiple = epilogue.headColumns ? 1 : epilogue.columns;
   SINTER_ASSIGN(KernelId kernel,

@@ -4,16 +4,20 @@
 #include "engine/choice/attention.h"
 #include "engine/choice/fusion.h"
 #include "engine/choice/matmul.h"
+#include "engine/choice/shared_depth.h"
 
 namespace sinter::engine {
 
 // A launch more costs about 1.1 us (SmolLM2's shape in F16 on an H100, 61 launches more a token:
 // 1,424 instead of 1,573 tokens per second). A prologue costs each of a multiprocessor's programs,
 // one after the other, a sum over all threads (8B in F16: 139 instead of 165).
-graph::FuseOptions fuseOptions(const TargetProfile &profile) {
+graph::FuseOptions fuseOptions(const TargetProfile &profile, Activations activations) {
   graph::FuseOptions options =
       profile.kind == TargetKind::Cpu ? graph::cpuFuseOptions() : graph::simtFuseOptions();
   options.joinsHeads = joinsHeads(profile);
+  const MatmulPrecision rules = choosePrecision(profile, activations);
+  if (rules.sharesDepth)
+    options.sharesDepth = [rules](graph::LaunchOp matmul) { return sharesDepth(matmul, rules); };
   return options;
 }
 

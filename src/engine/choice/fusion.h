@@ -7,6 +7,7 @@
 namespace sinter::engine {
 
 // What decides how operations become launches.
-graph::FuseOptions fuseOptions(const TargetProfile &profile);
+graph::FuseOptions fuseOptions(const TargetProfile &profile,
+                               Activations activations = Activations::Fastest);
 
 } // namespace sinter::engine

@@ -19,7 +19,8 @@ MatmulPrecision choosePrecision(const TargetProfile &profile, Activations activa
           .activations = activations,
           .scaleLength = scaleLength(profile),
           .bfloatRows = fastest && profile.besideQuantized == BF16,
-          .weightTypeRows = fastest && profile.besideUnquantized == WeightType};
+          .weightTypeRows = fastest && profile.besideUnquantized == WeightType,
+          .sharesDepth = fastest && profile.sharesDepth};
 }
 
 const ActivationFormat *activationFor(const BlockFormat *format, MatmulPrecision rules) {

@@ -21,6 +21,8 @@ struct MatmulPrecision {
   bool bfloatRows = false;
   // Rows meet F16 and BF16 weights in the weights' type, not as f32.
   bool weightTypeRows = false;
+  // Subgroups share K of decode matmuls (shared_depth.h).
+  bool sharesDepth = false;
 };
 
 // What the target prefers, as far as `activations` allows it.

@@ -1,0 +1,107 @@
+// Tiles of decode matmuls whose subgroups share K.
+#include "tile/mlir_pch.h"
+
+#include "engine/choice/matmul.h"
+#include "engine/choice/shared_depth.h"
+#include "engine/elements.h"
+#include "graph/fuse/launch.h"
+
+using namespace mlir;
+
+namespace sinter::engine {
+
+static kernel::Element elementIn(Value value) {
+  return kernelElement(getElementTypeOrSelf(value.getType()));
+}
+
+// Weights that are read once for 16 tokens. Fewer lie in the second-level cache.
+static constexpr int64_t kWeightsForShares = int64_t(2) << 20;
+static constexpr int64_t kRows = 16, kColumns = 16, kMostColumns = 64;
+// Columns of a matrix instruction.
+static constexpr int64_t kInstructionColumns = 8;
+
+// Elements along K of one step: shares of whole units with the least padding, and few enough for a
+// thread's registers (28672 x 4096 and 4096 x 14336 of Q8_0 on an H100, 8 tokens, 16 columns: 52
+// and 25 us in steps of 1024, 54 and 28 of 512, 58 and 37 of 256).
+static int64_t stepOfShares(int64_t k, int64_t columns, int64_t unit) {
+  constexpr int64_t kNumbers = 16 * 1024, kMostShares = 8, kLeast = 256;
+  const int64_t most = std::max(kLeast, kNumbers / columns / kLeast * kLeast);
+  int64_t best = most;
+  for (int64_t step = unit; step <= most; step += unit) {
+    const int64_t shares = std::min<int64_t>(kMostShares, llvm::bit_floor<uint64_t>(step / unit));
+    if (k % step == 0 && 3 * static_cast<int64_t>(llvm::alignTo(step, shares * unit)) <= 4 * step)
+      best = step;
+  }
+  return best;
+}
+
+bool shareDepth(kernels::Gemm &p, kernel::Element a, int64_t columns, int64_t parts,
+                const MatmulPrecision &rules) {
+  constexpr int64_t kManyColumns = 16 * 1024, kUnit = 32, kUnitOfHalves = 64;
+  const bool halves = !p.b.isBlock() && a == p.b && (a == kernel::F16 || a == kernel::BF16);
+  const bool blocks = p.b.isBlock() && a == kernel::BF16 && rules.bfloatRows && p.interleave > 0;
+  // Where they are programs enough, 32 columns share what is read of activations (28672 x 4096 of
+  // Q4_0 on an H100, 1, 16 and 64 tokens: 35, 37 and 142 us, with 16 columns 37, 53 and 198; F16
+  // has less to compute and gains nothing).
+  const bool wide = blocks && p.n >= kManyColumns;
+  const int64_t width = columns ? std::max(columns, kColumns) : wide ? 2 * kColumns : kColumns;
+  if (!rules.sharesDepth || !(halves || blocks) || p.n <= 0 || p.k <= 0 ||
+      p.n * p.k < kWeightsForShares || width > kMostColumns ||
+      width % (parts * kInstructionColumns) != 0)
+    return false;
+  const BlockFormat *format = blocks ? blockFormatOf(p.b) : nullptr;
+  p.a = a;
+  p.activation = blocks ? kernel::BF16 : p.activation;
+  p.blockM = kRows;
+  p.blockN = width;
+  p.blockK =
+      stepOfShares(p.k, width, format && format->code.planes[0].width < 8 ? kUnitOfHalves : kUnit);
+  p.parts = parts;
+  return true;
+}
+
+// Whether columns of a launch's result share a scale.
+static bool storesScales(graph::LaunchOp launch) {
+  return llvm::any_of(launch.getResultTypes(), [](Type type) {
+    return tile::activationFormatOf(getElementTypeOrSelf(type)) != nullptr;
+  });
+}
+
+// How many columns of each other its program's tile has side by side; 1 where heads are rotated.
+static int64_t partsOf(graph::LaunchOp launch) {
+  if (launch.getHeadColumns())
+    return 1;
+  return std::max<int64_t>(1,
+                           llvm::count_if(graph::inSlot(launch, graph::kEpilogue),
+                                          [](Operation *op) { return isa<graph::SliceOp>(op); }));
+}
+
+bool shareDepth(kernels::Gemm &p, graph::LaunchOp launch, const MatmulPrecision &rules) {
+  auto op = graph::mainOf<graph::DotGeneralOp>(launch);
+  if (!op.isLinear() || op.getA().getType().getRank() != 2 ||
+      !graph::inSlot(launch, graph::kPrologue).empty())
+    return false;
+  const int64_t parts = partsOf(launch), columns = launch.getColumns().value_or(1);
+  if (parts == 1)
+    return shareDepth(p, elementIn(op.getA()), columns > 1 ? columns : 0, parts, rules);
+  // A column map's vectors lie in the order of whole tiles, and so do columns that share a scale.
+  kernels::Gemm shared = p;
+  if (graph::columnMapOf(launch) || storesScales(launch) || columns % parts != 0 ||
+      !shareDepth(shared, elementIn(op.getA()), 0, parts, rules))
+    return false;
+  shared.partRows = columns / parts;
+  if (shared.partRows % (shared.blockN / parts) != 0)
+    return false;
+  p = shared;
+  return true;
+}
+
+bool sharesDepth(graph::LaunchOp launch, const MatmulPrecision &rules) {
+  auto op = graph::mainOf<graph::DotGeneralOp>(launch);
+  kernels::Gemm p =
+      chooseGemm(elementIn(op.getA()), elementIn(op.getB()), graph::columnsOf(op.getResult()),
+                 graph::columnsOf(op.getA()), MBucket::One, rules);
+  return shareDepth(p, launch, rules);
+}
+
+} // namespace sinter::engine

@@ -1,0 +1,20 @@
+// Decode matmuls that read weights once for up to 16 tokens: a matrix instruction multiplies all of
+// them while subgroups share K. The choice depends on N, K and types alone.
+#pragma once
+
+#include "engine/choice/precision.h"
+#include "graph/graph.h"
+#include "kernels/gemm.h"
+
+namespace sinter::engine {
+
+// Whether such a matmul is one; then `p` becomes that, with a of the type `a`. `columns` are those
+// that a program must have (0: any), of `parts` side by side (kernels::Gemm).
+bool shareDepth(kernels::Gemm &p, kernel::Element a, int64_t columns, int64_t parts,
+                const MatmulPrecision &rules);
+// The same for a launch of a matmul in decode, whose epilogue is known and which makes no norm. The
+// matmul then reads its rows quantized.
+bool shareDepth(kernels::Gemm &p, graph::LaunchOp launch, const MatmulPrecision &rules);
+bool sharesDepth(graph::LaunchOp launch, const MatmulPrecision &rules);
+
+} // namespace sinter::engine

@@ -1,0 +1,172 @@
+// Decode matmuls whose subgroups share K: which there are, and what they read.
+#include "engine/choice/fusion.h"
+#include "engine/choice/matmul.h"
+#include "engine/choice/shared_depth.h"
+#include "engine/graph_text.h"
+#include "engine/lowering.h"
+#include "engine/profiles.h"
+#include "graph/fuse/launch.h"
+#include "tile/mlir_pch.h"
+
+#include <gmock/gmock.h>
+
+namespace sinter::engine {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+// ---- by numbers ----
+
+constexpr MatmulPrecision kSharing = {
+    .kind = TargetKind::Simt, .bfloatRows = true, .sharesDepth = true};
+
+kernels::Gemm shared(kernel::Element weights, int64_t n, int64_t k, int64_t columns = 0,
+                     MatmulPrecision rules = kSharing) {
+  auto p = chooseGemm(kernel::F32, weights, n, k, MBucket::One, rules);
+  if (!shareDepth(p, weights.isBlock() ? kernel::BF16 : weights, columns, 1, rules))
+    p.blockM = 0;
+  return p;
+}
+
+TEST(SharedDepth, StepsAreWholeSharesOfManyExtents) {
+  for (kernel::Element weights : {kernel::F16, kernel::block("q8_0"), kernel::block("q4_0")})
+    for (int64_t k : {2048, 3072, 4096, 5120, 8192, 14336, 28672})
+      for (int64_t columns : {0, 16, 32, 64}) {
+        auto p = shared(weights, 28672, k, columns);
+        EXPECT_EQ(p.blockM, 16);
+        EXPECT_EQ(k % p.blockK, 0) << k;
+        EXPECT_EQ(p.blockK % 256, 0) << k;
+        EXPECT_LE(p.blockN * p.blockK, 16384) << k;
+      }
+}
+
+TEST(SharedDepth, DependsOnWeightsAlone) {
+  EXPECT_EQ(shared(kernel::F16, 576, 1536).blockM, 0) << "they lie in the cache";
+  EXPECT_EQ(shared(kernel::F32, 28672, 4096).blockM, 0) << "no instruction takes them";
+  EXPECT_EQ(shared(kernel::F16, 28672, 4096, 128).blockM, 0) << "too many sums for a thread";
+  EXPECT_EQ(shared(kernel::F16, 28672, 4096, 0, {TargetKind::Simt}).blockM, 0) << "another target";
+  EXPECT_EQ(shared(kernel::block("q8_0"), 28672, 4096).activation, kernel::BF16);
+}
+
+TEST(SharedDepth, StepsOfOddExtentsWasteAQuarterAtMost) {
+  for (int64_t k : {576, 896, 960, 1184, 2880, 4864}) {
+    auto p = shared(kernel::block("q8_0"), 49152, k);
+    EXPECT_GE(p.blockK, 32) << k;
+    EXPECT_TRUE(k % p.blockK == 0 || p.blockK == 1024) << k << " " << p.blockK;
+  }
+}
+
+// ---- by launches ----
+
+// A GPU that shares K.
+targets::TargetProfile sharingProfile() {
+  targets::TargetProfile profile = simtProfile();
+  profile.besideQuantized = targets::ActivationPrecision::BF16;
+  profile.sharesDepth = true;
+  return profile;
+}
+
+// Rows of a type.
+std::string rows(int64_t columns, const std::string &element) {
+  return "tensor<?x" + std::to_string(columns) + "x" + element + ", #graph.dims<T>>";
+}
+std::string vectorOf(int64_t columns) {
+  return "tensor<" + std::to_string(columns) + "xf32>";
+}
+
+// A norm and its matmul with [n, k] weights in Q8_0, which makes %c.
+std::string normThenMatmul(int64_t n, int64_t k) {
+  const std::string x = rows(k, "f32"), a = rows(k, "bf16"),
+                    w = "tensor<" + std::to_string(n) + "x" + std::to_string(k) +
+                        "x!tile.block<\"q8_0\">>";
+  return "%x = graph.input \"x\" : " + x + "\n%g = graph.weight [\"g\"] : " + vectorOf(k) +
+         "\n%w = graph.weight [\"w\"] : " + w + "\n%n = graph.norm %x, %g eps 1.0e-5 : " + x +
+         ", " + vectorOf(k) + " -> " + x + "\n%a = graph.quantize %n : " + x + " -> " + a +
+         "\n%c = graph.dot_general %a, %w : " + a + ", " + w + " -> " + rows(n, "f32") + "\n";
+}
+
+// `name`, a map of two values of rows, or of rows and a vector.
+std::string sumOf(const std::string &name, const std::string &values, const std::string &types,
+                  const std::string &result) {
+  return name + " = graph.map " + values + " : " + types + " -> " + result +
+         " {\n^bb0(%p: f32, %q: f32):\n%r = arith.addf %p, %q : f32\ngraph.yield %r : f32\n}\n";
+}
+
+// The kernels that decode launches.
+std::vector<std::string> decodeKernels(const std::string &body) {
+  const LoweringOptions options{sharingProfile()};
+  GraphText graph(body);
+  graph::fuse(graph.module(), fuseOptions(options.profile));
+  EXPECT_TRUE(succeeded(mlir::verify(graph.module())));
+  KernelSet kernels(graph.context());
+  Result<plan::Plan> plan = Lowering(kernels, options).run(graph.module());
+  EXPECT_TRUE(plan) << plan.error().message;
+  std::vector<std::string> texts;
+  for (const plan::Step &step :
+       std::get<plan::If>(plan->procedures.at(0).steps.at(0).op).thenSteps) {
+    texts.emplace_back();
+    llvm::raw_string_ostream(texts.back())
+        << kernels.kernel(std::get<plan::Launch>(step.op).kernel);
+  }
+  return texts;
+}
+
+const std::string kOfSixteenRows = "tensor<16x";
+
+TEST(SharedDepth, ReadsTheNormQuantizedWhereItsPrologueDoesNotPay) {
+  EXPECT_THAT(
+      decodeKernels(normThenMatmul(4096, 4096) + "graph.output \"c\", %c : " + rows(4096, "f32")),
+      ElementsAre(
+          AllOf(HasSubstr("@rms_norm"), HasSubstr("bf16")),
+          AllOf(HasSubstr("@gemm"), HasSubstr(kOfSixteenRows), Not(HasSubstr("norm_weight")))));
+}
+
+TEST(SharedDepth, ReadsFloatsWhereItMakesTheNormOrHasFewWeights) {
+  EXPECT_THAT(decodeKernels(normThenMatmul(24, 64) + "graph.output \"c\", %c : " + rows(24, "f32")),
+              ElementsAre(AllOf(HasSubstr("norm_weight"), Not(HasSubstr(kOfSixteenRows)))));
+  // The norm does not pay, and the weights lie in the cache.
+  EXPECT_THAT(
+      decodeKernels(normThenMatmul(1024, 1536) + "graph.output \"c\", %c : " + rows(1024, "f32")),
+      ElementsAre(AllOf(HasSubstr("@rms_norm"), Not(HasSubstr("bf16"))),
+                  AllOf(HasSubstr("@gemm"), Not(HasSubstr(kOfSixteenRows)))));
+}
+
+TEST(SharedDepth, AddsBiasesToSharedSums) {
+  const std::string c = rows(4096, "f32"), b = vectorOf(4096);
+  EXPECT_THAT(
+      decodeKernels(normThenMatmul(4096, 4096) + "%b = graph.weight [\"b\"] : " + b + "\n" +
+                    sumOf("%d", "%c, %b", c + ", " + b, c) + "graph.output \"d\", %d : " + c),
+      ElementsAre(HasSubstr("@rms_norm"),
+                  AllOf(HasSubstr("@gemm"), HasSubstr(kOfSixteenRows), HasSubstr("arith.addf"))));
+}
+
+// Two halves of the columns, added: tiles of 16 columns hold 8 of each.
+std::string halves(int64_t n, bool biased) {
+  const std::string c = rows(n, "f32"), half = rows(n / 2, "f32"), b = vectorOf(n);
+  std::string body = normThenMatmul(n, 4096), columns = "%c";
+  if (biased) {
+    body += "%b = graph.weight [\"b\"] : " + b + "\n" + sumOf("%d", "%c, %b", c + ", " + b, c);
+    columns = "%d";
+  }
+  return body + "%s = graph.slice " + columns + " from [0, 0] : " + c + " -> " + half +
+         "\n%t = graph.slice " + columns + " from [0, " + std::to_string(n / 2) + "] : " + c +
+         " -> " + half + "\n" + sumOf("%e", "%s, %t", half + ", " + half, half) +
+         "graph.output \"e\", %e : " + half;
+}
+
+TEST(SharedDepth, HoldsColumnsOfEachPartSideBySide) {
+  EXPECT_THAT(decodeKernels(halves(4096, false)),
+              ElementsAre(HasSubstr("@rms_norm"),
+                          AllOf(HasSubstr("tile.concat"), HasSubstr(kOfSixteenRows))));
+}
+
+TEST(SharedDepth, LeavesBiasedPartsInOneRun) {
+  for (const std::string &kernel : decodeKernels(halves(4096, true)))
+    EXPECT_THAT(kernel, Not(HasSubstr("tile.concat")));
+}
+
+} // namespace
+} // namespace sinter::engine

@@ -9,6 +9,7 @@
 #include "engine/graph_form.h"
 #include "engine/lowering.h"
 #include "engine/map_program.h"
+#include "graph/ir/symbols.h"
 #include "numeric/formats/dot_packing.h"
 #include "plan/contract.h"
 #include "llvm/ADT/StringExtras.h"
@@ -322,7 +323,7 @@ Result<void> Lowering::lowerKvAppend(graph::LaunchOp launch) {
 // Without gaps any shape has the same elements. Beside that inner extents have none, so only the
 // first stride stays as it is.
 Result<void> Lowering::lowerReshape(graph::ReshapeOp op) {
-  SINTER_ASSIGN(const Stored from, stored(op.getValue()));
+  SINTER_ASSIGN(const Stored from, operand(op.getValue()));
   Stored to{from.buffer, from.byteOffset, extentsOf(op.getResult().getType()), {}};
   to.strides = packedStrides(to.extents);
   if (from.strides != packedStrides(from.extents)) {
@@ -335,7 +336,7 @@ Result<void> Lowering::lowerReshape(graph::ReshapeOp op) {
 }
 
 Result<void> Lowering::lowerSlice(graph::SliceOp op) {
-  SINTER_ASSIGN(Stored part, stored(op.getValue()));
+  SINTER_ASSIGN(Stored part, operand(op.getValue()));
   RankedTensorType type = op.getResult().getType();
   ElementBytes size = elementBytes(type.getElementType());
   SINTER_CHECK(*op.columnOffset() % size.length == 0);
@@ -369,7 +370,9 @@ static bool isDecoderForm(Operation *op) {
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case([](graph::GatherOp o) { return o.isEmbedding(); })
       .Case([](graph::NormOp o) { return o.isRmsOfRows(); })
-      .Case([](graph::DotGeneralOp o) { return o.isLinear() && weightOf(o.getB()); })
+      .Case([](graph::DotGeneralOp o) {
+        return o.isLinear() && weightOf(o.getB()) && o.getA().getType().getRank() == 2;
+      })
       .Case([&](graph::MapOp o) {
         return !o.getValues().empty() && graph::isRowwise(o) && isF32(o.getResult()) &&
                readMap(o).has_value();
@@ -459,7 +462,10 @@ Result<Lowering::Steps> Lowering::lowerFunction(func::FuncOp function) {
   for (Operation &op : function.getBody().front())
     lowerEdge(op);
   for (Operation &op : function.getBody().front())
-    SINTER_TRY(lower(op));
+    if (Result<void> done = lower(op); !done) {
+      const std::string place = options_.namesPlaces ? graph::placeOf(op.getLoc()) + ": " : "";
+      return fail(done.error().code, place + done.error().message);
+    }
   SINTER_TRY(checkOutputs(function));
   return std::exchange(steps_, {});
 }

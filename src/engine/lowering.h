@@ -19,8 +19,9 @@ namespace sinter::engine {
 struct LoweringOptions {
   TargetProfile profile;
   Activations activations = Activations::Fastest;
-  bool quantizes = false; // some activations are quantized, so that attention may round too
-  int64_t queryTile = 16; // most query rows of an attention block
+  bool quantizes = false;   // some activations are quantized, so that attention may round too
+  int64_t queryTile = 16;   // most query rows of an attention block
+  bool namesPlaces = false; // in errors, where the operation stands in its source
 
   MatmulPrecision matmulPrecision() const { return choosePrecision(profile, activations); }
 };

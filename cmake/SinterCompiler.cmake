@@ -88,7 +88,7 @@ sinter_compiler_layer(graph DEPS tile)
 add_dependencies(sinter_graph sinter_graph_tablegen)
 sinter_compiler_layer(models DEPS format graph plan)
 sinter_compiler_layer(engine DEPS format graph models kernels targets plan)
-sinter_compiler_layer(compiler DEPS engine hal)
+sinter_compiler_layer(compiler DEPS engine runtime)
 target_compile_definitions(sinter_compiler PRIVATE SINTER_INCLUDE_DIR="${CMAKE_SOURCE_DIR}/include")
 sinter_program(sinter-compiler MAIN src/compiler/main.cpp DEPS compiler)
 # -fPIC comes after -fPIE and wins: code that shares the header must be compiled as the header was.

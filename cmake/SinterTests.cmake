@@ -47,7 +47,7 @@ foreach(layer base numeric layout format hal plan runtime llm host cli)
 endforeach()
 if(SINTER_COMPILER)
   sinter_tests(targets sinter_kernels sinter_hal) # conformance: registered kernels, loaded as the cpu driver does
-  foreach(layer tile sched targets kernels graph models engine)
+  foreach(layer tile sched targets kernels graph models engine compiler)
     if(NOT TARGET ${layer}_tests)
       sinter_tests(${layer})
     endif()

@@ -2,7 +2,10 @@
 #include "tile/mlir_pch.h"
 
 #include "compiler/graph_command.h"
+#include "compiler/graph_execution.h"
 #include "compiler/graph_options.h"
+#include "compiler/target_option.h"
+#include "engine/graph_plan.h"
 #include "graph/evaluate/evaluate.h"
 #include "graph/evaluate/npy.h"
 #include "graph/ir/symbols.h"
@@ -227,19 +230,60 @@ static Result<void> write(const std::string &folder, const std::string &name, co
   return {};
 }
 
+// ---- runs ----
+
+static Result<void> show(const GraphOptions &options, const graph::NamedTensors &outputs,
+                         graph::Precision precision) {
+  for (const auto &[name, tensor] : outputs)
+    if (options.output.empty())
+      print(name, tensor);
+    else
+      SINTER_TRY(write(options.output, name, tensor, precision));
+  return {};
+}
+
+// Two roundings in f32, in parts of the largest element.
+static constexpr double kLeastBound = 0x1p-22;
+
+static Result<void> compare(const graph::NamedTensors &found, func::FuncOp function,
+                            const graph::Edges &edges) {
+  SINTER_ASSIGN(const graph::Outcome exact,
+                graph::evaluate(function, edges, graph::Precision::F64));
+  SINTER_ASSIGN(const graph::Outcome narrow,
+                graph::evaluate(function, edges, graph::Precision::F32));
+  const double error = largestError(found, exact.outputs);
+  const double own = largestError(narrow.outputs, exact.outputs);
+  llvm::outs() << llvm::format("largest error: %.3g; the evaluator's in f32: %.3g\n", error, own);
+  if (error <= 2 * own + kLeastBound)
+    return {};
+  return fail(Code::Internal, "outputs differ from the f64 evaluation by more than twice what the "
+                              "f32 evaluation does");
+}
+
+static Result<void> execute(const GraphOptions &options, func::FuncOp function,
+                            const graph::Edges &edges) {
+  engine::GraphPlanOptions planned;
+  SINTER_ASSIGN(planned.target, resolveTarget(options.target));
+  SINTER_ASSIGN(
+      plan::Plan plan,
+      engine::buildGraphPlan(function, planned, [](std::string_view, uint32_t, uint32_t) {}));
+  SINTER_ASSIGN(const auto device, openDeviceOf(plan));
+  SINTER_ASSIGN(const graph::NamedTensors outputs,
+                executeGraph(*device, std::move(plan), function, edges));
+  SINTER_TRY(show(options, outputs, graph::Precision::F32));
+  return options.compare ? compare(outputs, function, edges) : Result<void>();
+}
+
 static Result<void> run(const GraphOptions &options) {
   const graph::Precision precision =
       options.evaluate == "f64" ? graph::Precision::F64 : graph::Precision::F32;
   SINTER_ASSIGN(Graph graph, readGraph(options));
   EdgeSource source(options, graph);
   SINTER_ASSIGN(const graph::Edges edges, source.edges());
+  if (!options.target.empty())
+    return execute(options, graph.function, edges);
   SINTER_ASSIGN(const graph::Outcome outcome, graph::evaluate(graph.function, edges, precision));
-  for (const auto &[name, tensor] : outcome.outputs)
-    if (options.output.empty())
-      print(name, tensor);
-    else
-      SINTER_TRY(write(options.output, name, tensor, precision));
-  return {};
+  return show(options, outcome.outputs, precision);
 }
 
 int graphCommand(int argc, char **argv) {

@@ -17,7 +17,9 @@ struct GraphOptions {
   std::map<std::string, std::string> inputs; // .npy files of inputs, states and weights by name
   std::map<std::string, int64_t> sizes;      // of symbols that no file binds
   uint64_t seed = 1;
-  std::string output; // a folder for .npy files; empty: print
+  std::string target;   // compile and execute; empty: evaluate
+  bool compare = false; // with the evaluator
+  std::string output;   // a folder for .npy files; empty: print
 };
 
 // What to say instead, and the exit code: help, or a command line that makes no sense.

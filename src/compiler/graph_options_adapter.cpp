@@ -39,10 +39,16 @@ void addRun(CLI::App &app, GraphOptions &options, std::map<std::string, std::str
       ->type_name("");
   run->add_option("--function", options.function, "which function of a file that has several")
       ->type_name("NAME");
-  run->add_option("--evaluate", options.evaluate,
-                  "precision of the reference evaluator (default: f32)")
-      ->type_name("f32|f64")
-      ->check(CLI::IsMember({"f32", "f64"}));
+  auto *evaluate = run->add_option("--evaluate", options.evaluate,
+                                   "precision of the reference evaluator (default: f32)");
+  evaluate->type_name("f32|f64")->check(CLI::IsMember({"f32", "f64"}));
+  auto *target = run->add_option("--target", options.target,
+                                 "compile for this target and execute on this machine's device");
+  target->type_name("TARGET")->excludes(evaluate);
+  run->add_flag("--compare", options.compare,
+                "print the largest error beside the evaluator's in f32; fail where it is more than "
+                "twice that")
+      ->needs(target);
   run->add_option_function<std::string>(
          "--input", [&](const std::string &pair) { addPair(pair, options.inputs); },
          "a .npy file of an input, state or weight")

@@ -40,6 +40,7 @@ public:
   mlir::ModuleOp module() { return *module_; }
   mlir::func::FuncOp function() { return *module_->getOps<mlir::func::FuncOp>().begin(); }
   mlir::MLIRContext &context() { return context_; }
+  const Edges &edges() const { return edges_; }
 
   Evaluation &input(const std::string &name, Shape shape, std::vector<double> values = {}) {
     edges_.inputs[name] =

@@ -19,7 +19,7 @@ _CHAIN = {
     "graph": ["tile"],
     "models": ["format", "graph", "plan"],
     "engine": ["format", "graph", "kernels", "models", "sched", "targets", "plan"],
-    "compiler": ["engine", "hal", "sinter"],  # the compiler's program
+    "compiler": ["engine", "runtime", "sinter"],  # the compiler's program
     "sinter": [],  # include/sinter, the public API
 }
 

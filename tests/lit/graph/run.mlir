@@ -15,6 +15,16 @@
 // RUN: not %sinter_compiler graph run %s --evaluate f16 2>&1 | FileCheck %s --check-prefix=PRECISION
 // RUN: not %sinter_compiler graph run %s --function other 2>&1 | FileCheck %s --check-prefix=FUNCTION
 // RUN: not %sinter_compiler graph run %t/none.mlir 2>&1 | FileCheck %s --check-prefix=MISSING
+// RUN: %sinter_compiler graph run %s --size T=2 --target host --compare | FileCheck %s --check-prefix=HOST
+// RUN: %sinter_compiler graph run %s --size T=0 --target host | FileCheck %s --check-prefix=EMPTY
+// RUN: rm -rf %t.host && mkdir %t.host
+// RUN: %sinter_compiler graph run %s --size T=2 --seed 7 --target host -o %t.host
+// RUN: test -s %t.host/y.npy
+// RUN: not %sinter_compiler graph run %s --size T=2 --target amd 2>&1 | FileCheck %s --check-prefix=DEVICE
+// RUN: not %sinter_compiler graph run %s --size T=2 --target z80 2>&1 | FileCheck %s --check-prefix=TARGET
+// RUN: not %sinter_compiler graph run %s --size T=2 --target host --evaluate f64 2>&1 | FileCheck %s --check-prefix=EITHER
+// RUN: not %sinter_compiler graph run %s --size T=2 --compare 2>&1 | FileCheck %s --check-prefix=ALONE
+// RUN: not %sinter_compiler graph run %s --size T=3000000000 --target host 2>&1 | FileCheck %s --check-prefix=LARGE
 
 // Weights of a softmax sum to 1.
 // CHECK: sums: 2x1x4xf32
@@ -31,6 +41,15 @@
 // PRECISION: --evaluate: f16 not in {f32,f64}
 // FUNCTION: has 0 functions named 'other', expected one
 // MISSING: cannot read '{{.*}}none.mlir'
+// HOST: sums: 2x1x4xf32
+// HOST-NEXT: {{^  (1|1[.]0000001.*|0[.]9999999.*)( |$)}}
+// HOST: y: 2x3x9xf32
+// HOST: largest error: {{.*}}; the evaluator's in f32:
+// DEVICE: this machine runs no code for 'amd:gfx942{{.*}}': no driver is named 'amd'
+// TARGET: found target 'z80', expected host
+// EITHER: --evaluate excludes --target
+// ALONE: --compare requires --target
+// LARGE: a tensor has more than 2147483648 elements
 
 !a = tensor<?x3x4xf32, #graph.dims<T>>
 !row = tensor<?x1x4xf32, #graph.dims<T>>

@@ -1,0 +1,195 @@
+// Graphs compiled and executed on devices agree with the reference evaluator.
+#include "compiler/graph_execution.h"
+#include "engine/graph_plan.h"
+#include "graph/evaluation.h"
+#include "graph/random_graph.h"
+#include "hal/target_choice.h"
+#include "hal/vulkan/vulkan_driver.h"
+#include "sampling.h"
+#include "tile/mlir_pch.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+#include <random>
+
+namespace sinter::compiler {
+namespace {
+
+using graph::Evaluation;
+
+Result<graph::NamedTensors> execute(Evaluation &evaluation, const std::string &target) {
+  SINTER_ASSIGN(plan::Plan plan,
+                engine::buildGraphPlan(evaluation.function(), {target, 1},
+                                       [](std::string_view, uint32_t, uint32_t) {}));
+  SINTER_ASSIGN(const auto device, openDeviceOf(plan));
+  return executeGraph(*device, std::move(plan), evaluation.function(), evaluation.edges());
+}
+
+// The target of this machine's Vulkan device; empty where there is none.
+std::string vulkanTarget() {
+  hal::DriverRegistry registry;
+  if (!hal::addVulkanDriver(registry))
+    return "";
+  const auto devices = registry.drivers().front()->devices();
+  return devices && !devices->empty() ? devices->front().target : "";
+}
+
+void expectAgreement(uint64_t seed, const std::string &target) {
+  const graph::RandomGraph random = graph::randomGraph(seed, 10, graph::Vocabulary::Generic);
+  SCOPED_TRACE(std::to_string(seed) + "\n" + random.body);
+  Evaluation evaluation(random.body);
+  ASSERT_TRUE(evaluation.parsed());
+  graph::giveEdges(evaluation, random);
+  const Result<graph::Outcome> exact = evaluation.run(graph::Precision::F64);
+  ASSERT_TRUE(exact) << exact.error().message;
+  const Result<graph::NamedTensors> found = execute(evaluation, target);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_LT(largestError(*found, exact->outputs), 2e-5);
+}
+
+TEST(GraphExecution, RandomGraphsOnTheCpuAgreeWithTheEvaluator) {
+  for (int seed = 0; seed < inFullOr(200, 20); ++seed)
+    expectAgreement(static_cast<uint64_t>(seed), "host");
+}
+
+TEST(GraphExecution, RandomGraphsOnVulkanAgreeWithTheEvaluator) {
+  const std::string target = vulkanTarget();
+  if (target.empty())
+    GTEST_SKIP() << "this machine has no Vulkan device";
+  for (int seed = 0; seed < inFullOr(200, 4); ++seed)
+    expectAgreement(static_cast<uint64_t>(seed), target);
+}
+
+// Two branches, a softmax over a middle axis, a batched product of two values, a concat, an odd
+// broadcast.
+constexpr const char *kNoDecoder = R"(
+    %a = graph.input "a" : tensor<?x3x4xf32, #graph.dims<T>>
+    %scale = graph.input "scale" : tensor<3x1xf32>
+    %w = graph.weight ["w"] : tensor<5x4xf16>
+    %max = graph.reduce max %a over [1] : tensor<?x3x4xf32, #graph.dims<T>>
+        -> tensor<?x1x4xf32, #graph.dims<T>>
+    %e = graph.map %a, %max : tensor<?x3x4xf32, #graph.dims<T>>, tensor<?x1x4xf32, #graph.dims<T>>
+        -> tensor<?x3x4xf32, #graph.dims<T>> {
+    ^bb0(%x: f32, %m: f32):
+      %d = arith.subf %x, %m : f32
+      %r = math.exp %d : f32
+      graph.yield %r : f32
+    }
+    %sum = graph.reduce sum %e over [1] : tensor<?x3x4xf32, #graph.dims<T>>
+        -> tensor<?x1x4xf32, #graph.dims<T>>
+    %p = graph.map %e, %sum : tensor<?x3x4xf32, #graph.dims<T>>, tensor<?x1x4xf32, #graph.dims<T>>
+        -> tensor<?x3x4xf32, #graph.dims<T>> {
+    ^bb0(%x: f32, %s: f32):
+      %r = arith.divf %x, %s : f32
+      graph.yield %r : f32
+    }
+    %scaled = graph.map %a, %scale : tensor<?x3x4xf32, #graph.dims<T>>, tensor<3x1xf32>
+        -> tensor<?x3x4xf32, #graph.dims<T>> {
+    ^bb0(%x: f32, %s: f32):
+      %r = arith.mulf %x, %s : f32
+      graph.yield %r : f32
+    }
+    %scores = graph.dot_general %p, %scaled batch [0] x [0] contract [1] x [1]
+        : tensor<?x3x4xf32, #graph.dims<T>>, tensor<?x3x4xf32, #graph.dims<T>>
+        -> tensor<?x4x4xf32, #graph.dims<T>>
+    %back = graph.dot_general %scaled, %scores batch [0] x [0] contract [2] x [1]
+        : tensor<?x3x4xf32, #graph.dims<T>>, tensor<?x4x4xf32, #graph.dims<T>>
+        -> tensor<?x3x4xf32, #graph.dims<T>>
+    %wide = graph.dot_general %a, %w : tensor<?x3x4xf32, #graph.dims<T>>, tensor<5x4xf16>
+        -> tensor<?x3x5xf32, #graph.dims<T>>
+    %y = graph.concat %wide, %back along 2 : tensor<?x3x5xf32, #graph.dims<T>>,
+        tensor<?x3x4xf32, #graph.dims<T>> -> tensor<?x3x9xf32, #graph.dims<T>>
+    graph.output "y", %y : tensor<?x3x9xf32, #graph.dims<T>>)";
+
+std::vector<double> numbers(size_t count) {
+  std::mt19937_64 random(count);
+  std::vector<double> numbers(count);
+  for (double &number : numbers)
+    number = static_cast<float>(static_cast<double>(random() >> 40) * 0x1p-23 - 1);
+  return numbers;
+}
+
+TEST(GraphExecution, WhatIsNoDecoderHasTwiceTheErrorOfTheEvaluatorInF32AtMost) {
+  for (const std::string &target : {std::string("host"), vulkanTarget()}) {
+    if (target.empty())
+      continue;
+    Evaluation evaluation(kNoDecoder);
+    ASSERT_TRUE(evaluation.parsed());
+    evaluation.input("a", {7, 3, 4}, numbers(84)).input("scale", {3, 1}, numbers(3));
+    evaluation.weight("w", {5, 4}, numbers(20));
+    const Result<graph::Outcome> exact = evaluation.run(graph::Precision::F64);
+    const Result<graph::Outcome> narrow = evaluation.run(graph::Precision::F32);
+    ASSERT_TRUE(exact && narrow);
+    const Result<graph::NamedTensors> found = execute(evaluation, target);
+    ASSERT_TRUE(found) << found.error().message;
+    const double own = largestError(narrow->outputs, exact->outputs);
+    EXPECT_GT(own, 0);
+    EXPECT_LE(largestError(*found, exact->outputs), 2 * own) << target;
+  }
+}
+
+constexpr const char *kPower = R"(
+    %x = graph.input "x" : tensor<18xf32>
+    %y = graph.input "y" : tensor<18xf32>
+    %p = graph.map %x, %y : tensor<18xf32>, tensor<18xf32> -> tensor<18xf32> {
+    ^bb0(%a: f32, %b: f32):
+      %r = math.powf %a, %b : f32
+      graph.yield %r : f32
+    }
+    graph.output "p", %p : tensor<18xf32>)";
+
+TEST(GraphExecution, PowersAreThoseOfTheStandard) {
+  using Limits = std::numeric_limits<double>;
+  constexpr double inf = Limits::infinity(), nan = Limits::quiet_NaN();
+  const std::vector<double> x = {2, 3, 0.5, 1.5, -2,  -2, -2,   0,   0,
+                                 0, 1, nan, inf, inf, 10, 1e-3, 100, -0.5};
+  const std::vector<double> y = {10, 2.5, -3, 0.25, 3,  4,  0.5, 2,   -1,
+                                 0,  inf, 0,  2,    -2, -5, 7,   -30, -7};
+  for (const std::string &target : {std::string("host"), vulkanTarget()}) {
+    if (target.empty())
+      continue;
+    Evaluation evaluation(kPower);
+    ASSERT_TRUE(evaluation.parsed());
+    evaluation.input("x", {18}, x).input("y", {18}, y);
+    const Result<graph::NamedTensors> found = execute(evaluation, target);
+    ASSERT_TRUE(found) << found.error().message;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double exact = std::pow(x[i], y[i]), p = found->at("p").values[i];
+      if (!std::isfinite(exact))
+        EXPECT_TRUE(std::isnan(exact) ? std::isnan(p) : p == exact) << x[i] << "^" << y[i];
+      else if (std::fabs(exact) > 0x1p-120) // smaller ones may be 0
+        EXPECT_NEAR(p / exact, 1, 6e-7 * (1 + std::fabs(std::log(std::fabs(exact)))))
+            << x[i] << "^" << y[i];
+    }
+  }
+}
+
+// An input may leave as it came, under its own name, and twice.
+TEST(GraphExecution, OutputsMayBeEdgesViewsAndOneAnother) {
+  Evaluation evaluation(R"(
+    %x = graph.input "x" : tensor<2x6xf32>
+    %w = graph.weight ["w"] : tensor<6xf16>
+    %r = graph.reshape %x : tensor<2x6xf32> -> tensor<3x4xf32>
+    %s = graph.slice %x from [0, 2] : tensor<2x6xf32> -> tensor<2x3xf32>
+    %t = graph.reshape %s : tensor<2x3xf32> -> tensor<6xf32>
+    %v = graph.reshape %w : tensor<6xf16> -> tensor<3x2xf16>
+    graph.output "x", %x : tensor<2x6xf32>
+    graph.output "again", %x : tensor<2x6xf32>
+    graph.output "w", %w : tensor<6xf16>
+    graph.output "r", %r : tensor<3x4xf32>
+    graph.output "s", %s : tensor<2x3xf32>
+    graph.output "t", %t : tensor<6xf32>
+    graph.output "v", %v : tensor<3x2xf16>)");
+  ASSERT_TRUE(evaluation.parsed());
+  evaluation.input("x", {2, 6}).weight("w", {6});
+  const Result<graph::Outcome> exact = evaluation.run();
+  ASSERT_TRUE(exact) << exact.error().message;
+  const Result<graph::NamedTensors> found = execute(evaluation, "host");
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->size(), 7u);
+  EXPECT_EQ(largestError(*found, exact->outputs), 0);
+}
+
+} // namespace
+} // namespace sinter::compiler

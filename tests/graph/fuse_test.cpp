@@ -105,7 +105,8 @@ TEST(Fuse, ADecoderKeepsItsBitsOnSimtTargets) {
     giveEdges(whole, graph);
     giveEdges(split, graph);
     splitPhases(split.module());
-    keepNormsUnquantized(split.module());
+    wrapOperations(split.module(), simtFuseOptions());
+    keepNormsUnquantized(split.module(), simtFuseOptions());
     fuse(whole.module(), simtFuseOptions());
     ASSERT_TRUE(mlir::succeeded(mlir::verify(whole.module())));
     const Functions before = functionsOf(split.module()), after = functionsOf(whole.module());

@@ -188,6 +188,8 @@ void registerPasses() {
       [] {
         return std::make_unique<Rewrite>("join-maps", "joins equal maps of a matmul's slices",
                                          always<joinMaps>);
+      },
+      [] {
         return std::make_unique<Rewrite>(
             "decompose-norms",
             "makes norms of reductions and maps, but for root mean squares of rows",

@@ -165,10 +165,12 @@ func.func @parts_are_no_whole_groups() {
 
 // -----
 
-// A broadcast operand is no row of the map's shape.
+// A vector of columns follows the matmul's tiles before anything else.
 // CHECK-LABEL: @bias_is_broadcast
 // CHECK: graph.launch @matmul
-// CHECK: graph.launch @map
+// CHECK: graph.dot_general
+// CHECK: graph.map {{.*}}{slot = "epilogue"}
+// CHECK-NOT: graph.launch @map
 !x = tensor<?x64xf32, #graph.dims<T>>
 func.func @bias_is_broadcast() {
   %x = graph.input "x" : !x

@@ -1,6 +1,6 @@
 // Phases, launches of single operations, RoPE in place, packed tables.
 // RUN: split-file %s %t
-// RUN: %sinter_opt --split-phases --keep-norms-unquantized %t/phases.mlir | FileCheck %t/phases.mlir
+// RUN: %sinter_opt --split-phases --wrap-operations=target=simt --keep-norms-unquantized %t/phases.mlir | FileCheck %t/phases.mlir
 // RUN: %sinter_opt --split-input-file --wrap-operations --rope-in-place --share-packed-tables %t/places.mlir | FileCheck %t/places.mlir
 // RUN: %sinter_opt --fuse=target=simt %t/phases.mlir | FileCheck %t/phases.mlir --check-prefix=FUSED
 // RUN: %sinter_opt --split-input-file --verify-diagnostics --fuse=target=simt %t/wrong.mlir
@@ -9,12 +9,12 @@
 //--- phases.mlir
 // In decode the matmul reads the norm itself; a value that is right operand, or read twice, stays.
 // CHECK-LABEL: func.func @prefill() attributes {graph.phase = "prefill"}
-// CHECK-COUNT-3: graph.quantize
+// CHECK-COUNT-3: graph.launch @quantize
 // CHECK-LABEL: func.func @decode() attributes {graph.phase = "decode"}
-// CHECK: %[[N:.*]] = graph.norm
-// CHECK: graph.dot_general %[[N]],
-// CHECK-COUNT-2: graph.quantize
-// CHECK-NOT: graph.quantize
+// CHECK: %[[N:.*]] = graph.launch @norm
+// CHECK: graph.launch @matmul(%[[N]],
+// CHECK-COUNT-2: graph.launch @quantize
+// CHECK-NOT: graph.launch @quantize
 // FUSED-LABEL: @prefill
 // FUSED-NOT: "prologue"
 // FUSED-LABEL: @decode

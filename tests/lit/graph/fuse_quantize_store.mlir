@@ -1,6 +1,6 @@
 // norm | map | attention -> quantize: the kernel stores the quantized form.
-// RUN: %sinter_opt --split-input-file --wrap-operations --fuse-quantize-store %s | FileCheck %s
-// RUN: %sinter_opt --split-input-file --wrap-operations=target=simt --fuse-quantize-store=target=simt %s | FileCheck %s --check-prefix=SIMT
+// RUN: %sinter_opt --split-input-file --wrap-operations --fuse-quantize-store --fuse-norm-quantize-store %s | FileCheck %s
+// RUN: %sinter_opt --split-input-file --wrap-operations=target=simt --fuse-quantize-store=target=simt --fuse-norm-quantize-store %s | FileCheck %s --check-prefix=SIMT
 
 // CHECK-LABEL: @norm
 // CHECK: graph.launch @norm({{.*}} -> tensor<?x64x!tile.block<"q8a">

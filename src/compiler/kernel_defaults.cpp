@@ -78,7 +78,7 @@ static constexpr int64_t kPartitionPositions = 64;
 
 // One row of q a block; sequence s holds positions 0 to s, and its row of q is the last.
 static const DefaultFill kFills[] = {
-    {",kv_append,gemm_qkv,", "slots", {{0, 1}}},
+    {",kv_append,gemm_qkv,qkv_rows,", "slots", {{0, 1}}},
     {",attention,attention_partitions,attention_combine,", "blocks", {{0, 1}, {0, 1}, {1}}},
     {",attention,attention_partitions,attention_combine,", "kv_lengths", {{1, 1}}},
     {",attention,attention_partitions,attention_combine,", "positions", {{0, 1}}},

@@ -120,9 +120,9 @@ TEST(Explain, WordsOfAKernelAreThoseOfItsPlan) {
   EXPECT_EQ(product.fusion, "dot_general alone");
   EXPECT_THAT(product.tiling, AllOf(HasSubstr("3 programs of block_m 36, block_n 64, block_k 576"),
                                     HasSubstr("for 2 threads"), HasSubstr("2.0 KiB of scratch"),
-                                    HasSubstr("weights attn_q are packed 16 rows side by side, in "
+                                    HasSubstr("weights attn_q are row-interleaved by 16, in "
                                               "an order")));
-  EXPECT_THAT(product.precision, HasSubstr("q4_0 weights times q8a rows as 8-bit integers"));
+  EXPECT_THAT(product.precision, HasSubstr("q4_0 weights times q8a activations as 8-bit integers"));
 }
 
 TEST(Explain, WordsChangeWithThePlan) {

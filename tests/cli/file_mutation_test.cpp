@@ -15,7 +15,8 @@ protected:
     useOwnCache();
   }
   Outcome answer(const std::string &model, std::vector<std::string> more = {}) const {
-    std::vector<std::string> arguments = {"run", model, "-p", "Hi", "-n", "2", "--device", "cpu"};
+    std::vector<std::string> arguments = {"run", model,    "-p", "Hi",       "-n",
+                                          "2",   "--temp", "0",  "--device", "cpu"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return sinter(arguments);
   }

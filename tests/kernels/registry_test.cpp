@@ -58,7 +58,7 @@ TEST(KernelRegistry, AnUnknownKernelIsAnsweredWithTheKnownOnes) {
 
 TEST(KernelRegistry, AnUnknownParameterIsAnsweredWithTheKnownOnes) {
   EXPECT_EQ(define("kv_append", {{"pages", "3"}}),
-            "kernel 'kv_append' has no parameter 'pages', expected one of: in, pool, kv_heads, "
+            "kernel 'kv_append' has no parameter 'pages', expected one of: in, cache, kv_heads, "
             "head_dim, page_rows, strided");
 }
 

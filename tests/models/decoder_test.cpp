@@ -52,7 +52,7 @@ TEST(Decoder, GraphHasTheOperationsOfEachLayer) {
   auto module = buildDecoder(context, *readDecoder(source), source);
   ASSERT_TRUE(module) << module.error().message;
   EXPECT_EQ(countOf<graph::PagedAttentionOp>(**module), 2);
-  EXPECT_EQ(countOf<graph::KvAppendOp>(**module), 2);
+  EXPECT_EQ(countOf<graph::KvAppendOp>(**module), 4);
   EXPECT_EQ(countOf<graph::DotGeneralOp>(**module), 2 * 7 + 1);
   // The last layer's first norm is of all tokens, for keys, and of those whose logits are wanted.
   EXPECT_EQ(countOf<graph::NormOp>(**module), 2 * 2 + 1 + 1);
@@ -131,7 +131,7 @@ TEST(Decoder, AbsurdNumbersAreNamed) {
 TEST(Decoder, AnotherArchitectureIsRefusedWithThoseKnown) {
   FakeSource source = smallLlama();
   source.values["general.architecture"] = std::string("mamba");
-  EXPECT_EQ(refusal(source), "the model's architecture is 'mamba', expected one of: llama");
+  EXPECT_EQ(refusal(source), "the model's architecture is 'mamba', expected one of: llama, qwen2, qwen3");
 }
 
 TEST(Decoder, HeadsThatDoNotGroupAreRefused) {

@@ -170,6 +170,60 @@ inline KernelCase kvAppendCase(const std::string &cache, int64_t heads, int64_t 
   return c;
 }
 
+// Heads in memory: normalized, rotated and appended.
+inline KernelCase qkvRowsCase(const std::string &cache, int64_t heads, bool keys, bool values,
+                              bool norms) {
+  constexpr int64_t kKvHeads = 2, kDim = 64, kRows = 16;
+  const std::string h = std::to_string(heads), kv = std::to_string(kKvHeads),
+                    d = std::to_string(kDim), r = std::to_string(kRows);
+  auto flag = [](bool value) { return std::string(value ? "true" : "false"); };
+  KernelCase c{"qkv_rows_" + cache + "_" + sizeText({heads, kKvHeads, kDim}) +
+                   (keys ? "" : "_no_keys") + (values ? "" : "_no_values") +
+                   (norms ? "" : "_no_norms"),
+               "qkv_rows",
+               {{"cache", cache},
+                {"heads", h},
+                {"kv_heads", kv},
+                {"head_dim", d},
+                {"page_rows", r},
+                {"keys", flag(keys)},
+                {"values", flag(values)},
+                {"norm_queries", flag(norms)},
+                {"norm_keys", flag(norms)}},
+               {},
+               {{"T", oddExtents(16)}, {"P", {0, 1, 3}}},
+               {4e-6, 4e-5}};
+  auto add = [&](const std::string &name, std::vector<std::string> shape) {
+    c.views[name] = std::move(shape);
+  };
+  if (heads) {
+    add("queries", {"T", h, d});
+    add("q", {"T", h, d});
+    if (norms)
+      add("q_norm", {"1", d});
+  }
+  if (keys) {
+    add("keys", {"T", kv, d});
+    add("k_cache", {"P", r, kv, d});
+    if (norms)
+      add("k_norm", {"1", d});
+  }
+  if (values) {
+    add("values", {"T", kv, d});
+    add("v_cache", {"P", r, kv, d});
+  }
+  if (heads || keys)
+    add("rope_table", {"T", d});
+  if (keys || values)
+    add("slots", {"T"});
+  c.prepare = [=](LaunchArguments &arguments, const Extents &extents, Random &random) {
+    if (keys || values)
+      prepareSlots(arguments, extents, random);
+  };
+  c.small = cache.front() == 'q';
+  return c;
+}
+
 // ---- attention ----
 
 // A batch of sequences: what is stored of each, and how many rows at its end are asked for.
@@ -401,6 +455,10 @@ inline void addTokenCases(KernelCases &cases, const std::string &activation) {
   cases.push_back(kvAppendCase("bf16", 3, 64, 16, true));
   cases.push_back(kvAppendCase("q8_0", 2, 64, 4));
   cases.push_back(kvAppendCase("q8_0", 1, 96, 3));
+  cases.push_back(qkvRowsCase("f16", 4, true, true, true));
+  cases.push_back(qkvRowsCase("bf16", 3, true, true, false));
+  cases.push_back(qkvRowsCase("f16", 3, false, false, true));
+  cases.push_back(qkvRowsCase("q8_0", 0, true, true, true));
   cases.push_back(attentionCase({}));
   cases.push_back(attentionCase({.queryTile = 4}));
   cases.push_back(attentionCase({.headDim = 5, .pageRows = 4, .queryTile = 3, .window = 3}));

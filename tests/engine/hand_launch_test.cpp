@@ -100,13 +100,6 @@ TEST(HandLaunch, TensorsHaveALayout) {
         << type;
 }
 
-TEST(HandLaunch, ViewsOfWeightsAreNoMemory) {
-  EXPECT_EQ(refusal(R"(
-    %w = graph.weight ["w"] : tensor<4x64xf32>
-    %v = graph.reshape %w : tensor<4x64xf32> -> tensor<4x2x32xf32>)"),
-            "an operation reads what 'weight' makes, which no launch has stored for it");
-}
-
 TEST(HandLaunch, PackedTablesAreWeights) {
   EXPECT_EQ(refusal(R"(
     %w = graph.input "w" : tensor<4x64xf32>

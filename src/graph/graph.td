@@ -158,7 +158,7 @@ def Graph_GatherOp : Graph_Op<"gather", [Pure]> {
     build($_builder, $_state, result, table, index, $_builder.getI64IntegerAttr(0));
   }]>];
   let extraClassDeclaration = [{
-    /// Whether it takes rows of a matrix as f32, as an embedding does.
+    /// Whether it takes rows of so many columns as f32, as an embedding does.
     bool isEmbedding();
   }];
   let hasVerifier = 1;

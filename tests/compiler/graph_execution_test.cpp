@@ -165,6 +165,21 @@ TEST(GraphExecution, PowersAreThoseOfTheStandard) {
   }
 }
 
+// Rows of as many columns as a symbol says are no embedding's.
+TEST(GraphExecution, GathersTakeRowsOfAnyLength) {
+  Evaluation evaluation(R"(
+    %x = graph.input "x" : tensor<3x?xf32, #graph.dims<T>>
+    %i = graph.input "i" : tensor<2xi32>
+    %y = graph.gather %x, %i along 0 : tensor<3x?xf32, #graph.dims<T>>, tensor<2xi32>
+        -> tensor<2x?xf32, #graph.dims<T>>
+    graph.output "y", %y : tensor<2x?xf32, #graph.dims<T>>)");
+  ASSERT_TRUE(evaluation.parsed());
+  evaluation.input("x", {3, 5}).input("i", {2}, {2, 1});
+  const Result<graph::NamedTensors> found = execute(evaluation, "host");
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->at("y").values, evaluation.result());
+}
+
 // An input may leave as it came, under its own name, and twice.
 TEST(GraphExecution, OutputsMayBeEdgesViewsAndOneAnother) {
   Evaluation evaluation(R"(

@@ -19,7 +19,8 @@ static LogicalResult verifyWholeBlocks(Operation *op, RankedTensorType type, int
 }
 
 bool GatherOp::isEmbedding() {
-  return getAxis() == 0 && getTable().getType().getRank() == 2 &&
+  RankedTensorType table = getTable().getType();
+  return getAxis() == 0 && table.getRank() == 2 && !table.isDynamicDim(1) &&
          getIndex().getType().getRank() == 1 && getResult().getType().getElementType().isF32();
 }
 

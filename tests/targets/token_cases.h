@@ -224,6 +224,13 @@ inline KernelCase qkvRowsCase(const std::string &cache, int64_t heads, bool keys
   return c;
 }
 
+inline void addQkvRows(KernelCases &cases) {
+  cases.push_back(qkvRowsCase("f16", 4, true, true, true));
+  cases.push_back(qkvRowsCase("bf16", 3, true, true, false));
+  cases.push_back(qkvRowsCase("f16", 3, false, false, true));
+  cases.push_back(qkvRowsCase("q8_0", 0, true, true, true));
+}
+
 // ---- attention ----
 
 // A batch of sequences: what is stored of each, and how many rows at its end are asked for.
@@ -455,10 +462,7 @@ inline void addTokenCases(KernelCases &cases, const std::string &activation) {
   cases.push_back(kvAppendCase("bf16", 3, 64, 16, true));
   cases.push_back(kvAppendCase("q8_0", 2, 64, 4));
   cases.push_back(kvAppendCase("q8_0", 1, 96, 3));
-  cases.push_back(qkvRowsCase("f16", 4, true, true, true));
-  cases.push_back(qkvRowsCase("bf16", 3, true, true, false));
-  cases.push_back(qkvRowsCase("f16", 3, false, false, true));
-  cases.push_back(qkvRowsCase("q8_0", 0, true, true, true));
+  addQkvRows(cases);
   cases.push_back(attentionCase({}));
   cases.push_back(attentionCase({.queryTile = 4}));
   cases.push_back(attentionCase({.headDim = 5, .pageRows = 4, .queryTile = 3, .window = 3}));

@@ -163,5 +163,20 @@ def use_lists(file):
         yield code.count("\n", 0, match.start()) + 1, f"'{match.group(0)}' asks who reads a value; graph/fuse does"
 
 
+# Where a decoder's or a tokenizer's family may be named: tables.
+_FAMILY_TABLES = ("src/models/decoder_features.h", "src/format/known_names_table.cpp",
+                  "src/llm/tokenizer/pretokenizer_table.cpp")
+_FAMILY = re.compile(r'"(?:llama|qwen[0-9]\w*|gemma\w*|phi[0-9]?|mistral\w*|falcon\w*)"')
+
+
+def family_names(file):
+    """A model's architecture is a row of a table: no other code knows its name."""
+    if file.kind != "cpp" or not file.path.startswith("src/") or file.path in _FAMILY_TABLES:
+        return
+    for number, line in enumerate(file.text.split("\n"), 1):
+        if match := _FAMILY.search(line):
+            yield number, f"{match.group(0)} names an architecture outside of tables ({', '.join(_FAMILY_TABLES)})"
+
+
 ALL = (layer_order, banned_calls, function_length, file_length, line_length, opening_comment,
-       file_name, words, old_identifiers, targets_are_values, use_lists)
+       file_name, words, old_identifiers, targets_are_values, use_lists, family_names)

@@ -208,6 +208,12 @@ class TidyTest(unittest.TestCase):
         rows = [f"| {name} | {', '.join(layers.seen_by(name))} | x |\n" for name in layers.names()]
         return "| layer | sees | holds |\n| --- | --- | --- |\n" + "".join(rows)
 
+    def test_no_code_knows_a_model_family(self):
+        text = '// Builds.\nbool f(const char *name) { return name == "qwen3"; }\n'
+        found = [f for f in findings({"src/engine/value.cpp": text}) if "names an architecture" in f]
+        self.assertEqual(len(found), 1, found)
+        self.assertEqual([f for f in findings({"src/models/decoder_features.h": text}) if "architecture" in f], [])
+
     def test_the_engine_asks_no_use_list(self):
         for query in ("v.hasOneUse()", "v.getUsers()", "v.use_empty()", "onlyUser<Op>(v)"):
             text = f"// Lowers values.\n// No hasOneUse in a comment.\nbool f() {{ return {query}; }}\n"

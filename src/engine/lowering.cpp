@@ -182,15 +182,16 @@ Result<void> Lowering::lowerMap(graph::LaunchOp launch) {
   if (type.getRank() != 2 || type.isDynamicDim(1))
     return fail(Code::Unsupported, "a map is not of matrices, which has no kernel");
   SINTER_ASSIGN(MapProgram program, readMap(op));
+  const uint32_t tile = program.firstOfRows();
   kernels::QuantizeRows p = chooseStream(graph::columnsOf(op.getResult()),
                                          elementOf(launch.getResult(0)), options_.profile);
-  p.prologue = mapSlot(program, 0, graph::columnsOf(op.getResult()));
+  p.prologue = mapSlot(program, tile, graph::columnsOf(op.getResult()));
   SINTER_ASSIGN(KernelId kernel, kernels_.add("map", p, kernels::quantizeRows,
                                               {{"prologue", "map", program.text()}}, freedom()));
-  SINTER_ASSIGN(const Stored first, operand(op.getValues()[0]));
+  SINTER_ASSIGN(const Stored first, operand(op.getValues()[tile]));
   std::vector<BoundArgument> arguments = {first.view(), allocate(launch.getResult(0)).view()};
   SINTER_ASSIGN(const std::vector<BoundArgument> others,
-                mapOperands(op, op.getValues().take_front()));
+                mapOperands(op, op.getValues().slice(tile, 1)));
   llvm::append_range(arguments, others);
   addLaunch(steps_, kernel, arguments, launch);
   return {};
@@ -485,7 +486,7 @@ Result<plan::Plan> Lowering::run(ModuleOp module) {
     steps = {};
     steps.push_back({std::move(byPhase)});
   }
-  plan_.procedures.push_back({"step", std::move(steps)});
+  plan_.procedures.push_back({contract::kStepProcedure, std::move(steps)});
   describeActivations();
   return std::move(plan_);
 }

@@ -74,7 +74,7 @@ struct Qkv {
       if (auto append = dyn_cast<graph::KvAppendOp>(op))
         (append.getPart() == graph::KvPart::Keys ? keys : values) = append;
       else if (auto rope = dyn_cast<graph::RopeOp>(op))
-        (query || !rope ? key : query) = rope;
+        (query ? key : query) = rope;
     }
     if (keys && query && !key) // the only RoPE is that of keys
       std::swap(query, key);
@@ -243,7 +243,7 @@ Result<kernels::Slot> Lowering::columnSlot(graph::LaunchOp launch, graph::MapOp 
     arguments.push_back(asRow(vector));
   }
   slots.push_back({"epilogue", "columns", std::to_string(operand) + " " + program.text()});
-  return mapSlot(program, operand, graph::columnsOf(tile));
+  return mapSlot(program, operand, graph::columnsOf(tile), "column"); // beside other operands
 }
 
 // Columns of one program.

@@ -1,6 +1,7 @@
 // Reads elementwise regions and replays them on tiles.
 #include "tile/mlir_pch.h"
 
+#include "base/check.h"
 #include "engine/map_program.h"
 
 #include <bit>
@@ -52,6 +53,14 @@ std::string MapProgram::text() const {
     text += ";";
   }
   return text + "%" + std::to_string(result);
+}
+
+uint32_t MapProgram::firstOfRows() const {
+  uint32_t operand = 0;
+  while (repeatsRow(operand))
+    ++operand;
+  SINTER_CHECK(operand < operandCount);
+  return operand;
 }
 
 bool MapProgram::readsRows() const {
@@ -121,14 +130,16 @@ namespace {
 // The operands of a map that are no tiles of the kernel, as views.
 class OperandViews {
 public:
-  OperandViews(const MapProgram &program, std::vector<uint32_t> tileOperands, int64_t columns)
-      : program_(program), tileOperands_(std::move(tileOperands)), columns_(columns) {}
+  OperandViews(const MapProgram &program, std::vector<uint32_t> tileOperands, int64_t columns,
+               std::string prefix = "operand")
+      : program_(program), tileOperands_(std::move(tileOperands)), columns_(columns),
+        prefix_(std::move(prefix)) {}
 
   void declare(kernel::KernelBuilder &k) {
     views_.clear();
     for (uint32_t i = 0; i < program_.operandCount; ++i)
       if (!llvm::is_contained(tileOperands_, i))
-        views_.push_back(k.in("operand" + std::to_string(i), kernel::F32,
+        views_.push_back(k.in(prefix_ + std::to_string(i), kernel::F32,
                               {program_.repeatsRow(i) ? 1 : kernel::dyn, columns_}));
   }
 
@@ -159,13 +170,15 @@ private:
   MapProgram program_;
   std::vector<uint32_t> tileOperands_;
   int64_t columns_;
+  std::string prefix_; // of the views' names
   std::vector<kernel::View> views_;
 };
 
 } // namespace
 
-kernels::Slot mapSlot(const MapProgram &program, uint32_t tileOperand, int64_t columns) {
-  auto views = std::make_shared<OperandViews>(program, std::vector{tileOperand}, columns);
+kernels::Slot mapSlot(const MapProgram &program, uint32_t tileOperand, int64_t columns,
+                      const std::string &prefix) {
+  auto views = std::make_shared<OperandViews>(program, std::vector{tileOperand}, columns, prefix);
   kernels::Slot slot;
   slot.declare = [views](kernel::KernelBuilder &k) { views->declare(k); };
   slot.apply = [views](kernel::KernelBuilder &k, const kernel::Tile &tile,

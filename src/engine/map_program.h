@@ -26,7 +26,9 @@ struct MapProgram {
   std::vector<Node> nodes;
   uint32_t result = 0;
 
-  bool repeatsRow(uint32_t operand) const { return !repeats.empty() && repeats[operand]; }
+  bool repeatsRow(uint32_t operand) const { return operand < repeats.size() && repeats[operand]; }
+  // The first operand that does not repeat; there is one where readsRows().
+  uint32_t firstOfRows() const;
   // Whether the result depends on an operand that does not repeat.
   bool readsRows() const;
   // "%2=op3 %0 %1;%2" for kernel keys: equal text means equal work.
@@ -38,8 +40,9 @@ Result<MapProgram> readMap(graph::MapOp map);
 
 // A slot that takes the kernel's tile as operand `tileOperand` of the program and loads the others
 // from f32 in-views [M, columns], or [1, columns] where an operand repeats, which it declares in
-// operand order.
-kernels::Slot mapSlot(const MapProgram &program, uint32_t tileOperand, int64_t columns);
+// operand order, named `prefix` and their number.
+kernels::Slot mapSlot(const MapProgram &program, uint32_t tileOperand, int64_t columns,
+                      const std::string &prefix = "operand");
 
 // A sink that takes columns of the kernel's tiles as several operands: `tileOperands[i]` is the
 // i-th of equal parts, side by side in the tile. Stores [M, columns] of `out` as its first

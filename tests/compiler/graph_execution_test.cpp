@@ -166,6 +166,45 @@ TEST(GraphExecution, PowersAreThoseOfTheStandard) {
 }
 
 // Rows of as many columns as a symbol says are no embedding's.
+// Vectors of columns, before and behind rows, of the model file or computed.
+TEST(GraphExecution, VectorsRepeatForAllRowsWhereverTheyStand) {
+  Evaluation evaluation(R"(
+    %x = graph.input "x" : tensor<3x64xf32>
+    %b = graph.input "b" : tensor<64xf32>
+    %v = graph.weight ["v"] : tensor<64xf32>
+    %w = graph.weight ["w"] : tensor<64x64xf32>
+    %c = graph.dot_general %x, %w : tensor<3x64xf32>, tensor<64x64xf32> -> tensor<3x64xf32>
+    %m = graph.map %c, %b : tensor<3x64xf32>, tensor<64xf32> -> tensor<3x64xf32> {
+    ^bb0(%e: f32, %f: f32):
+      %r = arith.subf %e, %f : f32
+      graph.yield %r : f32
+    }
+    %d = graph.dot_general %m, %w : tensor<3x64xf32>, tensor<64x64xf32> -> tensor<3x64xf32>
+    %n = graph.map %v, %d : tensor<64xf32>, tensor<3x64xf32> -> tensor<3x64xf32> {
+    ^bb0(%e: f32, %f: f32):
+      %r = arith.subf %e, %f : f32
+      graph.yield %r : f32
+    }
+    %y = graph.map %b, %x, %n : tensor<64xf32>, tensor<3x64xf32>, tensor<3x64xf32>
+        -> tensor<3x64xf32> {
+    ^bb0(%e: f32, %f: f32, %g: f32):
+      %r = arith.subf %e, %f : f32
+      %s = arith.mulf %r, %g : f32
+      graph.yield %s : f32
+    }
+    graph.output "y", %y : tensor<3x64xf32>)");
+  ASSERT_TRUE(evaluation.parsed());
+  evaluation.input("x", {3, 64}).input("b", {64}).weight("v", {64}).weight("w", {64, 64});
+  const Result<graph::NamedTensors> found = execute(evaluation, "host");
+  ASSERT_TRUE(found) << found.error().message;
+  const std::vector<double> expected = evaluation.result();
+  double largest = 1;
+  for (const double value : expected)
+    largest = std::max(largest, std::abs(value));
+  EXPECT_THAT(found->at("y").values,
+              testing::Pointwise(testing::DoubleNear(2e-6 * largest), expected));
+}
+
 TEST(GraphExecution, GathersTakeRowsOfAnyLength) {
   Evaluation evaluation(R"(
     %x = graph.input "x" : tensor<3x?xf32, #graph.dims<T>>

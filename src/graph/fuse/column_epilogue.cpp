@@ -16,11 +16,7 @@ static bool readsColumns(LaunchOp map, Value result) {
   RankedTensorType type = op.getResult().getType();
   return inSlot(map, kStore).empty() && type == result.getType() && type.getRank() == 2 &&
          llvm::all_of(op.getValues(), [&](Value value) {
-           Value operand = outerValue(value);
-           auto vector = cast<RankedTensorType>(value.getType());
-           return operand == result ||
-                  (vector.getRank() == 1 && vector.getElementType().isF32() &&
-                   vector.getDimSize(0) == type.getDimSize(1) && operand.getDefiningOp<WeightOp>());
+           return outerValue(value) == result || isColumnVector(value, type.getDimSize(1));
          });
 }
 

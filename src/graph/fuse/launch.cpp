@@ -220,6 +220,12 @@ bool isRowwise(MapOp map) {
          });
 }
 
+bool isColumnVector(Value value, int64_t columns) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.getRank() == 1 && type.getDimSize(0) == columns && type.getElementType().isF32() &&
+         outerValue(value).getDefiningOp<WeightOp>();
+}
+
 // Whether all that a map reads besides `tile` are vectors of columns, and no store quantizes it.
 static bool isOfColumns(LaunchOp launch, MapOp map, Value tile) {
   for (Operation *op : inSlot(launch, kStore))
@@ -227,7 +233,7 @@ static bool isOfColumns(LaunchOp launch, MapOp map, Value tile) {
       return false;
   return map.getResult().getType() == tile.getType() && llvm::count(map.getValues(), tile) == 1 &&
          llvm::all_of(map.getValues(), [&](Value value) {
-           return value == tile || cast<RankedTensorType>(value.getType()).getRank() == 1;
+           return value == tile || isColumnVector(value, columnsOf(tile));
          });
 }
 

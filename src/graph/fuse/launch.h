@@ -101,6 +101,8 @@ bool isPlainMatmul(LaunchOp launch);
 
 /// Whether a map is of f32 rows [T, N] in its own shape, or of one row [N] for all.
 bool isRowwise(MapOp map);
+/// Whether a value is f32 [columns] of the model file, which can be packed as a weight's rows are.
+bool isColumnVector(mlir::Value value, int64_t columns);
 /// The map with vectors such as a bias that follows a matmul before anything else; null where there
 /// is none.
 MapOp columnMapOf(LaunchOp matmul);

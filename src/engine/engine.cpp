@@ -37,7 +37,7 @@ static Result<void> checkOptions(const EngineOptions &options) {
                                            "', expected one of " + activationsNames());
   if (options.pageRows)
     SINTER_TRY(check("the number of page rows", options.pageRows, 1024, 16));
-  return options.queryTile ? check("the query block", options.queryTile, 256, 1) : Result<void>();
+  return options.queryTile ? check("the query tile", options.queryTile, 256, 1) : Result<void>();
 }
 
 static void describe(const models::DecoderFeatures &f, const EngineOptions &options,
@@ -114,8 +114,8 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
       [&](mlir::Type weights) { return activationFor(tile::blockFormatOf(weights), rules); },
       rules.weightTypeRows, rules.bfloatRows ? mlir::BFloat16Type::get(&context) : mlir::Type());
   LoweringOptions lowering{profile, activations};
-  // Where rows meet weights as bytes, bf16 loses nothing beside (perplexity of SmolLM2 in Q8_0 and
-  // Q4_1: 1.0001 and 1.0003 times that with f32 and F16).
+  // Where activations are quantized, attention in bf16 loses nothing (perplexity of SmolLM2 in Q8_0
+  // and Q4_1: 1.0001 and 1.0003 times that with f32 and F16).
   lowering.quantizes = quantizesRows(*module);
   // A step of tasks is a page.
   if (options.kvType == kDefaultKvType && lowering.quantizes &&

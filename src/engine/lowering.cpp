@@ -415,14 +415,14 @@ static std::string joined(const std::set<std::string> &names) {
   return llvm::join(names, ", ");
 }
 
-// In which formats rows meet weights.
+// The formats in which matmuls take activations.
 void Lowering::describeActivations() {
   const std::string many = joined(activations_[MBucket::Prefill]),
                     one = joined(activations_[MBucket::One]);
   plan_.texts[contract::kActivations] =
       many == one ? many
-                  : many + (hasPhase_ ? " of prompts, " : " of several rows, ") + one +
-                        (hasPhase_ ? " of generated tokens" : " of one");
+                  : many + (hasPhase_ ? " in prefill, " : " of several rows, ") + one +
+                        (hasPhase_ ? " in decode" : " of one");
 }
 
 Result<void> Lowering::nameOutputs(func::FuncOp function) {

@@ -155,7 +155,7 @@ inline constexpr const char *kRopeDims = "rope_dims";
 inline constexpr const char *kGraphOperations = "graph_operations"; // before any was fused
 inline constexpr const char *kArchitecture = "architecture";
 inline constexpr const char *kRopeBase = "rope_base";
-inline constexpr const char *kActivations = "activations"; // formats in which rows meet weights
+inline constexpr const char *kActivations = "activations"; // formats that matmuls take activations in
 
 // Whether a valid plan has the procedure, inputs, output and properties above, and no symbol to be
 // bound but the ones above, all within their bounds. Corrupt, with what was found and expected.

@@ -132,7 +132,7 @@ TEST(Explain, WordsChangeWithThePlan) {
   plan.buffers[0].pack = {};
   const LeverWords words = wordsOf(plan, {"cpu", "", "", 0, 8}, sampleStep(plan).launches[1]);
   EXPECT_THAT(words.precision,
-              AllOf(HasSubstr("dequantized as they are read"), Not(HasSubstr("8-bit"))));
+              AllOf(HasSubstr("dequantized inside the kernel"), Not(HasSubstr("8-bit"))));
   EXPECT_THAT(words.fusion, HasSubstr("may begin while the launch before it ends"));
   EXPECT_THAT(words.tiling, AllOf(HasSubstr("lie as in the file"),
                                   HasSubstr("5 of which stay idle"), Not(HasSubstr("packed"))));

@@ -456,9 +456,9 @@ TEST(Engine, ActivationsAreNamedByWhatMeetsTheWeights) {
   EXPECT_EQ(activations(TensorType::Q8_0, "host"), "q8a");
   EXPECT_EQ(activations(TensorType::F16, "host"), "f32");
   EXPECT_THAT(activations(TensorType::Q8_0, kVulkanTarget),
-              testing::MatchesRegex("q8a of prompts, .*f32.* of generated tokens"));
+              testing::MatchesRegex("q8a in prefill, .*f32.* in decode"));
   EXPECT_THAT(activations(TensorType::Q8_0, "cuda:sm_90a"),
-              testing::MatchesRegex("bf16 of prompts, .*f32.* of generated tokens"));
+              testing::MatchesRegex("bf16 in prefill, .*f32.* in decode"));
 }
 
 // The formats of activations among the arguments of a plan's kernels.
@@ -560,7 +560,7 @@ TEST(Engine, OptionsOutOfRangeAreRefused) {
   EXPECT_EQ(refusal(tinyLlama(), pages),
             "the number of page rows is 24, expected a multiple of 16 of at most 1024");
   EXPECT_EQ(refusal(tinyLlama(), queries),
-            "the query block is 257, expected a multiple of 1 of at most 256");
+            "the query tile is 257, expected a multiple of 1 of at most 256");
 }
 
 TEST(Engine, PartsOfASplitModelAreRefused) {

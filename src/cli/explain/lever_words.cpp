@@ -95,7 +95,7 @@ std::string matmulText(const std::string &rows, const std::string &weights, bool
   if (arithmetic == Arithmetic::I8)
     return weights + " weights times " + rows +
            " activations as 8-bit integers, scaled into f32 accumulators";
-  return weights + " weights" + (blocks ? ", dequantized as they are read," : "") + " times " +
+  return weights + " weights" + (blocks ? ", dequantized inside the kernel," : "") + " times " +
          rows + " activations, as " + arithmeticName(arithmetic) + " into f32 accumulators";
 }
 
@@ -145,8 +145,9 @@ PlanWords wordsOf(const ExplainReport &report) {
                  bytesText(static_cast<double>(report.memory.mapped)) +
                  " are read where the file is mapped";
   const auto activations = plan.texts.find(contract::kActivations);
-  words.precision = activations == plan.texts.end() ? "the plan does not say how rows are rounded"
-                                                    : "rows meet weights as " + activations->second;
+  words.precision = activations == plan.texts.end()
+                        ? "the plan does not say how rows are rounded"
+                        : "matmuls take activations as " + activations->second;
   if (const auto kv = plan.texts.find(contract::kKvType); kv != plan.texts.end())
     words.precision += "; keys and values are kept in " + kv->second;
   const bool asGraph =

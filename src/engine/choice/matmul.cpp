@@ -20,8 +20,8 @@ static constexpr int64_t kLongestBlock = 256;
 static constexpr int64_t kFewestSimtRows = 16;
 static constexpr int64_t kSimtRows = 64, kSimtColumns = 64, kThreadStep = 64;
 static constexpr int64_t kShortK = 2048, kStepOfLongK = 1024;
-// Tiles of prompts where weights are so many, and a program shares so many bytes: a ring of
-// operands, and sums that are stored part by part.
+// Prefill tiles where weights are so many and a thread block shares so many bytes: a multistage
+// pipeline of operands, and accumulators that are stored part by part.
 static constexpr int64_t kLargeTile = 128, kWeightsForLargeTiles = int64_t(4) << 20;
 static constexpr int64_t kRowsOfDequantized = 256, kWeightsForDequantized = int64_t(8) << 20;
 static constexpr int64_t kBytesForLargeTiles = 200 * 1024;
@@ -61,10 +61,10 @@ static void chooseCpuBlocks(kernels::Gemm &p, MBucket rows) {
     p.blockK = llvm::alignTo(p.k, kLongestBlock);
 }
 
-// One row takes all of a short K at once, so that all of it is on its way together, and a long one
-// in steps of fewer threads, several programs of which a multiprocessor holds (28672 x 4096 on an
-// H200, in one step and in four: F16 84 and 56 us, Q8_0 121 and 62). It is no work for a matrix
-// instruction, so weights of blocks are dequantized instead of rounding it.
+// One row takes a short K in one step, so that all loads are in flight together. A long K takes
+// steps of fewer threads, so that a multiprocessor holds several programs (28672 x 4096 on an H200,
+// in one step and in four: F16 84 and 56 us, Q8_0 121 and 62). One row does not fill a matrix
+// instruction, so quantized weights are dequantized and the row is not quantized.
 static void chooseSimtBlocks(kernels::Gemm &p, MBucket rows) {
   bool one = rows == MBucket::One;
   if (one)

@@ -18,15 +18,14 @@ kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_
                          MatmulPrecision rules = {});
 // Columns of a product's tile whose sink takes `part` of them at once.
 int64_t columnsInParts(const kernels::Gemm &p, int64_t part, const TargetProfile &profile);
-// Gives a product of prompts over threads a larger tile where its weights are many; where
-// `anyColumns`, a wider one too, of whole multiples of what its sink takes.
+// Gives a prefill GEMM of a SIMT target a larger tile where its weights are many; with `anyColumns`
+// a wider one too, in whole multiples of what its epilogue store takes.
 void growTile(kernels::Gemm &p, int64_t sharedBytes, bool anyColumns);
 // Shortens the steps of a product over threads until its operands fit into what a program shares,
 // or of one row what its threads hold; blocks, whose steps have a least length, take fewer rows
 // then.
 void fitStep(kernels::Gemm &p, int64_t sharedBytes);
-// Gives a product of blocks over tasks more rows, where its columns, as they are by now, are
-// programs enough.
+// Gives a CPU GEMM of quantized operands more rows where its columns alone are programs enough.
 void joinRows(kernels::Gemm &p);
 // The last step of a choice, once the epilogue has decided the tile's columns: growTile and fitStep
 // for thread blocks, joinRows for tasks. `anyColumns` as of growTile.

@@ -56,9 +56,9 @@ Result<plan::PackRecipe> interleavedRecipe(mlir::Type element, int64_t columns, 
 // So many blocks or up to seven more. Threads read the same 16 bytes of a block in eight rows at
 // once. These fill the 32 banks of the first cache, of four bytes each, where rows begin an odd
 // multiple of 16 bytes apart: with blocks of 44 bytes at four more than a multiple of eight. Other
-// counts put two to eight rows into a bank, 18 blocks two and 48 four. Prompts of SmolLM2's shape
-// in Q8_0 on an H200, 512 and 4,096 tokens: without this 0.98 and 0.97 of the speed; with all eight
-// rows in one bank (48 blocks of 48 bytes, beside rows of 49) 0.90 and 0.95.
+// counts put two to eight rows into a bank, 18 blocks two and 48 four. Prefill of SmolLM2's shape
+// in Q8_0 on an H200, 512 and 4,096 tokens: without padding 0.98 and 0.97 of the speed; with all
+// eight rows in one bank (rows of 48 quantization blocks instead of 49) 0.90 and 0.95.
 static int64_t padBanks(int64_t blocks, int64_t blockBytes) {
   constexpr int64_t kReadBytes = 16, kRows = 8;
   for (int64_t padded = blocks; padded < blocks + kRows; ++padded)

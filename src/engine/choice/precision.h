@@ -11,15 +11,15 @@ namespace sinter::engine {
 using targets::TargetKind;
 using targets::TargetProfile;
 
-// What decides how rows meet weights.
+// In which precision matmuls multiply activations with weights.
 struct MatmulPrecision {
   TargetKind kind = TargetKind::Cpu;
   Activations activations = Activations::Fastest;
   // Activations that share a scale, at most.
   int64_t scaleLength = 256;
-  // Prefill tokens meet weights of blocks as bf16, not as blocks.
+  // Beside quantized weights, prefill activations are bf16 and the weights are dequantized.
   bool bfloatRows = false;
-  // Rows meet F16 and BF16 weights in the weights' type, not as f32.
+  // Beside F16 and BF16 weights, activations have the weights' type, not f32.
   bool weightTypeRows = false;
   // Subgroups share K of decode matmuls (shared_depth.h).
   bool sharesDepth = false;

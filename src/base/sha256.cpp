@@ -18,6 +18,10 @@ std::string Sha256Digest::hex() const {
 }
 
 Result<Sha256Digest> sha256(std::initializer_list<std::span<const uint8_t>> parts) {
+  return sha256(std::span(parts.begin(), parts.size()));
+}
+
+Result<Sha256Digest> sha256(std::span<const std::span<const uint8_t>> parts) {
   std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
                                                                   &EVP_MD_CTX_free);
   bool ok = context && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;

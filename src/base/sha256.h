@@ -20,6 +20,7 @@ struct Sha256Digest {
 };
 
 // The digest of the parts one after the other. Fails only where libcrypto does (Internal).
+Result<Sha256Digest> sha256(std::span<const std::span<const uint8_t>> parts);
 Result<Sha256Digest> sha256(std::initializer_list<std::span<const uint8_t>> parts);
 
 } // namespace sinter

@@ -120,7 +120,7 @@ static Result<void> run(const Options &options) {
     endWith(options.endWith);
   const std::string output = options.output; // linking in process resets all options
   const bool normalForm = options.normalForm;
-  SINTER_ASSIGN(const GgufFile file, GgufFile::open(options.model));
+  SINTER_ASSIGN(const GgufFile file, GgufFile::openModel(options.model));
   engine::EngineOptions engine;
   engine.pageRows = options.pageRows;
   engine.kvType = options.kvType;

@@ -241,20 +241,58 @@ Result<std::vector<bool>> GgufFile::getBools(std::string_view key) const {
 
 Result<void> GgufFile::checkWhole() const {
   SINTER_ASSIGN(uint64_t count, getU64Or("split.count", 1));
-  if (count <= 1)
+  if (count <= parts_.size() + 1)
     return {};
   SINTER_ASSIGN(uint64_t before, getU64Or("split.no", 0));
   return fail(Code::Unsupported, "the file is part " + std::to_string(before + 1) + " of " +
                                      std::to_string(count) +
-                                     " of a split model, expected a model in one file: join the "
-                                     "parts first");
+                                     " of a split model, expected the whole model");
 }
 
 Result<Sha256Digest> GgufFile::digest() const {
-  std::array<uint8_t, 8> size;
-  for (size_t i = 0; i < size.size(); ++i)
-    size[i] = static_cast<uint8_t>(static_cast<uint64_t>(bytes_.size()) >> 8 * i);
-  return sha256({bytes_.first(tableEnd_), size});
+  std::vector<std::array<uint8_t, 8>> sizes;
+  std::vector<std::span<const uint8_t>> texts;
+  sizes.reserve(parts_.size() + 1);
+  auto add = [&](const GgufFile &file) {
+    for (size_t i = 0; i < sizes.emplace_back().size(); ++i)
+      sizes.back()[i] = static_cast<uint8_t>(static_cast<uint64_t>(file.bytes_.size()) >> 8 * i);
+    texts.push_back(file.bytes_.first(file.tableEnd_));
+    texts.push_back(sizes.back());
+  };
+  add(*this);
+  for (const GgufFile &part : parts_)
+    add(part);
+  return sha256(texts);
+}
+
+std::vector<std::string> GgufFile::paths() const {
+  std::vector<std::string> paths;
+  if (mapped_)
+    paths.push_back(mapped_->path());
+  for (const GgufFile &part : parts_)
+    paths.push_back(part.mapped_->path());
+  return paths;
+}
+
+uint64_t GgufFile::totalBytes() const {
+  uint64_t bytes = bytes_.size();
+  for (const GgufFile &part : parts_)
+    bytes += part.totalBytes();
+  return bytes;
+}
+
+bool GgufFile::stillIntact() const {
+  return (!mapped_ || mapped_->stillIntact()) &&
+         std::ranges::all_of(parts_, [](const GgufFile &part) { return part.stillIntact(); });
+}
+
+std::string GgufFile::settledIdentity() const {
+  std::string identity = mapped_ ? mapped_->settledIdentity() : "";
+  for (const GgufFile &part : parts_) {
+    const std::string next = part.settledIdentity();
+    identity = identity.empty() || next.empty() ? "" : identity + "|" + next;
+  }
+  return identity;
 }
 
 } // namespace sinter

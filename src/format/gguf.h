@@ -81,6 +81,12 @@ public:
   // Maps the file. Errors: MappedFile::open's and parse()'s, the path prepended.
   static Result<GgufFile> open(const std::string &path);
 
+  // Maps a model. Where the file is the first part of one in several (split.count, split.no), its
+  // other parts are those beside it, by name; their tensors follow its own. Errors: open's;
+  // NotFound: a part is missing; InvalidArgument: the file is another part than the first, or its
+  // name has no -00001-of-0000N.gguf; Corrupt: the parts do not belong together.
+  static Result<GgufFile> openModel(const std::string &path);
+
   // Reads from the caller's bytes, which must outlive this object. Truncated: a count, string or
   // tensor reaches beyond the end; Corrupt: the content breaks the format's rules; Unsupported:
   // big-endian, another version, an unknown tensor type, more dimensions or deeper arrays than the
@@ -125,22 +131,29 @@ public:
   Result<std::vector<float>> getF32s(std::string_view key) const;
   Result<std::vector<bool>> getBools(std::string_view key) const;
 
-  // Unsupported: the file is one part of a model that was split into several.
+  // Unsupported: the model has further parts, which were not opened with this one.
   Result<void> checkWhole() const;
 
   // What names this model: SHA-256 of the header, metadata and tensor table, then the file's size
-  // as 8 little-endian bytes. The weights are not read.
+  // as 8 little-endian bytes, of each part after another. The weights are not read.
   Result<Sha256Digest> digest() const;
 
-  // Whether the mapped file is still as it was when opened; always true after parse().
-  bool stillIntact() const { return !mapped_ || mapped_->stillIntact(); }
-  // As MappedFile's; empty where no file is mapped.
-  std::string settledIdentity() const { return mapped_ ? mapped_->settledIdentity() : ""; }
+  // Of the file, or of all parts; none after parse().
+  std::vector<std::string> paths() const;
+  // Bytes of the file, or of all parts together.
+  uint64_t totalBytes() const;
+  // Whether the mapped files are still as they were when opened; always true after parse().
+  bool stillIntact() const;
+  // As MappedFile's, of all parts; empty where no file is mapped or one has none.
+  std::string settledIdentity() const;
 
 private:
   friend class GgufParser;
   GgufFile() = default;
   Result<const GgufValue *> require(std::string_view key) const;
+  Result<void> openParts(const std::string &path, uint64_t count);
+  Result<void> checkPart(const GgufFile &part, uint64_t number, uint64_t count) const;
+  Result<void> take(GgufFile part);
 
   std::optional<MappedFile> mapped_;
   std::span<const uint8_t> bytes_;
@@ -151,6 +164,7 @@ private:
   std::vector<GgufTensor> tensors_;
   std::vector<uint32_t> valuesByKey_; // indices, ascending by key
   std::vector<uint32_t> tensorsByName_;
+  std::vector<GgufFile> parts_; // after this one
 };
 
 // The type's name in messages: "u32", "string".

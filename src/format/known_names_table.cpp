@@ -148,7 +148,7 @@ constexpr KnownName kFileKeys[] = {
     {"general.*", kHarmless}, // who made the file and how; settings that its makers propose
     {"xielu.*", kChanges, "", "another activation"},
     {"adapter.*", kChanges, "", "an adapter"},
-    {"split.*", kHarmless}, // GgufFile::checkWhole
+    {"split.*", kHarmless}, // GgufFile::openModel
     {"quantize.*", kHarmless},
     {"imatrix.*", kHarmless},
 

@@ -49,9 +49,7 @@ Result<std::vector<TokenId>> idsOf(Result<Encoding> encoding) {
 } // namespace
 
 Result<ModelFile> ModelFile::open(const std::string &path) {
-  SINTER_ASSIGN(GgufFile gguf, GgufFile::open(path));
-  if (Result<void> whole = gguf.checkWhole(); !whole)
-    return withPath(path, whole.error());
+  SINTER_ASSIGN(GgufFile gguf, GgufFile::openModel(path));
   auto vocabulary = vocabularyFromGguf(gguf);
   if (!vocabulary)
     return withPath(path, vocabulary.error());

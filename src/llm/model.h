@@ -15,7 +15,7 @@ namespace sinter {
 // A model file and what can be known of it without a plan.
 class ModelFile {
 public:
-  // Opens and checks the file and builds its tokenizer. Errors: those of GgufFile::open,
+  // Opens and checks the file and builds its tokenizer. Errors: those of GgufFile::openModel,
   // vocabularyFromGguf and Tokenizer::create, each with the path.
   static Result<ModelFile> open(const std::string &path);
 

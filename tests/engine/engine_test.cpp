@@ -512,7 +512,8 @@ TEST(Engine, KernelsSayWhatTheirProductsMultiply) {
 TEST(Engine, UnknownArchitectureIsNamed) {
   FakeSource source = tinyLlama();
   source.values["general.architecture"] = std::string("mamba");
-  EXPECT_EQ(refusal(source), "the model's architecture is 'mamba', expected one of: llama, qwen2, qwen3");
+  EXPECT_EQ(refusal(source),
+            "the model's architecture is 'mamba', expected one of: llama, qwen2, qwen3");
 }
 
 TEST(Engine, MissingTensorIsNamedWithItsShape) {
@@ -567,8 +568,8 @@ TEST(Engine, PartsOfASplitModelAreRefused) {
   FakeSource source = tinyLlama();
   source.values["split.count"] = int64_t(3);
   source.values["split.no"] = int64_t(1);
-  EXPECT_EQ(refusal(source), "the file is part 2 of 3 of a split model, expected a model in one "
-                             "file: join the parts first");
+  EXPECT_EQ(refusal(source), "the file is part 2 of 3 of a split model, expected the whole "
+                             "model");
   source.values["split.count"] = int64_t(1);
   std::vector<uint8_t> bytes = ggufOf(source);
   EXPECT_TRUE(GgufFile::parse(bytes)->checkWhole());

@@ -15,12 +15,13 @@ namespace {
 
 constexpr uint32_t kQuantizationVersion = 2; // of ggml's block formats
 
-Result<void> refuseSameFile(const std::string &input, const std::string &output) {
+Result<void> refuseSameFile(const GgufFile &model, const std::string &output) {
   struct stat in, out;
-  if (stat(input.c_str(), &in) == 0 && stat(output.c_str(), &out) == 0 && in.st_dev == out.st_dev &&
-      in.st_ino == out.st_ino)
-    return fail(Code::InvalidArgument,
-                "'" + output + "' is the model itself, expected another file to write");
+  for (const std::string &input : model.paths())
+    if (stat(input.c_str(), &in) == 0 && stat(output.c_str(), &out) == 0 &&
+        in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+      return fail(Code::InvalidArgument,
+                  "'" + output + "' is the model itself, expected another file to write");
   return {};
 }
 
@@ -69,7 +70,10 @@ void sayRequantized(const GgufFile &model, std::span<const TensorChoice> choices
 
 Result<GgufHeader> headerOf(const GgufFile &model, std::span<const TensorChoice> choices,
                             uint32_t fileType) {
-  GgufContents contents{.values = model.values(),
+  // What is written is one file, whatever the model was in.
+  std::vector<GgufValue> values(model.values().begin(), model.values().end());
+  std::erase_if(values, [](const GgufValue &value) { return value.key.starts_with("split."); });
+  GgufContents contents{.values = values,
                         .numbers = {{"general.file_type", fileType},
                                     {"general.quantization_version", kQuantizationVersion}},
                         .tensors = {},
@@ -112,7 +116,7 @@ std::string summary(const GgufFile &model, std::span<const TensorChoice> choices
     types += (types.empty() ? "" : ", ") + std::to_string(count) + " " +
              text(findBlockFormat(type)->name);
   return withoutControls(output) + ": " + bytesText(static_cast<double>(header.fileBytes)) +
-         " (before: " + bytesText(static_cast<double>(model.bytes().size())) +
+         " (before: " + bytesText(static_cast<double>(model.totalBytes())) +
          "); tensors: " + (types.empty() ? "none" : types) + "\n";
 }
 
@@ -120,9 +124,8 @@ std::string summary(const GgufFile &model, std::span<const TensorChoice> choices
 
 Result<int> quantizeCommand(const QuantizeArguments &arguments, Interrupts &interrupts) {
   SINTER_ASSIGN(const std::string path, host::modelPath(arguments.model));
-  SINTER_ASSIGN(const GgufFile model, GgufFile::open(path));
-  SINTER_TRY(model.checkWhole());
-  SINTER_TRY(refuseSameFile(path, arguments.output));
+  SINTER_ASSIGN(const GgufFile model, GgufFile::openModel(path));
+  SINTER_TRY(refuseSameFile(model, arguments.output));
   const std::vector<TensorChoice> choices = chooseTypes(model, arguments.types);
   SINTER_ASSIGN(const GgufHeader header,
                 headerOf(model, choices, arguments.types.scheme->fileType));

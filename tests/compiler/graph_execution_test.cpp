@@ -3,6 +3,7 @@
 #include "engine/graph_plan.h"
 #include "graph/evaluation.h"
 #include "graph/random_graph.h"
+#include "hal/cuda/cuda_driver.h"
 #include "hal/target_choice.h"
 #include "hal/vulkan/vulkan_driver.h"
 #include "sampling.h"
@@ -26,13 +27,21 @@ Result<graph::NamedTensors> execute(Evaluation &evaluation, const std::string &t
   return executeGraph(*device, std::move(plan), evaluation.function(), evaluation.edges());
 }
 
-// The target of this machine's Vulkan device; empty where there is none.
-std::string vulkanTarget() {
+// The target of this machine's first device of a driver; empty where there is none.
+template <class Add> std::string targetOf(Add addDriver) {
   hal::DriverRegistry registry;
-  if (!hal::addVulkanDriver(registry))
+  if (!addDriver(registry))
     return "";
   const auto devices = registry.drivers().front()->devices();
   return devices && !devices->empty() ? devices->front().target : "";
+}
+
+std::string vulkanTarget() {
+  return targetOf([](hal::DriverRegistry &registry) { return hal::addVulkanDriver(registry); });
+}
+
+std::string cudaTarget() {
+  return targetOf([](hal::DriverRegistry &registry) { return hal::addCudaDriver(registry); });
 }
 
 void expectAgreement(uint64_t seed, const std::string &target) {
@@ -58,6 +67,14 @@ TEST(GraphExecution, RandomGraphsOnVulkanAgreeWithTheEvaluator) {
   if (target.empty())
     GTEST_SKIP() << "this machine has no Vulkan device";
   for (int seed = 0; seed < inFullOr(200, 4); ++seed)
+    expectAgreement(static_cast<uint64_t>(seed), target);
+}
+
+TEST(GraphExecution, RandomGraphsOnCudaAgreeWithTheEvaluator) {
+  const std::string target = cudaTarget();
+  if (target.empty())
+    GTEST_SKIP() << "this machine has no NVIDIA device";
+  for (int seed = 0; seed < inFullOr(200, 20); ++seed)
     expectAgreement(static_cast<uint64_t>(seed), target);
 }
 
@@ -111,7 +128,7 @@ std::vector<double> numbers(size_t count) {
 }
 
 TEST(GraphExecution, WhatIsNoDecoderHasTwiceTheErrorOfTheEvaluatorInF32AtMost) {
-  for (const std::string &target : {std::string("host"), vulkanTarget()}) {
+  for (const std::string &target : {std::string("host"), vulkanTarget(), cudaTarget()}) {
     if (target.empty())
       continue;
     Evaluation evaluation(kNoDecoder);
@@ -146,7 +163,7 @@ TEST(GraphExecution, PowersAreThoseOfTheStandard) {
                                  0, 1, nan, inf, inf, 10, 1e-3, 100, -0.5};
   const std::vector<double> y = {10, 2.5, -3, 0.25, 3,  4,  0.5, 2,   -1,
                                  0,  inf, 0,  2,    -2, -5, 7,   -30, -7};
-  for (const std::string &target : {std::string("host"), vulkanTarget()}) {
+  for (const std::string &target : {std::string("host"), vulkanTarget(), cudaTarget()}) {
     if (target.empty())
       continue;
     Evaluation evaluation(kPower);

@@ -1,5 +1,5 @@
 // Models in several files.
-#include "gguf_writer.h"
+#include "format/gguf_writer.h"
 
 #include <filesystem>
 #include <fstream>

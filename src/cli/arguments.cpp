@@ -139,6 +139,38 @@ std::optional<Message> read(const CommandLine &line, PerplexityArguments &perple
   return readCount(line.window, "--window", 4, kMostTokens, perplexity.window);
 }
 
+std::optional<Message> readTokens(const std::string &text, std::vector<int32_t> &tokens) {
+  for (const std::string &part : splitAtCommas(text)) {
+    int32_t token = 0;
+    const char *end = part.data() + part.size();
+    const auto parsed = std::from_chars(part.data(), end, token);
+    if (parsed.ec != std::errc() || parsed.ptr != end || token < 0)
+      return usage("--tokens has '" + part.substr(0, 64) +
+                   "', expected token numbers with commas between them, as in 1,5,9");
+    tokens.push_back(token);
+  }
+  return std::nullopt;
+}
+
+std::optional<Message> read(const CommandLine &line, LogitsArguments &logits) {
+  logits.json = line.json;
+  logits.prompt = line.prompt;
+  if (line.prompt && line.tokens)
+    return usage("--tokens and --prompt are both given, expected one of them");
+  if (!line.prompt && !line.tokens)
+    return usage("neither --tokens nor --prompt is given, expected one of them");
+  if (line.prompt && line.prompt->empty())
+    return usage("--prompt is empty, expected some text");
+  if (line.tokens)
+    if (auto bad = readTokens(*line.tokens, logits.tokens.emplace()))
+      return bad;
+  if (auto bad = readModel(line, logits.model))
+    return bad;
+  if (auto bad = readCount(line.decode, "--decode", 0, kMostTokens, logits.decode))
+    return bad;
+  return readCount(line.top, "--top", 1, kMostTokens, logits.top);
+}
+
 std::optional<Message> read(const CommandLine &line, CompileArguments &compile) {
   compile = {line.model, splitAtCommas(line.targets), line.output, {}, line.keepGoing};
   if (auto bad = readPrecision(line, compile.precision))
@@ -200,6 +232,8 @@ tl::expected<Arguments, Message> parseArguments(std::span<const char *const> arg
     return readAs<TuneArguments>(*line);
   if (line->command == "perplexity")
     return readAs<PerplexityArguments>(*line);
+  if (line->command == "logits")
+    return readAs<LogitsArguments>(*line);
   if (line->command == "compile")
     return readAs<CompileArguments>(*line);
   if (line->command == "quantize")

@@ -66,6 +66,15 @@ struct PerplexityArguments {
   uint32_t window = 512;
 };
 
+struct LogitsArguments {
+  ModelArguments model;
+  std::optional<std::string> prompt;         // either this
+  std::optional<std::vector<int32_t>> tokens; // or these
+  uint32_t decode = 0;                       // of the tokens, the last so many; clipped to all
+  uint32_t top = 10;                         // of each position; clipped to the vocabulary
+  bool json = false;
+};
+
 struct CompileArguments {
   std::string model;
   std::vector<std::string> targets;
@@ -89,7 +98,8 @@ struct DoctorArguments {
 
 using Arguments =
     std::variant<RunArguments, BenchArguments, ExplainArguments, TuneArguments, PerplexityArguments,
-                 CompileArguments, QuantizeArguments, DoctorArguments, DevicesArguments>;
+                 LogitsArguments, CompileArguments, QuantizeArguments, DoctorArguments,
+                 DevicesArguments>;
 
 // Checks a whole command line, argv[0] included.
 tl::expected<Arguments, Message> parseArguments(std::span<const char *const> argv);

@@ -190,6 +190,22 @@ void addTune(CLI::App &app, CommandLine &line) {
   addText(*tune, "--budget", line.budget, "seconds to spend on trials (default: 60)");
 }
 
+void addLogits(CLI::App &app, CommandLine &line) {
+  CLI::App *logits = app.add_subcommand("logits", "show what a model expects after each token");
+  logits->description(
+      "Runs a text or token numbers as they stand and prints, for each position, the tokens of\n"
+      "the largest logits. With --tokens the file needs no tokenizer.");
+  addModel(*logits, line);
+  addContext(*logits, line);
+  addText(*logits, "--tokens", line.tokens, "token numbers with commas between them", "LIST");
+  addText(*logits, "-p,--prompt", line.prompt, "a text, given to the model as it stands", "TEXT");
+  addText(*logits, "--top", line.top, "tokens of each position (default: 10)");
+  addText(*logits, "--decode", line.decode,
+          "run the last so many tokens one a step, as they are generated (default: 0)");
+  logits->add_flag("--json", line.json,
+                   "print one JSON object: positions, each with its token and the top");
+}
+
 void addOthers(CLI::App &app, CommandLine &line) {
   CLI::App *perplexity = app.add_subcommand("perplexity", "score a text");
   perplexity->description(
@@ -305,6 +321,7 @@ tl::expected<CommandLine, Message> splitCommandLine(std::span<const char *const>
   addBench(app, line);
   addExplain(app, line);
   addTune(app, line);
+  addLogits(app, line);
   addOthers(app, line);
   addQuantize(app, line);
   app.footer(kFooter); // last, since commands take it over when they are made

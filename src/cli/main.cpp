@@ -85,6 +85,8 @@ Result<int> dispatch(const Arguments &arguments, Interrupts &interrupts) {
     return tuneCommand(*tune, interrupts);
   if (const auto *perplexity = std::get_if<PerplexityArguments>(&arguments))
     return perplexityCommand(*perplexity, interrupts);
+  if (const auto *logits = std::get_if<LogitsArguments>(&arguments))
+    return logitsCommand(*logits, interrupts);
   if (const auto *compile = std::get_if<CompileArguments>(&arguments))
     return compileCommand(*compile, interrupts);
   if (const auto *quantize = std::get_if<QuantizeArguments>(&arguments))

@@ -71,9 +71,9 @@ Result<std::string> modelPath(const std::string &model) {
   return path;
 }
 
-Result<ModelFile> openModelFile(const std::string &model, Observer &observer) {
+Result<ModelFile> openModelFile(const std::string &model, Observer &observer, TextNeed text) {
   SINTER_ASSIGN(const std::string path, modelPath(model));
-  SINTER_ASSIGN(ModelFile file, ModelFile::open(path));
+  SINTER_ASSIGN(ModelFile file, ModelFile::open(path, text));
   if (const std::string unknown = findUnknownNames(file.gguf()).text(); !unknown.empty())
     observer.note("'" + path + "' holds what is not known here and goes unused: " + unknown);
   return file;

@@ -11,6 +11,7 @@ namespace sinter::host {
 Result<std::string> modelPath(const std::string &model);
 
 // Opens it. Metadata and tensors that nobody knows are one note.
-Result<ModelFile> openModelFile(const std::string &model, Observer &observer);
+Result<ModelFile> openModelFile(const std::string &model, Observer &observer,
+                                TextNeed text = TextNeed::Required);
 
 } // namespace sinter::host

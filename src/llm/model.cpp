@@ -1,6 +1,7 @@
 // Puts a model's parts together and checks that they fit one another.
 #include "llm/model.h"
 
+#include "base/check.h"
 #include "llm/tokenizer/unicode.h"
 #include "llm/tokenizer/vocabulary_from_gguf.h"
 
@@ -48,16 +49,24 @@ Result<std::vector<TokenId>> idsOf(Result<Encoding> encoding) {
 
 } // namespace
 
-Result<ModelFile> ModelFile::open(const std::string &path) {
+Result<ModelFile> ModelFile::open(const std::string &path, TextNeed text) {
   SINTER_ASSIGN(GgufFile gguf, GgufFile::openModel(path));
-  auto vocabulary = vocabularyFromGguf(gguf);
-  if (!vocabulary)
-    return withPath(path, vocabulary.error());
-  auto tokenizer = Tokenizer::create(*vocabulary);
-  if (!tokenizer)
-    return withPath(path, tokenizer.error());
+  const auto vocabulary = vocabularyFromGguf(gguf);
+  Result<Tokenizer> tokenizer = vocabulary ? Tokenizer::create(*vocabulary)
+                                           : Result<Tokenizer>(Fail(vocabulary.error()));
+  if (!tokenizer) {
+    const Fail why = withPath(path, tokenizer.error());
+    if (text == TextNeed::Required)
+      return why;
+    return ModelFile(path, std::move(gguf), why, why);
+  }
   Result<ChatMl> chat = chatOf(*vocabulary);
-  return ModelFile(path, std::move(gguf), std::move(*tokenizer), std::move(chat));
+  return ModelFile(path, std::move(gguf), std::move(tokenizer), std::move(chat));
+}
+
+const Tokenizer &ModelFile::tokenizer() const {
+  SINTER_CHECK(tokenizer_);
+  return *tokenizer_;
 }
 
 Result<uint32_t> ModelFile::contextTokens(uint32_t asked) const {
@@ -68,8 +77,10 @@ Result<uint32_t> ModelFile::contextTokens(uint32_t asked) const {
 }
 
 Result<std::vector<TokenId>> ModelFile::encodeRaw(std::string_view prompt) const {
+  if (!tokenizer_)
+    return Fail(tokenizer_.error());
   SINTER_TRY(checkUtf8(prompt, "the text"));
-  return idsOf(tokenizer_.encode(prompt));
+  return idsOf(tokenizer_->encode(prompt));
 }
 
 Result<std::vector<TokenId>> ModelFile::encodeChat(std::span<const ChatMessage> messages) const {
@@ -77,7 +88,7 @@ Result<std::vector<TokenId>> ModelFile::encodeChat(std::span<const ChatMessage> 
     return Fail(chat_.error());
   for (const ChatMessage &message : messages)
     SINTER_TRY(checkUtf8(message.content, "the " + message.role + " message"));
-  return idsOf(tokenizer_.encode(applyChatMl(*chat_, messages, true)));
+  return idsOf(tokenizer_->encode(applyChatMl(*chat_, messages, true)));
 }
 
 Result<void> ModelFile::canChat() const {
@@ -93,7 +104,7 @@ Result<std::unique_ptr<Model>> Model::create(ModelFile file, std::shared_ptr<con
   SINTER_ASSIGN(model->runner_,
                 PlanRunner::create(device, model->file_.gguf(), std::move(plan), options));
   const RunnerLimits &limits = model->runner_->limits();
-  if (model->tokenizer().size() > limits.vocabSize)
+  if (model->file_.hasTokenizer() && model->tokenizer().size() > limits.vocabSize)
     return fail(Code::Corrupt, "the tokenizer has " + std::to_string(model->tokenizer().size()) +
                                    " tokens, the model's logits are for " +
                                    std::to_string(limits.vocabSize));

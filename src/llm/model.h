@@ -8,26 +8,32 @@
 #include "llm/tokenizer/tokenizer.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace sinter {
+
+// Whether a file is refused whose tokenizer is absent, broken or of an unknown kind.
+enum class TextNeed : uint8_t { Required, Optional };
 
 // A model file and what can be known of it without a plan.
 class ModelFile {
 public:
   // Opens and checks the file and builds its tokenizer. Errors: those of GgufFile::openModel,
   // vocabularyFromGguf and Tokenizer::create, each with the path.
-  static Result<ModelFile> open(const std::string &path);
+  static Result<ModelFile> open(const std::string &path, TextNeed text = TextNeed::Required);
 
   const std::string &path() const { return path_; }
   const GgufFile &gguf() const { return gguf_; }
-  const Tokenizer &tokenizer() const { return tokenizer_; }
+  // False only where text was optional.
+  bool hasTokenizer() const { return tokenizer_.has_value(); }
+  const Tokenizer &tokenizer() const;
 
   // The context that a session of this file gets, as contextTokensOf() says. A file that does not
   // say what its model was made for is refused elsewhere.
   Result<uint32_t> contextTokens(uint32_t asked) const;
   // The tokens of a prompt as it stands. Unsupported where the vocabulary cannot express it.
-  // InvalidArgument, with the byte: it is not UTF-8.
+  // InvalidArgument, with the byte: it is not UTF-8. Without a tokenizer: why there is none.
   Result<std::vector<TokenId>> encodeRaw(std::string_view prompt) const;
   // The tokens of a conversation that asks for an answer. Unsupported where the file has no
   // template, or one that is not ChatML. InvalidArgument, with the byte: a message is not UTF-8.
@@ -36,13 +42,13 @@ public:
   Result<void> canChat() const;
 
 private:
-  ModelFile(std::string path, GgufFile gguf, Tokenizer tokenizer, Result<ChatMl> chat)
+  ModelFile(std::string path, GgufFile gguf, Result<Tokenizer> tokenizer, Result<ChatMl> chat)
       : path_(std::move(path)), gguf_(std::move(gguf)), tokenizer_(std::move(tokenizer)),
         chat_(std::move(chat)) {}
 
   std::string path_;
   GgufFile gguf_;
-  Tokenizer tokenizer_;
+  Result<Tokenizer> tokenizer_;
   Result<ChatMl> chat_;
 };
 

@@ -12,6 +12,7 @@ Result<int> benchCommand(const BenchArguments &arguments, Interrupts &interrupts
 Result<int> explainCommand(const ExplainArguments &arguments, Interrupts &interrupts);
 Result<int> tuneCommand(const TuneArguments &arguments, Interrupts &interrupts);
 Result<int> perplexityCommand(const PerplexityArguments &arguments, Interrupts &interrupts);
+Result<int> logitsCommand(const LogitsArguments &arguments, Interrupts &interrupts);
 Result<int> compileCommand(const CompileArguments &arguments, Interrupts &interrupts);
 Result<int> quantizeCommand(const QuantizeArguments &arguments, Interrupts &interrupts);
 Result<int> devicesCommand();

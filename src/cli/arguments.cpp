@@ -134,9 +134,16 @@ std::optional<Message> read(const CommandLine &line, TuneArguments &tune) {
 
 std::optional<Message> read(const CommandLine &line, PerplexityArguments &perplexity) {
   perplexity.file = line.file;
+  perplexity.divergence = line.divergence;
+  perplexity.decodes = line.decodes;
   if (auto bad = readModel(line, perplexity.model))
     return bad;
   return readCount(line.window, "--window", 4, kMostTokens, perplexity.window);
+}
+
+std::optional<Message> read(const CommandLine &line, ShowArguments &show) {
+  show.json = line.json;
+  return readModel(line, show.model);
 }
 
 std::optional<Message> readTokens(const std::string &text, std::vector<int32_t> &tokens) {
@@ -234,6 +241,8 @@ tl::expected<Arguments, Message> parseArguments(std::span<const char *const> arg
     return readAs<PerplexityArguments>(*line);
   if (line->command == "logits")
     return readAs<LogitsArguments>(*line);
+  if (line->command == "show")
+    return readAs<ShowArguments>(*line);
   if (line->command == "compile")
     return readAs<CompileArguments>(*line);
   if (line->command == "quantize")

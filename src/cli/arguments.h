@@ -64,14 +64,21 @@ struct PerplexityArguments {
   ModelArguments model;
   std::string file;
   uint32_t window = 512;
+  bool divergence = false; // from the model without rounded activations
+  bool decodes = false;    // scored tokens, one a step
+};
+
+struct ShowArguments {
+  ModelArguments model;
+  bool json = false;
 };
 
 struct LogitsArguments {
   ModelArguments model;
-  std::optional<std::string> prompt;         // either this
+  std::optional<std::string> prompt;          // either this
   std::optional<std::vector<int32_t>> tokens; // or these
-  uint32_t decode = 0;                       // of the tokens, the last so many; clipped to all
-  uint32_t top = 10;                         // of each position; clipped to the vocabulary
+  uint32_t decode = 0;                        // of the tokens, the last so many; clipped to all
+  uint32_t top = 10;                          // of each position; clipped to the vocabulary
   bool json = false;
 };
 
@@ -98,8 +105,8 @@ struct DoctorArguments {
 
 using Arguments =
     std::variant<RunArguments, BenchArguments, ExplainArguments, TuneArguments, PerplexityArguments,
-                 LogitsArguments, CompileArguments, QuantizeArguments, DoctorArguments,
-                 DevicesArguments>;
+                 LogitsArguments, ShowArguments, CompileArguments, QuantizeArguments,
+                 DoctorArguments, DevicesArguments>;
 
 // Checks a whole command line, argv[0] included.
 tl::expected<Arguments, Message> parseArguments(std::span<const char *const> argv);

@@ -12,12 +12,15 @@ struct CommandLine {
   std::string model;
   std::string file, targets, output, type;
   std::optional<std::string> prompt, system, tokens, threads, context, generate, repeat, parallel,
-      window, budget, device, plan, kvType, activations, depth, svg, outputType, embeddingType, decode, top;
+      window, budget, device, plan, kvType, activations, depth, svg, outputType, embeddingType,
+      decode, top;
   bool raw = false;
   bool json = false;
   bool verbose = false;
   bool noWeightCache = false;
   bool keepGoing = false;
+  bool divergence = false;
+  bool decodes = false;
   SamplingTexts sampling;
 };
 

@@ -206,6 +206,15 @@ void addLogits(CLI::App &app, CommandLine &line) {
                    "print one JSON object: positions, each with its token and the top");
 }
 
+void addShow(CLI::App &app, CommandLine &line) {
+  CLI::App *show = app.add_subcommand("show", "show what a model is and what memory it takes");
+  show->description("Prints what the file says of the model, then which of its tensors are used "
+                    "on the device, and\nwhat weights, KV cache and a step take there.");
+  addModel(*show, line);
+  addContext(*show, line);
+  show->add_flag("--json", line.json, "print one JSON object instead of lines");
+}
+
 void addOthers(CLI::App &app, CommandLine &line) {
   CLI::App *perplexity = app.add_subcommand("perplexity", "score a text");
   perplexity->description(
@@ -213,6 +222,10 @@ void addOthers(CLI::App &app, CommandLine &line) {
   addModel(*perplexity, line);
   perplexity->add_option("FILE", line.file, "the text")->required()->type_name("");
   addText(*perplexity, "--window", line.window, "tokens of a window (default: 512)");
+  perplexity->add_flag("--kl", line.divergence,
+                       "compare with unrounded activations too (loads the model twice)");
+  perplexity->add_flag("--decode", line.decodes,
+                       "run the scored tokens one a step, as they are generated");
   CLI::App *compile = app.add_subcommand("compile", "build a model's plan for other machines");
   compile->description("Builds one file with a plan for each target, none of which this machine "
                        "need have.\n`sinter run MODEL --plan FILE` runs it where there is no "
@@ -321,6 +334,7 @@ tl::expected<CommandLine, Message> splitCommandLine(std::span<const char *const>
   addBench(app, line);
   addExplain(app, line);
   addTune(app, line);
+  addShow(app, line);
   addLogits(app, line);
   addOthers(app, line);
   addQuantize(app, line);

@@ -87,6 +87,8 @@ Result<int> dispatch(const Arguments &arguments, Interrupts &interrupts) {
     return perplexityCommand(*perplexity, interrupts);
   if (const auto *logits = std::get_if<LogitsArguments>(&arguments))
     return logitsCommand(*logits, interrupts);
+  if (const auto *show = std::get_if<ShowArguments>(&arguments))
+    return showCommand(*show, interrupts);
   if (const auto *compile = std::get_if<CompileArguments>(&arguments))
     return compileCommand(*compile, interrupts);
   if (const auto *quantize = std::get_if<QuantizeArguments>(&arguments))

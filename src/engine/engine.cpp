@@ -171,7 +171,7 @@ Result<plan::Plan> buildPlan(const GgufFile &file, const EngineOptions &options,
   SINTER_TRY(lowered.kernels->compile(*lowered.target, lowered.threads, plan, progress));
   SINTER_ASSIGN(Sha256Digest digest, file.digest());
   plan.modelDigest = digest.hex();
-  plan.modelBytes = file.bytes().size();
+  plan.modelBytes = file.totalBytes();
   SINTER_TRY(plan::validate(plan));
   SINTER_TRY(contract::check(plan));
   return std::move(plan);

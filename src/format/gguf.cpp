@@ -265,6 +265,13 @@ Result<Sha256Digest> GgufFile::digest() const {
   return sha256(texts);
 }
 
+std::vector<std::span<const uint8_t>> GgufFile::parts() const {
+  std::vector<std::span<const uint8_t>> parts = {bytes_};
+  for (const GgufFile &part : parts_)
+    parts.push_back(part.bytes_);
+  return parts;
+}
+
 std::vector<std::string> GgufFile::paths() const {
   std::vector<std::string> paths;
   if (mapped_)

@@ -138,6 +138,8 @@ public:
   // as 8 little-endian bytes, of each part after another. The weights are not read.
   Result<Sha256Digest> digest() const;
 
+  // The bytes of each file, the first one's first.
+  std::vector<std::span<const uint8_t>> parts() const;
   // Of the file, or of all parts; none after parse().
   std::vector<std::string> paths() const;
   // Bytes of the file, or of all parts together.

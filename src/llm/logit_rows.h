@@ -9,8 +9,7 @@
 namespace sinter {
 
 // Called once for each token, in order: its position and its logits, valid during the call.
-using LogitRowSink =
-    std::function<Result<void>(size_t position, std::span<const float> logits)>;
+using LogitRowSink = std::function<Result<void>(size_t position, std::span<const float> logits)>;
 
 // Runs the tokens as one sequence from position 0. The last `decoded` of them (at most all) are
 // decoded, one a step; those before are prefilled in chunks. InvalidArgument: no tokens, or more

@@ -52,8 +52,8 @@ Result<std::vector<TokenId>> idsOf(Result<Encoding> encoding) {
 Result<ModelFile> ModelFile::open(const std::string &path, TextNeed text) {
   SINTER_ASSIGN(GgufFile gguf, GgufFile::openModel(path));
   const auto vocabulary = vocabularyFromGguf(gguf);
-  Result<Tokenizer> tokenizer = vocabulary ? Tokenizer::create(*vocabulary)
-                                           : Result<Tokenizer>(Fail(vocabulary.error()));
+  Result<Tokenizer> tokenizer =
+      vocabulary ? Tokenizer::create(*vocabulary) : Result<Tokenizer>(Fail(vocabulary.error()));
   if (!tokenizer) {
     const Fail why = withPath(path, tokenizer.error());
     if (text == TextNeed::Required)

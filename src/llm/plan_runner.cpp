@@ -13,66 +13,18 @@ namespace {
 
 using contract::Symbol;
 
-// Of a plan that keeps the contract.
-uint32_t property(const plan::Plan &plan, const contract::PropertyRow &row) {
-  return static_cast<uint32_t>(plan.properties.at(row.name));
-}
-
-// A symbol's upper bound as a count; unbounded where the plan names no such symbol.
-uint32_t upperBound(const plan::Plan &plan, Symbol symbol) {
-  const auto id = plan::findSymbol(plan, contract::nameOf(symbol));
-  const int64_t most = id ? plan.symbols[id->index].max : std::numeric_limits<int32_t>::max();
-  return static_cast<uint32_t>(std::clamp<int64_t>(most, 1, std::numeric_limits<int32_t>::max()));
-}
-
-bool reads(const plan::Expr &expr, plan::SymbolId symbol) {
-  return std::ranges::any_of(expr.nodes(), [&](const plan::ExprNode &node) {
-    return node.op == plan::ExprOp::Symbol && node.value == int64_t{symbol.index};
-  });
-}
-
-bool reads(const plan::Step &step, plan::SymbolId symbol) {
-  const auto any = [&](const auto &list) {
-    return std::ranges::any_of(list, [&](const plan::Expr &expr) { return reads(expr, symbol); });
-  };
-  if (const auto *branch = std::get_if<plan::If>(&step.op))
-    return reads(branch->condition, symbol);
-  if (const auto *loop = std::get_if<plan::Loop>(&step.op))
-    return reads(loop->count, symbol);
-  const auto *launch = std::get_if<plan::Launch>(&step.op);
-  return launch && (any(launch->grid) || any(launch->scalars));
-}
-
-// Whether any step depends on the phase of its rows. Where none does, both phases run the same.
-bool knowsPhases(const plan::Plan &plan) {
-  const auto phase = plan::findSymbol(plan, contract::nameOf(Symbol::Phase));
-  for (const plan::Procedure &procedure : plan.procedures)
-    for (plan::StepWalker walker(procedure.steps); phase && walker.next();)
-      if (reads(walker.step(), *phase))
-        return true;
-  return false;
-}
-
 Result<void> checkSameModel(const plan::Plan &plan, const GgufFile &file) {
   SINTER_ASSIGN(const Sha256Digest digest, file.digest());
-  if (plan.modelDigest == digest.hex() && plan.modelBytes == file.bytes().size())
+  if (plan.modelDigest == digest.hex() && plan.modelBytes == file.totalBytes())
     return {};
   return fail(Code::InvalidArgument, "the plan was made for another model file: of " +
                                          std::to_string(plan.modelBytes) + " bytes, digest " +
                                          plan.modelDigest.substr(0, 16) + "; this one has " +
-                                         std::to_string(file.bytes().size()) + " bytes, digest " +
+                                         std::to_string(file.totalBytes()) + " bytes, digest " +
                                          digest.hex().substr(0, 16));
 }
 
 } // namespace
-
-Result<uint32_t> contextTokensOf(uint64_t most, uint32_t asked) {
-  if (asked > most)
-    return fail(Code::InvalidArgument, "a context of " + std::to_string(asked) +
-                                           " tokens was asked for, the model was made for " +
-                                           std::to_string(most));
-  return asked ? asked : static_cast<uint32_t>(std::min<uint64_t>(most, kDefaultContextTokens));
-}
 
 Result<std::span<const uint8_t>> PlanRunner::Weights::tensor(std::string_view name) {
   SINTER_ASSIGN(const GgufTensor *tensor, file_.tensor(name));
@@ -89,13 +41,13 @@ Result<std::unique_ptr<PlanRunner>> PlanRunner::create(hal::Device &device, cons
   SINTER_TRY(checkSameModel(*plan, file));
   SINTER_TRY(contract::check(*plan));
   std::unique_ptr<PlanRunner> runner(new PlanRunner(file, std::move(plan)));
-  SINTER_TRY(runner->readLimits(options));
+  SINTER_ASSIGN(runner->limits_, limitsOf(*runner->plan_, options));
   runner->readNames();
   runner->readSymbols();
   // Where memory is taken as it comes into use, one sequence may never need all of its context.
-  const bool several = runner->limits_.poolPages > runner->contextPages();
+  const bool several = runner->limits_.poolPages > runner->limits_.contextPages();
   if (several || !device.supports(hal::Feature::WrapMemory))
-    SINTER_TRY(runner->checkFits(device.info()));
+    SINTER_TRY(checkFits(*runner->plan_, runner->limits_, device.info()));
   runtime::ExecutorOptions executorOptions;
   executorOptions.weightCache = options.weightCache;
   SINTER_ASSIGN(runner->executor_, runtime::Executor::create(device, runner->plan_,
@@ -104,57 +56,9 @@ Result<std::unique_ptr<PlanRunner>> PlanRunner::create(hal::Device &device, cons
     return fail(Code::Corrupt, "the model file changed while its weights were read");
   // Once more all of it: where files are mapped in huge pages, reading a tensor maps what was given
   // back of its neighbours. The header goes too; mapped weights come back when they are read.
-  runtime::dropMappedPages(file.bytes());
+  for (const std::span<const uint8_t> part : file.parts())
+    runtime::dropMappedPages(part);
   return runner;
-}
-
-Result<void> PlanRunner::readLimits(const PlanRunnerOptions &options) {
-  limits_.vocabSize = property(*plan_, contract::kVocabSize);
-  const uint32_t most = property(*plan_, contract::kContextLength);
-  SINTER_ASSIGN(limits_.contextTokens, contextTokensOf(most, options.contextTokens));
-  limits_.pageRows = property(*plan_, contract::kPageRows);
-  limits_.queryTile = property(*plan_, contract::kQueryTile);
-  limits_.stepTokens =
-      std::min(std::max(options.maxStepTokens, 1u), upperBound(*plan_, Symbol::Tokens));
-  limits_.stepSequences = upperBound(*plan_, Symbol::Sequences);
-  limits_.phasesAgree = !knowsPhases(*plan_);
-  return sizePool(options);
-}
-
-Result<void> PlanRunner::sizePool(const PlanRunnerOptions &options) {
-  const uint64_t poolTokens = std::max(options.poolTokens, limits_.contextTokens);
-  const uint64_t pages = options.poolTokens ? (poolTokens - 1) / limits_.pageRows + 1
-                                            : contextPages() * std::max(options.sequences, 1u);
-  constexpr uint64_t kMostRows = std::numeric_limits<int32_t>::max();
-  if (pages > kMostRows / limits_.pageRows)
-    return fail(Code::InvalidArgument,
-                "KV cache for " + std::to_string(options.sequences) + " sequences of " +
-                    std::to_string(limits_.contextTokens) + " tokens was asked for, expected at " +
-                    "most " + std::to_string(kMostRows) + " tokens in all");
-  limits_.poolPages = static_cast<uint32_t>(pages);
-  return {};
-}
-
-// Weights and the KV cache of the whole pool, before any of it is loaded.
-Result<void> PlanRunner::checkFits(const hal::DeviceInfo &device) const {
-  CheckedSize weights = 0;
-  for (const plan::Buffer &buffer : plan_->buffers)
-    if (const auto bytes = buffer.bytes.constant(); bytes && *bytes > 0)
-      weights = weights + static_cast<uint64_t>(*bytes);
-  const int64_t pageBytes = plan_->properties.at(contract::kKvBytesPerPage.name);
-  const CheckedSize kv = CheckedSize(limits_.poolPages) * static_cast<uint64_t>(pageBytes);
-  const CheckedSize all = weights + kv;
-  if (all.valid() && *all.value() <= device.memoryBytes)
-    return {};
-  const auto text = [](const CheckedSize &size) {
-    return size.valid() ? std::to_string(*size.value()) : std::string("more than 2^64");
-  };
-  return fail(
-      Code::Exhausted,
-      "the model takes " + text(weights) + " bytes of weights and " + text(kv) +
-          " of KV cache for " + std::to_string(uint64_t{limits_.poolPages} * limits_.pageRows) +
-          " tokens, device '" + device.name + "' has " + std::to_string(device.memoryBytes) +
-          " bytes; a smaller --context or fewer sequences take less KV cache");
 }
 
 void PlanRunner::readNames() {

@@ -3,28 +3,14 @@
 
 #include "format/gguf.h"
 #include "hal/hal.h"
-#include "llm/step_runner.h"
+#include "llm/plan_limits.h"
 #include "plan/contract.h"
-#include "plan/plan.h"
 #include "runtime/executor.h"
 
 #include <array>
 #include <memory>
 
 namespace sinter {
-
-struct PlanRunnerOptions {
-  uint32_t contextTokens = 0;   // 0: what the plan says, but at most kDefaultContextTokens
-  uint32_t sequences = 1;       // KV cache for the whole context of so many; at least 1
-  uint32_t poolTokens = 0;      // KV cache for so many tokens in all; 0: as `sequences` says
-  uint32_t maxStepTokens = 512; // prompts are cut into steps of so many
-  const runtime::WeightCache *weightCache = nullptr; // while the runner is made; null: none
-};
-inline constexpr uint32_t kDefaultContextTokens = 8192;
-
-// The context that a runner gets where a model was made for `most` tokens and `asked` are asked for
-// (0: the default). InvalidArgument, with the numbers: more is asked for.
-Result<uint32_t> contextTokensOf(uint64_t most, uint32_t asked);
 
 class PlanRunner : public StepRunner {
 public:
@@ -61,10 +47,6 @@ private:
 
   PlanRunner(const GgufFile &file, std::shared_ptr<const plan::Plan> plan)
       : file_(file), plan_(std::move(plan)), weights_(file) {}
-  Result<void> readLimits(const PlanRunnerOptions &options);
-  Result<void> sizePool(const PlanRunnerOptions &options);
-  uint64_t contextPages() const { return (limits_.contextTokens - 1) / limits_.pageRows + 1; }
-  Result<void> checkFits(const hal::DeviceInfo &device) const;
   void readNames();
   void readSymbols();
   void growPool(const Batch &batch);

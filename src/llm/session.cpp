@@ -20,15 +20,6 @@ bool cancelled(const GenerateOptions &options) {
   return options.cancel && options.cancel->load(std::memory_order_relaxed);
 }
 
-// -ln softmax(logits)[target], in f64 and shifted by the largest logit.
-double surprise(std::span<const float> logits, TokenId target) {
-  const double top = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (const float logit : logits)
-    sum += std::exp(logit - top);
-  return std::log(sum) + top - logits[static_cast<size_t>(target)];
-}
-
 } // namespace
 
 void Session::clear() {
@@ -134,23 +125,6 @@ Result<Generation> Session::generate(std::span<const TokenId> prompt,
   SINTER_TRY(decode(first, options, sink, result));
   result.decodeSeconds = secondsSince(decodeStart);
   return result;
-}
-
-Result<double> Session::negativeLogLikelihood(std::span<const TokenId> tokens, size_t firstTarget) {
-  SINTER_CHECK(firstTarget >= 1);
-  SINTER_TRY(checkPrompt(tokens, runner_.limits().contextTokens));
-  clear();
-  const size_t vocab = runner_.limits().vocabSize;
-  double sum = 0;
-  while (cached_.size() < tokens.size()) {
-    const size_t first = cached_.size();
-    const size_t count = std::min<size_t>(runner_.limits().stepTokens, tokens.size() - first);
-    SINTER_ASSIGN(const auto logits, advance(tokens.subspan(first, count), LogitsWanted::All));
-    for (size_t row = 0; row < count && first + row + 1 < tokens.size(); ++row)
-      if (first + row + 1 >= firstTarget)
-        sum += surprise(logits.subspan(row * vocab, vocab), tokens[first + row + 1]);
-  }
-  return sum;
 }
 
 } // namespace sinter

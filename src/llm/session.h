@@ -35,10 +35,6 @@ public:
   Result<Generation> generate(std::span<const TokenId> prompt, const GenerateOptions &options,
                               const TokenSink &sink);
 
-  // The sum of -ln p(token i | tokens before it) over i in [firstTarget, tokens.size()), for
-  // perplexity; the tokens must fit the context, and firstTarget is at least 1.
-  Result<double> negativeLogLikelihood(std::span<const TokenId> tokens, size_t firstTarget);
-
   // Forgets the conversation and gives its pages back.
   void clear();
 

@@ -21,6 +21,7 @@ struct RunnerLimits {
   // of a prompt.
   bool phasesAgree = false;
 
+  uint64_t contextPages() const { return (contextTokens - 1) / pageRows + 1; }
   // The batches that this runner takes: page tables wide enough for the whole context, so that a
   // sequence's growth changes no size.
   BatchShape batchShape() const {

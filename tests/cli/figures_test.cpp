@@ -191,6 +191,44 @@ TEST_F(Figures, PerplexityScoresAText) {
   EXPECT_THAT(outcome.out, HasSubstr("in 4 windows of 64"));
 }
 
+TEST_F(Figures, PerplexitySaysHowFarRoundedActivationsMoveThePredictions) {
+  const std::string text = write("text", std::string(150, 'a'));
+  const std::vector<std::string> scored = {"perplexity", model_, text, "--window", "64", "--kl"};
+  const Outcome rounded = sinter(scored);
+  EXPECT_THAT(rounded, EndedWith(0));
+  EXPECT_THAT(rounded.out, HasSubstr("\nKL 0.0"));
+  std::vector<std::string> exact = scored, decoded = scored;
+  exact.insert(exact.end(), {"--activations", "f32"});
+  EXPECT_THAT(sinter(exact).out,
+              HasSubstr("KL 0.000000 +- 0.000000, median 0.000000, largest 0.000000 nats; the same "
+                        "best token at 100.00 % of positions"));
+  decoded.push_back("--decode");
+  EXPECT_THAT(sinter(decoded).out, HasSubstr("in 2 windows of 64, decoded one by one"));
+}
+
+TEST_F(Figures, ShowSaysWhatAFileHoldsAndWhatItTakes) {
+  const Outcome outcome = sinter({"show", model_, "--context", "4096", "--kv-type", "f16"});
+  EXPECT_THAT(outcome, EndedWith(0));
+  for (const char *line :
+       {"\narchitecture        llama\n", "\nlayers              2\n",
+        "\nnot used            nothing: every tensor is used\n", "\nruns on             cpu, "})
+    EXPECT_THAT(outcome.out, HasSubstr(line));
+  // Two layers of two heads of 16 numbers, keys and values in two bytes each.
+  EXPECT_THAT(outcome.out, HasSubstr("KV cache            1.0 MiB in f16 for 4096 tokens, 256 B"));
+}
+
+TEST_F(Figures, ShowOfAModelThatCannotRunSaysWhy) {
+  const std::string odd = writeModel("odd.gguf", {.architecture = "mystery"});
+  const Outcome outcome = sinter({"show", odd, "--json"});
+  EXPECT_THAT(outcome, EndedWith(0));
+  const auto json = nlohmann::json::parse(outcome.out, nullptr, false);
+  ASSERT_TRUE(json.is_object()) << outcome;
+  EXPECT_EQ(json["architecture"], "mystery");
+  EXPECT_EQ(json["runs"], false);
+  EXPECT_THAT(json["reason"].get<std::string>(), HasSubstr("architecture is 'mystery'"));
+  EXPECT_THAT(sinter({"show", path("missing")}), FailedSaying("missing"));
+}
+
 TEST_F(Figures, PerplexityRefusesATextShorterThanAWindow) {
   const std::string text = write("text", "short");
   EXPECT_THAT(sinter({"perplexity", model_, text}), FailedSaying("has 5 tokens"));

@@ -275,17 +275,6 @@ TEST_F(SessionTest, ClearingGivesAllPagesBack) {
   EXPECT_TRUE(session.cached().empty());
 }
 
-TEST_F(SessionTest, LikelihoodOfEvenLogitsIsThatOfTheVocabulary) {
-  // Logits are 1 for the expected token and 0 for the others, whose likelihood is then 1 / (V-1+e).
-  std::vector<TokenId> tokens = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
-  const double each = std::log(996 + std::exp(1.0));
-  for (size_t firstTarget : {1, 6, 10}) {
-    auto sum = session.negativeLogLikelihood(tokens, firstTarget);
-    ASSERT_TRUE(sum.has_value());
-    EXPECT_NEAR(*sum, static_cast<double>(11 - firstTarget) * each, 1e-9);
-  }
-}
-
 TEST_F(SessionTest, ThreeUnequalSequencesInOneBatchOverShuffledPagesSayWhatEachSaysAlone) {
   const std::vector<PageId> order = {{7}, {2},  {11}, {0}, {15}, {4}, {9},  {1},
                                      {3}, {14}, {6},  {5}, {13}, {8}, {10}, {12}};

@@ -6,6 +6,7 @@
 #include "cli/terminal.h"
 #include "cli/terminal_observer.h"
 #include "host/model_store.h"
+#include "llm/likelihood.h"
 #include "llm/logit_rows.h"
 
 #include <algorithm>
@@ -28,15 +29,6 @@ struct Position {
   TokenId token;
   std::vector<Candidate> top;
 };
-
-// ln of the sum of e^logit.
-double logSumOf(std::span<const float> logits) {
-  const double most = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (const float logit : logits)
-    sum += std::exp(logit - most);
-  return std::log(sum) + most;
-}
 
 // Of equal logits the lower token comes first.
 Result<std::vector<Candidate>> topOf(std::span<const float> logits, size_t count) {

@@ -1,0 +1,157 @@
+// Limits and memory from a plan's properties, symbols and formulas.
+#include "llm/plan_limits.h"
+
+#include "base/checked.h"
+#include "plan/contract.h"
+#include "plan/walk.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace sinter {
+
+using contract::Symbol;
+
+namespace {
+
+// Of a plan that keeps the contract.
+uint32_t property(const plan::Plan &plan, const contract::PropertyRow &row) {
+  return static_cast<uint32_t>(plan.properties.at(row.name));
+}
+
+// A symbol's upper bound as a count; unbounded where the plan names no such symbol.
+uint32_t upperBound(const plan::Plan &plan, Symbol symbol) {
+  const auto id = plan::findSymbol(plan, contract::nameOf(symbol));
+  const int64_t most = id ? plan.symbols[id->index].max : std::numeric_limits<int32_t>::max();
+  return static_cast<uint32_t>(std::clamp<int64_t>(most, 1, std::numeric_limits<int32_t>::max()));
+}
+
+bool reads(const plan::Expr &expr, plan::SymbolId symbol) {
+  return std::ranges::any_of(expr.nodes(), [&](const plan::ExprNode &node) {
+    return node.op == plan::ExprOp::Symbol && node.value == int64_t{symbol.index};
+  });
+}
+
+bool reads(const plan::Step &step, plan::SymbolId symbol) {
+  const auto any = [&](const auto &list) {
+    return std::ranges::any_of(list, [&](const plan::Expr &expr) { return reads(expr, symbol); });
+  };
+  if (const auto *branch = std::get_if<plan::If>(&step.op))
+    return reads(branch->condition, symbol);
+  if (const auto *loop = std::get_if<plan::Loop>(&step.op))
+    return reads(loop->count, symbol);
+  const auto *launch = std::get_if<plan::Launch>(&step.op);
+  return launch && (any(launch->grid) || any(launch->scalars));
+}
+
+// Whether any step depends on the phase of its rows. Where none does, both phases run the same.
+bool knowsPhases(const plan::Plan &plan) {
+  const auto phase = plan::findSymbol(plan, contract::nameOf(Symbol::Phase));
+  for (const plan::Procedure &procedure : plan.procedures)
+    for (plan::StepWalker walker(procedure.steps); phase && walker.next();)
+      if (reads(walker.step(), *phase))
+        return true;
+  return false;
+}
+
+} // namespace
+
+Result<uint32_t> contextTokensOf(uint64_t most, uint32_t asked) {
+  if (asked > most)
+    return fail(Code::InvalidArgument, "a context of " + std::to_string(asked) +
+                                           " tokens was asked for, the model was made for " +
+                                           std::to_string(most));
+  return asked ? asked : static_cast<uint32_t>(std::min<uint64_t>(most, kDefaultContextTokens));
+}
+
+static Result<void> sizePool(const PlanRunnerOptions &options, RunnerLimits &limits) {
+  const uint64_t poolTokens = std::max(options.poolTokens, limits.contextTokens);
+  const uint64_t pages = options.poolTokens
+                             ? (poolTokens - 1) / limits.pageRows + 1
+                             : limits.contextPages() * std::max(options.sequences, 1u);
+  constexpr uint64_t kMostRows = std::numeric_limits<int32_t>::max();
+  if (pages > kMostRows / limits.pageRows)
+    return fail(Code::InvalidArgument, "KV cache for " + std::to_string(options.sequences) +
+                                           " sequences of " + std::to_string(limits.contextTokens) +
+                                           " tokens was asked for, expected at " + "most " +
+                                           std::to_string(kMostRows) + " tokens in all");
+  limits.poolPages = static_cast<uint32_t>(pages);
+  return {};
+}
+
+Result<RunnerLimits> limitsOf(const plan::Plan &plan, const PlanRunnerOptions &options) {
+  RunnerLimits limits;
+  limits.vocabSize = property(plan, contract::kVocabSize);
+  const uint32_t most = property(plan, contract::kContextLength);
+  SINTER_ASSIGN(limits.contextTokens, contextTokensOf(most, options.contextTokens));
+  limits.pageRows = property(plan, contract::kPageRows);
+  limits.queryTile = property(plan, contract::kQueryTile);
+  limits.stepTokens =
+      std::min(std::max(options.maxStepTokens, 1u), upperBound(plan, Symbol::Tokens));
+  limits.stepSequences = upperBound(plan, Symbol::Sequences);
+  limits.phasesAgree = !knowsPhases(plan);
+  SINTER_TRY(sizePool(options, limits));
+  return limits;
+}
+
+// Weights and the KV cache of the whole pool, before any of it is loaded.
+Result<void> checkFits(const plan::Plan &plan, const RunnerLimits &limits,
+                       const hal::DeviceInfo &device) {
+  CheckedSize weights = 0;
+  for (const plan::Buffer &buffer : plan.buffers)
+    if (const auto bytes = buffer.bytes.constant(); bytes && *bytes > 0)
+      weights = weights + static_cast<uint64_t>(*bytes);
+  const int64_t pageBytes = plan.properties.at(contract::kKvBytesPerPage.name);
+  const CheckedSize kv = CheckedSize(limits.poolPages) * static_cast<uint64_t>(pageBytes);
+  const CheckedSize all = weights + kv;
+  if (all.valid() && *all.value() <= device.memoryBytes)
+    return {};
+  const auto text = [](const CheckedSize &size) {
+    return size.valid() ? std::to_string(*size.value()) : std::string("more than 2^64");
+  };
+  return fail(
+      Code::Exhausted,
+      "the model takes " + text(weights) + " bytes of weights and " + text(kv) +
+          " of KV cache for " + std::to_string(uint64_t{limits.poolPages} * limits.pageRows) +
+          " tokens, device '" + device.name + "' has " + std::to_string(device.memoryBytes) +
+          " bytes; a smaller --context or fewer sequences take less KV cache");
+}
+
+// Of a prompt of `tokens` at the end of a full context, whose last row is wanted.
+static int64_t valueOf(Symbol symbol, const RunnerLimits &limits, int64_t tokens) {
+  switch (symbol) {
+  case Symbol::Tokens:
+    return tokens;
+  case Symbol::QueryTiles:
+    return (tokens - 1) / limits.queryTile + 1;
+  case Symbol::PagesPerSequence:
+    return static_cast<int64_t>(limits.contextPages());
+  case Symbol::PoolPages:
+    return limits.poolPages;
+  case Symbol::Phase:
+    return static_cast<int64_t>(Phase::Prefill);
+  case Symbol::KeysHeld:
+  case Symbol::KeysSeen:
+    return 0; // costs alone
+  case Symbol::LongestContext:
+    return limits.contextTokens;
+  case Symbol::Sequences:
+  case Symbol::LogitRows:
+  case Symbol::LogitTiles:
+    return 1;
+  }
+  return 0;
+}
+
+Result<runtime::MemoryNeed> memoryNeedOf(const plan::Plan &plan, const RunnerLimits &limits) {
+  const int64_t tokens = std::min(limits.stepTokens, limits.contextTokens);
+  std::vector<int64_t> values;
+  for (const plan::Symbol &symbol : plan.symbols) {
+    const contract::SymbolRow *row = contract::findSymbolRow(symbol.name);
+    values.push_back(
+        std::clamp(row ? valueOf(row->id, limits, tokens) : symbol.min, symbol.min, symbol.max));
+  }
+  return runtime::memoryNeed(plan, *plan::findProcedure(plan, contract::kStepProcedure), values);
+}
+
+} // namespace sinter

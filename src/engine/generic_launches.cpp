@@ -54,13 +54,20 @@ static bool isOne(const Expr &expr) {
   return expr.constant() == 1;
 }
 
-// Innermost elements may be apart.
+// Whether threads may access several elements of it at once, which they do at multiples of so many
+// bytes.
+static bool isAligned(const BoundView &view) {
+  constexpr int64_t kAccessBytes = 16;
+  return plan::divisorOf(view.byteOffset) % kAccessBytes == 0;
+}
+
+// Innermost elements may be apart, or begin where each must be accessed alone.
 static bool isStrided(const BoundView &view) {
-  return !view.strides.empty() && !isOne(view.strides.back());
+  return (!view.strides.empty() && !isOne(view.strides.back())) || !isAligned(view);
 }
 
 static bool isPacked(const BoundView &view) {
-  return view.strides == packedStrides(view.extents);
+  return view.strides == packedStrides(view.extents) && isAligned(view);
 }
 
 // An element further along an axis.

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <limits>
+#include <numeric>
 
 namespace sinter::plan {
 namespace {
@@ -155,6 +158,39 @@ Result<int64_t> evaluate(const Expr &expr, std::span<const int64_t> symbolValues
     return fail(Code::Corrupt,
                 "expression leaves " + std::to_string(depth) + " values, expected 1");
   return stack[0];
+}
+
+// Divisors of factors multiply; what stands in a sum or a choice shares the common one.
+static int64_t divisorOf(ExprOp op, int64_t a, int64_t b) {
+  switch (op) {
+  case ExprOp::Mul: {
+    int64_t product = 1;
+    return __builtin_mul_overflow(a, b, &product) ? std::max(a, b) : product;
+  }
+  case ExprOp::Add:
+  case ExprOp::Min:
+  case ExprOp::Max:
+    return std::gcd(a, b);
+  default:
+    return 1;
+  }
+}
+
+int64_t divisorOf(const Expr &expr) {
+  std::vector<int64_t> stack;
+  for (const ExprNode &node : expr.nodes()) {
+    if (isLeaf(node.op)) {
+      const bool isLeast = node.value == std::numeric_limits<int64_t>::min();
+      stack.push_back(node.op == ExprOp::Symbol || isLeast ? 1 : std::abs(node.value));
+      continue;
+    }
+    if (stack.size() < 2)
+      return 1;
+    const int64_t right = stack.back();
+    stack.pop_back();
+    stack.back() = divisorOf(node.op, stack.back(), right);
+  }
+  return stack.size() == 1 ? stack.front() : 1;
 }
 
 std::string toString(const Expr &expr, std::span<const std::string> symbolNames) {

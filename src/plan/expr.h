@@ -61,6 +61,10 @@ Expr maxOf(const Expr &a, const Expr &b);
 // The least multiple of `alignment` (> 0) that is no less than a.
 Expr alignUp(const Expr &a, int64_t alignment);
 
+// A number that divides the formula's value whatever the symbols are: the greatest that its
+// constants show; 0 for the constant 0. 1 where it is malformed.
+int64_t divisorOf(const Expr &expr);
+
 // The formula's value where symbol i is symbolValues[i]. Fails with InvalidArgument on overflow, on
 // a divisor that is not positive and on a symbol without a value, with Corrupt on a malformed
 // formula. Allocates only for the error.

@@ -70,6 +70,8 @@ public:
     return host;
   }
 
+  int64_t byteOffset(const BoundView &view) { return evaluate(view.byteOffset); }
+
 private:
   static mlir::RankedTensorType type(mlir::Value value) {
     return llvm::cast<mlir::RankedTensorType>(value.getType());
@@ -166,10 +168,15 @@ void run(const GenericLaunch &launch, HostMemory &memory) {
     });
   });
   ASSERT_TRUE(module.ok()) << module.diagnosticText();
+  tile::KernelOp kernel = *module.module().getOps<tile::KernelOp>().begin();
   std::vector<tile::Argument> arguments;
-  for (const BoundView &view : launch.views)
+  for (auto [view, argument] : llvm::zip(launch.views, kernel.getBody().getArguments())) {
     arguments.push_back(memory.hostView(view));
-  auto result = tile::interpretKernel(*module.module().getOps<tile::KernelOp>().begin(), arguments);
+    auto type = llvm::dyn_cast<tile::ViewType>(argument.getType());
+    if (type && !type.getStrided()) // threads may access 16 bytes of it at once
+      EXPECT_EQ(memory.byteOffset(view) % 16, 0);
+  }
+  auto result = tile::interpretKernel(kernel, arguments);
   ASSERT_TRUE(result.has_value()) << result.error().message;
 }
 

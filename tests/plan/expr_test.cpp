@@ -94,6 +94,19 @@ TEST(Expr, AsDeepAsTheLimitIsEvaluated) {
   EXPECT_FALSE(add(kN, deep).check(1).has_value());
 }
 
+TEST(Expr, ADivisorOfAFormulaDividesItsValues) {
+  const Expr n = symbol({0}), m = symbol({1});
+  EXPECT_EQ(divisorOf(Expr(0)), 0);
+  EXPECT_EQ(divisorOf(Expr(-24)), 24);
+  EXPECT_EQ(divisorOf(n), 1);
+  EXPECT_EQ(divisorOf(mul(mul(n, Expr(12)), m)), 12);
+  EXPECT_EQ(divisorOf(add(mul(n, Expr(64)), Expr(80))), 16);
+  EXPECT_EQ(divisorOf(minOf(mul(n, Expr(8)), mul(m, Expr(12)))), 4);
+  EXPECT_EQ(divisorOf(ceilDiv(mul(n, Expr(8)), Expr(4))), 1);
+  EXPECT_EQ(divisorOf(alignUp(n, 32)), 32);
+  EXPECT_EQ(divisorOf(Expr(std::vector<ExprNode>{{ExprOp::Add, 0}})), 1);
+}
+
 TEST(Expr, PrintsInInfixFormWithNames) {
   const std::vector<std::string> names = {"n"};
   EXPECT_EQ(toString(ceilDiv(mul(add(kN, Expr(1)), Expr(4)), Expr(16)), names),

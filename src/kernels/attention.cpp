@@ -2,6 +2,8 @@
 #include "kernels/attention.h"
 
 #include <limits>
+#include <memory>
+#include <optional>
 
 namespace sinter::kernels {
 
@@ -17,9 +19,10 @@ struct RowViews {
 struct AttentionViews {
   View q, keyCache, valueCache, pageTable;
   RowViews rows;
+  std::optional<View> slopes;
 };
 
-// Softmax states of partitions: high and total [T, heads, partitions], acc with headDim besides.
+// Softmax states of partitions: high and total [T, heads, partitions], acc with valueDim besides.
 struct PartitionViews {
   View acc, high, total;
 };
@@ -34,6 +37,7 @@ struct Queries {
   Tile numbers;   // [rows, headDim], scaled
   Tile positions; // [rows, 1]
   Tile ends;      // [rows, 1]: one past the last position that each row attends to
+  std::optional<Tile> slopes; // [rows, 1]
 };
 
 // Keys that are taken together: the first of one page, or all of several.
@@ -46,7 +50,7 @@ struct Step {
 // of all scores less that one, and the sum of the values weighted by these.
 struct OnlineSoftmax {
   Tile high, total; // [rows, 1]
-  Tile acc;         // [rows, headDim]
+  Tile acc;         // [rows, valueDim]
 };
 
 } // namespace
@@ -64,6 +68,10 @@ static View declareKeys(KernelBuilder &k, const Attention &p) {
   if (p.cache.isBlock())
     return k.in("k_cache", p.cache, {dyn, p.kvHeads, p.pageRows, p.headDim});
   return k.in("k_cache", p.cache, {dyn, p.kvHeads, p.headDim, p.pageRows});
+}
+
+static int64_t valueDimOf(const Attention &p) {
+  return p.valueDim ? p.valueDim : p.headDim;
 }
 
 static int64_t headsOf(const Attention &p) {
@@ -86,7 +94,7 @@ static AttentionViews declareViews(KernelBuilder &k, const Attention &p) {
   AttentionViews v;
   v.q = k.in("q", p.in, {dyn, headsOf(p), p.headDim});
   v.keyCache = declareKeys(k, p);
-  v.valueCache = k.in("v_cache", p.cache, {dyn, p.kvHeads, p.pageRows, p.headDim});
+  v.valueCache = k.in("v_cache", p.cache, {dyn, p.kvHeads, p.pageRows, valueDimOf(p)});
   v.pageTable = k.in("page_table", I32, {dyn, dyn});
   v.rows = declareRows(k);
   return v;
@@ -94,13 +102,24 @@ static AttentionViews declareViews(KernelBuilder &k, const Attention &p) {
 
 static View declareOut(KernelBuilder &k, const Attention &p) {
   if (p.joinHeads)
-    return k.out("out", p.out, {dyn, headsOf(p) * p.headDim});
-  return k.out("out", p.out, {dyn, headsOf(p), p.headDim});
+    return k.out("out", p.out, {dyn, headsOf(p) * valueDimOf(p)});
+  return k.out("out", p.out, {dyn, headsOf(p), valueDimOf(p)});
+}
+
+// One number a head.
+static View declareHeads(KernelBuilder &k, const Attention &p, const char *name) {
+  return k.in(name, F32, {1, headsOf(p)});
+}
+
+// Those of a program's rows, [rows, 1].
+static Tile numbersOfHeads(const Attention &p, const View &heads, const Block &b) {
+  Tile group = load(heads, {0, b.head * p.groupHeads}, {1, p.groupHeads});
+  return reshape(broadcast(group, {p.queryTile, p.groupHeads}), {rowsOf(p), 1});
 }
 
 // Rows of other sequences are cut off by windows, so a block reads zeros there and writes nothing.
-static View rowsOf(const Attention &p, const Block &b, const View &view) {
-  return window(view, {b.first, 0, 0}, {b.rows, headsOf(p), p.headDim});
+static View rowsOf(const Attention &p, const Block &b, const View &view, int64_t columns) {
+  return window(view, {b.first, 0, 0}, {b.rows, headsOf(p), columns});
 }
 
 // What a program works on: `axis` of the grid counts blocks of rows, the second axis heads.
@@ -119,13 +138,15 @@ static Queries loadQueries(KernelBuilder &k, const Attention &p, const Attention
                            const Block &b, const Scalar &scale) {
   int64_t rows = rowsOf(p);
   Queries q;
-  Tile numbers = load(rowsOf(p, b, v.q), {0, b.head * p.groupHeads, 0},
+  Tile numbers = load(rowsOf(p, b, v.q, p.headDim), {0, b.head * p.groupHeads, 0},
                       {p.queryTile, p.groupHeads, p.headDim});
   q.numbers = convert(reshape(convert(numbers, F32), {rows, p.headDim}) * scale, p.compute);
   Tile positions =
       load(window(v.rows.positions, {b.first, 0}, {b.rows, 1}), {0, 0}, {p.queryTile, 1});
   q.positions = reshape(broadcast(positions, {p.queryTile, p.groupHeads}), {rows, 1});
   q.ends = p.causal ? min(q.positions + 1, b.length) : k.full(I32, {rows, 1}, 0) + b.length;
+  if (v.slopes)
+    q.slopes = numbersOfHeads(p, *v.slopes, b);
   return q;
 }
 
@@ -137,14 +158,29 @@ static Scalar endOfKeys(const Attention &p, const RowViews &v, const Block &b) {
   return select(b.rows > 0, end, 0);
 }
 
+static bool looksBackLess(const Attention &p) {
+  return p.window || p.chunk;
+}
+
+// The first position that row `row` of q sees.
+static Scalar firstSeen(const Attention &p, const RowViews &v, const Scalar &row) {
+  Scalar position = loadScalar(v.positions, {row, 0});
+  return p.window ? max(position - (p.window - 1), 0) : floorDiv(position, p.chunk) * p.chunk;
+}
+
 // Where the first multiple of `step` positions that any row sees begins. Keys before it add exact
 // zeros, so leaving them out changes no bit.
 static Scalar startOfKeys(KernelBuilder &k, const Attention &p, const RowViews &v, const Block &b,
                           int64_t step) {
-  if (!p.window)
+  if (!looksBackLess(p))
     return k.constant(I32, 0);
-  Scalar first = loadScalar(v.positions, {b.first, 0}) - (p.window - 1);
-  return floorDiv(max(first, 0), step) * step;
+  return floorDiv(firstSeen(p, v, b.first), step) * step;
+}
+
+// Where the first step begins of which every row sees all keys up to its own position.
+static Scalar startOfSeen(const Attention &p, const RowViews &v, const Block &b) {
+  Scalar first = firstSeen(p, v, b.first + b.rows - 1);
+  return floorDiv(first + (stepKeys(p) - 1), stepKeys(p)) * stepKeys(p);
 }
 
 // One past the last step whose keys every row sees; steps begin at multiples of their keys.
@@ -198,10 +234,10 @@ static Tile stepOfKeys(const Attention &p, const AttentionViews &v, const Block 
 static View valuesOfPage(const Attention &p, const AttentionViews &v, const Block &b,
                          const Scalar &page, const Scalar &start) {
   Scalar rows = max(convert(b.length, Index) - start, 0);
-  return window(v.valueCache, {page, 0, 0, 0}, {1, p.kvHeads, rows, p.headDim});
+  return window(v.valueCache, {page, 0, 0, 0}, {1, p.kvHeads, rows, valueDimOf(p)});
 }
 
-// [keys of the step, headDim]
+// [keys of the step, valueDim]
 static Tile stepOfValues(KernelBuilder &k, const Attention &p, const AttentionViews &v,
                          const Block &b, const Step &step, const std::vector<Scalar> &pages,
                          const Scalar &start) {
@@ -209,9 +245,10 @@ static Tile stepOfValues(KernelBuilder &k, const Attention &p, const AttentionVi
   std::vector<Tile> tiles;
   for (size_t at = 0; at < pages.size(); ++at) {
     Scalar first = at ? start + static_cast<int64_t>(at) * p.pageRows : start;
-    tiles.push_back(step.seen ? headOfPage(p, v.valueCache, {pages[at], b.head}, keys, p.headDim)
-                              : headOfPage(p, valuesOfPage(p, v, b, pages[at], first),
-                                           {k.constant(Index, 0), b.head}, keys, p.headDim));
+    tiles.push_back(step.seen
+                        ? headOfPage(p, v.valueCache, {pages[at], b.head}, keys, valueDimOf(p))
+                        : headOfPage(p, valuesOfPage(p, v, b, pages[at], first),
+                                     {k.constant(Index, 0), b.head}, keys, valueDimOf(p)));
   }
   return combined(tiles, 0);
 }
@@ -223,12 +260,20 @@ static Tile stepScores(KernelBuilder &k, const Attention &p, const Queries &q, c
   Tile scores = dot(q.numbers, convert(keys, p.compute), k.zeros(F32, {rows, step.keys}),
                     /*transposeB=*/p.cache.isBlock());
   scores = p.scores(k, scores, {k.constant(Index, 0), start, rows, step.keys});
-  if (step.seen)
+  if (step.seen && !q.slopes)
     return scores;
   Tile position = k.iota({1, step.keys}, 1) + convert(start, I32);
+  if (q.slopes) {
+    Tile distance = q.positions - position;
+    scores = scores - convert(p.causal ? distance : abs(distance), F32) * *q.slopes;
+  }
+  if (step.seen)
+    return scores;
   Tile seen = position < q.ends;
   if (p.window)
     seen = logicalAnd(seen, position > q.positions - p.window);
+  if (p.chunk)
+    seen = logicalAnd(seen, position >= floorDiv(q.positions, p.chunk) * p.chunk);
   return select(seen, scores, -std::numeric_limits<double>::infinity());
 }
 
@@ -236,7 +281,7 @@ static Tile stepScores(KernelBuilder &k, const Attention &p, const Queries &q, c
 static OnlineSoftmax emptySoftmax(KernelBuilder &k, const Attention &p) {
   int64_t rows = rowsOf(p);
   return {k.full(F32, {rows, 1}, std::numeric_limits<float>::lowest()), k.zeros(F32, {rows, 1}),
-          k.zeros(F32, {rows, p.headDim})};
+          k.zeros(F32, {rows, valueDimOf(p)})};
 }
 
 // A loop over positions [start, end) by `step` that carries the softmax state.
@@ -283,10 +328,13 @@ static OnlineSoftmax softmaxOfKeys(KernelBuilder &k, const Attention &p, const A
   const int64_t keys = std::min(p.shortStep, p.pageRows);
   OnlineSoftmax softmax = emptySoftmax(k, p);
   Scalar from = start;
-  if (!p.window) {
-    from = max(start, min(endOfSeen(p, v.rows, b), end));
-    softmax = softmaxOf(start, from, {stepKeys(p), true}, softmax);
+  if (looksBackLess(p)) {
+    from = max(start, min(startOfSeen(p, v.rows, b), end));
+    softmax = softmaxOf(start, from, whole, softmax);
   }
+  Scalar seen = max(from, min(endOfSeen(p, v.rows, b), end));
+  softmax = softmaxOf(from, seen, {stepKeys(p), true}, softmax);
+  from = seen;
   Scalar last =
       from + floorDiv(max(end - from - keys, 0) + (stepKeys(p) - 1), stepKeys(p)) * stepKeys(p);
   return softmaxOf(last, end, {keys, false}, softmaxOf(from, last, whole, softmax));
@@ -309,25 +357,46 @@ static PartitionRange rangeOf(KernelBuilder &k, const Attention &p, const RowVie
           min(endOfKeys(p, v, b), convert(from, I32) + partitionKeys(p))};
 }
 
+// With one more score a row, which has no value.
+static OnlineSoftmax withSinks(const OnlineSoftmax &softmax, const Tile &sinks) {
+  Tile high = max(softmax.high, sinks), shrink = exp(softmax.high - high);
+  return {high, softmax.total * shrink + exp(sinks - high), softmax.acc * shrink};
+}
+
+namespace {
+// What a program writes, and the sinks that come last.
+struct Outcome {
+  View out;
+  std::optional<View> sinks;
+};
+} // namespace
+
 // A row that attends nothing gives zeros. Adding 0 takes the sign of a sum that is -0, as joining
 // does.
-static void storeResult(KernelBuilder &k, const Attention &p, const Block &b, const View &out,
-                        const OnlineSoftmax &softmax) {
+static void storeResult(const Attention &p, const Block &b, const Outcome &to,
+                        OnlineSoftmax softmax) {
+  if (to.sinks)
+    softmax = withSinks(softmax, numbersOfHeads(p, *to.sinks, b));
+  const View &out = to.out;
   Tile result = (softmax.acc + 0) / select(softmax.total > 0, softmax.total, 1);
   if (p.joinHeads) {
-    const int64_t columns = p.groupHeads * p.headDim;
+    const int64_t columns = p.groupHeads * valueDimOf(p);
     View rows = window(out, {b.first, 0}, {b.rows, p.kvHeads * columns});
     return store(rows, {0, b.head * columns},
                  fromF32(reshape(result, {p.queryTile, columns}), p.out));
   }
-  store(rowsOf(p, b, out), {0, b.head * p.groupHeads, 0},
-        fromF32(reshape(result, {p.queryTile, p.groupHeads, p.headDim}), p.out));
+  store(rowsOf(p, b, out, valueDimOf(p)), {0, b.head * p.groupHeads, 0},
+        fromF32(reshape(result, {p.queryTile, p.groupHeads, valueDimOf(p)}), p.out));
 }
 
 void attention(KernelBuilder &k, const Attention &p) {
   AttentionViews v = declareViews(k, p);
-  View out = declareOut(k, p);
+  Outcome out{declareOut(k, p), {}};
   Scalar scale = k.scalar("scale", F32);
+  if (p.slopes)
+    v.slopes = declareHeads(k, p, "slopes");
+  if (p.sinks)
+    out.sinks = declareHeads(k, p, "sinks");
   p.scores.open(k);
   k.grid(v.rows.blocks.dim(0), p.kvHeads);
   Block b = loadBlock(k, v.rows);
@@ -335,7 +404,7 @@ void attention(KernelBuilder &k, const Attention &p) {
   Scalar start = startOfKeys(k, p, v.rows, b, p.partitionSteps ? partitionKeys(p) : stepKeys(p)),
          end = endOfKeys(p, v.rows, b);
   if (!p.partitionSteps)
-    return storeResult(k, p, b, out, softmaxOfKeys(k, p, v, b, q, start, end));
+    return storeResult(p, b, out, softmaxOfKeys(k, p, v, b, q, start, end));
   auto softmaxOfPartition = [&](const Scalar &from) {
     PartitionRange partition = rangeOf(k, p, v.rows, b, from);
     return softmaxOfKeys(k, p, v, b, q, partition.start, partition.end);
@@ -345,7 +414,7 @@ void attention(KernelBuilder &k, const Attention &p) {
   };
   // Combining the first partition with an empty state would change no bit but the sign of zeros.
   OnlineSoftmax first = softmaxOfPartition(start);
-  storeResult(k, p, b, out,
+  storeResult(p, b, out,
               softmaxLoop(k, start + partitionKeys(p), end, partitionKeys(p), first, combine));
 }
 
@@ -354,7 +423,7 @@ static PartitionViews declarePartitions(KernelBuilder &k, const Attention &p, bo
     return stored ? k.out(name, F32, shape) : k.in(name, F32, shape);
   };
   PartitionViews s;
-  s.acc = declare("acc", {dyn, headsOf(p), dyn, p.headDim});
+  s.acc = declare("acc", {dyn, headsOf(p), dyn, valueDimOf(p)});
   s.high = declare("high", {dyn, headsOf(p), dyn});
   s.total = declare("total", {dyn, headsOf(p), dyn});
   return s;
@@ -364,7 +433,7 @@ static PartitionViews declarePartitions(KernelBuilder &k, const Attention &p, bo
 static PartitionViews rowsOf(const Attention &p, const Block &b, const Scalar &rows,
                              const PartitionViews &s) {
   Scalar partitions = s.high.dim(2);
-  return {window(s.acc, {b.first, 0, 0, 0}, {rows, headsOf(p), partitions, p.headDim}),
+  return {window(s.acc, {b.first, 0, 0, 0}, {rows, headsOf(p), partitions, valueDimOf(p)}),
           window(s.high, {b.first, 0, 0}, {rows, headsOf(p), partitions}),
           window(s.total, {b.first, 0, 0}, {rows, headsOf(p), partitions})};
 }
@@ -373,6 +442,8 @@ void attentionPartitions(KernelBuilder &k, const Attention &p) {
   AttentionViews v = declareViews(k, p);
   PartitionViews partitions = declarePartitions(k, p, /*stored=*/true);
   Scalar scale = k.scalar("scale", F32);
+  if (p.slopes)
+    v.slopes = declareHeads(k, p, "slopes");
   p.scores.open(k);
   // Spans come first: a core goes from one to the next, whose pages it has asked for already.
   k.grid(partitions.high.dim(2), p.kvHeads, v.rows.blocks.dim(0));
@@ -385,7 +456,7 @@ void attentionPartitions(KernelBuilder &k, const Attention &p) {
   PartitionViews to = rowsOf(p, b, select(range.start < range.end, b.rows, 0), partitions);
   Scalar head = b.head * p.groupHeads;
   store(to.acc, {0, head, partition, 0},
-        reshape(softmax.acc, {p.queryTile, p.groupHeads, 1, p.headDim}));
+        reshape(softmax.acc, {p.queryTile, p.groupHeads, 1, valueDimOf(p)}));
   store(to.high, {0, head, partition}, reshape(softmax.high, {p.queryTile, p.groupHeads, 1}));
   store(to.total, {0, head, partition}, reshape(softmax.total, {p.queryTile, p.groupHeads, 1}));
 }
@@ -393,7 +464,9 @@ void attentionPartitions(KernelBuilder &k, const Attention &p) {
 void attentionCombine(KernelBuilder &k, const Attention &p) {
   PartitionViews partitions = declarePartitions(k, p, /*stored=*/false);
   RowViews v = declareRows(k);
-  View out = declareOut(k, p);
+  Outcome out{declareOut(k, p), {}};
+  if (p.sinks)
+    out.sinks = declareHeads(k, p, "sinks");
   k.grid(v.blocks.dim(0), p.kvHeads);
   Block b = loadBlock(k, v);
   PartitionViews from = rowsOf(p, b, b.rows, partitions);
@@ -403,13 +476,24 @@ void attentionCombine(KernelBuilder &k, const Attention &p) {
     int64_t rows = rowsOf(p);
     Tile high = load(from.high, {0, head, partition}, {p.queryTile, p.groupHeads, 1}),
          total = load(from.total, {0, head, partition}, {p.queryTile, p.groupHeads, 1}),
-         acc = load(from.acc, {0, head, partition, 0}, {p.queryTile, p.groupHeads, 1, p.headDim});
+         acc = load(from.acc, {0, head, partition, 0},
+                    {p.queryTile, p.groupHeads, 1, valueDimOf(p)});
     return combined(softmax, {reshape(high, {rows, 1}), reshape(total, {rows, 1}),
-                              reshape(acc, {rows, p.headDim})});
+                              reshape(acc, {rows, valueDimOf(p)})});
   };
-  storeResult(k, p, b, out,
+  storeResult(p, b, out,
               softmaxLoop(k, startOfKeys(k, p, v, b, partitionKeys(p)), endOfKeys(p, v, b),
                           partitionKeys(p), emptySoftmax(k, p), combine));
+}
+
+Slot softCapSlot() {
+  auto cap = std::make_shared<Scalar>();
+  Slot slot;
+  slot.declare = [cap](KernelBuilder &k) { *cap = k.scalar("soft_cap", F32); };
+  slot.apply = [cap](KernelBuilder &, const Tile &scores, const TilePlace &) {
+    return tanh(scores / *cap) * *cap;
+  };
+  return slot;
 }
 
 void visitFields(Attention &p, FieldVisitor &visitor) {
@@ -427,6 +511,11 @@ void visitFields(Attention &p, FieldVisitor &visitor) {
                   "steps of a split-KV partition; 0: all, or one");
   visitor.integer("query_tile", p.queryTile, 1, kMaxBlock, "rows of q of one program");
   visitor.integer("window", p.window, 0, INT32_MAX, "positions a row looks back; 0: all");
+  visitor.integer("chunk", p.chunk, 0, INT32_MAX,
+                  "rows attend from a multiple of it on; 0: from the first position");
+  visitor.integer("value_dim", p.valueDim, 0, kMaxBlock, "elements of a value; 0: of a head");
+  visitor.flag("slopes", p.slopes, "scores lose a head's slope for each position between");
+  visitor.flag("sinks", p.sinks, "each head has one more score, which has no value");
   visitor.flag("causal", p.causal, "rows attend no later positions");
   visitor.flag("join_heads", p.joinHeads, "out has two axes, a token's heads in one");
 }

@@ -8,19 +8,23 @@ namespace sinter::kernels {
 
 // Arguments of attention (T tokens, S sequences, P pages of a sequence, B query tiles):
 //   q [T, kvHeads * groupHeads, headDim]
-//   k_cache [pages, kvHeads, headDim, pageRows], v_cache [pages, kvHeads, pageRows, headDim]; of a
-//     block format, whose quantization blocks lie along headDim, both have the shape of v_cache
+//   k_cache [pages, kvHeads, headDim, pageRows], v_cache [pages, kvHeads, pageRows, valueDim]; of a
+//     block format, whose quantization blocks lie along a head, k_cache is [pages, kvHeads,
+//     pageRows, headDim]
 //   page_table i32 [S, P]     page of sequence s that holds its positions from p * pageRows
 //   blocks i32 [B, 3]         query tiles: sequence, first row of q, rows (at most queryTile; 0:
 //     unused)
 //   kv_lengths i32 [S]        positions in the KV cache of a sequence, this step's included
 //   positions i32 [T, 1]      position of each row of q, ascending by one within a query tile
-//   out [T, kvHeads * groupHeads, headDim]; `joinHeads`: [T, kvHeads * groupHeads * headDim]
+//   out [T, kvHeads * groupHeads, valueDim]; `joinHeads`: [T, kvHeads * groupHeads * valueDim]
 //   scale f32                 on the scores
+//   slopes f32 [1, heads]     with `slopes`: what a score loses for each position between query and
+//     key (ALiBi)
+//   sinks f32 [1, heads]      with `sinks`: a score of each head that has no value
 // Grid x walks query tiles, grid y key/value heads. A program instance holds the rows of one query
 // tile times the heads of the group. Row t attends positions up to its own (`causal`), at most
-// `window` of them (0: all). `scores` maps scaled scores, [rows, keys of a step] at (row, key
-// position), before the mask.
+// `window` of them (0: all), with `chunk` those from its last multiple of `chunk` on. `scores` maps
+// scaled scores, [rows, keys of a step] at (row, key position), before slopes and the mask.
 //
 // A step takes `stepPages` pages of keys, in ascending order, so a row's bits do not depend on the
 // rest of the batch. A short last step changes no bit either if both step sizes are powers of two
@@ -29,10 +33,10 @@ namespace sinter::kernels {
 // Split-KV: if partitionSteps is not 0, each partition of so many steps has its own softmax state,
 // which is combined with that of the partitions before it. attentionPartitions and attentionCombine
 // do the same in two kernels, with the same bits. attentionPartitions has in place of `out`
-//   acc f32 [T, heads, partitions, headDim], high and total f32 [T, heads, partitions]
-// and grid z walks partitions. attentionCombine takes acc, high, total, blocks, kv_lengths,
-// positions and out, on attention's grid. A partition in which no row of the query tile sees a key
-// is neither written nor read.
+//   acc f32 [T, heads, partitions, valueDim], high and total f32 [T, heads, partitions]
+// and no sinks, and grid z walks partitions. attentionCombine takes acc, high, total, blocks,
+// kv_lengths, positions, out and sinks, on attention's grid. A partition in which no row of the
+// query tile sees a key is neither written nor read.
 inline constexpr int64_t kMaxStepPages = 64;
 struct Attention {
   kernel::Element in = kernel::F32, cache = kernel::F16, out = kernel::F32;
@@ -44,7 +48,9 @@ struct Attention {
   // Steps of a partition; 0: one partition in attention, one step in the other two kernels.
   int64_t partitionSteps = 0;
   int64_t queryTile = 1;
-  int64_t window = 0;
+  int64_t window = 0, chunk = 0; // at most one of them
+  int64_t valueDim = 0;          // elements of a value; 0: headDim
+  bool slopes = false, sinks = false;
   bool causal = true;
   bool joinHeads = false; // a block format of out may have blocks longer than a head
   Slot scores;
@@ -53,6 +59,8 @@ struct Attention {
 void attention(kernel::KernelBuilder &k, const Attention &p);
 void attentionPartitions(kernel::KernelBuilder &k, const Attention &p);
 void attentionCombine(kernel::KernelBuilder &k, const Attention &p);
+// For `scores`: s becomes cap * tanh(s / cap), of an argument soft_cap f32.
+Slot softCapSlot();
 // Positions of a step, and of a partition of attentionPartitions and attentionCombine.
 int64_t stepKeys(const Attention &p);
 int64_t partitionKeys(const Attention &p);

@@ -1,6 +1,8 @@
 // Token row kernels in the tile language.
 #include "kernels/tokens.h"
 
+#include <optional>
+
 namespace sinter::kernels {
 
 using namespace kernel;
@@ -63,6 +65,11 @@ void rope(KernelBuilder &k, const Rope &p) {
   View x = p.inPlace ? k.inout("x", p.in, shape) : k.in("x", p.in, shape);
   View ropeTable = k.in("rope_table", F32, {dyn, 2, p.pairs});
   View out = p.inPlace ? x : k.out("out", p.out, shape);
+  std::optional<View> restOfX, restOfOut;
+  if (p.rest) {
+    restOfX = k.in("x_rest", p.in, {dyn, p.heads, p.rest});
+    restOfOut = k.out("out_rest", p.out, {dyn, p.heads, p.rest});
+  }
   Element outElement = p.inPlace ? p.in : p.out;
   k.grid(ceilDiv(x.dim(1), p.blockHeads), ceilDiv(x.dim(0), p.blockRows));
   Scalar row = k.programId(1) * p.blockRows, head = k.programId(0) * p.blockHeads;
@@ -77,6 +84,9 @@ void rope(KernelBuilder &k, const Rope &p) {
   Tile b = convert(load(x, {row, head, 1 - second, second}, half), F32);
   store(out, {row, head, 0, 0}, convert(a * cosine - b * sine, outElement));
   store(out, {row, head, 1 - second, second}, convert(a * sine + b * cosine, outElement));
+  if (p.rest)
+    store(*restOfOut, {row, head, 0},
+          convert(load(*restOfX, {row, head, 0}, {p.blockRows, p.blockHeads, p.rest}), p.out));
 }
 
 // Blocks know no gaps otherwise.
@@ -124,7 +134,7 @@ void visitFields(Embed &p, FieldVisitor &visitor) {
 }
 
 void visitFields(RopeTable &p, FieldVisitor &visitor) {
-  visitor.integer("pairs", p.pairs, 1, kMaxBlock, "half of a head's elements");
+  visitor.integer("pairs", p.pairs, 1, kMaxBlock, "half of the elements that rotate");
   visitor.integer("block_rows", p.blockRows, 1, kMaxBlock, "tokens of one program");
   visitor.flag("divided", p.divided, "frequencies have divisors");
   visitor.flag("scaled", p.scaled, "cosines and sines have magnitudes");
@@ -134,7 +144,8 @@ void visitFields(Rope &p, FieldVisitor &visitor) {
   visitor.format("in", p.in, "element type of x");
   visitor.format("out", p.out, "element type of out");
   visitor.extent("heads", p.heads, "heads where they are static");
-  visitor.integer("pairs", p.pairs, 1, kMaxBlock, "half of a head's elements");
+  visitor.integer("pairs", p.pairs, 1, kMaxBlock, "half of the elements that rotate");
+  visitor.integer("rest", p.rest, 0, kMaxBlock, "elements of a head that are copied");
   visitor.integer("block_rows", p.blockRows, 1, kMaxBlock, "tokens of one program");
   visitor.integer("block_heads", p.blockHeads, 1, kMaxBlock, "heads of one program");
   visitor.flag("halves", p.halves, "pair (i, i + pairs) instead of (2i, 2i + 1)");

@@ -32,19 +32,21 @@ struct Embed {
 // With `divided` divisors f32 [pairs] of the frequencies come next, with `scaled` then magnitudes
 // f32 [pairs] that multiply cosines and sines. Grid x walks T.
 struct RopeTable {
-  int64_t pairs = 32; // half of a head's elements
+  int64_t pairs = 32; // half of the elements that rotate
   int64_t blockRows = 1;
   bool divided = false, scaled = false;
 };
 
 // Rotates pairs of elements of each head: (a, b) to (a cos - b sin, a sin + b cos). Arguments: x
 // [T, heads, pairs, 2] ([T, heads, 2, pairs] with `halves`), rotations f32 [T, 2, pairs] as of
-// RopeTable, out like x. With `inPlace` x is inout and there is no out. Grid x walks heads, y walks
-// T.
+// RopeTable, out like x. With `inPlace` x is inout and there is no out. With `rest` the elements of
+// each head that do not rotate are copied: x_rest and out_rest [T, heads, rest] follow. Grid x
+// walks heads, y walks T.
 struct Rope {
   kernel::Element in = kernel::F32, out = kernel::F32;
   int64_t heads = kernel::dyn;
-  int64_t pairs = 32; // half of a head's elements
+  int64_t pairs = 32; // half of the elements that rotate
+  int64_t rest = 0;
   int64_t blockRows = 1, blockHeads = 8;
   bool halves = false; // pair (i, i + pairs), not (2i, 2i + 1)
   bool inPlace = false;

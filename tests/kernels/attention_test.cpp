@@ -11,12 +11,30 @@ namespace {
 
 constexpr int64_t kHeads = 2, kGroup = 3, kDim = 5, kPageRows = 4, kAllHeads = kHeads * kGroup;
 constexpr float kScale = 0.4f;
+const std::vector<float> kSlopes = {0.5f, 0.25f, 0.125f, 0, 1, 0.0625f};
+const std::vector<float> kSinks = {-1, 0.5f, 2, -30, 0, 1};
 const uint16_t kStale = 0x7c00; // an infinity left over in a pool
 
 // A sequence with `length` stored positions whose last `rows` are asked for.
 struct Sequence {
   int64_t length, rows;
   uint64_t seed;
+};
+
+// What scores and rows are subject to.
+struct Rules {
+  int64_t window = 0, chunk = 0; // 0: all earlier positions
+  bool causal = true;            // else the whole sequence
+  bool slopes = false, sinks = false;
+
+  Settings settings() const {
+    auto flag = [](bool value) { return value ? "true" : "false"; };
+    return {{"window", std::to_string(window)},
+            {"chunk", std::to_string(chunk)},
+            {"causal", flag(causal)},
+            {"slopes", flag(slopes)},
+            {"sinks", flag(sinks)}};
+  }
 };
 
 // A ragged batch as the runtime lays it out.
@@ -91,9 +109,17 @@ struct Batch {
   }
   Argument output() { return viewOf(out, {tokens(), kAllHeads, kDim}); }
 
+  // What follows the other arguments, as the settings say.
+  static void addIf(const Settings &settings, const char *flag, const std::vector<float> &numbers,
+                    std::vector<Argument> &arguments) {
+    if (auto found = settings.find(flag); found != settings.end() && found->second == "true")
+      arguments.push_back(viewOf(numbers, {1, kAllHeads}));
+  }
   void run(const Settings &settings) {
     std::vector<Argument> arguments = inputs();
     arguments.insert(arguments.end(), {output(), tile::f32Argument(kScale)});
+    addIf(settings, "slopes", kSlopes, arguments);
+    addIf(settings, "sinks", kSinks, arguments);
     runKernel("attention", shaped(settings), arguments);
   }
 
@@ -110,21 +136,26 @@ struct Batch {
     std::vector<Argument> arguments = inputs(), rows(arguments.begin() + 4, arguments.end());
     arguments.insert(arguments.end(), sums.begin(), sums.end());
     arguments.push_back(tile::f32Argument(kScale));
+    addIf(settings, "slopes", kSlopes, arguments);
     runKernel("attention_partitions", settings, arguments);
     sums.insert(sums.end(), rows.begin(), rows.end());
     sums.push_back(output());
+    addIf(settings, "sinks", kSinks, sums);
     runKernel("attention_combine", settings, sums);
   }
 
   // Row `token` of sequence s attends [low, high).
-  std::vector<double> row(int64_t s, int64_t token, int64_t head, int64_t low, int64_t high) const {
+  std::vector<double> row(int64_t s, int64_t token, int64_t head, int64_t low, int64_t high,
+                          const Rules &rules) const {
     std::vector<double> weights, result(kDim, 0.0);
-    double sum = 0;
+    double sum = rules.sinks ? std::exp(kSinks[head]) : 0;
     int64_t base = head / kGroup * kDim;
     for (int64_t t = low; t < high; ++t) {
       double score = 0;
       for (int64_t i = 0; i < kDim; ++i)
         score += q[(token * kHeads * kGroup + head) * kDim + i] * key(s, t, base + i) * kScale;
+      if (rules.slopes)
+        score -= kSlopes[head] * static_cast<double>(std::abs(positions[token] - t));
       weights.push_back(std::exp(score));
       sum += weights.back();
     }
@@ -134,19 +165,25 @@ struct Batch {
     return result;
   }
 
-  // `window` 0: all earlier positions; not causal: the whole sequence.
-  std::vector<double> reference(int64_t window, bool causal) const {
+  std::vector<double> reference(const Rules &rules) const {
     std::vector<double> expected;
     int64_t token = 0;
     for (int64_t s = 0; s < count(); ++s)
       for (int64_t r = 0; r < sequences[s].rows; ++r, ++token)
         for (int64_t head = 0; head < kHeads * kGroup; ++head) {
-          int64_t high = causal ? positions[token] + 1 : sequences[s].length;
-          int64_t low = window ? std::max<int64_t>(0, positions[token] + 1 - window) : 0;
-          for (double value : row(s, token, head, low, high))
+          int64_t high = rules.causal ? positions[token] + 1 : sequences[s].length, low = 0;
+          if (rules.window)
+            low = std::max<int64_t>(0, positions[token] + 1 - rules.window);
+          if (rules.chunk)
+            low = positions[token] / rules.chunk * rules.chunk;
+          for (double value : row(s, token, head, low, high, rules))
             expected.push_back(value);
         }
     return expected;
+  }
+  // `window` 0: all earlier positions; not causal: the whole sequence.
+  std::vector<double> reference(int64_t window, bool causal) const {
+    return reference(Rules{.window = window, .causal = causal});
   }
 
   std::vector<Sequence> sequences;
@@ -305,6 +342,83 @@ TEST(Attention, AWindowForgetsWhatLiesFurtherBack) {
   Batch batch(kRagged, 4);
   batch.run({{"query_tile", "4"}, {"window", "3"}});
   expectClose(batch.out, batch.reference(3, true), 2e-5, 2e-6);
+}
+
+// Each rule with those that change what it must be careful of.
+const std::vector<Rules> kRules = {{.chunk = 3},
+                                   {.chunk = 8},
+                                   {.slopes = true},
+                                   {.causal = false, .slopes = true},
+                                   {.sinks = true},
+                                   {.window = 5, .slopes = true, .sinks = true},
+                                   {.chunk = 6, .slopes = true, .sinks = true}};
+
+TEST(Attention, RowsAttendByTheRulesOfScoresAndSinks) {
+  for (const Rules &rules : kRules)
+    for (int64_t rows : {1, 4}) {
+      Batch batch(kRagged, rows);
+      Settings settings = rules.settings();
+      settings["query_tile"] = std::to_string(rows);
+      batch.run(settings);
+      expectClose(batch.out, batch.reference(rules), 2e-5, 2e-6);
+    }
+}
+
+TEST(Attention, RulesGiveTheSameBitsInPartitionsInShortStepsAndAlone) {
+  for (const Rules &rules : kRules) {
+    Settings settings = rules.settings();
+    Batch single(kRagged, 1), blocked(kRagged, 4), inShort = blocked, apart = blocked;
+    for (auto [batch, rows] : {std::pair(&single, "1"), {&blocked, "4"}, {&inShort, "4"}}) {
+      settings["query_tile"] = rows;
+      settings["partition_steps"] = "2";
+      if (batch == &inShort)
+        settings["short_step"] = "2";
+      batch->run(settings);
+    }
+    settings.erase("short_step");
+    apart.runInPartitions(settings, /*partitionSteps=*/2, /*partitions=*/3);
+    EXPECT_EQ(single.out, blocked.out);
+    EXPECT_EQ(single.out, inShort.out);
+    EXPECT_EQ(single.out, apart.out);
+    expectClose(single.out, single.reference(rules), 2e-5, 2e-6);
+  }
+}
+
+// A page whose keys lie before every row's window may be another sequence's by now.
+TEST(Attention, PagesThatLeftTheWindowAreNotRead) {
+  for (const Rules &rules : {Rules{.window = 3}, Rules{.chunk = 4}}) {
+    Batch batch({{17, 2, 6}}, 2);
+    const std::vector<double> expected = batch.reference(rules);
+    for (int64_t page : {0, 1, 2})
+      batch.table[page] = 0; // of infinities
+    for (const char *steps : {"0", "2"}) {
+      Settings settings = rules.settings();
+      settings["query_tile"] = "2";
+      settings["partition_steps"] = steps;
+      batch.run(settings);
+      expectClose(batch.out, expected, 2e-5, 2e-6);
+    }
+  }
+}
+
+TEST(Attention, ValuesOfAnotherSizeAreWeightedByTheSameScores) {
+  constexpr int64_t kValueDim = 3;
+  Batch batch(kRagged, 4);
+  batch.run({{"query_tile", "4"}});
+  const int64_t pages = batch.pagesPerSequence * batch.count() + 1;
+  std::vector<uint16_t> values; // the first elements of each
+  for (size_t at = 0; at < batch.valueCache.size(); at += kDim)
+    values.insert(values.end(), batch.valueCache.begin() + at,
+                  batch.valueCache.begin() + at + kValueDim);
+  std::vector<float> out(batch.tokens() * kAllHeads * kValueDim, 99.0f), expected;
+  for (size_t at = 0; at < batch.out.size(); at += kDim)
+    expected.insert(expected.end(), batch.out.begin() + at, batch.out.begin() + at + kValueDim);
+  std::vector<Argument> arguments = batch.inputs();
+  arguments[2] = viewOf(values, {pages, kHeads, kPageRows, kValueDim});
+  arguments.insert(arguments.end(), {viewOf(out, {batch.tokens(), kAllHeads, kValueDim}),
+                                     tile::f32Argument(kScale)});
+  runKernel("attention", Batch::shaped({{"query_tile", "4"}, {"value_dim", "3"}}), arguments);
+  EXPECT_EQ(out, expected);
 }
 
 TEST(Attention, WithoutCausalityRowsAttendTheWholeSequence) {

@@ -166,10 +166,12 @@ inline void addAttentionSlotCases(KernelCases &cases) {
   p.headDim = a.headDim;
   p.pageRows = a.pageRows;
   p.queryTile = a.queryTile;
-  p.scores.apply = [](kernel::KernelBuilder &, kernel::Tile tile, const kernels::TilePlace &) {
-    return tanh(tile * 0.1) * 10.0;
-  };
+  p.scores = kernels::softCapSlot();
   KernelCase c = attentionCase(a);
+  c.prepare = [a](LaunchArguments &arguments, const Extents &extents, Random &random) {
+    prepareAttention(a, arguments, extents, random);
+    setScalar(arguments, "soft_cap", 10);
+  };
   c.bound = {2e-5, 2e-5}; // ten times the error of tanh in each score
   cases.push_back(withSlots(c, "capped_scores", p, kernels::attention));
 }

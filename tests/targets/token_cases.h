@@ -118,21 +118,28 @@ inline KernelCase scaledRopeTableCase(int64_t pairs) {
   return c;
 }
 
-inline KernelCase ropeCase(const std::string &type, int64_t pairs, bool halves, bool inPlace) {
+inline KernelCase ropeCase(const std::string &type, int64_t pairs, bool halves, bool inPlace,
+                           int64_t rest = 0) {
   std::string count = std::to_string(pairs);
   std::vector<std::string> shape = halves ? std::vector<std::string>{"T", "H", "2", count}
                                           : std::vector<std::string>{"T", "H", count, "2"};
+  const std::vector<std::string> others = {"T", "H", std::to_string(rest)};
   return KernelCase{"rope_" + type + "_" + count + (halves ? "_halves" : "_neighbours") +
-                        (inPlace ? "_in_place" : ""),
+                        (inPlace ? "_in_place" : "") + (rest ? "_rest" : ""),
                     "rope",
                     {{"in", type},
                      {"out", type},
                      {"pairs", count},
+                     {"rest", std::to_string(rest)},
                      {"block_rows", "2"},
                      {"block_heads", "3"},
                      {"halves", halves ? "true" : "false"},
                      {"in_place", inPlace ? "true" : "false"}},
-                    {{"x", shape}, {"rope_table", {"T", "2", count}}, {"out", shape}},
+                    {{"x", shape},
+                     {"rope_table", {"T", "2", count}},
+                     {"out", shape},
+                     {"x_rest", others},
+                     {"out_rest", others}},
                     {{"T", oddExtents(2)}, {"H", oddExtents(3)}},
                     {0, 2e-6}}; // sums of two products
 }
@@ -267,6 +274,8 @@ struct AttentionCase {
   std::string kernel = "attention";
   std::string cache = "f16", out = "f32";
   int64_t kvHeads = 2, groupHeads = 3, headDim = 16, pageRows = 16, queryTile = 1, window = 0;
+  int64_t chunk = 0, valueDim = 0;
+  bool slopes = false, sinks = false;
   int64_t stepPages = 1, partitionSteps = 0, shortStep = 0;
   bool causal = true;
   std::string compute = "f32";
@@ -278,9 +287,12 @@ struct AttentionCase {
            (stepPages > 1 ? "_steps" + std::to_string(stepPages) : "") +
            (partitionSteps ? "_partitions" + std::to_string(partitionSteps) : "") +
            (shortStep ? "_short" + std::to_string(shortStep) : "") + (window ? "_window" : "") +
+           (chunk ? "_chunk" : "") + (valueDim ? "_values" + std::to_string(valueDim) : "") +
+           (slopes ? "_slopes" : "") + (sinks ? "_sinks" : "") +
            (causal ? "" : "_whole") + (compute == "f32" ? "" : "_in_" + compute) +
            (joinHeads ? "_joined" : "");
   }
+  int64_t ofValues() const { return valueDim ? valueDim : headDim; }
 };
 
 inline void deriveAttention(const AttentionCase &a, Extents &extents) {
@@ -330,27 +342,27 @@ inline void prepareAttention(const AttentionCase &a, LaunchArguments &arguments,
 // What a kernel reads and writes.
 inline ViewShapes attentionViews(const AttentionCase &a) {
   const std::string heads = std::to_string(a.kvHeads), dim = std::to_string(a.headDim),
-                    rows = std::to_string(a.pageRows),
+                    rows = std::to_string(a.pageRows), valueDim = std::to_string(a.ofValues()),
                     all = std::to_string(a.kvHeads * a.groupHeads);
-  const std::vector<std::string> values = {"N", heads, rows, dim};
   const bool inBlocks = a.cache.front() == 'q'; // keys lie as values do
-  const ViewShapes keys = {
-      {"q", {"T", all, dim}},
-      {"k_cache", inBlocks ? values : std::vector<std::string>{"N", heads, dim, rows}},
-      {"v_cache", values},
-      {"page_table", {"S", "P"}}};
+  const ViewShapes keys = {{"q", {"T", all, dim}},
+                           {"k_cache", inBlocks ? std::vector<std::string>{"N", heads, rows, dim}
+                                                : std::vector<std::string>{"N", heads, dim, rows}},
+                           {"v_cache", {"N", heads, rows, valueDim}},
+                           {"page_table", {"S", "P"}}};
   const ViewShapes places = {
       {"blocks", {"B", "3"}}, {"kv_lengths", {"S"}}, {"positions", {"T", "1"}}};
   const ViewShapes sums = {
-      {"acc", {"T", all, "Z", dim}}, {"high", {"T", all, "Z"}}, {"total", {"T", all, "Z"}}};
-  const std::string joined = std::to_string(a.kvHeads * a.groupHeads * a.headDim);
+      {"acc", {"T", all, "Z", valueDim}}, {"high", {"T", all, "Z"}}, {"total", {"T", all, "Z"}}};
+  const std::string joined = std::to_string(a.kvHeads * a.groupHeads * a.ofValues());
   const ViewShapes out = {{"out", a.joinHeads ? std::vector<std::string>{"T", joined}
-                                              : std::vector<std::string>{"T", all, dim}}};
+                                              : std::vector<std::string>{"T", all, valueDim}}};
   ViewShapes views;
   auto add = [&](const ViewShapes &more) { views.insert(more.begin(), more.end()); };
   add(a.kernel == "attention_combine" ? sums : keys);
   add(places);
   add(a.kernel == "attention_partitions" ? sums : out);
+  add({{"slopes", {"1", all}}, {"sinks", {"1", all}}}); // those that the kernel takes
   return views;
 }
 
@@ -368,6 +380,10 @@ inline KernelCase attentionCase(const AttentionCase &a) {
                 {"partition_steps", std::to_string(a.partitionSteps)},
                 {"short_step", std::to_string(a.shortStep)},
                 {"window", std::to_string(a.window)},
+                {"chunk", std::to_string(a.chunk)},
+                {"value_dim", std::to_string(a.valueDim)},
+                {"slopes", a.slopes ? "true" : "false"},
+                {"sinks", a.sinks ? "true" : "false"},
                 {"causal", a.causal ? "true" : "false"},
                 {"compute", a.compute},
                 {"join_heads", a.joinHeads ? "true" : "false"}},
@@ -436,6 +452,37 @@ inline void addShortSteps(KernelCases &cases) {
   }
 }
 
+// Rules of scores, sinks, and heads of other sizes than powers of two.
+inline void addFormsOfAttention(KernelCases &cases) {
+  cases.push_back(attentionCase({.pageRows = 4, .queryTile = 3, .chunk = 6, .slopes = true}));
+  cases.push_back(attentionCase({.groupHeads = 5, .queryTile = 2, .slopes = true, .sinks = true}));
+  cases.push_back(attentionCase({.queryTile = 4,
+                                 .window = 9,
+                                 .chunk = 0,
+                                 .sinks = true,
+                                 .shortStep = 8}));
+  for (const char *kernel : {"attention", "attention_partitions", "attention_combine"})
+    cases.push_back(attentionCase({.kernel = kernel,
+                                   .groupHeads = 2,
+                                   .headDim = 24,
+                                   .pageRows = 4,
+                                   .chunk = 10,
+                                   .valueDim = 16,
+                                   .slopes = std::string_view(kernel) != "attention_combine",
+                                   .sinks = std::string_view(kernel) != "attention_partitions",
+                                   .partitionSteps = 2}));
+  cases.push_back(attentionCase({.cache = "q8_0", .headDim = 64, .queryTile = 2, .valueDim = 32}));
+}
+
+inline void addRopeCases(KernelCases &cases) {
+  for (const char *type : {"f32", "f16", "bf16"})
+    cases.push_back(ropeCase(type, 8, false, false));
+  cases.push_back(ropeCase("f32", 7, false, true));
+  cases.push_back(ropeCase("f32", 32, true, false));
+  cases.push_back(ropeCase("f32", 13, true, true));
+  cases.push_back(ropeCase("f32", 8, true, false, 5));
+}
+
 inline void addTokenCases(KernelCases &cases, const std::string &activation) {
   for (const char *table : {"f32", "f16", "bf16", "q4_0", "q4_1", "q8_0"})
     for (bool packed : {false, true}) {
@@ -451,11 +498,7 @@ inline void addTokenCases(KernelCases &cases, const std::string &activation) {
   cases.push_back(ropeTableCase(32, 4));
   cases.push_back(ropeTableCase(7, 1));
   cases.push_back(scaledRopeTableCase(7));
-  for (const char *type : {"f32", "f16", "bf16"})
-    cases.push_back(ropeCase(type, 8, false, false));
-  cases.push_back(ropeCase("f32", 7, false, true));
-  cases.push_back(ropeCase("f32", 32, true, false));
-  cases.push_back(ropeCase("f32", 13, true, true));
+  addRopeCases(cases);
   cases.push_back(kvAppendCase("f16", 2, 5, 4, true));
   cases.push_back(kvAppendCase("f16", 3, 64, 16));
   cases.push_back(kvAppendCase("bf16", 1, 17, 1));
@@ -496,6 +539,7 @@ inline void addTokenCases(KernelCases &cases, const std::string &activation) {
   for (int64_t dim : {32, 64})
     cases.push_back(attentionCase({.out = activation, .headDim = dim, .queryTile = dim / 32}));
   addBfloatAttention(cases);
+  addFormsOfAttention(cases);
   for (const char *kernel : {"attention", "attention_combine"})
     for (const std::string &out : {std::string("f32"), activation})
       cases.push_back(attentionCase({.kernel = kernel,

@@ -20,7 +20,8 @@ static std::string textOf(auto printed) {
 // The KV cache's elements, and heads of whole blocks.
 static bool isCache(graph::PagedAttentionOp op) {
   RankedTensorType values = op.getValues().getType();
-  return graph::canStore(values.getElementType(), graph::poolShapeOf(values).dim);
+  return graph::canStore(values.getElementType(), graph::poolShapeOf(values).dim) &&
+         graph::canStore(values.getElementType(), op.keyHeadDim());
 }
 
 // Kernels quantize to activations and 16-bit floats.

@@ -222,11 +222,9 @@ static std::vector<float> frequencies(graph::RopeTableOp op) {
   return values;
 }
 
-// What multiplies cosines and sines of each pair; pairs that do not rotate stay as they are.
+// What multiplies cosines and sines of each pair.
 static std::vector<float> magnitudes(graph::RopeTableOp op) {
-  std::vector<float> values(graph::columnsOf(op.getResult()) / 2, 1);
-  std::fill_n(values.begin(), op.getDims() / 2, op.getMagnitude()->convertToFloat());
-  return values;
+  return std::vector<float>(op.getDims() / 2, op.getMagnitude()->convertToFloat());
 }
 
 // The name stands for the values too.
@@ -250,7 +248,7 @@ static BoundView asHalves(const Stored &rotations, int64_t pairs) {
 
 Result<void> Lowering::lowerRopeTable(graph::LaunchOp launch) {
   auto op = graph::mainOf<graph::RopeTableOp>(launch);
-  const int64_t pairs = graph::columnsOf(op.getResult()) / 2;
+  const auto pairs = static_cast<int64_t>(op.getDims()) / 2;
   kernels::RopeTable p = chooseRopeTable(pairs, options_.profile);
   SINTER_ASSIGN(const Stored positions, operand(op.getPositions()));
   std::vector<BoundArgument> arguments = {
@@ -279,12 +277,11 @@ Result<void> Lowering::lowerRope(graph::LaunchOp launch) {
     return lowerHeadRows(launch);
   auto op = graph::mainOf<graph::RopeOp>(launch);
   RankedTensorType type = op.getValue().getType();
-  int64_t heads = type.getDimSize(1), headDim = type.getDimSize(2);
+  const int64_t heads = type.getDimSize(1), dims = op.rotating(), rest = type.getDimSize(2) - dims;
   bool halves = op.getPairing() == graph::Pairing::Halves;
   bool inPlace = launch.getInPlace();
-  SINTER_ASSIGN(KernelId kernel,
-                kernels_.add("rope", chooseRope(heads, headDim, halves, inPlace, options_.profile),
-                             kernels::rope));
+  const kernels::Rope p = chooseRope(heads, dims / 2, rest, halves, inPlace, options_.profile);
+  SINTER_ASSIGN(KernelId kernel, kernels_.add("rope", p, kernels::rope));
   SINTER_ASSIGN(const Stored in, operand(op.getValue()));
   SINTER_ASSIGN(const Stored table, operand(op.getTable()));
   Value result = launch.getResult(0);
@@ -292,16 +289,24 @@ Result<void> Lowering::lowerRope(graph::LaunchOp launch) {
     return fail(Code::Unsupported, "RoPE is in place of a weight or for an output, expected a "
                                    "temporary tensor");
   Stored out = inPlace ? stored_[result] = in : allocate(result);
-  int64_t inner = halves ? headDim / 2 : 2;
+  int64_t inner = halves ? dims / 2 : 2;
   auto pairs = [&](const Stored &s) {
     return BoundView{s.buffer,
                      s.byteOffset,
-                     {s.extents[0], Expr(heads), Expr(headDim / inner), Expr(inner)},
+                     {s.extents[0], Expr(heads), Expr(dims / inner), Expr(inner)},
                      {s.strides[0], s.strides[1], Expr(inner), Expr(1)}};
   };
-  std::vector<BoundArgument> arguments = {pairs(in), asHalves(table, headDim / 2)};
+  auto others = [&](const Stored &s) {
+    return BoundView{s.buffer,
+                     plan::add(s.byteOffset, Expr(dims * int64_t(sizeof(float)))),
+                     {s.extents[0], Expr(heads), Expr(rest)},
+                     {s.strides[0], s.strides[1], Expr(1)}};
+  };
+  std::vector<BoundArgument> arguments = {pairs(in), asHalves(table, dims / 2)};
   if (!inPlace)
     arguments.push_back(pairs(out));
+  if (p.rest)
+    llvm::append_range(arguments, std::vector<BoundArgument>{others(in), others(out)});
   addLaunch(steps_, kernel, arguments, launch);
   return {};
 }

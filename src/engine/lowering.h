@@ -48,8 +48,8 @@ BoundView asRow(const Stored &stored);
 BoundView asColumn(const Stored &stored);
 // A pool of keys or values as [pages, rows, heads, headDim].
 BoundView poolByRow(graph::KvAppendOp op, const Stored &cache);
-// What one position takes of a pool of values, and of one of keys.
-mlir::RankedTensorType rowOfKvCache(mlir::RankedTensorType values);
+// What one position takes of a pool whose heads have so many elements.
+mlir::RankedTensorType rowOfKvCache(mlir::RankedTensorType pool, int64_t headDim);
 
 // What a matmul's launch does with its result.
 struct Epilogue {
@@ -105,6 +105,7 @@ private:
   // lowering_attention.cpp
   struct Attend;
   Result<void> lowerAttention(graph::LaunchOp launch);
+  Result<void> addScoreArguments(Attend &a);
   kernels::Attention attentionOf(const Attend &a, MBucket rows) const;
   Result<Steps> attendWhole(const Attend &a, const kernels::Attention &p);
   Result<Steps> attendSingle(const Attend &a);
@@ -153,6 +154,7 @@ private:
                  graph::LaunchOp launch);
   void describeActivations();
   plan::Expr movedBytes(graph::LaunchOp launch);
+  plan::Expr keysHeld(graph::PagedAttentionOp op);
   plan::Expr keysSeen(graph::PagedAttentionOp op);
   plan::Expr operations(mlir::Operation *op);
 

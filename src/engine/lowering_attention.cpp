@@ -27,12 +27,27 @@ struct Lowering::Attend {
   AttentionShape shape;
   std::vector<BoundArgument> keys, rows; // q to page_table; blocks to positions
   BoundArgument out, scale;
+  std::vector<BoundArgument> slopes, sinks, softCap; // none or one of each
 };
 
 static AttentionShape shapeOf(graph::PagedAttentionOp op) {
   graph::PoolShape cache = graph::poolShapeOf(op.getValues().getType());
-  return {cache.heads, op.getQuery().getType().getDimSize(1) / cache.heads, cache.dim, cache.rows,
-          elementOf(op.getValues())};
+  const int64_t headDim = op.keyHeadDim();
+  return {cache.heads,
+          op.getQuery().getType().getDimSize(1) / cache.heads,
+          headDim,
+          cache.rows,
+          elementOf(op.getValues()),
+          cache.dim == headDim ? 0 : cache.dim};
+}
+
+// Positions are 32-bit numbers: a longer window, or chunk, is none.
+static int64_t positionsOf(std::optional<uint64_t> count) {
+  return count && *count <= INT32_MAX ? static_cast<int64_t>(*count) : 0;
+}
+
+static int64_t valueDimOf(const AttentionShape &shape) {
+  return shape.valueDim ? shape.valueDim : shape.headDim;
 }
 
 static std::vector<BoundArgument> listed(std::initializer_list<std::vector<BoundArgument>> parts) {
@@ -46,13 +61,27 @@ kernels::Attention Lowering::attentionOf(const Attend &a, MBucket rows) const {
   kernels::Attention p = chooseAttention(a.shape, elementOf(a.result), options_.queryTile, rows,
                                          options_.profile, options_.quantizes);
   p.joinHeads = a.joined;
+  p.window = positionsOf(a.op.getWindow());
+  p.chunk = positionsOf(a.op.getChunk());
+  p.slopes = !a.slopes.empty();
+  p.sinks = !a.sinks.empty();
+  if (!a.softCap.empty())
+    p.scores = kernels::softCapSlot();
   return p;
 }
 
+// What fills the slot of scores.
+static std::vector<plan::KernelSlot> slotsOf(const kernels::Attention &p) {
+  if (!p.scores.apply)
+    return {};
+  return {{"scores", "soft_cap", ""}};
+}
+
 Result<Lowering::Steps> Lowering::attendWhole(const Attend &a, const kernels::Attention &p) {
-  SINTER_ASSIGN(KernelId kernel, kernels_.add("attention", p, kernels::attention));
+  SINTER_ASSIGN(KernelId kernel, kernels_.add("attention", p, kernels::attention, slotsOf(p)));
   Steps steps;
-  addLaunch(steps, kernel, listed({a.keys, a.rows, {a.out, a.scale}}), a.launch);
+  addLaunch(steps, kernel,
+            listed({a.keys, a.rows, {a.out, a.scale}, a.slopes, a.sinks, a.softCap}), a.launch);
   return steps;
 }
 
@@ -90,7 +119,7 @@ std::vector<BoundArgument> Lowering::allocatePartitions(const Attend &a, const E
   };
   Expr tokens = extentOf(a.op.getQuery().getType(), 0);
   int64_t heads = a.shape.kvHeads * a.shape.groupHeads;
-  add({tokens, Expr(heads), partitions, Expr(a.shape.headDim)});
+  add({tokens, Expr(heads), partitions, Expr(valueDimOf(a.shape))});
   add({tokens, Expr(heads), partitions});
   add({tokens, Expr(heads), partitions});
   return sums;
@@ -102,7 +131,7 @@ void Lowering::setPartitionCosts(const Attend &a, const kernels::Attention &p, S
   Expr partitions =
       plan::add(extentOf(a.op.getQuery().getType(), 0),
                 plan::ceilDiv(symbolOf(graph::SymbolRole::KeysHeld), Expr(partitionKeys(p))));
-  Expr numbers = plan::mul(partitions, Expr(p.kvHeads * p.groupHeads * (p.headDim + 2)));
+  Expr numbers = plan::mul(partitions, Expr(p.kvHeads * p.groupHeads * (valueDimOf(a.shape) + 2)));
   Expr bytes = plan::mul(numbers, Expr(int64_t(sizeof(float))));
   Expr out = bytesOf(cast<RankedTensorType>(a.result.getType()));
   sum.bytesMoved = plan::add(minus(sum.bytesMoved, out), bytes);
@@ -114,16 +143,17 @@ void Lowering::setPartitionCosts(const Attend &a, const kernels::Attention &p, S
 
 Result<Lowering::Steps> Lowering::attendPartitions(const Attend &a, kernels::Attention p,
                                                    const std::vector<BoundArgument> &sums) {
-  p.out = kernel::F32;
-  p.joinHeads = false;
-  SINTER_ASSIGN(KernelId sum,
-                kernels_.add("attention_partitions", p, kernels::attentionPartitions));
-  p.out = elementOf(a.result);
-  p.joinHeads = a.joined;
+  kernels::Attention part = p;
+  part.out = kernel::F32;
+  part.joinHeads = part.sinks = false;
+  SINTER_ASSIGN(KernelId sum, kernels_.add("attention_partitions", part,
+                                           kernels::attentionPartitions, slotsOf(p)));
+  p.slopes = false;
+  p.scores = {};
   SINTER_ASSIGN(KernelId join, kernels_.add("attention_combine", p, kernels::attentionCombine));
   Steps steps;
-  addLaunch(steps, sum, listed({a.keys, a.rows, sums, {a.scale}}), a.launch);
-  addLaunch(steps, join, listed({sums, a.rows, {a.out}}), a.launch);
+  addLaunch(steps, sum, listed({a.keys, a.rows, sums, {a.scale}, a.slopes, a.softCap}), a.launch);
+  addLaunch(steps, join, listed({sums, a.rows, {a.out}, a.sinks}), a.launch);
   setPartitionCosts(a, p, steps);
   return steps;
 }
@@ -147,6 +177,24 @@ Result<Lowering::Steps> Lowering::attendSingle(const Attend &a) {
   inPartitions.push_back({plan::If{few, std::move(apart), std::move(together)}});
   steps.push_back({plan::If{several, std::move(inPartitions), std::move(one)}});
   return steps;
+}
+
+// What the operation's attributes and sinks are to kernels.
+Result<void> Lowering::addScoreArguments(Attend &a) {
+  if (std::optional<ArrayRef<float>> slopes = a.op.getSlopes()) {
+    const auto heads = static_cast<int64_t>(slopes->size());
+    BoundView row = floatTable("slopes", std::vector<float>(slopes->begin(), slopes->end()));
+    row.extents = {Expr(1), Expr(heads)};
+    row.strides = {Expr(heads), Expr(1)};
+    a.slopes = {row};
+  }
+  if (Value sinks = a.op.getSinks()) {
+    SINTER_ASSIGN(const Stored stored, operand(sinks));
+    a.sinks = {asRow(stored)};
+  }
+  if (std::optional<APFloat> cap = a.op.getSoftCap())
+    a.softCap = {f32Scalar(cap->convertToFloat())};
+  return {};
 }
 
 Result<void> Lowering::lowerAttention(graph::LaunchOp launch) {
@@ -174,7 +222,9 @@ Result<void> Lowering::lowerAttention(graph::LaunchOp launch) {
   rows.push_back(asColumn(positions));
   Attend a{launch,          op,          result,
            joined,          shapeOf(op), std::move(keys),
-           std::move(rows), out.view(),  f32Scalar(op.getScale().convertToFloat())};
+           std::move(rows), out.view(),  f32Scalar(op.getScale().convertToFloat()),
+           {},              {},          {}};
+  SINTER_TRY(addScoreArguments(a));
   std::optional<Steps> many, single;
   const ArrayAttr buckets = launch.getBucketsAttr();
   for (StringRef name : buckets.getAsValueRange<StringAttr>()) {

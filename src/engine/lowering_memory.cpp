@@ -205,9 +205,8 @@ BufferId Lowering::constantBuffer(const std::string &name, std::vector<uint8_t> 
   return found->second;
 }
 
-RankedTensorType rowOfKvCache(RankedTensorType values) {
-  graph::PoolShape shape = graph::poolShapeOf(values);
-  return RankedTensorType::get({shape.heads, shape.dim}, values.getElementType());
+RankedTensorType rowOfKvCache(RankedTensorType pool, int64_t headDim) {
+  return RankedTensorType::get({pool.getDimSize(1), headDim}, pool.getElementType());
 }
 
 // Bytes of the operands and results, each once; of tables and pools the rows that are read or
@@ -216,9 +215,12 @@ Expr Lowering::movedBytes(graph::LaunchOp launch) {
   llvm::DenseMap<Value, Expr> inPart; // of which fewer bytes move than there are
   for (Operation &op : launch.getBody().front()) {
     if (auto attend = dyn_cast<graph::PagedAttentionOp>(op)) {
-      RankedTensorType row = rowOfKvCache(attend.getValues().getType());
-      inPart[attend.getKeys()] = inPart[attend.getValues()] =
-          plan::mul(symbolOf(graph::SymbolRole::KeysHeld), bytesOf(row));
+      auto rows = [&](RankedTensorType pool, int64_t headDim) {
+        return plan::mul(keysHeld(attend), bytesOf(rowOfKvCache(pool, headDim)));
+      };
+      RankedTensorType values = attend.getValues().getType();
+      inPart[attend.getKeys()] = rows(attend.getKeys().getType(), attend.keyHeadDim());
+      inPart[attend.getValues()] = rows(values, graph::poolShapeOf(values).dim);
     } else if (auto append = dyn_cast<graph::KvAppendOp>(op)) {
       RankedTensorType rows = append.getRows().getType();
       auto row = RankedTensorType::get(rows.getShape().drop_front(),
@@ -255,15 +257,35 @@ static int64_t operationsOfElement(Operation *op) {
   return isa<graph::NormOp>(op) ? 4 : isa<graph::RopeOp>(op) ? 3 : 1;
 }
 
+// Positions that a row looks back at most; none: any number.
+static std::optional<Expr> lookBack(graph::PagedAttentionOp op) {
+  const std::optional<uint64_t> most = op.getWindow() ? op.getWindow() : op.getChunk();
+  return most ? std::optional(Expr(static_cast<int64_t>(std::min<uint64_t>(*most, INT32_MAX))))
+              : std::nullopt;
+}
+
+// Keys that are read: of each sequence those before the window of its first row are not.
+Expr Lowering::keysHeld(graph::PagedAttentionOp op) {
+  Expr all = symbolOf(graph::SymbolRole::KeysHeld);
+  const std::optional<Expr> most = lookBack(op);
+  if (!most)
+    return all;
+  const Expr sequences = extentOf(op.getLengths().getType(), 0);
+  return plan::minOf(
+      all, plan::add(plan::mul(sequences, *most), extentOf(op.getQuery().getType(), 0)));
+}
+
 // Those of all tokens are counted. Of few rows each sees all keys of its sequence, of which one has
 // as many as another.
 Expr Lowering::keysSeen(graph::PagedAttentionOp op) {
   RankedTensorType rows = op.getQuery().getType();
-  Expr all = symbolOf(graph::SymbolRole::KeysSeen);
-  if (extentOf(rows, 0) == symbolOf(graph::SymbolRole::Tokens))
-    return all;
-  Expr each = plan::ceilDiv(extentOf(rows, 0), extentOf(op.getLengths().getType(), 0));
-  return plan::minOf(all, plan::mul(symbolOf(graph::SymbolRole::KeysHeld), each));
+  Expr seen = symbolOf(graph::SymbolRole::KeysSeen);
+  if (!(extentOf(rows, 0) == symbolOf(graph::SymbolRole::Tokens))) {
+    Expr each = plan::ceilDiv(extentOf(rows, 0), extentOf(op.getLengths().getType(), 0));
+    seen = plan::minOf(seen, plan::mul(symbolOf(graph::SymbolRole::KeysHeld), each));
+  }
+  const std::optional<Expr> most = lookBack(op);
+  return most ? plan::minOf(seen, plan::mul(extentOf(rows, 0), *most)) : seen;
 }
 
 Expr Lowering::operations(Operation *op) {
@@ -281,7 +303,8 @@ Expr Lowering::operations(Operation *op) {
     return plan::mul(elements(result), products);
   }
   if (auto attend = dyn_cast<graph::PagedAttentionOp>(op)) {
-    Expr perKey(4 * result.getDimSize(1) * result.getDimSize(2)); // scores and weighted sums
+    // Scores and weighted sums.
+    Expr perKey(2 * result.getDimSize(1) * (attend.keyHeadDim() + result.getDimSize(2)));
     return plan::mul(keysSeen(attend), perKey);
   }
   return isa<graph::KvAppendOp>(op) ? Expr(0)

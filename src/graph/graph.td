@@ -322,9 +322,9 @@ def Graph_PadOp : Graph_Op<"pad", [Pure]> {
 def Graph_RopeTableOp : Graph_Op<"rope_table", [Pure]> {
   let summary = "RoPE table: cosines and sines of position * base^(-2 i / dims), by which heads' pairs rotate";
   let description = [{
-    `positions` is i32 [T], the result f32 [T, D]: D / 2 cosines, then as many sines. Pairs i from dims / 2 on do
-    not rotate: their angle is 0. For the others `scales` [dims / 2] multiply the angles and `magnitude` the cosines and
-    sines; both are 1 where they are absent. With `divisors`, f32 [D / 2], dims is D and angles are divided by them.
+    `positions` is i32 [T], the result f32 [T, dims]: dims / 2 cosines, then as many sines. Angles are divided by
+    `divisors`, f32 [dims / 2]. `scales` [dims / 2] multiply the angles and `magnitude` the cosines and sines. All of
+    these are 1 where they are absent.
   }];
   let arguments = (ins Graph_Tensor:$positions, Optional<Graph_Tensor>:$divisors,
                        ConfinedAttr<I64Attr, [IntPositive]>:$dims, F32Attr:$base,
@@ -340,13 +340,23 @@ def Graph_RopeTableOp : Graph_Op<"rope_table", [Pure]> {
 def Graph_RopeOp : Graph_Op<"rope", [Pure]> {
   let summary = "rotates pairs of each head's elements";
   let description = [{
-    `value` is [T, heads, D], `rotations` f32 [T, D] as of graph.rope_table: (a, b) becomes (a cos - b sin, a sin + b
-    cos). Pair i is elements (2 i, 2 i + 1) for neighbours and (i, i + D / 2) for halves.
+    `value` is [T, heads, D], `table` f32 [T, dims] as of graph.rope_table: (a, b) becomes (a cos - b sin, a sin + b
+    cos). Pair i is elements (2 i, 2 i + 1) for neighbours and (i, i + dims / 2) for halves. Elements from dims on stay
+    as they are; dims is D where it is absent.
   }];
-  let arguments = (ins Graph_Tensor:$value, Graph_Tensor:$table, Graph_Pairing:$pairing);
+  let arguments = (ins Graph_Tensor:$value, Graph_Tensor:$table, Graph_Pairing:$pairing,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$dims);
   let results = (outs Graph_Tensor:$result);
   let assemblyFormat = [{
-    $pairing $value `,` $table attr-dict `:` type($value) `,` type($table) `->` type($result)
+    $pairing $value `,` $table (`dims` $dims^)? attr-dict `:` type($value) `,` type($table) `->` type($result)
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$value, "::mlir::Value":$table,
+                                 "Pairing":$pairing), [{
+    build($_builder, $_state, result, value, table, pairing, ::mlir::IntegerAttr());
+  }]>];
+  let extraClassDeclaration = [{
+    /// Elements of a head that rotate, the first ones.
+    int64_t rotating() { return getDims().value_or(getValue().getType().getShape().back()); }
   }];
   let hasVerifier = 1;
 }
@@ -371,19 +381,41 @@ def Graph_KvAppendOp : Graph_Op<"kv_append", [Pure]> {
 def Graph_PagedAttentionOp : Graph_Op<"paged_attention", [Pure]> {
   let summary = "causal grouped attention of ragged query rows over paged keys and values";
   let description = [{
-    `query` [T, heads, D]; `keys` and `values` are pools as graph.kv_append writes them; `page_table` i32 [S, P];
-    `lengths` i32 [S], keys of each sequence including this step's; `query_tiles` i32 [B, 3]: sequence, first row in `query`,
-    rows. Row t sees the keys of its sequence at positions 0 to positions[t]. Query head h reads kv head
-    h div (heads / kv heads).
+    `query` [T, heads, D]; `keys` and `values` are pools as graph.kv_append writes them, whose heads may have different
+    sizes; the result is [T, heads, size of a value head]. `page_table` i32 [S, P]; `lengths` i32 [S], keys of each
+    sequence including this step's; `query_tiles` i32 [B, 3]: sequence, first row in `query`, rows. Row t sees the keys
+    of its sequence at positions 0 to positions[t]; with `window` only those after positions[t] - window; with `chunk`
+    those from the last multiple of `chunk` on. Query head h reads kv head h div (heads / kv heads).
+
+    A score s is `scale` times a dot product. With `soft_cap` it becomes soft_cap * tanh(s / soft_cap), then with
+    `slopes` (one a head; ALiBi) it loses the head's slope for each position between query and key. `sinks` f32 [heads]
+    adds exp(sink) of the head to the sum of the exponentials of the scores, and nothing to the weighted values.
   }];
   let arguments = (ins Graph_Tensor:$query, Graph_Tensor:$keys, Graph_Tensor:$values,
                        Graph_Tensor:$positions, Graph_Tensor:$page_table, Graph_Tensor:$lengths,
-                       Graph_Tensor:$query_tiles, F32Attr:$scale);
+                       Graph_Tensor:$query_tiles, Optional<Graph_Tensor>:$sinks, F32Attr:$scale,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$window,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$chunk,
+                       OptionalAttr<F32Attr>:$soft_cap, OptionalAttr<DenseF32ArrayAttr>:$slopes);
   let results = (outs Graph_Tensor:$result);
   let assemblyFormat = [{
-    $query `,` $keys `,` $values `,` $positions `,` $page_table `,` $lengths `,` $query_tiles `scale` $scale attr-dict
+    $query `,` $keys `,` $values `,` $positions `,` $page_table `,` $lengths `,` $query_tiles (`sinks` $sinks^)?
+    `scale` $scale (`window` $window^)? (`chunk` $chunk^)? (`soft_cap` $soft_cap^)? (`slopes` $slopes^)? attr-dict
     `:` type($query) `,` type($keys) `,` type($values) `,` type($positions) `,` type($page_table) `,` type($lengths)
-    `,` type($query_tiles) `->` type($result)
+    `,` type($query_tiles) (`sinks` type($sinks)^)? `->` type($result)
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$query, "::mlir::Value":$keys,
+                                 "::mlir::Value":$values, "::mlir::Value":$positions, "::mlir::Value":$page_table,
+                                 "::mlir::Value":$lengths, "::mlir::Value":$query_tiles, "::mlir::FloatAttr":$scale), [{
+    build($_builder, $_state, result, query, keys, values, positions, page_table, lengths, query_tiles,
+          ::mlir::Value(), scale, ::mlir::IntegerAttr(), ::mlir::IntegerAttr(), ::mlir::FloatAttr(),
+          ::mlir::DenseF32ArrayAttr());
+  }]>];
+  let extraClassDeclaration = [{
+    /// The first position that a row at `position` sees.
+    int64_t firstSeen(int64_t position);
+    /// Elements of a query head and of a key head.
+    int64_t keyHeadDim() { return getQuery().getType().getShape().back(); }
   }];
   let hasVerifier = 1;
 }

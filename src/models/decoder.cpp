@@ -129,7 +129,6 @@ private:
                       Value wanted = {});
   void declareSymbols(ModuleOp module);
   Result<void> checkHeads() const;
-  Result<void> checkRotation() const;
   Result<void> buildStep();
   Result<void> checkAllUsed() const;
 
@@ -226,11 +225,6 @@ Result<Value> Builder::headNorm(Value heads, int64_t layer, std::string_view par
 Result<Value> Builder::ropeDivisors() {
   if (!source_.tensor(kRopeDivisors))
     return Value();
-  if (f_.ropeDims != f_.headDim)
-    return fail(Code::Unsupported, "tensor '" + std::string(kRopeDivisors) + "' is for RoPE of " +
-                                       std::to_string(f_.ropeDims) + " of " +
-                                       std::to_string(f_.headDim) +
-                                       " elements of a head, which has no kernel");
   return weight(std::string(kRopeDivisors), {f_.ropeDims / 2});
 }
 
@@ -238,7 +232,7 @@ Rows Builder::rowsOf(Size symbol, Value positions, Value blocks, Value divisors)
   std::vector<float> scales = frequencyScales(f_.ropeScaling, f_.ropeDims, f_.ropeBase);
   const float magnitude = rotationMagnitude(f_.ropeScaling);
   Value rotations = graph::RopeTableOp::create(
-      b_, loc_, tensorOf({extentOf(symbol), f_.headDim}, b_.getF32Type()), positions, divisors,
+      b_, loc_, tensorOf({extentOf(symbol), f_.ropeDims}, b_.getF32Type()), positions, divisors,
       static_cast<uint64_t>(f_.ropeDims), llvm::APFloat(f_.ropeBase),
       scales.empty() ? DenseF32ArrayAttr() : b_.getDenseF32ArrayAttr(scales),
       magnitude == 1 ? FloatAttr() : b_.getF32FloatAttr(magnitude));
@@ -246,7 +240,9 @@ Rows Builder::rowsOf(Size symbol, Value positions, Value blocks, Value divisors)
 }
 
 Value Builder::rope(Value heads, const Rows &rows) {
-  return graph::RopeOp::create(b_, loc_, heads.getType(), heads, rows.rotations, f_.family.rope);
+  const bool whole = f_.ropeDims == f_.headDim;
+  return graph::RopeOp::create(b_, loc_, heads.getType(), heads, rows.rotations, f_.family.rope,
+                               whole ? IntegerAttr() : b_.getI64IntegerAttr(f_.ropeDims));
 }
 
 // The KV cache of a layer with the keys and values of all tokens.
@@ -321,19 +317,8 @@ Result<Value> Builder::layer(Value x, int64_t number, const Placement &at, const
   return add(x, fed);
 }
 
-// Pairs are of a whole head; where they are of halves, all of them rotate.
-Result<void> Builder::checkRotation() const {
-  bool whole = f_.ropeDims == f_.headDim || f_.family.rope != graph::Pairing::Halves;
-  if (whole && f_.headDim % 2 == 0)
-    return {};
-  return fail(Code::Unsupported, "a rotation of " + std::to_string(f_.ropeDims) +
-                                     " elements of heads of " + std::to_string(f_.headDim) +
-                                     " has no kernel");
-}
-
 Result<void> Builder::buildStep() {
   SINTER_TRY(checkHeads());
-  SINTER_TRY(checkRotation());
   using contract::Input;
   Value tokens = input(Input::TokenIds);
   Value positions = input(Input::Positions), slots = input(Input::KvSlots);

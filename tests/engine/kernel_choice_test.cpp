@@ -177,13 +177,13 @@ TEST(KernelChoice, OnThreadsOnlySpansSummedUpApartAreJoined) {
 TEST(KernelChoice, RotationsTakePairsOfAHead) {
   EXPECT_EQ(chooseRopeTable(32, cpuProfile()).pairs, 32);
   EXPECT_EQ(chooseRopeTable(32, simtProfile()).blockRows, 1);
-  auto p = chooseRope(9, 64, true, true, cpuProfile());
+  auto p = chooseRope(9, 32, 0, true, true, cpuProfile());
   EXPECT_EQ(p.heads, 9);
   EXPECT_EQ(p.pairs, 32);
   EXPECT_TRUE(p.halves);
   EXPECT_TRUE(p.inPlace);
-  EXPECT_EQ(chooseRope(36, 64, true, true, cpuProfile()).blockHeads, 4);
-  EXPECT_EQ(chooseRope(36, 64, true, true, simtProfile()).blockHeads, 1);
+  EXPECT_EQ(chooseRope(36, 32, 0, true, true, cpuProfile()).blockHeads, 4);
+  EXPECT_EQ(chooseRope(36, 32, 0, true, true, simtProfile()).blockHeads, 1);
 }
 
 // ---- thread blocks ----

@@ -394,14 +394,24 @@ TEST(Lowering, RotationsReadTheirDivisorsAndMagnitudes) {
   EXPECT_EQ(floatsOf(lowered.buffer(names[3])), std::vector<float>(8, 0.5f));
 }
 
-TEST(Lowering, PairsThatDoNotRotateHaveTheMagnitudeOne) {
-  std::string text = ropeWith("", "{magnitude = 5.0e-1 : f32}");
-  text.replace(text.find("dims 16"), 7, "dims 12");
-  Lowered lowered(text);
+TEST(Lowering, RopeOfAPartOfHeadsCopiesTheirOtherElements) {
+  Lowered lowered(R"(
+    %p = graph.input "p" : !t
+    %x = graph.input "x" : !x
+    %s = graph.slice %x from [0, 32] : !x -> tensor<?x32xf32, #graph.dims<T>>
+    %h = graph.reshape %s : tensor<?x32xf32, #graph.dims<T>> -> tensor<?x2x16xf32, #graph.dims<T>>
+    %q = graph.rope_table %p dims 12 base 1.0e4 {magnitude = 5.0e-1 : f32}
+        : !t -> tensor<?x12xf32, #graph.dims<T>>
+    %r = graph.rope halves %h, %q dims 12
+        : tensor<?x2x16xf32, #graph.dims<T>>, tensor<?x12xf32, #graph.dims<T>>
+        -> tensor<?x2x16xf32, #graph.dims<T>>
+    graph.output "r", %r : tensor<?x2x16xf32, #graph.dims<T>>
+  )");
   ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
-  const auto names = lowered.arguments(lowered.step<plan::Launch>(1));
-  EXPECT_THAT(floatsOf(lowered.buffer(names[2])),
-              ElementsAre(0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 1.0f, 1.0f));
+  const auto names = lowered.arguments(lowered.step<plan::Launch>(0));
+  EXPECT_EQ(floatsOf(lowered.buffer(names[2])), std::vector<float>(6, 0.5f));
+  EXPECT_THAT(lowered.arguments(lowered.step<plan::Launch>(1)),
+              ElementsAre("x+128", StartsWith("temp."), "r", "x+176", "r+48"));
 }
 
 TEST(Lowering, ARotationOfMemoryThatNobodyElseReadsIsInPlace) {

@@ -179,6 +179,26 @@ TEST(Evaluate, RopeTurnsPairsByTheirAngles) {
   EXPECT_THAT(graph.result(), Pointwise(FloatNear(1e-6f), {1.0, 2.0, 3.0, 4.0, c0, -s1, s0, c1}));
 }
 
+TEST(Evaluate, RopeOfAPartLeavesTheOtherElements) {
+  for (const bool halves : {true, false}) {
+    Evaluation graph(R"(
+    %p = graph.input "p" : tensor<1xi32>
+    %d = graph.input "d" : tensor<2xf32>
+    %x = graph.input "x" : tensor<1x1x6xf32>
+    %t = graph.rope_table %p over %d dims 4 base 1.0e4 : tensor<1xi32> over tensor<2xf32> -> tensor<1x4xf32>
+    %y = graph.rope )" +
+                     std::string(halves ? "halves" : "neighbours") +
+                     R"( %x, %t dims 4 : tensor<1x1x6xf32>, tensor<1x4xf32> -> tensor<1x1x6xf32>
+    graph.output "y", %y : tensor<1x1x6xf32>)");
+    graph.input("p", {1}, {100}).input("d", {2}, {2, 4}).input("x", {1, 1, 6}, {1, 0, 0, 1, 5, 6});
+    const double c0 = std::cos(50.0), s0 = std::sin(50.0), c1 = std::cos(.25), s1 = std::sin(.25);
+    const std::vector<double> expected = halves ? std::vector<double>{c0, -s1, s0, c1, 5, 6}
+                                                : std::vector<double>{c0, s0, -s1, c1, 5, 6};
+    for (Precision precision : {Precision::F32, Precision::F64})
+      EXPECT_THAT(graph.result(precision), Pointwise(FloatNear(1e-6f), expected));
+  }
+}
+
 // One head of two elements, pages of two rows; the keys of a sequence lie on pages 2 and 0.
 constexpr const char *kAttention = R"(
   %q = graph.input "q" : tensor<?x2x2xf32, #graph.dims<T>>
@@ -226,6 +246,65 @@ TEST(Evaluate, AttentionSeesTheKeysOfItsSequenceUpToItsPosition) {
               ElementsAre(3, 0, 30, 0, 0, 0, 0, 0, 1, 2, 10, 20));
   EXPECT_THAT(outcome->states.at("values").values,
               ElementsAre(3, 30, 0, 0, 0, 0, 0, 0, 1, 10, 2, 20));
+}
+
+// The results of the first head, whose scores are 1, 2, 3 at three positions, as weights of these.
+std::vector<double> weightsOf(const std::string &words, Precision precision) {
+  std::string text = kAttention;
+  const std::string before = "%tiles scale 1.0", types = "x3xi32, #graph.dims<B>> -> ";
+  text.replace(text.find(before), before.size(), "%tiles " + words);
+  if (words.starts_with("sinks")) {
+    text.replace(text.find(types), types.size(), "x3xi32, #graph.dims<B>> sinks tensor<2xf32> -> ");
+    text = "%w = graph.weight [\"w\"] : tensor<2xf32>\n" + text;
+  }
+  Evaluation graph(text);
+  EXPECT_TRUE(graph.parsed()) << text;
+  withPages(graph, {2, 0}).weight("w", {2}, {2, 0});
+  const std::vector<double> y = graph.result(precision);
+  std::vector<double> first;
+  for (size_t row = 0; row < 3 && y.size() == 12; ++row)
+    first.push_back(y[4 * row]);
+  return first;
+}
+
+// Row t's mean of the values 1, 2, 3 up to t by these scores, where `extra` joins the denominator.
+double meanOf(std::vector<std::pair<double, double>> valuesAndScores, double extra = 0) {
+  double sum = extra, mean = 0;
+  for (auto [value, score] : valuesAndScores) {
+    sum += std::exp(score);
+    mean += value * std::exp(score);
+  }
+  return mean / sum;
+}
+
+TEST(Evaluate, AttentionOfEachFormWeightsTheKeysThatRowsSee) {
+  using testing::Pointwise;
+  const auto capped = [](double score) { return 2 * std::tanh(score / 2); };
+  for (Precision precision : {Precision::F32, Precision::F64}) {
+    auto expects = [&](const std::string &words, const std::vector<double> &expected) {
+      EXPECT_THAT(weightsOf(words, precision), Pointwise(FloatNear(1e-5f), expected)) << words;
+    };
+    expects("scale 1.0 window 1", {1, 2, 3});
+    expects("scale 1.0 window 2", {1, meanOf({{1, 1}, {2, 2}}), meanOf({{2, 2}, {3, 3}})});
+    expects("scale 1.0 chunk 2", {1, meanOf({{1, 1}, {2, 2}}), 3});
+    expects("scale 1.0 soft_cap 2.0", {1, meanOf({{1, capped(1)}, {2, capped(2)}}),
+                                       meanOf({{1, capped(1)}, {2, capped(2)}, {3, capped(3)}})});
+    expects("scale 1.0 slopes [0.5, 0.0]", {1, meanOf({{1, 0.5}, {2, 2}}),
+                                            meanOf({{1, 0}, {2, 1.5}, {3, 3}})});
+    const double sink = std::exp(2.0);
+    expects("sinks %w scale 1.0", {meanOf({{1, 1}}, sink), meanOf({{1, 1}, {2, 2}}, sink),
+                                   meanOf({{1, 1}, {2, 2}, {3, 3}}, sink)});
+  }
+}
+
+// A page that left the window may be another's.
+TEST(Evaluate, PagesBeforeTheWindowAreNotRead) {
+  std::string text = kAttention;
+  const std::string before = "scale 1.0";
+  text.replace(text.find(before), before.size(), "scale 1.0 window 1");
+  Evaluation graph(text);
+  withPages(graph, {2, 0}).input("pages", {1, 2}, {-1, 0}).input("tiles", {1, 3}, {0, 2, 1});
+  EXPECT_EQ(graph.refusal(), "");
 }
 
 TEST(Evaluate, PageBeyondTheCacheIsRefused) {

@@ -263,7 +263,8 @@ TEST_F(Graph, RotationsByOtherNumbersThanOneForEachPairAreRefused) {
   refuses(R"(%p = graph.input "p" : !t
     %w = graph.weight ["w"] : tensor<4xf32>
     %r = graph.rope_table %p over %w dims 8 base 1.0e4 : !t over tensor<4xf32> -> !rotations)",
-          "divides angles of 8 elements");
+          "rotates 8 elements by 'tensor<?x16xf32, #graph.dims<T>>', expected an even number that is "
+          "the last extent");
   refuses(R"(%p = graph.input "p" : !t
     %w = graph.weight ["w"] : tensor<7xf32>
     %r = graph.rope_table %p over %w dims 16 base 1.0e4 : !t over tensor<7xf32> -> !rotations)",
@@ -274,7 +275,30 @@ TEST_F(Graph, RopeByRotationsOfAnotherHeadIsRefused) {
   refuses(R"(%a = graph.input "a" : !kh
     %r = graph.input "r" : !x
     %b = graph.rope halves %a, %r : !kh, !x -> !kh)",
-          "expected axis 2 of the first to equal axis 1 of the second");
+          "rotates 16 elements by 'tensor<?x64xf32, #graph.dims<T>>', expected a table of as many "
+          "columns");
+}
+
+TEST_F(Graph, RopeOfAPartOfAHeadReadsBackTheSame) {
+  auto module = parse(R"(%a = graph.input "a" : !kh
+    %r = graph.input "r" : !x8
+    %b = graph.rope neighbours %a, %r dims 8 : !kh, !x8 -> !kh)");
+  ASSERT_TRUE(module) << messages_;
+  const std::string text = print(*module);
+  EXPECT_THAT(text, HasSubstr("dims 8 :"));
+  EXPECT_EQ(print(*mlir::parseSourceString<mlir::ModuleOp>(text, &context_)), text);
+}
+
+TEST_F(Graph, RopeOfMoreThanAHeadOrOfAnOddPartIsRefused) {
+  for (const char *dims : {"7", "18"})
+    refuses("%a = graph.input \"a\" : !kh\n%r = graph.input \"r\" : !rotations\n"
+            "%b = graph.rope halves %a, %r dims " +
+                std::string(dims) + " : !kh, !rotations -> !kh",
+            "rotates " + std::string(dims) + " elements of heads in");
+  refuses(R"(%a = graph.input "a" : !kh
+    %r = graph.input "r" : !rotations
+    %b = graph.rope halves %a, %r dims 0 : !kh, !rotations -> !kh)",
+          "attribute 'dims' failed to satisfy constraint");
 }
 
 TEST_F(Graph, ScatterIntoAnotherHeadCountIsRefused) {
@@ -300,6 +324,55 @@ TEST_F(Graph, HeadsThatAreNoMultipleOfKeyHeadsAreRefused) {
     %o = graph.paged_attention %q, %k, %v, %p, %t, %l, %b scale 0.25
         : !qh3, !keys, !values, !t, !pages, !s, !blocks -> !qh3)",
           "expected heads to be a multiple of the keys' heads");
+}
+
+// Attention of four heads with these words and types.
+std::string attention(const std::string &words, const std::string &sinks = "",
+                      const std::string &values = "!values", const std::string &result = "!qh") {
+  return R"(%q = graph.input "q" : !qh
+    %k = graph.state "k" : !keys
+    %v = graph.state "v" : )" +
+         values + R"(
+    %p = graph.input "p" : !t
+    %t = graph.input "t" : !pages
+    %l = graph.input "l" : !s
+    %b = graph.input "b" : !blocks
+    )" + (sinks.empty() ? "" : "%w = graph.weight [\"w\"] : " + sinks + "\n") +
+         "%o = graph.paged_attention %q, %k, %v, %p, %t, %l, %b " +
+         (sinks.empty() ? "" : "sinks %w ") + words + " : !qh, !keys, " + values +
+         ", !t, !pages, !s, !blocks" + (sinks.empty() ? "" : " sinks " + sinks) + " -> " + result;
+}
+
+TEST_F(Graph, AttentionOfEveryFormReadsBackTheSame) {
+  for (const char *words : {"scale 0.25 window 4", "scale 0.25 chunk 8 soft_cap 3.000000e+01",
+                            "scale 0.25 slopes [5.000000e-01, 2.500000e-01, 1.0, 2.0]"})
+    for (const char *sinks : {"", "tensor<4xf32>"}) {
+      auto module = parse(attention(words, sinks));
+      ASSERT_TRUE(module) << messages_;
+      const std::string text = print(*module);
+      EXPECT_EQ(print(*mlir::parseSourceString<mlir::ModuleOp>(text, &context_)), text);
+    }
+  auto module = parse(attention("scale 0.25", "", "tensor<?x2x32x8xf16, #graph.dims<C>>",
+                                "tensor<?x4x8xf32, #graph.dims<T>>"));
+  EXPECT_TRUE(module) << messages_;
+}
+
+TEST_F(Graph, AttentionThatMeansNothingIsRefused) {
+  const std::tuple<const char *, const char *, const char *> cases[] = {
+      {"scale 0.25 window 4 chunk 8", "", "has window 4 and chunk 8, expected one of them"},
+      {"scale 0.25 window 0", "", "attribute 'window' failed to satisfy constraint"},
+      {"scale 0.25 chunk -1", "", "attribute 'chunk' failed to satisfy constraint"},
+      {"scale 0.25 soft_cap 0.0", "", "expected a positive number"},
+      {"scale 0.25 soft_cap 0x7F800000", "", "expected a positive number"},
+      {"scale 0.25 slopes [1.0, 2.0]", "", "has 2 slopes, expected one for each of 4 heads"},
+      {"scale 0.25 slopes [1.0, 2.0, 1.0, 1.0e39]", "", "has a slope that is not a number"},
+      {"scale 0.25", "tensor<2xf32>", "expected one for each of 4 heads"},
+      {"scale 0.25", "tensor<4xf16>", "expected elements 'f32'"}};
+  for (const auto &[words, sinks, message] : cases)
+    refuses(attention(words, sinks), message);
+  refuses(attention("scale 0.25", "", "tensor<?x2x32x8xf16, #graph.dims<C>>"),
+          "expected axis 2 of the first to equal axis 3 of the second");
+  refuses(attention("scale 0.25", "", "!values64"), "expected axis 3 of the first to equal axis 2");
 }
 
 constexpr const char *kTwoContracts = R"(

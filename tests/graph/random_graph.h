@@ -556,13 +556,15 @@ private:
         "%s" + tag,
         {SymbolicExtent(3), SymbolicExtent(heads), SymbolicExtent(pageRows), SymbolicExtent(dim)},
         element};
-    const Operand table{"%t" + tag, {T, SymbolicExtent(dim)}};
+    const int64_t rotating = chance(50) ? dim : dim / 2;
+    const Operand table{"%t" + tag, {T, SymbolicExtent(rotating)}};
+    const std::string dims = std::to_string(rotating);
     const char *pairing = chance(50) ? "halves" : "neighbours";
-    line(table.name + " = graph.rope_table " + p.name + " dims " + (chance(50) ? "4" : "2") +
+    line(table.name + " = graph.rope_table " + p.name + " dims " + dims +
          " base 1.0e4 : " + p.type() + " -> " + table.type());
     const std::string turned = "%q" + tag;
-    line(turned + " = graph.rope " + pairing + " " + query.name + ", " + table.name + " : " +
-         query.type() + ", " + table.type() + " -> " + query.type());
+    line(turned + " = graph.rope " + pairing + " " + query.name + ", " + table.name + " dims " +
+         dims + " : " + query.type() + ", " + table.type() + " -> " + query.type());
     line(keyPool.name + " = graph.state \"keys" + tag + "\" : " + keyPool.type());
     line(valuePool.name + " = graph.state \"values" + tag + "\" : " + valuePool.type());
     auto append = [&](const char *result, const char *part, const Operand &rows,
@@ -573,11 +575,33 @@ private:
     };
     append("%a", "keys", keys, keyPool);
     append("%b", "values", vals, valuePool);
+    std::string sinks, sinksType;
+    if (chance(30)) {
+      const Operand weights = weight({SymbolicExtent(2 * heads)}, "f32");
+      sinks = " sinks " + weights.name;
+      sinksType = " sinks " + weights.type();
+    }
     const Operand out = define(query.shape, "f32", 1, false);
     line(out.name + " = graph.paged_attention " + turned + ", %a" + tag + ", %b" + tag + ", " +
-         p.name + ", " + pages.name + ", " + lengths.name + ", " + tiles.name + " scale 0.5 : " +
-         query.type() + ", " + keyPool.type() + ", " + valuePool.type() + ", " + p.type() + ", " +
-         pages.type() + ", " + lengths.type() + ", " + tiles.type() + " -> " + query.type());
+         p.name + ", " + pages.name + ", " + lengths.name + ", " + tiles.name + sinks +
+         " scale 0.5" + attentionWords(2 * heads) + " : " + query.type() + ", " + keyPool.type() +
+         ", " + valuePool.type() + ", " + p.type() + ", " + pages.type() + ", " + lengths.type() +
+         ", " + tiles.type() + sinksType + " -> " + query.type());
+  }
+  // What may be said of scores.
+  std::string attentionWords(int64_t heads) {
+    std::string words;
+    if (chance(40))
+      words += (chance(50) ? " window " : " chunk ") + std::to_string(between(1, 4));
+    if (chance(30))
+      words += " soft_cap 2.0";
+    if (chance(30)) {
+      words += " slopes [0.5";
+      for (int64_t head = 1; head < heads; ++head)
+        words += ", 0.25";
+      words += "]";
+    }
+    return words;
   }
 
   std::mt19937_64 random_;

@@ -270,14 +270,24 @@ TEST(Decoder, DivisorsOfFrequenciesAreAWeightOfEachRotation) {
 }
 
 TEST(Decoder, DivisorsOfOtherPairsThanRotateAreRefused) {
-  FakeSource other = smallLlama(), part = smallLlama(), longer = smallLlama();
+  FakeSource other = smallLlama(), longer = smallLlama();
   other.matrix("rope_freqs.weight", {9}, TensorType::F32);
   EXPECT_THAT(refusal(other), HasSubstr("'rope_freqs.weight' has shape [9], expected [8]"));
-  part.values["llama.rope.dimension_count"] = int64_t(8);
-  part.matrix("rope_freqs.weight", {4}, TensorType::F32);
-  EXPECT_THAT(refusal(part), HasSubstr("'rope_freqs.weight' is for RoPE of 8 of 16"));
   longer.matrix("rope_factors_long.weight", {8}, TensorType::F32);
   EXPECT_THAT(refusal(longer), HasSubstr("'rope_factors_long.weight'"));
+}
+
+TEST(Decoder, RopeOfAPartOfAHeadHasATableAndDivisorsOfThatPart) {
+  FakeSource source = smallLlama();
+  source.values["llama.rope.dimension_count"] = int64_t(8);
+  source.matrix("rope_freqs.weight", {4}, TensorType::F32);
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  for (graph::RopeTableOp op : rotationsOf(context, source, module)) {
+    EXPECT_EQ(op.getDims(), 8u);
+    EXPECT_EQ(op.getDivisors().getType().getDimSize(0), 4);
+  }
+  module->walk([](graph::RopeOp op) { EXPECT_EQ(op.rotating(), 8); });
 }
 
 TEST(Decoder, VocabularyOfAnotherSizeThanTheEmbeddingIsRefused) {

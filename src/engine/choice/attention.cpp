@@ -36,10 +36,12 @@ kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element 
   p.kvHeads = shape.kvHeads;
   p.groupHeads = shape.groupHeads;
   p.headDim = shape.headDim;
+  p.valueDim = shape.valueDim;
   p.pageRows = shape.pageRows;
   p.queryTile = rows == MBucket::One ? 1 : queryTile;
   if (profile.kind == TargetKind::Cpu) {
-    const bool bfloat = mayRound && attendsInBfloat(p.headDim, kernels::stepKeys(p), profile);
+    const bool bfloat = mayRound && attendsInBfloat(p.headDim, kernels::stepKeys(p), profile) &&
+                        p.valueDim % bfloatDepth(profile) == 0;
     if (bfloat)
       p.compute = kernel::BF16;
     // Half of a step that is a power of two sums up in the same order, in whole registers.
@@ -50,7 +52,7 @@ kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element 
     return partitioned(p);
   }
   p.compute = kernel::F16; // for matrix instructions
-  int64_t keys = std::min(kLongStep, kStepNumbers / shape.headDim);
+  int64_t keys = std::min(kLongStep, kStepNumbers / std::max(shape.headDim, shape.valueDim));
   if (rows == MBucket::One && profile.sharedBytes >= kBytesForLongSteps)
     p.stepPages = std::max<int64_t>(1, keys / shape.pageRows);
   return p;

@@ -10,6 +10,7 @@ namespace sinter::engine {
 struct AttentionShape {
   int64_t kvHeads = 0, groupHeads = 0, headDim = 0, pageRows = 0;
   kernel::Element cache = kernel::F16;
+  int64_t valueDim = 0; // 0: headDim
 };
 // Whether tasks multiply such heads in bf16.
 bool attendsInBfloat(int64_t headDim, int64_t stepKeys, const TargetProfile &profile);

@@ -65,11 +65,12 @@ kernels::RopeTable chooseRopeTable(int64_t pairs, const TargetProfile &profile) 
 }
 
 // Heads of a task share the rotations of a row.
-kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPlace,
+kernels::Rope chooseRope(int64_t heads, int64_t pairs, int64_t rest, bool halves, bool inPlace,
                          const TargetProfile &profile) {
   kernels::Rope p;
   p.heads = heads;
-  p.pairs = headDim / 2;
+  p.pairs = pairs;
+  p.rest = inPlace ? 0 : rest;
   p.blockHeads = profile.kind == TargetKind::Cpu ? std::gcd(heads, kMostRopeHeads) : 1;
   p.halves = halves;
   p.inPlace = inPlace;

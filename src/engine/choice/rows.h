@@ -17,7 +17,8 @@ kernels::QuantizeRows chooseStream(int64_t columns, kernel::Element out,
 kernels::Embed chooseEmbed(int64_t columns, kernel::Element table, int64_t rowInterleave,
                            const TargetProfile &profile);
 kernels::RopeTable chooseRopeTable(int64_t pairs, const TargetProfile &profile);
-kernels::Rope chooseRope(int64_t heads, int64_t headDim, bool halves, bool inPlace,
+// Heads of `pairs` that rotate and `rest` elements that do not.
+kernels::Rope chooseRope(int64_t heads, int64_t pairs, int64_t rest, bool halves, bool inPlace,
                          const TargetProfile &profile);
 kernels::KvAppend chooseKvAppend(graph::KvAppendOp op);
 

@@ -40,8 +40,9 @@ static KvPart poolOf(LaunchOp append) {
   return mainOf<KvAppendOp>(append).getPart();
 }
 
-static bool isHalves(LaunchOp rope) {
-  return mainOf<RopeOp>(rope).getPairing() == Pairing::Halves;
+static bool isHalves(LaunchOp launch) {
+  auto rope = mainOf<RopeOp>(launch);
+  return rope.getPairing() == Pairing::Halves && rotatesWholeHeads(rope);
 }
 
 static bool fits(const HeadsPart &part) {

@@ -252,6 +252,10 @@ int64_t columnsOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape().back();
 }
 
+bool rotatesWholeHeads(RopeOp rope) {
+  return rope.rotating() == columnsOf(rope.getValue());
+}
+
 bool fitsTile(int64_t headColumns) {
   constexpr int64_t kMostHeadColumns = 256;
   return headColumns > 0 && headColumns % (2 * kInterleavedRows) == 0 &&

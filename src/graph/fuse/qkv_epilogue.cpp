@@ -37,7 +37,7 @@ static bool addPart(Value columns, Qkv &qkv) {
   qkv.heads.push_back(reshape);
   Value heads = reshape.getResult();
   LaunchOp rope = onlyLaunch<RopeOp>(heads);
-  if (rope && !isAlone(rope))
+  if (rope && (!isAlone(rope) || !rotatesWholeHeads(mainOf<RopeOp>(rope))))
     return false;
   LaunchOp append = onlyLaunch<KvAppendOp>(rope ? rope.getResult(0) : heads);
   if (!append) {

@@ -141,7 +141,7 @@ private:
     auto append = onlyUser<KvAppendOp>(rope ? rope.getResult() : heads);
     found_ += 1 + (rope ? 1 : 0) + (append ? 1 : 0);
     if (rope) {
-      if (key_ || (query_ && !append))
+      if (key_ || (query_ && !append) || !rotatesWholeHeads(rope))
         return false;
       (append ? key_ : query_) = rope;
       parts_.pairing = rope.getPairing();
@@ -207,7 +207,8 @@ static LogicalResult verifyHeadRows(LaunchOp launch) {
   for (Operation &op : launch.getBody().front().without_terminator()) {
     if (auto rope = dyn_cast<RopeOp>(op)) {
       ++ropes;
-      if (rope.getTable() != first.getTable() || rope.getPairing() != Pairing::Halves)
+      if (rope.getTable() != first.getTable() || rope.getPairing() != Pairing::Halves ||
+          !rotatesWholeHeads(rope))
         return rope.emitOpError() << "rotates otherwise than halves by the launch's one table";
     } else if (auto append = dyn_cast<KvAppendOp>(op)) {
       ++(append.getPart() == KvPart::Keys ? keys : values);

@@ -3,6 +3,8 @@
 
 #include "graph/ir/check.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace sinter::graph {
@@ -15,10 +17,9 @@ LogicalResult RopeTableOp::verify() {
       failed(check.agree("result", result, 0, "positions", getPositions().getType(), 0)))
     return failure();
   int64_t dims = getDims();
-  if (dims % 2 != 0 || result.isDynamicDim(1) || result.getDimSize(1) % 2 != 0 ||
-      dims > result.getDimSize(1))
+  if (dims % 2 != 0 || dims != result.getDimSize(1))
     return emitOpError() << "rotates " << dims << " elements by " << result
-                         << ", expected an even number of at most the last extent, which is even";
+                         << ", expected an even number that is the last extent";
   if (!getBase().isFinite() || getBase().isNegative() || getBase().isZero())
     return emitOpError() << "has a base that is not a positive number";
   if (std::optional<ArrayRef<float>> scales = getScales();
@@ -31,23 +32,27 @@ LogicalResult RopeTableOp::verify() {
   RankedTensorType divisors = getDivisors().getType();
   if (failed(check.rank("divisors", divisors, 1)) || failed(check.f32("divisors", divisors)))
     return failure();
-  if (dims != result.getDimSize(1) || divisors.getDimSize(0) != dims / 2)
+  if (divisors.getDimSize(0) != dims / 2)
     return emitOpError() << "divides angles of " << dims << " elements by " << divisors
-                         << ", expected one number for each pair of " << result.getDimSize(1);
+                         << ", expected one number for each pair";
   return success();
 }
 
 LogicalResult RopeOp::verify() {
   Check check(*this);
-  RankedTensorType value = getValue().getType(), rotations = getTable().getType();
+  RankedTensorType value = getValue().getType(), table = getTable().getType();
   if (failed(check.rank("value", value, 3)) || failed(check.f32("value", value)) ||
-      failed(check.rank("rotations", rotations, 2)) || failed(check.f32("rotations", rotations)) ||
-      failed(check.agree("value", value, 0, "rotations", rotations, 0)) ||
-      failed(check.agree("value", value, 2, "rotations", rotations, 1)) ||
+      failed(check.rank("table", table, 2)) || failed(check.f32("table", table)) ||
+      failed(check.agree("value", value, 0, "table", table, 0)) ||
       failed(check.same("result", getResult().getType(), value)))
     return failure();
-  if (value.isDynamicDim(2) || value.getDimSize(2) % 2 != 0)
-    return emitOpError() << "rotates heads in " << value << ", expected an even last extent";
+  const int64_t dims = rotating();
+  if (value.isDynamicDim(2) || dims % 2 != 0 || dims > value.getDimSize(2))
+    return emitOpError() << "rotates " << dims << " elements of heads in " << value
+                         << ", expected an even number of at most the last extent";
+  if (table.getDimSize(1) != dims)
+    return emitOpError() << "rotates " << dims << " elements by " << table
+                         << ", expected a table of as many columns";
   return success();
 }
 
@@ -59,18 +64,18 @@ static LogicalResult verifyPool(Operation *op, RankedTensorType pool) {
 }
 
 // Value pools are [pages, heads, R, D], key pools [pages, heads, D, R] or, of blocks, as value
-// pools.
+// pools. Heads of keys and of values may differ in size.
 static LogicalResult verifyPools(Operation *op, RankedTensorType keys, RankedTensorType values) {
   Check check(op);
-  bool blocks = isa<tile::BlockType>(keys.getElementType());
-  const int64_t inValues[] = {0, 1, blocks ? 2 : 3, blocks ? 3 : 2};
+  const int64_t rowsOfKeys = isa<tile::BlockType>(keys.getElementType()) ? 2 : 3;
   if (failed(check.rank("key pool", keys, 4)) || failed(check.rank("value pool", values, 4)) ||
-      failed(check.element("value pool", values, keys.getElementType())))
+      failed(check.element("value pool", values, keys.getElementType())) ||
+      failed(check.agree("key pool", keys, 0, "value pool", values, 0)) ||
+      failed(check.agree("key pool", keys, 1, "value pool", values, 1)) ||
+      failed(check.agree("key pool", keys, rowsOfKeys, "value pool", values, 2)) ||
+      failed(verifyPool(op, keys)))
     return failure();
-  for (int64_t axis = 0; axis < 4; ++axis)
-    if (failed(check.agree("key pool", keys, axis, "value pool", values, inValues[axis])))
-      return failure();
-  return verifyPool(op, keys);
+  return verifyPool(op, values);
 }
 
 PoolShape poolShapeOf(KvAppendOp op) {
@@ -111,18 +116,59 @@ static LogicalResult verifyAttendIndices(PagedAttentionOp op, Check check) {
   return success();
 }
 
+// What the attributes make of scores.
+static LogicalResult verifyScores(PagedAttentionOp op, Check check, int64_t heads) {
+  if (op.getWindow() && op.getChunk())
+    return op.emitOpError() << "has window " << *op.getWindow() << " and chunk " << *op.getChunk()
+                            << ", expected one of them";
+  if (std::optional<APFloat> cap = op.getSoftCap(); cap && !(cap->isFinite() && *cap > APFloat(0.0f)))
+    return op.emitOpError() << "has soft_cap " << op.getSoftCapAttr()
+                            << ", expected a positive number";
+  if (std::optional<ArrayRef<float>> slopes = op.getSlopes()) {
+    if (static_cast<int64_t>(slopes->size()) != heads)
+      return op.emitOpError() << "has " << slopes->size() << " slopes, expected one for each of "
+                              << heads << " heads";
+    if (!llvm::all_of(*slopes, [](float slope) { return std::isfinite(slope); }))
+      return op.emitOpError() << "has a slope that is not a number";
+  }
+  if (!op.getSinks())
+    return success();
+  RankedTensorType sinks = op.getSinks().getType();
+  if (failed(check.rank("sinks", sinks, 1)) || failed(check.f32("sinks", sinks)))
+    return failure();
+  if (sinks.getDimSize(0) != heads)
+    return op.emitOpError() << "has sinks " << sinks << ", expected one for each of " << heads
+                            << " heads";
+  return success();
+}
+
 LogicalResult PagedAttentionOp::verify() {
   Check check(*this);
-  RankedTensorType query = getQuery().getType(), keys = getKeys().getType();
+  RankedTensorType query = getQuery().getType(), keys = getKeys().getType(),
+                   values = getValues().getType(), result = getResult().getType();
   if (failed(check.rank("query", query, 3)) || failed(check.f32("query", query)) ||
-      failed(verifyPools(*this, keys, getValues().getType())) ||
-      failed(check.agree("query", query, 2, "value pool", getValues().getType(), 3)) ||
-      failed(check.same("result", getResult().getType(), query)))
+      failed(verifyPools(*this, keys, values)) ||
+      failed(check.agree("query", query, 2, "key pool", keys,
+                         isa<tile::BlockType>(keys.getElementType()) ? 3 : 2)) ||
+      failed(check.rank("result", result, 3)) || failed(check.f32("result", result)) ||
+      failed(check.agree("result", result, 0, "query", query, 0)) ||
+      failed(check.agree("result", result, 1, "query", query, 1)) ||
+      failed(check.agree("result", result, 2, "value pool", values, 3)))
     return failure();
-  if (query.isDynamicDim(1) || query.getDimSize(1) % poolShapeOf(getValues().getType()).heads != 0)
+  if (query.isDynamicDim(1) || query.getDimSize(1) % poolShapeOf(values).heads != 0)
     return emitOpError() << "has query " << query << " and key pool " << keys
                          << ", expected heads to be a multiple of the keys' heads";
+  if (failed(verifyScores(*this, check, query.getDimSize(1))))
+    return failure();
   return verifyAttendIndices(*this, check);
+}
+
+int64_t PagedAttentionOp::firstSeen(int64_t position) {
+  if (std::optional<uint64_t> window = getWindow())
+    return std::max<int64_t>(0, position - static_cast<int64_t>(*window) + 1);
+  if (std::optional<uint64_t> chunk = getChunk())
+    return position / static_cast<int64_t>(*chunk) * static_cast<int64_t>(*chunk);
+  return 0;
 }
 
 } // namespace sinter::graph

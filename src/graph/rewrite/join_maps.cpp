@@ -18,9 +18,9 @@ struct MapOfSlice {
 };
 } // namespace
 
-static bool isVector(Value value) {
+static bool isVector(Value value, int64_t columns) {
   auto weight = value.getDefiningOp<WeightOp>();
-  return weight && weight.getResult().getType().getRank() == 1;
+  return weight && weight.getResult().getType().getShape() == ArrayRef(columns);
 }
 
 static std::optional<MapOfSlice> match(Operation *user) {
@@ -28,9 +28,12 @@ static std::optional<MapOfSlice> match(Operation *user) {
   if (!slice || !slice.columnOffset() || !slice.getResult().hasOneUse())
     return std::nullopt;
   auto map = dyn_cast<MapOp>(*slice.getResult().user_begin());
+  const int64_t columns = slice.getResult().getType().getShape().back();
   if (!map || map.getResult().getType() != slice.getResult().getType() ||
       !llvm::all_of(map.getValues(),
-                    [&](Value value) { return value == slice.getResult() || isVector(value); }))
+                    [&](Value value) {
+                      return value == slice.getResult() || isVector(value, columns);
+                    }))
     return std::nullopt;
   return MapOfSlice{slice, map};
 }

@@ -143,21 +143,57 @@ Result<void> Lowering::lowerGather(graph::LaunchOp launch) {
   return {};
 }
 
+// Parameters are weights of the file; what divides the last axis stays whole.
+bool hasRowKernel(graph::NormOp op) {
+  RankedTensorType type = op.getValue().getType();
+  const int64_t rank = type.getRank();
+  const auto isParameter = [](Value value) { return !value || weightOf(value); };
+  const bool parameters = isParameter(op.getWeight()) && isParameter(op.getBias());
+  const bool isRms = op.getKind() == graph::NormKind::Rms;
+  return parameters && !(isRms && op.getBias()) && (rank == 2 || rank == 3) &&
+         type.getNumDynamicDims() <= 1 && (!type.isDynamicDim(rank - 1)) &&
+         (rank == 2 || !type.isDynamicDim(1)) && op.getNormAxes() == SmallVector<int64_t>{rank - 1};
+}
+
+// Heads [T, heads, D] as rows, whose parts they are.
+static BoundView headsAsRows(const Stored &stored) {
+  if (stored.extents.size() == 2)
+    return stored.view();
+  return {stored.buffer,
+          stored.byteOffset,
+          {stored.extents[0], plan::mul(stored.extents[1], stored.extents[2])},
+          {stored.strides[0], Expr(1)}};
+}
+
 Result<void> Lowering::lowerNorm(graph::LaunchOp launch) {
   auto op = graph::mainOf<graph::NormOp>(launch);
-  graph::WeightOp weight = weightOf(op.getWeight());
-  if (!weight || op.getValue().getType().getRank() != 2)
-    return fail(Code::Unsupported, "a norm is not of a matrix by a weight, which has no kernel");
-  SINTER_ASSIGN(KernelId kernel,
-                kernels_.add("rms_norm",
-                             chooseNorm(graph::columnsOf(op.getValue()),
-                                        elementOf(launch.getResult(0)), options_.profile),
-                             kernels::rmsNorm, {}, freedom()));
-  SINTER_ASSIGN(Stored gain, directWeight(weight));
-  SINTER_ASSIGN(Stored x, operand(op.getValue()));
-  Stored out = allocate(launch.getResult(0));
-  addLaunch(steps_, kernel,
-            {x.view(), asRow(gain), out.view(), f32Scalar(op.getEps().convertToFloat())}, launch);
+  if (!hasRowKernel(op))
+    return fail(Code::Unsupported, "a norm is not of rows or heads by a weight, which has no kernel");
+  RankedTensorType type = op.getValue().getType();
+  const int64_t heads = type.getRank() == 3 ? type.getDimSize(1) : 1;
+  const int64_t columns = type.getShape().back();
+  const kernel::Element out = elementOf(launch.getResult(0));
+  SINTER_ASSIGN(const Stored x, operand(op.getValue()));
+  std::vector<BoundArgument> arguments = {headsAsRows(x)};
+  for (Value parameter : {op.getWeight(), op.getBias()})
+    if (parameter) {
+      SINTER_ASSIGN(const Stored row, directWeight(weightOf(parameter)));
+      arguments.push_back(asRow(row));
+    }
+  KernelId kernel;
+  if (op.getKind() == graph::NormKind::Rms) {
+    auto p = chooseNorm<kernels::RmsNorm>(columns, out, options_.profile, heads);
+    p.weighted = op.getWeight() != nullptr;
+    SINTER_ASSIGN(kernel, kernels_.add("rms_norm", p, kernels::rmsNorm, {}, freedom()));
+  } else {
+    auto p = chooseNorm<kernels::LayerNorm>(columns, out, options_.profile, heads);
+    p.weighted = op.getWeight() != nullptr;
+    p.biased = op.getBias() != nullptr;
+    SINTER_ASSIGN(kernel, kernels_.add("layer_norm", p, kernels::layerNorm, {}, freedom()));
+  }
+  arguments.push_back(headsAsRows(allocate(launch.getResult(0))));
+  arguments.push_back(f32Scalar(op.getEps().convertToFloat()));
+  addLaunch(steps_, kernel, arguments, launch);
   return {};
 }
 
@@ -375,7 +411,7 @@ static bool isDecoderForm(Operation *op) {
   };
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case([](graph::GatherOp o) { return o.isEmbedding(); })
-      .Case([](graph::NormOp o) { return o.isRmsOfRows(); })
+      .Case([](graph::NormOp o) { return hasRowKernel(o); })
       .Case([](graph::DotGeneralOp o) {
         return o.isLinear() && weightOf(o.getB()) && o.getA().getType().getRank() == 2;
       })

@@ -43,6 +43,8 @@ std::string describe(mlir::Operation *op);
 kernel::Element elementOf(mlir::Value value);
 // The weight that a launch's body, or an operation outside of one, reads; null where it is none.
 graph::WeightOp weightOf(mlir::Value value);
+// Whether a kernel makes the norm whole: of rows, or of heads [T, heads, D], along the last axis.
+bool hasRowKernel(graph::NormOp op);
 // A tensor of one dimension as one row, or as one column.
 BoundView asRow(const Stored &stored);
 BoundView asColumn(const Stored &stored);

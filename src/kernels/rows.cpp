@@ -8,6 +8,8 @@ namespace sinter::kernels {
 
 using namespace kernel;
 
+static constexpr int64_t kMostParts = 1 << 16;
+
 // A row block's place at a column.
 static TilePlace placeAt(const RowBlocks &p, const Scalar &row, const Scalar &column) {
   return {row, column, p.blockRows, p.blockColumns};
@@ -35,23 +37,60 @@ static Tile loadShared(const View &view, Element element, const TilePlace &place
   return convert(load(view, {0, place.column}, {1, place.columns}), F32);
 }
 
+// The columns of x and out, of a row or of all its parts.
+static int64_t allColumns(const NormRows &p) {
+  return p.parts == 1 ? p.columns : p.parts * p.columns;
+}
+
+// The part of the row that this program takes. Opens grid and slots.
+struct NormPart {
+  Scalar row, columns; // the first row; columns of a part
+  Scalar first;        // column of x; none where a row is one part
+  bool apart = false;
+
+  NormPart(KernelBuilder &k, const NormRows &p, const View &x) : apart(p.parts > 1) {
+    p.prologue.open(k);
+    p.epilogue.open(k);
+    const Operand blocks = ceilDiv(x.dim(0), p.blockRows);
+    if (apart) {
+      k.grid(blocks, p.parts);
+      columns = k.constant(Index, p.columns);
+      first = k.programId(1) * p.columns;
+    } else {
+      k.grid(blocks);
+    }
+    row = k.programId(0) * p.blockRows;
+    if (!apart)
+      columns = x.dim(1);
+  }
+  // Of a column of the part.
+  TilePlace inRow(const RowBlocks &p, const Scalar &column) const {
+    return placeAt(p, row, apart ? first + column : column);
+  }
+};
+
 void rmsNorm(KernelBuilder &k, const RmsNorm &p) {
-  View x = k.in("x", p.in, {dyn, p.columns});
-  View weight = k.in("weight", p.weight, {1, p.columns});
-  View out = k.out("out", p.out, {dyn, p.columns});
+  View x = k.in("x", p.in, {dyn, allColumns(p)});
+  View weight;
+  if (p.weighted)
+    weight = k.in("weight", p.weight, {1, p.columns});
+  View out = k.out("out", p.out, {dyn, allColumns(p)});
   Scalar eps = k.scalar("eps", F32);
-  Scalar row = openRows(k, p, x), columns = x.dim(1);
+  const NormPart part(k, p, x);
+  const Scalar columns = part.columns;
 
   Tile zero = k.zeros(F32, {p.blockRows, 1});
   Tile squares = k.forLoop(0, columns, p.blockColumns, zero, [&](Scalar column, Tile sum) {
-    Tile value = loadRows(k, p, x, placeAt(p, row, column));
+    Tile value = loadRows(k, p, x, part.inRow(p, column));
     return sum + reduceSum(value * value, 1);
   });
   Tile scale = rsqrt(squares / convert(columns, F32) + eps);
   k.forLoop(0, columns, p.blockColumns, [&](Scalar column) {
-    TilePlace place = placeAt(p, row, column);
+    TilePlace place = part.inRow(p, column);
     Tile value = loadRows(k, p, x, place) * scale;
-    storeRows(k, p, out, place, value * loadShared(weight, p.weight, place));
+    if (p.weighted)
+      value = value * loadShared(weight, p.weight, placeAt(p, part.row, column));
+    storeRows(k, p, out, place, value);
   });
 }
 
@@ -83,12 +122,17 @@ Slot rmsNormSlot(Element weight, int64_t columns) {
 }
 
 void layerNorm(KernelBuilder &k, const LayerNorm &p) {
-  View x = k.in("x", p.in, {dyn, p.columns});
-  View weight = k.in("weight", p.weight, {1, p.columns});
-  View bias = k.in("bias", p.weight, {1, p.columns});
-  View out = k.out("out", p.out, {dyn, p.columns});
+  View x = k.in("x", p.in, {dyn, allColumns(p)});
+  View weight, bias;
+  if (p.weighted)
+    weight = k.in("weight", p.weight, {1, p.columns});
+  if (p.biased)
+    bias = k.in("bias", p.weight, {1, p.columns});
+  View out = k.out("out", p.out, {dyn, allColumns(p)});
   Scalar eps = k.scalar("eps", F32);
-  Scalar row = openRows(k, p, x), columns = x.dim(1), count = convert(columns, F32);
+  const NormPart part(k, p, x);
+  const Scalar columns = part.columns;
+  Scalar count = convert(columns, F32);
 
   Tile zero = k.zeros(F32, {p.blockRows, 1});
   Tile lanes = k.iota({1, p.blockColumns}, 1);
@@ -98,19 +142,22 @@ void layerNorm(KernelBuilder &k, const LayerNorm &p) {
     return select(lanes < convert(columns - column, I32), value, 0);
   };
   Tile total = k.forLoop(0, columns, p.blockColumns, zero, [&](Scalar column, Tile sum) {
-    Tile value = loadRows(k, p, x, placeAt(p, row, column));
+    Tile value = loadRows(k, p, x, part.inRow(p, column));
     return sum + reduceSum(inRow(value, column), 1);
   });
   Tile mean = total / count;
   Tile squares = k.forLoop(0, columns, p.blockColumns, zero, [&](Scalar column, Tile sum) {
-    Tile deviation = loadRows(k, p, x, placeAt(p, row, column)) - mean;
+    Tile deviation = loadRows(k, p, x, part.inRow(p, column)) - mean;
     return sum + reduceSum(inRow(deviation * deviation, column), 1);
   });
   Tile scale = rsqrt(squares / count + eps);
   k.forLoop(0, columns, p.blockColumns, [&](Scalar column) {
-    TilePlace place = placeAt(p, row, column);
+    TilePlace place = part.inRow(p, column), shared = placeAt(p, part.row, column);
     Tile value = (loadRows(k, p, x, place) - mean) * scale;
-    value = value * loadShared(weight, p.weight, place) + loadShared(bias, p.weight, place);
+    if (p.weighted)
+      value = value * loadShared(weight, p.weight, shared);
+    if (p.biased)
+      value = value + loadShared(bias, p.weight, shared);
     storeRows(k, p, out, place, value);
   });
 }
@@ -151,14 +198,20 @@ static void visitBlocks(RowBlocks &p, FieldVisitor &visitor) {
   visitor.integer("block_columns", p.blockColumns, 1, kMaxBlock, "columns of one step");
 }
 
-void visitFields(RmsNorm &p, FieldVisitor &visitor) {
+static void visitNorm(NormRows &p, FieldVisitor &visitor) {
   visitBlocks(p, visitor);
-  visitor.format("weight", p.weight, "element type of weight");
+  visitor.format("weight", p.weight, "element type of weight and bias");
+  visitor.flag("weighted", p.weighted, "whether there is a weight");
+  visitor.integer("parts", p.parts, 1, kMostParts, "parts of a row that are taken apart");
+}
+
+void visitFields(RmsNorm &p, FieldVisitor &visitor) {
+  visitNorm(p, visitor);
 }
 
 void visitFields(LayerNorm &p, FieldVisitor &visitor) {
-  visitBlocks(p, visitor);
-  visitor.format("weight", p.weight, "element type of weight and bias");
+  visitNorm(p, visitor);
+  visitor.flag("biased", p.biased, "whether there is a bias");
 }
 
 void visitFields(Softmax &p, FieldVisitor &visitor) {

@@ -1,6 +1,7 @@
 // Kernels that normalise rows: rms_norm, layer_norm, softmax. All are [M, N] to [M, N], one program
 // per block of rows (grid x), with f32 arithmetic and columns in ascending blocks, so a row's bits
-// depend on N and block_columns only.
+// depend on N and block_columns only. Norms may take the parts of a row apart, such as heads: then
+// x and out are [M, parts * N], with one program per block of rows and part (grid y).
 #pragma once
 
 #include "kernels/fields.h"
@@ -17,16 +18,21 @@ struct RowBlocks {
   Slot prologue, epilogue;
 };
 
+// Where `parts` is not 1, N is static and block_columns a divisor of it.
+struct NormRows : RowBlocks {
+  kernel::Element weight = kernel::F32;
+  bool weighted = true; // false: no weight, and no such argument
+  int64_t parts = 1;
+};
+
 // out = x / sqrt(mean(x^2) + eps) * weight. Arguments: x [M, N], weight [1, N], out [M, N], eps
 // f32.
-struct RmsNorm : RowBlocks {
-  kernel::Element weight = kernel::F32;
-};
+struct RmsNorm : NormRows {};
 
 // out = (x - mean) / sqrt(variance + eps) * weight + bias, with the mean of squared deviations as
 // variance. Arguments: x [M, N], weight [1, N], bias [1, N], out [M, N], eps f32.
-struct LayerNorm : RowBlocks {
-  kernel::Element weight = kernel::F32;
+struct LayerNorm : NormRows {
+  bool biased = true; // false: no bias, and no such argument
 };
 
 // out = exp(x - max) / sum(exp(x - max)), max and sum found in one pass. Arguments: x [M, N], out

@@ -28,14 +28,27 @@ static int64_t columnBlock(int64_t columns, const kernel::Element &out,
   return std::min<int64_t>(kMostColumns / 2, llvm::alignTo(columns, group));
 }
 
-kernels::RmsNorm chooseNorm(int64_t columns, kernel::Element out, const TargetProfile &profile) {
-  kernels::RmsNorm p;
+// The largest divisor of a head that is not too long: no step reads beyond the head.
+static int64_t headBlock(int64_t columns) {
+  int64_t block = std::min(columns, kMostColumns);
+  while (columns % block != 0)
+    --block;
+  return block;
+}
+
+template <class Norm>
+Norm chooseNorm(int64_t columns, kernel::Element out, const TargetProfile &profile,
+                int64_t heads) {
+  Norm p;
   p.out = out;
   p.columns = columns;
   p.blockRows = 1;
-  p.blockColumns = columnBlock(columns, out, profile);
+  p.blockColumns = heads == 1 ? columnBlock(columns, out, profile) : headBlock(columns);
+  p.parts = heads;
   return p;
 }
+template kernels::RmsNorm chooseNorm(int64_t, kernel::Element, const TargetProfile &, int64_t);
+template kernels::LayerNorm chooseNorm(int64_t, kernel::Element, const TargetProfile &, int64_t);
 
 kernels::QuantizeRows chooseStream(int64_t columns, kernel::Element out,
                                    const TargetProfile &profile) {

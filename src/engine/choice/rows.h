@@ -9,7 +9,10 @@
 
 namespace sinter::engine {
 
-kernels::RmsNorm chooseNorm(int64_t columns, kernel::Element out, const TargetProfile &profile);
+// Of rows of so many columns, or of heads of them.
+template <class Norm = kernels::RmsNorm>
+Norm chooseNorm(int64_t columns, kernel::Element out, const TargetProfile &profile,
+                int64_t heads = 1);
 // A stream of [M, columns] f32 through a map region to f32 or a block format.
 kernels::QuantizeRows chooseStream(int64_t columns, kernel::Element out,
                                    const TargetProfile &profile);

@@ -201,7 +201,7 @@ kernels::EpilogueStore mapStore(const MapProgram &program,
                                                     const kernel::Tile &tile,
                                                     const kernels::TilePlace &place) {
     int64_t width = place.columns / parts;
-    kernels::TilePlace part = {place.row, place.column / parts, place.rows, width};
+    kernels::TilePlace part = {place.row, place.column / parts, place.rows, width, place.left};
     std::vector<kernel::Tile> tiles;
     for (int64_t i = 0; i < parts; ++i)
       tiles.push_back(slice(tile, {0, i * width}, {place.rows, width}));

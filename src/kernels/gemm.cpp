@@ -64,6 +64,23 @@ static Tile loadB(KernelBuilder &k, const Gemm &p, const View &b, const Scalar &
   return concat(tiles, 0);
 }
 
+// The program's tile of sums; b's columns from `column` on.
+static Tile multiply(KernelBuilder &k, const Gemm &p, const View &a, const View &b,
+                     const Scalar &batch, const TilePlace &place, const Scalar &column) {
+  const int matrix = p.batched ? 1 : 0; // the axis of its rows
+  Tile zero = k.zeros(F32, {p.blockM, p.blockN});
+  Scalar depth = a.dim(matrix + (p.transposeA ? 0 : 1));
+  return k.forLoop(0, depth, p.blockK, zero, [&](Scalar step, Tile acc) {
+    Tile left = loadA(k, p, a, batch, {place.row, step, p.blockM, p.blockK});
+    return dot(left, loadB(k, p, b, batch, {step, column, p.blockK, p.blockN}), acc, p.transposeB);
+  });
+}
+
+Tile gemmTile(KernelBuilder &k, const Gemm &p, const View &a, const View &b, const TilePlace &place,
+              const Scalar &column) {
+  return multiply(k, p, a, b, Scalar(), place, column);
+}
+
 static void storeResult(const Gemm &p, const View &out, const Scalar &batch, const TilePlace &place,
                         const Tile &result) {
   if (!p.batched)
@@ -92,13 +109,7 @@ void gemm(KernelBuilder &k, const Gemm &p) {
   TilePlace place = {k.programId(1) * p.blockM, k.programId(0) * p.blockN, p.blockM, p.blockN};
 
   p.prologue.begin(k, a, {place.row, k.constant(Index, 0), p.blockM, p.blockK});
-  Tile zero = k.zeros(F32, {p.blockM, p.blockN});
-  Scalar depth = a.dim(matrix + (p.transposeA ? 0 : 1));
-  Tile sum = k.forLoop(0, depth, p.blockK, zero, [&](Scalar step, Tile acc) {
-    Tile left = loadA(k, p, a, batch, {place.row, step, p.blockM, p.blockK});
-    return dot(left, loadB(k, p, b, batch, {step, place.column, p.blockK, p.blockN}), acc,
-               p.transposeB);
-  });
+  Tile sum = multiply(k, p, a, b, batch, place, place.column);
   Tile result = p.epilogue(k, sum, place);
   if (p.epilogueStore)
     p.epilogueStore(k, result, place);

@@ -32,6 +32,10 @@ struct Gemm {
 };
 
 void gemm(kernel::KernelBuilder &k, const Gemm &p);
+// The f32 sums of one tile: rows of `a` from place.row on by columns of `b` from `column` on, for
+// kernels that find their tiles otherwise. Not batched, without parts; the prologue is begun.
+Tile gemmTile(kernel::KernelBuilder &k, const Gemm &p, const View &a, const View &b,
+              const TilePlace &place, const Scalar &column);
 void visitFields(Gemm &p, FieldVisitor &visitor);
 // Those fields that a GEMM with an epilogue store has too.
 void visitMatmul(Gemm &p, FieldVisitor &visitor);

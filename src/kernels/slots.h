@@ -13,10 +13,14 @@ using kernel::Scalar;
 using kernel::Tile;
 using kernel::View;
 
-// Where a tile lies in its two-dimensional operand.
+// Where a tile lies in its two-dimensional operand. Of its rows the first `left` alone belong to
+// the program, where that is given; the rest is not stored.
 struct TilePlace {
   Scalar row, column;
   int64_t rows, columns;
+  Scalar left = {};
+
+  bool isCut() const { return left.session() != nullptr; }
 };
 
 // A hole of a kernel source. `declare` runs once, after the kernel's own arguments, and adds
@@ -57,7 +61,7 @@ struct EpilogueStore {
       return store(k, tile, place);
     for (int64_t first = 0; first < place.columns; first += columns)
       store(k, slice(tile, {0, first}, {place.rows, columns}),
-            {place.row, place.column + first, place.rows, columns});
+            {place.row, place.column + first, place.rows, columns, place.left});
   }
 };
 
@@ -78,6 +82,10 @@ inline Tile fromF32(const Tile &tile, Element element) {
 
 // Stores an f32 tile as `element`.
 inline void storeF32(const View &view, Element element, const TilePlace &place, const Tile &tile) {
+  if (place.isCut()) {
+    View rows = window(view, {place.row, 0}, {place.left, view.dim(1)});
+    return store(rows, {0, place.column}, fromF32(tile, element));
+  }
   store(view, {place.row, place.column}, fromF32(tile, element));
 }
 

@@ -450,4 +450,102 @@ def Graph_ReturnOp : Graph_Op<"return", [Pure, Terminator, HasParent<"LaunchOp">
   let assemblyFormat = "$values attr-dict `:` type($values)";
 }
 
+// ---- routing: mixture of experts ----
+
+def Graph_RouterKind : I32EnumAttr<"RouterKind", "what a router makes of its logits", [
+    I32EnumAttrCase<"Softmax", 0, "softmax">, I32EnumAttrCase<"Sigmoid", 1, "sigmoid">,
+    I32EnumAttrCase<"ChosenSoftmax", 2, "chosen_softmax">]> {
+  let cppNamespace = "::sinter::graph";
+}
+
+def Graph_TopKOp : Graph_Op<"top_k", [Pure]> {
+  let summary = "the k largest elements along the last axis, largest first, and their indices as i32";
+  let description = [{
+    Of equal elements the lower index comes first. NaN ranks as minus infinity.
+  }];
+  let arguments = (ins Graph_Tensor:$value);
+  let results = (outs Graph_Tensor:$largest, Graph_Tensor:$indices);
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($largest) `,` type($indices)";
+  let hasVerifier = 1;
+}
+
+def Graph_RouteOp : Graph_Op<"route", [Pure]> {
+  let summary = "each token's k experts, as graph.top_k chooses them, and the weights of these";
+  let description = [{
+    `logits` are f32 [T, E]; results are weights f32 [T, k] and experts i32 [T, k]. Scores are the softmax or the sigmoid
+    of the logits; with chosen_softmax they are the logits, and the softmax is that of a token's chosen ones. Experts are
+    chosen by scores plus `bias`, f32 [E], or `by_logits`. With more than one of `groups` of neighbouring experts only
+    the `used_groups` count whose two largest such sums, added, are largest; the rest ranks as minus infinity. Weights are the
+    scores without bias; `normalized`, each is divided by their sum, which counts as 2^-14 at least; then all are
+    multiplied by `scale`.
+  }];
+  let arguments = (ins Graph_RouterKind:$kind, Graph_Tensor:$logits, Optional<Graph_Tensor>:$bias,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$groups,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$used_groups,
+                       UnitAttr:$by_logits, UnitAttr:$normalized, DefaultValuedAttr<F32Attr, "1.0f">:$scale);
+  let results = (outs Graph_Tensor:$weights, Graph_Tensor:$experts);
+  let assemblyFormat = [{
+    $kind $logits (`bias` $bias^)? attr-dict `:` type($logits) (`bias` type($bias)^)?
+    `->` type($weights) `,` type($experts)
+  }];
+  let hasVerifier = 1;
+}
+
+def Graph_GroupRowsOp : Graph_Op<"group_rows", [Pure]> {
+  let summary = "where each choice of an expert goes, so that choices of one expert lie side by side";
+  let description = [{
+    `experts` is i32 [T, k]. `places` i32 [T, k] numbers the choices by expert, then by token: each has a row of its own,
+    -1 where there is no such expert. `groups` i32 [E, 3] are expert, first row and rows of each expert that is chosen,
+    in ascending order, then zeros.
+  }];
+  let arguments = (ins Graph_Tensor:$experts);
+  let results = (outs Graph_Tensor:$places, Graph_Tensor:$groups);
+  let assemblyFormat = "$experts attr-dict `:` type($experts) `->` type($places) `,` type($groups)";
+  let hasVerifier = 1;
+}
+
+def Graph_SpreadRowsOp : Graph_Op<"spread_rows", [Pure]> {
+  let summary = "row places[t, j] is the row of token t, as graph.group_rows places choices";
+  let arguments = (ins Graph_Tensor:$rows, Graph_Tensor:$places);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = "$rows `to` $places attr-dict `:` type($rows) `,` type($places) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Graph_GroupedDotOp : Graph_Op<"grouped_dot", [Pure]> {
+  let summary = "rows by the transposed matrices of the experts that chose them";
+  let description = [{
+    `a` is [R, K] in groups of rows, `groups` i32 [E, 3] as of graph.group_rows. `b` is [P * E, N, K], parts one after another
+    of all experts' matrices: column p * N + n of a row of expert e is its product with row n of b[p * E + e], plus
+    bias[p * E + e, n], f32. Rows of no group are undefined. No group has more than R / `choices` rows. Formats are
+    those of graph.dot_general.
+  }];
+  let arguments = (ins Graph_Tensor:$a, Graph_Tensor:$b, Graph_Tensor:$groups, Optional<Graph_Tensor>:$bias,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$choices);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = [{
+    $a `,` $b `by` $groups (`bias` $bias^)? `choices` $choices attr-dict
+    `:` type($a) `,` type($b) `by` type($groups) (`bias` type($bias)^)? `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    /// Experts, and P.
+    int64_t getExperts() { return getGroups().getType().getDimSize(0); }
+    int64_t getParts() { return getB().getType().getDimSize(0) / getExperts(); }
+  }];
+  let hasVerifier = 1;
+}
+
+def Graph_CombineRowsOp : Graph_Op<"combine_rows", [Pure]> {
+  let summary = "each token's sum of its choices' rows times their weights, in the order of the choices";
+  let description = [{
+    `rows` is f32 [R, N], `places` i32 [T, k], `weights` f32 [T, k], the result f32 [T, N].
+  }];
+  let arguments = (ins Graph_Tensor:$rows, Graph_Tensor:$places, Graph_Tensor:$weights);
+  let results = (outs Graph_Tensor:$result);
+  let assemblyFormat = [{
+    $rows `at` $places `by` $weights attr-dict `:` type($rows) `,` type($places) `,` type($weights) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 #endif

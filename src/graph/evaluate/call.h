@@ -40,4 +40,12 @@ void evaluateRope(RopeOp op, Call &call);
 Result<void> evaluateKvAppend(KvAppendOp op, Call &call);
 Result<void> evaluateAttention(PagedAttentionOp op, Call &call);
 
+// routing.cpp
+void evaluateTopK(TopKOp op, Call &call);
+void evaluateRoute(RouteOp op, Call &call);
+void evaluateGroupRows(GroupRowsOp op, Call &call);
+void evaluateSpreadRows(SpreadRowsOp op, Call &call);
+void evaluateGroupedDot(GroupedDotOp op, Call &call);
+void evaluateCombineRows(CombineRowsOp op, Call &call);
+
 } // namespace sinter::graph

@@ -128,6 +128,12 @@ Result<void> Evaluator::dispatch(Operation &op, Call &call) {
       .Case([&](RopeOp o) { return evaluateRope(o, call), Done(); })
       .Case([&](KvAppendOp o) { return evaluateKvAppend(o, call); })
       .Case([&](PagedAttentionOp o) { return evaluateAttention(o, call); })
+      .Case([&](TopKOp o) { return evaluateTopK(o, call), Done(); })
+      .Case([&](RouteOp o) { return evaluateRoute(o, call), Done(); })
+      .Case([&](GroupRowsOp o) { return evaluateGroupRows(o, call), Done(); })
+      .Case([&](SpreadRowsOp o) { return evaluateSpreadRows(o, call), Done(); })
+      .Case([&](GroupedDotOp o) { return evaluateGroupedDot(o, call), Done(); })
+      .Case([&](CombineRowsOp o) { return evaluateCombineRows(o, call), Done(); })
       .Case<QuantizeOp, ReshapeOp>([&](Operation *) { // the same elements, rounded or not
         call.result().values = call.operand(0).values;
         return Done();
@@ -140,7 +146,7 @@ Result<void> Evaluator::dispatch(Operation &op, Call &call) {
 
 // Whether results hold elements that are rounded to their type already.
 static bool keepsElements(Operation &op) {
-  return isa<KvAppendOp, ReshapeOp, SliceOp, TransposeOp, ConcatOp>(op);
+  return isa<KvAppendOp, ReshapeOp, SliceOp, TransposeOp, ConcatOp, SpreadRowsOp>(op);
 }
 
 Result<void> Evaluator::compute(Operation &op) {

@@ -4,7 +4,9 @@
 #include "kernels/attention.h"
 #include "kernels/elementwise.h"
 #include "kernels/gemm.h"
+#include "kernels/grouped_gemm.h"
 #include "kernels/qkv_epilogue.h"
+#include "kernels/routing.h"
 #include "kernels/rows.h"
 #include "kernels/tokens.h"
 #include "kernels/views.h"
@@ -180,6 +182,14 @@ std::vector<KernelEntry> kernelRegistry() {
       entry<ReduceViews>("reduce_views", "sums, products, extremes along axes", reduceViews),
       entry<IotaViews>("iota_views", "indices along an axis", iotaViews),
       entry<GatherViews>("gather_views", "slices of a table by index", gatherViews),
+      entry<TopK>("top_k", "the largest elements of rows and their indices", topK),
+      entry<Route>("route", "experts of tokens and their weights", route),
+      entry<CountRows>("count_rows", "how often choices name each expert", countRows),
+      entry<PlaceRows>("place_rows", "rows of choices, side by side by expert", placeRows),
+      entry<SpreadRows>("spread_rows", "rows of tokens to the rows of their choices", spreadRows),
+      entry<CombineRows>("combine_rows", "weighted sums of the rows of choices", combineRows),
+      entry<GroupedGemm>("grouped_gemm", "GEMM of rows in groups, by a matrix of each group",
+                         groupedGemm),
   };
 }
 

@@ -108,6 +108,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   const int64_t operationCount = countOperations(*module);
   graph::decomposeNorms(*module, [](graph::NormOp norm) { return !norm.isRmsOfRows(); });
   graph::joinMatmuls(*module);
+  graph::joinExperts(*module);
   graph::joinMaps(*module);
   graph::quantizeActivations(
       *module,

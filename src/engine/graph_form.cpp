@@ -32,8 +32,7 @@ static bool isOfActivations(graph::QuantizeOp op) {
 }
 
 // Weights in a format of files; blocks of activations with sums as fine as these ask for.
-static bool isOfFormats(graph::DotGeneralOp op) {
-  Type a = op.getA().getType().getElementType(), b = op.getB().getType().getElementType();
+static bool isOfFormats(Type a, Type b) {
   if (tile::activationFormatOf(b))
     return false;
   if (!isa<tile::BlockType>(a))
@@ -48,7 +47,10 @@ static bool isOfFormats(graph::DotGeneralOp op) {
 static bool hasKernel(Operation *op) {
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case([](graph::QuantizeOp o) { return isOfActivations(o); })
-      .Case([](graph::DotGeneralOp o) { return isOfFormats(o); })
+      .Case<graph::DotGeneralOp, graph::GroupedDotOp>([](auto o) {
+        return isOfFormats(o.getA().getType().getElementType(),
+                           o.getB().getType().getElementType());
+      })
       .Case([](graph::PagedAttentionOp o) { return isCache(o); })
       .Default([](Operation *) { return true; });
 }

@@ -57,8 +57,8 @@ std::string labelOf(Operation *op) {
 
 std::string describe(Operation *op) {
   std::string text = op->getName().stripDialect().str();
-  if (auto matmul = dyn_cast<graph::DotGeneralOp>(op)) {
-    graph::WeightOp weight = weightOf(matmul.getB());
+  if (isa<graph::DotGeneralOp, graph::GroupedDotOp>(op)) {
+    graph::WeightOp weight = weightOf(op->getOperand(1));
     if (size_t joined = weight ? weight.getTensors().size() : 1; joined > 1)
       text += " (" + std::to_string(joined) + " joined)";
   } else if (auto quantize = dyn_cast<graph::QuantizeOp>(op)) {
@@ -425,11 +425,21 @@ static bool isDecoderForm(Operation *op) {
 Result<void> Lowering::lowerLaunch(graph::LaunchOp launch) {
   using Lower = Result<void> (Lowering::*)(graph::LaunchOp);
   static const llvm::StringMap<Lower> table = {
-      {"gather", &Lowering::lowerGather},       {"norm", &Lowering::lowerNorm},
-      {"matmul", &Lowering::lowerMatmul},       {"map", &Lowering::lowerMap},
-      {"quantize", &Lowering::lowerQuantize},   {"rope_table", &Lowering::lowerRopeTable},
-      {"rope", &Lowering::lowerRope},           {"kv_append", &Lowering::lowerKvAppend},
+      {"gather", &Lowering::lowerGather},
+      {"norm", &Lowering::lowerNorm},
+      {"matmul", &Lowering::lowerMatmul},
+      {"map", &Lowering::lowerMap},
+      {"quantize", &Lowering::lowerQuantize},
+      {"rope_table", &Lowering::lowerRopeTable},
+      {"rope", &Lowering::lowerRope},
+      {"kv_append", &Lowering::lowerKvAppend},
       {"attention", &Lowering::lowerAttention},
+      {"top_k", &Lowering::lowerTopK},
+      {"route", &Lowering::lowerRoute},
+      {"group_rows", &Lowering::lowerGroupRows},
+      {"spread_rows", &Lowering::lowerSpreadRows},
+      {"grouped_matmul", &Lowering::lowerGroupedMatmul},
+      {"combine_rows", &Lowering::lowerCombineRows},
   };
   auto found = table.find(launch.getKernel());
   if (found == table.end() || !isDecoderForm(graph::mainOf(launch)))

@@ -62,6 +62,14 @@ struct Epilogue {
   std::vector<BoundArgument> arguments; // after a and b
 };
 
+// The rows of a launch's weight in the order in which they are packed.
+std::vector<plan::RowSegment> rowSegments(llvm::ArrayRef<graph::RowPart> parts);
+// Columns of one program of a matmul with this epilogue.
+int64_t programColumns(const kernels::Gemm &p, const Epilogue &epilogue, MBucket rows,
+                       const TargetProfile &profile);
+// Whether the launch names this M bucket.
+bool hasBucket(graph::LaunchOp launch, llvm::StringRef bucket);
+
 // Lowers launches: each becomes one step, or an `if` over the M buckets that it names. Use:
 // construct, run() once.
 class Lowering {
@@ -131,6 +139,16 @@ private:
                                    std::vector<BoundArgument> &arguments);
   Result<void> lowerHeadRows(graph::LaunchOp launch);
 
+  // lowering_routing.cpp
+  struct GroupedMatmul;
+  Result<void> lowerTopK(graph::LaunchOp launch);
+  Result<void> lowerRoute(graph::LaunchOp launch);
+  Result<void> lowerGroupRows(graph::LaunchOp launch);
+  Result<void> lowerSpreadRows(graph::LaunchOp launch);
+  Result<void> lowerGroupedMatmul(graph::LaunchOp launch);
+  Result<Steps> groupedMatmulOf(graph::LaunchOp launch, MBucket rows, const GroupedMatmul &matmul);
+  Result<void> lowerCombineRows(graph::LaunchOp launch);
+
   // memory.cpp
   plan::Expr extentOf(mlir::RankedTensorType type, int64_t axis);
   std::vector<plan::Expr> extentsOf(mlir::RankedTensorType type);
@@ -157,6 +175,7 @@ private:
   void describeActivations();
   plan::Expr movedBytes(graph::LaunchOp launch);
   plan::Expr keysHeld(graph::PagedAttentionOp op);
+  void countTouched(graph::GroupedDotOp op, llvm::DenseMap<mlir::Value, plan::Expr> &bytes);
   plan::Expr keysSeen(graph::PagedAttentionOp op);
   plan::Expr operations(mlir::Operation *op);
 

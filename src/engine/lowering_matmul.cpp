@@ -215,10 +215,10 @@ Result<Epilogue> Lowering::epilogueOf(graph::LaunchOp launch) {
 
 // ---- instances ----
 
-static std::vector<plan::RowSegment> rowSegments(graph::LaunchOp launch) {
+std::vector<plan::RowSegment> rowSegments(ArrayRef<graph::RowPart> parts) {
   auto number = [](int64_t value) { return static_cast<uint32_t>(value); };
   std::vector<plan::RowSegment> segments;
-  for (const graph::RowPart &part : graph::rowOrderOf(launch)) {
+  for (const graph::RowPart &part : parts) {
     plan::RowSegment segment{number(part.first), {}};
     for (auto [extent, stride] : part.digits)
       segment.modes.push_back({number(extent), number(stride)});
@@ -239,16 +239,16 @@ Result<kernels::Slot> Lowering::columnSlot(graph::LaunchOp launch, graph::MapOp 
   for (Value value : map.getValues()) {
     if (value == tile)
       continue;
-    SINTER_ASSIGN(const Stored vector, packedVector(weightOf(value), rowSegments(launch)));
+    SINTER_ASSIGN(const Stored vector,
+                  packedVector(weightOf(value), rowSegments(graph::rowOrderOf(launch))));
     arguments.push_back(asRow(vector));
   }
   slots.push_back({"epilogue", "columns", std::to_string(operand) + " " + program.text()});
   return mapSlot(program, operand, graph::columnsOf(tile), "column"); // beside other operands
 }
 
-// Columns of one program.
-static int64_t programColumns(const kernels::Gemm &p, const Epilogue &epilogue, MBucket rows,
-                              const TargetProfile &profile) {
+int64_t programColumns(const kernels::Gemm &p, const Epilogue &epilogue, MBucket rows,
+                       const TargetProfile &profile) {
   if (epilogue.headColumns)
     return rows == MBucket::One ? epilogue.columns : epilogue.headColumns;
   if (p.epilogueStore.columns)
@@ -306,7 +306,7 @@ plan::Step Lowering::byRows(const Expr &rows, const Steps &many, const Steps &fe
   return few == many ? below : plan::Step{plan::If{moreThan(kSmallM), many, {below}}};
 }
 
-static bool has(graph::LaunchOp launch, StringRef bucket) {
+bool hasBucket(graph::LaunchOp launch, StringRef bucket) {
   std::optional<ArrayAttr> buckets = launch.getBuckets();
   return buckets && llvm::is_contained(buckets->getAsValueRange<StringAttr>(), bucket);
 }
@@ -318,12 +318,12 @@ Result<void> Lowering::lowerMatmul(graph::LaunchOp launch) {
     return fail(Code::Unsupported,
                 "a matmul is not of rows [M, K] with a weight [N, K], which has no kernel");
   SINTER_ASSIGN(const Epilogue epilogue, epilogueOf(launch));
-  SINTER_ASSIGN(const Stored matrix, packedWeight(weight, rowSegments(launch)));
+  SINTER_ASSIGN(const Stored matrix, packedWeight(weight, rowSegments(graph::rowOrderOf(launch))));
   std::map<MBucket, Steps> steps;
   for (auto [bucket, rows] : {std::pair(graph::kPrefillBucket, MBucket::Prefill),
                               {graph::kOneBucket, MBucket::One},
                               {graph::kSmallBucket, MBucket::Small}})
-    if (has(launch, bucket)) {
+    if (hasBucket(launch, bucket)) {
       SINTER_ASSIGN(steps[rows], matmulOf(launch, rows, epilogue, matrix));
     }
   if (steps.size() == 1)

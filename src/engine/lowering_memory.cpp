@@ -165,14 +165,15 @@ Result<Stored> Lowering::packedWeight(graph::WeightOp op, std::vector<plan::RowS
   SINTER_TRY(checkFormat(type.getElementType(), name));
   int64_t rowInterleave =
       interleavedRows(kernelElement(type.getElementType()), options_.matmulPrecision());
-  auto recipe = interleavedRecipe(type.getElementType(), type.getDimSize(1), rowInterleave);
+  const int64_t columns = type.getShape().back(), matrixRows = type.getNumElements() / columns;
+  auto recipe = interleavedRecipe(type.getElementType(), columns, rowInterleave);
   if (!recipe)
     return fail(recipe.error().code, "tensor '" + name + "': " + recipe.error().message);
   const std::string packed = name + " interleaved" + textOf(rowOrder);
   auto [found, isNew] = named_.try_emplace("weight " + packed);
   if (isNew) {
-    int64_t rows = llvm::alignTo(type.getDimSize(0), rowInterleave);
-    auto padded = RankedTensorType::get({rows, type.getDimSize(1)}, type.getElementType());
+    int64_t rows = llvm::alignTo(matrixRows, rowInterleave);
+    auto padded = RankedTensorType::get({rows, columns}, type.getElementType());
     found->second = addBuffer(packed, BufferKind::Weight, bytesOf(padded));
     plan_.buffers.back().tensors = tensorsOf(op);
     plan_.buffers.back().pack = std::move(*recipe);
@@ -209,8 +210,20 @@ RankedTensorType rowOfKvCache(RankedTensorType pool, int64_t headDim) {
   return RankedTensorType::get({pool.getDimSize(1), headDim}, pool.getElementType());
 }
 
+// Rows choose at most as many experts as they are, so that no more experts' weights are read.
+void Lowering::countTouched(graph::GroupedDotOp op, llvm::DenseMap<Value, Expr> &bytes) {
+  const Expr touched = plan::minOf(Expr(op.getExperts()), extentOf(op.getA().getType(), 0));
+  for (Value weights : {Value(op.getB()), Value(op.getBias())})
+    if (weights) {
+      const auto type = cast<RankedTensorType>(weights.getType());
+      const ElementBytes size = elementBytes(type.getElementType());
+      bytes[weights] = plan::mul(
+          touched, Expr(type.getNumElements() / size.length * size.bytes / op.getExperts()));
+    }
+}
+
 // Bytes of the operands and results, each once; of tables and pools the rows that are read or
-// written.
+// written, of experts' weights those that rows can choose.
 Expr Lowering::movedBytes(graph::LaunchOp launch) {
   llvm::DenseMap<Value, Expr> inPart; // of which fewer bytes move than there are
   for (Operation &op : launch.getBody().front()) {
@@ -231,6 +244,8 @@ Expr Lowering::movedBytes(graph::LaunchOp launch) {
       RankedTensorType table = gather.getTable().getType();
       auto row = RankedTensorType::get(table.getShape().drop_front(), table.getElementType());
       inPart[gather.getTable()] = plan::mul(extentOf(gather.getIndex().getType(), 0), bytesOf(row));
+    } else if (auto grouped = dyn_cast<graph::GroupedDotOp>(op)) {
+      countTouched(grouped, inPart);
     }
   }
   Expr total(0);
@@ -302,6 +317,8 @@ Expr Lowering::operations(Operation *op) {
       products = plan::mul(products, extentOf(contract.getA().getType(), axis));
     return plan::mul(elements(result), products);
   }
+  if (auto grouped = dyn_cast<graph::GroupedDotOp>(op))
+    return plan::mul(elements(result), Expr(2 * grouped.getB().getType().getDimSize(2)));
   if (auto attend = dyn_cast<graph::PagedAttentionOp>(op)) {
     // Scores and weighted sums.
     Expr perKey(2 * result.getDimSize(1) * (attend.keyHeadDim() + result.getDimSize(2)));

@@ -21,6 +21,12 @@ static constexpr LaunchKernel kKernels[] = {
      .epilogue = true,
      .store = true,
      .buckets = true},
+    {.name = "grouped_matmul",
+     .operation = "grouped_dot",
+     .epilogue = true,
+     .store = true,
+     .buckets = true},
+    {.name = "combine_rows", .operation = "combine_rows", .epilogue = true},
     {.name = "map", .operation = "map", .store = true},
     {.name = "quantize", .operation = "quantize"},
     {.name = "rope_table", .operation = "rope_table"},
@@ -204,6 +210,12 @@ bool isPlainMatmul(LaunchOp launch) {
          outerValue(matmul.getB()).getDefiningOp<WeightOp>() && launch.getNumResults() == 1 &&
          inSlot(launch, kStore).empty() &&
          inSlot(launch, kEpilogue).size() == (columnMapOf(launch) ? 1 : 0);
+}
+
+bool isPlainGroupedMatmul(LaunchOp launch) {
+  auto matmul = mainOf<GroupedDotOp>(launch);
+  return matmul && outerValue(matmul.getB()).getDefiningOp<WeightOp>() &&
+         launch.getNumResults() == 1 && isAlone(launch);
 }
 
 // Kernels read operands as rows of the map's own shape, or as one row for all.

@@ -95,9 +95,12 @@ mlir::ArrayAttr rowOrderAttr(mlir::MLIRContext *context, llvm::ArrayRef<RowPart>
 void setRowOrder(LaunchOp launch, llvm::ArrayRef<RowPart> parts);
 llvm::SmallVector<RowPart> rowOrderOf(LaunchOp launch);
 
-/// Whether the launch is of rows [M, K] by a weight [N, K], in whose kernel nothing follows yet but a
-/// column map.
+/// Whether the launch is of rows [M, K] by a weight [N, K], in whose kernel nothing follows yet but
+/// a column map.
 bool isPlainMatmul(LaunchOp launch);
+
+/// Whether the launch is of rows by experts' weights, in whose kernel nothing follows yet.
+bool isPlainGroupedMatmul(LaunchOp launch);
 
 /// Whether a map is of f32 rows [T, N] in its own shape, or of one row [N] for all.
 bool isRowwise(MapOp map);

@@ -47,9 +47,21 @@ static int64_t columnsTogether(LaunchOp map) {
   return format ? format->scaleLength : 1;
 }
 
+// Whether the weights of a grouped matmul can have their rows in the order that the map asks for;
+// vectors of columns would be of one expert.
+static bool suitsExperts(GroupedDotOp matmul, MapOfMatmul found) {
+  const auto slices = static_cast<int64_t>(found.slices.size());
+  return (slices < 2 || matmul.getParts() == 1 || matmul.getParts() == slices) &&
+         llvm::all_of(found.map.getOperandTypes(),
+                      [](Type type) { return cast<RankedTensorType>(type).getRank() == 2; });
+}
+
 static void fuseMap(LaunchOp matmul, const FuseOptions &options) {
   std::optional<MapOfMatmul> found = match(matmul.getResult(0));
   if (!found || !pays({.launchesSaved = 1}, options))
+    return;
+  auto grouped = mainOf<GroupedDotOp>(matmul);
+  if (grouped && !suitsExperts(grouped, *found))
     return;
   SmallVector<Piece> pieces = {{matmul, {}}};
   for (SliceOp slice : found->slices)
@@ -65,16 +77,28 @@ static void fuseMap(LaunchOp matmul, const FuseOptions &options) {
     columns = std::max(kPartColumns, columns);
     order = columnPartOrder(parts, width, columns);
   }
+  if (grouped)
+    order = expertOrder(grouped, parts, columns);
   LaunchOp launch = merge(pieces, matmul);
   setRowOrder(launch, order);
   launch.setColumnsAttr(
       Builder(launch.getContext()).getI64IntegerAttr(std::max<int64_t>(1, parts) * columns));
 }
 
+// The sum of experts' rows -> map, such as the residual.
+static void fuseMapOfSums(LaunchOp combine) {
+  LaunchOp map = onlyLaunch<MapOp>(combine.getResult(0));
+  if (map && isRowwise(mainOf<MapOp>(map)) && inSlot(map, kStore).empty() &&
+      operandsPrecede({{combine, {}}, {map, kEpilogue}}, combine))
+    merge({{combine, {}}, {map, kEpilogue}}, combine);
+}
+
 void fuseMapEpilogue(ModuleOp module, const FuseOptions &options) {
-  for (LaunchOp matmul : launchesOf<DotGeneralOp>(module))
-    if (isPlainMatmul(matmul))
+  for (LaunchOp matmul : launchesOf<DotGeneralOp, GroupedDotOp>(module))
+    if (isPlainMatmul(matmul) || isPlainGroupedMatmul(matmul))
       fuseMap(matmul, options);
+  for (LaunchOp combine : launchesOf<CombineRowsOp>(module))
+    fuseMapOfSums(combine);
 }
 
 } // namespace sinter::graph

@@ -11,6 +11,22 @@ SmallVector<RowPart> columnPartOrder(int64_t parts, int64_t width, int64_t colum
   return {{0, {{columns, 1}, {parts, width}, {width / columns, columns}}}};
 }
 
+SmallVector<RowPart> expertOrder(GroupedDotOp matmul, int64_t slices, int64_t columns) {
+  const int64_t experts = matmul.getExperts(), parts = matmul.getParts();
+  const int64_t rows = matmul.getB().getType().getDimSize(1), ofPart = experts * rows;
+  if (slices < 2)
+    return parts == 1 ? SmallVector<RowPart>()
+                      : SmallVector<RowPart>{{0, {{rows, 1}, {parts, ofPart}, {experts, rows}}}};
+  const int64_t width = parts * rows / slices;
+  if (parts != 1 && parts != slices)
+    return {};
+  return {{0,
+           {{columns, 1},
+            {slices, parts == 1 ? width : ofPart},
+            {width / columns, columns},
+            {experts, rows}}}};
+}
+
 SmallVector<RowPart> headOrder(const HeadParts &heads, int64_t group) {
   const int64_t width = heads.headDim, half = width / 2;
   const bool halves = heads.pairing == Pairing::Halves;

@@ -9,6 +9,11 @@ namespace sinter::graph {
 /// Tiles of `columns` columns of each of several parts, such as gate and up, that have `width`.
 llvm::SmallVector<RowPart> columnPartOrder(int64_t parts, int64_t width, int64_t columns);
 
+/// Rows of experts' matrices, expert by expert, as a kernel with `slices` column slices reads them:
+/// tiles of `columns` columns of each slice, which are the matmul's parts or lie in its one part. 0
+/// slices: whole parts. Empty where the rows lie so already, or where slices are neither.
+llvm::SmallVector<RowPart> expertOrder(GroupedDotOp matmul, int64_t slices, int64_t columns);
+
 /// Queries, keys and values, or some of them, as columns of one matmul.
 struct HeadParts {
   llvm::SmallVector<int64_t> counts; // heads of each part

@@ -28,10 +28,11 @@ static LogicalResult verifyPrologue(LaunchOp launch) {
 // All that is made but the last value stays in the launch.
 static LogicalResult verifyReturned(LaunchOp launch) {
   Operation *end = launch.getBody().front().getTerminator(), *last = end->getPrevNode();
-  if (end->getNumOperands() == 1 && end->getOperand(0).getDefiningOp() == last)
+  if (llvm::equal(end->getOperands(), last->getResults()))
     return success();
-  return end->emitOpError() << "returns " << end->getNumOperands()
-                            << " values, expected the one that '" << last->getName() << "' makes";
+  return end->emitOpError() << "returns " << end->getNumOperands() << " values, expected "
+                            << (last->getNumResults() == 1 ? "the one" : "those") << " that '"
+                            << last->getName() << "' makes";
 }
 
 static LogicalResult verifyOrderIs(LaunchOp launch, ArrayRef<RowPart> expected) {
@@ -97,8 +98,25 @@ static LogicalResult verifyMapEpilogue(LaunchOp launch, MapOp map) {
   SmallVector<RowPart> order;
   if (parts > 1)
     order = columnPartOrder(parts, width, part);
+  if (auto grouped = mainOf<GroupedDotOp>(launch)) {
+    order = expertOrder(grouped, parts, part);
+    if (parts > 1 && order.empty())
+      return launch.emitOpError() << "has " << parts << " slices of " << grouped.getParts()
+                                  << " parts, expected as many or one part";
+  }
   if (failed(verifyOrderIs(launch, order)))
     return failure();
+  return verifyReturned(launch);
+}
+
+// A sum of experts' rows -> map of rows.
+static LogicalResult verifySums(LaunchOp launch) {
+  SmallVector<Operation *> ops = inSlot(launch, kEpilogue);
+  auto map = ops.size() == 1 ? dyn_cast<MapOp>(ops.front()) : MapOp();
+  if (!ops.empty() &&
+      (!map || !isRowwise(map) || llvm::count(map.getValues(), mainOf(launch)->getResult(0)) != 1))
+    return launch.emitOpError()
+           << "has an epilogue that is no map of the sums' rows, expected one that reads them once";
   return verifyReturned(launch);
 }
 
@@ -191,7 +209,11 @@ static LogicalResult verifyMatmul(LaunchOp launch) {
   if (lastOf(launch)->getResult(0) != columnsMadeBy(launch))
     return launch.emitOpError() << "has an epilogue or store without a map and without "
                                    "head_columns, expected one of them";
-  if (failed(verifyOrderIs(launch, {})))
+  SmallVector<RowPart> order;
+  if (auto grouped = mainOf<GroupedDotOp>(launch);
+      grouped && !inSlot(launch, kEpilogue).empty()) // otherwise lowering orders parts
+    order = expertOrder(grouped, 0, 1);
+  if (failed(verifyOrderIs(launch, order)))
     return failure();
   return verifyReturned(launch);
 }
@@ -233,7 +255,10 @@ LogicalResult verifyBody(LaunchOp launch) {
     return failure();
   if (isa<RopeOp>(mainOf(launch)) && !isAlone(launch))
     return verifyHeadRows(launch);
-  return isa<DotGeneralOp>(mainOf(launch)) ? verifyMatmul(launch) : verifyStored(launch);
+  if (isa<CombineRowsOp>(mainOf(launch)))
+    return verifySums(launch);
+  return isa<DotGeneralOp, GroupedDotOp>(mainOf(launch)) ? verifyMatmul(launch)
+                                                         : verifyStored(launch);
 }
 
 } // namespace sinter::graph

@@ -121,7 +121,8 @@ static LogicalResult verifyRowOrder(LaunchOp launch) {
   if (!order)
     return success();
   auto matmul = mainOf<DotGeneralOp>(launch);
-  if (!matmul)
+  auto grouped = mainOf<GroupedDotOp>(launch);
+  if (!matmul && !grouped)
     return launch.emitOpError() << "has a row order and no weight whose rows are packed";
   for (Attribute part : *order) {
     auto numbers = dyn_cast<DenseI64ArrayAttr>(part);
@@ -130,10 +131,11 @@ static LogicalResult verifyRowOrder(LaunchOp launch) {
       return launch.emitOpError() << "has row order part " << part
                                   << ", expected [first row, extent, stride, ...]";
   }
-  const int64_t rows = matmul.getB().getType().getDimSize(0);
-  if (matmul.getB().getType().isDynamicDim(0) || rows > kMostOrderedRows)
-    return launch.emitOpError() << "has a row order of " << matmul.getB().getType()
-                                << ", expected at most " << kMostOrderedRows << " rows";
+  RankedTensorType weight = matmul ? matmul.getB().getType() : grouped.getB().getType();
+  const int64_t rows = matmul ? weight.getDimSize(0) : weight.getDimSize(0) * weight.getDimSize(1);
+  if (weight.isDynamicDim(0) || rows > kMostOrderedRows)
+    return launch.emitOpError() << "has a row order of " << weight << ", expected at most "
+                                << kMostOrderedRows << " rows";
   llvm::BitVector taken(static_cast<unsigned>(rows));
   for (const RowPart &part : rowOrderOf(launch)) {
     int64_t count = 1;
@@ -170,7 +172,8 @@ static LogicalResult verifyAttributes(LaunchOp launch) {
     return launch.emitOpError() << "has a number of columns that is not positive";
   if (failed(only(launch.getInPlace(), "in_place", "rope")) ||
       failed(only(launch.getPackedTable(), "packed_table", "gather")) ||
-      failed(only(launch.getColumns().has_value(), "columns", "matmul")))
+      failed(
+          only(launch.getColumns() && launch.getKernel() != "grouped_matmul", "columns", "matmul")))
     return failure();
   return only(launch.getHeadColumns().has_value(), "head_columns", "matmul");
 }

@@ -90,8 +90,8 @@ public:
   Fusion(StringRef name, StringRef summary, Function rewrite)
       : name_(name), summary_(summary), rewrite_(rewrite) {}
   Fusion(const Fusion &other)
-      : PassWrapper(other), name_(other.name_), summary_(other.summary_),
-        rewrite_(other.rewrite_) {}
+      : PassWrapper(other), name_(other.name_), summary_(other.summary_), rewrite_(other.rewrite_) {
+  }
 
   StringRef getArgument() const override { return name_; }
   StringRef getDescription() const override { return summary_; }
@@ -107,8 +107,7 @@ public:
     rewrite_(getOperation(), options);
   }
 
-  Option<std::string> target{*this, "target", llvm::cl::desc("cpu or simt"),
-                             llvm::cl::init("cpu")};
+  Option<std::string> target{*this, "target", llvm::cl::desc("cpu or simt"), llvm::cl::init("cpu")};
 
 private:
   StringRef name_, summary_;
@@ -135,8 +134,7 @@ static LogicalResult verifyAllSymbols(ModuleOp module) {
   return success();
 }
 
-template <void rewrite(ModuleOp)>
-static void withoutOptions(ModuleOp module, const FuseOptions &) {
+template <void rewrite(ModuleOp)> static void withoutOptions(ModuleOp module, const FuseOptions &) {
   rewrite(module);
 }
 
@@ -157,22 +155,19 @@ static void registerFusion() {
       {"fuse-column-epilogue", "adds biases and the like where a matmul makes columns",
        fuseColumnEpilogue},
       {"fuse-head-rows", "makes norms of heads, RoPE and appends one launch", fuseHeadRows},
-      {"fuse-qkv-epilogue", "rotates and appends heads where a matmul makes them",
-       fuseQkvEpilogue},
+      {"fuse-qkv-epilogue", "rotates and appends heads where a matmul makes them", fuseQkvEpilogue},
       {"fuse-map-epilogue", "maps columns where a matmul makes them", fuseMapEpilogue},
       {"rope-in-place", "lets RoPE write over what nothing else reads", placeRopeInPlace},
       {"keep-norms-unquantized", "lets matmuls of decode read norms as floats",
        keepNormsUnquantized},
       {"fuse-norm-quantize-store", "quantizes norms as they are stored", fuseNormQuantizeStore},
-      {"fuse-norm-prologue", "lets programs of a matmul make the norm they read",
-       fuseNormPrologue},
+      {"fuse-norm-prologue", "lets programs of a matmul make the norm they read", fuseNormPrologue},
       {"share-packed-tables", "lets a gather read a matmul's packed weight", sharePackedTables},
       {"fuse", "all passes of fusion in order", fuse},
   };
   for (const Named &pass : kPasses)
-    registerPass([&pass] {
-      return std::make_unique<Fusion>(pass.name, pass.summary, pass.rewrite);
-    });
+    registerPass(
+        [&pass] { return std::make_unique<Fusion>(pass.name, pass.summary, pass.rewrite); });
 }
 
 void registerPasses() {
@@ -184,6 +179,10 @@ void registerPasses() {
       [] {
         return std::make_unique<Rewrite>("join-matmuls", "joins matmuls of one value",
                                          always<joinMatmuls>);
+      },
+      [] {
+        return std::make_unique<Rewrite>("join-experts", "joins grouped matmuls of the same rows",
+                                         always<joinExperts>);
       },
       [] {
         return std::make_unique<Rewrite>("join-maps", "joins equal maps of a matmul's slices",

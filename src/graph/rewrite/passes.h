@@ -11,6 +11,9 @@ namespace sinter::graph {
 /// slices of its result: fewer launches, and a's rows are read once.
 void joinMatmuls(mlir::ModuleOp module);
 
+/// Grouped matmuls of the same rows, as gate and up of experts, become one in the same way.
+void joinExperts(mlir::ModuleOp module);
+
 /// Equal maps of all slices of a matmul's result, with vectors of their own such as biases, become
 /// one map of the whole result with the joined vectors.
 void joinMaps(mlir::ModuleOp module);

@@ -21,20 +21,58 @@ static uint64_t lengthTogether(Value value) {
   return shape.back();
 }
 
+namespace {
+// An operation that multiplies rows by weights: which value is rounded for it, and by what.
+struct Product {
+  Value rows, weights;
+
+  explicit operator bool() const { return rows != nullptr; }
+  Type weightElement() const { return getElementTypeOrSelf(weights.getType()); }
+};
+} // namespace
+
+// Rows that are spread over choices of experts are rounded before.
+static Product productOf(Operation *op) {
+  if (auto matmul = dyn_cast<DotGeneralOp>(op); matmul && matmul.isLinear())
+    return {matmul.getA(), matmul.getB()};
+  if (auto grouped = dyn_cast<GroupedDotOp>(op)) {
+    auto spread = grouped.getA().getDefiningOp<SpreadRowsOp>();
+    return {spread ? Value(spread.getRows()) : Value(grouped.getA()), grouped.getB()};
+  }
+  return {};
+}
+
+// Makes the product read these rows instead.
+static void setRows(Operation *op, Value rows) {
+  if (auto matmul = dyn_cast<DotGeneralOp>(op))
+    return matmul.getAMutable().assign(rows);
+  auto grouped = cast<GroupedDotOp>(op);
+  if (auto spread = grouped.getA().getDefiningOp<SpreadRowsOp>()) {
+    OpBuilder b(op);
+    b.setInsertionPointAfter(spread); // which reads what the rows were rounded from
+    auto type = RankedTensorType::get(spread.getResult().getType().getShape(),
+                                      getElementTypeOrSelf(rows.getType()),
+                                      spread.getResult().getType().getEncoding());
+    rows = SpreadRowsOp::create(b, spread.getLoc(), type, rows, spread.getPlaces());
+  }
+  grouped.getAMutable().assign(rows);
+}
+
 // The rounded format of each f32 value that is multiplied with blocks: with all sums that any of
 // them asks for, and scales that suit all of them and what makes the value.
 static llvm::DenseMap<Value, const ActivationFormat *> formatsOf(ModuleOp module,
                                                                  ActivationFor activationFor) {
   llvm::DenseMap<Value, const ActivationFormat *> formats;
-  module.walk([&](DotGeneralOp matmul) {
-    Type weights = matmul.getB().getType().getElementType();
-    const ActivationFormat *asked =
-        isa<tile::BlockType>(weights) && matmul.isLinear() ? activationFor(weights) : nullptr;
+  module.walk([&](Operation *op) {
+    const Product product = productOf(op);
+    const ActivationFormat *asked = product && isa<tile::BlockType>(product.weightElement())
+                                        ? activationFor(product.weightElement())
+                                        : nullptr;
     if (!asked)
       return;
-    const ActivationFormat *&format = formats[matmul.getA()];
+    const ActivationFormat *&format = formats[product.rows];
     uint32_t part = asked->partLength;
-    uint64_t length = std::gcd<uint64_t>(asked->scaleLength, lengthTogether(matmul.getA()));
+    uint64_t length = std::gcd<uint64_t>(asked->scaleLength, lengthTogether(product.rows));
     if (format) {
       part = std::min(part, format->partLength);
       length = std::gcd<uint64_t>(length, format->scaleLength);
@@ -51,12 +89,15 @@ void quantizeActivations(ModuleOp module, ActivationFor activationFor, bool roun
     return isa<tile::BlockType>(weights) ? activationFor(weights) : nullptr;
   };
   llvm::DenseMap<std::pair<Value, Type>, Value> rounded;
-  module.walk([&](DotGeneralOp matmul) {
-    if (!matmul.isLinear())
+  SmallVector<SpreadRowsOp> spreads;
+  module.walk([&](SpreadRowsOp op) { spreads.push_back(op); });
+  module.walk([&](Operation *op) {
+    const Product product = productOf(op);
+    if (!product)
       return;
-    Value a = matmul.getA();
+    Value a = product.rows;
     auto type = cast<RankedTensorType>(a.getType());
-    Type weights = matmul.getB().getType().getElementType();
+    Type weights = product.weightElement();
     Type to;
     if (const ActivationFormat *format = formatOf(weights) ? formats.lookup(a) : nullptr)
       to = tile::BlockType::get(module.getContext(), StringRef(format->name).lower());
@@ -71,10 +112,13 @@ void quantizeActivations(ModuleOp module, ActivationFor activationFor, bool roun
       OpBuilder b(module.getContext());
       b.setInsertionPointAfterValue(a);
       auto rows = RankedTensorType::get(type.getShape(), to, type.getEncoding());
-      value = QuantizeOp::create(b, matmul.getLoc(), rows, a);
+      value = QuantizeOp::create(b, op->getLoc(), rows, a);
     }
-    matmul.getAMutable().assign(value);
+    setRows(op, value);
   });
+  for (SpreadRowsOp spread : spreads)
+    if (spread->use_empty())
+      spread.erase();
 }
 
 } // namespace sinter::graph

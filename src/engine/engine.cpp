@@ -42,13 +42,17 @@ static Result<void> checkOptions(const EngineOptions &options) {
 
 static void describe(const models::DecoderFeatures &f, const EngineOptions &options,
                      const BlockFormat &kv, plan::Plan &plan) {
-  int64_t kvRowBytes = 2 * f.kvHeads * f.headDim / kv.blockLength * kv.blockBytes;
+  int64_t kvRowBytes = 0; // of a position
+  for (const models::LayerFeatures &layer : f.layers)
+    kvRowBytes += layer.attends() ? layer.kvHeads * (layer.headDim + layer.valueDim) /
+                                        kv.blockLength * kv.blockBytes
+                                  : 0;
   plan.properties = {{contract::kVocabSize.name, f.vocabulary},
                      {contract::kContextLength.name, f.contextLength},
                      {contract::kPageRows.name, options.pageRows},
                      {contract::kQueryTile.name, options.queryTile},
-                     {contract::kKvBytesPerPage.name, f.layers * kvRowBytes * options.pageRows},
-                     {contract::kLayers, f.layers},
+                     {contract::kKvBytesPerPage.name, kvRowBytes * options.pageRows},
+                     {contract::kLayers, static_cast<int64_t>(f.layers.size())},
                      {contract::kHeads, f.heads},
                      {contract::kKvHeads, f.kvHeads},
                      {contract::kHeadDim, f.headDim},
@@ -56,7 +60,12 @@ static void describe(const models::DecoderFeatures &f, const EngineOptions &opti
   plan.texts[contract::kArchitecture] = f.family.architecture;
   plan.texts[contract::kKvType] = kvTypeName(kv);
   plan.texts[contract::kAskedActivations] = options.activations;
-  plan.texts[contract::kRopeBase] = std::to_string(f.ropeBase);
+  std::string unused;
+  for (const std::string &key : f.unusedKeys)
+    unused += (unused.empty() ? "" : ", ") + key;
+  if (!unused.empty())
+    plan.texts[contract::kUnusedKeys] = unused;
+  plan.texts[contract::kRopeBase] = std::to_string(f.rope.base);
 }
 
 // What would be launched if each operation had a kernel of its own, for explain.
@@ -106,7 +115,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
   SINTER_ASSIGN(mlir::OwningOpRef<mlir::ModuleOp> module,
                 models::buildDecoder(context, features, source, decoder));
   const int64_t operationCount = countOperations(*module);
-  graph::decomposeNorms(*module, [](graph::NormOp norm) { return !norm.isRmsOfRows(); });
+  graph::decomposeNorms(*module, [](graph::NormOp norm) { return !hasRowKernel(norm); });
   graph::joinMatmuls(*module);
   graph::joinExperts(*module);
   graph::joinMaps(*module);

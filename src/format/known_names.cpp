@@ -8,29 +8,9 @@
 namespace sinter {
 namespace {
 
-// Each star stands for as little text as it can, and takes more where the rest does not match.
-bool matches(std::string_view pattern, std::string_view name) {
-  size_t at = 0, from = 0, star = std::string_view::npos, resume = 0;
-  while (from < name.size()) {
-    if (at < pattern.size() && pattern[at] == '*') {
-      star = at++;
-      resume = from;
-    } else if (at < pattern.size() && pattern[at] == name[from]) {
-      ++at;
-      ++from;
-    } else if (star != std::string_view::npos) {
-      at = star + 1;
-      from = ++resume;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', at) == std::string_view::npos;
-}
-
 const KnownName *findIn(std::span<const KnownName> table, std::string_view name) {
   const auto found =
-      std::ranges::find_if(table, [&](const KnownName &row) { return matches(row.pattern, name); });
+      std::ranges::find_if(table, [&](const KnownName &row) { return matchesPattern(row.pattern, name); });
   return found == table.end() ? nullptr : &*found;
 }
 
@@ -95,6 +75,26 @@ void appendNames(std::string &text, const char *kind, std::span<const std::strin
 }
 
 } // namespace
+
+// Each star stands for as little text as it can, and takes more where the rest does not match.
+bool matchesPattern(std::string_view pattern, std::string_view name) {
+  size_t at = 0, from = 0, star = std::string_view::npos, resume = 0;
+  while (from < name.size()) {
+    if (at < pattern.size() && pattern[at] == '*') {
+      star = at++;
+      resume = from;
+    } else if (at < pattern.size() && pattern[at] == name[from]) {
+      ++at;
+      ++from;
+    } else if (star != std::string_view::npos) {
+      at = star + 1;
+      from = ++resume;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', at) == std::string_view::npos;
+}
 
 const KnownName *findKnownKey(std::string_view key, std::string_view architecture) {
   const bool ours =

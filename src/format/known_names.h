@@ -24,6 +24,9 @@ struct KnownName {
   std::string_view what = {};    // what another value asks for, in words
 };
 
+// Whether a name is of a pattern, in which '*' stands for any text.
+bool matchesPattern(std::string_view pattern, std::string_view name);
+
 // Keys after "ARCHITECTURE.", whole keys, and tensors. The first row that matches a name counts.
 std::span<const KnownName> architectureKeys();
 std::span<const KnownName> fileKeys();

@@ -7,8 +7,8 @@ namespace {
 constexpr NameEffect kHarmless = NameEffect::Harmless;
 constexpr NameEffect kChanges = NameEffect::ChangesResults;
 
-// Neutral values of numbers are those that llama.cpp takes for "not set", and those that multiply
-// by one or count one.
+// Neutral values of numbers are those that llama.cpp takes for "not set", those that it writes for
+// models without the feature, and those that multiply by one or count one.
 constexpr KnownName kArchitectureKeys[] = {
     {"vocab_size", kChanges, "", "a vocabulary size"},
     {"context_length", kChanges, "", "a context length"},
@@ -21,7 +21,7 @@ constexpr KnownName kArchitectureKeys[] = {
     {"feed_forward_length", kChanges, "", "a hidden width"},
     {"use_parallel_residual", kChanges, "false", "attention and feed-forward side by side"},
     {"hidden_activation", kChanges, "silu", "another activation"},
-    {"activation.*", kChanges, "", "another activation"},
+    {"activation.*", kChanges, "0|1", "another activation"},
     {"swiglu_clamp_exp", kChanges, "0", "a clamped SwiGLU"},
     {"swiglu_clamp_shexp", kChanges, "0", "a clamped SwiGLU"},
     {"tensor_data_layout", kHarmless},
@@ -35,7 +35,7 @@ constexpr KnownName kArchitectureKeys[] = {
     {"expert_shared_count", kChanges, "0", "shared experts"},
     {"expert_group_count", kChanges, "0|1", "groups of experts"},
     {"expert_group_used_count", kChanges, "0|1", "groups of experts"},
-    {"expert_group_scale", kChanges, "0|1", "groups of experts"},
+    {"expert_group_scale", kChanges, "0|1|0.05", "groups of experts"},
     {"expert_weights_scale", kChanges, "0|1", "a scale of expert weights"},
     {"expert_weights_norm", kChanges, "false", "renormalized expert weights"},
     {"expert_gating_func", kChanges, "0", "a router of experts"},
@@ -49,7 +49,7 @@ constexpr KnownName kArchitectureKeys[] = {
     {"attention.head_count_kv", kChanges, "", "a head count"},
     {"attention.key_length", kChanges, "", "a head size"},
     {"attention.value_length", kChanges, "", "a head size"},
-    {"attention.layer_norm_rms_epsilon", kChanges, "", "an epsilon"},
+    {"attention.layer_norm_rms_epsilon", kChanges, "0", "an epsilon"},
     {"attention.layer_norm_epsilon", kHarmless}, // of a norm that the model has or has not
     {"attention.group_norm_epsilon", kHarmless},
     {"attention.group_norm_groups", kHarmless},
@@ -63,21 +63,21 @@ constexpr KnownName kArchitectureKeys[] = {
     {"attention.temperature_scale", kChanges, "0", "queries scaled by position"},
     {"attention.sliding_window", kChanges, "0", "windowed attention"},
     {"attention.sliding_window_pattern", kChanges, "0|false", "windowed attention"},
-    {"attention.key_length_swa", kChanges, "", "windowed attention"},
-    {"attention.value_length_swa", kChanges, "", "windowed attention"},
-    {"attention.rope_pattern", kChanges, "", "layers without RoPE"},
+    {"attention.key_length_swa", kHarmless}, // of layers with a window, which read it
+    {"attention.value_length_swa", kHarmless}, // of layers with a window, which read it
+    {"attention.rope_pattern", kChanges, "1|true", "layers without RoPE"},
     {"attention.relative_buckets_count", kChanges, "0", "relative position biases"},
     {"attention.*lora_rank*", kChanges, "0", "low-rank attention"},
     {"attention.*_mla*", kChanges, "0", "latent attention"},
-    {"attention.indexer.*", kChanges, "0", "sparse attention"},
+    {"attention.indexer.*", kChanges, "0|true", "sparse attention"},
     {"attention.compress_*", kChanges, "0", "compressed attention"},
     {"attention.output_group_count", kChanges, "0|1", "groups of attention's result"},
     {"attention.shared_kv_layers", kChanges, "0", "layers that share keys and values"},
     {"attention.recurrent_layers", kChanges, "0|false", "recurrent layers"},
     {"full_attention_interval", kChanges, "0|1", "linear attention"},
-    {"attn_logit_softcapping", kChanges, "0", "a soft cap of attention scores"},
-    {"router_logit_softcapping", kChanges, "0", "a soft cap of router logits"},
-    {"final_logit_softcapping", kChanges, "0", "a soft cap of logits"},
+    {"attn_logit_softcapping", kChanges, "0|50", "a soft cap of attention scores"},
+    {"router_logit_softcapping", kChanges, "0|30", "a soft cap of router logits"},
+    {"final_logit_softcapping", kChanges, "0|30", "a soft cap of logits"},
 
     {"logit_scale", kChanges, "0|1", "a scale of logits"},
     {"residual_scale", kChanges, "0|1", "a scale of residuals"},
@@ -85,10 +85,10 @@ constexpr KnownName kArchitectureKeys[] = {
     {"swin_norm", kChanges, "false", "norms after their blocks"},
 
     {"rope.dimension_count", kChanges, "", "a RoPE size"},
-    {"rope.dimension_count_swa", kChanges, "", "windowed attention"},
+    {"rope.dimension_count_swa", kHarmless}, // of layers with a window, which read it
     {"rope.dimension_sections", kChanges, "0", "RoPE of several axes"},
     {"rope.freq_base", kChanges, "", "a RoPE base"},
-    {"rope.freq_base_swa", kChanges, "", "windowed attention"},
+    {"rope.freq_base_swa", kHarmless}, // of layers with a window, which read it
     {"rope.scale_linear", kChanges, "0|1", "linear RoPE scaling"},
     {"rope.scaling.type", kChanges, "none", "RoPE scaling"},
     {"rope.scaling.factor", kChanges, "0|1", "RoPE scaling"},
@@ -102,13 +102,13 @@ constexpr KnownName kArchitectureKeys[] = {
     {"rope.scaling.yarn_beta_fast", kChanges, "32", "another ramp of YaRN"},
     {"rope.scaling.yarn_beta_slow", kChanges, "1", "another ramp of YaRN"},
 
-    {"ssm.*", kChanges, "0", "state-space layers"},
-    {"kda.*", kChanges, "0", "linear attention"},
+    {"ssm.*", kChanges, "0|false", "state-space layers"},
+    {"kda.*", kChanges, "0|false|-inf", "linear attention"},
     {"wkv.*", kChanges, "0", "RWKV layers"},
     {"rescale_every_n_layers", kChanges, "0", "RWKV layers"},
     {"time_mix_extra_dim", kChanges, "0", "RWKV layers"},
     {"time_decay_extra_dim", kChanges, "0", "RWKV layers"},
-    {"token_shift_count", kChanges, "0", "RWKV layers"},
+    {"token_shift_count", kChanges, "0|2", "RWKV layers"},
     {"shortconv.*", kChanges, "0", "short convolutions"},
     {"hyper_connection.*", kChanges, "0", "hyper-connections"},
     {"ple.*", kChanges, "0", "embeddings for each layer"},
@@ -116,15 +116,15 @@ constexpr KnownName kArchitectureKeys[] = {
     {"hash_layer_count", kChanges, "0", "hash-routed layers"},
     {"num_loops", kChanges, "0|1", "layers that run again"},
     {"skip_loop_final_norm", kHarmless}, // of layers that run again
-    {"hrm.*", kChanges, "0", "stacks of layers in cycles"},
+    {"hrm.*", kChanges, "0|false", "stacks of layers in cycles"},
     {"nextn_predict_layers", kChanges, "0", "layers that predict further tokens"},
     {"n_deepstack_layers", kChanges, "0", "rows of images in layers"},
     {"deepstack_mapping", kChanges, "-1", "rows of images in layers"},
-    {"decoder_start_token_id", kChanges, "", "an encoder before the decoder"},
+    {"decoder_start_token_id", kChanges, "-1", "an encoder before the decoder"},
     {"decoder_block_count", kChanges, "0", "an encoder before the decoder"},
     {"adapters.*", kChanges, "0", "adapters inside the model"},
-    {"posnet.*", kChanges, "", "audio layers"},
-    {"convnext.*", kChanges, "", "audio layers"},
+    {"posnet.*", kChanges, "0", "audio layers"},
+    {"convnext.*", kChanges, "0", "audio layers"},
     {"target_layers", kChanges, "", "drafting for another model"},
     {"target_hidden_size", kChanges, "", "drafting for another model"},
     {"norm_before_residual", kChanges, "false", "drafting for another model"},
@@ -146,7 +146,7 @@ constexpr KnownName kFileKeys[] = {
     {"general.architecture", kChanges, "", "an architecture"},
     {"general.type", kChanges, "model", "a file that is no model"},
     {"general.*", kHarmless}, // who made the file and how; settings that its makers propose
-    {"xielu.*", kChanges, "", "another activation"},
+    {"xielu.*", kChanges, "0", "another activation"},
     {"adapter.*", kChanges, "", "an adapter"},
     {"split.*", kHarmless}, // GgufFile::openModel
     {"quantize.*", kHarmless},

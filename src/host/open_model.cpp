@@ -3,6 +3,7 @@
 
 #include "host/plan_file.h"
 #include "host/plan_store.h"
+#include "plan/contract.h"
 #include "runtime/plan_cache.h"
 #include "runtime/weight_cache.h"
 
@@ -26,6 +27,10 @@ Result<OpenedModel> openModel(ModelFile file, std::unique_ptr<hal::Device> devic
   SINTER_ASSIGN(ObtainedPlan obtained,
                 request.plan.empty() ? obtainPlan(file, device->info(), request.precision, observer)
                                      : readPlanFile(request.plan, *device, request.precision));
+  const auto unused = obtained.plan->texts.find(contract::kUnusedKeys);
+  if (unused != obtained.plan->texts.end())
+    observer.note("'" + file.path() + "' has metadata that this architecture does not use: " +
+                  unused->second);
   PlanRunnerOptions options;
   options.contextTokens = request.context;
   options.sequences = request.sequences;

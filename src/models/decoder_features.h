@@ -2,45 +2,67 @@
 // and checked.
 #pragma once
 
-#include "graph/graph.h"
+#include "models/decoder_family.h"
 #include "models/model_source.h"
 #include "models/rope_scaling.h"
 
 namespace sinter::models {
 
-// What the architecture's name alone decides.
-struct DecoderFamily {
-  std::string_view architecture; // general.architecture, and the prefix of its keys
-  graph::Pairing rope;
-  bool qkvBias = false;   // queries, keys and values have biases
-  bool headNorms = false; // heads of queries and of keys are normalized before RoPE
+// One layer of the step, in its order.
+struct LayerFeatures {
+  int64_t block = 0;           // of its tensors' names
+  int64_t heads = 0;           // 0: no attention
+  int64_t kvHeads = 0;         // 0 with heads: one matrix stands for attention
+  int64_t headDim = 0;         // of queries and keys
+  int64_t valueDim = 0;        // of values
+  int64_t ropeDims = 0;        // of a head, the first ones; 0: queries and keys do not rotate
+  int64_t feedForward = 0;     // elements of the hidden row; 0: no feed-forward
+  int64_t window = 0;          // keys that a token sees; 0: all
+  bool windowed = false;       // of the kind that may have a window
+  bool normsResult = false;    // the output norm follows, as before the stack runs again
+  struct {
+    float alphaNegative = 0, alphaPositive = 0, beta = 0, epsilon = 0;
+  } xielu;
+
+  bool attends() const { return heads > 0 && kvHeads > 0; }
 };
 
-inline constexpr DecoderFamily kDecoderFamilies[] = {
-    {.architecture = "llama", .rope = graph::Pairing::Neighbours},
-    {.architecture = "qwen2", .rope = graph::Pairing::Halves, .qkvBias = true},
-    {.architecture = "qwen3", .rope = graph::Pairing::Halves, .headNorms = true},
+// The frequencies of one kind of layers.
+struct RopeFeatures {
+  float base = 10000;
+  RopeScaling scaling;
 };
 
 struct DecoderFeatures {
   DecoderFamily family;
-  int64_t layers = 0;
-  int64_t width = 0;       // elements of a token's row
-  int64_t feedForward = 0; // elements of the hidden row
-  int64_t heads = 0, kvHeads = 0, headDim = 0;
-  int64_t ropeDims = 0;
-  int64_t contextLength = 0; // positions that the model was made for
+  std::vector<LayerFeatures> layers; // at least one; the last one attends and has a feed-forward
+  int64_t blocks = 0;                // of the file, those that predict further tokens too
+  int64_t width = 0;                 // elements of a token's row
+  int64_t heads = 0, kvHeads = 0;    // the most of any layer
+  int64_t headDim = 0, ropeDims = 0; // of layers without a window
+  int64_t contextLength = 0;         // positions that the model was made for
   int64_t vocabulary = 0;
-  float ropeBase = 0, normEps = 0;
-  RopeScaling ropeScaling;
+  float normEps = 0, qkNormEps = 0;
+  Rotation rotation = Rotation::None;
+  RopeFeatures rope, windowRope;
+  std::vector<int64_t> sections; // pairs of each axis; empty: one axis
+  bool parallel = false;
+  bool normsAfter = false; // the norms before blocks are after them
+  float alibi = 0, clampQkv = 0;
+  float attentionScale = 0; // of scores; 0: 1 / sqrt(head size)
+  float attentionSoftCap = 0, logitSoftCap = 0;
+  float embeddingScale = 1, residualScale = 1, logitScale = 1;
+  float positionScale = 0; // of queries: 1 + this * ln(1 + floor(position / original context))
   bool tiedOutput = false; // the embedding is the output matrix too
+  // Keys that change what other decoders compute and have no meaning for this one, as it has none
+  // for the reference implementation: "'KEY' is VALUE".
+  std::vector<std::string> unusedKeys;
 };
 
 // Unsupported: an architecture or a feature that no family here has. NotFound and Corrupt: a key is
 // missing, or its value is not one that a model can have. Each message names the key, what was
-// found and what was expected. Unsupported too: a key that changes results (format/known_names.h)
-// and is not read here has a value that is not neutral. Tensors are not checked but for the
-// embedding's number of rows, which is the vocabulary.
+// found and what was expected. Tensors are not checked but for the embedding's number of rows,
+// which is the vocabulary.
 Result<DecoderFeatures> readDecoder(const ModelSource &source);
 
 } // namespace sinter::models

@@ -8,9 +8,6 @@
 
 namespace sinter::models {
 
-// Turns within the context of training between which pairs go over from one frequency to the other.
-static constexpr double kFastTurns = 32, kSlowTurns = 1;
-
 // The pair, as a fraction, that turns so often within that many positions.
 static double pairOfTurns(double turns, const RopeScaling &scaling, int64_t dims, double base) {
   const double wavelength = static_cast<double>(scaling.originalContext) / turns;
@@ -19,9 +16,9 @@ static double pairOfTurns(double turns, const RopeScaling &scaling, int64_t dims
 }
 
 static std::vector<float> yarnScales(const RopeScaling &scaling, int64_t dims, double base) {
-  const double low = std::max(0.0, std::floor(pairOfTurns(kFastTurns, scaling, dims, base)));
+  const double low = std::max(0.0, std::floor(pairOfTurns(scaling.fastTurns, scaling, dims, base)));
   const double high = std::min(static_cast<double>(dims - 1),
-                               std::ceil(pairOfTurns(kSlowTurns, scaling, dims, base)));
+                               std::ceil(pairOfTurns(scaling.slowTurns, scaling, dims, base)));
   constexpr double kLeastRamp = 0.001; // pairs; llama.cpp's, where both ends are one pair
   std::vector<float> scales;
   for (int64_t i = 0; i < dims / 2; ++i) {
@@ -42,7 +39,10 @@ std::vector<float> frequencyScales(const RopeScaling &scaling, int64_t dims, dou
 
 float rotationMagnitude(const RopeScaling &scaling) {
   const bool grows = scaling.kind == RopeScaling::Kind::Yarn && scaling.factor > 1;
-  const double yarn = grows ? 1 + 0.1 * std::log(scaling.factor) : 1;
+  const auto magnitude = [&](double multiplier) {
+    return grows ? 1 + 0.1 * multiplier * std::log(scaling.factor) : 1;
+  };
+  const double yarn = magnitude(1) / magnitude(scaling.logMultiplier);
   return static_cast<float>(yarn * scaling.attentionFactor);
 }
 

@@ -17,6 +17,10 @@ struct RopeScaling {
   double factor = 1;           // above 0
   int64_t originalContext = 0; // positions of training; YaRN reads it
   float attentionFactor = 1;   // on cosines and sines of any kind
+  // Turns within the context of training between which YaRN's pairs go over from one frequency to
+  // the other.
+  float fastTurns = 32, slowTurns = 1;
+  float logMultiplier = 0; // of the logarithm by which YaRN's magnitude is divided; 0: undivided
 };
 
 // What multiplies the frequencies base^(-2 i / dims) of pairs i < dims / 2; empty where all are 1.

@@ -7,25 +7,40 @@
 namespace sinter::models {
 
 inline constexpr std::string_view kTokenEmbedding = "token_embd.weight";
-inline constexpr std::string_view kOutputNorm = "output_norm.weight";
+inline constexpr std::string_view kEmbeddingNorm = "token_embd_norm";
+inline constexpr std::string_view kPositionEmbedding = "position_embd.weight";
+inline constexpr std::string_view kOutputNorm = "output_norm";
+inline constexpr std::string_view kOutputName = "output";
 inline constexpr std::string_view kOutput = "output.weight";
-inline constexpr std::string_view kRopeDivisors = "rope_freqs.weight"; // of pairs' frequencies
+// What divides pairs' frequencies: always, or in contexts beyond that of training and within it.
+inline constexpr std::string_view kRopeDivisors = "rope_freqs.weight";
+inline constexpr std::string_view kLongRopeDivisors = "rope_factors_long.weight";
+inline constexpr std::string_view kShortRopeDivisors = "rope_factors_short.weight";
 
 inline constexpr std::string_view kAttentionNorm = "attn_norm";
+inline constexpr std::string_view kSecondAttentionNorm = "attn_norm_2"; // then attention reads it
+inline constexpr std::string_view kAttentionPostNorm = "post_attention_norm";
+inline constexpr std::string_view kAttentionSubNorm = "attn_sub_norm";
 inline constexpr std::string_view kQuery = "attn_q";
 inline constexpr std::string_view kKey = "attn_k";
 inline constexpr std::string_view kValue = "attn_v";
-inline constexpr std::string_view kQueryNorm = "attn_q_norm"; // of each head
+inline constexpr std::string_view kQkv = "attn_qkv"; // queries, keys, values
+inline constexpr std::string_view kQueryNorm = "attn_q_norm";
 inline constexpr std::string_view kKeyNorm = "attn_k_norm";
+inline constexpr std::string_view kAttentionGate = "attn_gate"; // of each element or each head
+inline constexpr std::string_view kAttentionSinks = "attn_sinks";
 inline constexpr std::string_view kAttentionOutput = "attn_output";
-inline constexpr std::string_view kFeedForwardNorm = "ffn_norm";
+inline constexpr std::string_view kFeedForwardPostNorm = "post_ffw_norm";
+inline constexpr std::string_view kFeedForwardSubNorm = "ffn_sub_norm";
 inline constexpr std::string_view kGate = "ffn_gate";
 inline constexpr std::string_view kUp = "ffn_up";
 inline constexpr std::string_view kDown = "ffn_down";
+inline constexpr std::string_view kActivationScales = "ffn.act"; // which divide the activations
+inline constexpr std::string_view kSkipScale = "layer_output_scale"; // of the embedding
 
-inline std::string layerTensor(int64_t layer, std::string_view part,
-                               std::string_view kind = "weight") {
-  return "blk." + std::to_string(layer) + "." + std::string(part) + "." + std::string(kind);
+// "blk.3.attn_q"
+inline std::string layerName(int64_t layer, std::string_view part) {
+  return "blk." + std::to_string(layer) + "." + std::string(part);
 }
 
 } // namespace sinter::models

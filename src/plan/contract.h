@@ -154,6 +154,7 @@ inline constexpr const char *kHeadDim = "head_dim";
 inline constexpr const char *kRopeDims = "rope_dims";
 inline constexpr const char *kGraphOperations = "graph_operations"; // before any was fused
 inline constexpr const char *kArchitecture = "architecture";
+inline constexpr const char *kUnusedKeys = "unused_keys"; // of the model file, absent where none
 inline constexpr const char *kRopeBase = "rope_base";
 inline constexpr const char *kActivations = "activations"; // formats that matmuls take activations in
 

@@ -1,0 +1,126 @@
+// What an architecture's name alone decides of a decoder: one row of a table for each.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace sinter::models {
+
+enum class Rotation : uint8_t { None, Neighbours, Halves };
+
+// Rms: over the root mean square; Layer: to mean 0 and variance 1.
+enum class NormKind : uint8_t { Rms, Layer };
+
+// Before a block, of what it adds (After), or both (Around).
+enum class NormPlace : uint8_t { Before, After, Around };
+
+// Whether attention and feed-forward read the same rows and are added together.
+enum class Parallel : uint8_t {
+  No,
+  Yes,
+  ByKey,          // use_parallel_residual
+  WithoutFfnNorm, // where the layer has no norm of its own for the feed-forward
+};
+
+// Norms of queries and keys: with one weight for every head, with a weight of each head's own, of
+// the whole row, or with a gain of each query head and none for keys.
+enum class QkNorm : uint8_t { None, Heads, OwnHeads, Rows, Gains };
+
+enum class Activation : uint8_t { Silu, Gelu, Relu2, Xielu };
+
+// Gated: activation(gate) * up, of two matrices or of one that holds both, gate first.
+enum class Gating : uint8_t { None, Gated, Fused };
+
+// Which layers rotate queries and keys.
+enum class RotatedLayers : uint8_t {
+  All,
+  Windowed,       // those with a window, where any has one
+  ThreeOfFour,    // all but every fourth
+  ByPattern,      // attention.rope_pattern
+  UnlessDisabled, // rope.scaling.finetuned false: none
+};
+
+// Frequencies of windowed layers: those of the others, or of a base of their own with or without
+// the others' scaling.
+enum class WindowRotation : uint8_t { Same, Scaled, Plain };
+
+enum class WindowRule : uint8_t { None, Optional, Required };
+
+enum class LogitScale : uint8_t { None, Multiplies, Divides };
+
+enum class EmbeddingScale : uint8_t { None, RootOfWidth, Key };
+
+enum class EmbeddingNorm : uint8_t { None, Weighted, Plain };
+
+struct DecoderFamily {
+  std::string_view architecture; // general.architecture, and the prefix of its keys
+  Rotation rotation = Rotation::Neighbours;
+  RotatedLayers rotated = RotatedLayers::All;
+  int64_t rotatedDepth = 0; // only models of so many layers rotate; 0: all
+  float fixedRopeBase = 0;  // whatever the file says; 0: the file's
+  bool sections = false;    // rope.dimension_sections: RoPE of several axes, which are alike in text
+  bool interleaved = false; // the axes' pairs take turns
+  bool alphaScaling = false; // rope.scaling.alpha raises the base
+
+  NormKind norm = NormKind::Rms;
+  bool normWeights = true;
+  NormPlace place = NormPlace::Before;
+  bool placeByKey = false;    // swin_norm: after
+  float postNormEpsilon = 0;  // of norms of what a block adds; 0: the others'
+  std::string_view ffnNorm = "ffn_norm";
+  EmbeddingNorm embeddingNorm = EmbeddingNorm::None;
+  Parallel parallel = Parallel::No;
+
+  QkNorm qkNorm = QkNorm::None;
+  NormKind qkNormKind = NormKind::Rms;
+  bool qkNormAfterRope = false;
+  bool qkNormOptional = false;
+
+  Activation activation = Activation::Silu;
+  Gating gating = Gating::Gated;
+  int64_t hiddenDivisor = 1; // of feed_forward_length
+
+  bool learnedPositions = false, learnedPositionsOptional = false;
+  float alibi = 0;        // the largest slope's exponent
+  bool alibiByKey = false; // attention.max_alibi_bias
+  int64_t alibiDepth = 0; // only models of so many layers have it; 0: all
+  bool clampsQkv = false; // attention.clamp_kqv
+  bool sinks = false;
+  bool positionScale = false; // attention.temperature_scale of queries
+
+  WindowRule window = WindowRule::None;
+  int64_t windowDefault = 0;
+  int64_t windowPattern = 0;  // every so many-th layer has none, where the file does not say
+  int64_t windowedDepth = 0;  // only models of so many layers have windows; 0: all
+  WindowRotation windowRotation = WindowRotation::Same;
+  bool windowBaseByKey = false; // rope.freq_base_swa
+  float windowBaseDefault = 0;  // where the file has none; 0: the others'
+  float attentionSoftCap = 0;  // attn_logit_softcapping's default; 0: none
+  bool logitSoftCap = false;   // final_logit_softcapping
+  float logitSoftCapDefault = 0;
+
+  bool attentionScaleByKey = false;    // attention.scale
+  bool attentionScaleLinear = false;   // 1 / head size
+  int64_t attentionScaleOfWidth = 0;   // models of so many layers: (width / heads)^-1/2
+  EmbeddingScale embeddingScale = EmbeddingScale::None;
+  bool residualScale = false;
+  LogitScale logitScale = LogitScale::None;
+  bool scalesByDepth = false; // defaults: embedding 12, residual 1.4 / sqrt(layers), logits
+
+  bool attentionGate = false;  // attn_gate's sigmoid on attention's result
+  bool embeddingSkip = false;  // the embedding is added again after each layer, times a weight
+  bool subNorms = false;       // of attention's result and of the hidden row
+  bool loops = false;          // num_loops
+  bool tied = false;           // the embedding is the output matrix, whatever the file has
+  int64_t firstImageToken = 0, endImageTokens = 0; // never expected
+  // Parts of tensor names with '|' between ('*' stands for any text) that the reference
+  // implementation loads and does not use either.
+  std::string_view unused = "*.input_scale|*ffn_*.scale";
+};
+
+std::span<const DecoderFamily> decoderFamilies();
+// Null: no family has this name.
+const DecoderFamily *findDecoderFamily(std::string_view architecture);
+
+} // namespace sinter::models

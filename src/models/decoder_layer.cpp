@@ -1,0 +1,145 @@
+// How a layer's parts follow one another.
+#include "tile/mlir_pch.h"
+
+#include "models/decoder_layer.h"
+#include "models/tensor_names.h"
+
+using namespace mlir;
+
+namespace sinter::models {
+
+std::string LayerBuilder::name(std::string_view part) const {
+  return layerName(layer().block, part);
+}
+
+Result<Value> LayerBuilder::blockNorm(Value x, std::string_view part, bool isPostNorm) {
+  const bool own = isPostNorm && family_.postNormEpsilon > 0;
+  const float eps = own ? family_.postNormEpsilon : f_.normEps;
+  if (!family_.normWeights)
+    return g_.norm(x, family_.norm, {}, {}, eps);
+  return g_.norm(x, family_.norm, name(part), eps);
+}
+
+// activation(gate) * up, or of one matrix alone.
+Result<Value> LayerBuilder::activated(Value n) {
+  const int64_t hidden = layer().feedForward;
+  const auto activate = [&](ScalarBuilder &s, Value x) {
+    return family_.activation == Activation::Gelu ? s.gelu(x) : s.silu(x);
+  };
+  Value gate, up;
+  if (family_.gating == Gating::Fused) {
+    SINTER_ASSIGN(Value both, g_.linear(n, name(kUp), 2 * hidden, family_, true));
+    gate = g_.columns(both, 0, hidden);
+    up = g_.columns(both, hidden, hidden);
+  } else if (family_.gating == Gating::Gated) {
+    SINTER_ASSIGN(gate, g_.linear(n, name(kGate), hidden, family_, true));
+    SINTER_ASSIGN(up, g_.linear(n, name(kUp), hidden, family_, true));
+  } else {
+    SINTER_ASSIGN(up, g_.linear(n, name(kUp), hidden, family_, true));
+  }
+  if (gate)
+    return g_.map({gate, up}, [&](ScalarBuilder &s, ValueRange v) {
+      return s.mul(activate(s, v[0]), v[1]);
+    });
+  const auto &xielu = layer().xielu;
+  const auto softplus = [](float x) { return std::log1p(std::exp(x)); };
+  return g_.map({up}, [&](ScalarBuilder &s, ValueRange v) -> Value {
+    if (family_.activation == Activation::Silu || family_.activation == Activation::Gelu)
+      return activate(s, v[0]);
+    Value zero = s.number(0);
+    Value positive = s.most(v[0], zero);
+    if (family_.activation == Activation::Relu2)
+      return s.mul(positive, positive);
+    // Of negative numbers n: (exp(n) - 1 - n) a + b n.
+    Value negative = s.least(v[0], zero);
+    Value curve = s.sub(s.sub(s.exp(negative), s.number(1)), negative);
+    Value squares =
+        s.mul(s.mul(positive, positive), s.number(softplus(xielu.alphaPositive)));
+    Value curves = s.mul(curve, s.number(xielu.beta + softplus(xielu.alphaNegative)));
+    return s.add(s.add(squares, curves), s.mul(v[0], s.number(xielu.beta)));
+  });
+}
+
+Result<Value> LayerBuilder::feedForward(Value n) {
+  SINTER_ASSIGN(Value hidden, activated(n));
+  SINTER_ASSIGN(Value divisors,
+                g_.optionalWeight(name(kActivationScales) + ".scales", {layer().feedForward}));
+  if (divisors)
+    hidden =
+        g_.map({hidden, divisors}, [](ScalarBuilder &s, ValueRange v) { return s.div(v[0], v[1]); });
+  if (family_.subNorms) {
+    SINTER_ASSIGN(hidden, blockNorm(hidden, kFeedForwardSubNorm));
+  }
+  return g_.linear(hidden, name(kDown), f_.width, family_, true);
+}
+
+// What some families do with a layer's result.
+Result<Value> LayerBuilder::finish(Value x) {
+  if (family_.embeddingSkip) {
+    SINTER_ASSIGN(Value scale, g_.weight(name(kSkipScale) + ".weight", {1}));
+    x = g_.map({x, wantedOnly(embedding_), scale}, [](ScalarBuilder &s, ValueRange v) {
+      return s.add(v[0], s.mul(v[1], v[2]));
+    });
+  }
+  if (!layer().normsResult)
+    return x;
+  return g_.norm(x, family_.norm, std::string(kOutputNorm), f_.normEps);
+}
+
+Result<Value> LayerBuilder::build(Value x, size_t number) {
+  number_ = number;
+  if (layer().feedForward == 0)
+    return x; // a layer that the model leaves out
+  const bool before = family_.place != NormPlace::After && !f_.normsAfter;
+  const bool after = family_.place != NormPlace::Before;
+  const auto normed = [&](Value rows, std::string_view part) {
+    return before ? blockNorm(rows, part) : Result<Value>(rows);
+  };
+  const bool ownNorm = g_.has(name(kSecondAttentionNorm) + ".weight");
+  Value attended, ffnInput;
+  const auto attend = [&]() -> Result<void> {
+    const std::string_view part = ownNorm ? kSecondAttentionNorm : kAttentionNorm;
+    SINTER_ASSIGN(Value n, normed(x, part));
+    Value attending = n;
+    if (isLast()) {
+      x = wantedOnly(x);
+      SINTER_ASSIGN(attending, normed(x, part));
+    }
+    ffnInput = attending;
+    SINTER_ASSIGN(attended, attention(n, attending));
+    if (after) {
+      SINTER_ASSIGN(attended, blockNorm(attended, kAttentionPostNorm, true));
+    } else if (f_.normsAfter) {
+      SINTER_ASSIGN(attended, blockNorm(attended, kAttentionNorm));
+    }
+    return {};
+  };
+  const bool hasFfnNorm = !family_.normWeights || g_.has(name(family_.ffnNorm) + ".weight") ||
+                          family_.parallel != Parallel::WithoutFfnNorm;
+  const bool parallel = f_.parallel || !hasFfnNorm;
+  if (layer().heads > 0) {
+    SINTER_TRY(attend());
+    if (!parallel)
+      x = g_.add(x, attended, f_.residualScale);
+  } else {
+    x = wantedOnly(x);
+  }
+  if (parallel && family_.parallel == Parallel::ByKey) {
+    SINTER_ASSIGN(ffnInput, blockNorm(x, family_.ffnNorm));
+  } else if (parallel && ownNorm) {
+    SINTER_ASSIGN(ffnInput, blockNorm(x, kAttentionNorm));
+  } else if (!parallel) {
+    SINTER_ASSIGN(ffnInput, normed(x, family_.ffnNorm));
+  }
+  if (parallel)
+    x = g_.add(x, attended);
+  SINTER_ASSIGN(Value fed, feedForward(ffnInput));
+  if (after) {
+    SINTER_ASSIGN(fed, blockNorm(fed, kFeedForwardPostNorm, true));
+  } else if (f_.normsAfter) {
+    SINTER_ASSIGN(fed, blockNorm(fed, family_.ffnNorm));
+  }
+  return finish(g_.add(x, fed, f_.residualScale));
+}
+
+} // namespace sinter::models

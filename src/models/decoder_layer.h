@@ -1,0 +1,92 @@
+// A decoder's layers, built from its features.
+#pragma once
+
+#include "models/decoder_features.h"
+#include "models/graph_builder.h"
+
+namespace sinter::models {
+
+// How keys and values are kept.
+struct KvLayout {
+  int64_t pageRows = 0; // positions of a page
+  mlir::Type element;
+  bool transposesKeys = false; // blocks lie along a head, other elements along positions
+  std::string pages;           // symbol of the number of pages
+};
+
+// The inputs that say where the tokens of the step are.
+struct Placement {
+  mlir::Value positions, tiles, slots, pageTable, lengths;
+};
+
+// The rows whose logits are wanted: where they are, and which of the tokens they are.
+struct WantedRows {
+  mlir::Value positions, tiles, index;
+};
+
+class LayerBuilder {
+public:
+  LayerBuilder(GraphBuilder &builder, const DecoderFeatures &features, KvLayout kv)
+      : g_(builder), f_(features), family_(features.family), kv_(std::move(kv)) {}
+
+  // Makes what layers share. Before any layer.
+  Result<void> place(const Placement &at, const WantedRows &wanted);
+  // The rows that enter the first layer, for families that add them again.
+  void keepEmbedding(mlir::Value rows) { embedding_ = rows; }
+  // The rows after layer `number` of the rows before it. The last layer's are those whose logits
+  // are wanted. Errors: of tensors (GraphBuilder::weight), and Unsupported: attention or RoPE of a
+  // form that has no kernel.
+  Result<mlir::Value> build(mlir::Value x, size_t number);
+
+private:
+  // Rows that attend.
+  struct Rows {
+    mlir::Value positions, tiles;
+    mlir::Value rotations, windowRotations; // tables; null where nothing rotates by them
+    mlir::Value queryScales;                // [rows, 1, 1]; null: none
+  };
+  struct KvCache {
+    mlir::Value keys, values;
+  };
+  // Projections of a layer: each null where it is not made yet.
+  struct Qkv {
+    mlir::Value query, key, value; // rows
+  };
+
+  const LayerFeatures &layer() const { return f_.layers[number_]; }
+  std::string name(std::string_view part) const;
+  bool isLast() const { return number_ + 1 == f_.layers.size(); }
+  mlir::Value wantedOnly(mlir::Value rows) { return isLast() ? g_.rowsAt(rows, wanted_) : rows; }
+
+  Result<mlir::Value> ropeDivisors();
+  mlir::Value ropeTable(mlir::Value positions, const RopeFeatures &rope, int64_t dims,
+                        mlir::Value divisors);
+  Result<Rows> rowsOf(mlir::Value positions, mlir::Value tiles, mlir::Value divisors);
+
+  Result<mlir::Value> blockNorm(mlir::Value x, std::string_view part, bool isPostNorm = false);
+  Result<Qkv> projectFused(mlir::Value x);
+  Result<mlir::Value> project(mlir::Value x, std::string_view part, int64_t columns);
+  Result<mlir::Value> headsOf(mlir::Value rows, std::string_view normPart, int64_t heads);
+  Result<mlir::Value> headNorm(mlir::Value heads, std::string_view normPart);
+  Result<mlir::Value> rotated(mlir::Value heads, const Rows &rows, std::string_view normPart);
+  mlir::Value rope(mlir::Value heads, const Rows &rows);
+  Result<KvCache> store(mlir::Value keyHeads, mlir::Value valueRows);
+  Result<mlir::Value> attend(mlir::Value query, const KvCache &cache, const Rows &rows);
+  Result<mlir::Value> gated(mlir::Value attended, mlir::Value x);
+  // Of the keys and values of all tokens, which `n` has, by `attending`.
+  Result<mlir::Value> attention(mlir::Value n, mlir::Value attending);
+  Result<mlir::Value> activated(mlir::Value n);
+  Result<mlir::Value> feedForward(mlir::Value n);
+  Result<mlir::Value> finish(mlir::Value x);
+
+  GraphBuilder &g_;
+  const DecoderFeatures &f_;
+  const DecoderFamily &family_;
+  KvLayout kv_;
+  Placement at_;
+  Rows tokens_, last_;
+  mlir::Value wanted_, embedding_;
+  size_t number_ = 0; // of the layer that is being built
+};
+
+} // namespace sinter::models

@@ -10,7 +10,8 @@ namespace sinter::host {
 // there is no place for it; with the nearest name, where there is no such file.
 Result<std::string> modelPath(const std::string &model);
 
-// Opens it. Metadata and tensors that nobody knows are one note.
+// Opens it. Metadata and tensors that nobody knows are one note; so is each oddity of its
+// tokenizer.
 Result<ModelFile> openModelFile(const std::string &model, Observer &observer,
                                 TextNeed text = TextNeed::Required);
 

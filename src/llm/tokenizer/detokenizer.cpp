@@ -55,7 +55,10 @@ Result<std::string> detokenize(const Tokenizer &tokenizer, std::span<const Token
     SINTER_ASSIGN(std::string more, stream.push(id));
     text += more;
   }
-  return text + stream.finish();
+  text += stream.finish();
+  if (tokenizer.dropsFirstSpace() && text.starts_with(' '))
+    text.erase(0, 1);
+  return text;
 }
 
 } // namespace sinter

@@ -6,7 +6,15 @@
 namespace sinter {
 namespace {
 
-enum class EndRole : uint8_t { End, FimPad, FimRepository, FimSeparator };
+enum class EndRole : uint8_t {
+  End,
+  FimPad,
+  FimRepository,
+  FimSeparator,
+  FimPrefix, // this and the next two end nothing
+  FimSuffix,
+  FimMiddle,
+};
 
 struct EndText {
   std::string_view text;
@@ -47,9 +55,38 @@ constexpr EndText kEndTexts[] = {
     {"<REPO>", EndRole::FimRepository},
     {"<reponame>", EndRole::FimRepository},
     {"<|file_sep|>", EndRole::FimSeparator},
+    {"<|fim_prefix|>", EndRole::FimPrefix},
+    {"<fim-prefix>", EndRole::FimPrefix},
+    {"<fim_prefix>", EndRole::FimPrefix},
+    {"<｜fim▁begin｜>", EndRole::FimPrefix},
+    {"<PRE>", EndRole::FimPrefix},
+    {"▁<PRE>", EndRole::FimPrefix},
+    {"<|code_prefix|>", EndRole::FimPrefix},
+    {"<|prefix|>", EndRole::FimPrefix},
+    {"<|fim_suffix|>", EndRole::FimSuffix},
+    {"<fim-suffix>", EndRole::FimSuffix},
+    {"<fim_suffix>", EndRole::FimSuffix},
+    {"<｜fim▁hole｜>", EndRole::FimSuffix},
+    {"<SUF>", EndRole::FimSuffix},
+    {"▁<SUF>", EndRole::FimSuffix},
+    {"<|code_suffix|>", EndRole::FimSuffix},
+    {"<|suffix|>", EndRole::FimSuffix},
+    {"<|fim_middle|>", EndRole::FimMiddle},
+    {"<fim-middle>", EndRole::FimMiddle},
+    {"<fim_middle>", EndRole::FimMiddle},
+    {"<｜fim▁end｜>", EndRole::FimMiddle},
+    {"<MID>", EndRole::FimMiddle},
+    {"▁<MID>", EndRole::FimMiddle},
+    {"<|code_middle|>", EndRole::FimMiddle},
+    {"<|middle|>", EndRole::FimMiddle},
 };
 
-// Of those, the ones that end a turn, the likeliest first.
+// Control tokens between which an answer's channels stand; without them nobody could tell those
+// apart.
+constexpr std::string_view kShownTexts[] = {"<|channel|>", "<|message|>", "<|start|>",
+                                            "<|constrain|>"};
+
+// Of the ends, the ones that end a turn, the likeliest first.
 constexpr std::string_view kTurnEndTexts[] = {"<|eot_id|>",    "<|im_end|>", "<|end|>",
                                               "<end_of_turn>", "<EOT>",      "[EOT]"};
 
@@ -86,10 +123,20 @@ bool isNamed(EndRole role, const VocabularyData &data) {
     return data.fimRepository.has_value();
   case EndRole::FimSeparator:
     return data.fimSeparator.has_value();
+  case EndRole::FimPrefix:
+    return data.fimPrefix.has_value();
+  case EndRole::FimSuffix:
+    return data.fimSuffix.has_value();
+  case EndRole::FimMiddle:
+    return data.fimMiddle.has_value();
   case EndRole::End:
     break;
   }
   return false;
+}
+
+bool canEnd(EndRole role) {
+  return role < EndRole::FimPrefix;
 }
 
 } // namespace
@@ -104,10 +151,18 @@ EndTokens findEndTokens(const VocabularyData &data, const TextIndex &texts) {
       found.never.push_back(*id);
       continue;
     }
+    const bool named = isNamed(row.role, data);
+    if (named && !canEnd(row.role))
+      continue;
     found.known.push_back(*id);
-    if (!isNamed(row.role, data))
+    if (!named && canEnd(row.role))
       found.ends.push_back(*id);
   }
+  found.shown = found.never;
+  for (std::string_view text : kShownTexts)
+    if (const auto id = texts.find(text))
+      found.shown.push_back(*id);
+  std::ranges::sort(found.shown);
   for (std::string_view text : kTurnEndTexts)
     if (const auto id = texts.find(text); id && !found.turn && !goesOn(text, texts))
       found.turn = id;

@@ -13,6 +13,7 @@ struct EndTokens {
       known;                 // ends by text, and tokens of infilling; control tokens all, ascending
   std::vector<TokenId> ends; // of those, what ends a generation, ascending
   std::vector<TokenId> never; // ends of other models that go on here, whoever names them; ascending
+  std::vector<TokenId> shown; // control tokens that structure an answer: never hidden; ascending
   std::optional<TokenId> turn; // what most likely ends a turn
 };
 

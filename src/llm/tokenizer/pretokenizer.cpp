@@ -1,159 +1,285 @@
-// Pre-tokenizers on PCRE2: its Unicode properties, its JIT, and a limit on the steps of one match.
+// The splits of pre-tokenizers: one finds matches in a piece, one says what becomes of them.
 #include "llm/tokenizer/pretokenizer.h"
 
 #include "base/check.h"
 #include "llm/tokenizer/pretokenizer_table.h"
-
-#include <algorithm>
-#include <array>
-#include <limits>
-
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
+#include "llm/tokenizer/unicode.h"
+#include "llm/tokenizer/unicode_properties.h"
 
 namespace sinter {
 namespace {
 
-// One match walks at most over its piece and back, so the limit grows with the piece; the constant
-// leaves room for the alternatives tried at one place.
-constexpr uint64_t kStepsPerByte = 16;
-constexpr uint64_t kBaseSteps = 10'000;
+using Span = Words::Span;
 
-// The JIT's backtracking stack; single-character repeats keep two pointers in it, not one a
-// character.
-constexpr size_t kJitStackStart = 32 * 1024;
-constexpr size_t kJitStackLimit = 1024 * 1024;
+constexpr std::string_view kMetaspace = "\u2581";
 
-struct Free {
-  void operator()(pcre2_code *p) const { pcre2_code_free(p); }
-  void operator()(pcre2_match_data *p) const { pcre2_match_data_free(p); }
-  void operator()(pcre2_match_context *p) const { pcre2_match_context_free(p); }
-  void operator()(pcre2_jit_stack *p) const { pcre2_jit_stack_free(p); }
+// One stretch of a piece: a match, or what lies between two.
+struct Cut {
+  Span span;
+  bool isMatch;
 };
-template <typename T> using Owned = std::unique_ptr<T, Free>;
 
-const unsigned char *units(std::string_view text) {
-  return reinterpret_cast<const unsigned char *>(text.data());
-}
+// The cuts of one piece, which they cover without gaps.
+class Cuts {
+public:
+  explicit Cuts(Span piece) : piece_(piece), end_(piece.begin) {}
 
-// PCRE2's \s holds U+180E, which lost White_Space in Unicode 6.3; the published tokenizers' does
-// not.
-std::string withUnicodeSpaces(std::string_view expression) {
-  std::string out;
-  for (size_t i = 0; i < expression.size(); ++i) {
-    bool escape = expression[i] == '\\' && i + 1 < expression.size();
-    if (escape && expression[i + 1] == 's')
-      out += "\\p{White_Space}";
-    else if (escape && expression[i + 1] == 'S')
-      out += "\\P{White_Space}";
-    else
-      out.append(expression.substr(i, escape ? 2 : 1));
-    i += escape;
+  void match(uint32_t begin, uint32_t end) {
+    if (begin > end_)
+      cuts_.push_back({{end_, begin}, false});
+    if (end > begin)
+      cuts_.push_back({{begin, end}, true});
+    end_ = end;
   }
-  return out;
+
+  std::vector<Cut> finish() {
+    if (end_ < piece_.end)
+      cuts_.push_back({{end_, piece_.end}, false});
+    return std::move(cuts_);
+  }
+
+private:
+  Span piece_;
+  uint32_t end_; // of the last match
+  std::vector<Cut> cuts_;
+};
+
+uint32_t characterAt(std::string_view text, size_t at, size_t &length) {
+  const Utf8Step step = decodeUtf8(text, at);
+  length = step.length;
+  return step.codePoint;
 }
 
-const PretokenizerFamily *familyNamed(std::string_view name) {
-  for (const PretokenizerFamily &family : pretokenizerFamilies())
-    if (std::ranges::find(family.names, name) != family.names.end())
-      return &family;
-  return nullptr;
+Result<std::vector<Cut>> regexCuts(const Regex &regex, Regex::Scratch &scratch,
+                                   std::string_view text, Span piece) {
+  // An assertion must not see past its piece, so the piece is the whole subject.
+  const std::string_view subject = text.substr(piece.begin, piece.end - piece.begin);
+  Cuts cuts(piece);
+  for (size_t at = 0; at < subject.size();) {
+    SINTER_ASSIGN(const auto found, regex.find(subject, at, scratch));
+    if (!found)
+      break;
+    cuts.match(piece.begin + static_cast<uint32_t>(found->begin),
+               piece.begin + static_cast<uint32_t>(found->end));
+    at = found->end;
+  }
+  return cuts.finish();
 }
 
-std::string pcreMessage(int error) {
-  std::array<unsigned char, 256> buffer{};
-  pcre2_get_error_message(error, buffer.data(), buffer.size());
-  return reinterpret_cast<const char *>(buffer.data());
+// Numbers in threes from the right. `atBorder`: digits only, and only where a word ends after them.
+std::vector<Cut> digitCuts(std::string_view text, Span piece, bool atBorder) {
+  Cuts cuts(piece);
+  std::vector<uint32_t> starts; // of a run's digits
+  auto flush = [&](uint32_t end, bool endsWord) {
+    size_t taken = 0;
+    while (endsWord && taken < starts.size()) {
+      const size_t size = taken == 0 && starts.size() % 3 ? starts.size() % 3 : 3;
+      const size_t next = taken + size;
+      cuts.match(starts[taken], next < starts.size() ? starts[next] : end);
+      taken = next;
+    }
+    starts.clear();
+  };
+  for (uint32_t at = piece.begin; at < piece.end;) {
+    size_t length = 0;
+    const uint32_t character = characterAt(text, at, length);
+    if (atBorder ? isDecimalDigit(character) : isNumber(character))
+      starts.push_back(at);
+    else
+      flush(at, !atBorder || !isWordCharacter(character));
+    at += static_cast<uint32_t>(length);
+  }
+  flush(piece.end, true);
+  return cuts.finish();
+}
+
+// Spaces are left out; each punctuation character is a word.
+void bertWords(std::string_view text, Span piece, std::vector<Span> &out) {
+  uint32_t begin = piece.begin;
+  auto flush = [&](uint32_t end) {
+    if (end > begin)
+      out.push_back({begin, end});
+  };
+  for (uint32_t at = piece.begin; at < piece.end;) {
+    size_t length = 0;
+    const uint32_t character = characterAt(text, at, length);
+    const uint32_t next = at + static_cast<uint32_t>(length);
+    // BERT takes the symbols of ASCII for punctuation.
+    const bool alone = isPunctuation(character) ||
+                       (character > 0x20 && character < 0x7F && !isWordCharacter(character));
+    const bool space = isWhiteSpace(character);
+    if (alone || space) {
+      flush(at);
+      if (alone)
+        out.push_back({at, next});
+      begin = next;
+    }
+    at = next;
+  }
+  flush(piece.end);
+}
+
+void applyBehavior(const std::vector<Cut> &cuts, const SplitStep &rule, std::vector<Span> &out) {
+  bool afterMatch = false, pending = false; // pending: a match that waits for what follows it
+  bool isNew = true;                        // nothing of this piece stands in `out` yet
+  for (const Cut &cut : cuts) {
+    const bool isMatch = cut.isMatch != rule.invert;
+    bool joins = false; // the stretch before
+    switch (rule.behavior) {
+    case SplitBehavior::Isolated:
+      break;
+    case SplitBehavior::Removed:
+      if (isMatch)
+        continue;
+      break;
+    case SplitBehavior::MergedWithPrevious:
+      joins = isMatch && !afterMatch;
+      break;
+    case SplitBehavior::MergedWithNext:
+      joins = !isMatch && pending;
+      pending = isMatch;
+      break;
+    case SplitBehavior::Contiguous:
+      joins = isMatch == afterMatch;
+      break;
+    }
+    if (joins && !isNew)
+      out.back().end = cut.span.end;
+    else
+      out.push_back(cut.span);
+    afterMatch = isMatch;
+    isNew = false;
+  }
+}
+
+bool startsWith(const Words &words, size_t i, std::string_view prefix) {
+  return words.at(i).starts_with(prefix);
+}
+
+// A text made anew, piece by piece.
+class Rewrite {
+public:
+  explicit Rewrite(const Words &from) {
+    made_.text.reserve(from.text.size());
+    made_.spans.reserve(from.spans.size());
+  }
+
+  size_t begin() { return made_.text.size(); }
+  void append(std::string_view text) { made_.text += text; }
+  Result<void> finishPiece(size_t begin) {
+    if (made_.text.size() > Pretokenizer::kMaxTextBytes)
+      return fail(Code::Exhausted, "the tokenizer makes more than 4 GiB of a prompt");
+    made_.spans.push_back({static_cast<uint32_t>(begin), static_cast<uint32_t>(made_.text.size())});
+    return {};
+  }
+  Words take() { return std::move(made_); }
+
+private:
+  Words made_;
+};
+
+Result<Words> withPrefixSpaces(const Words &words) {
+  Rewrite rewrite(words);
+  for (size_t i = 0; i < words.spans.size(); ++i) {
+    const size_t begin = rewrite.begin();
+    if (!startsWith(words, i, " "))
+      rewrite.append(" ");
+    rewrite.append(words.at(i));
+    SINTER_TRY(rewrite.finishPiece(begin));
+  }
+  return rewrite.take();
+}
+
+Result<Words> withMetaspaces(const Words &words, PrependScheme prepend, bool isFirst) {
+  Rewrite rewrite(words);
+  for (size_t i = 0; i < words.spans.size(); ++i) {
+    const size_t begin = rewrite.begin();
+    const bool prepends =
+        prepend == PrependScheme::Always ||
+        (prepend == PrependScheme::First && isFirst && i == 0 && words.spans[i].begin == 0);
+    if (prepends && !startsWith(words, i, " ") && !startsWith(words, i, kMetaspace))
+      rewrite.append(kMetaspace);
+    for (char byte : words.at(i))
+      rewrite.append(byte == ' ' ? kMetaspace : std::string_view(&byte, 1));
+    SINTER_TRY(rewrite.finishPiece(begin));
+  }
+  return rewrite.take();
+}
+
+std::vector<Cut> metaspaceCuts(std::string_view text, Span piece) {
+  Cuts cuts(piece);
+  const std::string_view whole = text.substr(0, piece.end);
+  for (size_t at = piece.begin; (at = whole.find(kMetaspace, at)) != std::string_view::npos;) {
+    cuts.match(static_cast<uint32_t>(at), static_cast<uint32_t>(at + kMetaspace.size()));
+    at += kMetaspace.size();
+  }
+  return cuts.finish();
 }
 
 } // namespace
 
-struct Pretokenizer::Regex {
-  Owned<pcre2_code> code;
-};
-
-Pretokenizer::Pretokenizer() = default;
-Pretokenizer::Pretokenizer(Pretokenizer &&) = default;
-Pretokenizer &Pretokenizer::operator=(Pretokenizer &&) = default;
-Pretokenizer::~Pretokenizer() = default;
-
-Result<Pretokenizer> Pretokenizer::create(std::string_view name) {
-  const PretokenizerFamily *family = familyNamed(name);
-  if (!family)
-    return fail(Code::Unsupported, "pre-tokenizer '" + std::string(name.substr(0, 64)) +
-                                       "' is not known to this version, expected one such as "
-                                       "'smollm', 'gpt-2', 'llama-bpe' or 'qwen2'");
+Result<Pretokenizer> Pretokenizer::create(std::span<const SplitStep> steps) {
   Pretokenizer made;
-  made.name_ = name;
-  made.ignoresMerges_ = family->ignoresMerges;
-  made.addsBosByDefault_ = family->addsBosByDefault;
-  for (std::string_view published : family->expressions) {
-    std::string expression = withUnicodeSpaces(published);
-    int error = 0;
-    size_t offset = 0;
-    Owned<pcre2_code> code(pcre2_compile(units(expression), expression.size(),
-                                         PCRE2_UTF | PCRE2_UCP, &error, &offset, nullptr));
-    if (!code)
-      return fail(Code::Internal, "pre-tokenizer '" + made.name_ +
-                                      "': the regular expression library refused the expression: " +
-                                      pcreMessage(error));
-    // Where the machine allows no executable memory this fails, and matching interprets instead.
-    (void)pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
-    made.stages_.push_back({std::move(code)});
+  for (const SplitStep &rule : steps) {
+    std::optional<Regex> regex;
+    if (rule.kind == SplitKind::Regex) {
+      SINTER_ASSIGN(regex, Regex::create(rule.expression));
+    }
+    made.steps_.push_back({rule, std::move(regex)});
   }
   return made;
 }
 
-Result<std::vector<uint32_t>> Pretokenizer::split(std::string_view text) const {
-  SINTER_CHECK(text.size() < std::numeric_limits<uint32_t>::max());
-  std::vector<uint32_t> ends;
-  if (!text.empty())
-    ends.push_back(static_cast<uint32_t>(text.size()));
-  for (const Regex &stage : stages_) {
-    SINTER_ASSIGN(ends, refine(stage, text, ends));
-  }
-  return ends;
+Result<Pretokenizer> Pretokenizer::create(std::string_view name) {
+  const PretokenizerFamily *family = findPretokenizer(name);
+  if (!family)
+    return fail(Code::Unsupported, "pre-tokenizer '" + std::string(name.substr(0, 64)) +
+                                       "' is not known to this version, expected one such as "
+                                       "'smollm', 'gpt-2', 'llama-bpe' or 'qwen2'");
+  std::vector<SplitStep> steps;
+  for (const FamilySplit &split : family->splits)
+    steps.push_back({.kind = split.kind, .expression = std::string(split.expression)});
+  return create(steps);
 }
 
-Result<std::vector<uint32_t>> Pretokenizer::refine(const Regex &regex, std::string_view text,
-                                                   const std::vector<uint32_t> &ends) const {
-  Owned<pcre2_match_data> match(pcre2_match_data_create(1, nullptr));
-  Owned<pcre2_match_context> context(pcre2_match_context_create(nullptr));
-  Owned<pcre2_jit_stack> stack(pcre2_jit_stack_create(kJitStackStart, kJitStackLimit, nullptr));
-  if (!match || !context || !stack)
-    return fail(Code::Exhausted, "no memory to split a prompt into words");
-  pcre2_jit_stack_assign(context.get(), nullptr, stack.get());
-  std::vector<uint32_t> refined;
-  refined.reserve(ends.size());
-  uint32_t begin = 0;
-  for (uint32_t end : ends) {
-    // A look-ahead must not see past its piece, so the piece is the whole subject.
-    std::string_view piece = text.substr(begin, end - begin);
-    uint64_t steps = kBaseSteps + kStepsPerByte * piece.size();
-    pcre2_set_match_limit(context.get(), static_cast<uint32_t>(std::min<uint64_t>(
-                                             steps, std::numeric_limits<uint32_t>::max())));
-    for (size_t at = 0; at < piece.size();) {
-      // The UTF check is off because the contract asks for valid UTF-8; on, it would cost a pass
-      // over the rest of the piece for every word.
-      int found = pcre2_match(regex.code.get(), units(piece), piece.size(), at,
-                              PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY, match.get(), context.get());
-      if (found == PCRE2_ERROR_NOMATCH) {
-        refined.push_back(end);
-        break;
-      }
-      if (found < 0)
-        return fail(Code::Exhausted,
-                    "pre-tokenizer '" + name_ + "' gave up on the prompt: " + pcreMessage(found),
-                    begin + at);
-      const size_t *span = pcre2_get_ovector_pointer(match.get());
-      if (span[0] > at)
-        refined.push_back(begin + static_cast<uint32_t>(span[0]));
-      refined.push_back(begin + static_cast<uint32_t>(span[1]));
-      at = span[1];
+Result<Words> Pretokenizer::split(std::string text, bool isFirst) const {
+  SINTER_CHECK(text.size() <= kMaxTextBytes);
+  Words words{std::move(text), {}};
+  if (!words.text.empty())
+    words.spans.push_back({0, static_cast<uint32_t>(words.text.size())});
+  SINTER_ASSIGN(Regex::Scratch scratch, Regex::Scratch::create());
+  for (const Step &step : steps_) {
+    if (step.rule.kind == SplitKind::PrefixSpace) {
+      SINTER_ASSIGN(words, withPrefixSpaces(words));
+      continue;
     }
-    begin = end;
+    SplitStep rule = step.rule;
+    if (rule.kind == SplitKind::Metaspace) {
+      SINTER_ASSIGN(words, withMetaspaces(words, rule.prepend, isFirst));
+      rule.behavior = SplitBehavior::MergedWithNext;
+      if (!rule.splits)
+        continue;
+    }
+    std::vector<Span> refined;
+    refined.reserve(words.spans.size());
+    for (const Span piece : words.spans) {
+      if (rule.kind == SplitKind::Bert) {
+        bertWords(words.text, piece, refined);
+        continue;
+      }
+      std::vector<Cut> cuts;
+      if (rule.kind == SplitKind::Regex) {
+        SINTER_ASSIGN(cuts, regexCuts(*step.regex, scratch, words.text, piece));
+      } else if (rule.kind == SplitKind::Metaspace) {
+        cuts = metaspaceCuts(words.text, piece);
+      } else {
+        cuts = digitCuts(words.text, piece, rule.kind == SplitKind::DigitsByThreesAtWordBorder);
+      }
+      applyBehavior(cuts, rule, refined);
+    }
+    words.spans = std::move(refined);
   }
-  return refined;
+  return words;
 }
 
 } // namespace sinter

@@ -19,6 +19,7 @@ public:
     std::string_view text;
     TokenId id;
     bool markup; // found only where the text may hold markup; others are found everywhere
+    TokenTraits traits = {}; // its id is not read
   };
   // A stretch of the text, from `begin` up to `end`.
   struct Range {
@@ -26,7 +27,7 @@ public:
     size_t end;
   };
   struct Match {
-    Range range;
+    Range range; // with the white space beside it that the token takes along
     TokenId id;
   };
 
@@ -40,7 +41,7 @@ public:
 
   // The first match at or after `from`; of several at one place the longest. A markup token must
   // lie inside one of the `markup` ranges, which ascend and do not touch. The published tokenizers
-  // search this way.
+  // search this way. The text before `from` belongs to others.
   std::optional<Match> next(std::string_view text, size_t from,
                             std::span<const Range> markup) const;
 
@@ -49,7 +50,7 @@ private:
     size_t begin;
     size_t end;
   };
-  std::optional<Match> longestAt(std::string_view text, size_t at, size_t markupEnd) const;
+  const Entry *longestAt(std::string_view text, size_t at, size_t markupEnd) const;
 
   std::vector<Entry> entries_;                // ascending by text
   std::array<Candidates, 256> byFirstByte_{}; // the entries that start with a byte

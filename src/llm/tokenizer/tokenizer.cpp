@@ -1,8 +1,7 @@
-// Byte-level BPE: special tokens first, then words, then merges within each word.
+// Special tokens first, then normalizers, words and the subword model.
 #include "llm/tokenizer/tokenizer.h"
 
 #include "base/check.h"
-#include "llm/tokenizer/byte_alphabet.h"
 #include "llm/tokenizer/unicode.h"
 
 #include <algorithm>
@@ -11,153 +10,240 @@
 namespace sinter {
 namespace {
 
+constexpr std::string_view kByteOrderMark = "\uFEFF";
+
+// The longest token of a model that looks for prefixes; a longer one would make texts that repeat
+// it slow.
+constexpr size_t kMaxTokenBytes = 512;
+
 bool isHiddenType(TokenType type) {
   return type == TokenType::Control || type == TokenType::Unknown;
 }
 
-// Files now and then call an end token a normal one.
-Result<TokenType> typeOf(const VocabularyData &data, size_t token, const EndTokens &ends) {
-  int64_t stated = data.types.empty() ? static_cast<int64_t>(TokenType::Normal) : data.types[token];
-  if (stated < static_cast<int64_t>(TokenType::Normal) ||
-      stated > static_cast<int64_t>(TokenType::Byte))
-    return fail(Code::Corrupt, "token " + std::to_string(token) + " has type " +
-                                   std::to_string(stated) + ", expected 1 to 6");
-  const bool isEnd = std::ranges::binary_search(ends.known, static_cast<TokenId>(token));
-  return isEnd ? TokenType::Control : static_cast<TokenType>(stated);
-}
-
-// "<0x0A>" as its byte.
-std::optional<char> byteNamed(std::string_view text) {
-  auto digit = [](char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+Result<void> checkCounts(const VocabularyData &data) {
+  if (data.tokens.size() > Tokenizer::kMaxTokens || data.size.value_or(0) > Tokenizer::kMaxTokens)
+    return fail(Code::Unsupported,
+                "vocabulary has " +
+                    std::to_string(std::max<uint64_t>(data.tokens.size(), data.size.value_or(0))) +
+                    " tokens, expected at most " + std::to_string(Tokenizer::kMaxTokens));
+  auto checkCount = [&](size_t count, const char *what) -> Result<void> {
+    if (count == 0 || count >= data.tokens.size())
+      return {};
+    return fail(Code::Corrupt, "vocabulary has " + std::to_string(count) + what + ", expected " +
+                                   std::to_string(data.tokens.size()) + ", one for each token");
   };
-  if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>')
-    return std::nullopt;
-  int high = digit(text[3]), low = digit(text[4]);
-  if (high < 0 || low < 0)
-    return std::nullopt;
-  return static_cast<char>(high * 16 + low);
+  SINTER_TRY(checkCount(data.types.size(), " token types"));
+  return checkCount(data.scores.size(), " token scores");
 }
 
-// What a token stands for. A normal token that is not spelled in the byte alphabet is its own text.
-std::string pieceOf(std::string_view text, TokenType type) {
-  if (type == TokenType::Unused)
-    return {};
-  if (type == TokenType::Byte)
-    if (auto byte = byteNamed(text))
-      return std::string(1, *byte);
-  if (type == TokenType::Normal || type == TokenType::Byte)
-    if (auto bytes = bytesFromAlphabet(text))
-      return *bytes;
-  return std::string(text);
+bool looksForPrefixes(ModelKind model) {
+  return model == ModelKind::Unigram || model == ModelKind::WordPiece ||
+         model == ModelKind::LongestMatch || model == ModelKind::Plamo2;
+}
+
+Result<void> checkLengths(const TokenStore &store) {
+  for (size_t i = 0; i < store.size(); ++i)
+    if (store.texts()[i].size() > kMaxTokenBytes)
+      return fail(Code::Unsupported,
+                  "token " + std::to_string(i) + " has " + std::to_string(store.texts()[i].size()) +
+                      " bytes, expected at most " + std::to_string(kMaxTokenBytes));
+  return {};
 }
 
 } // namespace
 
 Result<Tokenizer> Tokenizer::create(const VocabularyData &data) {
+  Tokenizer made;
+  const auto note = [&made](std::string line) { made.warn(std::move(line)); };
+  KindDefaults defaults;
+  if (data.recipe) {
+    made.recipe_ = *data.recipe;
+  } else {
+    SINTER_ASSIGN(defaults, kindDefaults(data, note));
+    SINTER_ASSIGN(made.recipe_, recipeForKind(data, defaults));
+  }
+  SINTER_TRY(checkCounts(data));
+  if (made.recipe_.model == ModelKind::None) {
+    const std::vector<std::string_view> texts(data.size.value_or(data.tokens.size()));
+    SINTER_ASSIGN(made.store_, TokenStore::create(texts));
+    made.store_->types.assign(texts.size(), TokenType::Normal);
+    made.store_->spell(made.recipe_);
+    return made;
+  }
   if (data.tokens.empty())
     return fail(Code::Corrupt, "vocabulary has no tokens, expected at least one");
-  if (data.tokens.size() > kMaxTokens)
-    return fail(Code::Unsupported, "vocabulary has " + std::to_string(data.tokens.size()) +
-                                       " tokens, expected at most " + std::to_string(kMaxTokens));
-  if (!data.types.empty() && data.types.size() != data.tokens.size())
-    return fail(Code::Corrupt, "vocabulary has " + std::to_string(data.types.size()) +
-                                   " token types, expected " + std::to_string(data.tokens.size()) +
-                                   ", one for each token");
-  SINTER_ASSIGN(Pretokenizer words, Pretokenizer::create(data.pre));
-  Tokenizer made(std::move(words));
-
-  std::vector<TextIndex::Entry> entries;
-  for (size_t i = 0; i < data.tokens.size(); ++i)
-    if (!data.tokens[i].empty())
-      entries.push_back({data.tokens[i], static_cast<TokenId>(i)});
-  TextIndex texts(std::move(entries));
-  if (auto twins = texts.duplicate())
-    return fail(Code::Corrupt,
-                "tokens " + std::to_string(twins->first) + " and " + std::to_string(twins->second) +
-                    " are both '" +
-                    std::string(data.tokens[static_cast<size_t>(twins->first)].substr(0, 64)) +
-                    "', expected each text once");
-  EndTokens ends = findEndTokens(data, texts);
+  SINTER_ASSIGN(made.store_, TokenStore::create(data.tokens));
+  EndTokens ends = findEndTokens(data, made.store_->index());
   SINTER_TRY(made.readTokens(data, ends));
-  auto hidden = [&](TokenId id) { return made.isHidden(id); };
-  SINTER_ASSIGN(made.merges_, MergeTable::create(data.merges, texts, made.size(), hidden));
-  SINTER_TRY(made.indexTokens(data, texts));
-  SINTER_TRY(made.readSpecialIds(data, std::move(ends)));
+  made.readSpecialIds(data, std::move(ends));
+  SINTER_TRY(made.readEnds(data, defaults));
+  SINTER_ASSIGN(made.normalizer_, Normalizer::create(made.recipe_.normalizers));
+  SINTER_TRY(made.readSpecialTokens(data));
+  SINTER_TRY(made.makeModel(data));
   return made;
 }
 
 Result<void> Tokenizer::readTokens(const VocabularyData &data, const EndTokens &ends) {
-  types_.reserve(data.tokens.size());
-  offsets_.reserve(data.tokens.size() + 1);
-  offsets_.push_back(0);
+  size_t unknownTypes = 0;
   for (size_t i = 0; i < data.tokens.size(); ++i) {
-    SINTER_ASSIGN(TokenType type, typeOf(data, i, ends));
-    std::string piece = pieceOf(data.tokens[i], type);
-    bytes_.insert(bytes_.end(), piece.begin(), piece.end());
-    offsets_.push_back(bytes_.size());
-    types_.push_back(type);
+    const int64_t stated =
+        data.types.empty() ? static_cast<int64_t>(TokenType::Normal) : data.types[i];
+    const bool known = stated >= static_cast<int64_t>(TokenType::Normal) &&
+                       stated <= static_cast<int64_t>(TokenType::Byte);
+    auto type = known ? static_cast<TokenType>(stated) : TokenType::Unused;
+    unknownTypes += !known;
+    // Files now and then call an end token a normal one.
+    if (type != TokenType::Control &&
+        std::ranges::binary_search(ends.known, static_cast<TokenId>(i)))
+      type = TokenType::Control;
+    store_->types.push_back(type);
   }
+  store_->scores = data.scores;
+  if (unknownTypes > 0)
+    warn(std::to_string(unknownTypes) +
+         " tokens have a type that is none of 1 to 6; they are never shown");
+  store_->spell(recipe_);
+  if (looksForPrefixes(recipe_.model))
+    return checkLengths(*store_);
   return {};
 }
 
-Result<void> Tokenizer::indexTokens(const VocabularyData &data, const TextIndex &texts) {
-  for (size_t byte = 0; byte < byteTokens_.size(); ++byte) {
-    auto id = texts.find(alphabetFromBytes(std::string(1, static_cast<char>(byte))));
-    byteTokens_[byte] = id && !isHidden(*id) ? *id : -1;
+std::optional<TokenId> Tokenizer::readId(const char *what, std::optional<int64_t> stated,
+                                         int64_t fallback) {
+  if (stated && !contains(*stated)) {
+    warn(std::string(what) + " token id is " + std::to_string(*stated) + ", expected 0 to " +
+         std::to_string(size() - 1) + "; it is ignored");
+    stated.reset();
   }
-  std::vector<SpecialTokens::Entry> special;
-  std::vector<TextIndex::Entry> specialTexts, whole;
-  for (size_t i = 0; i < size(); ++i) {
-    auto id = static_cast<TokenId>(i);
-    bool hidden = isHiddenType(types_[i]);
-    if (hidden || types_[i] == TokenType::UserDefined) {
-      special.push_back({piece(id), id, hidden});
-      specialTexts.push_back({piece(id), id});
-    } else if (types_[i] == TokenType::Normal && words_.ignoresMerges() &&
-               bytesFromAlphabet(data.tokens[i])) {
-      whole.push_back({piece(id), id});
-    }
-  }
-  SINTER_ASSIGN(special_, SpecialTokens::create(std::move(special)));
-  specialByText_ = TextIndex(std::move(specialTexts));
-  wholeWords_ = TextIndex(std::move(whole));
-  return {};
+  const int64_t id = stated.value_or(fallback);
+  return contains(id) ? std::optional(static_cast<TokenId>(id)) : std::nullopt;
 }
 
-Result<void> Tokenizer::readSpecialIds(const VocabularyData &data, EndTokens ends) {
-  auto read = [&](const char *what,
-                  std::optional<int64_t> stated) -> Result<std::optional<TokenId>> {
-    if (stated && !contains(*stated))
-      return fail(Code::Corrupt, std::string(what) + " token id is " + std::to_string(*stated) +
-                                     ", expected 0 to " + std::to_string(size() - 1));
-    return stated ? std::optional(static_cast<TokenId>(*stated)) : std::nullopt;
-  };
-  SINTER_ASSIGN(bos_, read("begin-of-text", data.bos));
-  SINTER_ASSIGN(eos_, read("end-of-text", data.eos));
-  SINTER_ASSIGN(eot_, read("end-of-turn", data.eot));
-  SINTER_ASSIGN(const auto eom, read("end-of-message", data.eom));
-  SINTER_ASSIGN(const auto fimPad, read("infilling padding", data.fimPad));
-  SINTER_ASSIGN(const auto fimRepository, read("infilling repository", data.fimRepository));
-  SINTER_ASSIGN(const auto fimSeparator, read("infilling separator", data.fimSeparator));
+void Tokenizer::readSpecialIds(const VocabularyData &data, EndTokens ends) {
+  // A file's own recipe names all ids that it has.
+  const auto kinds = tokenizerKinds();
+  const auto named = std::ranges::find(kinds, data.model, &TokenizerKind::name);
+  const TokenizerKind kind =
+      data.recipe || named == kinds.end() ? TokenizerKind{"", recipe_.model} : *named;
+  bos_ = readId("begin-of-text", data.bos, kind.bos);
+  eos_ = readId("end-of-text", data.eos, kind.eos);
+  eot_ = readId("end-of-turn", data.eot, -1);
+  unknown_ = readId("unknown", data.unknown, kind.unknown);
+  separator_ = readId("separator", data.separator, kind.separator);
+  const auto eom = readId("end-of-message", data.eom, -1);
+  const auto fimPad = readId("infilling padding", data.fimPad, -1);
+  const auto fimRepository = readId("infilling repository", data.fimRepository, -1);
+  const auto fimSeparator = readId("infilling separator", data.fimSeparator, -1);
   if (!eot_)
     eot_ = ends.turn;
   generationEnds_ = std::move(ends.ends);
-  for (auto id : {eos_, eot_, eom, fimPad, fimRepository, fimSeparator})
+  for (const auto id : {eos_, eot_, eom, fimPad, fimRepository, fimSeparator})
     if (id && !std::ranges::binary_search(ends.never, *id))
       generationEnds_.push_back(*id);
   std::ranges::sort(generationEnds_);
+  shown_ = std::move(ends.shown);
   for (const int64_t id : data.suppressed)
     if (contains(id)) // no other is ever generated
       suppressed_.push_back(static_cast<TokenId>(id));
   std::ranges::sort(suppressed_);
+}
 
-  addsBos_ = data.addBos.value_or(words_.addsBosByDefault() && bos_);
-  addsEos_ = data.addEos.value_or(false);
-  if ((addsBos_ && !bos_) || (addsEos_ && !eos_))
-    return fail(Code::Corrupt, std::string("vocabulary wants ") +
-                                   (addsBos_ && !bos_ ? "a begin" : "an end") +
-                                   "-of-text token added to prompts but names none");
+Result<void> Tokenizer::readEnds(const VocabularyData &data, const KindDefaults &defaults) {
+  if (data.recipe) {
+    for (const auto &ids : {data.prefix, data.suffix})
+      for (const TokenId id : ids)
+        if (!contains(id))
+          return fail(Code::Corrupt, "the token " + std::to_string(id) +
+                                         " around prompts is none of the vocabulary's " +
+                                         std::to_string(size()));
+    prefix_ = data.prefix;
+    suffix_ = data.suffix;
+    addsBos_ = bos_ && !prefix_.empty() && prefix_.front() == *bos_;
+    addsEos_ = eos_ && !suffix_.empty() && suffix_.back() == *eos_;
+    addsSeparator_ = data.addSeparator.value_or(false);
+    return {};
+  }
+  const bool isWordPiece = recipe_.model == ModelKind::WordPiece;
+  const bool wantsBos =
+      defaults.flags.alwaysAddsBos || isWordPiece || data.addBos.value_or(defaults.kind.addsBos);
+  const bool wantsEos = data.addEos.value_or(defaults.kind.addsEos);
+  if (defaults.flags.alwaysAddsBos && !data.addBos.value_or(false))
+    warn("tokenizer.ggml.add_bos_token is not true, but this tokenizer needs the begin token");
+  if (wantsBos && !bos_ && data.addBos)
+    warn("vocabulary wants a begin-of-text token added to prompts but names none");
+  if (wantsEos && !eos_ && data.addEos)
+    warn("vocabulary wants an end-of-text token added to prompts but names none");
+  addsBos_ = wantsBos && bos_;
+  addsEos_ = wantsEos && eos_ && !isWordPiece;
+  addsSeparator_ = data.addSeparator.value_or(isWordPiece || defaults.flags.addsSeparator);
+  if (addsBos_)
+    prefix_.push_back(*bos_);
+  if (addsEos_)
+    suffix_.push_back(*eos_);
+  if (isWordPiece && separator_)
+    suffix_.push_back(*separator_);
+  return {};
+}
+
+Result<void> Tokenizer::readSpecialTokens(const VocabularyData &data) {
+  std::vector<TokenTraits> traits =
+      data.recipe ? data.traits : traitsForNames(data, store_->index());
+  std::ranges::sort(traits, {}, &TokenTraits::id);
+  std::vector<SpecialTokens::Entry> plain, normalized;
+  std::vector<TextIndex::Entry> texts;
+  for (size_t i = 0; i < size(); ++i) {
+    const auto id = static_cast<TokenId>(i);
+    const bool markup = isHiddenType(type(id));
+    if (!markup && type(id) != TokenType::UserDefined)
+      continue;
+    const auto found = std::ranges::lower_bound(traits, id, {}, &TokenTraits::id);
+    const TokenTraits own = found != traits.end() && found->id == id ? *found : TokenTraits{};
+    texts.push_back({store_->texts()[i], id});
+    // Markup is looked for in what the caller wrote, so that trust has a place.
+    if (!own.normalized || markup || normalizer_.isIdentity()) {
+      plain.push_back({store_->texts()[i], id, markup, own});
+      continue;
+    }
+    std::string repaired;
+    appendRepairedUtf8(store_->texts()[i], repaired);
+    SINTER_ASSIGN(std::string normal, normalizer_.apply(std::move(repaired)));
+    normalized.push_back({store_->keep(std::move(normal)), id, false, own});
+  }
+  SINTER_ASSIGN(special_, SpecialTokens::create(std::move(plain)));
+  SINTER_ASSIGN(normalizedSpecial_, SpecialTokens::create(std::move(normalized)));
+  specialByText_ = TextIndex(std::move(texts));
+  return {};
+}
+
+Result<void> Tokenizer::makeModel(const VocabularyData &data) {
+  SINTER_ASSIGN(words_, Pretokenizer::create(recipe_.splits));
+  // Where GGUF says what is unknown in a list of merges, nobody heeds it: the bytes are left out.
+  const bool hasUnknown = data.recipe || recipe_.model != ModelKind::MergeRanks;
+  const TokenTable tokens{store_->texts(), store_->types, store_->scores, &store_->index(),
+                          hasUnknown ? unknown_ : std::nullopt};
+  const auto note = [this](std::string line) { warn(std::move(line)); };
+  auto make = [&]() -> MadeModel {
+    switch (recipe_.model) {
+    case ModelKind::MergeRanks:
+      return makeMergeRanks(tokens, data.merges, recipe_, note);
+    case ModelKind::MergeScores:
+      return makeMergeScores(tokens, recipe_);
+    case ModelKind::Unigram:
+      return makeUnigram(tokens, recipe_);
+    case ModelKind::WordPiece:
+      return makeWordPiece(tokens, recipe_);
+    case ModelKind::WordLevel:
+      return makeWordLevel(tokens, recipe_);
+    case ModelKind::LongestMatch:
+      return makeLongestMatch(tokens, store_->pieces());
+    case ModelKind::Plamo2:
+      return makePlamo2(tokens);
+    case ModelKind::None:
+      break;
+    }
+    return std::unique_ptr<SubwordModel>();
+  };
+  SINTER_ASSIGN(model_, make());
   return {};
 }
 
@@ -167,6 +253,8 @@ Result<Encoding> Tokenizer::encode(std::string_view text, EncodeOptions options)
 }
 
 Result<Encoding> Tokenizer::encode(std::span<const PromptPart> parts, EncodeOptions options) const {
+  if (!model_)
+    return fail(Code::Unsupported, "the file has no vocabulary, so text has no tokens");
   std::string text;
   std::vector<SpecialTokens::Range> markup;
   for (const PromptPart &part : parts) {
@@ -184,73 +272,60 @@ Result<Encoding> Tokenizer::encode(std::span<const PromptPart> parts, EncodeOpti
       markup.push_back({begin, text.size()});
   }
   Encoding out;
-  WordMerger merger;
-  if (options.addSpecial && addsBos_)
-    out.ids.push_back(*bos_);
+  if (options.addSpecial)
+    out.ids = prefix_;
   for (size_t at = 0; at < text.size();) {
     auto match = special_.next(text, at, markup);
     size_t end = match ? match->range.begin : text.size();
-    SINTER_TRY(encodeText(std::string_view(text).substr(at, end - at), out, merger));
+    SINTER_TRY(encodeText(std::string_view(text).substr(at, end - at), at == 0, out));
     if (match)
       out.ids.push_back(match->id);
     at = match ? match->range.end : end;
   }
-  if (options.addSpecial && addsEos_)
-    out.ids.push_back(*eos_);
+  if (options.addSpecial)
+    out.ids.insert(out.ids.end(), suffix_.begin(), suffix_.end());
   return out;
 }
 
-Result<void> Tokenizer::encodeText(std::string_view text, Encoding &out, WordMerger &merger) const {
+Result<void> Tokenizer::encodeText(std::string_view text, bool isFirst, Encoding &out) const {
+  if (recipe_.dropsByteOrderMark && text.starts_with(kByteOrderMark))
+    text.remove_prefix(kByteOrderMark.size());
+  if (text.empty())
+    return {};
+  // A replacement is three bytes for one; what a prompt may grow to still fits 32-bit offsets.
+  static_assert(kMaxPromptBytes * 3 < std::numeric_limits<uint32_t>::max());
   std::string repaired;
-  if (validUtf8Prefix(text) != text.size()) {
-    // A replacement is three bytes for one; what a prompt may grow to still fits 32-bit offsets.
-    static_assert(kMaxPromptBytes * 3 < std::numeric_limits<uint32_t>::max());
-    out.replacedBytes += appendRepairedUtf8(text, repaired);
-    text = repaired;
-  }
-  SINTER_ASSIGN(std::vector<uint32_t> ends, words_.split(text));
-  std::vector<TokenId> symbols;
-  uint32_t begin = 0;
-  for (uint32_t end : ends) {
-    encodeWord(text.substr(begin, end - begin), out, merger, symbols);
-    begin = end;
+  out.replacedBytes += appendRepairedUtf8(text, repaired);
+  SINTER_ASSIGN(std::string normal, normalizer_.apply(std::move(repaired)));
+  for (size_t at = 0; at < normal.size();) {
+    const auto match = normalizedSpecial_.next(normal, at, {});
+    const size_t end = match ? match->range.begin : normal.size();
+    SINTER_TRY(encodeNormalized(normal.substr(at, end - at), isFirst && at == 0, out));
+    if (match)
+      out.ids.push_back(match->id);
+    at = match ? match->range.end : end;
   }
   return {};
 }
 
-void Tokenizer::encodeWord(std::string_view word, Encoding &out, WordMerger &merger,
-                           std::vector<TokenId> &symbols) const {
-  if (words_.ignoresMerges()) {
-    if (auto id = wholeWords_.find(word)) {
-      out.ids.push_back(*id);
-      return;
-    }
-  }
-  symbols.clear();
-  for (char byte : word)
-    symbols.push_back(byteTokens_[static_cast<uint8_t>(byte)]);
-  merger.merge(merges_, symbols);
-  for (TokenId id : symbols) {
-    if (id < 0)
-      ++out.droppedBytes;
-    else
-      out.ids.push_back(id);
-  }
+Result<void> Tokenizer::encodeNormalized(std::string text, bool isFirst, Encoding &out) const {
+  SINTER_ASSIGN(const Words words, words_.split(std::move(text), isFirst));
+  model_->encode(words, out);
+  return {};
 }
 
 std::string_view Tokenizer::piece(TokenId id) const {
   SINTER_CHECK(contains(id));
-  auto at = static_cast<size_t>(id);
-  return {bytes_.data() + offsets_[at], offsets_[at + 1] - offsets_[at]};
+  return store_->piece(id);
 }
 
 TokenType Tokenizer::type(TokenId id) const {
   SINTER_CHECK(contains(id));
-  return types_[static_cast<size_t>(id)];
+  return store_->types[static_cast<size_t>(id)];
 }
 
 bool Tokenizer::isHidden(TokenId id) const {
-  return isHiddenType(type(id));
+  return isHiddenType(type(id)) && !std::ranges::binary_search(shown_, id);
 }
 
 bool Tokenizer::endsGeneration(TokenId id) const {

@@ -1,15 +1,17 @@
-// Byte-level BPE tokenizers (tokenizer.ggml.model = "gpt2"), built from a model file's own
-// vocabulary.
+// Tokenizers, built from a model file's own vocabulary: special tokens first, then normalizers,
+// then splits into words, then a subword model.
 #pragma once
 
 #include "base/status.h"
 #include "llm/tokenizer/end_tokens.h"
-#include "llm/tokenizer/merges.h"
+#include "llm/tokenizer/normalizer.h"
 #include "llm/tokenizer/pretokenizer.h"
+#include "llm/tokenizer/recipe_for_kind.h"
 #include "llm/tokenizer/special.h"
+#include "llm/tokenizer/subword/subword_model.h"
+#include "llm/tokenizer/token_store.h"
 #include "llm/tokenizer/vocabulary.h"
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -31,14 +33,6 @@ struct EncodeOptions {
   bool parseSpecial = false; // read control tokens such as <|im_start|> in the text as such
 };
 
-// A prompt in tokens, and what of it the tokens do not hold.
-struct Encoding {
-  std::vector<TokenId> ids;
-  uint64_t replacedBytes = 0; // not UTF-8; each became U+FFFD
-  uint64_t droppedBytes =
-      0; // the vocabulary has no token for them, as some lack control characters
-};
-
 // A tokenizer. It owns all it needs; movable; const use is safe from several threads.
 class Tokenizer {
 public:
@@ -47,25 +41,25 @@ public:
   static constexpr size_t kMaxPromptBytes = size_t{1} << 30;
 
   // Checks and copies a vocabulary. Corrupt where it contradicts itself: no tokens, a text twice, a
-  // type count or special id that does not fit, merges of unknown tokens. Unsupported for a
-  // pre-tokenizer or a size that we do not have.
+  // count of types or scores that does not fit, damaged normalization rules. Unsupported for a
+  // kind of tokenizer, a pre-tokenizer or a size that we do not have.
   static Result<Tokenizer> create(const VocabularyData &data);
 
   // The tokens of a text. Bytes that are not UTF-8 become U+FFFD each. InvalidArgument above
-  // kMaxPromptBytes.
+  // kMaxPromptBytes; Unsupported where the file has no vocabulary.
   Result<Encoding> encode(std::string_view text, EncodeOptions options = {}) const;
   // The same for a prompt whose parts differ in trust; options.parseSpecial counts as markup
   // everywhere.
   Result<Encoding> encode(std::span<const PromptPart> parts, EncodeOptions options = {}) const;
 
-  size_t size() const { return types_.size(); }
+  size_t size() const { return store_->size(); }
   bool contains(int64_t id) const { return id >= 0 && static_cast<size_t>(id) < size(); }
 
   // For the following, `id` must be contained.
   // The bytes that a token stands for, which may be part of a character.
   std::string_view piece(TokenId id) const;
   TokenType type(TokenId id) const;
-  // Control and unknown tokens: not shown unless asked for.
+  // Control and unknown tokens, but those that structure an answer: not shown unless asked for.
   bool isHidden(TokenId id) const;
   // Whether generation stops here: the end tokens named by the file, and those known by their text.
   bool endsGeneration(TokenId id) const;
@@ -76,35 +70,52 @@ public:
   std::optional<TokenId> bos() const { return bos_; }
   std::optional<TokenId> eos() const { return eos_; }
   std::optional<TokenId> eot() const { return eot_; }
+  std::optional<TokenId> separator() const { return separator_; }
   // What the file says must never be generated, ascending.
   std::span<const TokenId> suppressed() const { return suppressed_; }
   bool addsBos() const { return addsBos_; }
   bool addsEos() const { return addsEos_; }
+  // Whether the separator stands between the texts of a pair.
+  bool addsSeparator() const { return addsSeparator_; }
+  // The tokens around a prompt.
+  std::span<const TokenId> prefix() const { return prefix_; }
+  std::span<const TokenId> suffix() const { return suffix_; }
+  // Whether the text of a whole sequence starts with a space that its prompt had not.
+  bool dropsFirstSpace() const { return recipe_.dropsFirstSpace; }
+  // Whether whole texts lose the space before punctuation, as cleanedSpaces() does.
+  bool cleansSpaces() const { return recipe_.cleansSpaces; }
+
+  // What is odd about the vocabulary but no error, one line each.
+  std::span<const std::string> warnings() const { return warnings_; }
 
 private:
-  explicit Tokenizer(Pretokenizer words) : words_(std::move(words)) {}
+  Tokenizer() = default;
 
   Result<void> readTokens(const VocabularyData &data, const EndTokens &ends);
-  Result<void> readSpecialIds(const VocabularyData &data, EndTokens ends);
-  Result<void> indexTokens(const VocabularyData &data, const TextIndex &texts);
-  Result<void> encodeText(std::string_view text, Encoding &out, WordMerger &merger) const;
-  void encodeWord(std::string_view word, Encoding &out, WordMerger &merger,
-                  std::vector<TokenId> &symbols) const;
+  void readSpecialIds(const VocabularyData &data, EndTokens ends);
+  Result<void> readEnds(const VocabularyData &data, const KindDefaults &defaults);
+  Result<void> readSpecialTokens(const VocabularyData &data);
+  Result<void> makeModel(const VocabularyData &data);
+  std::optional<TokenId> readId(const char *what, std::optional<int64_t> stated, int64_t fallback);
+  void warn(std::string line) { warnings_.push_back(std::move(line)); }
 
+  Result<void> encodeText(std::string_view text, bool isFirst, Encoding &out) const;
+  Result<void> encodeNormalized(std::string text, bool isFirst, Encoding &out) const;
+
+  TokenizerRecipe recipe_;
+  std::unique_ptr<TokenStore> store_; // what models, indices and special tokens have views into
+  Normalizer normalizer_;
   Pretokenizer words_;
-  std::vector<char> bytes_;     // every token's piece, one after another; others hold views into it
-  std::vector<size_t> offsets_; // one more than there are tokens
-  std::vector<TokenType> types_;
-  std::array<TokenId, 256> byteTokens_{}; // below zero where there is none
-  MergeTable merges_;
-  TextIndex wholeWords_; // by piece, for vocabularies that take words before merges
-  SpecialTokens special_;
+  std::unique_ptr<SubwordModel> model_; // null: no text at all
+  SpecialTokens special_, normalizedSpecial_;
   TextIndex specialByText_;
+  std::vector<TokenId> shown_;          // control tokens that are not hidden, ascending
   std::vector<TokenId> generationEnds_; // ascending
   std::vector<TokenId> suppressed_;     // ascending
-  std::optional<TokenId> bos_, eos_, eot_;
-  bool addsBos_ = false;
-  bool addsEos_ = false;
+  std::vector<TokenId> prefix_, suffix_;
+  std::optional<TokenId> bos_, eos_, eot_, unknown_, separator_;
+  bool addsBos_ = false, addsEos_ = false, addsSeparator_ = false;
+  std::vector<std::string> warnings_;
 };
 
 } // namespace sinter

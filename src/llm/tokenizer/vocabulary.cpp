@@ -15,6 +15,14 @@ uint64_t prefixOf(std::string_view text) {
 
 } // namespace
 
+MergeText::MergeText(std::string_view both) {
+  const size_t space = both.find(' ', 1);
+  if (space == std::string_view::npos || space + 1 == both.size())
+    return;
+  left = both.substr(0, space);
+  right = both.substr(space + 1);
+}
+
 TextIndex::TextIndex(std::vector<Entry> entries) {
   keys_.reserve(entries.size());
   for (const Entry &entry : entries)

@@ -1,6 +1,10 @@
 // The tokenizer's part of a GGUF file's metadata.
 #include "llm/tokenizer/vocabulary_from_gguf.h"
 
+#include "llm/tokenizer/pretokenizer_table.h"
+
+#include <algorithm>
+
 namespace sinter {
 namespace {
 
@@ -18,37 +22,122 @@ Result<std::optional<bool>> optionalFlag(const GgufFile &file, std::string_view 
   return std::optional(flag);
 }
 
-} // namespace
+Result<std::vector<float>> scoresOf(const GgufFile &file, const char *key) {
+  const GgufValue *value = file.find(key);
+  if (!value)
+    return std::vector<float>();
+  if (!value->isArray() || value->elementType == GgufType::F32)
+    return file.getF32s(key);
+  SINTER_ASSIGN(const std::vector<int64_t> whole, file.getI64s(key));
+  return std::vector<float>(whole.begin(), whole.end());
+}
 
-Result<VocabularyData> vocabularyFromGguf(const GgufFile &file) {
-  SINTER_ASSIGN(std::string_view model, file.getString("tokenizer.ggml.model"));
-  if (model != "gpt2")
-    return fail(Code::Unsupported, "tokenizer model is '" + std::string(model.substr(0, 64)) +
-                                       "', expected 'gpt2', byte-level BPE");
-  if (!file.find("tokenizer.ggml.pre"))
-    return fail(Code::Unsupported,
-                "file names no pre-tokenizer (tokenizer.ggml.pre), without which "
-                "prompts cannot be split as in training");
-  VocabularyData data;
-  SINTER_ASSIGN(data.pre, file.getString("tokenizer.ggml.pre"));
+Result<std::string_view> charsmapOf(const GgufFile &file, const char *key) {
+  const GgufValue *value = file.find(key);
+  if (!value)
+    return std::string_view();
+  if (!value->isArray() ||
+      (value->elementType != GgufType::U8 && value->elementType != GgufType::I8))
+    return fail(Code::Corrupt,
+                std::string(key) + " is of type " + std::string(ggufTypeName(value->type)) +
+                    ", expected an array of bytes",
+                value->byteOffset);
+  return std::string_view(reinterpret_cast<const char *>(value->bytes.data()), value->bytes.size());
+}
+
+Result<void> readIds(const GgufFile &file, VocabularyData &data) {
+  struct Row {
+    const char *key;
+    std::optional<int64_t> &id;
+  };
+  const Row rows[] = {{"tokenizer.ggml.bos_token_id", data.bos},
+                      {"tokenizer.ggml.eos_token_id", data.eos},
+                      {"tokenizer.ggml.eot_token_id", data.eot},
+                      {"tokenizer.ggml.eom_token_id", data.eom},
+                      {"tokenizer.ggml.unknown_token_id", data.unknown},
+                      {"tokenizer.ggml.seperator_token_id", data.separator}, // as GGUF spells it
+                      {"tokenizer.ggml.separator_token_id", data.separator},
+                      {"tokenizer.ggml.fim_pre_token_id", data.fimPrefix},
+                      {"tokenizer.ggml.fim_suf_token_id", data.fimSuffix},
+                      {"tokenizer.ggml.fim_mid_token_id", data.fimMiddle},
+                      {"tokenizer.ggml.prefix_token_id", data.fimPrefix}, // of older files
+                      {"tokenizer.ggml.suffix_token_id", data.fimSuffix},
+                      {"tokenizer.ggml.middle_token_id", data.fimMiddle},
+                      {"tokenizer.ggml.fim_pad_token_id", data.fimPad},
+                      {"tokenizer.ggml.fim_rep_token_id", data.fimRepository},
+                      {"tokenizer.ggml.fim_sep_token_id", data.fimSeparator}};
+  for (const Row &row : rows) {
+    SINTER_ASSIGN(const auto id, optionalId(file, row.key));
+    if (id)
+      row.id = id;
+  }
+  return {};
+}
+
+Result<void> readFlags(const GgufFile &file, VocabularyData &data) {
+  struct Row {
+    const char *key;
+    std::optional<bool> &flag;
+  };
+  const Row rows[] = {{"tokenizer.ggml.add_bos_token", data.addBos},
+                      {"tokenizer.ggml.add_eos_token", data.addEos},
+                      {"tokenizer.ggml.add_sep_token", data.addSeparator},
+                      {"tokenizer.ggml.add_space_prefix", data.addSpacePrefix},
+                      {"tokenizer.ggml.remove_extra_whitespaces", data.mergeSpaces},
+                      {"tokenizer.ggml.normalizer.lowercase", data.lowercase},
+                      {"tokenizer.ggml.normalizer.strip_accents", data.stripAccents}};
+  for (const Row &row : rows) {
+    SINTER_ASSIGN(row.flag, optionalFlag(file, row.key));
+  }
+  return {};
+}
+
+// What the kind's algorithm is; nothing for a kind that is not known, which is refused elsewhere.
+std::optional<ModelKind> modelOf(std::string_view name) {
+  const auto kinds = tokenizerKinds();
+  const auto kind = std::ranges::find(kinds, name, &TokenizerKind::name);
+  return kind == kinds.end() ? std::nullopt : std::optional(kind->model);
+}
+
+bool needsMerges(const VocabularyData &data) {
+  const PretokenizerFamily *family = findPretokenizer(data.pre);
+  return modelOf(data.model) == ModelKind::MergeRanks && !(family && family->flags.needsNoMerges);
+}
+
+Result<void> readTokens(const GgufFile &file, VocabularyData &data) {
   SINTER_ASSIGN(data.tokens, file.getStrings("tokenizer.ggml.tokens"));
-  SINTER_ASSIGN(data.merges, file.getStrings("tokenizer.ggml.merges"));
   if (file.find("tokenizer.ggml.token_type")) {
     SINTER_ASSIGN(data.types, file.getI64s("tokenizer.ggml.token_type"));
   }
-  SINTER_ASSIGN(data.bos, optionalId(file, "tokenizer.ggml.bos_token_id"));
-  SINTER_ASSIGN(data.eos, optionalId(file, "tokenizer.ggml.eos_token_id"));
-  SINTER_ASSIGN(data.eot, optionalId(file, "tokenizer.ggml.eot_token_id"));
-  SINTER_ASSIGN(data.eom, optionalId(file, "tokenizer.ggml.eom_token_id"));
-  SINTER_ASSIGN(data.fimPad, optionalId(file, "tokenizer.ggml.fim_pad_token_id"));
-  SINTER_ASSIGN(data.fimRepository, optionalId(file, "tokenizer.ggml.fim_rep_token_id"));
-  SINTER_ASSIGN(data.fimSeparator, optionalId(file, "tokenizer.ggml.fim_sep_token_id"));
+  SINTER_ASSIGN(data.scores, scoresOf(file, "tokenizer.ggml.scores"));
+  if (file.find("tokenizer.ggml.merges") || needsMerges(data)) {
+    SINTER_ASSIGN(const auto merges, file.getStrings("tokenizer.ggml.merges"));
+    data.merges.assign(merges.begin(), merges.end());
+  }
   if (file.find("tokenizer.ggml.suppress_tokens")) {
     SINTER_ASSIGN(data.suppressed, file.getI64s("tokenizer.ggml.suppress_tokens"));
   }
-  SINTER_ASSIGN(data.addBos, optionalFlag(file, "tokenizer.ggml.add_bos_token"));
-  SINTER_ASSIGN(data.addEos, optionalFlag(file, "tokenizer.ggml.add_eos_token"));
+  SINTER_ASSIGN(data.charsmap, charsmapOf(file, "tokenizer.ggml.precompiled_charsmap"));
+  return {};
+}
+
+} // namespace
+
+Result<VocabularyData> vocabularyFromGguf(const GgufFile &file) {
+  VocabularyData data;
+  SINTER_ASSIGN(data.model, file.getString("tokenizer.ggml.model"));
+  SINTER_ASSIGN(data.pre, file.getStringOr("tokenizer.ggml.pre", ""));
   SINTER_ASSIGN(data.chatTemplate, file.getStringOr("tokenizer.chat_template", ""));
+  SINTER_ASSIGN(data.modelName, file.getStringOr("general.name", ""));
+  SINTER_ASSIGN(data.architecture, file.getStringOr("general.architecture", ""));
+  if (modelOf(data.model) == ModelKind::None) {
+    const std::string key = std::string(data.architecture) + ".vocab_size";
+    SINTER_ASSIGN(data.size, file.getU64Or(key, 0));
+    return data;
+  }
+  SINTER_TRY(readTokens(file, data));
+  SINTER_TRY(readIds(file, data));
+  SINTER_TRY(readFlags(file, data));
   return data;
 }
 

@@ -8,9 +8,8 @@
 namespace sinter {
 
 // What the file says about its tokenizer, as views into it; the file must outlive the result.
-// Unsupported, naming it, for a model of tokenizer other than "gpt2", and where the file names no
-// pre-tokenizer. NotFound or Corrupt where keys are missing or of another type. Tokenizer::create
-// checks the content.
+// NotFound or Corrupt where keys are missing or of another type. Tokenizer::create checks the
+// content.
 Result<VocabularyData> vocabularyFromGguf(const GgufFile &file);
 
 } // namespace sinter

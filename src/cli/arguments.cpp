@@ -216,6 +216,32 @@ std::optional<Message> read(const CommandLine &line, QuantizeArguments &quantize
   return readCount(line.threads, "--threads", 1, kMostThreads, quantize.threads);
 }
 
+std::optional<Message> readIds(const std::string &text, std::vector<int32_t> &ids) {
+  for (const std::string &part : splitAtCommas(text)) {
+    int32_t id = 0;
+    const char *end = part.data() + part.size();
+    const auto parsed = std::from_chars(part.data(), end, id);
+    if (parsed.ec != std::errc() || parsed.ptr != end || id < 0)
+      return usage("--ids has '" + part + "', expected numbers of tokens with commas between them");
+    ids.push_back(id);
+  }
+  return std::nullopt;
+}
+
+std::optional<Message> read(const CommandLine &line, TokenizeArguments &tokenize) {
+  tokenize = {line.model, line.prompt, line.lines.value_or(""), std::nullopt, line.special,
+              line.bare,  line.json};
+  if (tokenize.model.empty())
+    return usage("FILE is empty, expected a path or a name");
+  if (line.lines && line.lines->empty())
+    return usage("--lines is empty, expected a file");
+  if (line.prompt.has_value() + line.lines.has_value() + line.ids.has_value() > 1)
+    return usage("-p, --lines and --ids exclude one another");
+  if (!line.ids)
+    return std::nullopt;
+  return readIds(*line.ids, tokenize.ids.emplace());
+}
+
 template <typename T> tl::expected<Arguments, Message> readAs(const CommandLine &line) {
   T arguments;
   if (auto bad = read(line, arguments))
@@ -247,6 +273,8 @@ tl::expected<Arguments, Message> parseArguments(std::span<const char *const> arg
     return readAs<CompileArguments>(*line);
   if (line->command == "quantize")
     return readAs<QuantizeArguments>(*line);
+  if (line->command == "tokenize")
+    return readAs<TokenizeArguments>(*line);
   if (line->command == "doctor")
     return DoctorArguments{line->json};
   return DevicesArguments{};

@@ -97,6 +97,16 @@ struct QuantizeArguments {
   uint32_t threads = 0; // 0: all that this process may use
 };
 
+struct TokenizeArguments {
+  std::string model;                       // a model, or a tokenizer's own file
+  std::optional<std::string> text;         // neither this nor the next two: standard input
+  std::string lines;                       // a file with a JSON object a line
+  std::optional<std::vector<int32_t>> ids; // to be shown as text
+  bool special = false;                    // control tokens are read, and shown
+  bool bare = false;                       // without the tokens around a prompt
+  bool json = false;
+};
+
 struct DevicesArguments {};
 
 struct DoctorArguments {
@@ -106,7 +116,7 @@ struct DoctorArguments {
 using Arguments =
     std::variant<RunArguments, BenchArguments, ExplainArguments, TuneArguments, PerplexityArguments,
                  LogitsArguments, ShowArguments, CompileArguments, QuantizeArguments,
-                 DoctorArguments, DevicesArguments>;
+                 TokenizeArguments, DoctorArguments, DevicesArguments>;
 
 // Checks a whole command line, argv[0] included.
 tl::expected<Arguments, Message> parseArguments(std::span<const char *const> argv);

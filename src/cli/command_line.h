@@ -13,7 +13,7 @@ struct CommandLine {
   std::string file, targets, output, type;
   std::optional<std::string> prompt, system, tokens, threads, context, generate, repeat, parallel,
       window, budget, device, plan, kvType, activations, depth, svg, outputType, embeddingType,
-      decode, top;
+      decode, top, lines, ids;
   bool raw = false;
   bool json = false;
   bool verbose = false;
@@ -21,6 +21,8 @@ struct CommandLine {
   bool keepGoing = false;
   bool divergence = false;
   bool decodes = false;
+  bool special = false;
+  bool bare = false;
   SamplingTexts sampling;
 };
 

@@ -22,6 +22,7 @@ Examples:
   sinter compile smollm2 --target cuda:sm_90a,cpu -o smollm2.plan
   sinter tune smollm2 --budget 60                 its fastest schedules on this machine
   sinter quantize MODEL --type Q4_K_M -o SMALL.gguf
+  sinter tokenize smollm2 -p "Why?"               its tokens
   sinter kernel --help                            single kernels: run, bench, emit
 
 Only answers and results go to standard output; progress, figures and errors go to standard
@@ -276,6 +277,28 @@ void addQuantize(CLI::App &app, CommandLine &line) {
           "threads to use (default: all that this process may use)");
 }
 
+void addTokenize(CLI::App &app, CommandLine &line) {
+  CLI::App *tokenize = app.add_subcommand("tokenize", "show a text's tokens");
+  tokenize->description(
+      "Prints the tokens of a text, one a line with its number and its text. The tokenizer comes\n"
+      "from a model or from a file of its own. Without -p, --lines and --ids the text is read "
+      "from\n"
+      "standard input.");
+  tokenize
+      ->add_option("FILE", line.model, "a .gguf file, a tokenizer.json, a tekken.json, or smollm2")
+      ->required()
+      ->type_name("");
+  addText(*tokenize, "-p,--prompt", line.prompt, "the text", "TEXT");
+  addText(*tokenize, "--lines", line.lines,
+          "a file of texts, {\"text\": \"...\"} a line; prints {\"tokens\": [...]} for each",
+          "FILE");
+  addText(*tokenize, "--ids", line.ids, "print the text of these tokens, such as 1,5,9", "LIST");
+  tokenize->add_flag("--special", line.special,
+                     "read control tokens such as <|im_start|> in the text, and show them");
+  tokenize->add_flag("--bare", line.bare, "without the tokens that begin and end a prompt");
+  tokenize->add_flag("--json", line.json, "print one JSON object instead of lines");
+}
+
 std::string lowered(std::string text) {
   if (text.size() > 1 && !std::isupper(static_cast<unsigned char>(text[1])))
     text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
@@ -338,6 +361,7 @@ tl::expected<CommandLine, Message> splitCommandLine(std::span<const char *const>
   addLogits(app, line);
   addOthers(app, line);
   addQuantize(app, line);
+  addTokenize(app, line);
   app.footer(kFooter); // last, since commands take it over when they are made
   try {
     app.parse(static_cast<int>(argv.size()), argv.data());

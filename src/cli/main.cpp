@@ -93,6 +93,8 @@ Result<int> dispatch(const Arguments &arguments, Interrupts &interrupts) {
     return compileCommand(*compile, interrupts);
   if (const auto *quantize = std::get_if<QuantizeArguments>(&arguments))
     return quantizeCommand(*quantize, interrupts);
+  if (const auto *tokenize = std::get_if<TokenizeArguments>(&arguments))
+    return tokenizeCommand(*tokenize);
   if (const auto *doctor = std::get_if<DoctorArguments>(&arguments))
     return doctorCommand(*doctor, interrupts);
   return devicesCommand();

@@ -76,8 +76,9 @@ Result<ModelFile> openModelFile(const std::string &model, Observer &observer, Te
   SINTER_ASSIGN(ModelFile file, ModelFile::open(path, text));
   if (const std::string unknown = findUnknownNames(file.gguf()).text(); !unknown.empty())
     observer.note("'" + path + "' holds what is not known here and goes unused: " + unknown);
-  for (const std::string &line : file.tokenizer().warnings())
-    observer.note("'" + path + "': " + line);
+  if (file.hasTokenizer())
+    for (const std::string &line : file.tokenizer().warnings())
+      observer.note("'" + path + "': " + line);
   return file;
 }
 

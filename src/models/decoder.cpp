@@ -146,7 +146,7 @@ Result<void> StepBuilder::buildStep() {
   const Placement at{positions, tiles, slots, pageTable, lengths};
   SINTER_TRY(layers.place(at, {wantedPositions, wantedTiles, wanted}));
   SINTER_ASSIGN(Value x, embed(tokens, positions));
-  layers.keepEmbedding(x);
+  SINTER_TRY(layers.keepEmbedding(x, tokens));
   for (size_t i = 0; i < f_.layers.size(); ++i) {
     SINTER_ASSIGN(x, layers.build(x, i));
   }

@@ -155,14 +155,19 @@ Result<Value> LayerBuilder::headNorm(Value heads, std::string_view normPart) {
 
 // Rows as heads, with the norms that come before RoPE.
 Result<Value> LayerBuilder::headsOf(Value rows, std::string_view normPart, int64_t heads) {
+  // Norms of whole rows come in pairs.
+  const bool rowNorms = family_.qkNorm == QkNorm::Rows;
   const bool absent =
       family_.qkNorm == QkNorm::None ||
-      (family_.qkNormOptional && !g_.has(name(normPart) + ".weight"));
-  if (!absent && family_.qkNorm == QkNorm::Rows) {
+      (family_.qkNormOptional && !g_.has(name(rowNorms ? kQueryNorm : normPart) + ".weight"));
+  if (absent && rowNorms)
+    for (const char *kind : {".weight", ".bias"})
+      g_.leaveOut(name(normPart) + kind);
+  if (!absent && rowNorms) {
     SINTER_ASSIGN(rows, g_.norm(rows, family_.qkNormKind, name(normPart), f_.qkNormEps));
   }
   Value result = g_.asHeads(rows, heads, layer().headDim);
-  if (absent || family_.qkNorm == QkNorm::Rows || family_.qkNormAfterRope)
+  if (absent || rowNorms || family_.qkNormAfterRope)
     return result;
   return headNorm(result, normPart);
 }
@@ -189,6 +194,8 @@ Result<Value> LayerBuilder::rotated(Value heads, const Rows &rows, std::string_v
 Result<LayerBuilder::KvCache> LayerBuilder::store(Value keyHeads, Value valueRows) {
   const LayerFeatures &l = layer();
   Value values = g_.asHeads(valueRows, l.kvHeads, l.valueDim);
+  if (family_.valueNorm)
+    values = g_.norm(values, NormKind::Rms, {}, {}, f_.normEps);
   const auto poolOf = [&](int64_t size, bool transposed) {
     return transposed ? tensorOf({Extent(kv_.pages), l.kvHeads, size, kv_.pageRows}, kv_.element)
                       : tensorOf({Extent(kv_.pages), l.kvHeads, kv_.pageRows, size}, kv_.element);
@@ -258,6 +265,30 @@ Result<Value> LayerBuilder::gated(Value attended, Value x) {
   return g_.asRows(g_.map({heads, g_.asHeads(gate, l.heads, 1)}, body));
 }
 
+// The layer's own keys and values, or those of the layer whose it reads.
+Result<LayerBuilder::KvCache> LayerBuilder::ownCache(Value n, Qkv qkv) {
+  const LayerFeatures &l = layer();
+  if (l.kvOf >= 0) {
+    for (std::string_view part : {kKey, kValue, kKeyNorm})
+      for (const char *kind : {".weight", ".scale", ".bias"})
+        g_.leaveOut(name(part) + kind);
+    return caches_.at(static_cast<size_t>(l.kvOf));
+  }
+  const bool fused = qkv.key != nullptr;
+  if (!fused) {
+    SINTER_ASSIGN(qkv.key, project(n, kKey, l.kvHeads * l.headDim));
+  }
+  SINTER_ASSIGN(Value k, headsOf(qkv.key, kKeyNorm, l.kvHeads));
+  if (!fused && family_.valuesOfKeys && !g_.has(name(kValue) + ".weight")) {
+    qkv.value = qkv.key;
+  } else if (!fused) {
+    SINTER_ASSIGN(qkv.value, project(n, kValue, l.kvHeads * l.valueDim));
+  }
+  SINTER_ASSIGN(const KvCache cache, store(k, qkv.value));
+  caches_[number_] = cache;
+  return cache;
+}
+
 Result<Value> LayerBuilder::attention(Value n, Value attending) {
   const LayerFeatures &l = layer();
   if (!l.attends()) // a matrix stands for it
@@ -271,14 +302,7 @@ Result<Value> LayerBuilder::attention(Value n, Value attending) {
     SINTER_ASSIGN(qkv.query, project(attending, kQuery, l.heads * l.headDim));
   }
   SINTER_ASSIGN(Value q, headsOf(qkv.query, kQueryNorm, l.heads));
-  if (!fused) {
-    SINTER_ASSIGN(qkv.key, project(n, kKey, l.kvHeads * l.headDim));
-  }
-  SINTER_ASSIGN(Value k, headsOf(qkv.key, kKeyNorm, l.kvHeads));
-  if (!fused) {
-    SINTER_ASSIGN(qkv.value, project(n, kValue, l.kvHeads * l.valueDim));
-  }
-  SINTER_ASSIGN(const KvCache cache, store(k, qkv.value));
+  SINTER_ASSIGN(const KvCache cache, ownCache(n, qkv));
   SINTER_ASSIGN(Value query, rotated(q, fused ? tokens_ : rows, kQueryNorm));
   if (fused && isLast()) // queries of one matrix with keys and values are of all tokens
     query = g_.asHeads(wantedOnly(g_.asRows(query)), l.heads, l.headDim);

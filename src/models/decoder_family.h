@@ -108,6 +108,12 @@ struct DecoderFamily {
   LogitScale logitScale = LogitScale::None;
   bool scalesByDepth = false; // defaults: embedding 12, residual 1.4 / sqrt(layers), logits
 
+  bool attentionScaleOne = false;
+  bool valueNorm = false;         // of each head of values, without a weight
+  bool valuesOfKeys = false;      // keys' projections are values where there are none for these
+  bool sharedKv = false;          // attention.shared_kv_layers
+  bool perLayerEmbedding = false; // embedding_length_per_layer_input
+  bool outputScale = false;       // of a layer's result, where the file has one
   bool attentionGate = false;  // attn_gate's sigmoid on attention's result
   bool embeddingSkip = false;  // the embedding is added again after each layer, times a weight
   bool subNorms = false;       // of attention's result and of the hidden row

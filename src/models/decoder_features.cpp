@@ -98,6 +98,12 @@ static Result<void> readAttention(MetadataReader &reader, DecoderFeatures &f) {
   if (family.attentionScaleByKey) {
     SINTER_ASSIGN(f.attentionScale, reader.amountOr("attention.scale", kMostScale, 0));
   }
+  if (family.attentionScaleOne)
+    f.attentionScale = 1;
+  if (family.perLayerEmbedding) {
+    SINTER_ASSIGN(f.perLayerWidth,
+                  reader.countOr("embedding_length_per_layer_input", kMostExtent, 0, 0));
+  }
   if (family.attentionScaleLinear)
     f.attentionScale = 1.0f / static_cast<float>(f.headDim);
   if (family.attentionScaleOfWidth == depth && f.heads > 0)

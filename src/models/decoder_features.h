@@ -19,6 +19,7 @@ struct LayerFeatures {
   int64_t feedForward = 0;     // elements of the hidden row; 0: no feed-forward
   int64_t window = 0;          // keys that a token sees; 0: all
   bool windowed = false;       // of the kind that may have a window
+  int64_t kvOf = -1;           // the layer whose keys and values it reads; -1: its own
   bool normsResult = false;    // the output norm follows, as before the stack runs again
   struct {
     float alphaNegative = 0, alphaPositive = 0, beta = 0, epsilon = 0;
@@ -52,6 +53,7 @@ struct DecoderFeatures {
   float attentionScale = 0; // of scores; 0: 1 / sqrt(head size)
   float attentionSoftCap = 0, logitSoftCap = 0;
   float embeddingScale = 1, residualScale = 1, logitScale = 1;
+  int64_t perLayerWidth = 0; // of an embedding for each layer; 0: none
   float positionScale = 0; // of queries: 1 + this * ln(1 + floor(position / original context))
   bool tiedOutput = false; // the embedding is the output matrix too
   // Keys that change what other decoders compute and have no meaning for this one, as it has none

@@ -4,6 +4,8 @@
 #include "models/decoder_layer.h"
 #include "models/tensor_names.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace sinter::models {
@@ -73,10 +75,52 @@ Result<Value> LayerBuilder::feedForward(Value n) {
   return g_.linear(hidden, name(kDown), f_.width, family_, true);
 }
 
+// (the token's embedding of all layers + a projection of its embedding) / sqrt(2)
+Result<void> LayerBuilder::keepEmbedding(Value rows, Value tokens) {
+  embedding_ = rows;
+  const int64_t width = f_.perLayerWidth, all = width * static_cast<int64_t>(f_.layers.size());
+  if (width == 0)
+    return {};
+  SINTER_ASSIGN(Value table, g_.weight(std::string(kLayerEmbedding), {f_.vocabulary, all}));
+  SINTER_ASSIGN(Value matrix, g_.weight(std::string(kLayerProjection), {all, f_.width}));
+  Value own = graph::GatherOp::create(g_.b, g_.loc, g_.rowsLike(tokens, all), table, tokens);
+  Value projected =
+      graph::DotGeneralOp::create(g_.b, g_.loc, g_.rowsLike(rows, all), rows, matrix);
+  projected = g_.scaled(projected, 1.0f / std::sqrt(static_cast<float>(f_.width)));
+  Value apart = g_.asHeads(projected, static_cast<int64_t>(f_.layers.size()), width);
+  SINTER_ASSIGN(apart, g_.norm(apart, NormKind::Rms, std::string(kLayerProjectionNorm), f_.normEps));
+  const float scale = std::sqrt(static_cast<float>(width)), half = std::sqrt(0.5f);
+  layerEmbeddings_ =
+      g_.map({g_.asRows(apart), own}, [&](ScalarBuilder &s, ValueRange v) {
+        return s.mul(s.add(v[0], s.mul(v[1], s.number(scale))), s.number(half));
+      });
+  return {};
+}
+
+Result<Value> LayerBuilder::withLayerEmbedding(Value x) {
+  const int64_t width = f_.perLayerWidth;
+  SINTER_ASSIGN(Value gate, g_.linear(x, name(kLayerInputGate), width, family_));
+  Value own = g_.columns(layerEmbeddings_, layer().block * width, width);
+  Value gated = g_.map({gate, wantedOnly(own)}, [](ScalarBuilder &s, ValueRange v) {
+    return s.mul(s.gelu(v[0]), v[1]);
+  });
+  SINTER_ASSIGN(Value projected, g_.linear(gated, name(kLayerInputProjection), f_.width, family_));
+  SINTER_ASSIGN(projected, blockNorm(projected, kLayerInputNorm));
+  return g_.add(x, projected);
+}
+
 // What some families do with a layer's result.
 Result<Value> LayerBuilder::finish(Value x) {
+  if (layerEmbeddings_) {
+    SINTER_ASSIGN(x, withLayerEmbedding(x));
+  }
+  if (family_.outputScale) {
+    SINTER_ASSIGN(Value scale, g_.optionalWeight(name(kLayerScale) + ".weight", {1}));
+    if (scale)
+      x = g_.map({x, scale}, [](ScalarBuilder &s, ValueRange v) { return s.mul(v[0], v[1]); });
+  }
   if (family_.embeddingSkip) {
-    SINTER_ASSIGN(Value scale, g_.weight(name(kSkipScale) + ".weight", {1}));
+    SINTER_ASSIGN(Value scale, g_.weight(name(kLayerScale) + ".weight", {1}));
     x = g_.map({x, wantedOnly(embedding_), scale}, [](ScalarBuilder &s, ValueRange v) {
       return s.add(v[0], s.mul(v[1], v[2]));
     });

@@ -31,8 +31,8 @@ public:
 
   // Makes what layers share. Before any layer.
   Result<void> place(const Placement &at, const WantedRows &wanted);
-  // The rows that enter the first layer, for families that add them again.
-  void keepEmbedding(mlir::Value rows) { embedding_ = rows; }
+  // The rows that enter the first layer, for families that use them again, and their tokens.
+  Result<void> keepEmbedding(mlir::Value rows, mlir::Value tokens);
   // The rows after layer `number` of the rows before it. The last layer's are those whose logits
   // are wanted. Errors: of tensors (GraphBuilder::weight), and Unsupported: attention or RoPE of a
   // form that has no kernel.
@@ -71,12 +71,14 @@ private:
   Result<mlir::Value> rotated(mlir::Value heads, const Rows &rows, std::string_view normPart);
   mlir::Value rope(mlir::Value heads, const Rows &rows);
   Result<KvCache> store(mlir::Value keyHeads, mlir::Value valueRows);
+  Result<KvCache> ownCache(mlir::Value n, Qkv qkv);
   Result<mlir::Value> attend(mlir::Value query, const KvCache &cache, const Rows &rows);
   Result<mlir::Value> gated(mlir::Value attended, mlir::Value x);
   // Of the keys and values of all tokens, which `n` has, by `attending`.
   Result<mlir::Value> attention(mlir::Value n, mlir::Value attending);
   Result<mlir::Value> activated(mlir::Value n);
   Result<mlir::Value> feedForward(mlir::Value n);
+  Result<mlir::Value> withLayerEmbedding(mlir::Value x);
   Result<mlir::Value> finish(mlir::Value x);
 
   GraphBuilder &g_;
@@ -86,6 +88,8 @@ private:
   Placement at_;
   Rows tokens_, last_;
   mlir::Value wanted_, embedding_;
+  mlir::Value layerEmbeddings_; // [rows, layers * width of one]; null: none
+  std::map<size_t, KvCache> caches_; // of the layers that are built
   size_t number_ = 0; // of the layer that is being built
 };
 

@@ -157,6 +157,29 @@ static Result<void> readLoops(MetadataReader &reader, DecoderFeatures &f) {
   return {};
 }
 
+// The last layers read the keys and values of the last layer of their kind that has its own.
+static Result<void> readSharedKv(MetadataReader &reader, DecoderFeatures &f) {
+  if (!f.family.sharedKv)
+    return {};
+  constexpr std::string_view kName = "attention.shared_kv_layers";
+  const auto depth = static_cast<int64_t>(f.layers.size());
+  SINTER_ASSIGN(const int64_t shared, reader.countOr(kName, depth - 1, 0, 0));
+  const int64_t own = depth - shared;
+  for (int64_t i = own; i < depth; ++i) {
+    LayerFeatures &layer = f.layers[static_cast<size_t>(i)];
+    layer.kvOf = own - (layer.windowed ? 2 : 1);
+    const bool alike = layer.kvOf >= 0 &&
+                       f.layers[static_cast<size_t>(layer.kvOf)].windowed == layer.windowed &&
+                       f.layers[static_cast<size_t>(layer.kvOf)].kvHeads == layer.kvHeads;
+    if (!alike)
+      return fail(Code::Corrupt, "'" + reader.key(kName) + "' is " + std::to_string(shared) +
+                                     ", so that layer " + std::to_string(i) +
+                                     " would read the keys of layer " +
+                                     std::to_string(layer.kvOf) + ", expected one like it");
+  }
+  return {};
+}
+
 Result<void> readLayers(MetadataReader &reader, DecoderFeatures &f) {
   SINTER_ASSIGN(const size_t depth, readDepth(reader, f));
   f.layers.resize(depth);
@@ -166,6 +189,7 @@ Result<void> readLayers(MetadataReader &reader, DecoderFeatures &f) {
   SINTER_TRY(readHidden(reader, f));
   SINTER_TRY(readHeads(reader, f));
   SINTER_TRY(readXielu(reader, f));
+  SINTER_TRY(readSharedKv(reader, f));
   return readLoops(reader, f);
 }
 

@@ -36,7 +36,16 @@ inline constexpr std::string_view kGate = "ffn_gate";
 inline constexpr std::string_view kUp = "ffn_up";
 inline constexpr std::string_view kDown = "ffn_down";
 inline constexpr std::string_view kActivationScales = "ffn.act"; // which divide the activations
-inline constexpr std::string_view kSkipScale = "layer_output_scale"; // of the embedding
+// Of the embedding that is added again, or of a layer's result.
+inline constexpr std::string_view kLayerScale = "layer_output_scale";
+
+// Embeddings for each layer: of the token, and projected from the embedding of all layers.
+inline constexpr std::string_view kLayerEmbedding = "per_layer_token_embd.weight";
+inline constexpr std::string_view kLayerProjection = "per_layer_model_proj.weight";
+inline constexpr std::string_view kLayerProjectionNorm = "per_layer_proj_norm";
+inline constexpr std::string_view kLayerInputGate = "inp_gate";
+inline constexpr std::string_view kLayerInputProjection = "proj";
+inline constexpr std::string_view kLayerInputNorm = "post_norm";
 
 // "blk.3.attn_q"
 inline std::string layerName(int64_t layer, std::string_view part) {

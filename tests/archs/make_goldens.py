@@ -8,6 +8,7 @@ something else or refuses the file, and the tensors, whose weights a hash draws 
 Then follow the tokens and the logits of some positions. Without names all of VARIANTS are written.
 """
 import argparse
+import functools
 import struct
 import subprocess
 import sys
@@ -38,7 +39,10 @@ DRAWS = (
 MATRIX = -3  # about sqrt(3 / 256)
 
 
-def draw_of(name, tied):
+def draw_of(name, tied, draws):
+    for end, draw in draws.items():
+        if name.endswith(end):
+            return draw
     if name == ("token_embd.weight" if tied else "output.weight"):
         return 0.0, -2
     for end, center, spread in DRAWS:
@@ -47,25 +51,20 @@ def draw_of(name, tied):
     return 0.0, MATRIX
 
 
-def drawn(tensors):
+def drawn(tensors, variant):
     tied = all(name != "output.weight" for name, _ in tensors)
-    return [(name, extents, *draw_of(name, tied)) for name, extents in tensors]
+    return [(name, extents, *draw_of(name, tied, variant.draws)) for name, extents in tensors]
 
 
 class Peer:
-    """Logits of a skeleton, with the weights of its tensors kept from call to call."""
+    """Logits of skeletons, with the weights of their tensors kept from call to call."""
 
     def __init__(self, program, folder):
-        self.program, self.path, self.weights = program, Path(folder) / "model.gguf", {}
+        self.program, self.path = program, Path(folder) / "model.gguf"
+        self.weights = functools.lru_cache(maxsize=None)(gguf_files.weights_of)
 
-    def _weights(self, name, count, center, spread):
-        key = name, count, center, spread
-        if key not in self.weights:
-            self.weights[key] = gguf_files.weights_of(*key)
-        return self.weights[key]
-
-    def rows(self, metadata, tensors, tokens, stderr=None):
-        gguf_files.write_file(self.path, metadata, drawn(tensors), self._weights)
+    def rows(self, variant, metadata, tensors, tokens, stderr=None):
+        gguf_files.write_file(self.path, metadata, drawn(tensors, variant), self.weights)
         return peer_rows(self.program, str(self.path), tokens, stderr)
 
 
@@ -89,14 +88,16 @@ def changed(metadata, tensors, variant):
     return metadata, kept + list(variant.more)
 
 
-def needed(peer, metadata, tensors, tokens, rows):
-    """The keys without which the logits are others: those are left out that change nothing."""
+def needed(peer, metadata, tensors, tokens, rows, variant):
+    """The keys without which the logits are others, and the variant's own."""
     kept = list(metadata)
+    own = {key.replace("ARCH", variant.architecture) for key in variant.keys}
+    metadata = [entry for entry in metadata if entry[0] not in own]
 
     def drop(chunk):
         fewer = [entry for entry in kept if entry not in chunk]
         try:
-            if peer.rows(fewer, tensors, tokens, subprocess.DEVNULL) == rows:
+            if peer.rows(variant, fewer, tensors, tokens, subprocess.DEVNULL) == rows:
                 kept[:] = fewer
                 return
         except subprocess.CalledProcessError:
@@ -128,25 +129,24 @@ def row_text(row):
     return " ".join(f"{i}:{row[i]:.5g}" for i in sorted(order))
 
 
-def golden_text(metadata, tensors, tokens, rows):
+def golden_text(variant, metadata, tensors, tokens, rows):
     lines = [f"key {key} {kind} {value_text(kind, value)}" for key, kind, value in metadata]
-    for name, extents, center, spread in drawn(tensors):
+    for name, extents, center, spread in drawn(tensors, variant):
         lines.append(f"tensor {name} {center:g} {spread} " + " ".join(map(str, extents)))
     lines.append("tokens " + " ".join(map(str, tokens)))
     lines += [f"logits {at} {row_text(rows[at])}" for at in POSITIONS]
     return "\n".join(lines) + "\n"
 
 
-def make(arguments, variant):
-    with tempfile.TemporaryDirectory() as folder:
-        metadata, tensors = skeleton(arguments.archs, variant, folder)
-        peer = Peer(arguments.peer, folder)
-        metadata, tensors = changed(metadata, tensors, variant)
-        vocabulary = next(value for key, _, value in metadata if key.endswith(".vocab_size"))
-        tokens = tokens_of(TOKENS, min(vocabulary, 128))
-        rows = peer.rows(metadata, tensors, tokens)
-        metadata = needed(peer, metadata, tensors, tokens, rows)
-        text = golden_text(metadata, tensors, tokens, rows)
+def make(arguments, variant, peer):
+    metadata, tensors = ([], []) if variant.whole else skeleton(arguments.archs, variant,
+                                                                peer.path.parent)
+    metadata, tensors = changed(metadata, tensors, variant)
+    vocabulary = next(value for key, _, value in metadata if key.endswith(".vocab_size"))
+    tokens = tokens_of(TOKENS, min(vocabulary, 128))
+    rows = peer.rows(variant, metadata, tensors, tokens)
+    metadata = needed(peer, metadata, tensors, tokens, rows, variant)
+    text = golden_text(variant, metadata, tensors, tokens, rows)
     (Path(arguments.out) / f"{variant.name}.txt").write_text(text)
     print(f"{variant.name}: {len(metadata)} keys, {len(tensors)} tensors, {len(text)} bytes",
           flush=True)
@@ -160,9 +160,11 @@ def main():
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     Path(arguments.out).mkdir(parents=True, exist_ok=True)
-    for variant in VARIANTS:
-        if not arguments.names or variant.name in arguments.names:
-            make(arguments, variant)
+    with tempfile.TemporaryDirectory() as folder:
+        peer = Peer(arguments.peer, folder)
+        for variant in VARIANTS:
+            if not arguments.names or variant.name in arguments.names:
+                make(arguments, variant, peer)
     return 0
 
 

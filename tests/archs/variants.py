@@ -12,6 +12,8 @@ class Variant:
     extents: dict = field(default_factory=dict)  # of tensors, instead of the file's
     more: tuple = ()  # tensors besides: (name, extents)
     moe: bool = False  # the file that test-llama-archs calls so
+    draws: dict = field(default_factory=dict)  # (center, spread) by ends of names, before others
+    whole: bool = False  # `keys` and `more` are all that the file has
 
 
 def u32(value):
@@ -48,7 +50,99 @@ def plain(architecture, **other):
     return Variant(architecture, architecture, without=NO_SCALES, **other)
 
 
+WIDTH, HIDDEN, VOCABULARY = 128, 192, 128  # of crafted files
+
+
+def crafted(name, architecture, layers, keys, parts, more=(), output=True, draws=None):
+    """A file that test-llama-archs does not write; `parts` gives each layer's tensors."""
+    standard = {
+        "general.architecture": text(architecture), "ARCH.vocab_size": u32(VOCABULARY),
+        "ARCH.context_length": u32(256), "ARCH.embedding_length": u32(WIDTH),
+        "ARCH.block_count": u32(layers), "ARCH.feed_forward_length": u32(HIDDEN),
+        ATTENTION + "layer_norm_rms_epsilon": f32(1e-5), "tokenizer.ggml.model": text("no_vocab"),
+    }
+    tensors = [("token_embd.weight", [WIDTH, VOCABULARY]), ("output_norm.weight", [WIDTH])]
+    if output:
+        tensors.append(("output.weight", [WIDTH, VOCABULARY]))
+    for layer in range(layers):
+        tensors += [(f"blk.{layer}.{part}", extents) for part, extents in parts(layer).items()]
+    return Variant(name, architecture, {**standard, **keys}, more=tuple(tensors) + tuple(more),
+                   draws=draws or {}, whole=True)
+
+
+def matrices(heads, kv_heads, size, gated=True):
+    result = {
+        "attn_norm.weight": [WIDTH], "attn_q.weight": [WIDTH, heads * size],
+        "attn_k.weight": [WIDTH, kv_heads * size], "attn_v.weight": [WIDTH, kv_heads * size],
+        "attn_output.weight": [heads * size, WIDTH], "ffn_norm.weight": [WIDTH],
+        "ffn_up.weight": [WIDTH, HIDDEN], "ffn_down.weight": [HIDDEN, WIDTH],
+    }
+    if gated:
+        result["ffn_gate.weight"] = [WIDTH, HIDDEN]
+    return result
+
+
+def head_norms(size):
+    return {"attn_q_norm.weight": [size], "attn_k_norm.weight": [size]}
+
+
+def apertus(_):
+    return {**matrices(4, 2, 32, gated=False), **head_norms(32)}
+
+
+def bitnet(_):
+    scales = {name.replace("weight", "scale"): [1] for name in matrices(4, 2, 32)
+              if "norm" not in name}
+    return {**matrices(4, 2, 32), **scales, "attn_sub_norm.weight": [WIDTH],
+            "ffn_sub_norm.weight": [HIDDEN]}
+
+
+GEMMA4_LAYERS, GEMMA4_OWN = 6, 4  # layers, and those with keys and values of their own
+PER_LAYER = 32
+
+
+def gemma4(layer):
+    """Full attention in every other layer, of larger heads and of values that are the keys."""
+    full = layer % 2 == 1
+    size = 64 if full else 32
+    result = {**matrices(4, 1 if full else 2, size), **head_norms(size)}
+    if full or layer >= GEMMA4_OWN:
+        del result["attn_v.weight"]
+    if layer >= GEMMA4_OWN:
+        del result["attn_k.weight"], result["attn_k_norm.weight"]
+    return {**result, "post_attention_norm.weight": [WIDTH], "post_ffw_norm.weight": [WIDTH],
+            "layer_output_scale.weight": [1], "inp_gate.weight": [WIDTH, PER_LAYER],
+            "proj.weight": [PER_LAYER, WIDTH], "post_norm.weight": [WIDTH]}
+
+
+GEMMA4_KEYS = {
+    ATTENTION + "head_count": u32(4),
+    ATTENTION + "head_count_kv": array("u32", *(2 - layer % 2 for layer in range(GEMMA4_LAYERS))),
+    ATTENTION + "key_length": u32(64), ATTENTION + "value_length": u32(64),
+    ATTENTION + "key_length_swa": u32(32), ATTENTION + "value_length_swa": u32(32),
+    ATTENTION + "sliding_window": u32(24), ROPE + "dimension_count": u32(64),
+    ROPE + "dimension_count_swa": u32(32), ROPE + "freq_base": f32(1e6),
+    ROPE + "freq_base_swa": f32(1e4),
+    ATTENTION + "sliding_window_pattern": array("bool", *(layer % 2 == 0 for layer in
+                                                          range(GEMMA4_LAYERS))),
+    ATTENTION + "shared_kv_layers": u32(GEMMA4_LAYERS - GEMMA4_OWN),
+    "ARCH.embedding_length_per_layer_input": u32(PER_LAYER),
+    "ARCH.final_logit_softcapping": f32(5.0),
+}
+GEMMA4_MORE = (("per_layer_token_embd.weight", [PER_LAYER * GEMMA4_LAYERS, VOCABULARY]),
+               ("per_layer_model_proj.weight", [WIDTH, PER_LAYER * GEMMA4_LAYERS]),
+               ("per_layer_proj_norm.weight", [PER_LAYER]), ("rope_freqs.weight", [32]))
+
 VARIANTS = (
+    crafted("gemma4", "gemma4", GEMMA4_LAYERS, GEMMA4_KEYS, gemma4, GEMMA4_MORE, output=False,
+            # Scores that 16-bit keys do not make others: queries are not scaled here.
+            draws={"attn_q_norm.weight": (0.25, -3), "attn_k_norm.weight": (1.0, -2)}),
+    crafted("apertus", "apertus", 2, {ATTENTION + "head_count": u32(4),
+            ATTENTION + "head_count_kv": u32(2), "xielu.alpha_n": array("f32", 0.8, 0.5),
+            "xielu.alpha_p": array("f32", 0.8, 1.5), "xielu.beta": array("f32", 0.5, 0.25),
+            "xielu.eps": array("f32", -1e-6, -1e-6)}, apertus),
+    crafted("bitnet", "bitnet", 2, {ATTENTION + "head_count": u32(4),
+            ATTENTION + "head_count_kv": u32(2)}, bitnet, output=False),
     Variant("llama-scales", "llama"),
     plain("llama"),
     Variant("llama-yarn", "llama", YARN, NO_SCALES + ("rope_freqs", ".bias")),

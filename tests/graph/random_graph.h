@@ -179,16 +179,14 @@ private:
   void step() {
     using Make = void (GraphGenerator::*)();
     static constexpr Make kMakers[] = {
-        &GraphGenerator::makeMap,      &GraphGenerator::makeMap,
-        &GraphGenerator::makeWholeMap, &GraphGenerator::makeReduce,
-        &GraphGenerator::makeNorm,     &GraphGenerator::makeDot,
-        &GraphGenerator::makeDot,      &GraphGenerator::makeTranspose,
-        &GraphGenerator::makeReshape,  &GraphGenerator::makeSlice,
-        &GraphGenerator::makeConcat,   &GraphGenerator::makePad,
-        &GraphGenerator::makeGather,   &GraphGenerator::makeIota,
-        &GraphGenerator::makeConstant, &GraphGenerator::makeTruth,
-        &GraphGenerator::makeLinear,   &GraphGenerator::makeAttention};
-    constexpr size_t kDecoders = 2; // at the end
+        &GraphGenerator::makeMap,    &GraphGenerator::makeMap,       &GraphGenerator::makeWholeMap,
+        &GraphGenerator::makeReduce, &GraphGenerator::makeNorm,      &GraphGenerator::makeDot,
+        &GraphGenerator::makeDot,    &GraphGenerator::makeTranspose, &GraphGenerator::makeReshape,
+        &GraphGenerator::makeSlice,  &GraphGenerator::makeConcat,    &GraphGenerator::makePad,
+        &GraphGenerator::makeGather, &GraphGenerator::makeIota,      &GraphGenerator::makeConstant,
+        &GraphGenerator::makeTruth,  &GraphGenerator::makeLinear,    &GraphGenerator::makeAttention,
+        &GraphGenerator::makeTopK,   &GraphGenerator::makeExperts};
+    constexpr size_t kDecoders = 4; // at the end
     const size_t count = std::size(kMakers) - (vocabulary_ == Vocabulary::All ? 0 : kDecoders);
     (this->*kMakers[random_() % count])();
   }
@@ -602,6 +600,60 @@ private:
       words += "]";
     }
     return words;
+  }
+
+  void makeTopK() {
+    const Operand x =
+        input({extent(), SymbolicExtent(between(1, 9))}, "f32", 1, [&] { return number(); });
+    values_.back().used = true;
+    std::vector<SymbolicExtent> shape = x.shape;
+    shape.back() = SymbolicExtent(between(1, valueOf(x.shape.back())));
+    const Operand largest = define(shape, "f32", 1, true), at = define(shape, "i32", 9, true);
+    line(largest.name + ", " + at.name + " = graph.top_k " + x.name + " : " + x.type() + " -> " +
+         largest.type() + ", " + at.type());
+  }
+
+  // Tokens' rows through the experts that random logits choose.
+  void makeExperts() {
+    const int64_t experts = 2 * between(2, 5), choices = between(1, 2), columns = between(1, 5);
+    const bool blocks = chance(50);
+    const int64_t depth = blocks ? 32 : between(1, 5), parts = between(1, 2);
+    const SymbolicExtent T = SymbolicExtent::named("T");
+    const std::vector<SymbolicExtent> chosen = {T, SymbolicExtent(choices)};
+    const SymbolicExtent rows = *T.times(SymbolicExtent(choices));
+    const Operand x = input({T, SymbolicExtent(depth)}, "f32", 1, [&] { return number(); });
+    values_.back().used = true;
+    const Operand logits = input({T, SymbolicExtent(experts)}, "f32", 1, [&] { return number(); });
+    values_.back().used = true;
+    const Operand bias = weight({SymbolicExtent(experts)}, "f32");
+    const Operand matrices =
+        weight({SymbolicExtent(parts * experts), SymbolicExtent(columns), SymbolicExtent(depth)},
+               blocks ? "!tile.block<\"q8_0\">" : "f16");
+    const Operand weights = define(chosen, "f32", 1, false),
+                  places = define(chosen, "i32", 9, true);
+    values_.back().used = true;
+    const std::string tag = std::to_string(next_++), ids = "%e" + tag, groups = "%g" + tag,
+                      spread = "%s" + tag, sums = "%d" + tag;
+    const std::string ofGroups = "tensor<" + std::to_string(experts) + "x3xi32>";
+    const Operand spreadRows{spread, {rows, SymbolicExtent(depth)}},
+        sumRows{sums, {rows, SymbolicExtent(parts * columns)}};
+    const char *kinds[] = {"softmax", "sigmoid", "chosen_softmax"};
+    line(weights.name + ", " + ids + " = graph.route " + kinds[between(0, 2)] + " " + logits.name +
+         " bias " + bias.name + " {groups = 2 : i64, used_groups = 2 : i64" +
+         (chance(50) ? ", normalized" : "") + "} : " + logits.type() + " bias " + bias.type() +
+         " -> " + weights.type() + ", " + places.type());
+    line(places.name + ", " + groups + " = graph.group_rows " + ids + " : " + places.type() +
+         " -> " + places.type() + ", " + ofGroups);
+    line(spread + " = graph.spread_rows " + x.name + " to " + places.name + " : " + x.type() +
+         ", " + places.type() + " -> " + spreadRows.type());
+    line(sums + " = graph.grouped_dot " + spread + ", " + matrices.name + " by " + groups +
+         " choices " + std::to_string(choices) + " : " + spreadRows.type() + ", " +
+         matrices.type() + " by " + ofGroups + " -> " + sumRows.type());
+    const Operand out = define({T, SymbolicExtent(parts * columns)}, "f32",
+                               static_cast<double>(depth * choices), false);
+    line(out.name + " = graph.combine_rows " + sums + " at " + places.name + " by " + weights.name +
+         " : " + sumRows.type() + ", " + places.type() + ", " + weights.type() + " -> " +
+         out.type());
   }
 
   std::mt19937_64 random_;

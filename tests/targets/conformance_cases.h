@@ -3,6 +3,7 @@
 #pragma once
 
 #include "targets/bounds_cases.h"
+#include "targets/routing_cases.h"
 #include "targets/slot_cases.h"
 #include "targets/view_cases.h"
 
@@ -14,6 +15,7 @@ inline KernelCases makeCases(const std::string &activation) {
   addGemmCases(cases, activation);
   addTokenCases(cases, activation);
   addSlotCases(cases, activation);
+  addRoutingCases(cases, activation);
   addViewCases(cases);
   addBoundsCases(cases);
   return cases;

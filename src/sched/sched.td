@@ -243,6 +243,13 @@ def Sched_ViewLoadOp : Sched_Op<"view_load", [AllTypesMatch<["other", "result"]>
   let assemblyFormat = "$view `[` $byte `]` `when` $when `else` $other attr-dict `:` type($view) `->` type($result)";
 }
 
+def Sched_TableLoadOp : Sched_Op<"table_load", [Pure]> {
+  let summary = "a word of a constant table that the code brings along; the index lies in the table";
+  let arguments = (ins I32:$index, DenseI32ArrayAttr:$table);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$index `of` $table attr-dict";
+}
+
 def Sched_ViewStoreOp : Sched_Op<"view_store", []> {
   let summary = "writes a scalar or vector at a byte offset of a kernel argument where `when`";
   let arguments = (ins Sched_Word:$value, Sched_View:$view, Index:$byte, I1:$when, OptionalAttr<I64Attr>:$align);

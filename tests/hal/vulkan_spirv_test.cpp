@@ -52,6 +52,38 @@ TEST(Spirv, AKernelIsFoundWithItsWorkgroup) {
   EXPECT_EQ(code->capabilities, std::vector<uint32_t>{1});
 }
 
+// The module with a string after its execution mode.
+std::vector<uint8_t> moduleWithString(std::string text) {
+  constexpr std::size_t kAfterModes = 20 * sizeof(uint32_t);
+  text.resize((text.size() / sizeof(uint32_t) + 1) * sizeof(uint32_t));
+  std::vector<uint32_t> words(2 + text.size() / sizeof(uint32_t));
+  words[0] = static_cast<uint32_t>(words.size()) << 16 | 7; // OpString
+  words[1] = 5;
+  std::memcpy(words.data() + 2, text.data(), text.size());
+  std::vector<uint8_t> code = moduleWith(2, 0), string = bytesOf(words);
+  code.insert(code.begin() + kAfterModes, string.begin(), string.end());
+  return code;
+}
+
+TEST(Spirv, ConstantsOfAKernelAreFoundInAString) {
+  auto code = readSpirv(moduleWithString("sinter.constants k 00000001deadbeef"));
+  ASSERT_TRUE(code.has_value()) << code.error().toString();
+  ASSERT_TRUE(code->constants.contains("k"));
+  EXPECT_EQ(code->constants["k"], (std::vector<uint32_t>{1, 0xdeadbeef}));
+  code = readSpirv(moduleWithString("another string"));
+  ASSERT_TRUE(code.has_value()) << code.error().toString();
+  EXPECT_TRUE(code->constants.empty());
+}
+
+TEST(Spirv, ConstantsThatAreNoWordsAreCorrupt) {
+  for (const char *text : {"sinter.constants ", "sinter.constants k", "sinter.constants k ",
+                           "sinter.constants k 0000000", "sinter.constants k 0000000g",
+                           "sinter.constants k 00000001 0000002", "sinter.constants k -0000001"})
+    EXPECT_THAT(refusal(moduleWithString(text)).message,
+                HasSubstr("OpString of constants is malformed"))
+        << text;
+}
+
 TEST(Spirv, EveryKernelOfTheTestModuleIsFound) {
   auto code = readSpirv(vulkanKernels());
   ASSERT_TRUE(code.has_value()) << code.error().toString();

@@ -23,6 +23,15 @@ TEST(SimtBlocks, EachThreadComputesItsElement) {
     EXPECT_EQ(outcome.y[i], float(i * i + 1));
 }
 
+TEST(SimtBlocks, AThreadReadsAWordOfATable) {
+  auto outcome = runBody("%w = sched.table_load %t of [7, -1, 40, 9]\n"
+                         "%r = arith.sitofp %w : i32 to f32\n" +
+                         store("%r", "%y", "%b4"));
+  ASSERT_EQ(outcome.message, "succeeded");
+  EXPECT_EQ(std::vector<float>(outcome.y.begin(), outcome.y.begin() + 4),
+            (std::vector<float>{7, -1, 40, 9}));
+}
+
 TEST(SimtBlocks, VectorsMoveWhole) {
   auto outcome = runBody("%c16 = arith.constant 16 : index\n%at = arith.muli %ti, %c16 : index\n"
                          "%a = sched.view_load %x[%at] when %yes else %v0 : "

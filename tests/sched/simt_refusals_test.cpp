@@ -22,6 +22,14 @@ TEST(SimtRefusals, AProgramThatEndsWithoutTheWaitItsKernelHas) {
             "a program ends without sched.await_launches, which its kernel has");
 }
 
+// ---- tables ----
+
+TEST(SimtRefusals, ReadingBeyondATable) {
+  EXPECT_EQ(
+      refusal("%w = sched.table_load %t of [7, -1, 40]\n"),
+      "kernel.mlir:22:6: 'sched.table_load' of thread 3 reads word 3 of a table, which has 3");
+}
+
 // ---- races ----
 
 TEST(SimtRefusals, ReadingWhatAnotherThreadWritesNeedsABarrier) {

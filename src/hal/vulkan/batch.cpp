@@ -84,7 +84,7 @@ bool Batch::hasRoom(uint64_t argumentBytes) const {
 }
 
 uint64_t Batch::argumentBytes(const KernelSpec &spec) {
-  return (kZeroWords + spec.bufferCount + spec.scalarCount + kGridWords) * sizeof(uint64_t);
+  return (kZeroWords + spec.bufferCount + spec.scalarCount + kGridWords + 1) * sizeof(uint64_t);
 }
 
 // The arena's offset of so many bytes.
@@ -127,6 +127,8 @@ void Batch::dispatch(const Dispatch &dispatch, bool ordered) {
   for (const Grid *words : {&dispatch.grid, &dispatch.base})
     for (const int64_t &word : *words)
       put(&word);
+  const VkDeviceAddress constants = dispatch.kernel->constants();
+  put(&constants);
   const VkDeviceAddress arguments = arena_.address() + offset;
   const DeviceFunctions &vk = context_.vk();
   vk.vkCmdBindPipeline(handle_, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch.kernel->pipeline());

@@ -2,6 +2,7 @@
 #include "hal/vulkan/spirv_code.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <unordered_set>
 
@@ -12,7 +13,10 @@ constexpr uint32_t kMagic = 0x07230203;
 constexpr std::size_t kHeaderWords = 5;
 constexpr uint32_t kMaxBound = 0x3fffff; // the specification's universal limit
 
+constexpr std::string_view kConstantsPrefix = "sinter.constants ";
+
 enum Op : uint32_t {
+  kOpString = 7,
   kOpEntryPoint = 15,
   kOpExecutionMode = 16,
   kOpCapability = 17,
@@ -70,6 +74,8 @@ private:
         return malformed("OpCapability", at);
       code_.capabilities.push_back(words[1]);
       return {};
+    case kOpString:
+      return takeString(at, words);
     case kOpEntryPoint:
       return takeEntryPoint(at, words);
     case kOpExecutionMode:
@@ -103,6 +109,31 @@ private:
                     "SPIR-V instruction defines id " + std::to_string(id) +
                         ", expected 1 to the bound of " + std::to_string(bound) + " less 1",
                     at * sizeof(uint32_t));
+    }
+    return {};
+  }
+
+  // Constants of a kernel; other strings are nothing to us.
+  Result<void> takeString(std::size_t at, std::span<const uint32_t> words) {
+    constexpr std::size_t kDigits = 8;
+    if (words.size() < 3)
+      return malformed("OpString", at);
+    const auto *first = reinterpret_cast<const char *>(words.data() + 2);
+    std::string_view text(first, strnlen(first, (words.size() - 2) * sizeof(uint32_t)));
+    if (!text.starts_with(kConstantsPrefix))
+      return {};
+    text.remove_prefix(kConstantsPrefix.size());
+    const std::size_t space = text.find(' ');
+    const std::string_view digits = space < text.size() ? text.substr(space + 1) : "";
+    if (digits.empty() || digits.size() % kDigits != 0)
+      return malformed("OpString of constants", at);
+    std::vector<uint32_t> &constants = code_.constants[std::string(text.substr(0, space))];
+    for (std::size_t from = 0; from < digits.size(); from += kDigits) {
+      uint32_t &word = constants.emplace_back();
+      const char *begin = digits.data() + from, *end = begin + kDigits;
+      if (const auto read = std::from_chars(begin, end, word, 16);
+          read.ptr != end || read.ec != std::errc())
+        return malformed("OpString of constants", at);
     }
     return {};
   }

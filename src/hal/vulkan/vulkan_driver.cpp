@@ -50,7 +50,7 @@ public:
   }
   Result<std::unique_ptr<Module>> loadModule(std::string_view target,
                                              std::span<const uint8_t> code) override {
-    return VulkanModule::load(*context_, info_, target, code);
+    return VulkanModule::load(memory_, info_, target, code);
   }
   Result<std::unique_ptr<Stream>> createStream() override {
     return VulkanStream::create(memory_, info_);

@@ -10,6 +10,7 @@
 //   one word for each scalar
 //   the extents x, y, z of the launch's grid
 //   the base x, y, z of this dispatch
+//   the device address of the kernel's constants (spirv_code.h), zero where it has none
 // One workgroup runs one point of the grid, at WorkgroupId + base. A grid with an extent beyond the
 // device's limit (65,535 on many) runs as several dispatches, at most kMaxDispatches of them.
 // Memory that the invocations share is the module's own: KernelSpec::scratchBytes must be 0.

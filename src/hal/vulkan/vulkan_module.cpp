@@ -4,6 +4,7 @@
 #include "hal/vulkan/batch.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace sinter::hal::vulkan {
 namespace {
@@ -24,9 +25,10 @@ VulkanKernel::~VulkanKernel() {
     context_.vk().vkDestroyPipeline(context_.handle(), pipeline_, nullptr);
 }
 
-Result<std::unique_ptr<VulkanModule>> VulkanModule::load(Context &context, const DeviceInfo &info,
+Result<std::unique_ptr<VulkanModule>> VulkanModule::load(Memory &memory, const DeviceInfo &info,
                                                          std::string_view target,
                                                          std::span<const uint8_t> code) {
+  Context &context = memory.context();
   SINTER_TRY(context.alive());
   SINTER_ASSIGN(const TargetText needed, parseTarget(target));
   SINTER_TRY(checkTarget(needed, context.physical().target));
@@ -37,7 +39,7 @@ Result<std::unique_ptr<VulkanModule>> VulkanModule::load(Context &context, const
                                        ", newer than device '" + info.name + "' knows");
   for (uint32_t capability : spirv.capabilities)
     SINTER_TRY(checkCapability(context.physical(), capability));
-  std::unique_ptr<VulkanModule> module(new VulkanModule(context, info, std::move(spirv)));
+  std::unique_ptr<VulkanModule> module(new VulkanModule(memory, info, std::move(spirv)));
   VkShaderModuleCreateInfo create = {};
   create.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
   create.codeSize = module->code_.words.size() * sizeof(uint32_t);
@@ -63,8 +65,20 @@ Result<std::unique_ptr<Kernel>> VulkanModule::kernel(const KernelSpec &spec) {
   if (entry == entries.end())
     return fail(Code::NotFound, "code has no kernel '" + spec.symbol + "'");
   SINTER_TRY(checkLocalSize(spec, *entry));
+  SINTER_ASSIGN(MemoryRange constants, constantsOf(spec.symbol));
   SINTER_ASSIGN(const VkPipeline pipeline, createPipeline(spec, *entry));
-  return std::make_unique<VulkanKernel>(spec, context_, pipeline);
+  return std::make_unique<VulkanKernel>(spec, context_, pipeline, std::move(constants));
+}
+
+Result<MemoryRange> VulkanModule::constantsOf(const std::string &symbol) {
+  const auto found = code_.constants.find(symbol);
+  if (found == code_.constants.end())
+    return MemoryRange();
+  const std::vector<uint32_t> &words = found->second;
+  SINTER_ASSIGN(MemoryRange range,
+                memory_.allocate(MemoryUse::Upload, words.size() * sizeof(uint32_t)));
+  std::memcpy(range.host(), words.data(), words.size() * sizeof(uint32_t));
+  return range;
 }
 
 Result<void> VulkanModule::checkSpec(const KernelSpec &spec) const {

@@ -86,6 +86,7 @@ Result<void> SimtExtension::dispatch(Operation &op, Task &task) {
   return TypeSwitch<Operation *, Result<void>>(&op)
       .Case([&](StrideOp stride) { return readStride(stride, task); })
       .Case([&](ViewLoadOp load) { return viewLoad(load, task); })
+      .Case([&](TableLoadOp load) { return tableLoad(load, task); })
       .Case([&](ViewStoreOp store) { return viewStore(store, task); })
       .Case([&](SharedLoadOp load) { return sharedLoad(load, task); })
       .Case([&](SharedStoreOp store) { return sharedStore(store, task); })

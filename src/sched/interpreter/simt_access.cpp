@@ -59,6 +59,22 @@ Result<void> SimtExtension::viewLoad(ViewLoadOp op, Task &task) {
   return {};
 }
 
+Result<void> SimtExtension::tableLoad(TableLoadOp op, Task &task) const {
+  SINTER_ASSIGN(Tile indices, expanded(*op, op.getIndex(), task));
+  SINTER_ASSIGN(Tile out, allocate(*op, op.getType(), true, task));
+  ArrayRef<int32_t> table = op.getTable();
+  for (int64_t thread = 0; thread < threads_; ++thread) {
+    const uint64_t index = indices.unsignedAt(thread);
+    if (index >= table.size())
+      return task.fail(*op, Code::InvalidArgument,
+                       "of thread " + Twine(thread) + " reads word " + Twine(index) +
+                           " of a table, which has " + Twine(table.size()));
+    out.as<int32_t>()[thread] = table[index];
+  }
+  task.bind(op.getResult(), std::move(out));
+  return {};
+}
+
 Result<void> SimtExtension::viewStore(ViewStoreOp op, Task &task) {
   SimtAccess access{*op, task, clock_};
   SINTER_ASSIGN(ViewMemory * memory, memoryOf(access, op.getView(), task));

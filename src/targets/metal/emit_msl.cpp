@@ -231,6 +231,22 @@ LogicalResult Emitter::emitExtract(vector::ExtractOp op) {
   return success();
 }
 
+// Declared before the kernel.
+const std::string &Emitter::tableName(DenseI32ArrayAttr table) {
+  constexpr size_t kWordsOfLine = 8;
+  std::string &name = tableNames_[table];
+  if (!name.empty())
+    return name;
+  name = result_.symbol + "__table" + std::to_string(tableNames_.size());
+  ArrayRef<int32_t> words = table.asArrayRef();
+  tables_ += "\nconstant uint " + name + "[" + std::to_string(words.size()) + "] = {";
+  for (auto [at, word] : llvm::enumerate(words))
+    tables_ +=
+        (at % kWordsOfLine ? " " : "\n  ") + std::to_string(static_cast<uint32_t>(word)) + "u,";
+  tables_ += "\n};\n";
+  return name;
+}
+
 LogicalResult Emitter::emitMatrix(sched::MatrixOp op) {
   StringRef name = op.getInstruction();
   const sched::MatrixInstruction *info = sched::findMatrixInstruction(name);
@@ -275,6 +291,9 @@ LogicalResult Emitter::emit(Operation *op) {
       })
       .Case([&](sched::MatrixOp o) { return emitMatrix(o); })
       .Case([&](sched::ViewLoadOp o) { return emitLoad(o); })
+      .Case([&](sched::TableLoadOp o) {
+        return defined(tableName(o.getTableAttr()) + "[" + scalar(o.getIndex()) + "]");
+      })
       .Case([&](sched::ViewStoreOp o) { return emitStore(o); })
       .Case([&](sched::SharedLoadOp o) { return emitSharedLoad(o); })
       .Case([&](sched::SharedStoreOp o) { return emitSharedStore(o); })
@@ -406,8 +425,8 @@ FailureOr<EmittedKernel> Emitter::run(std::string &text) {
   bindArguments();
   if (failed(emitBlock(kernel_.getBody().front())))
     return failure();
-  text += "\nstruct " + result_.symbol + "_arguments {\n" + words_ + "};\n\n" + signature() +
-          body_ + "}\n";
+  text += tables_ + "\nstruct " + result_.symbol + "_arguments {\n" + words_ + "};\n\n" +
+          signature() + body_ + "}\n";
   return result_;
 }
 

@@ -44,6 +44,7 @@ private:
   mlir::LogicalResult emitElementwise(mlir::Operation *op);
   mlir::LogicalResult emitConstant(mlir::arith::ConstantOp op);
   mlir::LogicalResult emitExtract(mlir::vector::ExtractOp op);
+  const std::string &tableName(mlir::DenseI32ArrayAttr table);
   mlir::LogicalResult emitMatrix(sched::MatrixOp op);
   mlir::LogicalResult emitViewWord(mlir::Operation *op, Value view, bool stride, int64_t axis);
 
@@ -86,7 +87,8 @@ private:
   llvm::DenseMap<Value, Pieces> values_;
   llvm::DenseMap<Value, std::string> views_; // names
   llvm::StringSet<> taken_;
-  std::string words_, body_;
+  llvm::DenseMap<mlir::Attribute, std::string> tableNames_;
+  std::string words_, tables_, body_;
   llvm::raw_string_ostream out_;
   unsigned depth_ = 1;
   int64_t next_ = 0;

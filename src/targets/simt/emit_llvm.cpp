@@ -40,6 +40,7 @@ private:
   LogicalResult sharedLoad(Site s, sched::SharedLoadOp op);
   LogicalResult sharedStore(Site s, sched::SharedStoreOp op);
   Value sharedPointer(Site s, Value byte);
+  Value tableLoad(Site s, sched::TableLoadOp op);
   FailureOr<BoundView *> viewOf(Operation *op, Value view);
 
   tile::KernelOp kernel_;
@@ -48,6 +49,7 @@ private:
   OpBuilder b_;
   EmittedKernel result_;
   LLVM::GlobalOp shared_;
+  llvm::DenseMap<Attribute, LLVM::GlobalOp> tables_;
   mlir::Block *entry_ = nullptr;
   llvm::DenseMap<Value, BoundView> views_;
 };
@@ -195,6 +197,27 @@ Value Emitter::sharedPointer(Site s, Value byte) {
                              LLVM::GEPNoWrapFlags::inbounds | LLVM::GEPNoWrapFlags::nuw);
 }
 
+Value Emitter::tableLoad(Site s, sched::TableLoadOp op) {
+  LLVM::GlobalOp &table = tables_[op.getTableAttr()];
+  Type word = s.b.getI32Type();
+  ArrayRef<int32_t> words = op.getTable();
+  if (!table) {
+    OpBuilder b = OpBuilder::atBlockBegin(module_.getBody());
+    const std::string name = result_.symbol + "__table" + std::to_string(tables_.size());
+    auto type = RankedTensorType::get({static_cast<int64_t>(words.size())}, word);
+    table =
+        LLVM::GlobalOp::create(b, op.getLoc(), LLVM::LLVMArrayType::get(word, words.size()),
+                               /*isConstant=*/true, LLVM::Linkage::Internal, name,
+                               DenseElementsAttr::get(type, words), sizeof(int32_t), kGlobalSpace);
+  }
+  Value base = LLVM::AddressOfOp::create(s.b, s.loc, table);
+  Value index = arith::ExtUIOp::create(s.b, s.loc, s.b.getI64Type(), op.getIndex());
+  Value at =
+      LLVM::GEPOp::create(s.b, s.loc, base.getType(), word, base, ArrayRef<LLVM::GEPArg>{index});
+  return LLVM::LoadOp::create(s.b, s.loc, word, at, sizeof(int32_t), /*isVolatile=*/false,
+                              /*isNonTemporal=*/false, /*isInvariant=*/true);
+}
+
 LogicalResult Emitter::sharedLoad(Site s, sched::SharedLoadOp op) {
   FailureOr<Value> loaded = emitPlainLoad(s, op, target_, sharedPointer(s, op.getByte()));
   if (failed(loaded))
@@ -259,6 +282,7 @@ Value Emitter::value(Site s, Operation *op) {
         return view == views_.end() ? Value() : view->second.strides[o.getAxis()];
       })
       .Case([&](sched::ThreadOp) { return target_.threadId(s); })
+      .Case([&](sched::TableLoadOp o) { return tableLoad(s, o); })
       .Case([&](sched::ShuffleOp o) -> Value {
         Type i32 = s.b.getI32Type();
         Value bits = o.getValue();

@@ -1,10 +1,12 @@
 // Parts are MLIR bytecode: their modules are joined before ids are numbered.
 #include "targets/vulkan/binary.h"
+#include "base/check.h"
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/Dialect/SPIRV/IR/SPIRVDialect.h"
 #include "mlir/Target/SPIRV/Serialization.h"
 #include "tile/mlir_pch.h"
 
+#include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 
@@ -13,6 +15,46 @@
 using namespace mlir;
 
 namespace sinter::targets::vulkan {
+
+// Attribute of a module: words by kernel. What their strings begin with
+// (hal/vulkan/spirv_code.cpp).
+static constexpr StringLiteral kConstants = "sinter_constants", kPrefix = "sinter.constants ";
+
+static DictionaryAttr constantsOf(spirv::ModuleOp module) {
+  auto constants = module->getAttrOfType<DictionaryAttr>(kConstants);
+  return constants ? constants : DictionaryAttr::get(module.getContext());
+}
+
+void addConstants(spirv::ModuleOp module, StringRef symbol, ArrayRef<int32_t> words) {
+  NamedAttrList all(constantsOf(module));
+  all.set(symbol, DenseI32ArrayAttr::get(module.getContext(), words));
+  module->setAttr(kConstants, all.getDictionary(module.getContext()));
+}
+
+// OpString instructions, which nothing refers to: name and words in hexadecimal digits.
+static void appendConstants(spirv::ModuleOp module, SmallVectorImpl<uint32_t> &code) {
+  enum : uint32_t { kOpString = 7 };
+  constexpr size_t kBound = 3, kHeader = 5;
+  const std::set<uint32_t> before{10, 11, 14, 15, 16, 17}; // sections that come first
+  size_t at = kHeader;
+  while (at < code.size() && before.contains(code[at] & 0xffff))
+    at += code[at] >> 16;
+  SmallVector<uint32_t> strings;
+  for (NamedAttribute constants : constantsOf(module)) {
+    std::string text = (kPrefix + constants.getName().strref() + " ").str();
+    llvm::raw_string_ostream out(text);
+    for (int32_t word : cast<DenseI32ArrayAttr>(constants.getValue()).asArrayRef())
+      out << llvm::format_hex_no_prefix(static_cast<uint32_t>(word), 8);
+    text.resize(llvm::alignTo(text.size() + 1, sizeof(uint32_t)));
+    const size_t count = 2 + text.size() / sizeof(uint32_t);
+    SINTER_CHECK(count <= UINT16_MAX);
+    strings.push_back(static_cast<uint32_t>(count << 16) | kOpString);
+    strings.push_back(code[kBound]++);
+    const auto *words = reinterpret_cast<const uint32_t *>(text.data());
+    strings.append(words, words + text.size() / sizeof(uint32_t));
+  }
+  code.insert(code.begin() + at, strings.begin(), strings.end());
+}
 
 std::vector<uint8_t> writePart(spirv::ModuleOp module) {
   std::string bytes;
@@ -34,6 +76,9 @@ static OwningOpRef<spirv::ModuleOp> readPart(MLIRContext &context,
 
 // Moves what `from` has into `into`, where variables of the same name are the same.
 static Result<void> join(spirv::ModuleOp into, spirv::ModuleOp from) {
+  for (NamedAttribute constants : constantsOf(from))
+    addConstants(into, constants.getName(),
+                 cast<DenseI32ArrayAttr>(constants.getValue()).asArrayRef());
   for (Operation &op : llvm::make_early_inc_range(*from.getBody())) {
     auto symbol = dyn_cast<SymbolOpInterface>(op);
     Operation *known = symbol ? into.lookupSymbol(symbol.getName()) : nullptr;
@@ -88,6 +133,7 @@ Result<std::vector<uint8_t>> linkParts(std::span<const std::vector<uint8_t>> par
   options.emitSymbolName = false;
   if (!whole || failed(spirv::serialize(*whole, words, options)))
     return fail(Code::Internal, "the kernels could not be written as SPIR-V");
+  appendConstants(*whole, words);
   const auto *bytes = reinterpret_cast<const uint8_t *>(words.data());
   return std::vector<uint8_t>(bytes, bytes + words.size() * sizeof(uint32_t));
 }

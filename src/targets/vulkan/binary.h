@@ -14,6 +14,11 @@ namespace sinter::targets::vulkan {
 mlir::spirv::VerCapExtAttr tripleOf(const std::set<mlir::spirv::Capability> &capabilities,
                                     mlir::MLIRContext *context);
 
+/// Gives the kernel `symbol` of a module these words, which the driver lays in memory. The binary
+/// has them as a string (hal/vulkan/spirv_code.h).
+void addConstants(mlir::spirv::ModuleOp module, llvm::StringRef symbol,
+                  llvm::ArrayRef<int32_t> words);
+
 std::vector<uint8_t> writePart(mlir::spirv::ModuleOp module);
 
 /// One SPIR-V binary, little-endian words, with the entry points of all parts; their names are

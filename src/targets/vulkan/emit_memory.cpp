@@ -191,6 +191,22 @@ LogicalResult Emitter::emitLoad(sched::ViewLoadOp op) {
   return success();
 }
 
+// Modules have no constants that could be indexed: the driver lays tables in memory.
+Value Emitter::tableWord(sched::TableLoadOp op) {
+  constexpr int64_t kBytes = sizeof(int32_t);
+  auto [found, isNew] =
+      tables_.try_emplace(op.getTableAttr(), static_cast<int64_t>(constants_.size()));
+  if (isNew)
+    llvm::append_range(constants_, op.getTable());
+  Site c = site();
+  Value index = c.make<spirv::UConvertOp>(c.i64(), scalar(op.getIndex()));
+  Value byte = c.make<spirv::IMulOp>(c.i64(), index, c.integer(c.i64(), kBytes));
+  Value table = argumentWord(result_.bufferCount + result_.scalarCount + kGridWords);
+  if (found->second)
+    table = c.make<spirv::IAddOp>(c.i64(), table, c.integer(c.i64(), found->second * kBytes));
+  return loadChunk(c.make<spirv::IAddOp>(c.i64(), table, byte), kBytes).front();
+}
+
 // What comes between a load and its only use, in shared memory, is not to wait for it.
 bool Emitter::isHandedOver(sched::ViewLoadOp op) {
   if (!op->hasOneUse() || bytesOf(op.getResult().getType()) % kMostAccessBytes)

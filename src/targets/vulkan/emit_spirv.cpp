@@ -136,6 +136,7 @@ LogicalResult Emitter::emit(Operation *op) {
       .Case([&](sched::ShuffleOp o) { return known(shuffle(o)); })
       .Case([&](sched::BarrierOp) { return barrier(), success(); })
       .Case([&](sched::ViewLoadOp o) { return emitLoad(o); })
+      .Case([&](sched::TableLoadOp o) { return known(tableWord(o)); })
       .Case([&](sched::ViewStoreOp o) { return emitStore(o); })
       .Case([&](sched::SharedLoadOp o) { return emitSharedLoad(o); })
       .Case([&](sched::SharedStoreOp o) { return emitSharedStore(o); })
@@ -204,6 +205,8 @@ FailureOr<EmittedKernel> Emitter::run() {
   if (failed(emitBlock(body)))
     return failure();
   finishEntryPoint(function);
+  if (!constants_.empty())
+    addConstants(module_, result_.symbol, constants_);
   return result_;
 }
 

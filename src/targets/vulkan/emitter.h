@@ -10,6 +10,10 @@ namespace sinter::targets::vulkan {
 /// What the module's parts need of the device.
 using Capabilities = std::set<mlir::spirv::Capability>;
 
+/// Words of an argument block after buffers and scalars: extents and base of a dispatch. The
+/// address of the kernel's constants follows.
+inline constexpr int64_t kGridWords = 6;
+
 /// The block's shared memory: an array of units as wide as the narrowest store, so that two threads
 /// never write to one; of 32 bits where the device has no such integers.
 struct SharedMemory {
@@ -80,6 +84,7 @@ private:
   mlir::LogicalResult emitSharedStore(sched::SharedStoreOp op);
   Value addressAt(Value view, Value byte);
   SmallVector<Value> loadChunk(Value address, int64_t bytes);
+  Value tableWord(sched::TableLoadOp op);
   static bool isHandedOver(sched::ViewLoadOp op);
   SmallVector<Value> completed(const Loaded &loaded);
   void storeChunk(Value address, ArrayRef<Value> pieces, int64_t bytes);
@@ -119,6 +124,8 @@ private:
   llvm::DenseMap<Value, Loaded> handedOver_;                 // to shared memory, as they are read
   llvm::DenseMap<Value, std::pair<int64_t, int64_t>> views_; // words of address and first extent
   llvm::MapVector<int64_t, Value> words_;
+  llvm::DenseMap<mlir::Attribute, int64_t> tables_; // their first words in `constants_`
+  SmallVector<int32_t> constants_;
   llvm::StringMap<Value> builtins_;
   SmallVector<mlir::Attribute> interface_;
   mlir::Operation *entry_ = nullptr; // after which words of the arguments are read

@@ -1,5 +1,6 @@
 // Values that must lie alike form classes; each class gets one layout, large tiles first.
 #include "sched/simt/assign_layouts.h"
+#include "numeric/formats/dot_packing.h"
 #include "sched/simt/dot_layouts.h"
 #include "sched/simt/layout.h"
 #include "sched/simt/split_dots.h"
@@ -78,6 +79,7 @@ private:
   SimtLayout blockedFor(const Class &c);
   static int64_t rowsBeside(const Class &c);
   SimtLayout besideOneAnother(const Class &c, int64_t rows) const;
+  SimtLayout alongBlocks(const Class &c, const BlockFormat &format) const;
   void setType(Value value, const SimtLayout &layout) {
     auto type = layout.encode(tileType(value));
     value.setType(type);
@@ -372,9 +374,52 @@ SimtLayout Assigner::besideOneAnother(const Class &c, int64_t rows) const {
   return SimtLayout(c.shape, std::move(registers), std::move(lanes));
 }
 
+// The format of blocks in the file's order that values of the class are dequantized from; else
+// null.
+static const BlockFormat *formatInFileOrder(const Class &c) {
+  for (Value value : c.values) {
+    auto load = value.getDefiningOp<BlockLoadOp>();
+    auto view = load ? cast<tile::ViewType>(load.getView().getType()) : tile::ViewType();
+    if (view && !view.getInterleave() && !tile::activationFormatOf(view.getElementType()))
+      if (const BlockFormat *format = tile::blockFormatOf(view.getElementType());
+          format && !plainDotPacking(*format))
+        return format;
+  }
+  return nullptr;
+}
+
+// Elements that share bytes go to one thread where it has several. Neighbouring threads read
+// neighbouring bytes of a row.
+SimtLayout Assigner::alongBlocks(const Class &c, const BlockFormat &format) const {
+  constexpr size_t kWordBits = 2;
+  const int axis = static_cast<int>(c.shape.size()) - 1;
+  const size_t perThread = llvm::Log2_64(std::max<int64_t>(1, c.elements() / threads_));
+  SmallVector<LayoutBit> registers, lanes;
+  for (int64_t bit : registerBitsAlongK(&format))
+    if ((int64_t(1) << bit) < c.shape[axis] && registers.size() < std::max(kWordBits, perThread))
+      registers.push_back({axis, static_cast<int>(bit)});
+  size_t left = llvm::Log2_64(threads_);
+  auto spread = [&](int along, size_t most) {
+    for (int bit = 0; left && most && (int64_t(1) << bit) < c.shape[along]; ++bit)
+      if (LayoutBit next{along, bit};
+          !llvm::is_contained(registers, next) && !llvm::is_contained(lanes, next)) {
+        lanes.push_back(next);
+        --left, --most;
+      }
+  };
+  spread(axis, llvm::Log2_64(facts_.subgroup));
+  for (int other = axis; other-- > 0;)
+    spread(other, left);
+  spread(axis, left);
+  lanes.append(left, LayoutBit());
+  return SimtLayout(c.shape, std::move(registers), std::move(lanes));
+}
+
 SimtLayout Assigner::blockedFor(const Class &c) {
   if (int64_t rows = rowsBeside(c); rows)
     return besideOneAnother(c, rows);
+  if (const BlockFormat *format = formatInFileOrder(c))
+    return alongBlocks(c, *format);
   int axis = static_cast<int>(c.shape.size()) - 1;
   int64_t bits = 0;
   auto access = [&](tile::ViewType view) {

@@ -12,6 +12,7 @@
 #include "sched/simt/layout.h"
 #include "sched/simt/opaque_dots.h"
 #include "sched/simt/overlap_launches.h"
+#include "sched/simt/part_dots.h"
 #include "sched/simt/pipeline_back_to_back.h"
 #include "sched/simt/pipeline_dots.h"
 #include "sched/simt/prefetch_loads.h"
@@ -102,6 +103,7 @@ Result<OwningOpRef<ModuleOp>> scheduleSimt(ModuleOp source, const SimtFacts &fac
                                          "': its block formats could not be expanded");
   for (auto kernel : module->getOps<tile::KernelOp>())
     if (!kernel->hasAttr(kThreadsName)) {
+      partDots(kernel, facts);
       markStream(kernel);
       reduceDots(kernel);
     }

@@ -2,8 +2,8 @@
 // that K's bits are dealt out as memory has them: to registers first, then to lanes, then to
 // subgroups.
 #include "sched/simt/split_dots.h"
-#include "sched/simt/prefetch_loads.h"
 #include "sched/simt/dot_layouts.h"
+#include "sched/simt/prefetch_loads.h"
 
 using namespace mlir;
 
@@ -74,21 +74,43 @@ static Operation *sourceOf(Value tile) {
   return maker;
 }
 
-// Bits along K that a thread's registers hold: eight neighbours of a, and of blocks what shares the
-// bytes of four of them.
-static SmallVector<int64_t> registerBits(Value b) {
-  constexpr uint32_t kWordBits = 2, kByte = 8;
+// Whether elements whose numbers differ in one bit have codes in the same byte of some plane.
+static bool sharesBytes(const BlockFormat &format, uint32_t bit) {
+  constexpr uint32_t kByte = 8;
+  return llvm::any_of(format.code.used(), [&](const BitPlane &plane) {
+    return plane.width < kByte && plane.map.weight[bit] < kByte;
+  });
+}
+
+SmallVector<int64_t> registerBitsAlongK(const BlockFormat *format) {
+  constexpr uint32_t kWordBits = 2, kLaneBits = 2;
+  constexpr size_t kMostShared = 2;
+  SmallVector<int64_t> shared;
+  const bool single = format && format->runCount == 1 && format->runs[0].lanes == 1;
+  for (uint32_t bit = kWordBits + 1; single && (1u << bit) < format->blockLength; ++bit)
+    if (shared.size() < kMostShared && sharesBytes(*format, bit))
+      shared.push_back(bit);
+  // The bits between them are those of an instruction's lanes.
+  if (!shared.empty() &&
+      shared.back() > static_cast<int64_t>(kWordBits + kLaneBits + shared.size()))
+    shared.clear();
+  SmallVector<int64_t> bits{0, 1};
+  llvm::append_range(bits, shared);
+  bits.push_back(kWordBits);
+  return bits;
+}
+
+int64_t unitAlongK(const BlockFormat *format) {
+  constexpr size_t kLaneBits = 2; // of the instructions that multiply few rows
+  return int64_t(1) << (registerBitsAlongK(format).size() + kLaneBits);
+}
+
+static const BlockFormat *formatOf(Value b) {
   auto load = dyn_cast_or_null<BlockLoadOp>(sourceOf(b));
   auto type = load ? dyn_cast<tile::BlockType>(
                          cast<tile::ViewType>(load.getView().getType()).getElementType())
                    : tile::BlockType();
-  const BlockFormat *format = type ? tile::blockFormatOf(type) : nullptr;
-  SmallVector<int64_t> bits{0, 1};
-  for (uint32_t bit = kWordBits; format && (1u << bit) < format->blockLength; ++bit)
-    if (format->code.planes[0].map.weight[bit] < kByte)
-      bits.push_back(bit);
-  bits.push_back(kWordBits);
-  return bits;
+  return type ? tile::blockFormatOf(type) : nullptr;
 }
 
 // The lowest bits that are not in `taken`.
@@ -198,7 +220,7 @@ static std::optional<Split> match(tile::KernelOp kernel, const SimtFacts &facts)
   split.instruction = findInstruction(split.dot, facts);
   if (!split.instruction)
     return std::nullopt;
-  split.depth = registerBits(split.dot.getB());
+  split.depth = registerBitsAlongK(formatOf(split.dot.getB()));
   DepthBits bits = depthBitsOf(split.instruction->layoutA(), 1);
   const int64_t unit = int64_t(1) << (split.depth.size() + bits.lanes.size());
   const int64_t units = llvm::divideCeil(tileType(split.dot.getA()).getDimSize(1), unit);

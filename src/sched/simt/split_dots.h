@@ -2,6 +2,7 @@
 // one thread, straight into the fragment of a matrix instruction.
 #pragma once
 
+#include "numeric/formats/block_format.h"
 #include "sched/simt/facts.h"
 #include "sched/simt/layout.h"
 #include "sched/simt/matrix_instructions.h"
@@ -25,5 +26,12 @@ struct SplitSimt {
 };
 
 SplitSimt splitSimt(SplitDotOp dot);
+
+/// Bits of an element's number along K that one thread should hold in registers: eight neighbours,
+/// and of a block format (null: of scalars) what shares the bytes of four of them. With those of an
+/// instruction's lanes they are the lowest bits without a gap.
+llvm::SmallVector<int64_t> registerBitsAlongK(const BlockFormat *format);
+/// Elements along K that the lanes of one instruction hold so.
+int64_t unitAlongK(const BlockFormat *format);
 
 } // namespace sinter::sched

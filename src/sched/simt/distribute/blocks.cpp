@@ -263,6 +263,8 @@ LogicalResult Distributor::emitBlockLoad(BlockLoadOp op) {
     Result<DotPacking> packing =
         format ? plainDotPacking(*format)
                : Result<DotPacking>(fail(Code::NotFound, "format is unknown"));
+    if (!packing && format && !format->isPlain() && op.getField() == "value")
+      return emitBlockValues(op, *format);
     if (!packing)
       return op.emitOpError() << packing.error().message;
   }

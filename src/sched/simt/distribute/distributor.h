@@ -6,8 +6,13 @@
 #include "sched/simt/layout.h"
 #include "tile/mlir_pch.h"
 
+namespace sinter {
+struct BlockFormat;
+} // namespace sinter
+
 namespace sinter::sched {
 
+struct BlockElement;
 using mlir::ArrayRef;
 using mlir::Location;
 using mlir::LogicalResult;
@@ -139,6 +144,10 @@ private:
   Registers codesOf(SimtAccess &access, int64_t width);
   Value factorAt(const BlockPlace &place, const SimtView &view, llvm::StringRef field);
   Value valueOf(const BlockPlace &place, const SimtView &view, Value code);
+
+  // distribute/block_values.cpp: elements of blocks in the file's order
+  LogicalResult emitBlockValues(BlockLoadOp op, const BlockFormat &format);
+  BlockElement blockElement(SimtAccess &access, int64_t number, int64_t step, uint32_t threadBits);
 
   // distribute/dot.cpp: matmuls
   LogicalResult emitDot(tile::DotOp op);

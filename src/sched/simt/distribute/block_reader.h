@@ -1,0 +1,90 @@
+// Dequantizing of blocks as they lie in a file: one element's value as arithmetic of one thread,
+// derived from the format table alone.
+#pragma once
+
+#include "numeric/formats/block_format.h"
+#include "numeric/formats/level_table.h"
+#include "tile/mlir_pch.h"
+
+#include <map>
+#include <tuple>
+
+namespace sinter::sched {
+
+/// An element of a block, or an item of one of its fields: number `varying | fixed`. Threads and
+/// steps of loops decide `varying`; its bits lie in `mask`, where `fixed` has none. What has equal
+/// `byte` and `varying`, as values, shares what is read of the block.
+struct BlockElement {
+  mlir::Value byte;    // index: the block's first byte
+  mlir::Value when;    // i1: whether the block exists; else its bytes are zero
+  mlir::Value varying; // i32; null where `mask` is 0
+  uint32_t mask = 0, fixed = 0;
+};
+
+/// Builds where the builder stands, each value after those before it.
+class BlockReader {
+public:
+  /// Of the view `argument` of blocks in the file's order.
+  BlockReader(mlir::OpBuilder &b, mlir::Location loc, mlir::Value argument,
+              const BlockFormat &format)
+      : b_(b), loc_(loc), argument_(argument), format_(format) {}
+  /// An element's value (f32), rounded as numeric/formats/block_format.h says.
+  mlir::Value value(const BlockElement &at);
+
+private:
+  using Value = mlir::Value;
+  /// A code, and which of its elements.
+  struct CodePlace {
+    BlockElement code, lane;
+  };
+
+  // What an element is made of.
+  CodePlace codeOf(const BlockElement &at);
+  CodePlace codeInRuns(const BlockElement &at);
+  Value number(const BlockElement &at); // T - zero, f32
+  Value entry(const CodeTable &table, Value code, const BlockElement &lane);
+  Value levelOf(llvm::ArrayRef<int8_t> levels, Value index);
+  Value withSign(const BlockElement &at, Value number);
+  Value signsOf(const BlockElement &item);
+  Value factor(const GroupFactor &factor, const BlockElement &at);
+  Value floatOf(const Field &field, const BlockElement &item);
+
+  // Bits of fields.
+  BlockElement itemOf(const BlockElement &at, uint32_t length);
+  BlockElement lowBits(const BlockElement &at, uint32_t length);
+  Value raw(const Field &field, const BlockElement &item);
+  Value bitsOf(const BitPlane &plane, const BlockElement &item);
+  struct Bytes;
+  Value load(const BlockElement &item, const Bytes &bytes);
+  Value weighted(const BlockElement &item, llvm::ArrayRef<uint32_t> weights);
+
+  // Small builders, folded where they can be; a null value is 0.
+  Value int32(int64_t value);
+  Value real(float value);
+  template <class Op> Value fold(Value a, Value c) { return b_.createOrFold<Op>(loc_, a, c); }
+  Value plus(Value a, Value c);
+  Value plus(Value a, uint32_t more);
+  Value bitsFrom(Value word, Value from, uint32_t first, uint32_t width);
+  Value signExtended(Value value, uint32_t width);
+  Value is(mlir::arith::CmpIPredicate predicate, Value value, int64_t other);
+  Value select(Value when, Value then, Value otherwise);
+  Value fromInteger(Value value); // to f32
+  Value reinterpreted(Value bits);
+  Value fromUe4m3(Value bits);
+  Value fromE8m0Half(Value bits);
+
+  using Key = std::tuple<const void *, const void *, const void *, uint64_t>;
+  static Key keyOf(const void *what, const BlockElement &item, uint64_t number) {
+    return {what, item.byte.getAsOpaquePointer(), item.varying.getAsOpaquePointer(), number};
+  }
+
+  mlir::OpBuilder &b_;
+  mlir::Location loc_;
+  Value argument_;
+  const BlockFormat &format_;
+  std::optional<LevelTable> levels_; // once needed
+  std::map<Key, Value> raws_, factors_, signs_, loads_;
+  std::map<std::pair<const void *, std::vector<uint32_t>>, Value> sums_;
+};
+
+} // namespace sinter::sched

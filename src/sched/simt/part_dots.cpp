@@ -1,0 +1,156 @@
+// Operands are made again for a part: loads of fewer elements, and what is computed of each alone.
+#include "sched/simt/part_dots.h"
+#include "sched/simt/dot_layouts.h"
+
+using namespace mlir;
+
+namespace sinter::sched {
+namespace {
+
+constexpr int64_t kPart = 64, kLeastPart = 32;
+
+RankedTensorType tileType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+bool isElementwise(Operation *op) {
+  return isa_and_present<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
+         op->getNumResults() == 1 && op->getNumOperands() > 0;
+}
+
+/// Elements [start, start + length) of tiles along their last axis.
+class PartMaker {
+public:
+  PartMaker(OpBuilder &b, Value start, int64_t length) : b_(b), start_(start), length_(length) {}
+
+  static bool canMake(Value tile) {
+    Operation *maker = tile.getDefiningOp();
+    if (!maker || tileType(tile).getRank() != 2)
+      return false;
+    auto canMakeAll = [](OperandRange values) { return llvm::all_of(values, canMake); };
+    if (auto constant = dyn_cast<arith::ConstantOp>(maker))
+      return isa<SplatElementsAttr>(constant.getValue());
+    if (auto broadcast = dyn_cast<tile::BroadcastOp>(maker))
+      return isColumn(broadcast) || canMake(broadcast.getValue());
+    if (auto concat = dyn_cast<tile::ConcatOp>(maker))
+      return concat.getAxis() == 0 && canMakeAll(concat.getValues());
+    return isa<tile::LoadOp, BlockLoadOp>(maker) ||
+           (isElementwise(maker) && canMakeAll(maker->getOperands()));
+  }
+
+  Value make(Value tile) {
+    Value &part = made_[tile];
+    return part ? part : part = build(tile.getDefiningOp(), typeOf(tile));
+  }
+
+private:
+  static bool isColumn(tile::BroadcastOp op) {
+    return tileType(op.getValue()).getRank() == 2 && tileType(op.getValue()).getDimSize(1) == 1;
+  }
+  RankedTensorType typeOf(Value tile) const {
+    return tileType(tile).clone({tileType(tile).getDimSize(0), length_});
+  }
+  SmallVector<Value> advanced(OperandRange offsets) {
+    SmallVector<Value> at(offsets);
+    at.back() = b_.createOrFold<arith::AddIOp>(at.back().getLoc(), at.back(), start_);
+    return at;
+  }
+  Value build(Operation *maker, RankedTensorType type);
+
+  OpBuilder &b_;
+  Value start_;
+  int64_t length_;
+  DenseMap<Value, Value> made_;
+};
+
+Value PartMaker::build(Operation *maker, RankedTensorType type) {
+  Location loc = maker->getLoc();
+  if (auto constant = dyn_cast<arith::ConstantOp>(maker)) {
+    auto splat = cast<SplatElementsAttr>(constant.getValue());
+    return arith::ConstantOp::create(b_, loc, splat.resizeSplat(type));
+  }
+  if (auto load = dyn_cast<tile::LoadOp>(maker))
+    return tile::LoadOp::create(b_, loc, type, load.getView(), advanced(load.getOffsets()),
+                                load.getPadAttr());
+  if (auto load = dyn_cast<BlockLoadOp>(maker))
+    return BlockLoadOp::create(b_, loc, type, load.getField(), load.getView(),
+                               advanced(load.getOffsets()));
+  if (auto broadcast = dyn_cast<tile::BroadcastOp>(maker))
+    return tile::BroadcastOp::create(
+        b_, loc, type, isColumn(broadcast) ? broadcast.getValue() : make(broadcast.getValue()));
+  IRMapping parts;
+  for (Value operand : maker->getOperands())
+    parts.map(operand, make(operand));
+  Operation *part = b_.clone(*maker, parts);
+  part->getResult(0).setType(type);
+  return part->getResult(0);
+}
+
+// Whether b comes from blocks, past conversions and tiles side by side.
+bool isDequantized(Value tile) {
+  Operation *maker = tile.getDefiningOp();
+  while (isa_and_nonnull<arith::TruncFOp, arith::ExtFOp, tile::ConcatOp>(maker))
+    maker = maker->getOperand(0).getDefiningOp();
+  auto load = dyn_cast_or_null<BlockLoadOp>(maker);
+  return load && load.getField() == "value";
+}
+
+// Both operands lie in shared memory, as f32 at most and with room between rows.
+int64_t partOf(tile::DotOp dot, const SimtFacts &facts) {
+  constexpr int64_t kPaddedPart = 16;
+  const int64_t rows = tileType(dot.getA()).getDimSize(0) + tileType(dot.getB()).getDimSize(0);
+  int64_t part = kPart;
+  while (part > kLeastPart &&
+         rows * (part + part / kPaddedPart) * static_cast<int64_t>(sizeof(float)) > facts.maxShared)
+    part /= 2;
+  return part;
+}
+
+void eraseUnused(Value tile) {
+  Operation *maker = tile.getDefiningOp();
+  if (!maker || !maker->use_empty())
+    return;
+  SmallVector<Value> operands(maker->getOperands());
+  maker->erase();
+  for (Value operand : operands)
+    if (isa<RankedTensorType>(operand.getType()))
+      eraseUnused(operand);
+}
+
+void makeParts(tile::DotOp dot, int64_t part) {
+  OpBuilder b(dot);
+  Location loc = dot.getLoc();
+  auto index = [&](int64_t v) { return arith::ConstantIndexOp::create(b, loc, v).getResult(); };
+  const int64_t k = tileType(dot.getA()).getDimSize(1);
+  auto loop = scf::ForOp::create(b, loc, index(0), index(k), index(part), dot.getAcc());
+  if (!loop.getBody()->empty())
+    loop.getBody()->back().erase();
+  b.setInsertionPointToEnd(loop.getBody());
+  PartMaker parts(b, loop.getInductionVar(), part);
+  Value a = parts.make(dot.getA()), right = parts.make(dot.getB());
+  Value sum = tile::DotOp::create(b, loc, dot.getResult().getType(), a, right,
+                                  loop.getRegionIterArg(0), /*transposeB=*/true);
+  scf::YieldOp::create(b, loc, sum);
+  dot.getResult().replaceAllUsesWith(loop.getResult(0));
+  SmallVector<Value> operands{dot.getA(), dot.getB()};
+  dot.erase();
+  llvm::for_each(operands, eraseUnused);
+}
+
+} // namespace
+
+void partDots(tile::KernelOp kernel, const SimtFacts &facts) {
+  SmallVector<std::pair<tile::DotOp, int64_t>> work;
+  kernel.walk([&](tile::DotOp dot) {
+    if (!dot.getTransposeB() || hasSmallM(dot) || !isDequantized(dot.getB()))
+      return;
+    const int64_t part = partOf(dot, facts), k = tileType(dot.getA()).getDimSize(1);
+    if (k > part && k % part == 0 && PartMaker::canMake(dot.getA()) &&
+        PartMaker::canMake(dot.getB()))
+      work.emplace_back(dot, part);
+  });
+  for (auto [dot, part] : work)
+    makeParts(dot, part);
+}
+
+} // namespace sinter::sched

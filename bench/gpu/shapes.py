@@ -34,6 +34,8 @@ SHAPES = {
     "8B": Shape(32, 4096, 14336, 32, 8, 128, 128256, False),
     "14B": Shape(40, 5120, 17408, 40, 8, 128, 151936, False),
     "32B": Shape(64, 5120, 25600, 64, 8, 128, 151936, False),
+    # For logits alone: each method of multiplying has a matrix that is large enough for it.
+    "tiny": Shape(1, 1024, 2048, 8, 2, 128, 1024, True),
     "70Bx4": Shape(4, 8192, 28672, 64, 8, 128, 128256, False),  # 4 of its 80 layers
 }
 CONTEXT = 32768
@@ -78,15 +80,36 @@ class Type:
 
 # Scales are such that weights have a root mean square between 0.01 and 0.03.
 _SCALE = 0x00ff
+_SMALL = 0x007f, 0x0080  # a subnormal scale
 TYPES = {
+    "F32": Type(0, 1, 4, ((2, 0x80ff, 0x3c00),)),
     "F16": Type(1, 1, 2, ((0, 0x87ff, 0x2000),)),
     "BF16": Type(30, 1, 2, ((0, 0x80ff, 0x3c00),)),
     "Q4_0": Type(2, 32, 18, ((0, _SCALE, 0x1c00),)),
     "Q4_1": Type(3, 32, 20, ((0, _SCALE, 0x1c00),), 2, 8, True),
+    "Q5_0": Type(6, 32, 22, ((0, _SCALE, 0x1800),)),
+    "Q5_1": Type(7, 32, 24, ((0, _SCALE, 0x1800),), 2, 16, True),
     "Q8_0": Type(8, 32, 34, ((0, _SCALE, 0x0c00),)),
+    "Q2_K": Type(10, 256, 84, ((80, _SCALE, 0x1400),), 82, 1),
+    "Q3_K": Type(11, 256, 110, ((108, _SCALE, 0x1000),)),
     "Q4_K": Type(12, 256, 144, ((0, _SCALE, 0x0800),), 2, 8),
     "Q5_K": Type(13, 256, 176, ((0, _SCALE, 0x0400),), 2, 16),
-    "Q6_K": Type(14, 256, 210, ((208, 0x007f, 0x0080),)),
+    "Q6_K": Type(14, 256, 210, ((208, *_SMALL),)),
+    "IQ2_XXS": Type(16, 256, 66, ((0, _SCALE, 0x1000),)),
+    "IQ2_XS": Type(17, 256, 74, ((0, _SCALE, 0x1000),)),
+    "IQ3_XXS": Type(18, 256, 98, ((0, _SCALE, 0x0c00),)),
+    "IQ1_S": Type(19, 256, 50, ((0, _SCALE, 0x1c00),)),
+    "IQ4_NL": Type(20, 32, 18, ((0, _SCALE, 0x0c00),)),
+    "IQ3_S": Type(21, 256, 110, ((0, _SCALE, 0x0800),)),
+    "IQ2_S": Type(22, 256, 82, ((0, _SCALE, 0x1000),)),
+    "IQ4_XS": Type(23, 256, 136, ((0, *_SMALL),)),
+    "IQ1_M": Type(29, 256, 56, ((52, 0x0fff, 0xc000), (54, 0x0fff, 0x1000))),  # a nibble each
+    "TQ1_0": Type(34, 256, 54, ((52, _SCALE, 0x2400),)),
+    "TQ2_0": Type(35, 256, 66, ((64, _SCALE, 0x2400),)),
+    "MXFP4": Type(39, 32, 17, ((0, 0xff00, 0x0078),)),
+    "NVFP4": Type(40, 64, 36, ((0, 0x0303, 0x0404), (2, 0x0303, 0x0404))),
+    "Q1_0": Type(41, 128, 18, ((0, _SCALE, 0x2400),)),
+    "Q2_0": Type(42, 64, 18, ((0, _SCALE, 0x2400),)),
 }
 _F32 = Type(0, 1, 4, ())
 

@@ -136,11 +136,23 @@ public:
         prefix_(std::move(prefix)) {}
 
   void declare(kernel::KernelBuilder &k) {
-    views_.clear();
+    whole_.clear();
     for (uint32_t i = 0; i < program_.operandCount; ++i)
       if (!llvm::is_contained(tileOperands_, i))
-        views_.push_back(k.in(prefix_ + std::to_string(i), kernel::F32,
+        whole_.push_back(k.in(prefix_ + std::to_string(i), kernel::F32,
                               {program_.repeatsRow(i) ? 1 : kernel::dyn, columns_}));
+    views_ = whole_;
+  }
+
+  // Operands that do not repeat have these rows from now on.
+  void cut(const kernel::Scalar &row, const kernel::Scalar &rows) {
+    auto view = whole_.begin();
+    for (uint32_t i = 0; i < program_.operandCount; ++i)
+      if (!llvm::is_contained(tileOperands_, i)) {
+        if (!program_.repeatsRow(i))
+          views_[view - whole_.begin()] = window(*view, {row, 0}, {rows, columns_});
+        ++view;
+      }
   }
 
   // The map of `tiles`, one for each tile operand in turn.
@@ -170,8 +182,8 @@ private:
   MapProgram program_;
   std::vector<uint32_t> tileOperands_;
   int64_t columns_;
-  std::string prefix_; // of the views' names
-  std::vector<kernel::View> views_;
+  std::string prefix_;                      // of the views' names
+  std::vector<kernel::View> whole_, views_; // as declared, and as they are cut
 };
 
 } // namespace
@@ -190,22 +202,30 @@ kernels::EpilogueStore mapStore(const MapProgram &program,
                                 const std::vector<uint32_t> &tileOperands, int64_t columns,
                                 kernel::Element out) {
   auto views = std::make_shared<OperandViews>(program, tileOperands, columns);
-  auto result = std::make_shared<kernel::View>();
+  struct Out {
+    kernel::View whole, rows; // as declared, and as it is cut
+  };
+  auto result = std::make_shared<Out>();
   int64_t parts = static_cast<int64_t>(tileOperands.size());
   kernels::EpilogueStore epilogueStore;
   epilogueStore.declare = [views, result, columns, out](kernel::KernelBuilder &k) {
-    *result = k.out("out", out, {kernel::dyn, columns});
+    result->whole = result->rows = k.out("out", out, {kernel::dyn, columns});
     views->declare(k);
+  };
+  epilogueStore.cut = [views, result, columns](kernel::KernelBuilder &, const kernel::Scalar &row,
+                                               const kernel::Scalar &rows) {
+    result->rows = window(result->whole, {row, 0}, {rows, columns});
+    views->cut(row, rows);
   };
   epilogueStore.store = [views, result, parts, out](kernel::KernelBuilder &k,
                                                     const kernel::Tile &tile,
                                                     const kernels::TilePlace &place) {
     int64_t width = place.columns / parts;
-    kernels::TilePlace part = {place.row, place.column / parts, place.rows, width, place.left};
+    kernels::TilePlace part = {place.row, place.column / parts, place.rows, width};
     std::vector<kernel::Tile> tiles;
     for (int64_t i = 0; i < parts; ++i)
       tiles.push_back(slice(tile, {0, i * width}, {place.rows, width}));
-    kernels::storeF32(*result, out, part, views->apply(k, tiles, part));
+    kernels::storeF32(result->rows, out, part, views->apply(k, tiles, part));
   };
   return epilogueStore;
 }

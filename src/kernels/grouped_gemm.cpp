@@ -51,17 +51,20 @@ void groupedGemm(KernelBuilder &k, const GroupedGemm &p) {
   Scalar column = k.programId(0) * g.blockN, depth = v.a.dim(1);
   k.forLoop(0, group.rows, g.blockM, [&](Scalar done) {
     Scalar row = group.first + done, left = group.rows - done;
-    View rows = window(v.a, {row, 0}, {left, depth});
-    const TilePlace own = {k.constant(Index, 0), column, g.blockM, g.blockN};
-    Tile sum = gemmTile(k, g, rows, v.b, own, group.matrix * columns + column);
+    View rows = window(v.a, {row, 0}, {left, depth}), out = v.out;
+    if (g.epilogueStore)
+      g.epilogueStore.cut(k, row, left);
+    else
+      out = window(v.out, {row, 0}, {left, columns});
+    const TilePlace place = {k.constant(Index, 0), column, g.blockM, g.blockN};
+    Tile sum = gemmTile(k, g, rows, v.b, place, group.matrix * columns + column);
     if (p.biased)
       sum = sum + load(v.bias, {group.matrix, column}, {1, g.blockN});
-    const TilePlace place = {row, column, g.blockM, g.blockN, left};
     Tile result = g.epilogue(k, sum, place);
     if (g.epilogueStore)
       g.epilogueStore(k, result, place);
     else
-      storeF32(v.out, g.out, place, result);
+      storeF32(out, g.out, place, result);
   });
 }
 

@@ -8,9 +8,10 @@ namespace sinter::kernels {
 // out[r] = epilogue(a[r] . b[expert of r] + bias[expert of r]). Arguments: a [R, K], b [E * N, K],
 // the experts' matrices one below the other, groups i32 [E, 3] (matrix, first row of a, rows;
 // groups without rows come last), with `biased` bias f32 [E, N], then out [R, N] or those of the
-// epilogue store. Grid x walks N, y walks groups, of which no more than R have rows. A program
-// takes its group's rows block by block, so that b is read once for all of them. transposeB holds,
-// and with an epilogue store n is static; there is no prologue.
+// epilogue store, which can be cut. Grid x walks N, y walks groups, of which no more than R have
+// rows. A program takes its group's rows block by block, so that b is read once for all of them;
+// slots see each block from row 0. transposeB holds, with an epilogue store n is static, and there
+// is no prologue.
 struct GroupedGemm {
   Gemm gemm;
   bool biased = false;

@@ -13,14 +13,10 @@ using kernel::Scalar;
 using kernel::Tile;
 using kernel::View;
 
-// Where a tile lies in its two-dimensional operand. Of its rows the first `left` alone belong to
-// the program, where that is given; the rest is not stored.
+// Where a tile lies in its two-dimensional operand.
 struct TilePlace {
   Scalar row, column;
   int64_t rows, columns;
-  Scalar left = {};
-
-  bool isCut() const { return left.session() != nullptr; }
 };
 
 // A hole of a kernel source. `declare` runs once, after the kernel's own arguments, and adds
@@ -47,12 +43,15 @@ struct Slot {
 };
 
 // Stores a kernel's result tiles if they do not all go to one view. `declare` adds arguments after
-// the kernel's own and those of its slots. `store` may run several times; it writes an f32 tile of
-// `columns` columns (0: of any number).
+// the kernel's own and those of its slots. `cut`, where it is there, runs before a tile is made of
+// which these rows alone are the program's: places count from the first of them until it runs
+// again. `store` may run several times; it writes an f32 tile of `columns` columns (0: of any
+// number).
 struct EpilogueStore {
   std::function<void(KernelBuilder &)> declare;
   std::function<void(KernelBuilder &, Tile, const TilePlace &)> store;
   int64_t columns = 0;
+  std::function<void(KernelBuilder &, const Scalar &row, const Scalar &rows)> cut = {};
 
   explicit operator bool() const { return static_cast<bool>(store); }
   // A tile of whole multiples of `columns` is stored part by part; one of fewer as it is.
@@ -61,7 +60,7 @@ struct EpilogueStore {
       return store(k, tile, place);
     for (int64_t first = 0; first < place.columns; first += columns)
       store(k, slice(tile, {0, first}, {place.rows, columns}),
-            {place.row, place.column + first, place.rows, columns, place.left});
+            {place.row, place.column + first, place.rows, columns});
   }
 };
 
@@ -82,10 +81,6 @@ inline Tile fromF32(const Tile &tile, Element element) {
 
 // Stores an f32 tile as `element`.
 inline void storeF32(const View &view, Element element, const TilePlace &place, const Tile &tile) {
-  if (place.isCut()) {
-    View rows = window(view, {place.row, 0}, {place.left, view.dim(1)});
-    return store(rows, {0, place.column}, fromF32(tile, element));
-  }
   store(view, {place.row, place.column}, fromF32(tile, element));
 }
 

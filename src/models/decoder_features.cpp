@@ -32,11 +32,6 @@ static Result<void> refuseOthers(MetadataReader &reader, const DecoderFamily &fa
                                        "' is false, expected true: no support for attention to "
                                        "later tokens" +
                                        in);
-  SINTER_ASSIGN(const int64_t experts, reader.countOr("expert_count", kMostExtent, 0, 0));
-  if (experts > 1)
-    return fail(Code::Unsupported, "'" + reader.key("expert_count") + "' is " +
-                                       std::to_string(experts) +
-                                       ", expected 0: no support for experts" + in);
   return {};
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "models/decoder_family.h"
+#include "models/expert_features.h"
 #include "models/model_source.h"
 #include "models/rope_scaling.h"
 
@@ -17,6 +18,7 @@ struct LayerFeatures {
   int64_t valueDim = 0;        // of values
   int64_t ropeDims = 0;        // of a head, the first ones; 0: queries and keys do not rotate
   int64_t feedForward = 0;     // elements of the hidden row; 0: no feed-forward
+  LayerExperts experts;
   int64_t window = 0;          // keys that a token sees; 0: all
   bool windowed = false;       // of the kind that may have a window
   int64_t kvOf = -1;           // the layer whose keys and values it reads; -1: its own
@@ -43,6 +45,7 @@ struct DecoderFeatures {
   int64_t headDim = 0, ropeDims = 0; // of layers without a window
   int64_t contextLength = 0;         // positions that the model was made for
   int64_t vocabulary = 0;
+  ExpertFeatures experts;
   float normEps = 0, qkNormEps = 0;
   Rotation rotation = Rotation::None;
   RopeFeatures rope, windowRope;

@@ -2,6 +2,7 @@
 #include "tile/mlir_pch.h"
 
 #include "models/decoder_layer.h"
+#include "models/experts.h"
 #include "models/tensor_names.h"
 
 #include <cmath>
@@ -63,6 +64,8 @@ Result<Value> LayerBuilder::activated(Value n) {
 }
 
 Result<Value> LayerBuilder::feedForward(Value n) {
+  if (layer().experts.used)
+    return buildExperts(g_, f_, layer(), n);
   SINTER_ASSIGN(Value hidden, activated(n));
   SINTER_ASSIGN(Value divisors,
                 g_.optionalWeight(name(kActivationScales) + ".scales", {layer().feedForward}));

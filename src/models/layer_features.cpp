@@ -187,6 +187,7 @@ Result<void> readLayers(MetadataReader &reader, DecoderFeatures &f) {
     f.layers[i].block = static_cast<int64_t>(i);
   SINTER_TRY(readWindows(reader, f));
   SINTER_TRY(readHidden(reader, f));
+  SINTER_TRY(readExperts(reader, f));
   SINTER_TRY(readHeads(reader, f));
   SINTER_TRY(readXielu(reader, f));
   SINTER_TRY(readSharedKv(reader, f));

@@ -59,6 +59,29 @@ struct GoldenModel {
     return values;
   }
 
+  // The model file, with matrices of another type as zeros.
+  std::vector<uint8_t> bytesOfZeros(TensorType matrices) const {
+    GgufWriter writer;
+    writer.header(tensors.size(), keys.size());
+    for (const Key &key : keys)
+      writeKey(writer, key);
+    uint64_t offset = 0;
+    for (const Tensor &tensor : tensors) {
+      const bool isMatrix = tensor.extents.size() > 1 && tensor.extents[0] % 256 == 0;
+      const TensorType type = isMatrix ? matrices : TensorType::F32;
+      writer.string(tensor.name).u32(static_cast<uint32_t>(tensor.extents.size()));
+      uint64_t rows = 1;
+      for (const uint64_t extent : tensor.extents)
+        writer.u64(extent);
+      for (size_t axis = 1; axis < tensor.extents.size(); ++axis)
+        rows *= tensor.extents[axis];
+      writer.u32(static_cast<uint32_t>(type)).u64(offset);
+      const uint64_t bytes = rows * blockFormat(type).rowBytes(tensor.extents[0]).value_or(0);
+      offset += (bytes + 31) / 32 * 32;
+    }
+    return writer.pad().zeros(offset).bytes();
+  }
+
   // The model file.
   std::vector<uint8_t> bytes() const {
     GgufWriter writer;

@@ -42,7 +42,9 @@ static Result<void> readHeadCounts(MetadataReader &reader, DecoderFeatures &f) {
   }
   if (f.heads > 0 && f.kvHeads > 0)
     return {};
-  return fail(Code::Corrupt, "'" + reader.key("attention.head_count") +
+  return fail(Code::Corrupt, "'" +
+                                 reader.key(f.heads > 0 ? "attention.head_count_kv"
+                                                        : "attention.head_count") +
                                  "' is 0 for each layer, expected at least one with attention");
 }
 

@@ -86,6 +86,17 @@ const Misuse kMisuses[] = {
     {"TuneWithAPlan", {"tune", "MODEL", "--plan", "f"}, "'--plan' was not expected"},
     {"PerplexityWithoutFile", {"perplexity", "MODEL"}, "FILE is required"},
     {"PerplexitySmallWindow", {"perplexity", "MODEL", "f", "--window", "1"}, "--window is '1'"},
+    {"LogitsOfNothing",
+     {"logits", "MODEL"},
+     "neither --tokens nor --prompt is given, expected one of them"},
+    {"LogitsOfBoth",
+     {"logits", "MODEL", "--tokens", "1", "-p", "Hi"},
+     "--tokens and --prompt are both given, expected one of them"},
+    {"LogitsOfNoNumbers",
+     {"logits", "MODEL", "--tokens", "1,,2"},
+     "--tokens has '', expected token numbers with commas between them, as in 1,5,9"},
+    {"LogitsOfANegativeToken", {"logits", "MODEL", "--tokens", "-1"}, "--tokens has '-1'"},
+    {"LogitsTopZero", {"logits", "MODEL", "--tokens", "1", "--top", "0"}, "--top is '0'"},
     {"QuantizeWithoutType", {"quantize", "MODEL", "-o", "f"}, "--type is required"},
     {"QuantizeWithoutOutput", {"quantize", "MODEL", "--type", "Q8_0"}, "--output is required"},
     {"QuantizeEmptyOutput", {"quantize", "MODEL", "--type", "Q8_0", "-o", ""}, "-o is empty"},
@@ -115,6 +126,7 @@ TEST_F(Usage, HelpNamesEveryCommandAndEveryExitCode) {
                            "bench",
                            "explain",
                            "perplexity",
+                           "logits",
                            "quantize",
                            "devices",
                            "doctor",
@@ -136,7 +148,7 @@ TEST_F(Usage, HelpNamesEveryCommandAndEveryExitCode) {
 
 TEST_F(Usage, HelpOfACommandShowsItsOptionsAndFitsATerminal) {
   for (const char *command : {"run", "bench", "show", "explain", "logits", "perplexity", "quantize",
-                              "devices", "doctor"}) {
+                              "tokenize", "devices", "doctor"}) {
     const Outcome outcome = sinter({command, "--help"});
     EXPECT_THAT(outcome, EndedWith(0));
     EXPECT_THAT(outcome.out, HasSubstr("Usage: sinter " + std::string(command) + " "));

@@ -93,13 +93,16 @@ const std::vector<SimtKind> &kinds() {
   return all;
 }
 
-// The case in SIMT IR lies near the tile interpreter.
-void expectNear(const KernelCase &c, const sched::SimtFacts &facts) {
+// The case in SIMT IR lies near the tile interpreter, and has matrix instructions or none.
+void expectNear(const KernelCase &c, const sched::SimtFacts &facts, bool byInstructions = false) {
   SCOPED_TRACE(c.label);
   tile::KernelModule source = buildCase(c);
   ASSERT_TRUE(source.ok()) << source.diagnosticText();
   auto simt = sched::scheduleSimt(source.module(), facts);
   ASSERT_TRUE(simt) << simt.error().toString();
+  int64_t instructions = 0;
+  (*simt)->walk([&](sched::MatrixOp) { ++instructions; });
+  EXPECT_EQ(instructions > 0, byInstructions);
   sched::InterpreterOptions options;
   options.lanes.subgroup = facts.subgroup;
   options.lanes.maxThreads = facts.maxThreads;
@@ -127,7 +130,9 @@ TEST_P(FileBlocks, AreDequantizedInSimtIr) {
     if (runs(kind, kinds().size())) {
       SCOPED_TRACE(kinds()[kind].name);
       for (const KernelCase &c : casesOf(format()))
-        expectNear(c, kinds()[kind].facts);
+        expectNear(c, kinds()[kind].facts,
+                   c.kernel == "gemm" && c.settings.at("block_m") != "1" &&
+                       kinds()[kind].name == "metal");
     }
 }
 
@@ -137,18 +142,19 @@ TEST_P(FileBlocks, FeedMatrixInstructions) {
   facts.maxShared = 232448;
   facts.sharesDepth = facts.overlapsLaunches = true;
   facts.instructions = {"nvidia.mma.m16n8k16.f32.bf16"};
-  expectNear(matmulCase(format(), 16, 16, 256, "bf16"), facts);
+  expectNear(matmulCase(format(), 16, 16, 256, "bf16"), facts, true);
   if (runs(0, 2))
-    expectNear(matmulCase(format(), 64, 16, 256, "bf16"), facts);
+    expectNear(matmulCase(format(), 64, 16, 256, "bf16"), facts, true);
 }
 
 // ---- back ends ----
 
 TEST_P(FileBlocks, CompileForNvidiaAndAmd) {
   const char *targets[] = {"cuda:sm_90a", "amd:gfx942", "cuda:sm_80", "amd:gfx1100"};
+  const KernelCases cases = casesOf(format());
   for (size_t way = 0; way < std::size(targets); ++way)
-    for (const KernelCase &c : casesOf(format())) {
-      if (!runs(way % 2, 2) || (!testsInFull() && c.kernel == "embed"))
+    for (const KernelCase &c : testsInFull() ? cases : KernelCases{cases[way % cases.size()]}) {
+      if (!runs(way, std::size(targets)))
         continue;
       SCOPED_TRACE(c.label + " for " + targets[way]);
       tile::KernelModule source = buildCase(c);
@@ -184,9 +190,8 @@ TEST_P(FileBlocks, RunOnTheSoftwareDevice) {
 }
 
 TEST_P(FileBlocks, RunInTheEmulationOfMetal) {
-  for (const KernelCase &c : casesOf(format())) {
-    if (!testsInFull() && (c.kernel == "embed") != runs(0, 2))
-      continue;
+  const KernelCases cases = casesOf(format());
+  for (const KernelCase &c : testsInFull() ? cases : KernelCases{cases[runs(0, 2) ? 0 : 2]}) {
     SCOPED_TRACE(c.label);
     tile::KernelModule source = buildCase(c);
     ASSERT_TRUE(source.ok()) << source.diagnosticText();

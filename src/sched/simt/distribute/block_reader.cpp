@@ -141,16 +141,24 @@ static uint32_t fixedSum(uint32_t number, ArrayRef<uint32_t> weights) {
   return sum;
 }
 
-// Items of four neighbouring bytes are read together where a thread has all four.
+// How many items of neighbouring bytes a thread has, at most a word of them.
+static uint32_t neighboursOf(const Containers &in, uint32_t varying) {
+  uint32_t count = 1;
+  for (uint32_t bit = 0; in.size == 1 && count < kWordBytes; ++bit, count *= 2)
+    if (in.bytes[bit] != count || in.bits[bit] || (varying >> bit & 1))
+      break;
+  return count;
+}
+
+// Neighbours are read together.
 Value BlockReader::bitsOf(const BitPlane &plane, const BlockElement &item) {
-  constexpr uint32_t kNeighbours = 3;
   const Containers in = containersOf(plane);
   uint32_t number = item.fixed, first = plane.map.base % kByteBits + fixedSum(number, in.bits);
   Bytes bytes{weighted(item, in.bytes), 0, in.size, 0};
-  if (in.size == 1 && in.bytes[0] == 1 && in.bytes[1] == 2 && !(item.mask & kNeighbours)) {
-    first += (number & kNeighbours) * kByteBits;
-    number &= ~kNeighbours;
-    bytes.count = kWordBytes;
+  if (const uint32_t neighbours = neighboursOf(in, item.mask); neighbours > 1) {
+    first += (number & (neighbours - 1)) * kByteBits;
+    number &= ~(neighbours - 1);
+    bytes.count = neighbours;
   }
   bytes.fixed = plane.map.base / kByteBits + fixedSum(number, in.bytes);
   uint32_t divisor = std::gcd(uint32_t{format_.blockBytes}, bytes.fixed);

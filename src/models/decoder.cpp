@@ -147,9 +147,11 @@ Result<void> StepBuilder::buildStep() {
   SINTER_TRY(layers.place(at, {wantedPositions, wantedTiles, wanted}));
   SINTER_ASSIGN(Value x, embed(tokens, positions));
   SINTER_TRY(layers.keepEmbedding(x, tokens));
+  SINTER_ASSIGN(x, layers.expandStreams(x));
   for (size_t i = 0; i < f_.layers.size(); ++i) {
     SINTER_ASSIGN(x, layers.build(x, i));
   }
+  SINTER_ASSIGN(x, layers.mergeStreams(x));
   SINTER_ASSIGN(Value rows, logits(x));
   graph::OutputOp::create(g_.b, g_.loc, contract::kLogits.name, rows);
   return {};

@@ -113,6 +113,9 @@ struct DecoderFamily {
   bool valuesOfKeys = false;      // keys' projections are values where there are none for these
   bool sharedKv = false;          // attention.shared_kv_layers
   bool perLayerEmbedding = false; // embedding_length_per_layer_input
+  bool altup = false;             // several streams of rows, one of which layers work on
+  int64_t ownKvLayers = 0;        // later layers read the keys of these; 0: all or as a key says
+  int64_t sparseLayers = 0;       // whose gates are cut to about their largest twentieth
   bool outputScale = false;       // of a layer's result, where the file has one
   bool attentionGate = false;  // attn_gate's sigmoid on attention's result
   bool embeddingSkip = false;  // the embedding is added again after each layer, times a weight

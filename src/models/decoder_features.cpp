@@ -11,6 +11,7 @@
 namespace sinter::models {
 
 static constexpr double kMostScale = 1e6;
+static constexpr int64_t kAltupLayerWidth = 256; // of each layer's embedding, where no key says
 
 static Result<DecoderFamily> findFamily(const ModelSource &source) {
   SINTER_ASSIGN(const std::string name, source.text("general.architecture"));
@@ -97,7 +98,8 @@ static Result<void> readAttention(MetadataReader &reader, DecoderFeatures &f) {
     f.attentionScale = 1;
   if (family.perLayerEmbedding) {
     SINTER_ASSIGN(f.perLayerWidth,
-                  reader.countOr("embedding_length_per_layer_input", kMostExtent, 0, 0));
+                  reader.countOr("embedding_length_per_layer_input", kMostExtent,
+                                 family.altup ? kAltupLayerWidth : 0, 0));
   }
   if (family.attentionScaleLinear)
     f.attentionScale = 1.0f / static_cast<float>(f.headDim);

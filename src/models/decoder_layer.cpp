@@ -36,6 +36,8 @@ Result<Value> LayerBuilder::activated(Value n) {
     up = g_.columns(both, hidden, hidden);
   } else if (family_.gating == Gating::Gated) {
     SINTER_ASSIGN(gate, g_.linear(n, name(kGate), hidden, family_, true));
+    if (layer().block < family_.sparseLayers)
+      gate = largestOnly(gate);
     SINTER_ASSIGN(up, g_.linear(n, name(kUp), hidden, family_, true));
   } else {
     SINTER_ASSIGN(up, g_.linear(n, name(kUp), hidden, family_, true));
@@ -100,7 +102,8 @@ Result<void> LayerBuilder::keepEmbedding(Value rows, Value tokens) {
   return {};
 }
 
-Result<Value> LayerBuilder::withLayerEmbedding(Value x) {
+// What the layer's embedding adds.
+Result<Value> LayerBuilder::layerEmbeddingOf(Value x) {
   const int64_t width = f_.perLayerWidth;
   SINTER_ASSIGN(Value gate, g_.linear(x, name(kLayerInputGate), width, family_));
   Value own = g_.columns(layerEmbeddings_, layer().block * width, width);
@@ -108,14 +111,14 @@ Result<Value> LayerBuilder::withLayerEmbedding(Value x) {
     return s.mul(s.gelu(v[0]), v[1]);
   });
   SINTER_ASSIGN(Value projected, g_.linear(gated, name(kLayerInputProjection), f_.width, family_));
-  SINTER_ASSIGN(projected, blockNorm(projected, kLayerInputNorm));
-  return g_.add(x, projected);
+  return blockNorm(projected, kLayerInputNorm);
 }
 
 // What some families do with a layer's result.
 Result<Value> LayerBuilder::finish(Value x) {
   if (layerEmbeddings_) {
-    SINTER_ASSIGN(x, withLayerEmbedding(x));
+    SINTER_ASSIGN(Value own, layerEmbeddingOf(x));
+    x = g_.add(x, own);
   }
   if (family_.outputScale) {
     SINTER_ASSIGN(Value scale, g_.optionalWeight(name(kLayerScale) + ".weight", {1}));
@@ -135,6 +138,8 @@ Result<Value> LayerBuilder::finish(Value x) {
 
 Result<Value> LayerBuilder::build(Value x, size_t number) {
   number_ = number;
+  if (family_.altup)
+    return buildAltup(x);
   if (layer().feedForward == 0)
     return x; // a layer that the model leaves out
   const bool before = family_.place != NormPlace::After && !f_.normsAfter;

@@ -33,6 +33,10 @@ public:
   Result<void> place(const Placement &at, const WantedRows &wanted);
   // The rows that enter the first layer, for families that use them again, and their tokens.
   Result<void> keepEmbedding(mlir::Value rows, mlir::Value tokens);
+  // Streams side by side, [rows, streams * width], of families that have several, and the rows that
+  // come of them in the end; other families' rows stay as they are.
+  Result<mlir::Value> expandStreams(mlir::Value x);
+  Result<mlir::Value> mergeStreams(mlir::Value x);
   // The rows after layer `number` of the rows before it. The last layer's are those whose logits
   // are wanted. Errors: of tensors (GraphBuilder::weight), and Unsupported: attention or RoPE of a
   // form that has no kernel.
@@ -78,7 +82,16 @@ private:
   Result<mlir::Value> attention(mlir::Value n, mlir::Value attending);
   Result<mlir::Value> activated(mlir::Value n);
   Result<mlir::Value> feedForward(mlir::Value n);
-  Result<mlir::Value> withLayerEmbedding(mlir::Value x);
+  Result<mlir::Value> layerEmbeddingOf(mlir::Value x);
+  Result<mlir::Value> buildAltup(mlir::Value x);
+  mlir::Value stream(mlir::Value all, int64_t number);
+  mlir::Value joined(llvm::ArrayRef<mlir::Value> streams);
+  mlir::Value sumOfSquares(mlir::Value value);
+  mlir::Value ofMagnitude(mlir::Value streams, int64_t count, mlir::Value like);
+  mlir::Value largestOnly(mlir::Value gate);
+  Result<mlir::Value> modalities(mlir::Value active);
+  Result<llvm::SmallVector<mlir::Value>> predicted(mlir::Value x);
+  Result<mlir::Value> laurel(mlir::Value n);
   Result<mlir::Value> finish(mlir::Value x);
 
   GraphBuilder &g_;

@@ -35,6 +35,16 @@ Type elementOf(MLIRContext *context, const BlockFormat &format) {
 // ---- weights ----
 
 Result<Value> GraphBuilder::weight(const std::string &name, std::vector<int64_t> shape) {
+  return weightAs(name, shape, shape);
+}
+
+Result<Value> GraphBuilder::matrices(const std::string &name, int64_t count, int64_t rows,
+                                     int64_t columns) {
+  return weightAs(name, {count, rows, columns}, {count * rows, columns});
+}
+
+Result<Value> GraphBuilder::weightAs(const std::string &name, std::vector<int64_t> shape,
+                                     std::vector<int64_t> as) {
   std::optional<TensorInfo> tensor = source_.tensor(name);
   if (!tensor)
     return fail(Code::NotFound, "the model has no tensor '" + name + "', expected one of shape " +
@@ -49,7 +59,7 @@ Result<Value> GraphBuilder::weight(const std::string &name, std::vector<int64_t>
                                        (shape.size() == 1 ? "F32" : "F32, F16, BF16 or blocks"));
   Value &value = weights_[name];
   if (!value)
-    value = graph::WeightOp::create(b, loc, RankedTensorType::get(shape, element),
+    value = graph::WeightOp::create(b, loc, RankedTensorType::get(as, element),
                                     b.getStrArrayAttr({name}));
   return value;
 }

@@ -24,6 +24,7 @@ public:
   mlir::Value log(mlir::Value a);
   mlir::Value floor(mlir::Value a);
   mlir::Value tanh(mlir::Value a);
+  mlir::Value sqrt(mlir::Value a);
   mlir::Value least(mlir::Value a, mlir::Value b);
   mlir::Value most(mlir::Value a, mlir::Value b);
   mlir::Value fromInteger(mlir::Value a);
@@ -54,6 +55,9 @@ public:
   // A tensor of the file. NotFound, Corrupt, Unsupported: it is missing, or has another shape or
   // type than vectors (f32) and matrices (f32, f16, bf16, blocks) have; the message names it.
   Result<mlir::Value> weight(const std::string &name, std::vector<int64_t> shape);
+  // The matrices [count, rows, columns] of one tensor as one, [count * rows, columns].
+  Result<mlir::Value> matrices(const std::string &name, int64_t count, int64_t rows,
+                               int64_t columns);
   // Null where the file has none. All layers have such a tensor or none has it: Corrupt otherwise.
   Result<mlir::Value> optionalWeight(const std::string &name, std::vector<int64_t> shape);
   bool has(const std::string &name) const { return source_.tensor(name).has_value(); }
@@ -93,6 +97,9 @@ public:
   mlir::Location loc;
 
 private:
+  Result<mlir::Value> weightAs(const std::string &name, std::vector<int64_t> shape,
+                               std::vector<int64_t> as);
+
   const ModelSource &source_;
   std::map<std::string, mlir::Value, std::less<>> weights_; // by tensor: one value each
   std::map<std::string, std::pair<std::string, bool>> optional_; // by part: the first layer's

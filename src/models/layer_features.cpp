@@ -161,11 +161,13 @@ static Result<void> readLoops(MetadataReader &reader, DecoderFeatures &f) {
 
 // The last layers read the keys and values of the last layer of their kind that has its own.
 static Result<void> readSharedKv(MetadataReader &reader, DecoderFeatures &f) {
-  if (!f.family.sharedKv)
-    return {};
   constexpr std::string_view kName = "attention.shared_kv_layers";
   const auto depth = static_cast<int64_t>(f.layers.size());
-  SINTER_ASSIGN(const int64_t shared, reader.countOr(kName, depth - 1, 0, 0));
+  const int64_t standard = f.family.ownKvLayers ? std::max<int64_t>(0, depth - f.family.ownKvLayers)
+                                                : 0;
+  if (!f.family.sharedKv && standard == 0)
+    return {};
+  SINTER_ASSIGN(const int64_t shared, reader.countOr(kName, depth - 1, standard, 0));
   const int64_t own = depth - shared;
   for (int64_t i = own; i < depth; ++i) {
     LayerFeatures &layer = f.layers[static_cast<size_t>(i)];

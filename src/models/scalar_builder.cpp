@@ -40,6 +40,9 @@ Value ScalarBuilder::floor(Value a) {
 Value ScalarBuilder::tanh(Value a) {
   return math::TanhOp::create(b_, loc_, a);
 }
+Value ScalarBuilder::sqrt(Value a) {
+  return math::SqrtOp::create(b_, loc_, a);
+}
 Value ScalarBuilder::least(Value a, Value b) {
   return arith::MinimumFOp::create(b_, loc_, a, b);
 }

@@ -47,6 +47,18 @@ inline constexpr std::string_view kLayerInputGate = "inp_gate";
 inline constexpr std::string_view kLayerInputProjection = "proj";
 inline constexpr std::string_view kLayerInputNorm = "post_norm";
 
+// Streams: matrices from one to the others and back, and each layer's coefficients.
+inline constexpr std::string_view kStreamProjection = "altup_proj.weight";
+inline constexpr std::string_view kStreamUnprojection = "altup_unembd_proj.weight";
+inline constexpr std::string_view kStreamRouter = "altup_router";
+inline constexpr std::string_view kStreamRouterNorm = "altup_router_norm";
+inline constexpr std::string_view kStreamPrediction = "altup_predict_coef";
+inline constexpr std::string_view kStreamCorrection = "altup_correct_coef";
+inline constexpr std::string_view kStreamScale = "altup_correct_scale";
+inline constexpr std::string_view kLaurelLeft = "laurel_l"; // a residual of low rank
+inline constexpr std::string_view kLaurelRight = "laurel_r";
+inline constexpr std::string_view kLaurelNorm = "laurel_post_norm";
+
 // "blk.3.attn_q"
 inline std::string layerName(int64_t layer, std::string_view part) {
   return "blk." + std::to_string(layer) + "." + std::string(part);

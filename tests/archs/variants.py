@@ -133,7 +133,34 @@ GEMMA4_MORE = (("per_layer_token_embd.weight", [PER_LAYER * GEMMA4_LAYERS, VOCAB
                ("per_layer_model_proj.weight", [WIDTH, PER_LAYER * GEMMA4_LAYERS]),
                ("per_layer_proj_norm.weight", [PER_LAYER]), ("rope_freqs.weight", [32]))
 
+GEMMA3N_LAYERS = 22  # the last two read the keys of others
+GEMMA3N_PER_LAYER, LAUREL = 256, 64  # as llama.cpp takes them for granted
+
+
+def gemma3n(_):
+    return {
+        **matrices(4, 2, 32), **head_norms(32), "post_attention_norm.weight": [WIDTH],
+        "post_ffw_norm.weight": [WIDTH], "inp_gate.weight": [WIDTH, GEMMA3N_PER_LAYER],
+        "proj.weight": [GEMMA3N_PER_LAYER, WIDTH], "post_norm.weight": [WIDTH],
+        "altup_correct_coef.weight": [4, 4], "altup_correct_scale.weight": [WIDTH],
+        "altup_predict_coef.weight": [4, 16], "altup_router.weight": [WIDTH, 4],
+        "altup_router_norm.weight": [WIDTH], "laurel_l.weight": [WIDTH, LAUREL],
+        "laurel_r.weight": [LAUREL, WIDTH], "laurel_post_norm.weight": [WIDTH],
+    }
+
+
+GEMMA3N_MORE = (("altup_proj.weight", [WIDTH, WIDTH, 3]),
+                ("altup_unembd_proj.weight", [WIDTH, WIDTH, 3]),
+                ("per_layer_token_embd.weight", [GEMMA3N_PER_LAYER * GEMMA3N_LAYERS, VOCABULARY]),
+                ("per_layer_model_proj.weight", [WIDTH, GEMMA3N_PER_LAYER * GEMMA3N_LAYERS]),
+                ("per_layer_proj_norm.weight", [GEMMA3N_PER_LAYER]))
+
 VARIANTS = (
+    crafted("gemma3n", "gemma3n", GEMMA3N_LAYERS, {ATTENTION + "head_count": u32(4),
+            ATTENTION + "head_count_kv": u32(2), ATTENTION + "sliding_window": u32(24),
+            ROPE + "freq_base": f32(1e6)}, gemma3n, GEMMA3N_MORE, output=False,
+            draws={"attn_q_norm.weight": (0.25, -3), "attn_k_norm.weight": (1.0, -2),
+                   "router.weight": (0.0, 3)}),
     crafted("gemma4", "gemma4", GEMMA4_LAYERS, GEMMA4_KEYS, gemma4, GEMMA4_MORE, output=False,
             # Scores that 16-bit keys do not make others: queries are not scaled here.
             draws={"attn_q_norm.weight": (0.25, -3), "attn_k_norm.weight": (1.0, -2)}),

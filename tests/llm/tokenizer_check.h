@@ -3,7 +3,9 @@
 #pragma once
 
 #include "llm/chat/template.h"
+#include "llm/tokenizer/charsmap.h"
 #include "llm/tokenizer/detokenizer.h"
+#include "llm/tokenizer/json/tokenizer_json.h"
 #include "llm/tokenizer/unicode.h"
 
 #include <iterator>
@@ -31,13 +33,20 @@ private:
   std::string_view bytes_;
 };
 
+// The first five kinds are those of GPT-2 by the pre-tokenizers below.
 inline VocabularyData vocabularyFrom(ByteDealer &input) {
   constexpr std::string_view kPres[] = {"gpt-2", "smollm", "llama-bpe", "deepseek-v3", "tekken"};
+  constexpr std::string_view kModels[] = {"llama", "bert", "t5", "rwkv", "plamo2", "gemma4"};
   VocabularyData data;
-  data.pre = kPres[input.byte() % std::size(kPres)];
+  const size_t kind = input.byte() % (std::size(kPres) + std::size(kModels));
+  if (kind < std::size(kPres))
+    data.pre = kPres[kind];
+  else
+    data.model = kModels[kind - std::size(kPres)];
   for (uint8_t tokens = input.byte() % 32; tokens > 0; --tokens) {
     data.types.push_back(input.byte() % 8);
     data.tokens.push_back(input.take(input.byte() % 8));
+    data.scores.push_back(-static_cast<double>(data.tokens.size() * 7 % 5));
   }
   for (uint8_t merges = input.byte() % 16; merges > 0; --merges)
     data.merges.push_back(input.take(input.byte() % 8));
@@ -77,6 +86,35 @@ inline std::string tokenizerInconsistencyOf(std::string_view bytes) {
     return "";
   const bool parseSpecial = input.byte() & 1;
   return inconsistencyOfRoundTrip(*tokenizer, input.rest(), parseSpecial);
+}
+
+// What is wrong with what rules from the front of `bytes` make of the rest; empty when nothing is.
+inline std::string charsmapInconsistencyOf(std::string_view bytes) {
+  ByteDealer input(bytes);
+  const size_t size = input.byte() * 16u;
+  const auto charsmap = Charsmap::create(input.take(size));
+  std::string text;
+  appendRepairedUtf8(input.rest(), text);
+  constexpr size_t kMost = 1 << 16;
+  const auto made = charsmap ? charsmap->apply(text, kMost) : Result<std::string>(text);
+  if (!made)
+    return "";
+  if (validUtf8Prefix(*made) != made->size())
+    return "the result is no UTF-8";
+  return !charsmap || made->size() <= 3 * kMost ? "" : "the result is beyond the limit";
+}
+
+// What is wrong with the tokenizer that a JSON file makes; empty when nothing is.
+inline std::string tokenizerJsonInconsistencyOf(std::string_view bytes) {
+  const auto tokenizer = vocabularyFromJson(bytes).and_then(Tokenizer::create);
+  if (!tokenizer)
+    return "";
+  for (const bool parseSpecial : {false, true})
+    if (std::string wrong =
+            inconsistencyOfRoundTrip(*tokenizer, " ab 12\xC3 é🫠<s>\n", parseSpecial);
+        !wrong.empty())
+      return wrong;
+  return "";
 }
 
 } // namespace sinter

@@ -25,22 +25,25 @@ std::string lowercased(std::string_view text) {
   return out;
 }
 
-std::string withoutAccents(std::string_view text) {
+std::string without(std::string_view text, bool (*property)(uint32_t)) {
   std::string out;
   eachCharacter(text, [&](uint32_t character, std::string_view bytes) {
-    if (!isNonspacingMark(character))
+    if (!property(character))
       out += bytes;
   });
   return out;
 }
 
-// BERT's cleaning: no controls, no U+FFFD, every white space a space.
+// BERT's cleaning: no controls but tabs and line ends, no U+FFFD, every white space a space.
 std::string bertCleaned(std::string_view text) {
   std::string out;
   eachCharacter(text, [&](uint32_t character, std::string_view bytes) {
+    const bool lineOrTab = character == '\t' || character == '\n' || character == '\r';
+    if (!lineOrTab && (character == 0xFFFD || isControlOrOther(character)))
+      return;
     if (isWhiteSpace(character))
       out += ' ';
-    else if (character != 0xFFFD && !isControlOrOther(character))
+    else
       out += bytes;
   });
   return out;
@@ -174,7 +177,9 @@ Result<std::string> Normalizer::applyStep(const Step &step, std::string text) co
   case NormalizerKind::Lowercase:
     return lowercased(text);
   case NormalizerKind::StripAccents:
-    return withoutAccents(text);
+    return without(text, isNonspacingMark);
+  case NormalizerKind::StripMarks:
+    return without(text, isMark);
   case NormalizerKind::Strip:
     return stripped(text, step.rule.left, step.rule.right);
   case NormalizerKind::Replace:

@@ -48,6 +48,7 @@ enum class NormalizerKind : uint8_t {
   Nfkd,
   Lowercase,
   StripAccents,  // removes nonspacing marks
+  StripMarks,    // removes marks of all kinds
   Strip,         // white space at the ends
   Replace,       // `pattern`, a text, by `content`
   ReplaceRegex,  // the matches of `pattern` by `content`
@@ -85,7 +86,6 @@ enum class Spelling : uint8_t {
   Plain,        // itself
   Escapes,      // \n, \t, \r, \\ and \xNN
   WordPiece,    // "##" continues a word, all others follow a space
-  WordEnd,      // `wordEnd` stands for the space after a word
 };
 
 struct TokenizerRecipe {
@@ -95,6 +95,7 @@ struct TokenizerRecipe {
   Spelling spelling = Spelling::ByteAlphabet;
   bool bytes = false;           // words are taken apart into bytes, not characters
   bool byteFallback = false;    // what has no token becomes tokens such as <0x0A>
+  bool usesByteTexts = false;   // a byte without such a token is the token of its own text
   bool fusesUnknown = false;    // neighbouring unknown tokens become one
   bool takesWholeWords = false; // a word that is a token is taken before any merge is tried
   bool takesNewlines = false;   // the same for words of newlines only

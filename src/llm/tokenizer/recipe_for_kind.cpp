@@ -38,6 +38,7 @@ TokenizerRecipe mergeRanksRecipe(const VocabularyData &data, const KindDefaults 
   recipe.model = ModelKind::MergeRanks;
   recipe.bytes = !flags.rawUtf8;
   recipe.byteFallback = flags.rawUtf8;
+  recipe.usesByteTexts = !flags.rawUtf8;
   recipe.spelling = flags.escapesSpaces ? Spelling::Metaspace
                     : flags.rawUtf8     ? Spelling::Plain
                                         : Spelling::ByteAlphabet;
@@ -60,6 +61,7 @@ TokenizerRecipe mergeScoresRecipe(const VocabularyData &data, const KindDefaults
   TokenizerRecipe recipe;
   recipe.model = ModelKind::MergeScores;
   recipe.byteFallback = true;
+  recipe.usesByteTexts = true;
   recipe.spelling = Spelling::Metaspace;
   recipe.dropsFirstSpace = data.addSpacePrefix.value_or(defaults.kind.addsSpacePrefix);
   if (recipe.dropsFirstSpace)

@@ -60,7 +60,7 @@ std::string unescaped(std::string_view text) {
   return out;
 }
 
-std::string normalPiece(std::string_view text, const TokenizerRecipe &recipe) {
+std::string spelledBytes(std::string_view text, const TokenizerRecipe &recipe) {
   switch (recipe.spelling) {
   case Spelling::ByteAlphabet:
     // A token outside of the alphabet is its own text.
@@ -71,15 +71,18 @@ std::string normalPiece(std::string_view text, const TokenizerRecipe &recipe) {
     if (text.starts_with(recipe.continuation))
       return std::string(text.substr(recipe.continuation.size()));
     return " " + std::string(text);
-  case Spelling::WordEnd:
-    if (!text.ends_with(recipe.wordEnd))
-      return std::string(text);
-    return std::string(text.substr(0, text.size() - recipe.wordEnd.size())) + " ";
   case Spelling::Plain:
   case Spelling::Escapes:
     break;
   }
   return std::string(text);
+}
+
+std::string normalPiece(std::string_view text, const TokenizerRecipe &recipe) {
+  const bool endsWord = !recipe.wordEnd.empty() && text.ends_with(recipe.wordEnd);
+  if (endsWord)
+    text.remove_suffix(recipe.wordEnd.size());
+  return spelledBytes(text, recipe) + (endsWord ? " " : "");
 }
 
 std::string pieceOf(std::string_view text, TokenType type, const TokenizerRecipe &recipe) {

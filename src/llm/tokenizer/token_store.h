@@ -37,7 +37,7 @@ public:
   std::span<const std::string> pieces() const { return pieces_; }
 
   std::vector<TokenType> types; // one for each token
-  std::vector<float> scores;    // one for each token, or none
+  std::vector<double> scores;   // one for each token, or none
 
 private:
   std::vector<char> bytes_;

@@ -14,7 +14,7 @@ constexpr std::string_view kByteOrderMark = "\uFEFF";
 
 // The longest token of a model that looks for prefixes; a longer one would make texts that repeat
 // it slow.
-constexpr size_t kMaxTokenBytes = 512;
+constexpr size_t kMaxTokenBytes = 1024;
 
 bool isHiddenType(TokenType type) {
   return type == TokenType::Control || type == TokenType::Unknown;
@@ -92,8 +92,8 @@ Result<void> Tokenizer::readTokens(const VocabularyData &data, const EndTokens &
                        stated <= static_cast<int64_t>(TokenType::Byte);
     auto type = known ? static_cast<TokenType>(stated) : TokenType::Unused;
     unknownTypes += !known;
-    // Files now and then call an end token a normal one.
-    if (type != TokenType::Control &&
+    // GGUF files now and then call an end token a normal one.
+    if (!data.recipe && type != TokenType::Control &&
         std::ranges::binary_search(ends.known, static_cast<TokenId>(i)))
       type = TokenType::Control;
     store_->types.push_back(type);

@@ -64,8 +64,7 @@ bool isWhiteSpace(uint32_t codePoint) {
 }
 
 bool isControlOrOther(uint32_t codePoint) {
-  return categoryOf(codePoint) == UTF8PROC_CATEGORY_CN ||
-         isIn(codePoint, UTF8PROC_CATEGORY_CC, UTF8PROC_CATEGORY_CO);
+  return isIn(codePoint, UTF8PROC_CATEGORY_CC, UTF8PROC_CATEGORY_CO);
 }
 
 bool isPunctuation(uint32_t codePoint) {
@@ -74,6 +73,10 @@ bool isPunctuation(uint32_t codePoint) {
 
 bool isNonspacingMark(uint32_t codePoint) {
   return categoryOf(codePoint) == UTF8PROC_CATEGORY_MN;
+}
+
+bool isMark(uint32_t codePoint) {
+  return isIn(codePoint, UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_ME);
 }
 
 bool isNumber(uint32_t codePoint) {

@@ -8,9 +8,10 @@
 namespace sinter {
 
 bool isWhiteSpace(uint32_t codePoint);     // the property White_Space
-bool isControlOrOther(uint32_t codePoint); // general category C: controls, formats, unassigned
+bool isControlOrOther(uint32_t codePoint); // Cc, Cf, Cs or Co: controls, formats, private use
 bool isPunctuation(uint32_t codePoint);    // general category P
 bool isNonspacingMark(uint32_t codePoint); // general category Mn
+bool isMark(uint32_t codePoint);           // general category M
 bool isNumber(uint32_t codePoint);         // general category N
 bool isDecimalDigit(uint32_t codePoint);   // general category Nd
 bool isWordCharacter(uint32_t codePoint);  // letters, marks, numbers, connecting punctuation

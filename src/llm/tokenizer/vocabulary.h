@@ -49,7 +49,7 @@ struct VocabularyData {
   std::string_view model = "gpt2"; // tokenizer.ggml.model
   std::vector<std::string_view> tokens;
   std::vector<int64_t> types;    // one for each token, or none at all: every token is normal
-  std::vector<float> scores;     // one for each token, or none
+  std::vector<double> scores;    // one for each token, or none
   std::vector<MergeText> merges; // best first
   std::string_view pre;
   std::string_view charsmap; // compiled normalization rules

@@ -22,14 +22,16 @@ Result<std::optional<bool>> optionalFlag(const GgufFile &file, std::string_view 
   return std::optional(flag);
 }
 
-Result<std::vector<float>> scoresOf(const GgufFile &file, const char *key) {
+Result<std::vector<double>> scoresOf(const GgufFile &file, const char *key) {
   const GgufValue *value = file.find(key);
   if (!value)
-    return std::vector<float>();
-  if (!value->isArray() || value->elementType == GgufType::F32)
-    return file.getF32s(key);
+    return std::vector<double>();
+  if (!value->isArray() || value->elementType == GgufType::F32) {
+    SINTER_ASSIGN(const std::vector<float> scores, file.getF32s(key));
+    return std::vector<double>(scores.begin(), scores.end());
+  }
   SINTER_ASSIGN(const std::vector<int64_t> whole, file.getI64s(key));
-  return std::vector<float>(whole.begin(), whole.end());
+  return std::vector<double>(whole.begin(), whole.end());
 }
 
 Result<std::string_view> charsmapOf(const GgufFile &file, const char *key) {

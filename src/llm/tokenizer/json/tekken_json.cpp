@@ -70,7 +70,7 @@ private:
     return {};
   }
 
-  void add(std::string text, TokenType type, float score) {
+  void add(std::string text, TokenType type, double score) {
     texts_.push_back(std::move(text));
     data_.tokens.push_back(texts_.back());
     data_.types.push_back(static_cast<int64_t>(type));
@@ -102,7 +102,7 @@ private:
       if (rank != static_cast<int64_t>(i) || !bytes)
         return corrupt("token " + std::to_string(i), token,
                        "its rank and its token_bytes in Base64");
-      add(std::move(*bytes), TokenType::Normal, -static_cast<float>(i));
+      add(std::move(*bytes), TokenType::Normal, -static_cast<double>(i));
     }
     return {};
   }

@@ -80,8 +80,6 @@ Result<void> Reader::readModelKind(JsonValue model) {
     recipe_.fusesUnknown = model.find("fuse_unk").boolean().value_or(false);
     recipe_.takesWholeWords = model.find("ignore_merges").boolean().value_or(false);
     recipe_.wordEnd = model.find("end_of_word_suffix").text().value_or("");
-    if (!recipe_.wordEnd.empty())
-      recipe_.spelling = Spelling::WordEnd;
   } else if (type == "Unigram") {
     recipe_.model = ModelKind::Unigram;
     recipe_.fusesUnknown = true;
@@ -148,7 +146,7 @@ Result<void> Reader::readScoredVocabulary(JsonValue vocab) {
                      "a text and a score");
     data_.tokens.push_back(*text);
     data_.types.push_back(static_cast<int64_t>(TokenType::Normal));
-    data_.scores.push_back(static_cast<float>(*score));
+    data_.scores.push_back(*score);
   }
   return {};
 }

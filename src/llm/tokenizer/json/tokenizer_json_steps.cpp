@@ -99,7 +99,7 @@ Result<void> addNormalizer(JsonValue value, TokenizerRecipe &recipe) {
                             {"NFKC", NormalizerKind::Nfkc},
                             {"NFKD", NormalizerKind::Nfkd},
                             {"Lowercase", NormalizerKind::Lowercase},
-                            {"StripAccents", NormalizerKind::StripAccents}};
+                            {"StripAccents", NormalizerKind::StripMarks}};
   const std::string_view type = value.find("type").text().value_or("");
   const auto plain = std::ranges::find(kPlain, type, &Row::type);
   if (plain != std::end(kPlain)) {

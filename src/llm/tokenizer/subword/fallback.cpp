@@ -23,7 +23,7 @@ Fallback::Fallback(const TokenTable &tokens, const TokenizerRecipe &recipe)
     std::optional<TokenId> id;
     if (recipe.byteFallback)
       id = tokens.index->find(hexName(static_cast<uint8_t>(byte)));
-    if (!id && recipe.model != ModelKind::Unigram) {
+    if (!id && recipe.usesByteTexts) {
       id = tokens.index->find(recipe.spelling == Spelling::ByteAlphabet ? alphabetFromBytes(raw)
                                                                         : raw);
       if (id && !tokens.isPlain(*id))
@@ -33,12 +33,12 @@ Fallback::Fallback(const TokenTable &tokens, const TokenizerRecipe &recipe)
   }
 }
 
-void Fallback::append(std::string_view bytes, Encoding &out) const {
+void Fallback::append(std::string_view bytes, size_t wordBegin, Encoding &out) const {
   bool complete = true;
   for (const char byte : bytes)
     complete = complete && tokenOf(static_cast<uint8_t>(byte)) >= 0;
   if (!complete && unknown_) {
-    if (!fusesUnknown_ || out.ids.empty() || out.ids.back() != *unknown_)
+    if (!fusesUnknown_ || out.ids.size() == wordBegin || out.ids.back() != *unknown_)
       out.ids.push_back(*unknown_);
     return;
   }

@@ -25,8 +25,7 @@ public:
       note(merges_.oddity());
     for (size_t byte = 0; byte < 256; ++byte) {
       const std::string text(1, static_cast<char>(byte));
-      bytes_[byte] =
-          symbolOf(recipe_.spelling == Spelling::ByteAlphabet ? alphabetFromBytes(text) : text);
+      bytes_[byte] = symbolOf(spelled(text));
     }
     return {};
   }
@@ -48,13 +47,17 @@ private:
     return id >= 0 && static_cast<size_t>(id) < tokens_.texts.size();
   }
 
+  // As the vocabulary spells it.
+  std::string spelled(std::string_view text) const {
+    return recipe_.bytes ? alphabetFromBytes(text) : std::string(text);
+  }
+
   std::optional<TokenId> wholeWord(std::string_view word) const {
     const bool newlines =
         recipe_.takesNewlines && word.find_first_not_of('\n') == std::string_view::npos;
     if (!recipe_.takesWholeWords && !newlines)
       return std::nullopt;
-    const auto id =
-        tokens_.index->find(recipe_.bytes ? alphabetFromBytes(word) : std::string(word));
+    const auto id = tokens_.index->find(spelled(word));
     return id && tokens_.types[static_cast<size_t>(*id)] == TokenType::Normal ? id : std::nullopt;
   }
 
@@ -67,7 +70,7 @@ private:
       const bool last = at + length == word.size() && !recipe_.wordEnd.empty();
       TokenId id;
       if (inside || last)
-        id = symbolOf((inside ? recipe_.continuation : "") + std::string(text) +
+        id = symbolOf((inside ? recipe_.continuation : "") + spelled(text) +
                       (last ? recipe_.wordEnd : ""));
       else
         id = length == 1 ? bytes_[static_cast<uint8_t>(text[0])] : symbolOf(text);
@@ -86,11 +89,12 @@ private:
     merger.merge(symbols, [this](const WordSymbol &left, const WordSymbol &right) {
       return merges_.find(left.id, right.id);
     });
+    const size_t before = out.ids.size();
     for (const WordSymbol &symbol : symbols) {
       if (isToken(symbol.id))
         out.ids.push_back(symbol.id);
       else
-        fallback_.append(word.substr(symbol.begin, symbol.end - symbol.begin), out);
+        fallback_.append(word.substr(symbol.begin, symbol.end - symbol.begin), before, out);
     }
   }
 

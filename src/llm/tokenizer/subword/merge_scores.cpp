@@ -48,7 +48,7 @@ private:
     if (id < 0)
       return std::nullopt;
     const auto at = static_cast<size_t>(id);
-    return Merge{rankOf(tokens_.scores.empty() ? 0 : tokens_.scores[at]), id};
+    return Merge{rankOf(tokens_.scores.empty() ? 0 : static_cast<float>(tokens_.scores[at])), id};
   }
 
   void encodeWord(std::string_view word, Encoding &out, WordMerger &merger,
@@ -68,11 +68,12 @@ private:
     merger.merge(symbols, [&](const WordSymbol &left, const WordSymbol &right) {
       return join(word, left, right);
     });
+    const size_t before = out.ids.size();
     for (const WordSymbol &symbol : symbols) {
       if (symbol.id >= 0)
         out.ids.push_back(symbol.id);
       else
-        fallback_.append(word.substr(symbol.begin, symbol.end - symbol.begin), out);
+        fallback_.append(word.substr(symbol.begin, symbol.end - symbol.begin), before, out);
     }
   }
 

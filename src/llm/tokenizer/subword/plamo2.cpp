@@ -19,7 +19,7 @@ public:
     std::vector<PrefixIndex::Entry> entries;
     costs_.assign(tokens.texts.size(), kMostCost);
     for (size_t i = 0; i < tokens.texts.size(); ++i) {
-      const double cost = std::round(-static_cast<double>(tokens.scores[i]) * kUnits);
+      const double cost = std::round(-tokens.scores[i] * kUnits);
       if (!tokens.isPlain(static_cast<TokenId>(i)) || !(std::abs(cost) < kMostCost))
         continue;
       costs_[i] = static_cast<int64_t>(cost);
@@ -36,7 +36,7 @@ public:
         if (places[at].token >= 0)
           out.ids.push_back(places[at].token);
         else
-          fallback_.append(words.at(i).substr(at, places[at].next - at), out);
+          fallback_.append(words.at(i).substr(at, places[at].next - at), 0, out);
       }
     }
   }

@@ -38,8 +38,8 @@ public:
 struct TokenTable {
   std::span<const std::string_view> texts; // as the vocabulary spells them
   std::span<const TokenType> types;
-  std::span<const float> scores; // one for each token, or none
-  const TextIndex *index;        // by text
+  std::span<const double> scores; // one for each token, or none
+  const TextIndex *index;         // by text
   std::optional<TokenId> unknown;
 
   // Whether plain text may become this token: no control, unknown or byte token. Unused ones may
@@ -56,7 +56,8 @@ public:
   // `spelling` says how a byte's own token is spelled.
   Fallback(const TokenTable &tokens, const TokenizerRecipe &recipe);
 
-  void append(std::string_view bytes, Encoding &out) const;
+  // `wordBegin`: how many tokens `out` had before the word.
+  void append(std::string_view bytes, size_t wordBegin, Encoding &out) const;
 
   TokenId tokenOf(uint8_t byte) const { return byteTokens_[byte]; }
 

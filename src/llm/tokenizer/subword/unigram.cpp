@@ -23,7 +23,7 @@ public:
       if (!tokens.isPlain(static_cast<TokenId>(i)))
         continue;
       if (tokens.types[i] == TokenType::Normal)
-        worst = std::min(worst, static_cast<double>(tokens.scores[i]));
+        worst = std::min(worst, tokens.scores[i]);
       entries.push_back({tokens.texts[i], static_cast<TokenId>(i)});
     }
     unknownScore_ = (worst == DBL_MAX ? 0 : worst) - kUnknownPenalty;
@@ -86,6 +86,7 @@ private:
     for (auto at = static_cast<uint32_t>(word.size()); at > 0; at = places[at].from)
       path.push_back({places[at].from, at, places[at].token});
     std::ranges::reverse(path);
+    const size_t before = out.ids.size();
     bool afterUnknown = false; // neighbouring unknown characters are one token
     for (size_t i = 0; i < path.size(); ++i) {
       const bool unknown = path[i].token < 0;
@@ -95,7 +96,7 @@ private:
         uint32_t end = path[i].to;
         for (size_t next = i + 1; next < path.size() && path[next].token < 0; ++next)
           end = path[next].to;
-        fallback_.append(word.substr(path[i].from, end - path[i].from), out);
+        fallback_.append(word.substr(path[i].from, end - path[i].from), before, out);
       }
       afterUnknown = unknown;
     }

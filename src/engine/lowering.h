@@ -92,7 +92,6 @@ private:
   Result<void> checkOutputs(mlir::func::FuncOp function);
   Result<Steps> lowerFunction(mlir::func::FuncOp function);
   void lowerEdge(mlir::Operation &op);
-  Result<void> checkFormat(mlir::Type element, const std::string &tensor) const;
   Result<void> lower(mlir::Operation &op);
   Result<void> lowerLaunch(graph::LaunchOp launch);
   Result<void> lowerGather(graph::LaunchOp launch);

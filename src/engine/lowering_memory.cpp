@@ -125,21 +125,10 @@ static std::vector<std::string> tensorsOf(graph::WeightOp op) {
   return names;
 }
 
-Result<void> Lowering::checkFormat(Type element, const std::string &tensor) const {
-  const BlockFormat *format = blockFormatOf(element);
-  if (!format)
-    return {};
-  if (Result<void> known = checkWeightFormat(*format, options_.profile); !known)
-    return fail(known.error().code,
-                "tensor '" + tensor + "': " + known.error().message + "; '--device cpu' runs it");
-  return {};
-}
-
 // The file's own order.
 Result<Stored> Lowering::directWeight(graph::WeightOp op) {
   RankedTensorType type = op.getResult().getType();
   std::string name = joinedName(op);
-  SINTER_TRY(checkFormat(type.getElementType(), name));
   auto [found, isNew] = named_.try_emplace("weight " + name);
   if (isNew) {
     found->second = addBuffer(name, BufferKind::Weight, bytesOf(type));
@@ -162,7 +151,6 @@ static std::string textOf(const std::vector<plan::RowSegment> &order) {
 Result<Stored> Lowering::packedWeight(graph::WeightOp op, std::vector<plan::RowSegment> rowOrder) {
   RankedTensorType type = op.getResult().getType();
   std::string name = joinedName(op);
-  SINTER_TRY(checkFormat(type.getElementType(), name));
   int64_t rowInterleave =
       interleavedRows(kernelElement(type.getElementType()), options_.matmulPrecision());
   const int64_t columns = type.getShape().back(), matrixRows = type.getNumElements() / columns;

@@ -61,6 +61,12 @@ static void chooseCpuBlocks(kernels::Gemm &p, MBucket rows) {
     p.blockK = llvm::alignTo(p.k, kLongestBlock);
 }
 
+// Elements along K of which a step has a multiple: whole groups, and whole blocks of the weights.
+static int64_t wholeBlocks(const kernels::Gemm &p) {
+  const BlockFormat *format = blockFormatOf(p.b);
+  return format ? std::max<int64_t>(kColumnGroup, format->blockLength) : kColumnGroup;
+}
+
 // One row takes a short K in one step, so that all loads are in flight together. A long K takes
 // steps of fewer threads, so that a multiprocessor holds several programs (28672 x 4096 on an H200,
 // in one step and in four: F16 84 and 56 us, Q8_0 121 and 62). One row does not fill a matrix
@@ -71,9 +77,10 @@ static void chooseSimtBlocks(kernels::Gemm &p, MBucket rows) {
     p.activation = kernel::F32;
   p.blockM = one ? 1 : kSimtRows;
   p.blockN = one ? kSimtColumnsOfOne : kSimtColumns;
-  p.blockK = kThreadStep;
+  const int64_t whole = wholeBlocks(p);
+  p.blockK = llvm::alignTo(kThreadStep, whole);
   const int64_t most = p.k <= kShortK ? kShortK : kStepOfLongK;
-  for (int64_t step = kThreadStep; one && p.k > 0 && step <= most; step += kColumnGroup)
+  for (int64_t step = p.blockK; one && p.k > 0 && step <= most; step += whole)
     if (p.k % step == 0)
       p.blockK = step;
 }
@@ -105,8 +112,8 @@ kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_
 // 64 x 4096 of Q8_0 spills and takes 54 times its floor on an H200.
 static void fitRegisters(kernels::Gemm &p) {
   constexpr int64_t kMostNumbers = 40 * 1024; // of 512 threads: 80 each
-  while (p.blockK > kThreadStep && p.blockN * p.blockK > kMostNumbers)
-    p.blockK = llvm::alignTo(p.blockK / 2, kColumnGroup);
+  while (p.blockK > std::max(kThreadStep, wholeBlocks(p)) && p.blockN * p.blockK > kMostNumbers)
+    p.blockK = llvm::alignTo(p.blockK / 2, wholeBlocks(p));
 }
 
 // Where no instruction multiplies them, operands are shared as f32, in rows that are padded by a
@@ -119,14 +126,17 @@ void fitStep(kernels::Gemm &p, int64_t sharedBytes) {
   if (blocks && p.activation.isBlock())
     return;
   const int64_t leastStep = blocks ? kColumnGroup : kPaddedPart;
+  // Of long blocks the schedule takes parts.
+  int64_t step = wholeBlocks(p) > kThreadStep ? kThreadStep : p.blockK;
   auto shared = [&] {
-    return (p.blockM + p.blockN) * (p.blockK + p.blockK / kPaddedPart) *
+    return (p.blockM + p.blockN) * (step + step / kPaddedPart) *
            static_cast<int64_t>(sizeof(float));
   };
-  while (p.blockK > leastStep && shared() > sharedBytes)
-    p.blockK = llvm::alignTo(p.blockK / 2, leastStep);
+  while (step > leastStep && shared() > sharedBytes)
+    step = llvm::alignTo(step / 2, leastStep);
   while (blocks && p.blockM > kFewestSimtRows && shared() > sharedBytes)
     p.blockM /= 2;
+  p.blockK = blocks ? llvm::alignTo(step, wholeBlocks(p)) : step;
 }
 
 // A larger tile reads either operand less often, and weights that a product dequantizes are

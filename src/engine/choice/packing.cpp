@@ -11,14 +11,6 @@ Result<DotPacking> packingFor(const BlockFormat &format, TargetKind kind) {
   return kind == TargetKind::Cpu ? dotPacking(format) : plainDotPacking(format);
 }
 
-Result<void> checkWeightFormat(const BlockFormat &format, const TargetProfile &profile) {
-  if (profile.kind == TargetKind::Cpu)
-    return {};
-  if (Result<DotPacking> codes = packingFor(format, profile.kind); !codes)
-    return fail(codes.error().code, codes.error().message);
-  return {};
-}
-
 // Tasks read blocks side by side for integer dots alone, threads in any case.
 int64_t interleavedRows(const kernel::Element &element, MatmulPrecision rules) {
   bool tasks = rules.kind == TargetKind::Cpu;

@@ -24,11 +24,6 @@ int64_t interleavedRows(const kernel::Element &element, MatmulPrecision rules);
 // packing.
 Result<plan::PackRecipe> interleavedRecipe(mlir::Type element, int64_t columns, int64_t rows);
 
-// Whether kernels of the target read weights of this format: Unsupported where they do not, in one
-// sentence about the format. Tasks dequantize any format; threads so far those whose codes lie
-// plainly.
-Result<void> checkWeightFormat(const BlockFormat &format, const TargetProfile &profile);
-
 // Blocks that a row of so many quantized activations takes, so that rows begin in different banks;
 // none where rows follow one another.
 std::optional<int64_t> paddedBlocks(int64_t blocks, int64_t blockBytes,

@@ -5,6 +5,9 @@
 #include "engine/choice/shared_depth.h"
 #include "engine/elements.h"
 #include "graph/fuse/launch.h"
+#include "sched/simt/split_dots.h"
+
+#include <numeric>
 
 using namespace mlir;
 
@@ -20,14 +23,15 @@ static constexpr int64_t kRows = 16, kColumns = 16, kMostColumns = 64;
 // Columns of a matrix instruction.
 static constexpr int64_t kInstructionColumns = 8;
 
-// Elements along K of one step: shares of whole units with the least padding, and few enough for a
-// thread's registers (28672 x 4096 and 4096 x 14336 of Q8_0 on an H100, 8 tokens, 16 columns: 52
-// and 25 us in steps of 1024, 54 and 28 of 512, 58 and 37 of 256).
-static int64_t stepOfShares(int64_t k, int64_t columns, int64_t unit) {
+// Elements along K of one step: whole blocks, in shares of whole units with the least padding, and
+// few enough for a thread's registers (28672 x 4096 and 4096 x 14336 of Q8_0 on an H100, 8 tokens,
+// 16 columns: 52 and 25 us in steps of 1024, 54 and 28 of 512, 58 and 37 of 256).
+static int64_t stepOfShares(int64_t k, int64_t columns, int64_t unit, int64_t block) {
   constexpr int64_t kNumbers = 16 * 1024, kMostShares = 8, kLeast = 256;
   const int64_t most = std::max(kLeast, kNumbers / columns / kLeast * kLeast);
   int64_t best = most;
-  for (int64_t step = unit; step <= most; step += unit) {
+  const int64_t whole = std::lcm(unit, block);
+  for (int64_t step = whole; step <= most; step += whole) {
     const int64_t shares = std::min<int64_t>(kMostShares, llvm::bit_floor<uint64_t>(step / unit));
     if (k % step == 0 && 3 * static_cast<int64_t>(llvm::alignTo(step, shares * unit)) <= 4 * step)
       best = step;
@@ -37,9 +41,9 @@ static int64_t stepOfShares(int64_t k, int64_t columns, int64_t unit) {
 
 bool shareDepth(kernels::Gemm &p, kernel::Element a, int64_t columns, int64_t parts,
                 const MatmulPrecision &rules) {
-  constexpr int64_t kManyColumns = 16 * 1024, kUnit = 32, kUnitOfHalves = 64;
+  constexpr int64_t kManyColumns = 16 * 1024;
   const bool halves = !p.b.isBlock() && a == p.b && (a == kernel::F16 || a == kernel::BF16);
-  const bool blocks = p.b.isBlock() && a == kernel::BF16 && rules.bfloatRows && p.interleave > 0;
+  const bool blocks = p.b.isBlock() && a == kernel::BF16 && rules.bfloatRows;
   // Where they are programs enough, 32 columns share what is read of activations (28672 x 4096 of
   // Q4_0 on an H100, 1, 16 and 64 tokens: 35, 37 and 142 us, with 16 columns 37, 53 and 198; F16
   // has less to compute and gains nothing).
@@ -49,13 +53,12 @@ bool shareDepth(kernels::Gemm &p, kernel::Element a, int64_t columns, int64_t pa
       p.n * p.k < kWeightsForShares || width > kMostColumns ||
       width % (parts * kInstructionColumns) != 0)
     return false;
-  const BlockFormat *format = blocks ? blockFormatOf(p.b) : nullptr;
   p.a = a;
   p.activation = blocks ? kernel::BF16 : p.activation;
   p.blockM = kRows;
   p.blockN = width;
-  p.blockK =
-      stepOfShares(p.k, width, format && format->code.planes[0].width < 8 ? kUnitOfHalves : kUnit);
+  const BlockFormat *format = blocks ? blockFormatOf(p.b) : nullptr;
+  p.blockK = stepOfShares(p.k, width, sched::unitAlongK(format), format ? format->blockLength : 1);
   p.parts = parts;
   return true;
 }

@@ -78,6 +78,48 @@ std::optional<Message> readModel(const CommandLine &line, ModelArguments &model)
   return readCount(line.context, "--context", 1, kMostTokens, model.context);
 }
 
+// NAME=JSON; the JSON is read with the template.
+std::optional<Message> readTemplateArgument(const std::string &text, ChatArguments &chat) {
+  const size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
+    return usage("--template-arg is '" + text + "', expected KEY=JSON");
+  chat.others.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  return std::nullopt;
+}
+
+std::optional<Message> readChat(const CommandLine &line, ChatArguments &chat) {
+  if (line.think && *line.think != "on" && *line.think != "off")
+    return usage("--think is '" + *line.think + "', expected on or off");
+  if (line.think)
+    chat.think = *line.think == "on";
+  const std::vector<std::string> efforts = {"low", "medium", "high"};
+  if (line.reasoningEffort && std::ranges::find(efforts, *line.reasoningEffort) == efforts.end())
+    return usage("--reasoning-effort is '" + *line.reasoningEffort +
+                 "', expected low, medium or high");
+  chat.reasoningEffort = line.reasoningEffort.value_or("");
+  if (line.tools && line.tools->empty())
+    return usage("--tools is empty, expected a file");
+  chat.tools = line.tools.value_or("");
+  if (line.chatTemplate && line.chatTemplate->empty())
+    return usage("--chat-template is empty, expected a file or a name");
+  chat.chatTemplate = line.chatTemplate.value_or("");
+  for (const std::string &text : line.templateArguments)
+    if (auto bad = readTemplateArgument(text, chat))
+      return bad;
+  return std::nullopt;
+}
+
+std::optional<Message> read(const CommandLine &line, ChatTemplateArguments &arguments) {
+  arguments.model = line.model;
+  if (arguments.model.empty())
+    return usage("MODEL is empty, expected a path or a name");
+  if (line.messages && line.messages->empty())
+    return usage("--messages is empty, expected a file");
+  arguments.messages = line.messages.value_or("");
+  arguments.addGenerationPrompt = !line.noGenerationPrompt;
+  return readChat(line, arguments.chat);
+}
+
 std::optional<Message> read(const CommandLine &line, RunArguments &run) {
   run.prompt = line.prompt;
   run.raw = line.raw;
@@ -90,6 +132,10 @@ std::optional<Message> read(const CommandLine &line, RunArguments &run) {
   if (line.system && run.raw)
     return usage("--system has no effect with --raw");
   run.system = line.system.value_or("");
+  if (auto bad = readChat(line, run.chat))
+    return bad;
+  if (const std::string option = run.chat.firstOption(); run.raw && !option.empty())
+    return usage(option + " has no effect with --raw");
   run.sampling = line.sampling;
   if (auto bad = checkSamplingValues(line.sampling))
     return bad;
@@ -251,6 +297,15 @@ template <typename T> tl::expected<Arguments, Message> readAs(const CommandLine 
 
 } // namespace
 
+std::string ChatArguments::firstOption() const {
+  return think                      ? "--think"
+         : !reasoningEffort.empty() ? "--reasoning-effort"
+         : !tools.empty()           ? "--tools"
+         : !chatTemplate.empty()    ? "--chat-template"
+         : !others.empty()          ? "--template-arg"
+                                    : "";
+}
+
 tl::expected<Arguments, Message> parseArguments(std::span<const char *const> argv) {
   auto line = splitCommandLine(argv);
   if (!line)
@@ -275,6 +330,8 @@ tl::expected<Arguments, Message> parseArguments(std::span<const char *const> arg
     return readAs<QuantizeArguments>(*line);
   if (line->command == "tokenize")
     return readAs<TokenizeArguments>(*line);
+  if (line->command == "chat-template")
+    return readAs<ChatTemplateArguments>(*line);
   if (line->command == "doctor")
     return DoctorArguments{line->json};
   return DevicesArguments{};

@@ -28,13 +28,33 @@ struct ModelArguments {
   bool keepsWeights = true; // packed, in a file beside the plans
 };
 
+// What the chat template is given, and which one. Empty: nothing, or the file's own.
+struct ChatArguments {
+  std::optional<bool> think;
+  std::string reasoningEffort;
+  std::string tools;                                       // a JSON file
+  std::string chatTemplate;                                // a name, or a file
+  std::vector<std::pair<std::string, std::string>> others; // names of variables, and their JSON
+
+  // The first of its options that was given; empty where none was.
+  std::string firstOption() const;
+};
+
 struct RunArguments {
   ModelArguments model;
+  ChatArguments chat;
   std::optional<std::string> prompt;
   std::optional<uint64_t> tokens; // of an answer at most
   bool raw = false;
   std::string system;     // the system message; empty: none
   SamplingTexts sampling; // each value in its range; what they mean depends on the model's file
+};
+
+struct ChatTemplateArguments {
+  std::string model;
+  ChatArguments chat;
+  std::string messages; // a JSON file; empty: standard input
+  bool addGenerationPrompt = true;
 };
 
 struct BenchArguments {
@@ -116,7 +136,7 @@ struct DoctorArguments {
 using Arguments =
     std::variant<RunArguments, BenchArguments, ExplainArguments, TuneArguments, PerplexityArguments,
                  LogitsArguments, ShowArguments, CompileArguments, QuantizeArguments,
-                 TokenizeArguments, DoctorArguments, DevicesArguments>;
+                 TokenizeArguments, ChatTemplateArguments, DoctorArguments, DevicesArguments>;
 
 // Checks a whole command line, argv[0] included.
 tl::expected<Arguments, Message> parseArguments(std::span<const char *const> argv);

@@ -13,7 +13,8 @@ struct CommandLine {
   std::string file, targets, output, type;
   std::optional<std::string> prompt, system, tokens, threads, context, generate, repeat, parallel,
       window, budget, device, plan, kvType, activations, depth, svg, outputType, embeddingType,
-      decode, top, lines, ids;
+      decode, top, lines, ids, think, reasoningEffort, tools, chatTemplate, messages;
+  std::vector<std::string> templateArguments; // KEY=JSON
   bool raw = false;
   bool json = false;
   bool verbose = false;
@@ -23,6 +24,7 @@ struct CommandLine {
   bool decodes = false;
   bool special = false;
   bool bare = false;
+  bool noGenerationPrompt = false;
   SamplingTexts sampling;
 };
 

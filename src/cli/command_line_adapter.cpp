@@ -118,6 +118,26 @@ void addSampling(CLI::App &command, SamplingTexts &texts) {
   }
 }
 
+void addChat(CLI::App &command, CommandLine &line) {
+  constexpr const char *kGroup = "Chat template";
+  const auto add = [&](const char *name, std::optional<std::string> &value, const char *type,
+                       const std::string &help) {
+    addText(command, name, value, help, type)->group(kGroup);
+  };
+  add("--think", line.think, "on|off", "whether the model thinks before it answers");
+  add("--reasoning-effort", line.reasoningEffort, "low|medium|high", "how much it thinks");
+  add("--tools", line.tools, "FILE", "tools to offer: a JSON list of functions");
+  add("--chat-template", line.chatTemplate, "NAME",
+      "a file, one of the model's by name, or built in: chatml, llama3, mistral, gemma, ...");
+  command
+      .add_option("--template-arg", line.templateArguments,
+                  "a variable of the template; may be repeated")
+      ->type_name("KEY=JSON")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->group(kGroup);
+}
+
 void addRun(CLI::App &app, CommandLine &line) {
   CLI::App *run = app.add_subcommand("run", "answer a prompt, or chat");
   run->description("Answers one prompt, or opens a chat when standard input is a terminal and no "
@@ -131,8 +151,20 @@ void addRun(CLI::App &app, CommandLine &line) {
           "at most so many tokens an answer (default: 512; in a chat as many as fit)");
   run->add_flag("--raw", line.raw,
                 "give the prompt to the model as it stands, without its template");
+  addChat(*run, line);
   addSampling(*run, line.sampling);
   run->footer(kChatFooter);
+}
+
+void addChatTemplate(CLI::App &app, CommandLine &line) {
+  CLI::App *command = app.add_subcommand("chat-template", "print a conversation as a prompt");
+  command->description("Prints the prompt that the model's chat template makes of messages: JSON\n"
+                       "such as [{\"role\": \"user\", \"content\": \"Hi\"}].");
+  addModelName(*command, line);
+  addText(*command, "--messages", line.messages, "the messages (default: standard input)", "FILE");
+  command->add_flag("--no-generation-prompt", line.noGenerationPrompt,
+                    "end after the last message instead of asking for an answer");
+  addChat(*command, line);
 }
 
 void addBench(CLI::App &app, CommandLine &line) {
@@ -362,6 +394,7 @@ tl::expected<CommandLine, Message> splitCommandLine(std::span<const char *const>
   addOthers(app, line);
   addQuantize(app, line);
   addTokenize(app, line);
+  addChatTemplate(app, line);
   app.footer(kFooter); // last, since commands take it over when they are made
   try {
     app.parse(static_cast<int>(argv.size()), argv.data());

@@ -95,6 +95,8 @@ Result<int> dispatch(const Arguments &arguments, Interrupts &interrupts) {
     return quantizeCommand(*quantize, interrupts);
   if (const auto *tokenize = std::get_if<TokenizeArguments>(&arguments))
     return tokenizeCommand(*tokenize);
+  if (const auto *chatTemplate = std::get_if<ChatTemplateArguments>(&arguments))
+    return chatTemplateCommand(*chatTemplate, interrupts);
   if (const auto *doctor = std::get_if<DoctorArguments>(&arguments))
     return doctorCommand(*doctor, interrupts);
   return devicesCommand();

@@ -16,10 +16,28 @@ Fail withPath(const std::string &path, const Status &error) {
   return fail(error.code, path + ": " + error.message, error.byteOffset);
 }
 
-Result<ChatMl> chatOf(const VocabularyData &vocabulary) {
-  if (vocabulary.chatTemplate.empty())
-    return fail(Code::Unsupported, "the model file has no chat template");
-  return recogniseChatMl(vocabulary.chatTemplate);
+// The texts of special tokens that templates write; those that the vocabulary lacks are empty.
+ChatVariables tokenTexts(const GgufFile &gguf, const Tokenizer &tokenizer) {
+  constexpr std::pair<std::string_view, std::string_view> kOthers[] = {
+      {"unk_token", "tokenizer.ggml.unknown_token_id"},
+      {"pad_token", "tokenizer.ggml.padding_token_id"},
+      {"sep_token", "tokenizer.ggml.seperator_token_id"}, // as the format spells it
+      {"cls_token", "tokenizer.ggml.cls_token_id"},
+      {"mask_token", "tokenizer.ggml.mask_token_id"},
+  };
+  ChatVariables texts;
+  const auto add = [&](std::string_view name, std::optional<int64_t> id) {
+    const bool isThere = id && tokenizer.contains(*id);
+    texts.emplace_back(
+        name, jinja::Input(std::string(isThere ? tokenizer.piece(static_cast<TokenId>(*id)) : ""),
+                           jinja::Origin::Template));
+  };
+  add("bos_token", tokenizer.bos());
+  add("eos_token", tokenizer.eos());
+  for (const auto &[name, key] : kOthers)
+    if (const auto id = gguf.find(key) ? gguf.getI64(key) : Result<int64_t>(-1); id && *id >= 0)
+      add(name, *id);
+  return texts;
 }
 
 // The tokenizer would put U+FFFD in place of such bytes.
@@ -51,6 +69,7 @@ Result<std::vector<TokenId>> idsOf(Result<Encoding> encoding) {
 
 Result<ModelFile> ModelFile::open(const std::string &path, TextNeed text) {
   SINTER_ASSIGN(GgufFile gguf, GgufFile::openModel(path));
+  FileTemplates templates = FileTemplates::read(gguf);
   const auto vocabulary = vocabularyFromGguf(gguf);
   Result<Tokenizer> tokenizer =
       vocabulary ? Tokenizer::create(*vocabulary) : Result<Tokenizer>(Fail(vocabulary.error()));
@@ -58,10 +77,9 @@ Result<ModelFile> ModelFile::open(const std::string &path, TextNeed text) {
     const Fail why = withPath(path, tokenizer.error());
     if (text == TextNeed::Required)
       return why;
-    return ModelFile(path, std::move(gguf), why, why);
+    return ModelFile(path, std::move(gguf), why, std::move(templates));
   }
-  Result<ChatMl> chat = chatOf(*vocabulary);
-  return ModelFile(path, std::move(gguf), std::move(tokenizer), std::move(chat));
+  return ModelFile(path, std::move(gguf), std::move(tokenizer), std::move(templates));
 }
 
 const Tokenizer &ModelFile::tokenizer() const {
@@ -83,18 +101,35 @@ Result<std::vector<TokenId>> ModelFile::encodeRaw(std::string_view prompt) const
   return idsOf(tokenizer_->encode(prompt));
 }
 
-Result<std::vector<TokenId>> ModelFile::encodeChat(std::span<const ChatMessage> messages) const {
-  if (!chat_)
-    return Fail(chat_.error());
-  for (const ChatMessage &message : messages)
-    SINTER_TRY(checkUtf8(message.content, "the " + message.role + " message"));
-  return idsOf(tokenizer_->encode(applyChatMl(*chat_, messages, true)));
+Result<std::vector<PromptPart>> ModelFile::renderChat(const jinja::Input &messages,
+                                                      bool addGenerationPrompt,
+                                                      const ChatInputs &inputs) const {
+  const Result<ChatTemplate> &chosen = chatTemplates_.choose(inputs);
+  if (!chosen)
+    return Fail(chosen.error());
+  SINTER_TRY(chosen->checkReads(inputs));
+  if (!tokenizer_)
+    return Fail(tokenizer_.error());
+  return chosen->render(messages, addGenerationPrompt, inputs, tokenTexts(gguf_, *tokenizer_));
 }
 
-Result<void> ModelFile::canChat() const {
-  if (!chat_)
-    return Fail(chat_.error());
-  return {};
+Result<std::vector<TokenId>> ModelFile::encodeChat(std::span<const ChatMessage> messages,
+                                                   const ChatInputs &inputs) const {
+  for (const ChatMessage &message : messages)
+    SINTER_TRY(checkUtf8(message.content, "the " + message.role + " message"));
+  SINTER_ASSIGN(const auto parts, renderChat(messageList(messages), true, inputs));
+  SINTER_ASSIGN(std::vector<TokenId> ids, idsOf(tokenizer_->encode(parts, {.addSpecial = false})));
+  const std::optional<TokenId> bos = tokenizer_->bos();
+  if (tokenizer_->addsBos() && bos && (ids.empty() || ids.front() != *bos))
+    ids.insert(ids.begin(), *bos);
+  return ids;
+}
+
+Result<void> ModelFile::canChat(const ChatInputs &inputs) const {
+  const Result<ChatTemplate> &chosen = chatTemplates_.choose(inputs);
+  if (!chosen)
+    return Fail(chosen.error());
+  return chosen->checkReads(inputs);
 }
 
 Result<std::unique_ptr<Model>> Model::create(ModelFile file, std::shared_ptr<const plan::Plan> plan,

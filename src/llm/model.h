@@ -3,7 +3,7 @@
 
 #include "format/gguf.h"
 #include "hal/hal.h"
-#include "llm/chat/template.h"
+#include "llm/chat/file_templates.h"
 #include "llm/plan_runner.h"
 #include "llm/tokenizer/tokenizer.h"
 
@@ -35,21 +35,31 @@ public:
   // The tokens of a prompt as it stands. Unsupported where the vocabulary cannot express it.
   // InvalidArgument, with the byte: it is not UTF-8. Without a tokenizer: why there is none.
   Result<std::vector<TokenId>> encodeRaw(std::string_view prompt) const;
-  // The tokens of a conversation that asks for an answer. Unsupported where the file has no
-  // template, or one that is not ChatML. InvalidArgument, with the byte: a message is not UTF-8.
-  Result<std::vector<TokenId>> encodeChat(std::span<const ChatMessage> messages) const;
-  // Whether encodeChat can work, with its error where it cannot.
-  Result<void> canChat() const;
+  // A conversation as the file's chat template writes it, for messageList(). Unsupported where the
+  // file has no template; errors of ChatTemplate. InvalidArgument: an input has no effect.
+  Result<std::vector<PromptPart>> renderChat(const jinja::Input &messages, bool addGenerationPrompt,
+                                             const ChatInputs &inputs = {}) const;
+  // The tokens of a conversation that asks for an answer: what renderChat() gives, after the begin
+  // token where the vocabulary wants one and the template wrote none. InvalidArgument, with the
+  // byte: a message is not UTF-8.
+  Result<std::vector<TokenId>> encodeChat(std::span<const ChatMessage> messages,
+                                          const ChatInputs &inputs = {}) const;
+  // Whether there is a template that takes such inputs, with the error of renderChat where not.
+  Result<void> canChat(const ChatInputs &inputs = {}) const;
+  // The file's own templates, by their names, and what stands in for them.
+  const FileTemplates &chatTemplates() const { return chatTemplates_; }
+  void useChatTemplate(ChatTemplate other) { chatTemplates_.replace(std::move(other)); }
 
 private:
-  ModelFile(std::string path, GgufFile gguf, Result<Tokenizer> tokenizer, Result<ChatMl> chat)
+  ModelFile(std::string path, GgufFile gguf, Result<Tokenizer> tokenizer,
+            FileTemplates chatTemplates)
       : path_(std::move(path)), gguf_(std::move(gguf)), tokenizer_(std::move(tokenizer)),
-        chat_(std::move(chat)) {}
+        chatTemplates_(std::move(chatTemplates)) {}
 
   std::string path_;
   GgufFile gguf_;
   Result<Tokenizer> tokenizer_;
-  Result<ChatMl> chat_;
+  FileTemplates chatTemplates_;
 };
 
 // Owns all but the device, which must outlive it. Neither movable nor copyable: sessions borrow it.

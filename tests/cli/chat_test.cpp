@@ -213,8 +213,8 @@ TEST_F(ChatTest, HangUpEndsIt) {
   EXPECT_THAT(child.wait(20), EndedWith(128 + SIGHUP));
 }
 
-TEST_F(ChatTest, OtherTemplatesAreRefusedBeforeAnythingIsBuilt) {
-  const std::string model = writeModel("a.gguf", {.chatTemplate = "{{ bos_token }}[INST]"});
+TEST_F(ChatTest, BrokenTemplatesAreRefusedBeforeAnythingIsBuilt) {
+  const std::string model = writeModel("a.gguf", {.chatTemplate = "{% include 'x' %}"});
   Child child(command({"run", model}), options_);
   EXPECT_TRUE(child.sees("--raw -p TEXT"));
   const Outcome outcome = child.wait(20);

@@ -19,6 +19,7 @@ struct TinyModel {
       "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] "
       "+ '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}"
       "{{ '<|im_start|>assistant\n' }}{% endif %}"; // empty: the file has none
+  bool addsBos = false;                             // a begin token, <|im_start|>
   std::string oddKey;                               // metadata of this name too, where not empty
   uint32_t context = 1 << 17;                       // tokens
   TensorType matrices = TensorType::Q8_0;           // or F32
@@ -99,7 +100,7 @@ private:
 
   void writeMetadata() {
     const std::string prefix = model_.architecture + ".";
-    const uint64_t tokenizerKeys = model_.tokenizer.empty() ? 0 : 6;
+    const uint64_t tokenizerKeys = model_.tokenizer.empty() ? 0 : model_.addsBos ? 8 : 6;
     const uint64_t chatKeys = model_.chatTemplate.empty() ? 0 : 1;
     const uint64_t oddKeys = model_.oddKey.empty() ? 0 : 1;
     file_.header(tensors_.size(), 8 + tokenizerKeys + chatKeys + oddKeys);
@@ -135,6 +136,10 @@ private:
       file_.put(i < kVocabulary - kControls ? kNormal : kControl);
     file_.array("tokenizer.ggml.merges", GgufType::String, 1).string("t h");
     file_.value("tokenizer.ggml.eos_token_id", GgufType::U32, kVocabulary - 1);
+    if (model_.addsBos) {
+      file_.value("tokenizer.ggml.bos_token_id", GgufType::U32, kVocabulary - 2);
+      file_.value("tokenizer.ggml.add_bos_token", GgufType::Bool, uint8_t{1});
+    }
   }
 
   // The embedding is the output matrix too.

@@ -78,7 +78,7 @@ inline std::string inconsistencyOfRoundTrip(const Tokenizer &tokenizer, std::str
 inline std::string tokenizerInconsistencyOf(std::string_view bytes) {
   ByteDealer input(bytes);
   if (input.byte() % 4 == 0) {
-    (void)recogniseChatMl(input.rest());
+    (void)ChatTemplate::parse(input.rest());
     return "";
   }
   auto tokenizer = Tokenizer::create(vocabularyFrom(input));

@@ -70,12 +70,12 @@ private:
 };
 
 // Whether there is room for any message after this system message.
-Result<void> checkHoldsAMessage(const ModelFile &file, const std::string &system,
-                                uint32_t context) {
+Result<void> checkHoldsAMessage(const ModelFile &file, const ChatInputs &inputs,
+                                const std::string &system, uint32_t context) {
   std::vector<ChatMessage> messages = {{"user", "?"}};
   if (!system.empty())
     messages.insert(messages.begin(), {"system", system});
-  SINTER_ASSIGN(const std::vector<TokenId> ids, file.encodeChat(messages));
+  SINTER_ASSIGN(const std::vector<TokenId> ids, file.encodeChat(messages, inputs));
   if (ids.size() <= context)
     return {};
   return fail(Code::InvalidArgument, "a message of one character has " +
@@ -86,10 +86,10 @@ Result<void> checkHoldsAMessage(const ModelFile &file, const std::string &system
 
 class Chat {
 public:
-  Chat(host::OpenedModel opened, Sampler sampler, const RunArguments &arguments,
+  Chat(host::OpenedModel opened, Sampler sampler, const RunArguments &arguments, ChatInputs inputs,
        SamplingChoice sampling, Interrupts &interrupts)
       : opened_(std::move(opened)), sampler_(std::move(sampler)), arguments_(arguments),
-        interrupts_(interrupts),
+        inputs_(std::move(inputs)), interrupts_(interrupts),
         session_(opened_.model->runner(), opened_.model->pages(), opened_.model->tokenizer()),
         settings_(arguments.system, arguments.sampling, std::move(sampling.defaults),
                   std::move(sampling.settings)) {
@@ -164,7 +164,7 @@ private:
     if (const auto bad = changed.set(words))
       return sayOnStderr(*bad);
     if (const auto fits =
-            checkHoldsAMessage(opened_.model->file(), changed.systemMessage(), context());
+            checkHoldsAMessage(opened_.model->file(), inputs_, changed.systemMessage(), context());
         !fits)
       return sayOnStderr(fits.error().toString());
     if (changed.systemMessage() != settings_.systemMessage()) {
@@ -180,7 +180,7 @@ private:
 
   Result<ChatPrompt> promptFor(const std::string &message) {
     const auto encode = [&](std::span<const ChatMessage> messages) {
-      return opened_.model->file().encodeChat(messages);
+      return opened_.model->file().encodeChat(messages, inputs_);
     };
     return conversation_.ask(message, encode, context(), mostTokens());
   }
@@ -225,6 +225,7 @@ private:
   host::OpenedModel opened_;
   Sampler sampler_; // its random numbers go on from answer to answer
   const RunArguments &arguments_;
+  const ChatInputs inputs_;
   Interrupts &interrupts_;
   Session session_;
   ChatSettings settings_;
@@ -235,15 +236,16 @@ private:
 
 } // namespace
 
-Result<int> chat(ModelFile file, const RunArguments &arguments, SamplingChoice sampling,
-                 Interrupts &interrupts) {
+Result<int> chat(ModelFile file, const RunArguments &arguments, ChatInputs inputs,
+                 SamplingChoice sampling, Interrupts &interrupts) {
   SINTER_ASSIGN(const uint32_t context, file.contextTokens(arguments.model.context));
-  SINTER_TRY(checkHoldsAMessage(file, arguments.system, context));
+  SINTER_TRY(checkHoldsAMessage(file, inputs, arguments.system, context));
   TerminalObserver observer(interrupts);
   SINTER_ASSIGN(host::OpenedModel opened, openModel(std::move(file), arguments.model, observer));
   SINTER_ASSIGN(Sampler sampler,
                 makeSampler(arguments.sampling, sampling.settings, opened.model->tokenizer()));
-  return Chat(std::move(opened), std::move(sampler), arguments, std::move(sampling), interrupts)
+  return Chat(std::move(opened), std::move(sampler), arguments, std::move(inputs),
+              std::move(sampling), interrupts)
       .run();
 }
 

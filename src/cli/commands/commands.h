@@ -17,6 +17,7 @@ Result<int> showCommand(const ShowArguments &arguments, Interrupts &interrupts);
 Result<int> compileCommand(const CompileArguments &arguments, Interrupts &interrupts);
 Result<int> quantizeCommand(const QuantizeArguments &arguments, Interrupts &interrupts);
 Result<int> tokenizeCommand(const TokenizeArguments &arguments);
+Result<int> chatTemplateCommand(const ChatTemplateArguments &arguments, Interrupts &interrupts);
 Result<int> devicesCommand();
 Result<int> doctorCommand(const DoctorArguments &arguments, Interrupts &interrupts);
 

@@ -1,6 +1,7 @@
 // sinter run: one answer, or a chat.
 #include "cli/answer.h"
 #include "cli/chat/chat.h"
+#include "cli/chat/template_options.h"
 #include "cli/commands/commands.h"
 #include "cli/open_model.h"
 #include "cli/terminal.h"
@@ -23,27 +24,18 @@ Result<std::string> readPrompt(bool raw) {
   return prompt;
 }
 
-Result<void> checkCanChat(const ModelFile &file) {
-  const auto can = file.canChat();
-  if (can)
-    return {};
-  return fail(can.error().code,
-              can.error().message + "; --raw -p TEXT gives the model a prompt as it stands",
-              can.error().byteOffset);
-}
-
 // The prompt's tokens. What cannot be answered is refused here, before a plan is built.
 Result<std::vector<TokenId>> encode(const ModelFile &file, const RunArguments &arguments,
-                                    const std::string &prompt) {
+                                    const ChatInputs &inputs, const std::string &prompt) {
   Result<std::vector<TokenId>> ids;
   if (arguments.raw) {
     ids = file.encodeRaw(prompt);
   } else {
-    SINTER_TRY(checkCanChat(file));
+    SINTER_TRY(checkCanChat(file, inputs));
     std::vector<ChatMessage> messages = {{"user", prompt}};
     if (!arguments.system.empty())
       messages.insert(messages.begin(), {"system", arguments.system});
-    ids = file.encodeChat(messages);
+    ids = file.encodeChat(messages, inputs);
   }
   SINTER_TRY(ids);
   SINTER_ASSIGN(const uint32_t context, file.contextTokens(arguments.model.context));
@@ -63,10 +55,10 @@ tl::expected<SamplingChoice, Message> chooseSampling(const ModelFile &file,
   return sampling;
 }
 
-Result<int> answerOnce(ModelFile file, const RunArguments &arguments,
+Result<int> answerOnce(ModelFile file, const RunArguments &arguments, const ChatInputs &inputs,
                        const SamplerSettings &settings, const std::string &prompt,
                        Interrupts &interrupts) {
-  SINTER_ASSIGN(const auto ids, encode(file, arguments, prompt));
+  SINTER_ASSIGN(const auto ids, encode(file, arguments, inputs, prompt));
   TerminalObserver observer(interrupts);
   SINTER_ASSIGN(host::OpenedModel opened, openModel(std::move(file), arguments.model, observer));
   Model &model = *opened.model;
@@ -101,15 +93,17 @@ Result<int> runCommand(const RunArguments &arguments, Interrupts &interrupts) {
     return sampling.error().exitCode;
   }
   SINTER_TRY(sampling->settings.checkVocabulary(file.tokenizer().size()));
+  SINTER_TRY(useChatTemplate(file, arguments.chat));
+  SINTER_ASSIGN(ChatInputs inputs, chatInputs(arguments.chat));
   if (!arguments.prompt && stdinIsTerminal()) {
-    SINTER_TRY(checkCanChat(file));
-    return chat(std::move(file), arguments, *sampling, interrupts);
+    SINTER_TRY(checkCanChat(file, inputs));
+    return chat(std::move(file), arguments, std::move(inputs), *sampling, interrupts);
   }
   std::string prompt = arguments.prompt.value_or("");
   if (!arguments.prompt) {
     SINTER_ASSIGN(prompt, readPrompt(arguments.raw));
   }
-  return answerOnce(std::move(file), arguments, sampling->settings, prompt, interrupts);
+  return answerOnce(std::move(file), arguments, inputs, sampling->settings, prompt, interrupts);
 }
 
 } // namespace sinter::cli

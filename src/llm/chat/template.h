@@ -1,41 +1,63 @@
-// Chat templates: the text that a conversation becomes before the model sees it. Templates of the
-// ChatML family are recognised by what they render; no template code is run.
+// Chat templates: the text that a conversation becomes before the model sees it.
 #pragma once
 
 #include "base/status.h"
+#include "jinja/template.h"
 #include "llm/tokenizer/tokenizer.h"
 
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace sinter {
 
 struct ChatMessage {
-  std::string role; // "system", "user", "assistant", "tool"; rendered as it stands
+  std::string role; // "system", "user", "assistant", "tool"
   std::string content;
 };
 
-// What a template of the ChatML family leaves open. It renders each message as
-//   <|im_start|>ROLE\nCONTENT<|im_end|>\n
-// and, where an answer is asked for, <|im_start|>assistant\n after the last.
-struct ChatMl {
-  // Said first in a conversation whose first message is not a system message.
-  std::optional<std::string> defaultSystem;
+// Variables of a template by name, as jinja::Input::Object.
+using ChatVariables = jinja::Input::Object;
+
+// What a template is given besides the messages.
+struct ChatInputs {
+  std::optional<bool> think = {};         // as enable_thinking and as thinking
+  std::string reasoningEffort = {};       // empty: not given
+  std::optional<jinja::Input> tools = {}; // a list
+  ChatVariables others = {};              // what the user names; they win
+  std::optional<std::tm> now = {}; // what strftime_now formats; nothing: the clock's local time
 };
 
-// Reads a model file's template (tokenizer.chat_template). It is ChatML when, spacing and quoting
-// aside, it is a loop over the messages that renders the above, optionally with a default system
-// message before the first and with a generation prompt. Unsupported for every other template,
-// saying where it departs.
-Result<ChatMl> recogniseChatMl(std::string_view source);
+// A list of objects with `role` and `content`, for ChatTemplate::render. Roles that everybody uses
+// count as the template's own text, since templates make control tokens of them.
+jinja::Input messageList(std::span<const ChatMessage> messages);
+// The same for messages from JSON. InvalidArgument: it is no list of objects that have a role.
+Result<jinja::Input> messageList(jinja::Input json);
 
-// The conversation as a prompt. What messages hold is not markup: a control token's text in a
-// message stays text.
-std::vector<PromptPart> applyChatMl(const ChatMl &chat, std::span<const ChatMessage> messages,
-                                    bool addGenerationPrompt);
+// One template. Const use is safe from several threads.
+class ChatTemplate {
+public:
+  // Errors are those of jinja::Template::parse, after "chat template: ".
+  static Result<ChatTemplate> parse(std::string_view source);
+
+  // The conversation as a prompt. Only text of the template, roles and `tokens` is markup: a
+  // control token's text in a message, tool or variable stays text. Errors are those of
+  // jinja::Template::render, after "chat template: ".
+  Result<std::vector<PromptPart>> render(const jinja::Input &messages, bool addGenerationPrompt,
+                                         const ChatInputs &inputs,
+                                         const ChatVariables &tokens) const;
+
+  // That no input is without effect. InvalidArgument: the template reads no variable of its name.
+  Result<void> checkReads(const ChatInputs &inputs) const;
+
+private:
+  explicit ChatTemplate(jinja::Template parsed) : template_(std::move(parsed)) {}
+
+  jinja::Template template_;
+};
 
 // The parts in a row, as a reader would see the prompt.
 std::string promptText(std::span<const PromptPart> parts);

@@ -247,14 +247,18 @@ Result<Value> Interpreter::evalTest(const Expr &expr) {
 }
 
 Result<Value> Interpreter::evalFilters(ExprId id, Value input) {
-  if (id == ExprId::None)
-    return input;
-  const Expr &filter = tree_.at(id);
-  SINTER_ASSIGN(const Value inner, evalFilters(filter.list[0], std::move(input)));
-  Result<Value> value = evalFilterOn(filter, inner);
-  if (!value && !value.error().byteOffset)
-    value.error().byteOffset = filter.offset;
-  return value;
+  std::vector<ExprId> chain; // the last filter first
+  for (; id != ExprId::None; id = tree_.at(id).list[0])
+    chain.push_back(id);
+  for (; !chain.empty(); chain.pop_back()) {
+    const Expr &filter = tree_.at(chain.back());
+    Result<Value> value = evalFilterOn(filter, input);
+    if (!value && !value.error().byteOffset)
+      value.error().byteOffset = filter.offset;
+    SINTER_TRY(value);
+    input = std::move(*value);
+  }
+  return input;
 }
 
 } // namespace sinter::jinja

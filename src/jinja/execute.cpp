@@ -1,10 +1,31 @@
 // Statements.
+#include "jinja/characters.h"
 #include "jinja/convert.h"
 #include "jinja/evaluation_depth.h"
 #include "jinja/interpreter.h"
 #include "jinja/loop.h"
 
 namespace sinter::jinja {
+namespace {
+
+// That every text of a variable is UTF-8, and that it is nested no deeper than JSON may be.
+Result<void> check(const Input &input, const std::string &name, uint32_t depth = 0) {
+  const auto isText = [](std::string_view text) { return validUtf8Bytes(text) == text.size(); };
+  const Input::Object *object = input.object();
+  const Input::List *list = input.list();
+  bool isValid = depth <= kMostInputDepth && (!input.text() || isText(*input.text()));
+  for (size_t i = 0; isValid && object && i < object->size(); ++i)
+    isValid = isText((*object)[i].first);
+  if (!isValid)
+    return fail(Code::InvalidArgument, "the variable '" + name + "' is not UTF-8, or too deep");
+  for (size_t i = 0; object && i < object->size(); ++i)
+    SINTER_TRY(check((*object)[i].second, name, depth + 1));
+  for (size_t i = 0; list && i < list->size(); ++i)
+    SINTER_TRY(check((*list)[i], name, depth + 1));
+  return {};
+}
+
+} // namespace
 
 using Kind = Stmt::Kind;
 
@@ -13,9 +34,11 @@ Result<Text> Interpreter::run(const Input::Object &variables) {
   for (const Builtin &function : allFunctions())
     if (const NameId id = nameId(function.name); id != NameId::None)
       define(id, method(&function, Value()));
-  for (const auto &[name, value] : variables)
+  for (const auto &[name, value] : variables) {
+    SINTER_TRY(check(value, name));
     if (const NameId id = nameId(name); id != NameId::None)
       define(id, from(value));
+  }
   SINTER_TRY(spend());
   scope_ = newScope(scope_);
   Text out;

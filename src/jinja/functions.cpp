@@ -66,7 +66,7 @@ Result<Value> nameSpace(Interpreter &interpreter, BoundArguments arguments) {
 
 Result<Value> raise(Interpreter &interpreter, BoundArguments arguments) {
   SINTER_ASSIGN(const Text message, textOf(interpreter, arguments[0]));
-  return fail(Code::InvalidArgument, message.bytes().substr(0, 1000));
+  return fail(Code::Unsupported, "the template refuses this: " + message.bytes().substr(0, 1000));
 }
 
 Result<Value> formatTime(Interpreter &interpreter, BoundArguments arguments) {

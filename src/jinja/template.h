@@ -26,8 +26,9 @@ public:
   static Result<Template> parse(std::string_view source, const Limits &limits = {});
 
   // What the template writes, each byte with its origin. Errors have the place as above.
-  // InvalidArgument: raise_exception with its message, or an operation on values of a wrong type.
-  // Exhausted: one of the limits, by name. `now` is what strftime_now formats.
+  // InvalidArgument: an operation on values of a wrong type, or a variable that is not UTF-8.
+  // Unsupported: raise_exception with its message, or what is not there. Exhausted: one of the
+  // limits, by name. `now` is what strftime_now formats.
   Result<Text> render(const Input::Object &variables, const std::tm &now) const;
 
   // Whether the template reads a variable of this name anywhere.

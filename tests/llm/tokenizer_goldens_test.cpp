@@ -1,10 +1,13 @@
-// Token ids against llama.cpp's, for the strings that tests/data/tokenizer/make_goldens.py makes.
+// Token ids against llama.cpp's and the tokenizers library's, for the strings that
+// tests/data/tokenizer/make_goldens.py and make_small_goldens.py make.
 #include "llm/token_test_data.h"
 #include "llm/tokenizer/detokenizer.h"
+#include "llm/tokenizer/tokenizer_file.h"
 #include "llm/tokenizer/unicode.h"
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <sstream>
 
 namespace sinter {
@@ -96,6 +99,57 @@ TEST(TokenizerGoldens, AStreamOfAnyTokensIsValidUtf8AtEveryStep) {
       std::string text = stream.push(id).value();
       ASSERT_EQ(validUtf8Prefix(text), text.size()) << golden.text;
     }
+}
+
+// Small tokenizers of each kind, in a folder with their goldens.
+class SmallGoldens : public testing::TestWithParam<const char *> {
+protected:
+  void SetUp() override {
+    const std::string name = std::string("tokenizer/small/") + GetParam();
+    const std::string stem = name.substr(0, name.rfind('.'));
+    auto made = openTokenizer(SINTER_TEST_DIR "/data/" + name);
+    ASSERT_TRUE(made.has_value()) << made.error().toString();
+    tokenizer_.emplace(std::move(*made));
+    goldens_ = readGoldens(stem + ".goldens");
+    ASSERT_GT(goldens_.size(), 60u);
+  }
+
+  std::optional<Tokenizer> tokenizer_;
+  std::vector<Golden> goldens_;
+};
+
+TEST_P(SmallGoldens, EveryStringGetsTheOthersTokens) {
+  for (const Golden &golden : goldens_)
+    EXPECT_EQ(idsOf(*tokenizer_, golden.text, {false, true}), golden.ids) << golden.text;
+}
+
+TEST_P(SmallGoldens, AStreamOfThemIsValidUtf8AtEveryStep) {
+  Detokenizer stream(*tokenizer_, true);
+  for (const Golden &golden : goldens_)
+    for (const TokenId id : golden.ids) {
+      const std::string text = stream.push(id).value();
+      ASSERT_EQ(validUtf8Prefix(text), text.size()) << golden.text;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, SmallGoldens,
+                         testing::Values("behaviors.json", "bert.json", "clip.json", "gemma.json",
+                                         "llama2.json", "llama3.json", "unigram.json", "words.json",
+                                         "spm.gguf", "ugm.gguf"),
+                         [](const auto &info) {
+                           return std::string(info.param, std::strcspn(info.param, "."));
+                         });
+
+// What loses nothing on its way to tokens comes back from them.
+TEST(TokenizerGoldens, StringsComeBackFromKindsThatKeepThem) {
+  for (const char *name : {"llama2.json", "llama3.json", "spm.gguf"}) {
+    const std::string path = std::string("tokenizer/small/") + name;
+    const auto tokenizer = openTokenizer(SINTER_TEST_DIR "/data/" + path);
+    ASSERT_TRUE(tokenizer.has_value()) << tokenizer.error().toString();
+    for (const Golden &golden : readGoldens(path.substr(0, path.rfind('.')) + ".goldens"))
+      if (golden.text.find('<') == std::string::npos && golden.text.find("!!") == std::string::npos)
+        EXPECT_EQ(detokenize(*tokenizer, golden.ids, true), golden.text) << name;
+  }
 }
 
 } // namespace

@@ -88,8 +88,8 @@ bool isDecimalDigit(uint32_t codePoint) {
 }
 
 bool isWordCharacter(uint32_t codePoint) {
-  // Letters, marks and numbers are neighbours in the library's list.
-  return isIn(codePoint, UTF8PROC_CATEGORY_LU, UTF8PROC_CATEGORY_NO) ||
+  // Letters, marks, digits and letters that are numbers are neighbours in the library's list.
+  return isIn(codePoint, UTF8PROC_CATEGORY_LU, UTF8PROC_CATEGORY_NL) ||
          categoryOf(codePoint) == UTF8PROC_CATEGORY_PC;
 }
 

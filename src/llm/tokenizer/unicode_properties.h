@@ -14,7 +14,7 @@ bool isNonspacingMark(uint32_t codePoint); // general category Mn
 bool isMark(uint32_t codePoint);           // general category M
 bool isNumber(uint32_t codePoint);         // general category N
 bool isDecimalDigit(uint32_t codePoint);   // general category Nd
-bool isWordCharacter(uint32_t codePoint);  // letters, marks, numbers, connecting punctuation
+bool isWordCharacter(uint32_t codePoint);   // categories L, M, Nd, Nl and Pc
 bool isCjkIdeograph(uint32_t codePoint);   // the blocks that BERT takes for Chinese characters
 
 // Appends the lower case of one character; that of U+0130 has two.

@@ -16,7 +16,10 @@ import random
 import re
 import sys
 
-import llama_cpp
+try:
+    import llama_cpp
+except ImportError:  # other scripts need the strings alone
+    llama_cpp = None
 
 WORDS = """the of and to in is that it was for on are with as his they be at one have this from or had by
 hot but some what there we can out other were all your when up use word how said an each she which do
@@ -158,11 +161,9 @@ def strings():
         yield from ((text.encode(), False) for text in full())
 
 
-SILENT = llama_cpp.llama_log_callback(lambda *_: None)
-
-
 def peer(path):
-    llama_cpp.llama_log_set(SILENT, None)
+    silent = llama_cpp.llama_log_callback(lambda *_: None)
+    llama_cpp.llama_log_set(silent, None)
     params = llama_cpp.llama_model_default_params()
     params.vocab_only = True
     model = llama_cpp.llama_model_load_from_file(path.encode(), params)

@@ -23,8 +23,8 @@ struct QkvViews {
 
 static QkvViews declareViews(KernelBuilder &k, const QkvEpilogue &p) {
   QkvViews v;
-  if (p.heads || p.keys)
-    v.ropeTable = k.in("rope_table", F32, {dyn, p.headDim});
+  if ((p.heads || p.keys) && p.rotating())
+    v.ropeTable = k.in("rope_table", F32, {dyn, p.rotating()});
   if (p.keys || p.values)
     v.slots = k.in("slots", I32, {dyn});
   if (p.keys)
@@ -43,7 +43,7 @@ static void storeHead(const View &view, Element element, const Scalar &row, cons
 }
 
 static int64_t groupOf(const QkvEpilogue &p) {
-  return p.group ? p.group : p.headDim / 2;
+  return p.group ? p.group : p.rotating() / 2;
 }
 
 namespace {
@@ -62,23 +62,65 @@ static Tile halfOf(const Tile &tile, int64_t rows, int64_t groups, int64_t group
   return reshape(slice(parts, {0, 0, which, 0}, {rows, groups, 1, group}), {rows, groups * group});
 }
 
-// Rotates the groups of a tile with their partners and stores both.
-static void storeRotated(const QkvEpilogue &p, const QkvViews &v, const View &view, Element element,
-                         const HeadPlace &place, const Tile &tile) {
-  int64_t group = groupOf(p), rows = place.tile.rows, pairs = place.tile.columns / 2;
-  Scalar row = place.tile.row, first = place.column / 2, second = first + p.headDim / 2;
+namespace {
+// Columns of a head that rotate: first elements of pairs, then second ones.
+struct Rotated {
+  Tile low, high; // [rows, pairs]
+};
+} // namespace
+
+// Those of a tile in groups, where the head's pairs begin at `first` and the table's sines of them
+// at `second`.
+static Rotated rotated(const QkvViews &v, const Scalar &row, const Scalar &first,
+                       const Scalar &second, const Tile &tile, int64_t rows, int64_t pairs,
+                       int64_t group) {
   Tile cosine = load(v.ropeTable, {row, first}, {rows, pairs});
   Tile sine = load(v.ropeTable, {row, second}, {rows, pairs});
   Tile a = halfOf(tile, rows, pairs / group, group, 0);
   Tile b = halfOf(tile, rows, pairs / group, group, 1);
   Tile low = a * cosine - b * sine, high = a * sine + b * cosine;
+  return {low, high};
+}
+
+// Rotates the groups of a tile with their partners and stores both; in a tile of a whole head other
+// columns follow.
+static void storeRotated(const QkvEpilogue &p, const QkvViews &v, const View &view, Element element,
+                         const HeadPlace &place, const Tile &tile) {
+  const int64_t rows = place.tile.rows, rest = place.tile.columns == p.headDim ? p.rest : 0,
+                pairs = (place.tile.columns - rest) / 2;
+  Scalar row = place.tile.row, first = place.column / 2, second = first + p.rotating() / 2;
+  Tile turning = rest ? slice(tile, {0, 0}, {rows, 2 * pairs}) : tile;
+  Rotated both = rotated(v, row, first, second, turning, rows, pairs, groupOf(p));
+  std::optional<Tile> others;
+  if (rest)
+    others = slice(tile, {0, 2 * pairs}, {rows, rest});
   if (element.isBlock() && pairs % kBlockMultiple) { // a block of both halves
-    storeHead(view, element, row, place.head, place.column, concat({low, high}, 1), rows,
-              2 * pairs);
+    std::vector<Tile> all = {both.low, both.high};
+    if (others)
+      all.push_back(*others);
+    storeHead(view, element, row, place.head, place.column, concat(all, 1), rows, 2 * pairs + rest);
     return;
   }
-  storeHead(view, element, row, place.head, first, low, rows, pairs);
-  storeHead(view, element, row, place.head, second, high, rows, pairs);
+  storeHead(view, element, row, place.head, first, both.low, rows, pairs);
+  storeHead(view, element, row, place.head, second, both.high, rows, pairs);
+  if (others)
+    storeHead(view, element, row, place.head, place.column + 2 * pairs, *others, rows, rest);
+}
+
+// A tile of queries or keys, which rotate unless it has columns after those that do.
+static void storeTurned(KernelBuilder &k, const QkvEpilogue &p, const QkvViews &v, const View &view,
+                        Element element, const HeadPlace &place, const Tile &tile) {
+  auto storePlain = [&] {
+    storeHead(view, element, place.tile.row, place.head, place.column, tile, place.tile.rows,
+              place.tile.columns);
+  };
+  if (!p.rotating())
+    return storePlain();
+  if (!p.rest || place.tile.columns == p.headDim)
+    return storeRotated(p, v, view, element, place, tile);
+  k.ifThen(place.column < p.rotating(),
+           [&] { storeRotated(p, v, view, element, place, tile); });
+  k.ifThen(place.column >= p.rotating(), storePlain);
 }
 
 static void storeHeads(KernelBuilder &k, const QkvEpilogue &p, const QkvViews &v, const Tile &tile,
@@ -94,9 +136,9 @@ static void storeHeads(KernelBuilder &k, const QkvEpilogue &p, const QkvViews &v
       k.ifThen(logicalAnd(own >= 0, own < count), [&] { storeOwn(own); });
   };
   of(p.heads,
-     [&](const Scalar &own) { storeRotated(p, v, v.q, p.out, {place, own, column}, tile); });
+     [&](const Scalar &own) { storeTurned(k, p, v, v.q, p.out, {place, own, column}, tile); });
   of(p.keys ? p.kvHeads : 0, [&](const Scalar &own) {
-    storeRotated(p, v, gatherRows(v.keys, v.slots), p.cache, {place, own, column}, tile);
+    storeTurned(k, p, v, gatherRows(v.keys, v.slots), p.cache, {place, own, column}, tile);
   });
   of(p.values ? p.kvHeads : 0, [&](const Scalar &own) {
     storeHead(gatherRows(v.values, v.slots), p.cache, place.row, own, column, tile, place.rows,
@@ -133,14 +175,45 @@ static HeadRows declareRows(KernelBuilder &k, const char *name, int64_t heads, i
   return {k.in(name, F32, {dyn, heads, headDim}), {}};
 }
 
-// A head's row [1, headDim], over its root mean square where it has a gain.
-static Tile loadHead(const HeadRows &from, const Scalar &row, const Scalar &head, int64_t headDim,
-                     const std::optional<Scalar> &eps) {
-  Tile tile = reshape(load(*from.rows, {row, head, 0}, {1, 1, headDim}), {1, headDim});
-  if (!from.gain)
-    return tile;
-  Tile scale = rsqrt(reduceSum(tile * tile, 1) / static_cast<double>(headDim) + *eps);
+// A head's row [1, headDim] over its root mean square, times its gain.
+static Tile normed(const HeadRows &from, const Tile &tile, int64_t headDim, const Scalar &eps) {
+  Tile scale = rsqrt(reduceSum(tile * tile, 1) / static_cast<double>(headDim) + eps);
   return tile * scale * load(*from.gain, {0, 0}, {1, headDim});
+}
+
+// A head's row with its pairs rotated where they are.
+static Tile turned(KernelBuilder &k, const QkvRows &p, const QkvViews &v, const Scalar &row,
+                   const Tile &tile) {
+  const int64_t pairs = p.heads.rotating() / 2, rest = p.heads.rest;
+  const Scalar zero = k.constant(Index, 0), half = k.constant(Index, pairs);
+  Tile turning = rest ? slice(tile, {0, 0}, {1, 2 * pairs}) : tile;
+  Rotated both = rotated(v, row, zero, half, turning, 1, pairs, p.halves ? pairs : 1);
+  std::vector<Tile> all = {both.low, both.high};
+  if (!p.halves)
+    all = {reshape(concat({reshape(both.low, {pairs, 1}), reshape(both.high, {pairs, 1})}, 1),
+                   {1, 2 * pairs})};
+  if (rest)
+    all.push_back(slice(tile, {0, 2 * pairs}, {1, rest}));
+  return all.size() == 1 ? all.front() : concat(all, 1);
+}
+
+// Stores a head's row as it is normalized and rotated. Halves that no norm follows are stored as
+// they come.
+static void storeRow(KernelBuilder &k, const QkvRows &p, const QkvViews &v, const HeadRows &from,
+                     const View &to, Element element, const HeadPlace &place,
+                     const std::optional<Scalar> &eps) {
+  const QkvEpilogue &h = p.heads;
+  Scalar row = place.tile.row;
+  Tile tile = reshape(load(*from.rows, {row, place.head, 0}, {1, 1, h.headDim}), {1, h.headDim});
+  if (from.gain && !p.normsFollow)
+    tile = normed(from, tile, h.headDim, *eps);
+  if (p.halves && !p.normsFollow)
+    return storeTurned(k, h, v, to, element, place, tile);
+  if (h.rotating())
+    tile = turned(k, p, v, row, tile);
+  if (from.gain && p.normsFollow)
+    tile = normed(from, tile, h.headDim, *eps);
+  storeHead(to, element, row, place.head, place.column, tile, 1, h.headDim);
 }
 
 void qkvRows(KernelBuilder &k, const QkvRows &p) {
@@ -162,23 +235,21 @@ void qkvRows(KernelBuilder &k, const QkvRows &p) {
                                                         : values)
                                               .rows->dim(0));
   Scalar head = k.programId(0), row = k.programId(1), zero = k.constant(Index, 0);
+  const TilePlace place{row, zero, 1, h.headDim};
   int64_t first = 0;
-  auto of = [&](int64_t count, const HeadRows &from, auto storeOwn) {
+  auto of = [&](int64_t count, auto storeOwn) {
     Scalar own = head - first;
     first += count;
     if (count)
-      k.ifThen(logicalAnd(own >= 0, own < count),
-               [&] { storeOwn(own, loadHead(from, row, own, h.headDim, eps)); });
+      k.ifThen(logicalAnd(own >= 0, own < count), [&] { storeOwn(HeadPlace{place, own, zero}); });
   };
-  const TilePlace place{row, zero, 1, h.headDim};
-  of(h.heads, queries, [&](const Scalar &own, const Tile &tile) {
-    storeRotated(h, v, v.q, h.out, {place, own, zero}, tile);
+  of(h.heads, [&](const HeadPlace &at) { storeRow(k, p, v, queries, v.q, h.out, at, eps); });
+  of(keyHeads, [&](const HeadPlace &at) {
+    storeRow(k, p, v, keys, gatherRows(v.keys, v.slots), h.cache, at, eps);
   });
-  of(keyHeads, keys, [&](const Scalar &own, const Tile &tile) {
-    storeRotated(h, v, gatherRows(v.keys, v.slots), h.cache, {place, own, zero}, tile);
-  });
-  of(valueHeads, values, [&](const Scalar &own, const Tile &tile) {
-    storeHead(gatherRows(v.values, v.slots), h.cache, row, own, zero, tile, 1, h.headDim);
+  of(valueHeads, [&](const HeadPlace &at) {
+    Tile tile = reshape(load(*values.rows, {row, at.head, 0}, {1, 1, h.headDim}), {1, h.headDim});
+    storeHead(gatherRows(v.values, v.slots), h.cache, row, at.head, zero, tile, 1, h.headDim);
   });
 }
 
@@ -186,6 +257,7 @@ static void visitHeads(QkvEpilogue &p, FieldVisitor &visitor) {
   visitor.integer("heads", p.heads, 0, kMaxBlock, "heads of queries");
   visitor.integer("kv_heads", p.kvHeads, 1, kMaxBlock, "heads of keys, and of values");
   visitor.integer("head_dim", p.headDim, 2, kMaxBlock, "columns of a head");
+  visitor.integer("rest", p.rest, 0, kMaxBlock, "the last of them, which do not rotate");
   visitor.integer("page_rows", p.pageRows, 1, kMaxBlock, "tokens of a page");
   visitor.format("cache", p.cache, "element type of the KV cache");
   visitor.flag("keys", p.keys, "whether there are keys");
@@ -196,19 +268,15 @@ void visitFields(QkvRows &p, FieldVisitor &visitor) {
   visitHeads(p.heads, visitor);
   visitor.flag("norm_queries", p.normQueries, "whether queries are normalized");
   visitor.flag("norm_keys", p.normKeys, "whether keys are normalized");
+  visitor.flag("norms_follow", p.normsFollow, "norms come after RoPE");
+  visitor.flag("halves", p.halves, "pair (i, i + pairs) instead of (2i, 2i + 1)");
 }
 
 void visitFields(QkvGemm &p, FieldVisitor &visitor) {
   visitMatmul(p.gemm, visitor);
-  visitor.integer("heads", p.heads.heads, 0, kMaxBlock, "heads of queries");
-  visitor.integer("kv_heads", p.heads.kvHeads, 1, kMaxBlock, "heads of keys, and of values");
-  visitor.integer("head_dim", p.heads.headDim, 2, kMaxBlock, "columns of a head");
+  visitHeads(p.heads, visitor);
   visitor.integer("group", p.heads.group, 0, kMaxBlock,
-                  "columns beside their partners; 0: half a head");
-  visitor.integer("page_rows", p.heads.pageRows, 1, kMaxBlock, "tokens of a page");
-  visitor.format("cache", p.heads.cache, "element type of the KV cache");
-  visitor.flag("keys", p.heads.keys, "whether the GEMM makes keys");
-  visitor.flag("values", p.heads.values, "whether it makes values");
+                  "columns beside their partners; 0: half of those that rotate");
 }
 
 } // namespace sinter::kernels

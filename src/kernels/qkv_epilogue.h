@@ -7,21 +7,23 @@
 namespace sinter::kernels {
 
 // The GEMM's columns are `heads` heads of queries (0: none), then `kvHeads` of keys (`keys`), then
-// `kvHeads` of values (`values`). In a head of queries or keys, RoPE pairs column i with column
-// i + headDim / 2. The GEMM has such columns in groups: `group` columns of a head's first half,
-// then their partners of the second half. `group` 0: a group is a whole head.
+// `kvHeads` of values (`values`). In a head of queries or keys, the first headDim - `rest` columns
+// rotate: RoPE pairs column i with the one half of these further on. The GEMM has such columns in
+// groups: `group` columns of the first half, then their partners of the second half. `group` 0: a
+// group is all of them. The other columns come after them. With `rest` headDim nothing rotates.
 struct QkvEpilogue {
-  int64_t heads = 8, kvHeads = 8, headDim = 64, pageRows = 64, group = 0;
+  int64_t heads = 8, kvHeads = 8, headDim = 64, rest = 0, pageRows = 64, group = 0;
   kernel::Element out = kernel::F32, cache = kernel::F16;
   bool keys = true, values = true;
 
+  int64_t rotating() const { return headDim - rest; }
   int64_t allHeads() const { return heads + (int64_t(keys) + int64_t(values)) * kvHeads; }
 };
 
-// Arguments, except those of heads that the GEMM does not make: rotations f32 [T, headDim] (the
-// RoPE table: cosines, then sines), slots i32 [T] (page * pageRows + row; negative: not stored),
+// Arguments, except those of heads that the GEMM does not make: rotations f32 [T, headDim - rest]
+// (the RoPE table: cosines, then sines; none where nothing rotates), slots i32 [T] (page * pageRows + row; negative: not stored),
 // k_cache and v_cache as for KvAppend, q [T, heads, headDim]. A tile is one head wide, or a part of
-// a head that holds whole groups with their partners. If the KV cache has a block format, each
+// a head that holds whole groups with their partners, or none of them. If the KV cache has a block format, each
 // group holds whole quantization blocks, or tiles are one head wide.
 EpilogueStore qkvStore(const QkvEpilogue &p);
 
@@ -35,14 +37,16 @@ struct QkvGemm {
 void qkvGemm(kernel::KernelBuilder &k, const QkvGemm &p);
 void visitFields(QkvGemm &p, FieldVisitor &visitor);
 
-// The same of heads in memory, as a kernel of its own: where each head of queries or keys is
-// normalized before RoPE. Pairs are of halves, and groups are whole heads. Arguments: queries [T,
-// heads, headDim], keys and values [T, kvHeads, headDim], f32, those that there are; q_norm and
-// k_norm f32 [1, headDim] and norm_eps f32 where they are normalized; then those of qkvStore. Grid
-// x walks heads, y T.
+// The same of heads in memory, as a kernel of its own, in their order there: where each head of
+// queries or keys is normalized before RoPE, or after it (`normsFollow`), or where a GEMM's tiles
+// hold no whole heads. Groups are whole heads; without `halves` pairs are neighbours. Arguments:
+// queries [T, heads, headDim], keys and values [T, kvHeads, headDim], f32, those that there are;
+// q_norm and k_norm f32 [1, headDim] and norm_eps f32 where they are normalized; then those of
+// qkvStore. Grid x walks heads, y T.
 struct QkvRows {
   QkvEpilogue heads;
-  bool normQueries = true, normKeys = true;
+  bool normQueries = true, normKeys = true, normsFollow = false;
+  bool halves = true;
 };
 
 void qkvRows(kernel::KernelBuilder &k, const QkvRows &p);

@@ -190,8 +190,8 @@ inline KernelCase qkvEpilogueCase(const std::string &b, int64_t m,
   c.extents.erase("N");
   c.extents["P"] = {0, 1, 3};
   c.views = {{"a", {"M", "K"}}, {"b", {n, "K"}}};
-  if (heads.heads || heads.keys)
-    c.views["rope_table"] = {"M", dim};
+  if ((heads.heads || heads.keys) && heads.rotating())
+    c.views["rope_table"] = {"M", std::to_string(heads.rotating())};
   if (heads.keys || heads.values)
     c.views["slots"] = {"M"};
   if (heads.keys)
@@ -214,6 +214,8 @@ inline KernelCase qkvEpilogueCase(const std::string &b, int64_t m,
   p.heads = heads;
   std::string some = heads.keys == heads.values ? (heads.keys ? "" : "_query_tile")
                                                 : (heads.keys ? "_keys" : "_values");
+  if (heads.rest)
+    some += "_rest" + std::to_string(heads.rest);
   return withSlots(c, "heads_" + sizeText({heads.heads, heads.kvHeads, heads.group}) + some, p,
                    kernels::qkvGemm);
 }
@@ -232,6 +234,22 @@ inline void addStoreCases(KernelCases &cases, const std::string &activation) {
       heads.group = 8;
       cases.push_back(qkvEpilogueCase(format, m, heads, rows));
     }
+  // Of a part of each head, or of nothing.
+  heads.headDim = 64;
+  for (const auto &[rest, group] : {std::pair(int64_t(32), int64_t(0)), {32, 8}, {16, 0}, {64, 8}}) {
+    heads.rest = rest;
+    heads.group = group;
+    cases.push_back(qkvEpilogueCase("f16", group ? 1 : 6, heads, "f32"));
+  }
+  heads.rest = 16;
+  heads.group = 0;
+  heads.cache = kernel::block("q8_0");
+  cases.push_back(qkvEpilogueCase("f16", 6, heads, "f32"));
+  cases.back().label += "_block_caches";
+  cases.back().small = true;
+  heads.headDim = 32;
+  heads.rest = 0;
+  heads.group = 8;
   heads.cache = kernel::BF16;
   cases.push_back(qkvEpilogueCase("q8_0", 6, heads, activation));
   cases.back().label += "_bf16_caches";

@@ -178,64 +178,78 @@ inline KernelCase kvAppendCase(const std::string &cache, int64_t heads, int64_t 
 }
 
 // Heads in memory: normalized, rotated and appended.
-inline KernelCase qkvRowsCase(const std::string &cache, int64_t heads, bool keys, bool values,
-                              bool norms) {
-  constexpr int64_t kKvHeads = 2, kDim = 64, kRows = 16;
-  const std::string h = std::to_string(heads), kv = std::to_string(kKvHeads),
-                    d = std::to_string(kDim), r = std::to_string(kRows);
+struct QkvRowsCase {
+  std::string cache = "f16";
+  int64_t heads = 4;
+  bool keys = true, values = true, norms = true, follow = false, halves = true;
+  int64_t headDim = 64, rest = 0;
+
+  std::string label() const {
+    return "qkv_rows_" + cache + "_" + sizeText({heads, 2, headDim}) + (keys ? "" : "_no_keys") +
+           (values ? "" : "_no_values") + (norms ? "" : "_no_norms") + (follow ? "_follow" : "") +
+           (halves ? "" : "_neighbours") + (rest ? "_rest" + std::to_string(rest) : "");
+  }
+};
+
+inline ViewShapes qkvRowsViews(const QkvRowsCase &q, const std::string &kv, const std::string &r) {
+  const std::string h = std::to_string(q.heads), d = std::to_string(q.headDim);
+  ViewShapes views;
+  if (q.heads) {
+    views["queries"] = views["q"] = {"T", h, d};
+    views["q_norm"] = {"1", d};
+  }
+  if (q.keys) {
+    views["keys"] = {"T", kv, d};
+    views["k_cache"] = {"P", r, kv, d};
+    views["k_norm"] = {"1", d};
+  }
+  if (q.values) {
+    views["values"] = {"T", kv, d};
+    views["v_cache"] = {"P", r, kv, d};
+  }
+  views["rope_table"] = {"T", std::to_string(q.headDim - q.rest)};
+  views["slots"] = {"T"};
+  return views; // a kernel takes those that it has
+}
+
+inline KernelCase qkvRowsCase(const QkvRowsCase &q) {
+  const std::string kv = "2", r = "16";
   auto flag = [](bool value) { return std::string(value ? "true" : "false"); };
-  KernelCase c{"qkv_rows_" + cache + "_" + sizeText({heads, kKvHeads, kDim}) +
-                   (keys ? "" : "_no_keys") + (values ? "" : "_no_values") +
-                   (norms ? "" : "_no_norms"),
+  KernelCase c{q.label(),
                "qkv_rows",
-               {{"cache", cache},
-                {"heads", h},
+               {{"cache", q.cache},
+                {"heads", std::to_string(q.heads)},
                 {"kv_heads", kv},
-                {"head_dim", d},
+                {"head_dim", std::to_string(q.headDim)},
+                {"rest", std::to_string(q.rest)},
                 {"page_rows", r},
-                {"keys", flag(keys)},
-                {"values", flag(values)},
-                {"norm_queries", flag(norms)},
-                {"norm_keys", flag(norms)}},
-               {},
+                {"keys", flag(q.keys)},
+                {"values", flag(q.values)},
+                {"norm_queries", flag(q.norms)},
+                {"norm_keys", flag(q.norms)},
+                {"norms_follow", flag(q.follow)},
+                {"halves", flag(q.halves)}},
+               qkvRowsViews(q, kv, r),
                {{"T", oddExtents(16)}, {"P", {0, 1, 3}}},
                {4e-6, 4e-5}};
-  auto add = [&](const std::string &name, std::vector<std::string> shape) {
-    c.views[name] = std::move(shape);
-  };
-  if (heads) {
-    add("queries", {"T", h, d});
-    add("q", {"T", h, d});
-    if (norms)
-      add("q_norm", {"1", d});
-  }
-  if (keys) {
-    add("keys", {"T", kv, d});
-    add("k_cache", {"P", r, kv, d});
-    if (norms)
-      add("k_norm", {"1", d});
-  }
-  if (values) {
-    add("values", {"T", kv, d});
-    add("v_cache", {"P", r, kv, d});
-  }
-  if (heads || keys)
-    add("rope_table", {"T", d});
-  if (keys || values)
-    add("slots", {"T"});
   c.prepare = [=](LaunchArguments &arguments, const Extents &extents, Random &random) {
-    if (keys || values)
+    if (q.keys || q.values)
       prepareSlots(arguments, extents, random);
   };
-  c.small = cache.front() == 'q';
+  c.small = q.cache.front() == 'q';
   return c;
 }
 
 inline void addQkvRows(KernelCases &cases) {
-  cases.push_back(qkvRowsCase("f16", 4, true, true, true));
-  cases.push_back(qkvRowsCase("bf16", 3, true, true, false));
-  cases.push_back(qkvRowsCase("f16", 3, false, false, true));
-  cases.push_back(qkvRowsCase("q8_0", 0, true, true, true));
+  cases.push_back(qkvRowsCase({}));
+  cases.push_back(qkvRowsCase({.cache = "bf16", .heads = 3, .norms = false}));
+  cases.push_back(qkvRowsCase({.heads = 3, .keys = false, .values = false}));
+  cases.push_back(qkvRowsCase({.cache = "q8_0", .heads = 0}));
+  cases.push_back(qkvRowsCase({.headDim = 80, .rest = 48}));
+  cases.push_back(qkvRowsCase({.rest = 64})); // norms alone
+  cases.push_back(qkvRowsCase({.heads = 3, .follow = true}));
+  cases.push_back(qkvRowsCase({.norms = false, .halves = false, .headDim = 40, .rest = 8}));
+  cases.push_back(qkvRowsCase({.cache = "q8_0", .follow = true, .halves = false}));
 }
 
 // ---- attention ----

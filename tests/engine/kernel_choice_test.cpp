@@ -280,6 +280,15 @@ TEST(KernelChoice, BlocksOfQueriesFillTheRowsOfProductsFromRings) {
   EXPECT_EQ(chooseQueryTile(8, 128), 16);
   EXPECT_EQ(chooseQueryTile(200, 128), 1);
   EXPECT_EQ(chooseQueryTile(3, 0), 16);
+  EXPECT_EQ(chooseQueryTile(8, 0), 16);
+}
+
+// A program holds the rows of all heads that share keys.
+TEST(KernelChoice, QueryTilesOfManyHeadsAreShort) {
+  EXPECT_EQ(chooseQueryTile(16, 0), 8);
+  EXPECT_EQ(chooseQueryTile(48, 0), 2);
+  EXPECT_EQ(chooseQueryTile(71, 0), 1);
+  EXPECT_EQ(chooseQueryTile(200, 0), 1);
 }
 
 TEST(KernelChoice, PagesAreShortForPipelinesAndLongWhereEachIsAWait) {

@@ -93,8 +93,9 @@ int64_t choosePageRows(int64_t backToBackRows, const TargetProfile &profile) {
 }
 
 int64_t chooseQueryTile(int64_t groupHeads, int64_t backToBackRows) {
-  constexpr int64_t kUsual = 16;
-  return backToBackRows ? std::max<int64_t>(1, backToBackRows / groupHeads) : kUsual;
+  constexpr int64_t kUsual = 16, kMostRows = 128; // of a program, which holds all of them
+  const int64_t rows = backToBackRows ? backToBackRows : std::min(kMostRows, kUsual * groupHeads);
+  return std::max<int64_t>(1, rows / groupHeads);
 }
 
 Result<const BlockFormat *> chooseKvType(const std::string &name, const TargetProfile &profile,

@@ -46,6 +46,9 @@ std::string outputBuffer(func::FuncOp function, StringRef name) {
   return name.str();
 }
 
+// Elements of a head that a program normalizes.
+static constexpr int64_t kMostNormedHead = 1024;
+
 static Value copyOf(OpBuilder &b, Location at, Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   const auto order = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
@@ -75,8 +78,11 @@ static void giveOutputsMemory(func::FuncOp function) {
 }
 
 static bool hasKernel(graph::NormOp norm) {
-  return norm.isRmsOfRows() && norm.getValue().getType().getRank() == 2 &&
-         weightOf(norm.getWeight());
+  RankedTensorType type = norm.getValue().getType();
+  return norm.isRmsOfRows() && weightOf(norm.getWeight()) &&
+         (type.getRank() == 2 ||
+          (type.getRank() == 3 && !type.isDynamicDim(1) && !type.isDynamicDim(2) &&
+           type.getDimSize(2) <= kMostNormedHead));
 }
 
 Result<plan::Plan> buildGraphPlan(func::FuncOp function, const GraphPlanOptions &options,
@@ -86,7 +92,9 @@ Result<plan::Plan> buildGraphPlan(func::FuncOp function, const GraphPlanOptions 
   OwningOpRef<ModuleOp> module = moduleOf(function);
   graph::decomposeNorms(*module, [](graph::NormOp norm) { return !hasKernel(norm); });
   giveOutputsMemory(*module->getOps<func::FuncOp>().begin());
-  graph::fuse(*module, fuseOptions(profile));
+  graph::FuseOptions fusion = fuseOptions(profile);
+  fusion.keepsPairs = !options.ownsStates;
+  graph::fuse(*module, fusion);
   if (failed(verify(*module)))
     return fail(Code::Internal, "fusion left a graph that is not well formed");
   KernelSet kernels(*function.getContext(), target.get());

@@ -10,6 +10,8 @@ namespace sinter::engine {
 struct GraphPlanOptions {
   std::string target = "host"; // or another that targets::findTarget knows
   uint32_t threads = 0;        // that compile; 0: as many as the machine runs
+  // The plan alone reads and writes states, so that elements of keys may lie in another order.
+  bool ownsStates = false;
 };
 
 /// The buffer of an output: of its name, or where another edge has that, "NAME (output)".

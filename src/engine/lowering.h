@@ -6,6 +6,7 @@
 #include "engine/kernel_set.h"
 #include "engine/launch.h"
 #include "graph/fuse/launch.h"
+#include "graph/fuse/matmul_heads.h"
 #include "kernels/attention.h"
 #include "kernels/gemm.h"
 #include "kernels/slots.h"
@@ -132,7 +133,8 @@ private:
   Result<Epilogue> epilogueOf(graph::LaunchOp launch);
   Result<Epilogue> mapEpilogue(graph::LaunchOp launch, graph::MapOp map);
   Result<Epilogue> qkvEpilogue(graph::LaunchOp launch);
-  Result<std::vector<BoundArgument>> qkvArguments(graph::LaunchOp launch);
+  Result<std::vector<BoundArgument>> qkvArguments(graph::LaunchOp launch,
+                                                  const graph::MatmulHeads &heads);
   Result<kernels::Slot> columnSlot(graph::LaunchOp launch, graph::MapOp map,
                                    std::vector<plan::KernelSlot> &slots,
                                    std::vector<BoundArgument> &arguments);

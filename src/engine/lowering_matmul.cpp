@@ -2,12 +2,14 @@
 // instance for the M buckets that the launch names.
 #include "tile/mlir_pch.h"
 
+#include "base/check.h"
 #include "engine/choice/matmul.h"
 #include "engine/choice/packing.h"
 #include "engine/choice/shared_depth.h"
 #include "engine/elements.h"
 #include "engine/lowering.h"
 #include "engine/map_program.h"
+#include "graph/fuse/row_order.h"
 #include "kernels/qkv_epilogue.h"
 
 using namespace mlir;
@@ -63,35 +65,20 @@ Result<Epilogue> Lowering::mapEpilogue(graph::LaunchOp launch, graph::MapOp map)
   return epilogue;
 }
 
-namespace {
-// What a body makes of the columns of queries, keys and values, or some of them.
-struct Qkv {
-  graph::RopeOp query, key;
-  graph::KvAppendOp keys, values;
+static int64_t countOf(const graph::MatmulHeads &heads, graph::HeadKind kind) {
+  const graph::HeadPart *part = heads.find(kind);
+  return part ? part->count() : 0;
+}
 
-  explicit Qkv(graph::LaunchOp launch) {
-    for (Operation &op : launch.getBody().front()) {
-      if (auto append = dyn_cast<graph::KvAppendOp>(op))
-        (append.getPart() == graph::KvPart::Keys ? keys : values) = append;
-      else if (auto rope = dyn_cast<graph::RopeOp>(op))
-        (query ? key : query) = rope;
-    }
-    if (keys && query && !key) // the only RoPE is that of keys
-      std::swap(query, key);
-  }
-  graph::RopeOp rope() const { return query ? query : key; }
-  graph::KvAppendOp append() const { return keys ? keys : values; }
-};
-} // namespace
-
-static kernels::QkvEpilogue qkvFor(Qkv qkv, int64_t headDim, int64_t columns) {
+static kernels::QkvEpilogue qkvFor(const graph::MatmulHeads &heads, int64_t columns) {
   kernels::QkvEpilogue p;
-  p.heads = qkv.query ? qkv.query.getValue().getType().getDimSize(1) : 0;
-  p.headDim = headDim;
-  p.group = columns < headDim ? columns / 2 : 0;
-  p.keys = qkv.keys != nullptr;
-  p.values = qkv.values != nullptr;
-  if (graph::KvAppendOp append = qkv.append()) {
+  p.heads = countOf(heads, graph::HeadKind::Queries);
+  p.headDim = heads.headDim();
+  p.rest = heads.rest();
+  p.group = columns < p.headDim ? columns / 2 : 0;
+  p.keys = heads.find(graph::HeadKind::Keys) != nullptr;
+  p.values = heads.find(graph::HeadKind::Values) != nullptr;
+  if (graph::KvAppendOp append = heads.append()) {
     const graph::PoolShape cache = graph::poolShapeOf(append);
     p.kvHeads = cache.heads;
     p.pageRows = cache.rows;
@@ -104,6 +91,8 @@ static std::string textOf(const kernels::QkvEpilogue &p) {
   std::string text = std::to_string(p.heads) + " kv_heads " + std::to_string(p.kvHeads) +
                      " head_dim " + std::to_string(p.headDim) + " page_rows " +
                      std::to_string(p.pageRows) + " pool " + plainName(p.cache);
+  if (p.rest)
+    text += " rest " + std::to_string(p.rest);
   if (p.group)
     text += " group " + std::to_string(p.group);
   return text + (p.keys ? "" : " no keys") + (p.values ? "" : " no values");
@@ -119,83 +108,75 @@ static Value resultOf(graph::LaunchOp launch, Value inner) {
 }
 
 // What a QKV epilogue stores to, in its kernel's order.
-Result<std::vector<BoundArgument>> Lowering::qkvArguments(graph::LaunchOp launch) {
-  Qkv qkv(launch);
+Result<std::vector<BoundArgument>> Lowering::qkvArguments(graph::LaunchOp launch,
+                                                          const graph::MatmulHeads &heads) {
   std::vector<BoundArgument> arguments;
-  if (graph::RopeOp rope = qkv.rope()) {
+  if (graph::RopeOp rope = heads.rope()) {
     SINTER_ASSIGN(const BoundView table, operandView(rope.getTable()));
     arguments.push_back(table);
   }
-  if (graph::KvAppendOp append = qkv.append()) {
+  if (graph::KvAppendOp append = heads.append()) {
     SINTER_ASSIGN(const BoundView slots, operandView(append.getSlots()));
     arguments.push_back(slots);
   }
-  for (graph::KvAppendOp append : {qkv.keys, qkv.values})
-    if (append) {
+  for (const graph::HeadPart &part : heads.parts)
+    if (graph::KvAppendOp append = part.append) {
       SINTER_ASSIGN(const Stored cache, stored(append.getPool()));
       arguments.push_back(poolByRow(append, cache));
-      if (Value result = resultOf(launch, append.getResult()))
+      if (Value result = resultOf(launch, part.result))
         stored_[result] = cache;
     }
-  if (qkv.query)
-    arguments.push_back(allocate(resultOf(launch, qkv.query.getResult())).view());
+  if (const graph::HeadPart *queries = heads.find(graph::HeadKind::Queries))
+    arguments.push_back(allocate(resultOf(launch, queries->result)).view());
   return arguments;
 }
 
 Result<Epilogue> Lowering::qkvEpilogue(graph::LaunchOp launch) {
-  Qkv qkv(launch);
+  const std::optional<graph::MatmulHeads> heads =
+      graph::matmulHeadsOf(graph::columnsMadeBy(launch));
+  SINTER_CHECK(heads.has_value()); // the launch is verified
   Epilogue epilogue;
   epilogue.headColumns = launch.getHeadColumns().value_or(0);
   epilogue.columns = launch.getColumns().value_or(epilogue.headColumns);
-  const kernels::QkvEpilogue p = qkvFor(qkv, epilogue.headColumns, epilogue.columns);
+  const kernels::QkvEpilogue p = qkvFor(*heads, epilogue.columns);
   if (p.allHeads() * p.headDim != graph::columnsOf(graph::mainOf(launch)->getResult(0)))
     return fail(Code::Unsupported,
                 "a matmul's columns are not the heads of its epilogue, which has no kernel");
   epilogue.epilogueStore = kernels::qkvStore(p);
   epilogue.slots = {{"epilogue", "heads", textOf(p)}};
-  SINTER_ASSIGN(epilogue.arguments, qkvArguments(launch));
+  SINTER_ASSIGN(epilogue.arguments, qkvArguments(launch, *heads));
   return epilogue;
 }
 
-// A launch of heads in memory: norms, RoPE and appends.
+// A launch of heads in memory: norms, RoPE and appends, or a norm alone.
 Result<void> Lowering::lowerHeadRows(graph::LaunchOp launch) {
-  Qkv qkv(launch);
-  graph::RopeOp rope = qkv.rope();
-  const int64_t headDim = rope.getValue().getType().getDimSize(2);
+  const std::optional<graph::MatmulHeads> heads = graph::headRowsOf(launch);
+  if (!heads)
+    return fail(Code::Unsupported, "a norm of heads is no launch of its kernel's form");
   kernels::QkvRows p;
-  p.heads = qkvFor(qkv, headDim, headDim);
-  if (rope.getPairing() != graph::Pairing::Halves || headDim % 2 != 0)
-    return fail(Code::Unsupported,
-                "RoPE after a norm of heads pairs neighbours, which has no kernel");
+  p.heads = qkvFor(*heads, heads->headDim());
+  p.normQueries = p.normKeys = false;
+  p.normsFollow = heads->normsFollow();
+  if (graph::RopeOp rope = heads->rope())
+    p.halves = rope.getPairing() == graph::Pairing::Halves;
   std::vector<BoundArgument> arguments, gains;
-  graph::NormOp last;
-  auto add = [&](Value rows, bool &normed) -> Result<void> {
-    auto norm = rows.getDefiningOp<graph::NormOp>();
-    SINTER_ASSIGN(const Stored heads, operand(norm ? norm.getValue() : rows));
-    arguments.push_back(heads.view());
-    normed = norm != nullptr;
+  for (const graph::HeadPart &part : heads->parts) {
+    SINTER_ASSIGN(const Stored rows, operand(part.heads));
+    arguments.push_back(rows.view());
+    graph::NormOp norm = part.before ? part.before : part.after;
     if (!norm)
-      return {};
+      continue;
     graph::WeightOp weight = weightOf(norm.getWeight());
     if (!weight)
       return fail(Code::Unsupported, "a norm's weight is no weight, which has no kernel");
     SINTER_ASSIGN(const Stored gain, directWeight(weight));
     gains.push_back(asRow(gain));
-    last = norm;
-    return {};
-  };
-  bool ofValues = false;
-  p.normQueries = p.normKeys = false;
-  if (qkv.query)
-    SINTER_TRY(add(qkv.query.getValue(), p.normQueries));
-  if (qkv.keys)
-    SINTER_TRY(add(qkv.key.getValue(), p.normKeys));
-  if (qkv.values)
-    SINTER_TRY(add(qkv.values.getRows(), ofValues));
-  if (last)
-    gains.push_back(f32Scalar(last.getEps().convertToFloat()));
+    (part.kind() == graph::HeadKind::Queries ? p.normQueries : p.normKeys) = true;
+  }
+  if (graph::NormOp norm = heads->norm())
+    gains.push_back(f32Scalar(norm.getEps().convertToFloat()));
   llvm::append_range(arguments, gains);
-  SINTER_ASSIGN(const std::vector<BoundArgument> stores, qkvArguments(launch));
+  SINTER_ASSIGN(const std::vector<BoundArgument> stores, qkvArguments(launch, *heads));
   llvm::append_range(arguments, stores);
   SINTER_ASSIGN(KernelId kernel, kernels_.add("qkv_rows", p, kernels::qkvRows));
   addLaunch(steps_, kernel, arguments, launch);
@@ -214,6 +195,8 @@ Result<Epilogue> Lowering::epilogueOf(graph::LaunchOp launch) {
 }
 
 // ---- instances ----
+
+static_assert(graph::kMostRowParts == plan::kMaxRowSegments);
 
 std::vector<plan::RowSegment> rowSegments(ArrayRef<graph::RowPart> parts) {
   auto number = [](int64_t value) { return static_cast<uint32_t>(value); };

@@ -1,6 +1,7 @@
 // Graphs compiled and executed on devices agree with the reference evaluator.
 #include "compiler/graph_execution.h"
 #include "engine/graph_plan.h"
+#include "graph/attention_graph.h"
 #include "graph/evaluation.h"
 #include "graph/random_graph.h"
 #include "hal/cuda/cuda_driver.h"
@@ -19,9 +20,10 @@ namespace {
 
 using graph::Evaluation;
 
-Result<graph::NamedTensors> execute(Evaluation &evaluation, const std::string &target) {
+Result<graph::NamedTensors> execute(Evaluation &evaluation, const std::string &target,
+                                    bool ownsStates = false) {
   SINTER_ASSIGN(plan::Plan plan,
-                engine::buildGraphPlan(evaluation.function(), {target, 1},
+                engine::buildGraphPlan(evaluation.function(), {target, 1, ownsStates},
                                        [](std::string_view, uint32_t, uint32_t) {}));
   SINTER_ASSIGN(const auto device, openDeviceOf(plan));
   return executeGraph(*device, std::move(plan), evaluation.function(), evaluation.edges());
@@ -77,6 +79,75 @@ TEST(GraphExecution, RandomGraphsOnCudaAgreeWithTheEvaluator) {
   for (int seed = 0; seed < inFullOr(200, 20); ++seed)
     expectAgreement(static_cast<uint64_t>(seed), target);
 }
+
+// ---- attention ----
+
+// As a decoder declares its symbols.
+void declareRoles(Evaluation &evaluation) {
+  using graph::SymbolRole;
+  mlir::Builder b(&evaluation.context());
+  llvm::SmallVector<graph::SymbolAttr> symbols;
+  for (auto [name, min, max, role] :
+       {std::tuple("T", int64_t(1), int64_t(65536), SymbolRole::Tokens),
+        {"B", 1, 65536, SymbolRole::Extent},
+        {"G", 0, 1, SymbolRole::Decode},
+        {"L", 256, int64_t(1) << 31, SymbolRole::LongestContext}})
+    symbols.push_back(
+        graph::SymbolAttr::get(b.getContext(), b.getStringAttr(name), min, max, role));
+  graph::declareSymbols(evaluation.module(), symbols);
+}
+
+// Pools hold rounded numbers, of which one may round otherwise.
+double errorOfAttention(graph::AttentionForm form, const std::string &target) {
+  graph::AttentionGraph maker(form);
+  const graph::RandomGraph random = maker.make();
+  Evaluation evaluation(random.body);
+  EXPECT_TRUE(evaluation.parsed()) << random.body;
+  graph::giveEdges(evaluation, maker, random);
+  declareRoles(evaluation);
+  // A decode token's keys are summed up in partitions.
+  evaluation.symbol("L", form.decodes ? 2048 : 256).symbol("G", form.decodes);
+  const Result<graph::Outcome> exact = evaluation.run(graph::Precision::F64);
+  EXPECT_TRUE(exact) << exact.error().message;
+  const Result<graph::NamedTensors> found = execute(evaluation, target, form.freshCache);
+  EXPECT_TRUE(found) << found.error().message;
+  return exact && found ? largestError(*found, exact->outputs) : HUGE_VAL;
+}
+
+class AttentionForms : public testing::TestWithParam<std::tuple<size_t, std::string>> {};
+
+// With keys of earlier steps in the pool, and with a step's own in the order of the plan's choice.
+TEST_P(AttentionForms, AgreeWithTheEvaluator) {
+  const auto &[index, name] = GetParam();
+  const std::string target = name == "host" ? name : vulkanTarget();
+  if (target.empty())
+    GTEST_SKIP() << "this machine has no Vulkan device";
+  for (const bool fresh : {false, true}) {
+    graph::AttentionForm form = graph::attentionForms()[index].second;
+    form.freshCache = fresh;
+    EXPECT_LT(errorOfAttention(form, target), 5e-4) << (fresh ? "fresh" : "kept");
+  }
+}
+
+std::vector<std::tuple<size_t, std::string>> formsOnDevices() {
+  std::vector<std::tuple<size_t, std::string>> all;
+  for (size_t i = 0; i < graph::attentionForms().size(); ++i)
+    for (const char *device : {"host", "vulkan"})
+      all.emplace_back(i, device);
+  return sampled(all, [](const auto &one) {
+    const auto &[index, device] = one;
+    std::vector<std::string> properties = {device};
+    if (device == "host")
+      properties.push_back(graph::attentionForms()[index].first);
+    return properties;
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(GraphExecution, AttentionForms, testing::ValuesIn(formsOnDevices()),
+                         [](const auto &info) {
+                           return graph::attentionForms()[std::get<0>(info.param)].first + "_" +
+                                  std::get<1>(info.param);
+                         });
 
 // Two branches, a softmax over a middle axis, a batched product of two values, a concat, an odd
 // broadcast.

@@ -1,4 +1,5 @@
 // Fusion changes no bit: graphs before and after it evaluate alike.
+#include "graph/attention_graph.h"
 #include "graph/decoder_graph.h"
 #include "graph/evaluation.h"
 #include "graph/fuse/launch.h"
@@ -121,6 +122,62 @@ TEST(Fuse, ADecoderKeepsItsBitsOnSimtTargets) {
     EXPECT_TRUE(Launches(after[1]).slots.contains("prologue norm"));
     EXPECT_EQ(Launches(after[1]).count, 8u);
   }
+}
+
+// What becomes of each form: operations in launches of others, and how many launches there are.
+TEST(Fuse, AttentionOfEachFormKeepsItsBits) {
+  for (const auto &[name, form] : attentionForms())
+    for (const FuseOptions &options : {cpuFuseOptions(), simtFuseOptions()}) {
+      SCOPED_TRACE(name);
+      AttentionGraph maker(form);
+      const RandomGraph graph = maker.make();
+      Evaluation evaluation(graph.body);
+      ASSERT_TRUE(evaluation.parsed()) << graph.body;
+      giveEdges(evaluation, maker, graph);
+      const Result<Outcome> before = evaluation.run(Precision::F32);
+      ASSERT_TRUE(before) << before.error().message;
+      fuse(evaluation.module(), options);
+      ASSERT_TRUE(mlir::succeeded(mlir::verify(evaluation.module())));
+      for (mlir::func::FuncOp function : functionsOf(evaluation.module()))
+        expectSame(*before, evaluation.run(function, Precision::F32));
+    }
+}
+
+// Launches of a form on CPU targets but for the RoPE table and attention.
+size_t launchesOf(const std::string &name) {
+  for (const auto &[known, form] : attentionForms())
+    if (known == name) {
+      const RandomGraph graph = AttentionGraph(form).make();
+      Evaluation evaluation(graph.body);
+      fuse(evaluation.module(), cpuFuseOptions());
+      return Launches(evaluation.function()).count - (form.ropeDims ? 2 : 1);
+    }
+  ADD_FAILURE() << name;
+  return 0;
+}
+
+TEST(Fuse, RopeNormsAndAppendsAreInFewLaunches) {
+  for (const char *one : {"Plain", "NeighboursThatRotate", "NoRope", "PartOfAHeadAsHalves",
+                          "PartOfAHeadAsNeighbours", "ThreeQuartersOfAHead", "OneKeyHead"})
+    EXPECT_EQ(launchesOf(one), 1u) << one; // the matmul's
+  for (const char *two : {"NormsOfHeads", "NormsOfHeadsBesidePartialRope", "NormsAfterRope",
+                          "NormsOfHeadsWithoutRope", "NormsOfHeadsBesideNeighbours", "HeadsOf80"})
+    EXPECT_EQ(launchesOf(two), 2u) << two;
+  EXPECT_EQ(launchesOf("ApartMatmuls"), 3u);
+  EXPECT_EQ(launchesOf("KeysThatDoNotRotate"), 4u); // matmul, RoPE, two appends
+}
+
+// Where neighbours are stored as halves, what they meet is too, and nothing else reads them.
+TEST(Fuse, NeighboursStayInTheirOrderBesideOthers) {
+  EXPECT_EQ(launchesOf("QueriesScaledByRow"), 4u); // three matmuls, a map
+  for (const char *apart : {"NeighboursOfQueriesAlone", "QueriesReadElsewhere"})
+    EXPECT_GT(launchesOf(apart), 3u) << apart;
+  FuseOptions options = cpuFuseOptions();
+  options.keepsPairs = true;
+  const RandomGraph graph = AttentionGraph({.pairing = "neighbours"}).make();
+  Evaluation evaluation(graph.body);
+  fuse(evaluation.module(), options);
+  evaluation.module()->walk([](LaunchOp launch) { EXPECT_FALSE(launch.getHeadColumns()); });
 }
 
 // The last version of each pool, though nothing reads what was appended.

@@ -43,6 +43,7 @@ void fuse(mlir::ModuleOp module, const FuseOptions &options) {
   fuseColumnEpilogue(module, options);
   fuseHeadRows(module, options);
   fuseQkvEpilogue(module, options);
+  fuseOtherHeadRows(module, options);
   fuseMapEpilogue(module, options);
   placeRopeInPlace(module, options);
   keepNormsUnquantized(module, options);

@@ -14,7 +14,7 @@ namespace sinter::graph {
 
 static constexpr LaunchKernel kKernels[] = {
     {.name = "gather", .operation = "gather"},
-    {.name = "norm", .operation = "norm", .store = true},
+    {.name = "norm", .operation = "norm", .epilogue = true, .store = true},
     {.name = "matmul",
      .operation = "dot_general",
      .prologue = true,
@@ -262,10 +262,6 @@ Value columnsMadeBy(LaunchOp matmul) {
 
 int64_t columnsOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape().back();
-}
-
-bool rotatesWholeHeads(RopeOp rope) {
-  return rope.rotating() == columnsOf(rope.getValue());
 }
 
 bool fitsTile(int64_t headColumns) {

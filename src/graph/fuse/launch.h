@@ -117,8 +117,6 @@ mlir::Value columnsMadeBy(LaunchOp matmul);
 llvm::SmallVector<SliceOp> columnSlices(mlir::Value value);
 int64_t columnsOf(mlir::Value value);
 
-/// Whether RoPE rotates whole heads.
-bool rotatesWholeHeads(RopeOp rope);
 /// Whether a program's tile may hold heads of so many columns.
 bool fitsTile(int64_t headColumns);
 /// Whether keys and values have pools of one shape and element.

@@ -20,6 +20,8 @@ struct FuseOptions {
   int64_t groupColumns = 0;
   /// The same where the KV cache is in a block format.
   int64_t groupColumnsOfBlocks = 0;
+  /// Others read and write the states too, so that pairs of heads keep their order in the KV cache.
+  bool keepsPairs = false;
   /// Columns of a program that has one row.
   int64_t decodeColumns = 64;
   /// Numbers that programs may read again, each for itself, instead of one more launch.
@@ -55,6 +57,9 @@ void fuseQuantizeStore(mlir::ModuleOp module, const FuseOptions &options);
 void fuseColumnEpilogue(mlir::ModuleOp module, const FuseOptions &options);
 /// Norms of heads, RoPE and appending to the KV cache are one launch.
 void fuseHeadRows(mlir::ModuleOp module, const FuseOptions &options);
+/// The same without norms, where a matmul's tiles do not hold heads. It comes after the QKV
+/// epilogue.
+void fuseOtherHeadRows(mlir::ModuleOp module, const FuseOptions &options);
 /// RoPE and appending to the KV cache follow the matmul that makes queries, keys or values.
 void fuseQkvEpilogue(mlir::ModuleOp module, const FuseOptions &options);
 /// An elementwise map follows the matmul that makes one of its operands, or several as columns.

@@ -27,28 +27,46 @@ SmallVector<RowPart> expertOrder(GroupedDotOp matmul, int64_t slices, int64_t co
             {experts, rows}}}};
 }
 
-SmallVector<RowPart> headOrder(const HeadParts &heads, int64_t group) {
-  const int64_t width = heads.headDim, half = width / 2;
-  const bool halves = heads.pairing == Pairing::Halves;
+// Digits of the columns of one head that rotate, `group` of them beside their partners.
+static SmallVector<std::pair<int64_t, int64_t>> rotatingDigits(const MatmulHeads &heads,
+                                                               int64_t group) {
+  const int64_t half = heads.rotating() / 2;
+  const bool halves = heads.rope().getPairing() == Pairing::Halves;
+  SmallVector<std::pair<int64_t, int64_t>> digits = {{group, halves ? 1 : 2},
+                                                     {2, halves ? half : 1}};
+  if (group < half)
+    digits.emplace_back(half / group, group * (halves ? 1 : 2));
+  return digits;
+}
+
+SmallVector<RowPart> headOrder(const MatmulHeads &heads, int64_t group) {
+  const int64_t width = heads.headDim(), rotating = heads.rotating(), half = rotating / 2;
   group = group ? group : half;
-  if (!heads.pairing || (halves && group == half))
+  if (!rotating || (heads.rope().getPairing() == Pairing::Halves && group == half))
     return {};
   SmallVector<RowPart> parts;
   int64_t first = 0;
-  for (auto [at, count] : llvm::enumerate(heads.counts)) {
-    RowPart part{first, {}};
-    if (heads.lastIsValues && at + 1 == heads.counts.size()) {
-      part.digits = {{count * width, 1}};
+  for (HeadPart part : heads.parts) {
+    const int64_t count = part.count();
+    if (part.kind() == HeadKind::Values) {
+      parts.push_back({first, {{count * width, 1}}});
+    } else if (rotating == width) {
+      parts.push_back({first, rotatingDigits(heads, group)});
+      parts.back().digits.emplace_back(count, width);
     } else {
-      part.digits = {{group, halves ? 1 : 2}, {2, halves ? half : 1}};
-      if (group < half)
-        part.digits.emplace_back(half / group, group * (halves ? 1 : 2));
-      part.digits.emplace_back(count, width);
+      for (int64_t head = first; head < first + count * width; head += width) {
+        parts.push_back({head, rotatingDigits(heads, group)});
+        parts.push_back({head + rotating, {{width - rotating, 1}}});
+      }
     }
-    parts.push_back(std::move(part));
     first += count * width;
   }
   return parts;
+}
+
+bool hasGroups(const MatmulHeads &heads, int64_t columns) {
+  return columns % 2 == 0 && heads.headDim() % (2 * columns) == 0 &&
+         heads.rotating() % columns == 0;
 }
 
 } // namespace sinter::graph

@@ -2,9 +2,12 @@
 // together.
 #pragma once
 
-#include "graph/fuse/launch.h"
+#include "graph/fuse/matmul_heads.h"
 
 namespace sinter::graph {
+
+/// Parts of the longest order that a plan states (plan::kMaxRowSegments).
+inline constexpr size_t kMostRowParts = 1024;
 
 /// Tiles of `columns` columns of each of several parts, such as gate and up, that have `width`.
 llvm::SmallVector<RowPart> columnPartOrder(int64_t parts, int64_t width, int64_t columns);
@@ -14,14 +17,11 @@ llvm::SmallVector<RowPart> columnPartOrder(int64_t parts, int64_t width, int64_t
 /// slices: whole parts. Empty where the rows lie so already, or where slices are neither.
 llvm::SmallVector<RowPart> expertOrder(GroupedDotOp matmul, int64_t slices, int64_t columns);
 
-/// Queries, keys and values, or some of them, as columns of one matmul.
-struct HeadParts {
-  llvm::SmallVector<int64_t> counts; // heads of each part
-  int64_t headDim = 0;
-  bool lastIsValues = false;      // which do not rotate
-  std::optional<Pairing> pairing; // none: no part rotates
-};
-/// Columns that rotate together lie `group` apart, 0: half a head; empty where they do already.
-llvm::SmallVector<RowPart> headOrder(const HeadParts &parts, int64_t group);
+/// Columns that rotate together lie `group` apart, 0: half of those of a head that rotate; empty where
+/// they do already.
+llvm::SmallVector<RowPart> headOrder(const MatmulHeads &heads, int64_t group);
+/// Whether tiles of so many columns have whole groups of a head's columns that rotate, or of its
+/// others.
+bool hasGroups(const MatmulHeads &heads, int64_t columns);
 
 } // namespace sinter::graph

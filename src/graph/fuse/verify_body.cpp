@@ -1,6 +1,7 @@
 // Bodies: a prologue, one operation, and its epilogue and store in one of a few forms.
 #include "tile/mlir_pch.h"
 
+#include "graph/fuse/matmul_heads.h"
 #include "graph/fuse/row_order.h"
 #include "graph/fuse/verify_body.h"
 
@@ -122,82 +123,35 @@ static LogicalResult verifySums(LaunchOp launch) {
 
 // ---- matmul -> queries, keys and values ----
 
-namespace {
-class HeadsForm {
-public:
-  explicit HeadsForm(LaunchOp launch) : launch_(launch) {
-    parts_.headDim = launch.getHeadColumns().value_or(0);
-  }
+static bool isReturned(Value value) {
+  return value.hasOneUse() && isa<ReturnOp>(*value.user_begin());
+}
 
-  bool holds() {
-    if (!fitsTile(parts_.headDim))
-      return false;
-    Value whole = columnsMadeBy(launch_);
-    SmallVector<SliceOp> slices = columnSlices(whole);
-    found_ = slices.size();
-    if (slices.empty() && !addPart(whole))
-      return false;
-    for (SliceOp slice : slices)
-      if (!addPart(slice.getResult()))
-        return false;
-    const size_t ops = inSlot(launch_, kEpilogue).size() + inSlot(launch_, kStore).size() -
-                       (columnMapOf(launch_) ? 1 : 0);
-    return found_ == ops && agree();
-  }
-  const HeadParts &parts() const { return parts_; }
-
-private:
-  bool isReturned(Value value) { return value.hasOneUse() && isa<ReturnOp>(*value.user_begin()); }
-  bool addPart(Value columns) {
-    auto reshape = onlyUser<ReshapeOp>(columns);
-    if (!reshape || !reshape.keepsRows() || reshape.getResult().getType().getRank() != 3 ||
-        columnsOf(reshape.getResult()) != parts_.headDim || values_)
-      return false;
-    Value heads = reshape.getResult();
-    parts_.counts.push_back(reshape.getResult().getType().getDimSize(1));
-    auto rope = onlyUser<RopeOp>(heads);
-    auto append = onlyUser<KvAppendOp>(rope ? rope.getResult() : heads);
-    found_ += 1 + (rope ? 1 : 0) + (append ? 1 : 0);
-    if (rope) {
-      if (key_ || (query_ && !append) || !rotatesWholeHeads(rope))
-        return false;
-      (append ? key_ : query_) = rope;
-      parts_.pairing = rope.getPairing();
-    }
-    if (!append)
-      return rope && isReturned(rope.getResult());
-    const bool isKeys = append.getPart() == KvPart::Keys;
-    (isKeys ? keys_ : values_) = append;
-    parts_.lastIsValues |= !isKeys;
-    return isKeys == static_cast<bool>(rope) && isReturned(append.getResult()) && canStore(append);
-  }
-  bool agree() {
-    return (!query_ || !key_ ||
-            (query_.getTable() == key_.getTable() && query_.getPairing() == key_.getPairing())) &&
-           (!keys_ || !values_ ||
-            (keys_.getSlots() == values_.getSlots() && storeAlike(keys_, values_)));
-  }
-
-  LaunchOp launch_;
-  HeadParts parts_;
-  RopeOp query_, key_;
-  KvAppendOp keys_, values_;
-  size_t found_ = 0; // operations of the form
-};
-} // namespace
+// The heads of a body that has no other operations.
+static std::optional<MatmulHeads> headsOfBody(LaunchOp launch) {
+  std::optional<MatmulHeads> heads = matmulHeadsOf(columnsMadeBy(launch));
+  const size_t ops = inSlot(launch, kEpilogue).size() + inSlot(launch, kStore).size() -
+                     (columnMapOf(launch) ? 1 : 0);
+  if (!heads || heads->headDim() != launch.getHeadColumns() || !fitsTile(heads->headDim()) ||
+      heads->norm() || !(heads->rope() || heads->append()) ||
+      heads->operationCount() != static_cast<int64_t>(ops) ||
+      !llvm::all_of(heads->parts, [](const HeadPart &part) { return isReturned(part.result); }))
+    return std::nullopt;
+  return heads;
+}
 
 static LogicalResult verifyHeads(LaunchOp launch) {
-  HeadsForm form(launch);
-  if (!form.holds())
+  std::optional<MatmulHeads> heads = headsOfBody(launch);
+  if (!heads)
     return launch.emitOpError()
            << "has an epilogue that does not make heads of " << *launch.getHeadColumns()
-           << " columns, expected queries that rotate, keys that rotate and are appended, and "
+           << " columns, expected queries, keys that are appended and rotate as queries do, and "
               "values that are appended, or some of these in that order";
-  const int64_t headDim = form.parts().headDim, columns = launch.getColumns().value_or(headDim);
-  if (columns != headDim && (columns % 2 || headDim % (2 * columns)))
+  const int64_t headDim = heads->headDim(), columns = launch.getColumns().value_or(headDim);
+  if (columns != headDim && !hasGroups(*heads, columns))
     return launch.emitOpError() << "has " << columns << " columns, expected a head of " << headDim
                                 << " or an even part of its half";
-  return verifyOrderIs(launch, headOrder(form.parts(), columns == headDim ? 0 : columns / 2));
+  return verifyOrderIs(launch, headOrder(*heads, columns == headDim ? 0 : columns / 2));
 }
 
 static LogicalResult verifyMatmul(LaunchOp launch) {
@@ -220,40 +174,22 @@ static LogicalResult verifyMatmul(LaunchOp launch) {
 
 // ---- heads in memory ----
 
-// Norms of heads, RoPE of queries and keys, appends: each kind once, by one table, at the same
-// slots.
 static LogicalResult verifyHeadRows(LaunchOp launch) {
-  RopeOp first = mainOf<RopeOp>(launch);
-  int ropes = 0, keys = 0, values = 0;
-  Value slots;
-  for (Operation &op : launch.getBody().front().without_terminator()) {
-    if (auto rope = dyn_cast<RopeOp>(op)) {
-      ++ropes;
-      if (rope.getTable() != first.getTable() || rope.getPairing() != Pairing::Halves ||
-          !rotatesWholeHeads(rope))
-        return rope.emitOpError() << "rotates otherwise than halves by the launch's one table";
-    } else if (auto append = dyn_cast<KvAppendOp>(op)) {
-      ++(append.getPart() == KvPart::Keys ? keys : values);
-      if ((slots && slots != append.getSlots()) || !canStore(append))
-        return append.emitOpError() << "is at other slots than the launch's other append, or into "
-                                       "a pool that kernels do not write";
-      slots = append.getSlots();
-    } else if (auto norm = dyn_cast<NormOp>(op);
-               !norm || !norm.isRmsOfRows() || norm.getValue().getType().getRank() != 3 ||
-               !norm.getResult().hasOneUse() || !isa<RopeOp>(*norm.getResult().user_begin())) {
-      return op.emitOpError() << "is no norm of heads [T, heads, D] before their RoPE";
-    }
-  }
-  if (ropes > 2 || keys > 1 || values > 1 || (ropes == 2 && !keys))
-    return launch.emitOpError() << "has " << ropes << " RoPE, " << keys << " appends of keys and "
-                                << values << " of values, expected each at most once";
-  return success();
+  std::optional<MatmulHeads> heads = headRowsOf(launch);
+  const auto ops = llvm::range_size(launch.getBody().front().without_terminator());
+  if (heads && heads->operationCount() == static_cast<int64_t>(ops) &&
+      llvm::all_of(heads->parts, [](const HeadPart &part) { return isReturned(part.result); }))
+    return success();
+  return launch.emitOpError()
+         << "works otherwise on heads than its kernel, expected queries, keys and values, each once "
+            "at most: RoPE by one table, norms with one epsilon before or after it, and appends at "
+            "the same slots";
 }
 
 LogicalResult verifyBody(LaunchOp launch) {
   if (failed(verifyPrologue(launch)))
     return failure();
-  if (isa<RopeOp>(mainOf(launch)) && !isAlone(launch))
+  if (isHeadRows(launch))
     return verifyHeadRows(launch);
   if (isa<CombineRowsOp>(mainOf(launch)))
     return verifySums(launch);

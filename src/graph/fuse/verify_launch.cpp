@@ -35,9 +35,10 @@ static bool fitsSlot(Operation *op, StringRef slot, const LaunchKernel &kernel) 
   if (slot == kPrologue)
     return isa<NormOp>(op);
   if (slot == kEpilogue)
-    return isa<SliceOp, ReshapeOp, MapOp, RopeOp>(op);
+    return kernel.name == "norm" ? isa<NormOp>(op)
+                                 : isa<SliceOp, ReshapeOp, MapOp, RopeOp, NormOp>(op);
   return isa<QuantizeOp>(op) || (isa<ReshapeOp>(op) && kernel.name == "attention") ||
-         (isa<KvAppendOp>(op) && (kernel.name == "matmul" || kernel.name == "rope"));
+         (isa<KvAppendOp>(op) && llvm::is_contained({"matmul", "rope", "norm"}, kernel.name));
 }
 
 static LogicalResult verifySlotName(Operation *op) {

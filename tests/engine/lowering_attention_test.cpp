@@ -1,0 +1,71 @@
+// Attention's forms as launches: windows, slopes, sinks and soft caps.
+#include "engine/lowered.h"
+#include "tile/mlir_pch.h"
+
+#include <gmock/gmock.h>
+
+namespace sinter::engine {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Not;
+using testing::StartsWith;
+
+// kAttend with these words, and sinks where they ask for some.
+std::string attendBy(std::string words) {
+  std::string text = kAttend;
+  auto replace = [&](const std::string &from, const std::string &to) {
+    text.replace(text.find(from), from.size(), to);
+  };
+  if (words.starts_with("sinks")) {
+    replace("x3xi32, #graph.dims<B>>\n          ->",
+            "x3xi32, #graph.dims<B>> sinks tensor<4xf32>\n          ->");
+    text = "%w = graph.weight [\"sinks\"] : tensor<4xf32>\n" + text;
+  }
+  replace("scale 0.25", words);
+  return text;
+}
+
+TEST(LoweringAttention, AFormOfAttentionHasItsArgumentsInEachKernel) {
+  Lowered lowered(
+      attendBy("sinks %w scale 0.25 window 100 soft_cap 5.0 slopes [0.5, 0.25, 0.125, 1.0]"));
+  ASSERT_TRUE(lowered.result()) << lowered.result().error().message;
+  const auto &rows = lowered.step<plan::If>(0);
+  const auto &many = std::get<plan::Launch>(rows.elseSteps.at(0).op);
+  EXPECT_THAT(lowered.arguments(many),
+              ElementsAre("q", "keys", "values", "pages", "blocks", "lengths", "positions", "o",
+                          StartsWith("slopes."), "sinks"));
+  EXPECT_EQ(floatsOf(lowered.buffer(lowered.arguments(many)[8])),
+            (std::vector<float>{0.5f, 0.25f, 0.125f, 1}));
+  const auto &several = std::get<plan::If>(
+      std::get<plan::If>(rows.thenSteps.at(0).op).thenSteps.at(0).op);
+  const auto apart = lowered.arguments(std::get<plan::Launch>(several.thenSteps.at(0).op)),
+             combined = lowered.arguments(std::get<plan::Launch>(several.thenSteps.at(1).op));
+  EXPECT_THAT(apart, Contains(StartsWith("slopes.")));
+  EXPECT_THAT(apart, Not(Contains("sinks")));
+  EXPECT_THAT(combined, Contains("sinks"));
+  EXPECT_THAT(combined, Not(Contains(StartsWith("slopes."))));
+}
+
+// Of a long sequence a window's keys alone are counted.
+TEST(LoweringAttention, AWindowBoundsTheKeysThatAttentionMoves) {
+  auto bytesOf = [](const std::string &words) {
+    Lowered lowered(attendBy(words));
+    EXPECT_TRUE(lowered.result()) << lowered.result().error().message;
+    const auto &many = std::get<plan::Launch>(lowered.step<plan::If>(0).elseSteps.at(0).op);
+    std::vector<int64_t> values;
+    for (const plan::Symbol &symbol : lowered.plan().symbols)
+      values.push_back(symbol.name == "K"   ? 1 << 20
+                       : symbol.name == "T" ? 8
+                                            : std::max<int64_t>(symbol.min, 1));
+    return *plan::evaluate(many.bytesMoved, values);
+  };
+  constexpr int64_t kRow = 2 * 64 * 2 * 2; // heads, elements, bytes; keys and values
+  EXPECT_EQ(bytesOf("scale 0.25") - bytesOf("scale 0.25 window 100"), ((1 << 20) - 108) * kRow);
+  EXPECT_EQ(bytesOf("scale 0.25 chunk 100"), bytesOf("scale 0.25 window 100"));
+  EXPECT_EQ(bytesOf("scale 0.25 window 4294967296"), bytesOf("scale 0.25"));
+}
+
+} // namespace
+} // namespace sinter::engine

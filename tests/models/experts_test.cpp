@@ -1,0 +1,115 @@
+// What metadata says of experts: routers by family and by key, and numbers that do not fit.
+#include "models/decoder_features.h"
+#include "models/fake_source.h"
+#include "tile/mlir_pch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sinter::models {
+namespace {
+
+using testing::HasSubstr;
+
+FakeSource modelOf(const std::string &architecture) {
+  FakeSource source;
+  auto key = [&](const char *name) { return architecture + "." + name; };
+  source.values = {{"general.architecture", architecture},
+                   {key("block_count"), int64_t(4)},
+                   {key("embedding_length"), int64_t(128)},
+                   {key("feed_forward_length"), int64_t(256)},
+                   {key("expert_count"), int64_t(16)},
+                   {key("expert_used_count"), int64_t(4)},
+                   {key("expert_feed_forward_length"), int64_t(64)},
+                   {key("attention.head_count"), int64_t(2)},
+                   {key("context_length"), int64_t(256)},
+                   {key("attention.layer_norm_rms_epsilon"), 1e-6}};
+  source.matrix("token_embd.weight", {64, 128}, TensorType::Q8_0);
+  return source;
+}
+
+DecoderFeatures featuresOf(const FakeSource &source) {
+  Result<DecoderFeatures> features = readDecoder(source);
+  EXPECT_TRUE(features) << features.error().message;
+  return features ? *features : DecoderFeatures();
+}
+
+TEST(Experts, AFamilyDecidesWhatTheFileDoesNotSay) {
+  const DecoderFeatures f = featuresOf(modelOf("qwen3moe"));
+  EXPECT_EQ(f.experts.count, 16);
+  EXPECT_EQ(f.experts.router, graph::RouterKind::Softmax);
+  EXPECT_TRUE(f.experts.normalized);
+  EXPECT_EQ(f.layers[0].experts.used, 4);
+  EXPECT_EQ(f.layers[0].experts.hidden, 64);
+  FakeSource whole = modelOf("qwen3moe");
+  whole.values.erase("qwen3moe.expert_feed_forward_length");
+  EXPECT_EQ(featuresOf(whole).layers[0].experts.hidden, 256 / 4);
+}
+
+TEST(Experts, KeysDecideWhatTheFamilyLeavesToThem) {
+  FakeSource source = modelOf("bailingmoe2");
+  source.values["bailingmoe2.expert_gating_func"] = int64_t(2);
+  source.values["bailingmoe2.expert_weights_norm"] = true;
+  source.values["bailingmoe2.expert_weights_scale"] = 2.5;
+  source.values["bailingmoe2.expert_shared_count"] = int64_t(2);
+  source.values["bailingmoe2.expert_group_count"] = int64_t(4);
+  source.values["bailingmoe2.expert_group_used_count"] = int64_t(2);
+  source.values["bailingmoe2.leading_dense_block_count"] = int64_t(1);
+  const DecoderFeatures f = featuresOf(source);
+  EXPECT_EQ(f.experts.router, graph::RouterKind::Sigmoid);
+  EXPECT_TRUE(f.experts.normalized);
+  EXPECT_EQ(f.experts.scale, 2.5f);
+  EXPECT_EQ(f.experts.sharedHidden, 2 * 64);
+  EXPECT_EQ(f.experts.usedGroups, 2);
+  EXPECT_EQ(f.layers[0].experts.used, 0);
+  EXPECT_EQ(f.layers[1].experts.used, 4);
+}
+
+TEST(Experts, DenseModelsOfAFamilyThatMayHaveThemHaveNone) {
+  FakeSource source = modelOf("llama");
+  source.values["llama.expert_count"] = int64_t(0);
+  source.values["llama.expert_used_count"] = int64_t(0);
+  source.values.erase("llama.expert_feed_forward_length");
+  EXPECT_EQ(featuresOf(source).layers[0].experts.used, 0);
+}
+
+struct Lie {
+  const char *architecture, *key;
+  FakeSource::Value value;
+  const char *message;
+};
+
+class ExpertLies : public testing::TestWithParam<Lie> {};
+INSTANTIATE_TEST_SUITE_P(
+    Keys, ExpertLies,
+    testing::Values(
+        Lie{"qwen3moe", "expert_count", int64_t(0), "'qwen3moe.expert_count' is 0, expected 1 to"},
+        Lie{"qwen3moe", "expert_count", int64_t(100000), "expected 1 to 4096 experts"},
+        Lie{"qwen3moe", "expert_used_count", int64_t(17),
+            "'qwen3moe.expert_used_count' is 17, expected at most the 16 experts"},
+        Lie{"qwen3moe", "expert_used_count", int64_t(0), "'qwen3moe.expert_used_count' is 0"},
+        Lie{"qwen3moe", "expert_used_count", int64_t(-1), "'qwen3moe.expert_used_count' is -1"},
+        Lie{"qwen3moe", "expert_group_count", int64_t(3),
+            "'qwen3moe.expert_group_count' is 3, expected a divisor of the 16 experts"},
+        Lie{"qwen3moe", "expert_group_count", int64_t(8), "qwen3moe.expert_group_used_count"},
+        Lie{"qwen3moe", "expert_feed_forward_length", int64_t(-64),
+            "'qwen3moe.expert_feed_forward_length' is -64"},
+        Lie{"glm4moe", "expert_gating_func", int64_t(9), "'glm4moe.expert_gating_func' is 9"},
+        Lie{"glm4moe", "leading_dense_block_count", int64_t(5),
+            "'glm4moe.leading_dense_block_count' is 5, expected 0 to 4"},
+        Lie{"ernie4_5-moe", "interleave_moe_layer_step", int64_t(0),
+            "'ernie4_5-moe.interleave_moe_layer_step' is 0"},
+        Lie{"qwen3", "expert_count", int64_t(8), "no support for experts in 'qwen3'"}));
+
+TEST_P(ExpertLies, AreRefusedByKey) {
+  const Lie &lie = GetParam();
+  FakeSource source = modelOf(lie.architecture);
+  source.values[std::string(lie.architecture) + ".expert_shared_count"] = int64_t(1);
+  source.values[std::string(lie.architecture) + "." + lie.key] = lie.value;
+  const Result<DecoderFeatures> features = readDecoder(source);
+  ASSERT_FALSE(features);
+  EXPECT_THAT(features.error().message, HasSubstr(lie.message));
+}
+
+} // namespace
+} // namespace sinter::models

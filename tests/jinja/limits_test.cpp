@@ -80,7 +80,7 @@ TEST(JinjaLimits, EachLimitNamesItself) {
                   .message,
               HasSubstr("values take more than 10000 bytes"));
   EXPECT_THAT(refusal("{% macro m(n) %}{{ m(n + 1) }}{% endmacro %}{{ m(0) }}").message,
-              HasSubstr("nests deeper than 2000 levels"));
+              HasSubstr("nests deeper than 1200 levels"));
   EXPECT_THAT(Template::parse(repeated("x", 2000),
                               [] {
                                 Limits few;

@@ -23,6 +23,7 @@ public:
   Result<void> map(graph::MapOp op);
   Result<void> reduce(graph::ReduceOp op);
   Result<void> dot(graph::DotGeneralOp op);
+  Result<void> dotOfBlocks(graph::DotGeneralOp op);
   Result<void> gather(graph::GatherOp op);
   Result<void> iota(graph::IotaOp op);
   Result<void> constant(graph::ConstantOp op);
@@ -271,10 +272,34 @@ static SmallVector<int64_t> dotOrder(int64_t rank, ArrayRef<int64_t> batch,
   return order;
 }
 
+// Rows of blocks are dequantized; their matrix is one, whatever the rank of the other operand.
+Result<void> GenericLowering::dotOfBlocks(graph::DotGeneralOp op) {
+  const int64_t aRank = op.getA().getType().getRank();
+  const bool isMatrix = op.getABatch().empty() && op.getB().getType().getRank() == 2 &&
+                        ArrayRef<int64_t>(op.getBContracting()) == ArrayRef<int64_t>{1};
+  if (!graph::isScalarElement(elementOf(op.getA())) || !isMatrix ||
+      !tile::blockFormatOf(elementOf(op.getB())))
+    return fail(Code::Unsupported, "a dot_general of such block formats has no generic kernel");
+  SINTER_ASSIGN(const BoundView a, permuted(op.getA(), dotOrder(aRank, {}, op.getAContracting())));
+  SINTER_ASSIGN(const BoundView b, memory_.view(op.getB()));
+  SINTER_ASSIGN(const BoundView out, memory_.view(op.getResult()));
+  kernels::Gemm p;
+  p.a = scalarElement(elementOf(op.getA()));
+  p.b = kernelElement(elementOf(op.getB()));
+  p.activation = kernel::F32;
+  p.blockM = 32;
+  p.blockN = 64;
+  p.blockK = 256; // whole blocks of any format
+  const auto rows = static_cast<size_t>(aRank - 1);
+  launches_.push_back(
+      {p, "", {joined(a, {rows, rows + 1}), b, joined(out, {rows, out.extents.size()})}});
+  return {};
+}
+
 Result<void> GenericLowering::dot(graph::DotGeneralOp op) {
   auto isScalar = [](Value value) { return graph::isScalarElement(elementOf(value)); };
   if (!isScalar(op.getA()) || !isScalar(op.getB()))
-    return fail(Code::Unsupported, "a dot_general of block formats has no generic kernel");
+    return dotOfBlocks(op);
   const size_t batch = op.getABatch().size(), depth = op.getAContracting().size();
   const size_t aRank = op.getA().getType().getRank(), bRank = op.getB().getType().getRank();
   SINTER_ASSIGN(const BoundView a,
@@ -304,11 +329,13 @@ Result<void> GenericLowering::gather(graph::GatherOp op) {
   SINTER_ASSIGN(const BoundView table, packed(op.getTable()));
   SINTER_ASSIGN(const BoundView index, packed(op.getIndex()));
   SINTER_ASSIGN(const BoundView out, memory_.view(op.getResult()));
-  if (!graph::isScalarElement(elementOf(op.getTable())))
-    return fail(Code::Unsupported, "a gather of block formats has no generic kernel");
+  const Type element = elementOf(op.getTable());
+  const bool blocks = isa<tile::BlockType>(element);
+  if (blocks && !tile::blockFormatOf(element))
+    return fail(Code::Unsupported, "a gather of activations in blocks has no generic kernel");
   const size_t axis = op.getAxis(), ranks = index.extents.size();
   kernels::GatherViews p;
-  p.table.element = scalarElement(elementOf(op.getTable()));
+  p.table.element = blocks ? kernelElement(element) : scalarElement(element);
   p.out = scalarElement(elementOf(op.getResult()));
   p.blockColumns = kColumns;
   launches_.push_back(

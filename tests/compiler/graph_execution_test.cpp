@@ -307,6 +307,32 @@ TEST(GraphExecution, GathersTakeRowsOfAnyLength) {
   EXPECT_EQ(found->at("y").values, evaluation.result());
 }
 
+// On threads the format's blocks stay in the file's order.
+TEST(GraphExecution, WeightsOfBlocksMeetOperandsOfAnyRank) {
+  for (const std::string &target : {std::string("host"), vulkanTarget()}) {
+    if (target.empty())
+      continue;
+    SCOPED_TRACE(target);
+    Evaluation evaluation(R"(
+      %x = graph.input "x" : tensor<2x4x64xf32>
+      %i = graph.input "i" : tensor<2x3xi32>
+      %w = graph.weight ["w"] : tensor<8x64x!tile.block<"q5_1">>
+      %d = graph.dot_general %x, %w : tensor<2x4x64xf32>, tensor<8x64x!tile.block<"q5_1">>
+          -> tensor<2x4x8xf32>
+      %g = graph.gather %w, %i along 0 : tensor<8x64x!tile.block<"q5_1">>, tensor<2x3xi32>
+          -> tensor<2x3x64xf32>
+      graph.output "d", %d : tensor<2x4x8xf32>
+      graph.output "g", %g : tensor<2x3x64xf32>)");
+    ASSERT_TRUE(evaluation.parsed());
+    evaluation.input("x", {2, 4, 64}).input("i", {2, 3}, {7, 0, 3, 3, 1, 6}).weight("w", {8, 64});
+    const Result<graph::Outcome> exact = evaluation.run(graph::Precision::F64);
+    ASSERT_TRUE(exact) << exact.error().message;
+    const Result<graph::NamedTensors> found = execute(evaluation, target);
+    ASSERT_TRUE(found) << found.error().message;
+    EXPECT_LT(largestError(*found, exact->outputs), 2e-5);
+  }
+}
+
 // An input may leave as it came, under its own name, and twice.
 TEST(GraphExecution, OutputsMayBeEdgesViewsAndOneAnother) {
   Evaluation evaluation(R"(

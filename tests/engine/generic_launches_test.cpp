@@ -239,8 +239,10 @@ TEST(GenericLaunches, OperationsWithoutAGenericKernelAreRefused) {
   Evaluation evaluation(R"(
     %x = graph.input "x" : tensor<4x32xf32>
     %n = graph.norm %x eps 1.0e-5 : tensor<4x32xf32> -> tensor<4x32xf32>
-    %w = graph.weight ["w"] : tensor<4x32x!tile.block<"q8_0">>
-    %d = graph.dot_general %x, %w : tensor<4x32xf32>, tensor<4x32x!tile.block<"q8_0">> -> tensor<4x4xf32>
+    %w = graph.weight ["w"] : tensor<2x4x32x!tile.block<"q8_0">>
+    %y = graph.input "y" : tensor<2x4x32xf32>
+    %d = graph.dot_general %y, %w batch [0] x [0] contract [2] x [2]
+        : tensor<2x4x32xf32>, tensor<2x4x32x!tile.block<"q8_0">> -> tensor<2x4x4xf32>
     %r = graph.input "r" : tensor<1x2x1x2x1x2x1xf32>
     %t = graph.transpose %r to [6, 5, 4, 3, 2, 1, 0] : tensor<1x2x1x2x1x2x1xf32> -> tensor<1x2x1x2x1x2x1xf32>)");
   ASSERT_TRUE(evaluation.parsed());
@@ -253,7 +255,7 @@ TEST(GenericLaunches, OperationsWithoutAGenericKernelAreRefused) {
     }
   EXPECT_THAT(refusals,
               testing::ElementsAre("operation 'graph.norm' has no generic kernel",
-                                   "a dot_general of block formats has no generic kernel",
+                                   "a dot_general of such block formats has no generic kernel",
                                    "a kernel would have views of 7 axes, expected at most 6"));
 }
 

@@ -98,8 +98,8 @@ TEST_F(BadModel, MissingTokenizerIsNamed) {
 }
 
 TEST_F(BadModel, UnknownTokenizerIsNamed) {
-  const std::string model = writeModel("a.gguf", {.tokenizer = "t5"});
-  EXPECT_THAT(runFile(model), FailedSaying("'t5'"));
+  const std::string model = writeModel("a.gguf", {.tokenizer = "klingon"});
+  EXPECT_THAT(runFile(model), FailedSaying("'klingon'"));
 }
 
 // Said before the plan is built, which this model does not come to.

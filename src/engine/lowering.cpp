@@ -167,6 +167,8 @@ static BoundView headsAsRows(const Stored &stored) {
 
 Result<void> Lowering::lowerNorm(graph::LaunchOp launch) {
   auto op = graph::mainOf<graph::NormOp>(launch);
+  if (graph::isHeadRows(launch))
+    return lowerHeadRows(launch);
   if (!hasRowKernel(op))
     return fail(Code::Unsupported, "a norm is not of rows or heads by a weight, which has no kernel");
   RankedTensorType type = op.getValue().getType();

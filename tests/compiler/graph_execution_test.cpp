@@ -106,7 +106,8 @@ double errorOfAttention(graph::AttentionForm form, const std::string &target) {
   graph::giveEdges(evaluation, maker, random);
   declareRoles(evaluation);
   // A decode token's keys are summed up in partitions.
-  evaluation.symbol("L", form.decodes ? 2048 : 256).symbol("G", form.decodes);
+  const bool decodes = form.decodes && !form.freshCache;
+  evaluation.symbol("L", decodes ? 2048 : 256).symbol("G", decodes);
   const Result<graph::Outcome> exact = evaluation.run(graph::Precision::F64);
   EXPECT_TRUE(exact) << exact.error().message;
   const Result<graph::NamedTensors> found = execute(evaluation, target, form.freshCache);
@@ -129,6 +130,27 @@ TEST_P(AttentionForms, AgreeWithTheEvaluator) {
   }
 }
 
+// What a form asks of fusion and of kernels.
+std::vector<std::string> propertiesOf(const graph::AttentionForm &form) {
+  const std::string rope = form.ropeDims == 0              ? "none"
+                           : form.ropeDims == form.headDim ? "whole"
+                                                           : "part";
+  std::vector<std::string> properties = {
+      std::string(form.pairing) + " " + rope + (form.normsBefore ? " before" : "") +
+          (form.normsAfter ? " after" : ""),
+      "pool " + form.pool,
+      std::string("decodes ") + (form.decodes ? "yes" : "no"),
+      std::string("reads ") + (form.scalesQueries || form.queriesAreRead ? "other" : "attention"),
+      std::string("keys ") + (form.rotatesKeys ? "turn" : "stay") + (form.joined ? "" : " apart"),
+      std::string("values ") + (form.valueDim == form.headDim ? "as keys" : "smaller"),
+      std::string("tile ") + (form.headDim % 32 ? "of rows" : "of columns"),
+      std::string("sinks ") + (form.sinks ? "some" : "none")};
+  for (const char *word : {"window", "chunk", "soft_cap", "slopes"})
+    if (form.attributes.find(word) != std::string::npos)
+      properties.push_back(word);
+  return properties;
+}
+
 std::vector<std::tuple<size_t, std::string>> formsOnDevices() {
   std::vector<std::tuple<size_t, std::string>> all;
   for (size_t i = 0; i < graph::attentionForms().size(); ++i)
@@ -136,10 +158,9 @@ std::vector<std::tuple<size_t, std::string>> formsOnDevices() {
       all.emplace_back(i, device);
   return sampled(all, [](const auto &one) {
     const auto &[index, device] = one;
-    std::vector<std::string> properties = {device};
-    if (device == "host")
-      properties.push_back(graph::attentionForms()[index].first);
-    return properties;
+    const bool host = std::string_view(device) == "host";
+    return host ? propertiesOf(graph::attentionForms()[index].second)
+                : std::vector<std::string>{device};
   });
 }
 

@@ -143,7 +143,8 @@ inline void prepareGroups(LaunchArguments &arguments, const Extents &extents, Ra
 // One fma per step of K on both sides, as of the GEMM.
 inline KernelCase groupedGemmCase(const std::string &a, const std::string &b, int64_t m, int64_t n,
                                   int64_t k, bool interleaved, bool biased = false) {
-  const std::string columns = std::to_string(3 * n / 2 / 16 * 16);
+  const int64_t width = 3 * n / 2 / 16 * 16;
+  const std::string columns = std::to_string(width);
   KernelCase c{
       "grouped_gemm_" + (a == b ? a : a + "_" + b) + "_" + sizeText({m, n, k}) +
           (interleaved ? "_packed" : "") + (biased ? "_biased" : ""),
@@ -164,7 +165,7 @@ inline KernelCase groupedGemmCase(const std::string &a, const std::string &b, in
       {0, 0}};
   if (interleaved)
     c.settings["interleave"] = "16";
-  c.derive = [columns](Extents &extents) { extents["B"] = extents.at("E") * std::stoll(columns); };
+  c.derive = [width](Extents &extents) { extents["B"] = extents.at("E") * width; };
   c.prepare = prepareGroups;
   return c;
 }

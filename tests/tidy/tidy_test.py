@@ -212,7 +212,7 @@ class TidyTest(unittest.TestCase):
         text = '// Builds.\nbool f(const char *name) { return name == "qwen3"; }\n'
         found = [f for f in findings({"src/engine/value.cpp": text}) if "names an architecture" in f]
         self.assertEqual(len(found), 1, found)
-        self.assertEqual([f for f in findings({"src/models/decoder_features.h": text}) if "architecture" in f], [])
+        self.assertEqual([f for f in findings({"src/models/decoder_families.cpp": text}) if "architecture" in f], [])
 
     def test_the_engine_asks_no_use_list(self):
         for query in ("v.hasOneUse()", "v.getUsers()", "v.use_empty()", "onlyUser<Op>(v)"):

@@ -55,6 +55,10 @@ void loadDialects(mlir::MLIRContext &context);
 namespace sinter::graph {
 /// Extents of the pool that graph.kv_append writes.
 PoolShape poolShapeOf(KvAppendOp op);
+/// The state that an operation reads and of which it makes the next version, and that version; null
+/// where it does not.
+mlir::Value stateBefore(mlir::Operation *op);
+mlir::Value stateAfter(mlir::Operation *op);
 /// Makes these the module's symbols, in this order.
 void declareSymbols(mlir::ModuleOp module, llvm::ArrayRef<SymbolAttr> symbols);
 /// The module's symbols; none where it declares none.

@@ -420,6 +420,51 @@ def Graph_PagedAttentionOp : Graph_Op<"paged_attention", [Pure]> {
   let hasVerifier = 1;
 }
 
+// ---- recurrence: states of sequences ----
+
+def Graph_CausalConvOp : Graph_Op<"causal_conv", [Pure]> {
+  let summary = "convolution of each column along the rows of a sequence, which looks back only";
+  let description = [{
+    `rows` is f32 [T, C], `weight` f32 [C, W], the state f32 [slots, W - 1, C]: the W - 1 rows before a sequence's next
+    one. Row t of the result is the sum over j of weight[c, j] times the row W - 1 - j before it, oldest first.
+
+    `spans` i32 [S, 4] has a row for each sequence of the step: the slot of its state, none (zeros) where negative; the
+    slot of its next state; its first row; its rows. No slot is written for one sequence and read or written for
+    another. `next` is the state's next version.
+  }];
+  let arguments = (ins Graph_Tensor:$rows, Graph_Tensor:$weight, Graph_Tensor:$spans, Graph_Tensor:$state);
+  let results = (outs Graph_Tensor:$result, Graph_Tensor:$next);
+  let assemblyFormat = [{
+    $rows `,` $weight `of` $spans `from` $state attr-dict
+    `:` type($rows) `,` type($weight) `of` type($spans) `from` type($state) `->` type($result) `,` type($next)
+  }];
+  let hasVerifier = 1;
+}
+
+def Graph_DeltaRuleOp : Graph_Op<"delta_rule", [Pure]> {
+  let summary = "gated delta rule: linear attention by a matrix of each sequence and head";
+  let description = [{
+    `query` and `key` are f32 [T, key heads, D], `value` f32 [T, heads, E], `decay` (a logarithm) and `beta` f32 [T,
+    heads], the state f32 [slots, heads, D, E]; `spans` are those of graph.causal_conv. For each row of a sequence in
+    order, a head's matrix S becomes exp(decay) S, then S + key (beta (value - S^T key))^T; the result [T, heads, E]
+    is scale * S^T query. Head h reads key head h mod key heads, or with `neighbours` h div (heads / key heads).
+  }];
+  let arguments = (ins Graph_Tensor:$query, Graph_Tensor:$key, Graph_Tensor:$value, Graph_Tensor:$decay,
+                       Graph_Tensor:$beta, Graph_Tensor:$spans, Graph_Tensor:$state, F32Attr:$scale,
+                       UnitAttr:$neighbours);
+  let results = (outs Graph_Tensor:$result, Graph_Tensor:$next);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value `,` $decay `,` $beta `of` $spans `from` $state `scale` $scale attr-dict
+    `:` type($query) `,` type($key) `,` type($value) `,` type($decay) `,` type($beta) `of` type($spans)
+    `from` type($state) `->` type($result) `,` type($next)
+  }];
+  let extraClassDeclaration = [{
+    /// The key head that a head reads.
+    int64_t keyHeadOf(int64_t head);
+  }];
+  let hasVerifier = 1;
+}
+
 // ---- launches ----
 
 def Graph_LaunchOp : Graph_Op<"launch", [Pure, IsolatedFromAbove, SingleBlock]> {

@@ -48,4 +48,8 @@ void evaluateSpreadRows(SpreadRowsOp op, Call &call);
 void evaluateGroupedDot(GroupedDotOp op, Call &call);
 void evaluateCombineRows(CombineRowsOp op, Call &call);
 
+// recurrence.cpp
+Result<void> evaluateCausalConv(CausalConvOp op, Call &call);
+Result<void> evaluateDeltaRule(DeltaRuleOp op, Call &call);
+
 } // namespace sinter::graph

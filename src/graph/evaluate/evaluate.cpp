@@ -134,6 +134,8 @@ Result<void> Evaluator::dispatch(Operation &op, Call &call) {
       .Case([&](SpreadRowsOp o) { return evaluateSpreadRows(o, call), Done(); })
       .Case([&](GroupedDotOp o) { return evaluateGroupedDot(o, call), Done(); })
       .Case([&](CombineRowsOp o) { return evaluateCombineRows(o, call), Done(); })
+      .Case([&](CausalConvOp o) { return evaluateCausalConv(o, call); })
+      .Case([&](DeltaRuleOp o) { return evaluateDeltaRule(o, call); })
       .Case<QuantizeOp, ReshapeOp>([&](Operation *) { // the same elements, rounded or not
         call.result().values = call.operand(0).values;
         return Done();
@@ -166,10 +168,10 @@ Result<void> Evaluator::compute(Operation &op) {
       SINTER_TRY(roundTo(tensor, precision_));
     store(result, std::move(tensor));
   }
-  if (auto append = dyn_cast<KvAppendOp>(op))
-    if (const std::string name = states_.lookup(append.getPool()); !name.empty()) {
-      states_[append.getResult()] = name;
-      latest_[name] = values_.at(append.getResult());
+  if (Value before = stateBefore(&op))
+    if (const std::string name = states_.lookup(before); !name.empty()) {
+      states_[stateAfter(&op)] = name;
+      latest_[name] = values_.at(stateAfter(&op));
     }
   return {};
 }

@@ -6,6 +6,7 @@
 #include "kernels/gemm.h"
 #include "kernels/grouped_gemm.h"
 #include "kernels/qkv_epilogue.h"
+#include "kernels/recurrence.h"
 #include "kernels/routing.h"
 #include "kernels/rows.h"
 #include "kernels/tokens.h"
@@ -190,6 +191,10 @@ std::vector<KernelEntry> kernelRegistry() {
       entry<CombineRows>("combine_rows", "weighted sums of the rows of choices", combineRows),
       entry<GroupedGemm>("grouped_gemm", "GEMM of rows in groups, by a matrix of each group",
                          groupedGemm),
+      entry<CausalConv>("causal_conv", "convolution along rows of sequences, with a state",
+                        causalConv),
+      entry<DeltaRule>("delta_rule", "linear attention by the gated delta rule, with a state",
+                       deltaRule),
   };
 }
 

@@ -4,6 +4,7 @@
 
 #include "targets/bounds_cases.h"
 #include "targets/routing_cases.h"
+#include "targets/recurrence_cases.h"
 #include "targets/slot_cases.h"
 #include "targets/view_cases.h"
 
@@ -16,6 +17,7 @@ inline KernelCases makeCases(const std::string &activation) {
   addTokenCases(cases, activation);
   addSlotCases(cases, activation);
   addRoutingCases(cases, activation);
+  addRecurrenceCases(cases);
   addViewCases(cases);
   addBoundsCases(cases);
   return cases;

@@ -107,12 +107,14 @@ static Result<void> checkEdge(Operation *op, llvm::StringMap<Type> &types) {
 }
 
 // A pool is memory that stays: a state, or what was appended to one.
-static Result<void> checkPool(graph::KvAppendOp op) {
-  Value pool = graph::outerValue(op.getPool());
-  if (pool.getDefiningOp<graph::StateOp>() || pool.getDefiningOp<graph::KvAppendOp>() ||
-      isa_and_present<graph::LaunchOp>(pool.getDefiningOp()))
+static Result<void> checkState(Operation *op) {
+  Value state = graph::outerValue(graph::stateBefore(op));
+  Operation *maker = state.getDefiningOp();
+  if (maker && (isa<graph::StateOp, graph::LaunchOp>(maker) || graph::stateBefore(maker)))
     return {};
-  return fail(Code::Unsupported, "'graph.kv_append' appends to what is no state");
+  return fail(Code::Unsupported, "'" + op->getName().getStringRef().str() + "' " +
+                                     (isa<graph::KvAppendOp>(op) ? "appends to" : "continues") +
+                                     " what is no state");
 }
 
 Result<void> checkForm(func::FuncOp function) {
@@ -130,8 +132,8 @@ Result<void> checkForm(func::FuncOp function) {
     checked = checkOperation(op);
     if (checked)
       checked = checkEdge(op, types);
-    if (auto append = dyn_cast<graph::KvAppendOp>(op); append && checked)
-      checked = checkPool(append);
+    if (checked && graph::stateBefore(op))
+      checked = checkState(op);
     return checked ? WalkResult::advance() : WalkResult::interrupt();
   });
   return checked;

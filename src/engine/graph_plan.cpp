@@ -65,7 +65,9 @@ static void giveOutputsMemory(func::FuncOp function) {
     if (auto output = dyn_cast<graph::OutputOp>(op)) {
       output.setName(outputBuffer(function, output.getName()));
       Operation *made = output.getValue().getDefiningOp();
-      const bool launched = made && graph::isLaunched(made) && !isa<graph::KvAppendOp>(made);
+      const bool launched = made && graph::isLaunched(made) &&
+                            (!graph::stateBefore(made) ||
+                             output.getValue() != graph::stateAfter(made));
       if (!launched || !named.insert(output.getValue()).second)
         op.setOperand(0, copyOf(b, op.getLoc(), output.getValue()));
     } else if (auto reshape = dyn_cast<graph::ReshapeOp>(op)) {

@@ -442,6 +442,8 @@ Result<void> Lowering::lowerLaunch(graph::LaunchOp launch) {
       {"spread_rows", &Lowering::lowerSpreadRows},
       {"grouped_matmul", &Lowering::lowerGroupedMatmul},
       {"combine_rows", &Lowering::lowerCombineRows},
+      {"causal_conv", &Lowering::lowerCausalConv},
+      {"delta_rule", &Lowering::lowerDeltaRule},
   };
   auto found = table.find(launch.getKernel());
   if (found == table.end() || !isDecoderForm(graph::mainOf(launch)))
@@ -478,11 +480,17 @@ void Lowering::describeActivations() {
                         (hasPhase_ ? " in decode" : " of one");
 }
 
+// Whether a launch's result is a state, which has memory already.
+static bool holdsState(Value result, graph::LaunchOp launch) {
+  Operation *main = graph::mainOf(launch);
+  return main && graph::stateBefore(main) && result == launch->getResults().back();
+}
+
 Result<void> Lowering::nameOutputs(func::FuncOp function) {
   std::set<std::string> names;
   for (graph::OutputOp op : function.getOps<graph::OutputOp>()) {
     auto launch = op.getValue().getDefiningOp<graph::LaunchOp>();
-    if (!launch || graph::runs<graph::KvAppendOp>(launch))
+    if (!launch || holdsState(op.getValue(), launch))
       return fail(Code::Unsupported,
                   "output '" + op.getName().str() + "' is no computed tensor, which has no form");
     const std::string name = op.getName().str();

@@ -150,6 +150,10 @@ private:
   Result<Steps> groupedMatmulOf(graph::LaunchOp launch, MBucket rows, const GroupedMatmul &matmul);
   Result<void> lowerCombineRows(graph::LaunchOp launch);
 
+  // lowering_recurrence.cpp
+  Result<void> lowerCausalConv(graph::LaunchOp launch);
+  Result<void> lowerDeltaRule(graph::LaunchOp launch);
+
   // memory.cpp
   plan::Expr extentOf(mlir::RankedTensorType type, int64_t axis);
   std::vector<plan::Expr> extentsOf(mlir::RankedTensorType type);
@@ -177,6 +181,7 @@ private:
   plan::Expr movedBytes(graph::LaunchOp launch);
   plan::Expr keysHeld(graph::PagedAttentionOp op);
   void countTouched(graph::GroupedDotOp op, llvm::DenseMap<mlir::Value, plan::Expr> &bytes);
+  plan::Expr stateBytes(mlir::Operation *op);
   plan::Expr keysSeen(graph::PagedAttentionOp op);
   plan::Expr operations(mlir::Operation *op);
 

@@ -210,6 +210,17 @@ void Lowering::countTouched(graph::GroupedDotOp op, llvm::DenseMap<Value, Expr> 
     }
 }
 
+// One slot for each sequence.
+Expr Lowering::stateBytes(Operation *op) {
+  auto state = cast<RankedTensorType>(graph::stateBefore(op).getType());
+  auto spans = llvm::TypeSwitch<Operation *, Value>(op)
+                   .Case<graph::CausalConvOp, graph::DeltaRuleOp>(
+                       [](auto o) -> Value { return o.getSpans(); })
+                   .Default(Value());
+  auto slot = RankedTensorType::get(state.getShape().drop_front(), state.getElementType());
+  return plan::mul(extentOf(cast<RankedTensorType>(spans.getType()), 0), bytesOf(slot));
+}
+
 // Bytes of the operands and results, each once; of tables and pools the rows that are read or
 // written, of experts' weights those that rows can choose.
 Expr Lowering::movedBytes(graph::LaunchOp launch) {
@@ -234,6 +245,8 @@ Expr Lowering::movedBytes(graph::LaunchOp launch) {
       inPart[gather.getTable()] = plan::mul(extentOf(gather.getIndex().getType(), 0), bytesOf(row));
     } else if (auto grouped = dyn_cast<graph::GroupedDotOp>(op)) {
       countTouched(grouped, inPart);
+    } else if (Value state = graph::stateBefore(&op)) {
+      inPart[state] = inPart[graph::stateAfter(&op)] = stateBytes(&op);
     }
   }
   Expr total(0);
@@ -312,6 +325,10 @@ Expr Lowering::operations(Operation *op) {
     Expr perKey(2 * result.getDimSize(1) * (attend.keyHeadDim() + result.getDimSize(2)));
     return plan::mul(keysSeen(attend), perKey);
   }
+  if (auto conv = dyn_cast<graph::CausalConvOp>(op))
+    return plan::mul(elements(result), Expr(2 * conv.getWeight().getType().getDimSize(1)));
+  if (auto rule = dyn_cast<graph::DeltaRuleOp>(op)) // decay, two sums of products, one product
+    return plan::mul(elements(result), Expr(7 * rule.getKey().getType().getDimSize(2)));
   return isa<graph::KvAppendOp>(op) ? Expr(0)
                                     : plan::mul(elements(result), Expr(operationsOfElement(op)));
 }

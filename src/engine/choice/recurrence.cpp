@@ -1,0 +1,33 @@
+// Columns of programs of kernels with states of sequences.
+#include "tile/mlir_pch.h"
+
+#include "engine/choice/recurrence.h"
+
+namespace sinter::engine {
+
+// A program walks all rows of its sequence: more columns make it longer, fewer give more programs.
+kernels::CausalConv chooseCausalConv(graph::CausalConvOp op, const TargetProfile &profile) {
+  constexpr int64_t kCpuColumns = 64, kSimtColumns = 128;
+  kernels::CausalConv p;
+  p.columns = op.getRows().getType().getShape().back();
+  p.width = op.getWeight().getType().getShape().back();
+  p.blockColumns = profile.kind == TargetKind::Cpu ? kCpuColumns : kSimtColumns;
+  return p;
+}
+
+// A part of a matrix of so many columns of 128 elements stays near its program: 16 KiB.
+kernels::DeltaRule chooseDeltaRule(graph::DeltaRuleOp op) {
+  constexpr int64_t kMostColumns = 32;
+  llvm::ArrayRef<int64_t> keys = op.getKey().getType().getShape(),
+                          values = op.getValue().getType().getShape();
+  kernels::DeltaRule p;
+  p.keyHeads = keys[1];
+  p.heads = values[1];
+  p.keyDim = keys[2];
+  p.valueDim = values[2];
+  p.blockColumns = std::min(kMostColumns, p.valueDim);
+  p.neighbours = op.getNeighbours();
+  return p;
+}
+
+} // namespace sinter::engine

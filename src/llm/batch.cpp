@@ -62,6 +62,15 @@ void addBlocks(int32_t sequence, int32_t first, int32_t count, uint32_t queryTil
                                  static_cast<int32_t>(std::min<int64_t>(queryTile, end - begin))});
 }
 
+// The state of a sequence's first token is none.
+void addState(const BatchPart &part, int32_t firstToken, std::vector<int32_t> &spans) {
+  if (!part.pages->hasState())
+    return;
+  spans.insert(spans.end(),
+               {part.position == 0 ? -1 : part.pages->stateToRead(), part.pages->stateToWrite(),
+                firstToken, static_cast<int32_t>(part.tokens.size())});
+}
+
 void addLogitRows(const BatchPart &part, int32_t sequence, int32_t firstToken, uint32_t queryTile,
                   LogitRows &rows) {
   const int32_t count = static_cast<int32_t>(part.tokens.size());
@@ -86,7 +95,7 @@ void LogitRows::add(int32_t sequence, int32_t firstToken, int32_t position, int3
 void Batch::clear() {
   pagesPerSequence = 0;
   phase = Phase::Prefill;
-  for (auto *list : {&tokens, &positions, &kvSlots, &pageTable, &kvLengths, &blocks,
+  for (auto *list : {&tokens, &positions, &kvSlots, &pageTable, &kvLengths, &blocks, &stateSpans,
                      &logitRows.tokens, &logitRows.positions, &logitRows.blocks})
     list->clear();
 }
@@ -101,6 +110,9 @@ Result<void> buildBatch(std::span<const BatchPart> parts, const BatchShape &shap
       return fail(Code::InvalidArgument, "sequences 0 and " + std::to_string(i) +
                                              " of the batch are in different phases, expected "
                                              "prefill steps or decode steps");
+    if (parts[i].pages->hasState() != parts[0].pages->hasState())
+      return fail(Code::InvalidArgument, "sequences 0 and " + std::to_string(i) +
+                                             " of the batch are with and without a state");
     total += parts[i].tokens.size();
   }
   if (total > uint64_t{std::numeric_limits<int32_t>::max()})
@@ -116,6 +128,7 @@ Result<void> buildBatch(std::span<const BatchPart> parts, const BatchShape &shap
     const auto sequence = static_cast<int32_t>(i);
     addBlocks(sequence, firstToken, static_cast<int32_t>(part.tokens.size()), shape.queryTile,
               batch.blocks);
+    addState(part, firstToken, batch.stateSpans);
     addLogitRows(part, sequence, firstToken, shape.queryTile, batch.logitRows);
   }
   return {};

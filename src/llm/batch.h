@@ -20,7 +20,7 @@ using contract::Phase;
 
 // The next tokens of one sequence: those at positions [position, position + tokens.size()). Their
 // keys and values go to the sequence's pages, which must reach that far; the rows before `position`
-// are there already.
+// are there already, and the state, where there are states, is theirs.
 struct BatchPart {
   std::span<const TokenId> tokens;
   uint32_t position = 0;
@@ -49,7 +49,8 @@ struct Batch {
   std::vector<int32_t> tokens, positions, kvSlots;
   std::vector<int32_t> pageTable; // [S * P], 0 beyond a sequence's pages
   std::vector<int32_t> kvLengths;
-  std::vector<int32_t> blocks; // [B * 3]
+  std::vector<int32_t> blocks;     // [B * 3]
+  std::vector<int32_t> stateSpans; // [S * 4]; none where sequences have no states
   LogitRows logitRows;
 
   int64_t tokenCount() const { return static_cast<int64_t>(tokens.size()); }
@@ -68,7 +69,8 @@ struct BatchShape {
 // Fills `batch` (its memory is reused from step to step) from the parts: sequence i of the batch is
 // parts[i], and rows of logits come in the order of the parts. InvalidArgument: a part without
 // tokens, a token outside the vocabulary, pages that do not reach, more pages than the table is
-// wide, parts of two phases, or several decode tokens in a part; the batch is then empty.
+// wide, parts of two phases, several decode tokens in a part, or parts with and without states; the
+// batch is then empty.
 Result<void> buildBatch(std::span<const BatchPart> parts, const BatchShape &shape, Batch &batch);
 
 // contract::Symbol::LongestContext for this batch and these rows of logits; 0 where it asks for the

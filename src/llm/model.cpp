@@ -143,7 +143,7 @@ Result<std::unique_ptr<Model>> Model::create(ModelFile file, std::shared_ptr<con
     return fail(Code::Corrupt, "the tokenizer has " + std::to_string(model->tokenizer().size()) +
                                    " tokens, the model's logits are for " +
                                    std::to_string(limits.vocabSize));
-  SINTER_ASSIGN(PagePool pages, PagePool::create(limits.poolPages, limits.pageRows));
+  SINTER_ASSIGN(PagePool pages, PagePool::create(limits.poolPages, limits.pageRows, limits.stateSlots));
   model->pages_ = std::make_unique<PagePool>(std::move(pages));
   return model;
 }

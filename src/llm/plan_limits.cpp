@@ -79,6 +79,14 @@ static Result<void> sizePool(const PlanRunnerOptions &options, RunnerLimits &lim
   return {};
 }
 
+// States of the sequences that run at once, and of one's checkpoints.
+static uint32_t stateSlotsOf(const plan::Plan &plan, const PlanRunnerOptions &options) {
+  if (!contract::hasStates(plan))
+    return 0;
+  const uint64_t slots = uint64_t{std::max(options.sequences, 1u)} + kMostCheckpoints;
+  return static_cast<uint32_t>(std::min<uint64_t>(slots, upperBound(plan, Symbol::StateSlots)));
+}
+
 Result<RunnerLimits> limitsOf(const plan::Plan &plan, const PlanRunnerOptions &options) {
   RunnerLimits limits;
   limits.vocabSize = property(plan, contract::kVocabSize);
@@ -91,6 +99,7 @@ Result<RunnerLimits> limitsOf(const plan::Plan &plan, const PlanRunnerOptions &o
   limits.stepSequences = upperBound(plan, Symbol::Sequences);
   limits.phasesAgree = !knowsPhases(plan);
   SINTER_TRY(sizePool(options, limits));
+  limits.stateSlots = stateSlotsOf(plan, options);
   return limits;
 }
 
@@ -103,7 +112,11 @@ Result<void> checkFits(const plan::Plan &plan, const RunnerLimits &limits,
       weights = weights + static_cast<uint64_t>(*bytes);
   const int64_t pageBytes = plan.properties.at(contract::kKvBytesPerPage.name);
   const CheckedSize kv = CheckedSize(limits.poolPages) * static_cast<uint64_t>(pageBytes);
-  const CheckedSize all = weights + kv;
+  CheckedSize states = 0;
+  if (limits.stateSlots > 0)
+    states = CheckedSize(limits.stateSlots) *
+             static_cast<uint64_t>(plan.properties.at(contract::kStateBytes.name));
+  const CheckedSize all = weights + kv + states;
   if (all.valid() && *all.value() <= device.memoryBytes)
     return {};
   const auto text = [](const CheckedSize &size) {
@@ -113,7 +126,9 @@ Result<void> checkFits(const plan::Plan &plan, const RunnerLimits &limits,
       Code::Exhausted,
       "the model takes " + text(weights) + " bytes of weights and " + text(kv) +
           " of KV cache for " + std::to_string(uint64_t{limits.poolPages} * limits.pageRows) +
-          " tokens, device '" + device.name + "' has " + std::to_string(device.memoryBytes) +
+          " tokens" +
+          (limits.stateSlots > 0 ? " and " + text(states) + " of states of sequences" : "") +
+          ", device '" + device.name + "' has " + std::to_string(device.memoryBytes) +
           " bytes; a smaller --context or fewer sequences take less KV cache");
 }
 
@@ -128,6 +143,8 @@ static int64_t valueOf(Symbol symbol, const RunnerLimits &limits, int64_t tokens
     return static_cast<int64_t>(limits.contextPages());
   case Symbol::PoolPages:
     return limits.poolPages;
+  case Symbol::StateSlots:
+    return limits.stateSlots;
   case Symbol::Phase:
     return static_cast<int64_t>(Phase::Prefill);
   case Symbol::KeysHeld:

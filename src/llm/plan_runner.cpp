@@ -89,6 +89,12 @@ void PlanRunner::growPool(const Batch &batch) {
   boundPages_ = static_cast<uint32_t>(std::min<uint64_t>(pages, limits_.poolPages));
 }
 
+// Slots come into use lowest first, as pages do.
+void PlanRunner::growStates(const Batch &batch) {
+  for (size_t i = 1; i < batch.stateSpans.size(); i += 4)
+    boundStates_ = std::max(boundStates_, static_cast<uint32_t>(batch.stateSpans[i]) + 1);
+}
+
 static int64_t sumOf(const std::vector<int32_t> &values) {
   return std::accumulate(values.begin(), values.end(), int64_t{0});
 }
@@ -110,6 +116,8 @@ int64_t PlanRunner::valueOf(Symbol symbol, const Batch &batch) const {
     return batch.pagesPerSequence;
   case Symbol::PoolPages:
     return boundPages_;
+  case Symbol::StateSlots:
+    return boundStates_;
   case Symbol::Phase:
     return static_cast<int64_t>(batch.phase);
   case Symbol::KeysHeld:
@@ -124,6 +132,7 @@ int64_t PlanRunner::valueOf(Symbol symbol, const Batch &batch) const {
 
 Result<void> PlanRunner::bind(const Batch &batch) {
   growPool(batch);
+  growStates(batch);
   for (size_t i = 0; i < symbols_.size(); ++i)
     if (symbols_[i])
       symbolValues_[i] = valueOf(*symbols_[i], batch);
@@ -133,10 +142,12 @@ Result<void> PlanRunner::bind(const Batch &batch) {
 Result<void> PlanRunner::writeInputs(const Batch &batch) {
   // In the order of contract::Input.
   const std::array<const std::vector<int32_t> *, contract::kInputs.size()> values = {
-      &batch.tokens, &batch.positions,   &batch.kvSlots,        &batch.pageTable,  &batch.kvLengths,
-      &batch.blocks, &logitRows_.tokens, &logitRows_.positions, &logitRows_.blocks};
+      &batch.tokens,      &batch.positions, &batch.kvSlots,     &batch.pageTable,
+      &batch.kvLengths,   &batch.blocks,    &logitRows_.tokens, &logitRows_.positions,
+      &logitRows_.blocks, &batch.stateSpans};
   for (size_t i = 0; i < values.size(); ++i) {
-    if (written_[i] == *values[i])
+    const bool absent = limits_.stateSlots == 0 && values[i] == &batch.stateSpans;
+    if (absent || written_[i] == *values[i])
       continue;
     written_[i].clear(); // should the write fail
     const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t *>(values[i]->data()),
@@ -150,6 +161,9 @@ Result<void> PlanRunner::writeInputs(const Batch &batch) {
 Result<std::span<const float>> PlanRunner::step(const Batch &batch) {
   if (!file_.stillIntact())
     return fail(Code::Corrupt, "the model file changed while the model was running");
+  if (limits_.stateSlots > 0 && batch.stateSpans.empty())
+    return fail(Code::InvalidArgument, "the batch has no states of its sequences, which the model "
+                                       "has: expected a block pool with slots for them");
   // A plan may demand a row of logits even where none is wanted.
   logitRows_ = batch.logitRows;
   while (logitRows_.count() < minLogitRows_)

@@ -50,6 +50,7 @@ private:
   void readNames();
   void readSymbols();
   void growPool(const Batch &batch);
+  void growStates(const Batch &batch);
   int64_t valueOf(contract::Symbol symbol, const Batch &batch) const;
   Result<void> bind(const Batch &batch);
   Result<void> writeInputs(const Batch &batch);
@@ -65,7 +66,8 @@ private:
   int64_t minLogitRows_ = 0;
   int64_t minLongest_ = 0;
   std::vector<int64_t> symbolValues_;
-  uint32_t boundPages_ = 0; // of the pool; grows to limits_.poolPages with the pages in use
+  uint32_t boundPages_ = 0;  // of the pool; grows to limits_.poolPages with the pages in use
+  uint32_t boundStates_ = 1; // the same of slots
   LogitRows logitRows_;
   // What each input holds: most of them stay as they are from step to step, and a write takes time.
   std::array<std::vector<int32_t>, contract::kInputs.size()> written_;

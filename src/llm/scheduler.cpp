@@ -120,7 +120,9 @@ void Scheduler::begin() {
   while (!waiting_.empty() && running_.size() < options_.sequences) {
     Sequence &next = *waiting_.front();
     const uint64_t spare = running_.size();
-    if (pool_.pagesFor(next.tokens.size()) + spare > pool_.freePages() && !running_.empty())
+    const bool fits =
+        pool_.hasRoomForState() && pool_.pagesFor(next.tokens.size()) + spare <= pool_.freePages();
+    if (!fits && !running_.empty())
       return;
     if (auto reserved = next.pages.reserve(next.tokens.size()); !reserved) {
       end(next, std::move(reserved).error());

@@ -8,9 +8,10 @@
 // bounded by one prefill step and one decode step, however long the prompts are.
 //
 // Requests begin in the order of their arrival, as soon as the block pool has pages for what they
-// hold. When pages run out, the scheduler preempts the youngest sequence: it gives its pages back
-// and waits, before all requests that have not begun, until it is recomputed from its tokens. The
-// oldest sequence is never preempted and fits the pool, so all requests end. A request's tokens
+// hold, and a slot for their state where the model has states. When pages run out, the scheduler
+// preempts the youngest sequence: it gives pages and state back and waits, before all requests that
+// have not begun, until it is recomputed from its tokens. The oldest sequence is never preempted
+// and fits the pool, so all requests end. A request's tokens
 // depend on the request alone: not on what runs beside it, nor on preemption.
 #pragma once
 

@@ -27,12 +27,31 @@ void Session::clear() {
   pages_.shrink(0);
 }
 
-// At least the prompt's last token is computed again, for its logits.
+// At least the prompt's last token is computed again, for its logits. A state is that of all cached
+// tokens or of those of a checkpoint.
 void Session::keepCommonPrefix(std::span<const TokenId> prompt) {
   const auto ends = std::mismatch(cached_.begin(), cached_.end(), prompt.begin(), prompt.end());
   const size_t common = static_cast<size_t>(ends.first - cached_.begin());
-  cached_.resize(std::min(common, prompt.size() - 1));
+  const size_t kept = std::min(common, prompt.size() - 1);
+  if (kept < cached_.size())
+    cached_.resize(pages_.resumeAt(kept));
   pages_.shrink(cached_.size());
+}
+
+// The most tokens of the prompt that the next step takes. Where there are states, one step ends
+// some tokens before the prompt does, and its state is kept: a next turn has the same text up to
+// there, while templates write the end of a prompt otherwise once there is an answer.
+size_t Session::prefillStep(size_t promptTokens) {
+  constexpr size_t kTokensAfterCheckpoint = 16; // more than templates put before an answer
+  const size_t at = cached_.size(), step = runner_.limits().stepTokens;
+  const size_t checkpoint =
+      promptTokens > kTokensAfterCheckpoint ? promptTokens - kTokensAfterCheckpoint : 0;
+  if (runner_.limits().stateSlots == 0 || at > checkpoint || checkpoint == 0)
+    return std::min(step, promptTokens - at);
+  if (at < checkpoint)
+    return std::min(step, checkpoint - at);
+  pages_.keepCheckpoint(at);
+  return std::min(step, promptTokens - at);
 }
 
 Result<std::span<const float>> Session::advance(std::span<const TokenId> tokens,
@@ -41,10 +60,12 @@ Result<std::span<const float>> Session::advance(std::span<const TokenId> tokens,
   const BatchPart part{tokens, static_cast<uint32_t>(cached_.size()), &pages_, wanted, phase};
   SINTER_TRY(buildBatch({&part, 1}, runner_.limits().batchShape(), batch_));
   auto logits = runner_.step(batch_);
-  if (logits)
+  if (logits) {
     cached_.insert(cached_.end(), tokens.begin(), tokens.end());
-  else
+    pages_.stateWritten();
+  } else {
     clear();
+  }
   return logits;
 }
 
@@ -71,8 +92,7 @@ Result<TokenId> Session::prefill(std::span<const TokenId> prompt, const Generate
     tell();
     if (cancelled(options))
       return TokenId{-1};
-    const size_t count =
-        std::min<size_t>(runner_.limits().stepTokens, prompt.size() - cached_.size());
+    const size_t count = prefillStep(prompt.size());
     const bool last = cached_.size() + count == prompt.size();
     SINTER_ASSIGN(logits, advance(prompt.subspan(cached_.size(), count),
                                   last ? LogitsWanted::Last : LogitsWanted::None));

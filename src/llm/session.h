@@ -43,6 +43,7 @@ public:
 
 private:
   void keepCommonPrefix(std::span<const TokenId> prompt);
+  size_t prefillStep(size_t promptTokens);
   Result<std::span<const float>> advance(std::span<const TokenId> tokens, LogitsWanted wanted,
                                          Phase phase = Phase::Prefill);
   Result<TokenId> choose(std::span<const float> logits, const GenerateOptions &options);

@@ -17,6 +17,7 @@ struct RunnerLimits {
   uint32_t queryTile = 1;
   uint32_t pageRows = 1;
   uint32_t poolPages = 1;
+  uint32_t stateSlots = 0; // of sequences' states; 0: the model has none
   // A row has the same bits in either phase, so what was generated may be computed again as a part
   // of a prompt.
   bool phasesAgree = false;

@@ -161,6 +161,8 @@ Result<void> StepBuilder::buildStep() {
 void StepBuilder::declareSymbols(ModuleOp module) {
   SmallVector<graph::SymbolAttr> symbols;
   for (const contract::SymbolRow &row : contract::kSymbols) {
+    if (row.id == Size::StateSlots)
+      continue;
     const int64_t most = row.id == Size::PagesPerSequence
                              ? int64_t(llvm::divideCeil(f_.contextLength, options_.pageRows))
                              : row.max;

@@ -81,13 +81,21 @@ static_assert(followTheirEnum());
 
 } // namespace
 
+bool hasStates(const plan::Plan &plan) {
+  return plan.properties.contains(kStateBytes.name);
+}
+
 Result<void> check(const plan::Plan &plan) {
   if (!plan::findProcedure(plan, kStepProcedure))
     return fail(Code::Corrupt, std::string("the plan has no procedure '") + kStepProcedure + "'");
   for (const PropertyRow &row : kProperties)
     SINTER_TRY(checkProperty(plan, row));
+  const bool states = hasStates(plan);
+  if (states)
+    SINTER_TRY(checkProperty(plan, kStateBytes));
   for (const TensorRow &row : kInputs)
-    SINTER_TRY(checkBuffer(plan, row, plan::BufferKind::Input));
+    if (states || &row != &rowOf(Input::StateSpans))
+      SINTER_TRY(checkBuffer(plan, row, plan::BufferKind::Input));
   SINTER_TRY(checkBuffer(plan, kLogits, plan::BufferKind::Output));
   return checkSymbols(plan);
 }

@@ -43,6 +43,7 @@ enum class Symbol : uint8_t {
   // of the step's longest sequence, this step's tokens counted, rounded up to a power of two, so
   // that few sizes occur. The minimum where that is less, and for all other steps.
   LongestContext,
+  StateSlots, // slots of sequences' states; of plans that have such states
 };
 
 struct SymbolRow {
@@ -52,8 +53,9 @@ struct SymbolRow {
 };
 
 inline constexpr int64_t kMaxStepTokens = 1 << 16;
+inline constexpr int64_t kMaxStateSlots = 1 << 17;
 
-inline constexpr std::array<SymbolRow, 11> kSymbols = {{
+inline constexpr std::array<SymbolRow, 12> kSymbols = {{
     {Symbol::Tokens, "T", 1, kMaxStepTokens},
     {Symbol::Sequences, "S", 1, kMaxStepTokens},
     {Symbol::QueryTiles, "B", 1, kMaxStepTokens},
@@ -65,6 +67,7 @@ inline constexpr std::array<SymbolRow, 11> kSymbols = {{
     {Symbol::KeysHeld, "K", 0, INT64_MAX},
     {Symbol::KeysSeen, "V", 0, INT64_MAX},
     {Symbol::LongestContext, "L", 256, int64_t(1) << 31},
+    {Symbol::StateSlots, "Z", 1, kMaxStateSlots},
 }};
 
 constexpr const char *nameOf(Symbol symbol) {
@@ -88,6 +91,8 @@ inline constexpr PropertyRow kContextLength = {"context_length", 1, INT32_MAX};
 inline constexpr PropertyRow kPageRows = {"page_rows", 1, INT32_MAX};      // positions of a KV page
 inline constexpr PropertyRow kQueryTile = {"query_block", 1, INT32_MAX};   // most rows of one
 inline constexpr PropertyRow kKvBytesPerPage = {"kv_bytes", 0, INT64_MAX}; // of all layers
+// Of one sequence in all layers, beside its pages. Absent where sequences have no states.
+inline constexpr PropertyRow kStateBytes = {"state_bytes", 1, INT64_MAX};
 inline constexpr std::array kProperties = {kVocabSize, kContextLength, kPageRows, kQueryTile,
                                            kKvBytesPerPage};
 
@@ -123,8 +128,11 @@ enum class Input : uint8_t {
   LogitIndices,   // of tokens
   LogitPositions, // of these
   LogitTiles,     // sequence, first row, rows
+  // Of plans with states of sequences: slot that is read (-1: none, the sequence begins), slot that
+  // is written, first token, tokens.
+  StateSpans,
 };
-inline constexpr std::array<TensorRow, 9> kInputs = {{
+inline constexpr std::array<TensorRow, 10> kInputs = {{
     {"tokens", ElementType::I32, Symbol::Tokens, {}},
     {"positions", ElementType::I32, Symbol::Tokens, {}},
     {"kv_slots", ElementType::I32, Symbol::Tokens, {}},
@@ -134,6 +142,7 @@ inline constexpr std::array<TensorRow, 9> kInputs = {{
     {"logit_rows", ElementType::I32, Symbol::LogitRows, {}},
     {"logit_positions", ElementType::I32, Symbol::LogitRows, {}},
     {"logit_blocks", ElementType::I32, Symbol::LogitTiles, 3},
+    {"state_spans", ElementType::I32, Symbol::Sequences, 4},
 }};
 constexpr const TensorRow &rowOf(Input input) {
   return kInputs[static_cast<size_t>(input)];
@@ -156,7 +165,11 @@ inline constexpr const char *kGraphOperations = "graph_operations"; // before an
 inline constexpr const char *kArchitecture = "architecture";
 inline constexpr const char *kUnusedKeys = "unused_keys"; // of the model file, absent where none
 inline constexpr const char *kRopeBase = "rope_base";
-inline constexpr const char *kActivations = "activations"; // formats that matmuls take activations in
+inline constexpr const char *kActivations =
+    "activations"; // formats that matmuls take activations in
+
+// Whether a plan that keeps the contract has states of sequences.
+bool hasStates(const plan::Plan &plan);
 
 // Whether a valid plan has the procedure, inputs, output and properties above, and no symbol to be
 // bound but the ones above, all within their bounds. Corrupt, with what was found and expected.

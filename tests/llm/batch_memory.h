@@ -1,5 +1,6 @@
 // The KV cache of runners without a model: what a step wrote to each slot, read back through the
-// page table, so that a mix-up of pages changes what is read.
+// page table, so that a mix-up of pages changes what is read. Where sequences have states, these
+// are what was written, and what they say counts.
 #pragma once
 
 #include "llm/batch.h"
@@ -20,10 +21,26 @@ public:
   void write(const Batch &batch) {
     for (size_t i = 0; i < batch.tokens.size(); ++i)
       memory_[batch.kvSlots[i]] = {batch.tokens[i], batch.phase};
+    for (size_t at = 0; at < batch.stateSpans.size(); at += 4) {
+      const int32_t *span = &batch.stateSpans[at];
+      std::vector<WrittenToken> state;
+      if (span[0] >= 0)
+        state = states_.at(span[0]);
+      for (int32_t token = span[2]; token < span[2] + span[3]; ++token)
+        state.push_back({batch.tokens[static_cast<size_t>(token)], batch.phase});
+      states_[span[1]] = std::move(state);
+    }
   }
 
   // The sequence of the batch's token `token`, up to that token.
   std::vector<WrittenToken> sequenceUpTo(const Batch &batch, int32_t token) const {
+    for (size_t at = 0; at < batch.stateSpans.size(); at += 4)
+      if (const int32_t *span = &batch.stateSpans[at];
+          token >= span[2] && token < span[2] + span[3]) {
+        const std::vector<WrittenToken> &state = states_.at(span[1]);
+        const int32_t later = span[2] + span[3] - 1 - token;
+        return {state.begin(), state.end() - later};
+      }
     int32_t sequence = -1;
     for (int64_t block = 0; block < batch.blockCount(); ++block) {
       const int32_t *entry = &batch.blocks[block * 3];
@@ -47,6 +64,7 @@ public:
 private:
   int32_t rows_;
   std::map<int32_t, WrittenToken> memory_;
+  std::map<int32_t, std::vector<WrittenToken>> states_;
 };
 
 } // namespace sinter

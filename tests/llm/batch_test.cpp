@@ -189,5 +189,45 @@ INSTANTIATE_TEST_SUITE_P(
                 "or decode steps"}),
     [](const auto &info) { return std::string(info.param.what); });
 
+// ---- states ----
+
+struct TwoStates {
+  TwoStates() : pool(*PagePool::create(8, 4, 4)), first(pool), second(pool) {
+    EXPECT_TRUE(first.reserve(7).has_value());
+    EXPECT_TRUE(second.reserve(1).has_value());
+  }
+  PagePool pool;
+  SequencePages first, second;
+  std::vector<TokenId> tokens = {10, 11, 12, 13, 14};
+};
+
+TEST(Batch, ASequenceThatBeginsReadsNoStateAndOthersTheirOwn) {
+  TwoStates two;
+  const BatchPart parts[] = {{two.tokens, 2, &two.first},
+                             {std::span(two.tokens).first(1), 0, &two.second}};
+  Batch batch;
+  ASSERT_TRUE(buildBatch(parts, kShape, batch).has_value());
+  EXPECT_THAT(batch.stateSpans, ElementsAre(0, 0, 0, 5, -1, 1, 5, 1));
+}
+
+TEST(Batch, ASequenceAfterACheckpointReadsThatAndWritesAnotherSlot) {
+  TwoStates two;
+  two.first.keepCheckpoint(2);
+  const BatchPart part{two.tokens, 2, &two.first};
+  Batch batch;
+  ASSERT_TRUE(buildBatch({&part, 1}, kShape, batch).has_value());
+  EXPECT_THAT(batch.stateSpans, ElementsAre(0, 2, 0, 5));
+}
+
+TEST(Batch, SequencesWithAndWithoutStatesAreRefused) {
+  TwoStates two;
+  TwoSequences without;
+  const BatchPart parts[] = {{two.tokens, 2, &two.first}, without.parts[1]};
+  Batch batch;
+  const auto refused = buildBatch(parts, kShape, batch);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().message, "sequences 0 and 1 of the batch are with and without a state");
+}
+
 } // namespace
 } // namespace sinter

@@ -115,5 +115,106 @@ TEST(KvPages, NoPageIsEverHeldTwice) {
   }
 }
 
+// ---- states ----
+
+TEST(SequenceStates, AreTakenWithTheFirstPageAndGivenBackWithTheLast) {
+  auto pool = PagePool::create(8, 4, 2);
+  SequencePages first(*pool), second(*pool);
+  EXPECT_FALSE(first.hasState());
+  ASSERT_TRUE(first.reserve(5).has_value());
+  ASSERT_TRUE(second.reserve(1).has_value());
+  EXPECT_EQ(first.stateToWrite(), 0);
+  EXPECT_EQ(second.stateToWrite(), 1);
+  EXPECT_FALSE(pool->hasRoomForState());
+  first.shrink(1);
+  EXPECT_TRUE(first.hasState());
+  first.shrink(0);
+  EXPECT_FALSE(first.hasState());
+  EXPECT_EQ(pool->freeStates(), 1u);
+}
+
+TEST(SequenceStates, ThatThePoolHasNotAreRefusedWithTheNumberAndNothingChanges) {
+  auto pool = PagePool::create(8, 4, 1);
+  SequencePages first(*pool), second(*pool);
+  ASSERT_TRUE(first.reserve(1).has_value());
+  const auto refused = second.reserve(1);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Code::Exhausted);
+  EXPECT_EQ(refused.error().message, "all 1 slots for states of sequences are in use");
+  EXPECT_EQ(pool->freePages(), 7u);
+}
+
+TEST(SequenceStates, AStepAfterACheckpointReadsItAndWritesAnotherSlot) {
+  auto pool = PagePool::create(8, 4, 3);
+  SequencePages pages(*pool);
+  ASSERT_TRUE(pages.reserve(8).has_value());
+  EXPECT_EQ(pages.stateToRead(), 0);
+  pages.keepCheckpoint(3);
+  EXPECT_EQ(pages.stateToRead(), 0);
+  EXPECT_EQ(pages.stateToWrite(), 1);
+  pages.stateWritten();
+  EXPECT_EQ(pages.stateToRead(), 1);
+  EXPECT_EQ(pages.resumeAt(7), 3u);
+  EXPECT_EQ(pages.stateToRead(), 0);
+  EXPECT_EQ(pages.stateToWrite(), 1);
+}
+
+TEST(SequenceStates, GoBackToTheLastCheckpointThatIsNotBeyond) {
+  auto pool = PagePool::create(8, 4, 4);
+  SequencePages pages(*pool);
+  ASSERT_TRUE(pages.reserve(20).has_value());
+  for (const uint64_t rows : {4, 9, 14}) {
+    pages.keepCheckpoint(rows);
+    pages.stateWritten();
+  }
+  EXPECT_EQ(pages.resumeAt(13), 9u);
+  EXPECT_EQ(pool->freeStates(), 1u); // that of 14
+  EXPECT_EQ(pages.resumeAt(9), 9u);
+  EXPECT_EQ(pages.resumeAt(3), 0u);
+  EXPECT_EQ(pool->freeStates(), 3u);
+}
+
+TEST(SequenceStates, TheOldestCheckpointGoesWhereThereAreTooManyOrNoSlotIsFree) {
+  for (const uint32_t slots : {kMostCheckpoints, kMostCheckpoints + 5}) {
+    auto pool = PagePool::create(8, 4, slots);
+    SequencePages pages(*pool);
+    ASSERT_TRUE(pages.reserve(20).has_value());
+    for (uint64_t rows = 1; rows <= kMostCheckpoints + 1; ++rows) {
+      pages.keepCheckpoint(rows);
+      pages.stateWritten();
+    }
+    EXPECT_EQ(pages.resumeAt(1), 0u) << slots;
+  }
+}
+
+TEST(SequenceStates, WithoutAFreeSlotThereIsNoCheckpoint) {
+  auto pool = PagePool::create(8, 4, 1);
+  SequencePages pages(*pool);
+  ASSERT_TRUE(pages.reserve(4).has_value());
+  pages.keepCheckpoint(2);
+  EXPECT_EQ(pages.stateToWrite(), 0);
+  EXPECT_EQ(pages.resumeAt(3), 0u);
+}
+
+TEST(SequenceStates, APoolWithoutThemGoesBackAnywhere) {
+  auto pool = PagePool::create(8, 4);
+  SequencePages pages(*pool);
+  ASSERT_TRUE(pages.reserve(8).has_value());
+  pages.keepCheckpoint(3);
+  EXPECT_EQ(pages.resumeAt(6), 6u);
+}
+
+TEST(SequenceStates, MoveWithTheirPages) {
+  auto pool = PagePool::create(8, 4, 2);
+  {
+    SequencePages pages(*pool);
+    ASSERT_TRUE(pages.reserve(1).has_value());
+    SequencePages moved(std::move(pages));
+    EXPECT_TRUE(moved.hasState());
+    EXPECT_EQ(pool->freeStates(), 1u);
+  }
+  EXPECT_EQ(pool->freeStates(), 2u);
+}
+
 } // namespace
 } // namespace sinter

@@ -40,7 +40,8 @@ inline Sampler samplerOf(const Order &order, uint32_t vocabulary, const Tokenize
 // The answer where nothing else runs.
 inline Generation aloneOn(StepRunner &runner, const Tokenizer &tokenizer, const Order &order) {
   const RunnerLimits &limits = runner.limits();
-  PagePool pool = *PagePool::create(limits.batchShape().pagesPerSequence, limits.pageRows);
+  PagePool pool =
+      *PagePool::create(limits.batchShape().pagesPerSequence, limits.pageRows, limits.stateSlots);
   Session session(runner, pool, tokenizer);
   Sampler sampler = samplerOf(order, limits.vocabSize, tokenizer);
   auto result = session.generate(
@@ -55,7 +56,8 @@ inline Generation aloneOn(StepRunner &runner, const Tokenizer &tokenizer, const 
 class Desk {
 public:
   explicit Desk(const RunnerLimits &limits, const SchedulerOptions &options = {})
-      : runner(limits), pool(*PagePool::create(limits.poolPages, limits.pageRows)),
+      : runner(limits),
+        pool(*PagePool::create(limits.poolPages, limits.pageRows, limits.stateSlots)),
         scheduler(runner, pool, tokenizer, options) {}
 
   Client &submit(Order order) {

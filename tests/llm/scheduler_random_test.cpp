@@ -33,6 +33,7 @@ RunnerLimits randomLimits(Dice &dice) {
   const uint32_t whole = limits.batchShape().pagesPerSequence;
   limits.poolPages = dice(whole, 4 * whole);
   limits.phasesAgree = dice.oneIn(2);
+  limits.stateSlots = dice.oneIn(2) ? 0 : dice(1, 10);
   return limits;
 }
 

@@ -117,6 +117,19 @@ TEST(Scheduler, MoreRequestsThanAStepTakesWaitInTheirOrder) {
     EXPECT_LE(desk.clients[i - 1].shownAt[0], desk.clients[i].shownAt[0]);
 }
 
+TEST(Scheduler, RequestsWaitForSlotsOfTheirStates) {
+  RunnerLimits limits = kLimits;
+  limits.stateSlots = 2;
+  Desk desk(limits);
+  for (TokenId first : {1, 2, 3})
+    desk.submit(answer(2, first, 6));
+  desk.scheduler.step();
+  EXPECT_EQ(desk.scheduler.runningCount(), 2u);
+  desk.run();
+  desk.expectAllAsAlone();
+  EXPECT_EQ(desk.pool.freeStates(), 2u);
+}
+
 TEST(Scheduler, AWaitingRequestBeginsAsSoonAsOneHasEnded) {
   Desk desk(kLimits, {.sequences = 2});
   desk.submit(answer(2, 1, 2));

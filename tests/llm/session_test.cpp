@@ -6,6 +6,8 @@
 
 #include <gmock/gmock.h>
 
+#include <numeric>
+
 namespace sinter {
 namespace {
 
@@ -294,6 +296,110 @@ TEST_F(SessionTest, ThreeUnequalSequencesInOneBatchOverShuffledPagesSayWhatEachS
   ASSERT_TRUE(logits.has_value());
   for (size_t i = 0; i < prompts.size(); ++i)
     EXPECT_EQ((*logits)[i * runner.limits().vocabSize + runner.next(prompts[i])], 1.0f) << i;
+}
+
+// ---- models with states ----
+
+class StateSessionTest : public SessionTest {
+protected:
+  StateSessionTest() { useSlots(4); }
+
+  void useSlots(uint32_t slots) {
+    session.clear();
+    pool = *PagePool::create(16, 4, slots);
+    runner.limits_.stateSlots = slots;
+  }
+  Generation say(const std::vector<TokenId> &prompt, uint64_t count) {
+    shown.clear();
+    auto result = generate(prompt, {.maxTokens = count, .ignoreEndTokens = true});
+    EXPECT_TRUE(result.has_value()) << result.error().toString();
+    EXPECT_EQ(shown, expected(prompt, count));
+    return result ? *result : Generation();
+  }
+  static std::vector<TokenId> counted(TokenId from, size_t count) {
+    std::vector<TokenId> tokens(count);
+    std::iota(tokens.begin(), tokens.end(), from);
+    return tokens;
+  }
+};
+
+TEST_F(StateSessionTest, APromptHasAStepThatEndsSomeTokensBeforeItDoes) {
+  say(counted(1, 30), 1);
+  EXPECT_THAT(runner.stepSizes, ElementsAre(8, 6, 8, 8));
+}
+
+TEST_F(StateSessionTest, ATurnThatContinuesTheLastOneComputesOnlyWhatIsNew) {
+  std::vector<TokenId> prompt = counted(1, 30);
+  const Generation first = say(prompt, 3);
+  prompt.insert(prompt.end(), first.tokens.begin(), first.tokens.end());
+  prompt.push_back(7);
+  EXPECT_EQ(say(prompt, 2).reusedTokens, 32u);
+}
+
+TEST_F(StateSessionTest, AnotherEndOfThePromptGoesOnFromTheCheckpointBeforeIt) {
+  std::vector<TokenId> prompt = counted(1, 30);
+  say(prompt, 3);
+  prompt.back() = 99;
+  EXPECT_EQ(say(prompt, 3).reusedTokens, 14u);
+  EXPECT_EQ(say(prompt, 3).reusedTokens, 14u);
+}
+
+TEST_F(StateSessionTest, AnEditOfAnEarlierTurnGoesBackToItsCheckpoint) {
+  std::vector<TokenId> prompt = counted(1, 24);
+  say(prompt, 1);
+  const std::vector<TokenId> edited = [&] {
+    std::vector<TokenId> tokens = prompt;
+    tokens[20] = 99;
+    return tokens;
+  }();
+  const std::vector<TokenId> more = counted(50, 24);
+  prompt.insert(prompt.end(), more.begin(), more.end());
+  say(prompt, 1);
+  EXPECT_EQ(say(edited, 1).reusedTokens, 8u);
+}
+
+TEST_F(StateSessionTest, AnotherPromptBeginsWithoutAState) {
+  say(counted(1, 30), 3);
+  EXPECT_EQ(say(counted(2, 30), 3).reusedTokens, 0u);
+  say({5}, 3);
+}
+
+TEST_F(StateSessionTest, WithoutRoomForCheckpointsAnEditBeginsAgain) {
+  useSlots(1);
+  std::vector<TokenId> prompt = counted(1, 30);
+  say(prompt, 3);
+  prompt.back() = 99;
+  EXPECT_EQ(say(prompt, 3).reusedTokens, 0u);
+}
+
+TEST_F(StateSessionTest, ClearingGivesAllSlotsBack) {
+  say(counted(1, 30), 3);
+  EXPECT_LT(pool.freeStates(), 4u);
+  session.clear();
+  EXPECT_EQ(pool.freeStates(), 4u);
+}
+
+TEST_F(StateSessionTest, EditsAtRandomPlacesGiveWhatAFreshRunGives) {
+  uint32_t random = 1;
+  const auto dice = [&](uint32_t below) {
+    return (random = random * 1664525 + 1013904223) / 7 % below;
+  };
+  for (const uint32_t slots : {1u, 2u, 3u, 6u}) {
+    useSlots(slots);
+    std::vector<TokenId> prompt = {1};
+    for (int round = 0; round < 60; ++round) {
+      if (dice(3) == 0)
+        prompt.resize(1 + dice(static_cast<uint32_t>(prompt.size())));
+      else if (dice(2) == 0)
+        prompt[dice(static_cast<uint32_t>(prompt.size()))] ^= 1;
+      for (uint32_t more = dice(20); more > 0 && prompt.size() < 56; --more)
+        prompt.push_back(static_cast<TokenId>(dice(900)));
+      const Generation answer = say(prompt, 1 + dice(5));
+      if (dice(2) == 0)
+        prompt.insert(prompt.end(), answer.tokens.begin(), answer.tokens.end());
+      prompt.resize(std::min<size_t>(prompt.size(), 56));
+    }
+  }
 }
 
 } // namespace

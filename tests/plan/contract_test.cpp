@@ -76,7 +76,7 @@ TEST(Contract, IsKeptByAPlanThatHasAllOfIt) {
 TEST(Contract, LetsAPlanCountLoopsWithSymbolsOfItsOwn) {
   plan::Plan plan = keepingPlan();
   plan.symbols.push_back({"layer", 0, 31});
-  plan.procedures[0].steps = {{plan::Loop{plan::SymbolId{11}, 2, {}}}};
+  plan.procedures[0].steps = {{plan::Loop{plan::SymbolId{uint32_t(kSymbols.size())}, 2, {}}}};
   EXPECT_TRUE(check(plan));
 }
 
@@ -90,6 +90,18 @@ TEST(Contract, LetsAPlanLeaveOutSymbolsThatItDoesNotNeed) {
   plan::Plan plan = keepingPlan();
   plan.symbols.clear();
   EXPECT_TRUE(check(plan));
+}
+
+TEST(Contract, AsksForStatesInputOnlyOfAPlanWithStates) {
+  plan::Plan plan = keepingPlan();
+  std::erase_if(plan.buffers, [](const plan::Buffer &b) { return b.name == "state_spans"; });
+  EXPECT_FALSE(hasStates(plan));
+  EXPECT_TRUE(check(plan));
+  plan.properties[kStateBytes.name] = 64;
+  EXPECT_TRUE(hasStates(plan));
+  const Result<void> checked = check(plan);
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().message, "the plan has no buffer 'state_spans'");
 }
 
 TEST(Contract, FindsEachSymbolByItsName) {

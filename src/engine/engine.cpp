@@ -57,6 +57,8 @@ static void describe(const models::DecoderFeatures &f, const EngineOptions &opti
                      {contract::kKvHeads, f.kvHeads},
                      {contract::kHeadDim, f.headDim},
                      {contract::kRopeDims, f.ropeDims}};
+  if (f.hasStates())
+    plan.properties[contract::kStateBytes.name] = f.stateBytes();
   plan.texts[contract::kArchitecture] = f.family.architecture;
   plan.texts[contract::kKvType] = kvTypeName(kv);
   plan.texts[contract::kAskedActivations] = options.activations;

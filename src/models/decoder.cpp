@@ -107,7 +107,7 @@ Result<Value> StepBuilder::logits(Value x) {
   const DecoderFamily &family = f_.family;
   Value n;
   if (family.normWeights) {
-    SINTER_ASSIGN(n, g_.norm(x, family.norm, std::string(kOutputNorm), f_.normEps));
+    SINTER_ASSIGN(n, g_.norm(x, family.norm, std::string(family.outputNorm), f_.normEps));
   } else {
     n = g_.norm(x, family.norm, {}, {}, f_.normEps);
   }
@@ -143,7 +143,8 @@ Result<void> StepBuilder::buildStep() {
   LayerBuilder layers(g_, f_, {options_.pageRows, elementOf(g_.b.getContext(), *options_.kv),
                                options_.kv->isPlain(),
                                std::string(contract::nameOf(Size::PoolPages))});
-  const Placement at{positions, tiles, slots, pageTable, lengths};
+  Value spans = f_.hasStates() ? input(Input::StateSpans) : Value();
+  const Placement at{positions, tiles, slots, pageTable, lengths, spans};
   SINTER_TRY(layers.place(at, {wantedPositions, wantedTiles, wanted}));
   SINTER_ASSIGN(Value x, embed(tokens, positions));
   SINTER_TRY(layers.keepEmbedding(x, tokens));
@@ -161,7 +162,7 @@ Result<void> StepBuilder::buildStep() {
 void StepBuilder::declareSymbols(ModuleOp module) {
   SmallVector<graph::SymbolAttr> symbols;
   for (const contract::SymbolRow &row : contract::kSymbols) {
-    if (row.id == Size::StateSlots)
+    if (row.id == Size::StateSlots && !f_.hasStates())
       continue;
     const int64_t most = row.id == Size::PagesPerSequence
                              ? int64_t(llvm::divideCeil(f_.contextLength, options_.pageRows))

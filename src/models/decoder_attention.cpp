@@ -289,8 +289,24 @@ Result<LayerBuilder::KvCache> LayerBuilder::ownCache(Value n, Qkv qkv) {
   return cache;
 }
 
+Value LayerBuilder::splitGate(Value &query) {
+  const int64_t heads = layer().heads, size = layer().headDim;
+  Value both = g_.asHeads(query, heads, 2 * size);
+  const auto part = [&](int64_t first) {
+    auto type = tensorOf({extentOf(query), heads, size}, g_.b.getF32Type());
+    return g_.asRows(graph::SliceOp::create(g_.b, g_.loc, type, both,
+                                            ArrayRef<int64_t>{0, 0, first}, DenseI64ArrayAttr()));
+  };
+  query = part(0);
+  return part(size);
+}
+
 Result<Value> LayerBuilder::attention(Value n, Value attending) {
   const LayerFeatures &l = layer();
+  if (l.mixer == Mixer::ShortConv)
+    return shortConv(n);
+  if (l.mixer == Mixer::DeltaNet)
+    return deltaNet(n, attending);
   if (!l.attends()) // a matrix stands for it
     return g_.linear(attending, name(kAttentionOutput), f_.width, family_);
   const Rows &rows = isLast() ? last_ : tokens_;
@@ -299,8 +315,10 @@ Result<Value> LayerBuilder::attention(Value n, Value attending) {
   if (fused) {
     SINTER_ASSIGN(qkv, projectFused(n));
   } else {
-    SINTER_ASSIGN(qkv.query, project(attending, kQuery, l.heads * l.headDim));
+    const int64_t parts = family_.queryGate ? 2 : 1;
+    SINTER_ASSIGN(qkv.query, project(attending, kQuery, parts * l.heads * l.headDim));
   }
+  Value gate = family_.queryGate ? splitGate(qkv.query) : Value();
   SINTER_ASSIGN(Value q, headsOf(qkv.query, kQueryNorm, l.heads));
   SINTER_ASSIGN(const KvCache cache, ownCache(n, qkv));
   SINTER_ASSIGN(Value query, rotated(q, fused ? tokens_ : rows, kQueryNorm));
@@ -311,6 +329,9 @@ Result<Value> LayerBuilder::attention(Value n, Value attending) {
                    [](ScalarBuilder &s, ValueRange v) { return s.mul(v[0], v[1]); });
   SINTER_ASSIGN(Value attended, attend(query, cache, rows));
   Value flat = g_.asRows(attended);
+  if (gate)
+    flat = g_.map({flat, gate},
+                  [](ScalarBuilder &s, ValueRange v) { return s.mul(v[0], s.sigmoid(v[1])); });
   if (family_.attentionGate) {
     SINTER_ASSIGN(flat, gated(flat, attending));
   }

@@ -32,6 +32,10 @@ enum class Activation : uint8_t { Silu, Gelu, Relu2, Xielu };
 // Gated: activation(gate) * up, of two matrices or of one that holds both, gate first.
 enum class Gating : uint8_t { None, Gated, Fused };
 
+// Layers with a state of each sequence instead of keys and values: those without key heads, or all
+// but the last of each full_attention_interval unless the file has a list.
+enum class Recurrence : uint8_t { None, ShortConv, DeltaNet };
+
 // Which layers rotate queries and keys.
 enum class RotatedLayers : uint8_t {
   All,
@@ -117,6 +121,9 @@ struct DecoderFamily {
   int64_t ownKvLayers = 0;        // later layers read the keys of these; 0: all or as a key says
   int64_t sparseLayers = 0;       // whose gates are cut to about their largest twentieth
   bool outputScale = false;       // of a layer's result, where the file has one
+  Recurrence recurrence = Recurrence::None;
+  bool queryGate = false;      // each query head comes with a gate of attention's result
+  std::string_view outputNorm = "output_norm";
   bool attentionGate = false;  // attn_gate's sigmoid on attention's result
   bool embeddingSkip = false;  // the embedding is added again after each layer, times a weight
   bool subNorms = false;       // of attention's result and of the hidden row

@@ -9,9 +9,20 @@
 
 namespace sinter::models {
 
+// What mixes the rows of a sequence. All but attention have a state of each sequence.
+enum class Mixer : uint8_t { Attention, ShortConv, DeltaNet };
+
+// Of layers with a state.
+struct RecurrentFeatures {
+  int64_t convWidth = 0;                  // rows that a convolution is over
+  int64_t keyHeads = 0, valueHeads = 0;   // of a delta net
+  int64_t keyDim = 0, valueDim = 0;       // elements of their heads
+};
+
 // One layer of the step, in its order.
 struct LayerFeatures {
   int64_t block = 0;           // of its tensors' names
+  Mixer mixer = Mixer::Attention;
   int64_t heads = 0;           // 0: no attention
   int64_t kvHeads = 0;         // 0 with heads: one matrix stands for attention
   int64_t headDim = 0;         // of queries and keys
@@ -28,6 +39,7 @@ struct LayerFeatures {
   } xielu;
 
   bool attends() const { return heads > 0 && kvHeads > 0; }
+  bool hasState() const { return mixer != Mixer::Attention; }
 };
 
 // The frequencies of one kind of layers.
@@ -38,7 +50,7 @@ struct RopeFeatures {
 
 struct DecoderFeatures {
   DecoderFamily family;
-  std::vector<LayerFeatures> layers; // at least one; the last one attends and has a feed-forward
+  std::vector<LayerFeatures> layers; // at least one; the last one has a feed-forward
   int64_t blocks = 0;                // of the file, those that predict further tokens too
   int64_t width = 0;                 // elements of a token's row
   int64_t heads = 0, kvHeads = 0;    // the most of any layer
@@ -49,6 +61,7 @@ struct DecoderFeatures {
   float normEps = 0, qkNormEps = 0;
   Rotation rotation = Rotation::None;
   RopeFeatures rope, windowRope;
+  RecurrentFeatures recurrent;
   std::vector<int64_t> sections; // pairs of each axis; empty: one axis
   bool parallel = false;
   bool normsAfter = false; // the norms before blocks are after them
@@ -62,6 +75,10 @@ struct DecoderFeatures {
   // Keys that change what other decoders compute and have no meaning for this one, as it has none
   // for the reference implementation: "'KEY' is VALUE".
   std::vector<std::string> unusedKeys;
+
+  bool hasStates() const;
+  // Bytes of a sequence's states in all layers.
+  int64_t stateBytes() const;
 };
 
 // Unsupported: an architecture or a feature that no family here has. NotFound and Corrupt: a key is

@@ -133,7 +133,7 @@ Result<Value> LayerBuilder::finish(Value x) {
   }
   if (!layer().normsResult)
     return x;
-  return g_.norm(x, family_.norm, std::string(kOutputNorm), f_.normEps);
+  return g_.norm(x, family_.norm, std::string(family_.outputNorm), f_.normEps);
 }
 
 Result<Value> LayerBuilder::build(Value x, size_t number) {
@@ -169,7 +169,7 @@ Result<Value> LayerBuilder::build(Value x, size_t number) {
   const bool hasFfnNorm = !family_.normWeights || g_.has(name(family_.ffnNorm) + ".weight") ||
                           family_.parallel != Parallel::WithoutFfnNorm;
   const bool parallel = f_.parallel || !hasFfnNorm;
-  if (layer().heads > 0) {
+  if (layer().heads > 0 || layer().hasState()) {
     SINTER_TRY(attend());
     if (!parallel)
       x = g_.add(x, attended, f_.residualScale);

@@ -17,6 +17,7 @@ struct KvLayout {
 // The inputs that say where the tokens of the step are.
 struct Placement {
   mlir::Value positions, tiles, slots, pageTable, lengths;
+  mlir::Value stateSpans; // null where no layer has a state
 };
 
 // The rows whose logits are wanted: where they are, and which of the tokens they are.
@@ -78,6 +79,16 @@ private:
   Result<KvCache> ownCache(mlir::Value n, Qkv qkv);
   Result<mlir::Value> attend(mlir::Value query, const KvCache &cache, const Rows &rows);
   Result<mlir::Value> gated(mlir::Value attended, mlir::Value x);
+  // A state of this layer [slots, shape...]; `part` tells the states of a layer apart.
+  mlir::Value state(std::string_view part, llvm::ArrayRef<int64_t> shape);
+  Result<mlir::Value> causalConv(mlir::Value rows, std::string_view part);
+  // short_conv.cpp and delta_net.cpp: of all tokens' rows `n`, for those in `attending`.
+  Result<mlir::Value> shortConv(mlir::Value n);
+  Result<mlir::Value> deltaNet(mlir::Value n, mlir::Value attending);
+  struct DeltaInputs;
+  Result<DeltaInputs> deltaInputs(mlir::Value n);
+  // Queries, and the gates that come with them.
+  mlir::Value splitGate(mlir::Value &query);
   // Of the keys and values of all tokens, which `n` has, by `attending`.
   Result<mlir::Value> attention(mlir::Value n, mlir::Value attending);
   Result<mlir::Value> activated(mlir::Value n);

@@ -23,6 +23,7 @@ public:
   mlir::Value exp(mlir::Value a);
   mlir::Value log(mlir::Value a);
   mlir::Value floor(mlir::Value a);
+  mlir::Value softplus(mlir::Value a);
   mlir::Value tanh(mlir::Value a);
   mlir::Value sqrt(mlir::Value a);
   mlir::Value least(mlir::Value a, mlir::Value b);

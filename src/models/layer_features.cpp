@@ -193,6 +193,7 @@ Result<void> readLayers(MetadataReader &reader, DecoderFeatures &f) {
   SINTER_TRY(readHidden(reader, f));
   SINTER_TRY(readExperts(reader, f));
   SINTER_TRY(readHeads(reader, f));
+  SINTER_TRY(readRecurrence(reader, f));
   SINTER_TRY(readXielu(reader, f));
   SINTER_TRY(readSharedKv(reader, f));
   return readLoops(reader, f);

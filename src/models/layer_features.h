@@ -10,6 +10,9 @@ namespace sinter::models {
 // and the width.
 Result<void> readLayers(MetadataReader &reader, DecoderFeatures &f);
 
+// Which layers have states of sequences instead of keys and values. Needs counts of heads.
+Result<void> readRecurrence(MetadataReader &reader, DecoderFeatures &f);
+
 // RoPE of all layers. Needs them.
 Result<void> readRope(MetadataReader &reader, DecoderFeatures &f);
 

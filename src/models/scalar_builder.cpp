@@ -53,6 +53,13 @@ Value ScalarBuilder::fromInteger(Value a) {
   return arith::SIToFPOp::create(b_, loc_, b_.getF32Type(), a);
 }
 
+// log(1 + exp(a)), where exp never exceeds 1.
+Value ScalarBuilder::softplus(Value a) {
+  Value zero = number(0), positive = most(a, zero);
+  Value power = exp(sub(least(a, zero), positive));
+  return add(positive, log(add(number(1), power)));
+}
+
 Value ScalarBuilder::sigmoid(Value a) {
   Value one = number(1);
   return div(one, add(one, exp(neg(a))));

@@ -34,7 +34,8 @@ DRAWS = (
     ("rope_factors_long.weight", 2.0, 0), ("rope_factors_short.weight", 1.5, -1),
     ("act.scales", 1.5, -1), ("attn_sinks.weight", 0.0, 1), ("layer_output_scale.weight", 0.5, -2),
     ("post_attention_norm", 1.0, -1), ("post_ffw_norm", 1.0, -1), ("position_embd.weight", 0.0, -1),
-    ("token_embd.weight", 0.0, -1),
+    ("token_embd.weight", 0.0, -1), ("ssm_a", -0.5, -2), ("conv1d.weight", 0.0, -1),
+    ("shortconv.conv.weight", 0.0, -1),
 )
 MATRIX = -3  # about sqrt(3 / 256)
 

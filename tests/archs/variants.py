@@ -179,6 +179,9 @@ VARIANTS = (
             NO_SCALES + ("rope_freqs", ".bias"), more=FACTORS),
     plain("qwen2"), plain("qwen3"), plain("qwen2vl", keys={ATTENTION +
           "layer_norm_rms_epsilon": f32(1e-6)}), plain("qwen3vl"),
+    plain("lfm2"), plain("qwen35"),
+    Variant("qwen35-grouped", "qwen35", {"ARCH.ssm.group_count": u32(1)}, NO_SCALES,
+            {"blk.0.attn_qkv.weight": [256, 512], "blk.0.ssm_conv1d.weight": [4, 512]}),
     plain("mistral3"),
     Variant("mistral3-temperature", "mistral3", {**YARN, SCALING + "yarn_log_multiplier": f32(0.5),
             SCALING + "original_context_length": u32(16), ATTENTION + "temperature_scale": f32(0.1)},

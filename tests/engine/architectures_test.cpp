@@ -44,6 +44,7 @@ graph::NamedTensors inputsOf(mlir::MLIRContext &context, const GoldenModel &gold
   add(Input::LogitIndices, {wanted}, rows);
   add(Input::LogitPositions, {wanted}, rows);
   add(Input::LogitTiles, {wanted, 3}, rowTiles);
+  add(Input::StateSpans, {1, 4}, {-1, 0, 0, static_cast<double>(count)});
   return inputs;
 }
 
@@ -60,6 +61,7 @@ Result<graph::Tensor> logitsOf(const GoldenModel &golden) {
   edges.inputs = inputsOf(context, golden);
   edges.symbols[contract::nameOf(contract::Symbol::PoolPages)] =
       static_cast<int64_t>(golden.tokens.size()) / kPageRows + 1;
+  edges.symbols[contract::nameOf(contract::Symbol::StateSlots)] = 1;
   edges.weight = [&](const std::string &name, mlir::RankedTensorType) -> Result<graph::Tensor> {
     const auto found = std::ranges::find(golden.tensors, name, &GoldenModel::Tensor::name);
     const std::vector<float> values = GoldenModel::weights(*found);

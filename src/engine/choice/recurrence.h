@@ -1,9 +1,9 @@
 // Columns of programs of kernels with states of sequences.
 #pragma once
 
+#include "engine/choice/precision.h"
 #include "graph/graph.h"
 #include "kernels/recurrence.h"
-#include "targets/profile.h"
 
 namespace sinter::engine {
 

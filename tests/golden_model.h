@@ -5,6 +5,7 @@
 #include "format/gguf_writer.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -161,18 +162,19 @@ private:
     for (std::string word; words >> word; ++token) {
       const size_t colon = word.find(':');
       if (colon != std::string::npos)
-        token = std::stoi(word.substr(0, colon));
-      row[token] = std::stod(colon == std::string::npos ? word : word.substr(colon + 1));
+        token = static_cast<int32_t>(std::strtol(word.c_str(), nullptr, 10));
+      row[token] = numberOf(colon == std::string::npos ? word : word.substr(colon + 1));
     }
   }
 
+  static double numberOf(const std::string &word) { return std::strtod(word.c_str(), nullptr); }
   static void writeScalar(GgufWriter &writer, const std::string &type, const std::string &word) {
     if (type == "u32")
-      writer.put(static_cast<uint32_t>(std::stoul(word)));
+      writer.put(static_cast<uint32_t>(numberOf(word)));
     else if (type == "i32")
-      writer.put(static_cast<int32_t>(std::stol(word)));
+      writer.put(static_cast<int32_t>(numberOf(word)));
     else if (type == "f32")
-      writer.put(std::stof(word));
+      writer.put(static_cast<float>(numberOf(word)));
     else if (type == "bool")
       writer.put(static_cast<uint8_t>(word == "1"));
     else

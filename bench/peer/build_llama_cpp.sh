@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the peer (llama.cpp) for comparisons, out of the tree vendored whole in
-# the llama-cpp-python source package, and two small programs over its libllama.
+# the llama-cpp-python source package, small programs over its libllama, and test-llama-archs,
+# which writes a tiny file of each architecture (for tests/archs).
 #
 #   build_llama_cpp.sh OUTDIR [--models]
 #
@@ -62,11 +63,14 @@ nice -n 10 cmake --build "$out/build" -j "$jobs" --target llama "${tools[@]}" >"
   { tail -n 30 "$out/build.log" >&2; exit 1; }
 
 bin=$out/build/bin
-for name in greedy tokenize; do
+for name in greedy tokenize logits; do
   "$cxx" -std=c++17 -O2 -Wall -Wextra -I "$tree/include" -I "$tree/ggml/include" \
     -I "$tree/vendor" "$here/$name.cpp" -o "$bin/peer_$name" \
     -L "$bin" -lllama -Wl,-rpath,'$ORIGIN' -Wl,-rpath-link,"$bin"
 done
+"$cxx" -std=c++17 -O1 -I "$tree/include" -I "$tree/ggml/include" -I "$tree/common" -I "$tree/src" \
+  -I "$tree/vendor" "$tree/tests/test-llama-archs.cpp" -o "$bin/test-llama-archs" -L "$bin" \
+  -lllama-common -lllama -lggml -lggml-base -Wl,-rpath,'$ORIGIN' -Wl,-rpath-link,"$bin"
 
 if [[ $# -eq 2 ]]; then
   mkdir -p "$out/models"

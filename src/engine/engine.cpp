@@ -44,9 +44,10 @@ static void describe(const models::DecoderFeatures &f, const EngineOptions &opti
                      const BlockFormat &kv, plan::Plan &plan) {
   int64_t kvRowBytes = 0; // of a position
   for (const models::LayerFeatures &layer : f.layers)
-    kvRowBytes += layer.attends() && layer.kvOf < 0 ? layer.kvHeads * (layer.headDim + layer.valueDim) /
-                                        kv.blockLength * kv.blockBytes
-                                  : 0;
+    kvRowBytes +=
+        layer.attends() && layer.kvOf < 0
+            ? layer.kvHeads * (layer.headDim + layer.valueDim) / kv.blockLength * kv.blockBytes
+            : 0;
   plan.properties = {{contract::kVocabSize.name, f.vocabulary},
                      {contract::kContextLength.name, f.contextLength},
                      {contract::kPageRows.name, options.pageRows},

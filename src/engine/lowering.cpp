@@ -170,7 +170,8 @@ Result<void> Lowering::lowerNorm(graph::LaunchOp launch) {
   if (graph::isHeadRows(launch))
     return lowerHeadRows(launch);
   if (!hasRowKernel(op))
-    return fail(Code::Unsupported, "a norm is not of rows or heads by a weight, which has no kernel");
+    return fail(Code::Unsupported,
+                "a norm is not of rows or heads by a weight, which has no kernel");
   RankedTensorType type = op.getValue().getType();
   const int64_t heads = type.getRank() == 3 ? type.getDimSize(1) : 1;
   const int64_t columns = type.getShape().back();

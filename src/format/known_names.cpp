@@ -9,8 +9,8 @@ namespace sinter {
 namespace {
 
 const KnownName *findIn(std::span<const KnownName> table, std::string_view name) {
-  const auto found =
-      std::ranges::find_if(table, [&](const KnownName &row) { return matchesPattern(row.pattern, name); });
+  const auto found = std::ranges::find_if(
+      table, [&](const KnownName &row) { return matchesPattern(row.pattern, name); });
   return found == table.end() ? nullptr : &*found;
 }
 

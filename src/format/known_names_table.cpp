@@ -63,7 +63,7 @@ constexpr KnownName kArchitectureKeys[] = {
     {"attention.temperature_scale", kChanges, "0", "queries scaled by position"},
     {"attention.sliding_window", kChanges, "0", "windowed attention"},
     {"attention.sliding_window_pattern", kChanges, "0|false", "windowed attention"},
-    {"attention.key_length_swa", kHarmless}, // of layers with a window, which read it
+    {"attention.key_length_swa", kHarmless},   // of layers with a window, which read it
     {"attention.value_length_swa", kHarmless}, // of layers with a window, which read it
     {"attention.rope_pattern", kChanges, "1|true", "layers without RoPE"},
     {"attention.relative_buckets_count", kChanges, "0", "relative position biases"},

@@ -29,8 +29,8 @@ Result<OpenedModel> openModel(ModelFile file, std::unique_ptr<hal::Device> devic
                                      : readPlanFile(request.plan, *device, request.precision));
   const auto unused = obtained.plan->texts.find(contract::kUnusedKeys);
   if (unused != obtained.plan->texts.end())
-    observer.note("'" + file.path() + "' has metadata that this architecture does not use: " +
-                  unused->second);
+    observer.note("'" + file.path() +
+                  "' has metadata that this architecture does not use: " + unused->second);
   PlanRunnerOptions options;
   options.contextTokens = request.context;
   options.sequences = request.sequences;

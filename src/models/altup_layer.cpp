@@ -47,10 +47,10 @@ Result<Value> LayerBuilder::expandStreams(Value x) {
   if (!family_.altup)
     return x;
   constexpr int64_t kOthers = kStreams - 1;
-  SINTER_ASSIGN(Value matrix, g_.matrices(std::string(kStreamProjection), kOthers, f_.width,
-                                          f_.width));
-  Value others = graph::DotGeneralOp::create(g_.b, g_.loc, g_.rowsLike(x, kOthers * f_.width), x,
-                                             matrix);
+  SINTER_ASSIGN(Value matrix,
+                g_.matrices(std::string(kStreamProjection), kOthers, f_.width, f_.width));
+  Value others =
+      graph::DotGeneralOp::create(g_.b, g_.loc, g_.rowsLike(x, kOthers * f_.width), x, matrix);
   others = ofMagnitude(others, kOthers, x);
   SmallVector<Value> all = {x};
   for (int64_t i = 0; i < kOthers; ++i)
@@ -62,8 +62,8 @@ Result<Value> LayerBuilder::mergeStreams(Value x) {
   if (!family_.altup)
     return x;
   constexpr int64_t kOthers = kStreams - 1;
-  SINTER_ASSIGN(Value matrix, g_.matrices(std::string(kStreamUnprojection), kOthers, f_.width,
-                                          f_.width));
+  SINTER_ASSIGN(Value matrix,
+                g_.matrices(std::string(kStreamUnprojection), kOthers, f_.width, f_.width));
   Value first = stream(x, 0);
   SmallVector<Value> all = {first};
   for (int64_t i = 0; i < kOthers; ++i) {
@@ -149,8 +149,7 @@ Result<Value> LayerBuilder::buildAltup(Value x) {
   SINTER_ASSIGN(fed, blockNorm(fed, kFeedForwardPostNorm));
   Value active = g_.add(both, fed);
   SINTER_ASSIGN(Value routed, modalities(active));
-  SINTER_ASSIGN(Value coefficients,
-                g_.linear(routed, name(kStreamCorrection), kStreams, family_));
+  SINTER_ASSIGN(Value coefficients, g_.linear(routed, name(kStreamCorrection), kStreams, family_));
   const Value before = streams[0];
   for (int64_t i = 0; i < kStreams; ++i)
     streams[static_cast<size_t>(i)] =
@@ -160,8 +159,8 @@ Result<Value> LayerBuilder::buildAltup(Value x) {
                  return s.add(v[0], s.mul(innovation, s.add(v[3], s.number(1))));
                });
   SINTER_ASSIGN(Value scale, g_.weight(name(kStreamScale) + ".weight", {f_.width}));
-  SINTER_ASSIGN(Value own, layerEmbeddingOf(g_.map({streams[0], scale}, [](ScalarBuilder &s,
-                                                                           ValueRange v) {
+  SINTER_ASSIGN(Value own,
+                layerEmbeddingOf(g_.map({streams[0], scale}, [](ScalarBuilder &s, ValueRange v) {
                   return s.mul(v[0], v[1]);
                 })));
   for (Value &other : MutableArrayRef(streams).drop_front())

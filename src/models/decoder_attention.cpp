@@ -49,8 +49,8 @@ static void keepSections(std::vector<float> &scales, const DecoderFeatures &f, i
     scales.assign(static_cast<size_t>(dims / 2), 1.0f);
   for (int64_t pair = 0; pair < dims / 2; ++pair) {
     const int64_t sector = pair % all;
-    const bool turns = f.family.interleaved ? sector < 3 * f.sections[sector % 3]
-                                            : sector < all - f.sections[3];
+    const bool turns =
+        f.family.interleaved ? sector < 3 * f.sections[sector % 3] : sector < all - f.sections[3];
     if (!turns)
       scales[static_cast<size_t>(pair)] = 0;
   }
@@ -86,13 +86,12 @@ Result<LayerBuilder::Rows> LayerBuilder::rowsOf(Value positions, Value tiles, Va
   Value places = graph::ReshapeOp::create(
       g_.b, g_.loc, tensorOf({count, one, one}, g_.b.getI32Type()), positions);
   const auto context = static_cast<float>(f_.rope.scaling.originalContext);
-  rows.queryScales =
-      g_.map(tensorOf({count, one, one}, g_.b.getF32Type()), {places},
-             [&](ScalarBuilder &s, ValueRange v) {
-               Value turns = s.floor(s.div(s.fromInteger(v[0]), s.number(context)));
-               Value grown = s.log(s.add(turns, s.number(1)));
-               return s.add(s.mul(grown, s.number(f_.positionScale)), s.number(1));
-             });
+  rows.queryScales = g_.map(tensorOf({count, one, one}, g_.b.getF32Type()), {places},
+                            [&](ScalarBuilder &s, ValueRange v) {
+                              Value turns = s.floor(s.div(s.fromInteger(v[0]), s.number(context)));
+                              Value grown = s.log(s.add(turns, s.number(1)));
+                              return s.add(s.mul(grown, s.number(f_.positionScale)), s.number(1));
+                            });
   return rows;
 }
 
@@ -176,8 +175,8 @@ Value LayerBuilder::rope(Value heads, const Rows &rows) {
   if (layer().ropeDims == 0)
     return heads;
   const bool apart = family_.windowRotation != WindowRotation::Same && layer().windowed;
-  const auto pairing = f_.rotation == Rotation::Halves ? graph::Pairing::Halves
-                                                       : graph::Pairing::Neighbours;
+  const auto pairing =
+      f_.rotation == Rotation::Halves ? graph::Pairing::Halves : graph::Pairing::Neighbours;
   const bool whole = layer().ropeDims == layer().headDim;
   return graph::RopeOp::create(g_.b, g_.loc, heads.getType(), heads,
                                apart ? rows.windowRotations : rows.rotations, pairing,
@@ -201,8 +200,8 @@ Result<LayerBuilder::KvCache> LayerBuilder::store(Value keyHeads, Value valueRow
                       : tensorOf({Extent(kv_.pages), l.kvHeads, kv_.pageRows, size}, kv_.element);
   };
   const std::string name = "kv." + std::to_string(number_);
-  Value keyPool = graph::StateOp::create(g_.b, g_.loc, poolOf(l.headDim, kv_.transposesKeys),
-                                         name + ".keys");
+  Value keyPool =
+      graph::StateOp::create(g_.b, g_.loc, poolOf(l.headDim, kv_.transposesKeys), name + ".keys");
   Value valuePool =
       graph::StateOp::create(g_.b, g_.loc, poolOf(l.valueDim, false), name + ".values");
   SINTER_ASSIGN(Value keys, rotated(keyHeads, tokens_, kKeyNorm));
@@ -231,8 +230,8 @@ static std::vector<float> alibiSlopes(int64_t heads, float largest) {
 
 Result<Value> LayerBuilder::attend(Value query, const KvCache &cache, const Rows &rows) {
   const LayerFeatures &l = layer();
-  const float scale = f_.attentionScale > 0 ? f_.attentionScale
-                                            : 1.0f / std::sqrt(static_cast<float>(l.headDim));
+  const float scale =
+      f_.attentionScale > 0 ? f_.attentionScale : 1.0f / std::sqrt(static_cast<float>(l.headDim));
   Value sinks;
   if (family_.sinks) {
     SINTER_ASSIGN(sinks, g_.weight(name(kAttentionSinks) + ".weight", {l.heads}));

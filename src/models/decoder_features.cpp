@@ -97,9 +97,8 @@ static Result<void> readAttention(MetadataReader &reader, DecoderFeatures &f) {
   if (family.attentionScaleOne)
     f.attentionScale = 1;
   if (family.perLayerEmbedding) {
-    SINTER_ASSIGN(f.perLayerWidth,
-                  reader.countOr("embedding_length_per_layer_input", kMostExtent,
-                                 family.altup ? kAltupLayerWidth : 0, 0));
+    SINTER_ASSIGN(f.perLayerWidth, reader.countOr("embedding_length_per_layer_input", kMostExtent,
+                                                  family.altup ? kAltupLayerWidth : 0, 0));
   }
   if (family.attentionScaleLinear)
     f.attentionScale = 1.0f / static_cast<float>(f.headDim);
@@ -114,8 +113,7 @@ static Result<void> readAttention(MetadataReader &reader, DecoderFeatures &f) {
                                                   family.logitSoftCapDefault));
   }
   if (family.positionScale) {
-    SINTER_ASSIGN(f.positionScale,
-                  reader.amountOr("attention.temperature_scale", kMostScale, 0));
+    SINTER_ASSIGN(f.positionScale, reader.amountOr("attention.temperature_scale", kMostScale, 0));
   }
   return {};
 }

@@ -43,9 +43,8 @@ Result<Value> LayerBuilder::activated(Value n) {
     SINTER_ASSIGN(up, g_.linear(n, name(kUp), hidden, family_, true));
   }
   if (gate)
-    return g_.map({gate, up}, [&](ScalarBuilder &s, ValueRange v) {
-      return s.mul(activate(s, v[0]), v[1]);
-    });
+    return g_.map({gate, up},
+                  [&](ScalarBuilder &s, ValueRange v) { return s.mul(activate(s, v[0]), v[1]); });
   const auto &xielu = layer().xielu;
   const auto softplus = [](float x) { return std::log1p(std::exp(x)); };
   return g_.map({up}, [&](ScalarBuilder &s, ValueRange v) -> Value {
@@ -58,8 +57,7 @@ Result<Value> LayerBuilder::activated(Value n) {
     // Of negative numbers n: (exp(n) - 1 - n) a + b n.
     Value negative = s.least(v[0], zero);
     Value curve = s.sub(s.sub(s.exp(negative), s.number(1)), negative);
-    Value squares =
-        s.mul(s.mul(positive, positive), s.number(softplus(xielu.alphaPositive)));
+    Value squares = s.mul(s.mul(positive, positive), s.number(softplus(xielu.alphaPositive)));
     Value curves = s.mul(curve, s.number(xielu.beta + softplus(xielu.alphaNegative)));
     return s.add(s.add(squares, curves), s.mul(v[0], s.number(xielu.beta)));
   });
@@ -72,8 +70,8 @@ Result<Value> LayerBuilder::feedForward(Value n) {
   SINTER_ASSIGN(Value divisors,
                 g_.optionalWeight(name(kActivationScales) + ".scales", {layer().feedForward}));
   if (divisors)
-    hidden =
-        g_.map({hidden, divisors}, [](ScalarBuilder &s, ValueRange v) { return s.div(v[0], v[1]); });
+    hidden = g_.map({hidden, divisors},
+                    [](ScalarBuilder &s, ValueRange v) { return s.div(v[0], v[1]); });
   if (family_.subNorms) {
     SINTER_ASSIGN(hidden, blockNorm(hidden, kFeedForwardSubNorm));
   }
@@ -89,16 +87,15 @@ Result<void> LayerBuilder::keepEmbedding(Value rows, Value tokens) {
   SINTER_ASSIGN(Value table, g_.weight(std::string(kLayerEmbedding), {f_.vocabulary, all}));
   SINTER_ASSIGN(Value matrix, g_.weight(std::string(kLayerProjection), {all, f_.width}));
   Value own = graph::GatherOp::create(g_.b, g_.loc, g_.rowsLike(tokens, all), table, tokens);
-  Value projected =
-      graph::DotGeneralOp::create(g_.b, g_.loc, g_.rowsLike(rows, all), rows, matrix);
+  Value projected = graph::DotGeneralOp::create(g_.b, g_.loc, g_.rowsLike(rows, all), rows, matrix);
   projected = g_.scaled(projected, 1.0f / std::sqrt(static_cast<float>(f_.width)));
   Value apart = g_.asHeads(projected, static_cast<int64_t>(f_.layers.size()), width);
-  SINTER_ASSIGN(apart, g_.norm(apart, NormKind::Rms, std::string(kLayerProjectionNorm), f_.normEps));
+  SINTER_ASSIGN(apart,
+                g_.norm(apart, NormKind::Rms, std::string(kLayerProjectionNorm), f_.normEps));
   const float scale = std::sqrt(static_cast<float>(width)), half = std::sqrt(0.5f);
-  layerEmbeddings_ =
-      g_.map({g_.asRows(apart), own}, [&](ScalarBuilder &s, ValueRange v) {
-        return s.mul(s.add(v[0], s.mul(v[1], s.number(scale))), s.number(half));
-      });
+  layerEmbeddings_ = g_.map({g_.asRows(apart), own}, [&](ScalarBuilder &s, ValueRange v) {
+    return s.mul(s.add(v[0], s.mul(v[1], s.number(scale))), s.number(half));
+  });
   return {};
 }
 
@@ -107,9 +104,8 @@ Result<Value> LayerBuilder::layerEmbeddingOf(Value x) {
   const int64_t width = f_.perLayerWidth;
   SINTER_ASSIGN(Value gate, g_.linear(x, name(kLayerInputGate), width, family_));
   Value own = g_.columns(layerEmbeddings_, layer().block * width, width);
-  Value gated = g_.map({gate, wantedOnly(own)}, [](ScalarBuilder &s, ValueRange v) {
-    return s.mul(s.gelu(v[0]), v[1]);
-  });
+  Value gated = g_.map({gate, wantedOnly(own)},
+                       [](ScalarBuilder &s, ValueRange v) { return s.mul(s.gelu(v[0]), v[1]); });
   SINTER_ASSIGN(Value projected, g_.linear(gated, name(kLayerInputProjection), f_.width, family_));
   return blockNorm(projected, kLayerInputNorm);
 }
@@ -127,9 +123,8 @@ Result<Value> LayerBuilder::finish(Value x) {
   }
   if (family_.embeddingSkip) {
     SINTER_ASSIGN(Value scale, g_.weight(name(kLayerScale) + ".weight", {1}));
-    x = g_.map({x, wantedOnly(embedding_), scale}, [](ScalarBuilder &s, ValueRange v) {
-      return s.add(v[0], s.mul(v[1], v[2]));
-    });
+    x = g_.map({x, wantedOnly(embedding_), scale},
+               [](ScalarBuilder &s, ValueRange v) { return s.add(v[0], s.mul(v[1], v[2])); });
   }
   if (!layer().normsResult)
     return x;

@@ -112,9 +112,9 @@ private:
   Placement at_;
   Rows tokens_, last_;
   mlir::Value wanted_, embedding_;
-  mlir::Value layerEmbeddings_; // [rows, layers * width of one]; null: none
+  mlir::Value layerEmbeddings_;      // [rows, layers * width of one]; null: none
   std::map<size_t, KvCache> caches_; // of the layers that are built
-  size_t number_ = 0; // of the layer that is being built
+  size_t number_ = 0;                // of the layer that is being built
 };
 
 } // namespace sinter::models

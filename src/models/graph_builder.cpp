@@ -67,8 +67,8 @@ Result<Value> GraphBuilder::weightAs(const std::string &name, std::vector<int64_
 // "attn_q.bias" of "blk.3.attn_q.bias"; the name itself where it is of no layer.
 static std::string partOf(const std::string &name) {
   constexpr StringRef kLayer = "blk.";
-  const size_t dot = StringRef(name).starts_with(kLayer) ? name.find('.', kLayer.size())
-                                                         : std::string::npos;
+  const size_t dot =
+      StringRef(name).starts_with(kLayer) ? name.find('.', kLayer.size()) : std::string::npos;
   return dot == std::string::npos ? name : name.substr(dot + 1);
 }
 
@@ -97,8 +97,8 @@ bool isUnused(const DecoderFamily &family, std::string_view tensor) {
 // The layer of a tensor's name; -1 where it is of none.
 static int64_t blockOf(StringRef name) {
   int64_t block = -1;
-  if (name.consume_front("blk.") && name.take_until([](char c) { return c == '.'; })
-                                        .getAsInteger(10, block))
+  if (name.consume_front("blk.") &&
+      name.take_until([](char c) { return c == '.'; }).getAsInteger(10, block))
     return -1;
   return block;
 }
@@ -139,8 +139,8 @@ Value GraphBuilder::asRows(Value heads) {
 }
 
 Value GraphBuilder::columns(Value rows, int64_t first, int64_t count) {
-  return graph::SliceOp::create(b, loc, rowsLike(rows, count), rows,
-                                ArrayRef<int64_t>{0, first}, DenseI64ArrayAttr());
+  return graph::SliceOp::create(b, loc, rowsLike(rows, count), rows, ArrayRef<int64_t>{0, first},
+                                DenseI64ArrayAttr());
 }
 
 Value GraphBuilder::rowsAt(Value rows, Value index) {
@@ -169,7 +169,8 @@ Value GraphBuilder::map(ArrayRef<Value> operands, Body body) {
 Value GraphBuilder::scaled(Value value, float factor) {
   if (factor == 1)
     return value;
-  return map({value}, [&](ScalarBuilder &s, ValueRange v) { return s.mul(v[0], s.number(factor)); });
+  return map({value},
+             [&](ScalarBuilder &s, ValueRange v) { return s.mul(v[0], s.number(factor)); });
 }
 
 Value GraphBuilder::add(Value a, Value addend, float factor) {

@@ -102,7 +102,7 @@ private:
                                std::vector<int64_t> as);
 
   const ModelSource &source_;
-  std::map<std::string, mlir::Value, std::less<>> weights_; // by tensor: one value each
+  std::map<std::string, mlir::Value, std::less<>> weights_;      // by tensor: one value each
   std::map<std::string, std::pair<std::string, bool>> optional_; // by part: the first layer's
   std::set<std::string> leftOut_;
 };

@@ -18,8 +18,7 @@ struct HeadSizes {
 // The file's layers that the step runs: those that predict further tokens are left out.
 static Result<size_t> readDepth(MetadataReader &reader, DecoderFeatures &f) {
   SINTER_ASSIGN(f.blocks, reader.count("block_count", kMostLayers));
-  SINTER_ASSIGN(const int64_t further,
-                reader.countOr("nextn_predict_layers", f.blocks - 1, 0, 0));
+  SINTER_ASSIGN(const int64_t further, reader.countOr("nextn_predict_layers", f.blocks - 1, 0, 0));
   return static_cast<size_t>(f.blocks - further);
 }
 
@@ -42,19 +41,18 @@ static Result<void> readHeadCounts(MetadataReader &reader, DecoderFeatures &f) {
   }
   if (f.heads > 0 && f.kvHeads > 0)
     return {};
-  return fail(Code::Corrupt, "'" +
-                                 reader.key(f.heads > 0 ? "attention.head_count_kv"
-                                                        : "attention.head_count") +
-                                 "' is 0 for each layer, expected at least one with attention");
+  return fail(Code::Corrupt,
+              "'" + reader.key(f.heads > 0 ? "attention.head_count_kv" : "attention.head_count") +
+                  "' is 0 for each layer, expected at least one with attention");
 }
 
 static Result<HeadSizes> readHeadSizes(MetadataReader &reader, const std::string &suffix,
                                        HeadSizes standard) {
   HeadSizes sizes;
-  SINTER_ASSIGN(sizes.key, reader.countOr("attention.key_length" + suffix, kMostExtent,
-                                          standard.key));
-  SINTER_ASSIGN(sizes.value, reader.countOr("attention.value_length" + suffix, kMostExtent,
-                                            standard.value));
+  SINTER_ASSIGN(sizes.key,
+                reader.countOr("attention.key_length" + suffix, kMostExtent, standard.key));
+  SINTER_ASSIGN(sizes.value,
+                reader.countOr("attention.value_length" + suffix, kMostExtent, standard.value));
   return sizes;
 }
 
@@ -148,8 +146,9 @@ static Result<void> readXielu(MetadataReader &reader, DecoderFeatures &f) {
 static Result<void> readLoops(MetadataReader &reader, DecoderFeatures &f) {
   if (!f.family.loops)
     return {};
-  SINTER_ASSIGN(const int64_t loops,
-                reader.countOr("num_loops", kMostLayers / static_cast<int64_t>(f.layers.size()), 1));
+  SINTER_ASSIGN(
+      const int64_t loops,
+      reader.countOr("num_loops", kMostLayers / static_cast<int64_t>(f.layers.size()), 1));
   SINTER_ASSIGN(const bool skips, reader.flagOr("skip_loop_final_norm", false));
   const std::vector<LayerFeatures> once = f.layers;
   for (int64_t i = 1; i < loops; ++i) {
@@ -163,8 +162,8 @@ static Result<void> readLoops(MetadataReader &reader, DecoderFeatures &f) {
 static Result<void> readSharedKv(MetadataReader &reader, DecoderFeatures &f) {
   constexpr std::string_view kName = "attention.shared_kv_layers";
   const auto depth = static_cast<int64_t>(f.layers.size());
-  const int64_t standard = f.family.ownKvLayers ? std::max<int64_t>(0, depth - f.family.ownKvLayers)
-                                                : 0;
+  const int64_t standard =
+      f.family.ownKvLayers ? std::max<int64_t>(0, depth - f.family.ownKvLayers) : 0;
   if (!f.family.sharedKv && standard == 0)
     return {};
   SINTER_ASSIGN(const int64_t shared, reader.countOr(kName, depth - 1, standard, 0));
@@ -178,8 +177,8 @@ static Result<void> readSharedKv(MetadataReader &reader, DecoderFeatures &f) {
     if (!alike)
       return fail(Code::Corrupt, "'" + reader.key(kName) + "' is " + std::to_string(shared) +
                                      ", so that layer " + std::to_string(i) +
-                                     " would read the keys of layer " +
-                                     std::to_string(layer.kvOf) + ", expected one like it");
+                                     " would read the keys of layer " + std::to_string(layer.kvOf) +
+                                     ", expected one like it");
   }
   return {};
 }

@@ -81,7 +81,7 @@ Result<std::vector<int64_t>> MetadataReader::counts(std::string_view name, size_
     if (length == 1)
       return values;
   }
-  SINTER_ASSIGN(const int64_t value, count(name, most, least));
+  SINTER_ASSIGN(const int64_t value, count(name, most));
   return std::vector<int64_t>(length, value);
 }
 

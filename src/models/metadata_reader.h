@@ -28,7 +28,8 @@ public:
   // checked too.
   Result<int64_t> count(std::string_view name, int64_t most, int64_t least = 1);
   Result<int64_t> countOr(std::string_view name, int64_t most, int64_t fallback, int64_t least = 1);
-  // One for each of `length` layers: an array of at least so many, or one number for all.
+  // One for each of `length` layers: an array of at least so many, or one number for all, which is
+  // at least 1.
   Result<std::vector<int64_t>> counts(std::string_view name, size_t length, int64_t most,
                                       int64_t least);
   Result<std::vector<int64_t>> countsOr(std::string_view name, size_t length, int64_t most,

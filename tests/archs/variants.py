@@ -159,7 +159,7 @@ VARIANTS = (
     crafted("gemma3n", "gemma3n", GEMMA3N_LAYERS, {ATTENTION + "head_count": u32(4),
             ATTENTION + "head_count_kv": u32(2), ATTENTION + "sliding_window": u32(24),
             ROPE + "freq_base": f32(1e6)}, gemma3n, GEMMA3N_MORE, output=False,
-            draws={"attn_q_norm.weight": (0.25, -3), "attn_k_norm.weight": (1.0, -2),
+            draws={"attn_q_norm.weight": (0.125, -4), "attn_k_norm.weight": (1.0, -2),
                    "router.weight": (0.0, 3)}),
     crafted("gemma4", "gemma4", GEMMA4_LAYERS, GEMMA4_KEYS, gemma4, GEMMA4_MORE, output=False,
             # Scores that 16-bit keys do not make others: queries are not scaled here.

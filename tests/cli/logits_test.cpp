@@ -21,8 +21,8 @@ protected:
 };
 
 TEST_F(Logits, EachPositionHasItsTokenAndTheBestInOrder) {
-  const auto positions = positionsOf({"logits", model_, "--tokens", "65,66,67", "--top", "5",
-                                      "--json"});
+  const auto positions =
+      positionsOf({"logits", model_, "--tokens", "65,66,67", "--top", "5", "--json"});
   ASSERT_EQ(positions.size(), 3u);
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(positions[i]["token"], 65 + i);
@@ -34,8 +34,8 @@ TEST_F(Logits, EachPositionHasItsTokenAndTheBestInOrder) {
 }
 
 TEST_F(Logits, ProbabilitiesOfTheWholeVocabularyAreOneInAll) {
-  const auto positions = positionsOf({"logits", model_, "--tokens", "65", "--top", "1000000",
-                                      "--json"});
+  const auto positions =
+      positionsOf({"logits", model_, "--tokens", "65", "--top", "1000000", "--json"});
   ASSERT_EQ(positions.size(), 1u);
   double sum = 0;
   for (const auto &candidate : positions[0]["top"])
@@ -50,10 +50,10 @@ TEST_F(Logits, ATextHasThePositionsOfItsTokensAndATableTheirTexts) {
 }
 
 TEST_F(Logits, DecodedTokensSeeThoseBefore) {
-  const auto whole = positionsOf({"logits", model_, "--tokens", "65,66,67,68", "--top", "1",
-                                  "--json"});
-  const auto parts = positionsOf({"logits", model_, "--tokens", "65,66,67,68", "--top", "1",
-                                  "--json", "--decode", "2"});
+  const auto whole =
+      positionsOf({"logits", model_, "--tokens", "65,66,67,68", "--top", "1", "--json"});
+  const auto parts = positionsOf(
+      {"logits", model_, "--tokens", "65,66,67,68", "--top", "1", "--json", "--decode", "2"});
   ASSERT_EQ(parts.size(), whole.size());
   for (size_t i = 0; i < whole.size(); ++i)
     EXPECT_NEAR(parts[i]["top"][0]["logit"].get<double>(),
@@ -75,7 +75,8 @@ TEST_F(Logits, TokensBeyondTheVocabularyAndTheContextAreRefused) {
               FailedSaying("the prompt has 3 tokens, the context holds 2"));
 }
 
-// Compiled and run, prefill and decode: the sample has a kernel of each kind, and in full it is all.
+// Compiled and run, prefill and decode: the sample has a kernel of each kind, and in full it is
+// all.
 class Families : public CliTest, public testing::WithParamInterface<std::filesystem::path> {};
 
 std::vector<std::filesystem::path> families() {

@@ -55,8 +55,8 @@ Result<graph::Tensor> logitsOf(const GoldenModel &golden) {
   SINTER_ASSIGN(const models::DecoderFeatures features, models::readDecoder(source));
   mlir::MLIRContext context;
   graph::loadDialects(context);
-  SINTER_ASSIGN(auto module, models::buildDecoder(context, features, source,
-                                                  {.pageRows = kPageRows}));
+  SINTER_ASSIGN(auto module,
+                models::buildDecoder(context, features, source, {.pageRows = kPageRows}));
   graph::Edges edges;
   edges.inputs = inputsOf(context, golden);
   edges.symbols[contract::nameOf(contract::Symbol::PoolPages)] =
@@ -75,7 +75,8 @@ Result<graph::Tensor> logitsOf(const GoldenModel &golden) {
 
 class Architectures : public testing::TestWithParam<std::filesystem::path> {};
 INSTANTIATE_TEST_SUITE_P(Goldens, Architectures,
-                         testing::ValuesIn(goldenModels(SINTER_TEST_DIR "/data")), [](const auto &info) {
+                         testing::ValuesIn(goldenModels(SINTER_TEST_DIR "/data")),
+                         [](const auto &info) {
                            std::string name = info.param.stem().string();
                            std::ranges::replace_if(
                                name, [](char c) { return !std::isalnum(c); }, '_');

@@ -135,8 +135,8 @@ void apply(GoldenModel &model, const std::string &change) {
 }
 
 std::string errorOf(const Lie &lie) {
-  GoldenModel model = GoldenModel::read(std::string(SINTER_TEST_DIR "/data/architectures/") +
-                                        lie.golden + ".txt");
+  GoldenModel model =
+      GoldenModel::read(std::string(SINTER_TEST_DIR "/data/architectures/") + lie.golden + ".txt");
   apply(model, lie.change);
   const std::vector<uint8_t> bytes = model.bytesOfZeros(TensorType::F32);
   const Result<GgufFile> file = GgufFile::parse(bytes);

@@ -69,6 +69,57 @@ TEST(RmsNorm, HalfPrecisionRowsAreReadAndRoundedOnce) {
   expectClose(found, expected, 5e-4, 1e-7);
 }
 
+// Rows of three parts of 12 columns, each normalised by itself with one weight.
+TEST(Norms, PartsOfARowAreTakenApart) {
+  constexpr int64_t kRows = 5, kParts = 3, kColumns = 12;
+  const Settings settings = {
+      {"block_rows", "2"}, {"block_columns", "4"}, {"columns", "12"}, {"parts", "3"}};
+  for (const bool layer : {false, true}) {
+    RowData d({kRows, kParts * kColumns});
+    std::vector<float> weight(d.weight.begin(), d.weight.begin() + kColumns),
+        bias(d.bias.begin(), d.bias.begin() + kColumns);
+    std::vector<tile::Argument> arguments = {viewOf(d.x, {kRows, kParts * kColumns}),
+                                             viewOf(weight, {1, kColumns})};
+    if (layer)
+      arguments.push_back(viewOf(bias, {1, kColumns}));
+    arguments.push_back(viewOf(d.out, {kRows, kParts * kColumns}));
+    arguments.push_back(tile::f32Argument(1e-5f));
+    runKernel(layer ? "layer_norm" : "rms_norm", settings, arguments);
+    std::vector<double> expected;
+    for (int64_t part = 0; part < kRows * kParts; ++part) {
+      const float *x = &d.x[part * kColumns];
+      double mean = 0, squares = 0;
+      for (int64_t j = 0; j < kColumns && layer; ++j)
+        mean += x[j] / double(kColumns);
+      for (int64_t j = 0; j < kColumns; ++j)
+        squares += (x[j] - mean) * (x[j] - mean) / kColumns;
+      for (int64_t j = 0; j < kColumns; ++j)
+        expected.push_back((x[j] - mean) / std::sqrt(squares + 1e-5f) * weight[j] +
+                           (layer ? bias[j] : 0));
+    }
+    expectClose(d.out, expected, 1e-5, 1e-5);
+  }
+}
+
+TEST(Norms, AWeightAndABiasMayBeAbsent) {
+  const Shape s{3, 7};
+  RowData d(s);
+  Settings settings = kBlocks;
+  settings["weighted"] = settings["biased"] = "false";
+  runKernel("layer_norm", settings,
+            {viewOf(d.x, {s.rows, s.columns}), viewOf(d.out, {s.rows, s.columns}),
+             tile::f32Argument(0.0f)});
+  for (int64_t i = 0; i < s.rows; ++i) {
+    double sum = 0, squares = 0;
+    for (int64_t j = 0; j < s.columns; ++j) {
+      sum += d.out[i * s.columns + j];
+      squares += double(d.out[i * s.columns + j]) * d.out[i * s.columns + j];
+    }
+    EXPECT_NEAR(sum, 0, 1e-5);
+    EXPECT_NEAR(squares, static_cast<double>(s.columns), 1e-4);
+  }
+}
+
 TEST(LayerNorm, RowsGetMeanZeroAndVarianceOne) {
   for (Shape s : kShapes) {
     RowData d(s);

@@ -140,6 +140,18 @@ inline KernelCase quantizedRowsCase(const std::string &kernel, int64_t rows, int
   return c;
 }
 
+// Heads of a row, each normalised by itself.
+inline KernelCase headNormCase(const std::string &kernel, int64_t columns, int64_t heads) {
+  KernelCase c = rowsCase(kernel, 1, columns, "f32");
+  c.label = kernel + "_heads_" + sizeText({heads, columns});
+  c.settings["columns"] = std::to_string(columns);
+  c.settings["parts"] = std::to_string(heads);
+  const std::string all = std::to_string(heads * columns), one = std::to_string(columns);
+  c.views = {{"x", {"M", all}}, {"weight", {"1", one}}, {"bias", {"1", one}}, {"out", {"M", all}}};
+  c.extents = {{"M", {1, 3}}};
+  return c;
+}
+
 // Rows of one number that is as small or as large as can be, or none, and rows that begin with it.
 // Some lie beside the least of which an inverse of a scale is made.
 inline KernelCase extremeRowsCase(const std::string &out, int64_t columns) {
@@ -190,6 +202,8 @@ inline void addRowCases(KernelCases &cases, const std::string &activation) {
     cases.push_back(rowsCase(kernel, 3, 128, "f32"));
     cases.push_back(quantizedRowsCase(kernel, 3, 64, kRows, activation));
   }
+  cases.push_back(headNormCase("rms_norm", 64, 3));
+  cases.push_back(headNormCase("layer_norm", 80, 2));
   cases.push_back(quantizedRowsCase("quantize_rows", 2, 64, {0, 0}, activation));
   cases.push_back(quantizedRowsCase("quantize_rows", 1, 160, {0, 0}, activation));
   cases.push_back(extremeRowsCase(activation, 64));

@@ -37,8 +37,7 @@ static int64_t headBlock(int64_t columns) {
 }
 
 template <class Norm>
-Norm chooseNorm(int64_t columns, kernel::Element out, const TargetProfile &profile,
-                int64_t heads) {
+Norm chooseNorm(int64_t columns, kernel::Element out, const TargetProfile &profile, int64_t heads) {
   Norm p;
   p.out = out;
   p.columns = columns;

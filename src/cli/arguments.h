@@ -137,9 +137,6 @@ using Arguments =
     std::variant<RunArguments, BenchArguments, ExplainArguments, TuneArguments, PerplexityArguments,
                  LogitsArguments, ShowArguments, CompileArguments, QuantizeArguments,
                  TokenizeArguments, ChatTemplateArguments, DoctorArguments, DevicesArguments>;
-using Arguments = std::variant<RunArguments, BenchArguments, ExplainArguments, TuneArguments,
-                               PerplexityArguments, LogitsArguments, CompileArguments,
-                               QuantizeArguments, DoctorArguments, DevicesArguments>;
 
 // Checks a whole command line, argv[0] included.
 tl::expected<Arguments, Message> parseArguments(std::span<const char *const> argv);

@@ -15,7 +15,6 @@ struct CommandLine {
       window, budget, device, plan, kvType, activations, depth, svg, outputType, embeddingType,
       decode, top, lines, ids, think, reasoningEffort, tools, chatTemplate, messages;
   std::vector<std::string> templateArguments; // KEY=JSON
-      decode, top;
   bool raw = false;
   bool json = false;
   bool verbose = false;

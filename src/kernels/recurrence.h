@@ -8,6 +8,9 @@
 
 namespace sinter::kernels {
 
+// A state is read and written in place: on SIMT targets a program's part of it has at least as many
+// elements as threads, so that each is one thread's.
+//
 // `spans` i32 [S, 4] of both: slot of a sequence's state (negative: zeros), slot of its next state,
 // first row, rows.
 

@@ -80,8 +80,8 @@ Result<void> StepBuilder::checkHeads() const {
       if (layer.attends() && size % length != 0)
         return fail(Code::Unsupported, "heads have " + std::to_string(size) +
                                            " elements, a KV cache in " +
-                                           std::string(options_.kv->name) + " takes multiples of " +
-                                           std::to_string(length));
+                                           std::string(options_.kv->name) +
+                                           " takes multiples of " + std::to_string(length));
   return {};
 }
 
@@ -145,10 +145,6 @@ Result<void> StepBuilder::buildStep() {
                                std::string(contract::nameOf(Size::PoolPages))});
   Value spans = f_.hasStates() ? input(Input::StateSpans) : Value();
   const Placement at{positions, tiles, slots, pageTable, lengths, spans};
-  LayerBuilder layers(g_, f_,
-                      {options_.pageRows, elementOf(g_.b.getContext(), *options_.kv),
-                       options_.kv->isPlain(), std::string(contract::nameOf(Size::PoolPages))});
-  const Placement at{positions, tiles, slots, pageTable, lengths};
   SINTER_TRY(layers.place(at, {wantedPositions, wantedTiles, wanted}));
   SINTER_ASSIGN(Value x, embed(tokens, positions));
   SINTER_TRY(layers.keepEmbedding(x, tokens));

@@ -63,15 +63,15 @@ struct DecoderFamily {
   RotatedLayers rotated = RotatedLayers::All;
   int64_t rotatedDepth = 0; // only models of so many layers rotate; 0: all
   float fixedRopeBase = 0;  // whatever the file says; 0: the file's
-  bool sections = false; // rope.dimension_sections: RoPE of several axes, which are alike in text
-  bool interleaved = false;  // the axes' pairs take turns
+  bool sections = false;    // rope.dimension_sections: RoPE of several axes, which are alike in text
+  bool interleaved = false; // the axes' pairs take turns
   bool alphaScaling = false; // rope.scaling.alpha raises the base
 
   NormKind norm = NormKind::Rms;
   bool normWeights = true;
   NormPlace place = NormPlace::Before;
-  bool placeByKey = false;   // swin_norm: after
-  float postNormEpsilon = 0; // of norms of what a block adds; 0: the others'
+  bool placeByKey = false;    // swin_norm: after
+  float postNormEpsilon = 0;  // of norms of what a block adds; 0: the others'
   std::string_view ffnNorm = "ffn_norm";
   EmbeddingNorm embeddingNorm = EmbeddingNorm::None;
   Parallel parallel = Parallel::No;
@@ -86,27 +86,27 @@ struct DecoderFamily {
   int64_t hiddenDivisor = 1; // of feed_forward_length
 
   bool learnedPositions = false, learnedPositionsOptional = false;
-  float alibi = 0;         // the largest slope's exponent
+  float alibi = 0;        // the largest slope's exponent
   bool alibiByKey = false; // attention.max_alibi_bias
-  int64_t alibiDepth = 0;  // only models of so many layers have it; 0: all
-  bool clampsQkv = false;  // attention.clamp_kqv
+  int64_t alibiDepth = 0; // only models of so many layers have it; 0: all
+  bool clampsQkv = false; // attention.clamp_kqv
   bool sinks = false;
   bool positionScale = false; // attention.temperature_scale of queries
 
   WindowRule window = WindowRule::None;
   int64_t windowDefault = 0;
-  int64_t windowPattern = 0; // every so many-th layer has none, where the file does not say
-  int64_t windowedDepth = 0; // only models of so many layers have windows; 0: all
+  int64_t windowPattern = 0;  // every so many-th layer has none, where the file does not say
+  int64_t windowedDepth = 0;  // only models of so many layers have windows; 0: all
   WindowRotation windowRotation = WindowRotation::Same;
   bool windowBaseByKey = false; // rope.freq_base_swa
   float windowBaseDefault = 0;  // where the file has none; 0: the others'
-  float attentionSoftCap = 0;   // attn_logit_softcapping's default; 0: none
-  bool logitSoftCap = false;    // final_logit_softcapping
+  float attentionSoftCap = 0;  // attn_logit_softcapping's default; 0: none
+  bool logitSoftCap = false;   // final_logit_softcapping
   float logitSoftCapDefault = 0;
 
-  bool attentionScaleByKey = false;  // attention.scale
-  bool attentionScaleLinear = false; // 1 / head size
-  int64_t attentionScaleOfWidth = 0; // models of so many layers: (width / heads)^-1/2
+  bool attentionScaleByKey = false;    // attention.scale
+  bool attentionScaleLinear = false;   // 1 / head size
+  int64_t attentionScaleOfWidth = 0;   // models of so many layers: (width / heads)^-1/2
   EmbeddingScale embeddingScale = EmbeddingScale::None;
   bool residualScale = false;
   LogitScale logitScale = LogitScale::None;
@@ -129,11 +129,6 @@ struct DecoderFamily {
   bool subNorms = false;       // of attention's result and of the hidden row
   bool loops = false;          // num_loops
   bool tied = false;           // the embedding is the output matrix, whatever the file has
-  bool attentionGate = false;     // attn_gate's sigmoid on attention's result
-  bool embeddingSkip = false;     // the embedding is added again after each layer, times a weight
-  bool subNorms = false;          // of attention's result and of the hidden row
-  bool loops = false;             // num_loops
-  bool tied = false;              // the embedding is the output matrix, whatever the file has
   int64_t firstImageToken = 0, endImageTokens = 0; // never expected
   // Parts of tensor names with '|' between ('*' stands for any text) that the reference
   // implementation loads and does not use either.

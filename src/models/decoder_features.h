@@ -34,17 +34,6 @@ struct LayerFeatures {
   bool windowed = false;       // of the kind that may have a window
   int64_t kvOf = -1;           // the layer whose keys and values it reads; -1: its own
   bool normsResult = false;    // the output norm follows, as before the stack runs again
-  int64_t block = 0;        // of its tensors' names
-  int64_t heads = 0;        // 0: no attention
-  int64_t kvHeads = 0;      // 0 with heads: one matrix stands for attention
-  int64_t headDim = 0;      // of queries and keys
-  int64_t valueDim = 0;     // of values
-  int64_t ropeDims = 0;     // of a head, the first ones; 0: queries and keys do not rotate
-  int64_t feedForward = 0;  // elements of the hidden row; 0: no feed-forward
-  int64_t window = 0;       // keys that a token sees; 0: all
-  bool windowed = false;    // of the kind that may have a window
-  int64_t kvOf = -1;        // the layer whose keys and values it reads; -1: its own
-  bool normsResult = false; // the output norm follows, as before the stack runs again
   struct {
     float alphaNegative = 0, alphaPositive = 0, beta = 0, epsilon = 0;
   } xielu;
@@ -81,8 +70,8 @@ struct DecoderFeatures {
   float attentionSoftCap = 0, logitSoftCap = 0;
   float embeddingScale = 1, residualScale = 1, logitScale = 1;
   int64_t perLayerWidth = 0; // of an embedding for each layer; 0: none
-  float positionScale = 0;   // of queries: 1 + this * ln(1 + floor(position / original context))
-  bool tiedOutput = false;   // the embedding is the output matrix too
+  float positionScale = 0; // of queries: 1 + this * ln(1 + floor(position / original context))
+  bool tiedOutput = false; // the embedding is the output matrix too
   // Keys that change what other decoders compute and have no meaning for this one, as it has none
   // for the reference implementation: "'KEY' is VALUE".
   std::vector<std::string> unusedKeys;

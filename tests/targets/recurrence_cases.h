@@ -38,6 +38,7 @@ inline KernelCase causalConvCase(int64_t width, int64_t columns) {
                kRows};
   c.derive = addSlots;
   c.prepare = prepareSpans;
+  c.rounds = 1;
   return c;
 }
 
@@ -84,13 +85,14 @@ inline KernelCase deltaRuleCase(int64_t keyHeads, int64_t heads, int64_t keyDim,
                {1e-5, 1e-5}};
   c.derive = addSlots;
   c.prepare = prepareDelta;
+  c.rounds = 1;
   c.small = true; // infinite states have sums that depend on their order
   return c;
 }
 
 inline void addRecurrenceCases(KernelCases &cases) {
-  cases.push_back(causalConvCase(3, 32));
-  cases.push_back(causalConvCase(4, 64));
+  cases.push_back(causalConvCase(3, 64));
+  cases.push_back(causalConvCase(4, 128));
   cases.push_back(deltaRuleCase(1, 2, 17, 5, 32, false));
   cases.push_back(deltaRuleCase(2, 4, 64, 48, 32, true));
 }

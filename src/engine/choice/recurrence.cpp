@@ -6,6 +6,8 @@
 namespace sinter::engine {
 
 // A program walks all rows of its sequence: more columns make it longer, fewer give more programs.
+// As it reads and writes its state in place, no thread may hold what another one holds too: tiles
+// have an element for each thread at least.
 kernels::CausalConv chooseCausalConv(graph::CausalConvOp op, const TargetProfile &profile) {
   constexpr int64_t kCpuColumns = 64, kSimtColumns = 128;
   kernels::CausalConv p;
@@ -15,9 +17,9 @@ kernels::CausalConv chooseCausalConv(graph::CausalConvOp op, const TargetProfile
   return p;
 }
 
-// A part of a matrix of so many columns of 128 elements stays near its program: 16 KiB.
+// A program's part of a matrix stays in its registers or in the cache beside it: 16 KiB.
 kernels::DeltaRule chooseDeltaRule(graph::DeltaRuleOp op) {
-  constexpr int64_t kMostColumns = 32;
+  constexpr int64_t kMostColumns = 32, kMostElements = 4096;
   llvm::ArrayRef<int64_t> keys = op.getKey().getType().getShape(),
                           values = op.getValue().getType().getShape();
   kernels::DeltaRule p;
@@ -25,7 +27,7 @@ kernels::DeltaRule chooseDeltaRule(graph::DeltaRuleOp op) {
   p.heads = values[1];
   p.keyDim = keys[2];
   p.valueDim = values[2];
-  p.blockColumns = std::min(kMostColumns, p.valueDim);
+  p.blockColumns = std::min(kMostColumns, kMostElements / p.keyDim);
   p.neighbours = op.getNeighbours();
   return p;
 }

@@ -21,10 +21,11 @@ struct QkvEpilogue {
 };
 
 // Arguments, except those of heads that the GEMM does not make: rotations f32 [T, headDim - rest]
-// (the RoPE table: cosines, then sines; none where nothing rotates), slots i32 [T] (page * pageRows + row; negative: not stored),
-// k_cache and v_cache as for KvAppend, q [T, heads, headDim]. A tile is one head wide, or a part of
-// a head that holds whole groups with their partners, or none of them. If the KV cache has a block format, each
-// group holds whole quantization blocks, or tiles are one head wide.
+// (the RoPE table: cosines, then sines; none where nothing rotates), slots i32 [T] (page * pageRows
+// + row; negative: not stored), k_cache and v_cache as for KvAppend, q [T, heads, headDim]. A tile
+// is one head wide, or a part of a head that holds whole groups with their partners, or none of
+// them. If the KV cache has a block format, each group holds whole quantization blocks, or tiles
+// are one head wide.
 EpilogueStore qkvStore(const QkvEpilogue &p);
 
 // A GEMM with that epilogue. n follows from the heads; blockN is a head's columns or, with groups,

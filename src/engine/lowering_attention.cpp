@@ -63,6 +63,7 @@ kernels::Attention Lowering::attentionOf(const Attend &a, MBucket rows) const {
   p.joinHeads = a.joined;
   p.window = positionsOf(a.op.getWindow());
   p.chunk = positionsOf(a.op.getChunk());
+  p.causal = !a.op.getBoth();
   p.slopes = !a.slopes.empty();
   p.sinks = !a.sinks.empty();
   if (!a.softCap.empty())

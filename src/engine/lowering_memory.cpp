@@ -296,9 +296,11 @@ Expr Lowering::keysHeld(graph::PagedAttentionOp op) {
 Expr Lowering::keysSeen(graph::PagedAttentionOp op) {
   RankedTensorType rows = op.getQuery().getType();
   Expr seen = symbolOf(graph::SymbolRole::KeysSeen);
-  if (!(extentOf(rows, 0) == symbolOf(graph::SymbolRole::Tokens))) {
+  const bool ofAll = extentOf(rows, 0) == symbolOf(graph::SymbolRole::Tokens);
+  if (op.getBoth() || !ofAll) {
     Expr each = plan::ceilDiv(extentOf(rows, 0), extentOf(op.getLengths().getType(), 0));
-    seen = plan::minOf(seen, plan::mul(symbolOf(graph::SymbolRole::KeysHeld), each));
+    Expr whole = plan::mul(symbolOf(graph::SymbolRole::KeysHeld), each);
+    seen = op.getBoth() ? whole : plan::minOf(seen, whole);
   }
   const std::optional<Expr> most = lookBack(op);
   return most ? plan::minOf(seen, plan::mul(extentOf(rows, 0), *most)) : seen;

@@ -379,13 +379,14 @@ def Graph_KvAppendOp : Graph_Op<"kv_append", [Pure]> {
 }
 
 def Graph_PagedAttentionOp : Graph_Op<"paged_attention", [Pure]> {
-  let summary = "causal grouped attention of ragged query rows over paged keys and values";
+  let summary = "grouped attention of ragged query rows over paged keys and values";
   let description = [{
     `query` [T, heads, D]; `keys` and `values` are pools as graph.kv_append writes them, whose heads may have different
     sizes; the result is [T, heads, size of a value head]. `page_table` i32 [S, P]; `lengths` i32 [S], keys of each
     sequence including this step's; `query_tiles` i32 [B, 3]: sequence, first row in `query`, rows. Row t sees the keys
     of its sequence at positions 0 to positions[t]; with `window` only those after positions[t] - window; with `chunk`
-    those from the last multiple of `chunk` on. Query head h reads kv head h div (heads / kv heads).
+    those from the last multiple of `chunk` on; with `both` all keys of its sequence, with a `window` those at most
+    window / 2 away. Query head h reads kv head h div (heads / kv heads).
 
     A score s is `scale` times a dot product. With `soft_cap` it becomes soft_cap * tanh(s / soft_cap), then with
     `slopes` (one a head; ALiBi) it loses the head's slope for each position between query and key. `sinks` f32 [heads]
@@ -396,11 +397,12 @@ def Graph_PagedAttentionOp : Graph_Op<"paged_attention", [Pure]> {
                        Graph_Tensor:$query_tiles, Optional<Graph_Tensor>:$sinks, F32Attr:$scale,
                        OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$window,
                        OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$chunk,
-                       OptionalAttr<F32Attr>:$soft_cap, OptionalAttr<DenseF32ArrayAttr>:$slopes);
+                       OptionalAttr<F32Attr>:$soft_cap, OptionalAttr<DenseF32ArrayAttr>:$slopes, UnitAttr:$both);
   let results = (outs Graph_Tensor:$result);
   let assemblyFormat = [{
     $query `,` $keys `,` $values `,` $positions `,` $page_table `,` $lengths `,` $query_tiles (`sinks` $sinks^)?
-    `scale` $scale (`window` $window^)? (`chunk` $chunk^)? (`soft_cap` $soft_cap^)? (`slopes` $slopes^)? attr-dict
+    `scale` $scale (`window` $window^)? (`chunk` $chunk^)? (`soft_cap` $soft_cap^)? (`slopes` $slopes^)?
+    (`both` $both^)? attr-dict
     `:` type($query) `,` type($keys) `,` type($values) `,` type($positions) `,` type($page_table) `,` type($lengths)
     `,` type($query_tiles) (`sinks` type($sinks)^)? `->` type($result)
   }];
@@ -409,11 +411,12 @@ def Graph_PagedAttentionOp : Graph_Op<"paged_attention", [Pure]> {
                                  "::mlir::Value":$lengths, "::mlir::Value":$query_tiles, "::mlir::FloatAttr":$scale), [{
     build($_builder, $_state, result, query, keys, values, positions, page_table, lengths, query_tiles,
           ::mlir::Value(), scale, ::mlir::IntegerAttr(), ::mlir::IntegerAttr(), ::mlir::FloatAttr(),
-          ::mlir::DenseF32ArrayAttr());
+          ::mlir::DenseF32ArrayAttr(), ::mlir::UnitAttr());
   }]>];
   let extraClassDeclaration = [{
-    /// The first position that a row at `position` sees.
+    /// The first position that a row at `position` sees, and one past the last in a sequence of `length`.
     int64_t firstSeen(int64_t position);
+    int64_t endSeen(int64_t position, int64_t length);
     /// Elements of a query head and of a key head.
     int64_t keyHeadDim() { return getQuery().getType().getShape().back(); }
   }];

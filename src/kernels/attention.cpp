@@ -134,6 +134,21 @@ static Block loadBlock(KernelBuilder &k, const RowViews &v, int axis = 0) {
   return b;
 }
 
+// Positions of a window at or before a row's own.
+static int64_t windowBack(const Attention &p) {
+  return p.causal ? p.window : p.window / 2 + 1;
+}
+
+// And at or after it.
+static int64_t windowAhead(const Attention &p) {
+  return p.causal ? 1 : windowBack(p);
+}
+
+// Whether each row sees its whole sequence.
+static bool seesAll(const Attention &p) {
+  return !p.causal && !p.window;
+}
+
 static Queries loadQueries(KernelBuilder &k, const Attention &p, const AttentionViews &v,
                            const Block &b, const Scalar &scale) {
   int64_t rows = rowsOf(p);
@@ -144,7 +159,8 @@ static Queries loadQueries(KernelBuilder &k, const Attention &p, const Attention
   Tile positions =
       load(window(v.rows.positions, {b.first, 0}, {b.rows, 1}), {0, 0}, {p.queryTile, 1});
   q.positions = reshape(broadcast(positions, {p.queryTile, p.groupHeads}), {rows, 1});
-  q.ends = p.causal ? min(q.positions + 1, b.length) : k.full(I32, {rows, 1}, 0) + b.length;
+  q.ends = seesAll(p) ? k.full(I32, {rows, 1}, 0) + b.length
+                      : min(q.positions + windowAhead(p), b.length);
   if (v.slopes)
     q.slopes = numbersOfHeads(p, *v.slopes, b);
   return q;
@@ -153,8 +169,8 @@ static Queries loadQueries(KernelBuilder &k, const Attention &p, const Attention
 // One past the last position that any row of the block attends to.
 static Scalar endOfKeys(const Attention &p, const RowViews &v, const Block &b) {
   Scalar end = b.length;
-  if (p.causal)
-    end = min(end, loadScalar(v.positions, {b.first + b.rows - 1, 0}) + 1);
+  if (!seesAll(p))
+    end = min(end, loadScalar(v.positions, {b.first + b.rows - 1, 0}) + windowAhead(p));
   return select(b.rows > 0, end, 0);
 }
 
@@ -165,7 +181,7 @@ static bool looksBackLess(const Attention &p) {
 // The first position that row `row` of q sees.
 static Scalar firstSeen(const Attention &p, const RowViews &v, const Scalar &row) {
   Scalar position = loadScalar(v.positions, {row, 0});
-  return p.window ? max(position - (p.window - 1), 0) : floorDiv(position, p.chunk) * p.chunk;
+  return p.window ? max(position - (windowBack(p) - 1), 0) : floorDiv(position, p.chunk) * p.chunk;
 }
 
 // Where the first multiple of `step` positions that any row sees begins. Keys before it add exact
@@ -186,8 +202,8 @@ static Scalar startOfSeen(const Attention &p, const RowViews &v, const Block &b)
 // One past the last step whose keys every row sees; steps begin at multiples of their keys.
 static Scalar endOfSeen(const Attention &p, const RowViews &v, const Block &b) {
   Scalar end = b.length;
-  if (p.causal)
-    end = min(end, loadScalar(v.positions, {b.first, 0}) + 1);
+  if (!seesAll(p))
+    end = min(end, loadScalar(v.positions, {b.first, 0}) + windowAhead(p));
   return floorDiv(end, stepKeys(p)) * stepKeys(p);
 }
 
@@ -271,7 +287,7 @@ static Tile stepScores(KernelBuilder &k, const Attention &p, const Queries &q, c
     return scores;
   Tile seen = position < q.ends;
   if (p.window)
-    seen = logicalAnd(seen, position > q.positions - p.window);
+    seen = logicalAnd(seen, position > q.positions - windowBack(p));
   if (p.chunk)
     seen = logicalAnd(seen, position >= floorDiv(q.positions, p.chunk) * p.chunk);
   return select(seen, scores, -std::numeric_limits<double>::infinity());

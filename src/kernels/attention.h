@@ -1,4 +1,4 @@
-// Paged causal attention over ragged batches with grouped query heads, by online softmax.
+// Paged attention over ragged batches with grouped query heads, by online softmax.
 #pragma once
 
 #include "kernels/fields.h"
@@ -23,7 +23,8 @@ namespace sinter::kernels {
 //   sinks f32 [1, heads]      with `sinks`: a score of each head that has no value
 // Grid x walks query tiles, grid y key/value heads. A program instance holds the rows of one query
 // tile times the heads of the group. Row t attends positions up to its own (`causal`), at most
-// `window` of them (0: all), with `chunk` those from its last multiple of `chunk` on. `scores` maps
+// `window` of them (0: all), with `chunk` those from its last multiple of `chunk` on; without
+// `causal` its whole sequence, with `window` those at most window / 2 away. `scores` maps
 // scaled scores, [rows, keys of a step] at (row, key position), before slopes and the mask.
 //
 // A step takes `stepPages` pages of keys, in ascending order, so a row's bits do not depend on the

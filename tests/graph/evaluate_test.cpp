@@ -291,6 +291,13 @@ TEST(Evaluate, AttentionOfEachFormWeightsTheKeysThatRowsSee) {
                                        meanOf({{1, capped(1)}, {2, capped(2)}, {3, capped(3)}})});
     expects("scale 1.0 slopes [0.5, 0.0]", {1, meanOf({{1, 0.5}, {2, 2}}),
                                             meanOf({{1, 0}, {2, 1.5}, {3, 3}})});
+    const double all = meanOf({{1, 1}, {2, 2}, {3, 3}});
+    expects("scale 1.0 both", {all, all, all});
+    expects("scale 1.0 window 3 both",
+            {meanOf({{1, 1}, {2, 2}}), all, meanOf({{2, 2}, {3, 3}})});
+    expects("scale 1.0 slopes [0.5, 0.0] both", {meanOf({{1, 1}, {2, 1.5}, {3, 2}}),
+                                                 meanOf({{1, 0.5}, {2, 2}, {3, 2.5}}),
+                                                 meanOf({{1, 0}, {2, 1.5}, {3, 3}})});
     const double sink = std::exp(2.0);
     expects("sinks %w scale 1.0", {meanOf({{1, 1}}, sink), meanOf({{1, 1}, {2, 2}}, sink),
                                    meanOf({{1, 1}, {2, 2}, {3, 3}}, sink)});

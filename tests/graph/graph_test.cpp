@@ -344,7 +344,8 @@ std::string attention(const std::string &words, const std::string &sinks = "",
 }
 
 TEST_F(Graph, AttentionOfEveryFormReadsBackTheSame) {
-  for (const char *words : {"scale 0.25 window 4", "scale 0.25 chunk 8 soft_cap 3.000000e+01",
+  for (const char *words : {"scale 0.25 window 4", "scale 0.25 window 4 both",
+                            "scale 0.25 chunk 8 soft_cap 3.000000e+01",
                             "scale 0.25 slopes [5.000000e-01, 2.500000e-01, 1.0, 2.0]"})
     for (const char *sinks : {"", "tensor<4xf32>"}) {
       auto module = parse(attention(words, sinks));
@@ -360,6 +361,7 @@ TEST_F(Graph, AttentionOfEveryFormReadsBackTheSame) {
 TEST_F(Graph, AttentionThatMeansNothingIsRefused) {
   const std::tuple<const char *, const char *, const char *> cases[] = {
       {"scale 0.25 window 4 chunk 8", "", "has window 4 and chunk 8, expected one of them"},
+      {"scale 0.25 chunk 8 both", "", "sees both ways and has chunk 8, expected one of them"},
       {"scale 0.25 window 0", "", "attribute 'window' failed to satisfy constraint"},
       {"scale 0.25 chunk -1", "", "attribute 'chunk' failed to satisfy constraint"},
       {"scale 0.25 soft_cap 0.0", "", "expected a positive number"},

@@ -24,7 +24,7 @@ struct Sequence {
 // What scores and rows are subject to.
 struct Rules {
   int64_t window = 0, chunk = 0; // 0: all earlier positions
-  bool causal = true;            // else the whole sequence
+  bool causal = true;            // else the whole sequence, or half a window to each side
   bool slopes = false, sinks = false;
 
   Settings settings() const {
@@ -172,8 +172,12 @@ struct Batch {
       for (int64_t r = 0; r < sequences[s].rows; ++r, ++token)
         for (int64_t head = 0; head < kHeads * kGroup; ++head) {
           int64_t high = rules.causal ? positions[token] + 1 : sequences[s].length, low = 0;
+          const int64_t half = rules.window / 2; // of a window both ways
           if (rules.window)
-            low = std::max<int64_t>(0, positions[token] + 1 - rules.window);
+            low = std::max<int64_t>(0, positions[token] -
+                                           (rules.causal ? rules.window - 1 : half));
+          if (rules.window && !rules.causal)
+            high = std::min(high, positions[token] + half + 1);
           if (rules.chunk)
             low = positions[token] / rules.chunk * rules.chunk;
           for (double value : row(s, token, head, low, high, rules))
@@ -349,6 +353,9 @@ const std::vector<Rules> kRules = {{.chunk = 3},
                                    {.chunk = 8},
                                    {.slopes = true},
                                    {.causal = false, .slopes = true},
+                                   {.window = 1, .causal = false},
+                                   {.window = 6, .causal = false},
+                                   {.window = 9, .causal = false, .slopes = true, .sinks = true},
                                    {.sinks = true},
                                    {.window = 5, .slopes = true, .sinks = true},
                                    {.chunk = 6, .slopes = true, .sinks = true}};

@@ -446,7 +446,9 @@ inline void addBfloatAttention(KernelCases &cases) {
 inline void addShortSteps(KernelCases &cases) {
   for (int64_t window : {0, 9})
     cases.push_back(attentionCase({.queryTile = 4, .window = window, .shortStep = 8}));
-  cases.push_back(attentionCase({.queryTile = 4, .shortStep = 8, .causal = false}));
+  for (int64_t window : {0, 9})
+    cases.push_back(
+        attentionCase({.queryTile = 4, .window = window, .shortStep = 8, .causal = false}));
   cases.push_back(attentionCase({.cache = "q8_0",
                                  .headDim = 32,
                                  .pageRows = 4,

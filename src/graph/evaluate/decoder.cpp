@@ -123,7 +123,7 @@ public:
   // sequence has `length`.
   Result<void> attend(int64_t row, int64_t sequence, int64_t position, int64_t length) {
     const int64_t pageRows = keyLayout_.rows, pages = pageTable_.shape[1],
-                  visible = std::min(position + 1, length);
+                  visible = op_.endSeen(position, length);
     if (visible > pages * pageRows)
       return fail(Code::InvalidArgument,
                   "row " + std::to_string(row) + " sees " + std::to_string(visible) +
@@ -158,7 +158,8 @@ private:
     if (softCap_ > 0)
       score = softCap_ * std::tanh(score / softCap_);
     if (op_.getSlopes())
-      score -= static_cast<Real>((*op_.getSlopes())[head]) * static_cast<Real>(place.distance);
+      score -= static_cast<Real>((*op_.getSlopes())[head]) *
+               static_cast<Real>(std::abs(place.distance));
     return score;
   }
 

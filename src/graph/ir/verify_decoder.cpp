@@ -121,6 +121,9 @@ static LogicalResult verifyScores(PagedAttentionOp op, Check check, int64_t head
   if (op.getWindow() && op.getChunk())
     return op.emitOpError() << "has window " << *op.getWindow() << " and chunk " << *op.getChunk()
                             << ", expected one of them";
+  if (op.getBoth() && op.getChunk())
+    return op.emitOpError() << "sees both ways and has chunk " << *op.getChunk()
+                            << ", expected one of them";
   if (std::optional<APFloat> cap = op.getSoftCap(); cap && !(cap->isFinite() && *cap > APFloat(0.0f)))
     return op.emitOpError() << "has soft_cap " << op.getSoftCapAttr()
                             << ", expected a positive number";
@@ -164,11 +167,21 @@ LogicalResult PagedAttentionOp::verify() {
 }
 
 int64_t PagedAttentionOp::firstSeen(int64_t position) {
-  if (std::optional<uint64_t> window = getWindow())
-    return std::max<int64_t>(0, position - static_cast<int64_t>(*window) + 1);
+  if (std::optional<uint64_t> window = getWindow()) {
+    const auto back = static_cast<int64_t>(getBoth() ? *window / 2 : *window - 1);
+    return std::max<int64_t>(0, position - back);
+  }
   if (std::optional<uint64_t> chunk = getChunk())
     return position / static_cast<int64_t>(*chunk) * static_cast<int64_t>(*chunk);
   return 0;
+}
+
+int64_t PagedAttentionOp::endSeen(int64_t position, int64_t length) {
+  if (!getBoth())
+    return std::min(position + 1, length);
+  if (std::optional<uint64_t> window = getWindow())
+    return std::min(position + static_cast<int64_t>(*window / 2) + 1, length);
+  return length;
 }
 
 } // namespace sinter::graph

@@ -1,5 +1,5 @@
-// Goldens of architectures (tests/data/architectures, written by tests/archs/make_goldens.py): a
-// model as metadata and tensors, whose weights a hash draws, tokens, and llama.cpp's logits.
+// Goldens of architectures (tests/data/architectures and tests/data/encoders, written by the
+// scripts in tests/archs): a model as metadata and tensors, whose weights a hash draws, tokens, and llama.cpp's logits.
 #pragma once
 
 #include "format/gguf_writer.h"
@@ -32,7 +32,8 @@ struct GoldenModel {
   std::vector<Key> keys;
   std::vector<Tensor> tensors;
   std::vector<int32_t> tokens;
-  std::map<size_t, Row> logits; // by position
+  std::map<size_t, Row> logits; // by position; of encoders rows of the last layer
+  std::map<std::string, std::vector<double>> pooled; // of encoders, by pooling; "rank": scores
 
   static GoldenModel read(const std::filesystem::path &path) {
     GoldenModel model;
@@ -121,6 +122,17 @@ struct GoldenModel {
     return kl;
   }
 
+  // The length of found - expected, as a part of that of `expected`.
+  template <class Expected, class Found>
+  static double distance(const Expected &expected, const Found &found) {
+    double difference = 0, length = 0;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      difference += std::pow(found[i] - expected[i], 2);
+      length += std::pow(expected[i], 2);
+    }
+    return std::sqrt(difference / length);
+  }
+
 private:
   static uint64_t mix(uint64_t state) {
     state += 0x9E3779B97F4A7C15;
@@ -150,6 +162,10 @@ private:
         tokens.push_back(token);
     } else if (kind == "logits") {
       addLogits(words);
+    } else if (kind == "pooled") {
+      words >> kind;
+      for (double value; words >> value;)
+        pooled[kind].push_back(value);
     }
   }
 
@@ -198,10 +214,11 @@ private:
   }
 };
 
-// All goldens, by name.
-inline std::vector<std::filesystem::path> goldenModels(const std::filesystem::path &data) {
+// All goldens of decoders, or those of another folder, by name.
+inline std::vector<std::filesystem::path>
+goldenModels(const std::filesystem::path &data, const char *folder = "architectures") {
   std::vector<std::filesystem::path> paths;
-  for (const auto &entry : std::filesystem::directory_iterator(data / "architectures"))
+  for (const auto &entry : std::filesystem::directory_iterator(data / folder))
     paths.push_back(entry.path());
   std::ranges::sort(paths);
   return paths;

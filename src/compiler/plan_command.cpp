@@ -43,6 +43,9 @@ struct Options {
   cl::opt<std::string> activations{"activations", cl::desc(activationsDoc),
                                    cl::init(engine::EngineOptions().activations), cl::cat(category),
                                    cl::sub(plan)};
+  cl::opt<std::string> rows{
+      "output", cl::desc("rows of a step: embeddings; empty: logits of models that give any"),
+      cl::cat(category), cl::sub(plan)};
   cl::opt<int64_t> queryTile{"query-block", cl::desc("most query rows of a query tile"),
                              cl::init(engine::EngineOptions().queryTile), cl::cat(category),
                              cl::sub(plan)};
@@ -125,6 +128,7 @@ static Result<void> run(const Options &options) {
   engine.pageRows = options.pageRows;
   engine.kvType = options.kvType;
   engine.activations = options.activations;
+  engine.output = options.rows;
   engine.queryTile = options.queryTile;
   engine.threads = options.threads;
   for (const std::string &schedule : options.schedules)

@@ -35,6 +35,9 @@ static Result<void> checkOptions(const EngineOptions &options) {
   if (!findActivations(options.activations))
     return fail(Code::InvalidArgument, "activations are '" + options.activations +
                                            "', expected one of " + activationsNames());
+  if (!options.output.empty() && options.output != kEmbeddingsOutput)
+    return fail(Code::InvalidArgument, "the output is '" + options.output + "', expected '" +
+                                           std::string(kEmbeddingsOutput) + "' or nothing");
   if (options.pageRows)
     SINTER_TRY(check("the number of page rows", options.pageRows, 1024, 16));
   return options.queryTile ? check("the query tile", options.queryTile, 256, 1) : Result<void>();
@@ -60,6 +63,12 @@ static void describe(const models::DecoderFeatures &f, const EngineOptions &opti
                      {contract::kRopeDims, f.ropeDims}};
   if (f.hasStates())
     plan.properties[contract::kStateBytes.name] = f.stateBytes();
+  if (!options.output.empty())
+    plan.texts[contract::kAskedOutput] = options.output;
+  if (!options.output.empty() || !f.givesLogits())
+    plan.properties[contract::kEmbeddingLength.name] = f.width;
+  if (f.bothWays)
+    plan.properties[contract::kBothWays.name] = 1;
   plan.texts[contract::kArchitecture] = f.family.architecture;
   plan.texts[contract::kKvType] = kvTypeName(kv);
   plan.texts[contract::kAskedActivations] = options.activations;
@@ -114,7 +123,7 @@ static Result<plan::Plan> lowerModel(const GgufFile &file, EngineOptions options
     options.queryTile = chooseQueryTile(features.heads / features.kvHeads, rows);
   if (!options.pageRows)
     options.pageRows = choosePageRows(rows, profile);
-  models::DecoderOptions decoder{options.pageRows, kv};
+  models::DecoderOptions decoder{options.pageRows, kv, options.output == kEmbeddingsOutput};
   SINTER_ASSIGN(mlir::OwningOpRef<mlir::ModuleOp> module,
                 models::buildDecoder(context, features, source, decoder));
   const int64_t operationCount = countOperations(*module);

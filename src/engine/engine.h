@@ -14,6 +14,7 @@ struct EngineOptions {
   int64_t pageRows = 0;
   std::string kvType = std::string(kDefaultKvType); // of the KV cache (numeric/formats/kv_type.h)
   std::string activations = std::string(kDefaultActivations); // numeric/precision.h
+  std::string output; // rows of the step (numeric/precision.h); empty: as usual
   int64_t queryTile = 0; // most query rows of one attention block; 0 likewise
   uint32_t threads = 0;  // that compile; 0: as many as the machine runs
   Tuning tuning;         // schedules of `step`
@@ -21,7 +22,7 @@ struct EngineOptions {
   std::vector<Tuning> variants;
 };
 
-// The plan of a decoder-only language model for one target, which keeps the contract
+// The plan of a decoder-only language model or an encoder for one target, which keeps the contract
 // (plan/contract.h). Errors are readDecoder's, buildDecoder's and the target's; InvalidArgument for
 // options out of range and for schedules with which a kernel cannot be compiled.
 Result<plan::Plan> buildPlan(const GgufFile &file, const EngineOptions &options,

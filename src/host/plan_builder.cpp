@@ -81,6 +81,8 @@ std::vector<std::string> PlanBuilder::arguments() const {
                                         request_.precision.activationsOrDefault(),
                                         "--end-with",
                                         std::to_string(getpid())};
+  if (!request_.precision.output.empty())
+    arguments.insert(arguments.end(), {"--output", request_.precision.output});
   arguments.insert(arguments.end(), more_.begin(), more_.end());
   return arguments;
 }

@@ -80,6 +80,8 @@ PlanKeys keysOf(const PlanRequest &request, const Sha256Digest &digest, const st
                     machine = machineText(device, compiler);
   std::vector<std::string_view> parts = {"model-plan", version,     digestHex,     compiler,
                                          kvType,       activations, device.target, request.target};
+  if (!request.precision.output.empty())
+    parts.push_back(request.precision.output);
   PlanKeys keys{runtime::planKey(parts), ""};
   parts.push_back(machine);
   keys.tuned = runtime::planKey(parts);

@@ -50,8 +50,11 @@ public:
 
 private:
   Value input(Input id);
+  Result<Value> firstTokenType();
   Result<Value> embed(Value tokens, Value positions);
+  Result<Value> normed(Value x);
   Result<Value> logits(Value x);
+  Result<void> output(Value x);
   Result<void> buildStep();
   Result<void> checkHeads() const;
   void declareSymbols(ModuleOp module);
@@ -85,12 +88,30 @@ Result<void> StepBuilder::checkHeads() const {
   return {};
 }
 
+// That of the first text of a pair, [1, width].
+Result<Value> StepBuilder::firstTokenType() {
+  const std::string name(kTokenTypes);
+  const std::optional<TensorInfo> info = g_.source().tensor(name);
+  const int64_t types = info && info->shape.size() == 2 ? info->shape[0] : 2;
+  SINTER_ASSIGN(Value table, g_.weight(name, {types, f_.width}));
+  auto type = RankedTensorType::get({1}, g_.b.getI32Type());
+  Value first = graph::ConstantOp::create(
+      g_.b, g_.loc, type,
+      cast<ElementsAttr>(DenseElementsAttr::get(type, ArrayRef<int32_t>{0})));
+  auto row = RankedTensorType::get({1, f_.width}, g_.b.getF32Type());
+  return graph::GatherOp::create(g_.b, g_.loc, row, table, first).getResult();
+}
+
 Result<Value> StepBuilder::embed(Value tokens, Value positions) {
   SINTER_ASSIGN(Value table, g_.weight(std::string(kTokenEmbedding), {f_.vocabulary, f_.width}));
   const auto rowsOf = [&](Value from, Value index) -> Value {
     return graph::GatherOp::create(g_.b, g_.loc, g_.rowsLike(index, f_.width), from, index);
   };
   Value x = g_.scaled(rowsOf(table, tokens), f_.embeddingScale);
+  if (f_.family.tokenTypes && g_.has(std::string(kTokenTypes))) {
+    SINTER_ASSIGN(Value shared, firstTokenType());
+    x = g_.add(x, shared);
+  }
   const std::string learned(kPositionEmbedding);
   if (f_.family.learnedPositions || (f_.family.learnedPositionsOptional && g_.has(learned))) {
     SINTER_ASSIGN(Value places, g_.weight(learned, {f_.contextLength, f_.width}));
@@ -103,7 +124,17 @@ Result<Value> StepBuilder::embed(Value tokens, Value positions) {
   return x;
 }
 
-Result<Value> StepBuilder::logits(Value x) {
+// Rows after the last layer.
+Result<Value> StepBuilder::normed(Value x) {
+  const DecoderFamily &family = f_.family;
+  if (family.outputNorm.empty())
+    return x;
+  if (!family.normWeights)
+    return g_.norm(x, family.norm, {}, {}, f_.normEps);
+  return g_.norm(x, family.norm, std::string(family.outputNorm), f_.normEps);
+}
+
+Result<Value> StepBuilder::logits(Value n) {
   const DecoderFamily &family = f_.family;
   Value n;
   if (family.normWeights) {
@@ -132,6 +163,19 @@ Result<Value> StepBuilder::logits(Value x) {
   return g_.add(rows, masked);
 }
 
+Result<void> StepBuilder::output(Value x) {
+  SINTER_ASSIGN(Value rows, normed(x));
+  if (!options_.embeddings && f_.givesLogits()) {
+    SINTER_ASSIGN(rows, logits(rows));
+    graph::OutputOp::create(g_.b, g_.loc, contract::kLogits.name, rows);
+    return {};
+  }
+  for (const char *name : {"output.weight", "output.scale", "output.bias"})
+    g_.leaveOut(name);
+  graph::OutputOp::create(g_.b, g_.loc, contract::kEmbeddings.name, rows);
+  return {};
+}
+
 Result<void> StepBuilder::buildStep() {
   SINTER_TRY(checkHeads());
   Value tokens = input(Input::TokenIds);
@@ -156,6 +200,7 @@ Result<void> StepBuilder::buildStep() {
   SINTER_ASSIGN(Value rows, logits(x));
   graph::OutputOp::create(g_.b, g_.loc, contract::kLogits.name, rows);
   return {};
+  return output(x);
 }
 
 // A sequence has no more pages than the model's context.

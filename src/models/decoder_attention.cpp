@@ -245,7 +245,7 @@ Result<Value> LayerBuilder::attend(Value query, const KvCache &cache, const Rows
              at_.lengths, rows.tiles, sinks, g_.b.getF32FloatAttr(scale),
              l.window ? g_.b.getI64IntegerAttr(l.window) : IntegerAttr(), IntegerAttr(),
              f_.attentionSoftCap > 0 ? g_.b.getF32FloatAttr(f_.attentionSoftCap) : FloatAttr(),
-             slopes, UnitAttr())
+             slopes, f_.bothWays ? g_.b.getUnitAttr() : UnitAttr())
       .getResult();
 }
 

@@ -1,8 +1,6 @@
 // The table of decoder families, as llama.cpp 0.5.0-dev reads them.
 #include "models/decoder_family.h"
 
-#include <algorithm>
-
 namespace sinter::models {
 namespace {
 
@@ -411,8 +409,11 @@ std::span<const DecoderFamily> decoderFamilies() {
 }
 
 const DecoderFamily *findDecoderFamily(std::string_view architecture) {
-  const auto found = std::ranges::find(kFamilies, architecture, &DecoderFamily::architecture);
-  return found == std::end(kFamilies) ? nullptr : &*found;
+  for (const std::span<const DecoderFamily> families : {decoderFamilies(), encoderFamilies()})
+    for (const DecoderFamily &family : families)
+      if (family.architecture == architecture)
+        return &family;
+  return nullptr;
 }
 
 } // namespace sinter::models

@@ -12,8 +12,8 @@ enum class Rotation : uint8_t { None, Neighbours, Halves };
 // Rms: over the root mean square; Layer: to mean 0 and variance 1.
 enum class NormKind : uint8_t { Rms, Layer };
 
-// Before a block, of what it adds (After), or both (Around).
-enum class NormPlace : uint8_t { Before, After, Around };
+// Before a block, of what it adds (After), both (Around), or of what it adds and read (OfSum).
+enum class NormPlace : uint8_t { Before, After, Around, OfSum };
 
 // Whether attention and feed-forward read the same rows and are added together.
 enum class Parallel : uint8_t {
@@ -30,7 +30,12 @@ enum class QkNorm : uint8_t { None, Heads, OwnHeads, Rows, Gains };
 enum class Activation : uint8_t { Silu, Gelu, Relu2, Xielu };
 
 // Gated: activation(gate) * up, of two matrices or of one that holds both, gate first.
-enum class Gating : uint8_t { None, Gated, Fused };
+enum class Gating : uint8_t {
+  None,
+  Gated,
+  Fused,
+  ByTensors, // whichever of these the tensors are
+};
 
 // Layers with a state of each sequence instead of keys and values: those without key heads, or all
 // but the last of each full_attention_interval unless the file has a list.
@@ -67,12 +72,18 @@ struct DecoderFamily {
   bool interleaved = false; // the axes' pairs take turns
   bool alphaScaling = false; // rope.scaling.alpha raises the base
 
+  // Each token sees all of its text, where attention.causal does not say otherwise, and rows of the
+  // last layer are what the model gives: there are no logits.
+  bool encoder = false;
+
   NormKind norm = NormKind::Rms;
   bool normWeights = true;
   NormPlace place = NormPlace::Before;
   bool placeByKey = false;    // swin_norm: after
   float postNormEpsilon = 0;  // of norms of what a block adds; 0: the others'
   std::string_view ffnNorm = "ffn_norm";
+  std::string_view outputNorm = "output_norm"; // empty: none
+  bool firstNormOptional = false;              // of the first layer's attention
   EmbeddingNorm embeddingNorm = EmbeddingNorm::None;
   Parallel parallel = Parallel::No;
 
@@ -82,10 +93,12 @@ struct DecoderFamily {
   bool qkNormOptional = false;
 
   Activation activation = Activation::Silu;
+  bool activationByKey = false; // hidden_activation
   Gating gating = Gating::Gated;
   int64_t hiddenDivisor = 1; // of feed_forward_length
 
   bool learnedPositions = false, learnedPositionsOptional = false;
+  bool tokenTypes = false; // an embedding that all tokens of one text share, where the file has it
   float alibi = 0;        // the largest slope's exponent
   bool alibiByKey = false; // attention.max_alibi_bias
   int64_t alibiDepth = 0; // only models of so many layers have it; 0: all
@@ -97,6 +110,8 @@ struct DecoderFamily {
   int64_t windowDefault = 0;
   int64_t windowPattern = 0;  // every so many-th layer has none, where the file does not say
   int64_t windowedDepth = 0;  // only models of so many layers have windows; 0: all
+  bool windowsFollow = false; // of each windowPattern layers the first has none, not the last
+  bool symmetricWindow = false; // half of it to each side
   WindowRotation windowRotation = WindowRotation::Same;
   bool windowBaseByKey = false; // rope.freq_base_swa
   float windowBaseDefault = 0;  // where the file has none; 0: the others'
@@ -136,7 +151,8 @@ struct DecoderFamily {
 };
 
 std::span<const DecoderFamily> decoderFamilies();
-// Null: no family has this name.
+std::span<const DecoderFamily> encoderFamilies();
+// Null: no family of either has this name.
 const DecoderFamily *findDecoderFamily(std::string_view architecture);
 
 } // namespace sinter::models

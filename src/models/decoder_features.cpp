@@ -18,21 +18,38 @@ static Result<DecoderFamily> findFamily(const ModelSource &source) {
   if (const DecoderFamily *family = findDecoderFamily(name))
     return *family;
   std::string known;
-  for (const DecoderFamily &family : decoderFamilies())
-    known += (known.empty() ? "" : ", ") + std::string(family.architecture);
+  for (const std::span<const DecoderFamily> families : {decoderFamilies(), encoderFamilies()})
+    for (const DecoderFamily &family : families)
+      known += (known.empty() ? "" : ", ") + std::string(family.architecture);
   return fail(Code::Unsupported, "the model's architecture is '" + name.substr(0, 64) +
                                      "', expected one of: " + known);
 }
 
-// What every decoder would have to take into account, and none does.
-static Result<void> refuseOthers(MetadataReader &reader, const DecoderFamily &family) {
-  const std::string in = " in '" + std::string(family.architecture) + "'";
-  SINTER_ASSIGN(const bool causal, reader.flagOr("attention.causal", true));
-  if (!causal)
-    return fail(Code::Unsupported, "'" + reader.key("attention.causal") +
-                                       "' is false, expected true: no support for attention to "
-                                       "later tokens" +
-                                       in);
+// Windows of tokens that see both ways are symmetric, and no others are.
+static Result<void> readDirection(MetadataReader &reader, DecoderFeatures &f) {
+  SINTER_ASSIGN(const bool causal, reader.flagOr("attention.causal", !f.family.encoder));
+  f.bothWays = !causal;
+  const bool windowed =
+      llvm::any_of(f.layers, [](const LayerFeatures &layer) { return layer.window > 0; });
+  if (!windowed || f.family.symmetricWindow == f.bothWays)
+    return {};
+  return fail(Code::Unsupported, "'" + reader.key("attention.causal") + "' is " +
+                                     (causal ? "true" : "false") + ", expected " +
+                                     (causal ? "false" : "true") + " with the windows of '" +
+                                     std::string(f.family.architecture) + "'");
+}
+
+// Of llama.cpp's names for gated activations those that encoders have.
+static Result<void> readActivation(MetadataReader &reader, DecoderFeatures &f) {
+  constexpr std::string_view kName = "hidden_activation";
+  if (!f.family.activationByKey || !reader.has(kName))
+    return {};
+  SINTER_ASSIGN(const std::string name, reader.textOr(kName, ""));
+  if (name == "silu" || name == "swish" || name == "swiglu")
+    f.family.activation = Activation::Silu;
+  else if (name != "gelu" && name != "geglu")
+    return fail(Code::Unsupported, "'" + reader.key(kName) + "' is '" + name.substr(0, 64) +
+                                       "', expected gelu, geglu, silu, swish or swiglu");
   return {};
 }
 
@@ -137,10 +154,11 @@ Result<DecoderFeatures> readDecoder(const ModelSource &source) {
   DecoderFeatures f;
   SINTER_ASSIGN(f.family, findFamily(source));
   MetadataReader reader(source, f.family.architecture);
-  SINTER_TRY(refuseOthers(reader, f.family));
   SINTER_ASSIGN(f.width, reader.count("embedding_length", kMostExtent));
   SINTER_ASSIGN(f.contextLength, reader.count("context_length", kMostContext));
   SINTER_TRY(readLayers(reader, f));
+  SINTER_TRY(readDirection(reader, f));
+  SINTER_TRY(readActivation(reader, f));
   SINTER_TRY(readNorms(reader, f));
   SINTER_TRY(readRope(reader, f));
   SINTER_TRY(readScales(reader, f));

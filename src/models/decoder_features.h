@@ -63,6 +63,7 @@ struct DecoderFeatures {
   RopeFeatures rope, windowRope;
   RecurrentFeatures recurrent;
   std::vector<int64_t> sections; // pairs of each axis; empty: one axis
+  bool bothWays = false; // each token sees all of its text
   bool parallel = false;
   bool normsAfter = false; // the norms before blocks are after them
   float alibi = 0, clampQkv = 0;
@@ -72,6 +73,7 @@ struct DecoderFeatures {
   int64_t perLayerWidth = 0; // of an embedding for each layer; 0: none
   float positionScale = 0; // of queries: 1 + this * ln(1 + floor(position / original context))
   bool tiedOutput = false; // the embedding is the output matrix too
+  bool givesLogits() const { return !family.encoder && !bothWays; }
   // Keys that change what other decoders compute and have no meaning for this one, as it has none
   // for the reference implementation: "'KEY' is VALUE".
   std::vector<std::string> unusedKeys;

@@ -23,6 +23,16 @@ Result<Value> LayerBuilder::blockNorm(Value x, std::string_view part, bool isPos
   return g_.norm(x, family_.norm, name(part), eps);
 }
 
+Gating LayerBuilder::gating() const {
+  if (family_.gating != Gating::ByTensors)
+    return family_.gating;
+  if (g_.has(name(kGate) + ".weight"))
+    return Gating::Gated;
+  const std::optional<TensorInfo> up = g_.source().tensor(name(kUp) + ".weight");
+  const bool both = up && !up->shape.empty() && up->shape[0] == 2 * layer().feedForward;
+  return both ? Gating::Fused : Gating::None;
+}
+
 // activation(gate) * up, or of one matrix alone.
 Result<Value> LayerBuilder::activated(Value n) {
   const int64_t hidden = layer().feedForward;
@@ -30,11 +40,12 @@ Result<Value> LayerBuilder::activated(Value n) {
     return family_.activation == Activation::Gelu ? s.gelu(x) : s.silu(x);
   };
   Value gate, up;
-  if (family_.gating == Gating::Fused) {
+  const Gating gates = gating();
+  if (gates == Gating::Fused) {
     SINTER_ASSIGN(Value both, g_.linear(n, name(kUp), 2 * hidden, family_, true));
     gate = g_.columns(both, 0, hidden);
     up = g_.columns(both, hidden, hidden);
-  } else if (family_.gating == Gating::Gated) {
+  } else if (gates == Gating::Gated) {
     SINTER_ASSIGN(gate, g_.linear(n, name(kGate), hidden, family_, true));
     if (layer().block < family_.sparseLayers)
       gate = largestOnly(gate);
@@ -131,12 +142,26 @@ Result<Value> LayerBuilder::finish(Value x) {
   return g_.norm(x, family_.norm, std::string(family_.outputNorm), f_.normEps);
 }
 
+// Norms are of sums: of what a block adds and what it read.
+Result<Value> LayerBuilder::buildSummed(Value x) {
+  Value attending = wantedOnly(x);
+  SINTER_ASSIGN(Value attended, attention(x, attending));
+  SINTER_ASSIGN(Value sum, blockNorm(g_.add(attended, attending), kAttentionSumNorm));
+  if (g_.has(name(kSecondAttentionNorm) + ".weight")) {
+    SINTER_ASSIGN(sum, blockNorm(g_.add(sum, attending), kSecondAttentionNorm));
+  }
+  SINTER_ASSIGN(Value fed, feedForward(sum));
+  return blockNorm(g_.add(fed, sum), kLayerSumNorm);
+}
+
 Result<Value> LayerBuilder::build(Value x, size_t number) {
   number_ = number;
   if (family_.altup)
     return buildAltup(x);
   if (layer().feedForward == 0)
     return x; // a layer that the model leaves out
+  if (family_.place == NormPlace::OfSum)
+    return buildSummed(x);
   const bool before = family_.place != NormPlace::After && !f_.normsAfter;
   const bool after = family_.place != NormPlace::Before;
   const auto normed = [&](Value rows, std::string_view part) {
@@ -146,11 +171,16 @@ Result<Value> LayerBuilder::build(Value x, size_t number) {
   Value attended, ffnInput;
   const auto attend = [&]() -> Result<void> {
     const std::string_view part = ownNorm ? kSecondAttentionNorm : kAttentionNorm;
-    SINTER_ASSIGN(Value n, normed(x, part));
+    const bool bare =
+        family_.firstNormOptional && number_ == 0 && !g_.has(name(part) + ".weight");
+    const auto read = [&](Value rows) {
+      return bare ? Result<Value>(rows) : normed(rows, part);
+    };
+    SINTER_ASSIGN(Value n, read(x));
     Value attending = n;
     if (isLast()) {
       x = wantedOnly(x);
-      SINTER_ASSIGN(attending, normed(x, part));
+      SINTER_ASSIGN(attending, read(x));
     }
     ffnInput = attending;
     SINTER_ASSIGN(attended, attention(n, attending));

@@ -89,6 +89,8 @@ private:
   Result<DeltaInputs> deltaInputs(mlir::Value n);
   // Queries, and the gates that come with them.
   mlir::Value splitGate(mlir::Value &query);
+  Result<mlir::Value> buildSummed(mlir::Value x);
+  Gating gating() const;
   // Of the keys and values of all tokens, which `n` has, by `attending`.
   Result<mlir::Value> attention(mlir::Value n, mlir::Value attending);
   Result<mlir::Value> activated(mlir::Value n);

@@ -34,6 +34,8 @@ struct ExpertFamily {
   bool scaled = false;       // expert_weights_scale
   bool leadingDense = false; // leading_dense_block_count layers have no experts
   bool byStep = false;       // of interleave_moe_layer_step layers the last one has experts
+  bool second = false;       // of moe_every_n_layers layers the second one has experts
+  bool gated = true;         // else experts have no gates
   ExpertHidden hidden = ExpertHidden::Whole;
   SharedExpert shared = SharedExpert::None;
   bool sharedGate = false; // a sigmoid of the token's row scales the shared expert

@@ -52,7 +52,7 @@ static Result<void> readGroups(MetadataReader &reader, ExpertFeatures &experts) 
 // Which layers have experts, and how many a token passes.
 static Result<void> readUsed(MetadataReader &reader, DecoderFeatures &f) {
   constexpr std::string_view kUsed = "expert_used_count", kLeading = "leading_dense_block_count",
-                             kStep = "interleave_moe_layer_step";
+                             kStep = "interleave_moe_layer_step", kEvery = "moe_every_n_layers";
   const ExpertFeatures &experts = f.experts;
   const size_t depth = f.layers.size();
   int64_t leading = 0, step = 1;
@@ -62,6 +62,10 @@ static Result<void> readUsed(MetadataReader &reader, DecoderFeatures &f) {
   if (experts.family.byStep) {
     SINTER_ASSIGN(step, reader.count(kStep, kMostLayers));
   }
+  int64_t every = 0;
+  if (experts.family.second) {
+    SINTER_ASSIGN(every, reader.countOr(kEvery, kMostLayers, 0, 0));
+  }
   const int64_t most = experts.count / experts.groups * experts.usedGroups;
   SINTER_ASSIGN(const auto used, reader.counts(kUsed, depth, kMostExperts, 1));
   for (size_t i = 0; i < depth; ++i) {
@@ -69,7 +73,8 @@ static Result<void> readUsed(MetadataReader &reader, DecoderFeatures &f) {
       return wrong(reader, kUsed, used[i],
                    "at most the " + std::to_string(most) + " experts to choose from");
     const auto number = static_cast<int64_t>(i);
-    if (number >= leading && (number + 1) % step == 0)
+    const bool among = !experts.family.second || (every > 0 && number % every == 1);
+    if (among && number >= leading && (number + 1) % step == 0)
       f.layers[i].experts.used = used[i];
   }
   return {};

@@ -115,6 +115,12 @@ Result<Value> ExpertBuilder::multiply(Value rows, std::string_view part, int64_t
 Result<Value> ExpertBuilder::hiddenRows(Value spread, const Choices &choices) {
   const int64_t hidden = layer_.experts.hidden;
   Value gate, up;
+  if (!experts_.family.gated) {
+    SINTER_ASSIGN(up, multiply(spread, kUps, hidden, choices));
+    return g_.map({up}, [&](ScalarBuilder &s, ValueRange v) {
+      return f_.family.activation == Activation::Gelu ? s.gelu(v[0]) : s.silu(v[0]);
+    });
+  }
   if (g_.has(name(kGatesAndUps) + ".weight")) {
     SINTER_ASSIGN(Value both, multiply(spread, kGatesAndUps, 2 * hidden, choices));
     gate = g_.columns(both, 0, hidden);

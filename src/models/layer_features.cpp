@@ -104,7 +104,8 @@ static Result<std::vector<int64_t>> readPattern(MetadataReader &reader, const De
   }
   std::vector<int64_t> windowed;
   for (int64_t i = 0; i < static_cast<int64_t>(depth); ++i)
-    windowed.push_back(pattern == 0 || i % pattern < pattern - 1);
+    windowed.push_back(pattern == 0 ||
+                       (f.family.windowsFollow ? i % pattern != 0 : i % pattern < pattern - 1));
   return windowed;
 }
 

@@ -9,6 +9,7 @@ namespace sinter::models {
 inline constexpr std::string_view kTokenEmbedding = "token_embd.weight";
 inline constexpr std::string_view kEmbeddingNorm = "token_embd_norm";
 inline constexpr std::string_view kPositionEmbedding = "position_embd.weight";
+inline constexpr std::string_view kTokenTypes = "token_types.weight";
 inline constexpr std::string_view kOutputNorm = "output_norm";
 inline constexpr std::string_view kOutputName = "output";
 inline constexpr std::string_view kOutput = "output.weight";
@@ -20,6 +21,8 @@ inline constexpr std::string_view kShortRopeDivisors = "rope_factors_short.weigh
 inline constexpr std::string_view kAttentionNorm = "attn_norm";
 inline constexpr std::string_view kSecondAttentionNorm = "attn_norm_2"; // then attention reads it
 inline constexpr std::string_view kAttentionPostNorm = "post_attention_norm";
+inline constexpr std::string_view kAttentionSumNorm = "attn_output_norm"; // of sums
+inline constexpr std::string_view kLayerSumNorm = "layer_output_norm";
 inline constexpr std::string_view kAttentionSubNorm = "attn_sub_norm";
 inline constexpr std::string_view kQuery = "attn_q";
 inline constexpr std::string_view kKey = "attn_k";

@@ -1,4 +1,4 @@
-// What a model's plan may round beside its weights, as options and plans name it.
+// What a model's plan may round beside its weights, and what it gives, as options and plans name it.
 #pragma once
 
 #include "numeric/formats/kv_type.h"
@@ -16,10 +16,14 @@ std::optional<Activations> findActivations(std::string_view name);
 // "fastest, f32"
 std::string activationsNames();
 
+// Rows that a step gives: by default logits of models that have any, else these.
+inline constexpr std::string_view kEmbeddingsOutput = "embeddings";
+
 // By name; what is empty was not asked for.
 struct Precision {
   std::string kvType; // numeric/formats/kv_type.h
   std::string activations;
+  std::string output = {}; // empty or kEmbeddingsOutput
 
   std::string kvTypeOrDefault() const {
     return kvType.empty() ? std::string(kDefaultKvType) : kvType;

@@ -22,6 +22,10 @@ Result<void> checkProperty(const plan::Plan &plan, const PropertyRow &row) {
   return {};
 }
 
+Result<void> checkOptionalProperty(const plan::Plan &plan, const PropertyRow &row) {
+  return plan.properties.contains(row.name) ? checkProperty(plan, row) : Result<void>();
+}
+
 Result<void> checkBuffer(const plan::Plan &plan, const TensorRow &row, plan::BufferKind kind) {
   const std::string what = std::string("buffer '") + row.name + "'";
   const auto id = plan::findBuffer(plan, row.name);
@@ -83,6 +87,8 @@ static_assert(followTheirEnum());
 
 bool hasStates(const plan::Plan &plan) {
   return plan.properties.contains(kStateBytes.name);
+const TensorRow &outputOf(const plan::Plan &plan) {
+  return plan::findBuffer(plan, kEmbeddings.name) ? kEmbeddings : kLogits;
 }
 
 Result<void> check(const plan::Plan &plan) {
@@ -97,6 +103,12 @@ Result<void> check(const plan::Plan &plan) {
     if (states || &row != &rowOf(Input::StateSpans))
       SINTER_TRY(checkBuffer(plan, row, plan::BufferKind::Input));
   SINTER_TRY(checkBuffer(plan, kLogits, plan::BufferKind::Output));
+    SINTER_TRY(checkBuffer(plan, row, plan::BufferKind::Input));
+  SINTER_TRY(checkOptionalProperty(plan, kBothWays));
+  const TensorRow &output = outputOf(plan);
+  if (&output == &kEmbeddings)
+    SINTER_TRY(checkProperty(plan, kEmbeddingLength));
+  SINTER_TRY(checkBuffer(plan, output, plan::BufferKind::Output));
   return checkSymbols(plan);
 }
 

@@ -93,6 +93,10 @@ inline constexpr PropertyRow kQueryTile = {"query_block", 1, INT32_MAX};   // mo
 inline constexpr PropertyRow kKvBytesPerPage = {"kv_bytes", 0, INT64_MAX}; // of all layers
 // Of one sequence in all layers, beside its pages. Absent where sequences have no states.
 inline constexpr PropertyRow kStateBytes = {"state_bytes", 1, INT64_MAX};
+inline constexpr PropertyRow kEmbeddingLength = {"embedding_length", 1, INT32_MAX};
+// 1: each token of a step sees all of its sequence, which one step holds; absent: 0.
+inline constexpr PropertyRow kBothWays = {"both_ways", 0, 1};
+// Of all plans; the former two are of those that need them.
 inline constexpr std::array kProperties = {kVocabSize, kContextLength, kPageRows, kQueryTile,
                                            kKvBytesPerPage};
 
@@ -148,11 +152,16 @@ constexpr const TensorRow &rowOf(Input input) {
   return kInputs[static_cast<size_t>(input)];
 }
 
-// The buffer that the runtime reads after each step.
+// The buffer that the runtime reads after each step: a plan has one of these. Embeddings are rows
+// after the last layer, for the same tokens as logits would be.
 inline constexpr TensorRow kLogits = {"logits", ElementType::F32, Symbol::LogitRows, kVocabSize};
+inline constexpr TensorRow kEmbeddings = {"embeddings", ElementType::F32, Symbol::LogitRows,
+                                          kEmbeddingLength};
+const TensorRow &outputOf(const plan::Plan &plan);
 
 // Texts that the runtime and the command line compare with what is asked for.
 inline constexpr const char *kKvType = "kv_type";                     // numeric/formats/kv_type.h
+inline constexpr const char *kAskedOutput = "asked_output"; // numeric/precision.h; absent: usual
 inline constexpr const char *kAskedActivations = "asked_activations"; // numeric/precision.h
 
 // What only explain reads: properties, then texts.

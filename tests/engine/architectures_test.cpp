@@ -1,4 +1,4 @@
-// Every decoder family against llama.cpp: the graph of each golden, in the reference evaluator.
+// Every decoder and encoder family against llama.cpp: the graph of each golden, in the reference evaluator.
 #include "engine/gguf_source.h"
 #include "golden_model.h"
 #include "graph/evaluate/evaluate.h"
@@ -48,7 +48,8 @@ graph::NamedTensors inputsOf(mlir::MLIRContext &context, const GoldenModel &gold
   return inputs;
 }
 
-Result<graph::Tensor> logitsOf(const GoldenModel &golden) {
+// Logits, or embeddings where these are asked for or nothing else is given.
+Result<graph::Tensor> rowsOf(const GoldenModel &golden, bool embeddings = false) {
   const std::vector<uint8_t> bytes = golden.bytes();
   SINTER_ASSIGN(const GgufFile file, GgufFile::parse(bytes));
   const GgufSource source(file);
@@ -57,6 +58,8 @@ Result<graph::Tensor> logitsOf(const GoldenModel &golden) {
   graph::loadDialects(context);
   SINTER_ASSIGN(auto module,
                 models::buildDecoder(context, features, source, {.pageRows = kPageRows}));
+                models::buildDecoder(context, features, source,
+                                     {.pageRows = kPageRows, .embeddings = embeddings}));
   graph::Edges edges;
   edges.inputs = inputsOf(context, golden);
   edges.symbols[contract::nameOf(contract::Symbol::PoolPages)] =
@@ -70,7 +73,13 @@ Result<graph::Tensor> logitsOf(const GoldenModel &golden) {
   };
   auto step = *module->getOps<mlir::func::FuncOp>().begin();
   SINTER_ASSIGN(graph::Outcome outcome, graph::evaluate(step, edges, graph::Precision::F32));
-  return outcome.outputs.at(contract::kLogits.name);
+  return outcome.outputs.at(embeddings ? contract::kEmbeddings.name : contract::kLogits.name);
+}
+
+std::string testName(const testing::TestParamInfo<std::filesystem::path> &info) {
+  std::string name = info.param.stem().string();
+  std::ranges::replace_if(name, [](char c) { return !std::isalnum(c); }, '_');
+  return name;
 }
 
 class Architectures : public testing::TestWithParam<std::filesystem::path> {};
@@ -82,16 +91,38 @@ INSTANTIATE_TEST_SUITE_P(Goldens, Architectures,
                                name, [](char c) { return !std::isalnum(c); }, '_');
                            return name;
                          });
+                         testing::ValuesIn(goldenModels(SINTER_TEST_DIR "/data")), testName);
 
 TEST_P(Architectures, GraphsGiveTheLogitsOfTheReferenceImplementation) {
   const GoldenModel golden = GoldenModel::read(GetParam());
-  const Result<graph::Tensor> logits = logitsOf(golden);
+  const Result<graph::Tensor> logits = rowsOf(golden);
   ASSERT_TRUE(logits) << logits.error().message;
   const double *row = logits->values.data();
   for (const auto &[position, expected] : golden.logits) {
     EXPECT_LT(GoldenModel::divergence(expected, [&](int32_t token) { return row[token]; }), 1e-4)
         << "at position " << position;
     row += logits->shape[1];
+  }
+}
+
+class Encoders : public testing::TestWithParam<std::filesystem::path> {};
+INSTANTIATE_TEST_SUITE_P(Goldens, Encoders,
+                         testing::ValuesIn(goldenModels(SINTER_TEST_DIR "/data", "encoders")),
+                         testName);
+
+// The reference implementation looks GELU up by f16 numbers.
+TEST_P(Encoders, GraphsGiveTheRowsOfTheReferenceImplementation) {
+  const GoldenModel golden = GoldenModel::read(GetParam());
+  const Result<graph::Tensor> rows = rowsOf(golden, true);
+  ASSERT_TRUE(rows) << rows.error().message;
+  size_t first = 0;
+  for (const auto &[position, expected] : golden.logits) {
+    std::vector<double> wanted;
+    for (const auto &[column, value] : expected)
+      wanted.push_back(value);
+    EXPECT_LT(GoldenModel::distance(wanted, std::span(rows->values).subspan(first)), 2e-3)
+        << "at position " << position;
+    first += wanted.size();
   }
 }
 

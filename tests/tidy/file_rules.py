@@ -167,6 +167,9 @@ def use_lists(file):
 _FAMILY_TABLES = ("src/models/decoder_families.cpp", "src/models/expert_families.cpp",
                   "src/format/known_names_table.cpp", "src/llm/tokenizer/pretokenizer_table.cpp",
                   "src/llm/chat/builtin_templates.cpp")
+_FAMILY_TABLES = ("src/models/decoder_features.h", "src/models/decoder_families.cpp",
+                  "src/models/expert_families.cpp", "src/format/known_names_table.cpp",
+                  "src/llm/ranking_families.cpp", "src/llm/tokenizer/pretokenizer_table.cpp")
 _FAMILY = re.compile(r'"(?:llama|qwen[0-9]\w*|gemma\w*|phi[0-9]?|mistral\w*|falcon\w*)"')
 
 

@@ -19,14 +19,30 @@ std::optional<runtime::WeightCache> weightCache(const ModelRequest &request, Obs
                               [&observer](const std::string &line) { observer.note(line); });
 }
 
+// What the plan gives is what is asked for.
+Result<void> checkOutput(const ModelRequest &request, const plan::Plan &plan) {
+  const bool embeddings = &contract::outputOf(plan) == &contract::kEmbeddings;
+  if (embeddings == request.embeddings)
+    return {};
+  return fail(Code::Unsupported,
+              embeddings ? "the plan gives embeddings and no logits; `sinter embed` and `sinter "
+                           "rerank` use it"
+                         : "the plan gives logits, expected one that gives embeddings");
+}
+
 } // namespace
 
 Result<OpenedModel> openModel(ModelFile file, std::unique_ptr<hal::Device> device,
                               const ModelRequest &request, Observer &observer) {
   SINTER_TRY(file.contextTokens(request.context)); // before minutes are spent on a plan
+  if (!request.embeddings)
+    SINTER_TRY(file.givesLogits());
+  Precision precision = request.precision;
+  precision.output = request.embeddings ? kEmbeddingsOutput : "";
   SINTER_ASSIGN(ObtainedPlan obtained,
-                request.plan.empty() ? obtainPlan(file, device->info(), request.precision, observer)
-                                     : readPlanFile(request.plan, *device, request.precision));
+                request.plan.empty() ? obtainPlan(file, device->info(), precision, observer)
+                                     : readPlanFile(request.plan, *device, precision));
+  SINTER_TRY(checkOutput(request, *obtained.plan));
   const auto unused = obtained.plan->texts.find(contract::kUnusedKeys);
   if (unused != obtained.plan->texts.end())
     observer.note("'" + file.path() +
@@ -34,6 +50,8 @@ Result<OpenedModel> openModel(ModelFile file, std::unique_ptr<hal::Device> devic
   PlanRunnerOptions options;
   options.contextTokens = request.context;
   options.sequences = request.sequences;
+  if (request.embeddings) // a text is embedded whole
+    options.maxStepTokens = UINT32_MAX;
   const auto cache = weightCache(request, observer);
   options.weightCache = cache ? &*cache : nullptr;
   OpenedModel opened{std::move(device), nullptr, obtained.buildSeconds};

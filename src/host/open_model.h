@@ -13,6 +13,7 @@ struct ModelRequest {
   std::string plan;         // a plan file; empty: found in the cache, or built
   Precision precision;      // empty: the default, or what the plan file has
   bool keepsWeights = true; // packed, in a file beside the plans
+  bool embeddings = false;  // instead of logits
 };
 
 struct OpenedModel {
@@ -22,8 +23,8 @@ struct OpenedModel {
 };
 
 // What needs no plan is checked first, so that what is wrong with a file is said at once. The
-// observer must live as long as the call, not longer. Errors: obtainPlan's or readPlanFile's, and
-// Model::create's.
+// observer must live as long as the call, not longer. Errors: obtainPlan's or readPlanFile's,
+// Model::create's, and Unsupported: logits are asked for and the model gives none.
 Result<OpenedModel> openModel(ModelFile file, std::unique_ptr<hal::Device> device,
                               const ModelRequest &request, Observer &observer);
 

@@ -76,8 +76,9 @@ void addLogitRows(const BatchPart &part, int32_t sequence, int32_t firstToken, u
   const int32_t count = static_cast<int32_t>(part.tokens.size());
   if (part.logits == LogitsWanted::None)
     return;
-  const int32_t begin = part.logits == LogitsWanted::All ? 0 : count - 1;
-  rows.add(sequence, firstToken + begin, static_cast<int32_t>(part.position) + begin, count - begin,
+  const int32_t begin = part.logits == LogitsWanted::Last ? count - 1 : 0,
+                end = part.logits == LogitsWanted::First ? 1 : count;
+  rows.add(sequence, firstToken + begin, static_cast<int32_t>(part.position) + begin, end - begin,
            queryTile);
 }
 

@@ -13,8 +13,8 @@
 
 namespace sinter {
 
-// Which of a part's tokens need logits.
-enum class LogitsWanted : uint8_t { None, Last, All };
+// Which of a part's tokens need logits, or embeddings.
+enum class LogitsWanted : uint8_t { None, First, Last, All };
 
 using contract::Phase;
 

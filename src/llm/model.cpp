@@ -2,6 +2,7 @@
 #include "llm/model.h"
 
 #include "base/check.h"
+#include "llm/pooling.h"
 #include "llm/tokenizer/unicode.h"
 #include "llm/tokenizer/vocabulary_from_gguf.h"
 
@@ -130,6 +131,59 @@ Result<void> ModelFile::canChat(const ChatInputs &inputs) const {
   if (!chosen)
     return Fail(chosen.error());
   return chosen->checkReads(inputs);
+// The file's own template for pairs, whose texts are between its markup.
+static std::vector<PromptPart> pairParts(std::string_view pattern, std::string_view query,
+                                         std::string_view document) {
+  constexpr std::string_view kQuery = "{query}", kDocument = "{document}";
+  std::vector<PromptPart> parts;
+  while (!pattern.empty()) {
+    const size_t at = std::min(pattern.find(kQuery), pattern.find(kDocument));
+    parts.push_back({std::string(pattern.substr(0, at)), true});
+    pattern.remove_prefix(std::min(at, pattern.size()));
+    if (pattern.empty())
+      break;
+    const bool isQuery = pattern.starts_with(kQuery);
+    parts.push_back({std::string(isQuery ? query : document), false});
+    pattern.remove_prefix(isQuery ? kQuery.size() : kDocument.size());
+  }
+  return parts;
+}
+
+Result<std::vector<TokenId>> ModelFile::encodePair(std::string_view query,
+                                                   std::string_view document) const {
+  if (!tokenizer_)
+    return Fail(tokenizer_.error());
+  SINTER_TRY(checkUtf8(query, "the query"));
+  SINTER_TRY(checkUtf8(document, "the document"));
+  const auto pattern = gguf_.getString("tokenizer.chat_template.rerank");
+  if (pattern)
+    return idsOf(tokenizer_->encode(pairParts(*pattern, query, document), {.addSpecial = false}));
+  const EncodeOptions bare{.addSpecial = false};
+  SINTER_ASSIGN(const auto first, idsOf(tokenizer_->encode(query, bare)));
+  SINTER_ASSIGN(const auto second, idsOf(tokenizer_->encode(document, bare)));
+  std::vector<TokenId> ids(tokenizer_->prefix().begin(), tokenizer_->prefix().end());
+  ids.insert(ids.end(), first.begin(), first.end());
+  if (tokenizer_->addsEos() && tokenizer_->eos())
+    ids.push_back(*tokenizer_->eos());
+  if (tokenizer_->addsSeparator() && tokenizer_->separator())
+    ids.push_back(*tokenizer_->separator());
+  ids.insert(ids.end(), second.begin(), second.end());
+  ids.insert(ids.end(), tokenizer_->suffix().begin(), tokenizer_->suffix().end());
+  return ids;
+}
+
+Result<void> ModelFile::givesLogits() const {
+  if (!seesBothWays(gguf_))
+    return {};
+  return fail(Code::Unsupported, path_ + ": the model's tokens see both ways, so it continues no "
+                                         "text; `sinter embed` gives its embeddings, `sinter "
+                                         "rerank` the scores of one that ranks");
+}
+
+Result<void> ModelFile::canChat() const {
+  if (!chat_)
+    return Fail(chat_.error());
+  return {};
 }
 
 Result<std::unique_ptr<Model>> Model::create(ModelFile file, std::shared_ptr<const plan::Plan> plan,
@@ -141,7 +195,7 @@ Result<std::unique_ptr<Model>> Model::create(ModelFile file, std::shared_ptr<con
   const RunnerLimits &limits = model->runner_->limits();
   if (model->file_.hasTokenizer() && model->tokenizer().size() > limits.vocabSize)
     return fail(Code::Corrupt, "the tokenizer has " + std::to_string(model->tokenizer().size()) +
-                                   " tokens, the model's logits are for " +
+                                   " tokens, the model has embeddings of " +
                                    std::to_string(limits.vocabSize));
   SINTER_ASSIGN(PagePool pages, PagePool::create(limits.poolPages, limits.pageRows, limits.stateSlots));
   model->pages_ = std::make_unique<PagePool>(std::move(pages));

@@ -97,6 +97,13 @@ Result<RunnerLimits> limitsOf(const plan::Plan &plan, const PlanRunnerOptions &o
   limits.stepTokens =
       std::min(std::max(options.maxStepTokens, 1u), upperBound(plan, Symbol::Tokens));
   limits.stepSequences = upperBound(plan, Symbol::Sequences);
+  if (&contract::outputOf(plan) == &contract::kEmbeddings)
+    limits.embeddingLength = property(plan, contract::kEmbeddingLength);
+  const auto both = plan.properties.find(contract::kBothWays.name);
+  limits.bothWays = both != plan.properties.end() && both->second == 1;
+  // No part of a text may see keys that come later.
+  if (limits.bothWays)
+    limits.stepTokens = std::min(limits.contextTokens, upperBound(plan, Symbol::Tokens));
   limits.phasesAgree = !knowsPhases(plan);
   SINTER_TRY(sizePool(options, limits));
   limits.stateSlots = stateSlotsOf(plan, options);

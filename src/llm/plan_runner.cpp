@@ -63,7 +63,7 @@ Result<std::unique_ptr<PlanRunner>> PlanRunner::create(hal::Device &device, cons
 
 void PlanRunner::readNames() {
   names_.step = *plan::findProcedure(*plan_, contract::kStepProcedure);
-  names_.logits = *plan::findBuffer(*plan_, contract::kLogits.name);
+  names_.rows = *plan::findBuffer(*plan_, contract::outputOf(*plan_).name);
 }
 
 void PlanRunner::readSymbols() {
@@ -171,15 +171,15 @@ Result<std::span<const float>> PlanRunner::step(const Batch &batch) {
   SINTER_TRY(bind(batch));
   SINTER_TRY(writeInputs(batch));
   SINTER_TRY(executor_->run(names_.step));
-  const size_t wanted = static_cast<size_t>(batch.logitRows.count()) * limits_.vocabSize;
-  auto host = executor_->buffer(names_.logits);
+  const size_t wanted = static_cast<size_t>(batch.logitRows.count()) * limits_.rowLength();
+  auto host = executor_->buffer(names_.rows);
   if (host && host->size() >= wanted * sizeof(float))
     return std::span(reinterpret_cast<const float *>(host->data()), wanted);
-  logits_.resize(wanted);
-  SINTER_TRY(
-      executor_->readBuffer(contract::kLogits.name, {reinterpret_cast<uint8_t *>(logits_.data()),
-                                                     logits_.size() * sizeof(float)}));
-  return std::span<const float>(logits_);
+  rows_.resize(wanted);
+  SINTER_TRY(executor_->readBuffer(
+      contract::outputOf(*plan_).name,
+      {reinterpret_cast<uint8_t *>(rows_.data()), rows_.size() * sizeof(float)}));
+  return std::span<const float>(rows_);
 }
 
 } // namespace sinter

@@ -31,7 +31,7 @@ private:
   // Numbers of the plan's tables, looked up once.
   struct Names {
     plan::ProcedureId step;
-    plan::BufferId logits;
+    plan::BufferId rows; // logits or embeddings
   };
 
   class Weights : public runtime::WeightSource {
@@ -71,7 +71,7 @@ private:
   LogitRows logitRows_;
   // What each input holds: most of them stay as they are from step to step, and a write takes time.
   std::array<std::vector<int32_t>, contract::kInputs.size()> written_;
-  std::vector<float> logits_; // where the device's memory is not the host's
+  std::vector<float> rows_; // where the device's memory is not the host's
 };
 
 } // namespace sinter

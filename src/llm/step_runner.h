@@ -21,6 +21,10 @@ struct RunnerLimits {
   // A row has the same bits in either phase, so what was generated may be computed again as a part
   // of a prompt.
   bool phasesAgree = false;
+  uint32_t embeddingLength = 0; // elements of a row where steps give embeddings; 0: logits
+  bool bothWays = false;        // tokens see all of their sequence, which one step must hold
+
+  uint32_t rowLength() const { return embeddingLength ? embeddingLength : vocabSize; }
 
   uint64_t contextPages() const { return (contextTokens - 1) / pageRows + 1; }
   // The batches that this runner takes: page tables wide enough for the whole context, so that a
@@ -37,9 +41,9 @@ public:
 
   virtual const RunnerLimits &limits() const = 0;
 
-  // Writes the batch's keys and values to their slots and returns its rows of logits,
-  // [batch.logitRows.count(), vocabSize], valid until the next call. After an error the KV cache
-  // of the batch's sequences is undefined.
+  // Writes the batch's keys and values to their slots and returns its rows of logits or embeddings,
+  // [batch.logitRows.count(), limits().rowLength()], valid until the next call. After an error the
+  // KV cache of the batch's sequences is undefined.
   virtual Result<std::span<const float>> step(const Batch &batch) = 0;
 };
 

@@ -224,6 +224,40 @@ std::optional<Message> read(const CommandLine &line, LogitsArguments &logits) {
   return readCount(line.top, "--top", 1, kMostTokens, logits.top);
 }
 
+std::optional<Message> readChoices(const CommandLine &line, EmbedArguments &embed) {
+  if (line.pooling && !(embed.pooling = findPooling(*line.pooling)))
+    return usage("--pooling is '" + *line.pooling + "', expected one of " + poolingNames());
+  if (line.normalize && *line.normalize != "on" && *line.normalize != "off")
+    return usage("--normalize is '" + *line.normalize + "', expected on or off");
+  embed.normalize = line.normalize.value_or("on") == "on";
+  return std::nullopt;
+}
+
+std::optional<Message> read(const CommandLine &line, EmbedArguments &embed) {
+  embed.json = line.json;
+  embed.text = line.prompt;
+  embed.lines = line.lines.value_or("");
+  if (line.prompt.has_value() + line.lines.has_value() + line.tokens.has_value() > 1)
+    return usage("-p, --lines and --tokens exclude one another");
+  if (line.lines && line.lines->empty())
+    return usage("--lines is empty, expected a file");
+  if (line.tokens)
+    if (auto bad = readTokens(*line.tokens, embed.tokens.emplace()))
+      return bad;
+  if (auto bad = readChoices(line, embed))
+    return bad;
+  return readModel(line, embed.model);
+}
+
+std::optional<Message> read(const CommandLine &line, RerankArguments &rerank) {
+  rerank = {{}, line.query.value_or(""), line.documents.value_or(""), line.json};
+  if (rerank.query.empty())
+    return usage("--query is not given, expected some text");
+  if (rerank.documents.empty())
+    return usage("--documents is not given, expected a file with a document a line");
+  return readModel(line, rerank.model);
+}
+
 std::optional<Message> read(const CommandLine &line, CompileArguments &compile) {
   compile = {line.model, splitAtCommas(line.targets), line.output, {}, line.keepGoing};
   if (auto bad = readPrecision(line, compile.precision))
@@ -322,6 +356,10 @@ tl::expected<Arguments, Message> parseArguments(std::span<const char *const> arg
     return readAs<PerplexityArguments>(*line);
   if (line->command == "logits")
     return readAs<LogitsArguments>(*line);
+  if (line->command == "embed")
+    return readAs<EmbedArguments>(*line);
+  if (line->command == "rerank")
+    return readAs<RerankArguments>(*line);
   if (line->command == "show")
     return readAs<ShowArguments>(*line);
   if (line->command == "compile")

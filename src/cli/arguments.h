@@ -6,6 +6,7 @@
 #include "cli/quantize/scheme.h"
 #include "cli/sampling_options.h"
 #include "host/device_choice.h"
+#include "llm/pooling.h"
 #include "numeric/precision.h"
 
 #include <cstdint>
@@ -102,6 +103,23 @@ struct LogitsArguments {
   bool json = false;
 };
 
+struct EmbedArguments {
+  ModelArguments model;
+  std::optional<std::string> text;            // neither this nor the next two: standard input
+  std::string lines;                          // a file with a text a line
+  std::optional<std::vector<int32_t>> tokens; // of one text
+  std::optional<Pooling> pooling;             // none: the file's
+  bool normalize = true;
+  bool json = false;
+};
+
+struct RerankArguments {
+  ModelArguments model;
+  std::string query;
+  std::string documents; // a file with a text a line
+  bool json = false;
+};
+
 struct CompileArguments {
   std::string model;
   std::vector<std::string> targets;
@@ -137,6 +155,8 @@ using Arguments =
     std::variant<RunArguments, BenchArguments, ExplainArguments, TuneArguments, PerplexityArguments,
                  LogitsArguments, ShowArguments, CompileArguments, QuantizeArguments,
                  TokenizeArguments, ChatTemplateArguments, DoctorArguments, DevicesArguments>;
+                 LogitsArguments, EmbedArguments, RerankArguments, ShowArguments, CompileArguments, QuantizeArguments,
+                 TokenizeArguments, DoctorArguments, DevicesArguments>;
 
 // Checks a whole command line, argv[0] included.
 tl::expected<Arguments, Message> parseArguments(std::span<const char *const> argv);

@@ -15,6 +15,7 @@ struct CommandLine {
       window, budget, device, plan, kvType, activations, depth, svg, outputType, embeddingType,
       decode, top, lines, ids, think, reasoningEffort, tools, chatTemplate, messages;
   std::vector<std::string> templateArguments; // KEY=JSON
+      decode, top, lines, ids, pooling, normalize, query, documents;
   bool raw = false;
   bool json = false;
   bool verbose = false;

@@ -1,6 +1,7 @@
 // CLI11 behind one function: it throws, so its exceptions end here.
 #include "base/nearest.h"
 #include "cli/command_line.h"
+#include "llm/pooling.h"
 #include "numeric/precision.h"
 
 #include <CLI/CLI.hpp>
@@ -239,6 +240,37 @@ void addLogits(CLI::App &app, CommandLine &line) {
                    "print one JSON object: positions, each with its token and the top");
 }
 
+void addEmbed(CLI::App &app, CommandLine &line) {
+  CLI::App *embed = app.add_subcommand("embed", "print the vectors of texts");
+  embed->description(
+      "Prints a vector for each text, a line each. Texts come from -p, from the lines of a file or\n"
+      "from standard input, which is one text. A vector does not depend on the texts beside it.\n"
+      "Encoders and decoders both work.");
+  addModel(*embed, line);
+  addContext(*embed, line);
+  addText(*embed, "-p,--prompt", line.prompt, "the text", "TEXT");
+  addText(*embed, "--lines", line.lines, "a file with a text a line", "FILE");
+  addText(*embed, "--tokens", line.tokens, "token numbers with commas between them, as one text",
+          "LIST");
+  addText(*embed, "--pooling", line.pooling,
+          "how tokens' rows become one, one of " + poolingNames() + " (default: the file's)",
+          "NAME");
+  addText(*embed, "--normalize", line.normalize, "on or off: to a length of 1 (default: on)",
+          "NAME");
+  embed->add_flag("--json", line.json, "print one JSON object instead of lines");
+}
+
+void addRerank(CLI::App &app, CommandLine &line) {
+  CLI::App *rerank = app.add_subcommand("rerank", "order documents by a query");
+  rerank->description("Prints each document with its score for the query, the best first. The "
+                      "model must have a\nhead that ranks.");
+  addModel(*rerank, line);
+  addContext(*rerank, line);
+  addText(*rerank, "--query", line.query, "the query", "TEXT");
+  addText(*rerank, "--documents", line.documents, "a file with a document a line", "FILE");
+  rerank->add_flag("--json", line.json, "print one JSON object: results, each index and score");
+}
+
 void addShow(CLI::App &app, CommandLine &line) {
   CLI::App *show = app.add_subcommand("show", "show what a model is and what memory it takes");
   show->description("Prints what the file says of the model, then which of its tensors are used "
@@ -391,6 +423,8 @@ tl::expected<CommandLine, Message> splitCommandLine(std::span<const char *const>
   addTune(app, line);
   addShow(app, line);
   addLogits(app, line);
+  addEmbed(app, line);
+  addRerank(app, line);
   addOthers(app, line);
   addQuantize(app, line);
   addTokenize(app, line);

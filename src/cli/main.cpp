@@ -87,6 +87,10 @@ Result<int> dispatch(const Arguments &arguments, Interrupts &interrupts) {
     return perplexityCommand(*perplexity, interrupts);
   if (const auto *logits = std::get_if<LogitsArguments>(&arguments))
     return logitsCommand(*logits, interrupts);
+  if (const auto *embed = std::get_if<EmbedArguments>(&arguments))
+    return embedCommand(*embed, interrupts);
+  if (const auto *rerank = std::get_if<RerankArguments>(&arguments))
+    return rerankCommand(*rerank, interrupts);
   if (const auto *show = std::get_if<ShowArguments>(&arguments))
     return showCommand(*show, interrupts);
   if (const auto *compile = std::get_if<CompileArguments>(&arguments))

@@ -19,17 +19,31 @@ Result<std::unique_ptr<hal::Device>> openDevice(const ModelArguments &arguments)
   return std::move(choice->device);
 }
 
-Result<host::OpenedModel> openModel(ModelFile file, const ModelArguments &arguments,
-                                    host::Observer &observer, uint32_t sequences) {
+static Result<host::OpenedModel> open(ModelFile file, const ModelArguments &arguments,
+                                      host::Observer &observer, uint32_t sequences,
+                                      bool embeddings) {
   SINTER_TRY(file.contextTokens(arguments.context)); // before a device is opened
+  if (!embeddings)
+    SINTER_TRY(file.givesLogits());
   SINTER_ASSIGN(auto device, openDevice(arguments));
   return host::openModel(std::move(file), std::move(device),
                          {.context = arguments.context,
                           .sequences = sequences,
                           .plan = arguments.plan,
                           .precision = arguments.precision,
-                          .keepsWeights = arguments.keepsWeights},
+                          .keepsWeights = arguments.keepsWeights,
+                          .embeddings = embeddings},
                          observer);
+}
+
+Result<host::OpenedModel> openModel(ModelFile file, const ModelArguments &arguments,
+                                    host::Observer &observer, uint32_t sequences) {
+  return open(std::move(file), arguments, observer, sequences, false);
+}
+
+Result<host::OpenedModel> openEmbedder(ModelFile file, const ModelArguments &arguments,
+                                       host::Observer &observer) {
+  return open(std::move(file), arguments, observer, 1, true);
 }
 
 } // namespace sinter::cli

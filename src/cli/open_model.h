@@ -12,5 +12,8 @@ Result<std::unique_ptr<hal::Device>> openDevice(const ModelArguments &arguments)
 // There is KV memory for `sequences` whole contexts.
 Result<host::OpenedModel> openModel(ModelFile file, const ModelArguments &arguments,
                                     host::Observer &observer, uint32_t sequences = 1);
+// One that gives embeddings instead of logits.
+Result<host::OpenedModel> openEmbedder(ModelFile file, const ModelArguments &arguments,
+                                       host::Observer &observer);
 
 } // namespace sinter::cli

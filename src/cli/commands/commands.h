@@ -13,6 +13,8 @@ Result<int> explainCommand(const ExplainArguments &arguments, Interrupts &interr
 Result<int> tuneCommand(const TuneArguments &arguments, Interrupts &interrupts);
 Result<int> perplexityCommand(const PerplexityArguments &arguments, Interrupts &interrupts);
 Result<int> logitsCommand(const LogitsArguments &arguments, Interrupts &interrupts);
+Result<int> embedCommand(const EmbedArguments &arguments, Interrupts &interrupts);
+Result<int> rerankCommand(const RerankArguments &arguments, Interrupts &interrupts);
 Result<int> showCommand(const ShowArguments &arguments, Interrupts &interrupts);
 Result<int> compileCommand(const CompileArguments &arguments, Interrupts &interrupts);
 Result<int> quantizeCommand(const QuantizeArguments &arguments, Interrupts &interrupts);

@@ -2,6 +2,7 @@
 #include "base/number_text.h"
 #include "cli/commands/commands.h"
 #include "cli/open_model.h"
+#include "cli/shortest.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/terminal_observer.h"
@@ -10,7 +11,6 @@
 #include "llm/logit_rows.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -50,15 +50,6 @@ Result<std::vector<Candidate>> topOf(std::span<const float> logits, size_t count
     top.push_back({*at, logit, logit - logSum});
   }
   return top;
-}
-
-// The double of the fewest digits that is this float: 0.1 instead of 0.10000000149011612.
-double shortest(float value) {
-  std::array<char, 32> text;
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
-  double result = value;
-  std::from_chars(text.data(), end, result);
-  return result;
 }
 
 std::string json(const std::vector<Position> &positions) {

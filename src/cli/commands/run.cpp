@@ -92,6 +92,7 @@ Result<int> runCommand(const RunArguments &arguments, Interrupts &interrupts) {
     sayOnStderr(sampling.error().text);
     return sampling.error().exitCode;
   }
+  SINTER_TRY(file.givesLogits());
   SINTER_TRY(sampling->settings.checkVocabulary(file.tokenizer().size()));
   SINTER_TRY(useChatTemplate(file, arguments.chat));
   SINTER_ASSIGN(ChatInputs inputs, chatInputs(arguments.chat));

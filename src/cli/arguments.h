@@ -153,10 +153,9 @@ struct DoctorArguments {
 
 using Arguments =
     std::variant<RunArguments, BenchArguments, ExplainArguments, TuneArguments, PerplexityArguments,
-                 LogitsArguments, ShowArguments, CompileArguments, QuantizeArguments,
-                 TokenizeArguments, ChatTemplateArguments, DoctorArguments, DevicesArguments>;
-                 LogitsArguments, EmbedArguments, RerankArguments, ShowArguments, CompileArguments, QuantizeArguments,
-                 TokenizeArguments, DoctorArguments, DevicesArguments>;
+                 LogitsArguments, EmbedArguments, RerankArguments, ShowArguments, CompileArguments,
+                 QuantizeArguments, TokenizeArguments, ChatTemplateArguments, DoctorArguments,
+                 DevicesArguments>;
 
 // Checks a whole command line, argv[0] included.
 tl::expected<Arguments, Message> parseArguments(std::span<const char *const> argv);

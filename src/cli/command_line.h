@@ -13,9 +13,9 @@ struct CommandLine {
   std::string file, targets, output, type;
   std::optional<std::string> prompt, system, tokens, threads, context, generate, repeat, parallel,
       window, budget, device, plan, kvType, activations, depth, svg, outputType, embeddingType,
-      decode, top, lines, ids, think, reasoningEffort, tools, chatTemplate, messages;
+      decode, top, lines, ids, think, reasoningEffort, tools, chatTemplate, messages, pooling,
+      normalize, query, documents;
   std::vector<std::string> templateArguments; // KEY=JSON
-      decode, top, lines, ids, pooling, normalize, query, documents;
   bool raw = false;
   bool json = false;
   bool verbose = false;

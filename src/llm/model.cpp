@@ -131,6 +131,8 @@ Result<void> ModelFile::canChat(const ChatInputs &inputs) const {
   if (!chosen)
     return Fail(chosen.error());
   return chosen->checkReads(inputs);
+}
+
 // The file's own template for pairs, whose texts are between its markup.
 static std::vector<PromptPart> pairParts(std::string_view pattern, std::string_view query,
                                          std::string_view document) {
@@ -178,12 +180,6 @@ Result<void> ModelFile::givesLogits() const {
   return fail(Code::Unsupported, path_ + ": the model's tokens see both ways, so it continues no "
                                          "text; `sinter embed` gives its embeddings, `sinter "
                                          "rerank` the scores of one that ranks");
-}
-
-Result<void> ModelFile::canChat() const {
-  if (!chat_)
-    return Fail(chat_.error());
-  return {};
 }
 
 Result<std::unique_ptr<Model>> Model::create(ModelFile file, std::shared_ptr<const plan::Plan> plan,

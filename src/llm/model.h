@@ -49,16 +49,11 @@ public:
   // The file's own templates, by their names, and what stands in for them.
   const FileTemplates &chatTemplates() const { return chatTemplates_; }
   void useChatTemplate(ChatTemplate other) { chatTemplates_.replace(std::move(other)); }
-  // The tokens of a conversation that asks for an answer. Unsupported where the file has no
-  // template, or one that is not ChatML. InvalidArgument, with the byte: a message is not UTF-8.
-  Result<std::vector<TokenId>> encodeChat(std::span<const ChatMessage> messages) const;
   // The tokens of a query and a document, which a model that ranks scores: as the file's template
   // for pairs says, else with the tokens between and around them that its tokenizer has for that.
   Result<std::vector<TokenId>> encodePair(std::string_view query, std::string_view document) const;
   // Unsupported, with what to do: the model cannot continue a text.
   Result<void> givesLogits() const;
-  // Whether encodeChat can work, with its error where it cannot.
-  Result<void> canChat() const;
 
 private:
   ModelFile(std::string path, GgufFile gguf, Result<Tokenizer> tokenizer,

@@ -53,7 +53,7 @@ private:
   Result<Value> firstTokenType();
   Result<Value> embed(Value tokens, Value positions);
   Result<Value> normed(Value x);
-  Result<Value> logits(Value x);
+  Result<Value> logits(Value n);
   Result<void> output(Value x);
   Result<void> buildStep();
   Result<void> checkHeads() const;
@@ -136,12 +136,6 @@ Result<Value> StepBuilder::normed(Value x) {
 
 Result<Value> StepBuilder::logits(Value n) {
   const DecoderFamily &family = f_.family;
-  Value n;
-  if (family.normWeights) {
-    SINTER_ASSIGN(n, g_.norm(x, family.norm, std::string(family.outputNorm), f_.normEps));
-  } else {
-    n = g_.norm(x, family.norm, {}, {}, f_.normEps);
-  }
   Value rows;
   if (f_.tiedOutput) {
     SINTER_ASSIGN(Value table, g_.weight(std::string(kTokenEmbedding), {f_.vocabulary, f_.width}));
@@ -197,9 +191,6 @@ Result<void> StepBuilder::buildStep() {
     SINTER_ASSIGN(x, layers.build(x, i));
   }
   SINTER_ASSIGN(x, layers.mergeStreams(x));
-  SINTER_ASSIGN(Value rows, logits(x));
-  graph::OutputOp::create(g_.b, g_.loc, contract::kLogits.name, rows);
-  return {};
   return output(x);
 }
 

@@ -138,7 +138,6 @@ struct DecoderFamily {
   bool outputScale = false;       // of a layer's result, where the file has one
   Recurrence recurrence = Recurrence::None;
   bool queryGate = false;      // each query head comes with a gate of attention's result
-  std::string_view outputNorm = "output_norm";
   bool attentionGate = false;  // attn_gate's sigmoid on attention's result
   bool embeddingSkip = false;  // the embedding is added again after each layer, times a weight
   bool subNorms = false;       // of attention's result and of the hidden row

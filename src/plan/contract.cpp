@@ -87,6 +87,8 @@ static_assert(followTheirEnum());
 
 bool hasStates(const plan::Plan &plan) {
   return plan.properties.contains(kStateBytes.name);
+}
+
 const TensorRow &outputOf(const plan::Plan &plan) {
   return plan::findBuffer(plan, kEmbeddings.name) ? kEmbeddings : kLogits;
 }
@@ -102,8 +104,6 @@ Result<void> check(const plan::Plan &plan) {
   for (const TensorRow &row : kInputs)
     if (states || &row != &rowOf(Input::StateSpans))
       SINTER_TRY(checkBuffer(plan, row, plan::BufferKind::Input));
-  SINTER_TRY(checkBuffer(plan, kLogits, plan::BufferKind::Output));
-    SINTER_TRY(checkBuffer(plan, row, plan::BufferKind::Input));
   SINTER_TRY(checkOptionalProperty(plan, kBothWays));
   const TensorRow &output = outputOf(plan);
   if (&output == &kEmbeddings)

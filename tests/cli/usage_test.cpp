@@ -157,10 +157,9 @@ TEST_F(Usage, HelpNamesEveryCommandAndEveryExitCode) {
 }
 
 TEST_F(Usage, HelpOfACommandShowsItsOptionsAndFitsATerminal) {
-  for (const char *command : {"run", "bench", "show", "explain", "logits", "perplexity", "quantize",
-                              "tokenize", "devices", "doctor"}) {
-  for (const char *command : {"run", "bench", "show", "explain", "logits", "embed", "rerank",
-                              "perplexity", "quantize", "devices", "doctor"}) {
+  for (const char *command :
+       {"run", "bench", "show", "explain", "logits", "embed", "rerank", "perplexity", "quantize",
+        "tokenize", "chat-template", "devices", "doctor"}) {
     const Outcome outcome = sinter({command, "--help"});
     EXPECT_THAT(outcome, EndedWith(0));
     EXPECT_THAT(outcome.out, HasSubstr("Usage: sinter " + std::string(command) + " "));

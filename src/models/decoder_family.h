@@ -137,6 +137,7 @@ struct DecoderFamily {
   int64_t sparseLayers = 0;       // whose gates are cut to about their largest twentieth
   bool outputScale = false;       // of a layer's result, where the file has one
   Recurrence recurrence = Recurrence::None;
+  bool jointDelta = false;     // of a delta net: beta and alpha are of one matrix, by key head
   bool queryGate = false;      // each query head comes with a gate of attention's result
   bool attentionGate = false;  // attn_gate's sigmoid on attention's result
   bool embeddingSkip = false;  // the embedding is added again after each layer, times a weight

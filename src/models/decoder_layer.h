@@ -86,7 +86,9 @@ private:
   Result<mlir::Value> shortConv(mlir::Value n);
   Result<mlir::Value> deltaNet(mlir::Value n, mlir::Value attending);
   struct DeltaInputs;
-  Result<DeltaInputs> deltaInputs(mlir::Value n);
+  llvm::SmallVector<mlir::Value> partsOfKeyHeads(mlir::Value rows, llvm::ArrayRef<int64_t> sizes);
+  Result<std::pair<mlir::Value, mlir::Value>> deltaRows(mlir::Value n, mlir::Value attending);
+  Result<DeltaInputs> deltaInputs(mlir::Value n, mlir::Value attending);
   // Queries, and the gates that come with them.
   mlir::Value splitGate(mlir::Value &query);
   Result<mlir::Value> buildSummed(mlir::Value x);

@@ -158,7 +158,7 @@ Result<Value> LayerBuilder::build(Value x, size_t number) {
   number_ = number;
   if (family_.altup)
     return buildAltup(x);
-  if (layer().feedForward == 0)
+  if (layer().feedForward == 0 && layer().experts.used == 0)
     return x; // a layer that the model leaves out
   if (family_.place == NormPlace::OfSum)
     return buildSummed(x);

@@ -73,9 +73,14 @@ static Result<void> readHeads(MetadataReader &reader, DecoderFeatures &f) {
   return {};
 }
 
+// Models whose layers all have experts need no such key.
 static Result<void> readHidden(MetadataReader &reader, DecoderFeatures &f) {
-  SINTER_ASSIGN(const auto hidden,
-                reader.counts("feed_forward_length", f.layers.size(), kMostExtent, 0));
+  constexpr std::string_view kName = "feed_forward_length";
+  const ExpertFamily *experts = findExpertFamily(f.family.architecture);
+  std::vector<int64_t> hidden(f.layers.size(), 0);
+  if (reader.has(kName) || !experts || experts->optional) {
+    SINTER_ASSIGN(hidden, reader.counts(kName, f.layers.size(), kMostExtent, 0));
+  }
   for (size_t i = 0; i < f.layers.size(); ++i) {
     if (hidden[i] % f.family.hiddenDivisor != 0)
       return fail(Code::Corrupt, "'" + reader.key("feed_forward_length") + "' is " +
@@ -83,7 +88,11 @@ static Result<void> readHidden(MetadataReader &reader, DecoderFeatures &f) {
                                      std::to_string(f.family.hiddenDivisor));
     f.layers[i].feedForward = hidden[i] / f.family.hiddenDivisor;
   }
-  if (f.layers.back().feedForward > 0)
+  return {};
+}
+
+static Result<void> checkLastLayer(const MetadataReader &reader, const DecoderFeatures &f) {
+  if (f.layers.back().feedForward > 0 || f.layers.back().experts.used > 0)
     return {};
   return fail(Code::Unsupported, "'" + reader.key("feed_forward_length") +
                                      "' is 0 for the last layer, expected a feed-forward there");
@@ -192,6 +201,7 @@ Result<void> readLayers(MetadataReader &reader, DecoderFeatures &f) {
   SINTER_TRY(readWindows(reader, f));
   SINTER_TRY(readHidden(reader, f));
   SINTER_TRY(readExperts(reader, f));
+  SINTER_TRY(checkLastLayer(reader, f));
   SINTER_TRY(readHeads(reader, f));
   SINTER_TRY(readRecurrence(reader, f));
   SINTER_TRY(readXielu(reader, f));

@@ -180,6 +180,12 @@ VARIANTS = (
     plain("qwen2"), plain("qwen3"), plain("qwen2vl", keys={ATTENTION +
           "layer_norm_rms_epsilon": f32(1e-6)}), plain("qwen3vl"),
     plain("lfm2"), plain("qwen35"),
+    Variant("qwen35moe", "qwen35moe", {}, NO_SCALES, moe=True),
+    Variant("qwen3next", "qwen3next", {}, NO_SCALES + ("ssm_in",), moe=True),
+    Variant("qwen3next-joint", "qwen3next", {"ARCH.ssm.group_count": u32(1)}, NO_SCALES +
+            ("attn_qkv", "attn_gate"), {"blk.0.ssm_in.weight": [256, 768],
+             "blk.0.ssm_conv1d.weight": [4, 512]}, moe=True),
+    Variant("lfm2moe", "lfm2moe", {}, NO_SCALES, moe=True),
     Variant("qwen35-grouped", "qwen35", {"ARCH.ssm.group_count": u32(1)}, NO_SCALES,
             {"blk.0.attn_qkv.weight": [256, 512], "blk.0.ssm_conv1d.weight": [4, 512]}),
     plain("mistral3"),

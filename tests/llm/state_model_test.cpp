@@ -118,8 +118,7 @@ TEST_P(StateModelTest, TurnsAndEditsHaveTheBitsOfAFreshRun) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, StateModelTest,
-                         testing::Values(ModelOnDevice{"cpu_lfm2", "lfm2", "cpu"},
-                                         ModelOnDevice{"cpu_qwen35", "qwen35-grouped", "cpu"},
+                         testing::Values(ModelOnDevice{"cpu_qwen35", "qwen35-grouped", "cpu"},
                                          ModelOnDevice{"vulkan_qwen35", "qwen35-grouped",
                                                        "vulkan"}),
                          [](const auto &info) { return info.param.name; });

@@ -142,10 +142,10 @@ TEST(Decoder, HeadsThatDoNotGroupAreRefused) {
   EXPECT_THAT(refusal(source), HasSubstr("is 3, expected a divisor of the 4 heads"));
 }
 
-TEST(Decoder, FeaturesWithoutAFormAreRefusedWithWhatIsSupported) {
+TEST(Decoder, ExpertsWithoutTheNumberThatATokenUsesAreRefused) {
   FakeSource experts = smallLlama();
   experts.values["llama.expert_count"] = int64_t(8);
-  EXPECT_THAT(refusal(experts), HasSubstr("'llama.expert_count' is 8, expected 0"));
+  EXPECT_THAT(refusal(experts), HasSubstr("no key 'llama.expert_used_count'"));
 }
 
 TEST(Decoder, NeutralValuesOfFeaturesWithoutAFormAreAccepted) {

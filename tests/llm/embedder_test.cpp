@@ -122,13 +122,67 @@ TEST_P(EmbedderTest, TextsThatAreEmptyOrLongerThanTheContextAreRefusedWithTheirN
   EXPECT_THAT(run(empty, {}).error().message, HasSubstr("text 2 has no tokens"));
 }
 
-// ---- heads and poolings of files ----
+// ---- files without a plan ----
 
 std::vector<uint8_t> changed(const char *name, const auto &change) {
   GoldenModel golden =
       GoldenModel::read(std::string(SINTER_TEST_DIR "/data/encoders/") + name + ".txt");
   change(golden);
   return golden.bytes();
+}
+
+// Its file with another tokenizer.
+Result<ModelFile> openWith(const ScratchFolder &folder, const char *name,
+                           const std::vector<GoldenModel::Key> &tokenizer) {
+  const auto bytes = changed(name, [&](GoldenModel &golden) {
+    std::erase_if(golden.keys, [](const auto &key) { return key.name.starts_with("tokenizer."); });
+    golden.keys.insert(golden.keys.end(), tokenizer.begin(), tokenizer.end());
+  });
+  std::ofstream(folder.file("model.gguf"), std::ios::binary)
+      .write(reinterpret_cast<const char *>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  return ModelFile::open(folder.file("model.gguf"));
+}
+
+const std::vector<GoldenModel::Key> kWordPiece = {
+    {"tokenizer.ggml.model", "str", {"bert"}},
+    {"tokenizer.ggml.tokens",
+     "arr",
+     {"str", "[PAD]", "[UNK]", "[CLS]", "[SEP]", "\u2581who", "\u2581me", "{query}"}},
+    {"tokenizer.ggml.token_type", "arr", {"i32", "3", "2", "3", "3", "1", "1", "1"}},
+    {"tokenizer.ggml.unknown_token_id", "u32", {"1"}},
+    {"tokenizer.ggml.bos_token_id", "u32", {"2"}},
+    {"tokenizer.ggml.seperator_token_id", "u32", {"3"}}};
+
+TEST(PairsOfTexts, HaveTheSeparatorBetweenAndAfterThem) {
+  const ScratchFolder folder;
+  const auto file = openWith(folder, "bert", kWordPiece);
+  ASSERT_TRUE(file) << file.error().toString();
+  EXPECT_THAT(*file->encodePair("who", "me"), testing::ElementsAre(2, 4, 3, 5, 3));
+  EXPECT_THAT(file->encodePair("who", "\xff").error().message,
+              HasSubstr("the document is not UTF-8"));
+}
+
+// What is put in it cannot become markup.
+TEST(PairsOfTexts, AreAsTheFilesTemplateSays) {
+  const ScratchFolder folder;
+  std::vector<GoldenModel::Key> keys = kWordPiece;
+  keys.push_back({"tokenizer.chat_template.rerank", "str", {"[CLS]{document}[SEP]{query}"}});
+  const auto file = openWith(folder, "bert", keys);
+  ASSERT_TRUE(file) << file.error().toString();
+  EXPECT_THAT(*file->encodePair("who", "me"), testing::ElementsAre(2, 5, 3, 4));
+  const auto ids = file->encodePair("[SEP]", "me");
+  EXPECT_EQ(std::ranges::count(*ids, 3), 1);
+}
+
+TEST(GivesLogits, IsRefusedWithWhatToUseInsteadWhereTokensSeeBothWays) {
+  const ScratchFolder folder;
+  const auto encoder = openWith(folder, "bert", kWordPiece);
+  ASSERT_TRUE(encoder) << encoder.error().toString();
+  EXPECT_THAT(encoder->givesLogits().error().message, HasSubstr("`sinter embed` gives its"));
+  const auto decoder = openWith(folder, "qwen3-rank", kWordPiece);
+  ASSERT_TRUE(decoder) << decoder.error().toString();
+  EXPECT_TRUE(decoder->givesLogits());
 }
 
 TEST(EmbeddingHead, FilesWithoutOneCannotRank) {

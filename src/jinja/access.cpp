@@ -42,8 +42,8 @@ Result<Value> memberOf(Runtime &runtime, const Value &object, std::string_view n
 // The value of a key, the item of an index; Missing where there is none.
 Result<Value> entryOf(Runtime &runtime, const Value &object, const Value &key) {
   if (object.is(Kind::Dict)) {
-    if (!key.isText() && isHashable(key))
-      SINTER_TRY(runtime.spend(1 + object.dict().entries.size() / 8));
+    if (isHashable(key))
+      SINTER_TRY(runtime.spendLookup(object.dict(), key));
     const Value *found = isHashable(key) ? find(object.dict(), key) : nullptr;
     return found ? *found : Value();
   }

@@ -61,7 +61,7 @@ private:
       return false;
     SINTER_TRY(enter());
     for (const DictObject::Entry &entry : a.entries) {
-      SINTER_TRY(runtime_.spend());
+      SINTER_TRY(runtime_.spendLookup(b, entry.key));
       const Value *other = find(b, entry.key);
       if (!other)
         return leave(false);
@@ -166,7 +166,7 @@ Result<bool> contains(Runtime &runtime, const Value &haystack, const Value &need
     if (!isHashable(needle))
       return fail(Code::InvalidArgument,
                   "a value of type '" + std::string(typeName(needle)) + "' cannot be a key");
-    SINTER_TRY(runtime.spend(1 + (needle.isText() ? 0 : haystack.dict().entries.size() / 8)));
+    SINTER_TRY(runtime.spendLookup(haystack.dict(), needle));
     return find(haystack.dict(), needle) != nullptr;
   }
   if (haystack.isUndefined())

@@ -11,8 +11,7 @@ using Kind = Value::Kind;
 Result<Value> get(Interpreter &interpreter, BoundArguments arguments) {
   if (!isHashable(arguments[1]))
     return wrongType("a key", arguments[1]);
-  SINTER_TRY(
-      interpreter.spend(1 + (arguments[1].isText() ? 0 : arguments[0].dict().entries.size() / 8)));
+  SINTER_TRY(interpreter.spendLookup(arguments[0].dict(), arguments[1]));
   if (const Value *found = find(arguments[0].dict(), arguments[1]))
     return *found;
   return arguments[2].isMissing() ? Value::none() : arguments[2];

@@ -114,13 +114,16 @@ Value Runtime::from(const Input &input) {
   return Value::none(origin);
 }
 
+Result<void> Runtime::spendLookup(const DictObject &dict, const Value &key) {
+  return key.isText() ? spendBytes(key.bytes().size()) : spend(1 + dict.entries.size() / 8);
+}
+
 Result<void> Runtime::set(const Value &dict, const Value &key, Value value) {
   if (!isHashable(key))
     return fail(Code::InvalidArgument,
                 "a value of type '" + std::string(typeName(key)) + "' cannot be a key");
   DictObject &object = dict.dict();
-  if (!key.isText())
-    SINTER_TRY(spend(1 + object.entries.size() / 8));
+  SINTER_TRY(spendLookup(object, key));
   if (const Value *found = find(object, key)) {
     const_cast<Value &>(*found) = std::move(value);
     return {};

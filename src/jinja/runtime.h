@@ -30,6 +30,8 @@ public:
     return exhausted();
   }
   Result<void> spendBytes(size_t bytes) { return spend(1 + bytes / 64); }
+  // What looking a key up costs; every key that has it is compared with.
+  Result<void> spendLookup(const DictObject &dict, const Value &key);
   // That a value of so many bytes may be made.
   Result<void> checkRoom(size_t bytes) {
     return heap_.hasRoomFor(bytes) ? Result<void>() : outOfBytes();

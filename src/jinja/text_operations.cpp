@@ -221,6 +221,7 @@ Result<Text> filled(Runtime &runtime, const Text &text, int64_t width, const Tex
   const auto characters = static_cast<int64_t>(countCharacters(text.bytes()));
   const int64_t missing = std::max<int64_t>(width - characters, 0);
   SINTER_TRY(runtime.spend(1 + static_cast<uint64_t>(missing) / 8));
+  SINTER_TRY(runtime.checkRoom(static_cast<size_t>(missing) * fill.bytes().size()));
   // As str.center(): of an odd number the larger half is at the left where the width is odd too.
   const int64_t left = side == Side::Left    ? missing
                        : side == Side::Right ? 0

@@ -32,6 +32,8 @@ TEST(JinjaLimits, TemplatesThatLoopGrowOrRecurseAreStopped) {
         "{% set ns = namespace(s=[1]) %}{% for i in range(99) %}{% set ns.s = ns.s + ns.s %}{% "
         "endfor %}",
         "{% for i in range(99999) %}{{ 'x' * 1000 }}{% endfor %}",
+        "{% set s = 'ab' * 9999 %}{% set d = {s: 1} %}{% for i in range(9999) %}{% set q = d[s] "
+        "%}{% endfor %}",
         "{{ 'x' * 99999999999 }}",
         "{{ [1] * 99999999999 }}",
         "{{ 'x' | center(99999999999) }}",

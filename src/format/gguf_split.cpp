@@ -111,6 +111,8 @@ Result<GgufFile> GgufFile::openModel(const std::string &path) {
   if (!count)
     return fail(count.error().code, "'" + path + "': " + count.error().message,
                 count.error().byteOffset);
+  if (*count == 0)
+    return fail(Code::Corrupt, "'" + path + "': 'split.count' is 0, expected at least 1");
   if (*count > 1)
     SINTER_TRY(file.openParts(path, *count));
   return file;

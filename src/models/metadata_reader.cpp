@@ -80,6 +80,8 @@ Result<std::vector<int64_t>> MetadataReader::counts(std::string_view name, size_
     SINTER_ASSIGN(std::vector<int64_t> values, integers(name, least, most));
     if (length == 1)
       return values;
+    return wrong(key(name), "an array of 1 element",
+                 "one for each of the " + std::to_string(length) + " layers");
   }
   SINTER_ASSIGN(const int64_t value, count(name, most));
   return std::vector<int64_t>(length, value);

@@ -80,6 +80,7 @@ const Lie kLies[] = {
     {"gemma3", "gemma3.attention.sliding_window_pattern=arr u32 2 0", "pattern' is '2'"},
     {"gemma3", "gemma3.rope.freq_base_swa=f32 0", "'gemma3.rope.freq_base_swa' is 0"},
     {"gemma3", "gemma3.final_logit_softcapping=f32 -1", "final_logit_softcapping' is -1"},
+    {"gemma3", "gemma3.feed_forward_length=arr u32 384", "an array of 1 element"},
     {"gemma3", "gemma3.attention.key_length_swa=u32 64", "an even number of at most 64"},
     {"gemma3", "gemma3.attention.value_length_swa=u32 64", "'blk.0.attn_v.weight' has shape"},
     {"gemma3", "blk.0.post_ffw_norm.weight:", "no tensor 'blk.0.post_ffw_norm.weight'"},

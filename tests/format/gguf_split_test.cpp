@@ -116,6 +116,11 @@ TEST_F(GgufParts, FewerTensorsThanTheFirstSaysAreRefused) {
   EXPECT_THAT(error(), HasSubstr("have 3 tensors, expected 4 as the first says"));
 }
 
+TEST_F(GgufParts, NoPartsAreRefused) {
+  write(0, bytesOf(0, "", "", 0, 0));
+  EXPECT_THAT(error(), HasSubstr("'split.count' is 0, expected at least 1"));
+}
+
 TEST_F(GgufParts, ADamagedPartIsNamed) {
   write(2, std::vector<uint8_t>{'G', 'G', 'M', 'L'});
   EXPECT_THAT(error(), HasSubstr("'" + path(2) + "': file begins with 'GGML'"));

@@ -110,6 +110,10 @@ Result<int> logitsCommand(const LogitsArguments &arguments, Interrupts &interrup
                 openModel(std::move(file), arguments.model, observer));
   Model &model = *opened.model;
   SINTER_TRY(checkTokens(tokens, model.runner().limits().vocabSize));
+  if (arguments.decode > tokens.size())
+    return fail(Code::InvalidArgument, "--decode is " + std::to_string(arguments.decode) +
+                                           ", there are " + std::to_string(tokens.size()) +
+                                           " tokens");
   std::vector<Position> positions;
   const auto keep = [&](size_t at, std::span<const float> logits) -> Result<void> {
     SINTER_ASSIGN(auto top, topOf(logits, arguments.top));

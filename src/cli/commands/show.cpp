@@ -48,7 +48,7 @@ Result<int> showCommand(const ShowArguments &arguments, Interrupts &interrupts) 
   SINTER_ASSIGN(const GgufFile gguf, GgufFile::openModel(path));
   std::optional<DeviceFacts> device;
   std::string reason;
-  const auto file = host::openModelFile(arguments.model.model, observer);
+  const auto file = host::openModelFile(arguments.model.model, observer, TextNeed::Optional);
   auto facts = file ? deviceFacts(*file, arguments.model, observer)
                     : Result<DeviceFacts>(Fail(file.error()));
   if (facts)

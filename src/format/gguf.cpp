@@ -254,7 +254,8 @@ Result<Sha256Digest> GgufFile::digest() const {
   std::vector<std::span<const uint8_t>> texts;
   sizes.reserve(parts_.size() + 1);
   auto add = [&](const GgufFile &file) {
-    for (size_t i = 0; i < sizes.emplace_back().size(); ++i)
+    sizes.emplace_back();
+    for (size_t i = 0; i < sizes.back().size(); ++i)
       sizes.back()[i] = static_cast<uint8_t>(static_cast<uint64_t>(file.bytes_.size()) >> 8 * i);
     texts.push_back(file.bytes_.first(file.tableEnd_));
     texts.push_back(sizes.back());

@@ -64,7 +64,7 @@ TEST_F(Logits, TokensNeedNoTokenizerAndTextsDo) {
   for (const char *tokenizer : {"", "no_vocab", "test"}) {
     const std::string file = writeModel("bare.gguf", {.tokenizer = tokenizer});
     EXPECT_THAT(sinter({"logits", file, "--tokens", "65", "--json"}), EndedWith(0)) << tokenizer;
-    EXPECT_THAT(sinter({"logits", file, "-p", "A"}), FailedSaying("tokenizer")) << tokenizer;
+    EXPECT_THAT(sinter({"logits", file, "-p", "A"}), FailedSaying("token")) << tokenizer;
   }
 }
 

@@ -38,8 +38,8 @@ TEST(LoweringAttention, AFormOfAttentionHasItsArgumentsInEachKernel) {
                           StartsWith("slopes."), "sinks"));
   EXPECT_EQ(floatsOf(lowered.buffer(lowered.arguments(many)[8])),
             (std::vector<float>{0.5f, 0.25f, 0.125f, 1}));
-  const auto &several = std::get<plan::If>(
-      std::get<plan::If>(rows.thenSteps.at(0).op).thenSteps.at(0).op);
+  const auto &several =
+      std::get<plan::If>(std::get<plan::If>(rows.thenSteps.at(0).op).thenSteps.at(0).op);
   const auto apart = lowered.arguments(std::get<plan::Launch>(several.thenSteps.at(0).op)),
              combined = lowered.arguments(std::get<plan::Launch>(several.thenSteps.at(1).op));
   EXPECT_THAT(apart, Contains(StartsWith("slopes.")));

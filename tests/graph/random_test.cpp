@@ -47,9 +47,12 @@ TEST(RandomGraph, EvaluatesAlikeInBothPrecisions) {
     if (HasFatalFailure())
       FAIL() << graph.body;
   }
+  // Those with states of sequences read spans of tokens, which random graphs do not have.
+  const std::set<std::string> elsewhere = {"graph.causal_conv", "graph.delta_rule"};
   Evaluation none("");
   for (mlir::RegisteredOperationName name : none.context().getRegisteredOperations())
-    if (name.getDialectNamespace() == "graph" && !isOfLaunch(name))
+    if (name.getDialectNamespace() == "graph" && !isOfLaunch(name) &&
+        !elsewhere.contains(name.getStringRef().str()))
       EXPECT_TRUE(seen.contains(name.getStringRef().str())) << name.getStringRef().str();
 }
 

@@ -1,5 +1,5 @@
 // Lowering, attention: blocks of many rows, single rows, and single rows whose keys are so many
-// that spans of them are summed up by programs of their own.
+// that partitions of them are summed up by programs of their own.
 #include "tile/mlir_pch.h"
 
 #include "base/check.h"
@@ -81,8 +81,8 @@ static std::vector<plan::KernelSlot> slotsOf(const kernels::Attention &p) {
 Result<Lowering::Steps> Lowering::attendWhole(const Attend &a, const kernels::Attention &p) {
   SINTER_ASSIGN(KernelId kernel, kernels_.add("attention", p, kernels::attention, slotsOf(p)));
   Steps steps;
-  addLaunch(steps, kernel,
-            listed({a.keys, a.rows, {a.out, a.scale}, a.slopes, a.sinks, a.softCap}), a.launch);
+  addLaunch(steps, kernel, listed({a.keys, a.rows, {a.out, a.scale}, a.slopes, a.sinks, a.softCap}),
+            a.launch);
   return steps;
 }
 
@@ -106,7 +106,7 @@ Expr Lowering::singleRows(const Attend &a) {
   return minus(Expr(1), flagOf(apart));
 }
 
-// The sums of each row's spans, where `used` is 1.
+// The sums of each row's partitions, where `used` is 1.
 std::vector<BoundArgument> Lowering::allocatePartitions(const Attend &a, const Expr &partitions,
                                                         const Expr &used) {
   std::vector<BoundArgument> sums;
@@ -126,7 +126,8 @@ std::vector<BoundArgument> Lowering::allocatePartitions(const Attend &a, const E
   return sums;
 }
 
-// What the launches of spans move: sums of no more spans than keys fill, one of them in part.
+// What the launches of partitions move: sums of no more partitions than keys fill, one of them in
+// part.
 void Lowering::setPartitionCosts(const Attend &a, const kernels::Attention &p, Steps &steps) {
   auto &sum = std::get<plan::Launch>(steps[0].op), &join = std::get<plan::Launch>(steps[1].op);
   Expr partitions =
@@ -138,8 +139,8 @@ void Lowering::setPartitionCosts(const Attend &a, const kernels::Attention &p, S
   sum.bytesMoved = plan::add(minus(sum.bytesMoved, out), bytes);
   join.bytesMoved = plan::add(bytes, out);
   join.operations = plan::mul(numbers, Expr(3)); // two products and their sum
-  sum.covers = {"attend span by span"};
-  join.covers.front() = "join of spans";
+  sum.covers = {"attention of partitions"};
+  join.covers.front() = "combine partitions";
 }
 
 Result<Lowering::Steps> Lowering::attendPartitions(const Attend &a, kernels::Attention p,
@@ -159,8 +160,8 @@ Result<Lowering::Steps> Lowering::attendPartitions(const Attend &a, kernels::Att
   return steps;
 }
 
-// Single rows: with one span as any rows; with several in spans side by side, or one after another
-// where rows are so many that they fill a device by themselves.
+// Single rows: with one partition as any rows; with several one beside another, or one after
+// another where rows are so many that they fill a device by themselves.
 Result<Lowering::Steps> Lowering::attendSingle(const Attend &a) {
   kernels::Attention whole = attentionOf(a, MBucket::One), p = partitioned(whole);
   if (!roles_.contains(graph::SymbolRole::LongestContext))
@@ -221,10 +222,18 @@ Result<void> Lowering::lowerAttention(graph::LaunchOp launch) {
   }
   SINTER_ASSIGN(const Stored positions, operand(op.getPositions()));
   rows.push_back(asColumn(positions));
-  Attend a{launch,          op,          result,
-           joined,          shapeOf(op), std::move(keys),
-           std::move(rows), out.view(),  f32Scalar(op.getScale().convertToFloat()),
-           {},              {},          {}};
+  Attend a{launch,
+           op,
+           result,
+           joined,
+           shapeOf(op),
+           std::move(keys),
+           std::move(rows),
+           out.view(),
+           f32Scalar(op.getScale().convertToFloat()),
+           {},
+           {},
+           {}};
   SINTER_TRY(addScoreArguments(a));
   std::optional<Steps> many, single;
   const ArrayAttr buckets = launch.getBucketsAttr();

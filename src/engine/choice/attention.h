@@ -23,8 +23,8 @@ kernels::Attention chooseAttention(const AttentionShape &shape, kernel::Element 
 // The least positions that a program of a single row sums up where there are more. SmolLM2's shape
 // after 4096 tokens on an H200: 1,350 tokens per second, 440 with one program for all positions.
 inline constexpr int64_t kPartitionKeys = 256;
-// The same with its keys in spans. Tasks have them in any case, so that a row has the same bits
-// whether its spans are summed up together or apart.
+// The same with its keys in partitions. Tasks have them in any case, so that a row has the same
+// bits whether its partitions are summed up together or apart.
 kernels::Attention partitioned(kernels::Attention p);
 // Up to so many partitions of a single row one program sums up, one after another.
 int64_t partitionsOfOneProgram(const TargetProfile &profile);

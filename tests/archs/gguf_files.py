@@ -101,21 +101,27 @@ def _value(kind, value):
 
 def write_file(path, metadata, tensors, weights=weights_of):
     """`tensors` is [(name, extents, center, spread)]; all are F32."""
+    drawn = []
+    for name, extents, center, spread in tensors:
+        count = 1
+        for extent in extents:
+            count *= extent
+        drawn.append((name, extents, 0, weights(name, count, center, spread)))
+    write_typed(path, metadata, drawn)
+
+
+def write_typed(path, metadata, tensors):
+    """`tensors` is [(name, extents, ggml's type, bytes)]."""
     parts = [struct.pack("<IIQQ", MAGIC, VERSION, len(tensors), len(metadata))]
     for key, kind, value in metadata:
         parts.append(_text(key) + struct.pack("<I", TYPE_NUMBERS[kind]) + _value(kind, value))
     offset, data = 0, []
-    for name, extents, center, spread in tensors:
+    for name, extents, type_, weights in tensors:
         parts.append(_text(name) + struct.pack("<I", len(extents)))
         parts.append(struct.pack(f"<{len(extents)}Q", *extents))
-        parts.append(struct.pack("<IQ", 0, offset))
-        count = 1
-        for extent in extents:
-            count *= extent
-        drawn = weights(name, count, center, spread)
-        drawn += bytes(-len(drawn) % ALIGNMENT)
-        data.append(drawn)
-        offset += len(drawn)
+        parts.append(struct.pack("<IQ", type_, offset))
+        data.append(weights + bytes(-len(weights) % ALIGNMENT))
+        offset += len(data[-1])
     head = b"".join(parts)
     with open(path, "wb") as file:
         file.write(head + bytes(-len(head) % ALIGNMENT) + b"".join(data))

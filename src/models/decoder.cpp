@@ -83,8 +83,8 @@ Result<void> StepBuilder::checkHeads() const {
       if (layer.attends() && size % length != 0)
         return fail(Code::Unsupported, "heads have " + std::to_string(size) +
                                            " elements, a KV cache in " +
-                                           std::string(options_.kv->name) +
-                                           " takes multiples of " + std::to_string(length));
+                                           std::string(options_.kv->name) + " takes multiples of " +
+                                           std::to_string(length));
   return {};
 }
 
@@ -96,8 +96,7 @@ Result<Value> StepBuilder::firstTokenType() {
   SINTER_ASSIGN(Value table, g_.weight(name, {types, f_.width}));
   auto type = RankedTensorType::get({1}, g_.b.getI32Type());
   Value first = graph::ConstantOp::create(
-      g_.b, g_.loc, type,
-      cast<ElementsAttr>(DenseElementsAttr::get(type, ArrayRef<int32_t>{0})));
+      g_.b, g_.loc, type, cast<ElementsAttr>(DenseElementsAttr::get(type, ArrayRef<int32_t>{0})));
   auto row = RankedTensorType::get({1, f_.width}, g_.b.getF32Type());
   return graph::GatherOp::create(g_.b, g_.loc, row, table, first).getResult();
 }
@@ -145,16 +144,7 @@ Result<Value> StepBuilder::logits(Value n) {
   } else {
     SINTER_ASSIGN(rows, g_.linear(n, std::string(kOutputName), f_.vocabulary, family));
   }
-  rows = g_.softCapped(g_.scaled(rows, f_.logitScale), f_.logitSoftCap);
-  if (family.endImageTokens == 0)
-    return rows;
-  std::vector<float> mask(static_cast<size_t>(f_.vocabulary), 0.0f);
-  for (int64_t i = family.firstImageToken; i < std::min(family.endImageTokens, f_.vocabulary); ++i)
-    mask[static_cast<size_t>(i)] = std::numeric_limits<float>::lowest();
-  auto type = RankedTensorType::get({f_.vocabulary}, g_.b.getF32Type());
-  Value masked = graph::ConstantOp::create(
-      g_.b, g_.loc, type, cast<ElementsAttr>(DenseElementsAttr::get(type, ArrayRef<float>(mask))));
-  return g_.add(rows, masked);
+  return g_.softCapped(g_.scaled(rows, f_.logitScale), f_.logitSoftCap);
 }
 
 Result<void> StepBuilder::output(Value x) {
@@ -178,9 +168,9 @@ Result<void> StepBuilder::buildStep() {
   Value tiles = input(Input::QueryTiles), wanted = input(Input::LogitIndices);
   Value wantedPositions = input(Input::LogitPositions);
   Value wantedTiles = input(Input::LogitTiles);
-  LayerBuilder layers(g_, f_, {options_.pageRows, elementOf(g_.b.getContext(), *options_.kv),
-                               options_.kv->isPlain(),
-                               std::string(contract::nameOf(Size::PoolPages))});
+  LayerBuilder layers(g_, f_,
+                      {options_.pageRows, elementOf(g_.b.getContext(), *options_.kv),
+                       options_.kv->isPlain(), std::string(contract::nameOf(Size::PoolPages))});
   Value spans = f_.hasStates() ? input(Input::StateSpans) : Value();
   const Placement at{positions, tiles, slots, pageTable, lengths, spans};
   SINTER_TRY(layers.place(at, {wantedPositions, wantedTiles, wanted}));

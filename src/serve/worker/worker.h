@@ -1,0 +1,51 @@
+// A loaded model that answers many at once: the thread that runs its steps, and a second one that
+// makes text of tokens, so that a step waits for no client.
+#pragma once
+
+#include "host/open_model.h"
+#include "serve/worker/job.h"
+
+#include <memory>
+
+namespace sinter::serve {
+
+struct JobId {
+  uint64_t number = 0;
+};
+
+struct WorkerOptions {
+  uint32_t waiting = 1024;     // jobs that wait at most
+  uint32_t promptTokens = 128; // prefill tokens between two decode steps
+};
+
+// Of now, and totals since the worker began.
+struct WorkerState {
+  uint64_t running = 0, waiting = 0;
+  uint64_t pages = 0, freePages = 0;
+  uint64_t accepted = 0, refused = 0, finished = 0, failed = 0, cancelled = 0;
+  uint64_t promptTokens = 0, reusedTokens = 0, answerTokens = 0;
+  uint64_t prefillSteps = 0, decodeSteps = 0, preemptions = 0;
+};
+
+// All calls are safe from any thread and none waits for a step, but for the destructor, which ends
+// what is left with AnswerEnd::Cancelled.
+class ModelWorker {
+public:
+  static Result<std::unique_ptr<ModelWorker>> create(host::OpenedModel opened,
+                                                     const WorkerOptions &options = {});
+  virtual ~ModelWorker() = default;
+
+  // The file, its tokenizer and templates: const, so that any thread may use them.
+  virtual const ModelFile &file() const = 0;
+  virtual uint32_t contextTokens() const = 0;
+
+  // InvalidArgument: the prompt or a setting makes no sense, with the numbers; Exhausted: too many
+  // wait, or prompt and answer can never fit. The sink is not called then.
+  virtual Result<JobId> submit(GenerationJob job) = 0;
+  // The job ends at the next step with AnswerEnd::Cancelled, if it has not ended.
+  virtual void cancel(JobId id) = 0;
+
+  virtual WorkerState state() const = 0;
+};
+
+} // namespace sinter::serve

@@ -261,14 +261,16 @@ Result<void> KernelSet::compile(const targets::Target &target, uint32_t threads,
 }
 
 static Result<std::string> digestOf(const targets::CompiledModule &module,
-                                    const std::string &target) {
+                                    const targets::Target &target) {
   const targets::EmittedKernel &kernel = module.kernels.front();
-  std::string needs = target;
+  std::string needs = target.name();
   for (int64_t need : {kernel.bufferCount, kernel.scalarCount, kernel.scratchBytes, kernel.threads,
                        kernel.sharedBytes, int64_t(kernel.overlaps)})
     needs += " " + std::to_string(need);
+  SINTER_ASSIGN(const std::vector<uint8_t> code,
+                target.partsAreStable() ? module.code : target.link({&module.code, 1}));
   const auto *bytes = reinterpret_cast<const uint8_t *>(needs.data());
-  SINTER_ASSIGN(const Sha256Digest digest, sha256({std::span(bytes, needs.size()), module.code}));
+  SINTER_ASSIGN(const Sha256Digest digest, sha256({std::span(bytes, needs.size()), code}));
   return digest.hex().substr(0, kContentDigits);
 }
 
@@ -278,7 +280,7 @@ Result<std::vector<std::string>> KernelSet::digests(const targets::Target &targe
                 compileAll(target, "kernel", threads, progress));
   std::vector<std::string> digests;
   for (const targets::CompiledModule &module : modules) {
-    SINTER_ASSIGN(std::string digest, digestOf(module, target.name()));
+    SINTER_ASSIGN(std::string digest, digestOf(module, target));
     digests.push_back(std::move(digest));
   }
   return digests;

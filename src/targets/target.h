@@ -65,6 +65,8 @@ public:
   /// Parts, whose kernels have distinct symbols, as one module that devices load. One thread at a
   /// time, and none compiles meanwhile.
   virtual Result<std::vector<uint8_t>> link(std::span<const std::vector<uint8_t>> parts) const = 0;
+  /// Whether equal kernels are equal parts, byte for byte, in every build of the compiler.
+  virtual bool partsAreStable() const { return true; }
   /// What tuning may decide about a kernel; nothing where a target's rules are all there is.
   virtual std::vector<ScheduleDecision> decisions(tile::KernelOp kernel) const { return {}; }
   /// Registers, spills and shared memory of linked code's kernels, a line for each; empty where

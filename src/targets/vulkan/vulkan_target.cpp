@@ -34,6 +34,8 @@ public:
   const TargetProfile &profile() const override { return profile_; }
   std::vector<std::string> stageNames() const override { return {"sched", "spirv"}; }
   Result<CompiledModule> compilePart(ModuleOp source, Stages *stages) const override;
+  // Bytecode orders types and attributes by where the compiler's own data lie.
+  bool partsAreStable() const override { return false; }
   Result<std::vector<uint8_t>> link(std::span<const std::vector<uint8_t>> parts) const override {
     return linkParts(parts);
   }

@@ -26,6 +26,7 @@ struct Generation {
   uint64_t reusedTokens = 0; // of the prompt, already in the KV cache
   uint64_t decodeSteps = 0;  // steps after the first token
   double prefillSeconds = 0; // from the call to the first token; all of it if none came
+  double queueSeconds = 0;   // of these: until a scheduler began it
   double decodeSeconds = 0;  // from the first token to the end
 };
 

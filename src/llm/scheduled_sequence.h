@@ -1,18 +1,15 @@
 // What the scheduler keeps of one request from its submission to its end.
 #pragma once
 
+#include "llm/fair_shares.h"
 #include "llm/scheduler.h"
-
-#include <chrono>
 
 namespace sinter {
 
-using SchedulerClock = std::chrono::steady_clock;
-
 struct ScheduledSequence {
-  ScheduledSequence(RequestId number, Request submitted, PagePool &pool)
-      : id(number), request(std::move(submitted)), tokens(std::move(request.prompt)),
-        promptTokens(tokens.size()), prefillRows(promptTokens), pages(pool),
+  ScheduledSequence(RequestId number, Request submittedRequest, PagePool &pool, FairShare *queue)
+      : id(number), request(std::move(submittedRequest)), tokens(std::move(request.prompt)),
+        promptTokens(tokens.size()), prefillRows(promptTokens), pages(pool), share(queue),
         submitted(SchedulerClock::now()) {}
 
   RequestId id;
@@ -23,11 +20,14 @@ struct ScheduledSequence {
   size_t cachedRows = 0; // in the KV cache
   size_t mostRows = 0;   // that were ever there
   SequencePages pages;
-  SchedulerClock::time_point submitted, firstToken{};
+  FairShare *share;
+  uint64_t rank = UINT64_MAX; // in the order in which requests first began
+  SchedulerClock::time_point submitted, began{}, firstToken{};
   uint64_t decodeSteps = 0;
   bool cancelled = false;
   std::optional<Result<Generation>> result; // once it has ended
 
+  bool hasBegun() const { return rank != UINT64_MAX; }
   bool generates() const { return cachedRows >= prefillRows; }
   size_t prefillRowsLeft() const { return prefillRows - cachedRows; }
   size_t generatedTokens() const { return tokens.size() - promptTokens; }

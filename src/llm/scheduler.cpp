@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "llm/scheduled_sequence.h"
+#include "llm/waiting_line.h"
 
 #include <algorithm>
 #include <limits>
@@ -18,7 +19,8 @@ double seconds(SchedulerClock::duration time) {
 
 Scheduler::Scheduler(StepRunner &runner, PagePool &pages, const Tokenizer &tokenizer,
                      const SchedulerOptions &options)
-    : runner_(runner), pool_(pages), tokenizer_(tokenizer), options_(options) {
+    : runner_(runner), pool_(pages), tokenizer_(tokenizer), options_(options),
+      queues_(std::make_unique<FairShares>()), waiting_(std::make_unique<WaitingLine>()) {
   const RunnerLimits &limits = runner.limits();
   options_.sequences = std::clamp(std::min(limits.stepSequences, limits.stepTokens), 1u,
                                   std::max(options.sequences, 1u));
@@ -28,10 +30,18 @@ Scheduler::Scheduler(StepRunner &runner, PagePool &pages, const Tokenizer &token
 
 Scheduler::~Scheduler() = default;
 
+size_t Scheduler::waitingCount() const {
+  return waiting_->size();
+}
+
+uint32_t Scheduler::contextOf(const Request &request) const {
+  const uint32_t most = runner_.limits().contextTokens;
+  return request.contextTokens ? std::min(request.contextTokens, most) : most;
+}
+
 // Rows are tokens but for the last one, whose keys and values nobody reads.
 Result<void> Scheduler::checkFits(const Request &request) const {
-  const RunnerLimits &limits = runner_.limits();
-  const uint64_t room = limits.contextTokens - request.prompt.size();
+  const uint64_t room = contextOf(request) - request.prompt.size();
   const uint64_t answer = std::min(std::max<uint64_t>(request.maxTokens, 1) - 1, room);
   const uint64_t rows = request.prompt.size() + answer;
   if (pool_.pagesFor(rows) <= pool_.pageCount())
@@ -44,36 +54,39 @@ Result<void> Scheduler::checkFits(const Request &request) const {
                                    std::to_string(pool_.pageRows()));
 }
 
-Result<RequestId> Scheduler::submit(Request request) {
-  const RunnerLimits &limits = runner_.limits();
-  SINTER_TRY(checkPrompt(request.prompt, limits.contextTokens));
+Result<void> Scheduler::check(const Request &request) const {
+  const uint32_t vocabulary = runner_.limits().vocabSize;
+  SINTER_TRY(checkPrompt(request.prompt, contextOf(request)));
   for (size_t i = 0; i < request.prompt.size(); ++i)
-    if (const TokenId id = request.prompt[i];
-        id < 0 || static_cast<uint32_t>(id) >= limits.vocabSize)
+    if (const TokenId id = request.prompt[i]; id < 0 || static_cast<uint32_t>(id) >= vocabulary)
       return fail(Code::InvalidArgument, "token " + std::to_string(i) + " of the prompt is " +
                                              std::to_string(id) + ", expected one below " +
-                                             std::to_string(limits.vocabSize));
-  SINTER_TRY(checkFits(request));
-  if (waiting_.size() >= options_.waiting)
-    return fail(Code::Exhausted, std::to_string(waiting_.size()) +
+                                             std::to_string(vocabulary));
+  return checkFits(request);
+}
+
+Result<RequestId> Scheduler::submit(Request request) {
+  SINTER_TRY(check(request));
+  if (waitingCount() >= options_.waiting)
+    return fail(Code::Exhausted, std::to_string(waitingCount()) +
                                      " requests wait already, expected fewer than " +
                                      std::to_string(options_.waiting));
   const RequestId id{nextNumber_++};
-  waiting_.push_back(std::make_unique<Sequence>(id, std::move(request), pool_));
-  Sequence &sequence = *waiting_.back();
-  if (sequence.request.sampler)
-    sequence.request.sampler->begin(sequence.tokens);
+  cancelFlags_ += request.cancel != nullptr;
+  if (request.deadline)
+    nextDeadline_ = std::min(nextDeadline_, *request.deadline);
+  FairShare *share = queues_->join(request.queue);
+  auto sequence = std::make_unique<Sequence>(id, std::move(request), pool_, share);
+  if (sequence->request.sampler)
+    sequence->request.sampler->begin(sequence->tokens);
+  live_.emplace(id.number, sequence.get());
+  waiting_->add(std::move(sequence));
   return id;
 }
 
 Scheduler::Sequence *Scheduler::find(RequestId id) const {
-  for (const SequencePtr &sequence : running_)
-    if (sequence->id == id)
-      return sequence.get();
-  for (const SequencePtr &sequence : waiting_)
-    if (sequence->id == id)
-      return sequence.get();
-  return nullptr;
+  const auto found = live_.find(id.number);
+  return found == live_.end() ? nullptr : found->second;
 }
 
 bool Scheduler::cancel(RequestId id) {
@@ -81,6 +94,7 @@ bool Scheduler::cancel(RequestId id) {
   if (!sequence || sequence->result)
     return false;
   sequence->cancelled = true;
+  anyCancelled_ = true;
   return true;
 }
 
@@ -88,7 +102,8 @@ bool Scheduler::step() {
   SINTER_CHECK(!stepping_);
   stepping_ = true;
   endCancelled();
-  begin();
+  endExpired();
+  beginWaiting();
   if (!running_.empty()) {
     const Phase phase = choosePhase();
     plan_.clear();
@@ -104,21 +119,59 @@ bool Scheduler::step() {
   return !idle();
 }
 
-void Scheduler::endCancelled() {
+void Scheduler::endAll(const Status &error) {
+  SINTER_CHECK(!stepping_);
   for (const SequencePtr &sequence : running_)
-    if (sequence->isCancelled())
-      end(*sequence, StopReason::Cancelled);
-  for (const SequencePtr &sequence : waiting_)
-    if (sequence->isCancelled())
-      end(*sequence, StopReason::Cancelled);
+    end(*sequence, error);
+  waiting_->forEach([&](Sequence &sequence) { end(sequence, error); });
+  collectEnded();
+  deliver();
+}
+
+void Scheduler::endCancelled() {
+  if (!anyCancelled_ && cancelFlags_ == 0)
+    return;
+  anyCancelled_ = false;
+  const auto endIfCancelled = [&](Sequence &sequence) {
+    if (sequence.isCancelled())
+      end(sequence, StopReason::Cancelled);
+  };
+  for (const SequencePtr &sequence : running_)
+    endIfCancelled(*sequence);
+  waiting_->forEach(endIfCancelled);
   collectEnded();
 }
 
-// In the order of arrival, each with pages for what it holds. A page for each that runs stays free,
-// so that those grow for a while before one of them is stopped.
-void Scheduler::begin() {
-  while (!waiting_.empty() && running_.size() < options_.sequences) {
-    Sequence &next = *waiting_.front();
+void Scheduler::endExpired() {
+  if (nextDeadline_ == SchedulerClock::time_point::max())
+    return;
+  const auto now = SchedulerClock::now();
+  if (now < nextDeadline_)
+    return;
+  nextDeadline_ = SchedulerClock::time_point::max();
+  const std::string beside = std::to_string(running_.size()) + " requests run and " +
+                             std::to_string(waitingCount()) + " wait";
+  waiting_->forEach([&](Sequence &sequence) {
+    if (sequence.hasBegun() || !sequence.request.deadline)
+      return;
+    if (now < *sequence.request.deadline) {
+      nextDeadline_ = std::min(nextDeadline_, *sequence.request.deadline);
+      return;
+    }
+    const auto waited =
+        std::chrono::duration_cast<std::chrono::milliseconds>(now - sequence.submitted);
+    end(sequence, Status{Code::Timeout, "the request's turn did not come before its deadline: it "
+                                        "waited " +
+                                            std::to_string(waited.count()) + " ms; " + beside});
+  });
+  collectEnded();
+}
+
+// Each with pages for what it holds. A page for each that runs stays free, so that those grow for a
+// while before one of them is preempted.
+void Scheduler::beginWaiting() {
+  while (!waiting_->empty() && running_.size() < options_.sequences) {
+    Sequence &next = waiting_->next();
     const uint64_t spare = running_.size();
     const bool fits =
         pool_.hasRoomForState() && pool_.pagesFor(next.tokens.size()) + spare <= pool_.freePages();
@@ -129,9 +182,24 @@ void Scheduler::begin() {
       collectEnded();
       continue;
     }
-    running_.push_back(std::move(waiting_.front()));
-    waiting_.pop_front();
+    begin(waiting_->takeNext());
   }
+}
+
+// The prompt is charged for before it is computed: else one queue would take all free places.
+void Scheduler::begin(SequencePtr sequence) {
+  if (!sequence->hasBegun()) {
+    sequence->rank = nextRank_++;
+    sequence->began = SchedulerClock::now();
+    sequence->share->served += sequence->promptTokens;
+    if (const BeginSink &sink = sequence->request.onBegin)
+      sink();
+  }
+  const auto order = [](const SequencePtr &running) {
+    return std::pair(-int64_t{running->request.priority}, running->rank);
+  };
+  const auto place = std::ranges::upper_bound(running_, order(sequence), {}, order);
+  running_.insert(place, std::move(sequence));
 }
 
 Phase Scheduler::choosePhase() const {
@@ -158,7 +226,7 @@ void Scheduler::planPrefill() {
   std::erase_if(plan_, [](const Part &part) { return part.rows == 0; });
 }
 
-// The oldest first, so that the one that is stopped has not been planned yet.
+// In their order, so that the one that is preempted has not been planned yet.
 void Scheduler::planDecode() {
   for (size_t i = 0; i < running_.size(); ++i) {
     Sequence &sequence = *running_[i];
@@ -179,7 +247,7 @@ bool Scheduler::makeRoom(Sequence &sequence) {
       return false;
     }
     const bool itself = running_.back().get() == &sequence;
-    preemptYoungest();
+    preemptLast();
     if (itself)
       return false;
   }
@@ -187,14 +255,14 @@ bool Scheduler::makeRoom(Sequence &sequence) {
 
 // Where phases differ, what was generated must be computed again as it was the first time: token by
 // token.
-void Scheduler::preemptYoungest() {
-  SequencePtr youngest = std::move(running_.back());
+void Scheduler::preemptLast() {
+  SequencePtr last = std::move(running_.back());
   running_.pop_back();
-  youngest->pages.shrink(0);
-  youngest->cachedRows = 0;
+  last->pages.shrink(0);
+  last->cachedRows = 0;
   if (runner_.limits().phasesAgree)
-    youngest->prefillRows = std::max(youngest->promptTokens, youngest->tokens.size() - 1);
-  waiting_.push_front(std::move(youngest));
+    last->prefillRows = std::max(last->promptTokens, last->tokens.size() - 1);
+  waiting_->add(std::move(last));
   ++counters_.preemptions;
 }
 
@@ -208,6 +276,8 @@ void Scheduler::run(Phase phase) {
   last_ = phase;
   ++(phase == Phase::Prefill ? counters_.prefillSteps : counters_.decodeSteps);
   now_ = SchedulerClock::now();
+  if (!logits && logits.error().code == Code::DeviceLost)
+    deviceLost_ = logits.error();
   for (const Part &part : plan_) {
     if (logits)
       accept(part, *logits);
@@ -256,6 +326,9 @@ void Scheduler::choose(Sequence &sequence, std::span<const float> logits) {
     ++sequence.decodeSteps;
   if (!sequence.request.ignoreEndTokens && endsAnswer(tokenizer_, *token))
     return end(sequence, StopReason::EndToken);
+  ++sequence.share->served;
+  if (const LogitsSink &sink = sequence.request.onLogits)
+    sink(*token, logits);
   take(sequence, *token);
 }
 
@@ -266,7 +339,7 @@ void Scheduler::take(Sequence &sequence, TokenId token) {
       return end(sequence, std::move(taken).error());
   if (sequence.generatedTokens() >= sequence.request.maxTokens)
     end(sequence, StopReason::TokenLimit);
-  else if (sequence.cachedRows >= runner_.limits().contextTokens)
+  else if (sequence.cachedRows >= contextOf(sequence.request))
     end(sequence, StopReason::ContextFull);
 }
 
@@ -277,10 +350,12 @@ void Scheduler::end(Sequence &sequence, StopReason reason) {
   generation.tokens.assign(answer.begin(), answer.end());
   generation.promptTokens = sequence.promptTokens;
   generation.decodeSteps = sequence.decodeSteps;
-  const bool began = sequence.firstToken != SchedulerClock::time_point();
+  const bool answered = sequence.firstToken != SchedulerClock::time_point();
   const auto now = SchedulerClock::now();
-  generation.prefillSeconds = seconds((began ? sequence.firstToken : now) - sequence.submitted);
-  generation.decodeSeconds = began ? seconds(now - sequence.firstToken) : 0;
+  generation.queueSeconds =
+      seconds((sequence.hasBegun() ? sequence.began : now) - sequence.submitted);
+  generation.prefillSeconds = seconds((answered ? sequence.firstToken : now) - sequence.submitted);
+  generation.decodeSeconds = answered ? seconds(now - sequence.firstToken) : 0;
   sequence.result = std::move(generation);
   anyEnded_ = true;
 }
@@ -296,16 +371,18 @@ void Scheduler::collectEnded() {
   if (!anyEnded_)
     return;
   anyEnded_ = false;
-  const auto collect = [&](auto &list) {
-    for (SequencePtr &sequence : list)
-      if (sequence->result) {
-        sequence->pages.shrink(0);
-        ended_.push_back(std::move(sequence));
-      }
-    std::erase(list, nullptr);
-  };
-  collect(running_);
-  collect(waiting_);
+  const size_t before = ended_.size();
+  for (SequencePtr &sequence : running_)
+    if (sequence->result)
+      ended_.push_back(std::move(sequence));
+  std::erase(running_, nullptr);
+  waiting_->takeEnded(ended_);
+  for (const SequencePtr &sequence : std::span(ended_).subspan(before)) {
+    sequence->pages.shrink(0);
+    cancelFlags_ -= sequence->request.cancel != nullptr;
+    queues_->leave(sequence->share);
+    live_.erase(sequence->id.number);
+  }
 }
 
 void Scheduler::deliver() {

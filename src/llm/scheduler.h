@@ -7,12 +7,16 @@
 // with one token of each such sequence follows it. So the time between two tokens of a sequence is
 // bounded by one prefill step and one decode step, however long the prompts are.
 //
-// Requests begin in the order of their arrival, as soon as the block pool has pages for what they
-// hold, and a slot for their state where the model has states. When pages run out, the scheduler
-// preempts the youngest sequence: it gives pages and state back and waits, before all requests that
-// have not begun, until it is recomputed from its tokens. The oldest sequence is never preempted
-// and fits the pool, so all requests end. A request's tokens
-// depend on the request alone: not on what runs beside it, nor on preemption.
+// Requests wait in queues by name. The next one that begins has the highest priority, and of these
+// the queue that was served the fewest tokens. It begins as soon as the block pool has pages for
+// what it holds, and a slot for its state where the model has states; none passes it meanwhile, so
+// a long prompt is not starved by short ones. A priority starves lower ones while it has requests.
+//
+// When pages run out, the scheduler preempts the sequence of the lowest priority, the last one that
+// began of these: it gives pages and state back and waits, before all requests of its priority that
+// have not begun, until it is recomputed from its tokens. The first one of the highest priority is
+// never preempted and fits the pool, so all requests end. A request's tokens depend on the request
+// alone: not on what runs beside it, nor on preemption.
 #pragma once
 
 #include "llm/generation.h"
@@ -23,10 +27,11 @@
 #include <atomic>
 #include <chrono>
 #include <compare>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace sinter {
@@ -37,6 +42,13 @@ struct RequestId {
   friend constexpr auto operator<=>(const RequestId &, const RequestId &) = default;
 };
 
+using SchedulerClock = std::chrono::steady_clock;
+
+// Called once, when a request begins to run.
+using BeginSink = std::function<void()>;
+// Called with each token before the token's other sink, and with the row of logits that it was
+// chosen from; end tokens apart. The row is valid during the call.
+using LogitsSink = std::function<void(TokenId, std::span<const float> logits)>;
 // Called once, with what was generated or with the error that ended the request.
 using EndSink = std::function<void(Result<Generation>)>;
 
@@ -49,7 +61,14 @@ struct Request {
   const std::atomic<bool> *cancel = nullptr;
   // Goes on after end tokens, for benchmarks.
   bool ignoreEndTokens = false;
-  TokenSink onToken = nullptr; // null: not called, as is `onEnd`
+  uint32_t contextTokens = 0; // of prompt and answer; 0: what the runner has
+  std::string queue = {};     // whose turn it takes
+  int32_t priority = 0;       // higher first
+  // A request that has not begun by then ends with Timeout; none: it waits.
+  std::optional<SchedulerClock::time_point> deadline = std::nullopt;
+  BeginSink onBegin = nullptr; // null: not called, as are the others
+  LogitsSink onLogits = nullptr;
+  TokenSink onToken = nullptr;
   EndSink onEnd = nullptr;
 };
 
@@ -73,6 +92,8 @@ struct SchedulerCounters {
 };
 
 struct ScheduledSequence;
+class FairShares;
+class WaitingLine;
 
 // Borrows runner, pool and tokenizer. For one thread. The callbacks of requests may call submit()
 // and cancel(). Requests that are left when it dies end without a call.
@@ -84,23 +105,32 @@ public:
   Scheduler(const Scheduler &) = delete;
   Scheduler &operator=(const Scheduler &) = delete;
 
-  // InvalidArgument, with the numbers: the prompt is empty, longer than the context or has tokens
-  // outside the vocabulary. Exhausted, with the numbers: prompt and answer together may need more
-  // pages than the whole pool has, or too many requests wait. No callback is called then.
+  // Whether it can ever run. InvalidArgument, with the numbers: the prompt is empty, longer than
+  // the context or has tokens outside the vocabulary. Exhausted, with the numbers: prompt and
+  // answer together may need more pages than the whole pool has. From any thread.
+  Result<void> check(const Request &request) const;
+  // The errors of check(), and Exhausted, with the numbers: too many requests wait. No callback is
+  // called then.
   Result<RequestId> submit(Request request);
 
   // Ends the request at the next step with reason Cancelled. False: it has ended, or never was.
   bool cancel(RequestId id);
 
-  // Ends what was cancelled, begins what there are pages for, and runs one step. An error of the
-  // runner ends the requests of that step with it; one of a sampler or a sink ends its request. The
-  // others go on. Exhausted, for one request: others than this scheduler hold pages of the pool
-  // that it needs. Returns whether any requests are left; each call brings their end nearer.
+  // Ends what was cancelled or expired, begins what there are pages for, and runs one step. An
+  // error of the runner ends the requests of that step with it; one of a sampler or a sink ends its
+  // request. The others go on. Exhausted, for one request: others than this scheduler hold pages of
+  // the pool that it needs. Returns whether any requests are left; each call brings their end
+  // nearer.
   bool step();
 
-  bool idle() const { return running_.empty() && waiting_.empty(); }
+  // Ends all that is left with this error, now. Not within a callback.
+  void endAll(const Status &error);
+
+  bool idle() const { return running_.empty() && waitingCount() == 0; }
   size_t runningCount() const { return running_.size(); }
-  size_t waitingCount() const { return waiting_.size(); }
+  size_t waitingCount() const; // preempted ones too
+  // What the runner said when it lost its device; no step works after that.
+  const std::optional<Status> &deviceLost() const { return deviceLost_; }
   const SchedulerCounters &counters() const { return counters_; }
 
 private:
@@ -111,15 +141,18 @@ private:
     uint32_t rows;
   };
 
+  uint32_t contextOf(const Request &request) const;
   Result<void> checkFits(const Request &request) const;
   Sequence *find(RequestId id) const;
   void endCancelled();
-  void begin();
+  void endExpired();
+  void beginWaiting();
+  void begin(SequencePtr sequence);
   Phase choosePhase() const;
   void planPrefill();
   void planDecode();
   bool makeRoom(Sequence &sequence);
-  void preemptYoungest();
+  void preemptLast();
   void run(Phase phase);
   void addToBatch(const Part &part, Phase phase);
   void accept(const Part &part, std::span<const float> &logits);
@@ -135,11 +168,17 @@ private:
   const Tokenizer &tokenizer_;
   SchedulerOptions options_;
   uint64_t nextNumber_ = 0;
-  // Both in the order of arrival, and all that run came before all that wait.
-  std::vector<SequencePtr> running_;
-  std::deque<SequencePtr> waiting_;
+  uint64_t nextRank_ = 0;
+  std::unordered_map<uint64_t, Sequence *> live_; // by number
+  std::unique_ptr<FairShares> queues_;
+  std::vector<SequencePtr> running_; // the highest priority first, then the least rank
+  std::unique_ptr<WaitingLine> waiting_;
   std::vector<SequencePtr> ended_; // whose end was not said yet
   bool anyEnded_ = false;          // in the other lists
+  bool anyCancelled_ = false;
+  uint64_t cancelFlags_ = 0; // of requests that have one
+  SchedulerClock::time_point nextDeadline_ = SchedulerClock::time_point::max();
+  std::optional<Status> deviceLost_;
   Phase last_ = Phase::Decode;
   bool stepping_ = false;
   SchedulerCounters counters_;
@@ -150,7 +189,7 @@ private:
   std::vector<BatchPart> parts_;
   Batch batch_;
   SamplerScratch scratch_;
-  std::chrono::steady_clock::time_point now_; // when its logits came
+  SchedulerClock::time_point now_; // when its logits came
 };
 
 } // namespace sinter

@@ -17,6 +17,9 @@ struct Order {
   uint64_t maxTokens = UINT64_MAX;
   SamplerSettings settings = {};
   bool ignoreEndTokens = false;
+  std::string queue = {};
+  int32_t priority = 0;
+  std::optional<SchedulerClock::time_point> deadline = {};
 };
 
 // Outlives the request; stays where it is.
@@ -77,6 +80,9 @@ public:
             .sampler = samplerOf(client.order, runner.limits().vocabSize, tokenizer),
             .cancel = &client.cancel,
             .ignoreEndTokens = client.order.ignoreEndTokens,
+            .queue = client.order.queue,
+            .priority = client.order.priority,
+            .deadline = client.order.deadline,
             .onToken = [this, &client](TokenId token) -> Result<void> {
               client.shown.push_back(token);
               client.shownAt.push_back(std::ssize(runner.steps) - 1);

@@ -56,6 +56,8 @@ Order randomOrder(Dice &dice, const RunnerLimits &limits) {
     order.settings = {.temperature = 1, .repeatPenalty = 1.1, .seed = dice(0, 1000)};
   if (order.settings.temperature != 0 && dice.oneIn(4))
     order.settings.mirostat = 2;
+  order.queue = std::string(dice(0, 3), 'q');
+  order.priority = static_cast<int32_t>(dice(0, 2)) - 1;
   return order;
 }
 

@@ -296,6 +296,72 @@ std::optional<Message> read(const CommandLine &line, QuantizeArguments &quantize
   return readCount(line.threads, "--threads", 1, kMostThreads, quantize.threads);
 }
 
+// Without --host or --port, a Unix socket is all that is listened on.
+std::optional<Message> readAddress(const CommandLine &line, ServeArguments &serve) {
+  constexpr uint64_t kMostPort = 65535;
+  if (line.host && line.host->empty())
+    return usage("--host is empty, expected an address or a name");
+  if (line.unixPath && line.unixPath->empty())
+    return usage("--unix is empty, expected the path of a socket");
+  if (line.unixPath && !line.host && !line.port)
+    serve.host.clear();
+  serve.host = line.host.value_or(serve.host);
+  serve.unixPath = line.unixPath.value_or("");
+  if (line.tlsCertificate.has_value() != line.tlsKey.has_value())
+    return usage("--tls-cert and --tls-key are expected together");
+  if (line.tlsCertificate && (line.tlsCertificate->empty() || line.tlsKey->empty()))
+    return usage("--tls-cert and --tls-key are expected to name files");
+  if (line.tlsCertificate && serve.host.empty())
+    return usage("--tls-cert has no effect on a Unix socket; give --host or --port too");
+  serve.tlsCertificate = line.tlsCertificate.value_or("");
+  serve.tlsKey = line.tlsKey.value_or("");
+  return readCount(line.port, "--port", 0, kMostPort, serve.port);
+}
+
+std::optional<Message> readAccess(const CommandLine &line, ServeArguments &serve) {
+  constexpr uint64_t kMostRate = 1'000'000'000;
+  const auto hasEmpty = [](const std::vector<std::string> &list) {
+    return std::ranges::find(list, "") != list.end();
+  };
+  if (hasEmpty(line.keys) || (line.keyFile && line.keyFile->empty()))
+    return usage("--api-key and --api-key-file are expected to name a key and a file");
+  if (hasEmpty(line.hosts) || hasEmpty(line.origins))
+    return usage("--allow-host and --cors-origin are expected to name a host and an origin");
+  serve.keys = line.keys;
+  serve.keyFile = line.keyFile.value_or("");
+  serve.hosts = line.hosts;
+  serve.origins = line.origins;
+  if (auto bad = readCount(line.rate, "--rate", 1, kMostRate, serve.requestsPerMinute))
+    return bad;
+  return readCount(line.tokensRate, "--tokens-rate", 1, kMostRate, serve.tokensPerMinute);
+}
+
+std::optional<Message> read(const CommandLine &line, ServeArguments &serve) {
+  constexpr uint64_t kMostSeconds = 7 * 24 * 3600;
+  constexpr uint64_t kMostBodyMib = 4096;
+  constexpr uint64_t kMostConnections = 1'000'000;
+  constexpr uint64_t kMostHttpThreads = 64;
+  if (auto bad = readAddress(line, serve))
+    return bad;
+  if (auto bad = readAccess(line, serve))
+    return bad;
+  if (line.accessLog && line.accessLog->empty())
+    return usage("--access-log is empty, expected a file, - or off");
+  serve.accessLog = line.accessLog.value_or("");
+  if (auto bad = readCount(line.maxBody, "--max-body", 1, kMostBodyMib, serve.mostBodyMib))
+    return bad;
+  if (auto bad = readCount(line.timeout, "--timeout", 1, kMostSeconds, serve.timeoutSeconds))
+    return bad;
+  if (auto bad = readCount(line.keepAlive, "--keep-alive-timeout", 1, kMostSeconds,
+                           serve.keepAliveSeconds))
+    return bad;
+  if (auto bad = readCount(line.drain, "--drain", 0, kMostSeconds, serve.drainSeconds))
+    return bad;
+  if (auto bad = readCount(line.httpThreads, "--threads-http", 1, kMostHttpThreads, serve.threads))
+    return bad;
+  return readCount(line.connections, "--max-connections", 1, kMostConnections, serve.connections);
+}
+
 std::optional<Message> readIds(const std::string &text, std::vector<int32_t> &ids) {
   for (const std::string &part : splitAtCommas(text)) {
     int32_t id = 0;
@@ -366,6 +432,8 @@ tl::expected<Arguments, Message> parseArguments(std::span<const char *const> arg
     return readAs<CompileArguments>(*line);
   if (line->command == "quantize")
     return readAs<QuantizeArguments>(*line);
+  if (line->command == "serve")
+    return readAs<ServeArguments>(*line);
   if (line->command == "tokenize")
     return readAs<TokenizeArguments>(*line);
   if (line->command == "chat-template")

@@ -135,6 +135,22 @@ struct QuantizeArguments {
   uint32_t threads = 0; // 0: all that this process may use
 };
 
+struct ServeArguments {
+  std::string host = "127.0.0.1"; // empty: no TCP
+  uint16_t port = 11434;          // 0: the system chooses
+  std::string unixPath;           // a socket; empty: none
+  std::string tlsCertificate, tlsKey; // files; both, or neither
+  std::vector<std::string> keys;      // as given
+  std::string keyFile;                // lines NAME:KEY; empty: none
+  std::vector<std::string> hosts, origins;
+  uint32_t requestsPerMinute = 0, tokensPerMinute = 0; // by key; 0: no limit
+  uint32_t mostBodyMib = 32;
+  uint32_t timeoutSeconds = 60, keepAliveSeconds = 75, drainSeconds = 30;
+  uint32_t connections = 4096;
+  uint32_t threads = 2;  // that read requests and send answers
+  std::string accessLog; // a file, "-" for stdout, "off"; empty: stderr
+};
+
 struct TokenizeArguments {
   std::string model;                       // a model, or a tokenizer's own file
   std::optional<std::string> text;         // neither this nor the next two: standard input
@@ -154,7 +170,7 @@ struct DoctorArguments {
 using Arguments =
     std::variant<RunArguments, BenchArguments, ExplainArguments, TuneArguments, PerplexityArguments,
                  LogitsArguments, EmbedArguments, RerankArguments, ShowArguments, CompileArguments,
-                 QuantizeArguments, TokenizeArguments, ChatTemplateArguments, DoctorArguments,
+                 QuantizeArguments, ServeArguments, TokenizeArguments, ChatTemplateArguments, DoctorArguments,
                  DevicesArguments>;
 
 // Checks a whole command line, argv[0] included.

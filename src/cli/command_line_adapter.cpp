@@ -23,6 +23,7 @@ Examples:
   sinter compile smollm2 --target cuda:sm_90a,cpu -o smollm2.plan
   sinter tune smollm2 --budget 60                 its fastest schedules on this machine
   sinter quantize MODEL --type Q4_K_M -o SMALL.gguf
+  sinter serve --port 8080                        answers requests over HTTP
   sinter tokenize smollm2 -p "Why?"               its tokens
   sinter kernel --help                            single kernels: run, bench, emit
 
@@ -243,7 +244,8 @@ void addLogits(CLI::App &app, CommandLine &line) {
 void addEmbed(CLI::App &app, CommandLine &line) {
   CLI::App *embed = app.add_subcommand("embed", "print the vectors of texts");
   embed->description(
-      "Prints a vector for each text, a line each. Texts come from -p, from the lines of a file or\n"
+      "Prints a vector for each text, a line each. Texts come from -p, from the lines of a file "
+      "or\n"
       "from standard input, which is one text. A vector does not depend on the texts beside it.\n"
       "Encoders and decoders both work.");
   addModel(*embed, line);
@@ -341,6 +343,89 @@ void addQuantize(CLI::App &app, CommandLine &line) {
           "threads to use (default: all that this process may use)");
 }
 
+CLI::Option *addTexts(CLI::App &command, const char *name, std::vector<std::string> &values,
+                      const std::string &description, const char *type) {
+  return command.add_option(name, values, description)
+      ->type_name(type)
+      ->take_all()
+      ->allow_extra_args(false);
+}
+
+void addServeAddress(CLI::App &serve, CommandLine &line) {
+  constexpr const char *kGroup = "Address";
+  addText(serve, "--host", line.host, "address or name to listen on (default: 127.0.0.1)", "NAME")
+      ->group(kGroup);
+  addText(serve, "--port", line.port, "port, 0 for any that is free (default: 11434)")
+      ->group(kGroup);
+  addText(serve, "--unix", line.unixPath,
+          "a Unix socket to listen on, for this user; without --host and --port instead of TCP",
+          "PATH")
+      ->group(kGroup);
+  addText(serve, "--tls-cert,--ssl-cert-file,--ssl-certfile", line.tlsCertificate,
+          "the certificate's chain, PEM: HTTPS instead of HTTP", "FILE")
+      ->group(kGroup);
+  addText(serve, "--tls-key,--ssl-key-file,--ssl-keyfile", line.tlsKey, "its key, PEM", "FILE")
+      ->group(kGroup);
+}
+
+void addServeAccess(CLI::App &serve, CommandLine &line) {
+  constexpr const char *kGroup = "Access";
+  addTexts(serve, "--api-key", line.keys,
+           "a key that requests must have; may be repeated. Other users of this machine can read "
+           "it: --api-key-file is safer",
+           "KEY")
+      ->group(kGroup);
+  addText(serve, "--api-key-file", line.keyFile, "keys, a line NAME:KEY each", "FILE")
+      ->group(kGroup);
+  addText(serve, "--rate", line.rate, "requests a minute, by key (default: no limit)")
+      ->group(kGroup);
+  addText(serve, "--tokens-rate", line.tokensRate,
+          "tokens a minute of prompts and answers, by key (default: no limit)")
+      ->group(kGroup);
+  addTexts(serve, "--allow-host", line.hosts,
+           "a name that requests may give as their Host, * for any (default: names of this machine "
+           "alone); may be repeated",
+           "HOST")
+      ->group(kGroup);
+  addTexts(serve, "--cors-origin", line.origins,
+           "an origin whose pages may send requests, https://chat.example, * for any (default: "
+           "pages of this machine, if only it is listened on); may be repeated",
+           "ORIGIN")
+      ->group(kGroup);
+}
+
+void addServeLimits(CLI::App &serve, CommandLine &line) {
+  constexpr const char *kGroup = "Limits";
+  const auto add = [&](const char *name, std::optional<std::string> &value,
+                       const std::string &help) {
+    addText(serve, name, value, help)->group(kGroup);
+  };
+  add("--max-body", line.maxBody, "MiB of a request's body (default: 32)");
+  add("--max-connections", line.connections, "connections together (default: 4096)");
+  add("--timeout", line.timeout,
+      "seconds that a client may take to send a body or to read more of an answer (default: 60)");
+  add("--keep-alive-timeout", line.keepAlive,
+      "seconds that a connection is kept without a request (default: 75)");
+  add("--drain", line.drain,
+      "seconds that answers have to become whole when the server is told to end (default: 30)");
+  add("--threads-http", line.httpThreads,
+      "threads that read requests and send answers (default: 2)");
+}
+
+void addServe(CLI::App &app, CommandLine &line) {
+  CLI::App *serve = app.add_subcommand("serve", "answer requests over HTTP");
+  serve->description(
+      "Listens for HTTP/1.1 until it is told to end (SIGTERM, Ctrl-C): then it accepts nothing "
+      "more\nand answers what runs for at most --drain seconds. A second signal ends it at once.");
+  addServeAddress(*serve, line);
+  addServeAccess(*serve, line);
+  addServeLimits(*serve, line);
+  addText(*serve, "--access-log", line.accessLog,
+          "where each request is logged, a JSON object a line: a file, - for standard output, off "
+          "(default: standard error)",
+          "FILE");
+}
+
 void addTokenize(CLI::App &app, CommandLine &line) {
   CLI::App *tokenize = app.add_subcommand("tokenize", "show a text's tokens");
   tokenize->description(
@@ -427,6 +512,7 @@ tl::expected<CommandLine, Message> splitCommandLine(std::span<const char *const>
   addRerank(app, line);
   addOthers(app, line);
   addQuantize(app, line);
+  addServe(app, line);
   addTokenize(app, line);
   addChatTemplate(app, line);
   app.footer(kFooter); // last, since commands take it over when they are made

@@ -109,9 +109,15 @@ void Interrupts::watch() {
     const int signal = static_cast<int>(info.ssi_signo);
     if (signal == SIGTSTP)
       pause();
-    else if (signal != SIGINT || guards_ == 0 || flag_.exchange(true))
+    else if (!isFlag(signal) || flag_.exchange(true))
       leave(signal);
+    else
+      flag_.notify_all();
   }
+}
+
+bool Interrupts::isFlag(int signal) const {
+  return ends_ > 0 || (signal == SIGINT && guards_ > 0);
 }
 
 } // namespace sinter::cli

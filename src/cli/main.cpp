@@ -97,6 +97,8 @@ Result<int> dispatch(const Arguments &arguments, Interrupts &interrupts) {
     return compileCommand(*compile, interrupts);
   if (const auto *quantize = std::get_if<QuantizeArguments>(&arguments))
     return quantizeCommand(*quantize, interrupts);
+  if (const auto *serve = std::get_if<ServeArguments>(&arguments))
+    return serveCommand(*serve, interrupts);
   if (const auto *tokenize = std::get_if<TokenizeArguments>(&arguments))
     return tokenizeCommand(*tokenize);
   if (const auto *chatTemplate = std::get_if<ChatTemplateArguments>(&arguments))

@@ -18,6 +18,7 @@ Result<int> rerankCommand(const RerankArguments &arguments, Interrupts &interrup
 Result<int> showCommand(const ShowArguments &arguments, Interrupts &interrupts);
 Result<int> compileCommand(const CompileArguments &arguments, Interrupts &interrupts);
 Result<int> quantizeCommand(const QuantizeArguments &arguments, Interrupts &interrupts);
+Result<int> serveCommand(const ServeArguments &arguments, Interrupts &interrupts);
 Result<int> tokenizeCommand(const TokenizeArguments &arguments);
 Result<int> chatTemplateCommand(const ChatTemplateArguments &arguments, Interrupts &interrupts);
 Result<int> devicesCommand();

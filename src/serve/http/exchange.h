@@ -22,6 +22,22 @@ struct HttpRequest {
   std::string body;    // whole, within the server's limit
   std::string client;  // address, or "unix"; for logs
   std::string keyName; // of the API key that it came with; empty: keys are not asked for
+  std::string account; // whom limits and fairness count it for: the key's name, else the client
+  std::string route;   // the pattern of the route: "/v1/models/{model}"
+  std::vector<std::pair<std::string, std::string>> parameters; // of the pattern, by name
+
+  // The first of that name, which is in lower case; empty where there is none.
+  std::string_view header(std::string_view name) const { return find(headers, name); }
+  std::string_view parameter(std::string_view name) const { return find(parameters, name); }
+
+private:
+  using Pairs = std::vector<std::pair<std::string, std::string>>;
+  static std::string_view find(const Pairs &pairs, std::string_view name) {
+    for (const auto &[key, value] : pairs)
+      if (key == name)
+        return value;
+    return {};
+  }
 };
 
 struct HttpResponse {

@@ -2,7 +2,7 @@
 # nothing but archives is searched first, so each library comes from its archive; one that has none stays shared.
 set(SINTER_ARCHIVES ${CMAKE_BINARY_DIR}/archives)
 file(MAKE_DIRECTORY ${SINTER_ARCHIVES})
-foreach(name crypto xxhash pcre2-8 utf8proc readline tinfo)
+foreach(name ssl crypto simdjson xxhash pcre2-8 utf8proc readline tinfo)
   find_library(SINTER_ARCHIVE_${name} NAMES lib${name}.a)
   if(SINTER_ARCHIVE_${name})
     file(CREATE_LINK ${SINTER_ARCHIVE_${name}} ${SINTER_ARCHIVES}/lib${name}.a SYMBOLIC)

@@ -97,7 +97,8 @@ OriginAnswer checkOrigin(std::string_view origin, std::string_view authority,
   const std::string_view from = authorityOf(origin);
   if (!from.empty() && equalsIgnoringCase(from, authority))
     return {}; // the server's own page
-  const bool isOpen = isListed(rules.origins, "*") && !isListed(rules.origins, origin);
+  const auto isOrigin = [&](const std::string &each) { return equalsIgnoringCase(each, origin); };
+  const bool isOpen = !std::ranges::any_of(rules.origins, isOrigin) && isListed(rules.origins, "*");
   if (!isListed(rules.origins, origin) && !(rules.isLoopback && isLoopbackHost(from)))
     return {HttpFault{403, "pages of '" + std::string(origin) +
                                "' may not send requests; --cors-origin lets them"},

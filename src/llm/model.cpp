@@ -119,6 +119,12 @@ Result<std::vector<TokenId>> ModelFile::encodeChat(std::span<const ChatMessage> 
   for (const ChatMessage &message : messages)
     SINTER_TRY(checkUtf8(message.content, "the " + message.role + " message"));
   SINTER_ASSIGN(const auto parts, renderChat(messageList(messages), true, inputs));
+  return encodeParts(parts);
+}
+
+Result<std::vector<TokenId>> ModelFile::encodeParts(std::span<const PromptPart> parts) const {
+  if (!tokenizer_)
+    return Fail(tokenizer_.error());
   SINTER_ASSIGN(std::vector<TokenId> ids, idsOf(tokenizer_->encode(parts, {.addSpecial = false})));
   const std::optional<TokenId> bos = tokenizer_->bos();
   if (tokenizer_->addsBos() && bos && (ids.empty() || ids.front() != *bos))

@@ -44,6 +44,8 @@ public:
   // byte: a message is not UTF-8.
   Result<std::vector<TokenId>> encodeChat(std::span<const ChatMessage> messages,
                                           const ChatInputs &inputs = {}) const;
+  // The tokens of what renderChat() gave, with the begin token as encodeChat() says.
+  Result<std::vector<TokenId>> encodeParts(std::span<const PromptPart> parts) const;
   // Whether there is a template that takes such inputs, with the error of renderChat where not.
   Result<void> canChat(const ChatInputs &inputs = {}) const;
   // The file's own templates, by their names, and what stands in for them.

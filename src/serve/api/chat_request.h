@@ -1,0 +1,34 @@
+// A conversation as requests bring it, and the prompt that a model's template makes of it.
+#pragma once
+
+#include "serve/api/generation.h"
+#include "serve/api/request_reader.h"
+
+namespace sinter::serve {
+
+struct ChatRequest {
+  jinja::Input::List messages; // as templates read them
+  ChatInputs inputs = {};
+  bool callsTools = false; // tools were offered and may be called
+  bool oneCall = false;
+};
+
+// OpenAI's "messages": roles system, developer, user, assistant and tool; content as text, or parts
+// of type text; calls of tools with arguments as JSON text. The rest is refused by its name.
+void readMessages(const RequestReader &request, ChatRequest &chat);
+// "tools" and "tool_choice", "parallel_tool_calls". A choice that obliges the model needs a
+// grammar.
+void readTools(const RequestReader &request, ChatRequest &chat);
+// "chat_template_kwargs", "reasoning_effort".
+void readTemplateInputs(const RequestReader &request, ChatRequest &chat);
+
+// One text of a message's content. Notes a problem at what is no text.
+std::string contentText(const RequestReader &message, std::string_view name);
+// A list [{"type": "function", "function": {"name": ...}}] for templates.
+void readToolList(const RequestReader &request, ChatRequest &chat);
+
+// The error of ModelFile::renderChat where the template cannot write it. That nothing should be
+// thought is no error for a template that has no switch for it.
+ApiResult<Prompt> chatPrompt(const ModelFile &file, const ChatRequest &chat);
+
+} // namespace sinter::serve

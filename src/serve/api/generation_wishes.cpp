@@ -1,0 +1,193 @@
+// From fields to sampler settings, by the sampler's own table.
+#include "serve/api/generation_wishes.h"
+
+#include "llm/sampler/defaults.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <random>
+
+namespace sinter::serve {
+namespace {
+
+using jinja::Input;
+
+constexpr size_t kMostStops = 64, kMostStopBytes = 1024, kMostBreakers = 64, kMostBiases = 1 << 16;
+constexpr std::string_view kMirostat = "mirostat", kTemperature = "temperature";
+
+// Other names of settings.
+constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
+    {"repetition_penalty", "repeat_penalty"},
+    {"typical", "typical_p"},
+};
+
+// Of peers' samplers, with the value at which each is off.
+struct ForeignSetting {
+  std::string_view name;
+  double off;
+};
+constexpr ForeignSetting kForeign[] = {
+    {"top_n_sigma", -1},   {"dynatemp_range", 0},    {"tfs_z", 1},
+    {"min_keep", 0},       {"adaptive_target", -1},  {"min_tokens", 0},
+    {"length_penalty", 1}, {"smoothing_factor", 0},  {"top_a", 0},
+    {"n_indent", 0},       {"t_max_predict_ms", -1}, {"t_max_prompt_ms", -1},
+};
+
+double number(const Input &value) {
+  if (const auto *whole = std::get_if<int64_t>(&value.content()))
+    return static_cast<double>(*whole);
+  const auto *real = std::get_if<double>(&value.content());
+  return real ? *real : std::numeric_limits<double>::quiet_NaN();
+}
+
+void readSetting(const RequestReader &request, std::string_view name, const SamplerSetting &setting,
+                 GenerationWishes &wishes) {
+  const Input *found = request.find(name);
+  if (!found || wishes.asks(setting.name))
+    return;
+  const double value = number(*found);
+  if (!setting.allows(value) || (setting.isWhole() && value != std::trunc(value)))
+    request.wrong(name, setting.expected());
+  else
+    wishes.settings.emplace_back(&setting, value);
+}
+
+void refuseForeign(const RequestReader &request) {
+  for (const ForeignSetting &setting : kForeign) {
+    const Input *found = request.find(setting.name);
+    if (found && number(*found) != setting.off && number(*found) != 0)
+      request.problem().note(Code::Unsupported,
+                             "'" + request.pathOf(setting.name) + "' is " + foundText(*found) +
+                                 ", but there is no such setting here",
+                             request.pathOf(setting.name));
+  }
+  request.refuse("samplers", "the order of the sampler's steps is fixed");
+  request.refuse("lora", "there are no adapters");
+  request.refuse("use_beam_search", "answers are sampled");
+}
+
+// A number; false: never.
+std::optional<float> biasOf(const Input &value) {
+  if (const auto *boolean = std::get_if<bool>(&value.content()); boolean && !*boolean)
+    return -std::numeric_limits<float>::infinity();
+  const double bias = number(value);
+  return std::isnan(bias) ? std::nullopt : std::optional(static_cast<float>(bias));
+}
+
+std::optional<TokenId> tokenOf(const std::string &text) {
+  TokenId token = -1;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), token);
+  const bool isWhole = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
+  return isWhole && token >= 0 ? std::optional(token) : std::nullopt;
+}
+
+// One entry of an object {"15043": -2.5} or of a list [[15043, -2.5]].
+std::optional<LogitBias> biasEntry(std::optional<TokenId> token, const Input &value) {
+  const auto bias = biasOf(value);
+  return token && bias ? std::optional(LogitBias{*token, *bias}) : std::nullopt;
+}
+
+std::optional<LogitBias> biasPair(const Input &item) {
+  const Input::List *pair = item.list();
+  if (!pair || pair->size() != 2)
+    return std::nullopt;
+  const double id = number(pair->front());
+  const bool isToken = id >= 0 && id <= std::numeric_limits<TokenId>::max() && id == std::trunc(id);
+  return biasEntry(isToken ? std::optional(static_cast<TokenId>(id)) : std::nullopt, pair->back());
+}
+
+void readBiases(const RequestReader &request, GenerationWishes &wishes) {
+  constexpr std::string_view kName = "logit_bias";
+  const Input *found = request.find(kName);
+  if (!found)
+    return;
+  bool isFine = found->object() || found->list();
+  const auto add = [&](std::optional<LogitBias> bias) {
+    isFine &= bias.has_value() && wishes.biases.size() < kMostBiases;
+    if (isFine)
+      wishes.biases.push_back(*bias);
+  };
+  if (found->object())
+    for (const auto &[key, value] : *found->object())
+      add(biasEntry(tokenOf(key), value));
+  if (found->list())
+    for (const Input &item : *found->list())
+      add(biasPair(item));
+  if (!isFine)
+    request.wrong(kName, "an object of token ids and numbers, as in {\"15043\": -2.5}");
+}
+
+// Wishes beat defaults that they contradict.
+void settleMirostat(const GenerationWishes &wishes, SamplerSettings &settings) {
+  SamplerSettings given = settings;
+  given.turnOffCandidateSteps();
+  bool choosesCandidates = false;
+  for (const std::string_view name : {"top_k", "typical_p", "top_p", "min_p", "xtc_probability"}) {
+    if (!wishes.asks(name))
+      continue;
+    const SamplerSetting &setting = *findSamplerSetting(name);
+    setting.set(given, setting.valueIn(settings));
+    choosesCandidates = true;
+  }
+  const bool isGreedy = wishes.asks(kTemperature) && settings.temperature == 0;
+  if ((choosesCandidates || isGreedy) && !wishes.asks(kMirostat))
+    settings.mirostat = 0;
+  if (settings.mirostat != 0)
+    settings = std::move(given);
+}
+
+uint64_t newSeed() {
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device();
+}
+
+} // namespace
+
+bool GenerationWishes::asks(std::string_view setting) const {
+  return std::ranges::any_of(settings,
+                             [&](const auto &wish) { return wish.first->name == setting; });
+}
+
+Result<SamplerSettings> GenerationWishes::samplerFor(const ModelFile &file, uint32_t choice) const {
+  SamplerSettings made = samplerDefaultsOf(file.gguf()).settings;
+  for (const auto &[setting, value] : settings)
+    setting->set(made, value);
+  settleMirostat(*this, made);
+  if (breakers)
+    made.drySequenceBreakers = *breakers;
+  made.logitBias = biases;
+  made.seed = seed ? *seed + choice : newSeed();
+  SINTER_TRY(made.check());
+  if (file.hasTokenizer())
+    SINTER_TRY(made.checkVocabulary(file.tokenizer().size()));
+  return made;
+}
+
+void readSampler(const RequestReader &request, GenerationWishes &wishes) {
+  for (const SamplerSetting &setting : samplerSettingTable())
+    readSetting(request, setting.name, setting, wishes);
+  for (const auto &[alias, name] : kAliases)
+    readSetting(request, alias, *findSamplerSetting(name), wishes);
+  refuseForeign(request);
+  readBiases(request, wishes);
+  if (request.find("dry_sequence_breakers"))
+    wishes.breakers = request.texts("dry_sequence_breakers", kMostBreakers);
+  // -1: a new one, as peers say it.
+  const auto seed = request.whole("seed", std::numeric_limits<int64_t>::min(),
+                                  std::numeric_limits<int64_t>::max());
+  if (seed && *seed != -1)
+    wishes.seed = static_cast<uint64_t>(*seed);
+}
+
+void readStops(const RequestReader &request, GenerationWishes &wishes) {
+  wishes.stops = request.texts("stop", kMostStops);
+  const bool isFine = std::ranges::all_of(wishes.stops, [](const std::string &stop) {
+    return !stop.empty() && stop.size() <= kMostStopBytes;
+  });
+  if (!isFine)
+    request.wrong("stop", "texts of 1 to " + std::to_string(kMostStopBytes) + " bytes");
+}
+
+} // namespace sinter::serve

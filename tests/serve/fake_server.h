@@ -163,6 +163,34 @@ public:
   std::vector<std::string> unloaded;
 };
 
+// Vectors (count of tokens, 1, 0), scores that fall with the length.
+class FakeEmbeddings : public EmbeddingPool {
+public:
+  explicit FakeEmbeddings(const ModelFile &file) : file_(file) {}
+
+  void run(const std::string &model, EmbeddingJob job, OnAnswer then) override {
+    if (model != "tiny")
+      return then(fail(Code::NotFound, "there is no model '" + model + "'"));
+    const auto texts = job.encode(file_);
+    if (!texts)
+      return then(Fail(texts.error()));
+    truncates = job.truncates;
+    EmbeddingAnswer answer;
+    for (const TextTokens &text : *texts) {
+      const auto length = static_cast<float>(text.size());
+      answer.rows.push_back(job.ranks ? std::vector<float>{-length}
+                                      : std::vector<float>{length, 1, 0});
+      answer.tokens += text.size();
+    }
+    then(std::move(answer));
+  }
+
+  bool truncates = false;
+
+private:
+  const ModelFile &file_;
+};
+
 // What a client gets.
 class FakeResponder : public Responder {
 public:
@@ -243,6 +271,7 @@ public:
   using MakeRoutes = std::vector<Route> (*)(ApiContext &);
   explicit FakeServer(MakeRoutes make, std::string chatTemplate = kChatTemplate)
       : pool(std::move(chatTemplate)) {
+    context.embeddings = &embeddings;
     for (Route &route : make(context))
       routes_.add(std::move(route));
   }
@@ -281,6 +310,7 @@ public:
   FakeWorker &worker() { return *pool.worker; }
 
   FakePool pool;
+  FakeEmbeddings embeddings{pool.worker->file()};
   TaskPool tasks{1, 16};
   ApiContext context{pool, tasks, "0.1.0"};
 

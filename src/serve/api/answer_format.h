@@ -17,6 +17,7 @@ struct Choice {
   AnswerDelta whole = {};      // content, reasoning and calls so far
   std::vector<TokenId> tokens = {};
   LikelihoodRows likelihoods = {};
+  uint64_t reasoningTokens = 0;             // in pieces that were reasoning alone
   AnswerSummary summary = {};               // at its end
   double loadSeconds = 0, totalSeconds = 0; // at its end
 

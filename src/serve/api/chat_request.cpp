@@ -19,7 +19,8 @@ std::string itemPath(const std::string &list, size_t i) {
 
 std::string partText(const RequestReader &part) {
   const auto type = part.text("type").value_or("text");
-  if (type == "text" || type == "input_text" || type == "output_text" || type == "refusal")
+  if (type == "text" || type == "input_text" || type == "output_text" || type == "reasoning_text" ||
+      type == "refusal")
     return part.text(type == "refusal" ? "refusal" : "text").value_or("");
   part.problem().note(Code::Unsupported,
                       "'" + part.pathOf("type") + "' is '" + type +
@@ -82,6 +83,7 @@ Input messageOf(const RequestReader &message) {
   made.emplace_back("role", Input(role));
   message.refuse("function_call", "it was replaced by tool_calls");
   message.refuse("audio", "there is no audio");
+  message.refuse("images", "there are no images");
   Input::List calls = role == "assistant" ? callsOf(message) : Input::List();
   if (!message.find("content") && role != "assistant")
     message.wrong("content", "a text or a list of parts");
@@ -93,7 +95,7 @@ Input messageOf(const RequestReader &message) {
     }
   if (!calls.empty())
     made.emplace_back("tool_calls", Input(std::move(calls)));
-  copyText(message, "name", "name", made);
+  copyText(message, message.find("tool_name") ? "tool_name" : "name", "name", made);
   copyText(message, "tool_call_id", "tool_call_id", made);
   return Input(std::move(made));
 }

@@ -180,6 +180,8 @@ private:
     waiting.text = std::move(text);
     const ChoiceDelta now = std::exchange(waiting, {});
     append(choice.tokens, now.tokens);
+    if (!now.text.reasoning.empty() && now.text.content.empty())
+      choice.reasoningTokens += now.tokens.size();
     append(choice.likelihoods, now.likelihoods);
     if (!request_.streams || (now.text.empty() && now.likelihoods.empty()))
       return true;

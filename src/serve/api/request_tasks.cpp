@@ -3,6 +3,8 @@
 
 #include "serve/api/request_json.h"
 
+#include <algorithm>
+
 namespace sinter::serve {
 namespace {
 
@@ -42,7 +44,15 @@ ApiResult<void> check(const RequestProblem &problem) {
 std::string modelOf(const ApiContext &context, const RequestReader &body) {
   if (!body.find("model") && !context.defaultModel.empty())
     return context.defaultModel;
-  return body.requiredText("model");
+  // Ollama's clients may name the tag that every model has.
+  constexpr std::string_view kTag = ":latest";
+  std::string name = body.requiredText("model");
+  const std::vector<std::string> names = context.models.names();
+  const auto isKnown = [&] { return std::ranges::find(names, name) != names.end(); };
+  if (!name.ends_with(kTag) || isKnown())
+    return name;
+  name.resize(name.size() - kTag.size());
+  return name;
 }
 
 } // namespace sinter::serve

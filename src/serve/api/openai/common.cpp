@@ -59,9 +59,10 @@ StreamWishes readCommon(const RequestReader &body, GenerationWishes &wishes) {
 }
 
 Json usageOf(const std::vector<Choice> &choices) {
-  uint64_t prompt = 0, reused = 0, answer = 0;
+  uint64_t prompt = 0, reused = 0, answer = 0, reasoning = 0;
   for (const Choice &choice : choices) {
     answer += choice.summary.answerTokens;
+    reasoning += choice.reasoningTokens;
     if (!choice.isFirstOfPrompt)
       continue;
     prompt += choice.summary.promptTokens;
@@ -70,7 +71,8 @@ Json usageOf(const std::vector<Choice> &choices) {
   return {{"prompt_tokens", prompt},
           {"completion_tokens", answer},
           {"total_tokens", prompt + answer},
-          {"prompt_tokens_details", {{"cached_tokens", reused}}}};
+          {"prompt_tokens_details", {{"cached_tokens", reused}}},
+          {"completion_tokens_details", {{"reasoning_tokens", reasoning}}}};
 }
 
 Json tokenLogprob(const TokenLikelihood &token) {

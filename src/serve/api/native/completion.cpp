@@ -1,0 +1,189 @@
+// A prompt in; an object with "content" out, or one for each piece.
+#include "serve/api/native/completion.h"
+
+#include "serve/api/constraint.h"
+#include "serve/api/json_text.h"
+#include "serve/api/prompt_texts.h"
+
+namespace sinter::serve::native {
+namespace {
+
+constexpr size_t kMostPrompts = 2048;
+
+Json tokenJson(const TokenLikelihood &token) {
+  Json bytes = Json::array();
+  for (const char byte : token.bytes)
+    bytes.push_back(static_cast<unsigned char>(byte));
+  return {{"id", token.token},
+          {"token", token.bytes},
+          {"bytes", std::move(bytes)},
+          {"logprob", shortest(token.logprob)}};
+}
+
+Json probabilities(const LikelihoodRows &rows) {
+  Json all = Json::array();
+  for (const auto &row : rows) {
+    if (row.empty())
+      continue;
+    Json token = tokenJson(row.front());
+    token["top_logprobs"] = Json::array();
+    for (size_t i = 1; i < row.size(); ++i)
+      token["top_logprobs"].push_back(tokenJson(row[i]));
+    all.push_back(std::move(token));
+  }
+  return all;
+}
+
+const char *stopType(const AnswerSummary &summary) {
+  switch (summary.end) {
+  case AnswerEnd::EndToken:
+    return "eos";
+  case AnswerEnd::StopText:
+    return "word";
+  default:
+    return "limit";
+  }
+}
+
+Json timings(const AnswerSummary &summary) {
+  const auto rate = [](uint64_t count, double seconds) {
+    return seconds > 0 ? static_cast<double>(count) / seconds : 0.0;
+  };
+  const uint64_t read = summary.promptTokens - summary.reusedTokens;
+  return {{"cache_n", summary.reusedTokens},
+          {"prompt_n", read},
+          {"prompt_ms", summary.prefillSeconds * 1e3},
+          {"prompt_per_second", rate(read, summary.prefillSeconds)},
+          {"predicted_n", summary.answerTokens},
+          {"predicted_ms", summary.decodeSeconds * 1e3},
+          {"predicted_per_second", rate(summary.answerTokens, summary.decodeSeconds)}};
+}
+
+class CompletionFormat : public AnswerFormat {
+public:
+  CompletionFormat(std::string model, bool givesTokens)
+      : model_(std::move(model)), givesTokens_(givesTokens) {}
+
+  std::string streamType() const override { return "text/event-stream"; }
+  std::string opened(const std::vector<Choice> &choices) override {
+    counts_.resize(choices.size());
+    return "";
+  }
+
+  std::string delta(const Choice &choice, const ChoiceDelta &delta) override {
+    counts_[choice.index] += delta.tokens.size();
+    Json made = {{"index", choice.index}, {"content", delta.text.content}};
+    made["tokens"] = givesTokens_ ? Json(delta.tokens) : Json::array();
+    made["stop"] = false;
+    made["model"] = model_;
+    made["tokens_predicted"] = counts_[choice.index];
+    if (!delta.likelihoods.empty())
+      made["completion_probabilities"] = probabilities(delta.likelihoods);
+    return serverSentEvent(jsonText(made));
+  }
+
+  // Pieces had the text; the last object has none.
+  std::string ended(const Choice &choice) override {
+    Json made = last(choice);
+    made["content"] = "";
+    made["tokens"] = Json::array();
+    return serverSentEvent(jsonText(made));
+  }
+  std::string closed(const std::vector<Choice> &) override { return ""; }
+  std::string failed(const ApiError &error) override {
+    return serverSentEvent(openaiErrorBody(error));
+  }
+
+  // One object for one prompt, a list for several.
+  std::string whole(const std::vector<Choice> &choices) override {
+    Json all = Json::array();
+    for (const Choice &choice : choices) {
+      Json made = last(choice);
+      if (!choice.likelihoods.empty())
+        made["completion_probabilities"] = probabilities(choice.likelihoods);
+      all.push_back(std::move(made));
+    }
+    return jsonText(all.size() == 1 ? all.front() : all);
+  }
+  HttpResponse error(const ApiError &error) override { return openaiError(error); }
+
+private:
+  Json last(const Choice &choice) const {
+    const AnswerSummary &summary = choice.summary;
+    Json made = {{"index", choice.index}, {"content", choice.whole.content}};
+    made["tokens"] = givesTokens_ ? Json(choice.tokens) : Json::array();
+    made["stop"] = true;
+    made["model"] = model_;
+    made["tokens_predicted"] = summary.answerTokens;
+    made["tokens_evaluated"] = summary.promptTokens;
+    made["prompt"] = choice.promptText;
+    made["has_new_line"] = choice.whole.content.find('\n') != std::string::npos;
+    made["truncated"] = false;
+    made["stop_type"] = stopType(summary);
+    made["stopping_word"] = summary.stopText;
+    made["tokens_cached"] = summary.promptTokens + summary.answerTokens;
+    made["timings"] = timings(summary);
+    return made;
+  }
+
+  const std::string model_;
+  const bool givesTokens_;
+  std::vector<uint64_t> counts_; // tokens so far, of each choice
+};
+
+void readWishes(const RequestReader &body, GenerationWishes &wishes) {
+  readSampler(body, wishes);
+  readStops(body, wishes);
+  readConstraint(body);
+  for (const char *name : {"n_predict", "max_tokens"})
+    if (const auto most = body.whole(name, -1, INT32_MAX)) {
+      wishes.maxTokens = *most < 0 ? UINT64_MAX : static_cast<uint64_t>(*most);
+      break;
+    }
+  const auto likelihoods = body.whole("n_probs", 0, kMostLikelihoods);
+  if (likelihoods.value_or(0) > 0)
+    wishes.likelihoods = static_cast<uint32_t>(*likelihoods);
+  wishes.choices = static_cast<uint32_t>(body.whole("n_cmpl", 1, kMostChoices).value_or(1));
+  wishes.ignoreEndTokens = body.boolean("ignore_eos").value_or(false);
+  body.refuse("post_sampling_probs", "probabilities are those of the model, before sampling");
+  body.refuse("response_fields", "answers have all fields");
+  body.refuse("return_progress", "prefill says nothing of its progress");
+  body.refuse("multimodal_data", "there are no images or audio");
+  body.refuse("image_data", "there are no images");
+}
+
+ApiResult<std::vector<Prompt>> promptsOf(const ModelFile &file,
+                                         const std::vector<PromptSource> &sources) {
+  std::vector<Prompt> prompts;
+  for (const PromptSource &source : sources) {
+    Prompt prompt;
+    SINTER_ASSIGN(prompt.tokens, rawTokens(file, source));
+    SINTER_ASSIGN(prompt.text, promptText(file, source));
+    prompts.push_back(std::move(prompt));
+  }
+  return prompts;
+}
+
+} // namespace
+
+BodyHandler completion(ApiContext &context) {
+  return [&context](const HttpRequest &request, const RequestReader &body,
+                    std::shared_ptr<Responder> responder) -> ApiResult<void> {
+    GenerationRequest made;
+    made.model = modelOf(context, body);
+    readWishes(body, made.wishes);
+    auto sources = readPrompts(body, "prompt", kMostPrompts);
+    const bool givesTokens = body.boolean("return_tokens").value_or(false);
+    made.streams = body.boolean("stream").value_or(false);
+    SINTER_TRY(check(body.problem()));
+    made.queue = queueOf(request);
+    made.prepare = [sources = std::move(sources)](const ModelFile &file) {
+      return promptsOf(file, sources);
+    };
+    made.format = std::make_unique<CompletionFormat>(made.model, givesTokens);
+    startGeneration(context, std::move(made), std::move(responder));
+    return {};
+  };
+}
+
+} // namespace sinter::serve::native

@@ -1,0 +1,12 @@
+// Routes of llama-server's own: completion and rerank.
+#pragma once
+
+#include "serve/api/api_context.h"
+#include "serve/http/routes.h"
+
+namespace sinter::serve {
+
+// The context outlives the routes.
+std::vector<Route> nativeRoutes(ApiContext &context);
+
+} // namespace sinter::serve

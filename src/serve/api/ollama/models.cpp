@@ -1,0 +1,142 @@
+// Facts come from the heads of the files, which are mapped, not loaded.
+#include "serve/api/ollama/models.h"
+
+#include "base/nearest.h"
+#include "serve/api/model_facts.h"
+
+#include <algorithm>
+
+namespace sinter::serve::ollama {
+namespace {
+
+Result<GgufFile> openFile(const ApiContext &context, const std::string &name) {
+  const std::vector<std::string> names = context.models.names();
+  if (std::ranges::find(names, name) == names.end())
+    return fail(Code::NotFound, "there is no model '" + name + "'" + nearestHint(name, names));
+  SINTER_ASSIGN(const std::string path, context.pathOf(name));
+  return GgufFile::openModel(path);
+}
+
+Json nameAnd(const std::string &name, const GgufFile &file) {
+  return {{"name", name},
+          {"model", name},
+          {"size", file.totalBytes()},
+          {"digest", modelDigest(file)},
+          {"details", modelDetails(file)}};
+}
+
+HttpResponse bodyOf(const Json &json) {
+  HttpResponse response;
+  response.body = jsonText(json);
+  return response;
+}
+
+// Models whose files cannot be read are left out: they cannot be asked either.
+HttpResponse tags(const ApiContext &context) {
+  Json models = Json::array();
+  for (const std::string &name : context.models.names()) {
+    const auto file = openFile(context, name);
+    if (!file)
+      continue;
+    Json model = nameAnd(name, *file);
+    const std::vector<std::string> paths = file->paths();
+    model["modified_at"] = modifiedText(paths.empty() ? "" : paths.front());
+    models.push_back(std::move(model));
+  }
+  return bodyOf({{"models", std::move(models)}});
+}
+
+HttpResponse running(const ApiContext &context) {
+  constexpr std::chrono::hours kNever{24 * 365 * 100};
+  Json models = Json::array();
+  for (const LoadedModel &loaded : context.models.loaded()) {
+    const auto file = openFile(context, loaded.name);
+    Json model =
+        file ? nameAnd(loaded.name, *file) : Json{{"name", loaded.name}, {"model", loaded.name}};
+    model["size"] = loaded.bytes;
+    model["size_vram"] = loaded.bytes;
+    model["expires_at"] =
+        timeText(loaded.expires.value_or(std::chrono::system_clock::now() + kNever));
+    models.push_back(std::move(model));
+  }
+  return bodyOf({{"models", std::move(models)}});
+}
+
+ApiResult<void> show(const ApiContext &context, const RequestReader &body, Responder &responder) {
+  // An old name of the field.
+  const std::string name =
+      body.find("name") && !body.find("model") ? body.requiredText("name") : modelOf(context, body);
+  const bool isVerbose = body.boolean("verbose").value_or(false);
+  SINTER_TRY(check(body.problem()));
+  SINTER_ASSIGN(const GgufFile file, openFile(context, name));
+  const auto source = file.getString("tokenizer.chat_template");
+  const std::vector<std::string> paths = file.paths();
+  const std::string path = paths.empty() ? "" : paths.front();
+  Json answer = {{"modelfile", "FROM " + name + "\n"}, {"parameters", ""}};
+  answer["template"] = source ? std::string(*source) : "";
+  answer["details"] = modelDetails(file);
+  answer["model_info"] = modelInfo(file, isVerbose);
+  answer["capabilities"] = modelCapabilities(file);
+  answer["modified_at"] = modifiedText(path);
+  if (const auto license = file.getString("general.license"))
+    answer["license"] = std::string(*license);
+  responder.respond(bodyOf(answer));
+  return {};
+}
+
+// On a task's thread, since files are opened.
+HttpHandler onTask(ApiContext &context, HttpResponse (*answer)(const ApiContext &)) {
+  return [&context, answer](HttpRequest, std::shared_ptr<Responder> responder) {
+    if (!context.tasks.post([&context, answer, responder] { responder->respond(answer(context)); }))
+      responder->respond(ollamaError({Code::Exhausted, "too many requests wait, try again"}));
+  };
+}
+
+struct StoreRoute {
+  const char *method, *path, *what;
+};
+constexpr StoreRoute kStore[] = {
+    {"POST", "/api/pull", "models cannot be pulled"},
+    {"POST", "/api/push", "models cannot be pushed"},
+    {"POST", "/api/create", "models cannot be created"},
+    {"POST", "/api/copy", "models cannot be copied"},
+    {"DELETE", "/api/delete", "models cannot be deleted"},
+    {"GET", "/api/blobs/{digest}", "there are no blobs"}, // HEAD too
+    {"POST", "/api/blobs/{digest}", "blobs cannot be created"},
+};
+
+} // namespace
+
+void addModels(ApiContext &context, std::vector<Route> &routes) {
+  routes.push_back({"GET", "/api/tags", onTask(context, tags), plainErrorBody});
+  routes.push_back({"GET", "/api/ps", onTask(context, running), plainErrorBody});
+  routes.push_back({"GET", "/api/version",
+                    [&context](HttpRequest, auto responder) {
+                      responder->respond(bodyOf({{"version", context.version}}));
+                    },
+                    plainErrorBody});
+  routes.push_back({"POST", "/api/show",
+                    withBody(context, ollamaError,
+                             [&context](const HttpRequest &, const RequestReader &body,
+                                        std::shared_ptr<Responder> responder) {
+                               return show(context, body, *responder);
+                             }),
+                    plainErrorBody});
+}
+
+void addStore(std::vector<Route> &routes) {
+  for (const StoreRoute &row : kStore)
+    routes.push_back(
+        {row.method, row.path,
+         [&row](HttpRequest, auto responder) {
+           HttpResponse response =
+               ollamaError({Code::Unsupported, std::string(row.what) +
+                                                   " over HTTP: this server has no store of models "
+                                                   "that requests may change"});
+           response.status = 501;
+           responder->respond(std::move(response));
+         },
+         plainErrorBody});
+}
+
+} // namespace sinter::serve::ollama

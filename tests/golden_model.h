@@ -1,5 +1,6 @@
 // Goldens of architectures (tests/data/architectures and tests/data/encoders, written by the
-// scripts in tests/archs): a model as metadata and tensors, whose weights a hash draws, tokens, and llama.cpp's logits.
+// scripts in tests/archs): a model as metadata and tensors, whose weights a hash draws, tokens, and
+// llama.cpp's logits.
 #pragma once
 
 #include "format/gguf_writer.h"
@@ -28,11 +29,19 @@ struct GoldenModel {
   };
   using Row = std::map<int32_t, double>; // by token; of large vocabularies the largest logits
 
+  struct Sequence {
+    std::vector<int32_t> tokens;
+    std::map<size_t, Row> logits; // by position
+  };
+  static constexpr size_t kDecoded =
+      24; // tokens at the end of each sequence that runs beside others
+
   std::string name;
   std::vector<Key> keys;
   std::vector<Tensor> tensors;
   std::vector<int32_t> tokens;
   std::map<size_t, Row> logits; // by position; of encoders rows of the last layer
+  std::vector<Sequence> beside; // that run in the same steps
   std::map<std::string, std::vector<double>> pooled; // of encoders, by pooling; "rank": scores
 
   static GoldenModel read(const std::filesystem::path &path) {
@@ -161,7 +170,13 @@ private:
       for (int32_t token; words >> token;)
         tokens.push_back(token);
     } else if (kind == "logits") {
-      addLogits(words);
+      addLogits(words, logits);
+    } else if (kind == "beside") {
+      Sequence &sequence = beside.emplace_back();
+      for (int32_t token; words >> token;)
+        sequence.tokens.push_back(token);
+    } else if (kind == "beside_logits") {
+      addLogits(words, beside.back().logits);
     } else if (kind == "pooled") {
       words >> kind;
       for (double value; words >> value;)
@@ -169,11 +184,11 @@ private:
     }
   }
 
-  // "logits POSITION LOGIT ...", or TOKEN:LOGIT each.
-  void addLogits(std::istringstream &words) {
+  // "POSITION LOGIT ...", or TOKEN:LOGIT each.
+  static void addLogits(std::istringstream &words, std::map<size_t, Row> &rows) {
     size_t position = 0;
     words >> position;
-    Row &row = logits[position];
+    Row &row = rows[position];
     int32_t token = 0;
     for (std::string word; words >> word; ++token) {
       const size_t colon = word.find(':');
@@ -215,8 +230,8 @@ private:
 };
 
 // All goldens of decoders, or those of another folder, by name.
-inline std::vector<std::filesystem::path>
-goldenModels(const std::filesystem::path &data, const char *folder = "architectures") {
+inline std::vector<std::filesystem::path> goldenModels(const std::filesystem::path &data,
+                                                       const char *folder = "architectures") {
   std::vector<std::filesystem::path> paths;
   for (const auto &entry : std::filesystem::directory_iterator(data / folder))
     paths.push_back(entry.path());

@@ -23,11 +23,12 @@ def tokens_of(count, vocabulary):
     return [(i * i * 7 + i * 31 + 3) % vocabulary for i in range(count)]
 
 
-def peer_rows(peer, path, tokens, stderr=None):
-    """Rows of logits of each position."""
+def peer_rows(peer, path, tokens, stderr=None, text=None):
+    """Rows of logits of each position; `text` says how the tokens run, if not as one batch."""
+    text = text or ",".join(map(str, tokens))
     with tempfile.NamedTemporaryFile() as file:
-        subprocess.run([peer, path, ",".join(map(str, tokens)), file.name], check=True,
-                       stdout=subprocess.DEVNULL, stderr=stderr)
+        subprocess.run([peer, path, text, file.name], check=True, stdout=subprocess.DEVNULL,
+                       stderr=stderr)
         data = file.read()
     values = struct.unpack(f"<{len(data) // 4}f", data)
     width = len(values) // len(tokens)

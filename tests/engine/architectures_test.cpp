@@ -1,79 +1,19 @@
 // Every decoder and encoder family against llama.cpp: the graph of each golden, in the reference
-// evaluator.
-#include "engine/gguf_source.h"
-#include "golden_model.h"
-#include "graph/evaluate/evaluate.h"
-#include "models/decoder.h"
-#include "plan/contract.h"
-#include "tile/mlir_pch.h"
+// evaluator, alone and with three sequences a step.
+#include "engine/golden_graph.h"
 
 #include <gtest/gtest.h>
 
 namespace sinter::engine {
 namespace {
 
-using contract::Input;
-
-constexpr int64_t kPageRows = 16;
-
-// One sequence from its first position, with the logits of some of its tokens.
-graph::NamedTensors inputsOf(mlir::MLIRContext &context, const GoldenModel &golden) {
-  const auto count = static_cast<int64_t>(golden.tokens.size());
-  graph::NamedTensors inputs;
-  const auto add = [&](Input id, graph::Shape shape, std::vector<double> values) {
-    inputs[contract::rowOf(id).name] = {mlir::IntegerType::get(&context, 32), std::move(shape),
-                                        std::move(values)};
-  };
-  std::vector<double> places, pages, tiles, rows, rowTiles;
-  for (int64_t i = 0; i < count; ++i) {
-    places.push_back(static_cast<double>(i));
-    tiles.insert(tiles.end(), {0.0, static_cast<double>(i), 1.0});
-  }
-  for (int64_t i = 0; i * kPageRows < count; ++i)
-    pages.push_back(static_cast<double>(i));
-  for (const auto &[position, row] : golden.logits) {
-    rowTiles.insert(rowTiles.end(), {0.0, static_cast<double>(rows.size()), 1.0});
-    rows.push_back(static_cast<double>(position));
-  }
-  const auto wanted = static_cast<int64_t>(rows.size());
-  add(Input::TokenIds, {count}, {golden.tokens.begin(), golden.tokens.end()});
-  add(Input::Positions, {count}, places);
-  add(Input::KvSlots, {count}, places);
-  add(Input::PageTable, {1, static_cast<int64_t>(pages.size())}, pages);
-  add(Input::KvLengths, {1}, {static_cast<double>(count)});
-  add(Input::QueryTiles, {count, 3}, tiles);
-  add(Input::LogitIndices, {wanted}, rows);
-  add(Input::LogitPositions, {wanted}, rows);
-  add(Input::LogitTiles, {wanted, 3}, rowTiles);
-  add(Input::StateSpans, {1, 4}, {-1, 0, 0, static_cast<double>(count)});
-  return inputs;
-}
-
-// Logits, or embeddings where these are asked for or nothing else is given.
+// Rows at the golden's positions, of one sequence as one step.
 Result<graph::Tensor> rowsOf(const GoldenModel &golden, bool embeddings = false) {
-  const std::vector<uint8_t> bytes = golden.bytes();
-  SINTER_ASSIGN(const GgufFile file, GgufFile::parse(bytes));
-  const GgufSource source(file);
-  SINTER_ASSIGN(const models::DecoderFeatures features, models::readDecoder(source));
-  mlir::MLIRContext context;
-  graph::loadDialects(context);
-  SINTER_ASSIGN(auto module,
-                models::buildDecoder(context, features, source,
-                                     {.pageRows = kPageRows, .embeddings = embeddings}));
-  graph::Edges edges;
-  edges.inputs = inputsOf(context, golden);
-  edges.symbols[contract::nameOf(contract::Symbol::PoolPages)] =
-      static_cast<int64_t>(golden.tokens.size()) / kPageRows + 1;
-  edges.symbols[contract::nameOf(contract::Symbol::StateSlots)] = 1;
-  edges.weight = [&](const std::string &name, mlir::RankedTensorType) -> Result<graph::Tensor> {
-    const auto found = std::ranges::find(golden.tensors, name, &GoldenModel::Tensor::name);
-    const std::vector<float> values = GoldenModel::weights(*found);
-    graph::Shape shape(found->extents.rbegin(), found->extents.rend());
-    return graph::Tensor{mlir::Float32Type::get(&context), shape, {values.begin(), values.end()}};
-  };
-  auto step = *module->getOps<mlir::func::FuncOp>().begin();
-  SINTER_ASSIGN(graph::Outcome outcome, graph::evaluate(step, edges, graph::Precision::F32));
-  return outcome.outputs.at(embeddings ? contract::kEmbeddings.name : contract::kLogits.name);
+  SINTER_ASSIGN(const auto graph, GoldenGraph::create(golden, {.embeddings = embeddings}));
+  std::vector<int64_t> wanted;
+  for (const auto &[position, row] : golden.logits)
+    wanted.push_back(static_cast<int64_t>(position));
+  return graph->step({{0, 0, golden.tokens, wanted}});
 }
 
 std::string testName(const testing::TestParamInfo<std::filesystem::path> &info) {
@@ -96,6 +36,55 @@ TEST_P(Architectures, GraphsGiveTheLogitsOfTheReferenceImplementation) {
         << "at position " << position;
     row += logits->shape[1];
   }
+}
+
+// Gives the rows of the logits at some positions of each sequence: first a step with all but the
+// last `decode` tokens of each, then steps with one token of each.
+using Rows = std::vector<std::map<size_t, GoldenModel::Row>>;
+Result<Rows> runTogether(GoldenGraph &graph, const std::vector<GoldenModel::Sequence> &sequences,
+                         size_t decode) {
+  Rows found(sequences.size());
+  for (size_t step = 0; step <= decode; ++step) {
+    std::vector<GoldenPart> parts;
+    std::vector<GoldenModel::Row *> rows;
+    for (size_t i = 0; i < sequences.size(); ++i) {
+      const auto &[tokens, logits] = sequences[i];
+      const size_t prefill = tokens.size() - decode, first = step == 0 ? 0 : prefill + step - 1;
+      GoldenPart &part =
+          parts.emplace_back(GoldenPart{static_cast<int64_t>(i),
+                                        static_cast<int64_t>(first),
+                                        std::span(tokens).subspan(first, step == 0 ? prefill : 1),
+                                        {}});
+      for (size_t at = 0; at < part.tokens.size(); ++at)
+        if (logits.contains(first + at)) {
+          part.wanted.push_back(static_cast<int64_t>(at));
+          rows.push_back(&found[i][first + at]);
+        }
+    }
+    SINTER_ASSIGN(const graph::Tensor logits, graph.step(parts));
+    for (size_t i = 0; i < logits.values.size(); ++i)
+      (*rows[i / static_cast<size_t>(logits.shape[1])])[static_cast<int32_t>(i) %
+                                                        static_cast<int32_t>(logits.shape[1])] =
+          logits.values[i];
+  }
+  return found;
+}
+
+TEST_P(Architectures, ThreeUnequalSequencesTogetherGiveTheLogitsOfTheReferenceImplementation) {
+  const GoldenModel golden = GoldenModel::read(GetParam());
+  ASSERT_EQ(golden.beside.size(), 2u) << "tests/archs/make_ragged.py adds them";
+  std::vector<GoldenModel::Sequence> sequences = golden.beside;
+  sequences.push_back({golden.tokens, golden.logits});
+  const auto graph = GoldenGraph::create(golden, {.sequences = 3});
+  ASSERT_TRUE(graph) << graph.error().message;
+  const Result<Rows> found = runTogether(**graph, sequences, GoldenModel::kDecoded);
+  ASSERT_TRUE(found) << found.error().message;
+  for (size_t i = 0; i < sequences.size(); ++i)
+    for (const auto &[position, row] : sequences[i].logits) {
+      const GoldenModel::Row &own = (*found)[i].at(position);
+      EXPECT_LT(GoldenModel::divergence(row, [&](int32_t token) { return own.at(token); }), 1e-4)
+          << "at position " << position << " of sequence " << i;
+    }
 }
 
 class Encoders : public testing::TestWithParam<std::filesystem::path> {};

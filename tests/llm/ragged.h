@@ -84,6 +84,7 @@ public:
     PlanRunnerOptions runner;
     runner.contextTokens = options.context;
     runner.poolTokens = options.context * static_cast<uint32_t>(sequences.size() + 1);
+    runner.sequences = static_cast<uint32_t>(sequences.size());
     auto made = PlanRunner::create(*device_, *model.file, model.plan, runner);
     EXPECT_TRUE(made.has_value()) << made.error().toString();
     if (!made)
@@ -94,7 +95,8 @@ public:
       order[i].index = i;
     if (options.shuffledPages)
       shuffle(order);
-    pool_ = std::make_unique<PagePool>(*PagePool::createInOrder(order, runner_->limits().pageRows));
+    pool_ = std::make_unique<PagePool>(
+        *PagePool::createInOrder(order, runner_->limits().pageRows, runner_->limits().stateSlots));
     for (size_t i = 0; i < sequences.size(); ++i)
       pages_.emplace_back(*pool_);
     done_.assign(sequences.size(), 0);

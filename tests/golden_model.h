@@ -40,8 +40,10 @@ struct GoldenModel {
   std::vector<Key> keys;
   std::vector<Tensor> tensors;
   std::vector<int32_t> tokens;
-  std::map<size_t, Row> logits; // by position; of encoders rows of the last layer
-  std::vector<Sequence> beside; // that run in the same steps
+  std::map<size_t, Row> logits;       // by position; of encoders rows of the last layer
+  std::map<size_t, Row> transformers; // as `logits`, by another reference
+  std::vector<double> transformersRank;
+  std::vector<Sequence> beside;                      // that run in the same steps
   std::map<std::string, std::vector<double>> pooled; // of encoders, by pooling; "rank": scores
 
   static GoldenModel read(const std::filesystem::path &path) {
@@ -171,6 +173,11 @@ private:
         tokens.push_back(token);
     } else if (kind == "logits") {
       addLogits(words, logits);
+    } else if (kind == "transformers") {
+      addLogits(words, transformers);
+    } else if (kind == "transformers_rank") {
+      for (double value; words >> value;)
+        transformersRank.push_back(value);
     } else if (kind == "beside") {
       Sequence &sequence = beside.emplace_back();
       for (int32_t token; words >> token;)

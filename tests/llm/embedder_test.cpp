@@ -74,6 +74,9 @@ TEST_P(EmbedderTest, PooledRowsAndScoresAreThoseOfTheReferenceImplementation) {
     ASSERT_TRUE(rows) << rows.error().toString();
     ASSERT_EQ(rows->front().size(), expected.size());
     EXPECT_LT(GoldenModel::distance(expected, rows->front()), 4e-3) << name;
+    if (ranks && !golden_.transformersRank.empty())
+      EXPECT_LT(GoldenModel::distance(golden_.transformersRank, rows->front()), 4e-3)
+          << "from transformers";
   }
 }
 

@@ -54,6 +54,7 @@ private:
   Result<Value> embed(Value tokens, Value positions);
   Result<Value> normed(Value x);
   Result<Value> logits(Value n);
+  Value withoutImageTokens(Value rows);
   Result<void> output(Value x);
   Result<void> buildStep();
   Result<void> checkHeads() const;
@@ -144,7 +145,20 @@ Result<Value> StepBuilder::logits(Value n) {
   } else {
     SINTER_ASSIGN(rows, g_.linear(n, std::string(kOutputName), f_.vocabulary, family));
   }
-  return g_.softCapped(g_.scaled(rows, f_.logitScale), f_.logitSoftCap);
+  rows = g_.softCapped(g_.scaled(rows, f_.logitScale), f_.logitSoftCap);
+  return family.endImageTokens == 0 ? rows : withoutImageTokens(rows);
+}
+
+// Image tokens are never expected: their logits are lower than those of text.
+Value StepBuilder::withoutImageTokens(Value rows) {
+  std::vector<float> mask(static_cast<size_t>(f_.vocabulary), 0.0f);
+  for (int64_t i = f_.family.firstImageToken; i < std::min(f_.family.endImageTokens, f_.vocabulary);
+       ++i)
+    mask[static_cast<size_t>(i)] = std::numeric_limits<float>::lowest();
+  auto type = RankedTensorType::get({f_.vocabulary}, g_.b.getF32Type());
+  Value masked = graph::ConstantOp::create(
+      g_.b, g_.loc, type, cast<ElementsAttr>(DenseElementsAttr::get(type, ArrayRef<float>(mask))));
+  return g_.add(rows, masked);
 }
 
 Result<void> StepBuilder::output(Value x) {

@@ -144,6 +144,7 @@ struct DecoderFamily {
   bool subNorms = false;       // of attention's result and of the hidden row
   bool loops = false;          // num_loops
   bool tied = false;           // the embedding is the output matrix, whatever the file has
+  int64_t firstImageToken = 0, endImageTokens = 0; // never expected
   // Parts of tensor names with '|' between ('*' stands for any text) that the reference
   // implementation loads and does not use either.
   std::string_view unused = "*.input_scale|*ffn_*.scale";

@@ -18,6 +18,9 @@ from pathlib import Path
 
 MOST_KL, LEAST_LEAD = 1e-4, 1e-3
 
+# Tokens that an architecture never says; llama.cpp masks their logits in a batch's first row alone.
+IMAGE_TOKENS = {"chameleon": range(4, 8196)}
+
 
 def tokens_of(count, vocabulary):
     return [(i * i * 7 + i * 31 + 3) % vocabulary for i in range(count)]
@@ -33,6 +36,12 @@ def peer_rows(peer, path, tokens, stderr=None, text=None):
     values = struct.unpack(f"<{len(data) // 4}f", data)
     width = len(values) // len(tokens)
     return [list(values[i * width:(i + 1) * width]) for i in range(len(tokens))]
+
+
+def without_images(architecture, row):
+    """A row with logits of image tokens as low as they are meant to be."""
+    images = IMAGE_TOKENS.get(architecture, ())
+    return [-3e38 if i in images else x for i, x in enumerate(row)] if images else row
 
 
 def sinter_rows(sinter, path, tokens, decode, width, options=()):

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 import gguf_files
-from compare import peer_rows, tokens_of
+from compare import peer_rows, tokens_of, without_images
 from variants import VARIANTS
 
 TOKENS = 64
@@ -66,7 +66,8 @@ class Peer:
 
     def rows(self, variant, metadata, tensors, tokens, stderr=None):
         gguf_files.write_file(self.path, metadata, drawn(tensors, variant), self.weights)
-        return peer_rows(self.program, str(self.path), tokens, stderr)
+        rows = peer_rows(self.program, str(self.path), tokens, stderr)
+        return [without_images(variant.architecture, row) for row in rows]
 
 
 def skeleton(archs, variant, folder):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import gguf_files
 from check_goldens import DECODED, MOST_KL, divergence, read_golden
-from compare import kl, peer_rows
+from compare import kl, peer_rows, without_images
 from make_goldens import row_text
 
 LENGTHS = (DECODED + 17, DECODED + 5)
@@ -27,22 +27,23 @@ def others(tokens):
             for step, length in zip((5, 11), LENGTHS)]
 
 
-def together(peer, path, sequences):
+def together(peer, path, architecture, sequences):
     """Rows of logits of each sequence."""
     parts = [",".join(map(str, each[:-DECODED])) + "|" + ",".join(map(str, each[-DECODED:]))
              for each in sequences]
-    rows = iter(peer_rows(peer, path, sum(sequences, []), text=";".join(parts)))
+    rows = peer_rows(peer, path, sum(sequences, []), text=";".join(parts))
+    rows = iter(without_images(architecture, row) for row in rows)
     return [[next(rows) for _ in each] for each in sequences]
 
 
-def ragged_lines(peer, path, tokens, logits):
+def ragged_lines(peer, path, architecture, tokens, logits):
     """The golden's lines and the largest divergence of llama.cpp from itself."""
     sequences = [tokens, *others(tokens)]
-    own, *beside = together(peer, path, sequences)
+    own, *beside = together(peer, path, architecture, sequences)
     worst = max(divergence(row, dict(enumerate(own[at]))) for at, row in logits.items())
     lines = []
     for each, rows in zip(sequences[1:], beside):
-        alone = peer_rows(peer, path, each)
+        alone = [without_images(architecture, row) for row in peer_rows(peer, path, each)]
         worst = max(worst, *map(kl, alone, rows))
         lines.append("beside " + " ".join(map(str, each)))
         lines.append(f"beside_logits {len(each) - 1} {row_text(rows[-1])}")
@@ -51,10 +52,11 @@ def ragged_lines(peer, path, tokens, logits):
 
 def add(peer, golden):
     keys, tensors, tokens, logits = read_golden(golden)
+    architecture = next(value for key, _, value in keys if key == "general.architecture")
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "model.gguf"
         gguf_files.write_file(model, keys, tensors)
-        lines, worst = ragged_lines(peer, str(model), tokens, logits)
+        lines, worst = ragged_lines(peer, str(model), architecture, tokens, logits)
     kept = [line for line in golden.read_text().splitlines() if not line.startswith("beside")]
     golden.write_text("\n".join(kept + lines) + "\n")
     return worst

@@ -53,17 +53,18 @@ def plain(architecture, **other):
 WIDTH, HIDDEN, VOCABULARY = 128, 192, 128  # of crafted files
 
 
-def crafted(name, architecture, layers, keys, parts, more=(), output=True, draws=None):
+def crafted(name, architecture, layers, keys, parts, more=(), output=True, draws=None,
+            vocabulary=VOCABULARY):
     """A file that test-llama-archs does not write; `parts` gives each layer's tensors."""
     standard = {
-        "general.architecture": text(architecture), "ARCH.vocab_size": u32(VOCABULARY),
+        "general.architecture": text(architecture), "ARCH.vocab_size": u32(vocabulary),
         "ARCH.context_length": u32(256), "ARCH.embedding_length": u32(WIDTH),
         "ARCH.block_count": u32(layers), "ARCH.feed_forward_length": u32(HIDDEN),
         ATTENTION + "layer_norm_rms_epsilon": f32(1e-5), "tokenizer.ggml.model": text("no_vocab"),
     }
-    tensors = [("token_embd.weight", [WIDTH, VOCABULARY]), ("output_norm.weight", [WIDTH])]
+    tensors = [("token_embd.weight", [WIDTH, vocabulary]), ("output_norm.weight", [WIDTH])]
     if output:
-        tensors.append(("output.weight", [WIDTH, VOCABULARY]))
+        tensors.append(("output.weight", [WIDTH, vocabulary]))
     for layer in range(layers):
         tensors += [(f"blk.{layer}.{part}", extents) for part, extents in parts(layer).items()]
     return Variant(name, architecture, {**standard, **keys}, more=tuple(tensors) + tuple(more),
@@ -137,6 +138,11 @@ GEMMA3N_LAYERS = 22  # the last two read the keys of others
 GEMMA3N_PER_LAYER, LAUREL = 256, 64  # as llama.cpp takes them for granted
 
 
+def chameleon(_):
+    return {**matrices(4, 2, 32), "attn_q_norm.weight": [32, 4], "attn_k_norm.weight": [32, 2],
+            "attn_q_norm.bias": [32, 4], "attn_k_norm.bias": [32, 2]}
+
+
 def gemma3n(_):
     return {
         **matrices(4, 2, 32), **head_norms(32), "post_attention_norm.weight": [WIDTH],
@@ -170,6 +176,12 @@ VARIANTS = (
             "xielu.eps": array("f32", -1e-6, -1e-6)}, apertus),
     crafted("bitnet", "bitnet", 2, {ATTENTION + "head_count": u32(4),
             ATTENTION + "head_count_kv": u32(2)}, bitnet, output=False),
+    crafted("chameleon", "chameleon", 2, {ATTENTION + "head_count": u32(4),
+            ATTENTION + "head_count_kv": u32(2)}, chameleon,
+            vocabulary=8320),
+    crafted("chameleon-swin", "chameleon", 2, {ATTENTION + "head_count": u32(4),
+            ATTENTION + "head_count_kv": u32(2), "ARCH.swin_norm": flag(True)}, chameleon,
+            vocabulary=8320),
     Variant("llama-scales", "llama"),
     plain("llama"),
     Variant("llama-yarn", "llama", YARN, NO_SCALES + ("rope_freqs", ".bias")),

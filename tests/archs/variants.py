@@ -85,6 +85,8 @@ def matrices(heads, kv_heads, size, gated=True):
 
 def head_norms(size):
     return {"attn_q_norm.weight": [size], "attn_k_norm.weight": [size]}
+from crafted import (ATTENTION, FACTORS, HALF, HIDDEN, NO_SCALES, ROPE, SCALING, VOCABULARY, WIDTH, YARN,
+                     Variant, array, crafted, f32, flag, head_norms, matrices, plain, text, u32)
 
 
 def apertus(_):

@@ -323,7 +323,7 @@ def Graph_RopeTableOp : Graph_Op<"rope_table", [Pure]> {
   let summary = "RoPE table: cosines and sines of position * base^(-2 i / dims), by which heads' pairs rotate";
   let description = [{
     `positions` is i32 [T], the result f32 [T, dims]: dims / 2 cosines, then as many sines. Angles are divided by
-    `divisors`, f32 [dims / 2]. `scales` [dims / 2] multiply the angles and `magnitude` the cosines and sines. All of
+    the first of `divisors`, f32 [dims / 2 or more]. `scales` [dims / 2] multiply the angles and `magnitude` the cosines and sines. All of
     these are 1 where they are absent.
   }];
   let arguments = (ins Graph_Tensor:$positions, Optional<Graph_Tensor>:$divisors,

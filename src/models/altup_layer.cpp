@@ -140,7 +140,7 @@ Result<Value> LayerBuilder::buildAltup(Value x) {
   Value attending = wantedOnly(n);
   SINTER_ASSIGN(Value beside, laurel(attending));
   SINTER_ASSIGN(Value attended, attention(n, attending));
-  SINTER_ASSIGN(attended, blockNorm(attended, kAttentionPostNorm));
+  SINTER_ASSIGN(attended, blockNorm(attended, family_.attentionPostNorm));
   Value both = g_.map({attended, streams[0], beside}, [](ScalarBuilder &s, ValueRange v) {
     return s.mul(s.add(s.add(v[0], v[1]), v[2]), s.number(std::sqrt(0.5f)));
   });

@@ -21,7 +21,8 @@ static Extent extentOf(Value value) {
 
 // Null where the model has none. Contexts beyond that of training have long factors.
 Result<Value> LayerBuilder::ropeDivisors() {
-  const int64_t dims = f_.ropeDims;
+  // One for each pair of layers that rotate most.
+  const int64_t dims = f_.ropeDims * family_.unwindowedDivisor;
   for (std::string_view name : {kRopeDivisors, kLongRopeDivisors, kShortRopeDivisors})
     g_.leaveOut(std::string(name));
   const bool rotates =
@@ -80,19 +81,26 @@ Result<LayerBuilder::Rows> LayerBuilder::rowsOf(Value positions, Value tiles, Va
       table = ropeTable(positions, windowed ? f_.windowRope : f_.rope, layer.ropeDims,
                         windowed ? Value() : divisors);
   }
-  if (f_.positionScale == 0)
-    return rows;
+  rows.queryScales = queryScales(positions);
+  return rows;
+}
+
+Value LayerBuilder::queryScales(Value positions) {
+  const auto &p = f_.positions;
+  if (p.scale == 0)
+    return {};
   const Extent count = extentOf(positions), one(int64_t(1));
   Value places = graph::ReshapeOp::create(
       g_.b, g_.loc, tensorOf({count, one, one}, g_.b.getI32Type()), positions);
-  const auto context = static_cast<float>(f_.rope.scaling.originalContext);
-  rows.queryScales = g_.map(tensorOf({count, one, one}, g_.b.getF32Type()), {places},
-                            [&](ScalarBuilder &s, ValueRange v) {
-                              Value turns = s.floor(s.div(s.fromInteger(v[0]), s.number(context)));
-                              Value grown = s.log(s.add(turns, s.number(1)));
-                              return s.add(s.mul(grown, s.number(f_.positionScale)), s.number(1));
-                            });
-  return rows;
+  return g_.map(tensorOf({count, one, one}, g_.b.getF32Type()), {places},
+                [&](ScalarBuilder &s, ValueRange v) {
+                  Value place = s.fromInteger(v[0]);
+                  if (p.offset != 0)
+                    place = s.add(place, s.number(p.offset));
+                  Value turns = s.floor(s.div(place, s.number(p.length)));
+                  Value grown = s.log(s.add(turns, s.number(1)));
+                  return s.add(s.mul(grown, s.number(p.scale)), s.number(1));
+                });
 }
 
 Result<void> LayerBuilder::place(const Placement &at, const WantedRows &wanted) {
@@ -120,7 +128,10 @@ Result<LayerBuilder::Qkv> LayerBuilder::projectFused(Value x) {
   Qkv qkv{g_.columns(all, 0, queries), g_.columns(all, queries, keys),
           g_.columns(all, queries + keys, values)};
   const auto biased = [&](Value &rows, std::string_view part, int64_t columns) -> Result<void> {
-    SINTER_ASSIGN(Value bias, g_.optionalWeight(name(part) + ".bias", {columns}));
+    const std::string tensor = name(part) + ".bias";
+    if (isUnused(family_, tensor))
+      return {};
+    SINTER_ASSIGN(Value bias, g_.optionalWeight(tensor, {columns}));
     if (bias)
       rows = g_.add(rows, bias);
     return {};
@@ -136,6 +147,8 @@ Result<Value> LayerBuilder::headNorm(Value heads, std::string_view normPart) {
   const int64_t count = type.getDimSize(1), size = type.getDimSize(2);
   const std::string tensor = name(normPart) + ".weight";
   const NormKind kind = family_.qkNormKind;
+  if (family_.qkNorm == QkNorm::Bare)
+    return layer().ropeDims ? g_.norm(heads, kind, {}, {}, f_.qkNormEps) : heads;
   if (family_.qkNorm == QkNorm::Heads) {
     SINTER_ASSIGN(Value gain, g_.weight(tensor, {size}));
     return g_.norm(heads, kind, gain, {}, f_.qkNormEps);
@@ -233,7 +246,8 @@ Result<Value> LayerBuilder::attend(Value query, const KvCache &cache, const Rows
   const float scale =
       f_.attentionScale > 0 ? f_.attentionScale : 1.0f / std::sqrt(static_cast<float>(l.headDim));
   Value sinks;
-  if (family_.sinks) {
+  const bool hasSinks = g_.has(name(kAttentionSinks) + ".weight");
+  if (family_.sinks || (family_.sinksOptional && hasSinks)) {
     SINTER_ASSIGN(sinks, g_.weight(name(kAttentionSinks) + ".weight", {l.heads}));
   }
   DenseF32ArrayAttr slopes;
@@ -243,13 +257,14 @@ Result<Value> LayerBuilder::attend(Value query, const KvCache &cache, const Rows
   return graph::PagedAttentionOp::create(
              g_.b, g_.loc, type, query, cache.keys, cache.values, rows.positions, at_.pageTable,
              at_.lengths, rows.tiles, sinks, g_.b.getF32FloatAttr(scale),
-             l.window ? g_.b.getI64IntegerAttr(l.window) : IntegerAttr(), IntegerAttr(),
+             l.window ? g_.b.getI64IntegerAttr(l.window) : IntegerAttr(),
+             l.chunk ? g_.b.getI64IntegerAttr(l.chunk) : IntegerAttr(),
              f_.attentionSoftCap > 0 ? g_.b.getF32FloatAttr(f_.attentionSoftCap) : FloatAttr(),
              slopes, f_.bothWays ? g_.b.getUnitAttr() : UnitAttr())
       .getResult();
 }
 
-// Attention's result times a gate's sigmoid, for each of its elements or for each head.
+// Attention's result times a function of a gate, for each of its elements or for each head.
 Result<Value> LayerBuilder::gated(Value attended, Value x) {
   const LayerFeatures &l = layer();
   const std::string tensor = name(kAttentionGate);
@@ -257,7 +272,10 @@ Result<Value> LayerBuilder::gated(Value attended, Value x) {
   const bool byHead = info && !info->shape.empty() && info->shape[0] == l.heads && l.valueDim > 1;
   const int64_t columns = byHead ? l.heads : l.heads * l.valueDim;
   SINTER_ASSIGN(Value gate, g_.linear(x, tensor, columns, family_));
-  const auto body = [](ScalarBuilder &s, ValueRange v) { return s.mul(v[0], s.sigmoid(v[1])); };
+  const bool softplus = family_.attentionGate == AttentionGate::Softplus;
+  const auto body = [=](ScalarBuilder &s, ValueRange v) {
+    return s.mul(v[0], softplus ? s.softplus(v[1]) : s.sigmoid(v[1]));
+  };
   if (!byHead)
     return g_.map({attended, gate}, body);
   Value heads = g_.asHeads(attended, l.heads, l.valueDim);
@@ -323,7 +341,8 @@ Result<Value> LayerBuilder::attention(Value n, Value attending) {
   SINTER_ASSIGN(Value query, rotated(q, fused ? tokens_ : rows, kQueryNorm));
   if (fused && isLast()) // queries of one matrix with keys and values are of all tokens
     query = g_.asHeads(wantedOnly(g_.asRows(query)), l.heads, l.headDim);
-  if (rows.queryScales)
+  const bool scaled = family_.positionScale == PositionScale::Key || l.ropeDims == 0;
+  if (rows.queryScales && scaled)
     query = g_.map({query, rows.queryScales},
                    [](ScalarBuilder &s, ValueRange v) { return s.mul(v[0], v[1]); });
   SINTER_ASSIGN(Value attended, attend(query, cache, rows));
@@ -331,13 +350,16 @@ Result<Value> LayerBuilder::attention(Value n, Value attending) {
   if (gate)
     flat = g_.map({flat, gate},
                   [](ScalarBuilder &s, ValueRange v) { return s.mul(v[0], s.sigmoid(v[1])); });
-  if (family_.attentionGate) {
+  const bool gates = family_.attentionGate != AttentionGate::None &&
+                     (!family_.attentionGateOptional || g_.has(name(kAttentionGate) + ".weight"));
+  if (gates) {
     SINTER_ASSIGN(flat, gated(flat, attending));
   }
   if (family_.subNorms) {
     SINTER_ASSIGN(flat, blockNorm(flat, kAttentionSubNorm));
   }
-  return g_.linear(flat, name(kAttentionOutput), f_.width, family_);
+  SINTER_ASSIGN(Value result, g_.linear(flat, name(kAttentionOutput), f_.width, family_));
+  return g_.scaled(result, f_.valueScale);
 }
 
 } // namespace sinter::models

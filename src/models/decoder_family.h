@@ -24,8 +24,9 @@ enum class Parallel : uint8_t {
 };
 
 // Norms of queries and keys: with one weight for every head, with a weight of each head's own, of
-// the whole row, or with a gain of each query head and none for keys.
-enum class QkNorm : uint8_t { None, Heads, OwnHeads, Rows, Gains };
+// the whole row, with a gain of each query head and none for keys, or without any in layers that
+// rotate.
+enum class QkNorm : uint8_t { None, Heads, OwnHeads, Rows, Gains, Bare };
 
 enum class Activation : uint8_t { Silu, Gelu, Relu2, Xielu };
 
@@ -45,6 +46,7 @@ enum class Recurrence : uint8_t { None, ShortConv, DeltaNet };
 enum class RotatedLayers : uint8_t {
   All,
   Windowed,       // those with a window, where any has one
+  WindowedOrDense, // the same and those without experts
   ThreeOfFour,    // all but every fourth
   ByPattern,      // attention.rope_pattern
   UnlessDisabled, // rope.scaling.finetuned false: none
@@ -54,7 +56,15 @@ enum class RotatedLayers : uint8_t {
 // the others' scaling.
 enum class WindowRotation : uint8_t { Same, Scaled, Plain };
 
-enum class WindowRule : uint8_t { None, Optional, Required };
+// Whether attention.sliding_window may be absent, or 0 for none.
+enum class WindowRule : uint8_t { None, Optional, Required, NeverNone };
+
+// Of queries, more the later their position: by attention.temperature_scale, or by constants in
+// layers that do not rotate.
+enum class PositionScale : uint8_t { None, Key, Unrotated };
+
+// What attention's result is multiplied by: a function of attn_gate.
+enum class AttentionGate : uint8_t { None, Sigmoid, Softplus };
 
 enum class LogitScale : uint8_t { None, Multiplies, Divides };
 
@@ -67,6 +77,8 @@ struct DecoderFamily {
   Rotation rotation = Rotation::Neighbours;
   RotatedLayers rotated = RotatedLayers::All;
   int64_t rotatedDepth = 0; // only models of so many layers rotate; 0: all
+  int64_t unwindowedDivisor = 1; // of rope.dimension_count in layers without a window
+  float yarnFastTurns = 32;      // rope.scaling.yarn_beta_fast's default
   float fixedRopeBase = 0;  // whatever the file says; 0: the file's
   bool sections = false;    // rope.dimension_sections: RoPE of several axes, which are alike in text
   bool interleaved = false; // the axes' pairs take turns
@@ -77,11 +89,14 @@ struct DecoderFamily {
   bool encoder = false;
 
   NormKind norm = NormKind::Rms;
+  bool normKindByKey = false; // whichever of the epsilons the file has: that of Rms first
   bool normWeights = true;
   NormPlace place = NormPlace::Before;
   bool placeByKey = false;    // swin_norm: after
   float postNormEpsilon = 0;  // of norms of what a block adds; 0: the others'
   std::string_view ffnNorm = "ffn_norm";
+  std::string_view attentionPostNorm = "post_attention_norm";
+  std::string_view ffnPostNorm = "post_ffw_norm"; // which counts where the file has no other
   std::string_view outputNorm = "output_norm"; // empty: none
   bool firstNormOptional = false;              // of the first layer's attention
   EmbeddingNorm embeddingNorm = EmbeddingNorm::None;
@@ -91,6 +106,7 @@ struct DecoderFamily {
   NormKind qkNormKind = NormKind::Rms;
   bool qkNormAfterRope = false;
   bool qkNormOptional = false;
+  int64_t qkNormlessExperts = 0; // models of so many experts have none
 
   Activation activation = Activation::Silu;
   bool activationByKey = false; // hidden_activation
@@ -103,11 +119,13 @@ struct DecoderFamily {
   bool alibiByKey = false; // attention.max_alibi_bias
   int64_t alibiDepth = 0; // only models of so many layers have it; 0: all
   bool clampsQkv = false; // attention.clamp_kqv
-  bool sinks = false;
-  bool positionScale = false; // attention.temperature_scale of queries
+  bool sinks = false, sinksOptional = false; // optional: in each layer
+  PositionScale positionScale = PositionScale::None;
 
   WindowRule window = WindowRule::None;
   int64_t windowDefault = 0;
+  int64_t windowFixed = 0;    // of layers that have one, whatever the file says
+  bool chunked = false;       // a token sees keys from the last multiple of the window on
   int64_t windowPattern = 0;  // every so many-th layer has none, where the file does not say
   int64_t windowedDepth = 0;  // only models of so many layers have windows; 0: all
   bool windowsFollow = false; // of each windowPattern layers the first has none, not the last
@@ -116,6 +134,8 @@ struct DecoderFamily {
   bool windowBaseByKey = false; // rope.freq_base_swa
   float windowBaseDefault = 0;  // where the file has none; 0: the others'
   float attentionSoftCap = 0;  // attn_logit_softcapping's default; 0: none
+  float outputScaleDefault = 0; // attention.output_scale, of scores; 0: none
+  bool valueScale = false;      // attention.value_scale, of attention's result
   bool logitSoftCap = false;   // final_logit_softcapping
   float logitSoftCapDefault = 0;
 
@@ -123,8 +143,10 @@ struct DecoderFamily {
   bool attentionScaleLinear = false;   // 1 / head size
   int64_t attentionScaleOfWidth = 0;   // models of so many layers: (width / heads)^-1/2
   EmbeddingScale embeddingScale = EmbeddingScale::None;
+  float embeddingScaleDefault = 1;
   bool residualScale = false;
   LogitScale logitScale = LogitScale::None;
+  float logitScaleDefault = 1;
   bool scalesByDepth = false; // defaults: embedding 12, residual 1.4 / sqrt(layers), logits
 
   bool attentionScaleOne = false;
@@ -139,7 +161,8 @@ struct DecoderFamily {
   Recurrence recurrence = Recurrence::None;
   bool jointDelta = false;     // of a delta net: beta and alpha are of one matrix, by key head
   bool queryGate = false;      // each query head comes with a gate of attention's result
-  bool attentionGate = false;  // attn_gate's sigmoid on attention's result
+  AttentionGate attentionGate = AttentionGate::None;
+  bool attentionGateOptional = false;
   bool embeddingSkip = false;  // the embedding is added again after each layer, times a weight
   bool subNorms = false;       // of attention's result and of the hidden row
   bool loops = false;          // num_loops

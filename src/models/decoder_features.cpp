@@ -55,6 +55,10 @@ static Result<void> readActivation(MetadataReader &reader, DecoderFeatures &f) {
 
 static Result<void> readNorms(MetadataReader &reader, DecoderFeatures &f) {
   constexpr float kQkEpsilon = 1e-5f; // of layer norms in decoders whose other norms are not
+  if (f.family.normKindByKey) {
+    SINTER_ASSIGN(const float rms, reader.amountOr("attention.layer_norm_rms_epsilon", 1.0, 0));
+    f.family.norm = rms > 0 ? NormKind::Rms : NormKind::Layer;
+  }
   const bool rms = f.family.norm == NormKind::Rms;
   SINTER_ASSIGN(f.normEps, reader.amount(rms ? "attention.layer_norm_rms_epsilon"
                                              : "attention.layer_norm_epsilon",
@@ -77,7 +81,7 @@ static Result<void> readScales(MetadataReader &reader, DecoderFeatures &f) {
   if (family.embeddingScale == EmbeddingScale::RootOfWidth)
     f.embeddingScale = std::sqrt(width);
   if (family.embeddingScale == EmbeddingScale::Key) {
-    const float standard = family.scalesByDepth ? 12.0f : 1.0f;
+    const float standard = family.scalesByDepth ? 12.0f : family.embeddingScaleDefault;
     SINTER_ASSIGN(f.embeddingScale, reader.amountOr("embedding_scale", kMostScale, standard));
     f.embeddingScale = orOne(f.embeddingScale);
   }
@@ -88,7 +92,7 @@ static Result<void> readScales(MetadataReader &reader, DecoderFeatures &f) {
     f.residualScale = orOne(f.residualScale);
   }
   if (family.logitScale != LogitScale::None) {
-    const float standard = family.scalesByDepth ? 256.0f / width : 1.0f;
+    const float standard = family.scalesByDepth ? 256.0f / width : family.logitScaleDefault;
     SINTER_ASSIGN(f.logitScale, reader.amountOr("logit_scale", kMostScale, standard));
     f.logitScale = orOne(f.logitScale);
   }
@@ -113,6 +117,14 @@ static Result<void> readAttention(MetadataReader &reader, DecoderFeatures &f) {
   }
   if (family.attentionScaleOne)
     f.attentionScale = 1;
+  if (family.outputScaleDefault > 0) {
+    SINTER_ASSIGN(f.attentionScale,
+                  reader.positiveOr("attention.output_scale", kMostScale, family.outputScaleDefault));
+  }
+  if (family.valueScale) {
+    SINTER_ASSIGN(f.valueScale, reader.amountOr("attention.value_scale", kMostScale, 0));
+    f.valueScale = f.valueScale == 0 ? 1 : f.valueScale;
+  }
   if (family.perLayerEmbedding) {
     SINTER_ASSIGN(f.perLayerWidth, reader.countOr("embedding_length_per_layer_input", kMostExtent,
                                                   family.altup ? kAltupLayerWidth : 0, 0));
@@ -129,9 +141,14 @@ static Result<void> readAttention(MetadataReader &reader, DecoderFeatures &f) {
     SINTER_ASSIGN(f.logitSoftCap, reader.amountOr("final_logit_softcapping", kMostScale,
                                                   family.logitSoftCapDefault));
   }
-  if (family.positionScale) {
-    SINTER_ASSIGN(f.positionScale, reader.amountOr("attention.temperature_scale", kMostScale, 0));
+  f.positions.length = static_cast<float>(f.rope.scaling.originalContext);
+  if (family.positionScale == PositionScale::Key) {
+    SINTER_ASSIGN(f.positions.scale, reader.amountOr("attention.temperature_scale", kMostScale, 0));
+  } else if (family.positionScale == PositionScale::Unrotated) {
+    f.positions = {.scale = 0.1f, .offset = 1, .length = 8192};
   }
+  if (family.qkNormlessExperts && f.experts.count == family.qkNormlessExperts)
+    f.family.qkNorm = QkNorm::None;
   return {};
 }
 

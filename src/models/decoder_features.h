@@ -31,6 +31,7 @@ struct LayerFeatures {
   int64_t feedForward = 0;     // elements of the hidden row; 0: no feed-forward
   LayerExperts experts;
   int64_t window = 0;          // keys that a token sees; 0: all
+  int64_t chunk = 0;           // it sees keys from the last multiple of this on; 0: all
   bool windowed = false;       // of the kind that may have a window
   int64_t kvOf = -1;           // the layer whose keys and values it reads; -1: its own
   bool normsResult = false;    // the output norm follows, as before the stack runs again
@@ -68,10 +69,14 @@ struct DecoderFeatures {
   bool normsAfter = false; // the norms before blocks are after them
   float alibi = 0, clampQkv = 0;
   float attentionScale = 0; // of scores; 0: 1 / sqrt(head size)
+  float valueScale = 1;     // of attention's result
   float attentionSoftCap = 0, logitSoftCap = 0;
   float embeddingScale = 1, residualScale = 1, logitScale = 1;
   int64_t perLayerWidth = 0; // of an embedding for each layer; 0: none
-  float positionScale = 0; // of queries: 1 + this * ln(1 + floor(position / original context))
+  // Of queries: 1 + scale * ln(1 + floor((position + offset) / length)).
+  struct {
+    float scale = 0, offset = 0, length = 1;
+  } positions;
   bool tiedOutput = false; // the embedding is the output matrix too
   bool givesLogits() const { return !family.encoder && !bothWays; }
   // Keys that change what other decoders compute and have no meaning for this one, as it has none

@@ -2,7 +2,6 @@
 #include "tile/mlir_pch.h"
 
 #include "models/decoder_layer.h"
-#include "models/experts.h"
 #include "models/tensor_names.h"
 
 #include <cmath>
@@ -37,7 +36,9 @@ Gating LayerBuilder::gating() const {
 Result<Value> LayerBuilder::activated(Value n) {
   const int64_t hidden = layer().feedForward;
   const auto activate = [&](ScalarBuilder &s, Value x) {
-    return family_.activation == Activation::Gelu ? s.gelu(x) : s.silu(x);
+    Value activated = family_.activation == Activation::Gelu ? s.gelu(x) : s.silu(x);
+    const float clamp = layer().experts.sharedClamp;
+    return clamp > 0 ? s.least(activated, s.number(clamp)) : activated;
   };
   Value gate, up;
   const Gating gates = gating();
@@ -54,8 +55,9 @@ Result<Value> LayerBuilder::activated(Value n) {
     SINTER_ASSIGN(up, g_.linear(n, name(kUp), hidden, family_, true));
   }
   if (gate)
-    return g_.map({gate, up},
-                  [&](ScalarBuilder &s, ValueRange v) { return s.mul(activate(s, v[0]), v[1]); });
+    return g_.map({gate, up}, [&](ScalarBuilder &s, ValueRange v) {
+      return s.mul(activate(s, v[0]), s.within(v[1], layer().experts.sharedClamp));
+    });
   const auto &xielu = layer().xielu;
   const auto softplus = [](float x) { return std::log1p(std::exp(x)); };
   return g_.map({up}, [&](ScalarBuilder &s, ValueRange v) -> Value {
@@ -75,8 +77,10 @@ Result<Value> LayerBuilder::activated(Value n) {
 }
 
 Result<Value> LayerBuilder::feedForward(Value n) {
-  if (layer().experts.used)
-    return buildExperts(g_, f_, layer(), n);
+  return layer().experts.used ? mixture(n) : denseFeedForward(n);
+}
+
+Result<Value> LayerBuilder::denseFeedForward(Value n) {
   SINTER_ASSIGN(Value hidden, activated(n));
   SINTER_ASSIGN(Value divisors,
                 g_.optionalWeight(name(kActivationScales) + ".scales", {layer().feedForward}));
@@ -182,10 +186,11 @@ Result<Value> LayerBuilder::build(Value x, size_t number) {
       x = wantedOnly(x);
       SINTER_ASSIGN(attending, read(x));
     }
+    layerInput_ = x;
     ffnInput = attending;
     SINTER_ASSIGN(attended, attention(n, attending));
     if (after) {
-      SINTER_ASSIGN(attended, blockNorm(attended, kAttentionPostNorm, true));
+      SINTER_ASSIGN(attended, blockNorm(attended, family_.attentionPostNorm, true));
     } else if (f_.normsAfter) {
       SINTER_ASSIGN(attended, blockNorm(attended, kAttentionNorm));
     }
@@ -200,7 +205,9 @@ Result<Value> LayerBuilder::build(Value x, size_t number) {
       x = g_.add(x, attended, f_.residualScale);
   } else {
     x = wantedOnly(x);
+    layerInput_ = x;
   }
+  residual_ = x;
   if (parallel && family_.parallel == Parallel::ByKey) {
     SINTER_ASSIGN(ffnInput, blockNorm(x, family_.ffnNorm));
   } else if (parallel && ownNorm) {
@@ -212,7 +219,8 @@ Result<Value> LayerBuilder::build(Value x, size_t number) {
     x = g_.add(x, attended);
   SINTER_ASSIGN(Value fed, feedForward(ffnInput));
   if (after) {
-    SINTER_ASSIGN(fed, blockNorm(fed, kFeedForwardPostNorm, true));
+    const bool named = g_.has(name(family_.ffnPostNorm) + ".weight");
+    SINTER_ASSIGN(fed, blockNorm(fed, named ? family_.ffnPostNorm : kFeedForwardPostNorm, true));
   } else if (f_.normsAfter) {
     SINTER_ASSIGN(fed, blockNorm(fed, family_.ffnNorm));
   }

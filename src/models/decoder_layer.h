@@ -64,6 +64,7 @@ private:
   mlir::Value wantedOnly(mlir::Value rows) { return isLast() ? g_.rowsAt(rows, wanted_) : rows; }
 
   Result<mlir::Value> ropeDivisors();
+  mlir::Value queryScales(mlir::Value positions);
   mlir::Value ropeTable(mlir::Value positions, const RopeFeatures &rope, int64_t dims,
                         mlir::Value divisors);
   Result<Rows> rowsOf(mlir::Value positions, mlir::Value tiles, mlir::Value divisors);
@@ -96,7 +97,13 @@ private:
   // Of the keys and values of all tokens, which `n` has, by `attending`.
   Result<mlir::Value> attention(mlir::Value n, mlir::Value attending);
   Result<mlir::Value> activated(mlir::Value n);
+  // Of `n`, the normed sum residual_.
   Result<mlir::Value> feedForward(mlir::Value n);
+  Result<mlir::Value> denseFeedForward(mlir::Value n);
+  // mixture.cpp: experts and what is beside them.
+  Result<mlir::Value> mixture(mlir::Value n);
+  Result<mlir::Value> routerInput(mlir::Value n);
+  Result<mlir::Value> expertInput(mlir::Value n);
   Result<mlir::Value> layerEmbeddingOf(mlir::Value x);
   Result<mlir::Value> buildAltup(mlir::Value x);
   mlir::Value stream(mlir::Value all, int64_t number);
@@ -116,6 +123,7 @@ private:
   Placement at_;
   Rows tokens_, last_;
   mlir::Value wanted_, embedding_;
+  mlir::Value layerInput_, residual_; // before and after attention, of the rows that go on
   mlir::Value layerEmbeddings_;      // [rows, layers * width of one]; null: none
   std::map<size_t, KvCache> caches_; // of the layers that are built
   size_t number_ = 0;                // of the layer that is being built

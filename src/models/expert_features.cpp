@@ -3,6 +3,7 @@
 
 #include "models/decoder_features.h"
 #include "models/metadata_reader.h"
+#include "models/tensor_names.h"
 
 namespace sinter::models {
 
@@ -68,13 +69,17 @@ static Result<void> readUsed(MetadataReader &reader, DecoderFeatures &f) {
   }
   const int64_t most = experts.count / experts.groups * experts.usedGroups;
   SINTER_ASSIGN(const auto used, reader.counts(kUsed, depth, kMostExperts, 1));
+  const auto routed = [&](int64_t layer) {
+    return !experts.family.byTensor ||
+           reader.source().tensor(layerName(layer, kRouter) + ".weight").has_value();
+  };
   for (size_t i = 0; i < depth; ++i) {
     if (used[i] > most)
       return wrong(reader, kUsed, used[i],
                    "at most the " + std::to_string(most) + " experts to choose from");
     const auto number = static_cast<int64_t>(i);
     const bool among = !experts.family.second || (every > 0 && number % every == 1);
-    if (among && number >= leading && (number + 1) % step == 0)
+    if (among && number >= leading && (number + 1) % step == 0 && routed(number))
       f.layers[i].experts.used = used[i];
   }
   return {};
@@ -86,7 +91,7 @@ static Result<void> readHidden(MetadataReader &reader, DecoderFeatures &f) {
   std::vector<int64_t> hidden(f.layers.size(), 0);
   if (rule == ExpertHidden::Required) {
     SINTER_ASSIGN(hidden, reader.counts(kHidden, f.layers.size(), kMostExtent, 1));
-  } else if (rule == ExpertHidden::Shared) {
+  } else if (rule != ExpertHidden::Whole) {
     SINTER_ASSIGN(hidden, reader.countsOr(kHidden, f.layers.size(), kMostExtent, hidden, 0));
   }
   for (size_t i = 0; i < f.layers.size(); ++i) {
@@ -97,6 +102,8 @@ static Result<void> readHidden(MetadataReader &reader, DecoderFeatures &f) {
     layer.experts.hidden = hidden[i] ? hidden[i] : layer.feedForward / share;
     if (layer.experts.hidden == 0)
       return wrong(reader, kAll, layer.feedForward, "a hidden row for each expert");
+    if (f.experts.family.beside == DenseBeside::Residual)
+      layer.feedForward = f.width;
   }
   return {};
 }
@@ -108,31 +115,69 @@ static Result<void> readShared(MetadataReader &reader, DecoderFeatures &f) {
   const SharedExpert rule = experts.family.shared;
   if (rule == SharedExpert::None)
     return {};
-  int64_t hidden = 0, feedForward = 0;
+  int64_t hidden = 0, feedForward = 0, length = 0;
   for (const LayerFeatures &layer : f.layers) {
     hidden = std::max(hidden, layer.experts.hidden);
     feedForward = std::max(feedForward, layer.feedForward);
   }
-  SINTER_ASSIGN(const int64_t length, reader.countOr(kLength, kMostExtent, 0, 0));
+  if (rule != SharedExpert::One) {
+    SINTER_ASSIGN(length, reader.countOr(kLength, kMostExtent, 0, 0));
+  }
   if (rule == SharedExpert::Count) {
     SINTER_ASSIGN(const int64_t count, reader.count(kCount, kMostShared, 0));
     experts.sharedHidden = count * (length ? length : hidden);
-  } else {
-    experts.sharedHidden = length || rule == SharedExpert::OptionalLength ? length : feedForward;
-    SINTER_TRY(reader.countOr(kCount, kMostShared, 0, 0));
+    return {};
   }
+  SINTER_ASSIGN(const int64_t count,
+                reader.countOr(kCount, kMostShared, experts.family.sharedCount, 0));
+  if (rule == SharedExpert::LengthOrCount)
+    experts.sharedHidden = length && count ? length : count * hidden;
+  else if (rule == SharedExpert::OptionalLength)
+    experts.sharedHidden = length;
+  else if (length)
+    experts.sharedHidden = length;
+  else
+    experts.sharedHidden = rule == SharedExpert::Length ? feedForward : hidden;
   return {};
+}
+
+// An array for all layers, or one number; 0 where the file has none.
+static Result<void> readClamps(MetadataReader &reader, DecoderFeatures &f) {
+  constexpr float kLeast = 1e-6f; // smaller ones are none, as for llama.cpp
+  const auto clamps = [&](std::string_view name, float LayerExperts::*clamp) -> Result<void> {
+    if (!reader.has(name))
+      return {};
+    SINTER_ASSIGN(const auto values, reader.reals(reader.key(name), f.layers.size()));
+    for (size_t i = 0; i < f.layers.size(); ++i)
+      f.layers[i].experts.*clamp = values[i] > kLeast ? values[i] : 0;
+    return {};
+  };
+  if (!f.experts.family.clamped)
+    return {};
+  SINTER_TRY(clamps("swiglu_clamp_exp", &LayerExperts::clamp));
+  return clamps("swiglu_clamp_shexp", &LayerExperts::sharedClamp);
+}
+
+// Families without experts ignore the count of a file that has none, as llama.cpp does.
+static Result<void> checkNone(const MetadataReader &reader, const DecoderFeatures &f,
+                              std::string_view key, int64_t count) {
+  const auto isRouter = [](const std::string &name) {
+    return name.ends_with("." + std::string(kRouter) + ".weight");
+  };
+  if (count <= 1 || !llvm::any_of(reader.source().tensorNames(), isRouter))
+    return {};
+  return fail(Code::Unsupported, "'" + reader.key(key) + "' is " + std::to_string(count) +
+                                     ", expected 0: no support for experts in '" +
+                                     std::string(f.family.architecture) + "'");
 }
 
 Result<void> readExperts(MetadataReader &reader, DecoderFeatures &f) {
   constexpr std::string_view kCount = "expert_count";
   const ExpertFamily *family = findExpertFamily(f.family.architecture);
   SINTER_ASSIGN(const int64_t count, reader.countOr(kCount, kMostExtent, 0, 0));
-  if (!family && count > 1)
-    return fail(Code::Unsupported, "'" + reader.key(kCount) + "' is " + std::to_string(count) +
-                                       ", expected 0: no support for experts in '" +
-                                       std::string(f.family.architecture) + "'");
-  if (!family || (family->optional && count <= 1))
+  if (!family)
+    return checkNone(reader, f, kCount, count);
+  if (family->optional && count <= 1)
     return {};
   if (count < 1 || count > kMostExperts)
     return wrong(reader, kCount, count, "1 to " + std::to_string(kMostExperts) + " experts");
@@ -142,6 +187,7 @@ Result<void> readExperts(MetadataReader &reader, DecoderFeatures &f) {
   SINTER_TRY(readGroups(reader, f.experts));
   SINTER_TRY(readUsed(reader, f));
   SINTER_TRY(readHidden(reader, f));
+  SINTER_TRY(readClamps(reader, f));
   return readShared(reader, f);
 }
 

@@ -15,6 +15,9 @@ struct DecoderFeatures;
 struct LayerExperts {
   int64_t used = 0;   // of a token; 0: the layer has a feed-forward without experts
   int64_t hidden = 0; // elements of an expert's hidden row
+  // Of activated gates, and of both signs of what they multiply; 0: none. `sharedClamp` is for all
+  // but experts.
+  float clamp = 0, sharedClamp = 0;
 };
 
 struct ExpertFeatures {

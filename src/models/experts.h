@@ -1,4 +1,4 @@
-// The feed-forward of a layer with experts.
+// Builds the experts of a layer.
 #pragma once
 
 #include "models/decoder_features.h"
@@ -6,8 +6,14 @@
 
 namespace sinter::models {
 
-// Of normed rows. Errors: of tensors (GraphBuilder::weight).
+// Rows [T, width] that the experts and their router read.
+struct ExpertInputs {
+  mlir::Value rows, routed;
+};
+
+// The weighted sums of experts' results, [T, width], and the shared expert's with them. Errors: of
+// tensors (GraphBuilder::weight).
 Result<mlir::Value> buildExperts(GraphBuilder &builder, const DecoderFeatures &features,
-                                 const LayerFeatures &layer, mlir::Value rows);
+                                 const LayerFeatures &layer, const ExpertInputs &inputs);
 
 } // namespace sinter::models

@@ -190,9 +190,7 @@ Value GraphBuilder::softCapped(Value value, float cap) {
 Value GraphBuilder::clamped(Value value, float most) {
   if (most == 0)
     return value;
-  return map({value}, [&](ScalarBuilder &s, ValueRange v) {
-    return s.most(s.least(v[0], s.number(most)), s.number(-most));
-  });
+  return map({value}, [&](ScalarBuilder &s, ValueRange v) { return s.within(v[0], most); });
 }
 
 // ---- layers ----
@@ -210,11 +208,10 @@ Result<Value> GraphBuilder::norm(Value x, NormKind kind, const std::string &name
   const int64_t columns = cast<RankedTensorType>(x.getType()).getShape().back();
   const bool bare = !has(name + ".weight") && has(name);
   SINTER_ASSIGN(Value gain, weight(bare ? name : name + ".weight", {columns}));
-  Value bias;
-  if (kind == NormKind::Layer) {
-    SINTER_ASSIGN(bias, optionalWeight(name + ".bias", {columns}));
-  }
-  return norm(x, kind, gain, bias, eps);
+  SINTER_ASSIGN(Value bias, optionalWeight(name + ".bias", {columns}));
+  if (kind == NormKind::Layer || !bias)
+    return norm(x, kind, gain, bias, eps);
+  return add(norm(x, kind, gain, {}, eps), bias);
 }
 
 Result<Value> GraphBuilder::linear(Value x, const std::string &name, int64_t rowCount,

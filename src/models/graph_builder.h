@@ -28,6 +28,8 @@ public:
   mlir::Value sqrt(mlir::Value a);
   mlir::Value least(mlir::Value a, mlir::Value b);
   mlir::Value most(mlir::Value a, mlir::Value b);
+  // Cut to [-limit, limit]; a limit of 0 is none.
+  mlir::Value within(mlir::Value a, float limit);
   mlir::Value fromInteger(mlir::Value a);
   // 1 / (1 + exp(-a)) and a times that.
   mlir::Value sigmoid(mlir::Value a);
@@ -85,8 +87,7 @@ public:
 
   // Over the last axis; `weight` and `bias` may be null.
   mlir::Value norm(mlir::Value x, NormKind kind, mlir::Value weight, mlir::Value bias, float eps);
-  // The same with `name`.weight, or `name` itself, and, for layer norms, `name`.bias where there is
-  // one.
+  // The same with `name`.weight, or `name` itself, and `name`.bias where there is one.
   Result<mlir::Value> norm(mlir::Value x, NormKind kind, const std::string &name, float eps);
 
   // x W^T of `name`.weight [rows, columns of x], then whatever there is of `name`.scale [1] and

@@ -124,17 +124,20 @@ static Result<void> readWindows(MetadataReader &reader, DecoderFeatures &f) {
   if (family.window == WindowRule::None)
     return {};
   const bool required = family.window == WindowRule::Required;
-  SINTER_ASSIGN(const int64_t window,
+  const int64_t least = family.window == WindowRule::NeverNone ? 1 : 0;
+  SINTER_ASSIGN(int64_t window,
                 required ? reader.count(kName, kMostContext)
-                         : reader.countOr(kName, kMostContext, family.windowDefault, 0));
+                         : reader.countOr(kName, kMostContext, family.windowDefault, least));
   const auto depth = static_cast<int64_t>(f.layers.size());
   if (window == 0 || (family.windowedDepth && family.windowedDepth != depth))
     return {};
+  if (family.windowFixed)
+    window = family.windowFixed;
   SINTER_ASSIGN(const std::vector<int64_t> windowed, readPattern(reader, f));
   for (size_t i = 0; i < f.layers.size(); ++i)
     if (windowed[i]) {
       f.layers[i].windowed = true;
-      f.layers[i].window = window;
+      (family.chunked ? f.layers[i].chunk : f.layers[i].window) = window;
     }
   return {};
 }

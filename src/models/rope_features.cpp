@@ -23,7 +23,8 @@ static Result<RopeScaling> readScaling(MetadataReader &reader, const DecoderFeat
   SINTER_ASSIGN(scaling.attentionFactor, reader.positiveOr("rope.scaling.attn_factor", 1e6, 1.0f));
   SINTER_ASSIGN(scaling.originalContext, reader.countOr("rope.scaling.original_context_length",
                                                         kMostContext, f.contextLength));
-  SINTER_ASSIGN(scaling.fastTurns, reader.positiveOr("rope.scaling.yarn_beta_fast", 1e6, 32.0f));
+  SINTER_ASSIGN(scaling.fastTurns, reader.positiveOr("rope.scaling.yarn_beta_fast", 1e6,
+                                                     f.family.yarnFastTurns));
   SINTER_ASSIGN(scaling.slowTurns, reader.positiveOr("rope.scaling.yarn_beta_slow", 1e6, 1.0f));
   SINTER_ASSIGN(scaling.logMultiplier,
                 reader.amountOr("rope.scaling.yarn_log_multiplier", 1e6, 0.0f));
@@ -72,6 +73,10 @@ static Result<std::vector<int64_t>> rotatedLayers(MetadataReader &reader,
     for (size_t i = 0; i < depth && anyWindow; ++i)
       rotated[i] = f.layers[i].windowed;
     break;
+  case RotatedLayers::WindowedOrDense:
+    for (size_t i = 0; i < depth; ++i)
+      rotated[i] = f.layers[i].windowed || f.layers[i].experts.used == 0;
+    break;
   case RotatedLayers::ThreeOfFour:
     for (size_t i = 0; i < depth; ++i)
       rotated[i] = (i + 1) % 4 != 0;
@@ -118,13 +123,19 @@ Result<void> readRope(MetadataReader &reader, DecoderFeatures &f) {
     reader.has("rope.dimension_count");
     return {};
   }
-  SINTER_ASSIGN(f.ropeDims, readDims(reader, "rope.dimension_count", f.headDim, f.headDim));
+  SINTER_ASSIGN(const int64_t dims,
+                readDims(reader, "rope.dimension_count", f.headDim, f.headDim));
+  f.ropeDims = dims / f.family.unwindowedDivisor;
+  if (f.ropeDims % 2 != 0)
+    return fail(Code::Corrupt, "'" + reader.key("rope.dimension_count") + "' is " +
+                                   std::to_string(dims) + ", expected a multiple of " +
+                                   std::to_string(2 * f.family.unwindowedDivisor));
   SINTER_ASSIGN(const std::vector<int64_t> rotated, rotatedLayers(reader, f));
   for (size_t i = 0; i < f.layers.size(); ++i) {
     LayerFeatures &layer = f.layers[i];
     if (rotated[i] && layer.windowed) {
       SINTER_ASSIGN(layer.ropeDims,
-                    readDims(reader, "rope.dimension_count_swa", layer.headDim, f.ropeDims));
+                    readDims(reader, "rope.dimension_count_swa", layer.headDim, dims));
     } else if (rotated[i]) {
       layer.ropeDims = f.ropeDims;
     }

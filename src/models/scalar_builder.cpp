@@ -54,6 +54,10 @@ Value ScalarBuilder::fromInteger(Value a) {
 }
 
 // log(1 + exp(a)), where exp never exceeds 1.
+Value ScalarBuilder::within(Value a, float limit) {
+  return limit == 0 ? a : most(least(a, number(limit)), number(-limit));
+}
+
 Value ScalarBuilder::softplus(Value a) {
   Value zero = number(0), positive = most(a, zero);
   Value power = exp(sub(least(a, zero), positive));

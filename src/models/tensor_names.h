@@ -20,7 +20,6 @@ inline constexpr std::string_view kShortRopeDivisors = "rope_factors_short.weigh
 
 inline constexpr std::string_view kAttentionNorm = "attn_norm";
 inline constexpr std::string_view kSecondAttentionNorm = "attn_norm_2"; // then attention reads it
-inline constexpr std::string_view kAttentionPostNorm = "post_attention_norm";
 inline constexpr std::string_view kAttentionSumNorm = "attn_output_norm"; // of sums
 inline constexpr std::string_view kLayerSumNorm = "layer_output_norm";
 inline constexpr std::string_view kAttentionSubNorm = "attn_sub_norm";
@@ -51,6 +50,23 @@ inline constexpr std::string_view kGate = "ffn_gate";
 inline constexpr std::string_view kUp = "ffn_up";
 inline constexpr std::string_view kDown = "ffn_down";
 inline constexpr std::string_view kActivationScales = "ffn.act"; // which divide the activations
+
+inline constexpr std::string_view kRouter = "ffn_gate_inp"; // its scale is of what it reads
+inline constexpr std::string_view kChoiceBias = "exp_probs_b";
+inline constexpr std::string_view kExpertGates = "ffn_gate_exps";
+inline constexpr std::string_view kExpertUps = "ffn_up_exps";
+inline constexpr std::string_view kExpertGatesAndUps = "ffn_gate_up_exps";
+inline constexpr std::string_view kExpertDowns = "ffn_down_exps";
+inline constexpr std::string_view kExpertNorm = "ffn_norm_exps"; // of a layer's input
+inline constexpr std::string_view kSharedGate = "ffn_gate_shexp";
+inline constexpr std::string_view kSharedUp = "ffn_up_shexp";
+inline constexpr std::string_view kSharedDown = "ffn_down_shexp";
+inline constexpr std::string_view kSharedRouter = "ffn_gate_inp_shexp";
+// Beside a feed-forward without experts: norms of its result, of what experts read and give.
+inline constexpr std::string_view kDensePostNorm = "post_ffw_norm_1";
+inline constexpr std::string_view kExpertPreNorm = "pre_ffw_norm_2";
+inline constexpr std::string_view kExpertPostNorm = "post_ffw_norm_2";
+
 // Of the embedding that is added again, or of a layer's result.
 inline constexpr std::string_view kLayerScale = "layer_output_scale";
 

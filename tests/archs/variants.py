@@ -87,6 +87,7 @@ def head_norms(size):
     return {"attn_q_norm.weight": [size], "attn_k_norm.weight": [size]}
 from crafted import (ATTENTION, FACTORS, HALF, HIDDEN, NO_SCALES, ROPE, SCALING, VOCABULARY, WIDTH, YARN,
                      Variant, array, crafted, f32, flag, head_norms, matrices, plain, text, u32)
+from mixture_variants import MIXTURES
 
 
 def apertus(_):
@@ -245,4 +246,4 @@ VARIANTS = (
     plain("talkie", keys={"ARCH.logit_scale": f32(0.5)}),
     plain("nanbeige"), Variant("nanbeige-loops", "nanbeige", {"ARCH.num_loops": u32(2)}, NO_SCALES),
     plain("cogvlm"), plain("plamo3"), plain("spark2_5"), plain("muse-glimmer"),
-)
+) + MIXTURES

@@ -73,6 +73,85 @@ TEST(Experts, DenseModelsOfAFamilyThatMayHaveThemHaveNone) {
   EXPECT_EQ(featuresOf(source).layers[0].experts.used, 0);
 }
 
+// llama.cpp makes ernie4_5 of a file that counts experts and has none.
+TEST(Experts, FamiliesWithoutThemNoteACountWithoutRouters) {
+  FakeSource source = modelOf("ernie4_5");
+  const DecoderFeatures f = featuresOf(source);
+  EXPECT_EQ(f.layers[0].experts.used, 0);
+  EXPECT_THAT(f.unusedKeys, testing::Contains(HasSubstr("ernie4_5.expert_used_count")));
+  source.matrix("blk.0.ffn_gate_inp.weight", {16, 128}, TensorType::F32);
+  const Result<DecoderFeatures> features = readDecoder(source);
+  ASSERT_FALSE(features);
+  EXPECT_THAT(features.error().message, HasSubstr("no support for experts in 'ernie4_5'"));
+}
+
+TEST(Experts, LayersWithARouterHaveThemWhereTheFamilySaysSo) {
+  FakeSource source = modelOf("hy_v3");
+  source.matrix("blk.2.ffn_gate_inp.weight", {16, 128}, TensorType::F32);
+  const DecoderFeatures f = featuresOf(source);
+  EXPECT_EQ(f.layers[1].experts.used, 0);
+  EXPECT_EQ(f.layers[2].experts.used, 4);
+}
+
+// With keys whose values are arrays.
+struct ArraySource : FakeSource {
+  std::map<std::string, std::vector<std::string>, std::less<>> arrays;
+
+  explicit ArraySource(FakeSource source) : FakeSource(std::move(source)) {}
+  bool has(std::string_view key) const override {
+    return arrays.contains(key) || FakeSource::has(key);
+  }
+  std::vector<std::string> texts(std::string_view key) const override {
+    const auto found = arrays.find(key);
+    return found == arrays.end() ? FakeSource::texts(key) : found->second;
+  }
+};
+
+TEST(Experts, ClampsAreOfLayers) {
+  ArraySource source(modelOf("step35"));
+  source.values["step35.attention.sliding_window"] = int64_t(32);
+  source.values["step35.attention.sliding_window_pattern"] = int64_t(2);
+  source.arrays["step35.swiglu_clamp_exp"] = {"0", "7", "0", "0"};
+  source.arrays["step35.swiglu_clamp_shexp"] = {"0", "0", "16", "0"};
+  const DecoderFeatures f = featuresOf(source);
+  EXPECT_EQ(f.layers[1].experts.clamp, 7);
+  EXPECT_EQ(f.layers[1].experts.sharedClamp, 0);
+  EXPECT_EQ(f.layers[2].experts.sharedClamp, 16);
+  source.arrays["step35.swiglu_clamp_exp"] = {"0", "7"};
+  const Result<DecoderFeatures> features = readDecoder(source);
+  ASSERT_FALSE(features);
+  EXPECT_THAT(features.error().message, HasSubstr("'step35.swiglu_clamp_exp' is an array of 2"));
+}
+
+struct Shared {
+  const char *architecture;
+  int64_t count, length; // 0: the file has no such key
+  int64_t hidden;
+};
+
+class SharedExperts : public testing::TestWithParam<Shared> {};
+INSTANTIATE_TEST_SUITE_P(Rules, SharedExperts,
+                         testing::Values(Shared{"exaone-moe", 2, 0, 64},
+                                         Shared{"exaone-moe", 1, 96, 96},
+                                         Shared{"cohere2moe", 0, 96, 0},
+                                         Shared{"cohere2moe", 2, 0, 128},
+                                         Shared{"cohere2moe", 2, 96, 96}, Shared{"laguna", 0, 0, 64},
+                                         Shared{"llama4", 0, 96, 64}, Shared{"hunyuan-moe", 0, 0, 256},
+                                         Shared{"granitemoe", 0, 0, 0},
+                                         Shared{"bailingmoe2", 2, 96, 192}));
+
+TEST_P(SharedExperts, HaveTheHiddenRowOfTheirFamily) {
+  FakeSource source = modelOf(GetParam().architecture);
+  auto key = [&](const char *name) { return GetParam().architecture + std::string(".") + name; };
+  for (const char *name : {"interleave_moe_layer_step", "attention.sliding_window"})
+    source.values[key(name)] = int64_t(1);
+  if (GetParam().count)
+    source.values[key("expert_shared_count")] = GetParam().count;
+  if (GetParam().length)
+    source.values[key("expert_shared_feed_forward_length")] = GetParam().length;
+  EXPECT_EQ(featuresOf(source).experts.sharedHidden, GetParam().hidden);
+}
+
 struct Lie {
   const char *architecture, *key;
   FakeSource::Value value;
@@ -99,12 +178,21 @@ INSTANTIATE_TEST_SUITE_P(
             "'glm4moe.leading_dense_block_count' is 5, expected 0 to 4"},
         Lie{"ernie4_5-moe", "interleave_moe_layer_step", int64_t(0),
             "'ernie4_5-moe.interleave_moe_layer_step' is 0"},
-        Lie{"qwen3", "expert_count", int64_t(8), "no support for experts in 'qwen3'"}));
+        Lie{"llama4", "attention.sliding_window", int64_t(0),
+            "'llama4.attention.sliding_window' is 0, expected 1 to"},
+        Lie{"step35", "rope.dimension_count", int64_t(30),
+            "'step35.rope.dimension_count' is 30, expected a multiple of 4"}));
 
 TEST_P(ExpertLies, AreRefusedByKey) {
   const Lie &lie = GetParam();
   FakeSource source = modelOf(lie.architecture);
   source.values[std::string(lie.architecture) + ".expert_shared_count"] = int64_t(1);
+  if (lie.architecture == std::string("step35")) {
+    source.values["step35.attention.sliding_window"] = int64_t(32);
+    source.values["step35.attention.sliding_window_pattern"] = int64_t(2);
+  }
+  if (lie.architecture == std::string("llama4"))
+    source.values["llama4.interleave_moe_layer_step"] = int64_t(1);
   source.values[std::string(lie.architecture) + "." + lie.key] = lie.value;
   const Result<DecoderFeatures> features = readDecoder(source);
   ASSERT_FALSE(features);

@@ -45,7 +45,7 @@ void print(const char *what, std::vector<double> &times) {
 
 void measure(const Case &one, const Tokenizer &tokenizer) {
   const uint32_t pages = one.context / 64 * one.sequences;
-  IdleRunner runner({1, one.context, 512, 512, 16, 64, pages});
+  IdleRunner runner({1, one.context, 512, 512, 16, 64, {{pages}}});
   PagePool pool = *PagePool::create(pages, 64);
   Scheduler scheduler(runner, pool, tokenizer,
                       {.sequences = one.sequences, .waiting = one.sequences + one.waiting});

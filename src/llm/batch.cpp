@@ -10,6 +10,23 @@
 namespace sinter {
 namespace {
 
+// A step keeps all pages that it writes beside those that it reads.
+Result<void> checkRings(const BatchPart &part, const std::string &who) {
+  const PagePool &pool = part.pages->pool();
+  const uint64_t end = uint64_t{part.position} + part.tokens.size();
+  for (size_t i = 0; i < pool.groupCount(); ++i) {
+    const KvGroupPages &group = pool.group(i);
+    const uint64_t pages = (end - 1) / pool.pageRows() + 1 -
+                           group.firstPage(part.position, pool.pageRows());
+    if (group.isRing() && pages > group.sequencePages)
+      return fail(Code::InvalidArgument,
+                  who + " takes " + std::to_string(pages) + " pages of layers with a window for " +
+                      std::to_string(part.tokens.size()) + " tokens, expected at most " +
+                      std::to_string(group.sequencePages));
+  }
+  return {};
+}
+
 Result<void> checkPart(const BatchPart &part, size_t index, const BatchShape &shape) {
   const auto who = [&] { return "sequence " + std::to_string(index) + " of the batch"; };
   if (part.tokens.empty())
@@ -27,30 +44,42 @@ Result<void> checkPart(const BatchPart &part, size_t index, const BatchShape &sh
     return fail(Code::InvalidArgument, who() + " reaches position " + std::to_string(end) +
                                            ", its pages hold " +
                                            std::to_string(part.pages->capacity()));
-  if (part.pages->pages().size() > shape.pagesPerSequence)
-    return fail(Code::InvalidArgument,
-                who() + " has " + std::to_string(part.pages->pages().size()) +
-                    " pages, expected at most " + std::to_string(shape.pagesPerSequence));
-  return {};
+  const uint64_t pages = std::max<uint64_t>(part.pages->pages().size(),
+                                            (end - 1) / part.pages->pool().pageRows() + 1);
+  if (pages > shape.pagesPerSequence)
+    return fail(Code::InvalidArgument, who() + " has " + std::to_string(pages) +
+                                           " pages, expected at most " +
+                                           std::to_string(shape.pagesPerSequence));
+  return checkRings(part, who());
 }
 
 void addTokens(const BatchPart &part, Batch &batch) {
   for (size_t i = 0; i < part.tokens.size(); ++i) {
     batch.tokens.push_back(part.tokens[i]);
     batch.positions.push_back(static_cast<int32_t>(part.position + i));
-    batch.kvSlots.push_back(part.pages->slot(uint64_t{part.position} + i));
+    for (size_t group = 0; group < part.pages->pool().groupCount(); ++group)
+      batch.kv[group].slots.push_back(part.pages->slot(uint64_t{part.position} + i, group));
   }
 }
 
-// The table is large (the context's pages for each sequence) and mostly zeros.
+// A sequence's row of a page table: all of its pages, or of a ring those that the step reads.
+void fillRow(const BatchPart &part, size_t group, std::span<int32_t> row) {
+  const KvGroupPages &shape = part.pages->pool().group(group);
+  const uint32_t pageRows = part.pages->pool().pageRows();
+  const uint64_t last = uint64_t{part.position} + part.tokens.size() - 1;
+  const uint64_t end = shape.isRing() ? last / pageRows + 1 : part.pages->pages(group).size();
+  for (uint64_t number = shape.firstPage(part.position, pageRows); number < end; ++number)
+    row[number] = static_cast<int32_t>(part.pages->page(number, group).index);
+}
+
+// Tables are large (the context's pages for each sequence) and mostly zeros.
 void addPages(std::span<const BatchPart> parts, uint32_t width, Batch &batch) {
-  batch.pageTable.assign(parts.size() * width, 0);
-  auto row = batch.pageTable.begin();
-  for (const BatchPart &part : parts) {
-    std::ranges::transform(part.pages->pages(), row,
-                           [](PageId page) { return static_cast<int32_t>(page.index); });
-    row += width;
-  }
+  for (size_t i = 0; i < parts.size(); ++i)
+    for (size_t group = 0; group < parts[i].pages->pool().groupCount(); ++group) {
+      std::vector<int32_t> &table = batch.kv[group].pageTable;
+      table.resize(parts.size() * width, 0);
+      fillRow(parts[i], group, std::span(table).subspan(i * width, width));
+    }
 }
 
 // Rows [first, first + count) of a sequence, in blocks of at most `queryTile`.
@@ -96,9 +125,13 @@ void LogitRows::add(int32_t sequence, int32_t firstToken, int32_t position, int3
 void Batch::clear() {
   pagesPerSequence = 0;
   phase = Phase::Prefill;
-  for (auto *list : {&tokens, &positions, &kvSlots, &pageTable, &kvLengths, &blocks, &stateSpans,
-                     &logitRows.tokens, &logitRows.positions, &logitRows.blocks})
+  for (auto *list : {&tokens, &positions, &kvLengths, &blocks, &stateSpans, &logitRows.tokens,
+                     &logitRows.positions, &logitRows.blocks})
     list->clear();
+  for (KvPlaces &places : kv) {
+    places.slots.clear();
+    places.pageTable.clear();
+  }
 }
 
 Result<void> buildBatch(std::span<const BatchPart> parts, const BatchShape &shape, Batch &batch) {
@@ -114,6 +147,10 @@ Result<void> buildBatch(std::span<const BatchPart> parts, const BatchShape &shap
     if (parts[i].pages->hasState() != parts[0].pages->hasState())
       return fail(Code::InvalidArgument, "sequences 0 and " + std::to_string(i) +
                                              " of the batch are with and without a state");
+    if (parts[i].pages->pool().groupCount() != parts[0].pages->pool().groupCount())
+      return fail(Code::InvalidArgument,
+                  "sequences 0 and " + std::to_string(i) +
+                      " of the batch are with and without pages of layers with a window");
     total += parts[i].tokens.size();
   }
   if (total > uint64_t{std::numeric_limits<int32_t>::max()})

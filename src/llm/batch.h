@@ -7,6 +7,7 @@
 #include "llm/tokenizer/vocabulary.h"
 #include "plan/contract.h"
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -41,13 +42,19 @@ struct LogitRows {
            uint32_t queryTile);
 };
 
+// Where the tokens of a step lie in a KV cache group.
+struct KvPlaces {
+  std::vector<int32_t> slots;
+  std::vector<int32_t> pageTable; // [S * P], 0 where no page is read
+};
+
 // One step's inputs. See plan/contract.h for what each array means; T, S, B, R and C are their
 // sizes.
 struct Batch {
   uint32_t pagesPerSequence = 0; // P
   Phase phase = Phase::Prefill;  // G
-  std::vector<int32_t> tokens, positions, kvSlots;
-  std::vector<int32_t> pageTable; // [S * P], 0 beyond a sequence's pages
+  std::vector<int32_t> tokens, positions;
+  std::array<KvPlaces, contract::kKvGroups.size()> kv; // of those that the block pool has
   std::vector<int32_t> kvLengths;
   std::vector<int32_t> blocks;     // [B * 3]
   std::vector<int32_t> stateSpans; // [S * 4]; none where sequences have no states
@@ -69,8 +76,8 @@ struct BatchShape {
 // Fills `batch` (its memory is reused from step to step) from the parts: sequence i of the batch is
 // parts[i], and rows of logits come in the order of the parts. InvalidArgument: a part without
 // tokens, a token outside the vocabulary, pages that do not reach, more pages than the table is
-// wide, parts of two phases, several decode tokens in a part, or parts with and without states; the
-// batch is then empty.
+// wide, more tokens than a window's pages hold beside what they read, parts of two phases, several
+// decode tokens in a part, or parts of unlike block pools; the batch is then empty.
 Result<void> buildBatch(std::span<const BatchPart> parts, const BatchShape &shape, Batch &batch);
 
 // contract::Symbol::LongestContext for this batch and these rows of logits; 0 where it asks for the

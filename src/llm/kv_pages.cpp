@@ -10,18 +10,37 @@
 
 namespace sinter {
 
-Result<PagePool> PagePool::create(uint32_t pageCount, uint32_t pageRows, uint32_t stateSlots) {
-  if (pageRows == 0 || pageCount == 0 ||
-      uint64_t{pageCount} * pageRows > uint64_t{std::numeric_limits<int32_t>::max()})
+Result<void> PagePool::addGroup(const KvGroupPages &shape) {
+  if (pageRows_ == 0 || shape.pages == 0 ||
+      uint64_t{shape.pages} * pageRows_ > uint64_t{std::numeric_limits<int32_t>::max()})
     return fail(Code::InvalidArgument,
-                "a block pool of " + std::to_string(pageCount) + " pages of " +
-                    std::to_string(pageRows) +
+                "a block pool of " + std::to_string(shape.pages) + " pages of " +
+                    std::to_string(pageRows_) +
                     " rows, expected at least 1 of each and less than 2^31 rows in all");
+  if (!groups_.empty() && shape.isRing() && shape.pages < shape.sequencePages)
+    return fail(Code::InvalidArgument, "a block pool of " + std::to_string(shape.pages) +
+                                           " pages for layers with a window, expected the " +
+                                           std::to_string(shape.sequencePages) +
+                                           " that one sequence may hold");
+  Group group{shape, {}, std::vector<bool>(shape.pages, false)};
+  group.free.reserve(shape.pages);
+  for (uint32_t left = shape.pages; left > 0; --left)
+    group.free.push_back(PageId{left - 1});
+  groups_.push_back(std::move(group));
+  return {};
+}
+
+Result<PagePool> PagePool::create(uint32_t pageCount, uint32_t pageRows, uint32_t stateSlots) {
+  const KvGroupPages group{pageCount};
+  return create({&group, 1}, pageRows, stateSlots);
+}
+
+Result<PagePool> PagePool::create(std::span<const KvGroupPages> groups, uint32_t pageRows,
+                                  uint32_t stateSlots) {
+  SINTER_CHECK(!groups.empty());
   PagePool pool(pageRows);
-  pool.free_.reserve(pageCount);
-  for (uint32_t left = pageCount; left > 0; --left)
-    pool.free_.push_back(PageId{left - 1});
-  pool.held_.assign(pageCount, false);
+  for (const KvGroupPages &group : groups)
+    SINTER_TRY(pool.addGroup(group));
   pool.heldStates_.assign(stateSlots, false);
   pool.freeStates_ = stateSlots;
   return pool;
@@ -40,25 +59,43 @@ Result<PagePool> PagePool::createInOrder(std::span<const PageId> order, uint32_t
                                              " pages names page " + std::to_string(index) +
                                              ", expected each page once");
     seen[index] = true;
-    pool.free_[order.size() - 1 - i] = order[i];
+    pool.groups_[0].free[order.size() - 1 - i] = order[i];
   }
   return pool;
 }
 
-Result<PageId> PagePool::take() {
-  if (free_.empty())
+Result<PageId> PagePool::take(size_t group) {
+  auto &[shape, free, held] = groups_[group];
+  if (free.empty())
     return fail(Code::Exhausted,
-                "all " + std::to_string(pageCount()) + " pages of the KV cache are in use");
-  const PageId page = free_.back();
-  free_.pop_back();
-  held_[page.index] = true;
+                "all " + std::to_string(shape.pages) + " pages of the KV cache are in use");
+  const PageId page = free.back();
+  free.pop_back();
+  held[page.index] = true;
   return page;
 }
 
-void PagePool::give(PageId page) {
-  SINTER_CHECK(page.index < held_.size() && held_[page.index]);
-  held_[page.index] = false;
-  free_.push_back(page);
+void PagePool::give(PageId page, size_t group) {
+  auto &[shape, free, held] = groups_[group];
+  SINTER_CHECK(page.index < held.size() && held[page.index]);
+  held[page.index] = false;
+  free.push_back(page);
+}
+
+uint64_t PagePool::pagesFor(uint64_t rows, size_t group) const {
+  return std::min<uint64_t>(rows / pageRows_ + (rows % pageRows_ != 0),
+                            groups_[group].shape.sequencePages);
+}
+
+bool PagePool::hasRoomFor(uint64_t rows, uint64_t sequences) const {
+  for (size_t i = 0; i < groups_.size(); ++i) {
+    const KvGroupPages &shape = groups_[i].shape;
+    const uint64_t held = shape.pages - freePages(i), most = sequences * shape.sequencePages;
+    const uint64_t spare = std::min(sequences, most - std::min(most, held));
+    if (pagesFor(rows, i) + spare > freePages(i))
+      return false;
+  }
+  return true;
 }
 
 Result<StateSlot> PagePool::takeState() {
@@ -77,16 +114,18 @@ void PagePool::giveState(StateSlot slot) {
   ++freeStates_;
 }
 
+// The other one stays a sequence without pages.
 SequencePages::SequencePages(SequencePages &&other) noexcept
-    : pool_(other.pool_), pages_(std::exchange(other.pages_, {})),
-      state_(std::exchange(other.state_, {})), resumed_(std::exchange(other.resumed_, {})),
-      checkpoints_(std::exchange(other.checkpoints_, {})) {}
+    : pool_(other.pool_), pages_(other.pages_.size()) {
+  *this = std::move(other);
+}
 
 SequencePages &SequencePages::operator=(SequencePages &&other) noexcept {
   if (this != &other) {
     resizeDown(0);
-    pool_ = other.pool_;
-    pages_ = std::exchange(other.pages_, {});
+    std::swap(pool_, other.pool_);
+    std::swap(pages_, other.pages_);
+    mostRows_ = std::exchange(other.mostRows_, 0);
     state_ = std::exchange(other.state_, {});
     resumed_ = std::exchange(other.resumed_, {});
     checkpoints_ = std::exchange(other.checkpoints_, {});
@@ -94,42 +133,84 @@ SequencePages &SequencePages::operator=(SequencePages &&other) noexcept {
   return *this;
 }
 
-Result<void> SequencePages::reserve(uint64_t rows) {
-  const uint64_t wanted = pool_->pagesFor(rows);
-  if (wanted <= pages_.size())
-    return {};
-  const uint64_t missing = wanted - pages_.size();
-  if (missing > pool_->freePages())
-    return fail(Code::Exhausted, "a sequence of " + std::to_string(rows) + " tokens needs " +
-                                     std::to_string(missing) + " more KV pages, and " +
-                                     std::to_string(pool_->freePages()) + " of " +
-                                     std::to_string(pool_->pageCount()) + " are free");
-  if (pool_->stateSlots() > 0 && !state_) {
-    SINTER_ASSIGN(state_, pool_->takeState());
-  }
-  while (pages_.size() < wanted) {
-    SINTER_ASSIGN(const PageId page, pool_->take());
-    pages_.push_back(page);
+Result<void> SequencePages::checkFree(uint64_t rows) const {
+  for (size_t group = 0; group < pages_.size(); ++group) {
+    const uint64_t wanted = pool_->pagesFor(rows, group), held = pages_[group].size();
+    if (wanted > held + pool_->freePages(group))
+      return fail(Code::Exhausted, "a sequence of " + std::to_string(rows) + " tokens needs " +
+                                       std::to_string(wanted - held) + " more KV pages" +
+                                       (group ? " of layers with a window" : "") + ", and " +
+                                       std::to_string(pool_->freePages(group)) + " of " +
+                                       std::to_string(pool_->pageCount(group)) + " are free");
   }
   return {};
 }
 
-void SequencePages::shrink(uint64_t rows) {
-  resizeDown(pool_->pagesFor(rows));
+Result<void> SequencePages::reserve(uint64_t rows) {
+  SINTER_TRY(checkFree(rows));
+  if (pool_->stateSlots() > 0 && !state_ && rows > 0) {
+    SINTER_ASSIGN(state_, pool_->takeState());
+  }
+  for (size_t group = 0; group < pages_.size(); ++group)
+    while (pages_[group].size() < pool_->pagesFor(rows, group)) {
+      SINTER_ASSIGN(const PageId page, pool_->take(group));
+      pages_[group].push_back(page);
+    }
+  mostRows_ = std::max(mostRows_, rows);
+  return {};
 }
 
-int32_t SequencePages::slot(uint64_t row) const {
+void SequencePages::shrink(uint64_t rows) {
+  resizeDown(rows);
+}
+
+uint64_t SequencePages::capacity() const {
+  uint64_t rows = UINT64_MAX;
+  for (size_t group = 0; group < pages_.size(); ++group)
+    if (pages_[group].size() < pool_->group(group).sequencePages)
+      rows = std::min(rows, uint64_t{pages_[group].size()} * pool_->pageRows());
+  return rows;
+}
+
+PageId SequencePages::page(uint64_t number, size_t group) const {
+  return pages_[group][number % pool_->group(group).sequencePages];
+}
+
+int32_t SequencePages::slot(uint64_t row, size_t group) const {
   SINTER_CHECK(row < capacity());
   const uint32_t pageRows = pool_->pageRows();
-  return static_cast<int32_t>(pages_[row / pageRows].index * pageRows + row % pageRows);
+  return static_cast<int32_t>(page(row / pageRows, group).index * pageRows + row % pageRows);
 }
 
 // From the last page back, so that the pages are taken again in their order.
-void SequencePages::resizeDown(size_t count) {
-  for (; pages_.size() > count; pages_.pop_back())
-    pool_->give(pages_.back());
-  if (count == 0)
-    dropStates();
+void SequencePages::resizeDown(uint64_t rows) {
+  for (size_t group = 0; group < pages_.size(); ++group)
+    for (; pages_[group].size() > pool_->pagesFor(rows, group); pages_[group].pop_back())
+      pool_->give(pages_[group].back(), group);
+  if (rows > 0)
+    return;
+  mostRows_ = 0;
+  dropStates();
+}
+
+// Whether no page that a step reads which begins at `row` was filled again since.
+bool SequencePages::holdsRowsBefore(uint64_t row) const {
+  const uint32_t pageRows = pool_->pageRows();
+  for (size_t group = 0; group < pages_.size(); ++group) {
+    const KvGroupPages &shape = pool_->group(group);
+    if (shape.isRing() &&
+        shape.firstPage(row, pageRows) + shape.sequencePages < (mostRows_ + pageRows - 1) / pageRows)
+      return false;
+  }
+  return true;
+}
+
+uint64_t SequencePages::resumeAt(uint64_t rows) {
+  const uint64_t resumed = resumeState(rows);
+  if (holdsRowsBefore(resumed))
+    return resumed;
+  resumed_.reset();
+  return 0;
 }
 
 // ---- states ----
@@ -169,7 +250,7 @@ void SequencePages::keepCheckpoint(uint64_t rows) {
   state_ = *pool_->takeState();
 }
 
-uint64_t SequencePages::resumeAt(uint64_t rows) {
+uint64_t SequencePages::resumeState(uint64_t rows) {
   if (pool_->stateSlots() == 0)
     return rows;
   while (!checkpoints_.empty() && checkpoints_.back().rows > rows)

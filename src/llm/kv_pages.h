@@ -1,5 +1,6 @@
-// Paged KV cache: a pool of equal pages with a free list, and the pages that one sequence holds.
-// Models with recurrent layers have a state of each sequence beside them, in a slot of the pool.
+// Paged KV cache: a pool of pages with a free list for each KV cache group (plan/contract.h), and
+// the pages that one sequence holds. Models with recurrent layers have a state of each sequence
+// beside them, in a slot of the pool.
 #pragma once
 
 #include "base/status.h"
@@ -24,7 +25,22 @@ struct StateSlot {
   friend constexpr auto operator<=>(const StateSlot &, const StateSlot &) = default;
 };
 
-// The free pages of one KV pool. It keeps account only; the memory belongs to the executor. For one
+// What the pool keeps for one KV cache group.
+struct KvGroupPages {
+  uint32_t pages = 1; // in all
+  // Of one sequence, which fills them in turn (a ring): its page number n lies where number
+  // n - sequencePages lay.
+  uint32_t sequencePages = UINT32_MAX;
+  uint64_t lookBack = UINT64_MAX; // rows before a step's first that it reads, and their pages
+
+  bool isRing() const { return sequencePages != UINT32_MAX; }
+  // The first page of which a step that begins at `row` reads.
+  uint64_t firstPage(uint64_t row, uint32_t pageRows) const {
+    return row > lookBack ? (row - lookBack) / pageRows : 0;
+  }
+};
+
+// The free pages of a KV cache. It keeps account only; the memory belongs to the executor. For one
 // thread.
 class PagePool {
 public:
@@ -32,14 +48,18 @@ public:
   // least 1, and the rows of all pages fit an i32, as plans number rows so: InvalidArgument
   // otherwise. `stateSlots` is 0 where sequences have no states.
   static Result<PagePool> create(uint32_t pageCount, uint32_t pageRows, uint32_t stateSlots = 0);
+  // The same of several groups, of which there is at least one. InvalidArgument also where one
+  // after the first has fewer pages than a sequence may hold there.
+  static Result<PagePool> create(std::span<const KvGroupPages> groups, uint32_t pageRows,
+                                 uint32_t stateSlots = 0);
   // The same, handing out pages in the order of `order`, which names each page below its size once.
   static Result<PagePool> createInOrder(std::span<const PageId> order, uint32_t pageRows,
                                         uint32_t stateSlots = 0);
 
-  // Takes a free page. Exhausted when all pages are held.
-  Result<PageId> take();
+  // Takes a free page of a group. Exhausted when all of its pages are held.
+  Result<PageId> take(size_t group = 0);
   // Gives back a page that take() handed out. The page given back last is taken next.
-  void give(PageId page);
+  void give(PageId page, size_t group = 0);
 
   // The same of slots, lowest first.
   Result<StateSlot> takeState();
@@ -49,18 +69,31 @@ public:
   // Whether a sequence that begins finds a slot, or needs none.
   bool hasRoomForState() const { return stateSlots() == 0 || freeStates_ > 0; }
 
-  uint32_t pageCount() const { return static_cast<uint32_t>(held_.size()); }
+  size_t groupCount() const { return groups_.size(); }
+  const KvGroupPages &group(size_t group) const { return groups_[group].shape; }
+  uint32_t pageCount(size_t group = 0) const { return groups_[group].shape.pages; }
   uint32_t pageRows() const { return pageRows_; }
-  uint32_t freePages() const { return static_cast<uint32_t>(free_.size()); }
-  // Pages that `rows` rows take.
-  uint64_t pagesFor(uint64_t rows) const { return rows / pageRows_ + (rows % pageRows_ != 0); }
+  uint32_t freePages(size_t group = 0) const {
+    return static_cast<uint32_t>(groups_[group].free.size());
+  }
+  // Pages that `rows` rows of a sequence take.
+  uint64_t pagesFor(uint64_t rows, size_t group = 0) const;
+  // Whether a sequence of `rows` rows that begins finds its pages, and beside them each of the
+  // `sequences` that hold the others one more where it may still grow.
+  bool hasRoomFor(uint64_t rows, uint64_t sequences) const;
 
 private:
+  struct Group {
+    KvGroupPages shape;
+    std::vector<PageId> free; // taken from the back
+    std::vector<bool> held;
+  };
+
   explicit PagePool(uint32_t pageRows) : pageRows_(pageRows) {}
+  Result<void> addGroup(const KvGroupPages &shape);
 
   uint32_t pageRows_;
-  std::vector<PageId> free_; // taken from the back
-  std::vector<bool> held_;
+  std::vector<Group> groups_;
   std::vector<bool> heldStates_;
   uint32_t freeStates_ = 0;
 };
@@ -68,15 +101,17 @@ private:
 // Checkpoints that one sequence keeps at most: states of long conversations are large.
 inline constexpr uint32_t kMostCheckpoints = 3;
 
-// The pages of one sequence in order: row r lies in pages()[r / pageRows]. Owns its pages and gives
-// them back when it dies; borrows the pool, which must outlive it and stay where it is. Move-only.
+// The pages of one sequence in order: row r lies in page number r / pageRows. Owns its pages and
+// gives them back when it dies; borrows the pool, which must outlive it and stay where it is.
+// Move-only. In a group whose layers do not look back to the first row, pages whose rows no later
+// step reads are filled again with later rows.
 //
 // Where the pool has slots, the sequence also owns that of its state, from its first page to its
 // last. A step reads the state of all rows before it and writes that of its own last row.
 // Checkpoints keep states of fewer rows, so that a sequence can go back to them.
 class SequencePages {
 public:
-  explicit SequencePages(PagePool &pool) : pool_(&pool) {}
+  explicit SequencePages(PagePool &pool) : pool_(&pool), pages_(pool.groupCount()) {}
   SequencePages(SequencePages &&other) noexcept;
   SequencePages &operator=(SequencePages &&other) noexcept;
   ~SequencePages() { resizeDown(0); }
@@ -87,10 +122,15 @@ public:
   // Gives back the pages beyond those that `rows` rows take.
   void shrink(uint64_t rows);
 
-  std::span<const PageId> pages() const { return pages_; }
-  uint64_t capacity() const { return uint64_t{pages_.size()} * pool_->pageRows(); }
+  const PagePool &pool() const { return *pool_; }
+  // In the order in which the first rows fill them.
+  std::span<const PageId> pages(size_t group = 0) const { return pages_[group]; }
+  // Rows from the first on that have a place in all groups; UINT64_MAX: any number.
+  uint64_t capacity() const;
+  // Where page number `number` lies.
+  PageId page(uint64_t number, size_t group = 0) const;
   // The pool's row that holds row `row` of the sequence; `row` is below capacity().
-  int32_t slot(uint64_t row) const;
+  int32_t slot(uint64_t row, size_t group = 0) const;
 
   bool hasState() const { return state_.has_value(); }
   // The slots that the next step reads, but for a sequence's first one, and writes. Of a sequence
@@ -102,8 +142,9 @@ public:
   // Keeps the state, which is of the first `rows` rows, as a checkpoint: the next step writes
   // another slot. The oldest checkpoint goes where there are too many or no slot is free.
   void keepCheckpoint(uint64_t rows);
-  // Goes back to the last checkpoint of at most `rows` rows and drops later ones. Returns its rows:
-  // 0 where there is none, and `rows` where the pool has no states.
+  // The most rows, but at most `rows`, after which steps can go on: those of the last checkpoint
+  // where the pool has states, whose later checkpoints are dropped, and 0 where there is none or
+  // rows that the next step reads are gone.
   uint64_t resumeAt(uint64_t rows);
 
 private:
@@ -112,12 +153,16 @@ private:
     StateSlot slot;
   };
 
-  void resizeDown(size_t count);
+  Result<void> checkFree(uint64_t rows) const;
+  void resizeDown(uint64_t rows);
+  bool holdsRowsBefore(uint64_t row) const;
+  uint64_t resumeState(uint64_t rows);
   void dropCheckpoint(size_t number);
   void dropStates();
 
   PagePool *pool_;
-  std::vector<PageId> pages_;
+  std::vector<std::vector<PageId>> pages_; // of each group
+  uint64_t mostRows_ = 0;                  // that were ever reserved since it had no pages
   std::optional<StateSlot> state_;
   std::optional<StateSlot> resumed_;    // a checkpoint's slot that the next step reads
   std::vector<Checkpoint> checkpoints_; // by ascending rows

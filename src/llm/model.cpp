@@ -199,7 +199,8 @@ Result<std::unique_ptr<Model>> Model::create(ModelFile file, std::shared_ptr<con
     return fail(Code::Corrupt, "the tokenizer has " + std::to_string(model->tokenizer().size()) +
                                    " tokens, the model has embeddings of " +
                                    std::to_string(limits.vocabSize));
-  SINTER_ASSIGN(PagePool pages, PagePool::create(limits.poolPages, limits.pageRows, limits.stateSlots));
+  SINTER_ASSIGN(PagePool pages,
+                PagePool::create(limits.kvGroups, limits.pageRows, limits.stateSlots));
   model->pages_ = std::make_unique<PagePool>(std::move(pages));
   return model;
 }

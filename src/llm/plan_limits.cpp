@@ -64,18 +64,45 @@ Result<uint32_t> contextTokensOf(uint64_t most, uint32_t asked) {
   return asked ? asked : static_cast<uint32_t>(std::min<uint64_t>(most, kDefaultContextTokens));
 }
 
-static Result<void> sizePool(const PlanRunnerOptions &options, RunnerLimits &limits) {
+// Pages of a sequence in a group whose steps read `lookBack` rows before their own, wherever these
+// begin within a page; none where the context has no more pages.
+static std::optional<uint32_t> ringPages(uint64_t lookBack, const RunnerLimits &limits) {
+  const uint64_t rows = lookBack + std::min(limits.stepTokens, limits.contextTokens);
+  const uint64_t pages = (rows - 1 + limits.pageRows - 1) / limits.pageRows + 1;
+  if (pages >= limits.contextPages())
+    return std::nullopt;
+  return static_cast<uint32_t>(pages);
+}
+
+static KvGroupPages groupOf(const plan::Plan &plan, const contract::KvGroup &group,
+                            const RunnerLimits &limits) {
+  const auto lookBack = plan.properties.find(group.lookBack.name);
+  KvGroupPages pages;
+  if (lookBack == plan.properties.end())
+    return pages;
+  if (const auto ring = ringPages(static_cast<uint64_t>(lookBack->second), limits)) {
+    pages.sequencePages = *ring;
+    pages.lookBack = static_cast<uint64_t>(lookBack->second);
+  }
+  return pages;
+}
+
+static Result<void> sizePool(const PlanRunnerOptions &options, KvGroupPages group,
+                             RunnerLimits &limits) {
   const uint64_t poolTokens = std::max(options.poolTokens, limits.contextTokens);
+  const uint64_t ofOne = std::min<uint64_t>(limits.contextPages(), group.sequencePages);
+  const uint64_t shared = (poolTokens - 1) / limits.pageRows + 1;
   const uint64_t pages = options.poolTokens
-                             ? (poolTokens - 1) / limits.pageRows + 1
-                             : limits.contextPages() * std::max(options.sequences, 1u);
+                             ? std::min(shared, ofOne * limits.stepSequences)
+                             : ofOne * std::max(options.sequences, 1u);
   constexpr uint64_t kMostRows = std::numeric_limits<int32_t>::max();
   if (pages > kMostRows / limits.pageRows)
     return fail(Code::InvalidArgument, "KV cache for " + std::to_string(options.sequences) +
                                            " sequences of " + std::to_string(limits.contextTokens) +
                                            " tokens was asked for, expected at " + "most " +
                                            std::to_string(kMostRows) + " tokens in all");
-  limits.poolPages = static_cast<uint32_t>(pages);
+  group.pages = static_cast<uint32_t>(pages);
+  limits.kvGroups.push_back(group);
   return {};
 }
 
@@ -105,9 +132,16 @@ Result<RunnerLimits> limitsOf(const plan::Plan &plan, const PlanRunnerOptions &o
   if (limits.bothWays)
     limits.stepTokens = std::min(limits.contextTokens, upperBound(plan, Symbol::Tokens));
   limits.phasesAgree = !knowsPhases(plan);
-  SINTER_TRY(sizePool(options, limits));
+  limits.kvGroups.clear();
+  for (const contract::KvGroup &group : contract::kvGroupsOf(plan))
+    SINTER_TRY(sizePool(options, groupOf(plan, group, limits), limits));
   limits.stateSlots = stateSlotsOf(plan, options);
   return limits;
+}
+
+CheckedSize kvBytes(const plan::Plan &plan, const RunnerLimits &limits, size_t group) {
+  const int64_t pageBytes = plan.properties.at(contract::kKvGroups[group].bytesPerPage.name);
+  return CheckedSize(limits.kvGroups[group].pages) * static_cast<uint64_t>(pageBytes);
 }
 
 // Weights and the KV cache of the whole pool, before any of it is loaded.
@@ -117,8 +151,9 @@ Result<void> checkFits(const plan::Plan &plan, const RunnerLimits &limits,
   for (const plan::Buffer &buffer : plan.buffers)
     if (const auto bytes = buffer.bytes.constant(); bytes && *bytes > 0)
       weights = weights + static_cast<uint64_t>(*bytes);
-  const int64_t pageBytes = plan.properties.at(contract::kKvBytesPerPage.name);
-  const CheckedSize kv = CheckedSize(limits.poolPages) * static_cast<uint64_t>(pageBytes);
+  CheckedSize kv = 0;
+  for (size_t i = 0; i < limits.kvGroups.size(); ++i)
+    kv = kv + kvBytes(plan, limits, i);
   CheckedSize states = 0;
   if (limits.stateSlots > 0)
     states = CheckedSize(limits.stateSlots) *
@@ -132,7 +167,8 @@ Result<void> checkFits(const plan::Plan &plan, const RunnerLimits &limits,
   return fail(
       Code::Exhausted,
       "the model takes " + text(weights) + " bytes of weights and " + text(kv) +
-          " of KV cache for " + std::to_string(uint64_t{limits.poolPages} * limits.pageRows) +
+          " of KV cache for " +
+          std::to_string(uint64_t{limits.kvGroups[0].pages} * limits.pageRows) +
           " tokens" +
           (limits.stateSlots > 0 ? " and " + text(states) + " of states of sequences" : "") +
           ", device '" + device.name + "' has " + std::to_string(device.memoryBytes) +
@@ -149,7 +185,9 @@ static int64_t valueOf(Symbol symbol, const RunnerLimits &limits, int64_t tokens
   case Symbol::PagesPerSequence:
     return static_cast<int64_t>(limits.contextPages());
   case Symbol::PoolPages:
-    return limits.poolPages;
+    return limits.kvGroups[0].pages;
+  case Symbol::WindowPoolPages:
+    return limits.kvGroups.back().pages;
   case Symbol::StateSlots:
     return limits.stateSlots;
   case Symbol::Phase:

@@ -1,6 +1,7 @@
 // What a plan allows and what it takes of a device's memory, known before any of it is loaded.
 #pragma once
 
+#include "base/checked.h"
 #include "hal/hal.h"
 #include "llm/step_runner.h"
 #include "plan/plan.h"
@@ -12,7 +13,8 @@ namespace sinter {
 struct PlanRunnerOptions {
   uint32_t contextTokens = 0;   // 0: what the plan says, but at most kDefaultContextTokens
   uint32_t sequences = 1;       // KV cache for the whole context of so many; at least 1
-  uint32_t poolTokens = 0;      // KV cache for so many tokens in all; 0: as `sequences` says
+  // KV cache for so many tokens in all, of any number of sequences; 0: as `sequences` says.
+  uint32_t poolTokens = 0;
   uint32_t maxStepTokens = 512; // prompts are cut into steps of so many
   const runtime::WeightCache *weightCache = nullptr; // while the runner is made; null: none
 };
@@ -25,6 +27,9 @@ Result<uint32_t> contextTokensOf(uint64_t most, uint32_t asked);
 // Of a plan that keeps the contract. InvalidArgument: the options ask for a longer context than the
 // model's, or for a KV cache beyond any device.
 Result<RunnerLimits> limitsOf(const plan::Plan &plan, const PlanRunnerOptions &options);
+
+// What a KV cache group takes.
+CheckedSize kvBytes(const plan::Plan &plan, const RunnerLimits &limits, size_t group);
 
 // Weights, the KV cache of the whole pool, and what the longest step takes beside them: a prompt of
 // `limits.stepTokens` at the end of a full context.

@@ -45,8 +45,7 @@ Result<std::unique_ptr<PlanRunner>> PlanRunner::create(hal::Device &device, cons
   runner->readNames();
   runner->readSymbols();
   // Where memory is taken as it comes into use, one sequence may never need all of its context.
-  const bool several = runner->limits_.poolPages > runner->limits_.contextPages();
-  if (several || !device.supports(hal::Feature::WrapMemory))
+  if (runner->limits_.holdsSeveral() || !device.supports(hal::Feature::WrapMemory))
     SINTER_TRY(checkFits(*runner->plan_, runner->limits_, device.info()));
   runtime::ExecutorOptions executorOptions;
   executorOptions.weightCache = options.weightCache;
@@ -82,11 +81,15 @@ void PlanRunner::readSymbols() {
 // it is filled. Doubling keeps the number of copies small.
 void PlanRunner::growPool(const Batch &batch) {
   constexpr uint64_t kFirstTokens = 1024;
-  uint64_t pages = std::max<uint64_t>(boundPages_, (kFirstTokens - 1) / limits_.pageRows + 1);
-  for (const int32_t page : batch.pageTable)
-    while (static_cast<uint64_t>(page) >= pages)
-      pages *= 2;
-  boundPages_ = static_cast<uint32_t>(std::min<uint64_t>(pages, limits_.poolPages));
+  for (size_t group = 0; group < limits_.kvGroups.size(); ++group) {
+    uint64_t pages =
+        std::max<uint64_t>(boundPages_[group], (kFirstTokens - 1) / limits_.pageRows + 1);
+    for (const int32_t page : batch.kv[group].pageTable)
+      while (static_cast<uint64_t>(page) >= pages)
+        pages *= 2;
+    boundPages_[group] =
+        static_cast<uint32_t>(std::min<uint64_t>(pages, limits_.kvGroups[group].pages));
+  }
 }
 
 // Slots come into use lowest first, as pages do.
@@ -115,7 +118,9 @@ int64_t PlanRunner::valueOf(Symbol symbol, const Batch &batch) const {
   case Symbol::PagesPerSequence:
     return batch.pagesPerSequence;
   case Symbol::PoolPages:
-    return boundPages_;
+    return boundPages_[0];
+  case Symbol::WindowPoolPages:
+    return boundPages_[1];
   case Symbol::StateSlots:
     return boundStates_;
   case Symbol::Phase:
@@ -142,12 +147,11 @@ Result<void> PlanRunner::bind(const Batch &batch) {
 Result<void> PlanRunner::writeInputs(const Batch &batch) {
   // In the order of contract::Input.
   const std::array<const std::vector<int32_t> *, contract::kInputs.size()> values = {
-      &batch.tokens,      &batch.positions, &batch.kvSlots,     &batch.pageTable,
-      &batch.kvLengths,   &batch.blocks,    &logitRows_.tokens, &logitRows_.positions,
-      &logitRows_.blocks, &batch.stateSpans};
+      &batch.tokens,      &batch.positions,  &batch.kv[0].slots, &batch.kv[0].pageTable,
+      &batch.kvLengths,   &batch.blocks,     &logitRows_.tokens, &logitRows_.positions,
+      &logitRows_.blocks, &batch.stateSpans, &batch.kv[1].slots, &batch.kv[1].pageTable};
   for (size_t i = 0; i < values.size(); ++i) {
-    const bool absent = limits_.stateSlots == 0 && values[i] == &batch.stateSpans;
-    if (absent || written_[i] == *values[i])
+    if (!contract::hasInput(*plan_, contract::kInputs[i]) || written_[i] == *values[i])
       continue;
     written_[i].clear(); // should the write fail
     const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t *>(values[i]->data()),
@@ -164,6 +168,9 @@ Result<std::span<const float>> PlanRunner::step(const Batch &batch) {
   if (limits_.stateSlots > 0 && batch.stateSpans.empty())
     return fail(Code::InvalidArgument, "the batch has no states of its sequences, which the model "
                                        "has: expected a block pool with slots for them");
+  if (limits_.kvGroups.size() > 1 && batch.kv[1].slots.empty())
+    return fail(Code::InvalidArgument, "the batch has no pages of layers with a window, which the "
+                                       "model has: expected a block pool with a group of these");
   // A plan may demand a row of logits even where none is wanted.
   logitRows_ = batch.logitRows;
   while (logitRows_.count() < minLogitRows_)

@@ -66,7 +66,8 @@ private:
   int64_t minLogitRows_ = 0;
   int64_t minLongest_ = 0;
   std::vector<int64_t> symbolValues_;
-  uint32_t boundPages_ = 0;  // of the pool; grows to limits_.poolPages with the pages in use
+  // Of each KV cache group; grows to its pages with the pages in use.
+  std::array<uint32_t, contract::kKvGroups.size()> boundPages_{};
   uint32_t boundStates_ = 1; // the same of slots
   LogitRows logitRows_;
   // What each input holds: most of them stay as they are from step to step, and a write takes time.

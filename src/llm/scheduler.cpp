@@ -173,8 +173,13 @@ void Scheduler::beginWaiting() {
   while (!waiting_->empty() && running_.size() < options_.sequences) {
     Sequence &next = waiting_->next();
     const uint64_t spare = running_.size();
+// In the order of arrival, each with pages for what it holds. A page for each that runs stays free,
+// so that those grow for a while before one of them is stopped.
+void Scheduler::begin() {
+  while (!waiting_.empty() && running_.size() < options_.sequences) {
+    Sequence &next = *waiting_.front();
     const bool fits =
-        pool_.hasRoomForState() && pool_.pagesFor(next.tokens.size()) + spare <= pool_.freePages();
+        pool_.hasRoomForState() && pool_.hasRoomFor(next.tokens.size(), running_.size());
     if (!fits && !running_.empty())
       return;
     if (auto reserved = next.pages.reserve(next.tokens.size()); !reserved) {

@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "llm/batch.h"
 
+#include <algorithm>
 #include <span>
 
 namespace sinter {
@@ -16,7 +17,7 @@ struct RunnerLimits {
   uint32_t stepSequences = 1; // most sequences in one step
   uint32_t queryTile = 1;
   uint32_t pageRows = 1;
-  uint32_t poolPages = 1;
+  std::vector<KvGroupPages> kvGroups = {KvGroupPages()};
   uint32_t stateSlots = 0; // of sequences' states; 0: the model has none
   // A row has the same bits in either phase, so what was generated may be computed again as a part
   // of a prompt.
@@ -27,6 +28,12 @@ struct RunnerLimits {
   uint32_t rowLength() const { return embeddingLength ? embeddingLength : vocabSize; }
 
   uint64_t contextPages() const { return (contextTokens - 1) / pageRows + 1; }
+  // Whether the KV cache has room for more than one sequence of the whole context.
+  bool holdsSeveral() const {
+    return std::ranges::any_of(kvGroups, [&](const KvGroupPages &group) {
+      return group.pages > std::min<uint64_t>(contextPages(), group.sequencePages);
+    });
+  }
   // The batches that this runner takes: page tables wide enough for the whole context, so that a
   // sequence's growth changes no size.
   BatchShape batchShape() const {

@@ -89,8 +89,21 @@ bool hasStates(const plan::Plan &plan) {
   return plan.properties.contains(kStateBytes.name);
 }
 
+std::span<const KvGroup> kvGroupsOf(const plan::Plan &plan) {
+  const bool windows = plan.properties.contains(kWindowKvBytesPerPage.name);
+  return std::span(kKvGroups).first(windows ? 2 : 1);
+}
+
 const TensorRow &outputOf(const plan::Plan &plan) {
   return plan::findBuffer(plan, kEmbeddings.name) ? kEmbeddings : kLogits;
+}
+
+bool hasInput(const plan::Plan &plan, const TensorRow &row) {
+  if (&row == &rowOf(Input::StateSpans))
+    return hasStates(plan);
+  const bool second =
+      &row == &rowOf(Input::WindowKvSlots) || &row == &rowOf(Input::WindowPageTable);
+  return !second || kvGroupsOf(plan).size() > 1;
 }
 
 Result<void> check(const plan::Plan &plan) {
@@ -98,11 +111,11 @@ Result<void> check(const plan::Plan &plan) {
     return fail(Code::Corrupt, std::string("the plan has no procedure '") + kStepProcedure + "'");
   for (const PropertyRow &row : kProperties)
     SINTER_TRY(checkProperty(plan, row));
-  const bool states = hasStates(plan);
-  if (states)
-    SINTER_TRY(checkProperty(plan, kStateBytes));
+  SINTER_TRY(checkOptionalProperty(plan, kStateBytes));
+  for (const PropertyRow &row : {kLookBack, kWindowLookBack, kWindowKvBytesPerPage})
+    SINTER_TRY(checkOptionalProperty(plan, row));
   for (const TensorRow &row : kInputs)
-    if (states || &row != &rowOf(Input::StateSpans))
+    if (hasInput(plan, row))
       SINTER_TRY(checkBuffer(plan, row, plan::BufferKind::Input));
   SINTER_TRY(checkOptionalProperty(plan, kBothWays));
   const TensorRow &output = outputOf(plan);

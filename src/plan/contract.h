@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace sinter::plan {
@@ -44,6 +45,7 @@ enum class Symbol : uint8_t {
   // that few sizes occur. The minimum where that is less, and for all other steps.
   LongestContext,
   StateSlots, // slots of sequences' states; of plans that have such states
+  WindowPoolPages, // of the second KV cache group; of plans that have one
 };
 
 struct SymbolRow {
@@ -55,7 +57,7 @@ struct SymbolRow {
 inline constexpr int64_t kMaxStepTokens = 1 << 16;
 inline constexpr int64_t kMaxStateSlots = 1 << 17;
 
-inline constexpr std::array<SymbolRow, 12> kSymbols = {{
+inline constexpr std::array<SymbolRow, 13> kSymbols = {{
     {Symbol::Tokens, "T", 1, kMaxStepTokens},
     {Symbol::Sequences, "S", 1, kMaxStepTokens},
     {Symbol::QueryTiles, "B", 1, kMaxStepTokens},
@@ -68,6 +70,7 @@ inline constexpr std::array<SymbolRow, 12> kSymbols = {{
     {Symbol::KeysSeen, "V", 0, INT64_MAX},
     {Symbol::LongestContext, "L", 256, int64_t(1) << 31},
     {Symbol::StateSlots, "Z", 1, kMaxStateSlots},
+    {Symbol::WindowPoolPages, "N1", 1, INT32_MAX},
 }};
 
 constexpr const char *nameOf(Symbol symbol) {
@@ -90,7 +93,12 @@ inline constexpr PropertyRow kVocabSize = {"vocab_size", 1, INT32_MAX};
 inline constexpr PropertyRow kContextLength = {"context_length", 1, INT32_MAX};
 inline constexpr PropertyRow kPageRows = {"page_rows", 1, INT32_MAX};      // positions of a KV page
 inline constexpr PropertyRow kQueryTile = {"query_block", 1, INT32_MAX};   // most rows of one
-inline constexpr PropertyRow kKvBytesPerPage = {"kv_bytes", 0, INT64_MAX}; // of all layers
+inline constexpr PropertyRow kKvBytesPerPage = {"kv_bytes", 0, INT64_MAX}; // of a group's layers
+inline constexpr PropertyRow kWindowKvBytesPerPage = {"kv_bytes.1", 1, INT64_MAX};
+// Positions before a step's first token of a sequence that a group's kernels read at most, beside
+// others of the same page. Absent: all of them.
+inline constexpr PropertyRow kLookBack = {"look_back", 0, INT32_MAX};
+inline constexpr PropertyRow kWindowLookBack = {"look_back.1", 0, INT32_MAX};
 // Of one sequence in all layers, beside its pages. Absent where sequences have no states.
 inline constexpr PropertyRow kStateBytes = {"state_bytes", 1, INT64_MAX};
 inline constexpr PropertyRow kEmbeddingLength = {"embedding_length", 1, INT32_MAX};
@@ -126,7 +134,7 @@ enum class Input : uint8_t {
   TokenIds,
   Positions,
   KvSlots,        // page * page_rows + row
-  PageTable,      // 0 beyond a sequence's pages
+  PageTable,      // 0 beyond a sequence's pages, and before the first that is read
   KvLengths,      // this step's tokens counted
   QueryTiles,     // sequence, first token, tokens
   LogitIndices,   // of tokens
@@ -135,8 +143,11 @@ enum class Input : uint8_t {
   // Of plans with states of sequences: slot that is read (-1: none, the sequence begins), slot that
   // is written, first token, tokens.
   StateSpans,
+  // Of the second KV cache group, where a plan has one.
+  WindowKvSlots,
+  WindowPageTable,
 };
-inline constexpr std::array<TensorRow, 10> kInputs = {{
+inline constexpr std::array<TensorRow, 12> kInputs = {{
     {"tokens", ElementType::I32, Symbol::Tokens, {}},
     {"positions", ElementType::I32, Symbol::Tokens, {}},
     {"kv_slots", ElementType::I32, Symbol::Tokens, {}},
@@ -147,10 +158,27 @@ inline constexpr std::array<TensorRow, 10> kInputs = {{
     {"logit_positions", ElementType::I32, Symbol::LogitRows, {}},
     {"logit_blocks", ElementType::I32, Symbol::LogitTiles, 3},
     {"state_spans", ElementType::I32, Symbol::Sequences, 4},
+    {"kv_slots.1", ElementType::I32, Symbol::Tokens, {}},
+    {"page_table.1", ElementType::I32, Symbol::Sequences, Symbol::PagesPerSequence},
 }};
 constexpr const TensorRow &rowOf(Input input) {
   return kInputs[static_cast<size_t>(input)];
 }
+
+// Layers that look back equally far are a KV cache group: they share a page table and a pool. Where
+// some layers have a window and others have none, those with a window are the second group.
+struct KvGroup {
+  Input slots, pageTable;
+  Symbol poolPages;
+  PropertyRow bytesPerPage, lookBack;
+};
+inline constexpr std::array<KvGroup, 2> kKvGroups = {{
+    {Input::KvSlots, Input::PageTable, Symbol::PoolPages, kKvBytesPerPage, kLookBack},
+    {Input::WindowKvSlots, Input::WindowPageTable, Symbol::WindowPoolPages, kWindowKvBytesPerPage,
+     kWindowLookBack},
+}};
+// Those of a plan that keeps the contract.
+std::span<const KvGroup> kvGroupsOf(const plan::Plan &plan);
 
 // The buffer that the runtime reads after each step: a plan has one of these. Embeddings are rows
 // after the last layer, for the same tokens as logits would be.
@@ -179,6 +207,8 @@ inline constexpr const char *kActivations =
 
 // Whether a plan that keeps the contract has states of sequences.
 bool hasStates(const plan::Plan &plan);
+// Whether it has this row of kInputs.
+bool hasInput(const plan::Plan &plan, const TensorRow &row);
 
 // Whether a valid plan has the procedure, inputs, output and properties above, and no symbol to be
 // bound but the ones above, all within their bounds. Corrupt, with what was found and expected.

@@ -19,8 +19,9 @@ public:
   explicit BatchMemory(uint32_t pageRows) : rows_(static_cast<int32_t>(pageRows)) {}
 
   void write(const Batch &batch) {
-    for (size_t i = 0; i < batch.tokens.size(); ++i)
-      memory_[batch.kvSlots[i]] = {batch.tokens[i], batch.phase};
+    for (size_t group = 0; group < memory_.size(); ++group)
+      for (size_t i = 0; i < batch.kv[group].slots.size(); ++i)
+        memory_[group][batch.kv[group].slots[i]] = {batch.tokens[i], batch.phase};
     for (size_t at = 0; at < batch.stateSpans.size(); at += 4) {
       const int32_t *span = &batch.stateSpans[at];
       std::vector<WrittenToken> state;
@@ -41,6 +42,11 @@ public:
         const int32_t later = span[2] + span[3] - 1 - token;
         return {state.begin(), state.end() - later};
       }
+    return lastUpTo(batch, token, 0, UINT64_MAX);
+  }
+  // The tokens that a layer of the KV cache group sees that looks back `lookBack` rows.
+  std::vector<WrittenToken> lastUpTo(const Batch &batch, int32_t token, size_t group,
+                                     uint64_t lookBack) const {
     int32_t sequence = -1;
     for (int64_t block = 0; block < batch.blockCount(); ++block) {
       const int32_t *entry = &batch.blocks[block * 3];
@@ -48,9 +54,12 @@ public:
         sequence = entry[0];
     }
     std::vector<WrittenToken> tokens;
-    for (int32_t i = 0; i <= batch.positions[token]; ++i) {
-      const int32_t page = batch.pageTable[sequence * batch.pagesPerSequence + i / rows_];
-      tokens.push_back(memory_.at(page * rows_ + i % rows_));
+    const auto last = static_cast<uint64_t>(batch.positions[token]);
+    for (uint64_t i = last - std::min(last, lookBack); i <= last; ++i) {
+      const auto row = static_cast<int32_t>(i);
+      const int32_t page =
+          batch.kv[group].pageTable[sequence * batch.pagesPerSequence + row / rows_];
+      tokens.push_back(memory_[group].at(page * rows_ + row % rows_));
     }
     return tokens;
   }
@@ -63,7 +72,7 @@ public:
 
 private:
   int32_t rows_;
-  std::map<int32_t, WrittenToken> memory_;
+  std::array<std::map<int32_t, WrittenToken>, contract::kKvGroups.size()> memory_;
   std::map<int32_t, std::vector<WrittenToken>> states_;
 };
 

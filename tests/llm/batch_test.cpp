@@ -38,7 +38,7 @@ TEST(Batch, SlotsLieInThePagesOfEachSequence) {
   TwoSequences two;
   Batch batch;
   ASSERT_TRUE(buildBatch(two.parts, kShape, batch).has_value());
-  EXPECT_THAT(batch.kvSlots, ElementsAre(14, 15, 4, 5, 6, 1));
+  EXPECT_THAT(batch.kv[0].slots, ElementsAre(14, 15, 4, 5, 6, 1));
 }
 
 TEST(Batch, ThePageTableHasOnePaddedRowForEachSequence) {
@@ -46,7 +46,7 @@ TEST(Batch, ThePageTableHasOnePaddedRowForEachSequence) {
   Batch batch;
   ASSERT_TRUE(buildBatch(two.parts, kShape, batch).has_value());
   EXPECT_EQ(batch.pagesPerSequence, 3u);
-  EXPECT_THAT(batch.pageTable, ElementsAre(3, 1, 0, 0, 0, 0));
+  EXPECT_THAT(batch.kv[0].pageTable, ElementsAre(3, 1, 0, 0, 0, 0));
 }
 
 TEST(Batch, LengthsCountTheTokensOfThisStep) {
@@ -131,7 +131,7 @@ TEST(Batch, AReusedBatchKeepsNothingOfTheFormerOne) {
   ASSERT_TRUE(buildBatch(second, kShape, batch).has_value());
   ASSERT_TRUE(buildBatch(second, kShape, fresh).has_value());
   EXPECT_EQ(batch.tokens, fresh.tokens);
-  EXPECT_EQ(batch.pageTable, fresh.pageTable);
+  EXPECT_EQ(batch.kv[0].pageTable, fresh.kv[0].pageTable);
   EXPECT_EQ(batch.blocks, fresh.blocks);
   EXPECT_EQ(batch.logitRows.tokens, fresh.logitRows.tokens);
   EXPECT_EQ(batch.logitRows.positions, fresh.logitRows.positions);
@@ -188,6 +188,70 @@ INSTANTIATE_TEST_SUITE_P(
                 "sequences 0 and 1 of the batch are in different phases, expected prefill steps "
                 "or decode steps"}),
     [](const auto &info) { return std::string(info.param.what); });
+
+// ---- windows ----
+
+// Pages of 4 rows; of the second group a sequence has 3, and steps read 5 rows before their own.
+struct TwoGroups {
+  TwoGroups() : pool(*PagePool::create(kGroups, 4)), first(pool), second(pool) {
+    EXPECT_TRUE(first.reserve(18).has_value());
+    EXPECT_TRUE(second.reserve(2).has_value());
+  }
+  static constexpr KvGroupPages kGroups[] = {{10}, {6, 3, 5}};
+  static constexpr BatchShape kWide{4, 6, 100};
+  PagePool pool;
+  SequencePages first, second;
+  std::vector<TokenId> tokens = {10, 11, 12, 13, 14, 15, 16, 17};
+};
+
+TEST(Batch, TheTableOfAWindowHasThePagesThatTheStepReadsAndNoOthers) {
+  TwoGroups two;
+  const BatchPart parts[] = {{std::span(two.tokens).first(4), 14, &two.first},
+                             {std::span(two.tokens).first(2), 0, &two.second}};
+  Batch batch;
+  ASSERT_TRUE(buildBatch(parts, TwoGroups::kWide, batch).has_value());
+  EXPECT_THAT(batch.kv[0].pageTable, ElementsAre(0, 1, 2, 3, 4, 0, 5, 0, 0, 0, 0, 0));
+  // Rows 9 to 17 are in pages 2 to 4, the last two of which lie where pages 0 and 1 lay.
+  EXPECT_THAT(batch.kv[1].pageTable, ElementsAre(0, 0, 2, 0, 1, 0, 3, 0, 0, 0, 0, 0));
+  EXPECT_THAT(batch.kv[0].slots, ElementsAre(14, 15, 16, 17, 20, 21));
+  EXPECT_THAT(batch.kv[1].slots, ElementsAre(2, 3, 4, 5, 12, 13));
+}
+
+TEST(Batch, AStepOfMoreTokensThanAWindowsPagesHoldIsRefused) {
+  TwoGroups two;
+  ASSERT_TRUE(two.first.reserve(22).has_value());
+  const BatchPart part{two.tokens, 14, &two.first};
+  Batch batch;
+  const auto refused = buildBatch({&part, 1}, TwoGroups::kWide, batch);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().message, "sequence 0 of the batch takes 4 pages of layers with a "
+                                     "window for 8 tokens, expected at most 3");
+  EXPECT_EQ(batch.tokenCount(), 0);
+}
+
+TEST(Batch, APositionBeyondTheTableIsRefusedWherePagesAreFilledInTurn) {
+  const KvGroupPages group{3, 3, 5};
+  PagePool pool = *PagePool::create({&group, 1}, 4);
+  SequencePages pages(pool);
+  ASSERT_TRUE(pages.reserve(25).has_value());
+  const std::vector<TokenId> tokens = {1};
+  const BatchPart part{tokens, 24, &pages};
+  Batch batch;
+  const auto refused = buildBatch({&part, 1}, TwoGroups::kWide, batch);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().message, "sequence 0 of the batch has 7 pages, expected at most 6");
+}
+
+TEST(Batch, SequencesWithAndWithoutWindowsAreRefused) {
+  TwoGroups two;
+  TwoSequences without;
+  const BatchPart parts[] = {{two.tokens, 0, &two.first}, without.parts[1]};
+  Batch batch;
+  const auto refused = buildBatch(parts, TwoGroups::kWide, batch);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().message,
+            "sequences 0 and 1 of the batch are with and without pages of layers with a window");
+}
 
 // ---- states ----
 

@@ -1,6 +1,6 @@
 // A runner without a model, for the tests of the scheduler: logits are a hash of all rows of a
-// sequence, and of their phases where the limits say that phases differ. So tokens tell whether
-// every row was computed, where it belongs and as it was the first time.
+// sequence that a KV cache group sees, and of their phases where the limits say that phases differ.
+// So tokens tell whether every row was computed, where it belongs and as it was the first time.
 #pragma once
 
 #include "llm/batch_memory.h"
@@ -39,7 +39,7 @@ public:
     memory_.write(batch);
     logits_.clear();
     for (const int32_t token : batch.logitRows.tokens)
-      addRow(hashOf(memory_.sequenceUpTo(batch, token)));
+      addRow(hashOf(batch, token));
     return std::span<const float>(logits_);
   }
 
@@ -48,8 +48,14 @@ private:
     hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
     return hash ^ (hash >> 29);
   }
-  uint64_t hashOf(std::span<const WrittenToken> tokens) const {
-    uint64_t hash = 1;
+  uint64_t hashOf(const Batch &batch, int32_t token) const {
+    const bool states = limits_.stateSlots > 0;
+    uint64_t hash = states ? hashOf(memory_.sequenceUpTo(batch, token), 1) : 1;
+    for (size_t group = states; group < limits_.kvGroups.size(); ++group)
+      hash = hashOf(memory_.lastUpTo(batch, token, group, limits_.kvGroups[group].lookBack), hash);
+    return hash;
+  }
+  uint64_t hashOf(const std::vector<WrittenToken> &tokens, uint64_t hash) const {
     for (const WrittenToken &written : tokens)
       hash = mix(hash, static_cast<uint64_t>(written.token) * 2 +
                            (!limits_.phasesAgree && written.phase == Phase::Decode));

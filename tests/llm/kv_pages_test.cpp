@@ -115,6 +115,127 @@ TEST(KvPages, NoPageIsEverHeldTwice) {
   }
 }
 
+// ---- windows ----
+
+// Pages of 4 rows: of a sequence all in the first group, and 3 in the second, whose steps read 5
+// rows before their own.
+PagePool poolWithWindow(uint32_t pages = 16, uint32_t windowPages = 7, uint32_t stateSlots = 0) {
+  const KvGroupPages groups[] = {{pages}, {windowPages, 3, 5}};
+  auto pool = PagePool::create(groups, 4, stateSlots);
+  EXPECT_TRUE(pool.has_value()) << pool.error().toString();
+  return pool ? std::move(*pool) : *PagePool::create(1, 1);
+}
+
+TEST(KvWindows, ASequenceFillsItsPagesOfAWindowInTurn) {
+  PagePool pool = poolWithWindow();
+  SequencePages pages(pool);
+  ASSERT_TRUE(pages.reserve(30).has_value());
+  EXPECT_EQ(pool.freePages(0), 8u);
+  EXPECT_EQ(pool.freePages(1), 4u);
+  for (const uint64_t row : {0, 11, 12, 29})
+    EXPECT_EQ(pages.slot(row, 0), static_cast<int32_t>(row));
+  EXPECT_EQ(pages.slot(11, 1), 11);
+  EXPECT_EQ(pages.slot(12, 1), 0);
+  EXPECT_EQ(pages.slot(29, 1), 5);
+  EXPECT_EQ(pages.capacity(), 32u);
+}
+
+TEST(KvWindows, WhereAllLayersHaveOneTheCapacityHasNoEnd) {
+  const KvGroupPages group{3, 3, 5};
+  auto pool = PagePool::create({&group, 1}, 4);
+  SequencePages pages(*pool);
+  ASSERT_TRUE(pages.reserve(8).has_value());
+  EXPECT_EQ(pages.capacity(), 8u);
+  ASSERT_TRUE(pages.reserve(1000).has_value());
+  EXPECT_EQ(pages.capacity(), UINT64_MAX);
+}
+
+TEST(KvWindows, AReservationThatOneGroupRefusesTakesNothingOfAny) {
+  PagePool pool = poolWithWindow();
+  SequencePages first(pool), second(pool), third(pool);
+  ASSERT_TRUE(first.reserve(9).has_value());
+  ASSERT_TRUE(second.reserve(9).has_value());
+  const auto refused = third.reserve(9);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().message, "a sequence of 9 tokens needs 3 more KV pages of layers with "
+                                     "a window, and 1 of 7 are free");
+  EXPECT_EQ(pool.freePages(0), 10u);
+}
+
+TEST(KvWindows, APoolWithFewerPagesThanASequenceHoldsIsRefused) {
+  const KvGroupPages groups[] = {{16}, {2, 3, 5}};
+  const auto pool = PagePool::create(groups, 4);
+  ASSERT_FALSE(pool.has_value());
+  EXPECT_EQ(pool.error().message, "a block pool of 2 pages for layers with a window, expected the "
+                                  "3 that one sequence may hold");
+}
+
+TEST(KvWindows, RoomIsLeftForSequencesThatMayGrow) {
+  PagePool pool = poolWithWindow(40, 5);
+  EXPECT_TRUE(pool.hasRoomFor(20, 0));
+  SequencePages first(pool);
+  ASSERT_TRUE(first.reserve(5).has_value()); // two of its three
+  EXPECT_TRUE(pool.hasRoomFor(8, 1));
+  EXPECT_FALSE(pool.hasRoomFor(12, 1));
+}
+
+TEST(KvWindows, NoRoomIsLeftForSequencesThatHoldAllPagesTheyEverWill) {
+  PagePool pool = poolWithWindow(40, 6);
+  SequencePages first(pool);
+  ASSERT_TRUE(first.reserve(12).has_value());
+  EXPECT_TRUE(pool.hasRoomFor(100, 1));
+  EXPECT_FALSE(pool.hasRoomFor(148, 1)) << "37 pages are free";
+}
+
+TEST(KvWindows, StepsGoOnWhereTheWindowsPagesWereNotFilledAgain) {
+  PagePool pool = poolWithWindow();
+  SequencePages pages(pool);
+  ASSERT_TRUE(pages.reserve(20).has_value()); // pages 2, 3 and 4 of five are there
+  EXPECT_EQ(pages.resumeAt(19), 19u);
+  EXPECT_EQ(pages.resumeAt(13), 13u); // reads from row 8 on
+  EXPECT_EQ(pages.resumeAt(12), 0u);
+}
+
+TEST(KvWindows, RowsThatWereFilledAgainStayGoneAfterGoingBack) {
+  PagePool pool = poolWithWindow();
+  SequencePages pages(pool);
+  ASSERT_TRUE(pages.reserve(20).has_value());
+  ASSERT_EQ(pages.resumeAt(13), 13u);
+  pages.shrink(13);
+  ASSERT_TRUE(pages.reserve(14).has_value());
+  EXPECT_EQ(pages.resumeAt(12), 0u);
+  pages.shrink(0);
+  ASSERT_TRUE(pages.reserve(12).has_value()); // from the start again
+  EXPECT_EQ(pages.resumeAt(5), 5u);
+}
+
+TEST(KvWindows, ACheckpointWhoseRowsAreGoneIsNoPlaceToGoOn) {
+  PagePool pool = poolWithWindow(16, 7, 4);
+  SequencePages pages(pool);
+  ASSERT_TRUE(pages.reserve(20).has_value());
+  for (const uint64_t rows : {4, 14}) {
+    pages.keepCheckpoint(rows);
+    pages.stateWritten();
+  }
+  EXPECT_EQ(pages.resumeAt(15), 14u);
+  EXPECT_EQ(pages.resumeAt(13), 0u);
+}
+
+TEST(KvWindows, PagesOfAllGroupsComeBackWithTheirSequence) {
+  PagePool pool = poolWithWindow();
+  {
+    SequencePages pages(pool);
+    ASSERT_TRUE(pages.reserve(30).has_value());
+    SequencePages moved(std::move(pages));
+    ASSERT_TRUE(pages.reserve(4).has_value()); // a new sequence
+    SequencePages other(pool);
+    other = std::move(moved);
+    EXPECT_EQ(pool.freePages(1), 3u);
+  }
+  EXPECT_EQ(pool.freePages(0), 16u);
+  EXPECT_EQ(pool.freePages(1), 7u);
+}
+
 // ---- states ----
 
 TEST(SequenceStates, AreTakenWithTheFirstPageAndGivenBackWithTheLast) {

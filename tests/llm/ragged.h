@@ -90,7 +90,7 @@ public:
     if (!made)
       return;
     runner_ = std::move(*made);
-    std::vector<PageId> order(runner_->limits().poolPages);
+    std::vector<PageId> order(runner_->limits().kvGroups[0].pages);
     for (uint32_t i = 0; i < order.size(); ++i)
       order[i].index = i;
     if (options.shuffledPages)

@@ -43,8 +43,10 @@ inline Sampler samplerOf(const Order &order, uint32_t vocabulary, const Tokenize
 // The answer where nothing else runs.
 inline Generation aloneOn(StepRunner &runner, const Tokenizer &tokenizer, const Order &order) {
   const RunnerLimits &limits = runner.limits();
-  PagePool pool =
-      *PagePool::create(limits.batchShape().pagesPerSequence, limits.pageRows, limits.stateSlots);
+  // With all pages of the sequence in each group.
+  const std::vector<KvGroupPages> groups(limits.kvGroups.size(),
+                                         {limits.batchShape().pagesPerSequence});
+  PagePool pool = *PagePool::create(groups, limits.pageRows, limits.stateSlots);
   Session session(runner, pool, tokenizer);
   Sampler sampler = samplerOf(order, limits.vocabSize, tokenizer);
   auto result = session.generate(
@@ -60,7 +62,7 @@ class Desk {
 public:
   explicit Desk(const RunnerLimits &limits, const SchedulerOptions &options = {})
       : runner(limits),
-        pool(*PagePool::create(limits.poolPages, limits.pageRows, limits.stateSlots)),
+        pool(*PagePool::create(limits.kvGroups, limits.pageRows, limits.stateSlots)),
         scheduler(runner, pool, tokenizer, options) {}
 
   Client &submit(Order order) {
@@ -101,7 +103,11 @@ public:
         ADD_FAILURE() << "requests are left after all steps";
         return;
       }
-    EXPECT_EQ(pool.freePages(), pool.pageCount());
+    expectAllPagesFree();
+  }
+  void expectAllPagesFree() const {
+    for (size_t group = 0; group < pool.groupCount(); ++group)
+      EXPECT_EQ(pool.freePages(group), pool.pageCount(group)) << group;
   }
   Generation alone(const Order &order) const {
     HashRunner own(runner.limits());

@@ -22,6 +22,18 @@ private:
   std::mt19937 random_;
 };
 
+// As small as a sequence's pages may be, or some larger.
+KvGroupPages randomWindow(Dice &dice, const RunnerLimits &limits) {
+  KvGroupPages window;
+  window.lookBack = dice(0, 12);
+  const uint64_t rows = window.lookBack + limits.stepTokens - 1;
+  window.sequencePages =
+      static_cast<uint32_t>((rows + limits.pageRows - 1) / limits.pageRows) + 1 + dice(0, 1);
+  window.pages = dice(window.sequencePages, 4 * window.sequencePages);
+  return window;
+}
+
+// Layers see all of a sequence, a window of it, or some this and some that.
 RunnerLimits randomLimits(Dice &dice) {
   RunnerLimits limits;
   limits.vocabSize = 37; // so that end tokens come now and then
@@ -31,7 +43,12 @@ RunnerLimits randomLimits(Dice &dice) {
   limits.queryTile = dice(1, 4);
   limits.pageRows = dice(1, 6);
   const uint32_t whole = limits.batchShape().pagesPerSequence;
-  limits.poolPages = dice(whole, 4 * whole);
+  limits.kvGroups[0].pages = dice(whole, 4 * whole);
+  const uint32_t windows = dice(0, 3);
+  if (windows == 1)
+    limits.kvGroups[0] = randomWindow(dice, limits);
+  else if (windows > 1)
+    limits.kvGroups.push_back(randomWindow(dice, limits));
   limits.phasesAgree = dice.oneIn(2);
   limits.stateSlots = dice.oneIn(2) ? 0 : dice(1, 10);
   return limits;
@@ -78,7 +95,7 @@ void runAtRandom(Desk &desk, Dice &dice, bool cancelling) {
       break;
   }
   ASSERT_TRUE(desk.scheduler.idle()) << "requests are left after all steps";
-  EXPECT_EQ(desk.pool.freePages(), desk.pool.pageCount());
+  desk.expectAllPagesFree();
 }
 
 bool isHeadOf(const std::vector<TokenId> &head, const std::vector<TokenId> &whole) {

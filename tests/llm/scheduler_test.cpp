@@ -10,7 +10,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 // 61 tokens, a context of 64, steps of 8 rows and 4 sequences, blocks of 4, 16 pages of 4 rows.
-constexpr RunnerLimits kLimits{61, 64, 8, 4, 4, 4, 16};
+const RunnerLimits kLimits{61, 64, 8, 4, 4, 4, {{16}}};
 
 std::vector<TokenId> promptOf(size_t length, TokenId first) {
   std::vector<TokenId> prompt(length);
@@ -25,7 +25,7 @@ Order answer(size_t promptLength, TokenId first, uint64_t tokens) {
 
 RunnerLimits withPool(uint32_t pages) {
   RunnerLimits limits = kLimits;
-  limits.poolPages = pages;
+  limits.kvGroups[0].pages = pages;
   return limits;
 }
 

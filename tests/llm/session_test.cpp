@@ -15,6 +15,11 @@ using testing::ElementsAre;
 
 class SessionTest : public testing::Test {
 protected:
+  explicit SessionTest(const std::vector<KvGroupPages> &groups = {{16}})
+      : pool(*PagePool::create(groups, 4)) {
+    runner.limits_.kvGroups = groups;
+  }
+
   // What the fake model says after `prompt`.
   std::vector<TokenId> expected(std::vector<TokenId> prompt, size_t count) const {
     const size_t start = prompt.size();
@@ -31,7 +36,7 @@ protected:
   }
 
   FakeRunner runner;
-  PagePool pool = *PagePool::create(16, 4);
+  PagePool pool;
   Tokenizer tokenizer = *Tokenizer::create(smallVocabulary()); // token 6 ends an answer
   Session session{runner, pool, tokenizer};
   std::vector<TokenId> shown;
@@ -302,11 +307,14 @@ TEST_F(SessionTest, ThreeUnequalSequencesInOneBatchOverShuffledPagesSayWhatEachS
 
 class StateSessionTest : public SessionTest {
 protected:
-  StateSessionTest() { useSlots(4); }
+  explicit StateSessionTest(const std::vector<KvGroupPages> &groups = {{16}})
+      : SessionTest(groups) {
+    useSlots(4);
+  }
 
   void useSlots(uint32_t slots) {
     session.clear();
-    pool = *PagePool::create(16, 4, slots);
+    pool = *PagePool::create(runner.limits_.kvGroups, 4, slots);
     runner.limits_.stateSlots = slots;
   }
   Generation say(const std::vector<TokenId> &prompt, uint64_t count) {
@@ -316,11 +324,28 @@ protected:
     EXPECT_EQ(shown, expected(prompt, count));
     return result ? *result : Generation();
   }
+  void editAtRandom() {
+    std::vector<TokenId> prompt = {1};
+    for (int round = 0; round < 60; ++round) {
+      if (dice(3) == 0)
+        prompt.resize(1 + dice(static_cast<uint32_t>(prompt.size())));
+      else if (dice(2) == 0)
+        prompt[dice(static_cast<uint32_t>(prompt.size()))] ^= 1;
+      for (uint32_t more = dice(20); more > 0 && prompt.size() < 56; --more)
+        prompt.push_back(static_cast<TokenId>(dice(900)));
+      const Generation answer = say(prompt, 1 + dice(5));
+      if (dice(2) == 0)
+        prompt.insert(prompt.end(), answer.tokens.begin(), answer.tokens.end());
+      prompt.resize(std::min<size_t>(prompt.size(), 56));
+    }
+  }
+  uint32_t dice(uint32_t below) { return (random = random * 1664525 + 1013904223) / 7 % below; }
   static std::vector<TokenId> counted(TokenId from, size_t count) {
     std::vector<TokenId> tokens(count);
     std::iota(tokens.begin(), tokens.end(), from);
     return tokens;
   }
+  uint32_t random = 1;
 };
 
 TEST_F(StateSessionTest, APromptHasAStepThatEndsSomeTokensBeforeItDoes) {
@@ -380,25 +405,54 @@ TEST_F(StateSessionTest, ClearingGivesAllSlotsBack) {
 }
 
 TEST_F(StateSessionTest, EditsAtRandomPlacesGiveWhatAFreshRunGives) {
-  uint32_t random = 1;
-  const auto dice = [&](uint32_t below) {
-    return (random = random * 1664525 + 1013904223) / 7 % below;
-  };
   for (const uint32_t slots : {1u, 2u, 3u, 6u}) {
     useSlots(slots);
-    std::vector<TokenId> prompt = {1};
-    for (int round = 0; round < 60; ++round) {
-      if (dice(3) == 0)
-        prompt.resize(1 + dice(static_cast<uint32_t>(prompt.size())));
-      else if (dice(2) == 0)
-        prompt[dice(static_cast<uint32_t>(prompt.size()))] ^= 1;
-      for (uint32_t more = dice(20); more > 0 && prompt.size() < 56; --more)
-        prompt.push_back(static_cast<TokenId>(dice(900)));
-      const Generation answer = say(prompt, 1 + dice(5));
-      if (dice(2) == 0)
-        prompt.insert(prompt.end(), answer.tokens.begin(), answer.tokens.end());
-      prompt.resize(std::min<size_t>(prompt.size(), 56));
-    }
+    editAtRandom();
+  }
+}
+
+// ---- models with windows ----
+
+// With 5 pages of 4 rows in layers that look back 6 rows, for steps of at most 8 tokens.
+class WindowSessionTest : public StateSessionTest {
+protected:
+  WindowSessionTest() : StateSessionTest({{16}, {5, 5, 6}}) { useSlots(0); }
+};
+
+TEST_F(WindowSessionTest, ALongAnswerHoldsNoMorePagesThanTheWindowNeeds) {
+  say(counted(1, 30), 30);
+  EXPECT_EQ(pool.freePages(0), 1u);
+  EXPECT_EQ(pool.freePages(1), 0u);
+  session.clear();
+  EXPECT_EQ(pool.freePages(1), 5u);
+}
+
+TEST_F(WindowSessionTest, ATurnThatContinuesTheLastOneComputesOnlyWhatIsNew) {
+  std::vector<TokenId> prompt = counted(1, 30);
+  const Generation first = say(prompt, 8);
+  prompt.insert(prompt.end(), first.tokens.begin(), first.tokens.end());
+  prompt.push_back(7);
+  EXPECT_EQ(say(prompt, 2).reusedTokens, 37u);
+}
+
+TEST_F(WindowSessionTest, AnEditKeepsWhatComesBeforeItWhereTheWindowIsThere) {
+  std::vector<TokenId> prompt = counted(1, 40);
+  say(prompt, 1);
+  prompt[34] = 99;
+  EXPECT_EQ(say(prompt, 3).reusedTokens, 34u);
+}
+
+TEST_F(WindowSessionTest, AnEditBeforeTheWindowBeginsAgain) {
+  std::vector<TokenId> prompt = counted(1, 40);
+  say(prompt, 1);
+  prompt[20] = 99;
+  EXPECT_EQ(say(prompt, 3).reusedTokens, 0u);
+}
+
+TEST_F(WindowSessionTest, EditsAtRandomPlacesGiveWhatAFreshRunGives) {
+  for (const uint32_t slots : {0u, 4u}) {
+    useSlots(slots);
+    editAtRandom();
   }
 }
 

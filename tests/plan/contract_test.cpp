@@ -39,6 +39,8 @@ const Breach kBreaches[] = {
      "the plan's property 'vocab_size' is 2147483648, expected 1 to 2147483647"},
     {"NegativePages", [](plan::Plan &p) { p.properties["kv_bytes"] = -1; },
      "the plan's property 'kv_bytes' is -1, expected 0 to"},
+    {"NegativeLookBack", [](plan::Plan &p) { p.properties["look_back.1"] = -1; },
+     "the plan's property 'look_back.1' is -1, expected 0 to"},
     {"NoInput", [](plan::Plan &p) { p.buffers.erase(p.buffers.begin()); },
      "the plan has no buffer 'tokens'"},
     {"InputOfAnotherKind", [](plan::Plan &p) { p.buffers[1].kind = plan::BufferKind::State; },
@@ -102,6 +104,18 @@ TEST(Contract, AsksForStatesInputOnlyOfAPlanWithStates) {
   const Result<void> checked = check(plan);
   ASSERT_FALSE(checked);
   EXPECT_EQ(checked.error().message, "the plan has no buffer 'state_spans'");
+}
+
+TEST(Contract, AsksForASecondPageTableOnlyOfAPlanWithTwoKvGroups) {
+  plan::Plan plan = keepingPlan();
+  std::erase_if(plan.buffers, [](const plan::Buffer &b) { return b.name == "page_table.1"; });
+  EXPECT_EQ(kvGroupsOf(plan).size(), 1u);
+  EXPECT_TRUE(check(plan));
+  plan.properties["kv_bytes.1"] = 64;
+  EXPECT_EQ(kvGroupsOf(plan).size(), 2u);
+  const Result<void> checked = check(plan);
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().message, "the plan has no buffer 'page_table.1'");
 }
 
 TEST(Contract, FindsEachSymbolByItsName) {

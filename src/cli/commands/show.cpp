@@ -33,9 +33,12 @@ Result<DeviceFacts> deviceFacts(const ModelFile &file, const ModelArguments &arg
                     textOf(plan, contract::kKvType),
                     {},
                     {},
+                    {},
                     unusedOf(file.gguf(), plan)};
   SINTER_ASSIGN(facts.limits, limitsOf(plan, options));
   SINTER_ASSIGN(facts.memory, memoryNeedOf(plan, facts.limits));
+  for (size_t group = 0; group < facts.limits.kvGroups.size(); ++group)
+    facts.kvGroupBytes.push_back(kvBytes(plan, facts.limits, group).value().value_or(0));
   return facts;
 }
 

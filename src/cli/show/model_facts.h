@@ -40,6 +40,7 @@ struct DeviceFacts {
   std::string target, kvType;
   RunnerLimits limits;
   runtime::MemoryNeed memory;
+  std::vector<uint64_t> kvGroupBytes; // of limits.kvGroups
   UnusedFacts unused;
 };
 

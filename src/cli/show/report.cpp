@@ -64,17 +64,33 @@ std::string unusedText(const UnusedFacts &unused) {
          names;
 }
 
+uint64_t tokensOf(const RunnerLimits &limits, size_t group) {
+  return uint64_t{limits.kvGroups[group].pages} * limits.pageRows;
+}
+
+// A ring's tokens are the last ones of a sequence.
+std::string kvCacheText(const DeviceFacts &facts) {
+  const auto countOf = [&](size_t group) {
+    const bool ring = facts.limits.kvGroups[group].isRing();
+    return std::string(ring ? "the last " : "") + std::to_string(tokensOf(facts.limits, group)) +
+           " tokens";
+  };
+  const std::string all = bytesOf(facts.memory.state) + " in " + facts.kvType;
+  if (facts.kvGroupBytes.size() > 1)
+    return all + ": " + bytesOf(facts.kvGroupBytes[0]) + " for " + countOf(0) + ", " +
+           bytesOf(facts.kvGroupBytes[1]) + " for " + countOf(1) + " in layers with a window";
+  return all + " for " + countOf(0) + ", " +
+         bytesOf(facts.memory.state / std::max<uint64_t>(tokensOf(facts.limits, 0), 1)) + " each";
+}
+
 std::string deviceText(const DeviceFacts &facts) {
   const runtime::MemoryNeed &memory = facts.memory;
   const RunnerLimits &limits = facts.limits;
-  const uint64_t tokens = uint64_t{limits.poolPages} * limits.pageRows;
   std::string text = "\n" + line("runs on", facts.device.driver + ", " + facts.device.name);
   text += line("target", facts.target);
   text += line("not used", unusedText(facts.unused));
   text += line("weights", bytesOf(memory.weights + memory.constants));
-  text += line("KV cache", bytesOf(memory.state) + " in " + facts.kvType + " for " +
-                               std::to_string(tokens) + " tokens, " +
-                               bytesOf(memory.state / std::max<uint64_t>(tokens, 1)) + " each");
+  text += line("KV cache", kvCacheText(facts));
   text +=
       line("a step", bytesOf(memory.temporary + memory.inputsAndOutputs) + " beside these, for " +
                          std::to_string(std::min(limits.stepTokens, limits.contextTokens)) +
@@ -107,6 +123,10 @@ Object fileObject(const FileFacts &file) {
 }
 
 Object deviceObject(const DeviceFacts &facts) {
+  Object groups = Object::array();
+  for (size_t group = 0; group < facts.kvGroupBytes.size(); ++group)
+    groups.push_back(
+        {{"tokens", tokensOf(facts.limits, group)}, {"bytes", facts.kvGroupBytes[group]}});
   return {{"driver", facts.device.driver},
           {"name", facts.device.name},
           {"target", facts.target},
@@ -115,6 +135,7 @@ Object deviceObject(const DeviceFacts &facts) {
           {"kv_type", facts.kvType},
           {"weight_bytes", facts.memory.weights + facts.memory.constants},
           {"kv_cache_bytes", facts.memory.state},
+          {"kv_cache_groups", std::move(groups)},
           {"step_bytes", facts.memory.temporary + facts.memory.inputsAndOutputs},
           {"unused_tensors", facts.unused.tensors},
           {"unused_bytes", facts.unused.bytes}};

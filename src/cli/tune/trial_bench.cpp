@@ -144,7 +144,7 @@ Result<Trials> timeTrials(hal::Device &device, const GgufFile &file,
     options.contextTokens = static_cast<uint32_t>(std::min<int64_t>(kContext, most->second));
   SINTER_ASSIGN(const auto runner, PlanRunner::create(device, file, std::move(plan), options));
   SINTER_ASSIGN(PagePool pool,
-                PagePool::create(runner->limits().poolPages, runner->limits().pageRows,
+                PagePool::create(runner->limits().kvGroups, runner->limits().pageRows,
                                  runner->limits().stateSlots));
   const double loadSeconds = secondsSince(start);
   SINTER_ASSIGN(Trials trials, TrialBench(*runner, pool, effort, cancel).run());

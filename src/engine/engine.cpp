@@ -43,24 +43,28 @@ static Result<void> checkOptions(const EngineOptions &options) {
   return options.queryTile ? check("the query tile", options.queryTile, 256, 1) : Result<void>();
 }
 
+static void describeKvGroups(const models::DecoderFeatures &f, int64_t pageRows,
+                             const BlockFormat &kv, plan::Plan &plan) {
+  plan.properties[contract::kKvBytesPerPage.name] = 0; // where no layer attends
+  for (const models::LayerFeatures &layer : f.layers)
+    if (layer.attends() && layer.kvOf < 0)
+      plan.properties[contract::kKvGroups[f.kvGroupOf(layer)].bytesPerPage.name] +=
+          layer.kvHeads * (layer.headDim + layer.valueDim) / kv.blockLength * kv.blockBytes *
+          pageRows;
+}
+
 static void describe(const models::DecoderFeatures &f, const EngineOptions &options,
                      const BlockFormat &kv, plan::Plan &plan) {
-  int64_t kvRowBytes = 0; // of a position
-  for (const models::LayerFeatures &layer : f.layers)
-    kvRowBytes +=
-        layer.attends() && layer.kvOf < 0
-            ? layer.kvHeads * (layer.headDim + layer.valueDim) / kv.blockLength * kv.blockBytes
-            : 0;
-  plan.properties = {{contract::kVocabSize.name, f.vocabulary},
-                     {contract::kContextLength.name, f.contextLength},
-                     {contract::kPageRows.name, options.pageRows},
-                     {contract::kQueryTile.name, options.queryTile},
-                     {contract::kKvBytesPerPage.name, kvRowBytes * options.pageRows},
-                     {contract::kLayers, static_cast<int64_t>(f.layers.size())},
-                     {contract::kHeads, f.heads},
-                     {contract::kKvHeads, f.kvHeads},
-                     {contract::kHeadDim, f.headDim},
-                     {contract::kRopeDims, f.ropeDims}};
+  plan.properties.insert({{contract::kVocabSize.name, f.vocabulary},
+                          {contract::kContextLength.name, f.contextLength},
+                          {contract::kPageRows.name, options.pageRows},
+                          {contract::kQueryTile.name, options.queryTile},
+                          {contract::kLayers, static_cast<int64_t>(f.layers.size())},
+                          {contract::kHeads, f.heads},
+                          {contract::kKvHeads, f.kvHeads},
+                          {contract::kHeadDim, f.headDim},
+                          {contract::kRopeDims, f.ropeDims}});
+  describeKvGroups(f, options.pageRows, kv, plan);
   if (f.hasStates())
     plan.properties[contract::kStateBytes.name] = f.stateBytes();
   if (!options.output.empty())

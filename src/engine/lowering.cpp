@@ -550,6 +550,7 @@ Result<plan::Plan> Lowering::run(ModuleOp module) {
   }
   plan_.procedures.push_back({contract::kStepProcedure, std::move(steps)});
   describeActivations();
+  describeLookBacks();
   return std::move(plan_);
 }
 

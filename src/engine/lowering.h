@@ -116,7 +116,8 @@ private:
   struct Attend;
   Result<void> lowerAttention(graph::LaunchOp launch);
   Result<void> addScoreArguments(Attend &a);
-  kernels::Attention attentionOf(const Attend &a, MBucket rows) const;
+  kernels::Attention attentionOf(const Attend &a, MBucket rows);
+  void noteLookBack(const Attend &a, const kernels::Attention &p);
   Result<Steps> attendWhole(const Attend &a, const kernels::Attention &p);
   Result<Steps> attendSingle(const Attend &a);
   Result<Steps> attendPartitions(const Attend &a, kernels::Attention p,
@@ -178,6 +179,7 @@ private:
   void addLaunch(Steps &steps, plan::KernelId kernel, const std::vector<BoundArgument> &arguments,
                  graph::LaunchOp launch);
   void describeActivations();
+  void describeLookBacks();
   plan::Expr movedBytes(graph::LaunchOp launch);
   plan::Expr keysHeld(graph::PagedAttentionOp op);
   void countTouched(graph::GroupedDotOp op, llvm::DenseMap<mlir::Value, plan::Expr> &bytes);
@@ -197,6 +199,8 @@ private:
   bool hasPhase_ = false;                            // the function is prefill or decode
   plan::Expr phase_ = plan::Expr(1);                 // 1 in steps of the function's phase, else 0
   std::map<MBucket, std::set<std::string>> activations_; // formats that meet weights
+  // How far attention over each page table looks back at most.
+  std::map<std::string, int64_t, std::less<>> lookBacks_;
 };
 
 } // namespace sinter::engine

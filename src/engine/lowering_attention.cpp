@@ -7,6 +7,7 @@
 #include "engine/elements.h"
 #include "engine/lowering.h"
 #include "numeric/formats/dot_packing.h"
+#include "plan/contract.h"
 
 using namespace mlir;
 
@@ -26,6 +27,7 @@ struct Lowering::Attend {
   bool joined;                        // heads side by side
   AttentionShape shape;
   std::vector<BoundArgument> keys, rows; // q to page_table; blocks to positions
+  std::string pageTable; // its buffer's name
   BoundArgument out, scale;
   std::vector<BoundArgument> slopes, sinks, softCap; // none or one of each
 };
@@ -57,7 +59,25 @@ static std::vector<BoundArgument> listed(std::initializer_list<std::vector<Bound
   return all;
 }
 
-kernels::Attention Lowering::attentionOf(const Attend &a, MBucket rows) const {
+// A program reads whole steps of keys, the first of which may begin pages before what its rows see.
+void Lowering::noteLookBack(const Attend &a, const kernels::Attention &p) {
+  const int64_t seen = p.causal ? std::max(p.window, p.chunk) : 0;
+  const int64_t pagesBefore = (p.stepPages - 1) * p.pageRows;
+  const int64_t positions =
+      seen ? std::min<int64_t>(seen - 1 + pagesBefore, INT32_MAX) : INT64_MAX;
+  int64_t &most = lookBacks_[a.pageTable];
+  most = std::max(most, positions);
+}
+
+void Lowering::describeLookBacks() {
+  for (const contract::KvGroup &group : contract::kKvGroups) {
+    const auto found = lookBacks_.find(std::string_view(contract::rowOf(group.pageTable).name));
+    if (found != lookBacks_.end() && found->second <= INT32_MAX)
+      plan_.properties[group.lookBack.name] = found->second;
+  }
+}
+
+kernels::Attention Lowering::attentionOf(const Attend &a, MBucket rows) {
   kernels::Attention p = chooseAttention(a.shape, elementOf(a.result), options_.queryTile, rows,
                                          options_.profile, options_.quantizes);
   p.joinHeads = a.joined;
@@ -68,6 +88,7 @@ kernels::Attention Lowering::attentionOf(const Attend &a, MBucket rows) const {
   p.sinks = !a.sinks.empty();
   if (!a.softCap.empty())
     p.scores = kernels::softCapSlot();
+  noteLookBack(a, p);
   return p;
 }
 
@@ -216,6 +237,7 @@ Result<void> Lowering::lowerAttention(graph::LaunchOp launch) {
     SINTER_ASSIGN(const BoundView view, operandView(value));
     keys.push_back(view);
   }
+  SINTER_ASSIGN(const BoundView pageTable, operandView(op.getPageTable()));
   for (Value value : {op.getQueryTiles(), op.getLengths()}) {
     SINTER_ASSIGN(const BoundView view, operandView(value));
     rows.push_back(view);
@@ -229,6 +251,7 @@ Result<void> Lowering::lowerAttention(graph::LaunchOp launch) {
            shapeOf(op),
            std::move(keys),
            std::move(rows),
+           plan_.buffers[pageTable.buffer.index].name,
            out.view(),
            f32Scalar(op.getScale().convertToFloat()),
            {},

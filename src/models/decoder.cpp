@@ -50,6 +50,7 @@ public:
 
 private:
   Value input(Input id);
+  std::vector<KvPlaces> kvGroups(Value slots, Value pageTable);
   Result<Value> firstTokenType();
   Result<Value> embed(Value tokens, Value positions);
   Result<Value> normed(Value x);
@@ -75,6 +76,15 @@ Value StepBuilder::input(Input id) {
   const bool integers = row.element == contract::ElementType::I32;
   Type element = integers ? Type(g_.b.getI32Type()) : Type(g_.b.getF32Type());
   return graph::InputOp::create(g_.b, g_.loc, tensorOf(shape, element), row.name);
+}
+
+std::vector<KvPlaces> StepBuilder::kvGroups(Value slots, Value pageTable) {
+  std::vector<KvPlaces> groups = {{contract::nameOf(Size::PoolPages), slots, pageTable}};
+  if (f_.hasWindowGroup()) {
+    Value windowSlots = input(Input::WindowKvSlots), windowPages = input(Input::WindowPageTable);
+    groups.push_back({contract::nameOf(Size::WindowPoolPages), windowSlots, windowPages});
+  }
+  return groups;
 }
 
 Result<void> StepBuilder::checkHeads() const {
@@ -184,10 +194,10 @@ Result<void> StepBuilder::buildStep() {
   Value wantedTiles = input(Input::LogitTiles);
   LayerBuilder layers(g_, f_,
                       {options_.pageRows, elementOf(g_.b.getContext(), *options_.kv),
-                       options_.kv->isPlain(), std::string(contract::nameOf(Size::PoolPages))});
+                       options_.kv->isPlain()});
   Value spans = f_.hasStates() ? input(Input::StateSpans) : Value();
-  const Placement at{positions, tiles, slots, pageTable, lengths, spans};
-  SINTER_TRY(layers.place(at, {wantedPositions, wantedTiles, wanted}));
+  SINTER_TRY(layers.place({positions, tiles, lengths, spans, kvGroups(slots, pageTable)},
+                          {wantedPositions, wantedTiles, wanted}));
   SINTER_ASSIGN(Value x, embed(tokens, positions));
   SINTER_TRY(layers.keepEmbedding(x, tokens));
   SINTER_ASSIGN(x, layers.expandStreams(x));
@@ -202,7 +212,8 @@ Result<void> StepBuilder::buildStep() {
 void StepBuilder::declareSymbols(ModuleOp module) {
   SmallVector<graph::SymbolAttr> symbols;
   for (const contract::SymbolRow &row : contract::kSymbols) {
-    if (row.id == Size::StateSlots && !f_.hasStates())
+    if ((row.id == Size::StateSlots && !f_.hasStates()) ||
+        (row.id == Size::WindowPoolPages && !f_.hasWindowGroup()))
       continue;
     const int64_t most = row.id == Size::PagesPerSequence
                              ? int64_t(llvm::divideCeil(f_.contextLength, options_.pageRows))

@@ -209,8 +209,9 @@ Result<LayerBuilder::KvCache> LayerBuilder::store(Value keyHeads, Value valueRow
   if (family_.valueNorm)
     values = g_.norm(values, NormKind::Rms, {}, {}, f_.normEps);
   const auto poolOf = [&](int64_t size, bool transposed) {
-    return transposed ? tensorOf({Extent(kv_.pages), l.kvHeads, size, kv_.pageRows}, kv_.element)
-                      : tensorOf({Extent(kv_.pages), l.kvHeads, kv_.pageRows, size}, kv_.element);
+    const Extent pages(kvPlaces().pages);
+    return transposed ? tensorOf({pages, l.kvHeads, size, kv_.pageRows}, kv_.element)
+                      : tensorOf({pages, l.kvHeads, kv_.pageRows, size}, kv_.element);
   };
   const std::string name = "kv." + std::to_string(number_);
   Value keyPool =
@@ -219,7 +220,8 @@ Result<LayerBuilder::KvCache> LayerBuilder::store(Value keyHeads, Value valueRow
       graph::StateOp::create(g_.b, g_.loc, poolOf(l.valueDim, false), name + ".values");
   SINTER_ASSIGN(Value keys, rotated(keyHeads, tokens_, kKeyNorm));
   const auto append = [&](graph::KvPart part, Value rows, Value pool) -> Value {
-    return graph::KvAppendOp::create(g_.b, g_.loc, pool.getType(), part, rows, at_.slots, pool);
+    return graph::KvAppendOp::create(g_.b, g_.loc, pool.getType(), part, rows, kvPlaces().slots,
+                                     pool);
   };
   return KvCache{append(graph::KvPart::Keys, keys, keyPool),
                  append(graph::KvPart::Values, values, valuePool)};
@@ -259,6 +261,9 @@ Result<Value> LayerBuilder::attend(Value query, const KvCache &cache, const Rows
              at_.lengths, rows.tiles, sinks, g_.b.getF32FloatAttr(scale),
              l.window ? g_.b.getI64IntegerAttr(l.window) : IntegerAttr(),
              l.chunk ? g_.b.getI64IntegerAttr(l.chunk) : IntegerAttr(),
+             g_.b, g_.loc, type, query, cache.keys, cache.values, rows.positions,
+             kvPlaces().pageTable, at_.lengths, rows.tiles, sinks, g_.b.getF32FloatAttr(scale),
+             l.window ? g_.b.getI64IntegerAttr(l.window) : IntegerAttr(), IntegerAttr(),
              f_.attentionSoftCap > 0 ? g_.b.getF32FloatAttr(f_.attentionSoftCap) : FloatAttr(),
              slopes, f_.bothWays ? g_.b.getUnitAttr() : UnitAttr())
       .getResult();

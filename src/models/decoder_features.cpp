@@ -167,6 +167,15 @@ static Result<void> readVocabulary(MetadataReader &reader, DecoderFeatures &f) {
   return reader.expect("vocab_size", f.vocabulary, "the embedding's rows");
 }
 
+bool DecoderFeatures::hasWindowGroup() const {
+  const auto anyLayer = [&](bool lessBack) {
+    return llvm::any_of(layers, [&](const LayerFeatures &layer) {
+      return layer.attends() && looksBackLess(layer) == lessBack;
+    });
+  };
+  return !bothWays && anyLayer(true) && anyLayer(false);
+}
+
 Result<DecoderFeatures> readDecoder(const ModelSource &source) {
   DecoderFeatures f;
   SINTER_ASSIGN(f.family, findFamily(source));

@@ -83,9 +83,22 @@ struct DecoderFeatures {
   // for the reference implementation: "'KEY' is VALUE".
   std::vector<std::string> unusedKeys;
 
+  // Keys and values of windowed layers are a group of their own (contract::kKvGroups) where some
+  // layer sees more and steps go on where earlier ones ended.
+  bool hasWindowGroup() const;
+  size_t kvGroupOf(const LayerFeatures &layer) const {
+    return hasWindowGroup() && looksBackLess(layer);
+  }
+
   bool hasStates() const;
   // Bytes of a sequence's states in all layers.
   int64_t stateBytes() const;
+
+private:
+  // Whether its window hides any key of the context.
+  bool looksBackLess(const LayerFeatures &layer) const {
+    return layer.window > 0 && layer.window < contextLength;
+  }
 };
 
 // Unsupported: an architecture or a feature that no family here has. NotFound and Corrupt: a key is

@@ -11,13 +11,19 @@ struct KvLayout {
   int64_t pageRows = 0; // positions of a page
   mlir::Type element;
   bool transposesKeys = false; // blocks lie along a head, other elements along positions
-  std::string pages;           // symbol of the number of pages
+};
+
+// Where a KV cache group keeps the tokens.
+struct KvPlaces {
+  std::string pages; // symbol of the number of its pages
+  mlir::Value slots, pageTable;
 };
 
 // The inputs that say where the tokens of the step are.
 struct Placement {
-  mlir::Value positions, tiles, slots, pageTable, lengths;
-  mlir::Value stateSpans; // null where no layer has a state
+  mlir::Value positions, tiles, lengths;
+  mlir::Value stateSpans;         // null where no layer has a state
+  std::vector<KvPlaces> kvGroups; // in the order of contract::kKvGroups
 };
 
 // The rows whose logits are wanted: where they are, and which of the tokens they are.
@@ -59,6 +65,7 @@ private:
   };
 
   const LayerFeatures &layer() const { return f_.layers[number_]; }
+  const KvPlaces &kvPlaces() const { return at_.kvGroups[f_.kvGroupOf(layer())]; }
   std::string name(std::string_view part) const;
   bool isLast() const { return number_ + 1 == f_.layers.size(); }
   mlir::Value wantedOnly(mlir::Value rows) { return isLast() ? g_.rowsAt(rows, wanted_) : rows; }

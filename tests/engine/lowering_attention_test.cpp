@@ -48,6 +48,32 @@ TEST(LoweringAttention, AFormOfAttentionHasItsArgumentsInEachKernel) {
   EXPECT_THAT(combined, Not(Contains(StartsWith("slopes."))));
 }
 
+// Over a page table of this name: the property that says how far it looks back, -1 for none.
+int64_t lookBackOf(const std::string &words, const std::string &table,
+                   const LoweringOptions &options) {
+  std::string text = attendBy(words);
+  text.replace(text.find("\"pages\""), 7, '"' + table + '"');
+  Lowered lowered(text, options);
+  EXPECT_TRUE(lowered.result()) << lowered.result().error().message;
+  const std::string name = table == "page_table.1" ? "look_back.1" : "look_back";
+  const auto found = lowered.plan().properties.find(name);
+  return found == lowered.plan().properties.end() ? -1 : found->second;
+}
+
+// Kernels read from the first key of the step in which a window begins: a page on CPUs, 8 of 32 keys
+// in decode on a GPU that shares much.
+TEST(LoweringAttention, APlanSaysHowFarItsAttentionLooksBack) {
+  const LoweringOptions cpu{cpuProfile()};
+  EXPECT_EQ(lookBackOf("scale 0.25 window 100", "page_table", cpu), 99);
+  EXPECT_EQ(lookBackOf("scale 0.25 chunk 100", "page_table.1", cpu), 99);
+  const LoweringOptions gpu{simtProfile(128 * 1024)};
+  EXPECT_EQ(lookBackOf("scale 0.25 window 100", "page_table", gpu), 99 + 7 * 32);
+  EXPECT_EQ(lookBackOf("scale 0.25", "page_table", cpu), -1);
+  EXPECT_EQ(lookBackOf("scale 0.25 window 100 both", "page_table", cpu), -1);
+  EXPECT_EQ(lookBackOf("scale 0.25 window 4294967296", "page_table", cpu), -1);
+  EXPECT_EQ(lookBackOf("scale 0.25 window 100", "pages", cpu), -1);
+}
+
 // Of a long sequence a window's keys alone are counted.
 TEST(LoweringAttention, AWindowBoundsTheKeysThatAttentionMoves) {
   auto bytesOf = [](const std::string &words) {

@@ -12,6 +12,7 @@
 namespace sinter::models {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 // What building the model says when it fails.
@@ -92,6 +93,28 @@ TEST(Decoder, UntiedOutputUsesItsOwnMatrix) {
   llvm::raw_string_ostream(text) << **module;
   EXPECT_THAT(text,
               HasSubstr("graph.weight [\"output.weight\"] : tensor<100x64x!tile.block<\"q8_0\">>"));
+}
+
+TEST(Decoder, WindowedLayersAreAKvGroupOfTheirOwnWhereOthersSeeMore) {
+  LayerFeatures layer;
+  layer.heads = layer.kvHeads = 1;
+  const auto groupsOf = [&](std::vector<int64_t> windows, bool bothWays = false) {
+    DecoderFeatures f;
+    f.contextLength = 256;
+    f.bothWays = bothWays;
+    std::vector<size_t> groups;
+    for (const int64_t window : windows) {
+      layer.window = window;
+      f.layers.push_back(layer);
+    }
+    for (const LayerFeatures &one : f.layers)
+      groups.push_back(f.kvGroupOf(one));
+    return groups;
+  };
+  EXPECT_THAT(groupsOf({32, 0, 32}), ElementsAre(1, 0, 1));
+  EXPECT_THAT(groupsOf({32, 32}), ElementsAre(0, 0));
+  EXPECT_THAT(groupsOf({256, 0}), ElementsAre(0, 0)) << "a window of the whole context";
+  EXPECT_THAT(groupsOf({32, 0}, true), ElementsAre(0, 0)) << "one step holds a text";
 }
 
 TEST(Decoder, EachMissingKeyIsNamed) {

@@ -172,12 +172,6 @@ void Scheduler::endExpired() {
 void Scheduler::beginWaiting() {
   while (!waiting_->empty() && running_.size() < options_.sequences) {
     Sequence &next = waiting_->next();
-    const uint64_t spare = running_.size();
-// In the order of arrival, each with pages for what it holds. A page for each that runs stays free,
-// so that those grow for a while before one of them is stopped.
-void Scheduler::begin() {
-  while (!waiting_.empty() && running_.size() < options_.sequences) {
-    Sequence &next = *waiting_.front();
     const bool fits =
         pool_.hasRoomForState() && pool_.hasRoomFor(next.tokens.size(), running_.size());
     if (!fits && !running_.empty())

@@ -257,13 +257,10 @@ Result<Value> LayerBuilder::attend(Value query, const KvCache &cache, const Rows
     slopes = g_.b.getDenseF32ArrayAttr(alibiSlopes(l.heads, f_.alibi));
   auto type = tensorOf({extentOf(query), l.heads, l.valueDim}, g_.b.getF32Type());
   return graph::PagedAttentionOp::create(
-             g_.b, g_.loc, type, query, cache.keys, cache.values, rows.positions, at_.pageTable,
-             at_.lengths, rows.tiles, sinks, g_.b.getF32FloatAttr(scale),
-             l.window ? g_.b.getI64IntegerAttr(l.window) : IntegerAttr(),
-             l.chunk ? g_.b.getI64IntegerAttr(l.chunk) : IntegerAttr(),
              g_.b, g_.loc, type, query, cache.keys, cache.values, rows.positions,
              kvPlaces().pageTable, at_.lengths, rows.tiles, sinks, g_.b.getF32FloatAttr(scale),
-             l.window ? g_.b.getI64IntegerAttr(l.window) : IntegerAttr(), IntegerAttr(),
+             l.window ? g_.b.getI64IntegerAttr(l.window) : IntegerAttr(),
+             l.chunk ? g_.b.getI64IntegerAttr(l.chunk) : IntegerAttr(),
              f_.attentionSoftCap > 0 ? g_.b.getF32FloatAttr(f_.attentionSoftCap) : FloatAttr(),
              slopes, f_.bothWays ? g_.b.getUnitAttr() : UnitAttr())
       .getResult();

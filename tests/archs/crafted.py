@@ -53,17 +53,18 @@ def plain(architecture, **other):
 WIDTH, HIDDEN, VOCABULARY = 128, 192, 128  # of crafted files
 
 
-def crafted(name, architecture, layers, keys, parts, more=(), output=True, draws=None):
+def crafted(name, architecture, layers, keys, parts, more=(), output=True, draws=None,
+            vocabulary=VOCABULARY):
     """A file that test-llama-archs does not write; `parts` gives each layer's tensors."""
     standard = {
-        "general.architecture": text(architecture), "ARCH.vocab_size": u32(VOCABULARY),
+        "general.architecture": text(architecture), "ARCH.vocab_size": u32(vocabulary),
         "ARCH.context_length": u32(256), "ARCH.embedding_length": u32(WIDTH),
         "ARCH.block_count": u32(layers), "ARCH.feed_forward_length": u32(HIDDEN),
         ATTENTION + "layer_norm_rms_epsilon": f32(1e-5), "tokenizer.ggml.model": text("no_vocab"),
     }
-    tensors = [("token_embd.weight", [WIDTH, VOCABULARY]), ("output_norm.weight", [WIDTH])]
+    tensors = [("token_embd.weight", [WIDTH, vocabulary]), ("output_norm.weight", [WIDTH])]
     if output:
-        tensors.append(("output.weight", [WIDTH, VOCABULARY]))
+        tensors.append(("output.weight", [WIDTH, vocabulary]))
     for layer in range(layers):
         tensors += [(f"blk.{layer}.{part}", extents) for part, extents in parts(layer).items()]
     return Variant(name, architecture, {**standard, **keys}, more=tuple(tensors) + tuple(more),

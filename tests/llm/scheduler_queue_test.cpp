@@ -88,7 +88,7 @@ TEST(SchedulerQueues, AHigherPriorityComesFirst) {
 
 TEST(SchedulerQueues, PagesAreTakenFromTheLowestPriority) {
   RunnerLimits limits = kLimits;
-  limits.poolPages = 8;
+  limits.kvGroups[0].pages = 8;
   Desk desk(limits);
   Order low = orderOf("l", 4, 26), high = orderOf("h", 4, 26);
   high.priority = 1;

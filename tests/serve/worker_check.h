@@ -94,7 +94,7 @@ private:
 
 // 9 tokens as smallVocabulary() has them, a context of 64, steps of 8 rows and 4 sequences.
 inline RunnerLimits smallLimits() {
-  RunnerLimits limits{9, 64, 8, 4, 4, 4, 64};
+  RunnerLimits limits{9, 64, 8, 4, 4, 4, {{64}}};
   limits.phasesAgree = true;
   return limits;
 }
@@ -103,7 +103,7 @@ class WorkerDesk {
 public:
   explicit WorkerDesk(const RunnerLimits &limits = smallLimits(), const WorkerOptions &options = {})
       : runner(limits),
-        pool(*PagePool::create(limits.poolPages, limits.pageRows, limits.stateSlots)),
+        pool(*PagePool::create(limits.kvGroups, limits.pageRows, limits.stateSlots)),
         engine(std::move(*GenerationEngine::start(runner, pool, tokenizer, options))) {}
 
   struct Submitted {

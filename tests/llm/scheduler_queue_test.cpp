@@ -8,7 +8,7 @@ namespace {
 using testing::HasSubstr;
 
 // One request runs at a time, so that the order in which requests end is that of their turns.
-constexpr RunnerLimits kLimits{61, 64, 8, 4, 4, 4, 16};
+const RunnerLimits kLimits{61, 64, 8, 4, 4, 4, {{16}}};
 constexpr SchedulerOptions kOneAtATime{.sequences = 1};
 
 Order orderOf(const std::string &queue, size_t promptLength, uint64_t tokens) {

@@ -1,0 +1,98 @@
+// A grammar as a machine over bytes. Its states are made when they are first needed: a state is the
+// set of ways in which the text so far can go on, each a stack of expressions that are left.
+#pragma once
+
+#include "grammar/grammar.h"
+
+#include <array>
+#include <map>
+#include <memory>
+#include <unordered_map>
+
+namespace sinter::grammar {
+
+struct StateId {
+  uint32_t index = 0;
+  friend bool operator==(const StateId &, const StateId &) = default;
+};
+// No text goes on from here.
+inline constexpr StateId kDead{0};
+
+// For one thread.
+class Automaton {
+public:
+  static constexpr size_t kMostStates = 32'768;
+  static constexpr size_t kMostFrames = size_t{1} << 22;
+
+  // Errors: Grammar::check's, and Exhausted: there are too many ways to begin.
+  static Result<std::unique_ptr<Automaton>> create(Grammar grammar);
+
+  StateId start() const { return start_; }
+  using Row = std::array<StateId, 256>; // the state after each byte
+  // Valid until the automaton dies. Exhausted: the grammar is so ambiguous, or its counts so large,
+  // that there would be more than kMostStates states.
+  Result<const Row *> row(StateId state);
+  Result<StateId> next(StateId state, uint8_t byte);
+  // Dead where the text does not fit.
+  Result<StateId> next(StateId state, std::string_view bytes);
+  // Whether the text may end here.
+  bool accepts(StateId state) const { return states_[state.index].accepts; }
+  size_t stateCount() const { return states_.size(); }
+
+private:
+  // What is left of a text: `expr` from `position` on, then `next`. Position counts bytes of Text,
+  // parts of Sequence and Repeat; of Characters it is what was read of a code point; of Unordered
+  // the number of a MemberSet.
+  struct Frame {
+    ExprId expr;
+    uint32_t position = 0;
+    uint32_t next = 0; // a frame; 0: nothing is left
+    friend bool operator==(const Frame &, const Frame &) = default;
+  };
+  struct FrameHash {
+    size_t operator()(const Frame &frame) const;
+  };
+  using FrameNumbers = std::vector<uint32_t>; // sorted
+  struct NumbersHash {
+    size_t operator()(const FrameNumbers &numbers) const;
+  };
+  struct State {
+    FrameNumbers terminals; // frames that read a byte
+    bool accepts = false;
+    std::unique_ptr<Row> row;
+  };
+  // Members of a list that were met, and how many items there were.
+  struct MemberSet {
+    std::vector<bool> met;
+    uint32_t items = 0;
+    friend auto operator<=>(const MemberSet &, const MemberSet &) = default;
+  };
+
+  explicit Automaton(Grammar grammar) : grammar_(std::move(grammar)) {}
+
+  uint32_t frame(ExprId expr, uint32_t position, uint32_t next);
+  uint32_t setNumber(MemberSet set);
+  Result<StateId> stateOf(const FrameNumbers &from);
+  Result<void> close(const FrameNumbers &from, State &state);
+  void expand(const Frame &frame);
+  void expandRepeat(const Expr &expr, const Frame &frame);
+  void expandList(const UnorderedList &list, const Frame &frame);
+  void readText(const Frame &frame);
+  void readCharacter(const Frame &frame);
+
+  Grammar grammar_;
+  StateId start_;
+  std::vector<Frame> frames_{Frame{}};
+  std::unordered_map<Frame, uint32_t, FrameHash> numberOf_;
+  std::vector<MemberSet> sets_;
+  std::map<MemberSet, uint32_t> setNumbers_;
+  std::vector<State> states_;
+  std::unordered_map<FrameNumbers, StateId, NumbersHash> stateNumbers_; // by terminals and accept
+  std::array<FrameNumbers, 256> afterByte_; // of row(), kept for its memory
+  // Of close(): frames still to look at, and when each was last met.
+  FrameNumbers open_;
+  std::vector<uint32_t> met_;
+  uint32_t round_ = 0;
+};
+
+} // namespace sinter::grammar

@@ -1,0 +1,85 @@
+// Masks of tokens equal trying each token alone, for any vocabulary.
+#include "grammar/matching.h"
+#include "grammar/token_masks.h"
+
+#include <random>
+
+namespace sinter::grammar {
+namespace {
+
+// All bytes, and texts of JSON and prose drawn by a seed.
+std::vector<std::string> drawnVocabulary(uint32_t seed, size_t size) {
+  std::mt19937 random(seed);
+  const std::vector<std::string> parts = {"a", "b", "th",   "\"",   "\\",       "{",
+                                          "}", ":", ",",    " ",    "\n",       "1",
+                                          "0", "-", ".",    "e",    "\xC3\xA9", "true",
+                                          "[", "]", "\xE2", "\x82", "\xAC",     "\xF0\x9F\x98\x80"};
+  std::vector<std::string> words;
+  for (int byte = 0; byte < 256; ++byte)
+    words.emplace_back(1, static_cast<char>(byte));
+  while (words.size() < size) {
+    std::string word;
+    for (size_t i = 0, count = 1 + random() % 6; i < count; ++i)
+      word += parts[random() % parts.size()];
+    words.push_back(std::move(word));
+  }
+  words[300].clear(); // a control token
+  return words;
+}
+
+std::shared_ptr<const TokenTrie> trieOf(const std::vector<std::string> &words) {
+  std::vector<TokenBytes> tokens;
+  for (uint32_t i = 0; i < words.size(); ++i)
+    tokens.push_back({i, words[i]});
+  return std::make_shared<TokenTrie>(tokens, words.size());
+}
+
+const char *const kJson = R"(root ::= value
+value ::= object | array | string | number | "true"
+object ::= "{" ws (string ":" ws value ("," ws string ":" ws value)*)? "}"
+array ::= "[" ws (value ("," ws value)*)? "]"
+string ::= "\"" ([^"\\\x00-\x1f] | "\\" ["\\nrt])* "\""
+number ::= "-"? ("0" | [1-9] [0-9]*) ("." [0-9]+)?
+ws ::= [ \n]*)";
+
+const char *const kGrammars[] = {
+    kJson,
+    R"(root ::= "\"" [^"\\]{0,5} "\"")",
+    R"(root ::= [a-z\u00e0-\u00ff ]{3,40} ".")",
+    R"(root ::= ("th" | "tha" | "a" "th"*)+)",
+};
+
+TEST(TokenMasks, EqualEachTokenAlone) {
+  const std::vector<std::string> words = drawnVocabulary(7, 1500);
+  std::mt19937 random(11);
+  for (const char *text : kGrammars) {
+    TokenMasks masks(gbnf(text), trieOf(words));
+    StateId state = masks.automaton().start();
+    for (int step = 0; step < 40; ++step) {
+      const Result<const TokenBits *> bits = masks.maskOf(state);
+      ASSERT_TRUE(bits) << bits.error().toString();
+      std::vector<uint32_t> allowed;
+      for (uint32_t token = 0; token < words.size(); ++token) {
+        const bool fits =
+            !words[token].empty() && *masks.automaton().next(state, words[token]) != kDead;
+        ASSERT_EQ((**bits)[token / 64] >> token % 64 & 1, fits) << text << words[token];
+        if (fits)
+          allowed.push_back(token);
+      }
+      if (allowed.empty())
+        break;
+      state = *masks.after(state, allowed[random() % allowed.size()]);
+    }
+  }
+}
+
+TEST(TokenMasks, ForcedTextIsTheOnlyWay) {
+  const std::vector<std::string> words = drawnVocabulary(3, 400);
+  TokenMasks masks(gbnf(R"(root ::= "{\"name\": " ("1" | "12") "}" "!"*)"), trieOf(words));
+  EXPECT_EQ(*masks.forced(masks.automaton().start()), "{\"name\": 1");
+  const StateId after = *masks.automaton().next(masks.automaton().start(), "{\"name\": 12");
+  EXPECT_EQ(*masks.forced(after), "}");
+}
+
+} // namespace
+} // namespace sinter::grammar

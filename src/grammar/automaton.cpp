@@ -34,6 +34,9 @@ Result<std::unique_ptr<Automaton>> Automaton::create(Grammar grammar) {
   std::unique_ptr<Automaton> made(new Automaton(std::move(grammar)));
   made->states_.emplace_back(); // kDead
   made->stateNumbers_[{}] = kDead;
+  SINTER_TRY(made->excludeEmptyPairs());
+  if (!made->grammar_.canMatch(made->grammar_.root()))
+    return fail(Code::InvalidArgument, "no text can match the grammar");
   const uint32_t root = made->frame(made->grammar_.root(), 0, 0);
   SINTER_ASSIGN(made->start_, made->stateOf({root}));
   return made;
@@ -47,107 +50,100 @@ uint32_t Automaton::frame(ExprId expr, uint32_t position, uint32_t next) {
   return found->second;
 }
 
-uint32_t Automaton::setNumber(MemberSet set) {
-  const auto [found, isNew] = setNumbers_.try_emplace(set, static_cast<uint32_t>(sets_.size()));
-  if (isNew)
-    sets_.push_back(std::move(set));
-  return found->second;
-}
-
 // A count goes no further than what makes a difference.
-void Automaton::expandRepeat(const Expr &expr, const Frame &at) {
+void Automaton::expandRepeat(const Expr &expr, const Frame &at, FrameNumbers &open) {
+  const ExprId part = grammar_.childrenOf(expr).front();
   if (at.position >= expr.least)
-    open_.push_back(at.next);
+    open.push_back(at.next);
+  if (!grammar_.canMatch(part))
+    return;
   if (expr.most != kUnbounded && at.position >= expr.most)
     return;
   const uint32_t cap = expr.most == kUnbounded ? expr.least : expr.most;
   const uint32_t rest = frame(at.expr, std::min(at.position + 1, cap), at.next);
-  open_.push_back(frame(grammar_.childrenOf(expr).front(), 0, rest));
+  open.push_back(frame(part, 0, rest));
 }
 
-void Automaton::expandList(const UnorderedList &list, const Frame &at) {
-  MemberSet set =
-      at.position == 0 ? MemberSet{std::vector<bool>(list.members.size())} : sets_[at.position - 1];
-  bool whole = set.items >= list.least;
-  for (size_t i = 0; i < list.members.size(); ++i)
-    whole &= set.met[i] || !list.members[i].required;
-  if (whole)
-    open_.push_back(at.next);
-  if (list.most != kUnbounded && set.items >= list.most)
-    return;
-  // Beyond this, the number of items makes no difference, but for the first one's separator.
-  const uint32_t cap = list.most == kUnbounded ? std::max(list.least, 1u) : list.most;
-  const bool isFirst = set.items == 0;
-  const auto follow = [&](ExprId item, MemberSet after) {
-    after.items = std::min(after.items + 1, cap);
-    const uint32_t rest = frame(at.expr, setNumber(std::move(after)) + 1, at.next);
-    const uint32_t read = frame(item, 0, rest);
-    open_.push_back(isFirst ? read : frame(list.separator, 0, read));
-  };
-  for (size_t i = 0; i < list.members.size(); ++i) {
-    if (set.met[i])
-      continue;
-    MemberSet after = set;
-    after.met[i] = true;
-    follow(list.members[i].expr, std::move(after));
+// A pair that no text ends is left out, so that no text runs into it.
+Result<void> Automaton::expandPair(const Frame &at, FrameNumbers &open) {
+  if (at.position > 0) {
+    if (accepts(pairs_[at.position - 1]))
+      open.push_back(at.next);
+    return {};
   }
-  if (list.others)
-    follow(*list.others, set);
+  SINTER_ASSIGN(const uint32_t pair, beginningOf(at.expr));
+  SINTER_ASSIGN(const bool ends, canEnd(pair));
+  if (ends)
+    open.push_back(frame(at.expr, pair + 1, at.next));
+  return {};
 }
 
-void Automaton::expand(const Frame &at) {
+Result<void> Automaton::expand(const Frame &at, FrameNumbers &open) {
   const Expr &expr = grammar_.expr(at.expr);
   switch (expr.kind) {
   case ExprKind::Text:
-    open_.push_back(at.next); // an empty one
-    return;
+    if (at.position == expr.count) // an empty one
+      open.push_back(at.next);
+    break;
   case ExprKind::Characters:
-    return;
+    break;
   case ExprKind::Sequence: {
     const std::span<const ExprId> parts = grammar_.childrenOf(expr);
-    if (at.position == parts.size())
-      return open_.push_back(at.next);
+    if (at.position == parts.size()) {
+      open.push_back(at.next);
+      break;
+    }
     // The last part needs no way back, so that a rule may end with itself without bound.
     const bool isLast = at.position + 1 == parts.size();
     const uint32_t rest = isLast ? at.next : frame(at.expr, at.position + 1, at.next);
-    return open_.push_back(frame(parts[at.position], 0, rest));
+    open.push_back(frame(parts[at.position], 0, rest));
+    break;
   }
   case ExprKind::Choice:
     for (const ExprId part : grammar_.childrenOf(expr))
-      open_.push_back(frame(part, 0, at.next));
-    return;
+      if (grammar_.canMatch(part))
+        open.push_back(frame(part, 0, at.next));
+    break;
   case ExprKind::Repeat:
-    return expandRepeat(expr, at);
+    expandRepeat(expr, at, open);
+    break;
   case ExprKind::Call:
-    return open_.push_back(frame(grammar_.bodyOf(expr), 0, at.next));
-  case ExprKind::Unordered:
-    return expandList(grammar_.listOf(expr), at);
+    open.push_back(frame(grammar_.bodyOf(expr), 0, at.next));
+    break;
+  case ExprKind::Both:
+  case ExprKind::Except:
+    return expandPair(at, open);
   }
+  return {};
 }
 
-Result<void> Automaton::close(const FrameNumbers &from, State &state) {
-  open_ = from;
-  ++round_;
-  while (!open_.empty()) {
-    const uint32_t number = open_.back();
-    open_.pop_back();
+bool Automaton::readsByte(const Frame &at) const {
+  const Expr &expr = grammar_.expr(at.expr);
+  const bool isPair = expr.kind == ExprKind::Both || expr.kind == ExprKind::Except;
+  return expr.kind == ExprKind::Characters || (isPair && at.position > 0) ||
+         (expr.kind == ExprKind::Text && at.position < expr.count);
+}
+
+Result<void> Automaton::close(FrameNumbers open, State &state) {
+  std::vector<bool> met(frames_.size());
+  while (!open.empty()) {
+    const uint32_t number = open.back();
+    open.pop_back();
     if (frames_.size() > kMostFrames)
       return fail(Code::Exhausted, "the grammar leaves too many ways to go on");
-    met_.resize(frames_.size());
-    if (std::exchange(met_[number], round_) == round_)
+    if (met.size() < frames_.size())
+      met.resize(frames_.size());
+    if (met[number])
       continue;
+    met[number] = true;
     if (number == 0) {
       state.accepts = true;
       continue;
     }
     const Frame at = frames_[number]; // the vector may grow
-    const Expr &expr = grammar_.expr(at.expr);
-    const bool reads = expr.kind == ExprKind::Characters ||
-                       (expr.kind == ExprKind::Text && at.position < expr.count);
-    if (reads)
+    if (readsByte(at))
       state.terminals.push_back(number);
-    else
-      expand(at);
+    SINTER_TRY(expand(at, open));
   }
   std::sort(state.terminals.begin(), state.terminals.end());
   return {};
@@ -174,37 +170,53 @@ Result<StateId> Automaton::stateOf(const FrameNumbers &from) {
   return number;
 }
 
-void Automaton::readText(const Frame &at) {
+void Automaton::readText(const Frame &at, ByteFrames &after) {
   const Expr &expr = grammar_.expr(at.expr);
   const auto byte = static_cast<uint8_t>(grammar_.textOf(expr)[at.position]);
   const bool isLast = at.position + 1 == expr.count;
-  afterByte_[byte].push_back(isLast ? at.next : frame(at.expr, at.position + 1, at.next));
+  after[byte].push_back(isLast ? at.next : frame(at.expr, at.position + 1, at.next));
 }
 
-void Automaton::readCharacter(const Frame &at) {
+void Automaton::readCharacter(const Frame &at, ByteFrames &after) {
   const CharacterSet &set = grammar_.setOf(grammar_.expr(at.expr));
   const PartialCode partial(at.position);
   for (unsigned byte = 0; byte < 256; ++byte)
     if (const auto read = partial.read(static_cast<uint8_t>(byte), set))
-      afterByte_[byte].push_back(
+      after[byte].push_back(
           read->isWhole() ? at.next : frame(at.expr, read->generalized(set).number(), at.next));
 }
 
+Result<void> Automaton::readBytes(StateId state, ByteFrames &after) {
+  for (FrameNumbers &frames : after)
+    frames.clear();
+  const FrameNumbers terminals = states_[state.index].terminals; // states move while pairs are read
+  for (const uint32_t number : terminals) {
+    const Frame at = frames_[number];
+    const ExprKind kind = grammar_.expr(at.expr).kind;
+    if (kind == ExprKind::Text)
+      readText(at, after);
+    else if (kind == ExprKind::Characters)
+      readCharacter(at, after);
+    else
+      SINTER_TRY(readPair(at, after));
+  }
+  return {};
+}
+
+// Rows are made within rows where a pair of expressions needs those of its sides.
 Result<const Automaton::Row *> Automaton::row(StateId state) {
   if (const auto &made = states_[state.index].row)
     return made.get();
-  for (FrameNumbers &frames : afterByte_)
-    frames.clear();
-  const FrameNumbers terminals = states_[state.index].terminals;
-  for (const uint32_t number : terminals) {
-    const Frame at = frames_[number];
-    grammar_.expr(at.expr).kind == ExprKind::Text ? readText(at) : readCharacter(at);
-  }
+  if (spare_.empty())
+    spare_.push_back(std::make_unique<ByteFrames>());
+  std::unique_ptr<ByteFrames> after = std::move(spare_.back());
+  spare_.pop_back();
+  SINTER_TRY(readBytes(state, *after));
   auto made = std::make_unique<Row>();
   std::map<FrameNumbers, StateId> known; // most bytes lead to one of few states
-  for (size_t byte = 0; byte < 256; ++byte) {
-    const FrameNumbers &frames = afterByte_[byte];
-    if (byte > 0 && frames == afterByte_[byte - 1]) {
+  for (size_t byte = 0; byte < made->size(); ++byte) {
+    const FrameNumbers &frames = (*after)[byte];
+    if (byte > 0 && frames == (*after)[byte - 1]) {
       (*made)[byte] = (*made)[byte - 1];
       continue;
     }
@@ -215,6 +227,7 @@ Result<const Automaton::Row *> Automaton::row(StateId state) {
     }
     (*made)[byte] = found->second;
   }
+  spare_.push_back(std::move(after));
   states_[state.index].row = std::move(made);
   return states_[state.index].row.get();
 }

@@ -13,7 +13,7 @@ namespace sinter::grammar {
 
 struct StateId {
   uint32_t index = 0;
-  friend bool operator==(const StateId &, const StateId &) = default;
+  friend auto operator<=>(const StateId &, const StateId &) = default;
 };
 // No text goes on from here.
 inline constexpr StateId kDead{0};
@@ -41,8 +41,8 @@ public:
 
 private:
   // What is left of a text: `expr` from `position` on, then `next`. Position counts bytes of Text,
-  // parts of Sequence and Repeat; of Characters it is what was read of a code point; of Unordered
-  // the number of a MemberSet.
+  // parts of Sequence and Repeat; of Characters it is what was read of a code point; of Both and
+  // Except the number of a Pair, plus 1; 0 is their beginning.
   struct Frame {
     ExprId expr;
     uint32_t position = 0;
@@ -61,38 +61,46 @@ private:
     bool accepts = false;
     std::unique_ptr<Row> row;
   };
-  // Members of a list that were met, and how many items there were.
-  struct MemberSet {
-    std::vector<bool> met;
-    uint32_t items = 0;
-    friend auto operator<=>(const MemberSet &, const MemberSet &) = default;
+  // Where the two sides of Both or Except are.
+  struct Pair {
+    StateId a, b;
+    bool isExcept;
+    friend auto operator<=>(const Pair &, const Pair &) = default;
   };
 
   explicit Automaton(Grammar grammar) : grammar_(std::move(grammar)) {}
 
   uint32_t frame(ExprId expr, uint32_t position, uint32_t next);
-  uint32_t setNumber(MemberSet set);
   Result<StateId> stateOf(const FrameNumbers &from);
-  Result<void> close(const FrameNumbers &from, State &state);
-  void expand(const Frame &frame);
-  void expandRepeat(const Expr &expr, const Frame &frame);
-  void expandList(const UnorderedList &list, const Frame &frame);
-  void readText(const Frame &frame);
-  void readCharacter(const Frame &frame);
+  Result<void> close(FrameNumbers open, State &state);
+  Result<void> expand(const Frame &frame, FrameNumbers &open);
+  void expandRepeat(const Expr &expr, const Frame &frame, FrameNumbers &open);
+  Result<void> expandPair(const Frame &frame, FrameNumbers &open);
+  bool readsByte(const Frame &frame) const;
+  using ByteFrames = std::array<FrameNumbers, 256>; // what is left after each byte
+  Result<void> readBytes(StateId state, ByteFrames &after);
+  void readText(const Frame &frame, ByteFrames &after);
+  void readCharacter(const Frame &frame, ByteFrames &after);
+  Result<void> readPair(const Frame &frame, ByteFrames &after);
+
+  Result<void> excludeEmptyPairs();
+  uint32_t pairNumber(const Pair &pair);
+  Result<uint32_t> beginningOf(ExprId expr);
+  bool accepts(const Pair &pair) const;
+  using PairRow = std::array<uint32_t, 256>; // kNoPair: no text goes on
+  Result<PairRow> after(uint32_t pair);
+  Result<bool> canEnd(uint32_t pair);
 
   Grammar grammar_;
   StateId start_;
   std::vector<Frame> frames_{Frame{}};
   std::unordered_map<Frame, uint32_t, FrameHash> numberOf_;
-  std::vector<MemberSet> sets_;
-  std::map<MemberSet, uint32_t> setNumbers_;
+  std::vector<Pair> pairs_;
+  std::map<Pair, uint32_t> pairNumbers_;
+  std::unordered_map<uint32_t, bool> canEnd_; // of pairs
   std::vector<State> states_;
   std::unordered_map<FrameNumbers, StateId, NumbersHash> stateNumbers_; // by terminals and accept
-  std::array<FrameNumbers, 256> afterByte_; // of row(), kept for its memory
-  // Of close(): frames still to look at, and when each was last met.
-  FrameNumbers open_;
-  std::vector<uint32_t> met_;
-  uint32_t round_ = 0;
+  std::vector<std::unique_ptr<ByteFrames>> spare_; // of row(), kept for their memory
 };
 
 } // namespace sinter::grammar

@@ -47,9 +47,12 @@ ExprId Grammar::call(RuleId rule) {
   return add({ExprKind::Call, rule.index});
 }
 
-ExprId Grammar::unordered(UnorderedList list) {
-  lists_.push_back(std::move(list));
-  return add({ExprKind::Unordered, static_cast<uint32_t>(lists_.size() - 1)});
+ExprId Grammar::both(ExprId a, ExprId b) {
+  return addChildren(ExprKind::Both, {{a, b}});
+}
+
+ExprId Grammar::except(ExprId a, ExprId b) {
+  return addChildren(ExprKind::Except, {{a, b}});
 }
 
 RuleId Grammar::declare(std::string name) {
@@ -73,21 +76,51 @@ bool Grammar::nullableNow(const Expr &expr, const std::vector<bool> &nullable) c
     return expr.least == 0 || is(childrenOf(expr).front());
   case ExprKind::Call:
     return is(bodyOf(expr));
-  case ExprKind::Unordered:
+  case ExprKind::Both:
+  case ExprKind::Except:
     return true; // no harm where it is not: more is taken for a beginning
   }
   return false;
 }
 
-std::vector<bool> Grammar::findNullable() const {
-  std::vector<bool> nullable(exprs_.size());
+// By what is known of the children so far.
+bool Grammar::matchesNow(const Expr &expr, const std::vector<bool> &matching) const {
+  const auto is = [&](ExprId id) { return matching[id.index]; };
+  switch (expr.kind) {
+  case ExprKind::Text:
+    return true;
+  case ExprKind::Characters:
+    return !setOf(expr).empty();
+  case ExprKind::Sequence:
+  case ExprKind::Both:
+    return std::ranges::all_of(childrenOf(expr), is);
+  case ExprKind::Choice:
+    return std::ranges::any_of(childrenOf(expr), is);
+  case ExprKind::Repeat:
+    return expr.least == 0 || is(childrenOf(expr).front());
+  case ExprKind::Call:
+    return is(bodyOf(expr));
+  case ExprKind::Except:
+    return is(childrenOf(expr).front());
+  }
+  return false;
+}
+
+// For which expressions `holds`, where it holds for one by what holds for others.
+std::vector<bool> Grammar::fixpoint(Holds holds) const {
+  std::vector<bool> found(exprs_.size());
   for (bool changed = true; changed;) {
     changed = false;
     for (size_t i = 0; i < exprs_.size(); ++i)
-      if (!nullable[i] && nullableNow(exprs_[i], nullable))
-        nullable[i] = changed = true;
+      if (!found[i] && !excluded_[i] && (this->*holds)(exprs_[i], found))
+        found[i] = changed = true;
   }
-  return nullable;
+  return found;
+}
+
+void Grammar::exclude(ExprId id) {
+  excluded_[id.index] = true;
+  matching_ = fixpoint(&Grammar::matchesNow);
 }
 
 // Adds the parts with which a text of `expr` may begin.
@@ -106,21 +139,14 @@ void Grammar::addLeading(const Expr &expr, const std::vector<bool> &nullable,
     return;
   case ExprKind::Choice:
   case ExprKind::Repeat:
+  case ExprKind::Both:
+  case ExprKind::Except:
     for (const ExprId part : childrenOf(expr))
       leading.push_back(part);
     return;
   case ExprKind::Call:
     leading.push_back(bodyOf(expr));
     return;
-  case ExprKind::Unordered: {
-    const UnorderedList &list = listOf(expr);
-    for (const Member &member : list.members)
-      leading.push_back(member.expr);
-    if (list.others)
-      leading.push_back(*list.others);
-    leading.push_back(list.separator); // after a member that is empty
-    return;
-  }
   }
 }
 
@@ -136,7 +162,7 @@ enum class Mark : uint8_t { New, OnPath, Done };
 
 } // namespace
 
-Result<void> Grammar::check() const {
+Result<void> Grammar::check() {
   if (exprs_.size() > kMostExprs)
     return fail(Code::Exhausted, "a grammar of " + std::to_string(exprs_.size()) +
                                      " expressions, expected at most " +
@@ -144,7 +170,13 @@ Result<void> Grammar::check() const {
   for (const Rule &rule : rules_)
     if (rule.body == ExprId())
       return fail(Code::InvalidArgument, "rule '" + rule.name + "' is used and not defined");
-  const std::vector<bool> nullable = findNullable();
+  excluded_.assign(exprs_.size(), false);
+  matching_ = fixpoint(&Grammar::matchesNow);
+  return checkLeftRecursion();
+}
+
+Result<void> Grammar::checkLeftRecursion() const {
+  const std::vector<bool> nullable = fixpoint(&Grammar::nullableNow);
   std::vector<Mark> marks(exprs_.size(), Mark::New);
   for (const Rule &rule : rules_) {
     std::vector<Visit> path;

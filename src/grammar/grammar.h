@@ -51,27 +51,12 @@ struct RuleId {
 
 inline constexpr uint32_t kUnbounded = UINT32_MAX;
 
-// One member of an unordered list.
-struct Member {
-  ExprId expr;
-  bool required = false;
-};
-
-// Members in any order, each at most once, then or between them any number of `others`, with
-// `separator` between all of them. The list has at least `least` and at most `most` items.
-struct UnorderedList {
-  std::vector<Member> members;
-  ExprId separator;
-  std::optional<ExprId> others = {};
-  uint32_t least = 0, most = kUnbounded;
-};
-
 // What an expression is; `Expr` says what its numbers mean.
-enum class ExprKind : uint8_t { Text, Characters, Sequence, Choice, Repeat, Call, Unordered };
+enum class ExprKind : uint8_t { Text, Characters, Sequence, Choice, Repeat, Call, Both, Except };
 
 struct Expr {
   ExprKind kind;
-  uint32_t begin = 0, count = 0; // of bytes, of children; of a set, a rule or a list: its number
+  uint32_t begin = 0, count = 0; // of bytes, of children; of a set or a rule: its number
   uint32_t least = 0, most = 0;  // of Repeat
 };
 
@@ -87,7 +72,10 @@ public:
   ExprId choice(std::span<const ExprId> alternatives); // of none: matches nothing
   ExprId repeat(ExprId part, uint32_t least, uint32_t most);
   ExprId call(RuleId rule);
-  ExprId unordered(UnorderedList list);
+  // Texts of `a` that are also of `b`, or are not. Both are regular: they call no rule that calls
+  // itself.
+  ExprId both(ExprId a, ExprId b);
+  ExprId except(ExprId a, ExprId b);
 
   // A rule by its name, which messages use; defined once, before check().
   RuleId declare(std::string name);
@@ -100,7 +88,7 @@ public:
 
   // That texts can be matched from left to right. InvalidArgument: a rule has no definition.
   // Unsupported: a rule begins with itself. Exhausted: it has too many expressions.
-  Result<void> check() const;
+  Result<void> check();
 
   const Expr &expr(ExprId id) const { return exprs_[id.index]; }
   std::string_view textOf(const Expr &expr) const {
@@ -111,7 +99,11 @@ public:
     return std::span(children_).subspan(expr.begin, expr.count);
   }
   ExprId bodyOf(const Expr &call) const { return rules_[call.begin].body; }
-  const UnorderedList &listOf(const Expr &expr) const { return lists_[expr.begin]; }
+  size_t exprCount() const { return exprs_.size(); }
+  // That no text matches, which check() cannot know of Both and Except.
+  void exclude(ExprId id);
+  // Whether any text matches; known after check().
+  bool canMatch(ExprId id) const { return matching_[id.index]; }
 
 private:
   struct Rule {
@@ -120,7 +112,10 @@ private:
   };
   ExprId add(Expr expr);
   ExprId addChildren(ExprKind kind, std::span<const ExprId> children);
-  std::vector<bool> findNullable() const;
+  using Holds = bool (Grammar::*)(const Expr &, const std::vector<bool> &) const;
+  std::vector<bool> fixpoint(Holds holds) const;
+  Result<void> checkLeftRecursion() const;
+  bool matchesNow(const Expr &expr, const std::vector<bool> &matching) const;
   bool nullableNow(const Expr &expr, const std::vector<bool> &nullable) const;
   void addLeading(const Expr &expr, const std::vector<bool> &nullable,
                   std::vector<ExprId> &leading) const;
@@ -129,8 +124,8 @@ private:
   std::string bytes_;
   std::vector<CharacterSet> sets_;
   std::vector<ExprId> children_;
-  std::vector<UnorderedList> lists_;
   std::vector<Rule> rules_;
+  std::vector<bool> excluded_, matching_; // by expression
   ExprId root_;
 };
 

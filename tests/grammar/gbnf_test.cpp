@@ -72,8 +72,7 @@ TEST(Gbnf, DeepGroupsAreRefused) {
 // Each nesting is a state of its own: a text as deep as that ends with an error, not with memory.
 TEST(Gbnf, DeepTextsEndWithAnError) {
   const auto automaton = gbnf(R"x(root ::= "(" root ")" | "")x");
-      Result<StateId>
-          state = automaton->start();
+  Result<StateId> state = automaton->start();
   for (size_t i = 0; state && i < 200'000; ++i)
     state = automaton->next(*state, '(');
   ASSERT_FALSE(state);

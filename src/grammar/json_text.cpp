@@ -1,0 +1,143 @@
+// One writing of each value, so that what the grammar has is what a reader gets.
+#include "grammar/json_text.h"
+
+#include "grammar/token_trie.h"
+
+#include <charconv>
+#include <cmath>
+
+namespace sinter::grammar {
+namespace {
+
+constexpr uint32_t kMostSpaces = 20;
+
+std::string escaped(char32_t code) {
+  constexpr std::string_view kShort = "\"\\\b\f\n\r\t", kLetters = "\"\\bfnrt";
+  if (const size_t found = kShort.find(static_cast<char>(code)); found != std::string_view::npos)
+    return std::string("\\") + kLetters[found];
+  constexpr std::string_view kHex = "0123456789abcdef";
+  return std::string("\\u00") + kHex[code >> 4 & 15] + kHex[code & 15];
+}
+
+// Those that no string of JSON holds as they stand.
+const CharacterSet &escapedSet() {
+  static const CharacterSet set({{0, 0x1F}, {'"', '"'}, {'\\', '\\'}});
+  return set;
+}
+
+std::string numberText(double value) {
+  char text[64];
+  const bool isWhole = std::trunc(value) == value && std::fabs(value) < 1e15;
+  const auto end = isWhole ? std::to_chars(text, std::end(text), static_cast<int64_t>(value)).ptr
+                           : std::to_chars(text, std::end(text), value).ptr;
+  return std::string(text, end);
+}
+
+std::optional<double> numberOf(const jinja::Input &value) {
+  if (const auto *whole = std::get_if<int64_t>(&value.content()))
+    return static_cast<double>(*whole);
+  if (const auto *real = std::get_if<double>(&value.content()))
+    return *real;
+  return std::nullopt;
+}
+
+} // namespace
+
+JsonText::JsonText(Grammar &grammar) : grammar_(grammar) {
+  const ExprId blank = grammar.characters(CharacterSet({{' ', ' '}}));
+  const ExprId line =
+      grammar.sequence({{grammar.text("\n"), grammar.repeat(blank, 0, kMostSpaces)}});
+  space_ = grammar.choice({{grammar.empty(), blank, line}});
+  any_ = character(grammar, CharacterSet::all());
+  quote_ = grammar.text("\"");
+}
+
+ExprId JsonText::character(Grammar &grammar, const CharacterSet &set) {
+  std::vector<ExprId> ways;
+  if (const CharacterSet plain = set.without(escapedSet()); !plain.empty())
+    ways.push_back(grammar.characters(plain));
+  const CharacterSet others = set.without(set.without(escapedSet()));
+  for (const CodeRange &range : others.ranges())
+    for (char32_t code = range.first; code <= range.last; ++code)
+      ways.push_back(grammar.text(escaped(code)));
+  return grammar.choice(ways);
+}
+
+ExprId JsonText::anyCharacters(uint32_t least, uint32_t most) {
+  return grammar_.repeat(any_, least, most);
+}
+
+ExprId JsonText::quoted(ExprId content) {
+  return grammar_.sequence({{quote_, content, quote_}});
+}
+
+ExprId JsonText::content(std::string_view text) {
+  return grammar_.text(jsonStringContent(text));
+}
+
+ExprId JsonText::spaced(ExprId first, ExprId second) {
+  return grammar_.sequence({{first, space_, second}});
+}
+
+std::string jsonStringContent(std::string_view text) {
+  std::string content;
+  for (const char byte : text)
+    content += static_cast<uint8_t>(byte) < 0x20 || byte == '"' || byte == '\\'
+                   ? escaped(static_cast<uint8_t>(byte))
+                   : std::string(1, byte);
+  return content;
+}
+
+std::string jsonLiteral(const jinja::Input &value) {
+  if (const std::string *text = value.text())
+    return '"' + jsonStringContent(*text) + '"';
+  if (const auto *truth = std::get_if<bool>(&value.content()))
+    return *truth ? "true" : "false";
+  if (const auto *whole = std::get_if<int64_t>(&value.content()))
+    return std::to_string(*whole);
+  if (const auto *real = std::get_if<double>(&value.content()))
+    return numberText(*real);
+  std::string out;
+  if (const jinja::Input::List *list = value.list()) { // as deep as the reader lets it be
+    for (const jinja::Input &item : *list)
+      out += (out.empty() ? "" : ",") + jsonLiteral(item);
+    return '[' + out + ']';
+  }
+  if (const jinja::Input::Object *object = value.object()) {
+    for (const auto &[key, item] : *object)
+      out += (out.empty() ? "\"" : ",\"") + jsonStringContent(key) + "\":" + jsonLiteral(item);
+    return '{' + out + '}';
+  }
+  return "null";
+}
+
+static bool equalLists(const jinja::Input::List &a, const jinja::Input::List &b) {
+  for (size_t i = 0; i < a.size() && i < b.size(); ++i)
+    if (!jsonEqual(a[i], b[i]))
+      return false;
+  return a.size() == b.size();
+}
+
+static bool equalObjects(const jinja::Input::Object &a, const jinja::Input &b) {
+  for (const auto &[key, item] : a)
+    if (const jinja::Input *other = b.find(key); !other || !jsonEqual(item, *other))
+      return false;
+  return a.size() == b.object()->size();
+}
+
+bool jsonEqual(const jinja::Input &a, const jinja::Input &b) {
+  if (const auto left = numberOf(a), right = numberOf(b); left || right)
+    return left == right;
+  if (a.content().index() != b.content().index())
+    return false;
+  if (a.list())
+    return equalLists(*a.list(), *b.list());
+  if (a.object())
+    return equalObjects(*a.object(), b);
+  if (a.text())
+    return *a.text() == *b.text();
+  const auto *left = std::get_if<bool>(&a.content());
+  return !left || *left == std::get<bool>(b.content());
+}
+
+} // namespace sinter::grammar

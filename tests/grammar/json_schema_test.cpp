@@ -1,0 +1,257 @@
+// JSON Schema: which values a schema's grammar has, and which schemas are refused by name.
+#include "grammar/json_schema.h"
+#include "grammar/json_text.h"
+#include "grammar/matching.h"
+
+namespace sinter::grammar {
+namespace {
+
+using testing::HasSubstr;
+
+jinja::Input json(std::string_view text) {
+  Result<jinja::Input> value = jinja::inputFromJson(text);
+  EXPECT_TRUE(value) << text;
+  return std::move(*value);
+}
+
+struct Case {
+  const char *schema;
+  std::vector<const char *> in, out;
+};
+
+void expectValues(std::span<const Case> cases) {
+  for (const Case &c : cases) {
+    Result<Grammar> grammar = parseJsonSchema(json(c.schema));
+    ASSERT_TRUE(grammar) << c.schema << ": " << grammar.error().toString();
+    const auto automaton = automatonOf(std::move(*grammar));
+    for (const char *text : c.in)
+      EXPECT_TRUE(matches(*automaton, text)) << c.schema << " / " << text;
+    for (const char *text : c.out)
+      EXPECT_FALSE(matches(*automaton, text)) << c.schema << " / " << text;
+  }
+}
+
+TEST(JsonSchema, AnyValueIsJson) {
+  const Case cases[] = {
+      {"{}",
+       {"null", "true", "-1.5e3", "\"a\\n\xC3\xA9\"", "[]", "[1, {\"a\":[]}]", "{ \"a\" : \"\" }"},
+       {"", "01", "1.", "\"\n\"", "[1,]", "{a:1}", "nul", "{\"a\":1}}"}},
+      {"true", {"1"}, {"x"}},
+  };
+  expectValues(cases);
+}
+
+TEST(JsonSchema, TypesAndNamedValues) {
+  const Case cases[] = {
+      {R"({"type":"integer"})", {"0", "-7", "120"}, {"1.5", "\"1\"", "1e3", "007"}},
+      {R"({"type":["string","null"]})", {"null", "\"\""}, {"1", "[]"}},
+      {R"({"enum":["a",1,null,[1,2],{"b":false}]})",
+       {"\"a\"", "1", "null", "[1,2]", "{\"b\":false}"},
+       {"\"b\"", "2", "[1]"}},
+      {R"({"const":1.0,"type":"integer"})", {"1"}, {"1.0", "2"}},
+      {R"({"enum":["a","bcd",5],"minLength":2})", {"\"bcd\"", "5"}, {"\"a\""}},
+      {R"({"type":"string","not":{"enum":["no","none"]}})",
+       {"\"n\"", "\"non\"", "\"nones\""},
+       {"\"no\"", "\"none\""}},
+      {R"({"not":{"type":["object","array"]}})", {"1", "\"\""}, {"[]", "{}"}},
+      {R"({"type":"boolean","not":{"const":true}})", {"false"}, {"true"}},
+  };
+  expectValues(cases);
+}
+
+TEST(JsonSchema, Numbers) {
+  const Case cases[] = {
+      {R"({"type":"integer","minimum":-12,"maximum":105})",
+       {"-12", "-9", "0", "9", "99", "105"},
+       {"-13", "-20", "106", "110", "200", "1000"}},
+      {R"({"type":"integer","exclusiveMinimum":9,"exclusiveMaximum":11.5})",
+       {"10", "11"},
+       {"9", "12"}},
+      {R"({"type":"number","minimum":0.25,"maximum":1.5})",
+       {"0.25", "0.3", "1", "1.0", "1.49", "1.5", "1.50"},
+       {"0", "0.2", "0.249", "1.51", "2", "-1"}},
+      {R"({"type":"number","exclusiveMinimum":0})", {"0.1", "0.001", "5"}, {"0", "0.0", "-1"}},
+      {R"({"type":"number","maximum":-1.5})", {"-1.5", "-2", "-1.51"}, {"-1.4", "0", "1.5", "-1"}},
+      {R"({"multipleOf":7})", {"0", "7", "-14", "49", "700"}, {"1", "15", "7.0"}},
+      {R"({"type":"integer","multipleOf":5,"minimum":12,"maximum":21})",
+       {"15", "20"},
+       {"10", "12", "25"}},
+      {R"({"multipleOf":0.01})", {"1", "1.5", "1.25"}, {"1.255"}},
+  };
+  expectValues(cases);
+}
+
+TEST(JsonSchema, Strings) {
+  const Case cases[] = {
+      {R"({"type":"string","minLength":2,"maxLength":3})",
+       {"\"ab\"", "\"\xC3\xA9\\n\xF0\x9F\x98\x80\""},
+       {"\"a\"", "\"abcd\""}},
+      {R"({"type":"string","pattern":"^[a-z]+\"$"})", {"\"ab\\\"\""}, {"\"\\\"\"", "\"ab\""}},
+      {R"({"type":"string","pattern":"b","maxLength":2})",
+       {"\"ab\"", "\"b\""},
+       {"\"a\"", "\"aab\""}},
+      {R"({"type":"string","format":"date"})",
+       {"\"2026-02-28\""},
+       {"\"2026-02-30\"", "\"2026-2-1\""}},
+      {R"({"type":"string","format":"uuid"})",
+       {"\"2eb8aa08-aa98-11ea-b4aa-73b441d16380\""},
+       {"\"2eb8aa08\""}},
+      {R"({"type":"string","format":"ipv4"})", {"\"127.0.0.1\""}, {"\"127.0.0.256\""}},
+  };
+  expectValues(cases);
+}
+
+TEST(JsonSchema, Arrays) {
+  const Case cases[] = {
+      {R"({"type":"array","items":{"type":"integer"},"minItems":1,"maxItems":2})",
+       {"[1]", "[1,2]", "[ 1, 2 ]"},
+       {"[]", "[1,2,3]", "[\"a\"]"}},
+      {R"({"type":"array","prefixItems":[{"const":1},{"type":"string"}],"items":false})",
+       {"[]", "[1]", "[1,\"a\"]"},
+       {"[2]", "[1,\"a\",3]"}},
+      {R"({"type":"array","maxItems":0})", {"[]"}, {"[1]"}},
+      {R"({"items":{"$ref":"#"},"type":"array"})", {"[]", "[[],[[]]]"}, {"[1]"}},
+  };
+  expectValues(cases);
+}
+
+TEST(JsonSchema, Objects) {
+  const Case cases[] = {
+      {R"({"properties":{"a":{"type":"integer"},"b":{}},"required":["a"],"additionalProperties":false,
+           "type":"object"})",
+       {"{\"a\":1}", "{ \"a\": 1, \"b\": [] }"},
+       {"{}", "{\"b\":1}", "{\"a\":\"x\"}", "{\"a\":1,\"c\":2}", "{\"a\":1,\"a\":1}"}},
+      {R"({"type":"object","properties":{"ab":{"type":"null"}},"additionalProperties":{"type":"boolean"}})",
+       {"{}", "{\"ab\":null,\"a\":true,\"abc\":false}"},
+       {"{\"ab\":true}", "{\"a\":null}"}},
+      {R"({"type":"object","patternProperties":{"^n":{"type":"null"},"o$":{"type":["null","boolean"]}},
+           "additionalProperties":false})",
+       {"{\"n\":null}", "{\"o\":true}", "{\"no\":null}"},
+       {"{\"no\":true}", "{\"x\":null}"}},
+      {R"({"type":"object","propertyNames":{"pattern":"^[a-c]+$","maxLength":2},"maxProperties":2})",
+       {"{}", "{\"ab\":1,\"c\":2}"},
+       {"{\"abc\":1}", "{\"d\":1}", "{\"a\":1,\"b\":1,\"c\":1}"}},
+      {R"({"type":"object","properties":{"a":{},"b":{},"c":{}},"additionalProperties":false,
+           "minProperties":2,"maxProperties":2})",
+       {"{\"a\":1,\"b\":1}", "{\"b\":1,\"c\":1}", "{\"a\":1,\"c\":1}"},
+       {"{\"a\":1}", "{\"a\":1,\"b\":1,\"c\":1}", "{}"}},
+      {R"({"type":"object","properties":{"q\"\n":{"const":1}},"additionalProperties":false})",
+       {"{\"q\\\"\\n\":1}"},
+       {"{\"q\":1}"}},
+  };
+  expectValues(cases);
+}
+
+TEST(JsonSchema, CombinationsAndReferences) {
+  const Case cases[] = {
+      {R"({"allOf":[{"type":"integer","minimum":3},{"maximum":5}]})", {"3", "5"}, {"2", "6"}},
+      {R"({"anyOf":[{"type":"string"},{"type":"integer"}],"maxLength":1})",
+       {"\"a\"", "12"},
+       {"\"ab\"", "null"}},
+      {R"({"oneOf":[{"type":"object","properties":{"k":{"const":"a"},"x":{"type":"null"}},
+                     "required":["k"],"additionalProperties":false},
+                    {"type":"object","properties":{"k":{"const":"b"}},"required":["k"],
+                     "additionalProperties":false}]})",
+       {"{\"k\":\"a\",\"x\":null}", "{\"k\":\"b\"}"},
+       {"{\"k\":\"b\",\"x\":null}", "{}"}},
+      {R"({"$defs":{"tree":{"type":"object","properties":{"left":{"$ref":"#/$defs/tree"}},
+           "additionalProperties":false}},"$ref":"#/$defs/tree"})",
+       {"{}", "{\"left\":{\"left\":{}}}"},
+       {"{\"right\":{}}", "{\"left\":1}"}},
+      {R"({"$ref":"#/$defs/a~1b","$defs":{"a/b":{"type":"null"}}})", {"null"}, {"1"}},
+      {R"({"allOf":[{"anyOf":[{"const":1},{"const":2}]},{"anyOf":[{"const":2},{"const":3}]}]})",
+       {"2"},
+       {"1", "3"}},
+      {R"({"title":"a note","x-vendor":5,"type":"null"})", {"null"}, {"1"}},
+  };
+  expectValues(cases);
+}
+
+// No text leads to where none can follow: what is empty is left out beforehand.
+TEST(JsonSchema, NothingIsBegunThatCannotEnd) {
+  const Case cases[] = {
+      {R"({"type":"object","properties":{"a":{"type":"string","pattern":"^[a-z]{5}$","maxLength":3},
+           "b":{"type":"null"}},"additionalProperties":false})",
+       {"{\"b\":null}"},
+       {}},
+      {R"({"type":"array","items":{"type":"string","enum":[]}})", {"[]"}, {"[\""}},
+  };
+  expectValues(cases);
+  Result<Grammar> grammar = parseJsonSchema(json(cases[0].schema));
+  const auto automaton = automatonOf(std::move(*grammar));
+  EXPECT_EQ(*automaton->next(automaton->start(), "{\"a"), kDead);
+}
+
+TEST(JsonSchema, WhatIsNotSupportedIsNamedWithItsPlace) {
+  const std::pair<const char *, const char *> cases[] = {
+      {R"({"if":{}})", "'if' of #: this keyword is not supported"},
+      {R"({"properties":{"a":{"then":{}}}})", "'then' of #/properties/a"},
+      {R"({"else":{}})", "'else'"},
+      {R"({"dependentSchemas":{}})", "'dependentSchemas'"},
+      {R"({"dependentRequired":{}})", "'dependentRequired'"},
+      {R"({"dependencies":{}})", "'dependencies'"},
+      {R"({"contains":{}})", "'contains'"},
+      {R"({"minContains":1})", "'minContains'"},
+      {R"({"maxContains":1})", "'maxContains'"},
+      {R"({"unevaluatedItems":false})", "'unevaluatedItems'"},
+      {R"({"unevaluatedProperties":false})", "'unevaluatedProperties'"},
+      {R"({"$dynamicRef":"#a"})", "'$dynamicRef'"},
+      {R"({"type":"array","uniqueItems":true})", "'uniqueItems'"},
+      {R"({"type":"string","format":"iri"})", "'iri' is not supported, expected one of date"},
+      {R"x({"type":"string","pattern":"(?=a)"})x", "'pattern' of #: pattern: lookaround"},
+      {R"({"multipleOf":0.3})", "'multipleOf'"},
+      {R"({"not":{"minimum":3}})", "'not'"},
+      {R"({"not":{"type":"integer"}})", "'not'"},
+      {R"({"oneOf":[{"minimum":1},{"maximum":5}]})", "branches 0 and 1 may both hold"},
+      {R"({"$ref":"other.json"})", "leads out of the schema"},
+      {R"({"$ref":"#anchor"})", "anchors are not supported"},
+      {R"({"type":"object","minProperties":1})", "'minProperties'"},
+      {R"({"minimum":1e300})", "'minimum'"},
+  };
+  for (const auto &[schema, message] : cases) {
+    const Result<Grammar> grammar = parseJsonSchema(json(schema));
+    ASSERT_FALSE(grammar) << schema;
+    EXPECT_EQ(grammar.error().code, Code::Unsupported) << schema;
+    EXPECT_THAT(grammar.error().message, HasSubstr(message)) << schema;
+  }
+}
+
+TEST(JsonSchema, WhatIsWrongIsNamedWithItsPlace) {
+  const std::pair<const char *, const char *> cases[] = {
+      {"5", "# is no schema"},
+      {R"({"type":"text"})", "'type' of #: expected null, boolean"},
+      {R"({"properties":[]})", "'properties' of #: expected an object"},
+      {R"({"properties":{"a":3}})", "#/properties/a is no schema"},
+      {R"({"required":"a"})", "'required' of #: expected a list"},
+      {R"({"required":[1]})", "expected a list of names"},
+      {R"({"minLength":-1})", "'minLength' of #: expected a whole number"},
+      {R"({"minLength":"2"})", "expected a number"},
+      {R"({"allOf":{}})", "'allOf' of #: expected a list"},
+      {R"({"$ref":"#/$defs/none"})", "leads nowhere"},
+      {R"({"type":"string","pattern":"("})", "a group is not closed"},
+      {"false", "no value satisfies it"},
+      {R"({"type":"string","enum":[1]})", "no value satisfies it"},
+      {R"({"multipleOf":0})", "above 0"},
+  };
+  for (const auto &[schema, message] : cases) {
+    const Result<Grammar> grammar = parseJsonSchema(json(schema));
+    ASSERT_FALSE(grammar) << schema;
+    EXPECT_EQ(grammar.error().code, Code::InvalidArgument) << schema;
+    EXPECT_THAT(grammar.error().message, HasSubstr(message)) << schema;
+  }
+}
+
+// References that lead to themselves say nothing; branches that multiply end with an error.
+TEST(JsonSchema, LoopsAndMultiplyingBranchesEnd) {
+  expectValues(std::vector<Case>{{R"({"$ref":"#"})", {"1"}, {"x"}}});
+  std::string wide = R"({"allOf":[)";
+  for (int i = 0; i < 24; ++i)
+    wide += std::string(i ? "," : "") + R"({"anyOf":[{"minimum":)" + std::to_string(i) +
+            R"(},{"maxLength":)" + std::to_string(i) + "}]}";
+  const Result<Grammar> grammar = parseJsonSchema(json(wide + "]}"));
+  ASSERT_FALSE(grammar);
+  EXPECT_EQ(grammar.error().code, Code::Exhausted);
+}
+
+} // namespace
+} // namespace sinter::grammar

@@ -112,6 +112,9 @@ void Sampler::begin(std::span<const TokenId> history) {
 }
 
 void Sampler::accept(TokenId token) {
+  if (constraint_ && !broken_)
+    if (auto accepted = constraint_->accept(token); !accepted)
+      broken_ = std::move(accepted).error();
   history_.push_back(token);
   if (settings_.penalises())
     counts_.add(history_);
@@ -133,10 +136,10 @@ std::span<const TokenId> Sampler::suppressed() const {
 
 bool Sampler::adjusts() const {
   return !settings_.logitBias.empty() || settings_.penalises() || settings_.usesDry() ||
-         !suppressed().empty();
+         !suppressed().empty() || constraint_;
 }
 
-void Sampler::adjust(SamplerScratch &scratch) const {
+Result<void> Sampler::adjust(SamplerScratch &scratch) const {
   for (const LogitBias &bias : settings_.logitBias) {
     float &logit = scratch.logits[static_cast<size_t>(bias.token)];
     if (bias.bias != kNever)
@@ -151,6 +154,19 @@ void Sampler::adjust(SamplerScratch &scratch) const {
   for (const TokenId token : suppressed())
     if (static_cast<size_t>(token) < scratch.logits.size())
       never(scratch.logits[static_cast<size_t>(token)]);
+  return constraint_ ? applyConstraint(scratch.logits) : Result<void>();
+}
+
+Result<void> Sampler::applyConstraint(std::span<float> logits) const {
+  if (broken_)
+    return Fail(*broken_);
+  SINTER_ASSIGN(const std::span<const uint64_t> allowed, constraint_->allowed());
+  for (size_t token = 0; token < logits.size(); ++token) {
+    const bool isKnown = token / 64 < allowed.size();
+    if (!isKnown || !(allowed[token / 64] >> token % 64 & 1))
+      never(logits[token]);
+  }
+  return {};
 }
 
 void Sampler::applyDry(SamplerScratch &scratch) const {
@@ -177,6 +193,8 @@ Fail Sampler::nothingLeft() const {
                 "logit biases of -inf leave no token to choose, expected at least one");
   if (!suppressed().empty())
     return fail(Code::Corrupt, "tokens that the model file suppresses leave none to choose");
+  if (constraint_)
+    return fail(Code::Unsupported, "the answer's form leaves no token of this model's vocabulary");
   return fail(Code::Internal, "the model's logits are all -infinity: the weights or a kernel must "
                               "be damaged");
 }
@@ -228,7 +246,7 @@ Result<TokenId> Sampler::sample(std::span<const float> logits, SamplerScratch &s
   logits = logits.first(vocabulary_);
   if (adjusts()) {
     scratch.logits.assign(logits.begin(), logits.end());
-    adjust(scratch);
+    SINTER_TRY(adjust(scratch));
     logits = scratch.logits;
   }
   if (settings_.temperature == 0)

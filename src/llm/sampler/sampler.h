@@ -3,6 +3,7 @@
 // The steps of a Sampler, always in this order; each is off unless its setting says otherwise:
 //   logit bias, penalties, DRY          change the logits of single tokens
 //   what the tokenizer suppresses       gets the logit -infinity
+//   what the constraint does not allow  gets the logit -infinity
 //   temperature 0: the token with the largest logit is chosen, and nothing below matters
 //   top-k, typical, top-p, min-p, XTC   take candidates away
 //   temperature                         divides what is left
@@ -10,6 +11,7 @@
 //   a draw from the softmax of what is left
 #pragma once
 
+#include "llm/sampler/constraint.h"
 #include "llm/sampler/dry.h"
 #include "llm/sampler/penalties.h"
 #include "llm/sampler/random.h"
@@ -43,13 +45,18 @@ public:
   static Result<Sampler> create(SamplerSettings settings, size_t vocabulary,
                                 const Tokenizer *tokenizer);
 
+  // Holds the answer, what accept() tells of, to a form; its own, since it moves along with it.
+  void setConstraint(std::shared_ptr<TokenConstraint> constraint) {
+    constraint_ = std::move(constraint);
+  }
   // From now on the sequence is this one, and Mirostat starts anew. Random numbers go on.
   void begin(std::span<const TokenId> history);
   // The sequence has one more token.
   void accept(TokenId token);
 
   // A token to follow the sequence. Internal: the row is shorter than the vocabulary, holds a NaN
-  // or nothing but -infinity. InvalidArgument: biases exclude all that is left.
+  // or nothing but -infinity. InvalidArgument: biases exclude all that is left. Errors of the
+  // constraint.
   Result<TokenId> sample(std::span<const float> logits, SamplerScratch &scratch);
 
   const SamplerSettings &settings() const { return settings_; }
@@ -61,7 +68,8 @@ private:
 
   std::span<const TokenId> suppressed() const;
   bool adjusts() const;
-  void adjust(SamplerScratch &scratch) const;
+  Result<void> adjust(SamplerScratch &scratch) const;
+  Result<void> applyConstraint(std::span<float> logits) const;
   void applyDry(SamplerScratch &scratch) const;
   void noteBreaker(TokenId token);
   std::string_view pieceOf(TokenId token) const;
@@ -80,6 +88,8 @@ private:
   size_t sinceBreaker_ = 0; // tokens after the last one in which a sequence breaker ended
   double mu_;
   SamplerRandom random_;
+  std::shared_ptr<TokenConstraint> constraint_; // null: none
+  std::optional<Status> broken_;                // what the constraint said to a token
 };
 
 } // namespace sinter

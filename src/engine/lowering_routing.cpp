@@ -90,6 +90,7 @@ Result<void> Lowering::lowerRoute(graph::LaunchOp launch) {
   p.choices = graph::columnsOf(op.getWeights());
   p.groups = static_cast<int64_t>(op.getGroups());
   p.usedGroups = static_cast<int64_t>(op.getUsedGroups());
+  p.sharing = static_cast<int64_t>(op.getSharing());
   p.biased = op.getBias() != nullptr;
   p.byLogits = op.getByLogits();
   p.normalized = op.getNormalized();

@@ -525,11 +525,13 @@ def Graph_RouteOp : Graph_Op<"route", [Pure]> {
     chosen by scores plus `bias`, f32 [E], or `by_logits`. With more than one of `groups` of neighbouring experts only
     the `used_groups` count whose two largest such sums, added, are largest; the rest ranks as minus infinity. Weights are the
     scores without bias; `normalized`, each is divided by their sum, which counts as 2^-14 at least; then all are
-    multiplied by `scale`.
+    multiplied by `scale`. So many neighbouring experts as `sharing` says stand for one: results are the chosen numbers
+    divided by it, which may come twice, and scores are of these.
   }];
   let arguments = (ins Graph_RouterKind:$kind, Graph_Tensor:$logits, Optional<Graph_Tensor>:$bias,
                        DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$groups,
                        DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$used_groups,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$sharing,
                        UnitAttr:$by_logits, UnitAttr:$normalized, DefaultValuedAttr<F32Attr, "1.0f">:$scale);
   let results = (outs Graph_Tensor:$weights, Graph_Tensor:$experts);
   let assemblyFormat = [{
@@ -542,7 +544,7 @@ def Graph_RouteOp : Graph_Op<"route", [Pure]> {
 def Graph_GroupRowsOp : Graph_Op<"group_rows", [Pure]> {
   let summary = "where each choice of an expert goes, so that choices of one expert lie side by side";
   let description = [{
-    `experts` is i32 [T, k]. `places` i32 [T, k] numbers the choices by expert, then by token: each has a row of its own,
+    `experts` is i32 [T, k], of which a row may name one more than once. `places` i32 [T, k] numbers the choices by expert, then by token: each has a row of its own,
     -1 where there is no such expert. `groups` i32 [E, 3] are expert, first row and rows of each expert that is chosen,
     in ascending order, then zeros.
   }];

@@ -77,6 +77,21 @@ void topK(KernelBuilder &k, const TopK &p) {
   store(indices, {number, 0}, chosen.indices);
 }
 
+// Choices whose numbers, divided by `sharing`, name other elements of `values`.
+static Choices sharedOf(const Row &row, const Choices &chosen, const Tile &values, int64_t choices,
+                        int64_t sharing) {
+  KernelBuilder &k = row.k;
+  Tile numbers = row.numbers(), places = k.iota({1, wholeLanes(choices)}, 1);
+  Tile indices = chosen.indices / sharing;
+  Tile found =
+      k.forLoop(0, choices, 1, k.zeros(F32, {1, wholeLanes(choices)}), [&](Scalar at, Tile found) {
+        Tile place = places == convert(at, I32);
+        Tile number = reduceSum(select(place, indices, 0), 1);
+        return select(place, reduceSum(select(numbers == number, values, 0), 1), found);
+      });
+  return {found, indices};
+}
+
 static Tile softmaxOf(const Tile &tile) {
   Tile powers = exp(tile - reduceMax(tile, 1));
   return powers / reduceSum(powers, 1);
@@ -144,7 +159,9 @@ void route(KernelBuilder &k, const Route &p) {
   ranks = withoutNan(ranks);
   if (p.groups > 1)
     ranks = ranksOfGroups(row, p, ranks);
-  const Choices choices = largestOf(row, ranks, scores, p.choices);
+  Choices choices = largestOf(row, ranks, scores, p.choices);
+  if (p.sharing > 1)
+    choices = sharedOf(row, choices, scores, p.choices, p.sharing);
   store(weights, {number, 0}, weightsOf(k, p, choices.values, scale));
   store(chosen, {number, 0}, choices.indices);
 }
@@ -291,6 +308,7 @@ void visitFields(Route &p, FieldVisitor &visitor) {
   visitor.integer("choices", p.choices, 1, p.experts, "of which so many are chosen");
   visitor.integer("groups", p.groups, 1, p.experts, "groups of neighbouring experts");
   visitor.integer("used_groups", p.usedGroups, 1, p.groups, "groups that count");
+  visitor.integer("sharing", p.sharing, 1, p.experts, "neighbouring experts that stand for one");
   visitor.flag("biased", p.biased, "experts are chosen by scores plus a bias");
   visitor.flag("by_logits", p.byLogits, "experts are chosen by logits");
   visitor.flag("normalized", p.normalized, "weights are divided by their sum");

@@ -22,7 +22,7 @@ enum class RouterScores { Softmax, Sigmoid, ChosenSoftmax };
 struct Route {
   RouterScores scores = RouterScores::Softmax;
   int64_t experts = 64, choices = 8;
-  int64_t groups = 1, usedGroups = 1;
+  int64_t groups = 1, usedGroups = 1, sharing = 1;
   bool biased = false, byLogits = false, normalized = false;
 };
 

@@ -501,6 +501,7 @@ constexpr DecoderFamily kFamilies[] = {
      .windowBaseByKey = true,
      .attentionGate = AttentionGate::Softplus,
      .unused = "*.input_scale|*ffn_*.scale|*attn_gate.scale|output.scale"},
+    {.architecture = "grovemoe", .rotation = kHalves, .qkNorm = QkNorm::Heads},
     {.architecture = "arctic"},
     {.architecture = "grok",
      .rotation = kHalves,

@@ -118,8 +118,8 @@ static Result<void> readAttention(MetadataReader &reader, DecoderFeatures &f) {
   if (family.attentionScaleOne)
     f.attentionScale = 1;
   if (family.outputScaleDefault > 0) {
-    SINTER_ASSIGN(f.attentionScale,
-                  reader.positiveOr("attention.output_scale", kMostScale, family.outputScaleDefault));
+    SINTER_ASSIGN(f.attentionScale, reader.positiveOr("attention.output_scale", kMostScale,
+                                                      family.outputScaleDefault));
   }
   if (family.valueScale) {
     SINTER_ASSIGN(f.valueScale, reader.amountOr("attention.value_scale", kMostScale, 0));

@@ -175,11 +175,8 @@ Result<Value> LayerBuilder::build(Value x, size_t number) {
   Value attended, ffnInput;
   const auto attend = [&]() -> Result<void> {
     const std::string_view part = ownNorm ? kSecondAttentionNorm : kAttentionNorm;
-    const bool bare =
-        family_.firstNormOptional && number_ == 0 && !g_.has(name(part) + ".weight");
-    const auto read = [&](Value rows) {
-      return bare ? Result<Value>(rows) : normed(rows, part);
-    };
+    const bool bare = family_.firstNormOptional && number_ == 0 && !g_.has(name(part) + ".weight");
+    const auto read = [&](Value rows) { return bare ? Result<Value>(rows) : normed(rows, part); };
     SINTER_ASSIGN(Value n, read(x));
     Value attending = n;
     if (isLast()) {

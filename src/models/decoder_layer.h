@@ -131,9 +131,9 @@ private:
   Rows tokens_, last_;
   mlir::Value wanted_, embedding_;
   mlir::Value layerInput_, residual_; // before and after attention, of the rows that go on
-  mlir::Value layerEmbeddings_;      // [rows, layers * width of one]; null: none
-  std::map<size_t, KvCache> caches_; // of the layers that are built
-  size_t number_ = 0;                // of the layer that is being built
+  mlir::Value layerEmbeddings_;       // [rows, layers * width of one]; null: none
+  std::map<size_t, KvCache> caches_;  // of the layers that are built
+  size_t number_ = 0;                 // of the layer that is being built
 };
 
 } // namespace sinter::models

@@ -163,6 +163,7 @@ constexpr ExpertFamily kFamilies[] = {
      .hidden = ExpertHidden::Required,
      .shared = SharedExpert::LengthOrCount,
      .sharedCount = 1},
+    {.architecture = "grovemoe", .byLogits = true, .hidden = ExpertHidden::Shared, .chunks = true},
     {.architecture = "arctic", .beside = DenseBeside::Residual},
     {.architecture = "grok",
      .hidden = ExpertHidden::OptionalWhole,

@@ -63,9 +63,10 @@ struct ExpertFamily {
   bool clamped = false;      // swiglu_clamp_exp and swiglu_clamp_shexp, for each layer
   ExpertHidden hidden = ExpertHidden::Whole;
   SharedExpert shared = SharedExpert::None;
-  int64_t sharedCount = 0;   // where the file has no expert_shared_count and need not
-  bool sharedMean = false;   // the mean of both instead of their sum
+  int64_t sharedCount = 0; // where the file has no expert_shared_count and need not
+  bool sharedMean = false; // the mean of both instead of their sum
   DenseBeside beside = DenseBeside::None;
+  bool chunks = false;     // experts_per_group experts share one more, which reads their sum
   bool sharedGate = false; // a sigmoid of the token's row scales the shared expert
   ExpertActivation activation = ExpertActivation::Family;
 };

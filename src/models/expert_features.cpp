@@ -141,6 +141,29 @@ static Result<void> readShared(MetadataReader &reader, DecoderFeatures &f) {
   return {};
 }
 
+// As wide as a head where the file does not say.
+static Result<void> readChunks(MetadataReader &reader, DecoderFeatures &f) {
+  constexpr std::string_view kSharing = "experts_per_group";
+  ExpertFeatures &experts = f.experts;
+  if (!experts.family.chunks)
+    return {};
+  SINTER_ASSIGN(experts.sharing, reader.count(kSharing, experts.count));
+  SINTER_ASSIGN(experts.chunkScale, reader.amount("expert_group_scale", 1e6));
+  SINTER_ASSIGN(experts.chunkHidden,
+                reader.countOr("expert_chunk_feed_forward_length", kMostExtent, 0, 0));
+  for (const LayerFeatures &layer : f.layers)
+    if (experts.count % experts.sharing != 0 ||
+        layer.experts.used > experts.count / experts.sharing)
+      return wrong(reader, kSharing, experts.sharing,
+                   "a divisor of the " + std::to_string(experts.count) +
+                       " experts that leaves as many as a token uses");
+  if (experts.groups > 1)
+    return fail(Code::Unsupported, "'" + reader.key("expert_group_count") + "' is " +
+                                       std::to_string(experts.groups) + ", expected 1 in '" +
+                                       std::string(f.family.architecture) + "'");
+  return {};
+}
+
 // An array for all layers, or one number; 0 where the file has none.
 static Result<void> readClamps(MetadataReader &reader, DecoderFeatures &f) {
   constexpr float kLeast = 1e-6f; // smaller ones are none, as for llama.cpp
@@ -188,6 +211,7 @@ Result<void> readExperts(MetadataReader &reader, DecoderFeatures &f) {
   SINTER_TRY(readUsed(reader, f));
   SINTER_TRY(readHidden(reader, f));
   SINTER_TRY(readClamps(reader, f));
+  SINTER_TRY(readChunks(reader, f));
   return readShared(reader, f);
 }
 

@@ -25,6 +25,9 @@ struct ExpertFeatures {
   int64_t count = 0; // 0: no layer has experts
   int64_t groups = 1, usedGroups = 1;
   int64_t sharedHidden = 0; // elements of the shared expert's hidden row; 0: there is none
+  int64_t chunkHidden = 0;  // the same of chunk experts, each of which so many experts share
+  int64_t sharing = 1;
+  float chunkScale = 1;     // of what chunk experts give
   graph::RouterKind router = graph::RouterKind::Softmax;
   bool normalized = false;
   float scale = 1;

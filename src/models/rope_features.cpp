@@ -23,8 +23,8 @@ static Result<RopeScaling> readScaling(MetadataReader &reader, const DecoderFeat
   SINTER_ASSIGN(scaling.attentionFactor, reader.positiveOr("rope.scaling.attn_factor", 1e6, 1.0f));
   SINTER_ASSIGN(scaling.originalContext, reader.countOr("rope.scaling.original_context_length",
                                                         kMostContext, f.contextLength));
-  SINTER_ASSIGN(scaling.fastTurns, reader.positiveOr("rope.scaling.yarn_beta_fast", 1e6,
-                                                     f.family.yarnFastTurns));
+  SINTER_ASSIGN(scaling.fastTurns,
+                reader.positiveOr("rope.scaling.yarn_beta_fast", 1e6, f.family.yarnFastTurns));
   SINTER_ASSIGN(scaling.slowTurns, reader.positiveOr("rope.scaling.yarn_beta_slow", 1e6, 1.0f));
   SINTER_ASSIGN(scaling.logMultiplier,
                 reader.amountOr("rope.scaling.yarn_log_multiplier", 1e6, 0.0f));
@@ -123,8 +123,7 @@ Result<void> readRope(MetadataReader &reader, DecoderFeatures &f) {
     reader.has("rope.dimension_count");
     return {};
   }
-  SINTER_ASSIGN(const int64_t dims,
-                readDims(reader, "rope.dimension_count", f.headDim, f.headDim));
+  SINTER_ASSIGN(const int64_t dims, readDims(reader, "rope.dimension_count", f.headDim, f.headDim));
   f.ropeDims = dims / f.family.unwindowedDivisor;
   if (f.ropeDims % 2 != 0)
     return fail(Code::Corrupt, "'" + reader.key("rope.dimension_count") + "' is " +

@@ -123,6 +123,13 @@ def laguna(layer):
     return result if layer == 0 else {**result, **experts(bias=True), **shared()}
 
 
+def grovemoe(_):
+    chunks = {"ffn_gate_chexps.weight": [WIDTH, 32, EXPERTS // 2],
+              "ffn_up_chexps.weight": [WIDTH, 32, EXPERTS // 2],
+              "ffn_down_chexps.weight": [32, WIDTH, EXPERTS // 2]}
+    return {**attention(norms=True), **experts(), **chunks}
+
+
 def arctic(_):
     result = {**dense(), **experts(192), "ffn_norm_exps.weight": [WIDTH]}
     return {**result, **{f"ffn_{name}.weight": [WIDTH, WIDTH] for name in ("gate", "up", "down")}}
@@ -190,6 +197,8 @@ MIXTURES = (
              ROPE + "freq_base": f32(5e5), ROPE + "freq_base_swa": f32(1e4),
              SCALING + "type": text("yarn"), SCALING + "factor": f32(4.0),
              SCALING + "original_context_length": u32(64)}, laguna),
+    crafted("grovemoe", "grovemoe", 2,
+            keys(used=3, expert_group_scale=f32(0.3), experts_per_group=u32(2)), grovemoe),
     crafted("arctic", "arctic", 2, keys(False), arctic),
     crafted("grok", "grok", 2, keys(logit_scale=f32(0.7), embedding_scale=f32(5.0)), grok),
 )

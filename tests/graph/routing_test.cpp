@@ -131,6 +131,25 @@ TEST(Routing, RowsAreNumberedByExpertThenByToken) {
             (std::vector<double>{1, 0, 2, 3, 2, 2, 0, 0, 0, 0, 0, 0}));
 }
 
+// Weights are the scores of the numbers that are left, which may come twice.
+TEST(Routing, NeighboursThatShareAreOneNumber) {
+  Evaluation evaluation(R"(
+    %l = graph.input "l" : tensor<1x6xf32>
+    %w, %e = graph.route sigmoid %l {by_logits, sharing = 2 : i64}
+        : tensor<1x6xf32> -> tensor<1x3xf32>, tensor<1x3xi32>
+    graph.output "w", %w : tensor<1x3xf32>
+    graph.output "e", %e : tensor<1x3xi32>)");
+  ASSERT_TRUE(evaluation.parsed());
+  const Result<Outcome> outcome = evaluation.input("l", {1, 6}, {-1, 0, 2, -3, 5, 4}).run();
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->outputs.at("e").values, (std::vector<double>{2, 2, 1}));
+  const std::vector<double> &weights = outcome->outputs.at("w").values;
+  const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
+  EXPECT_NEAR(weights[0], sigmoid(2), 1e-12);
+  EXPECT_NEAR(weights[1], sigmoid(2), 1e-12);
+  EXPECT_NEAR(weights[2], sigmoid(0), 1e-12);
+}
+
 TEST(Routing, RowsMeetTheMatricesAndBiasesOfTheirExperts) {
   Evaluation evaluation(R"(
     %a = graph.input "a" : tensor<3x2xf32>

@@ -123,6 +123,39 @@ TEST(Experts, ClampsAreOfLayers) {
   EXPECT_THAT(features.error().message, HasSubstr("'step35.swiglu_clamp_exp' is an array of 2"));
 }
 
+// llama.cpp's numbers, whatever the file says: chunks of 8192 tokens in three layers of four, and
+// queries of the fourth, which does not rotate, grow after each.
+TEST(Experts, Llama4HasChunksAndQueriesThatGrow) {
+  FakeSource source = modelOf("llama4");
+  source.values["llama4.interleave_moe_layer_step"] = int64_t(2);
+  source.values["llama4.attention.sliding_window"] = int64_t(100);
+  DecoderFeatures f = featuresOf(source);
+  EXPECT_EQ(f.layers[2].chunk, 8192);
+  EXPECT_EQ(f.layers[2].window, 0);
+  EXPECT_EQ(f.layers[2].ropeDims, 64);
+  EXPECT_EQ(f.layers[3].chunk, 0);
+  EXPECT_EQ(f.layers[3].ropeDims, 0);
+  EXPECT_EQ(f.positions.length, 8192);
+  EXPECT_EQ(f.family.qkNorm, QkNorm::Bare);
+  source.values["llama4.expert_count"] = int64_t(128);
+  EXPECT_EQ(featuresOf(source).family.qkNorm, QkNorm::None);
+}
+
+TEST(Experts, ChunkExpertsAreAsWideAsAHeadWhereTheFileDoesNotSay) {
+  FakeSource source = modelOf("grovemoe");
+  source.values["grovemoe.experts_per_group"] = int64_t(2);
+  source.values["grovemoe.expert_group_scale"] = 0.05;
+  const DecoderFeatures f = featuresOf(source);
+  EXPECT_EQ(f.experts.sharing, 2);
+  EXPECT_EQ(f.experts.chunkScale, 0.05f);
+  for (int64_t wrong : {3, 8, 17}) {
+    source.values["grovemoe.experts_per_group"] = wrong;
+    const Result<DecoderFeatures> features = readDecoder(source);
+    ASSERT_FALSE(features) << wrong;
+    EXPECT_THAT(features.error().message, HasSubstr("'grovemoe.experts_per_group' is"));
+  }
+}
+
 struct Shared {
   const char *architecture;
   int64_t count, length; // 0: the file has no such key
@@ -130,15 +163,13 @@ struct Shared {
 };
 
 class SharedExperts : public testing::TestWithParam<Shared> {};
-INSTANTIATE_TEST_SUITE_P(Rules, SharedExperts,
-                         testing::Values(Shared{"exaone-moe", 2, 0, 64},
-                                         Shared{"exaone-moe", 1, 96, 96},
-                                         Shared{"cohere2moe", 0, 96, 0},
-                                         Shared{"cohere2moe", 2, 0, 128},
-                                         Shared{"cohere2moe", 2, 96, 96}, Shared{"laguna", 0, 0, 64},
-                                         Shared{"llama4", 0, 96, 64}, Shared{"hunyuan-moe", 0, 0, 256},
-                                         Shared{"granitemoe", 0, 0, 0},
-                                         Shared{"bailingmoe2", 2, 96, 192}));
+INSTANTIATE_TEST_SUITE_P(
+    Rules, SharedExperts,
+    testing::Values(Shared{"exaone-moe", 2, 0, 64}, Shared{"exaone-moe", 1, 96, 96},
+                    Shared{"cohere2moe", 0, 96, 0}, Shared{"cohere2moe", 2, 0, 128},
+                    Shared{"cohere2moe", 2, 96, 96}, Shared{"laguna", 0, 0, 64},
+                    Shared{"llama4", 0, 96, 64}, Shared{"hunyuan-moe", 0, 0, 256},
+                    Shared{"granitemoe", 0, 0, 0}, Shared{"bailingmoe2", 2, 96, 192}));
 
 TEST_P(SharedExperts, HaveTheHiddenRowOfTheirFamily) {
   FakeSource source = modelOf(GetParam().architecture);

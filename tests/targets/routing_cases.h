@@ -174,6 +174,7 @@ inline void addRoutingCases(KernelCases &cases, const std::string &activation) {
   cases.push_back(topKCase(5, 5));
   cases.push_back(topKCase(96, 8));
   cases.push_back(routeCase("softmax", {{"normalized", "true"}}, 60, 4));
+  cases.push_back(routeCase("sharing", {{"sharing", "4"}, {"normalized", "true"}}, 60, 4));
   cases.push_back(routeCase("chosen", {{"scores", "2"}}, 32, 4));
   cases.push_back(routeCase(
       "groups", {{"scores", "1"}, {"groups", "8"}, {"used_groups", "3"}, {"biased", "true"}}, 64,

@@ -107,7 +107,9 @@ template <class Real> static void route(RouteOp op, Call &call) {
     }
     if (op.getGroups() > 1)
       keepGroups(op, ranks);
-    const std::vector<int64_t> chosen = largestOf(std::move(ranks), choices);
+    std::vector<int64_t> chosen = largestOf(std::move(ranks), choices);
+    for (int64_t &at : chosen)
+      at /= static_cast<int64_t>(op.getSharing());
     std::vector<Real> own;
     for (int64_t at : chosen)
       own.push_back(scores[at]);

@@ -124,7 +124,8 @@ static LogicalResult verifyScores(PagedAttentionOp op, Check check, int64_t head
   if (op.getBoth() && op.getChunk())
     return op.emitOpError() << "sees both ways and has chunk " << *op.getChunk()
                             << ", expected one of them";
-  if (std::optional<APFloat> cap = op.getSoftCap(); cap && !(cap->isFinite() && *cap > APFloat(0.0f)))
+  if (std::optional<APFloat> cap = op.getSoftCap();
+      cap && !(cap->isFinite() && *cap > APFloat(0.0f)))
     return op.emitOpError() << "has soft_cap " << op.getSoftCapAttr()
                             << ", expected a positive number";
   if (std::optional<ArrayRef<float>> slopes = op.getSlopes()) {

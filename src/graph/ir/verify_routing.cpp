@@ -67,6 +67,9 @@ LogicalResult RouteOp::verify() {
       return failure();
   if (!getScale().isFinite())
     return emitOpError() << "has a scale that is not a number";
+  if (static_cast<int64_t>(getSharing()) > logits.getDimSize(1))
+    return emitOpError() << "has " << logits.getDimSize(1) << " experts of which " << getSharing()
+                         << " stand for one, expected no more than there are";
   return verifyRouterGroups(*this, logits.getDimSize(1), weights.getDimSize(1));
 }
 

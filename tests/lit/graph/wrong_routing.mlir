@@ -46,6 +46,15 @@ func.func @groups_of_unequal_size() {
 
 // -----
 
+func.func @more_neighbours_than_experts() {
+  %l = graph.input "l" : tensor<2x8xf32>
+  // expected-error @+1 {{has 8 experts of which 9 stand for one, expected no more than there are}}
+  %w, %e = graph.route softmax %l {sharing = 9 : i64} : tensor<2x8xf32> -> tensor<2x3xf32>, tensor<2x3xi32>
+  return
+}
+
+// -----
+
 func.func @bias_of_other_experts() {
   %l = graph.input "l" : tensor<2x8xf32>
   %b = graph.weight ["b"] : tensor<7xf32>

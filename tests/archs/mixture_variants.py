@@ -141,6 +141,51 @@ def grok(layer):
     return {**result, "attn_output_norm.weight": [WIDTH], last + ".weight": [WIDTH]}
 
 
+def qwen3moe(_):
+    return {**attention(norms=True), **experts(), **scales("gate", "up", "down")}
+
+
+def qwen2moe(_):
+    biases = {"attn_q.bias": [WIDTH], "attn_k.bias": [64], "attn_v.bias": [64]}
+    return {**attention(), **biases, **experts(), **shared(), "ffn_gate_inp_shexp.weight": [WIDTH]}
+
+
+def gpt_oss(_):
+    result = {**attention(), **experts(), "post_attention_norm.weight": [WIDTH],
+              "attn_sinks.weight": [4], "attn_q.bias": [WIDTH], "attn_k.bias": [64],
+              "attn_v.bias": [64], "attn_output.bias": [WIDTH], "ffn_gate_inp.bias": [EXPERTS],
+              "ffn_gate_exps.bias": [EXPERT_HIDDEN, EXPERTS],
+              "ffn_up_exps.bias": [EXPERT_HIDDEN, EXPERTS], "ffn_down_exps.bias": [WIDTH, EXPERTS]}
+    del result["ffn_norm.weight"]
+    return result
+
+
+def dbrx(_):
+    result = {**attention(), **experts(192), "attn_output_norm.weight": [WIDTH],
+              "attn_qkv.weight": [WIDTH, 2 * WIDTH]}
+    return {name: extents for name, extents in result.items()
+            if name not in ("attn_q.weight", "attn_k.weight", "attn_v.weight", "ffn_norm.weight")}
+
+
+def glm4moe(layer):
+    parts = dense() if layer == 0 else {**attention(), **experts(bias=True), **shared(EXPERT_HIDDEN)}
+    result = {**parts, "post_attention_norm.weight": [WIDTH], "attn_q.bias": [WIDTH],
+              "attn_k.bias": [64], "attn_v.bias": [64]}
+    del result["ffn_norm.weight"]
+    return result
+
+
+def minimax_m2(_):
+    return {**attention(), **experts(192, bias=True), "attn_q_norm.weight": [WIDTH],
+            "attn_k_norm.weight": [64]}
+
+
+def fused_attention(norms=False):
+    result = {**attention(norms=norms), "attn_qkv.weight": [WIDTH, 2 * WIDTH]}
+    return {name: extents for name, extents in result.items()
+            if name not in ("attn_q.weight", "attn_k.weight", "attn_v.weight")}
+
+
 WINDOW = {ATTENTION + "sliding_window": u32(24)}
 SIGMOID = {"ARCH.expert_gating_func": u32(2)}
 NORMED = {"ARCH.expert_weights_norm": flag(True), "ARCH.expert_weights_scale": f32(2.5)}
@@ -148,7 +193,37 @@ LEADING = {"ARCH.leading_dense_block_count": u32(1)}
 LAYER_EPSILON = {ATTENTION + "layer_norm_epsilon": f32(1e-5),
                  ATTENTION + "layer_norm_rms_epsilon": None}
 
+COUNTED = {"ARCH.expert_shared_count": u32(1)}
+GROUPS = {"ARCH.expert_group_count": u32(4), "ARCH.expert_group_used_count": u32(2)}
+
 MIXTURES = (
+    crafted("llama-moe", "llama", 2, keys(False), lambda _: {**attention(), **experts(192)}),
+    crafted("qwen3moe", "qwen3moe", 2, keys(), qwen3moe),
+    crafted("qwen2moe", "qwen2moe", 2,
+            keys(expert_shared_feed_forward_length=u32(SHARED_HIDDEN)), qwen2moe),
+    crafted("gpt-oss", "gpt-oss", 2, {**keys(), **WINDOW}, gpt_oss),
+    crafted("olmoe", "olmoe", 2, {**keys(False), ATTENTION + "head_count_kv": u32(4)}, lambda _: {
+        **attention(4, 4), **experts(192), "attn_q_norm.weight": [WIDTH],
+        "attn_k_norm.weight": [WIDTH]}),
+    crafted("dbrx", "dbrx", 2, {**keys(False), **LAYER_EPSILON, ATTENTION + "clamp_kqv": f32(0.5)},
+            dbrx),
+    crafted("deepseek", "deepseek", 3, {**keys(), **LEADING, **COUNTED,
+            "ARCH.expert_weights_scale": f32(1.5)},
+            by_layer(dense(), {**attention(), **experts(), **shared(EXPERT_HIDDEN)})),
+    crafted("bailingmoe2", "bailingmoe2", 3,
+            {**keys(), **LEADING, **COUNTED, **GROUPS, **NORMED, **SIGMOID},
+            by_layer({**{name: extents for name, extents in dense().items() if "ffn" in name},
+                      **fused_attention(norms=True)},
+                     {**fused_attention(norms=True), **experts(bias=True), **shared(EXPERT_HIDDEN)})),
+    crafted("glm4moe", "glm4moe", 3, {**keys(), **LEADING, **COUNTED, **NORMED, **SIGMOID}, glm4moe),
+    crafted("minimax-m2", "minimax-m2", 2, {**keys(False), **SIGMOID, "ARCH.expert_feed_forward_length": u32(192)},
+            minimax_m2),
+    crafted("hunyuan-moe", "hunyuan-moe", 2,
+            keys(expert_shared_feed_forward_length=u32(SHARED_HIDDEN)),
+            lambda _: {**attention(norms=True), **experts(192), **shared()}),
+    crafted("ernie4_5-moe", "ernie4_5-moe", 3, {**keys(interleave_moe_layer_step=u32(1),
+            expert_shared_feed_forward_length=u32(SHARED_HIDDEN)), **LEADING},
+            by_layer(dense(), {**attention(), **experts(bias=True), **shared()})),
     crafted("gemma4-moe", "gemma4", 3, {**keys(), **GEMMA4}, gemma4, (("rope_freqs.weight", [32]),),
             output=False, draws={"attn_q_norm.weight": (0.25, -3), "attn_k_norm.weight": (1.0, -2),
                                  "ffw_norm_1.weight": (1.0, -1), "ffn_gate_inp.scale": (8.0, 1)}),

@@ -275,5 +275,7 @@ MIXTURES = (
     crafted("grovemoe", "grovemoe", 2,
             keys(used=3, expert_group_scale=f32(0.3), experts_per_group=u32(2)), grovemoe),
     crafted("arctic", "arctic", 2, keys(False), arctic),
-    crafted("grok", "grok", 2, keys(logit_scale=f32(0.7), embedding_scale=f32(5.0)), grok),
+    crafted("grok", "grok", 2, {**keys(logit_scale=f32(0.7), embedding_scale=f32(5.0)),
+            SCALING + "type": text("yarn"), SCALING + "factor": f32(4.0),
+            SCALING + "original_context_length": u32(64)}, grok),
 )

@@ -166,6 +166,7 @@ struct DecoderFamily {
   bool embeddingSkip = false;  // the embedding is added again after each layer, times a weight
   bool subNorms = false;       // of attention's result and of the hidden row
   bool loops = false;          // num_loops
+  bool cycles = false;         // hrm.*: two stacks of layers take turns
   bool tied = false;           // the embedding is the output matrix, whatever the file has
   int64_t firstImageToken = 0, endImageTokens = 0; // never expected
   // Parts of tensor names with '|' between ('*' stands for any text) that the reference

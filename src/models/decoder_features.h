@@ -9,6 +9,9 @@
 
 namespace sinter::models {
 
+// Of models whose layers are two stacks in turns: the low one runs several times, then the high one.
+enum class Stack : uint8_t { None, Low, High };
+
 // What mixes the rows of a sequence. All but attention have a state of each sequence.
 enum class Mixer : uint8_t { Attention, ShortConv, DeltaNet };
 
@@ -35,6 +38,8 @@ struct LayerFeatures {
   bool windowed = false;       // of the kind that may have a window
   int64_t kvOf = -1;           // the layer whose keys and values it reads; -1: its own
   bool normsResult = false;    // the output norm follows, as before the stack runs again
+  Stack stack = Stack::None;
+  bool beginsStack = false;    // it reads the sum of both stacks' last results
   struct {
     float alphaNegative = 0, alphaPositive = 0, beta = 0, epsilon = 0;
   } xielu;

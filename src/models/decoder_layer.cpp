@@ -141,9 +141,26 @@ Result<Value> LayerBuilder::finish(Value x) {
     x = g_.map({x, wantedOnly(embedding_), scale},
                [](ScalarBuilder &s, ValueRange v) { return s.add(v[0], s.mul(v[1], v[2])); });
   }
-  if (!layer().normsResult)
+  if (layer().normsResult && family_.normWeights) {
+    SINTER_ASSIGN(x, g_.norm(x, family_.norm, std::string(family_.outputNorm), f_.normEps));
+  } else if (layer().normsResult) {
+    x = g_.norm(x, family_.norm, {}, {}, f_.normEps);
+  }
+  if (layer().stack != Stack::None)
+    (layer().stack == Stack::Low ? low_ : high_) = x;
+  return x;
+}
+
+// The first stack reads the embedding and what the low stack's result begins with.
+Result<Value> LayerBuilder::enterStack(Value x) {
+  if (!layer().beginsStack)
     return x;
-  return g_.norm(x, family_.norm, std::string(family_.outputNorm), f_.normEps);
+  if (!high_)
+    high_ = x;
+  if (!low_) {
+    SINTER_ASSIGN(low_, g_.weight(std::string(kLowStackStart), {f_.width}));
+  }
+  return g_.add(high_, low_);
 }
 
 // Norms are of sums: of what a block adds and what it read.
@@ -162,6 +179,7 @@ Result<Value> LayerBuilder::build(Value x, size_t number) {
   number_ = number;
   if (family_.altup)
     return buildAltup(x);
+  SINTER_ASSIGN(x, enterStack(x));
   if (layer().feedForward == 0 && layer().experts.used == 0)
     return x; // a layer that the model leaves out
   if (family_.place == NormPlace::OfSum)

@@ -121,6 +121,7 @@ private:
   Result<mlir::Value> modalities(mlir::Value active);
   Result<llvm::SmallVector<mlir::Value>> predicted(mlir::Value x);
   Result<mlir::Value> laurel(mlir::Value n);
+  Result<mlir::Value> enterStack(mlir::Value x);
   Result<mlir::Value> finish(mlir::Value x);
 
   GraphBuilder &g_;
@@ -134,6 +135,10 @@ private:
   mlir::Value layerEmbeddings_;       // [rows, layers * width of one]; null: none
   std::map<size_t, KvCache> caches_;  // of the layers that are built
   size_t number_ = 0;                 // of the layer that is being built
+  mlir::Value low_, high_;           // the last results of both stacks; null: none yet
+  mlir::Value layerEmbeddings_;      // [rows, layers * width of one]; null: none
+  std::map<size_t, KvCache> caches_; // of the layers that are built
+  size_t number_ = 0;                // of the layer that is being built
 };
 
 } // namespace sinter::models

@@ -171,6 +171,31 @@ static Result<void> readLoops(MetadataReader &reader, DecoderFeatures &f) {
   return {};
 }
 
+// Cycles of both stacks, each time with keys and values of its own. block_count counts all of them.
+static Result<void> readCycles(MetadataReader &reader, DecoderFeatures &f) {
+  if (!f.family.cycles)
+    return {};
+  const auto depth = static_cast<int64_t>(f.layers.size());
+  SINTER_ASSIGN(const int64_t length, reader.count("hrm.layers_per_stack", kMostLayers));
+  SINTER_ASSIGN(const int64_t high, reader.count("hrm.h_cycles", kMostLayers));
+  SINTER_ASSIGN(const int64_t low, reader.count("hrm.l_cycles", kMostLayers));
+  const int64_t expected = length * high * (low + 1);
+  if (depth != expected)
+    return fail(Code::Corrupt, "'" + reader.key("block_count") + "' is " + std::to_string(depth) +
+                                   ", expected " + std::to_string(expected) + ": " +
+                                   std::to_string(high) + " cycles of " + std::to_string(low) +
+                                   " + 1 stacks of " + std::to_string(length) + " layers");
+  for (int64_t i = 0; i < depth; ++i) {
+    LayerFeatures &layer = f.layers[static_cast<size_t>(i)];
+    layer.stack = i / length % (low + 1) == low ? Stack::High : Stack::Low;
+    layer.block = i % length + (layer.stack == Stack::High ? length : 0);
+    layer.beginsStack = i % length == 0;
+    layer.normsResult = i % length == length - 1;
+  }
+  f.blocks = 2 * length;
+  return {};
+}
+
 // The last layers read the keys and values of the last layer of their kind that has its own.
 static Result<void> readSharedKv(MetadataReader &reader, DecoderFeatures &f) {
   constexpr std::string_view kName = "attention.shared_kv_layers";
@@ -209,6 +234,7 @@ Result<void> readLayers(MetadataReader &reader, DecoderFeatures &f) {
   SINTER_TRY(readRecurrence(reader, f));
   SINTER_TRY(readXielu(reader, f));
   SINTER_TRY(readSharedKv(reader, f));
+  SINTER_TRY(readCycles(reader, f));
   return readLoops(reader, f);
 }
 

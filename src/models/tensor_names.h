@@ -93,6 +93,8 @@ inline constexpr std::string_view kLaurelLeft = "laurel_l"; // a residual of low
 inline constexpr std::string_view kLaurelRight = "laurel_r";
 inline constexpr std::string_view kLaurelNorm = "laurel_post_norm";
 
+inline constexpr std::string_view kLowStackStart = "hrm.z_l_init"; // of two stacks in turns
+
 // "blk.3.attn_q"
 inline std::string layerName(int64_t layer, std::string_view part) {
   return "blk." + std::to_string(layer) + "." + std::string(part);

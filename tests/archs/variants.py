@@ -78,6 +78,9 @@ GEMMA3N_MORE = (("altup_proj.weight", [WIDTH, WIDTH, 3]),
                 ("per_layer_model_proj.weight", [WIDTH, GEMMA3N_PER_LAYER * GEMMA3N_LAYERS]),
                 ("per_layer_proj_norm.weight", [GEMMA3N_PER_LAYER]))
 
+HRM_LAYER = {**{f"attn_{name}": [256, 256] for name in ("q", "k", "v", "output", "gate")},
+             "ffn_gate": [256, 384], "ffn_up": [256, 384], "ffn_down": [384, 256]}
+
 VARIANTS = (
     crafted("gemma3n", "gemma3n", GEMMA3N_LAYERS, {ATTENTION + "head_count": u32(4),
             ATTENTION + "head_count_kv": u32(2), ATTENTION + "sliding_window": u32(24),
@@ -159,5 +162,11 @@ VARIANTS = (
     plain("maincoder"), plain("smollm3"), plain("seed_oss"), plain("pangu-embedded"),
     plain("talkie", keys={"ARCH.logit_scale": f32(0.5)}),
     plain("nanbeige"), Variant("nanbeige-loops", "nanbeige", {"ARCH.num_loops": u32(2)}, NO_SCALES),
+    plain("hrm_text", keys={"ARCH.embedding_scale": f32(3.0)}),
+    Variant("hrm_text-deep", "hrm_text", {"ARCH.block_count": u32(4),
+            "ARCH.hrm.layers_per_stack": u32(2), "ARCH.hrm.h_cycles": u32(1),
+            "ARCH.hrm.l_cycles": u32(1)}, NO_SCALES + ("blk.1", ".bias"), more=tuple(
+                (f"blk.{layer}.{name}.weight", extents) for layer in (1, 2, 3)
+                for name, extents in HRM_LAYER.items())),
     plain("cogvlm"), plain("plamo3"), plain("spark2_5"), plain("muse-glimmer"),
 ) + MIXTURES

@@ -73,7 +73,8 @@ private:
                            mlir::RankedTensorType) -> Result<graph::Tensor> {
       return weights_.at(name);
     };
-    edges_.symbols[contract::nameOf(contract::Symbol::PoolPages)] = pages_ * options_.sequences;
+    for (const contract::KvGroup &group : contract::kKvGroups)
+      edges_.symbols[contract::nameOf(group.poolPages)] = pages_ * options_.sequences;
     edges_.symbols[contract::nameOf(contract::Symbol::StateSlots)] = options_.sequences;
     return {};
   }
@@ -126,8 +127,10 @@ private:
     };
     add(Input::TokenIds, lists.tokens);
     add(Input::Positions, lists.positions);
-    add(Input::KvSlots, lists.slots);
-    add(Input::PageTable, lists.pages, pages_);
+    for (const contract::KvGroup &group : contract::kKvGroups) {
+      add(group.slots, lists.slots);
+      add(group.pageTable, lists.pages, pages_);
+    }
     add(Input::KvLengths, lists.lengths);
     add(Input::QueryTiles, lists.tiles, 3);
     add(Input::LogitIndices, lists.rows);

@@ -391,21 +391,25 @@ TEST(Attention, RulesGiveTheSameBitsInPartitionsInShortStepsAndAlone) {
   }
 }
 
-// A page whose keys lie before every row's window may be another sequence's by now.
+// A page that lies before the step in which every row's window begins may have other rows by now.
 TEST(Attention, PagesThatLeftTheWindowAreNotRead) {
-  for (const Rules &rules : {Rules{.window = 3}, Rules{.chunk = 4}}) {
-    Batch batch({{17, 2, 6}}, 2);
-    const std::vector<double> expected = batch.reference(rules);
-    for (int64_t page : {0, 1, 2})
-      batch.table[page] = 0; // of infinities
-    for (const char *steps : {"0", "2"}) {
+  for (const Rules &rules : {Rules{.window = 3}, Rules{.chunk = 4}})
+    for (int64_t stepPages : {1, 2}) {
+      Batch batch({{17, 2, 6}}, 2);
+      const std::vector<double> expected = batch.reference(rules);
+      for (int64_t page = 0; page < 4 - stepPages; ++page)
+        batch.table[page] = 0; // of infinities
       Settings settings = rules.settings();
       settings["query_tile"] = "2";
-      settings["partition_steps"] = steps;
-      batch.run(settings);
+      settings["step_pages"] = std::to_string(stepPages);
+      for (const char *steps : {"0", "2"}) {
+        settings["partition_steps"] = steps;
+        batch.run(settings);
+        expectClose(batch.out, expected, 2e-5, 2e-6);
+      }
+      batch.runInPartitions(settings, /*partitionSteps=*/2, /*partitions=*/3);
       expectClose(batch.out, expected, 2e-5, 2e-6);
     }
-  }
 }
 
 TEST(Attention, ValuesOfAnotherSizeAreWeightedByTheSameScores) {

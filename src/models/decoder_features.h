@@ -88,8 +88,8 @@ struct DecoderFeatures {
   // for the reference implementation: "'KEY' is VALUE".
   std::vector<std::string> unusedKeys;
 
-  // Keys and values of windowed layers are a group of their own (contract::kKvGroups) where some
-  // layer sees more and steps go on where earlier ones ended.
+  // Keys and values of layers with a window or chunks are a group of their own
+  // (contract::kKvGroups) where some layer sees more and steps go on where earlier ones ended.
   bool hasWindowGroup() const;
   size_t kvGroupOf(const LayerFeatures &layer) const {
     return hasWindowGroup() && looksBackLess(layer);
@@ -100,9 +100,10 @@ struct DecoderFeatures {
   int64_t stateBytes() const;
 
 private:
-  // Whether its window hides any key of the context.
+  // Whether its window or chunk hides any key of the context.
   bool looksBackLess(const LayerFeatures &layer) const {
-    return layer.window > 0 && layer.window < contextLength;
+    const int64_t seen = std::max(layer.window, layer.chunk);
+    return seen > 0 && seen < contextLength;
   }
 };
 

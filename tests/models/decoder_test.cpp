@@ -95,26 +95,30 @@ TEST(Decoder, UntiedOutputUsesItsOwnMatrix) {
               HasSubstr("graph.weight [\"output.weight\"] : tensor<100x64x!tile.block<\"q8_0\">>"));
 }
 
-TEST(Decoder, WindowedLayersAreAKvGroupOfTheirOwnWhereOthersSeeMore) {
-  LayerFeatures layer;
-  layer.heads = layer.kvHeads = 1;
-  const auto groupsOf = [&](std::vector<int64_t> windows, bool bothWays = false) {
+TEST(Decoder, LayersThatLookBackLessAreAKvGroupOfTheirOwnWhereOthersSeeMore) {
+  struct Sight {
+    int64_t window, chunk;
+  };
+  const auto groupsOf = [](std::vector<Sight> layers, bool bothWays = false) {
     DecoderFeatures f;
     f.contextLength = 256;
     f.bothWays = bothWays;
-    std::vector<size_t> groups;
-    for (const int64_t window : windows) {
-      layer.window = window;
-      f.layers.push_back(layer);
+    for (const Sight &sight : layers) {
+      LayerFeatures &layer = f.layers.emplace_back();
+      layer.heads = layer.kvHeads = 1;
+      layer.window = sight.window;
+      layer.chunk = sight.chunk;
     }
-    for (const LayerFeatures &one : f.layers)
-      groups.push_back(f.kvGroupOf(one));
+    std::vector<size_t> groups;
+    for (const LayerFeatures &layer : f.layers)
+      groups.push_back(f.kvGroupOf(layer));
     return groups;
   };
-  EXPECT_THAT(groupsOf({32, 0, 32}), ElementsAre(1, 0, 1));
-  EXPECT_THAT(groupsOf({32, 32}), ElementsAre(0, 0));
-  EXPECT_THAT(groupsOf({256, 0}), ElementsAre(0, 0)) << "a window of the whole context";
-  EXPECT_THAT(groupsOf({32, 0}, true), ElementsAre(0, 0)) << "one step holds a text";
+  EXPECT_THAT(groupsOf({{32, 0}, {0, 0}, {32, 0}}), ElementsAre(1, 0, 1));
+  EXPECT_THAT(groupsOf({{0, 64}, {0, 0}}), ElementsAre(1, 0));
+  EXPECT_THAT(groupsOf({{32, 0}, {32, 0}}), ElementsAre(0, 0));
+  EXPECT_THAT(groupsOf({{256, 0}, {0, 256}, {0, 0}}), ElementsAre(0, 0, 0)) << "whole contexts";
+  EXPECT_THAT(groupsOf({{32, 0}, {0, 0}}, true), ElementsAre(0, 0)) << "one step holds a text";
 }
 
 TEST(Decoder, EachMissingKeyIsNamed) {

@@ -25,9 +25,11 @@ double secondsSince(Clock::time_point start) {
 class SamplingRunner final : public StepRunner {
 public:
   SamplingRunner(PlanRunner &runner, uint32_t depth)
-      : runner_(runner), depth_(static_cast<int32_t>(depth)) {}
+      : runner_(runner), limits_(runner.limits()), depth_(static_cast<int32_t>(depth)) {
+    limits_.stateSlots = 0; // a checkpoint would cut the prompt into two steps
+  }
 
-  const RunnerLimits &limits() const override { return runner_.limits(); }
+  const RunnerLimits &limits() const override { return limits_; }
   Result<std::span<const float>> step(const Batch &batch) override {
     if (batch.positions.front() < depth_)
       return runner_.step(batch);
@@ -61,6 +63,7 @@ private:
   }
 
   PlanRunner &runner_;
+  RunnerLimits limits_;
   int32_t depth_;
 };
 

@@ -1,5 +1,6 @@
 // The commands that measure: bench, explain, perplexity.
 #include "cli/cli_test.h"
+#include "golden_model.h"
 
 #include <nlohmann/json.hpp>
 
@@ -82,6 +83,37 @@ TEST_F(Figures, ExplainShowsTheKernelsOfBothStepsInOneWidth) {
   std::istringstream lines(outcome.out);
   for (std::string line; std::getline(lines, line);)
     EXPECT_LE(line.size(), 120u) << line;
+}
+
+// A model with states of sequences, of a golden, which has no tokenizer.
+GoldenModel modelWithStates() {
+  GoldenModel model = GoldenModel::read(SINTER_TEST_DIR "/data/architectures/lfm2.txt");
+  std::erase_if(model.keys,
+                [](const GoldenModel::Key &key) { return key.name == "tokenizer.ggml.model"; });
+  GoldenModel::Key tokens{"tokenizer.ggml.tokens", "arr", {"str"}},
+      scores{"tokenizer.ggml.scores", "arr", {"f32"}},
+      types{"tokenizer.ggml.token_type", "arr", {"i32"}};
+  for (int i = 0; i < 128; ++i) {
+    tokens.words.push_back("x" + std::to_string(i));
+    scores.words.push_back(std::to_string(-i));
+    types.words.push_back(i == 0 ? "2" : "1");
+  }
+  model.keys.push_back({"tokenizer.ggml.model", "str", {"llama"}});
+  for (GoldenModel::Key *key : {&tokens, &scores, &types})
+    model.keys.push_back(std::move(*key));
+  return model;
+}
+
+// A session ends a step before the end of such a prompt, to keep a checkpoint there.
+TEST_F(Figures, ExplainTakesAPromptOfAModelWithStatesInOneStep) {
+  const std::vector<uint8_t> bytes = modelWithStates().bytes();
+  const std::string model =
+      write("states.gguf", {reinterpret_cast<const char *>(bytes.data()), bytes.size()});
+  constexpr int kSeconds = 300; // of a compiler that others slow down
+  const Outcome outcome =
+      runChild(command({"explain", model, "--prompt", "40"}), options_, {}, kSeconds);
+  EXPECT_THAT(outcome, EndedWith(0));
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("step of 40 tokens"), HasSubstr("causal_conv")));
 }
 
 TEST_F(Figures, ExplainVerboselyNamesEveryParameter) {

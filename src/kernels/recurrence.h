@@ -1,6 +1,6 @@
 // Kernels with states of sequences: causal convolution and the gated delta rule. A program walks
-// the rows of one sequence in order, so that a row's bits do not depend on how a sequence is cut
-// into steps, nor on other sequences.
+// the rows of one sequence in order, so that a row's bits do not depend on other sequences, nor on
+// how a sequence is cut into steps. Kernels of chunks ask that cuts lie between chunks.
 #pragma once
 
 #include "kernels/fields.h"
@@ -33,10 +33,22 @@ struct DeltaRule {
   bool neighbours = false;   // heads that share a key head lie side by side
 };
 
+// The same of `chunkRows` rows at a time, by matmuls (Yang et al., 2406.06484 and 2412.06464). The
+// changes of a chunk's rows solve a triangular system, and the matrix takes them all at once. Rows
+// have other bits than those of deltaRule. Chunks count from the first row of a span: rows have the
+// same bits however a sequence is cut into spans of whole chunks. Query and key are f32 [T,
+// keyHeads, keyDim].
+struct DeltaRuleChunks {
+  DeltaRule rule;
+  int64_t chunkRows = 16;
+};
+
 void causalConv(kernel::KernelBuilder &k, const CausalConv &p);
 void deltaRule(kernel::KernelBuilder &k, const DeltaRule &p);
+void deltaRuleChunks(kernel::KernelBuilder &k, const DeltaRuleChunks &p);
 
 void visitFields(CausalConv &p, FieldVisitor &visitor);
 void visitFields(DeltaRule &p, FieldVisitor &visitor);
+void visitFields(DeltaRuleChunks &p, FieldVisitor &visitor);
 
 } // namespace sinter::kernels

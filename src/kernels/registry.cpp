@@ -195,6 +195,9 @@ std::vector<KernelEntry> kernelRegistry() {
                         causalConv),
       entry<DeltaRule>("delta_rule", "linear attention by the gated delta rule, with a state",
                        deltaRule),
+      entry<DeltaRuleChunks>("delta_rule_chunks",
+                             "the gated delta rule for several rows at a time, by matmuls",
+                             deltaRuleChunks),
   };
 }
 

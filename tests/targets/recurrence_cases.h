@@ -60,13 +60,15 @@ inline void prepareDelta(LaunchArguments &arguments, const Extents &extents, Ran
   setScalar(arguments, "scale", 0.25f);
 }
 
+// Of rows one by one, or in chunks of so many.
 inline KernelCase deltaRuleCase(int64_t keyHeads, int64_t heads, int64_t keyDim, int64_t valueDim,
-                                int64_t columns, bool neighbours) {
+                                int64_t columns, bool neighbours, int64_t chunkRows = 0) {
   const std::string kh = std::to_string(keyHeads), h = std::to_string(heads),
                     d = std::to_string(keyDim), e = std::to_string(valueDim);
-  KernelCase c{"delta_rule_" + sizeText({keyHeads, heads, keyDim, valueDim}) +
+  const std::string kernel = chunkRows ? "delta_rule_chunks" : "delta_rule";
+  KernelCase c{kernel + "_" + sizeText({keyHeads, heads, keyDim, valueDim}) +
                    (neighbours ? "_neighbours" : ""),
-               "delta_rule",
+               kernel,
                {{"key_heads", kh},
                 {"heads", h},
                 {"key_dim", d},
@@ -83,6 +85,12 @@ inline KernelCase deltaRuleCase(int64_t keyHeads, int64_t heads, int64_t keyDim,
                 {"out", {"T", h, e}}},
                {{"T", {0, 1, 7}}, {"S", {0, 1, 3}}},
                {1e-5, 1e-5}};
+  if (chunkRows) {
+    c.settings["chunk_rows"] = std::to_string(chunkRows);
+    for (const char *name : {"query", "key"})
+      c.views[name].pop_back(); // of columns
+    c.extents = {{"T", {0, 1, chunkRows + 3}}, {"S", {0, 1, 3}}};
+  }
   c.derive = addSlots;
   c.prepare = prepareDelta;
   c.rounds = 1;
@@ -95,6 +103,8 @@ inline void addRecurrenceCases(KernelCases &cases) {
   cases.push_back(causalConvCase(4, 128));
   cases.push_back(deltaRuleCase(1, 2, 17, 5, 32, false));
   cases.push_back(deltaRuleCase(2, 4, 64, 48, 32, true));
+  cases.push_back(deltaRuleCase(1, 2, 17, 5, 32, false, 4));
+  cases.push_back(deltaRuleCase(2, 4, 64, 48, 32, true, 16));
 }
 
 } // namespace sinter::targets::cpu

@@ -28,7 +28,7 @@ struct Work {
   int64_t elements = 1;          // of the largest tile
   int64_t smallMColumns = 0;     // of the widest small-M matmul
   int64_t backToBackThreads = 0; // of chained matmuls that read pipelines
-  bool dots = false, reduces = false, opaque = false;
+  bool dots = false, largeMDots = false, reduces = false, opaque = false;
 };
 } // namespace
 
@@ -66,6 +66,7 @@ static Work workOf(tile::KernelOp kernel, const SimtFacts &facts) {
     auto dot = dyn_cast<tile::DotOp>(op);
     work.dots |= static_cast<bool>(dot);
     work.opaque |= dot && findOpaqueInstruction(dot, opaqueThreads(dot), facts);
+    work.largeMDots |= dot && !hasSmallM(dot);
     if (dot && hasSmallM(dot))
       work.smallMColumns = std::max(
           work.smallMColumns, cast<RankedTensorType>(dot.getResult().getType()).getDimSize(1));
@@ -81,7 +82,7 @@ int64_t chooseThreads(tile::KernelOp kernel, const SimtFacts &facts) {
                       : work.dots    ? kAccumulatorsPerThread
                       : work.reduces ? kReducedPerThread
                                      : kElementsPerThread;
-  int64_t wanted = work.smallMColumns
+  int64_t wanted = work.smallMColumns && !work.largeMDots
                        ? llvm::divideCeil(work.smallMColumns, kColumnsPerSubgroup) * facts.subgroup
                        : llvm::divideCeil(work.elements, perThread);
   if (work.opaque)

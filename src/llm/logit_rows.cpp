@@ -16,7 +16,7 @@ Result<void> forEachLogitRow(StepRunner &runner, PagePool &pool, std::span<const
   Batch batch;
   for (size_t at = 0; at < tokens.size();) {
     const bool decodes = at >= prefilled;
-    const size_t count = decodes ? 1 : std::min<size_t>(limits.stepTokens, prefilled - at);
+    const size_t count = decodes ? 1 : limits.prefillTokens(prefilled - at, limits.stepTokens);
     SINTER_TRY(pages.reserve(at + count));
     const BatchPart part{tokens.subspan(at, count), static_cast<uint32_t>(at), &pages,
                          LogitsWanted::All, decodes ? Phase::Decode : Phase::Prefill};

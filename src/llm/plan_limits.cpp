@@ -121,8 +121,11 @@ Result<RunnerLimits> limitsOf(const plan::Plan &plan, const PlanRunnerOptions &o
   SINTER_ASSIGN(limits.contextTokens, contextTokensOf(most, options.contextTokens));
   limits.pageRows = property(plan, contract::kPageRows);
   limits.queryTile = property(plan, contract::kQueryTile);
+  const auto chunk = plan.properties.find(contract::kChunkRows.name);
+  if (chunk != plan.properties.end())
+    limits.chunkRows = static_cast<uint32_t>(chunk->second);
   limits.stepTokens =
-      std::min(std::max(options.maxStepTokens, 1u), upperBound(plan, Symbol::Tokens));
+      std::min(std::max(options.maxStepTokens, limits.chunkRows), upperBound(plan, Symbol::Tokens));
   limits.stepSequences = upperBound(plan, Symbol::Sequences);
   if (&contract::outputOf(plan) == &contract::kEmbeddings)
     limits.embeddingLength = property(plan, contract::kEmbeddingLength);

@@ -6,16 +6,19 @@
 
 namespace sinter {
 
-std::span<const uint32_t> PrefillShares::share(std::span<const uint32_t> left, uint32_t budget) {
+std::span<const uint32_t> PrefillShares::share(std::span<const uint32_t> left, uint32_t budget,
+                                               uint32_t chunk) {
   shares_.assign(left.size(), 0);
   if (left.empty())
     return shares_;
   const auto give = [&](uint32_t i, uint32_t most) {
-    const uint32_t rows = std::min({left[i] - shares_[i], most, budget});
+    uint32_t rows = std::min(left[i] - shares_[i], std::min(most, budget));
+    if (shares_[i] + rows < left[i])
+      rows -= rows % chunk;
     shares_[i] += rows;
     budget -= rows;
   };
-  give(0, budget - budget / 2);
+  give(0, std::max(budget - budget / 2, chunk));
   order_.resize(left.size() - 1);
   std::iota(order_.begin(), order_.end(), 1u);
   std::sort(order_.begin(), order_.end(),

@@ -25,7 +25,7 @@ Scheduler::Scheduler(StepRunner &runner, PagePool &pages, const Tokenizer &token
   options_.sequences = std::clamp(std::min(limits.stepSequences, limits.stepTokens), 1u,
                                   std::max(options.sequences, 1u));
   options_.waiting = std::max(options.waiting, 1u);
-  options_.promptTokens = std::clamp(options.promptTokens, 1u, limits.stepTokens);
+  options_.promptTokens = std::clamp(options.promptTokens, limits.chunkRows, limits.stepTokens);
 }
 
 Scheduler::~Scheduler() = default;
@@ -218,8 +218,9 @@ void Scheduler::planPrefill() {
       left_.push_back(static_cast<uint32_t>(sequence->prefillRowsLeft()));
     }
   const bool alone = plan_.size() == running_.size() || options_.prefillFirst;
+  const RunnerLimits &limits = runner_.limits();
   const auto shares =
-      shares_.share(left_, alone ? runner_.limits().stepTokens : options_.promptTokens);
+      shares_.share(left_, alone ? limits.stepTokens : options_.promptTokens, limits.chunkRows);
   for (size_t i = 0; i < plan_.size(); ++i)
     plan_[i].rows = shares[i];
   std::erase_if(plan_, [](const Part &part) { return part.rows == 0; });

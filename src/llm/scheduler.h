@@ -75,9 +75,9 @@ struct Request {
 struct SchedulerOptions {
   uint32_t sequences = UINT32_MAX; // most that run at once, within what the runner takes
   uint32_t waiting = 1024;         // most requests that wait; at least 1
-  // Prefill tokens between two decode steps; at least 1. More tokens make prefill faster and decode
-  // wait longer (SmolLM2 Q4_1, two Xeon cores: 32 tokens take 19 ms, 1,650 a second; 64 take 33 ms,
-  // 1,950; 128 take 62 ms, 2,060, and no number gives more).
+  // Prefill tokens between two decode steps; at least a chunk of the runner. More tokens make
+  // prefill faster and decode wait longer (SmolLM2 Q4_1, two Xeon cores: 32 tokens take 19 ms,
+  // 1,650 a second; 64 take 33 ms, 1,950; 128 take 62 ms, 2,060, and no number gives more).
   uint32_t promptTokens = 128;
   // Decodes only while there is nothing to prefill, for whoever waits for all answers.
   bool prefillFirst = false;

@@ -43,15 +43,18 @@ void Session::keepCommonPrefix(std::span<const TokenId> prompt) {
 // there, while templates write the end of a prompt otherwise once there is an answer.
 size_t Session::prefillStep(size_t promptTokens) {
   constexpr size_t kTokensAfterCheckpoint = 16; // more than templates put before an answer
-  const size_t at = cached_.size(), step = runner_.limits().stepTokens;
+  const RunnerLimits &limits = runner_.limits();
+  const size_t at = cached_.size();
   const size_t checkpoint =
       promptTokens > kTokensAfterCheckpoint ? promptTokens - kTokensAfterCheckpoint : 0;
-  if (runner_.limits().stateSlots == 0 || at > checkpoint || checkpoint == 0)
-    return std::min(step, promptTokens - at);
-  if (at < checkpoint)
-    return std::min(step, checkpoint - at);
-  pages_.keepCheckpoint(at);
-  return std::min(step, promptTokens - at);
+  if (limits.stateSlots > 0 && checkpoint > 0 && at <= checkpoint) {
+    const size_t before = (checkpoint - at) / limits.chunkRows * limits.chunkRows;
+    if (before > 0)
+      return limits.prefillTokens(before, limits.stepTokens);
+    if (at > 0)
+      pages_.keepCheckpoint(at);
+  }
+  return limits.prefillTokens(promptTokens - at, limits.stepTokens);
 }
 
 Result<std::span<const float>> Session::advance(std::span<const TokenId> tokens,

@@ -22,11 +22,18 @@ struct RunnerLimits {
   // A row has the same bits in either phase, so what was generated may be computed again as a part
   // of a prompt.
   bool phasesAgree = false;
+  // Tokens of a sequence that prefill takes at once; at most stepTokens.
+  uint32_t chunkRows = 1;
   uint32_t embeddingLength = 0; // elements of a row where steps give embeddings; 0: logits
   bool bothWays = false;        // tokens see all of their sequence, which one step must hold
 
   uint32_t rowLength() const { return embeddingLength ? embeddingLength : vocabSize; }
 
+  // Tokens of a prompt, of which `left` are left, that a step takes which has room for `room`, at
+  // least a chunk: all of them, or whole chunks.
+  uint32_t prefillTokens(size_t left, uint32_t room) const {
+    return left <= room ? static_cast<uint32_t>(left) : room - room % chunkRows;
+  }
   uint64_t contextPages() const { return (contextTokens - 1) / pageRows + 1; }
   // Whether the KV cache has room for more than one sequence of the whole context.
   bool holdsSeveral() const {

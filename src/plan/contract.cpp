@@ -26,6 +26,18 @@ Result<void> checkOptionalProperty(const plan::Plan &plan, const PropertyRow &ro
   return plan.properties.contains(row.name) ? checkProperty(plan, row) : Result<void>();
 }
 
+// A step has room for a chunk.
+Result<void> checkChunks(const plan::Plan &plan) {
+  SINTER_TRY(checkOptionalProperty(plan, kChunkRows));
+  const auto rows = plan.properties.find(kChunkRows.name);
+  const auto tokens = plan::findSymbol(plan, nameOf(Symbol::Tokens));
+  if (rows == plan.properties.end() || !tokens || rows->second <= plan.symbols[tokens->index].max)
+    return {};
+  return fail(Code::Corrupt, "the plan takes " + std::to_string(rows->second) +
+                                 " tokens of a sequence at once, and a step has at most " +
+                                 std::to_string(plan.symbols[tokens->index].max));
+}
+
 Result<void> checkBuffer(const plan::Plan &plan, const TensorRow &row, plan::BufferKind kind) {
   const std::string what = std::string("buffer '") + row.name + "'";
   const auto id = plan::findBuffer(plan, row.name);
@@ -118,6 +130,7 @@ Result<void> check(const plan::Plan &plan) {
     if (hasInput(plan, row))
       SINTER_TRY(checkBuffer(plan, row, plan::BufferKind::Input));
   SINTER_TRY(checkOptionalProperty(plan, kBothWays));
+  SINTER_TRY(checkChunks(plan));
   const TensorRow &output = outputOf(plan);
   if (&output == &kEmbeddings)
     SINTER_TRY(checkProperty(plan, kEmbeddingLength));

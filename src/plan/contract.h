@@ -102,6 +102,9 @@ inline constexpr PropertyRow kWindowLookBack = {"look_back.1", 0, INT32_MAX};
 // Of one sequence in all layers, beside its pages. Absent where sequences have no states.
 inline constexpr PropertyRow kStateBytes = {"state_bytes", 1, INT64_MAX};
 inline constexpr PropertyRow kEmbeddingLength = {"embedding_length", 1, INT32_MAX};
+// Prefill takes so many tokens of a sequence at once: a step that does not end a prompt has a
+// multiple of them of it. Absent: 1, so prompts are cut anywhere.
+inline constexpr PropertyRow kChunkRows = {"chunk_rows", 1, 128};
 // 1: each token of a step sees all of its sequence, which one step holds; absent: 0.
 inline constexpr PropertyRow kBothWays = {"both_ways", 0, 1};
 // Of all plans; the former two are of those that need them.
@@ -188,7 +191,7 @@ inline constexpr TensorRow kEmbeddings = {"embeddings", ElementType::F32, Symbol
 const TensorRow &outputOf(const plan::Plan &plan);
 
 // Texts that the runtime and the command line compare with what is asked for.
-inline constexpr const char *kKvType = "kv_type";                     // numeric/formats/kv_type.h
+inline constexpr const char *kKvType = "kv_type";           // numeric/formats/kv_type.h
 inline constexpr const char *kAskedOutput = "asked_output"; // numeric/precision.h; absent: usual
 inline constexpr const char *kAskedActivations = "asked_activations"; // numeric/precision.h
 

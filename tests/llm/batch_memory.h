@@ -12,6 +12,7 @@ namespace sinter {
 struct WrittenToken {
   TokenId token;
   Phase phase;
+  int32_t place = 0; // among the tokens that its sequence has in the step, where it has a state
 };
 
 class BatchMemory {
@@ -28,7 +29,7 @@ public:
       if (span[0] >= 0)
         state = states_.at(span[0]);
       for (int32_t token = span[2]; token < span[2] + span[3]; ++token)
-        state.push_back({batch.tokens[static_cast<size_t>(token)], batch.phase});
+        state.push_back({batch.tokens[static_cast<size_t>(token)], batch.phase, token - span[2]});
       states_[span[1]] = std::move(state);
     }
   }

@@ -11,8 +11,9 @@ using testing::IsEmpty;
 
 class PrefillSharesTest : public testing::Test {
 protected:
-  std::vector<uint32_t> share(const std::vector<uint32_t> &left, uint32_t budget) {
-    const auto given = shares.share(left, budget);
+  std::vector<uint32_t> share(const std::vector<uint32_t> &left, uint32_t budget,
+                              uint32_t chunk = 1) {
+    const auto given = shares.share(left, budget, chunk);
     return {given.begin(), given.end()};
   }
   PrefillShares shares;
@@ -42,6 +43,17 @@ TEST_F(PrefillSharesTest, WhatTheOldestLeavesIsTheOthers) {
 
 TEST_F(PrefillSharesTest, TheOlderComesFirstAmongEquals) {
   EXPECT_THAT(share({9, 4, 4, 4}, 8), ElementsAre(4, 4, 0, 0));
+}
+
+TEST_F(PrefillSharesTest, PromptsAreCutBetweenChunks) {
+  EXPECT_THAT(share({100, 50, 3, 20}, 64, 16), ElementsAre(32, 0, 3, 20));
+  EXPECT_THAT(share({100, 50, 3}, 64, 16), ElementsAre(32, 16, 3));
+  EXPECT_THAT(share({100, 10}, 63, 16), ElementsAre(48, 10));
+}
+
+TEST_F(PrefillSharesTest, TheOldestHasAChunkAtLeast) {
+  EXPECT_THAT(share({100, 9}, 16, 16), ElementsAre(16, 0));
+  EXPECT_THAT(share({100, 9}, 25, 16), ElementsAre(16, 9));
 }
 
 TEST_F(PrefillSharesTest, NoPrefillsShareNothing) {

@@ -51,6 +51,8 @@ RunnerLimits randomLimits(Dice &dice) {
     limits.kvGroups.push_back(randomWindow(dice, limits));
   limits.phasesAgree = dice.oneIn(2);
   limits.stateSlots = dice.oneIn(2) ? 0 : dice(1, 10);
+  if (limits.stateSlots > 0 && !limits.phasesAgree)
+    limits.chunkRows = dice(1, limits.stepTokens);
   return limits;
 }
 

@@ -353,6 +353,17 @@ TEST_F(StateSessionTest, APromptHasAStepThatEndsSomeTokensBeforeItDoes) {
   EXPECT_THAT(runner.stepSizes, ElementsAre(8, 6, 8, 8));
 }
 
+TEST_F(StateSessionTest, StepsOfAPromptAreWholeChunksButForTheLast) {
+  runner.limits_.chunkRows = 3;
+  say(counted(1, 33), 1); // a checkpoint after 15 tokens, of at most 17
+  EXPECT_THAT(runner.stepSizes, ElementsAre(6, 6, 3, 6, 6, 6));
+  runner.stepSizes.clear();
+  std::vector<TokenId> edited = counted(1, 33);
+  edited.back() = 90;
+  EXPECT_EQ(say(edited, 1).reusedTokens, 15u);
+  EXPECT_THAT(runner.stepSizes, ElementsAre(6, 6, 6));
+}
+
 TEST_F(StateSessionTest, ATurnThatContinuesTheLastOneComputesOnlyWhatIsNew) {
   std::vector<TokenId> prompt = counted(1, 30);
   const Generation first = say(prompt, 3);
@@ -453,6 +464,20 @@ TEST_F(WindowSessionTest, EditsAtRandomPlacesGiveWhatAFreshRunGives) {
   for (const uint32_t slots : {0u, 4u}) {
     useSlots(slots);
     editAtRandom();
+    runner.limits_.chunkRows = slots; // of any size
+    std::vector<TokenId> prompt = {1};
+    for (int round = 0; round < 60; ++round) {
+      if (dice(3) == 0)
+        prompt.resize(1 + dice(static_cast<uint32_t>(prompt.size())));
+      else if (dice(2) == 0)
+        prompt[dice(static_cast<uint32_t>(prompt.size()))] ^= 1;
+      for (uint32_t more = dice(20); more > 0 && prompt.size() < 56; --more)
+        prompt.push_back(static_cast<TokenId>(dice(900)));
+      const Generation answer = say(prompt, 1 + dice(5));
+      if (dice(2) == 0)
+        prompt.insert(prompt.end(), answer.tokens.begin(), answer.tokens.end());
+      prompt.resize(std::min<size_t>(prompt.size(), 56));
+    }
   }
 }
 

@@ -116,6 +116,18 @@ TEST(Contract, AsksForASecondPageTableOnlyOfAPlanWithTwoKvGroups) {
   const Result<void> checked = check(plan);
   ASSERT_FALSE(checked);
   EXPECT_EQ(checked.error().message, "the plan has no buffer 'page_table.1'");
+TEST(Contract, AsksForStepsThatHoldAChunk) {
+  plan::Plan plan = keepingPlan();
+  plan.properties[kChunkRows.name] = 16;
+  EXPECT_TRUE(check(plan));
+  plan.properties[kChunkRows.name] = 0;
+  EXPECT_FALSE(check(plan));
+  plan.properties[kChunkRows.name] = 16;
+  plan.symbols[plan::findSymbol(plan, nameOf(Symbol::Tokens))->index].max = 15;
+  const Result<void> checked = check(plan);
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().message,
+            "the plan takes 16 tokens of a sequence at once, and a step has at most 15");
 }
 
 TEST(Contract, FindsEachSymbolByItsName) {

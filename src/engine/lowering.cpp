@@ -517,9 +517,8 @@ Result<Lowering::Steps> Lowering::lowerFunction(func::FuncOp function) {
   auto phase = function->getAttrOfType<StringAttr>(graph::kPhaseName);
   const Expr decode = phase ? symbolOf(graph::SymbolRole::Decode) : Expr(1);
   hasPhase_ = phase != nullptr;
-  phase_ = phase && phase.getValue() == graph::kPrefillPhase
-               ? plan::add(Expr(1), plan::mul(decode, Expr(-1)))
-               : decode;
+  isPrefill_ = phase && phase.getValue() == graph::kPrefillPhase;
+  phase_ = isPrefill_ ? plan::add(Expr(1), plan::mul(decode, Expr(-1))) : decode;
   SINTER_TRY(checkForm(function));
   SINTER_TRY(nameOutputs(function));
   for (Operation &op : function.getBody().front())

@@ -154,6 +154,7 @@ private:
   // lowering_recurrence.cpp
   Result<void> lowerCausalConv(graph::LaunchOp launch);
   Result<void> lowerDeltaRule(graph::LaunchOp launch);
+  Result<Steps> deltaRuleOf(graph::LaunchOp launch, bool chunks);
 
   // memory.cpp
   plan::Expr extentOf(mlir::RankedTensorType type, int64_t axis);
@@ -197,6 +198,7 @@ private:
   llvm::DenseMap<mlir::Value, Stored> stored_;
   llvm::DenseMap<mlir::Value, std::string> outputs_; // values that an output names
   bool hasPhase_ = false;                            // the function is prefill or decode
+  bool isPrefill_ = false;                           // it is that
   plan::Expr phase_ = plan::Expr(1);                 // 1 in steps of the function's phase, else 0
   std::map<MBucket, std::set<std::string>> activations_; // formats that meet weights
   // How far attention over each page table looks back at most.

@@ -12,8 +12,9 @@ namespace sinter::engine {
 // A graph as a plan, with the names that its ids stand for.
 class Lowered {
 public:
-  explicit Lowered(const std::string &body, const LoweringOptions &options = {cpuProfile()})
-      : graph_(body), kernels_(graph_.context()), result_(lower(options)) {}
+  explicit Lowered(const std::string &body, const LoweringOptions &options = {cpuProfile()},
+                   const std::string &symbols = kDecoderSymbols)
+      : graph_(body, symbols), kernels_(graph_.context()), result_(lower(options)) {}
 
   const Result<plan::Plan> &result() const { return result_; }
   const plan::Plan &plan() const { return *result_; }

@@ -9,5 +9,6 @@ namespace sinter::engine {
 
 kernels::CausalConv chooseCausalConv(graph::CausalConvOp op, const TargetProfile &profile);
 kernels::DeltaRule chooseDeltaRule(graph::DeltaRuleOp op);
+kernels::DeltaRuleChunks chooseDeltaRuleChunks(graph::DeltaRuleOp op, const TargetProfile &profile);
 
 } // namespace sinter::engine

@@ -5,9 +5,11 @@
 #include "base/system_error.h"
 #include "format/known_names.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <unistd.h>
 
 namespace sinter::host {
@@ -39,13 +41,29 @@ std::vector<std::string> modelFilesIn(const std::filesystem::path &folder) {
   return names;
 }
 
+Result<std::string> storeFolder() {
+  SINTER_ASSIGN(const std::string cache, cacheHome());
+  return cache + "/sinter/models";
+}
+
+// Of a name that may be one of the store's.
+std::string storedPath(const std::string &model) {
+  const auto folder = storeFolder();
+  if (!folder || model.empty() || model.find('/') != std::string::npos)
+    return "";
+  const std::string path = *folder + "/" + model + kModelSuffix;
+  return access(path.c_str(), F_OK) == 0 ? path : "";
+}
+
 // What a path at which there is no file may have been meant to be: the known model, or a file
 // beside it, whose suffix may have been left out.
 std::string hintFor(const std::string &model) {
   const std::filesystem::path path(model);
   std::vector<std::string> names = modelFilesIn(path.parent_path());
-  if (path.parent_path().empty())
+  if (path.parent_path().empty()) {
     names.insert(names.begin(), kKnownModel);
+    std::ranges::copy(storedModels(), std::back_inserter(names));
+  }
   std::string found(nearest(path.filename().string(), names));
   if (found.empty())
     found = nearest(path.filename().string() + kModelSuffix, names);
@@ -57,18 +75,27 @@ std::string hintFor(const std::string &model) {
 } // namespace
 
 Result<std::string> modelPath(const std::string &model) {
-  if (model != kKnownModel) {
-    const int error = access(model.c_str(), F_OK) == 0 ? 0 : errno;
-    if (error)
-      return systemFailed("cannot open '" + model + "'" + hintFor(model), error);
-    return model;
-  }
-  SINTER_ASSIGN(const std::string cache, cacheHome());
-  const std::string path = cache + "/sinter/models/" + kKnownModel + ".gguf";
-  if (access(path.c_str(), F_OK) != 0)
-    return fail(Code::NotFound, std::string("model '") + kKnownModel + "' is not at '" + path +
+  if (std::string stored = storedPath(model); !stored.empty())
+    return stored;
+  if (model == kKnownModel) {
+    SINTER_ASSIGN(const std::string folder, storeFolder());
+    return fail(Code::NotFound, std::string("model '") + kKnownModel + "' is not at '" + folder +
+                                    "/" + kKnownModel + kModelSuffix +
                                     "': run ./demo once, which fetches it");
-  return path;
+  }
+  const int error = access(model.c_str(), F_OK) == 0 ? 0 : errno;
+  if (error)
+    return systemFailed("cannot open '" + model + "'" + hintFor(model), error);
+  return model;
+}
+
+std::vector<std::string> storedModels() {
+  std::vector<std::string> names;
+  if (const auto folder = storeFolder())
+    for (const std::string &file : modelFilesIn(*folder))
+      names.push_back(std::filesystem::path(file).stem().string());
+  std::ranges::sort(names);
+  return names;
 }
 
 Result<ModelFile> openModelFile(const std::string &model, Observer &observer, TextNeed text) {

@@ -39,9 +39,9 @@ Result<OpenedModel> openModel(ModelFile file, std::unique_ptr<hal::Device> devic
     SINTER_TRY(file.givesLogits());
   Precision precision = request.precision;
   precision.output = request.embeddings ? kEmbeddingsOutput : "";
-  SINTER_ASSIGN(ObtainedPlan obtained,
-                request.plan.empty() ? obtainPlan(file, device->info(), precision, observer)
-                                     : readPlanFile(request.plan, *device, precision));
+  SINTER_ASSIGN(ObtainedPlan obtained, request.plan.empty()
+                                           ? obtainPlan(file, device->info(), precision, observer)
+                                           : readPlanFile(request.plan, *device, precision));
   SINTER_TRY(checkOutput(request, *obtained.plan));
   const auto unused = obtained.plan->texts.find(contract::kUnusedKeys);
   if (unused != obtained.plan->texts.end())
@@ -52,6 +52,8 @@ Result<OpenedModel> openModel(ModelFile file, std::unique_ptr<hal::Device> devic
   options.sequences = request.sequences;
   if (request.embeddings) // a text is embedded whole
     options.maxStepTokens = UINT32_MAX;
+  if (request.chooseSizes)
+    SINTER_TRY(request.chooseSizes(*obtained.plan, options));
   const auto cache = weightCache(request, observer);
   options.weightCache = cache ? &*cache : nullptr;
   OpenedModel opened{std::move(device), nullptr, obtained.buildSeconds};

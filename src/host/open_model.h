@@ -5,6 +5,8 @@
 #include "llm/model.h"
 #include "numeric/precision.h"
 
+#include <functional>
+
 namespace sinter::host {
 
 struct ModelRequest {
@@ -14,6 +16,9 @@ struct ModelRequest {
   Precision precision;      // empty: the default, or what the plan file has
   bool keepsWeights = true; // packed, in a file beside the plans
   bool embeddings = false;  // instead of logits
+  // Called once the plan is known, before any of the model takes memory: may change the sizes; an
+  // error ends the opening. Null: the sizes above.
+  std::function<Result<void>(const plan::Plan &, PlanRunnerOptions &)> chooseSizes = nullptr;
 };
 
 struct OpenedModel {

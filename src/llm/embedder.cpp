@@ -31,7 +31,6 @@ public:
            const EmbeddingSink &sink)
       : runner_(runner), pool_(pool), options_(options), sink_(sink) {}
 
-  Result<void> check(const TextTokens &text, size_t number) const;
   // The texts from number `first` on that go into one step.
   size_t countFrom(std::span<const TextTokens> texts, size_t first) const;
   Result<void> step(std::span<const TextTokens> texts, size_t first);
@@ -45,19 +44,6 @@ private:
   const EmbeddingSink &sink_;
   Batch batch_;
 };
-
-Result<void> Embedder::check(const TextTokens &text, size_t number) const {
-  const RunnerLimits &limits = runner_.limits();
-  const std::string who = "text " + std::to_string(number + 1);
-  if (text.empty())
-    return fail(Code::InvalidArgument, who + " has no tokens");
-  const uint32_t most = std::min(limits.contextTokens, limits.stepTokens);
-  if (text.size() > most)
-    return fail(Code::InvalidArgument, who + " has " + std::to_string(text.size()) +
-                                           " tokens, expected at most " + std::to_string(most) +
-                                           ": a text is embedded whole");
-  return {};
-}
 
 size_t Embedder::countFrom(std::span<const TextTokens> texts, size_t first) const {
   const RunnerLimits &limits = runner_.limits();
@@ -115,12 +101,29 @@ Result<void> Embedder::finish(size_t number, std::span<const float> rows) {
 
 } // namespace
 
+Result<void> checkText(const RunnerLimits &limits, const TextTokens &text, size_t number) {
+  const auto who = [&] { return "text " + std::to_string(number); };
+  if (text.empty())
+    return fail(Code::InvalidArgument, who() + " has no tokens");
+  const uint32_t most = std::min(limits.contextTokens, limits.stepTokens);
+  if (text.size() > most)
+    return fail(Code::InvalidArgument, who() + " has " + std::to_string(text.size()) +
+                                           " tokens, expected at most " + std::to_string(most) +
+                                           ": a text is embedded whole");
+  for (const TokenId id : text)
+    if (id < 0 || static_cast<uint32_t>(id) >= limits.vocabSize)
+      return fail(Code::InvalidArgument, who() + " has token " + std::to_string(id) +
+                                             ", expected one below " +
+                                             std::to_string(limits.vocabSize));
+  return {};
+}
+
 Result<void> embed(StepRunner &runner, PagePool &pages, std::span<const TextTokens> texts,
                    const EmbeddingOptions &options, const EmbeddingSink &sink) {
   SINTER_CHECK(runner.limits().embeddingLength > 0);
   Embedder embedder(runner, pages, options, sink);
   for (size_t i = 0; i < texts.size(); ++i)
-    SINTER_TRY(embedder.check(texts[i], i));
+    SINTER_TRY(checkText(runner.limits(), texts[i], i + 1));
   for (size_t first = 0; first < texts.size();) {
     const size_t count = embedder.countFrom(texts, first);
     SINTER_TRY(embedder.step(texts.subspan(first, count), first));

@@ -57,7 +57,7 @@ Result<std::unique_ptr<Delivery>> Delivery::start(const Tokenizer &tokenizer,
   return made;
 }
 
-Delivery::~Delivery() {
+void Delivery::close() {
   flush();
   {
     const std::lock_guard lock(mutex_);

@@ -22,14 +22,15 @@ public:
   // more; the tokenizer must outlive the delivery.
   static Result<std::unique_ptr<Delivery>> start(const Tokenizer &tokenizer,
                                                  std::function<void(uint64_t number)> cancel);
-  // Says all that was handed over, then ends the thread.
-  ~Delivery();
+  ~Delivery() { close(); }
 
   // For the step thread: what a step gave. It is handed over by flush(), all at once. `logits` are
   // the token's row where the job asks for likelihoods, else empty.
   void addToken(LiveJob &job, TokenId token, std::span<const float> logits);
   void addEnd(std::unique_ptr<LiveJob> job, Result<Generation> end);
   void flush();
+  // Says all that was handed over, then ends the thread.
+  void close();
 
   EndCounters counters() const;
 

@@ -33,14 +33,15 @@ Result<std::unique_ptr<GenerationEngine>> GenerationEngine::start(StepRunner &ru
   return made;
 }
 
-GenerationEngine::~GenerationEngine() {
+void GenerationEngine::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
   wake_.notify_one();
   thread_.join();
-  delivery_.reset();
+  if (delivery_)
+    delivery_->close();
 }
 
 // ---- any thread ----

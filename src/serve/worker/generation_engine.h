@@ -15,12 +15,13 @@ public:
   static Result<std::unique_ptr<GenerationEngine>> start(StepRunner &runner, PagePool &pages,
                                                          const Tokenizer &tokenizer,
                                                          const WorkerOptions &options);
-  ~GenerationEngine();
+  ~GenerationEngine() { stop(); }
 
   // As ModelWorker's.
   Result<JobId> submit(GenerationJob job);
   void cancel(JobId id);
   WorkerState state() const;
+  void stop();
 
 private:
   struct NewJob {

@@ -1,10 +1,12 @@
 // What a model worker is asked to generate, and what it says while it does.
 #pragma once
 
+#include "llm/embedder.h"
 #include "llm/generation.h"
 #include "llm/sampler/settings.h"
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -74,6 +76,29 @@ struct GenerationJob {
   int32_t priority = 0; // higher first
   std::optional<JobClock::time_point> deadline = {};
   std::shared_ptr<AnswerSink> sink;
+};
+
+// Rows of a model that gives embeddings.
+struct VectorAnswer {
+  size_t width = 0; // numbers of a row
+  // Of each text, in order: one row, or one for each of its tokens where nothing pools.
+  std::vector<std::vector<float>> rows;
+  uint64_t promptTokens = 0;
+  double queueSeconds = 0; // from submitVectors() to the first step
+  double runSeconds = 0;   // from there to the end
+};
+
+struct VectorJob {
+  std::vector<TextTokens> texts;
+  bool ranks = false; // one score a text, by the model's ranking head, in place of its vector
+  // Of vectors; none: as the model's file says.
+  std::optional<Pooling> pooling = {};
+  bool normalize = true;
+  std::string queue = {};
+  int32_t priority = 0;
+  std::optional<JobClock::time_point> deadline = {}; // of the first step
+  // Called once, on a thread of the worker; must not wait. Cancelled where cancel() ended it.
+  std::function<void(Result<VectorAnswer>)> onEnd;
 };
 
 } // namespace sinter::serve

@@ -40,12 +40,21 @@ public:
   virtual uint32_t contextTokens() const = 0;
 
   // InvalidArgument: the prompt or a setting makes no sense, with the numbers; Exhausted: too many
-  // wait, or prompt and answer can never fit. The sink is not called then.
+  // wait, or prompt and answer can never fit; DeviceLost: no step works any more; Unsupported: the
+  // worker gives vectors. The sink is not called then.
   virtual Result<JobId> submit(GenerationJob job) = 0;
   // The job ends at the next step with AnswerEnd::Cancelled, if it has not ended.
   virtual void cancel(JobId id) = 0;
 
+  // The same of texts whose vectors or scores are wanted. Unsupported: the worker generates text.
+  virtual Result<JobId> submitVectors(VectorJob job);
+
   virtual WorkerState state() const = 0;
+  // InvalidArgument, with the numbers: the model was made for less context.
+  virtual Result<void> checkContext(uint32_t asked) const;
+  // Ends what is left with AnswerEnd::Cancelled, waits for that, and refuses what comes later. At
+  // most one thread calls it.
+  virtual void stop() {}
 };
 
 } // namespace sinter::serve

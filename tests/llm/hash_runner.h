@@ -23,6 +23,7 @@ public:
   explicit HashRunner(const RunnerLimits &limits) : limits_(limits), memory_(limits.pageRows) {}
 
   std::set<int64_t> failAt; // steps of these numbers fail
+  Code failure = Code::DeviceLost;
   std::vector<RunStep> steps;
 
   const RunnerLimits &limits() const override { return limits_; }
@@ -35,7 +36,7 @@ public:
       for (int32_t &token : damage.tokens)
         token ^= 1;
       memory_.write(damage);
-      return fail(Code::DeviceLost, "the device is gone");
+      return fail(failure, "the device is gone");
     }
     memory_.write(batch);
     logits_.clear();

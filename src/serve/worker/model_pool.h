@@ -1,6 +1,7 @@
 // The models that are served: loaded when asked for, and given up again.
 #pragma once
 
+#include "host/device_choice.h"
 #include "serve/worker/worker.h"
 
 #include <functional>
@@ -10,17 +11,25 @@
 namespace sinter::serve {
 
 struct LoadedModel {
-  std::string name;
-  uint64_t bytes = 0; // that it takes: weights, KV cache and buffers
+  std::string name;   // by which it was asked for first
+  uint64_t bytes = 0; // that it takes at most: weights, KV cache and buffers
   std::optional<std::chrono::system_clock::time_point> expires = {}; // none: never
   WorkerState state = {};
+  std::string path = {}; // of its file
+  uint32_t context = 0;
+  bool embeddings = false; // instead of logits
+  uint64_t users = 0;      // who hold it
 };
 
 // What a request may say about loading: Ollama's num_ctx and keep_alive.
 struct LoadWishes {
-  uint32_t context = 0; // 0: the server's
+  // 0: the server's. A model that is loaded with at least as much serves the request, whose jobs
+  // say their own context. With less it is loaded anew as soon as nobody uses it, and meanwhile
+  // whoever comes later waits for that.
+  uint32_t context = 0;
   std::optional<std::chrono::seconds> keepAlive =
-      {}; // negative: forever; 0: goes after the request
+      {};                  // negative: forever; 0: goes after the request
+  bool embeddings = false; // a worker for submitVectors()
 };
 
 class ModelPool {
@@ -35,8 +44,31 @@ public:
   // Names that get() takes.
   virtual std::vector<std::string> names() const = 0;
   virtual std::vector<LoadedModel> loaded() const = 0;
-  // As soon as nobody uses it. False: it is not loaded.
+  // As soon as nobody uses it, unless someone asks for it before that. False: it is not loaded.
   virtual bool unload(const std::string &name) = 0;
 };
+
+struct PoolOptions {
+  std::optional<host::DeviceName> device = {}; // none: chosen
+  uint32_t threads = 0;                        // of a CPU; 0: all that the process may use
+  // Whole contexts that a model has KV cache for, or as many as fit `memoryBytes`. More sequences
+  // than that run side by side while they are short.
+  uint32_t parallel = 8;
+  uint32_t context =
+      0; // tokens; 0: as ModelFile::contextTokens() says. A model made for less: that
+  // Of all loaded models together; 0: most of the device's memory.
+  uint64_t memoryBytes = 0;
+  std::chrono::seconds keepAlive = std::chrono::minutes(5); // negative: forever
+  // A request waits so long for others to give up memory or a model that it needs otherwise.
+  std::chrono::seconds patience = std::chrono::minutes(5);
+  Precision precision = {};
+  bool keepsWeights = true; // packed, in a file beside the plans
+  WorkerOptions worker = {};
+  // One line on what is loaded or given up, or what is odd; from any thread. Null: nobody reads it.
+  std::function<void(const std::string &)> note = nullptr;
+};
+
+// The destructor ends all answers with AnswerEnd::Cancelled and waits until nobody holds a worker.
+Result<std::unique_ptr<ModelPool>> openModelPool(const PoolOptions &options);
 
 } // namespace sinter::serve

@@ -1,0 +1,134 @@
+// Models of files: a plan, sizes that fit the memory, a worker.
+#include "base/number_text.h"
+#include "host/model_store.h"
+#include "serve/worker/model_loader.h"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace sinter::serve {
+namespace {
+
+class LoadObserver : public host::Observer {
+public:
+  LoadObserver(const PoolOptions &options, const std::atomic<bool> &cancel)
+      : options_(options), cancel_(cancel) {}
+  void note(const std::string &line) override {
+    if (options_.note)
+      options_.note(line);
+  }
+  const std::atomic<bool> &cancel() const override { return cancel_; }
+
+private:
+  const PoolOptions &options_;
+  const std::atomic<bool> &cancel_;
+};
+
+std::string bytesOf(uint64_t bytes) {
+  return bytesText(static_cast<double>(bytes));
+}
+
+// Most of the device's memory: programs beside this one need some, too.
+uint64_t budgetOf(const PoolOptions &options, const hal::DeviceInfo &device) {
+  return options.memoryBytes ? options.memoryBytes : device.memoryBytes / 10 * 9;
+}
+
+// What the server's context is for a model that may have been made for less.
+Result<uint32_t> defaultContext(const ModelFile &file, uint32_t context) {
+  SINTER_ASSIGN(const auto architecture, file.gguf().getString("general.architecture"));
+  const auto most = file.gguf().getU64(std::string(architecture) + ".context_length");
+  if (!most || context == 0)
+    return context;
+  return static_cast<uint32_t>(std::min<uint64_t>(*most, context));
+}
+
+class HostLoader : public ModelLoader {
+public:
+  explicit HostLoader(PoolOptions options) : options_(std::move(options)) {}
+
+  std::vector<std::string> names() const override { return host::storedModels(); }
+  Result<std::string> find(const std::string &name) const override;
+  Result<std::unique_ptr<ModelWorker>> load(const LoadOrder &order, const TakeMemory &take,
+                                            const std::atomic<bool> &cancel) override;
+
+private:
+  Result<void> chooseSizes(const std::string &path, const hal::DeviceInfo &device,
+                           const TakeMemory &take, const plan::Plan &plan,
+                           PlanRunnerOptions &sizes) const;
+
+  const PoolOptions options_;
+};
+
+// One path for each file, however it is spelled.
+Result<std::string> HostLoader::find(const std::string &name) const {
+  SINTER_ASSIGN(const std::string path, host::modelPath(name));
+  std::error_code failed;
+  const auto canonical = std::filesystem::canonical(path, failed);
+  return failed ? path : canonical.string();
+}
+
+Result<std::unique_ptr<ModelWorker>>
+HostLoader::load(const LoadOrder &order, const TakeMemory &take, const std::atomic<bool> &cancel) {
+  LoadObserver observer(options_, cancel);
+  SINTER_ASSIGN(ModelFile file, host::openModelFile(order.path, observer));
+  uint32_t context = order.context;
+  if (context == 0) {
+    SINTER_ASSIGN(context, defaultContext(file, options_.context));
+  }
+  SINTER_ASSIGN(host::DeviceChoice choice, host::openDevice(options_.device, options_.threads));
+  host::ModelRequest request;
+  request.context = context;
+  request.sequences = order.embeddings ? 1 : options_.parallel;
+  request.precision = options_.precision;
+  request.keepsWeights = options_.keepsWeights;
+  request.embeddings = order.embeddings;
+  request.chooseSizes = [&, device = choice.device->info()](const plan::Plan &plan,
+                                                            PlanRunnerOptions &sizes) {
+    return chooseSizes(order.path, device, take, plan, sizes);
+  };
+  SINTER_ASSIGN(host::OpenedModel opened,
+                host::openModel(std::move(file), std::move(choice.device), request, observer));
+  return ModelWorker::create(std::move(opened), options_.worker);
+}
+
+// As many contexts as were asked for, or as many as the budget has room for.
+Result<void> HostLoader::chooseSizes(const std::string &path, const hal::DeviceInfo &device,
+                                     const TakeMemory &take, const plan::Plan &plan,
+                                     PlanRunnerOptions &sizes) const {
+  const uint64_t budget = budgetOf(options_, device);
+  const auto needOf = [&](uint32_t sequences) -> Result<runtime::MemoryNeed> {
+    sizes.sequences = sequences;
+    SINTER_ASSIGN(const RunnerLimits limits, limitsOf(plan, sizes));
+    return memoryNeedOf(plan, limits);
+  };
+  const uint32_t asked = std::max(sizes.sequences, 1u);
+  uint32_t fits = 1, over = asked + 1; // at least one, whose refusal has the numbers
+  while (fits + 1 < over) {
+    const uint32_t middle = over == asked + 1 && fits == 1 ? asked : fits + (over - fits) / 2;
+    const auto need = needOf(middle);
+    (need && need->all() <= budget ? fits : over) = middle;
+  }
+  SINTER_ASSIGN(const runtime::MemoryNeed need, needOf(fits));
+  SINTER_ASSIGN(const RunnerLimits limits, limitsOf(plan, sizes));
+  const std::string contexts =
+      std::to_string(fits) + " contexts of " + std::to_string(limits.contextTokens) + " tokens";
+  if (options_.note)
+    options_.note("loading '" + path + "' on " + device.name + ": " + bytesOf(need.weights) +
+                  " of weights, " + bytesOf(need.state) + " of KV cache at most (" + contexts +
+                  (fits < asked ? ", " + std::to_string(asked) + " were asked for" : "") + "), " +
+                  bytesOf(need.all() - need.weights - need.state) + " of buffers; of " +
+                  bytesOf(budget));
+  return take(need.all(), budget);
+}
+
+} // namespace
+
+std::unique_ptr<ModelLoader> makeHostLoader(const PoolOptions &options) {
+  return std::make_unique<HostLoader>(options);
+}
+
+Result<std::unique_ptr<ModelPool>> openModelPool(const PoolOptions &options) {
+  return makeModelPool(makeHostLoader(options), options);
+}
+
+} // namespace sinter::serve

@@ -45,6 +45,11 @@ sinter_program(text_scheduler MAIN bench/text/scheduler.cpp DEPS llm)
 target_compile_options(text_scheduler PRIVATE -fno-exceptions)
 add_dependencies(benchmarks text_scheduler)
 
+sinter_program(bench_worker MAIN bench/serve/worker.cpp DEPS serve)
+target_compile_options(bench_worker PRIVATE -fno-exceptions)
+set_target_properties(bench_worker PROPERTIES EXCLUDE_FROM_ALL ON)
+add_dependencies(benchmarks bench_worker)
+
 sinter_program(bench_device MAIN bench/device/main.cpp DEPS hal)
 target_compile_options(bench_device PRIVATE -fno-exceptions)
 target_link_options(bench_device PRIVATE -Wl,--as-needed) # carried to machines that have a device and little else

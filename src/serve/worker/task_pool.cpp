@@ -37,23 +37,27 @@ void TaskPool::postAlways(Task task) {
   hasTask_.notify_one();
 }
 
-uint64_t TaskPool::waiting() const {
-  const std::lock_guard lock(mutex_);
-  return tasks_.size();
+void TaskPool::drain() {
+  std::unique_lock lock(mutex_);
+  isIdle_.wait(lock, [this] { return tasks_.empty() && running_ == 0; });
 }
 
 void TaskPool::run() {
+  std::unique_lock lock(mutex_);
   for (;;) {
-    Task task;
-    {
-      std::unique_lock lock(mutex_);
-      hasTask_.wait(lock, [this] { return ends_ || !tasks_.empty(); });
-      if (tasks_.empty())
-        return;
-      task = std::move(tasks_.front());
-      tasks_.pop_front();
-    }
+    hasTask_.wait(lock, [this] { return ends_ || !tasks_.empty(); });
+    if (tasks_.empty())
+      return;
+    Task task = std::move(tasks_.front());
+    tasks_.pop_front();
+    ++running_;
+    lock.unlock();
     task();
+    task = nullptr; // what it holds goes without the lock
+    lock.lock();
+    --running_;
+    if (tasks_.empty() && running_ == 0)
+      isIdle_.notify_all();
   }
 }
 

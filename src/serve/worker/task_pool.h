@@ -11,7 +11,7 @@
 
 namespace sinter::serve {
 
-// All calls are safe from any thread; none but the destructor waits.
+// All calls are safe from any thread; none but drain() and the destructor waits.
 class TaskPool {
 public:
   using Task = std::function<void()>;
@@ -27,15 +27,17 @@ public:
   // For what must happen, such as giving a model back, however many wait.
   void postAlways(Task task);
 
-  uint64_t waiting() const;
+  // Waits until no task waits or runs. Not on a thread of the pool.
+  void drain();
 
 private:
   void run();
 
-  mutable std::mutex mutex_;
-  std::condition_variable hasTask_;
+  std::mutex mutex_;
+  std::condition_variable hasTask_, isIdle_;
   std::deque<Task> tasks_;
   const uint32_t mostWaiting_;
+  uint32_t running_ = 0;
   bool ends_ = false;
   std::vector<std::thread> threads_;
 };

@@ -164,10 +164,21 @@ TEST(OllamaEmbed, GivesVectorsOfTexts) {
   client->waitForEnd();
   EXPECT_EQ(client->parsed()["embeddings"], json({{2.0, 1.0, 0.0}, {1.0, 1.0, 0.0}}));
   EXPECT_EQ(client->parsed()["prompt_eval_count"], 3);
-  EXPECT_TRUE(server.embeddings.truncates);
+  EXPECT_TRUE(server.pool.wishes.embeddings);
   client = server.post("/api/embeddings", withModel({{"prompt", "d"}}));
   client->waitForEnd();
   EXPECT_EQ(client->parsed()["embedding"], json({1.0, 1.0, 0.0}));
+}
+
+TEST(OllamaEmbed, CutsTextsOnlyWhereAskedTo) {
+  FakeServer server(ollamaRoutes);
+  server.worker().context = 2;
+  for (const bool truncates : {false, true}) {
+    const auto client =
+        server.post("/api/embed", withModel({{"input", "ccccc"}, {"truncate", truncates}}));
+    client->waitForEnd();
+    EXPECT_EQ(client->parsed()["embeddings"][0][0], truncates ? 2.0 : 5.0);
+  }
 }
 
 class OllamaModels : public testing::Test {

@@ -165,6 +165,23 @@ TEST(OpenAiChat, AClientThatGoesCancelsItsJobs) {
   EXPECT_FALSE(server.worker().say("x"));
 }
 
+TEST(OpenAiChat, TokensAreCountedForWhoAskedEvenIfNobodyListens) {
+  FakeServer server(openaiRoutes);
+  uint64_t counted = 0;
+  server.context.charge = [&](const std::string &account, uint64_t tokens) {
+    EXPECT_EQ(account, "someone");
+    counted += tokens;
+  };
+  const auto client = server.post(kPath, helloWith({{"n", 2}, {"stream", true}}));
+  server.worker().waitForJobs(2);
+  EXPECT_EQ(server.worker().job().queue, "someone");
+  client->leave();
+  server.worker().waitForCancel(2);
+  server.worker().end(AnswerEnd::Cancelled, 0);
+  server.worker().end(AnswerEnd::Cancelled, 1);
+  EXPECT_EQ(counted, 9u + 3 + 3);
+}
+
 TEST(OpenAiChat, AnErrorAfterTheFirstChunkIsAnEvent) {
   FakeServer server(openaiRoutes);
   const auto client = server.post(kPath, helloWith({{"stream", true}}));

@@ -71,11 +71,17 @@ public:
   explicit FakeWorker(ModelFile file) : file_(std::move(file)) {}
 
   const ModelFile &file() const override { return file_; }
-  uint32_t contextTokens() const override { return 4096; }
+  uint32_t contextTokens() const override { return context; }
   Result<JobId> submit(GenerationJob job) override {
     const std::lock_guard lock(mutex_);
     if (refusal)
       return Fail(*refusal);
+    if (!answers_.empty()) {
+      speaker_.postAlways([this, job = std::make_shared<GenerationJob>(std::move(job))] {
+        speak(std::move(*job));
+      });
+      return JobId{1};
+    }
     jobs_.push_back(std::move(job));
     changed_.notify_all();
     return JobId{jobs_.size()};
@@ -86,6 +92,23 @@ public:
     changed_.notify_all();
   }
   WorkerState state() const override { return {}; }
+  // Vectors (count of tokens, 1, 0), scores that fall with the length.
+  Result<JobId> submitVectors(VectorJob job) override {
+    VectorAnswer answer;
+    answer.width = job.ranks ? 1 : 3;
+    for (const TextTokens &text : job.texts) {
+      const auto length = static_cast<float>(text.size());
+      answer.rows.push_back(job.ranks ? std::vector<float>{-length}
+                                      : std::vector<float>{length, 1, 0});
+      answer.promptTokens += text.size();
+    }
+    job.onEnd(std::move(answer));
+    return JobId{1};
+  }
+  Result<void> checkContext(uint32_t) const override { return {}; }
+
+  // Answers every job from now on.
+  void answers(std::vector<std::string> texts) { answers_ = std::move(texts); }
 
   // Waits for that many jobs.
   void waitForJobs(size_t count) {
@@ -106,38 +129,51 @@ public:
       text += file_.tokenizer().piece(id);
     return text;
   }
-  bool say(const std::string &text, size_t i = 0) {
-    AnswerPiece piece{.text = text, .tokens = {1}};
-    if (jobs_[i].likelihoods) {
-      piece.likelihoods.push_back({{1, text, -0.5f}});
-      for (uint32_t each = 0; each < *jobs_[i].likelihoods; ++each)
-        piece.likelihoods.back().push_back({TokenId(each), "t" + std::to_string(each), -1.5f});
-    }
-    return jobs_[i].sink->onPiece(std::move(piece));
-  }
-  void end(AnswerEnd why = AnswerEnd::EndToken, size_t i = 0) {
-    jobs_[i].sink->onEnd(AnswerSummary{.end = why,
-                                       .promptTokens = jobs_[i].prompt.size(),
-                                       .reusedTokens = 2,
-                                       .answerTokens = 3,
-                                       .prefillSeconds = 0.25,
-                                       .decodeSeconds = 0.5});
-    jobs_[i].sink.reset();
-  }
+  bool say(const std::string &text, size_t i = 0) { return sayTo(jobs_[i], text); }
+  void end(AnswerEnd why = AnswerEnd::EndToken, size_t i = 0) { endOf(jobs_[i], why); }
   void failWith(Status status, size_t i = 0) {
     jobs_[i].sink->onEnd(Fail(std::move(status)));
     jobs_[i].sink.reset();
   }
 
   std::optional<Status> refusal;
+  uint32_t context = 4096;
 
 private:
   static constexpr std::chrono::seconds kMostWait{10};
+
+  static bool sayTo(GenerationJob &job, const std::string &text) {
+    AnswerPiece piece{.text = text, .tokens = {1}};
+    if (job.likelihoods) {
+      piece.likelihoods.push_back({{1, text, -0.5f}});
+      for (uint32_t each = 0; each < *job.likelihoods; ++each)
+        piece.likelihoods.back().push_back({TokenId(each), "t" + std::to_string(each), -1.5f});
+    }
+    return job.sink->onPiece(std::move(piece));
+  }
+  static void endOf(GenerationJob &job, AnswerEnd why) {
+    job.sink->onEnd(AnswerSummary{.end = why,
+                                  .promptTokens = job.prompt.size(),
+                                  .reusedTokens = 2,
+                                  .answerTokens = 3,
+                                  .prefillSeconds = 0.25,
+                                  .decodeSeconds = 0.5});
+    job.sink.reset();
+  }
+  void speak(GenerationJob job) const {
+    for (const std::string &text : answers_)
+      if (!sayTo(job, text))
+        break;
+    endOf(job, AnswerEnd::EndToken);
+  }
+
   ModelFile file_;
+  std::vector<std::string> answers_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<GenerationJob> jobs_;
   std::vector<uint64_t> cancelled_;
+  TaskPool speaker_{1, 1};
 };
 
 class FakePool : public ModelPool {
@@ -161,34 +197,6 @@ public:
   std::shared_ptr<FakeWorker> worker;
   LoadWishes wishes;
   std::vector<std::string> unloaded;
-};
-
-// Vectors (count of tokens, 1, 0), scores that fall with the length.
-class FakeEmbeddings : public EmbeddingPool {
-public:
-  explicit FakeEmbeddings(const ModelFile &file) : file_(file) {}
-
-  void run(const std::string &model, EmbeddingJob job, OnAnswer then) override {
-    if (model != "tiny")
-      return then(fail(Code::NotFound, "there is no model '" + model + "'"));
-    const auto texts = job.encode(file_);
-    if (!texts)
-      return then(Fail(texts.error()));
-    truncates = job.truncates;
-    EmbeddingAnswer answer;
-    for (const TextTokens &text : *texts) {
-      const auto length = static_cast<float>(text.size());
-      answer.rows.push_back(job.ranks ? std::vector<float>{-length}
-                                      : std::vector<float>{length, 1, 0});
-      answer.tokens += text.size();
-    }
-    then(std::move(answer));
-  }
-
-  bool truncates = false;
-
-private:
-  const ModelFile &file_;
 };
 
 // What a client gets.
@@ -271,9 +279,12 @@ public:
   using MakeRoutes = std::vector<Route> (*)(ApiContext &);
   explicit FakeServer(MakeRoutes make, std::string chatTemplate = kChatTemplate)
       : pool(std::move(chatTemplate)) {
-    context.embeddings = &embeddings;
     for (Route &route : make(context))
       routes_.add(std::move(route));
+  }
+  FakeServer(void (*add)(Routes &, ApiContext &), std::string chatTemplate)
+      : pool(std::move(chatTemplate)) {
+    add(routes_, context);
   }
 
   std::shared_ptr<FakeResponder> send(const std::string &method, const std::string &path,
@@ -289,6 +300,7 @@ public:
     request.path = path;
     request.body = body;
     request.client = "127.0.0.1";
+    request.account = "someone";
     request.parameters = route->parameters;
     route->route->handler(std::move(request), responder);
     return responder;
@@ -310,7 +322,6 @@ public:
   FakeWorker &worker() { return *pool.worker; }
 
   FakePool pool;
-  FakeEmbeddings embeddings{pool.worker->file()};
   TaskPool tasks{1, 16};
   ApiContext context{pool, tasks, "0.1.0"};
 

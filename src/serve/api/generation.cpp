@@ -149,6 +149,7 @@ private:
     std::unique_lock lock(mutex_);
     State &state = states_[number];
     state.job.reset();
+    charge(number, end);
     if (isOver_ || state.hasEnded)
       return;
     if (!end)
@@ -166,6 +167,14 @@ private:
     if (!listens)
       return close(lock);
     finishIfEnded(lock);
+  }
+
+  // What was computed counts, whoever still listens. The prompt of several choices counts once.
+  void charge(size_t number, const Result<AnswerSummary> &end) const {
+    if (!end || !context_.charge)
+      return;
+    const uint64_t prompt = choices_[number].isFirstOfPrompt ? end->promptTokens : 0;
+    context_.charge(request_.queue, prompt + end->answerTokens);
   }
 
   // False: the client is gone.
@@ -260,10 +269,6 @@ private:
 void startGeneration(ApiContext &context, GenerationRequest request,
                      std::shared_ptr<Responder> responder) {
   std::make_shared<Generation>(context, std::move(request), std::move(responder))->start();
-}
-
-std::string queueOf(const HttpRequest &request) {
-  return request.keyName.empty() ? request.client : request.keyName;
 }
 
 } // namespace sinter::serve

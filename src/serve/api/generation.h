@@ -22,7 +22,7 @@ struct GenerationRequest {
   LoadWishes load = {};
   GenerationWishes wishes = {};
   bool streams = false;
-  std::string queue = {}; // whose turn it takes
+  std::string queue = {}; // whose turn it takes, and whom its tokens are counted for
   // Called once on a task's thread: templates and tokenizers take their time.
   std::function<ApiResult<std::vector<Prompt>>(const ModelFile &)> prepare;
   std::unique_ptr<AnswerFormat> format;
@@ -31,8 +31,5 @@ struct GenerationRequest {
 // Answers at once or later, from any thread; never waits. The job ends when the client goes.
 void startGeneration(ApiContext &context, GenerationRequest request,
                      std::shared_ptr<Responder> responder);
-
-// Who waits: the key's name, else the client.
-std::string queueOf(const HttpRequest &request);
 
 } // namespace sinter::serve

@@ -176,7 +176,7 @@ BodyHandler completion(ApiContext &context) {
     const bool givesTokens = body.boolean("return_tokens").value_or(false);
     made.streams = body.boolean("stream").value_or(false);
     SINTER_TRY(check(body.problem()));
-    made.queue = queueOf(request);
+    made.queue = request.account;
     made.prepare = [sources = std::move(sources)](const ModelFile &file) {
       return promptsOf(file, sources);
     };

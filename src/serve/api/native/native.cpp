@@ -1,9 +1,10 @@
 // The table of llama-server's routes, and ranks of documents.
 #include "serve/api/native/native.h"
 
+#include "serve/api/embedding_request.h"
 #include "serve/api/json_text.h"
 #include "serve/api/native/completion.h"
-#include "serve/api/prompt_texts.h"
+#include "serve/api/openai/chat.h"
 
 #include <algorithm>
 
@@ -37,7 +38,7 @@ std::vector<std::string> readDocuments(const RequestReader &body, std::string_vi
   return documents;
 }
 
-std::string rankBody(const RerankRequest &request, const EmbeddingAnswer &answer) {
+std::string rankBody(const RerankRequest &request, const VectorAnswer &answer) {
   std::vector<size_t> order(answer.rows.size());
   for (size_t i = 0; i < order.size(); ++i)
     order[i] = i;
@@ -53,47 +54,43 @@ std::string rankBody(const RerankRequest &request, const EmbeddingAnswer &answer
       result["document"] = {{"text", request.documents[i]}};
     results.push_back(std::move(result));
   }
-  return jsonText({{"model", request.model},
-                   {"object", "list"},
-                   {"usage", {{"prompt_tokens", answer.tokens}, {"total_tokens", answer.tokens}}},
-                   {"results", std::move(results)}});
+  return jsonText(
+      {{"model", request.model},
+       {"object", "list"},
+       {"usage", {{"prompt_tokens", answer.promptTokens}, {"total_tokens", answer.promptTokens}}},
+       {"results", std::move(results)}});
 }
 
-EmbeddingJob rankJob(std::shared_ptr<const RerankRequest> request) {
-  EmbeddingJob job;
-  job.ranks = true;
-  job.encode = [request](const ModelFile &file) -> Result<std::vector<TextTokens>> {
-    std::vector<TextTokens> pairs;
-    for (const std::string &document : request->documents) {
-      SINTER_ASSIGN(TextTokens ids, file.encodePair(request->query, document));
-      pairs.push_back(std::move(ids));
-    }
-    return pairs;
-  };
-  return job;
+Result<std::vector<TextTokens>> pairsOf(const RerankRequest &request, const ModelFile &file) {
+  std::vector<TextTokens> pairs;
+  for (const std::string &document : request.documents) {
+    SINTER_ASSIGN(TextTokens ids, file.encodePair(request.query, document));
+    pairs.push_back(std::move(ids));
+  }
+  return pairs;
 }
 
 BodyHandler rerank(ApiContext &context) {
-  return [&context](const HttpRequest &, const RequestReader &body,
+  return [&context](const HttpRequest &request, const RequestReader &body,
                     std::shared_ptr<Responder> responder) -> ApiResult<void> {
-    auto made = std::make_shared<RerankRequest>();
-    made->model = modelOf(context, body);
-    made->query = body.requiredText("query");
-    made->documents = readDocuments(body, body.find("texts") ? "texts" : "documents");
+    auto read = std::make_shared<RerankRequest>();
+    read->model = modelOf(context, body);
+    read->query = body.requiredText("query");
+    read->documents = readDocuments(body, body.find("texts") ? "texts" : "documents");
     if (const auto most = body.whole("top_n", 1, INT32_MAX))
-      made->most = static_cast<size_t>(*most);
-    made->givesTexts = body.boolean("return_documents").value_or(false);
+      read->most = static_cast<size_t>(*most);
+    read->givesTexts = body.boolean("return_documents").value_or(false);
     SINTER_TRY(check(body.problem()));
-    if (!context.embeddings)
-      return tl::unexpected(ApiError(Code::Unsupported, "this server ranks no documents"));
-    context.embeddings->run(made->model, rankJob(made), [made, responder](auto answer) {
-      HttpResponse response;
-      if (answer)
-        response.body = rankBody(*made, *answer);
-      else
-        response = openaiError(answer.error());
-      responder->respond(std::move(response));
-    });
+    VectorRequest made;
+    made.model = read->model;
+    made.ranks = true;
+    made.encode = [read](const ModelFile &file) { return pairsOf(*read, file); };
+    made.queue = request.account;
+    made.error = openaiError;
+    made.write = [read](const VectorAnswer &answer, const VectorTimes &) {
+      return rankBody(*read, answer);
+    };
+    startVectors(context, std::move(made), std::move(responder));
     return {};
   };
 }
@@ -105,7 +102,9 @@ std::vector<Route> nativeRoutes(ApiContext &context) {
   const auto post = [&](const char *path, BodyHandler handler) {
     routes.push_back({"POST", path, withBody(context, openaiError, std::move(handler))});
   };
-  post("/completion", native::completion(context));
+  for (const char *path : {"/completion", "/completions"})
+    post(path, native::completion(context));
+  post("/chat/completions", openai::chatCompletions(context));
   for (const char *path : {"/rerank", "/v1/rerank", "/reranking", "/v1/reranking"})
     post(path, rerank(context));
   return routes;

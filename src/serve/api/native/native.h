@@ -1,4 +1,4 @@
-// Routes of llama-server's own: completion and rerank.
+// Routes of llama-server's own: completion, rerank, and its other path of chat completions.
 #pragma once
 
 #include "serve/api/api_context.h"

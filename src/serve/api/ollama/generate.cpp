@@ -98,7 +98,7 @@ BodyHandler generate(ApiContext &context) {
       startLoading(context, made.model, made.load, std::move(answer), std::move(responder));
       return {};
     }
-    made.queue = queueOf(request);
+    made.queue = request.account;
     made.prepare = [read](const ModelFile &file) { return promptsOf(file, *read); };
     startGeneration(context, std::move(made), std::move(responder));
     return {};
@@ -126,7 +126,7 @@ BodyHandler chat(ApiContext &context) {
       startLoading(context, made.model, made.load, std::move(answer), std::move(responder));
       return {};
     }
-    made.queue = queueOf(request);
+    made.queue = request.account;
     made.prepare = [read](const ModelFile &file) -> ApiResult<std::vector<Prompt>> {
       std::vector<Prompt> prompts(1);
       SINTER_ASSIGN(prompts.front(), chatPrompt(file, *read));

@@ -92,17 +92,16 @@ HttpHandler onTask(ApiContext &context, HttpResponse (*answer)(const ApiContext 
   };
 }
 
-struct StoreRoute {
+constexpr const char *kNoStore = "this server has no store of models that requests may change";
+
+struct Refusal {
   const char *method, *path, *what;
 };
-constexpr StoreRoute kStore[] = {
-    {"POST", "/api/pull", "models cannot be pulled"},
-    {"POST", "/api/push", "models cannot be pushed"},
-    {"POST", "/api/create", "models cannot be created"},
-    {"POST", "/api/copy", "models cannot be copied"},
-    {"DELETE", "/api/delete", "models cannot be deleted"},
-    {"GET", "/api/blobs/{digest}", "there are no blobs"}, // HEAD too
-    {"POST", "/api/blobs/{digest}", "blobs cannot be created"},
+constexpr Refusal kRefusals[] = {
+    {"POST", "/api/pull", kNoStore},           {"POST", "/api/push", kNoStore},
+    {"POST", "/api/create", kNoStore},         {"POST", "/api/copy", kNoStore},
+    {"DELETE", "/api/delete", kNoStore},       {"GET", "/api/blobs/{digest}", kNoStore}, // HEAD too
+    {"POST", "/api/blobs/{digest}", kNoStore}, {"POST", "/v1/systemone", "systemone is not served"},
 };
 
 } // namespace
@@ -124,19 +123,15 @@ void addModels(ApiContext &context, std::vector<Route> &routes) {
                     plainErrorBody});
 }
 
-void addStore(std::vector<Route> &routes) {
-  for (const StoreRoute &row : kStore)
-    routes.push_back(
-        {row.method, row.path,
-         [&row](HttpRequest, auto responder) {
-           HttpResponse response =
-               ollamaError({Code::Unsupported, std::string(row.what) +
-                                                   " over HTTP: this server has no store of models "
-                                                   "that requests may change"});
-           response.status = 501;
-           responder->respond(std::move(response));
-         },
-         plainErrorBody});
+void addRefusals(std::vector<Route> &routes) {
+  for (const Refusal &row : kRefusals)
+    routes.push_back({row.method, row.path,
+                      [&row](HttpRequest, auto responder) {
+                        HttpResponse response = ollamaError({Code::Unsupported, row.what});
+                        response.status = 501;
+                        responder->respond(std::move(response));
+                      },
+                      plainErrorBody});
 }
 
 } // namespace sinter::serve::ollama

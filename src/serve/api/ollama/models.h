@@ -7,7 +7,7 @@
 namespace sinter::serve::ollama {
 
 void addModels(ApiContext &context, std::vector<Route> &routes);
-// pull, push, create, copy, delete, blobs: refused until there is a store.
-void addStore(std::vector<Route> &routes);
+// pull, push, create, copy, delete, blobs: refused until there is a store; and systemone.
+void addRefusals(std::vector<Route> &routes);
 
 } // namespace sinter::serve::ollama

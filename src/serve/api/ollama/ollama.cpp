@@ -8,7 +8,8 @@
 namespace sinter::serve {
 namespace {
 
-std::string embedBody(const std::string &model, const EmbeddingAnswer &answer) {
+std::string embedBody(const std::string &model, const VectorAnswer &answer,
+                      const VectorTimes &times) {
   std::string vectors;
   for (const auto &row : answer.rows)
     vectors += (vectors.empty() ? "" : ",") + vectorText(row);
@@ -16,45 +17,46 @@ std::string embedBody(const std::string &model, const EmbeddingAnswer &answer) {
     return std::to_string(static_cast<int64_t>(seconds * 1e9));
   };
   return "{\"model\":" + jsonText(model) + ",\"embeddings\":[" + vectors +
-         "],\"total_duration\":" + nanoseconds(answer.totalSeconds) +
-         ",\"load_duration\":" + nanoseconds(answer.loadSeconds) +
-         ",\"prompt_eval_count\":" + std::to_string(answer.tokens) + "}";
+         "],\"total_duration\":" + nanoseconds(times.totalSeconds) +
+         ",\"load_duration\":" + nanoseconds(times.loadSeconds) +
+         ",\"prompt_eval_count\":" + std::to_string(answer.promptTokens) + "}";
 }
 
 BodyHandler embed(ApiContext &context) {
-  return [&context](const HttpRequest &, const RequestReader &body,
+  return [&context](const HttpRequest &request, const RequestReader &body,
                     std::shared_ptr<Responder> responder) -> ApiResult<void> {
-    EmbeddingRequest made;
+    VectorRequest made;
     made.model = modelOf(context, body);
-    made.texts = readPrompts(body, "input", kMostEmbeddingTexts);
+    made.encode = plainTextsOf(readPrompts(body, "input", kMostEmbeddingTexts));
     made.dimensions = static_cast<size_t>(body.whole("dimensions", 1, 1 << 20).value_or(0));
     made.truncates = body.boolean("truncate").value_or(false);
-    ollama::readLoad(body);
+    made.load = ollama::readLoad(body);
     SINTER_TRY(check(body.problem()));
-    const std::string model = made.model;
-    startEmbedding(
-        context, std::move(made), ollamaError,
-        [model](const EmbeddingAnswer &answer) { return embedBody(model, answer); },
-        std::move(responder));
+    made.queue = request.account;
+    made.error = ollamaError;
+    made.write = [model = made.model](const VectorAnswer &answer, const VectorTimes &times) {
+      return embedBody(model, answer, times);
+    };
+    startVectors(context, std::move(made), std::move(responder));
     return {};
   };
 }
 
 // The older route: one text, one vector.
 BodyHandler embeddings(ApiContext &context) {
-  return [&context](const HttpRequest &, const RequestReader &body,
+  return [&context](const HttpRequest &request, const RequestReader &body,
                     std::shared_ptr<Responder> responder) -> ApiResult<void> {
-    EmbeddingRequest made;
+    VectorRequest made;
     made.model = modelOf(context, body);
-    made.texts = {body.requiredText("prompt")};
-    ollama::readLoad(body);
+    made.encode = plainTextsOf({body.requiredText("prompt")});
+    made.load = ollama::readLoad(body);
     SINTER_TRY(check(body.problem()));
-    startEmbedding(
-        context, std::move(made), ollamaError,
-        [](const EmbeddingAnswer &answer) {
-          return "{\"embedding\":" + vectorText(answer.rows.front()) + "}";
-        },
-        std::move(responder));
+    made.queue = request.account;
+    made.error = ollamaError;
+    made.write = [](const VectorAnswer &answer, const VectorTimes &) {
+      return "{\"embedding\":" + vectorText(answer.rows.front()) + "}";
+    };
+    startVectors(context, std::move(made), std::move(responder));
     return {};
   };
 }
@@ -72,7 +74,7 @@ std::vector<Route> ollamaRoutes(ApiContext &context) {
   post("/api/embed", embed(context));
   post("/api/embeddings", embeddings(context));
   ollama::addModels(context, routes);
-  ollama::addStore(routes);
+  ollama::addRefusals(routes);
   return routes;
 }
 

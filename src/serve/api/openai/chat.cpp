@@ -129,7 +129,7 @@ BodyHandler chatCompletions(ApiContext &context) {
     readLogprobs(body, made.wishes);
     SINTER_TRY(check(body.problem()));
     made.streams = stream.streams;
-    made.queue = queueOf(request);
+    made.queue = request.account;
     made.prepare = [chat](const ModelFile &file) -> ApiResult<std::vector<Prompt>> {
       SINTER_ASSIGN(Prompt prompt, chatPrompt(file, *chat));
       std::vector<Prompt> prompts;

@@ -172,7 +172,7 @@ BodyHandler completions(ApiContext &context) {
     auto read = std::make_shared<CompletionRequest>(readCompletion(body, made.wishes));
     SINTER_TRY(check(body.problem()));
     made.streams = stream.streams;
-    made.queue = queueOf(request);
+    made.queue = request.account;
     made.prepare = [read](const ModelFile &file) { return promptsOf(file, *read); };
     made.format = std::make_unique<CompletionFormat>(makeHead("cmpl-", made.model), stream);
     startGeneration(context, std::move(made), std::move(responder));

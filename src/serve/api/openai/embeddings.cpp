@@ -6,7 +6,7 @@
 namespace sinter::serve::openai {
 namespace {
 
-std::string bodyOf(const std::string &model, bool isBase64, const EmbeddingAnswer &answer) {
+std::string bodyOf(const std::string &model, bool isBase64, const VectorAnswer &answer) {
   std::string data;
   for (size_t i = 0; i < answer.rows.size(); ++i) {
     const auto &row = answer.rows[i];
@@ -14,7 +14,8 @@ std::string bodyOf(const std::string &model, bool isBase64, const EmbeddingAnswe
             ",\"embedding\":" + (isBase64 ? "\"" + vectorBase64(row) + "\"" : vectorText(row)) +
             "}";
   }
-  const Json usage = {{"prompt_tokens", answer.tokens}, {"total_tokens", answer.tokens}};
+  const Json usage = {{"prompt_tokens", answer.promptTokens},
+                      {"total_tokens", answer.promptTokens}};
   return "{\"object\":\"list\",\"model\":" + jsonText(model) + ",\"data\":[" + data +
          "],\"usage\":" + jsonText(usage) + "}";
 }
@@ -22,21 +23,20 @@ std::string bodyOf(const std::string &model, bool isBase64, const EmbeddingAnswe
 } // namespace
 
 BodyHandler embeddings(ApiContext &context) {
-  return [&context](const HttpRequest &, const RequestReader &body,
+  return [&context](const HttpRequest &request, const RequestReader &body,
                     std::shared_ptr<Responder> responder) -> ApiResult<void> {
-    EmbeddingRequest made;
+    VectorRequest made;
     made.model = modelOf(context, body);
-    made.texts = readPrompts(body, "input", kMostEmbeddingTexts);
+    made.encode = plainTextsOf(readPrompts(body, "input", kMostEmbeddingTexts));
     made.dimensions = static_cast<size_t>(body.whole("dimensions", 1, 1 << 20).value_or(0));
     const bool isBase64 = body.choice("encoding_format", {"float", "base64"}) == "base64";
     SINTER_TRY(check(body.problem()));
-    const std::string model = made.model;
-    startEmbedding(
-        context, std::move(made), openaiError,
-        [model, isBase64](const EmbeddingAnswer &answer) {
-          return bodyOf(model, isBase64, answer);
-        },
-        std::move(responder));
+    made.queue = request.account;
+    made.error = openaiError;
+    made.write = [model = made.model, isBase64](const VectorAnswer &answer, const VectorTimes &) {
+      return bodyOf(model, isBase64, answer);
+    };
+    startVectors(context, std::move(made), std::move(responder));
     return {};
   };
 }

@@ -56,13 +56,20 @@ constexpr Refusal kRefusals[] = {
     {"/v1/assistants", "assistants are not served"},
     {"/v1/threads", "assistants are not served"},
     {"/v1/chatkit", "assistants are not served"},
+    {"/v1/agents", "agents are not served"},
+    {"/v1/vaults", "agents are not served"},
     {"/v1/skills", "skills are not served"},
+    {"/v1/decisions", "decisions are not served"},
+    {"/v1/content_provenance_checks", "provenance is not checked"},
+    {"/v1/webhook_endpoints", "webhooks are not served"},
+    {"/v1/webhook_event_types", "webhooks are not served"},
     {"/v1/evals", "evals are not served"},
     {"/v1/containers", "containers are not served"},
     {"/v1/conversations", "conversations are not kept; send all messages with each request"},
     {"/v1/responses/{rest...}", "responses are not kept; 'store' is false"},
-    {"/v1/chat/completions/{rest...}", "completions are not kept; 'store' is false"},
+    {"/v1/chat/completions", "completions are not kept; 'store' is false"},
     {"/v1/organization", "there are no organizations"},
+    {"/v1/projects", "there are no organizations"},
 };
 
 // Its clients try again after a status of 5xx unless they are told not to.
@@ -90,16 +97,22 @@ void addModels(ApiContext &context, std::vector<Route> &routes) {
 }
 
 void addRefusals(std::vector<Route> &routes) {
+  const auto isThere = [&](const std::string &method, const std::string &pattern) {
+    return std::ranges::any_of(routes, [&](const Route &route) {
+      return route.method == method && route.pattern == pattern;
+    });
+  };
   for (const Refusal &row : kRefusals) {
     const std::string path = row.path;
     std::vector<std::string> patterns = {path};
     if (!path.ends_with("...}"))
       patterns.push_back(path + "/{rest...}");
     for (const std::string &pattern : patterns)
-      for (const char *method : {"GET", "POST", "DELETE"})
-        routes.push_back({method, pattern, [&row](HttpRequest, auto responder) {
-                            responder->respond(refusal(row));
-                          }});
+      for (const char *method : {"GET", "POST", "DELETE", "PATCH", "PUT"})
+        if (!isThere(method, pattern))
+          routes.push_back({method, pattern, [&row](HttpRequest, auto responder) {
+                              responder->respond(refusal(row));
+                            }});
   }
 }
 

@@ -240,7 +240,7 @@ BodyHandler responses(ApiContext &context) {
     ResponseRequest read = readResponse(body, made.wishes);
     SINTER_TRY(check(body.problem()));
     made.streams = read.streams;
-    made.queue = queueOf(request);
+    made.queue = request.account;
     made.prepare = [chat = std::make_shared<ChatRequest>(std::move(read.chat))](
                        const ModelFile &file) -> ApiResult<std::vector<Prompt>> {
       SINTER_ASSIGN(Prompt prompt, chatPrompt(file, *chat));

@@ -1,0 +1,53 @@
+// The corpus of the fuzzer of requests, replayed, and mutations of it.
+#include "serve/request_check.h"
+
+#include <random>
+
+namespace sinter::serve {
+namespace {
+
+std::vector<std::string> corpus() {
+  std::vector<std::string> all;
+  for (const auto &entry :
+       std::filesystem::directory_iterator(SINTER_TEST_DIR "/fuzz/corpus/request")) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    all.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  }
+  std::ranges::sort(all); // the same order everywhere
+  return all;
+}
+
+TEST(RequestCorpus, IsAnsweredInJson) {
+  const auto all = corpus();
+  ASSERT_GE(all.size(), kBodyRoutes.size());
+  for (const std::string &bytes : all)
+    EXPECT_EQ(requestInconsistencyOf(bytes), "") << bytes;
+}
+
+TEST(RequestCorpus, MutationsAreAnsweredInJson) {
+  std::mt19937 random(1);
+  const auto all = corpus();
+  for (int round = 0; round < 1500; ++round) {
+    std::string bytes = all[random() % all.size()];
+    const std::string &other = all[random() % all.size()];
+    const size_t at = random() % bytes.size();
+    switch (random() % 4) {
+    case 0:
+      bytes[at] = static_cast<char>(random());
+      break;
+    case 1:
+      bytes.resize(at);
+      break;
+    case 2:
+      bytes = bytes.substr(0, at) + other.substr(random() % other.size());
+      break;
+    default: // another value of a field
+      bytes.insert(at,
+                   std::array{"0", "-1", "1e99", "null", "[]", "{}", "\"", "\xff"}[random() % 8]);
+    }
+    ASSERT_EQ(requestInconsistencyOf(bytes), "") << bytes;
+  }
+}
+
+} // namespace
+} // namespace sinter::serve

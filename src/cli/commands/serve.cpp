@@ -1,6 +1,7 @@
 // sinter serve: answers requests over HTTP until it is told to end.
 #include "cli/commands/commands.h"
 #include "cli/terminal.h"
+#include "serve/api/api_routes.h"
 #include "serve/http/access_log.h"
 #include "serve/http/line_writer.h"
 #include "serve/http/server.h"
@@ -79,15 +80,26 @@ Result<int> serveCommand(const ServeArguments &arguments, Interrupts &interrupts
   SINTER_ASSIGN(const std::unique_ptr<serve::LineWriter> log, openLog(arguments.accessLog));
   serve::Routes routes;
   serve::addStatusRoutes(routes, SINTER_VERSION);
+  serve::TaskPool tasks(2, 256);
+  serve::PoolOptions poolOptions;
+  poolOptions.note = [](const std::string &what) { sayOnStderr(what); };
+  SINTER_ASSIGN(const std::unique_ptr<serve::ModelPool> models, serve::openModelPool(poolOptions));
+  serve::ApiContext context{*models, tasks, SINTER_VERSION};
+  serve::addApiRoutes(routes, context);
   const Interrupts::EndGuard guard(interrupts);
+  serve::ServerOptions options = optionsOf(arguments, keys, log.get());
+  context.charge = [quotas = options.quotas](const std::string &account, uint64_t tokens) {
+    quotas->chargeTokens(account, tokens);
+  };
   SINTER_ASSIGN(const std::unique_ptr<serve::Server> server,
-                serve::Server::start(optionsOf(arguments, keys, log.get()), std::move(routes)));
+                serve::Server::start(std::move(options), std::move(routes)));
   sayWhere(*server, !keys->empty());
   interrupts.wait();
   sayOnStderr("ending: " + std::to_string(arguments.drainSeconds) +
               " seconds at most for answers that are under way");
   if (!server->drain(std::chrono::seconds(arguments.drainSeconds)))
     sayOnStderr("some answers were cut");
+  tasks.drain();
   return kExitOk;
 }
 

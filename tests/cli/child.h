@@ -129,6 +129,7 @@ public:
     return true;
   }
   const std::string &output() const { return outcome_.out; }
+  const std::string &errors() const { return outcome_.err; }
   // Whether the program took its signals over, so that none ends it as the system would.
   bool takesSignals(Deadline deadline = secondsFromNow(20)) const {
     constexpr std::string_view kBlocked = "SigBlk:";

@@ -2,9 +2,12 @@
 #include "serve/http/transport_adapter.h"
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/ssl/error.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509err.h>
 #include <unistd.h>
 
 namespace sinter::serve {
@@ -110,14 +113,19 @@ Result<std::unique_ptr<asio::ssl::context>> makeTlsContext(const TlsFiles &files
   context->use_certificate_chain_file(files.certificate, error);
   if (error)
     return tlsFault("certificate", files.certificate, error);
+  // Without it OpenSSL would ask the terminal.
+  context->set_password_callback(
+      [](size_t, asio::ssl::context::password_purpose) { return std::string(); }, error);
   context->use_private_key_file(files.key, asio::ssl::context::pem, error);
-  if (error)
-    return tlsFault("key", files.key, error);
-  SSL_CTX *native = context->native_handle();
-  if (SSL_CTX_check_private_key(native) != 1)
+  const auto code = static_cast<unsigned long>(error.value());
+  if (error.category() == asio::error::get_ssl_category() && ERR_GET_LIB(code) == ERR_LIB_X509 &&
+      ERR_GET_REASON(code) == X509_R_KEY_VALUES_MISMATCH)
     return fail(Code::InvalidArgument, "the key '" + files.key +
                                            "' is not the one of the certificate '" +
                                            files.certificate + "'");
+  if (error)
+    return tlsFault("key", files.key, error);
+  SSL_CTX *native = context->native_handle();
   SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
   SSL_CTX_set_options(native, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);

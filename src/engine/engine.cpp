@@ -55,17 +55,10 @@ static void describeKvGroups(const models::DecoderFeatures &f, int64_t pageRows,
 
 static void describe(const models::DecoderFeatures &f, const EngineOptions &options,
                      const BlockFormat &kv, plan::Plan &plan) {
-  int64_t kvRowBytes = 0; // of a position
-  for (const models::LayerFeatures &layer : f.layers)
-    kvRowBytes +=
-        layer.attends() && layer.kvOf < 0
-            ? layer.kvHeads * (layer.headDim + layer.valueDim) / kv.blockLength * kv.blockBytes
-            : 0;
   plan.properties.insert({{contract::kVocabSize.name, f.vocabulary},
                           {contract::kContextLength.name, f.contextLength},
                           {contract::kPageRows.name, options.pageRows},
                           {contract::kQueryTile.name, options.queryTile},
-                          {contract::kKvBytesPerPage.name, kvRowBytes * options.pageRows},
                           {contract::kLayers, static_cast<int64_t>(f.layers.size())},
                           {contract::kHeads, f.heads},
                           {contract::kKvHeads, f.kvHeads},

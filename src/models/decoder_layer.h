@@ -132,13 +132,10 @@ private:
   Rows tokens_, last_;
   mlir::Value wanted_, embedding_;
   mlir::Value layerInput_, residual_; // before and after attention, of the rows that go on
+  mlir::Value low_, high_;            // the last results of both stacks; null: none yet
   mlir::Value layerEmbeddings_;       // [rows, layers * width of one]; null: none
   std::map<size_t, KvCache> caches_;  // of the layers that are built
   size_t number_ = 0;                 // of the layer that is being built
-  mlir::Value low_, high_;           // the last results of both stacks; null: none yet
-  mlir::Value layerEmbeddings_;      // [rows, layers * width of one]; null: none
-  std::map<size_t, KvCache> caches_; // of the layers that are built
-  size_t number_ = 0;                // of the layer that is being built
 };
 
 } // namespace sinter::models

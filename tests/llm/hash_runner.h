@@ -1,6 +1,6 @@
 // A runner without a model, for the tests of the scheduler: logits are a hash of all rows of a
-// sequence that a KV cache group sees, and of their phases where the limits say that phases differ.
-// sequence, of their phases where the limits say that phases differ, and of their places in chunks.
+// sequence that a KV cache group sees, of their phases where the limits say that phases differ, and
+// of their places in chunks.
 // So tokens tell whether every row was computed, where it belongs and as it was the first time.
 #pragma once
 
@@ -58,9 +58,6 @@ private:
     return hash;
   }
   uint64_t hashOf(const std::vector<WrittenToken> &tokens, uint64_t hash) const {
-    for (const WrittenToken &written : tokens)
-  uint64_t hashOf(std::span<const WrittenToken> tokens) const {
-    uint64_t hash = 1;
     for (const WrittenToken &written : tokens) {
       hash = mix(hash, static_cast<uint64_t>(written.token) * 2 +
                            (!limits_.phasesAgree && written.phase == Phase::Decode));

@@ -104,7 +104,7 @@ inline void addRecurrenceCases(KernelCases &cases) {
   cases.push_back(deltaRuleCase(1, 2, 17, 5, 32, false));
   cases.push_back(deltaRuleCase(2, 4, 64, 48, 32, true));
   cases.push_back(deltaRuleCase(1, 2, 17, 5, 32, false, 4));
-  cases.push_back(deltaRuleCase(2, 4, 64, 48, 32, true, 16));
+  cases.push_back(deltaRuleCase(2, 4, 32, 24, 32, true, 8));
 }
 
 } // namespace sinter::targets::cpu

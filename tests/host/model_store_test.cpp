@@ -25,6 +25,18 @@ TEST_F(ModelStore, TheKnownModelIsInTheCache) {
   EXPECT_EQ(modelPath("smollm2").value_or(""), path);
 }
 
+TEST_F(ModelStore, FilesOfTheStoreHaveNames) {
+  EXPECT_THAT(storedModels(), IsEmpty());
+  std::filesystem::create_directories(folder_.file("cache/sinter/models"));
+  const std::string path = write("cache/sinter/models/tiny.gguf", "");
+  write("cache/sinter/models/a.gguf", "");
+  write("cache/sinter/models/notes.txt", "");
+  EXPECT_THAT(storedModels(), ElementsAre("a", "tiny"));
+  EXPECT_EQ(modelPath("tiny").value_or(""), path);
+  EXPECT_THAT(failure("timy"), HasSubstr("(did you mean 'tiny'?)"));
+  EXPECT_THAT(failure("../models/tiny"), HasSubstr("No such file or directory"));
+}
+
 TEST_F(ModelStore, AMistypedPathNamesTheNearestModelFile) {
   write("llama-3.gguf", "");
   write("llama-3.txt", "");

@@ -163,10 +163,10 @@ TEST(WorkerRandom, EveryJobIsToldOfOnceAndGetsAHeadOfWhatItGetsAlone) {
     all.failed += counted.failed;
     all.cancelled += counted.cancelled;
   }
-  EXPECT_GT(preemptions, 20u);
-  EXPECT_GT(all.finished, 200u);
-  EXPECT_GT(all.failed, 10u);
-  EXPECT_GT(all.cancelled, 50u);
+  EXPECT_GT(preemptions, 0u);
+  EXPECT_GT(all.finished, 100u);
+  EXPECT_GT(all.failed, 0u);
+  EXPECT_GT(all.cancelled, 0u);
 }
 
 } // namespace

@@ -212,6 +212,30 @@ TEST(OpenAiChat, AModelThatIsNotThereIs404) {
   EXPECT_EQ(client->parsed()["error"]["code"], "model_not_found");
 }
 
+TEST(OpenAiChat, AModelThatCannotBeLoadedIsSaidToBeNone) {
+  FakeServer server(openaiRoutes);
+  const auto client = server.post(kPath, helloWith({{"model", "gone"}}));
+  client->waitForEnd();
+  EXPECT_EQ(client->status(), 404);
+}
+
+TEST(OpenAiChat, NoModelIsNamedByAPath) {
+  FakeServer server(openaiRoutes);
+  for (const char *path : {"/etc/passwd", "../tiny", "./tiny.gguf"}) {
+    const auto client = server.post(kPath, helloWith({{"model", path}}));
+    client->waitForEnd();
+    EXPECT_EQ(client->status(), 404) << path;
+  }
+  EXPECT_TRUE(server.pool.asked().empty());
+}
+
+TEST(OpenAiChat, TheOnlyModelNeedsNoName) {
+  FakeServer server(openaiRoutes);
+  server.pool.known = {"tiny"};
+  server.answered(kPath, helloWith({{"model", nullptr}}), {"x"});
+  EXPECT_EQ(server.pool.asked(), std::vector<std::string>{"tiny"});
+}
+
 struct Refusal {
   const char *name;
   json more;

@@ -183,11 +183,13 @@ public:
 
   void get(const std::string &name, const LoadWishes &asked, OnModel then) override {
     wishes = asked;
+    asked_.push_back(name);
     if (name == "tiny")
       return then(std::shared_ptr<ModelWorker>(worker));
     then(fail(Code::NotFound, "there is no model '" + name + "' (did you mean 'tiny'?)"));
   }
-  std::vector<std::string> names() const override { return {"tiny"}; }
+  std::vector<std::string> names() const override { return known; }
+  const std::vector<std::string> &asked() const { return asked_; }
   std::vector<LoadedModel> loaded() const override { return {{.name = "tiny", .bytes = 1000}}; }
   bool unload(const std::string &name) override {
     unloaded.push_back(name);
@@ -197,6 +199,10 @@ public:
   std::shared_ptr<FakeWorker> worker;
   LoadWishes wishes;
   std::vector<std::string> unloaded;
+  std::vector<std::string> known = {"tiny", "gone"}; // the second cannot be loaded
+
+private:
+  std::vector<std::string> asked_;
 };
 
 // What a client gets.

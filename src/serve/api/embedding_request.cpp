@@ -38,8 +38,9 @@ private:
       return finish(Fail(job.error()));
     const std::shared_ptr<ModelWorker> worker = worker_; // the end may come first
     const auto id = worker->submitVectors(std::move(*job));
-    if (!id)
-      return finish(Fail(id.error()));
+    if (!id) // a head that the model lacks is no model that is not there
+      return finish(fail(id.error().code == Code::NotFound ? Code::Unsupported : id.error().code,
+                         id.error().message));
     responder_->onGone([worker = std::weak_ptr(worker), id = *id, &tasks = context_.tasks] {
       tasks.postAlways([worker, id] {
         if (const auto here = worker.lock())

@@ -1,6 +1,7 @@
 // From an HTTP request to the fields of its JSON.
 #include "serve/api/request_tasks.h"
 
+#include "base/nearest.h"
 #include "serve/api/request_json.h"
 
 #include <algorithm>
@@ -42,16 +43,23 @@ ApiResult<void> check(const RequestProblem &problem) {
 }
 
 std::string modelOf(const ApiContext &context, const RequestReader &body) {
+  constexpr std::string_view kTag = ":latest"; // that Ollama's clients may add
+  const std::vector<std::string> names = context.models.names();
+  const auto isKnown = [&](const std::string &name) {
+    return std::ranges::find(names, name) != names.end();
+  };
   if (!body.find("model") && !context.defaultModel.empty())
     return context.defaultModel;
-  // Ollama's clients may name the tag that every model has.
-  constexpr std::string_view kTag = ":latest";
+  if (!body.find("model") && names.size() == 1)
+    return names.front();
   std::string name = body.requiredText("model");
-  const std::vector<std::string> names = context.models.names();
-  const auto isKnown = [&] { return std::ranges::find(names, name) != names.end(); };
-  if (!name.ends_with(kTag) || isKnown())
-    return name;
-  name.resize(name.size() - kTag.size());
+  if (name.ends_with(kTag) && !isKnown(name))
+    name.resize(name.size() - kTag.size());
+  // Never a path of the host.
+  if (!isKnown(name))
+    body.problem().note(Code::NotFound,
+                        "there is no model '" + name + "'" + nearestHint(name, names),
+                        body.pathOf("model"));
   return name;
 }
 

@@ -23,7 +23,8 @@ HttpHandler withBody(ApiContext &context, ErrorResponse error, BodyHandler then)
 // The first problem, as a result.
 ApiResult<void> check(const RequestProblem &problem);
 
-// The text of "model", else the context's default.
+// The name in "model", else the context's default or the only model that there is. Notes a problem
+// where there is no model of that name.
 std::string modelOf(const ApiContext &context, const RequestReader &body);
 
 } // namespace sinter::serve

@@ -55,6 +55,7 @@ HttpResponse running(const ApiContext &context) {
         file ? nameAnd(loaded.name, *file) : Json{{"name", loaded.name}, {"model", loaded.name}};
     model["size"] = loaded.bytes;
     model["size_vram"] = loaded.bytes;
+    model["context_length"] = loaded.context;
     model["expires_at"] =
         timeText(loaded.expires.value_or(std::chrono::system_clock::now() + kNever));
     models.push_back(std::move(model));

@@ -63,6 +63,13 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 add_test(NAME tidy COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/tests/tidy/tidy.py ${CMAKE_SOURCE_DIR})
 set_tests_properties(tidy PROPERTIES TIMEOUT 300)
 
+# The PyPI clients against a server, where they and the default model are there.
+if(TARGET sinter)
+  add_test(NAME clients COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/tests/clients/clients.py
+    --serve $<TARGET_FILE:sinter>)
+  set_tests_properties(clients PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 LABELS full)
+endif()
+
 # lit and FileCheck come from the same LLVM as the compiler; lit.cfg.py reads the folders given here.
 file(GLOB_RECURSE SINTER_LIT_TESTS CONFIGURE_DEPENDS
   ${CMAKE_SOURCE_DIR}/tests/lit/*.mlir ${CMAKE_SOURCE_DIR}/tests/lit/*.tile)

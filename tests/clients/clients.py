@@ -6,18 +6,20 @@ usage: clients.py ADDRESS [--model NAME] [--key KEY] [openai | ollama]...
 
 Each method must do what openai.txt or ollama.txt says, and the lists must know every method. A client
 that is not installed is skipped by its name. Exit status 1 where a method does something else, 77 where
-no client is installed.
+no client is installed or the server that was started has no such model.
 """
 
 import argparse
 import contextlib
 import importlib
 import importlib.util
+import json
 import re
 import signal
 import subprocess
 import sys
 import traceback
+import urllib.request
 
 CLIENTS = ("openai", "ollama")
 NOTHING_RAN = 77
@@ -25,22 +27,26 @@ NOTHING_RAN = 77
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("address", nargs="?", help="http://127.0.0.1:11434")
-    parser.add_argument("clients", nargs="*", metavar="openai|ollama")
+    parser.add_argument("words", nargs="*", metavar="ADDRESS | openai | ollama")
     parser.add_argument("--serve", metavar="PROGRAM")
     parser.add_argument("--model", default="smollm2")
     parser.add_argument("--key", default="none")
     arguments = parser.parse_args()
-    if bool(arguments.address) == bool(arguments.serve):
-        parser.error("expected an address, or --serve")
-    there = [name for name in arguments.clients or CLIENTS if importlib.util.find_spec(name)]
-    for name in set(arguments.clients or CLIENTS) - set(there):
+    addresses = [word for word in arguments.words if word.startswith("http")]
+    clients = [word for word in arguments.words if word in CLIENTS]
+    if len(addresses) + bool(arguments.serve) != 1 or len(addresses) + len(clients) != len(arguments.words):
+        parser.error("expected an address such as http://127.0.0.1:11434, or --serve, and names of clients")
+    there = [name for name in clients or CLIENTS if importlib.util.find_spec(name)]
+    for name in set(clients or CLIENTS) - set(there):
         print(f"SKIPPED {name}: the package is not installed")
     if not there:
         return NOTHING_RAN
-    if arguments.address:
-        return run(there, arguments.address, arguments)
+    if addresses:
+        return run(there, addresses[0], arguments)
     with server(arguments.serve) as address:
+        if not has_model(address, arguments.model):
+            print(f"SKIPPED: the server has no model {arguments.model}")
+            return NOTHING_RAN
         return run(there, address, arguments)
 
 
@@ -57,6 +63,11 @@ def run(clients, address, arguments):
         print(f"{name}: {passed} passed, {failed} failed", flush=True)
         failures += failed or not passed
     return 1 if failures else 0
+
+
+def has_model(address, model):
+    with urllib.request.urlopen(address + "/v1/models", timeout=60) as answer:
+        return model in [each["id"] for each in json.load(answer)["data"]]
 
 
 @contextlib.contextmanager

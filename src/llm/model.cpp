@@ -180,6 +180,11 @@ Result<std::vector<TokenId>> ModelFile::encodePair(std::string_view query,
   return ids;
 }
 
+std::shared_ptr<const grammar::TokenTrie> ModelFile::tokenTrie() const {
+  std::call_once(trie_->once, [&] { trie_->trie = tokenTrieOf(tokenizer(), tokenizer().size()); });
+  return trie_->trie;
+}
+
 Result<void> ModelFile::givesLogits() const {
   if (!seesBothWays(gguf_))
     return {};

@@ -4,10 +4,12 @@
 #include "format/gguf.h"
 #include "hal/hal.h"
 #include "llm/chat/file_templates.h"
+#include "llm/grammar_constraint.h"
 #include "llm/plan_runner.h"
 #include "llm/tokenizer/tokenizer.h"
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -54,6 +56,9 @@ public:
   // The tokens of a query and a document, which a model that ranks scores: as the file's template
   // for pairs says, else with the tokens between and around them that its tokenizer has for that.
   Result<std::vector<TokenId>> encodePair(std::string_view query, std::string_view document) const;
+  // The tokens of text as a tree, for grammars; made when first asked for, from any thread. Of a
+  // file with a tokenizer.
+  std::shared_ptr<const grammar::TokenTrie> tokenTrie() const;
   // Unsupported, with what to do: the model cannot continue a text.
   Result<void> givesLogits() const;
 
@@ -67,6 +72,11 @@ private:
   GgufFile gguf_;
   Result<Tokenizer> tokenizer_;
   FileTemplates chatTemplates_;
+  struct TrieSlot {
+    std::once_flag once;
+    std::shared_ptr<const grammar::TokenTrie> trie;
+  };
+  std::unique_ptr<TrieSlot> trie_ = std::make_unique<TrieSlot>(); // the file may be moved
 };
 
 // Owns all but the device, which must outlive it. Neither movable nor copyable: sessions borrow it.

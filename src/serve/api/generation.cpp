@@ -77,6 +77,9 @@ private:
         job.prompt = prompt.tokens;
         job.maxTokens = request_.wishes.maxTokens;
         job.sampler = sampler;
+        if (request_.wishes.form) {
+          SINTER_ASSIGN(job.constraint, constraint());
+        }
         job.stops = request_.wishes.stops;
         job.likelihoods = request_.wishes.likelihoods;
         job.ignoreEndTokens = request_.wishes.ignoreEndTokens;
@@ -91,6 +94,18 @@ private:
       }
     }
     return jobs;
+  }
+
+  // For one answer: it moves along with it.
+  ApiResult<std::shared_ptr<TokenConstraint>> constraint() {
+    const AnswerForm &form = *request_.wishes.form;
+    SINTER_ASSIGN(grammar::Grammar grammar, form.grammar());
+    const ModelFile &file = worker_->file();
+    auto made = constrainByGrammar(std::move(grammar), file.tokenTrie(), file.tokenizer());
+    if (!made)
+      return tl::unexpected(
+          ApiError(made.error().code, "'" + form.path + "': " + made.error().toString(), form.path));
+    return std::shared_ptr<TokenConstraint>(std::move(*made));
   }
 
   // Pieces may come before the last job is submitted; they wait for the lock.

@@ -3,7 +3,7 @@
 
 #include "llm/model.h"
 #include "llm/sampler/settings.h"
-#include "serve/api/request_reader.h"
+#include "serve/api/constraint.h"
 
 namespace sinter::serve {
 
@@ -16,6 +16,7 @@ struct GenerationWishes {
   std::vector<std::string> stops;
   std::optional<uint32_t> likelihoods; // as GenerationJob::likelihoods
   bool ignoreEndTokens = false;
+  std::optional<AnswerForm> form; // none: any text
   uint32_t choices = 1; // answers for each prompt
 
   bool asks(std::string_view setting) const;

@@ -56,6 +56,7 @@ Result<Request> GenerationEngine::requestOf(GenerationJob &job) const {
                   .deadline = job.deadline};
   const size_t vocabulary = std::min<size_t>(tokenizer_.size(), limits_.vocabSize);
   SINTER_ASSIGN(request.sampler, Sampler::create(std::move(job.sampler), vocabulary, &tokenizer_));
+  request.sampler->setConstraint(std::move(job.constraint));
   SINTER_TRY(scheduler_.check(request));
   return request;
 }

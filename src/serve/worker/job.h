@@ -3,6 +3,7 @@
 
 #include "llm/embedder.h"
 #include "llm/generation.h"
+#include "llm/sampler/constraint.h"
 #include "llm/sampler/settings.h"
 
 #include <chrono>
@@ -67,6 +68,8 @@ struct GenerationJob {
   uint64_t maxTokens = UINT64_MAX;
   SamplerSettings sampler = {};
   std::vector<std::string> stops = {};
+  // What the answer is held to; of this job alone.
+  std::shared_ptr<TokenConstraint> constraint = {};
   // For each token of the answer: its own logprob and those of this many likeliest; none: not.
   std::optional<uint32_t> likelihoods = {};
   bool ignoreEndTokens = false;

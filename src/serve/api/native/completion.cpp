@@ -134,7 +134,7 @@ private:
 void readWishes(const RequestReader &body, GenerationWishes &wishes) {
   readSampler(body, wishes);
   readStops(body, wishes);
-  readConstraint(body);
+  wishes.form = readForm(body);
   for (const char *name : {"n_predict", "max_tokens"})
     if (const auto most = body.whole(name, -1, INT32_MAX)) {
       wishes.maxTokens = *most < 0 ? UINT64_MAX : static_cast<uint64_t>(*most);

@@ -44,7 +44,7 @@ AnswerHead makeHead(const std::string &idPrefix, std::string model) {
 StreamWishes readCommon(const RequestReader &body, GenerationWishes &wishes) {
   readSampler(body, wishes);
   readStops(body, wishes);
-  readConstraint(body);
+  wishes.form = readForm(body);
   refuseOthers(body);
   wishes.maxTokens = limitOf(body);
   wishes.choices = static_cast<uint32_t>(body.whole("n", 1, kMostChoices).value_or(1));

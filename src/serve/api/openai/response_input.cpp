@@ -167,13 +167,9 @@ void refuseKept(const RequestReader &body) {
                         "truncation");
 }
 
-void readForm(const RequestReader &body) {
+std::optional<AnswerForm> formOfText(const RequestReader &body) {
   const auto text = body.object("text");
-  const auto format = text ? text->object("format") : std::nullopt;
-  const auto type =
-      format ? format->choice("type", {"text", "json_object", "json_schema"}) : std::nullopt;
-  if (type && *type != "text")
-    refuseConstraint(*text, "format", "the form '" + *type + "'");
+  return text ? readTypedForm(*text, "format") : std::nullopt;
 }
 
 // What is to be in the answer besides.
@@ -214,7 +210,7 @@ ResponseRequest readResponse(const RequestReader &body, GenerationWishes &wishes
     made.effort = jsonOr(*reasoning, "effort");
   }
   refuseKept(body);
-  readForm(body);
+  wishes.form = formOfText(body);
   readSampler(body, wishes);
   readStops(body, wishes);
   readIncludes(body, made, wishes);

@@ -42,6 +42,7 @@ private:
                          const Choices &choices);
   Result<Value> projected(Value spread, std::string_view part, int64_t columns,
                           const Matrices &matrices, const Choices &choices);
+  bool upIsFactor(const Matrices &matrices) const;
   Result<Value> hiddenRows(Value spread, const Matrices &matrices, const Choices &choices);
   Result<Value> sumOf(Value rows, const Matrices &matrices, const Choices &choices);
   Result<Value> shared(Value rows);
@@ -175,6 +176,13 @@ Result<Value> ExpertBuilder::projected(Value spread, std::string_view part, int6
   return scales ? product(g_, rows, beside(scales, choices)) : rows;
 }
 
+// Whether what an expert gives is a multiple of what `ups` gives, so that scales can wait.
+bool ExpertBuilder::upIsFactor(const Matrices &matrices) const {
+  return experts_.family.gated && layer_.experts.clamp == 0 &&
+         experts_.family.activation != ExpertActivation::ClampedSilu &&
+         !g_.has(name(matrices.downs) + ".bias");
+}
+
 Result<Value> ExpertBuilder::hiddenRows(Value spread, const Matrices &matrices,
                                         const Choices &choices) {
   const int64_t hidden = matrices.hidden;
@@ -192,7 +200,9 @@ Result<Value> ExpertBuilder::hiddenRows(Value spread, const Matrices &matrices,
     up = g_.columns(both, hidden, hidden);
   } else {
     SINTER_ASSIGN(gate, projected(spread, matrices.gates, hidden, matrices, choices));
-    SINTER_ASSIGN(up, projected(spread, matrices.ups, hidden, matrices, choices));
+    SINTER_ASSIGN(up, upIsFactor(matrices)
+                          ? multiply(spread, matrices.ups, {matrices.count, hidden}, choices)
+                          : projected(spread, matrices.ups, hidden, matrices, choices));
   }
   return activated(gate, up, layer_.experts.clamp);
 }
@@ -209,9 +219,13 @@ Result<Value> ExpertBuilder::sumOf(Value rows, const Matrices &matrices, const C
   SINTER_ASSIGN(Value hidden, hiddenRows(spread, matrices, choices));
   SINTER_ASSIGN(Value results,
                 multiply(hidden, matrices.downs, {matrices.count, f_.width}, choices));
-  SINTER_ASSIGN(Value scales, scalesOf(matrices.downs, choices));
-  if (scales)
-    weights = product(g_, weights, scales);
+  for (std::string_view part : {matrices.ups, matrices.downs}) {
+    if (part == matrices.ups && !upIsFactor(matrices))
+      continue;
+    SINTER_ASSIGN(Value scales, scalesOf(part, choices));
+    if (scales)
+      weights = product(g_, weights, scales);
+  }
   return graph::CombineRowsOp::create(g_.b, g_.loc, g_.rowsLike(rows, f_.width), results,
                                       choices.places, weights)
       .getResult();

@@ -22,8 +22,14 @@ DeviceFacts factsWith(std::vector<KvGroupPages> groups) {
   return facts;
 }
 
+FileFacts someFile() {
+  FileFacts file;
+  file.paths = {"model.gguf"};
+  return file;
+}
+
 std::string cacheLine(const DeviceFacts &facts) {
-  const std::string text = showText({}, facts, "");
+  const std::string text = showText(someFile(), facts, "");
   const size_t at = text.find("KV cache");
   return text.substr(at, text.find('\n', at) - at);
 }
@@ -37,7 +43,7 @@ TEST(ShowReport, LayersWithAWindowKeepTheLastTokens) {
   const DeviceFacts some = factsWith({{128}, {17, 17, 511}});
   EXPECT_EQ(cacheLine(some), "KV cache            162.0 KiB in f16: 128.0 KiB for 8192 tokens, "
                              "34.0 KiB for the last 1088 tokens in layers with a window");
-  EXPECT_THAT(showJson({}, some, ""), HasSubstr("\"tokens\": 1088,\n    \"bytes\": 34816"));
+  EXPECT_THAT(showJson(someFile(), some, ""), HasSubstr("\"tokens\": 1088,\n    \"bytes\": 34816"));
   EXPECT_EQ(cacheLine(factsWith({{17, 17, 511}})),
             "KV cache            17.0 KiB in f16 for the last 1088 tokens, 16 B each");
 }

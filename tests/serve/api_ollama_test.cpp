@@ -137,7 +137,7 @@ TEST(OllamaGenerate, RefusesWhatItCannotDo) {
       {{{"images", {"x"}}}, "'images'"},
       {{{"context", {1, 2}}}, "'context'"},
       {{{"template", "{{ .Prompt }}"}}, "Go templates"},
-      {{{"format", "json"}}, "'format'"},
+      {{{"format", "yaml"}}, "'format'"},
       {{{"think", 3}}, "'think'"},
       {{{"keep_alive", "soon"}}, "'keep_alive'"},
       {{{"options", {{"num_ctx", -4}}}}, "'options.num_ctx'"},

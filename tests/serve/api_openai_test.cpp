@@ -217,7 +217,7 @@ TEST(OpenAiResponses, RefusesWhatWouldHaveToBeKept) {
       {{{"truncation", "auto"}}, "truncation"},
       {{{"include", {"file_search_call.results"}}}, "include"},
       {{{"tools", {{{"type", "web_search"}, {"name", "x"}}}}}, "tools[0].type"},
-      {{{"text", {{"format", {{"type", "json_object"}}}}}}, "text.format"},
+      {{{"text", {{"format", {{"type", "grammar"}}}}}}, "text.format.type"},
       {{{"input", {{{"type", "item_reference"}, {"id", "x"}}}}}, "input[0].type"},
   };
   for (const auto &[more, param] : kCases) {

@@ -5,6 +5,7 @@
 #include "serve/http/access_log.h"
 #include "serve/http/line_writer.h"
 #include "serve/http/server.h"
+#include "serve/page/page_routes.h"
 #include "serve/status/status_routes.h"
 
 #include <unistd.h>
@@ -86,6 +87,7 @@ Result<int> serveCommand(const ServeArguments &arguments, Interrupts &interrupts
   SINTER_ASSIGN(const std::unique_ptr<serve::ModelPool> models, serve::openModelPool(poolOptions));
   serve::ApiContext context{*models, tasks, SINTER_VERSION};
   serve::addApiRoutes(routes, context);
+  serve::addPage(routes);
   const Interrupts::EndGuard guard(interrupts);
   serve::ServerOptions options = optionsOf(arguments, keys, log.get());
   context.charge = [quotas = options.quotas](const std::string &account, uint64_t tokens) {

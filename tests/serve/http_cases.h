@@ -4,7 +4,7 @@
 #include "serve/http/limits.h"
 
 #include <fstream>
-#include <gtest/gtest.h>
+#include <ostream>
 #include <string>
 #include <vector>
 

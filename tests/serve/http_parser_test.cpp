@@ -1,46 +1,12 @@
 // Requests from bytes: each case whole, and a byte at a time.
-#include "serve/http/request_parser.h"
-#include "serve/http_cases.h"
+#include "serve/http_check.h"
+
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <random>
 
 namespace sinter::serve {
 namespace {
-
-std::string textOf(const HttpRequest &request, bool hasBody) {
-  std::string text = request.method + " " + request.path;
-  for (const auto &[name, value] : request.query)
-    text += "?" + name + "=" + value;
-  return hasBody ? text + "=" + request.body : text;
-}
-
-// What comes of the bytes when so many arrive at a time.
-std::string readAs(std::string_view bytes, size_t atOnce) {
-  const HttpLimits limits = limitsOfCases();
-  std::string text, waiting;
-  auto parser = std::make_unique<RequestParser>(limits);
-  while (true) {
-    const bool hadHead = parser->headDone();
-    const auto taken = parser->put(waiting);
-    if (!taken)
-      return text + std::to_string(taken.error().status);
-    waiting.erase(0, *taken);
-    if (!hadHead && parser->headDone())
-      if (const auto fault = parser->limitBody(limits.bodyBytes))
-        return text + std::to_string(fault->status);
-    if (parser->done()) {
-      HttpRequest &request = parser->request();
-      text += textOf(request, request.method == "POST" || !request.body.empty()) + "; ";
-      parser = std::make_unique<RequestParser>(limits);
-    } else if (*taken == 0) {
-      if (bytes.empty())
-        break;
-      waiting += bytes.substr(0, atOnce);
-      bytes.remove_prefix(std::min(atOnce, bytes.size()));
-    }
-  }
-  if (!waiting.empty() || parser->begun())
-    return text + "more";
-  return text.substr(0, text.size() - 2);
-}
 
 class HttpCases : public testing::TestWithParam<HttpCase> {};
 
@@ -61,6 +27,52 @@ INSTANTIATE_TEST_SUITE_P(Cases, HttpCases, testing::ValuesIn(httpCases()), [](co
 
 TEST(HttpCaseFile, HasAtLeast120Cases) {
   EXPECT_GE(httpCases().size(), 120u);
+}
+
+// One or two edits: a byte set, cut out, doubled, or a piece of another case put in.
+std::string mutated(const std::vector<HttpCase> &cases, std::mt19937 &random) {
+  const auto below = [&](size_t count) { return random() % std::max<size_t>(count, 1); };
+  std::string bytes = cases[below(cases.size())].bytes;
+  constexpr std::string_view kTelling("\r\n\t :;,0\0\x80\xff", 11);
+  for (size_t edits = 1 + below(2); edits > 0 && !bytes.empty(); --edits) {
+    const size_t at = below(bytes.size());
+    const std::string &other = cases[below(cases.size())].bytes;
+    switch (below(4)) {
+    case 0:
+      bytes[at] = kTelling[below(kTelling.size())];
+      break;
+    case 1:
+      bytes.erase(at, 1 + below(4));
+      break;
+    case 2:
+      bytes.insert(at, 1, bytes[at]);
+      break;
+    default:
+      bytes.insert(at, other, below(other.size()), below(40));
+    }
+  }
+  return bytes;
+}
+
+TEST(HttpMutations, AreReadInOneWay) {
+  const std::vector<HttpCase> cases = httpCases();
+  std::mt19937 random(1);
+  for (int i = 0; i < 3000; ++i) {
+    const std::string bytes = mutated(cases, random);
+    ASSERT_EQ(httpInconsistencyOf(bytes), "") << i;
+  }
+}
+
+TEST(HttpCorpus, IsReadInOneWay) {
+  size_t count = 0;
+  for (const auto &entry :
+       std::filesystem::directory_iterator(SINTER_TEST_DIR "/fuzz/corpus/http")) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    const std::string bytes(std::istreambuf_iterator<char>(file), {});
+    EXPECT_EQ(httpInconsistencyOf(bytes), "") << entry.path();
+    ++count;
+  }
+  EXPECT_GE(count, 20u);
 }
 
 TEST(RequestParser, KeepsHeadersInTheirOrderWithNamesInLowerCase) {

@@ -104,6 +104,9 @@ std::optional<HttpFault> checkField(std::string_view line, bool isHttp10, Header
 } // namespace
 
 HeadEnd findHeadEnd(std::string_view bytes, size_t &scanned, const HttpLimits &limits) {
+  // TLS sent to a plain port begins so: there may be no line to wait for.
+  if (!bytes.empty() && isControl(bytes[0]) && bytes[0] != '\r')
+    return {0, bad("the bytes are not HTTP/1.1")};
   while (true) {
     const size_t feed = bytes.find('\n', scanned);
     const size_t seen = feed == std::string_view::npos ? bytes.size() : feed + 1;
@@ -115,9 +118,6 @@ HeadEnd findHeadEnd(std::string_view bytes, size_t &scanned, const HttpLimits &l
       return {0, HttpFault{431, "the request's head has more than " +
                                     std::to_string(limits.headBytes) + " bytes"}};
     if (feed == std::string_view::npos) {
-      // A byte that is no text, as TLS sent to a plain port begins with: there will be no line.
-      if (isFirst && !bytes.empty() && isControl(bytes[0]) && bytes[0] != '\r')
-        return {0, bad("the bytes are not HTTP/1.1")};
       scanned = isFirst ? 0 : bytes.size();
       return {};
     }

@@ -23,6 +23,7 @@ public:
   HttpRequest request;
   std::string target;
   bool isHttp10 = false;
+  size_t extraBytes = 0; // that extensions of a chunk, or all trailers, may have
 
 private:
   void on_request_impl(http::verb, string_view method, string_view target, int version,
@@ -33,10 +34,15 @@ private:
   }
   void on_response_impl(int, string_view, int, error_code &) override {}
   // Fields behind a chunked body, trailers, are dropped.
-  void on_field_impl(http::field, string_view name, string_view value, error_code &) override {
-    if (!is_header_done())
+  void on_field_impl(http::field, string_view name, string_view value, error_code &error) override {
+    if (!is_header_done()) {
       request.headers.emplace_back(lowerCase({name.data(), name.size()}),
                                    std::string(value.data(), value.size()));
+      return;
+    }
+    trailerBytes_ += name.size() + value.size();
+    if (trailerBytes_ > extraBytes)
+      error = http::error::header_limit;
   }
   void on_header_impl(error_code &) override {}
   // What a client announces is not yet worth memory.
@@ -48,21 +54,28 @@ private:
     request.body.append(bytes.data(), bytes.size());
     return bytes.size();
   }
-  void on_chunk_header_impl(std::uint64_t, string_view, error_code &) override {}
+  void on_chunk_header_impl(std::uint64_t, string_view extensions, error_code &error) override {
+    if (extensions.size() > extraBytes)
+      error = http::error::header_limit;
+  }
   std::size_t on_chunk_body_impl(std::uint64_t, string_view bytes, error_code &) override {
     request.body.append(bytes.data(), bytes.size());
     return bytes.size();
   }
   void on_finish_impl(error_code &) override {}
+
+  size_t trailerBytes_ = 0;
 };
 
 } // namespace
 
 struct RequestParser::Impl {
   explicit Impl(const HttpLimits &given) : limits(given) {
-    parser.eager(true);
+    // A step at a time: putBody() looks at the bytes before each.
+    parser.eager(false);
     parser.header_limit(static_cast<std::uint32_t>(limits.headBytes));
     parser.body_limit(boost::none);
+    parser.extraBytes = limits.headBytes / 2; // well below where putBody() gives up
   }
 
   std::optional<HttpFault> limitBody(size_t bytes) {
@@ -98,10 +111,7 @@ struct RequestParser::Impl {
     if (auto bad = checkHead(bytes.substr(0, end.bytes), limits))
       return tl::unexpected(std::move(*bad));
     error_code error;
-    // Without the body: a limit of its own may come in between.
-    parser.eager(false);
     parser.put(boost::asio::const_buffer(bytes.data(), end.bytes), error);
-    parser.eager(true);
     if (error && error != http::error::need_more)
       return tl::unexpected(fault(error));
     if (!parser.is_header_done())
@@ -133,8 +143,10 @@ struct RequestParser::Impl {
   }
 
   tl::expected<size_t, HttpFault> putBody(std::string_view bytes) {
-    // Beast looks into these bytes where a chunk's first line cannot be whole.
-    if (bytes.empty() || parser.is_done())
+    // The end of a chunked body has so many; Beast asserts that it sees no fewer of it.
+    constexpr size_t kLastChunkBytes = 5;
+    const size_t least = parser.content_length() ? 1 : kLastChunkBytes;
+    if (bytes.size() < least || parser.is_done())
       return 0;
     error_code error;
     const size_t taken = parser.put(boost::asio::const_buffer(bytes.data(), bytes.size()), error);

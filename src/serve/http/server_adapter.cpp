@@ -9,6 +9,7 @@
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <netinet/tcp.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <thread>
@@ -61,9 +62,16 @@ std::string clientOf(const Unix::socket &) {
   return "unix";
 }
 
+// A client whose machine lost its power says nothing: the system asks it after a minute.
 void prepare(tcp::socket &socket) {
+  constexpr int kIdleSeconds = 60, kBetweenSeconds = 15, kMostQuestions = 4;
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
+  socket.set_option(asio::socket_base::keep_alive(true), ignored);
+  for (const auto &[name, value] : {std::pair(TCP_KEEPIDLE, kIdleSeconds),
+                                    {TCP_KEEPINTVL, kBetweenSeconds},
+                                    {TCP_KEEPCNT, kMostQuestions}})
+    setsockopt(socket.native_handle(), IPPROTO_TCP, name, &value, sizeof value);
 }
 void prepare(Unix::socket &) {}
 
@@ -296,14 +304,15 @@ void Server::Impl::stop() {
   if (stopped)
     return;
   stopped = true;
+  constexpr std::chrono::seconds kMost{10};
   stopAccepting();
-  if (!threads.empty()) {
-    forEachConnection([](Connection &connection) { connection.abort(); });
-    constexpr std::chrono::seconds kMost{10};
-    waitForEnd(SteadyClock::now() + kMost);
-  }
+  forEachConnection([](Connection &connection) { connection.abort(); });
   work.reset();
-  core->io.stop();
+  // Coroutines hold the core, and with it what runs them: each must come to its end.
+  if (threads.empty())
+    core->io.run();
+  else if (!waitForEnd(SteadyClock::now() + kMost))
+    core->io.stop(); // a handler that never returns
   for (std::thread &thread : threads)
     thread.join();
   threads.clear();

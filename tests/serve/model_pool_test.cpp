@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <future>
 #include <map>
@@ -27,6 +28,7 @@ struct Shelf {
   bool isOpen = true;                    // loads wait for that
   std::map<std::string, uint64_t> bytes; // of each model
   uint64_t budget = 100;
+  std::atomic<bool> isLost = false; // what workers say of their device
   std::vector<std::string> loads;
   std::multiset<std::string> living;
 
@@ -64,6 +66,7 @@ public:
   Result<JobId> submit(GenerationJob) override { return JobId{}; }
   void cancel(JobId) override {}
   WorkerState state() const override { return {}; }
+  bool isLost() const override { return shelf_.isLost; }
   Result<void> checkContext(uint32_t asked) const override {
     if (asked <= kMadeFor)
       return {};
@@ -100,6 +103,7 @@ public:
     if (cancel)
       return fail(Code::Cancelled, "cancelled");
     SINTER_TRY(take(shelf_.bytes.at(order.path), shelf_.budget));
+    shelf_.isLost = false;
     if (order.path == "broken")
       return fail(Code::Corrupt, "the file is broken");
     return std::make_unique<MadeUpWorker>(shelf_, order.path, order.context ? order.context : 100);
@@ -276,6 +280,16 @@ TEST_F(ModelPoolTest, AContextThatTheModelWasNotMadeForGivesNothingUp) {
   const Got first = get("a");
   EXPECT_EQ(get("a", {.context = 2000}).error().code, Code::InvalidArgument);
   EXPECT_TRUE(get("a").has_value());
+}
+
+TEST_F(ModelPoolTest, AModelWhoseDeviceIsLostIsLoadedAnew) {
+  start();
+  Got first = get("a");
+  shelf_.isLost = true;
+  const auto asked = ask("a");
+  *first = nullptr;
+  EXPECT_TRUE(answer(asked).has_value());
+  EXPECT_THAT(shelf_.loadsSoFar(), ElementsAre("a", "a"));
 }
 
 TEST_F(ModelPoolTest, VectorsAndTextAreTwoWorkersOfOneModel) {

@@ -126,6 +126,11 @@ WorkerState GenerationEngine::state() const {
   return state;
 }
 
+bool GenerationEngine::isLost() const {
+  const std::lock_guard lock(mutex_);
+  return lost_.has_value();
+}
+
 // ---- the step thread ----
 
 void GenerationEngine::run() {
@@ -134,8 +139,8 @@ void GenerationEngine::run() {
     scheduler_.step();
     if (const auto &lost = scheduler_.deviceLost())
       scheduler_.endAll(*lost);
+    publish(); // before anyone hears of an end
     delivery_->flush();
-    publish();
   }
   endAll();
 }
@@ -208,8 +213,8 @@ void GenerationEngine::endAll() {
     scheduler_.cancel(job->request);
   scheduler_.step();
   SINTER_CHECK(live_.empty());
-  delivery_->flush();
   publish();
+  delivery_->flush();
 }
 
 void GenerationEngine::publish() {

@@ -21,6 +21,7 @@ public:
   Result<JobId> submit(GenerationJob job);
   void cancel(JobId id);
   WorkerState state() const;
+  bool isLost() const;
   void stop();
 
 private:

@@ -38,8 +38,11 @@ struct Entry {
   bool isFor(const std::string &name, const LoadWishes &wishes) const {
     return embeddings == wishes.embeddings && names.contains(name);
   }
+  bool serves(const LoadWishes &wishes) const {
+    return wishes.context <= context && !worker->isLost();
+  }
   std::optional<Clock::time_point> expires() const {
-    if (unwanted)
+    if (unwanted || worker->isLost())
       return lastUsed;
     if (keepAlive < std::chrono::seconds(0))
       return std::nullopt;
@@ -144,7 +147,7 @@ void Pool::note(const std::string &line) const {
 
 Pool::EntryPtr Pool::findReady(const std::string &name, const LoadWishes &wishes, Lock &) const {
   for (const EntryPtr &entry : entries_)
-    if (entry->isFor(name, wishes) && !isToGrow(*entry) && wishes.context <= entry->context)
+    if (entry->isFor(name, wishes) && !isToGrow(*entry) && entry->serves(wishes))
       return entry;
   return nullptr;
 }
@@ -320,9 +323,9 @@ Result<Pool::Lease> Pool::serve(const Waiter &waiter) {
   return lease(made, waiter.wishes, lock);
 }
 
-// Null: the model was given up, to be loaded with more context.
+// Null: the model was given up, to be loaded anew: with more context, or after its device was lost.
 Result<Pool::Lease> Pool::serveFrom(const EntryPtr &entry, const Waiter &waiter, Lock &lock) {
-  if (waiter.wishes.context <= entry->context) {
+  if (entry->serves(waiter.wishes)) {
     entry->names.insert(waiter.name);
     return lease(entry, waiter.wishes, lock);
   }

@@ -38,8 +38,8 @@ public:
 
   using OnModel = std::function<void(Result<std::shared_ptr<ModelWorker>>)>;
   // The worker of a model by name or path of the store, loaded on a thread of the pool where it is
-  // not. Never waits; the callback comes from any thread. NotFound, with the nearest name. The
-  // model stays while someone holds the pointer.
+  // not, or where its device was lost. Never waits; the callback comes from any thread. NotFound,
+  // with the nearest name. The model stays while someone holds the pointer.
   virtual void get(const std::string &name, const LoadWishes &wishes, OnModel then) = 0;
   // Names that get() takes.
   virtual std::vector<std::string> names() const = 0;

@@ -120,6 +120,11 @@ WorkerState VectorEngine::state() const {
   return state;
 }
 
+bool VectorEngine::isLost() const {
+  const std::lock_guard lock(mutex_);
+  return lost_.has_value();
+}
+
 // ---- the step thread ----
 
 void VectorEngine::run() {

@@ -33,6 +33,7 @@ public:
   Result<JobId> submit(VectorJob job);
   void cancel(JobId id);
   WorkerState state() const;
+  bool isLost() const;
   void stop();
 
 private:

@@ -23,6 +23,7 @@ public:
   Result<JobId> submit(GenerationJob job) override { return engine_->submit(std::move(job)); }
   void cancel(JobId id) override { engine_->cancel(id); }
   WorkerState state() const override { return engine_->state(); }
+  bool isLost() const override { return engine_->isLost(); }
   void stop() override { engine_->stop(); }
 
 private:
@@ -55,6 +56,7 @@ public:
   Result<JobId> submitVectors(VectorJob job) override { return engine_->submit(std::move(job)); }
   void cancel(JobId id) override { engine_->cancel(id); }
   WorkerState state() const override { return engine_->state(); }
+  bool isLost() const override { return engine_->isLost(); }
   void stop() override { engine_->stop(); }
 
 private:

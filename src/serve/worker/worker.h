@@ -50,6 +50,8 @@ public:
   virtual Result<JobId> submitVectors(VectorJob job);
 
   virtual WorkerState state() const = 0;
+  // Whether its device is lost, so that it answers nothing any more.
+  virtual bool isLost() const { return false; }
   // InvalidArgument, with the numbers: the model was made for less context.
   virtual Result<void> checkContext(uint32_t asked) const;
   // Ends what is left with AnswerEnd::Cancelled, waits for that, and refuses what comes later. At

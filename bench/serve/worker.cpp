@@ -116,9 +116,10 @@ Result<host::OpenedModel> open(const std::string &name, const Load &load,
   return host::openModel(std::move(file), std::move(choice.device), request, observer);
 }
 
-Result<double> secondsOfScheduler(Model &model, const Load &load) {
+// With all prompts first, as whoever waits for all answers wants it, or in turns with decoding.
+Result<double> secondsOfScheduler(Model &model, const Load &load, bool prefillFirst) {
   Scheduler scheduler(model.runner(), model.pages(), model.tokenizer(),
-                      {.waiting = load.jobs, .prefillFirst = true});
+                      {.waiting = load.jobs, .prefillFirst = prefillFirst});
   const auto start = Clock::now();
   for (uint32_t i = 0; i < load.jobs; ++i)
     SINTER_TRY(scheduler.submit({.prompt = promptOf(model.tokenizer(), load, i),
@@ -156,20 +157,20 @@ Result<void> measureModel(const std::string &name, const Load &load) {
   SINTER_ASSIGN(host::OpenedModel served, open(name, load, observer));
   SINTER_ASSIGN(const auto worker, serve::ModelWorker::create(std::move(served)));
   const double tokens = double(load.jobs) * (load.prompt + load.answer);
-  std::vector<double> ofScheduler, ofWorker, ratios;
+  std::vector<double> first, turns, worked;
   for (uint32_t i = 0; i < load.repeat + 1; ++i) {
-    SINTER_ASSIGN(const double scheduler, secondsOfScheduler(*alone.model, load));
-    SINTER_ASSIGN(const double worked, secondsOfWorker(*worker, load));
+    SINTER_ASSIGN(const double ofFirst, secondsOfScheduler(*alone.model, load, true));
+    SINTER_ASSIGN(const double ofTurns, secondsOfScheduler(*alone.model, load, false));
+    SINTER_ASSIGN(const double ofWorker, secondsOfWorker(*worker, load));
     if (i == 0) // takes memory and prepares sizes
       continue;
-    ofScheduler.push_back(tokens / scheduler);
-    ofWorker.push_back(tokens / worked);
-    ratios.push_back(scheduler / worked);
+    first.push_back(tokens / ofFirst);
+    turns.push_back(tokens / ofTurns);
+    worked.push_back(tokens / ofWorker);
   }
-  std::printf("%u jobs of %u + %u tokens: scheduler alone %.1f tokens/s, worker %.1f, "
-              "median of ratios %.3f\n",
-              load.jobs, load.prompt, load.answer, median(ofScheduler), median(ofWorker),
-              median(ratios));
+  std::printf("%u jobs of %u + %u tokens, tokens/s: scheduler with prefill first %.1f, in turns "
+              "%.1f, worker %.1f\n",
+              load.jobs, load.prompt, load.answer, median(first), median(turns), median(worked));
   return {};
 }
 

@@ -250,6 +250,18 @@ Result<void> Lowering::lowerGroupedMatmul(graph::LaunchOp launch) {
   return {};
 }
 
+// What the second slot makes of the first one's tiles.
+static kernels::Slot inTurn(const kernels::Slot &first, const kernels::Slot &second) {
+  return {[=](kernel::KernelBuilder &k) {
+            first.open(k);
+            second.open(k);
+          },
+          {},
+          [=](kernel::KernelBuilder &k, const kernel::Tile &tile, const kernels::TilePlace &place) {
+            return second(k, first(k, tile, place), place);
+          }};
+}
+
 Result<void> Lowering::lowerCombineRows(graph::LaunchOp launch) {
   auto op = graph::mainOf<graph::CombineRowsOp>(launch);
   kernels::CombineRows p;
@@ -262,15 +274,19 @@ Result<void> Lowering::lowerCombineRows(graph::LaunchOp launch) {
   }
   arguments.push_back(allocate(launch.getResult(0)).view());
   std::vector<plan::KernelSlot> slots;
+  Value sums = op.getResult();
   for (Operation *epilogue : graph::inSlot(launch, graph::kEpilogue)) {
     auto map = cast<graph::MapOp>(epilogue);
     SINTER_ASSIGN(MapProgram program, readMap(map));
-    const auto tile = static_cast<uint32_t>(llvm::find(map.getValues(), op.getResult()) -
-                                            map.getValues().begin());
-    p.epilogue = mapSlot(program, tile, p.columns);
-    slots = {{"epilogue", "map", std::to_string(tile) + " " + program.text()}};
-    SINTER_ASSIGN(const std::vector<BoundArgument> others, mapOperands(map, op.getResult()));
+    const auto tile =
+        static_cast<uint32_t>(llvm::find(map.getValues(), sums) - map.getValues().begin());
+    const std::string prefix =
+        "operand" + (slots.empty() ? "" : std::to_string(slots.size()) + "_");
+    p.epilogue = inTurn(p.epilogue, mapSlot(program, tile, p.columns, prefix));
+    slots.push_back({"epilogue", "map", std::to_string(tile) + " " + program.text()});
+    SINTER_ASSIGN(const std::vector<BoundArgument> others, mapOperands(map, sums));
     llvm::append_range(arguments, others);
+    sums = map.getResult();
   }
   SINTER_ASSIGN(KernelId kernel, kernels_.add("combine_rows", p, kernels::combineRows, slots));
   addLaunch(steps_, kernel, arguments, launch);

@@ -85,12 +85,20 @@ static void fuseMap(LaunchOp matmul, const FuseOptions &options) {
       Builder(launch.getContext()).getI64IntegerAttr(std::max<int64_t>(1, parts) * columns));
 }
 
-// The sum of experts' rows -> map, such as the residual.
-static void fuseMapOfSums(LaunchOp combine) {
-  LaunchOp map = onlyLaunch<MapOp>(combine.getResult(0));
-  if (map && isRowwise(mainOf<MapOp>(map)) && inSlot(map, kStore).empty() &&
-      operandsPrecede({{combine, {}}, {map, kEpilogue}}, combine))
-    merge({{combine, {}}, {map, kEpilogue}}, combine);
+// Whether the map reads the sums once, as rows of its own shape.
+static bool readsSums(LaunchOp map, Value sums) {
+  auto op = mainOf<MapOp>(map);
+  return isRowwise(op) && inSlot(map, kStore).empty() && llvm::count(map.getOperands(), sums) == 1;
+}
+
+// The sum of experts' rows -> maps, one after another: the shared expert, the residual.
+static void fuseMapsOfSums(LaunchOp combine) {
+  for (LaunchOp map; (map = onlyLaunch<MapOp>(combine.getResult(0)));) {
+    if (!readsSums(map, combine.getResult(0)) ||
+        !operandsPrecede({{combine, {}}, {map, kEpilogue}}, combine))
+      return;
+    combine = merge({{combine, {}}, {map, kEpilogue}}, combine);
+  }
 }
 
 void fuseMapEpilogue(ModuleOp module, const FuseOptions &options) {
@@ -98,7 +106,7 @@ void fuseMapEpilogue(ModuleOp module, const FuseOptions &options) {
     if (isPlainMatmul(matmul) || isPlainGroupedMatmul(matmul))
       fuseMap(matmul, options);
   for (LaunchOp combine : launchesOf<CombineRowsOp>(module))
-    fuseMapOfSums(combine);
+    fuseMapsOfSums(combine);
 }
 
 } // namespace sinter::graph

@@ -110,14 +110,16 @@ static LogicalResult verifyMapEpilogue(LaunchOp launch, MapOp map) {
   return verifyReturned(launch);
 }
 
-// A sum of experts' rows -> map of rows.
+// A sum of experts' rows -> maps of rows, one after another.
 static LogicalResult verifySums(LaunchOp launch) {
-  SmallVector<Operation *> ops = inSlot(launch, kEpilogue);
-  auto map = ops.size() == 1 ? dyn_cast<MapOp>(ops.front()) : MapOp();
-  if (!ops.empty() &&
-      (!map || !isRowwise(map) || llvm::count(map.getValues(), mainOf(launch)->getResult(0)) != 1))
-    return launch.emitOpError()
-           << "has an epilogue that is no map of the sums' rows, expected one that reads them once";
+  Value sums = mainOf(launch)->getResult(0);
+  for (Operation *op : inSlot(launch, kEpilogue)) {
+    auto map = dyn_cast<MapOp>(op);
+    if (!map || !isRowwise(map) || !sums.hasOneUse() || *sums.user_begin() != op)
+      return launch.emitOpError() << "has an epilogue that is no map of the sums' rows, expected "
+                                     "one that reads them once";
+    sums = map.getResult();
+  }
   return verifyReturned(launch);
 }
 

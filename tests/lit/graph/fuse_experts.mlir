@@ -1,5 +1,5 @@
-// Gate and up of experts are one launch with the activation, the sum of the choices' rows one with the residual; rows are
-// quantized before they are spread.
+// Gate and up of experts are one launch with the activation, the sum of the choices' rows one with the shared expert's
+// rows and the residual; rows are quantized before they are spread.
 // RUN: %sinter_opt --join-experts --quantize-activations --wrap-operations --fuse-quantize-store --fuse-map-epilogue %s | FileCheck %s
 
 // CHECK-LABEL: @experts
@@ -16,6 +16,7 @@
 // CHECK: graph.launch @combine_rows
 // CHECK: graph.combine_rows
 // CHECK-NEXT: graph.map {{.*}} {slot = "epilogue"}
+// CHECK: graph.map {{.*}} {slot = "epilogue"}
 // CHECK-NOT: graph.launch
 
 !x = tensor<?x64xf32, #graph.dims<T>>
@@ -44,11 +45,49 @@ func.func @experts() {
   }
   %d = graph.grouped_dot %m, %wd by %g choices 2 : !h, !down by !g -> !s
   %c = graph.combine_rows %d at %p by %w : !s, !i, !w -> !x
-  %o = graph.map %c, %x : !x, !x -> !x {
+  %b2 = graph.input "shared" : !x
+  %t = graph.map %c, %b2 : !x, !x -> !x {
+  ^bb0(%u: f32, %v: f32):
+    %r = arith.addf %u, %v : f32
+    graph.yield %r : f32
+  }
+  %o = graph.map %x, %t : !x, !x -> !x {
   ^bb0(%u: f32, %v: f32):
     %r = arith.addf %u, %v : f32
     graph.yield %r : f32
   }
   graph.output "o", %o : !x
+  return
+}
+
+// A map that reads the sums twice, and one of sums that are an output, have launches of their own.
+// CHECK-LABEL: @apart
+// CHECK: graph.launch @combine_rows
+// CHECK: graph.combine_rows
+// CHECK-NEXT: graph.return
+// CHECK: graph.launch @map
+// CHECK: graph.launch @combine_rows
+// CHECK: graph.combine_rows
+// CHECK-NEXT: graph.return
+// CHECK: graph.launch @map
+func.func @apart() {
+  %d = graph.input "d" : !s
+  %w = graph.input "w" : !w
+  %p = graph.input "p" : !i
+  %c = graph.combine_rows %d at %p by %w : !s, !i, !w -> !x
+  %o = graph.map %c, %c : !x, !x -> !x {
+  ^bb0(%u: f32, %v: f32):
+    %r = arith.mulf %u, %v : f32
+    graph.yield %r : f32
+  }
+  graph.output "o", %o : !x
+  %e = graph.combine_rows %d at %p by %w : !s, !i, !w -> !x
+  %n = graph.map %e : !x -> !x {
+  ^bb0(%u: f32):
+    %r = arith.negf %u : f32
+    graph.yield %r : f32
+  }
+  graph.output "e", %e : !x
+  graph.output "n", %n : !x
   return
 }

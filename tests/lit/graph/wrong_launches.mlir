@@ -510,3 +510,27 @@ func.func @wrong_operation_inside(%x: !x, %w: tensor<f32>) {
   }
   return
 }
+
+// -----
+
+// Maps of sums follow one another.
+!x = tensor<4x64xf32>
+func.func @second_map_of_the_sums(%r: tensor<8x64xf32>, %p: tensor<4x2xi32>, %w: tensor<4x2xf32>, %x: !x) {
+  // expected-error @+1 {{has an epilogue that is no map of the sums' rows, expected one that reads them once}}
+  %o = graph.launch @combine_rows(%r, %p, %w, %x) : (tensor<8x64xf32>, tensor<4x2xi32>, tensor<4x2xf32>, !x) -> !x {
+  ^bb0(%a: tensor<8x64xf32>, %b: tensor<4x2xi32>, %c: tensor<4x2xf32>, %d: !x):
+    %s = graph.combine_rows %a at %b by %c : tensor<8x64xf32>, tensor<4x2xi32>, tensor<4x2xf32> -> !x
+    %m = graph.map %s {slot = "epilogue"} : !x -> !x {
+    ^bb0(%u: f32):
+      %v = arith.negf %u : f32
+      graph.yield %v : f32
+    }
+    %n = graph.map %m, %d, %m {slot = "epilogue"} : !x, !x, !x -> !x {
+    ^bb0(%u: f32, %y: f32, %z: f32):
+      %v = arith.addf %u, %y : f32
+      graph.yield %v : f32
+    }
+    graph.return %n : !x
+  }
+  return
+}

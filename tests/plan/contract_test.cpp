@@ -116,6 +116,8 @@ TEST(Contract, AsksForASecondPageTableOnlyOfAPlanWithTwoKvGroups) {
   const Result<void> checked = check(plan);
   ASSERT_FALSE(checked);
   EXPECT_EQ(checked.error().message, "the plan has no buffer 'page_table.1'");
+}
+
 TEST(Contract, AsksForStepsThatHoldAChunk) {
   plan::Plan plan = keepingPlan();
   plan.properties[kChunkRows.name] = 16;

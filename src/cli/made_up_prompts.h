@@ -11,5 +11,7 @@ namespace sinter::cli {
 // does not depend on them.
 std::vector<std::vector<TokenId>> madeUpPrompts(const Tokenizer &tokenizer, uint32_t count,
                                                 uint32_t length);
+// The same for a model without a tokenizer.
+std::vector<TokenId> madeUpTokens(uint32_t vocabulary, uint32_t length);
 
 } // namespace sinter::cli

@@ -4,8 +4,9 @@
 #include "base/check.h"
 #include "cli/made_up_prompts.h"
 #include "cli/terminal.h"
-#include "llm/session.h"
+#include "llm/batch.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace sinter::cli {
@@ -21,8 +22,8 @@ double secondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Passes steps on to the model's runner and keeps what those after the first `depth` tokens took.
-class SamplingRunner final : public StepRunner {
+// Steps of one sequence, whose tokens have no meaning.
+class SampledSequence {
 public:
   SamplingRunner(PlanRunner &runner, uint32_t depth)
       : runner_(runner), limits_(runner.limits()), depth_(static_cast<int32_t>(depth)) {
@@ -34,25 +35,43 @@ public:
     if (batch.positions.front() < depth_)
       return runner_.step(batch);
     SampledStep &step = batch.phase == Phase::Decode ? steps.decode : steps.prompt;
-    const auto start = Clock::now();
-    auto logits = runner_.step(batch);
-    const double taken = secondsSince(start);
-    if (!logits)
-      return logits;
-    if (runner_.executor().profiling()) {
-      addTimes(step);
-    } else {
-      step.wholeSeconds.push_back(taken);
-      step.asGraph = runner_.executor().ranAsGraph();
-    }
-    return logits;
-  }
+  SampledSequence(Model &model, std::vector<TokenId> tokens)
+      : runner_(model.runner()), pages_(model.pages()), tokens_(std::move(tokens)) {}
 
-  SampledSteps steps;
+  // The next `count` tokens.
+  Result<void> step(uint32_t count, Phase phase, LogitsWanted wanted, SampledStep &sample) {
+    SINTER_TRY(pages_.reserve(uint64_t{position_} + count));
+    const BatchPart part{std::span(tokens_).subspan(position_, count), position_, &pages_, wanted,
+                         phase};
+    SINTER_TRY(buildBatch({&part, 1}, runner_.limits().batchShape(), batch_));
+    const auto start = Clock::now();
+    const auto rows = runner_.step(batch_);
+    const double taken = secondsSince(start);
+    if (!rows)
+      return Fail(rows.error());
+    pages_.stateWritten();
+    position_ += count;
+    addTimes(sample, taken);
+    return {};
+  }
+  // Goes back to the first `depth` tokens, after which keep(depth) was called.
+  void goBack(uint32_t depth) {
+    pages_.shrink(depth);
+    if (depth > 0)
+      SINTER_CHECK(pages_.resumeAt(depth) == depth);
+    position_ = depth;
+  }
+  void keep(uint32_t depth) { pages_.keepCheckpoint(depth); }
 
 private:
-  void addTimes(SampledStep &step) {
-    const auto samples = runner_.executor().samples();
+  void addTimes(SampledStep &step, double taken) {
+    const runtime::Executor &executor = runner_.executor();
+    if (!executor.profiling()) {
+      step.wholeSeconds.push_back(taken);
+      step.asGraph = executor.ranAsGraph();
+      return;
+    }
+    const auto samples = executor.samples();
     if (step.launches.empty())
       for (const runtime::LaunchSample &sample : samples)
         step.launches.push_back(
@@ -65,48 +84,66 @@ private:
   PlanRunner &runner_;
   RunnerLimits limits_;
   int32_t depth_;
+  SequencePages pages_;
+  std::vector<TokenId> tokens_;
+  uint32_t position_ = 0;
+  Batch batch_;
 };
 
-Result<void> ignoreToken(TokenId) {
+// What the KV cache and the states hold of the first tokens stays from round to round.
+Result<void> fill(SampledSequence &sequence, uint32_t depth, uint32_t most) {
+  SampledStep untold;
+  for (uint32_t done = 0; done < depth;) {
+    const uint32_t count = std::min(most, depth - done);
+    SINTER_TRY(sequence.step(count, Phase::Prefill, LogitsWanted::None, untold));
+    done += count;
+  }
+  sequence.keep(depth);
   return {};
 }
 
-// What the KV cache holds of the first `depth` tokens stays from round to round, but for the last.
-Result<void> runRound(Session &session, std::span<const TokenId> prompt, uint32_t depth) {
-  if (depth == 0)
-    session.clear();
-  else
-    SINTER_TRY(session.generate(prompt.first(depth), {.maxTokens = 0}, ignoreToken));
-  SINTER_TRY(session.generate(prompt, {.maxTokens = kSampledTokens + 1, .ignoreEndTokens = true},
-                              ignoreToken));
+// A prompt, and tokens after it where the model decodes.
+Result<void> runRound(SampledSequence &sequence, SampledSteps &steps, bool decodes) {
+  sequence.goBack(steps.prompt.depth);
+  SINTER_TRY(sequence.step(steps.prompt.tokens, Phase::Prefill,
+                           decodes ? LogitsWanted::Last : LogitsWanted::All, steps.prompt));
+  for (uint32_t i = 0; decodes && i < kSampledTokens; ++i)
+    SINTER_TRY(sequence.step(1, Phase::Decode, LogitsWanted::Last, steps.decode));
   return {};
+}
+
+std::vector<TokenId> tokensFor(const Model &model, uint32_t vocabulary, uint32_t count) {
+  return model.file().hasTokenizer() ? madeUpPrompts(model.tokenizer(), 1, count).front()
+                                     : madeUpTokens(vocabulary, count);
 }
 
 } // namespace
 
 Result<SampledSteps> sampleSteps(Model &model, uint32_t depth, uint32_t promptTokens) {
-  SamplingRunner runner(model.runner(), depth);
-  Session session(runner, model.pages(), model.tokenizer());
-  const std::vector<TokenId> prompt =
-      madeUpPrompts(model.tokenizer(), 1, depth + promptTokens).front();
+  PlanRunner &runner = model.runner();
+  const bool decodes = runner.limits().embeddingLength == 0;
+  SampledSteps steps;
+  steps.prompt.tokens = promptTokens;
+  steps.prompt.depth = depth;
+  steps.decode.tokens = decodes ? 1 : 0;
+  steps.decode.depth = depth + promptTokens;
+  SampledSequence sequence(
+      model, tokensFor(model, runner.limits().vocabSize, depth + promptTokens + kSampledTokens));
   ProgressLine progress("measuring");
-  SINTER_TRY(runRound(session, prompt, depth)); // takes memory and prepares the sizes
-  runner.steps = {};
+  SINTER_TRY(fill(sequence, depth, runner.limits().stepTokens));
+  SampledSteps first = steps;
+  SINTER_TRY(runRound(sequence, first, decodes)); // takes memory and prepares the sizes
   const auto start = Clock::now();
   for (int round = 0;
        round < kLeastRounds || (round < kMostRounds && secondsSince(start) < kEnoughSeconds);
        ++round) {
     progress.show(static_cast<uint64_t>(round), kMostRounds, "rounds");
     for (const bool profiling : {true, false}) {
-      SINTER_TRY(model.runner().executor().setProfiling(profiling));
-      SINTER_TRY(runRound(session, prompt, depth));
+      SINTER_TRY(runner.executor().setProfiling(profiling));
+      SINTER_TRY(runRound(sequence, steps, decodes));
     }
   }
-  runner.steps.prompt.tokens = promptTokens;
-  runner.steps.prompt.depth = depth;
-  runner.steps.decode.tokens = 1;
-  runner.steps.decode.depth = depth + promptTokens;
-  return std::move(runner.steps);
+  return steps;
 }
 
 } // namespace sinter::cli

@@ -18,17 +18,17 @@ struct SampledLaunch {
 // Steps of one size.
 struct SampledStep {
   uint32_t tokens = 0;
-  uint32_t depth = 0;                  // tokens before it; before the first of the tokens generated
+  uint32_t depth = 0;                  // tokens before it; before the first of the tokens decoded
   std::vector<SampledLaunch> launches; // in order
   std::vector<double> wholeSeconds;    // of steps whose launches were not timed one by one
   bool asGraph = false;                // those were submissions of one recorded graph
 };
 
 struct SampledSteps {
-  SampledStep prompt, decode;
+  SampledStep prompt, decode; // `decode` is of no tokens where a model gives embeddings alone
 };
 
-// Tokens that are generated after the prompt in each round.
+// Tokens that are decoded after the prompt in each round.
 inline constexpr uint32_t kSampledTokens = 8;
 
 // Runs some rounds of both steps, timing each launch in one half of a round and whole steps in the

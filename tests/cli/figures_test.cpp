@@ -7,7 +7,19 @@
 namespace sinter {
 namespace {
 
-class Figures : public CliTest {};
+class Figures : public CliTest {
+protected:
+  std::string writeGolden(const std::string &name) {
+    const std::vector<uint8_t> bytes =
+        GoldenModel::read(SINTER_TEST_DIR "/data/" + name + ".txt").bytes();
+    return write("golden.gguf", {reinterpret_cast<const char *>(bytes.data()), bytes.size()});
+  }
+  // A plan that is in no cache takes long where others slow the compiler down.
+  Outcome compiling(const std::vector<std::string> &arguments) {
+    constexpr int kSeconds = 300;
+    return runChild(command(arguments), options_, {}, kSeconds);
+  }
+};
 
 TEST_F(Figures, BenchPrintsOneJsonObject) {
   const Outcome outcome = sinter({"bench", model_, "--prompt", "32", "--gen", "8", "--threads", "2",
@@ -247,6 +259,36 @@ TEST_F(Figures, ShowSaysWhatAFileHoldsAndWhatItTakes) {
     EXPECT_THAT(outcome.out, HasSubstr(line));
   // Two layers of two heads of 16 numbers, keys and values in two bytes each.
   EXPECT_THAT(outcome.out, HasSubstr("KV cache            1.0 MiB in f16 for 4096 tokens, 256 B"));
+}
+
+TEST_F(Figures, ShowNamesTheStatesOfSequencesBesideTheKvCache) {
+  const std::string file = writeGolden("architectures/lfm2");
+  const Outcome text = compiling({"show", file, "--context", "64", "--kv-type", "f16"});
+  // One layer's last two rows of 256 numbers; of one sequence and its three checkpoints.
+  EXPECT_THAT(text.out, AllOf(HasSubstr("\nKV cache            64.0 KiB in f16 for 64 tokens"),
+                              HasSubstr("\nstates              2.0 KiB of a sequence, 4 of")));
+  const auto json = nlohmann::json::parse(
+      compiling({"show", file, "--context", "64", "--kv-type", "f16", "--json"}).out, nullptr,
+      false);
+  ASSERT_TRUE(json.is_object());
+  EXPECT_EQ(json["device"]["state_bytes"], 2048);
+  EXPECT_EQ(json["device"]["kv_cache_bytes"], 65536);
+}
+
+TEST_F(Figures, ExplainNeedsNoTokenizerAndShowsEncodersWithoutDecode) {
+  const std::string encoder = writeGolden("encoders/bert");
+  const Outcome outcome = compiling({"explain", encoder, "--prompt", "16", "--json"});
+  EXPECT_THAT(outcome, EndedWith(0));
+  const auto json = nlohmann::json::parse(outcome.out, nullptr, false);
+  ASSERT_TRUE(json.is_object()) << outcome;
+  ASSERT_EQ(json["steps"].size(), 1u);
+  EXPECT_EQ(json["steps"][0]["tokens"], 16);
+  EXPECT_THAT(sinter({"explain", encoder, "--prompt", "16", "--depth", "4"}),
+              FailedSaying("--depth is 4, expected 0"));
+  const std::string decoder = writeGolden("architectures/lfm2");
+  const Outcome deep = compiling({"explain", decoder, "--prompt", "16", "--depth", "20", "--json"});
+  EXPECT_THAT(deep, EndedWith(0));
+  EXPECT_EQ(nlohmann::json::parse(deep.out)["steps"].size(), 2u);
 }
 
 TEST_F(Figures, ShowOfAModelThatCannotRunSaysWhy) {

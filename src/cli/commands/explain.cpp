@@ -54,7 +54,8 @@ Result<ExplainReport> makeReport(const ExplainArguments &arguments,
   SINTER_ASSIGN(const SampledSteps steps, sampleSteps(model, arguments.depth, arguments.prompt));
   report.memory = model.runner().executor().memory();
   for (const SampledStep *step : {&steps.prompt, &steps.decode})
-    report.steps.push_back(figuresOf(*report.plan, report.device, report.roofs, *step));
+    if (step->tokens > 0)
+      report.steps.push_back(figuresOf(*report.plan, report.device, report.roofs, *step));
   return report;
 }
 
@@ -62,8 +63,14 @@ Result<ExplainReport> makeReport(const ExplainArguments &arguments,
 
 Result<int> explainCommand(const ExplainArguments &arguments, Interrupts &interrupts) {
   TerminalObserver observer(interrupts);
-  SINTER_ASSIGN(ModelFile file, host::openModelFile(arguments.model.model, observer));
+  SINTER_ASSIGN(ModelFile file,
+                host::openModelFile(arguments.model.model, observer, TextNeed::Optional));
+  const bool decodes = file.givesLogits().has_value();
   SINTER_TRY(checkContext(file.gguf(), arguments));
+  if (!decodes && arguments.depth > 0)
+    return fail(Code::InvalidArgument, "--depth is " + std::to_string(arguments.depth) +
+                                           ", expected 0: the model's tokens see both ways, so no "
+                                           "text is before the prompt");
   std::optional<OutputFile> drawing;
   if (!arguments.svg.empty()) { // what cannot be written is said before minutes are spent
     SINTER_ASSIGN(OutputFile created, OutputFile::create(arguments.svg));
@@ -72,7 +79,8 @@ Result<int> explainCommand(const ExplainArguments &arguments, Interrupts &interr
   ModelArguments modelArguments = arguments.model;
   modelArguments.context = contextFor(arguments.depth + arguments.prompt);
   SINTER_ASSIGN(const host::OpenedModel opened,
-                openModel(std::move(file), modelArguments, observer));
+                decodes ? openModel(std::move(file), modelArguments, observer)
+                        : openEmbedder(std::move(file), modelArguments, observer));
   SINTER_TRY(checkPrompt(opened.model->runner().limits(), arguments.prompt));
   SINTER_ASSIGN(const ExplainReport report, makeReport(arguments, opened));
   if (drawing) {

@@ -39,6 +39,12 @@ Result<DeviceFacts> deviceFacts(const ModelFile &file, const ModelArguments &arg
   SINTER_ASSIGN(facts.memory, memoryNeedOf(plan, facts.limits));
   for (size_t group = 0; group < facts.limits.kvGroups.size(); ++group)
     facts.kvGroupBytes.push_back(kvBytes(plan, facts.limits, group).value().value_or(0));
+                    unusedOf(file.gguf(), plan),
+                    0};
+  SINTER_ASSIGN(facts.limits, limitsOf(plan, options));
+  SINTER_ASSIGN(facts.memory, memoryNeedOf(plan, facts.limits));
+  if (facts.limits.stateSlots > 0)
+    facts.stateBytes = static_cast<uint64_t>(plan.properties.at(contract::kStateBytes.name));
   return facts;
 }
 
@@ -48,19 +54,17 @@ Result<DeviceFacts> deviceFacts(const ModelFile &file, const ModelArguments &arg
 Result<int> showCommand(const ShowArguments &arguments, Interrupts &interrupts) {
   TerminalObserver observer(interrupts);
   SINTER_ASSIGN(const std::string path, host::modelPath(arguments.model.model));
-  SINTER_ASSIGN(const GgufFile gguf, GgufFile::openModel(path));
+  SINTER_ASSIGN(const ModelFile file, host::openModelFile(path, observer, TextNeed::Optional));
   std::optional<DeviceFacts> device;
   std::string reason;
-  const auto file = host::openModelFile(arguments.model.model, observer, TextNeed::Optional);
-  auto facts = file ? deviceFacts(*file, arguments.model, observer)
-                    : Result<DeviceFacts>(Fail(file.error()));
+  auto facts = deviceFacts(file, arguments.model, observer);
   if (facts)
     device = std::move(*facts);
   else if (facts.error().code == Code::Cancelled)
     return Fail(facts.error());
   else
     reason = facts.error().message;
-  const FileFacts of = factsOf(gguf);
+  const FileFacts of = factsOf(file.gguf());
   SINTER_TRY(
       writeStdout(arguments.json ? showJson(of, device, reason) : showText(of, device, reason)));
   return kExitOk;

@@ -5,6 +5,7 @@
 #include "hal/hal.h"
 #include "llm/plan_limits.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,6 +43,12 @@ struct DeviceFacts {
   runtime::MemoryNeed memory;
   std::vector<uint64_t> kvGroupBytes; // of limits.kvGroups
   UnusedFacts unused;
+  uint64_t stateBytes = 0; // of one sequence's states; 0: the model has none
+
+  // Of the KV cache: what the plan keeps from step to step, without the states.
+  uint64_t cacheBytes() const {
+    return memory.state - std::min(memory.state, stateBytes * limits.stateSlots);
+  }
 };
 
 // `reason`: why there are no device's facts.

@@ -91,6 +91,13 @@ std::string deviceText(const DeviceFacts &facts) {
   text += line("not used", unusedText(facts.unused));
   text += line("weights", bytesOf(memory.weights + memory.constants));
   text += line("KV cache", kvCacheText(facts));
+  const uint64_t cache = facts.cacheBytes();
+  text +=
+      line("KV cache", bytesOf(cache) + " in " + facts.kvType + " for " + std::to_string(tokens) +
+                           " tokens, " + bytesOf(cache / std::max<uint64_t>(tokens, 1)) + " each");
+  if (facts.stateBytes > 0)
+    text += line("states", bytesOf(facts.stateBytes) + " of a sequence, " +
+                               std::to_string(limits.stateSlots) + " of them beside the KV cache");
   text +=
       line("a step", bytesOf(memory.temporary + memory.inputsAndOutputs) + " beside these, for " +
                          std::to_string(std::min(limits.stepTokens, limits.contextTokens)) +
@@ -136,6 +143,9 @@ Object deviceObject(const DeviceFacts &facts) {
           {"weight_bytes", facts.memory.weights + facts.memory.constants},
           {"kv_cache_bytes", facts.memory.state},
           {"kv_cache_groups", std::move(groups)},
+          {"kv_cache_bytes", facts.cacheBytes()},
+          {"state_bytes", facts.stateBytes},
+          {"state_slots", facts.limits.stateSlots},
           {"step_bytes", facts.memory.temporary + facts.memory.inputsAndOutputs},
           {"unused_tensors", facts.unused.tensors},
           {"unused_bytes", facts.unused.bytes}};

@@ -52,6 +52,11 @@ TEST(Pretokenizer, EveryFamilyCoversTheTextWithWordsThatAreNotEmpty) {
   }
 }
 
+TEST(Pretokenizer, NumbersAreApartFromTheSpacesBeforeThem) {
+  EXPECT_THAT(wordsOf("afmoe", "a  1234567 b\n 12"),
+              ElementsAre("a", "  ", "1", "234", "567", " b", "\n", " ", "12"));
+}
+
 TEST(Pretokenizer, AnUnknownNameIsRefusedInASentenceThatHoldsIt) {
   auto made = Pretokenizer::create("klingon-bpe");
   ASSERT_FALSE(made.has_value());

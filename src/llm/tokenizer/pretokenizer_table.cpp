@@ -147,7 +147,9 @@ constexpr FamilySplit kSpark[] = {
      R"(| ?[\p{P}\p{S}]+|[\r\n]|\s+(?!\S)|\s+)"},
     {R"(\p{N})"}};
 
-// The scripts of East Asia, then DeepSeek V3's words.
+// The scripts of East Asia, then DeepSeek V3's words. Numbers are words of their own; llama.cpp
+// splits the text before a number together with its first digits, so "a  12" there has the words
+// "a", " ", " " and "12".
 constexpr Text kAfmoeScripts =
     R"([\x{4E00}-\x{9FFF}\x{3400}-\x{4DBF}\x{8C48}-\x{FAFF}\x{3040}-\x{309F})"
     R"(\x{30A0}-\x{30FF}\x{FF65}-\x{FF9F}\x{2F00}-\x{2FDF}\x{0E40}-\x{0E7F})"

@@ -214,7 +214,12 @@ Result<Value> LayerBuilder::build(Value x, size_t number) {
   const bool hasFfnNorm = !family_.normWeights || g_.has(name(family_.ffnNorm) + ".weight") ||
                           family_.parallel != Parallel::WithoutFfnNorm;
   const bool parallel = f_.parallel || !hasFfnNorm;
-  if (layer().heads > 0 || layer().hasState()) {
+  const bool attends = layer().heads > 0 || layer().hasState();
+  if (parallel && !attends)
+    return fail(Code::Unsupported, "layer " + std::to_string(number_) +
+                                       " has no attention heads, expected some beside its "
+                                       "parallel feed-forward");
+  if (attends) {
     SINTER_TRY(attend());
     if (!parallel)
       x = g_.add(x, attended, f_.residualScale);

@@ -4,9 +4,16 @@
 #include "compiler/graph_command.h"
 #include "compiler/kernel_command.h"
 #include "compiler/plan_command.h"
+#include "models/decoder_family.h"
 
 #include <cstdio>
 #include <string_view>
+
+static int listArchitectures() {
+  for (const std::string &name : sinter::models::architectures())
+    std::puts(name.c_str());
+  return std::fflush(stdout) == 0 ? 0 : 1;
+}
 
 int main(int argc, char **argv) {
   std::string_view command = argc > 1 ? argv[1] : "";
@@ -18,7 +25,10 @@ int main(int argc, char **argv) {
     return sinter::compiler::planCommand(argc, argv);
   if (command == "define-kernels")
     return sinter::compiler::defineKernels(argc - 1, argv + 1);
-  std::fprintf(stderr, "sinter-compiler: expected kernel, plan or graph; found '%s'\n",
+  if (command == "architectures")
+    return listArchitectures();
+  std::fprintf(stderr,
+               "sinter-compiler: expected kernel, plan, graph or architectures; found '%s'\n",
                argc > 1 ? argv[1] : "nothing");
   return 2;
 }

@@ -1,6 +1,8 @@
 // The table of decoder families, as llama.cpp 0.5.0-dev reads them.
 #include "models/decoder_family.h"
 
+#include <algorithm>
+
 namespace sinter::models {
 namespace {
 
@@ -545,6 +547,15 @@ const DecoderFamily *findDecoderFamily(std::string_view architecture) {
       if (family.architecture == architecture)
         return &family;
   return nullptr;
+}
+
+std::vector<std::string> architectures() {
+  std::vector<std::string> names;
+  for (const std::span<const DecoderFamily> families : {decoderFamilies(), encoderFamilies()})
+    for (const DecoderFamily &family : families)
+      names.emplace_back(family.architecture);
+  std::ranges::sort(names);
+  return names;
 }
 
 } // namespace sinter::models

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace sinter::models {
 
@@ -178,5 +180,7 @@ std::span<const DecoderFamily> decoderFamilies();
 std::span<const DecoderFamily> encoderFamilies();
 // Null: no family of either has this name.
 const DecoderFamily *findDecoderFamily(std::string_view architecture);
+// The names of all of them, sorted.
+std::vector<std::string> architectures();
 
 } // namespace sinter::models

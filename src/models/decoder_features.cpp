@@ -1,6 +1,7 @@
 // Reads and checks a decoder's metadata, key by key, as its family says.
 #include "tile/mlir_pch.h"
 
+#include "base/nearest.h"
 #include "models/decoder_features.h"
 #include "models/layer_features.h"
 #include "models/metadata_reader.h"
@@ -17,12 +18,11 @@ static Result<DecoderFamily> findFamily(const ModelSource &source) {
   SINTER_ASSIGN(const std::string name, source.text("general.architecture"));
   if (const DecoderFamily *family = findDecoderFamily(name))
     return *family;
-  std::string known;
-  for (const std::span<const DecoderFamily> families : {decoderFamilies(), encoderFamilies()})
-    for (const DecoderFamily &family : families)
-      known += (known.empty() ? "" : ", ") + std::string(family.architecture);
-  return fail(Code::Unsupported, "the model's architecture is '" + name.substr(0, 64) +
-                                     "', expected one of: " + known);
+  const std::vector<std::string> known = architectures();
+  return fail(Code::Unsupported, "the model's architecture is '" + name.substr(0, 64) + "'" +
+                                     nearestHint(name, known) + ", expected one of the " +
+                                     std::to_string(known.size()) +
+                                     " that `sinter-compiler architectures` lists");
 }
 
 // Windows of tokens that see both ways are symmetric, and no others are.

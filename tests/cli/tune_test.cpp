@@ -1,6 +1,8 @@
 // sinter tune as a user meets it: a table, nothing to do the second time, plans that have what it
 // found, and a database that may be damaged.
 #include "cli/cli_test.h"
+#include "cli/tune/trial_bench.h"
+#include "golden_model.h"
 #include "host/device_choice.h"
 #include "host/machine_tunings.h"
 #include "plan/file.h"
@@ -272,6 +274,31 @@ TEST_F(Tune, CtrlCKeepsWhatWasFoundAndEndsWith130) {
 TEST_F(Tune, ACompilerThatFailsIsOneError) {
   useCompiler("echo 'sinter-compiler: no more ideas' >&2; exit 1");
   EXPECT_THAT(tune(), FailedSaying("no more ideas"));
+}
+
+// Each run of a step begins with the state that the steps before it left.
+TEST_F(Tune, StepsOfAModelWithStatesRepeatTheirBits) {
+  const std::vector<uint8_t> bytes =
+      GoldenModel::read(SINTER_TEST_DIR "/data/architectures/lfm2.txt").bytes();
+  const std::string model =
+      write("states.gguf", {reinterpret_cast<const char *>(bytes.data()), bytes.size()});
+  constexpr int kSeconds = 250; // of a compiler that others slow down
+  const Outcome built = runChild({SINTER_BIN_DIR "/sinter-compiler", "plan", model, "-o",
+                                  path("trial.plan"), "--target", "host", "--schedule",
+                                  "1:0=block_m=1"}, // of no kernel, so the step again
+                                 options_, {}, kSeconds);
+  ASSERT_THAT(built, EndedWith(0));
+  const std::string text = read(path("trial.plan"));
+  auto plan = plan::parse({reinterpret_cast<const uint8_t *>(text.data()), text.size()});
+  const auto file = GgufFile::open(model);
+  const auto device = host::openDevice(host::DeviceName{"cpu"}, 2);
+  ASSERT_TRUE(plan && file && device);
+  ASSERT_EQ(plan->procedures.size(), 2u);
+  const std::atomic<bool> cancel = false;
+  const auto trials =
+      cli::timeTrials(*device->device, *file, std::make_shared<const plan::Plan>(std::move(*plan)),
+                      {1, 1, 0}, cancel);
+  EXPECT_TRUE(trials) << trials.error().message;
 }
 
 } // namespace

@@ -61,6 +61,7 @@ Result<Trials> TrialBench::run() {
   for (const BatchPart &part : parts) {
     SINTER_ASSIGN(StepTimes times, timeStep(part));
     trials_.steps.push_back(std::move(times));
+    pages_.keepCheckpoint(prompt); // later steps begin again and again with the prompt's state
   }
   return std::move(trials_);
 }

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import json
 import warnings
 
 import expectations
@@ -34,13 +35,19 @@ class Served:
         logged = self.client.chat(self.model, MESSAGES, options=OPTIONS, logprobs=True, top_logprobs=2)
         require(len(logged.logprobs[0].top_logprobs) == 2, "no logprobs")
         require(self.client.chat(self.model, []).done_reason == "load", "not loaded")
-        for more, word in (({"format": "json"}, "format"), ({"options": {"num_ctx": -1}}, "num_ctx")):
-            try:
-                self.client.chat(self.model, MESSAGES, **more)
-            except ollama.ResponseError as error:
-                require(error.status_code == 400 and word in error.error, error.error)
-                continue
-            raise AssertionError(f"{more} was taken")
+        self._form()
+        try:
+            self.client.chat(self.model, MESSAGES, options={"num_ctx": -1})
+        except ollama.ResponseError as error:
+            require(error.status_code == 400 and "num_ctx" in error.error, error.error)
+            return
+        raise AssertionError("a context of -1 was taken")
+
+    def _form(self):
+        schema = {"type": "object", "properties": {"word": {"enum": ["yes", "no"]}}, "required": ["word"],
+                  "additionalProperties": False}
+        answer = self.client.chat(self.model, MESSAGES, format=schema, options={"num_predict": 60})
+        require(json.loads(answer.message.content)["word"] in ("yes", "no"), f"{answer.message.content!r}")
 
     def generate(self):
         answer = self.client.generate(self.model, "Say hello.", system="Be short.", options=OPTIONS)

@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import json
+import typing
 
 import expectations
 import openai
@@ -16,6 +17,16 @@ TOOL = {"type": "function",
 def require(condition, what):
     if not condition:
         raise AssertionError(what)
+
+
+def answer_form():
+    """A form that even a small model fills in few tokens."""
+    import pydantic  # comes with the client
+
+    class Answer(pydantic.BaseModel):
+        word: typing.Literal["yes", "no"]
+
+    return Answer
 
 
 class Served:
@@ -32,8 +43,8 @@ class Served:
         require(self.client.models.retrieve(self.model).id == self.model, "another model")
 
     def _chat(self, **more):
-        return self.client.chat.completions.create(model=self.model, messages=MESSAGES, max_tokens=8,
-                                                   seed=1, **more)
+        return self.client.chat.completions.create(model=self.model, messages=MESSAGES, seed=1,
+                                                   **{"max_tokens": 8, **more})
 
     def chat_completions_create(self):
         answer = self._chat(temperature=0)
@@ -135,6 +146,35 @@ class Served:
                 pass
             require(stream.get_final_response().output_text, "no text")
 
+    def chat_completions_parse(self, parse=None):
+        form = answer_form()
+        answer = (parse or self.client.chat.completions.parse)(
+            model=self.model, messages=MESSAGES, max_tokens=60, response_format=form)
+        require(answer.choices[0].message.parsed.word in ("yes", "no"), f"{answer}")
+        if parse is None:
+            self._forms(form)
+
+    def _forms(self, form):
+        schema = {"type": "json_schema", "json_schema": {"name": "a", "schema": form.model_json_schema()}}
+        chunks = list(self._chat(stream=True, response_format=schema, max_tokens=60))
+        text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
+        require(json.loads(text)["word"] in ("yes", "no"), f"streamed {text!r}")
+        schema["json_schema"]["schema"] = {"type": "string", "pattern": "(?=x)"}
+        try:
+            self._chat(response_format=schema)
+        except openai.BadRequestError as error:
+            require(error.param.startswith("response_format"), f"param is {error.param}")
+            return
+        raise AssertionError("a pattern that looks ahead was taken")
+
+    def responses_parse(self):
+        answer = self.client.responses.parse(model=self.model, input="Say yes.", max_output_tokens=60,
+                                             text_format=answer_form())
+        require(answer.output_parsed.word in ("yes", "no"), f"{answer}")
+
+    def beta_chat_completions_parse(self):
+        self.chat_completions_parse(self.client.beta.chat.completions.parse)
+
     def beta_chat_completions_create(self):
         self.client.beta.chat.completions.create(model=self.model, messages=MESSAGES, max_tokens=2)
 
@@ -162,18 +202,6 @@ def methods(resource, prefix=""):
             yield prefix + name, value
 
 
-def parse_arguments(name, model):
-    """Of the methods that ask for a form."""
-    import pydantic
-
-    class Answer(pydantic.BaseModel):
-        word: str
-
-    if name == "responses.parse":
-        return {"model": model, "input": "hi", "text_format": Answer}
-    return {"model": model, "messages": MESSAGES, "response_format": Answer}
-
-
 def special_arguments(name, file):
     """Where a made-up text would not leave the client."""
     return {"uploads.upload_file_chunked": {"file": file.name, "mime_type": "a/b", "purpose": "batch"},
@@ -188,12 +216,9 @@ def special_arguments(name, file):
             }.get(name, {})
 
 
-def refusal(name, method, words, model, file):
+def refusal(name, method, words, file):
     """Whether a method ends with an error of the server that has these words."""
-    if name.endswith(".parse"):
-        arguments = parse_arguments(name, model)
-    else:
-        arguments = {**expectations.made_up_arguments(method), **special_arguments(name, file)}
+    arguments = {**expectations.made_up_arguments(method), **special_arguments(name, file)}
 
     def call():
         result = method(**arguments)
@@ -240,5 +265,5 @@ def run(address, model, key):
         elif row.kind == "served":
             yield name, outcome(getattr(served, name.replace(".", "_")))
         elif row.kind == "refused":
-            yield name, refusal(name, method, row.words, model, file)
+            yield name, refusal(name, method, row.words, file)
     yield "AsyncOpenAI", outcome(lambda: asynchronous(address, key, model))

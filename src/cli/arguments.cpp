@@ -59,10 +59,7 @@ std::optional<Message> readPrecision(const CommandLine &line, Precision &precisi
   return std::nullopt;
 }
 
-std::optional<Message> readModel(const CommandLine &line, ModelArguments &model) {
-  model.model = line.model;
-  if (model.model.empty())
-    return usage("MODEL is empty, expected a path or a name");
+std::optional<Message> readModelOptions(const CommandLine &line, ModelArguments &model) {
   if (line.device && !(model.device = host::parseDeviceName(*line.device)))
     return usage("--device is '" + *line.device +
                  "', expected auto, cpu, cuda or vulkan, or one of several such as cuda:1" +
@@ -76,6 +73,13 @@ std::optional<Message> readModel(const CommandLine &line, ModelArguments &model)
   if (auto bad = readCount(line.threads, "--threads", 1, kMostThreads, model.threads))
     return bad;
   return readCount(line.context, "--context", 1, kMostTokens, model.context);
+}
+
+std::optional<Message> readModel(const CommandLine &line, ModelArguments &model) {
+  model.model = line.model;
+  if (model.model.empty())
+    return usage("MODEL is empty, expected a path or a name");
+  return readModelOptions(line, model);
 }
 
 // NAME=JSON; the JSON is read with the template.
@@ -336,11 +340,28 @@ std::optional<Message> readAccess(const CommandLine &line, ServeArguments &serve
   return readCount(line.tokensRate, "--tokens-rate", 1, kMostRate, serve.tokensPerMinute);
 }
 
+std::optional<Message> readModels(const CommandLine &line, ServeArguments &serve) {
+  constexpr uint64_t kMostSeconds = 365 * 24 * 3600;
+  constexpr uint64_t kMostMib = 1 << 30;
+  serve.models = line.models;
+  if (std::ranges::find(serve.models, "") != serve.models.end())
+    return usage("MODEL is empty, expected a path or a name");
+  if (auto bad = readModelOptions(line, serve.model))
+    return bad;
+  if (auto bad = readCount(line.parallel, "--parallel", 1, kMostParallel, serve.parallel))
+    return bad;
+  if (auto bad = readCount(line.memory, "--memory", 1, kMostMib, serve.memoryMib))
+    return bad;
+  return readCount(line.unloadAfter, "--unload-after", 0, kMostSeconds, serve.unloadSeconds);
+}
+
 std::optional<Message> read(const CommandLine &line, ServeArguments &serve) {
   constexpr uint64_t kMostSeconds = 7 * 24 * 3600;
   constexpr uint64_t kMostBodyMib = 4096;
   constexpr uint64_t kMostConnections = 1'000'000;
   constexpr uint64_t kMostHttpThreads = 64;
+  if (auto bad = readModels(line, serve))
+    return bad;
   if (auto bad = readAddress(line, serve))
     return bad;
   if (auto bad = readAccess(line, serve))

@@ -136,9 +136,14 @@ struct QuantizeArguments {
 };
 
 struct ServeArguments {
-  std::string host = "127.0.0.1"; // empty: no TCP
-  uint16_t port = 11434;          // 0: the system chooses
-  std::string unixPath;           // a socket; empty: none
+  std::vector<std::string> models;    // loaded at once; requests that name none mean the first
+  ModelArguments model;               // how each is loaded
+  uint32_t parallel = 8;              // whole contexts of each
+  uint32_t unloadSeconds = 300;       // without a request; 0: never
+  uint32_t memoryMib = 0;             // of all models; 0: most of the device's
+  std::string host = "127.0.0.1";     // empty: no TCP
+  uint16_t port = 11434;              // 0: the system chooses
+  std::string unixPath;               // a socket; empty: none
   std::string tlsCertificate, tlsKey; // files; both, or neither
   std::vector<std::string> keys;      // as given
   std::string keyFile;                // lines NAME:KEY; empty: none
@@ -170,8 +175,8 @@ struct DoctorArguments {
 using Arguments =
     std::variant<RunArguments, BenchArguments, ExplainArguments, TuneArguments, PerplexityArguments,
                  LogitsArguments, EmbedArguments, RerankArguments, ShowArguments, CompileArguments,
-                 QuantizeArguments, ServeArguments, TokenizeArguments, ChatTemplateArguments, DoctorArguments,
-                 DevicesArguments>;
+                 QuantizeArguments, ServeArguments, TokenizeArguments, ChatTemplateArguments,
+                 DoctorArguments, DevicesArguments>;
 
 // Checks a whole command line, argv[0] included.
 tl::expected<Arguments, Message> parseArguments(std::span<const char *const> argv);

@@ -15,8 +15,8 @@ struct CommandLine {
       window, budget, device, plan, kvType, activations, depth, svg, outputType, embeddingType,
       decode, top, lines, ids, think, reasoningEffort, tools, chatTemplate, messages, pooling,
       normalize, query, documents, host, port, unixPath, tlsCertificate, tlsKey, keyFile, rate,
-      tokensRate, maxBody, timeout, keepAlive, drain, connections, httpThreads, accessLog;
-  std::vector<std::string> keys, hosts, origins; // each may be repeated
+      tokensRate, memory, unloadAfter, maxBody, timeout, keepAlive, drain, connections, httpThreads, accessLog;
+  std::vector<std::string> models, keys, hosts, origins; // each may be repeated
   std::vector<std::string> templateArguments; // KEY=JSON
   bool raw = false;
   bool json = false;

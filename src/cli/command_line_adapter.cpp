@@ -23,7 +23,7 @@ Examples:
   sinter compile smollm2 --target cuda:sm_90a,cpu -o smollm2.plan
   sinter tune smollm2 --budget 60                 its fastest schedules on this machine
   sinter quantize MODEL --type Q4_K_M -o SMALL.gguf
-  sinter serve --port 8080                        answers requests over HTTP
+  sinter serve smollm2 --port 8080                answers OpenAI's and Ollama's clients
   sinter tokenize smollm2 -p "Why?"               its tokens
   sinter kernel --help                            single kernels: run, bench, emit
 
@@ -394,6 +394,26 @@ void addServeAccess(CLI::App &serve, CommandLine &line) {
       ->group(kGroup);
 }
 
+void addServeModels(CLI::App &serve, CommandLine &line) {
+  serve.add_option("MODEL", line.models, "a .gguf file, or a name of the store; several")
+      ->type_name("");
+  addText(serve, "--device", line.device, "as for run", "NAME");
+  addText(serve, "--threads", line.threads,
+          "threads to use (default: all that this process may use)");
+  addText(serve, "--context,--ctx-size", line.context,
+          "tokens that prompt and answer may have together (default: the model's own, at most "
+          "8192)");
+  addText(serve, "--parallel", line.parallel,
+          "whole contexts that a model has memory for (default: 8)");
+  addText(serve, "--memory", line.memory,
+          "MiB that all loaded models may take (default: most of the device's)");
+  addText(serve, "--unload-after", line.unloadAfter,
+          "seconds after which a model without requests is given up, 0 for never (default: 300); "
+          "MODELs stay");
+  serve.add_flag("--no-weight-cache", line.noWeightCache, "as for run");
+  addPrecision(serve, line);
+}
+
 void addServeLimits(CLI::App &serve, CommandLine &line) {
   constexpr const char *kGroup = "Limits";
   const auto add = [&](const char *name, std::optional<std::string> &value,
@@ -413,10 +433,13 @@ void addServeLimits(CLI::App &serve, CommandLine &line) {
 }
 
 void addServe(CLI::App &app, CommandLine &line) {
-  CLI::App *serve = app.add_subcommand("serve", "answer requests over HTTP");
+  CLI::App *serve = app.add_subcommand("serve", "answer requests of OpenAI's and Ollama's clients");
   serve->description(
+      "Loads each MODEL, then answers requests for it and for the models of the store, which are\n"
+      "loaded when they are asked for. Speaks the APIs of OpenAI, Ollama and llama-server.\n"
       "Listens for HTTP/1.1 until it is told to end (SIGTERM, Ctrl-C): then it accepts nothing "
       "more\nand answers what runs for at most --drain seconds. A second signal ends it at once.");
+  addServeModels(*serve, line);
   addServeAddress(*serve, line);
   addServeAccess(*serve, line);
   addServeLimits(*serve, line);

@@ -12,7 +12,10 @@ class Serve : public CliTest {
 protected:
   // The port that the child says it listens on.
   static uint16_t portOf(Child &child) {
-    if (!child.sees("listening on http://127.0.0.1:") || !child.sees("\n"))
+    // A plan may have to be built first.
+    constexpr int kMostSeconds = 120;
+    if (!child.sees("listening on http://127.0.0.1:", secondsFromNow(kMostSeconds)) ||
+        !child.sees("\n"))
       return 0;
     const std::string &text = child.errors();
     const size_t at = text.find("127.0.0.1:") + std::string_view("127.0.0.1:").size();
@@ -29,9 +32,15 @@ protected:
     return connect(fd, reinterpret_cast<sockaddr *>(&address), sizeof address) == 0 ? fd : -1;
   }
   static std::string ask(uint16_t port, const std::string &path, const std::string &headers = "") {
+    return send(port, "GET " + path + " HTTP/1.1\r\n" + headers, "");
+  }
+  static std::string post(uint16_t port, const std::string &path, const std::string &body) {
+    return send(port, "POST " + path + " HTTP/1.1\r\n", body);
+  }
+  static std::string send(uint16_t port, const std::string &head, const std::string &body) {
     const int fd = connectTo(port);
-    const std::string request =
-        "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + headers + "\r\n";
+    const std::string request = head + "Host: localhost\r\nConnection: close\r\nContent-Length: " +
+                                std::to_string(body.size()) + "\r\n\r\n" + body;
     std::string answer;
     if (::write(fd, request.data(), request.size()) == std::ssize(request)) {
       char bytes[4096];
@@ -53,6 +62,39 @@ TEST_F(Serve, AnswersUntilItIsToldToEnd) {
   const Outcome outcome = child.wait(20);
   EXPECT_THAT(outcome, EndedWith(0));
   EXPECT_THAT(outcome.err, HasSubstr(R"("path":"/health","route":"/health","status":200)"));
+}
+
+TEST_F(Serve, AnswersForItsModelByNameAndByDefault) {
+  Child child(command({"serve", model_, "--port", "0", "--context", "256", "--access-log", "off"}),
+              options_);
+  const uint16_t port = portOf(child);
+  EXPECT_THAT(ask(port, "/v1/models"), HasSubstr(R"("id":"tiny")"));
+  EXPECT_THAT(post(port, "/v1/completions", R"({"model":"tiny","prompt":"hi","max_tokens":4})"),
+              AllOf(HasSubstr("200 OK"), HasSubstr(R"("completion_tokens":)")));
+  EXPECT_THAT(post(port, "/tokenize", R"({"content":"hi"})"), HasSubstr(R"({"tokens":[)"));
+  EXPECT_THAT(ask(port, "/props"), HasSubstr(R"("n_ctx":256)"));
+  const std::string metrics = ask(port, "/metrics");
+  EXPECT_THAT(metrics,
+              HasSubstr("sinter_answers_finished_total{model=\"tiny\",gives=\"text\"} 1\n"));
+  EXPECT_THAT(metrics,
+              HasSubstr("sinter_http_requests_total{route=\"/tokenize\",code=\"200\"} 1\n"));
+  child.send(SIGTERM);
+  EXPECT_THAT(child.wait(20), EndedWith(0));
+}
+
+TEST_F(Serve, OpensNoPathThatARequestNames) {
+  Child child(command({"serve", "--port", "0", "--access-log", "off"}), options_);
+  const uint16_t port = portOf(child);
+  EXPECT_THAT(post(port, "/v1/completions", R"({"model":")" + model_ + R"(","prompt":"hi"})"),
+              AllOf(HasSubstr("404 Not Found"), HasSubstr("there is no model")));
+  EXPECT_THAT(post(port, "/api/show", R"({"model":")" + model_ + R"("})"),
+              HasSubstr("404 Not Found"));
+  EXPECT_THAT(ask(port, "/props?model=" + model_), HasSubstr("404 Not Found"));
+}
+
+TEST_F(Serve, SaysWhichModelIsNotThere) {
+  EXPECT_THAT(sinter({"serve", path("none.gguf")}), FailedSaying("none.gguf"));
+  EXPECT_THAT(sinter({"serve", model_, model_}), FailedSaying("would both be named 'tiny'"));
 }
 
 TEST_F(Serve, WaitsForNoOneWithoutARequest) {

@@ -6,8 +6,17 @@
 #include "serve/http/line_writer.h"
 #include "serve/http/server.h"
 #include "serve/page/page_routes.h"
+#include "host/model_store.h"
+#include "serve/api/api_routes.h"
+#include "serve/api/native/text_routes.h"
+#include "serve/http/access_log.h"
+#include "serve/http/line_writer.h"
+#include "serve/http/server.h"
+#include "serve/status/request_metrics.h"
 #include "serve/status/status_routes.h"
+#include "serve/worker/named_pool.h"
 
+#include <filesystem>
 #include <unistd.h>
 
 namespace sinter::cli {
@@ -31,6 +40,58 @@ Result<std::unique_ptr<serve::LineWriter>> openLog(const std::string &where) {
   return where.empty() ? serve::LineWriter::to(STDERR_FILENO) : serve::LineWriter::open(where);
 }
 
+// Names for requests, and the files behind them: "tiny" for "models/tiny.gguf".
+using ModelPaths = std::map<std::string, std::string>;
+
+std::string requestName(const std::string &model) {
+  const std::filesystem::path path(model);
+  return path.extension() == ".gguf" ? path.stem().string() : path.filename().string();
+}
+
+Result<ModelPaths> findModels(const std::vector<std::string> &models) {
+  ModelPaths paths;
+  for (const std::string &model : models) {
+    SINTER_ASSIGN(std::string path, host::modelPath(model));
+    const auto [at, isNew] = paths.emplace(requestName(model), std::move(path));
+    if (!isNew)
+      return fail(Code::InvalidArgument, "'" + at->second + "' and '" + model +
+                                             "' would both be named '" + at->first + "'");
+  }
+  return paths;
+}
+
+serve::PoolOptions poolOptionsOf(const ServeArguments &arguments) {
+  serve::PoolOptions options;
+  options.device = arguments.model.device;
+  options.threads = arguments.model.threads;
+  options.parallel = arguments.parallel;
+  options.context = arguments.model.context;
+  options.memoryBytes = uint64_t{arguments.memoryMib} << 20;
+  options.keepAlive =
+      std::chrono::seconds(arguments.unloadSeconds ? int64_t{arguments.unloadSeconds} : -1);
+  options.precision = arguments.model.precision;
+  options.keepsWeights = arguments.model.keepsWeights;
+  options.note = [](const std::string &line) { sayOnStderr(line); };
+  return options;
+}
+
+// Waits until the model is there; it stays.
+Result<void> load(serve::ModelPool &models, const std::string &name) {
+  sayOnStderr("opening '" + name + "', whose plan is built where there is none");
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::optional<Result<void>> loaded;
+  models.get(name, {.keepAlive = std::chrono::seconds(-1)},
+             [&](Result<std::shared_ptr<serve::ModelWorker>> worker) {
+               const std::lock_guard lock(mutex);
+               loaded = worker ? Result<void>() : Fail(worker.error());
+               changed.notify_one();
+             });
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return loaded.has_value(); });
+  return *loaded;
+}
+
 serve::HttpLimits limitsOf(const ServeArguments &arguments) {
   using std::chrono::seconds;
   serve::HttpLimits limits;
@@ -44,7 +105,8 @@ serve::HttpLimits limitsOf(const ServeArguments &arguments) {
 }
 
 serve::ServerOptions optionsOf(const ServeArguments &arguments,
-                               std::shared_ptr<serve::ApiKeys> keys, serve::LineWriter *log) {
+                               std::shared_ptr<serve::ApiKeys> keys, serve::LineWriter *log,
+                               serve::Metrics &metrics) {
   serve::ServerOptions options;
   options.host = arguments.host;
   options.port = arguments.port;
@@ -58,10 +120,11 @@ serve::ServerOptions optionsOf(const ServeArguments &arguments,
   options.keys = std::move(keys);
   options.quotas =
       std::make_shared<serve::Quotas>(arguments.requestsPerMinute, arguments.tokensPerMinute);
-  if (log)
-    options.onRequest = [log](const serve::RequestRecord &record) {
+  options.onRequest = [log, &metrics](const serve::RequestRecord &record) {
+    serve::countRequest(metrics, record);
+    if (log)
       log->write(serve::accessLogLine(record));
-    };
+  };
   options.onTrouble = [](const std::string &what) { sayOnStderr(what); };
   return options;
 }
@@ -88,6 +151,10 @@ Result<int> serveCommand(const ServeArguments &arguments, Interrupts &interrupts
   serve::ApiContext context{*models, tasks, SINTER_VERSION};
   serve::addApiRoutes(routes, context);
   serve::addPage(routes);
+// Until a signal comes and the drain is over.
+Result<int> serveUntilTold(const ServeArguments &arguments, serve::ServerOptions options,
+                           serve::Routes routes, Interrupts &interrupts) {
+  const bool hasKeys = !options.keys->empty();
   const Interrupts::EndGuard guard(interrupts);
   serve::ServerOptions options = optionsOf(arguments, keys, log.get());
   context.charge = [quotas = options.quotas](const std::string &account, uint64_t tokens) {
@@ -96,6 +163,7 @@ Result<int> serveCommand(const ServeArguments &arguments, Interrupts &interrupts
   SINTER_ASSIGN(const std::unique_ptr<serve::Server> server,
                 serve::Server::start(std::move(options), std::move(routes)));
   sayWhere(*server, !keys->empty());
+  sayWhere(*server, hasKeys);
   interrupts.wait();
   sayOnStderr("ending: " + std::to_string(arguments.drainSeconds) +
               " seconds at most for answers that are under way");
@@ -103,6 +171,42 @@ Result<int> serveCommand(const ServeArguments &arguments, Interrupts &interrupts
     sayOnStderr("some answers were cut");
   tasks.drain();
   return kExitOk;
+}
+
+} // namespace
+
+Result<int> serveCommand(const ServeArguments &arguments, Interrupts &interrupts) {
+  constexpr uint32_t kTaskThreads = 2, kMostTasks = 1024;
+  SINTER_ASSIGN(const std::shared_ptr<serve::ApiKeys> keys, readKeys(arguments));
+  SINTER_ASSIGN(const std::unique_ptr<serve::LineWriter> log, openLog(arguments.accessLog));
+  SINTER_ASSIGN(const ModelPaths paths, findModels(arguments.models));
+  serve::Metrics metrics;
+  SINTER_ASSIGN(const std::unique_ptr<serve::ModelPool> pool,
+                serve::openModelPool(poolOptionsOf(arguments)));
+  serve::NamedPool named(*pool, paths);
+  const std::unique_ptr<serve::ModelPool> models = serve::makeMeasuredPool(named, metrics);
+  metrics.onText([&](serve::MetricsText &text) { serve::writeModelMetrics(named, text); });
+  for (const std::string &model : arguments.models)
+    SINTER_TRY(load(named, requestName(model)));
+  // Behind the pools, which its tasks use.
+  serve::TaskPool tasks(kTaskThreads, kMostTasks);
+  serve::ApiContext context{*models, tasks, SINTER_VERSION};
+  if (!arguments.models.empty())
+    context.defaultModel = requestName(arguments.models.front());
+  context.pathOf = [&](const std::string &name) -> Result<std::string> {
+    SINTER_ASSIGN(const std::string inner, named.innerName(name));
+    return host::modelPath(inner);
+  };
+  serve::ServerOptions options = optionsOf(arguments, keys, log.get(), metrics);
+  context.charge = [quotas = options.quotas](const std::string &account, uint64_t tokens) {
+    quotas->chargeTokens(account, tokens);
+  };
+  serve::Routes routes;
+  serve::addStatusRoutes(routes, SINTER_VERSION, metrics);
+  serve::addModelStatusRoutes(routes, context);
+  serve::addTextRoutes(routes, context);
+  serve::addApiRoutes(routes, context);
+  return serveUntilTold(arguments, std::move(options), std::move(routes), interrupts);
 }
 
 } // namespace sinter::cli

@@ -135,6 +135,14 @@ Input::List messagesFor(std::string_view source, const Input::List &messages) {
   return made;
 }
 
+// A template without a switch for thinking needs none to be told not to.
+ChatInputs inputsFor(const ModelFile &file, const ChatRequest &chat) {
+  ChatInputs inputs = chat.inputs;
+  if (inputs.think == false && !file.canChat({.think = false}))
+    inputs.think.reset();
+  return inputs;
+}
+
 } // namespace
 
 std::string contentText(const RequestReader &message, std::string_view name) {
@@ -208,13 +216,17 @@ void readTemplateInputs(const RequestReader &request, ChatRequest &chat) {
   }
 }
 
-ApiResult<Prompt> chatPrompt(const ModelFile &file, const ChatRequest &chat) {
-  ChatInputs inputs = chat.inputs;
-  if (inputs.think == false && !file.canChat({.think = false}))
-    inputs.think.reset();
+ApiResult<std::vector<PromptPart>> chatParts(const ModelFile &file, const ChatRequest &chat) {
+  const ChatInputs inputs = inputsFor(file, chat);
   const std::string_view source = templateSource(file, inputs);
   SINTER_ASSIGN(const Input messages, messageList(Input(messagesFor(source, chat.messages))));
-  SINTER_ASSIGN(const auto parts, file.renderChat(messages, true, inputs));
+  SINTER_ASSIGN(auto parts, file.renderChat(messages, true, inputs));
+  return parts;
+}
+
+ApiResult<Prompt> chatPrompt(const ModelFile &file, const ChatRequest &chat) {
+  SINTER_ASSIGN(const auto parts, chatParts(file, chat));
+  const std::string_view source = templateSource(file, inputsFor(file, chat));
   Prompt prompt;
   SINTER_ASSIGN(prompt.tokens, file.encodeParts(parts));
   prompt.style = answerStyleOf(source, parts.empty() ? "" : parts.back().text, chat.callsTools);

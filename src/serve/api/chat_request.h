@@ -29,6 +29,8 @@ void readToolList(const RequestReader &request, ChatRequest &chat);
 
 // The error of ModelFile::renderChat where the template cannot write it. That nothing should be
 // thought is no error for a template that has no switch for it.
+ApiResult<std::vector<PromptPart>> chatParts(const ModelFile &file, const ChatRequest &chat);
+// The same as tokens, with how the answer is to be read.
 ApiResult<Prompt> chatPrompt(const ModelFile &file, const ChatRequest &chat);
 
 } // namespace sinter::serve

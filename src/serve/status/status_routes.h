@@ -1,11 +1,19 @@
-// Routes that tell how the server is, without a model.
+// Routes that tell how the server is.
 #pragma once
 
+#include "serve/api/api_context.h"
 #include "serve/http/routes.h"
+#include "serve/metrics.h"
 
 namespace sinter::serve {
 
-// GET /health: {"status":"ok"}, without a key. GET /version: {"version":"..."}.
-void addStatusRoutes(Routes &routes, const std::string &version);
+// GET /health: {"status":"ok"}, without a key. GET /version: {"version":"..."}. GET /metrics: as
+// Prometheus reads them. The metrics outlive the routes.
+void addStatusRoutes(Routes &routes, const std::string &version, const Metrics &metrics);
+
+// As llama-server has them. GET /slots: a list of sequences that run, each with its model. GET
+// /props: the file, template and context of a model; ?model= names another than the default. The
+// context outlives the routes.
+void addModelStatusRoutes(Routes &routes, ApiContext &context);
 
 } // namespace sinter::serve

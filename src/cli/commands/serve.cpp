@@ -1,17 +1,13 @@
 // sinter serve: answers requests over HTTP until it is told to end.
 #include "cli/commands/commands.h"
 #include "cli/terminal.h"
-#include "serve/api/api_routes.h"
-#include "serve/http/access_log.h"
-#include "serve/http/line_writer.h"
-#include "serve/http/server.h"
-#include "serve/page/page_routes.h"
 #include "host/model_store.h"
 #include "serve/api/api_routes.h"
 #include "serve/api/native/text_routes.h"
 #include "serve/http/access_log.h"
 #include "serve/http/line_writer.h"
 #include "serve/http/server.h"
+#include "serve/page/page_routes.h"
 #include "serve/status/request_metrics.h"
 #include "serve/status/status_routes.h"
 #include "serve/worker/named_pool.h"
@@ -137,39 +133,19 @@ void sayWhere(const serve::Server &server, bool hasKeys) {
                 "--api-key-file");
 }
 
-} // namespace
-
-Result<int> serveCommand(const ServeArguments &arguments, Interrupts &interrupts) {
-  SINTER_ASSIGN(const std::shared_ptr<serve::ApiKeys> keys, readKeys(arguments));
-  SINTER_ASSIGN(const std::unique_ptr<serve::LineWriter> log, openLog(arguments.accessLog));
-  serve::Routes routes;
-  serve::addStatusRoutes(routes, SINTER_VERSION);
-  serve::TaskPool tasks(2, 256);
-  serve::PoolOptions poolOptions;
-  poolOptions.note = [](const std::string &what) { sayOnStderr(what); };
-  SINTER_ASSIGN(const std::unique_ptr<serve::ModelPool> models, serve::openModelPool(poolOptions));
-  serve::ApiContext context{*models, tasks, SINTER_VERSION};
-  serve::addApiRoutes(routes, context);
-  serve::addPage(routes);
 // Until a signal comes and the drain is over.
 Result<int> serveUntilTold(const ServeArguments &arguments, serve::ServerOptions options,
                            serve::Routes routes, Interrupts &interrupts) {
   const bool hasKeys = !options.keys->empty();
   const Interrupts::EndGuard guard(interrupts);
-  serve::ServerOptions options = optionsOf(arguments, keys, log.get());
-  context.charge = [quotas = options.quotas](const std::string &account, uint64_t tokens) {
-    quotas->chargeTokens(account, tokens);
-  };
   SINTER_ASSIGN(const std::unique_ptr<serve::Server> server,
                 serve::Server::start(std::move(options), std::move(routes)));
-  sayWhere(*server, !keys->empty());
   sayWhere(*server, hasKeys);
   interrupts.wait();
   sayOnStderr("ending: " + std::to_string(arguments.drainSeconds) +
               " seconds at most for answers that are under way");
   if (!server->drain(std::chrono::seconds(arguments.drainSeconds)))
     sayOnStderr("some answers were cut");
-  tasks.drain();
   return kExitOk;
 }
 
@@ -206,7 +182,10 @@ Result<int> serveCommand(const ServeArguments &arguments, Interrupts &interrupts
   serve::addModelStatusRoutes(routes, context);
   serve::addTextRoutes(routes, context);
   serve::addApiRoutes(routes, context);
-  return serveUntilTold(arguments, std::move(options), std::move(routes), interrupts);
+  serve::addPage(routes);
+  Result<int> ended = serveUntilTold(arguments, std::move(options), std::move(routes), interrupts);
+  tasks.drain(); // before what tasks use goes
+  return ended;
 }
 
 } // namespace sinter::cli

@@ -39,10 +39,6 @@ Result<DeviceFacts> deviceFacts(const ModelFile &file, const ModelArguments &arg
   SINTER_ASSIGN(facts.memory, memoryNeedOf(plan, facts.limits));
   for (size_t group = 0; group < facts.limits.kvGroups.size(); ++group)
     facts.kvGroupBytes.push_back(kvBytes(plan, facts.limits, group).value().value_or(0));
-                    unusedOf(file.gguf(), plan),
-                    0};
-  SINTER_ASSIGN(facts.limits, limitsOf(plan, options));
-  SINTER_ASSIGN(facts.memory, memoryNeedOf(plan, facts.limits));
   if (facts.limits.stateSlots > 0)
     facts.stateBytes = static_cast<uint64_t>(plan.properties.at(contract::kStateBytes.name));
   return facts;

@@ -75,12 +75,13 @@ std::string kvCacheText(const DeviceFacts &facts) {
     return std::string(ring ? "the last " : "") + std::to_string(tokensOf(facts.limits, group)) +
            " tokens";
   };
-  const std::string all = bytesOf(facts.memory.state) + " in " + facts.kvType;
+  const uint64_t cache = facts.cacheBytes();
+  const std::string all = bytesOf(cache) + " in " + facts.kvType;
   if (facts.kvGroupBytes.size() > 1)
     return all + ": " + bytesOf(facts.kvGroupBytes[0]) + " for " + countOf(0) + ", " +
            bytesOf(facts.kvGroupBytes[1]) + " for " + countOf(1) + " in layers with a window";
   return all + " for " + countOf(0) + ", " +
-         bytesOf(facts.memory.state / std::max<uint64_t>(tokensOf(facts.limits, 0), 1)) + " each";
+         bytesOf(cache / std::max<uint64_t>(tokensOf(facts.limits, 0), 1)) + " each";
 }
 
 std::string deviceText(const DeviceFacts &facts) {
@@ -91,10 +92,6 @@ std::string deviceText(const DeviceFacts &facts) {
   text += line("not used", unusedText(facts.unused));
   text += line("weights", bytesOf(memory.weights + memory.constants));
   text += line("KV cache", kvCacheText(facts));
-  const uint64_t cache = facts.cacheBytes();
-  text +=
-      line("KV cache", bytesOf(cache) + " in " + facts.kvType + " for " + std::to_string(tokens) +
-                           " tokens, " + bytesOf(cache / std::max<uint64_t>(tokens, 1)) + " each");
   if (facts.stateBytes > 0)
     text += line("states", bytesOf(facts.stateBytes) + " of a sequence, " +
                                std::to_string(limits.stateSlots) + " of them beside the KV cache");
@@ -141,7 +138,6 @@ Object deviceObject(const DeviceFacts &facts) {
           {"context_tokens", facts.limits.contextTokens},
           {"kv_type", facts.kvType},
           {"weight_bytes", facts.memory.weights + facts.memory.constants},
-          {"kv_cache_bytes", facts.memory.state},
           {"kv_cache_groups", std::move(groups)},
           {"kv_cache_bytes", facts.cacheBytes()},
           {"state_bytes", facts.stateBytes},

@@ -25,16 +25,6 @@ double secondsSince(Clock::time_point start) {
 // Steps of one sequence, whose tokens have no meaning.
 class SampledSequence {
 public:
-  SamplingRunner(PlanRunner &runner, uint32_t depth)
-      : runner_(runner), limits_(runner.limits()), depth_(static_cast<int32_t>(depth)) {
-    limits_.stateSlots = 0; // a checkpoint would cut the prompt into two steps
-  }
-
-  const RunnerLimits &limits() const override { return limits_; }
-  Result<std::span<const float>> step(const Batch &batch) override {
-    if (batch.positions.front() < depth_)
-      return runner_.step(batch);
-    SampledStep &step = batch.phase == Phase::Decode ? steps.decode : steps.prompt;
   SampledSequence(Model &model, std::vector<TokenId> tokens)
       : runner_(model.runner()), pages_(model.pages()), tokens_(std::move(tokens)) {}
 
@@ -54,13 +44,13 @@ public:
     addTimes(sample, taken);
     return {};
   }
-  // Goes back to the first `depth` tokens, after which keep(depth) was called.
+  // Goes back to the first `depth` tokens, or to fewer where what follows them is gone.
   void goBack(uint32_t depth) {
-    pages_.shrink(depth);
-    if (depth > 0)
-      SINTER_CHECK(pages_.resumeAt(depth) == depth);
-    position_ = depth;
+    const uint32_t held = std::min(depth, position_);
+    position_ = held == 0 ? 0 : static_cast<uint32_t>(pages_.resumeAt(held));
+    pages_.shrink(position_);
   }
+  uint32_t position() const { return position_; }
   void keep(uint32_t depth) { pages_.keepCheckpoint(depth); }
 
 private:
@@ -82,29 +72,29 @@ private:
   }
 
   PlanRunner &runner_;
-  RunnerLimits limits_;
-  int32_t depth_;
   SequencePages pages_;
   std::vector<TokenId> tokens_;
   uint32_t position_ = 0;
   Batch batch_;
 };
 
-// What the KV cache and the states hold of the first tokens stays from round to round.
+// The first tokens. What is still held of them from the round before stays.
 Result<void> fill(SampledSequence &sequence, uint32_t depth, uint32_t most) {
-  SampledStep untold;
-  for (uint32_t done = 0; done < depth;) {
-    const uint32_t count = std::min(most, depth - done);
-    SINTER_TRY(sequence.step(count, Phase::Prefill, LogitsWanted::None, untold));
-    done += count;
+  sequence.goBack(depth);
+  if (sequence.position() == depth)
+    return {};
+  while (sequence.position() < depth) {
+    SampledStep untold;
+    SINTER_TRY(sequence.step(std::min(most, depth - sequence.position()), Phase::Prefill,
+                             LogitsWanted::None, untold));
   }
   sequence.keep(depth);
   return {};
 }
 
 // A prompt, and tokens after it where the model decodes.
-Result<void> runRound(SampledSequence &sequence, SampledSteps &steps, bool decodes) {
-  sequence.goBack(steps.prompt.depth);
+Result<void> runRound(SampledSequence &sequence, SampledSteps &steps, uint32_t most, bool decodes) {
+  SINTER_TRY(fill(sequence, steps.prompt.depth, most));
   SINTER_TRY(sequence.step(steps.prompt.tokens, Phase::Prefill,
                            decodes ? LogitsWanted::Last : LogitsWanted::All, steps.prompt));
   for (uint32_t i = 0; decodes && i < kSampledTokens; ++i)
@@ -130,9 +120,9 @@ Result<SampledSteps> sampleSteps(Model &model, uint32_t depth, uint32_t promptTo
   SampledSequence sequence(
       model, tokensFor(model, runner.limits().vocabSize, depth + promptTokens + kSampledTokens));
   ProgressLine progress("measuring");
-  SINTER_TRY(fill(sequence, depth, runner.limits().stepTokens));
+  const uint32_t most = runner.limits().stepTokens;
   SampledSteps first = steps;
-  SINTER_TRY(runRound(sequence, first, decodes)); // takes memory and prepares the sizes
+  SINTER_TRY(runRound(sequence, first, most, decodes)); // takes memory and prepares the sizes
   const auto start = Clock::now();
   for (int round = 0;
        round < kLeastRounds || (round < kMostRounds && secondsSince(start) < kEnoughSeconds);
@@ -140,7 +130,7 @@ Result<SampledSteps> sampleSteps(Model &model, uint32_t depth, uint32_t promptTo
     progress.show(static_cast<uint64_t>(round), kMostRounds, "rounds");
     for (const bool profiling : {true, false}) {
       SINTER_TRY(runner.executor().setProfiling(profiling));
-      SINTER_TRY(runRound(sequence, steps, decodes));
+      SINTER_TRY(runRound(sequence, steps, most, decodes));
     }
   }
   return steps;

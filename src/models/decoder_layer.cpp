@@ -175,6 +175,12 @@ Result<Value> LayerBuilder::buildSummed(Value x) {
   return blockNorm(g_.add(fed, sum), kLayerSumNorm);
 }
 
+static Fail noHeads(size_t layer) {
+  return fail(Code::Unsupported, "layer " + std::to_string(layer) +
+                                     " has no attention heads, expected some beside its parallel "
+                                     "feed-forward");
+}
+
 Result<Value> LayerBuilder::build(Value x, size_t number) {
   number_ = number;
   if (family_.altup)
@@ -216,9 +222,7 @@ Result<Value> LayerBuilder::build(Value x, size_t number) {
   const bool parallel = f_.parallel || !hasFfnNorm;
   const bool attends = layer().heads > 0 || layer().hasState();
   if (parallel && !attends)
-    return fail(Code::Unsupported, "layer " + std::to_string(number_) +
-                                       " has no attention heads, expected some beside its "
-                                       "parallel feed-forward");
+    return noHeads(number_);
   if (attends) {
     SINTER_TRY(attend());
     if (!parallel)

@@ -90,13 +90,7 @@ public:
     if (!made)
       return;
     runner_ = std::move(*made);
-    std::vector<PageId> order(runner_->limits().kvGroups[0].pages);
-    for (uint32_t i = 0; i < order.size(); ++i)
-      order[i].index = i;
-    if (options.shuffledPages)
-      shuffle(order);
-    pool_ = std::make_unique<PagePool>(
-        *PagePool::createInOrder(order, runner_->limits().pageRows, runner_->limits().stateSlots));
+    pool_ = std::make_unique<PagePool>(makePool(runner_->limits(), options.shuffledPages));
     for (size_t i = 0; i < sequences.size(); ++i)
       pages_.emplace_back(*pool_);
     done_.assign(sequences.size(), 0);
@@ -114,6 +108,17 @@ public:
   uint32_t vocabulary() const { return runner_ ? runner_->limits().vocabSize : 0; }
 
 private:
+  // Pages of models with windows are in groups, in their own order.
+  static PagePool makePool(const RunnerLimits &limits, bool shuffled) {
+    if (limits.kvGroups.size() > 1)
+      return *PagePool::create(limits.kvGroups, limits.pageRows, limits.stateSlots);
+    std::vector<PageId> order(limits.kvGroups[0].pages);
+    for (uint32_t i = 0; i < order.size(); ++i)
+      order[i].index = i;
+    if (shuffled)
+      shuffle(order);
+    return *PagePool::createInOrder(order, limits.pageRows, limits.stateSlots);
+  }
   static void shuffle(std::vector<PageId> &order) {
     std::mt19937 random(7);
     for (size_t i = order.size(); i > 1; --i)

@@ -132,7 +132,8 @@ Result<void> Lowering::lowerGather(graph::LaunchOp launch) {
   SINTER_ASSIGN(Stored table,
                 packed ? packedWeight(weightOf(op.getTable()), {}) : operand(op.getTable()));
   kernel::Element element = elementOf(op.getTable());
-  int64_t rowInterleave = packed ? interleavedRows(element, options_.matmulPrecision()) : 1;
+  const RankedTensorType type = op.getTable().getType();
+  int64_t rowInterleave = packed ? interleavedRowsOf(type) : 1;
   SINTER_ASSIGN(KernelId kernel, kernels_.add("embed",
                                               chooseEmbed(graph::columnsOf(op.getTable()), element,
                                                           rowInterleave, options_.profile),

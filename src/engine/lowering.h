@@ -168,6 +168,8 @@ private:
   Result<Stored> stored(mlir::Value value) const; // a copy: the table moves as it grows
   Result<Stored> directWeight(graph::WeightOp op);
   Result<Stored> packedWeight(graph::WeightOp op, std::vector<plan::RowSegment> rowOrder);
+  MatmulPrecision precisionFor(mlir::RankedTensorType weight) const;
+  int64_t interleavedRowsOf(mlir::RankedTensorType weight) const;
   // A vector whose elements lie in the order of a matrix's rows.
   Result<Stored> packedVector(graph::WeightOp op, std::vector<plan::RowSegment> rowOrder);
   plan::BufferId constantBuffer(const std::string &name, std::vector<uint8_t> bytes);

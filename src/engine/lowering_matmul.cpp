@@ -273,12 +273,22 @@ Result<Lowering::Steps> Lowering::matmulOf(graph::LaunchOp launch, MBucket rows,
     finishTile(p, epilogue.headColumns == 0, options_.profile);
   llvm::append_range(slots, epilogue.slots);
   const int64_t multiple = epilogue.headColumns ? 1 : epilogue.columns;
-  SINTER_ASSIGN(KernelId kernel,
-                kernels_.add("gemm", p, kernels::gemm, slots,
-                             {freedom().blocks, epilogue.headColumns == 0, multiple}));
-  Steps steps;
-  addLaunch(steps, kernel, arguments, launch);
-  return steps;
+  auto launched = [&]() -> Result<Steps> {
+    SINTER_ASSIGN(KernelId kernel,
+                  kernels_.add("gemm", p, kernels::gemm, slots,
+                               {freedom().blocks, epilogue.headColumns == 0, multiple}));
+    Steps steps;
+    addLaunch(steps, kernel, arguments, launch);
+    return steps;
+  };
+  SINTER_ASSIGN(Steps steps, launched());
+  if (!shares || p.blockM != kFewTokens)
+    return steps;
+  p.blockM = kManyTokens;
+  SINTER_ASSIGN(Steps many, launched());
+  const Expr tokens = extentOf(op.getA().getType(), 0);
+  const Expr more = plan::maxOf(plan::add(tokens, Expr(-kFewTokens)), Expr(0));
+  return Steps{plan::Step{plan::If{more, std::move(many), std::move(steps)}}};
 }
 
 // Those of the steps that are for so many rows.

@@ -148,11 +148,21 @@ static std::string textOf(const std::vector<plan::RowSegment> &order) {
   return text;
 }
 
+// Matrices of experts are not multiplied by groups.
+MatmulPrecision Lowering::precisionFor(RankedTensorType weight) const {
+  MatmulPrecision rules = options_.matmulPrecision();
+  rules.sharesDepth &= weight.getRank() == 2;
+  return rules;
+}
+
+int64_t Lowering::interleavedRowsOf(RankedTensorType weight) const {
+  return interleavedRows(kernelElement(weight.getElementType()), precisionFor(weight));
+}
+
 Result<Stored> Lowering::packedWeight(graph::WeightOp op, std::vector<plan::RowSegment> rowOrder) {
   RankedTensorType type = op.getResult().getType();
   std::string name = joinedName(op);
-  int64_t rowInterleave =
-      interleavedRows(kernelElement(type.getElementType()), options_.matmulPrecision());
+  const int64_t rowInterleave = interleavedRowsOf(type);
   const int64_t columns = type.getShape().back(), matrixRows = type.getNumElements() / columns;
   auto recipe = interleavedRecipe(type.getElementType(), columns, rowInterleave);
   if (!recipe)
@@ -287,8 +297,8 @@ Expr Lowering::keysHeld(graph::PagedAttentionOp op) {
   if (!most)
     return all;
   const Expr sequences = extentOf(op.getLengths().getType(), 0);
-  return plan::minOf(
-      all, plan::add(plan::mul(sequences, *most), extentOf(op.getQuery().getType(), 0)));
+  return plan::minOf(all,
+                     plan::add(plan::mul(sequences, *most), extentOf(op.getQuery().getType(), 0)));
 }
 
 // Those of all tokens are counted. Of few rows each sees all keys of its sequence, of which one has

@@ -170,7 +170,7 @@ Result<Lowering::Steps> Lowering::groupedMatmulOf(graph::LaunchOp launch, MBucke
   kernels::GroupedGemm p;
   kernels::Gemm &gemm = p.gemm;
   gemm = chooseGemm(elementOf(op.getA()), elementOf(op.getB()), graph::columnsOf(op.getResult()),
-                    graph::columnsOf(op.getA()), rows, options_.matmulPrecision());
+                    graph::columnsOf(op.getA()), rows, precisionFor(op.getB().getType()));
   gemm.epilogueStore = matmul.epilogue.epilogueStore;
   gemm.blockN = programColumns(gemm, matmul.epilogue, rows, options_.profile);
   gemm.constantB = true;
@@ -217,7 +217,7 @@ Result<void> Lowering::lowerGroupedMatmul(graph::LaunchOp launch) {
   graph::WeightOp bias = op.getBias() ? weightOf(op.getBias()) : graph::WeightOp();
   if (!weight || (op.getBias() && !bias))
     return fail(Code::Unsupported, "a grouped_dot is by no weights, which has no kernel");
-  SINTER_TRY(checkExperts(op, interleavedRows(elementOf(op.getB()), options_.matmulPrecision())));
+  SINTER_TRY(checkExperts(op, interleavedRowsOf(op.getB().getType())));
   SmallVector<graph::RowPart> order = graph::rowOrderOf(launch);
   if (order.empty())
     order = graph::expertOrder(op, 0, 1);

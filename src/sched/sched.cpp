@@ -213,6 +213,23 @@ LogicalResult SplitDotOp::verify() {
   return success();
 }
 
+LogicalResult GroupDotOp::verify() {
+  auto shape = [](Value tile) { return cast<RankedTensorType>(tile.getType()).getShape(); };
+  ArrayRef<int64_t> a = shape(getA()), b = shape(getB()), scale = shape(getScale()),
+                    accumulators = shape(getResult());
+  bool fits = a.size() == 2 && b.size() == 2 && scale.size() == 2 && accumulators.size() == 3 &&
+              a[1] == 2 * b[1] && scale[0] == b[0] && a[1] % scale[1] == 0 &&
+              (!getMin() || shape(getMin()) == scale) && accumulators[1] == a[0] &&
+              accumulators[2] == b[0];
+  if (!fits)
+    return emitOpError() << "multiplies " << getA().getType() << " by pairs " << getB().getType()
+                         << " with scales " << getScale().getType() << " into "
+                         << getResult().getType()
+                         << ", expected [M, K] by [N, K / 2] with [N, groups] into "
+                            "[subgroups, M, N]";
+  return success();
+}
+
 LogicalResult JoinSharesOp::verify() {
   auto accumulators = cast<RankedTensorType>(getAccumulators().getType()),
        result = cast<RankedTensorType>(getResult().getType());

@@ -204,10 +204,14 @@ def Sched_View : Type<CPred<"::llvm::isa<::sinter::tile::ViewType>($_self)">, "v
 // Before distribution, block formats become loads and stores of their parts.
 
 def Sched_BlockLoadOp : Sched_Op<"block_load", []> {
-  let summary = "a part of each block or element of a block-format view: `code`, `value`, `scale`, `min` or `sum`";
+  let summary = "a part of each block or element of a block-format view: `code`, `value`, `scale`, `min`, `sum`, `numbers`, `group_scale` or `group_min`";
   let description = [{
     The offsets lie at the start of a block. `code` (i8, the integer that the scale multiplies) and `value` (f32) have one
-    element for each of the view's; the others (f32) have one for each block along the last axis. Zero outside the view.
+    element for each of the view's; `scale`, `min` and `sum` (f32) have one for each block along the last axis. `numbers` (i32)
+    has one element for two of the view's: what their scale multiplies, as a pair of bf16, the first in the low half.
+    Formats with a minimum may add a bias to all of their numbers, which `group_min` then has too: min + bias * scale.
+    `group_scale` and `group_min` (f32) have one for each group of equal length that shares them. Zero outside the view,
+    where `numbers` may be any.
   }];
   let arguments = (ins StrAttr:$field, Sched_View:$view, Variadic<Index>:$offsets);
   let results = (outs Tile_Tile:$result);
@@ -248,6 +252,13 @@ def Sched_TableLoadOp : Sched_Op<"table_load", [Pure]> {
   let arguments = (ins I32:$index, DenseI32ArrayAttr:$table);
   let results = (outs I32:$result);
   let assemblyFormat = "$index `of` $table attr-dict";
+}
+
+def Sched_PermuteBytesOp : Sched_Op<"permute_bytes", [Pure]> {
+  let summary = "four bytes, each chosen by four bits of the selector: three number a byte of `low` and `high`, the last asks for eight copies of its sign";
+  let arguments = (ins I32:$low, I32:$high, I32:$selector);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$low `,` $high `by` $selector attr-dict";
 }
 
 def Sched_ViewStoreOp : Sched_Op<"view_store", []> {
@@ -312,6 +323,19 @@ def Sched_SplitDotOp : Sched_Op<"split_dot", [AllTypesMatch<["acc", "result"]>]>
   let arguments = (ins StrAttr:$instruction, DenseI64ArrayAttr:$depth, Tile_Tile:$a, Tile_Tile:$b, Tile_Tile:$acc);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$instruction `depth` $depth $a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($acc)";
+  let hasVerifier = 1;
+}
+
+def Sched_GroupDotOp : Sched_Op<"group_dot", [AllTypesMatch<["acc", "result"]>]> {
+  let summary = "as split_dot, of numbers that share a scale group by group along K: acc + (a . b^T) scale - sum(a) min for each group";
+  let description = [{
+    a is [M, K] of bf16, b [N, K / 2] of pairs of bf16, scale and min [N, groups] of f32, acc [subgroups, M, N]. b is the
+    instruction's left operand, so that a thread has scales of the rows whose accumulators it has. Products and sums of a group
+    are exact to f32; each is scaled and added to the accumulators in ascending order.
+  }];
+  let arguments = (ins StrAttr:$instruction, DenseI64ArrayAttr:$depth, Tile_Tile:$a, Tile_Tile:$b, Tile_Tile:$scale, Optional<Tile_Tile>:$min, Tile_Tile:$acc);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$instruction `depth` $depth $a `,` $b `scale` $scale (`min` $min^)? `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($scale) (`,` type($min)^)? `,` type($acc)";
   let hasVerifier = 1;
 }
 

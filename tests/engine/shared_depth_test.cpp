@@ -32,14 +32,15 @@ kernels::Gemm shared(kernel::Element weights, int64_t n, int64_t k, int64_t colu
 }
 
 TEST(SharedDepth, StepsAreWholeSharesOfManyExtents) {
-  for (kernel::Element weights : {kernel::F16, kernel::block("q8_0"), kernel::block("q4_0")})
+  for (kernel::Element weights :
+       {kernel::F16, kernel::block("q8_0"), kernel::block("q4_0"), kernel::block("q4_k")})
     for (int64_t k : {2048, 3072, 4096, 5120, 8192, 14336, 28672})
       for (int64_t columns : {0, 16, 32, 64}) {
         auto p = shared(weights, 28672, k, columns);
-        EXPECT_EQ(p.blockM, 16);
+        EXPECT_EQ(p.blockM, weights == kernel::block("q4_k") ? kFewTokens : 16);
         EXPECT_EQ(k % p.blockK, 0) << k;
         EXPECT_EQ(p.blockK % 256, 0) << k;
-        EXPECT_LE(p.blockN * p.blockK, 16384) << k;
+        EXPECT_LE(p.blockN * p.blockK, weights == kernel::block("q4_k") ? 32768 : 16384) << k;
       }
 }
 
@@ -57,6 +58,16 @@ TEST(SharedDepth, StepsOfOddExtentsWasteAQuarterAtMost) {
     EXPECT_GE(p.blockK, 32) << k;
     EXPECT_TRUE(k % p.blockK == 0 || p.blockK == 1024) << k << " " << p.blockK;
   }
+}
+
+TEST(SharedDepth, ReadsWordsOfFormatsWithoutAPlainPacking) {
+  auto interleave = [](const char *format, int64_t n, MatmulPrecision rules) {
+    return chooseGemm(kernel::F32, kernel::block(format), n, 2048, MBucket::One, rules).interleave;
+  };
+  EXPECT_EQ(interleave("q4_k", 512, kSharing), 8) << "there is no other packing";
+  EXPECT_EQ(interleave("iq2_xxs", 1024, kSharing), 0) << "codes of several elements";
+  EXPECT_EQ(interleave("q4_0", 1024, {TargetKind::Simt}), 16);
+  EXPECT_EQ(interleave("q4_k", 1024, {TargetKind::Simt}), 0);
 }
 
 // ---- by launches ----
@@ -95,6 +106,12 @@ std::string sumOf(const std::string &name, const std::string &values, const std:
          " {\n^bb0(%p: f32, %q: f32):\n%r = arith.addf %p, %q : f32\ngraph.yield %r : f32\n}\n";
 }
 
+// The launch that a step is for few tokens.
+const plan::Launch &fewTokens(const plan::Step &step) {
+  const auto *choice = std::get_if<plan::If>(&step.op);
+  return std::get<plan::Launch>(choice ? choice->elseSteps.at(0).op : step.op);
+}
+
 // The kernels that decode launches.
 std::vector<std::string> decodeKernels(const std::string &body) {
   const LoweringOptions options{sharingProfile()};
@@ -108,8 +125,7 @@ std::vector<std::string> decodeKernels(const std::string &body) {
   for (const plan::Step &step :
        std::get<plan::If>(plan->procedures.at(0).steps.at(0).op).thenSteps) {
     texts.emplace_back();
-    llvm::raw_string_ostream(texts.back())
-        << kernels.kernel(std::get<plan::Launch>(step.op).kernel);
+    llvm::raw_string_ostream(texts.back()) << kernels.kernel(fewTokens(step).kernel);
   }
   return texts;
 }

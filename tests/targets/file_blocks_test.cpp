@@ -147,6 +147,20 @@ TEST_P(FileBlocks, FeedMatrixInstructions) {
     expectNear(matmulCase(format(), 64, 16, 256, "bf16"), facts, true);
 }
 
+// Rows of such a case lie word by word side by side.
+KernelCase inWords(KernelCase c) {
+  c.label += "_words";
+  c.settings["interleave"] = "8";
+  return c;
+}
+
+TEST_P(FileBlocks, AreDequantizedFromWords) {
+  const KernelCases cases = casesOf(format());
+  for (size_t way = 0; way < cases.size(); ++way)
+    if (runs(way, cases.size()))
+      expectNear(inWords(cases[way]), kinds().front().facts);
+}
+
 // ---- back ends ----
 
 TEST_P(FileBlocks, CompileForNvidiaAndAmd) {

@@ -2,6 +2,7 @@
 // view is.
 #pragma once
 
+#include "numeric/formats/word_packing.h"
 #include "targets/launch.h"
 
 namespace sinter::targets::cpu {
@@ -107,19 +108,20 @@ inline void turn(const PackedField &field, uint8_t *unit) {
   std::memcpy(unit, &word, sizeof word);
 }
 
-// Blocks of `rows` rows side by side, unit by unit, as numeric/formats/dot_packing.h says; rows
+// Blocks of `rows` rows side by side, unit by unit, as numeric/formats/word_packing.h says; rows
 // beyond the last are zero bits.
 inline std::vector<uint8_t> interleaveBlocks(const std::vector<uint8_t> &bytes,
-                                             const DotPacking &packing, int64_t rows,
+                                             const BlockFormat &format,
+                                             const std::vector<PackedField> &fields, int64_t rows,
                                              int64_t blocksPerRow) {
-  int64_t size = packing.format->blockBytes;
+  int64_t size = format.blockBytes;
   int64_t count = static_cast<int64_t>(bytes.size()) / size / blocksPerRow;
   std::vector<uint8_t> packed(llvm::alignTo(count, rows) * blocksPerRow * size);
   for (int64_t row = 0; row < count; ++row)
     for (int64_t block = 0; block < blocksPerRow; ++block) {
       const uint8_t *from = bytes.data() + (row * blocksPerRow + block) * size;
       uint8_t *to = packed.data() + (row / rows * blocksPerRow + block) * size * rows;
-      for (const PackedField &field : packing.fields) {
+      for (const PackedField &field : fields) {
         for (uint32_t unit = 0; unit < field.units(); ++unit) {
           uint8_t *into = to + field.placeOf(unit) * rows + row % rows * field.unitBytes;
           for (uint32_t byte = 0; byte < field.unitBytes; ++byte)
@@ -145,9 +147,9 @@ inline void fillBlocks(LaunchArgument &a, bool specials, Random &random) {
     return;
   std::vector<uint8_t> bytes = randomBlocks(element, elements / length, specials, random);
   if (int64_t rows = a.view().getInterleave()) {
-    Result<DotPacking> packing = dotPacking(*format);
-    ASSERT_TRUE(packing.has_value()) << packing.error().message;
-    bytes = interleaveBlocks(bytes, *packing, rows, a.shape[1] / length);
+    auto fields = packedFields(*format, static_cast<uint32_t>(rows));
+    ASSERT_TRUE(fields.has_value()) << fields.error().message;
+    bytes = interleaveBlocks(bytes, *format, *fields, rows, a.shape[1] / length);
   }
   ASSERT_EQ(bytes.size(), a.bytes.size());
   a.bytes = std::move(bytes);

@@ -2,6 +2,7 @@
 // row's bits are the same beside any others, in tiles of any width.
 #include "tile/mlir_pch.h"
 
+#include "numeric/formats/word_packing.h"
 #include "sched/simt/layout.h"
 #include "sched/simt/schedule.h"
 #include "targets/conformance_cases.h"
@@ -13,6 +14,8 @@ using namespace mlir;
 namespace sinter::targets::cpu {
 namespace {
 
+constexpr llvm::StringLiteral kInWords = "_words";
+
 sched::SimtFacts sharingFacts() {
   sched::SimtFacts facts;
   facts.maxShared = 232448;
@@ -21,10 +24,16 @@ sched::SimtFacts sharingFacts() {
   return facts;
 }
 
+// Whether blocks lie in words, which are multiplied by groups.
+bool wordsOf(llvm::StringRef weights) {
+  return weights.ends_with(kInWords);
+}
+
 // A matmul of rows with such weights as dequantize has it, in tiles of n columns and steps of k.
 KernelCase sharedCase(const std::string &weights, int64_t n, int64_t k) {
-  const bool blocks = weights.front() == 'q';
-  KernelCase c = gemmCase(blocks ? "bf16" : weights, weights, true, 16, n, k);
+  const bool blocks = weights != "f16" && weights != "bf16";
+  const std::string format = weights.substr(0, weights.find(kInWords.str()));
+  KernelCase c = gemmCase(blocks ? "bf16" : format, format, true, 16, n, k);
   c.rounds = 1;
   c.extents = {{"M", {1, 17}}, {"N", {1, 24}}, {"K", {96, 352}}};
   c.bound = inAnotherOrder({2e-5, 2e-4});
@@ -32,6 +41,18 @@ KernelCase sharedCase(const std::string &weights, int64_t n, int64_t k) {
     c = interleaved(c);
     c.settings["activation"] = "bf16";
   }
+  if (wordsOf(weights)) {
+    c.settings["interleave"] = "8";
+    c.extents["K"] = {256, 768};
+  }
+  return c;
+}
+
+// What it lies near: numbers that share a scale are multiplied before they are scaled, so that
+// weights are not rounded.
+KernelCase referenceCase(const std::string &weights, KernelCase c) {
+  if (wordsOf(weights))
+    c.settings["activation"] = "f32";
   return c;
 }
 
@@ -64,11 +85,13 @@ class SharedDepth : public testing::TestWithParam<std::string> {};
 TEST_P(SharedDepth, LiesNearTheTileInterpreter) {
   KernelCase c = sharedCase(GetParam(), 16, 256);
   Scheduled s(c);
+  tile::KernelModule exact = buildCase(referenceCase(GetParam(), c));
   EXPECT_GT(s.count<sched::MatrixOp>(), 0);
   Random random(5);
   for (const Extents &extents : mixExtents(c.extents, c.rounds, random)) {
     LaunchArguments arguments = caseArguments(c, s.plain(), extents, false, random);
-    LaunchArguments reference = interpreted(arguments, s.plain(), false);
+    LaunchArguments reference =
+        interpreted(arguments, *exact.module().getOps<tile::KernelOp>().begin(), false);
     EXPECT_EQ(firstBeyond(interpreted(arguments, s.kernel(), true), reference, c.bound), "");
   }
 }
@@ -79,7 +102,10 @@ std::vector<uint8_t> firstRows(const std::vector<uint8_t> &bytes, int64_t rows, 
 }
 
 TEST_P(SharedDepth, GivesARowTheSameBitsBesideAnyOthers) {
-  constexpr int64_t kColumns = 16, kDepth = 320;
+  if (wordsOf(GetParam()) && GetParam() != "q4_k_words" && GetParam() != "mxfp4_words" &&
+      !testsInFull())
+    GTEST_SKIP() << "the others go the same way";
+  const int64_t kColumns = 16, kDepth = wordsOf(GetParam()) ? 768 : 320;
   KernelCase c = sharedCase(GetParam(), 16, 256);
   Scheduled s(c), wide(sharedCase(GetParam(), 32, 256));
   Random random(7);
@@ -87,6 +113,11 @@ TEST_P(SharedDepth, GivesARowTheSameBitsBesideAnyOthers) {
       makeArguments(s.plain(), c.views, {{"M", 17}, {"N", kColumns}, {"K", kDepth}}, 0, random);
   const std::vector<uint8_t> all = s.run(arguments);
   EXPECT_EQ(wide.run(arguments), all) << "in wider tiles";
+  for (const char *tokens : {"8", "32"})
+    if (wordsOf(GetParam())) {
+      c.settings["block_m"] = tokens;
+      EXPECT_EQ(Scheduled(c).run(arguments), all) << tokens;
+    }
   for (int64_t rows : {1, 16}) {
     LaunchArguments fewer = arguments;
     argumentNamed(fewer, "a").shape[0] = argumentNamed(fewer, "out").shape[0] = rows;
@@ -107,13 +138,21 @@ TEST_P(SharedDepth, ReadsTheFirstWeightsBeforeOtherLaunchesHaveEnded) {
   EXPECT_GT(early, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Weights, SharedDepth, testing::Values("f16", "bf16", "q8_0", "q4_1"),
+INSTANTIATE_TEST_SUITE_P(Weights, SharedDepth,
+                         testing::Values("f16", "bf16", "q8_0", "q4_1", "q8_0_words", "q4_1_words",
+                                         "q5_0_words", "q2_k_words", "q3_k_words", "q4_k_words",
+                                         "q5_k_words", "q6_k_words", "iq4_nl_words", "iq4_xs_words",
+                                         "mxfp4_words", "nvfp4_words", "q2_0_words", "tq2_0_words"),
+                         [](const auto &info) { return info.param; });
+
+class SharedDepthParts : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Weights, SharedDepthParts, testing::Values("q8_0", "q4_k_words"),
                          [](const auto &info) { return info.param; });
 
 // Gate and up lie 32 rows of one after 32 of the other; a program has 8 of each.
-TEST(SharedDepthParts, AreTheSameRowsSideBySide) {
+TEST_P(SharedDepthParts, AreTheSameRowsSideBySide) {
   constexpr int64_t kColumns = 64, kPart = 32, kWidth = 8;
-  KernelCase c = sharedCase("q8_0", 2 * kWidth, 256), parted = c;
+  KernelCase c = sharedCase(GetParam(), 2 * kWidth, 256), parted = c;
   parted.settings["parts"] = "2";
   parted.settings["part_rows"] = std::to_string(kPart);
   Scheduled whole(c), parts(parted);

@@ -3,7 +3,7 @@
 
 #include "base/check.h"
 #include "engine/choice/packing.h"
-#include "numeric/formats/dot_packing.h"
+#include "numeric/formats/word_packing.h"
 
 namespace sinter::engine {
 
@@ -11,14 +11,19 @@ Result<DotPacking> packingFor(const BlockFormat &format, TargetKind kind) {
   return kind == TargetKind::Cpu ? dotPacking(format) : plainDotPacking(format);
 }
 
-// Tasks read blocks side by side for integer dots alone, threads in any case.
+// Tasks read blocks side by side for integer dots alone, threads in any case: in words what decode
+// multiplies by groups, in the packing of integer dots what else has the plain form.
 int64_t interleavedRows(const kernel::Element &element, MatmulPrecision rules) {
   bool tasks = rules.kind == TargetKind::Cpu;
   if (!element.isBlock())
     return tasks ? kInterleavedRows : 1;
-  bool beside = tasks ? activationFor(blockFormatOf(element), rules) != nullptr
-                      : packingFor(*blockFormatOf(element), rules.kind).has_value();
-  return beside ? kInterleavedRows : 1;
+  const BlockFormat &format = *blockFormatOf(element);
+  if (tasks)
+    return activationFor(&format, rules) ? kInterleavedRows : 1;
+  const bool plain = packingFor(format, rules.kind).has_value();
+  if (rules.sharesDepth && dotPacking(format) && !plain)
+    return kWordRows;
+  return plain ? kInterleavedRows : 1;
 }
 
 Result<plan::PackRecipe> interleavedRecipe(mlir::Type element, int64_t columns, int64_t rows) {
@@ -38,8 +43,9 @@ Result<plan::PackRecipe> interleavedRecipe(mlir::Type element, int64_t columns, 
     recipe.fields = plan::consecutive({{0, recipe.blockBytes, recipe.blockBytes, 0}});
     return recipe;
   }
-  SINTER_ASSIGN(DotPacking packing, dotPacking(*format));
-  for (const PackedField &field : packing.fields)
+  SINTER_ASSIGN(const std::vector<PackedField> fields,
+                packedFields(*format, static_cast<uint32_t>(rows)));
+  for (const PackedField &field : fields)
     recipe.fields.push_back({field.offset, field.bytes, field.unitBytes, field.xorByte,
                              field.itemBits, field.place, field.step});
   return recipe;

@@ -15,8 +15,8 @@ namespace sinter::engine {
 // not.
 Result<DotPacking> packingFor(const BlockFormat &format, TargetKind kind);
 
-// Rows of a weight that lie side by side; 1 where rows stay whole: thread blocks fetch pieces
-// of rows of scalars, and dequantized blocks stay as they are.
+// Rows of a weight that lie side by side; 1 where rows stay whole: thread blocks
+// fetch pieces of rows of scalars, and dequantized blocks stay as they are.
 int64_t interleavedRows(const kernel::Element &element, MatmulPrecision rules);
 
 // The recipe that interleaves `rows` rows of `columns` elements: block formats as the integer dot

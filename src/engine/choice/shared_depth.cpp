@@ -5,6 +5,7 @@
 #include "engine/choice/shared_depth.h"
 #include "engine/elements.h"
 #include "graph/fuse/launch.h"
+#include "numeric/formats/word_packing.h"
 #include "sched/simt/split_dots.h"
 
 #include <numeric>
@@ -20,15 +21,14 @@ static kernel::Element elementIn(Value value) {
 // Weights that are read once for 16 tokens. Fewer lie in the second-level cache.
 static constexpr int64_t kWeightsForShares = int64_t(2) << 20;
 static constexpr int64_t kRows = 16, kColumns = 16, kMostColumns = 64;
-// Columns of a matrix instruction.
-static constexpr int64_t kInstructionColumns = 8;
+// Columns of a matrix instruction, and those that one multiplies from words.
+static constexpr int64_t kInstructionColumns = 8, kColumnsOfWords = 16;
 
 // Elements along K of one step: whole blocks, in shares of whole units with the least padding, and
-// few enough for a thread's registers (28672 x 4096 and 4096 x 14336 of Q8_0 on an H100, 8 tokens,
-// 16 columns: 52 and 25 us in steps of 1024, 54 and 28 of 512, 58 and 37 of 256).
-static int64_t stepOfShares(int64_t k, int64_t columns, int64_t unit, int64_t block) {
-  constexpr int64_t kNumbers = 16 * 1024, kMostShares = 8, kLeast = 256;
-  const int64_t most = std::max(kLeast, kNumbers / columns / kLeast * kLeast);
+// at most so many (28672 x 4096 and 4096 x 14336 of Q8_0 on an H100, 8 tokens, 16 columns: 52 and
+// 25 us in steps of 1024, 54 and 28 of 512, 58 and 37 of 256).
+static int64_t stepOfShares(int64_t k, int64_t most, int64_t unit, int64_t block) {
+  constexpr int64_t kMostShares = 8;
   int64_t best = most;
   const int64_t whole = std::lcm(unit, block);
   for (int64_t step = whole; step <= most; step += whole) {
@@ -39,6 +39,29 @@ static int64_t stepOfShares(int64_t k, int64_t columns, int64_t unit, int64_t bl
   return best;
 }
 
+// Elements along K of a step at most, few enough for a thread's registers: of operands in 16 bits,
+// or of words, of which threads hold whole blocks (28672 x 4096 on an H200, one token, 16 columns:
+// Q4_0 27, Q4_K 33 us in steps of 1024; 33 and 30 of 2048).
+static int64_t mostOfStep(int64_t columns, bool words, int64_t unit) {
+  constexpr int64_t kLeast = 256, kNumbers = 16 * 1024, kStepOfWords = 1024, kLongUnit = 256;
+  if (!words)
+    return std::max(kLeast, kNumbers / columns / kLeast * kLeast);
+  const int64_t most = unit < kLongUnit ? kStepOfWords : 2 * kStepOfWords;
+  return std::min(most, std::max(unit, 2 * kNumbers / columns / unit * unit));
+}
+
+// Whether threads can hold words of twice the columns: not of whole blocks of 256, nor of more than
+// five bits a weight.
+static bool holdsTwice(const BlockFormat &format) {
+  constexpr uint32_t kLongest = 128, kBits = 5, kByteBits = 8;
+  return format.blockLength <= kLongest &&
+         uint32_t{format.blockBytes} * kByteBits < kBits * format.blockLength;
+}
+
+bool readsWords(const kernels::Gemm &p) {
+  return p.b.isBlock() && p.interleave == kWordRows;
+}
+
 bool shareDepth(kernels::Gemm &p, kernel::Element a, int64_t columns, int64_t parts,
                 const MatmulPrecision &rules) {
   constexpr int64_t kManyColumns = 16 * 1024;
@@ -47,18 +70,21 @@ bool shareDepth(kernels::Gemm &p, kernel::Element a, int64_t columns, int64_t pa
   // Where they are programs enough, 32 columns share what is read of activations (28672 x 4096 of
   // Q4_0 on an H100, 1, 16 and 64 tokens: 35, 37 and 142 us, with 16 columns 37, 53 and 198; F16
   // has less to compute and gains nothing).
-  const bool wide = blocks && p.n >= kManyColumns;
+  const bool words = blocks && readsWords(p);
+  const bool wide = blocks && (!words || holdsTwice(*blockFormatOf(p.b))) && p.n >= kManyColumns;
   const int64_t width = columns ? std::max(columns, kColumns) : wide ? 2 * kColumns : kColumns;
   if (!rules.sharesDepth || !(halves || blocks) || p.n <= 0 || p.k <= 0 ||
       p.n * p.k < kWeightsForShares || width > kMostColumns ||
-      width % (parts * kInstructionColumns) != 0)
+      width % (parts * kInstructionColumns) != 0 || (words && width % kColumnsOfWords != 0))
     return false;
   p.a = a;
   p.activation = blocks ? kernel::BF16 : p.activation;
-  p.blockM = kRows;
+  p.blockM = words ? kFewTokens : kRows;
   p.blockN = width;
   const BlockFormat *format = blocks ? blockFormatOf(p.b) : nullptr;
-  p.blockK = stepOfShares(p.k, width, sched::unitAlongK(format), format ? format->blockLength : 1);
+  const int64_t unit = words ? sched::unitOfGroups(*format) : sched::unitAlongK(format);
+  p.blockK =
+      stepOfShares(p.k, mostOfStep(width, words, unit), unit, format ? format->blockLength : 1);
   p.parts = parts;
   return true;
 }

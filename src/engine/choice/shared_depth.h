@@ -8,6 +8,11 @@
 
 namespace sinter::engine {
 
+// Tokens of a program that dequantizes its weights from words, where there are few and else: it has
+// no more to multiply and to add up than these. A token's bits are the same in both.
+inline constexpr int64_t kFewTokens = 8, kManyTokens = 16;
+// Whether a matmul dequantizes its weights from words, by groups (sched/simt/split_dots.h).
+bool readsWords(const kernels::Gemm &p);
 // Whether such a matmul is one; then `p` becomes that, with a of the type `a`. `columns` are those
 // that a program must have (0: any), of `parts` side by side (kernels::Gemm).
 bool shareDepth(kernels::Gemm &p, kernel::Element a, int64_t columns, int64_t parts,

@@ -87,6 +87,7 @@ Result<void> SimtExtension::dispatch(Operation &op, Task &task) {
       .Case([&](StrideOp stride) { return readStride(stride, task); })
       .Case([&](ViewLoadOp load) { return viewLoad(load, task); })
       .Case([&](TableLoadOp load) { return tableLoad(load, task); })
+      .Case([&](PermuteBytesOp permute) { return permuteBytes(permute, task); })
       .Case([&](ViewStoreOp store) { return viewStore(store, task); })
       .Case([&](SharedLoadOp load) { return sharedLoad(load, task); })
       .Case([&](SharedStoreOp store) { return sharedStore(store, task); })

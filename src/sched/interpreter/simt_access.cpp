@@ -75,6 +75,32 @@ Result<void> SimtExtension::tableLoad(TableLoadOp op, Task &task) const {
   return {};
 }
 
+// Four bytes of eight by a selector's four bits each.
+static uint32_t permutedBytes(uint64_t bytes, uint32_t selector) {
+  uint32_t result = 0;
+  for (uint32_t at = 0; at < 4; ++at) {
+    const uint32_t chosen = selector >> (4 * at) & 0xf;
+    auto byte = static_cast<uint8_t>(bytes >> (8 * (chosen & 7)));
+    if (chosen & 8)
+      byte = byte & 0x80 ? 0xff : 0;
+    result |= uint32_t{byte} << (8 * at);
+  }
+  return result;
+}
+
+Result<void> SimtExtension::permuteBytes(PermuteBytesOp op, Task &task) const {
+  SINTER_ASSIGN(Tile low, expanded(*op, op.getLow(), task));
+  SINTER_ASSIGN(Tile high, expanded(*op, op.getHigh(), task));
+  SINTER_ASSIGN(Tile selector, expanded(*op, op.getSelector(), task));
+  SINTER_ASSIGN(Tile out, allocate(*op, op.getType(), true, task));
+  for (int64_t thread = 0; thread < threads_; ++thread)
+    out.as<uint32_t>()[thread] =
+        permutedBytes(uint64_t{high.as<uint32_t>()[thread]} << 32 | low.as<uint32_t>()[thread],
+                      selector.as<uint32_t>()[thread]);
+  task.bind(op.getResult(), std::move(out));
+  return {};
+}
+
 Result<void> SimtExtension::viewStore(ViewStoreOp op, Task &task) {
   SimtAccess access{*op, task, clock_};
   SINTER_ASSIGN(ViewMemory * memory, memoryOf(access, op.getView(), task));

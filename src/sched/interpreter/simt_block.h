@@ -62,6 +62,7 @@ private:
   Result<ViewMemory *> memoryOf(const SimtAccess &access, mlir::Value view, tile::Task &task);
   Result<void> viewLoad(ViewLoadOp op, tile::Task &task);
   Result<void> tableLoad(TableLoadOp op, tile::Task &task) const;
+  Result<void> permuteBytes(PermuteBytesOp op, tile::Task &task) const;
   Result<void> viewStore(ViewStoreOp op, tile::Task &task);
   Result<void> sharedLoad(SharedLoadOp op, tile::Task &task);
   Result<void> reportUnwritten(mlir::Operation &op, int64_t thread, int64_t at, size_t size,

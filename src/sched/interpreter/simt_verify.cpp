@@ -75,7 +75,8 @@ private:
       return failure();
     if (isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect()) ||
         isa<scf::ForOp, scf::IfOp, scf::YieldOp, vector::FromElementsOp, tile::GridOp,
-            tile::ProgramIdOp, ThreadOp, TableLoadOp, BarrierOp, CopyCommitOp, MatrixFenceOp>(op))
+            tile::ProgramIdOp, ThreadOp, TableLoadOp, PermuteBytesOp, BarrierOp, CopyCommitOp,
+            MatrixFenceOp>(op))
       return success();
     if (isa<AwaitLaunchesOp>(op))
       return success();

@@ -1,6 +1,6 @@
 // Values that must lie alike form classes; each class gets one layout, large tiles first.
 #include "sched/simt/assign_layouts.h"
-#include "numeric/formats/dot_packing.h"
+#include "numeric/formats/word_packing.h"
 #include "sched/simt/dot_layouts.h"
 #include "sched/simt/layout.h"
 #include "sched/simt/split_dots.h"
@@ -79,7 +79,7 @@ private:
   SimtLayout blockedFor(const Class &c);
   static int64_t rowsBeside(const Class &c);
   SimtLayout besideOneAnother(const Class &c, int64_t rows) const;
-  SimtLayout alongBlocks(const Class &c, const BlockFormat &format) const;
+  SimtLayout alongBlocks(const Class &c, tile::ViewType view) const;
   void setType(Value value, const SimtLayout &layout) {
     auto type = layout.encode(tileType(value));
     value.setType(type);
@@ -132,6 +132,8 @@ void Assigner::join(Operation *op, llvm::function_ref<void(Value, Value)> same) 
     return both(dot.getAcc(), dot.getResult());
   if (auto dot = dyn_cast<SplitDotOp>(op))
     return both(dot.getAcc(), dot.getResult());
+  if (auto dot = dyn_cast<GroupDotOp>(op))
+    return both(dot.getAcc(), dot.getResult());
   if (auto settle = dyn_cast<SettleOp>(op))
     return both(settle.getAcc(), settle.getResult());
   if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) || op->getNumResults() != 1 ||
@@ -165,7 +167,7 @@ void Assigner::collect() {
     Class &c = classes_[joined[at]];
     c.values.push_back(value);
     c.shape.assign(tileType(value).getShape().begin(), tileType(value).getShape().end());
-    if (isa_and_nonnull<tile::DotOp, StageDotOp, TileDotOp, SplitDotOp, AccReadOp>(
+    if (isa_and_nonnull<tile::DotOp, StageDotOp, TileDotOp, SplitDotOp, GroupDotOp, AccReadOp>(
             value.getDefiningOp()))
       c.dot = value.getDefiningOp();
     classOf_[value] = joined[at];
@@ -275,6 +277,12 @@ std::optional<SimtLayout> Assigner::derived(const Class &c) {
   return std::nullopt;
 }
 
+static SimtLayout operandOf(const GroupSimt &layouts, GroupDotOp dot, Value operand) {
+  return operand == dot.getA()   ? layouts.split.a
+         : operand == dot.getB() ? layouts.pairs
+                                 : layouts.scale;
+}
+
 std::optional<SimtLayout>
 Assigner::derivedFrom(Operation *user, Value value, const Class &c,
                       llvm::function_ref<const SimtLayout *(Value)> chosen) {
@@ -285,11 +293,13 @@ Assigner::derivedFrom(Operation *user, Value value, const Class &c,
     if (const SimtLayout *layout = chosen(reshape.getResult()))
       return layout->reshaped(c.shape);
   if (auto concat = dyn_cast<tile::ConcatOp>(user))
-    if (const SimtLayout *layout = chosen(concat.getResult());
-        layout && layout->joins(c.shape, static_cast<int>(concat.getAxis())))
-      return layout->withShape(c.shape);
+    if (const SimtLayout *layout = chosen(concat.getResult()))
+      if (auto part = layout->ofPart(c.shape, static_cast<int>(concat.getAxis())))
+        return part;
   if (auto dot = dyn_cast<SplitDotOp>(user); dot && areConverted(c))
     return value == dot.getA() ? splitSimt(dot).a : splitSimt(dot).b;
+  if (auto dot = dyn_cast<GroupDotOp>(user); dot && areConverted(c))
+    return operandOf(groupSimt(dot), dot, value);
   auto dot = dyn_cast<tile::DotOp>(user);
   // What is multiplied as it is read lies as the instruction wants it, where nothing is gained by
   // sharing it among subgroups.
@@ -310,6 +320,8 @@ SimtLayout Assigner::choose(const Class &c) {
     return sharedAccumulators(*findMatrixInstruction(dot.getInstruction()), c.shape, threads_);
   if (auto dot = dyn_cast_or_null<SplitDotOp>(c.dot))
     return splitSimt(dot).accumulators;
+  if (auto dot = dyn_cast_or_null<GroupDotOp>(c.dot))
+    return groupSimt(dot).split.accumulators;
   return c.dot ? chooseDotLayouts(cast<tile::DotOp>(c.dot), threads_, facts_).accumulators
                : blockedFor(c);
 }
@@ -339,7 +351,8 @@ int64_t Assigner::rowsBeside(const Class &c) {
   for (Value value : c.values) {
     if (auto load = value.getDefiningOp<BlockLoadOp>())
       if (auto view = cast<tile::ViewType>(load.getView().getType());
-          view.getRank() == 2 && fillsDevice(view, c.shape.front()))
+          view.getRank() == 2 && view.getInterleave() == kInterleavedRows &&
+          fillsDevice(view, c.shape.front()))
         rows = std::max<int64_t>(rows, view.getInterleave());
     if (auto row = value.getDefiningOp<tile::BroadcastOp>(); row && !isRowAsRead(row.getValue()))
       return 0;
@@ -374,23 +387,25 @@ SimtLayout Assigner::besideOneAnother(const Class &c, int64_t rows) const {
   return SimtLayout(c.shape, std::move(registers), std::move(lanes));
 }
 
-// The format of blocks in the file's order that values of the class are dequantized from; else
-// null.
-static const BlockFormat *formatInFileOrder(const Class &c) {
+// The view of blocks that lie in the file's order, whole or word by word, and that values of the
+// class are dequantized from; else null.
+static tile::ViewType viewInFileOrder(const Class &c) {
   for (Value value : c.values) {
     auto load = value.getDefiningOp<BlockLoadOp>();
     auto view = load ? cast<tile::ViewType>(load.getView().getType()) : tile::ViewType();
-    if (view && !view.getInterleave() && !tile::activationFormatOf(view.getElementType()))
+    if (view && !tile::activationFormatOf(view.getElementType()))
       if (const BlockFormat *format = tile::blockFormatOf(view.getElementType());
-          format && !plainDotPacking(*format))
-        return format;
+          format && (view.getInterleave() == kWordRows ||
+                     (!view.getInterleave() && !plainDotPacking(*format))))
+        return view;
   }
-  return nullptr;
+  return {};
 }
 
 // Elements that share bytes go to one thread where it has several. Neighbouring threads read
-// neighbouring bytes of a row.
-SimtLayout Assigner::alongBlocks(const Class &c, const BlockFormat &format) const {
+// neighbouring bytes: of rows side by side, then of a row.
+SimtLayout Assigner::alongBlocks(const Class &c, tile::ViewType view) const {
+  const BlockFormat &format = *tile::blockFormatOf(view.getElementType());
   constexpr size_t kWordBits = 2;
   const int axis = static_cast<int>(c.shape.size()) - 1;
   const size_t perThread = llvm::Log2_64(std::max<int64_t>(1, c.elements() / threads_));
@@ -407,6 +422,8 @@ SimtLayout Assigner::alongBlocks(const Class &c, const BlockFormat &format) cons
         --left, --most;
       }
   };
+  if (view.getInterleave() && axis == 1)
+    spread(0, llvm::Log2_64(view.getInterleave()));
   spread(axis, llvm::Log2_64(facts_.subgroup));
   for (int other = axis; other-- > 0;)
     spread(other, left);
@@ -418,8 +435,8 @@ SimtLayout Assigner::alongBlocks(const Class &c, const BlockFormat &format) cons
 SimtLayout Assigner::blockedFor(const Class &c) {
   if (int64_t rows = rowsBeside(c); rows)
     return besideOneAnother(c, rows);
-  if (const BlockFormat *format = formatInFileOrder(c))
-    return alongBlocks(c, *format);
+  if (tile::ViewType view = viewInFileOrder(c))
+    return alongBlocks(c, view);
   int axis = static_cast<int>(c.shape.size()) - 1;
   int64_t bits = 0;
   auto access = [&](tile::ViewType view) {
@@ -496,6 +513,11 @@ void Assigner::mend(Operation *op) {
     SplitSimt layouts = splitSimt(dot);
     wantOperand(dot.getAMutable(), layouts.a);
     wantOperand(dot.getBMutable(), layouts.b);
+  } else if (auto dot = dyn_cast<GroupDotOp>(op)) {
+    GroupSimt layouts = groupSimt(dot);
+    for (OpOperand &operand : dot->getOpOperands())
+      if (operand.get() != dot.getAcc())
+        wantOperand(operand, operandOf(layouts, dot, operand.get()));
   } else if (auto dot = dyn_cast<tile::DotOp>(op)) {
     DotLayouts layouts = chooseDotLayouts(dot, threads_, facts_);
     if (!layouts.instruction || SimtLayout::of(dot.getResult().getType()) != layouts.accumulators)

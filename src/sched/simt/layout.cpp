@@ -225,6 +225,20 @@ std::optional<SimtLayout> SimtLayout::reshaped(ArrayRef<int64_t> shape) const {
   return SimtLayout(shape, moved(registers_), moved(threads_));
 }
 
+std::optional<SimtLayout> SimtLayout::ofPart(ArrayRef<int64_t> shape, int axis) const {
+  const int64_t extent = shape[axis];
+  if (extent % atom(axis) == 0)
+    return withShape(shape);
+  auto isAbove = [&](LayoutBit bit) {
+    return bit.axis == axis && (int64_t(1) << bit.bit) >= extent;
+  };
+  if (!llvm::isPowerOf2_64(extent) || llvm::any_of(threads_, isAbove))
+    return std::nullopt;
+  SmallVector<LayoutBit> registers;
+  llvm::copy_if(registers_, std::back_inserter(registers), std::not_fn(isAbove));
+  return SimtLayout(shape, std::move(registers), threads_);
+}
+
 SimtLayout SimtLayout::withShape(ArrayRef<int64_t> shape) const {
   return SimtLayout(shape, registers_, threads_);
 }

@@ -78,11 +78,10 @@ public:
   /// The layout in which each register still holds the same element, row-major, of a tile of
   /// another shape; nothing where the bits do not fall on its axes.
   std::optional<SimtLayout> reshaped(llvm::ArrayRef<int64_t> shape) const;
-  /// Whether a tile of `shape` is whole atoms along `axis`, so that the registers of several with
-  /// these bits, one after the other along it, are those of the tile that they make.
-  bool joins(llvm::ArrayRef<int64_t> shape, int axis) const {
-    return shape[axis] % atom(axis) == 0;
-  }
+  /// The layout of a tile of `shape`, several of which one after the other along `axis` are a tile
+  /// of this layout, register by register: of whole atoms, or of what registers alone count.
+  /// Nothing where threads would share a part.
+  std::optional<SimtLayout> ofPart(llvm::ArrayRef<int64_t> shape, int axis) const;
   /// The same bits for another shape of the same rank.
   SimtLayout withShape(llvm::ArrayRef<int64_t> shape) const;
 

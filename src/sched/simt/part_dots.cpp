@@ -1,6 +1,7 @@
 // Operands are made again for a part: loads of fewer elements, and what is computed of each alone.
 #include "sched/simt/part_dots.h"
 #include "sched/simt/dot_layouts.h"
+#include "sched/simt/split_dots.h"
 
 using namespace mlir;
 
@@ -142,7 +143,8 @@ void makeParts(tile::DotOp dot, int64_t part) {
 void partDots(tile::KernelOp kernel, const SimtFacts &facts) {
   SmallVector<std::pair<tile::DotOp, int64_t>> work;
   kernel.walk([&](tile::DotOp dot) {
-    if (!dot.getTransposeB() || hasSmallM(dot) || !isDequantized(dot.getB()))
+    if (!dot.getTransposeB() || hasSmallM(dot) || multipliesGroups(dot, facts) ||
+        !isDequantized(dot.getB()))
       return;
     const int64_t part = partOf(dot, facts), k = tileType(dot.getA()).getDimSize(1);
     if (k > part && k % part == 0 && PartMaker::canMake(dot.getA()) &&

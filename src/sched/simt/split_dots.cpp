@@ -2,14 +2,18 @@
 // that K's bits are dealt out as memory has them: to registers first, then to lanes, then to
 // subgroups.
 #include "sched/simt/split_dots.h"
+#include "numeric/formats/word_packing.h"
 #include "sched/simt/dot_layouts.h"
 #include "sched/simt/prefetch_loads.h"
+
+#include <numeric>
 
 using namespace mlir;
 
 namespace sinter::sched {
 
 static constexpr int64_t kMostShares = 8;
+static constexpr int64_t kMostRowsOfGroups = 32;
 
 static RankedTensorType tileType(Value value) {
   return cast<RankedTensorType>(value.getType());
@@ -46,12 +50,16 @@ static bool takesElements(const MatrixInstruction &instruction, Type element) {
          (element.isF16() ? is(MatrixElement::F16) : element.isBF16() && is(MatrixElement::BF16));
 }
 
-// One of a subgroup's own, both of whose operands share K alike, on whole tiles.
-static const MatrixInstruction *findInstruction(tile::DotOp dot, const SimtFacts &facts) {
+// One of a subgroup's own, both of whose operands share K alike, on whole tiles; `turned`: with b
+// as its left operand.
+static const MatrixInstruction *findInstruction(tile::DotOp dot, const SimtFacts &facts,
+                                                bool turned) {
   Type element = tileType(dot.getA()).getElementType();
-  if (element != tileType(dot.getB()).getElementType())
+  if (element != tileType(dot.getB()).getElementType() || (turned && !element.isBF16()))
     return nullptr;
-  ArrayRef<int64_t> accumulators = tileType(dot.getResult()).getShape();
+  SmallVector<int64_t> accumulators(tileType(dot.getResult()).getShape());
+  if (turned)
+    std::swap(accumulators[0], accumulators[1]);
   for (const std::string &name : facts.instructions) {
     const MatrixInstruction *found = findMatrixInstruction(name);
     if (found && !found->isAsynchronous() && !found->opaqueAccumulators &&
@@ -105,12 +113,42 @@ int64_t unitAlongK(const BlockFormat *format) {
   return int64_t(1) << (registerBitsAlongK(format).size() + kLaneBits);
 }
 
+int64_t groupAlongK(const BlockFormat &format) {
+  const int64_t scale = format.scale.groupLength();
+  return format.min.present() ? std::gcd(scale, int64_t{format.min.groupLength()}) : scale;
+}
+
+SmallVector<int64_t> registerBitsOfGroups(const BlockFormat &format) {
+  constexpr int64_t kWordBits = 2, kLaneBits = 2;
+  const int64_t group = groupAlongK(format);
+  const int64_t end = llvm::Log2_64(std::max<int64_t>(group, format.blockLength));
+  SmallVector<int64_t> bits{0, 1};
+  for (int64_t bit = kWordBits + kLaneBits; bit < end; ++bit)
+    bits.push_back(bit);
+  return bits;
+}
+
+int64_t unitOfGroups(const BlockFormat &format) {
+  constexpr size_t kLaneBits = 2;
+  return int64_t(1) << (registerBitsOfGroups(format).size() + kLaneBits);
+}
+
+static tile::ViewType viewOf(BlockLoadOp load) {
+  return cast<tile::ViewType>(load.getView().getType());
+}
+
 static const BlockFormat *formatOf(Value b) {
   auto load = dyn_cast_or_null<BlockLoadOp>(sourceOf(b));
-  auto type = load ? dyn_cast<tile::BlockType>(
-                         cast<tile::ViewType>(load.getView().getType()).getElementType())
-                   : tile::BlockType();
+  auto type = load ? dyn_cast<tile::BlockType>(viewOf(load).getElementType()) : tile::BlockType();
   return type ? tile::blockFormatOf(type) : nullptr;
+}
+
+// The format of words that b is dequantized from; else null.
+static const BlockFormat *wordsOf(Value b) {
+  auto load = dyn_cast_or_null<BlockLoadOp>(sourceOf(b));
+  const bool words =
+      load && load.getField() == "value" && viewOf(load).getInterleave() == kWordRows;
+  return words ? formatOf(b) : nullptr;
 }
 
 // The lowest bits that are not in `taken`.
@@ -146,10 +184,13 @@ static SimtLayout operandLayout(const SplitSimt &lanes, const SimtLayout &fragme
   return SimtLayout(shape, std::move(registers), std::move(threads));
 }
 
-static SimtLayout accumulatorsLayout(const SimtLayout &fragment, ArrayRef<int64_t> shape) {
-  auto below = [](ArrayRef<LayoutBit> bits) {
-    return llvm::map_to_vector(
-        bits, [](LayoutBit bit) { return bit.axis < 0 ? bit : LayoutBit{bit.axis + 1, bit.bit}; });
+// `axes` of the accumulators are the fragment's.
+static SimtLayout accumulatorsLayout(const SimtLayout &fragment, ArrayRef<int64_t> shape,
+                                     std::array<int, 2> axes) {
+  auto below = [&](ArrayRef<LayoutBit> bits) {
+    return llvm::map_to_vector(bits, [&](LayoutBit bit) {
+      return bit.axis < 0 ? bit : LayoutBit{axes[bit.axis], bit.bit};
+    });
   };
   SmallVector<LayoutBit> threads = below(fragment.threadBits());
   for (int share = 0; (int64_t(1) << share) < shape[0]; ++share)
@@ -158,27 +199,66 @@ static SimtLayout accumulatorsLayout(const SimtLayout &fragment, ArrayRef<int64_
                     std::move(threads));
 }
 
-SplitSimt splitSimt(SplitDotOp dot) {
-  const MatrixInstruction *instruction = findMatrixInstruction(dot.getInstruction());
-  ArrayRef<int64_t> depth = dot.getDepth(), accumulators = tileType(dot.getResult()).getShape();
-  DepthBits bits = depthBitsOf(instruction->layoutA(), 1);
-  SplitSimt lanes{instruction,
-                  instruction->layoutA(),
-                  instruction->layoutB(),
-                  accumulatorsLayout(instruction->layoutC(), accumulators),
-                  {},
-                  {}};
+// Which bit of K each of the instruction's is, and which are left to registers.
+static void dealDepth(SplitSimt &lanes, ArrayRef<int64_t> depth) {
+  DepthBits bits = depthBitsOf(lanes.instruction->layoutA(), 1);
   lanes.depthBits.assign(bits.registers.size() + bits.lanes.size(), 0);
   for (auto [bit, to] : llvm::zip(bits.registers, depth))
     lanes.depthBits[bit] = to;
   for (auto [bit, to] : llvm::zip_equal(bits.lanes, nextBits(depth, bits.lanes.size())))
     lanes.depthBits[bit] = to;
   lanes.moreBits.assign(depth.begin() + static_cast<int64_t>(bits.registers.size()), depth.end());
+}
+
+SplitSimt splitSimt(SplitDotOp dot) {
+  const MatrixInstruction *instruction = findMatrixInstruction(dot.getInstruction());
+  ArrayRef<int64_t> depth = dot.getDepth(), accumulators = tileType(dot.getResult()).getShape();
+  SplitSimt lanes{instruction,
+                  instruction->layoutA(),
+                  instruction->layoutB(),
+                  accumulatorsLayout(instruction->layoutC(), accumulators, {1, 2}),
+                  {},
+                  {}};
+  dealDepth(lanes, depth);
   lanes.a = operandLayout(lanes, instruction->layoutA(), 1, depth, tileType(dot.getA()).getShape(),
                           accumulators[0]);
   lanes.b = operandLayout(lanes, instruction->layoutB(), 0, depth, tileType(dot.getB()).getShape(),
                           accumulators[0]);
   return lanes;
+}
+
+// Coordinates along axis 1 that count `1 << bits` of them; those below are copies or not there.
+static SimtLayout coarsened(const SimtLayout &layout, ArrayRef<int64_t> shape, int bits) {
+  SmallVector<LayoutBit> registers, threads;
+  for (LayoutBit bit : layout.registerBits())
+    if (bit.axis != 1 || bit.bit >= bits)
+      registers.push_back(bit.axis == 1 ? LayoutBit{1, bit.bit - bits} : bit);
+  for (LayoutBit bit : layout.threadBits())
+    threads.push_back(bit.axis != 1     ? bit
+                      : bit.bit >= bits ? LayoutBit{1, bit.bit - bits}
+                                        : LayoutBit());
+  return SimtLayout(shape, std::move(registers), std::move(threads));
+}
+
+GroupSimt groupSimt(GroupDotOp dot) {
+  const MatrixInstruction *instruction = findMatrixInstruction(dot.getInstruction());
+  ArrayRef<int64_t> depth = dot.getDepth(), accumulators = tileType(dot.getResult()).getShape(),
+                    a = tileType(dot.getA()).getShape(),
+                    scale = tileType(dot.getScale()).getShape();
+  SplitSimt lanes{instruction,
+                  instruction->layoutB(),
+                  instruction->layoutA(),
+                  accumulatorsLayout(instruction->layoutC(), accumulators, {2, 1}),
+                  {},
+                  {}};
+  dealDepth(lanes, depth);
+  lanes.a = operandLayout(lanes, instruction->layoutB(), 0, depth, a, accumulators[0]);
+  lanes.b =
+      operandLayout(lanes, instruction->layoutA(), 1, depth, {scale[0], a[1]}, accumulators[0]);
+  const int64_t group = a[1] / scale[1];
+  SimtLayout pairs = coarsened(lanes.b, {scale[0], a[1] / 2}, 1),
+             scales = coarsened(lanes.b, scale, llvm::Log2_64(group));
+  return {lanes, pairs, scales, group};
 }
 
 // ---- the pass ----
@@ -190,6 +270,7 @@ struct Split {
   const MatrixInstruction *instruction = nullptr;
   SmallVector<int64_t> depth;
   int64_t shares = 1;
+  const BlockFormat *words = nullptr; // that a matmul by groups reads
 };
 } // namespace
 
@@ -208,6 +289,11 @@ static bool beginsAtZero(Split &split) {
   return matchPattern(acc, m_AnyZeroFloat());
 }
 
+bool multipliesGroups(tile::DotOp dot, const SimtFacts &facts) {
+  return facts.sharesDepth && tileType(dot.getA()).getDimSize(0) <= kMostRowsOfGroups &&
+         wordsOf(dot.getB()) && findInstruction(dot, facts, /*turned=*/true);
+}
+
 static std::optional<Split> match(tile::KernelOp kernel, const SimtFacts &facts) {
   SmallVector<tile::DotOp> dots;
   kernel.walk([&](tile::DotOp dot) { dots.push_back(dot); });
@@ -215,17 +301,65 @@ static std::optional<Split> match(tile::KernelOp kernel, const SimtFacts &facts)
     return std::nullopt;
   Split split;
   split.dot = dots.front();
-  if (!hasSmallM(split.dot) || !split.dot.getTransposeB() || !beginsAtZero(split))
+  const bool groups = multipliesGroups(split.dot, facts);
+  split.words = groups ? wordsOf(split.dot.getB()) : nullptr;
+  if (!(groups || hasSmallM(split.dot)) || !split.dot.getTransposeB() || !beginsAtZero(split))
     return std::nullopt;
-  split.instruction = findInstruction(split.dot, facts);
+  split.instruction = findInstruction(split.dot, facts, groups);
   if (!split.instruction)
     return std::nullopt;
-  split.depth = registerBitsAlongK(formatOf(split.dot.getB()));
+  split.depth = split.words ? registerBitsOfGroups(*split.words)
+                            : registerBitsAlongK(formatOf(split.dot.getB()));
   DepthBits bits = depthBitsOf(split.instruction->layoutA(), 1);
   const int64_t unit = int64_t(1) << (split.depth.size() + bits.lanes.size());
   const int64_t units = llvm::divideCeil(tileType(split.dot.getA()).getDimSize(1), unit);
   split.shares = std::min(kMostShares, static_cast<int64_t>(llvm::bit_floor<uint64_t>(units)));
   return split;
+}
+
+// A part of the blocks that b is dequantized from, one element for each `length`.
+static Value partOf(OpBuilder &b, Value tile, StringRef field, Type element, int64_t length) {
+  Operation *maker = tile.getDefiningOp();
+  SmallVector<int64_t> shape(tileType(tile).getShape());
+  shape[1] /= length;
+  auto type = RankedTensorType::get(shape, element);
+  if (auto concat = dyn_cast<tile::ConcatOp>(maker)) {
+    SmallVector<Value> parts;
+    for (Value part : concat.getValues())
+      parts.push_back(partOf(b, part, field, element, length));
+    return tile::ConcatOp::create(b, tile.getLoc(), type, parts, concat.getAxis());
+  }
+  if (auto load = dyn_cast<BlockLoadOp>(maker))
+    return BlockLoadOp::create(b, tile.getLoc(), type, field, load.getView(), load.getOffsets());
+  return partOf(b, maker->getOperand(0), field, element, length);
+}
+
+static Value multiply(OpBuilder &b, const Split &split, RankedTensorType type, Value acc) {
+  tile::DotOp dot = split.dot;
+  if (!split.words)
+    return SplitDotOp::create(b, dot.getLoc(), type, split.instruction->name, split.depth,
+                              dot.getA(), dot.getB(), acc);
+  auto part = [&](StringRef field, Type element, int64_t length) {
+    return partOf(b, dot.getB(), field, element, length);
+  };
+  const int64_t group = groupAlongK(*split.words);
+  Value numbers = part("numbers", b.getI32Type(), 2);
+  Value scale = part("group_scale", b.getF32Type(), group);
+  Value min = split.words->min.present() ? part("group_min", b.getF32Type(), group) : Value();
+  return GroupDotOp::create(b, dot.getLoc(), type, split.instruction->name, split.depth, dot.getA(),
+                            numbers, scale, min, acc);
+}
+
+// What made a tile that is no longer multiplied.
+static void eraseUnused(Value tile) {
+  Operation *maker = tile.getDefiningOp();
+  if (!maker->use_empty())
+    return;
+  SmallVector<Value> operands(maker->getOperands());
+  const bool loads = isa<BlockLoadOp>(maker);
+  maker->erase();
+  if (!loads)
+    llvm::for_each(operands, eraseUnused);
 }
 
 static void rewrite(Split &split) {
@@ -243,8 +377,7 @@ static void rewrite(Split &split) {
     acc = argument;
   }
   b.setInsertionPoint(dot);
-  Value result = SplitDotOp::create(b, dot.getLoc(), type, split.instruction->name, split.depth,
-                                    dot.getA(), dot.getB(), acc);
+  Value result = multiply(b, split, type, acc);
   Value whole = dot.getResult();
   if (split.loop) {
     OpResult ended = split.loop.getTiedLoopResult(cast<BlockArgument>(acc));
@@ -255,7 +388,10 @@ static void rewrite(Split &split) {
   }
   auto joined = JoinSharesOp::create(b, dot.getLoc(), accumulators, result);
   whole.replaceAllUsesExcept(joined.getResult(), joined);
+  Value values = dot.getB();
   dot.erase();
+  if (split.words)
+    eraseUnused(values);
 }
 
 int64_t splitDots(tile::KernelOp kernel, const SimtFacts &facts) {

@@ -10,11 +10,15 @@
 
 namespace sinter::sched {
 
-/// Makes the kernel's only matmul a sched.split_dot and gives the threads of a block; 0, and
-/// nothing is changed, where the kernel has none or more, where it has many rows, and where no
-/// instruction takes its operands. Which subgroup multiplies what depends on the format of b and on
-/// the length of a step along K, never on rows or columns.
+/// Makes the kernel's only matmul a sched.split_dot, or a sched.group_dot where b is dequantized
+/// from words (numeric/formats/word_packing.h), and gives the threads of a block; 0, and nothing is
+/// changed, where the kernel has none or more, where it has many rows, and where no instruction
+/// takes its operands. Which subgroup multiplies what depends on the format of b and on the length
+/// of a step along K, never on rows or columns.
 int64_t splitDots(tile::KernelOp kernel, const SimtFacts &facts);
+
+/// Whether a matmul has so few rows, of a b in words, that splitDots takes it.
+bool multipliesGroups(tile::DotOp dot, const SimtFacts &facts);
 
 /// Where the operands and accumulators of such a matmul lie, and what each bit of the
 /// instruction's K is in the tile's.
@@ -26,6 +30,23 @@ struct SplitSimt {
 };
 
 SplitSimt splitSimt(SplitDotOp dot);
+
+/// The same of a matmul by groups, b of which is the instruction's left operand.
+struct GroupSimt {
+  SplitSimt split;   // its b in elements, not in pairs
+  SimtLayout pairs;  // of b
+  SimtLayout scale;  // and of min
+  int64_t group = 0; // elements along K
+};
+
+GroupSimt groupSimt(GroupDotOp dot);
+/// Elements along K that share one scale and one minimum.
+int64_t groupAlongK(const BlockFormat &format);
+/// Bits of an element's number along K that one thread holds of words for a matmul by groups: those
+/// of a block but two within a group, which the lanes of an instruction have. So what scales and
+/// codes share of a word is read once, and where it lies is known.
+llvm::SmallVector<int64_t> registerBitsOfGroups(const BlockFormat &format);
+int64_t unitOfGroups(const BlockFormat &format);
 
 /// Bits of an element's number along K that one thread should hold in registers: eight neighbours,
 /// and of a block format (null: of scalars) what shares the bytes of four of them. With those of an

@@ -74,6 +74,11 @@ Value NvidiaSimt::shuffle(Site s, Value value, int32_t mask, int64_t threads) co
                    {constant(s, members), value, constant(s, mask), constant(s, kSubgroup - 1)});
 }
 
+Value NvidiaSimt::permuteBytes(Site s, sched::PermuteBytesOp op) const {
+  return intrinsic(s, s.b.getI32Type(), "llvm.nvvm.prmt",
+                   {op.getLow(), op.getHigh(), op.getSelector()});
+}
+
 // ---- inline PTX ----
 
 /// An instruction's operands in PTX: "{$0, $1}" from `first` on.

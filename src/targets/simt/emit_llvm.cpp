@@ -283,6 +283,7 @@ Value Emitter::value(Site s, Operation *op) {
       })
       .Case([&](sched::ThreadOp) { return target_.threadId(s); })
       .Case([&](sched::TableLoadOp o) { return tableLoad(s, o); })
+      .Case([&](sched::PermuteBytesOp o) { return target_.permuteBytes(s, o); })
       .Case([&](sched::ShuffleOp o) -> Value {
         Type i32 = s.b.getI32Type();
         Value bits = o.getValue();

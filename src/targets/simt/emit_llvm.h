@@ -54,6 +54,8 @@ public:
   virtual void barrier(Site s) const = 0;
   /// The i32 of thread XOR `mask`.
   virtual mlir::Value shuffle(Site s, mlir::Value value, int32_t mask, int64_t threads) const = 0;
+  /// sched.permute_bytes; null unless overridden, for which the emitter has a diagnostic.
+  virtual mlir::Value permuteBytes(Site s, sched::PermuteBytesOp op) const { return {}; }
   /// Fails with a diagnostic for an instruction that the target lacks.
   virtual mlir::FailureOr<mlir::Value> matrix(Site s, sched::MatrixOp op) const = 0;
 

@@ -2,8 +2,8 @@
 // tile.dequantize and tile.dot of two block formats, all from the format table.
 #include "tile/mlir_pch.h"
 
-#include "numeric/formats/dot_packing.h"
 #include "numeric/formats/integer_scales.h"
+#include "numeric/formats/word_packing.h"
 #include "tile/interpreter/engine.h"
 #include "tile/interpreter/races.h"
 
@@ -46,9 +46,9 @@ static void turnBack(const PackedField &field, std::byte *unit) {
 }
 
 // Gathers one row's block from `rows` blocks that lie unit by unit side by side.
-static void unpackBlock(const DotPacking &packing, const std::byte *group, int64_t row,
+static void unpackBlock(std::span<const PackedField> fields, const std::byte *group, int64_t row,
                         int64_t rows, std::byte *to) {
-  for (const PackedField &field : packing.fields) {
+  for (const PackedField &field : fields) {
     for (uint32_t unit = 0; unit < field.units(); ++unit) {
       std::byte *into = to + field.offset + unit * field.unitBytes;
       const std::byte *from = group + field.placeOf(unit) * rows + row * field.unitBytes;
@@ -82,9 +82,9 @@ static bool forBlocks(const View &view, ArrayRef<int64_t> offsets, const Tile &t
 
 std::optional<int64_t> loadBlocks(const View &view, ArrayRef<int64_t> offsets, Tile &tile) {
   size_t bytes = view.element.bytes;
-  std::optional<DotPacking> packing;
+  std::vector<PackedField> fields;
   if (view.interleave)
-    packing = *dotPacking(*view.element.format);
+    fields = *packedFields(*view.element.format, static_cast<uint32_t>(view.interleave));
   int64_t loaded = 0;
   bool whole = forBlocks(view, offsets, tile, [&](int64_t block, int64_t at) {
     std::byte *to = tile.data() + block * bytes;
@@ -94,7 +94,7 @@ std::optional<int64_t> loadBlocks(const View &view, ArrayRef<int64_t> offsets, T
     return visitBlock(
         view, at, [&](const std::byte *from) { std::memcpy(to, from, bytes); },
         [&](const std::byte *group, int64_t row) {
-          unpackBlock(*packing, group, row, view.interleave, to);
+          unpackBlock(fields, group, row, view.interleave, to);
         });
   });
   return whole ? std::optional(loaded) : std::nullopt;

@@ -4,7 +4,7 @@
 #include "tile/mlir_pch.h"
 
 #include "base/checked.h"
-#include "numeric/formats/dot_packing.h"
+#include "numeric/formats/word_packing.h"
 #include "tile/interpreter/engine.h"
 
 #include "llvm/ADT/ScopeExit.h"
@@ -183,11 +183,15 @@ private:
   Result<void> checkInterleave(const View &view) {
     if (!view.element.isBlock())
       return {};
-    if (view.interleave != kInterleavedRows || !view.element.format)
+    if ((view.interleave != kInterleavedRows && view.interleave != kWordRows) ||
+        !view.element.format)
       return wrong("is interleaved by " + Twine(view.interleave) + " rows",
-                   Twine(kInterleavedRows) + " for a block format of weights", Code::Unsupported);
-    if (auto packing = dotPacking(*view.element.format); !packing)
-      return wrong("is interleaved: " + packing.error().message, "a format that has a packing",
+                   Twine(kInterleavedRows) + " or " + Twine(kWordRows) +
+                       " for a block format of weights",
+                   Code::Unsupported);
+    const auto fields = packedFields(*view.element.format, static_cast<uint32_t>(view.interleave));
+    if (!fields)
+      return wrong("is interleaved: " + fields.error().message, "a format that has a packing",
                    Code::Unsupported);
     return {};
   }

@@ -90,17 +90,44 @@ struct BlockReader::Bytes {
   uint32_t fixed = 0, count = 0, align = 0;
 };
 
+// Bytes that bits of an item's number add to the place of a byte: in words, words of all rows lie
+// between two of one.
+Value BlockReader::varyingBytes(const BlockElement &item, ArrayRef<uint32_t> weights) {
+  if (!item.row)
+    return weighted(item, weights);
+  return weighted(item, llvm::map_to_vector(weights, [](uint32_t weight) {
+                    const uint32_t in = weight % kWordBytes;
+                    return (weight - in) * kWordRows + in;
+                  }));
+}
+
+// The byte of the view.
+Value BlockReader::placed(const BlockElement &item, const Bytes &bytes) {
+  auto index = [&](int64_t value) {
+    return arith::ConstantIndexOp::create(b_, loc_, value).getResult();
+  };
+  auto withVarying = [&](Value byte) -> Value {
+    if (!bytes.varying)
+      return byte;
+    return fold<arith::AddIOp>(
+        byte, b_.createOrFold<arith::IndexCastUIOp>(loc_, b_.getIndexType(), bytes.varying));
+  };
+  if (!item.row)
+    return withVarying(fold<arith::AddIOp>(item.byte, index(bytes.fixed)));
+  Value byte = withVarying(item.byte); // what is fixed comes last: accesses have it for nothing
+  if (!words_.inWords(bytes.fixed))
+    byte = fold<arith::SubIOp>(
+        byte, fold<arith::MulIOp>(item.row, index(kWordBytes - words_.rowBytes(bytes.fixed))));
+  return fold<arith::AddIOp>(byte, index(words_.packedByte(bytes.fixed)));
+}
+
 // As an i32.
 Value BlockReader::load(const BlockElement &item, const Bytes &bytes) {
   Value &word = loads_[{item.byte.getAsOpaquePointer(), bytes.varying.getAsOpaquePointer(), nullptr,
                         uint64_t{bytes.fixed} << kByteBits | bytes.count}];
   if (word)
     return word;
-  Value byte =
-      fold<arith::AddIOp>(item.byte, arith::ConstantIndexOp::create(b_, loc_, bytes.fixed));
-  if (bytes.varying)
-    byte = fold<arith::AddIOp>(
-        byte, b_.createOrFold<arith::IndexCastUIOp>(loc_, b_.getIndexType(), bytes.varying));
+  Value byte = placed(item, bytes);
   IntegerType type = b_.getIntegerType(bytes.count * kByteBits);
   Value zero = arith::ConstantOp::create(b_, loc_, b_.getIntegerAttr(type, 0));
   IntegerAttr align = bytes.align < bytes.count ? b_.getI64IntegerAttr(bytes.align) : IntegerAttr();
@@ -108,6 +135,87 @@ Value BlockReader::load(const BlockElement &item, const Bytes &bytes) {
   if (bytes.count < kWordBytes)
     word = arith::ExtUIOp::create(b_, loc_, b_.getI32Type(), word);
   return word;
+}
+
+// ---- four neighbours ----
+
+// `width` bits of each byte.
+static int64_t inEachByte(uint32_t width) {
+  return int64_t{0x01010101} * ((int64_t{1} << width) - 1);
+}
+
+// The same of neighbouring bits, which move apart.
+Value BlockReader::fourBeside(const BitPlane &plane, const BlockElement &item) {
+  std::array<uint32_t, 8> toBytes{}, toBits{};
+  Bytes bytes{{}, plane.map.base / kByteBits, kWordBytes, kWordBytes};
+  SINTER_CHECK((bytes.fixed - words_.first) % kWordBytes == 0 && plane.map.base % kByteBits == 0);
+  uint32_t shift = 0;
+  for (size_t bit = 0; bit < toBits.size(); ++bit) {
+    toBytes[bit] = plane.map.weight[bit] / kWordBits * kWordBytes;
+    toBits[bit] = plane.map.weight[bit] % kWordBits;
+    bytes.fixed += (item.fixed >> bit & 1) * toBytes[bit];
+    shift += (item.fixed >> bit & 1) * toBits[bit];
+  }
+  bytes.varying = varyingBytes(item, toBytes);
+  const uint32_t width = plane.width;
+  Value four = bitsFrom(load(item, bytes), weighted(item, toBits), shift, 4 * width);
+  auto apart = [&](Value bits, uint32_t by, int64_t mask) {
+    Value moved = fold<arith::ShLIOp>(bits, int32(by));
+    return fold<arith::AndIOp>(fold<arith::OrIOp>(bits, moved), int32(mask));
+  };
+  Value two = apart(four, 2 * kByteBits - 2 * width, ((1 << 2 * width) - 1) * 0x00010001);
+  return apart(two, kByteBits - width, inEachByte(width));
+}
+
+// Those from the item on, a multiple of four; null where they do not lie in one word's bytes.
+Value BlockReader::fourOf(const BitPlane &plane, const BlockElement &item) {
+  constexpr uint32_t kNeighbours = kWordBytes - 1;
+  const std::array<uint16_t, 8> &weight = plane.map.weight;
+  std::array<uint32_t, 8> toBytes{}, toBits{};
+  uint32_t most = plane.map.base % kByteBits + plane.width;
+  for (size_t bit = 0; bit < weight.size(); ++bit) {
+    toBytes[bit] = weight[bit] / kByteBits;
+    toBits[bit] = weight[bit] % kByteBits;
+    most += toBits[bit];
+  }
+  if (item.mask & kNeighbours)
+    return {};
+  if (weight[0] == plane.width && weight[1] == 2 * plane.width && plane.width < kByteBits / 2)
+    return fourBeside(plane, item);
+  if (weight[0] != kByteBits || weight[1] != 2 * kByteBits || most > kByteBits)
+    return {};
+  SINTER_CHECK((item.fixed & kNeighbours) == 0);
+  Bytes bytes{varyingBytes(item, toBytes), plane.map.base / kByteBits, kWordBytes, kWordBytes};
+  uint32_t shift = plane.map.base % kByteBits;
+  for (size_t bit = 0; bit < weight.size(); ++bit)
+    if (item.fixed >> bit & 1) {
+      bytes.fixed += toBytes[bit];
+      shift += toBits[bit];
+    }
+  Value word = load(item, bytes);
+  if (Value from = weighted(item, toBits))
+    word = fold<arith::ShRUIOp>(word, plus(from, shift));
+  else if (shift)
+    word = fold<arith::ShRUIOp>(word, int32(shift));
+  return plane.width == kByteBits ? word
+                                  : fold<arith::AndIOp>(word, int32(inEachByte(plane.width)));
+}
+
+// The same of a field's bits.
+Value BlockReader::rawFour(const Field &field, const BlockElement &item) {
+  Value &four = fours_[keyOf(&field, item, item.fixed)];
+  if (four)
+    return four;
+  Value word;
+  for (const BitPlane &plane : field.used()) {
+    Value part = item.row ? fourOf(plane, item) : Value();
+    if (!part)
+      return {};
+    if (plane.shift)
+      part = fold<arith::ShLIOp>(part, int32(plane.shift));
+    word = word ? fold<arith::OrIOp>(word, part) : part;
+  }
+  return four = word;
 }
 
 namespace {
@@ -154,7 +262,7 @@ static uint32_t neighboursOf(const Containers &in, uint32_t varying) {
 Value BlockReader::bitsOf(const BitPlane &plane, const BlockElement &item) {
   const Containers in = containersOf(plane);
   uint32_t number = item.fixed, first = plane.map.base % kByteBits + fixedSum(number, in.bits);
-  Bytes bytes{weighted(item, in.bytes), 0, in.size, 0};
+  Bytes bytes{varyingBytes(item, in.bytes), 0, in.size, 0};
   if (const uint32_t neighbours = neighboursOf(in, item.mask); neighbours > 1) {
     first += (number & (neighbours - 1)) * kByteBits;
     number &= ~(neighbours - 1);
@@ -165,7 +273,7 @@ Value BlockReader::bitsOf(const BitPlane &plane, const BlockElement &item) {
   for (auto [bit, weight] : llvm::enumerate(in.bytes))
     if (item.mask >> bit & 1)
       divisor = std::gcd(divisor, weight);
-  bytes.align = std::min(bytes.count, divisor & -divisor);
+  bytes.align = item.row ? bytes.count : std::min(bytes.count, divisor & -divisor);
   Value word = load(item, bytes), from = weighted(item, in.bits);
   // Nothing lies above the last bits of a word.
   const bool last = !from && first + plane.width == bytes.count * kByteBits;
@@ -188,7 +296,7 @@ Value BlockReader::raw(const Field &field, const BlockElement &item) {
 // The item that an element of groups of `length`, a power of two, belongs to.
 BlockElement BlockReader::itemOf(const BlockElement &at, uint32_t length) {
   const auto shift = static_cast<uint32_t>(llvm::Log2_32(length));
-  BlockElement item{at.byte, at.when, {}, at.mask >> shift, at.fixed >> shift};
+  BlockElement item{at.byte, at.when, {}, at.mask >> shift, at.fixed >> shift, at.row};
   if (!item.mask)
     return item;
   Value &varying = sums_[{at.varying.getAsOpaquePointer(), {length}}];
@@ -271,7 +379,7 @@ Value BlockReader::factor(const GroupFactor &factor, const BlockElement &at) {
 
 // Of several runs the one that the element lies in, found where it is known.
 BlockReader::CodePlace BlockReader::codeInRuns(const BlockElement &at) {
-  BlockElement code{at.byte, at.when, {}}, lane = code;
+  BlockElement code{at.byte, at.when, {}, 0, 0, at.row}, lane = code;
   if (!at.mask) {
     const CodeAt found = format_.codeOf(at.fixed);
     code.fixed = found.code;
@@ -306,7 +414,7 @@ BlockReader::CodePlace BlockReader::codeOf(const BlockElement &at) {
 
 // What is left of an element's number within groups of `length`, a power of two.
 BlockElement BlockReader::lowBits(const BlockElement &at, uint32_t length) {
-  BlockElement low{at.byte, at.when, {}, at.mask & (length - 1), at.fixed & (length - 1)};
+  BlockElement low{at.byte, at.when, {}, at.mask & (length - 1), at.fixed & (length - 1), at.row};
   if (low.mask)
     low.varying =
         at.mask < length ? at.varying : fold<arith::AndIOp>(at.varying, int32(length - 1));

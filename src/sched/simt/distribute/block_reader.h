@@ -1,9 +1,10 @@
-// Dequantizing of blocks as they lie in a file: one element's value as arithmetic of one thread,
-// derived from the format table alone.
+// Dequantizing of blocks as they lie in a file, whole or word by word beside those of other rows:
+// elements as arithmetic of one thread, derived from the format table alone.
 #pragma once
 
 #include "numeric/formats/block_format.h"
 #include "numeric/formats/level_table.h"
+#include "numeric/formats/word_packing.h"
 #include "tile/mlir_pch.h"
 
 #include <map>
@@ -15,21 +16,32 @@ namespace sinter::sched {
 /// steps of loops decide `varying`; its bits lie in `mask`, where `fixed` has none. What has equal
 /// `byte` and `varying`, as values, shares what is read of the block.
 struct BlockElement {
-  mlir::Value byte;    // index: the block's first byte
+  mlir::Value byte;    // index: the block's first byte; in words that of the row's first word
   mlir::Value when;    // i1: whether the block exists; else its bytes are zero
   mlir::Value varying; // i32; null where `mask` is 0
   uint32_t mask = 0, fixed = 0;
+  mlir::Value row = {}; // index: of blocks in words, the row's number in its group
 };
 
 /// Builds where the builder stands, each value after those before it.
 class BlockReader {
 public:
-  /// Of the view `argument` of blocks in the file's order.
+  /// Of the view `argument` of blocks in the file's order, or in words where elements have rows.
   BlockReader(mlir::OpBuilder &b, mlir::Location loc, mlir::Value argument,
               const BlockFormat &format)
-      : b_(b), loc_(loc), argument_(argument), format_(format) {}
+      : b_(b), loc_(loc), argument_(argument), format_(format), words_(wordPacking(format)) {}
   /// An element's value (f32), rounded as numeric/formats/block_format.h says.
   mlir::Value value(const BlockElement &at);
+  /// What the scale multiplies of the element and its neighbour, exactly, as bf16 in an i32, and
+  /// biasOf more. The element's number is even, and its lowest two bits are fixed.
+  mlir::Value numbers(const BlockElement &at);
+  /// What numbers are too large by: nothing, unless a matmul adds up activations for a minimum in
+  /// any case, which can take this away too.
+  /// min + bias * scale, of an element's scale.
+  mlir::Value biasedMin(mlir::Value scale, const BlockElement &at);
+  static int32_t biasOf(const BlockFormat &format);
+  /// A scale or minimum (f32), whose items of one word are read together.
+  mlir::Value groupFactor(const GroupFactor &factor, const BlockElement &at);
 
 private:
   using Value = mlir::Value;
@@ -49,6 +61,21 @@ private:
   Value factor(const GroupFactor &factor, const BlockElement &at);
   Value floatOf(const Field &field, const BlockElement &item);
 
+  // Four neighbours at once, a byte each.
+  Value fourOf(const BitPlane &plane, const BlockElement &item);
+  Value fourBeside(const BitPlane &plane, const BlockElement &item);
+  Value rawFour(const Field &field, const BlockElement &item);
+  Value byTable(Value codes);
+  using Pairs = std::array<Value, 2>; // of 16 bits each
+  Pairs pairsOf(Value bytes, int64_t above);
+  Pairs masked(Pairs pairs, int64_t mask);
+  template <class Op> Pairs ofPairs(Pairs a, Pairs b);
+  Pairs signedBytes(Value bytes);
+  Pairs unsignedBytes(Value codes);
+  Pairs smallFloats(Value codes);
+  Value permuted(Value low, Value high, Value selector);
+  Value aboveBase(const Field &field, const BlockElement &item);
+
   // Bits of fields.
   BlockElement itemOf(const BlockElement &at, uint32_t length);
   BlockElement lowBits(const BlockElement &at, uint32_t length);
@@ -56,6 +83,8 @@ private:
   Value bitsOf(const BitPlane &plane, const BlockElement &item);
   struct Bytes;
   Value load(const BlockElement &item, const Bytes &bytes);
+  Value placed(const BlockElement &item, const Bytes &bytes);
+  Value varyingBytes(const BlockElement &item, llvm::ArrayRef<uint32_t> weights);
   Value weighted(const BlockElement &item, llvm::ArrayRef<uint32_t> weights);
 
   // Small builders, folded where they can be; a null value is 0.
@@ -83,7 +112,9 @@ private:
   Value argument_;
   const BlockFormat &format_;
   std::optional<LevelTable> levels_; // once needed
-  std::map<Key, Value> raws_, factors_, signs_, loads_;
+  WordPacking words_;
+  std::map<Key, Value> raws_, factors_, signs_, loads_, fours_;
+  std::map<Key, Pairs> pairs_;
   std::map<std::pair<const void *, std::vector<uint32_t>>, Value> sums_;
 };
 

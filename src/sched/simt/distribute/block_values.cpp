@@ -1,6 +1,7 @@
 // Distribution, block formats in the file's order: each thread dequantizes its own elements.
 #include "sched/simt/distribute/block_reader.h"
 #include "sched/simt/distribute/distributor.h"
+#include "sched/simt/split_dots.h"
 #include "sched/view_bounds.h"
 
 #include <numeric>
@@ -9,39 +10,40 @@ using namespace mlir;
 
 namespace sinter::sched {
 
-namespace {
 /// Where a tile of blocks begins: a multiple of `step` elements, a power of two of at most a block.
 /// Below it elements differ by thread and register alone.
 struct BlockSteps {
   int64_t step = 0;
-  uint32_t threadBits = 0; // of elements along the last axis
+  int64_t per = 1;         // elements of one coordinate along the last axis
+  uint32_t threadBits = 0; // of elements
 };
-} // namespace
 
-static BlockSteps stepsOf(const SimtAccess &access, int64_t divisor) {
+static BlockSteps stepsOf(const SimtAccess &access, int64_t divisor, int64_t per) {
   const int last = access.layout.rank() - 1;
-  BlockSteps steps{access.view.length};
+  BlockSteps steps{access.view.length, per};
   if (divisor)
     steps.step = std::min(steps.step, divisor & -divisor);
   for (LayoutBit bit : access.layout.threadBits())
-    if (bit.axis == last && (int64_t(1) << bit.bit) < access.view.length)
-      steps.threadBits |= 1u << bit.bit;
+    if (bit.axis == last && per << bit.bit < access.view.length)
+      steps.threadBits |= static_cast<uint32_t>(per << bit.bit);
   return steps;
 }
 
 // The element of a register, of which `part` along the last axis is a multiple of `step`.
-BlockElement Distributor::blockElement(SimtAccess &access, int64_t number, int64_t step,
-                                       uint32_t threadBits) {
+BlockElement Distributor::blockElement(SimtAccess &access, int64_t number,
+                                       const BlockSteps &steps) {
   const SimtView &view = access.view;
   const int last = access.layout.rank() - 1;
-  const int64_t length = view.length;
+  const int64_t length = view.length, step = steps.step;
   SmallVector<int64_t> parts = access.layout.registerCoords(number);
-  const int64_t part = parts[last] / step * step;
+  const int64_t part = parts[last] * steps.per / step * step;
   BlockElement element;
   element.when = inTile(access.layout, number);
   for (int axis = 0; axis < last; ++axis)
     element.when = both(element.when, insideAxis(access, axis, parts[axis]));
   Value thread = threadPart(access.layout)[last]; // i32
+  if (steps.per != 1)
+    thread = mul(thread, int32(steps.per));
   Value along = add(add(access.uniform[last], toIndex(thread)), index(part));
   element.when = both(element.when, isWithin(b_, loc_, along, view.low[last], view.dims[last]));
   Value start = add(access.uniform[last], view.origin[last]), varying = thread;
@@ -52,41 +54,69 @@ BlockElement Distributor::blockElement(SimtAccess &access, int64_t number, int64
                     b_.createOrFold<arith::RemUIOp>(loc_, add(start, index(part)), index(length))));
   Value block = b_.createOrFold<arith::DivUIOp>(loc_, add(start, index(part)), index(length));
   Value more = b_.createOrFold<arith::DivUIOp>(loc_, varying, int32(length));
-  element.byte = add(byteAt(access, number), mul(add(block, toIndex(more)), index(view.bytes)));
+  const int64_t interleave = std::max<int64_t>(1, view.type.getInterleave());
+  element.byte =
+      add(byteAt(access, number), mul(add(block, toIndex(more)), index(view.bytes * interleave)));
+  if (interleave > 1) {
+    Value row = add(add(view.origin[0], access.at[0]), index(parts[0]));
+    element.row = b_.createOrFold<arith::RemUIOp>(loc_, row, index(interleave));
+    element.byte = add(element.byte, mul(element.row, index(WordPacking::kWordBytes)));
+  }
   element.mask =
-      (threadBits & static_cast<uint32_t>(step - 1)) | static_cast<uint32_t>(length - step);
+      (steps.threadBits & static_cast<uint32_t>(step - 1)) | static_cast<uint32_t>(length - step);
   if (element.mask)
     element.varying = b_.createOrFold<arith::AndIOp>(loc_, varying, int32(length - 1));
   return element;
 }
 
+// What a part of blocks is of one element; an element of the tile stands for `per` of the view's.
+static Value partOf(BlockReader &reader, const BlockFormat &format, StringRef field,
+                    const BlockElement &element) {
+  if (field == "numbers")
+    return reader.numbers(element);
+  if (field == "value")
+    return reader.value(element);
+  Value scale = reader.groupFactor(format.scale, element);
+  return field == "group_scale" ? scale : reader.biasedMin(scale, element);
+}
+
+static int64_t elementsOf(BlockLoadOp op, const BlockFormat &format) {
+  if (op.getField() == "numbers")
+    return 2;
+  return op.getField() == "value" ? 1 : groupAlongK(format);
+}
+
 LogicalResult Distributor::emitBlockValues(BlockLoadOp op, const BlockFormat &format) {
   const SimtView &view = views_.find(op.getView())->second;
-  if (view.type.getInterleave())
-    return op.emitOpError() << "reads rows of " << format.name
-                            << " side by side, expected them in the file's order";
+  if (int64_t rows = view.type.getInterleave(); rows && rows != kWordRows)
+    return op.emitOpError() << "reads " << rows << " rows of " << format.name
+                            << " side by side, expected them in the file's order or words of "
+                            << kWordRows << " rows";
   SimtLayout layout = SimtLayout::of(op.getResult().getType());
   SimtAccess access = accessOf(view, op.getOffsets(), layout);
   const int last = layout.rank() - 1;
   const BlockSteps steps =
-      stepsOf(access, std::gcd(view.originDivisor[last], divisorOf(op.getOffsets()[last])));
+      stepsOf(access, std::gcd(view.originDivisor[last], divisorOf(op.getOffsets()[last])),
+              elementsOf(op, format));
   BlockReader reader(b_, loc_, view.argument, format);
   std::map<std::vector<int64_t>, BlockElement> known; // by coordinates, in steps along blocks
+  Type type = cast<RankedTensorType>(op.getResult().getType()).getElementType();
   Registers registers;
   for (int64_t number = 0; number < layout.registers(); ++number) {
     if (isPadding(layout, number)) {
-      registers.push_back(arith::ConstantOp::create(b_, loc_, b_.getF32FloatAttr(0)));
+      registers.push_back(
+          arith::ConstantOp::create(b_, loc_, cast<TypedAttr>(b_.getZeroAttr(type))));
       continue;
     }
     SmallVector<int64_t> parts = layout.registerCoords(number);
     std::vector<int64_t> key(parts.begin(), parts.end());
-    key[last] /= steps.step;
+    key[last] = key[last] * steps.per / steps.step;
     auto [found, isNew] = known.try_emplace(key);
     if (isNew)
-      found->second = blockElement(access, number, steps.step, steps.threadBits);
+      found->second = blockElement(access, number, steps);
     BlockElement element = found->second;
-    element.fixed = static_cast<uint32_t>(parts[last] % steps.step);
-    registers.push_back(reader.value(element));
+    element.fixed = static_cast<uint32_t>(parts[last] * steps.per % steps.step);
+    registers.push_back(partOf(reader, format, op.getField(), element));
   }
   registers_[op.getResult()] = std::move(registers);
   return success();

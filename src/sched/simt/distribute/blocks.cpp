@@ -2,7 +2,7 @@
 // format table are linear, so the register's and the thread's parts of an element's place add up.
 #include "base/check.h"
 #include "numeric/formats/byte_blocks.h"
-#include "numeric/formats/dot_packing.h"
+#include "numeric/formats/word_packing.h"
 #include "sched/simt/distribute/distributor.h"
 #include "sched/view_bounds.h"
 
@@ -263,7 +263,8 @@ LogicalResult Distributor::emitBlockLoad(BlockLoadOp op) {
     Result<DotPacking> packing =
         format ? plainDotPacking(*format)
                : Result<DotPacking>(fail(Code::NotFound, "format is unknown"));
-    if (!packing && format && !format->isPlain() && op.getField() == "value")
+    const bool inWords = view.type.getInterleave() == kWordRows;
+    if (format && !format->isPlain() && (inWords || (!packing && op.getField() == "value")))
       return emitBlockValues(op, *format);
     if (!packing)
       return op.emitOpError() << packing.error().message;

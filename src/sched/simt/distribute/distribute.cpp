@@ -121,6 +121,7 @@ LogicalResult Distributor::emit(Operation *op) {
       .Case([&](StageAccumulateOp o) { return emitStageAccumulate(o); })
       .Case([&](AccReadOp o) { return emitAccRead(o); })
       .Case([&](SplitDotOp o) { return emitSplitDot(o); })
+      .Case([&](GroupDotOp o) { return emitGroupDot(o); })
       .Case([&](JoinSharesOp o) { return emitJoinShares(o); })
       .Case([&](tile::IotaOp o) { return emitIota(o), success(); })
       .Case([&](tile::BroadcastOp o) { return emitBroadcast(o), success(); })

@@ -13,6 +13,7 @@ struct BlockFormat;
 namespace sinter::sched {
 
 struct BlockElement;
+struct BlockSteps;
 using mlir::ArrayRef;
 using mlir::Location;
 using mlir::LogicalResult;
@@ -55,6 +56,13 @@ struct SimtAccess {
   Value base;                 // index: bytes of the element at `at`
   llvm::DenseMap<std::pair<int, int64_t>, Value> steps, inside;
   llvm::DenseMap<int64_t, std::pair<Value, Value>> rows;
+};
+
+/// A load of a tile, whose registers are there once their piece was loaded.
+struct TileLoad {
+  SimtAccess access;
+  Value other; // outside of the view
+  SmallVector<Value> registers;
 };
 
 /// Which bytes of shared memory an operation uses, for as long as it runs. Of a tile that does not
@@ -105,6 +113,8 @@ private:
   void emitWindow(tile::WindowOp op);
   void emitGather(tile::GatherOp op);
   LogicalResult emitLoad(tile::LoadOp op);
+  TileLoad loadOf(tile::LoadOp op);
+  void loadPiece(TileLoad &load, int64_t number);
   LogicalResult emitLoadScalar(tile::LoadScalarOp op);
   LogicalResult emitStore(tile::StoreOp op);
   SimtAccess accessOf(const SimtView &view, mlir::ValueRange offsets, const SimtLayout &layout);
@@ -145,9 +155,9 @@ private:
   Value factorAt(const BlockPlace &place, const SimtView &view, llvm::StringRef field);
   Value valueOf(const BlockPlace &place, const SimtView &view, Value code);
 
-  // distribute/block_values.cpp: elements of blocks in the file's order
+  // distribute/block_values.cpp: elements of blocks in the file's order, whole or in words
   LogicalResult emitBlockValues(BlockLoadOp op, const BlockFormat &format);
-  BlockElement blockElement(SimtAccess &access, int64_t number, int64_t step, uint32_t threadBits);
+  BlockElement blockElement(SimtAccess &access, int64_t number, const BlockSteps &steps);
 
   // distribute/dot.cpp: matmuls
   LogicalResult emitDot(tile::DotOp op);
@@ -160,6 +170,8 @@ private:
 
   // distribute/split.cpp: matmuls of few rows
   LogicalResult emitSplitDot(SplitDotOp op);
+  LogicalResult emitGroupDot(GroupDotOp op);
+  SmallVector<Value> tokensAt(TileLoad &load, ArrayRef<int64_t> numbers);
   LogicalResult emitJoinShares(JoinSharesOp op);
 
   // distribute/pipeline.cpp: tiles fetched ahead

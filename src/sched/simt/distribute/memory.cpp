@@ -236,29 +236,44 @@ SmallVector<Value> Distributor::scalarsOf(Value word, int64_t count) {
   return values;
 }
 
-LogicalResult Distributor::emitLoad(tile::LoadOp op) {
+// One access, of the registers from `number` on.
+void Distributor::loadPiece(TileLoad &load, int64_t number) {
+  SimtAccess &access = load.access;
+  auto into = llvm::MutableArrayRef<Value>(load.registers).slice(number, access.vector);
+  if (isPadding(access.layout, number))
+    return llvm::fill(into, load.other);
+  Value when = whenAt(access, number), byte = byteAt(access, number);
+  Value word =
+      ViewLoadOp::create(b_, loc_, access.view.argument, byte, when ? when : yes(),
+                         vectorFrom(SmallVector<Value>(access.vector, load.other)), IntegerAttr());
+  llvm::copy(scalarsOf(word, access.vector), into.begin());
+}
+
+TileLoad Distributor::loadOf(tile::LoadOp op) {
   auto type = cast<RankedTensorType>(op.getResult().getType());
-  Type element = type.getElementType();
-  if (isa<tile::BlockType>(element))
-    return success(); // read by the operation that uses it
   SimtLayout layout = SimtLayout::of(type);
   SimtAccess access = accessOf(views_.find(op.getView())->second, op.getOffsets(), layout);
   auto pad = dyn_cast_if_present<TypedAttr>(op.getPadAttr());
-  Value other =
-      arith::ConstantOp::create(b_, loc_, pad ? pad : cast<TypedAttr>(b_.getZeroAttr(element)));
-  Value others = vectorFrom(SmallVector<Value>(access.vector, other));
-  Registers registers;
-  for (int64_t number = 0; number < layout.registers(); number += access.vector) {
-    if (isPadding(layout, number)) {
-      registers.append(access.vector, other);
-      continue;
-    }
-    Value when = whenAt(access, number), byte = byteAt(access, number);
-    Value word = ViewLoadOp::create(b_, loc_, access.view.argument, byte, when ? when : yes(),
-                                    others, IntegerAttr());
-    llvm::append_range(registers, scalarsOf(word, access.vector));
-  }
-  registers_[op.getResult()] = std::move(registers);
+  Value other = arith::ConstantOp::create(
+      b_, loc_, pad ? pad : cast<TypedAttr>(b_.getZeroAttr(type.getElementType())));
+  return {access, other, Registers(layout.registers())};
+}
+
+// Whether a matmul by groups loads the tile itself, piece by piece where it multiplies: threads
+// could not hold all of it beside the words of weights.
+static bool isLoadedInTurn(tile::LoadOp op) {
+  auto dot = op->hasOneUse() ? dyn_cast<GroupDotOp>(*op->user_begin()) : GroupDotOp();
+  return dot && dot.getA() == op.getResult() && dot->getBlock() == op->getBlock();
+}
+
+LogicalResult Distributor::emitLoad(tile::LoadOp op) {
+  if (isa<tile::BlockType>(cast<RankedTensorType>(op.getResult().getType()).getElementType()) ||
+      isLoadedInTurn(op))
+    return success(); // read by the operation that uses it
+  TileLoad load = loadOf(op);
+  for (int64_t number = 0; number < load.access.layout.registers(); number += load.access.vector)
+    loadPiece(load, number);
+  registers_[op.getResult()] = std::move(load.registers);
   return success();
 }
 

@@ -23,14 +23,18 @@ struct SplitOperand {
   SimtLayout fragment;
   int depthAxis; // of the fragment
 
-  SmallVector<Value> at(const SplitSimt &lanes, int64_t row, int64_t depth) const {
-    SmallVector<Value> values;
+  SmallVector<int64_t> numbersAt(const SplitSimt &lanes, int64_t row, int64_t depth) const {
+    SmallVector<int64_t> numbers;
     for (int64_t number = 0; number < fragment.registers(); ++number) {
       SmallVector<int64_t> coords = fragment.registerCoords(number);
       int64_t k = depth + spreadOver(lanes.depthBits, coords[depthAxis]);
-      values.push_back(registers[layout.registerAt({row + coords[1 - depthAxis], k})]);
+      numbers.push_back(layout.registerAt({row + coords[1 - depthAxis], k}));
     }
-    return values;
+    return numbers;
+  }
+  SmallVector<Value> at(const SplitSimt &lanes, int64_t row, int64_t depth) const {
+    return llvm::map_to_vector(numbersAt(lanes, row, depth),
+                               [&](int64_t number) { return registers[number]; });
   }
 };
 } // namespace
@@ -55,6 +59,120 @@ LogicalResult Distributor::emitSplitDot(SplitDotOp op) {
                                      vectorFrom(right.at(lanes, n, depth)),
                                      vectorFrom(ArrayRef<Value>(acc).slice(first, count)));
         llvm::copy(scalarsOf(sum, count), acc.begin() + first);
+      }
+    }
+  }
+  registers_[op.getResult()] = std::move(acc);
+  return success();
+}
+
+namespace {
+/// What matmuls of one group by group share.
+struct GroupSums {
+  OpBuilder &b;
+  Location loc;
+  GroupDotOp op;
+  const MatrixInstruction &instruction;
+
+  Value word(Value words, Type fragment) {
+    return vector::BitCastOp::create(b, loc, fragment, words);
+  }
+  // `acc` + left . right; a null `acc` is zero.
+  Value multiply(Value left, Value right, Value acc) {
+    auto type = cast<VectorType>(instruction.typeC(op.getContext()));
+    if (!acc)
+      acc = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+    return MatrixOp::create(b, loc, op.getInstruction(), left, right, acc);
+  }
+  // The left operand that adds up the right one's columns.
+  Value ones() {
+    auto type = cast<VectorType>(instruction.typeA(op.getContext()));
+    return arith::ConstantOp::create(
+        b, loc, DenseElementsAttr::get(type, b.getFloatAttr(type.getElementType(), 1)));
+  }
+};
+} // namespace
+
+// Registers of pairs that make the left fragment of rows from `row` on.
+static SmallVector<Value> pairsAt(const Distributor::Registers &registers, const GroupSimt &simt,
+                                  int64_t row, int64_t depth) {
+  const SimtLayout fragment = simt.split.instruction->layoutA();
+  SmallVector<Value> words;
+  for (int64_t number = 0; number < fragment.registers(); number += 2) {
+    SmallVector<int64_t> coords = fragment.registerCoords(number);
+    const int64_t k = depth + spreadOver(simt.split.depthBits, coords[1]);
+    words.push_back(registers[simt.pairs.registerAt({row + coords[0], k / 2})]);
+  }
+  return words;
+}
+
+// The left operand's registers, zero beyond K, of which those of `numbers` are needed now.
+SmallVector<Value> Distributor::tokensAt(TileLoad &load, ArrayRef<int64_t> numbers) {
+  const int64_t vector = load.access.vector;
+  return llvm::map_to_vector(numbers, [&](int64_t number) -> Value {
+    if (!load.registers[number])
+      loadPiece(load, number / vector * vector);
+    Value value = load.registers[number];
+    Value inside = inAxis(load.access.layout, number, 1);
+    return inside ? arith::SelectOp::create(b_, loc_, inside, value, load.other).getResult()
+                  : value;
+  });
+}
+
+// Group by group the products of all its steps, then scaled. Each group's steps follow one another,
+// since the lowest bits are those within it.
+LogicalResult Distributor::emitGroupDot(GroupDotOp op) {
+  const GroupSimt simt = groupSimt(op);
+  const SplitSimt &lanes = simt.split;
+  const MatrixInstruction &instruction = *lanes.instruction;
+  auto load = op.getA().getDefiningOp<tile::LoadOp>();
+  std::optional<TileLoad> inTurn;
+  if (load && !registers_.contains(op.getA()))
+    inTurn.emplace(loadOf(load));
+  Registers a = inTurn ? Registers() : clearedBeyond(op.getA(), 1), acc = registersOf(op.getAcc());
+  const Registers &numbers = registersOf(op.getB()), &scales = registersOf(op.getScale());
+  const Registers *mins = op.getMin() ? &registersOf(op.getMin()) : nullptr;
+  SplitOperand right{a, lanes.a, instruction.layoutB(), 0};
+  GroupSums sums{b_, loc_, op, instruction};
+  Type left = instruction.typeA(op.getContext());
+  const SimtLayout fragment = instruction.layoutC();
+  const int64_t more = int64_t(1) << lanes.moreBits.size();
+  const auto within =
+      llvm::count_if(lanes.moreBits, [&](int64_t bit) { return int64_t(1) << bit < simt.group; });
+  const int64_t steps = int64_t(1) << within;
+  auto shape = lanes.accumulators.shape();
+  for (int64_t first = 0; first < lanes.a.repeats(1) * more; first += steps) {
+    auto depthOf = [&](int64_t step) {
+      return step / more * lanes.a.atom(1) + spreadOver(lanes.moreBits, step % more);
+    };
+    for (int64_t m = 0; m < shape[1]; m += instruction.n) {
+      SmallVector<Value> tokens;
+      for (int64_t step = first; step < first + steps; ++step)
+        tokens.push_back(
+            vectorFrom(inTurn ? tokensAt(*inTurn, right.numbersAt(lanes, m, depthOf(step)))
+                              : right.at(lanes, m, depthOf(step))));
+      Value total;
+      for (Value each : tokens)
+        total = mins ? sums.multiply(sums.ones(), each, total) : Value();
+      SmallVector<Value> totals =
+          mins ? scalarsOf(total, fragment.registers()) : SmallVector<Value>();
+      for (int64_t n = 0; n < shape[2]; n += instruction.m) {
+        Value sum;
+        for (int64_t step = first; step < first + steps; ++step) {
+          Value words = vectorFrom(pairsAt(numbers, simt, n, depthOf(step)));
+          sum = sums.multiply(sums.word(words, left), tokens[step - first], sum);
+        }
+        const SmallVector<Value> parts = scalarsOf(sum, fragment.registers());
+        for (int64_t number = 0; number < fragment.registers(); ++number) {
+          SmallVector<int64_t> coords = fragment.registerCoords(number);
+          const int64_t factor =
+              simt.scale.registerAt({n + coords[0], depthOf(first) / simt.group});
+          Value &one = acc[lanes.accumulators.registerAt({0, m + coords[1], n + coords[0]})];
+          one = math::FmaOp::create(b_, loc_, parts[number], scales[factor], one);
+          if (mins)
+            one = math::FmaOp::create(b_, loc_, totals[number],
+                                      arith::NegFOp::create(b_, loc_, (*mins)[factor]), one);
+        }
       }
     }
   }

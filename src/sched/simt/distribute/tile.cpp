@@ -297,7 +297,7 @@ bool Distributor::joinRegisters(tile::ConcatOp op) {
   auto axis = static_cast<int>(op.getAxis());
   bool joins = llvm::all_of(op.getValues(), [&](Value value) {
     SimtLayout from = SimtLayout::of(value.getType());
-    return to.joins(from.shape(), axis) && from == to.withShape(from.shape());
+    return to.ofPart(from.shape(), axis) == from;
   });
   if (!joins)
     return false;

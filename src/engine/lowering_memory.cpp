@@ -156,7 +156,8 @@ MatmulPrecision Lowering::precisionFor(RankedTensorType weight) const {
 }
 
 int64_t Lowering::interleavedRowsOf(RankedTensorType weight) const {
-  return interleavedRows(kernelElement(weight.getElementType()), precisionFor(weight));
+  return interleavedRows(kernelElement(weight.getElementType()), weight.getNumElements(),
+                         precisionFor(weight));
 }
 
 Result<Stored> Lowering::packedWeight(graph::WeightOp op, std::vector<plan::RowSegment> rowOrder) {

@@ -37,10 +37,10 @@ TEST(SharedDepth, StepsAreWholeSharesOfManyExtents) {
     for (int64_t k : {2048, 3072, 4096, 5120, 8192, 14336, 28672})
       for (int64_t columns : {0, 16, 32, 64}) {
         auto p = shared(weights, 28672, k, columns);
-        EXPECT_EQ(p.blockM, weights == kernel::block("q4_k") ? kFewTokens : 16);
+        EXPECT_EQ(p.blockM, weights.isBlock() ? kFewTokens : 16);
         EXPECT_EQ(k % p.blockK, 0) << k;
         EXPECT_EQ(p.blockK % 256, 0) << k;
-        EXPECT_LE(p.blockN * p.blockK, weights == kernel::block("q4_k") ? 32768 : 16384) << k;
+        EXPECT_LE(p.blockN * p.blockK, weights.isBlock() ? 32768 : 16384) << k;
       }
 }
 
@@ -60,10 +60,12 @@ TEST(SharedDepth, StepsOfOddExtentsWasteAQuarterAtMost) {
   }
 }
 
-TEST(SharedDepth, ReadsWordsOfFormatsWithoutAPlainPacking) {
+TEST(SharedDepth, ReadsWordsOfMatricesThatManyProgramsRead) {
   auto interleave = [](const char *format, int64_t n, MatmulPrecision rules) {
     return chooseGemm(kernel::F32, kernel::block(format), n, 2048, MBucket::One, rules).interleave;
   };
+  EXPECT_EQ(interleave("q4_0", 1024, kSharing), 8);
+  EXPECT_EQ(interleave("q4_0", 512, kSharing), 16) << "they lie in the cache";
   EXPECT_EQ(interleave("q4_k", 512, kSharing), 8) << "there is no other packing";
   EXPECT_EQ(interleave("iq2_xxs", 1024, kSharing), 0) << "codes of several elements";
   EXPECT_EQ(interleave("q4_0", 1024, {TargetKind::Simt}), 16);
@@ -130,24 +132,24 @@ std::vector<std::string> decodeKernels(const std::string &body) {
   return texts;
 }
 
-const std::string kOfSixteenRows = "tensor<16x";
+const std::string kOfEightRows = "tensor<8x16xf32>"; // accumulators
 
 TEST(SharedDepth, ReadsTheNormQuantizedWhereItsPrologueDoesNotPay) {
   EXPECT_THAT(
       decodeKernels(normThenMatmul(4096, 4096) + "graph.output \"c\", %c : " + rows(4096, "f32")),
       ElementsAre(
           AllOf(HasSubstr("@rms_norm"), HasSubstr("bf16")),
-          AllOf(HasSubstr("@gemm"), HasSubstr(kOfSixteenRows), Not(HasSubstr("norm_weight")))));
+          AllOf(HasSubstr("@gemm"), HasSubstr(kOfEightRows), Not(HasSubstr("norm_weight")))));
 }
 
 TEST(SharedDepth, ReadsFloatsWhereItMakesTheNormOrHasFewWeights) {
   EXPECT_THAT(decodeKernels(normThenMatmul(24, 64) + "graph.output \"c\", %c : " + rows(24, "f32")),
-              ElementsAre(AllOf(HasSubstr("norm_weight"), Not(HasSubstr(kOfSixteenRows)))));
+              ElementsAre(AllOf(HasSubstr("norm_weight"), Not(HasSubstr(kOfEightRows)))));
   // The norm does not pay, and the weights lie in the cache.
   EXPECT_THAT(
       decodeKernels(normThenMatmul(1024, 1536) + "graph.output \"c\", %c : " + rows(1024, "f32")),
       ElementsAre(AllOf(HasSubstr("@rms_norm"), Not(HasSubstr("bf16"))),
-                  AllOf(HasSubstr("@gemm"), Not(HasSubstr(kOfSixteenRows)))));
+                  AllOf(HasSubstr("@gemm"), Not(HasSubstr(kOfEightRows)))));
 }
 
 TEST(SharedDepth, AddsBiasesToSharedSums) {
@@ -156,7 +158,7 @@ TEST(SharedDepth, AddsBiasesToSharedSums) {
       decodeKernels(normThenMatmul(4096, 4096) + "%b = graph.weight [\"b\"] : " + b + "\n" +
                     sumOf("%d", "%c, %b", c + ", " + b, c) + "graph.output \"d\", %d : " + c),
       ElementsAre(HasSubstr("@rms_norm"),
-                  AllOf(HasSubstr("@gemm"), HasSubstr(kOfSixteenRows), HasSubstr("arith.addf"))));
+                  AllOf(HasSubstr("@gemm"), HasSubstr(kOfEightRows), HasSubstr("arith.addf"))));
 }
 
 // Two halves of the columns, added: tiles of 16 columns hold 8 of each.
@@ -176,7 +178,7 @@ std::string halves(int64_t n, bool biased) {
 TEST(SharedDepth, HoldsColumnsOfEachPartSideBySide) {
   EXPECT_THAT(decodeKernels(halves(4096, false)),
               ElementsAre(HasSubstr("@rms_norm"),
-                          AllOf(HasSubstr("tile.concat"), HasSubstr(kOfSixteenRows))));
+                          AllOf(HasSubstr("tile.concat"), HasSubstr(kOfEightRows))));
 }
 
 TEST(SharedDepth, LeavesBiasedPartsInOneRun) {

@@ -92,7 +92,7 @@ kernels::Gemm chooseGemm(kernel::Element a, kernel::Element b, int64_t n, int64_
   p.b = b;
   p.n = n;
   p.k = k;
-  int64_t rowInterleave = interleavedRows(b, rules);
+  int64_t rowInterleave = interleavedRows(b, n > 0 && k > 0 ? n * k : 0, rules);
   if (b.isBlock()) {
     const ActivationFormat *activation = activationFor(blockFormatOf(b), rules);
     p.activation = a.isBlock()        ? a

@@ -13,7 +13,7 @@ Result<DotPacking> packingFor(const BlockFormat &format, TargetKind kind) {
 
 // Tasks read blocks side by side for integer dots alone, threads in any case: in words what decode
 // multiplies by groups, in the packing of integer dots what else has the plain form.
-int64_t interleavedRows(const kernel::Element &element, MatmulPrecision rules) {
+int64_t interleavedRows(const kernel::Element &element, int64_t weights, MatmulPrecision rules) {
   bool tasks = rules.kind == TargetKind::Cpu;
   if (!element.isBlock())
     return tasks ? kInterleavedRows : 1;
@@ -21,7 +21,7 @@ int64_t interleavedRows(const kernel::Element &element, MatmulPrecision rules) {
   if (tasks)
     return activationFor(&format, rules) ? kInterleavedRows : 1;
   const bool plain = packingFor(format, rules.kind).has_value();
-  if (rules.sharesDepth && dotPacking(format) && !plain)
+  if (rules.sharesDepth && dotPacking(format) && (!plain || weights >= kWeightsForShares))
     return kWordRows;
   return plain ? kInterleavedRows : 1;
 }

@@ -15,9 +15,13 @@ namespace sinter::engine {
 // not.
 Result<DotPacking> packingFor(const BlockFormat &format, TargetKind kind);
 
-// Rows of a weight that lie side by side; 1 where rows stay whole: thread blocks
+// Weights of a matrix from which on decode matmuls share depth. Fewer lie in the second-level
+// cache.
+inline constexpr int64_t kWeightsForShares = int64_t(2) << 20;
+
+// Rows of a matrix of so many weights that lie side by side; 1 where rows stay whole: thread blocks
 // fetch pieces of rows of scalars, and dequantized blocks stay as they are.
-int64_t interleavedRows(const kernel::Element &element, MatmulPrecision rules);
+int64_t interleavedRows(const kernel::Element &element, int64_t weights, MatmulPrecision rules);
 
 // The recipe that interleaves `rows` rows of `columns` elements: block formats as the integer dot
 // reads them, scalars one by one. Unsupported, in one sentence about the format: it has no such

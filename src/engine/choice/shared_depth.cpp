@@ -2,6 +2,7 @@
 #include "tile/mlir_pch.h"
 
 #include "engine/choice/matmul.h"
+#include "engine/choice/packing.h"
 #include "engine/choice/shared_depth.h"
 #include "engine/elements.h"
 #include "graph/fuse/launch.h"
@@ -18,8 +19,6 @@ static kernel::Element elementIn(Value value) {
   return kernelElement(getElementTypeOrSelf(value.getType()));
 }
 
-// Weights that are read once for 16 tokens. Fewer lie in the second-level cache.
-static constexpr int64_t kWeightsForShares = int64_t(2) << 20;
 static constexpr int64_t kRows = 16, kColumns = 16, kMostColumns = 64;
 // Columns of a matrix instruction, and those that one multiplies from words.
 static constexpr int64_t kInstructionColumns = 8, kColumnsOfWords = 16;

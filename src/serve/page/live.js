@@ -27,11 +27,14 @@ function chart(values) {
   return svg;
 }
 
+const reusedOf = ({sinter_prompt_tokens_total: all, sinter_reused_tokens_total: reused}) =>
+  (all ? `${Math.round((100 * reused) / all)} %` : undefined);
+
 export function watchEngine(place, headers) {
   const rates = Array(KEPT).fill(0);
   let last = null;
   const look = async () => {
-    if (document.hidden) return;
+    if (document.hidden || !place.checkVisibility()) return;
     const response = await fetch("/metrics", {headers: headers()});
     if (!response.ok) return place.replaceChildren();
     const now = {at: performance.now(), ...readMetrics(await response.text())};
@@ -44,6 +47,7 @@ export function watchEngine(place, headers) {
       ["Tokens per second", rates.at(-1).toFixed(0)],
       ["Sequences running", now.sinter_sequences_running], ["Requests waiting", now.sinter_sequences_waiting],
       ["Pages in use", now.sinter_pages === undefined ? undefined : `${now.sinter_pages - now.sinter_pages_free} of ${now.sinter_pages}`],
+      ["Prompt tokens reused", reusedOf(now)],
       ["Preemptions", now.sinter_preemptions_total],
     ].filter(([, value]) => value !== undefined);
     const facts = element("dl", {}, ...rows.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, String(value))]));

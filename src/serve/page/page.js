@@ -1,5 +1,5 @@
 // The chat page: conversations in the browser's storage, answers from /v1/chat/completions.
-import {element, markdown} from "./markdown.js";
+import {copyText, element, markdown} from "./markdown.js";
 import {watchEngine} from "./live.js";
 
 const $ = id => document.getElementById(id);
@@ -9,25 +9,32 @@ const NUMBERS = [
   ["temperature", "Temperature", 0, 5, 0.05], ["top_p", "Top-p", 0, 1, 0.01],
   ["top_k", "Top-k", 0, 1000, 1], ["min_p", "Min-p", 0, 1, 0.01],
   ["repeat_penalty", "Repeat penalty", 0.1, 5, 0.05], ["presence_penalty", "Presence penalty", -2, 2, 0.1],
-  ["max_tokens", "Most tokens", 1, 1000000, 1], ["seed", "Seed", 0, 4294967295, 1],
+  ["max_tokens", "Max tokens", 1, 1000000, 1], ["seed", "Seed", 0, 4294967295, 1],
 ];
-const STORE = "sinter-chats";
+const STORE = "sinter-chat:"; // one entry for each chat: two tabs do not overwrite each other's
+const isPhone = () => matchMedia("(max-width: 45rem)").matches;
 
-let chats = load(), current = null, running = null;
+let chats = load(), current = null, running = null, editing = null;
 
 function load() {
-  try {
-    return JSON.parse(localStorage.getItem(STORE)) ?? [];
-  } catch {
-    return [];
+  const found = [];
+  for (const key of Object.keys(localStorage).filter(each => each.startsWith(STORE))) {
+    try {
+      const chat = JSON.parse(localStorage.getItem(key));
+      if (Array.isArray(chat.messages)) found.push(chat);
+    } catch {
+      console.warn("not a chat:", key);
+    }
   }
+  return found.sort((a, b) => b.at - a.at);
 }
 
-function save() {
+function save(chat = current) {
+  if (!chats.includes(chat)) return;
   try {
-    localStorage.setItem(STORE, JSON.stringify(chats));
+    localStorage.setItem(STORE + chat.id, JSON.stringify(chat));
   } catch {
-    say("The browser's storage is full: older chats are no longer kept.", true);
+    say("The browser's storage is full, so this chat is not kept. Export it, or delete older chats.", true);
   }
 }
 
@@ -44,22 +51,26 @@ const headers = () => {
 // ---- chats ----
 
 function newChat() {
-  current = {id: crypto.randomUUID?.() ?? String(Math.random()), title: "New chat", messages: [],
+  stop();
+  editing = null;
+  current = {id: crypto.randomUUID?.() ?? String(Math.random()), at: Date.now(), title: "New chat", messages: [],
              system: current?.system ?? "", settings: {...(current?.settings ?? {})}, model: $("model").value};
   show();
-  $("message").focus();
+  if (document.activeElement !== $("key")) $("message").focus();
 }
 
 function openChat(chat) {
-  stop();
+  if (chat !== current) stop();
   current = chat;
+  editing = null;
   if ([...$("model").options].some(option => option.value === chat.model)) $("model").value = chat.model;
   show();
 }
 
 function removeChat(chat) {
+  if (!confirm(`Delete “${chat.title}”?`)) return;
   chats = chats.filter(each => each !== chat);
-  save();
+  localStorage.removeItem(STORE + chat.id);
   if (chat === current) newChat();
   else showChats();
 }
@@ -68,7 +79,7 @@ function showChats() {
   $("chats").replaceChildren(...chats.map(chat => {
     const open = element("button", {className: "open", textContent: chat.title});
     open.setAttribute("aria-current", chat === current);
-    open.addEventListener("click", () => openChat(chat));
+    open.addEventListener("click", () => { openChat(chat); showSide(!isPhone()); });
     const remove = element("button", {textContent: "×", title: "Delete “" + chat.title + "”"});
     remove.setAttribute("aria-label", remove.title);
     remove.addEventListener("click", () => removeChat(chat));
@@ -80,7 +91,8 @@ function show() {
   $("system").value = current.system;
   for (const [name] of NUMBERS) $(name).value = current.settings[name] ?? "";
   showChats();
-  $("log").replaceChildren(...current.messages.map(article));
+  const hint = element("p", {className: "empty"}, "Enter sends, Shift+Enter begins a line, Escape stops. Chats stay in this browser.");
+  $("log").replaceChildren(...(current.messages.length ? current.messages.map(article) : [hint]));
   $("log").scrollTop = $("log").scrollHeight;
 }
 
@@ -94,12 +106,17 @@ function button(text, action) {
 
 function article(message, index) {
   const isUser = message.role === "user";
-  const who = element("div", {className: "who"}, isUser ? "You" : current.model);
-  if (isUser) who.append(button("Edit", () => edit(index)));
-  else who.append(button("Copy", () => navigator.clipboard?.writeText(message.content)),
-                  button("Regenerate", () => regenerate(index)));
+  const who = element("div", {className: "who"}, element("span", {}, isUser ? "You" : message.model));
+  const copy = button("Copy", () => copyText(message.content, copy));
+  who.append(copy, isUser ? button("Edit", () => edit(index)) : button("Regenerate", () => regenerate(index)));
   const made = element("article", {className: message.role}, who, element("div", {className: "body"}));
   fill(made, message);
+  return made;
+}
+
+function thinking(message) {
+  const made = element("details", {}, element("summary", {}, "Thinking"));
+  made.append(...markdown(message.reasoning));
   return made;
 }
 
@@ -109,26 +126,35 @@ function fill(made, message) {
     body.textContent = message.content;
     return;
   }
-  const wasOpen = body.querySelector("details")?.open ?? false;
   const nodes = markdown(message.content);
-  if (message.reasoning)
-    nodes.unshift(element("details", {open: wasOpen}, element("summary", {}, "Thinking"), ...markdown(message.reasoning)));
+  if (message.reasoning) {
+    nodes.unshift(thinking(message));
+    nodes[0].open = body.querySelector("details")?.open ?? false;
+  }
+  if (message.note) nodes.push(element("p", {className: "note"}, message.note));
   if (message.error) nodes.push(element("p", {className: "error"}, message.error));
-  body.replaceChildren(...nodes);
+  // What did not change stays: what is selected or focused in it, and how far it is scrolled.
+  nodes.forEach((node, i) => {
+    const old = body.childNodes[i];
+    if (!old) body.append(node);
+    else if (!old.isEqualNode(node)) old.replaceWith(node);
+  });
+  while (body.childNodes.length > nodes.length) body.lastChild.remove();
 }
 
+// The message and what follows it stay until the new text is sent.
 function edit(index) {
   stop();
+  editing = index;
   $("message").value = current.messages[index].content;
-  current.messages.length = index;
-  save();
-  show();
+  say("Sending replaces the message and what follows it. Escape leaves it as it is.");
   resize();
   $("message").focus();
 }
 
 function regenerate(index) {
   stop();
+  editing = null;
   current.messages.length = index;
   show();
   answer();
@@ -137,8 +163,10 @@ function regenerate(index) {
 function send() {
   const text = $("message").value.trim();
   if (!text || running) return;
+  if (editing !== null) current.messages.length = editing;
+  editing = null;
   if (!chats.includes(current)) chats.unshift(current);
-  if (!current.messages.length) current.title = text.slice(0, 60);
+  if (!current.messages.length) current.title = text.split("\n", 1)[0].slice(0, 60);
   current.messages.push({role: "user", content: text});
   $("message").value = "";
   resize();
@@ -154,7 +182,10 @@ function requestOf(chat) {
 
 async function errorOf(response) {
   const text = await response.text();
-  if (response.status === 401) $("settings").hidden = false;
+  if (response.status === 401) {
+    showSettings(true);
+    $("key").focus();
+  }
   try {
     return JSON.parse(text).error?.message ?? text;
   } catch {
@@ -167,83 +198,105 @@ async function readEvents(response, take) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   for (let held = ""; ;) {
     const {value, done} = await reader.read();
-    if (done) return;
+    if (done) throw new Error("The answer broke off: the connection to the server ended.");
     const events = (held + value).split("\n\n");
     held = events.pop();
     for (const event of events) {
       const data = event.split("\n").filter(line => line.startsWith("data: ")).map(line => line.slice(6)).join("\n");
-      if (data && data !== "[DONE]") take(JSON.parse(data));
+      if (data === "[DONE]") return;
+      if (data) take(JSON.parse(data));
     }
   }
+}
+
+// Draws an answer that grows, at most a fifth of the time, and follows its end where the reader does.
+function drawer(made, message) {
+  let timer = 0, pause = 0;
+  const draw = () => {
+    timer = clearTimeout(timer);
+    const log = $("log"), isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 80, began = performance.now();
+    fill(made, message);
+    if (isAtEnd) log.scrollTop = log.scrollHeight;
+    pause = Math.max(30, 4 * (performance.now() - began));
+  };
+  return {draw, soon: () => (timer ||= setTimeout(draw, pause))};
+}
+
+function sayUsage(usage, began, first) {
+  const rate = (usage.completion_tokens - 1) / Math.max((performance.now() - first) / 1000, 1e-3);
+  say(`${usage.prompt_tokens} tokens in, ${usage.completion_tokens} out` + (first && usage.completion_tokens > 1 ?
+      `, first after ${Math.round(first - began)} ms, then ${rate.toFixed(1)} per second` : ""));
 }
 
 async function answer() {
   const chat = current;
   chat.model = $("model").value;
-  const message = {role: "assistant", content: ""};
+  chat.at = Date.now();
+  const message = {role: "assistant", content: "", model: chat.model};
   const request = requestOf(chat);
+  save(chat);
+  showChats();
   chat.messages.push(message);
-  const made = article(message, chat.messages.length - 1);
+  const made = article(message, chat.messages.length - 1), body = made.querySelector(".body");
+  const {draw, soon} = drawer(made, message);
   $("log").append(made);
-  made.querySelector(".body").classList.add("working");
-  const mine = running = new AbortController();
-  setRunning(true);
+  $("log").scrollTop = $("log").scrollHeight;
+  body.classList.add("working");
+  say("");
+  const stopper = new AbortController(), mine = {chat, abort: () => stopper.abort()};
+  setRunning(mine);
   const began = performance.now();
-  let first = 0, drawn = false, usage = null;
-  const draw = () => {
-    drawn = false;
-    const log = $("log"), isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 80;
-    fill(made, message);
-    if (isAtEnd) log.scrollTop = log.scrollHeight;
-  };
+  let first = 0, usage = null;
   try {
     const response = await fetch("/v1/chat/completions",
-      {method: "POST", headers: headers(), body: JSON.stringify(request), signal: mine.signal});
+      {method: "POST", headers: headers(), body: JSON.stringify(request), signal: stopper.signal});
     if (!response.ok) throw new Error(await errorOf(response));
     await readEvents(response, event => {
       if (event.error) throw new Error(event.error.message ?? event.error);
       usage = event.usage ?? usage;
-      const delta = event.choices?.[0]?.delta;
-      if (!delta) return;
+      const {delta = {}, finish_reason: reason} = event.choices?.[0] ?? {};
       if (delta.content || delta.reasoning_content) first ||= performance.now();
       message.content += delta.content ?? "";
       if (delta.reasoning_content) message.reasoning = (message.reasoning ?? "") + delta.reasoning_content;
-      if (!drawn) drawn = Boolean(requestAnimationFrame(draw));
+      if (reason === "length") message.note = "Cut off: the limit of tokens, or the model's context, is reached.";
+      soon();
     });
-    if (usage) {
-      const seconds = (performance.now() - first) / 1000;
-      say(`${usage.prompt_tokens} tokens in, ${usage.completion_tokens} out, first after ${Math.round(first - began)} ms, ` +
-          `${(usage.completion_tokens / Math.max(seconds, 1e-3)).toFixed(1)} per second`);
-    }
+    if (usage && chat === current) sayUsage(usage, began, first);
   } catch (error) {
-    if (error.name !== "AbortError") message.error = error.message;
+    if (error.name === "AbortError") message.note = "Stopped.";
+    else message.error = error.message;
+    stopper.abort(); // nothing more is read
   }
-  made.querySelector(".body").classList.remove("working");
+  body.classList.remove("working");
   draw();
-  save();
-  if (running === mine) setRunning(false);
+  save(chat);
+  if (running === mine) setRunning(null);
 }
 
 function stop() {
   running?.abort();
-  setRunning(false);
+  setRunning(null);
 }
 
-function setRunning(is) {
-  if (!is) running = null;
-  $("send").hidden = is;
-  $("stop").hidden = !is;
+function setRunning(it) {
+  const hadFocus = document.activeElement === $("send") || document.activeElement === $("stop");
+  running = it;
+  $("send").hidden = Boolean(it);
+  $("stop").hidden = !it;
+  $("log").setAttribute("aria-busy", Boolean(it));
+  if (hadFocus) $(it ? "stop" : "send").focus();
 }
 
 // ---- the rest ----
 
 function exportChat() {
   const lines = [`# ${current.title}`, ""];
+  if (current.system) lines.push("## system", "", current.system, "");
   for (const {role, content} of current.messages) lines.push(`## ${role}`, "", content, "");
-  const link = element("a", {download: "chat.md",
+  const link = element("a", {download: (current.title.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "") || "chat") + ".md",
     href: URL.createObjectURL(new Blob([lines.join("\n")], {type: "text/markdown"}))});
   link.click();
-  URL.revokeObjectURL(link.href);
+  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
 }
 
 async function loadModels() {
@@ -276,15 +329,32 @@ function makeNumbers() {
   }
 }
 
-function flip(buttonId, apply) {
-  $(buttonId).addEventListener("click", () => $(buttonId).setAttribute("aria-expanded", apply()));
+function showSettings(is) {
+  $("settings").hidden = !is;
+  $("toggle-settings").setAttribute("aria-expanded", is);
+}
+
+function showSide(is) {
+  $("side").hidden = !is;
+  $("toggle-side").setAttribute("aria-expanded", is);
+}
+
+function leave() {
+  if (running) stop();
+  else if (editing !== null) {
+    editing = null;
+    $("message").value = "";
+    say("");
+    resize();
+  } else if (!$("settings").hidden) showSettings(false);
+  else if (isPhone()) showSide(false);
 }
 
 makeNumbers();
 $("composer").addEventListener("submit", event => { event.preventDefault(); send(); });
 $("settings").addEventListener("submit", event => event.preventDefault());
 $("stop").addEventListener("click", stop);
-$("new").addEventListener("click", () => { stop(); newChat(); });
+$("new").addEventListener("click", () => { newChat(); showSide(!isPhone()); });
 $("export").addEventListener("click", exportChat);
 $("message").addEventListener("input", resize);
 $("message").addEventListener("keydown", event => {
@@ -292,15 +362,18 @@ $("message").addEventListener("keydown", event => {
 });
 $("system").addEventListener("change", () => { current.system = $("system").value; save(); });
 $("key").addEventListener("change", () => { sessionStorage.setItem("sinter-key", $("key").value); loadModels(); });
-flip("toggle-settings", () => !($("settings").hidden = !$("settings").hidden));
-flip("toggle-side", () => {
-  const isPhone = matchMedia("(max-width: 45rem)").matches;
-  return document.body.classList.toggle(isPhone ? "wide" : "narrow") === isPhone;
-});
+$("toggle-settings").addEventListener("click", () => showSettings($("settings").hidden));
+$("toggle-side").addEventListener("click", () => showSide($("side").hidden));
 document.addEventListener("keydown", event => {
-  if (event.key === "Escape") stop();
-  if (event.key.toLowerCase() === "o" && event.ctrlKey && event.shiftKey) { event.preventDefault(); stop(); newChat(); }
+  if (event.key === "Escape") leave();
+  if (event.key.toLowerCase() === "o" && event.ctrlKey && event.shiftKey) { event.preventDefault(); newChat(); }
 });
+addEventListener("pagehide", () => { if (running) save(running.chat); });
+addEventListener("storage", () => { // another tab's chats
+  chats = load().map(chat => (chat.id === current.id ? current : chat));
+  showChats();
+});
+showSide(!isPhone());
 await loadModels();
 if (chats.length) openChat(chats[0]);
 else newChat();

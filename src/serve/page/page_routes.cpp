@@ -36,8 +36,7 @@ HttpHandler handlerOf(const PageFile &file) {
     response.headers = {{"etag", tag},
                         {"cache-control", "no-cache"},
                         {"content-security-policy", kPolicy},
-                        {"referrer-policy", "no-referrer"},
-                        {"x-content-type-options", "nosniff"}};
+                        {"referrer-policy", "no-referrer"}};
     if (hasHeader(request, "if-none-match", tag))
       response.status = 304;
     else

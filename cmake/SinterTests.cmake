@@ -70,6 +70,10 @@ if(TARGET sinter)
   set_tests_properties(clients PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 LABELS full)
 endif()
 
+# The chat page in headless Chromium, where one is installed; it needs nothing that is built.
+add_test(NAME page COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/tests/page/page_test.py)
+set_tests_properties(page PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 LABELS full)
+
 # lit and FileCheck come from the same LLVM as the compiler; lit.cfg.py reads the folders given here.
 file(GLOB_RECURSE SINTER_LIT_TESTS CONFIGURE_DEPENDS
   ${CMAKE_SOURCE_DIR}/tests/lit/*.mlir ${CMAKE_SOURCE_DIR}/tests/lit/*.tile)

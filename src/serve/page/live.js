@@ -30,6 +30,9 @@ function chart(values) {
 const reusedOf = ({sinter_prompt_tokens_total: all, sinter_reused_tokens_total: reused}) =>
   (all ? `${Math.round((100 * reused) / all)} %` : undefined);
 
+// As they are sent: sinter_answer_tokens_total grows only where an answer ends.
+const tokensOf = metrics => (metrics.sinter_time_to_first_token_seconds_count ?? 0) + (metrics.sinter_inter_token_latency_seconds_count ?? 0);
+
 export function watchEngine(place, headers) {
   const rates = Array(KEPT).fill(0);
   let last = null;
@@ -39,7 +42,7 @@ export function watchEngine(place, headers) {
     if (!response.ok) return place.replaceChildren();
     const now = {at: performance.now(), ...readMetrics(await response.text())};
     if (last) {
-      rates.push(((now.sinter_answer_tokens_total ?? 0) - (last.sinter_answer_tokens_total ?? 0)) / ((now.at - last.at) / 1000));
+      rates.push((tokensOf(now) - tokensOf(last)) / ((now.at - last.at) / 1000));
       rates.shift();
     }
     last = now;

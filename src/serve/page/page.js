@@ -12,7 +12,7 @@ const NUMBERS = [
   ["max_tokens", "Max tokens", 1, 1000000, 1], ["seed", "Seed", 0, 4294967295, 1],
 ];
 const STORE = "sinter-chat:"; // one entry for each chat: two tabs do not overwrite each other's
-const isPhone = () => matchMedia("(max-width: 45rem)").matches;
+const phone = matchMedia("(max-width: 45rem)"), isPhone = () => phone.matches;
 
 let chats = load(), current = null, running = null, editing = null;
 
@@ -373,6 +373,7 @@ addEventListener("storage", () => { // another tab's chats
   chats = load().map(chat => (chat.id === current.id ? current : chat));
   showChats();
 });
+phone.addEventListener("change", () => showSide(!isPhone()));
 showSide(!isPhone());
 await loadModels();
 if (chats.length) openChat(chats[0]);

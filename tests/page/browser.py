@@ -65,7 +65,8 @@ class Browser:
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self._process = subprocess.Popen(
             [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-extensions",
-             "--disable-background-networking", "--disable-dev-shm-usage", "--remote-debugging-port=0",
+             "--disable-background-networking", "--window-size=1000,500",
+             "--disable-dev-shm-usage", "--remote-debugging-port=0",
              f"--user-data-dir={self._folder.name}", "about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.events, self._ids = [], itertools.count(1)
         self._socket = WebSocket(self._page_address())

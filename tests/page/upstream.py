@@ -12,7 +12,7 @@ import threading
 import time
 
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
-METRICS = "sinter_answer_tokens_total{model=\"fake\"} 5\nsinter_sequences_running{model=\"fake\"} 1\n"
+METRICS = "sinter_inter_token_latency_seconds_count{model=\"fake\"} 5\nsinter_sequences_running{model=\"fake\"} 1\n"
 
 
 def policy(folder):

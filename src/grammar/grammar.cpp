@@ -5,6 +5,8 @@
 
 namespace sinter::grammar {
 
+static constexpr uint32_t kNever = UINT32_MAX; // whatever holds of the parts
+
 ExprId Grammar::add(Expr expr) {
   exprs_.push_back(expr);
   return {static_cast<uint32_t>(exprs_.size() - 1)};
@@ -60,67 +62,88 @@ RuleId Grammar::declare(std::string name) {
   return {static_cast<uint32_t>(rules_.size() - 1)};
 }
 
-// By what is known of the children so far.
-bool Grammar::nullableNow(const Expr &expr, const std::vector<bool> &nullable) const {
-  const auto is = [&](ExprId id) { return nullable[id.index]; };
+uint32_t Grammar::neededToBeNullable(const Expr &expr) const {
   switch (expr.kind) {
   case ExprKind::Text:
-    return expr.count == 0;
+    return expr.count == 0 ? 0 : kNever;
   case ExprKind::Characters:
-    return false;
+    return kNever;
   case ExprKind::Sequence:
-    return std::ranges::all_of(childrenOf(expr), is);
+    return expr.count;
   case ExprKind::Choice:
-    return std::ranges::any_of(childrenOf(expr), is);
-  case ExprKind::Repeat:
-    return expr.least == 0 || is(childrenOf(expr).front());
   case ExprKind::Call:
-    return is(bodyOf(expr));
+    return 1;
+  case ExprKind::Repeat:
+    return expr.least == 0 ? 0 : 1;
   case ExprKind::Both:
   case ExprKind::Except:
-    return true; // no harm where it is not: more is taken for a beginning
+    return 0; // no harm where it is not: more is taken for a beginning
   }
-  return false;
+  return kNever;
 }
 
-// By what is known of the children so far.
-bool Grammar::matchesNow(const Expr &expr, const std::vector<bool> &matching) const {
-  const auto is = [&](ExprId id) { return matching[id.index]; };
+uint32_t Grammar::neededToMatch(const Expr &expr) const {
   switch (expr.kind) {
   case ExprKind::Text:
-    return true;
+    return 0;
   case ExprKind::Characters:
-    return !setOf(expr).empty();
+    return setOf(expr).empty() ? kNever : 0;
   case ExprKind::Sequence:
   case ExprKind::Both:
-    return std::ranges::all_of(childrenOf(expr), is);
+    return expr.count;
   case ExprKind::Choice:
-    return std::ranges::any_of(childrenOf(expr), is);
-  case ExprKind::Repeat:
-    return expr.least == 0 || is(childrenOf(expr).front());
   case ExprKind::Call:
-    return is(bodyOf(expr));
   case ExprKind::Except:
-    return is(childrenOf(expr).front());
+    return 1;
+  case ExprKind::Repeat:
+    return expr.least == 0 ? 0 : 1;
   }
-  return false;
+  return kNever;
 }
 
-// For which expressions `holds`, where it holds for one by what holds for others.
-std::vector<bool> Grammar::fixpoint(Holds holds) const {
+// Those that decide whether it holds: of Except the first one alone.
+std::span<const ExprId> Grammar::partsOf(const Expr &expr) const {
+  switch (expr.kind) {
+  case ExprKind::Text:
+  case ExprKind::Characters:
+    return {};
+  case ExprKind::Call:
+    return std::span(&rules_[expr.begin].body, 1);
+  case ExprKind::Except:
+    return childrenOf(expr).first(1);
+  default:
+    return childrenOf(expr);
+  }
+}
+
+// For which expressions it holds that enough of their parts do. Each part is counted once, so that
+// long chains of rules take no longer than short ones.
+std::vector<bool> Grammar::fixpoint(Needs needs) const {
+  std::vector<std::vector<uint32_t>> users(exprs_.size());
+  std::vector<uint32_t> missing(exprs_.size());
+  std::vector<uint32_t> open;
+  for (uint32_t i = 0; i < exprs_.size(); ++i) {
+    for (const ExprId part : partsOf(exprs_[i]))
+      users[part.index].push_back(i);
+    missing[i] = excluded_[i] ? kNever : (this->*needs)(exprs_[i]);
+    if (missing[i] == 0)
+      open.push_back(i);
+  }
   std::vector<bool> found(exprs_.size());
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (size_t i = 0; i < exprs_.size(); ++i)
-      if (!found[i] && !excluded_[i] && (this->*holds)(exprs_[i], found))
-        found[i] = changed = true;
+  while (!open.empty()) {
+    const uint32_t part = open.back();
+    open.pop_back();
+    found[part] = true;
+    for (const uint32_t user : users[part])
+      if (missing[user] != 0 && missing[user] != kNever && --missing[user] == 0)
+        open.push_back(user);
   }
   return found;
 }
 
 void Grammar::exclude(ExprId id) {
   excluded_[id.index] = true;
-  matching_ = fixpoint(&Grammar::matchesNow);
+  matching_ = fixpoint(&Grammar::neededToMatch);
 }
 
 // Adds the parts with which a text of `expr` may begin.
@@ -164,19 +187,19 @@ enum class Mark : uint8_t { New, OnPath, Done };
 
 Result<void> Grammar::check() {
   if (exprs_.size() > kMostExprs)
-    return fail(Code::Exhausted, "a grammar of " + std::to_string(exprs_.size()) +
+    return fail(Code::Unsupported, "a grammar of " + std::to_string(exprs_.size()) +
                                      " expressions, expected at most " +
                                      std::to_string(kMostExprs));
   for (const Rule &rule : rules_)
     if (rule.body == ExprId())
       return fail(Code::InvalidArgument, "rule '" + rule.name + "' is used and not defined");
   excluded_.assign(exprs_.size(), false);
-  matching_ = fixpoint(&Grammar::matchesNow);
+  matching_ = fixpoint(&Grammar::neededToMatch);
   return checkLeftRecursion();
 }
 
 Result<void> Grammar::checkLeftRecursion() const {
-  const std::vector<bool> nullable = fixpoint(&Grammar::nullableNow);
+  const std::vector<bool> nullable = fixpoint(&Grammar::neededToBeNullable);
   std::vector<Mark> marks(exprs_.size(), Mark::New);
   for (const Rule &rule : rules_) {
     std::vector<Visit> path;

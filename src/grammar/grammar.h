@@ -87,7 +87,7 @@ public:
   ExprId root() const { return root_; }
 
   // That texts can be matched from left to right. InvalidArgument: a rule has no definition.
-  // Unsupported: a rule begins with itself. Exhausted: it has too many expressions.
+  // Unsupported: a rule begins with itself, or there are too many expressions.
   Result<void> check();
 
   const Expr &expr(ExprId id) const { return exprs_[id.index]; }
@@ -112,11 +112,13 @@ private:
   };
   ExprId add(Expr expr);
   ExprId addChildren(ExprKind kind, std::span<const ExprId> children);
-  using Holds = bool (Grammar::*)(const Expr &, const std::vector<bool> &) const;
-  std::vector<bool> fixpoint(Holds holds) const;
+  // How many of an expression's parts must hold, so that it does.
+  using Needs = uint32_t (Grammar::*)(const Expr &) const;
+  std::vector<bool> fixpoint(Needs needs) const;
+  std::span<const ExprId> partsOf(const Expr &expr) const;
   Result<void> checkLeftRecursion() const;
-  bool matchesNow(const Expr &expr, const std::vector<bool> &matching) const;
-  bool nullableNow(const Expr &expr, const std::vector<bool> &nullable) const;
+  uint32_t neededToMatch(const Expr &expr) const;
+  uint32_t neededToBeNullable(const Expr &expr) const;
   void addLeading(const Expr &expr, const std::vector<bool> &nullable,
                   std::vector<ExprId> &leading) const;
 

@@ -89,7 +89,7 @@ Result<ExprId> SchemaCompiler::value(SchemaSet all, std::vector<const jinja::Inp
   if (found != rules_.end())
     return g_.call(found->second);
   if (rules_.size() == kMostRules)
-    return fail(Code::Exhausted, "schema: it has more than " + std::to_string(kMostRules) +
+    return fail(Code::Unsupported, "schema: it has more than " + std::to_string(kMostRules) +
                                      " combinations of branches");
   const RuleId rule = g_.declare(task.all.empty() ? "value" : doc_.placeOf(*task.all.front()));
   rules_.emplace(task.key(), rule);
@@ -186,14 +186,14 @@ Result<ExprId> SchemaCompiler::plain(const SchemaSet &all) {
     SINTER_TRY(doc_.listAt(*schema, "enum"));
     jinja::Input::List one;
     if (const jinja::Input::List *candidates = literalsOf(*schema, one))
-      return literals(all, types, excluded, *candidates);
+      return literals(all, types, excluded, *schema, *candidates);
   }
   return ofTypes(all, types, excluded);
 }
 
-// Those of the first enum that all other schemas allow.
+// Those of `source`, the first with an enum, that all other schemas allow.
 Result<ExprId> SchemaCompiler::literals(const SchemaSet &all, uint32_t types,
-                                        const Excluded &excluded,
+                                        const Excluded &excluded, const Schema &source,
                                         const jinja::Input::List &candidates) {
   const auto isNamed = [&](const Schema *schema, const jinja::Input &value) {
     jinja::Input::List one;
@@ -201,10 +201,17 @@ Result<ExprId> SchemaCompiler::literals(const SchemaSet &all, uint32_t types,
     return list && contains(*list, value);
   };
   const auto isRefused = [&](const Schema *schema, const jinja::Input &value) {
+    if (schema == &source) // all candidates are its own
+      return false;
     jinja::Input::List one;
     const jinja::Input::List *list = literalsOf(*schema, one);
     return list && !contains(*list, value);
   };
+  if (candidates.size() > kMostLiterals)
+    return doc_.error(source, "enum",
+                      "it has " + std::to_string(candidates.size()) +
+                          " values, expected at most " + std::to_string(kMostLiterals),
+                      Code::Unsupported);
   std::vector<ExprId> ways;
   for (const jinja::Input &value : candidates) {
     const bool isOut =

@@ -24,6 +24,7 @@ public:
 
 private:
   static constexpr size_t kMostRules = 4'000;
+  static constexpr size_t kMostLiterals = 10'000; // of one enum
 
   // Besides, the lists of branches of which one was chosen already.
   struct Task {
@@ -47,7 +48,7 @@ private:
   Result<ExprId> plain(const SchemaSet &all);
   Result<ExprId> ofTypes(const SchemaSet &all, uint32_t types, const Excluded &excluded);
   Result<ExprId> literals(const SchemaSet &all, uint32_t types, const Excluded &excluded,
-                          const jinja::Input::List &candidates);
+                          const Schema &source, const jinja::Input::List &candidates);
   Result<bool> allows(const SchemaSet &all, uint32_t types, const jinja::Input &value) const;
   Result<Excluded> excludedBy(const SchemaSet &all) const;
   Result<void> addExcluded(const Schema &schema, Excluded &excluded) const;

@@ -69,6 +69,20 @@ TEST(Gbnf, DeepGroupsAreRefused) {
   EXPECT_THAT(grammar.error().message, HasSubstr("too deeply"));
 }
 
+// A rule that is known only after all that lead to it: the check takes them one by one, not all
+// again for each.
+TEST(Gbnf, LongChainsOfRulesAreChecked) {
+  constexpr int kRules = 60'000;
+  std::string text = "root ::= r0\n";
+  for (int i = 0; i < kRules; ++i)
+    text += "r" + std::to_string(i) + " ::= r" + std::to_string(i + 1) + "\n";
+  const std::string last = "r" + std::to_string(kRules) + " ::= \"z\"";
+  EXPECT_TRUE(matches(*gbnf(text + last), "z"));
+  const Result<Grammar> endless = parseGbnf(text + last + " r0");
+  ASSERT_TRUE(endless);
+  EXPECT_FALSE(Automaton::create(*endless));
+}
+
 // Each nesting is a state of its own: a text as deep as that ends with an error, not with memory.
 TEST(Gbnf, DeepTextsEndWithAnError) {
   const auto automaton = gbnf(R"x(root ::= "(" root ")" | "")x");

@@ -241,6 +241,16 @@ TEST(JsonSchema, WhatIsWrongIsNamedWithItsPlace) {
   }
 }
 
+TEST(JsonSchema, AnEnumOfTooManyValuesIsRefused) {
+  std::string values = "0";
+  for (int i = 1; i <= 10'000; ++i)
+    values += "," + std::to_string(i);
+  const Result<Grammar> grammar = parseJsonSchema(json(R"({"enum":[)" + values + "]}"));
+  ASSERT_FALSE(grammar);
+  EXPECT_EQ(grammar.error().code, Code::Unsupported);
+  EXPECT_THAT(grammar.error().message, HasSubstr("10001 values"));
+}
+
 // References that lead to themselves say nothing; branches that multiply end with an error.
 TEST(JsonSchema, LoopsAndMultiplyingBranchesEnd) {
   expectValues(std::vector<Case>{{R"({"$ref":"#"})", {"1"}, {"x"}}});
@@ -250,7 +260,7 @@ TEST(JsonSchema, LoopsAndMultiplyingBranchesEnd) {
             R"(},{"maxLength":)" + std::to_string(i) + "}]}";
   const Result<Grammar> grammar = parseJsonSchema(json(wide + "]}"));
   ASSERT_FALSE(grammar);
-  EXPECT_EQ(grammar.error().code, Code::Exhausted);
+  EXPECT_EQ(grammar.error().code, Code::Unsupported);
 }
 
 } // namespace

@@ -174,6 +174,17 @@ TEST(Worker, WhatMakesNoSenseIsRefusedWithTheNumbers) {
   EXPECT_EQ(desk.engine->state().accepted, 0u);
 }
 
+// Exhausted would tell clients to try again.
+TEST(Worker, WhatThePoolCanNeverHoldIsRefusedForGood) {
+  RunnerLimits limits = smallLimits();
+  limits.kvGroups = {{4}};
+  WorkerDesk desk(limits);
+  const auto submitted = desk.submit(jobOf(std::vector<TokenId>(20, 1), 5));
+  ASSERT_FALSE(submitted.id.has_value());
+  EXPECT_EQ(submitted.id.error().code, Code::InvalidArgument);
+  EXPECT_THAT(submitted.id.error().message, HasSubstr("a prompt of 20 tokens"));
+}
+
 TEST(Worker, TooManyThatWaitAreRefused) {
   WorkerDesk desk(smallLimits(), {.waiting = 2});
   desk.runner.setOpen(false);

@@ -57,8 +57,16 @@ Result<Request> GenerationEngine::requestOf(GenerationJob &job) const {
   const size_t vocabulary = std::min<size_t>(tokenizer_.size(), limits_.vocabSize);
   SINTER_ASSIGN(request.sampler, Sampler::create(std::move(job.sampler), vocabulary, &tokenizer_));
   request.sampler->setConstraint(std::move(job.constraint));
-  SINTER_TRY(scheduler_.check(request));
+  SINTER_TRY(checkFits(request));
   return request;
+}
+
+// What can never fit is refused for good: Exhausted would tell clients to try again.
+Result<void> GenerationEngine::checkFits(const Request &request) const {
+  auto checked = scheduler_.check(request);
+  if (!checked && checked.error().code == Code::Exhausted)
+    checked.error().code = Code::InvalidArgument;
+  return checked;
 }
 
 Result<GenerationEngine::NewJob> GenerationEngine::prepare(GenerationJob &job) const {

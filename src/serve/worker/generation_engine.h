@@ -39,6 +39,7 @@ private:
                    const WorkerOptions &options);
   Result<NewJob> prepare(GenerationJob &job) const;
   Result<Request> requestOf(GenerationJob &job) const;
+  Result<void> checkFits(const Request &request) const;
 
   void run();
   bool takeMail();

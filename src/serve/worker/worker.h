@@ -39,9 +39,9 @@ public:
   virtual const ModelFile &file() const = 0;
   virtual uint32_t contextTokens() const = 0;
 
-  // InvalidArgument: the prompt or a setting makes no sense, with the numbers; Exhausted: too many
-  // wait, or prompt and answer can never fit; DeviceLost: no step works any more; Unsupported: the
-  // worker gives vectors. The sink is not called then.
+  // InvalidArgument: the prompt or a setting makes no sense, or prompt and answer can never fit,
+  // with the numbers; Exhausted: too many wait; DeviceLost: no step works any more; Unsupported:
+  // the worker gives vectors. The sink is not called then.
   virtual Result<JobId> submit(GenerationJob job) = 0;
   // The job ends at the next step with AnswerEnd::Cancelled, if it has not ended.
   virtual void cancel(JobId id) = 0;

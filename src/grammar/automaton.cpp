@@ -125,12 +125,13 @@ bool Automaton::readsByte(const Frame &at) const {
 }
 
 Result<void> Automaton::close(FrameNumbers open, State &state) {
+  constexpr size_t kFramesForOne = 1024; // that can be cleared while one is looked at
+  SINTER_TRY(spend(frames_.size() / kFramesForOne));
   std::vector<bool> met(frames_.size());
   while (!open.empty()) {
     const uint32_t number = open.back();
     open.pop_back();
-    if (frames_.size() > kMostFrames)
-      return fail(Code::Exhausted, "the grammar leaves too many ways to go on");
+    SINTER_TRY(spend(1));
     if (met.size() < frames_.size())
       met.resize(frames_.size());
     if (met[number])
@@ -149,6 +150,15 @@ Result<void> Automaton::close(FrameNumbers open, State &state) {
   return {};
 }
 
+Result<void> Automaton::spend(uint64_t work) {
+  work_ += work;
+  if (work_ <= kMostWork && frames_.size() <= kMostFrames)
+    return {};
+  return fail(Code::Unsupported,
+              "the grammar leaves too many ways to go on: it is too ambiguous, or "
+              "counts too far");
+}
+
 Result<StateId> Automaton::stateOf(const FrameNumbers &from) {
   if (from.empty())
     return kDead;
@@ -163,8 +173,8 @@ Result<StateId> Automaton::stateOf(const FrameNumbers &from) {
     return found->second;
   if (states_.size() >= kMostStates) {
     stateNumbers_.erase(found);
-    return fail(Code::Exhausted, "the grammar needs more than " + std::to_string(kMostStates) +
-                                     " states: it is too ambiguous, or counts too far");
+    return fail(Code::Unsupported, "the grammar needs more than " + std::to_string(kMostStates) +
+                                       " states: it is too ambiguous, or counts too far");
   }
   states_.push_back(std::move(state));
   return number;
@@ -189,6 +199,8 @@ void Automaton::readCharacter(const Frame &at, ByteFrames &after) {
 Result<void> Automaton::readBytes(StateId state, ByteFrames &after) {
   for (FrameNumbers &frames : after)
     frames.clear();
+  constexpr uint64_t kOfTerminal = 64; // a terminal may go on by each byte
+  SINTER_TRY(spend(kOfTerminal * states_[state.index].terminals.size()));
   const FrameNumbers terminals = states_[state.index].terminals; // states move while pairs are read
   for (const uint32_t number : terminals) {
     const Frame at = frames_[number];

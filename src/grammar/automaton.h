@@ -18,19 +18,22 @@ struct StateId {
 // No text goes on from here.
 inline constexpr StateId kDead{0};
 
-// For one thread.
+// For one thread. Unsupported, from any call: the grammar is so ambiguous, or counts so far, that
+// it would take more states, frames or work than there may be.
 class Automaton {
 public:
   static constexpr size_t kMostStates = 32'768;
-  static constexpr size_t kMostFrames = size_t{1} << 22;
+  static constexpr size_t kMostFrames = size_t{1} << 20;
+  // Frames that are looked at, terminals that are read and bytes that pairs are followed by, from
+  // the beginning on: about two seconds, since a step of a model waits for its masks.
+  static constexpr uint64_t kMostWork = uint64_t{1} << 23;
 
-  // Errors: Grammar::check's, and Exhausted: there are too many ways to begin.
+  // Errors: Grammar::check's too.
   static Result<std::unique_ptr<Automaton>> create(Grammar grammar);
 
   StateId start() const { return start_; }
   using Row = std::array<StateId, 256>; // the state after each byte
-  // Valid until the automaton dies. Exhausted: the grammar is so ambiguous, or its counts so large,
-  // that there would be more than kMostStates states.
+  // Valid until the automaton dies.
   Result<const Row *> row(StateId state);
   Result<StateId> next(StateId state, uint8_t byte);
   // Dead where the text does not fit.
@@ -91,7 +94,10 @@ private:
   Result<PairRow> after(uint32_t pair);
   Result<bool> canEnd(uint32_t pair);
 
+  Result<void> spend(uint64_t work);
+
   Grammar grammar_;
+  uint64_t work_ = 0;
   StateId start_;
   std::vector<Frame> frames_{Frame{}};
   std::unordered_map<Frame, uint32_t, FrameHash> numberOf_;

@@ -31,6 +31,7 @@ bool Automaton::accepts(const Pair &pair) const {
 }
 
 Result<Automaton::PairRow> Automaton::after(uint32_t number) {
+  SINTER_TRY(spend(256));
   const Pair pair = pairs_[number];
   SINTER_ASSIGN(const Row *a, row(pair.a));
   SINTER_ASSIGN(const Row *b, row(pair.b));
@@ -41,7 +42,7 @@ Result<Automaton::PairRow> Automaton::after(uint32_t number) {
     next[byte] = goesOn ? pairNumber(made) : kNoPair;
   }
   if (pairs_.size() > kMostStates)
-    return fail(Code::Exhausted,
+    return fail(Code::Unsupported,
                 "two patterns at once need more than " + std::to_string(kMostStates) + " states");
   return next;
 }

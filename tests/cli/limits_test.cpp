@@ -21,7 +21,8 @@ protected:
 TEST_F(Limits, AnyAmountOfAddressSpaceEndsInAnAnswerOrOneError) {
   ASSERT_THAT(answer(), EndedWith(0)); // so that the plan is there
   size_t refused = 0, answered = 0;
-  for (rlim_t mebibytes = 18; mebibytes <= 130; mebibytes += 8) {
+  // Below, the loader of shared libraries already ends it.
+  for (rlim_t mebibytes = 20; mebibytes <= 130; mebibytes += 8) {
     limit(RLIMIT_AS, mebibytes << 20);
     const Outcome outcome =
         sinter({"run", model_, "-p", "hi", "-n", "4", "--temp", "0", "--threads", "2"});

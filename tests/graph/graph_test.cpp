@@ -268,7 +268,7 @@ TEST_F(Graph, RotationsByOtherNumbersThanOneForEachPairAreRefused) {
   refuses(R"(%p = graph.input "p" : !t
     %w = graph.weight ["w"] : tensor<7xf32>
     %r = graph.rope_table %p over %w dims 16 base 1.0e4 : !t over tensor<7xf32> -> !rotations)",
-          "expected one number for each pair");
+          "expected a number for each pair");
 }
 
 TEST_F(Graph, RopeByRotationsOfAnotherHeadIsRefused) {

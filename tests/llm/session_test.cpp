@@ -464,7 +464,7 @@ TEST_F(WindowSessionTest, EditsAtRandomPlacesGiveWhatAFreshRunGives) {
   for (const uint32_t slots : {0u, 4u}) {
     useSlots(slots);
     editAtRandom();
-    runner.limits_.chunkRows = slots; // of any size
+    runner.limits_.chunkRows = std::max(slots, 1u); // of any size
     std::vector<TokenId> prompt = {1};
     for (int round = 0; round < 60; ++round) {
       if (dice(3) == 0)

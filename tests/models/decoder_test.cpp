@@ -159,8 +159,9 @@ TEST(Decoder, AbsurdNumbersAreNamed) {
 TEST(Decoder, AnotherArchitectureIsRefusedWithThoseKnown) {
   FakeSource source = smallLlama();
   source.values["general.architecture"] = std::string("mamba");
-  EXPECT_THAT(refusal(source), testing::StartsWith("the model's architecture is 'mamba', expected "
-                                                   "one of: llama, qwen2, qwen3"));
+  EXPECT_THAT(refusal(source),
+              testing::MatchesRegex("the model's architecture is 'mamba', expected one of the "
+                                    "[0-9]+ that `sinter-compiler architectures` lists.*"));
 }
 
 TEST(Decoder, HeadsThatDoNotGroupAreRefused) {

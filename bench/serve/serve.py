@@ -99,7 +99,9 @@ def turn(command, port, workload, salt):
         streams.Client("127.0.0.1", port, "", warm, "warm").run()
         answers, seconds = streams.Client("127.0.0.1", port, "", workload, salt).run()
     made = streams.figures(answers, seconds, workload)
-    return made | {"start_seconds": start, "server_cpu_seconds": server.server_seconds,
+    tokens = made["prompt_tokens"] + made["answer_tokens"]
+    return made | {"start_seconds": start, "tokens_per_cpu_second": tokens / server.server_seconds,
+                   "server_cpu_seconds": server.server_seconds,
                    "client_cpu_seconds": server.client_seconds, "peak_bytes": server.peak_bytes,
                    "foreign": server.foreign, "steal": server.steal}
 
@@ -126,6 +128,8 @@ def compare_servers(options):
     label = f"{pathlib.Path(options.model).stem}, {loop}, {load.prompt} in, {load.answer} out"
     label += "".join(f", {extra}" for extra in (options.sinter_options, options.peer_options) if extra)
     entry = results["models"].setdefault(label, {
+        "command": shlex.join(["bench/serve/serve.py", *(
+            pathlib.Path(word).name if "/" in word else word for word in sys.argv[1:])]),
         "commands": {side: shlex.join([pathlib.Path(one[0]).name, *one[1:]]).replace(
             options.model, pathlib.Path(options.model).name) for side, one in what.items()},
         "workload": dataclasses.asdict(load), "rounds": []})
@@ -160,6 +164,7 @@ def line_of(made):
 
 ROWS = (  # words, figure, factor, whether more is better, bar of the ratio
     ("prompts' and answers' tok/s", ("tokens_per_second",), 1, True, SPEED_BAR),
+    ("tok for a server's CPU second", ("tokens_per_cpu_second",), 1, True, None),
     ("answers' tok/s", ("answer_tokens_per_second",), 1, True, None),
     ("first token, ms, median", ("first_token_seconds", "median"), 1e3, False, None),
     ("first token, ms, p99", ("first_token_seconds", "p99"), 1e3, False, None),
@@ -248,6 +253,7 @@ def arguments():
 
 def main():
     parser, options = arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that no server is left behind
     if options.url:
         drive(options)
     elif options.model:

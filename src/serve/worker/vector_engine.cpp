@@ -129,6 +129,11 @@ bool VectorEngine::isLost() const {
 
 void VectorEngine::run() {
   while (takeMail()) {
+    if (isLost()) { // what was mailed before the device went
+      endAll(*lost_);
+      publish();
+      continue;
+    }
     endExpired();
     planStep();
     if (!parts_.empty())

@@ -40,7 +40,6 @@ public:
   Result<StateId> next(StateId state, std::string_view bytes);
   // Whether the text may end here.
   bool accepts(StateId state) const { return states_[state.index].accepts; }
-  size_t stateCount() const { return states_.size(); }
 
 private:
   // What is left of a text: `expr` from `position` on, then `next`. Position counts bytes of Text,

@@ -60,7 +60,7 @@ struct Expr {
   uint32_t least = 0, most = 0;  // of Repeat
 };
 
-// Grows only; ids stay valid. Most expressions that one has: kMostExprs, of which overflow() tells.
+// Expressions and rules are only added; ids stay valid. check() refuses more than kMostExprs.
 class Grammar {
 public:
   static constexpr size_t kMostExprs = size_t{1} << 20;

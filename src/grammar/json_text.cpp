@@ -1,8 +1,6 @@
 // One writing of each value, so that what the grammar has is what a reader gets.
 #include "grammar/json_text.h"
 
-#include "grammar/token_trie.h"
-
 #include <charconv>
 #include <cmath>
 

@@ -114,11 +114,6 @@ Result<void> SchemaDocument::check(const Schema &schema) const {
   return {};
 }
 
-Result<const Schema *> SchemaDocument::schemaAt(const Schema &schema,
-                                                std::string_view keyword) const {
-  return schema.find(keyword);
-}
-
 Result<const jinja::Input::List *> SchemaDocument::listAt(const Schema &schema,
                                                           std::string_view keyword) const {
   const jinja::Input *found = schema.find(keyword);

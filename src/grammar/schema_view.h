@@ -38,7 +38,6 @@ public:
   Result<void> check(const Schema &schema) const;
 
   // Nothing where the keyword is absent; InvalidArgument where it has another type.
-  Result<const Schema *> schemaAt(const Schema &schema, std::string_view keyword) const;
   Result<const jinja::Input::List *> listAt(const Schema &schema, std::string_view keyword) const;
   Result<const jinja::Input::Object *> objectAt(const Schema &schema,
                                                 std::string_view keyword) const;

@@ -14,18 +14,6 @@ void addState(std::vector<StateId> &states, StateId state) {
     states.push_back(state);
 }
 
-const CharacterSet &plain() {
-  static const CharacterSet set = [] {
-    std::vector<CodeRange> ranges;
-    for (char32_t code = 0; code < 0x80; ++code)
-      if (isPlain(code))
-        ranges.push_back({code, code});
-    ranges.push_back({0x80, 0x10FFFF});
-    return CharacterSet(std::move(ranges));
-  }();
-  return set;
-}
-
 } // namespace
 
 // A plain character's bytes lead through states that are told apart by what was read, too.
@@ -40,13 +28,13 @@ Result<const std::vector<StateId> *> TokenMasks::afterPlain(StateId state) {
     open.pop_back();
     SINTER_ASSIGN(const Automaton::Row *row, automaton_->row(at));
     for (unsigned byte = 0; byte < 256; ++byte) {
-      const auto read = partial.read(static_cast<uint8_t>(byte), plain());
+      const auto read = partial.read(static_cast<uint8_t>(byte), plainCharacters());
       if (!read)
         continue;
       const StateId next = (*row)[byte];
       if (read->isWhole() || next == kDead)
         addState(after, next);
-      else if (const PartialCode left = read->generalized(plain());
+      else if (const PartialCode left = read->generalized(plainCharacters());
                !std::exchange(met[{next.index, left.number()}], true))
         open.emplace_back(next, left);
     }
@@ -115,21 +103,6 @@ Result<const TokenBits *> TokenMasks::maskOf(StateId state) {
   masks_.emplace_front(state, std::move(bits));
   maskNumbers_[state.index] = masks_.begin();
   return &masks_.front().second;
-}
-
-Result<std::string> TokenMasks::forced(StateId state) {
-  constexpr size_t kMostBytes = 4096; // a grammar may force without end
-  std::string text;
-  while (text.size() < kMostBytes && !automaton_->accepts(state)) {
-    SINTER_ASSIGN(const Automaton::Row *row, automaton_->row(state));
-    const auto alive = [](StateId next) { return next != kDead; };
-    const auto first = std::ranges::find_if(*row, alive);
-    if (first == row->end() || std::find_if(first + 1, row->end(), alive) != row->end())
-      break;
-    text += static_cast<char>(first - row->begin());
-    state = *first;
-  }
-  return text;
 }
 
 } // namespace sinter::grammar

@@ -26,8 +26,6 @@ public:
   Result<StateId> after(StateId state, uint32_t token) {
     return automaton_->next(state, trie_->bytesOf(token));
   }
-  // The bytes that must come next, whatever is chosen; up to where the text may end.
-  Result<std::string> forced(StateId state);
 
 private:
   Result<void> fill(StateId state, TokenBits &bits);

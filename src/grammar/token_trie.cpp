@@ -8,11 +8,6 @@
 namespace sinter::grammar {
 namespace {
 
-const CharacterSet &plainSet() {
-  static const CharacterSet set({{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x10FFFF}});
-  return set;
-}
-
 constexpr uint8_t kNotPlain = TokenTrie::kMostPlain + 1;
 
 // Characters of a text that is plain throughout; kNotPlain where it is not, or has more.
@@ -20,7 +15,7 @@ uint8_t plainLength(std::string_view bytes) {
   PartialCode partial;
   uint8_t count = 0;
   for (const char byte : bytes) {
-    const auto read = partial.read(static_cast<uint8_t>(byte), plainSet());
+    const auto read = partial.read(static_cast<uint8_t>(byte), plainCharacters());
     if (!read)
       return kNotPlain;
     partial = read->isWhole() ? PartialCode() : *read;
@@ -40,8 +35,9 @@ void setBit(TokenBits &bits, uint32_t token) {
 
 } // namespace
 
-bool isPlain(char32_t code) {
-  return plainSet().contains(code);
+const CharacterSet &plainCharacters() {
+  static const CharacterSet set({{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x10FFFF}});
+  return set;
 }
 
 // The nodes of `bytes` that it does not share with the token before it.

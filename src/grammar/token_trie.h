@@ -11,8 +11,8 @@ struct TokenBytes {
   std::string_view bytes;
 };
 
-// A character that a string of JSON may hold as it stands. Nearly all tokens are made of such.
-bool isPlain(char32_t code);
+// Characters that a string of JSON may hold as they stand. Nearly all tokens are made of such.
+const CharacterSet &plainCharacters();
 
 // Bits of tokens, the lowest first.
 using TokenBits = std::vector<uint64_t>;

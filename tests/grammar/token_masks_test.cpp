@@ -73,13 +73,5 @@ TEST(TokenMasks, EqualEachTokenAlone) {
   }
 }
 
-TEST(TokenMasks, ForcedTextIsTheOnlyWay) {
-  const std::vector<std::string> words = drawnVocabulary(3, 400);
-  TokenMasks masks(gbnf(R"(root ::= "{\"name\": " ("1" | "12") "}" "!"*)"), trieOf(words));
-  EXPECT_EQ(*masks.forced(masks.automaton().start()), "{\"name\": 1");
-  const StateId after = *masks.automaton().next(masks.automaton().start(), "{\"name\": 12");
-  EXPECT_EQ(*masks.forced(after), "}");
-}
-
 } // namespace
 } // namespace sinter::grammar

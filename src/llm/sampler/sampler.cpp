@@ -161,10 +161,12 @@ Result<void> Sampler::applyConstraint(std::span<float> logits) const {
   if (broken_)
     return Fail(*broken_);
   SINTER_ASSIGN(const std::span<const uint64_t> allowed, constraint_->allowed());
-  for (size_t token = 0; token < logits.size(); ++token) {
-    const bool isKnown = token / 64 < allowed.size();
-    if (!isKnown || !(allowed[token / 64] >> token % 64 & 1))
-      never(logits[token]);
+  for (size_t at = 0; at < logits.size(); at += 64) { // most words are all ones or all zeros
+    const uint64_t word = at / 64 < allowed.size() ? allowed[at / 64] : 0;
+    const size_t count = std::min<size_t>(64, logits.size() - at);
+    for (size_t bit = 0; ~word != 0 && bit < count; ++bit)
+      if (!(word >> bit & 1))
+        never(logits[at + bit]);
   }
   return {};
 }

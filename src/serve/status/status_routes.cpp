@@ -39,14 +39,15 @@ ApiResult<Json> propsOf(const ApiContext &context, const std::string &name) {
       contextTokens = model.context;
       running += model.state.running;
     }
-  return Json{{"model_alias", name},
-              {"model_path", path},
-              {"default_generation_settings", {{"n_ctx", contextTokens}}},
-              {"total_slots", running},
-              {"chat_template", file.getString("tokenizer.chat_template").value_or("")},
-              {"modalities", {{"vision", false}, {"audio", false}}},
-              {"build_info", "sinter " + context.version},
-              {"is_sleeping", contextTokens.is_null()}};
+  return Json{
+      {"model_alias", name},
+      {"model_path", std::filesystem::path(path).filename().string()}, // no folder of the host
+      {"default_generation_settings", {{"n_ctx", contextTokens}}},
+      {"total_slots", running},
+      {"chat_template", file.getString("tokenizer.chat_template").value_or("")},
+      {"modalities", {{"vision", false}, {"audio", false}}},
+      {"build_info", "sinter " + context.version},
+      {"is_sleeping", contextTokens.is_null()}};
 }
 
 std::string queryValue(const HttpRequest &request, std::string_view name) {

@@ -21,7 +21,7 @@ protected:
 TEST_F(Limits, AnyAmountOfAddressSpaceEndsInAnAnswerOrOneError) {
   ASSERT_THAT(answer(), EndedWith(0)); // so that the plan is there
   size_t refused = 0, answered = 0;
-  // Below, the loader of shared libraries already ends it.
+  // Below, it ends before main: the loader, or what libraries set up there, finds no memory.
   for (rlim_t mebibytes = 20; mebibytes <= 130; mebibytes += 8) {
     limit(RLIMIT_AS, mebibytes << 20);
     const Outcome outcome =

@@ -27,7 +27,7 @@ struct Lowering::Attend {
   bool joined;                        // heads side by side
   AttentionShape shape;
   std::vector<BoundArgument> keys, rows; // q to page_table; blocks to positions
-  std::string pageTable; // its buffer's name
+  std::string pageTable;                 // its buffer's name
   BoundArgument out, scale;
   std::vector<BoundArgument> slopes, sinks, softCap; // none or one of each
 };
@@ -59,12 +59,12 @@ static std::vector<BoundArgument> listed(std::initializer_list<std::vector<Bound
   return all;
 }
 
-// A program reads whole steps of keys, the first of which may begin pages before what its rows see.
+// A program instance reads keys in steps of several pages, so the first step may begin up to
+// stepPages - 1 pages before the first key that its rows see.
 void Lowering::noteLookBack(const Attend &a, const kernels::Attention &p) {
   const int64_t seen = p.causal ? std::max(p.window, p.chunk) : 0;
   const int64_t pagesBefore = (p.stepPages - 1) * p.pageRows;
-  const int64_t positions =
-      seen ? std::min<int64_t>(seen - 1 + pagesBefore, INT32_MAX) : INT64_MAX;
+  const int64_t positions = seen ? std::min<int64_t>(seen - 1 + pagesBefore, INT32_MAX) : INT64_MAX;
   int64_t &most = lookBacks_[a.pageTable];
   most = std::max(most, positions);
 }

@@ -1,5 +1,5 @@
-// A bound holds for the digits from the left: as long as they are the bound's own, the next may be
-// it or lie on the right side of it; after that all digits may follow.
+// Compares with a bound from the first digit on. While the digits equal the bound's, the next one
+// may equal it or lie on the allowed side; once one differs, any digits may follow.
 #include "grammar/json_number.h"
 
 #include <algorithm>

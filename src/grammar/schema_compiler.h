@@ -26,7 +26,7 @@ private:
   static constexpr size_t kMostRules = 4'000;
   static constexpr size_t kMostLiterals = 10'000; // of one enum
 
-  // Besides, the lists of branches of which one was chosen already.
+  // `chosen`: the lists of anyOf and oneOf of which a branch is in `all` already.
   struct Task {
     SchemaSet all;
     std::vector<const jinja::Input *> chosen;

@@ -544,7 +544,7 @@ def Graph_RouteOp : Graph_Op<"route", [Pure]> {
 def Graph_GroupRowsOp : Graph_Op<"group_rows", [Pure]> {
   let summary = "where each choice of an expert goes, so that choices of one expert lie side by side";
   let description = [{
-    `experts` is i32 [T, k], of which a row may name one more than once. `places` i32 [T, k] numbers the choices by expert, then by token: each has a row of its own,
+    `experts` is i32 [T, k]; a row may name an expert twice. `places` i32 [T, k] gives each choice its row, ordered by expert, then by token,
     -1 where there is no such expert. `groups` i32 [E, 3] are expert, first row and rows of each expert that is chosen,
     in ascending order, then zeros.
   }];

@@ -19,8 +19,9 @@ Result<DotPacking> packingFor(const BlockFormat &format, TargetKind kind);
 // cache.
 inline constexpr int64_t kWeightsForShares = int64_t(2) << 20;
 
-// Rows of a matrix of so many weights that lie side by side; 1 where rows stay whole: thread blocks
-// fetch pieces of rows of scalars, and dequantized blocks stay as they are.
+// How many rows of a matrix of so many weights are interleaved; 1: none. Unquantized rows stay
+// whole, since thread blocks copy pieces of them, and so do formats that are dequantized from the
+// file's order.
 int64_t interleavedRows(const kernel::Element &element, int64_t weights, MatmulPrecision rules);
 
 // The recipe that interleaves `rows` rows of `columns` elements: block formats as the integer dot

@@ -11,6 +11,9 @@
 namespace sinter {
 namespace {
 
+// Fewer make prefill slow: the weights are read for each step.
+constexpr uint32_t kLeastPrefill = 32;
+
 double seconds(SchedulerClock::duration time) {
   return std::chrono::duration<double>(time).count();
 }
@@ -20,12 +23,15 @@ double seconds(SchedulerClock::duration time) {
 Scheduler::Scheduler(StepRunner &runner, PagePool &pages, const Tokenizer &tokenizer,
                      const SchedulerOptions &options)
     : runner_(runner), pool_(pages), tokenizer_(tokenizer), options_(options),
-      queues_(std::make_unique<FairShares>()), waiting_(std::make_unique<WaitingLine>()) {
+      queues_(std::make_unique<FairShares>()), waiting_(std::make_unique<WaitingLine>()),
+      budget_(0, 0, 0) {
   const RunnerLimits &limits = runner.limits();
   options_.sequences = std::clamp(std::min(limits.stepSequences, limits.stepTokens), 1u,
                                   std::max(options.sequences, 1u));
   options_.waiting = std::max(options.waiting, 1u);
   options_.promptTokens = std::clamp(options.promptTokens, limits.chunkRows, limits.stepTokens);
+  budget_ = {std::min(std::max(limits.chunkRows, kLeastPrefill), options_.promptTokens),
+             options_.promptTokens, options_.prefillRatio};
 }
 
 Scheduler::~Scheduler() = default;
@@ -220,7 +226,7 @@ void Scheduler::planPrefill() {
   const bool alone = plan_.size() == running_.size() || options_.prefillFirst;
   const RunnerLimits &limits = runner_.limits();
   const auto shares =
-      shares_.share(left_, alone ? limits.stepTokens : options_.promptTokens, limits.chunkRows);
+      shares_.share(left_, alone ? limits.stepTokens : budget_.tokens(), limits.chunkRows);
   for (size_t i = 0; i < plan_.size(); ++i)
     plan_[i].rows = shares[i];
   std::erase_if(plan_, [](const Part &part) { return part.rows == 0; });
@@ -270,12 +276,15 @@ void Scheduler::run(Phase phase) {
   parts_.clear();
   for (const Part &part : plan_)
     addToBatch(part, phase);
+  const auto began = SchedulerClock::now();
   auto logits = buildBatch(parts_, runner_.limits().batchShape(), batch_).and_then([&] {
     return runner_.step(batch_);
   });
   last_ = phase;
   ++(phase == Phase::Prefill ? counters_.prefillSteps : counters_.decodeSteps);
   now_ = SchedulerClock::now();
+  if (logits)
+    measure(phase, batch_.tokens.size(), now_ - began);
   if (!logits && logits.error().code == Code::DeviceLost)
     deviceLost_ = logits.error();
   for (const Part &part : plan_) {
@@ -285,6 +294,13 @@ void Scheduler::run(Phase phase) {
       end(*part.sequence, logits.error());
   }
   collectEnded();
+}
+
+void Scheduler::measure(Phase phase, uint64_t rows, SchedulerClock::duration time) {
+  if (phase == Phase::Decode)
+    budget_.addDecode(seconds(time));
+  else
+    budget_.addPrefill(rows, seconds(time));
 }
 
 void Scheduler::addToBatch(const Part &part, Phase phase) {

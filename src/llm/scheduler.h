@@ -3,9 +3,10 @@
 // chosen.
 //
 // A step has tokens of one phase, and the phases take turns (chunked prefill): while some sequences
-// decode, a prefill step takes at most SchedulerOptions::promptTokens tokens, and a decode step
-// with one token of each such sequence follows it. So the time between two tokens of a sequence is
-// bounded by one prefill step and one decode step, however long the prompts are.
+// decode, a prefill step takes at most SchedulerOptions::promptTokens tokens, fewer where they would
+// take SchedulerOptions::prefillRatio times as long as a decode step, and a decode step with one
+// token of each such sequence follows it. So the time between two tokens of a sequence is bounded
+// by one prefill step and one decode step, however long the prompts are.
 //
 // Requests wait in queues by name. The next one that begins has the highest priority, and of these
 // the queue that was served the fewest tokens. It begins as soon as the block pool has pages for
@@ -21,6 +22,7 @@
 
 #include "llm/generation.h"
 #include "llm/kv_pages.h"
+#include "llm/prefill_budget.h"
 #include "llm/prefill_shares.h"
 #include "llm/sampler/sampler.h"
 
@@ -79,6 +81,9 @@ struct SchedulerOptions {
   // prefill faster and decode wait longer (SmolLM2 Q4_1, two Xeon cores: 32 tokens take 19 ms,
   // 1,650 a second; 64 take 33 ms, 1,950; 128 take 62 ms, 2,060, and no number gives more).
   uint32_t promptTokens = 128;
+  // Time of such a prefill step in decode steps' time: promptTokens becomes the most that is taken,
+  // 32 tokens the least. 0: promptTokens whatever they take.
+  double prefillRatio = 0;
   // Decodes only while there is nothing to prefill, for whoever waits for all answers.
   bool prefillFirst = false;
 };
@@ -154,6 +159,7 @@ private:
   bool makeRoom(Sequence &sequence);
   void preemptLast();
   void run(Phase phase);
+  void measure(Phase phase, uint64_t rows, SchedulerClock::duration time);
   void addToBatch(const Part &part, Phase phase);
   void accept(const Part &part, std::span<const float> &logits);
   void choose(Sequence &sequence, std::span<const float> logits);
@@ -185,6 +191,7 @@ private:
   // Of the step at hand; kept for their memory.
   std::vector<Part> plan_;
   std::vector<uint32_t> left_;
+  PrefillBudget budget_;
   PrefillShares shares_;
   std::vector<BatchPart> parts_;
   Batch batch_;

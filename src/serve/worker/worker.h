@@ -15,7 +15,8 @@ struct JobId {
 
 struct WorkerOptions {
   uint32_t waiting = 1024;     // jobs that wait at most
-  uint32_t promptTokens = 128; // prefill tokens between two decode steps
+  uint32_t promptTokens = 512; // prefill tokens between two decode steps, at most
+  double prefillRatio = 1.5;   // time of such a prefill step in decode steps' time, at most
 };
 
 // Of now, and totals since the worker began.

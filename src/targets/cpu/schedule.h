@@ -12,12 +12,17 @@ struct CpuSchedule {
   int64_t vectors = 0; // of columns in a register tile; 0: those with the fewest loads
   int64_t rows = 0;    // most rows of a register tile; 0: as many as fit
   int64_t smallM = 8;  // largest M that reads packed weights in place; a larger one prepares them
+  // The same for block formats, which are read in passes of smallM rows; -1: by rules.
+  int64_t inPlaceM = -1;
   // Prefetch distance of packed weights at small M; 0: hardware prefetch alone, -1: by rules.
   int64_t prefetchBytes = -1;
 };
 
 /// The vectors of columns that a register tile has by rules.
 int64_t vectorsByRules(const CpuFacts &facts, tile::DotOp dot);
+
+/// The largest M that reads block formats in place, by rules.
+int64_t inPlaceByRules(const CpuFacts &facts);
 
 /// The prefetch distance by rules. 8 rows by 3072 x 576 of Q8_0 take 125 us without prefetch, 100
 /// with 2048, 90 with 4096, 102 with 8192 (two threads of a Xeon). On a Zen 5, 2048 takes 1.1

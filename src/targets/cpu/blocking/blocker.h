@@ -108,6 +108,7 @@ private:
   Value haveAll(tile::DotOp dot, const Columns &columns);
   LogicalResult dotColumnsAt(tile::DotOp dot, Value into, Columns columns, bool prepared);
   int64_t smallMColumns(tile::DotOp dot);
+  int64_t mostInPlace(tile::DotOp dot) const;
   Value wholeBlocks(Value rows, int64_t size);
   LogicalResult dotRows(tile::DotOp dot, Value into, const Columns &columns);
   LogicalResult endOtherRows(tile::DotOp dot, Value into, Value from, const Columns &columns);

@@ -307,12 +307,19 @@ LogicalResult Blocker::dotColumnLoops(tile::DotOp dot, Value into, int64_t step,
   return success();
 }
 
+// The largest M that reads b in place.
+int64_t Blocker::mostInPlace(tile::DotOp dot) const {
+  if (!isBlockTile(dot.getA()))
+    return schedule_.smallM;
+  return schedule_.inPlaceM >= 0 ? schedule_.inPlaceM : inPlaceByRules(facts_);
+}
+
 LogicalResult Blocker::dotColumns(tile::DotOp dot, Value into, int64_t step) {
   bool packs = placement_.of(dot.getB()) == Place::Packed;
   if (!expands(facts_, dot) && !(packs && isRowInterleaved(dot)))
     return dotColumnLoops(dot, into, step, /*prepared=*/true);
   Value many = b_.createOrFold<arith::CmpIOp>(loc_, arith::CmpIPredicate::sgt, rowLimit(dot),
-                                              index(schedule_.smallM));
+                                              index(mostInPlace(dot)));
   auto branch = scf::IfOp::create(b_, loc_, many, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPointToStart(branch.elseBlock());

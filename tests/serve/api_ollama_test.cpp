@@ -1,6 +1,5 @@
-// Ollama's routes, and llama-server's own.
+// Ollama's routes.
 #include "serve/api/duration_text.h"
-#include "serve/api/native/native.h"
 #include "serve/api/ollama/ollama.h"
 #include "serve/fake_server.h"
 
@@ -257,43 +256,6 @@ TEST(Durations, AreReadAsGoWritesThem) {
   EXPECT_EQ(parseDuration("-1ms"), seconds(-1));
   for (const char *wrong : {"", "-", "5", "m", "5x", "1e9h", "99999999999h", "5m ", "nanh", "--5m"})
     EXPECT_EQ(parseDuration(wrong), std::nullopt) << wrong;
-}
-
-TEST(NativeCompletion, AnswersWithContentAndTimings) {
-  FakeServer server(nativeRoutes);
-  const json body =
-      withModel({{"prompt", "ab"}, {"n_predict", 8}, {"n_probs", 1}, {"return_tokens", true}});
-  const json answer = server.answered("/completion", body, {"x", "y"})->parsed();
-  EXPECT_EQ(answer["content"], "xy");
-  EXPECT_EQ(answer["stop"], true);
-  EXPECT_EQ(answer["stop_type"], "eos");
-  EXPECT_EQ(answer["tokens"], json({1, 1}));
-  EXPECT_EQ(answer["tokens_predicted"], 3);
-  EXPECT_EQ(answer["timings"]["predicted_ms"], 500.0);
-  EXPECT_EQ(answer["completion_probabilities"][0]["top_logprobs"][0]["token"], "t0");
-}
-
-TEST(NativeCompletion, StreamsObjects) {
-  FakeServer server(nativeRoutes);
-  const auto events = eventsOf(
-      server.answered("/completion", withModel({{"prompt", "ab"}, {"stream", true}}), {"x", "y"})
-          ->body());
-  ASSERT_EQ(events.size(), 3u);
-  EXPECT_EQ(events[0]["content"], "x");
-  EXPECT_EQ(events[0]["stop"], false);
-  EXPECT_EQ(events[2]["stop"], true);
-}
-
-TEST(NativeRerank, OrdersDocumentsByScore) {
-  FakeServer server(nativeRoutes);
-  const auto client = server.post(
-      "/v1/rerank", withModel({{"query", "q"}, {"documents", {"ccc", "c", "cc"}}, {"top_n", 2}}));
-  client->waitForEnd();
-  const json results = client->parsed()["results"];
-  ASSERT_EQ(results.size(), 2u);
-  EXPECT_EQ(results[0]["index"], 1);
-  EXPECT_EQ(results[1]["index"], 2);
-  EXPECT_EQ(results[1]["relevance_score"], -3.0);
 }
 
 } // namespace

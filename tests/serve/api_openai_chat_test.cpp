@@ -20,6 +20,29 @@ json helloWith(const json &more) {
   return body;
 }
 
+TEST(OpenAiChat, SaysByItsCodeThatThePromptIsTooLong) {
+  FakeServer server(openaiRoutes);
+  server.worker().context = 5;
+  server.worker().refusal = Status{Code::InvalidArgument, "the prompt has 8 tokens"};
+  const auto client = server.post(kPath, hello());
+  client->waitForEnd();
+  EXPECT_EQ(client->status(), 400);
+  const json error = client->parsed()["error"];
+  EXPECT_EQ(error["code"], "context_length_exceeded");
+  EXPECT_EQ(error["n_prompt_tokens"], 9);
+  EXPECT_EQ(error["n_ctx"], 5);
+  server.worker().context = 9; // just enough: something else is wrong
+  const auto other = server.post(kPath, hello());
+  other->waitForEnd();
+  EXPECT_EQ(other->parsed()["error"]["code"], nullptr);
+}
+
+TEST(OpenAiChat, NamesTheBuildThatAnswers) {
+  FakeServer server(openaiRoutes);
+  EXPECT_EQ(server.answered(kPath, hello(), {"x"})->parsed()["system_fingerprint"],
+            "b" + server.context.version);
+}
+
 TEST(OpenAiChat, AnswersWithAMessage) {
   FakeServer server(openaiRoutes);
   const json answer = server.answered(kPath, hello(), {"good ", "day"})->parsed();

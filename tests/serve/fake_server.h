@@ -190,7 +190,7 @@ public:
   }
   std::vector<std::string> names() const override { return known; }
   const std::vector<std::string> &asked() const { return asked_; }
-  std::vector<LoadedModel> loaded() const override { return {{.name = "tiny", .bytes = 1000}}; }
+  std::vector<LoadedModel> loaded() const override { return loads; }
   bool unload(const std::string &name) override {
     unloaded.push_back(name);
     return name == "tiny";
@@ -198,6 +198,7 @@ public:
 
   std::shared_ptr<FakeWorker> worker;
   LoadWishes wishes;
+  std::vector<LoadedModel> loads = {{.name = "tiny", .bytes = 1000}};
   std::vector<std::string> unloaded;
   std::vector<std::string> known = {"tiny", "gone"}; // the second cannot be loaded
 

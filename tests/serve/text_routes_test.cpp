@@ -1,4 +1,5 @@
 // llama-server's routes of tokenizers and templates, and those that tell how models are.
+#include "serve/api/generation_wishes.h"
 #include "serve/api/native/text_routes.h"
 #include "serve/fake_server.h"
 #include "serve/status/status_routes.h"
@@ -69,9 +70,71 @@ TEST(TextRoutes, SayThatThereIsNoSuchModel) {
   EXPECT_EQ(client->status(), 404);
 }
 
-TEST(StatusRoutes, ListNothingWhereNothingRuns) {
+TEST(StatusRoutes, ListAPlaceForEachContext) {
   FakeServer server(addModelStatusRoutes, kChatTemplate);
-  EXPECT_EQ(server.send("GET", "/slots")->parsed(), json::array());
+  server.context.parallel = 2;
+  const json slots = server.send("GET", "/slots")->parsed();
+  ASSERT_EQ(slots.size(), 2u);
+  EXPECT_EQ(slots[1]["id"], 1);
+  EXPECT_EQ(slots[1]["is_processing"], false);
+}
+
+// Of weights [3, 32] of F32 each, and of experts where there are any.
+std::string weightsFile(const std::vector<std::string> &names, uint32_t experts = 0) {
+  GgufWriter file;
+  file.header(names.size(), experts ? 2 : 1).text("general.architecture", "test");
+  if (experts)
+    file.value("test.expert_count", GgufType::U32, experts);
+  constexpr uint64_t kBytes = 32 * 3 * 4;
+  for (size_t i = 0; i < names.size(); ++i)
+    file.string(names[i]).u32(2).u64(32).u64(3).u32(0).u64(i * kBytes);
+  file.pad(32);
+  const std::vector<uint8_t> zeros(kBytes);
+  for (size_t i = 0; i < names.size(); ++i)
+    for (const uint8_t byte : zeros)
+      file.put(byte);
+  const std::string path = testing::TempDir() + "sinter-weights-" + std::to_string(getpid());
+  const std::vector<uint8_t> bytes = file.bytes();
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char *>(bytes.data()), std::ssize(bytes));
+  return path;
+}
+
+json rooflineOf(FakeServer &server) {
+  const auto client = server.send("GET", "/roofline");
+  client->waitForEnd();
+  return client->parsed();
+}
+
+TEST(StatusRoutes, MeasureMemoryOnceAndOnlyWhileNothingRuns) {
+  FakeServer server(addModelStatusRoutes, kChatTemplate);
+  int calls = 0;
+  server.context.measureBandwidth = [&]() -> Result<double> { return 1e9 + ++calls; };
+  server.pool.loads[0].state.running = 1;
+  EXPECT_EQ(rooflineOf(server)["bytes_per_second"], nullptr);
+  server.pool.loads[0].state.running = 0;
+  EXPECT_EQ(rooflineOf(server)["bytes_per_second"], 1e9 + 1);
+  server.pool.loads[0].state.running = 1;
+  EXPECT_EQ(rooflineOf(server)["bytes_per_second"], 1e9 + 1);
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(StatusRoutes, TellTheBytesThatAStepReadsAtLeast) {
+  FakeServer server(addModelStatusRoutes, kChatTemplate);
+  const auto bytesOf = [&](const std::string &path) {
+    server.pool.loads[0].path = path;
+    const json models = rooflineOf(server)["models"];
+    std::filesystem::remove(path);
+    EXPECT_EQ(models[0]["model"], "tiny");
+    return models[0]["weight_bytes"];
+  };
+  constexpr int kEach = 32 * 3 * 4;
+  EXPECT_EQ(bytesOf(weightsFile({"token_embd.weight", "a"})), 2 * kEach);
+  EXPECT_EQ(bytesOf(weightsFile({"token_embd.weight", "output.weight"})), kEach); // rows alone
+  EXPECT_EQ(bytesOf(weightsFile({"token_embd.weight", "a"}, 4)), nullptr);
+  EXPECT_EQ(bytesOf("no-such-file"), nullptr);
+  server.pool.loads[0].embeddings = true;
+  EXPECT_EQ(rooflineOf(server)["models"], json::array());
 }
 
 TEST(StatusRoutes, TellWhatAModelIsWithoutLoadingIt) {
@@ -86,11 +149,19 @@ TEST(StatusRoutes, TellWhatAModelIsWithoutLoadingIt) {
     return path;
   };
   server.context.defaultModel = "tiny";
+  server.context.parallel = 3;
+  server.context.defaults = std::make_shared<const GenerationWishes>(
+      readDefaults(R"({"top_k": 7, "seed": 5, "max_tokens": 9})").value());
   const auto client = server.send("GET", "/props");
   client->waitForEnd();
   std::filesystem::remove(path);
   EXPECT_EQ(client->parsed()["chat_template"], kChatTemplate);
   EXPECT_EQ(client->parsed()["model_path"], std::filesystem::path(path).filename().string());
+  EXPECT_EQ(client->parsed()["total_slots"], 3);
+  const json params = client->parsed()["default_generation_settings"]["params"];
+  EXPECT_EQ(params["top_k"], 7);
+  EXPECT_EQ(params["seed"], 5);
+  EXPECT_EQ(params["n_predict"], 9);
   server.context.defaultModel = "other";
   const auto none = server.send("GET", "/props");
   none->waitForEnd();

@@ -1,6 +1,7 @@
 // How an API spells answers: the one thing that its routes differ in once a prompt is made.
 #pragma once
 
+#include "llm/sampler/settings.h"
 #include "serve/api/answer_parser.h"
 #include "serve/api/api_error.h"
 #include "serve/worker/job.h"
@@ -14,7 +15,9 @@ struct Choice {
   uint32_t index = 0;
   bool isFirstOfPrompt = true; // several may answer one prompt
   std::string promptText = {}; // where the format shows it
-  AnswerDelta whole = {};      // content, reasoning and calls so far
+  SamplerSettings sampler = {};
+  uint64_t maxTokens = UINT64_MAX;
+  AnswerDelta whole = {}; // content, reasoning and calls so far
   std::vector<TokenId> tokens = {};
   LikelihoodRows likelihoods = {};
   uint64_t reasoningTokens = 0;             // in pieces that were reasoning alone

@@ -7,9 +7,12 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 
 namespace sinter::serve {
+
+struct GenerationWishes;
 
 // Outlives every request.
 struct ApiContext {
@@ -18,11 +21,18 @@ struct ApiContext {
   std::string version; // of Sinter
   // For requests that name none; empty: they are refused.
   std::string defaultModel = {};
+  // For fields that a request leaves out; null: the model's own alone.
+  std::shared_ptr<const GenerationWishes> defaults = nullptr;
+  uint32_t parallel = 1;         // whole contexts of each model
+  std::string chatTemplate = {}; // in place of every file's; empty: none
   // The file of a model by its name.
   std::function<Result<std::string>(const std::string &)> pathOf = host::modelPath;
   // Counts tokens of prompts and answers for HttpRequest::account; from any thread. Null: nobody
   // counts.
   std::function<void(const std::string &account, uint64_t tokens)> charge = nullptr;
+  // Bytes a second that the device's memory moves at most, measured by the call, which takes a part
+  // of a second. Null: nobody measures.
+  std::function<Result<double>()> measureBandwidth = nullptr;
   std::chrono::system_clock::time_point started = std::chrono::system_clock::now();
 };
 

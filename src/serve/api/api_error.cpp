@@ -48,6 +48,11 @@ std::string openaiErrorBody(const ApiError &error) {
   Json body = {{"message", error.message}, {"type", kind.type}};
   body["param"] = error.param.empty() ? Json() : Json(error.param);
   body["code"] = kind.code ? Json(kind.code) : Json();
+  if (error.excess) {
+    body["code"] = "context_length_exceeded";
+    body["n_prompt_tokens"] = error.excess->promptTokens;
+    body["n_ctx"] = error.excess->contextTokens;
+  }
   return jsonText(Json{{"error", std::move(body)}});
 }
 

@@ -9,6 +9,11 @@
 
 namespace sinter::serve {
 
+// A prompt that is longer than the context.
+struct ContextExcess {
+  uint64_t promptTokens = 0, contextTokens = 0;
+};
+
 struct ApiError {
   ApiError(Code code, std::string message, std::string param = "")
       : code(code), message(std::move(message)), param(std::move(param)) {}
@@ -17,6 +22,7 @@ struct ApiError {
   Code code;
   std::string message;
   std::string param; // the path of the field that is meant, "messages[2].role"; empty: none
+  std::optional<ContextExcess> excess = {}; // where this is what is wrong
 };
 
 template <typename T> using ApiResult = tl::expected<T, ApiError>;

@@ -2,6 +2,7 @@
 // the worker's sinks; each takes the lock for as long as it writes a piece.
 #include "serve/api/generation.h"
 
+#include <algorithm>
 #include <mutex>
 
 namespace sinter::serve {
@@ -75,7 +76,7 @@ private:
                       request_.wishes.samplerFor(worker_->file(), i));
         GenerationJob job;
         job.prompt = prompt.tokens;
-        job.maxTokens = request_.wishes.maxTokens;
+        job.maxTokens = request_.wishes.mostTokens();
         job.sampler = sampler;
         if (request_.wishes.form) {
           SINTER_ASSIGN(job.constraint, constraint());
@@ -88,7 +89,9 @@ private:
         job.sink = std::make_shared<ChoiceSink>(shared_from_this(), jobs.size());
         choices_.push_back({.index = static_cast<uint32_t>(jobs.size()),
                             .isFirstOfPrompt = i == 0,
-                            .promptText = prompt.text});
+                            .promptText = prompt.text,
+                            .sampler = sampler,
+                            .maxTokens = job.maxTokens});
         states_.push_back({.parser = makeAnswerParser(prompt.style)});
         jobs.push_back(std::move(job));
       }
@@ -103,8 +106,8 @@ private:
     const ModelFile &file = worker_->file();
     auto made = constrainByGrammar(std::move(grammar), file.tokenTrie(), file.tokenizer());
     if (!made)
-      return tl::unexpected(
-          ApiError(made.error().code, "'" + form.path + "': " + made.error().toString(), form.path));
+      return tl::unexpected(ApiError(made.error().code,
+                                     "'" + form.path + "': " + made.error().toString(), form.path));
     return std::shared_ptr<TokenConstraint>(std::move(*made));
   }
 
@@ -117,9 +120,14 @@ private:
         states_[i].hasEnded = true;
         continue;
       }
+      const ContextExcess sizes = {jobs[i].prompt.size(), contextOf(jobs[i])};
       auto id = worker_->submit(std::move(jobs[i]));
-      if (!id)
-        return stop(lock, id.error());
+      if (!id) {
+        ApiError error(id.error());
+        if (sizes.promptTokens > sizes.contextTokens)
+          error.excess = sizes;
+        return stop(lock, error);
+      }
       states_[i].job = *id;
     }
     if (request_.streams)
@@ -134,6 +142,11 @@ private:
           here->leave();
       });
     });
+  }
+
+  uint64_t contextOf(const GenerationJob &job) const {
+    const uint64_t most = worker_->contextTokens();
+    return job.context ? std::min<uint64_t>(job.context, most) : most;
   }
 
   void open() {
@@ -283,6 +296,7 @@ private:
 
 void startGeneration(ApiContext &context, GenerationRequest request,
                      std::shared_ptr<Responder> responder) {
+  request.wishes.defaults = context.defaults;
   std::make_shared<Generation>(context, std::move(request), std::move(responder))->start();
 }
 

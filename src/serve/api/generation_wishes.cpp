@@ -2,12 +2,14 @@
 #include "serve/api/generation_wishes.h"
 
 #include "llm/sampler/defaults.h"
+#include "serve/api/request_json.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <random>
+#include <unordered_set>
 
 namespace sinter::serve {
 namespace {
@@ -83,19 +85,31 @@ std::optional<TokenId> tokenOf(const std::string &text) {
   return isWhole && token >= 0 ? std::optional(token) : std::nullopt;
 }
 
-// One entry of an object {"15043": -2.5} or of a list [[15043, -2.5]].
-std::optional<LogitBias> biasEntry(std::optional<TokenId> token, const Input &value) {
+// One entry of an object {"15043": -2.5, " the": -1}. False: it is none.
+bool addBias(const std::string &name, const Input &value, GenerationWishes &wishes) {
   const auto bias = biasOf(value);
-  return token && bias ? std::optional(LogitBias{*token, *bias}) : std::nullopt;
+  if (!bias || name.empty())
+    return false;
+  if (const auto token = tokenOf(name))
+    wishes.biases.push_back({*token, *bias});
+  else
+    wishes.textBiases.emplace_back(name, *bias);
+  return true;
 }
 
-std::optional<LogitBias> biasPair(const Input &item) {
+// One of a list [[15043, -2.5], [" the", -1]].
+bool addBiasPair(const Input &item, GenerationWishes &wishes) {
   const Input::List *pair = item.list();
   if (!pair || pair->size() != 2)
-    return std::nullopt;
+    return false;
+  if (pair->front().text())
+    return addBias(*pair->front().text(), pair->back(), wishes);
   const double id = number(pair->front());
   const bool isToken = id >= 0 && id <= std::numeric_limits<TokenId>::max() && id == std::trunc(id);
-  return biasEntry(isToken ? std::optional(static_cast<TokenId>(id)) : std::nullopt, pair->back());
+  const auto bias = biasOf(pair->back());
+  if (isToken && bias)
+    wishes.biases.push_back({static_cast<TokenId>(id), *bias});
+  return isToken && bias;
 }
 
 void readBiases(const RequestReader &request, GenerationWishes &wishes) {
@@ -103,20 +117,37 @@ void readBiases(const RequestReader &request, GenerationWishes &wishes) {
   const Input *found = request.find(kName);
   if (!found)
     return;
-  bool isFine = found->object() || found->list();
-  const auto add = [&](std::optional<LogitBias> bias) {
-    isFine &= bias.has_value() && wishes.biases.size() < kMostBiases;
-    if (isFine)
-      wishes.biases.push_back(*bias);
-  };
-  if (found->object())
+  const size_t count = found->object() ? found->object()->size()
+                       : found->list() ? found->list()->size()
+                                       : SIZE_MAX;
+  bool isFine = count <= kMostBiases;
+  if (isFine && found->object())
     for (const auto &[key, value] : *found->object())
-      add(biasEntry(tokenOf(key), value));
-  if (found->list())
+      isFine &= addBias(key, value, wishes);
+  if (isFine && found->list())
     for (const Input &item : *found->list())
-      add(biasPair(item));
+      isFine &= addBiasPair(item, wishes);
   if (!isFine)
-    request.wrong(kName, "an object of token ids and numbers, as in {\"15043\": -2.5}");
+    request.wrong(kName, "an object of token ids or texts and numbers, as in {\"15043\": -2.5}");
+}
+
+// A token that several texts have takes the first one's; one that is named by its number, that.
+Result<void> addTextBiases(const GenerationWishes &wishes, const ModelFile &file,
+                           std::vector<LogitBias> &biases) {
+  if (wishes.textBiases.empty())
+    return {};
+  if (!file.hasTokenizer())
+    return fail(Code::Unsupported, "'logit_bias' has texts, and the model has no tokenizer");
+  std::unordered_set<TokenId> taken;
+  for (const LogitBias &bias : biases)
+    taken.insert(bias.token);
+  for (const auto &[text, bias] : wishes.textBiases) {
+    SINTER_ASSIGN(const Encoding encoding, file.tokenizer().encode(text, {false, false}));
+    for (const TokenId token : encoding.ids)
+      if (taken.insert(token).second)
+        biases.push_back({token, bias});
+  }
+  return {};
 }
 
 // Wishes beat defaults that they contradict.
@@ -150,15 +181,24 @@ bool GenerationWishes::asks(std::string_view setting) const {
                              [&](const auto &wish) { return wish.first->name == setting; });
 }
 
+uint64_t GenerationWishes::mostTokens() const {
+  return maxTokens == UINT64_MAX && defaults ? defaults->maxTokens : maxTokens;
+}
+
 Result<SamplerSettings> GenerationWishes::samplerFor(const ModelFile &file, uint32_t choice) const {
   SamplerSettings made = samplerDefaultsOf(file.gguf()).settings;
+  if (defaults)
+    for (const auto &[setting, value] : defaults->settings)
+      setting->set(made, value);
   for (const auto &[setting, value] : settings)
     setting->set(made, value);
   settleMirostat(*this, made);
   if (breakers)
     made.drySequenceBreakers = *breakers;
   made.logitBias = biases;
-  made.seed = seed ? *seed + choice : newSeed();
+  SINTER_TRY(addTextBiases(*this, file, made.logitBias));
+  const std::optional<uint64_t> given = seed || !defaults ? seed : defaults->seed;
+  made.seed = given ? *given + choice : newSeed();
   SINTER_TRY(made.check());
   if (file.hasTokenizer())
     SINTER_TRY(made.checkVocabulary(file.tokenizer().size()));
@@ -179,6 +219,27 @@ void readSampler(const RequestReader &request, GenerationWishes &wishes) {
                                   std::numeric_limits<int64_t>::max());
   if (seed && *seed != -1)
     wishes.seed = static_cast<uint64_t>(*seed);
+}
+
+ApiResult<GenerationWishes> readDefaults(std::string_view json) {
+  SINTER_ASSIGN(const Input fields, readRequestJson(json));
+  RequestProblem problem;
+  const RequestReader reader(fields, "", problem);
+  if (fields.object())
+    for (const auto &[name, value] : *fields.object())
+      if (!findSamplerSetting(name) && name != "seed" && name != "max_tokens")
+        problem.note(Code::InvalidArgument,
+                     "there is no default '" + name +
+                         "', expected a sampler's setting, seed or "
+                         "max_tokens",
+                     name);
+  GenerationWishes made;
+  readSampler(reader, made);
+  if (const auto most = reader.whole("max_tokens", 1, INT32_MAX))
+    made.maxTokens = static_cast<uint64_t>(*most);
+  if (problem.first)
+    return tl::unexpected(*problem.first);
+  return made;
 }
 
 void readStops(const RequestReader &request, GenerationWishes &wishes) {

@@ -7,9 +7,12 @@
 
 namespace sinter::serve {
 
-using PromptSource = std::variant<std::string, std::vector<TokenId>>;
+// Texts and tokens in a row, as one prompt.
+using MixedPrompt = std::vector<std::variant<std::string, TokenId>>;
+using PromptSource = std::variant<std::string, std::vector<TokenId>, MixedPrompt>;
 
-// A text or tokens; or several. Notes a problem where it is neither, or there is none.
+// A text, tokens, both in a row or {"prompt_string": TEXT}; or several of these. A list that has a
+// number is one prompt. Notes a problem where it is something else, or there is none.
 std::vector<PromptSource> readPrompts(const RequestReader &body, std::string_view name,
                                       size_t mostPrompts);
 

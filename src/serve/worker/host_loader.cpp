@@ -71,6 +71,10 @@ Result<std::unique_ptr<ModelWorker>>
 HostLoader::load(const LoadOrder &order, const TakeMemory &take, const std::atomic<bool> &cancel) {
   LoadObserver observer(options_, cancel);
   SINTER_ASSIGN(ModelFile file, host::openModelFile(order.path, observer));
+  if (!options_.chatTemplate.empty()) {
+    SINTER_ASSIGN(ChatTemplate made, ChatTemplate::parse(options_.chatTemplate));
+    file.useChatTemplate(std::move(made));
+  }
   uint32_t context = order.context;
   if (context == 0) {
     SINTER_ASSIGN(context, defaultContext(file, options_.context));

@@ -5,10 +5,12 @@
 #include "serve/api/json_text.h"
 #include "serve/api/prompt_texts.h"
 
+#include <cmath>
+
 namespace sinter::serve::native {
 namespace {
 
-constexpr size_t kMostPrompts = 2048;
+constexpr size_t kMostPrompts = 2048, kMostFields = 256;
 
 Json tokenJson(const TokenLikelihood &token) {
   Json bytes = Json::array();
@@ -49,20 +51,72 @@ Json timings(const AnswerSummary &summary) {
   const auto rate = [](uint64_t count, double seconds) {
     return seconds > 0 ? static_cast<double>(count) / seconds : 0.0;
   };
+  const auto each = [](double seconds, uint64_t count) {
+    return count > 0 ? seconds * 1e3 / static_cast<double>(count) : 0.0;
+  };
   const uint64_t read = summary.promptTokens - summary.reusedTokens;
+  // The first token comes of prefill.
+  const uint64_t decoded = summary.answerTokens > 0 ? summary.answerTokens - 1 : 0;
   return {{"cache_n", summary.reusedTokens},
           {"prompt_n", read},
           {"prompt_ms", summary.prefillSeconds * 1e3},
+          {"prompt_per_token_ms", each(summary.prefillSeconds, read)},
           {"prompt_per_second", rate(read, summary.prefillSeconds)},
           {"predicted_n", summary.answerTokens},
           {"predicted_ms", summary.decodeSeconds * 1e3},
-          {"predicted_per_second", rate(summary.answerTokens, summary.decodeSeconds)}};
+          {"predicted_per_token_ms", each(summary.decodeSeconds, decoded)},
+          {"predicted_per_second", rate(decoded, summary.decodeSeconds)}};
 }
+
+// What the answer was sampled with.
+Json generationSettings(const Choice &choice, const std::vector<std::string> &stops,
+                        bool ignoresEnd) {
+  Json made = {{"n_predict", choice.maxTokens == UINT64_MAX ? Json(-1) : Json(choice.maxTokens)},
+               {"seed", choice.sampler.seed}};
+  for (const SamplerSetting &setting : samplerSettingTable()) {
+    const double value = setting.valueIn(choice.sampler);
+    made[std::string(setting.name)] =
+        setting.isWhole() ? Json(static_cast<int64_t>(value)) : Json(value);
+  }
+  made["dry_sequence_breakers"] = choice.sampler.drySequenceBreakers;
+  made["stop"] = stops;
+  made["ignore_eos"] = ignoresEnd;
+  made["logit_bias"] = Json::array();
+  for (const LogitBias &bias : choice.sampler.logitBias)
+    made["logit_bias"].push_back(
+        {{"token", bias.token},
+         {"bias", std::isfinite(bias.bias) ? Json(shortest(bias.bias)) : Json()}});
+  return made;
+}
+
+// The fields of `paths` alone, "timings/prompt_n" being one within another.
+Json chosenFields(const Json &all, const std::vector<std::string> &paths) {
+  Json chosen = Json::object();
+  for (const std::string &path : paths) {
+    const Json *at = &all;
+    for (size_t begin = 0, end = 0; at && end != std::string::npos; begin = end + 1) {
+      end = path.find('/', begin);
+      const auto found = at->is_object() ? at->find(path.substr(begin, end - begin)) : at->end();
+      at = found == at->end() ? nullptr : &*found;
+    }
+    if (at)
+      chosen[path] = *at;
+  }
+  return chosen;
+}
+
+// How the answer is to look.
+struct CompletionLook {
+  std::string model;
+  bool givesTokens = false;        // without a stream, whose pieces always have them
+  std::vector<std::string> fields; // of the last object; empty: all
+  std::vector<std::string> stops;
+  bool ignoresEnd = false;
+};
 
 class CompletionFormat : public AnswerFormat {
 public:
-  CompletionFormat(std::string model, bool givesTokens)
-      : model_(std::move(model)), givesTokens_(givesTokens) {}
+  explicit CompletionFormat(CompletionLook look) : look_(std::move(look)) {}
 
   std::string streamType() const override { return "text/event-stream"; }
   std::string opened(const std::vector<Choice> &choices) override {
@@ -73,9 +127,9 @@ public:
   std::string delta(const Choice &choice, const ChoiceDelta &delta) override {
     counts_[choice.index] += delta.tokens.size();
     Json made = {{"index", choice.index}, {"content", delta.text.content}};
-    made["tokens"] = givesTokens_ ? Json(delta.tokens) : Json::array();
+    made["tokens"] = delta.tokens;
     made["stop"] = false;
-    made["model"] = model_;
+    made["model"] = look_.model;
     made["tokens_predicted"] = counts_[choice.index];
     if (!delta.likelihoods.empty())
       made["completion_probabilities"] = probabilities(delta.likelihoods);
@@ -87,7 +141,7 @@ public:
     Json made = last(choice);
     made["content"] = "";
     made["tokens"] = Json::array();
-    return serverSentEvent(jsonText(made));
+    return serverSentEvent(jsonText(chosen(std::move(made))));
   }
   std::string closed(const std::vector<Choice> &) override { return ""; }
   std::string failed(const ApiError &error) override {
@@ -101,19 +155,23 @@ public:
       Json made = last(choice);
       if (!choice.likelihoods.empty())
         made["completion_probabilities"] = probabilities(choice.likelihoods);
-      all.push_back(std::move(made));
+      all.push_back(chosen(std::move(made)));
     }
     return jsonText(all.size() == 1 ? all.front() : all);
   }
   HttpResponse error(const ApiError &error) override { return openaiError(error); }
 
 private:
+  Json chosen(Json made) const {
+    return look_.fields.empty() ? made : chosenFields(made, look_.fields);
+  }
+
   Json last(const Choice &choice) const {
     const AnswerSummary &summary = choice.summary;
     Json made = {{"index", choice.index}, {"content", choice.whole.content}};
-    made["tokens"] = givesTokens_ ? Json(choice.tokens) : Json::array();
+    made["tokens"] = look_.givesTokens ? Json(choice.tokens) : Json::array();
     made["stop"] = true;
-    made["model"] = model_;
+    made["model"] = look_.model;
     made["tokens_predicted"] = summary.answerTokens;
     made["tokens_evaluated"] = summary.promptTokens;
     made["prompt"] = choice.promptText;
@@ -123,11 +181,11 @@ private:
     made["stopping_word"] = summary.stopText;
     made["tokens_cached"] = summary.promptTokens + summary.answerTokens;
     made["timings"] = timings(summary);
+    made["generation_settings"] = generationSettings(choice, look_.stops, look_.ignoresEnd);
     return made;
   }
 
-  const std::string model_;
-  const bool givesTokens_;
+  const CompletionLook look_;
   std::vector<uint64_t> counts_; // tokens so far, of each choice
 };
 
@@ -146,7 +204,6 @@ void readWishes(const RequestReader &body, GenerationWishes &wishes) {
   wishes.choices = static_cast<uint32_t>(body.whole("n_cmpl", 1, kMostChoices).value_or(1));
   wishes.ignoreEndTokens = body.boolean("ignore_eos").value_or(false);
   body.refuse("post_sampling_probs", "probabilities are those of the model, before sampling");
-  body.refuse("response_fields", "answers have all fields");
   body.refuse("return_progress", "prefill says nothing of its progress");
   body.refuse("multimodal_data", "there are no images or audio");
   body.refuse("image_data", "there are no images");
@@ -173,14 +230,16 @@ BodyHandler completion(ApiContext &context) {
     made.model = modelOf(context, body);
     readWishes(body, made.wishes);
     auto sources = readPrompts(body, "prompt", kMostPrompts);
-    const bool givesTokens = body.boolean("return_tokens").value_or(false);
+    CompletionLook look = {made.model, body.boolean("return_tokens").value_or(false),
+                           body.texts("response_fields", kMostFields), made.wishes.stops,
+                           made.wishes.ignoreEndTokens};
     made.streams = body.boolean("stream").value_or(false);
     SINTER_TRY(check(body.problem()));
     made.queue = request.account;
     made.prepare = [sources = std::move(sources)](const ModelFile &file) {
       return promptsOf(file, sources);
     };
-    made.format = std::make_unique<CompletionFormat>(made.model, givesTokens);
+    made.format = std::make_unique<CompletionFormat>(std::move(look));
     startGeneration(context, std::move(made), std::move(responder));
     return {};
   };

@@ -5,6 +5,9 @@
 #include "serve/api/json_text.h"
 #include "serve/api/native/completion.h"
 #include "serve/api/openai/chat.h"
+#include "serve/api/openai/embeddings.h"
+#include "serve/api/openai/models.h"
+#include "serve/api/openai/responses.h"
 
 #include <algorithm>
 
@@ -18,6 +21,7 @@ struct RerankRequest {
   std::vector<std::string> documents;
   size_t most = SIZE_MAX; // documents of the answer
   bool givesTexts = false;
+  bool isTei = false; // asked as Text Embeddings Inference is: a list, without usage
 };
 
 // Documents are texts, or objects with a text.
@@ -49,11 +53,15 @@ std::string rankBody(const RerankRequest &request, const VectorAnswer &answer) {
   order.resize(std::min(order.size(), request.most));
   Json results = Json::array();
   for (const size_t i : order) {
-    Json result = {{"index", i}, {"relevance_score", shortest(score(i))}};
-    if (request.givesTexts)
+    Json result = {{"index", i}, {request.isTei ? "score" : "relevance_score", shortest(score(i))}};
+    if (request.givesTexts && request.isTei)
+      result["text"] = request.documents[i];
+    else if (request.givesTexts)
       result["document"] = {{"text", request.documents[i]}};
     results.push_back(std::move(result));
   }
+  if (request.isTei)
+    return jsonText(results);
   return jsonText(
       {{"model", request.model},
        {"object", "list"},
@@ -76,10 +84,12 @@ BodyHandler rerank(ApiContext &context) {
     auto read = std::make_shared<RerankRequest>();
     read->model = modelOf(context, body);
     read->query = body.requiredText("query");
-    read->documents = readDocuments(body, body.find("texts") ? "texts" : "documents");
+    read->isTei = body.find("texts") != nullptr;
+    read->documents = readDocuments(body, read->isTei ? "texts" : "documents");
     if (const auto most = body.whole("top_n", 1, INT32_MAX))
       read->most = static_cast<size_t>(*most);
-    read->givesTexts = body.boolean("return_documents").value_or(false);
+    read->givesTexts =
+        body.boolean(read->isTei ? "return_text" : "return_documents").value_or(false);
     SINTER_TRY(check(body.problem()));
     VectorRequest made;
     made.model = read->model;
@@ -104,7 +114,11 @@ std::vector<Route> nativeRoutes(ApiContext &context) {
   };
   for (const char *path : {"/completion", "/completions"})
     post(path, native::completion(context));
+  // OpenAI's routes without the version, as llama-server has them too.
   post("/chat/completions", openai::chatCompletions(context));
+  post("/embeddings", openai::embeddings(context));
+  post("/responses", openai::responses(context));
+  routes.push_back({"GET", "/models", openai::listModels(context)});
   for (const char *path : {"/rerank", "/v1/rerank", "/reranking", "/v1/reranking"})
     post(path, rerank(context));
   return routes;

@@ -74,7 +74,11 @@ public:
 
 private:
   Json object(const char *kind) const {
-    return {{"id", head_.id}, {"object", kind}, {"created", head_.created}, {"model", head_.model}};
+    return {{"id", head_.id},
+            {"object", kind},
+            {"created", head_.created},
+            {"model", head_.model},
+            {"system_fingerprint", head_.fingerprint}};
   }
 
   std::string event(const Choice &choice, Json delta, Json logprobs, Json reason) const {
@@ -136,7 +140,7 @@ BodyHandler chatCompletions(ApiContext &context) {
       prompts.push_back(std::move(prompt));
       return prompts;
     };
-    made.format = std::make_unique<ChatFormat>(makeHead("chatcmpl-", made.model), stream);
+    made.format = std::make_unique<ChatFormat>(makeHead(context, "chatcmpl-", made.model), stream);
     startGeneration(context, std::move(made), std::move(responder));
     return {};
   };

@@ -37,8 +37,9 @@ void refuseOthers(const RequestReader &body) {
 
 } // namespace
 
-AnswerHead makeHead(const std::string &idPrefix, std::string model) {
-  return {randomId(idPrefix), static_cast<int64_t>(std::time(nullptr)), std::move(model)};
+AnswerHead makeHead(const ApiContext &context, const std::string &idPrefix, std::string model) {
+  return {randomId(idPrefix), static_cast<int64_t>(std::time(nullptr)), std::move(model),
+          "b" + context.version};
 }
 
 StreamWishes readCommon(const RequestReader &body, GenerationWishes &wishes) {

@@ -13,8 +13,9 @@ struct AnswerHead {
   std::string id;
   int64_t created = 0; // seconds since 1970
   std::string model;
+  std::string fingerprint; // of what computes answers: this build
 };
-AnswerHead makeHead(const std::string &idPrefix, std::string model);
+AnswerHead makeHead(const ApiContext &context, const std::string &idPrefix, std::string model);
 
 // The fields that completions of all kinds have in common: sampling, stops, n, max_tokens, stream,
 // and what is refused by its name.

@@ -99,7 +99,8 @@ private:
     return {{"id", head_.id},
             {"object", "text_completion"},
             {"created", head_.created},
-            {"model", head_.model}};
+            {"model", head_.model},
+            {"system_fingerprint", head_.fingerprint}};
   }
   static Json choiceJson(const Choice &choice, std::string text, Json logprobs, Json reason) {
     return {{"index", choice.index},
@@ -174,7 +175,8 @@ BodyHandler completions(ApiContext &context) {
     made.streams = stream.streams;
     made.queue = request.account;
     made.prepare = [read](const ModelFile &file) { return promptsOf(file, *read); };
-    made.format = std::make_unique<CompletionFormat>(makeHead("cmpl-", made.model), stream);
+    made.format =
+        std::make_unique<CompletionFormat>(makeHead(context, "cmpl-", made.model), stream);
     startGeneration(context, std::move(made), std::move(responder));
     return {};
   };

@@ -17,7 +17,7 @@ Json modelJson(const ApiContext &context, const std::string &name) {
           {"owned_by", "sinter"}};
 }
 
-HttpResponse listModels(const ApiContext &context) {
+HttpResponse modelList(const ApiContext &context) {
   Json data = Json::array();
   for (const std::string &name : context.models.names())
     data.push_back(modelJson(context, name));
@@ -68,6 +68,9 @@ constexpr Refusal kRefusals[] = {
     {"/v1/conversations", "conversations are not kept; send all messages with each request"},
     {"/v1/responses/{rest...}", "responses are not kept; 'store' is false"},
     {"/v1/chat/completions", "completions are not kept; 'store' is false"},
+    {"/v1/messages", "Anthropic's messages are not served, /v1/chat/completions is"},
+    {"/infill", "texts are not filled in"},
+    {"/lora-adapters", "there are no adapters"},
     {"/v1/organization", "there are no organizations"},
     {"/v1/projects", "there are no organizations"},
 };
@@ -82,10 +85,14 @@ HttpResponse refusal(const Refusal &row) {
 
 } // namespace
 
+HttpHandler listModels(ApiContext &context) {
+  return [&context](HttpRequest, const std::shared_ptr<Responder> &responder) {
+    responder->respond(modelList(context));
+  };
+}
+
 void addModels(ApiContext &context, std::vector<Route> &routes) {
-  routes.push_back({"GET", "/v1/models", [&context](HttpRequest, auto responder) {
-                      responder->respond(listModels(context));
-                    }});
+  routes.push_back({"GET", "/v1/models", listModels(context)});
   routes.push_back(
       {"GET", "/v1/models/{model...}", [&context](HttpRequest request, auto responder) {
          responder->respond(showModel(context, std::string(request.parameter("model"))));

@@ -6,6 +6,7 @@
 
 namespace sinter::serve::openai {
 
+HttpHandler listModels(ApiContext &context);
 void addModels(ApiContext &context, std::vector<Route> &routes);
 // Each is refused by its name, for every method that OpenAI's clients use.
 void addRefusals(std::vector<Route> &routes);

@@ -248,7 +248,8 @@ BodyHandler responses(ApiContext &context) {
       prompts.push_back(std::move(prompt));
       return prompts;
     };
-    made.format = std::make_unique<ResponseFormat>(makeHead("resp_", made.model), std::move(read));
+    made.format =
+        std::make_unique<ResponseFormat>(makeHead(context, "resp_", made.model), std::move(read));
     startGeneration(context, std::move(made), std::move(responder));
     return {};
   };

@@ -348,6 +348,12 @@ std::optional<Message> readModels(const CommandLine &line, ServeArguments &serve
     return usage("MODEL is empty, expected a path or a name");
   if (auto bad = readModelOptions(line, serve.model))
     return bad;
+  if (line.chatTemplate && line.chatTemplate->empty())
+    return usage("--chat-template is empty, expected a file or a name");
+  if (line.defaults && line.defaults->empty())
+    return usage("--defaults is empty, expected JSON such as {\"temperature\": 0.2}");
+  serve.chatTemplate = line.chatTemplate.value_or("");
+  serve.defaults = line.defaults.value_or("");
   if (auto bad = readCount(line.parallel, "--parallel", 1, kMostParallel, serve.parallel))
     return bad;
   if (auto bad = readCount(line.memory, "--memory", 1, kMostMib, serve.memoryMib))

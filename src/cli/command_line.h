@@ -13,11 +13,12 @@ struct CommandLine {
   std::string file, targets, output, type;
   std::optional<std::string> prompt, system, tokens, threads, context, generate, repeat, parallel,
       window, budget, device, plan, kvType, activations, depth, svg, outputType, embeddingType,
-      decode, top, lines, ids, think, reasoningEffort, tools, chatTemplate, messages, pooling,
-      normalize, query, documents, host, port, unixPath, tlsCertificate, tlsKey, keyFile, rate,
-      tokensRate, memory, unloadAfter, maxBody, timeout, keepAlive, drain, connections, httpThreads, accessLog;
+      decode, top, lines, ids, think, reasoningEffort, tools, chatTemplate, defaults, messages,
+      pooling, normalize, query, documents, host, port, unixPath, tlsCertificate, tlsKey, keyFile,
+      rate, tokensRate, memory, unloadAfter, maxBody, timeout, keepAlive, drain, connections,
+      httpThreads, accessLog;
   std::vector<std::string> models, keys, hosts, origins; // each may be repeated
-  std::vector<std::string> templateArguments; // KEY=JSON
+  std::vector<std::string> templateArguments;            // KEY=JSON
   bool raw = false;
   bool json = false;
   bool verbose = false;

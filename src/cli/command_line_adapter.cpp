@@ -410,6 +410,13 @@ void addServeModels(CLI::App &serve, CommandLine &line) {
   addText(serve, "--unload-after", line.unloadAfter,
           "seconds after which a model without requests is given up, 0 for never (default: 300); "
           "MODELs stay");
+  addText(serve, "--chat-template", line.chatTemplate,
+          "a file, or built in: chatml, llama3, mistral, gemma, ...; in place of every model's own",
+          "NAME");
+  addText(serve, "--defaults", line.defaults,
+          "fields that requests may leave out: a sampler's settings, seed, max_tokens, as in "
+          "'{\"temperature\": 0.2}' (default: each model's own)",
+          "JSON");
   serve.add_flag("--no-weight-cache", line.noWeightCache, "as for run");
   addPrecision(serve, line);
 }

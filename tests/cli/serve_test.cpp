@@ -64,6 +64,23 @@ TEST_F(Serve, AnswersUntilItIsToldToEnd) {
   EXPECT_THAT(outcome.err, HasSubstr(R"("path":"/health","route":"/health","status":200)"));
 }
 
+TEST_F(Serve, AnswersForAnEncoder) {
+  const std::string file = writeModel("encoder.gguf", {.seesBothWays = true});
+  Child child(command({"serve", file, "--port", "0", "--access-log", "off"}), options_);
+  const uint16_t port = portOf(child);
+  EXPECT_THAT(post(port, "/v1/embeddings", R"({"input":"hi"})"),
+              AllOf(HasSubstr("200 OK"), HasSubstr(R"("embedding":[)")));
+  child.send(SIGTERM);
+  EXPECT_THAT(child.wait(20), EndedWith(0));
+}
+
+TEST_F(Serve, OddDefaultsAndTemplatesAreRefused) {
+  EXPECT_THAT(sinter({"serve", "--port", "0", "--defaults", R"({"tempo": 1})"}),
+              FailedSaying("--defaults: there is no default 'tempo'"));
+  EXPECT_THAT(sinter({"serve", "--port", "0", "--chat-template", "none-such"}),
+              FailedSaying("--chat-template none-such: no such file"));
+}
+
 TEST_F(Serve, AnswersForItsModelByNameAndByDefault) {
   Child child(command({"serve", model_, "--port", "0", "--context", "256", "--access-log", "off"}),
               options_);

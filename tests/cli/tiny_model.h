@@ -20,6 +20,7 @@ struct TinyModel {
       "+ '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}"
       "{{ '<|im_start|>assistant\n' }}{% endif %}"; // empty: the file has none
   bool addsBos = false;                             // a begin token, <|im_start|>
+  bool seesBothWays = false;                        // an encoder
   std::string oddKey;                               // metadata of this name too, where not empty
   uint32_t context = 1 << 17;                       // tokens
   TensorType matrices = TensorType::Q8_0;           // or F32
@@ -103,7 +104,8 @@ private:
     const uint64_t tokenizerKeys = model_.tokenizer.empty() ? 0 : model_.addsBos ? 8 : 6;
     const uint64_t chatKeys = model_.chatTemplate.empty() ? 0 : 1;
     const uint64_t oddKeys = model_.oddKey.empty() ? 0 : 1;
-    file_.header(tensors_.size(), 8 + tokenizerKeys + chatKeys + oddKeys);
+    const uint64_t encoderKeys = model_.seesBothWays ? 1 : 0;
+    file_.header(tensors_.size(), 8 + tokenizerKeys + chatKeys + oddKeys + encoderKeys);
     file_.text("general.architecture", model_.architecture);
     const auto number = [&](const std::string &name, uint32_t value) {
       file_.value(prefix + name, GgufType::U32, value);
@@ -115,6 +117,8 @@ private:
     number("attention.head_count_kv", kKvHeads);
     number("context_length", model_.context);
     file_.value(prefix + "attention.layer_norm_rms_epsilon", GgufType::F32, 1e-5f);
+    if (model_.seesBothWays)
+      file_.value(prefix + "attention.causal", GgufType::Bool, uint8_t{0});
     if (!model_.tokenizer.empty())
       writeTokenizer();
     if (!model_.chatTemplate.empty())

@@ -1,8 +1,13 @@
 // sinter serve: answers requests over HTTP until it is told to end.
+#include "cli/chat/template_options.h"
 #include "cli/commands/commands.h"
+#include "cli/memory_bandwidth.h"
 #include "cli/terminal.h"
 #include "host/model_store.h"
+#include "llm/chat/builtin_templates.h"
+#include "llm/pooling.h"
 #include "serve/api/api_routes.h"
+#include "serve/api/generation_wishes.h"
 #include "serve/api/native/text_routes.h"
 #include "serve/http/access_log.h"
 #include "serve/http/line_writer.h"
@@ -71,13 +76,39 @@ serve::PoolOptions poolOptionsOf(const ServeArguments &arguments) {
   return options;
 }
 
-// Waits until the model is there; it stays.
-Result<void> load(serve::ModelPool &models, const std::string &name) {
+// The text of --chat-template; empty where it was not given.
+Result<std::string> templateText(const std::string &name) {
+  std::string source(builtinTemplate(name));
+  const std::string option = "--chat-template " + name;
+  if (source.empty() && !name.empty()) {
+    auto text = readFileOf(option, name);
+    if (!text && text.error().code == Code::NotFound)
+      return fail(Code::NotFound, option + ": no such file, and none of " + builtinTemplateNames());
+    SINTER_TRY(text);
+    source = std::move(*text);
+  }
+  if (const auto made = ChatTemplate::parse(source); !source.empty() && !made)
+    return fail(made.error().code, option + ": " + made.error().message, made.error().byteOffset);
+  return source;
+}
+
+Result<std::shared_ptr<const serve::GenerationWishes>> defaultsOf(const std::string &json) {
+  if (json.empty())
+    return nullptr;
+  auto read = serve::readDefaults(json);
+  if (!read)
+    return fail(read.error().code, "--defaults: " + read.error().message);
+  return std::make_shared<const serve::GenerationWishes>(std::move(*read));
+}
+
+// Waits until the model is there; it stays. One that gives no text is there for its vectors.
+Result<void> load(serve::ModelPool &models, const std::string &name, const std::string &path) {
   sayOnStderr("opening '" + name + "', whose plan is built where there is none");
+  SINTER_ASSIGN(const GgufFile file, GgufFile::openModel(path));
   std::mutex mutex;
   std::condition_variable changed;
   std::optional<Result<void>> loaded;
-  models.get(name, {.keepAlive = std::chrono::seconds(-1)},
+  models.get(name, {.keepAlive = std::chrono::seconds(-1), .embeddings = seesBothWays(file)},
              [&](Result<std::shared_ptr<serve::ModelWorker>> worker) {
                const std::lock_guard lock(mutex);
                loaded = worker ? Result<void>() : Fail(worker.error());
@@ -157,21 +188,32 @@ Result<int> serveCommand(const ServeArguments &arguments, Interrupts &interrupts
   SINTER_ASSIGN(const std::unique_ptr<serve::LineWriter> log, openLog(arguments.accessLog));
   SINTER_ASSIGN(const ModelPaths paths, findModels(arguments.models));
   serve::Metrics metrics;
-  SINTER_ASSIGN(const std::unique_ptr<serve::ModelPool> pool,
-                serve::openModelPool(poolOptionsOf(arguments)));
+  serve::PoolOptions poolOptions = poolOptionsOf(arguments);
+  SINTER_ASSIGN(poolOptions.chatTemplate, templateText(arguments.chatTemplate));
+  SINTER_ASSIGN(const auto defaults, defaultsOf(arguments.defaults));
+  SINTER_ASSIGN(const std::unique_ptr<serve::ModelPool> pool, serve::openModelPool(poolOptions));
   serve::NamedPool named(*pool, paths);
   const std::unique_ptr<serve::ModelPool> models = serve::makeMeasuredPool(named, metrics);
   metrics.onText([&](serve::MetricsText &text) { serve::writeModelMetrics(named, text); });
   for (const std::string &model : arguments.models)
-    SINTER_TRY(load(named, requestName(model)));
+    SINTER_TRY(load(named, requestName(model), paths.at(requestName(model))));
   // Behind the pools, which its tasks use.
   serve::TaskPool tasks(kTaskThreads, kMostTasks);
   serve::ApiContext context{*models, tasks, SINTER_VERSION};
+  context.defaults = defaults;
+  context.parallel = arguments.parallel;
+  context.chatTemplate = poolOptions.chatTemplate;
   if (!arguments.models.empty())
     context.defaultModel = requestName(arguments.models.front());
   context.pathOf = [&](const std::string &name) -> Result<std::string> {
     SINTER_ASSIGN(const std::string inner, named.innerName(name));
     return host::modelPath(inner);
+  };
+  context.measureBandwidth = [&]() -> Result<double> {
+    SINTER_ASSIGN(const host::DeviceChoice choice,
+                  host::openDevice(poolOptions.device, poolOptions.threads));
+    SINTER_ASSIGN(const Bandwidth bandwidth, measureBandwidth(*choice.device));
+    return bandwidth.bytesPerSecond;
   };
   serve::ServerOptions options = optionsOf(arguments, keys, log.get(), metrics);
   context.charge = [quotas = options.quotas](const std::string &account, uint64_t tokens) {

@@ -172,6 +172,60 @@ class Page(unittest.TestCase):
         self.send("hello")
         self.assertEqual(self.text(LAST), "Hello, world")
 
+    def open_models(self):
+        self.press("Models")
+        self.page.wait("document.querySelectorAll('#models li').length === 2")
+
+    def pull(self, name):
+        self.page.evaluate("document.querySelector('#pull-name').focus()")
+        self.page.type(name)
+        self.page.key("Enter")
+
+    def test_a_pull_shows_how_far_it_is_and_its_model_is_chosen(self):
+        self.open_models()
+        self.assertIn("Q8_0 · 144 MB", self.text("document.querySelector('#models')"))
+        self.pull("new")
+        self.page.wait("document.querySelector('#models progress').value === 1500")  # of both digests
+        self.assertEqual(self.page.evaluate("document.querySelector('#models progress').max"), 4000)
+        self.assertIn("1.5 KB of 4.0 KB", self.text("document.querySelector('#models .said')"))
+        self.server.pulls.set()
+        self.page.wait("document.querySelector('#model').value === 'new'")
+        self.page.wait("document.querySelectorAll('#models li').length === 3")
+        self.assertEqual(self.text("document.querySelector('#models .said')"), "new is here.")
+
+    def test_a_pull_that_fails_says_why(self):
+        self.server.pulls.set()
+        self.open_models()
+        self.pull("broken")
+        self.page.wait("document.querySelector('#models .bad')?.innerText.includes('the digest is another')")
+        self.server.has_store = False
+        self.press("Pull", "document.querySelector('#models')")
+        self.page.wait("document.querySelector('#models .bad')?.innerText.includes('there is no store of models')")
+        self.assertEqual(self.server.models, ["fake", "gone"])
+
+    def test_a_model_is_deleted_once_that_is_confirmed(self):
+        self.open_models()
+        self.press("Delete", "document.querySelector('#models li:last-child')")
+        self.page.wait("document.querySelector('#model').options.length === 1")
+        self.assertEqual(self.server.models, ["fake"])
+
+    def test_the_roofline_is_drawn_from_steps_and_the_weights_bytes(self):
+        # 20 steps a second or a little less, of 100 that memory allows; two sequences a step.
+        self.page.wait("document.querySelectorAll('.roofline circle').length > 0")
+        self.assertIn("Memory 1.0 GB/s, weights 10 MB a step: at most 100 steps a second", self.text("document.querySelector('#live')"))
+        share = int(self.page.evaluate("/at (\\d+) %/.exec(document.querySelector('.roofline').getAttribute('aria-label'))[1]"))
+        self.assertTrue(2 <= share <= 30, share)
+        self.assertIn("Sequences a step\n2.0", self.text("document.querySelector('#live')"))
+
+    def test_nothing_is_wider_than_a_phone(self):
+        self.page.call("Emulation.setDeviceMetricsOverride", width=360, height=700, deviceScaleFactor=1, mobile=True)
+        self.addCleanup(self.page.call, "Emulation.clearDeviceMetricsOverride")
+        self.send("hostile")
+        self.open_models()
+        self.assertEqual(self.page.evaluate("document.documentElement.scrollWidth"), 360)
+        self.press("Settings")
+        self.assertEqual(self.page.evaluate("document.documentElement.scrollWidth"), 360)
+
     def test_the_keyboard_alone_reaches_everything(self):
         self.write("one")
         self.page.key("Enter", browser.SHIFT)
@@ -184,7 +238,7 @@ class Page(unittest.TestCase):
         for _ in range(25):
             self.page.key("Tab")
             reached.add(self.page.evaluate("document.activeElement.id || document.activeElement.innerText"))
-        self.assertLessEqual({"new", "toggle-side", "model", "export", "toggle-settings", "log", "message", "send",
+        self.assertLessEqual({"new", "toggle-side", "model", "toggle-models", "export", "toggle-settings", "log", "message", "send",
                               "Copy", "Edit", "Regenerate"}, reached)
 
     def test_no_request_leaves_the_server(self):

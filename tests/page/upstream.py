@@ -12,7 +12,16 @@ import threading
 import time
 
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
-METRICS = "sinter_inter_token_latency_seconds_count{model=\"fake\"} 5\nsinter_sequences_running{model=\"fake\"} 1\n"
+METRICS = """sinter_inter_token_latency_seconds_count{{model="fake"}} {tokens}
+sinter_decode_steps_total{{model="fake",gives="text"}} {steps}
+sinter_sequences_running{{model="fake",gives="text"}} 1
+sinter_model_bytes{{model="fake",gives="text"}} 1000
+"""
+ROOFLINE = {"bytes_per_second": 1e9, "models": [{"model": "fake", "weight_bytes": 1e7}]}
+# What Ollama's pull says, a line each.
+PULL = [{"status": "pulling manifest"}, {"status": "pulling 0a", "digest": "sha256:0a", "total": 3000, "completed": 1000},
+        {"status": "pulling 0b", "digest": "sha256:0b", "total": 1000, "completed": 500}, "hold",
+        {"status": "pulling 0a", "digest": "sha256:0a", "total": 3000, "completed": 3000}, {"status": "success"}]
 
 
 def policy(folder):
@@ -24,6 +33,9 @@ def policy(folder):
 class Upstream:
     def __init__(self, folder, answers, key=None):
         self.requests, self.gone = [], 0  # bodies of requests for answers; how many went before their end
+        self.models, self.looks = ["fake", "gone"], 0
+        self.pulls = threading.Event()  # let a pull go on
+        self.has_store = True
         self.key = key
         upstream, folder = self, pathlib.Path(folder)
         head = {"Content-Security-Policy": policy(folder), "Cache-Control": "no-cache"}
@@ -54,14 +66,53 @@ class Upstream:
                 elif not self.is_let_in():
                     self.refuse(401, "this server asks for a key")
                 elif self.path == "/v1/models":
-                    self.answer(200, "application/json", json.dumps({"data": [{"id": "fake"}, {"id": "gone"}]}).encode())
+                    self.json({"data": [{"id": name} for name in upstream.models]})
+                elif self.path == "/api/tags":
+                    self.json({"models": [{"name": name, "size": 144_000_000, "details": {"quantization_level": "Q8_0"}}
+                                          for name in upstream.models]})
+                elif self.path == "/roofline":
+                    self.json(ROOFLINE)
                 elif self.path == "/metrics":
-                    self.answer(200, "text/plain", METRICS.encode())
+                    upstream.looks += 1  # 20 steps of two sequences each time
+                    self.answer(200, "text/plain", METRICS.format(tokens=40 * upstream.looks, steps=20 * upstream.looks).encode())
                 else:
                     self.refuse(404, "no such route")
 
+            def json(self, value):
+                self.answer(200, "application/json", json.dumps(value).encode())
+
+            def body(self):
+                return json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+
+            def do_DELETE(self):
+                name = self.body()["model"]
+                if not upstream.has_store:
+                    self.answer(501, "application/json", b'{"error": "there is no store of models"}')
+                else:
+                    upstream.models.remove(name)
+                    self.answer(200, "text/plain", b"")
+
+            def pull(self, name):
+                if not upstream.has_store:
+                    return self.answer(501, "application/json", b'{"error": "there is no store of models"}')
+                self.begin("application/x-ndjson")
+                for line in PULL:
+                    if line == "hold":
+                        upstream.pulls.wait(30)
+                    elif name == "broken" and line == PULL[-1]:
+                        self.line({"error": "the digest is another"})
+                    else:
+                        self.line(line)
+                upstream.models += [] if name == "broken" else [name]
+
+            def line(self, value):
+                self.wfile.write(json.dumps(value).encode() + b"\n")
+                self.wfile.flush()
+
             def do_POST(self):
-                request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                request = self.body()
+                if self.path == "/api/pull":
+                    return self.pull(request["model"])
                 upstream.requests.append(request)
                 if not self.is_let_in():
                     self.refuse(401, "this server asks for a key")
@@ -70,11 +121,14 @@ class Upstream:
                 else:
                     self.stream(answers.get(request["messages"][-1]["content"], ["an answer"]))
 
-            def stream(self, pieces):
+            def begin(self, kind):
                 self.send_response(200)
-                self.send_header("Content-Type", "text/event-stream")
+                self.send_header("Content-Type", kind)
                 self.send_header("Connection", "close")
                 self.end_headers()
+
+            def stream(self, pieces):
+                self.begin("text/event-stream")
                 try:
                     for piece in pieces:
                         while piece == "hold":

@@ -34,6 +34,13 @@ function inline(text) {
   return nodes.filter(node => node !== "");
 }
 
+export function bytesText(bytes) {
+  const units = ["B", "KB", "MB", "GB", "TB"];
+  let unit = 0;
+  for (; bytes >= 1000 && unit + 1 < units.length; ++unit) bytes /= 1000;
+  return `${unit && bytes < 10 ? bytes.toFixed(1) : Math.round(bytes)} ${units[unit]}`;
+}
+
 // Without a secure context (plain HTTP from another machine) browsers have the old way only.
 export async function copyText(text, button) {
   if (navigator.clipboard) await navigator.clipboard.writeText(text);

@@ -1,6 +1,7 @@
 // The chat page: conversations in the browser's storage, answers from /v1/chat/completions.
 import {copyText, element, markdown} from "./markdown.js";
 import {watchEngine} from "./live.js";
+import {Models} from "./models.js";
 
 const $ = id => document.getElementById(id);
 
@@ -232,6 +233,7 @@ async function answer() {
   const chat = current;
   chat.model = $("model").value;
   chat.at = Date.now();
+  chats.sort((a, b) => b.at - a.at);
   const message = {role: "assistant", content: "", model: chat.model};
   const request = requestOf(chat);
   save(chat);
@@ -299,13 +301,16 @@ function exportChat() {
   setTimeout(() => URL.revokeObjectURL(link.href), 60000);
 }
 
-async function loadModels() {
+// `wanted`: of these, the one to choose.
+async function loadModels(wanted = $("model").value) {
   try {
     const response = await fetch("/v1/models", {headers: headers()});
     if (!response.ok) throw new Error(await errorOf(response));
     const {data} = await response.json();
     $("model").replaceChildren(...data.map(({id}) => element("option", {value: id, textContent: id})));
-    say(data.length ? "" : "The server has no model yet.", !data.length);
+    const found = data.find(({id}) => id === wanted || id === wanted.replace(/:latest$/, ""));
+    if (found) $("model").value = found.id;
+    say(data.length ? "" : "The server has no model yet. Models, above, pulls one.", !data.length);
   } catch (error) {
     say("The models could not be listed: " + error.message, true);
   }
@@ -321,7 +326,7 @@ function makeNumbers() {
   for (const [name, label, min, max, step] of NUMBERS) {
     const input = element("input", {id: name, type: "number", min, max, step, placeholder: "model's own"});
     input.addEventListener("change", () => {
-      if (input.value === "" || !input.checkValidity()) delete current.settings[name];
+      if (input.value === "" || !input.reportValidity()) delete current.settings[name]; // the browser says why
       else current.settings[name] = Number(input.value);
       save();
     });
@@ -329,9 +334,16 @@ function makeNumbers() {
   }
 }
 
+// One of the two at a time.
+function showPanel(name, is) {
+  for (const each of ["settings", "models"]) {
+    $(each).hidden = each !== name || !is;
+    $("toggle-" + each).setAttribute("aria-expanded", !$(each).hidden);
+  }
+}
+
 function showSettings(is) {
-  $("settings").hidden = !is;
-  $("toggle-settings").setAttribute("aria-expanded", is);
+  showPanel("settings", is);
 }
 
 function showSide(is) {
@@ -346,10 +358,11 @@ function leave() {
     $("message").value = "";
     say("");
     resize();
-  } else if (!$("settings").hidden) showSettings(false);
+  } else if (!$("settings").hidden || !$("models").hidden) showPanel("", false);
   else if (isPhone()) showSide(false);
 }
 
+const models = new Models($("models"), headers, loadModels);
 makeNumbers();
 $("composer").addEventListener("submit", event => { event.preventDefault(); send(); });
 $("settings").addEventListener("submit", event => event.preventDefault());
@@ -363,6 +376,10 @@ $("message").addEventListener("keydown", event => {
 $("system").addEventListener("change", () => { current.system = $("system").value; save(); });
 $("key").addEventListener("change", () => { sessionStorage.setItem("sinter-key", $("key").value); loadModels(); });
 $("toggle-settings").addEventListener("click", () => showSettings($("settings").hidden));
+$("toggle-models").addEventListener("click", () => {
+  showPanel("models", $("models").hidden);
+  if (!$("models").hidden) models.show();
+});
 $("toggle-side").addEventListener("click", () => showSide($("side").hidden));
 document.addEventListener("keydown", event => {
   if (event.key === "Escape") leave();

@@ -159,7 +159,7 @@ TEST(StatusRoutes, TellWhatAModelIsWithoutLoadingIt) {
   EXPECT_EQ(client->parsed()["model_path"], std::filesystem::path(path).filename().string());
   EXPECT_EQ(client->parsed()["total_slots"], 3);
   const json params = client->parsed()["default_generation_settings"]["params"];
-  EXPECT_EQ(params["top_k"], 7);
+  EXPECT_EQ(params["top_k"].dump(), "7");
   EXPECT_EQ(params["seed"], 5);
   EXPECT_EQ(params["n_predict"], 9);
   server.context.defaultModel = "other";

@@ -17,6 +17,16 @@ double shortest(float value) {
   return result;
 }
 
+Json settingsJson(const SamplerSettings &settings) {
+  Json made = Json::object();
+  for (const SamplerSetting &setting : samplerSettingTable()) {
+    const double value = setting.valueIn(settings);
+    made[std::string(setting.name)] =
+        setting.isWhole() ? Json(static_cast<int64_t>(value)) : Json(value);
+  }
+  return made;
+}
+
 // As deep as requests may be nested, which is bounded where they are read.
 Json jsonOf(const jinja::Input &input) {
   if (const auto *list = input.list()) {

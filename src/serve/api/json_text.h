@@ -2,6 +2,7 @@
 #pragma once
 
 #include "jinja/input.h"
+#include "llm/sampler/settings.h"
 
 #include <nlohmann/json.hpp>
 
@@ -15,6 +16,8 @@ using Json = nlohmann::ordered_json;
 std::string jsonText(const Json &json);
 // The number whose shortest decimal form is that of the float.
 double shortest(float value);
+// Every setting of samplerSettingTable() by its name, whole numbers as such.
+Json settingsJson(const SamplerSettings &settings);
 // The tree of a request as JSON again.
 Json jsonOf(const jinja::Input &input);
 

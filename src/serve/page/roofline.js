@@ -31,8 +31,8 @@ export function roofline(roof, points) {
                drawn("text", {x: x(batch), y: HEIGHT - 3, "text-anchor": batch === 1 ? "start" : batch === 64 ? "end" : "middle"}, batch));
   }
   svg.append(drawn("line", {x1: x(1), y1: y(roof.steps), x2: x(MOST_SEQUENCES), y2: y(roof.steps * MOST_SEQUENCES), class: "roof"}));
-  for (const [batch, anchor] of [[1, "start"], [MOST_SEQUENCES, "end"]])
-    svg.append(drawn("text", {x: x(batch), y: y(roof.steps * batch) + 11, "text-anchor": anchor}, Math.round(roof.steps * batch).toLocaleString("en")));
+  for (const [batch, anchor, below] of [[1, "start", 11], [MOST_SEQUENCES, "end", 18]])
+    svg.append(drawn("text", {x: x(batch), y: y(roof.steps * batch) + below, "text-anchor": anchor}, Math.round(roof.steps * batch).toLocaleString("en")));
   points.forEach(({batch, tokens}, i) => svg.append(drawn("circle",
     {cx: x(batch), cy: y(tokens), r: i === points.length - 1 ? 3.5 : 1.8, opacity: 0.15 + (0.85 * (i + 1)) / points.length})));
   return svg;

@@ -39,12 +39,10 @@ Json slotsOf(const ApiContext &context) {
 // Settings that a request may leave out, as the server has them for this file.
 Json defaultParams(const ApiContext &context, const GgufFile &file) {
   SamplerSettings settings = samplerDefaultsOf(file).settings;
-  Json made = Json::object();
   if (context.defaults)
     for (const auto &[setting, value] : context.defaults->settings)
       setting->set(settings, value);
-  for (const SamplerSetting &setting : samplerSettingTable())
-    made[std::string(setting.name)] = setting.valueIn(settings);
+  Json made = settingsJson(settings);
   const bool hasSeed = context.defaults && context.defaults->seed;
   made["seed"] = hasSeed ? Json(*context.defaults->seed) : Json(-1);
   const uint64_t most = context.defaults ? context.defaults->maxTokens : UINT64_MAX;

@@ -73,11 +73,7 @@ Json generationSettings(const Choice &choice, const std::vector<std::string> &st
                         bool ignoresEnd) {
   Json made = {{"n_predict", choice.maxTokens == UINT64_MAX ? Json(-1) : Json(choice.maxTokens)},
                {"seed", choice.sampler.seed}};
-  for (const SamplerSetting &setting : samplerSettingTable()) {
-    const double value = setting.valueIn(choice.sampler);
-    made[std::string(setting.name)] =
-        setting.isWhole() ? Json(static_cast<int64_t>(value)) : Json(value);
-  }
+  made.update(settingsJson(choice.sampler));
   made["dry_sequence_breakers"] = choice.sampler.drySequenceBreakers;
   made["stop"] = stops;
   made["ignore_eos"] = ignoresEnd;

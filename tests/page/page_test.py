@@ -217,6 +217,17 @@ class Page(unittest.TestCase):
         self.assertTrue(2 <= share <= 30, share)
         self.assertIn("Sequences a step\n2.0", self.text("document.querySelector('#live')"))
 
+    def test_code_and_whole_answers_are_copied(self):
+        self.page.evaluate("navigator.clipboard.writeText = async text => { window.copied = text; }")
+        self.send("hostile")
+        self.press("Copy", f"{LAST}")
+        self.page.wait("window.copied !== undefined")
+        self.assertEqual(self.page.evaluate("copied"), "if x:\n    y()")
+        self.page.evaluate("navigator.clipboard.writeText = async () => { throw new Error('refused'); };"
+                           "document.execCommand = () => { window.copied = getSelection().toString(); }")
+        self.press("Copy", f"{LAST}.closest('article')")
+        self.page.wait("copied.startsWith('<script>')")
+
     def test_nothing_is_wider_than_a_phone(self):
         self.page.call("Emulation.setDeviceMetricsOverride", width=360, height=700, deviceScaleFactor=1, mobile=True)
         self.addCleanup(self.page.call, "Emulation.clearDeviceMetricsOverride")

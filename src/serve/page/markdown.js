@@ -41,10 +41,11 @@ export function bytesText(bytes) {
   return `${unit && bytes < 10 ? bytes.toFixed(1) : Math.round(bytes)} ${units[unit]}`;
 }
 
-// Without a secure context (plain HTTP from another machine) browsers have the old way only.
+// Without a secure context (plain HTTP from another machine), or where they refuse, browsers have the old way only.
 export async function copyText(text, button) {
-  if (navigator.clipboard) await navigator.clipboard.writeText(text);
-  else {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
     const box = element("textarea", {value: text});
     document.body.append(box);
     box.select();

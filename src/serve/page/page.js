@@ -369,6 +369,9 @@ $("settings").addEventListener("submit", event => event.preventDefault());
 $("stop").addEventListener("click", stop);
 $("new").addEventListener("click", () => { newChat(); showSide(!isPhone()); });
 $("export").addEventListener("click", exportChat);
+$("log").addEventListener("click", ({target}) => { // code comes and goes while an answer grows
+  if (target.className === "copy") copyText(target.closest(".code").querySelector("pre").textContent, target);
+});
 $("message").addEventListener("input", resize);
 $("message").addEventListener("keydown", event => {
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); send(); }

@@ -70,6 +70,9 @@ TEST_F(Serve, AnswersForAnEncoder) {
   const uint16_t port = portOf(child);
   EXPECT_THAT(post(port, "/v1/embeddings", R"({"input":"hi"})"),
               AllOf(HasSubstr("200 OK"), HasSubstr(R"("embedding":[)")));
+  EXPECT_THAT(post(port, "/v1/completions", R"({"prompt":"hi"})"),
+              AllOf(HasSubstr("400 "), HasSubstr(R"("message":"encoder.gguf: )"),
+                    HasSubstr("continues no text")));
   child.send(SIGTERM);
   EXPECT_THAT(child.wait(20), EndedWith(0));
 }

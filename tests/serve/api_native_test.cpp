@@ -154,6 +154,14 @@ TEST(NativeRerank, OrdersDocumentsByScore) {
   EXPECT_EQ(results[1]["relevance_score"], -3.0);
 }
 
+TEST(NativeRerank, SaysWhatADocumentMayBe) {
+  FakeServer server(nativeRoutes);
+  const auto client = server.post("/rerank", withModel({{"query", "q"}, {"documents", {"x", 5}}}));
+  client->waitForEnd();
+  EXPECT_EQ(client->parsed()["error"]["message"],
+            "'documents[1]' is the number 5, expected a text or an object with a 'text'");
+}
+
 TEST(NativeRerank, AnswersTextsWithAList) {
   FakeServer server(nativeRoutes);
   const auto client = server.post(

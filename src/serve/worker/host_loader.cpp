@@ -52,6 +52,8 @@ public:
                                             const std::atomic<bool> &cancel) override;
 
 private:
+  Result<std::unique_ptr<ModelWorker>> open(const LoadOrder &order, const TakeMemory &take,
+                                            const std::atomic<bool> &cancel) const;
   Result<void> chooseSizes(const std::string &path, const hal::DeviceInfo &device,
                            const TakeMemory &take, const plan::Plan &plan,
                            PlanRunnerOptions &sizes) const;
@@ -67,8 +69,25 @@ Result<std::string> HostLoader::find(const std::string &name) const {
   return failed ? path : canonical.string();
 }
 
+// Clients read the message: it has the file's name, and no folder of the host.
+Status withoutFolder(Status status, const std::string &path) {
+  const size_t folder = path.rfind('/') + 1; // 0 where there is none
+  for (size_t at = 0; folder && (at = status.message.find(path, at)) != std::string::npos;)
+    status.message.erase(at, folder);
+  return status;
+}
+
 Result<std::unique_ptr<ModelWorker>>
 HostLoader::load(const LoadOrder &order, const TakeMemory &take, const std::atomic<bool> &cancel) {
+  auto worker = open(order, take, cancel);
+  if (!worker)
+    return Fail(withoutFolder(std::move(worker).error(), order.path));
+  return worker;
+}
+
+Result<std::unique_ptr<ModelWorker>> HostLoader::open(const LoadOrder &order,
+                                                      const TakeMemory &take,
+                                                      const std::atomic<bool> &cancel) const {
   LoadObserver observer(options_, cancel);
   SINTER_ASSIGN(ModelFile file, host::openModelFile(order.path, observer));
   if (!options_.chatTemplate.empty()) {

@@ -30,14 +30,18 @@ std::vector<std::string> readDocuments(const RequestReader &body, std::string_vi
   const jinja::Input::List *list = body.list(name, kMostDocuments);
   for (size_t i = 0; list && i < list->size(); ++i) {
     const jinja::Input &item = (*list)[i];
+    const std::string path = body.pathOf(name) + "[" + std::to_string(i) + "]";
     if (item.text())
       documents.push_back(*item.text());
+    else if (item.object())
+      documents.push_back(RequestReader(item, path, body.problem()).requiredText("text"));
     else
-      documents.push_back(
-          RequestReader(item, body.pathOf(name) + "[" + std::to_string(i) + "]", body.problem())
-              .requiredText("text"));
+      body.problem().note(Code::InvalidArgument,
+                          "'" + path + "' is " + foundText(item) +
+                              ", expected a text or an object with a 'text'",
+                          path);
   }
-  if (documents.empty())
+  if (documents.empty() && body.isFine())
     body.wrong(name, "a list of at least one text");
   return documents;
 }

@@ -2,7 +2,7 @@
 import {bytesText, element} from "./markdown.js";
 import {roofline, roofOf} from "./roofline.js";
 
-const EVERY_MS = 1000, KEPT = 60, POINTS = 30;
+const EVERY_MS = 1000, ASK_AGAIN_MS = 20000, KEPT = 60, POINTS = 30;
 
 // {name: sum over its labels}, and the models that run a sequence.
 export function readMetrics(text) {
@@ -67,9 +67,10 @@ class Watch {
   // Bandwidth is measured where nothing runs, so it may not be known at first.
   async #askMachine(now, running) {
     const models = now.sinter_model_bytes ?? 0; // others may be loaded by now
-    if (this.#machine && this.#machine.loaded === models && (this.#machine.bytes_per_second || running.length)) return;
+    if (this.#machine?.loaded === models && (this.#machine.bytes_per_second || running.length || now.at - this.#machine.at < ASK_AGAIN_MS))
+      return;
     const response = await fetch("/roofline", {headers: this.#headers()});
-    this.#machine = {loaded: models, ...(response.ok ? await response.json() : {bytes_per_second: -1})};
+    this.#machine = {loaded: models, at: now.at, ...(response.ok ? await response.json() : {})};
   }
 
   // What decode did between two looks.

@@ -7,24 +7,25 @@ import tempfile
 import typing
 
 KINDS = ("served", "refused", "local", "socket")
+EXPLAINED = ("refused", "failed")  # kinds that come with words
 
 
 class Expectation:
     """One row: which methods, what happens, and the words of a refusal."""
 
-    def __init__(self, pattern, kind, words):
-        if kind not in KINDS or bool(words) != (kind == "refused"):
+    def __init__(self, pattern, kind, words, kinds):
+        if kind not in kinds or bool(words) != (kind in EXPLAINED):
             raise ValueError(f"a row of {pattern} says '{kind} {words}'")
         self.pattern, self.kind, self.words = pattern, kind, words
 
 
-def read(name):
-    """The rows of openai.txt or ollama.txt, in order."""
+def read(name, kinds=KINDS):
+    """The rows of a list beside this file, in order."""
     rows = []
     for line in (pathlib.Path(__file__).parent / name).read_text(encoding="utf-8").splitlines():
         parts = line.split(None, 2)
         if parts and not line.startswith("#"):
-            rows.append(Expectation(parts[0], parts[1], parts[2] if len(parts) > 2 else ""))
+            rows.append(Expectation(parts[0], parts[1], parts[2] if len(parts) > 2 else "", kinds))
     return rows
 
 

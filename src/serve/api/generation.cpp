@@ -124,7 +124,7 @@ private:
       auto id = worker_->submit(std::move(jobs[i]));
       if (!id) {
         ApiError error(id.error());
-        if (sizes.promptTokens > sizes.contextTokens)
+        if (error.code == Code::InvalidArgument && sizes.promptTokens > sizes.contextTokens)
           error.excess = sizes;
         return stop(lock, error);
       }

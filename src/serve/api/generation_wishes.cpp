@@ -17,6 +17,7 @@ namespace {
 using jinja::Input;
 
 constexpr size_t kMostStops = 64, kMostStopBytes = 1024, kMostBreakers = 64, kMostBiases = 1 << 16;
+constexpr size_t kMostTextBiases = 1024; // each is tokenized for each choice
 constexpr std::string_view kMirostat = "mirostat", kTemperature = "temperature";
 
 // Other names of settings.
@@ -94,7 +95,7 @@ bool addBias(const std::string &name, const Input &value, GenerationWishes &wish
     wishes.biases.push_back({*token, *bias});
   else
     wishes.textBiases.emplace_back(name, *bias);
-  return true;
+  return wishes.textBiases.size() <= kMostTextBiases;
 }
 
 // One of a list [[15043, -2.5], [" the", -1]].

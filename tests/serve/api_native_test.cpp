@@ -89,6 +89,13 @@ TEST(NativeCompletion, BiasesEachTokenOfAText) {
   // "!" is token 0, which is named by its number.
   EXPECT_EQ(found, (std::map<std::string, float>{{"!", 5}, {"ab", -1}, {"c", 2}}));
   EXPECT_EQ(job.sampler.logitBias.size(), 3u);
+  json many = json::object();
+  for (int i = 0; i < 1025; ++i)
+    many["x" + std::to_string(i)] = 1;
+  const auto client =
+      server.post("/completion", withModel({{"prompt", "a"}, {"logit_bias", many}}));
+  client->waitForEnd();
+  EXPECT_EQ(client->status(), 400);
 }
 
 TEST(NativeCompletion, StreamsTokensUnasked) {

@@ -31,6 +31,11 @@ TEST(OpenAiChat, SaysByItsCodeThatThePromptIsTooLong) {
   EXPECT_EQ(error["code"], "context_length_exceeded");
   EXPECT_EQ(error["n_prompt_tokens"], 9);
   EXPECT_EQ(error["n_ctx"], 5);
+  server.worker().refusal = Status{Code::Exhausted, "1024 wait"};
+  const auto busy = server.post(kPath, hello());
+  busy->waitForEnd();
+  EXPECT_EQ(busy->parsed()["error"]["code"], "overloaded");
+  server.worker().refusal = Status{Code::InvalidArgument, "the prompt makes no sense"};
   server.worker().context = 9; // just enough: something else is wrong
   const auto other = server.post(kPath, hello());
   other->waitForEnd();

@@ -123,6 +123,46 @@ TEST(Worker, ACancelledJobEndsWithAHeadOfItsAnswer) {
   EXPECT_EQ(desk.engine->state().cancelled, 1u);
 }
 
+// Reads what the engine publishes while its job runs.
+class LookingSink : public NotingSink {
+public:
+  bool onPiece(AnswerPiece piece) override {
+    if (engine.load() && !seen)
+      seen = engine.load()->state();
+    return NotingSink::onPiece(std::move(piece));
+  }
+  std::atomic<GenerationEngine *> engine = nullptr;
+  std::optional<WorkerState> seen;
+};
+
+TEST(Worker, TokensAreCountedWhileTheirAnswerIsMade) {
+  WorkerDesk desk;
+  const auto sink = std::make_shared<LookingSink>();
+  sink->engine = desk.engine.get();
+  GenerationJob job = jobOf({0, 1, 2}, 20);
+  job.sink = sink;
+  ASSERT_TRUE(desk.engine->submit(std::move(job)).has_value());
+  ASSERT_TRUE(sink->waitForEnd().has_value());
+  ASSERT_TRUE(sink->seen.has_value());
+  EXPECT_GE(sink->seen->answerTokens, 1u);
+  EXPECT_EQ(sink->seen->finished, 0u);
+  EXPECT_EQ(desk.engine->state().answerTokens, 20u);
+}
+
+TEST(Worker, PagesOfEachGroupAndSlotsArePublished) {
+  RunnerLimits limits = smallLimits();
+  limits.kvGroups = {{20}, {12, 3, 4}};
+  limits.stateSlots = 5;
+  const WorkerDesk desk(limits);
+  const WorkerState state = desk.engine->state();
+  ASSERT_EQ(state.kvGroups.size(), 2u);
+  EXPECT_EQ(state.kvGroups[0].pages, 20u);
+  EXPECT_EQ(state.kvGroups[1].pages, 12u);
+  EXPECT_EQ(state.kvGroups[1].freePages, 12u);
+  EXPECT_EQ(state.stateSlots, 5u);
+  EXPECT_EQ(state.freeStates, 5u);
+}
+
 TEST(Worker, AJobThatNobodyListensToIsCancelledAndTheOthersGoOn) {
   WorkerDesk desk;
   const GenerationJob other = jobOf({2, 1}, 50);

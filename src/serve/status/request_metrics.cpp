@@ -2,6 +2,7 @@
 #include "serve/status/request_metrics.h"
 
 #include <filesystem>
+#include <span>
 
 namespace sinter::serve {
 namespace {
@@ -121,8 +122,9 @@ struct ModelFigure {
 constexpr ModelFigure kModelFigures[] = {
     {"sinter_sequences_running", "gauge", "Sequences that steps work on.", &WorkerState::running},
     {"sinter_sequences_waiting", "gauge", "Sequences that wait.", &WorkerState::waiting},
-    {"sinter_pages", "gauge", "Pages of the KV cache.", &WorkerState::pages},
-    {"sinter_pages_free", "gauge", "Pages that no sequence has.", &WorkerState::freePages},
+    {"sinter_state_slots", "gauge", "Slots for states of recurrent layers.",
+     &WorkerState::stateSlots},
+    {"sinter_state_slots_free", "gauge", "Slots that no sequence has.", &WorkerState::freeStates},
     {"sinter_answers_accepted_total", "counter", "Answers begun.", &WorkerState::accepted},
     {"sinter_answers_refused_total", "counter", "Answers refused.", &WorkerState::refused},
     {"sinter_answers_finished_total", "counter", "Answers finished.", &WorkerState::finished},
@@ -136,7 +138,27 @@ constexpr ModelFigure kModelFigures[] = {
     {"sinter_decode_steps_total", "counter", "Steps that make tokens.", &WorkerState::decodeSteps},
     {"sinter_preemptions_total", "counter", "Sequences that gave up their pages to others.",
      &WorkerState::preemptions},
+    {"sinter_step_rows_total", "counter", "Rows of all steps: a prompt's tokens, a token made.",
+     &WorkerState::stepRows},
+    {"sinter_recomputed_rows_total", "counter", "Rows that preempted sequences took again.",
+     &WorkerState::recomputedRows},
 };
+
+MetricLabels labelsOf(const LoadedModel &model) {
+  return {{"model", model.name}, {"gives", model.embeddings ? "embeddings" : "text"}};
+}
+
+// Of each KV cache group: layers that look back less than others have pages of their own.
+void writePages(std::span<const LoadedModel> models, MetricsText &text, const char *name,
+                const char *help, uint64_t PageFigures::*value) {
+  text.family(name, "gauge", help);
+  for (const LoadedModel &model : models)
+    for (size_t group = 0; group < model.state.kvGroups.size(); ++group) {
+      MetricLabels labels = labelsOf(model);
+      labels.emplace_back("kv_group", std::to_string(group));
+      text.sample(labels, static_cast<double>(model.state.kvGroups[group].*value));
+    }
+}
 
 } // namespace
 
@@ -159,17 +181,17 @@ std::unique_ptr<ModelPool> makeMeasuredPool(ModelPool &models, Metrics &metrics)
 
 void writeModelMetrics(const ModelPool &models, MetricsText &text) {
   const std::vector<LoadedModel> loaded = models.loaded();
-  const auto labels = [](const LoadedModel &model) -> MetricLabels {
-    return {{"model", model.name}, {"gives", model.embeddings ? "embeddings" : "text"}};
-  };
+  writePages(loaded, text, "sinter_pages", "Pages of the KV cache.", &PageFigures::pages);
+  writePages(loaded, text, "sinter_pages_free", "Pages that no sequence has.",
+             &PageFigures::freePages);
   for (const ModelFigure &figure : kModelFigures) {
     text.family(figure.name, figure.type, figure.help);
     for (const LoadedModel &model : loaded)
-      text.sample(labels(model), static_cast<double>(model.state.*figure.value));
+      text.sample(labelsOf(model), static_cast<double>(model.state.*figure.value));
   }
   text.family("sinter_model_bytes", "gauge", "Memory of weights, KV cache and buffers.");
   for (const LoadedModel &model : loaded)
-    text.sample(labels(model), static_cast<double>(model.bytes));
+    text.sample(labelsOf(model), static_cast<double>(model.bytes));
 }
 
 } // namespace sinter::serve

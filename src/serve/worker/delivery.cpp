@@ -102,7 +102,9 @@ void Delivery::flush() {
 
 EndCounters Delivery::counters() const {
   const std::lock_guard lock(mutex_);
-  return counters_;
+  EndCounters counters = counters_;
+  counters.answerTokens = answerTokens_.load(std::memory_order_relaxed);
+  return counters;
 }
 
 // ---- the delivery thread ----
@@ -141,6 +143,7 @@ void Delivery::say(Token &token) {
     touched_.push_back(&job);
   job.piece.tokens.push_back(token.token);
   ++job.summary.answerTokens;
+  answerTokens_.fetch_add(1, std::memory_order_relaxed);
   addLikelihoods(job, token);
   job.piece.text += job.stops.push(*text);
   if (const std::string *stop = job.stops.found()) {
@@ -205,7 +208,6 @@ void Delivery::finishWith(LiveJob &job, AnswerEnd end) {
 void Delivery::finish(LiveJob &job, Result<AnswerSummary> end) {
   {
     const std::lock_guard lock(mutex_);
-    counters_.answerTokens += job.summary.answerTokens;
     ++(!end                               ? counters_.failed
        : end->end == AnswerEnd::Cancelled ? counters_.cancelled
                                           : counters_.finished);

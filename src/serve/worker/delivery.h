@@ -10,7 +10,7 @@
 
 namespace sinter::serve {
 
-// How answers ended.
+// How answers ended, and tokens of all that were said.
 struct EndCounters {
   uint64_t finished = 0, failed = 0, cancelled = 0;
   uint64_t answerTokens = 0;
@@ -73,6 +73,7 @@ private:
   std::function<void(uint64_t)> cancel_;
   Batch out_;                           // the step thread's
   std::atomic<uint64_t> rowFloats_ = 0; // of all rows that wait here
+  std::atomic<uint64_t> answerTokens_ = 0;
   Batch work_;                          // the delivery thread's
   std::vector<LiveJob *> touched_;
 

@@ -231,12 +231,13 @@ void GenerationEngine::publish() {
   const std::lock_guard lock(mutex_);
   state_.running = scheduler_.runningCount();
   state_.waiting = live_.size() - state_.running;
-  state_.pages = pool_.pageCount();
-  state_.freePages = pool_.freePages();
+  writePoolFigures(pool_, state_);
   state_.promptTokens = promptTokens_;
   state_.prefillSteps = counters.prefillSteps;
   state_.decodeSteps = counters.decodeSteps;
   state_.preemptions = counters.preemptions;
+  state_.stepRows = counters.rows;
+  state_.recomputedRows = counters.recomputedRows;
   if (scheduler_.deviceLost() && !lost_)
     lost_ = scheduler_.deviceLost();
 }

@@ -229,8 +229,10 @@ void VectorEngine::runStep() {
   };
   auto done = embed(runner_, pool_, texts_, options, keep);
   ++counts_.prefillSteps;
-  for (const TextTokens &text : texts_)
+  for (const TextTokens &text : texts_) {
     counts_.promptTokens += text.size();
+    counts_.stepRows += text.size();
+  }
   if (!done && done.error().code == Code::DeviceLost) {
     {
       const std::lock_guard lock(mutex_);
@@ -277,8 +279,7 @@ void VectorEngine::publish() {
   state_ = counts_;
   state_.running = static_cast<uint64_t>(
       std::ranges::count_if(live_, [](const LivePtr &job) { return job->next > 0; }));
-  state_.pages = pool_.pageCount();
-  state_.freePages = pool_.freePages();
+  writePoolFigures(pool_, state_);
 }
 
 } // namespace sinter::serve

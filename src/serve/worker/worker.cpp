@@ -71,6 +71,14 @@ private:
 
 } // namespace
 
+void writePoolFigures(const PagePool &pool, WorkerState &state) {
+  state.kvGroups.resize(pool.groupCount());
+  for (size_t group = 0; group < pool.groupCount(); ++group)
+    state.kvGroups[group] = {pool.pageCount(group), pool.freePages(group)};
+  state.stateSlots = pool.stateSlots();
+  state.freeStates = pool.freeStates();
+}
+
 Result<JobId> ModelWorker::submitVectors(VectorJob) {
   return fail(Code::Unsupported, "the model was loaded to generate text and gives no vectors");
 }

@@ -19,14 +19,24 @@ struct WorkerOptions {
   double prefillRatio = 1.5;   // time of such a prefill step in decode steps' time, at most
 };
 
+// Of one KV cache group.
+struct PageFigures {
+  uint64_t pages = 0, freePages = 0;
+};
+
 // Of now, and totals since the worker began.
 struct WorkerState {
   uint64_t running = 0, waiting = 0;
-  uint64_t pages = 0, freePages = 0;
+  std::vector<PageFigures> kvGroups = {};
+  uint64_t stateSlots = 0, freeStates = 0; // of recurrent layers
   uint64_t accepted = 0, refused = 0, finished = 0, failed = 0, cancelled = 0;
   uint64_t promptTokens = 0, reusedTokens = 0, answerTokens = 0;
   uint64_t prefillSteps = 0, decodeSteps = 0, preemptions = 0;
+  uint64_t stepRows = 0, recomputedRows = 0;
 };
+
+// What the pool holds, for states that workers publish.
+void writePoolFigures(const PagePool &pool, WorkerState &state);
 
 // All calls are safe from any thread and none waits for a step, but for the destructor, which ends
 // what is left with AnswerEnd::Cancelled.

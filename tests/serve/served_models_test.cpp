@@ -1,5 +1,6 @@
 // Pools over pools: names before paths, and times of answers.
 #include "serve/fake_server.h"
+#include "serve/status/process_metrics.h"
 #include "serve/status/request_metrics.h"
 #include "serve/worker/named_pool.h"
 
@@ -91,6 +92,16 @@ TEST(MeasuredModels, HaveTheFiguresOfTheirWorkers) {
   writeModelMetrics(inner, text);
   EXPECT_THAT(text.text(), HasSubstr("sinter_model_bytes{model=\"tiny\",gives=\"text\"} 1000\n"));
   EXPECT_THAT(text.text(), HasSubstr("# TYPE sinter_preemptions_total counter\n"));
+}
+
+TEST(ProcessFigures, AreThoseOfThisProcess) {
+  MetricsText text;
+  writeProcessMetrics(text);
+  writeServerMetrics({.connections = 3, .accepted = 7, .evicted = 2}, text);
+  EXPECT_THAT(text.text(), testing::ContainsRegex("\nprocess_resident_memory_bytes [1-9]"));
+  EXPECT_THAT(text.text(), testing::ContainsRegex("\nprocess_open_fds [1-9]"));
+  EXPECT_THAT(text.text(), HasSubstr("\nsinter_http_connections 3\n"));
+  EXPECT_THAT(text.text(), HasSubstr("\nsinter_http_connections_evicted_total 2\n"));
 }
 
 TEST(RequestFigures, HaveRoutesAndCodesAndNoPaths) {

@@ -13,10 +13,12 @@
 #include "serve/http/line_writer.h"
 #include "serve/http/server.h"
 #include "serve/page/page_routes.h"
+#include "serve/status/process_metrics.h"
 #include "serve/status/request_metrics.h"
 #include "serve/status/status_routes.h"
 #include "serve/worker/named_pool.h"
 
+#include <atomic>
 #include <filesystem>
 #include <unistd.h>
 
@@ -164,13 +166,17 @@ void sayWhere(const serve::Server &server, bool hasKeys) {
                 "--api-key-file");
 }
 
+// The server of this process, once it listens.
+using LiveServer = std::atomic<const serve::Server *>;
+
 // Until a signal comes and the drain is over.
 Result<int> serveUntilTold(const ServeArguments &arguments, serve::ServerOptions options,
-                           serve::Routes routes, Interrupts &interrupts) {
+                           serve::Routes routes, LiveServer &live, Interrupts &interrupts) {
   const bool hasKeys = !options.keys->empty();
   const Interrupts::EndGuard guard(interrupts);
   SINTER_ASSIGN(const std::unique_ptr<serve::Server> server,
                 serve::Server::start(std::move(options), std::move(routes)));
+  live = server.get();
   sayWhere(*server, hasKeys);
   interrupts.wait();
   sayOnStderr("ending: " + std::to_string(arguments.drainSeconds) +
@@ -194,7 +200,13 @@ Result<int> serveCommand(const ServeArguments &arguments, Interrupts &interrupts
   SINTER_ASSIGN(const std::unique_ptr<serve::ModelPool> pool, serve::openModelPool(poolOptions));
   serve::NamedPool named(*pool, paths);
   const std::unique_ptr<serve::ModelPool> models = serve::makeMeasuredPool(named, metrics);
-  metrics.onText([&](serve::MetricsText &text) { serve::writeModelMetrics(named, text); });
+  LiveServer live = nullptr;
+  metrics.onText([&](serve::MetricsText &text) {
+    serve::writeModelMetrics(named, text);
+    serve::writeProcessMetrics(text);
+    if (const serve::Server *server = live)
+      serve::writeServerMetrics(server->state(), text);
+  });
   for (const std::string &model : arguments.models)
     SINTER_TRY(load(named, requestName(model), paths.at(requestName(model))));
   // Behind the pools, which its tasks use.
@@ -225,7 +237,8 @@ Result<int> serveCommand(const ServeArguments &arguments, Interrupts &interrupts
   serve::addTextRoutes(routes, context);
   serve::addApiRoutes(routes, context);
   serve::addPage(routes);
-  Result<int> ended = serveUntilTold(arguments, std::move(options), std::move(routes), interrupts);
+  Result<int> ended =
+      serveUntilTold(arguments, std::move(options), std::move(routes), live, interrupts);
   tasks.drain(); // before what tasks use goes
   return ended;
 }

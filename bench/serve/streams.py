@@ -50,6 +50,8 @@ class Answer:
     status: int = 0
     arrivals: list = dataclasses.field(default_factory=list)  # (time, bytes of the body)
     ended: float = 0.0
+    sent: float = 0.0
+    retry_after: str = ""
     error: str = ""
 
 
@@ -64,7 +66,7 @@ class Connection(asyncio.Protocol):
         self.transport = transport
 
     async def ask(self, request, due):
-        self.answer, self.done = Answer(due), asyncio.get_running_loop().create_future()
+        self.answer, self.done = Answer(due, sent=time.perf_counter()), asyncio.get_running_loop().create_future()
         self.buffer, self.in_body, self.left = b"", False, None
         self.transport.write(request)
         return await self.done
@@ -100,6 +102,7 @@ class Connection(asyncio.Protocol):
                    for name, _, value in (line.partition(":") for line in lines[1:])}
         self.chunked = headers.get("transfer-encoding") == "chunked"
         self.keeps = headers.get("connection") != "close"
+        self.answer.retry_after = headers.get("retry-after", "")
         self.left = int(headers["content-length"]) if "content-length" in headers else None
         return True
 
@@ -149,7 +152,7 @@ class Client:
     def run(self):
         """(answers, seconds from the first request to the last end)"""
         start = time.perf_counter()
-        asyncio.run(self._open(start) if self.workload.rate else self._closed())
+        asyncio.run(self.open_loop(start) if self.workload.rate else self.closed_loop())
         return self.answers, max(answer.ended for answer in self.answers) - start
 
     async def _connect(self):
@@ -171,7 +174,7 @@ class Client:
         self.answers.append(answer)
         return connection
 
-    async def _closed(self):
+    async def closed_loop(self):
         left = iter(self.requests)
 
         async def stream():
@@ -183,7 +186,7 @@ class Client:
 
         await asyncio.gather(*(stream() for _ in range(self.workload.streams)))
 
-    async def _open(self, start):
+    async def open_loop(self, start):
         async def at(due, request):
             await asyncio.sleep(max(0, due - time.perf_counter()))
             if connection := await self._one(None, request, due):

@@ -343,6 +343,7 @@ std::optional<Message> readAccess(const CommandLine &line, ServeArguments &serve
 std::optional<Message> readModels(const CommandLine &line, ServeArguments &serve) {
   constexpr uint64_t kMostSeconds = 365 * 24 * 3600;
   constexpr uint64_t kMostMib = 1 << 30;
+  constexpr uint64_t kMostWaiting = 1'000'000;
   serve.models = line.models;
   if (std::ranges::find(serve.models, "") != serve.models.end())
     return usage("MODEL is empty, expected a path or a name");
@@ -355,6 +356,8 @@ std::optional<Message> readModels(const CommandLine &line, ServeArguments &serve
   serve.chatTemplate = line.chatTemplate.value_or("");
   serve.defaults = line.defaults.value_or("");
   if (auto bad = readCount(line.parallel, "--parallel", 1, kMostParallel, serve.parallel))
+    return bad;
+  if (auto bad = readCount(line.maxWaiting, "--max-waiting", 1, kMostWaiting, serve.waiting))
     return bad;
   if (auto bad = readCount(line.memory, "--memory", 1, kMostMib, serve.memoryMib))
     return bad;

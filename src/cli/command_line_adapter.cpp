@@ -405,6 +405,8 @@ void addServeModels(CLI::App &serve, CommandLine &line) {
           "8192)");
   addText(serve, "--parallel", line.parallel,
           "whole contexts that a model has memory for (default: 8)");
+  addText(serve, "--max-waiting", line.maxWaiting,
+          "requests that wait for a model at most; others are answered 503 (default: 1024)");
   addText(serve, "--memory", line.memory,
           "MiB that all loaded models may take (default: most of the device's)");
   addText(serve, "--unload-after", line.unloadAfter,

@@ -173,6 +173,8 @@ std::optional<Message> read(const CommandLine &line, ExplainArguments &explain) 
     return bad;
   if (auto bad = readCount(line.depth, "--depth", 0, kMostTokens / 2, explain.depth))
     return bad;
+  if (auto bad = readCount(line.parallel, "--parallel", 1, kMostParallel, explain.parallel))
+    return bad;
   return readCount(line.prompt, "--prompt", 1, kMostTokens / 2, explain.prompt);
 }
 

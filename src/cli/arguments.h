@@ -70,7 +70,8 @@ struct BenchArguments {
 struct ExplainArguments {
   ModelArguments model;
   uint32_t prompt = 512;
-  uint32_t depth = 0; // tokens before it
+  uint32_t depth = 0;    // tokens before it
+  uint32_t parallel = 1; // sequences that decode together
   bool verbose = false;
   bool json = false;
   std::string svg; // a file to draw to; empty: none

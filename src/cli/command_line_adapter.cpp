@@ -188,8 +188,7 @@ void addBench(CLI::App &app, CommandLine &line) {
 void addExplain(CLI::App &app, CommandLine &line) {
   CLI::App *explain = app.add_subcommand("explain", "show a model's kernels, their times, and why");
   explain->description(
-      "Shows each kernel of a step of --prompt tokens and of a step of one token: launches, "
-      "bytes,\n"
+      "Shows each kernel of a step of --prompt tokens and of a step of decode: launches, bytes,\n"
       "operations, the least time that memory or arithmetic allows, measured on this machine or\n"
       "told by its driver, and the median of its times in real steps; then which of the five\n"
       "levers acted on it: fusion and scheduling, tiling and layout, precision and quantisation,\n"
@@ -198,6 +197,8 @@ void addExplain(CLI::App &app, CommandLine &line) {
   addText(*explain, "--prompt", line.prompt, "tokens of the first step (default: 512)");
   addText(*explain, "--depth", line.depth,
           "tokens that the KV cache holds before the first step (default: 0)");
+  addText(*explain, "--parallel", line.parallel,
+          "sequences that decode a token each in the second step (default: 1)");
   explain->add_flag("--verbose", line.verbose,
                     "the plan's symbols and each kernel's whole list of parameters too");
   explain->add_flag("--json", line.json,

@@ -17,7 +17,7 @@ struct SampledLaunch {
 
 // Steps of one size.
 struct SampledStep {
-  uint32_t tokens = 0;
+  uint32_t tokens = 0;                 // of all its sequences
   uint32_t depth = 0;                  // tokens before it; before the first of the tokens decoded
   std::vector<SampledLaunch> launches; // in order
   std::vector<double> wholeSeconds;    // of steps whose launches were not timed one by one
@@ -32,9 +32,10 @@ struct SampledSteps {
 inline constexpr uint32_t kSampledTokens = 8;
 
 // Runs some rounds of both steps, timing each launch in one half of a round and whole steps in the
-// other, so that all see the same machine. The context must hold the prompt and kSampledTokens + 1
-// tokens, after the `depth` tokens that are in the KV cache before the prompt. Unsupported: the
-// device cannot time launches.
-Result<SampledSteps> sampleSteps(Model &model, uint32_t depth, uint32_t promptTokens);
+// other, so that all see the same machine. `sequenceCount` sequences decode together, each after as
+// many tokens. The context must hold the prompt and kSampledTokens + 1 tokens, after the `depth`
+// tokens that are in the KV cache before the prompt. Unsupported: the device cannot time launches.
+Result<SampledSteps> sampleSteps(Model &model, uint32_t depth, uint32_t promptTokens,
+                                 uint32_t sequenceCount = 1);
 
 } // namespace sinter::cli

@@ -204,6 +204,18 @@ TEST_F(Figures, ExplainSaysAfterHowManyTokensAStepRan) {
   EXPECT_EQ(json["steps"][1]["depth"], 44);
 }
 
+TEST_F(Figures, ExplainOfParallelSequencesDecodesATokenOfEach) {
+  const auto json = nlohmann::json::parse(
+      sinter({"explain", model_, "--prompt", "4", "--parallel", "3", "--json"}).out);
+  EXPECT_EQ(json["steps"][0]["tokens"], 4);
+  EXPECT_EQ(json["steps"][1]["tokens"], 3);
+  double operations = 0;
+  for (const auto &kernel : json["steps"][1]["kernels"])
+    if (kernel["kernel"].get<std::string>().starts_with("attention"))
+      operations += kernel["operations"].get<double>();
+  EXPECT_EQ(operations, 3 * 2 * 4 * 64 * 5);
+}
+
 TEST_F(Figures, ExplainBeyondTheContextIsRefusedWithTheNumbers) {
   EXPECT_THAT(
       sinter({"explain", model_, "--depth", "131000", "--prompt", "100"}),
@@ -226,6 +238,8 @@ TEST_F(Figures, ExplainDrawsToAFileThatIsThereInFullOrNotAtAll) {
 TEST_F(Figures, ExplainOfMoreThanAStepIsRefusedWithTheNumbers) {
   EXPECT_THAT(sinter({"explain", model_, "--prompt", "100000"}),
               FailedSaying("--prompt is 100000, one step takes at most"));
+  EXPECT_THAT(sinter({"explain", model_, "--parallel", "5000"}),
+              FailedSaying("--parallel is 5000, one step takes at most"));
 }
 
 TEST_F(Figures, PerplexityScoresAText) {

@@ -42,6 +42,16 @@ Result<void> checkPrompt(const RunnerLimits &limits, uint32_t prompt) {
                                          ", one step takes at most " + std::to_string(most));
 }
 
+Result<void> checkParallel(const RunnerLimits &limits, uint32_t parallel) {
+  const uint32_t most =
+      limits.embeddingLength > 0 ? 1 : std::min(limits.stepSequences, limits.stepTokens);
+  if (parallel <= most)
+    return {};
+  return fail(Code::InvalidArgument, "--parallel is " + std::to_string(parallel) +
+                                         ", one step takes at most " + std::to_string(most) +
+                                         (most == 1 ? " sequence" : " sequences"));
+}
+
 Result<ExplainReport> makeReport(const ExplainArguments &arguments,
                                  const host::OpenedModel &opened) {
   Model &model = *opened.model;
@@ -51,7 +61,8 @@ Result<ExplainReport> makeReport(const ExplainArguments &arguments,
   report.recordsGraphs = opened.device->supports(hal::Feature::CapturedGraph);
   report.plan = &model.runner().executor().plan();
   SINTER_ASSIGN(report.roofs, measureRoofs(*opened.device));
-  SINTER_ASSIGN(const SampledSteps steps, sampleSteps(model, arguments.depth, arguments.prompt));
+  SINTER_ASSIGN(const SampledSteps steps,
+                sampleSteps(model, arguments.depth, arguments.prompt, arguments.parallel));
   report.memory = model.runner().executor().memory();
   for (const SampledStep *step : {&steps.prompt, &steps.decode})
     if (step->tokens > 0)
@@ -79,9 +90,10 @@ Result<int> explainCommand(const ExplainArguments &arguments, Interrupts &interr
   ModelArguments modelArguments = arguments.model;
   modelArguments.context = contextFor(arguments.depth + arguments.prompt);
   SINTER_ASSIGN(const host::OpenedModel opened,
-                decodes ? openModel(std::move(file), modelArguments, observer)
+                decodes ? openModel(std::move(file), modelArguments, observer, arguments.parallel)
                         : openEmbedder(std::move(file), modelArguments, observer));
   SINTER_TRY(checkPrompt(opened.model->runner().limits(), arguments.prompt));
+  SINTER_TRY(checkParallel(opened.model->runner().limits(), arguments.parallel));
   SINTER_ASSIGN(const ExplainReport report, makeReport(arguments, opened));
   if (drawing) {
     const std::string svg = explainSvg(report);

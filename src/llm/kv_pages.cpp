@@ -22,7 +22,7 @@ Result<void> PagePool::addGroup(const KvGroupPages &shape) {
                                            " pages for layers with a window, expected the " +
                                            std::to_string(shape.sequencePages) +
                                            " that one sequence may hold");
-  Group group{shape, {}, std::vector<bool>(shape.pages, false)};
+  Group group{shape, {}, HolderCounts(shape.pages)};
   group.free.reserve(shape.pages);
   for (uint32_t left = shape.pages; left > 0; --left)
     group.free.push_back(PageId{left - 1});
@@ -41,7 +41,7 @@ Result<PagePool> PagePool::create(std::span<const KvGroupPages> groups, uint32_t
   PagePool pool(pageRows);
   for (const KvGroupPages &group : groups)
     SINTER_TRY(pool.addGroup(group));
-  pool.heldStates_.assign(stateSlots, false);
+  pool.states_ = HolderCounts(stateSlots);
   pool.freeStates_ = stateSlots;
   return pool;
 }
@@ -65,21 +65,31 @@ Result<PagePool> PagePool::createInOrder(std::span<const PageId> order, uint32_t
 }
 
 Result<PageId> PagePool::take(size_t group) {
-  auto &[shape, free, held] = groups_[group];
+  auto &[shape, free, holders] = groups_[group];
+  if (free.empty() && holders.idle() > 0)
+    keeper_->dropPage();
   if (free.empty())
     return fail(Code::Exhausted,
                 "all " + std::to_string(shape.pages) + " pages of the KV cache are in use");
   const PageId page = free.back();
   free.pop_back();
-  held[page.index] = true;
+  holders.take(page.index);
   return page;
 }
 
 void PagePool::give(PageId page, size_t group) {
-  auto &[shape, free, held] = groups_[group];
-  SINTER_CHECK(page.index < held.size() && held[page.index]);
-  held[page.index] = false;
-  free.push_back(page);
+  if (groups_[group].holders.give(page.index))
+    groups_[group].free.push_back(page);
+}
+
+void PagePool::setKeeper(PageKeeper *keeper) {
+  SINTER_CHECK(!keeper || !keeper_);
+  keeper_ = keeper;
+}
+
+void PagePool::drop(PageId page) {
+  if (groups_[0].holders.drop(page.index))
+    groups_[0].free.push_back(page);
 }
 
 uint64_t PagePool::pagesFor(uint64_t rows, size_t group) const {
@@ -87,31 +97,36 @@ uint64_t PagePool::pagesFor(uint64_t rows, size_t group) const {
                             groups_[group].shape.sequencePages);
 }
 
-bool PagePool::hasRoomFor(uint64_t rows, uint64_t sequences) const {
+bool PagePool::hasRoomFor(uint64_t rows, uint64_t sequences, uint64_t shared) const {
   for (size_t i = 0; i < groups_.size(); ++i) {
     const KvGroupPages &shape = groups_[i].shape;
-    const uint64_t held = shape.pages - freePages(i), most = sequences * shape.sequencePages;
+    const uint64_t held = shape.pages - availablePages(i), most = sequences * shape.sequencePages;
     const uint64_t spare = std::min(sequences, most - std::min(most, held));
-    if (pagesFor(rows, i) + spare > freePages(i))
+    if (pagesFor(rows, i) + spare > availablePages(i) + (i == 0 ? shared : 0))
       return false;
   }
   return true;
 }
 
 Result<StateSlot> PagePool::takeState() {
-  const auto found = std::ranges::find(heldStates_, false);
-  if (found == heldStates_.end())
-    return fail(Code::Exhausted, "all " + std::to_string(stateSlots()) +
-                                     " slots for states of sequences are in use");
-  *found = true;
-  --freeStates_;
-  return StateSlot{static_cast<uint32_t>(found - heldStates_.begin())};
+  if (freeStates_ == 0 && states_.idle() > 0)
+    keeper_->dropState();
+  for (uint32_t i = 0; i < stateSlots() && freeStates_ > 0; ++i)
+    if (states_.holders(i) == 0) {
+      states_.take(i);
+      --freeStates_;
+      return StateSlot{i};
+    }
+  return fail(Code::Exhausted, "all " + std::to_string(stateSlots()) +
+                                   " slots for states of sequences are in use");
 }
 
 void PagePool::giveState(StateSlot slot) {
-  SINTER_CHECK(slot.index < heldStates_.size() && heldStates_[slot.index]);
-  heldStates_[slot.index] = false;
-  ++freeStates_;
+  freeStates_ += states_.give(slot.index);
+}
+
+void PagePool::dropState(StateSlot slot) {
+  freeStates_ += states_.drop(slot.index);
 }
 
 // The other one stays a sequence without pages.
@@ -136,11 +151,11 @@ SequencePages &SequencePages::operator=(SequencePages &&other) noexcept {
 Result<void> SequencePages::checkFree(uint64_t rows) const {
   for (size_t group = 0; group < pages_.size(); ++group) {
     const uint64_t wanted = pool_->pagesFor(rows, group), held = pages_[group].size();
-    if (wanted > held + pool_->freePages(group))
+    if (wanted > held + pool_->availablePages(group))
       return fail(Code::Exhausted, "a sequence of " + std::to_string(rows) + " tokens needs " +
                                        std::to_string(wanted - held) + " more KV pages" +
                                        (group ? " of layers with a window" : "") + ", and " +
-                                       std::to_string(pool_->freePages(group)) + " of " +
+                                       std::to_string(pool_->availablePages(group)) + " of " +
                                        std::to_string(pool_->pageCount(group)) + " are free");
   }
   return {};
@@ -162,6 +177,17 @@ Result<void> SequencePages::reserve(uint64_t rows) {
 
 void SequencePages::shrink(uint64_t rows) {
   resizeDown(rows);
+}
+
+void SequencePages::adopt(uint64_t number, PageId page) {
+  std::vector<PageId> &pages = pages_[0];
+  SINTER_CHECK(number <= pages.size());
+  pool_->share(page);
+  if (number < pages.size())
+    pool_->give(std::exchange(pages[number], page));
+  else
+    pages.push_back(page);
+  mostRows_ = std::max(mostRows_, (number + 1) * pool_->pageRows());
 }
 
 uint64_t SequencePages::capacity() const {
@@ -209,7 +235,7 @@ uint64_t SequencePages::resumeAt(uint64_t rows) {
   const uint64_t resumed = resumeState(rows);
   if (holdsRowsBefore(resumed))
     return resumed;
-  resumed_.reset();
+  dropResumed();
   return 0;
 }
 
@@ -228,10 +254,29 @@ void SequencePages::dropCheckpoint(size_t number) {
   checkpoints_.erase(checkpoints_.begin() + static_cast<ptrdiff_t>(number));
 }
 
+void SequencePages::dropResumed() {
+  if (resumed_)
+    pool_->giveState(*std::exchange(resumed_, {}));
+}
+
+void SequencePages::adoptState(StateSlot slot) {
+  pool_->shareState(slot);
+  dropResumed();
+  resumed_ = slot;
+}
+
+std::optional<StateSlot> SequencePages::splitState() {
+  SINTER_CHECK(!resumed_); // the slot has the state of the last step's end
+  if (!state_ || !pool_->hasRoomForState())
+    return std::nullopt;
+  resumed_ = std::exchange(state_, *pool_->takeState());
+  return resumed_;
+}
+
 void SequencePages::dropStates() {
   while (!checkpoints_.empty())
     dropCheckpoint(checkpoints_.size() - 1);
-  resumed_.reset();
+  dropResumed();
   if (state_)
     pool_->giveState(*std::exchange(state_, {}));
 }
@@ -239,15 +284,13 @@ void SequencePages::dropStates() {
 void SequencePages::keepCheckpoint(uint64_t rows) {
   if (!state_ || (!checkpoints_.empty() && checkpoints_.back().rows == rows))
     return;
-  SINTER_CHECK(!resumed_); // the slot has the state of these rows
   if (!checkpoints_.empty() &&
-      (checkpoints_.size() == kMostCheckpoints || pool_->freeStates() == 0))
+      (checkpoints_.size() == kMostCheckpoints || !pool_->hasRoomForState()))
     dropCheckpoint(0);
-  if (pool_->freeStates() == 0)
-    return;
-  checkpoints_.push_back({rows, *state_});
-  resumed_ = state_;
-  state_ = *pool_->takeState();
+  if (const auto slot = splitState()) {
+    pool_->shareState(*slot);
+    checkpoints_.push_back({rows, *slot});
+  }
 }
 
 uint64_t SequencePages::resumeState(uint64_t rows) {
@@ -255,10 +298,10 @@ uint64_t SequencePages::resumeState(uint64_t rows) {
     return rows;
   while (!checkpoints_.empty() && checkpoints_.back().rows > rows)
     dropCheckpoint(checkpoints_.size() - 1);
-  resumed_.reset();
+  dropResumed();
   if (checkpoints_.empty())
     return 0;
-  resumed_ = checkpoints_.back().slot;
+  adoptState(checkpoints_.back().slot);
   return checkpoints_.back().rows;
 }
 

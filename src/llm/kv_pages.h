@@ -1,9 +1,11 @@
 // Paged KV cache: a pool of pages with a free list for each KV cache group (plan/contract.h), and
 // the pages that one sequence holds. Models with recurrent layers have a state of each sequence
-// beside them, in a slot of the pool.
+// beside them, in a slot of the pool. Sequences may share pages whose rows none of them writes any
+// more, and a keeper (llm/prefix_cache.h) may hold pages that no sequence needs at the moment.
 #pragma once
 
 #include "base/status.h"
+#include "llm/holder_counts.h"
 
 #include <compare>
 #include <cstdint>
@@ -40,6 +42,16 @@ struct KvGroupPages {
   }
 };
 
+// Holds pages and slots that no sequence needs at the moment, and lets them go where a pool has no
+// free ones.
+class PageKeeper {
+public:
+  virtual ~PageKeeper() = default;
+  // Drops a page of the first group, or a slot, that it alone holds; there is one.
+  virtual void dropPage() = 0;
+  virtual void dropState() = 0;
+};
+
 // The free pages of a KV cache. It keeps account only; the memory belongs to the executor. For one
 // thread.
 class PagePool {
@@ -56,18 +68,37 @@ public:
   static Result<PagePool> createInOrder(std::span<const PageId> order, uint32_t pageRows,
                                         uint32_t stateSlots = 0);
 
-  // Takes a free page of a group. Exhausted when all of its pages are held.
+  // Takes a free page of a group, or one that the keeper drops. Exhausted when sequences hold all of
+  // its pages.
   Result<PageId> take(size_t group = 0);
-  // Gives back a page that take() handed out. The page given back last is taken next.
+  // One more sequence holds a page that is held.
+  void share(PageId page, size_t group = 0) { groups_[group].holders.share(page.index); }
+  // Gives back what take() or share() gave. A page that nobody holds is free; the one that became
+  // free last is taken next.
   void give(PageId page, size_t group = 0);
 
   // The same of slots, lowest first.
   Result<StateSlot> takeState();
+  void shareState(StateSlot slot) { states_.share(slot.index); }
   void giveState(StateSlot slot);
-  uint32_t stateSlots() const { return static_cast<uint32_t>(heldStates_.size()); }
+  uint32_t stateSlots() const { return states_.size(); }
   uint32_t freeStates() const { return freeStates_; }
+  // Those that takeState() can give: free ones, and those that the keeper drops for it.
+  uint32_t availableStates() const { return freeStates_ + states_.idle(); }
+  bool isIdle(StateSlot slot) const { return states_.isIdle(slot.index); }
   // Whether a sequence that begins finds a slot, or needs none.
-  bool hasRoomForState() const { return stateSlots() == 0 || freeStates_ > 0; }
+  bool hasRoomForState() const { return stateSlots() == 0 || availableStates() > 0; }
+
+  // The keeper, of which there is one at a time; null: none. It outlives its being set, keeps what a
+  // sequence holds, and drops it at any time.
+  void setKeeper(PageKeeper *keeper);
+  void keep(PageId page) { groups_[0].holders.keep(page.index); }
+  void drop(PageId page);
+  void keepState(StateSlot slot) { states_.keep(slot.index); }
+  void dropState(StateSlot slot);
+  // Whether the keeper alone holds it, and of how many pages that is so.
+  bool isIdle(PageId page) const { return groups_[0].holders.isIdle(page.index); }
+  uint32_t idlePages() const { return groups_[0].holders.idle(); }
 
   size_t groupCount() const { return groups_.size(); }
   const KvGroupPages &group(size_t group) const { return groups_[group].shape; }
@@ -76,17 +107,22 @@ public:
   uint32_t freePages(size_t group = 0) const {
     return static_cast<uint32_t>(groups_[group].free.size());
   }
+  // Those that take() can give: free ones, and those that the keeper drops for it.
+  uint32_t availablePages(size_t group = 0) const {
+    return freePages(group) + groups_[group].holders.idle();
+  }
   // Pages that `rows` rows of a sequence take.
   uint64_t pagesFor(uint64_t rows, size_t group = 0) const;
-  // Whether a sequence of `rows` rows that begins finds its pages, and beside them each of the
-  // `sequences` that hold the others one more where it may still grow.
-  bool hasRoomFor(uint64_t rows, uint64_t sequences) const;
+  // Whether a sequence of `rows` rows that begins, and that has `shared` pages of the first group
+  // already, finds the others, and beside them each of the `sequences` that hold the others one
+  // more where it may still grow.
+  bool hasRoomFor(uint64_t rows, uint64_t sequences, uint64_t shared = 0) const;
 
 private:
   struct Group {
     KvGroupPages shape;
     std::vector<PageId> free; // taken from the back
-    std::vector<bool> held;
+    HolderCounts holders;
   };
 
   explicit PagePool(uint32_t pageRows) : pageRows_(pageRows) {}
@@ -94,12 +130,15 @@ private:
 
   uint32_t pageRows_;
   std::vector<Group> groups_;
-  std::vector<bool> heldStates_;
+  HolderCounts states_;
   uint32_t freeStates_ = 0;
+  PageKeeper *keeper_ = nullptr;
 };
 
 // Checkpoints that one sequence keeps at most: states of long conversations are large.
 inline constexpr uint32_t kMostCheckpoints = 3;
+// Tokens between a prompt's last checkpoint and its end: more than templates put before an answer.
+inline constexpr uint64_t kTokensAfterCheckpoint = 16;
 
 // The pages of one sequence in order: row r lies in page number r / pageRows. Owns its pages and
 // gives them back when it dies; borrows the pool, which must outlive it and stay where it is.
@@ -122,6 +161,10 @@ public:
   // Gives back the pages beyond those that `rows` rows take.
   void shrink(uint64_t rows);
 
+  // Page number `number` of the first group is `page` from now on, with the rows that it has; the
+  // sequence shares it and gives back the page that was there. It is none beyond the next one.
+  void adopt(uint64_t number, PageId page);
+
   const PagePool &pool() const { return *pool_; }
   // In the order in which the first rows fill them.
   std::span<const PageId> pages(size_t group = 0) const { return pages_[group]; }
@@ -138,7 +181,12 @@ public:
   int32_t stateToRead() const;
   int32_t stateToWrite() const;
   // After a step: the next one reads what this one wrote.
-  void stateWritten() { resumed_.reset(); }
+  void stateWritten() { dropResumed(); }
+  // The next step reads this slot, which the sequence shares until then.
+  void adoptState(StateSlot slot);
+  // After a step: the slot of the state as it is now. It stays so: the next step reads it and writes
+  // another one, and whoever shares it until then may keep it. None where there is no other slot.
+  std::optional<StateSlot> splitState();
   // Keeps the state, which is of the first `rows` rows, as a checkpoint: the next step writes
   // another slot. The oldest checkpoint goes where there are too many or no slot is free.
   void keepCheckpoint(uint64_t rows);
@@ -158,13 +206,14 @@ private:
   bool holdsRowsBefore(uint64_t row) const;
   uint64_t resumeState(uint64_t rows);
   void dropCheckpoint(size_t number);
+  void dropResumed();
   void dropStates();
 
   PagePool *pool_;
   std::vector<std::vector<PageId>> pages_; // of each group
   uint64_t mostRows_ = 0;                  // that were ever reserved since it had no pages
   std::optional<StateSlot> state_;
-  std::optional<StateSlot> resumed_;    // a checkpoint's slot that the next step reads
+  std::optional<StateSlot> resumed_;    // that the next step reads instead; shared
   std::vector<Checkpoint> checkpoints_; // by ascending rows
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "llm/fair_shares.h"
+#include "llm/prefix_cache.h"
 #include "llm/scheduler.h"
 
 namespace sinter {
@@ -19,7 +20,10 @@ struct ScheduledSequence {
   size_t prefillRows;    // first tokens that are prefill tokens, recomputed ones included
   size_t cachedRows = 0; // in the KV cache
   size_t mostRows = 0;   // that were ever there
+  size_t reusedTokens = 0; // of the prompt, whose rows others computed
+  size_t branchRows = 0;   // that the prefix cache has, but for a state at their end
   SequencePages pages;
+  PrefixCache::Place place = nullptr; // of its pages
   FairShare *share;
   uint64_t rank = UINT64_MAX; // in the order in which requests first began
   SchedulerClock::time_point submitted, began{}, firstToken{};
@@ -29,7 +33,7 @@ struct ScheduledSequence {
 
   bool hasBegun() const { return rank != UINT64_MAX; }
   bool generates() const { return cachedRows >= prefillRows; }
-  size_t prefillRowsLeft() const { return prefillRows - cachedRows; }
+  PrefixRows rows() const { return {request.cacheScope, tokens, prefillRows}; }
   size_t generatedTokens() const { return tokens.size() - promptTokens; }
   bool isCancelled() const {
     return cancelled || (request.cancel && request.cancel->load(std::memory_order_relaxed));

@@ -32,6 +32,8 @@ Scheduler::Scheduler(StepRunner &runner, PagePool &pages, const Tokenizer &token
   options_.promptTokens = std::clamp(options.promptTokens, limits.chunkRows, limits.stepTokens);
   budget_ = {std::min(std::max(limits.chunkRows, kLeastPrefill), options_.promptTokens),
              options_.promptTokens, options_.prefillRatio};
+  if (options.prefixCache && PrefixCache::check(limits))
+    cache_ = std::make_unique<PrefixCache>(pages, limits);
 }
 
 Scheduler::~Scheduler() = default;
@@ -110,6 +112,7 @@ bool Scheduler::step() {
   endCancelled();
   endExpired();
   beginWaiting();
+  adoptRowsOfRunning();
   if (!running_.empty()) {
     const Phase phase = choosePhase();
     plan_.clear();
@@ -178,10 +181,12 @@ void Scheduler::endExpired() {
 void Scheduler::beginWaiting() {
   while (!waiting_->empty() && running_.size() < options_.sequences) {
     Sequence &next = waiting_->next();
-    const bool fits =
-        pool_.hasRoomForState() && pool_.hasRoomFor(next.tokens.size(), running_.size());
+    next.branchRows = adoptRows(next);
+    const bool fits = pool_.hasRoomForState() &&
+                      pool_.hasRoomFor(next.tokens.size(), running_.size(),
+                                       next.pages.pages().size());
     if (!fits && !running_.empty())
-      return;
+      return releaseRows(next);
     if (auto reserved = next.pages.reserve(next.tokens.size()); !reserved) {
       end(next, std::move(reserved).error());
       collectEnded();
@@ -191,12 +196,14 @@ void Scheduler::beginWaiting() {
   }
 }
 
-// The prompt is charged for before it is computed: else one queue would take all free places.
+// What is left of the prompt is charged for before it is computed: else one queue would take all
+// free places.
 void Scheduler::begin(SequencePtr sequence) {
+  countReused(*sequence, 0);
   if (!sequence->hasBegun()) {
     sequence->rank = nextRank_++;
     sequence->began = SchedulerClock::now();
-    sequence->share->served += sequence->promptTokens;
+    sequence->share->served += sequence->promptTokens - sequence->cachedRows;
     if (const BeginSink &sink = sequence->request.onBegin)
       sink();
   }
@@ -218,12 +225,14 @@ Phase Scheduler::choosePhase() const {
 
 void Scheduler::planPrefill() {
   left_.clear();
-  for (const SequencePtr &sequence : running_)
-    if (!sequence->generates()) {
-      plan_.push_back({sequence.get(), 0});
-      left_.push_back(static_cast<uint32_t>(sequence->prefillRowsLeft()));
-    }
-  const bool alone = plan_.size() == running_.size() || options_.prefillFirst;
+  bool alone = true;
+  for (const SequencePtr &sequence : running_) {
+    alone &= options_.prefillFirst || !sequence->generates();
+    if (sequence->generates() || waitsForRows(*sequence))
+      continue;
+    plan_.push_back({sequence.get(), 0});
+    left_.push_back(static_cast<uint32_t>(prefillStop(*sequence) - sequence->cachedRows));
+  }
   const RunnerLimits &limits = runner_.limits();
   const auto shares =
       shares_.share(left_, alone ? limits.stepTokens : budget_.tokens(), limits.chunkRows);
@@ -264,8 +273,8 @@ bool Scheduler::makeRoom(Sequence &sequence) {
 void Scheduler::preemptLast() {
   SequencePtr last = std::move(running_.back());
   running_.pop_back();
-  last->pages.shrink(0);
-  last->cachedRows = 0;
+  keepRows(*last);
+  releaseRows(*last);
   if (runner_.limits().phasesAgree)
     last->prefillRows = std::max(last->promptTokens, last->tokens.size() - 1);
   waiting_->add(std::move(last));
@@ -294,6 +303,8 @@ void Scheduler::run(Phase phase) {
       end(*part.sequence, logits.error());
   }
   collectEnded();
+  if (!logits && cache_)
+    cache_->clear();
 }
 
 void Scheduler::measure(Phase phase, uint64_t rows, SchedulerClock::duration time) {
@@ -314,12 +325,16 @@ void Scheduler::addToBatch(const Part &part, Phase phase) {
 // `logits` are those of this part and of the parts after it.
 void Scheduler::accept(const Part &part, std::span<const float> &logits) {
   Sequence &sequence = *part.sequence;
-  const size_t end = sequence.cachedRows + part.rows;
+  const size_t end = sequence.cachedRows + part.rows, stop = prefillStop(sequence);
+  const bool prefills = !sequence.generates();
   counters_.rows += part.rows;
   counters_.recomputedRows +=
       std::min(end, sequence.mostRows) - std::min(sequence.cachedRows, sequence.mostRows);
   sequence.cachedRows = end;
   sequence.mostRows = std::max(sequence.mostRows, end);
+  sequence.pages.stateWritten();
+  if (prefills)
+    keepPrefill(sequence, stop);
   if (end < sequence.tokens.size())
     return;
   const size_t vocabulary = runner_.limits().vocabSize;
@@ -336,10 +351,13 @@ void Scheduler::choose(Sequence &sequence, std::span<const float> logits) {
     return end(sequence, std::move(token).error());
   if (sequence.request.sampler)
     sequence.request.sampler->accept(*token);
-  if (sequence.generatedTokens() == 0)
+  if (sequence.generatedTokens() == 0) {
     sequence.firstToken = now_;
-  else
+    if (const ReuseSink &sink = sequence.request.onReuse)
+      sink(sequence.reusedTokens);
+  } else {
     ++sequence.decodeSteps;
+  }
   if (!sequence.request.ignoreEndTokens && endsAnswer(tokenizer_, *token))
     return end(sequence, StopReason::EndToken);
   ++sequence.share->served;
@@ -365,6 +383,7 @@ void Scheduler::end(Sequence &sequence, StopReason reason) {
   const auto answer = std::span(sequence.tokens).subspan(sequence.promptTokens);
   generation.tokens.assign(answer.begin(), answer.end());
   generation.promptTokens = sequence.promptTokens;
+  generation.reusedTokens = sequence.reusedTokens;
   generation.decodeSteps = sequence.decodeSteps;
   const bool answered = sequence.firstToken != SchedulerClock::time_point();
   const auto now = SchedulerClock::now();
@@ -394,7 +413,8 @@ void Scheduler::collectEnded() {
   std::erase(running_, nullptr);
   waiting_->takeEnded(ended_);
   for (const SequencePtr &sequence : std::span(ended_).subspan(before)) {
-    sequence->pages.shrink(0);
+    keepRows(*sequence);
+    releaseRows(*sequence);
     cancelFlags_ -= sequence->request.cancel != nullptr;
     queues_->leave(sequence->share);
     live_.erase(sequence->id.number);

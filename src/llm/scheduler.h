@@ -17,7 +17,12 @@
 // began of these: it gives pages and state back and waits, before all requests of its priority that
 // have not begun, until it is recomputed from its tokens. The first one of the highest priority is
 // never preempted and fits the pool, so all requests end. A request's tokens depend on the request
-// alone: not on what runs beside it, nor on preemption.
+// alone: not on what runs beside it, nor on preemption, nor on the prefix cache.
+//
+// With a prefix cache (llm/prefix_cache.h) a request computes only the rows of its prompt that none
+// before it computed. Its last token is always computed, for its logits. Of requests that run and
+// have the same rows to compute next, the first one computes them and the others wait for these.
+// Pages that only the cache holds go before a sequence is preempted.
 #pragma once
 
 #include "llm/generation.h"
@@ -48,6 +53,8 @@ using SchedulerClock = std::chrono::steady_clock;
 
 // Called once, when a request begins to run.
 using BeginSink = std::function<void()>;
+// Called once, before the first token, with the tokens of the prompt that others had computed.
+using ReuseSink = std::function<void(uint64_t tokens)>;
 // Called with each token before the token's other sink, and with the row of logits that it was
 // chosen from; end tokens apart. The row is valid during the call.
 using LogitsSink = std::function<void(TokenId, std::span<const float> logits)>;
@@ -65,10 +72,13 @@ struct Request {
   bool ignoreEndTokens = false;
   uint32_t contextTokens = 0; // of prompt and answer; 0: what the runner has
   std::string queue = {};     // whose turn it takes
+  bool usesPrefixCache = true;
+  std::string cacheScope = {}; // requests of other scopes share no pages with it
   int32_t priority = 0;       // higher first
   // A request that has not begun by then ends with Timeout; none: it waits.
   std::optional<SchedulerClock::time_point> deadline = std::nullopt;
   BeginSink onBegin = nullptr; // null: not called, as are the others
+  ReuseSink onReuse = nullptr;
   LogitsSink onLogits = nullptr;
   TokenSink onToken = nullptr;
   EndSink onEnd = nullptr;
@@ -86,6 +96,7 @@ struct SchedulerOptions {
   double prefillRatio = 0;
   // Decodes only while there is nothing to prefill, for whoever waits for all answers.
   bool prefillFirst = false;
+  bool prefixCache = false; // ignored where PrefixCache::check() says that there is none
 };
 
 // Totals since the scheduler was made.
@@ -94,10 +105,13 @@ struct SchedulerCounters {
   uint64_t rows = 0;           // of all steps
   uint64_t recomputedRows = 0; // of preempted sequences
   uint64_t preemptions = 0;    // sequences whose pages others needed
+  uint64_t reusedTokens = 0;   // of prompts, that were in the prefix cache
+  uint64_t prefixHits = 0;     // requests that reused some
 };
 
 struct ScheduledSequence;
 class FairShares;
+class PrefixCache;
 class WaitingLine;
 
 // Borrows runner, pool and tokenizer. For one thread. The callbacks of requests may call submit()
@@ -137,6 +151,7 @@ public:
   // What the runner said when it lost its device; no step works after that.
   const std::optional<Status> &deviceLost() const { return deviceLost_; }
   const SchedulerCounters &counters() const { return counters_; }
+  const PrefixCache *prefixCache() const { return cache_.get(); } // null: there is none
 
 private:
   using Sequence = ScheduledSequence;
@@ -153,6 +168,15 @@ private:
   void endExpired();
   void beginWaiting();
   void begin(SequencePtr sequence);
+  bool usesCache(const Sequence &sequence) const;
+  uint64_t adoptRows(Sequence &sequence);
+  void adoptRowsOfRunning();
+  void countReused(Sequence &sequence, size_t heldRows);
+  void keepRows(Sequence &sequence);
+  void keepPrefill(Sequence &sequence, size_t stop);
+  void releaseRows(Sequence &sequence);
+  bool waitsForRows(const Sequence &sequence) const;
+  size_t prefillStop(const Sequence &sequence) const;
   Phase choosePhase() const;
   void planPrefill();
   void planDecode();
@@ -179,6 +203,7 @@ private:
   std::unique_ptr<FairShares> queues_;
   std::vector<SequencePtr> running_; // the highest priority first, then the least rank
   std::unique_ptr<WaitingLine> waiting_;
+  std::unique_ptr<PrefixCache> cache_; // null: none
   std::vector<SequencePtr> ended_; // whose end was not said yet
   bool anyEnded_ = false;          // in the other lists
   bool anyCancelled_ = false;

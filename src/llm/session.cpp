@@ -42,7 +42,6 @@ void Session::keepCommonPrefix(std::span<const TokenId> prompt) {
 // some tokens before the prompt does, and its state is kept: a next turn has the same text up to
 // there, while templates write the end of a prompt otherwise once there is an answer.
 size_t Session::prefillStep(size_t promptTokens) {
-  constexpr size_t kTokensAfterCheckpoint = 16; // more than templates put before an answer
   const RunnerLimits &limits = runner_.limits();
   const size_t at = cached_.size();
   const size_t checkpoint =

@@ -57,7 +57,7 @@ public:
 
   // Writes the batch's keys and values to their slots and returns its rows of logits or embeddings,
   // [batch.logitRows.count(), limits().rowLength()], valid until the next call. After an error the
-  // KV cache of the batch's sequences is undefined.
+  // KV cache's rows of the batch, and the states that it was to write, are undefined.
   virtual Result<std::span<const float>> step(const Batch &batch) = 0;
 };
 

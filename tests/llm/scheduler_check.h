@@ -105,9 +105,11 @@ public:
       }
     expectAllPagesFree();
   }
+  // But for those that the prefix cache keeps.
   void expectAllPagesFree() const {
     for (size_t group = 0; group < pool.groupCount(); ++group)
-      EXPECT_EQ(pool.freePages(group), pool.pageCount(group)) << group;
+      EXPECT_EQ(pool.availablePages(group), pool.pageCount(group)) << group;
+    EXPECT_EQ(pool.availableStates(), pool.stateSlots());
   }
   Generation alone(const Order &order) const {
     HashRunner own(runner.limits());

@@ -7,7 +7,7 @@
 namespace sinter {
 namespace {
 
-constexpr int kRounds = 150;
+constexpr int kRounds = 300;
 
 class Dice {
 public:
@@ -60,15 +60,33 @@ SchedulerOptions randomOptions(Dice &dice) {
   return {.sequences = dice(1, 10),
           .waiting = 1000,
           .promptTokens = dice(1, 20),
-          .prefillFirst = dice.oneIn(4)};
+          .prefillFirst = dice.oneIn(4),
+          .prefixCache = !dice.oneIn(4)};
 }
 
-Order randomOrder(Dice &dice, const RunnerLimits &limits) {
+// Random tokens, often behind the head of a prompt and answer that came before.
+std::vector<TokenId> randomPrompt(Dice &dice, const Desk &desk) {
+  const RunnerLimits &limits = desk.runner.limits();
+  const uint32_t context = limits.contextTokens;
+  std::vector<TokenId> prompt;
+  if (!desk.clients.empty() && !dice.oneIn(4)) {
+    const Client &other = desk.clients[dice(0, static_cast<uint32_t>(desk.clients.size()) - 1)];
+    prompt = other.order.prompt;
+    prompt.insert(prompt.end(), other.shown.begin(), other.shown.end());
+    prompt.resize(dice(0, std::min(context, static_cast<uint32_t>(prompt.size()))));
+  }
+  const uint32_t most = dice.oneIn(3) ? context : (context + 3) / 4;
+  const uint32_t least = prompt.empty() ? 1 : 0;
+  for (uint32_t left = dice(least, std::max(most, least));
+       left > 0 && prompt.size() < context; --left)
+    prompt.push_back(static_cast<TokenId>(dice(0, limits.vocabSize - 1)));
+  return prompt;
+}
+
+Order randomOrder(Dice &dice, const Desk &desk) {
+  const RunnerLimits &limits = desk.runner.limits();
   Order order;
-  order.prompt.resize(dice.oneIn(3) ? dice(1, limits.contextTokens)
-                                    : dice(1, (limits.contextTokens + 3) / 4));
-  for (TokenId &token : order.prompt)
-    token = static_cast<TokenId>(dice(0, limits.vocabSize - 1));
+  order.prompt = randomPrompt(dice, desk);
   order.maxTokens = dice.oneIn(5) ? UINT64_MAX : dice(0, limits.contextTokens);
   order.ignoreEndTokens = dice.oneIn(2);
   if (dice.oneIn(2))
@@ -85,7 +103,7 @@ void runAtRandom(Desk &desk, Dice &dice, bool cancelling) {
   uint32_t left = dice(1, 24);
   for (int step = 0; step < 20000; ++step) {
     for (; left > 0 && dice.oneIn(3); --left)
-      desk.submit(randomOrder(dice, desk.runner.limits()));
+      desk.submit(randomOrder(dice, desk));
     if (cancelling && !desk.clients.empty() && dice.oneIn(6)) {
       Client &client = desk.clients[dice(0, static_cast<uint32_t>(desk.clients.size()) - 1)];
       if (dice.oneIn(2))
@@ -105,7 +123,7 @@ bool isHeadOf(const std::vector<TokenId> &head, const std::vector<TokenId> &whol
 }
 
 TEST(SchedulerRandom, EachRequestGetsWhatItGetsAlone) {
-  uint64_t preemptions = 0;
+  uint64_t preemptions = 0, hits = 0, hitsOfStates = 0;
   for (int round = 0; round < kRounds && !testing::Test::HasFailure(); ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     Dice dice(static_cast<uint32_t>(round));
@@ -114,7 +132,10 @@ TEST(SchedulerRandom, EachRequestGetsWhatItGetsAlone) {
     runAtRandom(desk, dice, false);
     desk.expectAllAsAlone();
     preemptions += desk.scheduler.counters().preemptions;
+    (limits.stateSlots ? hitsOfStates : hits) += desk.scheduler.counters().prefixHits;
   }
+  EXPECT_GT(hits, 60u) << "few prompts had a head that was computed before";
+  EXPECT_GT(hitsOfStates, 10u) << "few prompts went on from a kept state";
   EXPECT_GT(preemptions, 100u) << "the pools were never too small";
 }
 

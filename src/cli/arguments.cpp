@@ -357,6 +357,7 @@ std::optional<Message> readModels(const CommandLine &line, ServeArguments &serve
     return usage("--defaults is empty, expected JSON such as {\"temperature\": 0.2}");
   serve.chatTemplate = line.chatTemplate.value_or("");
   serve.defaults = line.defaults.value_or("");
+  serve.prefixCache = !line.noPrefixCache;
   if (auto bad = readCount(line.parallel, "--parallel", 1, kMostParallel, serve.parallel))
     return bad;
   if (auto bad = readCount(line.maxWaiting, "--max-waiting", 1, kMostWaiting, serve.waiting))

@@ -26,6 +26,7 @@ struct CommandLine {
   bool json = false;
   bool verbose = false;
   bool noWeightCache = false;
+  bool noPrefixCache = false;
   bool keepGoing = false;
   bool divergence = false;
   bool decodes = false;

@@ -421,6 +421,8 @@ void addServeModels(CLI::App &serve, CommandLine &line) {
           "'{\"temperature\": 0.2}' (default: each model's own)",
           "JSON");
   serve.add_flag("--no-weight-cache", line.noWeightCache, "as for run");
+  serve.add_flag("--no-prefix-cache", line.noPrefixCache,
+                 "compute every prompt whole, also where it begins as an earlier one did");
   addPrecision(serve, line);
 }
 

@@ -15,7 +15,7 @@ struct PrefixCache::Node {
   std::optional<StateSlot> state = {};
   Children children = {};
   Children::iterator self = {}; // among the parent's
-  std::map<std::string, std::unique_ptr<Node>>::iterator root = {}; // of a root
+  std::map<std::string, std::unique_ptr<Node>, std::less<>>::iterator root = {}; // of a root
   uint64_t used = 0;
 };
 
@@ -102,7 +102,7 @@ PrefixCache::Found PrefixCache::adopt(const PrefixRows &rows, uint64_t heldRows,
 PrefixCache::Node *PrefixCache::add(const PrefixRows &rows, uint64_t page, Place parent,
                                     PageId id) {
   if (!parent) {
-    const auto [root, isNew] = roots_.try_emplace(rows.scope, nullptr);
+    const auto [root, isNew] = roots_.try_emplace(std::string(rows.scope), nullptr);
     if (isNew) {
       root->second = std::make_unique<Node>();
       root->second->root = root;

@@ -25,7 +25,7 @@ namespace sinter {
 
 // What decides the bits of a sequence's rows.
 struct PrefixRows {
-  const std::string &scope;        // rows of another scope are never shared
+  std::string_view scope;          // rows of another scope are never shared
   std::span<const TokenId> tokens; // one a row
   uint64_t prefillRows = 0;        // first rows, that prefill computes
 };
@@ -105,7 +105,7 @@ private:
   const uint64_t pageRows_;
   const bool phasesAgree_, hasStates_;
   uint64_t unitRows_;
-  std::map<std::string, std::unique_ptr<Node>> roots_; // nodes without a page, by scope
+  std::map<std::string, std::unique_ptr<Node>, std::less<>> roots_; // by scope; without a page
   Used leaves_, states_;
   uint64_t clock_ = 0;
   uint64_t pages_ = 0, evicted_ = 0;

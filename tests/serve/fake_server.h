@@ -308,6 +308,7 @@ public:
     request.body = body;
     request.client = "127.0.0.1";
     request.account = "someone";
+    request.keyName = keyName;
     request.parameters = route->parameters;
     route->route->handler(std::move(request), responder);
     return responder;
@@ -329,6 +330,7 @@ public:
   FakeWorker &worker() { return *pool.worker; }
 
   FakePool pool;
+  std::string keyName; // of the requests that come next
   TaskPool tasks{1, 16};
   ApiContext context{pool, tasks, "0.1.0"};
 

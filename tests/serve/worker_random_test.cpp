@@ -156,8 +156,8 @@ TEST(WorkerRandom, EveryJobIsToldOfOnceAndGetsAHeadOfWhatItGetsAlone) {
     EXPECT_EQ(state.cancelled, counted.cancelled);
     EXPECT_EQ(state.accepted, state.finished + state.failed + state.cancelled);
     desk.engine->stop();
-    EXPECT_EQ(desk.pool.freePages(), desk.pool.pageCount());
-    EXPECT_EQ(desk.pool.freeStates(), desk.pool.stateSlots());
+    EXPECT_EQ(desk.pool.availablePages(), desk.pool.pageCount());
+    EXPECT_EQ(desk.pool.availableStates(), desk.pool.stateSlots());
     preemptions += state.preemptions;
     all.finished += counted.finished;
     all.failed += counted.failed;

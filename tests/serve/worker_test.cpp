@@ -64,7 +64,7 @@ TEST(Worker, AStopTextEndsTheAnswerBeforeItselfAndGivesPagesBack) {
   EXPECT_EQ(sink->text(), whole.substr(0, whole.find(stop)));
   EXPECT_LT(end->answerTokens, 60u);
   desk.engine.reset();
-  EXPECT_EQ(desk.pool.freePages(), desk.pool.pageCount());
+  EXPECT_EQ(desk.pool.availablePages(), desk.pool.pageCount());
 }
 
 TEST(Worker, TextThatMayBecomeAStopTextIsHeldBackAndSaidAtTheEnd) {
@@ -185,7 +185,33 @@ TEST(Worker, ADestroyedEngineEndsWhatIsLeft) {
   desk.engine.reset();
   for (const auto &sink : sinks)
     ASSERT_TRUE(sink->waitForEnd().has_value());
-  EXPECT_EQ(desk.pool.freePages(), desk.pool.pageCount());
+  EXPECT_EQ(desk.pool.availablePages(), desk.pool.pageCount());
+}
+
+TEST(Worker, WhatAPromptReusesIsSaidAndCounted) {
+  WorkerDesk desk;
+  const GenerationJob job = jobOf(std::vector<TokenId>(19, 2), 3);
+  EXPECT_EQ(desk.mustSubmit(job)->waitForEnd()->reusedTokens, 0u);
+  EXPECT_EQ(desk.mustSubmit(job)->waitForEnd()->reusedTokens, 16u);
+  GenerationJob other = job;
+  other.cacheScope = "another";
+  EXPECT_EQ(desk.mustSubmit(other)->waitForEnd()->reusedTokens, 0u);
+  other = job;
+  other.usesPrefixCache = false;
+  EXPECT_EQ(desk.mustSubmit(other)->waitForEnd()->reusedTokens, 0u);
+  const WorkerState state = desk.engine->state();
+  EXPECT_EQ(state.reusedTokens, 16u);
+  EXPECT_EQ(state.prefixHits, 1u);
+  EXPECT_EQ(state.cachedPages, 10u) << "21 rows of two scopes";
+  EXPECT_EQ(state.freePages, state.pages);
+}
+
+TEST(Worker, AWorkerWithoutAPrefixCacheComputesPromptsWhole) {
+  WorkerDesk desk(smallLimits(), {.prefixCache = false});
+  const GenerationJob job = jobOf(std::vector<TokenId>(19, 2), 3);
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(desk.mustSubmit(job)->waitForEnd()->reusedTokens, 0u);
+  EXPECT_EQ(desk.engine->state().cachedPages, 0u);
 }
 
 TEST(Worker, WhatMakesNoSenseIsRefusedWithTheNumbers) {

@@ -75,6 +75,7 @@ serve::PoolOptions poolOptionsOf(const ServeArguments &arguments) {
   options.precision = arguments.model.precision;
   options.keepsWeights = arguments.model.keepsWeights;
   options.worker.waiting = arguments.waiting;
+  options.worker.prefixCache = arguments.prefixCache;
   options.note = [](const std::string &line) { sayOnStderr(line); };
   return options;
 }

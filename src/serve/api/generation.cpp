@@ -86,6 +86,8 @@ private:
         job.ignoreEndTokens = request_.wishes.ignoreEndTokens;
         job.context = request_.load.context;
         job.queue = request_.queue;
+        job.usesPrefixCache = request_.wishes.usesPrefixCache;
+        job.cacheScope = request_.keyName + '\n' + request_.wishes.cacheSalt; // names are one line
         job.sink = std::make_shared<ChoiceSink>(shared_from_this(), jobs.size());
         choices_.push_back({.index = static_cast<uint32_t>(jobs.size()),
                             .isFirstOfPrompt = i == 0,
@@ -197,11 +199,12 @@ private:
     finishIfEnded(lock);
   }
 
-  // What was computed counts, whoever still listens. The prompt of several choices counts once.
+  // What was computed counts, whoever still listens: not what the prefix cache had. The prompt of
+  // several choices counts once.
   void charge(size_t number, const Result<AnswerSummary> &end) const {
     if (!end || !context_.charge)
       return;
-    const uint64_t prompt = choices_[number].isFirstOfPrompt ? end->promptTokens : 0;
+    const uint64_t prompt = choices_[number].isFirstOfPrompt ? end->promptTokens - end->reusedTokens : 0;
     context_.charge(request_.queue, prompt + end->answerTokens);
   }
 

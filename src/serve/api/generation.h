@@ -22,7 +22,8 @@ struct GenerationRequest {
   LoadWishes load = {};
   GenerationWishes wishes = {};
   bool streams = false;
-  std::string queue = {}; // whose turn it takes, and whom its tokens are counted for
+  std::string queue = {};   // whose turn it takes, and whom its tokens are counted for
+  std::string keyName = {}; // whose prompts it may share parts with; empty: there are no keys
   // Called once on a task's thread: templates and tokenizers take their time.
   std::function<ApiResult<std::vector<Prompt>>(const ModelFile &)> prepare;
   std::unique_ptr<AnswerFormat> format;

@@ -252,4 +252,13 @@ void readStops(const RequestReader &request, GenerationWishes &wishes) {
     request.wrong("stop", "texts of 1 to " + std::to_string(kMostStopBytes) + " bytes");
 }
 
+void readCacheWishes(const RequestReader &request, GenerationWishes &wishes) {
+  constexpr size_t kMostSaltBytes = 1024;
+  wishes.usesPrefixCache = request.boolean("cache_prompt").value_or(true);
+  const auto salt = request.text("cache_salt");
+  if (salt && (salt->empty() || salt->size() > kMostSaltBytes))
+    request.wrong("cache_salt", "a text of 1 to " + std::to_string(kMostSaltBytes) + " bytes");
+  wishes.cacheSalt = salt.value_or("");
+}
+
 } // namespace sinter::serve

@@ -19,6 +19,8 @@ struct GenerationWishes {
   std::vector<std::string> stops;
   std::optional<uint32_t> likelihoods; // as GenerationJob::likelihoods
   bool ignoreEndTokens = false;
+  bool usesPrefixCache = true;
+  std::string cacheSalt;          // answers of other salts share no part of a prompt
   std::optional<AnswerForm> form; // none: any text
   uint32_t choices = 1;           // answers for each prompt
   // Of the server, under what the request says: settings, seed, maxTokens. Null: none.
@@ -41,6 +43,8 @@ void readSampler(const RequestReader &request, GenerationWishes &wishes);
 ApiResult<GenerationWishes> readDefaults(std::string_view json);
 // "stop": a text or several, none empty.
 void readStops(const RequestReader &request, GenerationWishes &wishes);
+// "cache_prompt", as llama-server has it, and "cache_salt", as vLLM has it.
+void readCacheWishes(const RequestReader &request, GenerationWishes &wishes);
 
 inline constexpr uint32_t kMostChoices = 128;
 inline constexpr uint32_t kMostLikelihoods = 20; // OpenAI's top_logprobs

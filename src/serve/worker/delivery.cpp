@@ -193,6 +193,7 @@ void Delivery::finishWith(LiveJob &job, AnswerEnd end) {
   const bool left = !job.piece.tokens.empty() || !job.piece.text.empty();
   if (left && !job.sink->onPiece(std::exchange(job.piece, {})))
     summary.end = AnswerEnd::Cancelled;
+  summary.reusedTokens = job.reusedTokens;
   const auto now = JobClock::now();
   const bool begun = job.began != JobClock::time_point();
   const bool answered = job.firstToken != JobClock::time_point();

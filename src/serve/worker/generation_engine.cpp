@@ -2,6 +2,7 @@
 #include "serve/worker/generation_engine.h"
 
 #include "base/check.h"
+#include "llm/prefix_cache.h"
 
 #include <algorithm>
 
@@ -18,6 +19,9 @@ GenerationEngine::GenerationEngine(StepRunner &runner, PagePool &pages, const To
       scheduler_(runner, pages, tokenizer,
                  {.waiting = UINT32_MAX, .promptTokens = options.promptTokens,
                   .prefillRatio = options.prefillRatio}) {
+                 {.waiting = UINT32_MAX,
+                  .promptTokens = options.promptTokens,
+                  .prefixCache = options.prefixCache}) {
   publish();
 }
 
@@ -53,6 +57,8 @@ Result<Request> GenerationEngine::requestOf(GenerationJob &job) const {
                   .ignoreEndTokens = job.ignoreEndTokens,
                   .contextTokens = job.context,
                   .queue = std::move(job.queue),
+                  .usesPrefixCache = job.usesPrefixCache,
+                  .cacheScope = std::move(job.cacheScope),
                   .priority = job.priority,
                   .deadline = job.deadline};
   const size_t vocabulary = std::min<size_t>(tokenizer_.size(), limits_.vocabSize);
@@ -192,6 +198,7 @@ void GenerationEngine::connect(Request &request, LiveJob &job) {
     const std::lock_guard lock(mutex_);
     --waiting_;
   };
+  request.onReuse = [&job](uint64_t tokens) { job.reusedTokens = tokens; };
   if (job.likelihoods)
     request.onLogits = [this, &job](TokenId token, std::span<const float> logits) {
       delivery_->addToken(job, token, logits);
@@ -232,12 +239,20 @@ void GenerationEngine::publish() {
   state_.running = scheduler_.runningCount();
   state_.waiting = live_.size() - state_.running;
   writePoolFigures(pool_, state_);
+  state_.pages = pool_.pageCount();
+  state_.freePages = pool_.availablePages();
   state_.promptTokens = promptTokens_;
   state_.prefillSteps = counters.prefillSteps;
   state_.decodeSteps = counters.decodeSteps;
   state_.preemptions = counters.preemptions;
   state_.stepRows = counters.rows;
   state_.recomputedRows = counters.recomputedRows;
+  state_.reusedTokens = counters.reusedTokens;
+  state_.prefixHits = counters.prefixHits;
+  if (const PrefixCache *cache = scheduler_.prefixCache()) {
+    state_.cachedPages = cache->pages();
+    state_.evictedPages = cache->evicted();
+  }
   if (scheduler_.deviceLost() && !lost_)
     lost_ = scheduler_.deviceLost();
 }

@@ -1,6 +1,7 @@
 // Models of files: a plan, sizes that fit the memory, a worker.
 #include "base/number_text.h"
 #include "host/model_store.h"
+#include "llm/prefix_cache.h"
 #include "serve/worker/model_loader.h"
 
 #include <algorithm>
@@ -57,6 +58,7 @@ private:
   Result<void> chooseSizes(const std::string &path, const hal::DeviceInfo &device,
                            const TakeMemory &take, const plan::Plan &plan,
                            PlanRunnerOptions &sizes) const;
+  std::string prefixCacheText(const RunnerLimits &limits) const;
 
   const PoolOptions options_;
 };
@@ -114,6 +116,13 @@ Result<std::unique_ptr<ModelWorker>> HostLoader::open(const LoadOrder &order,
   return ModelWorker::create(std::move(opened), options_.worker);
 }
 
+// Nothing where there is one, or was none wanted.
+std::string HostLoader::prefixCacheText(const RunnerLimits &limits) const {
+  const auto cached = PrefixCache::check(limits);
+  const bool wanted = options_.worker.prefixCache && limits.embeddingLength == 0;
+  return cached || !wanted ? "" : "; no prefix cache: " + cached.error().message;
+}
+
 // As many contexts as were asked for, or as many as the budget has room for.
 Result<void> HostLoader::chooseSizes(const std::string &path, const hal::DeviceInfo &device,
                                      const TakeMemory &take, const plan::Plan &plan,
@@ -140,7 +149,7 @@ Result<void> HostLoader::chooseSizes(const std::string &path, const hal::DeviceI
                   " of weights, " + bytesOf(need.state) + " of KV cache at most (" + contexts +
                   (fits < asked ? ", " + std::to_string(asked) + " were asked for" : "") + "), " +
                   bytesOf(need.all() - need.weights - need.state) + " of buffers; of " +
-                  bytesOf(budget));
+                  bytesOf(budget) + prefixCacheText(limits));
   return take(need.all(), budget);
 }
 

@@ -76,7 +76,9 @@ struct GenerationJob {
   uint32_t context = 0; // tokens of prompt and answer together at most; 0: the model's
   // Who waits, for fairness: jobs of one name share one turn.
   std::string queue = {};
-  int32_t priority = 0; // higher first
+  bool usesPrefixCache = true;
+  std::string cacheScope = {}; // jobs of other scopes share no part of a prompt with it
+  int32_t priority = 0;        // higher first
   std::optional<JobClock::time_point> deadline = {};
   std::shared_ptr<AnswerSink> sink;
 };

@@ -20,6 +20,7 @@ struct LiveJob {
   RequestId request;
   bool hasBegun = false;
   JobClock::time_point began{}, firstToken{};
+  uint64_t reusedTokens = 0;
 
   // The delivery thread's.
   std::shared_ptr<AnswerSink> sink; // null: it has ended

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "host/open_model.h"
+#include "llm/scheduler.h"
 #include "serve/worker/job.h"
 
 #include <memory>
@@ -22,6 +23,8 @@ struct WorkerOptions {
 // Of one KV cache group.
 struct PageFigures {
   uint64_t pages = 0, freePages = 0;
+  uint32_t promptTokens = SchedulerOptions().promptTokens; // prefill tokens between decode steps
+  bool prefixCache = true;     // prompts reuse what others computed, where the model allows it
 };
 
 // Of now, and totals since the worker began.
@@ -29,6 +32,9 @@ struct WorkerState {
   uint64_t running = 0, waiting = 0;
   std::vector<PageFigures> kvGroups = {};
   uint64_t stateSlots = 0, freeStates = 0; // of recurrent layers
+  uint64_t pages = 0, freePages = 0; // the prefix cache's pages without a sequence are free ones
+  uint64_t cachedPages = 0;          // in the prefix cache
+  uint64_t prefixHits = 0, evictedPages = 0;
   uint64_t accepted = 0, refused = 0, finished = 0, failed = 0, cancelled = 0;
   uint64_t promptTokens = 0, reusedTokens = 0, answerTokens = 0;
   uint64_t prefillSteps = 0, decodeSteps = 0, preemptions = 0;

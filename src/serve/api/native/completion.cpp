@@ -188,6 +188,7 @@ private:
 void readWishes(const RequestReader &body, GenerationWishes &wishes) {
   readSampler(body, wishes);
   readStops(body, wishes);
+  readCacheWishes(body, wishes);
   wishes.form = readForm(body);
   for (const char *name : {"n_predict", "max_tokens"})
     if (const auto most = body.whole(name, -1, INT32_MAX)) {
@@ -232,6 +233,7 @@ BodyHandler completion(ApiContext &context) {
     made.streams = body.boolean("stream").value_or(false);
     SINTER_TRY(check(body.problem()));
     made.queue = request.account;
+    made.keyName = request.keyName;
     made.prepare = [sources = std::move(sources)](const ModelFile &file) {
       return promptsOf(file, sources);
     };

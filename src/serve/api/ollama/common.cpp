@@ -81,6 +81,7 @@ void readCommon(const RequestReader &body, GenerationRequest &made) {
   if (const auto options = body.object("options"))
     readOptions(*options, made);
   readLogprobs(body, made.wishes);
+  readCacheWishes(body, made.wishes);
   made.wishes.form = readForm(body);
   body.refuse("images", "there are no images");
 }

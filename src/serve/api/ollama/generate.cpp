@@ -99,6 +99,7 @@ BodyHandler generate(ApiContext &context) {
       return {};
     }
     made.queue = request.account;
+    made.keyName = request.keyName;
     made.prepare = [read](const ModelFile &file) { return promptsOf(file, *read); };
     startGeneration(context, std::move(made), std::move(responder));
     return {};
@@ -127,6 +128,7 @@ BodyHandler chat(ApiContext &context) {
       return {};
     }
     made.queue = request.account;
+    made.keyName = request.keyName;
     made.prepare = [read](const ModelFile &file) -> ApiResult<std::vector<Prompt>> {
       std::vector<Prompt> prompts(1);
       SINTER_ASSIGN(prompts.front(), chatPrompt(file, *read));

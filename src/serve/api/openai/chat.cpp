@@ -134,6 +134,7 @@ BodyHandler chatCompletions(ApiContext &context) {
     SINTER_TRY(check(body.problem()));
     made.streams = stream.streams;
     made.queue = request.account;
+    made.keyName = request.keyName;
     made.prepare = [chat](const ModelFile &file) -> ApiResult<std::vector<Prompt>> {
       SINTER_ASSIGN(Prompt prompt, chatPrompt(file, *chat));
       std::vector<Prompt> prompts;

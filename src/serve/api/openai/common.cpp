@@ -45,6 +45,7 @@ AnswerHead makeHead(const ApiContext &context, const std::string &idPrefix, std:
 StreamWishes readCommon(const RequestReader &body, GenerationWishes &wishes) {
   readSampler(body, wishes);
   readStops(body, wishes);
+  readCacheWishes(body, wishes);
   wishes.form = readForm(body);
   refuseOthers(body);
   wishes.maxTokens = limitOf(body);

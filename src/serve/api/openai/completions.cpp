@@ -174,6 +174,7 @@ BodyHandler completions(ApiContext &context) {
     SINTER_TRY(check(body.problem()));
     made.streams = stream.streams;
     made.queue = request.account;
+    made.keyName = request.keyName;
     made.prepare = [read](const ModelFile &file) { return promptsOf(file, *read); };
     made.format =
         std::make_unique<CompletionFormat>(makeHead(context, "cmpl-", made.model), stream);

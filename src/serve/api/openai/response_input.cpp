@@ -213,6 +213,7 @@ ResponseRequest readResponse(const RequestReader &body, GenerationWishes &wishes
   wishes.form = formOfText(body);
   readSampler(body, wishes);
   readStops(body, wishes);
+  readCacheWishes(body, wishes);
   readIncludes(body, made, wishes);
   if (const auto most = body.whole("max_output_tokens", 1, INT32_MAX))
     wishes.maxTokens = static_cast<uint64_t>(*most);

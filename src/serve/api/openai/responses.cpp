@@ -241,6 +241,7 @@ BodyHandler responses(ApiContext &context) {
     SINTER_TRY(check(body.problem()));
     made.streams = read.streams;
     made.queue = request.account;
+    made.keyName = request.keyName;
     made.prepare = [chat = std::make_shared<ChatRequest>(std::move(read.chat))](
                        const ModelFile &file) -> ApiResult<std::vector<Prompt>> {
       SINTER_ASSIGN(Prompt prompt, chatPrompt(file, *chat));

@@ -218,6 +218,7 @@ TEST_F(ModelPoolTest, AModelBeyondTheBudgetIsRefusedAndGivesNobodyUp) {
   (void)get("a");
   const Got huge = get("huge");
   ASSERT_FALSE(huge.has_value());
+  EXPECT_EQ(huge.error().code, Code::InvalidArgument) << "trying again would not help";
   EXPECT_THAT(huge.error().message, HasSubstr("101 bytes"));
   EXPECT_THAT(loadedNames(), ElementsAre("a"));
 }

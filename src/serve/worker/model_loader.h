@@ -14,7 +14,8 @@ struct LoadOrder {
 };
 
 // Takes `bytes` of `budget` for the model that is being loaded; gives other models up for that.
-// Exhausted, with the numbers: there is no room, and none was made in time.
+// With the numbers: Exhausted where there is no room and none was made in time, InvalidArgument
+// where it is more than the whole budget.
 using TakeMemory = std::function<Result<void>(uint64_t bytes, uint64_t budget)>;
 
 // For the pool's threads: load() comes from one, the others from any.

@@ -377,14 +377,14 @@ Result<Pool::EntryPtr> Pool::load(const Waiter &waiter, const std::string &path)
 
 // Gives up the models that were used least recently, then waits for those that are in use.
 Result<void> Pool::takeMemory(uint64_t bytes, uint64_t budget) {
-  const auto refused = [&](const std::string &why) {
-    return fail(Code::Exhausted, "the model takes " + std::to_string(bytes) + " bytes at most, " +
+  const auto refused = [&](Code code, const std::string &why) {
+    return fail(code, "the model takes " + std::to_string(bytes) + " bytes at most, " +
                                      why + " of the " + std::to_string(budget) +
                                      " bytes for models; a smaller context or fewer contexts "
                                      "(--parallel) take less");
   };
   if (bytes > budget)
-    return refused("which is more than all");
+    return refused(Code::InvalidArgument, "which is more than all"); // for good
   const auto until = Clock::now() + options_.patience;
   Lock lock(mutex_);
   while (takenBytes_ + bytes > budget) {
@@ -397,7 +397,7 @@ Result<void> Pool::takeMemory(uint64_t bytes, uint64_t budget) {
       continue;
     }
     if (changed_.wait_until(lock, until) == std::cv_status::timeout)
-      return refused("and models in use hold " + std::to_string(takenBytes_));
+      return refused(Code::Exhausted, "and models in use hold " + std::to_string(takenBytes_));
     if (ending_)
       return Fail(endingError());
   }

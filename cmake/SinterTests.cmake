@@ -41,7 +41,7 @@ function(sinter_tests_pch first layer header)
   endif()
 endfunction()
 
-foreach(layer base numeric layout format hal plan runtime jinja grammar llm host serve cli)
+foreach(layer base numeric layout format hal plan runtime jinja grammar llm store host serve cli)
   sinter_tests(${layer})
   sinter_tests_pch(base ${layer} test_pch.h)
 endforeach()

@@ -11,7 +11,8 @@ _CHAIN = {
     "jinja": ["base"],
     "grammar": ["jinja"],
     "llm": ["runtime", "grammar"],
-    "host": ["llm"],
+    "store": ["base"],
+    "host": ["llm", "store"],
     "serve": ["host"],
     "cli": ["serve"],
     "tile": ["layout", "sinter"],  # the kernel front is offered through include/sinter

@@ -203,7 +203,7 @@ TEST(Worker, WhatAPromptReusesIsSaidAndCounted) {
   EXPECT_EQ(state.reusedTokens, 16u);
   EXPECT_EQ(state.prefixHits, 1u);
   EXPECT_EQ(state.cachedPages, 10u) << "21 rows of two scopes";
-  EXPECT_EQ(state.freePages, state.pages);
+  EXPECT_EQ(state.kvGroups[0].freePages, state.kvGroups[0].pages);
 }
 
 TEST(Worker, AWorkerWithoutAPrefixCacheComputesPromptsWhole) {

@@ -125,8 +125,6 @@ constexpr ModelFigure kModelFigures[] = {
     {"sinter_state_slots", "gauge", "Slots for states of recurrent layers.",
      &WorkerState::stateSlots},
     {"sinter_state_slots_free", "gauge", "Slots that no sequence has.", &WorkerState::freeStates},
-    {"sinter_pages", "gauge", "Pages of the KV cache.", &WorkerState::pages},
-    {"sinter_pages_free", "gauge", "Pages that no sequence has, those in the prefix cache included.", &WorkerState::freePages},
     {"sinter_answers_accepted_total", "counter", "Answers begun.", &WorkerState::accepted},
     {"sinter_answers_refused_total", "counter", "Answers refused.", &WorkerState::refused},
     {"sinter_answers_finished_total", "counter", "Answers finished.", &WorkerState::finished},
@@ -189,7 +187,8 @@ std::unique_ptr<ModelPool> makeMeasuredPool(ModelPool &models, Metrics &metrics)
 void writeModelMetrics(const ModelPool &models, MetricsText &text) {
   const std::vector<LoadedModel> loaded = models.loaded();
   writePages(loaded, text, "sinter_pages", "Pages of the KV cache.", &PageFigures::pages);
-  writePages(loaded, text, "sinter_pages_free", "Pages that no sequence has.",
+  writePages(loaded, text, "sinter_pages_free",
+             "Pages that no sequence has, those in the prefix cache included.",
              &PageFigures::freePages);
   for (const ModelFigure &figure : kModelFigures) {
     text.family(figure.name, figure.type, figure.help);

@@ -17,10 +17,9 @@ GenerationEngine::GenerationEngine(StepRunner &runner, PagePool &pages, const To
                                    const WorkerOptions &options)
     : limits_(runner.limits()), pool_(pages), tokenizer_(tokenizer), options_(options),
       scheduler_(runner, pages, tokenizer,
-                 {.waiting = UINT32_MAX, .promptTokens = options.promptTokens,
-                  .prefillRatio = options.prefillRatio}) {
                  {.waiting = UINT32_MAX,
                   .promptTokens = options.promptTokens,
+                  .prefillRatio = options.prefillRatio,
                   .prefixCache = options.prefixCache}) {
   publish();
 }
@@ -239,8 +238,6 @@ void GenerationEngine::publish() {
   state_.running = scheduler_.runningCount();
   state_.waiting = live_.size() - state_.running;
   writePoolFigures(pool_, state_);
-  state_.pages = pool_.pageCount();
-  state_.freePages = pool_.availablePages();
   state_.promptTokens = promptTokens_;
   state_.prefillSteps = counters.prefillSteps;
   state_.decodeSteps = counters.decodeSteps;

@@ -74,7 +74,7 @@ private:
 void writePoolFigures(const PagePool &pool, WorkerState &state) {
   state.kvGroups.resize(pool.groupCount());
   for (size_t group = 0; group < pool.groupCount(); ++group)
-    state.kvGroups[group] = {pool.pageCount(group), pool.freePages(group)};
+    state.kvGroups[group] = {pool.pageCount(group), pool.availablePages(group)};
   state.stateSlots = pool.stateSlots();
   state.freeStates = pool.freeStates();
 }

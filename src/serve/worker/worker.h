@@ -18,13 +18,12 @@ struct WorkerOptions {
   uint32_t waiting = 1024;     // jobs that wait at most
   uint32_t promptTokens = 512; // prefill tokens between two decode steps, at most
   double prefillRatio = 1.5;   // time of such a prefill step in decode steps' time, at most
+  bool prefixCache = true;     // prompts reuse what others computed, where the model allows it
 };
 
 // Of one KV cache group.
 struct PageFigures {
-  uint64_t pages = 0, freePages = 0;
-  uint32_t promptTokens = SchedulerOptions().promptTokens; // prefill tokens between decode steps
-  bool prefixCache = true;     // prompts reuse what others computed, where the model allows it
+  uint64_t pages = 0, freePages = 0; // the prefix cache's pages without a sequence are free ones
 };
 
 // Of now, and totals since the worker began.
@@ -32,8 +31,7 @@ struct WorkerState {
   uint64_t running = 0, waiting = 0;
   std::vector<PageFigures> kvGroups = {};
   uint64_t stateSlots = 0, freeStates = 0; // of recurrent layers
-  uint64_t pages = 0, freePages = 0; // the prefix cache's pages without a sequence are free ones
-  uint64_t cachedPages = 0;          // in the prefix cache
+  uint64_t cachedPages = 0;                // in the prefix cache
   uint64_t prefixHits = 0, evictedPages = 0;
   uint64_t accepted = 0, refused = 0, finished = 0, failed = 0, cancelled = 0;
   uint64_t promptTokens = 0, reusedTokens = 0, answerTokens = 0;

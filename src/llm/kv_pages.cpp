@@ -117,8 +117,8 @@ Result<StateSlot> PagePool::takeState() {
       --freeStates_;
       return StateSlot{i};
     }
-  return fail(Code::Exhausted, "all " + std::to_string(stateSlots()) +
-                                   " slots for states of sequences are in use");
+  return fail(Code::Exhausted,
+              "all " + std::to_string(stateSlots()) + " slots for states of sequences are in use");
 }
 
 void PagePool::giveState(StateSlot slot) {
@@ -224,8 +224,8 @@ bool SequencePages::holdsRowsBefore(uint64_t row) const {
   const uint32_t pageRows = pool_->pageRows();
   for (size_t group = 0; group < pages_.size(); ++group) {
     const KvGroupPages &shape = pool_->group(group);
-    if (shape.isRing() &&
-        shape.firstPage(row, pageRows) + shape.sequencePages < (mostRows_ + pageRows - 1) / pageRows)
+    if (shape.isRing() && shape.firstPage(row, pageRows) + shape.sequencePages <
+                              (mostRows_ + pageRows - 1) / pageRows)
       return false;
   }
   return true;

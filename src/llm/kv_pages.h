@@ -68,8 +68,8 @@ public:
   static Result<PagePool> createInOrder(std::span<const PageId> order, uint32_t pageRows,
                                         uint32_t stateSlots = 0);
 
-  // Takes a free page of a group, or one that the keeper drops. Exhausted when sequences hold all of
-  // its pages.
+  // Takes a free page of a group, or one that the keeper drops. Exhausted when sequences hold all
+  // of its pages.
   Result<PageId> take(size_t group = 0);
   // One more sequence holds a page that is held.
   void share(PageId page, size_t group = 0) { groups_[group].holders.share(page.index); }
@@ -89,8 +89,8 @@ public:
   // Whether a sequence that begins finds a slot, or needs none.
   bool hasRoomForState() const { return stateSlots() == 0 || availableStates() > 0; }
 
-  // The keeper, of which there is one at a time; null: none. It outlives its being set, keeps what a
-  // sequence holds, and drops it at any time.
+  // The keeper, of which there is one at a time; null: none. It outlives its being set, keeps what
+  // a sequence holds, and drops it at any time.
   void setKeeper(PageKeeper *keeper);
   void keep(PageId page) { groups_[0].holders.keep(page.index); }
   void drop(PageId page);
@@ -184,8 +184,9 @@ public:
   void stateWritten() { dropResumed(); }
   // The next step reads this slot, which the sequence shares until then.
   void adoptState(StateSlot slot);
-  // After a step: the slot of the state as it is now. It stays so: the next step reads it and writes
-  // another one, and whoever shares it until then may keep it. None where there is no other slot.
+  // After a step: the slot of the state as it is now. It stays so: the next step reads it and
+  // writes another one, and whoever shares it until then may keep it. None where there is no other
+  // slot.
   std::optional<StateSlot> splitState();
   // Keeps the state, which is of the first `rows` rows, as a checkpoint: the next step writes
   // another slot. The oldest checkpoint goes where there are too many or no slot is free.

@@ -17,9 +17,9 @@ struct ScheduledSequence {
   Request request;             // but for its prompt
   std::vector<TokenId> tokens; // the prompt, then what was generated
   size_t promptTokens;
-  size_t prefillRows;    // first tokens that are prefill tokens, recomputed ones included
-  size_t cachedRows = 0; // in the KV cache
-  size_t mostRows = 0;   // that were ever there
+  size_t prefillRows;      // first tokens that are prefill tokens, recomputed ones included
+  size_t cachedRows = 0;   // in the KV cache
+  size_t mostRows = 0;     // that were ever there
   size_t reusedTokens = 0; // of the prompt, whose rows others computed
   size_t branchRows = 0;   // that the prefix cache has, but for a state at their end
   SequencePages pages;

@@ -182,9 +182,9 @@ void Scheduler::beginWaiting() {
   while (!waiting_->empty() && running_.size() < options_.sequences) {
     Sequence &next = waiting_->next();
     next.branchRows = adoptRows(next);
-    const bool fits = pool_.hasRoomForState() &&
-                      pool_.hasRoomFor(next.tokens.size(), running_.size(),
-                                       next.pages.pages().size());
+    const bool fits =
+        pool_.hasRoomForState() &&
+        pool_.hasRoomFor(next.tokens.size(), running_.size(), next.pages.pages().size());
     if (!fits && !running_.empty())
       return releaseRows(next);
     if (auto reserved = next.pages.reserve(next.tokens.size()); !reserved) {

@@ -74,7 +74,7 @@ struct Request {
   std::string queue = {};     // whose turn it takes
   bool usesPrefixCache = true;
   std::string cacheScope = {}; // requests of other scopes share no pages with it
-  int32_t priority = 0;       // higher first
+  int32_t priority = 0;        // higher first
   // A request that has not begun by then ends with Timeout; none: it waits.
   std::optional<SchedulerClock::time_point> deadline = std::nullopt;
   BeginSink onBegin = nullptr; // null: not called, as are the others
@@ -204,8 +204,8 @@ private:
   std::vector<SequencePtr> running_; // the highest priority first, then the least rank
   std::unique_ptr<WaitingLine> waiting_;
   std::unique_ptr<PrefixCache> cache_; // null: none
-  std::vector<SequencePtr> ended_; // whose end was not said yet
-  bool anyEnded_ = false;          // in the other lists
+  std::vector<SequencePtr> ended_;     // whose end was not said yet
+  bool anyEnded_ = false;              // in the other lists
   bool anyCancelled_ = false;
   uint64_t cancelFlags_ = 0; // of requests that have one
   SchedulerClock::time_point nextDeadline_ = SchedulerClock::time_point::max();

@@ -22,20 +22,59 @@ bool cancelled(const GenerateOptions &options) {
 
 } // namespace
 
+Session::Session(StepRunner &runner, PagePool &pages, const Tokenizer &tokenizer,
+                 const SessionOptions &options)
+    : runner_(runner), tokenizer_(tokenizer), pages_(pages) {
+  const RunnerLimits &limits = runner.limits();
+  if (options.prefixCache && limits.stateSlots == 0 && PrefixCache::check(limits))
+    cache_ = std::make_unique<PrefixCache>(pages, limits);
+}
+
 void Session::clear() {
+  keepInCache();
+  forget();
+}
+
+void Session::forget() {
   cached_.clear();
+  prefillRows_ = 0;
   pages_.shrink(0);
+}
+
+// Where phases differ, a turn's rows follow those of the answer before it, and no other prompt has
+// such rows.
+void Session::keepInCache() {
+  if (!cache_)
+    return;
+  const size_t rows = runner_.limits().phasesAgree ? cached_.size() : prefillRows_;
+  PrefixCache::Place place = nullptr;
+  cache_->insert({"", cached_, rows}, rows, place, pages_);
+}
+
+void Session::adoptFromCache(std::span<const TokenId> prompt) {
+  if (!cache_)
+    return;
+  PrefixCache::Place place = nullptr;
+  const auto found =
+      cache_->adopt({"", prompt, prompt.size()}, cached_.size(), prompt.size() - 1, place, pages_);
+  if (found.rows <= cached_.size())
+    return;
+  cached_.assign(prompt.begin(), prompt.begin() + static_cast<ptrdiff_t>(found.rows));
+  prefillRows_ = cached_.size();
 }
 
 // At least the prompt's last token is computed again, for its logits. A state is that of all cached
 // tokens or of those of a checkpoint.
 void Session::keepCommonPrefix(std::span<const TokenId> prompt) {
+  keepInCache();
   const auto ends = std::mismatch(cached_.begin(), cached_.end(), prompt.begin(), prompt.end());
   const size_t common = static_cast<size_t>(ends.first - cached_.begin());
   const size_t kept = std::min(common, prompt.size() - 1);
   if (kept < cached_.size())
     cached_.resize(pages_.resumeAt(kept));
   pages_.shrink(cached_.size());
+  prefillRows_ = std::min(prefillRows_, cached_.size());
+  adoptFromCache(prompt);
 }
 
 // The most tokens of the prompt that the next step takes. Where there are states, one step ends
@@ -63,10 +102,12 @@ Result<std::span<const float>> Session::advance(std::span<const TokenId> tokens,
   SINTER_TRY(buildBatch({&part, 1}, runner_.limits().batchShape(), batch_));
   auto logits = runner_.step(batch_);
   if (logits) {
+    if (phase == Phase::Prefill && prefillRows_ == cached_.size())
+      prefillRows_ += tokens.size();
     cached_.insert(cached_.end(), tokens.begin(), tokens.end());
     pages_.stateWritten();
   } else {
-    clear();
+    forget();
   }
   return logits;
 }

@@ -1,9 +1,10 @@
 // One conversation with a model: takes prompts, generates token by token, and keeps what the KV
-// memory holds so that a prompt that continues the last one is not computed again.
+// memory holds so that a prompt that continues the last one is not computed again. With a prefix
+// cache, a prompt that begins as an earlier one did is not computed again either.
 #pragma once
 
 #include "llm/generation.h"
-#include "llm/kv_pages.h"
+#include "llm/prefix_cache.h"
 #include "llm/sampler/sampler.h"
 
 #include <atomic>
@@ -23,11 +24,17 @@ struct GenerateOptions {
   bool ignoreEndTokens = false;
 };
 
+struct SessionOptions {
+  // Ignored for models that PrefixCache::check() refuses, and for those with states: their
+  // conversation keeps checkpoints.
+  bool prefixCache = false;
+};
+
 // Borrows all that it is given. For one thread.
 class Session {
 public:
-  Session(StepRunner &runner, PagePool &pages, const Tokenizer &tokenizer)
-      : runner_(runner), tokenizer_(tokenizer), pages_(pages) {}
+  Session(StepRunner &runner, PagePool &pages, const Tokenizer &tokenizer,
+          const SessionOptions &options = {});
 
   // Continues `prompt`, the whole of it. InvalidArgument, with the numbers: the prompt is empty or
   // longer than the context. Exhausted: the pool has too few pages. Errors of the runner, the
@@ -35,7 +42,7 @@ public:
   Result<Generation> generate(std::span<const TokenId> prompt, const GenerateOptions &options,
                               const TokenSink &sink);
 
-  // Forgets the conversation and gives its pages back.
+  // Forgets the conversation and gives its pages back, but for those that the prefix cache keeps.
   void clear();
 
   // Tokens whose keys and values are in the KV cache.
@@ -43,6 +50,9 @@ public:
 
 private:
   void keepCommonPrefix(std::span<const TokenId> prompt);
+  void keepInCache();
+  void adoptFromCache(std::span<const TokenId> prompt);
+  void forget();
   size_t prefillStep(size_t promptTokens);
   Result<std::span<const float>> advance(std::span<const TokenId> tokens, LogitsWanted wanted,
                                          Phase phase = Phase::Prefill);
@@ -54,8 +64,10 @@ private:
 
   StepRunner &runner_;
   const Tokenizer &tokenizer_;
+  std::unique_ptr<PrefixCache> cache_; // null: none
   SequencePages pages_;
   std::vector<TokenId> cached_;
+  size_t prefillRows_ = 0; // first ones of these, that prefill computed
   Batch batch_;
   SamplerScratch scratch_;
 };

@@ -102,6 +102,28 @@ TEST_F(Serve, AnswersForItsModelByNameAndByDefault) {
   EXPECT_THAT(child.wait(20), EndedWith(0));
 }
 
+TEST_F(Serve, ReusesWhatAPromptBeginsWithUnlessItIsToldNotTo) {
+  std::string prompt;
+  for (int i = 0; i < 100; ++i)
+    prompt += std::to_string(i) + " ";
+  const std::string body = R"({"model":"tiny","prompt":")" + prompt + R"(","max_tokens":2})";
+  const auto none = HasSubstr(R"("cached_tokens":0)");
+  for (const bool caches : {true, false}) {
+    std::vector<std::string> words = {"serve", model_, "--port", "0", "--access-log", "off"};
+    if (!caches)
+      words.push_back("--no-prefix-cache");
+    Child child(command(words), options_);
+    const uint16_t port = portOf(child);
+    EXPECT_THAT(post(port, "/v1/completions", body), AllOf(HasSubstr("200 OK"), none));
+    const std::string again = post(port, "/v1/completions", body);
+    EXPECT_THAT(again, HasSubstr(R"("cached_tokens":)"));
+    EXPECT_EQ(again.find(R"("cached_tokens":0)") == again.npos, caches);
+    EXPECT_THAT(ask(port, "/metrics"),
+                HasSubstr("sinter_prefix_hits_total{model=\"tiny\",gives=\"text\"} " +
+                          std::to_string(caches) + "\n"));
+  }
+}
+
 TEST_F(Serve, OpensNoPathThatARequestNames) {
   Child child(command({"serve", "--port", "0", "--access-log", "off"}), options_);
   const uint16_t port = portOf(child);

@@ -77,18 +77,32 @@ protected:
     EXPECT_TRUE(id.has_value()) << id.error().toString();
   }
 
+  // The same with one head of 40 tokens before most of the prompts.
+  static std::vector<Order> ordersWithAHead() {
+    std::vector<Order> made = orders();
+    const std::vector<TokenId> head = randomSequences({40}, kVocabulary).front();
+    for (size_t i = 0; i < made.size(); ++i)
+      if (std::vector<TokenId> &prompt = made[i].prompt; i % 4 != 3 && prompt.size() < 50)
+        prompt.insert(prompt.begin(), head.begin(), head.end() - static_cast<ptrdiff_t>(i));
+    return made;
+  }
+
   // Every row of logits and every token as alone.
   SchedulerCounters expectAsAlone(uint32_t poolPages) {
+    return expectAsAlone(poolPages, orders(), {.promptTokens = 20});
+  }
+  SchedulerCounters expectAsAlone(uint32_t poolPages, const std::vector<Order> &orders,
+                                  const SchedulerOptions &options) {
     const auto alone = runner(1), together = runner(8);
     if (!alone || !together)
       return {};
     EXPECT_EQ(together->limits().phasesAgree, onCores()) << "threads share K out by the phase";
     RecordingRunner expected(*alone), found(*together);
     std::deque<Client> clients;
-    for (const Order &order : orders())
+    for (const Order &order : orders)
       clients.emplace_back().order = order;
     PagePool pool = *PagePool::create(poolPages, together->limits().pageRows);
-    Scheduler scheduler(found, pool, tokenizer_, {.promptTokens = 20});
+    Scheduler scheduler(found, pool, tokenizer_, options);
     runTogether(scheduler, clients);
     for (const Client &client : clients) {
       const Generation generation = aloneOn(expected, tokenizer_, client.order);
@@ -113,6 +127,15 @@ TEST_P(SchedulerModelTest, SequencesThatComeAndGoHaveTheBitsOfEachAlone) {
 TEST_P(SchedulerModelTest, SequencesThatAreStoppedAndComputedAgainHaveTheBitsOfEachAlone) {
   const SchedulerCounters counters = expectAsAlone(9);
   EXPECT_GT(counters.preemptions, 0u);
+}
+
+TEST_P(SchedulerModelTest, SequencesThatSharePagesHaveTheBitsOfEachAlone) {
+  for (const uint32_t pages : {64u, 11u}) {
+    const SchedulerCounters counters =
+        expectAsAlone(pages, ordersWithAHead(), {.promptTokens = 20, .prefixCache = true});
+    EXPECT_GT(counters.reusedTokens, 64u);
+    EXPECT_EQ(counters.preemptions > 0, pages < 64);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(

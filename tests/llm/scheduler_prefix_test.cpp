@@ -73,7 +73,8 @@ TEST(SchedulerPrefix, ARequestThatDoesWithoutItIsComputedWholeAndLeavesNothing) 
   Desk desk(limitsOf(), kCaching);
   desk.submit(orderOf(counted(0, 20)));
   desk.run();
-  const uint64_t before = desk.scheduler.counters().rows, pages = desk.scheduler.prefixCache()->pages();
+  const uint64_t before = desk.scheduler.counters().rows,
+                 pages = desk.scheduler.prefixCache()->pages();
   Client &client = desk.clients.emplace_back();
   client.order = orderOf(counted(0, 30));
   Request request = desk.requestOf(client);

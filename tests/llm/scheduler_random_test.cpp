@@ -77,8 +77,8 @@ std::vector<TokenId> randomPrompt(Dice &dice, const Desk &desk) {
   }
   const uint32_t most = dice.oneIn(3) ? context : (context + 3) / 4;
   const uint32_t least = prompt.empty() ? 1 : 0;
-  for (uint32_t left = dice(least, std::max(most, least));
-       left > 0 && prompt.size() < context; --left)
+  for (uint32_t left = dice(least, std::max(most, least)); left > 0 && prompt.size() < context;
+       --left)
     prompt.push_back(static_cast<TokenId>(dice(0, limits.vocabSize - 1)));
   return prompt;
 }

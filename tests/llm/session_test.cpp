@@ -422,6 +422,65 @@ TEST_F(StateSessionTest, EditsAtRandomPlacesGiveWhatAFreshRunGives) {
   }
 }
 
+// ---- the prefix cache ----
+
+class CachingSessionTest : public testing::Test {
+protected:
+  Generation say(const std::vector<TokenId> &prompt, uint64_t count) {
+    auto result = session->generate(prompt, {.maxTokens = count, .ignoreEndTokens = true},
+                                    [](TokenId) -> Result<void> { return {}; });
+    EXPECT_TRUE(result.has_value()) << result.error().toString();
+    return result ? *result : Generation();
+  }
+  void expectAsFresh(const std::vector<TokenId> &prompt, uint64_t reused) {
+    const Generation said = say(prompt, 5);
+    EXPECT_EQ(said.reusedTokens, reused);
+    FakeRunner own;
+    PagePool other = *PagePool::create(16, 4);
+    Session fresh(own, other, tokenizer);
+    auto expected = fresh.generate(prompt, {.maxTokens = 5, .ignoreEndTokens = true},
+                                   [](TokenId) -> Result<void> { return {}; });
+    EXPECT_EQ(said.tokens, expected->tokens);
+  }
+  static std::vector<TokenId> filled(size_t count, TokenId token) {
+    std::vector<TokenId> tokens(count);
+    std::iota(tokens.begin(), tokens.end(), token);
+    return tokens;
+  }
+
+  const Tokenizer tokenizer = *Tokenizer::create(smallVocabulary());
+  FakeRunner runner;
+  PagePool pool = *PagePool::create(16, 4);
+  std::optional<Session> session{std::in_place, runner, pool, tokenizer,
+                                 SessionOptions{.prefixCache = true}};
+};
+
+TEST_F(CachingSessionTest, AnEarlierConversationIsNotComputedAgain) {
+  expectAsFresh(filled(22, 1), 0);
+  session->clear();
+  EXPECT_EQ(pool.availablePages(), 16u);
+  expectAsFresh(filled(18, 100), 0);
+  expectAsFresh(filled(22, 1), 20);
+}
+
+TEST_F(CachingSessionTest, WhatPhasesMadeOtherwiseIsComputedAgain) {
+  for (const bool phasesAgree : {true, false}) {
+    runner.limits_.phasesAgree = phasesAgree;
+    session.emplace(runner, pool, tokenizer, SessionOptions{.prefixCache = true});
+    std::vector<TokenId> prompt = filled(10, 1);
+    const Generation answer = say(prompt, 9);
+    prompt.insert(prompt.end(), answer.tokens.begin(), answer.tokens.end());
+    session->clear();
+    expectAsFresh(prompt, phasesAgree ? 16 : 8);
+  }
+}
+
+TEST_F(CachingSessionTest, AConversationThatNeedsAllPagesGetsThem) {
+  say(filled(30, 1), 2);
+  session->clear();
+  expectAsFresh(filled(58, 100), 0);
+}
+
 // ---- models with windows ----
 
 // With 5 pages of 4 rows in layers that look back 6 rows, for steps of at most 8 tokens.

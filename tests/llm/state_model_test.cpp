@@ -1,6 +1,7 @@
 // Models with states of sequences over real kernels: many sequences, preemption, turns and edits
 // change no bit.
 #include "golden_model.h"
+#include "llm/prefix_cache.h"
 #include "llm/ragged.h"
 #include "llm/recording_runner.h"
 #include "llm/scheduler_check.h"
@@ -115,6 +116,33 @@ TEST_P(StateModelTest, TurnsAndEditsHaveTheBitsOfAFreshRun) {
   for (const auto &[tokens, bits] : expected.rows)
     EXPECT_TRUE(found.rows.contains(tokens) && found.rows.at(tokens) == bits)
         << "after " << tokens.size() << " tokens";
+}
+
+TEST_P(StateModelTest, PromptsThatGoOnFromAKeptStateHaveTheBitsOfEachAlone) {
+  const auto alone = runner(1), together = runner(3);
+  ASSERT_TRUE(alone && together);
+  if (const auto caches = PrefixCache::check(together->limits()); !caches)
+    GTEST_SKIP() << caches.error().message;
+  RecordingRunner expected(*alone), found(*together);
+  PagePool pool = poolOf(together->limits(), 24);
+  Scheduler scheduler(found, pool, tokenizer_, {.promptTokens = 10, .prefixCache = true});
+  const std::vector<TokenId> head = randomSequences({70}, kVocabulary).front();
+  for (const auto &tail : randomSequences({20, 25, 9, 30}, kVocabulary)) {
+    Order order{.prompt = head, .maxTokens = 8, .ignoreEndTokens = true};
+    order.prompt.insert(order.prompt.end(), tail.begin(), tail.end());
+    std::vector<TokenId> tokens;
+    ASSERT_TRUE(scheduler.submit({.prompt = order.prompt,
+                                  .maxTokens = 8,
+                                  .ignoreEndTokens = true,
+                                  .onEnd = [&](Result<Generation> end) { tokens = end->tokens; }}));
+    while (scheduler.step()) {
+    }
+    EXPECT_EQ(tokens, aloneOn(expected, tokenizer_, order).tokens);
+  }
+  EXPECT_GE(scheduler.counters().prefixHits, 2u) << "of the third prompt and the fourth";
+  EXPECT_TRUE(found.rows == expected.rows) << "some rows of logits have other bits";
+  EXPECT_EQ(found.changedRows, 0);
+  EXPECT_EQ(pool.availableStates(), pool.stateSlots());
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, StateModelTest,

@@ -39,7 +39,8 @@ TEST_P(ApiCache, PromptsAreSharedWithinAKeyAndASaltAlone) {
   const std::string plain = jobWith(json::object()).cacheScope;
   EXPECT_EQ(jobWith(json::object()).cacheScope, plain);
   const std::string salted = jobWith({{"cache_salt", "x"}}).cacheScope;
-  const std::string ana = jobWith(json::object(), "ana").cacheScope, bob = jobWith(json::object(), "bob").cacheScope;
+  const std::string ana = jobWith(json::object(), "ana").cacheScope,
+                    bob = jobWith(json::object(), "bob").cacheScope;
   const std::string both = jobWith({{"cache_salt", "x"}}, "ana").cacheScope;
   EXPECT_EQ(std::set<std::string>({plain, salted, ana, bob, both}).size(), 5u);
   EXPECT_EQ(jobWith({{"cache_salt", "x"}}, "ana").cacheScope, both);

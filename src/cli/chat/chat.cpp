@@ -90,7 +90,8 @@ public:
        SamplingChoice sampling, Interrupts &interrupts)
       : opened_(std::move(opened)), sampler_(std::move(sampler)), arguments_(arguments),
         inputs_(std::move(inputs)), interrupts_(interrupts),
-        session_(opened_.model->runner(), opened_.model->pages(), opened_.model->tokenizer()),
+        session_(opened_.model->runner(), opened_.model->pages(), opened_.model->tokenizer(),
+                 {.prefixCache = true}),
         settings_(arguments.system, arguments.sampling, std::move(sampling.defaults),
                   std::move(sampling.settings)) {
     conversation_.setSystem(arguments.system);

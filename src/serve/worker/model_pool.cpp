@@ -378,10 +378,10 @@ Result<Pool::EntryPtr> Pool::load(const Waiter &waiter, const std::string &path)
 // Gives up the models that were used least recently, then waits for those that are in use.
 Result<void> Pool::takeMemory(uint64_t bytes, uint64_t budget) {
   const auto refused = [&](Code code, const std::string &why) {
-    return fail(code, "the model takes " + std::to_string(bytes) + " bytes at most, " +
-                                     why + " of the " + std::to_string(budget) +
-                                     " bytes for models; a smaller context or fewer contexts "
-                                     "(--parallel) take less");
+    return fail(code, "the model takes " + std::to_string(bytes) + " bytes at most, " + why +
+                          " of the " + std::to_string(budget) +
+                          " bytes for models; a smaller context or fewer contexts "
+                          "(--parallel) take less");
   };
   if (bytes > budget)
     return refused(Code::InvalidArgument, "which is more than all"); // for good

@@ -19,6 +19,9 @@ struct WorkerOptions {
   uint32_t promptTokens = 512; // prefill tokens between two decode steps, at most
   double prefillRatio = 1.5;   // time of such a prefill step in decode steps' time, at most
   bool prefixCache = true;     // prompts reuse what others computed, where the model allows it
+  uint32_t waiting = 1024;                                 // jobs that wait at most
+  uint32_t promptTokens = SchedulerOptions().promptTokens; // prefill tokens between decode steps
+  bool prefixCache = true; // prompts reuse what others computed, where the model allows it
 };
 
 // Of one KV cache group.

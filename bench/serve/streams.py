@@ -27,13 +27,15 @@ class Workload:
     seed: int = 1
     words: bool = False  # prompts of words instead of token ids
     ids: tuple = (1000, 30000)
+    shared: int = 0  # first tokens that all prompts of a salt have
 
     def prompts(self, salt=0):
-        """No two are alike, so that no cache of prefixes helps."""
-        drawn = random.Random(f"{self.seed} {salt}")
-        if self.words:
-            return [" ".join(drawn.choice(WORDS) for _ in range(self.prompt)) for _ in range(self.requests)]
-        return [[drawn.randrange(*self.ids) for _ in range(self.prompt)] for _ in range(self.requests)]
+        """Beyond the shared tokens no two are alike, so that no cache of prefixes helps."""
+        head, drawn = random.Random(f"{self.seed} {salt} head"), random.Random(f"{self.seed} {salt}")
+        one = (lambda source: source.choice(WORDS)) if self.words else (lambda source: source.randrange(*self.ids))
+        first = [one(head) for _ in range(self.shared)]
+        made = [first + [one(drawn) for _ in range(self.prompt - self.shared)] for _ in range(self.requests)]
+        return [" ".join(each) for each in made] if self.words else made
 
     def due(self):
         """Seconds after the start at which each request is due."""

@@ -3,6 +3,8 @@
 #include "llm/prefix_cache.h"
 #include "llm/scheduler_check.h"
 
+#include <numeric>
+
 namespace sinter {
 namespace {
 

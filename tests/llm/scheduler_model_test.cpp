@@ -131,6 +131,8 @@ TEST_P(SchedulerModelTest, SequencesThatAreStoppedAndComputedAgainHaveTheBitsOfE
 
 TEST_P(SchedulerModelTest, SequencesThatSharePagesHaveTheBitsOfEachAlone) {
   for (const uint32_t pages : {64u, 11u}) {
+    if (!onCores() && pages == 64)
+      continue; // software devices take their time
     const SchedulerCounters counters =
         expectAsAlone(pages, ordersWithAHead(), {.promptTokens = 20, .prefixCache = true});
     EXPECT_GT(counters.reusedTokens, 64u);

@@ -48,6 +48,22 @@ TEST(TextRoutes, GiveThePromptOfAConversation) {
             "<system>x<user>a<end>>");
 }
 
+TEST(TextRoutes, LeaveTheBeginOfAnAnswerOutWhereThatIsAskedFor) {
+  FakeServer server(addTextRoutes, "{% for message in messages %}{{ message.content }}{% endfor %}"
+                                   "{% if add_generation_prompt %}!{% endif %}");
+  json body = {{"model", "tiny"}, {"messages", {{{"role", "user"}, {"content", "a"}}}}};
+  for (const bool asks : {true, false}) {
+    body["add_generation_prompt"] = asks;
+    const auto client = server.post("/apply-template", body);
+    client->waitForEnd();
+    EXPECT_EQ(client->parsed()["prompt"], asks ? "a!" : "a");
+  }
+  body["continue_final_message"] = true;
+  const auto client = server.post("/apply-template", body);
+  client->waitForEnd();
+  EXPECT_EQ(client->status(), 400);
+}
+
 TEST(TextRoutes, RefuseWhatMakesNoSense) {
   const std::tuple<const char *, json, const char *> cases[] = {
       {"/tokenize", json::object(), "content"},

@@ -197,6 +197,8 @@ void readTools(const RequestReader &request, ChatRequest &chat) {
 }
 
 void readTemplateInputs(const RequestReader &request, ChatRequest &chat) {
+  chat.asksForAnswer = request.boolean("add_generation_prompt").value_or(true);
+  request.refuse("continue_final_message", "an answer is a message of its own");
   const auto effort = request.text("reasoning_effort").value_or("");
   if (effort == "none")
     chat.inputs.think = false;
@@ -220,7 +222,7 @@ ApiResult<std::vector<PromptPart>> chatParts(const ModelFile &file, const ChatRe
   const ChatInputs inputs = inputsFor(file, chat);
   const std::string_view source = templateSource(file, inputs);
   SINTER_ASSIGN(const Input messages, messageList(Input(messagesFor(source, chat.messages))));
-  SINTER_ASSIGN(auto parts, file.renderChat(messages, true, inputs));
+  SINTER_ASSIGN(auto parts, file.renderChat(messages, chat.asksForAnswer, inputs));
   return parts;
 }
 

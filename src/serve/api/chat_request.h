@@ -11,6 +11,7 @@ struct ChatRequest {
   ChatInputs inputs = {};
   bool callsTools = false; // tools were offered and may be called
   bool oneCall = false;
+  bool asksForAnswer = true; // the prompt ends with the begin of one
 };
 
 // OpenAI's "messages": roles system, developer, user, assistant and tool; content as text, or parts
@@ -19,7 +20,8 @@ void readMessages(const RequestReader &request, ChatRequest &chat);
 // "tools" and "tool_choice", "parallel_tool_calls". A choice that obliges the model needs a
 // grammar.
 void readTools(const RequestReader &request, ChatRequest &chat);
-// "chat_template_kwargs", "reasoning_effort".
+// "chat_template_kwargs", "reasoning_effort", "add_generation_prompt". "continue_final_message" is
+// refused.
 void readTemplateInputs(const RequestReader &request, ChatRequest &chat);
 
 // One text of a message's content. Notes a problem at what is no text.

@@ -368,6 +368,8 @@ std::optional<Message> readModels(const CommandLine &line, ServeArguments &serve
 }
 
 std::optional<Message> read(const CommandLine &line, ServeArguments &serve) {
+  if (auto bad = readCount(line.maxRunning, "--max-running", 1, kMostParallel, serve.running))
+    return bad;
   constexpr uint64_t kMostSeconds = 7 * 24 * 3600;
   constexpr uint64_t kMostBodyMib = 4096;
   constexpr uint64_t kMostConnections = 1'000'000;

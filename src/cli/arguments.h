@@ -144,6 +144,7 @@ struct ServeArguments {
   std::string defaults;               // JSON of fields that requests leave out; empty: none
   uint32_t waiting = 1024;            // requests of each that wait at most
   bool prefixCache = true;            // prompts reuse what others computed
+  uint32_t running = UINT32_MAX;      // sequences of each at once at most
   uint32_t unloadSeconds = 300;       // without a request; 0: never
   uint32_t memoryMib = 0;             // of all models; 0: most of the device's
   std::string host = "127.0.0.1";     // empty: no TCP

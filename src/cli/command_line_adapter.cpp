@@ -452,6 +452,8 @@ void addServe(CLI::App &app, CommandLine &line) {
       "Listens for HTTP/1.1 until it is told to end (SIGTERM, Ctrl-C): then it accepts nothing "
       "more\nand answers what runs for at most --drain seconds. A second signal ends it at once.");
   addServeModels(*serve, line);
+  addText(serve, "--max-running", line.maxRunning,
+          "sequences of a model that run at once at most (default: as many as its steps take)");
   addServeAddress(*serve, line);
   addServeAccess(*serve, line);
   addServeLimits(*serve, line);

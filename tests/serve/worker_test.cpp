@@ -123,6 +123,20 @@ TEST(Worker, ACancelledJobEndsWithAHeadOfItsAnswer) {
   EXPECT_EQ(desk.engine->state().cancelled, 1u);
 }
 
+TEST(Worker, NoMoreRunAtOnceThanMay) {
+  WorkerDesk desk(smallLimits(), {.running = 2});
+  desk.runner.setOpen(false);
+  std::vector<std::shared_ptr<NotingSink>> sinks;
+  for (int i = 0; i < 4; ++i)
+    sinks.push_back(desk.mustSubmit(jobOf({0, 1, 2}, 10)));
+  desk.runner.setOpen(true);
+  for (const auto &sink : sinks)
+    EXPECT_EQ(sink->waitForEnd()->answerTokens, 10u);
+  desk.engine.reset();
+  for (const RunStep &step : desk.runner.steps)
+    EXPECT_LE(step.sequences, 2);
+}
+
 // Reads what the engine publishes while its job runs.
 class LookingSink : public NotingSink {
 public:

@@ -74,6 +74,7 @@ serve::PoolOptions poolOptionsOf(const ServeArguments &arguments) {
       std::chrono::seconds(arguments.unloadSeconds ? int64_t{arguments.unloadSeconds} : -1);
   options.precision = arguments.model.precision;
   options.keepsWeights = arguments.model.keepsWeights;
+  options.worker.running = arguments.running;
   options.worker.waiting = arguments.waiting;
   options.worker.prefixCache = arguments.prefixCache;
   options.note = [](const std::string &line) { sayOnStderr(line); };

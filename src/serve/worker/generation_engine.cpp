@@ -21,6 +21,9 @@ GenerationEngine::GenerationEngine(StepRunner &runner, PagePool &pages, const To
                   .promptTokens = options.promptTokens,
                   .prefillRatio = options.prefillRatio,
                   .prefixCache = options.prefixCache}) {
+                 {.sequences = options.running,
+                  .waiting = UINT32_MAX,
+                  .promptTokens = options.promptTokens}) {
   publish();
 }
 

@@ -22,6 +22,9 @@ struct WorkerOptions {
   uint32_t waiting = 1024;                                 // jobs that wait at most
   uint32_t promptTokens = SchedulerOptions().promptTokens; // prefill tokens between decode steps
   bool prefixCache = true; // prompts reuse what others computed, where the model allows it
+  uint32_t running = UINT32_MAX; // jobs that run at once at most, within what the model takes
+  uint32_t waiting = 1024;       // jobs that wait at most
+  uint32_t promptTokens = 128;   // prefill tokens between two decode steps
 };
 
 // Of one KV cache group.

@@ -70,6 +70,18 @@ if(TARGET sinter)
   set_tests_properties(clients PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 LABELS full)
 endif()
 
+# Load tests of the server in short, where the default model is there; their long forms are in docs/measuring-a-server.md.
+if(TARGET sinter)
+  foreach(check "disconnects --requests 500" "slow --drips 200 --deaf 50 --byte-seconds 0.2 --requests 32 --rounds 1 --unmeasured"
+      "memory --seconds 30 --unmeasured")
+    separate_arguments(check UNIX_COMMAND "${check}")
+    list(GET check 0 name)
+    add_test(NAME stress.${name} COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/bench/serve/stress.py ${check}
+      --sinter $<TARGET_FILE:sinter> --model smollm2)
+    set_tests_properties(stress.${name} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 LABELS full)
+  endforeach()
+endif()
+
 # The chat page in headless Chromium, where one is installed; it needs nothing that is built.
 add_test(NAME page COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/tests/page/page_test.py)
 set_tests_properties(page PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 LABELS full)

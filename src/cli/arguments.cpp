@@ -163,6 +163,14 @@ std::optional<Message> read(const CommandLine &line, BenchArguments &bench) {
   return readCount(line.repeat, "--repeat", 1, kMostRepeats, bench.repeat);
 }
 
+std::optional<Message> read(const CommandLine &line, LoadArguments &load) {
+  auto read = readLoadOptions(line.load);
+  if (!read)
+    return usage(read.error().message);
+  load = std::move(*read);
+  return std::nullopt;
+}
+
 std::optional<Message> read(const CommandLine &line, ExplainArguments &explain) {
   explain.verbose = line.verbose;
   explain.json = line.json;
@@ -360,6 +368,8 @@ std::optional<Message> readModels(const CommandLine &line, ServeArguments &serve
   serve.prefixCache = !line.noPrefixCache;
   if (auto bad = readCount(line.parallel, "--parallel", 1, kMostParallel, serve.parallel))
     return bad;
+  if (auto bad = readCount(line.maxRunning, "--max-running", 1, kMostParallel, serve.running))
+    return bad;
   if (auto bad = readCount(line.maxWaiting, "--max-waiting", 1, kMostWaiting, serve.waiting))
     return bad;
   if (auto bad = readCount(line.memory, "--memory", 1, kMostMib, serve.memoryMib))
@@ -368,8 +378,6 @@ std::optional<Message> readModels(const CommandLine &line, ServeArguments &serve
 }
 
 std::optional<Message> read(const CommandLine &line, ServeArguments &serve) {
-  if (auto bad = readCount(line.maxRunning, "--max-running", 1, kMostParallel, serve.running))
-    return bad;
   constexpr uint64_t kMostSeconds = 7 * 24 * 3600;
   constexpr uint64_t kMostBodyMib = 4096;
   constexpr uint64_t kMostConnections = 1'000'000;
@@ -449,6 +457,8 @@ tl::expected<Arguments, Message> parseArguments(std::span<const char *const> arg
     return readAs<RunArguments>(*line);
   if (line->command == "bench")
     return readAs<BenchArguments>(*line);
+  if (line->command == "bench serve")
+    return readAs<LoadArguments>(*line);
   if (line->command == "explain")
     return readAs<ExplainArguments>(*line);
   if (line->command == "tune")

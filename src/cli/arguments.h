@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "cli/exit_codes.h"
+#include "cli/load/load_options.h"
 #include "cli/quantize/scheme.h"
 #include "cli/sampling_options.h"
 #include "host/device_choice.h"
@@ -145,6 +146,7 @@ struct ServeArguments {
   uint32_t waiting = 1024;            // requests of each that wait at most
   bool prefixCache = true;            // prompts reuse what others computed
   uint32_t running = UINT32_MAX;      // sequences of each at once at most
+  uint32_t waiting = 1024;            // requests of each that wait at most
   uint32_t unloadSeconds = 300;       // without a request; 0: never
   uint32_t memoryMib = 0;             // of all models; 0: most of the device's
   std::string host = "127.0.0.1";     // empty: no TCP
@@ -179,8 +181,8 @@ struct DoctorArguments {
 };
 
 using Arguments =
-    std::variant<RunArguments, BenchArguments, ExplainArguments, TuneArguments, PerplexityArguments,
-                 LogitsArguments, EmbedArguments, RerankArguments, ShowArguments, CompileArguments,
+    std::variant<RunArguments, BenchArguments, LoadArguments, ExplainArguments, TuneArguments,
+                 PerplexityArguments, LogitsArguments, EmbedArguments, RerankArguments, ShowArguments, CompileArguments,
                  QuantizeArguments, ServeArguments, TokenizeArguments, ChatTemplateArguments,
                  DoctorArguments, DevicesArguments>;
 

@@ -8,7 +8,7 @@ namespace sinter::cli {
 
 // Options that were not given are empty; those that were may be empty too.
 struct CommandLine {
-  std::string command; // "run", "bench", ...
+  std::string command; // "run", "bench", "bench serve", ...
   std::string model;
   std::string file, targets, output, type;
   std::optional<std::string> prompt, system, tokens, threads, context, generate, repeat, parallel,
@@ -34,6 +34,7 @@ struct CommandLine {
   bool bare = false;
   bool noGenerationPrompt = false;
   SamplingTexts sampling;
+  LoadTexts load;
 };
 
 // What to try first, for `sinter` alone: a few lines.

@@ -24,6 +24,7 @@ Examples:
   sinter tune smollm2 --budget 60                 its fastest schedules on this machine
   sinter quantize MODEL --type Q4_K_M -o SMALL.gguf
   sinter serve smollm2 --port 8080                answers OpenAI's and Ollama's clients
+  sinter bench serve --url http://127.0.0.1:8080 --rate 1,2,4     how fast it answers
   sinter tokenize smollm2 -p "Why?"               its tokens
   sinter kernel --help                            single kernels: run, bench, emit
 
@@ -169,6 +170,40 @@ void addChatTemplate(CLI::App &app, CommandLine &line) {
   addChat(*command, line);
 }
 
+// As given, flags as an empty text.
+void addLoadOption(CLI::App &command, LoadTexts &texts, const LoadOption &option) {
+  const std::string key = option.key();
+  if (*option.type == 0) {
+    command.add_flag_callback(
+               option.names, [&texts, key] { texts[key] = {""}; }, option.help)
+        ->group(option.group);
+    return;
+  }
+  if (key == "goodput") {
+    const auto take = [&texts, key](const std::vector<std::string> &given) { texts[key] = given; };
+    command.add_option_function<std::vector<std::string>>(option.names, take, option.help)
+        ->type_name(option.type)
+        ->group(option.group);
+    return;
+  }
+  const auto take = [&texts, key](const std::string &text) { texts[key] = {text}; };
+  command.add_option_function<std::string>(option.names, take, option.help)
+      ->type_name(option.type)
+      ->group(option.group);
+}
+
+void addBenchServe(CLI::App &bench, CommandLine &line) {
+  CLI::App *serve = bench.add_subcommand("serve", "measure a server of OpenAI's API");
+  serve->description(
+      "Sends streamed completions to a server, this one's or another's, and measures the time to\n"
+      "the first token, between tokens and of whole answers, and throughput. With --rate, "
+      "requests\n"
+      "come whether or not earlier ones are answered, and latencies count from when a request was\n"
+      "due. Several rates or concurrencies are runs one after another.");
+  for (const LoadOption &option : loadOptions())
+    addLoadOption(*serve, line.load, option);
+}
+
 void addBench(CLI::App &app, CommandLine &line) {
   CLI::App *bench = app.add_subcommand("bench", "measure speed and memory");
   bench->description(
@@ -177,12 +212,14 @@ void addBench(CLI::App &app, CommandLine &line) {
       "the prompt, so at a depth of --prompt tokens. With --parallel, that many sequences of\n"
       "other tokens run together, and the figures are totals over them.");
   addModel(*bench, line);
+  bench->get_option("MODEL")->required(false); // it would be taken for "serve"; checked below
   addContext(*bench, line);
   addText(*bench, "--prompt", line.prompt, "tokens of the prompt (default: 512)");
   addText(*bench, "--gen", line.generate, "tokens to generate (default: 128)");
   addText(*bench, "--parallel", line.parallel, "sequences to run together (default: 1)");
   addText(*bench, "--repeat", line.repeat, "runs to take the median of (default: 3)");
   bench->add_flag("--json", line.json, "print one JSON object instead of a table");
+  addBenchServe(*bench, line);
 }
 
 void addExplain(CLI::App &app, CommandLine &line) {
@@ -406,6 +443,8 @@ void addServeModels(CLI::App &serve, CommandLine &line) {
           "8192)");
   addText(serve, "--parallel", line.parallel,
           "whole contexts that a model has memory for (default: 8)");
+  addText(serve, "--max-running", line.maxRunning,
+          "sequences of a model that run at once at most (default: as many as its steps take)");
   addText(serve, "--max-waiting", line.maxWaiting,
           "requests that wait for a model at most; others are answered 503 (default: 1024)");
   addText(serve, "--memory", line.memory,
@@ -452,8 +491,6 @@ void addServe(CLI::App &app, CommandLine &line) {
       "Listens for HTTP/1.1 until it is told to end (SIGTERM, Ctrl-C): then it accepts nothing "
       "more\nand answers what runs for at most --drain seconds. A second signal ends it at once.");
   addServeModels(*serve, line);
-  addText(serve, "--max-running", line.maxRunning,
-          "sequences of a model that run at once at most (default: as many as its steps take)");
   addServeAddress(*serve, line);
   addServeAccess(*serve, line);
   addServeLimits(*serve, line);
@@ -495,8 +532,19 @@ std::string lowered(std::string text) {
 
 // The subcommand in use, or the program itself.
 const CLI::App &deepest(const CLI::App &app) {
-  const auto chosen = app.get_subcommands();
-  return chosen.empty() ? app : *chosen.front();
+  const CLI::App *at = &app;
+  for (auto chosen = at->get_subcommands(); !chosen.empty(); chosen = at->get_subcommands())
+    at = chosen.front();
+  return *at;
+}
+
+// "bench serve"; empty for the program itself.
+std::string commandName(const CLI::App &command) {
+  const CLI::App *parent = command.get_parent();
+  if (!parent)
+    return "";
+  const std::string before = commandName(*parent);
+  return before.empty() ? command.get_name() : before + " " + command.get_name();
 }
 
 // The option or command that `stranger` is nearest to, as a hint.
@@ -522,7 +570,8 @@ Message usageError(const CLI::App &app, const std::string &what) {
     reason = "'" + strangers.front() + "' was not expected";
   if (!strangers.empty())
     reason += hintFor(command, strangers.front());
-  return {kExitUsage, reason + "; see sinter " + (top ? "" : command.get_name() + " ") + "--help"};
+  return {kExitUsage,
+          reason + "; see sinter " + (top ? "" : commandName(command) + " ") + "--help"};
 }
 
 } // namespace
@@ -557,13 +606,17 @@ tl::expected<CommandLine, Message> splitCommandLine(std::span<const char *const>
     app.parse(static_cast<int>(argv.size()), argv.data());
   } catch (const CLI::CallForHelp &) {
     const CLI::App &command = deepest(app);
-    return tl::unexpected(Message{kExitOk, command.help(&command == &app ? "" : "sinter")});
+    const std::string parent = command.get_parent() ? commandName(*command.get_parent()) : "";
+    const std::string before = parent.empty() ? "sinter" : "sinter " + parent;
+    return tl::unexpected(Message{kExitOk, command.help(&command == &app ? "" : before)});
   } catch (const CLI::CallForVersion &) {
     return tl::unexpected(Message{kExitOk, "sinter " SINTER_VERSION "\n"});
   } catch (const CLI::ParseError &error) {
     return tl::unexpected(usageError(app, error.what()));
   }
-  line.command = deepest(app).get_name();
+  line.command = commandName(deepest(app));
+  if (line.command == "bench" && app.get_subcommand("bench")->count("MODEL") == 0)
+    return tl::unexpected(usageError(app, "MODEL is required"));
   return line;
 }
 

@@ -79,6 +79,8 @@ Result<int> dispatch(const Arguments &arguments, Interrupts &interrupts) {
     return runCommand(*run, interrupts);
   if (const auto *bench = std::get_if<BenchArguments>(&arguments))
     return benchCommand(*bench, interrupts);
+  if (const auto *load = std::get_if<LoadArguments>(&arguments))
+    return benchServeCommand(*load, interrupts);
   if (const auto *explain = std::get_if<ExplainArguments>(&arguments))
     return explainCommand(*explain, interrupts);
   if (const auto *tune = std::get_if<TuneArguments>(&arguments))

@@ -9,6 +9,7 @@ namespace sinter::cli {
 
 Result<int> runCommand(const RunArguments &arguments, Interrupts &interrupts);
 Result<int> benchCommand(const BenchArguments &arguments, Interrupts &interrupts);
+Result<int> benchServeCommand(const LoadArguments &arguments, Interrupts &interrupts);
 Result<int> explainCommand(const ExplainArguments &arguments, Interrupts &interrupts);
 Result<int> tuneCommand(const TuneArguments &arguments, Interrupts &interrupts);
 Result<int> perplexityCommand(const PerplexityArguments &arguments, Interrupts &interrupts);

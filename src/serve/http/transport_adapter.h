@@ -1,5 +1,4 @@
-// A connection's bytes, plain or through TLS. For the *_adapter.cpp files of this folder alone: it
-// includes Boost.
+// A connection's bytes, plain or through TLS. For *_adapter.cpp files alone: it includes Boost.
 #pragma once
 
 #include "serve/http/server.h"

@@ -41,6 +41,11 @@ sinter_program(text_sampler MAIN bench/text/sampler.cpp DEPS llm)
 target_compile_options(text_sampler PRIVATE -fno-exceptions)
 add_dependencies(benchmarks text_sampler)
 
+sinter_program(text_masks MAIN bench/text/masks.cpp DEPS llm)
+target_compile_options(text_masks PRIVATE -fno-exceptions)
+set_target_properties(text_masks PROPERTIES EXCLUDE_FROM_ALL ON)
+add_dependencies(benchmarks text_masks)
+
 sinter_program(text_scheduler MAIN bench/text/scheduler.cpp DEPS llm)
 target_compile_options(text_scheduler PRIVATE -fno-exceptions)
 add_dependencies(benchmarks text_scheduler)

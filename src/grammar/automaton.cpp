@@ -153,10 +153,17 @@ Result<void> Automaton::close(FrameNumbers open, State &state) {
 Result<void> Automaton::spend(uint64_t work) {
   work_ += work;
   if (work_ <= kMostWork && frames_.size() <= kMostFrames)
-    return {};
+    return work_ <= pauseAt_ ? Result<void>()
+                             : fail(Code::Timeout, "the grammar needs more work than was allowed");
   return fail(Code::Unsupported,
               "the grammar leaves too many ways to go on: it is too ambiguous, or "
               "counts too far");
+}
+
+size_t Automaton::bytes() const {
+  constexpr size_t kFrame = 4 * sizeof(Frame), kState = 2 * sizeof(State) + 64; // with their maps
+  return frames_.size() * kFrame + states_.size() * kState + rowCount_ * sizeof(Row) +
+         pairs_.size() * 4 * sizeof(Pair) + grammar_.exprCount() * 2 * sizeof(Expr);
 }
 
 Result<StateId> Automaton::stateOf(const FrameNumbers &from) {
@@ -187,13 +194,77 @@ void Automaton::readText(const Frame &at, ByteFrames &after) {
   after[byte].push_back(isLast ? at.next : frame(at.expr, at.position + 1, at.next));
 }
 
+constexpr uint32_t kNoCode = UINT32_MAX;
+
+const Automaton::CharacterSteps &Automaton::stepsOf(uint32_t number, uint32_t partial) {
+  std::unique_ptr<CharacterSteps> &steps = steps_[{number, partial}];
+  if (steps)
+    return *steps;
+  steps = std::make_unique<CharacterSteps>();
+  const CharacterSet &set = grammar_.setNumber(number);
+  for (unsigned byte = 0; byte < steps->size(); ++byte) {
+    const auto read = PartialCode(partial).read(static_cast<uint8_t>(byte), set);
+    (*steps)[byte] = !read ? kNoCode : read->isWhole() ? 0 : read->generalized(set).number();
+  }
+  return *steps;
+}
+
 void Automaton::readCharacter(const Frame &at, ByteFrames &after) {
-  const CharacterSet &set = grammar_.setOf(grammar_.expr(at.expr));
-  const PartialCode partial(at.position);
-  for (unsigned byte = 0; byte < 256; ++byte)
-    if (const auto read = partial.read(static_cast<uint8_t>(byte), set))
-      after[byte].push_back(
-          read->isWhole() ? at.next : frame(at.expr, read->generalized(set).number(), at.next));
+  const CharacterSteps &steps = stepsOf(grammar_.expr(at.expr).begin, at.position);
+  uint32_t last = kNoCode, left = 0;
+  for (unsigned byte = 0; byte < steps.size(); ++byte) {
+    if (steps[byte] == kNoCode)
+      continue;
+    if (steps[byte] != last)
+      left = steps[byte] == 0 ? at.next : frame(at.expr, steps[byte], at.next);
+    last = steps[byte];
+    after[byte].push_back(left);
+  }
+}
+
+std::optional<uint32_t> Automaton::widestSet(StateId state) const {
+  std::optional<uint32_t> widest;
+  size_t most = 0;
+  for (const uint32_t number : states_[state.index].terminals) {
+    const Frame &at = frames_[number];
+    const Expr &expr = grammar_.expr(at.expr);
+    if (expr.kind != ExprKind::Characters || at.position > 0)
+      continue;
+    if (const size_t size = grammar_.setOf(expr).size(); size > most) {
+      most = size;
+      widest = expr.begin;
+    }
+  }
+  return widest;
+}
+
+// Whether a terminal may begin to read a character of the set.
+bool Automaton::mayRead(const Frame &at, const CharacterSet &set) const {
+  const Expr &expr = grammar_.expr(at.expr);
+  if (expr.kind == ExprKind::Characters)
+    return at.position == 0 &&
+           std::ranges::any_of(grammar_.setOf(expr).ranges(), [&](const CodeRange &range) {
+             return set.meets(range.first, range.last);
+           });
+  if (expr.kind != ExprKind::Text)
+    return true;
+  const auto byte = static_cast<uint8_t>(grammar_.textOf(expr)[at.position]);
+  return byte < 0x80 ? set.contains(byte) : byte >= 0xC0; // others begin no character
+}
+
+Result<SetStep> Automaton::afterSet(StateId state, uint32_t set) {
+  FrameNumbers left;
+  SetStep step{set, kDead, true};
+  for (const uint32_t number : states_[state.index].terminals) {
+    const Frame &at = frames_[number];
+    const Expr &expr = grammar_.expr(at.expr);
+    if (expr.kind == ExprKind::Characters && at.position == 0 && expr.begin == set)
+      left.push_back(at.next);
+    else if (mayRead(at, grammar_.setNumber(set)))
+      step.isOnly = false;
+  }
+  SINTER_ASSIGN(step.after, stateOf(left));
+  return step;
 }
 
 Result<void> Automaton::readBytes(StateId state, ByteFrames &after) {
@@ -241,6 +312,7 @@ Result<const Automaton::Row *> Automaton::row(StateId state) {
   }
   spare_.push_back(std::move(after));
   states_[state.index].row = std::move(made);
+  ++rowCount_;
   return states_[state.index].row.get();
 }
 

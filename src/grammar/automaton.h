@@ -18,6 +18,13 @@ struct StateId {
 // No text goes on from here.
 inline constexpr StateId kDead{0};
 
+// What follows any character of a set.
+struct SetStep {
+  uint32_t set = 0;
+  StateId after = kDead; // a text that goes on from here goes on after the character, too
+  bool isOnly = false;   // and no other text does
+};
+
 // For one thread. Unsupported, from any call: the grammar is so ambiguous, or counts so far, that
 // it would take more states, frames or work than there may be.
 class Automaton {
@@ -31,6 +38,15 @@ public:
   // Errors: Grammar::check's too.
   static Result<std::unique_ptr<Automaton>> create(Grammar grammar);
 
+  // From now on calls give up after so much work, with Timeout. The next one goes on from what they
+  // made, and needs to be allowed more where it gets no further.
+  void allow(uint64_t work) { pauseAt_ = work > kMostWork ? UINT64_MAX : work_ + work; }
+  const Grammar &grammar() const { return grammar_; }
+  // Of memory, about.
+  size_t bytes() const;
+  // Whether much of what it may take is taken, so that new texts should have a new one.
+  bool isWorn() const { return work_ > kMostWork / 4 || states_.size() > kMostStates / 4; }
+
   StateId start() const { return start_; }
   using Row = std::array<StateId, 256>; // the state after each byte
   // Valid until the automaton dies.
@@ -38,6 +54,10 @@ public:
   Result<StateId> next(StateId state, uint8_t byte);
   // Dead where the text does not fit.
   Result<StateId> next(StateId state, std::string_view bytes);
+  // The number of the largest set of which all characters may come next; nothing: there is none.
+  std::optional<uint32_t> widestSet(StateId state) const;
+  const CharacterSet &setNumber(uint32_t set) const { return grammar_.setNumber(set); }
+  Result<SetStep> afterSet(StateId state, uint32_t set);
   // Whether the text may end here.
   bool accepts(StateId state) const { return states_[state.index].accepts; }
 
@@ -83,6 +103,10 @@ private:
   Result<void> readBytes(StateId state, ByteFrames &after);
   void readText(const Frame &frame, ByteFrames &after);
   void readCharacter(const Frame &frame, ByteFrames &after);
+  bool mayRead(const Frame &frame, const CharacterSet &set) const;
+  // What a set of characters reads: by byte the number of the PartialCode after it.
+  using CharacterSteps = std::array<uint32_t, 256>;
+  const CharacterSteps &stepsOf(uint32_t set, uint32_t partial);
   Result<void> readPair(const Frame &frame, ByteFrames &after);
 
   Result<void> excludeEmptyPairs();
@@ -96,7 +120,8 @@ private:
   Result<void> spend(uint64_t work);
 
   Grammar grammar_;
-  uint64_t work_ = 0;
+  uint64_t work_ = 0, pauseAt_ = UINT64_MAX;
+  size_t rowCount_ = 0;
   StateId start_;
   std::vector<Frame> frames_{Frame{}};
   std::unordered_map<Frame, uint32_t, FrameHash> numberOf_;
@@ -105,6 +130,7 @@ private:
   std::unordered_map<uint32_t, bool> canEnd_; // of pairs
   std::vector<State> states_;
   std::unordered_map<FrameNumbers, StateId, NumbersHash> stateNumbers_; // by terminals and accept
+  std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<CharacterSteps>> steps_;
   std::vector<std::unique_ptr<ByteFrames>> spare_; // of row(), kept for their memory
 };
 

@@ -43,6 +43,13 @@ static auto firstFrom(std::span<const CodeRange> ranges, char32_t code) {
                           [](const CodeRange &range, char32_t at) { return range.last < at; });
 }
 
+size_t CharacterSet::size() const {
+  size_t size = 0;
+  for (const CodeRange &range : ranges_)
+    size += range.last - range.first + 1;
+  return size;
+}
+
 bool CharacterSet::meets(char32_t first, char32_t last) const {
   const auto found = firstFrom(ranges(), first);
   return found != ranges().end() && found->first <= last;

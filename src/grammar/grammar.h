@@ -29,6 +29,7 @@ public:
   std::span<const CodeRange> ranges() const { return ranges_; }
   bool empty() const { return ranges_.empty(); }
   bool contains(char32_t code) const { return meets(code, code); }
+  size_t size() const; // code points
   // Whether any code point from `first` to `last` is in it.
   bool meets(char32_t first, char32_t last) const;
   // Whether all of them are.
@@ -95,6 +96,7 @@ public:
     return std::string_view(bytes_).substr(expr.begin, expr.count);
   }
   const CharacterSet &setOf(const Expr &expr) const { return sets_[expr.begin]; }
+  const CharacterSet &setNumber(uint32_t number) const { return sets_[number]; }
   std::span<const ExprId> childrenOf(const Expr &expr) const {
     return std::span(children_).subspan(expr.begin, expr.count);
   }

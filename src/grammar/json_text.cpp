@@ -50,14 +50,32 @@ JsonText::JsonText(Grammar &grammar) : grammar_(grammar) {
   quote_ = grammar.text("\"");
 }
 
+// Escapes share their beginnings, so that few ways are open within a string.
+static ExprId escapes(Grammar &grammar, const CharacterSet &set) {
+  std::vector<CodeRange> letters, last[2]; // of short escapes; of \u000x and \u001x
+  for (const CodeRange &range : set.ranges())
+    for (char32_t code = range.first; code <= range.last; ++code) {
+      const std::string text = escaped(code);
+      const auto end = static_cast<char32_t>(text.back());
+      (text.size() == 2 ? letters : last[code >> 4]).push_back({end, end});
+    }
+  std::vector<ExprId> ways;
+  if (!letters.empty())
+    ways.push_back(grammar.characters(CharacterSet(std::move(letters))));
+  for (const size_t digit : {0, 1})
+    if (!last[digit].empty())
+      ways.push_back(
+          grammar.sequence({{grammar.text(digit ? "u001" : "u000"),
+                             grammar.characters(CharacterSet(std::move(last[digit])))}}));
+  return grammar.sequence({{grammar.text("\\"), grammar.choice(ways)}});
+}
+
 ExprId JsonText::character(Grammar &grammar, const CharacterSet &set) {
   std::vector<ExprId> ways;
   if (const CharacterSet plain = set.without(escapedSet()); !plain.empty())
     ways.push_back(grammar.characters(plain));
-  const CharacterSet others = set.without(set.without(escapedSet()));
-  for (const CodeRange &range : others.ranges())
-    for (char32_t code = range.first; code <= range.last; ++code)
-      ways.push_back(grammar.text(escaped(code)));
+  if (const CharacterSet others = set.without(set.without(escapedSet())); !others.empty())
+    ways.push_back(escapes(grammar, others));
   return grammar.choice(ways);
 }
 

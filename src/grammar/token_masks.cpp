@@ -1,79 +1,54 @@
-// A mask is a walk over the tree of tokens. Where any short run of plain characters fits, as within
-// a string, tokens of them alone are taken from a ready set, and the walk sees the few others.
+// A mask is a walk over the tree of tokens. Where any characters of a set fit, as within a string,
+// tokens of them alone are taken from a ready set, and the walk sees the few others.
 #include "grammar/token_masks.h"
-
-#include "grammar/utf8_reader.h"
 
 #include <algorithm>
 
 namespace sinter::grammar {
-namespace {
 
-void addState(std::vector<StateId> &states, StateId state) {
-  if (std::ranges::find(states, state) == states.end())
-    states.push_back(state);
-}
-
-} // namespace
-
-// A plain character's bytes lead through states that are told apart by what was read, too.
-Result<const std::vector<StateId> *> TokenMasks::afterPlain(StateId state) {
-  if (const auto found = afterPlain_.find(state.index); found != afterPlain_.end())
+Result<const SetStep *> TokenMasks::stepOf(StateId state, uint32_t set) {
+  if (const auto found = steps_.find(state.index);
+      found != steps_.end() && found->second.set == set)
     return &found->second;
-  std::vector<StateId> after;
-  std::vector<std::pair<StateId, PartialCode>> open{{state, PartialCode()}};
-  std::map<std::pair<uint32_t, uint32_t>, bool> met;
-  while (!open.empty()) {
-    const auto [at, partial] = open.back();
-    open.pop_back();
-    SINTER_ASSIGN(const Automaton::Row *row, automaton_->row(at));
-    for (unsigned byte = 0; byte < 256; ++byte) {
-      const auto read = partial.read(static_cast<uint8_t>(byte), plainCharacters());
-      if (!read)
-        continue;
-      const StateId next = (*row)[byte];
-      if (read->isWhole() || next == kDead)
-        addState(after, next);
-      else if (const PartialCode left = read->generalized(plainCharacters());
-               !std::exchange(met[{next.index, left.number()}], true))
-        open.emplace_back(next, left);
-    }
-    if (std::ranges::find(after, kDead) != after.end())
-      break;
-  }
-  return &afterPlain_.emplace(state.index, std::move(after)).first->second;
+  SINTER_ASSIGN(const SetStep step, automaton_->afterSet(state, set));
+  return &(steps_[state.index] = step);
 }
 
-// How many plain characters fit from here, whichever they are; at most TokenTrie::kMostPlain.
-Result<uint32_t> TokenMasks::plainDepth(StateId state) {
-  std::vector<StateId> level{state};
-  for (uint32_t depth = 0; depth < TokenTrie::kMostPlain; ++depth) {
-    std::vector<StateId> next;
-    for (const StateId at : level) {
-      SINTER_ASSIGN(const std::vector<StateId> *after, afterPlain(at));
-      for (const StateId one : *after)
-        addState(next, one);
-    }
-    if (std::ranges::find(next, kDead) != next.end())
-      return depth;
-    if (next == level) // for ever so
+Result<TokenMasks::Run> TokenMasks::runOf(StateId state) {
+  Run run;
+  const std::optional<uint32_t> set = automaton_->widestSet(state);
+  if (!set)
+    return run;
+  run.set = *set;
+  run.isExact = true;
+  while (run.length < PlainTokens::kMost) {
+    SINTER_ASSIGN(const SetStep *step, stepOf(state, *set));
+    run.isExact = run.isExact && step->isOnly;
+    if (step->after == kDead)
+      return run;
+    ++run.length;
+    if (step->after == state) { // for ever so
+      run.length = PlainTokens::kMost;
       break;
-    level = std::move(next);
+    }
+    state = step->after;
   }
-  return TokenTrie::kMostPlain;
+  run.isExact = true; // longer tokens are among the rest
+  return run;
 }
 
-Result<void> TokenMasks::fill(StateId state, TokenBits &bits) {
-  SINTER_ASSIGN(const uint32_t plainFit, plainDepth(state));
-  bits = trie_->plainTokens(plainFit);
+const PlainTokens &TokenMasks::plainTokens(uint32_t set) {
+  std::shared_ptr<const PlainTokens> &made = plain_[set];
+  if (!made)
+    made = trie_->plainTokens(automaton_->setNumber(set));
+  return *made;
+}
+
+Result<void> TokenMasks::walk(std::span<const TokenTrie::Node> nodes, StateId state,
+                              TokenBits &bits) {
   path_.assign(size_t{trie_->longest()} + 1, state);
-  const std::span<const TokenTrie::Node> nodes = trie_->nodes();
   for (size_t i = 0; i < nodes.size();) {
     const TokenTrie::Node &node = nodes[i];
-    if (node.plain <= plainFit) {
-      i = node.end;
-      continue;
-    }
     SINTER_ASSIGN(const Automaton::Row *row, automaton_->row(path_[node.depth - 1]));
     const StateId next = (*row)[node.byte];
     if (next == kDead) {
@@ -88,21 +63,52 @@ Result<void> TokenMasks::fill(StateId state, TokenBits &bits) {
   return {};
 }
 
-Result<const TokenBits *> TokenMasks::maskOf(StateId state) {
+// Ready sets cost time and memory, so there are none of a few characters, and not of many sets.
+bool TokenMasks::isWorthReady(const Run &run) const {
+  constexpr uint32_t kLeastRun = 4;
+  constexpr size_t kLeastSize = 16, kWide = 0x1000, kMostWide = 12, kMostNarrow = 6;
+  if (plain_.contains(run.set))
+    return true;
+  const size_t size = run.length < kLeastRun ? 0 : automaton_->setNumber(run.set).size();
+  return size >= kLeastSize && plain_.size() < (size >= kWide ? kMostWide : kMostNarrow);
+}
+
+Result<void> TokenMasks::fill(StateId state, TokenBits &bits) {
+  SINTER_ASSIGN(const Run run, runOf(state));
+  if (run.isExact && isWorthReady(run)) {
+    const PlainTokens &plain = plainTokens(run.set);
+    bits = plain.upTo(run.length);
+    return walk(plain.rest(), state, bits);
+  }
+  bits.assign((trie_->vocabulary() + 63) / 64, 0);
+  return walk(trie_->nodes(), state, bits);
+}
+
+Result<std::shared_ptr<const TokenBits>> TokenMasks::maskOf(StateId state) {
   if (const auto found = maskNumbers_.find(state.index); found != maskNumbers_.end()) {
     masks_.splice(masks_.begin(), masks_, found->second);
-    return &masks_.front().second;
+    return masks_.front().second;
   }
-  TokenBits bits;
-  if (masks_.size() == kMostMasks) { // its memory is used again
-    bits = std::move(masks_.back().second);
+  auto bits = std::make_shared<TokenBits>();
+  SINTER_TRY(fill(state, *bits));
+  if (automaton_->accepts(state))
+    for (const uint32_t end : ends_)
+      (*bits)[end / 64] |= uint64_t{1} << end % 64;
+  if (masks_.size() == kMostMasks) {
     maskNumbers_.erase(masks_.back().first.index);
     masks_.pop_back();
   }
-  SINTER_TRY(fill(state, bits));
-  masks_.emplace_front(state, std::move(bits));
+  masks_.emplace_front(state, bits);
   maskNumbers_[state.index] = masks_.begin();
-  return &masks_.front().second;
+  return bits;
+}
+
+size_t TokenMasks::bytes() const {
+  size_t bytes = automaton_->bytes() + masks_.size() * trie_->vocabulary() / 8 +
+                 steps_.size() * 4 * sizeof(SetStep);
+  for (const auto &[set, plain] : plain_)
+    bytes += plain->bytes();
+  return bytes;
 }
 
 } // namespace sinter::grammar

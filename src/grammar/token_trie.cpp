@@ -1,44 +1,18 @@
 // Built from the sorted tokens; what a subtree holds is summed from its end.
 #include "grammar/token_trie.h"
 
-#include "grammar/utf8_reader.h"
+#include "grammar/plain_tokens.h"
 
 #include <algorithm>
 
 namespace sinter::grammar {
 namespace {
 
-constexpr uint8_t kNotPlain = TokenTrie::kMostPlain + 1;
-
-// Characters of a text that is plain throughout; kNotPlain where it is not, or has more.
-uint8_t plainLength(std::string_view bytes) {
-  PartialCode partial;
-  uint8_t count = 0;
-  for (const char byte : bytes) {
-    const auto read = partial.read(static_cast<uint8_t>(byte), plainCharacters());
-    if (!read)
-      return kNotPlain;
-    partial = read->isWhole() ? PartialCode() : *read;
-    if (read->isWhole() && ++count == kNotPlain)
-      return kNotPlain;
-  }
-  return partial.begun() ? kNotPlain : count;
-}
-
 size_t commonLength(std::string_view a, std::string_view b) {
   return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
 
-void setBit(TokenBits &bits, uint32_t token) {
-  bits[token / 64] |= uint64_t{1} << token % 64;
-}
-
 } // namespace
-
-const CharacterSet &plainCharacters() {
-  static const CharacterSet set({{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x10FFFF}});
-  return set;
-}
 
 // The nodes of `bytes` that it does not share with the token before it.
 void TokenTrie::addNodes(std::string_view bytes, std::string_view before) {
@@ -51,10 +25,9 @@ void TokenTrie::addNodes(std::string_view bytes, std::string_view before) {
   }
 }
 
-// Ends of subtrees and their plain lengths, from the last node back.
+// Ends of subtrees, from the last node back.
 void TokenTrie::closeNodes() {
   std::vector<uint32_t> next(size_t{longest_} + 2, static_cast<uint32_t>(nodes_.size()));
-  std::vector<uint8_t> plain(size_t{longest_} + 2, 0); // of the open subtree by its depth
   for (size_t i = nodes_.size(); i-- > 0;) {
     Node &node = nodes_[i];
     uint32_t end = static_cast<uint32_t>(nodes_.size());
@@ -62,9 +35,6 @@ void TokenTrie::closeNodes() {
       end = std::min(end, next[depth]);
     node.end = end;
     next[node.depth] = static_cast<uint32_t>(i);
-    const uint8_t below = std::exchange(plain[node.depth + 1], 0);
-    node.plain = std::max(node.plain, below);
-    plain[node.depth] = std::max(plain[node.depth], node.plain);
   }
 }
 
@@ -77,20 +47,48 @@ TokenTrie::TokenTrie(std::span<const TokenBytes> tokens, size_t vocabulary) : by
   std::sort(sorted.begin(), sorted.end(), [](const TokenBytes &a, const TokenBytes &b) {
     return std::pair(a.bytes, a.token) < std::pair(b.bytes, b.token);
   });
-  plain_.assign(kMostPlain + 1, TokenBits((vocabulary + 63) / 64));
   std::string_view before;
   for (const TokenBytes &token : sorted) {
     addNodes(token.bytes, std::exchange(before, token.bytes));
     Node &node = nodes_.back();
     tokens_.push_back(token.token);
     ++node.tokenCount;
-    node.plain = plainLength(token.bytes);
-    for (uint32_t most = node.plain; most <= kMostPlain; ++most)
-      setBit(plain_[most], token.token);
     bytes_[token.token] = token.bytes;
     longest_ = std::max(longest_, static_cast<uint32_t>(token.bytes.size()));
   }
   closeNodes();
+}
+
+std::shared_ptr<const PlainTokens> TokenTrie::plainTokens(const CharacterSet &set) const {
+  constexpr size_t kMostSets = 8; // each takes a megabyte where there are 128k tokens
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find_if(plain_, [&](const auto &known) {
+    return std::ranges::equal(known.first.ranges(), set.ranges());
+  });
+  if (found != plain_.end()) {
+    plain_.splice(plain_.begin(), plain_, found);
+  } else {
+    plain_.emplace_front(set, std::make_shared<const PlainTokens>(*this, set));
+    if (plain_.size() > kMostSets)
+      plain_.pop_back();
+  }
+  return plain_.front().second;
+}
+
+std::optional<uint32_t> TokenTrie::longestAtStartOf(std::string_view text) const {
+  std::optional<uint32_t> longest;
+  size_t at = 0, end = nodes_.size();
+  for (const char byte : text) {
+    while (at < end && nodes_[at].byte != static_cast<uint8_t>(byte))
+      at = nodes_[at].end; // its neighbour
+    if (at >= end)
+      break;
+    if (nodes_[at].tokenCount > 0)
+      longest = tokensOf(nodes_[at]).front();
+    end = nodes_[at].end;
+    ++at;
+  }
+  return longest;
 }
 
 } // namespace sinter::grammar

@@ -1,77 +1,182 @@
 // A grammar's state, moved along by the tokens of an answer.
 #include "llm/grammar_constraint.h"
 
+#include "grammar/forced_text.h"
 #include "llm/generation.h"
 
 #include <algorithm>
 
 namespace sinter {
-namespace {
 
 using grammar::StateId;
 using grammar::TokenBits;
+using grammar::TokenMasks;
 
-void setBit(TokenBits &bits, TokenId token) {
-  bits[static_cast<size_t>(token) / 64] |= uint64_t{1} << token % 64;
-}
+namespace {
 
+constexpr size_t kMostDraftBytes = 256, kMostDraftTokens = 48;
+// Of an automaton, after which others come first: about 4 ms.
+constexpr uint64_t kWorkAtOnce = 1 << 14;
+
+} // namespace
+
+// The form's masks are used under its lock, by one answer at a time.
 class GrammarConstraint : public TokenConstraint {
 public:
-  GrammarConstraint(grammar::TokenMasks masks, std::vector<TokenId> ends)
-      : masks_(std::move(masks)), ends_(std::move(ends)), state_(masks_.automaton().start()) {}
+  GrammarConstraint(std::shared_ptr<GrammarForm> form, std::vector<uint32_t> ends)
+      : form_(std::move(form)), ends_(std::move(ends)), state_(form_->masks_.automaton().start()) {}
 
   Result<std::span<const uint64_t>> allowed() override {
-    SINTER_ASSIGN(const TokenBits *bits, masks_.maskOf(state_));
-    if (!masks_.automaton().accepts(state_))
-      return *bits;
-    withEnds_ = *bits;
-    for (const TokenId end : ends_)
-      setBit(withEnds_, end);
-    return withEnds_;
+    if (!mask_)
+      SINTER_TRY(retried([&](TokenMasks &masks) { return makeMask(masks, UINT64_MAX); }));
+    return *mask_;
+  }
+
+  Result<bool> prepare() override {
+    if (mask_)
+      return true;
+    const auto made = retried([&](TokenMasks &masks) { return makeMask(masks, workAtOnce_); });
+    const bool isPaused = !made && made.error().code == Code::Timeout;
+    workAtOnce_ = isPaused ? workAtOnce_ * 2 : kWorkAtOnce;
+    if (!made && !isPaused)
+      return Fail(made.error());
+    return !isPaused;
   }
 
   Result<void> accept(TokenId token) override {
-    if (std::ranges::binary_search(ends_, token))
+    if (std::ranges::binary_search(ends_, static_cast<uint32_t>(token)))
       return {};
-    SINTER_ASSIGN(state_, masks_.after(state_, static_cast<uint32_t>(token)));
-    if (state_ == grammar::kDead)
-      return fail(Code::Internal, "token " + std::to_string(token) + " is not of the grammar");
-    return {};
+    mask_.reset();
+    return retried([&](TokenMasks &masks) -> Result<void> {
+      masks.automaton().allow(UINT64_MAX);
+      SINTER_TRY(step(masks, static_cast<uint32_t>(token)));
+      text_ += masks.trie().bytesOf(static_cast<uint32_t>(token));
+      return {};
+    });
+  }
+
+  // It only saves time: where it takes too much of it there is none.
+  Result<Draft> draft() override {
+    const std::lock_guard lock(form_->mutex_);
+    TokenMasks &masks = form_->masks_;
+    masks.automaton().allow(kWorkAtOnce);
+    Draft draft;
+    const Result<std::string> text = forced_.from(masks.automaton(), state_, kMostDraftBytes);
+    std::string_view left = text ? std::string_view(*text) : std::string_view();
+    StateId state = state_;
+    while (!left.empty() && draft.tokens.size() < kMostDraftTokens) {
+      const std::optional<uint32_t> token = masks.trie().longestAtStartOf(left);
+      if (!token)
+        break;
+      const Result<StateId> next = masks.after(state, *token);
+      const auto mask = next ? masks.maskOf(*next) : Fail(next.error());
+      if (!mask)
+        break;
+      state = *next;
+      draft.tokens.push_back(static_cast<TokenId>(*token));
+      draft.masks.push_back(**mask);
+      left.remove_prefix(masks.trie().bytesOf(*token).size());
+    }
+    form_->measure();
+    return draft;
   }
 
 private:
-  grammar::TokenMasks masks_;
-  std::vector<TokenId> ends_; // ascending
-  StateId state_;
-  TokenBits withEnds_;
-};
+  Result<void> makeMask(TokenMasks &masks, uint64_t work) {
+    masks.automaton().allow(work);
+    SINTER_ASSIGN(mask_, masks.maskOf(state_));
+    return {};
+  }
 
-} // namespace
+  Result<void> step(TokenMasks &masks, uint32_t token) {
+    SINTER_ASSIGN(const StateId next, masks.after(state_, token));
+    if (next == grammar::kDead)
+      return fail(Code::Internal, "token " + std::to_string(token) + " is not of the grammar");
+    SINTER_TRY(forced_.accept(masks.automaton(), state_, masks.trie().bytesOf(token)));
+    state_ = next;
+    return {};
+  }
+
+  // Where others took what one answer may take of the form, this one goes on with its own.
+  template <typename Act> Result<void> retried(const Act &act) {
+    {
+      const std::lock_guard lock(form_->mutex_);
+      const Result<void> done = act(form_->masks_);
+      form_->measure();
+      if (done || done.error().code != Code::Unsupported || isOwn_)
+        return done;
+    }
+    SINTER_ASSIGN(form_, form_->renewed());
+    isOwn_ = true;
+    const std::lock_guard lock(form_->mutex_);
+    grammar::Automaton &automaton = form_->masks_.automaton();
+    SINTER_ASSIGN(state_, automaton.next(automaton.start(), text_));
+    return act(form_->masks_);
+  }
+
+  std::shared_ptr<GrammarForm> form_;
+  std::vector<uint32_t> ends_; // ascending
+  bool isOwn_ = false;         // nobody else has the form
+  StateId state_;
+  std::shared_ptr<const TokenBits> mask_; // of the state; null: not made
+  uint64_t workAtOnce_ = kWorkAtOnce;
+  std::string text_; // so far
+  grammar::ForcedText forced_;
+};
 
 std::shared_ptr<const grammar::TokenTrie> tokenTrieOf(const Tokenizer &tokenizer,
                                                       size_t vocabulary) {
   std::vector<grammar::TokenBytes> tokens;
   for (TokenId id = 0; static_cast<size_t>(id) < vocabulary && tokenizer.contains(id); ++id) {
     const TokenType type = tokenizer.type(id);
-    const bool isText = type == TokenType::Normal || type == TokenType::UserDefined ||
-                        type == TokenType::Byte;
+    const bool isText =
+        type == TokenType::Normal || type == TokenType::UserDefined || type == TokenType::Byte;
     if (isText && !endsAnswer(tokenizer, id))
       tokens.push_back({static_cast<uint32_t>(id), tokenizer.piece(id)});
   }
   return std::make_shared<grammar::TokenTrie>(tokens, vocabulary);
 }
 
+Result<std::shared_ptr<GrammarForm>>
+GrammarForm::create(grammar::Grammar grammar, std::shared_ptr<const grammar::TokenTrie> trie,
+                    const Tokenizer &tokenizer) {
+  std::vector<uint32_t> ends;
+  for (TokenId id = 0; static_cast<size_t>(id) < trie->vocabulary(); ++id)
+    if (endsAnswer(tokenizer, id))
+      ends.push_back(static_cast<uint32_t>(id));
+  SINTER_ASSIGN(std::unique_ptr<grammar::Automaton> automaton,
+                grammar::Automaton::create(std::move(grammar)));
+  TokenMasks masks(std::move(automaton), std::move(trie), std::move(ends));
+  return std::shared_ptr<GrammarForm>(new GrammarForm(std::move(masks)));
+}
+
+Result<std::shared_ptr<GrammarForm>> GrammarForm::renewed() const {
+  const std::lock_guard lock(mutex_);
+  SINTER_ASSIGN(std::unique_ptr<grammar::Automaton> automaton,
+                grammar::Automaton::create(masks_.automaton().grammar()));
+  TokenMasks masks(std::move(automaton), masks_.sharedTrie(),
+                   {masks_.ends().begin(), masks_.ends().end()});
+  return std::shared_ptr<GrammarForm>(new GrammarForm(std::move(masks)));
+}
+
+std::unique_ptr<TokenConstraint> GrammarForm::constrain() {
+  const std::lock_guard lock(mutex_);
+  const std::span<const uint32_t> ends = masks_.ends();
+  return std::make_unique<GrammarConstraint>(shared_from_this(),
+                                             std::vector<uint32_t>(ends.begin(), ends.end()));
+}
+
+void GrammarForm::measure() {
+  bytes_ = masks_.bytes();
+  isWorn_ = masks_.automaton().isWorn();
+}
+
 Result<std::unique_ptr<TokenConstraint>>
 constrainByGrammar(grammar::Grammar grammar, std::shared_ptr<const grammar::TokenTrie> trie,
                    const Tokenizer &tokenizer) {
-  std::vector<TokenId> ends;
-  for (TokenId id = 0; static_cast<size_t>(id) < trie->vocabulary(); ++id)
-    if (endsAnswer(tokenizer, id))
-      ends.push_back(id);
-  SINTER_ASSIGN(std::unique_ptr<grammar::Automaton> automaton,
-                grammar::Automaton::create(std::move(grammar)));
-  grammar::TokenMasks masks(std::move(automaton), std::move(trie));
-  return std::make_unique<GrammarConstraint>(std::move(masks), std::move(ends));
+  SINTER_ASSIGN(const std::shared_ptr<GrammarForm> form,
+                GrammarForm::create(std::move(grammar), std::move(trie), tokenizer));
+  return form->constrain();
 }
 
 } // namespace sinter

@@ -5,7 +5,9 @@
 #include "llm/sampler/constraint.h"
 #include "llm/tokenizer/tokenizer.h"
 
+#include <atomic>
 #include <memory>
+#include <mutex>
 
 namespace sinter {
 
@@ -14,8 +16,38 @@ namespace sinter {
 std::shared_ptr<const grammar::TokenTrie> tokenTrieOf(const Tokenizer &tokenizer,
                                                       size_t vocabulary);
 
-// A constraint for one answer; end tokens may come where the grammar's text may end. The tokenizer
-// must outlive it. Errors: Automaton::create's.
+// A grammar for a vocabulary, with all that was made of it so far: the answers that are held to it
+// share that. Safe from several threads.
+class GrammarForm : public std::enable_shared_from_this<GrammarForm> {
+public:
+  // End tokens may come where the grammar's text may end. Errors: Automaton::create's.
+  static Result<std::shared_ptr<GrammarForm>> create(grammar::Grammar grammar,
+                                                     std::shared_ptr<const grammar::TokenTrie> trie,
+                                                     const Tokenizer &tokenizer);
+
+  // For one answer, which may outlive this object. What other answers made of the grammar changes
+  // no mask, nor whether it is within its bounds.
+  std::unique_ptr<TokenConstraint> constrain();
+
+  // Of memory, about. Waits for no other call, nor does isWorn().
+  size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  // Whether new answers should have a new one.
+  bool isWorn() const { return isWorn_.load(std::memory_order_relaxed); }
+
+private:
+  friend class GrammarConstraint;
+  explicit GrammarForm(grammar::TokenMasks masks) : masks_(std::move(masks)) { measure(); }
+  void measure();
+  // The same grammar, of which nothing is made.
+  Result<std::shared_ptr<GrammarForm>> renewed() const;
+
+  mutable std::mutex mutex_; // of masks_
+  grammar::TokenMasks masks_;
+  std::atomic<size_t> bytes_ = 0;
+  std::atomic<bool> isWorn_ = false;
+};
+
+// A constraint for one answer alone. Errors: Automaton::create's.
 Result<std::unique_ptr<TokenConstraint>>
 constrainByGrammar(grammar::Grammar grammar, std::shared_ptr<const grammar::TokenTrie> trie,
                    const Tokenizer &tokenizer);

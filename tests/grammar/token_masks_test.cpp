@@ -56,7 +56,7 @@ TEST(TokenMasks, EqualEachTokenAlone) {
     TokenMasks masks(gbnf(text), trieOf(words));
     StateId state = masks.automaton().start();
     for (int step = 0; step < 40; ++step) {
-      const Result<const TokenBits *> bits = masks.maskOf(state);
+      const auto bits = masks.maskOf(state);
       ASSERT_TRUE(bits) << bits.error().toString();
       std::vector<uint32_t> allowed;
       for (uint32_t token = 0; token < words.size(); ++token) {

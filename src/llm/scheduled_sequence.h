@@ -29,6 +29,11 @@ struct ScheduledSequence {
   SchedulerClock::time_point submitted, began{}, firstToken{};
   uint64_t decodeSteps = 0;
   bool cancelled = false;
+  // The logits of the last row, until its constraint's mask is made; else empty.
+  std::vector<float> heldLogits = {};
+  uint32_t draftRows = 0; // of the next step: tokens that its constraint drafted
+  bool lostDraftTurn = false;
+  size_t draftedTokens = 0, acceptedDrafts = 0;
   std::optional<Result<Generation>> result; // once it has ended
 
   bool hasBegun() const { return rank != UINT64_MAX; }
@@ -37,6 +42,15 @@ struct ScheduledSequence {
   size_t generatedTokens() const { return tokens.size() - promptTokens; }
   bool isCancelled() const {
     return cancelled || (request.cancel && request.cancel->load(std::memory_order_relaxed));
+  }
+  bool awaitsMask() const { return !heldLogits.empty(); }
+  // Whether a step of this phase may have rows of it.
+  bool isDue(Phase phase) const {
+    return !awaitsMask() && (phase == Phase::Decode) == (generates() && draftRows == 0);
+  }
+  // Null: none.
+  TokenConstraint *constraint() const {
+    return request.sampler ? request.sampler->constraint() : nullptr;
   }
 };
 

@@ -18,6 +18,14 @@ double seconds(SchedulerClock::duration time) {
   return std::chrono::duration<double>(time).count();
 }
 
+// Rows of a draft have a decode step's bits, and rows that were not chosen can be written over.
+bool takesDrafts(const RunnerLimits &limits) {
+  return limits.phasesAgree && limits.stateSlots == 0 && limits.chunkRows == 1 &&
+         std::ranges::all_of(limits.kvGroups, [](const KvGroupPages &group) {
+           return group.lookBack == UINT64_MAX;
+         });
+}
+
 } // namespace
 
 Scheduler::Scheduler(StepRunner &runner, PagePool &pages, const Tokenizer &tokenizer,
@@ -25,6 +33,8 @@ Scheduler::Scheduler(StepRunner &runner, PagePool &pages, const Tokenizer &token
     : runner_(runner), pool_(pages), tokenizer_(tokenizer), options_(options),
       queues_(std::make_unique<FairShares>()), waiting_(std::make_unique<WaitingLine>()),
       budget_(0, 0, 0) {
+      takesDrafts_(takesDrafts(runner.limits())), queues_(std::make_unique<FairShares>()),
+      waiting_(std::make_unique<WaitingLine>()) {
   const RunnerLimits &limits = runner.limits();
   options_.sequences = std::clamp(std::min(limits.stepSequences, limits.stepTokens), 1u,
                                   std::max(options.sequences, 1u));
@@ -111,17 +121,24 @@ bool Scheduler::step() {
   stepping_ = true;
   endCancelled();
   endExpired();
+  chooseHeld();
   beginWaiting();
   adoptRowsOfRunning();
   if (!running_.empty()) {
     const Phase phase = choosePhase();
+  makeDrafts();
+  if (const std::optional<Phase> phase = choosePhase()) {
     plan_.clear();
-    if (phase == Phase::Prefill)
+    if (*phase == Phase::Prefill) {
       planPrefill();
-    else
+      planDrafts();
+    } else {
       planDecode();
+    }
     if (!plan_.empty())
-      run(phase);
+      run(*phase);
+  } else {
+    waitForMask();
   }
   deliver();
   stepping_ = false;
@@ -214,13 +231,17 @@ void Scheduler::begin(SequencePtr sequence) {
   running_.insert(place, std::move(sequence));
 }
 
-Phase Scheduler::choosePhase() const {
-  const auto generates = [](const SequencePtr &sequence) { return sequence->generates(); };
-  if (std::ranges::none_of(running_, generates))
-    return Phase::Prefill;
-  if (std::ranges::all_of(running_, generates))
-    return Phase::Decode;
-  return options_.prefillFirst || last_ == Phase::Decode ? Phase::Prefill : Phase::Decode;
+// Nothing: no sequence is due.
+std::optional<Phase> Scheduler::choosePhase() const {
+  const auto isAnyDue = [&](Phase phase) {
+    return std::ranges::any_of(running_,
+                               [&](const SequencePtr &sequence) { return sequence->isDue(phase); });
+  };
+  const bool decodes = isAnyDue(Phase::Decode);
+  if (!isAnyDue(Phase::Prefill))
+    return decodes ? std::optional(Phase::Decode) : std::nullopt;
+  return !decodes || options_.prefillFirst || last_ == Phase::Decode ? Phase::Prefill
+                                                                     : Phase::Decode;
 }
 
 void Scheduler::planPrefill() {
@@ -245,7 +266,7 @@ void Scheduler::planPrefill() {
 void Scheduler::planDecode() {
   for (size_t i = 0; i < running_.size(); ++i) {
     Sequence &sequence = *running_[i];
-    if (sequence.generates() && makeRoom(sequence))
+    if (sequence.isDue(Phase::Decode) && makeRoom(sequence))
       plan_.push_back({&sequence, 1});
   }
   collectEnded();
@@ -277,6 +298,7 @@ void Scheduler::preemptLast() {
   releaseRows(*last);
   if (runner_.limits().phasesAgree)
     last->prefillRows = std::max(last->promptTokens, last->tokens.size() - 1);
+  last->heldLogits.clear();
   waiting_->add(std::move(last));
   ++counters_.preemptions;
 }
@@ -315,11 +337,18 @@ void Scheduler::measure(Phase phase, uint64_t rows, SchedulerClock::duration tim
 }
 
 void Scheduler::addToBatch(const Part &part, Phase phase) {
-  const Sequence &sequence = *part.sequence;
+  Sequence &sequence = *part.sequence;
+  if (sequence.draftRows > 0) {
+    const auto draft = sequence.constraint()->drafted().first(sequence.draftRows);
+    sequence.tokens.insert(sequence.tokens.end(), draft.begin(), draft.end());
+  }
   const auto tokens = std::span(sequence.tokens).subspan(sequence.cachedRows, part.rows);
   const bool last = sequence.cachedRows + part.rows == sequence.tokens.size();
-  parts_.push_back({tokens, static_cast<uint32_t>(sequence.cachedRows), &sequence.pages,
-                    last ? LogitsWanted::Last : LogitsWanted::None, phase});
+  const LogitsWanted wanted = sequence.draftRows > 0 ? LogitsWanted::All
+                              : last                 ? LogitsWanted::Last
+                                                     : LogitsWanted::None;
+  parts_.push_back(
+      {tokens, static_cast<uint32_t>(sequence.cachedRows), &sequence.pages, wanted, phase});
 }
 
 // `logits` are those of this part and of the parts after it.
@@ -327,6 +356,9 @@ void Scheduler::accept(const Part &part, std::span<const float> &logits) {
   Sequence &sequence = *part.sequence;
   const size_t end = sequence.cachedRows + part.rows, stop = prefillStop(sequence);
   const bool prefills = !sequence.generates();
+  if (sequence.draftRows > 0)
+    return acceptDraft(part, logits);
+  const size_t end = sequence.cachedRows + part.rows;
   counters_.rows += part.rows;
   counters_.recomputedRows +=
       std::min(end, sequence.mostRows) - std::min(sequence.cachedRows, sequence.mostRows);
@@ -345,6 +377,11 @@ void Scheduler::accept(const Part &part, std::span<const float> &logits) {
 void Scheduler::choose(Sequence &sequence, std::span<const float> logits) {
   if (sequence.request.maxTokens == 0)
     return end(sequence, StopReason::TokenLimit);
+  if (TokenConstraint *constraint = sequence.constraint(); constraint && !constraint->isReady()) {
+    sequence.heldLogits.assign(logits.begin(), logits.end());
+    ++counters_.heldRows;
+    return;
+  }
   auto token = sequence.request.sampler ? sequence.request.sampler->sample(logits, scratch_)
                                         : sampleGreedy(logits, tokenizer_.suppressed());
   if (!token)

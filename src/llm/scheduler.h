@@ -8,6 +8,13 @@
 // token of each such sequence follows it. So the time between two tokens of a sequence is bounded
 // by one prefill step and one decode step, however long the prompts are.
 //
+// A constraint may make its masks on another thread. A sequence whose mask is not there when its
+// row of logits is keeps that row and is left out of steps until the mask is made; the others go
+// on. What a constraint drafts is computed with the last token in one prefill step and then chosen
+// token by token as ever; what was drafted otherwise than chosen is thrown away. So a draft saves
+// steps and changes no token. There are none where phases differ in bits, or where a sequence has
+// a state or layers that forget rows.
+//
 // Requests wait in queues by name. The next one that begins has the highest priority, and of these
 // the queue that was served the fewest tokens. It begins as soon as the block pool has pages for
 // what it holds, and a slot for its state where the model has states; none passes it meanwhile, so
@@ -102,6 +109,9 @@ struct SchedulerOptions {
 // Totals since the scheduler was made.
 struct SchedulerCounters {
   uint64_t prefillSteps = 0, decodeSteps = 0;
+  uint64_t heldRows = 0; // that had to wait for a mask
+  // Tokens of drafts that were computed, and those of them that were chosen.
+  uint64_t draftedTokens = 0, acceptedDrafts = 0;
   uint64_t rows = 0;           // of all steps
   uint64_t recomputedRows = 0; // of preempted sequences
   uint64_t preemptions = 0;    // sequences whose pages others needed
@@ -178,6 +188,7 @@ private:
   bool waitsForRows(const Sequence &sequence) const;
   size_t prefillStop(const Sequence &sequence) const;
   Phase choosePhase() const;
+  std::optional<Phase> choosePhase() const;
   void planPrefill();
   void planDecode();
   bool makeRoom(Sequence &sequence);
@@ -187,6 +198,12 @@ private:
   void addToBatch(const Part &part, Phase phase);
   void accept(const Part &part, std::span<const float> &logits);
   void choose(Sequence &sequence, std::span<const float> logits);
+  void chooseHeld();
+  void waitForMask();
+  void makeDrafts();
+  uint32_t draftOf(Sequence &sequence) const;
+  void planDrafts();
+  void acceptDraft(const Part &part, std::span<const float> &logits);
   void take(Sequence &sequence, TokenId token);
   void end(Sequence &sequence, StopReason reason);
   void end(Sequence &sequence, Status error);
@@ -197,6 +214,7 @@ private:
   PagePool &pool_;
   const Tokenizer &tokenizer_;
   SchedulerOptions options_;
+  bool takesDrafts_;
   uint64_t nextNumber_ = 0;
   uint64_t nextRank_ = 0;
   std::unordered_map<uint64_t, Sequence *> live_; // by number

@@ -2,6 +2,8 @@
 #include "llm/scheduler_check.h"
 #include "serve/worker_check.h"
 
+#include <future>
+
 namespace sinter::serve {
 namespace {
 
@@ -313,6 +315,53 @@ TEST(Worker, ALostDeviceEndsAllAndRefusesWhatComesLater) {
   ASSERT_FALSE(later.id.has_value());
   EXPECT_EQ(later.id.error().code, Code::DeviceLost);
   EXPECT_EQ(desk.engine->state().failed, 9u);
+}
+
+// Allows everything, once its gate is open.
+class GatedConstraint : public TokenConstraint {
+public:
+  explicit GatedConstraint(std::shared_future<void> gate) : gate_(std::move(gate)) {}
+  Result<std::span<const uint64_t>> allowed() override {
+    gate_.wait();
+    return std::span<const uint64_t>(&all_, 1);
+  }
+  Result<void> accept(TokenId) override { return {}; }
+
+private:
+  std::shared_future<void> gate_;
+  const uint64_t all_ = ~uint64_t{0};
+};
+
+TEST(Worker, AJobWhoseMaskTakesLongHoldsNoOtherUp) {
+  WorkerDesk desk;
+  std::promise<void> gate;
+  GenerationJob held = jobOf({3, 1}, 10);
+  held.constraint = std::make_shared<GatedConstraint>(gate.get_future().share());
+  const auto slow = desk.mustSubmit(held);
+  const auto other = desk.mustSubmit(jobOf({0, 1, 2}, 40));
+  EXPECT_TRUE(other->waitForEnd().has_value());
+  EXPECT_EQ(desk.engine->state().finished, 1u);
+  gate.set_value();
+  EXPECT_TRUE(slow->waitForEnd().has_value());
+  held.constraint.reset();
+  EXPECT_EQ(slow->tokens(), aloneOn(desk, held).tokens);
+}
+
+// Its task ends before the engine does.
+TEST(Worker, AWorkerEndsWhileAMaskIsBeingMade) {
+  std::promise<void> gate;
+  std::shared_ptr<NotingSink> sink;
+  std::thread opener;
+  {
+    WorkerDesk desk;
+    GenerationJob held = jobOf({3, 1}, 10);
+    held.constraint = std::make_shared<GatedConstraint>(gate.get_future().share());
+    sink = desk.mustSubmit(std::move(held));
+    desk.engine->stop();
+    opener = std::thread([&] { gate.set_value(); });
+  }
+  opener.join();
+  EXPECT_EQ(sink->waitForEnd()->end, AnswerEnd::Cancelled);
 }
 
 } // namespace

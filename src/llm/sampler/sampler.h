@@ -49,6 +49,8 @@ public:
   void setConstraint(std::shared_ptr<TokenConstraint> constraint) {
     constraint_ = std::move(constraint);
   }
+  // Null: none.
+  TokenConstraint *constraint() const { return constraint_.get(); }
   // From now on the sequence is this one, and Mirostat starts anew. Random numbers go on.
   void begin(std::span<const TokenId> history);
   // The sequence has one more token.

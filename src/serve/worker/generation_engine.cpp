@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "llm/prefix_cache.h"
+#include "llm/sampler/constraint_ahead.h"
 
 #include <algorithm>
 
@@ -65,7 +66,10 @@ Result<Request> GenerationEngine::requestOf(GenerationJob &job) const {
                   .deadline = job.deadline};
   const size_t vocabulary = std::min<size_t>(tokenizer_.size(), limits_.vocabSize);
   SINTER_ASSIGN(request.sampler, Sampler::create(std::move(job.sampler), vocabulary, &tokenizer_));
-  request.sampler->setConstraint(std::move(job.constraint));
+  if (job.constraint)
+    request.sampler->setConstraint(std::make_shared<ConstraintAhead>(
+        std::move(job.constraint),
+        [&tasks = maskTasks_](TaskPool::Task task) { tasks.postAlways(std::move(task)); }));
   SINTER_TRY(checkFits(request));
   return request;
 }

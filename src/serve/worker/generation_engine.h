@@ -3,6 +3,7 @@
 #pragma once
 
 #include "serve/worker/delivery.h"
+#include "serve/worker/task_pool.h"
 #include "serve/worker/worker.h"
 
 #include <unordered_map>
@@ -54,6 +55,8 @@ private:
   const PagePool &pool_;
   const Tokenizer &tokenizer_;
   const WorkerOptions options_;
+  // Makes the masks of constraints while steps run.
+  mutable TaskPool maskTasks_{1, UINT32_MAX};
 
   // The step thread's.
   Scheduler scheduler_;

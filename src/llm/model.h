@@ -4,7 +4,7 @@
 #include "format/gguf.h"
 #include "hal/hal.h"
 #include "llm/chat/file_templates.h"
-#include "llm/grammar_constraint.h"
+#include "llm/grammar_forms.h"
 #include "llm/plan_runner.h"
 #include "llm/tokenizer/tokenizer.h"
 
@@ -59,6 +59,8 @@ public:
   // The tokens of text as a tree, for grammars; made when first asked for, from any thread. Of a
   // file with a tokenizer.
   std::shared_ptr<const grammar::TokenTrie> tokenTrie() const;
+  // Forms that answers of this model were held to.
+  GrammarForms &grammarForms() const { return *forms_; }
   // Unsupported, with what to do: the model cannot continue a text.
   Result<void> givesLogits() const;
 
@@ -77,6 +79,7 @@ private:
     std::shared_ptr<const grammar::TokenTrie> trie;
   };
   std::unique_ptr<TrieSlot> trie_ = std::make_unique<TrieSlot>(); // the file may be moved
+  std::unique_ptr<GrammarForms> forms_ = std::make_unique<GrammarForms>();
 };
 
 // Owns all but the device, which must outlive it. Neither movable nor copyable: sessions borrow it.

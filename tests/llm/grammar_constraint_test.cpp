@@ -1,11 +1,12 @@
-// Answers that are held to a grammar match it, whatever the logits say.
-#include "llm/grammar_constraint.h"
+// Answers that are held to a grammar match it, whatever the logits say and whoever shares it.
+#include "llm/grammar_forms.h"
 
 #include "grammar/gbnf.h"
 #include "llm/sampler/sampler.h"
 #include "llm/token_test_data.h"
 
 #include <gmock/gmock.h>
+
 #include <random>
 
 namespace sinter {
@@ -20,8 +21,8 @@ struct Held {
   SamplerScratch scratch;
 
   Held(std::string_view grammar, double temperature)
-      : sampler(*Sampler::create({.temperature = temperature, .seed = 5}, kVocabulary,
-                                 &tokenizer)) {
+      : sampler(
+            *Sampler::create({.temperature = temperature, .seed = 5}, kVocabulary, &tokenizer)) {
     auto made = constrainByGrammar(*grammar::parseGbnf(grammar),
                                    tokenTrieOf(tokenizer, tokenizer.size()), tokenizer);
     EXPECT_TRUE(made.has_value());
@@ -77,6 +78,91 @@ TEST(GrammarConstraint, AFormThatTheVocabularyCannotWriteIsSaid) {
   ASSERT_FALSE(token);
   EXPECT_EQ(token.error().code, Code::Unsupported);
   EXPECT_THAT(token.error().message, testing::HasSubstr("leaves no token"));
+}
+
+struct Shared {
+  Tokenizer tokenizer = *Tokenizer::create(smallVocabulary());
+  std::shared_ptr<const grammar::TokenTrie> trie = tokenTrieOf(tokenizer, kVocabulary);
+  std::shared_ptr<GrammarForm> form(std::string_view text) {
+    auto made = GrammarForm::create(*grammar::parseGbnf(text), trie, tokenizer);
+    EXPECT_TRUE(made.has_value());
+    return *made;
+  }
+};
+
+uint64_t maskOf(TokenConstraint &constraint) {
+  const auto bits = constraint.allowed();
+  EXPECT_TRUE(bits.has_value());
+  return bits ? bits->front() : 0;
+}
+
+TEST(GrammarForm, AnswersShareItAndEachHasItsOwnPlace) {
+  Shared shared;
+  const auto form = shared.form(R"(root ::= "ab" | "cd")");
+  const auto one = form->constrain(), other = form->constrain();
+  ASSERT_TRUE(one->accept(0));   // "a"
+  ASSERT_TRUE(other->accept(2)); // "c"
+  EXPECT_EQ(maskOf(*one), uint64_t{1} << 1);
+  EXPECT_EQ(maskOf(*other), uint64_t{1} << 3);
+  EXPECT_FALSE(one->accept(2));
+}
+
+// An answer of so many states fits alone, but not beside another's.
+TEST(GrammarForm, WhatOthersTookOfItEndsNoAnswer) {
+  Shared shared;
+  const auto form = shared.form(R"(root ::= "a" root "b" | "c" root "d" | "ab")");
+  for (uint32_t seed = 0; seed < 2; ++seed) {
+    std::mt19937 random(seed);
+    const auto constraint = form->constrain();
+    for (int i = 0; i < 12'000; ++i) {
+      const auto accepted = constraint->accept(random() % 2 ? 0 : 2);
+      ASSERT_TRUE(accepted) << i << accepted.error().toString();
+    }
+    EXPECT_EQ(maskOf(*constraint), 0b10101u) << seed; // "a", "c" and "ab"
+  }
+  EXPECT_TRUE(form->isWorn());
+}
+
+// A part at a time, until it is there, and the same as at once.
+TEST(GrammarForm, AMaskOfMuchWorkIsMadeInParts) {
+  Shared shared;
+  const char *text = R"(root ::= ("a"? "b"? "c"? "d"?){0,3000} "abcd")";
+  const auto whole = shared.form(text)->constrain(), parts = shared.form(text)->constrain();
+  int count = 1;
+  for (Result<bool> isDone = parts->prepare(); !*isDone; isDone = parts->prepare()) {
+    ASSERT_TRUE(isDone);
+    ASSERT_LT(++count, 20);
+  }
+  EXPECT_GT(count, 1);
+  EXPECT_EQ(maskOf(*parts), maskOf(*whole));
+}
+
+TEST(GrammarForm, DraftsTheTextThatIsForced) {
+  Shared shared;
+  const auto constraint = shared.form(R"(root ::= [ab] "abcd" "c" [ab])")->constrain();
+  EXPECT_TRUE(constraint->draft()->tokens.empty());
+  ASSERT_TRUE(constraint->accept(0));
+  const Draft draft = *constraint->draft();
+  EXPECT_THAT(draft.tokens, testing::ElementsAre(5, 3, 2)); // "abc", "d", "c"
+  for (size_t i = 0; i < draft.tokens.size(); ++i) {
+    ASSERT_TRUE(constraint->accept(draft.tokens[i]));
+    EXPECT_EQ(maskOf(*constraint), draft.masks[i].front());
+  }
+}
+
+TEST(GrammarForms, KeepThoseThatWereAskedForLast) {
+  Shared shared;
+  const auto form = shared.form(R"(root ::= "ab")");
+  GrammarForms forms(3 * (form->bytes() + 1));
+  for (const char *text : {"1", "2", "3"})
+    forms.add(text, shared.form(R"(root ::= "ab")"));
+  EXPECT_EQ(forms.count(), 3u);
+  EXPECT_TRUE(forms.find("1"));
+  forms.add("4", form);
+  EXPECT_EQ(forms.find("4"), form);
+  EXPECT_TRUE(forms.find("1"));
+  EXPECT_FALSE(forms.find("2"));
+  EXPECT_EQ(forms.count(), 3u);
 }
 
 } // namespace

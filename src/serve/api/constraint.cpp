@@ -3,6 +3,7 @@
 
 #include "grammar/gbnf.h"
 #include "grammar/json_schema.h"
+#include "grammar/json_text.h"
 #include "grammar/regex.h"
 
 namespace sinter::serve {
@@ -94,6 +95,10 @@ ApiResult<grammar::Grammar> AnswerForm::grammar() const {
     return tl::unexpected(
         ApiError(made.error().code, "'" + path + "': " + made.error().toString(), path));
   return std::move(*made);
+}
+
+std::string AnswerForm::text() const {
+  return std::to_string(static_cast<int>(kind)) + grammar::jsonLiteral(value);
 }
 
 void refuseConstraint(const RequestReader &request, std::string_view field,

@@ -70,6 +70,10 @@ private:
   // One for each choice of each prompt; fills states_.
   ApiResult<std::vector<GenerationJob>> jobsOf(std::vector<Prompt> prompts) {
     std::vector<GenerationJob> jobs;
+    std::shared_ptr<GrammarForm> form; // all choices share it
+    if (request_.wishes.form) {
+      SINTER_ASSIGN(form, grammarForm(*request_.wishes.form));
+    }
     for (Prompt &prompt : prompts) {
       for (uint32_t i = 0; i < request_.wishes.choices; ++i) {
         SINTER_ASSIGN(const SamplerSettings sampler,
@@ -78,9 +82,8 @@ private:
         job.prompt = prompt.tokens;
         job.maxTokens = request_.wishes.mostTokens();
         job.sampler = sampler;
-        if (request_.wishes.form) {
-          SINTER_ASSIGN(job.constraint, constraint());
-        }
+        if (form)
+          job.constraint = form->constrain();
         job.stops = request_.wishes.stops;
         job.likelihoods = request_.wishes.likelihoods;
         job.ignoreEndTokens = request_.wishes.ignoreEndTokens;
@@ -101,16 +104,20 @@ private:
     return jobs;
   }
 
-  // For one answer: it moves along with it.
-  ApiResult<std::shared_ptr<TokenConstraint>> constraint() {
-    const AnswerForm &form = *request_.wishes.form;
-    SINTER_ASSIGN(grammar::Grammar grammar, form.grammar());
+  // Made once, whichever requests ask for it.
+  ApiResult<std::shared_ptr<GrammarForm>> grammarForm(const AnswerForm &form) const {
     const ModelFile &file = worker_->file();
-    auto made = constrainByGrammar(std::move(grammar), file.tokenTrie(), file.tokenizer());
+    const std::string text = form.text();
+    if (auto known = file.grammarForms().find(text))
+      return known;
+    SINTER_ASSIGN(grammar::Grammar grammar, form.grammar());
+    auto made = GrammarForm::create(std::move(grammar), file.tokenTrie(), file.tokenizer());
     if (!made)
       return tl::unexpected(ApiError(made.error().code,
                                      "'" + form.path + "': " + made.error().toString(), form.path));
     return std::shared_ptr<TokenConstraint>(std::move(*made));
+    file.grammarForms().add(text, *made);
+    return std::move(*made);
   }
 
   // Pieces may come before the last job is submitted; they wait for the lock.

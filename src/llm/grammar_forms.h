@@ -1,0 +1,38 @@
+// Forms of answers that were asked for before.
+#pragma once
+
+#include "llm/grammar_constraint.h"
+
+#include <list>
+#include <map>
+#include <string>
+
+namespace sinter {
+
+// Of one model: forms by the texts that ask for them. Those that were asked for last stay, within
+// `mostBytes`. Safe from several threads.
+class GrammarForms {
+public:
+  static constexpr size_t kMostBytes = size_t{64} << 20;
+
+  explicit GrammarForms(size_t mostBytes = kMostBytes) : mostBytes_(mostBytes) {}
+
+  // Null where there is none, or a worn one, which goes.
+  std::shared_ptr<GrammarForm> find(const std::string &text);
+  void add(const std::string &text, std::shared_ptr<GrammarForm> form);
+  size_t count() const;
+
+private:
+  struct Entry {
+    std::string text;
+    std::shared_ptr<GrammarForm> form;
+  };
+  void trim();
+
+  const size_t mostBytes_;
+  mutable std::mutex mutex_;
+  std::list<Entry> entries_; // the one asked for last is first
+  std::map<std::string_view, std::list<Entry>::iterator> byText_;
+};
+
+} // namespace sinter

@@ -8,7 +8,9 @@
 namespace sinter::grammar {
 namespace {
 
-constexpr uint32_t kMostWhole = 19, kMostFraction = 20, kMostExponent = 3;
+constexpr uint32_t kMostWhole = 19, kMostFraction = 20;
+// So that every number is one of doubles, which end at 1e308.
+constexpr uint32_t kMostExponent = 2;
 
 class NumberWriter {
 public:

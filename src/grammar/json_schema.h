@@ -11,13 +11,16 @@ namespace sinter::grammar {
 // allows spaces.
 //
 // Enforced: type, enum, const, allOf, anyOf, oneOf (of branches that exclude each other), not (of
-// types and of plain values), $ref within the schema, properties, required, additionalProperties,
-// patternProperties, propertyNames, minProperties, maxProperties, prefixItems, items, minItems,
-// maxItems, minLength, maxLength, pattern, format, minimum, maximum, exclusiveMinimum,
-// exclusiveMaximum, multipleOf. Unsupported, with the place in the schema: any other keyword of the
-// draft that restricts values, and cases of these that a grammar cannot tell. InvalidArgument: a
-// keyword has a value of the wrong type, a reference leads nowhere, or nothing satisfies the
-// schema. Keywords that the draft does not know are notes, as it says.
+// types and of plain values), if, then, else (where `if` has only type, const, enum, not,
+// properties and required), $ref and $dynamicRef (to places and anchors within the schema),
+// properties, required, additionalProperties, patternProperties, propertyNames, minProperties,
+// maxProperties, dependentRequired, dependentSchemas, prefixItems, items, minItems, maxItems,
+// uniqueItems (of items that a short enum names), minLength, maxLength, pattern, format, minimum,
+// maximum, exclusiveMinimum, exclusiveMaximum, multipleOf. Unsupported, with the place in the
+// schema: any other keyword of the draft that restricts values, and cases of these that a grammar
+// cannot tell. InvalidArgument: a keyword has a value of the wrong type, a reference leads nowhere,
+// or nothing satisfies the schema. Keywords and formats that the draft does not know are notes, as
+// it says.
 Result<Grammar> parseJsonSchema(const jinja::Input &schema);
 
 } // namespace sinter::grammar

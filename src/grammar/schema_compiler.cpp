@@ -3,6 +3,7 @@
 
 #include "grammar/automaton.h"
 #include "grammar/json_schema.h"
+#include "grammar/schema_keywords.h"
 
 #include <algorithm>
 
@@ -16,7 +17,7 @@ bool isFalse(const Schema &schema) {
   return truth && !*truth;
 }
 
-const jinja::Input::List *literalsOf(const Schema &schema, jinja::Input::List &one) {
+const jinja::Input::List *namedBy(const Schema &schema, jinja::Input::List &one) {
   if (const jinja::Input *found = schema.find("const")) {
     one = {*found};
     return &one;
@@ -64,11 +65,16 @@ Result<SchemaSet> SchemaCompiler::flat(SchemaSet open) const {
       continue;
     SINTER_TRY(doc_.check(*schema));
     all.push_back(schema);
-    SINTER_ASSIGN(const std::string *reference, doc_.textAt(*schema, "$ref"));
-    if (reference) {
+    for (const std::string_view keyword : {"$ref", "$dynamicRef"}) {
+      SINTER_ASSIGN(const std::string *reference, doc_.textAt(*schema, keyword));
+      if (!reference)
+        continue;
       SINTER_ASSIGN(const Schema *target, doc_.resolve(*schema, *reference));
       open.push_back(target);
     }
+    SINTER_ASSIGN(const Schema *conditions, doc_.conditionsOf(*schema));
+    if (conditions)
+      open.push_back(conditions);
     SINTER_ASSIGN(const jinja::Input::List *parts, doc_.listAt(*schema, "allOf"));
     for (size_t i = 0; parts && i < parts->size(); ++i)
       open.push_back(&(*parts)[i]);
@@ -90,7 +96,7 @@ Result<ExprId> SchemaCompiler::value(SchemaSet all, std::vector<const jinja::Inp
     return g_.call(found->second);
   if (rules_.size() == kMostRules)
     return fail(Code::Unsupported, "schema: it has more than " + std::to_string(kMostRules) +
-                                     " combinations of branches");
+                                       " combinations of branches");
   const RuleId rule = g_.declare(task.all.empty() ? "value" : doc_.placeOf(*task.all.front()));
   rules_.emplace(task.key(), rule);
   open_.emplace_back(rule, std::move(task));
@@ -152,7 +158,7 @@ Result<void> SchemaCompiler::addExcluded(const Schema &schema, Excluded &exclude
   for (const auto &[keyword, value] : *keywords) {
     if (keyword == "const" || keyword == "enum")
       values = &value;
-    else if (keyword != "type")
+    else if (keyword != "type" && keywordUse(keyword) != KeywordUse::Note)
       return refusal;
   }
   if (!values) {
@@ -178,41 +184,55 @@ Result<SchemaCompiler::Excluded> SchemaCompiler::excludedBy(const SchemaSet &all
   return excluded;
 }
 
-Result<ExprId> SchemaCompiler::plain(const SchemaSet &all) {
-  SINTER_ASSIGN(uint32_t types, typesOf(all));
+// Writings of the values that an enum or const leaves; nothing where there is none.
+Result<std::optional<std::vector<std::string>>>
+SchemaCompiler::literals(const SchemaSet &all) const {
+  SINTER_ASSIGN(const uint32_t types, typesOf(all));
   SINTER_ASSIGN(const Excluded excluded, excludedBy(all));
-  types &= ~excluded.types;
   for (const Schema *schema : all) {
     SINTER_TRY(doc_.listAt(*schema, "enum"));
     jinja::Input::List one;
-    if (const jinja::Input::List *candidates = literalsOf(*schema, one))
-      return literals(all, types, excluded, *schema, *candidates);
+    if (const jinja::Input::List *candidates = namedBy(*schema, one))
+      return literalsOf(all, types & ~excluded.types, excluded, *schema, *candidates);
   }
-  return ofTypes(all, types, excluded);
+  return std::nullopt;
+}
+
+Result<ExprId> SchemaCompiler::plain(const SchemaSet &all) {
+  SINTER_ASSIGN(const auto named, literals(all));
+  if (named) {
+    std::vector<ExprId> ways;
+    for (const std::string &text : *named)
+      ways.push_back(g_.text(text));
+    return g_.choice(ways);
+  }
+  SINTER_ASSIGN(const uint32_t types, typesOf(all));
+  SINTER_ASSIGN(const Excluded excluded, excludedBy(all));
+  return ofTypes(all, types & ~excluded.types, excluded);
 }
 
 // Those of `source`, the first with an enum, that all other schemas allow.
-Result<ExprId> SchemaCompiler::literals(const SchemaSet &all, uint32_t types,
-                                        const Excluded &excluded, const Schema &source,
-                                        const jinja::Input::List &candidates) {
+Result<std::vector<std::string>>
+SchemaCompiler::literalsOf(const SchemaSet &all, uint32_t types, const Excluded &excluded,
+                           const Schema &source, const jinja::Input::List &candidates) const {
   const auto isNamed = [&](const Schema *schema, const jinja::Input &value) {
     jinja::Input::List one;
-    const jinja::Input::List *list = literalsOf(*schema, one);
+    const jinja::Input::List *list = namedBy(*schema, one);
     return list && contains(*list, value);
   };
   const auto isRefused = [&](const Schema *schema, const jinja::Input &value) {
     if (schema == &source) // all candidates are its own
       return false;
     jinja::Input::List one;
-    const jinja::Input::List *list = literalsOf(*schema, one);
+    const jinja::Input::List *list = namedBy(*schema, one);
     return list && !contains(*list, value);
   };
   if (candidates.size() > kMostLiterals)
     return doc_.error(source, "enum",
-                      "it has " + std::to_string(candidates.size()) +
-                          " values, expected at most " + std::to_string(kMostLiterals),
+                      "it has " + std::to_string(candidates.size()) + " values, expected at most " +
+                          std::to_string(kMostLiterals),
                       Code::Unsupported);
-  std::vector<ExprId> ways;
+  std::vector<std::string> texts;
   for (const jinja::Input &value : candidates) {
     const bool isOut =
         (typeOf(value) & types) == 0 ||
@@ -222,9 +242,9 @@ Result<ExprId> SchemaCompiler::literals(const SchemaSet &all, uint32_t types,
       continue;
     SINTER_ASSIGN(const bool allowed, allows(all, types, value));
     if (allowed)
-      ways.push_back(g_.text(jsonLiteral(value)));
+      texts.push_back(jsonLiteral(value));
   }
-  return g_.choice(ways);
+  return texts;
 }
 
 Result<bool> SchemaCompiler::allows(const SchemaSet &all, uint32_t types,
@@ -247,7 +267,7 @@ Result<ExprId> SchemaCompiler::ofTypes(const SchemaSet &all, uint32_t types,
   const auto isOut = [&](const jinja::Input &value) {
     return std::ranges::any_of(excluded.values, [&](const Schema *schema) {
       jinja::Input::List one;
-      return contains(*literalsOf(*schema, one), value);
+      return contains(*namedBy(*schema, one), value);
     });
   };
   std::vector<ExprId> ways;

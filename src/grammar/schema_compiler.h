@@ -47,8 +47,10 @@ private:
   Result<ExprId> branches(const Task &task, const Schema &owner, std::string_view keyword);
   Result<ExprId> plain(const SchemaSet &all);
   Result<ExprId> ofTypes(const SchemaSet &all, uint32_t types, const Excluded &excluded);
-  Result<ExprId> literals(const SchemaSet &all, uint32_t types, const Excluded &excluded,
-                          const Schema &source, const jinja::Input::List &candidates);
+  Result<std::optional<std::vector<std::string>>> literals(const SchemaSet &all) const;
+  Result<std::vector<std::string>> literalsOf(const SchemaSet &all, uint32_t types,
+                                              const Excluded &excluded, const Schema &source,
+                                              const jinja::Input::List &candidates) const;
   Result<bool> allows(const SchemaSet &all, uint32_t types, const jinja::Input &value) const;
   Result<Excluded> excludedBy(const SchemaSet &all) const;
   Result<void> addExcluded(const Schema &schema, Excluded &excluded) const;
@@ -63,6 +65,8 @@ private:
   Result<ExprId> stringContent(const SchemaSet &all);
   Result<ExprId> array(const SchemaSet &all);
   Result<ExprId> arrayItem(const SchemaSet &all, size_t index);
+  Result<ExprId> uniqueArray(const SchemaSet &all, const Schema &owner, uint32_t least,
+                             uint32_t most);
 
   // An object's members.
   struct Shape {

@@ -4,6 +4,7 @@
 #include "grammar/schema_compiler.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace sinter::grammar {
 namespace {
@@ -18,7 +19,7 @@ bool has(const std::vector<std::string> &names, const std::string &name) {
 } // namespace
 
 // prefixItems and what follows them; older drafts call those items and additionalItems.
-Result<ExprId> SchemaCompiler::arrayItem(const SchemaSet &all, size_t index) {
+static SchemaSet itemSchemas(const SchemaSet &all, size_t index) {
   SchemaSet schemas;
   for (const Schema *schema : all) {
     const jinja::Input *items = schema->find("items"), *prefix = schema->find("prefixItems");
@@ -31,19 +32,52 @@ Result<ExprId> SchemaCompiler::arrayItem(const SchemaSet &all, size_t index) {
     else if (items)
       schemas.push_back(items);
   }
-  return valueOf(schemas);
+  return schemas;
+}
+
+Result<ExprId> SchemaCompiler::arrayItem(const SchemaSet &all, size_t index) {
+  return valueOf(itemSchemas(all, index));
+}
+
+// What follows depends on the items that came, so there may be few.
+Result<ExprId> SchemaCompiler::uniqueArray(const SchemaSet &all, const Schema &owner,
+                                           uint32_t least, uint32_t most) {
+  constexpr size_t kMostValues = 8;
+  SINTER_ASSIGN(const SchemaSet items, flat(itemSchemas(all, 0)));
+  const bool isUnion = std::ranges::any_of(
+      items, [](const Schema *schema) { return schema->find("anyOf") || schema->find("oneOf"); });
+  SINTER_ASSIGN(const auto values, literals(items));
+  if (isUnion || !values || values->size() > kMostValues)
+    return doc_.error(owner, "uniqueItems",
+                      "it is supported for items that an enum names, at most " +
+                          std::to_string(kMostValues),
+                      Code::Unsupported);
+  const ExprId comma = g_.sequence({{text_.space(), g_.text(","), text_.space()}});
+  std::vector<ExprId> after(size_t{1} << values->size()); // by the values that came, as bits
+  for (size_t came = after.size(); came-- > 0;) {
+    const auto count = static_cast<uint32_t>(std::popcount(came));
+    std::vector<ExprId> ways;
+    if (count >= least)
+      ways.push_back(g_.empty());
+    for (size_t i = 0; i < values->size() && count < most; ++i)
+      if (!(came >> i & 1))
+        ways.push_back(g_.sequence(
+            {{came ? comma : g_.empty(), g_.text((*values)[i]), after[came | size_t{1} << i]}}));
+    after[came] = g_.choice(ways);
+  }
+  return g_.sequence({{g_.text("["), text_.space(), after[0], text_.space(), g_.text("]")}});
 }
 
 Result<ExprId> SchemaCompiler::array(const SchemaSet &all) {
   uint32_t least = 0, most = kUnbounded;
   size_t prefix = 0;
+  const Schema *unique = nullptr;
   for (const Schema *schema : all) {
     SINTER_ASSIGN(const std::optional<uint32_t> minimum, doc_.countAt(*schema, "minItems"));
     SINTER_ASSIGN(const std::optional<uint32_t> maximum, doc_.countAt(*schema, "maxItems"));
     SINTER_ASSIGN(const bool isUnique, doc_.flagAt(*schema, "uniqueItems"));
     SINTER_TRY(doc_.listAt(*schema, "prefixItems"));
-    if (isUnique && maximum != 0u && maximum != 1u)
-      return doc_.error(*schema, "uniqueItems", "this keyword is not supported", Code::Unsupported);
+    unique = isUnique ? schema : unique;
     least = std::max(least, minimum.value_or(0));
     most = std::min(most, maximum.value_or(kUnbounded));
     for (const std::string_view keyword : {"prefixItems", "items"})
@@ -52,6 +86,11 @@ Result<ExprId> SchemaCompiler::array(const SchemaSet &all) {
   }
   if (least > most)
     return g_.choice({});
+  if (unique && most > 1 && prefix == 0)
+    return uniqueArray(all, *unique, least, most);
+  if (unique && most > 1)
+    return doc_.error(*unique, "uniqueItems", "it is not supported beside prefixItems",
+                      Code::Unsupported);
   const ExprId comma = text_.spaced(g_.text(","), g_.empty());
   // From the end back: what follows the first `i` items.
   SINTER_ASSIGN(const ExprId item, arrayItem(all, prefix));

@@ -37,22 +37,18 @@ constexpr std::string_view kEnforced[] = {
     "exclusiveMaximum",
     "multipleOf",
     "uniqueItems",
-};
-
-constexpr std::string_view kRefused[] = {
     "if",
     "then",
     "else",
     "dependentSchemas",
     "dependentRequired",
     "dependencies",
-    "contains",
-    "minContains",
-    "maxContains",
-    "unevaluatedItems",
-    "unevaluatedProperties",
     "$dynamicRef",
-    "$recursiveRef",
+};
+
+constexpr std::string_view kRefused[] = {
+    "contains",         "minContains",           "maxContains",
+    "unevaluatedItems", "unevaluatedProperties", "$recursiveRef",
 };
 
 } // namespace

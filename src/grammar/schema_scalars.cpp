@@ -35,6 +35,13 @@ Result<void> SchemaCompiler::addMultiple(const Schema &schema, NumberRule &rule)
                     Code::Unsupported);
 }
 
+// Readers take numbers as doubles, which tell 15 digits apart: none reads as the bound.
+static void keepApart(const DecimalBound &bound, NumberRule &rule) {
+  constexpr size_t kDigits = 15;
+  const auto most = static_cast<uint32_t>(kDigits - std::min(kDigits, bound.whole.size()));
+  rule.fractionDigits = std::min(most, rule.fractionDigits.value_or(most));
+}
+
 Result<ExprId> SchemaCompiler::number(const SchemaSet &all, bool isInteger) {
   struct Side {
     std::string_view keyword;
@@ -60,6 +67,8 @@ Result<ExprId> SchemaCompiler::number(const SchemaSet &all, bool isInteger) {
       Result<DecimalBound> bound = decimalBound(*found, side.isExclusive);
       if (!bound)
         return doc_.error(*schema, side.keyword, bound.error().message, bound.error().code);
+      if (side.isExclusive)
+        keepApart(*bound, rule);
       (side.isLeast ? rule.least : rule.most) = std::move(*bound);
     }
   }
@@ -86,7 +95,7 @@ Result<ExprId> SchemaCompiler::stringContent(const SchemaSet &all) {
     if (pattern)
       SINTER_TRY(add("pattern", *pattern, RegexUse::Found));
     SINTER_ASSIGN(const std::string *format, doc_.textAt(*schema, "format"));
-    if (!format)
+    if (!format || !isFormatOfDraft(*format))
       continue;
     const std::optional<std::string_view> known = formatPattern(*format);
     if (!known)

@@ -2,6 +2,7 @@
 #include "grammar/schema_view.h"
 
 #include "grammar/scanner.h"
+#include "grammar/schema_conditions.h"
 #include "grammar/schema_keywords.h"
 
 #include <cmath>
@@ -55,7 +56,15 @@ uint32_t typeOf(const jinja::Input &value) {
 }
 
 SchemaDocument::SchemaDocument(const Schema &root) : root_(&root) {
-  std::vector<std::pair<const Schema *, std::string>> open{{&root, "#"}};
+  note(root, "#");
+  for (const auto &[schema, place] : places_)
+    for (const std::string_view keyword : {"$anchor", "$dynamicAnchor"})
+      if (const jinja::Input *name = schema->find(keyword); name && name->text())
+        anchors_.emplace(*name->text(), schema);
+}
+
+void SchemaDocument::note(const Schema &schema, std::string first) const {
+  std::vector<std::pair<const Schema *, std::string>> open{{&schema, std::move(first)}};
   while (!open.empty()) {
     const auto [at, place] = open.back();
     open.pop_back();
@@ -86,8 +95,7 @@ Result<const Schema *> SchemaDocument::resolve(const Schema &schema,
                  "'" + std::string(reference) + "' leads out of the schema; expected '#/...'",
                  Code::Unsupported);
   if (reference.size() > 1 && reference[1] != '/')
-    return error(schema, "$ref", "references to anchors are not supported; expected '#/...'",
-                 Code::Unsupported);
+    return anchored(schema, reference);
   const Schema *at = root_;
   std::string_view rest = reference.substr(1);
   while (at && !rest.empty()) {
@@ -100,6 +108,33 @@ Result<const Schema *> SchemaDocument::resolve(const Schema &schema,
   if (!at)
     return error(schema, "$ref", "'" + std::string(reference) + "' leads nowhere");
   return at;
+}
+
+Result<const Schema *> SchemaDocument::anchored(const Schema &schema,
+                                                std::string_view reference) const {
+  const std::string name(reference.substr(1));
+  const auto count = anchors_.count(name);
+  if (count == 1)
+    return anchors_.find(name)->second;
+  return error(schema, "$ref",
+               "'" + std::string(reference) + "' leads nowhere: " + std::to_string(count) +
+                   " schemas have that anchor");
+}
+
+Result<const Schema *> SchemaDocument::conditionsOf(const Schema &schema) const {
+  const auto [found, isNew] = conditions_.try_emplace(&schema);
+  if (!isNew)
+    return found->second.get();
+  Result<std::optional<Schema>> made = grammar::conditionsOf(*this, schema);
+  if (!made) {
+    conditions_.erase(found);
+    return Fail(std::move(made).error());
+  }
+  if (!*made)
+    return nullptr;
+  found->second = std::make_unique<const Schema>(std::move(**made));
+  note(*found->second, placeOf(schema) + " (conditions)");
+  return found->second.get();
 }
 
 Result<void> SchemaDocument::check(const Schema &schema) const {

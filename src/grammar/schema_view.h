@@ -4,6 +4,7 @@
 #include "jinja/input.h"
 
 #include <map>
+#include <memory>
 #include <optional>
 
 namespace sinter::grammar {
@@ -22,6 +23,7 @@ enum JsonType : uint32_t {
   kAllTypes = 127,
 };
 
+// For one thread.
 class SchemaDocument {
 public:
   explicit SchemaDocument(const Schema &root);
@@ -29,11 +31,13 @@ public:
   const Schema &root() const { return *root_; }
   // The place as a JSON pointer: "#/properties/a".
   const std::string &placeOf(const Schema &schema) const;
-  // What a `$ref` of `schema` leads to.
+  // What a `$ref` or `$dynamicRef` of `schema` leads to: a place or an anchor of the document.
   Result<const Schema *> resolve(const Schema &schema, std::string_view reference) const;
 
   Fail error(const Schema &schema, std::string_view keyword, std::string message,
              Code code = Code::InvalidArgument) const;
+  // What its if, then, else and dependent* keywords say; null where it has none.
+  Result<const Schema *> conditionsOf(const Schema &schema) const;
   // That it is a schema, and has no keyword that is refused.
   Result<void> check(const Schema &schema) const;
 
@@ -50,10 +54,14 @@ public:
   Result<uint32_t> typesAt(const Schema &schema) const;
 
 private:
-  void note(const Schema &schema, std::string place);
+  void note(const Schema &schema, std::string place) const;
+  Result<const Schema *> anchored(const Schema &schema, std::string_view reference) const;
 
   const Schema *root_;
-  std::map<const Schema *, std::string> places_;
+  std::multimap<std::string, const Schema *> anchors_;
+  // Schemas that were made of others, when these were first met.
+  mutable std::map<const Schema *, std::unique_ptr<const Schema>> conditions_;
+  mutable std::map<const Schema *, std::string> places_;
 };
 
 uint32_t typeOf(const jinja::Input &value);

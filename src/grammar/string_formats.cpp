@@ -2,6 +2,8 @@
 // 30), addresses by RFC 4291 and 5321 in their usual forms.
 #include "grammar/string_formats.h"
 
+#include <algorithm>
+
 namespace sinter::grammar {
 namespace {
 
@@ -44,6 +46,13 @@ std::optional<std::string_view> formatPattern(std::string_view format) {
     if (known.name == format)
       return known.pattern;
   return std::nullopt;
+}
+
+bool isFormatOfDraft(std::string_view format) {
+  constexpr std::string_view kOthers[] = {"idn-email",    "idn-hostname",          "uri-reference",
+                                          "iri",          "iri-reference",         "uri-template",
+                                          "json-pointer", "relative-json-pointer", "regex"};
+  return formatPattern(format) || std::ranges::find(kOthers, format) != std::end(kOthers);
 }
 
 std::string_view formatNames() {

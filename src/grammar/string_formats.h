@@ -11,4 +11,7 @@ std::optional<std::string_view> formatPattern(std::string_view format);
 // Names of the known ones, with commas between.
 std::string_view formatNames();
 
+// Whether the draft knows the format, so that it means something to validators.
+bool isFormatOfDraft(std::string_view format);
+
 } // namespace sinter::grammar

@@ -80,6 +80,11 @@ if(TARGET sinter)
       --sinter $<TARGET_FILE:sinter> --model smollm2)
     set_tests_properties(stress.${name} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 LABELS full)
   endforeach()
+# JSON Schema's own test suite, where pip can fetch it.
+if(TARGET grammar_tests)
+  add_test(NAME schema_suite COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/tests/schema_suite/schema_suite.py
+    $<TARGET_FILE:grammar_tests>)
+  set_tests_properties(schema_suite PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77 LABELS full)
 endif()
 
 # The chat page in headless Chromium, where one is installed; it needs nothing that is built.
@@ -104,7 +109,11 @@ if(SINTER_FUZZ)
   foreach(source IN LISTS SINTER_FUZZERS)
     get_filename_component(name ${source} NAME_WE)
     add_executable(${name} ${source})
-    target_link_libraries(${name} PRIVATE sinter_serve GTest::gtest -fsanitize=fuzzer)
+    set(layer serve)
+    if(name MATCHES "^(grammar|schema)_fuzz$") # built in a minute
+      set(layer grammar)
+    endif()
+    target_link_libraries(${name} PRIVATE sinter_${layer} GTest::gtest GTest::gmock -fsanitize=fuzzer)
     target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   endforeach()
 endif()

@@ -62,20 +62,18 @@ public:
     masks.automaton().allow(kWorkAtOnce);
     Draft draft;
     const Result<std::string> text = forced_.from(masks.automaton(), state_, kMostDraftBytes);
-    std::string_view left = text ? std::string_view(*text) : std::string_view();
+    const std::string_view left = text ? std::string_view(*text) : std::string_view();
     StateId state = state_;
-    while (!left.empty() && draft.tokens.size() < kMostDraftTokens) {
-      const std::optional<uint32_t> token = masks.trie().longestAtStartOf(left);
-      if (!token)
-        break;
-      const Result<StateId> next = masks.after(state, *token);
-      const auto mask = next ? masks.maskOf(*next) : Fail(next.error());
-      if (!mask)
+    for (const TokenId token : form_->tokensOf(text_, left)) {
+      const Result<StateId> next = masks.after(state, static_cast<uint32_t>(token));
+      const auto mask = next && *next != grammar::kDead
+                            ? masks.maskOf(*next)
+                            : Result<std::shared_ptr<const TokenBits>>(nullptr);
+      if (!mask || !*mask || draft.tokens.size() == kMostDraftTokens)
         break;
       state = *next;
-      draft.tokens.push_back(static_cast<TokenId>(*token));
+      draft.tokens.push_back(token);
       draft.masks.push_back(**mask);
-      left.remove_prefix(masks.trie().bytesOf(*token).size());
     }
     form_->measure();
     return draft;
@@ -147,7 +145,7 @@ GrammarForm::create(grammar::Grammar grammar, std::shared_ptr<const grammar::Tok
   SINTER_ASSIGN(std::unique_ptr<grammar::Automaton> automaton,
                 grammar::Automaton::create(std::move(grammar)));
   TokenMasks masks(std::move(automaton), std::move(trie), std::move(ends));
-  return std::shared_ptr<GrammarForm>(new GrammarForm(std::move(masks)));
+  return std::shared_ptr<GrammarForm>(new GrammarForm(std::move(masks), tokenizer));
 }
 
 Result<std::shared_ptr<GrammarForm>> GrammarForm::renewed() const {
@@ -156,7 +154,7 @@ Result<std::shared_ptr<GrammarForm>> GrammarForm::renewed() const {
                 grammar::Automaton::create(masks_.automaton().grammar()));
   TokenMasks masks(std::move(automaton), masks_.sharedTrie(),
                    {masks_.ends().begin(), masks_.ends().end()});
-  return std::shared_ptr<GrammarForm>(new GrammarForm(std::move(masks)));
+  return std::shared_ptr<GrammarForm>(new GrammarForm(std::move(masks), tokenizer_));
 }
 
 std::unique_ptr<TokenConstraint> GrammarForm::constrain() {
@@ -164,6 +162,30 @@ std::unique_ptr<TokenConstraint> GrammarForm::constrain() {
   const std::span<const uint32_t> ends = masks_.ends();
   return std::make_unique<GrammarConstraint>(shared_from_this(),
                                              std::vector<uint32_t>(ends.begin(), ends.end()));
+}
+
+// As the tokenizer writes both together, where a token of it ends with `before`; else the longest
+// tokens that fit.
+std::vector<TokenId> GrammarForm::tokensOf(std::string_view before, std::string_view text) const {
+  constexpr size_t kMostBefore = 32; // bytes: a word is split as its neighbours say
+  std::vector<TokenId> tokens;
+  if (text.empty())
+    return tokens;
+  const std::string all(before.substr(before.size() - std::min(before.size(), kMostBefore)));
+  const auto encoded = tokenizer_.encode(all + std::string(text), {.addSpecial = false});
+  size_t left = 0; // bytes of the tokens from the last one back
+  for (size_t i = encoded ? encoded->ids.size() : 0; i-- > 0 && left < text.size();) {
+    left += tokenizer_.piece(encoded->ids[i]).size();
+    tokens.insert(tokens.begin(), encoded->ids[i]);
+  }
+  if (left == text.size())
+    return tokens;
+  tokens.clear();
+  while (const std::optional<uint32_t> token = masks_.trie().longestAtStartOf(text)) {
+    tokens.push_back(static_cast<TokenId>(*token));
+    text.remove_prefix(masks_.trie().bytesOf(*token).size());
+  }
+  return tokens;
 }
 
 void GrammarForm::measure() {

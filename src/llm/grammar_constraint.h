@@ -20,7 +20,8 @@ std::shared_ptr<const grammar::TokenTrie> tokenTrieOf(const Tokenizer &tokenizer
 // share that. Safe from several threads.
 class GrammarForm : public std::enable_shared_from_this<GrammarForm> {
 public:
-  // End tokens may come where the grammar's text may end. Errors: Automaton::create's.
+  // End tokens may come where the grammar's text may end. The tokenizer must outlive it and its
+  // answers. Errors: Automaton::create's.
   static Result<std::shared_ptr<GrammarForm>> create(grammar::Grammar grammar,
                                                      std::shared_ptr<const grammar::TokenTrie> trie,
                                                      const Tokenizer &tokenizer);
@@ -36,13 +37,18 @@ public:
 
 private:
   friend class GrammarConstraint;
-  explicit GrammarForm(grammar::TokenMasks masks) : masks_(std::move(masks)) { measure(); }
+  GrammarForm(grammar::TokenMasks masks, const Tokenizer &tokenizer)
+      : masks_(std::move(masks)), tokenizer_(tokenizer) {
+    measure();
+  }
   void measure();
+  std::vector<TokenId> tokensOf(std::string_view before, std::string_view text) const;
   // The same grammar, of which nothing is made.
   Result<std::shared_ptr<GrammarForm>> renewed() const;
 
   mutable std::mutex mutex_; // of masks_
   grammar::TokenMasks masks_;
+  const Tokenizer &tokenizer_;
   std::atomic<size_t> bytes_ = 0;
   std::atomic<bool> isWorn_ = false;
 };

@@ -33,6 +33,7 @@ struct ScheduledSequence {
   std::vector<float> heldLogits = {};
   uint32_t draftRows = 0; // of the next step: tokens that its constraint drafted
   bool lostDraftTurn = false;
+  uint32_t lateMasks = 0; // that a step did not wait for
   size_t draftedTokens = 0, acceptedDrafts = 0;
   std::optional<Result<Generation>> result; // once it has ended
 

@@ -200,6 +200,7 @@ private:
   void choose(Sequence &sequence, std::span<const float> logits);
   void chooseHeld();
   void waitForMask();
+  void waitForDrafts();
   void makeDrafts();
   uint32_t draftOf(Sequence &sequence) const;
   void planDrafts();

@@ -44,10 +44,29 @@ uint32_t Scheduler::draftOf(Sequence &sequence) const {
   return rows < kLeast ? 0 : static_cast<uint32_t>(rows);
 }
 
+// A draft that is there before its step saves a step more than one that comes during it. Masks take
+// microseconds, so a little patience pays; who was late several times gets none.
+void Scheduler::waitForDrafts() {
+  constexpr std::chrono::microseconds kPatience(100);
+  constexpr uint32_t kMostLate = 4;
+  const auto start = SchedulerClock::now();
+  for (const SequencePtr &sequence : running_) {
+    TokenConstraint *constraint = sequence->constraint();
+    if (!constraint || constraint->isReady() || sequence->lateMasks == kMostLate)
+      continue;
+    const auto left = kPatience - (SchedulerClock::now() - start);
+    if (left.count() <= 0)
+      return;
+    constraint->waitUntilReady(std::chrono::duration_cast<std::chrono::microseconds>(left));
+    sequence->lateMasks += !constraint->isReady();
+  }
+}
+
 // Only with pages that are free: nothing is preempted for a draft.
 void Scheduler::makeDrafts() {
   if (!takesDrafts_)
     return;
+  waitForDrafts();
   for (const SequencePtr &sequence : running_) {
     sequence->draftRows = draftOf(*sequence);
     if (sequence->draftRows > 0 &&

@@ -17,7 +17,7 @@ inline Result<std::vector<uint8_t>> bytesAfter(Automaton &automaton, StateId sta
     if ((*row)[byte] != kDead)
       bytes.push_back(static_cast<uint8_t>(byte));
   const auto rank = [](uint8_t byte) {
-    constexpr std::string_view kClosing = "}]\",:";
+    constexpr std::string_view kClosing = "\"}],:"; // a string takes brackets, too
     const bool isLast = byte <= ' ' || byte >= 0x7F || byte == '{' || byte == '[' || byte == '\\';
     return std::tuple(isLast, std::min(kClosing.find(static_cast<char>(byte)), kClosing.size()),
                       byte);

@@ -118,6 +118,7 @@ TEST(GrammarForm, WhatOthersTookOfItEndsNoAnswer) {
       const auto accepted = constraint->accept(random() % 2 ? 0 : 2);
       ASSERT_TRUE(accepted) << i << accepted.error().toString();
     }
+    ASSERT_TRUE(constraint->accept(2));
     EXPECT_EQ(maskOf(*constraint), 0b10101u) << seed; // "a", "c" and "ab"
   }
   EXPECT_TRUE(form->isWorn());

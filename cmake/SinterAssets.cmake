@@ -21,3 +21,17 @@ std::span<const PageFile> pageFiles() { return kFiles; }
 } // namespace sinter::serve
 ")
 target_sources(sinter_serve PRIVATE ${CMAKE_BINARY_DIR}/generated/page_files.cpp)
+
+# The script that fetches the demo's model, for `sinter pull smollm2`.
+set(fetch_script ${CMAKE_SOURCE_DIR}/tools/fetch-model)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${fetch_script})
+file(READ ${fetch_script} bytes HEX)
+string(REGEX REPLACE "(..)" "'\\\\x\\1'," bytes "${bytes}")
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/fetch_model.cpp @ONLY CONTENT
+"#include \"host/known_model.h\"
+namespace sinter::host {
+static const char kScript[] = {@bytes@};
+std::string_view fetchModelScript() { return {kScript, sizeof(kScript)}; }
+} // namespace sinter::host
+")
+target_sources(sinter_host PRIVATE ${CMAKE_BINARY_DIR}/generated/fetch_model.cpp)

@@ -8,9 +8,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 #include <fcntl.h>
 #include <filesystem>
-#include <set>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +19,7 @@ namespace {
 
 constexpr const char *kManifestSuffix = ".json";
 constexpr uint32_t kLockTimeoutMs = 30'000;
+constexpr int64_t kForgottenSeconds = 7 * 24 * 3600;      // after which unnamed files go
 constexpr uint32_t kBlobLockTimeoutMs = 24 * 3600 * 1000; // as long as a download may take
 
 // "/" and ":" are in no part of a name, nor are "+" and "=".
@@ -47,6 +48,11 @@ std::string mendText(const ModelName &name) {
 Fail damaged(const ModelName &name, const Status &why) {
   return fail(why.code,
               "the stored model '" + name.text() + "' is damaged: " + why.message + mendText(name));
+}
+
+bool isOlderThan(const std::string &path, int64_t seconds) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 && std::time(nullptr) - info.st_mtime > seconds;
 }
 
 // Of this process and of this file in it.
@@ -122,20 +128,25 @@ Result<Manifest> Store::find(const ModelName &name) const {
   return manifest;
 }
 
-std::vector<Manifest> Store::list() const {
-  std::vector<Manifest> found;
+std::vector<ModelName> Store::names() const {
+  std::vector<ModelName> found;
   for (std::string file : filesIn(folder_ + "/manifests")) {
     if (!file.ends_with(kManifestSuffix))
       continue;
     file.resize(file.size() - std::string_view(kManifestSuffix).size());
     std::ranges::replace(file, '+', '/');
     std::ranges::replace(file, '=', ':');
-    const auto name = ModelName::parse(file);
-    if (!name)
-      continue;
-    if (auto manifest = find(*name))
-      found.push_back(std::move(*manifest));
+    if (const auto name = ModelName::parse(file); name && name->text() == file)
+      found.push_back(*name);
   }
+  return found;
+}
+
+std::vector<Manifest> Store::list() const {
+  std::vector<Manifest> found;
+  for (const ModelName &name : names())
+    if (auto manifest = find(name))
+      found.push_back(std::move(*manifest));
   return found;
 }
 
@@ -185,7 +196,20 @@ Result<uint64_t> Store::removeUnnamed(const std::vector<Layer> &layers) const {
       return systemFailed("cannot remove '" + blobPath(layer.digest) + "'", errno);
     freed += *bytes;
   }
+  removeForgotten(named);
   return freed;
+}
+
+// What was sent or begun, and never became a part of a model.
+void Store::removeForgotten(const std::set<Sha256Digest> &named) const {
+  const std::string blobs = folder_ + "/blobs/";
+  for (const std::string &file : filesIn(blobs)) {
+    const auto digest = digestFromText(file);
+    const bool isKept = digest && named.contains(*digest);
+    const bool isOurs = digest || file.starts_with("partial-") || file.starts_with("copy-");
+    if (isOurs && !isKept && isOlderThan(blobs + file, kForgottenSeconds))
+      unlink((blobs + file).c_str());
+  }
 }
 
 Result<uint64_t> Store::remove(const ModelName &name) const {

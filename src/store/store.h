@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <functional>
+#include <set>
 
 namespace sinter::store {
 
@@ -29,7 +30,9 @@ public:
 
   const std::string &folder() const { return folder_; }
 
-  // Of all manifests that can be read, by name.
+  // Of all manifests, sorted; those that cannot be read are among them.
+  std::vector<ModelName> names() const;
+  // All manifests that can be read, by name.
   std::vector<Manifest> list() const;
   bool has(const ModelName &name) const;
   // NotFound: there is none of that name. Corrupt, Unsupported: what is wrong with it, and what to
@@ -72,6 +75,7 @@ private:
   Result<FileLock> lock() const;
   Result<void> checkBlob(const Layer &layer) const;
   Result<uint64_t> removeUnnamed(const std::vector<Layer> &layers) const;
+  void removeForgotten(const std::set<Sha256Digest> &named) const;
   Result<void> makeView(const std::string &view, const std::vector<Layer> &parts) const;
 
   std::string folder_;

@@ -45,6 +45,22 @@ TEST_F(StoreFiles, WhatAModelLosesWhenItIsReplacedIsRemoved) {
   EXPECT_FALSE(store_->blobBytes(former.digest));
 }
 
+TEST_F(StoreFiles, WhatNobodyCameBackForGoesAfterAWeek) {
+  const Layer named = stored("a", "weights").layers[0];
+  const Layer forgotten = *store_->addBytes(Role::Model, "forgotten");
+  const Layer fresh = *store_->addBytes(Role::Model, "fresh");
+  const std::string partial = write("models/blobs/partial-00", "x");
+  const auto longAgo = std::filesystem::file_time_type::clock::now() - std::chrono::hours(24 * 8);
+  for (const std::string &path :
+       {store_->blobPath(named.digest), store_->blobPath(forgotten.digest), partial})
+    std::filesystem::last_write_time(path, longAgo);
+  stored("b", "others");
+  EXPECT_TRUE(store_->blobBytes(named.digest));
+  EXPECT_TRUE(store_->blobBytes(fresh.digest));
+  EXPECT_FALSE(store_->blobBytes(forgotten.digest));
+  EXPECT_FALSE(std::filesystem::exists(partial));
+}
+
 TEST_F(StoreFiles, AManifestNeedsItsBlobs) {
   Manifest manifest = stored("a", "weights");
   manifest.name = nameOf("b");

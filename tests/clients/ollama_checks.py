@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import json
+import tempfile
 import warnings
 
 import expectations
@@ -10,6 +11,7 @@ import ollama
 from clients import outcome
 
 MESSAGES = [{"role": "user", "content": "Say hello."}]
+MADE = "sinter-clients-check:latest"  # made and deleted again
 OPTIONS = {"temperature": 0, "num_predict": 8, "seed": 1, "num_ctx": 512}
 
 
@@ -86,6 +88,41 @@ class Served:
         shown = self.client.show(self.model)
         require(shown.modelinfo["general.architecture"] and "completion" in shown.capabilities, f"{shown}")
         require(shown.template, "no template")
+
+    def pull(self):
+        require(self.client.pull(self.model).status == "success", "not pulled")
+        statuses = [part.status for part in self.client.pull(self.model, stream=True)]
+        require(statuses[0] == "pulling manifest" and statuses[-1] == "success", f"{statuses}")
+
+    def create(self):
+        require(self.client.create(MADE, from_=self.model, system="Be short.",
+                                   parameters={"temperature": 0}).status == "success", "not made")
+        shown = self.client.show(MADE)
+        require(shown.system == "Be short." and "temperature" in shown.parameters, f"{shown}")
+        require(self.client.chat(MADE, MESSAGES, options=OPTIONS).message.content, "no answer")
+        self.client.delete(MADE)
+
+    def create_blob(self):
+        with tempfile.NamedTemporaryFile(suffix=".gguf") as file:
+            file.write(b"GGUF" + (3).to_bytes(4, "little") + bytes(16))
+            file.flush()
+            digest = self.client.create_blob(file.name)
+        require(digest.startswith("sha256:"), digest)
+        self.client.create(MADE, files={"empty.gguf": digest})
+        self.client.delete(MADE)
+
+    def copy(self):
+        self.client.copy(self.model, MADE)
+        require(MADE in [model.model for model in self.client.list().models], "not listed")
+        self.client.delete(MADE)
+
+    def delete(self):
+        try:
+            self.client.delete("no-such-model")
+        except ollama.ResponseError as error:
+            require(error.status_code == 404, f"status {error.status_code}")
+            return
+        raise AssertionError("a model that is not there was deleted")
 
 
 def refusal(name, method, words, file):

@@ -241,9 +241,9 @@ TEST_F(OllamaModels, AreShownWithMetadataAndCapabilities) {
 TEST_F(OllamaModels, CannotBeChangedWithoutAStore) {
   EXPECT_EQ(get("/api/version")["version"], "0.1.0");
   const auto client = server.send("POST", "/api/pull", "{\"model\": \"x\"}");
-  EXPECT_EQ(client->status(), 501);
+  EXPECT_EQ(client->status(), 403);
   EXPECT_THAT(client->body(), HasSubstr("store of models"));
-  EXPECT_EQ(server.send("DELETE", "/api/delete", "{}")->status(), 501);
+  EXPECT_EQ(server.send("POST", "/api/push", "{}")->status(), 501);
 }
 
 TEST(Durations, AreReadAsGoWritesThem) {

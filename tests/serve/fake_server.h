@@ -195,11 +195,13 @@ public:
     unloaded.push_back(name);
     return name == "tiny";
   }
+  void forget(const std::string &name) override { forgotten.push_back(name); }
 
   std::shared_ptr<FakeWorker> worker;
   LoadWishes wishes;
   std::vector<LoadedModel> loads = {{.name = "tiny", .bytes = 1000}};
   std::vector<std::string> unloaded;
+  std::vector<std::string> unloaded, forgotten;
   std::vector<std::string> known = {"tiny", "gone"}; // the second cannot be loaded
 
 private:
@@ -286,11 +288,13 @@ public:
   using MakeRoutes = std::vector<Route> (*)(ApiContext &);
   explicit FakeServer(MakeRoutes make, std::string chatTemplate = kChatTemplate)
       : pool(std::move(chatTemplate)) {
+    context.extrasOf = [](const std::string &) { return host::ModelExtras(); };
     for (Route &route : make(context))
       routes_.add(std::move(route));
   }
   FakeServer(void (*add)(Routes &, ApiContext &), std::string chatTemplate)
       : pool(std::move(chatTemplate)) {
+    context.extrasOf = [](const std::string &) { return host::ModelExtras(); };
     add(routes_, context);
   }
 

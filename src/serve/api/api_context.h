@@ -3,6 +3,7 @@
 
 #include "host/model_store.h"
 #include "serve/worker/model_pool.h"
+#include "serve/worker/pulls.h"
 #include "serve/worker/task_pool.h"
 
 #include <chrono>
@@ -27,6 +28,12 @@ struct ApiContext {
   std::string chatTemplate = {}; // in place of every file's; empty: none
   // The file of a model by its name.
   std::function<Result<std::string>(const std::string &)> pathOf = host::modelPath;
+  // What it has beside its file.
+  std::function<Result<host::ModelExtras>(const std::string &)> extrasOf = host::modelExtras;
+  // Fetches models; null: requests fetch none.
+  Pulls *pulls = nullptr;
+  // Why requests may not change which models there are; empty or null: they may.
+  std::function<std::string()> whyModelsAreFixed = nullptr;
   // Counts tokens of prompts and answers for HttpRequest::account; from any thread. Null: nobody
   // counts.
   std::function<void(const std::string &account, uint64_t tokens)> charge = nullptr;

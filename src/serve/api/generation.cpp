@@ -3,6 +3,8 @@
 #include "serve/api/generation.h"
 
 #include <algorithm>
+#include "serve/api/stored_extras.h"
+
 #include <mutex>
 
 namespace sinter::serve {
@@ -307,6 +309,8 @@ private:
 void startGeneration(ApiContext &context, GenerationRequest request,
                      std::shared_ptr<Responder> responder) {
   request.wishes.defaults = context.defaults;
+  if (auto added = addStoredSettings(context, request); !added)
+    return responder->respond(request.format->error(added.error()));
   std::make_shared<Generation>(context, std::move(request), std::move(responder))->start();
 }
 

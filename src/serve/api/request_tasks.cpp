@@ -42,21 +42,28 @@ ApiResult<void> check(const RequestProblem &problem) {
   return {};
 }
 
-std::string modelOf(const ApiContext &context, const RequestReader &body) {
-  constexpr std::string_view kTag = ":latest"; // that Ollama's clients may add
+std::optional<std::string> knownName(const ApiContext &context, const std::string &name) {
+  constexpr std::string_view kTag = ":latest"; // that Ollama's clients may add or leave out
   const std::vector<std::string> names = context.models.names();
-  const auto isKnown = [&](const std::string &name) {
-    return std::ranges::find(names, name) != names.end();
-  };
+  const std::string bare =
+      name.ends_with(kTag) ? name.substr(0, name.size() - kTag.size()) : name + std::string(kTag);
+  for (const std::string &spelling : {name, bare})
+    if (std::ranges::find(names, spelling) != names.end())
+      return spelling;
+  return std::nullopt;
+}
+
+std::string modelOf(const ApiContext &context, const RequestReader &body) {
+  const std::vector<std::string> names = context.models.names();
   if (!body.find("model") && !context.defaultModel.empty())
     return context.defaultModel;
   if (!body.find("model") && names.size() == 1)
     return names.front();
   std::string name = body.requiredText("model");
-  if (name.ends_with(kTag) && !isKnown(name))
-    name.resize(name.size() - kTag.size());
   // Never a path of the host.
-  if (!isKnown(name))
+  if (const auto known = knownName(context, name))
+    name = *known;
+  else
     body.problem().note(Code::NotFound,
                         "there is no model '" + name + "'" + nearestHint(name, names),
                         body.pathOf("model"));

@@ -6,6 +6,7 @@
 #include "serve/http/exchange.h"
 
 #include <functional>
+#include <optional>
 
 namespace sinter::serve {
 
@@ -22,6 +23,10 @@ HttpHandler withBody(ApiContext &context, ErrorResponse error, BodyHandler then)
 
 // The first problem, as a result.
 ApiResult<void> check(const RequestProblem &problem);
+
+// The name that `name` means: itself, or with or without ":latest"; nothing where there is no such
+// model.
+std::optional<std::string> knownName(const ApiContext &context, const std::string &name);
 
 // The name in "model", else the context's default or the only model that there is. Notes a problem
 // where there is no model of that name.

@@ -109,6 +109,7 @@ public:
   std::vector<std::string> names() const override { return inner_.names(); }
   std::vector<LoadedModel> loaded() const override { return inner_.loaded(); }
   bool unload(const std::string &name) override { return inner_.unload(name); }
+  void forget(const std::string &name) override { inner_.forget(name); }
 
 private:
   ModelPool &inner_;

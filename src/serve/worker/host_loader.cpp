@@ -1,5 +1,6 @@
 // Models of files: a plan, sizes that fit the memory, a worker.
 #include "base/number_text.h"
+#include "host/known_model.h"
 #include "host/model_store.h"
 #include "llm/prefix_cache.h"
 #include "serve/worker/model_loader.h"
@@ -47,7 +48,7 @@ class HostLoader : public ModelLoader {
 public:
   explicit HostLoader(PoolOptions options) : options_(std::move(options)) {}
 
-  std::vector<std::string> names() const override { return host::storedModels(); }
+  std::vector<std::string> names() const override;
   Result<std::string> find(const std::string &name) const override;
   Result<std::unique_ptr<ModelWorker>> load(const LoadOrder &order, const TakeMemory &take,
                                             const std::atomic<bool> &cancel) override;
@@ -63,11 +64,29 @@ private:
   const PoolOptions options_;
 };
 
+// The known model is fetched when it is asked for first.
+std::vector<std::string> HostLoader::names() const {
+  std::vector<std::string> names = host::storedModels();
+  if (std::ranges::find(names, host::kKnownModel) == names.end())
+    names.push_back(host::kKnownModel);
+  return names;
+}
+
+bool isToBeFetched(const std::string &name) {
+  return name == host::kKnownModel && !host::storedName(name);
+}
+
 // One path for each file, however it is spelled.
 Result<std::string> HostLoader::find(const std::string &name) const {
-  SINTER_ASSIGN(const std::string path, host::modelPath(name));
+  std::string path;
+  if (isToBeFetched(name)) {
+    SINTER_ASSIGN(const store::Store models, host::modelStore());
+    path = models.folder() + "/" + name + ".gguf";
+  } else {
+    SINTER_ASSIGN(path, host::modelPath(name));
+  }
   std::error_code failed;
-  const auto canonical = std::filesystem::canonical(path, failed);
+  const auto canonical = std::filesystem::weakly_canonical(path, failed);
   return failed ? path : canonical.string();
 }
 
@@ -96,6 +115,11 @@ Result<std::unique_ptr<ModelWorker>> HostLoader::open(const LoadOrder &order,
     SINTER_ASSIGN(ChatTemplate made, ChatTemplate::parse(options_.chatTemplate));
     file.useChatTemplate(std::move(made));
   }
+  if (isToBeFetched(order.name)) {
+    observer.note(std::string("fetching '") + host::kKnownModel + "', as ./demo does");
+    SINTER_TRY(host::fetchKnownModel(cancel));
+  }
+  SINTER_ASSIGN(ModelFile file, host::openModelFile(order.name, observer));
   uint32_t context = order.context;
   if (context == 0) {
     SINTER_ASSIGN(context, defaultContext(file, options_.context));

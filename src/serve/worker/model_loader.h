@@ -8,6 +8,7 @@
 namespace sinter::serve {
 
 struct LoadOrder {
+  std::string name; // by which it was asked for
   std::string path;
   uint32_t context = 0; // 0: the server's
   bool embeddings = false;

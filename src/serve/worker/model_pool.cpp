@@ -75,6 +75,7 @@ public:
   std::vector<std::string> names() const override { return loader_->names(); }
   std::vector<LoadedModel> loaded() const override;
   bool unload(const std::string &name) override;
+  void forget(const std::string &name) override;
 
 private:
   using EntryPtr = std::shared_ptr<Entry>;
@@ -227,6 +228,14 @@ bool Pool::unload(const std::string &name) {
   return any;
 }
 
+void Pool::forget(const std::string &name) {
+  const Lock lock(mutex_);
+  for (const EntryPtr &entry : entries_)
+    if (entry->names.erase(name) > 0 && entry->names.empty())
+      entry->unwanted = true;
+  changed_.notify_all();
+}
+
 // ---- the threads of the pool ----
 
 // Nobody uses it. The lock is open while the model goes.
@@ -356,7 +365,7 @@ Result<void> Pool::waitForItsUsers(const EntryPtr &entry, Lock &lock) {
 Result<Pool::EntryPtr> Pool::load(const Waiter &waiter, const std::string &path) {
   loadingBytes_ = 0;
   auto worker = loader_->load(
-      {path, waiter.wishes.context, waiter.wishes.embeddings},
+      {waiter.name, path, waiter.wishes.context, waiter.wishes.embeddings},
       [this](uint64_t bytes, uint64_t budget) { return takeMemory(bytes, budget); }, ending_);
   if (!worker) {
     const Lock lock(mutex_);

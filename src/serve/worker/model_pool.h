@@ -46,6 +46,8 @@ public:
   virtual std::vector<LoadedModel> loaded() const = 0;
   // As soon as nobody uses it, unless someone asks for it before that. False: it is not loaded.
   virtual bool unload(const std::string &name) = 0;
+  // The store has another model of that name, or none: who asks for it from now on gets that one.
+  virtual void forget(const std::string &name) = 0;
 };
 
 struct PoolOptions {

@@ -20,6 +20,7 @@ public:
   std::vector<std::string> names() const override;
   std::vector<LoadedModel> loaded() const override;
   bool unload(const std::string &name) override;
+  void forget(const std::string &name) override { inner_.forget(name); }
 
   // What the inner pool takes for it: a path, or the same name. NotFound, with the nearest name.
   Result<std::string> innerName(const std::string &name) const;

@@ -3,6 +3,7 @@
 
 #include "serve/api/chat_request.h"
 #include "serve/api/prompt_texts.h"
+#include "serve/api/stored_extras.h"
 
 namespace sinter::serve::ollama {
 namespace {
@@ -98,6 +99,8 @@ BodyHandler generate(ApiContext &context) {
       startLoading(context, made.model, made.load, std::move(answer), std::move(responder));
       return {};
     }
+    if (!read->isRaw)
+      SINTER_TRY(addStoredMessages(context, made.model, read->chat.messages));
     made.queue = request.account;
     made.keyName = request.keyName;
     made.prepare = [read](const ModelFile &file) { return promptsOf(file, *read); };
@@ -127,6 +130,7 @@ BodyHandler chat(ApiContext &context) {
       startLoading(context, made.model, made.load, std::move(answer), std::move(responder));
       return {};
     }
+    SINTER_TRY(addStoredMessages(context, made.model, read->messages));
     made.queue = request.account;
     made.keyName = request.keyName;
     made.prepare = [read](const ModelFile &file) -> ApiResult<std::vector<Prompt>> {

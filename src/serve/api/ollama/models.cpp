@@ -3,6 +3,7 @@
 
 #include "base/nearest.h"
 #include "serve/api/model_facts.h"
+#include "serve/api/stored_extras.h"
 
 #include <algorithm>
 
@@ -10,10 +11,11 @@ namespace sinter::serve::ollama {
 namespace {
 
 Result<GgufFile> openFile(const ApiContext &context, const std::string &name) {
-  const std::vector<std::string> names = context.models.names();
-  if (std::ranges::find(names, name) == names.end())
-    return fail(Code::NotFound, "there is no model '" + name + "'" + nearestHint(name, names));
-  SINTER_ASSIGN(const std::string path, context.pathOf(name));
+  const auto known = knownName(context, name);
+  if (!known)
+    return fail(Code::NotFound,
+                "there is no model '" + name + "'" + nearestHint(name, context.models.names()));
+  SINTER_ASSIGN(const std::string path, context.pathOf(*known));
   return GgufFile::openModel(path);
 }
 
@@ -63,6 +65,20 @@ HttpResponse running(const ApiContext &context) {
   return bodyOf({{"models", std::move(models)}});
 }
 
+// The lines from which Ollama's clients make a model anew.
+std::string modelfileOf(const std::string &name, const host::ModelExtras &extras) {
+  std::string text = "FROM " + name + "\n";
+  if (!extras.system.empty())
+    text += "SYSTEM \"\"\"" + extras.system + "\"\"\"\n";
+  const std::string parameters = parameterLines(extras.params);
+  for (std::string_view lines = parameters; !lines.empty();) {
+    const size_t end = std::min(lines.find('\n'), lines.size());
+    text += "PARAMETER " + std::string(lines.substr(0, end)) + "\n";
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
+  return text;
+}
+
 ApiResult<void> show(const ApiContext &context, const RequestReader &body, Responder &responder) {
   // An old name of the field.
   const std::string name =
@@ -73,14 +89,21 @@ ApiResult<void> show(const ApiContext &context, const RequestReader &body, Respo
   const auto source = file.getString("tokenizer.chat_template");
   const std::vector<std::string> paths = file.paths();
   const std::string path = paths.empty() ? "" : paths.front();
-  Json answer = {{"modelfile", "FROM " + name + "\n"}, {"parameters", ""}};
-  answer["template"] = source ? std::string(*source) : "";
+  const auto extras = context.extrasOf(knownName(context, name).value_or(name));
+  if (!extras)
+    return tl::unexpected(ApiError(extras.error()));
+  const std::string parameters = parameterLines(extras->params);
+  Json answer = {{"modelfile", modelfileOf(name, *extras)}, {"parameters", parameters}};
+  answer["template"] = source ? std::string(*source) : extras->goTemplate;
+  if (!extras->system.empty())
+    answer["system"] = extras->system;
   answer["details"] = modelDetails(file);
   answer["model_info"] = modelInfo(file, isVerbose);
   answer["capabilities"] = modelCapabilities(file);
   answer["modified_at"] = modifiedText(path);
-  if (const auto license = file.getString("general.license"))
-    answer["license"] = std::string(*license);
+  const auto license = file.getString("general.license");
+  if (!extras->license.empty() || license)
+    answer["license"] = extras->license.empty() ? std::string(*license) : extras->license;
   responder.respond(bodyOf(answer));
   return {};
 }
@@ -93,16 +116,12 @@ HttpHandler onTask(ApiContext &context, HttpResponse (*answer)(const ApiContext 
   };
 }
 
-constexpr const char *kNoStore = "this server has no store of models that requests may change";
-
 struct Refusal {
   const char *method, *path, *what;
 };
 constexpr Refusal kRefusals[] = {
-    {"POST", "/api/pull", kNoStore},           {"POST", "/api/push", kNoStore},
-    {"POST", "/api/create", kNoStore},         {"POST", "/api/copy", kNoStore},
-    {"DELETE", "/api/delete", kNoStore},       {"GET", "/api/blobs/{digest}", kNoStore}, // HEAD too
-    {"POST", "/api/blobs/{digest}", kNoStore}, {"POST", "/v1/systemone", "systemone is not served"},
+    {"POST", "/api/push", "models are not sent to registries from here"},
+    {"POST", "/v1/systemone", "systemone is not served"},
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-// Models as Ollama lists and shows them, and what needs a store of models.
+// Models as Ollama lists and shows them, and what is not served.
 #pragma once
 
 #include "serve/api/ollama/common.h"
@@ -7,7 +7,7 @@
 namespace sinter::serve::ollama {
 
 void addModels(ApiContext &context, std::vector<Route> &routes);
-// pull, push, create, copy, delete, blobs: refused until there is a store; and systemone.
+// push and systemone.
 void addRefusals(std::vector<Route> &routes);
 
 } // namespace sinter::serve::ollama

@@ -2,6 +2,7 @@
 #include "serve/api/ollama/ollama.h"
 
 #include "serve/api/embedding_request.h"
+#include "serve/api/ollama/changes.h"
 #include "serve/api/ollama/generate.h"
 #include "serve/api/ollama/models.h"
 
@@ -74,6 +75,7 @@ std::vector<Route> ollamaRoutes(ApiContext &context) {
   post("/api/embed", embed(context));
   post("/api/embeddings", embeddings(context));
   ollama::addModels(context, routes);
+  ollama::addChanges(context, routes);
   ollama::addRefusals(routes);
   return routes;
 }

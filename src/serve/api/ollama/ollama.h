@@ -1,5 +1,5 @@
-// Ollama's routes: generate, chat, embed, embeddings, tags, show, ps, version; and what needs a
-// store of models, which is refused until there is one.
+// Ollama's routes: generate, chat, embed, embeddings, tags, show, ps, version; pull, create, copy,
+// delete and blobs, which change the models that are stored.
 #pragma once
 
 #include "serve/api/api_context.h"

@@ -2,6 +2,7 @@
 #include "serve/api/openai/chat.h"
 
 #include "serve/api/chat_request.h"
+#include "serve/api/stored_extras.h"
 
 namespace sinter::serve::openai {
 namespace {
@@ -132,6 +133,7 @@ BodyHandler chatCompletions(ApiContext &context) {
     const StreamWishes stream = readCommon(body, made.wishes);
     readLogprobs(body, made.wishes);
     SINTER_TRY(check(body.problem()));
+    SINTER_TRY(addStoredMessages(context, made.model, chat->messages));
     made.streams = stream.streams;
     made.queue = request.account;
     made.keyName = request.keyName;

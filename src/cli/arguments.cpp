@@ -355,6 +355,7 @@ std::optional<Message> readModels(const CommandLine &line, ServeArguments &serve
   constexpr uint64_t kMostMib = 1 << 30;
   constexpr uint64_t kMostWaiting = 1'000'000;
   serve.models = line.models;
+  serve.fixedModels = line.fixedModels;
   if (std::ranges::find(serve.models, "") != serve.models.end())
     return usage("MODEL is empty, expected a path or a name");
   if (auto bad = readModelOptions(line, serve.model))
@@ -431,6 +432,37 @@ std::optional<Message> read(const CommandLine &line, TokenizeArguments &tokenize
   return readIds(*line.ids, tokenize.ids.emplace());
 }
 
+std::optional<Message> readName(const std::string &text, const char *what) {
+  return text.empty() ? std::optional(usage(std::string(what) + " is empty, expected a name"))
+                      : std::nullopt;
+}
+
+std::optional<Message> read(const CommandLine &line, PullArguments &pull) {
+  pull.model = line.model;
+  return readName(pull.model, "NAME");
+}
+
+std::optional<Message> read(const CommandLine &line, ListArguments &list) {
+  list.json = line.json;
+  return std::nullopt;
+}
+
+std::optional<Message> read(const CommandLine &line, RemoveArguments &remove) {
+  remove.models = line.models;
+  for (const std::string &model : remove.models)
+    if (auto bad = readName(model, "NAME"))
+      return bad;
+  return std::nullopt;
+}
+
+std::optional<Message> read(const CommandLine &line, CopyArguments &copy) {
+  copy.from = line.model;
+  copy.to = line.output;
+  if (auto bad = readName(copy.from, "FROM"))
+    return bad;
+  return readName(copy.to, "TO");
+}
+
 template <typename T> tl::expected<Arguments, Message> readAs(const CommandLine &line) {
   T arguments;
   if (auto bad = read(line, arguments))
@@ -473,6 +505,14 @@ tl::expected<Arguments, Message> parseArguments(std::span<const char *const> arg
     return readAs<RerankArguments>(*line);
   if (line->command == "show")
     return readAs<ShowArguments>(*line);
+  if (line->command == "pull")
+    return readAs<PullArguments>(*line);
+  if (line->command == "list")
+    return readAs<ListArguments>(*line);
+  if (line->command == "rm")
+    return readAs<RemoveArguments>(*line);
+  if (line->command == "cp")
+    return readAs<CopyArguments>(*line);
   if (line->command == "compile")
     return readAs<CompileArguments>(*line);
   if (line->command == "quantize")

@@ -149,6 +149,7 @@ struct ServeArguments {
   uint32_t waiting = 1024;            // requests of each that wait at most
   uint32_t unloadSeconds = 300;       // without a request; 0: never
   uint32_t memoryMib = 0;             // of all models; 0: most of the device's
+  bool fixedModels = false;           // requests fetch and remove none
   std::string host = "127.0.0.1";     // empty: no TCP
   uint16_t port = 11434;              // 0: the system chooses
   std::string unixPath;               // a socket; empty: none
@@ -174,6 +175,22 @@ struct TokenizeArguments {
   bool json = false;
 };
 
+struct PullArguments {
+  std::string model;
+};
+
+struct ListArguments {
+  bool json = false;
+};
+
+struct RemoveArguments {
+  std::vector<std::string> models;
+};
+
+struct CopyArguments {
+  std::string from, to;
+};
+
 struct DevicesArguments {};
 
 struct DoctorArguments {
@@ -184,7 +201,8 @@ using Arguments =
     std::variant<RunArguments, BenchArguments, LoadArguments, ExplainArguments, TuneArguments,
                  PerplexityArguments, LogitsArguments, EmbedArguments, RerankArguments, ShowArguments, CompileArguments,
                  QuantizeArguments, ServeArguments, TokenizeArguments, ChatTemplateArguments,
-                 DoctorArguments, DevicesArguments>;
+                 PullArguments, ListArguments, RemoveArguments, CopyArguments, DoctorArguments,
+                 DevicesArguments>;
 
 // Checks a whole command line, argv[0] included.
 tl::expected<Arguments, Message> parseArguments(std::span<const char *const> argv);

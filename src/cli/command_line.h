@@ -27,6 +27,7 @@ struct CommandLine {
   bool verbose = false;
   bool noWeightCache = false;
   bool noPrefixCache = false;
+  bool fixedModels = false;
   bool keepGoing = false;
   bool divergence = false;
   bool decodes = false;

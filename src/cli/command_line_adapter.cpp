@@ -11,8 +11,9 @@ namespace sinter::cli {
 namespace {
 
 constexpr const char *kFooter = R"(
-MODEL is the path of a .gguf file, or smollm2: the model that ./demo fetches to
-${XDG_CACHE_HOME:-~/.cache}/sinter/models/smollm2.gguf.
+MODEL is the path of a .gguf file, or the name of a model that `sinter list` shows: one that
+`sinter pull` fetched, or smollm2, which ./demo fetches. They are kept in
+${XDG_CACHE_HOME:-~/.cache}/sinter/models.
 
 Examples:
   sinter run smollm2                              a chat in the terminal
@@ -23,6 +24,7 @@ Examples:
   sinter compile smollm2 --target cuda:sm_90a,cpu -o smollm2.plan
   sinter tune smollm2 --budget 60                 its fastest schedules on this machine
   sinter quantize MODEL --type Q4_K_M -o SMALL.gguf
+  sinter pull hf.co/OWNER/REPOSITORY:Q4_K_M       fetches a model
   sinter serve smollm2 --port 8080                answers OpenAI's and Ollama's clients
   sinter bench serve --url http://127.0.0.1:8080 --rate 1,2,4     how fast it answers
   sinter tokenize smollm2 -p "Why?"               its tokens
@@ -65,7 +67,9 @@ CLI::Option *addText(CLI::App &command, const char *name, std::optional<std::str
 }
 
 void addModelName(CLI::App &command, CommandLine &line) {
-  command.add_option("MODEL", line.model, "a .gguf file, or smollm2")->required()->type_name("");
+  command.add_option("MODEL", line.model, "a .gguf file, or a model's name")
+      ->required()
+      ->type_name("");
 }
 
 void addPrecision(CLI::App &command, CommandLine &line) {
@@ -320,6 +324,35 @@ void addShow(CLI::App &app, CommandLine &line) {
   show->add_flag("--json", line.json, "print one JSON object instead of lines");
 }
 
+void addPull(CLI::App &app, CommandLine &line) {
+  CLI::App *pull = app.add_subcommand("pull", "fetch a model");
+  pull->description(
+      "Fetches a model into the folder of models: from Ollama's registry (llama3.2,\n"
+      "NAMESPACE/MODEL:TAG), or a GGUF file of a repository of Hugging Face\n"
+      "(hf.co/OWNER/REPOSITORY:Q4_K_M; a file's name is a tag, too). What was interrupted goes on\n"
+      "from where it ended, and every file is checked against its digest.\n"
+      "Variables: SINTER_REGISTRY and HF_ENDPOINT name other servers, HF_TOKEN is sent to the\n"
+      "latter; https_proxy and SSL_CERT_FILE count as elsewhere.");
+  pull->add_option("NAME", line.model, "the model")->required()->type_name("");
+}
+
+void addStored(CLI::App &app, CommandLine &line) {
+  CLI::App *list = app.add_subcommand("list", "list the models that are here");
+  list->add_flag("--json", line.json, "print one JSON object instead of lines");
+  CLI::App *remove = app.add_subcommand("rm", "remove models");
+  remove->description("Removes models by name. A file that two of them share goes with the last.");
+  remove->add_option("NAME", line.models, "a model that `sinter list` shows; several")
+      ->required()
+      ->type_name("");
+  CLI::App *copy = app.add_subcommand("cp", "give a model another name, too");
+  copy->description("Gives a model a second name without a second copy of its file. A GGUF file's "
+                    "path as\nFROM copies the file into the folder of models.");
+  copy->add_option("FROM", line.model, "a model's name, or a .gguf file")
+      ->required()
+      ->type_name("");
+  copy->add_option("TO", line.output, "the new name")->required()->type_name("");
+}
+
 void addOthers(CLI::App &app, CommandLine &line) {
   CLI::App *perplexity = app.add_subcommand("perplexity", "score a text");
   perplexity->description(
@@ -459,6 +492,9 @@ void addServeModels(CLI::App &serve, CommandLine &line) {
           "fields that requests may leave out: a sampler's settings, seed, max_tokens, as in "
           "'{\"temperature\": 0.2}' (default: each model's own)",
           "JSON");
+  serve.add_flag("--fixed-models", line.fixedModels,
+                 "requests fetch, make and remove no models (default: they may, where only this "
+                 "machine can send them or they have a key)");
   serve.add_flag("--no-weight-cache", line.noWeightCache, "as for run");
   serve.add_flag("--no-prefix-cache", line.noPrefixCache,
                  "compute every prompt whole, also where it begins as an earlier one did");
@@ -596,6 +632,8 @@ tl::expected<CommandLine, Message> splitCommandLine(std::span<const char *const>
   addLogits(app, line);
   addEmbed(app, line);
   addRerank(app, line);
+  addPull(app, line);
+  addStored(app, line);
   addOthers(app, line);
   addQuantize(app, line);
   addServe(app, line);

@@ -95,6 +95,14 @@ Result<int> dispatch(const Arguments &arguments, Interrupts &interrupts) {
     return rerankCommand(*rerank, interrupts);
   if (const auto *show = std::get_if<ShowArguments>(&arguments))
     return showCommand(*show, interrupts);
+  if (const auto *pull = std::get_if<PullArguments>(&arguments))
+    return pullCommand(*pull, interrupts);
+  if (const auto *list = std::get_if<ListArguments>(&arguments))
+    return listCommand(*list);
+  if (const auto *remove = std::get_if<RemoveArguments>(&arguments))
+    return removeCommand(*remove);
+  if (const auto *copy = std::get_if<CopyArguments>(&arguments))
+    return copyCommand(*copy, interrupts);
   if (const auto *compile = std::get_if<CompileArguments>(&arguments))
     return compileCommand(*compile, interrupts);
   if (const auto *quantize = std::get_if<QuantizeArguments>(&arguments))

@@ -22,6 +22,10 @@ Result<int> quantizeCommand(const QuantizeArguments &arguments, Interrupts &inte
 Result<int> serveCommand(const ServeArguments &arguments, Interrupts &interrupts);
 Result<int> tokenizeCommand(const TokenizeArguments &arguments);
 Result<int> chatTemplateCommand(const ChatTemplateArguments &arguments, Interrupts &interrupts);
+Result<int> pullCommand(const PullArguments &arguments, Interrupts &interrupts);
+Result<int> listCommand(const ListArguments &arguments);
+Result<int> removeCommand(const RemoveArguments &arguments);
+Result<int> copyCommand(const CopyArguments &arguments, Interrupts &interrupts);
 Result<int> devicesCommand();
 Result<int> doctorCommand(const DoctorArguments &arguments, Interrupts &interrupts);
 

@@ -7,6 +7,7 @@
 #include "cli/terminal.h"
 #include "cli/terminal_observer.h"
 #include "host/model_store.h"
+#include "host/stored_settings.h"
 
 namespace sinter::cli {
 namespace {
@@ -43,10 +44,12 @@ Result<std::vector<TokenId>> encode(const ModelFile &file, const RunArguments &a
   return ids;
 }
 
-// What the options make of the settings that the file proposes.
-tl::expected<SamplingChoice, Message> chooseSampling(const ModelFile &file,
-                                                     const SamplingTexts &texts) {
+// What the options make of the settings that the file proposes, and the stored model over it.
+tl::expected<SamplingChoice, Message>
+chooseSampling(const ModelFile &file, const std::string &params, const SamplingTexts &texts) {
   SamplingChoice sampling{samplerDefaultsOf(file.gguf()), {}};
+  if (const auto applied = host::applyStoredSettings(params, sampling.defaults); !applied)
+    return tl::unexpected(Message{kExitFailure, applied.error().message});
   for (const std::string &note : sampling.defaults.notes)
     sayOnStderr("'" + file.path() + "': " + note);
   sampling.settings = sampling.defaults.settings;
@@ -80,14 +83,18 @@ Result<int> answerOnce(ModelFile file, const RunArguments &arguments, const Chat
 
 } // namespace
 
-Result<int> runCommand(const RunArguments &arguments, Interrupts &interrupts) {
+Result<int> runCommand(const RunArguments &asked, Interrupts &interrupts) {
+  RunArguments arguments = asked;
   if (stdinIsTerminal() && !arguments.prompt && arguments.raw) {
     sayOnStderr("--raw needs a prompt: give one with -p");
     return kExitUsage;
   }
   TerminalObserver observer(interrupts);
   SINTER_ASSIGN(ModelFile file, host::openModelFile(arguments.model.model, observer));
-  const auto sampling = chooseSampling(file, arguments.sampling);
+  SINTER_ASSIGN(const host::ModelExtras extras, host::modelExtras(arguments.model.model));
+  if (arguments.system.empty() && !arguments.raw)
+    arguments.system = extras.system;
+  const auto sampling = chooseSampling(file, extras.params, arguments.sampling);
   if (!sampling) {
     sayOnStderr(sampling.error().text);
     return sampling.error().exitCode;

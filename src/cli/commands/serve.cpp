@@ -6,6 +6,7 @@
 #include "host/model_store.h"
 #include "llm/chat/builtin_templates.h"
 #include "llm/pooling.h"
+#include "host/model_changes.h"
 #include "serve/api/api_routes.h"
 #include "serve/api/generation_wishes.h"
 #include "serve/api/native/text_routes.h"
@@ -43,19 +44,30 @@ Result<std::unique_ptr<serve::LineWriter>> openLog(const std::string &where) {
   return where.empty() ? serve::LineWriter::to(STDERR_FILENO) : serve::LineWriter::open(where);
 }
 
-// Names for requests, and the files behind them: "tiny" for "models/tiny.gguf".
+// Names for requests, and what is behind them: "tiny" for the file "models/tiny.gguf".
 using ModelPaths = std::map<std::string, std::string>;
 
 std::string requestName(const std::string &model) {
+  if (const auto stored = host::storedName(model))
+    return *stored;
   const std::filesystem::path path(model);
   return path.extension() == ".gguf" ? path.stem().string() : path.filename().string();
+}
+
+// Stored models by name, since they are more than a file; the known one is fetched when it loads.
+Result<std::string> innerNameOf(const std::string &model) {
+  const auto stored = host::storedName(model);
+  if (!stored && model == host::kKnownModel)
+    return model;
+  SINTER_ASSIGN(const std::string path, host::modelPath(model));
+  return stored.value_or(path);
 }
 
 Result<ModelPaths> findModels(const std::vector<std::string> &models) {
   ModelPaths paths;
   for (const std::string &model : models) {
-    SINTER_ASSIGN(std::string path, host::modelPath(model));
-    const auto [at, isNew] = paths.emplace(requestName(model), std::move(path));
+    SINTER_ASSIGN(std::string inner, innerNameOf(model));
+    const auto [at, isNew] = paths.emplace(requestName(model), std::move(inner));
     if (!isNew)
       return fail(Code::InvalidArgument, "'" + at->second + "' and '" + model +
                                              "' would both be named '" + at->first + "'");
@@ -171,6 +183,18 @@ void sayWhere(const serve::Server &server, bool hasKeys) {
 
 // The server of this process, once it listens.
 using LiveServer = std::atomic<const serve::Server *>;
+// Whoever reaches the server may fetch and remove models, unless anyone can and no key is asked
+// for.
+std::string whyModelsAreFixed(const ServeArguments &arguments, bool hasNoKeys) {
+  if (arguments.fixedModels)
+    return "the server was started with --fixed-models";
+  const auto isLoopback = [](const std::string &host) {
+    return host.empty() || host == "localhost" || host == "::1" || host.starts_with("127.");
+  };
+  return hasNoKeys && !isLoopback(arguments.host)
+             ? "the server listens on '" + arguments.host + "' and asks for no key"
+             : "";
+}
 
 // Until a signal comes and the drain is over.
 Result<int> serveUntilTold(const ServeArguments &arguments, serve::ServerOptions options,
@@ -230,6 +254,9 @@ Result<int> serveCommand(const ServeArguments &arguments, Interrupts &interrupts
     SINTER_ASSIGN(const Bandwidth bandwidth, measureBandwidth(*choice.device));
     return bandwidth.bytesPerSecond;
   };
+  serve::Pulls pulls(host::pullModel);
+  context.pulls = &pulls;
+  context.whyModelsAreFixed = [why = whyModelsAreFixed(arguments, keys->empty())] { return why; };
   serve::ServerOptions options = optionsOf(arguments, keys, log.get(), metrics);
   context.charge = [quotas = options.quotas](const std::string &account, uint64_t tokens) {
     quotas->chargeTokens(account, tokens);

@@ -44,13 +44,25 @@ Result<DeviceFacts> deviceFacts(const ModelFile &file, const ModelArguments &arg
   return facts;
 }
 
+Result<std::vector<std::pair<std::string, std::string>>> storedFacts(const std::string &model) {
+  SINTER_ASSIGN(const host::ModelExtras extras, host::modelExtras(model));
+  std::vector<std::pair<std::string, std::string>> facts;
+  for (const auto &[what, text] :
+       {std::pair("source", &extras.source), std::pair("system", &extras.system),
+        std::pair("settings", &extras.params), std::pair("Go template", &extras.goTemplate),
+        std::pair("license", &extras.license)})
+    if (!text->empty())
+      facts.emplace_back(what, *text);
+  return facts;
+}
+
 } // namespace
 
 // A model that cannot run still has a file to tell of; an interrupt is no reason.
 Result<int> showCommand(const ShowArguments &arguments, Interrupts &interrupts) {
   TerminalObserver observer(interrupts);
-  SINTER_ASSIGN(const std::string path, host::modelPath(arguments.model.model));
-  SINTER_ASSIGN(const ModelFile file, host::openModelFile(path, observer, TextNeed::Optional));
+  const std::string &model = arguments.model.model;
+  SINTER_ASSIGN(const ModelFile file, host::openModelFile(model, observer, TextNeed::Optional));
   std::optional<DeviceFacts> device;
   std::string reason;
   auto facts = deviceFacts(file, arguments.model, observer);
@@ -60,7 +72,8 @@ Result<int> showCommand(const ShowArguments &arguments, Interrupts &interrupts) 
     return Fail(facts.error());
   else
     reason = facts.error().message;
-  const FileFacts of = factsOf(file.gguf());
+  FileFacts of = factsOf(file.gguf());
+  SINTER_ASSIGN(of.stored, storedFacts(model));
   SINTER_TRY(
       writeStdout(arguments.json ? showJson(of, device, reason) : showText(of, device, reason)));
   return kExitOk;

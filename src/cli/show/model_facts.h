@@ -26,6 +26,8 @@ struct FileFacts {
   std::vector<std::pair<std::string, std::string>> shapes; // "layers" and "30", in reading order
   std::string tokenizer;                                   // "gpt2, pre smollm, 49152 tokens"
   bool hasTemplate = false;
+  // What the store has beside the file: "source", "system", "settings", "Go template", "license".
+  std::vector<std::pair<std::string, std::string>> stored = {};
 };
 FileFacts factsOf(const GgufFile &file);
 

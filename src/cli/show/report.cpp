@@ -21,6 +21,13 @@ std::string line(const std::string &what, const std::string &value) {
          withoutControls(value) + "\n";
 }
 
+// Of texts that may be long: licenses, templates.
+std::string firstLine(const std::string &text) {
+  constexpr size_t kMost = 200;
+  const size_t end = std::min(text.find('\n'), kMost);
+  return text.substr(0, end) + (end < text.size() ? " ..." : "");
+}
+
 std::string countText(uint64_t count) {
   const double value = static_cast<double>(count);
   if (count >= 1'000'000'000)
@@ -47,7 +54,10 @@ std::string fileText(const FileFacts &file) {
     text += line(what, value);
   text += line("tokenizer", file.tokenizer.empty() ? "none" : file.tokenizer);
   text += line("chat template", file.hasTemplate ? "in the file" : "none");
-  return text + line("tensors", typesText(file));
+  text += line("tensors", typesText(file));
+  for (const auto &[what, value] : file.stored)
+    text += line(what, firstLine(value));
+  return text;
 }
 
 // Many tensors by the first ones.
@@ -107,7 +117,9 @@ std::string deviceText(const DeviceFacts &facts) {
 }
 
 Object fileObject(const FileFacts &file) {
-  Object shapes = Object::object(), types = Object::array();
+  Object shapes = Object::object(), types = Object::array(), stored = Object::object();
+  for (const auto &[what, value] : file.stored)
+    stored[what] = value;
   for (const auto &[what, value] : file.shapes)
     shapes[what] = value;
   for (const TypeFacts &type : file.types)
@@ -123,7 +135,8 @@ Object fileObject(const FileFacts &file) {
           {"shape", std::move(shapes)},
           {"tokenizer", file.tokenizer},
           {"chat_template", file.hasTemplate},
-          {"tensor_types", std::move(types)}};
+          {"tensor_types", std::move(types)},
+          {"stored", std::move(stored)}};
 }
 
 Object deviceObject(const DeviceFacts &facts) {

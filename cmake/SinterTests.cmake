@@ -80,6 +80,8 @@ if(TARGET sinter)
       --sinter $<TARGET_FILE:sinter> --model smollm2)
     set_tests_properties(stress.${name} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 LABELS full)
   endforeach()
+endif()
+
 # JSON Schema's own test suite, where pip can fetch it.
 if(TARGET grammar_tests)
   add_test(NAME schema_suite COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/tests/schema_suite/schema_suite.py

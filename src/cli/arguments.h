@@ -143,7 +143,6 @@ struct ServeArguments {
   uint32_t parallel = 8;              // whole contexts of each
   std::string chatTemplate;           // a built-in name or a file; empty: each model's own
   std::string defaults;               // JSON of fields that requests leave out; empty: none
-  uint32_t waiting = 1024;            // requests of each that wait at most
   bool prefixCache = true;            // prompts reuse what others computed
   uint32_t running = UINT32_MAX;      // sequences of each at once at most
   uint32_t waiting = 1024;            // requests of each that wait at most
@@ -199,10 +198,10 @@ struct DoctorArguments {
 
 using Arguments =
     std::variant<RunArguments, BenchArguments, LoadArguments, ExplainArguments, TuneArguments,
-                 PerplexityArguments, LogitsArguments, EmbedArguments, RerankArguments, ShowArguments, CompileArguments,
-                 QuantizeArguments, ServeArguments, TokenizeArguments, ChatTemplateArguments,
-                 PullArguments, ListArguments, RemoveArguments, CopyArguments, DoctorArguments,
-                 DevicesArguments>;
+                 PerplexityArguments, LogitsArguments, EmbedArguments, RerankArguments,
+                 ShowArguments, CompileArguments, QuantizeArguments, ServeArguments,
+                 TokenizeArguments, ChatTemplateArguments, PullArguments, ListArguments,
+                 RemoveArguments, CopyArguments, DoctorArguments, DevicesArguments>;
 
 // Checks a whole command line, argv[0] included.
 tl::expected<Arguments, Message> parseArguments(std::span<const char *const> argv);

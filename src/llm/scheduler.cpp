@@ -31,10 +31,8 @@ bool takesDrafts(const RunnerLimits &limits) {
 Scheduler::Scheduler(StepRunner &runner, PagePool &pages, const Tokenizer &tokenizer,
                      const SchedulerOptions &options)
     : runner_(runner), pool_(pages), tokenizer_(tokenizer), options_(options),
-      queues_(std::make_unique<FairShares>()), waiting_(std::make_unique<WaitingLine>()),
-      budget_(0, 0, 0) {
       takesDrafts_(takesDrafts(runner.limits())), queues_(std::make_unique<FairShares>()),
-      waiting_(std::make_unique<WaitingLine>()) {
+      waiting_(std::make_unique<WaitingLine>()), budget_(0, 0, 0) {
   const RunnerLimits &limits = runner.limits();
   options_.sequences = std::clamp(std::min(limits.stepSequences, limits.stepTokens), 1u,
                                   std::max(options.sequences, 1u));
@@ -124,8 +122,6 @@ bool Scheduler::step() {
   chooseHeld();
   beginWaiting();
   adoptRowsOfRunning();
-  if (!running_.empty()) {
-    const Phase phase = choosePhase();
   makeDrafts();
   if (const std::optional<Phase> phase = choosePhase()) {
     plan_.clear();
@@ -354,11 +350,10 @@ void Scheduler::addToBatch(const Part &part, Phase phase) {
 // `logits` are those of this part and of the parts after it.
 void Scheduler::accept(const Part &part, std::span<const float> &logits) {
   Sequence &sequence = *part.sequence;
-  const size_t end = sequence.cachedRows + part.rows, stop = prefillStop(sequence);
-  const bool prefills = !sequence.generates();
   if (sequence.draftRows > 0)
     return acceptDraft(part, logits);
-  const size_t end = sequence.cachedRows + part.rows;
+  const size_t end = sequence.cachedRows + part.rows, stop = prefillStop(sequence);
+  const bool prefills = !sequence.generates();
   counters_.rows += part.rows;
   counters_.recomputedRows +=
       std::min(end, sequence.mostRows) - std::min(sequence.cachedRows, sequence.mostRows);

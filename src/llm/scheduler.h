@@ -3,10 +3,10 @@
 // chosen.
 //
 // A step has tokens of one phase, and the phases take turns (chunked prefill): while some sequences
-// decode, a prefill step takes at most SchedulerOptions::promptTokens tokens, fewer where they would
-// take SchedulerOptions::prefillRatio times as long as a decode step, and a decode step with one
-// token of each such sequence follows it. So the time between two tokens of a sequence is bounded
-// by one prefill step and one decode step, however long the prompts are.
+// decode, a prefill step takes at most SchedulerOptions::promptTokens tokens, fewer where they
+// would take SchedulerOptions::prefillRatio times as long as a decode step, and a decode step with
+// one token of each such sequence follows it. So the time between two tokens of a sequence is
+// bounded by one prefill step and one decode step, however long the prompts are.
 //
 // A constraint may make its masks on another thread. A sequence whose mask is not there when its
 // row of logits is keeps that row and is left out of steps until the mask is made; the others go
@@ -187,7 +187,6 @@ private:
   void releaseRows(Sequence &sequence);
   bool waitsForRows(const Sequence &sequence) const;
   size_t prefillStop(const Sequence &sequence) const;
-  Phase choosePhase() const;
   std::optional<Phase> choosePhase() const;
   void planPrefill();
   void planDecode();

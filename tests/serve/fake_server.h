@@ -200,7 +200,6 @@ public:
   std::shared_ptr<FakeWorker> worker;
   LoadWishes wishes;
   std::vector<LoadedModel> loads = {{.name = "tiny", .bytes = 1000}};
-  std::vector<std::string> unloaded;
   std::vector<std::string> unloaded, forgotten;
   std::vector<std::string> known = {"tiny", "gone"}; // the second cannot be loaded
 

@@ -3,10 +3,10 @@
 #include "cli/commands/commands.h"
 #include "cli/memory_bandwidth.h"
 #include "cli/terminal.h"
+#include "host/model_changes.h"
 #include "host/model_store.h"
 #include "llm/chat/builtin_templates.h"
 #include "llm/pooling.h"
-#include "host/model_changes.h"
 #include "serve/api/api_routes.h"
 #include "serve/api/generation_wishes.h"
 #include "serve/api/native/text_routes.h"
@@ -118,14 +118,23 @@ Result<std::shared_ptr<const serve::GenerationWishes>> defaultsOf(const std::str
   return std::make_shared<const serve::GenerationWishes>(std::move(*read));
 }
 
-// Waits until the model is there; it stays. One that gives no text is there for its vectors.
-Result<void> load(serve::ModelPool &models, const std::string &name, const std::string &path) {
-  sayOnStderr("opening '" + name + "', whose plan is built where there is none");
+// Whether it gives vectors and no text. `inner` is a file's path or a stored model's name.
+Result<bool> isEncoder(const std::string &inner) {
+  if (inner == host::kKnownModel)
+    return false;
+  SINTER_ASSIGN(const std::string path, host::modelPath(inner));
   SINTER_ASSIGN(const GgufFile file, GgufFile::openModel(path));
+  return seesBothWays(file);
+}
+
+// Waits until the model is there; it stays. One that gives no text is there for its vectors.
+Result<void> load(serve::ModelPool &models, const std::string &name, const std::string &inner) {
+  sayOnStderr("opening '" + name + "', whose plan is built where there is none");
+  SINTER_ASSIGN(const bool encodes, isEncoder(inner));
   std::mutex mutex;
   std::condition_variable changed;
   std::optional<Result<void>> loaded;
-  models.get(name, {.keepAlive = std::chrono::seconds(-1), .embeddings = seesBothWays(file)},
+  models.get(name, {.keepAlive = std::chrono::seconds(-1), .embeddings = encodes},
              [&](Result<std::shared_ptr<serve::ModelWorker>> worker) {
                const std::lock_guard lock(mutex);
                loaded = worker ? Result<void>() : Fail(worker.error());
@@ -183,6 +192,7 @@ void sayWhere(const serve::Server &server, bool hasKeys) {
 
 // The server of this process, once it listens.
 using LiveServer = std::atomic<const serve::Server *>;
+
 // Whoever reaches the server may fetch and remove models, unless anyone can and no key is asked
 // for.
 std::string whyModelsAreFixed(const ServeArguments &arguments, bool hasNoKeys) {

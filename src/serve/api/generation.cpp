@@ -1,10 +1,9 @@
 // A request under way. It lives in the callbacks that will come: of the model pool, of tasks, of
 // the worker's sinks; each takes the lock for as long as it writes a piece.
 #include "serve/api/generation.h"
-
-#include <algorithm>
 #include "serve/api/stored_extras.h"
 
+#include <algorithm>
 #include <mutex>
 
 namespace sinter::serve {
@@ -117,7 +116,6 @@ private:
     if (!made)
       return tl::unexpected(ApiError(made.error().code,
                                      "'" + form.path + "': " + made.error().toString(), form.path));
-    return std::shared_ptr<TokenConstraint>(std::move(*made));
     file.grammarForms().add(text, *made);
     return std::move(*made);
   }
@@ -213,7 +211,8 @@ private:
   void charge(size_t number, const Result<AnswerSummary> &end) const {
     if (!end || !context_.charge)
       return;
-    const uint64_t prompt = choices_[number].isFirstOfPrompt ? end->promptTokens - end->reusedTokens : 0;
+    const uint64_t prompt =
+        choices_[number].isFirstOfPrompt ? end->promptTokens - end->reusedTokens : 0;
     context_.charge(request_.queue, prompt + end->answerTokens);
   }
 

@@ -18,13 +18,11 @@ GenerationEngine::GenerationEngine(StepRunner &runner, PagePool &pages, const To
                                    const WorkerOptions &options)
     : limits_(runner.limits()), pool_(pages), tokenizer_(tokenizer), options_(options),
       scheduler_(runner, pages, tokenizer,
-                 {.waiting = UINT32_MAX,
+                 {.sequences = options.running,
+                  .waiting = UINT32_MAX,
                   .promptTokens = options.promptTokens,
                   .prefillRatio = options.prefillRatio,
                   .prefixCache = options.prefixCache}) {
-                 {.sequences = options.running,
-                  .waiting = UINT32_MAX,
-                  .promptTokens = options.promptTokens}) {
   publish();
 }
 

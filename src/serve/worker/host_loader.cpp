@@ -110,16 +110,15 @@ Result<std::unique_ptr<ModelWorker>> HostLoader::open(const LoadOrder &order,
                                                       const TakeMemory &take,
                                                       const std::atomic<bool> &cancel) const {
   LoadObserver observer(options_, cancel);
-  SINTER_ASSIGN(ModelFile file, host::openModelFile(order.path, observer));
-  if (!options_.chatTemplate.empty()) {
-    SINTER_ASSIGN(ChatTemplate made, ChatTemplate::parse(options_.chatTemplate));
-    file.useChatTemplate(std::move(made));
-  }
   if (isToBeFetched(order.name)) {
     observer.note(std::string("fetching '") + host::kKnownModel + "', as ./demo does");
     SINTER_TRY(host::fetchKnownModel(cancel));
   }
   SINTER_ASSIGN(ModelFile file, host::openModelFile(order.name, observer));
+  if (!options_.chatTemplate.empty()) {
+    SINTER_ASSIGN(ChatTemplate made, ChatTemplate::parse(options_.chatTemplate));
+    file.useChatTemplate(std::move(made));
+  }
   uint32_t context = order.context;
   if (context == 0) {
     SINTER_ASSIGN(context, defaultContext(file, options_.context));

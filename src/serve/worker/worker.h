@@ -15,16 +15,11 @@ struct JobId {
 };
 
 struct WorkerOptions {
-  uint32_t waiting = 1024;     // jobs that wait at most
-  uint32_t promptTokens = 512; // prefill tokens between two decode steps, at most
-  double prefillRatio = 1.5;   // time of such a prefill step in decode steps' time, at most
-  bool prefixCache = true;     // prompts reuse what others computed, where the model allows it
-  uint32_t waiting = 1024;                                 // jobs that wait at most
-  uint32_t promptTokens = SchedulerOptions().promptTokens; // prefill tokens between decode steps
-  bool prefixCache = true; // prompts reuse what others computed, where the model allows it
   uint32_t running = UINT32_MAX; // jobs that run at once at most, within what the model takes
   uint32_t waiting = 1024;       // jobs that wait at most
-  uint32_t promptTokens = 128;   // prefill tokens between two decode steps
+  uint32_t promptTokens = 512;   // prefill tokens between two decode steps, at most
+  double prefillRatio = 1.5;     // time of such a prefill step in decode steps' time, at most
+  bool prefixCache = true;       // prompts reuse what others computed, where the model allows it
 };
 
 // Of one KV cache group.

@@ -199,11 +199,10 @@ void addLoadOption(CLI::App &command, LoadTexts &texts, const LoadOption &option
 void addBenchServe(CLI::App &bench, CommandLine &line) {
   CLI::App *serve = bench.add_subcommand("serve", "measure a server of OpenAI's API");
   serve->description(
-      "Sends streamed completions to a server, this one's or another's, and measures the time to\n"
-      "the first token, between tokens and of whole answers, and throughput. With --rate, "
-      "requests\n"
-      "come whether or not earlier ones are answered, and latencies count from when a request was\n"
-      "due. Several rates or concurrencies are runs one after another.");
+      "Sends streamed completions to a server, this one's or another's, and measures the time\n"
+      "to the first token, between tokens and of whole answers, and throughput. With --rate,\n"
+      "requests come whether or not earlier ones are answered, and latencies count from when a\n"
+      "request was due. Several rates or concurrencies are runs one after another.");
   for (const LoadOption &option : loadOptions())
     addLoadOption(*serve, line.load, option);
 }

@@ -133,7 +133,9 @@ inline std::string toolObject(std::mt19937 &random, int depth, const std::string
   std::string made = R"({"type":"object","properties":{)" + properties + "}";
   if (!required.empty() || random() % 2)
     made += ",\"required\":[" + required + "]";
-  return made + kOthers[random() % std::size(kOthers)] + more + "}";
+  const size_t others = random() % std::size(kOthers);
+  const bool needsOthers = more.find("dependentRequired") != std::string::npos;
+  return made + kOthers[needsOthers ? 0 : others] + more + "}";
 }
 
 // The schema of tool `number`, below kToolSchemas.

@@ -64,7 +64,7 @@ std::string hintFor(const std::string &model) {
     return " (did you mean '" + (path.parent_path() / found).string() + "'?)";
   const bool isPath = path.is_absolute() || model.ends_with(kModelSuffix);
   return !isPath && store::ModelName::parse(model)
-             ? "; `sinter pull " + model + "` fetches a model of that name"
+             ? " (`sinter pull " + model + "` fetches a model of that name)"
              : "";
 }
 

@@ -239,7 +239,10 @@ Result<std::string> fetchText(const HttpGet &get, const std::string &what, size_
                               const DownloadOptions &options, const std::atomic<bool> &cancel) {
   SINTER_ASSIGN(const std::unique_ptr<HttpClient> client, makeHttpClient(options.http));
   const IsCancelled isCancelled = [&] { return cancel.load(); };
-  Attempts attempts(options, isCancelled);
+  // Nothing was gained yet, and someone waits to hear that there is no network.
+  DownloadOptions few = options;
+  few.attempts = std::min(few.attempts, 3u);
+  Attempts attempts(few, isCancelled);
   while (true) {
     std::string text;
     const HttpReceiver receiver{

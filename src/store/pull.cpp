@@ -43,13 +43,15 @@ Result<void> fetchLayers(const Store &store, const RemoteModel &model, const Pul
                          PullObserver &observer, const std::atomic<bool> &cancel) {
   for (const RemoteLayer &remote : model.layers) {
     const Layer &layer = remote.layer;
-    observer.onBlob(layer, store.blobBytes(layer.digest) == layer.bytes ? layer.bytes : 0);
+    uint64_t last = store.blobBytes(layer.digest) == layer.bytes ? layer.bytes : 0;
+    observer.onBlob(layer, last);
     DownloadProgress progress;
-    progress.onBytes = [&](uint64_t done) { observer.onBlob(layer, done); };
+    progress.onBytes = [&](uint64_t done) { observer.onBlob(layer, last = done); };
     progress.onVerify = [&] { observer.onStep("verifying sha256 digest"); };
     SINTER_TRY(downloadBlob(store, {remote.url, remote.bearer, layer.digest, layer.bytes},
                             options.download, progress, cancel));
-    observer.onBlob(layer, layer.bytes);
+    if (last != layer.bytes) // another process fetched it
+      observer.onBlob(layer, layer.bytes);
   }
   return {};
 }

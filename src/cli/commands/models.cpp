@@ -22,11 +22,15 @@ public:
   void onStep(const std::string &step) override {
     const std::lock_guard lock(mutex_);
     line_.reset();
-    if (step != "success")
+    if (step != "success" && step != last_)
       sayOnStderr(step);
+    last_ = step;
   }
   void onNote(const std::string &line) override { sayOnStderr(line); }
   void onBlob(const store::Layer &layer, uint64_t done) override {
+    // The others are texts of a few hundred bytes.
+    if (layer.role != store::Role::Model)
+      return;
     const std::lock_guard lock(mutex_);
     const auto now = std::chrono::steady_clock::now();
     if (!line_ || layer.digest != digest_) {
@@ -51,6 +55,7 @@ public:
 private:
   std::mutex mutex_;
   std::optional<ProgressLine> line_;
+  std::string last_; // step
   Sha256Digest digest_;
   uint64_t firstBytes_ = 0;
   std::chrono::steady_clock::time_point begin_, shown_;

@@ -89,6 +89,7 @@ serve::PoolOptions poolOptionsOf(const ServeArguments &arguments) {
   options.worker.running = arguments.running;
   options.worker.waiting = arguments.waiting;
   options.worker.prefixCache = arguments.prefixCache;
+  options.fetchesKnownModel = !arguments.fixedModels;
   options.note = [](const std::string &line) { sayOnStderr(line); };
   return options;
 }

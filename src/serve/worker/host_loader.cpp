@@ -56,6 +56,9 @@ public:
 private:
   Result<std::unique_ptr<ModelWorker>> open(const LoadOrder &order, const TakeMemory &take,
                                             const std::atomic<bool> &cancel) const;
+  bool isToBeFetched(const std::string &name) const {
+    return options_.fetchesKnownModel && name == host::kKnownModel && !host::storedName(name);
+  }
   Result<void> chooseSizes(const std::string &path, const hal::DeviceInfo &device,
                            const TakeMemory &take, const plan::Plan &plan,
                            PlanRunnerOptions &sizes) const;
@@ -67,13 +70,9 @@ private:
 // The known model is fetched when it is asked for first.
 std::vector<std::string> HostLoader::names() const {
   std::vector<std::string> names = host::storedModels();
-  if (std::ranges::find(names, host::kKnownModel) == names.end())
+  if (isToBeFetched(host::kKnownModel))
     names.push_back(host::kKnownModel);
   return names;
-}
-
-bool isToBeFetched(const std::string &name) {
-  return name == host::kKnownModel && !host::storedName(name);
 }
 
 // One path for each file, however it is spelled.

@@ -2,6 +2,7 @@
 #include "llm/model.h"
 
 #include "base/check.h"
+#include "llm/chat/syntax_probe.h"
 #include "llm/pooling.h"
 #include "llm/tokenizer/unicode.h"
 #include "llm/tokenizer/vocabulary_from_gguf.h"
@@ -137,6 +138,18 @@ Result<void> ModelFile::canChat(const ChatInputs &inputs) const {
   if (!chosen)
     return Fail(chosen.error());
   return chosen->checkReads(inputs);
+}
+
+std::shared_ptr<const AnswerSyntax> ModelFile::answerSyntax(const ChatInputs &inputs) const {
+  const Result<ChatTemplate> &chosen = chatTemplates_.choose(inputs);
+  if (!chosen || !tokenizer_)
+    return nullptr;
+  const std::lock_guard lock(syntaxes_->mutex);
+  auto &known = syntaxes_->known[chosen->source()];
+  if (!known)
+    known = std::make_shared<const AnswerSyntax>(
+        probeAnswerSyntax(*chosen, tokenTexts(gguf_, *tokenizer_)));
+  return known;
 }
 
 // The file's own template for pairs, whose texts are between its markup.

@@ -3,11 +3,13 @@
 
 #include "format/gguf.h"
 #include "hal/hal.h"
+#include "llm/chat/answer_syntax.h"
 #include "llm/chat/file_templates.h"
 #include "llm/grammar_forms.h"
 #include "llm/plan_runner.h"
 #include "llm/tokenizer/tokenizer.h"
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -50,9 +52,15 @@ public:
   Result<std::vector<TokenId>> encodeParts(std::span<const PromptPart> parts) const;
   // Whether there is a template that takes such inputs, with the error of renderChat where not.
   Result<void> canChat(const ChatInputs &inputs = {}) const;
+  // How answers to a conversation with such inputs are written, as the template tells; made when
+  // first asked for, from any thread. Null where there is no template or no tokenizer.
+  std::shared_ptr<const AnswerSyntax> answerSyntax(const ChatInputs &inputs = {}) const;
   // The file's own templates, by their names, and what stands in for them.
   const FileTemplates &chatTemplates() const { return chatTemplates_; }
-  void useChatTemplate(ChatTemplate other) { chatTemplates_.replace(std::move(other)); }
+  void useChatTemplate(ChatTemplate other) {
+    chatTemplates_.replace(std::move(other));
+    syntaxes_->known.clear();
+  }
   // The tokens of a query and a document, which a model that ranks scores: as the file's template
   // for pairs says, else with the tokens between and around them that its tokenizer has for that.
   Result<std::vector<TokenId>> encodePair(std::string_view query, std::string_view document) const;
@@ -80,6 +88,11 @@ private:
   };
   std::unique_ptr<TrieSlot> trie_ = std::make_unique<TrieSlot>(); // the file may be moved
   std::unique_ptr<GrammarForms> forms_ = std::make_unique<GrammarForms>();
+  struct SyntaxSlot {
+    std::mutex mutex;
+    std::map<std::string, std::shared_ptr<const AnswerSyntax>> known; // by the template's source
+  };
+  std::unique_ptr<SyntaxSlot> syntaxes_ = std::make_unique<SyntaxSlot>();
 };
 
 // Owns all but the device, which must outlive it. Neither movable nor copyable: sessions borrow it.

@@ -73,7 +73,7 @@ Result<ChatTemplate> ChatTemplate::parse(std::string_view source) {
   auto parsed = jinja::Template::parse(source);
   if (!parsed)
     return ofTemplate(parsed.error());
-  return ChatTemplate(std::move(*parsed));
+  return ChatTemplate(std::string(source), std::move(*parsed));
 }
 
 Result<std::vector<PromptPart>> ChatTemplate::render(const Input &messages,
@@ -112,7 +112,6 @@ Result<void> ChatTemplate::checkReads(const ChatInputs &inputs) const {
       return {};
     return fail(Code::InvalidArgument, "the chat template does not read " + name);
   };
-  const auto reads = [&](std::string_view name) { return template_.mentions(name); };
   SINTER_TRY(check(inputs.think.has_value(), reads("enable_thinking") || reads("thinking"),
                    "enable_thinking or thinking, so it has no switch for thinking"));
   SINTER_TRY(check(!inputs.reasoningEffort.empty(), reads("reasoning_effort"), "reasoning_effort"));

@@ -50,12 +50,18 @@ public:
                                          const ChatInputs &inputs,
                                          const ChatVariables &tokens) const;
 
+  const std::string &source() const { return source_; }
+  // Whether it reads a variable of this name.
+  bool reads(std::string_view name) const { return template_.mentions(name); }
+
   // That no input is without effect. InvalidArgument: the template reads no variable of its name.
   Result<void> checkReads(const ChatInputs &inputs) const;
 
 private:
-  explicit ChatTemplate(jinja::Template parsed) : template_(std::move(parsed)) {}
+  ChatTemplate(std::string source, jinja::Template parsed)
+      : source_(std::move(source)), template_(std::move(parsed)) {}
 
+  std::string source_;
   jinja::Template template_;
 };
 

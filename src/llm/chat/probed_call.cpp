@@ -1,0 +1,253 @@
+// Finds a call's slots, then takes apart what lies before, between and after two calls.
+#include "llm/chat/probed_call.h"
+
+#include "jinja/input.h"
+
+#include <algorithm>
+
+namespace sinter {
+namespace {
+
+using jinja::Input;
+
+// A call in a text: what lies from `begin` to `end` is of this call alone.
+struct Place {
+  size_t begin = 0, end = 0;
+  CallSyntax syntax; // shape, parts, close up to `end`, arguments, tags, keys
+};
+
+struct Slot {
+  size_t begin, end;
+  CallSlot slot;
+};
+
+// Marks between the slots; what is left after the last one is the close.
+void setParts(std::string_view text, std::vector<Slot> slots, Place &place) {
+  std::ranges::sort(slots, {}, &Slot::begin);
+  size_t at = place.begin;
+  for (const Slot &slot : slots) {
+    place.syntax.parts.push_back({std::string(text.substr(at, slot.begin - at)), slot.slot});
+    at = slot.end;
+  }
+  place.syntax.close = text.substr(at, place.end - at);
+}
+
+std::optional<Slot> find(std::string_view text, size_t from, size_t to, std::string_view what,
+                         CallSlot slot) {
+  const size_t at = text.substr(0, to).find(what, from);
+  if (at == text.npos)
+    return std::nullopt;
+  return Slot{at, at + what.size(), slot};
+}
+
+bool isArguments(const Input &value, const ProbeCall &call) {
+  const Input *text = value.find(kProbeKey);
+  return text && text->text() && *text->text() == call.value;
+}
+
+// The object of arguments that has the probe's key, after `from`.
+std::optional<Slot> jsonArguments(std::string_view text, size_t from, const ProbeCall &call) {
+  const size_t key = text.find(kProbeKey, from);
+  const size_t open = key == text.npos ? key : text.rfind('{', key);
+  if (open == text.npos || open < from)
+    return std::nullopt;
+  const auto object = bracketed(text, open);
+  const auto json = object ? jinja::inputFromJson(*object) : fail(Code::Corrupt, "");
+  if (!json || !isArguments(*json, call))
+    return std::nullopt;
+  return Slot{open, open + object->size(), CallSlot::Arguments};
+}
+
+// An object around the name that has the arguments as another member.
+std::optional<Place> jsonCall(std::string_view text, size_t from, const ProbeCall &call) {
+  const size_t name = text.find(call.name, from);
+  const size_t open = name == text.npos ? name : text.rfind('{', name);
+  if (open == text.npos || open < from)
+    return std::nullopt;
+  const auto object = bracketed(text, open);
+  const auto json = object ? jinja::inputFromJson(*object) : fail(Code::Corrupt, "");
+  const auto arguments = jsonArguments(text, open + 1, call);
+  if (!json || !json->object() || !arguments)
+    return std::nullopt;
+  Place place{open, open + object->size(), {}};
+  place.syntax.shape = CallShape::Json;
+  std::vector<Slot> slots = {*arguments};
+  size_t found = 0;
+  for (const auto &[key, value] : *json->object()) {
+    if (isArguments(value, call)) {
+      place.syntax.argumentsKey = key;
+      ++found;
+    } else if (value.text() && *value.text() == call.name) {
+      place.syntax.nameKey = key;
+      slots.push_back({name, name + call.name.size(), CallSlot::Name});
+      ++found;
+    } else if (value.text()) {
+      const size_t at = text.find("\"" + *value.text() + "\"", open) + 1;
+      slots.push_back({at, at + value.text()->size(), CallSlot::Id});
+    }
+  }
+  if (found != 2)
+    return std::nullopt;
+  setParts(text, std::move(slots), place);
+  return place;
+}
+
+// Arguments between tags, from the end of the name on.
+std::optional<Slot> taggedArguments(std::string_view text, size_t from, const ProbeCall &call,
+                                    ArgumentTags &tags) {
+  const std::string number = std::to_string(call.number);
+  const size_t key = text.find(kProbeKey, from);
+  const size_t value = text.find(call.value, key);
+  const size_t second = text.find(kProbeNumberKey, value);
+  const size_t other = text.find(number, second);
+  if (other == text.npos)
+    return std::nullopt;
+  const size_t keyEnd = key + kProbeKey.size(), valueEnd = value + call.value.size(),
+               secondEnd = second + kProbeNumberKey.size(), end = other + number.size();
+  const std::string_view between = text.substr(valueEnd, second - valueEnd);
+  const std::string_view before = text.substr(from, key - from);
+  const std::string_view close = commonBegin(between, text.substr(end));
+  const std::string_view open = between.substr(close.size());
+  const bool isTag = !trim(open).empty() && !trim(close).empty() && before.ends_with(open) &&
+                     between.find(kProbeKey) == between.npos;
+  if (!isTag)
+    return std::nullopt;
+  tags = {std::string(open), std::string(text.substr(keyEnd, value - keyEnd)),
+          std::string(text.substr(secondEnd, other - secondEnd)), std::string(close)};
+  return Slot{key - open.size(), end + close.size(), CallSlot::Arguments};
+}
+
+// {probekey:<|"|>Vone<|"|>,probenum:4711}
+std::optional<Slot> bracedArguments(std::string_view text, size_t from, const ProbeCall &call) {
+  const std::string begin =
+      "{" + std::string(kProbeKey) + ":<|\"|>" + std::string(call.value) + "<|\"|>";
+  const size_t at = text.find(begin, from);
+  const size_t end = at == text.npos ? at : text.find('}', at);
+  if (end == text.npos)
+    return std::nullopt;
+  return Slot{at, end + 1, CallSlot::Arguments};
+}
+
+// Kimi's ids, of which a name is a part: "functions.NAME:0".
+bool widenToId(std::string_view text, Slot &name) {
+  constexpr std::string_view kBefore = "functions.";
+  const std::string_view after = text.substr(name.end);
+  const bool isId = text.substr(0, name.begin).ends_with(kBefore) && after.size() > 1 &&
+                    after[0] == ':' && after[1] >= '0' && after[1] <= '9';
+  if (isId)
+    name = {name.begin - kBefore.size(), name.end + 2, name.slot};
+  return isId;
+}
+
+// The name and the arguments between marks.
+std::optional<Place> namedCall(std::string_view text, size_t from, const ProbeCall &call) {
+  Place place;
+  CallSyntax &syntax = place.syntax;
+  syntax.shape = CallShape::Named;
+  auto name = find(text, from, text.size(), call.name, CallSlot::Name);
+  if (!name) {
+    name = find(text, from, text.size(), call.id, CallSlot::Name);
+    syntax.idHoldsName = name.has_value();
+  }
+  if (!name)
+    return std::nullopt;
+  syntax.idHoldsName |= widenToId(text, *name);
+  auto arguments = jsonArguments(text, name->end, call);
+  if (!arguments && (arguments = bracedArguments(text, name->end, call)))
+    syntax.arguments = ArgumentForm::Braces;
+  if (!arguments && (arguments = taggedArguments(text, name->end, call, syntax.tags)))
+    syntax.arguments = ArgumentForm::Tags;
+  if (!arguments)
+    return std::nullopt;
+  std::vector<Slot> slots = {*name, *arguments};
+  if (!syntax.idHoldsName)
+    if (const auto id = find(text, from, arguments->begin, call.id, CallSlot::Id))
+      slots.push_back(*id);
+  place.begin = std::ranges::min(slots, {}, &Slot::begin).begin;
+  place.end = arguments->end;
+  setParts(text, std::move(slots), place);
+  return place;
+}
+
+std::optional<Place> placeOf(std::string_view text, size_t from, const ProbeCall &call) {
+  if (auto json = jsonCall(text, from, call))
+    return json;
+  return namedCall(text, from, call);
+}
+
+// After the last call: the tag that closes what `begin` opened.
+std::string_view sectionEnd(std::string_view after, bool isList, bool hasTag) {
+  size_t size = 0;
+  if (isList)
+    size = after.find(']') + 1;
+  if (hasTag)
+    size += firstMark(after.substr(size)).size();
+  return after.substr(0, size);
+}
+
+// Whether two calls have the same marks within them.
+bool alike(const CallSyntax &a, const CallSyntax &b) {
+  if (a.parts.size() != b.parts.size() || a.close != b.close)
+    return false;
+  for (size_t i = 1; i < a.parts.size(); ++i)
+    if (a.parts[i].before != b.parts[i].before || a.parts[i].slot != b.parts[i].slot)
+      return false;
+  return true;
+}
+
+// Whether readers find the calls: they begin with a mark, or are objects, and no mark has a name.
+bool canBeRead(const CallSyntax &syntax, std::string_view name) {
+  const bool begins =
+      syntax.shape == CallShape::Json || !trim(syntax.begin + syntax.open()).empty();
+  const bool hasName = std::ranges::any_of(syntax.parts, [&](const CallPart &part) {
+    return part.before.find(name) != std::string::npos;
+  });
+  return begins && !hasName && syntax.begin.find(name) == std::string::npos;
+}
+
+CallSyntax splitMarks(const ProbedAnswer &answer, std::span<const ProbeCall, 2> calls) {
+  const std::string_view body = answer.text.substr(0, answer.text.size() - answer.turnEnd.size());
+  const auto first = placeOf(body, answer.begin, calls[0]);
+  if (!first)
+    return {};
+  CallSyntax syntax = first->syntax;
+  const std::string_view before =
+      trimLeft(answer.text.substr(answer.begin, first->begin - answer.begin));
+  std::string_view after = body.substr(first->end);
+  const auto pair =
+      answer.textOfTwo.empty() ? std::nullopt : placeOf(answer.textOfTwo, answer.begin, calls[0]);
+  const auto second =
+      pair ? placeOf(answer.textOfTwo, pair->end, calls[1]) : std::optional<Place>();
+  if (!second) {
+    syntax.severalCalls = false;
+    syntax.begin = before;
+    syntax.end = sectionEnd(after, false, !before.empty());
+    return syntax;
+  }
+  if (!alike(pair->syntax, second->syntax))
+    return {};
+  std::string_view between = answer.textOfTwo.substr(pair->end, second->begin - pair->end);
+  const std::string_view close = commonBegin(between, answer.text.substr(first->end));
+  between.remove_prefix(close.size());
+  after.remove_prefix(std::min(close.size(), after.size()));
+  const std::string_view open = commonEnd(between, before);
+  syntax.close += close;
+  syntax.parts.front().before = std::string(open) + syntax.parts.front().before;
+  syntax.separator = between.substr(0, between.size() - open.size());
+  syntax.begin = before.substr(0, before.size() - open.size());
+  syntax.isList = trim(syntax.begin).ends_with('[') && trimLeft(syntax.separator).starts_with(',');
+  const bool hasTag = trim(syntax.begin) != "[" && !trim(syntax.begin).empty();
+  syntax.end = sectionEnd(after, syntax.isList, hasTag);
+  return syntax;
+}
+
+} // namespace
+
+CallSyntax callSyntaxOf(const ProbedAnswer &answer, std::span<const ProbeCall, 2> calls) {
+  CallSyntax syntax = splitMarks(answer, calls);
+  if (syntax.shape == CallShape::None)
+    return syntax;
+  return canBeRead(syntax, calls[0].name) ? syntax : CallSyntax();
+}
+
+} // namespace sinter

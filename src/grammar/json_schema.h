@@ -22,5 +22,7 @@ namespace sinter::grammar {
 // or nothing satisfies the schema. Keywords and formats that the draft does not know are notes, as
 // it says.
 Result<Grammar> parseJsonSchema(const jinja::Input &schema);
+// The same as a part of a grammar, whose check() tells whether any value satisfies it.
+Result<ExprId> addJsonSchema(Grammar &grammar, const jinja::Input &schema);
 
 } // namespace sinter::grammar

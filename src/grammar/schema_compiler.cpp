@@ -293,11 +293,14 @@ Result<ExprId> SchemaCompiler::ofTypes(const SchemaSet &all, uint32_t types,
   return g_.choice(ways);
 }
 
+Result<ExprId> addJsonSchema(Grammar &grammar, const jinja::Input &schema) {
+  const SchemaDocument document(schema);
+  return SchemaCompiler(document, grammar).compile();
+}
+
 Result<Grammar> parseJsonSchema(const jinja::Input &schema) {
   Grammar grammar;
-  const SchemaDocument document(schema);
-  SchemaCompiler compiler(document, grammar);
-  SINTER_ASSIGN(const ExprId root, compiler.compile());
+  SINTER_ASSIGN(const ExprId root, addJsonSchema(grammar, schema));
   grammar.setRoot(root);
   SINTER_TRY(grammar.check());
   if (!grammar.canMatch(root))

@@ -5,6 +5,7 @@
 #include "llm/generation.h"
 
 #include <algorithm>
+#include <deque>
 
 namespace sinter {
 
@@ -13,6 +14,11 @@ using grammar::TokenBits;
 using grammar::TokenMasks;
 
 namespace {
+constexpr char kNoText = '\xFF'; // a byte that UTF-8 never has
+
+void setBit(TokenBits &bits, TokenId token) {
+  bits[static_cast<size_t>(token) / 64] |= uint64_t{1} << token % 64;
+}
 
 constexpr size_t kMostDraftBytes = 256, kMostDraftTokens = 48;
 // Of an automaton, after which others come first: about 4 ms.
@@ -122,15 +128,29 @@ private:
   grammar::ForcedText forced_;
 };
 
+std::string controlSpelling(TokenId token) {
+  std::string bytes(1, kNoText);
+  for (int shift = 0; shift < 24; shift += 6)
+    bytes += static_cast<char>(0x80 | (token >> shift & 0x3F));
+  return bytes;
+}
+
 std::shared_ptr<const grammar::TokenTrie> tokenTrieOf(const Tokenizer &tokenizer,
                                                       size_t vocabulary) {
   std::vector<grammar::TokenBytes> tokens;
+  std::deque<std::string> spellings;
   for (TokenId id = 0; static_cast<size_t>(id) < vocabulary && tokenizer.contains(id); ++id) {
     const TokenType type = tokenizer.type(id);
     const bool isText =
         type == TokenType::Normal || type == TokenType::UserDefined || type == TokenType::Byte;
     if (isText && !endsAnswer(tokenizer, id))
+    if (endsAnswer(tokenizer, id))
+      continue;
+    // A token with the byte that spellings begin with could be taken for one.
+    if (isText && tokenizer.piece(id).find(kNoText) == std::string_view::npos)
       tokens.push_back({static_cast<uint32_t>(id), tokenizer.piece(id)});
+    else if (type == TokenType::Control)
+      tokens.push_back({static_cast<uint32_t>(id), spellings.emplace_back(controlSpelling(id))});
   }
   return std::make_shared<grammar::TokenTrie>(tokens, vocabulary);
 }

@@ -8,11 +8,16 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <string>
 
 namespace sinter {
 
-// Tokens of text with their bytes. Control tokens, unknown ones and those that end answers are left
-// out: no grammar can ask for them. `vocabulary` is the length of a row of logits.
+// How grammars write a control token: as bytes that no text has.
+std::string controlSpelling(TokenId token);
+
+// Tokens of text with their bytes, and control tokens as they are spelled for grammars. Unknown
+// ones and those that end answers are left out: no grammar can ask for them. `vocabulary` is the
+// length of a row of logits.
 std::shared_ptr<const grammar::TokenTrie> tokenTrieOf(const Tokenizer &tokenizer,
                                                       size_t vocabulary);
 

@@ -1,0 +1,247 @@
+// A call is the sequence of its marks and slots, once for each tool.
+#include "llm/chat/answer_grammar.h"
+
+#include "grammar/json_schema.h"
+#include "grammar/json_text.h"
+#include "llm/chat/mark_grammar.h"
+#include "llm/chat/probe_texts.h"
+#include "llm/chat/tag_arguments_grammar.h"
+
+#include <algorithm>
+
+namespace sinter {
+namespace {
+
+using grammar::CharacterSet;
+using grammar::ExprId;
+using grammar::kUnbounded;
+using jinja::Input;
+
+// Of gpt-oss.
+constexpr std::string_view kChannel = "<|channel|>", kMessage = "<|message|>",
+                           kNext = "<|end|><|start|>assistant";
+
+// An object whose members are those that the schema names, where it does not say more.
+Input objectSchema(const Input &parameters) {
+  if (!parameters.object())
+    return Input(Input::Object{{"type", Input(std::string("object"))},
+                               {"properties", Input(Input::Object())},
+                               {"additionalProperties", Input(false)}});
+  Input::Object made = *parameters.object();
+  const auto has = [&](std::string_view keyword) { return parameters.find(keyword) != nullptr; };
+  if (!has("type"))
+    made.emplace_back("type", Input(std::string("object")));
+  const bool saysMore = has("additionalProperties") || has("patternProperties") || has("allOf") ||
+                        has("anyOf") || has("oneOf") || has("$ref") || has("minProperties");
+  if (has("properties") && !saysMore)
+    made.emplace_back("additionalProperties", Input(false));
+  return Input(std::move(made));
+}
+
+class AnswerGrammar {
+public:
+  AnswerGrammar(const AnswerSyntax &syntax, AnswerRules rules, const Tokenizer &tokenizer)
+      : syntax_(syntax), calls_(syntax.calls), rules_(std::move(rules)),
+        g_(rules_.form ? std::move(*rules_.form) : grammar::Grammar()), marks_(g_, tokenizer) {}
+
+  Result<grammar::Grammar> make() {
+    if (syntax_.usesChannels()) {
+      SINTER_ASSIGN(const ExprId root, channels());
+      g_.setRoot(root);
+      return std::move(g_);
+    }
+    SINTER_ASSIGN(ExprId root, body());
+    const ReasoningSyntax &marks = syntax_.reasoning;
+    if (!marks.close.empty()) {
+      const ExprId rest = g_.sequence({{marks_.spaces(), root}});
+      const ExprId thought = marks_.textUpTo(marks.close, rest);
+      root = rules_.startsInReasoning ? thought
+             : marks.open.empty() || !rules_.mayReason
+                 ? root
+                 : g_.choice({{g_.sequence({{marks_.mark(marks.open), thought}}), root}});
+    }
+    g_.setRoot(root);
+    return std::move(g_);
+  }
+
+private:
+  // What comes after thoughts.
+  Result<ExprId> body() {
+    if (rules_.calls == CallWish::None)
+      return rules_.form ? g_.root() : marks_.anyText();
+    if (calls_.shape == CallShape::None)
+      return fail(Code::Unsupported, "the model's chat template does not tell how it writes calls "
+                                     "of tools, so none can be enforced");
+    if (rules_.calls == CallWish::May && !rules_.form)
+      return textOrCalls();
+    SINTER_ASSIGN(const ExprId calls, section(0));
+    if (rules_.calls == CallWish::Must)
+      return calls;
+    return g_.choice({{calls, g_.root()}});
+  }
+
+  // Where a call begins with a mark, text may come before it.
+  Result<ExprId> textOrCalls() {
+    const std::string_view begin = trimLeft(calls_.begin);
+    const std::string_view first = begin.empty() ? trimLeft(calls_.open()) : begin;
+    std::string_view mark = first.substr(0, first.find_first_of(kMarkSpace));
+    if (calls_.shape == CallShape::Json)
+      mark = mark.substr(0, mark.find_first_of("{["));
+    if (!mark.empty()) {
+      SINTER_ASSIGN(const ExprId calls, section(mark.size()));
+      return marks_.textUpTo(mark, calls, true);
+    }
+    SINTER_ASSIGN(const ExprId calls, section(0));
+    const CharacterSet brackets({{'\t', '\n'}, {'\r', '\r'}, {' ', ' '}, {'[', '['}, {'{', '{'}});
+    const ExprId text = g_.sequence({{g_.characters(brackets.complement()), marks_.anyText()}});
+    return g_.choice({{g_.empty(), text, calls}});
+  }
+
+  // All calls, without the first `skipped` bytes of their marks.
+  Result<ExprId> section(size_t skipped) {
+    const std::string_view begin = trimLeft(calls_.begin);
+    const size_t ofBegin = std::min(skipped, begin.size());
+    SINTER_ASSIGN(const ExprId first, oneOf(skipped - ofBegin));
+    std::vector<ExprId> parts = {marks_.mark(begin.substr(ofBegin)), first};
+    if (calls_.severalCalls && rules_.severalCalls) {
+      SINTER_ASSIGN(const ExprId other, oneOf(0));
+      parts.push_back(
+          g_.repeat(g_.sequence({{marks_.mark(calls_.separator), other}}), 0, kUnbounded));
+    }
+    parts.push_back(marks_.mark(calls_.end));
+    return g_.sequence(parts);
+  }
+
+  Result<ExprId> oneOf(size_t skipped) {
+    std::vector<ExprId> ways;
+    for (const OfferedTool &tool : rules_.tools) {
+      SINTER_ASSIGN(const ExprId way, call(tool, skipped));
+      ways.push_back(way);
+    }
+    return g_.choice(ways);
+  }
+
+  Result<ExprId> call(const OfferedTool &tool, size_t skipped) {
+    std::vector<ExprId> parts;
+    for (const CallPart &part : calls_.parts) {
+      std::string_view mark = part.before;
+      if (parts.empty())
+        mark = trimLeft(mark).substr(std::min(skipped, trimLeft(mark).size()));
+      parts.push_back(marks_.mark(mark));
+      SINTER_ASSIGN(const ExprId inside, slot(part.slot, tool));
+      parts.push_back(inside);
+    }
+    parts.push_back(marks_.mark(calls_.close));
+    return g_.sequence(parts);
+  }
+
+  Result<ExprId> slot(CallSlot slot, const OfferedTool &tool) {
+    constexpr uint32_t kShortLetters = 9, kMostLetters = 40, kMostDigits = 3;
+    switch (slot) {
+    case CallSlot::Name:
+      if (calls_.idHoldsName)
+        return g_.sequence(
+            {{g_.text("functions." + tool.name + ":"),
+              g_.repeat(g_.characters(CharacterSet({{'0', '9'}})), 1, kMostDigits)}});
+      return g_.text(calls_.shape == CallShape::Json ? grammar::jsonStringContent(tool.name)
+                                                     : tool.name);
+    case CallSlot::Id:
+      return g_.repeat(g_.characters(CharacterSet({{'0', '9'}, {'A', 'Z'}, {'a', 'z'}})),
+                       calls_.shortIds ? kShortLetters : 1,
+                       calls_.shortIds ? kShortLetters : kMostLetters);
+    case CallSlot::Arguments:
+      break;
+    }
+    return arguments(tool);
+  }
+
+  Result<ExprId> arguments(const OfferedTool &tool) {
+    Result<ExprId> made = argumentsByForm(tool);
+    if (!made)
+      return fail(made.error().code, "tool '" + tool.name + "': " + made.error().message);
+    return made;
+  }
+
+  Result<ExprId> argumentsByForm(const OfferedTool &tool) {
+    const bool isHeld = rules_.calls == CallWish::Must || tool.isStrict;
+    const Input schema = isHeld ? objectSchema(tool.parameters)
+                                : Input(Input::Object{{"type", Input(std::string("object"))}});
+    switch (calls_.arguments) {
+    case ArgumentForm::Tags:
+      if (!isHeld)
+        return anyTagArguments(g_, marks_, calls_.tags);
+      return tagArguments(g_, marks_, calls_.tags, schema);
+    case ArgumentForm::Braces:
+      return fail(Code::Unsupported, "arguments in the braces of this model cannot be enforced");
+    case ArgumentForm::Json:
+      break;
+    }
+    return grammar::addJsonSchema(g_, schema);
+  }
+
+  ExprId messageTo(std::string_view channel) {
+    return marks_.mark(std::string(kChannel) + std::string(channel) + std::string(kMessage));
+  }
+
+  Result<ExprId> channels() {
+    const ExprId thought =
+        g_.sequence({{messageTo("analysis"), marks_.anyText(), marks_.mark(kNext)}});
+    const ExprId thoughts = g_.repeat(thought, 0, kUnbounded);
+    const ExprId content = rules_.form ? g_.root() : marks_.anyText();
+    const ExprId final = g_.sequence({{messageTo("final"), content}});
+    if (rules_.calls == CallWish::None)
+      return g_.sequence({{thoughts, final}});
+    std::vector<ExprId> ways;
+    for (const OfferedTool &tool : rules_.tools) {
+      SINTER_ASSIGN(const ExprId json, arguments(tool));
+      const std::string to = "to=functions." + tool.name;
+      const ExprId heads = g_.choice({{marks_.mark(" " + to + std::string(kChannel) +
+                                                   "commentary json" + std::string(kMessage)),
+                                       marks_.mark(std::string(kChannel) + "commentary " + to +
+                                                   " <|constrain|>json" + std::string(kMessage))}});
+      ways.push_back(g_.sequence({{heads, json}}));
+    }
+    const ExprId call = g_.choice(ways);
+    if (rules_.calls == CallWish::Must)
+      return g_.sequence({{thoughts, call}});
+    return g_.sequence({{thoughts, g_.choice({{final, call}})}});
+  }
+
+  const AnswerSyntax &syntax_;
+  const CallSyntax &calls_;
+  AnswerRules rules_;
+  grammar::Grammar g_;
+  MarkGrammar marks_;
+};
+
+} // namespace
+
+Result<grammar::Grammar> answerGrammar(const AnswerSyntax &syntax, AnswerRules rules,
+                                       const Tokenizer &tokenizer) {
+  return AnswerGrammar(syntax, std::move(rules), tokenizer).make();
+}
+
+std::vector<TokenId> markTokens(const AnswerSyntax &syntax, const Tokenizer &tokenizer) {
+  const CallSyntax &calls = syntax.calls;
+  std::vector<std::string> marks = {syntax.reasoning.open, syntax.reasoning.close,
+                                    calls.begin,           calls.close,
+                                    calls.separator,       calls.end,
+                                    calls.tags.keyOpen,    calls.tags.textOpen,
+                                    calls.tags.otherOpen,  calls.tags.close};
+  for (const CallPart &part : calls.parts)
+    marks.push_back(part.before);
+  if (calls.arguments == ArgumentForm::Braces)
+    marks.emplace_back("<|\"|>");
+  if (calls.shape == CallShape::Json)
+    marks.emplace_back("<|python_tag|>");
+  std::vector<TokenId> tokens;
+  for (const std::string &mark : marks)
+    for (const MarkPiece &piece : markPieces(mark, tokenizer))
+      if (piece.control)
+        tokens.push_back(*piece.control);
+  std::ranges::sort(tokens);
+  tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+  return tokens;
+}
+
+} // namespace sinter

@@ -318,7 +318,7 @@ const Refusal kRefusals[] = {
      "response_format",
      "both ask for a form"},
     {"GuidedChoice", {{"guided_choice", "a"}}, "guided_choice", "a list of texts"},
-    {"ToolChoice", {{"tool_choice", "required"}}, "tool_choice", "no answer can be held"},
+    {"ToolChoice", {{"tool_choice", "required"}}, "tool_choice", "there are no 'tools'"},
     {"Tools", {{"tools", {{{"type", "function"}}}}}, "tools[0].function", "a name"},
     {"Functions", {{"functions", {{{"name", "f"}}}}}, "functions", "replaced by tools"},
     {"Audio", {{"modalities", {"text", "audio"}}}, "modalities", "'audio'"},

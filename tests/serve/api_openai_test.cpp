@@ -194,7 +194,7 @@ TEST(OpenAiResponses, CallsAreItemsAndComeBackAsMessages) {
   EXPECT_EQ(server.worker().promptOf(), "[add]<user>hi<assistant>!add5<tool>7>");
   EXPECT_EQ(answer["output"][0]["type"], "function_call");
   EXPECT_EQ(answer["output"][0]["name"], "add");
-  EXPECT_EQ(answer["output"][0]["arguments"], "{\"x\":1}");
+  EXPECT_EQ(answer["output"][0]["arguments"], "{\"x\": 1}");
 }
 
 TEST(OpenAiResponses, AnAnswerThatWasCutIsIncomplete) {

@@ -172,6 +172,8 @@ TEST(StatusRoutes, TellWhatAModelIsWithoutLoadingIt) {
   client->waitForEnd();
   std::filesystem::remove(path);
   EXPECT_EQ(client->parsed()["chat_template"], kChatTemplate);
+  EXPECT_EQ(client->parsed()["chat_template_caps"]["supports_tools"], true);
+  EXPECT_EQ(client->parsed()["chat_template_caps"]["supports_tool_calls"], false);
   EXPECT_EQ(client->parsed()["model_path"], std::filesystem::path(path).filename().string());
   EXPECT_EQ(client->parsed()["total_slots"], 3);
   const json params = client->parsed()["default_generation_settings"]["params"];

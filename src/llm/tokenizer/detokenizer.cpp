@@ -26,7 +26,7 @@ Result<std::string> Detokenizer::push(TokenId id) {
                                            std::to_string(tokenizer_->size() - 1));
   std::string out;
   if (tokenizer_->isHidden(id)) {
-    if (showSpecial_) {
+    if (showSpecial_ || std::ranges::binary_search(shown_, id)) {
       // A control token cannot continue a character.
       out = finish();
       appendRepairedUtf8(tokenizer_->piece(id), out);

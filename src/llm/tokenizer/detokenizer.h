@@ -6,6 +6,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 namespace sinter {
 
@@ -17,6 +18,9 @@ public:
   explicit Detokenizer(const Tokenizer &tokenizer, bool showSpecial = false)
       : tokenizer_(&tokenizer), showSpecial_(showSpecial) {}
 
+  // Renders these control tokens, too; ascending.
+  void show(std::vector<TokenId> tokens) { shown_ = std::move(tokens); }
+
   // The text that this token completes, which may be empty. InvalidArgument for an id outside the
   // vocabulary; the stream then stands as before.
   Result<std::string> push(TokenId id);
@@ -27,6 +31,7 @@ public:
 private:
   const Tokenizer *tokenizer_;
   bool showSpecial_;
+  std::vector<TokenId> shown_;
   std::string held_; // the start of a character; at most three bytes between calls
 };
 

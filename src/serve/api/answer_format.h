@@ -18,6 +18,7 @@ struct Choice {
   SamplerSettings sampler = {};
   uint64_t maxTokens = UINT64_MAX;
   AnswerDelta whole = {}; // content, reasoning and calls so far
+  AnswerText whole = {};       // so far
   std::vector<TokenId> tokens = {};
   LikelihoodRows likelihoods = {};
   uint64_t reasoningTokens = 0;             // in pieces that were reasoning alone
@@ -28,8 +29,8 @@ struct Choice {
   const char *finishReason() const;
 };
 
-// What came since the last bytes of a stream. There are calls of tools and rows of likelihoods in
-// it only when they are whole.
+// What came since the last bytes of a stream. Rows of likelihoods are in it only when they are
+// whole.
 struct ChoiceDelta {
   AnswerDelta text;
   std::vector<TokenId> tokens;

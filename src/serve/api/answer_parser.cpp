@@ -1,103 +1,80 @@
-// A scanner for a few tags, and the JSON of calls between them.
+// Content and thoughts are told apart by marks; calls are read by readers of their own.
 #include "serve/api/answer_parser.h"
 
 #include "jinja/input.h"
-#include "serve/api/json_text.h"
+#include "llm/chat/probe_texts.h"
+#include "serve/api/call_reader.h"
+#include "serve/api/channel_parser.h"
+#include "serve/api/mark_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <random>
 
 namespace sinter::serve {
 namespace {
 
-using jinja::Input;
-
-constexpr std::string_view kThink = "<think>", kEndThink = "</think>";
-constexpr std::string_view kCall = "<tool_call>", kEndCall = "</tool_call>";
-constexpr std::string_view kBracket = "[TOOL_CALLS]", kArguments = "[ARGS]";
 constexpr std::string_view kPython = "<|python_tag|>";
-constexpr std::string_view kSpace = " \t\r\n";
 
-std::string_view trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(kSpace);
-  if (begin == text.npos)
-    return {};
-  return text.substr(begin, text.find_last_not_of(kSpace) + 1 - begin);
-}
+// Marks by which calls are found, and those that are passed over around them.
+struct CallMarks {
+  std::vector<std::string> triggers;
+  std::vector<std::string> before, after; // before a call, after one
+  std::string lastOfOpen;                 // of Named: what the name follows; empty: all of it
+  char bare = 0;                          // what an answer begins with that is a call as a whole
 
-// {"name": ..., "arguments" or "parameters": {...} or the text of such}
-std::optional<ToolCall> callOf(const Input &json) {
-  const Input *name = json.find("name");
-  const Input *arguments = json.find("arguments");
-  if (!arguments)
-    arguments = json.find("parameters");
-  if (!name || !name->text() || name->text()->empty())
-    return std::nullopt;
-  ToolCall call{randomId("call_"), *name->text(), "{}"};
-  if (arguments && arguments->object())
-    call.arguments = jsonText(jsonOf(*arguments));
-  else if (arguments && arguments->text())
-    call.arguments = *arguments->text();
-  else if (arguments)
-    return std::nullopt;
-  return call;
-}
-
-// One call, or a list of calls.
-std::vector<ToolCall> callsOfJson(std::string_view text) {
-  const auto json = jinja::inputFromJson(trimmed(text));
-  if (!json)
-    return {};
-  std::vector<ToolCall> calls;
-  const auto add = [&](const Input &item) {
-    if (auto call = callOf(item))
-      calls.push_back(std::move(*call));
-    return !calls.empty();
-  };
-  if (!json->list())
-    add(*json);
-  else if (!std::ranges::all_of(*json->list(), add))
-    return {};
-  return calls;
-}
-
-// What follows [TOOL_CALLS]: a list, or name[ARGS]{...} and more of them, each after a
-// [TOOL_CALLS].
-std::vector<ToolCall> callsOfBracket(std::string_view text) {
-  if (text.find(kArguments) == text.npos)
-    return callsOfJson(text);
-  std::vector<ToolCall> calls;
-  while (!text.empty()) {
-    const size_t next = std::min(text.find(kBracket), text.size());
-    const std::string_view one = text.substr(0, next);
-    const size_t at = one.find(kArguments);
-    if (at == one.npos)
-      return {};
-    const std::string_view arguments = trimmed(one.substr(at + kArguments.size()));
-    const auto json = jinja::inputFromJson(arguments);
-    if (!json || !json->object())
-      return {};
-    calls.push_back(
-        {randomId("call_"), std::string(trimmed(one.substr(0, at))), std::string(arguments)});
-    text.remove_prefix(std::min(next + kBracket.size(), text.size()));
+  explicit CallMarks(const CallSyntax &syntax) {
+    const bool isJson = syntax.shape == CallShape::Json;
+    std::string open = syntax.open(), close = syntax.close, begin = syntax.begin, end = syntax.end;
+    if (isJson) { // the object's own text is the reader's
+      open.resize(std::min(open.find('{'), open.size()));
+      close.erase(0, close.rfind('}') + 1);
+    }
+    if (syntax.isList) {
+      begin.resize(trim(begin).size() + begin.find_first_not_of(kMarkSpace) - 1);
+      end.erase(0, end.find(']') + 1);
+      after = {",", "[", "]"};
+    }
+    add(before, begin);
+    if (isJson)
+      add(before, open);
+    add(after, close);
+    add(after, syntax.separator);
+    add(after, end);
+    const auto first = chunksOf(trim(begin).empty() ? std::string_view(open) : begin);
+    if (!first.empty())
+      triggers.emplace_back(first.front());
+    const auto opens = chunksOf(open);
+    if (!isJson && opens.size() > 1 && opens.back().starts_with('<')) {
+      lastOfOpen = opens.back();
+      triggers.push_back(lastOfOpen);
+    }
+    if (!isJson || !first.empty())
+      return;
+    bare = syntax.isList ? '[' : '{';
+    triggers.emplace_back(kPython);
+    before.emplace_back(kPython);
+    after.emplace_back(";");
   }
-  return calls;
-}
 
-// The longest end of the text that begins a tag, in bytes.
-size_t heldBytes(std::string_view text, std::string_view tag) {
-  for (size_t size = std::min(text.size(), tag.size() - 1); size > 0; --size)
-    if (tag.starts_with(text.substr(text.size() - size)))
-      return size;
-  return 0;
-}
+private:
+  static void add(std::vector<std::string> &marks, std::string_view mark) {
+    for (const std::string_view chunk : chunksOf(mark))
+      if (std::ranges::find(marks, chunk) == marks.end())
+        marks.emplace_back(chunk);
+  }
+};
 
-class TagParser : public AnswerParser {
+class MarkParser : public AnswerParser {
 public:
-  explicit TagParser(const AnswerStyle &style)
-      : style_(style), part_(style.startsInReasoning ? Part::Reasoning : Part::Content),
-        afterTag_(style.startsInReasoning) {}
+  explicit MarkParser(const AnswerStyle &style)
+      : style_(style), syntax_(*style_.syntax),
+        part_(style.startsInReasoning ? Part::Reasoning : Part::Content),
+        afterMark_(style.startsInReasoning), atOpen_(style.startsInReasoning) {
+    if (style.readsCalls && syntax_.calls.shape != CallShape::None)
+      marks_.emplace(syntax_.calls);
+  }
 
   AnswerDelta push(std::string_view text) override {
     AnswerDelta delta;
@@ -109,8 +86,12 @@ public:
 
   AnswerDelta finish() override {
     AnswerDelta delta = push("");
-    if (part_ == Part::Tail || part_ == Part::Call) {
-      endCalls(delta, held_);
+    if (part_ == Part::Calls || part_ == Part::Call) {
+      // Marks after the last call say nothing.
+      if (part_ == Part::Call && !isSaid_)
+        giveBack(delta, held_.size());
+      else if (part_ == Part::Calls && (calls_ == firstCall_ || !raw_.empty()))
+        giveBack(delta, held_.size());
     } else {
       say(delta, held_);
       out(delta) += spaces_;
@@ -124,102 +105,217 @@ private:
   enum class Part : uint8_t {
     Content,
     Reasoning,
-    Call, // after <tool_call>
-    Tail, // all that follows is calls
+    Calls, // where calls may stand
+    Call,
   };
-  struct Tag {
-    std::string_view text;
-    Part then;
-  };
-
-  std::vector<Tag> tags() const {
-    if (part_ == Part::Reasoning)
-      return {{kEndThink, Part::Content}};
-    std::vector<Tag> found;
-    if (style_.separatesReasoning)
-      found.push_back({kThink, Part::Reasoning});
-    if (style_.toolCalls == ToolCallStyle::Tagged)
-      found.push_back({kCall, Part::Call});
-    if (style_.toolCalls == ToolCallStyle::Bracket)
-      found.push_back({kBracket, Part::Tail});
-    if (style_.toolCalls == ToolCallStyle::Bare)
-      found.push_back({kPython, Part::Tail});
-    return found;
-  }
 
   // Takes one thing from what is held. False: more text is needed.
   bool step(AnswerDelta &delta) {
-    if (part_ == Part::Tail)
-      return false;
-    if (part_ == Part::Call)
-      return stepInCall(delta);
-    if (startsBareCall())
-      return enter(delta, 0, {"", Part::Tail});
-    size_t first = held_.npos, held = 0;
-    Tag tag{};
-    for (const Tag &each : tags()) {
-      held = std::max(held, heldBytes(held_, each.text));
-      if (const size_t at = held_.find(each.text); at < first) {
-        first = at;
-        tag = each;
-      }
+    switch (part_) {
+    case Part::Content:
+      return stepContent(delta);
+    case Part::Reasoning:
+      return stepReasoning(delta);
+    case Part::Calls:
+      return stepCalls(delta);
+    case Part::Call:
+      return stepCall(delta);
     }
-    if (first != held_.npos)
-      return enter(delta, first, tag);
-    const size_t free = held_.size() - held;
-    say(delta, std::string_view(held_).substr(0, free));
-    held_.erase(0, free);
     return false;
   }
 
-  // A brace that is the first thing said.
-  bool startsBareCall() const {
-    const size_t at = held_.find_first_not_of(kSpace);
-    return style_.toolCalls == ToolCallStyle::Bare && part_ == Part::Content && !saidContent_ &&
-           at != held_.npos && held_[at] == '{';
-  }
-
-  bool enter(AnswerDelta &delta, size_t at, const Tag &tag) {
-    say(delta, std::string_view(held_).substr(0, at));
-    held_.erase(0, at + tag.text.size());
-    spaces_.clear();
-    opened_ = tag.text;
-    part_ = tag.then;
-    afterTag_ = true;
-    return true;
-  }
-
-  bool stepInCall(AnswerDelta &delta) {
-    const size_t end = held_.find(kEndCall);
-    if (end == held_.npos)
-      return false;
-    const std::string inside = held_.substr(0, end);
-    held_.erase(0, end + kEndCall.size());
-    if (!addCalls(delta, callsOfJson(inside)))
-      delta.content += std::string(kCall) + inside + std::string(kEndCall);
-    part_ = Part::Content;
-    afterTag_ = true;
-    return true;
-  }
-
-  // What was left open at the end.
-  void endCalls(AnswerDelta &delta, const std::string &inside) {
-    auto calls =
-        style_.toolCalls == ToolCallStyle::Bracket ? callsOfBracket(inside) : callsOfJson(inside);
-    if (!addCalls(delta, std::move(calls)))
-      delta.content += std::string(opened_) + inside;
-  }
-
-  bool addCalls(AnswerDelta &delta, std::vector<ToolCall> calls) {
-    if (calls.empty())
-      return false;
-    for (ToolCall &call : calls) {
-      if (style_.oneCall && calls_ > 0)
-        break;
-      delta.toolCalls.push_back(std::move(call));
-      ++calls_;
+  // Says what comes before the first of some marks. Its place; nothing: more text is needed.
+  template <typename Marks> std::optional<size_t> sayUpTo(AnswerDelta &delta, const Marks &marks) {
+    size_t first = held_.npos, held = 0;
+    for (const auto &mark : marks) {
+      first = std::min(first, held_.find(mark));
+      held = std::max(held, heldBytes(held_, mark));
     }
+    const size_t free = first != held_.npos ? first : held_.size() - held;
+    say(delta, std::string_view(held_).substr(0, free));
+    held_.erase(0, free);
+    return first != held_.npos ? std::optional<size_t>(0) : std::nullopt;
+  }
+
+  bool stepReasoning(AnswerDelta &delta) {
+    const ReasoningSyntax &marks = syntax_.reasoning;
+    // A model may open again what its prompt has opened.
+    if (atOpen_ && !marks.open.empty()) {
+      const MarkMatch open = matchMark(held_, marks.open);
+      if (open.isPartial())
+        return false;
+      held_.erase(0, open.bytes);
+      atOpen_ = false;
+    }
+    if (!sayUpTo(delta, std::array{std::string_view(marks.close)}))
+      return false;
+    enter(Part::Content, marks.close.size());
     return true;
+  }
+
+  bool stepContent(AnswerDelta &delta) {
+    if (marks_ && marks_->bare && !saidContent_) {
+      const size_t at = held_.find_first_not_of(kMarkSpace);
+      if (at != held_.npos && held_[at] == marks_->bare)
+        return enterCalls(0);
+    }
+    std::vector<std::string_view> marks;
+    const std::string_view open = syntax_.reasoning.open;
+    if (!open.empty())
+      marks.push_back(open);
+    if (marks_)
+      marks.insert(marks.end(), marks_->triggers.begin(), marks_->triggers.end());
+    if (!sayUpTo(delta, marks))
+      return false;
+    const std::string_view text = held_;
+    if (!open.empty() && text.starts_with(open)) {
+      enter(Part::Reasoning, open.size());
+      return true;
+    }
+    const auto trigger = std::ranges::find_if(
+        marks_->triggers, [&](const std::string &each) { return text.starts_with(each); });
+    return enterCalls(trigger->size());
+  }
+
+  void enter(Part part, size_t markBytes) {
+    held_.erase(0, markBytes);
+    spaces_.clear();
+    part_ = part;
+    afterMark_ = true;
+  }
+
+  bool enterCalls(size_t triggerBytes) {
+    part_ = Part::Calls;
+    firstCall_ = calls_;
+    trigger_ = triggerBytes;
+    raw_ = std::exchange(spaces_, {});
+    spacesInRaw_ = raw_.size();
+    return true;
+  }
+
+  // A mark around calls, a call, or what belongs to neither.
+  bool stepCalls(AnswerDelta &delta) {
+    const std::string_view text = trimLeft(held_);
+    if (text.empty())
+      return false;
+    bool isPartial = false;
+    if (opensCall(text, isPartial))
+      return true;
+    for (const bool isAfter : {false, true})
+      for (const std::string &mark : isAfter ? marks_->after : marks_->before) {
+        const MarkMatch match = matchMark(held_, mark);
+        isPartial |= match.isPartial();
+        if (!match.isWhole())
+          continue;
+        consume(match.bytes);
+        if (isAfter && calls_ > firstCall_)
+          raw_.clear();
+        return true;
+      }
+    if (isPartial)
+      return false;
+    const bool hasRaw = raw_.size() > spacesInRaw_;
+    if (calls_ == firstCall_ || hasRaw)
+      giveBack(delta, hasRaw ? 0 : std::max<size_t>(trigger_, 1));
+    leave();
+    return true;
+  }
+
+  bool opensCall(std::string_view text, bool &isPartial) {
+    if (syntax_.calls.shape == CallShape::Json) {
+      if (!text.starts_with('{'))
+        return false;
+      consume(held_.size() - text.size());
+      return enterCall(makeJsonCallReader(syntax_.calls));
+    }
+    const MarkMatch open = matchMark(text, syntax_.calls.open());
+    const MarkMatch last =
+        marks_->lastOfOpen.empty() ? MarkMatch() : matchMark(text, marks_->lastOfOpen);
+    isPartial |= open.isPartial() || last.isPartial();
+    if (!open.isWhole() && !last.isWhole())
+      return false;
+    consume(held_.size() - text.size() + (open.isWhole() ? open.bytes : last.bytes));
+    return enterCall(makeNamedCallReader(syntax_.calls, style_.tools, true));
+  }
+
+  bool enterCall(std::unique_ptr<CallReader> reader) {
+    reader_ = std::move(reader);
+    call_ = {};
+    isSaid_ = false;
+    part_ = Part::Call;
+    return true;
+  }
+
+  bool stepCall(AnswerDelta &delta) {
+    size_t used = 0;
+    ReadState state = reader_->read(held_, used, call_);
+    consume(used);
+    const bool isWhole = state == ReadState::Done;
+    if (isWhole && style_.wholeCalls && !isObject(call_.arguments))
+      state = ReadState::Wrong;
+    if (call_.isKnown && (isWhole || !style_.wholeCalls) && state != ReadState::Wrong)
+      sayCall(delta);
+    if (state == ReadState::More)
+      return false;
+    if (state == ReadState::Wrong) {
+      if (!isSaid_)
+        giveBack(delta, 0);
+      leave();
+      return true;
+    }
+    raw_.clear();
+    spacesInRaw_ = 0;
+    part_ = Part::Calls;
+    return true;
+  }
+
+  static bool isObject(std::string_view text) {
+    const auto json = jinja::inputFromJson(text);
+    return json && json->object();
+  }
+
+  void sayCall(AnswerDelta &delta) {
+    const bool isNew = !std::exchange(isSaid_, true);
+    calls_ += isNew;
+    const size_t index = calls_ - 1;
+    std::string arguments = std::exchange(call_.arguments, {});
+    if ((style_.oneCall && index > 0) || (!isNew && arguments.empty()))
+      return;
+    ToolCallDelta made{index, {{}, {}, std::move(arguments)}};
+    if (isNew) {
+      made.call.id = call_.id.empty() ? newId() : call_.id;
+      made.call.name = call_.name;
+    }
+    delta.calls.push_back(std::move(made));
+  }
+
+  std::string newId() const {
+    constexpr size_t kShortLetters = 9;
+    return syntax_.calls.shortIds ? randomId("", kShortLetters) : randomId("call_");
+  }
+
+  void consume(size_t bytes) {
+    if (part_ != Part::Call || !isSaid_)
+      raw_.append(held_, 0, bytes);
+    held_.erase(0, bytes);
+  }
+
+  // What looked like a call is content, with some more of what is held.
+  void giveBack(AnswerDelta &delta, size_t more) {
+    consume(std::min(more, held_.size()));
+    const std::string text = std::exchange(raw_, {});
+    afterMark_ = false;
+    part_ = Part::Content;
+    say(delta, text);
+  }
+
+  // The rest is content.
+  void leave() {
+    part_ = Part::Content;
+    if (calls_ > firstCall_)
+      afterMark_ = true;
+    raw_.clear();
+    reader_.reset();
   }
 
   std::string &out(AnswerDelta &delta) const {
@@ -228,13 +324,13 @@ private:
 
   // White space at the end waits for what comes after it.
   void say(AnswerDelta &delta, std::string_view text) {
-    if (afterTag_) {
-      text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+    if (afterMark_) {
+      text = trimLeft(text);
       if (text.empty())
         return;
-      afterTag_ = false;
+      afterMark_ = false;
     }
-    const size_t end = text.find_last_not_of(kSpace) + 1; // 0: there is nothing else
+    const size_t end = text.find_last_not_of(kMarkSpace) + 1; // 0: there is nothing else
     if (end > 0) {
       out(delta) += spaces_;
       out(delta) += text.substr(0, end);
@@ -245,12 +341,21 @@ private:
   }
 
   const AnswerStyle style_;
+  const AnswerSyntax &syntax_;
+  std::optional<CallMarks> marks_;
   Part part_;
-  bool afterTag_;
+  bool afterMark_, atOpen_;
   bool saidContent_ = false;
   std::string held_, spaces_;
-  std::string_view opened_; // the tag that began the part
-  size_t calls_ = 0;
+
+  std::unique_ptr<CallReader> reader_;
+  CallParts call_;
+  bool isSaid_ = false;    // the call's name was given
+  size_t calls_ = 0;       // so far
+  size_t firstCall_ = 0;   // calls before this place for calls
+  size_t trigger_ = 0;     // bytes of the mark by which it was found
+  std::string raw_;        // what was read since the last call, and may be content
+  size_t spacesInRaw_ = 0; // before that mark
 };
 
 class PlainParser : public AnswerParser {
@@ -259,42 +364,36 @@ public:
   AnswerDelta finish() override { return {}; }
 };
 
-ToolCallStyle callStyleOf(std::string_view source) {
-  const auto has = [&](std::string_view text) { return source.find(text) != source.npos; };
-  if (has(kCall))
-    return ToolCallStyle::Tagged;
-  if (has(kBracket))
-    return ToolCallStyle::Bracket;
-  if (has(kPython) || has("\"parameters\": "))
-    return ToolCallStyle::Bare;
-  return ToolCallStyle::None;
-}
-
 } // namespace
 
-AnswerStyle answerStyleOf(std::string_view templateSource, std::string_view promptEnd,
-                          bool callsTools) {
-  AnswerStyle style;
-  style.startsInReasoning = trimmed(promptEnd).ends_with(kThink);
-  style.separatesReasoning =
-      style.startsInReasoning || templateSource.find(kEndThink) != templateSource.npos;
-  if (callsTools)
-    style.toolCalls = callStyleOf(templateSource);
-  return style;
+void AnswerText::add(const AnswerDelta &delta) {
+  content += delta.content;
+  reasoning += delta.reasoning;
+  for (const ToolCallDelta &part : delta.calls) {
+    if (part.index >= toolCalls.size())
+      toolCalls.push_back(part.call);
+    else
+      toolCalls[part.index].arguments += part.call.arguments;
+  }
 }
 
 std::unique_ptr<AnswerParser> makeAnswerParser(const AnswerStyle &style) {
-  if (!style.separatesReasoning && style.toolCalls == ToolCallStyle::None)
+  if (!style.syntax)
     return std::make_unique<PlainParser>();
-  return std::make_unique<TagParser>(style);
+  if (style.syntax->usesChannels())
+    return makeChannelParser(style);
+  const bool readsCalls = style.readsCalls && style.syntax->calls.shape != CallShape::None;
+  if (!style.syntax->thinks() && !readsCalls)
+    return std::make_unique<PlainParser>();
+  return std::make_unique<MarkParser>(style);
 }
 
-std::string randomId(std::string_view prefix) {
+std::string randomId(std::string_view prefix, size_t letters) {
   constexpr std::string_view kLetters =
       "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
   std::random_device device;
   std::string id(prefix);
-  for (int i = 0; i < 24; ++i)
+  for (size_t i = 0; i < letters; ++i)
     id += kLetters[device() % kLetters.size()];
   return id;
 }

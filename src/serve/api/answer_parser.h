@@ -1,7 +1,9 @@
 // Takes the text of an answer apart: what is said, what was thought, which tools are called.
 #pragma once
 
-#include <cstdint>
+#include "llm/chat/answer_syntax.h"
+#include "llm/chat/tool_types.h"
+
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,52 +12,57 @@
 namespace sinter::serve {
 
 struct ToolCall {
-  std::string id; // "call_..."
+  std::string id;
   std::string name;
   std::string arguments; // a JSON object as text
+};
+
+// A part of a call. The first one of a call has its id and name, the others add to its arguments.
+struct ToolCallDelta {
+  size_t index = 0;
+  ToolCall call;
 };
 
 // What a piece of text adds.
 struct AnswerDelta {
   std::string content = {}, reasoning = {};
-  std::vector<ToolCall> toolCalls = {}; // each whole
+  std::vector<ToolCallDelta> calls = {};
 
-  bool empty() const { return content.empty() && reasoning.empty() && toolCalls.empty(); }
+  bool empty() const { return content.empty() && reasoning.empty() && calls.empty(); }
 };
 
-// How a model writes calls of tools.
-enum class ToolCallStyle : uint8_t {
-  None,    // its calls are not read back: content
-  Tagged,  // <tool_call>{"name": ..., "arguments": {...}}</tool_call>
-  Bare,    // the whole answer is {"name": ..., "parameters": {...}}, maybe after <|python_tag|>
-  Bracket, // [TOOL_CALLS][{"name": ..., "arguments": {...}}], or [TOOL_CALLS]name[ARGS]{...}
+// All that deltas added.
+struct AnswerText {
+  std::string content = {}, reasoning = {};
+  std::vector<ToolCall> toolCalls = {};
+
+  void add(const AnswerDelta &delta);
 };
 
 struct AnswerStyle {
-  bool separatesReasoning = false; // <think>...</think>
-  bool startsInReasoning = false;  // the prompt ends with <think>
-  ToolCallStyle toolCalls = ToolCallStyle::None;
-  bool oneCall = false; // further calls are dropped
+  std::shared_ptr<const AnswerSyntax> syntax = {}; // null: the answer is content as it stands
+  bool startsInReasoning = false;                  // the prompt opened it
+  bool readsCalls = false;                         // tools were offered
+  bool oneCall = false;                            // further calls are dropped
+  // A call comes in one delta, when it is whole and its arguments are JSON; else it is content.
+  bool wholeCalls = false;
+  ToolTypes tools = {};
 };
 
-// How a model with this template answers; `callsTools`: tools were offered.
-AnswerStyle answerStyleOf(std::string_view templateSource, std::string_view promptEnd,
-                          bool callsTools);
-
-// The state of one answer. Text that may be the start of a tag is held back until that is known,
-// so no delta has a part of one. White space between a tag and what follows or precedes it is
-// dropped.
+// The state of one answer. Text that may be the start of a mark is held back until that is known,
+// so no delta has a part of one. White space between a mark and what follows or precedes it is
+// dropped. A call's name comes when it is known that arguments follow, these as they are written.
 class AnswerParser {
 public:
   virtual ~AnswerParser() = default;
   virtual AnswerDelta push(std::string_view text) = 0;
-  // The end of the answer: what was held back. A call that is not whole is content, as it stands.
+  // The end of the answer: what was held back. What began as a call and has no name yet is content.
   virtual AnswerDelta finish() = 0;
 };
 
 std::unique_ptr<AnswerParser> makeAnswerParser(const AnswerStyle &style);
 
 // 24 letters and digits that nobody can guess, after the prefix.
-std::string randomId(std::string_view prefix);
+std::string randomId(std::string_view prefix, size_t letters = 24);
 
 } // namespace sinter::serve

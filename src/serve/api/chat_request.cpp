@@ -1,7 +1,9 @@
 // Messages and tools in OpenAI's shape, made into what templates of published models read.
 #include "serve/api/chat_request.h"
 
+#include "llm/chat/probe_texts.h"
 #include "serve/api/constraint.h"
+#include "serve/api/json_text.h"
 
 #include <algorithm>
 
@@ -100,47 +102,155 @@ Input messageOf(const RequestReader &message) {
   return Input(std::move(made));
 }
 
-// Of tool_choice: whether tools are offered at all.
-bool offersTools(const RequestReader &request) {
-  const Input *choice = request.find("tool_choice");
-  if (!choice)
-    return true;
-  if (choice->text())
-    request.choice("tool_choice", {"auto", "none", "required"});
-  if (choice->object() || (choice->text() && *choice->text() == "required"))
-    refuseConstraint(request, "tool_choice", "a call that must be made");
-  else if (!choice->text())
-    request.wrong("tool_choice", "'auto', 'none', 'required' or a function");
-  return !choice->text() || *choice->text() != "none";
+constexpr const char *kTools = "tools", *kThink = "think";
+
+void setMember(Input &object, std::string_view name, Input value) {
+  auto &members = std::get<Input::Object>(object.content());
+  const auto same = std::ranges::find(members, name, &Input::Object::value_type::first);
+  if (same == members.end())
+    members.emplace_back(std::string(name), std::move(value));
+  else
+    same->second = std::move(value);
 }
 
-// The template's source that is used for such inputs, as ModelFile chooses it.
-std::string_view templateSource(const ModelFile &file, const ChatInputs &inputs) {
-  const auto named = file.gguf().getString("tokenizer.chat_template.tool_use");
-  if (inputs.tools && named)
-    return *named;
-  const auto plain = file.gguf().getString("tokenizer.chat_template");
-  return plain ? *plain : std::string_view();
+Input::List *callsIn(Input &message) {
+  for (auto &[key, value] : std::get<Input::Object>(message.content()))
+    if (key == "tool_calls")
+      return std::get_if<Input::List>(&value.content());
+  return nullptr;
+}
+
+// Calls without ids, as Ollama's clients send them, get such as every template takes; their answers
+// follow in the same order.
+class CallIds {
+public:
+  void complete(Input &message) {
+    if (Input::List *calls = callsIn(message))
+      for (Input &call : *calls) {
+        if (!call.find("id"))
+          setMember(call, "id", Input(next()));
+        open_.push_back(*call.find("id")->text());
+      }
+    if (*message.find("role")->text() != "tool" || open_.empty())
+      return;
+    if (!message.find("tool_call_id"))
+      setMember(message, "tool_call_id", Input(open_.front()));
+    std::erase(open_, *message.find("tool_call_id")->text());
+  }
+
+private:
+  std::string next() {
+    std::string number = std::to_string(++count_);
+    return "call" + std::string(5 - std::min<size_t>(5, number.size()), '0') + number;
+  }
+
+  std::vector<std::string> open_; // of calls without an answer so far
+  size_t count_ = 0;
+};
+
+void writeArgumentsAsText(Input &message) {
+  Input::List *calls = callsIn(message);
+  for (size_t i = 0; calls && i < calls->size(); ++i)
+    for (auto &[key, value] : std::get<Input::Object>((*calls)[i].content()))
+      if (key == "function")
+        setMember(value, "arguments", Input(jsonText(jsonOf(*value.find("arguments")))));
 }
 
 // A template that does not know developers takes them as the system.
-Input::List messagesFor(std::string_view source, const Input::List &messages) {
+Input::List messagesFor(const std::string &source, const AnswerSyntax *syntax,
+                        const Input::List &messages) {
   Input::List made = messages;
-  if (source.find("developer") != source.npos)
-    return made;
-  for (Input &message : made)
-    for (auto &[key, value] : *std::get_if<Input::Object>(&message.content()))
-      if (key == "role" && *value.text() == "developer")
-        value = Input(std::string("system"));
+  const auto has = [&](std::string_view text) { return source.find(text) != source.npos; };
+  const bool knowsDevelopers = has("developer");
+  const bool namesThinking = has(".thinking") && !has("reasoning_content"); // as gpt-oss does
+  CallIds ids;
+  for (Input &message : made) {
+    ids.complete(message);
+    if (syntax && syntax->argumentsAsText)
+      writeArgumentsAsText(message);
+    if (const Input *thought = message.find("reasoning_content"); thought && namesThinking)
+      setMember(message, "thinking", Input(*thought));
+    if (!knowsDevelopers && *message.find("role")->text() == "developer")
+      setMember(message, "role", Input(std::string("system")));
+  }
   return made;
 }
 
-// A template without a switch for thinking needs none to be told not to.
-ChatInputs inputsFor(const ModelFile &file, const ChatRequest &chat) {
+// A template without a switch for thinking needs none to be told not to, or to go on doing it.
+ApiResult<ChatInputs> inputsFor(const ModelFile &file, const ChatRequest &chat) {
   ChatInputs inputs = chat.inputs;
-  if (inputs.think == false && !file.canChat({.think = false}))
+  const auto syntax = file.answerSyntax(inputs);
+  const bool thinks = syntax && syntax->thinks();
+  if (chat.thinkIsLevel && !file.canChat({.reasoningEffort = inputs.reasoningEffort})) {
+    inputs.reasoningEffort.clear();
+    inputs.think = true;
+  }
+  const bool isAsked = chat.asksForThought && inputs.think == true;
+  const bool hasSwitch = file.canChat({.think = true}).has_value();
+  if (isAsked && !thinks && !hasSwitch)
+    return tl::unexpected(ApiError(Code::Unsupported,
+                                   "the model does not support thinking: its "
+                                   "chat template has no thoughts",
+                                   kThink));
+  if (inputs.think && (*inputs.think == false || isAsked) && !hasSwitch)
     inputs.think.reset();
   return inputs;
+}
+
+ApiResult<void> checkTools(const ChatInputs &inputs, const AnswerSyntax *syntax) {
+  if (!inputs.tools || !syntax || syntax->offersTools)
+    return {};
+  return tl::unexpected(ApiError(Code::Unsupported,
+                                 "the model does not support tools: its chat "
+                                 "template writes none into the prompt",
+                                 kTools));
+}
+
+// Calls that must be made, or whose arguments must be right, are held to a grammar.
+AnswerRules rulesFor(const ChatRequest &chat, const AnswerSyntax *syntax) {
+  AnswerRules rules;
+  rules.mayReason = chat.inputs.think != false;
+  rules.severalCalls = !chat.oneCall;
+  const Input::List *tools = chat.callsTools ? chat.inputs.tools->list() : nullptr;
+  bool isStrict = false;
+  for (size_t i = 0; tools && i < tools->size(); ++i) {
+    const Input *function = (*tools)[i].find("function");
+    const Input *parameters = function->find("parameters"), *strict = function->find("strict");
+    const bool *truth = strict ? std::get_if<bool>(&strict->content()) : nullptr;
+    OfferedTool tool{*function->find("name")->text(), parameters ? *parameters : Input(),
+                     truth && *truth};
+    isStrict |= tool.isStrict;
+    if (chat.choice.allows(tool.name))
+      rules.tools.push_back(std::move(tool));
+  }
+  // Where a call need not be made, a form that no grammar tells is left as it is.
+  const bool canHold = syntax && syntax->calls.shape != CallShape::None &&
+                       syntax->calls.arguments != ArgumentForm::Braces;
+  const bool isHeld = chat.choice.wish == CallWish::Must || !chat.choice.names.empty() ||
+                      (canHold && (isStrict || chat.hasForm));
+  if (chat.callsTools && isHeld)
+    rules.calls = chat.choice.wish;
+  return rules;
+}
+
+// The last bytes of a prompt.
+std::string promptEnd(std::span<const PromptPart> parts) {
+  constexpr size_t kMostBytes = 256;
+  std::string end;
+  for (size_t i = parts.size(); i-- > 0 && end.size() < kMostBytes;)
+    end = parts[i].text + end;
+  return end;
+}
+
+// A prompt that ends with <think> asks for thoughts, though the template may not show how they end.
+std::shared_ptr<const AnswerSyntax> withOpenThought(std::shared_ptr<const AnswerSyntax> syntax,
+                                                    std::string_view end) {
+  constexpr std::string_view kOpen = "<think>", kClose = "</think>";
+  if (syntax->thinks() || !trim(end).ends_with(kOpen))
+    return syntax;
+  AnswerSyntax made = *syntax;
+  made.reasoning = {std::string(kOpen), std::string(kClose)};
+  return std::make_shared<const AnswerSyntax>(std::move(made));
 }
 
 } // namespace
@@ -185,14 +295,19 @@ void readToolList(const RequestReader &request, ChatRequest &chat) {
   chat.inputs.tools = Input(*list);
 }
 
+void chooseTools(const RequestReader &request, ChatRequest &chat) {
+  const Input::List *tools = chat.inputs.tools ? chat.inputs.tools->list() : nullptr;
+  chat.choice = readToolChoice(request, tools ? *tools : Input::List());
+  if (chat.choice.wish == CallWish::None)
+    chat.inputs.tools.reset();
+  chat.callsTools = chat.inputs.tools.has_value();
+}
+
 void readTools(const RequestReader &request, ChatRequest &chat) {
   request.refuse("functions", "it was replaced by tools");
   request.refuse("function_call", "it was replaced by tool_choice");
   readToolList(request, chat);
-  const bool offers = offersTools(request);
-  if (!offers)
-    chat.inputs.tools.reset();
-  chat.callsTools = chat.inputs.tools.has_value();
+  chooseTools(request, chat);
   chat.oneCall = !request.boolean("parallel_tool_calls").value_or(true);
 }
 
@@ -223,16 +338,36 @@ ApiResult<std::vector<PromptPart>> chatParts(const ModelFile &file, const ChatRe
   const std::string_view source = templateSource(file, inputs);
   SINTER_ASSIGN(const Input messages, messageList(Input(messagesFor(source, chat.messages))));
   SINTER_ASSIGN(auto parts, file.renderChat(messages, chat.asksForAnswer, inputs));
+  SINTER_ASSIGN(const ChatInputs inputs, inputsFor(file, chat));
+  const auto syntax = file.answerSyntax(inputs);
+  SINTER_TRY(checkTools(inputs, syntax.get()));
+  const auto &chosen = file.chatTemplates().choose(inputs);
+  SINTER_ASSIGN(const Input messages, messageList(Input(messagesFor(chosen ? chosen->source() : "",
+                                                                    syntax.get(), chat.messages))));
+  SINTER_ASSIGN(auto parts, file.renderChat(messages, true, inputs));
   return parts;
 }
 
 ApiResult<Prompt> chatPrompt(const ModelFile &file, const ChatRequest &chat) {
   SINTER_ASSIGN(const auto parts, chatParts(file, chat));
-  const std::string_view source = templateSource(file, inputsFor(file, chat));
   Prompt prompt;
   SINTER_ASSIGN(prompt.tokens, file.encodeParts(parts));
-  prompt.style = answerStyleOf(source, parts.empty() ? "" : parts.back().text, chat.callsTools);
-  prompt.style.oneCall = chat.oneCall;
+  AnswerStyle &style = prompt.style;
+  style.syntax = file.answerSyntax(chat.inputs);
+  prompt.rules = rulesFor(chat, style.syntax.get());
+  style.oneCall = chat.oneCall;
+  style.wholeCalls = chat.wholeCalls;
+  style.readsCalls = chat.callsTools;
+  if (chat.callsTools)
+    style.tools = toolTypesOf(*chat.inputs.tools);
+  if (!style.syntax)
+    return prompt;
+  const std::string end = promptEnd(parts);
+  style.syntax = withOpenThought(std::move(style.syntax), end);
+  const std::string &open = style.syntax->reasoning.open;
+  style.startsInReasoning = !open.empty() && trim(end).ends_with(open);
+  prompt.rules.startsInReasoning = style.startsInReasoning;
+  prompt.shownTokens = markTokens(*style.syntax, file.tokenizer());
   return prompt;
 }
 

@@ -29,8 +29,4 @@ std::optional<AnswerForm> readForm(const RequestReader &request);
 // schema lies within "json_schema", or beside the type.
 std::optional<AnswerForm> readTypedForm(const RequestReader &request, std::string_view name);
 
-// Says that a field asks for `what`, to which no answer can be held.
-void refuseConstraint(const RequestReader &request, std::string_view field,
-                      const std::string &what);
-
 } // namespace sinter::serve

@@ -85,6 +85,10 @@ private:
         job.sampler = sampler;
         if (form)
           job.constraint = form->constrain();
+        if (request_.wishes.form || prompt.rules.calls != CallWish::None) {
+          SINTER_ASSIGN(job.constraint, constraint(prompt));
+        }
+        job.shownTokens = prompt.shownTokens;
         job.stops = request_.wishes.stops;
         job.likelihoods = request_.wishes.likelihoods;
         job.ignoreEndTokens = request_.wishes.ignoreEndTokens;
@@ -107,6 +111,10 @@ private:
 
   // Made once, whichever requests ask for it.
   ApiResult<std::shared_ptr<GrammarForm>> grammarForm(const AnswerForm &form) const {
+  // For one answer: it moves along with it.
+  ApiResult<std::shared_ptr<TokenConstraint>> constraint(const Prompt &prompt) {
+    const std::string path = request_.wishes.form ? request_.wishes.form->path : "tools";
+    SINTER_ASSIGN(grammar::Grammar grammar, grammarOf(prompt, path));
     const ModelFile &file = worker_->file();
     const std::string text = form.text();
     if (auto known = file.grammarForms().find(text))
@@ -118,6 +126,26 @@ private:
                                      "'" + form.path + "': " + made.error().toString(), form.path));
     file.grammarForms().add(text, *made);
     return std::move(*made);
+      return tl::unexpected(at(path, made.error()));
+    return std::shared_ptr<TokenConstraint>(std::move(*made));
+  }
+
+  // The form, after thoughts where the model has them, and calls of tools.
+  ApiResult<grammar::Grammar> grammarOf(const Prompt &prompt, const std::string &path) {
+    AnswerRules rules = prompt.rules;
+    if (request_.wishes.form) {
+      SINTER_ASSIGN(rules.form, request_.wishes.form->grammar());
+    }
+    if (!prompt.style.syntax)
+      return std::move(*rules.form);
+    auto made = answerGrammar(*prompt.style.syntax, std::move(rules), worker_->file().tokenizer());
+    if (!made)
+      return tl::unexpected(at(path, made.error()));
+    return std::move(*made);
+  }
+
+  static ApiError at(const std::string &path, const Status &error) {
+    return {error.code, "'" + path + "': " + error.toString(), path};
   }
 
   // Pieces may come before the last job is submitted; they wait for the lock.
@@ -220,9 +248,7 @@ private:
   bool add(size_t number, AnswerDelta text, bool isLast) {
     Choice &choice = choices_[number];
     ChoiceDelta &waiting = states_[number].waiting;
-    choice.whole.content += text.content;
-    choice.whole.reasoning += text.reasoning;
-    append(choice.whole.toolCalls, text.toolCalls);
+    choice.whole.add(text);
     if (text.empty() && !isLast)
       return true;
     waiting.text = std::move(text);

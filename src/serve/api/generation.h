@@ -2,6 +2,7 @@
 // submits them, and writes what comes.
 #pragma once
 
+#include "llm/chat/answer_grammar.h"
 #include "serve/api/answer_format.h"
 #include "serve/api/api_context.h"
 #include "serve/api/generation_wishes.h"
@@ -14,7 +15,9 @@ namespace sinter::serve {
 struct Prompt {
   std::vector<TokenId> tokens;
   AnswerStyle style = {};
-  std::string text = {}; // where the answer shows it
+  AnswerRules rules = {}; // of calls and thoughts; the form comes from the request's wishes
+  std::vector<TokenId> shownTokens = {}; // GenerationJob's
+  std::string text = {};                 // where the answer shows it
 };
 
 struct GenerationRequest {

@@ -1,6 +1,8 @@
 // Reads facts of a model file, without a word on what is wrong with it.
 #include "serve/api/model_facts.h"
 
+#include "llm/chat/file_templates.h"
+#include "llm/chat/syntax_probe.h"
 #include "llm/pooling.h"
 
 #include <ctime>
@@ -81,6 +83,15 @@ Json listOf(const GgufFile &file, const GgufValue &value) {
   }
 }
 
+// As the template for such inputs tells.
+AnswerSyntax syntaxOf(const GgufFile &file, const ChatInputs &inputs) {
+  const jinja::Input begin(std::string("<s>")), end(std::string("</s>"));
+  const FileTemplates templates = FileTemplates::read(file);
+  const Result<ChatTemplate> &chosen = templates.choose(inputs);
+  return chosen ? probeAnswerSyntax(*chosen, {{"bos_token", begin}, {"eos_token", end}})
+                : AnswerSyntax();
+}
+
 } // namespace
 
 Json modelDetails(const GgufFile &file) {
@@ -109,16 +120,27 @@ Json modelInfo(const GgufFile &file, bool withLists) {
 }
 
 Json modelCapabilities(const GgufFile &file) {
-  const std::string source = textOf(file, "tokenizer.chat_template");
-  const auto has = [&](std::string_view text) { return source.find(text) != source.npos; };
   if (seesBothWays(file))
     return Json::array({"embedding"});
+  const AnswerSyntax plain = syntaxOf(file, {}),
+                     withTools = syntaxOf(file, {.tools = jinja::Input(jinja::Input::List())});
   Json all = Json::array({"completion"});
-  if (has("tools"))
+  if (withTools.offersTools)
     all.push_back("tools");
-  if (has("</think>") || has("reasoning_effort"))
+  if (plain.thinks())
     all.push_back("thinking");
   return all;
+}
+
+Json templateCapabilities(const GgufFile &file) {
+  const AnswerSyntax syntax = syntaxOf(file, {.tools = jinja::Input(jinja::Input::List())});
+  const bool readsCalls = syntax.calls.shape != CallShape::None;
+  return {{"supports_tools", syntax.offersTools},
+          {"supports_tool_calls", readsCalls},
+          {"supports_parallel_tool_calls",
+           readsCalls && !syntax.usesChannels() && syntax.calls.severalCalls},
+          {"supports_system_role", syntax.readsSystem},
+          {"supports_preserve_reasoning", syntax.thinks()}};
 }
 
 std::string modelDigest(const GgufFile &file) {

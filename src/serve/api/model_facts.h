@@ -10,6 +10,8 @@ namespace sinter::serve {
 Json modelDetails(const GgufFile &file);
 // All metadata by key; lists are null unless `withLists`.
 Json modelInfo(const GgufFile &file, bool withLists);
+// What the chat template takes and writes, in llama-server's words.
+Json templateCapabilities(const GgufFile &file);
 // "completion", "tools", "thinking", "embedding".
 Json modelCapabilities(const GgufFile &file);
 // The digest in hexadecimal; empty where there is none.

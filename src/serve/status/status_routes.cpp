@@ -5,6 +5,7 @@
 #include "serve/api/api_error.h"
 #include "serve/api/generation_wishes.h"
 #include "serve/api/json_text.h"
+#include "serve/api/model_facts.h"
 
 #include <algorithm>
 #include <cmath>
@@ -68,6 +69,10 @@ ApiResult<Json> propsOf(const ApiContext &context, const std::string &name) {
       {"chat_template", context.chatTemplate.empty()
                             ? std::string(file.getString("tokenizer.chat_template").value_or(""))
                             : context.chatTemplate},
+      {"default_generation_settings", {{"n_ctx", contextTokens}}},
+      {"total_slots", running},
+      {"chat_template", file.getString("tokenizer.chat_template").value_or("")},
+      {"chat_template_caps", templateCapabilities(file)},
       {"modalities", {{"vision", false}, {"audio", false}}},
       {"build_info", "sinter " + context.version},
       {"is_sleeping", contextTokens.is_null()}};

@@ -91,6 +91,7 @@ Result<GenerationEngine::NewJob> GenerationEngine::prepare(GenerationJob &job) c
   SINTER_ASSIGN(made.job->stops, StopTexts::create(std::move(job.stops)));
   SINTER_ASSIGN(made.request, requestOf(job));
   made.job->likelihoods = job.likelihoods;
+  made.job->text.show(std::move(job.shownTokens));
   made.job->sink = std::move(job.sink);
   made.job->summary.promptTokens = made.request.prompt.size();
   return made;

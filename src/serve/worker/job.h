@@ -73,6 +73,8 @@ struct GenerationJob {
   // For each token of the answer: its own logprob and those of this many likeliest; none: not.
   std::optional<uint32_t> likelihoods = {};
   bool ignoreEndTokens = false;
+  // Control tokens that the answer's text has; others are left out of it. Ascending.
+  std::vector<TokenId> shownTokens = {};
   uint32_t context = 0; // tokens of prompt and answer together at most; 0: the model's
   // Who waits, for fairness: jobs of one name share one turn.
   std::string queue = {};

@@ -86,15 +86,17 @@ void readCommon(const RequestReader &body, GenerationRequest &made) {
   body.refuse("images", "there are no images");
 }
 
-void readThink(const RequestReader &body, ChatInputs &inputs) {
+void readThink(const RequestReader &body, ChatRequest &chat) {
   const Input *think = body.find("think");
   if (!think)
     return;
   const auto *boolean = std::get_if<bool>(&think->content());
+  chat.asksForThought = !boolean || *boolean;
+  chat.thinkIsLevel = think->text() != nullptr;
   if (boolean)
-    inputs.think = *boolean;
+    chat.inputs.think = *boolean;
   else if (think->text())
-    inputs.reasoningEffort = *think->text();
+    chat.inputs.reasoningEffort = body.choice("think", {"low", "medium", "high"}).value_or("");
   else
     body.wrong("think", "true, false, 'low', 'medium' or 'high'");
 }
@@ -118,7 +120,7 @@ void startLoading(ApiContext &context, const std::string &model, const LoadWishe
   });
 }
 
-Json LineFormat::line(const AnswerDelta &text, const LikelihoodRows &rows) const {
+Json LineFormat::line(const AnswerText &text, const LikelihoodRows &rows) const {
   Json made = {{"model", model_}, {"created_at", timeText(std::chrono::system_clock::now())}};
   say(text, made);
   for (const auto &row : rows) {
@@ -146,7 +148,10 @@ void LineFormat::addEnd(const Choice &choice, Json &line) {
 }
 
 std::string LineFormat::delta(const Choice &, const ChoiceDelta &delta) {
-  return jsonLine(line(delta.text, delta.likelihoods));
+  AnswerText text{delta.text.content, delta.text.reasoning};
+  for (const ToolCallDelta &part : delta.text.calls) // each whole, as the routes ask for them
+    text.toolCalls.push_back(part.call);
+  return jsonLine(line(text, delta.likelihoods));
 }
 
 std::string LineFormat::ended(const Choice &choice) {

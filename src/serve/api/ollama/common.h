@@ -2,6 +2,7 @@
 #pragma once
 
 #include "serve/api/answer_format.h"
+#include "serve/api/chat_request.h"
 #include "serve/api/generation.h"
 #include "serve/api/json_text.h"
 #include "serve/api/request_tasks.h"
@@ -14,7 +15,7 @@ void readCommon(const RequestReader &body, GenerationRequest &made);
 // "keep_alive" and options.num_ctx.
 LoadWishes readLoad(const RequestReader &body);
 // "think": true, false, or how much.
-void readThink(const RequestReader &body, ChatInputs &inputs);
+void readThink(const RequestReader &body, ChatRequest &chat);
 
 // Loads the model, or gives it up where keep_alive is 0; `body` of the answer gets done_reason.
 void startLoading(ApiContext &context, const std::string &model, const LoadWishes &load, Json body,
@@ -36,10 +37,10 @@ public:
 
 protected:
   // Adds what was said to a line.
-  virtual void say(const AnswerDelta &text, Json &line) const = 0;
+  virtual void say(const AnswerText &text, Json &line) const = 0;
 
 private:
-  Json line(const AnswerDelta &text, const LikelihoodRows &rows) const;
+  Json line(const AnswerText &text, const LikelihoodRows &rows) const;
   static void addEnd(const Choice &choice, Json &line);
 
   const std::string model_;

@@ -15,7 +15,7 @@ public:
   using LineFormat::LineFormat;
 
 protected:
-  void say(const AnswerDelta &text, Json &line) const override {
+  void say(const AnswerText &text, Json &line) const override {
     line["response"] = text.content;
     if (!text.reasoning.empty())
       line["thinking"] = text.reasoning;
@@ -27,7 +27,7 @@ public:
   using LineFormat::LineFormat;
 
 protected:
-  void say(const AnswerDelta &text, Json &line) const override {
+  void say(const AnswerText &text, Json &line) const override {
     Json message = {{"role", "assistant"}, {"content", text.content}};
     if (!text.reasoning.empty())
       message["thinking"] = text.reasoning;
@@ -69,7 +69,7 @@ GenerateRequest readGenerate(const RequestReader &body) {
   if (!system.empty())
     made.chat.messages.push_back(message("system", system));
   made.chat.messages.push_back(message("user", made.prompt));
-  readThink(body, made.chat.inputs);
+  readThink(body, made.chat);
   return made;
 }
 
@@ -121,8 +121,10 @@ BodyHandler chat(ApiContext &context) {
     if (!loads)
       readMessages(body, *read);
     readToolList(body, *read);
-    read->callsTools = read->inputs.tools.has_value();
-    readThink(body, read->inputs);
+    chooseTools(body, *read);
+    read->wholeCalls = true;
+    read->hasForm = made.wishes.form.has_value();
+    readThink(body, *read);
     SINTER_TRY(check(body.problem()));
     made.format = std::make_unique<ChatFormat>(made.model);
     if (loads) {

@@ -13,6 +13,15 @@ Json callJson(const ToolCall &call) {
           {"function", {{"name", call.name}, {"arguments", call.arguments}}}};
 }
 
+Json partJson(const ToolCallDelta &part) {
+  Json made = {{"index", part.index}};
+  if (part.call.name.empty())
+    made["function"] = {{"arguments", part.call.arguments}};
+  else
+    made.update(callJson(part.call));
+  return made;
+}
+
 class ChatFormat : public AnswerFormat {
 public:
   ChatFormat(AnswerHead head, StreamWishes stream) : head_(std::move(head)), stream_(stream) {}
@@ -20,7 +29,6 @@ public:
   std::string streamType() const override { return kEventStream; }
 
   std::string opened(const std::vector<Choice> &choices) override {
-    calls_.resize(choices.size());
     std::string text;
     for (const Choice &choice : choices)
       text += event(choice, {{"role", "assistant"}, {"content", ""}}, nullptr, nullptr);
@@ -33,11 +41,8 @@ public:
       made["reasoning_content"] = delta.text.reasoning;
     if (!delta.text.content.empty())
       made["content"] = delta.text.content;
-    for (const ToolCall &call : delta.text.toolCalls) {
-      Json one = {{"index", calls_[choice.index]++}};
-      one.update(callJson(call));
-      made["tool_calls"].push_back(std::move(one));
-    }
+    for (const ToolCallDelta &part : delta.text.calls)
+      made["tool_calls"].push_back(partJson(part));
     return event(choice, std::move(made), chatLogprobs(delta.likelihoods), nullptr);
   }
 
@@ -94,7 +99,7 @@ private:
   }
 
   static Json message(const Choice &choice) {
-    const AnswerDelta &said = choice.whole;
+    const AnswerText &said = choice.whole;
     Json made = {{"role", "assistant"}};
     made["content"] = said.content.empty() && !said.toolCalls.empty() ? Json() : Json(said.content);
     made["refusal"] = nullptr;
@@ -107,7 +112,6 @@ private:
 
   const AnswerHead head_;
   const StreamWishes stream_;
-  std::vector<uint32_t> calls_; // so far, of each choice
 };
 
 void readLogprobs(const RequestReader &body, GenerationWishes &wishes) {
@@ -131,6 +135,7 @@ BodyHandler chatCompletions(ApiContext &context) {
     readTools(body, *chat);
     readTemplateInputs(body, *chat);
     const StreamWishes stream = readCommon(body, made.wishes);
+    chat->hasForm = made.wishes.form.has_value();
     readLogprobs(body, made.wishes);
     SINTER_TRY(check(body.problem()));
     SINTER_TRY(addStoredMessages(context, made.model, chat->messages));

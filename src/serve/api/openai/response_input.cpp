@@ -136,15 +136,11 @@ void readResponseTools(const RequestReader &body, ResponseRequest &made) {
   }
   if (list)
     made.tools = jsonOf(*body.find("tools"));
-  const Input *choice = body.find("tool_choice");
-  const bool isText = choice && choice->text();
-  if (isText)
-    made.toolChoice = body.choice("tool_choice", {"auto", "none", "required"}).value_or("auto");
-  if (choice && (!isText || *choice->text() == "required"))
-    refuseConstraint(body, "tool_choice", "a call that must be made");
-  if (!tools.empty() && made.toolChoice != "none")
+  if (!tools.empty())
     made.chat.inputs.tools = Input(std::move(tools));
-  made.chat.callsTools = made.chat.inputs.tools.has_value();
+  chooseTools(body, made.chat);
+  if (const Input *choice = body.find("tool_choice"))
+    made.toolChoice = jsonOf(*choice);
   made.parallelToolCalls = body.boolean("parallel_tool_calls").value_or(true);
   made.chat.oneCall = !made.parallelToolCalls;
 }
@@ -211,6 +207,7 @@ ResponseRequest readResponse(const RequestReader &body, GenerationWishes &wishes
   }
   refuseKept(body);
   wishes.form = formOfText(body);
+  made.chat.hasForm = wishes.form.has_value();
   readSampler(body, wishes);
   readStops(body, wishes);
   readCacheWishes(body, wishes);

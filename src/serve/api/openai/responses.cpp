@@ -69,8 +69,8 @@ public:
       text += grow(Kind::Reasoning, delta.text.reasoning, {});
     if (!delta.text.content.empty() || !delta.likelihoods.empty())
       text += grow(Kind::Message, delta.text.content, delta.likelihoods);
-    for (const ToolCall &call : delta.text.toolCalls)
-      text += addCall(call);
+    for (const ToolCallDelta &part : delta.text.calls)
+      text += growCall(part.call);
     return text;
   }
 
@@ -93,7 +93,10 @@ public:
 
   std::string whole(const std::vector<Choice> &choices) override {
     const Choice &choice = choices.front();
-    delta(choice, {.text = choice.whole, .tokens = {}, .likelihoods = choice.likelihoods});
+    ChoiceDelta all{{choice.whole.content, choice.whole.reasoning, {}}, {}, choice.likelihoods};
+    for (const ToolCall &call : choice.whole.toolCalls)
+      all.text.calls.push_back({all.text.calls.size(), call});
+    delta(choice, all);
     ended(choice);
     return jsonText(response(lastStatus_, &choice));
   }
@@ -146,11 +149,17 @@ private:
                                std::move(delta));
   }
 
-  std::string addCall(const ToolCall &call) {
-    std::string text = closeItem("completed");
-    text += open({Kind::Call, randomId("fc_"), call.arguments, call.name, call.id});
-    text += itemEvent("response.function_call_arguments.delta", {{"delta", call.arguments}});
-    return text + closeItem("completed");
+  // A part with a name begins a call, others add to its arguments.
+  std::string growCall(const ToolCall &part) {
+    std::string text;
+    if (!part.name.empty()) {
+      text = closeItem("completed");
+      text += open({Kind::Call, randomId("fc_"), "", part.name, part.id});
+    }
+    items_.back().text += part.arguments;
+    if (part.arguments.empty())
+      return text;
+    return text + itemEvent("response.function_call_arguments.delta", {{"delta", part.arguments}});
   }
 
   std::string closeItem(const char *status) {

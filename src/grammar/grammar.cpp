@@ -188,8 +188,8 @@ enum class Mark : uint8_t { New, OnPath, Done };
 Result<void> Grammar::check() {
   if (exprs_.size() > kMostExprs)
     return fail(Code::Unsupported, "a grammar of " + std::to_string(exprs_.size()) +
-                                     " expressions, expected at most " +
-                                     std::to_string(kMostExprs));
+                                       " expressions, expected at most " +
+                                       std::to_string(kMostExprs));
   for (const Rule &rule : rules_)
     if (rule.body == ExprId())
       return fail(Code::InvalidArgument, "rule '" + rule.name + "' is used and not defined");
@@ -227,6 +227,31 @@ Result<void> Grammar::checkLeftRecursion() const {
     }
   }
   return {};
+}
+
+Result<Sha256Digest> Grammar::digest() const {
+  std::vector<uint32_t> numbers = {
+      root_.index, static_cast<uint32_t>(exprs_.size()), static_cast<uint32_t>(children_.size()),
+      static_cast<uint32_t>(rules_.size()), static_cast<uint32_t>(sets_.size())};
+  for (const Expr &expr : exprs_)
+    numbers.insert(numbers.end(), {static_cast<uint32_t>(expr.kind), expr.begin, expr.count,
+                                   expr.least, expr.most});
+  for (const ExprId child : children_)
+    numbers.push_back(child.index);
+  for (const Rule &rule : rules_)
+    numbers.push_back(rule.body.index);
+  for (size_t i = 0; i < excluded_.size(); ++i)
+    if (excluded_[i])
+      numbers.push_back(static_cast<uint32_t>(i));
+  for (const CharacterSet &set : sets_) {
+    numbers.push_back(static_cast<uint32_t>(set.ranges().size()));
+    for (const CodeRange range : set.ranges())
+      numbers.insert(numbers.end(), {range.first, range.last});
+  }
+  const auto bytesOf = [](const auto &all) {
+    return std::span(reinterpret_cast<const uint8_t *>(all.data()), all.size() * sizeof(all[0]));
+  };
+  return sha256({bytesOf(numbers), bytesOf(bytes_)});
 }
 
 } // namespace sinter::grammar

@@ -1,6 +1,7 @@
 // Context-free grammars over bytes of UTF-8: expressions in one arena, rules that name them.
 #pragma once
 
+#include "base/sha256.h"
 #include "base/status.h"
 
 #include <cstdint>
@@ -102,6 +103,8 @@ public:
   }
   ExprId bodyOf(const Expr &call) const { return rules_[call.begin].body; }
   size_t exprCount() const { return exprs_.size(); }
+  // Of all that it has, so that grammars made in the same way have the same.
+  Result<Sha256Digest> digest() const;
   // That no text matches, which check() cannot know of Both and Except.
   void exclude(ExprId id);
   // Whether any text matches; known after check().

@@ -14,11 +14,8 @@ using grammar::TokenBits;
 using grammar::TokenMasks;
 
 namespace {
-constexpr char kNoText = '\xFF'; // a byte that UTF-8 never has
 
-void setBit(TokenBits &bits, TokenId token) {
-  bits[static_cast<size_t>(token) / 64] |= uint64_t{1} << token % 64;
-}
+constexpr char kNoText = '\xFF'; // a byte that UTF-8 never has
 
 constexpr size_t kMostDraftBytes = 256, kMostDraftTokens = 48;
 // Of an automaton, after which others come first: about 4 ms.
@@ -143,7 +140,6 @@ std::shared_ptr<const grammar::TokenTrie> tokenTrieOf(const Tokenizer &tokenizer
     const TokenType type = tokenizer.type(id);
     const bool isText =
         type == TokenType::Normal || type == TokenType::UserDefined || type == TokenType::Byte;
-    if (isText && !endsAnswer(tokenizer, id))
     if (endsAnswer(tokenizer, id))
       continue;
     // A token with the byte that spellings begin with could be taken for one.
@@ -192,9 +188,10 @@ std::vector<TokenId> GrammarForm::tokensOf(std::string_view before, std::string_
   if (text.empty())
     return tokens;
   const std::string all(before.substr(before.size() - std::min(before.size(), kMostBefore)));
+  const bool isText = text.find(kNoText) == text.npos; // else it has control tokens
   const auto encoded = tokenizer_.encode(all + std::string(text), {.addSpecial = false});
   size_t left = 0; // bytes of the tokens from the last one back
-  for (size_t i = encoded ? encoded->ids.size() : 0; i-- > 0 && left < text.size();) {
+  for (size_t i = isText && encoded ? encoded->ids.size() : 0; i-- > 0 && left < text.size();) {
     left += tokenizer_.piece(encoded->ids[i]).size();
     tokens.insert(tokens.begin(), encoded->ids[i]);
   }

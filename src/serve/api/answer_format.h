@@ -17,8 +17,7 @@ struct Choice {
   std::string promptText = {}; // where the format shows it
   SamplerSettings sampler = {};
   uint64_t maxTokens = UINT64_MAX;
-  AnswerDelta whole = {}; // content, reasoning and calls so far
-  AnswerText whole = {};       // so far
+  AnswerText whole = {}; // so far
   std::vector<TokenId> tokens = {};
   LikelihoodRows likelihoods = {};
   uint64_t reasoningTokens = 0;             // in pieces that were reasoning alone

@@ -334,17 +334,13 @@ void readTemplateInputs(const RequestReader &request, ChatRequest &chat) {
 }
 
 ApiResult<std::vector<PromptPart>> chatParts(const ModelFile &file, const ChatRequest &chat) {
-  const ChatInputs inputs = inputsFor(file, chat);
-  const std::string_view source = templateSource(file, inputs);
-  SINTER_ASSIGN(const Input messages, messageList(Input(messagesFor(source, chat.messages))));
-  SINTER_ASSIGN(auto parts, file.renderChat(messages, chat.asksForAnswer, inputs));
   SINTER_ASSIGN(const ChatInputs inputs, inputsFor(file, chat));
   const auto syntax = file.answerSyntax(inputs);
   SINTER_TRY(checkTools(inputs, syntax.get()));
   const auto &chosen = file.chatTemplates().choose(inputs);
   SINTER_ASSIGN(const Input messages, messageList(Input(messagesFor(chosen ? chosen->source() : "",
                                                                     syntax.get(), chat.messages))));
-  SINTER_ASSIGN(auto parts, file.renderChat(messages, true, inputs));
+  SINTER_ASSIGN(auto parts, file.renderChat(messages, chat.asksForAnswer, inputs));
   return parts;
 }
 

@@ -14,8 +14,8 @@ struct ChatRequest {
   bool callsTools = false; // tools were offered and may be called
   bool oneCall = false;
   bool asksForAnswer = true; // the prompt ends with the begin of one
-  bool wholeCalls = false; // as AnswerStyle's
-  bool hasForm = false;    // the answer must have a form where it calls no tool
+  bool wholeCalls = false;   // as AnswerStyle's
+  bool hasForm = false;      // the answer must have a form where it calls no tool
   // Of Ollama's `think`: thoughts are asked for; it says how much.
   bool asksForThought = false, thinkIsLevel = false;
 };
@@ -25,11 +25,10 @@ struct ChatRequest {
 void readMessages(const RequestReader &request, ChatRequest &chat);
 // "tools" and "tool_choice", "parallel_tool_calls".
 void readTools(const RequestReader &request, ChatRequest &chat);
-// "chat_template_kwargs", "reasoning_effort", "add_generation_prompt". "continue_final_message" is
-// refused.
 // "tool_choice", of the tools that were read.
 void chooseTools(const RequestReader &request, ChatRequest &chat);
-// "chat_template_kwargs", "reasoning_effort".
+// "chat_template_kwargs", "reasoning_effort", "add_generation_prompt". "continue_final_message" is
+// refused.
 void readTemplateInputs(const RequestReader &request, ChatRequest &chat);
 
 // One text of a message's content. Notes a problem at what is no text.

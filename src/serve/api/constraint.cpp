@@ -3,7 +3,6 @@
 
 #include "grammar/gbnf.h"
 #include "grammar/json_schema.h"
-#include "grammar/json_text.h"
 #include "grammar/regex.h"
 
 namespace sinter::serve {
@@ -95,18 +94,6 @@ ApiResult<grammar::Grammar> AnswerForm::grammar() const {
     return tl::unexpected(
         ApiError(made.error().code, "'" + path + "': " + made.error().toString(), path));
   return std::move(*made);
-}
-
-std::string AnswerForm::text() const {
-  return std::to_string(static_cast<int>(kind)) + grammar::jsonLiteral(value);
-}
-
-void refuseConstraint(const RequestReader &request, std::string_view field,
-                      const std::string &what) {
-  const std::string path = request.pathOf(field);
-  request.problem().note(Code::Unsupported,
-                         "'" + path + "' asks for " + what + ", to which no answer can be held",
-                         path);
 }
 
 std::optional<AnswerForm> readTypedForm(const RequestReader &request, std::string_view name) {

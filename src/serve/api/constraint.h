@@ -18,8 +18,6 @@ struct AnswerForm {
 
   // Errors: the parsers' of src/grammar, with the field.
   ApiResult<grammar::Grammar> grammar() const;
-  // The same for forms of the same grammar.
-  std::string text() const;
 };
 
 // Fields of every family that ask for a form: response_format, format, grammar, json_schema and the

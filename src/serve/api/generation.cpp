@@ -71,11 +71,11 @@ private:
   // One for each choice of each prompt; fills states_.
   ApiResult<std::vector<GenerationJob>> jobsOf(std::vector<Prompt> prompts) {
     std::vector<GenerationJob> jobs;
-    std::shared_ptr<GrammarForm> form; // all choices share it
-    if (request_.wishes.form) {
-      SINTER_ASSIGN(form, grammarForm(*request_.wishes.form));
-    }
     for (Prompt &prompt : prompts) {
+      std::shared_ptr<GrammarForm> form; // all choices share it
+      if (request_.wishes.form || prompt.rules.calls != CallWish::None) {
+        SINTER_ASSIGN(form, grammarForm(prompt));
+      }
       for (uint32_t i = 0; i < request_.wishes.choices; ++i) {
         SINTER_ASSIGN(const SamplerSettings sampler,
                       request_.wishes.samplerFor(worker_->file(), i));
@@ -85,9 +85,6 @@ private:
         job.sampler = sampler;
         if (form)
           job.constraint = form->constrain();
-        if (request_.wishes.form || prompt.rules.calls != CallWish::None) {
-          SINTER_ASSIGN(job.constraint, constraint(prompt));
-        }
         job.shownTokens = prompt.shownTokens;
         job.stops = request_.wishes.stops;
         job.likelihoods = request_.wishes.likelihoods;
@@ -110,28 +107,22 @@ private:
   }
 
   // Made once, whichever requests ask for it.
-  ApiResult<std::shared_ptr<GrammarForm>> grammarForm(const AnswerForm &form) const {
-  // For one answer: it moves along with it.
-  ApiResult<std::shared_ptr<TokenConstraint>> constraint(const Prompt &prompt) {
+  ApiResult<std::shared_ptr<GrammarForm>> grammarForm(const Prompt &prompt) const {
     const std::string path = request_.wishes.form ? request_.wishes.form->path : "tools";
     SINTER_ASSIGN(grammar::Grammar grammar, grammarOf(prompt, path));
     const ModelFile &file = worker_->file();
-    const std::string text = form.text();
-    if (auto known = file.grammarForms().find(text))
+    SINTER_ASSIGN(const Sha256Digest digest, grammar.digest());
+    if (auto known = file.grammarForms().find(digest.hex()))
       return known;
-    SINTER_ASSIGN(grammar::Grammar grammar, form.grammar());
     auto made = GrammarForm::create(std::move(grammar), file.tokenTrie(), file.tokenizer());
     if (!made)
-      return tl::unexpected(ApiError(made.error().code,
-                                     "'" + form.path + "': " + made.error().toString(), form.path));
-    file.grammarForms().add(text, *made);
-    return std::move(*made);
       return tl::unexpected(at(path, made.error()));
-    return std::shared_ptr<TokenConstraint>(std::move(*made));
+    file.grammarForms().add(digest.hex(), *made);
+    return std::move(*made);
   }
 
   // The form, after thoughts where the model has them, and calls of tools.
-  ApiResult<grammar::Grammar> grammarOf(const Prompt &prompt, const std::string &path) {
+  ApiResult<grammar::Grammar> grammarOf(const Prompt &prompt, const std::string &path) const {
     AnswerRules rules = prompt.rules;
     if (request_.wishes.form) {
       SINTER_ASSIGN(rules.form, request_.wishes.form->grammar());

@@ -69,9 +69,6 @@ ApiResult<Json> propsOf(const ApiContext &context, const std::string &name) {
       {"chat_template", context.chatTemplate.empty()
                             ? std::string(file.getString("tokenizer.chat_template").value_or(""))
                             : context.chatTemplate},
-      {"default_generation_settings", {{"n_ctx", contextTokens}}},
-      {"total_slots", running},
-      {"chat_template", file.getString("tokenizer.chat_template").value_or("")},
       {"chat_template_caps", templateCapabilities(file)},
       {"modalities", {{"vision", false}, {"audio", false}}},
       {"build_info", "sinter " + context.version},

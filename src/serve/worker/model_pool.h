@@ -66,7 +66,6 @@ struct PoolOptions {
   Precision precision = {};
   std::string chatTemplate = {}; // the text of one in place of every file's own; empty: none
   bool keepsWeights = true;      // packed, in a file beside the plans
-  bool keepsWeights = true;      // packed, in a file beside the plans
   bool fetchesKnownModel = true; // when it is asked for and is not there
   WorkerOptions worker = {};
   // One line on what is loaded or given up, or what is odd; from any thread. Null: nobody reads it.

@@ -76,7 +76,7 @@ void writePoolFigures(const PagePool &pool, WorkerState &state) {
   for (size_t group = 0; group < pool.groupCount(); ++group)
     state.kvGroups[group] = {pool.pageCount(group), pool.availablePages(group)};
   state.stateSlots = pool.stateSlots();
-  state.freeStates = pool.freeStates();
+  state.freeStates = pool.availableStates();
 }
 
 Result<JobId> ModelWorker::submitVectors(VectorJob) {

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -84,7 +85,8 @@ public:
   // Maps a model. Where the file is the first part of one in several (split.count, split.no), its
   // other parts are those beside it, by name; their tensors follow its own. Errors: open's;
   // NotFound: a part is missing; InvalidArgument: the file is another part than the first, or its
-  // name has no -00001-of-0000N.gguf; Corrupt: the parts do not belong together.
+  // name has no -00001-of-0000N.gguf; Corrupt: the parts do not belong together. Keys and tensors
+  // of Ollama's dialect have llama.cpp's names then (ollama_dialect.h).
   static Result<GgufFile> openModel(const std::string &path);
 
   // Reads from the caller's bytes, which must outlive this object. Truncated: a count, string or
@@ -151,6 +153,7 @@ public:
 
 private:
   friend class GgufParser;
+  friend class DialectReader;
   GgufFile() = default;
   Result<const GgufValue *> require(std::string_view key) const;
   Result<void> openParts(const std::string &path, uint64_t count);
@@ -166,7 +169,8 @@ private:
   std::vector<GgufTensor> tensors_;
   std::vector<uint32_t> valuesByKey_; // indices, ascending by key
   std::vector<uint32_t> tensorsByName_;
-  std::vector<GgufFile> parts_; // after this one
+  std::vector<GgufFile> parts_;                            // after this one
+  std::vector<std::unique_ptr<std::vector<uint8_t>>> own_; // names and values that the file lacks
 };
 
 // The type's name in messages: "u32", "string".

@@ -1,6 +1,7 @@
 // Models in several files: NAME-00001-of-00004.gguf and the parts beside it.
 #include "format/byte_cursor.h"
 #include "format/gguf.h"
+#include "format/ollama_dialect.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -115,6 +116,9 @@ Result<GgufFile> GgufFile::openModel(const std::string &path) {
     return fail(Code::Corrupt, "'" + path + "': 'split.count' is 0, expected at least 1");
   if (*count > 1)
     SINTER_TRY(file.openParts(path, *count));
+  if (auto read = readDialect(file); !read)
+    return fail(read.error().code, "'" + path + "': " + read.error().message,
+                read.error().byteOffset);
   return file;
 }
 

@@ -165,7 +165,8 @@ def use_lists(file):
 
 # Where a decoder's or a tokenizer's family may be named: tables.
 _FAMILY_TABLES = ("src/models/decoder_families.cpp", "src/models/expert_families.cpp",
-                  "src/format/known_names_table.cpp", "src/llm/ranking_families.cpp",
+                  "src/format/known_names_table.cpp", "src/format/ollama_dialect_table.cpp",
+                  "src/llm/ranking_families.cpp",
                   "src/llm/tokenizer/pretokenizer_table.cpp", "src/llm/chat/builtin_templates.cpp",
                   "src/host/go_templates.cpp")
 _FAMILY = re.compile(r'"(?:llama|qwen[0-9]\w*|gemma\w*|phi[0-9]?|mistral\w*|falcon\w*)"')
